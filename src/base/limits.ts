@@ -1,0 +1,41 @@
+import { type ErrorContext, WavewrightError } from './errors.ts';
+
+/**
+ * Upper bounds on everything that is counted or measured by input. They are far above what compilers write and small enough
+ * that hostile input can neither exhaust memory nor run for minutes.
+ */
+export const LIMITS = {
+  /** Program headers of one ELF file. */
+  elfSegments: 4_096,
+  /** Section headers of one ELF file (host objects with -ffunction-sections have tens of thousands). */
+  elfSections: 1_000_000,
+  /** Entries of one ELF symbol table. */
+  elfSymbols: 4_000_000,
+  /** Entries of one ELF relocation table. */
+  elfRelocations: 4_000_000,
+  /** Entries of the dynamic section. */
+  elfDynamicEntries: 65_536,
+  /** Note records of one ELF file. */
+  elfNotes: 65_536,
+  /** Bytes of the msgpack metadata of one code object. */
+  metadataBytes: 32 * 2 ** 20,
+  /** Nesting of msgpack maps and arrays in it. */
+  metadataDepth: 32,
+  /** Kernels of one code object. */
+  kernels: 65_536,
+  /** Arguments of one kernel, hidden ones included. */
+  kernelArguments: 4_096,
+  /** Entries of one offload bundle. */
+  bundleEntries: 4_096,
+  /** Bytes of one entry id of an offload bundle. */
+  bundleIdBytes: 4_096,
+  /** Bytes that one compressed offload bundle may expand to. */
+  decompressedBytes: 2 ** 30,
+} as const;
+
+/** Throws `LIMIT_EXCEEDED` when `value` is above the limit. */
+export function checkLimit(limit: keyof typeof LIMITS, value: number, context: ErrorContext): void {
+  if (value > LIMITS[limit]) {
+    throw new WavewrightError('LIMIT_EXCEEDED', `${value} is above the limit ${limit} = ${LIMITS[limit]}`, context);
+  }
+}

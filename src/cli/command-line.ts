@@ -1,0 +1,75 @@
+import { readFileSync } from 'node:fs';
+import { ERROR_CODES, WavewrightError } from '../base/errors.ts';
+import type { CommandContext, CommandRow } from './command.ts';
+import { commandHelp, overview } from './help.ts';
+import { parseArguments } from './options.ts';
+import { reportError } from './report.ts';
+import { didYouMean } from './suggest.ts';
+
+/**
+ * Runs one command line (without the program's own name) and resolves to the exit status. Errors are reported on
+ * `context.stderr`, never thrown.
+ */
+export async function runCommandLine(
+  commands: readonly CommandRow[],
+  argv: readonly string[],
+  context: CommandContext,
+): Promise<number> {
+  try {
+    return await perform(commands, argv, context);
+  } catch (error) {
+    const { text, exitStatus } = reportError(error, context.env['WAVEWRIGHT_DEBUG'] === '1');
+    context.stderr(text);
+    return exitStatus;
+  }
+}
+
+async function perform(
+  commands: readonly CommandRow[],
+  argv: readonly string[],
+  context: CommandContext,
+): Promise<number> {
+  const [verb, ...rest] = argv;
+  switch (verb) {
+    case undefined:
+      context.stderr(overview(commands));
+      return ERROR_CODES.USAGE.exit;
+    case '--version':
+      context.stdout(`wavewright ${packageVersion()}\n`);
+      return 0;
+    case '--help':
+    case '-h':
+    case 'help': {
+      const name = rest[0];
+      context.stdout(name === undefined ? overview(commands) : await helpFor(find(commands, name)));
+      return 0;
+    }
+  }
+  const row = find(commands, verb);
+  const command = await row.load();
+  const parsed = parseArguments({ ...command, name: row.name }, rest);
+  if (parsed.help) {
+    context.stdout(commandHelp(row, command));
+    return 0;
+  }
+  return await command.run(context, parsed.options, parsed.operands);
+}
+
+async function helpFor(row: CommandRow): Promise<string> {
+  return commandHelp(row, await row.load());
+}
+
+function find(commands: readonly CommandRow[], name: string): CommandRow {
+  const row = commands.find((candidate) => candidate.name === name);
+  if (row !== undefined) return row;
+  const what = name.startsWith('-') ? `unknown option '${name}'` : `unknown command '${name}'`;
+  const known = [...commands.map((candidate) => candidate.name), 'help', '--help', '--version'];
+  throw new WavewrightError('USAGE', what, {
+    hint: didYouMean(name, known) ?? '`wavewright --help` lists the commands',
+  });
+}
+
+function packageVersion(): string {
+  const manifest: unknown = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'));
+  return String((manifest as { version: string }).version);
+}

@@ -1,0 +1,43 @@
+import type { OptionTable, OptionValues } from './options.ts';
+
+/** Where a command writes. Data goes to `stdout`, everything else to `stderr`. Writes are synchronous and complete. */
+export interface CommandContext {
+  readonly stdout: (data: Uint8Array | string) => void;
+  readonly stderr: (data: Uint8Array | string) => void;
+  readonly env: Readonly<Record<string, string | undefined>>;
+}
+
+/** What a command takes besides options. */
+export interface Operands {
+  /** As shown in the usage line, for example `FILE...`. */
+  readonly usage: string;
+  readonly min: number;
+  readonly max: number;
+  /** Everything after the first operand belongs to the program that it names, options included. */
+  readonly firstEndsOptions?: boolean;
+}
+
+/** The part of a command that stands in the overview; the rest is loaded when the command is used. */
+export interface CommandRow {
+  readonly name: string;
+  readonly summary: string;
+  readonly load: () => Promise<Command>;
+}
+
+export interface Command<T extends OptionTable = OptionTable> {
+  readonly operands: Operands;
+  readonly options: T;
+  /** LLVM tools accept `-name` for `--name`; a command that stands in for one does so too. */
+  readonly singleDash?: boolean;
+  /** Values of --format, when the command has that option: for the help text, one line each. */
+  readonly formats?: Readonly<Record<string, string>>;
+  /** Help text below the options: what the exit status means here, an example. */
+  readonly notes?: readonly string[];
+  /** Resolves to the exit status. Throws WavewrightError. */
+  run(context: CommandContext, options: OptionValues<T>, operands: readonly string[]): Promise<number>;
+}
+
+/** Checks a command against its own option table; the identity at run time. */
+export function defineCommand<const T extends OptionTable>(command: Command<T>): Command<T> {
+  return command;
+}

@@ -1,0 +1,15 @@
+import type { CommandRow } from './command.ts';
+
+/** Every command of `wavewright`, in the order of the overview. */
+export const COMMANDS: readonly CommandRow[] = [
+  {
+    name: 'run',
+    summary: 'run the main function of a GPU program',
+    load: async () => (await import('./commands/run.ts')).run,
+  },
+  {
+    name: 'readobj',
+    summary: 'show what a code object, offload bundle or fat binary holds',
+    load: async () => (await import('./commands/readobj.ts')).readobj,
+  },
+];

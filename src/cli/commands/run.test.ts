@@ -1,0 +1,56 @@
+import assert from 'node:assert/strict';
+import path from 'node:path';
+import { test } from 'node:test';
+import { runCommandLine } from '../command-line.ts';
+import { COMMANDS } from '../commands.ts';
+
+const ROOT = path.resolve(import.meta.dirname, '../../..');
+const HELLO = path.join(ROOT, 'examples/hello/hello.gfx90a.co');
+
+async function run(...argv: string[]) {
+  let stdout = '';
+  let stderr = '';
+  const status = await runCommandLine(COMMANDS, ['run', ...argv], {
+    stdout: (data) => {
+      stdout += data;
+    },
+    stderr: (data) => {
+      stderr += data;
+    },
+    env: {},
+  });
+  return { status, stdout, stderr };
+}
+
+test('what is no image is refused before anything runs', async () => {
+  const cases: [string[], number, RegExp][] = [
+    [[], 2, /missing argument, expected `wavewright run \[OPTIONS\] IMAGE \[ARGUMENT\.\.\.\]` \[USAGE\]/],
+    [[path.join(ROOT, 'none.co')], 3, /none\.co: no such file \[IO\]/],
+    [[ROOT], 3, /: is a directory, expected a file \[IO\]/],
+    [[path.join(ROOT, 'LICENSE')], 3, /LICENSE: .*\[BAD_INPUT\]/],
+    [['--blocks=0', HELLO], 2, /--blocks takes an integer from 1 to 4294967295, not '0' \[USAGE\]/],
+    [['--threads-y', '65536', HELLO], 2, /--threads-y takes an integer from 1 to 65535/],
+    [['--timeout=-1', HELLO], 2, /--timeout takes a number of seconds above 0/],
+    [['--block=1', HELLO], 2, /unknown option '--block' for run \[USAGE\]\nhint: did you mean '--blocks'\?/],
+  ];
+  for (const [argv, expected, message] of cases) {
+    const { status, stdout, stderr } = await run(...argv);
+    assert.match(stderr, message);
+    assert.deepEqual([status, stdout], [expected, '']);
+    assert.doesNotMatch(stderr, /\n {4}at /);
+  }
+});
+
+test('devices that are not there', async () => {
+  for (const [name, message] of [
+    ['cuda:0', /no device 'cuda:0' \[NO_DEVICE\]\nhint: devices are emulated:gfx90a/],
+    ['', /no device ''/],
+    ['emulated:', /unknown processor ''/],
+    ['emulated:gfx1', /target id 'gfx1': unknown processor 'gfx1' \[NO_DEVICE\]\nhint: devices are/],
+    ['emulated:gfx90a:fast+', /unknown feature 'fast\+'/],
+  ] as const) {
+    const { status, stdout, stderr } = await run(`--device=${name}`, HELLO);
+    assert.match(stderr, message);
+    assert.deepEqual([status, stdout], [5, '']);
+  }
+});

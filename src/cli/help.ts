@@ -1,0 +1,85 @@
+import type { Command, CommandRow } from './command.ts';
+import { type OptionRow, placeholderOf } from './options.ts';
+
+const EXIT_STATUSES: readonly (readonly [number, string])[] = [
+  [0, "done; for `run` the program's own status"],
+  [1, 'findings'],
+  [2, 'wrong usage'],
+  [3, 'bad input: a file that cannot be read or does not hold what it should'],
+  [4, 'unsupported target, instruction or feature'],
+  [5, 'no such device'],
+  [6, 'the GPU program faulted'],
+  [70, 'internal error: a defect of Wavewright'],
+  [124, 'the time limit ran out'],
+  [130, 'interrupted'],
+];
+
+const INDENT = 2;
+const COLUMN = 28;
+const WIDTH = 100;
+
+/** `wavewright --help`. */
+export function overview(commands: readonly CommandRow[]): string {
+  return sections(
+    ['usage: wavewright COMMAND [OPTIONS] ...', '', 'Runs and inspects GPU programs, with or without a GPU.'],
+    ['commands:', ...commands.map(({ name, summary }) => entry(name, summary))],
+    [
+      'options:',
+      entry('--help, -h', 'this text; after a command, its options'),
+      entry('--version', 'the version of wavewright'),
+    ],
+    ['exit status:', ...EXIT_STATUSES.map(([status, what]) => entry(String(status).padStart(3), what))],
+    ['`wavewright help COMMAND` describes a command.'],
+  );
+}
+
+/** `wavewright help COMMAND`. */
+export function commandHelp(row: CommandRow, command: Command): string {
+  const { operands, options, formats, notes = [] } = command;
+  return sections(
+    [`usage: wavewright ${row.name} [OPTIONS] ${operands.usage}`, '', capitalised(row.summary)],
+    ['options:', ...Object.entries(options).map(optionEntry), entry('--help, -h', 'this text')],
+    formats ? ['formats:', ...Object.entries(formats).map(([name, what]) => entry(name, what))] : [],
+    [...notes],
+  );
+}
+
+function optionEntry([name, row]: [string, OptionRow]): string {
+  const placeholder = placeholderOf(row);
+  const spellings = [name, ...(row.aliases ?? [])].map((spelling) => `--${spelling}`).join(', ');
+  const fallback = row.kind === 'flag' || row.default === undefined ? '' : ` (default: ${row.default})`;
+  return entry(placeholder ? `${spellings}=${placeholder}` : spellings, row.description + fallback);
+}
+
+/** A term and its wrapped description in two columns. */
+function entry(term: string, description: string): string {
+  const lines: string[] = [];
+  let line = `${' '.repeat(INDENT)}${term}`;
+  if (line.length > COLUMN - 2) {
+    lines.push(line);
+    line = '';
+  }
+  line = line.padEnd(COLUMN);
+  let empty = true;
+  for (const word of description.split(' ')) {
+    if (!empty && line.length + 1 + word.length > WIDTH) {
+      lines.push(line);
+      line = ' '.repeat(COLUMN);
+      empty = true;
+    }
+    line += empty ? word : ` ${word}`;
+    empty = false;
+  }
+  return [...lines, line].join('\n');
+}
+
+function sections(...blocks: readonly (readonly string[])[]): string {
+  return `${blocks
+    .filter((lines) => lines.length > 0)
+    .map((lines) => lines.join('\n'))
+    .join('\n\n')}\n`;
+}
+
+function capitalised(text: string): string {
+  return `${text.charAt(0).toUpperCase()}${text.slice(1)}.`;
+}

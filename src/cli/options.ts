@@ -1,0 +1,167 @@
+import { WavewrightError } from '../base/errors.ts';
+import type { Operands } from './command.ts';
+import { didYouMean } from './suggest.ts';
+
+interface Described {
+  readonly description: string;
+  /** Other names of the same option, without dashes. */
+  readonly aliases?: readonly string[];
+}
+
+/** One option. `placeholder` names its value in the help text. */
+export type OptionRow = Described &
+  (
+    | { readonly kind: 'flag' }
+    | { readonly kind: 'text'; readonly placeholder: string; readonly default?: string }
+    | {
+        readonly kind: 'integer';
+        readonly placeholder: string;
+        readonly min: number;
+        readonly max: number;
+        readonly default?: number;
+      }
+    | {
+        /** A positive decimal fraction of seconds. */
+        readonly kind: 'seconds';
+        readonly placeholder: string;
+        readonly max: number;
+        readonly default?: number;
+      }
+    | { readonly kind: 'choice'; readonly choices: readonly string[]; readonly default?: string }
+  );
+
+/** Options by name, without dashes. */
+export type OptionTable = Readonly<Record<string, OptionRow>>;
+
+type Value<R extends OptionRow> = R extends { kind: 'flag' }
+  ? boolean
+  : R extends { kind: 'integer' | 'seconds' }
+    ? number
+    : R extends { kind: 'choice'; choices: readonly (infer C)[] }
+      ? C
+      : string;
+
+/** What parsing yields: flags are booleans, an option without a default may be undefined. */
+export type OptionValues<T extends OptionTable> = {
+  readonly [K in keyof T]: Value<T[K]> | (T[K] extends { kind: 'flag' } | { default: unknown } ? never : undefined);
+};
+
+/** What of a command matters for reading its arguments. */
+export interface Grammar<T extends OptionTable> {
+  readonly name: string;
+  readonly operands: Operands;
+  readonly options: T;
+  readonly singleDash?: boolean;
+}
+
+export type ParsedArguments<T extends OptionTable> =
+  | { readonly help: true }
+  | { readonly help: false; readonly options: OptionValues<T>; readonly operands: readonly string[] };
+
+type RawValue = string | number | boolean | undefined;
+
+/**
+ * Splits arguments into options and operands: `--name value`, `--name=value`, `--` ends the options, a repeated option
+ * overrides the earlier one, `--help` and `-h` win over everything. Throws USAGE.
+ */
+export function parseArguments<const T extends OptionTable>(
+  grammar: Grammar<T>,
+  argv: readonly string[],
+): ParsedArguments<T> {
+  const { options, operands: expected, singleDash = false } = grammar;
+  const names = nameIndex(options);
+  const values: Record<string, RawValue> = {};
+  for (const [name, row] of Object.entries(options)) {
+    values[name] = row.kind === 'flag' ? false : row.default;
+  }
+  const operands: string[] = [];
+  let at = 0;
+  for (; at < argv.length; at++) {
+    const argument = argv[at]!;
+    if (argument === '--') {
+      at++;
+      break;
+    }
+    if (argument === '--help' || argument === '-h' || (singleDash && argument === '-help')) return { help: true };
+    const match = (singleDash ? /^--?([^-=][^=]*)(?:=(.*))?$/s : /^--([^=]+)(?:=(.*))?$/s).exec(argument);
+    if (match === null) {
+      if (argument.startsWith('-') && argument !== '-') unknownOption(grammar, argument, names);
+      operands.push(argument);
+      if (expected.firstEndsOptions) {
+        at++;
+        break;
+      }
+      continue;
+    }
+    const name = names.get(match[1]!);
+    if (name === undefined) unknownOption(grammar, argument, names);
+    const row = options[name]!;
+    const spelled = `--${match[1]}`;
+    let text = match[2];
+    if (row.kind === 'flag') {
+      if (text !== undefined) throw usage(grammar, `${spelled} takes no value, but '${text}' was given`);
+      values[name] = true;
+      continue;
+    }
+    if (text === undefined) {
+      text = argv[++at];
+      if (text === undefined) throw usage(grammar, `${spelled} needs a value: ${spelled}=${placeholderOf(row)}`);
+    }
+    values[name] = parseValue(grammar, row, spelled, text);
+  }
+  operands.push(...argv.slice(at));
+  if (operands.length < expected.min) {
+    throw usage(grammar, `missing argument, expected \`wavewright ${grammar.name} [OPTIONS] ${expected.usage}\``);
+  }
+  if (operands.length > expected.max) throw usage(grammar, `unexpected argument '${operands[expected.max]}'`);
+  return { help: false, options: values as OptionValues<T>, operands };
+}
+
+/** How the value of an option is shown in help and messages. */
+export function placeholderOf(row: OptionRow): string {
+  if (row.kind === 'flag') return '';
+  return row.kind === 'choice' ? row.choices.join('|') : row.placeholder;
+}
+
+function nameIndex(options: OptionTable): Map<string, string> {
+  const index = new Map<string, string>();
+  for (const [name, { aliases = [] }] of Object.entries(options)) {
+    for (const spelling of [name, ...aliases]) index.set(spelling, name);
+  }
+  return index;
+}
+
+function parseValue(grammar: Grammar<OptionTable>, row: OptionRow, spelled: string, text: string): RawValue {
+  switch (row.kind) {
+    case 'integer': {
+      const value = /^\d+$/.test(text) ? Number(text) : Number.NaN;
+      if (value >= row.min && value <= row.max) return value;
+      throw usage(grammar, `${spelled} takes an integer from ${row.min} to ${row.max}, not '${text}'`);
+    }
+    case 'seconds': {
+      const value = /^(\d+(\.\d*)?|\.\d+)$/.test(text) ? Number(text) : Number.NaN;
+      if (value > 0 && value <= row.max) return value;
+      throw usage(grammar, `${spelled} takes a number of seconds above 0, at most ${row.max}, not '${text}'`);
+    }
+    case 'choice':
+      if (row.choices.includes(text)) return text;
+      throw usage(
+        grammar,
+        `${spelled} takes ${row.choices.join(' or ')}, not '${text}'`,
+        didYouMean(text, row.choices),
+      );
+    default:
+      return text;
+  }
+}
+
+function unknownOption(grammar: Grammar<OptionTable>, argument: string, names: Map<string, string>): never {
+  const option = argument.split('=', 1)[0]!;
+  const known = [...names.keys(), 'help'].map((name) => `--${name}`);
+  const bare = option.replace(/^-+/, '--');
+  throw usage(grammar, `unknown option '${option}' for ${grammar.name}`, didYouMean(bare, known));
+}
+
+function usage(grammar: Grammar<OptionTable>, what: string, hint?: string): WavewrightError {
+  return new WavewrightError('USAGE', what, { hint: hint ?? `\`wavewright help ${grammar.name}\` lists the options` });
+}

@@ -1,0 +1,182 @@
+/** The emulator behind the Device contract. */
+import { WavewrightError } from '../../base/errors.ts';
+import type { EmulatorDispatch } from '../../emulator/dispatch.ts';
+import { CLOCK_FREQUENCY_HZ, Emulator, type EmulatorOptions, PRIVATE_APERTURE_HI, SHARED_APERTURE_HI } from '../../emulator/emulator.ts';
+import type { EmulatorFault } from '../../emulator/faults.ts';
+import type { Region } from '../../emulator/memory.ts';
+import type {
+  AdvanceResult,
+  AllocateOptions,
+  Allocation,
+  Device,
+  DeviceMemory,
+  DeviceProperties,
+  Dispatch,
+  DispatchStatistics,
+  Fault,
+  KernelDispatch,
+  PublishedCode,
+} from '../../hsa/device.ts';
+import { PAGE_READ, PAGE_WRITE } from '../../emulator/layout.ts';
+import { launchOf } from './launch.ts';
+
+const LDS_SIZE_BYTES = 65536;
+const MAX_WORKGROUP_SIZE = 1024;
+const DEFAULT_SLICE_MS = 5;
+
+/** Features that a processor lets a code object choose, as the emulated device sets them. */
+const TARGET_IDS: Readonly<Record<string, string>> = { gfx90a: 'gfx90a:sramecc+:xnack-' };
+
+class EmulatedMemory implements DeviceMemory {
+  readonly #emulator: Emulator;
+
+  constructor(emulator: Emulator) {
+    this.#emulator = emulator;
+  }
+
+  allocate(sizeBytes: number, options: AllocateOptions = {}): bigint {
+    const { memory } = this.#emulator;
+    const offset = memory.allocate(sizeBytes, {
+      ...(options.alignmentBytes !== undefined && { alignmentBytes: options.alignmentBytes }),
+      ...(options.label !== undefined && { label: options.label }),
+      permissions: options.readOnly ? PAGE_READ : PAGE_READ | PAGE_WRITE,
+    });
+    return memory.address(offset);
+  }
+
+  free(address: bigint): void {
+    this.#emulator.memory.free(this.#offset(address));
+  }
+
+  view(address: bigint, sizeBytes: number): Uint8Array<SharedArrayBuffer> {
+    const offset = this.#offset(address);
+    const region = this.#emulator.memory.find(offset);
+    if (!region || offset + sizeBytes > region.offset + region.sizeBytes) {
+      throw new WavewrightError('USAGE', `${sizeBytes} bytes at 0x${address.toString(16)} are not inside one allocation`);
+    }
+    return new Uint8Array(this.#emulator.memory.buffer, offset, sizeBytes);
+  }
+
+  find(address: bigint): Allocation | undefined {
+    const offset = this.#emulator.memory.offset(address);
+    return offset === undefined ? undefined : allocationOf(this.#emulator, this.#emulator.memory.find(offset));
+  }
+
+  #offset(address: bigint): number {
+    const offset = this.#emulator.memory.offset(address);
+    if (offset === undefined) throw new WavewrightError('USAGE', `0x${address.toString(16)} is not an address of this device`);
+    return offset;
+  }
+}
+
+function allocationOf(emulator: Emulator, region: Region | undefined): Allocation | undefined {
+  return region && { address: emulator.memory.address(region.offset), sizeBytes: region.sizeBytes, label: region.label };
+}
+
+class EmulatedDispatch implements Dispatch {
+  readonly #emulator: Emulator;
+  readonly #inner: EmulatorDispatch;
+
+  constructor(emulator: Emulator, inner: EmulatorDispatch) {
+    this.#emulator = emulator;
+    this.#inner = inner;
+  }
+
+  get state(): Dispatch['state'] {
+    return this.#inner.state;
+  }
+
+  get fault(): Fault | undefined {
+    const { fault } = this.#inner;
+    return fault && faultOf(this.#emulator, fault);
+  }
+
+  get startTicks(): bigint {
+    return this.#inner.startTicks;
+  }
+
+  get endTicks(): bigint {
+    return this.#inner.endTicks;
+  }
+
+  get statistics(): DispatchStatistics {
+    const { instructions, workgroups, waves } = this.#inner;
+    return { instructions, workgroups, waves };
+  }
+
+  cancel(): void {
+    this.#inner.cancel();
+  }
+
+  describeWaves(): string[] {
+    return this.#inner.describeWaves();
+  }
+}
+
+function faultOf(emulator: Emulator, { nearest, ...fault }: EmulatorFault): Fault {
+  const allocation = allocationOf(emulator, nearest);
+  return { ...fault, ...(allocation && { nearestAllocation: allocation }) };
+}
+
+class EmulatedDevice implements Device {
+  readonly name: string;
+  readonly properties: DeviceProperties;
+  readonly memory: DeviceMemory;
+  readonly #emulator: Emulator;
+
+  constructor(options: EmulatorOptions) {
+    this.#emulator = new Emulator(options);
+    const { target, memory } = this.#emulator;
+    this.name = `emulated:${target.processor}`;
+    this.memory = new EmulatedMemory(this.#emulator);
+    this.properties = {
+      processor: target.processor,
+      targetId: TARGET_IDS[target.processor] ?? target.processor,
+      wavefrontSize: target.waveSizes[0]!,
+      computeUnitCount: 1,
+      ldsSizeBytes: LDS_SIZE_BYTES,
+      maxWorkgroupSize: MAX_WORKGROUP_SIZE,
+      maxWavesPerComputeUnit: 32,
+      memorySizeBytes: memory.sizeBytes,
+      timestampFrequencyHz: CLOCK_FREQUENCY_HZ,
+      sharedApertureHi: SHARED_APERTURE_HI,
+      privateApertureHi: PRIVATE_APERTURE_HI,
+    };
+  }
+
+  clock(): bigint {
+    return this.#emulator.clock();
+  }
+
+  publishCode(code: PublishedCode): void {
+    const { memory } = this.#emulator;
+    const symbols = code.symbols.map(({ name, address, sizeBytes }) => ({
+      name,
+      offset: memory.offset(address) ?? 0,
+      sizeBytes,
+    }));
+    this.#emulator.publishCode(memory.offset(code.address) ?? 0, symbols);
+  }
+
+  withdrawCode(address: bigint): void {
+    this.#emulator.withdrawCode(this.#emulator.memory.offset(address) ?? 0);
+  }
+
+  dispatch(packet: KernelDispatch): Dispatch {
+    const launch = launchOf(this.#emulator, this.memory, packet);
+    return new EmulatedDispatch(this.#emulator, this.#emulator.dispatch(launch));
+  }
+
+  advance(sliceMs = DEFAULT_SLICE_MS): AdvanceResult {
+    return this.#emulator.advance(sliceMs);
+  }
+
+  close(): void {
+    // The memory is unmapped when the device is collected.
+  }
+}
+
+/** Throws UNSUPPORTED for a processor without instruction tables. */
+export function createEmulatedDevice(options: EmulatorOptions): Device {
+  return new EmulatedDevice(options);
+}

@@ -1,0 +1,83 @@
+/** Kernel descriptor and packet to a launch: which SGPRs hold what. LLVM AMDGPU usage, "Initial Kernel Execution State". */
+import { WavewrightError } from '../../base/errors.ts';
+import {
+  decodeKernelDescriptor,
+  KERNEL_DESCRIPTOR_SIZE_BYTES,
+  type KernelDescriptor,
+  vectorRegisterCount,
+  wavefrontSize,
+} from '../../codeobject/kernel-descriptor.ts';
+import type { Emulator } from '../../emulator/emulator.ts';
+import type { Launch } from '../../emulator/launch.ts';
+import type { DeviceMemory, KernelDispatch } from '../../hsa/device.ts';
+
+/** Registers of an emulated wave; hardware has up to 512 unified, 256 of each kind. */
+const VGPR_LIMIT = 256;
+
+export function launchOf(emulator: Emulator, memory: DeviceMemory, packet: KernelDispatch): Launch {
+  const bytes = memory.view(packet.kernelObject, KERNEL_DESCRIPTOR_SIZE_BYTES);
+  const descriptor = decodeKernelDescriptor(Uint8Array.from(bytes), 'gfx90a');
+  const entry = emulator.memory.offset(packet.kernelObject + descriptor.kernelCodeEntryByteOffset);
+  if (entry === undefined || !emulator.memory.find(entry)) {
+    throw new WavewrightError('BAD_INPUT', `kernel entry is outside device memory`, { section: 'kernel descriptor' });
+  }
+  const layout = sgprLayout(descriptor, packet);
+  const unified = vectorRegisterCount(descriptor);
+  const accumulatorStart = ((descriptor.rsrc3.accumOffset ?? 0) + 1) * 4;
+  return {
+    ...layout,
+    entry,
+    waveSize: wavefrontSize(descriptor),
+    workgroupSize: packet.workgroupSize,
+    gridSize: packet.gridSize,
+    ldsSizeBytes: Math.max(packet.groupSegmentSizeBytes, descriptor.groupSegmentFixedSizeBytes),
+    privateSizeBytes: Math.max(packet.privateSegmentSizeBytes, descriptor.privateSegmentFixedSizeBytes),
+    workItemIdComponents: Math.min(descriptor.rsrc2.enableVgprWorkitemId, 2) as 0 | 1 | 2,
+    mode: modeOf(descriptor),
+    vgprCount: Math.min(unified, accumulatorStart, VGPR_LIMIT),
+    agprCount: Math.max(0, Math.min(unified - accumulatorStart, VGPR_LIMIT)),
+  };
+}
+
+type SgprLayout = Pick<
+  Launch,
+  'userSgprs' | 'scratchDescriptorSgpr' | 'flatScratchSgpr' | 'workgroupIdSgprs' | 'scratchOffsetSgpr'
+>;
+
+function sgprLayout({ properties, rsrc2 }: KernelDescriptor, packet: KernelDispatch): SgprLayout {
+  const user: number[] = [];
+  const push64 = (value: bigint): void => {
+    user.push(Number(value & 0xffffffffn), Number(value >> 32n));
+  };
+  const reserve = (count: number): number => user.push(...new Array<number>(count).fill(0)) - count;
+  const scratchDescriptorSgpr = properties.enableSgprPrivateSegmentBuffer ? reserve(4) : undefined;
+  if (properties.enableSgprDispatchPtr) push64(packet.dispatchPacketAddress);
+  if (properties.enableSgprQueuePtr) push64(packet.queueAddress);
+  if (properties.enableSgprKernargSegmentPtr) push64(packet.kernargAddress);
+  if (properties.enableSgprDispatchId) push64(packet.dispatchId);
+  const flatScratchSgpr = properties.enableSgprFlatScratchInit ? reserve(2) : undefined;
+  if (properties.enableSgprPrivateSegmentSize) user.push(packet.privateSegmentSizeBytes);
+  // The count may be larger than what is enabled: preloaded kernel arguments, which the kernel's own prologue loads too.
+  let next = Math.max(rsrc2.userSgprCount, user.length);
+  const system = (enabled: boolean): number | undefined => (enabled ? next++ : undefined);
+  const workgroupIdSgprs = [
+    system(rsrc2.enableSgprWorkgroupIdX),
+    system(rsrc2.enableSgprWorkgroupIdY),
+    system(rsrc2.enableSgprWorkgroupIdZ),
+  ] as const;
+  system(rsrc2.enableSgprWorkgroupInfo);
+  const scratchOffsetSgpr = system(rsrc2.enablePrivateSegment);
+  return { userSgprs: Uint32Array.from(user), scratchDescriptorSgpr, flatScratchSgpr, workgroupIdSgprs, scratchOffsetSgpr };
+}
+
+/** MODE as the packet processor sets it from the descriptor (CDNA2 ISA 3.6). */
+function modeOf({ rsrc1 }: KernelDescriptor): number {
+  return (
+    rsrc1.floatRoundMode32 |
+    (rsrc1.floatRoundMode16And64 << 2) |
+    (rsrc1.floatDenormMode32 << 4) |
+    (rsrc1.floatDenormMode16And64 << 6) |
+    (rsrc1.enableDx10Clamp ? 0x100 : 0) |
+    (rsrc1.enableIeeeMode ? 0x200 : 0)
+  );
+}

@@ -1,0 +1,355 @@
+/**
+ * Machine code to records: decodes what is reachable by direct branches from an address, and links the records. One cache for each
+ * (wave size, MODE), because handlers are specialised on both.
+ */
+import { assert, WavewrightError } from '../base/errors.ts';
+import type { FloatMode } from '../ir/float-builder.ts';
+import { type Decoder, decoderFor } from '../isa/amdgpu/decode.ts';
+import { dppTable } from '../isa/amdgpu/dpp.ts';
+import type { Instruction } from '../isa/amdgpu/instruction.ts';
+import { dppTableSlot, InstructionBuilder } from '../isa/amdgpu/instruction-builder.ts';
+import { isFloat, isImmediate } from '../isa/amdgpu/row.ts';
+import type { HandlerTable } from './handlers/handler-table.ts';
+import {
+  JUMP_CACHE_ENTRIES,
+  RECORD_HANDLER,
+  RECORD_NEXT_PC,
+  RECORD_OPERAND_COUNT,
+  RECORD_OPERANDS,
+  RECORD_PC,
+  RECORD_SIZE_BYTES,
+  RECORD_TARGET,
+  rowSizeBytes,
+  VGPR_COUNT,
+  WAVE_VGPRS,
+  waveAgprs,
+} from './layout.ts';
+import type { OperandKind } from './lowering/lower.ts';
+import type { AddressSpaces } from './lowering/memory-access.ts';
+import type { EmulatorMemory } from './memory.ts';
+
+/** Fields that the record or the lane table carries; all others distinguish handlers. */
+const PARAMETER_FIELDS = new Set(['dpp_ctrl', 'row_mask', 'bank_mask', 'acc']);
+const SCALAR_REGISTER_COUNT = 128;
+const MAX_INSTRUCTIONS = 1_000_000;
+/** Records are placed in blocks of at least this size, so that small requests share pages. */
+const BLOCK_SIZE_BYTES = 1 << 16;
+const SHARED_BASE = 235;
+const PRIVATE_LIMIT = 238;
+
+/** Why a record stops the wave. */
+export interface Untranslated {
+  readonly code: 'illegal' | 'unsupported';
+  readonly message: string;
+}
+
+interface Decoded {
+  readonly offset: number;
+  readonly instruction: Instruction | undefined;
+  readonly failure?: Untranslated;
+}
+
+/** The MODE register as the float operations need it (CDNA2 ISA 3.6, table "Mode register fields"). */
+export function floatMode(mode: number): FloatMode {
+  const denormals = (shift: number) => ({
+    inputs: ((mode >> shift) & 1) === 0,
+    results: ((mode >> (shift + 1)) & 1) === 0,
+  });
+  return { flush32: denormals(4), flush64: denormals(6), dx10Clamp: (mode & 0x100) !== 0, ieee: (mode & 0x200) !== 0 };
+}
+
+const ROUNDING_BITS = 0xf;
+/** The bits of MODE that code is specialised on: rounding, denormals, DX10_CLAMP, IEEE. */
+export const MODE_KEY_BITS = 0x3ff;
+
+export class CodeCache {
+  /** Address of the table that jump handlers look into. */
+  readonly jumpCache: number;
+  readonly waveSize: 32 | 64;
+  readonly #memory: EmulatorMemory;
+  readonly #handlers: HandlerTable;
+  readonly #spaces: AddressSpaces;
+  readonly #decoder: Decoder;
+  readonly #mode: number;
+  readonly #floatMode: FloatMode;
+  /** Code offset to record. */
+  readonly #records = new Map<number, number>();
+  readonly #instructions = new Map<number, Instruction>();
+  readonly #untranslated = new Map<number, Untranslated>();
+  readonly #laneTables = new Map<string, number>();
+  #block = 0;
+  #blockEnd = 0;
+
+  constructor(memory: EmulatorMemory, handlers: HandlerTable, spaces: AddressSpaces, processor: string, mode: number) {
+    this.#memory = memory;
+    this.#handlers = handlers;
+    this.#spaces = spaces;
+    this.waveSize = spaces.waveSize;
+    this.#decoder = decoderFor(processor, spaces.waveSize);
+    this.#mode = mode;
+    this.#floatMode = floatMode(mode);
+    this.jumpCache = memory.allocate(JUMP_CACHE_ENTRIES * 8, { label: 'jump cache', permissions: 0 });
+    this.#clearJumpCache();
+  }
+
+  #clearJumpCache(): void {
+    this.#memory.bytes.fill(0xff, this.jumpCache, this.jumpCache + JUMP_CACHE_ENTRIES * 8);
+  }
+
+  /** Forgets code in a range, because it was unloaded. Waves that run there must have ended. */
+  invalidate(start: number, end: number): void {
+    for (const [offset, record] of this.#records) {
+      if (offset < start || offset >= end) continue;
+      this.#records.delete(offset);
+      this.#instructions.delete(record);
+      this.#untranslated.delete(record);
+    }
+    this.#clearJumpCache();
+  }
+
+  /** Record of the instruction at code offset `offset`, decoded and compiled when it is not yet. */
+  record(offset: number): number {
+    let record = this.#records.get(offset);
+    if (record === undefined) {
+      this.#translate(offset);
+      record = this.#records.get(offset)!;
+    }
+    return record;
+  }
+
+  /** As `record`, and jumps find it without asking from then on. */
+  jumpTarget(offset: number): number {
+    const record = this.record(offset);
+    const entry = this.jumpCache + ((offset >>> 2) & (JUMP_CACHE_ENTRIES - 1)) * 8;
+    this.#memory.view.setUint32(entry, offset, true);
+    this.#memory.view.setUint32(entry + 4, record, true);
+    return record;
+  }
+
+  instruction(record: number): Instruction | undefined {
+    return this.#instructions.get(record);
+  }
+
+  untranslated(record: number): Untranslated | undefined {
+    return this.#untranslated.get(record);
+  }
+
+  #translate(start: number): void {
+    const decoded = this.#reachable(start).sort((a, b) => a.offset - b.offset);
+    // A run of consecutive instructions gets consecutive records; where one falls through to code that has a record already, or out
+    // of what is reachable, a record that branches there follows.
+    let runStart = 0;
+    for (let i = 1; i <= decoded.length; i++) {
+      const previous = decoded[i - 1]!;
+      if (i < decoded.length && decoded[i]!.offset === nextOffset(previous)) continue;
+      this.#placeRun(decoded.slice(runStart, i));
+      runStart = i;
+    }
+    for (const item of decoded) this.#link(item);
+    this.#handlers.compile();
+  }
+
+  /** Decodes from `start` along fall-through and direct branches, up to code that has records. */
+  #reachable(start: number): Decoded[] {
+    const found = new Map<number, Decoded>();
+    const work = [start];
+    for (let offset = work.pop(); offset !== undefined; offset = work.pop()) {
+      while (!found.has(offset) && !this.#records.has(offset)) {
+        if (found.size >= MAX_INSTRUCTIONS) {
+          throw new WavewrightError('LIMIT_EXCEEDED', `more than ${MAX_INSTRUCTIONS} instructions are reachable from one address`);
+        }
+        const item = this.#decode(offset);
+        found.set(offset, item);
+        const { instruction } = item;
+        if (!instruction) break;
+        const { terminator } = instruction.row.flags;
+        const target = branchTarget(item);
+        if (target !== undefined) work.push(target);
+        if (terminator !== undefined && terminator !== 'conditional') break;
+        offset = nextOffset(item);
+      }
+    }
+    return [...found.values()];
+  }
+
+  #decode(offset: number): Decoded {
+    const region = this.#memory.find(offset);
+    const illegal = (message: string): Decoded => ({ offset, instruction: undefined, failure: { code: 'illegal', message } });
+    if (!region || offset & 3) return illegal(offset & 3 ? 'misaligned instruction address' : 'no code at this address');
+    const code = new DataView(this.#memory.buffer, region.offset, region.sizeBytes);
+    const instruction = this.#decoder.decode(code, offset - region.offset);
+    if (typeof instruction !== 'string') return { offset, instruction };
+    const dword = region.offset + region.sizeBytes - offset >= 4 ? `0x${this.#memory.view.getUint32(offset, true).toString(16).padStart(8, '0')}` : 'the end of code';
+    return illegal(`illegal instruction: ${dword} is not a ${this.#decoder.target.processor} instruction`);
+  }
+
+  #placeRun(run: readonly Decoded[]): void {
+    const last = run.at(-1)!;
+    const { instruction } = last;
+    const terminator = instruction?.row.flags.terminator;
+    const fallsThrough = instruction !== undefined && (terminator === undefined || terminator === 'conditional');
+    let record = this.#allocateRecords(run.length + (fallsThrough ? 1 : 0));
+    for (const item of run) {
+      this.#records.set(item.offset, record);
+      record += RECORD_SIZE_BYTES;
+    }
+    if (fallsThrough) this.#goto.push({ record, offset: nextOffset(last) });
+  }
+
+  readonly #goto: { record: number; offset: number }[] = [];
+
+  #allocateRecords(count: number): number {
+    const size = count * RECORD_SIZE_BYTES;
+    if (this.#blockEnd - this.#block < size) {
+      const blockSize = Math.max(size, BLOCK_SIZE_BYTES);
+      this.#block = this.#memory.allocate(blockSize, { label: 'decoded code', permissions: 0 });
+      this.#blockEnd = this.#block + blockSize;
+    }
+    const start = this.#block;
+    this.#block += size;
+    return start;
+  }
+
+  /** Fills the record of one instruction, and the pending branches to code that follows elsewhere. */
+  #link(item: Decoded): void {
+    const record = this.#records.get(item.offset)!;
+    this.#fill(record, item);
+    for (const { record: from, offset } of this.#goto.splice(0)) {
+      const { view } = this.#memory;
+      view.setUint32(from + RECORD_HANDLER, this.#handlers.slot('goto', () => ({ program: GOTO, operandKinds: [] })), true);
+      view.setUint32(from + RECORD_TARGET, this.record(offset), true);
+      view.setUint32(from + RECORD_PC, offset, true);
+      view.setUint32(from + RECORD_NEXT_PC, offset, true);
+    }
+  }
+
+  #fill(record: number, item: Decoded): void {
+    const { view } = this.#memory;
+    view.setUint32(record + RECORD_PC, item.offset, true);
+    const failure = item.failure ?? this.#fillInstruction(record, item as Decoded & { instruction: Instruction });
+    if (!failure) return;
+    view.setUint32(record + RECORD_HANDLER, this.#handlers.untranslatedSlot, true);
+    this.#untranslated.set(record, failure);
+  }
+
+  #fillInstruction(record: number, item: Decoded & { instruction: Instruction }): Untranslated | undefined {
+    const { instruction } = item;
+    const { view } = this.#memory;
+    this.#instructions.set(record, instruction);
+    view.setUint32(record + RECORD_NEXT_PC, nextOffset(item), true);
+    const target = branchTarget(item);
+    if (target !== undefined) view.setUint32(record + RECORD_TARGET, this.#records.get(target) ?? 0, true);
+    if (this.#mode & ROUNDING_BITS && instruction.row.operands.some(({ type }) => isFloat(type))) {
+      return { code: 'unsupported', message: `unsupported rounding mode in MODE for instruction '${instruction.row.name}'` };
+    }
+    const kinds: OperandKind[] = [];
+    let shape = '';
+    assert(instruction.row.operands.length <= RECORD_OPERAND_COUNT, `${instruction.row.name} has too many operands for a record`);
+    for (let index = 0; index < instruction.row.operands.length; index++) {
+      const [kind, tag] = this.#fillOperand(record + RECORD_OPERANDS + index * 8, instruction, index);
+      if (kind === undefined) return { code: 'illegal', message: `illegal instruction: ${tag} of '${instruction.row.name}'` };
+      kinds.push(kind);
+      shape += ` ${tag}`;
+    }
+    if (instruction.has('dpp_ctrl')) {
+      view.setUint32(record + RECORD_OPERANDS + dppTableSlot(instruction) * 8, this.#laneTable(instruction), true);
+    }
+    const key = `${instruction.row.name} ${instruction.format.name}${shape}${modifierKey(instruction)} ${this.waveSize} ${this.#mode}`;
+    try {
+      const slot = this.#handlers.slot(key, () => ({
+        program: new InstructionBuilder(instruction, this.#floatMode).build(),
+        operandKinds: kinds,
+      }));
+      view.setUint32(record + RECORD_HANDLER, slot, true);
+    } catch (error) {
+      if (!(error instanceof WavewrightError) || error.code !== 'UNSUPPORTED') throw error;
+      return { code: 'unsupported', message: error.what };
+    }
+    return undefined;
+  }
+
+  /** Writes an operand's parameter; returns its kind and what of it distinguishes handlers. No kind: the register does not exist. */
+  #fillOperand(at: number, instruction: Instruction, index: number): [OperandKind | undefined, string] {
+    const { view } = this.#memory;
+    const operand = instruction.operand(index);
+    const dwords = isImmediate(instruction.row.operands[index]!.type) ? 0 : instruction.dwords(index);
+    const row = rowSizeBytes(this.waveSize);
+    switch (operand.kind) {
+      case 'vector': {
+        if (operand.register + dwords > VGPR_COUNT) return [undefined, `v${operand.register} with ${dwords} dwords`];
+        const base = operand.accumulator ? waveAgprs(this.waveSize) : WAVE_VGPRS;
+        view.setUint32(at, base + operand.register * row, true);
+        return ['vector', 'v'];
+      }
+      case 'scalar':
+        if (operand.register + dwords > SCALAR_REGISTER_COUNT) return [undefined, `s${operand.register} with ${dwords} dwords`];
+        view.setUint32(at, operand.register * 4, true);
+        return ['scalar', 's'];
+      case 'constant':
+        view.setBigUint64(at, operand.value, true);
+        return ['constant', 'c'];
+      case 'special':
+        if (operand.encoding >= SHARED_BASE && operand.encoding <= PRIVATE_LIMIT) {
+          const limit = (operand.encoding - SHARED_BASE) & 1;
+          const isPrivate = operand.encoding >= SHARED_BASE + 2;
+          view.setUint32(at, limit ? 0xffffffff : 0, true);
+          view.setUint32(at + 4, isPrivate ? this.#spaces.privateApertureHi : this.#spaces.sharedApertureHi, true);
+          return ['constant', 'c'];
+        }
+        return ['constant', String(operand.encoding)];
+      case 'off':
+        return ['constant', 'off'];
+    }
+  }
+
+  #laneTable(instruction: Instruction): number {
+    const bytes = dppTable(instruction);
+    const key = bytes.join();
+    let address = this.#laneTables.get(key);
+    if (address === undefined) {
+      address = this.#allocateRecords(1);
+      this.#memory.bytes.set(bytes, address);
+      this.#laneTables.set(key, address);
+    }
+    return address;
+  }
+}
+
+const nextOffset = ({ offset, instruction }: Decoded): number => offset + (instruction?.sizeBytes ?? 0);
+
+/** Offset that a direct branch goes to. */
+function branchTarget(item: Decoded): number | undefined {
+  const { instruction } = item;
+  const { terminator } = instruction?.row.flags ?? {};
+  if (!instruction || (terminator !== 'branch' && terminator !== 'conditional')) return undefined;
+  const label = instruction.row.operands.find(({ type }) => type === 'label');
+  return label && nextOffset(item) + instruction.immediate(label);
+}
+
+const GOTO = (() => {
+  // Built by hand: it stands for no instruction.
+  const condition = { id: 0, leaf: { kind: 'const', value: 1n }, type: 'i1', lane: false, args: [] } as const;
+  return { values: [condition, { id: 1, leaf: { kind: 'branch' }, type: 'void', lane: false, args: [condition] }], waveSize: 64 } as const;
+})();
+
+const modifierFields = new Map<string, readonly string[]>();
+
+/** The encoding's fields that are neither operands nor parameters, where they are not 0. */
+function modifierKey(instruction: Instruction): string {
+  const { row, format } = instruction;
+  const id = `${row.format} ${row.name} ${format.name}`;
+  let names = modifierFields.get(id);
+  if (!names) {
+    const operandFields = new Set(row.operands.map(({ field }) => field));
+    names = format.fields
+      .map(({ name }) => name)
+      .filter((name) => !operandFields.has(name) && !PARAMETER_FIELDS.has(name) && !/^(v?s?dst|src\d)$/.test(name));
+    modifierFields.set(id, names);
+  }
+  let key = '';
+  for (const name of names) {
+    const value = instruction.field(name);
+    if (value !== 0) key += ` ${name}=${value}`;
+  }
+  return key;
+}

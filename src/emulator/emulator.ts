@@ -1,0 +1,193 @@
+/** One emulated GPU: memory, executors and running kernels. Single-threaded: work happens in `advance`. */
+import { type Instruction } from '../isa/amdgpu/instruction.ts';
+import { type Target, targetFor } from '../isa/amdgpu/targets.ts';
+import { CodeCache, MODE_KEY_BITS } from './code-cache.ts';
+import { EmulatorDispatch } from './dispatch.ts';
+import { accessKind, accessName, describeAccess, describePlace, type EmulatorFault, WaveFault } from './faults.ts';
+import { HandlerTable } from './handlers/handler-table.ts';
+import type { Launch, Triple } from './launch.ts';
+import { RECORD_PC } from './layout.ts';
+import type { AddressSpaces } from './lowering/memory-access.ts';
+import { EmulatorMemory } from './memory.ts';
+import { ReferenceExecutor } from './reference/reference-executor.ts';
+
+/** Runs a wave from a record until it exits; returns what is left of the budget. The wave state says why. */
+export interface Executor {
+  run(record: number, wave: number, budget: number): number;
+}
+
+export type ExecutorName = 'handlers' | 'reference';
+
+export interface EmulatorOptions {
+  readonly processor: string;
+  /** Default: the handlers (T0). `reference` evaluates every instruction in TypeScript. */
+  readonly executor?: ExecutorName;
+  /** Upper limit of device memory; at most 4 GiB, the default. */
+  readonly memorySizeBytes?: number;
+}
+
+/** Ticks of the device clock, as the fixed 100 MHz counter of the hardware. */
+export const CLOCK_FREQUENCY_HZ = 100_000_000;
+const WINDOW_HI = 0x7f00;
+/** Linux' choice of the apertures (amdkfd, gfx9 and later): LDS at 1 << 48, scratch at 2 << 48. */
+export const SHARED_APERTURE_HI = 0x10000;
+export const PRIVATE_APERTURE_HI = 0x20000;
+
+export interface CodeSymbol {
+  readonly name: string;
+  readonly offset: number;
+  readonly sizeBytes: number;
+}
+
+export class Emulator {
+  readonly target: Target;
+  readonly memory: EmulatorMemory;
+  readonly executor: Executor;
+  readonly #handlers = new Map<32 | 64, HandlerTable>();
+  readonly #caches = new Map<string, CodeCache>();
+  readonly #dispatches: EmulatorDispatch[] = [];
+  /** By the offset of the code. */
+  readonly #symbols = new Map<number, readonly CodeSymbol[]>();
+  readonly #origin = performance.now();
+
+  constructor(options: EmulatorOptions) {
+    this.target = targetFor(options.processor);
+    this.memory = new EmulatorMemory(WINDOW_HI, options.memorySizeBytes);
+    this.executor =
+      options.executor === 'reference'
+        ? new ReferenceExecutor(this)
+        : { run: (record, wave, budget) => this.#handlerTable(this.target.waveSizes[0]!).run(record, wave, budget) };
+  }
+
+  clock(): bigint {
+    return BigInt(Math.floor((performance.now() - this.#origin) * (CLOCK_FREQUENCY_HZ / 1000)));
+  }
+
+  spaces(waveSize: 32 | 64): AddressSpaces {
+    return {
+      windowHi: this.memory.windowHi,
+      sharedApertureHi: SHARED_APERTURE_HI,
+      privateApertureHi: PRIVATE_APERTURE_HI,
+      waveSize,
+    };
+  }
+
+  #handlerTable(waveSize: 32 | 64): HandlerTable {
+    let table = this.#handlers.get(waveSize);
+    if (!table) {
+      table = new HandlerTable(this.memory, this.spaces(waveSize), (record, _wave, code, lane, low, high) => {
+        throw new WaveFault(record, code, lane, (BigInt(high >>> 0) << 32n) | BigInt(low >>> 0));
+      });
+      this.#handlers.set(waveSize, table);
+    }
+    return table;
+  }
+
+  /** Decoded code for a wave size and MODE. */
+  codeCache(waveSize: 32 | 64, mode: number): CodeCache {
+    const key = `${waveSize} ${mode & MODE_KEY_BITS}`;
+    let cache = this.#caches.get(key);
+    if (!cache) {
+      const handlers = this.#handlerTable(waveSize);
+      cache = new CodeCache(this.memory, handlers, this.spaces(waveSize), this.target.processor, mode & MODE_KEY_BITS);
+      this.#caches.set(key, cache);
+    }
+    return cache;
+  }
+
+  publishCode(offset: number, symbols: readonly CodeSymbol[]): void {
+    this.#symbols.set(offset, symbols.toSorted((a, b) => a.offset - b.offset));
+  }
+
+  withdrawCode(offset: number): void {
+    const region = this.memory.find(offset);
+    this.#symbols.delete(offset);
+    if (region) for (const cache of this.#caches.values()) cache.invalidate(offset, offset + region.sizeBytes);
+  }
+
+  dispatch(launch: Launch): EmulatorDispatch {
+    const dispatch = new EmulatorDispatch(this, launch);
+    this.#dispatches.push(dispatch);
+    return dispatch;
+  }
+
+  /** Gives every running kernel a share of `sliceMs`. */
+  advance(sliceMs: number): 'idle' | 'running' | 'waiting' {
+    let result: 'idle' | 'running' | 'waiting' = 'idle';
+    const share = sliceMs / Math.max(1, this.#dispatches.length);
+    for (const dispatch of [...this.#dispatches]) {
+      const step = dispatch.step(performance.now() + share);
+      if (step === 'done') this.#dispatches.splice(this.#dispatches.indexOf(dispatch), 1);
+      else if (step === 'running' || result === 'idle') result = step;
+    }
+    return result;
+  }
+
+  /** `kernel+0x40` for a code offset; empty when no symbol covers it. */
+  locate(offset: number): string {
+    for (const symbols of this.#symbols.values()) {
+      const symbol = symbols.findLast((candidate) => candidate.offset <= offset);
+      if (symbol && offset < symbol.offset + Math.max(symbol.sizeBytes, 1)) {
+        return `${symbol.name}+0x${(offset - symbol.offset).toString(16)}`;
+      }
+    }
+    return '';
+  }
+
+  describeRecord(cache: CodeCache, record: number): string {
+    const offset = this.memory.view.getUint32(record + RECORD_PC, true);
+    const instruction = cache.instruction(record);
+    const location = this.locate(offset);
+    return `pc 0x${this.memory.address(offset).toString(16)}${location && ` in ${location}`}: ${textOf(instruction)}`;
+  }
+
+  describeFault(fault: WaveFault, cache: CodeCache, place: { workgroup: Triple; wave: number }): EmulatorFault {
+    const { memory } = this;
+    const offset = memory.view.getUint32(fault.record + RECORD_PC, true);
+    const pc = memory.address(offset);
+    const location = this.locate(offset);
+    const instruction = textOf(cache.instruction(fault.record));
+    const at = `pc 0x${pc.toString(16)}${location && ` in ${location}`}`;
+    const base = { pc, instruction, location, ...place };
+    const untranslated = cache.untranslated(fault.record);
+    if (untranslated) {
+      const kind = untranslated.code === 'illegal' ? 'illegal-instruction' : 'unsupported';
+      const message =
+        untranslated.code === 'illegal'
+          ? `${untranslated.message} at ${at}`
+          : `${untranslated.message} (${this.target.processor}) at ${at}`;
+      return { ...base, kind, message };
+    }
+    const where = `workgroup (${place.workgroup.join(', ')}), wave ${place.wave}`;
+    if (fault.code < 0) {
+      const what =
+        fault.code === -3 ? `jump to 0x${fault.address.toString(16)}, where there is no code,` : `trap by '${instruction}'`;
+      return { ...base, kind: fault.code === -3 ? 'memory' : 'exception', message: `${what} at ${at}; ${where}`, address: fault.address };
+    }
+    const access = describeAccess(fault.code, fault.address);
+    const kind = accessKind(fault.code);
+    const lane = fault.lane < 0 ? {} : { lane: fault.lane };
+    const message = `${access} by '${instruction}' at ${at}; ${where}${fault.lane < 0 ? '' : `, lane ${fault.lane}`}`;
+    if (kind !== 'memory') return { ...base, ...lane, kind, message, address: fault.address, access: accessName(fault.code) };
+    const faultOffset = memory.offset(fault.address);
+    const nearest = faultOffset === undefined ? undefined : memory.nearest(faultOffset);
+    const place2 =
+      faultOffset === undefined
+        ? 'not an address of this device'
+        : describePlace(faultOffset, nearest, memory.findFreed(faultOffset), memory.address(0));
+    return {
+      ...base,
+      ...lane,
+      ...(nearest && { nearest }),
+      kind,
+      message: `${message}; ${place2}`,
+      address: fault.address,
+      access: accessName(fault.code),
+    };
+  }
+}
+
+/** The instruction as LLVM prints it. */
+function textOf(instruction: Instruction | undefined): string {
+  return instruction ? instruction.row.name : '(not an instruction)';
+}

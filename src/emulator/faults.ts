@@ -1,0 +1,64 @@
+/** Faults of a wave: thrown by executors, completed with what the emulator knows about code and memory. */
+import { ACCESS_CODES, FAULT_LDS, FAULT_MISALIGNED, FAULT_PRIVATE } from './lowering/memory-access.ts';
+import type { Region } from './memory.ts';
+import type { Triple } from './launch.ts';
+
+export type EmulatorFaultKind = 'memory' | 'aperture' | 'illegal-instruction' | 'unsupported' | 'exception' | 'lds';
+
+/** Unwinds an executor. `code` is an access code with FAULT_ flags, or why the instruction cannot run. */
+export class WaveFault extends Error {
+  readonly record: number;
+  readonly code: number;
+  readonly lane: number;
+  readonly address: bigint;
+
+  constructor(record: number, code: number, lane: number, address: bigint) {
+    super('wave fault');
+    this.record = record;
+    this.code = code;
+    this.lane = lane;
+    this.address = address;
+  }
+}
+
+export interface EmulatorFault {
+  readonly kind: EmulatorFaultKind;
+  readonly message: string;
+  readonly pc: bigint;
+  readonly instruction: string;
+  readonly location: string;
+  readonly workgroup: Triple;
+  readonly wave: number;
+  readonly lane?: number;
+  readonly address?: bigint;
+  readonly access?: 'read' | 'write' | 'atomic';
+  readonly nearest?: Region;
+}
+
+const hex = (value: bigint | number): string => `0x${value.toString(16)}`;
+
+export const accessName = (code: number): 'read' | 'write' | 'atomic' => {
+  const base = code & 3;
+  return base === ACCESS_CODES.read ? 'read' : base === ACCESS_CODES.write ? 'write' : 'atomic';
+};
+
+export const accessKind = (code: number): EmulatorFaultKind =>
+  code & FAULT_LDS ? 'lds' : code & FAULT_PRIVATE ? 'aperture' : 'memory';
+
+/** What was attempted, in words. */
+export function describeAccess(code: number, address: bigint): string {
+  const access = accessName(code);
+  if (code & FAULT_MISALIGNED) return `misaligned ${access} at private offset ${hex(address & 0xffffffffn)}`;
+  if (code & FAULT_LDS) return `${access} outside the workgroup's LDS at ${hex(address & 0xffffffffn)}`;
+  if (code & FAULT_PRIVATE) return `${access} outside the private segment at ${hex(address & 0xffffffffn)}`;
+  return `invalid ${access} of address ${hex(address)}`;
+}
+
+/** Where an address lies relative to allocations. */
+export function describePlace(offset: number, nearest: Region | undefined, freed: Region | undefined, base: bigint): string {
+  if (freed) return `inside freed ${freed.label} at ${hex(base + BigInt(freed.offset))}`;
+  if (!nearest) return 'no allocation';
+  const end = nearest.offset + nearest.sizeBytes;
+  const distance = offset < nearest.offset ? `${nearest.offset - offset} bytes before` : `${offset - end} bytes after`;
+  return `${distance} ${nearest.label} (${nearest.sizeBytes} bytes at ${hex(base + BigInt(nearest.offset))})`;
+}

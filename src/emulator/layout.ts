@@ -1,0 +1,91 @@
+/**
+ * Where things are in the emulator's linear memory: the page map, constant tables, wave state and decoded code. Every executor
+ * works on this layout, so that a wave can change executors between any two instructions.
+ */
+import type { ExitReason, StateSlot } from '../ir/types.ts';
+
+export const PAGE_SIZE_BYTES = 4096;
+
+/** One byte for each page of the 4 GiB window: what the GPU may do there. */
+export const PAGE_MAP = 0x10000;
+export const PAGE_MAP_SIZE_BYTES = 0x100000;
+export const PAGE_READ = 1;
+export const PAGE_WRITE = 2;
+
+/** 16 vectors: all ones in 32-bit lane i where bit i of the index is set. */
+export const NIBBLE_MASKS = PAGE_MAP + PAGE_MAP_SIZE_BYTES;
+
+/** First byte that the allocator hands out. */
+export const ALLOCATOR_START = NIBBLE_MASKS + PAGE_SIZE_BYTES;
+
+// Wave state. Offsets from the wave's base.
+
+/** 128 dwords: SGPRs and the other scalar registers at their operand encoding (VCC 106, M0 124, EXEC 126). */
+export const WAVE_SGPRS = 0;
+export const WAVE_SCC = 512;
+export const WAVE_MODE = 516;
+export const WAVE_STATUS = 520;
+export const WAVE_TRAPSTS = 524;
+/** Why the executor returned: a number of EXIT_CODES. */
+export const WAVE_EXIT = 528;
+/** Record to continue with. */
+export const WAVE_RECORD = 532;
+export const WAVE_LDS_BASE = 536;
+export const WAVE_LDS_SIZE = 540;
+/** Private segment: lane-interleaved dwords; bytes of each lane. */
+export const WAVE_PRIVATE_BASE = 544;
+export const WAVE_PRIVATE_SIZE = 548;
+/** Target of a jump whose record is not known yet. */
+export const WAVE_JUMP_PC = 552;
+/** Table that maps jump targets to records: see JUMP_CACHE_ENTRIES. */
+export const WAVE_JUMP_CACHE = 560;
+/** 64-bit device clock, refreshed by the scheduler whenever it runs the wave. */
+export const WAVE_CLOCK = 568;
+export const WAVE_TEMPORARY_ROWS = 1024;
+export const TEMPORARY_ROW_COUNT = 8;
+export const WAVE_VGPRS = WAVE_TEMPORARY_ROWS + TEMPORARY_ROW_COUNT * 256;
+export const VGPR_COUNT = 256;
+
+/** Rows are register-major: one dword for each lane. */
+export const rowSizeBytes = (waveSize: 32 | 64): number => waveSize * 4;
+export const waveAgprs = (waveSize: 32 | 64): number => WAVE_VGPRS + VGPR_COUNT * rowSizeBytes(waveSize);
+export const waveSizeBytes = (waveSize: 32 | 64): number => waveAgprs(waveSize) + VGPR_COUNT * rowSizeBytes(waveSize);
+
+export const STATE_OFFSETS: Readonly<Record<StateSlot, number>> = {
+  scc: WAVE_SCC,
+  mode: WAVE_MODE,
+  status: WAVE_STATUS,
+  trapsts: WAVE_TRAPSTS,
+  m0: 124 * 4,
+  exec: 126 * 4,
+  vcc: 106 * 4,
+  flatScratch: 102 * 4,
+};
+
+// Decoded instructions.
+
+export const RECORD_SIZE_BYTES = 64;
+/** Table slot of the handler. */
+export const RECORD_HANDLER = 0;
+/** Record of the branch target. */
+export const RECORD_TARGET = 4;
+/** Low 32 bits of the address of this and of the next instruction; the high bits are the device's window. */
+export const RECORD_PC = 8;
+export const RECORD_NEXT_PC = 12;
+/** Operands, 8 bytes each: offset of the register from the wave's base, or the constant, or the address of a lane table. */
+export const RECORD_OPERANDS = 16;
+export const RECORD_OPERAND_COUNT = 6;
+
+/** Direct-mapped by bits 2.. of the address: pairs of (low 32 bits of the address, record). */
+export const JUMP_CACHE_ENTRIES = 1024;
+
+/** Exits that a program asks for, and those of the executor. */
+export const EXIT_CODES: Readonly<Record<ExitReason, number>> = { end: 1, barrier: 2, sleep: 3, trap: 4, interrupt: 5 };
+/** The instruction budget ran out. */
+export const EXIT_BUDGET = 0;
+/** A jump to WAVE_JUMP_PC, which is not in the jump cache. */
+export const EXIT_JUMP = 6;
+/** MODE changed: code is specialised on it. */
+export const EXIT_MODE = 7;
+/** The record is not translated: bad bytes or an unsupported instruction. */
+export const EXIT_UNTRANSLATED = 8;

@@ -1,0 +1,334 @@
+/** Loads, stores and atomics of one chunk of 4 lanes: contiguous dwords at once, everything else lane by lane. */
+import type { OpName } from '../../ir/ops.ts';
+import type { Leaf, MemorySpace, Type, Update, Value } from '../../ir/types.ts';
+import type { FunctionBuilder, Local } from '../../wasm/function.ts';
+import { EMISSION } from './emission.ts';
+import { type Emitter, emitScalar, extract, freshLanes, insert, type LaneArgument, type Lanes, wasmType } from './emitter.ts';
+import { EVEN_DWORDS, ODD_DWORDS, shuffled } from './int-emission.ts';
+import { type AccessKind, type AddressSpaces, pagePermissions, pushDwordStride, translator } from './memory-access.ts';
+import { PAGE_READ, PAGE_WRITE } from '../layout.ts';
+
+type LeafOf<K extends Leaf['kind']> = Extract<Leaf, { kind: K }>;
+
+/** Locals that every access of a chunk needs. `nibble` holds the active lanes, `chunk` the number of the first lane. */
+export interface LaneAccess {
+  readonly record: Local;
+  readonly wave: Local;
+  readonly chunk: Local;
+  readonly nibble: Local;
+}
+
+interface Access {
+  readonly space: MemorySpace;
+  readonly kind: AccessKind;
+  readonly sizeBytes: number;
+  readonly address: LaneArgument;
+  readonly predicate: LaneArgument | undefined;
+}
+
+const isWide = (space: MemorySpace): boolean => space === 'global' || space === 'flat';
+
+/**
+ * Runs `body` for each active lane with the translated address of its first dword, and the distance between its dwords when that is
+ * not a constant.
+ */
+function forEachLane(
+  e: Emitter,
+  spaces: AddressSpaces,
+  at: LaneAccess,
+  access: Access,
+  body: (lane: number, base: Local, stride: number | Local) => void,
+): void {
+  const { f } = e;
+  const { space, kind, sizeBytes } = access;
+  const translate = translator(e.context, spaces, space, kind, sizeBytes);
+  const active = pushActiveLanes(f, at, access);
+  const base = f.local('i32');
+  const high = f.local('i32');
+  const stride = space === 'flat' && sizeBytes > 4 ? f.local('i32') : space === 'private' ? spaces.waveSize * 4 : 4;
+  for (let lane = 0; lane < 4; lane++) {
+    f.get(active);
+    f.i32(1 << lane);
+    f.op('i32.and');
+    f.if(undefined, () => {
+      f.get(at.record);
+      f.get(at.wave);
+      f.get(at.chunk);
+      f.i32(lane);
+      f.op('i32.add');
+      extract(e, access.address.lanes, isWide(space) ? 'i64' : 'i32', lane);
+      if (isWide(space)) {
+        f.op('i32.wrap_i64');
+        extract(e, access.address.lanes, 'i64', lane);
+        f.i64(32n);
+        f.op('i64.shr_u');
+        f.op('i32.wrap_i64');
+      } else f.i32(0);
+      f.tee(high);
+      f.call(translate);
+      f.set(base);
+      if (typeof stride !== 'number') {
+        pushDwordStride(f, space, high, spaces);
+        f.set(stride);
+      }
+      body(lane, base, stride);
+    });
+  }
+  f.free(base, high, active);
+  if (typeof stride !== 'number') f.free(stride);
+}
+
+/** Active lanes whose predicate is on, in a fresh local. */
+function pushActiveLanes(f: FunctionBuilder, at: LaneAccess, { predicate }: Access): Local {
+  const active = f.local('i32');
+  f.get(at.nibble);
+  if (predicate) {
+    f.get(predicate.lanes[0]!);
+    f.op('i32x4.bitmask');
+    f.op('i32.and');
+  }
+  f.set(active);
+  return active;
+}
+
+/**
+ * Runs `fast` with the address of four consecutive dwords when all lanes are active and their addresses are contiguous and permitted,
+ * `slow` otherwise.
+ */
+function ifContiguous(
+  e: Emitter,
+  spaces: AddressSpaces,
+  at: LaneAccess,
+  access: Access,
+  fast: (base: Local) => void,
+  slow: () => void,
+): void {
+  const { f } = e;
+  if (!isWide(access.space) || access.sizeBytes !== 4 || access.predicate) return slow();
+  const [first, second] = access.address.lanes as [Local, Local];
+  const low = shuffled(e, first, second, EVEN_DWORDS);
+  const base = f.local('i32');
+  f.get(low);
+  f.lane('i32x4.extract_lane', 0);
+  f.set(base);
+  f.get(low);
+  f.get(base);
+  f.op('i32x4.splat');
+  f.v128([0, 4, 8, 12]);
+  f.op('i32x4.add');
+  f.op('i32x4.eq');
+  f.get(first);
+  f.get(second);
+  f.shuffle(ODD_DWORDS);
+  f.i32(spaces.windowHi);
+  f.op('i32x4.splat');
+  f.op('i32x4.eq');
+  f.op('v128.and');
+  f.op('i32x4.all_true');
+  f.get(at.nibble);
+  f.i32(15);
+  f.op('i32.eq');
+  f.op('i32.and');
+  f.if(
+    'i32',
+    () => {
+      const permission = access.kind === 'read' ? PAGE_READ : PAGE_WRITE;
+      pagePermissions(f, () => f.get(base));
+      pagePermissions(f, () => {
+        f.get(base);
+        f.i32(15);
+        f.op('i32.add');
+      });
+      f.op('i32.and');
+      f.i32(permission);
+      f.op('i32.and');
+    },
+    () => f.i32(0),
+  );
+  f.if(undefined, () => fast(base), slow);
+  f.free(low, base);
+}
+
+function accessOf(leaf: LeafOf<'load' | 'store' | 'atomic'>, kind: AccessKind, args: readonly LaneArgument[]): Access {
+  return {
+    space: leaf.space,
+    kind,
+    sizeBytes: leaf.sizeBytes,
+    address: args[0]!,
+    predicate: leaf.predicated ? args.at(-1) : undefined,
+  };
+}
+
+/** Pushes base + dword * stride and returns the constant offset to add. */
+function pushDwordAddress(f: FunctionBuilder, base: Local, stride: number | Local, dword: number): number {
+  f.get(base);
+  if (typeof stride === 'number') return dword * stride;
+  if (dword > 0) {
+    f.get(stride);
+    f.i32(dword);
+    f.op('i32.mul');
+    f.op('i32.add');
+  }
+  return 0;
+}
+
+/** One vector for each dword; lanes without an access hold 0. */
+export function emitLoad(
+  e: Emitter,
+  spaces: AddressSpaces,
+  at: LaneAccess,
+  leaf: LeafOf<'load'>,
+  args: readonly LaneArgument[],
+): Local[] {
+  const { f } = e;
+  const access = accessOf(leaf, 'read', args);
+  const dwords = Array.from({ length: leaf.dwords }, () => f.local('v128'));
+  const slow = (): void => {
+    for (const dword of dwords) {
+      f.v128([0, 0, 0, 0]);
+      f.set(dword);
+    }
+    forEachLane(e, spaces, at, access, (lane, base, stride) => {
+      dwords.forEach((dword, i) => {
+        if (leaf.sizeBytes < 4) {
+          f.get(dword);
+          f.get(base);
+          f.load(leaf.sizeBytes === 1 ? 'i32.load8_u' : 'i32.load16_u', 0);
+          f.lane('i32x4.replace_lane', lane);
+        } else {
+          const offset = pushDwordAddress(f, base, stride, i);
+          f.get(dword);
+          f.loadLane('v128.load32_lane', offset, lane);
+        }
+        f.set(dword);
+      });
+    });
+  };
+  const fast = (base: Local): void => {
+    f.get(base);
+    f.load('v128.load', 0);
+    f.set(dwords[0]!);
+  };
+  ifContiguous(e, spaces, at, access, fast, slow);
+  return dwords;
+}
+
+export function emitStore(
+  e: Emitter,
+  spaces: AddressSpaces,
+  at: LaneAccess,
+  leaf: LeafOf<'store'>,
+  args: readonly LaneArgument[],
+): void {
+  const { f } = e;
+  const access = accessOf(leaf, 'write', args);
+  const data = args.slice(1, 1 + Math.max(1, leaf.sizeBytes / 4)).map((arg) => arg.lanes[0]!);
+  const slow = (): void =>
+    forEachLane(e, spaces, at, access, (lane, base, stride) => {
+      data.forEach((dword, i) => {
+        const offset = pushDwordAddress(f, base, stride, i);
+        f.get(dword);
+        if (leaf.sizeBytes === 1) f.loadLane('v128.store8_lane', offset, lane * 4);
+        else if (leaf.sizeBytes === 2) f.loadLane('v128.store16_lane', offset, lane * 2);
+        else f.loadLane('v128.store32_lane', offset, lane);
+      });
+    });
+  const fast = (base: Local): void => {
+    f.get(base);
+    f.get(data[0]!);
+    f.store('v128.store', 0);
+  };
+  ifContiguous(e, spaces, at, access, fast, slow);
+}
+
+/** Read, update, write, one lane after the other; returns the old values. Waves of one device run on one thread. */
+export function emitAtomic(
+  e: Emitter,
+  spaces: AddressSpaces,
+  at: LaneAccess,
+  leaf: LeafOf<'atomic'>,
+  type: Type,
+  args: readonly LaneArgument[],
+): Lanes {
+  const { f } = e;
+  const access = accessOf(leaf, 'atomic', args);
+  const result = freshLanes(e, type);
+  for (const local of result) {
+    f.v128([0, 0, 0, 0]);
+    f.set(local);
+  }
+  const operands = args.slice(1, leaf.predicated ? -1 : undefined);
+  const wasm = wasmType(type);
+  const old = f.local(wasm);
+  const parameters = [old, ...operands.map(() => f.local(wasm))];
+  forEachLane(e, spaces, at, access, (lane, base, stride) => {
+    if (type !== 'i64' || typeof stride === 'number') {
+      f.get(base);
+      f.load(type === 'i64' ? 'i64.load' : 'i32.load', 0);
+    } else pushPair(f, base, stride);
+    f.set(old);
+    operands.forEach((operand, i) => {
+      extract(e, operand.lanes, type, lane);
+      f.set(parameters[i + 1]!);
+    });
+    const updated = emitUpdate(e, leaf.update, parameters);
+    if (type !== 'i64' || typeof stride === 'number') {
+      f.get(base);
+      f.get(updated);
+      f.store(type === 'i64' ? 'i64.store' : 'i32.store', 0);
+    } else storePair(f, base, stride, updated);
+    insert(e, result, type, lane, old);
+  });
+  f.free(...parameters);
+  return result;
+}
+
+/** Pushes a 64-bit value whose high dword is `stride` bytes after the low one. */
+function pushPair(f: FunctionBuilder, base: Local, stride: Local): void {
+  f.get(base);
+  f.load('i64.load32_u', 0);
+  f.get(base);
+  f.get(stride);
+  f.op('i32.add');
+  f.load('i64.load32_u', 0);
+  f.i64(32n);
+  f.op('i64.shl');
+  f.op('i64.or');
+}
+
+function storePair(f: FunctionBuilder, base: Local, stride: Local, value: Local): void {
+  f.get(base);
+  f.get(value);
+  f.store('i64.store32', 0);
+  f.get(base);
+  f.get(stride);
+  f.op('i32.add');
+  f.get(value);
+  f.i64(32n);
+  f.op('i64.shr_u');
+  f.store('i64.store32', 0);
+}
+
+/** The new memory value, in a local. */
+function emitUpdate(e: Emitter, update: Update, parameters: readonly Local[]): Local {
+  const { f } = e;
+  const locals = new Map<Value, Local>();
+  for (const value of update.body) {
+    const { leaf } = value;
+    if (leaf.kind === 'param') {
+      locals.set(value, parameters[leaf.index]!);
+      continue;
+    }
+    if (leaf.kind === 'const') {
+      if (value.type === 'i64') f.i64(leaf.value);
+      else f.i32(Number(leaf.value));
+    } else {
+      const { op } = leaf as { op: OpName };
+      emitScalar(e, op, EMISSION[op], value.args.map((arg) => locals.get(arg)!));
+    }
+    const local = f.local(wasmType(value.type as Type));
+    f.set(local);
+    locals.set(value, local);
+  }
+  return locals.get(update.result)!;
+}

@@ -1,0 +1,193 @@
+/**
+ * Address translation in WebAssembly. Every access is checked against the page map, the LDS size or the private segment size before it
+ * happens; what fails calls the imported fault function, which throws.
+ */
+import type { MemorySpace } from '../../ir/types.ts';
+import type { FunctionBuilder, Local } from '../../wasm/function.ts';
+import type { FunctionRef } from '../../wasm/types.ts';
+import {
+  PAGE_MAP,
+  PAGE_READ,
+  PAGE_WRITE,
+  WAVE_LDS_BASE,
+  WAVE_LDS_SIZE,
+  WAVE_PRIVATE_BASE,
+  WAVE_PRIVATE_SIZE,
+} from '../layout.ts';
+import type { ModuleContext } from './module-context.ts';
+
+export type AccessKind = 'read' | 'write' | 'atomic';
+
+/** Number that the fault import gets: what was attempted, and where it was found invalid. */
+export const ACCESS_CODES: Readonly<Record<AccessKind, number>> = { read: 0, write: 1, atomic: 2 };
+export const FAULT_LDS = 4;
+export const FAULT_PRIVATE = 8;
+export const FAULT_MISALIGNED = 16;
+
+/** High words of addresses: the device memory window and the flat apertures. */
+export interface AddressSpaces {
+  readonly windowHi: number;
+  readonly sharedApertureHi: number;
+  readonly privateApertureHi: number;
+  readonly waveSize: 32 | 64;
+}
+
+const PERMISSION: Readonly<Record<AccessKind, number>> = {
+  read: PAGE_READ,
+  write: PAGE_WRITE,
+  atomic: PAGE_READ | PAGE_WRITE,
+};
+
+/**
+ * Function (record, wave, lane, address low, address high) -> linear memory address of the first dword. Dwords follow each other, but
+ * for private memory, where they are a row apart: see `dwordStride`.
+ */
+export function translator(
+  context: ModuleContext,
+  spaces: AddressSpaces,
+  space: MemorySpace,
+  access: AccessKind,
+  sizeBytes: number,
+): FunctionRef {
+  const name = `translate ${space} ${access} ${sizeBytes}`;
+  return context.helper(name, ['i32', 'i32', 'i32', 'i32', 'i32'], ['i32'], (f) => {
+    const [record, wave, lane, low, high] = [0, 1, 2, 3, 4].map((i) => f.param(i)) as [Local, Local, Local, Local, Local];
+    const fail = (where: number): void => {
+      f.get(record);
+      f.get(wave);
+      f.i32(ACCESS_CODES[access] | where);
+      f.get(lane);
+      f.get(low);
+      f.get(high);
+      f.call(context.fault);
+      f.unreachable();
+    };
+    if (space === 'lds') translateLds(f, wave, low, sizeBytes, fail);
+    else if (space === 'private') translatePrivate(f, wave, lane, low, sizeBytes, spaces.waveSize, fail);
+    else {
+      ifHigh(f, high, spaces.windowHi, () => translateGlobal(f, low, access, sizeBytes, fail));
+      if (space === 'flat') {
+        ifHigh(f, high, spaces.sharedApertureHi, () => translateLds(f, wave, low, sizeBytes, fail));
+        ifHigh(f, high, spaces.privateApertureHi, () =>
+          translatePrivate(f, wave, lane, low, sizeBytes, spaces.waveSize, fail),
+        );
+      }
+      fail(0);
+    }
+  });
+}
+
+/** Runs `then`, which leaves the translated address on the stack, and returns it when the high word is `value`. */
+function ifHigh(f: FunctionBuilder, high: Local, value: number, then: () => void): void {
+  f.get(high);
+  f.i32(value);
+  f.op('i32.eq');
+  f.if(undefined, () => {
+    then();
+    f.return();
+  });
+}
+
+/** Both the first and the last byte are on pages that permit the access; accesses are at most 64 bytes. */
+function translateGlobal(f: FunctionBuilder, low: Local, access: AccessKind, sizeBytes: number, fail: (where: number) => void): void {
+  pagePermissions(f, () => f.get(low));
+  if (sizeBytes > 1) {
+    pagePermissions(f, () => {
+      f.get(low);
+      f.i32(sizeBytes - 1);
+      f.op('i32.add');
+    });
+    f.op('i32.and');
+  }
+  f.i32(PERMISSION[access]);
+  f.op('i32.and');
+  f.i32(PERMISSION[access]);
+  f.op('i32.ne');
+  f.if(undefined, () => fail(0));
+  f.get(low);
+}
+
+/** Pushes the page map byte of the address that `address` pushes. */
+export function pagePermissions(f: FunctionBuilder, address: () => void): void {
+  address();
+  f.i32(12);
+  f.op('i32.shr_u');
+  f.load('i32.load8_u', PAGE_MAP);
+}
+
+function translateLds(f: FunctionBuilder, wave: Local, low: Local, sizeBytes: number, fail: (where: number) => void): void {
+  f.get(low);
+  f.op('i64.extend_i32_u');
+  f.i64(BigInt(sizeBytes));
+  f.op('i64.add');
+  f.get(wave);
+  f.load('i64.load32_u', WAVE_LDS_SIZE);
+  f.op('i64.gt_u');
+  f.if(undefined, () => fail(FAULT_LDS));
+  f.get(wave);
+  f.load('i32.load', WAVE_LDS_BASE);
+  f.get(low);
+  f.op('i32.add');
+}
+
+/** Byte `offset` of a lane is in dword row offset / 4, at the lane's place (CDNA2 ISA 9.1.5.2, swizzled scratch). */
+function translatePrivate(
+  f: FunctionBuilder,
+  wave: Local,
+  lane: Local,
+  low: Local,
+  sizeBytes: number,
+  waveSize: 32 | 64,
+  fail: (where: number) => void,
+): void {
+  f.get(low);
+  f.op('i64.extend_i32_u');
+  f.i64(BigInt(sizeBytes));
+  f.op('i64.add');
+  f.get(wave);
+  f.load('i64.load32_u', WAVE_PRIVATE_SIZE);
+  f.op('i64.gt_u');
+  f.if(undefined, () => fail(FAULT_PRIVATE));
+  if (sizeBytes > 1) {
+    f.get(low);
+    f.i32(3);
+    f.op('i32.and');
+    f.i32(4 - Math.min(sizeBytes, 4));
+    f.op('i32.gt_u');
+    f.if(undefined, () => fail(FAULT_PRIVATE | FAULT_MISALIGNED));
+  }
+  f.get(wave);
+  f.load('i32.load', WAVE_PRIVATE_BASE);
+  f.get(low);
+  f.i32(2);
+  f.op('i32.shr_u');
+  f.i32(waveSize * 4);
+  f.op('i32.mul');
+  f.op('i32.add');
+  f.get(lane);
+  f.i32(2);
+  f.op('i32.shl');
+  f.op('i32.add');
+  f.get(low);
+  f.i32(3);
+  f.op('i32.and');
+  f.op('i32.add');
+}
+
+/**
+ * Pushes the distance in bytes between consecutive dwords of an access with more than one: a constant, but for flat addresses, whose
+ * high word decides.
+ */
+export function pushDwordStride(f: FunctionBuilder, space: MemorySpace, high: Local | undefined, spaces: AddressSpaces): void {
+  const row = spaces.waveSize * 4;
+  if (space !== 'flat' || !high) {
+    f.i32(space === 'private' ? row : 4);
+    return;
+  }
+  f.i32(row);
+  f.i32(4);
+  f.get(high);
+  f.i32(spaces.privateApertureHi);
+  f.op('i32.eq');
+  f.select();
+}

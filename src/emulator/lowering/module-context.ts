@@ -1,0 +1,52 @@
+import type { FunctionBuilder } from '../../wasm/function.ts';
+import { ModuleBuilder } from '../../wasm/module.ts';
+import type { FunctionRef, FunctionType, ValueType } from '../../wasm/types.ts';
+
+/** What the machine under WebAssembly does, found once at start. */
+export interface HostTraits {
+  /** relaxed_madd is a fused multiply-add with one rounding. */
+  readonly fused: boolean;
+}
+
+/**
+ * One WebAssembly module of lowered code: the imports that lowered code may use, and helper functions that are emitted once
+ * per module when something first needs them.
+ */
+export class ModuleContext {
+  readonly module = new ModuleBuilder();
+  readonly traits: HostTraits;
+  /** (record, wave, access code, lane, address low, address high): throws. */
+  readonly fault: FunctionRef;
+  readonly softFma32: FunctionRef;
+  readonly softFma64: FunctionRef;
+  /** (record, wave) -> next record, 0 to leave the executor. */
+  readonly handlerType: FunctionType;
+  readonly #helpers = new Map<string, FunctionRef>();
+
+  constructor(traits: HostTraits, memoryPages: number) {
+    const m = this.module;
+    this.traits = traits;
+    m.importMemory('env', 'memory', { minPages: memoryPages, maxPages: memoryPages, shared: true });
+    m.importTable('env', 'table', { min: 0 });
+    this.fault = m.importFunction('env', 'fault', ['i32', 'i32', 'i32', 'i32', 'i32', 'i32'], []);
+    this.softFma32 = m.importFunction('env', 'softFma32', ['i32', 'i32', 'i32'], ['i32']);
+    this.softFma64 = m.importFunction('env', 'softFma64', ['i64', 'i64', 'i64'], ['i64']);
+    this.handlerType = m.type(['i32', 'i32'], ['i32']);
+  }
+
+  helper(
+    name: string,
+    parameters: readonly ValueType[],
+    results: readonly ValueType[],
+    build: (f: FunctionBuilder) => void,
+  ): FunctionRef {
+    let ref = this.#helpers.get(name);
+    if (!ref) {
+      const f = this.module.function(parameters, results);
+      this.#helpers.set(name, f);
+      build(f);
+      ref = f;
+    }
+    return ref;
+  }
+}

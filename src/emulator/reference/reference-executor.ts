@@ -1,0 +1,70 @@
+/** The reference executor: evaluates every instruction's meaning in TypeScript, on the same state and records as the handlers. */
+import type { FloatMode } from '../../ir/float-builder.ts';
+import { evaluate } from '../../ir/evaluate.ts';
+import type { Program } from '../../ir/types.ts';
+import { InstructionBuilder } from '../../isa/amdgpu/instruction-builder.ts';
+import type { Instruction } from '../../isa/amdgpu/instruction.ts';
+import { type CodeCache, floatMode } from '../code-cache.ts';
+import type { Emulator, Executor } from '../emulator.ts';
+import {
+  EXIT_BUDGET,
+  EXIT_UNTRANSLATED,
+  RECORD_TARGET,
+  WAVE_EXIT,
+  WAVE_MODE,
+  WAVE_RECORD,
+} from '../layout.ts';
+import { ReferenceMachine } from './reference-machine.ts';
+
+export class ReferenceExecutor implements Executor {
+  readonly #emulator: Emulator;
+  readonly #programs = new WeakMap<Instruction, Map<number, Program>>();
+
+  constructor(emulator: Emulator) {
+    this.#emulator = emulator;
+  }
+
+  run(start: number, wave: number, budget: number): number {
+    const { view } = this.#emulator.memory;
+    let record = start;
+    for (let left = budget; left > 0; left--) {
+      const mode = view.getUint32(wave + WAVE_MODE, true);
+      const cache = this.#emulator.codeCache(this.#emulator.target.waveSizes[0]!, mode);
+      const next = this.#step(cache, mode, record, wave);
+      if (next === 0) return left - 1;
+      record = next;
+    }
+    view.setUint32(wave + WAVE_EXIT, EXIT_BUDGET, true);
+    view.setUint32(wave + WAVE_RECORD, record, true);
+    return 0;
+  }
+
+  /** Next record; 0 after an exit was stored. */
+  #step(cache: CodeCache, mode: number, record: number, wave: number): number {
+    const { view } = this.#emulator.memory;
+    if (cache.untranslated(record)) {
+      view.setUint32(wave + WAVE_EXIT, EXIT_UNTRANSLATED, true);
+      view.setUint32(wave + WAVE_RECORD, record, true);
+      return 0;
+    }
+    const instruction = cache.instruction(record);
+    if (!instruction) return view.getUint32(record + RECORD_TARGET, true);
+    const machine = new ReferenceMachine(this.#emulator, cache, instruction, record, wave);
+    evaluate(this.#program(instruction, mode, floatMode(mode)), machine);
+    return machine.next();
+  }
+
+  #program(instruction: Instruction, mode: number, floats: FloatMode): Program {
+    let byMode = this.#programs.get(instruction);
+    if (!byMode) {
+      byMode = new Map();
+      this.#programs.set(instruction, byMode);
+    }
+    let program = byMode.get(mode);
+    if (!program) {
+      program = new InstructionBuilder(instruction, floats).build();
+      byMode.set(mode, program);
+    }
+    return program;
+  }
+}

@@ -1,0 +1,207 @@
+import type { Machine } from '../../ir/evaluate.ts';
+import type { Evaluated } from '../../ir/op.ts';
+import type { ExitReason, MemorySpace, OperandDword, StateSlot } from '../../ir/types.ts';
+import type { Instruction } from '../../isa/amdgpu/instruction.ts';
+import type { CodeCache } from '../code-cache.ts';
+import type { Emulator } from '../emulator.ts';
+import { WaveFault } from '../faults.ts';
+import {
+  EXIT_CODES,
+  EXIT_MODE,
+  PAGE_MAP,
+  PAGE_READ,
+  PAGE_WRITE,
+  RECORD_NEXT_PC,
+  RECORD_OPERANDS,
+  RECORD_PC,
+  RECORD_SIZE_BYTES,
+  RECORD_TARGET,
+  rowSizeBytes,
+  STATE_OFFSETS,
+  WAVE_CLOCK,
+  WAVE_EXIT,
+  WAVE_LDS_BASE,
+  WAVE_LDS_SIZE,
+  WAVE_PRIVATE_BASE,
+  WAVE_PRIVATE_SIZE,
+  WAVE_RECORD,
+} from '../layout.ts';
+import { ACCESS_CODES, type AccessKind, FAULT_LDS, FAULT_MISALIGNED, FAULT_PRIVATE } from '../lowering/memory-access.ts';
+
+/** Where an access goes: offset of its first dword in linear memory, and the distance between dwords. */
+interface Translated {
+  readonly base: number;
+  readonly stride: number;
+}
+
+const WIDE_SLOTS = new Set<StateSlot>(['exec', 'vcc', 'flatScratch']);
+
+/** The evaluator's view of one wave at one instruction. */
+export class ReferenceMachine implements Machine {
+  readonly #emulator: Emulator;
+  readonly #cache: CodeCache;
+  readonly #instruction: Instruction;
+  readonly #record: number;
+  readonly #wave: number;
+  readonly #view: DataView;
+  readonly #row: number;
+  #next: number;
+
+  constructor(emulator: Emulator, cache: CodeCache, instruction: Instruction, record: number, wave: number) {
+    this.#emulator = emulator;
+    this.#cache = cache;
+    this.#instruction = instruction;
+    this.#record = record;
+    this.#wave = wave;
+    this.#view = emulator.memory.view;
+    this.#row = rowSizeBytes(instruction.waveSize);
+    this.#next = record + RECORD_SIZE_BYTES;
+  }
+
+  next(): number {
+    return this.#next;
+  }
+
+  get pc(): bigint {
+    return this.#emulator.memory.address(this.#view.getUint32(this.#record + RECORD_PC, true));
+  }
+
+  get nextPc(): bigint {
+    return this.#emulator.memory.address(this.#view.getUint32(this.#record + RECORD_NEXT_PC, true));
+  }
+
+  clock(): bigint {
+    return this.#view.getBigUint64(this.#wave + WAVE_CLOCK, true);
+  }
+
+  laneTable(operand: number, lane: number): number {
+    return this.#view.getUint8(this.#parameter(operand) + lane);
+  }
+
+  #parameter(operand: number): number {
+    return this.#view.getUint32(this.#record + RECORD_OPERANDS + operand * 8, true);
+  }
+
+  #registerOffset({ operand, dword }: OperandDword, lane: number): number {
+    const base = this.#wave + this.#parameter(operand);
+    return lane < 0 ? base + dword * 4 : base + dword * this.#row + lane * 4;
+  }
+
+  readOperand(at: OperandDword, lane: number): number {
+    const { kind } = this.#instruction.operand(at.operand);
+    if (kind === 'constant' || kind === 'special') {
+      return this.#view.getInt32(this.#record + RECORD_OPERANDS + at.operand * 8 + at.dword * 4, true);
+    }
+    return this.#view.getInt32(this.#registerOffset(at, kind === 'vector' ? lane : -1), true);
+  }
+
+  writeOperand(at: OperandDword, lane: number, value: number): void {
+    this.#view.setInt32(this.#registerOffset(at, lane), value, true);
+  }
+
+  readState(slot: StateSlot): Evaluated {
+    const offset = this.#wave + STATE_OFFSETS[slot];
+    if (slot === 'exec' && this.#instruction.waveSize === 32) return BigInt(this.#view.getUint32(offset, true));
+    return WIDE_SLOTS.has(slot) ? this.#view.getBigUint64(offset, true) : this.#view.getInt32(offset, true);
+  }
+
+  writeState(slot: StateSlot, value: Evaluated): void {
+    const offset = this.#wave + STATE_OFFSETS[slot];
+    if (WIDE_SLOTS.has(slot)) this.#view.setBigUint64(offset, BigInt(value), true);
+    else this.#view.setInt32(offset, Number(value), true);
+    if (slot === 'mode') this.#leave(EXIT_MODE);
+  }
+
+  #fail(code: number, lane: number, address: bigint): never {
+    throw new WaveFault(this.#record, code, lane, address);
+  }
+
+  #translate(space: MemorySpace, access: AccessKind, sizeBytes: number, address: Evaluated, lane: number): Translated {
+    const { memory } = this.#emulator;
+    const full = BigInt.asUintN(64, BigInt(address));
+    const low = Number(full & 0xffffffffn);
+    if (space === 'lds') return this.#translateLds(access, sizeBytes, low, lane);
+    if (space === 'private') return this.#translatePrivate(access, sizeBytes, low, lane);
+    const spaces = this.#emulator.spaces(this.#instruction.waveSize);
+    const high = Number(full >> 32n);
+    if (high !== memory.windowHi && space === 'flat') {
+      if (high === spaces.sharedApertureHi) return this.#translateLds(access, sizeBytes, low, lane, full);
+      if (high === spaces.privateApertureHi) return this.#translatePrivate(access, sizeBytes, low, lane, full);
+    }
+    const needed = access === 'read' ? PAGE_READ : access === 'write' ? PAGE_WRITE : PAGE_READ | PAGE_WRITE;
+    const last = low + sizeBytes - 1;
+    const permissions =
+      last > 0xffffffff ? 0 : memory.bytes[PAGE_MAP + (low >>> 12)]! & memory.bytes[PAGE_MAP + (last >>> 12)]!;
+    if (high !== memory.windowHi || (permissions & needed) !== needed) this.#fail(ACCESS_CODES[access], lane, full);
+    return { base: low, stride: 4 };
+  }
+
+  #translateLds(access: AccessKind, sizeBytes: number, low: number, lane: number, full = BigInt(low)): Translated {
+    const limit = this.#view.getUint32(this.#wave + WAVE_LDS_SIZE, true);
+    if (low + sizeBytes > limit) this.#fail(ACCESS_CODES[access] | FAULT_LDS, lane, full);
+    return { base: this.#view.getUint32(this.#wave + WAVE_LDS_BASE, true) + low, stride: 4 };
+  }
+
+  #translatePrivate(access: AccessKind, sizeBytes: number, low: number, lane: number, full = BigInt(low)): Translated {
+    const code = ACCESS_CODES[access] | FAULT_PRIVATE;
+    const limit = this.#view.getUint32(this.#wave + WAVE_PRIVATE_SIZE, true);
+    if (low + sizeBytes > limit) this.#fail(code, lane, full);
+    if ((low & 3) > 4 - Math.min(sizeBytes, 4)) this.#fail(code | FAULT_MISALIGNED, lane, full);
+    const base = this.#view.getUint32(this.#wave + WAVE_PRIVATE_BASE, true);
+    return { base: base + (low >>> 2) * this.#row + lane * 4 + (low & 3), stride: this.#row };
+  }
+
+  load(space: MemorySpace, sizeBytes: number, address: Evaluated, lane: number): number[] {
+    const { base, stride } = this.#translate(space, 'read', sizeBytes, address, lane);
+    if (sizeBytes === 1) return [this.#view.getUint8(base)];
+    if (sizeBytes === 2) return [this.#view.getUint16(base, true)];
+    return Array.from({ length: sizeBytes / 4 }, (_, i) => this.#view.getInt32(base + i * stride, true));
+  }
+
+  store(space: MemorySpace, sizeBytes: number, address: Evaluated, data: readonly number[], lane: number): void {
+    const { base, stride } = this.#translate(space, 'write', sizeBytes, address, lane);
+    if (sizeBytes === 1) this.#view.setUint8(base, data[0]!);
+    else if (sizeBytes === 2) this.#view.setUint16(base, data[0]!, true);
+    else for (let i = 0; i < sizeBytes / 4; i++) this.#view.setInt32(base + i * stride, data[i]!, true);
+  }
+
+  atomic(
+    space: MemorySpace,
+    sizeBytes: 4 | 8,
+    address: Evaluated,
+    lane: number,
+    update: (old: Evaluated) => Evaluated,
+  ): Evaluated {
+    const { base, stride } = this.#translate(space, 'atomic', sizeBytes, address, lane);
+    if (sizeBytes === 4) {
+      const old = this.#view.getInt32(base, true);
+      this.#view.setInt32(base, Number(update(old)), true);
+      return old;
+    }
+    const old = BigInt(this.#view.getUint32(base, true)) | (BigInt(this.#view.getUint32(base + stride, true)) << 32n);
+    const value = BigInt(update(old));
+    this.#view.setUint32(base, Number(value & 0xffffffffn), true);
+    this.#view.setUint32(base + stride, Number(value >> 32n), true);
+    return old;
+  }
+
+  branch(): void {
+    this.#next = this.#view.getUint32(this.#record + RECORD_TARGET, true);
+  }
+
+  jump(pc: bigint): void {
+    const offset = this.#emulator.memory.offset(pc);
+    if (offset === undefined || !this.#emulator.memory.find(offset)) throw new WaveFault(this.#record, -3, -1, pc);
+    this.#next = this.#cache.jumpTarget(offset);
+  }
+
+  exit(reason: ExitReason): void {
+    this.#leave(EXIT_CODES[reason]);
+  }
+
+  #leave(code: number): void {
+    this.#view.setUint32(this.#wave + WAVE_EXIT, code, true);
+    this.#view.setUint32(this.#wave + WAVE_RECORD, this.#record + RECORD_SIZE_BYTES, true);
+    this.#next = 0;
+  }
+}

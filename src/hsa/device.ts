@@ -1,0 +1,135 @@
+/**
+ * The contract between the HSA runtime and whatever executes kernels: the emulator, or a real GPU reached by FFI. One suite
+ * runs against every implementation. All addresses are GPU virtual addresses; host code reaches memory through `view`.
+ */
+
+export interface DeviceProperties {
+  /** Processor as LLVM names it, e.g. `gfx90a`. */
+  readonly processor: string;
+  /** Full target id with the feature settings of this device, e.g. `gfx90a:sramecc+:xnack-`. */
+  readonly targetId: string;
+  /** Lanes of a wave that the device prefers; kernels state their own. */
+  readonly wavefrontSize: 32 | 64;
+  readonly computeUnitCount: number;
+  readonly ldsSizeBytes: number;
+  readonly maxWorkgroupSize: number;
+  readonly maxWavesPerComputeUnit: number;
+  readonly memorySizeBytes: number;
+  /** Ticks per second of `clock` and of s_memrealtime. */
+  readonly timestampFrequencyHz: number;
+  /** High words of the flat apertures (spec/hsa.md section 2.1: group_aperture_hi, private_aperture_hi). */
+  readonly sharedApertureHi: number;
+  readonly privateApertureHi: number;
+}
+
+export interface Allocation {
+  readonly address: bigint;
+  readonly sizeBytes: number;
+  /** Who asked for it, for fault reports: "kernarg pool", "code object hello.co", "malloc". */
+  readonly label: string;
+}
+
+export interface AllocateOptions {
+  /** Power of two, at least 4096 is used. */
+  alignmentBytes?: number;
+  label?: string;
+  /** GPU stores fault. The host may still write. */
+  readOnly?: boolean;
+}
+
+export interface DeviceMemory {
+  /** Zero-filled. Throws LIMIT_EXCEEDED when memory is exhausted, USAGE on a bad size or alignment. */
+  allocate(sizeBytes: number, options?: AllocateOptions): bigint;
+  /** Throws USAGE when `address` is not the start of a live allocation. */
+  free(address: bigint): void;
+  /** Live host view of device memory (backed by a SharedArrayBuffer). Throws USAGE when the range is not inside one allocation. */
+  view(address: bigint, sizeBytes: number): Uint8Array<SharedArrayBuffer>;
+  /** The live allocation that contains `address`. */
+  find(address: bigint): Allocation | undefined;
+}
+
+/** A kernel dispatch packet after the queue has parsed it (spec/hsa.md section 2.1). Sizes in work-items. */
+export interface KernelDispatch {
+  readonly workgroupSize: readonly [number, number, number];
+  readonly gridSize: readonly [number, number, number];
+  readonly privateSegmentSizeBytes: number;
+  readonly groupSegmentSizeBytes: number;
+  /** Address of the 64-byte kernel descriptor. */
+  readonly kernelObject: bigint;
+  readonly kernargAddress: bigint;
+  /** Addresses that the kernel may ask for in its initial SGPRs. */
+  readonly dispatchPacketAddress: bigint;
+  readonly queueAddress: bigint;
+  readonly dispatchId: bigint;
+}
+
+export type FaultKind = 'memory' | 'aperture' | 'illegal-instruction' | 'unsupported' | 'exception' | 'lds';
+
+/** Why a dispatch stopped. `message` is complete and readable; the parts are there for programs. */
+export interface Fault {
+  readonly kind: FaultKind;
+  readonly message: string;
+  readonly pc: bigint;
+  /** Instruction text as LLVM prints it. */
+  readonly instruction: string;
+  /** Kernel or function symbol and offset, e.g. `_start+0x40`; empty when unknown. */
+  readonly location: string;
+  readonly workgroup: readonly [number, number, number];
+  readonly wave: number;
+  readonly lane?: number;
+  readonly address?: bigint;
+  readonly access?: 'read' | 'write' | 'atomic' | 'execute';
+  readonly nearestAllocation?: Allocation;
+}
+
+export interface DispatchStatistics {
+  /** Wave-instructions executed. */
+  readonly instructions: number;
+  readonly workgroups: number;
+  readonly waves: number;
+}
+
+export interface Dispatch {
+  readonly state: 'running' | 'complete' | 'faulted' | 'cancelled';
+  readonly fault?: Fault | undefined;
+  /** Device clock ticks. */
+  readonly startTicks: bigint;
+  readonly endTicks: bigint;
+  readonly statistics: DispatchStatistics;
+  /** Stops all waves; used by time limits and by a program's exit. Idempotent. */
+  cancel(): void;
+  /** One line per resident wave: workgroup, wave, pc, instruction, state. For hang reports. */
+  describeWaves(): string[];
+}
+
+/**
+ * What one call of `advance` achieved: `idle`: nothing is left to run; `running`: there is more to do; `waiting`: every resident
+ * wave sleeps or spins (s_sleep, barrier), so that only the host, or time, can make progress.
+ */
+export type AdvanceResult = 'idle' | 'running' | 'waiting';
+
+export interface Device {
+  /** As the user names it: `emulated:gfx90a`. */
+  readonly name: string;
+  readonly properties: DeviceProperties;
+  readonly memory: DeviceMemory;
+  /** Device clock, ticks of `timestampFrequencyHz`. */
+  clock(): bigint;
+  /** Tells the device that code was written, and names its functions for reports. Must be called before the code runs. */
+  publishCode(code: PublishedCode): void;
+  /** Withdraws published code before its memory is freed. */
+  withdrawCode(address: bigint): void;
+  /** Starts a kernel. Several may run at once. Throws WavewrightError for what the packet can be refused for. */
+  dispatch(packet: KernelDispatch): Dispatch;
+  /** Runs resident waves for about `sliceMs` (default 5) on the calling thread. A device with threads of its own returns at once. */
+  advance(sliceMs?: number): AdvanceResult;
+  close(): void;
+}
+
+export interface PublishedCode {
+  readonly address: bigint;
+  readonly sizeBytes: number;
+  readonly name: string;
+  /** Function and kernel symbols, in device addresses. */
+  readonly symbols: readonly { readonly name: string; readonly address: bigint; readonly sizeBytes: number }[];
+}

@@ -1,0 +1,207 @@
+/**
+ * Executables (hsa_executable_t): code objects of one or more agents, linked with each other. Loading registers what a code object
+ * defines; freezing resolves every relocation over all of them and over external definitions, in any order (spec/hsa.md section
+ * 3.5). A symbol that a code object defines itself always means its own copy.
+ */
+
+import { STB_WEAK } from '../elf/constants.ts';
+import type { ElfRelocation } from '../elf/relocations.ts';
+import { isDefined } from '../elf/symbols.ts';
+import type { Agent } from './agent.ts';
+import type { ExecutableSymbol } from './executable-symbol.ts';
+import { type CodeObjectReader, type Definition, LoadedCodeObject } from './loaded-code-object.ts';
+import { loadableRelocation, relocate } from './relocations.ts';
+import { HsaError } from './status.ts';
+
+/** Names of undefined symbols that one error lists. */
+const MAX_LISTED = 10;
+
+interface Patch {
+  readonly field: Uint8Array;
+  readonly value: bigint;
+}
+
+/** The names that the code objects of one agent share. */
+interface Namespace {
+  readonly definitions: Map<string, Definition>;
+  readonly symbols: Map<string, ExecutableSymbol>;
+}
+
+export class Executable implements Disposable {
+  readonly #codeObjects: LoadedCodeObject[] = [];
+  readonly #namespaces = new Map<Agent, Namespace>();
+  readonly #symbols: ExecutableSymbol[] = [];
+  #frozen = false;
+
+  get frozen(): boolean {
+    return this.#frozen;
+  }
+
+  get loadedCodeObjects(): readonly LoadedCodeObject[] {
+    return this.#codeObjects;
+  }
+
+  /**
+   * Loads a code object for a GPU agent. Throws FROZEN_EXECUTABLE, INVALID_CODE_OBJECT, INCOMPATIBLE_ARGUMENTS when it was built
+   * for another target, and VARIABLE_ALREADY_DEFINED when two strong definitions share a name.
+   */
+  loadCodeObject(agent: Agent, reader: CodeObjectReader): LoadedCodeObject {
+    this.#expectUnfrozen();
+    const codeObject = new LoadedCodeObject(agent, reader);
+    try {
+      const definitions = codeObject.definitions();
+      const symbols = codeObject.symbols();
+      for (const definition of definitions) this.#checkUnique(agent, definition, reader.name);
+      for (const definition of definitions) this.#define(agent, definition);
+      this.#symbols.push(...symbols);
+      for (const symbol of symbols) this.#defineSymbol(symbol);
+    } catch (error) {
+      agent.requireDevice().memory.free(codeObject.address);
+      throw error;
+    }
+    this.#codeObjects.push(codeObject);
+    return codeObject;
+  }
+
+  /** Gives an address to a name that code objects of `agent` leave undefined: a variable or a function. */
+  defineVariable(agent: Agent, name: string, address: bigint): void {
+    this.#expectUnfrozen();
+    const definition = { name, address, weak: false };
+    this.#checkUnique(agent, definition, 'external definition');
+    this.#define(agent, definition);
+  }
+
+  /**
+   * Relocates and publishes all code; nothing can be loaded any more. Throws VARIABLE_UNDEFINED with the names that nothing
+   * defines; memory is untouched then.
+   */
+  freeze(): void {
+    this.#expectUnfrozen();
+    for (const { field, value } of this.#codeObjects.flatMap((codeObject) => this.#resolve(codeObject))) {
+      writeField(field, value);
+    }
+    this.#frozen = true;
+    for (const codeObject of this.#codeObjects) {
+      codeObject.agent.requireDevice().publishCode(codeObject.publishedCode());
+    }
+  }
+
+  /** All symbols, module linkage included. */
+  get symbols(): readonly ExecutableSymbol[] {
+    return this.#symbols;
+  }
+
+  /** The symbol of program linkage with this name; `agent` is needed when code objects of several agents are loaded. */
+  findSymbol(name: string, agent?: Agent): ExecutableSymbol | undefined {
+    const namespace = agent === undefined ? [...this.#namespaces.values()] : [this.#namespaces.get(agent)];
+    return namespace.map((names) => names?.symbols.get(name)).find((symbol) => symbol !== undefined);
+  }
+
+  /** As `findSymbol`. Throws INVALID_SYMBOL_NAME when there is none. */
+  getSymbol(name: string, agent?: Agent): ExecutableSymbol {
+    const symbol = this.findSymbol(name, agent);
+    if (symbol !== undefined) return symbol;
+    const files = this.#codeObjects.map((codeObject) => codeObject.name).join(', ');
+    throw new HsaError('INVALID_SYMBOL_NAME', `there is no symbol '${name}'`, files === '' ? {} : { file: files });
+  }
+
+  [Symbol.dispose](): void {
+    for (const { agent, address } of this.#codeObjects) {
+      const device = agent.requireDevice();
+      if (this.#frozen) device.withdrawCode(address);
+      device.memory.free(address);
+    }
+    this.#codeObjects.length = 0;
+    this.#symbols.length = 0;
+    this.#namespaces.clear();
+  }
+
+  #expectUnfrozen(): void {
+    if (this.#frozen) throw new HsaError('FROZEN_EXECUTABLE', 'the executable is frozen');
+  }
+
+  #namespace(agent: Agent): Namespace {
+    let namespace = this.#namespaces.get(agent);
+    if (namespace === undefined) {
+      namespace = { definitions: new Map(), symbols: new Map() };
+      this.#namespaces.set(agent, namespace);
+    }
+    return namespace;
+  }
+
+  #checkUnique(agent: Agent, { name, weak }: Definition, file: string): void {
+    const known = this.#namespace(agent).definitions.get(name);
+    if (known === undefined || known.weak || weak) return;
+    throw new HsaError('VARIABLE_ALREADY_DEFINED', `symbol '${name}' is already defined in this executable`, { file });
+  }
+
+  /** Strong wins over weak, the first of two weak ones stays. */
+  #define(agent: Agent, definition: Definition): void {
+    const { definitions } = this.#namespace(agent);
+    const known = definitions.get(definition.name);
+    if (known === undefined || (known.weak && !definition.weak)) definitions.set(definition.name, definition);
+  }
+
+  #defineSymbol(symbol: ExecutableSymbol): void {
+    if (symbol.linkage !== 'program') return;
+    const { symbols } = this.#namespace(symbol.agent);
+    const known = symbols.get(symbol.name);
+    if (known === undefined || (known.binding === 'weak' && symbol.binding === 'strong')) {
+      symbols.set(symbol.name, symbol);
+    }
+  }
+
+  #resolve(codeObject: LoadedCodeObject): Patch[] {
+    const { definitions } = this.#namespace(codeObject.agent);
+    const missing = new Set<string>();
+    const patches: Patch[] = [];
+    const symbolValue = ({ symbol }: ElfRelocation): bigint => {
+      if (symbol === undefined) return 0n;
+      if (isDefined(symbol)) return codeObject.addressOf(symbol);
+      const definition = definitions.get(symbol.name);
+      if (definition === undefined && symbol.binding !== STB_WEAK) missing.add(symbol.name);
+      return definition?.address ?? 0n;
+    };
+    for (const [index, relocation] of codeObject.codeObject.elf.dynamicRelocations.entries()) {
+      const at = { file: codeObject.name, section: `dynamic relocation ${index}` };
+      try {
+        const type = loadableRelocation(relocation.type);
+        if (type.fieldBits === 0) continue;
+        const field = codeObject.view(relocation.offset, type.fieldBits / 8, 'the place that it patches');
+        const operands = {
+          symbol: symbolValue(relocation),
+          addend: relocation.addend ?? inPlaceAddend(field),
+          place: relocation.offset + codeObject.loadDelta,
+          base: codeObject.loadDelta,
+        };
+        patches.push({ field, value: relocate(type, operands) });
+      } catch (error) {
+        throw error instanceof HsaError ? error.within(at) : error;
+      }
+    }
+    if (missing.size > 0) throw undefinedSymbols([...missing], codeObject.name);
+    return patches;
+  }
+}
+
+function writeField(field: Uint8Array, value: bigint): void {
+  const data = new DataView(field.buffer, field.byteOffset, field.byteLength);
+  if (field.length === 8) data.setBigUint64(0, value, true);
+  else if (field.length === 4) data.setUint32(0, Number(value), true);
+  else data.setUint16(0, Number(value), true);
+}
+
+function inPlaceAddend(field: Uint8Array): bigint {
+  const unsigned = field.reduceRight((value, byte) => (value << 8n) | BigInt(byte), 0n);
+  return BigInt.asIntN(8 * field.length, unsigned);
+}
+
+function undefinedSymbols(names: readonly string[], file: string): HsaError {
+  const listed = names.slice(0, MAX_LISTED).map((name) => `'${name}'`);
+  if (names.length > listed.length) listed.push(`${names.length - listed.length} more`);
+  const what = `undefined ${names.length === 1 ? 'symbol' : 'symbols'} ${listed.join(', ')}`;
+  return new HsaError('VARIABLE_UNDEFINED', what, {
+    file,
+    hint: 'load the code object that defines it before freezing',
+  });
+}

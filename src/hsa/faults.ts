@@ -1,0 +1,31 @@
+/** How a device's fault reaches HSA's users: a status for the queue, and for memory faults a system event. */
+import type { Fault } from './device.ts';
+import { HsaError, type HsaStatus } from './status.ts';
+
+const STATUS: Record<Fault['kind'], HsaStatus> = {
+  memory: 'MEMORY_FAULT',
+  aperture: 'MEMORY_APERTURE_VIOLATION',
+  lds: 'MEMORY_APERTURE_VIOLATION',
+  'illegal-instruction': 'ILLEGAL_INSTRUCTION',
+  unsupported: 'NOT_SUPPORTED',
+  exception: 'EXCEPTION',
+};
+
+export function faultError(fault: Fault): HsaError {
+  return new HsaError(STATUS[fault.kind], fault.message);
+}
+
+/** Reason mask of `hsa_amd_gpu_memory_fault_info_t`. */
+export const FAULT_REASON = { pageNotPresent: 1, readOnly: 2, noExecute: 4 } as const;
+
+/** An access inside a live allocation was refused for what it was; any other because nothing is mapped there. */
+export function faultReason(fault: Fault): number {
+  if (fault.access === 'execute') return FAULT_REASON.noExecute;
+  const { address, nearestAllocation: near } = fault;
+  const mapped =
+    address !== undefined &&
+    near !== undefined &&
+    address >= near.address &&
+    address < near.address + BigInt(near.sizeBytes);
+  return mapped && fault.access !== 'read' ? FAULT_REASON.readOnly : FAULT_REASON.pageNotPresent;
+}

@@ -1,0 +1,254 @@
+/** Builds small code objects for gfx90a without a compiler: kernels without code, symbols, relocations. */
+import { encode } from '@msgpack/msgpack';
+
+/** Linked address of the file's first byte. */
+export const IMAGE_BASE = 0x1_0000;
+
+export interface ImageKernel {
+  readonly name: string;
+  /** Keys of the metadata map that differ from the default. */
+  readonly metadata?: Readonly<Record<string, unknown>>;
+}
+
+export interface ImageSymbol {
+  readonly name: string;
+  readonly type?: 'none' | 'object' | 'function';
+  readonly binding?: 'local' | 'global' | 'weak';
+  readonly visibility?: 'default' | 'hidden' | 'protected';
+  /** Offset in the data area; absent: undefined here. */
+  readonly dataOffset?: number;
+  readonly sizeBytes?: number;
+}
+
+export interface ImageRelocation {
+  /** In the data area. */
+  readonly dataOffset: number;
+  readonly type: number;
+  readonly symbol?: string;
+  readonly addend?: bigint;
+}
+
+export interface ImageOptions {
+  readonly kernels?: readonly ImageKernel[];
+  readonly symbols?: readonly ImageSymbol[];
+  readonly relocations?: readonly ImageRelocation[];
+  /** Contents of the data area; `bssSizeBytes` zeros follow it. */
+  readonly data?: Uint8Array;
+  readonly bssSizeBytes?: number;
+  readonly eFlags?: number;
+  readonly eType?: number;
+}
+
+export interface Image {
+  readonly bytes: Uint8Array;
+  /** Linked address of the data area. */
+  readonly dataAddress: number;
+}
+
+const BINDINGS = { local: 0, global: 1, weak: 2 };
+const TYPES = { none: 0, object: 1, function: 2 };
+const VISIBILITIES = { default: 0, hidden: 2, protected: 3 };
+const SHT = { symtab: 2, strtab: 3 };
+
+interface TableSymbol {
+  readonly name: string;
+  readonly info: number;
+  readonly other: number;
+  readonly section: number;
+  readonly value: number;
+  readonly sizeBytes: number;
+}
+
+class Writer {
+  readonly #parts: { at: number; bytes: Uint8Array }[] = [];
+  sizeBytes = 0;
+
+  /** Places bytes behind all others; returns their offset. */
+  append(bytes: Uint8Array, alignment = 8): number {
+    const at = Math.ceil(this.sizeBytes / alignment) * alignment;
+    this.#parts.push({ at, bytes });
+    this.sizeBytes = at + bytes.length;
+    return at;
+  }
+
+  toBytes(): Uint8Array {
+    const bytes = new Uint8Array(this.sizeBytes);
+    for (const part of this.#parts) bytes.set(part.bytes, part.at);
+    return bytes;
+  }
+}
+
+/** Records of little-endian fields: `[sizeBytes, value]`. */
+function fields(...values: readonly (readonly [1 | 2 | 4 | 8, number | bigint])[]): Uint8Array {
+  const bytes = new Uint8Array(values.reduce((sum, [sizeBytes]) => sum + sizeBytes, 0));
+  let at = 0;
+  for (const [sizeBytes, value] of values) {
+    for (let index = 0; index < sizeBytes; index++)
+      bytes[at + index] = Number((BigInt(value) >> BigInt(8 * index)) & 0xffn);
+    at += sizeBytes;
+  }
+  return bytes;
+}
+
+function join(chunks: readonly Uint8Array[]): Uint8Array {
+  const writer = new Writer();
+  for (const chunk of chunks) writer.append(chunk, 1);
+  return writer.toBytes();
+}
+
+function symbolTable(symbols: readonly TableSymbol[]): { table: Uint8Array; strings: Uint8Array } {
+  const records: Uint8Array[] = [new Uint8Array(24)];
+  let strings = '\0';
+  for (const { name, info, other, section, value, sizeBytes } of symbols) {
+    records.push(fields([4, strings.length], [1, info], [1, other], [2, section], [8, value], [8, sizeBytes]));
+    strings += `${name}\0`;
+  }
+  return { table: join(records), strings: new TextEncoder().encode(strings) };
+}
+
+function metadataNote(kernels: readonly ImageKernel[]): Uint8Array {
+  const descriptor = encode({
+    'amdhsa.version': [1, 2],
+    'amdhsa.target': 'amdgcn-amd-amdhsa--gfx90a',
+    'amdhsa.kernels': kernels.map(({ name, metadata }) => ({
+      '.name': name,
+      '.symbol': `${name}.kd`,
+      '.kernarg_segment_size': 0,
+      '.kernarg_segment_align': 8,
+      '.group_segment_fixed_size': 0,
+      '.private_segment_fixed_size': 0,
+      '.wavefront_size': 64,
+      '.sgpr_count': 16,
+      '.vgpr_count': 8,
+      '.max_flat_workgroup_size': 1024,
+      '.args': [],
+      ...metadata,
+    })),
+  });
+  const padded = new Uint8Array(Math.ceil(descriptor.length / 4) * 4);
+  padded.set(descriptor);
+  const name = new TextEncoder().encode('AMDGPU\0\0');
+  return join([fields([4, 7], [4, descriptor.length], [4, 32]), name, padded]);
+}
+
+export function buildImage(options: ImageOptions = {}): Image {
+  const { kernels = [], symbols = [], relocations = [], data = new Uint8Array(64), bssSizeBytes = 0 } = options;
+  const writer = new Writer();
+  writer.append(new Uint8Array(64 + 3 * 56 + 3 * 64));
+  const note = metadataNote(kernels);
+  const noteAt = writer.append(note);
+  const exported: TableSymbol[] = [];
+  for (const { name } of kernels) {
+    const code = writer.append(new Uint8Array(256), 256);
+    // The entry offset is relative to the descriptor; everything else of it may be 0.
+    const descriptor = new Uint8Array(64);
+    const at = writer.append(descriptor, 64);
+    new DataView(descriptor.buffer).setBigInt64(16, BigInt(code - at), true);
+    const base = { section: 1, other: VISIBILITIES.protected };
+    exported.push({
+      ...base,
+      name,
+      info: (BINDINGS.global << 4) | TYPES.function,
+      value: IMAGE_BASE + code,
+      sizeBytes: 256,
+    });
+    exported.push({
+      ...base,
+      name: `${name}.kd`,
+      info: (BINDINGS.global << 4) | TYPES.object,
+      value: IMAGE_BASE + at,
+      sizeBytes: 64,
+    });
+  }
+  const dataAt = writer.append(data, 64);
+  const dataAddress = IMAGE_BASE + dataAt;
+  const local: TableSymbol[] = [];
+  for (const symbol of symbols) {
+    const { name, type = 'object', binding = 'global', visibility = 'default', dataOffset, sizeBytes = 8 } = symbol;
+    (binding === 'local' ? local : exported).push({
+      name,
+      info: (BINDINGS[binding] << 4) | TYPES[type],
+      other: VISIBILITIES[visibility],
+      section: dataOffset === undefined ? 0 : 1,
+      value: dataOffset === undefined ? 0 : dataAddress + dataOffset,
+      sizeBytes: dataOffset === undefined ? 0 : sizeBytes,
+    });
+  }
+  const dynamicSymbols = symbolTable(exported);
+  const symtabAt = writer.append(dynamicSymbols.table);
+  const stringsAt = writer.append(dynamicSymbols.strings);
+  const hashAt = writer.append(fields([4, 0], [4, exported.length + 1]));
+  const rela = join(
+    relocations.map(({ dataOffset, type, symbol, addend = 0n }) => {
+      const index = symbol === undefined ? 0 : 1 + exported.findIndex(({ name }) => name === symbol);
+      return fields([8, dataAddress + dataOffset], [4, type], [4, index], [8, BigInt.asUintN(64, addend)]);
+    }),
+  );
+  const relaAt = writer.append(rela);
+  const dynamic: (readonly [number, number])[] = [
+    [4, IMAGE_BASE + hashAt],
+    [5, IMAGE_BASE + stringsAt],
+    [6, IMAGE_BASE + symtabAt],
+    [10, dynamicSymbols.strings.length],
+    [11, 24],
+    ...(relocations.length === 0
+      ? []
+      : ([
+          [7, IMAGE_BASE + relaAt],
+          [8, rela.length],
+          [9, 24],
+        ] as const)),
+    [0, 0],
+  ];
+  const dynamicBytes = join(dynamic.map(([tag, value]) => fields([8, tag], [8, value])));
+  const dynamicAt = writer.append(dynamicBytes);
+  const loadedSizeBytes = writer.sizeBytes;
+  const locals = symbolTable(local);
+  const localTableAt = writer.append(locals.table);
+  const localStringsAt = writer.append(locals.strings);
+  const bytes = writer.toBytes();
+  const segment = (type: number, at: number, sizeBytes: number, alignment: number, extra = 0) =>
+    fields(
+      [4, type],
+      [4, 7],
+      [8, at],
+      [8, IMAGE_BASE + at],
+      [8, IMAGE_BASE + at],
+      [8, sizeBytes],
+      [8, sizeBytes + extra],
+      [8, alignment],
+    );
+  const section = (type: number, at: number, sizeBytes: number, link: number, entry: number) =>
+    fields([4, 0], [4, type], [8, 0], [8, 0], [8, at], [8, sizeBytes], [4, link], [4, 1], [8, 1], [8, entry]);
+  bytes.set([0x7f, 0x45, 0x4c, 0x46, 2, 1, 1, 64, 3]);
+  bytes.set(
+    fields(
+      [2, options.eType ?? 3],
+      [2, 224],
+      [4, 1],
+      [8, 0],
+      [8, 64],
+      [8, 64 + 3 * 56],
+      [4, options.eFlags ?? 0x53f],
+      [2, 64],
+      [2, 56],
+      [2, 3],
+      [2, 64],
+      [2, 3],
+      [2, 0],
+    ),
+    16,
+  );
+  bytes.set(
+    join([
+      segment(1, 0, loadedSizeBytes, 4096, bssSizeBytes),
+      segment(2, dynamicAt, dynamicBytes.length, 8),
+      segment(4, noteAt, note.length, 4),
+      new Uint8Array(64),
+      section(SHT.symtab, localTableAt, locals.table.length, 2, 24),
+      section(SHT.strtab, localStringsAt, locals.strings.length, 0, 0),
+    ]),
+    64,
+  );
+  return { bytes, dataAddress };
+}

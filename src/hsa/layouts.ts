@@ -1,0 +1,72 @@
+/**
+ * Offsets, in bytes, of the structures that GPU code and host share (HSA specification 1.2, amd_hsa_signal.h, amd_hsa_queue.h;
+ * spec/hsa.md section 2.1).
+ */
+
+export const SIGNAL = {
+  sizeBytes: 64,
+  kind: 0,
+  value: 8,
+  eventMailboxPtr: 16,
+  eventId: 24,
+  startTicks: 32,
+  endTicks: 40,
+  queuePtr: 48,
+} as const;
+
+export const SIGNAL_KIND = { user: 1n, doorbell: -1n } as const;
+
+export const QUEUE = {
+  /** amd_queue_v2_t. */
+  sizeBytes: 2304,
+  type: 0,
+  features: 4,
+  baseAddress: 8,
+  doorbellSignal: 16,
+  sizePackets: 24,
+  id: 32,
+  writeDispatchId: 56,
+  groupApertureHi: 64,
+  privateApertureHi: 68,
+  maxComputeUnitId: 72,
+  maxWaveId: 76,
+  readDispatchId: 128,
+  readDispatchIdFieldOffset: 136,
+  properties: 180,
+  inactiveSignal: 192,
+} as const;
+
+/** queue_properties: 64-bit pointers, profiling. */
+export const QUEUE_PROPERTIES = (1 << 1) | (1 << 3);
+
+export const PACKET_SIZE_BYTES = 64;
+
+export const PACKET = {
+  header: 0,
+  completionSignal: 56,
+  dispatch: {
+    setup: 2,
+    workgroupSize: 4,
+    gridSize: 12,
+    privateSegmentSize: 24,
+    groupSegmentSize: 28,
+    kernelObject: 32,
+    kernargAddress: 40,
+  },
+  barrier: { dependencies: 8 },
+} as const;
+
+export const PACKET_TYPE = {
+  vendor: 0,
+  invalid: 1,
+  kernelDispatch: 2,
+  barrierAnd: 3,
+  agentDispatch: 4,
+  barrierOr: 5,
+} as const;
+
+export const BARRIER_BIT = 1 << 8;
+export const SYSTEM_SCOPE_FENCES = (2 << 9) | (2 << 11);
+
+/** Signals that one barrier packet can depend on. */
+export const BARRIER_DEPENDENCIES = 5;

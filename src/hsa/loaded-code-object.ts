@@ -1,0 +1,228 @@
+/**
+ * A code object in device memory: one allocation that holds all PT_LOAD segments at their relative addresses (spec/hsa.md section
+ * 2.5), and the symbols that it defines.
+ */
+import { WavewrightError } from '../base/errors.ts';
+import { type CodeObject, type Kernel, parseCodeObject } from '../codeobject/code-object.ts';
+import { wavefrontSize } from '../codeobject/kernel-descriptor.ts';
+import { explainIncompatibility, parseTargetId } from '../codeobject/target-id.ts';
+import {
+  PT_LOAD,
+  SHN_ABS,
+  STB_GLOBAL,
+  STB_WEAK,
+  STT_COMMON,
+  STT_FUNC,
+  STT_OBJECT,
+  STV_DEFAULT,
+  STV_PROTECTED,
+} from '../elf/constants.ts';
+import { type ElfSymbol, isDefined } from '../elf/symbols.ts';
+import type { Agent } from './agent.ts';
+import type { PublishedCode } from './device.ts';
+import type { ExecutableSymbol, KernelSymbol } from './executable-symbol.ts';
+import { HsaError } from './status.ts';
+
+/** Where the bytes of a code object come from (hsa_code_object_reader_t). */
+export class CodeObjectReader {
+  readonly bytes: Uint8Array;
+  readonly name: string;
+
+  /** The bytes are kept and shared; `name` is what errors and reports call them. */
+  constructor(bytes: Uint8Array, name = 'code object in memory') {
+    this.bytes = bytes;
+    this.name = name;
+  }
+}
+
+const GRANULE_BYTES = 4096;
+const MAX_ALIGNMENT_BYTES = 2 ** 30;
+
+interface Extent {
+  /** Linked address that becomes the start of the allocation. */
+  readonly start: bigint;
+  readonly sizeBytes: number;
+  readonly alignmentBytes: number;
+}
+
+/** What other code objects and the host can refer to. */
+export interface Definition {
+  readonly name: string;
+  readonly address: bigint;
+  readonly weak: boolean;
+}
+
+export class LoadedCodeObject {
+  readonly agent: Agent;
+  readonly name: string;
+  readonly codeObject: CodeObject;
+  /** Start and size of the allocation. */
+  readonly address: bigint;
+  readonly sizeBytes: number;
+  /** Loaded address minus linked address. */
+  readonly loadDelta: bigint;
+  readonly #extent: Extent;
+
+  /**
+   * Reads the code object and copies its segments; relocations are left. Throws INVALID_CODE_OBJECT, INCOMPATIBLE_ARGUMENTS for
+   * another target than the agent's, and what parsing and allocation throw.
+   */
+  constructor(agent: Agent, reader: CodeObjectReader) {
+    const device = agent.requireDevice();
+    const codeObject = parseCodeObject(reader.bytes, reader.name);
+    checkLoadable(codeObject, agent);
+    const extent = loadExtent(codeObject);
+    const { sizeBytes, alignmentBytes } = extent;
+    this.agent = agent;
+    this.name = reader.name;
+    this.codeObject = codeObject;
+    this.sizeBytes = sizeBytes;
+    this.address = device.memory.allocate(sizeBytes, { alignmentBytes, label: `code object ${reader.name}` });
+    this.loadDelta = this.address - extent.start;
+    this.#extent = extent;
+    const memory = device.memory.view(this.address, sizeBytes);
+    const { elf } = codeObject;
+    for (const segment of elf.segments) {
+      if (segment.type !== PT_LOAD) continue;
+      memory.set(elf.segmentBytes(segment), Number(segment.virtualAddress - extent.start));
+    }
+  }
+
+  /** Live bytes at a linked address. Throws INVALID_CODE_OBJECT outside the image. */
+  view(linkedAddress: bigint, sizeBytes: number, what: string): Uint8Array<SharedArrayBuffer> {
+    this.#check(linkedAddress, sizeBytes, what);
+    return this.agent.requireDevice().memory.view(linkedAddress + this.loadDelta, sizeBytes);
+  }
+
+  /** The loaded address of a defined symbol. */
+  addressOf(symbol: ElfSymbol): bigint {
+    if (symbol.sectionIndex === SHN_ABS) return symbol.value;
+    this.#check(symbol.value, 0, `symbol '${symbol.name}'`);
+    return symbol.value + this.loadDelta;
+  }
+
+  #check(linkedAddress: bigint, sizeBytes: number, what: string): void {
+    const { start } = this.#extent;
+    if (linkedAddress >= start && linkedAddress + BigInt(sizeBytes) <= start + BigInt(this.sizeBytes)) return;
+    throw new HsaError('INVALID_CODE_OBJECT', `${what} is at 0x${linkedAddress.toString(16)}, outside all segments`, {
+      file: this.name,
+    });
+  }
+
+  /** Everything with external linkage, for relocations of any code object of the executable. */
+  definitions(): Definition[] {
+    return this.codeObject.symbols.filter(isExported).map((symbol) => ({
+      name: symbol.name,
+      address: this.addressOf(symbol),
+      weak: symbol.binding === STB_WEAK,
+    }));
+  }
+
+  /** Exported kernels, variables and device functions, then the local kernels and device functions. */
+  symbols(): ExecutableSymbol[] {
+    const { codeObject } = this;
+    const kernels = new Map(codeObject.kernels.map((kernel) => [kernel.symbol, kernel]));
+    const kernelNames = new Set(codeObject.kernels.map(({ name }) => name));
+    const exportedNames = new Set<string>();
+    const found: ExecutableSymbol[] = [];
+    const add = (symbol: ElfSymbol, linkage: 'program' | 'module') => {
+      const base = {
+        name: symbol.name,
+        linkage,
+        binding: symbol.binding === STB_WEAK ? 'weak' : 'strong',
+        agent: this.agent,
+        codeObject: this,
+        address: this.addressOf(symbol),
+        sizeBytes: symbol.sizeBytes,
+      } as const;
+      const kernel = kernels.get(symbol);
+      if (kernel !== undefined) found.push({ ...base, ...kernelFields(kernel, base.address) });
+      else if (symbol.type === STT_FUNC) {
+        if (!kernelNames.has(symbol.name)) found.push({ ...base, kind: 'indirect-function' });
+      } else if (linkage === 'program' && (symbol.type === STT_OBJECT || symbol.type === STT_COMMON)) {
+        found.push({ ...base, kind: 'variable' });
+      }
+    };
+    for (const symbol of codeObject.symbols.filter(isExported)) {
+      exportedNames.add(symbol.name);
+      add(symbol, 'program');
+    }
+    for (const symbol of codeObject.elf.symbols) {
+      const local = isDefined(symbol) && !exportedNames.has(symbol.name);
+      if (local && (symbol.type === STT_FUNC || kernels.has(symbol))) add(symbol, 'module');
+    }
+    return found;
+  }
+
+  /** What the device must know before it runs the code. */
+  publishedCode(): PublishedCode {
+    const { elf } = this.codeObject;
+    const functions = new Map<string, PublishedCode['symbols'][number]>();
+    for (const symbol of [...elf.dynamicSymbols, ...elf.symbols]) {
+      if (symbol.type !== STT_FUNC || !isDefined(symbol)) continue;
+      const address = this.addressOf(symbol);
+      functions.set(`${symbol.name}@${address}`, { name: symbol.name, address, sizeBytes: symbol.sizeBytes });
+    }
+    return { address: this.address, sizeBytes: this.sizeBytes, name: this.name, symbols: [...functions.values()] };
+  }
+}
+
+function kernelFields(kernel: Kernel, address: bigint) {
+  const { descriptor, metadata } = kernel;
+  return {
+    kind: 'kernel',
+    kernelObject: address,
+    kernargSegmentSizeBytes: metadata?.kernargSegmentSizeBytes ?? descriptor.kernargSizeBytes,
+    kernargSegmentAlignmentBytes: Math.max(metadata?.kernargSegmentAlignmentBytes ?? 0, 16),
+    groupSegmentSizeBytes: metadata?.groupSegmentFixedSizeBytes ?? descriptor.groupSegmentFixedSizeBytes,
+    privateSegmentSizeBytes: metadata?.privateSegmentFixedSizeBytes ?? descriptor.privateSegmentFixedSizeBytes,
+    dynamicCallstack: metadata?.usesDynamicStack ?? descriptor.properties.usesDynamicStack,
+    wavefrontSize: wavefrontSize(descriptor),
+    metadata,
+  } as const satisfies Partial<KernelSymbol>;
+}
+
+function isExported(symbol: ElfSymbol): boolean {
+  const global = symbol.binding === STB_GLOBAL || symbol.binding === STB_WEAK;
+  return global && isDefined(symbol) && (symbol.visibility === STV_DEFAULT || symbol.visibility === STV_PROTECTED);
+}
+
+function checkLoadable(codeObject: CodeObject, agent: Agent): void {
+  const { name: file, isRelocatable, target } = codeObject;
+  if (isRelocatable) {
+    throw new HsaError('INVALID_CODE_OBJECT', 'a relocatable object, expected a linked code object', {
+      file,
+      hint: 'link it with ld.lld -shared',
+    });
+  }
+  const reason = explainIncompatibility(target, parseTargetId(agent.isas[0]!.targetId));
+  if (reason !== undefined) {
+    const what = `cannot run on ${agent.requireDevice().name}: ${reason}`;
+    throw new HsaError('INCOMPATIBLE_ARGUMENTS', what, { file }, 'UNSUPPORTED');
+  }
+}
+
+function loadExtent({ elf, name: file }: CodeObject): Extent {
+  const segments = elf.segments.filter(({ type }) => type === PT_LOAD);
+  let alignmentBytes = GRANULE_BYTES;
+  let start: bigint | undefined;
+  let end = 0n;
+  for (const segment of segments) {
+    if (segment.alignmentBytes > MAX_ALIGNMENT_BYTES) {
+      const what = `segment ${segment.index} is aligned to ${segment.alignmentBytes} bytes, at most ${MAX_ALIGNMENT_BYTES} are supported`;
+      throw new WavewrightError('LIMIT_EXCEEDED', what, { file });
+    }
+    alignmentBytes = Math.max(alignmentBytes, segment.alignmentBytes);
+    const segmentEnd = segment.virtualAddress + BigInt(segment.memorySizeBytes);
+    if (start === undefined || segment.virtualAddress < start) start = segment.virtualAddress;
+    if (segmentEnd > end) end = segmentEnd;
+  }
+  if (start === undefined || end === start) {
+    throw new HsaError('INVALID_CODE_OBJECT', 'the file has nothing to load: no PT_LOAD segment', { file });
+  }
+  start -= start % BigInt(alignmentBytes);
+  if (end - start > BigInt(Number.MAX_SAFE_INTEGER)) {
+    throw new WavewrightError('LIMIT_EXCEEDED', `the segments span 0x${(end - start).toString(16)} bytes`, { file });
+  }
+  return { start, sizeBytes: Number(end - start), alignmentBytes };
+}

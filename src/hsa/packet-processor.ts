@@ -1,0 +1,242 @@
+/**
+ * The consuming side of a queue (HSA system architecture 1.2, sections 2.8 and 2.9; spec/hsa.md section 2.2): packets start in
+ * order; one with the barrier bit waits for all earlier ones, a barrier packet holds back all later ones until its signals allow.
+ * A packet stays in its slot until it and all earlier ones are complete, because kernels read their own packet.
+ */
+import { WavewrightError } from '../base/errors.ts';
+import type { Device, Dispatch, DispatchStatistics, Fault } from './device.ts';
+import { faultError } from './faults.ts';
+import { PACKET_SIZE_BYTES, PACKET_TYPE } from './layouts.ts';
+import { decodeBarrier, decodeHeader, decodeKernelDispatch, type Extent, type KernelDispatchPacket } from './packet.ts';
+import { completeSignal, signalValue, signalWords } from './signal.ts';
+import { HsaError } from './status.ts';
+
+export interface QueueError {
+  readonly error: WavewrightError;
+  readonly packetIndex: bigint;
+  readonly fault?: Fault;
+}
+
+/** What the processor needs to know of its queue. */
+export interface PacketSource {
+  readonly address: bigint;
+  readonly ringAddress: bigint;
+  readonly ring: Uint8Array<SharedArrayBuffer>;
+  readonly sizePackets: number;
+  readDispatchId: bigint;
+  /** Whether a doorbell rang since the last call. */
+  takeDoorbell(): boolean;
+}
+
+interface StartedPacket {
+  readonly index: bigint;
+  readonly completionSignal: bigint;
+  /** Absent for barrier packets, which are complete once started. */
+  readonly dispatch: Dispatch | undefined;
+  complete: boolean;
+}
+
+export class PacketProcessor {
+  readonly #device: Device;
+  readonly #queue: PacketSource;
+  readonly #onError: (error: QueueError) => void;
+  readonly #words: Int32Array<SharedArrayBuffer>;
+  /** Packets that started and are not retired yet, oldest first. */
+  readonly #started: StartedPacket[] = [];
+  #next = 0n;
+  #rung = false;
+  #stopped = false;
+  #instructions = 0;
+  #workgroups = 0;
+  #waves = 0;
+
+  constructor(device: Device, queue: PacketSource, onError: (error: QueueError) => void) {
+    this.#device = device;
+    this.#queue = queue;
+    this.#onError = onError;
+    const { ring } = queue;
+    this.#words = new Int32Array(ring.buffer, ring.byteOffset, ring.byteLength / 4);
+    for (let slot = 0; slot < queue.sizePackets; slot++) this.#setInvalid(slot);
+  }
+
+  /** Totals over all completed dispatches. */
+  get statistics(): DispatchStatistics {
+    return { instructions: this.#instructions, workgroups: this.#workgroups, waves: this.#waves };
+  }
+
+  get running(): boolean {
+    return this.#started.some(({ dispatch }) => dispatch?.state === 'running');
+  }
+
+  /**
+   * Completes what the device finished, starts what may start; returns whether anything did. Never throws for what a packet
+   * holds.
+   */
+  process(): boolean {
+    if (this.#stopped) return false;
+    this.#rung = this.#queue.takeDoorbell() || this.#rung;
+    let moved = this.#reap();
+    while (this.#rung && !this.#stopped && this.#startNext()) {
+      this.#reap();
+      moved = true;
+    }
+    return moved;
+  }
+
+  /** Cancels what runs; nothing starts or completes any more. Idempotent. */
+  stop(): void {
+    this.#stopped = true;
+    for (const { dispatch } of this.#started) dispatch?.cancel();
+  }
+
+  describeWaves(): string[] {
+    return this.#started.flatMap(({ dispatch }) => (dispatch?.state === 'running' ? dispatch.describeWaves() : []));
+  }
+
+  /** Returns whether a packet completed or failed. */
+  #reap(): boolean {
+    let moved = false;
+    for (const packet of this.#started) {
+      if (this.#stopped) return true;
+      const { dispatch } = packet;
+      if (packet.complete || dispatch === undefined || dispatch.state === 'running') continue;
+      if (dispatch.state === 'complete') this.#complete(packet, dispatch.startTicks, dispatch.endTicks);
+      else if (dispatch.fault !== undefined) this.#fail(packet.index, faultError(dispatch.fault), dispatch.fault);
+      else this.#fail(packet.index, new HsaError('ERROR', `AQL packet ${packet.index}: the dispatch was cancelled`));
+      moved = true;
+    }
+    while (this.#started[0]?.complete) {
+      const { index } = this.#started.shift()!;
+      this.#setInvalid(this.#slot(index));
+      this.#queue.readDispatchId = index + 1n;
+    }
+    return moved;
+  }
+
+  #complete(packet: StartedPacket, startTicks: bigint, endTicks: bigint): void {
+    packet.complete = true;
+    if (packet.dispatch !== undefined) {
+      this.#instructions += packet.dispatch.statistics.instructions;
+      this.#workgroups += packet.dispatch.statistics.workgroups;
+      this.#waves += packet.dispatch.statistics.waves;
+    }
+    if (packet.completionSignal === 0n) return;
+    completeSignal(this.#device.memory, packet.completionSignal, startTicks, endTicks);
+  }
+
+  #fail(packetIndex: bigint, error: WavewrightError, fault?: Fault): void {
+    this.stop();
+    this.#onError(fault === undefined ? { error, packetIndex } : { error, packetIndex, fault });
+  }
+
+  /** Returns whether the next packet started. */
+  #startNext(): boolean {
+    const slot = this.#slot(this.#next);
+    const { type, barrier } = decodeHeader(Atomics.load(this.#words, slot * (PACKET_SIZE_BYTES / 4)));
+    if (type === PACKET_TYPE.invalid || this.#started.length >= this.#queue.sizePackets) {
+      this.#rung = type !== PACKET_TYPE.invalid;
+      return false;
+    }
+    if (barrier && this.#started.length > 0) return false;
+    const bytes = this.#queue.ring.subarray(slot * PACKET_SIZE_BYTES, (slot + 1) * PACKET_SIZE_BYTES);
+    try {
+      const packet = this.#start(type, bytes, slot);
+      if (packet === undefined) return false;
+      this.#started.push(packet);
+      this.#next += 1n;
+      if (packet.dispatch === undefined) {
+        const ticks = this.#device.clock();
+        this.#complete(packet, ticks, ticks);
+      }
+      return true;
+    } catch (error) {
+      if (!(error instanceof WavewrightError)) throw error;
+      this.#fail(this.#next, error.within({ section: `AQL packet ${this.#next}` }));
+      return false;
+    }
+  }
+
+  /** `undefined`: a barrier packet whose signals do not allow it yet. */
+  #start(type: number, bytes: Uint8Array, slot: number): StartedPacket | undefined {
+    const index = this.#next;
+    const { memory } = this.#device;
+    if (type === PACKET_TYPE.kernelDispatch) {
+      const packet = decodeKernelDispatch(bytes);
+      const { completionSignal } = packet;
+      if (completionSignal !== 0n) signalWords(memory, completionSignal);
+      return { index, completionSignal, dispatch: this.#dispatch(packet, slot), complete: false };
+    }
+    if (type === PACKET_TYPE.barrierAnd || type === PACKET_TYPE.barrierOr) {
+      const { dependencies, completionSignal } = decodeBarrier(bytes);
+      if (completionSignal !== 0n) signalWords(memory, completionSignal);
+      const done = dependencies.map((address) => signalValue(memory, address) === 0n);
+      const allowed =
+        type === PACKET_TYPE.barrierAnd ? !done.includes(false) : done.length === 0 || done.includes(true);
+      return allowed ? { index, completionSignal, dispatch: undefined, complete: false } : undefined;
+    }
+    throw new HsaError(
+      'INVALID_PACKET_FORMAT',
+      `packet type ${type}, expected a kernel dispatch (2), a barrier-AND (3) or a barrier-OR (5)`,
+    );
+  }
+
+  #dispatch(packet: KernelDispatchPacket, slot: number): Dispatch {
+    const { properties, memory } = this.#device;
+    const { dimensions, groupSegmentSizeBytes, kernelObject } = packet;
+    if (dimensions === 0) {
+      throw new HsaError('INCOMPATIBLE_ARGUMENTS', 'a kernel dispatch of 0 dimensions, expected 1 to 3');
+    }
+    const workgroupSize = usedExtent(packet.workgroupSize, dimensions, 'workgroup');
+    const gridSize = usedExtent(packet.gridSize, dimensions, 'grid');
+    const workItems = workgroupSize[0] * workgroupSize[1] * workgroupSize[2];
+    if (workItems > properties.maxWorkgroupSize) {
+      const what = `a workgroup of ${workgroupSize.join(' x ')} work-items`;
+      throw new HsaError(
+        'INVALID_ARGUMENT',
+        `${what}, ${this.#device.name} takes at most ${properties.maxWorkgroupSize}`,
+      );
+    }
+    if (groupSegmentSizeBytes > properties.ldsSizeBytes) {
+      const what = `${groupSegmentSizeBytes} bytes of group memory`;
+      throw new HsaError('INVALID_ALLOCATION', `${what}, ${this.#device.name} has ${properties.ldsSizeBytes}`);
+    }
+    if (kernelObject % 64n !== 0n || memory.find(kernelObject) === undefined) {
+      const what = `no kernel descriptor at 0x${kernelObject.toString(16)}`;
+      throw new HsaError('INVALID_CODE_OBJECT', `${what}: expected a mapped, 64-byte aligned one`);
+    }
+    return this.#device.dispatch({
+      workgroupSize,
+      gridSize,
+      privateSegmentSizeBytes: packet.privateSegmentSizeBytes,
+      groupSegmentSizeBytes,
+      kernelObject,
+      kernargAddress: packet.kernargAddress,
+      dispatchPacketAddress: this.#queue.ringAddress + BigInt(slot * PACKET_SIZE_BYTES),
+      queueAddress: this.#queue.address,
+      dispatchId: this.#next,
+    });
+  }
+
+  #slot(index: bigint): number {
+    return Number(index & BigInt(this.#queue.sizePackets - 1));
+  }
+
+  #setInvalid(slot: number): void {
+    Atomics.store(this.#words, slot * (PACKET_SIZE_BYTES / 4), PACKET_TYPE.invalid);
+  }
+}
+
+/** Sizes of the dimensions in use; a packet may leave the others 0 or 1. */
+function usedExtent(sizes: Extent, dimensions: number, what: string): Extent {
+  const checked = sizes.map((size, dimension) => {
+    const used = dimension < dimensions;
+    if (used ? size === 0 : size > 1) {
+      throw new HsaError(
+        'INVALID_ARGUMENT',
+        `${what} size ${size} in dimension ${dimension} of a ${dimensions}-dimensional dispatch, expected ${used ? 'at least 1' : '1'}`,
+      );
+    }
+    return Math.max(size, 1);
+  });
+  return [checked[0]!, checked[1]!, checked[2]!];
+}

@@ -1,0 +1,114 @@
+/** AQL packets: 64 bytes in a queue's ring (HSA system architecture 1.2, section 2.9; spec/hsa.md section 2.1). */
+import {
+  BARRIER_BIT,
+  BARRIER_DEPENDENCIES,
+  PACKET,
+  PACKET_SIZE_BYTES,
+  PACKET_TYPE,
+  SYSTEM_SCOPE_FENCES,
+} from './layouts.ts';
+
+export type Extent = readonly [number, number, number];
+
+export interface KernelDispatchPacket {
+  readonly dimensions: number;
+  /** Work-items of a workgroup, 16 bits each. */
+  readonly workgroupSize: Extent;
+  /** Work-items of the grid; the last workgroup of a dimension may be partial. */
+  readonly gridSize: Extent;
+  readonly privateSegmentSizeBytes: number;
+  readonly groupSegmentSizeBytes: number;
+  readonly kernelObject: bigint;
+  readonly kernargAddress: bigint;
+  /** Address of a signal, 0 for none. */
+  readonly completionSignal: bigint;
+}
+
+export interface BarrierPacket {
+  /** At most five signal addresses; 0 for none. */
+  readonly dependencies: readonly bigint[];
+  readonly completionSignal: bigint;
+}
+
+export interface PacketHeader {
+  readonly type: number;
+  readonly barrier: boolean;
+}
+
+export function decodeHeader(word: number): PacketHeader {
+  return { type: word & 0xff, barrier: (word & BARRIER_BIT) !== 0 };
+}
+
+/** The 16-bit header: type, barrier bit, acquire and release fences at system scope. */
+export function encodeHeader(type: number, barrier: boolean): number {
+  return type | (barrier ? BARRIER_BIT : 0) | SYSTEM_SCOPE_FENCES;
+}
+
+function dataView(packet: Uint8Array): DataView {
+  return new DataView(packet.buffer, packet.byteOffset, PACKET_SIZE_BYTES);
+}
+
+/**
+ * Fills all of `packet` but the first four bytes and returns those, {header, setup}: storing them with release order is what hands
+ * the packet over.
+ */
+export function encodeKernelDispatch(packet: Uint8Array, fields: KernelDispatchPacket, barrier: boolean): number {
+  const { dispatch } = PACKET;
+  const data = dataView(packet);
+  packet.fill(0, 4);
+  for (const [dimension, size] of fields.workgroupSize.entries()) {
+    data.setUint16(dispatch.workgroupSize + 2 * dimension, size, true);
+  }
+  for (const [dimension, size] of fields.gridSize.entries()) {
+    data.setUint32(dispatch.gridSize + 4 * dimension, size, true);
+  }
+  data.setUint32(dispatch.privateSegmentSize, fields.privateSegmentSizeBytes, true);
+  data.setUint32(dispatch.groupSegmentSize, fields.groupSegmentSizeBytes, true);
+  data.setBigUint64(dispatch.kernelObject, fields.kernelObject, true);
+  data.setBigUint64(dispatch.kernargAddress, fields.kernargAddress, true);
+  data.setBigUint64(PACKET.completionSignal, fields.completionSignal, true);
+  return encodeHeader(PACKET_TYPE.kernelDispatch, barrier) | (fields.dimensions << 16);
+}
+
+export function decodeKernelDispatch(packet: Uint8Array): KernelDispatchPacket {
+  const { dispatch } = PACKET;
+  const data = dataView(packet);
+  const group = (dimension: number) => data.getUint16(dispatch.workgroupSize + 2 * dimension, true);
+  const grid = (dimension: number) => data.getUint32(dispatch.gridSize + 4 * dimension, true);
+  return {
+    dimensions: data.getUint16(dispatch.setup, true) & 3,
+    workgroupSize: [group(0), group(1), group(2)],
+    gridSize: [grid(0), grid(1), grid(2)],
+    privateSegmentSizeBytes: data.getUint32(dispatch.privateSegmentSize, true),
+    groupSegmentSizeBytes: data.getUint32(dispatch.groupSegmentSize, true),
+    kernelObject: data.getBigUint64(dispatch.kernelObject, true),
+    kernargAddress: data.getBigUint64(dispatch.kernargAddress, true),
+    completionSignal: data.getBigUint64(PACKET.completionSignal, true),
+  };
+}
+
+/** As `encodeKernelDispatch`, for a barrier-AND (`all`) or barrier-OR (`any`) packet. */
+export function encodeBarrier(
+  packet: Uint8Array,
+  fields: BarrierPacket,
+  mode: 'all' | 'any',
+  barrier: boolean,
+): number {
+  const data = dataView(packet);
+  packet.fill(0, 4);
+  for (const [index, address] of fields.dependencies.entries()) {
+    data.setBigUint64(PACKET.barrier.dependencies + 8 * index, address, true);
+  }
+  data.setBigUint64(PACKET.completionSignal, fields.completionSignal, true);
+  return encodeHeader(mode === 'all' ? PACKET_TYPE.barrierAnd : PACKET_TYPE.barrierOr, barrier);
+}
+
+export function decodeBarrier(packet: Uint8Array): BarrierPacket {
+  const data = dataView(packet);
+  const dependencies: bigint[] = [];
+  for (let index = 0; index < BARRIER_DEPENDENCIES; index++) {
+    const address = data.getBigUint64(PACKET.barrier.dependencies + 8 * index, true);
+    if (address !== 0n) dependencies.push(address);
+  }
+  return { dependencies, completionSignal: data.getBigUint64(PACKET.completionSignal, true) };
+}

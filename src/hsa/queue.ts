@@ -1,0 +1,263 @@
+/**
+ * A user-mode queue: an `amd_queue_t` and a ring of AQL packets in device memory (HSA runtime 1.2, section 2.5; spec/hsa.md sections
+ * 2.1 and 2.2). Any code that knows the structures may produce packets; `dispatch` and `barrier` do it for host code.
+ */
+import type { Agent } from './agent.ts';
+import type { Device, DispatchStatistics } from './device.ts';
+import { PACKET_SIZE_BYTES, QUEUE, QUEUE_PROPERTIES, SIGNAL, SIGNAL_KIND } from './layouts.ts';
+import { type Extent, encodeBarrier, encodeKernelDispatch } from './packet.ts';
+import { PacketProcessor, type QueueError } from './packet-processor.ts';
+import type { Progress, Signal } from './signal.ts';
+import { HSA_STATUS, HsaError } from './status.ts';
+
+export interface QueueOptions {
+  /** Packets of the ring: a power of two from 1 to 131,072. Default 64. */
+  sizePackets?: number;
+  /** Called once, when a packet or a kernel fails; the queue is inactive then. */
+  onError?: (error: QueueError, queue: Queue) => void;
+}
+
+/** What the runtime tells a new queue. */
+export interface QueueOwner {
+  readonly agent: Agent;
+  readonly device: Device;
+  readonly id: number;
+  readonly runtime: Progress;
+  onError(queue: Queue, error: QueueError): void;
+  onDispose(queue: Queue): void;
+}
+
+export interface DispatchOptions {
+  /** Address of the kernel descriptor: `KernelSymbol.kernelObject`. */
+  kernel: bigint;
+  /** Work-items, 1 to 3 dimensions; each dimension of `grid` counts work-items, not workgroups. */
+  grid: readonly number[];
+  workgroup: readonly number[];
+  /** Address of the kernel arguments; 0 for none. */
+  kernarg?: bigint;
+  completionSignal?: Signal;
+  groupSegmentSizeBytes?: number;
+  privateSegmentSizeBytes?: number;
+  /** Whether the kernel waits for all earlier packets. Default true. */
+  barrier?: boolean;
+}
+
+export interface BarrierOptions {
+  /** 1 to 5 signals. */
+  dependencies: readonly Signal[];
+  /** `all`: each dependency is 0; `any`: one of them is. */
+  mode: 'all' | 'any';
+  completionSignal?: Signal;
+  barrier?: boolean;
+}
+
+const MAX_SIZE_PACKETS = 131_072;
+/** Behind the queue structure: the doorbell signal, the word it rings, the inactive signal; the ring starts on the next page. */
+const DOORBELL_SIGNAL = QUEUE.sizeBytes;
+const DOORBELL = DOORBELL_SIGNAL + SIGNAL.sizeBytes;
+const INACTIVE_SIGNAL = DOORBELL + 64;
+const RING = 4096;
+const NEVER_RUNG = -1n;
+
+export class Queue implements Disposable {
+  readonly agent: Agent;
+  readonly id: number;
+  readonly sizePackets: number;
+  /** Address of the `amd_queue_t`. */
+  readonly address: bigint;
+  readonly ringAddress: bigint;
+  /** Live view of the packets. */
+  readonly ring: Uint8Array<SharedArrayBuffer>;
+  readonly #device: Device;
+  readonly #owner: QueueOwner;
+  readonly #words: BigInt64Array<SharedArrayBuffer>;
+  readonly #processor: PacketProcessor;
+  #doorbellSeen = NEVER_RUNG;
+  #error: QueueError | undefined;
+
+  /** Use `Runtime.createQueue`. */
+  constructor(owner: QueueOwner, options: QueueOptions) {
+    const { agent, device, id } = owner;
+    const sizePackets = options.sizePackets ?? 64;
+    if (!Number.isInteger(sizePackets) || sizePackets < 1 || (sizePackets & (sizePackets - 1)) !== 0) {
+      throw new HsaError('INVALID_ARGUMENT', `a queue of ${sizePackets} packets, expected a power of two`);
+    }
+    if (sizePackets > MAX_SIZE_PACKETS) {
+      throw new HsaError('OUT_OF_RESOURCES', `a queue of ${sizePackets} packets, the maximum is ${MAX_SIZE_PACKETS}`);
+    }
+    const sizeBytes = RING + sizePackets * PACKET_SIZE_BYTES;
+    this.agent = agent;
+    this.id = id;
+    this.sizePackets = sizePackets;
+    this.address = device.memory.allocate(sizeBytes, { label: `queue ${id}` });
+    this.ringAddress = this.address + BigInt(RING);
+    const bytes = device.memory.view(this.address, sizeBytes);
+    this.ring = bytes.subarray(RING);
+    this.#device = device;
+    this.#owner = owner;
+    this.#words = new BigInt64Array(bytes.buffer, bytes.byteOffset, RING / 8);
+    this.#initialize(new DataView(bytes.buffer, bytes.byteOffset, RING));
+    this.#processor = new PacketProcessor(device, this, (error) => {
+      this.#error = error;
+      const status = error.error instanceof HsaError ? error.error.hsaStatus : HSA_STATUS.ERROR.value;
+      Atomics.store(this.#words, (INACTIVE_SIGNAL + SIGNAL.value) / 8, BigInt(status));
+      owner.onError(this, error);
+      options.onError?.(error, this);
+    });
+  }
+
+  #initialize(data: DataView): void {
+    const { properties } = this.#device;
+    const set32 = (offset: number, value: number) => data.setUint32(offset, value, true);
+    const set64 = (offset: number, value: bigint) => data.setBigInt64(offset, value, true);
+    set32(QUEUE.features, 1);
+    set64(QUEUE.baseAddress, this.ringAddress);
+    set64(QUEUE.doorbellSignal, this.address + BigInt(DOORBELL_SIGNAL));
+    set32(QUEUE.sizePackets, this.sizePackets);
+    set64(QUEUE.id, BigInt(this.id));
+    set32(QUEUE.groupApertureHi, properties.sharedApertureHi);
+    set32(QUEUE.privateApertureHi, properties.privateApertureHi);
+    set32(QUEUE.maxComputeUnitId, properties.computeUnitCount - 1);
+    set32(QUEUE.maxWaveId, properties.maxWavesPerComputeUnit - 1);
+    set32(QUEUE.readDispatchIdFieldOffset, QUEUE.readDispatchId);
+    set32(QUEUE.properties, QUEUE_PROPERTIES);
+    set64(QUEUE.inactiveSignal, this.address + BigInt(INACTIVE_SIGNAL));
+    set64(DOORBELL_SIGNAL + SIGNAL.kind, SIGNAL_KIND.doorbell);
+    set64(DOORBELL_SIGNAL + SIGNAL.value, this.address + BigInt(DOORBELL));
+    set64(DOORBELL_SIGNAL + SIGNAL.queuePtr, this.address);
+    set64(DOORBELL, NEVER_RUNG);
+    set64(INACTIVE_SIGNAL + SIGNAL.kind, SIGNAL_KIND.user);
+  }
+
+  /** The index of the next packet to reserve. */
+  get writeIndex(): bigint {
+    return Atomics.load(this.#words, QUEUE.writeDispatchId / 8);
+  }
+
+  /** Reserves `count` packets: returns the index of the first. */
+  addWriteIndex(count: bigint): bigint {
+    return Atomics.add(this.#words, QUEUE.writeDispatchId / 8, count);
+  }
+
+  /** All packets with a lower index are complete, their slots free. */
+  get readDispatchId(): bigint {
+    return Atomics.load(this.#words, QUEUE.readDispatchId / 8);
+  }
+
+  set readDispatchId(index: bigint) {
+    Atomics.store(this.#words, QUEUE.readDispatchId / 8, index);
+  }
+
+  /** Tells the packet processor that the packet `index` is ready; several producers may ring in any order. */
+  ringDoorbell(index: bigint): void {
+    Atomics.store(this.#words, DOORBELL / 8, index);
+  }
+
+  takeDoorbell(): boolean {
+    const value = Atomics.load(this.#words, DOORBELL / 8);
+    const rang = value !== this.#doorbellSeen;
+    this.#doorbellSeen = value;
+    return rang;
+  }
+
+  /** The 64 bytes of the packet `index`, see `packet.ts` for their contents. */
+  packet(index: bigint): Uint8Array<SharedArrayBuffer> {
+    const offset = Number(index & BigInt(this.sizePackets - 1)) * PACKET_SIZE_BYTES;
+    return this.ring.subarray(offset, offset + PACKET_SIZE_BYTES);
+  }
+
+  /** Writes a kernel dispatch packet and rings the doorbell; waits for a free slot. Returns the packet's index. */
+  dispatch(options: DispatchOptions): bigint {
+    const dimensions = Math.max(options.grid.length, options.workgroup.length);
+    if (dimensions < 1 || dimensions > 3) {
+      throw new HsaError('INVALID_ARGUMENT', `a dispatch of ${dimensions} dimensions, expected 1 to 3`);
+    }
+    const fields = {
+      dimensions,
+      workgroupSize: extent(options.workgroup, 0xffff, 'workgroup'),
+      gridSize: extent(options.grid, 0xffff_ffff, 'grid'),
+      privateSegmentSizeBytes: options.privateSegmentSizeBytes ?? 0,
+      groupSegmentSizeBytes: options.groupSegmentSizeBytes ?? 0,
+      kernelObject: options.kernel,
+      kernargAddress: options.kernarg ?? 0n,
+      completionSignal: options.completionSignal?.address ?? 0n,
+    };
+    return this.#submit((packet) => encodeKernelDispatch(packet, fields, options.barrier ?? true));
+  }
+
+  /** As `dispatch`, for a barrier-AND or barrier-OR packet. */
+  barrier(options: BarrierOptions): bigint {
+    const count = options.dependencies.length;
+    if (count < 1 || count > 5) {
+      throw new HsaError('INVALID_ARGUMENT', `a barrier packet with ${count} dependencies, expected 1 to 5`);
+    }
+    const fields = {
+      dependencies: options.dependencies.map((signal) => signal.address),
+      completionSignal: options.completionSignal?.address ?? 0n,
+    };
+    return this.#submit((packet) => encodeBarrier(packet, fields, options.mode, options.barrier ?? true));
+  }
+
+  #submit(encode: (packet: Uint8Array) => number): bigint {
+    if (this.#error !== undefined) throw this.#error.error;
+    const index = this.addWriteIndex(1n);
+    while (index - this.readDispatchId >= BigInt(this.sizePackets)) {
+      if (this.#owner.runtime.progress() === 'idle' && index - this.readDispatchId >= BigInt(this.sizePackets)) {
+        throw (
+          this.error?.error ??
+          new HsaError('OUT_OF_RESOURCES', `queue ${this.id} is full and none of its packets can start`)
+        );
+      }
+    }
+    const packet = this.packet(index);
+    const headerAndSetup = encode(packet);
+    Atomics.store(new Int32Array(packet.buffer, packet.byteOffset, 1), 0, headerAndSetup);
+    this.ringDoorbell(index);
+    return index;
+  }
+
+  /** Whether a kernel runs. */
+  get running(): boolean {
+    return this.#processor.running;
+  }
+
+  /** Why the queue is inactive, if a packet or a kernel failed. */
+  get error(): QueueError | undefined {
+    return this.#error;
+  }
+
+  /** Totals over all completed dispatches of this queue. */
+  get statistics(): DispatchStatistics {
+    return this.#processor.statistics;
+  }
+
+  /** Completes and starts what can be; `Runtime.progress` does it for all queues. Returns whether anything did. */
+  process(): boolean {
+    return this.#processor.process();
+  }
+
+  /** Cancels what runs; nothing starts or completes any more (`hsa_queue_inactivate`). Idempotent. */
+  inactivate(): void {
+    this.#processor.stop();
+  }
+
+  /** One line per resident wave, for reports of hangs. */
+  describeWaves(): string[] {
+    return this.#processor.describeWaves();
+  }
+
+  [Symbol.dispose](): void {
+    this.inactivate();
+    this.#owner.onDispose(this);
+    this.#device.memory.free(this.address);
+  }
+}
+
+function extent(sizes: readonly number[], maximum: number, what: string): Extent {
+  for (const size of sizes) {
+    if (!Number.isInteger(size) || size < 1 || size > maximum) {
+      throw new HsaError('INVALID_ARGUMENT', `${what} size ${size}, expected 1 to ${maximum}`);
+    }
+  }
+  return [sizes[0] ?? 1, sizes[1] ?? 1, sizes[2] ?? 1];
+}

@@ -1,0 +1,172 @@
+/**
+ * Signals: 64-byte `amd_signal_t` objects in device memory, so that kernels, packets and the host share them by address (HSA
+ * runtime 1.2, section 2.4; spec/hsa.md section 2.1).
+ */
+import type { AdvanceResult, DeviceMemory } from './device.ts';
+import { SIGNAL, SIGNAL_KIND } from './layouts.ts';
+import { HsaError } from './status.ts';
+
+export type SignalCondition = 'eq' | 'ne' | 'lt' | 'gte';
+
+export interface WaitOptions {
+  /** A hint, as in HSA: when it has passed the wait returns whatever the value is. Default: no limit. */
+  timeoutMs?: number;
+}
+
+/** What a wait needs from the runtime: a way to let queues and devices work, and the reason why they stopped. */
+export interface Progress {
+  progress(sliceMs?: number): AdvanceResult;
+  /** The error of a queue that stopped, if one did: what was waited for will not happen. */
+  readonly failure: Error | undefined;
+}
+
+/** The eight 64-bit words of the signal at `address`. Throws INVALID_SIGNAL when there is none. */
+export function signalWords(memory: DeviceMemory, address: bigint): BigInt64Array<SharedArrayBuffer> {
+  const owner = memory.find(address);
+  if (address % 64n !== 0n || owner === undefined || address + 64n > owner.address + BigInt(owner.sizeBytes)) {
+    throw new HsaError(
+      'INVALID_SIGNAL',
+      `no signal at 0x${address.toString(16)}: expected a mapped, 64-byte aligned one`,
+    );
+  }
+  const bytes = memory.view(address, SIGNAL.sizeBytes);
+  return new BigInt64Array(bytes.buffer, bytes.byteOffset, SIGNAL.sizeBytes / 8);
+}
+
+const VALUE = SIGNAL.value / 8;
+
+export function signalValue(memory: DeviceMemory, address: bigint): bigint {
+  return Atomics.load(signalWords(memory, address), VALUE);
+}
+
+/** What a packet processor does with a completion signal: time stamps, then the value, then the event mailbox. */
+export function completeSignal(memory: DeviceMemory, address: bigint, startTicks: bigint, endTicks: bigint): void {
+  const words = signalWords(memory, address);
+  Atomics.store(words, SIGNAL.startTicks / 8, startTicks);
+  Atomics.store(words, SIGNAL.endTicks / 8, endTicks);
+  Atomics.sub(words, VALUE, 1n);
+  const mailbox = BigInt.asUintN(64, words[SIGNAL.eventMailboxPtr / 8]!);
+  if (mailbox !== 0n) {
+    const target = memory.view(mailbox, 8);
+    new DataView(target.buffer, target.byteOffset).setBigUint64(
+      0,
+      BigInt.asUintN(32, words[SIGNAL.eventId / 8]!),
+      true,
+    );
+  }
+}
+
+export function conditionHolds(condition: SignalCondition, value: bigint, compare: bigint): boolean {
+  switch (condition) {
+    case 'eq':
+      return value === compare;
+    case 'ne':
+      return value !== compare;
+    case 'lt':
+      return value < compare;
+    case 'gte':
+      return value >= compare;
+  }
+}
+
+/** Values are signed 64-bit; arithmetic wraps. All operations are sequentially consistent. */
+export class Signal implements Disposable {
+  readonly address: bigint;
+  readonly #words: BigInt64Array<SharedArrayBuffer>;
+  readonly #runtime: Progress;
+  readonly #release: () => void;
+
+  /** Use `Runtime.createSignal`. `release` gives the 64 bytes back. */
+  constructor(memory: DeviceMemory, address: bigint, initial: bigint, runtime: Progress, release: () => void) {
+    this.address = address;
+    this.#words = signalWords(memory, address).fill(0n);
+    this.#words[SIGNAL.kind / 8] = SIGNAL_KIND.user;
+    this.#words[VALUE] = initial;
+    this.#runtime = runtime;
+    this.#release = release;
+  }
+
+  load(): bigint {
+    return Atomics.load(this.#words, VALUE);
+  }
+
+  store(value: bigint): void {
+    Atomics.store(this.#words, VALUE, value);
+  }
+
+  exchange(value: bigint): bigint {
+    return Atomics.exchange(this.#words, VALUE, value);
+  }
+
+  /** Stores `value` if the signal holds `expected`; returns what it held. */
+  compareAndSwap(expected: bigint, value: bigint): bigint {
+    return Atomics.compareExchange(this.#words, VALUE, expected, value);
+  }
+
+  add(value: bigint): void {
+    Atomics.add(this.#words, VALUE, value);
+  }
+
+  subtract(value: bigint): void {
+    Atomics.sub(this.#words, VALUE, value);
+  }
+
+  and(value: bigint): void {
+    Atomics.and(this.#words, VALUE, value);
+  }
+
+  or(value: bigint): void {
+    Atomics.or(this.#words, VALUE, value);
+  }
+
+  xor(value: bigint): void {
+    Atomics.xor(this.#words, VALUE, value);
+  }
+
+  /** Device clock ticks of the packet that completed this signal last; 0 before. */
+  get startTicks(): bigint {
+    return Atomics.load(this.#words, SIGNAL.startTicks / 8);
+  }
+
+  get endTicks(): bigint {
+    return Atomics.load(this.#words, SIGNAL.endTicks / 8);
+  }
+
+  /**
+   * Lets queues and devices work until `signal condition value` holds or the time is over; returns the value seen last. Throws the
+   * error of a queue that stopped. Throws USAGE where nothing that could change the signal runs and no time limit was given.
+   */
+  waitSync(condition: SignalCondition, value: bigint, options: WaitOptions = {}): bigint {
+    const deadline = performance.now() + (options.timeoutMs ?? Number.POSITIVE_INFINITY);
+    for (;;) {
+      const seen = this.load();
+      if (conditionHolds(condition, seen, value) || performance.now() >= deadline) return seen;
+      if (this.#runtime.progress() !== 'idle' || conditionHolds(condition, this.load(), value)) continue;
+      if (this.#runtime.failure !== undefined) throw this.#runtime.failure;
+      if (options.timeoutMs !== undefined) return this.load();
+      throw new HsaError(
+        'ERROR',
+        `a wait for signal 0x${this.address.toString(16)} ${condition} ${value} would never end: it holds ${this.load()} and no queue has work`,
+        { hint: 'dispatch what completes the signal first, or use the asynchronous wait' },
+        'USAGE',
+      );
+    }
+  }
+
+  /** As `waitSync`, but gives the event loop its turn between slices, so that other host code may change the signal. */
+  async wait(condition: SignalCondition, value: bigint, options: WaitOptions = {}): Promise<bigint> {
+    const deadline = performance.now() + (options.timeoutMs ?? Number.POSITIVE_INFINITY);
+    for (;;) {
+      const seen = this.load();
+      if (conditionHolds(condition, seen, value) || performance.now() >= deadline) return seen;
+      const result = this.#runtime.progress();
+      if (conditionHolds(condition, this.load(), value)) continue;
+      if (result === 'idle' && this.#runtime.failure !== undefined) throw this.#runtime.failure;
+      await new Promise((resolve) => setTimeout(resolve, result === 'running' ? 0 : 1));
+    }
+  }
+
+  [Symbol.dispose](): void {
+    this.#release();
+  }
+}

@@ -1,0 +1,279 @@
+/**
+ * Turns a decoded instruction into ir: reads the row's source operands with the modifiers of the encoding (abs, neg, op_sel, SDWA
+ * selects, DPP lanes), runs the row's semantics and writes the results back (omod, clamp, op_sel, SDWA destination).
+ */
+import { assert, WavewrightError } from '../../base/errors.ts';
+import { Builder } from '../../ir/builder.ts';
+import type { FloatBuilder, FloatMode } from '../../ir/float-builder.ts';
+import type { Program, Value } from '../../ir/types.ts';
+import type { Instruction, Operand } from './instruction.ts';
+import { is16Bit, isFloat, isImmediate, type OperandSpec, type OperandType } from './row.ts';
+import {
+  PRIVATE_APERTURE_HI,
+  SHARED_APERTURE_HI,
+  SRC_EXECZ,
+  SRC_PRIVATE_BASE,
+  SRC_SCC,
+  SRC_SHARED_BASE,
+  SRC_VCCZ,
+} from './registers.ts';
+
+/** Number of the operand slot that holds the lane table of a DPP instruction: one after the row's own operands. */
+export const dppTableSlot = (instruction: Instruction): number => instruction.row.operands.length;
+
+/** Bytes of a DPP lane table: source lane, or one of these. */
+export const DPP_INVALID = 254;
+export const DPP_DISABLED = 255;
+
+export class InstructionBuilder extends Builder {
+  readonly instruction: Instruction;
+  /** Lanes that DPP leaves alone; undefined without DPP. */
+  #writeMask: Value | undefined;
+
+  constructor(instruction: Instruction, mode: FloatMode) {
+    super(instruction.waveSize, mode);
+    this.instruction = instruction;
+  }
+
+  /** Builds the whole instruction. Throws UNSUPPORTED when the row has no semantics. */
+  build(): Program {
+    const { row } = this.instruction;
+    if (!row.semantics) throw new WavewrightError('UNSUPPORTED', `unsupported instruction '${row.name}'`);
+    const sources: Value[] = [];
+    row.operands.forEach((spec, index) => {
+      const access = this.instruction.access(index);
+      if (access !== undefined && access !== 'write' && isSource(spec.type)) sources.push(this.read(index));
+    });
+    const produced = row.semantics(this, ...sources);
+    const results = produced === undefined ? [] : Array.isArray(produced) ? (produced as Value[]) : [produced as Value];
+    const written = row.operands.flatMap((_, index) => (this.instruction.access(index)?.includes('write') ? [index] : []));
+    if (results.length > 0) {
+      assert(results.length === written.length, `${row.name}: ${results.length} results for ${written.length} operands`);
+      results.forEach((result, i) => this.write(written[i]!, result));
+    }
+    return this.finish();
+  }
+
+  // State by name
+
+  get scc(): Value {
+    return this.state('scc');
+  }
+
+  setScc(condition: Value): void {
+    this.setState('scc', condition);
+  }
+
+  get exec(): Value {
+    return this.state('exec');
+  }
+
+  /** Modifier bits of the encoding (glc, clamp, op_sel, ...); part of what distinguishes two handlers. */
+  field(name: string): number {
+    return this.instruction.field(name);
+  }
+
+  /** Index of the operand that the row calls `field`. */
+  index(field: string): number {
+    const index = this.instruction.row.operands.findIndex((spec) => spec.field === field);
+    assert(index >= 0, `${this.instruction.row.name} has no operand ${field}`);
+    return index;
+  }
+
+  isVector(index: number): boolean {
+    return this.instruction.operand(index).kind === 'vector';
+  }
+
+  isOff(index: number): boolean {
+    return this.instruction.operand(index).kind === 'off';
+  }
+
+  /** Dword `dword` of operand `index` as it stands, without modifiers. */
+  dword(index: number, dword: number): Value {
+    const operand = this.instruction.operand(index);
+    if (operand.kind === 'special') return this.#special(operand.encoding, dword);
+    this.#checkRegister(operand, dword);
+    return this.operand({ operand: index, dword }, operand.kind === 'vector');
+  }
+
+  /** `count` dwords of an operand, default all of them. */
+  dwords(index: number, count = this.instruction.dwords(index)): Value[] {
+    return Array.from({ length: count }, (_, i) => this.dword(index, i));
+  }
+
+  setDword(index: number, dword: number, value: Value): void {
+    this.#checkRegister(this.instruction.operand(index), dword);
+    this.setOperand({ operand: index, dword }, value, this.isVector(index), this.#writeMask);
+  }
+
+  /** Throws UNSUPPORTED for a register group that runs over the end of its file. */
+  #checkRegister(operand: Operand, dword: number): void {
+    if (operand.kind !== 'scalar' && operand.kind !== 'vector') return;
+    const count = operand.kind === 'vector' ? 256 : 128;
+    if (operand.register + dword < count) return;
+    const what = `${operand.kind} register ${operand.register + dword}, expected less than ${count}`;
+    throw new WavewrightError('UNSUPPORTED', `unsupported instruction '${this.instruction.row.name}' with ${what}`);
+  }
+
+  setDwords(index: number, values: readonly Value[]): void {
+    values.forEach((value, i) => this.setDword(index, i, value));
+  }
+
+  /** Source operand `index` with its modifiers. */
+  read(index: number): Value {
+    const spec = this.instruction.row.operands[index]!;
+    if (spec.type === 'mask') return this.laneMask(this.maskBits(index));
+    const low = this.#sourceDword(index, spec);
+    if (isImmediate(spec.type)) return low;
+    if (this.instruction.dwords(index) === 2) {
+      return this.#floatModifiers(spec, this.pack(low, this.dword(index, 1)));
+    }
+    return this.#floatModifiers(spec, this.#select(spec, low));
+  }
+
+  /** A lane mask operand as uniform i64. */
+  maskBits(index: number): Value {
+    return this.waveSize === 64 ? this.pack(this.dword(index, 0), this.dword(index, 1)) : this.zext64(this.dword(index, 0));
+  }
+
+  /** Writes result `value` to operand `index` with output modifiers. */
+  write(index: number, value: Value): void {
+    const spec = this.instruction.row.operands[index]!;
+    if (spec.type === 'mask') {
+      const bits = this.ballot(value);
+      this.setDwords(index, this.waveSize === 64 ? [this.low(bits), this.high(bits)] : [this.low(bits)]);
+      return;
+    }
+    const result = this.#outputModifiers(spec.type, value);
+    if (result.type === 'i64') this.setDwords(index, [this.low(result), this.high(result)]);
+    else this.setDword(index, 0, this.#destination(index, spec, result));
+  }
+
+  /** The arithmetic of an operand type. */
+  float(type: OperandType): FloatBuilder {
+    return type === 'f64' ? this.f64 : type === 'f16' ? this.f16 : this.f32;
+  }
+
+  #special(encoding: number, dword: number): Value {
+    // The low dword of an aperture is zero, so that 32-bit instructions read zero.
+    if (encoding === SRC_SHARED_BASE) return this.i32(dword === 1 ? SHARED_APERTURE_HI : 0);
+    if (encoding === SRC_PRIVATE_BASE) return this.i32(dword === 1 ? PRIVATE_APERTURE_HI : 0);
+    if (dword > 0) return this.i32(0);
+    switch (encoding) {
+      case SRC_SCC:
+        return this.boolToI32(this.scc);
+      case SRC_VCCZ:
+        return this.boolToI32(this.isZero(this.state('vcc')));
+      case SRC_EXECZ:
+        return this.boolToI32(this.isZero(this.exec));
+      default:
+        throw new WavewrightError(
+          'UNSUPPORTED',
+          `unsupported source operand ${encoding} of instruction '${this.instruction.row.name}'`,
+        );
+    }
+  }
+
+  #sourceDword(index: number, spec: OperandSpec): Value {
+    if (spec.field !== 'src0' || !this.instruction.has('dpp_ctrl')) return this.dword(index, 0);
+    // A lane whose source is invalid or switched off by EXEC gets 0 with bound_ctrl and is not written without it.
+    const source = this.laneTable(dppTableSlot(this.instruction));
+    const inRange = this.ltU(source, this.i32(DPP_INVALID));
+    const sourceLane = this.and(source, this.i32(this.waveSize - 1));
+    const sourceOn = this.laneBit(this.exec, sourceLane);
+    const valid = this.op('i1.and', inRange, sourceOn);
+    const enabled = this.ne(source, this.i32(DPP_DISABLED));
+    this.#writeMask = this.field('bound_ctrl') ? enabled : this.op('i1.and', enabled, valid);
+    return this.select(valid, this.gather({ operand: index, dword: 0 }, sourceLane), this.i32(0));
+  }
+
+  /** Bit `lane` of a uniform i64, for a lane number that differs from lane to lane. */
+  laneBit(mask: Value, lane: Value): Value {
+    const half = this.select(this.ltU(lane, this.i32(32)), this.low(mask), this.high(mask));
+    return this.ne(this.and(this.shrU(half, lane), this.i32(1)), this.i32(0));
+  }
+
+  /** SDWA and op_sel: the part of the dword that a source reads. */
+  #select(spec: OperandSpec, value: Value): Value {
+    const { instruction } = this;
+    if (instruction.has(`${spec.field}_sel`)) {
+      const select = instruction.field(`${spec.field}_sel`);
+      const signed = instruction.field(`${spec.field}_sext`) === 1;
+      return is16Bit(spec.type) && select === 6 ? this.bits(value, 0, 16) : this.#subDword(value, select, signed);
+    }
+    if (!is16Bit(spec.type)) return value;
+    if (instruction.format.name === 'VOP3' && (instruction.field('op_sel') >> this.#sourceNumber(spec)) & 1) {
+      return this.bits(value, 16, 16);
+    }
+    return this.bits(value, 0, 16);
+  }
+
+  /** SDWA select: bytes 0..3, words 4 and 5, dword 6. */
+  #subDword(value: Value, select: number, signed: boolean): Value {
+    if (select === 6) return value;
+    const [low, width] = select < 4 ? [select * 8, 8] : [(select - 4) * 16, 16];
+    const part = this.bits(value, low, width);
+    if (!signed) return part;
+    return width === 8 ? this.sext8(part) : this.sext16(part);
+  }
+
+  #sourceNumber(spec: OperandSpec): number {
+    return spec.field === 'src1' ? 1 : spec.field === 'src2' ? 2 : 0;
+  }
+
+  #floatModifiers(spec: OperandSpec, value: Value): Value {
+    if (!isFloat(spec.type) || spec.type.startsWith('v2')) return value;
+    const { instruction } = this;
+    const source = this.#sourceNumber(spec);
+    if (spec.access === 'readwrite' || !spec.field.startsWith('src')) return value;
+    const abs = (instruction.field('abs') >> source) & 1 || instruction.field(`${spec.field}_abs`);
+    const neg = (instruction.field('neg') >> source) & 1 || instruction.field(`${spec.field}_neg`);
+    const f = this.float(spec.type);
+    const magnitude = abs ? f.abs(value) : value;
+    return neg ? f.neg(magnitude) : magnitude;
+  }
+
+  #outputModifiers(type: OperandType, value: Value): Value {
+    const { instruction } = this;
+    const omod = instruction.field('omod');
+    const clamp = instruction.field('clamp');
+    if (!isFloat(type) || type.startsWith('v2')) {
+      if (clamp && !instruction.row.flags.integerClamp) {
+        throw new WavewrightError('UNSUPPORTED', `unsupported instruction '${instruction.row.name}' with clamp`);
+      }
+      return value;
+    }
+    const f = this.float(type);
+    const scaled = omod ? f.mul(value, f.constant([1, 2, 4, 0.5][omod]!)) : value;
+    return clamp ? f.clamp(scaled) : scaled;
+  }
+
+  /** Where a result goes in the destination register: SDWA destination select, op_sel, 16-bit results. */
+  #destination(index: number, spec: OperandSpec, result: Value): Value {
+    const { instruction } = this;
+    if (instruction.has('dst_sel')) return this.#sdwaDestination(index, result);
+    if (!is16Bit(spec.type) || !this.isVector(index)) return result;
+    const low = this.bits(result, 0, 16);
+    if (instruction.format.name === 'VOP3' && instruction.field('op_sel') & 8) {
+      return this.or(this.bits(this.dword(index, 0), 0, 16), this.shl(low, 16));
+    }
+    if (instruction.row.flags.keepsHighHalf) return this.or(this.and(this.dword(index, 0), this.i32(0xffff0000)), low);
+    return low;
+  }
+
+  #sdwaDestination(index: number, result: Value): Value {
+    const select = this.field('dst_sel');
+    if (select === 6) return result;
+    const [low, width] = select < 4 ? [select * 8, 8] : [(select - 4) * 16, 16];
+    const fieldMask = (2 ** width - 1) * 2 ** low;
+    const part = this.shl(this.bits(result, 0, width), low);
+    const unused = this.field('dst_unused');
+    if (unused === 2) return this.or(this.and(this.dword(index, 0), this.i32(~fieldMask)), part);
+    if (unused === 0) return part;
+    const signed = width === 8 ? this.sext8(result) : this.sext16(result);
+    return this.shl(signed, low);
+  }
+}
+
+/** Wider operands and addresses are not passed to the semantics as values. */
+const isSource = (type: OperandType): boolean => !/^b(96|128|256|512)$|^address$/.test(type);

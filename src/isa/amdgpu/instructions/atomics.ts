@@ -1,0 +1,87 @@
+/**
+ * What atomics make of the value in memory. Integer ones are those of CDNA2 ISA 12.12 (DS) and 12.16 (FLAT), floating-point ones follow
+ * 9.5 "Float Memory Atomics": rounding to nearest even, denormals by unit, NaN rules.
+ */
+import type { Builder } from '../../../ir/builder.ts';
+import type { FloatBuilder } from '../../../ir/float-builder.ts';
+import type { OpName } from '../../../ir/ops.ts';
+import type { Value } from '../../../ir/types.ts';
+
+/** New value from the old one, the data and, where there is one, the second data operand (the comparand of a swap). */
+export type AtomicUpdate = (b: Builder, old: Value, data: Value, second: Value) => Value;
+
+const number = (b: Builder, like: Value, value: number): Value => (like.type === 'i64' ? b.i64(BigInt(value)) : b.i32(value));
+
+/** For i32 and i64 alike. */
+export const INTEGER_UPDATES = {
+  add: (b, old, data) => b.add(old, data),
+  sub: (b, old, data) => b.sub(old, data),
+  rsub: (b, old, data) => b.sub(data, old),
+  inc: (b, old, data) => b.select(b.ltU(old, data), b.add(old, number(b, old, 1)), number(b, old, 0)),
+  dec: (b, old, data) =>
+    b.select(b.op('i1.or', b.isZero(old), b.ltU(data, old)), data, b.sub(old, number(b, old, 1))),
+  minS: (b, old, data) => b.minS(old, data),
+  maxS: (b, old, data) => b.maxS(old, data),
+  minU: (b, old, data) => b.minU(old, data),
+  maxU: (b, old, data) => b.maxU(old, data),
+  and: (b, old, data) => b.and(old, data),
+  or: (b, old, data) => b.or(old, data),
+  xor: (b, old, data) => b.xor(old, data),
+  /** `data` is the mask of the bits that `second` replaces. */
+  maskedOr: (b, old, data, second) => b.or(b.and(old, b.not(data)), second),
+  swap: (_, __, data) => data,
+  compareSwap: (b, old, data, compare) => b.select(b.eq(old, compare), data, old),
+  wrap: (b, old, data, second) => b.select(b.ltU(old, data), b.add(old, second), b.sub(old, data)),
+} satisfies Record<string, AtomicUpdate>;
+
+interface Comparison {
+  lt(a: Value, b: Value): Value;
+  eq(a: Value, b: Value): Value;
+}
+
+/**
+ * Selection rules of 9.5.3: a signalling NaN wins, quieted; a quiet NaN loses against any number; -0 is below +0. The result is a source
+ * as it was, flushed or not in the comparison.
+ */
+function select(b: Builder, f: FloatBuilder, compare: Comparison, wantLess: boolean, old: Value, data: Value): Value {
+  const oldFirst = b.op('i1.or', compare.lt(old, data), b.op('i1.and', compare.eq(old, data), f.isNegative(old)));
+  const ordered = wantLess ? b.select(oldFirst, old, data) : b.select(oldFirst, data, old);
+  const number = b.select(f.isNan(old), data, b.select(f.isNan(data), old, ordered));
+  return b.select(f.isSignalling(old), f.quiet(old), b.select(f.isSignalling(data), f.quiet(data), number));
+}
+
+const exact = (b: Builder, type: 'f32' | 'f64'): Comparison => ({
+  lt: (x, y) => b.op(`${type}.lt` as OpName, x, y),
+  eq: (x, y) => b.op(`${type}.eq` as OpName, x, y),
+});
+
+const SIGN = 0x80000000;
+const SMALLEST_NORMAL = 0x00800000;
+
+const flushed32 = (b: Builder, a: Value): Value =>
+  b.select(b.ltU(b.and(a, b.i32(~SIGN)), b.i32(SMALLEST_NORMAL)), b.and(a, b.i32(SIGN)), a);
+
+const addF16 = (b: Builder, x: Value, y: Value): Value =>
+  b.op('f16.fromF32', b.op('f32.add', b.op('f32.fromF16', x), b.op('f32.fromF16', y)));
+
+/** The L2 cache: f32 denormals are always flushed, f64 and f16 ones never (table 43). */
+export const CACHE_FLOAT_UPDATES = {
+  addF32: (b, old, data) => flushed32(b, b.op('f32.add', flushed32(b, old), flushed32(b, data))),
+  addF64: (b, old, data) => b.op('f64.add', old, data),
+  minF64: (b, old, data) => select(b, b.f64, exact(b, 'f64'), true, old, data),
+  maxF64: (b, old, data) => select(b, b.f64, exact(b, 'f64'), false, old, data),
+  packedAddF16: (b, old, data) =>
+    b.or(addF16(b, old, data), b.shl(addF16(b, b.shrU(old, 16), b.shrU(data, 16)), 16)),
+} satisfies Record<string, AtomicUpdate>;
+
+/** The LDS: MODE decides about denormals, but for the f64 adder, which never flushes them (table 43). */
+export const LDS_FLOAT_UPDATES = {
+  addF32: (b, old, data) => b.f32.add(old, data),
+  addF64: CACHE_FLOAT_UPDATES.addF64,
+  minF32: (b, old, data) => select(b, b.f32, b.f32, true, old, data),
+  maxF32: (b, old, data) => select(b, b.f32, b.f32, false, old, data),
+  minF64: (b, old, data) => select(b, b.f64, b.f64, true, old, data),
+  maxF64: (b, old, data) => select(b, b.f64, b.f64, false, old, data),
+  compareSwapF32: (b, old, data, compare) => b.select(b.f32.eq(old, compare), b.f32.input(data), old),
+  compareSwapF64: (b, old, data, compare) => b.select(b.f64.eq(old, compare), b.f64.input(data), old),
+} satisfies Record<string, AtomicUpdate>;

@@ -1,0 +1,234 @@
+/** DS: the local data share, and moves between lanes that use its crossbar. CDNA2 ISA chapter 11 and 12.12. */
+import type { Value } from '../../../ir/types.ts';
+import type { InstructionBuilder } from '../instruction-builder.ts';
+import { type Opcodes, type Row, row, type Semantics } from '../row.ts';
+import { type AtomicUpdate, INTEGER_UPDATES, LDS_FLOAT_UPDATES } from './atomics.ts';
+import { atomic, type LoadKind, linearPort, load, type PortOf, refuse, registerType, store } from './memory.ts';
+import { ldsSwizzleSource } from './swizzle.ts';
+
+const immediate = (b: InstructionBuilder, field: string): Value => b.dword(b.index(field), 0);
+
+/** addr + {offset1, offset0}. */
+const lds: PortOf = (b) => {
+  refuse(b, 'gds');
+  return linearPort(b, 'lds', b.add(b.dword(b.index('addr'), 0), immediate(b, 'offset')));
+};
+
+/** Address `number` of an instruction with two: addr + offset0 or offset1 in units of `2 ** scale` bytes. */
+const ldsOfPair = (b: InstructionBuilder, number: 0 | 1, scale: number) => {
+  refuse(b, 'gds');
+  const offset = b.shl(immediate(b, `offset${number}`), scale);
+  return linearPort(b, 'lds', b.add(b.dword(b.index('addr'), 0), offset));
+};
+
+function read(name: string, opcode: number, kind: LoadKind): Row {
+  const type = registerType(kind.sizeBytes);
+  return row('DS', name, opcode, `${kind.half ? '+' : '='}vdst:${type} addr:b32 offset:imm16`, load(lds, kind));
+}
+
+function write(name: string, opcode: number, sizeBytes: number, half?: 'high'): Row {
+  const type = registerType(sizeBytes);
+  return row('DS', name, opcode, `addr:b32 data0:${type} offset:imm16`, store(lds, 'data0', sizeBytes, half));
+}
+
+/** The forms with offsets in units of the data and of 64 times the data, which have consecutive opcodes. */
+function pairRows(name: string, bits: 32 | 64, opcode: number, operands: string, semantics: (scale: number) => Semantics): Row[] {
+  const scale = bits === 32 ? 2 : 3;
+  return ['', 'st64'].map((stride, i) =>
+    row('DS', name.replace('2', `2${stride}`), opcode + i, `${operands} offset0:imm8 offset1:imm8`, semantics(scale + 6 * i)),
+  );
+}
+
+const pairReads = (bits: 32 | 64, opcode: number): Row[] =>
+  pairRows(`ds_read2_b${bits}`, bits, opcode, `=vdst:b${bits * 2} addr:b32`, (scale) => (b) => {
+    const values = ([0, 1] as const).flatMap((number) => ldsOfPair(b, number, scale).load(bits / 8));
+    b.setDwords(b.index('vdst'), values);
+  });
+
+/** With equal offsets only the first data operand is written (11.3.2): it is stored last. */
+const pairWrites = (bits: 32 | 64, opcode: number): Row[] =>
+  pairRows(`ds_write2_b${bits}`, bits, opcode, `addr:b32 data0:b${bits} data1:b${bits}`, (scale) => (b) => {
+    const data = [b.dwords(b.index('data0')), b.dwords(b.index('data1'))] as const;
+    for (const number of [1, 0] as const) ldsOfPair(b, number, scale).store(bits / 8, data[number]);
+  });
+
+const pairExchanges = (bits: 32 | 64, opcode: number): Row[] =>
+  pairRows(`ds_wrxchg2_rtn_b${bits}`, bits, opcode, `=vdst:b${bits * 2} addr:b32 data0:b${bits} data1:b${bits}`, (scale) => {
+    return (b) => {
+      const data = ['data0', 'data1'].map((field) => b.read(b.index(field)));
+      const old = ([0, 1] as const).map((n) => ldsOfPair(b, n, scale).atomic([data[n]!], INTEGER_UPDATES.swap));
+      b.setDwords(b.index('vdst'), bits === 32 ? old : old.flatMap((value) => [b.low(value), b.high(value)]));
+    };
+  });
+
+type AtomicShape = readonly [name: string, opcodes: Opcodes, update: AtomicUpdate, sources?: 1 | 2 | undefined];
+
+function atomicRow([name, opcodes, update, sources = 1]: AtomicShape): Row {
+  const bits = name.endsWith('64') ? 64 : 32;
+  const result = name.includes('_rtn_') ? `=vdst:b${bits} ` : '';
+  const fields = ['data0', 'data1'].slice(0, sources);
+  const data = fields.map((field) => `${field}:b${bits}`).join(' ');
+  return row('DS', name, opcodes, `${result}addr:b32 ${data} offset:imm16`, atomic(lds, fields, bits, update));
+}
+
+/** Stems with the opcode of the 32-bit form without return; `ds_add_rtn_u64` is `add` with `rtn` and the type's letter. */
+const INTEGER_ATOMICS: readonly (readonly [stem: string, letter: string, opcode: number, update: AtomicUpdate, sources?: 2])[] = [
+  ['add', 'u', 0, INTEGER_UPDATES.add],
+  ['sub', 'u', 1, INTEGER_UPDATES.sub],
+  ['rsub', 'u', 2, INTEGER_UPDATES.rsub],
+  ['inc', 'u', 3, INTEGER_UPDATES.inc],
+  ['dec', 'u', 4, INTEGER_UPDATES.dec],
+  ['min', 'i', 5, INTEGER_UPDATES.minS],
+  ['max', 'i', 6, INTEGER_UPDATES.maxS],
+  ['min', 'u', 7, INTEGER_UPDATES.minU],
+  ['max', 'u', 8, INTEGER_UPDATES.maxU],
+  ['and', 'b', 9, INTEGER_UPDATES.and],
+  ['or', 'b', 10, INTEGER_UPDATES.or],
+  ['xor', 'b', 11, INTEGER_UPDATES.xor],
+  ['mskor', 'b', 12, INTEGER_UPDATES.maskedOr, 2],
+  // The comparand comes first, unlike in FLAT and MUBUF.
+  ['cmpst', 'b', 16, (b, old, compare, data) => INTEGER_UPDATES.compareSwap(b, old, data, compare), 2],
+];
+
+const RTN = 32;
+const WIDE = 64;
+
+const integerAtomics = INTEGER_ATOMICS.flatMap(([stem, letter, opcode, update, sources]) =>
+  ([32, 64] as const).flatMap((bits) =>
+    ['', '_rtn'].map((rtn) => {
+      const code = opcode + (bits === 64 ? WIDE : 0) + (rtn ? RTN : 0);
+      return atomicRow([`ds_${stem}${rtn}_${letter}${bits}`, code, update, sources]);
+    }),
+  ),
+);
+
+/** Two exchanges of a dword, each where bit 31 of its data is set; the address is a multiple of 8. */
+const conditionalExchange: Semantics = (b) => {
+  refuse(b, 'gds');
+  const address = b.and(b.add(b.dword(b.index('addr'), 0), immediate(b, 'offset')), b.i32(0xfff8));
+  const old = b.atomic('lds', address, [b.read(b.index('data0'))], (inner, before, data) => {
+    const half = (from: Value, to: Value): Value =>
+      inner.select(inner.ltS(from, inner.i32(0)), inner.and(from, inner.i32(0x7fffffff)), to);
+    return inner.pack(half(inner.low(data), inner.low(before)), half(inner.high(data), inner.high(before)));
+  });
+  b.setDwords(b.index('vdst'), [b.low(old), b.high(old)]);
+};
+
+/** M0[15:0] + offset, what the instructions without an address register start from. */
+const addressInM0 = (b: InstructionBuilder): Value => {
+  refuse(b, 'gds');
+  return b.add(b.and(b.state('m0'), b.i32(0xffff)), immediate(b, 'offset'));
+};
+
+const addressByLane: PortOf = (b) => linearPort(b, 'lds', b.add(addressInM0(b), b.shl(b.laneId(), 2)));
+
+/**
+ * The number of active lanes is added once, by the lowest one; every active lane gets the value from before. The other lanes read it
+ * after the addition: nothing comes in between, because the waves of a workgroup take turns between instructions.
+ */
+const countLanes =
+  (direction: 'add' | 'sub', undo: 'sub' | 'add'): Semantics =>
+  (b) => {
+    const address = addressInM0(b);
+    const count = b.op('i64.popcnt', b.exec);
+    const isFirst = b.eq(b.laneId(), b.op('i64.ctz', b.exec));
+    b.atomic('lds', address, [count], (inner, old, data) => inner[direction](old, data), isFirst);
+    return b[undo](b.load('lds', 4, address)[0]!, count);
+  };
+
+/** Value of `source` in another lane; 0 when that lane is off. */
+function fromLane(b: InstructionBuilder, source: string, lane: Value): Value {
+  return b.select(b.laneBit(b.exec, lane), b.gather({ operand: b.index(source), dword: 0 }, lane), b.i32(0));
+}
+
+const laneNumber = (b: InstructionBuilder, address: Value): Value =>
+  b.and(b.shrU(b.add(address, immediate(b, 'offset')), 2), b.i32(b.waveSize - 1));
+
+const pullFromLane: Semantics = (b, address) => fromLane(b, 'data0', laneNumber(b, address!));
+
+/** Every lane looks for the highest active lane that names it. */
+const pushToLane: Semantics = (b) => {
+  const [addr, data] = [b.index('addr'), b.index('data0')];
+  let result = b.i32(0);
+  for (let lane = 0; lane < b.waveSize; lane++) {
+    const number = b.i32(lane);
+    const target = laneNumber(b, b.readLane({ operand: addr, dword: 0 }, number));
+    const named = b.select(b.laneBit(b.exec, number), target, b.i32(-1));
+    result = b.select(b.eq(b.laneId(), named), b.readLane({ operand: data, dword: 0 }, number), result);
+  }
+  return result;
+};
+
+export const DS_ROWS: readonly Row[] = [
+  ...integerAtomics,
+  ...([
+    ['ds_cmpst_f32', 17, (b, old, compare, data) => LDS_FLOAT_UPDATES.compareSwapF32(b, old, data, compare), 2],
+    ['ds_cmpst_rtn_f32', 49, (b, old, compare, data) => LDS_FLOAT_UPDATES.compareSwapF32(b, old, data, compare), 2],
+    ['ds_min_f32', 18, LDS_FLOAT_UPDATES.minF32],
+    ['ds_min_rtn_f32', 50, LDS_FLOAT_UPDATES.minF32],
+    ['ds_max_f32', 19, LDS_FLOAT_UPDATES.maxF32],
+    ['ds_max_rtn_f32', 51, LDS_FLOAT_UPDATES.maxF32],
+    ['ds_add_f32', 21, LDS_FLOAT_UPDATES.addF32],
+    ['ds_add_rtn_f32', 53, LDS_FLOAT_UPDATES.addF32],
+    ['ds_wrxchg_rtn_b32', 45, INTEGER_UPDATES.swap],
+    ['ds_wrap_rtn_b32', 52, INTEGER_UPDATES.wrap, 2],
+    ['ds_cmpst_f64', 81, (b, old, compare, data) => LDS_FLOAT_UPDATES.compareSwapF64(b, old, data, compare), 2],
+    ['ds_cmpst_rtn_f64', 113, (b, old, compare, data) => LDS_FLOAT_UPDATES.compareSwapF64(b, old, data, compare), 2],
+    ['ds_min_f64', 82, LDS_FLOAT_UPDATES.minF64],
+    ['ds_min_rtn_f64', 114, LDS_FLOAT_UPDATES.minF64],
+    ['ds_max_f64', 83, LDS_FLOAT_UPDATES.maxF64],
+    ['ds_max_rtn_f64', 115, LDS_FLOAT_UPDATES.maxF64],
+    ['ds_add_f64', { gfx90a: 92 }, LDS_FLOAT_UPDATES.addF64],
+    ['ds_add_rtn_f64', { gfx90a: 124 }, LDS_FLOAT_UPDATES.addF64],
+    ['ds_wrxchg_rtn_b64', 109, INTEGER_UPDATES.swap],
+  ] satisfies AtomicShape[]).map(atomicRow),
+  row('DS', 'ds_condxchg32_rtn_b64', 126, '=vdst:b64 addr:b32 data0:b64 offset:imm16', conditionalExchange),
+
+  write('ds_write_b8', 30, 1),
+  write('ds_write_b16', 31, 2),
+  write('ds_write_b32', 13, 4),
+  write('ds_write_b64', 77, 8),
+  write('ds_write_b96', 222, 12),
+  write('ds_write_b128', 223, 16),
+  write('ds_write_b8_d16_hi', 84, 1, 'high'),
+  write('ds_write_b16_d16_hi', 85, 2, 'high'),
+  read('ds_read_i8', 57, { sizeBytes: 1, signed: true }),
+  read('ds_read_u8', 58, { sizeBytes: 1 }),
+  read('ds_read_i16', 59, { sizeBytes: 2, signed: true }),
+  read('ds_read_u16', 60, { sizeBytes: 2 }),
+  read('ds_read_b32', 54, { sizeBytes: 4 }),
+  read('ds_read_b64', 118, { sizeBytes: 8 }),
+  read('ds_read_b96', 254, { sizeBytes: 12 }),
+  read('ds_read_b128', 255, { sizeBytes: 16 }),
+  read('ds_read_u8_d16', 86, { sizeBytes: 1, half: 'low' }),
+  read('ds_read_u8_d16_hi', 87, { sizeBytes: 1, half: 'high' }),
+  read('ds_read_i8_d16', 88, { sizeBytes: 1, signed: true, half: 'low' }),
+  read('ds_read_i8_d16_hi', 89, { sizeBytes: 1, signed: true, half: 'high' }),
+  read('ds_read_u16_d16', 90, { sizeBytes: 2, half: 'low' }),
+  read('ds_read_u16_d16_hi', 91, { sizeBytes: 2, half: 'high' }),
+  ...pairWrites(32, 14),
+  ...pairWrites(64, 78),
+  ...pairReads(32, 55),
+  ...pairReads(64, 119),
+  ...pairExchanges(32, 46),
+  ...pairExchanges(64, 110),
+  row('DS', 'ds_write_addtid_b32', 29, 'data0:b32 offset:imm16', store(addressByLane, 'data0', 4)),
+  row('DS', 'ds_read_addtid_b32', 182, '=vdst:b32 offset:imm16', load(addressByLane, { sizeBytes: 4 })),
+
+  row('DS', 'ds_swizzle_b32', 61, '=vdst:b32 addr:b32 offset:imm16', (b, _source, pattern) =>
+    fromLane(b, 'addr', ldsSwizzleSource(b, pattern!)),
+  ),
+  row('DS', 'ds_permute_b32', 62, '=vdst:b32 addr:b32 data0:b32 offset:imm16', pushToLane),
+  row('DS', 'ds_bpermute_b32', 63, '=vdst:b32 addr:b32 data0:b32 offset:imm16', pullFromLane),
+  row('DS', 'ds_consume', 189, '=vdst:b32 offset:imm16', countLanes('sub', 'add')),
+  row('DS', 'ds_append', 190, '=vdst:b32 offset:imm16', countLanes('add', 'sub')),
+  row('DS', 'ds_nop', 20, '', () => {}),
+
+  // Global wave sync: between workgroups, on a resource that the driver allots.
+  row('DS', 'ds_gws_sema_release_all', 152, 'offset:imm16'),
+  row('DS', 'ds_gws_init', 153, 'addr:b32 offset:imm16'),
+  row('DS', 'ds_gws_sema_v', 154, 'offset:imm16'),
+  row('DS', 'ds_gws_sema_br', 155, 'addr:b32 offset:imm16'),
+  row('DS', 'ds_gws_sema_p', 156, 'offset:imm16'),
+  row('DS', 'ds_gws_barrier', 157, 'addr:b32 offset:imm16'),
+];

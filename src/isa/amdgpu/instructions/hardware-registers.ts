@@ -1,0 +1,81 @@
+/**
+ * The registers behind s_getreg_b32 and s_setreg_b32. CDNA2 ISA 5.8, "Access Instructions", tables 16 to 19, and 3.4 "Status
+ * registers"; SH_MEM_BASES: the Linux kernel's amdkfd, which puts the apertures where `registers.ts` says.
+ */
+import { WavewrightError } from '../../../base/errors.ts';
+import type { Value } from '../../../ir/types.ts';
+import type { InstructionBuilder } from '../instruction-builder.ts';
+import { PRIVATE_APERTURE_HI, SHARED_APERTURE_HI } from '../registers.ts';
+
+const MODE = 1;
+const STATUS = 2;
+const TRAPSTS = 3;
+const HW_ID = 4;
+const IB_STS = 7;
+const SH_MEM_BASES = 15;
+
+const STATUS_SCC = 0;
+const STATUS_EXECZ = 9;
+const STATUS_VCCZ = 10;
+const LIVE_STATUS = (1 << STATUS_SCC) | (1 << STATUS_EXECZ) | (1 << STATUS_VCCZ);
+
+interface RegisterField {
+  readonly id: number;
+  /** Lowest bit. */
+  readonly offset: number;
+  /** All ones in as many low bits as the field has (1 to 32). */
+  readonly mask: number;
+}
+
+/** simm16 is no operand: which register it names is part of what the instruction is. */
+function registerField(b: InstructionBuilder): RegisterField {
+  const simm16 = b.field('simm16');
+  return { id: simm16 & 63, offset: (simm16 >> 6) & 31, mask: (2 ** ((simm16 >> 11) + 1) - 1) | 0 };
+}
+
+function unsupported(b: InstructionBuilder, id: number, verb: string): WavewrightError {
+  return new WavewrightError('UNSUPPORTED', `unsupported instruction '${b.instruction.row.name}': ${verb} hardware register ${id}`);
+}
+
+/** SCC, EXECZ and VCCZ follow the registers that they summarize. */
+function liveStatus(b: InstructionBuilder): Value {
+  const bit = (condition: Value, position: number): Value => b.shl(b.boolToI32(condition), position);
+  const execz = bit(b.isZero(b.exec), STATUS_EXECZ);
+  const vccz = bit(b.isZero(b.state('vcc')), STATUS_VCCZ);
+  const rest = b.and(b.state('status'), b.i32(~LIVE_STATUS));
+  return b.or(b.or(rest, bit(b.scc, STATUS_SCC)), b.or(execz, vccz));
+}
+
+function hardwareRegister(b: InstructionBuilder, id: number): Value {
+  switch (id) {
+    case MODE:
+      return b.state('mode');
+    case STATUS:
+      return liveStatus(b);
+    case TRAPSTS:
+      return b.state('trapsts');
+    case HW_ID: // Wave slot 0 of compute unit 0; the manual warns that a wave may move.
+    case IB_STS: // Memory instructions are complete when the next instruction starts.
+      return b.i32(0);
+    case SH_MEM_BASES:
+      return b.i32(SHARED_APERTURE_HI | (PRIVATE_APERTURE_HI >>> 16));
+    default:
+      throw unsupported(b, id, 'read of');
+  }
+}
+
+/** The selected bits of the selected register. Throws UNSUPPORTED for a register that is not modelled. */
+export function getRegister(b: InstructionBuilder): Value {
+  const { id, offset, mask } = registerField(b);
+  return b.and(b.shrU(hardwareRegister(b, id), offset), b.i32(mask));
+}
+
+/** Replaces the selected bits by the low bits of `value`. Throws UNSUPPORTED for registers other than MODE and TRAPSTS. */
+export function setRegister(b: InstructionBuilder, value: Value): void {
+  const { id, offset, mask } = registerField(b);
+  if (id !== MODE && id !== TRAPSTS) throw unsupported(b, id, 'write to');
+  const slot = id === MODE ? 'mode' : 'trapsts';
+  const selected = mask << offset;
+  const kept = b.and(b.state(slot), b.i32(~selected));
+  b.setState(slot, b.or(kept, b.and(b.shl(value, offset), b.i32(selected))));
+}

@@ -1,0 +1,13 @@
+import type { Row } from '../row.ts';
+import { DS_ROWS } from './ds.ts';
+import { FLAT_ROWS } from './flat.ts';
+import { MUBUF_ROWS } from './mubuf.ts';
+import { SMEM_ROWS } from './smem.ts';
+import { SOP1_ROWS } from './sop1.ts';
+import { SOP2_ROWS } from './sop2.ts';
+import { SOPC_ROWS } from './sopc.ts';
+import { SOPK_ROWS } from './sopk.ts';
+import { SOPP_ROWS } from './sopp.ts';
+import { VOP2_ROWS } from './vop2.ts';
+
+export const ROWS: readonly Row[] = [...DS_ROWS, ...FLAT_ROWS, ...MUBUF_ROWS, ...SMEM_ROWS, ...SOP1_ROWS, ...SOP2_ROWS, ...SOPC_ROWS, ...SOPK_ROWS, ...SOPP_ROWS, ...VOP2_ROWS];

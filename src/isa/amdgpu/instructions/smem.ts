@@ -1,0 +1,95 @@
+/** SMEM: scalar memory reads, writes and atomics. CDNA2 ISA chapter 8 and 12.6, "SMEM Instructions". */
+import type { Value } from '../../../ir/types.ts';
+import type { InstructionBuilder } from '../instruction-builder.ts';
+import { type OperandType, type Row, row, type Semantics } from '../row.ts';
+
+const ADDRESS = 'sbase:b64 soffset:address offset:simm21';
+const BUFFER_ADDRESS = 'sbase:b128 soffset:address offset:simm21';
+
+function smem(name: string, opcode: number, operandText: string, semantics?: Semantics): Row {
+  return row('SMEM', name, opcode, operandText, semantics);
+}
+
+/** Caches are not modelled: every access sees memory as it is. */
+const nothing: Semantics = () => undefined;
+
+/** The two low bits of every part of an address count as zero (8.2.1.1). */
+const aligned = (b: InstructionBuilder, part: Value): Value =>
+  part.type === 'i64' ? b.and(part, b.i64(~3n)) : b.and(part, b.i32(~3));
+
+/** The SGPR part of the offset, unsigned; zero when the encoding has none. */
+function scalarOffset(b: InstructionBuilder): Value {
+  const index = b.index('soffset');
+  return b.isOff(index) ? b.i64(0n) : b.zext64(aligned(b, b.dword(index, 0)));
+}
+
+const load: Semantics = (b, base, offset) => {
+  const address = b.add(b.add(aligned(b, base), b.sext64(aligned(b, offset))), scalarOffset(b));
+  const data = b.index('sdata');
+  b.setDwords(data, b.load('global', b.instruction.dwords(data) * 4, address));
+};
+
+/**
+ * Reads through a buffer resource: base, stride and number of records count (9.1.8); the offset is unsigned. The size in bytes is
+ * number of records * stride, or the number of records when the stride is 0 (spelt out in RDNA3 ISA 8.2.1). A dword beyond it is 0;
+ * in its place the instruction itself is read, because that address is mapped.
+ */
+const bufferLoad: Semantics = (b, offset) => {
+  const [baseLow, baseHigh, records] = b.dwords(b.index('sbase'), 3) as [Value, Value, Value];
+  const base = b.pack(aligned(b, baseLow), b.bits(baseHigh, 0, 16));
+  const stride = b.maxU(b.bits(baseHigh, 16, 14), b.i32(1));
+  const size = b.mul(b.zext64(stride), b.zext64(records));
+  const start = b.add(b.zext64(aligned(b, b.bits(offset, 0, 21))), scalarOffset(b));
+  const data = b.index('sdata');
+  const dwords = Array.from({ length: b.instruction.dwords(data) }, (_, i) => {
+    const at = b.add(start, b.i64(BigInt(i * 4)));
+    const outside = b.ltU(size, b.add(at, b.i64(4n)));
+    const [value] = b.load('global', 4, b.select(outside, b.pc(), b.add(base, at))) as [Value];
+    return b.select(outside, b.i32(0), value);
+  });
+  b.setDwords(data, dwords);
+};
+
+const WIDTHS: readonly (readonly [suffix: string, type: OperandType])[] = [
+  ['dword', 'b32'], ['dwordx2', 'b64'], ['dwordx4', 'b128'], ['dwordx8', 'b256'], ['dwordx16', 'b512'],
+];
+const STORE_WIDTHS = WIDTHS.slice(0, 3);
+
+const loads = (name: string, opcode: number, widths: typeof WIDTHS, address: string, semantics?: Semantics): Row[] =>
+  widths.map(([suffix, type], i) => smem(`${name}_${suffix}`, opcode + i, `=sdata:${type} ${address}`, semantics));
+
+const stores = (name: string, opcode: number, address: string): Row[] =>
+  STORE_WIDTHS.map(([suffix, type], i) => smem(`${name}_${suffix}`, opcode + i, `sdata:${type} ${address}`));
+
+const ATOMICS = ['swap', 'cmpswap', 'add', 'sub', 'smin', 'umin', 'smax', 'umax', 'and', 'or', 'xor', 'inc', 'dec'];
+
+/** The forms for 32 bits (`opcode`) and 64 bits (`opcode + 32`); a compare-and-swap has both values in its data. */
+const atomics = (name: string, opcode: number, address: string): Row[] =>
+  ATOMICS.flatMap((operation, i) => {
+    const [type, wideType] = operation === 'cmpswap' ? ['b64', 'b128'] : ['b32', 'b64'];
+    return [
+      smem(`${name}_${operation}`, opcode + i, `+sdata:${type}/glc ${address}`),
+      smem(`${name}_${operation}_x2`, opcode + 32 + i, `+sdata:${wideType}/glc ${address}`),
+    ];
+  });
+
+export const SMEM_ROWS: readonly Row[] = [
+  ...loads('s_load', 0, WIDTHS, ADDRESS, load),
+  ...loads('s_scratch_load', 5, STORE_WIDTHS, ADDRESS),
+  ...loads('s_buffer_load', 8, WIDTHS, BUFFER_ADDRESS, bufferLoad),
+  ...stores('s_store', 16, ADDRESS),
+  ...stores('s_scratch_store', 21, ADDRESS),
+  ...stores('s_buffer_store', 24, BUFFER_ADDRESS),
+  smem('s_dcache_inv', 32, '', nothing),
+  smem('s_dcache_wb', 33, '', nothing),
+  smem('s_dcache_inv_vol', 34, '', nothing),
+  smem('s_dcache_wb_vol', 35, '', nothing),
+  smem('s_memtime', 36, '=sdata:b64', (b) => b.clock()),
+  smem('s_memrealtime', 37, '=sdata:b64', (b) => b.clock()),
+  smem('s_atc_probe', 38, `sdata:imm8 ${ADDRESS}`, nothing),
+  smem('s_atc_probe_buffer', 39, `sdata:imm8 ${BUFFER_ADDRESS}`, nothing),
+  smem('s_dcache_discard', 40, ADDRESS, nothing),
+  smem('s_dcache_discard_x2', 41, ADDRESS, nothing),
+  ...atomics('s_buffer_atomic', 64, BUFFER_ADDRESS),
+  ...atomics('s_atomic', 128, ADDRESS),
+];

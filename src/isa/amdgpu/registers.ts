@@ -1,0 +1,93 @@
+/**
+ * Source operand encodings (8 or 9 bits) of gfx9: SGPRs and special registers, inline constants, VGPRs.
+ * CDNA2 ISA chapter 13.1, table "SSRC0"; values 0..127 address the scalar register file directly.
+ */
+import type { OperandType } from './row.ts';
+
+export const SGPR_VCC_LO = 106;
+export const SGPR_FLAT_SCRATCH_LO = 102;
+export const SGPR_M0 = 124;
+export const SGPR_EXEC_LO = 126;
+export const SRC_SHARED_BASE = 235;
+export const SRC_PRIVATE_BASE = 237;
+export const SRC_VCCZ = 251;
+export const SRC_EXECZ = 252;
+export const SRC_SCC = 253;
+
+/** High dwords of the flat apertures, as amdkfd of the Linux kernel sets them on gfx9 and later. */
+export const SHARED_APERTURE_HI = 0x10000;
+export const PRIVATE_APERTURE_HI = 0x20000;
+
+const FLOAT_CONSTANTS: Readonly<Record<number, number>> = {
+  240: 0.5, 241: -0.5, 242: 1, 243: -1, 244: 2, 245: -2, 246: 4, 247: -4, 248: 1 / (2 * Math.PI),
+};
+const FLOAT_TEXT: Readonly<Record<number, string>> = {
+  240: '0.5', 241: '-0.5', 242: '1.0', 243: '-1.0', 244: '2.0', 245: '-2.0', 246: '4.0', 247: '-4.0', 248: '0.15915494',
+};
+/** 1/(2*pi) in each width, as the manual gives it: not the rounding of the f64 value in every width. */
+const INV_2PI: Readonly<Record<16 | 32 | 64, bigint>> = { 16: 0x3118n, 32: 0x3e22f983n, 64: 0x3fc45f306dc9c882n };
+
+const view = new DataView(new ArrayBuffer(8));
+
+/** Width in bits that constants take for an operand type. */
+function constantBits(type: OperandType): 16 | 32 | 64 {
+  if (type.endsWith('16')) return 16;
+  return type.endsWith('64') || type === 'mask' ? 64 : 32;
+}
+
+/** Value of inline constant `encoding` (128..208, 240..248), as 64 bits. Undefined when it is not one. */
+export function inlineConstant(encoding: number, type: OperandType): bigint | undefined {
+  if (encoding >= 128 && encoding <= 192) return BigInt(encoding - 128);
+  if (encoding >= 193 && encoding <= 208) return BigInt.asUintN(64, BigInt(192 - encoding));
+  const float = FLOAT_CONSTANTS[encoding];
+  if (float === undefined) return undefined;
+  const bits = constantBits(type);
+  if (encoding === 248) return INV_2PI[bits];
+  if (bits === 64) {
+    view.setFloat64(0, float);
+    return view.getBigUint64(0);
+  }
+  if (bits === 16) {
+    view.setFloat16(0, float);
+    return BigInt(view.getUint16(0));
+  }
+  view.setFloat32(0, float);
+  return BigInt(view.getUint32(0));
+}
+
+/** A 32-bit literal widened to the operand (CDNA2 ISA 5.1): sign-extended for signed, the high half for f64, else zero-extended. */
+export function literalConstant(literal: number, type: OperandType): bigint {
+  if (type === 'f64') return BigInt(literal >>> 0) << 32n;
+  if (type === 'i64') return BigInt.asUintN(64, BigInt(literal | 0));
+  return BigInt(literal >>> 0);
+}
+
+export function inlineConstantText(encoding: number): string | undefined {
+  if (encoding >= 128 && encoding <= 192) return String(encoding - 128);
+  if (encoding >= 193 && encoding <= 208) return String(192 - encoding);
+  return FLOAT_TEXT[encoding];
+}
+
+const PAIRS: Readonly<Record<number, string>> = { 102: 'flat_scratch', 104: 'xnack_mask', 106: 'vcc', 126: 'exec' };
+const SINGLE: Readonly<Record<number, string>> = {
+  124: 'm0', 235: 'src_shared_base', 236: 'src_shared_limit', 237: 'src_private_base', 238: 'src_private_limit',
+  239: 'src_pops_exiting_wave_id', 251: 'src_vccz', 252: 'src_execz', 253: 'src_scc', 254: 'src_lds_direct',
+};
+
+const range = (prefix: string, first: number, count: number): string =>
+  count === 1 ? `${prefix}${first}` : `${prefix}[${first}:${first + count - 1}]`;
+
+export const vgprText = (first: number, count: number, accumulator: boolean): string =>
+  range(accumulator ? 'a' : 'v', first, count);
+
+/** Scalar register or special value as LLVM prints it; undefined when the encoding names none. */
+export function scalarText(encoding: number, dwords: number): string | undefined {
+  if (encoding < 102) return range('s', encoding, dwords);
+  const pair = PAIRS[encoding & ~1];
+  if (pair !== undefined) {
+    if (dwords === 2 && (encoding & 1) === 0) return pair;
+    return dwords === 1 ? `${pair}_${encoding & 1 ? 'hi' : 'lo'}` : undefined;
+  }
+  if (encoding >= 108 && encoding <= 123) return range('ttmp', encoding - 108, dwords);
+  return SINGLE[encoding];
+}

@@ -1,0 +1,136 @@
+/**
+ * One row per instruction: name, opcodes per generation, operands with their roles, meaning. Decoder, disassembler, liveness
+ * and every executor derive from it. The rows stand in `instructions/<format>.ts`.
+ */
+import type { Value } from '../../ir/types.ts';
+import type { Family, FormatName } from './formats.ts';
+import type { InstructionBuilder } from './instruction-builder.ts';
+
+/**
+ * How an operand is read. The letter says what modifiers and constants mean (b bits, u unsigned, i signed, f float), the
+ * number is the width in bits. `mask` is one bit per lane: 64 bits in wave64, 32 in wave32. `address` is part of a memory address:
+ * how many registers it takes, none of them included, depends on the addressing mode.
+ */
+export type OperandType =
+  | 'b16' | 'u16' | 'i16' | 'f16'
+  | 'b32' | 'u32' | 'i32' | 'f32'
+  | 'b64' | 'u64' | 'i64' | 'f64'
+  | 'b96' | 'b128' | 'b256' | 'b512' | 'b1024'
+  | 'v2f16' | 'v2b16' | 'v2f32' | 'v2b32'
+  | 'mask'
+  | 'address'
+  | ImmediateType;
+
+/** A constant inside the encoding: `imm` zero-extended, `simm` sign-extended. A label is a dword offset from the next instruction. */
+export type ImmediateType = 'imm8' | 'imm12' | 'imm16' | 'simm13' | 'simm16' | 'simm21' | 'literal32' | 'label';
+
+/** What an instruction does with an operand. */
+export type Access = 'read' | 'write' | 'readwrite';
+
+/**
+ * When an operand is written: `glc`, the old value of an atomic; `vgpr`, a load that does not go to the LDS (lds = 0). Otherwise the
+ * instruction at most reads it.
+ */
+export type WriteCondition = 'glc' | 'vgpr';
+
+export interface OperandSpec {
+  /** Field of the encoding. A field that an encoding lacks is implied: VCC for `sdst` and a mask `src2`. */
+  readonly field: string;
+  readonly type: OperandType;
+  readonly access: Access;
+  /** The register file that the field addresses. */
+  readonly file: 'scalar' | 'vector' | 'accumulator' | 'any' | 'immediate';
+  readonly writtenIf?: WriteCondition;
+}
+
+/** Computes the results from the sources, both in operand order. Effects are calls on the builder. */
+export type Semantics = (b: InstructionBuilder, ...sources: Value[]) => Value | readonly Value[] | undefined | void;
+
+export interface RowFlags {
+  /** Changes control flow: nothing after it in straight line unless it is a conditional branch or a call. */
+  readonly terminator?: 'branch' | 'conditional' | 'jump' | 'end';
+  /** Writes EXEC besides its operands. */
+  readonly writesExec?: boolean;
+  readonly noVop3?: boolean;
+  readonly noSdwa?: boolean;
+  readonly noDpp?: boolean;
+  /** VOP3 form has an SGPR destination in place of op_sel and abs. */
+  readonly vop3b?: boolean;
+  /** A 16-bit result leaves the high half of the register as it was. */
+  readonly keepsHighHalf?: boolean;
+  /** A 16-bit result goes to the high half of the register and leaves the low half as it was. */
+  readonly writesHighHalf?: boolean;
+  /** The semantics look at the clamp bit themselves: integers saturate, packed results, conversions that ignore it. */
+  readonly integerClamp?: boolean;
+}
+
+export interface Row {
+  readonly name: string;
+  readonly format: FormatName;
+  readonly opcodes: Readonly<Partial<Record<Family, number>>>;
+  readonly operands: readonly OperandSpec[];
+  readonly flags: RowFlags;
+  /** Absent: the instruction is known by name but not executable yet. */
+  readonly semantics?: Semantics;
+}
+
+const VECTOR_FIELDS = new Set(['vdst', 'vdata', 'vaddr', 'addr', 'data', 'data0', 'data1']);
+const ANY_FIELDS = new Set(['src0', 'src1', 'src2']);
+const IMMEDIATE_TYPE = /imm|literal|label/;
+
+/**
+ * Operands in text: `field:type` separated by spaces; `=field:type` is written, `+field:type` is read and written. The file
+ * follows from the field; a mask is scalar, and `/s` makes another field scalar (`=vdst:b32/s` of v_readfirstlane_b32), `/a` an
+ * accumulator register. `/glc` and `/vgpr` are write conditions.
+ */
+export function operands(text: string): OperandSpec[] {
+  if (text === '') return [];
+  return text.split(' ').map((part) => {
+    const access: Access = part[0] === '=' ? 'write' : part[0] === '+' ? 'readwrite' : 'read';
+    const [field, typeText] = part.replace(/^[=+]/, '').split(':') as [string, string];
+    const [type, option] = typeText.split('/') as [OperandType, string | undefined];
+    const file = fileOf(field, type, option);
+    return { field, type, access, file, ...((option === 'glc' || option === 'vgpr') && { writtenIf: option }) };
+  });
+}
+
+function fileOf(field: string, type: OperandType, option: string | undefined): OperandSpec['file'] {
+  if (IMMEDIATE_TYPE.test(type)) return 'immediate';
+  if (option === 's' || type === 'mask') return 'scalar';
+  if (option === 'a') return 'accumulator';
+  return VECTOR_FIELDS.has(field) ? 'vector' : ANY_FIELDS.has(field) ? 'any' : 'scalar';
+}
+
+/** A plain number means the opcode of all gfx9 targets. */
+export type Opcodes = number | Readonly<Partial<Record<Family, number>>>;
+
+export function row(
+  format: FormatName,
+  name: string,
+  opcodes: Opcodes,
+  operandText: string,
+  semantics?: Semantics,
+  flags: RowFlags = {},
+): Row {
+  return {
+    name,
+    format,
+    opcodes: typeof opcodes === 'number' ? { gfx9: opcodes } : opcodes,
+    operands: operands(operandText),
+    flags,
+    ...(semantics && { semantics }),
+  };
+}
+
+const DWORDS: Readonly<Partial<Record<OperandType, number>>> = {
+  b64: 2, u64: 2, i64: 2, f64: 2, b96: 3, b128: 4, b256: 8, b512: 16, b1024: 32, v2f32: 2, v2b32: 2,
+};
+
+/** Registers that an operand of this type takes; an address: see `Instruction.dwords`. */
+export function dwordsOf(type: OperandType, waveSize: 32 | 64): number {
+  return type === 'mask' ? waveSize / 32 : (DWORDS[type] ?? 1);
+}
+
+export const isFloat = (type: OperandType): boolean => /^(v2)?f(16|32|64)$/.test(type);
+export const isImmediate = (type: OperandType): type is ImmediateType => IMMEDIATE_TYPE.test(type);
+export const is16Bit = (type: OperandType): boolean => type === 'b16' || type === 'u16' || type === 'i16' || type === 'f16';

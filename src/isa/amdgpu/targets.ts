@@ -1,0 +1,39 @@
+import { WavewrightError } from '../../base/errors.ts';
+import type { Family } from './formats.ts';
+
+/** What the instruction set of a processor differs in. */
+export interface Target {
+  readonly processor: string;
+  /** Encoding tables, own first. */
+  readonly families: readonly Family[];
+  readonly waveSizes: readonly (32 | 64)[];
+  /** Register files of VGPRs and AGPRs are one; ACCUM_OFFSET splits it (CDNA2 ISA 3.6.4). */
+  readonly unifiedVgprs: boolean;
+  /** FLAT_SCRATCH is set up by hardware, not by the kernel prologue. */
+  readonly architectedFlatScratch: boolean;
+  readonly packedWorkItemIds: boolean;
+  readonly sgprCount: number;
+}
+
+const TARGETS: readonly Target[] = [
+  {
+    processor: 'gfx90a',
+    families: ['gfx90a', 'gfx9'],
+    waveSizes: [64],
+    unifiedVgprs: true,
+    architectedFlatScratch: false,
+    packedWorkItemIds: true,
+    sgprCount: 102,
+  },
+];
+
+export const PROCESSORS: readonly string[] = TARGETS.map((target) => target.processor);
+
+/** Throws UNSUPPORTED for a processor without instruction tables. */
+export function targetFor(processor: string): Target {
+  const target = TARGETS.find((candidate) => candidate.processor === processor);
+  if (target) return target;
+  throw new WavewrightError('UNSUPPORTED', `no instruction set for '${processor}'`, {
+    hint: `supported processors: ${PROCESSORS.join(', ')}`,
+  });
+}

@@ -1,0 +1,141 @@
+/** The host's files for a GPU program, and its standard input. The only file of the loader that needs Node. */
+import {
+  closeSync,
+  constants,
+  fstatSync,
+  openSync,
+  readSync,
+  renameSync,
+  rmdirSync,
+  unlinkSync,
+  writeSync,
+} from 'node:fs';
+import type { FileSystem, OpenFile, OpenMode } from './file-system.ts';
+
+function errorCode(error: unknown): string | undefined {
+  return error instanceof Error && 'code' in error ? String(error.code) : undefined;
+}
+
+/** What `call` returns; `undefined` when the system refuses. Anything but a system error passes. */
+function attempt<T>(call: () => T): T | undefined {
+  try {
+    return call();
+  } catch (error) {
+    if (errorCode(error) === undefined) throw error;
+    return undefined;
+  }
+}
+
+/** Whether the system did it. */
+function succeeds(call: () => void): boolean {
+  return (
+    attempt(() => {
+      call();
+      return true;
+    }) ?? false
+  );
+}
+
+const STDIN = 0;
+const pause = new Int32Array(new SharedArrayBuffer(4));
+
+/** Repeats a call on a descriptor that is in non-blocking mode and not ready (EAGAIN). */
+function untilReady(call: () => number): number {
+  for (;;) {
+    try {
+      return call();
+    } catch (error) {
+      if (errorCode(error) !== 'EAGAIN') throw error;
+      Atomics.wait(pause, 0, 0, 2);
+    }
+  }
+}
+
+/** Writes all bytes before it returns, also to a full pipe. */
+function writeFully(descriptor: number, bytes: Uint8Array, position: number | null): void {
+  let done = 0;
+  while (done < bytes.length) {
+    const at = position === null ? null : position + done;
+    done += untilReady(() => writeSync(descriptor, bytes, done, bytes.length - done, at));
+  }
+}
+
+class NodeFile implements OpenFile {
+  readonly #descriptor: number;
+  readonly #append: boolean;
+  /** Node has no lseek, so that regular files are read and written at a position that is kept here. */
+  #position: number | undefined;
+
+  constructor(descriptor: number, append: boolean) {
+    this.#descriptor = descriptor;
+    this.#append = append;
+    this.#position = fstatSync(descriptor).isFile() ? 0 : undefined;
+  }
+
+  get position(): number | undefined {
+    return this.#position;
+  }
+
+  get sizeBytes(): number | undefined {
+    return this.#position === undefined ? undefined : fstatSync(this.#descriptor).size;
+  }
+
+  read(into: Uint8Array): number | undefined {
+    const at = this.#position ?? null;
+    const count = attempt(() => untilReady(() => readSync(this.#descriptor, into, 0, into.length, at)));
+    if (this.#position !== undefined) this.#position += count ?? 0;
+    return count;
+  }
+
+  write(bytes: Uint8Array): boolean {
+    if (this.#append && this.#position !== undefined) this.#position = this.sizeBytes!;
+    const at = this.#position ?? null;
+    const written = succeeds(() => writeFully(this.#descriptor, bytes, at));
+    if (written && this.#position !== undefined) this.#position += bytes.length;
+    return written;
+  }
+
+  seek(position: number): void {
+    this.#position = position;
+  }
+
+  close(): boolean {
+    return succeeds(() => closeSync(this.#descriptor));
+  }
+}
+
+/** The host's file system; relative paths start at the working directory. */
+export const nodeFileSystem: FileSystem = {
+  open(path: string, mode: OpenMode): OpenFile | undefined {
+    const flags =
+      (mode.read ? (mode.write ? constants.O_RDWR : constants.O_RDONLY) : constants.O_WRONLY) |
+      (mode.append ? constants.O_APPEND : 0) |
+      (mode.create ? constants.O_CREAT : 0) |
+      (mode.truncate ? constants.O_TRUNC : 0) |
+      (mode.exclusive ? constants.O_EXCL : 0);
+    const descriptor = attempt(() => openSync(path, flags, 0o666));
+    return descriptor === undefined ? undefined : new NodeFile(descriptor, mode.append);
+  },
+
+  /** As C's remove: a file, or an empty directory. */
+  remove(path: string): boolean {
+    try {
+      unlinkSync(path);
+      return true;
+    } catch (error) {
+      const code = errorCode(error);
+      if (code === undefined) throw error;
+      return (code === 'EISDIR' || code === 'EPERM') && succeeds(() => rmdirSync(path));
+    }
+  },
+
+  rename(from: string, to: string): boolean {
+    return succeeds(() => renameSync(from, to));
+  },
+};
+
+/** Standard input of this process. */
+export const nodeStdin = {
+  read: (into: Uint8Array): number | undefined =>
+    attempt(() => untilReady(() => readSync(STDIN, into, 0, into.length, null))),
+};

@@ -1,0 +1,104 @@
+/** What the loader needs of a program's image once it is loaded: kernels, RPC client, clock (spec/loader.md sections 1.2 and 2). */
+import { WavewrightError } from '../base/errors.ts';
+import type { Agent } from '../hsa/agent.ts';
+import type { Executable } from '../hsa/executable.ts';
+import type { KernelSymbol } from '../hsa/executable-symbol.ts';
+import { CodeObjectReader } from '../hsa/loaded-code-object.ts';
+import type { Runtime } from '../hsa/runtime.ts';
+import { detectGeneration, type Generation } from './generation.ts';
+import { type KernelResources, kernelResources } from './resource-usage.ts';
+
+const CLOCK_SYMBOL = '__llvm_libc_clock_freq';
+
+export class ProgramImage implements Disposable {
+  readonly name: string;
+  readonly generation: Generation;
+  readonly begin: KernelSymbol;
+  readonly start: KernelSymbol;
+  readonly end: KernelSymbol;
+  /** Constructors and destructors that generation P23 runs as kernels of their own. */
+  readonly init: KernelSymbol | undefined;
+  readonly fini: KernelSymbol | undefined;
+  readonly #runtime: Runtime;
+  readonly #executable: Executable;
+
+  /** Loads and links the image. Throws BAD_INPUT when it is no program, and what loading throws. */
+  constructor(runtime: Runtime, agent: Agent, bytes: Uint8Array, name: string) {
+    this.name = name;
+    this.#runtime = runtime;
+    this.#executable = runtime.createExecutable();
+    try {
+      this.#executable.loadCodeObject(agent, new CodeObjectReader(bytes, name));
+      this.#executable.freeze();
+      this.begin = this.#requireKernel('_begin');
+      this.start = this.#requireKernel('_start');
+      this.end = this.#requireKernel('_end');
+      this.init = this.#kernel('amdgcn.device.init');
+      this.fini = this.#kernel('amdgcn.device.fini');
+      this.generation = detectGeneration((symbol) => this.#executable.findSymbol(symbol)?.sizeBytes);
+    } catch (error) {
+      this.#executable[Symbol.dispose]();
+      throw error;
+    }
+  }
+
+  /** Lanes of the widest wave of the image: packets are made for it. */
+  get laneCount(): 32 | 64 {
+    const kernels = this.#executable.symbols.filter((symbol) => symbol.kind === 'kernel');
+    return kernels.some(({ wavefrontSize }) => wavefrontSize === 64) ? 64 : 32;
+  }
+
+  /** Stores the client struct where the program looks for it. Throws BAD_INPUT when that is nowhere. */
+  writeClient(struct: Uint8Array): void {
+    const { clientSymbol, clientIsPointer } = this.generation;
+    const { address } = this.#executable.getSymbol(clientSymbol);
+    if (!clientIsPointer) {
+      this.#runtime.view(address, struct.length).set(struct);
+      return;
+    }
+    const pointer = this.#runtime.view(address, 8);
+    const target = new DataView(pointer.buffer, pointer.byteOffset, 8).getBigUint64(0, true);
+    this.#clientView(target, struct.length).set(struct);
+  }
+
+  #clientView(address: bigint, sizeBytes: number): Uint8Array {
+    const { address: start, sizeBytes: imageSizeBytes } = this.#executable.loadedCodeObjects[0]!;
+    if (address < start || address + BigInt(sizeBytes) > start + BigInt(imageSizeBytes)) {
+      const what = `the pointer ${this.generation.clientSymbol} is 0x${address.toString(16)}, expected the address of ${sizeBytes} bytes of the image`;
+      throw new WavewrightError('BAD_INPUT', what, { file: this.name });
+    }
+    return this.#runtime.view(address, sizeBytes);
+  }
+
+  /** Tells programs that ask for the time how fast the device's clock runs. */
+  writeClockFrequency(frequencyHz: number): void {
+    const symbol = this.#executable.findSymbol(CLOCK_SYMBOL);
+    if (symbol === undefined) return;
+    const bytes = this.#runtime.view(symbol.address, 8);
+    new DataView(bytes.buffer, bytes.byteOffset, 8).setBigUint64(0, BigInt(frequencyHz), true);
+  }
+
+  resources(kernel: KernelSymbol, scratchSizeBytes: number): KernelResources {
+    const parsed = kernel.codeObject.codeObject.kernels.find(({ symbol }) => symbol.name === kernel.name)!;
+    return kernelResources(kernel, parsed.descriptor, scratchSizeBytes);
+  }
+
+  [Symbol.dispose](): void {
+    this.#executable[Symbol.dispose]();
+  }
+
+  #kernel(name: string): KernelSymbol | undefined {
+    const symbol = this.#executable.findSymbol(`${name}.kd`);
+    return symbol?.kind === 'kernel' ? symbol : undefined;
+  }
+
+  #requireKernel(name: string): KernelSymbol {
+    const kernel = this.#kernel(name);
+    if (kernel !== undefined) return kernel;
+    const found = this.#executable.symbols.filter(({ kind }) => kind === 'kernel').map((symbol) => symbol.name);
+    throw new WavewrightError('BAD_INPUT', `the image has no kernel '${name}'`, {
+      section: 'symbol table',
+      hint: `a program needs _begin, _start and _end, which the start-up code of the C library has; found ${found.length === 0 ? 'no kernel' : found.join(', ')}`,
+    });
+  }
+}

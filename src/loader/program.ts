@@ -1,0 +1,297 @@
+/** Runs the `main` of a GPU program: the kernels of the start-up code, with the RPC server between the slices of the device. */
+import { assert, WavewrightError } from '../base/errors.ts';
+import { explicitArgumentsEnd, writeHiddenArguments } from '../codeobject/hidden-arguments.ts';
+import type { Agent } from '../hsa/agent.ts';
+import type { AdvanceResult, Device, DispatchStatistics } from '../hsa/device.ts';
+import type { KernelSymbol } from '../hsa/executable-symbol.ts';
+import type { Queue } from '../hsa/queue.ts';
+import { createRuntime, type Runtime } from '../hsa/runtime.ts';
+import type { Signal } from '../hsa/signal.ts';
+import { argumentBlock } from './argument-block.ts';
+import type { FileSystem } from './file-system.ts';
+import type { Generation } from './generation.ts';
+import { ProgramHost } from './program-host.ts';
+import { ProgramImage } from './program-image.ts';
+import type { KernelResources } from './resource-usage.ts';
+import { clientStruct, rpcLayout } from './rpc/layout.ts';
+import { RpcServer } from './rpc/server.ts';
+import { type StandardStreams, StreamTable } from './streams.ts';
+
+type Extent = readonly [number, number, number];
+
+export interface RunOptions {
+  /** Not closed afterwards. */
+  device: Device;
+  /** argv; the first one is the name of the image. */
+  args: readonly string[];
+  /** envp, as `NAME=VALUE`. Default: empty. */
+  environment?: readonly string[];
+  /** Workgroups of `_start` in x, y, z. Default: one. */
+  blocks?: Extent;
+  /** Work-items of a workgroup of `_start` in x, y, z. Default: one. */
+  threads?: Extent;
+  streams: StandardStreams;
+  fileSystem: FileSystem;
+  /** What errors call the image. Default: `args[0]`. */
+  name?: string;
+  /** For the whole run, in milliseconds of wall time. Default: none. */
+  timeoutMs?: number;
+  /** RPC ports, from 1 to what the program's generation allows. Default: 4096. */
+  portCount?: number;
+  /** Scratch of a work-item where the compiler could not know the size of the stack, in bytes. Default: 16 KiB. */
+  stackSizeBytes?: number;
+  /** Called before each kernel. */
+  onKernel?: (resources: KernelResources) => void;
+}
+
+export interface KernelRun {
+  readonly kernel: string;
+  readonly durationMs: number;
+  readonly statistics: DispatchStatistics;
+}
+
+export interface ProgramResult {
+  /** What a shell would see: 0 to 255; 134 for abort. */
+  readonly status: number;
+  /** How the program ended: `main` returned, or it called exit or abort. */
+  readonly ended: 'return' | 'exit' | 'abort';
+  readonly generation: Generation['name'];
+  /** The kernels that ran to their end, in order. */
+  readonly kernels: readonly KernelRun[];
+}
+
+const DEFAULT_PORT_COUNT = 4096;
+const DEFAULT_STACK_SIZE_BYTES = 16_384;
+const ABORT_STATUS = 134;
+const ONE: Extent = [1, 1, 1];
+/** How often in a row every wave may wait for nothing that the server can give before the loop sleeps between slices. */
+const SPIN_TURNS = 64;
+/** The event loop gets a turn this often, in milliseconds. */
+const YIELD_INTERVAL_MS = 50;
+/** Waves that a report of a hang lists. */
+const MAX_LISTED_WAVES = 32;
+
+/**
+ * Runs a program to its end. Throws BAD_INPUT when the image is no program, UNSUPPORTED for another target or an instruction that
+ * is not implemented, GPU_FAULT, RPC_PROTOCOL, TIMEOUT with the state of the waves, LIMIT_EXCEEDED and USAGE.
+ */
+export async function runProgram(bytes: Uint8Array, options: RunOptions): Promise<ProgramResult> {
+  const name = options.name ?? options.args[0] ?? 'image';
+  try {
+    using resources = new DisposableStack();
+    const runtime = resources.use(createRuntime({ devices: [options.device] }));
+    const agent = runtime.gpuAgents[0]!;
+    const image = resources.use(new ProgramImage(runtime, agent, bytes, name));
+    return await new ProgramRun(runtime, agent, image, options, resources).main();
+  } catch (error) {
+    throw error instanceof WavewrightError ? error.within({ file: name }) : error;
+  }
+}
+
+class ProgramRun {
+  readonly #runtime: Runtime;
+  readonly #agent: Agent;
+  readonly #image: ProgramImage;
+  readonly #options: RunOptions;
+  readonly #queue: Queue;
+  readonly #host: ProgramHost;
+  readonly #server: RpcServer;
+  readonly #kernels: KernelRun[] = [];
+  readonly #resources: DisposableStack;
+  readonly #deadline: number;
+  #nextYield = performance.now() + YIELD_INTERVAL_MS;
+
+  /** What the run takes is given back by `resources`. */
+  constructor(runtime: Runtime, agent: Agent, image: ProgramImage, options: RunOptions, resources: DisposableStack) {
+    const { generation } = image;
+    const portCount = options.portCount ?? DEFAULT_PORT_COUNT;
+    if (!Number.isInteger(portCount) || portCount < 1 || portCount > generation.maxPorts) {
+      throw new WavewrightError('USAGE', `${portCount} RPC ports, expected 1 to ${generation.maxPorts}`);
+    }
+    this.#runtime = runtime;
+    this.#agent = agent;
+    this.#image = image;
+    this.#options = options;
+    this.#resources = resources;
+    this.#deadline = performance.now() + (options.timeoutMs ?? Number.POSITIVE_INFINITY);
+    this.#queue = resources.use(runtime.createQueue(agent));
+    this.#host = new ProgramHost(
+      new StreamTable(options.streams),
+      options.fileSystem,
+      generation.printf,
+      agent.pool('coarse-grained'),
+    );
+    resources.defer(() => this.#host.close());
+    const layout = rpcLayout(generation, portCount, image.laneCount);
+    const buffer = this.#allocate('fine-grained', layout.sizeBytes, 'RPC buffer');
+    this.#server = new RpcServer(generation, layout, runtime.view(buffer, layout.sizeBytes), this.#host);
+    image.writeClient(clientStruct(generation, layout, buffer));
+    image.writeClockFrequency(agent.info.timestampFrequencyHz);
+  }
+
+  async main(): Promise<ProgramResult> {
+    const image = this.#image;
+    const { args, blocks = ONE, threads = ONE } = this.#options;
+    const { argv, envp } = this.#placeArguments();
+    const result = this.#allocate('fine-grained', 4, "main's result");
+    const begin = (data: DataView) => {
+      data.setInt32(0, args.length, true);
+      data.setBigUint64(8, argv, true);
+      data.setBigUint64(16, envp, true);
+    };
+    const status = () => this.#data(result, 4).getInt32(0, true);
+    const steps: (() => Promise<void>)[] = [
+      () => this.#launchPlain(image.init),
+      () => this.#launch(image.begin, ONE, ONE, 24, begin),
+      () =>
+        this.#launch(image.start, blocks, threads, 32, (data) => {
+          begin(data);
+          data.setBigUint64(24, result, true);
+        }),
+      () => this.#launchEnd(status()),
+      () => this.#launchPlain(image.fini),
+    ];
+    try {
+      for (const step of steps) {
+        await step();
+        if (this.#host.terminated) break;
+      }
+    } finally {
+      // Nothing may run any more when memory is given back.
+      this.#queue.inactivate();
+    }
+    const { termination } = this.#host;
+    const rest = { generation: image.generation.name, kernels: this.#kernels };
+    if (termination?.kind === 'abort') return { status: ABORT_STATUS, ended: 'abort', ...rest };
+    if (termination?.kind === 'exit') return { status: termination.status & 0xff, ended: 'exit', ...rest };
+    return { status: status() & 0xff, ended: 'return', ...rest };
+  }
+
+  #allocate(kind: 'fine-grained' | 'kernarg', sizeBytes: number, label: string): bigint {
+    const pool = this.#runtime.cpuAgent.pool(kind, this.#agent);
+    const address = pool.allocate(sizeBytes, { label });
+    this.#resources.defer(() => pool.free(address));
+    return address;
+  }
+
+  #data(address: bigint, sizeBytes: number): DataView {
+    const bytes = this.#runtime.view(address, sizeBytes);
+    return new DataView(bytes.buffer, bytes.byteOffset, sizeBytes);
+  }
+
+  #placeArguments(): { argv: bigint; envp: bigint } {
+    const { args, environment = [] } = this.#options;
+    const { length } = argumentBlock(args, environment, 0n).bytes;
+    const argv = this.#allocate('fine-grained', length, 'argv and envp');
+    const { bytes, environmentOffset } = argumentBlock(args, environment, argv);
+    this.#runtime.view(argv, length).set(bytes);
+    return { argv, envp: argv + BigInt(environmentOffset) };
+  }
+
+  async #launchPlain(kernel: KernelSymbol | undefined): Promise<void> {
+    if (kernel !== undefined) await this.#launch(kernel, ONE, ONE, 0, () => undefined);
+  }
+
+  /** Up to LLVM 21 `_end` takes main's result and exits with it; later it takes nothing. */
+  async #launchEnd(status: number): Promise<void> {
+    const { end } = this.#image;
+    const takesStatus = end.metadata !== undefined && explicitArgumentsEnd(end.metadata) > 0;
+    await this.#launch(end, ONE, ONE, takesStatus ? 4 : 0, (data) => {
+      if (takesStatus) data.setInt32(0, status, true);
+    });
+  }
+
+  async #launch(
+    kernel: KernelSymbol,
+    blocks: Extent,
+    threads: Extent,
+    explicitSizeBytes: number,
+    writeExplicit: (data: DataView) => void,
+  ): Promise<void> {
+    const name = kernel.name.replace(/\.kd$/, '');
+    const { metadata, kernargSegmentSizeBytes } = kernel;
+    if (metadata === undefined) throw new WavewrightError('BAD_INPUT', `the metadata does not list kernel '${name}'`);
+    if (kernargSegmentSizeBytes < explicitSizeBytes) {
+      const what = `kernel '${name}' takes ${kernargSegmentSizeBytes} bytes of arguments, expected at least ${explicitSizeBytes}`;
+      throw new WavewrightError('BAD_INPUT', what);
+    }
+    const workItems = threads[0] * threads[1] * threads[2];
+    if (workItems > metadata.maxFlatWorkgroupSize) {
+      const what = `${threads.join(' x ')} threads, kernel '${name}' takes at most ${metadata.maxFlatWorkgroupSize}`;
+      throw new WavewrightError('USAGE', what);
+    }
+    const grid: Extent = [blocks[0] * threads[0], blocks[1] * threads[1], blocks[2] * threads[2]];
+    const dims = grid[2] !== 1 ? 3 : grid[1] !== 1 ? 2 : 1;
+    const kernarg = this.#allocate('kernarg', Math.max(kernargSegmentSizeBytes, 16), `kernarg of ${name}`);
+    const data = this.#data(kernarg, kernargSegmentSizeBytes);
+    writeExplicit(data);
+    const queuePtr = this.#queue.address;
+    writeHiddenArguments(data, metadata, { gridSize: grid, workgroupSize: threads, dims, queuePtr });
+    const stackSizeBytes = kernel.dynamicCallstack ? (this.#options.stackSizeBytes ?? DEFAULT_STACK_SIZE_BYTES) : 0;
+    const privateSegmentSizeBytes = Math.max(kernel.privateSegmentSizeBytes, stackSizeBytes);
+    this.#options.onKernel?.(this.#image.resources(kernel, privateSegmentSizeBytes));
+    this.#server.laneStride = kernel.wavefrontSize;
+    using completionSignal = this.#runtime.createSignal(1n, this.#agent);
+    const before = this.#queue.statistics;
+    const startMs = performance.now();
+    this.#queue.dispatch({
+      kernel: kernel.kernelObject,
+      grid: grid.slice(0, dims),
+      workgroup: threads.slice(0, dims),
+      kernarg,
+      completionSignal,
+      groupSegmentSizeBytes: kernel.groupSegmentSizeBytes,
+      privateSegmentSizeBytes,
+    });
+    await this.#finish(name, completionSignal);
+    if (this.#host.terminated) return;
+    const after = this.#queue.statistics;
+    this.#kernels.push({
+      kernel: name,
+      durationMs: performance.now() - startMs,
+      statistics: {
+        instructions: after.instructions - before.instructions,
+        workgroups: after.workgroups - before.workgroups,
+        waves: after.waves - before.waves,
+      },
+    });
+  }
+
+  /** Slices of the device and of the server in turns, until the kernel is complete or the program has asked to end. */
+  async #finish(name: string, completion: Signal): Promise<void> {
+    let waits = 0;
+    for (;;) {
+      const state = this.#runtime.progress();
+      const served = this.#server.poll();
+      if (this.#host.terminated) {
+        this.#queue.inactivate();
+        return;
+      }
+      if (this.#queue.error !== undefined) throw this.#queue.error.error;
+      if (completion.load() <= 0n) break;
+      assert(state !== 'idle', `kernel ${name} is neither running nor complete`);
+      waits = served === 0 && state === 'waiting' ? waits + 1 : 0;
+      await this.#pause(name, state, waits);
+    }
+    // Requests without a reply may still stand in ports.
+    while (this.#server.poll() > 0 && !this.#host.terminated);
+    if (!this.#host.terminated) this.#server.expectIdle(name);
+  }
+
+  async #pause(name: string, state: AdvanceResult, waits: number): Promise<void> {
+    const nowMs = performance.now();
+    if (nowMs >= this.#deadline) throw this.#timeout(name);
+    const sleeps = state === 'waiting' && waits > SPIN_TURNS;
+    if (!sleeps && nowMs < this.#nextYield) return;
+    await new Promise((resolve) => setTimeout(resolve, sleeps ? 1 : 0));
+    this.#nextYield = performance.now() + YIELD_INTERVAL_MS;
+  }
+
+  #timeout(name: string): WavewrightError {
+    const waves = this.#queue.describeWaves();
+    const lines = waves.slice(0, MAX_LISTED_WAVES);
+    if (waves.length > lines.length) lines.push(`and ${waves.length - lines.length} more waves`);
+    const what = `the time limit of ${this.#options.timeoutMs! / 1000} s ran out in kernel '${name}'`;
+    return new WavewrightError('TIMEOUT', [what, ...lines].join('\n  '));
+  }
+}

@@ -1,0 +1,68 @@
+/** The printf conversation (spec/loader.md section 1.11): format, arguments, then the strings that the arguments point to. */
+import { type ArgumentLayout, argumentAreaSizeBytes, readArguments, stringAddresses } from '../../printf/arguments.ts';
+import { formatPrintf } from '../../printf/format.ts';
+import { parseFormat } from '../../printf/parse.ts';
+import type { HostStream } from '../../streams.ts';
+import type { Handler, RpcHost } from '../host.ts';
+import type { OpcodeName } from '../opcodes.ts';
+import { beforeNul, type Conversation, type ServerPort } from '../port.ts';
+
+type Target = (port: ServerPort, host: RpcHost) => Conversation<readonly HostStream[]>;
+
+const toStdout: Target = function* ({ lanes }, { streams }) {
+  return lanes.map(() => streams.stdout);
+};
+
+const toStderr: Target = function* ({ lanes }, { streams }) {
+  return lanes.map(() => streams.stderr);
+};
+
+const toStream: Target = function* (port, { streams }) {
+  yield* port.receive();
+  return port.words().map((handle) => streams.raw(handle));
+};
+
+function prints(target: Target, layout: ArgumentLayout): Handler {
+  return function* (port, host) {
+    const streams = yield* target(port, host);
+    const formats = (yield* port.receiveStrings()).map((format) => parseFormat(format, host.printf));
+    yield* port.reply(formats.map((sections) => argumentAreaSizeBytes(sections, layout)));
+    const areas = yield* port.receiveStreams();
+    const values = formats.map((sections, index) => readArguments(sections, areas[index]!, layout));
+    const strings = yield* collectStrings(
+      port,
+      formats.map((sections, index) => stringAddresses(sections, values[index]!)),
+    );
+    const written = formats.map((sections, index) => {
+      const text = formatPrintf(sections, values[index]!, strings[index]!, host.printf);
+      return streams[index]!.write(text) === text.length ? text.length : -1;
+    });
+    yield* port.send((lane, index) => {
+      port.setWord(lane, 0, BigInt(written[index]!));
+      port.setWord(lane, 1, 0n);
+    });
+  };
+}
+
+/** Asks for one string of every lane that has one left, until no lane has. */
+function* collectStrings(port: ServerPort, addresses: readonly bigint[][]): Conversation<Uint8Array[][]> {
+  const rounds = addresses.reduce((most, { length }) => Math.max(most, length), 0);
+  const strings: Uint8Array[][] = addresses.map(() => []);
+  for (let round = 0; round < rounds; round++) {
+    yield* port.send((lane, index) => port.setWord(lane, 1, addresses[index]![round] ?? 0n));
+    const texts = yield* port.receiveStreams();
+    // A lane without a string takes part in the round with nothing that counts.
+    for (const [index, text] of texts.entries())
+      if (round < addresses[index]!.length) strings[index]!.push(beforeNul(text));
+  }
+  return strings;
+}
+
+export const printfHandlers = {
+  PRINTF_TO_STDOUT: prints(toStdout, 'natural'),
+  PRINTF_TO_STDERR: prints(toStderr, 'natural'),
+  PRINTF_TO_STREAM: prints(toStream, 'natural'),
+  PRINTF_TO_STDOUT_PACKED: prints(toStdout, 'packed'),
+  PRINTF_TO_STDERR_PACKED: prints(toStderr, 'packed'),
+  PRINTF_TO_STREAM_PACKED: prints(toStream, 'packed'),
+} satisfies Partial<Record<OpcodeName, Handler>>;

@@ -1,0 +1,23 @@
+/** What conversations act on: the host side of a running program. */
+import type { FileSystem } from '../file-system.ts';
+import type { PrintfDialect } from '../printf/parse.ts';
+import type { StreamTable } from '../streams.ts';
+import type { Conversation, ServerPort } from './port.ts';
+
+/** How a program asked to end. */
+export type Termination = { readonly kind: 'exit'; readonly status: number } | { readonly kind: 'abort' };
+
+export interface RpcHost {
+  readonly streams: StreamTable;
+  readonly fileSystem: FileSystem;
+  readonly printf: PrintfDialect;
+  /** A zero-filled device allocation, 0 when memory is exhausted. */
+  allocate(sizeBytes: number, alignmentBytes: number): bigint;
+  /** Throws RPC_PROTOCOL for what `allocate` did not return. */
+  free(address: bigint): void;
+  /** Ends the program: nothing is served any more. */
+  terminate(termination: Termination): void;
+}
+
+/** Serves one conversation on a port that the server owns. */
+export type Handler = (port: ServerPort, host: RpcHost) => Conversation;

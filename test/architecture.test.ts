@@ -1,0 +1,208 @@
+/**
+ * Who may import whom (design section 2; ARCHITECTURE.md shows the picture). A folder that is not listed may import nothing and
+ * be imported by nobody but the command line.
+ */
+import assert from 'node:assert/strict';
+import path from 'node:path';
+import { test } from 'node:test';
+import manifest from '../package.json' with { type: 'json' };
+import { lineAt, readSources, type SourceFile } from './sources.ts';
+
+/** Folder under src -> folders that it may import. Its own files are always allowed. */
+const ALLOWED: Readonly<Record<string, readonly string[]>> = {
+  base: [],
+  elf: ['base'],
+  wasm: ['base'],
+  ir: ['base'],
+  codeobject: ['base', 'elf'],
+  isa: ['base', 'ir'],
+  ptx: ['base', 'ir'],
+  lift: ['base', 'codeobject', 'isa'],
+  emulator: ['base', 'isa', 'ir', 'ptx', 'wasm'],
+  instrument: ['base', 'elf', 'codeobject', 'isa', 'lift'],
+  hsa: ['base', 'elf', 'codeobject'],
+  'devices/emulated': ['base', 'hsa', 'emulator'],
+  'devices/hsa-native': ['base', 'hsa'],
+  'devices/cuda-native': ['base', 'hsa'],
+  loader: ['base', 'codeobject', 'hsa'],
+  hal: ['base', 'codeobject', 'hsa'],
+  profile: ['base', 'hal'],
+  replay: ['base', 'hal'],
+};
+
+/** Outermost folders: they may import everything below them, and nothing may import them. */
+const SHELLS = ['cli', '(root)'];
+
+/** Folders that also run in a browser: `node:*` only in files named node-*.ts and in tests. */
+const NO_NODE = [
+  'base',
+  'elf',
+  'wasm',
+  'ir',
+  'codeobject',
+  'isa',
+  'ptx',
+  'lift',
+  'emulator',
+  'hsa',
+  'devices/emulated',
+];
+
+/** Imports that break the rules and wait for repair, as `FILE -> TARGET`. Entries may only be removed. */
+const DEBT: readonly string[] = [];
+
+interface Import {
+  readonly file: string;
+  readonly line: number;
+  /** A path from the root of the repository, or the specifier of a package. */
+  readonly target: string;
+  readonly specifier: string;
+}
+
+const IMPORT =
+  /^\s*(?:import|export)\b[^;'"`]*?\bfrom\s*['"]([^'"]+)['"]|^\s*import\s*['"]([^'"]+)['"]|\bimport\(\s*['"]([^'"]+)['"]/gm;
+
+/** Static, side-effect, re-exporting, type-only and dynamic imports of one file. */
+function importsOf({ path: file, text }: SourceFile): Import[] {
+  const found: Import[] = [];
+  for (const match of text.matchAll(IMPORT)) {
+    const specifier = match[1] ?? match[2] ?? match[3]!;
+    const target = specifier.startsWith('.') ? path.posix.join(path.posix.dirname(file), specifier) : specifier;
+    found.push({ file, line: lineAt(text, match.index), target, specifier });
+  }
+  return found;
+}
+
+/** The folder that a file under src belongs to: `isa`, `devices/emulated`, or `(root)` for a file directly in src. */
+function folderOf(file: string): string {
+  const parts = file.split('/').slice(1, -1);
+  if (parts.length === 0) return '(root)';
+  return parts[0] === 'devices' ? parts.slice(0, 2).join('/') : parts[0]!;
+}
+
+const isTest = (file: string) => /\.test(?:-support)?\.ts$/.test(file);
+
+/** Every broken rule, as one line each. */
+function violations(files: readonly SourceFile[]): string[] {
+  const found: string[] = [];
+  for (const file of files) {
+    const folder = folderOf(file.path);
+    for (const { line, target, specifier } of importsOf(file)) {
+      const complain = (why: string) => found.push(`${file.path}:${line} -> ${target}: ${why}`);
+      if (specifier.startsWith('.')) {
+        if (!specifier.endsWith('.ts')) complain('relative imports name the file, with .ts');
+        if (!target.startsWith('src/')) {
+          if (!isTest(file.path)) complain('src imports nothing outside src');
+          continue;
+        }
+        const other = folderOf(target);
+        if (other === folder) continue;
+        // A test may build its input with any folder that the product could combine it with, but never a shell.
+        if (SHELLS.includes(other)) complain(`nothing may import ${other}`);
+        else if (!SHELLS.includes(folder) && !isTest(file.path) && !ALLOWED[folder]?.includes(other)) {
+          complain(`${folder} may not import ${other}`);
+        }
+      } else if (specifier.startsWith('node:')) {
+        const adapter = path.posix.basename(file.path).startsWith('node-');
+        if (NO_NODE.includes(folder) && !adapter && !isTest(file.path)) {
+          complain(`${folder} runs in browsers too; node:* belongs in a file named node-*.ts`);
+        }
+      } else if (!isTest(file.path) && !Object.keys(manifest.dependencies).some((name) => target.startsWith(name))) {
+        complain('not a dependency of the published package');
+      }
+    }
+  }
+  return found;
+}
+
+/** A cycle of folders such as `['a', 'b', 'a']`, or undefined. */
+function folderCycle(edges: ReadonlyMap<string, ReadonlySet<string>>): string[] | undefined {
+  const done = new Set<string>();
+  const visit = (folder: string, trail: readonly string[]): string[] | undefined => {
+    const seen = trail.indexOf(folder);
+    if (seen >= 0) return [...trail.slice(seen), folder];
+    if (done.has(folder)) return undefined;
+    for (const next of edges.get(folder) ?? []) {
+      const cycle = visit(next, [...trail, folder]);
+      if (cycle) return cycle;
+    }
+    done.add(folder);
+    return undefined;
+  };
+  for (const folder of edges.keys()) {
+    const cycle = visit(folder, []);
+    if (cycle) return cycle;
+  }
+  return undefined;
+}
+
+function folderEdges(files: readonly SourceFile[]): Map<string, Set<string>> {
+  const edges = new Map<string, Set<string>>();
+  for (const file of files.filter(({ path: name }) => !isTest(name))) {
+    for (const { target } of importsOf(file)) {
+      const [from, to] = [folderOf(file.path), folderOf(target)];
+      if (!target.startsWith('src/') || from === to) continue;
+      const targets = edges.get(from) ?? new Set();
+      edges.set(from, targets.add(to));
+    }
+  }
+  return edges;
+}
+
+const sources = readSources('src').filter(({ path: name }) => name.endsWith('.ts'));
+
+test('imports follow the allow-list', () => {
+  assert.ok(sources.length > 20, 'the scan found the sources');
+  const found = violations(sources);
+  const open = found.filter((line) => !DEBT.some((debt) => line.includes(debt)));
+  assert.deepEqual(open, []);
+  const paid = DEBT.filter((debt) => !found.some((line) => line.includes(debt)));
+  assert.deepEqual(paid, [], 'these debts are paid: remove them from DEBT');
+});
+
+test('no cycles between folders', () => {
+  assert.equal(folderCycle(folderEdges(sources)), undefined);
+});
+
+test('the allow-list itself has no cycle and names no shell', () => {
+  assert.equal(folderCycle(new Map(Object.entries(ALLOWED).map(([from, to]) => [from, new Set(to)]))), undefined);
+  for (const targets of Object.values(ALLOWED)) {
+    for (const target of targets) assert.ok(target in ALLOWED, target);
+  }
+});
+
+test('the rules find what they should', () => {
+  const bad = (file: string, text: string) => violations([{ path: file, text }]);
+  const file = 'src/elf/reader.ts';
+  assert.deepEqual(bad(file, "import { x } from '../base/x.ts';\nimport type { y } from './y.ts';\n"), []);
+  for (const text of [
+    "import { x } from '../isa/x.ts';",
+    "import type { x } from '../isa/x.ts';",
+    "import {\n  a,\n  b,\n} from '../isa/x.ts';",
+    "export { x } from '../isa/x.ts';",
+    "export * from '../isa/x.ts';",
+    "import '../isa/x.ts';",
+    "const x = await import('../isa/x.ts');",
+  ]) {
+    assert.equal(bad(file, text).length, 1, text);
+    assert.match(bad(file, text)[0]!, /elf may not import isa/);
+  }
+  assert.match(bad(file, "import { x } from '../cli/x.ts';")[0]!, /nothing may import cli/);
+  assert.match(bad('src/elf/a.test.ts', "import { x } from '../cli/x.ts';")[0]!, /nothing may import cli/);
+  assert.match(bad(file, "import { x } from '../index.ts';")[0]!, /nothing may import \(root\)/);
+  assert.match(bad(file, "import { x } from './x.js';")[0]!, /with \.ts/);
+  assert.match(bad(file, "import { x } from '../../test/x.ts';")[0]!, /outside src/);
+  assert.match(bad(file, "import fs from 'node:fs';")[0]!, /browsers/);
+  assert.deepEqual(bad('src/elf/node-reader.ts', "import fs from 'node:fs';"), []);
+  assert.deepEqual(bad('src/elf/reader.test.ts', "import { test } from 'node:test';"), []);
+  assert.match(bad('src/unlisted/x.ts', "import { x } from '../elf/x.ts';")[0]!, /unlisted may not import elf/);
+  assert.match(bad('src/devices/emulated/x.ts', "import { x } from '../hsa-native/x.ts';")[0]!, /may not import/);
+  assert.match(bad(file, "import fc from 'fast-check';")[0]!, /not a dependency/);
+  assert.deepEqual(bad('src/elf/reader.test.ts', "import fc from 'fast-check';"), []);
+  const cycle = folderEdges([
+    { path: 'src/a/x.ts', text: "import '../b/x.ts';" },
+    { path: 'src/b/x.ts', text: "import '../c/x.ts';" },
+    { path: 'src/c/x.ts', text: "import '../b/y.ts';" },
+  ]);
+  assert.deepEqual(folderCycle(cycle), ['b', 'c', 'b']);
+});

@@ -1,0 +1,105 @@
+/** bin/wavewright.js as a process: which Node runs, what reaches the command line, what comes back. */
+import assert from 'node:assert/strict';
+import { type SpawnOptions, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { copyFileSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { after, test } from 'node:test';
+
+const LAUNCHER = path.resolve(import.meta.dirname, '../bin/wavewright.js');
+/** Makes the launcher believe that it runs on an old Node; its child does not inherit this. */
+const OLD_NODE = [
+  '--import',
+  "data:text/javascript,Object.defineProperty(process,'versions',{value:{...process.versions,node:'20.1.0'}})",
+];
+
+const scratch = mkdtempSync(path.join(tmpdir(), 'wavewright-launcher-'));
+after(() => rmSync(scratch, { recursive: true }));
+
+function start(launcher: string, nodeArguments: string[], argv: string[], options: SpawnOptions = {}) {
+  const child = spawn(process.execPath, [...nodeArguments, launcher, ...argv], {
+    stdio: 'pipe',
+    timeout: 20_000,
+    killSignal: 'SIGKILL',
+    ...options,
+  });
+  let stdout = '';
+  let stderr = '';
+  child.stdout?.on('data', (data) => {
+    stdout += data;
+  });
+  child.stderr?.on('data', (data) => {
+    stderr += data;
+  });
+  const end = once(child, 'close').then(([status, signal]) => ({ status, signal, stdout, stderr }));
+  return { child, end };
+}
+
+/** A package with only a dist folder, as published, whose command line is `main`; with or without the npm package `node`. */
+function publishedPackage(name: string, main: string, withNode: boolean): string {
+  const root = path.join(scratch, name);
+  for (const folder of ['bin', 'dist/cli', 'node_modules/node/bin'])
+    mkdirSync(path.join(root, folder), { recursive: true });
+  copyFileSync(LAUNCHER, path.join(root, 'bin/wavewright.js'));
+  writeFileSync(path.join(root, 'package.json'), '{"type":"module"}');
+  writeFileSync(path.join(root, 'dist/cli/main.js'), main);
+  if (withNode) symlinkSync(process.execPath, path.join(root, 'node_modules/node/bin/node'));
+  return path.join(root, 'bin/wavewright.js');
+}
+
+test('a checkout runs from its sources, on either Node', async () => {
+  const direct = await start(LAUNCHER, [], ['--version']).end;
+  assert.match(direct.stdout, /^wavewright \d+\.\d+\.\d+\n$/);
+  assert.deepEqual([direct.status, direct.stderr], [0, '']);
+  assert.deepEqual(await start(LAUNCHER, OLD_NODE, ['--version']).end, direct);
+});
+
+test('arguments, standard streams and the exit status pass through a hand-over', async () => {
+  const echo = `
+    let text = '';
+    for await (const chunk of process.stdin) text += chunk;
+    console.log(JSON.stringify(process.argv.slice(2)), text);
+    console.error(process.versions.node === '20.1.0' ? 'old' : 'new');
+    process.exit(42);`;
+  for (const nodeArguments of [[], OLD_NODE]) {
+    const { child, end } = start(publishedPackage(`echo${nodeArguments.length}`, echo, true), nodeArguments, [
+      'a b',
+      '--c=',
+    ]);
+    child.stdin?.end('input');
+    assert.deepEqual(await end, { status: 42, signal: null, stdout: '["a b","--c="] input\n', stderr: 'new\n' });
+  }
+});
+
+test('a signal reaches the command line, and its status is 128 + the signal', async () => {
+  const wait = "console.log('ready'); setInterval(() => {}, 1000);";
+  const launcher = publishedPackage('wait', wait, true);
+  for (const [signal, status] of [
+    ['SIGINT', 130],
+    ['SIGTERM', 143],
+  ] as const) {
+    const { child, end } = start(launcher, OLD_NODE, []);
+    await once(child.stdout!, 'data');
+    child.kill(signal);
+    assert.deepEqual(await end, { status, signal: null, stdout: 'ready\n', stderr: '' });
+  }
+});
+
+test('without a Node that is new enough: a clear error, no loop', async () => {
+  const expected =
+    /^wavewright: error: Node\.js 26 or later is required, found 20\.1\.0 \[USAGE\]\nhint: install Node\.js 26/;
+  const none = await start(publishedPackage('none', '', false), OLD_NODE, []).end;
+  assert.equal(none.status, 2);
+  assert.match(none.stderr, expected);
+  const env = { ...process.env, WAVEWRIGHT_HANDED_OVER: '1' };
+  const loop = await start(publishedPackage('loop', '', true), OLD_NODE, [], { env }).end;
+  assert.equal(loop.status, 2);
+  assert.match(loop.stderr, expected);
+});
+
+test('usage errors go to stderr with status 2', async () => {
+  const { status, stdout, stderr } = await start(LAUNCHER, [], ['rnu']).end;
+  assert.deepEqual([status, stdout], [2, '']);
+  assert.equal(stderr, "wavewright: error: unknown command 'rnu' [USAGE]\nhint: did you mean 'run'?\n");
+});

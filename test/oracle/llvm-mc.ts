@@ -1,0 +1,36 @@
+/** LLVM's disassembler as an oracle: many encodings in one process. */
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+
+const COMMAND = 'llvm-mc-19';
+const MARKER = 0xbf800000; // s_nop, numbered: it separates what the encodings print
+
+/** Whether the oracle is installed. */
+export const hasLlvmMc = spawnSync(COMMAND, ['--version']).status === 0;
+
+/** What LLVM prints for each encoding (dwords), without leading white space; undefined for one that it rejects. */
+export function llvmDisassemble(encodings: readonly (readonly number[])[], processor = 'gfx90a'): (string | undefined)[] {
+  const block = (words: readonly number[]): string => {
+    const bytes = words.flatMap((word) => [0, 8, 16, 24].map((shift) => `0x${((word >>> shift) & 255).toString(16)}`));
+    return `[${bytes.join(' ')}]`;
+  };
+  const input = encodings.map((words, i) => `${block(words)}\n${block([MARKER | (i & 0xffff)])}\n`).join('');
+  const result = spawnSync(COMMAND, ['--disassemble', '--triple=amdgcn', `--mcpu=${processor}`], {
+    input,
+    encoding: 'utf8',
+    maxBuffer: 2 ** 28,
+  });
+  assert.ok(result.status === 0 || result.status === 1, result.stderr);
+  const texts: (string | undefined)[] = [];
+  let pending: string[] = [];
+  for (const line of result.stdout.split('\n').map((text) => text.trim())) {
+    if (line === '' || line === '.text') continue;
+    const marker = /^s_nop (0x[0-9a-f]+|\d+)$/.exec(line);
+    if (marker && Number(marker[1]) === (texts.length & 0xffff)) {
+      texts.push(pending.length === 0 ? undefined : pending.join('; '));
+      pending = [];
+    } else pending.push(line);
+  }
+  assert.equal(texts.length, encodings.length, 'one answer for each encoding');
+  return texts;
+}
