@@ -11,6 +11,9 @@ const SMALL_FILE_LINES = 40;
 /** Tables, as long as their subject. */
 const TABLES = /^src\/isa\/amdgpu\/instructions\//;
 
+/** The error class, its HSA form, and what unwinds a wave inside the emulator. */
+const THROWN = ['WavewrightError', 'HsaError', 'WaveFault'];
+
 interface Rule {
   readonly name: string;
   readonly applies: (file: string) => boolean;
@@ -115,9 +118,9 @@ const RULES: readonly Rule[] = [
     good: at('package-lock.json', '"resolved": "packages/ui"'),
   },
   {
-    name: 'only WavewrightError, or its HSA form, is thrown',
+    name: `only ${THROWN.join(', ')} are thrown`,
     applies: isProduct,
-    check: (file) => matches(file, /\bthrow\s+(?:['"`]|new\s+(?!(?:Wavewright|Hsa)Error\b)\w+)/g),
+    check: (file) => matches(file, new RegExp(`\\bthrow\\s+(?:['"\`]|new\\s+(?!(?:${THROWN.join('|')})\\b)\\w+)`, 'g')),
     bad: src("throw 'no';\n"),
     good: src("throw new WavewrightError('USAGE', 'no');\nthrow new HsaError('ERROR', 'no');\nthrow error;\n"),
   },

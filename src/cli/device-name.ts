@@ -1,34 +1,50 @@
 import { WavewrightError } from '../base/errors.ts';
 import type { CodeObjectImage } from '../codeobject/container.ts';
-import { formatTargetId, parseTargetId } from '../codeobject/target-id.ts';
+import { formatTargetId, parseTargetId, type TargetId } from '../codeobject/target-id.ts';
 import type { Device } from '../hsa/device.ts';
 import { PROCESSORS } from '../isa/amdgpu/targets.ts';
 
 const HINT = `devices are ${PROCESSORS.map((processor) => `emulated:${processor}`).join(', ')}`;
 
 /**
- * The device of --device, for example `emulated:gfx90a` or `emulated:gfx90a:xnack+`; without a name, or with `emulated` alone, the emulator for
- * the target of the first image that it can run. Throws NO_DEVICE for another kind of device or an unknown processor,
- * UNSUPPORTED for a processor that is not emulated.
+ * The device of --device, for example `emulated:gfx90a` or `emulated:gfx90a:xnack-`; without a name, or with `emulated` alone, the
+ * emulator for the target of the first image that it can run. Throws NO_DEVICE for another kind of device, an unknown processor
+ * or features that the device does not have, UNSUPPORTED for a processor that is not emulated.
  */
 export async function openDevice(name: string | undefined, images: readonly CodeObjectImage[]): Promise<Device> {
   const [kind, ...rest] = (name ?? 'emulated').split(':');
-  if (kind !== 'emulated') throw new WavewrightError('NO_DEVICE', `no device '${name}'`, { hint: HINT });
-  const target = rest.length > 0 ? checkedTarget(rest.join(':')) : ownTarget(images);
-  const { createEmulatedDevice } = await import('../devices/emulated/device.ts');
-  return createEmulatedDevice(target);
+  if (kind !== 'emulated') throw noDevice(`no device '${name}'`);
+  const wanted = rest.length > 0 ? parseName(rest.join(':')) : undefined;
+  const { createEmulatedDevice } = await import('../devices/emulated/index.ts');
+  const device = createEmulatedDevice({ processor: wanted?.processor ?? ownProcessor(images) });
+  const present = parseTargetId(device.properties.targetId);
+  for (const feature of ['xnack', 'sramecc'] as const) {
+    const setting = wanted?.[feature] ?? 'any';
+    if (setting !== 'any' && setting !== present[feature]) {
+      throw noDevice(`no device '${name}', only emulated:${device.properties.targetId}`);
+    }
+  }
+  return device;
 }
 
-function checkedTarget(text: string): string {
+function parseName(text: string): TargetId {
   try {
-    return formatTargetId(parseTargetId(text));
+    return parseTargetId(text);
   } catch (error) {
-    if (!(error instanceof WavewrightError)) throw error;
-    throw new WavewrightError('NO_DEVICE', error.what, { hint: HINT, cause: error });
+    throw error instanceof WavewrightError ? noDevice(error.what) : error;
   }
 }
 
-function ownTarget(images: readonly CodeObjectImage[]): string {
-  const image = images.find(({ target }) => PROCESSORS.includes(target.processor)) ?? images[0]!;
-  return formatTargetId(image.target);
+function noDevice(what: string): WavewrightError {
+  return new WavewrightError('NO_DEVICE', what, { hint: HINT });
+}
+
+function ownProcessor(images: readonly CodeObjectImage[]): string {
+  const image = images.find(({ target }) => PROCESSORS.includes(target.processor));
+  if (image !== undefined) return image.target.processor;
+  const targets = images.map(({ target }) => formatTargetId(target)).join(', ');
+  throw new WavewrightError('UNSUPPORTED', `is for ${targets}, expected a target that is emulated`, {
+    ...(images[0] && { file: images[0].name }),
+    hint: HINT,
+  });
 }

@@ -1,4 +1,5 @@
 import { WavewrightError } from '../base/errors.ts';
+import { printable } from '../base/text.ts';
 
 const INTERNAL_STATUS = 70;
 const DEFECT_HINT = 'this is a defect of Wavewright; WAVEWRIGHT_DEBUG=1 shows where it happened';
@@ -14,18 +15,12 @@ export function reportError(error: unknown, debug: boolean): Report {
   const exitStatus = known ? error.exitStatus : INTERNAL_STATUS;
   const what = known ? error.message : error instanceof Error ? `${error.name}: ${error.message}` : String(error);
   const hint = (known ? error.context.hint : undefined) ?? (exitStatus === INTERNAL_STATUS ? DEFECT_HINT : undefined);
-  const [headline, ...details] = printable(what).split('\n');
+  // Names in messages come from input files: control characters must not reach the terminal.
+  const [headline, ...details] = what.split('\n').map(printable);
   const lines = [`wavewright: error: ${headline} [${known ? error.code : 'INTERNAL'}]`, ...details];
   if (hint !== undefined) lines.push(`hint: ${printable(hint)}`);
   if (debug && error instanceof Error) {
     for (let at: unknown = error; at instanceof Error; at = at.cause) lines.push(String(at.stack));
   }
   return { text: `${lines.join('\n')}\n`, exitStatus };
-}
-
-/** Names in messages come from input files: control characters must not reach the terminal. */
-function printable(text: string): string {
-  return text.replace(/[\p{Cc}\u2028\u2029]/gu, (c) =>
-    c === '\n' ? c : `\\x${c.codePointAt(0)!.toString(16).padStart(2, '0')}`,
-  );
 }

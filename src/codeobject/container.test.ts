@@ -194,6 +194,12 @@ const REFUSED: [what: string, bytes: Uint8Array, code: string, message: RegExp][
     'UNSUPPORTED',
     /version 9, expected 1, 2 or 3/,
   ],
+  [
+    'a total size that ends in the header',
+    patch(readTestFile('fat.ccob'), 8, 4, 0),
+    'BAD_INPUT',
+    /the total size 4 is less than the header's 24/,
+  ],
   ['an unknown method', patch(readTestFile('fat.ccob'), 6, 2), 'BAD_INPUT', /compression method 2/],
   [
     'a wrong uncompressed size',

@@ -81,11 +81,17 @@ test('a stripped file has its relocations, and the kernels without descriptor st
   assert.match(JSON.stringify(object!.metadata), /"name":"internal"/);
 });
 
+test('a relocation against a section has the name of the section', () => {
+  const [object] = describe('kernels.gfx90a.v5.o').codeObjects;
+  assert.ok(object!.relocations[0]!.entries.some(({ symbol }) => symbol === '.text'));
+});
+
 test('the text shows every section, symbol and kernel', () => {
   for (const file of [...CODE_OBJECT_FILES, ...CONTAINER_FILES]) {
     const report = describe(file);
     const text = formatReport(report);
     assert.ok(text.endsWith('\n') && !/[ \t]\n/.test(text), 'no trailing blanks');
+    assert.doesNotMatch(text, /^ +unknown$/m, 'nothing empty');
     for (const object of report.codeObjects) {
       for (const { name } of [...object.sections, ...object.symbols, ...object.kernels]) assert.ok(text.includes(name));
       for (const { arguments: args } of object.kernels) {

@@ -43,9 +43,10 @@ export function readDynamic(table: ByteReader): ElfDynamicEntry[] {
   while (table.remaining > 0) {
     checkLimit('elfDynamicEntries', entries.length + 1, table.source);
     const at = table.offset;
-    const tag = Number(table.i64('d_tag'));
+    const wideTag = table.i64('d_tag');
     const value = table.u64('d_val');
-    if (!Number.isSafeInteger(tag)) table.fail(`d_tag is ${tag}, which no specification defines`, at);
+    const tag = Number(wideTag);
+    if (!Number.isSafeInteger(tag)) table.fail(`d_tag is ${wideTag}, which no specification defines`, at);
     if (tag === DT_NULL) break;
     entries.push({ tag, value });
   }

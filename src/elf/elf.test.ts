@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import { CODE_OBJECT_FILES, errorCodeOf, mutationsOf, readTestFile } from '../../test/data/codeobjects/load.ts';
 import { WavewrightError } from '../base/errors.ts';
-import { ET_DYN, PT_DYNAMIC, PT_LOAD, SHN_UNDEF, STB_GLOBAL, STT_FUNC, STV_PROTECTED } from './constants.ts';
+import { ET_DYN, PT_DYNAMIC, PT_LOAD, SHN_UNDEF, SHT_REL, STB_GLOBAL, STT_FUNC, STV_PROTECTED } from './constants.ts';
 import { type ElfFile, parseElf } from './elf.ts';
 
 const LINKED = 'kernels.gfx90a.v5.co';
@@ -89,6 +89,19 @@ test('relocation sections of a relocatable object point to what they patch', () 
   assert.deepEqual(elf.dynamicRelocations, []);
 });
 
+test('a REL section has its addends in place', () => {
+  const bytes = readTestFile('kernels.gfx90a.v5.o');
+  const { header, sections } = parseElf(bytes);
+  const { index } = sections.find(({ name }) => name === '.rela.rodata')!;
+  // Four RELA entries of 24 bytes read as six REL entries of 16.
+  new DataView(bytes.buffer).setUint32(header.sectionTableOffset + 64 * index + 4, SHT_REL, true);
+  const table = parseElf(bytes).relocationSections.find(({ sectionIndex }) => sectionIndex === index)!;
+  assert.deepEqual(
+    table.relocations.map(({ addend }) => addend),
+    new Array(6).fill(undefined),
+  );
+});
+
 test('a file without section headers gives the same through PT_DYNAMIC and PT_NOTE', () => {
   const whole = parseElf(readTestFile(LINKED));
   const stripped = parseElf(readTestFile(STRIPPED));
@@ -116,9 +129,10 @@ test('the GNU hash table alone tells the number of symbols', () => {
 
 test('where a section header describes the dynamic symbols, the hash table is not needed', () => {
   const bytes = readTestFile(LINKED);
-  const elf = parseElf(bytes);
-  new DataView(bytes.buffer).setUint32(elf.sectionNamed('.hash')!.offset + 4, 3, true);
-  assert.deepEqual(parseElf(bytes).dynamicSymbols, elf.dynamicSymbols);
+  const { dynamicSymbols, sections } = parseElf(bytes);
+  const hash = sections.find(({ name }) => name === '.hash')!;
+  new DataView(bytes.buffer).setUint32(hash.offset + 4, 3, true);
+  assert.deepEqual(parseElf(bytes).dynamicSymbols, dynamicSymbols);
 });
 
 test('the dynamic section ends at DT_NULL', () => {
@@ -138,6 +152,12 @@ test('read gives file-backed bytes by address and refuses the rest', () => {
 });
 
 const DEFECTS: [what: string, change: (view: DataView, elf: ElfFile) => void, message: RegExp][] = [
+  [
+    'address range',
+    (view) => view.setBigUint64(64 + 56 + 16, 2n ** 64n - 1n, true),
+    /at 0x88: program header 1: p_vaddr \+ p_memsz is beyond 2\^64/,
+  ],
+  ['section count', (view) => view.setBigUint64(40, 0n, true), /at 0x3c: e_shnum is 17, but e_shoff is 0/],
   ['32-bit', (view) => view.setUint8(4, 1), /at 0x4: EI_CLASS \(2 = 64-bit\) is 1, expected 2/],
   ['big-endian', (view) => view.setUint8(5, 2), /at 0x5: EI_DATA \(1 = little-endian\) is 2, expected 1/],
   ['version', (view) => view.setUint32(20, 9, true), /at 0x14: e_version is 9, expected 1/],
@@ -216,6 +236,10 @@ test('counts above 16 bits stand in section 0', () => {
     assert.notDeepEqual(extended, bytes);
     assert.deepEqual(parseElf(extended).header, header);
   }
+});
+
+test('an empty file is called so', () => {
+  assert.throws(() => parseElf(new Uint8Array(0), 'x'), /^WavewrightError: x: at 0x0: the file is empty/);
 });
 
 test('a file cut off anywhere is BAD_INPUT', () => {

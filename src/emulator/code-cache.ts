@@ -4,6 +4,7 @@
  */
 import { assert, WavewrightError } from '../base/errors.ts';
 import type { FloatMode } from '../ir/float-builder.ts';
+import type { Leaf, Program, Value } from '../ir/types.ts';
 import { type Decoder, decoderFor } from '../isa/amdgpu/decode.ts';
 import { dppTable } from '../isa/amdgpu/dpp.ts';
 import type { Instruction } from '../isa/amdgpu/instruction.ts';
@@ -31,7 +32,8 @@ import type { EmulatorMemory } from './memory.ts';
 /** Fields that the record or the lane table carries; all others distinguish handlers. */
 const PARAMETER_FIELDS = new Set(['dpp_ctrl', 'row_mask', 'bank_mask', 'acc']);
 const SCALAR_REGISTER_COUNT = 128;
-const MAX_INSTRUCTIONS = 1_000_000;
+/** Instructions decoded at once; code beyond is decoded when a wave gets there. */
+const MAX_INSTRUCTIONS = 20_000;
 /** Records are placed in blocks of at least this size, so that small requests share pages. */
 const BLOCK_SIZE_BYTES = 1 << 16;
 const SHARED_BASE = 235;
@@ -77,6 +79,8 @@ export class CodeCache {
   readonly #instructions = new Map<number, Instruction>();
   readonly #untranslated = new Map<number, Untranslated>();
   readonly #laneTables = new Map<string, number>();
+  /** Records that stand for code that is not decoded yet, by its offset. */
+  readonly #stubs = new Map<number, number>();
   #block = 0;
   #blockEnd = 0;
 
@@ -136,17 +140,46 @@ export class CodeCache {
 
   #translate(start: number): void {
     const decoded = this.#reachable(start).sort((a, b) => a.offset - b.offset);
-    // A run of consecutive instructions gets consecutive records; where one falls through to code that has a record already, or out
-    // of what is reachable, a record that branches there follows.
+    // A run of consecutive instructions gets consecutive records; where one falls through to code that has records elsewhere, a record
+    // that branches there follows.
+    const branches: { record: number; offset: number }[] = [];
     let runStart = 0;
     for (let i = 1; i <= decoded.length; i++) {
       const previous = decoded[i - 1]!;
       if (i < decoded.length && decoded[i]!.offset === nextOffset(previous)) continue;
-      this.#placeRun(decoded.slice(runStart, i));
+      const branch = this.#placeRun(decoded.slice(runStart, i));
+      if (branch) branches.push(branch);
       runStart = i;
     }
-    for (const item of decoded) this.#link(item);
+    for (const item of decoded) this.#fill(this.#records.get(item.offset)!, item);
+    for (const { record, offset } of branches) this.#fillBranch(record, offset);
+    for (const [offset, stub] of this.#stubs) {
+      if (!this.#records.has(offset)) continue;
+      this.#fillBranch(stub, offset);
+      this.#stubs.delete(offset);
+    }
     this.#handlers.compile();
+  }
+
+  /** Record of a branch target: a stub that asks for the code when it is not decoded. */
+  #target(offset: number): number {
+    const record = this.#records.get(offset) ?? this.#stubs.get(offset);
+    if (record !== undefined) return record;
+    const stub = this.#allocateRecords(1);
+    this.#stubs.set(offset, stub);
+    this.#fillBranch(stub, offset);
+    return stub;
+  }
+
+  /** A record that goes to `offset`: directly where that is decoded, otherwise as a jump. */
+  #fillBranch(record: number, offset: number): void {
+    const { view } = this.#memory;
+    const target = this.#records.get(offset);
+    const [key, program] = target === undefined ? (['jump to pc', JUMP_TO_PC] as const) : (['goto', GOTO] as const);
+    view.setUint32(record + RECORD_HANDLER, this.#handlers.slot(key, () => ({ program, operandKinds: [] })), true);
+    view.setUint32(record + RECORD_TARGET, target ?? 0, true);
+    view.setUint32(record + RECORD_PC, offset, true);
+    view.setUint32(record + RECORD_NEXT_PC, offset, true);
   }
 
   /** Decodes from `start` along fall-through and direct branches, up to code that has records. */
@@ -154,10 +187,7 @@ export class CodeCache {
     const found = new Map<number, Decoded>();
     const work = [start];
     for (let offset = work.pop(); offset !== undefined; offset = work.pop()) {
-      while (!found.has(offset) && !this.#records.has(offset)) {
-        if (found.size >= MAX_INSTRUCTIONS) {
-          throw new WavewrightError('LIMIT_EXCEEDED', `more than ${MAX_INSTRUCTIONS} instructions are reachable from one address`);
-        }
+      while (!found.has(offset) && !this.#records.has(offset) && found.size < MAX_INSTRUCTIONS) {
         const item = this.#decode(offset);
         found.set(offset, item);
         const { instruction } = item;
@@ -183,7 +213,8 @@ export class CodeCache {
     return illegal(`illegal instruction: ${dword} is not a ${this.#decoder.target.processor} instruction`);
   }
 
-  #placeRun(run: readonly Decoded[]): void {
+  /** Gives records to a run; returns the branch that must follow it, if any. */
+  #placeRun(run: readonly Decoded[]): { record: number; offset: number } | undefined {
     const last = run.at(-1)!;
     const { instruction } = last;
     const terminator = instruction?.row.flags.terminator;
@@ -193,10 +224,8 @@ export class CodeCache {
       this.#records.set(item.offset, record);
       record += RECORD_SIZE_BYTES;
     }
-    if (fallsThrough) this.#goto.push({ record, offset: nextOffset(last) });
+    return fallsThrough ? { record, offset: nextOffset(last) } : undefined;
   }
-
-  readonly #goto: { record: number; offset: number }[] = [];
 
   #allocateRecords(count: number): number {
     const size = count * RECORD_SIZE_BYTES;
@@ -208,19 +237,6 @@ export class CodeCache {
     const start = this.#block;
     this.#block += size;
     return start;
-  }
-
-  /** Fills the record of one instruction, and the pending branches to code that follows elsewhere. */
-  #link(item: Decoded): void {
-    const record = this.#records.get(item.offset)!;
-    this.#fill(record, item);
-    for (const { record: from, offset } of this.#goto.splice(0)) {
-      const { view } = this.#memory;
-      view.setUint32(from + RECORD_HANDLER, this.#handlers.slot('goto', () => ({ program: GOTO, operandKinds: [] })), true);
-      view.setUint32(from + RECORD_TARGET, this.record(offset), true);
-      view.setUint32(from + RECORD_PC, offset, true);
-      view.setUint32(from + RECORD_NEXT_PC, offset, true);
-    }
   }
 
   #fill(record: number, item: Decoded): void {
@@ -238,7 +254,7 @@ export class CodeCache {
     this.#instructions.set(record, instruction);
     view.setUint32(record + RECORD_NEXT_PC, nextOffset(item), true);
     const target = branchTarget(item);
-    if (target !== undefined) view.setUint32(record + RECORD_TARGET, this.#records.get(target) ?? 0, true);
+    if (target !== undefined) view.setUint32(record + RECORD_TARGET, this.#target(target), true);
     if (this.#mode & ROUNDING_BITS && instruction.row.operands.some(({ type }) => isFloat(type))) {
       return { code: 'unsupported', message: `unsupported rounding mode in MODE for instruction '${instruction.row.name}'` };
     }
@@ -271,8 +287,12 @@ export class CodeCache {
   /** Writes an operand's parameter; returns its kind and what of it distinguishes handlers. No kind: the register does not exist. */
   #fillOperand(at: number, instruction: Instruction, index: number): [OperandKind | undefined, string] {
     const { view } = this.#memory;
+    const spec = instruction.row.operands[index]!;
     const operand = instruction.operand(index);
-    const dwords = isImmediate(instruction.row.operands[index]!.type) ? 0 : instruction.dwords(index);
+    const dwords = isImmediate(spec.type) ? 0 : instruction.dwords(index);
+    if (spec.access !== 'read' && operand.kind !== (spec.file === 'scalar' ? 'scalar' : 'vector')) {
+      return [undefined, `destination ${spec.field}`];
+    }
     const row = rowSizeBytes(this.waveSize);
     switch (operand.kind) {
       case 'vector': {
@@ -326,11 +346,16 @@ function branchTarget(item: Decoded): number | undefined {
   return label && nextOffset(item) + instruction.immediate(label);
 }
 
-const GOTO = (() => {
-  // Built by hand: it stands for no instruction.
-  const condition = { id: 0, leaf: { kind: 'const', value: 1n }, type: 'i1', lane: false, args: [] } as const;
-  return { values: [condition, { id: 1, leaf: { kind: 'branch' }, type: 'void', lane: false, args: [condition] }], waveSize: 64 } as const;
-})();
+// Programs of records that stand for no instruction.
+
+const always: Value = { id: 0, leaf: { kind: 'const', value: 1n }, type: 'i1', lane: false, args: [] };
+const ownPc: Value = { id: 0, leaf: { kind: 'pc' }, type: 'i64', lane: false, args: [] };
+const effect = (leaf: Leaf, arg: Value): Program => ({
+  values: [arg, { id: 1, leaf, type: 'void', lane: false, args: [arg] }],
+  waveSize: 64,
+});
+const GOTO = effect({ kind: 'branch' }, always);
+const JUMP_TO_PC = effect({ kind: 'jump' }, ownPc);
 
 const modifierFields = new Map<string, readonly string[]>();
 

@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import { WavewrightError } from '../base/errors.ts';
 import type { KernelSymbol } from './executable-symbol.ts';
 import { FakeDevice } from './fake-device.test-support.ts';
-import { buildImage, type Image, type ImageOptions } from './image.test-support.ts';
+import { buildImage, IMAGE_DATA, type ImageOptions } from './image.test-support.ts';
 import { CodeObjectReader, type LoadedCodeObject } from './loaded-code-object.ts';
 import { createRuntime } from './runtime.ts';
 import { HsaError } from './status.ts';
@@ -30,25 +30,23 @@ function setUp(device = new FakeDevice()) {
   const executable = runtime.createExecutable();
   const load = (options: ImageOptions, name = 'a.co'): Loaded => {
     const image = buildImage(options);
-    return new Loaded(image, executable.loadCodeObject(agent, new CodeObjectReader(image.bytes, name)), device);
+    return new Loaded(executable.loadCodeObject(agent, new CodeObjectReader(image, name)), device);
   };
   return { device, runtime, agent, executable, load };
 }
 
 class Loaded {
-  readonly image: Image;
   readonly codeObject: LoadedCodeObject;
   readonly #device: FakeDevice;
 
-  constructor(image: Image, codeObject: LoadedCodeObject, device: FakeDevice) {
-    this.image = image;
+  constructor(codeObject: LoadedCodeObject, device: FakeDevice) {
     this.codeObject = codeObject;
     this.#device = device;
   }
 
   /** Loaded address of a byte of the data area. */
   at(dataOffset: number): bigint {
-    return BigInt(this.image.dataAddress + dataOffset) + this.codeObject.loadDelta;
+    return BigInt(IMAGE_DATA + dataOffset) + this.codeObject.loadDelta;
   }
 
   u64(dataOffset: number): bigint {
@@ -337,7 +335,7 @@ test('an image larger than memory is LIMIT_EXCEEDED', () => {
 });
 
 test('a mutated image loads or throws a WavewrightError', () => {
-  const { bytes } = buildImage({
+  const bytes = buildImage({
     kernels: [{ name: 'k' }],
     symbols: [variable('x', 0), external('y')],
     relocations: [{ dataOffset: 8, type: R.abs64, symbol: 'y' }],

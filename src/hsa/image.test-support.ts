@@ -1,8 +1,10 @@
 /** Builds small code objects for gfx90a without a compiler: kernels without code, symbols, relocations. */
 import { encode } from '@msgpack/msgpack';
 
-/** Linked address of the file's first byte. */
+/** Linked addresses of the file's first byte and of the data area. */
 export const IMAGE_BASE = 0x1_0000;
+const HEADERS_SIZE_BYTES = 64 + 3 * 56 + 3 * 64;
+export const IMAGE_DATA = IMAGE_BASE + Math.ceil(HEADERS_SIZE_BYTES / 64) * 64;
 
 export interface ImageKernel {
   readonly name: string;
@@ -37,12 +39,6 @@ export interface ImageOptions {
   readonly bssSizeBytes?: number;
   readonly eFlags?: number;
   readonly eType?: number;
-}
-
-export interface Image {
-  readonly bytes: Uint8Array;
-  /** Linked address of the data area. */
-  readonly dataAddress: number;
 }
 
 const BINDINGS = { local: 0, global: 1, weak: 2 };
@@ -131,10 +127,11 @@ function metadataNote(kernels: readonly ImageKernel[]): Uint8Array {
   return join([fields([4, 7], [4, descriptor.length], [4, 32]), name, padded]);
 }
 
-export function buildImage(options: ImageOptions = {}): Image {
+export function buildImage(options: ImageOptions = {}): Uint8Array {
   const { kernels = [], symbols = [], relocations = [], data = new Uint8Array(64), bssSizeBytes = 0 } = options;
   const writer = new Writer();
-  writer.append(new Uint8Array(64 + 3 * 56 + 3 * 64));
+  writer.append(new Uint8Array(HEADERS_SIZE_BYTES));
+  writer.append(data, 64);
   const note = metadataNote(kernels);
   const noteAt = writer.append(note);
   const exported: TableSymbol[] = [];
@@ -160,8 +157,6 @@ export function buildImage(options: ImageOptions = {}): Image {
       sizeBytes: 64,
     });
   }
-  const dataAt = writer.append(data, 64);
-  const dataAddress = IMAGE_BASE + dataAt;
   const local: TableSymbol[] = [];
   for (const symbol of symbols) {
     const { name, type = 'object', binding = 'global', visibility = 'default', dataOffset, sizeBytes = 8 } = symbol;
@@ -170,7 +165,7 @@ export function buildImage(options: ImageOptions = {}): Image {
       info: (BINDINGS[binding] << 4) | TYPES[type],
       other: VISIBILITIES[visibility],
       section: dataOffset === undefined ? 0 : 1,
-      value: dataOffset === undefined ? 0 : dataAddress + dataOffset,
+      value: dataOffset === undefined ? 0 : IMAGE_DATA + dataOffset,
       sizeBytes: dataOffset === undefined ? 0 : sizeBytes,
     });
   }
@@ -181,7 +176,7 @@ export function buildImage(options: ImageOptions = {}): Image {
   const rela = join(
     relocations.map(({ dataOffset, type, symbol, addend = 0n }) => {
       const index = symbol === undefined ? 0 : 1 + exported.findIndex(({ name }) => name === symbol);
-      return fields([8, dataAddress + dataOffset], [4, type], [4, index], [8, BigInt.asUintN(64, addend)]);
+      return fields([8, IMAGE_DATA + dataOffset], [4, type], [4, index], [8, BigInt.asUintN(64, addend)]);
     }),
   );
   const relaAt = writer.append(rela);
@@ -250,5 +245,5 @@ export function buildImage(options: ImageOptions = {}): Image {
     ]),
     64,
   );
-  return { bytes, dataAddress };
+  return bytes;
 }

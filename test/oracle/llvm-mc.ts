@@ -5,11 +5,11 @@ import { spawnSync } from 'node:child_process';
 const COMMAND = 'llvm-mc-19';
 const MARKER = 0xbf800000; // s_nop, numbered: it separates what the encodings print
 
-/** Whether the oracle is installed. */
-export const hasLlvmMc = spawnSync(COMMAND, ['--version']).status === 0;
-
 /** What LLVM prints for each encoding (dwords), without leading white space; undefined for one that it rejects. */
-export function llvmDisassemble(encodings: readonly (readonly number[])[], processor = 'gfx90a'): (string | undefined)[] {
+export function llvmDisassemble(
+  encodings: readonly (readonly number[])[],
+  processor = 'gfx90a',
+): (string | undefined)[] {
   const block = (words: readonly number[]): string => {
     const bytes = words.flatMap((word) => [0, 8, 16, 24].map((shift) => `0x${((word >>> shift) & 255).toString(16)}`));
     return `[${bytes.join(' ')}]`;

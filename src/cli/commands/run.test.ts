@@ -54,3 +54,23 @@ test('devices that are not there', async () => {
     assert.deepEqual([status, stdout], [5, '']);
   }
 });
+
+test('images that no emulated device runs', async () => {
+  const data = path.join(ROOT, 'test/data/codeobjects');
+  for (const [argv, message] of [
+    [[path.join(data, 'tiny.gfx1100.co')], /tiny\.gfx1100\.co: is for gfx1100, expected a target that is emulated/],
+    [['--device=emulated:gfx942', HELLO], /no instruction set for 'gfx942'/],
+    [['--device=emulated', path.join(data, 'kernels.gfx9-generic.v6.co')], /is for gfx9-generic/],
+    [['--device=emulated:gfx90a', path.join(data, 'tiny.gfx1100.co')], /no code object for gfx90a:sramecc\+:xnack-/],
+  ] as const) {
+    const { status, stdout, stderr } = await run(...argv);
+    assert.match(stderr, message);
+    assert.deepEqual([status, stdout], [4, '']);
+  }
+  const features = await run('--device=emulated:gfx90a:xnack+', HELLO);
+  assert.match(
+    features.stderr,
+    /no device 'emulated:gfx90a:xnack\+', only emulated:gfx90a:sramecc\+:xnack- \[NO_DEVICE\]/,
+  );
+  assert.equal(features.status, 5);
+});

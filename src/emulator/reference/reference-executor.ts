@@ -9,6 +9,7 @@ import type { Emulator, Executor } from '../emulator.ts';
 import {
   EXIT_BUDGET,
   EXIT_UNTRANSLATED,
+  RECORD_PC,
   RECORD_TARGET,
   WAVE_EXIT,
   WAVE_MODE,
@@ -48,10 +49,16 @@ export class ReferenceExecutor implements Executor {
       return 0;
     }
     const instruction = cache.instruction(record);
-    if (!instruction) return view.getUint32(record + RECORD_TARGET, true);
+    if (!instruction) return this.#branchRecord(cache, record);
     const machine = new ReferenceMachine(this.#emulator, cache, instruction, record, wave);
     evaluate(this.#program(instruction, mode, floatMode(mode)), machine);
     return machine.next();
+  }
+
+  /** A record without an instruction stands for a branch, to code that may not be decoded yet. */
+  #branchRecord(cache: CodeCache, record: number): number {
+    const { view } = this.#emulator.memory;
+    return view.getUint32(record + RECORD_TARGET, true) || cache.record(view.getUint32(record + RECORD_PC, true));
   }
 
   #program(instruction: Instruction, mode: number, floats: FloatMode): Program {

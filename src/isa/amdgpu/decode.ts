@@ -19,6 +19,9 @@ import { type Target, targetFor } from './targets.ts';
 const VOP3_BASE: Readonly<Partial<Record<FormatName, number>>> = { VOPC: 0, VOP2: 0x100, VOP1: 0x140 };
 const SOURCE_FORMATS = new Set<FormatName>(['SOP1', 'SOP2', 'SOPC', 'VOP1', 'VOP2', 'VOPC']);
 
+/** Formats whose opcodes are among those of another. */
+const TABLE_OF: Readonly<Partial<Record<FormatName, FormatName>>> = { VOP3B: 'VOP3', VOP3P_MAI: 'VOP3P' };
+
 /** A row in one of its encodings. */
 export interface Encoding {
   readonly row: Row;
@@ -45,7 +48,7 @@ export function encodingsOf(row: Row, target: Target): Encoding[] {
 
 interface FormatTable {
   readonly format: Format;
-  /** By opcode. A slot of VOP3 may hold a VOP3B encoding. */
+  /** By opcode. A slot of VOP3 may hold a VOP3B encoding, one of VOP3P a VOP3P_MAI encoding. */
   readonly encodings: (Encoding | undefined)[];
 }
 
@@ -62,14 +65,14 @@ export class Decoder {
   constructor(target: Target, waveSize: 32 | 64) {
     this.target = target;
     this.waveSize = waveSize;
-    const tables = GFX9_FORMATS.filter((format) => format.name !== 'VOP3B').map((format) => ({ format, encodings: [] }));
+    const tables = GFX9_FORMATS.filter((format) => !TABLE_OF[format.name]).map((format) => ({ format, encodings: [] }));
     for (let top = 0; top < 512; top++) {
       this.#byTopBits[top] = tables.filter(({ format }) => (((top << 23) ^ format.value) & format.mask & 0xff800000) === 0);
     }
     for (const format of Object.values(EXTENDED_FORMATS)) this.#extended.set(format.name, { format, encodings: [] });
     for (const row of ROWS) {
       for (const encoding of encodingsOf(row, target)) {
-        const name = encoding.format.name === 'VOP3B' ? 'VOP3' : encoding.format.name;
+        const name = TABLE_OF[encoding.format.name] ?? encoding.format.name;
         const table: FormatTable | undefined = this.#extended.get(name) ?? tables.find(({ format }) => format.name === name);
         assert(table, `format ${name} has a table`);
         const earlier = table.encodings[encoding.opcode];

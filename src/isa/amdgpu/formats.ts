@@ -27,6 +27,7 @@ export type FormatName =
   | 'VOP3'
   | 'VOP3B'
   | 'VOP3P'
+  | 'VOP3P_MAI'
   | 'DS'
   | 'FLAT'
   | 'GLOBAL'
@@ -90,6 +91,7 @@ export const GFX9_FORMATS: readonly Format[] = [
   format('VOPC', 4, '0111110', 'op:24:17', 'src1:16:9 src0:8:0'),
   format('VOP2', 4, '0', 'op:30:25', 'vdst:24:17 src1:16:9 src0:8:0'),
   format('VOP3P', 8, '110100111', 'op:22:16', 'clamp:15 op_sel_hi_2:14 op_sel:13:11 neg_hi:10:8 vdst:7:0 neg:63:61 op_sel_hi:60:59 src2:58:50 src1:49:41 src0:40:32'),
+  format('VOP3P_MAI', 8, '110100111', 'op:22:16', 'acc_cd:15 abid:14:11 cbsz:10:8 vdst:7:0 blgp:63:61 acc_ab:60:59 src2:58:50 src1:49:41 src0:40:32'),
   format('VOP3', 8, '110100', 'op:25:16', 'clamp:15 op_sel:14:11 abs:10:8 vdst:7:0 neg:63:61 omod:60:59 src2:58:50 src1:49:41 src0:40:32'),
   format('VOP3B', 8, '110100', 'op:25:16', 'clamp:15 sdst:14:8 vdst:7:0 neg:63:61 omod:60:59 src2:58:50 src1:49:41 src0:40:32'),
   format('DS', 8, '110110', 'op:24:17', 'acc:25 gds:16 offset:15:0 offset1:15:8 offset0:7:0 vdst:63:56 data1:55:48 data0:47:40 addr:39:32'),

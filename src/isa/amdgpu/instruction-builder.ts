@@ -123,10 +123,10 @@ export class InstructionBuilder extends Builder {
   read(index: number): Value {
     const spec = this.instruction.row.operands[index]!;
     if (spec.type === 'mask') return this.laneMask(this.maskBits(index));
-    const low = this.#sourceDword(index, spec);
+    const low = this.#sourceDword(index, spec, 0);
     if (isImmediate(spec.type)) return low;
     if (this.instruction.dwords(index) === 2) {
-      return this.#floatModifiers(spec, this.pack(low, this.dword(index, 1)));
+      return this.#floatModifiers(spec, this.pack(low, this.#sourceDword(index, spec, 1)));
     }
     return this.#floatModifiers(spec, this.#select(spec, low));
   }
@@ -174,8 +174,8 @@ export class InstructionBuilder extends Builder {
     }
   }
 
-  #sourceDword(index: number, spec: OperandSpec): Value {
-    if (spec.field !== 'src0' || !this.instruction.has('dpp_ctrl')) return this.dword(index, 0);
+  #sourceDword(index: number, spec: OperandSpec, dword: number): Value {
+    if (spec.field !== 'src0' || !this.instruction.has('dpp_ctrl')) return this.dword(index, dword);
     // A lane whose source is invalid or switched off by EXEC gets 0 with bound_ctrl and is not written without it.
     const source = this.laneTable(dppTableSlot(this.instruction));
     const inRange = this.ltU(source, this.i32(DPP_INVALID));
@@ -184,7 +184,7 @@ export class InstructionBuilder extends Builder {
     const valid = this.op('i1.and', inRange, sourceOn);
     const enabled = this.ne(source, this.i32(DPP_DISABLED));
     this.#writeMask = this.field('bound_ctrl') ? enabled : this.op('i1.and', enabled, valid);
-    return this.select(valid, this.gather({ operand: index, dword: 0 }, sourceLane), this.i32(0));
+    return this.select(valid, this.gather({ operand: index, dword }, sourceLane), this.i32(0));
   }
 
   /** Bit `lane` of a uniform i64, for a lane number that differs from lane to lane. */
@@ -202,7 +202,8 @@ export class InstructionBuilder extends Builder {
       return is16Bit(spec.type) && select === 6 ? this.bits(value, 0, 16) : this.#subDword(value, select, signed);
     }
     if (!is16Bit(spec.type)) return value;
-    if (instruction.format.name === 'VOP3' && (instruction.field('op_sel') >> this.#sourceNumber(spec)) & 1) {
+    const source = this.#sourceNumber(spec);
+    if (instruction.format.name === 'VOP3' && source !== undefined && (instruction.field('op_sel') >> source) & 1) {
       return this.bits(value, 16, 16);
     }
     return this.bits(value, 0, 16);
@@ -217,15 +218,17 @@ export class InstructionBuilder extends Builder {
     return width === 8 ? this.sext8(part) : this.sext16(part);
   }
 
-  #sourceNumber(spec: OperandSpec): number {
-    return spec.field === 'src1' ? 1 : spec.field === 'src2' ? 2 : 0;
+  /** Bit of a source in the modifier fields; an accumulator (`vdst`) has none. */
+  #sourceNumber(spec: OperandSpec): number | undefined {
+    const source = ['src0', 'src1', 'src2'].indexOf(spec.field);
+    return source < 0 ? undefined : source;
   }
 
   #floatModifiers(spec: OperandSpec, value: Value): Value {
     if (!isFloat(spec.type) || spec.type.startsWith('v2')) return value;
     const { instruction } = this;
     const source = this.#sourceNumber(spec);
-    if (spec.access === 'readwrite' || !spec.field.startsWith('src')) return value;
+    if (source === undefined) return value;
     const abs = (instruction.field('abs') >> source) & 1 || instruction.field(`${spec.field}_abs`);
     const neg = (instruction.field('neg') >> source) & 1 || instruction.field(`${spec.field}_neg`);
     const f = this.float(spec.type);
@@ -244,17 +247,30 @@ export class InstructionBuilder extends Builder {
       return value;
     }
     const f = this.float(type);
-    const scaled = omod ? f.mul(value, f.constant([1, 2, 4, 0.5][omod]!)) : value;
+    const scaled = omod && this.#scalesOutput(type) ? this.#scaled(f, value, [1, 2, 4, 0.5][omod]!) : value;
     return clamp ? f.clamp(scaled) : scaled;
+  }
+
+  /** The product with -0 turned into +0. */
+  #scaled(f: FloatBuilder, value: Value, factor: number): Value {
+    const product = f.mul(value, f.constant(factor));
+    return this.select(f.isZero(product), f.constant(0), product);
+  }
+
+  /** Output modifiers are ignored in IEEE mode and where denormal results are allowed (CDNA2 ISA 6.2.2). */
+  #scalesOutput(type: OperandType): boolean {
+    const { ieee, flush32, flush64 } = this.mode;
+    return !ieee && (type === 'f32' ? flush32 : flush64).results;
   }
 
   /** Where a result goes in the destination register: SDWA destination select, op_sel, 16-bit results. */
   #destination(index: number, spec: OperandSpec, result: Value): Value {
     const { instruction } = this;
-    if (instruction.has('dst_sel')) return this.#sdwaDestination(index, result);
-    if (!is16Bit(spec.type) || !this.isVector(index)) return result;
-    const low = this.bits(result, 0, 16);
-    if (instruction.format.name === 'VOP3' && instruction.field('op_sel') & 8) {
+    const low = is16Bit(spec.type) ? this.bits(result, 0, 16) : result;
+    if (instruction.has('dst_sel')) return this.#sdwaDestination(index, low);
+    if (!is16Bit(spec.type) || !this.isVector(index)) return low;
+    const selectsHigh = instruction.format.name === 'VOP3' && (instruction.field('op_sel') & 8) !== 0;
+    if (selectsHigh || instruction.row.flags.writesHighHalf) {
       return this.or(this.bits(this.dword(index, 0), 0, 16), this.shl(low, 16));
     }
     if (instruction.row.flags.keepsHighHalf) return this.or(this.and(this.dword(index, 0), this.i32(0xffff0000)), low);
@@ -276,4 +292,4 @@ export class InstructionBuilder extends Builder {
 }
 
 /** Wider operands and addresses are not passed to the semantics as values. */
-const isSource = (type: OperandType): boolean => !/^b(96|128|256|512)$|^address$/.test(type);
+const isSource = (type: OperandType): boolean => !/^b(96|128|256|512|1024)$|^address$/.test(type);

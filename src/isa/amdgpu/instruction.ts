@@ -128,7 +128,10 @@ export class Instruction {
   }
 
   #accumulator(field: string): boolean {
-    if (this.has('acc_cd')) return ((this.field('acc_ab') | (this.field('acc_cd') << 2)) >> MATRIX_OPERAND[field]!) & 1 ? true : false;
+    if (this.has('acc_cd')) {
+      const source = ['src0', 'src1'].indexOf(field);
+      return source < 0 ? this.field('acc_cd') === 1 : ((this.field('acc_ab') >> source) & 1) === 1;
+    }
     return this.field('acc') === 1 && field !== 'addr' && field !== 'vaddr';
   }
 

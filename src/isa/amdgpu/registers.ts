@@ -29,9 +29,12 @@ const INV_2PI: Readonly<Record<16 | 32 | 64, bigint>> = { 16: 0x3118n, 32: 0x3e2
 
 const view = new DataView(new ArrayBuffer(8));
 
-/** Width in bits that constants take for an operand type. */
+/**
+ * Width in bits that constants take for an operand type. Packed 16-bit integers get floats in f32 form (LLVM's
+ * AMDGPUBaseInfo on inline constants of packed instructions).
+ */
 function constantBits(type: OperandType): 16 | 32 | 64 {
-  if (type.endsWith('16')) return 16;
+  if (type.endsWith('16') && type !== 'v2b16') return 16;
   return type.endsWith('64') || type === 'mask' ? 64 : 32;
 }
 

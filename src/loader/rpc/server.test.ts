@@ -206,7 +206,16 @@ test('what another wave asks in the same turn as EXIT is not served', () => {
       yield* port.sendBytes([bytes('late')]);
     });
   })();
-  bench.run(exit, late);
+  // Served last in the first turn, so that the second one starts at the port of EXIT.
+  const other = bench.call(
+    'NOOP',
+    [0],
+    function* (port) {
+      yield* port.sendWords([[0n]]);
+    },
+    7,
+  );
+  bench.run(exit, late, other);
   assert.deepEqual(bench.host.termination, { kind: 'exit', status: 3 });
   assert.equal(bench.out.stdout, '');
 });

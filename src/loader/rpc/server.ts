@@ -88,13 +88,12 @@ export class RpcServer {
     const { mailboxA, mailboxB } = this.#memory;
     const count = mailboxA.length;
     let served = 0;
-    for (let scanned = 0, index = this.#start; scanned < count; scanned++, index++) {
+    for (let scanned = 0, index = this.#start; scanned < count && !this.#host.terminated; scanned++, index++) {
       if (index >= count) index = 0;
       if (mailboxA[index] === mailboxB[index]) continue;
       this.#serve(index);
       this.#start = index + 1;
       served++;
-      if (this.#host.terminated) break;
     }
     if (served > 0) this.#host.streams.flush();
     return served;

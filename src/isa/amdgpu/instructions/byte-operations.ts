@@ -71,7 +71,10 @@ const quadPacked =
 const quadDwords: Semantics = (b, window, reference) => {
   const accumulators = b.dwords(b.index('src2'));
   const sums = windowSums(b, window, reference, true);
-  b.setDwords(b.index('vdst'), sums.map((sum, i) => b.add(sum, accumulators[i]!)));
+  b.setDwords(
+    b.index('vdst'),
+    sums.map((sum, i) => b.add(sum, accumulators[i]!)),
+  );
 };
 
 const PACKED = '=vdst:b64 src0:b64 src1:b32 src2:b64';

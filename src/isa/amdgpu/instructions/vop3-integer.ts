@@ -71,8 +71,8 @@ const fieldOf =
 const packSaturated =
   (type: 'u16' | 'i16', widen: 'zext64' | 'sext64'): Semantics =>
   (b, x, y) => {
-    const [low, high] = [x, y].map((source) => b.bits(saturate(b, type, b[widen](source)), 0, 16));
-    return b.or(low, b.shl(high, 16));
+    const saturated = (source: Value): Value => b.bits(saturate(b, type, b[widen](source)), 0, 16);
+    return b.or(saturated(x), b.shl(saturated(y), 16));
   };
 
 const sadU16: Semantics = saturatingSum((b, x, y) => [
@@ -90,8 +90,20 @@ function saturatingSum(terms: (b: Builder, x: Value, y: Value) => Value[]): Sema
 }
 
 export const VOP3_INTEGER_ROWS: readonly Row[] = [
-  ternary('v_mad_i32_i24', 450, 'i32', (b, x, y, z) => saturating('i32', multiplyAdd)(b, signed24(b, x), signed24(b, y), z), CLAMPS),
-  ternary('v_mad_u32_u24', 451, 'u32', (b, x, y, z) => saturating('u32', multiplyAdd)(b, unsigned24(b, x), unsigned24(b, y), z), CLAMPS),
+  ternary(
+    'v_mad_i32_i24',
+    450,
+    'i32',
+    (b, x, y, z) => saturating('i32', multiplyAdd)(b, signed24(b, x), signed24(b, y), z),
+    CLAMPS,
+  ),
+  ternary(
+    'v_mad_u32_u24',
+    451,
+    'u32',
+    (b, x, y, z) => saturating('u32', multiplyAdd)(b, unsigned24(b, x), unsigned24(b, y), z),
+    CLAMPS,
+  ),
   ternary('v_bfe_u32', 456, 'u32', fieldOf('shrU')),
   ternary('v_bfe_i32', 457, 'i32', fieldOf('shrS')),
   ternary('v_bfi_b32', 458, 'b32', (b, mask, x, y) => b.or(b.and(mask, x), b.and(b.not(mask), y))),
@@ -101,19 +113,43 @@ export const VOP3_INTEGER_ROWS: readonly Row[] = [
   ...orderRows('i32', 465),
   ...orderRows('u32', 466),
   ternary('v_sad_u8', 473, 'u32', saturatingSum(sumBytes(false)), CLAMPS),
-  ternary('v_sad_hi_u8', 474, 'u32', saturatingSum((b, x, y) => sumBytes(false)(b, x, y).map((term) => b.shl(term, 16))), CLAMPS),
+  ternary(
+    'v_sad_hi_u8',
+    474,
+    'u32',
+    saturatingSum((b, x, y) => sumBytes(false)(b, x, y).map((term) => b.shl(term, 16))),
+    CLAMPS,
+  ),
   ternary('v_sad_u16', 475, 'u32', sadU16, CLAMPS),
-  ternary('v_sad_u32', 476, 'u32', saturatingSum((b, x, y) => [absoluteDifference(b, x, y)]), CLAMPS),
+  ternary(
+    'v_sad_u32',
+    476,
+    'u32',
+    saturatingSum((b, x, y) => [absoluteDifference(b, x, y)]),
+    CLAMPS,
+  ),
   ternary('v_msad_u8', 484, 'u32', saturatingSum(sumBytes(true)), CLAMPS),
   ...quadSadRows,
-  row('VOP3', 'v_mad_u64_u32', 488, '=vdst:u64 =sdst:mask src0:u32 src1:u32 src2:u64', multiplyAddU64, { integerClamp: true, vop3b: true }),
-  row('VOP3', 'v_mad_i64_i32', 489, '=vdst:i64 =sdst:mask src0:i32 src1:i32 src2:i64', multiplyAddI64, { integerClamp: true, vop3b: true }),
+  row('VOP3', 'v_mad_u64_u32', 488, '=vdst:u64 =sdst:mask src0:u32 src1:u32 src2:u64', multiplyAddU64, {
+    integerClamp: true,
+    vop3b: true,
+  }),
+  row('VOP3', 'v_mad_i64_i32', 489, '=vdst:i64 =sdst:mask src0:i32 src1:i32 src2:i64', multiplyAddI64, {
+    integerClamp: true,
+    vop3b: true,
+  }),
   ternary('v_mad_legacy_u16', 491, 'u16', saturating('u16', multiplyAdd), CLAMPS),
   ternary('v_mad_legacy_i16', 492, 'i16', saturating('i16', multiplyAdd), CLAMPS),
   ternary('v_perm_b32', 493, 'b32', permuteBytes),
   row('VOP3', 'v_mad_u32_u16', 497, '=vdst:u32 src0:u16 src1:u16 src2:u32', saturating('u32', multiplyAdd), CLAMPS),
-  row('VOP3', 'v_mad_i32_i16', 498, '=vdst:i32 src0:i16 src1:i16 src2:i32',
-    (b, x, y, z) => saturating('i32', multiplyAdd)(b, b.sext16(x), b.sext16(y), z), CLAMPS),
+  row(
+    'VOP3',
+    'v_mad_i32_i16',
+    498,
+    '=vdst:i32 src0:i16 src1:i16 src2:i32',
+    (b, x, y, z) => saturating('i32', multiplyAdd)(b, b.sext16(x), b.sext16(y), z),
+    CLAMPS,
+  ),
   ternary('v_xad_u32', 499, 'u32', (b, x, y, z) => b.add(b.xor(x, y), z)),
   ...orderRows('i16', 501),
   ...orderRows('u16', 502),
@@ -130,7 +166,8 @@ export const VOP3_INTEGER_ROWS: readonly Row[] = [
   binary('v_mul_hi_i32', 647, 'i32', (b, x, y) => b.op('i32.mulHiS', x, y)),
   row('VOP3', 'v_readlane_b32', 649, '=vdst:b32/s src0:b32 src1:b32/s', (b, x, lane) => readLane(b, x, lane)),
   row('VOP3', 'v_writelane_b32', 650, '+vdst:b32 src0:b32/s src1:b32/s', (b, _, value, lane) =>
-    b.writeLane({ operand: b.index('vdst'), dword: 0 }, lane, value)),
+    b.writeLane({ operand: b.index('vdst'), dword: 0 }, lane, value),
+  ),
   binary('v_bcnt_u32_b32', 651, 'b32', (b, x, y) => b.add(b.op('i32.popcnt', x), y)),
   binary('v_mbcnt_lo_u32_b32', 652, 'b32', (b, x, y) => countBelow(b, 'low', x, y)),
   binary('v_mbcnt_hi_u32_b32', 653, 'b32', (b, x, y) => countBelow(b, 'high', x, y)),

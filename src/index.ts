@@ -1,0 +1,16 @@
+/**
+ * The library: running whole programs, the HSA runtime under them, devices, and reading code objects. Everything here also works in
+ * a browser; the command line adds files and terminals.
+ */
+export { ERROR_CODES, type ErrorCode, type ErrorContext, WavewrightError } from './base/errors.ts';
+export { type CodeObject, type Kernel, parseCodeObject } from './codeobject/code-object.ts';
+export {
+  type CodeObjectImage,
+  type ContainerOptions,
+  openCodeObjects,
+  pickCodeObject,
+} from './codeobject/container.ts';
+export { formatTargetId, parseTargetId, type TargetId } from './codeobject/target-id.ts';
+export { createEmulatedDevice } from './devices/emulated/index.ts';
+export * from './hsa/index.ts';
+export * from './loader/index.ts';

@@ -1,0 +1,497 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { WavewrightError } from '../base/errors.ts';
+import { FakeDevice, FakeFault, type KernelBody, type KernelContext } from '../hsa/fake-device.test-support.ts';
+import { buildImage, IMAGE_BASE, IMAGE_DATA, type ImageOptions } from '../hsa/image.test-support.ts';
+import { GENERATIONS, type Generation } from './generation.ts';
+import { MemoryFileSystem } from './memory-file-system.ts';
+import { type RunOptions, runProgram } from './program.ts';
+import { formatResources } from './resource-usage.ts';
+import { type ClientPort, RpcClient, type Spin } from './rpc/client.test-support.ts';
+import { OPCODES, type OpcodeName } from './rpc/opcodes.ts';
+
+const CLIENT_OFFSET = 64;
+const CLOCK_OFFSET = 8;
+const DATA_BYTES = CLIENT_OFFSET + 2200;
+/** Of the data area, from the start of the loaded image. */
+const DATA_OFFSET = BigInt(IMAGE_DATA - IMAGE_BASE);
+const DEVICE_BYTES = 48 * 2 ** 20;
+
+const hidden = (offset: number) => [
+  { '.value_kind': 'hidden_block_count_x', '.offset': offset, '.size': 4 },
+  { '.value_kind': 'hidden_block_count_y', '.offset': offset + 4, '.size': 4 },
+  { '.value_kind': 'hidden_group_size_x', '.offset': offset + 12, '.size': 2 },
+  { '.value_kind': 'hidden_grid_dims', '.offset': offset + 64, '.size': 2 },
+];
+const byValue = (offset: number, size: number) => ({ '.value_kind': 'by_value', '.offset': offset, '.size': size });
+const arguments24 = [byValue(0, 4), byValue(8, 8), byValue(16, 8)];
+
+/** A program image of a generation: start-up kernels, RPC client, clock. */
+function programImage(generation: Generation, change: Partial<ImageOptions> = {}): Uint8Array {
+  const { clientSymbol, clientIsPointer, clientSymbolSizeBytes, name } = generation;
+  const endArguments = name === 'P23' ? [] : [byValue(0, 4)];
+  return buildImage({
+    data: new Uint8Array(DATA_BYTES),
+    kernels: [
+      { name: '_begin', metadata: { '.args': [...arguments24, ...hidden(24)], '.kernarg_segment_size': 280 } },
+      {
+        name: '_start',
+        metadata: {
+          '.args': [...arguments24, byValue(24, 8), ...hidden(32)],
+          '.kernarg_segment_size': 288,
+          '.uses_dynamic_stack': true,
+        },
+      },
+      { name: '_end', metadata: { '.args': [...endArguments, ...hidden(8)], '.kernarg_segment_size': 264 } },
+    ],
+    symbols: [
+      { name: clientSymbol, dataOffset: clientIsPointer ? 0 : CLIENT_OFFSET, sizeBytes: clientSymbolSizeBytes },
+      { name: '__llvm_libc_clock_freq', dataOffset: CLOCK_OFFSET, sizeBytes: 8 },
+    ],
+    relocations: clientIsPointer ? [{ dataOffset: 0, type: 13, addend: BigInt(IMAGE_DATA + CLIENT_OFFSET) }] : [],
+    ...change,
+  });
+}
+
+interface Wave extends KernelContext {
+  readonly argc: number;
+  readonly argv: string[];
+  readonly environment: string[];
+  /** Value of main: ORed into the result of `_start`. */
+  result(value: number): void;
+  call(name: OpcodeName, lanes: readonly number[], talk: (port: ClientPort) => Spin): Spin;
+  print(text: string): Spin;
+}
+
+type WaveBody = (wave: Wave) => Spin;
+
+function* strings(context: KernelContext, address: bigint) {
+  for (let at = address; ; at += 8n) {
+    const pointer = context.memory.data(at, 8).getBigUint64(0, true);
+    if (pointer === 0n) return;
+    yield context.memory.cString(pointer);
+  }
+}
+
+function wave(context: KernelContext, clientAddress: bigint, generation: Generation): Wave {
+  const { memory, packet } = context;
+  const kernarg = memory.data(packet.kernargAddress, 256);
+  const client = () => {
+    const skip = generation.hasDoorbell ? 1 : 0;
+    const struct = memory.data(clientAddress, generation.clientStructSizeBytes);
+    const at = (index: number) => memory.view(struct.getBigUint64(8 + 8 * (index + skip), true), 1).byteOffset;
+    const portCount = struct.getUint32(0, true);
+    const view = { buffer: memory.buffer, portCount, mailboxA: at(0), mailboxB: at(1), headers: at(2), packets: at(3) };
+    return new RpcClient(generation, view, 64);
+  };
+  const call = function* (name: OpcodeName, lanes: readonly number[], talk: (port: ClientPort) => Spin): Spin {
+    const port = yield* client().open(generation.opcodeClass + OPCODES[name], lanes);
+    yield* talk(port);
+    port.close();
+  };
+  return {
+    ...context,
+    argc: kernarg.getInt32(0, true),
+    get argv() {
+      return [...strings(context, kernarg.getBigUint64(8, true))];
+    },
+    get environment() {
+      return [...strings(context, kernarg.getBigUint64(16, true))];
+    },
+    result(value) {
+      const result = memory.data(kernarg.getBigUint64(24, true), 4);
+      result.setInt32(0, result.getInt32(0, true) | value, true);
+    },
+    call,
+    print: (text) =>
+      call('WRITE_TO_STDOUT', [0], function* (port) {
+        yield* port.sendBytes([new TextEncoder().encode(text)]);
+        yield* port.receiveWords();
+      }),
+  };
+}
+
+interface Setup {
+  readonly generation?: Generation;
+  readonly image?: Partial<ImageOptions>;
+  readonly begin?: WaveBody;
+  readonly start?: WaveBody;
+  readonly end?: WaveBody;
+  readonly options?: Partial<RunOptions>;
+}
+
+const exit = (wave: Wave, status: bigint) =>
+  wave.call('EXIT', [0], function* (port) {
+    yield* port.send(() => undefined);
+    yield* port.receive(() => undefined);
+    yield* port.sendWords([[status]]);
+  });
+
+/** `_end` up to LLVM 21: exits with main's result. */
+const endOf19: WaveBody = (wave) =>
+  exit(wave, BigInt(wave.memory.data(wave.packet.kernargAddress, 4).getInt32(0, true)));
+
+const nothing: WaveBody = function* () {};
+
+async function run(setup: Setup = {}) {
+  const {
+    generation = GENERATIONS.P20,
+    begin = nothing,
+    start = nothing,
+    end = generation.name === 'P23' ? nothing : endOf19,
+  } = setup;
+  const device = new FakeDevice(DEVICE_BYTES);
+  const log: string[] = [];
+  const body = (name: string, talk: WaveBody): KernelBody =>
+    function* (context) {
+      log.push(name);
+      yield* talk(wave(context, device.published[0]!.address + DATA_OFFSET + BigInt(CLIENT_OFFSET), generation));
+    };
+  Object.assign(device.kernels, {
+    _begin: body('_begin', begin),
+    _start: body('_start', start),
+    _end: body('_end', end),
+  });
+  let stdout = '';
+  const files = new MemoryFileSystem();
+  const promise = runProgram(programImage(generation, setup.image), {
+    device,
+    args: ['prog.co', 'one', 'two three'],
+    environment: ['HOME=/root', 'X='],
+    streams: {
+      stdin: { read: () => 0 },
+      stdout: (chunk) => {
+        stdout += new TextDecoder().decode(chunk);
+      },
+      stderr: () => undefined,
+    },
+    fileSystem: files,
+    ...setup.options,
+  });
+  return { promise, device, log, files, output: () => stdout };
+}
+
+const refused = (code: string, message: RegExp) => (error: unknown) => {
+  assert.ok(error instanceof WavewrightError, String(error));
+  assert.equal(error.code, code, error.message);
+  assert.match(error.message, message);
+  return true;
+};
+
+for (const generation of Object.values(GENERATIONS)) {
+  test(`${generation.name}: _begin, _start, _end run in order; main sees argv and envp, its value is the status`, async () => {
+    const { promise, log, output } = await run({
+      generation,
+      begin: (wave) => wave.print(`begin ${wave.argc}\n`),
+      start: function* (wave) {
+        assert.deepEqual(wave.argv, ['prog.co', 'one', 'two three']);
+        assert.deepEqual(wave.environment, ['HOME=/root', 'X=']);
+        yield* wave.print('main\n');
+        wave.result(0x1_0000 | 42);
+      },
+    });
+    const result = await promise;
+    assert.deepEqual(log, ['_begin', '_start', '_end']);
+    assert.equal(output(), 'begin 3\nmain\n');
+    assert.equal(result.status, 42);
+    assert.equal(result.generation, generation.name);
+    assert.equal(result.ended, generation.name === 'P23' ? 'return' : 'exit');
+    assert.deepEqual(result.kernels.map(({ kernel, statistics }) => [kernel, statistics.instructions]).slice(0, 2), [
+      ['_begin', 7],
+      ['_start', 7],
+    ]);
+  });
+}
+
+test('the grid of _start and its hidden arguments are those that were asked for, the others are single', async () => {
+  const { promise, device } = await run({
+    start: function* ({ packet, memory }) {
+      const data = memory.data(packet.kernargAddress, 288);
+      const at = (offset: number) => data.getUint32(32 + offset, true);
+      assert.deepEqual([at(0), at(4), data.getUint16(44, true), data.getUint16(96, true)], [2, 3, 8, 2]);
+      yield 'waiting';
+    },
+    options: { blocks: [2, 3, 1], threads: [8, 4, 1] },
+  });
+  assert.equal((await promise).status, 0);
+  const [begin, start, end] = device.packets;
+  assert.deepEqual(
+    [begin!.gridSize, begin!.workgroupSize],
+    [
+      [1, 1, 1],
+      [1, 1, 1],
+    ],
+  );
+  assert.deepEqual(
+    [start!.gridSize, start!.workgroupSize],
+    [
+      [16, 12, 1],
+      [8, 4, 1],
+    ],
+  );
+  assert.deepEqual(end!.gridSize, [1, 1, 1]);
+});
+
+test('a kernel with a dynamic stack gets 16 KiB of scratch, or what was asked for', async () => {
+  const first = await run();
+  await first.promise;
+  assert.deepEqual(
+    first.device.packets.map((packet) => packet.privateSegmentSizeBytes),
+    [0, 16_384, 0],
+  );
+  const second = await run({ options: { stackSizeBytes: 65_536 } });
+  await second.promise;
+  assert.equal(second.device.packets[1]!.privateSegmentSizeBytes, 65_536);
+});
+
+test('the clock frequency of the device is stored for the program', async () => {
+  const { promise, device } = await run({
+    start: function* ({ memory }) {
+      const at = device.published[0]!.address + DATA_OFFSET + BigInt(CLOCK_OFFSET);
+      assert.equal(memory.data(at, 8).getBigUint64(0, true), 25_000_000n);
+      yield 'waiting';
+    },
+  });
+  await promise;
+});
+
+test('exit in any kernel ends the program at once, with the low byte of its status', async () => {
+  for (const kernel of ['begin', 'start', 'end'] as const) {
+    const { promise, log } = await run({
+      [kernel]: function* (wave: Wave) {
+        yield* exit(wave, 0x1ffn);
+        yield 'waiting';
+        assert.fail('the wave goes on');
+      },
+    });
+    const result = await promise;
+    assert.deepEqual([result.status, result.ended], [255, 'exit']);
+    assert.equal(log.at(-1), `_${kernel}`);
+    assert.equal(result.kernels.length, log.length - 1);
+  }
+});
+
+test('exit ends waves that would run for ever', async () => {
+  const { promise } = await run({
+    start: function* (wave) {
+      yield* exit(wave, 1n);
+      for (;;) yield 'waiting';
+    },
+  });
+  assert.equal((await promise).status, 1);
+});
+
+test('abort is status 134', async () => {
+  const { promise } = await run({
+    start: (wave) =>
+      wave.call('ABORT', [0], function* (port) {
+        yield* port.send(() => undefined);
+        yield* port.receive(() => undefined);
+        yield* port.send(() => undefined);
+      }),
+  });
+  const { status, ended } = await promise;
+  assert.deepEqual([status, ended], [134, 'abort']);
+});
+
+test('requests without a reply that a kernel leaves behind are served before the next kernel', async () => {
+  const { promise } = await run({
+    start: function* (wave) {
+      yield* wave.call('NOOP', [0], (port) => port.sendWords([[0n]]));
+      const address = wave.memory.allocate(64);
+      yield* wave.call('FREE', [0], (port) => port.sendWords([[address]]));
+    },
+  });
+  await assert.rejects(
+    promise,
+    refused('RPC_PROTOCOL', /prog\.co: RPC port 1, FREE: free of 0x[0-9a-f]+, which malloc/),
+  );
+});
+
+test('a kernel that ends inside a conversation is reported', async () => {
+  const { promise } = await run({
+    start: (wave) =>
+      wave.call('WRITE_TO_STDOUT', [0], (port) => port.send((packet) => packet.setBigUint64(0, 99n, true))),
+  });
+  await assert.rejects(promise, refused('RPC_PROTOCOL', /WRITE_TO_STDOUT: _start ended in the middle/));
+});
+
+test('host state lives across kernels: a file that _begin opens is read by main', async () => {
+  let handle = 0n;
+  const { promise, files } = await run({
+    begin: (wave) =>
+      wave.call('OPEN_FILE', [0], function* (port) {
+        yield* port.sendBytes([new TextEncoder().encode('out\0')]);
+        yield* port.send((packet) => packet.setUint16(0, 0x77, true));
+        [handle] = (yield* port.receiveWords()) as [bigint];
+      }),
+    start: (wave) =>
+      wave.call('WRITE_TO_STREAM', [0], function* (port) {
+        yield* port.sendWords([[handle]]);
+        yield* port.sendBytes([Uint8Array.of(1, 2, 3)]);
+        yield* port.receiveWords();
+      }),
+  });
+  await promise;
+  assert.deepEqual(files.get('out'), Uint8Array.of(1, 2, 3));
+});
+
+test('the time limit is TIMEOUT with where the waves stand', async () => {
+  for (const state of ['running', 'waiting'] as const) {
+    const { promise } = await run({
+      start: function* () {
+        for (;;) yield state as 'waiting';
+      },
+      options: { timeoutMs: 20 },
+    });
+    await assert.rejects(
+      promise,
+      (error: unknown) =>
+        refused(
+          'TIMEOUT',
+          /the time limit of 0\.02 s ran out in kernel '_start'\n {2}workgroup 0,0,0 wave 0: fake/,
+        )(error) && (error as WavewrightError).exitStatus === 124,
+    );
+  }
+});
+
+test('a fault ends the program with the report; what was printed before is out', async () => {
+  const { promise, output } = await run({
+    start: function* (wave) {
+      yield* wave.print('before');
+      throw new FakeFault({ kind: 'memory', message: 'load from 0x0 at _start+0x10', address: 0n, access: 'read' });
+    },
+  });
+  await assert.rejects(promise, refused('GPU_FAULT', /^prog\.co: load from 0x0 at _start\+0x10$/));
+  assert.equal(output(), 'before');
+});
+
+test('an instruction that is not implemented is UNSUPPORTED', async () => {
+  const { promise } = await run({
+    start: function* () {
+      yield 'waiting';
+      throw new FakeFault({ kind: 'unsupported', message: "unsupported instruction 'v_x' (gfx90a)" });
+    },
+  });
+  await assert.rejects(promise, refused('UNSUPPORTED', /unsupported instruction 'v_x'/));
+});
+
+test('all memory that a program took is given back, also after a failure', async () => {
+  const malloc: WaveBody = (wave) =>
+    wave.call('MALLOC', [0], function* (port) {
+      yield* port.sendWords([[5000n]]);
+      const [address] = yield* port.receiveWords();
+      wave.memory.view(address!, 5000).fill(1);
+    });
+  const good = await run({ start: malloc });
+  await good.promise;
+  const bad = await run({
+    start: function* (wave) {
+      yield* malloc(wave);
+      throw new FakeFault({ kind: 'exception', message: 'trap' });
+    },
+  });
+  await assert.rejects(bad.promise);
+  for (const { device } of [good, bad]) {
+    assert.deepEqual([...device.memory.allocations.values()], []);
+    assert.deepEqual(device.published, []);
+  }
+});
+
+test('resources of each kernel are told before it runs', async () => {
+  const lines: string[] = [];
+  const { promise } = await run({
+    start: function* () {
+      assert.equal(lines.length, 2);
+      yield 'waiting';
+    },
+    options: {
+      onKernel: (resources) => {
+        lines.push(formatResources(resources));
+      },
+    },
+  });
+  await promise;
+  assert.deepEqual(lines, [
+    '_begin: 8 VGPRs, 0 AGPRs, 16 SGPRs, LDS 0 bytes, scratch 0 bytes per work-item, kernarg 280 bytes, wave64',
+    '_start: 8 VGPRs, 0 AGPRs, 16 SGPRs, LDS 0 bytes, scratch 16384 bytes per work-item (dynamic stack), kernarg 288 bytes, wave64',
+    '_end: 8 VGPRs, 0 AGPRs, 16 SGPRs, LDS 0 bytes, scratch 0 bytes per work-item, kernarg 264 bytes, wave64',
+  ]);
+});
+
+test('constructors and destructors of P23 are kernels around the program', async () => {
+  const generation = GENERATIONS.P23;
+  const device = new FakeDevice(DEVICE_BYTES);
+  const names = ['amdgcn.device.init', '_begin', '_start', '_end', 'amdgcn.device.fini'];
+  const log: string[] = [];
+  for (const name of names) {
+    device.kernels[name] = function* () {
+      log.push(name);
+      yield 'running';
+    };
+  }
+  const image = buildImage({
+    data: new Uint8Array(DATA_BYTES),
+    kernels: [...names]
+      .reverse()
+      .map((name) => ({ name, metadata: { '.kernarg_segment_size': name.startsWith('_') ? 64 : 0 } })),
+    symbols: [{ name: generation.clientSymbol, dataOffset: CLIENT_OFFSET, sizeBytes: 2096 }],
+  });
+  const streams = { stdin: { read: () => 0 }, stdout: () => undefined, stderr: () => undefined };
+  await runProgram(image, { device, args: ['x'], streams, fileSystem: new MemoryFileSystem() });
+  assert.deepEqual(log, names);
+});
+
+const notPrograms: Record<string, { change: Setup; code: string; message: RegExp }> = {
+  'no start-up kernels': {
+    change: { image: { kernels: [], relocations: [] } },
+    code: 'BAD_INPUT',
+    message: /no kernel '_begin'/,
+  },
+  'no _end': {
+    change: { image: { kernels: [{ name: '_begin' }, { name: '_start' }] } },
+    code: 'BAD_INPUT',
+    message: /^prog\.co: symbol table: the image has no kernel '_end'$/,
+  },
+  'no RPC client': { change: { image: { symbols: [] } }, code: 'BAD_INPUT', message: /no RPC client/ },
+  'an RPC client of another size': {
+    change: { image: { symbols: [{ name: '__llvm_rpc_client', dataOffset: 64, sizeBytes: 1000 }] } },
+    code: 'UNSUPPORTED',
+    message: /__llvm_rpc_client has 1000 bytes, expected 552 or 2096/,
+  },
+  'a client pointer to nowhere': {
+    change: { generation: GENERATIONS.P19, image: { relocations: [] } },
+    code: 'BAD_INPUT',
+    message: /the pointer __llvm_libc_rpc_client is 0x0, expected the address of 552 bytes of the image/,
+  },
+  'another target': {
+    change: { image: { eFlags: 0x54c } },
+    code: 'UNSUPPORTED',
+    message: /built for gfx942, not for gfx90a/,
+  },
+  'a kernel with too few arguments': {
+    change: { image: { kernels: ['_begin', '_start', '_end'].map((name) => ({ name })) } },
+    code: 'BAD_INPUT',
+    message: /kernel '_begin' takes 0 bytes of arguments, expected at least 24/,
+  },
+  'too many threads': {
+    change: { options: { threads: [1025, 1, 1] } },
+    code: 'USAGE',
+    message: /1025 x 1 x 1 threads, kernel '_start' takes at most 1024/,
+  },
+  'too many blocks': {
+    change: { options: { blocks: [2 ** 31, 1, 1], threads: [2, 1, 1] } },
+    code: 'USAGE',
+    message: /4294967296/,
+  },
+  'no ports': { change: { options: { portCount: 0 } }, code: 'USAGE', message: /0 RPC ports, expected 1 to 4096/ },
+  'a NUL in an argument': { change: { options: { args: ['a\0b'] } }, code: 'USAGE', message: /NUL/ },
+};
+
+for (const [what, { change, code, message }] of Object.entries(notPrograms)) {
+  test(`${what}: ${code}, and nothing stays allocated`, async () => {
+    const { promise, device } = await run(change);
+    await assert.rejects(promise, refused(code, message));
+    assert.deepEqual([...device.memory.allocations.values()], []);
+  });
+}
