@@ -236,6 +236,26 @@ test('without a decompressor a compressed bundle is UNSUPPORTED with a hint', ()
   assert.match(error.context.hint!, /decompressor/);
 });
 
+test('the bundles of one file share the limit on decompressed bytes', () => {
+  const sizeBytes = 600 * 2 ** 20;
+  const bytes = readTestFile('host.elf');
+  const compressed = readTestFile('fat.ccob');
+  new DataView(compressed.buffer).setUint32(12, sizeBytes, true);
+  bytes.fill(0, 0x1000, 0x4000);
+  bytes.set(compressed, 0x1000);
+  bytes.set(compressed, 0x4000);
+  const bundle = readTestFile('fat.bundle');
+  const decompress = () => {
+    // Pages that nobody touches cost nothing.
+    const expanded = new Uint8Array(sizeBytes);
+    expanded.set(bundle);
+    return expanded;
+  };
+  const error = errorOf(() => openCodeObjects(bytes, 'host.elf', { decompress }));
+  assert.equal(error.code, 'LIMIT_EXCEEDED');
+  assert.match(error.message, /\.hip_fatbin at 0x3000: 1258291200 is above the limit decompressedBytes/);
+});
+
 test('the best image for an agent: exact before generic, chosen features before any, first among equals', () => {
   const image = (name: string, target: string, genericVersion = 0) => ({
     name,

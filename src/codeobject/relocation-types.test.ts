@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { R_AMDGPU_ABS64, R_AMDGPU_RELATIVE64, RELOCATION_TYPES, relocationType } from './relocation-types.ts';
+import { RELOCATION_TYPES, relocationType } from './relocation-types.ts';
 
 test('numbers and names are unique and found by number', () => {
   assert.equal(new Set(RELOCATION_TYPES.map(({ name }) => name)).size, RELOCATION_TYPES.length);
@@ -9,11 +9,11 @@ test('numbers and names are unique and found by number', () => {
 });
 
 test('the records that linked code objects have', () => {
-  assert.deepEqual(relocationType(R_AMDGPU_ABS64), {
+  assert.deepEqual(relocationType(3), {
     number: 3,
     name: 'R_AMDGPU_ABS64',
     fieldBits: 64,
     calculation: 'S + A',
   });
-  assert.equal(relocationType(R_AMDGPU_RELATIVE64)?.name, 'R_AMDGPU_RELATIVE64');
+  assert.equal(relocationType(13)?.name, 'R_AMDGPU_RELATIVE64');
 });

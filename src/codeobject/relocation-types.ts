@@ -46,10 +46,3 @@ const byNumber = new Map(RELOCATION_TYPES.map((type) => [type.number, type]));
 export function relocationType(number: number): RelocationType | undefined {
   return byNumber.get(number);
 }
-
-export const R_AMDGPU_NONE = 0;
-export const R_AMDGPU_ABS32_LO = 1;
-export const R_AMDGPU_ABS32_HI = 2;
-export const R_AMDGPU_ABS64 = 3;
-export const R_AMDGPU_ABS32 = 6;
-export const R_AMDGPU_RELATIVE64 = 13;

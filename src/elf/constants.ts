@@ -22,22 +22,17 @@ export const SHT_DYNSYM = 11;
 export const SHN_UNDEF = 0;
 export const SHN_LORESERVE = 0xff00;
 export const SHN_ABS = 0xfff1;
-export const SHN_COMMON = 0xfff2;
 export const SHN_XINDEX = 0xffff;
 
-export const STB_LOCAL = 0;
 export const STB_GLOBAL = 1;
 export const STB_WEAK = 2;
 
-export const STT_NOTYPE = 0;
 export const STT_OBJECT = 1;
 export const STT_FUNC = 2;
 export const STT_SECTION = 3;
 export const STT_COMMON = 5;
 
 export const STV_DEFAULT = 0;
-export const STV_INTERNAL = 1;
-export const STV_HIDDEN = 2;
 export const STV_PROTECTED = 3;
 
 export const DT_NULL = 0;

@@ -25,7 +25,7 @@ import {
   WAVE_VGPRS,
   waveAgprs,
 } from './layout.ts';
-import type { OperandKind } from './lowering/lower.ts';
+import type { OperandKind } from './lowering/handler-state.ts';
 import type { AddressSpaces } from './lowering/memory-access.ts';
 import type { EmulatorMemory } from './memory.ts';
 
@@ -176,7 +176,11 @@ export class CodeCache {
     const { view } = this.#memory;
     const target = this.#records.get(offset);
     const [key, program] = target === undefined ? (['jump to pc', JUMP_TO_PC] as const) : (['goto', GOTO] as const);
-    view.setUint32(record + RECORD_HANDLER, this.#handlers.slot(key, () => ({ program, operandKinds: [] })), true);
+    view.setUint32(
+      record + RECORD_HANDLER,
+      this.#handlers.slot(key, () => ({ program, operandKinds: [] })),
+      true,
+    );
     view.setUint32(record + RECORD_TARGET, target ?? 0, true);
     view.setUint32(record + RECORD_PC, offset, true);
     view.setUint32(record + RECORD_NEXT_PC, offset, true);
@@ -204,13 +208,20 @@ export class CodeCache {
 
   #decode(offset: number): Decoded {
     const region = this.#memory.find(offset);
-    const illegal = (message: string): Decoded => ({ offset, instruction: undefined, failure: { code: 'illegal', message } });
-    if (!region || offset & 3) return illegal(offset & 3 ? 'misaligned instruction address' : 'no code at this address');
+    const illegal = (message: string): Decoded => ({
+      offset,
+      instruction: undefined,
+      failure: { code: 'illegal', message: `illegal instruction: ${message}` },
+    });
+    if (!region || offset & 3) return illegal(offset & 3 ? 'misaligned address' : 'no code at this address');
     const code = new DataView(this.#memory.buffer, region.offset, region.sizeBytes);
     const instruction = this.#decoder.decode(code, offset - region.offset);
     if (typeof instruction !== 'string') return { offset, instruction };
-    const dword = region.offset + region.sizeBytes - offset >= 4 ? `0x${this.#memory.view.getUint32(offset, true).toString(16).padStart(8, '0')}` : 'the end of code';
-    return illegal(`illegal instruction: ${dword} is not a ${this.#decoder.target.processor} instruction`);
+    const dword =
+      region.offset + region.sizeBytes - offset >= 4
+        ? `0x${this.#memory.view.getUint32(offset, true).toString(16).padStart(8, '0')}`
+        : 'the end of code';
+    return illegal(`${dword} is not a ${this.#decoder.target.processor} instruction`);
   }
 
   /** Gives records to a run; returns the branch that must follow it, if any. */
@@ -256,14 +267,21 @@ export class CodeCache {
     const target = branchTarget(item);
     if (target !== undefined) view.setUint32(record + RECORD_TARGET, this.#target(target), true);
     if (this.#mode & ROUNDING_BITS && instruction.row.operands.some(({ type }) => isFloat(type))) {
-      return { code: 'unsupported', message: `unsupported rounding mode in MODE for instruction '${instruction.row.name}'` };
+      return {
+        code: 'unsupported',
+        message: `unsupported rounding mode in MODE for instruction '${instruction.row.name}'`,
+      };
     }
     const kinds: OperandKind[] = [];
     let shape = '';
-    assert(instruction.row.operands.length <= RECORD_OPERAND_COUNT, `${instruction.row.name} has too many operands for a record`);
+    assert(
+      instruction.row.operands.length <= RECORD_OPERAND_COUNT,
+      `${instruction.row.name} has too many operands for a record`,
+    );
     for (let index = 0; index < instruction.row.operands.length; index++) {
       const [kind, tag] = this.#fillOperand(record + RECORD_OPERANDS + index * 8, instruction, index);
-      if (kind === undefined) return { code: 'illegal', message: `illegal instruction: ${tag} of '${instruction.row.name}'` };
+      if (kind === undefined)
+        return { code: 'illegal', message: `illegal instruction: ${tag} of '${instruction.row.name}'` };
       kinds.push(kind);
       shape += ` ${tag}`;
     }
@@ -302,7 +320,8 @@ export class CodeCache {
         return ['vector', 'v'];
       }
       case 'scalar':
-        if (operand.register + dwords > SCALAR_REGISTER_COUNT) return [undefined, `s${operand.register} with ${dwords} dwords`];
+        if (operand.register + dwords > SCALAR_REGISTER_COUNT)
+          return [undefined, `s${operand.register} with ${dwords} dwords`];
         view.setUint32(at, operand.register * 4, true);
         return ['scalar', 's'];
       case 'constant':

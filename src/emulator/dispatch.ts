@@ -22,8 +22,6 @@ import {
 } from './layout.ts';
 import { type Wave, type WaveState, WorkgroupSlot } from './workgroup.ts';
 
-/** Instructions that a wave runs before the next one has its turn. */
-const BUDGET = 100_000;
 /** Waves that may be resident at once; hardware has a few thousand. */
 const MAX_RESIDENT_WAVES = 2048;
 /** Another workgroup is admitted after a workgroup used so many budgets: it may wait for one that is not resident. */
@@ -98,7 +96,8 @@ export class EmulatorDispatch {
         if (wave.state === 'sleeping') wave.state = 'ready';
         if (wave.state !== 'ready') continue;
         this.#running = { slot, index };
-        if (this.#runWave(wave, slot) !== 'sleeping') progress = true;
+        wave.state = this.#runWave(wave, slot);
+        if (wave.state !== 'sleeping') progress = true;
       }
       progress = slot.releaseBarrier() || progress;
       if (slot.ended) this.#retire(slot);
@@ -116,7 +115,7 @@ export class EmulatorDispatch {
     const { view } = emulator.memory;
     view.setBigUint64(wave.base + WAVE_CLOCK, emulator.clock(), true);
     let record = view.getUint32(wave.base + WAVE_RECORD, true);
-    let budget = BUDGET;
+    let budget = emulator.executor.turnInstructions;
     for (;;) {
       const left = emulator.executor.run(record, wave.base, budget);
       this.instructions += budget - left;
@@ -125,13 +124,13 @@ export class EmulatorDispatch {
       switch (view.getUint32(wave.base + WAVE_EXIT, true)) {
         case EXIT_BUDGET:
           slot.budgetsUsed++;
-          return wave.state;
+          return 'ready';
         case EXIT_CODES.end:
-          return (wave.state = 'ended');
+          return 'ended';
         case EXIT_CODES.barrier:
-          return (wave.state = 'barrier');
+          return 'barrier';
         case EXIT_CODES.sleep:
-          return (wave.state = 'sleeping');
+          return 'sleeping';
         case EXIT_CODES.interrupt:
           break;
         case EXIT_JUMP:
@@ -164,7 +163,10 @@ export class EmulatorDispatch {
   }
 
   #cacheOf(wave: Wave): CodeCache {
-    return this.#emulator.codeCache(this.#launch.waveSize, this.#emulator.memory.view.getUint32(wave.base + WAVE_MODE, true));
+    return this.#emulator.codeCache(
+      this.#launch.waveSize,
+      this.#emulator.memory.view.getUint32(wave.base + WAVE_MODE, true),
+    );
   }
 
   /** Makes the next workgroup resident; false when there is none or no room. */

@@ -1,5 +1,5 @@
 /** One emulated GPU: memory, executors and running kernels. Single-threaded: work happens in `advance`. */
-import { type Instruction } from '../isa/amdgpu/instruction.ts';
+import type { Instruction } from '../isa/amdgpu/instruction.ts';
 import { type Target, targetFor } from '../isa/amdgpu/targets.ts';
 import { CodeCache, MODE_KEY_BITS } from './code-cache.ts';
 import { EmulatorDispatch } from './dispatch.ts';
@@ -13,6 +13,8 @@ import { ReferenceExecutor } from './reference/reference-executor.ts';
 
 /** Runs a wave from a record until it exits; returns what is left of the budget. The wave state says why. */
 export interface Executor {
+  /** Instructions that a wave runs before the next one has its turn: well below a millisecond of work. */
+  readonly turnInstructions: number;
   run(record: number, wave: number, budget: number): number;
 }
 
@@ -54,9 +56,7 @@ export class Emulator {
     this.target = targetFor(options.processor);
     this.memory = new EmulatorMemory(WINDOW_HI, options.memorySizeBytes);
     this.executor =
-      options.executor === 'reference'
-        ? new ReferenceExecutor(this)
-        : { run: (record, wave, budget) => this.#handlerTable(this.target.waveSizes[0]!).run(record, wave, budget) };
+      options.executor === 'reference' ? new ReferenceExecutor(this) : this.#handlerTable(this.target.waveSizes[0]!);
   }
 
   clock(): bigint {
@@ -96,7 +96,10 @@ export class Emulator {
   }
 
   publishCode(offset: number, symbols: readonly CodeSymbol[]): void {
-    this.#symbols.set(offset, symbols.toSorted((a, b) => a.offset - b.offset));
+    this.#symbols.set(
+      offset,
+      symbols.toSorted((a, b) => a.offset - b.offset),
+    );
   }
 
   withdrawCode(offset: number): void {
@@ -161,14 +164,22 @@ export class Emulator {
     const where = `workgroup (${place.workgroup.join(', ')}), wave ${place.wave}`;
     if (fault.code < 0) {
       const what =
-        fault.code === -3 ? `jump to 0x${fault.address.toString(16)}, where there is no code,` : `trap by '${instruction}'`;
-      return { ...base, kind: fault.code === -3 ? 'memory' : 'exception', message: `${what} at ${at}; ${where}`, address: fault.address };
+        fault.code === -3
+          ? `jump to 0x${fault.address.toString(16)}, where there is no code,`
+          : `trap by '${instruction}'`;
+      return {
+        ...base,
+        kind: fault.code === -3 ? 'memory' : 'exception',
+        message: `${what} at ${at}; ${where}`,
+        address: fault.address,
+      };
     }
     const access = describeAccess(fault.code, fault.address);
     const kind = accessKind(fault.code);
     const lane = fault.lane < 0 ? {} : { lane: fault.lane };
     const message = `${access} by '${instruction}' at ${at}; ${where}${fault.lane < 0 ? '' : `, lane ${fault.lane}`}`;
-    if (kind !== 'memory') return { ...base, ...lane, kind, message, address: fault.address, access: accessName(fault.code) };
+    if (kind !== 'memory')
+      return { ...base, ...lane, kind, message, address: fault.address, access: accessName(fault.code) };
     const faultOffset = memory.offset(fault.address);
     const nearest = faultOffset === undefined ? undefined : memory.nearest(faultOffset);
     const place2 =

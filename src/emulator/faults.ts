@@ -1,7 +1,8 @@
 /** Faults of a wave: thrown by executors, completed with what the emulator knows about code and memory. */
+
+import type { Triple } from './launch.ts';
 import { ACCESS_CODES, FAULT_LDS, FAULT_MISALIGNED, FAULT_PRIVATE } from './lowering/memory-access.ts';
 import type { Region } from './memory.ts';
-import type { Triple } from './launch.ts';
 
 export type EmulatorFaultKind = 'memory' | 'aperture' | 'illegal-instruction' | 'unsupported' | 'exception' | 'lds';
 
@@ -55,7 +56,12 @@ export function describeAccess(code: number, address: bigint): string {
 }
 
 /** Where an address lies relative to allocations. */
-export function describePlace(offset: number, nearest: Region | undefined, freed: Region | undefined, base: bigint): string {
+export function describePlace(
+  offset: number,
+  nearest: Region | undefined,
+  freed: Region | undefined,
+  base: bigint,
+): string {
   if (freed) return `inside freed ${freed.label} at ${hex(base + BigInt(freed.offset))}`;
   if (!nearest) return 'no allocation';
   const end = nearest.offset + nearest.sizeBytes;

@@ -1,7 +1,7 @@
 /** What the machine under WebAssembly does with relaxed instructions, and the exact path where it does not do what we need. */
 import { OPS } from '../ir/ops.ts';
-import type { HostTraits } from './lowering/module-context.ts';
 import { ModuleBuilder } from '../wasm/module.ts';
+import type { HostTraits } from './lowering/module-context.ts';
 
 let traits: HostTraits | undefined;
 
@@ -25,7 +25,8 @@ export function probeHost(): HostTraits {
 export const softImports = {
   softFma32: OPS['f32.fma'].evaluate as unknown as (a: number, b: number, c: number) => number, // reason: OPS erases signatures
   softFma64: (a: bigint, b: bigint, c: bigint): bigint =>
-    (OPS['f64.fma'].evaluate as unknown as (a: bigint, b: bigint, c: bigint) => bigint)( // reason: OPS erases signatures
+    (OPS['f64.fma'].evaluate as unknown as (a: bigint, b: bigint, c: bigint) => bigint)(
+      // reason: OPS erases signatures
       BigInt.asUintN(64, a),
       BigInt.asUintN(64, b),
       BigInt.asUintN(64, c),

@@ -46,7 +46,8 @@ export interface Launch {
 
 /** Sizes of the workgroup at `id`, cut at the edge of the grid. */
 export function workgroupSizeAt(launch: Launch, id: Triple): Triple {
-  const at = (d: 0 | 1 | 2): number => Math.min(launch.workgroupSize[d], launch.gridSize[d] - id[d] * launch.workgroupSize[d]);
+  const at = (d: 0 | 1 | 2): number =>
+    Math.min(launch.workgroupSize[d], launch.gridSize[d] - id[d] * launch.workgroupSize[d]);
   return [at(0), at(1), at(2)];
 }
 

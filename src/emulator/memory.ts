@@ -75,7 +75,8 @@ export class EmulatorMemory {
     this.words = new Int32Array(this.buffer);
     this.#free = [{ start: ALLOCATOR_START, end: this.buffer.byteLength }];
     for (let bits = 0; bits < 16; bits++) {
-      for (let lane = 0; lane < 4; lane++) this.words[(NIBBLE_MASKS + bits * 16) / 4 + lane] = (bits >> lane) & 1 ? -1 : 0;
+      for (let lane = 0; lane < 4; lane++)
+        this.words[(NIBBLE_MASKS + bits * 16) / 4 + lane] = (bits >> lane) & 1 ? -1 : 0;
     }
   }
 
@@ -98,7 +99,8 @@ export class EmulatorMemory {
     if (!Number.isSafeInteger(sizeBytes) || sizeBytes <= 0) {
       throw new WavewrightError('USAGE', `cannot allocate ${sizeBytes} bytes, expected a positive number`);
     }
-    if ((alignment & (alignment - 1)) !== 0) throw new WavewrightError('USAGE', `alignment ${alignment} is not a power of two`);
+    if ((alignment & (alignment - 1)) !== 0)
+      throw new WavewrightError('USAGE', `alignment ${alignment} is not a power of two`);
     const size = roundUp(sizeBytes, PAGE_SIZE_BYTES);
     const index = this.#free.findIndex(({ start, end }) => roundUp(start, alignment) + size <= end);
     const range = this.#free[index];
@@ -114,7 +116,11 @@ export class EmulatorMemory {
     this.#free.splice(index, 1, ...rest);
     if (start < this.#untouched) this.bytes.fill(0, start, Math.min(start + size, this.#untouched));
     this.#untouched = Math.max(this.#untouched, start + size);
-    this.#regions.splice(this.#indexAfter(start), 0, { offset: start, sizeBytes, label: options.label ?? 'allocation' });
+    this.#regions.splice(this.#indexAfter(start), 0, {
+      offset: start,
+      sizeBytes,
+      label: options.label ?? 'allocation',
+    });
     const permissions = options.permissions ?? PAGE_READ | PAGE_WRITE;
     this.bytes.fill(permissions, PAGE_MAP + start / PAGE_SIZE_BYTES, PAGE_MAP + (start + size) / PAGE_SIZE_BYTES);
     return start;

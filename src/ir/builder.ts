@@ -6,7 +6,11 @@ import type { ExitReason, Leaf, MemorySpace, OperandDword, Program, StateSlot, T
 
 /** Typed value as the evaluator sees it, as a bigint constant. */
 const toConstant = (value: Evaluated, type: Type): bigint =>
-  type === 'i64' ? BigInt.asUintN(64, BigInt(value)) : type === 'i32' ? BigInt.asIntN(32, BigInt(value)) : BigInt(value);
+  type === 'i64'
+    ? BigInt.asUintN(64, BigInt(value))
+    : type === 'i32'
+      ? BigInt.asIntN(32, BigInt(value))
+      : BigInt(value);
 
 export const fromConstant = (value: bigint, type: Type | 'void'): Evaluated => (type === 'i64' ? value : Number(value));
 
@@ -100,7 +104,12 @@ export class Builder {
       const values = constants.map((constant, i) => fromConstant(constant, args[i]!.type));
       return this.#constant(toConstant((evaluate as (...args: Evaluated[]) => Evaluated)(...values), result), result);
     }
-    return this.#share({ kind: 'pure', op: name }, result, args.some((arg) => arg.lane), args);
+    return this.#share(
+      { kind: 'pure', op: name },
+      result,
+      args.some((arg) => arg.lane),
+      args,
+    );
   }
 
   #sized(name: string, ...args: Value[]): Value {
@@ -332,7 +341,14 @@ export class Builder {
   }
 
   #share(leaf: Leaf, type: Type, lane: boolean, args: readonly Value[]): Value {
-    const tag = leaf.kind === 'const' ? leaf.value : leaf.kind === 'pure' ? leaf.op : leaf.kind === 'laneTable' ? leaf.operand : '';
+    const tag =
+      leaf.kind === 'const'
+        ? leaf.value
+        : leaf.kind === 'pure'
+          ? leaf.op
+          : leaf.kind === 'laneTable'
+            ? leaf.operand
+            : '';
     const key = `${leaf.kind} ${type} ${tag} ${args.map((arg) => arg.id).join(' ')}`;
     let value = this.#shared.get(key);
     if (!value) {

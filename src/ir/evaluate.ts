@@ -19,7 +19,13 @@ export interface Machine {
   load(space: MemorySpace, sizeBytes: number, address: Evaluated, lane: number): number[];
   store(space: MemorySpace, sizeBytes: number, address: Evaluated, data: readonly number[], lane: number): void;
   /** Reads, updates and writes without interruption; returns the old value. */
-  atomic(space: MemorySpace, sizeBytes: 4 | 8, address: Evaluated, lane: number, update: (old: Evaluated) => Evaluated): Evaluated;
+  atomic(
+    space: MemorySpace,
+    sizeBytes: 4 | 8,
+    address: Evaluated,
+    lane: number,
+    update: (old: Evaluated) => Evaluated,
+  ): Evaluated;
   branch(): void;
   jump(pc: bigint): void;
   exit(reason: ExitReason): void;
@@ -42,7 +48,11 @@ function applyUpdate(update: Update, params: readonly Evaluated[]): Evaluated {
     const { leaf } = value;
     if (leaf.kind === 'param') results[value.id] = params[leaf.index]!;
     else if (leaf.kind === 'const') results[value.id] = fromConstant(leaf.value, value.type);
-    else results[value.id] = pure(value, value.args.map((arg) => results[arg.id]!));
+    else
+      results[value.id] = pure(
+        value,
+        value.args.map((arg) => results[arg.id]!),
+      );
   }
   return results[update.result.id]!;
 }
@@ -101,7 +111,12 @@ export function evaluate(program: Program, machine: Machine): void {
         results[value.id] = perLane(value, (lane) => machine.laneTable(leaf.operand, lane));
         break;
       case 'pure':
-        results[value.id] = perLane(value, (lane) => pure(value, args.map((a) => at(a, lane))));
+        results[value.id] = perLane(value, (lane) =>
+          pure(
+            value,
+            args.map((a) => at(a, lane)),
+          ),
+        );
         break;
       case 'laneMask':
         results[value.id] = perLane(value, (lane) => Number(((arg(0, -1) as bigint) >> BigInt(lane)) & 1n));
@@ -113,7 +128,9 @@ export function evaluate(program: Program, machine: Machine): void {
         break;
       }
       case 'gather':
-        results[value.id] = perLane(value, (lane) => machine.readOperand(leaf.at, Number(arg(0, lane)) & (waveSize - 1)));
+        results[value.id] = perLane(value, (lane) =>
+          machine.readOperand(leaf.at, Number(arg(0, lane)) & (waveSize - 1)),
+        );
         break;
       case 'readLane':
         results[value.id] = machine.readOperand(leaf.at, Number(arg(0, -1)) & (waveSize - 1));

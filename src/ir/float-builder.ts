@@ -113,7 +113,13 @@ function minMax(
 }
 
 /** Clamp to 0..1 (CDNA3 ISA 6.2.3): -0 becomes +0, NaN becomes 0 with DX10_CLAMP and stays otherwise. */
-function clampUnit(b: Builder, f: Pick<FloatBuilder, 'lt' | 'isNan' | 'isNegative'>, zero: Value, one: Value, a: Value): Value {
+function clampUnit(
+  b: Builder,
+  f: Pick<FloatBuilder, 'lt' | 'isNan' | 'isNegative'>,
+  zero: Value,
+  one: Value,
+  a: Value,
+): Value {
   const low = b.select(b.op('i1.and', f.isNegative(a), b.not(f.isNan(a))), zero, b.select(f.lt(one, a), one, a));
   return b.mode.dx10Clamp ? b.select(f.isNan(a), zero, low) : low;
 }

@@ -3,7 +3,17 @@
  * operations. A NaN operand comes out quieted, the first one first; an invalid operation gives the positive default NaN
  * (RDNA3 ISA section 7.2.3, CDNA3 ISA section 4.4 on IEEE NaN rules).
  */
-import { convert, defaultNan, F16, F32, F64, type FloatFormat, fusedMultiplyAdd, isNan, quieted } from './float-bits.ts';
+import {
+  convert,
+  defaultNan,
+  F16,
+  F32,
+  F64,
+  type FloatFormat,
+  fusedMultiplyAdd,
+  isNan,
+  quieted,
+} from './float-bits.ts';
 import { type Evaluated, type Op, op } from './op.ts';
 import type { Type } from './types.ts';
 
@@ -70,7 +80,8 @@ const clampInteger = (x: number, low: number, high: number): number =>
 
 function floatOps<P extends 'f32' | 'f64'>(prefix: P, h: HostFloat) {
   const t = h.type;
-  const binary = (f: (x: number, y: number) => number) => op(t, [t, t], (a: Evaluated, b: Evaluated) => arithmetic(h, f, a, b));
+  const binary = (f: (x: number, y: number) => number) =>
+    op(t, [t, t], (a: Evaluated, b: Evaluated) => arithmetic(h, f, a, b));
   const unary = (f: (x: number) => number) => op(t, [t], (a: Evaluated) => arithmetic(h, f, a));
   const compare = (f: (x: number, y: number) => boolean) =>
     op('i1', [t, t], (a: Evaluated, b: Evaluated) => (f(h.read(a), h.read(b)) ? 1 : 0));

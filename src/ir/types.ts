@@ -52,10 +52,22 @@ export type Leaf =
    * An access is the wave's own (once, EXEC not looked at) when the value is not `lane`, else one for each lane in EXEC; the
    * arguments of a lane access may be uniform.
    */
-  | { readonly kind: 'load'; readonly space: MemorySpace; readonly sizeBytes: number; readonly dwords: number; readonly predicated: boolean }
+  | {
+      readonly kind: 'load';
+      readonly space: MemorySpace;
+      readonly sizeBytes: number;
+      readonly dwords: number;
+      readonly predicated: boolean;
+    }
   /** Dword `index` of the load in args[0]. */
   | { readonly kind: 'loaded'; readonly index: number }
-  | { readonly kind: 'atomic'; readonly space: MemorySpace; readonly sizeBytes: 4 | 8; readonly update: Update; readonly predicated: boolean }
+  | {
+      readonly kind: 'atomic';
+      readonly space: MemorySpace;
+      readonly sizeBytes: 4 | 8;
+      readonly update: Update;
+      readonly predicated: boolean;
+    }
   | { readonly kind: 'store'; readonly space: MemorySpace; readonly sizeBytes: number; readonly predicated: boolean }
   | { readonly kind: 'setOperand'; readonly at: OperandDword }
   | { readonly kind: 'writeLane'; readonly at: OperandDword }

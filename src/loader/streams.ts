@@ -12,8 +12,10 @@ export interface StandardStreams {
 }
 
 const READ_AHEAD_BYTES = 4096;
-/** Bytes that one read may ask for. */
-const MAX_READ_BYTES = 2 ** 30;
+/** Long reads ask the file for so much at once. */
+const MAX_CHUNK_BYTES = 2 ** 20;
+/** Bytes that one read may give. */
+const MAX_READ_BYTES = 256 * 2 ** 20;
 /** Output that is collected before it is sent on its way. */
 const MAX_COLLECTED_BYTES = 65_536;
 const NEWLINE = 0x0a;
@@ -47,7 +49,7 @@ export class HostStream {
     this.#error = false;
   }
 
-  /** Up to `sizeBytes` bytes: fewer at the end of the file or on failure. Throws LIMIT_EXCEEDED above 1 GiB. */
+  /** Up to `sizeBytes` bytes: fewer at the end of the file or on failure. Throws LIMIT_EXCEEDED above 256 MiB. */
   read(sizeBytes: number): Uint8Array {
     return this.#collect(sizeBytes, undefined);
   }
@@ -61,7 +63,7 @@ export class HostStream {
     const chunks: Uint8Array[] = [];
     let left = sizeBytes;
     let collected = 0;
-    while (left > 0 && this.#fill()) {
+    while (left > 0 && this.#fill(stop === undefined ? left : READ_AHEAD_BYTES)) {
       const stopAt = stop === undefined ? -1 : this.#ahead.indexOf(stop);
       const count = Math.min(left, stopAt < 0 ? this.#ahead.length : stopAt + 1);
       const chunk = this.#ahead.subarray(0, count);
@@ -76,10 +78,10 @@ export class HostStream {
     return concatenate(chunks);
   }
 
-  /** Makes sure that `#ahead` has a byte; false at the end and on failure. */
-  #fill(): boolean {
+  /** Makes sure that `#ahead` has a byte, and better `wantedBytes`; false at the end and on failure. */
+  #fill(wantedBytes: number): boolean {
     if (this.#ahead.length > 0) return true;
-    const buffer = new Uint8Array(READ_AHEAD_BYTES);
+    const buffer = new Uint8Array(Math.min(Math.max(wantedBytes, READ_AHEAD_BYTES), MAX_CHUNK_BYTES));
     const count = this.#readable ? this.#file.read(buffer) : undefined;
     if (count === undefined) this.#error = true;
     if (count === 0) this.#end = true;
@@ -87,10 +89,11 @@ export class HostStream {
     return this.#ahead.length > 0;
   }
 
-  /** Puts the file where the program believes it to be. */
+  /** Puts the file where the program believes it to be. What was read from a pipe stays to be read. */
   #dropReadAhead(): void {
     const { position } = this.#file;
-    if (this.#ahead.length > 0 && position !== undefined) this.#file.seek(Math.max(position - this.#ahead.length, 0));
+    if (this.#ahead.length === 0 || position === undefined) return;
+    this.#file.seek(Math.max(position - this.#ahead.length, 0));
     this.#ahead = new Uint8Array();
   }
 

@@ -1,8 +1,15 @@
 /** The emulator behind the Device contract. */
 import { WavewrightError } from '../../base/errors.ts';
 import type { EmulatorDispatch } from '../../emulator/dispatch.ts';
-import { CLOCK_FREQUENCY_HZ, Emulator, type EmulatorOptions, PRIVATE_APERTURE_HI, SHARED_APERTURE_HI } from '../../emulator/emulator.ts';
+import {
+  CLOCK_FREQUENCY_HZ,
+  Emulator,
+  type EmulatorOptions,
+  PRIVATE_APERTURE_HI,
+  SHARED_APERTURE_HI,
+} from '../../emulator/emulator.ts';
 import type { EmulatorFault } from '../../emulator/faults.ts';
+import { PAGE_READ, PAGE_WRITE } from '../../emulator/layout.ts';
 import type { Region } from '../../emulator/memory.ts';
 import type {
   AdvanceResult,
@@ -17,7 +24,6 @@ import type {
   KernelDispatch,
   PublishedCode,
 } from '../../hsa/device.ts';
-import { PAGE_READ, PAGE_WRITE } from '../../emulator/layout.ts';
 import { launchOf } from './launch.ts';
 
 const LDS_SIZE_BYTES = 65536;
@@ -52,7 +58,10 @@ class EmulatedMemory implements DeviceMemory {
     const offset = this.#offset(address);
     const region = this.#emulator.memory.find(offset);
     if (!region || offset + sizeBytes > region.offset + region.sizeBytes) {
-      throw new WavewrightError('USAGE', `${sizeBytes} bytes at 0x${address.toString(16)} are not inside one allocation`);
+      throw new WavewrightError(
+        'USAGE',
+        `${sizeBytes} bytes at 0x${address.toString(16)} are not inside one allocation`,
+      );
     }
     return new Uint8Array(this.#emulator.memory.buffer, offset, sizeBytes);
   }
@@ -64,13 +73,16 @@ class EmulatedMemory implements DeviceMemory {
 
   #offset(address: bigint): number {
     const offset = this.#emulator.memory.offset(address);
-    if (offset === undefined) throw new WavewrightError('USAGE', `0x${address.toString(16)} is not an address of this device`);
+    if (offset === undefined)
+      throw new WavewrightError('USAGE', `0x${address.toString(16)} is not an address of this device`);
     return offset;
   }
 }
 
 function allocationOf(emulator: Emulator, region: Region | undefined): Allocation | undefined {
-  return region && { address: emulator.memory.address(region.offset), sizeBytes: region.sizeBytes, label: region.label };
+  return (
+    region && { address: emulator.memory.address(region.offset), sizeBytes: region.sizeBytes, label: region.label }
+  );
 }
 
 class EmulatedDispatch implements Dispatch {

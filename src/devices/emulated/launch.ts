@@ -67,7 +67,13 @@ function sgprLayout({ properties, rsrc2 }: KernelDescriptor, packet: KernelDispa
   ] as const;
   system(rsrc2.enableSgprWorkgroupInfo);
   const scratchOffsetSgpr = system(rsrc2.enablePrivateSegment);
-  return { userSgprs: Uint32Array.from(user), scratchDescriptorSgpr, flatScratchSgpr, workgroupIdSgprs, scratchOffsetSgpr };
+  return {
+    userSgprs: Uint32Array.from(user),
+    scratchDescriptorSgpr,
+    flatScratchSgpr,
+    workgroupIdSgprs,
+    scratchOffsetSgpr,
+  };
 }
 
 /** MODE as the packet processor sets it from the descriptor (CDNA2 ISA 3.6). */

@@ -6,7 +6,8 @@ import type { Program } from '../../ir/types.ts';
 import type { FunctionBuilder } from '../../wasm/function.ts';
 import { probeHost, softImports } from '../host.ts';
 import { EXIT_BUDGET, EXIT_UNTRANSLATED, RECORD_HANDLER, WAVE_EXIT, WAVE_RECORD } from '../layout.ts';
-import { lowerHandler, type OperandKind } from '../lowering/lower.ts';
+import type { OperandKind } from '../lowering/handler-state.ts';
+import { lowerHandler } from '../lowering/lower.ts';
 import type { AddressSpaces } from '../lowering/memory-access.ts';
 import { ModuleContext } from '../lowering/module-context.ts';
 import type { EmulatorMemory } from '../memory.ts';
@@ -32,6 +33,7 @@ type RunFunction = (record: number, wave: number, budget: number) => number;
 const FIRST_SLOT = 1;
 
 export class HandlerTable {
+  readonly turnInstructions = 50_000;
   readonly run: RunFunction;
   /** Slot of the handler of records that could not be translated. */
   readonly untranslatedSlot = FIRST_SLOT;
@@ -78,7 +80,8 @@ export class HandlerTable {
     );
     this.#pending.length = 0;
     context.module.elements(first, functions);
-    if (this.#table.length < this.#nextSlot) this.#table.grow(Math.max(this.#table.length, this.#nextSlot - this.#table.length));
+    if (this.#table.length < this.#nextSlot)
+      this.#table.grow(Math.max(this.#table.length, this.#nextSlot - this.#table.length));
     this.#instantiate(context);
   }
 

@@ -5,8 +5,16 @@
 import type { FLOAT_OPS } from '../../ir/float-ops.ts';
 import type { Local } from '../../wasm/function.ts';
 import type { PlainName } from '../../wasm/opcodes.ts';
-import { captured, type Emission, type Emitter, insert, type LaneArgument, type SimdEmission, vector } from './emitter.ts';
-import { EVEN_DWORDS, shuffled, shuffleDwords } from './int-emission.ts';
+import {
+  captured,
+  type Emission,
+  type Emitter,
+  insert,
+  type LaneArgument,
+  type SimdEmission,
+  vector,
+} from './emitter.ts';
+import { EVEN_DWORDS, shuffleDwords, shuffled } from './int-emission.ts';
 
 type Width = 'f32x4' | 'f64x2';
 

@@ -106,11 +106,7 @@ function multiplyHigh(extend: 'i64.extend_i32_u' | 'i64.extend_i32_s', sign: 's'
 }
 
 /** A comparison of 64-bit lanes: two masks become one of 32-bit lanes. `prepare` runs after each operand is pushed. */
-function compare64(
-  scalarName: PlainName,
-  vectorName: PlainName,
-  prepare: (e: Emitter) => void = () => {},
-): Emission {
+function compare64(scalarName: PlainName, vectorName: PlainName, prepare: (e: Emitter) => void = () => {}): Emission {
   return {
     scalar: scalar(scalarName),
     simd: (e, [a, b]) => {

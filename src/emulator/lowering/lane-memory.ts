@@ -2,11 +2,20 @@
 import type { OpName } from '../../ir/ops.ts';
 import type { Leaf, MemorySpace, Type, Update, Value } from '../../ir/types.ts';
 import type { FunctionBuilder, Local } from '../../wasm/function.ts';
+import { PAGE_READ, PAGE_WRITE } from '../layout.ts';
 import { EMISSION } from './emission.ts';
-import { type Emitter, emitScalar, extract, freshLanes, insert, type LaneArgument, type Lanes, wasmType } from './emitter.ts';
+import {
+  type Emitter,
+  emitScalar,
+  extract,
+  freshLanes,
+  insert,
+  type LaneArgument,
+  type Lanes,
+  wasmType,
+} from './emitter.ts';
 import { EVEN_DWORDS, ODD_DWORDS, shuffled } from './int-emission.ts';
 import { type AccessKind, type AddressSpaces, pagePermissions, pushDwordStride, translator } from './memory-access.ts';
-import { PAGE_READ, PAGE_WRITE } from '../layout.ts';
 
 type LeafOf<K extends Leaf['kind']> = Extract<Leaf, { kind: K }>;
 
@@ -104,7 +113,10 @@ function ifContiguous(
   slow: () => void,
 ): void {
   const { f } = e;
-  if (!isWide(access.space) || access.sizeBytes !== 4 || access.predicate) return slow();
+  if (!isWide(access.space) || access.sizeBytes !== 4 || access.predicate) {
+    slow();
+    return;
+  }
   const [first, second] = access.address.lanes as [Local, Local];
   const low = shuffled(e, first, second, EVEN_DWORDS);
   const base = f.local('i32');
@@ -324,7 +336,12 @@ function emitUpdate(e: Emitter, update: Update, parameters: readonly Local[]): L
       else f.i32(Number(leaf.value));
     } else {
       const { op } = leaf as { op: OpName };
-      emitScalar(e, op, EMISSION[op], value.args.map((arg) => locals.get(arg)!));
+      emitScalar(
+        e,
+        op,
+        EMISSION[op],
+        value.args.map((arg) => locals.get(arg)!),
+      );
     }
     const local = f.local(wasmType(value.type as Type));
     f.set(local);

@@ -51,7 +51,13 @@ export function translator(
 ): FunctionRef {
   const name = `translate ${space} ${access} ${sizeBytes}`;
   return context.helper(name, ['i32', 'i32', 'i32', 'i32', 'i32'], ['i32'], (f) => {
-    const [record, wave, lane, low, high] = [0, 1, 2, 3, 4].map((i) => f.param(i)) as [Local, Local, Local, Local, Local];
+    const [record, wave, lane, low, high] = [0, 1, 2, 3, 4].map((i) => f.param(i)) as [
+      Local,
+      Local,
+      Local,
+      Local,
+      Local,
+    ];
     const fail = (where: number): void => {
       f.get(record);
       f.get(wave);
@@ -89,7 +95,13 @@ function ifHigh(f: FunctionBuilder, high: Local, value: number, then: () => void
 }
 
 /** Both the first and the last byte are on pages that permit the access; accesses are at most 64 bytes. */
-function translateGlobal(f: FunctionBuilder, low: Local, access: AccessKind, sizeBytes: number, fail: (where: number) => void): void {
+function translateGlobal(
+  f: FunctionBuilder,
+  low: Local,
+  access: AccessKind,
+  sizeBytes: number,
+  fail: (where: number) => void,
+): void {
   pagePermissions(f, () => f.get(low));
   if (sizeBytes > 1) {
     pagePermissions(f, () => {
@@ -115,7 +127,13 @@ export function pagePermissions(f: FunctionBuilder, address: () => void): void {
   f.load('i32.load8_u', PAGE_MAP);
 }
 
-function translateLds(f: FunctionBuilder, wave: Local, low: Local, sizeBytes: number, fail: (where: number) => void): void {
+function translateLds(
+  f: FunctionBuilder,
+  wave: Local,
+  low: Local,
+  sizeBytes: number,
+  fail: (where: number) => void,
+): void {
   f.get(low);
   f.op('i64.extend_i32_u');
   f.i64(BigInt(sizeBytes));
@@ -178,7 +196,12 @@ function translatePrivate(
  * Pushes the distance in bytes between consecutive dwords of an access with more than one: a constant, but for flat addresses, whose
  * high word decides.
  */
-export function pushDwordStride(f: FunctionBuilder, space: MemorySpace, high: Local | undefined, spaces: AddressSpaces): void {
+export function pushDwordStride(
+  f: FunctionBuilder,
+  space: MemorySpace,
+  high: Local | undefined,
+  spaces: AddressSpaces,
+): void {
   const row = spaces.waveSize * 4;
   if (space !== 'flat' || !high) {
     f.i32(space === 'private' ? row : 4);

@@ -1,9 +1,10 @@
 /** The reference executor: evaluates every instruction's meaning in TypeScript, on the same state and records as the handlers. */
-import type { FloatMode } from '../../ir/float-builder.ts';
+
 import { evaluate } from '../../ir/evaluate.ts';
+import type { FloatMode } from '../../ir/float-builder.ts';
 import type { Program } from '../../ir/types.ts';
-import { InstructionBuilder } from '../../isa/amdgpu/instruction-builder.ts';
 import type { Instruction } from '../../isa/amdgpu/instruction.ts';
+import { InstructionBuilder } from '../../isa/amdgpu/instruction-builder.ts';
 import { type CodeCache, floatMode } from '../code-cache.ts';
 import type { Emulator, Executor } from '../emulator.ts';
 import {
@@ -18,6 +19,7 @@ import {
 import { ReferenceMachine } from './reference-machine.ts';
 
 export class ReferenceExecutor implements Executor {
+  readonly turnInstructions = 500;
   readonly #emulator: Emulator;
   readonly #programs = new WeakMap<Instruction, Map<number, Program>>();
 

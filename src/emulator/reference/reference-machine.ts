@@ -26,7 +26,13 @@ import {
   WAVE_PRIVATE_SIZE,
   WAVE_RECORD,
 } from '../layout.ts';
-import { ACCESS_CODES, type AccessKind, FAULT_LDS, FAULT_MISALIGNED, FAULT_PRIVATE } from '../lowering/memory-access.ts';
+import {
+  ACCESS_CODES,
+  type AccessKind,
+  FAULT_LDS,
+  FAULT_MISALIGNED,
+  FAULT_PRIVATE,
+} from '../lowering/memory-access.ts';
 
 /** Where an access goes: offset of its first dword in linear memory, and the distance between dwords. */
 interface Translated {

@@ -1,7 +1,7 @@
 /** Machine code from field values, for tests. */
 import { assert } from '../../base/errors.ts';
 import { encodingsOf } from './decode.ts';
-import type { Format, FormatName } from './formats.ts';
+import { type Format, type FormatName, SRC0_DPP, SRC0_SDWA } from './formats.ts';
 import { ROWS } from './instructions/index.ts';
 import { targetFor } from './targets.ts';
 
@@ -9,7 +9,8 @@ import { targetFor } from './targets.ts';
 export type FieldValues = Readonly<Record<string, number>>;
 
 export function encodeFields(format: Format, opcode: number, values: FieldValues): [number, number] {
-  const words: [number, number] = [format.value, 0];
+  const marker = format.name.endsWith('_SDWA') ? SRC0_SDWA : format.name.endsWith('_DPP') ? SRC0_DPP : 0;
+  const words: [number, number] = [format.value | marker, 0];
   const put = (low: number, width: number, value: number): void => {
     words[low >> 5]! |= (value & (2 ** width - 1)) << (low & 31);
   };

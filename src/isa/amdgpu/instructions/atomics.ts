@@ -10,7 +10,8 @@ import type { Value } from '../../../ir/types.ts';
 /** New value from the old one, the data and, where there is one, the second data operand (the comparand of a swap). */
 export type AtomicUpdate = (b: Builder, old: Value, data: Value, second: Value) => Value;
 
-const number = (b: Builder, like: Value, value: number): Value => (like.type === 'i64' ? b.i64(BigInt(value)) : b.i32(value));
+const number = (b: Builder, like: Value, value: number): Value =>
+  like.type === 'i64' ? b.i64(BigInt(value)) : b.i32(value);
 
 /** For i32 and i64 alike. */
 export const INTEGER_UPDATES = {
@@ -18,8 +19,7 @@ export const INTEGER_UPDATES = {
   sub: (b, old, data) => b.sub(old, data),
   rsub: (b, old, data) => b.sub(data, old),
   inc: (b, old, data) => b.select(b.ltU(old, data), b.add(old, number(b, old, 1)), number(b, old, 0)),
-  dec: (b, old, data) =>
-    b.select(b.op('i1.or', b.isZero(old), b.ltU(data, old)), data, b.sub(old, number(b, old, 1))),
+  dec: (b, old, data) => b.select(b.op('i1.or', b.isZero(old), b.ltU(data, old)), data, b.sub(old, number(b, old, 1))),
   minS: (b, old, data) => b.minS(old, data),
   maxS: (b, old, data) => b.maxS(old, data),
   minU: (b, old, data) => b.minU(old, data),
@@ -70,8 +70,7 @@ export const CACHE_FLOAT_UPDATES = {
   addF64: (b, old, data) => b.op('f64.add', old, data),
   minF64: (b, old, data) => select(b, b.f64, exact(b, 'f64'), true, old, data),
   maxF64: (b, old, data) => select(b, b.f64, exact(b, 'f64'), false, old, data),
-  packedAddF16: (b, old, data) =>
-    b.or(addF16(b, old, data), b.shl(addF16(b, b.shrU(old, 16), b.shrU(data, 16)), 16)),
+  packedAddF16: (b, old, data) => b.or(addF16(b, old, data), b.shl(addF16(b, b.shrU(old, 16), b.shrU(data, 16)), 16)),
 } satisfies Record<string, AtomicUpdate>;
 
 /** The LDS: MODE decides about denormals, but for the f64 adder, which never flushes them (table 43). */

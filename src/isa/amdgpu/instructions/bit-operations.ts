@@ -23,7 +23,13 @@ export function signBits(b: Builder, x: Value): Value {
 export function reverseBits(b: Builder, x: Value): Value {
   if (x.type === 'i64') return b.pack(reverseBits(b, b.high(x)), reverseBits(b, b.low(x)));
   let result = x;
-  for (const [size, mask] of [[1, 0x55555555], [2, 0x33333333], [4, 0x0f0f0f0f], [8, 0x00ff00ff], [16, 0x0000ffff]] as const) {
+  for (const [size, mask] of [
+    [1, 0x55555555],
+    [2, 0x33333333],
+    [4, 0x0f0f0f0f],
+    [8, 0x00ff00ff],
+    [16, 0x0000ffff],
+  ] as const) {
     const odd = b.and(b.shrU(result, size), b.i32(mask));
     result = b.or(odd, b.shl(b.and(result, b.i32(mask)), size));
   }

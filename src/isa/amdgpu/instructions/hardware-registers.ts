@@ -34,7 +34,10 @@ function registerField(b: InstructionBuilder): RegisterField {
 }
 
 function unsupported(b: InstructionBuilder, id: number, verb: string): WavewrightError {
-  return new WavewrightError('UNSUPPORTED', `unsupported instruction '${b.instruction.row.name}': ${verb} hardware register ${id}`);
+  return new WavewrightError(
+    'UNSUPPORTED',
+    `unsupported instruction '${b.instruction.row.name}': ${verb} hardware register ${id}`,
+  );
 }
 
 /** SCC, EXECZ and VCCZ follow the registers that they summarize. */

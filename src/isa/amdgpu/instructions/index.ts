@@ -10,7 +10,9 @@ import { SOPK_ROWS } from './sopk.ts';
 import { SOPP_ROWS } from './sopp.ts';
 import { VOP1_ROWS } from './vop1.ts';
 import { VOP2_ROWS } from './vop2.ts';
+import { VOP3_FLOAT_ROWS } from './vop3-float.ts';
 import { VOP3_INTEGER_ROWS } from './vop3-integer.ts';
+import { VOP3P_ROWS } from './vop3p.ts';
 import { VOPC_ROWS } from './vopc.ts';
 
-export const ROWS: readonly Row[] = [...DS_ROWS, ...FLAT_ROWS, ...MUBUF_ROWS, ...SMEM_ROWS, ...SOP1_ROWS, ...SOP2_ROWS, ...SOPC_ROWS, ...SOPK_ROWS, ...SOPP_ROWS, ...VOP1_ROWS, ...VOP2_ROWS, ...VOP3_INTEGER_ROWS, ...VOPC_ROWS];
+export const ROWS: readonly Row[] = [...DS_ROWS, ...FLAT_ROWS, ...MUBUF_ROWS, ...SMEM_ROWS, ...SOP1_ROWS, ...SOP2_ROWS, ...SOPC_ROWS, ...SOPK_ROWS, ...SOPP_ROWS, ...VOP1_ROWS, ...VOP2_ROWS, ...VOP3_FLOAT_ROWS, ...VOP3_INTEGER_ROWS, ...VOP3P_ROWS, ...VOPC_ROWS];

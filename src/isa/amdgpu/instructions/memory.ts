@@ -160,7 +160,13 @@ export function loadAndStoreRows(memory: VectorMemory): Row[] {
     ...LOADS.map(([name, opcode, kind]) => {
       // Only loads of at most a dword can go to the LDS.
       const type = registerType(kind.sizeBytes) + (kind.half || kind.sizeBytes > 4 ? '' : '/vgpr');
-      return row(format, `${prefix}_load_${name}`, opcode, memory.loadOperands(kind.half ? '+' : '=', type), load(portOf, kind));
+      return row(
+        format,
+        `${prefix}_load_${name}`,
+        opcode,
+        memory.loadOperands(kind.half ? '+' : '=', type),
+        load(portOf, kind),
+      );
     }),
     ...STORES.map(([name, opcode, sizeBytes, half]) => {
       const semantics = store(portOf, source, sizeBytes, half);
@@ -177,7 +183,9 @@ export function atomicRows(memory: VectorMemory): Row[] {
   };
   return [
     ...INTEGER_ATOMICS.map(([name, opcode, update]) => one(name, opcode, 32, update, name === 'cmpswap' ? 2 : 1)),
-    ...INTEGER_ATOMICS.map(([name, opcode, update]) => one(`${name}_x2`, opcode + 32, 64, update, name === 'cmpswap' ? 2 : 1)),
+    ...INTEGER_ATOMICS.map(([name, opcode, update]) =>
+      one(`${name}_x2`, opcode + 32, 64, update, name === 'cmpswap' ? 2 : 1),
+    ),
     ...F64_ATOMICS.map(([name, opcode, update]) => one(name, { gfx90a: opcode }, 64, update)),
   ];
 }

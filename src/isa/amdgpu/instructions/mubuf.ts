@@ -81,7 +81,8 @@ function bufferPort(b: InstructionBuilder): MemoryPort {
   const address = b.add(b.add(start, b.shl(elements, v.groupShift)), b.zext64(within));
 
   /** Dword `i` of the access; further elements of a swizzled record are a group apart. */
-  const addressOf = (i: number): Value => (i === 0 ? address : b.add(address, b.zext64(b.shl(b.i32(i * 4), v.groupShift))));
+  const addressOf = (i: number): Value =>
+    i === 0 ? address : b.add(address, b.zext64(b.shl(b.i32(i * 4), v.groupShift)));
   const raw = (i: number): Value => b.ltU(i === 0 ? offset : b.add(offset, b.i32(i * 4)), v.recordCount);
   /** Range check, for each dword: the index of a structured buffer, the offset of a raw one, nothing of a private one. */
   const inRange = (i: number): Value => {
@@ -91,12 +92,13 @@ function bufferPort(b: InstructionBuilder): MemoryPort {
 
   return {
     load(sizeBytes) {
-      if (sizeBytes <= 4) return b.load('global', sizeBytes, address, inRange(0));
-      return Array.from({ length: sizeBytes / 4 }, (_, i) => b.load('global', 4, addressOf(i), inRange(i))[0]!);
+      const dwords = Array.from({ length: Math.max(sizeBytes / 4, 1) }, (_, i) => i);
+      return dwords.map((i) => b.load('global', Math.min(sizeBytes, 4), addressOf(i), inRange(i))[0]!);
     },
     store(sizeBytes, data) {
-      if (sizeBytes <= 4) b.store('global', sizeBytes, address, data, inRange(0));
-      else data.forEach((value, i) => b.store('global', 4, addressOf(i), [value], inRange(i)));
+      for (const [i, value] of data.entries()) {
+        b.store('global', Math.min(sizeBytes, 4), addressOf(i), [value], inRange(i));
+      }
     },
     atomic: (operands, update) => b.atomic('global', address, operands, update as AtomicOfBuilder, inRange(0)),
   };
@@ -116,7 +118,10 @@ const MUBUF: VectorMemory = {
 
 /** Accesses with format conversion: components, and registers in 32-bit and in d16 form. */
 const FORMAT_COMPONENTS: readonly (readonly [name: string, dwords: number, d16Dwords: number])[] = [
-  ['x', 1, 1], ['xy', 2, 1], ['xyz', 3, 2], ['xyzw', 4, 2],
+  ['x', 1, 1],
+  ['xy', 2, 1],
+  ['xyz', 3, 2],
+  ['xyzw', 4, 2],
 ];
 
 const formatRows = FORMAT_COMPONENTS.flatMap(([name, dwords, d16Dwords], i) => {

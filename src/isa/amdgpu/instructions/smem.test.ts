@@ -16,9 +16,19 @@ interface Encoding {
 }
 
 /** soffset stands in the low bits of `offset` when there is no immediate (soffset_en = 0), and in its own field else. */
-function smem(opcode: number, { sdata = 0, sbase = 0, offset, soffset }: Encoding, soffsetEn = offset !== undefined): number[] {
+function smem(
+  opcode: number,
+  { sdata = 0, sbase = 0, offset, soffset }: Encoding,
+  soffsetEn = offset !== undefined,
+): number[] {
   const useField = soffset !== undefined && soffsetEn;
-  const first = 0xc0000000 | (opcode << 18) | (offset === undefined ? 0 : 1 << 17) | (useField ? 1 << 14 : 0) | (sdata << 6) | (sbase >> 1);
+  const first =
+    0xc0000000 |
+    (opcode << 18) |
+    (offset === undefined ? 0 : 1 << 17) |
+    (useField ? 1 << 14 : 0) |
+    (sdata << 6) |
+    (sbase >> 1);
   const low = offset === undefined ? (useField ? 0 : (soffset ?? 0)) : offset & 0x1fffff;
   return [first, low | (useField ? soffset << 25 : 0)];
 }
@@ -29,11 +39,16 @@ function waveWithPattern(): TestWave {
   for (let at = 0; at < 4096; at += 4) wave.memory.setUint32(at, at * 0x10001, true);
   return wave;
 }
-const pattern = (address: number, dwords: number): number[] => Array.from({ length: dwords }, (_, i) => (address + 4 * i) * 0x10001);
+const pattern = (address: number, dwords: number): number[] =>
+  Array.from({ length: dwords }, (_, i) => (address + 4 * i) * 0x10001);
 
 test('s_load reads 1 to 16 dwords, whatever EXEC is', () => {
   for (const [opcode, dwords, name] of [
-    [0, 1, 's_load_dword'], [1, 2, 's_load_dwordx2'], [2, 4, 's_load_dwordx4'], [3, 8, 's_load_dwordx8'], [4, 16, 's_load_dwordx16'],
+    [0, 1, 's_load_dword'],
+    [1, 2, 's_load_dwordx2'],
+    [2, 4, 's_load_dwordx4'],
+    [3, 8, 's_load_dwordx8'],
+    [4, 16, 's_load_dwordx16'],
   ] as const) {
     const wave = waveWithPattern();
     wave.exec = 0n;
@@ -89,10 +104,21 @@ test('s_buffer_load reads inside the buffer and gives 0 beyond', () => {
   const inside = (address: number, dwords: number, endsAt: number): number[] =>
     pattern(address, dwords).map((value, i) => (address + 4 * i + 4 <= endsAt ? value : 0));
   for (const [opcode, dwords, name] of [
-    [8, 1, 's_buffer_load_dword'], [9, 2, 's_buffer_load_dwordx2'], [10, 4, 's_buffer_load_dwordx4'], [11, 8, 's_buffer_load_dwordx8'],
+    [8, 1, 's_buffer_load_dword'],
+    [9, 2, 's_buffer_load_dwordx2'],
+    [10, 4, 's_buffer_load_dwordx4'],
+    [11, 8, 's_buffer_load_dwordx8'],
     [12, 16, 's_buffer_load_dwordx16'],
   ] as const) {
-    for (const [stride, records] of [[0, 64], [0, 66], [16, 4], [0, 0], [16, 0], [0x3fff, 0x7fffffff], [0, 0xffff_ffff]] as const) {
+    for (const [stride, records] of [
+      [0, 64],
+      [0, 66],
+      [16, 4],
+      [0, 0],
+      [16, 0],
+      [0x3fff, 0x7fffffff],
+      [0, 0xffff_ffff],
+    ] as const) {
       const size = Math.max(stride, 1) * records;
       for (const offset of [0, 4, 6, 0x30, 0x3c, 0x40, 0x44]) {
         const wave = waveWithPattern();
@@ -123,7 +149,10 @@ test('s_buffer_load: SGPR offsets are unsigned, and so is the immediate; the sum
 });
 
 test('s_memtime and s_memrealtime read the clock', () => {
-  for (const [opcode, name] of [[36, 's_memtime'], [37, 's_memrealtime']] as const) {
+  for (const [opcode, name] of [
+    [36, 's_memtime'],
+    [37, 's_memrealtime'],
+  ] as const) {
     const wave = new TestWave();
     wave.ticks = 0x1_2345_6789n;
     assert.equal(wave.run(smem(opcode, { sdata: 20 })).row.name, name);
@@ -133,8 +162,14 @@ test('s_memtime and s_memrealtime read the clock', () => {
 
 test('cache control and prefetches have no effect', () => {
   for (const [opcode, name] of [
-    [32, 's_dcache_inv'], [33, 's_dcache_wb'], [34, 's_dcache_inv_vol'], [35, 's_dcache_wb_vol'], [38, 's_atc_probe'],
-    [39, 's_atc_probe_buffer'], [40, 's_dcache_discard'], [41, 's_dcache_discard_x2'],
+    [32, 's_dcache_inv'],
+    [33, 's_dcache_wb'],
+    [34, 's_dcache_inv_vol'],
+    [35, 's_dcache_wb_vol'],
+    [38, 's_atc_probe'],
+    [39, 's_atc_probe_buffer'],
+    [40, 's_dcache_discard'],
+    [41, 's_dcache_discard_x2'],
   ] as const) {
     const wave = waveWithPattern();
     const before = wave.sgprs.slice();
@@ -146,7 +181,10 @@ test('cache control and prefetches have no effect', () => {
 });
 
 test('an atomic writes its data registers only with glc', () => {
-  for (const [glc, access] of [[0, 'read'], [1, 'readwrite']] as const) {
+  for (const [glc, access] of [
+    [0, 'read'],
+    [1, 'readwrite'],
+  ] as const) {
     const [first, second] = smem(130, { sdata: 20, sbase: 2, offset: 0 }) as [number, number];
     const code = new DataView(Uint32Array.of(first | (glc << 16), second).buffer);
     const instruction = decoderFor('gfx90a', 64).decode(code, 0);

@@ -31,7 +31,7 @@ const load: Semantics = (b, base, offset) => {
 
 /**
  * Reads through a buffer resource: base, stride and number of records count (9.1.8); the offset is unsigned. The size in bytes is
- * number of records * stride, or the number of records when the stride is 0 (spelt out in RDNA3 ISA 8.2.1). A dword beyond it is 0;
+ * number of records * stride, or the number of records when the stride is 0 (spelt out in RDNA3 ISA 8.1.2). A dword beyond it is 0;
  * in its place the instruction itself is read, because that address is mapped.
  */
 const bufferLoad: Semantics = (b, offset) => {
@@ -51,7 +51,11 @@ const bufferLoad: Semantics = (b, offset) => {
 };
 
 const WIDTHS: readonly (readonly [suffix: string, type: OperandType])[] = [
-  ['dword', 'b32'], ['dwordx2', 'b64'], ['dwordx4', 'b128'], ['dwordx8', 'b256'], ['dwordx16', 'b512'],
+  ['dword', 'b32'],
+  ['dwordx2', 'b64'],
+  ['dwordx4', 'b128'],
+  ['dwordx8', 'b256'],
+  ['dwordx16', 'b512'],
 ];
 const STORE_WIDTHS = WIDTHS.slice(0, 3);
 

@@ -15,7 +15,8 @@ function check(
   scc?: 'nonzero',
 ) {
   test(name, () => {
-    const patterns = sourceWidth === 64 ? EDGES_64 : [...EDGES_32, 0xccccn, 0xffff_3333n, 0xaaaa_aaaan, 0x5555_5555n, 0xfffe_ffffn];
+    const patterns =
+      sourceWidth === 64 ? EDGES_64 : [...EDGES_32, 0xccccn, 0xffff_3333n, 0xaaaa_aaaan, 0x5555_5555n, 0xfffe_ffffn];
     for (const x of patterns) {
       for (const before of [0, 1]) {
         wave.setPair(2, sourceWidth === 64 ? x : x | 0xdead_0000_0000n);
@@ -89,6 +90,10 @@ test('s_bitset changes one bit of the destination; the index is taken modulo the
     [25, 0xffff_ffff_ffff_ffffn, 97, 0xffff_fffd_ffff_ffffn],
     [26, 0n, 63, 0x8000_0000n],
     [27, 0n, 127, 0x8000_0000_0000_0000n],
+    [24, 0n, 1, 0n],
+    [25, 0n, 1, 0n],
+    [26, 0x12n, 1, 0x12n],
+    [27, 0x12n, 1, 0x12n],
   ] as const) {
     wave.setPair(6, start);
     wave.sgprs[2] = index;
@@ -99,9 +104,15 @@ test('s_bitset changes one bit of the destination; the index is taken modulo the
 
 const M = 0xffff_ffff_ffff_ffffn;
 const SAVE_EXEC: readonly (readonly [string, number, (x: bigint, exec: bigint) => bigint])[] = [
-  ['and', 32, (x, exec) => x & exec], ['or', 33, (x, exec) => x | exec], ['xor', 34, (x, exec) => x ^ exec],
-  ['andn2', 35, (x, exec) => x & (M ^ exec)], ['orn2', 36, (x, exec) => x | (M ^ exec)], ['nand', 37, (x, exec) => M ^ (x & exec)],
-  ['nor', 38, (x, exec) => M ^ (x | exec)], ['xnor', 39, (x, exec) => M ^ x ^ exec], ['andn1', 51, (x, exec) => (M ^ x) & exec],
+  ['and', 32, (x, exec) => x & exec],
+  ['or', 33, (x, exec) => x | exec],
+  ['xor', 34, (x, exec) => x ^ exec],
+  ['andn2', 35, (x, exec) => x & (M ^ exec)],
+  ['orn2', 36, (x, exec) => x | (M ^ exec)],
+  ['nand', 37, (x, exec) => M ^ (x & exec)],
+  ['nor', 38, (x, exec) => M ^ (x | exec)],
+  ['xnor', 39, (x, exec) => M ^ x ^ exec],
+  ['andn1', 51, (x, exec) => (M ^ x) & exec],
   ['orn1', 52, (x, exec) => (M ^ x) | exec],
 ];
 const MASKS = [0n, 1n, 0x8000_0000_0000_0000n, 0xff00_ff00_0f0f_0f0fn, M];
@@ -128,7 +139,10 @@ for (const [name, opcode, combine] of SAVE_EXEC) {
 test('s_andn1_wrexec_b64 and s_andn2_wrexec_b64 write EXEC and the destination alike', () => {
   for (const exec of MASKS) {
     for (const x of MASKS) {
-      for (const [opcode, next] of [[53, (M ^ x) & exec], [54, x & (M ^ exec)]] as const) {
+      for (const [opcode, next] of [
+        [53, (M ^ x) & exec],
+        [54, x & (M ^ exec)],
+      ] as const) {
         wave.exec = exec;
         wave.setPair(2, x);
         wave.run([sop1(opcode, 6, 2)]);
@@ -163,12 +177,20 @@ test('constants, and EXEC as a destination', () => {
 
 test('what cannot run is refused by name', () => {
   for (const [opcode, name] of [
-    [31, 's_rfe_b64'], [42, 's_movrels_b32'], [43, 's_movrels_b64'], [44, 's_movreld_b32'], [45, 's_movreld_b64'], [46, 's_cbranch_join'],
+    [31, 's_rfe_b64'],
+    [42, 's_movrels_b32'],
+    [43, 's_movrels_b64'],
+    [44, 's_movreld_b32'],
+    [45, 's_movreld_b64'],
+    [46, 's_cbranch_join'],
     [50, 's_set_gpr_idx_idx'],
   ] as const) {
     assert.throws(
       () => wave.run([sop1(opcode, 6, 2)]),
-      (error) => error instanceof WavewrightError && error.code === 'UNSUPPORTED' && error.what === `unsupported instruction '${name}'`,
+      (error) =>
+        error instanceof WavewrightError &&
+        error.code === 'UNSUPPORTED' &&
+        error.what === `unsupported instruction '${name}'`,
     );
   }
 });

@@ -72,7 +72,11 @@ const quadMask32: Unary = (b, x) => gatherQuads32(b, quadsWithAny(b, x));
 
 const replicate: Unary = (b, x) => {
   const steps = [
-    [16, 0x0000ffff0000ffffn], [8, 0x00ff00ff00ff00ffn], [4, 0x0f0f0f0f0f0f0f0fn], [2, 0x3333333333333333n], [1, 0x5555555555555555n],
+    [16, 0x0000ffff0000ffffn],
+    [8, 0x00ff00ff00ff00ffn],
+    [4, 0x0f0f0f0f0f0f0f0fn],
+    [2, 0x3333333333333333n],
+    [1, 0x5555555555555555n],
   ] as const;
   let spread = b.zext64(x);
   for (const [distance, mask] of steps) spread = b.and(b.or(spread, b.shl(spread, distance)), b.i64(mask));

@@ -11,7 +11,14 @@ type Expect = (x: bigint, y: bigint, scc: bigint) => Result;
 const wave = new TestWave();
 
 /** Every pair of the values, with SCC off and on: sources in s[2:3] and s[4:5], result in s[6:7]. */
-function check(name: string, opcode: number, widths: readonly [32 | 64, 32 | 64, 32 | 64], xs: readonly bigint[], ys: readonly bigint[], expect: Expect) {
+function check(
+  name: string,
+  opcode: number,
+  widths: readonly [32 | 64, 32 | 64, 32 | 64],
+  xs: readonly bigint[],
+  ys: readonly bigint[],
+  expect: Expect,
+) {
   test(name, () => {
     const [width, xWidth, yWidth] = widths;
     for (const x of xs) {
@@ -32,12 +39,15 @@ function check(name: string, opcode: number, widths: readonly [32 | 64, 32 | 64,
   });
 }
 
-const check32 = (name: string, opcode: number, expect: Expect, ys = EDGES_32) => check(name, opcode, [32, 32, 32], EDGES_32, ys, expect);
-const check64 = (name: string, opcode: number, expect: Expect) => check(name, opcode, [64, 64, 64], EDGES_64, EDGES_64, expect);
+const check32 = (name: string, opcode: number, expect: Expect, ys = EDGES_32) =>
+  check(name, opcode, [32, 32, 32], EDGES_32, ys, expect);
+const check64 = (name: string, opcode: number, expect: Expect) =>
+  check(name, opcode, [64, 64, 64], EDGES_64, EDGES_64, expect);
 
 const LIMIT = 1n << 32n;
 const fits = (value: bigint): boolean => s(32, value) === value;
 const i = (value: bigint): bigint => s(32, value);
+const pick = (first: boolean, x: bigint, y: bigint): bigint => (first ? x : y);
 const nonZero = (result: bigint): Result => [result, u(64, result) !== 0n];
 
 check32('s_add_u32', 0, (x, y) => [x + y, x + y >= LIMIT]);
@@ -46,23 +56,30 @@ check32('s_add_i32', 2, (x, y) => [x + y, !fits(i(x) + i(y))]);
 check32('s_sub_i32', 3, (x, y) => [x - y, !fits(i(x) - i(y))]);
 check32('s_addc_u32', 4, (x, y, scc) => [x + y + scc, x + y + scc >= LIMIT]);
 check32('s_subb_u32', 5, (x, y, scc) => [x - y - scc, y + scc > x]);
-check32('s_min_i32', 6, (x, y) => [i(x) < i(y) ? x : y, i(x) < i(y)]);
-check32('s_min_u32', 7, (x, y) => [x < y ? x : y, x < y]);
-check32('s_max_i32', 8, (x, y) => [i(x) > i(y) ? x : y, i(x) >= i(y)]);
-check32('s_max_u32', 9, (x, y) => [x > y ? x : y, x >= y]);
+check32('s_min_i32', 6, (x, y) => [pick(i(x) < i(y), x, y), i(x) < i(y)]);
+check32('s_min_u32', 7, (x, y) => [pick(x < y, x, y), x < y]);
+check32('s_max_i32', 8, (x, y) => [pick(i(x) > i(y), x, y), i(x) >= i(y)]);
+check32('s_max_u32', 9, (x, y) => [pick(x > y, x, y), x >= y]);
 check32('s_cselect_b32', 10, (x, y, scc) => [scc ? x : y]);
 check64('s_cselect_b64', 11, (x, y, scc) => [scc ? x : y]);
 
 const BITWISE: readonly (readonly [string, (x: bigint, y: bigint) => bigint])[] = [
-  ['and', (x, y) => x & y], ['or', (x, y) => x | y], ['xor', (x, y) => x ^ y], ['andn2', (x, y) => x & ~y], ['orn2', (x, y) => x | ~y],
-  ['nand', (x, y) => ~(x & y)], ['nor', (x, y) => ~(x | y)], ['xnor', (x, y) => ~(x ^ y)],
+  ['and', (x, y) => x & y],
+  ['or', (x, y) => x | y],
+  ['xor', (x, y) => x ^ y],
+  ['andn2', (x, y) => x & ~y],
+  ['orn2', (x, y) => x | ~y],
+  ['nand', (x, y) => ~(x & y)],
+  ['nor', (x, y) => ~(x | y)],
+  ['xnor', (x, y) => ~(x ^ y)],
 ];
 BITWISE.forEach(([name, operation], index) => {
   check32(`s_${name}_b32`, 12 + 2 * index, (x, y) => nonZero(u(32, operation(x, y))));
   check64(`s_${name}_b64`, 13 + 2 * index, (x, y) => nonZero(operation(x, y)));
 });
 
-const shift64 = (name: string, opcode: number, expect: Expect, ys = EDGES_32) => check(name, opcode, [64, 64, 32], EDGES_64, ys, expect);
+const shift64 = (name: string, opcode: number, expect: Expect, ys = EDGES_32) =>
+  check(name, opcode, [64, 64, 32], EDGES_64, ys, expect);
 check32('s_lshl_b32', 28, (x, y) => nonZero(u(32, x << (y & 31n))));
 shift64('s_lshl_b64', 29, (x, y) => nonZero(x << (y & 63n)));
 check32('s_lshr_b32', 30, (x, y) => nonZero(x >> (y & 31n)));
@@ -70,7 +87,9 @@ shift64('s_lshr_b64', 31, (x, y) => nonZero(x >> (y & 63n)));
 check32('s_ashr_i32', 32, (x, y) => nonZero(u(32, i(x) >> (y & 31n))));
 shift64('s_ashr_i64', 33, (x, y) => nonZero(s(64, x) >> (y & 63n)));
 check32('s_bfm_b32', 34, (x, y) => [((1n << (x & 31n)) - 1n) << (y & 31n)]);
-check('s_bfm_b64', 35, [64, 32, 32], EDGES_32, [...EDGES_32, 40n, 63n], (x, y) => [((1n << (x & 63n)) - 1n) << (y & 63n)]);
+check('s_bfm_b64', 35, [64, 32, 32], EDGES_32, [...EDGES_32, 40n, 63n], (x, y) => [
+  ((1n << (x & 63n)) - 1n) << (y & 63n),
+]);
 check32('s_mul_i32', 36, (x, y) => [x * y]);
 
 /** Offset in [5:0], width in [22:16], and bits that do not count. */
@@ -99,7 +118,12 @@ check32('s_pack_lh_b32_b16', 51, (x, y) => [((y >> 16n) << 16n) | (x & 0xffffn)]
 check32('s_pack_hh_b32_b16', 52, (x, y) => [((y >> 16n) << 16n) | (x >> 16n)]);
 
 test('the examples of the manual for s_absdiff_i32', () => {
-  for (const [x, y, expected] of [[2, 5, 3], [0xffffffff, 0, 1], [0x80000000, 0, 0x80000000], [0x80000000, 1, 0x7fffffff]] as const) {
+  for (const [x, y, expected] of [
+    [2, 5, 3],
+    [0xffffffff, 0, 1],
+    [0x80000000, 0, 0x80000000],
+    [0x80000000, 1, 0x7fffffff],
+  ] as const) {
     wave.sgprs[2] = x;
     wave.sgprs[4] = y;
     wave.run([sop2(42, 6, 2, 4)]);
@@ -128,7 +152,11 @@ test('special sources: scc, vccz and execz are 0 or 1, apertures have their base
   wave.scc = 1;
   wave.vcc = 0n;
   wave.exec = 0n;
-  for (const [ssrc, expected] of [[253, 1], [251, 1], [252, 1]] as const) {
+  for (const [ssrc, expected] of [
+    [253, 1],
+    [251, 1],
+    [252, 1],
+  ] as const) {
     wave.scc = 1;
     wave.run([sop2(24, 6, ssrc, 128)]); // s_nor_b32 s6, ssrc, 0
     assert.equal(wave.sgprs[6], ~expected);
@@ -158,7 +186,10 @@ test('exec and vcc are ordinary destinations; EXEC = 0 stops no scalar instructi
 
 test('what cannot run is refused by name', () => {
   const refused = (words: number[], message: RegExp) =>
-    assert.throws(() => wave.run(words), (error) => error instanceof WavewrightError && error.code === 'UNSUPPORTED' && message.test(error.message));
+    assert.throws(
+      () => wave.run(words),
+      (error) => error instanceof WavewrightError && error.code === 'UNSUPPORTED' && message.test(error.message),
+    );
   refused([sop2(41, 0, 2, 4)], /s_cbranch_g_fork/);
   refused([sop2(43, 0, 2, 4)], /s_rfe_restore_b64/);
   refused([sop2(0, 6, 239, 4)], /source operand 239 of instruction 's_add_u32'/);

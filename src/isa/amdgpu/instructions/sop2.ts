@@ -54,8 +54,12 @@ export const SOP2_ROWS: readonly Row[] = [
   sop2('s_sub_u32', 1, 'u32', (b, x, y) => sccCarry(b, b.sub(b.zext64(x), b.zext64(y)))),
   sop2('s_add_i32', 2, 'i32', addSigned),
   sop2('s_sub_i32', 3, 'i32', subSigned),
-  sop2('s_addc_u32', 4, 'u32', (b, x, y) => sccCarry(b, b.add(b.add(b.zext64(x), b.zext64(y)), b.zext64(b.boolToI32(b.scc))))),
-  sop2('s_subb_u32', 5, 'u32', (b, x, y) => sccCarry(b, b.sub(b.sub(b.zext64(x), b.zext64(y)), b.zext64(b.boolToI32(b.scc))))),
+  sop2('s_addc_u32', 4, 'u32', (b, x, y) =>
+    sccCarry(b, b.add(b.add(b.zext64(x), b.zext64(y)), b.zext64(b.boolToI32(b.scc)))),
+  ),
+  sop2('s_subb_u32', 5, 'u32', (b, x, y) =>
+    sccCarry(b, b.sub(b.sub(b.zext64(x), b.zext64(y)), b.zext64(b.boolToI32(b.scc)))),
+  ),
   sop2('s_min_i32', 6, 'i32', (b, x, y) => {
     b.setScc(b.ltS(x, y));
     return b.minS(x, y);

@@ -7,7 +7,13 @@ import { EDGES_32, EDGES_64, LITERAL, s, sopc } from './scalar.test-support.ts';
 const wave = new TestWave();
 
 /** Sources in s[2:3] and s[4:5], every pair of values. */
-function check(name: string, opcode: number, xs: readonly bigint[], ys: readonly bigint[], expect: (x: bigint, y: bigint) => boolean) {
+function check(
+  name: string,
+  opcode: number,
+  xs: readonly bigint[],
+  ys: readonly bigint[],
+  expect: (x: bigint, y: bigint) => boolean,
+) {
   test(name, () => {
     for (const x of xs) {
       for (const y of ys) {
@@ -23,7 +29,11 @@ function check(name: string, opcode: number, xs: readonly bigint[], ys: readonly
 }
 
 const RELATIONS: readonly (readonly [string, (x: bigint, y: bigint) => boolean])[] = [
-  ['eq', (x, y) => x === y], ['lg', (x, y) => x !== y], ['gt', (x, y) => x > y], ['ge', (x, y) => x >= y], ['lt', (x, y) => x < y],
+  ['eq', (x, y) => x === y],
+  ['lg', (x, y) => x !== y],
+  ['gt', (x, y) => x > y],
+  ['ge', (x, y) => x >= y],
+  ['lt', (x, y) => x < y],
   ['le', (x, y) => x <= y],
 ];
 RELATIONS.forEach(([name, holds], i) => {
@@ -48,10 +58,16 @@ test('a literal second source', () => {
 });
 
 test('what cannot run is refused by name, and the mode bits of s_set_gpr_idx_on are no literal', () => {
-  for (const [opcode, ssrc1, name] of [[16, 4, 's_setvskip'], [17, LITERAL, 's_set_gpr_idx_on']] as const) {
+  for (const [opcode, ssrc1, name] of [
+    [16, 4, 's_setvskip'],
+    [17, LITERAL, 's_set_gpr_idx_on'],
+  ] as const) {
     assert.throws(
       () => wave.run([sopc(opcode, 2, ssrc1)]),
-      (error) => error instanceof WavewrightError && error.code === 'UNSUPPORTED' && error.what === `unsupported instruction '${name}'`,
+      (error) =>
+        error instanceof WavewrightError &&
+        error.code === 'UNSUPPORTED' &&
+        error.what === `unsupported instruction '${name}'`,
     );
   }
 });

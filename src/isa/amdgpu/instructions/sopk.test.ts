@@ -25,7 +25,11 @@ test('moves', () => {
 });
 
 const RELATIONS: readonly (readonly [string, (x: bigint, y: bigint) => boolean])[] = [
-  ['eq', (x, y) => x === y], ['lg', (x, y) => x !== y], ['gt', (x, y) => x > y], ['ge', (x, y) => x >= y], ['lt', (x, y) => x < y],
+  ['eq', (x, y) => x === y],
+  ['lg', (x, y) => x !== y],
+  ['gt', (x, y) => x > y],
+  ['ge', (x, y) => x >= y],
+  ['lt', (x, y) => x < y],
   ['le', (x, y) => x <= y],
 ];
 
@@ -34,9 +38,17 @@ test('comparisons: the constant is sign-extended for i32, zero-extended for u32'
     for (const x of [...EDGES_32, 0x7fffn, 0x8000n, 0xffffn, 0xffff_8000n]) {
       for (const constant of CONSTANTS) {
         const asSigned = holds(s(32, x), signed(constant)) ? 1 : 0;
-        assert.deepEqual(run(2 + i, x, constant, 1 - asSigned), { result: x, scc: asSigned, name: `s_cmpk_${name}_i32` });
+        assert.deepEqual(run(2 + i, x, constant, 1 - asSigned), {
+          result: x,
+          scc: asSigned,
+          name: `s_cmpk_${name}_i32`,
+        });
         const asUnsigned = holds(x, BigInt(constant)) ? 1 : 0;
-        assert.deepEqual(run(8 + i, x, constant, 1 - asUnsigned), { result: x, scc: asUnsigned, name: `s_cmpk_${name}_u32` });
+        assert.deepEqual(run(8 + i, x, constant, 1 - asUnsigned), {
+          result: x,
+          scc: asUnsigned,
+          name: `s_cmpk_${name}_u32`,
+        });
       }
     }
   });
@@ -49,7 +61,8 @@ test('s_addk_i32 sets SCC on signed overflow, s_mulk_i32 leaves it', () => {
       const overflow = s(32, sum) === sum ? 0 : 1;
       assert.deepEqual(run(14, x, constant, 1 - overflow), { result: u(32, sum), scc: overflow, name: 's_addk_i32' });
       const product = u(32, s(32, x) * signed(constant));
-      for (const scc of [0, 1]) assert.deepEqual(run(15, x, constant, scc), { result: product, scc, name: 's_mulk_i32' });
+      for (const scc of [0, 1])
+        assert.deepEqual(run(15, x, constant, scc), { result: product, scc, name: 's_mulk_i32' });
     }
   }
 });
@@ -74,11 +87,18 @@ test('s_getreg_b32', () => {
   registers.exec = 1n;
   registers.vcc = 0n;
   for (const [id, offset, size, expected] of [
-    [1, 0, 32, 0x8000_02f1], [1, 0, 4, 1], [1, 4, 4, 0xf], [1, 31, 1, 1], [1, 28, 32, 8], // MODE
-    [2, 0, 32, 0x0001_0400], [2, 10, 1, 1], // STATUS: VCCZ is live, as SCC and EXECZ are
+    [1, 0, 32, 0x8000_02f1],
+    [1, 0, 4, 1],
+    [1, 4, 4, 0xf],
+    [1, 31, 1, 1],
+    [1, 28, 32, 8], // MODE
+    [2, 0, 32, 0x0001_0400],
+    [2, 10, 1, 1], // STATUS: VCCZ is live, as SCC and EXECZ are
     [3, 4, 5, 0x12], // TRAPSTS
-    [4, 0, 32, 0], [7, 0, 32, 0], // HW_ID, IB_STS
-    [15, 0, 16, 2], [15, 16, 16, 1], // SH_MEM_BASES: private, shared
+    [4, 0, 32, 0],
+    [7, 0, 32, 0], // HW_ID, IB_STS
+    [15, 0, 16, 2],
+    [15, 16, 16, 1], // SH_MEM_BASES: private, shared
   ] as const) {
     registers.run([sopk(17, 6, hwreg(id, offset, size))]);
     assert.equal(registers.sgprs[6]! >>> 0, expected, `hwreg(${id}, ${offset}, ${size})`);

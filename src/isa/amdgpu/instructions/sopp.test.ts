@@ -46,7 +46,10 @@ BRANCHES.forEach(([name, opcode, setUp, taken], i) => {
 
 test('exits', () => {
   for (const [opcode, simm16, name, reason] of [
-    [1, 0, 's_endpgm', 'end'], [10, 0, 's_barrier', 'barrier'], [14, 5, 's_sleep', 'sleep'], [16, 1, 's_sendmsg', 'interrupt'],
+    [1, 0, 's_endpgm', 'end'],
+    [10, 0, 's_barrier', 'barrier'],
+    [14, 5, 's_sleep', 'sleep'],
+    [16, 1, 's_sendmsg', 'interrupt'],
     [18, 2, 's_trap', 'trap'],
   ] as const) {
     const wave = new TestWave();
@@ -58,8 +61,14 @@ test('exits', () => {
 
 test('no effect', () => {
   for (const [opcode, name] of [
-    [0, 's_nop'], [3, 's_wakeup'], [12, 's_waitcnt'], [15, 's_setprio'], [19, 's_icache_inv'], [20, 's_incperflevel'],
-    [21, 's_decperflevel'], [22, 's_ttracedata'],
+    [0, 's_nop'],
+    [3, 's_wakeup'],
+    [12, 's_waitcnt'],
+    [15, 's_setprio'],
+    [19, 's_icache_inv'],
+    [20, 's_incperflevel'],
+    [21, 's_decperflevel'],
+    [22, 's_ttracedata'],
   ] as const) {
     const wave = new TestWave();
     const before = structuredClone([wave.sgprs, wave.scc, wave.mode, wave.status]);

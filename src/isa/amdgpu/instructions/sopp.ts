@@ -24,7 +24,8 @@ const END: RowFlags = { terminator: 'end' };
 const DEBUG_USER = 1 << 20;
 const DEBUG_SYSTEM = 1 << 21;
 
-const debugFlag = (b: InstructionBuilder, flag: number): Value => b.not(b.isZero(b.and(b.state('status'), b.i32(flag))));
+const debugFlag = (b: InstructionBuilder, flag: number): Value =>
+  b.not(b.isZero(b.and(b.state('status'), b.i32(flag))));
 
 const MESSAGE_INTERRUPT = 1;
 
@@ -32,7 +33,10 @@ const MESSAGE_INTERRUPT = 1;
 const sendMessage: Semantics = (b) => {
   const message = b.field('simm16') & 15;
   if (message === MESSAGE_INTERRUPT) return b.exit('interrupt');
-  throw new WavewrightError('UNSUPPORTED', `unsupported instruction 's_sendmsg' with message ${message}, expected 1 (interrupt)`);
+  throw new WavewrightError(
+    'UNSUPPORTED',
+    `unsupported instruction 's_sendmsg' with message ${message}, expected 1 (interrupt)`,
+  );
 };
 
 export const SOPP_ROWS: readonly Row[] = [
@@ -62,7 +66,9 @@ export const SOPP_ROWS: readonly Row[] = [
   branchIf('s_cbranch_cdbgsys', 23, (b) => debugFlag(b, DEBUG_SYSTEM)),
   branchIf('s_cbranch_cdbguser', 24, (b) => debugFlag(b, DEBUG_USER)),
   branchIf('s_cbranch_cdbgsys_or_user', 25, (b) => debugFlag(b, DEBUG_SYSTEM | DEBUG_USER)),
-  branchIf('s_cbranch_cdbgsys_and_user', 26, (b) => b.op('i1.and', debugFlag(b, DEBUG_SYSTEM), debugFlag(b, DEBUG_USER))),
+  branchIf('s_cbranch_cdbgsys_and_user', 26, (b) =>
+    b.op('i1.and', debugFlag(b, DEBUG_SYSTEM), debugFlag(b, DEBUG_USER)),
+  ),
   sopp('s_endpgm_saved', 27, '', undefined, END),
   sopp('s_set_gpr_idx_off', 28, ''),
   sopp('s_set_gpr_idx_mode', 29, 'simm16:imm16'),

@@ -1,4 +1,97 @@
-import { type Row, row } from '../row.ts';
+/** VOP2: floating point and dot products. CDNA2 ISA 12.7. */
+import type { Value } from '../../../ir/types.ts';
+import type { InstructionBuilder } from '../instruction-builder.ts';
+import { type Opcodes, type Row, type RowFlags, row, type Semantics } from '../row.ts';
+import { dotF16, dotIntegers } from './dot-products.ts';
+import { type FloatType, floatOf, unfusedMultiplyAdd } from './float-rules.ts';
+import { packedF16 } from './packed-operands.ts';
+import { packHalves } from './packing.ts';
+import { ldexp } from './scaling.ts';
+
+type Binary = (b: InstructionBuilder, type: FloatType, x: Value, y: Value) => Value;
+
+const binary = (name: string, opcodes: Readonly<Partial<Record<FloatType, number>>>, compute: Binary): Row[] =>
+  (Object.entries(opcodes) as [FloatType, number][]).map(([type, opcode]) =>
+    row('VOP2', `${name}_${type}`, opcode, `=vdst:${type} src0:${type} src1:${type}`, (b, x, y) =>
+      compute(b, type, x, y),
+    ),
+  );
+
+/** The destination is the addend. */
+function accumulate(
+  name: string,
+  opcodes: Opcodes,
+  operandText: string,
+  semantics: Semantics,
+  flags: RowFlags = {},
+): Row {
+  return row('VOP2', name, opcodes, operandText, semantics, { noSdwa: true, ...flags });
+}
+
+const ONLY_VOP2: RowFlags = { noVop3: true, noSdwa: true, noDpp: true };
+
+/** v_madmk and v_madak: a product and a sum with one constant, the low half of the literal for f16. */
+function withLiteral(type: 'f16' | 'f32', opcode: number): Row[] {
+  const madmk: Semantics = (b, x, literal, y) => unfusedMultiplyAdd(b, type, x, literal, y);
+  const madak: Semantics = (b, x, y, literal) => unfusedMultiplyAdd(b, type, x, y, literal);
+  const source = (n: number): string => `src${n}:${type}`;
+  return [
+    row(
+      'VOP2',
+      `v_madmk_${type}`,
+      opcode,
+      `=vdst:${type} ${source(0)} literal:literal32 ${source(1)}`,
+      madmk,
+      ONLY_VOP2,
+    ),
+    row(
+      'VOP2',
+      `v_madak_${type}`,
+      opcode + 1,
+      `=vdst:${type} ${source(0)} ${source(1)} literal:literal32`,
+      madak,
+      ONLY_VOP2,
+    ),
+  ];
+}
+
+const CLAMPS: RowFlags = { integerClamp: true };
+
 export const VOP2_FLOAT_ROWS: readonly Row[] = [
-  row('VOP2', 'v_add_f32', 1, '=vdst:f32 src0:f32 src1:f32', (b, x, y) => b.f32.add(x, y)),
+  ...binary('v_add', { f32: 1, f16: 31 }, (b, type, x, y) => floatOf(b, type).add(x, y)),
+  ...binary('v_sub', { f32: 2, f16: 32 }, (b, type, x, y) => floatOf(b, type).sub(x, y)),
+  ...binary('v_subrev', { f32: 3, f16: 33 }, (b, type, x, y) => floatOf(b, type).sub(y, x)),
+  ...binary('v_mul', { f32: 5, f16: 34 }, (b, type, x, y) => floatOf(b, type).mul(x, y)),
+  ...binary('v_min', { f32: 10, f16: 46 }, (b, type, x, y) => floatOf(b, type).min(x, y)),
+  ...binary('v_max', { f32: 11, f16: 45 }, (b, type, x, y) => floatOf(b, type).max(x, y)),
+  accumulate('v_mac_f32', 22, '+vdst:f32 src0:f32 src1:f32', (b, d, x, y) => unfusedMultiplyAdd(b, 'f32', x, y, d)),
+  ...withLiteral('f32', 23),
+  accumulate('v_mac_f16', 35, '+vdst:f16 src0:f16 src1:f16', (b, d, x, y) => unfusedMultiplyAdd(b, 'f16', x, y, d)),
+  ...withLiteral('f16', 36),
+  row('VOP2', 'v_ldexp_f16', 51, '=vdst:f16 src0:f16 src1:i16', (b, x, n) => ldexp(b, 'f16', x, b.sext16(n))),
+  accumulate('v_fmac_f64', { gfx90a: 4 }, '+vdst:f64 src0:f64 src1:f64', (b, d, x, y) => b.f64.fma(x, y, d)),
+  accumulate('v_fmac_f32', { gfx90a: 59 }, '+vdst:f32 src0:f32 src1:f32', (b, d, x, y) => b.f32.fma(x, y, d)),
+  accumulate('v_dot2c_f32_f16', { gfx90a: 55 }, '+vdst:f32 src0:v2f16 src1:v2f16', (b, d, x, y) =>
+    dotF16(b, packedF16(b, 'src0', x), packedF16(b, 'src1', y), d),
+  ),
+  accumulate(
+    'v_dot2c_i32_i16',
+    { gfx90a: 56 },
+    '+vdst:i32 src0:v2b16 src1:v2b16',
+    dotIntegers(16, 'accumulator'),
+    CLAMPS,
+  ),
+  accumulate('v_dot4c_i32_i8', { gfx90a: 57 }, '+vdst:i32 src0:b32 src1:b32', dotIntegers(8, 'accumulator'), CLAMPS),
+  accumulate('v_dot8c_i32_i4', { gfx90a: 58 }, '+vdst:i32 src0:b32 src1:b32', dotIntegers(4, 'accumulator'), CLAMPS),
+  accumulate(
+    'v_pk_fmac_f16',
+    { gfx90a: 60 },
+    '+vdst:v2f16 src0:v2f16 src1:v2f16',
+    (b, d, x, y) => {
+      const half = (i: 0 | 1): Value =>
+        b.f16.fma(packedF16(b, 'src0', x)[i], packedF16(b, 'src1', y)[i], packedF16(b, 'vdst', d)[i]);
+      return packHalves(b, half(0), half(1));
+    },
+    ONLY_VOP2,
+  ),
 ];

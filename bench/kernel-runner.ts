@@ -1,0 +1,87 @@
+/** Loads a benchmark kernel on an emulated device and runs it through the HSA runtime. */
+import { readFileSync } from 'node:fs';
+import { createEmulatedDevice } from '../src/devices/emulated/index.ts';
+import type { ExecutorName } from '../src/emulator/emulator.ts';
+import { CodeObjectReader, createRuntime, type Queue, type Runtime } from '../src/hsa/index.ts';
+
+/** A number is a 32-bit integer; an array is a buffer that holds it; `{ sizeBytes }` is a zero-filled buffer. */
+export type Argument = number | Int32Array | Uint32Array | Float32Array | { readonly sizeBytes: number };
+
+export interface Launch {
+  readonly grid: readonly number[];
+  readonly workgroup: readonly number[];
+  readonly args: readonly Argument[];
+}
+
+export interface Measured {
+  /** Thread CPU time of the dispatch, milliseconds. */
+  readonly cpuMs: number;
+  readonly wallMs: number;
+  /** Contents of the first buffer argument afterwards. */
+  readonly output: Uint32Array;
+}
+
+const KERNARG_SIZE_BYTES = 4096;
+
+export class KernelRunner {
+  readonly #runtime: Runtime;
+  readonly #queue: Queue;
+
+  constructor(processor: string, executor: ExecutorName) {
+    this.#runtime = createRuntime({ devices: [createEmulatedDevice({ processor, executor })] });
+    this.#queue = this.#runtime.createQueue(this.#runtime.gpuAgents[0]!);
+  }
+
+  /** Prepares a kernel; the result runs it and can be called again. Results of earlier runs stay in the buffers. */
+  prepare(file: string, kernelName: string, launch: Launch): () => Measured {
+    const agent = this.#runtime.gpuAgents[0]!;
+    const executable = this.#runtime.createExecutable();
+    executable.loadCodeObject(agent, new CodeObjectReader(readFileSync(file), file));
+    executable.freeze();
+    const kernel = executable.getSymbol(`${kernelName}.kd`);
+    if (kernel.kind !== 'kernel') throw new Error(`${kernelName} is a ${kernel.kind}`);
+    const pool = agent.pool('coarse-grained');
+    const kernarg = pool.allocate(KERNARG_SIZE_BYTES);
+    const view = this.#runtime.view(kernarg, KERNARG_SIZE_BYTES);
+    const arguments64 = new DataView(view.buffer, view.byteOffset, view.byteLength);
+    let offset = 0;
+    let first: Uint8Array | undefined;
+    for (const argument of launch.args) {
+      if (typeof argument === 'number') {
+        arguments64.setInt32(offset, argument, true);
+        offset += 4;
+        continue;
+      }
+      offset = (offset + 7) & ~7;
+      const sizeBytes = 'sizeBytes' in argument ? argument.sizeBytes : argument.byteLength;
+      const address = pool.allocate(sizeBytes);
+      const buffer = this.#runtime.view(address, sizeBytes);
+      if (!('sizeBytes' in argument)) buffer.set(new Uint8Array(argument.buffer, argument.byteOffset, sizeBytes));
+      first ??= buffer;
+      arguments64.setBigUint64(offset, address, true);
+      offset += 8;
+    }
+    return () => {
+      const signal = this.#runtime.createSignal(1n);
+      const cpu = process.threadCpuUsage();
+      const start = performance.now();
+      this.#queue.dispatch({
+        kernel: kernel.kernelObject,
+        grid: [...launch.grid],
+        workgroup: [...launch.workgroup],
+        kernarg,
+        completionSignal: signal,
+        groupSegmentSizeBytes: kernel.groupSegmentSizeBytes,
+        privateSegmentSizeBytes: kernel.privateSegmentSizeBytes,
+      });
+      signal.waitSync('lt', 1n);
+      const wallMs = performance.now() - start;
+      const used = process.threadCpuUsage(cpu);
+      return {
+        cpuMs: (used.user + used.system) / 1000,
+        wallMs,
+        output: new Uint32Array(Uint8Array.from(first!).buffer),
+      };
+    };
+  }
+}

@@ -1,0 +1,58 @@
+import { assert } from '../../base/errors.ts';
+import type { Leaf, Type, Value } from '../../ir/types.ts';
+import type { FunctionBuilder, Local } from '../../wasm/function.ts';
+import { RECORD_OPERANDS } from '../layout.ts';
+import { type Emitter, wasmType } from './emitter.ts';
+import type { AddressSpaces } from './memory-access.ts';
+import type { ModuleContext } from './module-context.ts';
+
+export type OperandKind = 'vector' | 'scalar' | 'constant';
+export type LeafOf<K extends Leaf['kind']> = Extract<Leaf, { kind: K }>;
+
+/** Operand parameters: the first dword of the 8 bytes of operand `i` in the record. */
+export const operandOffset = (operand: number): number => RECORD_OPERANDS + operand * 8;
+
+/** One handler being emitted: its function, and the locals of uniform values. Parameters are (record, wave). */
+export class HandlerState {
+  readonly f: FunctionBuilder;
+  readonly e: Emitter;
+  readonly spaces: AddressSpaces;
+  readonly operandKinds: readonly OperandKind[];
+  readonly record: Local;
+  readonly wave: Local;
+  readonly rowSizeBytes: number;
+  /** EXEC at the start, in an i64; the handlers of instructions without lanes do not load it. */
+  exec: Local | undefined;
+  readonly #uniform = new Map<Value, Local>();
+
+  constructor(context: ModuleContext, spaces: AddressSpaces, operandKinds: readonly OperandKind[], name: string) {
+    this.f = context.module.function(context.handlerType.parameters, context.handlerType.results, name);
+    this.e = { f: this.f, context };
+    this.spaces = spaces;
+    this.operandKinds = operandKinds;
+    this.record = this.f.param(0);
+    this.wave = this.f.param(1);
+    this.rowSizeBytes = spaces.waveSize * 4;
+  }
+
+  /** Pops the top of the stack into the local of a uniform value. */
+  define(value: Value): void {
+    const local = this.f.local(wasmType(value.type as Type));
+    this.f.set(local);
+    this.#uniform.set(value, local);
+  }
+
+  scalar(value: Value): Local {
+    const local = this.#uniform.get(value);
+    assert(local, `value ${value.id} (${value.leaf.kind}) has a local`);
+    return local;
+  }
+
+  /** Pushes the address of an operand's register in the wave state. */
+  pushRegister(operand: number): void {
+    this.f.get(this.record);
+    this.f.load('i32.load', operandOffset(operand));
+    this.f.get(this.wave);
+    this.f.op('i32.add');
+  }
+}

@@ -1,0 +1,422 @@
+/**
+ * Per-lane values of a handler: a loop over chunks of 4 lanes. With all lanes active the loop has no masks; otherwise chunks without an
+ * active lane are skipped and register writes are blended.
+ */
+import { assert } from '../../base/errors.ts';
+import type { Type, Value } from '../../ir/types.ts';
+import type { Local } from '../../wasm/function.ts';
+import { NIBBLE_MASKS, WAVE_TEMPORARY_ROWS } from '../layout.ts';
+import { EMISSION } from './emission.ts';
+import { captured, emitLanes, type LaneArgument, type Lanes, splat } from './emitter.ts';
+import { type HandlerState, type LeafOf, operandOffset } from './handler-state.ts';
+import { emitAtomic, emitLoad, emitStore, type LaneAccess } from './lane-memory.ts';
+
+/** Chunks in a loop body when all lanes are active, for instructions of few operations: spec/jit.md section 1. */
+const UNROLL = 4;
+const UNROLL_LIMIT = 24;
+
+export class LaneLowering {
+  readonly #state: HandlerState;
+  readonly #ballotValues: readonly Value[];
+  readonly #lanes = new Map<Value, Lanes>();
+  readonly #splats = new Map<Value, Lanes>();
+  readonly #loaded = new Map<Value, readonly Local[]>();
+  /** Offset of a vector operand's row from the wave's base. */
+  readonly #rows = new Map<number, Local>();
+  readonly #ballots = new Map<Value, Local>();
+  readonly #temporaryRows = new Map<string, number>();
+  // Of the chunk being emitted:
+  #chunk!: Local;
+  /** Lane of the chunk in an unrolled group: 0, 4, 8, ... after #chunk. */
+  #chunkOffset = 0;
+  #nibble: Local | undefined;
+  #rowPointer!: Local;
+  #mask: Local | undefined;
+
+  /** `ballots`: the values that collect a condition of the lanes into a mask. */
+  constructor(state: HandlerState, ballots: readonly Value[]) {
+    this.#state = state;
+    this.#ballotValues = ballots;
+  }
+
+  /** The i64 that holds a ballot after the loop; undefined for a uniform condition. */
+  ballot(value: Value): Local | undefined {
+    return this.#ballots.get(value);
+  }
+
+  /** Emits the loop over the chunks. */
+  emit(lanes: readonly Value[]): void {
+    const f = this.#state.f;
+    this.#prepareLanes(lanes);
+    const masked = f.local('i64');
+    const loop = (body: () => void): void => {
+      f.loop(undefined, (again) => {
+        f.get(this.#state.wave);
+        f.get(this.#chunk);
+        f.i32(2);
+        f.op('i32.shl');
+        f.op('i32.add');
+        f.set(this.#rowPointer);
+        body();
+        f.brIf(again);
+      });
+    };
+    this.#chunk = f.local('i32');
+    this.#rowPointer = f.local('i32');
+    const sparse = (): void => {
+      f.get(this.#state.exec!);
+      f.set(masked);
+      f.get(masked);
+      f.i64(0n);
+      f.op('i64.ne');
+      f.if(undefined, () => {
+        const nibble = f.local('i32');
+        const mask = f.local('v128');
+        f.loop(undefined, (again) => {
+          this.#pushNextChunk(masked);
+          this.#pushNibble(masked, nibble);
+          f.get(nibble);
+          f.i32(4);
+          f.op('i32.shl');
+          f.load('v128.load', NIBBLE_MASKS);
+          f.set(mask);
+          this.#nibble = nibble;
+          this.#mask = mask;
+          this.#emitChunk(lanes);
+          this.#dropChunk(masked);
+          f.get(masked);
+          f.i64(0n);
+          f.op('i64.ne');
+          f.brIf(again);
+        });
+        f.free(nibble, mask);
+        this.#nibble = undefined;
+        this.#mask = undefined;
+      });
+    };
+    if (lanes.some(({ leaf }) => leaf.kind === 'load' || leaf.kind === 'store' || leaf.kind === 'atomic')) {
+      sparse();
+      return;
+    }
+    const unroll = lanes.length <= UNROLL_LIMIT ? UNROLL : 1;
+    f.get(this.#state.exec!);
+    f.i64(this.#state.spaces.waveSize === 64 ? -1n : 0xffffffffn);
+    f.op('i64.eq');
+    f.if(
+      undefined,
+      () => {
+        f.i32(0);
+        f.set(this.#chunk);
+        loop(() => {
+          for (let i = 0; i < unroll; i++) {
+            this.#chunkOffset = i * 4;
+            this.#emitChunk(lanes);
+          }
+          this.#chunkOffset = 0;
+          f.get(this.#chunk);
+          f.i32(4 * unroll);
+          f.op('i32.add');
+          f.tee(this.#chunk);
+          f.i32(this.#state.spaces.waveSize);
+          f.op('i32.ne');
+        });
+      },
+      sparse,
+    );
+  }
+
+  /** Chunk number from the lowest set bit; the row pointer follows. */
+  #pushNextChunk(masked: Local): void {
+    const f = this.#state.f;
+    f.get(masked);
+    f.op('i64.ctz');
+    f.op('i32.wrap_i64');
+    f.i32(-4);
+    f.op('i32.and');
+    f.tee(this.#chunk);
+    f.i32(2);
+    f.op('i32.shl');
+    f.get(this.#state.wave);
+    f.op('i32.add');
+    f.set(this.#rowPointer);
+  }
+
+  #pushNibble(mask: Local, nibble: Local): void {
+    const f = this.#state.f;
+    f.get(mask);
+    f.get(this.#chunk);
+    f.op('i64.extend_i32_u');
+    f.op('i64.shr_u');
+    f.op('i32.wrap_i64');
+    if (this.#chunkOffset > 0) {
+      f.i32(this.#chunkOffset);
+      f.op('i32.shr_u');
+    }
+    f.i32(15);
+    f.op('i32.and');
+    f.set(nibble);
+  }
+
+  /** Clears the chunk's bits. */
+  #dropChunk(masked: Local): void {
+    const f = this.#state.f;
+    f.get(masked);
+    f.i64(15n);
+    f.get(this.#chunk);
+    f.op('i64.extend_i32_u');
+    f.op('i64.shl');
+    f.i64(-1n);
+    f.op('i64.xor');
+    f.op('i64.and');
+    f.set(masked);
+  }
+
+  /** What does not change from chunk to chunk: row offsets, splats of uniform arguments, copies of rows that other lanes read. */
+  #prepareLanes(lanes: readonly Value[]): void {
+    const f = this.#state.f;
+    for (const value of lanes) {
+      const { leaf } = value;
+      if (leaf.kind === 'operand' || leaf.kind === 'setOperand') this.#row(leaf.at.operand);
+      if (leaf.kind === 'gather') this.#copyRow(leaf);
+      for (const arg of value.args) {
+        if (arg.lane || leaf.kind === 'laneMask' || this.#splats.has(arg)) continue;
+        this.#splats.set(arg, splat(this.#state.e, this.#state.scalar(arg), arg.type as Type));
+      }
+    }
+    for (const value of this.#ballotValues) {
+      const local = f.local('i64');
+      f.i64(0n);
+      f.set(local);
+      this.#ballots.set(value, local);
+    }
+  }
+
+  #row(operand: number): Local {
+    let row = this.#rows.get(operand);
+    if (!row) {
+      row = this.#state.f.local('i32');
+      this.#state.f.get(this.#state.record);
+      this.#state.f.load('i32.load', operandOffset(operand));
+      this.#state.f.set(row);
+      this.#rows.set(operand, row);
+    }
+    return row;
+  }
+
+  /** A row that is read across lanes is copied first: the destination may be the same register. */
+  #copyRow({ at }: LeafOf<'gather'>): void {
+    const key = `${at.operand} ${at.dword}`;
+    if (this.#temporaryRows.has(key)) return;
+    const offset = WAVE_TEMPORARY_ROWS + this.#temporaryRows.size * this.#state.rowSizeBytes;
+    this.#temporaryRows.set(key, offset);
+    const f = this.#state.f;
+    f.get(this.#state.wave);
+    f.i32(offset);
+    f.op('i32.add');
+    f.get(this.#state.wave);
+    f.get(this.#row(at.operand));
+    f.op('i32.add');
+    f.i32(at.dword * this.#state.rowSizeBytes);
+    f.op('i32.add');
+    f.i32(this.#state.rowSizeBytes);
+    f.memoryCopy();
+  }
+
+  #argument(value: Value): LaneArgument {
+    if (value.lane) return { lanes: this.#lanes.get(value)! };
+    return { lanes: this.#splats.get(value)!, scalar: this.#state.scalar(value) };
+  }
+
+  /** One chunk of 4 lanes. Locals of a value are given back after its last use. */
+  #emitChunk(lanes: readonly Value[]): void {
+    const lastUse = new Map<Value, Value>();
+    for (const value of lanes) for (const arg of value.args) lastUse.set(arg, value);
+    const kept = (value: Value): boolean =>
+      value.leaf.kind === 'load' ||
+      value.leaf.kind === 'loaded' ||
+      [...this.#ballots.keys()].some(({ args }) => args[0] === value);
+    for (const value of lanes) {
+      this.#emitLane(value);
+      for (const arg of new Set(value.args)) if (lastUse.get(arg) === value && !kept(arg)) this.#release(arg);
+    }
+    for (const [ballot, local] of this.#ballots) this.#accumulate(local, this.#lanes.get(ballot.args[0]!)![0]!);
+    for (const value of [...this.#lanes.keys()]) this.#release(value);
+    this.#loaded.clear();
+  }
+
+  #release(value: Value): void {
+    const lanes = this.#lanes.get(value);
+    if (!lanes) return;
+    this.#state.f.free(...new Set(lanes));
+    this.#lanes.delete(value);
+  }
+
+  /** ballot |= (bits of the condition in active lanes) << chunk. */
+  #accumulate(ballot: Local, condition: Local): void {
+    const f = this.#state.f;
+    f.get(ballot);
+    f.get(condition);
+    f.op('i32x4.bitmask');
+    if (this.#nibble) {
+      f.get(this.#nibble);
+      f.op('i32.and');
+    }
+    if (this.#chunkOffset > 0) {
+      f.i32(this.#chunkOffset);
+      f.op('i32.shl');
+    }
+    f.op('i64.extend_i32_u');
+    f.get(this.#chunk);
+    f.op('i64.extend_i32_u');
+    f.op('i64.shl');
+    f.op('i64.or');
+    f.set(ballot);
+  }
+
+  #emitLane(value: Value): void {
+    const f = this.#state.f;
+    const { leaf, args } = value;
+    const define = (...lanes: Local[]): void => {
+      this.#lanes.set(value, lanes);
+    };
+    switch (leaf.kind) {
+      case 'pure':
+        define(...emitLanes(
+          this.#state.e,
+          leaf.op,
+          EMISSION[leaf.op],
+          args.map((arg) => this.#argument(arg)),
+        ));
+        return;
+      case 'operand':
+        this.#pushRowAddress(leaf.at.operand);
+        f.load('v128.load', this.#rowOffset(leaf.at.dword));
+        define(captured(f));
+        return;
+      case 'laneId':
+        f.get(this.#chunk);
+        f.op('i32x4.splat');
+        f.v128([0, 1, 2, 3].map((lane) => lane + this.#chunkOffset) as [number, number, number, number]);
+        f.op('i32x4.add');
+        define(captured(f));
+        return;
+      case 'laneTable':
+        f.get(this.#state.record);
+        f.load('i32.load', operandOffset(leaf.operand));
+        f.get(this.#chunk);
+        f.op('i32.add');
+        f.load('v128.load32_zero', this.#chunkOffset);
+        f.op('i16x8.extend_low_i8x16_u');
+        f.op('i32x4.extend_low_i16x8_u');
+        define(captured(f));
+        return;
+      case 'laneMask': {
+        const nibble = f.local('i32');
+        this.#pushNibble(this.#state.scalar(args[0]!), nibble);
+        f.get(nibble);
+        f.i32(4);
+        f.op('i32.shl');
+        f.load('v128.load', NIBBLE_MASKS);
+        f.free(nibble);
+        define(captured(f));
+        return;
+      }
+      case 'gather':
+        define(this.#emitGather(leaf, args[0]!));
+        return;
+      case 'load': {
+        const loaded = emitLoad(
+          this.#state.e,
+          this.#state.spaces,
+          this.#access(),
+          leaf,
+          args.map((arg) => this.#argument(arg)),
+        );
+        this.#loaded.set(value, loaded);
+        define(loaded[0]!);
+        return;
+      }
+      case 'loaded':
+        define(this.#loaded.get(args[0]!)![leaf.index]!);
+        return;
+      case 'store':
+        emitStore(
+          this.#state.e,
+          this.#state.spaces,
+          this.#access(),
+          leaf,
+          args.map((arg) => this.#argument(arg)),
+        );
+        return;
+      case 'atomic':
+        define(...emitAtomic(
+          this.#state.e,
+          this.#state.spaces,
+          this.#access(),
+          leaf,
+          value.type as Type,
+          args.map((arg) => this.#argument(arg)),
+        ));
+        return;
+      case 'setOperand':
+        this.#emitSetLanes(leaf, args);
+        return;
+      default:
+        assert(false, `per-lane ${leaf.kind}`);
+    }
+  }
+
+  #access(): LaneAccess {
+    return { record: this.#state.record, wave: this.#state.wave, chunk: this.#chunk, nibble: this.#nibble! };
+  }
+
+  #pushRowAddress(operand: number): void {
+    this.#state.f.get(this.#rowPointer);
+    this.#state.f.get(this.#row(operand));
+    this.#state.f.op('i32.add');
+  }
+
+  /** Distance of a dword of the current chunk from the row address. */
+  #rowOffset(dword: number): number {
+    return dword * this.#state.rowSizeBytes + this.#chunkOffset * 4;
+  }
+
+  #emitGather(leaf: LeafOf<'gather'>, index: Value): Local {
+    const f = this.#state.f;
+    const offset = this.#temporaryRows.get(`${leaf.at.operand} ${leaf.at.dword}`)!;
+    const { lanes } = this.#argument(index);
+    const result = f.local('v128');
+    for (let lane = 0; lane < 4; lane++) {
+      f.get(this.#state.wave);
+      f.get(lanes[0]!);
+      f.lane('i32x4.extract_lane', lane);
+      f.i32(this.#state.spaces.waveSize - 1);
+      f.op('i32.and');
+      f.i32(2);
+      f.op('i32.shl');
+      f.op('i32.add');
+      f.get(result);
+      f.loadLane('v128.load32_lane', offset, lane);
+      f.set(result);
+    }
+    return result;
+  }
+
+  #emitSetLanes(leaf: LeafOf<'setOperand'>, args: readonly Value[]): void {
+    const f = this.#state.f;
+    const { lanes } = this.#argument(args[0]!);
+    const offset = this.#rowOffset(leaf.at.dword);
+    const extra = args[1] && this.#argument(args[1]).lanes[0]!;
+    this.#pushRowAddress(leaf.at.operand);
+    f.get(lanes[0]!);
+    if (this.#mask || extra) {
+      this.#pushRowAddress(leaf.at.operand);
+      f.load('v128.load', offset);
+      if (this.#mask) f.get(this.#mask);
+      if (extra) f.get(extra);
+      if (this.#mask && extra) f.op('v128.and');
+      f.op('v128.bitselect');
+    }
+    f.store('v128.store', offset);
+  }
+}

@@ -1,0 +1,45 @@
+/** Dot products added to a number. CDNA2 ISA 12.7 (opcodes 55 to 58) and 12.10 (opcodes 35 to 43). */
+import type { Builder } from '../../../ir/builder.ts';
+import type { Value } from '../../../ir/types.ts';
+import type { InstructionBuilder } from '../instruction-builder.ts';
+import type { Semantics } from '../row.ts';
+import { flushed } from './float-rules.ts';
+import type { Pair } from './packed-operands.ts';
+import { packedBits } from './packed-operands.ts';
+import { add, type Narrow, saturating } from './saturation.ts';
+
+/**
+ * addend + x0 * y0 + x1 * y1 in this order in f32, each sum rounded (CDNA3 pseudocode); the products are exact. Denormals of
+ * sources and results are always flushed (CDNA2 ISA 6.4).
+ */
+export function dotF16(b: Builder, x: Pair, y: Pair, addend: Value): Value {
+  const widen = (value: Value): Value => b.op('f32.fromF16', flushed(b, 'f16', value));
+  const sum = (total: Value, i: 0 | 1): Value =>
+    flushed(b, 'f32', b.op('f32.add', total, b.op('f32.mul', widen(x[i]), widen(y[i]))));
+  return sum(sum(flushed(b, 'f32', addend), 0), 1);
+}
+
+/** The numbers of `width` bits in a dword. */
+function elements(b: InstructionBuilder, type: Narrow, field: string, dword: Value, width: 4 | 8 | 16): Value[] {
+  if (width === 16) return packedBits(b, field, dword).map((half) => (type === 'i32' ? b.sext16(half) : half));
+  return Array.from({ length: 32 / width }, (_, i) => {
+    if (type === 'u32') return b.bits(dword, i * width, width);
+    return b.shrS(b.shl(dword, 32 - (i + 1) * width), 32 - width);
+  });
+}
+
+/**
+ * Integers of 4, 8 or 16 bits; the clamp bit saturates the last sum. The products fit 32 bits; the sum of two 16-bit products
+ * does not always, hence one addition after the other.
+ */
+export const dotIntegers =
+  (width: 4 | 8 | 16, addend: 'accumulator' | 'source', type: 'i32' | 'u32' = 'i32'): Semantics =>
+  (b, ...sources) => {
+    const [x, y, z] = (addend === 'source' ? sources : [...sources.slice(1), sources[0]]) as [Value, Value, Value];
+    const left = elements(b, type, 'src0', x, width);
+    const right = elements(b, type, 'src1', y, width);
+    const products = left.map((element, i) => b.mul(element, right[i]!));
+    const sum = (builder: Builder, ...terms: Value[]): Value =>
+      terms.reduce((total, term) => add(builder, total, term));
+    return saturating(type, sum)(b, z, ...products);
+  };

@@ -1,0 +1,152 @@
+/** VOP3P: packed mathematics, mixed precision, dot products, moves of accumulator registers. CDNA2 ISA 12.10. */
+import type { Builder } from '../../../ir/builder.ts';
+import type { FloatBuilder } from '../../../ir/float-builder.ts';
+import type { Value } from '../../../ir/types.ts';
+import type { InstructionBuilder } from '../instruction-builder.ts';
+import { type Opcodes, type Row, type RowFlags, row, type Semantics } from '../row.ts';
+import { dotF16, dotIntegers } from './dot-products.ts';
+import { MATRIX_ROWS } from './matrix.ts';
+import { type Pair, packedBits, packedDwords, packedF16, packedF32 } from './packed-operands.ts';
+import { packHalves } from './packing.ts';
+import { add, asNarrow, multiplyAdd, type Narrow, saturating, subtract } from './saturation.ts';
+
+const CLAMPS: RowFlags = { integerClamp: true };
+const FIELDS = ['src0', 'src1', 'src2'];
+
+function packed(name: string, opcodes: Opcodes, type: string, sourceCount: number, semantics: Semantics): Row {
+  const sources = FIELDS.slice(0, sourceCount).map((field) => `${field}:${type}`);
+  return row('VOP3P', name, opcodes, `=vdst:${type} ${sources.join(' ')}`, semantics, CLAMPS);
+}
+
+/** The same computation for the low and the high elements. */
+function elementwise(
+  b: InstructionBuilder,
+  read: (b: InstructionBuilder, field: string, source: Value) => Pair,
+  sources: readonly Value[],
+  compute: (...elements: Value[]) => Value,
+): Pair {
+  const pairs = sources.map((source, i) => read(b, FIELDS[i]!, source));
+  return [compute(...pairs.map(([low]) => low)), compute(...pairs.map(([, high]) => high))];
+}
+
+type Compute<B> = (b: B, ...elements: Value[]) => Value;
+
+/** Integers of 16 bits; the clamp bit saturates each. */
+function packedI16(name: string, opcode: number, type: Narrow, sourceCount: number, compute: Compute<Builder>): Row {
+  const one = saturating(type, compute);
+  return packed(name, opcode, 'v2b16', sourceCount, (b, ...sources) => {
+    const [low, high] = elementwise(b, packedBits, sources, (...elements) => one(b, ...elements) as Value);
+    return packHalves(b, low, high);
+  });
+}
+
+const clamped = (b: InstructionBuilder, f: FloatBuilder, x: Value): Value => (b.field('clamp') ? f.clamp(x) : x);
+
+function packedHalfFloats(name: string, opcode: number, sourceCount: number, compute: Compute<FloatBuilder>): Row {
+  return packed(name, opcode, 'v2f16', sourceCount, (b, ...sources) => {
+    const result = elementwise(b, packedF16, sources, (...elements) => clamped(b, b.f16, compute(b.f16, ...elements)));
+    return packHalves(b, ...result);
+  });
+}
+
+function packedFloats(name: string, opcode: number, sourceCount: number, compute: Compute<FloatBuilder>): Row {
+  return packed(name, { gfx90a: opcode }, 'v2f32', sourceCount, (b, ...sources) =>
+    b.pack(...elementwise(b, packedF32, sources, (...elements) => clamped(b, b.f32, compute(b.f32, ...elements)))),
+  );
+}
+
+/** The amount comes first and counts modulo 16. */
+const shifted =
+  (shift: 'shl' | 'shrU' | 'shrS'): Compute<Builder> =>
+  (b, amount, x) =>
+    b[shift](x, b.and(amount, b.i32(15)));
+
+/** Shifts and orders stay in range: nothing to saturate. */
+function packedWithoutOverflow(name: string, opcode: number, type: 'u16' | 'i16', compute: Compute<Builder>): Row {
+  return packed(name, opcode, 'v2b16', 2, (b, ...sources) =>
+    packHalves(
+      b,
+      ...elementwise(b, packedBits, sources, (...xs) => compute(b, ...xs.map((x) => asNarrow(b, type, x)))),
+    ),
+  );
+}
+
+/**
+ * Source of a mixed-precision fused multiply-add as f32: op_sel_hi says that it is a half, op_sel which one; neg_hi takes the absolute
+ * value before neg.
+ */
+function mixedSource(b: InstructionBuilder, source: number): Value {
+  const dword = b.dword(b.index(FIELDS[source]!), 0);
+  const isHalf = ((b.field('op_sel_hi') | (b.field('op_sel_hi_2') << 2)) >> source) & 1;
+  const half = b.bits(dword, (b.field('op_sel') >> source) & 1 ? 16 : 0, 16);
+  const value = isHalf ? b.f16.toF32(b.f16.input(half)) : dword;
+  const magnitude = (b.field('neg_hi') >> source) & 1 ? b.f32.abs(value) : value;
+  return (b.field('neg') >> source) & 1 ? b.f32.neg(magnitude) : magnitude;
+}
+
+function mixed(name: string, opcode: number, result: 'f32' | 'f16', flags: RowFlags): Row {
+  return row(
+    'VOP3P',
+    name,
+    opcode,
+    `=vdst:${result} src0:f32 src1:f32 src2:f32`,
+    (b) => {
+      const [x, y, z] = [0, 1, 2].map((source) => mixedSource(b, source)) as [Value, Value, Value];
+      const sum = b.f32.fma(x, y, z);
+      return result === 'f32' ? sum : b.f16.result(b.f16.fromF32(sum));
+    },
+    flags,
+  );
+}
+
+function dot(name: string, opcode: number, width: 4 | 8 | 16, type: 'i32' | 'u32'): Row {
+  const source = width === 16 ? 'v2b16' : 'b32';
+  const operandText = `=vdst:${type} src0:${source} src1:${source} src2:${type}`;
+  return row('VOP3P', name, { gfx90a: opcode }, operandText, dotIntegers(width, 'source', type), CLAMPS);
+}
+
+export const VOP3P_ROWS: readonly Row[] = [
+  packedI16('v_pk_mad_i16', 0, 'i16', 3, multiplyAdd),
+  packed('v_pk_mul_lo_u16', 1, 'v2b16', 2, (b, ...sources) =>
+    packHalves(b, ...elementwise(b, packedBits, sources, (x, y) => b.mul(x, y))),
+  ),
+  packedI16('v_pk_add_i16', 2, 'i16', 2, add),
+  packedI16('v_pk_sub_i16', 3, 'i16', 2, subtract),
+  packedWithoutOverflow('v_pk_lshlrev_b16', 4, 'u16', shifted('shl')),
+  packedWithoutOverflow('v_pk_lshrrev_b16', 5, 'u16', shifted('shrU')),
+  packedWithoutOverflow('v_pk_ashrrev_i16', 6, 'i16', shifted('shrS')),
+  packedWithoutOverflow('v_pk_max_i16', 7, 'i16', (b, x, y) => b.maxS(x, y)),
+  packedWithoutOverflow('v_pk_min_i16', 8, 'i16', (b, x, y) => b.minS(x, y)),
+  packedI16('v_pk_mad_u16', 9, 'u16', 3, multiplyAdd),
+  packedI16('v_pk_add_u16', 10, 'u16', 2, add),
+  packedI16('v_pk_sub_u16', 11, 'u16', 2, subtract),
+  packedWithoutOverflow('v_pk_max_u16', 12, 'u16', (b, x, y) => b.maxU(x, y)),
+  packedWithoutOverflow('v_pk_min_u16', 13, 'u16', (b, x, y) => b.minU(x, y)),
+  packedHalfFloats('v_pk_fma_f16', 14, 3, (f, x, y, z) => f.fma(x, y, z)),
+  packedHalfFloats('v_pk_add_f16', 15, 2, (f, x, y) => f.add(x, y)),
+  packedHalfFloats('v_pk_mul_f16', 16, 2, (f, x, y) => f.mul(x, y)),
+  packedHalfFloats('v_pk_min_f16', 17, 2, (f, x, y) => f.min(x, y)),
+  packedHalfFloats('v_pk_max_f16', 18, 2, (f, x, y) => f.max(x, y)),
+  mixed('v_fma_mix_f32', 32, 'f32', {}),
+  mixed('v_fma_mixlo_f16', 33, 'f16', { keepsHighHalf: true }),
+  mixed('v_fma_mixhi_f16', 34, 'f16', { writesHighHalf: true }),
+  row('VOP3P', 'v_dot2_f32_f16', { gfx90a: 35 }, '=vdst:f32 src0:v2f16 src1:v2f16 src2:f32', (b, x, y, z) =>
+    dotF16(b, packedF16(b, 'src0', x), packedF16(b, 'src1', y), z),
+  ),
+  dot('v_dot2_i32_i16', 38, 16, 'i32'),
+  dot('v_dot2_u32_u16', 39, 16, 'u32'),
+  dot('v_dot4_i32_i8', 40, 8, 'i32'),
+  dot('v_dot4_u32_u8', 41, 8, 'u32'),
+  dot('v_dot8_i32_i4', 42, 4, 'i32'),
+  dot('v_dot8_u32_u4', 43, 4, 'u32'),
+  packedFloats('v_pk_fma_f32', 48, 3, (f, x, y, z) => f.fma(x, y, z)),
+  packedFloats('v_pk_mul_f32', 49, 2, (f, x, y) => f.mul(x, y)),
+  packedFloats('v_pk_add_f32', 50, 2, (f, x, y) => f.add(x, y)),
+  // The low dword comes from src0, the high one from src1; op_sel chooses in both. op_sel_hi has no meaning (CDNA3 ISA, V_PK_MOV_B32).
+  row('VOP3P', 'v_pk_mov_b32', { gfx90a: 51 }, '=vdst:v2b32 src0:v2b32 src1:v2b32', (b, x, y) =>
+    b.pack(packedDwords(b, 'src0', x)[0], packedDwords(b, 'src1', y)[0]),
+  ),
+  row('VOP3P', 'v_accvgpr_read_b32', { gfx90a: 88 }, '=vdst:b32 src0:b32/a', (_, x) => x),
+  row('VOP3P', 'v_accvgpr_write_b32', { gfx90a: 89 }, '=vdst:b32/a src0:b32', (_, x) => x),
+  ...MATRIX_ROWS,
+];
