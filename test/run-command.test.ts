@@ -8,7 +8,7 @@ const ROOT = path.resolve(import.meta.dirname, '..');
 const example = (name: string) => path.join(ROOT, 'examples', `${name}.gfx90a.co`);
 const command = (...argv: string[]) => [path.join(ROOT, 'bin/wavewright.js'), 'run', ...argv];
 
-test('the program's output is stdout, its status the exit status, and nothing else is printed', () => {
+test('output and exit status are those of the program, and nothing else is printed', () => {
   const { status, stdout, stderr } = spawnSync(process.execPath, command(example('hello/hello'), 'world'), {
     encoding: 'utf8',
   });

@@ -159,6 +159,37 @@ test('every relocation of a loaded image stores what the table says', () => {
   assert.equal(loaded.u64(64), loaded.at(96));
 });
 
+test('addends in place are signed and of the width of the field', () => {
+  const { executable, load } = setUp();
+  const data = new Uint8Array(64);
+  new DataView(data.buffer).setBigInt64(0, -8n, true);
+  new DataView(data.buffer).setInt32(8, -4, true);
+  const loaded = load({
+    data,
+    symbols: [variable('own', 32)],
+    relocations: [
+      { dataOffset: 0, type: R.abs64, symbol: 'own' },
+      { dataOffset: 8, type: R.rel32, symbol: 'own' },
+    ],
+    addendsInPlace: true,
+  });
+  executable.freeze();
+  assert.equal(loaded.u64(0), loaded.at(24));
+  assert.equal(loaded.u32(8), 32 - 4 - 8);
+});
+
+test('absolute symbols are not moved, segments keep their alignment', () => {
+  const { executable, load } = setUp();
+  const loaded = load({
+    symbols: [{ name: 'fixed', type: 'none', absolute: 0x1234 }],
+    relocations: [{ dataOffset: 0, type: R.abs64, symbol: 'fixed' }],
+    alignmentBytes: 0x4_0000,
+  });
+  executable.freeze();
+  assert.equal(loaded.u64(0), 0x1234n);
+  assert.equal(loaded.at(0) % 0x4_0000n, BigInt(IMAGE_DATA));
+});
+
 test('code objects link in any order, also in cycles', () => {
   const { executable, load } = setUp();
   const user = load({

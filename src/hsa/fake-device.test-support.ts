@@ -113,7 +113,7 @@ class FakeDispatch implements Dispatch {
 }
 
 export class FakeDevice implements Device {
-  readonly name = 'fake:gfx90a';
+  readonly name: string;
   readonly properties: DeviceProperties;
   readonly memory: FakeMemory;
   readonly published: PublishedCode[] = [];
@@ -124,11 +124,13 @@ export class FakeDevice implements Device {
   readonly #running: FakeDispatch[] = [];
   #ticks = 0n;
 
-  constructor(sizeBytes = 4 * 2 ** 20) {
+  constructor(sizeBytes = 4 * 2 ** 20, targetId = 'gfx90a:sramecc+:xnack-') {
+    const processor = targetId.split(':')[0]!;
+    this.name = `fake:${processor}`;
     this.memory = new FakeMemory(sizeBytes);
     this.properties = {
-      processor: 'gfx90a',
-      targetId: 'gfx90a:sramecc+:xnack-',
+      processor,
+      targetId,
       wavefrontSize: 64,
       computeUnitCount: 4,
       ldsSizeBytes: 65_536,

@@ -8,6 +8,7 @@ export const IMAGE_DATA = IMAGE_BASE + Math.ceil(HEADERS_SIZE_BYTES / 64) * 64;
 
 export interface ImageKernel {
   readonly name: string;
+  readonly wave32?: boolean;
   /** Keys of the metadata map that differ from the default. */
   readonly metadata?: Readonly<Record<string, unknown>>;
 }
@@ -19,6 +20,8 @@ export interface ImageSymbol {
   readonly visibility?: 'default' | 'hidden' | 'protected';
   /** Offset in the data area; absent: undefined here. */
   readonly dataOffset?: number;
+  /** A value that loading does not move, instead of an offset. */
+  readonly absolute?: number;
   readonly sizeBytes?: number;
 }
 
@@ -37,6 +40,10 @@ export interface ImageOptions {
   /** Contents of the data area; `bssSizeBytes` zeros follow it. */
   readonly data?: Uint8Array;
   readonly bssSizeBytes?: number;
+  /** Addends stand in the places (DT_REL) instead of in the records (DT_RELA). */
+  readonly addendsInPlace?: boolean;
+  /** p_align of the segment. */
+  readonly alignmentBytes?: number;
   readonly eFlags?: number;
   readonly eType?: number;
 }
@@ -44,6 +51,7 @@ export interface ImageOptions {
 const BINDINGS = { local: 0, global: 1, weak: 2 };
 const TYPES = { none: 0, object: 1, function: 2 };
 const VISIBILITIES = { default: 0, hidden: 2, protected: 3 };
+const SHN_ABS = 0xfff1;
 const SHT = { symtab: 2, strtab: 3 };
 
 interface TableSymbol {
@@ -135,12 +143,14 @@ export function buildImage(options: ImageOptions = {}): Uint8Array {
   const note = metadataNote(kernels);
   const noteAt = writer.append(note);
   const exported: TableSymbol[] = [];
-  for (const { name } of kernels) {
+  for (const { name, wave32 = false } of kernels) {
     const code = writer.append(new Uint8Array(256), 256);
     // The entry offset is relative to the descriptor; everything else of it may be 0.
     const descriptor = new Uint8Array(64);
     const at = writer.append(descriptor, 64);
-    new DataView(descriptor.buffer).setBigInt64(16, BigInt(code - at), true);
+    const fieldsOfDescriptor = new DataView(descriptor.buffer);
+    fieldsOfDescriptor.setBigInt64(16, BigInt(code - at), true);
+    fieldsOfDescriptor.setUint16(56, wave32 ? 1 << 10 : 0, true);
     const base = { section: 1, other: VISIBILITIES.protected };
     exported.push({
       ...base,
@@ -159,13 +169,21 @@ export function buildImage(options: ImageOptions = {}): Uint8Array {
   }
   const local: TableSymbol[] = [];
   for (const symbol of symbols) {
-    const { name, type = 'object', binding = 'global', visibility = 'default', dataOffset, sizeBytes = 8 } = symbol;
+    const {
+      name,
+      type = 'object',
+      binding = 'global',
+      visibility = 'default',
+      dataOffset,
+      absolute,
+      sizeBytes = 8,
+    } = symbol;
     (binding === 'local' ? local : exported).push({
       name,
       info: (BINDINGS[binding] << 4) | TYPES[type],
       other: VISIBILITIES[visibility],
-      section: dataOffset === undefined ? 0 : 1,
-      value: dataOffset === undefined ? 0 : IMAGE_DATA + dataOffset,
+      section: absolute !== undefined ? SHN_ABS : dataOffset === undefined ? 0 : 1,
+      value: absolute ?? (dataOffset === undefined ? 0 : IMAGE_DATA + dataOffset),
       sizeBytes: dataOffset === undefined ? 0 : sizeBytes,
     });
   }
@@ -173,10 +191,12 @@ export function buildImage(options: ImageOptions = {}): Uint8Array {
   const symtabAt = writer.append(dynamicSymbols.table);
   const stringsAt = writer.append(dynamicSymbols.strings);
   const hashAt = writer.append(fields([4, 0], [4, exported.length + 1]));
+  const relocationSizeBytes = options.addendsInPlace ? 16 : 24;
   const rela = join(
     relocations.map(({ dataOffset, type, symbol, addend = 0n }) => {
       const index = symbol === undefined ? 0 : 1 + exported.findIndex(({ name }) => name === symbol);
-      return fields([8, IMAGE_DATA + dataOffset], [4, type], [4, index], [8, BigInt.asUintN(64, addend)]);
+      const record = fields([8, IMAGE_DATA + dataOffset], [4, type], [4, index], [8, BigInt.asUintN(64, addend)]);
+      return record.subarray(0, relocationSizeBytes);
     }),
   );
   const relaAt = writer.append(rela);
@@ -189,9 +209,9 @@ export function buildImage(options: ImageOptions = {}): Uint8Array {
     ...(relocations.length === 0
       ? []
       : ([
-          [7, IMAGE_BASE + relaAt],
-          [8, rela.length],
-          [9, 24],
+          [options.addendsInPlace ? 17 : 7, IMAGE_BASE + relaAt],
+          [options.addendsInPlace ? 18 : 8, rela.length],
+          [options.addendsInPlace ? 19 : 9, relocationSizeBytes],
         ] as const)),
     [0, 0],
   ];
@@ -236,7 +256,7 @@ export function buildImage(options: ImageOptions = {}): Uint8Array {
   );
   bytes.set(
     join([
-      segment(1, 0, loadedSizeBytes, 4096, bssSizeBytes),
+      segment(1, 0, loadedSizeBytes, options.alignmentBytes ?? 4096, bssSizeBytes),
       segment(2, dynamicAt, dynamicBytes.length, 8),
       segment(4, noteAt, note.length, 4),
       new Uint8Array(64),

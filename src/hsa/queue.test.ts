@@ -3,6 +3,7 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import { WavewrightError } from '../base/errors.ts';
 import { FakeDevice, FakeFault, type KernelBody } from './fake-device.test-support.ts';
+import { FAULT_REASON, faultReason } from './faults.ts';
 import { PACKET_TYPE } from './layouts.ts';
 import { decodeBarrier, decodeKernelDispatch, encodeBarrier, encodeHeader, encodeKernelDispatch } from './packet.ts';
 import type { QueueError } from './packet-processor.ts';
@@ -159,6 +160,61 @@ test('a full queue makes the producer wait; more packets than slots all run, in 
   assert.equal(queue.readDispatchId, 20n);
 });
 
+test('a ring of one packet runs a kernel without the barrier bit once', () => {
+  const { queue, kernel, log, run } = setUp({ sizePackets: 1 });
+  queue.dispatch({ kernel: kernel('a', 5), ...one, barrier: false });
+  run();
+  assert.deepEqual(log, ['a+', 'a-']);
+});
+
+test('the structure in memory is an amd_queue_t that other producers can use', () => {
+  const { runtime, queue, kernel, log, run } = setUp();
+  const bytes = runtime.view(queue.address, 4096);
+  const data = new DataView(bytes.buffer, bytes.byteOffset);
+  assert.deepEqual([data.getUint32(0, true), data.getUint32(4, true), data.getUint32(24, true)], [0, 1, 64]);
+  assert.equal(data.getBigUint64(8, true), queue.ringAddress);
+  assert.equal(data.getUint32(136, true), 128);
+  // As generated code does it: the doorbell is a plain 64-bit store through the signal's pointer.
+  const signal = runtime.view(data.getBigUint64(16, true), 64);
+  const doorbell = new DataView(signal.buffer, signal.byteOffset);
+  assert.equal(doorbell.getBigInt64(0, true), -1n);
+  const target = runtime.view(doorbell.getBigUint64(8, true), 8);
+  queue.dispatch({ kernel: kernel('a'), ...one });
+  const rung = new DataView(target.buffer, target.byteOffset);
+  assert.equal(rung.getBigInt64(0, true), 0n);
+  rung.setBigInt64(0, -1n, true);
+  run();
+  assert.deepEqual(log, []);
+  rung.setBigInt64(0, 0n, true);
+  run();
+  assert.deepEqual(log, ['a+', 'a-']);
+  assert.equal(data.getBigUint64(56, true), 1n);
+  assert.equal(data.getBigUint64(128, true), 1n);
+});
+
+test('a completed signal writes its event id to its mailbox', () => {
+  const { runtime, queue, kernel, run } = setUp();
+  const completionSignal = runtime.createSignal(1n);
+  const mailbox = runtime.createSignal(0n);
+  const words = runtime.view(completionSignal.address, 64);
+  const data = new DataView(words.buffer, words.byteOffset);
+  data.setBigUint64(16, mailbox.address + 8n, true);
+  data.setUint32(24, 77, true);
+  queue.dispatch({ kernel: kernel('a'), ...one, completionSignal });
+  run();
+  assert.equal(mailbox.load(), 77n);
+});
+
+test('the reason of a fault tells unmapped, read-only and code apart', () => {
+  const nearestAllocation = { address: 0x1000n, sizeBytes: 16, label: 'x' };
+  const reason = (access: 'read' | 'write' | 'execute', address: bigint) =>
+    faultReason(new FakeFault({ kind: 'memory', message: '', address, access, nearestAllocation }).fault);
+  assert.equal(reason('write', 0x1000n), FAULT_REASON.readOnly);
+  assert.equal(reason('write', 0x1010n), FAULT_REASON.pageNotPresent);
+  assert.equal(reason('read', 0x100fn), FAULT_REASON.pageNotPresent);
+  assert.equal(reason('execute', 0x1000n), FAULT_REASON.noExecute);
+});
+
 test('a full queue whose packets can never start is an error, not a hang', () => {
   const { runtime, queue } = setUp({ sizePackets: 1 });
   queue.barrier({ dependencies: [runtime.createSignal(1n)], mode: 'all' });
@@ -255,6 +311,11 @@ const refusals: Record<string, Refusal> = {
     status: 'INVALID_CODE_OBJECT',
     message: /no kernel descriptor at 0x0/,
     change: (data) => data.setBigUint64(32, 0n, true),
+  },
+  'a kernel object that is not aligned': {
+    status: 'INVALID_CODE_OBJECT',
+    message: /64-byte aligned/,
+    change: (data) => data.setBigUint64(32, data.getBigUint64(32, true) + 8n, true),
   },
   'an unknown packet type': {
     status: 'INVALID_PACKET_FORMAT',

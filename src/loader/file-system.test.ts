@@ -4,10 +4,10 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { after, test } from 'node:test';
 import { WavewrightError } from '../base/errors.ts';
-import { type FileSystem, parseOpenMode } from './file-system.ts';
+import { type FileSystem, type OpenFile, parseOpenMode } from './file-system.ts';
 import { MemoryFileSystem } from './memory-file-system.ts';
 import { nodeFileSystem } from './node-file-system.ts';
-import { HostStream } from './streams.ts';
+import { HostStream, StreamTable } from './streams.ts';
 
 const folder = mkdtempSync(path.join(tmpdir(), 'wavewright-files-'));
 after(() => rmSync(folder, { recursive: true }));
@@ -119,6 +119,44 @@ test('pushed-back characters come first and do not change the file', () => {
   assert.equal(stream.seek(0n, 1), 0);
   assert.equal(text(stream.read(1)), 'b');
   assert.equal(text(files.get('f')!), 'bc');
+});
+
+test('what was read ahead from a terminal is still there after a write', () => {
+  let input = bytes('one\ntwo\n');
+  const terminal: OpenFile = {
+    position: undefined,
+    sizeBytes: undefined,
+    seek: () => assert.fail('a terminal has no position'),
+    close: () => true,
+    write: () => true,
+    read: (into) => {
+      const { length } = input;
+      into.set(input);
+      input = new Uint8Array();
+      return length;
+    },
+  };
+  const stream = new HostStream(terminal, { read: true, write: true });
+  assert.equal(text(stream.readLine(100)), 'one\n');
+  assert.equal(stream.write(bytes('?')), 1);
+  assert.equal(text(stream.readLine(100)), 'two\n');
+});
+
+test('tags name the standard streams, handles the open ones', () => {
+  const table = new StreamTable({ stdin: { read: () => 0 }, stdout: () => undefined, stderr: () => undefined });
+  assert.equal(table.tagged(0x101n), table.stdin);
+  assert.equal(table.tagged(0x102n), table.stdout);
+  assert.equal(table.tagged(0x103n), table.stderr);
+  const files = new MemoryFileSystem();
+  const handles = [open(files, 'a', 'w'), open(files, 'b', 'w')].map((stream) => [stream, table.add(stream)] as const);
+  for (const [stream, handle] of handles) {
+    assert.equal(handle % 4n, 0n);
+    assert.equal(table.tagged(handle), stream);
+    assert.equal(table.raw(handle), stream);
+  }
+  assert.ok(table.close(handles[0]![1]));
+  assert.throws(() => table.close(handles[0]![1]), /no open stream has the handle/);
+  assert.throws(() => table.raw(0n), /no open stream has the handle 0x0/);
 });
 
 test('an endless file is a limit, not an endless read', () => {

@@ -73,33 +73,37 @@ function* strings(context: KernelContext, address: bigint) {
   }
 }
 
-function wave(context: KernelContext, clientAddress: bigint, generation: Generation): Wave {
+function wave(context: KernelContext, clientAddress: bigint, generation: Generation, laneCount = 64): Wave {
   const { memory, packet } = context;
-  const kernarg = memory.data(packet.kernargAddress, 256);
-  const client = () => {
+  const kernarg = (offset: number) => memory.data(packet.kernargAddress + BigInt(offset), 8);
+  const connect = () => {
     const skip = generation.hasDoorbell ? 1 : 0;
     const struct = memory.data(clientAddress, generation.clientStructSizeBytes);
     const at = (index: number) => memory.view(struct.getBigUint64(8 + 8 * (index + skip), true), 1).byteOffset;
     const portCount = struct.getUint32(0, true);
     const view = { buffer: memory.buffer, portCount, mailboxA: at(0), mailboxB: at(1), headers: at(2), packets: at(3) };
-    return new RpcClient(generation, view, 64);
+    return new RpcClient(generation, view, laneCount);
   };
+  let client: RpcClient | undefined;
   const call = function* (name: OpcodeName, lanes: readonly number[], talk: (port: ClientPort) => Spin): Spin {
-    const port = yield* client().open(generation.opcodeClass + OPCODES[name], lanes);
+    client ??= connect();
+    const port = yield* client.open(generation.opcodeClass + OPCODES[name], lanes);
     yield* talk(port);
     port.close();
   };
   return {
     ...context,
-    argc: kernarg.getInt32(0, true),
+    get argc() {
+      return kernarg(0).getInt32(0, true);
+    },
     get argv() {
-      return [...strings(context, kernarg.getBigUint64(8, true))];
+      return [...strings(context, kernarg(8).getBigUint64(0, true))];
     },
     get environment() {
-      return [...strings(context, kernarg.getBigUint64(16, true))];
+      return [...strings(context, kernarg(16).getBigUint64(0, true))];
     },
     result(value) {
-      const result = memory.data(kernarg.getBigUint64(24, true), 4);
+      const result = memory.data(kernarg(24).getBigUint64(0, true), 4);
       result.setInt32(0, result.getInt32(0, true) | value, true);
     },
     call,
@@ -396,6 +400,78 @@ test('all memory that a program took is given back, also after a failure', async
     assert.deepEqual([...device.memory.allocations.values()], []);
     assert.deepEqual(device.published, []);
   }
+});
+
+test('memory that is exhausted is a null pointer', async () => {
+  const { promise } = await run({
+    start: (wave) =>
+      wave.call('MALLOC', [0], function* (port) {
+        yield* port.sendWords([[BigInt(DEVICE_BYTES)]]);
+        assert.deepEqual(yield* port.receiveWords(), [0n]);
+      }),
+  });
+  assert.equal((await promise).status, 0);
+});
+
+test('timers of the host run while a program runs', async () => {
+  let fired = false;
+  const { promise } = await run({
+    start: function* (wave) {
+      setTimeout(() => {
+        fired = true;
+      }, 1);
+      while (!fired) yield 'running' as 'waiting';
+      wave.result(5);
+    },
+    options: { timeoutMs: 5000 },
+  });
+  assert.equal((await promise).status, 5);
+});
+
+test('each kernel talks in packets of its own wave size', async () => {
+  const generation = GENERATIONS.P20;
+  const device = new FakeDevice(DEVICE_BYTES, 'gfx1100');
+  const kernels = [
+    { name: '_begin', wave32: true, metadata: { '.wavefront_size': 32, '.kernarg_segment_size': 24 } },
+    { name: '_start', metadata: { '.kernarg_segment_size': 32 } },
+    { name: '_end', wave32: true, metadata: { '.wavefront_size': 32, '.kernarg_segment_size': 0 } },
+  ];
+  for (const { name, wave32 } of kernels) {
+    device.kernels[name] = function* (context) {
+      const laneCount = wave32 ? 32 : 64;
+      const client = device.published[0]!.address + DATA_OFFSET + BigInt(CLIENT_OFFSET);
+      const { call } = wave(context, client, generation, laneCount);
+      // Two ports at once: the second one shows the stride.
+      const print = (text: string) =>
+        call('WRITE_TO_STDOUT', [laneCount - 1], function* (port) {
+          yield* port.sendBytes([new TextEncoder().encode(text)]);
+          yield* port.receiveWords();
+        });
+      const waves = [print(`${name} a\n`), print(`${name} b\n`)];
+      while (waves.map((one) => one.next().done).includes(false)) yield 'waiting';
+    };
+  }
+  const image = buildImage({
+    data: new Uint8Array(DATA_BYTES),
+    kernels,
+    eFlags: 0x41,
+    symbols: [{ name: generation.clientSymbol, dataOffset: CLIENT_OFFSET, sizeBytes: 552 }],
+  });
+  let output = '';
+  await runProgram(image, {
+    device,
+    args: ['x'],
+    portCount: 2,
+    fileSystem: new MemoryFileSystem(),
+    streams: {
+      stdin: { read: () => 0 },
+      stdout: (chunk) => {
+        output += new TextDecoder().decode(chunk);
+      },
+      stderr: () => undefined,
+    },
+  });
+  assert.equal(output, '_begin a\n_begin b\n_start a\n_start b\n_end a\n_end b\n');
 });
 
 test('resources of each kernel are told before it runs', async () => {

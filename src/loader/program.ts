@@ -257,25 +257,24 @@ class ProgramRun {
     });
   }
 
-  /** Slices of the device and of the server in turns, until the kernel is complete or the program has asked to end. */
+  /** Slices of the device and of the server in turns, until the kernel is complete. */
   async #finish(name: string, completion: Signal): Promise<void> {
-    let waits = 0;
-    for (;;) {
+    for (let waits = 0; ; ) {
       const state = this.#runtime.progress();
+      // Looked at before the poll, which then serves everything that the kernel has left.
+      const complete = completion.load() <= 0n;
       const served = this.#server.poll();
       if (this.#host.terminated) {
         this.#queue.inactivate();
         return;
       }
       if (this.#queue.error !== undefined) throw this.#queue.error.error;
-      if (completion.load() <= 0n) break;
+      if (complete) break;
       assert(state !== 'idle', `kernel ${name} is neither running nor complete`);
       waits = served === 0 && state === 'waiting' ? waits + 1 : 0;
       await this.#pause(name, state, waits);
     }
-    // Requests without a reply may still stand in ports.
-    while (this.#server.poll() > 0 && !this.#host.terminated);
-    if (!this.#host.terminated) this.#server.expectIdle(name);
+    this.#server.expectIdle(name);
   }
 
   async #pause(name: string, state: AdvanceResult, waits: number): Promise<void> {

@@ -3,7 +3,8 @@ import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 
 const COMMAND = 'llvm-mc-19';
-const MARKER = 0xbf800000; // s_nop, numbered: it separates what the encodings print
+/** `s_mov_b32 s0, NUMBER`: separates what the encodings print. */
+const MARKER = [0xbe8000ff, 0x7a000000] as const;
 
 /** What LLVM prints for each encoding (dwords), without leading white space; undefined for one that it rejects. */
 export function llvmDisassemble(
@@ -14,7 +15,7 @@ export function llvmDisassemble(
     const bytes = words.flatMap((word) => [0, 8, 16, 24].map((shift) => `0x${((word >>> shift) & 255).toString(16)}`));
     return `[${bytes.join(' ')}]`;
   };
-  const input = encodings.map((words, i) => `${block(words)}\n${block([MARKER | (i & 0xffff)])}\n`).join('');
+  const input = encodings.map((words, i) => `${block(words)}\n${block([MARKER[0], MARKER[1] | i])}\n`).join('');
   const result = spawnSync(COMMAND, ['--disassemble', '--triple=amdgcn', `--mcpu=${processor}`], {
     input,
     encoding: 'utf8',
@@ -25,9 +26,9 @@ export function llvmDisassemble(
   let pending: string[] = [];
   for (const line of result.stdout.split('\n').map((text) => text.trim())) {
     if (line === '' || line === '.text') continue;
-    const marker = /^s_nop (0x[0-9a-f]+|\d+)$/.exec(line);
-    if (marker && Number(marker[1]) === (texts.length & 0xffff)) {
-      texts.push(pending.length === 0 ? undefined : pending.join('; '));
+    if (line === `s_mov_b32 s0, 0x${(MARKER[1] | texts.length).toString(16)}`) {
+      const text = pending.join('; ');
+      texts.push(text === '' || text.includes('/*Invalid') ? undefined : text);
       pending = [];
     } else pending.push(line);
   }

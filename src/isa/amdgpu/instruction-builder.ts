@@ -6,17 +6,9 @@ import { assert, WavewrightError } from '../../base/errors.ts';
 import { Builder } from '../../ir/builder.ts';
 import type { FloatBuilder, FloatMode } from '../../ir/float-builder.ts';
 import type { Program, Value } from '../../ir/types.ts';
-import type { Instruction, Operand } from './instruction.ts';
+import type { Instruction } from './instruction.ts';
 import { is16Bit, isFloat, isImmediate, type OperandSpec, type OperandType } from './row.ts';
-import {
-  PRIVATE_APERTURE_HI,
-  SHARED_APERTURE_HI,
-  SRC_EXECZ,
-  SRC_PRIVATE_BASE,
-  SRC_SCC,
-  SRC_SHARED_BASE,
-  SRC_VCCZ,
-} from './registers.ts';
+import { isAperture, SRC_EXECZ, SRC_SCC, SRC_VCCZ } from './registers.ts';
 
 /** Number of the operand slot that holds the lane table of a DPP instruction: one after the row's own operands. */
 export const dppTableSlot = (instruction: Instruction): number => instruction.row.operands.length;
@@ -91,8 +83,7 @@ export class InstructionBuilder extends Builder {
   /** Dword `dword` of operand `index` as it stands, without modifiers. */
   dword(index: number, dword: number): Value {
     const operand = this.instruction.operand(index);
-    if (operand.kind === 'special') return this.#special(operand.encoding, dword);
-    this.#checkRegister(operand, dword);
+    if (operand.kind === 'special' && !isAperture(operand.encoding)) return this.#special(operand.encoding, dword);
     return this.operand({ operand: index, dword }, operand.kind === 'vector');
   }
 
@@ -102,17 +93,7 @@ export class InstructionBuilder extends Builder {
   }
 
   setDword(index: number, dword: number, value: Value): void {
-    this.#checkRegister(this.instruction.operand(index), dword);
     this.setOperand({ operand: index, dword }, value, this.isVector(index), this.#writeMask);
-  }
-
-  /** Throws UNSUPPORTED for a register group that runs over the end of its file. */
-  #checkRegister(operand: Operand, dword: number): void {
-    if (operand.kind !== 'scalar' && operand.kind !== 'vector') return;
-    const count = operand.kind === 'vector' ? 256 : 128;
-    if (operand.register + dword < count) return;
-    const what = `${operand.kind} register ${operand.register + dword}, expected less than ${count}`;
-    throw new WavewrightError('UNSUPPORTED', `unsupported instruction '${this.instruction.row.name}' with ${what}`);
   }
 
   setDwords(index: number, values: readonly Value[]): void {
@@ -155,9 +136,6 @@ export class InstructionBuilder extends Builder {
   }
 
   #special(encoding: number, dword: number): Value {
-    // The low dword of an aperture is zero, so that 32-bit instructions read zero.
-    if (encoding === SRC_SHARED_BASE) return this.i32(dword === 1 ? SHARED_APERTURE_HI : 0);
-    if (encoding === SRC_PRIVATE_BASE) return this.i32(dword === 1 ? PRIVATE_APERTURE_HI : 0);
     if (dword > 0) return this.i32(0);
     switch (encoding) {
       case SRC_SCC:

@@ -14,6 +14,8 @@ export type Operand =
   | { readonly kind: 'off' };
 
 const SADDR_OFF = 0x7f;
+/** SMEM: the register in place of an immediate offset. */
+const OFFSET_REGISTER: Field = { name: 'offset', low: 32, width: 7 };
 /** Scalar operand fields that count in groups of registers. */
 const FIELD_SCALE: Readonly<Record<string, number>> = { sbase: 2, srsrc: 4 };
 
@@ -56,7 +58,10 @@ export class Instruction {
   /** Value of a field, 0 when the encoding lacks it. */
   field(name: string): number {
     const field = fieldMap(this.format).get(name);
-    if (!field) return 0;
+    return field ? this.#bits(field) : 0;
+  }
+
+  #bits(field: Field): number {
     const word = this.#words[field.low >= 32 ? 1 : 0];
     return (word >>> (field.low & 31)) & (2 ** field.width - 1);
   }
@@ -78,6 +83,13 @@ export class Instruction {
     return access === 'readwrite' ? 'read' : undefined;
   }
 
+  /** The number in the field of operand `index`: of a register, or of a constant (registers.ts). */
+  encoded(index: number): number {
+    const { field } = this.row.operands[index]!;
+    const located = this.#located(field);
+    return located ? this.#bits(located) * (FIELD_SCALE[field] ?? 1) : SGPR_VCC_LO;
+  }
+
   /** Resolves operand `index` of the row. */
   operand(index: number): Operand {
     const spec = this.row.operands[index]!;
@@ -86,8 +98,8 @@ export class Instruction {
     if (type === 'address' && this.#addressDwords(field) === 0) return { kind: 'off' };
     const located = this.#located(field);
     if (!located) return { kind: 'scalar', register: SGPR_VCC_LO };
-    const value = this.field(located.name);
-    if (file === 'accumulator') return { kind: 'vector', register: value & 0xff, accumulator: true };
+    const value = this.#bits(located);
+    if (file === 'accumulator' && this.#isVector(located, value)) return { kind: 'vector', register: value & 0xff, accumulator: true };
     if (file === 'vector' || (file === 'any' && this.#isVector(located, value))) {
       return { kind: 'vector', register: value & 0xff, accumulator: this.#accumulator(field) };
     }
@@ -117,7 +129,7 @@ export class Instruction {
   #located(field: string): Field | undefined {
     const map = fieldMap(this.format);
     if (field === 'sdst' && this.format.name === 'VOP3') return map.get('vdst');
-    if (field === 'soffset' && map.has('soffset_en') && this.field('soffset_en') === 0) return map.get('offset_sgpr');
+    if (field === 'soffset' && map.has('soffset_en') && this.field('soffset_en') === 0) return OFFSET_REGISTER;
     if (field === 'sdst' && map.has('sdst_en') && this.field('sdst_en') === 0) return undefined;
     return map.get(field);
   }

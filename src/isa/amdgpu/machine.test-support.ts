@@ -8,7 +8,15 @@ import { decoderFor } from './decode.ts';
 import { InstructionBuilder } from './instruction-builder.ts';
 import { dppTable } from './dpp.ts';
 import type { Instruction } from './instruction.ts';
-import { SGPR_EXEC_LO, SGPR_FLAT_SCRATCH_LO, SGPR_M0, SGPR_VCC_LO } from './registers.ts';
+import {
+  isAperture,
+  PRIVATE_APERTURE_HI,
+  SGPR_EXEC_LO,
+  SGPR_FLAT_SCRATCH_LO,
+  SGPR_M0,
+  SGPR_VCC_LO,
+  SHARED_APERTURE_HI,
+} from './registers.ts';
 
 export const PRIVATE_SIZE_BYTES = 1024;
 
@@ -20,6 +28,12 @@ export const DEFAULT_MODE: FloatMode = {
 };
 
 const PAIR_SLOTS: Partial<Record<StateSlot, number>> = { exec: SGPR_EXEC_LO, vcc: SGPR_VCC_LO, flatScratch: SGPR_FLAT_SCRATCH_LO };
+
+/** The low dword is 0 for a base and all ones for a limit. */
+function apertureDword(encoding: number, dword: number): number {
+  if (dword === 0) return encoding % 2 === 1 ? 0 : -1;
+  return encoding < 237 ? SHARED_APERTURE_HI : PRIVATE_APERTURE_HI;
+}
 
 export class TestWave {
   readonly sgprs = new Int32Array(128);
@@ -91,6 +105,7 @@ export class TestWave {
         const operand = instruction.operand(at.operand);
         if (operand.kind === 'constant') return Number(BigInt.asIntN(32, operand.value >> BigInt(32 * at.dword)));
         if (operand.kind === 'scalar') return wave.sgprs[operand.register + at.dword]!;
+        if (operand.kind === 'special' && isAperture(operand.encoding)) return apertureDword(operand.encoding, at.dword);
         assert(operand.kind === 'vector', `operand kind ${operand.kind}`);
         return wave.vgprs[operand.register + at.dword + (operand.accumulator ? 256 : 0)]![lane]!;
       },

@@ -8,11 +8,12 @@ export const SGPR_VCC_LO = 106;
 export const SGPR_FLAT_SCRATCH_LO = 102;
 export const SGPR_M0 = 124;
 export const SGPR_EXEC_LO = 126;
-export const SRC_SHARED_BASE = 235;
-export const SRC_PRIVATE_BASE = 237;
 export const SRC_VCCZ = 251;
 export const SRC_EXECZ = 252;
 export const SRC_SCC = 253;
+
+/** src_shared_base, src_shared_limit, src_private_base, src_private_limit: 64 bits, which the executor knows. */
+export const isAperture = (encoding: number): boolean => encoding >= 235 && encoding <= 238;
 
 /** High dwords of the flat apertures, as amdkfd of the Linux kernel sets them on gfx9 and later. */
 export const SHARED_APERTURE_HI = 0x10000;
@@ -20,9 +21,6 @@ export const PRIVATE_APERTURE_HI = 0x20000;
 
 const FLOAT_CONSTANTS: Readonly<Record<number, number>> = {
   240: 0.5, 241: -0.5, 242: 1, 243: -1, 244: 2, 245: -2, 246: 4, 247: -4, 248: 1 / (2 * Math.PI),
-};
-const FLOAT_TEXT: Readonly<Record<number, string>> = {
-  240: '0.5', 241: '-0.5', 242: '1.0', 243: '-1.0', 244: '2.0', 245: '-2.0', 246: '4.0', 247: '-4.0', 248: '0.15915494',
 };
 /** 1/(2*pi) in each width, as the manual gives it: not the rounding of the f64 value in every width. */
 const INV_2PI: Readonly<Record<16 | 32 | 64, bigint>> = { 16: 0x3118n, 32: 0x3e22f983n, 64: 0x3fc45f306dc9c882n };
@@ -65,15 +63,9 @@ export function literalConstant(literal: number, type: OperandType): bigint {
   return BigInt(literal >>> 0);
 }
 
-export function inlineConstantText(encoding: number): string | undefined {
-  if (encoding >= 128 && encoding <= 192) return String(encoding - 128);
-  if (encoding >= 193 && encoding <= 208) return String(192 - encoding);
-  return FLOAT_TEXT[encoding];
-}
-
 const PAIRS: Readonly<Record<number, string>> = { 102: 'flat_scratch', 104: 'xnack_mask', 106: 'vcc', 126: 'exec' };
 const SINGLE: Readonly<Record<number, string>> = {
-  124: 'm0', 235: 'src_shared_base', 236: 'src_shared_limit', 237: 'src_private_base', 238: 'src_private_limit',
+  124: 'm0', 125: 'null', 235: 'src_shared_base', 236: 'src_shared_limit', 237: 'src_private_base', 238: 'src_private_limit',
   239: 'src_pops_exiting_wave_id', 251: 'src_vccz', 252: 'src_execz', 253: 'src_scc', 254: 'src_lds_direct',
 };
 
@@ -83,14 +75,17 @@ const range = (prefix: string, first: number, count: number): string =>
 export const vgprText = (first: number, count: number, accumulator: boolean): string =>
   range(accumulator ? 'a' : 'v', first, count);
 
+/** Groups of SGPRs start at a multiple of 2, larger ones of 4. */
+const aligned = (encoding: number, dwords: number): number => encoding & ~(dwords > 2 ? 3 : dwords - 1);
+
 /** Scalar register or special value as LLVM prints it; undefined when the encoding names none. */
 export function scalarText(encoding: number, dwords: number): string | undefined {
-  if (encoding < 102) return range('s', encoding, dwords);
+  if (encoding < 102) return range('s', aligned(encoding, dwords), dwords);
   const pair = PAIRS[encoding & ~1];
   if (pair !== undefined) {
     if (dwords === 2 && (encoding & 1) === 0) return pair;
     return dwords === 1 ? `${pair}_${encoding & 1 ? 'hi' : 'lo'}` : undefined;
   }
-  if (encoding >= 108 && encoding <= 123) return range('ttmp', encoding - 108, dwords);
+  if (encoding >= 108 && encoding <= 123) return range('ttmp', aligned(encoding, dwords) - 108, dwords);
   return SINGLE[encoding];
 }

@@ -60,7 +60,6 @@ export class RpcServer {
   readonly #opcodeBits: number;
   readonly #services: Map<number, Service>;
   readonly #active = new Map<number, ActivePort>();
-  #start = 0;
 
   /** `buffer`: zeroed, of the layout's size. */
   constructor(generation: Generation, layout: RpcLayout, buffer: Uint8Array<SharedArrayBuffer>, host: ServerHost) {
@@ -80,19 +79,16 @@ export class RpcServer {
   }
 
   /**
-   * Serves every port that the server owns as far as it goes without the client, beginning behind the port that was served last.
-   * Returns how many there were. Throws RPC_PROTOCOL for an opcode that does not exist, and what the conversations throw, with
+   * Serves every port that the server owns as far as it goes without the client, so that no port starves. Returns how many there
+   * were. Throws RPC_PROTOCOL for an opcode that does not exist, and what the conversations throw, with
    * port and opcode as context.
    */
   poll(): number {
     const { mailboxA, mailboxB } = this.#memory;
-    const count = mailboxA.length;
     let served = 0;
-    for (let scanned = 0, index = this.#start; scanned < count && !this.#host.terminated; scanned++, index++) {
-      if (index >= count) index = 0;
+    for (let index = 0; index < mailboxA.length && !this.#host.terminated; index++) {
       if (mailboxA[index] === mailboxB[index]) continue;
       this.#serve(index);
-      this.#start = index + 1;
       served++;
     }
     if (served > 0) this.#host.streams.flush();

@@ -5,7 +5,7 @@
 import { Random } from '../random.ts';
 import { Expressions } from './expressions.ts';
 import { Scope, type Variable } from './scope.ts';
-import { type Callable, type Parameter, Statements, type Surroundings } from './statements.ts';
+import { asBits, type Callable, type Parameter, Statements, type Surroundings } from './statements.ts';
 import {
   declareField,
   declareStruct,
@@ -50,6 +50,19 @@ function makeStruct(name: string, random: Random, others: readonly Struct[]): St
     return field;
   });
   return { kind: 'struct', name: `struct ${name}`, fields };
+}
+
+/** Statements that add every scalar of a variable to the checksum. */
+function traceWhole(text: string, type: Scalar | Struct, length?: number, depth = 0): string[] {
+  if (length !== undefined) {
+    const index = `n${depth}`;
+    const lines = traceWhole(`${text}[${index}]`, type, undefined, depth + 1);
+    return [`  for (u32 ${index} = 0; ${index} < ${length}; ${index}++) {`, ...lines, '  }'];
+  }
+  if (type.kind === 'integer' || type.kind === 'float') return [`  trace(g, ${asBits(text, type)});`];
+  // All members of a union are the same bytes.
+  const fields = type.kind === 'union' ? type.fields.slice(0, 1) : type.fields;
+  return fields.flatMap((field) => traceWhole(`${text}.${field.name}`, field.type, field.length, depth));
 }
 
 class ProgramMaker {
@@ -130,6 +143,11 @@ class ProgramMaker {
       { text: 'g->cursor', type: U32, length: WORDS / 2, writable: true },
       { text: 'g->counters', type: U64, length: 4, writable: true },
     );
+    this.#emit(
+      'NOINLINE static void trace_all(struct Globals *g) {',
+      ...this.#globals.flatMap(({ text, type, length }) => traceWhole(text, type, length)),
+      '}',
+    );
     const constant = new Expressions(random, new Scope());
     for (let i = 0; i < random.between(1, 3); i++) {
       const type = random.chance(75) ? random.pick(INTEGERS) : random.pick(FLOATS);
@@ -169,7 +187,7 @@ class ProgramMaker {
       return { type: this.#resultType() };
     });
     const result = this.#resultType();
-    const name = this.#functionNamed(this.#fresh('f'), result, parameters, random.chance(65));
+    const name = this.#functionNamed(this.#fresh('call'), result, parameters, random.chance(65));
     this.#callables.push({ name, result, parameters });
   }
 
@@ -256,6 +274,7 @@ class ProgramMaker {
     const lines = [
       ...this.#random.times(2, () => statements.declare(scope)).flat(),
       ...statements.block(scope, { depth: 0, inLoop: false }, 6),
+      ...this.#random.times(4, () => statements.trace(scope)).flat(),
       ...this.#report(phase),
     ];
     return ['  g->fuel = FUEL;', '  {', ...lines.map((line) => `    ${line}`), '  }'];
@@ -263,8 +282,9 @@ class ProgramMaker {
 
   #report(phase: number): string[] {
     const checksum = `printf("%u: ${phase} %016llx\\n", global_id(), (unsigned long long)g->sum);`;
-    if (this.#alone) return [checksum];
+    if (this.#alone) return ['trace_all(g);', checksum];
     return [
+      'trace_all(g);',
       'shared[thread_id()] = (u32)g->sum;',
       'workgroup_barrier();',
       'trace(g, shared[(thread_id() + 5) % num_threads()]);',

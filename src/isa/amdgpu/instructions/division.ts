@@ -1,10 +1,11 @@
 /**
  * The steps of an exact division: v_div_scale, v_div_fmas and v_div_fixup. CDNA2 ISA 12.11, opcodes 478 to 483; CDNA3 ISA for
  * the pseudocode. Two places of the pseudocode cannot be meant as they are printed, since the division that compilers build from
- * the steps would be wrong:
+ * the steps would be wrong, and one more is missing in all manuals:
  * - v_div_fmas multiplies by 2^32 (f64: 2^64). The scale factors of v_div_scale are 2^64 (2^128) and go in both directions; the
  *   addend, the quotient found so far, tells which one it was.
  * - v_div_scale with a large denominator and a denormal quotient multiplies the denominator by 2^64, to infinity. It is divided.
+ * - v_div_fixup gets a NaN for a quotient so large that the steps before overflow (infinity minus infinity): an infinity.
  */
 import type { Builder } from '../../../ir/builder.ts';
 import type { Value } from '../../../ir/types.ts';
@@ -151,7 +152,7 @@ export function divFixup(b: Builder, type: FloatType, s0: Value, s1: Value, s2: 
   ];
   if (type !== 'f16') {
     const difference = b.sub(exponentField(b, type, numerator), exponentField(b, type, denominator));
-    magnitudes.push([b.ltS(difference, b.i32(LIMITS[type].underflow)), zero]);
+    magnitudes.push([b.ltS(difference, b.i32(LIMITS[type].underflow)), zero], [f.isNan(s0), infinity]);
   }
   const cases: [Value, Value][] = [
     [f.isNan(numerator), f.quiet(numerator)],

@@ -250,11 +250,11 @@ export const DS_ROWS: readonly Row[] = [
   row('DS', 'ds_append', 190, '=vdst:b32 offset:imm16', countLanes('add', 'sub')),
   row('DS', 'ds_nop', 20, '', () => {}),
 
-  // Global wave sync: between workgroups, on a resource that the driver allots.
+  // Global wave sync: between workgroups, on a resource that the driver allots. Its data stands in the place of the address.
   row('DS', 'ds_gws_sema_release_all', 152, 'offset:imm16'),
-  row('DS', 'ds_gws_init', 153, 'addr:b32 offset:imm16'),
+  row('DS', 'ds_gws_init', 153, 'data:b32 offset:imm16'),
   row('DS', 'ds_gws_sema_v', 154, 'offset:imm16'),
-  row('DS', 'ds_gws_sema_br', 155, 'addr:b32 offset:imm16'),
+  row('DS', 'ds_gws_sema_br', 155, 'data:b32 offset:imm16'),
   row('DS', 'ds_gws_sema_p', 156, 'offset:imm16'),
-  row('DS', 'ds_gws_barrier', 157, 'addr:b32 offset:imm16'),
+  row('DS', 'ds_gws_barrier', 157, 'data:b32 offset:imm16'),
 ];

@@ -31,8 +31,8 @@ const load: Semantics = (b, base, offset) => {
 
 /**
  * Reads through a buffer resource: base, stride and number of records count (9.1.8); the offset is unsigned. The size in bytes is
- * number of records * stride, or the number of records when the stride is 0 (spelt out in RDNA3 ISA 8.1.2). A dword beyond it is 0;
- * in its place the instruction itself is read, because that address is mapped.
+ * number of records * stride, or the number of records when the stride is 0 (spelt out in RDNA3 ISA 8.1.2). A dword beyond it is not read
+ * and gives 0.
  */
 const bufferLoad: Semantics = (b, offset) => {
   const [baseLow, baseHigh, records] = b.dwords(b.index('sbase'), 3) as [Value, Value, Value];
@@ -43,9 +43,8 @@ const bufferLoad: Semantics = (b, offset) => {
   const data = b.index('sdata');
   const dwords = Array.from({ length: b.instruction.dwords(data) }, (_, i) => {
     const at = b.add(start, b.i64(BigInt(i * 4)));
-    const outside = b.ltU(size, b.add(at, b.i64(4n)));
-    const [value] = b.load('global', 4, b.select(outside, b.pc(), b.add(base, at))) as [Value];
-    return b.select(outside, b.i32(0), value);
+    const inside = b.not(b.ltU(size, b.add(at, b.i64(4n))));
+    return b.load('global', 4, b.add(base, at), inside)[0]!;
   });
   b.setDwords(data, dwords);
 };

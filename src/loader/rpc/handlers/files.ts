@@ -9,18 +9,13 @@ import { beforeNul, type ServerPort } from '../port.ts';
 const EOF = -1;
 const NEWLINE = Uint8Array.of(0x0a);
 
-/** Writes each lane's bytes in lane order; `stream` is asked for after the first packet, for each lane. */
+/** Writes each lane's bytes, and `ending`, in lane order. */
 function writes(target: (host: RpcHost) => HostStream, ending: Uint8Array = new Uint8Array()): Handler {
   return function* (port, host) {
     const texts = yield* port.receiveStreams();
     const stream = target(host);
-    yield* port.reply(texts.map((text) => writeWithEnding(stream, text, ending)));
+    yield* port.reply(texts.map((text) => stream.write(text) + stream.write(ending)));
   };
-}
-
-function writeWithEnding(stream: HostStream, text: Uint8Array, ending: Uint8Array): number {
-  const written = stream.write(text);
-  return written === text.length ? written + stream.write(ending) : written;
 }
 
 /** A request of one packet about the tagged stream in `slot`, answered with a number. */

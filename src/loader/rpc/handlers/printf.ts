@@ -51,9 +51,8 @@ function* collectStrings(port: ServerPort, addresses: readonly bigint[][]): Conv
   for (let round = 0; round < rounds; round++) {
     yield* port.send((lane, index) => port.setWord(lane, 1, addresses[index]![round] ?? 0n));
     const texts = yield* port.receiveStreams();
-    // A lane without a string takes part in the round with nothing that counts.
-    for (const [index, text] of texts.entries())
-      if (round < addresses[index]!.length) strings[index]!.push(beforeNul(text));
+    // What a lane without a string sends means nothing; it comes behind all strings of that lane.
+    for (const [index, text] of texts.entries()) strings[index]!.push(beforeNul(text));
   }
   return strings;
 }

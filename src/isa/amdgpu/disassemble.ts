@@ -1,0 +1,71 @@
+/** Instructions as text, in the words of LLVM's disassembler (llvm-objdump -d). */
+import type { FormatName } from './formats.ts';
+import { hardwareRegisterText, indexModeText, messageText, waitCountText } from './immediate-text.ts';
+import type { Instruction } from './instruction.ts';
+import { modifierText } from './modifier-text.ts';
+import { constantText, hex, hexOffset, literalText, operandText } from './operand-text.ts';
+import { isImmediate, type OperandSpec } from './row.ts';
+
+const SUFFIXES: Readonly<Partial<Record<FormatName, string>>> = {
+  VOP1_SDWA: '_sdwa', VOP2_SDWA: '_sdwa', VOPC_SDWA: '_sdwa', VOP1_DPP: '_dpp', VOP2_DPP: '_dpp', VOP3: '_e64', VOP3B: '_e64',
+  VOP1: '_e32', VOP2: '_e32', VOPC: '_e32',
+};
+
+/** Only instructions that exist in several encodings say in which they are. */
+function suffix({ row, format }: Instruction): string {
+  if (row.operands.length === 0 || row.format.startsWith('VOP3')) return '';
+  return row.format === format.name && row.flags.noVop3 && row.name !== 'v_pk_fmac_f16' ? '' : (SUFFIXES[format.name] ?? '');
+}
+
+/** An immediate that is spelled its own way; it may stand in a field that is no operand of the row. */
+interface Spelling {
+  readonly field: string;
+  readonly text: (value: number) => string;
+  readonly first?: boolean;
+}
+
+const SPELLINGS: Readonly<Record<string, Spelling>> = {
+  s_endpgm: { field: 'simm16', text: (value) => (value === 0 ? '' : String(value)) },
+  s_waitcnt: { field: 'simm16', text: waitCountText },
+  s_sendmsg: { field: 'simm16', text: messageText },
+  s_sendmsghalt: { field: 'simm16', text: messageText },
+  s_getreg_b32: { field: 'simm16', text: hardwareRegisterText },
+  s_setreg_b32: { field: 'simm16', text: hardwareRegisterText, first: true },
+  s_setreg_imm32_b32: { field: 'simm16', text: hardwareRegisterText, first: true },
+  s_set_gpr_idx_on: { field: 'ssrc1', text: indexModeText },
+  s_set_gpr_idx_mode: { field: 'simm16', text: indexModeText },
+};
+
+function immediateText(instruction: Instruction, spec: OperandSpec): string {
+  if (spec.type === 'literal32') {
+    return instruction.format.name === 'SOPK' ? literalText(instruction.literal!, 'b32') : hex(instruction.literal!);
+  }
+  const value = instruction.field(spec.field);
+  if (spec.type === 'label') return String(value);
+  if (spec.field === 'offset') return hexOffset(instruction.immediate(spec));
+  return instruction.format.name === 'SOPK' ? hex(value) : constantText(BigInt(value), 'b32');
+}
+
+/** Offsets of vector memory accesses stand among the modifiers, as one of a scalar access does behind a register. */
+function isModifier(instruction: Instruction, { field }: OperandSpec): boolean {
+  if (!field.startsWith('offset')) return false;
+  return instruction.format.name !== 'SMEM' || instruction.field('imm') === 0 || instruction.field('soffset_en') === 1;
+}
+
+export function formatInstruction(instruction: Instruction): string {
+  const { row } = instruction;
+  if (row.operands.length === 0 && SPELLINGS[row.name] === undefined) return row.name;
+  const spelling = SPELLINGS[row.name];
+  const texts = row.operands.flatMap((spec, index) => {
+    if (instruction.access(index) === undefined || spec.field === spelling?.field || isModifier(instruction, spec)) return [];
+    if (instruction.format.name === 'SMEM' && instruction.operand(index).kind === 'off') return [];
+    return [isImmediate(spec.type) ? immediateText(instruction, spec) : operandText(instruction, index)];
+  });
+  if (spelling) {
+    const text = spelling.text(instruction.field(spelling.field));
+    if (spelling.first) texts.unshift(text);
+    else texts.push(text);
+  }
+  const operands = texts.filter((text) => text !== '').join(', ');
+  return `${row.name}${suffix(instruction)}${operands && ` ${operands}`}${modifierText(instruction)}`;
+}

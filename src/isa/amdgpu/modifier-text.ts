@@ -1,0 +1,160 @@
+/** How LLVM spells what follows the operands, format by format. */
+import type { FormatName } from './formats.ts';
+import type { Instruction } from './instruction.ts';
+import { hex, hexOffset } from './operand-text.ts';
+import { swizzleText } from './immediate-text.ts';
+
+/** Text with its leading space, or nothing. */
+type Modifier = (instruction: Instruction) => string;
+
+const when =
+  (field: string, text = field): Modifier =>
+  (instruction) =>
+    instruction.field(field) ? ` ${text}` : '';
+
+const offset: Modifier = (instruction) => {
+  const spec = instruction.row.operands.find(({ field }) => field === 'offset');
+  // LLVM prints the 13 bits of the field although FLAT uses 12 of them.
+  const value = !spec ? 0 : instruction.format.name === 'FLAT' ? instruction.field('offset') : instruction.immediate(spec);
+  if (value === 0) return '';
+  return instruction.row.name === 'ds_swizzle_b32' ? ` offset:${swizzleText(value)}` : ` offset:${value}`;
+};
+
+const pairOffset =
+  (field: 'offset0' | 'offset1'): Modifier =>
+  (instruction) => {
+    const isPair = instruction.row.operands.some((spec) => spec.field === field);
+    return isPair && instruction.field(field) ? ` ${field}:${instruction.field(field)}` : '';
+  };
+
+const outputScale: Modifier = (instruction) => ['', ' mul:2', ' mul:4', ' div:2'][instruction.field('omod')]!;
+
+const sourceCount = ({ row }: Instruction): number => row.operands.filter(({ field }) => /^src\d$/.test(field)).length;
+
+const bitList = (name: string, bits: number, count: number): string =>
+  ` ${name}:[${Array.from({ length: count }, (_, i) => (bits >> i) & 1).join(',')}]`;
+
+/** VOP3: a bit for each source, and the last for the destination. */
+const halfSelect: Modifier = (instruction) => {
+  const bits = instruction.field('op_sel');
+  if (bits === 0) return '';
+  const count = sourceCount(instruction);
+  const selected = (bits & (2 ** count - 1)) | ((bits >> 3) << count);
+  return bitList('op_sel', selected, count + 1);
+};
+
+/** One bit for each source, when they are not all `usual`. */
+const packed =
+  (name: string, bitsOf: (instruction: Instruction) => number, usual: (instruction: Instruction) => 0 | 1): Modifier =>
+  (instruction) => {
+    const count = sourceCount(instruction);
+    const all = 2 ** count - 1;
+    const bits = bitsOf(instruction) & all;
+    return bits === (usual(instruction) ? all : 0) ? '' : bitList(name, bits, count);
+  };
+
+const highHalves = (instruction: Instruction): number =>
+  instruction.field('op_sel_hi') | (instruction.field('op_sel_hi_2') << 2);
+/** Mixed-precision operations select the format with these bits, they have no second half. */
+const hasHighHalves = ({ row }: Instruction): 0 | 1 => (row.name.includes('_mix') ? 0 : 1);
+
+const SELECTIONS = ['BYTE_0', 'BYTE_1', 'BYTE_2', 'BYTE_3', 'WORD_0', 'WORD_1', 'DWORD'];
+const UNUSED = ['UNUSED_PAD', 'UNUSED_SEXT', 'UNUSED_PRESERVE'];
+
+const selection =
+  (field: string, names: readonly string[]): Modifier =>
+  (instruction) =>
+    instruction.has(field) ? ` ${field}:${names[instruction.field(field)] ?? instruction.field(field)}` : '';
+
+/** Of a source that the instruction has. */
+const sourceSelection =
+  (source: 'src0' | 'src1'): Modifier =>
+  (instruction) =>
+    instruction.row.operands.some(({ field }) => field === source) ? selection(`${source}_sel`, SELECTIONS)(instruction) : '';
+
+const DPP_RANGES: readonly (readonly [first: number, last: number, name: string])[] = [
+  [0x101, 0x10f, 'row_shl'],
+  [0x111, 0x11f, 'row_shr'],
+  [0x121, 0x12f, 'row_ror'],
+  [0x150, 0x15f, 'row_newbcast'],
+];
+const DPP_NAMES: Readonly<Record<number, string>> = {
+  0x130: 'wave_shl:1', 0x134: 'wave_rol:1', 0x138: 'wave_shr:1', 0x13c: 'wave_ror:1',
+  0x140: 'row_mirror', 0x141: 'row_half_mirror', 0x142: 'row_bcast:15', 0x143: 'row_bcast:31',
+};
+
+const laneControl: Modifier = (instruction) => {
+  const control = instruction.field('dpp_ctrl');
+  if (control <= 0xff) return ` quad_perm:[${[0, 2, 4, 6].map((shift) => (control >> shift) & 3).join(',')}]`;
+  const range = DPP_RANGES.find(([first, last]) => control >= first && control <= last);
+  return ` ${range ? `${range[2]}:${control & 15}` : (DPP_NAMES[control] ?? '/* invalid dpp_ctrl value */')}`;
+};
+
+const masks: Modifier = (instruction) =>
+  ` row_mask:${hex(instruction.field('row_mask'))} bank_mask:${hex(instruction.field('bank_mask'))}`;
+
+/** Behind a register; alone it is an operand. */
+const scalarOffset: Modifier = (instruction) => {
+  const spec = instruction.row.operands.find(({ field }) => field === 'offset');
+  if (!spec || instruction.field('imm') === 0 || instruction.field('soffset_en') === 0) return '';
+  return ` offset:${hexOffset(instruction.immediate(spec))}`;
+};
+
+/** Only of accesses that move data. */
+const scalarCache: Modifier = (instruction) => {
+  const [data, ...address] = instruction.row.operands;
+  return data?.field === 'sdata' && data.file === 'scalar' && address.length > 0 ? when('glc')(instruction) : '';
+};
+
+/** gfx90a has no GDS; the bit belongs to the encoding of global wave sync. */
+const isGlobalSync: Modifier = (instruction) => (instruction.row.name.startsWith('ds_gws_') ? ' gds' : '');
+
+const CACHE: readonly Modifier[] = [when('glc'), when('slc'), when('scc')];
+/** A load to the LDS says so last, a store from it (which has no data register) first. */
+const lds =
+  (isStore: boolean): Modifier =>
+  (instruction) =>
+    instruction.row.operands.some(({ field }) => field === 'vdata') === isStore ? '' : when('lds')(instruction);
+
+const FLAT: readonly Modifier[] = [offset, ...CACHE, when('lds')];
+const SDWA: readonly Modifier[] = [
+  when('clamp'),
+  outputScale,
+  selection('dst_sel', SELECTIONS),
+  selection('dst_unused', UNUSED),
+  sourceSelection('src0'),
+  sourceSelection('src1'),
+];
+const DPP: readonly Modifier[] = [laneControl, masks, when('bound_ctrl', 'bound_ctrl:0')];
+const VOP3: readonly Modifier[] = [halfSelect, when('clamp'), outputScale];
+
+const MODIFIERS: Readonly<Partial<Record<FormatName, readonly Modifier[]>>> = {
+  SMEM: [scalarOffset, scalarCache],
+  VOP3,
+  VOP3B: VOP3,
+  VOP3P: [
+    packed('op_sel', (instruction) => instruction.field('op_sel'), () => 0),
+    packed('op_sel_hi', highHalves, hasHighHalves),
+    packed('neg_lo', (instruction) => instruction.field('neg'), () => 0),
+    packed('neg_hi', (instruction) => instruction.field('neg_hi'), () => 0),
+    when('clamp'),
+  ],
+  VOP3P_MAI: [
+    (instruction) => (instruction.field('cbsz') ? ` cbsz:${instruction.field('cbsz')}` : ''),
+    (instruction) => (instruction.field('abid') ? ` abid:${instruction.field('abid')}` : ''),
+    (instruction) => (instruction.field('blgp') ? ` blgp:${instruction.field('blgp')}` : ''),
+  ],
+  VOP1_SDWA: SDWA,
+  VOP2_SDWA: SDWA,
+  VOPC_SDWA: SDWA,
+  VOP1_DPP: DPP,
+  VOP2_DPP: DPP,
+  DS: [offset, pairOffset('offset0'), pairOffset('offset1'), isGlobalSync],
+  FLAT,
+  GLOBAL: FLAT,
+  SCRATCH: FLAT,
+  MUBUF: [when('idxen'), when('offen'), offset, lds(true), ...CACHE, lds(false)],
+};
+
+export const modifierText = (instruction: Instruction): string =>
+  (MODIFIERS[instruction.format.name] ?? []).map((modifier) => modifier(instruction)).join('');
