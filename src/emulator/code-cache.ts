@@ -9,6 +9,7 @@ import { type Decoder, decoderFor } from '../isa/amdgpu/decode.ts';
 import { dppTable } from '../isa/amdgpu/dpp.ts';
 import type { Instruction } from '../isa/amdgpu/instruction.ts';
 import { dppTableSlot, InstructionBuilder } from '../isa/amdgpu/instruction-builder.ts';
+import { GPR_INDEX_FIELDS, MODE_GPR_INDEX } from '../isa/amdgpu/instructions/gpr-index.ts';
 import { isFloat, isImmediate } from '../isa/amdgpu/row.ts';
 import type { HandlerTable } from './handlers/handler-table.ts';
 import {
@@ -62,7 +63,9 @@ export function floatMode(mode: number): FloatMode {
 
 const ROUNDING_BITS = 0xf;
 /** The bits of MODE that code is specialised on: rounding, denormals, DX10_CLAMP, IEEE. */
-export const MODE_KEY_BITS = 0x3ff;
+export const MODE_KEY_BITS = 0x3ff | MODE_GPR_INDEX;
+/** Bits that no executor models: exceptions, VSKIP, debugging. */
+export const MODE_REFUSED_BITS = ~(MODE_KEY_BITS | (1 << 10));
 
 export class CodeCache {
   /** Address of the table that jump handlers look into. */
@@ -317,7 +320,7 @@ export class CodeCache {
         if (operand.register + dwords > VGPR_COUNT) return [undefined, `v${operand.register} with ${dwords} dwords`];
         const base = operand.accumulator ? waveAgprs(this.waveSize) : WAVE_VGPRS;
         view.setUint32(at, base + operand.register * row, true);
-        return ['vector', 'v'];
+        return this.#mode & MODE_GPR_INDEX ? relativeKind(instruction, spec.field) : ['vector', 'v'];
       }
       case 'scalar':
         if (operand.register + dwords > SCALAR_REGISTER_COUNT)
@@ -352,6 +355,12 @@ export class CodeCache {
     }
     return address;
   }
+}
+
+/** While VGPR indexing is on, the sources and the destination of vector instructions are relative. */
+function relativeKind(instruction: Instruction, field: string): [OperandKind, string] {
+  const bit = instruction.format.name.startsWith('V') ? GPR_INDEX_FIELDS.indexOf(field) : -1;
+  return bit < 0 ? ['vector', 'v'] : [`relative ${bit as 0 | 1 | 2 | 3}`, `r${bit}`];
 }
 
 const nextOffset = ({ offset, instruction }: Decoded): number => offset + (instruction?.sizeBytes ?? 0);

@@ -2,9 +2,10 @@
  * One running kernel. Workgroups are taken in order; a wave runs until its budget is used, it ends, waits at a barrier or sleeps.
  * More workgroups become resident only while those that are cannot go on, so that workgroups that wait for each other make progress.
  */
-import type { CodeCache } from './code-cache.ts';
+import { type CodeCache, MODE_REFUSED_BITS } from './code-cache.ts';
 import type { Emulator } from './emulator.ts';
-import { type EmulatorFault, WaveFault } from './faults.ts';
+import { reportFault } from './fault-report.ts';
+import { type EmulatorFault, FAULT_JUMP, FAULT_MODE, FAULT_TRAP, FAULT_UNTRANSLATED, WaveFault } from './faults.ts';
 import { initializeWave, type Launch, type Triple, workgroupSizeAt } from './launch.ts';
 import {
   EXIT_BUDGET,
@@ -12,7 +13,8 @@ import {
   EXIT_JUMP,
   EXIT_MODE,
   EXIT_UNTRANSLATED,
-  RECORD_PC,
+  RECORD_NEXT_PC,
+  RECORD_SIZE_BYTES,
   WAVE_CLOCK,
   WAVE_EXIT,
   WAVE_JUMP_CACHE,
@@ -85,7 +87,8 @@ export class EmulatorDispatch {
 
   #describe(fault: WaveFault): EmulatorFault {
     const { slot, index } = this.#running!;
-    return this.#emulator.describeFault(fault, this.#cacheOf(slot.waves[index]!), { workgroup: slot.id, wave: index });
+    const place = { workgroup: slot.id, wave: index };
+    return reportFault(this.#emulator, fault, this.#cacheOf(slot.waves[index]!), place);
   }
 
   /** Gives every resident wave a turn; returns whether any of them did more than sleep. */
@@ -137,12 +140,12 @@ export class EmulatorDispatch {
           record = this.#jump(wave, record);
           break;
         case EXIT_MODE:
-          record = this.#switchMode(wave, view.getUint32(record + RECORD_PC, true));
+          record = this.#switchMode(wave, record);
           break;
         case EXIT_UNTRANSLATED:
-          throw new WaveFault(record, -1, -1, 0n);
+          throw new WaveFault(record, FAULT_UNTRANSLATED, -1, 0n);
         default:
-          throw new WaveFault(record - 64, -2, -1, 0n);
+          throw new WaveFault(record - RECORD_SIZE_BYTES, FAULT_TRAP, -1, 0n);
       }
       if (budget <= 0) budget = 1;
     }
@@ -152,11 +155,16 @@ export class EmulatorDispatch {
     const { memory } = this.#emulator;
     const pc = memory.view.getBigUint64(wave.base + WAVE_JUMP_PC, true);
     const offset = memory.offset(pc);
-    if (offset === undefined || !memory.find(offset)) throw new WaveFault(record - 64, -3, -1, pc);
+    if (offset === undefined || !memory.find(offset))
+      throw new WaveFault(record - RECORD_SIZE_BYTES, FAULT_JUMP, -1, pc);
     return this.#cacheOf(wave).jumpTarget(offset);
   }
 
-  #switchMode(wave: Wave, offset: number): number {
+  #switchMode(wave: Wave, record: number): number {
+    const { view } = this.#emulator.memory;
+    const mode = view.getUint32(wave.base + WAVE_MODE, true);
+    if (mode & MODE_REFUSED_BITS) throw new WaveFault(record - RECORD_SIZE_BYTES, FAULT_MODE, -1, BigInt(mode));
+    const offset = view.getUint32(record - RECORD_SIZE_BYTES + RECORD_NEXT_PC, true);
     const cache = this.#cacheOf(wave);
     this.#emulator.memory.view.setUint32(wave.base + WAVE_JUMP_CACHE, cache.jumpCache, true);
     return cache.record(offset);

@@ -1,11 +1,12 @@
 /** One emulated GPU: memory, executors and running kernels. Single-threaded: work happens in `advance`. */
-import type { Instruction } from '../isa/amdgpu/instruction.ts';
+import { PRIVATE_APERTURE_HI, SHARED_APERTURE_HI } from '../isa/amdgpu/registers.ts';
 import { type Target, targetFor } from '../isa/amdgpu/targets.ts';
 import { CodeCache, MODE_KEY_BITS } from './code-cache.ts';
 import { EmulatorDispatch } from './dispatch.ts';
-import { accessKind, accessName, describeAccess, describePlace, type EmulatorFault, WaveFault } from './faults.ts';
+import { instructionText } from './fault-report.ts';
+import { WaveFault } from './faults.ts';
 import { HandlerTable } from './handlers/handler-table.ts';
-import type { Launch, Triple } from './launch.ts';
+import type { Launch } from './launch.ts';
 import { RECORD_PC } from './layout.ts';
 import type { AddressSpaces } from './lowering/memory-access.ts';
 import { EmulatorMemory } from './memory.ts';
@@ -31,9 +32,6 @@ export interface EmulatorOptions {
 /** Ticks of the device clock, as the fixed 100 MHz counter of the hardware. */
 export const CLOCK_FREQUENCY_HZ = 100_000_000;
 const WINDOW_HI = 0x7f00;
-/** Linux' choice of the apertures (amdkfd, gfx9 and later): LDS at 1 << 48, scratch at 2 << 48. */
-export const SHARED_APERTURE_HI = 0x10000;
-export const PRIVATE_APERTURE_HI = 0x20000;
 
 export interface CodeSymbol {
   readonly name: string;
@@ -141,64 +139,6 @@ export class Emulator {
     const offset = this.memory.view.getUint32(record + RECORD_PC, true);
     const instruction = cache.instruction(record);
     const location = this.locate(offset);
-    return `pc 0x${this.memory.address(offset).toString(16)}${location && ` in ${location}`}: ${textOf(instruction)}`;
+    return `pc 0x${this.memory.address(offset).toString(16)}${location && ` in ${location}`}: ${instructionText(instruction)}`;
   }
-
-  describeFault(fault: WaveFault, cache: CodeCache, place: { workgroup: Triple; wave: number }): EmulatorFault {
-    const { memory } = this;
-    const offset = memory.view.getUint32(fault.record + RECORD_PC, true);
-    const pc = memory.address(offset);
-    const location = this.locate(offset);
-    const instruction = textOf(cache.instruction(fault.record));
-    const at = `pc 0x${pc.toString(16)}${location && ` in ${location}`}`;
-    const base = { pc, instruction, location, ...place };
-    const untranslated = cache.untranslated(fault.record);
-    if (untranslated) {
-      const kind = untranslated.code === 'illegal' ? 'illegal-instruction' : 'unsupported';
-      const message =
-        untranslated.code === 'illegal'
-          ? `${untranslated.message} at ${at}`
-          : `${untranslated.message} (${this.target.processor}) at ${at}`;
-      return { ...base, kind, message };
-    }
-    const where = `workgroup (${place.workgroup.join(', ')}), wave ${place.wave}`;
-    if (fault.code < 0) {
-      const what =
-        fault.code === -3
-          ? `jump to 0x${fault.address.toString(16)}, where there is no code,`
-          : `trap by '${instruction}'`;
-      return {
-        ...base,
-        kind: fault.code === -3 ? 'memory' : 'exception',
-        message: `${what} at ${at}; ${where}`,
-        address: fault.address,
-      };
-    }
-    const access = describeAccess(fault.code, fault.address);
-    const kind = accessKind(fault.code);
-    const lane = fault.lane < 0 ? {} : { lane: fault.lane };
-    const message = `${access} by '${instruction}' at ${at}; ${where}${fault.lane < 0 ? '' : `, lane ${fault.lane}`}`;
-    if (kind !== 'memory')
-      return { ...base, ...lane, kind, message, address: fault.address, access: accessName(fault.code) };
-    const faultOffset = memory.offset(fault.address);
-    const nearest = faultOffset === undefined ? undefined : memory.nearest(faultOffset);
-    const place2 =
-      faultOffset === undefined
-        ? 'not an address of this device'
-        : describePlace(faultOffset, nearest, memory.findFreed(faultOffset), memory.address(0));
-    return {
-      ...base,
-      ...lane,
-      ...(nearest && { nearest }),
-      kind,
-      message: `${message}; ${place2}`,
-      address: fault.address,
-      access: accessName(fault.code),
-    };
-  }
-}
-
-/** The instruction as LLVM prints it. */
-function textOf(instruction: Instruction | undefined): string {
-  return instruction ? instruction.row.name : '(not an instruction)';
 }

@@ -6,6 +6,14 @@ import type { Region } from './memory.ts';
 
 export type EmulatorFaultKind = 'memory' | 'aperture' | 'illegal-instruction' | 'unsupported' | 'exception' | 'lds';
 
+/** Codes of faults that are no memory access. */
+export const FAULT_UNTRANSLATED = -1;
+export const FAULT_TRAP = -2;
+/** Jump to an address without code. */
+export const FAULT_JUMP = -3;
+/** MODE got bits that are not modelled. */
+export const FAULT_MODE = -4;
+
 /** Unwinds an executor. `code` is an access code with FAULT_ flags, or why the instruction cannot run. */
 export class WaveFault extends Error {
   readonly record: number;
@@ -32,7 +40,7 @@ export interface EmulatorFault {
   readonly wave: number;
   readonly lane?: number;
   readonly address?: bigint;
-  readonly access?: 'read' | 'write' | 'atomic';
+  readonly access?: 'read' | 'write' | 'atomic' | 'execute';
   readonly nearest?: Region;
 }
 

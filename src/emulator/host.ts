@@ -22,13 +22,13 @@ export function probeHost(): HostTraits {
   return traits;
 }
 
+type Fma<T> = (a: T, b: T, c: T) => T;
+const fma32 = OPS['f32.fma'].evaluate as unknown as Fma<number>; // reason: the table erases signatures
+const fma64 = OPS['f64.fma'].evaluate as unknown as Fma<bigint>; // reason: the table erases signatures
+const unsigned = (value: bigint): bigint => BigInt.asUintN(64, value);
+
+/** Fused multiply-adds for hosts that do not fuse: WebAssembly imports. */
 export const softImports = {
-  softFma32: OPS['f32.fma'].evaluate as unknown as (a: number, b: number, c: number) => number, // reason: OPS erases signatures
-  softFma64: (a: bigint, b: bigint, c: bigint): bigint =>
-    (OPS['f64.fma'].evaluate as unknown as (a: bigint, b: bigint, c: bigint) => bigint)(
-      // reason: OPS erases signatures
-      BigInt.asUintN(64, a),
-      BigInt.asUintN(64, b),
-      BigInt.asUintN(64, c),
-    ),
+  softFma32: fma32,
+  softFma64: (a: bigint, b: bigint, c: bigint): bigint => fma64(unsigned(a), unsigned(b), unsigned(c)),
 };

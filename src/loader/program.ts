@@ -3,21 +3,19 @@ import { assert, WavewrightError } from '../base/errors.ts';
 import { explicitArgumentsEnd, writeHiddenArguments } from '../codeobject/hidden-arguments.ts';
 import type { Agent } from '../hsa/agent.ts';
 import type { AdvanceResult, Device, DispatchStatistics } from '../hsa/device.ts';
-import type { KernelSymbol } from '../hsa/executable-symbol.ts';
 import type { Queue } from '../hsa/queue.ts';
 import { createRuntime, type Runtime } from '../hsa/runtime.ts';
 import type { Signal } from '../hsa/signal.ts';
 import { argumentBlock } from './argument-block.ts';
 import type { FileSystem } from './file-system.ts';
 import type { Generation } from './generation.ts';
+import { checkLaunch, type Extent, kernelName, type Launch } from './launch.ts';
 import { ProgramHost } from './program-host.ts';
 import { ProgramImage } from './program-image.ts';
 import type { KernelResources } from './resource-usage.ts';
 import { clientStruct, rpcLayout } from './rpc/layout.ts';
 import { RpcServer } from './rpc/server.ts';
 import { type StandardStreams, StreamTable } from './streams.ts';
-
-type Extent = readonly [number, number, number];
 
 export interface RunOptions {
   /** Not closed afterwards. */
@@ -130,30 +128,13 @@ class ProgramRun {
   }
 
   async main(): Promise<ProgramResult> {
-    const image = this.#image;
-    const { args, blocks = ONE, threads = ONE } = this.#options;
-    const { argv, envp } = this.#placeArguments();
     const result = this.#allocate('fine-grained', 4, "main's result");
-    const begin = (data: DataView) => {
-      data.setInt32(0, args.length, true);
-      data.setBigUint64(8, argv, true);
-      data.setBigUint64(16, envp, true);
-    };
     const status = () => this.#data(result, 4).getInt32(0, true);
-    const steps: (() => Promise<void>)[] = [
-      () => this.#launchPlain(image.init),
-      () => this.#launch(image.begin, ONE, ONE, 24, begin),
-      () =>
-        this.#launch(image.start, blocks, threads, 32, (data) => {
-          begin(data);
-          data.setBigUint64(24, result, true);
-        }),
-      () => this.#launchEnd(status()),
-      () => this.#launchPlain(image.fini),
-    ];
+    const launches = this.#launches(result, status);
+    for (const launch of launches) checkLaunch(launch);
     try {
-      for (const step of steps) {
-        await step();
+      for (const launch of launches) {
+        await this.#launch(launch);
         if (this.#host.terminated) break;
       }
     } finally {
@@ -161,10 +142,36 @@ class ProgramRun {
       this.#queue.inactivate();
     }
     const { termination } = this.#host;
-    const rest = { generation: image.generation.name, kernels: this.#kernels };
+    const rest = { generation: this.#image.generation.name, kernels: this.#kernels };
     if (termination?.kind === 'abort') return { status: ABORT_STATUS, ended: 'abort', ...rest };
     if (termination?.kind === 'exit') return { status: termination.status & 0xff, ended: 'exit', ...rest };
     return { status: status() & 0xff, ended: 'return', ...rest };
+  }
+
+  /** The kernels of a program in order; `result` is where main's value goes, `status` reads it. */
+  #launches(result: bigint, status: () => number): Launch[] {
+    const { init, begin, start, end, fini } = this.#image;
+    const { blocks = ONE, threads = ONE } = this.#options;
+    const { writeArguments } = this.#placeArguments();
+    const single = { blocks: ONE, threads: ONE };
+    const plain = { ...single, argumentsSizeBytes: 0, writeArguments: () => undefined };
+    // Up to LLVM 21 `_end` takes main's result and exits with it; later it takes nothing.
+    const endTakesStatus = end.metadata !== undefined && explicitArgumentsEnd(end.metadata) > 0;
+    const endArguments = {
+      argumentsSizeBytes: 4,
+      writeArguments: (data: DataView) => data.setInt32(0, status(), true),
+    };
+    const startArguments = (data: DataView) => {
+      writeArguments(data);
+      data.setBigUint64(24, result, true);
+    };
+    return [
+      ...(init === undefined ? [] : [{ kernel: init, ...plain }]),
+      { kernel: begin, ...single, argumentsSizeBytes: 24, writeArguments },
+      { kernel: start, blocks, threads, argumentsSizeBytes: 32, writeArguments: startArguments },
+      { kernel: end, ...plain, ...(endTakesStatus ? endArguments : {}) },
+      ...(fini === undefined ? [] : [{ kernel: fini, ...plain }]),
+    ];
   }
 
   #allocate(kind: 'fine-grained' | 'kernarg', sizeBytes: number, label: string): bigint {
@@ -179,54 +186,32 @@ class ProgramRun {
     return new DataView(bytes.buffer, bytes.byteOffset, sizeBytes);
   }
 
-  #placeArguments(): { argv: bigint; envp: bigint } {
+  /** Places argv and envp; the function writes argc and both pointers. */
+  #placeArguments(): { writeArguments: (data: DataView) => void } {
     const { args, environment = [] } = this.#options;
     const { length } = argumentBlock(args, environment, 0n).bytes;
     const argv = this.#allocate('fine-grained', length, 'argv and envp');
     const { bytes, environmentOffset } = argumentBlock(args, environment, argv);
     this.#runtime.view(argv, length).set(bytes);
-    return { argv, envp: argv + BigInt(environmentOffset) };
+    return {
+      writeArguments: (data) => {
+        data.setInt32(0, args.length, true);
+        data.setBigUint64(8, argv, true);
+        data.setBigUint64(16, argv + BigInt(environmentOffset), true);
+      },
+    };
   }
 
-  async #launchPlain(kernel: KernelSymbol | undefined): Promise<void> {
-    if (kernel !== undefined) await this.#launch(kernel, ONE, ONE, 0, () => undefined);
-  }
-
-  /** Up to LLVM 21 `_end` takes main's result and exits with it; later it takes nothing. */
-  async #launchEnd(status: number): Promise<void> {
-    const { end } = this.#image;
-    const takesStatus = end.metadata !== undefined && explicitArgumentsEnd(end.metadata) > 0;
-    await this.#launch(end, ONE, ONE, takesStatus ? 4 : 0, (data) => {
-      if (takesStatus) data.setInt32(0, status, true);
-    });
-  }
-
-  async #launch(
-    kernel: KernelSymbol,
-    blocks: Extent,
-    threads: Extent,
-    explicitSizeBytes: number,
-    writeExplicit: (data: DataView) => void,
-  ): Promise<void> {
-    const name = kernel.name.replace(/\.kd$/, '');
+  async #launch({ kernel, blocks, threads, writeArguments }: Launch): Promise<void> {
+    const name = kernelName(kernel);
     const { metadata, kernargSegmentSizeBytes } = kernel;
-    if (metadata === undefined) throw new WavewrightError('BAD_INPUT', `the metadata does not list kernel '${name}'`);
-    if (kernargSegmentSizeBytes < explicitSizeBytes) {
-      const what = `kernel '${name}' takes ${kernargSegmentSizeBytes} bytes of arguments, expected at least ${explicitSizeBytes}`;
-      throw new WavewrightError('BAD_INPUT', what);
-    }
-    const workItems = threads[0] * threads[1] * threads[2];
-    if (workItems > metadata.maxFlatWorkgroupSize) {
-      const what = `${threads.join(' x ')} threads, kernel '${name}' takes at most ${metadata.maxFlatWorkgroupSize}`;
-      throw new WavewrightError('USAGE', what);
-    }
     const grid: Extent = [blocks[0] * threads[0], blocks[1] * threads[1], blocks[2] * threads[2]];
     const dims = grid[2] !== 1 ? 3 : grid[1] !== 1 ? 2 : 1;
     const kernarg = this.#allocate('kernarg', Math.max(kernargSegmentSizeBytes, 16), `kernarg of ${name}`);
     const data = this.#data(kernarg, kernargSegmentSizeBytes);
-    writeExplicit(data);
+    writeArguments(data);
     const queuePtr = this.#queue.address;
-    writeHiddenArguments(data, metadata, { gridSize: grid, workgroupSize: threads, dims, queuePtr });
+    writeHiddenArguments(data, metadata!, { gridSize: grid, workgroupSize: threads, dims, queuePtr });
     const stackSizeBytes = kernel.dynamicCallstack ? (this.#options.stackSizeBytes ?? DEFAULT_STACK_SIZE_BYTES) : 0;
     const privateSegmentSizeBytes = Math.max(kernel.privateSegmentSizeBytes, stackSizeBytes);
     this.#options.onKernel?.(this.#image.resources(kernel, privateSegmentSizeBytes));

@@ -1,5 +1,6 @@
 import { type KernelDescriptor, scalarRegisterCount, vectorRegisterCount } from '../codeobject/kernel-descriptor.ts';
 import type { KernelSymbol } from '../hsa/executable-symbol.ts';
+import { kernelName } from './launch.ts';
 
 /** What a kernel takes, by its metadata or, where that is silent, by its descriptor. */
 export interface KernelResources {
@@ -23,7 +24,7 @@ export function kernelResources(
   scratchSizeBytes: number,
 ): KernelResources {
   return {
-    kernel: kernel.name.replace(/\.kd$/, ''),
+    kernel: kernelName(kernel),
     vgprs: kernel.metadata?.vgprCount ?? vectorRegisterCount(descriptor),
     agprs: kernel.metadata?.agprCount ?? 0,
     sgprs: kernel.metadata?.sgprCount ?? scalarRegisterCount(descriptor),

@@ -16,7 +16,10 @@ const ROW_NEW_BROADCAST = 0x150;
 /** Fields that make the encodings of a format valid: LLVM refuses operands that an instruction does not have. */
 const SAMPLES: Readonly<Partial<Record<FormatName, readonly FieldValues[]>>> = {
   VOP1: [{ vdst: 2, src0: v(4) }, { vdst: 2, src0: 8 }, {}],
-  VOP2: [{ vdst: 2, src0: v(4), src1: 6 }, { vdst: 2, src0: 8, src1: 6 }],
+  VOP2: [
+    { vdst: 2, src0: v(4), src1: 6 },
+    { vdst: 2, src0: 8, src1: 6 },
+  ],
   VOPC: [{ src0: v(4), src1: 6 }],
   VOP3: [
     { vdst: 2, src0: v(4), src1: v(6), src2: v(8) },
@@ -93,7 +96,11 @@ for (const [name, samples] of Object.entries(SAMPLES)) {
       assert.ok(typeof instruction === 'object', `${text}: ${String(instruction)}`);
       const [mnemonic, ...operands] = text.split(/,? +/);
       assert.equal(instruction.row.name, mnemonic!.replace(MNEMONIC_SUFFIX, ''));
-      assert.deepEqual(registers(instruction), operands.filter((operand) => REGISTER.test(operand)), text);
+      assert.deepEqual(
+        registers(instruction),
+        operands.filter((operand) => REGISTER.test(operand)),
+        text,
+      );
     });
     assert.ok(known > 0);
   });
@@ -104,6 +111,9 @@ for (const [name, samples] of Object.entries(SAMPLES)) {
       return typeof instruction === 'object' ? [[instruction.row.name, texts[i]] as const] : [];
     });
     const confirmed = new Set(decoded.filter(([, text]) => text !== undefined).map(([rowName]) => rowName));
-    assert.deepEqual([...new Set(decoded.map(([rowName]) => rowName))].filter((rowName) => !confirmed.has(rowName)), []);
+    assert.deepEqual(
+      [...new Set(decoded.map(([rowName]) => rowName))].filter((rowName) => !confirmed.has(rowName)),
+      [],
+    );
   });
 }

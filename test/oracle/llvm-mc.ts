@@ -6,7 +6,7 @@ const COMMAND = 'llvm-mc-19';
 /** `s_mov_b32 s0, NUMBER`: separates what the encodings print. */
 const MARKER = [0xbe8000ff, 0x7a000000] as const;
 
-/** What LLVM prints for each encoding (dwords), without leading white space; undefined for one that it rejects. */
+/** What LLVM prints for each encoding (dwords), without leading white space; undefined for one that it rejects or comments on. */
 export function llvmDisassemble(
   encodings: readonly (readonly number[])[],
   processor = 'gfx90a',
@@ -21,14 +21,14 @@ export function llvmDisassemble(
     encoding: 'utf8',
     maxBuffer: 2 ** 28,
   });
-  assert.ok(result.status === 0 || result.status === 1, result.stderr);
+  assert.ok(result.status === 0 || result.status === 1, `${COMMAND}: ${result.signal ?? result.stderr.slice(0, 500)}`);
   const texts: (string | undefined)[] = [];
   let pending: string[] = [];
   for (const line of result.stdout.split('\n').map((text) => text.trim())) {
     if (line === '' || line === '.text') continue;
     if (line === `s_mov_b32 s0, 0x${(MARKER[1] | texts.length).toString(16)}`) {
       const text = pending.join('; ');
-      texts.push(text === '' || text.includes('/*Invalid') ? undefined : text);
+      texts.push(text === '' || text.includes('/*') ? undefined : text);
       pending = [];
     } else pending.push(line);
   }

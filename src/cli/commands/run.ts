@@ -11,6 +11,7 @@ import type { OptionRow } from '../options.ts';
 /** The queue counts work-items in 32 bits and a workgroup's in 16; what a device or kernel allows is checked where it is known. */
 const MAX_BLOCKS = 2 ** 32 - 1;
 const MAX_THREADS = 2 ** 16 - 1;
+const MAX_STACK_BYTES = 2 ** 28;
 const MAX_TIMEOUT_SECONDS = 1_000_000;
 
 function count<A extends readonly string[]>(description: string, max: number, aliases: A) {
@@ -47,6 +48,14 @@ export const run = defineCommand({
       max: MAX_TIMEOUT_SECONDS,
       description: 'stop the program after this time, with status 124 and a report of where every wave stands',
     },
+    'stack-size': {
+      kind: 'integer',
+      placeholder: 'BYTES',
+      min: 1024,
+      max: MAX_STACK_BYTES,
+      default: 16_384,
+      description: 'scratch of a work-item where the compiler could not know how much stack the kernel needs',
+    },
     'print-resource-usage': { kind: 'flag', description: 'registers, LDS and scratch of each kernel, on stderr' },
   },
   notes: [
@@ -67,6 +76,7 @@ export const run = defineCommand({
       environment: Object.entries(env).map(([name, value]) => `${name}=${value}`),
       blocks: [options['blocks-x'], options['blocks-y'], options['blocks-z']],
       threads: [options['threads-x'], options['threads-y'], options['threads-z']],
+      stackSizeBytes: options['stack-size'],
       streams: { stdin: nodeStdin, stdout, stderr },
       fileSystem: nodeFileSystem,
       ...(options.timeout === undefined ? {} : { timeoutMs: options.timeout * 1000 }),

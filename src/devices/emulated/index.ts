@@ -1,13 +1,7 @@
 /** The emulator behind the Device contract. */
 import { WavewrightError } from '../../base/errors.ts';
 import type { EmulatorDispatch } from '../../emulator/dispatch.ts';
-import {
-  CLOCK_FREQUENCY_HZ,
-  Emulator,
-  type EmulatorOptions,
-  PRIVATE_APERTURE_HI,
-  SHARED_APERTURE_HI,
-} from '../../emulator/emulator.ts';
+import { CLOCK_FREQUENCY_HZ, Emulator, type EmulatorOptions } from '../../emulator/emulator.ts';
 import type { EmulatorFault } from '../../emulator/faults.ts';
 import { PAGE_READ, PAGE_WRITE } from '../../emulator/layout.ts';
 import type { Region } from '../../emulator/memory.ts';
@@ -139,6 +133,7 @@ class EmulatedDevice implements Device {
   constructor(options: EmulatorOptions) {
     this.#emulator = new Emulator(options);
     const { target, memory } = this.#emulator;
+    const spaces = this.#emulator.spaces(target.waveSizes[0]!);
     this.name = `emulated:${target.processor}`;
     this.memory = new EmulatedMemory(this.#emulator);
     this.properties = {
@@ -151,8 +146,8 @@ class EmulatedDevice implements Device {
       maxWavesPerComputeUnit: 32,
       memorySizeBytes: memory.sizeBytes,
       timestampFrequencyHz: CLOCK_FREQUENCY_HZ,
-      sharedApertureHi: SHARED_APERTURE_HI,
-      privateApertureHi: PRIVATE_APERTURE_HI,
+      sharedApertureHi: spaces.sharedApertureHi,
+      privateApertureHi: spaces.privateApertureHi,
     };
   }
 

@@ -67,6 +67,11 @@ function emitJump(state: HandlerState, target: Local): void {
   f.op('i64.or');
   f.get(target);
   f.op('i64.eq');
+  f.get(target);
+  f.i64(3n);
+  f.op('i64.and');
+  f.op('i64.eqz');
+  f.op('i32.and');
   f.if(undefined, () => {
     f.get(entry);
     f.load('i32.load', 4);

@@ -1,12 +1,13 @@
 import { assert } from '../../base/errors.ts';
 import type { Leaf, Type, Value } from '../../ir/types.ts';
 import type { FunctionBuilder, Local } from '../../wasm/function.ts';
-import { RECORD_OPERANDS } from '../layout.ts';
+import { RECORD_OPERANDS, STATE_OFFSETS } from '../layout.ts';
 import { type Emitter, wasmType } from './emitter.ts';
 import type { AddressSpaces } from './memory-access.ts';
 import type { ModuleContext } from './module-context.ts';
 
-export type OperandKind = 'vector' | 'scalar' | 'constant';
+/** A relative vector operand adds M0[7:0] to its register number when bit 12 + n of M0 is set. */
+export type OperandKind = 'vector' | `relative ${0 | 1 | 2 | 3}` | 'scalar' | 'constant';
 export type LeafOf<K extends Leaf['kind']> = Extract<Leaf, { kind: K }>;
 
 /** Operand parameters: the first dword of the 8 bytes of operand `i` in the record. */
@@ -48,10 +49,31 @@ export class HandlerState {
     return local;
   }
 
+  /** Pushes the offset of an operand's register from the wave's base. */
+  pushRegisterOffset(operand: number): void {
+    const { f, wave } = this;
+    f.get(this.record);
+    f.load('i32.load', operandOffset(operand));
+    const kind = this.operandKinds[operand];
+    if (!kind?.startsWith('relative')) return;
+    f.get(wave);
+    f.load('i32.load', STATE_OFFSETS.m0);
+    f.i32(0xff);
+    f.op('i32.and');
+    f.i32(this.rowSizeBytes);
+    f.op('i32.mul');
+    f.i32(0);
+    f.get(wave);
+    f.load('i32.load', STATE_OFFSETS.m0);
+    f.i32(0x1000 << Number(kind.at(-1)));
+    f.op('i32.and');
+    f.select();
+    f.op('i32.add');
+  }
+
   /** Pushes the address of an operand's register in the wave state. */
   pushRegister(operand: number): void {
-    this.f.get(this.record);
-    this.f.load('i32.load', operandOffset(operand));
+    this.pushRegisterOffset(operand);
     this.f.get(this.wave);
     this.f.op('i32.add');
   }

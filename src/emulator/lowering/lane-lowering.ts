@@ -195,8 +195,7 @@ export class LaneLowering {
     let row = this.#rows.get(operand);
     if (!row) {
       row = this.#state.f.local('i32');
-      this.#state.f.get(this.#state.record);
-      this.#state.f.load('i32.load', operandOffset(operand));
+      this.#state.pushRegisterOffset(operand);
       this.#state.f.set(row);
       this.#rows.set(operand, row);
     }

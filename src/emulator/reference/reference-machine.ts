@@ -2,9 +2,10 @@ import type { Machine } from '../../ir/evaluate.ts';
 import type { Evaluated } from '../../ir/op.ts';
 import type { ExitReason, MemorySpace, OperandDword, StateSlot } from '../../ir/types.ts';
 import type { Instruction } from '../../isa/amdgpu/instruction.ts';
+import { GPR_INDEX_FIELDS, MODE_GPR_INDEX } from '../../isa/amdgpu/instructions/gpr-index.ts';
 import type { CodeCache } from '../code-cache.ts';
 import type { Emulator } from '../emulator.ts';
-import { WaveFault } from '../faults.ts';
+import { FAULT_JUMP, WaveFault } from '../faults.ts';
 import {
   EXIT_CODES,
   EXIT_MODE,
@@ -90,7 +91,16 @@ export class ReferenceMachine implements Machine {
 
   #registerOffset({ operand, dword }: OperandDword, lane: number): number {
     const base = this.#wave + this.#parameter(operand);
-    return lane < 0 ? base + dword * 4 : base + dword * this.#row + lane * 4;
+    return lane < 0 ? base + dword * 4 : base + dword * this.#row + lane * 4 + this.#relativeOffset(operand);
+  }
+
+  /** VGPR indexing: what M0 adds to the register of a vector operand. */
+  #relativeOffset(operand: number): number {
+    if (!(this.#view.getUint32(this.#wave + STATE_OFFSETS.mode, true) & MODE_GPR_INDEX)) return 0;
+    const bit = GPR_INDEX_FIELDS.indexOf(this.#instruction.row.operands[operand]!.field);
+    const m0 = this.#view.getUint32(this.#wave + STATE_OFFSETS.m0, true);
+    const selected = bit >= 0 && this.#instruction.format.name.startsWith('V') && (m0 >> (12 + bit)) & 1;
+    return selected ? (m0 & 0xff) * this.#row : 0;
   }
 
   readOperand(at: OperandDword, lane: number): number {
@@ -197,7 +207,8 @@ export class ReferenceMachine implements Machine {
 
   jump(pc: bigint): void {
     const offset = this.#emulator.memory.offset(pc);
-    if (offset === undefined || !this.#emulator.memory.find(offset)) throw new WaveFault(this.#record, -3, -1, pc);
+    if (offset === undefined || !this.#emulator.memory.find(offset))
+      throw new WaveFault(this.#record, FAULT_JUMP, -1, pc);
     this.#next = this.#cache.jumpTarget(offset);
   }
 

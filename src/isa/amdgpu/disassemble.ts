@@ -7,14 +7,24 @@ import { constantText, hex, hexOffset, literalText, operandText } from './operan
 import { isImmediate, type OperandSpec } from './row.ts';
 
 const SUFFIXES: Readonly<Partial<Record<FormatName, string>>> = {
-  VOP1_SDWA: '_sdwa', VOP2_SDWA: '_sdwa', VOPC_SDWA: '_sdwa', VOP1_DPP: '_dpp', VOP2_DPP: '_dpp', VOP3: '_e64', VOP3B: '_e64',
-  VOP1: '_e32', VOP2: '_e32', VOPC: '_e32',
+  VOP1_SDWA: '_sdwa',
+  VOP2_SDWA: '_sdwa',
+  VOPC_SDWA: '_sdwa',
+  VOP1_DPP: '_dpp',
+  VOP2_DPP: '_dpp',
+  VOP3: '_e64',
+  VOP3B: '_e64',
+  VOP1: '_e32',
+  VOP2: '_e32',
+  VOPC: '_e32',
 };
 
 /** Only instructions that exist in several encodings say in which they are. */
 function suffix({ row, format }: Instruction): string {
   if (row.operands.length === 0 || row.format.startsWith('VOP3')) return '';
-  return row.format === format.name && row.flags.noVop3 && row.name !== 'v_pk_fmac_f16' ? '' : (SUFFIXES[format.name] ?? '');
+  return row.format === format.name && row.flags.noVop3 && row.name !== 'v_pk_fmac_f16'
+    ? ''
+    : (SUFFIXES[format.name] ?? '');
 }
 
 /** An immediate that is spelled its own way; it may stand in a field that is no operand of the row. */
@@ -46,26 +56,36 @@ function immediateText(instruction: Instruction, spec: OperandSpec): string {
   return instruction.format.name === 'SOPK' ? hex(value) : constantText(BigInt(value), 'b32');
 }
 
-/** Offsets of vector memory accesses stand among the modifiers, as one of a scalar access does behind a register. */
-function isModifier(instruction: Instruction, { field }: OperandSpec): boolean {
-  if (!field.startsWith('offset')) return false;
-  return instruction.format.name !== 'SMEM' || instruction.field('imm') === 0 || instruction.field('soffset_en') === 1;
+/**
+ * Whether an operand does not stand among the operands: offsets of vector memory accesses, and one of a scalar access behind a register,
+ * are modifiers; a scalar access without a register does not say so.
+ */
+function isElsewhere(instruction: Instruction, index: number): boolean {
+  const { field } = instruction.row.operands[index]!;
+  if (instruction.access(index) === undefined) return true;
+  if (instruction.format.name !== 'SMEM') return field.startsWith('offset');
+  if (field === 'offset') return instruction.field('imm') === 0 || instruction.field('soffset_en') === 1;
+  return instruction.operand(index).kind === 'off';
 }
 
-export function formatInstruction(instruction: Instruction): string {
+function operandTexts(instruction: Instruction): string[] {
   const { row } = instruction;
-  if (row.operands.length === 0 && SPELLINGS[row.name] === undefined) return row.name;
   const spelling = SPELLINGS[row.name];
   const texts = row.operands.flatMap((spec, index) => {
-    if (instruction.access(index) === undefined || spec.field === spelling?.field || isModifier(instruction, spec)) return [];
-    if (instruction.format.name === 'SMEM' && instruction.operand(index).kind === 'off') return [];
+    if (spec.field === spelling?.field || isElsewhere(instruction, index)) return [];
     return [isImmediate(spec.type) ? immediateText(instruction, spec) : operandText(instruction, index)];
   });
-  if (spelling) {
-    const text = spelling.text(instruction.field(spelling.field));
-    if (spelling.first) texts.unshift(text);
-    else texts.push(text);
-  }
-  const operands = texts.filter((text) => text !== '').join(', ');
-  return `${row.name}${suffix(instruction)}${operands && ` ${operands}`}${modifierText(instruction)}`;
+  if (!spelling) return texts;
+  const text = spelling.text(instruction.field(spelling.field));
+  return (spelling.first ? [text, ...texts] : [...texts, text]).filter((part) => part !== '');
+}
+
+/**
+ * Text of an instruction as `llvm-objdump -d` of LLVM 19 prints it: mnemonic with its encoding suffix, operands, modifiers. Branch
+ * targets are the 16-bit field, as there. Never throws: reserved field values are shown as numbers.
+ */
+export function formatInstruction(instruction: Instruction): string {
+  const operands = operandTexts(instruction).join(', ');
+  const mnemonic = `${instruction.row.name}${suffix(instruction)}`;
+  return operands === '' ? mnemonic : `${mnemonic} ${operands}${modifierText(instruction)}`;
 }

@@ -13,19 +13,35 @@ export function waitCountText(value: number): string {
 }
 
 const MESSAGES: Readonly<Record<number, string>> = {
-  1: 'MSG_INTERRUPT', 2: 'MSG_GS', 3: 'MSG_GS_DONE', 4: 'MSG_SAVEWAVE', 5: 'MSG_STALL_WAVE_GEN', 6: 'MSG_HALT_WAVES',
-  7: 'MSG_ORDERED_PS_DONE', 8: 'MSG_EARLY_PRIM_DEALLOC', 9: 'MSG_GS_ALLOC_REQ', 10: 'MSG_GET_DOORBELL', 15: 'MSG_SYSMSG',
+  1: 'MSG_INTERRUPT',
+  2: 'MSG_GS',
+  3: 'MSG_GS_DONE',
+  4: 'MSG_SAVEWAVE',
+  5: 'MSG_STALL_WAVE_GEN',
+  6: 'MSG_HALT_WAVES',
+  7: 'MSG_ORDERED_PS_DONE',
+  8: 'MSG_EARLY_PRIM_DEALLOC',
+  9: 'MSG_GS_ALLOC_REQ',
+  10: 'MSG_GET_DOORBELL',
+  15: 'MSG_SYSMSG',
 };
 const GS_OPERATIONS: Readonly<Record<number, string>> = {
-  0: 'GS_OP_NOP', 1: 'GS_OP_CUT', 2: 'GS_OP_EMIT', 3: 'GS_OP_EMIT_CUT',
+  0: 'GS_OP_NOP',
+  1: 'GS_OP_CUT',
+  2: 'GS_OP_EMIT',
+  3: 'GS_OP_EMIT_CUT',
 };
 const SYSTEM_OPERATIONS: Readonly<Record<number, string>> = {
-  1: 'SYSMSG_OP_ECC_ERR_INTERRUPT', 2: 'SYSMSG_OP_REG_RD', 4: 'SYSMSG_OP_TTRACE_PC',
+  1: 'SYSMSG_OP_ECC_ERR_INTERRUPT',
+  2: 'SYSMSG_OP_REG_RD',
+  4: 'SYSMSG_OP_TTRACE_PC',
 };
 const MSG_GS = 2;
 /** Of the messages that have some. */
 const OPERATIONS: Readonly<Record<number, typeof GS_OPERATIONS>> = {
-  [MSG_GS]: GS_OPERATIONS, 3: GS_OPERATIONS, 15: SYSTEM_OPERATIONS,
+  [MSG_GS]: GS_OPERATIONS,
+  3: GS_OPERATIONS,
+  15: SYSTEM_OPERATIONS,
 };
 
 /** s_sendmsg: message in bits 0..3, operation in 4..6, stream in 8..9. By name when the parts belong together. */
@@ -34,7 +50,9 @@ export function messageText(value: number): string {
   const name = MESSAGES[id];
   const operations = OPERATIONS[id];
   const hasStream = operations === GS_OPERATIONS && operation !== 0;
-  const valid = operations ? operations[operation] !== undefined && (id !== MSG_GS || operation !== 0) : operation === 0;
+  const valid = operations
+    ? operations[operation] !== undefined && (id !== MSG_GS || operation !== 0)
+    : operation === 0;
   if (name !== undefined && valid && (hasStream || stream === 0)) {
     const parts = [name, ...(operations ? [operations[operation]] : []), ...(hasStream ? [stream] : [])];
     return `sendmsg(${parts.join(', ')})`;
@@ -43,8 +61,18 @@ export function messageText(value: number): string {
 }
 
 const HARDWARE_REGISTERS: Readonly<Record<number, string>> = {
-  1: 'HW_REG_MODE', 2: 'HW_REG_STATUS', 3: 'HW_REG_TRAPSTS', 4: 'HW_REG_HW_ID', 5: 'HW_REG_GPR_ALLOC', 6: 'HW_REG_LDS_ALLOC',
-  7: 'HW_REG_IB_STS', 15: 'HW_REG_SH_MEM_BASES', 16: 'HW_REG_TBA_LO', 17: 'HW_REG_TBA_HI', 18: 'HW_REG_TMA_LO', 19: 'HW_REG_TMA_HI',
+  1: 'HW_REG_MODE',
+  2: 'HW_REG_STATUS',
+  3: 'HW_REG_TRAPSTS',
+  4: 'HW_REG_HW_ID',
+  5: 'HW_REG_GPR_ALLOC',
+  6: 'HW_REG_LDS_ALLOC',
+  7: 'HW_REG_IB_STS',
+  15: 'HW_REG_SH_MEM_BASES',
+  16: 'HW_REG_TBA_LO',
+  17: 'HW_REG_TBA_HI',
+  18: 'HW_REG_TMA_LO',
+  19: 'HW_REG_TMA_HI',
 };
 
 /** s_getreg and s_setreg: register in bits 0..5, first bit in 6..10, width - 1 in 11..15. */
@@ -82,6 +110,7 @@ export function swizzleText(pattern: number): string {
   if (and === 31 && or === 0 && isPowerOf2(xor)) return `swizzle(SWAP,${xor})`;
   if (and === 31 && or === 0 && xor > 0 && isPowerOf2(xor + 1)) return `swizzle(REVERSE,${xor + 1})`;
   const groupSize = 32 - and;
-  if (groupSize > 1 && isPowerOf2(groupSize) && or < groupSize && xor === 0) return `swizzle(BROADCAST,${groupSize},${or})`;
+  if (groupSize > 1 && isPowerOf2(groupSize) && or < groupSize && xor === 0)
+    return `swizzle(BROADCAST,${groupSize},${or})`;
   return `swizzle(BITMASK_PERM,"${laneBitLetters(and, or, xor)}")`;
 }

@@ -1,8 +1,9 @@
 /** How LLVM spells what follows the operands, format by format. */
 import type { FormatName } from './formats.ts';
-import type { Instruction } from './instruction.ts';
-import { hex, hexOffset } from './operand-text.ts';
 import { swizzleText } from './immediate-text.ts';
+import type { Instruction } from './instruction.ts';
+import { hex, hexOffset, isMixed } from './operand-text.ts';
+import { is16Bit } from './row.ts';
 
 /** Text with its leading space, or nothing. */
 type Modifier = (instruction: Instruction) => string;
@@ -13,11 +14,13 @@ const when =
     instruction.field(field) ? ` ${text}` : '';
 
 const offset: Modifier = (instruction) => {
-  const spec = instruction.row.operands.find(({ field }) => field === 'offset');
+  const { row, format } = instruction;
+  const spec = row.operands.find(({ field }) => field === 'offset');
+  if (!spec) return '';
   // LLVM prints the 13 bits of the field although FLAT uses 12 of them.
-  const value = !spec ? 0 : instruction.format.name === 'FLAT' ? instruction.field('offset') : instruction.immediate(spec);
+  const value = format.name === 'FLAT' ? instruction.field('offset') : instruction.immediate(spec);
   if (value === 0) return '';
-  return instruction.row.name === 'ds_swizzle_b32' ? ` offset:${swizzleText(value)}` : ` offset:${value}`;
+  return ` offset:${row.name === 'ds_swizzle_b32' ? swizzleText(value) : value}`;
 };
 
 const pairOffset =
@@ -34,32 +37,34 @@ const sourceCount = ({ row }: Instruction): number => row.operands.filter(({ fie
 const bitList = (name: string, bits: number, count: number): string =>
   ` ${name}:[${Array.from({ length: count }, (_, i) => (bits >> i) & 1).join(',')}]`;
 
-/** VOP3: a bit for each source, and the last for the destination. */
+/** VOP3: a bit for each source and one for the destination, of instructions that are not promoted from another format. */
 const halfSelect: Modifier = (instruction) => {
   const bits = instruction.field('op_sel');
-  if (bits === 0) return '';
+  const { row } = instruction;
+  const selects =
+    row.format === 'VOP3' && row.operands.some(({ type }) => is16Bit(type)) && !row.name.includes('_legacy_');
+  if (bits === 0 || !selects) return '';
   const count = sourceCount(instruction);
-  const selected = (bits & (2 ** count - 1)) | ((bits >> 3) << count);
-  return bitList('op_sel', selected, count + 1);
+  return bitList('op_sel', (bits & (2 ** count - 1)) | ((bits >> 3) << count), count + 1);
 };
 
-/** One bit for each source, when they are not all `usual`. */
-const packed =
-  (name: string, bitsOf: (instruction: Instruction) => number, usual: (instruction: Instruction) => 0 | 1): Modifier =>
-  (instruction) => {
-    const count = sourceCount(instruction);
-    const all = 2 ** count - 1;
-    const bits = bitsOf(instruction) & all;
-    return bits === (usual(instruction) ? all : 0) ? '' : bitList(name, bits, count);
-  };
-
-const highHalves = (instruction: Instruction): number =>
-  instruction.field('op_sel_hi') | (instruction.field('op_sel_hi_2') << 2);
-/** Mixed-precision operations select the format with these bits, they have no second half. */
-const hasHighHalves = ({ row }: Instruction): 0 | 1 => (row.name.includes('_mix') ? 0 : 1);
+/** VOP3P: a bit for each source where they are not all as usual. Mixed-precision operations have their signs on the sources. */
+const packed: Modifier = (instruction) => {
+  const count = sourceCount(instruction);
+  if (count === 1) return ''; // a move of an accumulator
+  const all = 2 ** count - 1;
+  const list = (name: string, bits: number, usual: number): string =>
+    (bits & all) === usual ? '' : bitList(name, bits, count);
+  const highHalves = instruction.field('op_sel_hi') | (instruction.field('op_sel_hi_2') << 2);
+  const mixed = isMixed(instruction);
+  const halves = list('op_sel', instruction.field('op_sel'), 0) + list('op_sel_hi', highHalves, mixed ? 0 : all);
+  const signs = list('neg_lo', instruction.field('neg'), 0) + list('neg_hi', instruction.field('neg_hi'), 0);
+  return halves + (mixed ? '' : signs) + when('clamp')(instruction);
+};
 
 const SELECTIONS = ['BYTE_0', 'BYTE_1', 'BYTE_2', 'BYTE_3', 'WORD_0', 'WORD_1', 'DWORD'];
-const UNUSED = ['UNUSED_PAD', 'UNUSED_SEXT', 'UNUSED_PRESERVE'];
+/** The reserved 3 goes by the name of 0. */
+const UNUSED = ['UNUSED_PAD', 'UNUSED_SEXT', 'UNUSED_PRESERVE', 'UNUSED_PAD'];
 
 const selection =
   (field: string, names: readonly string[]): Modifier =>
@@ -70,24 +75,33 @@ const selection =
 const sourceSelection =
   (source: 'src0' | 'src1'): Modifier =>
   (instruction) =>
-    instruction.row.operands.some(({ field }) => field === source) ? selection(`${source}_sel`, SELECTIONS)(instruction) : '';
+    instruction.row.operands.some(({ field }) => field === source)
+      ? selection(`${source}_sel`, SELECTIONS)(instruction)
+      : '';
 
-const DPP_RANGES: readonly (readonly [first: number, last: number, name: string])[] = [
+/** A range is one control for each number of lanes, in the low bits. */
+const DPP_CONTROLS: readonly (readonly [first: number, last: number, name: string])[] = [
   [0x101, 0x10f, 'row_shl'],
   [0x111, 0x11f, 'row_shr'],
   [0x121, 0x12f, 'row_ror'],
+  [0x130, 0x130, 'wave_shl:1'],
+  [0x134, 0x134, 'wave_rol:1'],
+  [0x138, 0x138, 'wave_shr:1'],
+  [0x13c, 0x13c, 'wave_ror:1'],
+  [0x140, 0x140, 'row_mirror'],
+  [0x141, 0x141, 'row_half_mirror'],
+  [0x142, 0x142, 'row_bcast:15'],
+  [0x143, 0x143, 'row_bcast:31'],
   [0x150, 0x15f, 'row_newbcast'],
 ];
-const DPP_NAMES: Readonly<Record<number, string>> = {
-  0x130: 'wave_shl:1', 0x134: 'wave_rol:1', 0x138: 'wave_shr:1', 0x13c: 'wave_ror:1',
-  0x140: 'row_mirror', 0x141: 'row_half_mirror', 0x142: 'row_bcast:15', 0x143: 'row_bcast:31',
-};
 
 const laneControl: Modifier = (instruction) => {
   const control = instruction.field('dpp_ctrl');
   if (control <= 0xff) return ` quad_perm:[${[0, 2, 4, 6].map((shift) => (control >> shift) & 3).join(',')}]`;
-  const range = DPP_RANGES.find(([first, last]) => control >= first && control <= last);
-  return ` ${range ? `${range[2]}:${control & 15}` : (DPP_NAMES[control] ?? '/* invalid dpp_ctrl value */')}`;
+  const found = DPP_CONTROLS.find(([first, last]) => control >= first && control <= last);
+  if (!found) return ` dpp_ctrl:${hex(control)}`;
+  const [first, last, name] = found;
+  return first === last ? ` ${name}` : ` ${name}:${control & 15}`;
 };
 
 const masks: Modifier = (instruction) =>
@@ -125,20 +139,14 @@ const SDWA: readonly Modifier[] = [
   sourceSelection('src0'),
   sourceSelection('src1'),
 ];
-const DPP: readonly Modifier[] = [laneControl, masks, when('bound_ctrl', 'bound_ctrl:0')];
+const DPP: readonly Modifier[] = [laneControl, masks, when('bound_ctrl', 'bound_ctrl:1')];
 const VOP3: readonly Modifier[] = [halfSelect, when('clamp'), outputScale];
 
 const MODIFIERS: Readonly<Partial<Record<FormatName, readonly Modifier[]>>> = {
   SMEM: [scalarOffset, scalarCache],
   VOP3,
   VOP3B: VOP3,
-  VOP3P: [
-    packed('op_sel', (instruction) => instruction.field('op_sel'), () => 0),
-    packed('op_sel_hi', highHalves, hasHighHalves),
-    packed('neg_lo', (instruction) => instruction.field('neg'), () => 0),
-    packed('neg_hi', (instruction) => instruction.field('neg_hi'), () => 0),
-    when('clamp'),
-  ],
+  VOP3P: [packed],
   VOP3P_MAI: [
     (instruction) => (instruction.field('cbsz') ? ` cbsz:${instruction.field('cbsz')}` : ''),
     (instruction) => (instruction.field('abid') ? ` abid:${instruction.field('abid')}` : ''),

@@ -5,7 +5,15 @@ import { inlineConstant, scalarText, vgprText } from './registers.ts';
 import { isFloat, type OperandSpec, type OperandType } from './row.ts';
 
 const FLOAT_TEXT: Readonly<Record<number, string>> = {
-  240: '0.5', 241: '-0.5', 242: '1.0', 243: '-1.0', 244: '2.0', 245: '-2.0', 246: '4.0', 247: '-4.0', 248: '0.15915494',
+  240: '0.5',
+  241: '-0.5',
+  242: '1.0',
+  243: '-1.0',
+  244: '2.0',
+  245: '-2.0',
+  246: '4.0',
+  247: '-4.0',
+  248: '0.15915494',
 };
 const INV_2PI_F64_TEXT = '0.15915494309189532';
 
@@ -17,7 +25,8 @@ export const hexOffset = (value: number): string => (value < 0 ? `-${hex(-value)
 type Width = 16 | 32 | 64;
 const INTEGER_16 = /^[bui]16$/;
 
-const widthOf = (type: OperandType): Width => (INTEGER_16.test(type) || type === 'f16' ? 16 : /64$|^mask$/.test(type) ? 64 : 32);
+const widthOf = (type: OperandType): Width =>
+  INTEGER_16.test(type) || type === 'f16' ? 16 : /64$|^mask$/.test(type) ? 64 : 32;
 
 /**
  * A constant as a number where the hardware has it inline, as a hexadecimal literal otherwise. `value` is what the source reads; a
@@ -34,10 +43,12 @@ export function constantText(value: bigint, type: OperandType): string {
   return hex(type === 'f64' ? bits >> 32n : bits);
 }
 
-/** A literal of an integer shows all its 32 bits, however many the instruction takes and with whatever sign. */
+/** Literals have 32 bits, which an integer type does not interpret; only what hexadecimal shows is cut to 16 bits. */
 export function literalText(literal: number, type: OperandType): string {
   if (type === 'f64') return constantText(BigInt(literal) << 32n, type);
-  return constantText(BigInt(literal), INTEGER_16.test(type) ? 'b32' : type);
+  if (!INTEGER_16.test(type)) return constantText(BigInt(literal), type);
+  const text = constantText(BigInt(literal), 'b32');
+  return text.startsWith('0x') ? hex(literal & 0xffff) : text;
 }
 
 /** Operand `index` without modifiers. */
@@ -60,19 +71,35 @@ function plainText(instruction: Instruction, index: number): string {
   }
 }
 
-/** abs, neg and sext around a source, wherever the encoding keeps them. */
-function modified(instruction: Instruction, spec: OperandSpec, text: string): string {
-  const source = ['src0', 'src1', 'src2'].indexOf(spec.field);
-  if (source < 0) return text;
-  if (instruction.field(`${spec.field}_sext`)) return `sext(${text})`;
-  const packed = instruction.format.name === 'VOP3P';
-  if (packed || !(isFloat(spec.type) || instruction.has('dpp_ctrl') || instruction.has('src0_sel'))) return text;
-  const abs = (instruction.field('abs') >> source) & 1 || instruction.field(`${spec.field}_abs`);
-  const neg = (instruction.field('neg') >> source) & 1 || instruction.field(`${spec.field}_neg`);
-  const magnitude = abs ? `|${text}|` : text;
-  return neg ? `-${magnitude}` : magnitude;
+interface SourceModifiers {
+  readonly abs: boolean;
+  readonly neg: boolean;
+  readonly sext: boolean;
 }
 
+const NO_MODIFIERS: SourceModifiers = { abs: false, neg: false, sext: false };
+
+/** Wherever the encoding keeps them. Mixed-precision operations have abs in neg_hi; other packed ones have none on the source. */
+function sourceModifiers(instruction: Instruction, { field, type }: OperandSpec): SourceModifiers {
+  const source = ['src0', 'src1', 'src2'].indexOf(field);
+  const isPacked = instruction.format.name === 'VOP3P';
+  if (source < 0 || (isPacked && !isMixed(instruction))) return NO_MODIFIERS;
+  const bit = (name: string): boolean => ((instruction.field(name) >> source) & 1) === 1;
+  const own = (name: string): boolean => instruction.field(`${field}_${name}`) === 1;
+  const neg = bit('neg') || own('neg');
+  if (isPacked) return { abs: bit('neg_hi'), neg, sext: false };
+  if (isFloat(type)) return { abs: bit('abs') || own('abs'), neg, sext: own('sext') };
+  // The integer among floats, an exponent say, is sign-extended by the same bit.
+  const amongFloats = instruction.row.operands.some((spec) => spec.field.startsWith('src') && isFloat(spec.type));
+  return { abs: false, neg: false, sext: own('sext') || (neg && amongFloats) };
+}
+
+export const isMixed = ({ row }: Instruction): boolean => /^v_(fma|mad)_mix/.test(row.name);
+
 export function operandText(instruction: Instruction, index: number): string {
-  return modified(instruction, instruction.row.operands[index]!, plainText(instruction, index));
+  const { abs, neg, sext } = sourceModifiers(instruction, instruction.row.operands[index]!);
+  const text = plainText(instruction, index);
+  if (sext) return `sext(${text})`;
+  if (neg && !abs && instruction.operand(index).kind === 'constant') return `neg(${text})`;
+  return `${neg ? '-' : ''}${abs ? `|${text}|` : text}`;
 }

@@ -119,6 +119,34 @@ test('waves on several ports are served in turns, none is lost, ports are used a
   );
 });
 
+test('a port far behind a busy one is served', () => {
+  const bench = setUp({ portCount: 100 });
+  let done = false;
+  const busy = (function* (): Spin {
+    while (!done) {
+      yield* bench.call('NOOP', [0], function* (port) {
+        yield* port.sendWords([[0n]]);
+      });
+      yield 'waiting';
+    }
+  })();
+  const late = (function* (): Spin {
+    for (let turn = 0; turn < 5; turn++) yield 'waiting';
+    yield* bench.call(
+      'WRITE_TO_STDOUT',
+      [0],
+      function* (port) {
+        yield* port.sendBytes([bytes('late')]);
+        yield* port.receiveWords();
+      },
+      99,
+    );
+    done = true;
+  })();
+  bench.run(busy, late);
+  assert.equal(bench.out.stdout, 'late');
+});
+
 test('a slow conversation does not hold up another port', () => {
   const bench = setUp();
   let released = false;
@@ -200,8 +228,13 @@ test('what another wave asks in the same turn as EXIT is not served', () => {
       yield* port.sendBytes([bytes('late')]);
     });
   })();
-  bench.run(exit, late);
+  // Makes port 1 one of those that every poll looks at.
+  const other = bench.call('NOOP', [0], function* (port) {
+    yield* port.sendWords([[0n]]);
+  });
+  bench.run(exit, other, late);
   assert.deepEqual(bench.host.termination, { kind: 'exit', status: 3 });
+  assert.equal(bench.server.poll(), 0);
   assert.equal(bench.out.stdout, '');
 });
 

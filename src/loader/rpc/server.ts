@@ -51,6 +51,9 @@ function servicesOf(generation: Generation): Map<number, Service> {
   return services;
 }
 
+/** Polls from one look at all ports to the next. */
+const FULL_SCAN_INTERVAL = 16;
+
 export class RpcServer {
   /** Lanes of a wave of the running kernel: its code computes packet addresses with it. */
   laneStride: number;
@@ -60,6 +63,10 @@ export class RpcServer {
   readonly #opcodeBits: number;
   readonly #services: Map<number, Service>;
   readonly #active = new Map<number, ActivePort>();
+
+  #polls = 0;
+  /** Clients take the lowest free port, so that few are ever used: those below this one. */
+  #reach = 0;
 
   /** `buffer`: zeroed, of the layout's size. */
   constructor(generation: Generation, layout: RpcLayout, buffer: Uint8Array<SharedArrayBuffer>, host: ServerHost) {
@@ -79,19 +86,30 @@ export class RpcServer {
   }
 
   /**
-   * Serves every port that the server owns as far as it goes without the client, so that no port starves. Returns how many there
-   * were. Throws RPC_PROTOCOL for an opcode that does not exist, and what the conversations throw, with
-   * port and opcode as context.
+   * Serves ports that the server owns as far as they go without the client, each at most once; returns how many there were. Looks
+   * at all ports when nothing is to do at those used so far, and every few times anyhow, so that none starves. Throws
+   * RPC_PROTOCOL for an opcode that does not exist, and what the conversations throw, with port and opcode as context.
    */
   poll(): number {
+    if (this.#host.terminated) return 0;
+    const count = this.#memory.mailboxA.length;
+    const known = this.#polls++ % FULL_SCAN_INTERVAL === 0 ? count : this.#reach;
+    let served = this.#scan(0, known);
+    if (served === 0) served = this.#scan(known, count);
+    if (served > 0) this.#host.streams.flush();
+    return served;
+  }
+
+  #scan(from: number, to: number): number {
     const { mailboxA, mailboxB } = this.#memory;
     let served = 0;
-    for (let index = 0; index < mailboxA.length && !this.#host.terminated; index++) {
+    for (let index = from; index < to; index++) {
       if (mailboxA[index] === mailboxB[index]) continue;
       this.#serve(index);
       served++;
+      this.#reach = Math.max(this.#reach, index + 1);
+      if (this.#host.terminated) break;
     }
-    if (served > 0) this.#host.streams.flush();
     return served;
   }
 

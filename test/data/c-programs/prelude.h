@@ -147,9 +147,11 @@ PURE f16 larger_f16(f16 a, f16 b) { return a > b ? a : b; }
 /* A format takes no NaN. */
 PURE f64 printable(f64 a) { return a != a ? -1 : a; }
 
-PURE u64 length_of(const char *text, u32 limit) {
-  u64 length = strlen(text);
-  return length < limit ? length : limit;
+/* At most 128 bytes, between places that may overlap. */
+PURE void copy_bytes(void *to, const void *from, u32 size) {
+  u8 bytes[128];
+  memcpy(bytes, from, size);
+  memcpy(to, bytes, size);
 }
 
 #endif

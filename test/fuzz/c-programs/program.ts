@@ -52,6 +52,8 @@ function makeStruct(name: string, random: Random, others: readonly Struct[]): St
   return { kind: 'struct', name: `struct ${name}`, fields };
 }
 
+const isStruct = (type: Scalar | Struct): type is Struct => type.kind === 'struct' || type.kind === 'union';
+
 /** Statements that add every scalar of a variable to the checksum. */
 function traceWhole(text: string, type: Scalar | Struct, length?: number, depth = 0): string[] {
   if (length !== undefined) {
@@ -59,7 +61,7 @@ function traceWhole(text: string, type: Scalar | Struct, length?: number, depth 
     const lines = traceWhole(`${text}[${index}]`, type, undefined, depth + 1);
     return [`  for (u32 ${index} = 0; ${index} < ${length}; ${index}++) {`, ...lines, '  }'];
   }
-  if (type.kind === 'integer' || type.kind === 'float') return [`  trace(g, ${asBits(text, type)});`];
+  if (!isStruct(type)) return [`  trace(g, ${asBits(text, type)});`];
   // All members of a union are the same bytes.
   const fields = type.kind === 'union' ? type.fields.slice(0, 1) : type.fields;
   return fields.flatMap((field) => traceWhole(`${text}.${field.name}`, field.type, field.length, depth));
@@ -209,13 +211,12 @@ class ProgramMaker {
 
   /** Statements, and a return of something in their scope. */
   #body(scope: Scope, result: Scalar | Struct, count: number, statements = this.#statements()): string[] {
-    const isStruct = result.kind === 'struct' || result.kind === 'union';
-    const empty = isStruct ? `(${result.name}){0}` : '0';
+    const empty = isStruct(result) ? `(${result.name}){0}` : '0';
     const lines = [`  if (!burn(g)) return ${empty};`];
     const declarations = this.#random.times(2, () => statements.declare(scope)).flat();
     lines.push(...declarations.map((line) => `  ${line}`));
     lines.push(...statements.block(scope, { depth: 0, inLoop: false }, count));
-    const value = isStruct
+    const value = isStruct(result)
       ? (scope.pick(this.#random, ({ type, length }) => type === result && length === undefined)?.text ?? empty)
       : new Expressions(this.#random, scope).of(result, 3);
     return [...lines, `  return ${value};`];

@@ -49,7 +49,9 @@ function quotients(type: 'f32' | 'f64', pairs: readonly (readonly [bigint, bigin
     });
     divide(wave, type);
     chunk.forEach((_, lane) => {
-      const parts = dwords.map((dword) => BigInt.asUintN(32, BigInt(wave.vgprs[QUOTIENT! + dword]![lane]!)) << BigInt(32 * dword));
+      const parts = dwords.map(
+        (dword) => BigInt.asUintN(32, BigInt(wave.vgprs[QUOTIENT! + dword]![lane]!)) << BigInt(32 * dword),
+      );
       results.push(parts.reduce((sum, part) => sum | part));
     });
   }
@@ -69,10 +71,16 @@ function checkQuotients(type: 'f32' | 'f64', pairs: readonly (readonly [bigint, 
 
 /** Numbers of all sizes: every exponent, few bits and many bits set. */
 const pairsOf = (words: readonly bigint[], bits: number): [bigint, bigint][] =>
-  words.map((word, i) => [BigInt.asUintN(bits, word), BigInt.asUintN(bits, words[(i * 7 + 3) % words.length]! >> BigInt(i % 3))]);
+  words.map((word, i) => [
+    BigInt.asUintN(bits, word),
+    BigInt.asUintN(bits, words[(i * 7 + 3) % words.length]! >> BigInt(i % 3)),
+  ]);
 
 test('a division of f32 by steps is correctly rounded', () => {
-  checkQuotients('f32', F32_EDGES.flatMap((x) => F32_EDGES.map((y) => [x, y] as const)));
+  checkQuotients(
+    'f32',
+    F32_EDGES.flatMap((x) => F32_EDGES.map((y) => [x, y] as const)),
+  );
   checkQuotients('f32', pairsOf(randomBits(2000, 11), 32));
 });
 
@@ -82,15 +90,25 @@ test('denormal quotients of f32 are rounded once', () => {
     const difference = 124n + BigInt(i % 27);
     const denominatorExponent = 130n + ((bits >> 50n) & 0x7fn);
     const numeratorExponent = denominatorExponent > difference ? denominatorExponent - difference : 1n;
-    return [(numeratorExponent << 23n) | (bits & 0x7fffffn), (denominatorExponent << 23n) | ((bits >> 23n) & 0x7fffffn)] as const;
+    return [
+      (numeratorExponent << 23n) | (bits & 0x7fffffn),
+      (denominatorExponent << 23n) | ((bits >> 23n) & 0x7fffffn),
+    ] as const;
   });
   checkQuotients('f32', pairs);
   // Halves of the smallest step, exact and not.
-  checkQuotients('f32', [[f32(2 ** -126 * 1.5), f32(2 ** 24)], [f32(2 ** -126 * (1.5 + 2 ** -22)), f32(2 ** 24)], [f32(3 * 2 ** -126), f32(2 ** 25 * 3)]]);
+  checkQuotients('f32', [
+    [f32(2 ** -126 * 1.5), f32(2 ** 24)],
+    [f32(2 ** -126 * (1.5 + 2 ** -22)), f32(2 ** 24)],
+    [f32(3 * 2 ** -126), f32(2 ** 25 * 3)],
+  ]);
 });
 
 test('a division of f64 by steps is correctly rounded', () => {
-  checkQuotients('f64', F64_EDGES.flatMap((x) => F64_EDGES.map((y) => [x, y] as const)));
+  checkQuotients(
+    'f64',
+    F64_EDGES.flatMap((x) => F64_EDGES.map((y) => [x, y] as const)),
+  );
   checkQuotients('f64', pairsOf(randomBits(1000, 13), 64));
 });
 
@@ -100,7 +118,10 @@ test('denormal quotients of f64 are rounded once', () => {
     const denominatorExponent = difference + 2n + ((bits >> 55n) & 0x1ffn);
     const exponent = denominatorExponent > 2046n ? 2046n : denominatorExponent;
     const fraction = (1n << 52n) - 1n;
-    return [((exponent - difference) << 52n) | (bits & fraction), (exponent << 52n) | ((bits >> 9n) & fraction)] as const;
+    return [
+      ((exponent - difference) << 52n) | (bits & fraction),
+      (exponent << 52n) | ((bits >> 9n) & fraction),
+    ] as const;
   });
   checkQuotients('f64', pairs);
 });
@@ -127,7 +148,11 @@ test('v_div_scale: the cases of the manual', () => {
 test('v_div_fmas scales where VCC is on, by the size of the addend', () => {
   const wave = new TestWave();
   wave.vcc = 0b101n;
-  for (const [register, value] of [[4, 2], [8, 3]] as const) wave.vgprs[register]!.fill(Number(BigInt.asIntN(32, f32(value))));
+  for (const [register, value] of [
+    [4, 2],
+    [8, 3],
+  ] as const)
+    wave.vgprs[register]!.fill(Number(BigInt.asIntN(32, f32(value))));
   wave.vgprs[12]!.fill(Number(f32(1)));
   wave.vgprs[12]![2] = Number(f32(2));
   wave.run(encode('v_div_fmas_f32', { vdst: 16, src0: v(4), src1: v(8), src2: v(12) }));
@@ -151,7 +176,11 @@ test('v_div_fixup: NaN, zero and infinity', () => {
     [BIG, f32(2 ** 100), f32(2 ** -60), 0n],
   ];
   for (const name of ['v_div_fixup_f32']) {
-    expectAll(name, cases.map(([q, d, n]) => [q, d, n]), (q, d, n) => cases.find((c) => c[0] === q && c[1] === d && c[2] === n)![3]);
+    expectAll(
+      name,
+      cases.map(([q, d, n]) => [q, d, n]),
+      (q, d, n) => cases.find((c) => c[0] === q && c[1] === d && c[2] === n)![3],
+    );
   }
   expectAll('v_div_fixup_f16', [[0x4200n, 0x8000n, 0x3c00n]], () => 0xfc00n, { before: 0n });
   expectAll('v_div_fixup_legacy_f16', [[0x4200n, 0x0000n, 0x0000n]], () => 0xfe00n);

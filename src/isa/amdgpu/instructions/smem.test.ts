@@ -146,6 +146,21 @@ test('s_buffer_load: SGPR offsets are unsigned, and so is the immediate; the sum
   assert.equal(read({ soffset: 8 }, -4), 0);
   assert.equal(read({ offset: -4 }, 0), 0);
   assert.equal(read({ offset: 8, soffset: 8 }, -4), 0);
+  assert.equal(read({ offset: 8, soffset: 8 }, -4, 0xffff_ffff), 0);
+  assert.equal(read({ offset: -4 }, 0, 0x11_0000), 0);
+});
+
+test('s_buffer_load: the base has 48 bits', () => {
+  for (const high of [0x4000, 0x8000]) {
+    const wave = waveWithPattern();
+    wave.setPair(4, (BigInt(high) << 32n) | 0x400n);
+    wave.sgprs[6] = 0x100;
+    assert.throws(
+      () => wave.run(smem(8, { sdata: 20, sbase: 4, offset: 0 })),
+      RangeError,
+      'far outside the test memory',
+    );
+  }
 });
 
 test('s_memtime and s_memrealtime read the clock', () => {

@@ -183,7 +183,6 @@ test('what cannot run is refused by name', () => {
     [44, 's_movreld_b32'],
     [45, 's_movreld_b64'],
     [46, 's_cbranch_join'],
-    [50, 's_set_gpr_idx_idx'],
   ] as const) {
     assert.throws(
       () => wave.run([sop1(opcode, 6, 2)]),

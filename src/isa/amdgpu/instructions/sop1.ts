@@ -1,8 +1,10 @@
 /** SOP1: one scalar source. CDNA2 ISA 12.3, "SOP1 Instructions". */
+
 import type { Value } from '../../../ir/types.ts';
 import type { InstructionBuilder } from '../instruction-builder.ts';
 import { type Row, type RowFlags, row, type Semantics } from '../row.ts';
 import { lowestOne, reverseBits, signBits, zerosAboveHighestOne } from './bit-operations.ts';
+import { setIndex } from './gpr-index.ts';
 import { sccNonZero } from './scc.ts';
 
 type Unary = (b: InstructionBuilder, x: Value) => Value;
@@ -135,7 +137,7 @@ export const SOP1_ROWS: readonly Row[] = [
   sop1('s_movreld_b64', 45, '=sdst:b64 ssrc0:b64'),
   sop1('s_cbranch_join', 46, 'ssrc0:b32', undefined, { terminator: 'jump', writesExec: true }),
   sop1('s_abs_i32', 48, '=sdst:i32 ssrc0:i32', (b, x) => sccNonZero(b, b.select(b.ltS(x, b.i32(0)), b.neg(x), x))),
-  sop1('s_set_gpr_idx_idx', 50, 'ssrc0:b32'),
+  sop1('s_set_gpr_idx_idx', 50, 'ssrc0:b32', setIndex),
   saveExec('andn1', 51, (b, x, exec) => b.and(b.not(x), exec)),
   saveExec('orn1', 52, (b, x, exec) => b.or(b.not(x), exec)),
   writeExec('andn1', 53, (b, x, exec) => b.and(b.not(x), exec)),

@@ -1,8 +1,10 @@
 /** SOPC: compares two scalar sources into SCC. CDNA2 ISA 12.4, "SOPC Instructions". */
+
 import type { Value } from '../../../ir/types.ts';
 import type { InstructionBuilder } from '../instruction-builder.ts';
 import { type Row, row } from '../row.ts';
 import { bitAt } from './bit-operations.ts';
+import { indexOn } from './gpr-index.ts';
 
 export type Comparison = (b: InstructionBuilder, x: Value, y: Value) => Value;
 
@@ -28,7 +30,7 @@ export const SOPC_ROWS: readonly Row[] = [
   sopc('s_bitcmp0_b64', 14, 'ssrc0:b64 ssrc1:b32', (b, x, i) => b.not(bitAt(b, x, i))),
   sopc('s_bitcmp1_b64', 15, 'ssrc0:b64 ssrc1:b32', bitAt),
   sopc('s_setvskip', 16, 'ssrc0:b32 ssrc1:b32'),
-  sopc('s_set_gpr_idx_on', 17, 'ssrc0:b32 ssrc1:imm8'),
+  row('SOPC', 's_set_gpr_idx_on', 17, 'ssrc0:b32 ssrc1:imm8', indexOn),
   sopc('s_cmp_eq_u64', 18, 'ssrc0:u64 ssrc1:u64', (b, x, y) => b.eq(x, y)),
   sopc('s_cmp_lg_u64', 19, 'ssrc0:u64 ssrc1:u64', (b, x, y) => b.ne(x, y)),
 ];

@@ -85,8 +85,6 @@ test('what cannot run is refused by name', () => {
     [16, 10, /^unsupported instruction 's_sendmsg' with message 10, expected 1 \(interrupt\)$/],
     [17, 1, /^unsupported instruction 's_sendmsghalt'$/],
     [27, 0, /^unsupported instruction 's_endpgm_saved'$/],
-    [28, 0, /^unsupported instruction 's_set_gpr_idx_off'$/],
-    [29, 0, /^unsupported instruction 's_set_gpr_idx_mode'$/],
     [30, 0, /^unsupported instruction 's_endpgm_ordered_ps_done'$/],
   ] as const) {
     assert.throws(

@@ -1,8 +1,10 @@
 /** SOPP: program control; no registers named. CDNA2 ISA 12.5, "SOPP Instructions". */
+
 import { WavewrightError } from '../../../base/errors.ts';
 import type { ExitReason, Value } from '../../../ir/types.ts';
 import type { InstructionBuilder } from '../instruction-builder.ts';
 import { type Row, type RowFlags, row, type Semantics } from '../row.ts';
+import { indexOff, selectOperands } from './gpr-index.ts';
 
 function sopp(name: string, opcode: number, operandText: string, semantics?: Semantics, flags?: RowFlags): Row {
   return row('SOPP', name, opcode, operandText, semantics, flags);
@@ -70,7 +72,7 @@ export const SOPP_ROWS: readonly Row[] = [
     b.op('i1.and', debugFlag(b, DEBUG_SYSTEM), debugFlag(b, DEBUG_USER)),
   ),
   sopp('s_endpgm_saved', 27, '', undefined, END),
-  sopp('s_set_gpr_idx_off', 28, ''),
-  sopp('s_set_gpr_idx_mode', 29, 'simm16:imm16'),
+  sopp('s_set_gpr_idx_off', 28, '', indexOff),
+  sopp('s_set_gpr_idx_mode', 29, 'simm16:imm16', selectOperands),
   sopp('s_endpgm_ordered_ps_done', 30, '', undefined, END),
 ];

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { expectAll, F16_EDGES, f16, f32, FLUSHING, fromF16, fromF32, randomBits, run } from './vector.test-support.ts';
+import { expectAll, F16_EDGES, FLUSHING, f16, f32, fromF16, fromF32, randomBits, run } from './vector.test-support.ts';
 
 const NAN = 0xffc00000n;
 const INF = 0x7f800000n;
@@ -13,7 +13,10 @@ function errorInSteps(result: number, exact: number): number {
 
 function checkAccuracy(name: string, xs: readonly number[], exact: (x: number) => number): void {
   const inputs = xs.map(f32);
-  const results = run(name, inputs.map((bits) => [bits]));
+  const results = run(
+    name,
+    inputs.map((bits) => [bits]),
+  );
   results.forEach(([bits], i) => {
     const x = fromF32(inputs[i]!);
     const expected = exact(x);
@@ -36,21 +39,37 @@ function sine(x: number): number {
 const cosine = (x: number): number => Math.sin(2 * Math.PI * (0.25 - Math.abs(turns(x))));
 
 test('v_exp_f32 is within 0.501 ulp', () => {
-  checkAccuracy('v_exp_f32', [...unit.map((x) => (x - 0.5) * 252), ...unit.slice(0, 200).map((x) => (x - 0.5) * 1e-3)], (x) => 2 ** x);
+  checkAccuracy(
+    'v_exp_f32',
+    [...unit.map((x) => (x - 0.5) * 252), ...unit.slice(0, 200).map((x) => (x - 0.5) * 1e-3)],
+    (x) => 2 ** x,
+  );
 });
 test('v_log_f32 is within 0.501 ulp', () => {
   checkAccuracy('v_log_f32', [...wide.map(Math.abs), ...unit.map((x) => 1 + (x - 0.5) * 0.01)], Math.log2);
 });
 test('v_sin_f32 and v_cos_f32 are within 0.501 ulp', () => {
-  const xs = [...unit.map((x) => (x - 0.5) * 4), ...unit.slice(0, 300).map((x) => x * 1e5), ...unit.slice(0, 100).map((x) => x * 1e-20)];
+  const xs = [
+    ...unit.map((x) => (x - 0.5) * 4),
+    ...unit.slice(0, 300).map((x) => x * 1e5),
+    ...unit.slice(0, 100).map((x) => x * 1e-20),
+  ];
   checkAccuracy('v_sin_f32', xs, sine);
   checkAccuracy('v_cos_f32', xs, cosine);
 });
 
 test('powers of two and their logarithms are exact', () => {
   const exponents = Array.from({ length: 254 }, (_, i) => i - 126);
-  expectAll('v_exp_f32', exponents.map((n) => [f32(n)]), (x) => f32(2 ** fromF32(x)));
-  expectAll('v_log_f32', exponents.map((n) => [f32(2 ** n)]), (x) => f32(Math.log2(fromF32(x))));
+  expectAll(
+    'v_exp_f32',
+    exponents.map((n) => [f32(n)]),
+    (x) => f32(2 ** fromF32(x)),
+  );
+  expectAll(
+    'v_log_f32',
+    exponents.map((n) => [f32(2 ** n)]),
+    (x) => f32(Math.log2(fromF32(x))),
+  );
 });
 
 test('the examples of the manual, CDNA2 ISA 12.8', () => {
@@ -94,7 +113,8 @@ test('the examples of the manual, CDNA2 ISA 12.8', () => {
 });
 
 test('NaN comes out quieted', () => {
-  for (const name of ['v_exp_f32', 'v_log_f32', 'v_sin_f32', 'v_cos_f32']) expectAll(name, [[0xff812345n]], () => 0xffc12345n);
+  for (const name of ['v_exp_f32', 'v_log_f32', 'v_sin_f32', 'v_cos_f32'])
+    expectAll(name, [[0xff812345n]], () => 0xffc12345n);
 });
 
 test('denormals: the exponential and the logarithm flush them, sine follows MODE', () => {
@@ -105,10 +125,24 @@ test('denormals: the exponential and the logarithm flush them, sine follows MODE
 });
 
 test('f16 forms round the f64 value', () => {
-  const values = [...F16_EDGES, ...randomBits(400, 17).map((bits) => bits & 0xffffn)].filter((bits) => Number.isFinite(fromF16(bits)));
+  const values = [...F16_EDGES, ...randomBits(400, 17).map((bits) => bits & 0xffffn)].filter((bits) =>
+    Number.isFinite(fromF16(bits)),
+  );
   const inputs = values.map((bits) => [bits]);
   expectAll('v_exp_f16', inputs, (x) => f16(2 ** fromF16(x)));
-  expectAll('v_log_f16', inputs.filter(([x]) => fromF16(x!) > 0), (x) => f16(Math.log2(fromF16(x))));
-  expectAll('v_sin_f16', inputs.filter(([x]) => sine(fromF16(x!)) !== 0), (x) => f16(sine(fromF16(x))));
-  expectAll('v_cos_f16', inputs.filter(([x]) => cosine(fromF16(x!)) !== 0), (x) => f16(cosine(fromF16(x))));
+  expectAll(
+    'v_log_f16',
+    inputs.filter(([x]) => fromF16(x!) > 0),
+    (x) => f16(Math.log2(fromF16(x))),
+  );
+  expectAll(
+    'v_sin_f16',
+    inputs.filter(([x]) => sine(fromF16(x!)) !== 0),
+    (x) => f16(sine(fromF16(x))),
+  );
+  expectAll(
+    'v_cos_f16',
+    inputs.filter(([x]) => cosine(fromF16(x!)) !== 0),
+    (x) => f16(cosine(fromF16(x))),
+  );
 });

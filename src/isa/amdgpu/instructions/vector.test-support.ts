@@ -72,7 +72,8 @@ export function run(name: string, tuples: readonly (readonly bigint[])[], option
   for (let start = 0; start < tuples.length; start += ACTIVE_LANES.length) {
     const chunk = tuples.slice(start, start + ACTIVE_LANES.length);
     for (const register of wave.vgprs) register.fill(UNTOUCHED);
-    if (options.before !== undefined) for (const lane of ACTIVE_LANES) wave.vgprs[REGISTERS['vdst']!]![lane] = Number(options.before | 0n);
+    if (options.before !== undefined)
+      for (const lane of ACTIVE_LANES) wave.vgprs[REGISTERS['vdst']!]![lane] = Number(options.before | 0n);
     let maskSource = 0n;
     chunk.forEach((tuple, i) => {
       const lane = ACTIVE_LANES[i]!;
@@ -140,7 +141,10 @@ export function check(...args: Parameters<typeof expectAll>): void {
 
 /** Every combination of the lists. */
 export function combinations(...lists: readonly (readonly bigint[])[]): bigint[][] {
-  return lists.reduce<bigint[][]>((tuples, list) => tuples.flatMap((tuple) => list.map((value) => [...tuple, value])), [[]]);
+  return lists.reduce<bigint[][]>(
+    (tuples, list) => tuples.flatMap((tuple) => list.map((value) => [...tuple, value])),
+    [[]],
+  );
 }
 
 // Floating point as bit patterns
@@ -179,18 +183,65 @@ export function fromF16(bits: bigint): number {
 
 /** Zeros, denormals, ties, limits, infinities, quiet and signalling NaNs. */
 export const F32_EDGES: readonly bigint[] = [
-  0x00000000n, 0x80000000n, 0x00000001n, 0x807fffffn, 0x00800000n, 0x80800001n, 0x3f800000n, 0xbf800000n, 0x3f000000n,
-  0xbfc00000n, 0x40200000n, 0x4b000001n, 0xcf000000n, 0x4effffffn, 0x4f800000n, 0x7f7fffffn, 0xff7fffffn, 0x7f800000n,
-  0xff800000n, 0x7fc00001n, 0xffe12345n, 0x7f800001n,
+  0x00000000n,
+  0x80000000n,
+  0x00000001n,
+  0x807fffffn,
+  0x00800000n,
+  0x80800001n,
+  0x3f800000n,
+  0xbf800000n,
+  0x3f000000n,
+  0xbfc00000n,
+  0x40200000n,
+  0x4b000001n,
+  0xcf000000n,
+  0x4effffffn,
+  0x4f800000n,
+  0x7f7fffffn,
+  0xff7fffffn,
+  0x7f800000n,
+  0xff800000n,
+  0x7fc00001n,
+  0xffe12345n,
+  0x7f800001n,
 ];
 export const F64_EDGES: readonly bigint[] = [
-  0n, 1n << 63n, 1n, 0x800fffffffffffffn, 0x0010000000000000n, 0x3ff0000000000000n, 0xbff8000000000000n, 0x3fe0000000000000n,
-  0xc1e0000000200000n, 0x41dfffffffc00000n, 0x41effffffff00000n, 0x4340000000000001n, 0x7fefffffffffffffn, 0x7ff0000000000000n,
-  0xfff0000000000000n, 0x7ff8000000000001n, 0x7ff0000000000001n,
+  0n,
+  1n << 63n,
+  1n,
+  0x800fffffffffffffn,
+  0x0010000000000000n,
+  0x3ff0000000000000n,
+  0xbff8000000000000n,
+  0x3fe0000000000000n,
+  0xc1e0000000200000n,
+  0x41dfffffffc00000n,
+  0x41effffffff00000n,
+  0x4340000000000001n,
+  0x7fefffffffffffffn,
+  0x7ff0000000000000n,
+  0xfff0000000000000n,
+  0x7ff8000000000001n,
+  0x7ff0000000000001n,
 ];
 export const F16_EDGES: readonly bigint[] = [
-  0x0000n, 0x8000n, 0x0001n, 0x83ffn, 0x0400n, 0x3c00n, 0xbc00n, 0x3800n, 0xbe00n, 0x4100n, 0x7bffn, 0xfbffn, 0x7c00n, 0xfc00n,
-  0x7e01n, 0x7c01n,
+  0x0000n,
+  0x8000n,
+  0x0001n,
+  0x83ffn,
+  0x0400n,
+  0x3c00n,
+  0xbc00n,
+  0x3800n,
+  0xbe00n,
+  0x4100n,
+  0x7bffn,
+  0xfbffn,
+  0x7c00n,
+  0xfc00n,
+  0x7e01n,
+  0x7c01n,
 ];
 
 const QUIET_NAN = { f16: 0x7e00n, f32: 0x7fc00000n, f64: 0x7ff8000000000000n } as const;
@@ -199,7 +250,10 @@ const READ = { f16: fromF16, f32: fromF32, f64: fromF64 } as const;
 const WRITE = { f16, f32, f64 } as const;
 
 /** Correctly rounded: NaN sources come out quieted, the first one first; an invalid operation gives the positive NaN. */
-export function rounded(type: 'f16' | 'f32' | 'f64', compute: (...x: number[]) => number): (...bits: bigint[]) => bigint {
+export function rounded(
+  type: 'f16' | 'f32' | 'f64',
+  compute: (...x: number[]) => number,
+): (...bits: bigint[]) => bigint {
   return (...bits) => {
     const nan = bits.find((x) => Number.isNaN(READ[type](x)));
     if (nan !== undefined) return nan | QUIET_BIT[type];

@@ -3,7 +3,22 @@ import { test } from 'node:test';
 import { encode } from '../encode.test-support.ts';
 import { TestWave } from '../machine.test-support.ts';
 import { EDGES_32 } from './scalar.test-support.ts';
-import { check, expectAll, F16_EDGES, F32_EDGES, F64_EDGES, FLUSHING, f16, f32, f64, fromF16, fromF32, fromF64, randomBits, rounded } from './vector.test-support.ts';
+import {
+  check,
+  expectAll,
+  F16_EDGES,
+  F32_EDGES,
+  F64_EDGES,
+  FLUSHING,
+  f16,
+  f32,
+  f64,
+  fromF16,
+  fromF32,
+  fromF64,
+  randomBits,
+  rounded,
+} from './vector.test-support.ts';
 
 const ones = (values: readonly bigint[]): bigint[][] => values.map((value) => [value]);
 const u = (x: bigint): bigint => BigInt.asUintN(32, x);
@@ -15,7 +30,9 @@ check('v_not_b32', ones(EDGES_32), (x) => u(~x));
 check('v_bfrev_b32', ones(EDGES_32), (x) => BigInt(`0b${[...bits(x)].reverse().join('')}`));
 check('v_ffbh_u32', ones([...EDGES_32, 0x100000ffn]), (x) => orNone(bits(x).indexOf('1')));
 check('v_ffbl_b32', ones([...EDGES_32, 0xff000008n]), (x) => orNone([...bits(x)].reverse().indexOf('1')));
-check('v_ffbh_i32', ones([...EDGES_32, 0x40000000n, 0x0fffffffn]), (x) => orNone(bits(x).indexOf(bits(x)[0] === '1' ? '0' : '1')));
+check('v_ffbh_i32', ones([...EDGES_32, 0x40000000n, 0x0fffffffn]), (x) =>
+  orNone(bits(x).indexOf(bits(x)[0] === '1' ? '0' : '1')),
+);
 check('v_sat_pk_u8_i16', ones([0x0001_0100n, 0x8000_7fffn, 0x00ff_ffffn, 0x0100_0080n]), (x) => {
   const saturate = (half: bigint): bigint => (half < 0n ? 0n : half > 255n ? 255n : half);
   return saturate(BigInt.asIntN(16, x)) | (saturate(BigInt.asIntN(16, x >> 16n)) << 8n);
@@ -35,7 +52,12 @@ test('v_readfirstlane_b32 reads the lowest lane that is on, lane 0 when none is'
   wave.vgprs[4]!.forEach((_, lane, lanes) => {
     lanes[lane] = lane * 3;
   });
-  for (const [exec, lane] of [[-1n, 0], [0xf000_0000_0000_0000n, 60], [0x8000_0000n, 31], [0n, 0]] as const) {
+  for (const [exec, lane] of [
+    [-1n, 0],
+    [0xf000_0000_0000_0000n, 60],
+    [0x8000_0000n, 31],
+    [0n, 0],
+  ] as const) {
     wave.exec = exec;
     wave.run(encode('v_readfirstlane_b32', { vdst: 7, src0: 256 + 4 }));
     assert.equal(wave.sgprs[7], lane * 3);
@@ -60,8 +82,10 @@ test('v_nop and v_clrexcp do nothing', () => {
 
 // Conversions
 
-const toInteger = (low: number, high: number) => (x: number): bigint =>
-  Number.isNaN(x) ? 0n : BigInt(Math.trunc(Math.min(Math.max(x, low), high)));
+const toInteger =
+  (low: number, high: number) =>
+  (x: number): bigint =>
+    Number.isNaN(x) ? 0n : BigInt(Math.trunc(Math.min(Math.max(x, low), high)));
 const toI32 = toInteger(-(2 ** 31), 2 ** 31 - 1);
 const toU32 = toInteger(0, 2 ** 32 - 1);
 const F32S = ones(F32_EDGES);
@@ -85,10 +109,20 @@ for (const byte of [0n, 1n, 2n, 3n]) {
 }
 check('v_cvt_off_f32_i4', ones([0n, 1n, 7n, 8n, 15n, 0xf3n]), (x) => f32(Number(BigInt.asIntN(4, x)) / 16));
 const NOT_NAN_32 = F32S.filter(([x]) => !Number.isNaN(fromF32(x!)));
-check('v_cvt_f16_f32', [...NOT_NAN_32, ...ones([f32(65519), f32(65520), f32(2 ** -25), f32(3 * 2 ** -25)])], (x) => f16(fromF32(x)));
+check('v_cvt_f16_f32', [...NOT_NAN_32, ...ones([f32(65519), f32(65520), f32(2 ** -25), f32(3 * 2 ** -25)])], (x) =>
+  f16(fromF32(x)),
+);
 check('v_cvt_f64_f32', NOT_NAN_32, (x) => f64(fromF32(x)));
-check('v_cvt_f32_f64', F64S.filter(([x]) => !Number.isNaN(fromF64(x!))), (x) => f32(fromF64(x)));
-check('v_cvt_f32_f16', F16S.filter(([x]) => !Number.isNaN(fromF16(x!))), (x) => f32(fromF16(x)));
+check(
+  'v_cvt_f32_f64',
+  F64S.filter(([x]) => !Number.isNaN(fromF64(x!))),
+  (x) => f32(fromF64(x)),
+);
+check(
+  'v_cvt_f32_f16',
+  F16S.filter(([x]) => !Number.isNaN(fromF16(x!))),
+  (x) => f32(fromF16(x)),
+);
 check('v_cvt_f16_u16', INTS, (x) => f16(Number(x & 0xffffn)));
 check('v_cvt_f16_i16', INTS, (x) => f16(Number(BigInt.asIntN(16, x))));
 check('v_cvt_u16_f16', F16S, (x) => toInteger(0, 65535)(fromF16(x)));
@@ -113,34 +147,89 @@ check('v_cvt_norm_u16_f16', F16S, (x) => unit(fromF16(x), 0, 65535));
 // Rounding to whole numbers and fractions
 
 const KEEP_ZERO_SIGN = (x: number): number => (nearest(x) === 0 && (x < 0 || Object.is(x, -0)) ? -0 : nearest(x));
-for (const [name, compute] of [['v_trunc', Math.trunc], ['v_ceil', Math.ceil], ['v_floor', Math.floor], ['v_rndne', KEEP_ZERO_SIGN]] as const) {
+for (const [name, compute] of [
+  ['v_trunc', Math.trunc],
+  ['v_ceil', Math.ceil],
+  ['v_floor', Math.floor],
+  ['v_rndne', KEEP_ZERO_SIGN],
+] as const) {
   check(`${name}_f32`, F32S, rounded('f32', compute));
   check(`${name}_f64`, F64S, rounded('f64', compute));
   check(`${name}_f16`, F16S, rounded('f16', compute));
 }
-check('v_fract_f32', [...F32S, [f32(-1e-30)], [f32(2.75)]], rounded('f32', (x) => Math.min(Math.fround(x - Math.floor(x)), 1 - 2 ** -24)));
-check('v_fract_f64', [...F64S, [f64(-1e-300)]], rounded('f64', (x) => Math.min(x - Math.floor(x), 1 - 2 ** -53)));
-check('v_fract_f16', F16S, rounded('f16', (x) => Math.min(Math.f16round(x - Math.floor(x)), 1 - 2 ** -11)));
+check(
+  'v_fract_f32',
+  [...F32S, [f32(-1e-30)], [f32(2.75)]],
+  rounded('f32', (x) => Math.min(Math.fround(x - Math.floor(x)), 1 - 2 ** -24)),
+);
+check(
+  'v_fract_f64',
+  [...F64S, [f64(-1e-300)]],
+  rounded('f64', (x) => Math.min(x - Math.floor(x), 1 - 2 ** -53)),
+);
+check(
+  'v_fract_f16',
+  F16S,
+  rounded('f16', (x) => Math.min(Math.f16round(x - Math.floor(x)), 1 - 2 ** -11)),
+);
 
 // Roots and reciprocals
 
 /** Negative numbers, but not -0, have the negative NaN for a result. */
-const rootOf = (type: 'f16' | 'f32' | 'f64', compute: (x: number) => number) => (x: bigint): bigint => {
-  const [value, nan] = type === 'f16' ? [fromF16(x), 0xfe00n] : type === 'f32' ? [fromF32(x), 0xffc00000n] : [fromF64(x), 0xfff8000000000000n];
-  return value < 0 ? nan : rounded(type, compute)(x);
-};
+const rootOf =
+  (type: 'f16' | 'f32' | 'f64', compute: (x: number) => number) =>
+  (x: bigint): bigint => {
+    const [value, nan] =
+      type === 'f16'
+        ? [fromF16(x), 0xfe00n]
+        : type === 'f32'
+          ? [fromF32(x), 0xffc00000n]
+          : [fromF64(x), 0xfff8000000000000n];
+    return value < 0 ? nan : rounded(type, compute)(x);
+  };
 const flush = (x: number): number => (Math.abs(x) < 2 ** -126 ? Math.sign(x) * 0 : x);
-const flushedRoot = (compute: (x: number) => number) => (x: bigint): bigint => rootOf('f32', compute)(Number.isNaN(fromF32(x)) ? x : f32(flush(fromF32(x))));
-check('v_rcp_f32', F32S, rounded('f32', (x) => flush(Math.fround(1 / flush(x)))));
-check('v_rcp_iflag_f32', F32S, rounded('f32', (x) => flush(Math.fround(1 / flush(x)))));
-check('v_rcp_f64', F64S, rounded('f64', (x) => 1 / x));
-check('v_rcp_f16', F16S, rounded('f16', (x) => 1 / x));
+const flushedRoot =
+  (compute: (x: number) => number) =>
+  (x: bigint): bigint =>
+    rootOf('f32', compute)(Number.isNaN(fromF32(x)) ? x : f32(flush(fromF32(x))));
+check(
+  'v_rcp_f32',
+  F32S,
+  rounded('f32', (x) => flush(Math.fround(1 / flush(x)))),
+);
+check(
+  'v_rcp_iflag_f32',
+  F32S,
+  rounded('f32', (x) => flush(Math.fround(1 / flush(x)))),
+);
+check(
+  'v_rcp_f64',
+  F64S,
+  rounded('f64', (x) => 1 / x),
+);
+check(
+  'v_rcp_f16',
+  F16S,
+  rounded('f16', (x) => 1 / x),
+);
 check('v_sqrt_f32', [...F32S, [f32(2)], [f32(4)]], flushedRoot(Math.sqrt));
 check('v_sqrt_f64', F64S, rootOf('f64', Math.sqrt));
 check('v_sqrt_f16', F16S, rootOf('f16', Math.sqrt));
-check('v_rsq_f32', [...F32S, [f32(2)], [f32(4)]], flushedRoot((x) => 1 / Math.sqrt(x)));
-check('v_rsq_f64', F64S, rootOf('f64', (x) => 1 / Math.sqrt(x)));
-check('v_rsq_f16', F16S, rootOf('f16', (x) => 1 / Math.sqrt(x)));
+check(
+  'v_rsq_f32',
+  [...F32S, [f32(2)], [f32(4)]],
+  flushedRoot((x) => 1 / Math.sqrt(x)),
+);
+check(
+  'v_rsq_f64',
+  F64S,
+  rootOf('f64', (x) => 1 / Math.sqrt(x)),
+);
+check(
+  'v_rsq_f16',
+  F16S,
+  rootOf('f16', (x) => 1 / Math.sqrt(x)),
+);
 
 test('the examples of the manual', () => {
   const examples: [string, bigint, bigint][] = [

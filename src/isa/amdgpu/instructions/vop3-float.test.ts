@@ -1,6 +1,22 @@
 import { test } from 'node:test';
-import { check, combinations, expectAll, F16_EDGES, F32_EDGES, F64_EDGES, FLUSHING, f16, f32, f64, fromF16, fromF32, fromF64, randomBits, rounded } from './vector.test-support.ts';
 import { DEFAULT_MODE } from '../machine.test-support.ts';
+import {
+  check,
+  combinations,
+  expectAll,
+  F16_EDGES,
+  F32_EDGES,
+  F64_EDGES,
+  FLUSHING,
+  f16,
+  f32,
+  f64,
+  fromF16,
+  fromF32,
+  fromF64,
+  randomBits,
+  rounded,
+} from './vector.test-support.ts';
 
 const u = (x: bigint): bigint => BigInt.asUintN(32, x);
 const isNan32 = (x: bigint): boolean => Number.isNaN(fromF32(x));
@@ -8,13 +24,23 @@ const NUMBERS = F32_EDGES.filter((x) => !isNan32(x));
 const TRIPLES = combinations(NUMBERS.slice(0, 12), NUMBERS, NUMBERS.slice(4, 16));
 const flush = (x: number): number => (Math.abs(x) < 2 ** -126 ? Math.sign(x) * 0 : x);
 
-check('v_mad_f32', TRIPLES, rounded('f32', (x, y, z) => flush(Math.fround(flush(Math.fround(flush(x) * flush(y))) + flush(z)))));
+check(
+  'v_mad_f32',
+  TRIPLES,
+  rounded('f32', (x, y, z) => flush(Math.fround(flush(Math.fround(flush(x) * flush(y))) + flush(z)))),
+);
 const legacy = (x: number, y: number): number => (x === 0 || y === 0 ? 0 : Math.fround(x * y));
 check('v_mul_legacy_f32', combinations(NUMBERS, NUMBERS), rounded('f32', legacy));
-check('v_mad_legacy_f32', TRIPLES, rounded('f32', (x, y, z) => flush(flush(legacy(flush(x), flush(y))) + flush(z))));
+check(
+  'v_mad_legacy_f32',
+  TRIPLES,
+  rounded('f32', (x, y, z) => flush(flush(legacy(flush(x), flush(y))) + flush(z))),
+);
 
 const flush16 = (x: number): number => (Math.abs(x) < 2 ** -14 ? Math.sign(x) * 0 : x);
-const mad16 = rounded('f16', (x, y, z) => flush16(Math.f16round(flush16(Math.f16round(flush16(x) * flush16(y))) + flush16(z))));
+const mad16 = rounded('f16', (x, y, z) =>
+  flush16(Math.f16round(flush16(Math.f16round(flush16(x) * flush16(y))) + flush16(z))),
+);
 const HALVES = F16_EDGES.filter((x) => !Number.isNaN(fromF16(x)));
 const HALF_TRIPLES = combinations(HALVES.slice(0, 10), HALVES, HALVES.slice(3, 13));
 check('v_mad_legacy_f16', HALF_TRIPLES, mad16);
@@ -28,10 +54,14 @@ test('fused multiply-add rounds once', () => {
   const y = f64(1 + 2 ** -52);
   expectAll('v_fma_f64', [[y, y, f64(-(1 + 2 ** -51))]], () => f64(2 ** -104));
   const z = f16(1 + 2 ** -10);
-  for (const name of ['v_fma_f16', 'v_fma_legacy_f16']) expectAll(name, [[z, z, f16(-(1 + 2 ** -9))]], () => f16(2 ** -20), { before: 0n });
+  for (const name of ['v_fma_f16', 'v_fma_legacy_f16'])
+    expectAll(name, [[z, z, f16(-(1 + 2 ** -9))]], () => f16(2 ** -20), { before: 0n });
 });
 
-for (const [name, compute] of [['v_add_f64', (x: number, y: number) => x + y], ['v_mul_f64', (x: number, y: number) => x * y]] as const) {
+for (const [name, compute] of [
+  ['v_add_f64', (x: number, y: number) => x + y],
+  ['v_mul_f64', (x: number, y: number) => x * y],
+] as const) {
   check(name, combinations(F64_EDGES, F64_EDGES), rounded('f64', compute));
 }
 const F64_NUMBERS = F64_EDGES.filter((x) => !Number.isNaN(fromF64(x)));
@@ -39,14 +69,24 @@ check('v_min_f64', combinations(F64_NUMBERS, F64_NUMBERS), rounded('f64', Math.m
 check('v_max_f64', combinations(F64_NUMBERS, F64_NUMBERS), rounded('f64', Math.max));
 
 const middle = (...values: number[]): number => values.sort((x, y) => x - y)[1]!;
-for (const [type, numbers] of [['f32', NUMBERS.slice(2)], ['f16', HALVES.slice(2)]] as const) {
+for (const [type, numbers] of [
+  ['f32', NUMBERS.slice(2)],
+  ['f16', HALVES.slice(2)],
+] as const) {
   const triples = combinations(numbers, numbers.slice(0, 8), numbers.slice(4));
   check(`v_min3_${type}`, triples, rounded(type, Math.min));
   check(`v_max3_${type}`, triples, rounded(type, Math.max));
   check(`v_med3_${type}`, triples, rounded(type, middle));
 }
 test('order of a NaN: the smallest of the others', () => {
-  expectAll('v_med3_f32', [[f32(2), 0x7fc00000n, f32(1)], [0x7fc00000n, f32(5), f32(4)]], (...x) => f32(Math.min(...x.map(fromF32).filter((y) => !Number.isNaN(y)))));
+  expectAll(
+    'v_med3_f32',
+    [
+      [f32(2), 0x7fc00000n, f32(1)],
+      [0x7fc00000n, f32(5), f32(4)],
+    ],
+    (...x) => f32(Math.min(...x.map(fromF32).filter((y) => !Number.isNaN(y)))),
+  );
   // In IEEE mode the signalling NaN is the result of the first comparison; the second takes the number.
   expectAll('v_min3_f32', [[0x7f800001n, f32(1), f32(2)]], () => f32(2));
   expectAll('v_min3_f32', [[0x7f800001n, f32(1), f32(2)]], () => f32(1), { mode: { ...DEFAULT_MODE, ieee: false } });
@@ -54,8 +94,23 @@ test('order of a NaN: the smallest of the others', () => {
 
 // Powers of two
 
-const POWERS = [0n, 1n, u(-1n), 24n, 127n, 128n, 300n, u(-126n), u(-149n), u(-150n), u(-300n), 0x7fff_ffffn, 0x8000_0000n];
-const clampPower = (n: bigint): number => Number(BigInt.asIntN(32, n) > 5000n ? 5000n : BigInt.asIntN(32, n) < -5000n ? -5000n : BigInt.asIntN(32, n));
+const POWERS = [
+  0n,
+  1n,
+  u(-1n),
+  24n,
+  127n,
+  128n,
+  300n,
+  u(-126n),
+  u(-149n),
+  u(-150n),
+  u(-300n),
+  0x7fff_ffffn,
+  0x8000_0000n,
+];
+const clampPower = (n: bigint): number =>
+  Number(BigInt.asIntN(32, n) > 5000n ? 5000n : BigInt.asIntN(32, n) < -5000n ? -5000n : BigInt.asIntN(32, n));
 /** x * 2^n as an exact fraction, rounded to nearest even by Number. */
 function scaled64(x: number, n: number): number {
   if (x === 0 || !Number.isFinite(x)) return x;
@@ -76,22 +131,43 @@ function scaled64(x: number, n: number): number {
   if (twice > divisor || (twice === divisor && quotient % 2n === 1n)) quotient++;
   return Math.sign(value) * Number(quotient) * 2 ** -1074;
 }
-check('v_ldexp_f32', combinations(F32_EDGES, POWERS), (x, n) => rounded('f32', (value) => scaled64(value, clampPower(n)))(x));
-const POWERS_64 = [...POWERS, 1023n, 1024n, 2046n, 2100n, u(-1022n), u(-1074n), u(-1075n), u(-1076n), u(-2046n), u(-2100n)];
+check('v_ldexp_f32', combinations(F32_EDGES, POWERS), (x, n) =>
+  rounded('f32', (value) => scaled64(value, clampPower(n)))(x),
+);
+const POWERS_64 = [
+  ...POWERS,
+  1023n,
+  1024n,
+  2046n,
+  2100n,
+  u(-1022n),
+  u(-1074n),
+  u(-1075n),
+  u(-1076n),
+  u(-2046n),
+  u(-2100n),
+];
 check('v_ldexp_f64', combinations([...F64_EDGES, f64(1 + 2 ** -52), f64(1.5), f64(3 - 2 ** -51)], POWERS_64), (x, n) =>
   rounded('f64', (value) => scaled64(value, clampPower(n)))(x),
 );
 
 // Packing
 
-const pairOf = (convert: (x: bigint) => bigint) => (x: bigint, y: bigint): bigint => convert(x) | (convert(y) << 16n);
+const pairOf =
+  (convert: (x: bigint) => bigint) =>
+  (x: bigint, y: bigint): bigint =>
+    convert(x) | (convert(y) << 16n);
 function towardZero(x: bigint): bigint {
   const value = fromF32(x);
-  if (!Number.isFinite(value)) return Number.isNaN(value) ? ((x >> 16n) & 0x8000n) | 0x7e00n | ((x >> 13n) & 0x1ffn) : f16(value);
+  if (!Number.isFinite(value))
+    return Number.isNaN(value) ? ((x >> 16n) & 0x8000n) | 0x7e00n | ((x >> 13n) & 0x1ffn) : f16(value);
   const nearest = f16(value);
   return Math.abs(fromF16(nearest)) > Math.abs(value) ? nearest - 1n : nearest;
 }
-const PACKED = combinations([...F32_EDGES, f32(65519), f32(65504), f32(1 + 2 ** -11 + 2 ** -20), f32(2 ** -24 * 1.75), f32(-(2 ** -26))], [f32(-1.2345), f32(1e-8)]);
+const PACKED = combinations(
+  [...F32_EDGES, f32(65519), f32(65504), f32(1 + 2 ** -11 + 2 ** -20), f32(2 ** -24 * 1.75), f32(-(2 ** -26))],
+  [f32(-1.2345), f32(1e-8)],
+);
 check('v_cvt_pkrtz_f16_f32', PACKED, pairOf(towardZero));
 function nearestEven(x: number): number {
   const floor = Math.floor(x);
@@ -99,14 +175,32 @@ function nearestEven(x: number): number {
 }
 const unit = (x: number, low: number, high: number): bigint =>
   Number.isNaN(x) ? 0n : BigInt.asUintN(16, BigInt(Math.min(Math.max(nearestEven(x * high), low), high)));
-check('v_cvt_pknorm_i16_f32', PACKED, pairOf((x) => unit(fromF32(x), -32767, 32767)));
-check('v_cvt_pknorm_u16_f32', PACKED, pairOf((x) => unit(fromF32(x), 0, 65535)));
+check(
+  'v_cvt_pknorm_i16_f32',
+  PACKED,
+  pairOf((x) => unit(fromF32(x), -32767, 32767)),
+);
+check(
+  'v_cvt_pknorm_u16_f32',
+  PACKED,
+  pairOf((x) => unit(fromF32(x), 0, 65535)),
+);
 const PACKED_16 = combinations(F16_EDGES, F16_EDGES);
-check('v_cvt_pknorm_i16_f16', PACKED_16, pairOf((x) => unit(fromF16(x), -32767, 32767)));
-check('v_cvt_pknorm_u16_f16', PACKED_16, pairOf((x) => unit(fromF16(x), 0, 65535)));
+check(
+  'v_cvt_pknorm_i16_f16',
+  PACKED_16,
+  pairOf((x) => unit(fromF16(x), -32767, 32767)),
+);
+check(
+  'v_cvt_pknorm_u16_f16',
+  PACKED_16,
+  pairOf((x) => unit(fromF16(x), 0, 65535)),
+);
 check('v_pack_b32_f16', PACKED_16, (x, y) => x | (y << 16n));
 test('v_pack_b32_f16 takes halves by op_sel, with negation', () => {
-  expectAll('v_pack_b32_f16', [[0x1111_2222n, 0x3333_4444n]], () => 0xc444_1111n, { fields: { op_sel: 0b0001, neg: 0b010 } });
+  expectAll('v_pack_b32_f16', [[0x1111_2222n, 0x3333_4444n]], () => 0xc444_1111n, {
+    fields: { op_sel: 0b0001, neg: 0b010 },
+  });
 });
 const byteOf = (x: number): bigint => (Number.isNaN(x) ? 0n : BigInt(Math.trunc(Math.min(Math.max(x, 0), 255))));
 const insert = (x: bigint, position: bigint, rest: bigint): bigint => {
@@ -115,7 +209,9 @@ const insert = (x: bigint, position: bigint, rest: bigint): bigint => {
 };
 const BYTES = [...F32_EDGES, f32(254.99), f32(255.5), f32(17.5)];
 check('v_cvt_pk_u8_f32', combinations(BYTES, [0n, 1n, 2n, 7n], [0x1234_5678n]), insert);
-check('v_cvt_pkaccum_u8_f32', combinations([0x1234_5678n], BYTES, [0n, 1n, 2n, 7n]), (d, x, position) => insert(x, position, d));
+check('v_cvt_pkaccum_u8_f32', combinations([0x1234_5678n], BYTES, [0n, 1n, 2n, 7n]), (d, x, position) =>
+  insert(x, position, d),
+);
 
 test('output modifiers and clamp', () => {
   const relaxed = { ...FLUSHING, ieee: false };
@@ -132,7 +228,12 @@ test('output modifiers and clamp', () => {
   expectAll('v_mul_f32', [[x, f32(0.25)]], () => f32(0.75), options({ clamp: 1 }));
   expectAll('v_mul_f32', [[x, x]], () => f32(1), options({ clamp: 1 }));
   expectAll('v_mul_f32', [[x, 0x7fc00000n]], () => 0n, options({ clamp: 1 }));
-  expectAll('v_mul_f32', [[x, 0x7fc00000n]], () => 0x7fc00000n, options({ clamp: 1 }, { ...relaxed, dx10Clamp: false }));
+  expectAll(
+    'v_mul_f32',
+    [[x, 0x7fc00000n]],
+    () => 0x7fc00000n,
+    options({ clamp: 1 }, { ...relaxed, dx10Clamp: false }),
+  );
 });
 
 test('source modifiers', () => {
@@ -164,7 +265,10 @@ test('v_trig_preop_f64 gives segments of 2/pi', () => {
     const value = Number((fraction >> BigInt(4201 - 53 - shift)) & ((1n << 53n) - 1n));
     return f64(scaled64(value, -53 - shift + (exponent >= 1968 ? 128 : 0)));
   };
-  const tuples = combinations([f64(1), f64(2 ** 54), f64(2 ** 55), f64(1e300), f64(2 ** 944), f64(2 ** 945), f64(1.7e308)], [0n, 1n, 2n, 5n, 18n, 31n, 33n]);
+  const tuples = combinations(
+    [f64(1), f64(2 ** 54), f64(2 ** 55), f64(1e300), f64(2 ** 944), f64(2 ** 945), f64(1.7e308)],
+    [0n, 1n, 2n, 5n, 18n, 31n, 33n],
+  );
   expectAll('v_trig_preop_f64', tuples, segmentOf);
 });
 

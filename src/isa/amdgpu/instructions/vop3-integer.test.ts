@@ -9,15 +9,25 @@ const i = (x: bigint, bits = 32): bigint => BigInt.asIntN(bits, x);
 const u = (x: bigint, bits = 32): bigint => BigInt.asUintN(bits, x);
 const clamp = (x: bigint, low: bigint, high: bigint): bigint => (x < low ? low : x > high ? high : x);
 const clampU = (x: bigint, bits: number): bigint => clamp(x, 0n, (1n << BigInt(bits)) - 1n);
-const clampI = (x: bigint, bits: number): bigint => u(clamp(x, -(1n << BigInt(bits - 1)), (1n << BigInt(bits - 1)) - 1n), bits);
+const clampI = (x: bigint, bits: number): bigint =>
+  u(clamp(x, -(1n << BigInt(bits - 1)), (1n << BigInt(bits - 1)) - 1n), bits);
 const SATURATED = { fields: { clamp: 1 } } as const;
 
 const SHORT = [0n, 1n, 5n, 0x7fff_ffffn, 0x8000_0000n, 0x8001_7fffn, 0xffff_8000n, 0xffff_ffffn];
-const TRIPLES = [...combinations(SHORT, SHORT, SHORT), ...combinations(randomBits(6).map((x) => u(x)), randomBits(6, 2).map((x) => u(x)), randomBits(6, 3).map((x) => u(x)))];
+const TRIPLES = [
+  ...combinations(SHORT, SHORT, SHORT),
+  ...combinations(
+    randomBits(6).map((x) => u(x)),
+    randomBits(6, 2).map((x) => u(x)),
+    randomBits(6, 3).map((x) => u(x)),
+  ),
+];
 const PAIRS = combinations(EDGES_32, EDGES_32);
 type Model = (x: bigint, y: bigint, z: bigint) => bigint;
-const ternary = (name: string, model: Model, bits = 32): void => check(name, TRIPLES, (x, y, z) => u(model(x, y, z), bits));
-const binary = (name: string, model: (x: bigint, y: bigint) => bigint): void => check(name, PAIRS, (x, y) => u(model(x, y)));
+const ternary = (name: string, model: Model, bits = 32): void =>
+  check(name, TRIPLES, (x, y, z) => u(model(x, y, z), bits));
+const binary = (name: string, model: (x: bigint, y: bigint) => bigint): void =>
+  check(name, PAIRS, (x, y) => u(model(x, y)));
 
 ternary('v_mad_i32_i24', (x, y, z) => i(x, 24) * i(y, 24) + z);
 ternary('v_mad_u32_u24', (x, y, z) => u(x, 24) * u(y, 24) + z);
@@ -36,7 +46,10 @@ ternary('v_mad_i32_i16', (x, y, z) => i(x, 16) * i(y, 16) + z);
 
 const sort = (values: bigint[]): bigint[] => values.sort((p, q) => (p < q ? -1 : p > q ? 1 : 0));
 for (const bits of [16, 32]) {
-  for (const [letter, read] of [['i', i], ['u', u]] as const) {
+  for (const [letter, read] of [
+    ['i', i],
+    ['u', u],
+  ] as const) {
     const sorted = (x: bigint, y: bigint, z: bigint): bigint[] => sort([x, y, z].map((value) => read(value, bits)));
     ternary(`v_min3_${letter}${bits}`, (x, y, z) => sorted(x, y, z)[0]!, bits);
     ternary(`v_med3_${letter}${bits}`, (x, y, z) => sorted(x, y, z)[1]!, bits);
@@ -63,7 +76,11 @@ ternary('v_lerp_u8', (x, y, z) =>
 );
 check(
   'v_perm_b32',
-  combinations([0x8070_f01fn, 0x1122_3344n], [0x80aa_7f01n], [0x0706_0504n, 0x0302_0100n, 0x0b0a_0908n, 0x0c0d_ff07n, 0x0801_0a05n]),
+  combinations(
+    [0x8070_f01fn, 0x1122_3344n],
+    [0x80aa_7f01n],
+    [0x0706_0504n, 0x0302_0100n, 0x0b0a_0908n, 0x0c0d_ff07n, 0x0801_0a05n],
+  ),
   (x, y, z) => {
     const input = [...bytes(y), ...bytes(x)];
     const pick = (select: bigint): bigint => {
@@ -76,12 +93,25 @@ check(
 );
 
 const windows = (x: bigint): bigint[] => [0n, 8n, 16n, 24n].map((shift) => u(x >> shift));
-const quad = (bits: number, masked: boolean): Model => (x, y, z) =>
-  windows(x).reduce((word, window, n) => word | (u(sad(window, y, masked) + (z >> BigInt(n * bits)), bits) << BigInt(n * bits)), 0n);
-const QUADS = combinations([0x0123_4567_89ab_cdefn, 0xff00_ff00_ff00_ff00n], [0n, 0x00ff_1180n], [0n, 0xffff_ffff_ffff_fffen]);
+const quad =
+  (bits: number, masked: boolean): Model =>
+  (x, y, z) =>
+    windows(x).reduce(
+      (word, window, n) => word | (u(sad(window, y, masked) + (z >> BigInt(n * bits)), bits) << BigInt(n * bits)),
+      0n,
+    );
+const QUADS = combinations(
+  [0x0123_4567_89ab_cdefn, 0xff00_ff00_ff00_ff00n],
+  [0n, 0x00ff_1180n],
+  [0n, 0xffff_ffff_ffff_fffen],
+);
 check('v_qsad_pk_u16_u8', QUADS, quad(16, false));
 check('v_mqsad_pk_u16_u8', QUADS, quad(16, true));
-check('v_mqsad_u32_u8', combinations([0x0123_4567_89ab_cdefn], [0n, 0x00ff_1180n], [0n, (1n << 128n) - 2n]), quad(32, true));
+check(
+  'v_mqsad_u32_u8',
+  combinations([0x0123_4567_89ab_cdefn], [0n, 0x00ff_1180n], [0n, (1n << 128n) - 2n]),
+  quad(32, true),
+);
 
 test('clamp saturates sums of three sources', () => {
   const saturated = (name: string, model: Model): void => expectAll(name, TRIPLES, model, SATURATED);
@@ -101,7 +131,10 @@ test('v_mad_u16 and v_mad_i16 keep the half that they do not write', () => {
   const before = 0xabcd_1234n;
   for (const name of ['v_mad_u16', 'v_mad_i16']) {
     expectAll(name, TRIPLES, (x, y, z) => 0xabcd_0000n | u(x * y + z, 16), { before });
-    expectAll(name, TRIPLES, (x, y, z) => (u((x >> 16n) * y + z, 16) << 16n) | 0x1234n, { before, fields: { op_sel: 0b1001 } });
+    expectAll(name, TRIPLES, (x, y, z) => (u((x >> 16n) * y + z, 16) << 16n) | 0x1234n, {
+      before,
+      fields: { op_sel: 0b1001 },
+    });
   }
 });
 
@@ -114,10 +147,15 @@ check('v_mad_i64_i32', WIDE, (x, y, z) => {
 });
 test('clamp saturates 64-bit sums', () => {
   expectAll('v_mad_u64_u32', WIDE, (x, y, z) => [clampU(x * y + z, 64), x * y + z >= LIMIT], SATURATED);
-  expectAll('v_mad_i64_i32', WIDE, (x, y, z) => {
-    const sum = i(x) * i(y) + i(z, 64);
-    return [clampI(sum, 64), sum < 0n];
-  }, SATURATED);
+  expectAll(
+    'v_mad_i64_i32',
+    WIDE,
+    (x, y, z) => {
+      const sum = i(x) * i(y) + i(z, 64);
+      return [clampI(sum, 64), sum < 0n];
+    },
+    SATURATED,
+  );
 });
 
 binary('v_mul_lo_u32', (x, y) => x * y);
@@ -146,12 +184,21 @@ test('v_mbcnt numbers the lanes and counts the mask below them', () => {
   const wave = new TestWave();
   wave.run(encode('v_mbcnt_lo_u32_b32', { vdst: 2, src0: 193, src1: 128 }));
   wave.run(encode('v_mbcnt_hi_u32_b32', { vdst: 2, src0: 193, src1: 256 + 2 }));
-  assert.deepEqual([...wave.vgprs[2]!], Array.from({ length: 64 }, (_, lane) => lane));
+  assert.deepEqual(
+    [...wave.vgprs[2]!],
+    Array.from({ length: 64 }, (_, lane) => lane),
+  );
   wave.sgprs[4] = 0x8000_0001 | 0;
   wave.run(encode('v_mbcnt_lo_u32_b32', { vdst: 3, src0: 4, src1: 128 + 10 }));
-  assert.deepEqual([0, 1, 31, 32, 63].map((lane) => wave.vgprs[3]![lane]), [10, 11, 11, 12, 12]);
+  assert.deepEqual(
+    [0, 1, 31, 32, 63].map((lane) => wave.vgprs[3]![lane]),
+    [10, 11, 11, 12, 12],
+  );
   wave.run(encode('v_mbcnt_hi_u32_b32', { vdst: 3, src0: 4, src1: 128 }));
-  assert.deepEqual([0, 32, 33, 63].map((lane) => wave.vgprs[3]![lane]), [0, 0, 1, 1]);
+  assert.deepEqual(
+    [0, 32, 33, 63].map((lane) => wave.vgprs[3]![lane]),
+    [0, 0, 1, 1],
+  );
 });
 
 test('v_readlane_b32 and v_writelane_b32 reach lanes that are off', () => {

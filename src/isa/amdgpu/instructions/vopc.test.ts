@@ -3,7 +3,17 @@ import { test } from 'node:test';
 import { encode } from '../encode.test-support.ts';
 import { TestWave } from '../machine.test-support.ts';
 import { EDGES_32, EDGES_64 } from './scalar.test-support.ts';
-import { combinations, expectAll, F16_EDGES, F32_EDGES, F64_EDGES, FLUSHING, fromF16, fromF32, fromF64 } from './vector.test-support.ts';
+import {
+  combinations,
+  expectAll,
+  F16_EDGES,
+  F32_EDGES,
+  F64_EDGES,
+  FLUSHING,
+  fromF16,
+  fromF32,
+  fromF64,
+} from './vector.test-support.ts';
 
 const FLOAT_MODELS: readonly (readonly [string, (x: number, y: number) => boolean])[] = [
   ['f', () => false],
@@ -48,11 +58,17 @@ const INTEGER_MODELS: readonly (readonly [string, (x: bigint, y: bigint) => bool
 ];
 
 for (const bits of [16, 32, 64]) {
-  for (const [letter, read] of [['i', BigInt.asIntN], ['u', BigInt.asUintN]] as const) {
+  for (const [letter, read] of [
+    ['i', BigInt.asIntN],
+    ['u', BigInt.asUintN],
+  ] as const) {
     test(`v_cmp of ${letter}${bits}`, () => {
       const edges = bits === 64 ? EDGES_64 : EDGES_32;
       for (const [name, model] of INTEGER_MODELS) {
-        expectAll(`v_cmp_${name}_${letter}${bits}`, combinations(edges, edges), (x, y) => [undefined, model(read(bits, x), read(bits, y))]);
+        expectAll(`v_cmp_${name}_${letter}${bits}`, combinations(edges, edges), (x, y) => [
+          undefined,
+          model(read(bits, x), read(bits, y)),
+        ]);
       }
     });
   }
@@ -60,8 +76,30 @@ for (const bits of [16, 32, 64]) {
 
 test('v_cmp_class tells ten classes apart', () => {
   const classes = {
-    f32: [0x7f800001n, 0x7fc00000n, 0xff800000n, 0xbf800000n, 0x80000001n, 0x80000000n, 0n, 0x007fffffn, 0x00800000n, 0x7f800000n],
-    f64: [0xfff0000000000001n, 0xfff8000000000000n, 0xfff0000000000000n, 0x8010000000000000n, 0x800fffffffffffffn, 1n << 63n, 0n, 1n, 1n << 62n, 0x7ff0000000000000n],
+    f32: [
+      0x7f800001n,
+      0x7fc00000n,
+      0xff800000n,
+      0xbf800000n,
+      0x80000001n,
+      0x80000000n,
+      0n,
+      0x007fffffn,
+      0x00800000n,
+      0x7f800000n,
+    ],
+    f64: [
+      0xfff0000000000001n,
+      0xfff8000000000000n,
+      0xfff0000000000000n,
+      0x8010000000000000n,
+      0x800fffffffffffffn,
+      1n << 63n,
+      0n,
+      1n,
+      1n << 62n,
+      0x7ff0000000000000n,
+    ],
     f16: [0x7c01n, 0x7e00n, 0xfc00n, 0x8400n, 0x83ffn, 0x8000n, 0n, 1n, 0x0400n, 0x7c00n],
   };
   for (const [type, values] of Object.entries(classes)) {

@@ -1,0 +1,95 @@
+/** One program on two machines: what the host prints, and what the emulator prints at some optimisation levels. */
+import { createEmulatedDevice, type RunOptions, WavewrightError } from '../../src/index.ts';
+import { type Outcome, Output, runImage } from './run-image.ts';
+import type { Level, Toolchain } from './toolchain.ts';
+
+export interface Subject {
+  readonly name: string;
+  readonly text: string;
+  readonly levels: readonly Level[];
+  /** Work-items; their lines may come in any order. Absent: one, and a plain main on the host. */
+  readonly threads?: RunOptions['threads'];
+}
+
+export interface Limits {
+  readonly hostMs: number;
+  readonly deviceMs: number;
+}
+
+export interface Comparison {
+  /** Whether the host ran it in time. */
+  readonly ran: boolean;
+  readonly instructions: number;
+  /** One for each level that gave something else. */
+  readonly disagreements: readonly string[];
+}
+
+const STACK_BYTES = 65_536;
+
+const sortedLines = ({ stdout, ...rest }: Outcome): Outcome => ({
+  ...rest,
+  stdout: stdout.split('\n').sort().join('\n'),
+});
+
+function differenceOf(host: Outcome, device: Outcome): string | undefined {
+  if (host.status !== device.status) return `status ${device.status}, on the host ${host.status}`;
+  for (const stream of ['stderr', 'stdout'] as const) {
+    if (host[stream] === device[stream]) continue;
+    const [ours, theirs] = [device[stream].split('\n'), host[stream].split('\n')];
+    const at = theirs.findIndex((line, i) => line !== ours[i]);
+    return `${stream} line ${at + 1}: ${JSON.stringify(ours[at])}, on the host ${JSON.stringify(theirs[at])}`;
+  }
+  return undefined;
+}
+
+export async function compare(toolchain: Toolchain, subject: Subject, limits: Limits): Promise<Comparison> {
+  const { name, threads, levels } = subject;
+  const source = toolchain.source(name, subject.text);
+  const grid = threads && { grid: ['1 1 1', ...threads].join(' ') };
+  const host = await toolchain.onHost(source, { timeoutMs: limits.hostMs, ...grid });
+  if (host === undefined) return { ran: false, instructions: 0, disagreements: [] };
+  const disagreements: string[] = [];
+  let instructions = 0;
+  for (const level of levels) {
+    const bytes = await toolchain.forDevice(source, level);
+    const found = await difference(bytes, host, subject, limits, (count) => {
+      instructions += count;
+    });
+    if (found !== undefined) disagreements.push(`${name} -${level}: ${found}`);
+  }
+  return { ran: true, instructions, disagreements };
+}
+
+async function difference(
+  bytes: Uint8Array,
+  host: Outcome,
+  { threads }: Subject,
+  { deviceMs }: Limits,
+  count: (instructions: number) => void,
+): Promise<string | undefined> {
+  const device = createEmulatedDevice({ processor: 'gfx90a' });
+  try {
+    const run = { device, timeoutMs: deviceMs, stackSizeBytes: STACK_BYTES, ...(threads && { threads }) };
+    const { kernels, ...outcome } = await runImage(bytes, run, new Output());
+    for (const { statistics } of kernels) count(Number(statistics.instructions));
+    return threads === undefined ? differenceOf(host, outcome) : differenceOf(sortedLines(host), sortedLines(outcome));
+  } catch (error) {
+    if (!(error instanceof WavewrightError)) throw error;
+    return `${error.code}: ${error.message}`;
+  } finally {
+    device.close();
+  }
+}
+
+/** Works through `items` with `count` of them at a time. */
+export async function inParallel<T>(
+  items: Iterable<T>,
+  count: number,
+  work: (item: T) => Promise<void>,
+): Promise<void> {
+  const iterator = items[Symbol.iterator]();
+  const worker = async (): Promise<void> => {
+    for (let next = iterator.next(); !next.done; next = iterator.next()) await work(next.value);
+  };
+  await Promise.all(Array.from({ length: count }, worker));
+}
