@@ -75,15 +75,20 @@ export function parseCodeObject(bytes: Uint8Array, name: string): CodeObject {
   };
 }
 
+/** A linker that was given several relocatable objects keeps the note of each: their kernels are one list. */
 function findMetadata(elf: ElfFile, file: string): CodeObjectMetadata | undefined {
-  let found: CodeObjectMetadata | undefined;
-  for (const note of elf.notes) {
-    if (note.name !== METADATA_NOTE_NAME || note.type !== METADATA_NOTE_TYPE) continue;
-    const at = { file, section: note.section };
-    if (found !== undefined) throw new WavewrightError('BAD_INPUT', 'there are two metadata notes, expected one', at);
-    found = readMetadata(note.descriptor, at);
-  }
-  return found;
+  const notes = elf.notes
+    .filter(({ name, type }) => name === METADATA_NOTE_NAME && type === METADATA_NOTE_TYPE)
+    .map(({ descriptor, section }) => readMetadata(descriptor, { file, section }));
+  const [first] = notes;
+  if (first === undefined || notes.length === 1) return first;
+  const printf = notes.flatMap((note) => note.printf ?? []);
+  return {
+    ...first,
+    printf: printf.length > 0 ? printf : undefined,
+    kernels: notes.flatMap((note) => note.kernels),
+    unknown: Object.assign({}, ...notes.map((note) => note.unknown)),
+  };
 }
 
 /** The kernels that have a descriptor: those that the metadata lists, in its order, then the others. */

@@ -1,179 +1,25 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { WavewrightError } from '../base/errors.ts';
-import { FakeDevice, FakeFault, type KernelBody, type KernelContext } from '../hsa/fake-device.test-support.ts';
-import { buildImage, IMAGE_BASE, IMAGE_DATA, type ImageOptions } from '../hsa/image.test-support.ts';
-import { GENERATIONS, type Generation } from './generation.ts';
+import { FakeDevice, FakeFault } from '../hsa/fake-device.test-support.ts';
+import { buildImage } from '../hsa/image.test-support.ts';
+import { GENERATIONS } from './generation.ts';
 import { MemoryFileSystem } from './memory-file-system.ts';
-import { type RunOptions, runProgram } from './program.ts';
+import {
+  CLIENT_OFFSET,
+  CLOCK_OFFSET,
+  DATA_BYTES,
+  DATA_OFFSET,
+  DEVICE_BYTES,
+  exit,
+  run,
+  type Setup,
+  type Wave,
+  type WaveBody,
+  wave,
+} from './program.test-support.ts';
+import { runProgram } from './program.ts';
 import { formatResources } from './resource-usage.ts';
-import { type ClientPort, RpcClient, type Spin } from './rpc/client.test-support.ts';
-import { OPCODES, type OpcodeName } from './rpc/opcodes.ts';
-
-const CLIENT_OFFSET = 64;
-const CLOCK_OFFSET = 8;
-const DATA_BYTES = CLIENT_OFFSET + 2200;
-/** Of the data area, from the start of the loaded image. */
-const DATA_OFFSET = BigInt(IMAGE_DATA - IMAGE_BASE);
-const DEVICE_BYTES = 48 * 2 ** 20;
-
-const hidden = (offset: number) => [
-  { '.value_kind': 'hidden_block_count_x', '.offset': offset, '.size': 4 },
-  { '.value_kind': 'hidden_block_count_y', '.offset': offset + 4, '.size': 4 },
-  { '.value_kind': 'hidden_group_size_x', '.offset': offset + 12, '.size': 2 },
-  { '.value_kind': 'hidden_grid_dims', '.offset': offset + 64, '.size': 2 },
-];
-const byValue = (offset: number, size: number) => ({ '.value_kind': 'by_value', '.offset': offset, '.size': size });
-const arguments24 = [byValue(0, 4), byValue(8, 8), byValue(16, 8)];
-
-/** A program image of a generation: start-up kernels, RPC client, clock. */
-function programImage(generation: Generation, change: Partial<ImageOptions> = {}): Uint8Array {
-  const { clientSymbol, clientIsPointer, clientSymbolSizeBytes, name } = generation;
-  const endArguments = name === 'P23' ? [] : [byValue(0, 4)];
-  return buildImage({
-    data: new Uint8Array(DATA_BYTES),
-    kernels: [
-      { name: '_begin', metadata: { '.args': [...arguments24, ...hidden(24)], '.kernarg_segment_size': 280 } },
-      {
-        name: '_start',
-        metadata: {
-          '.args': [...arguments24, byValue(24, 8), ...hidden(32)],
-          '.kernarg_segment_size': 288,
-          '.uses_dynamic_stack': true,
-        },
-      },
-      { name: '_end', metadata: { '.args': [...endArguments, ...hidden(8)], '.kernarg_segment_size': 264 } },
-    ],
-    symbols: [
-      { name: clientSymbol, dataOffset: clientIsPointer ? 0 : CLIENT_OFFSET, sizeBytes: clientSymbolSizeBytes },
-      { name: '__llvm_libc_clock_freq', dataOffset: CLOCK_OFFSET, sizeBytes: 8 },
-    ],
-    relocations: clientIsPointer ? [{ dataOffset: 0, type: 13, addend: BigInt(IMAGE_DATA + CLIENT_OFFSET) }] : [],
-    ...change,
-  });
-}
-
-interface Wave extends KernelContext {
-  readonly argc: number;
-  readonly argv: string[];
-  readonly environment: string[];
-  /** Value of main: ORed into the result of `_start`. */
-  result(value: number): void;
-  call(name: OpcodeName, lanes: readonly number[], talk: (port: ClientPort) => Spin): Spin;
-  print(text: string): Spin;
-}
-
-type WaveBody = (wave: Wave) => Spin;
-
-function* strings(context: KernelContext, address: bigint) {
-  for (let at = address; ; at += 8n) {
-    const pointer = context.memory.data(at, 8).getBigUint64(0, true);
-    if (pointer === 0n) return;
-    yield context.memory.cString(pointer);
-  }
-}
-
-function wave(context: KernelContext, clientAddress: bigint, generation: Generation, laneCount = 64): Wave {
-  const { memory, packet } = context;
-  const kernarg = (offset: number) => memory.data(packet.kernargAddress + BigInt(offset), 8);
-  const connect = () => {
-    const skip = generation.hasDoorbell ? 1 : 0;
-    const struct = memory.data(clientAddress, generation.clientStructSizeBytes);
-    const at = (index: number) => memory.view(struct.getBigUint64(8 + 8 * (index + skip), true), 1).byteOffset;
-    const portCount = struct.getUint32(0, true);
-    const view = { buffer: memory.buffer, portCount, mailboxA: at(0), mailboxB: at(1), headers: at(2), packets: at(3) };
-    return new RpcClient(generation, view, laneCount);
-  };
-  let client: RpcClient | undefined;
-  const call = function* (name: OpcodeName, lanes: readonly number[], talk: (port: ClientPort) => Spin): Spin {
-    client ??= connect();
-    const port = yield* client.open(generation.opcodeClass + OPCODES[name], lanes);
-    yield* talk(port);
-    port.close();
-  };
-  return {
-    ...context,
-    get argc() {
-      return kernarg(0).getInt32(0, true);
-    },
-    get argv() {
-      return [...strings(context, kernarg(8).getBigUint64(0, true))];
-    },
-    get environment() {
-      return [...strings(context, kernarg(16).getBigUint64(0, true))];
-    },
-    result(value) {
-      const result = memory.data(kernarg(24).getBigUint64(0, true), 4);
-      result.setInt32(0, result.getInt32(0, true) | value, true);
-    },
-    call,
-    print: (text) =>
-      call('WRITE_TO_STDOUT', [0], function* (port) {
-        yield* port.sendBytes([new TextEncoder().encode(text)]);
-        yield* port.receiveWords();
-      }),
-  };
-}
-
-interface Setup {
-  readonly generation?: Generation;
-  readonly image?: Partial<ImageOptions>;
-  readonly begin?: WaveBody;
-  readonly start?: WaveBody;
-  readonly end?: WaveBody;
-  readonly options?: Partial<RunOptions>;
-}
-
-const exit = (wave: Wave, status: bigint) =>
-  wave.call('EXIT', [0], function* (port) {
-    yield* port.send(() => undefined);
-    yield* port.receive(() => undefined);
-    yield* port.sendWords([[status]]);
-  });
-
-/** `_end` up to LLVM 21: exits with main's result. */
-const endOf19: WaveBody = (wave) =>
-  exit(wave, BigInt(wave.memory.data(wave.packet.kernargAddress, 4).getInt32(0, true)));
-
-const nothing: WaveBody = function* () {};
-
-async function run(setup: Setup = {}) {
-  const {
-    generation = GENERATIONS.P20,
-    begin = nothing,
-    start = nothing,
-    end = generation.name === 'P23' ? nothing : endOf19,
-  } = setup;
-  const device = new FakeDevice(DEVICE_BYTES);
-  const log: string[] = [];
-  const body = (name: string, talk: WaveBody): KernelBody =>
-    function* (context) {
-      log.push(name);
-      yield* talk(wave(context, device.published[0]!.address + DATA_OFFSET + BigInt(CLIENT_OFFSET), generation));
-    };
-  Object.assign(device.kernels, {
-    _begin: body('_begin', begin),
-    _start: body('_start', start),
-    _end: body('_end', end),
-  });
-  let stdout = '';
-  const files = new MemoryFileSystem();
-  const promise = runProgram(programImage(generation, setup.image), {
-    device,
-    args: ['prog.co', 'one', 'two three'],
-    environment: ['HOME=/root', 'X='],
-    streams: {
-      stdin: { read: () => 0 },
-      stdout: (chunk) => {
-        stdout += new TextDecoder().decode(chunk);
-      },
-      stderr: () => undefined,
-    },
-    fileSystem: files,
-    ...setup.options,
-  });
-  return { promise, device, log, files, output: () => stdout };
-}
 
 const refused = (code: string, message: RegExp) => (error: unknown) => {
   assert.ok(error instanceof WavewrightError, String(error));

@@ -85,7 +85,8 @@ function operandTexts(instruction: Instruction): string[] {
  * targets are the 16-bit field, as there. Never throws: reserved field values are shown as numbers.
  */
 export function formatInstruction(instruction: Instruction): string {
+  const { row } = instruction;
   const operands = operandTexts(instruction).join(', ');
-  const mnemonic = `${instruction.row.name}${suffix(instruction)}`;
-  return operands === '' ? mnemonic : `${mnemonic} ${operands}${modifierText(instruction)}`;
+  const modifiers = row.operands.length === 0 ? '' : modifierText(instruction);
+  return `${row.name}${suffix(instruction)}${operands && ` ${operands}`}${modifiers}`;
 }
