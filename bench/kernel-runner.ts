@@ -1,5 +1,7 @@
 /** Loads a benchmark kernel on an emulated device and runs it through the HSA runtime. */
 import { readFileSync } from 'node:fs';
+import { parseCodeObject } from '../src/codeobject/code-object.ts';
+import { writeHiddenArguments } from '../src/codeobject/hidden-arguments.ts';
 import { createEmulatedDevice } from '../src/devices/emulated/index.ts';
 import type { ExecutorName } from '../src/emulator/emulator.ts';
 import { CodeObjectReader, createRuntime, type Queue, type Runtime } from '../src/hsa/index.ts';
@@ -36,7 +38,8 @@ export class KernelRunner {
   prepare(file: string, kernelName: string, launch: Launch): () => Measured {
     const agent = this.#runtime.gpuAgents[0]!;
     const executable = this.#runtime.createExecutable();
-    executable.loadCodeObject(agent, new CodeObjectReader(readFileSync(file), file));
+    const image = readFileSync(file);
+    executable.loadCodeObject(agent, new CodeObjectReader(image, file));
     executable.freeze();
     const kernel = executable.getSymbol(`${kernelName}.kd`);
     if (kernel.kind !== 'kernel') throw new Error(`${kernelName} is a ${kernel.kind}`);
@@ -61,6 +64,14 @@ export class KernelRunner {
       arguments64.setBigUint64(offset, address, true);
       offset += 8;
     }
+    const metadata = parseCodeObject(image, file).metadata?.kernels.find(({ name }) => name === kernelName);
+    if (!metadata) throw new Error(`${file} has no metadata for ${kernelName}`);
+    const extent = (sizes: readonly number[]) => [sizes[0]!, sizes[1] ?? 1, sizes[2] ?? 1] as const;
+    writeHiddenArguments(arguments64, metadata, {
+      gridSize: extent(launch.grid),
+      workgroupSize: extent(launch.workgroup),
+      dims: launch.grid.length as 1 | 2 | 3,
+    });
     return () => {
       const signal = this.#runtime.createSignal(1n);
       const cpu = process.threadCpuUsage();

@@ -20,6 +20,7 @@ const ITEMS = { full: 1 << 14, small: 1 << 8 };
 const ROUNDS = { full: 2000, small: 20 };
 const ELEMENTS = { full: 1 << 20, small: 1 << 10 };
 const MATRIX = { full: 256, small: 32 };
+const IMAGE = { full: [512, 384], small: [48, 40] } as const;
 
 export const KERNELS: readonly KernelBenchmark[] = [
   {
@@ -100,18 +101,113 @@ export const KERNELS: readonly KernelBenchmark[] = [
       return { grid: [n, n], workgroup: [16, 16], args: [{ sizeBytes: n * n * 4 }, matrix, matrix, n] };
     },
     operations: (size) => MATRIX[size] ** 3,
+    baseline: multiplyMatrices,
+  },
+  {
+    name: 'vadd',
+    unit: 'element',
+    launch: (size) => {
+      const n = ELEMENTS[size] - 5;
+      const args = [{ sizeBytes: n * 4 }, ramp(n, (i) => i * 0.25), ramp(n, (i) => 1000 - i), n];
+      return { grid: [ELEMENTS[size]], workgroup: [256], args };
+    },
+    operations: (size) => ELEMENTS[size] - 5,
     baseline({ args }) {
-      const n = args[3] as number;
       const [a, b] = [args[1] as Float32Array, args[2] as Float32Array];
-      const out = new Float32Array(n * n);
-      for (let row = 0; row < n; row++) {
-        for (let column = 0; column < n; column++) {
-          let sum = 0;
-          for (let k = 0; k < n; k++) sum += a[row * n + k]! * b[k * n + column]!;
-          out[row * n + column] = sum;
+      return bits(a.map((value, i) => value + b[i]!));
+    },
+  },
+  {
+    name: 'gather',
+    unit: 'element',
+    launch: (size) => {
+      const n = ELEMENTS[size];
+      const index = Int32Array.from({ length: n }, (_, i) => Math.imul(i, 0x9e3779b1) & (n - 1));
+      return { grid: [n], workgroup: [256], args: [{ sizeBytes: n * 4 }, ramp(n, (i) => i * 0.5), index, n] };
+    },
+    operations: (size) => ELEMENTS[size],
+    baseline({ args }) {
+      const [a, index] = [args[1] as Float32Array, args[2] as Int32Array];
+      return bits(Float32Array.from(index, (at) => a[at]!));
+    },
+  },
+  {
+    name: 'matmul4x4',
+    unit: 'FMA',
+    launch: (size) => {
+      const n = MATRIX[size] * 2;
+      const matrix = ramp(n * n, (i) => (i % 13) - 6);
+      return { grid: [n / 4, n / 4], workgroup: [16, 16], args: [{ sizeBytes: n * n * 4 }, matrix, matrix, n] };
+    },
+    operations: (size) => (MATRIX[size] * 2) ** 3,
+    baseline: multiplyMatrices,
+  },
+  {
+    name: 'mandelbrot',
+    unit: 'iteration',
+    launch: (size) => {
+      const [width, height] = IMAGE[size];
+      return {
+        grid: [width, height],
+        workgroup: [16, 16],
+        args: [{ sizeBytes: width * height * 4 }, width, height, 200],
+      };
+    },
+    // The baseline's count of iterations, the same for both.
+    operations(size) {
+      return this.baseline(this.launch(size)).reduce((sum, count) => sum + count, 0);
+    },
+    baseline({ args }) {
+      const [width, height, iterations] = args.slice(1) as [number, number, number];
+      const { fround } = Math;
+      const out = new Uint32Array(width * height);
+      const [dx, dy] = [fround(3 / width), fround(2.25 / height)];
+      for (let row = 0; row < height; row++) {
+        for (let column = 0; column < width; column++) {
+          const cx = fround(fround(column * dx) - 2.25);
+          const cy = fround(fround(row * dy) - 1.125);
+          let [x, y, count] = [0, 0, 0];
+          for (; count < iterations && fround(fround(x * x) + fround(y * y)) <= 4; count++) {
+            const next = fround(fround(fround(x * x) - fround(y * y)) + cx);
+            y = fround(fround(fround(2 * x) * y) + cy);
+            x = next;
+          }
+          out[row * width + column] = count;
         }
       }
-      return bits(out);
+      return out;
+    },
+  },
+  {
+    name: 'collatz',
+    unit: 'iteration',
+    launch: (size) => ({ grid: [ITEMS[size]], workgroup: [256], args: [{ sizeBytes: ITEMS[size] * 4 }, 1, 1000] }),
+    operations(size) {
+      return this.baseline(this.launch(size)).reduce((sum, count) => sum + count, 0);
+    },
+    baseline({ grid, args }) {
+      const [first, limit] = args.slice(1) as [number, number];
+      return Uint32Array.from({ length: grid[0]! }, (_, i) => {
+        let x = first + i;
+        let steps = 0;
+        for (; x !== 1 && steps < limit; steps++) x = x % 2 === 0 ? x / 2 : (3 * x + 1) >>> 0;
+        return steps;
+      });
     },
   },
 ];
+
+function multiplyMatrices({ args }: Launch): Uint32Array {
+  const n = args[3] as number;
+  const [a, b] = [args[1] as Float32Array, args[2] as Float32Array];
+  const out = new Float32Array(n * n);
+  for (let row = 0; row < n; row++) {
+    for (let column = 0; column < n; column++) {
+      // Small integers: every order of summation is exact.
+      let sum = 0;
+      for (let k = 0; k < n; k++) sum += a[row * n + k]! * b[k * n + column]!;
+      out[row * n + column] = sum;
+    }
+  }
+  return bits(out);
+}

@@ -22,12 +22,14 @@ const execute = promisify(execFile);
 export class Toolchain {
   readonly #folder = mkdtempSync(path.join(tmpdir(), 'wavewright-programs-'));
   readonly #flags: readonly string[];
+  readonly #deviceFlags: readonly string[];
   readonly #runtimes = new Map<Level, Promise<string[]>>();
   #hostRuntime: Promise<string> | undefined;
 
-  /** `flags` are for every program on both sides. */
-  constructor(flags: readonly string[]) {
+  /** `flags` are for the programs on both sides. */
+  constructor(flags: readonly string[], deviceFlags: readonly string[] = []) {
     this.#flags = [...LANGUAGE, ...flags];
+    this.#deviceFlags = [...TARGET, ...TARGET_HEADERS, ...deviceFlags];
   }
 
   close(): void {
@@ -46,7 +48,7 @@ export class Toolchain {
     const runtime = await this.#runtime(level);
     const object = `${source}.${level}.o`;
     const image = `${source}.${level}.co`;
-    await execute(CLANG, [...TARGET, ...TARGET_HEADERS, ...this.#flags, `-${level}`, '-c', source, '-o', object]);
+    await execute(CLANG, [...this.#deviceFlags, ...this.#flags, `-${level}`, '-c', source, '-o', object]);
     const linkLevel = level === 'Os' ? 'O2' : level;
     const link = [`-Wl,--lto-${linkLevel}`, '-Wl,-mllvm,-amdgpu-lower-global-ctor-dtor=0'];
     await execute(CLANG, [...TARGET, `-${level}`, object, ...runtime, ...link, '-o', image]);

@@ -191,7 +191,8 @@ export class Statements {
     const isStruct = ({ type }: Variable) => type.kind === 'struct' || type.kind === 'union';
     const to = scope.pick(this.#random, (variable) => isStruct(variable) && variable.writable);
     if (to === undefined) return this.#declareStruct(scope);
-    const from = scope.pick(this.#random, ({ type }) => type === to.type)!;
+    const from = scope.pick(this.#random, (variable) => variable.type === to.type && variable !== to);
+    if (from === undefined) return this.#declareStruct(scope);
     return [`${this.#element(to, scope)} = ${this.#element(from, scope)};`];
   }
 
@@ -308,7 +309,10 @@ export class Statements {
     ]);
   }
 
-  /** memcpy, memmove (clang 19 cannot expand it between address spaces: inside one object only), memset and memcmp on bytes of some array of integers. */
+  /**
+   * memcpy, memmove, memset and memcmp on bytes of arrays of integers; memmove inside one array only, because clang 19 cannot
+   * expand it between address spaces.
+   */
   #bytes(scope: Scope): Line[] {
     const random = this.#random;
     const bytesOf = ({ type, length = 1 }: Variable) =>

@@ -96,12 +96,13 @@ test('denormal quotients of f32 are rounded once', () => {
     ] as const;
   });
   checkQuotients('f32', pairs);
-  // Halves of the smallest step, exact and not.
-  checkQuotients('f32', [
-    [f32(2 ** -126 * 1.5), f32(2 ** 24)],
-    [f32(2 ** -126 * (1.5 + 2 ** -22)), f32(2 ** 24)],
-    [f32(3 * 2 ** -126), f32(2 ** 25 * 3)],
-  ]);
+  // Halves of the smallest step, exact and nearly so.
+  const odd = [1, 3, 5, -7, -9];
+  const offsets = [0, 2 ** -20, -(2 ** -20)];
+  checkQuotients(
+    'f32',
+    odd.flatMap((k) => offsets.map((offset) => [f32(2 ** -120 * k * (1 + offset)), f32(2 ** 30)] as const)),
+  );
 });
 
 test('a division of f64 by steps is correctly rounded', () => {

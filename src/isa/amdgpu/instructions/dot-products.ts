@@ -10,13 +10,13 @@ import { add, type Narrow, saturating } from './saturation.ts';
 
 /**
  * addend + x0 * y0 + x1 * y1 in this order in f32, each sum rounded (CDNA3 pseudocode); the products are exact. Denormals of
- * sources and results are always flushed (CDNA2 ISA 6.4).
+ * sources and results are always flushed (CDNA2 ISA 6.4); one of the addend is lost in a sum or flushed with it.
  */
 export function dotF16(b: Builder, x: Pair, y: Pair, addend: Value): Value {
   const widen = (value: Value): Value => b.op('f32.fromF16', flushed(b, 'f16', value));
   const sum = (total: Value, i: 0 | 1): Value =>
     flushed(b, 'f32', b.op('f32.add', total, b.op('f32.mul', widen(x[i]), widen(y[i]))));
-  return sum(sum(flushed(b, 'f32', addend), 0), 1);
+  return sum(sum(addend, 0), 1);
 }
 
 /** The numbers of `width` bits in a dword. */

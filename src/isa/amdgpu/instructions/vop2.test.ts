@@ -84,6 +84,9 @@ for (const format of ['VOP2', 'VOP3B', 'VOP2_SDWA'] as const) {
 }
 test('clamp of a carry', () => {
   const options = { format: 'VOP3B', fields: { clamp: 1 } } as const;
+  expectAll('v_add_co_u32', PAIRS, (x, y) => [clamp(x + y, 0n, MAX), x + y > MAX], options);
+  expectAll('v_sub_co_u32', PAIRS, (x, y) => [clamp(x - y, 0n, MAX), y > x], options);
+  expectAll('v_subrev_co_u32', PAIRS, (x, y) => [clamp(y - x, 0n, MAX), x > y], options);
   expectAll('v_addc_co_u32', CARRIED, (x, y, c) => [clamp(x + y + c, 0n, MAX), x + y + c > MAX], options);
   expectAll('v_subb_co_u32', CARRIED, (x, y, c) => [clamp(x - y - c, 0n, MAX), y + c > x], options);
 });
@@ -228,3 +231,8 @@ for (const [name, bits] of [
     u(clamp(dot(d, x, y, bits), -(1n << 31n), (1n << 31n) - 1n));
   check(name, tuples, saturated, { format: 'VOP3', fields: { clamp: 1 } });
 }
+
+test('op_sel of a source leaves the accumulator alone', () => {
+  const tuple = [f16(1) | (f16(7) << 16n), f16(2) | (f16(3) << 16n), f16(5)];
+  expectAll('v_mac_f16', [tuple], () => f16(3 * 5 + 1), { format: 'VOP3', fields: { op_sel: 0b0001 } });
+});

@@ -227,7 +227,15 @@ test('v_dot2_f32_f16 adds the products one after the other', () => {
     { fields: IN_ORDER },
   );
   // Denormals count as zero, whatever MODE says.
-  expectAll('v_dot2_f32_f16', [[0x0001_3c00n, 0x3c00_3c00n, 1n]], () => f32(1), { fields: IN_ORDER });
+  expectAll(
+    'v_dot2_f32_f16',
+    [
+      [0x0001_0000n, 0x3c00_3c00n, 0n],
+      [0n, 0n, 1n],
+    ],
+    () => 0n,
+    { fields: IN_ORDER },
+  );
 });
 
 test('v_accvgpr_read_b32 and v_accvgpr_write_b32', () => {
