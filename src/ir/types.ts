@@ -48,7 +48,7 @@ export type Leaf =
   | { readonly kind: 'readLane'; readonly at: OperandDword }
   /**
    * Memory accesses. Arguments: `[address]`, `[address, ...data]` (one i32 for each dword) of a store, `[address, data, compare?]` of an
-   * atomic. With `predicated` one more argument follows, an i1: a lane where it is 0 makes no access (no fault) and reads 0.
+   * atomic. With `predicated` one more argument follows, an i1: a lane (or the wave) where it is 0 makes no access, so no fault, and reads 0.
    * An access is the wave's own (once, EXEC not looked at) when the value is not `lane`, else one for each lane in EXEC; the
    * arguments of a lane access may be uniform.
    */

@@ -145,16 +145,32 @@ test('abort is status 134', async () => {
 });
 
 test('requests without a reply that a kernel leaves behind are served before the next kernel', async () => {
+  let address = 0n;
   const { promise } = await run({
     start: function* (wave) {
+      yield* wave.call('MALLOC', [0], function* (port) {
+        yield* port.sendWords([[64n]]);
+        [address] = (yield* port.receiveWords()) as [bigint];
+      });
       yield* wave.call('NOOP', [0], (port) => port.sendWords([[0n]]));
-      const address = wave.memory.allocate(64);
       yield* wave.call('FREE', [0], (port) => port.sendWords([[address]]));
     },
+    end: function* (wave) {
+      assert.ok(address !== 0n);
+      assert.equal(wave.memory.find(address), undefined);
+      yield* exit(wave, 3n);
+    },
+  });
+  assert.equal((await promise).status, 3);
+});
+
+test('freeing what malloc did not return is reported', async () => {
+  const { promise } = await run({
+    start: (wave) => wave.call('FREE', [0], (port) => port.sendWords([[0x40n]])),
   });
   await assert.rejects(
     promise,
-    refused('RPC_PROTOCOL', /prog\.co: RPC port 1, FREE: free of 0x[0-9a-f]+, which malloc/),
+    refused('RPC_PROTOCOL', /^prog\.co: RPC port 0, FREE: free of 0x40, which malloc did not/),
   );
 });
 

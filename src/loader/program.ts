@@ -242,11 +242,10 @@ class ProgramRun {
     });
   }
 
-  /** Slices of the device and of the server in turns, until the kernel is complete. */
+  /** Slices of the device and of the server in turns, until the kernel is complete and what it left in ports is served. */
   async #finish(name: string, completion: Signal): Promise<void> {
     for (let waits = 0; ; ) {
       const state = this.#runtime.progress();
-      // Looked at before the poll, which then serves everything that the kernel has left.
       const complete = completion.load() <= 0n;
       const served = this.#server.poll();
       if (this.#host.terminated) {
@@ -254,8 +253,8 @@ class ProgramRun {
         return;
       }
       if (this.#queue.error !== undefined) throw this.#queue.error.error;
-      if (complete) break;
-      assert(state !== 'idle', `kernel ${name} is neither running nor complete`);
+      if (complete && served === 0) break;
+      assert(complete || state !== 'idle', `kernel ${name} is neither running nor complete`);
       waits = served === 0 && state === 'waiting' ? waits + 1 : 0;
       await this.#pause(name, state, waits);
     }

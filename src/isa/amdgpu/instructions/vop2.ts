@@ -88,7 +88,7 @@ export const VOP2_ROWS: readonly Row[] = [
   vop2('v_add_u16', 38, 'u16', saturating('u16', add), CLAMPS),
   vop2('v_sub_u16', 39, 'u16', saturating('u16', subtract), CLAMPS),
   vop2('v_subrev_u16', 40, 'u16', saturating('u16', subtractReversed), CLAMPS),
-  vop2('v_mul_lo_u16', 41, 'u16', (b, x, y) => b.mul(x, y)),
+  vop2('v_mul_lo_u16', 41, 'u16', saturating('u16', multiply), CLAMPS),
   reversedShift('v_lshlrev_b16', 42, 'u16', 'shl'),
   reversedShift('v_lshrrev_b16', 43, 'u16', 'shrU'),
   reversedShift('v_ashrrev_i16', 44, 'i16', 'shrS'),

@@ -84,6 +84,7 @@ for (const [name, compute, tuples] of [
 }
 test('packed integers without overflow', () => {
   checkHalves('v_pk_mul_lo_u16', PAIRS, (x, y) => x * y);
+  checkHalves('v_pk_mul_lo_u16', PAIRS, (x, y) => clamp(x * y, 0n, 0xffffn), { clamp: 1 });
   checkHalves('v_pk_lshlrev_b16', PAIRS, (x, y) => y << (x & 15n));
   checkHalves('v_pk_lshrrev_b16', PAIRS, (x, y) => y >> (x & 15n));
   checkHalves('v_pk_ashrrev_i16', PAIRS, (x, y) => i16(y) >> (x & 15n));

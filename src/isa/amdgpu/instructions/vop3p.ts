@@ -8,14 +8,21 @@ import { dotF16, dotIntegers } from './dot-products.ts';
 import { MATRIX_ROWS } from './matrix.ts';
 import { type Pair, packedBits, packedDwords, packedF16, packedF32 } from './packed-operands.ts';
 import { packHalves } from './packing.ts';
-import { add, asNarrow, multiplyAdd, type Narrow, saturating, subtract } from './saturation.ts';
+import { add, asNarrow, multiply, multiplyAdd, type Narrow, saturating, subtract } from './saturation.ts';
 
 const CLAMPS: RowFlags = { integerClamp: true };
 const FIELDS = ['src0', 'src1', 'src2'];
 
-function packed(name: string, opcodes: Opcodes, type: string, sourceCount: number, semantics: Semantics): Row {
+function packed(
+  name: string,
+  opcodes: Opcodes,
+  type: string,
+  sourceCount: number,
+  semantics: Semantics,
+  flags = CLAMPS,
+): Row {
   const sources = FIELDS.slice(0, sourceCount).map((field) => `${field}:${type}`);
-  return row('VOP3P', name, opcodes, `=vdst:${type} ${sources.join(' ')}`, semantics, CLAMPS);
+  return row('VOP3P', name, opcodes, `=vdst:${type} ${sources.join(' ')}`, semantics, flags);
 }
 
 /** The same computation for the low and the high elements. */
@@ -55,21 +62,31 @@ function packedFloats(name: string, opcode: number, sourceCount: number, compute
   );
 }
 
-/** The amount comes first and counts modulo 16. */
-const shifted =
-  (shift: 'shl' | 'shrU' | 'shrS'): Compute<Builder> =>
-  (b, amount, x) =>
-    b[shift](x, b.and(amount, b.i32(15)));
-
-/** Shifts and orders stay in range: nothing to saturate. */
-function packedWithoutOverflow(name: string, opcode: number, type: 'u16' | 'i16', compute: Compute<Builder>): Row {
-  return packed(name, opcode, 'v2b16', 2, (b, ...sources) =>
-    packHalves(
-      b,
-      ...elementwise(b, packedBits, sources, (...xs) => compute(b, ...xs.map((x) => asNarrow(b, type, x)))),
-    ),
-  );
+/** The halves read as the type; the clamp bit has nothing to saturate (orders) or no known meaning (shifts: it is refused). */
+function packedInRange(
+  name: string,
+  opcode: number,
+  type: 'u16' | 'i16',
+  compute: Compute<Builder>,
+  flags: RowFlags,
+): Row {
+  const semantics: Semantics = (b, ...sources) => {
+    const half = (...elements: Value[]): Value => compute(b, ...elements.map((x) => asNarrow(b, type, x)));
+    return packHalves(b, ...elementwise(b, packedBits, sources, half));
+  };
+  return packed(name, opcode, 'v2b16', 2, semantics, flags);
 }
+
+const packedOrder = (
+  name: string,
+  opcode: number,
+  type: 'u16' | 'i16',
+  order: 'minU' | 'maxU' | 'minS' | 'maxS',
+): Row => packedInRange(`v_pk_${name}_${type}`, opcode, type, (b, x, y) => b[order](x, y), CLAMPS);
+
+/** The amount comes first and counts modulo 16. */
+const packedShift = (name: string, opcode: number, type: 'u16' | 'i16', shift: 'shl' | 'shrU' | 'shrS'): Row =>
+  packedInRange(name, opcode, type, (b, amount, x) => b[shift](x, b.and(amount, b.i32(15))), {});
 
 /**
  * Source of a mixed-precision fused multiply-add as f32: op_sel_hi says that it is a half, op_sel which one; neg_hi takes the absolute
@@ -107,21 +124,19 @@ function dot(name: string, opcode: number, width: 4 | 8 | 16, type: 'i32' | 'u32
 
 export const VOP3P_ROWS: readonly Row[] = [
   packedI16('v_pk_mad_i16', 0, 'i16', 3, multiplyAdd),
-  packed('v_pk_mul_lo_u16', 1, 'v2b16', 2, (b, ...sources) =>
-    packHalves(b, ...elementwise(b, packedBits, sources, (x, y) => b.mul(x, y))),
-  ),
+  packedI16('v_pk_mul_lo_u16', 1, 'u16', 2, multiply),
   packedI16('v_pk_add_i16', 2, 'i16', 2, add),
   packedI16('v_pk_sub_i16', 3, 'i16', 2, subtract),
-  packedWithoutOverflow('v_pk_lshlrev_b16', 4, 'u16', shifted('shl')),
-  packedWithoutOverflow('v_pk_lshrrev_b16', 5, 'u16', shifted('shrU')),
-  packedWithoutOverflow('v_pk_ashrrev_i16', 6, 'i16', shifted('shrS')),
-  packedWithoutOverflow('v_pk_max_i16', 7, 'i16', (b, x, y) => b.maxS(x, y)),
-  packedWithoutOverflow('v_pk_min_i16', 8, 'i16', (b, x, y) => b.minS(x, y)),
+  packedShift('v_pk_lshlrev_b16', 4, 'u16', 'shl'),
+  packedShift('v_pk_lshrrev_b16', 5, 'u16', 'shrU'),
+  packedShift('v_pk_ashrrev_i16', 6, 'i16', 'shrS'),
+  packedOrder('max', 7, 'i16', 'maxS'),
+  packedOrder('min', 8, 'i16', 'minS'),
   packedI16('v_pk_mad_u16', 9, 'u16', 3, multiplyAdd),
   packedI16('v_pk_add_u16', 10, 'u16', 2, add),
   packedI16('v_pk_sub_u16', 11, 'u16', 2, subtract),
-  packedWithoutOverflow('v_pk_max_u16', 12, 'u16', (b, x, y) => b.maxU(x, y)),
-  packedWithoutOverflow('v_pk_min_u16', 13, 'u16', (b, x, y) => b.minU(x, y)),
+  packedOrder('max', 12, 'u16', 'maxU'),
+  packedOrder('min', 13, 'u16', 'minU'),
   packedHalfFloats('v_pk_fma_f16', 14, 3, (f, x, y, z) => f.fma(x, y, z)),
   packedHalfFloats('v_pk_add_f16', 15, 2, (f, x, y) => f.add(x, y)),
   packedHalfFloats('v_pk_mul_f16', 16, 2, (f, x, y) => f.mul(x, y)),
