@@ -6,9 +6,9 @@ import {
   type FormatName,
   formatByName,
   GFX9_FORMATS,
+  SRC_LITERAL,
   SRC0_DPP,
   SRC0_SDWA,
-  SRC_LITERAL,
 } from './formats.ts';
 import { Instruction } from './instruction.ts';
 import { ROWS } from './instructions/index.ts';
@@ -67,16 +67,22 @@ export class Decoder {
     this.waveSize = waveSize;
     const tables = GFX9_FORMATS.filter((format) => !TABLE_OF[format.name]).map((format) => ({ format, encodings: [] }));
     for (let top = 0; top < 512; top++) {
-      this.#byTopBits[top] = tables.filter(({ format }) => (((top << 23) ^ format.value) & format.mask & 0xff800000) === 0);
+      this.#byTopBits[top] = tables.filter(
+        ({ format }) => (((top << 23) ^ format.value) & format.mask & 0xff800000) === 0,
+      );
     }
     for (const format of Object.values(EXTENDED_FORMATS)) this.#extended.set(format.name, { format, encodings: [] });
     for (const row of ROWS) {
       for (const encoding of encodingsOf(row, target)) {
         const name = TABLE_OF[encoding.format.name] ?? encoding.format.name;
-        const table: FormatTable | undefined = this.#extended.get(name) ?? tables.find(({ format }) => format.name === name);
+        const table: FormatTable | undefined =
+          this.#extended.get(name) ?? tables.find(({ format }) => format.name === name);
         assert(table, `format ${name} has a table`);
         const earlier = table.encodings[encoding.opcode];
-        assert(!earlier, `${row.name} and ${earlier?.row.name} share opcode ${encoding.opcode} of ${name} on ${target.processor}`);
+        assert(
+          !earlier,
+          `${row.name} and ${earlier?.row.name} share opcode ${encoding.opcode} of ${name} on ${target.processor}`,
+        );
         table.encodings[encoding.opcode] = encoding;
       }
     }
@@ -95,7 +101,11 @@ export class Decoder {
     let literal: number | undefined;
     let second = 0;
     const source0 = first & (table.format.name.startsWith('V') ? 0x1ff : 0xff);
-    if (table.format.sizeBytes === 4 && table.format.name.startsWith('V') && (source0 === SRC0_SDWA || source0 === SRC0_DPP)) {
+    if (
+      table.format.sizeBytes === 4 &&
+      table.format.name.startsWith('V') &&
+      (source0 === SRC0_SDWA || source0 === SRC0_DPP)
+    ) {
       const suffix = source0 === SRC0_SDWA ? '_SDWA' : '_DPP';
       encoding = this.#extended.get(`${table.format.name}${suffix}` as FormatName)?.encodings[code0];
     }
@@ -116,7 +126,10 @@ export class Decoder {
     if (!SOURCE_FORMATS.has(format.name)) return false;
     if (format.name.startsWith('V')) return (first & 0x1ff) === SRC_LITERAL;
     if ((first & 0xff) === SRC_LITERAL && row.operands.some((spec) => spec.field === 'ssrc0')) return true;
-    return ((first >>> 8) & 0xff) === SRC_LITERAL && row.operands.some((spec) => spec.field === 'ssrc1' && spec.file !== 'immediate');
+    return (
+      ((first >>> 8) & 0xff) === SRC_LITERAL &&
+      row.operands.some((spec) => spec.field === 'ssrc1' && spec.file !== 'immediate')
+    );
   }
 }
 

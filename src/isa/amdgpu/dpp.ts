@@ -1,7 +1,7 @@
 /** Data-parallel primitives: which lane each lane reads. CDNA2 ISA 13.3.9 (DPP), table "DPP_CTRL". */
 import { WavewrightError } from '../../base/errors.ts';
-import { DPP_DISABLED, DPP_INVALID } from './instruction-builder.ts';
 import type { Instruction } from './instruction.ts';
+import { DPP_DISABLED, DPP_INVALID } from './instruction-builder.ts';
 
 interface DppLane {
   /** Source lane; undefined when the control names none for this lane. */

@@ -7,8 +7,8 @@ import { Builder } from '../../ir/builder.ts';
 import type { FloatBuilder, FloatMode } from '../../ir/float-builder.ts';
 import type { Program, Value } from '../../ir/types.ts';
 import type { Instruction } from './instruction.ts';
-import { is16Bit, isFloat, isImmediate, type OperandSpec, type OperandType } from './row.ts';
 import { isAperture, SRC_EXECZ, SRC_SCC, SRC_VCCZ } from './registers.ts';
+import { is16Bit, isFloat, isImmediate, type OperandSpec, type OperandType } from './row.ts';
 
 /** Number of the operand slot that holds the lane table of a DPP instruction: one after the row's own operands. */
 export const dppTableSlot = (instruction: Instruction): number => instruction.row.operands.length;
@@ -38,10 +38,15 @@ export class InstructionBuilder extends Builder {
     });
     const produced = row.semantics(this, ...sources);
     const results = produced === undefined ? [] : Array.isArray(produced) ? (produced as Value[]) : [produced as Value];
-    const written = row.operands.flatMap((_, index) => (this.instruction.access(index)?.includes('write') ? [index] : []));
+    const written = row.operands.flatMap((_, index) =>
+      this.instruction.access(index)?.includes('write') ? [index] : [],
+    );
     if (results.length > 0) {
-      assert(results.length === written.length, `${row.name}: ${results.length} results for ${written.length} operands`);
-      results.forEach((result, i) => this.write(written[i]!, result));
+      assert(
+        results.length === written.length,
+        `${row.name}: ${results.length} results for ${written.length} operands`,
+      );
+      for (const [i, result] of results.entries()) this.write(written[i]!, result);
     }
     return this.finish();
   }
@@ -97,7 +102,7 @@ export class InstructionBuilder extends Builder {
   }
 
   setDwords(index: number, values: readonly Value[]): void {
-    values.forEach((value, i) => this.setDword(index, i, value));
+    for (const [dword, value] of values.entries()) this.setDword(index, dword, value);
   }
 
   /** Source operand `index` with its modifiers. */
@@ -114,7 +119,9 @@ export class InstructionBuilder extends Builder {
 
   /** A lane mask operand as uniform i64. */
   maskBits(index: number): Value {
-    return this.waveSize === 64 ? this.pack(this.dword(index, 0), this.dword(index, 1)) : this.zext64(this.dword(index, 0));
+    return this.waveSize === 64
+      ? this.pack(this.dword(index, 0), this.dword(index, 1))
+      : this.zext64(this.dword(index, 0));
   }
 
   /** Writes result `value` to operand `index` with output modifiers. */

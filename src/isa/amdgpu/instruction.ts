@@ -39,7 +39,13 @@ export class Instruction {
   /** The literal constant after the encoding, if there is one, as a uint32. */
   readonly literal: number | undefined;
 
-  constructor(row: Row, format: Format, words: readonly [number, number], literal: number | undefined, waveSize: 32 | 64) {
+  constructor(
+    row: Row,
+    format: Format,
+    words: readonly [number, number],
+    literal: number | undefined,
+    waveSize: 32 | 64,
+  ) {
     this.row = row;
     this.format = format;
     this.#words = words;
@@ -79,7 +85,8 @@ export class Instruction {
   /** What this encoding does with operand `index` of the row; undefined when it has no such operand. */
   access(index: number): Access | undefined {
     const { access, writtenIf } = this.row.operands[index]!;
-    if (writtenIf === undefined || (writtenIf === 'glc' ? this.field('glc') === 1 : this.field('lds') === 0)) return access;
+    if (writtenIf === undefined || (writtenIf === 'glc' ? this.field('glc') === 1 : this.field('lds') === 0))
+      return access;
     return access === 'readwrite' ? 'read' : undefined;
   }
 
@@ -99,7 +106,8 @@ export class Instruction {
     const located = this.#located(field);
     if (!located) return { kind: 'scalar', register: SGPR_VCC_LO };
     const value = this.#bits(located);
-    if (file === 'accumulator' && this.#isVector(located, value)) return { kind: 'vector', register: value & 0xff, accumulator: true };
+    if (file === 'accumulator' && this.#isVector(located, value))
+      return { kind: 'vector', register: value & 0xff, accumulator: true };
     if (file === 'vector' || (file === 'any' && this.#isVector(located, value))) {
       return { kind: 'vector', register: value & 0xff, accumulator: this.#accumulator(field) };
     }

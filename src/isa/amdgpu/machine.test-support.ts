@@ -1,13 +1,13 @@
 /** A small wave for row tests: registers in arrays, memory as one buffer at address 0, no access checks beyond its size. */
 import { assert } from '../../base/errors.ts';
-import type { FloatMode } from '../../ir/float-builder.ts';
 import { evaluate, type Machine } from '../../ir/evaluate.ts';
+import type { FloatMode } from '../../ir/float-builder.ts';
 import type { Evaluated } from '../../ir/op.ts';
 import type { ExitReason, MemorySpace, StateSlot } from '../../ir/types.ts';
 import { decoderFor } from './decode.ts';
-import { InstructionBuilder } from './instruction-builder.ts';
 import { dppTable } from './dpp.ts';
 import type { Instruction } from './instruction.ts';
+import { InstructionBuilder } from './instruction-builder.ts';
 import {
   isAperture,
   PRIVATE_APERTURE_HI,
@@ -27,7 +27,11 @@ export const DEFAULT_MODE: FloatMode = {
   dx10Clamp: true,
 };
 
-const PAIR_SLOTS: Partial<Record<StateSlot, number>> = { exec: SGPR_EXEC_LO, vcc: SGPR_VCC_LO, flatScratch: SGPR_FLAT_SCRATCH_LO };
+const PAIR_SLOTS: Partial<Record<StateSlot, number>> = {
+  exec: SGPR_EXEC_LO,
+  vcc: SGPR_VCC_LO,
+  flatScratch: SGPR_FLAT_SCRATCH_LO,
+};
 
 /** The low dword is 0 for a base and all ones for a limit. */
 function apertureDword(encoding: number, dword: number): number {
@@ -73,7 +77,9 @@ export class TestWave {
   }
 
   pair(register: number): bigint {
-    return BigInt.asUintN(32, BigInt(this.sgprs[register]!)) | (BigInt.asUintN(32, BigInt(this.sgprs[register + 1]!)) << 32n);
+    return (
+      BigInt.asUintN(32, BigInt(this.sgprs[register]!)) | (BigInt.asUintN(32, BigInt(this.sgprs[register + 1]!)) << 32n)
+    );
   }
 
   setPair(register: number, value: bigint): void {
@@ -84,9 +90,12 @@ export class TestWave {
   /** Decodes and executes one instruction given as dwords; returns it. */
   run(words: readonly number[], processor = 'gfx90a', floatMode = DEFAULT_MODE): Instruction {
     const code = new DataView(new ArrayBuffer(words.length * 4));
-    words.forEach((word, i) => code.setUint32(i * 4, word >>> 0, true));
+    for (const [i, word] of words.entries()) code.setUint32(i * 4, word >>> 0, true);
     const instruction = decoderFor(processor, 64).decode(code, 0);
-    assert(typeof instruction === 'object', `decoding ${words.map((word) => word.toString(16))}: ${String(instruction)}`);
+    assert(
+      typeof instruction === 'object',
+      `decoding ${words.map((word) => word.toString(16))}: ${String(instruction)}`,
+    );
     evaluate(new InstructionBuilder(instruction, floatMode).build(), this.#machine(instruction));
     return instruction;
   }
@@ -105,7 +114,8 @@ export class TestWave {
         const operand = instruction.operand(at.operand);
         if (operand.kind === 'constant') return Number(BigInt.asIntN(32, operand.value >> BigInt(32 * at.dword)));
         if (operand.kind === 'scalar') return wave.sgprs[operand.register + at.dword]!;
-        if (operand.kind === 'special' && isAperture(operand.encoding)) return apertureDword(operand.encoding, at.dword);
+        if (operand.kind === 'special' && isAperture(operand.encoding))
+          return apertureDword(operand.encoding, at.dword);
         assert(operand.kind === 'vector', `operand kind ${operand.kind}`);
         return wave.vgprs[operand.register + at.dword + (operand.accumulator ? 256 : 0)]![lane]!;
       },

@@ -20,7 +20,15 @@ export const SHARED_APERTURE_HI = 0x10000;
 export const PRIVATE_APERTURE_HI = 0x20000;
 
 const FLOAT_CONSTANTS: Readonly<Record<number, number>> = {
-  240: 0.5, 241: -0.5, 242: 1, 243: -1, 244: 2, 245: -2, 246: 4, 247: -4, 248: 1 / (2 * Math.PI),
+  240: 0.5,
+  241: -0.5,
+  242: 1,
+  243: -1,
+  244: 2,
+  245: -2,
+  246: 4,
+  247: -4,
+  248: 1 / (2 * Math.PI),
 };
 /** 1/(2*pi) in each width, as the manual gives it: not the rounding of the f64 value in every width. */
 const INV_2PI: Readonly<Record<16 | 32 | 64, bigint>> = { 16: 0x3118n, 32: 0x3e22f983n, 64: 0x3fc45f306dc9c882n };
@@ -65,8 +73,17 @@ export function literalConstant(literal: number, type: OperandType): bigint {
 
 const PAIRS: Readonly<Record<number, string>> = { 102: 'flat_scratch', 104: 'xnack_mask', 106: 'vcc', 126: 'exec' };
 const SINGLE: Readonly<Record<number, string>> = {
-  124: 'm0', 125: 'null', 235: 'src_shared_base', 236: 'src_shared_limit', 237: 'src_private_base', 238: 'src_private_limit',
-  239: 'src_pops_exiting_wave_id', 251: 'src_vccz', 252: 'src_execz', 253: 'src_scc', 254: 'src_lds_direct',
+  124: 'm0',
+  125: 'null',
+  235: 'src_shared_base',
+  236: 'src_shared_limit',
+  237: 'src_private_base',
+  238: 'src_private_limit',
+  239: 'src_pops_exiting_wave_id',
+  251: 'src_vccz',
+  252: 'src_execz',
+  253: 'src_scc',
+  254: 'src_lds_direct',
 };
 
 const range = (prefix: string, first: number, count: number): string =>

@@ -12,11 +12,27 @@ import type { InstructionBuilder } from './instruction-builder.ts';
  * how many registers it takes, none of them included, depends on the addressing mode.
  */
 export type OperandType =
-  | 'b16' | 'u16' | 'i16' | 'f16'
-  | 'b32' | 'u32' | 'i32' | 'f32'
-  | 'b64' | 'u64' | 'i64' | 'f64'
-  | 'b96' | 'b128' | 'b256' | 'b512' | 'b1024'
-  | 'v2f16' | 'v2b16' | 'v2f32' | 'v2b32'
+  | 'b16'
+  | 'u16'
+  | 'i16'
+  | 'f16'
+  | 'b32'
+  | 'u32'
+  | 'i32'
+  | 'f32'
+  | 'b64'
+  | 'u64'
+  | 'i64'
+  | 'f64'
+  | 'b96'
+  | 'b128'
+  | 'b256'
+  | 'b512'
+  | 'b1024'
+  | 'v2f16'
+  | 'v2b16'
+  | 'v2f32'
+  | 'v2b32'
   | 'mask'
   | 'address'
   | ImmediateType;
@@ -44,6 +60,7 @@ export interface OperandSpec {
 }
 
 /** Computes the results from the sources, both in operand order. Effects are calls on the builder. */
+// biome-ignore lint/suspicious/noConfusingVoidType: a row that has effects only is a function without a result.
 export type Semantics = (b: InstructionBuilder, ...sources: Value[]) => Value | readonly Value[] | undefined | void;
 
 export interface RowFlags {
@@ -123,7 +140,17 @@ export function row(
 }
 
 const DWORDS: Readonly<Partial<Record<OperandType, number>>> = {
-  b64: 2, u64: 2, i64: 2, f64: 2, b96: 3, b128: 4, b256: 8, b512: 16, b1024: 32, v2f32: 2, v2b32: 2,
+  b64: 2,
+  u64: 2,
+  i64: 2,
+  f64: 2,
+  b96: 3,
+  b128: 4,
+  b256: 8,
+  b512: 16,
+  b1024: 32,
+  v2f32: 2,
+  v2b32: 2,
 };
 
 /** Registers that an operand of this type takes; an address: see `Instruction.dwords`. */
@@ -133,4 +160,5 @@ export function dwordsOf(type: OperandType, waveSize: 32 | 64): number {
 
 export const isFloat = (type: OperandType): boolean => /^(v2)?f(16|32|64)$/.test(type);
 export const isImmediate = (type: OperandType): type is ImmediateType => IMMEDIATE_TYPE.test(type);
-export const is16Bit = (type: OperandType): boolean => type === 'b16' || type === 'u16' || type === 'i16' || type === 'f16';
+export const is16Bit = (type: OperandType): boolean =>
+  type === 'b16' || type === 'u16' || type === 'i16' || type === 'f16';

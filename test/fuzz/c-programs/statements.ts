@@ -200,7 +200,8 @@ export class Statements {
     return length === undefined ? text : `${text}[${this.#expressions(scope).index(length)}]`;
   }
 
-  #argument({ type, pointsTo }: Parameter, scope: Scope): string {
+  /** An argument, and in `lines` what must stand before the call. */
+  #argument({ type, pointsTo }: Parameter, scope: Scope, lines: Line[]): string {
     const e = this.#expressions(scope);
     if (pointsTo !== undefined) {
       const target = scope.pick(
@@ -213,7 +214,11 @@ export class Statements {
     }
     if (type.kind === 'integer' || type.kind === 'float') return e.of(type, 2);
     const source = scope.pick(this.#random, (variable) => variable.type === type);
-    return source === undefined ? `(${type.name}){0}` : this.#element(source, scope);
+    if (source === undefined) return `(${type.name}){0}`;
+    // Clang 19 takes a large struct's address for one in scratch, wherever the struct is: pass only local variables by value.
+    const copy = this.#around.fresh('s');
+    lines.push(`${type.name} ${copy} = ${this.#element(source, scope)};`);
+    return copy;
   }
 
   /** The result goes into a variable of its own: an expression around a call could read what the call changes. */
@@ -229,15 +234,16 @@ export class Statements {
     }
     if (callables.length === 0) return this.#assign(scope);
     const { name, result, parameters, variadic } = random.pick(callables);
-    const values = parameters.map((parameter) => this.#argument(parameter, scope));
+    const lines: Line[] = [];
+    const values = parameters.map((parameter) => this.#argument(parameter, scope, lines));
     if (variadic) {
       const count = random.between(0, 6);
       const types = [I32, U64, FLOATS[2]!] as const;
       values.push(String(count), ...random.times(count, (i) => e.of(types[i % types.length]!, 1)));
     }
-    const line = `${result.name} ${text} = ${name}(${['g', ...values].join(', ')});`;
+    lines.push(`${result.name} ${text} = ${name}(${['g', ...values].join(', ')});`);
     scope.add({ text, type: result, writable: true });
-    return [line];
+    return lines;
   }
 
   #if(scope: Scope, place: Place): Line[] {

@@ -59,58 +59,61 @@ function fieldValues(operands: readonly OperandSpec[], formatName: FormatName, f
   return { ...values, ...fields };
 }
 
+function setRegisters(wave: TestWave, first: number, lane: number, dwords: number, bits: bigint): void {
+  for (let dword = 0; dword < dwords; dword++) {
+    wave.vgprs[first + dword]![lane] = Number(BigInt.asIntN(32, bits >> BigInt(32 * dword)));
+  }
+}
+
+function registers(wave: TestWave, first: number, lane: number, dwords: number): bigint {
+  const values = Array.from({ length: dwords }, (_, dword) => u32(BigInt(wave.vgprs[first + dword]![lane]!)));
+  return values.reduce((bits, value, dword) => bits | (value << BigInt(32 * dword)), 0n);
+}
+
+/** Puts a tuple into the lane's registers; returns the bit of its mask source. */
+function setSources(wave: TestWave, operands: readonly OperandSpec[], lane: number, tuple: readonly bigint[]): bigint {
+  const sources = operands.filter(({ access, file }) => access !== 'write' && file !== 'immediate');
+  let mask = 0n;
+  sources.forEach(({ field, type }, i) => {
+    if (type === 'mask') mask = tuple[i]!;
+    else setRegisters(wave, REGISTERS[field]!, lane, dwordsOf(type, 64), tuple[i]!);
+  });
+  return mask;
+}
+
 /** Results for every tuple; its numbers are the sources in the row's order, a mask source as 0 or 1. */
 export function run(name: string, tuples: readonly (readonly bigint[])[], options: Options = {}): Result[] {
-  const row = ROWS.find((candidate) => candidate.name === name)!;
+  const row = ROWS.find((candidate) => candidate.name === name);
   assert.ok(row, name);
   const formatName = options.format ?? (row.format === 'VOP3' && row.flags.vop3b ? 'VOP3B' : row.format);
   const words = encode(name, fieldValues(row.operands, formatName, options.fields ?? {}), formatName);
   if (options.literal !== undefined) words.push(options.literal);
-  const hasSdst = formatName === 'VOP3' || formatByName(formatName).fields.some((field) => field.name === 'sdst');
+  const vdst = row.operands.find(({ field }) => field === 'vdst');
+  const hasMask = row.operands.some(({ field }) => field === 'sdst');
+  const namesMask = formatName === 'VOP3' || formatByName(formatName).fields.some((field) => field.name === 'sdst');
+  const [result, maskResult] = [REGISTERS['vdst']!, namesMask ? REGISTERS['sdst']! : VCC];
   const wave = new TestWave();
   const results: Result[] = [];
   for (let start = 0; start < tuples.length; start += ACTIVE_LANES.length) {
     const chunk = tuples.slice(start, start + ACTIVE_LANES.length);
     for (const register of wave.vgprs) register.fill(UNTOUCHED);
-    if (options.before !== undefined)
-      for (const lane of ACTIVE_LANES) wave.vgprs[REGISTERS['vdst']!]![lane] = Number(options.before | 0n);
-    let maskSource = 0n;
-    chunk.forEach((tuple, i) => {
-      const lane = ACTIVE_LANES[i]!;
-      let next = 0;
-      for (const { field, type, access, file } of row.operands) {
-        if (access === 'write' || file === 'immediate') continue;
-        const bits = tuple[next++]!;
-        if (type === 'mask') maskSource |= bits << BigInt(lane);
-        else {
-          for (let dword = 0; dword < dwordsOf(type, 64); dword++) {
-            wave.vgprs[REGISTERS[field]! + dword]![lane] = Number(BigInt.asIntN(32, bits >> BigInt(32 * dword)));
-          }
-        }
-      }
-    });
+    for (const lane of ACTIVE_LANES) setRegisters(wave, result, lane, 1, options.before ?? BigInt(UNTOUCHED));
+    const bits = chunk.map((tuple, i) => setSources(wave, row.operands, ACTIVE_LANES[i]!, tuple));
+    const maskSource = bits.reduce((mask, bit, i) => mask | (bit << BigInt(ACTIVE_LANES[i]!)), 0n);
     wave.vcc = maskSource;
     wave.setPair(SRC2_MASK, maskSource);
     wave.exec = ACTIVE;
     wave.run(words, 'gfx90a', options.mode);
-    const vdst = row.operands.find(({ field }) => field === 'vdst');
-    const hasMask = row.operands.some(({ field }) => field === 'sdst');
-    const mask = hasMask ? wave.pair(hasSdst ? REGISTERS['sdst']! : VCC) : 0n;
+    const mask = hasMask ? wave.pair(maskResult) : 0n;
     chunk.forEach((_, i) => {
       const lane = ACTIVE_LANES[i]!;
-      let value: bigint | undefined;
-      if (vdst) {
-        value = 0n;
-        for (let dword = 0; dword < dwordsOf(vdst.type, 64); dword++) {
-          value |= u32(BigInt(wave.vgprs[REGISTERS['vdst']! + dword]![lane]!)) << BigInt(32 * dword);
-        }
-      }
+      const value = vdst && registers(wave, result, lane, dwordsOf(vdst.type, 64));
       results.push(hasMask ? [value, ((mask >> BigInt(lane)) & 1n) === 1n] : [value]);
     });
+    assert.equal(mask & ~ACTIVE, 0n, `${name}: mask of lanes that are off`);
     for (let lane = 0; lane < 64; lane++) {
       if (ACTIVE_LANES.includes(lane)) continue;
-      if (vdst) assert.equal(wave.vgprs[REGISTERS['vdst']!]![lane], UNTOUCHED, `${name}: lane ${lane} is off`);
-      assert.equal((mask >> BigInt(lane)) & 1n, 0n, `${name}: mask of lane ${lane}, which is off`);
+      assert.equal(wave.vgprs[result]![lane], UNTOUCHED, `${name}: lane ${lane} is off`);
     }
   }
   return results;
