@@ -2,6 +2,7 @@
  * One running kernel. Workgroups are taken in order; a wave runs until its budget is used, it ends, waits at a barrier or sleeps.
  * More workgroups become resident only while those that are cannot go on, so that workgroups that wait for each other make progress.
  */
+import { WavewrightError } from '../base/errors.ts';
 import { type CodeCache, MODE_REFUSED_BITS } from './code-cache.ts';
 import type { Emulator } from './emulator.ts';
 import { reportFault } from './fault-report.ts';
@@ -180,13 +181,23 @@ export class EmulatorDispatch {
   /** Makes the next workgroup resident; false when there is none or no room. */
   #admit(): boolean {
     if (this.#next >= this.#total) return false;
-    const resident = this.#resident.reduce((sum, slot) => sum + slot.waves.length, 0);
-    const idle = this.#idle.pop();
-    if (!idle && resident > 0 && resident >= MAX_RESIDENT_WAVES) return false;
-    const slot = idle ?? new WorkgroupSlot(this.#emulator.memory, this.#launch);
+    const slot = this.#idle.pop() ?? this.#newSlot();
+    if (!slot) return false;
     this.#start(slot);
     this.#resident.push(slot);
     return true;
+  }
+
+  /** Undefined when there is no room; the first workgroup of a launch must fit. */
+  #newSlot(): WorkgroupSlot | undefined {
+    const resident = this.#resident.reduce((sum, slot) => sum + slot.waves.length, 0);
+    if (resident >= MAX_RESIDENT_WAVES) return undefined;
+    try {
+      return new WorkgroupSlot(this.#emulator.memory, this.#launch);
+    } catch (error) {
+      if (resident > 0 && error instanceof WavewrightError && error.code === 'LIMIT_EXCEEDED') return undefined;
+      throw error;
+    }
   }
 
   #start(slot: WorkgroupSlot): void {

@@ -10,6 +10,7 @@ interface Options {
   grid?: Triple;
   workgroup?: Triple;
   ldsSizeBytes?: number;
+  privateSizeBytes?: number;
   mode?: number;
 }
 
@@ -34,7 +35,7 @@ class Rig {
       gridSize: options.grid ?? [64, 1, 1],
       workgroupSize: options.workgroup ?? [64, 1, 1],
       ldsSizeBytes: options.ldsSizeBytes ?? 0,
-      privateSizeBytes: 0,
+      privateSizeBytes: options.privateSizeBytes ?? 0,
       userSgprs: Uint32Array.of(this.buffer, memory.windowHi),
       scratchDescriptorSgpr: undefined,
       flatScratchSgpr: undefined,
@@ -156,6 +157,14 @@ for (const executor of ['handlers', 'reference'] as const) {
       /^illegal instruction: 0x7fffffff is not a gfx90a instruction at pc 0x7f00[0-9a-f]+ in kernel\+0x4$/,
     );
     assert.match(rig.run([0xbf800000]).fault?.message ?? '', /^illegal instruction: no code at this address/);
+  });
+
+  test(`${executor}: what does not fit into memory at once runs one after the other`, () => {
+    const rig = new Rig(executor);
+    // 128 MiB of private memory for each workgroup, in 256 MiB of memory; a workgroup that sleeps asks for the next one.
+    const dispatch = rig.run([0xbf8e0001, 0xbf8e0001, ...CALL], { grid: [512, 1, 1], privateSizeBytes: 2 ** 21 });
+    assert.equal(dispatch.state, 'complete');
+    assert.equal(dispatch.workgroups, 8);
   });
 
   test(`${executor}: work-items beyond the grid do not run`, () => {

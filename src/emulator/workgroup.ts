@@ -36,7 +36,13 @@ export class WorkgroupSlot {
     const states = this.#allocate(count * stateSize + launch.ldsSizeBytes, 'wave state', 0);
     this.ldsBase = states + count * stateSize;
     const privateSize = privateSegmentSizeBytes(launch);
-    const scratch = privateSize === 0 ? 0 : this.#allocate(count * privateSize, 'scratch');
+    let scratch = 0;
+    try {
+      if (privateSize > 0) scratch = this.#allocate(count * privateSize, 'scratch');
+    } catch (error) {
+      this.release();
+      throw error;
+    }
     this.waves = Array.from({ length: count }, (_, i) => ({
       base: states + i * stateSize,
       privateBase: scratch + i * privateSize,

@@ -35,17 +35,30 @@ PURE u64 mix(u64 sum, u64 value) {
   return sum ^ (sum >> 29);
 }
 
-#define DIVISIONS(T)                                                                            \
-  PURE T divide_##T(T a, T b) { return b == 0 ? a : b == (T)-1 && (T)-1 < 0 ? (T)-a : a / b; }    \
-  PURE T modulo_##T(T a, T b) { return b == 0 || (b == (T)-1 && (T)-1 < 0) ? a ^ b : a % b; }
-DIVISIONS(i8)
-DIVISIONS(u8)
-DIVISIONS(i16)
-DIVISIONS(u16)
-DIVISIONS(i32)
-DIVISIONS(u32)
-DIVISIONS(i64)
-DIVISIONS(u64)
+/*
+ * The same value, of which the compiler knows nothing: clang 19 takes an unsigned division for a short one when its operands are
+ * sign-extended short numbers, and then loses the bits of negative ones.
+ */
+#ifdef __AMDGCN__
+#define OPAQUE(T) PURE T opaque_##T(T a) { __asm__("" : "+v"(a)); return a; }
+#else
+#define OPAQUE(T) PURE T opaque_##T(T a) { __asm__("" : "+r"(a)); return a; }
+#endif
+OPAQUE(u32)
+OPAQUE(u64)
+#define VISIBLE(a) (a)
+
+#define DIVISIONS(T, SEEN)                                                                                    \
+  PURE T divide_##T(T a, T b) { return b == 0 ? a : b == (T)-1 && (T)-1 < 0 ? (T)-a : SEEN(a) / SEEN(b); }      \
+  PURE T modulo_##T(T a, T b) { return b == 0 || (b == (T)-1 && (T)-1 < 0) ? a ^ b : SEEN(a) % SEEN(b); }
+DIVISIONS(i8, VISIBLE)
+DIVISIONS(u8, VISIBLE)
+DIVISIONS(i16, VISIBLE)
+DIVISIONS(u16, VISIBLE)
+DIVISIONS(i32, VISIBLE)
+DIVISIONS(u32, opaque_u32)
+DIVISIONS(i64, VISIBLE)
+DIVISIONS(u64, opaque_u64)
 
 /* The wrapped result; the overflow in its lowest bit. */
 #define OVERFLOWS(T)                                                                  \
@@ -75,7 +88,7 @@ PURE u32 field32(u32 a, u32 at, u32 size) { return (a >> (at & 31)) & ((1u << (s
 PURE u64 mul_high_u64(u64 a, u64 b) { return (u64)(((unsigned __int128)a * b) >> 64); }
 PURE u64 mul_high_i64(u64 a, u64 b) { return (u64)(((__int128)(i64)a * (i64)b) >> 64); }
 PURE u64 shift128(u64 a, u64 b, u64 by) { return (u64)((((unsigned __int128)a << 64) | b) >> (by & 127)); }
-PURE u64 divide128(u64 a, u64 b, u64 c) { return (u64)((((unsigned __int128)a << 64) | b) / (c | 1)); }
+PURE u64 divide128(u64 a, u64 b, u64 c) { return (u64)((((unsigned __int128)opaque_u64(a) << 64) | opaque_u64(b)) / (opaque_u64(c) | 1)); }
 
 /* All NaNs are one: their sign and payload depend on the machine. */
 PURE u32 bits_f32(f32 a) {

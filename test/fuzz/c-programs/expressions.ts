@@ -174,7 +174,11 @@ export class Expressions {
     const random = this.#random;
     const type = this.#operandType();
     const divisor = random.chance(60) ? random.pick([3, 5, 7, 10, 16, 60, 100, 127]) : random.between(2, 127);
-    return `(${this.integer(type, depth)} ${random.pick(['/', '%'])} ${divisor})`;
+    const dividend = this.integer(type, depth);
+    // See `opaque_u32` in the prelude.
+    const wide = type === U32 || type === U64;
+    const seen = !wide ? dividend : random.chance(50) ? `opaque_${type.name}(${dividend})` : `(${dividend} & 0xffffff)`;
+    return `(${seen} ${random.pick(['/', '%'])} ${divisor})`;
   }
 
   #integerFunction(depth: number): string {
