@@ -83,6 +83,14 @@ const CALL = [
   0xbe841c00, 0x80049804, 0x82058005, 0xbe861e04, 0xdc708000, 0x00000100, 0xbf810000, 0x24000082, 0x7e0202ff,
   0x00001234, 0xbe801d06,
 ];
+// v2 = 1 + v0 % 4, in private memory; v[4:5] = 0x44332211 + v0, 0x88776655: flat_store_dwordx2 v[2:3], v[4:5];
+// flat_store_short v[2:3], v4 offset:10; then flat loads of dwordx4 at 0, dwordx2 at v2, ushort at v2 + 10, stored at s[0:1] + 32 * v0
+const MISALIGNED_PRIVATE = [
+  0x26040083, 0x68040481, 0x7e0602ff, 0x00020000, 0x680800ff, 0x44332211, 0x7e0a02ff, 0x88776655, 0xdc740000,
+  0x00000402, 0xdc68000a, 0x00000402, 0xbf8c0070, 0x7e0c0280, 0x7e0e0303, 0xdc5c0000, 0x08000006, 0xdc540000,
+  0x0c000002, 0xdc48000a, 0x0e000002, 0xbf8c0070, 0x24020085, 0xdc7c8000, 0x00000801, 0xdc748010, 0x00000c01,
+  0xdc708018, 0x00000e01, 0xbf810000,
+];
 const LOOP = [0xbf82ffff]; // s_branch -1
 const SLEEP_LOOP = [0xbf8e0001, 0xbf82fffe]; // s_sleep 1; s_branch -2
 
@@ -175,5 +183,23 @@ for (const executor of ['handlers', 'reference'] as const) {
     const small = new Rig(executor);
     small.run(CALL, { grid: [36, 1, 1] });
     assert.deepEqual([small.dword(35), small.dword(36)], [0x1234, 0]);
+  });
+
+  test(`${executor}: private memory takes accesses that begin inside a dword`, () => {
+    const rig = new Rig(executor);
+    assert.equal(rig.run(MISALIGNED_PRIVATE, { privateSizeBytes: 32 }).state, 'complete');
+    for (let lane = 0; lane < 64; lane++) {
+      const at = 1 + (lane % 4);
+      const memory = new DataView(new ArrayBuffer(16));
+      memory.setUint32(at, 0x44332211 + lane, true);
+      memory.setUint32(at + 4, 0x88776655, true);
+      memory.setUint16(at + 10, 0x2211 + lane, true);
+      const expected = [0, 4, 8, 12].map((offset) => memory.getUint32(offset, true));
+      expected.push(0x44332211 + lane, 0x88776655, 0x2211 + lane);
+      assert.deepEqual(
+        Array.from(expected, (_, i) => rig.dword(lane * 8 + i)),
+        expected,
+      );
+    }
   });
 }

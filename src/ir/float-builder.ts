@@ -124,23 +124,17 @@ function clampUnit(
   return b.mode.dx10Clamp ? b.select(f.isNan(a), zero, low) : low;
 }
 
-function wideBuilder(b: Builder, prefix: Wide): FloatBuilder {
-  const bits = prefix === 'f32' ? 32 : 64;
-  const pattern = (value: bigint): Value => (bits === 32 ? b.i32(Number(BigInt.asIntN(32, value))) : b.i64(value));
-  const flush = bits === 32 ? b.mode.flush32 : b.mode.flush64;
-  const base = bitOperations(b, { bits, fractionBits: bits === 32 ? 23 : 52, constant: pattern }, flush);
-  const arithmetic =
-    (name: string) =>
-    (...args: Value[]): Value =>
-      base.result(b.op(`${prefix}.${name}` as OpName, ...args.map(base.input)));
-  const compare = (name: string) => (x: Value, y: Value) =>
-    b.op(`${prefix}.${name}` as OpName, base.input(x), base.input(y));
-  const view = new DataView(new ArrayBuffer(8));
-  const constant = (value: number): Value => {
-    if (bits === 32) view.setFloat32(0, value);
-    else view.setFloat64(0, value);
-    return bits === 32 ? b.i32(view.getInt32(0)) : b.i64(view.getBigUint64(0));
-  };
+type Operation = (...args: Value[]) => Value;
+type BitOperations = ReturnType<typeof bitOperations>;
+
+/** All operations of a width from how it computes one by its name, and from what is done on its bits. */
+function complete(
+  b: Builder,
+  base: BitOperations,
+  constant: (value: number) => Value,
+  arithmetic: (name: string) => Operation,
+  compare: (name: string) => (x: Value, y: Value) => Value,
+): FloatBuilder {
   const partial = {
     ...base,
     constant,
@@ -166,6 +160,30 @@ function wideBuilder(b: Builder, prefix: Wide): FloatBuilder {
   };
 }
 
+function wideBuilder(b: Builder, prefix: Wide): FloatBuilder {
+  const bits = prefix === 'f32' ? 32 : 64;
+  const pattern = (value: bigint): Value => (bits === 32 ? b.i32(Number(BigInt.asIntN(32, value))) : b.i64(value));
+  const flush = bits === 32 ? b.mode.flush32 : b.mode.flush64;
+  const base = bitOperations(b, { bits, fractionBits: bits === 32 ? 23 : 52, constant: pattern }, flush);
+  const view = new DataView(new ArrayBuffer(8));
+  const constant = (value: number): Value => {
+    if (bits === 32) view.setFloat32(0, value);
+    else view.setFloat64(0, value);
+    return bits === 32 ? b.i32(view.getInt32(0)) : b.i64(view.getBigUint64(0));
+  };
+  const apply = (name: string, args: readonly Value[]): Value =>
+    b.op(`${prefix}.${name}` as OpName, ...args.map(base.input));
+  return complete(
+    b,
+    base,
+    constant,
+    (name) =>
+      (...args) =>
+        base.result(apply(name, args)),
+    (name) => (x, y) => apply(name, [x, y]),
+  );
+}
+
 /**
  * f16 is computed in f32, exactly, and rounded once more: innocuous for + - * / sqrt because 24 >= 2 * 11 + 2; a fused
  * multiply-add goes through f64 with rounding to odd.
@@ -175,12 +193,8 @@ function halfBuilder(b: Builder, f32: FloatBuilder): F16Builder {
   const base = bitOperations(b, { bits: 16, fractionBits: 10, constant: pattern }, b.mode.flush64);
   const toF32 = (a: Value): Value => b.op('f32.fromF16', a);
   const fromF32 = (a: Value): Value => b.op('f16.fromF32', a);
-  const through =
-    (name: string) =>
-    (...args: Value[]): Value =>
-      base.result(fromF32(b.op(`f32.${name}` as OpName, ...args.map((arg) => toF32(base.input(arg))))));
-  const compare = (name: string) => (x: Value, y: Value) =>
-    b.op(`f32.${name}` as OpName, toF32(base.input(x)), toF32(base.input(y)));
+  const apply = (name: string, args: readonly Value[]): Value =>
+    b.op(`f32.${name}` as OpName, ...args.map((arg) => toF32(base.input(arg))));
   const fromF64 = (a: Value): Value => {
     const sticky = b.isZero(b.and(a, b.i64(0x1fffffffn)));
     const cut = b.and(a, b.i64(~0x1fffffffn));
@@ -188,36 +202,20 @@ function halfBuilder(b: Builder, f32: FloatBuilder): F16Builder {
     const isNan = b.not(b.op('f64.eq', a, a));
     return fromF32(b.op('f32.fromF64', b.select(isNan, a, odd)));
   };
-  const constant = (value: number): Value => fromF32(f32.constant(value));
-  const partial = {
-    ...base,
-    constant,
-    toF32,
-    fromF32,
-    fromF64,
-    add: through('add'),
-    sub: through('sub'),
-    mul: through('mul'),
-    div: through('div'),
-    sqrt: through('sqrt'),
-    fma: (x: Value, y: Value, z: Value): Value => {
-      const [p, q, r] = [x, y, z].map((v) => b.op('f64.fromF32', toF32(base.input(v)))) as [Value, Value, Value];
-      return base.result(fromF64(b.op('f64.fma', p, q, r)));
-    },
-    floor: through('floor'),
-    ceil: through('ceil'),
-    trunc: through('trunc'),
-    nearest: through('nearest'),
-    eq: compare('eq'),
-    lt: compare('lt'),
-    le: compare('le'),
+  const builder = complete(
+    b,
+    base,
+    (value) => fromF32(f32.constant(value)),
+    (name) =>
+      (...args) =>
+        base.result(fromF32(apply(name, args))),
+    (name) => (x, y) => apply(name, [x, y]),
+  );
+  const fma = (x: Value, y: Value, z: Value): Value => {
+    const [p, q, r] = [x, y, z].map((v) => b.op('f64.fromF32', toF32(base.input(v)))) as [Value, Value, Value];
+    return base.result(fromF64(b.op('f64.fma', p, q, r)));
   };
-  return {
-    ...partial,
-    min: (x, y) => minMax(b, partial, true, x, y),
-    max: (x, y) => minMax(b, partial, false, x, y),
-    clamp: (a) => clampUnit(b, partial, constant(0), constant(1), a),
-  };
+  return { ...builder, toF32, fromF32, fromF64, fma };
 }
 
 export function makeFloatBuilders(b: Builder) {

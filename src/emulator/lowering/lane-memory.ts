@@ -15,7 +15,17 @@ import {
   wasmType,
 } from './emitter.ts';
 import { EVEN_DWORDS, ODD_DWORDS, shuffled } from './int-emission.ts';
-import { type AccessKind, type AddressSpaces, pagePermissions, pushDwordStride, translator } from './memory-access.ts';
+import {
+  type AccessKind,
+  type AddressSpaces,
+  mayStraddle,
+  pagePermissions,
+  pushDwordStride,
+  pushStraddles,
+  splitLoad,
+  splitStore,
+  translator,
+} from './memory-access.ts';
 
 type LeafOf<K extends Leaf['kind']> = Extract<Leaf, { kind: K }>;
 
@@ -39,7 +49,7 @@ const isWide = (space: MemorySpace): boolean => space === 'global' || space === 
 
 /**
  * Runs `body` for each active lane with the translated address of its first dword, and the distance between its dwords when that is
- * not a constant.
+ * not a constant; instead of it `split` for a lane whose dwords are each in two rows of private memory.
  */
 function forEachLane(
   e: Emitter,
@@ -47,6 +57,7 @@ function forEachLane(
   at: LaneAccess,
   access: Access,
   body: (lane: number, base: Local, stride: number | Local) => void,
+  split?: (lane: number, base: Local) => void,
 ): void {
   const { f } = e;
   const { space, kind, sizeBytes } = access;
@@ -80,7 +91,13 @@ function forEachLane(
         pushDwordStride(f, space, high, spaces);
         f.set(stride);
       }
-      body(lane, base, stride);
+      const whole = (): void => body(lane, base, stride);
+      if (split === undefined || !mayStraddle(space, kind, sizeBytes)) {
+        whole();
+        return;
+      }
+      pushStraddles(f, space, base, high, sizeBytes, spaces);
+      f.if(undefined, () => split(lane, base), whole);
     });
   }
   f.free(base, high, active);
@@ -184,6 +201,14 @@ function pushDwordAddress(f: FunctionBuilder, base: Local, stride: number | Loca
   return 0;
 }
 
+/** Pushes the address `rows` rows of private memory behind `base`. */
+function pushRowAddress(f: FunctionBuilder, base: Local, rows: number, spaces: AddressSpaces): void {
+  f.get(base);
+  if (rows === 0) return;
+  f.i32(rows * spaces.waveSize * 4);
+  f.op('i32.add');
+}
+
 /** One vector for each dword; lanes without an access hold 0. */
 export function emitLoad(
   e: Emitter,
@@ -200,7 +225,7 @@ export function emitLoad(
       f.v128([0, 0, 0, 0]);
       f.set(dword);
     }
-    forEachLane(e, spaces, at, access, (lane, base, stride) => {
+    const whole = (lane: number, base: Local, stride: number | Local): void =>
       dwords.forEach((dword, i) => {
         if (leaf.sizeBytes < 4) {
           f.get(dword);
@@ -214,7 +239,19 @@ export function emitLoad(
         }
         f.set(dword);
       });
-    });
+    const split = (lane: number, base: Local): void =>
+      dwords.forEach((dword, i) => {
+        f.get(dword);
+        pushRowAddress(f, base, i, spaces);
+        f.call(splitLoad(e.context, spaces.waveSize));
+        if (leaf.sizeBytes === 2) {
+          f.i32(0xffff);
+          f.op('i32.and');
+        }
+        f.lane('i32x4.replace_lane', lane);
+        f.set(dword);
+      });
+    forEachLane(e, spaces, at, access, whole, split);
   };
   const fast = (base: Local): void => {
     f.get(base);
@@ -235,16 +272,23 @@ export function emitStore(
   const { f } = e;
   const access = accessOf(leaf, 'write', args);
   const data = args.slice(1, 1 + Math.max(1, leaf.sizeBytes / 4)).map((arg) => arg.lanes[0]!);
-  const slow = (): void =>
-    forEachLane(e, spaces, at, access, (lane, base, stride) => {
-      data.forEach((dword, i) => {
-        const offset = pushDwordAddress(f, base, stride, i);
-        f.get(dword);
-        if (leaf.sizeBytes === 1) f.loadLane('v128.store8_lane', offset, lane * 4);
-        else if (leaf.sizeBytes === 2) f.loadLane('v128.store16_lane', offset, lane * 2);
-        else f.loadLane('v128.store32_lane', offset, lane);
-      });
+  const whole = (lane: number, base: Local, stride: number | Local): void =>
+    data.forEach((dword, i) => {
+      const offset = pushDwordAddress(f, base, stride, i);
+      f.get(dword);
+      if (leaf.sizeBytes === 1) f.loadLane('v128.store8_lane', offset, lane * 4);
+      else if (leaf.sizeBytes === 2) f.loadLane('v128.store16_lane', offset, lane * 2);
+      else f.loadLane('v128.store32_lane', offset, lane);
     });
+  const split = (lane: number, base: Local): void =>
+    data.forEach((dword, i) => {
+      pushRowAddress(f, base, i, spaces);
+      f.get(dword);
+      f.lane('i32x4.extract_lane', lane);
+      f.i32(leaf.sizeBytes === 2 ? 0xffff : -1);
+      f.call(splitStore(e.context, spaces.waveSize));
+    });
+  const slow = (): void => forEachLane(e, spaces, at, access, whole, split);
   const fast = (base: Local): void => {
     f.get(base);
     f.get(data[0]!);

@@ -69,13 +69,13 @@ export function translator(
       f.unreachable();
     };
     if (space === 'lds') translateLds(f, wave, low, sizeBytes, fail);
-    else if (space === 'private') translatePrivate(f, wave, lane, low, sizeBytes, spaces.waveSize, fail);
+    else if (space === 'private') translatePrivate(f, wave, lane, low, access, sizeBytes, spaces.waveSize, fail);
     else {
       ifHigh(f, high, spaces.windowHi, () => translateGlobal(f, low, access, sizeBytes, fail));
       if (space === 'flat') {
         ifHigh(f, high, spaces.sharedApertureHi, () => translateLds(f, wave, low, sizeBytes, fail));
         ifHigh(f, high, spaces.privateApertureHi, () =>
-          translatePrivate(f, wave, lane, low, sizeBytes, spaces.waveSize, fail),
+          translatePrivate(f, wave, lane, low, access, sizeBytes, spaces.waveSize, fail),
         );
       }
       fail(0);
@@ -127,6 +127,25 @@ export function pagePermissions(f: FunctionBuilder, address: () => void): void {
   f.load('i32.load8_u', PAGE_MAP);
 }
 
+/** Runs `fail` when low + sizeBytes is above the limit in the wave state. */
+function checkLimit(
+  f: FunctionBuilder,
+  wave: Local,
+  low: Local,
+  sizeBytes: number,
+  limit: number,
+  fail: () => void,
+): void {
+  f.get(low);
+  f.op('i64.extend_i32_u');
+  f.i64(BigInt(sizeBytes));
+  f.op('i64.add');
+  f.get(wave);
+  f.load('i64.load32_u', limit);
+  f.op('i64.gt_u');
+  f.if(undefined, fail);
+}
+
 function translateLds(
   f: FunctionBuilder,
   wave: Local,
@@ -134,44 +153,32 @@ function translateLds(
   sizeBytes: number,
   fail: (where: number) => void,
 ): void {
-  f.get(low);
-  f.op('i64.extend_i32_u');
-  f.i64(BigInt(sizeBytes));
-  f.op('i64.add');
-  f.get(wave);
-  f.load('i64.load32_u', WAVE_LDS_SIZE);
-  f.op('i64.gt_u');
-  f.if(undefined, () => fail(FAULT_LDS));
+  checkLimit(f, wave, low, sizeBytes, WAVE_LDS_SIZE, () => fail(FAULT_LDS));
   f.get(wave);
   f.load('i32.load', WAVE_LDS_BASE);
   f.get(low);
   f.op('i32.add');
 }
 
-/** Byte `offset` of a lane is in dword row offset / 4, at the lane's place (CDNA2 ISA 9.1.5.2, swizzled scratch). */
+/**
+ * Byte `offset` of a lane is in dword row offset / 4, at the lane's place (CDNA2 ISA 9.1.5.2, swizzled scratch). Accesses that begin
+ * inside a dword are split (LLVM's AMDGPU feature unaligned-scratch-access, which every gfx9 has); atomics must be aligned.
+ */
 function translatePrivate(
   f: FunctionBuilder,
   wave: Local,
   lane: Local,
   low: Local,
+  access: AccessKind,
   sizeBytes: number,
   waveSize: 32 | 64,
   fail: (where: number) => void,
 ): void {
-  f.get(low);
-  f.op('i64.extend_i32_u');
-  f.i64(BigInt(sizeBytes));
-  f.op('i64.add');
-  f.get(wave);
-  f.load('i64.load32_u', WAVE_PRIVATE_SIZE);
-  f.op('i64.gt_u');
-  f.if(undefined, () => fail(FAULT_PRIVATE));
-  if (sizeBytes > 1) {
+  checkLimit(f, wave, low, sizeBytes, WAVE_PRIVATE_SIZE, () => fail(FAULT_PRIVATE));
+  if (access === 'atomic') {
     f.get(low);
     f.i32(3);
     f.op('i32.and');
-    f.i32(4 - Math.min(sizeBytes, 4));
-    f.op('i32.gt_u');
     f.if(undefined, () => fail(FAULT_PRIVATE | FAULT_MISALIGNED));
   }
   f.get(wave);
@@ -213,4 +220,97 @@ export function pushDwordStride(
   f.i32(spaces.privateApertureHi);
   f.op('i32.eq');
   f.select();
+}
+
+/** Whether an access from this place on may touch two rows for one of its dwords. */
+export const mayStraddle = (space: MemorySpace, access: AccessKind, sizeBytes: number): boolean =>
+  (space === 'private' || space === 'flat') && access !== 'atomic' && sizeBytes > 1;
+
+/** Pushes whether the translated address `base` begins an access whose dwords are each in two rows. */
+export function pushStraddles(
+  f: FunctionBuilder,
+  space: MemorySpace,
+  base: Local,
+  high: Local,
+  sizeBytes: number,
+  spaces: AddressSpaces,
+): void {
+  f.get(base);
+  f.i32(3);
+  f.op('i32.and');
+  f.i32(4 - Math.min(sizeBytes, 4));
+  f.op('i32.gt_u');
+  if (space === 'private') return;
+  f.get(high);
+  f.i32(spaces.privateApertureHi);
+  f.op('i32.eq');
+  f.op('i32.and');
+}
+
+/** Pushes base & 3 as a count of bits. */
+function pushBitOffset(f: FunctionBuilder, base: Local): void {
+  f.get(base);
+  f.i32(3);
+  f.op('i32.and');
+  f.i32(3);
+  f.op('i32.shl');
+}
+
+/** Pushes the address of the dword that holds the byte at `base`. */
+function pushAligned(f: FunctionBuilder, base: Local): void {
+  f.get(base);
+  f.i32(-4);
+  f.op('i32.and');
+}
+
+/** Function (address) -> the dword that begins there inside one row and ends in the next; the address is not aligned. */
+export function splitLoad(context: ModuleContext, waveSize: 32 | 64): FunctionRef {
+  return context.helper('load split', ['i32'], ['i32'], (f) => {
+    const base = f.param(0);
+    pushAligned(f, base);
+    f.load('i32.load', 0);
+    pushBitOffset(f, base);
+    f.op('i32.shr_u');
+    pushAligned(f, base);
+    f.load('i32.load', waveSize * 4);
+    f.i32(0);
+    pushBitOffset(f, base);
+    f.op('i32.sub');
+    f.op('i32.shl');
+    f.op('i32.or');
+  });
+}
+
+/** Function (address, value, mask of the bits to be written): the counterpart of `splitLoad`. */
+export function splitStore(context: ModuleContext, waveSize: 32 | 64): FunctionRef {
+  return context.helper('store split', ['i32', 'i32', 'i32'], [], (f) => {
+    const [base, value, mask] = [f.param(0), f.param(1), f.param(2)];
+    const part = (offset: number, shift: () => void): void => {
+      pushAligned(f, base);
+      pushAligned(f, base);
+      f.load('i32.load', offset);
+      f.get(mask);
+      shift();
+      f.i32(-1);
+      f.op('i32.xor');
+      f.op('i32.and');
+      f.get(value);
+      f.get(mask);
+      f.op('i32.and');
+      shift();
+      f.op('i32.or');
+      f.store('i32.store', offset);
+    };
+    part(0, () => {
+      pushBitOffset(f, base);
+      f.op('i32.shl');
+    });
+    // Shift counts are modulo 32: this is 32 - the bit offset.
+    part(waveSize * 4, () => {
+      f.i32(0);
+      pushBitOffset(f, base);
+      f.op('i32.sub');
+      f.op('i32.shr_u');
+    });
+  });
 }

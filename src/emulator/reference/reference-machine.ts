@@ -41,6 +41,12 @@ interface Translated {
   readonly stride: number;
 }
 
+/** Where the byte `index` of an access lies: dwords are `stride` apart from the first one's start. */
+function byteAddress({ base, stride }: Translated, index: number): number {
+  const at = (base & 3) + index;
+  return base - (base & 3) + (at >> 2) * stride + (at & 3);
+}
+
 const WIDE_SLOTS = new Set<StateSlot>(['exec', 'vcc', 'flatScratch']);
 
 /** The evaluator's view of one wave at one instruction. */
@@ -162,23 +168,21 @@ export class ReferenceMachine implements Machine {
     const code = ACCESS_CODES[access] | FAULT_PRIVATE;
     const limit = this.#view.getUint32(this.#wave + WAVE_PRIVATE_SIZE, true);
     if (low + sizeBytes > limit) this.#fail(code, lane, full);
-    if ((low & 3) > 4 - Math.min(sizeBytes, 4)) this.#fail(code | FAULT_MISALIGNED, lane, full);
+    if (access === 'atomic' && low & 3) this.#fail(code | FAULT_MISALIGNED, lane, full);
     const base = this.#view.getUint32(this.#wave + WAVE_PRIVATE_BASE, true);
     return { base: base + (low >>> 2) * this.#row + lane * 4 + (low & 3), stride: this.#row };
   }
 
   load(space: MemorySpace, sizeBytes: number, address: Evaluated, lane: number): number[] {
-    const { base, stride } = this.#translate(space, 'read', sizeBytes, address, lane);
-    if (sizeBytes === 1) return [this.#view.getUint8(base)];
-    if (sizeBytes === 2) return [this.#view.getUint16(base, true)];
-    return Array.from({ length: sizeBytes / 4 }, (_, i) => this.#view.getInt32(base + i * stride, true));
+    const from = this.#translate(space, 'read', sizeBytes, address, lane);
+    const data = new Int32Array(Math.ceil(sizeBytes / 4));
+    for (let i = 0; i < sizeBytes; i++) data[i >> 2]! |= this.#view.getUint8(byteAddress(from, i)) << (8 * (i & 3));
+    return [...data];
   }
 
   store(space: MemorySpace, sizeBytes: number, address: Evaluated, data: readonly number[], lane: number): void {
-    const { base, stride } = this.#translate(space, 'write', sizeBytes, address, lane);
-    if (sizeBytes === 1) this.#view.setUint8(base, data[0]!);
-    else if (sizeBytes === 2) this.#view.setUint16(base, data[0]!, true);
-    else for (let i = 0; i < sizeBytes / 4; i++) this.#view.setInt32(base + i * stride, data[i]!, true);
+    const to = this.#translate(space, 'write', sizeBytes, address, lane);
+    for (let i = 0; i < sizeBytes; i++) this.#view.setUint8(byteAddress(to, i), data[i >> 2]! >>> (8 * (i & 3)));
   }
 
   atomic(

@@ -1,0 +1,117 @@
+/*
+ * What the kernels of this folder are written with. One source is OpenCL C for gfx90a, C for gfx90a, and C for this machine, where
+ * host.h plays the grid.
+ */
+#ifndef KERNEL_H
+#define KERNEL_H
+
+#ifdef __OPENCL_C_VERSION__
+
+#pragma OPENCL EXTENSION cl_khr_fp16 : enable
+#define TABLE constant
+#define WORKGROUP_ARRAY(T, name, size) local T name[size]
+
+#else
+
+typedef unsigned char uchar;
+typedef unsigned short ushort;
+typedef unsigned int uint;
+typedef unsigned long ulong;
+typedef __SIZE_TYPE__ size_t;
+typedef __UINTPTR_TYPE__ uintptr_t;
+typedef _Bool bool;
+#define half _Float16
+#define true 1
+#define false 0
+
+#define VECTORS(T)                                        \
+  typedef T T##2 __attribute__((ext_vector_type(2)));     \
+  typedef T T##3 __attribute__((ext_vector_type(3)));     \
+  typedef T T##4 __attribute__((ext_vector_type(4)));     \
+  typedef T T##8 __attribute__((ext_vector_type(8)));     \
+  typedef T T##16 __attribute__((ext_vector_type(16)));
+VECTORS(char)
+VECTORS(uchar)
+VECTORS(short)
+VECTORS(ushort)
+VECTORS(int)
+VECTORS(uint)
+VECTORS(long)
+VECTORS(ulong)
+VECTORS(half)
+VECTORS(float)
+VECTORS(double)
+
+#define global
+#define constant const
+#define TABLE static const
+
+#endif
+
+#ifdef __AMDGCN__
+
+#ifndef __OPENCL_C_VERSION__
+#define kernel __attribute__((amdgpu_kernel))
+#define local __attribute__((address_space(3)))
+#define WORKGROUP_ARRAY(T, name, size) static __attribute__((address_space(3), loader_uninitialized)) T name[size]
+#endif
+
+#define ITEM(axis)                                                                             \
+  static inline uint local_##axis(void) { return __builtin_amdgcn_workitem_id_##axis(); }        \
+  static inline uint group_##axis(void) { return __builtin_amdgcn_workgroup_id_##axis(); }       \
+  static inline uint group_size_##axis(void) { return __builtin_amdgcn_workgroup_size_##axis(); } \
+  static inline uint grid_size_##axis(void) { return __builtin_amdgcn_grid_size_##axis(); }
+
+static inline void workgroup_barrier(void) {
+  __builtin_amdgcn_fence(__ATOMIC_RELEASE, "workgroup");
+  __builtin_amdgcn_s_barrier();
+  __builtin_amdgcn_fence(__ATOMIC_ACQUIRE, "workgroup");
+}
+
+static inline uint lane(void) { return __builtin_amdgcn_mbcnt_hi(~0u, __builtin_amdgcn_mbcnt_lo(~0u, 0)); }
+
+#else
+#include "host.h"
+#endif
+
+ITEM(x)
+ITEM(y)
+ITEM(z)
+
+/* Size of the group without the cut at the edge of the grid. */
+#ifdef __AMDGCN__
+#define FULL_SIZE(axis, at) \
+  static inline uint full_size_##axis(void) { return ((const constant ushort *)__builtin_amdgcn_implicitarg_ptr())[6 + at]; }
+FULL_SIZE(x, 0)
+FULL_SIZE(y, 1)
+FULL_SIZE(z, 2)
+#endif
+
+static inline uint global_x(void) { return group_x() * full_size_x() + local_x(); }
+static inline uint global_y(void) { return group_y() * full_size_y() + local_y(); }
+static inline uint global_z(void) { return group_z() * full_size_z() + local_z(); }
+
+#define NOINLINE static __attribute__((noinline))
+#define PURE static inline __attribute__((unused))
+
+/* The same bits as another type. All NaNs are one: their sign and payload depend on the machine. */
+#define BITS(F, U, NAN_BITS)                  \
+  PURE U plain_bits_##F(F value) {              \
+    union { F value; U bits; } both = {value};  \
+    return both.bits;                           \
+  }                                             \
+  PURE U bits_##F(F value) { return value != value ? NAN_BITS : plain_bits_##F(value); }
+BITS(half, ushort, 0x7E00)
+BITS(float, uint, 0x7FC00000)
+BITS(double, ulong, 0x7FF8000000000000)
+
+/* A pointer that the compiler knows nothing about; a number likewise. */
+#ifdef __AMDGCN__
+#define UNKNOWN(value) __asm__ volatile("" : "+v"(value))
+#define UNIFORM(value) __asm__ volatile("" : "+s"(value))
+#else
+#define UNKNOWN(value) __asm__ volatile("" : "+r"(value))
+#define UNIFORM(value) UNKNOWN(value)
+#endif
+
+#endif
