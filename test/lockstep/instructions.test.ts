@@ -13,7 +13,8 @@ const DEFAULT_MODE = 0x3f0;
 /** f32 denormals flushed, as gfx11's vectors and OpenCL's -cl-denorms-are-zero have it. */
 const MODES = [DEFAULT_MODE, DEFAULT_MODE, DEFAULT_MODE, 0x3c0, 0x0f0];
 const FILLS: Fill[] = ['interesting', 'random', 'small', 'pointers'];
-const EXECS = [-1n, 0x00000000ffff0001n, 0x8000000000000000n, 0n, 0x5a5a5a5af0f0ffffn];
+const MEMORY_FILLS: Fill[] = ['contiguous', 'broadcast', 'pointers', 'small', 'random', 'contiguous'];
+const EXECS = [-1n, 0x0ffffff0ffff0001n, 0x8000000000000000n, 0n, 0x5a5a5a5af0f0ffffn];
 const MEMORY_FORMATS = new Set<FormatName>(['DS', 'FLAT', 'GLOBAL', 'SCRATCH', 'MUBUF', 'SMEM']);
 
 const set = (words: number[], field: Field, value: number): void => {
@@ -73,15 +74,11 @@ for (const processor of ['gfx90a']) {
           const mode = MODES[random() % MODES.length]!;
           const text = `${encoding.row.name} ${name} [${words.map((word) => word.toString(16).padStart(8, '0'))}] mode ${mode.toString(16)}`;
           const record = lockstep.place(words, mode);
-          const fill =
-            MEMORY_FORMATS.has(name) && i < 3
-              ? name === 'DS'
-                ? 'small'
-                : 'pointers'
-              : FILLS[random() % FILLS.length]!;
+          const fills = MEMORY_FORMATS.has(name) ? MEMORY_FILLS : FILLS;
+          const fill = fills[i % fills.length]!;
           // Where two stores of one instruction overlap, which lane's comes last is open: one lane only.
           const exec = /write2|wrxchg2|buffer_store/.test(encoding.row.name) ? 0x10n : EXECS[i % EXECS.length]!;
-          lockstep.randomize(random, fill, BigInt.asUintN(64, exec), mode);
+          lockstep.randomize(random, fill, BigInt.asUintN(64, exec), mode, name === 'DS' ? 'lds' : 'global');
           try {
             const found = difference(lockstep.run(record, 'handlers'), lockstep.run(record, 'reference'));
             assert.equal(found, undefined, `${text}, ${fill}: ${found}`);

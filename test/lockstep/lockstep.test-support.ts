@@ -38,7 +38,8 @@ const INTERESTING = [
   0x3ff00000, 0x7ff00000,
 ];
 
-export type Fill = 'pointers' | 'small' | 'interesting' | 'random';
+/** `contiguous` and `broadcast`: registers that are addresses of neighbouring dwords, or of one, in global memory or LDS. */
+export type Fill = 'pointers' | 'contiguous' | 'broadcast' | 'small' | 'interesting' | 'random';
 
 export interface Outcome {
   readonly fault: string | undefined;
@@ -86,11 +87,24 @@ export class Lockstep {
   }
 
   /** Random registers and memory; the same for both executors until the next call. */
-  randomize(random: () => number, fill: Fill, exec: bigint, mode: number): void {
+  randomize(
+    random: () => number,
+    fill: Fill,
+    exec: bigint,
+    mode: number,
+    addresses: 'global' | 'lds' = 'global',
+  ): void {
     const { memory } = this.emulator;
     const state = this.#initial;
-    const value = (register: number): number => {
+    const common = 1024 + ((random() % 256) & ~3);
+    const value = (register: number, lane = 0): number => {
       switch (fill) {
+        case 'contiguous':
+        case 'broadcast': {
+          const offset = fill === 'contiguous' ? lane * 4 : 0;
+          if (addresses === 'lds') return common - 1024 + offset;
+          return register & 1 ? memory.windowHi : this.#data + common + offset;
+        }
         case 'pointers':
           return register & 1 ? memory.windowHi : this.#data + 1024 + ((random() % 4096) & ~3);
         case 'small':
@@ -103,7 +117,7 @@ export class Lockstep {
     };
     for (let i = 0; i < 128; i++) state[i] = value(i);
     for (let register = 0; register < 512; register++) {
-      for (let lane = 0; lane < 64; lane++) state[WAVE_VGPRS / 4 + register * 64 + lane] = value(register);
+      for (let lane = 0; lane < 64; lane++) state[WAVE_VGPRS / 4 + register * 64 + lane] = value(register, lane);
     }
     const view = new DataView(state.buffer);
     view.setUint32(512, random() & 1, true);

@@ -1,8 +1,9 @@
 /** Loads, stores and atomics of one chunk of 4 lanes: contiguous dwords at once, everything else lane by lane. */
 import type { OpName } from '../../ir/ops.ts';
 import type { Leaf, MemorySpace, Type, Update, Value } from '../../ir/types.ts';
-import type { FunctionBuilder, Local } from '../../wasm/function.ts';
-import { PAGE_READ, PAGE_WRITE } from '../layout.ts';
+import type { FunctionBuilder, Label, Local } from '../../wasm/function.ts';
+import type { LoadName } from '../../wasm/opcodes.ts';
+import { PAGE_READ, PAGE_WRITE, WAVE_LDS_BASE, WAVE_LDS_SIZE } from '../layout.ts';
 import { EMISSION } from './emission.ts';
 import {
   type Emitter,
@@ -117,65 +118,115 @@ function pushActiveLanes(f: FunctionBuilder, at: LaneAccess, { predicate }: Acce
   return active;
 }
 
+/** What to do with the linear memory address where a chunk's lanes read or write together. */
+interface Together {
+  /** Lane i at address + 4 * i. */
+  readonly contiguous?: (base: Local) => void;
+  /** All lanes at the same address. */
+  readonly broadcast?: (base: Local) => void;
+}
+
 /**
- * Runs `fast` with the address of four consecutive dwords when all lanes are active and their addresses are contiguous and permitted,
- * `slow` otherwise.
+ * Tries the ways in which four active lanes access memory together; runs `slow` when none applies or the access is not permitted, so
+ * that it finds the lane to blame. spec/jit.md section 2.
  */
-function ifContiguous(
+function accessTogether(
   e: Emitter,
   spaces: AddressSpaces,
   at: LaneAccess,
   access: Access,
-  fast: (base: Local) => void,
+  together: Together,
   slow: () => void,
 ): void {
   const { f } = e;
-  if (!isWide(access.space) || access.sizeBytes !== 4 || access.predicate) {
+  if (access.space === 'private' || access.predicate) {
     slow();
     return;
   }
+  const wide = isWide(access.space);
   const [first, second] = access.address.lanes as [Local, Local];
-  const low = shuffled(e, first, second, EVEN_DWORDS);
+  const low = wide ? shuffled(e, first, second, EVEN_DWORDS) : first;
   const base = f.local('i32');
-  f.get(low);
-  f.lane('i32x4.extract_lane', 0);
-  f.set(base);
-  f.get(low);
-  f.get(base);
-  f.op('i32x4.splat');
-  f.v128([0, 4, 8, 12]);
-  f.op('i32x4.add');
-  f.op('i32x4.eq');
-  f.get(first);
-  f.get(second);
-  f.shuffle(ODD_DWORDS);
-  f.i32(spaces.windowHi);
-  f.op('i32x4.splat');
-  f.op('i32x4.eq');
-  f.op('v128.and');
-  f.op('i32x4.all_true');
-  f.get(at.nibble);
-  f.i32(15);
-  f.op('i32.eq');
-  f.op('i32.and');
-  f.if(
-    'i32',
-    () => {
-      const permission = access.kind === 'read' ? PAGE_READ : PAGE_WRITE;
-      pagePermissions(f, () => f.get(base));
-      pagePermissions(f, () => {
-        f.get(base);
-        f.i32(15);
-        f.op('i32.add');
+  const attempt = (
+    pattern: readonly [number, number, number, number],
+    sizeBytes: number,
+    body: (base: Local) => void,
+  ): void => {
+    f.get(low);
+    f.get(base);
+    f.op('i32x4.splat');
+    if (pattern[1] !== 0) {
+      f.v128(pattern);
+      f.op('i32x4.add');
+    }
+    f.op('i32x4.eq');
+    f.op('i32x4.all_true');
+    f.if(undefined, () => {
+      if (wide) pushPermitted(f, base, access.kind, sizeBytes);
+      else pushInsideLds(f, at.wave, base, sizeBytes);
+      f.if(undefined, () => {
+        if (!wide) {
+          f.get(at.wave);
+          f.load('i32.load', WAVE_LDS_BASE);
+          f.get(base);
+          f.op('i32.add');
+          f.set(base);
+        }
+        body(base);
+        f.br(done!);
       });
+    });
+  };
+  let done: Label | undefined;
+  f.block(undefined, (label) => {
+    done = label;
+    f.get(at.nibble);
+    f.i32(15);
+    f.op('i32.eq');
+    if (wide) {
+      f.get(first);
+      f.get(second);
+      f.shuffle(ODD_DWORDS);
+      f.i32(spaces.windowHi);
+      f.op('i32x4.splat');
+      f.op('i32x4.eq');
+      f.op('i32x4.all_true');
       f.op('i32.and');
-      f.i32(permission);
-      f.op('i32.and');
-    },
-    () => f.i32(0),
-  );
-  f.if(undefined, () => fast(base), slow);
-  f.free(low, base);
+    }
+    f.if(undefined, () => {
+      f.get(low);
+      f.lane('i32x4.extract_lane', 0);
+      f.set(base);
+      if (together.contiguous && access.sizeBytes === 4) attempt([0, 4, 8, 12], 16, together.contiguous);
+      if (together.broadcast) attempt([0, 0, 0, 0], access.sizeBytes, together.broadcast);
+    });
+    slow();
+  });
+  f.free(base);
+  if (wide) f.free(low);
+}
+
+/** Pushes whether the page map permits an access of `sizeBytes` at `base`. */
+function pushPermitted(f: FunctionBuilder, base: Local, kind: AccessKind, sizeBytes: number): void {
+  pagePermissions(f, () => f.get(base));
+  pagePermissions(f, () => {
+    f.get(base);
+    f.i32(sizeBytes - 1);
+    f.op('i32.add');
+  });
+  f.op('i32.and');
+  f.i32(kind === 'read' ? PAGE_READ : PAGE_WRITE);
+  f.op('i32.and');
+}
+
+function pushInsideLds(f: FunctionBuilder, wave: Local, low: Local, sizeBytes: number): void {
+  f.get(low);
+  f.op('i64.extend_i32_u');
+  f.i64(BigInt(sizeBytes));
+  f.op('i64.add');
+  f.get(wave);
+  f.load('i64.load32_u', WAVE_LDS_SIZE);
+  f.op('i64.le_u');
 }
 
 function accessOf(leaf: LeafOf<'load' | 'store' | 'atomic'>, kind: AccessKind, args: readonly LaneArgument[]): Access {
@@ -208,6 +259,9 @@ function pushRowAddress(f: FunctionBuilder, base: Local, rows: number, spaces: A
   f.i32(rows * spaces.waveSize * 4);
   f.op('i32.add');
 }
+
+/** Loads below a dword go through a scalar. */
+const BROADCAST_LOADS: Readonly<Record<number, LoadName>> = { 1: 'i32.load8_u', 2: 'i32.load16_u' };
 
 /** One vector for each dword; lanes without an access hold 0. */
 export function emitLoad(
@@ -253,12 +307,20 @@ export function emitLoad(
       });
     forEachLane(e, spaces, at, access, whole, split);
   };
-  const fast = (base: Local): void => {
+  const contiguous = (base: Local): void => {
     f.get(base);
     f.load('v128.load', 0);
     f.set(dwords[0]!);
   };
-  ifContiguous(e, spaces, at, access, fast, slow);
+  const broadcast = (base: Local): void => {
+    for (const [i, dword] of dwords.entries()) {
+      f.get(base);
+      f.load(BROADCAST_LOADS[leaf.sizeBytes] ?? 'v128.load32_splat', i * 4);
+      if (leaf.sizeBytes < 4) f.op('i32x4.splat');
+      f.set(dword);
+    }
+  };
+  accessTogether(e, spaces, at, access, { contiguous, broadcast }, slow);
   return dwords;
 }
 
@@ -289,12 +351,12 @@ export function emitStore(
       f.call(splitStore(e.context, spaces.waveSize));
     });
   const slow = (): void => forEachLane(e, spaces, at, access, whole, split);
-  const fast = (base: Local): void => {
+  const contiguous = (base: Local): void => {
     f.get(base);
     f.get(data[0]!);
     f.store('v128.store', 0);
   };
-  ifContiguous(e, spaces, at, access, fast, slow);
+  accessTogether(e, spaces, at, access, { contiguous }, slow);
 }
 
 /** Read, update, write, one lane after the other; returns the old values. Waves of one device run on one thread. */
