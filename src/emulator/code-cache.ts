@@ -84,7 +84,9 @@ export class CodeCache {
   readonly #laneTables = new Map<string, number>();
   /** Records that stand for code that is not decoded yet, by its offset. */
   readonly #stubs = new Map<number, number>();
-  #block = 0;
+  /** Memory of the records; the last block is being filled from `#next`. */
+  readonly #blocks: number[] = [];
+  #next = 0;
   #blockEnd = 0;
 
   constructor(memory: EmulatorMemory, handlers: HandlerTable, spaces: AddressSpaces, processor: string, mode: number) {
@@ -111,6 +113,19 @@ export class CodeCache {
       this.#instructions.delete(record);
       this.#untranslated.delete(record);
     }
+    this.#clearJumpCache();
+  }
+
+  /** Forgets everything and gives its memory back. No wave may be running. */
+  clear(): void {
+    this.#records.clear();
+    this.#instructions.clear();
+    this.#untranslated.clear();
+    this.#laneTables.clear();
+    this.#stubs.clear();
+    for (const block of this.#blocks.splice(0)) this.#memory.free(block);
+    this.#next = 0;
+    this.#blockEnd = 0;
     this.#clearJumpCache();
   }
 
@@ -243,13 +258,14 @@ export class CodeCache {
 
   #allocateRecords(count: number): number {
     const size = count * RECORD_SIZE_BYTES;
-    if (this.#blockEnd - this.#block < size) {
+    if (this.#blockEnd - this.#next < size) {
       const blockSize = Math.max(size, BLOCK_SIZE_BYTES);
-      this.#block = this.#memory.allocate(blockSize, { label: 'decoded code', permissions: 0 });
-      this.#blockEnd = this.#block + blockSize;
+      this.#next = this.#memory.allocate(blockSize, { label: 'decoded code', permissions: 0 });
+      this.#blocks.push(this.#next);
+      this.#blockEnd = this.#next + blockSize;
     }
-    const start = this.#block;
-    this.#block += size;
+    const start = this.#next;
+    this.#next += size;
     return start;
   }
 

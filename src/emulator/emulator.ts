@@ -100,10 +100,15 @@ export class Emulator {
     );
   }
 
+  /** Forgets the code there. Decoded code may refer to other decoded code: its memory is given back when no kernel runs. */
   withdrawCode(offset: number): void {
     const region = this.memory.find(offset);
+    const idle = this.#dispatches.every(({ state }) => state !== 'running');
     this.#symbols.delete(offset);
-    if (region) for (const cache of this.#caches.values()) cache.invalidate(offset, offset + region.sizeBytes);
+    for (const cache of this.#caches.values()) {
+      if (idle) cache.clear();
+      else if (region) cache.invalidate(offset, offset + region.sizeBytes);
+    }
   }
 
   dispatch(launch: Launch): EmulatorDispatch {

@@ -5,7 +5,7 @@ import {
   type Format,
   type FormatName,
   formatByName,
-  GFX9_FORMATS,
+  formatsOf,
   SRC_LITERAL,
   SRC0_DPP,
   SRC0_SDWA,
@@ -35,7 +35,11 @@ export function encodingsOf(row: Row, target: Target): Encoding[] {
   if (family === undefined) return [];
   const opcode = row.opcodes[family]!;
   if (opcode < 0) return [];
-  const at = (name: FormatName, code: number): Encoding => ({ row, format: formatByName(name), opcode: code });
+  const at = (name: FormatName, code: number): Encoding => ({
+    row,
+    format: formatByName(name, target.families),
+    opcode: code,
+  });
   const encodings = [at(row.format === 'VOP3' && row.flags.vop3b ? 'VOP3B' : row.format, opcode)];
   const base = VOP3_BASE[row.format];
   if (base !== undefined) {
@@ -65,7 +69,9 @@ export class Decoder {
   constructor(target: Target, waveSize: 32 | 64) {
     this.target = target;
     this.waveSize = waveSize;
-    const tables = GFX9_FORMATS.filter((format) => !TABLE_OF[format.name]).map((format) => ({ format, encodings: [] }));
+    const tables = formatsOf(target.families)
+      .filter((format) => !TABLE_OF[format.name])
+      .map((format) => ({ format, encodings: [] }));
     for (let top = 0; top < 512; top++) {
       this.#byTopBits[top] = tables.filter(
         ({ format }) => (((top << 23) ^ format.value) & format.mask & 0xff800000) === 0,

@@ -9,6 +9,8 @@ export type Family = 'gfx9' | 'gfx90a' | 'gfx940';
 
 export interface Field {
   readonly name: string;
+  /** How LLVM spells it where that is not its name. */
+  readonly text?: string;
   /** Lowest bit, counted over the whole instruction, first dword first. */
   readonly low: number;
   readonly width: number;
@@ -49,12 +51,13 @@ export interface Format {
   readonly fields: readonly Field[];
 }
 
-/** `name:high:low` or `name:bit`, separated by spaces; bits from 32 on are in the second dword. */
-function fields(text: string): Field[] {
-  return text.split(' ').map((part) => {
-    const [name, high, low] = part.split(':');
+/** `name:high:low` or `name:bit`, separated by spaces, `name=text:bit` with LLVM's spelling; bits from 32 on are in the second dword. */
+function fields(list: string): Field[] {
+  return list.split(' ').map((part) => {
+    const [names, high, low] = part.split(':');
+    const [name, text] = names!.split('=');
     const lowBit = Number(low ?? high);
-    return { name: name!, low: lowBit, width: Number(high) - lowBit + 1 };
+    return { name: name!, low: lowBit, width: Number(high) - lowBit + 1, ...(text !== undefined && { text }) };
   });
 }
 
@@ -144,6 +147,33 @@ export const GFX9_FORMATS: readonly Format[] = [
 ];
 
 const base = (name: FormatName): Format => GFX9_FORMATS.find((candidate) => candidate.name === name)!;
+
+/** The same bits with other fields: each of `list` takes the place of the one with its name or position. */
+function changed(name: FormatName, list: string): Format {
+  const original = base(name);
+  const others = fields(list);
+  const kept = original.fields.filter(({ name, low }) => !others.some((other) => other.name === name || other.low === low));
+  return { ...original, fields: [...kept, ...others] };
+}
+
+/** Cache bits by their names on CDNA3 (CDNA3 ISA 9.1.10 and 10.1); loads to the LDS are instructions of their own. */
+const GFX940_CACHE = 'glc=sc0:16 slc=nt:17 scc=sc1:25';
+
+/** Layouts of single families in place of those of gfx9. */
+const FAMILY_FORMATS: Readonly<Partial<Record<Family, readonly Format[]>>> = {
+  gfx940: [
+    changed('FLAT', `${GFX940_CACHE} reserved:13`),
+    changed('GLOBAL', `${GFX940_CACHE} reserved:13`),
+    changed('SCRATCH', `${GFX940_CACHE} sve:13`),
+    changed('MUBUF', 'glc=sc0:14 slc=nt:17 scc=sc1:15'),
+  ],
+};
+
+/** The primary formats of a target with these families (own first), in the order in which a decoder must try them. */
+export function formatsOf(families: readonly Family[]): Format[] {
+  return GFX9_FORMATS.map(({ name }) => formatByName(name, families));
+}
+
 const extended = (name: FormatName, from: FormatName, fieldText: string): Format => {
   const original = base(from);
   const kept = original.fields.filter((field) => field.name !== 'src0');
@@ -166,6 +196,7 @@ export const EXTENDED_FORMATS: Readonly<Partial<Record<FormatName, Format>>> = {
   VOP2_DPP: extended('VOP2_DPP', 'VOP2', DPP_FIELDS),
 };
 
-export function formatByName(name: FormatName): Format {
-  return EXTENDED_FORMATS[name] ?? base(name);
+export function formatByName(name: FormatName, families: readonly Family[] = []): Format {
+  const own = families.flatMap((family) => FAMILY_FORMATS[family] ?? []).find((candidate) => candidate.name === name);
+  return own ?? EXTENDED_FORMATS[name] ?? base(name);
 }

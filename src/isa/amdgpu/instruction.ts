@@ -67,6 +67,11 @@ export class Instruction {
     return field ? this.#bits(field) : 0;
   }
 
+  /** How LLVM spells a field. */
+  fieldText(name: string): string {
+    return fieldMap(this.format).get(name)?.text ?? name;
+  }
+
   #bits(field: Field): number {
     const word = this.#words[field.low >= 32 ? 1 : 0];
     return (word >>> (field.low & 31)) & (2 ** field.width - 1);
@@ -120,13 +125,14 @@ export class Instruction {
     return type === 'address' ? this.#addressDwords(field) : dwordsOf(type, this.waveSize);
   }
 
-  /** Addressing modes: CDNA2 ISA 8.2.1.1 (scalar), 9.1.3 (buffers), 10.4 (global), 10.5 (scratch). */
+  /** Addressing modes: CDNA2 ISA 8.2.1.1 (scalar), 9.1.3 (buffers), 10.4 (global), 10.5 (scratch; on CDNA3 sve says whether addr is used). */
   #addressDwords(field: string): number {
     if (field === 'soffset') return this.field('imm') === 0 || this.field('soffset_en') === 1 ? 1 : 0;
     if (field === 'vaddr') return this.field('idxen') + this.field('offen');
     const hasScalar = this.has('saddr') && this.format.name !== 'FLAT' && this.field('saddr') !== SADDR_OFF;
     const wide = this.format.name !== 'SCRATCH';
     if (field === 'saddr') return hasScalar ? (wide ? 2 : 1) : 0;
+    if (this.has('sve')) return this.field('sve');
     return hasScalar ? (wide ? 1 : 0) : wide ? 2 : 1;
   }
 

@@ -9,9 +9,9 @@ import { is16Bit } from './row.ts';
 type Modifier = (instruction: Instruction) => string;
 
 const when =
-  (field: string, text = field): Modifier =>
+  (field: string, text?: string): Modifier =>
   (instruction) =>
-    instruction.field(field) ? ` ${text}` : '';
+    instruction.field(field) ? ` ${text ?? instruction.fieldText(field)}` : '';
 
 const offset: Modifier = (instruction) => {
   const { row, format } = instruction;

@@ -25,6 +25,15 @@ const TARGETS: readonly Target[] = [
     packedWorkItemIds: true,
     sgprCount: 102,
   },
+  {
+    processor: 'gfx942',
+    families: ['gfx940', 'gfx90a', 'gfx9'],
+    waveSizes: [64],
+    unifiedVgprs: true,
+    architectedFlatScratch: true,
+    packedWorkItemIds: true,
+    sgprCount: 102,
+  },
 ];
 
 export const PROCESSORS: readonly string[] = TARGETS.map((target) => target.processor);

@@ -51,7 +51,7 @@ VECTORS(double)
 #ifdef __AMDGCN__
 
 #ifndef __OPENCL_C_VERSION__
-#define kernel __attribute__((amdgpu_kernel))
+#define kernel __attribute__((amdgpu_kernel, visibility("protected")))
 #define local __attribute__((address_space(3)))
 #define WORKGROUP_ARRAY(T, name, size) static __attribute__((address_space(3), loader_uninitialized)) T name[size]
 #endif

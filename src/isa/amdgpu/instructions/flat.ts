@@ -46,14 +46,19 @@ const GLOBAL: VectorMemory = {
   atomicOperands: (type, oldType) => `=vdst:${oldType}/glc addr:address data:${type} saddr:address offset:simm13`,
 };
 
-/** 10.5: an offset in the lane's private segment, from a VGPR or an SGPR. */
+/** 10.5: an offset in the lane's private segment, from a VGPR or an SGPR; on CDNA3 both or neither too. */
 const SCRATCH: VectorMemory = {
   ...GLOBAL,
   format: 'SCRATCH',
   prefix: 'scratch',
   portOf: (b) => {
     refuse(b, 'lds');
-    return linearPort(b, 'private', b.add((address(b, 'addr') ?? address(b, 'saddr'))!, offset(b)));
+    const registers = ['addr', 'saddr'].flatMap((field) => address(b, field) ?? []);
+    return linearPort(
+      b,
+      'private',
+      registers.reduce((sum, register) => b.add(sum, register), offset(b)),
+    );
   },
 };
 

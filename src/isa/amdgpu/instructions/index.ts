@@ -15,4 +15,20 @@ import { VOP3_INTEGER_ROWS } from './vop3-integer.ts';
 import { VOP3P_ROWS } from './vop3p.ts';
 import { VOPC_ROWS } from './vopc.ts';
 
-export const ROWS: readonly Row[] = [...DS_ROWS, ...FLAT_ROWS, ...MUBUF_ROWS, ...SMEM_ROWS, ...SOP1_ROWS, ...SOP2_ROWS, ...SOPC_ROWS, ...SOPK_ROWS, ...SOPP_ROWS, ...VOP1_ROWS, ...VOP2_ROWS, ...VOP3_FLOAT_ROWS, ...VOP3_INTEGER_ROWS, ...VOP3P_ROWS, ...VOPC_ROWS];
+export const ROWS: readonly Row[] = [
+  ...DS_ROWS,
+  ...FLAT_ROWS,
+  ...MUBUF_ROWS,
+  ...SMEM_ROWS,
+  ...SOP1_ROWS,
+  ...SOP2_ROWS,
+  ...SOPC_ROWS,
+  ...SOPK_ROWS,
+  ...SOPP_ROWS,
+  ...VOP1_ROWS,
+  ...VOP2_ROWS,
+  ...VOP3_FLOAT_ROWS,
+  ...VOP3_INTEGER_ROWS,
+  ...VOP3P_ROWS,
+  ...VOPC_ROWS,
+];
