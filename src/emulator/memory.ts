@@ -15,6 +15,8 @@ export interface Region {
 export interface RegionOptions {
   readonly alignmentBytes?: number;
   readonly label?: string;
+  /** Contents may be those of an earlier region: for memory that its user initializes. */
+  readonly uninitialized?: boolean;
   /** What the GPU may do: PAGE_READ | PAGE_WRITE; 0 for the emulator's own state. */
   readonly permissions?: number;
 }
@@ -93,7 +95,7 @@ export class EmulatorMemory {
     return address >> 32n === BigInt(this.windowHi) ? Number(address & 0xffffffffn) : undefined;
   }
 
-  /** Returns the offset of zero-filled memory. Throws LIMIT_EXCEEDED when none is left. */
+  /** Returns the offset of memory, zero-filled unless `uninitialized`. Throws LIMIT_EXCEEDED when none is left. */
   allocate(sizeBytes: number, options: RegionOptions = {}): number {
     const alignment = Math.max(options.alignmentBytes ?? 0, PAGE_SIZE_BYTES);
     if (!Number.isSafeInteger(sizeBytes) || sizeBytes <= 0) {
@@ -114,7 +116,7 @@ export class EmulatorMemory {
     if (start > range.start) rest.push({ start: range.start, end: start });
     if (start + size < range.end) rest.push({ start: start + size, end: range.end });
     this.#free.splice(index, 1, ...rest);
-    if (start < this.#untouched) this.bytes.fill(0, start, Math.min(start + size, this.#untouched));
+    if (start < this.#untouched && !options.uninitialized) this.bytes.fill(0, start, Math.min(start + size, this.#untouched));
     this.#untouched = Math.max(this.#untouched, start + size);
     this.#regions.splice(this.#indexAfter(start), 0, {
       offset: start,

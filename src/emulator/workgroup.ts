@@ -51,7 +51,7 @@ export class WorkgroupSlot {
   }
 
   #allocate(sizeBytes: number, label: string, permissions?: number): number {
-    const options = permissions === undefined ? { label } : { label, permissions };
+    const options = { label, uninitialized: true, ...(permissions !== undefined && { permissions }) };
     const offset = this.#memory.allocate(sizeBytes, options);
     this.#regions.push(offset);
     return offset;
