@@ -65,7 +65,8 @@ class ExampleFiles extends MemoryFileSystem {
 async function runHere(test: Case, executor: ExecutorName): Promise<Result> {
   const { args, loaderFlags, stdin } = test;
   const fileSystem = new ExampleFiles(args);
-  const device = createEmulatedDevice({ processor: 'gfx90a', executor });
+  const processor = /\.(gfx\w+)\.co$/.exec(test.image)![1]!;
+  const device = createEmulatedDevice({ processor, executor });
   const timeoutSeconds = flag(loaderFlags, '--timeout');
   const output = new Output();
   let result: Pick<Result, 'status' | 'error'>;

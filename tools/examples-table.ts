@@ -25,7 +25,12 @@ export interface Case {
   readonly known?: { readonly stdout: string; readonly status: number };
 }
 
-const CLANG = ['clang-19', '--target=amdgcn-amd-amdhsa', '-mcpu=gfx90a'];
+/** For the processor in the name of the output. */
+const clang = (output: string): string[] => [
+  'clang-19',
+  '--target=amdgcn-amd-amdhsa',
+  `-mcpu=${/\.(gfx\w+)\.co$/.exec(output)![1]}`,
+];
 const COMMON = ['-O2', '-nogpulib', '-ffp-contract=off', '-Wall', '-Wextra'];
 
 const RUNTIME = ['crt', 'stdio', 'stdlib', 'string'].map((name) => `examples/device/${name}.c`);
@@ -43,7 +48,7 @@ const RUNTIME_HEADERS = [
 function program(output: string, source: string, generation = 20, codeObjectVersion = 5): Image {
   const sources = [source, ...RUNTIME];
   const command = [
-    ...CLANG,
+    ...clang(output),
     `-mcode-object-version=${codeObjectVersion}`,
     '-std=c17',
     ...COMMON,
@@ -66,7 +71,7 @@ function kernel(name: string): Image {
   const output = `examples/kernels/${name}.gfx90a.co`;
   const sources = [`examples/kernels/${name}.cl`];
   const command = [
-    ...CLANG,
+    ...clang(output),
     '-mcode-object-version=5',
     '-x',
     'cl',
@@ -91,6 +96,7 @@ const CHECKS = [
   'line-numbers',
   'null-dereference',
 ];
+const GFX942_PROGRAMS = ['hello/hello', 'sha256/sha256', 'checks/divergence'];
 const KERNELS = [
   'collatz',
   'fma8',
@@ -109,6 +115,7 @@ export const IMAGES: readonly Image[] = [
   program('examples/hello/hello-p19.gfx90a.co', 'examples/hello/hello.c', 19),
   program('examples/hello/hello-p22.gfx90a.co', 'examples/hello/hello.c', 22, 6),
   ...CHECKS.map((name) => program(`examples/checks/${name}.gfx90a.co`, `examples/checks/${name}.c`)),
+  ...GFX942_PROGRAMS.map((path) => program(`examples/${path}.gfx942.co`, `examples/${path}.c`)),
   ...KERNELS.map(kernel),
 ];
 
@@ -167,6 +174,18 @@ export const CASES: readonly Case[] = [
   run('exit-early, 64 lanes', 'checks/exit-early', ['250'], '--threads 64'),
   run('line-numbers', 'checks/line-numbers', [], '', {
     stdin: `first line\n\n${'a long line '.repeat(20)}\nlast line without an end`,
+  }),
+  run('hello, 2 waves, gfx942', 'hello/hello', ['waves'], '--threads-x 70', {
+    outputOrder: 'lines',
+    image: 'examples/hello/hello.gfx942.co',
+  }),
+  run('sha256, one file per lane, gfx942', 'sha256/sha256', [...SHA256_FILES, '/dev/null'], '--threads 4', {
+    outputOrder: 'lines',
+    image: 'examples/sha256/sha256.gfx942.co',
+  }),
+  run('divergence, gfx942, 3 blocks of 23', 'checks/divergence', [], '--blocks 3 --threads 23', {
+    outputOrder: 'lines',
+    image: 'examples/checks/divergence.gfx942.co',
   }),
   run('infinite-loop', 'checks/infinite-loop', [], '--timeout 1', { known: { stdout: '', status: 124 } }),
   run('null-dereference', 'checks/null-dereference', [], '--threads 5', {

@@ -18,6 +18,8 @@ interface Options {
 class Rig {
   readonly emulator: Emulator;
   readonly buffer: number;
+  /** Offset of the latest kernel. */
+  code = 0;
 
   constructor(executor: ExecutorName) {
     this.emulator = new Emulator({ processor: 'gfx90a', executor, memorySizeBytes: 2 ** 28 });
@@ -27,6 +29,7 @@ class Rig {
   start(words: readonly number[], options: Options = {}): EmulatorDispatch {
     const { memory } = this.emulator;
     const entry = memory.allocate(words.length * 4, { label: 'code' });
+    this.code = entry;
     for (const [i, word] of words.entries()) memory.view.setUint32(entry + i * 4, word, true);
     this.emulator.publishCode(entry, [{ name: 'kernel', offset: entry, sizeBytes: words.length * 4 }]);
     const launch: Launch = {
@@ -201,5 +204,25 @@ for (const executor of ['handlers', 'reference'] as const) {
         expected,
       );
     }
+  });
+
+  test(`${executor}: withdrawn code leaves no memory behind`, () => {
+    const rig = new Rig(executor);
+    const { memory } = rig.emulator;
+    const words = [...new Array<number>(5000).fill(0xbf800000), 0xbf810000];
+    const firstFree = (): number => {
+      const offset = memory.allocate(2 ** 24);
+      memory.free(offset);
+      return offset;
+    };
+    const runAndWithdraw = (): number => {
+      assert.equal(rig.run(words).state, 'complete');
+      const code = memory.find(rig.code)!;
+      rig.emulator.withdrawCode(code.offset);
+      memory.free(code.offset);
+      return firstFree();
+    };
+    const first = runAndWithdraw();
+    assert.equal(runAndWithdraw(), first);
   });
 }

@@ -116,7 +116,8 @@ export class EmulatorMemory {
     if (start > range.start) rest.push({ start: range.start, end: start });
     if (start + size < range.end) rest.push({ start: start + size, end: range.end });
     this.#free.splice(index, 1, ...rest);
-    if (start < this.#untouched && !options.uninitialized) this.bytes.fill(0, start, Math.min(start + size, this.#untouched));
+    if (start < this.#untouched && !options.uninitialized)
+      this.bytes.fill(0, start, Math.min(start + size, this.#untouched));
     this.#untouched = Math.max(this.#untouched, start + size);
     this.#regions.splice(this.#indexAfter(start), 0, {
       offset: start,

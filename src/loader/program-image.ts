@@ -53,19 +53,20 @@ export class ProgramImage implements Disposable {
     const { clientSymbol, clientIsPointer } = this.generation;
     const { address } = this.#executable.getSymbol(clientSymbol);
     if (!clientIsPointer) {
-      this.#runtime.view(address, struct.length).set(struct);
+      this.#view(address, struct.length, `symbol ${clientSymbol}`).set(struct);
       return;
     }
-    const pointer = this.#runtime.view(address, 8);
+    const pointer = this.#view(address, 8, `symbol ${clientSymbol}`);
     const target = new DataView(pointer.buffer, pointer.byteOffset, 8).getBigUint64(0, true);
-    this.#clientView(target, struct.length).set(struct);
+    this.#view(target, struct.length, `the pointer ${clientSymbol}`).set(struct);
   }
 
-  #clientView(address: bigint, sizeBytes: number): Uint8Array {
+  /** Bytes of the loaded image; `what` says who names this address. */
+  #view(address: bigint, sizeBytes: number, what: string): Uint8Array {
     const { address: start, sizeBytes: imageSizeBytes } = this.#executable.loadedCodeObjects[0]!;
     if (address < start || address + BigInt(sizeBytes) > start + BigInt(imageSizeBytes)) {
-      const what = `the pointer ${this.generation.clientSymbol} is 0x${address.toString(16)}, expected the address of ${sizeBytes} bytes of the image`;
-      throw new WavewrightError('BAD_INPUT', what, { file: this.name });
+      const found = `${what} is 0x${address.toString(16)}, expected the address of ${sizeBytes} bytes of the image`;
+      throw new WavewrightError('BAD_INPUT', found, { file: this.name });
     }
     return this.#runtime.view(address, sizeBytes);
   }
@@ -74,7 +75,7 @@ export class ProgramImage implements Disposable {
   writeClockFrequency(frequencyHz: number): void {
     const symbol = this.#executable.findSymbol(CLOCK_SYMBOL);
     if (symbol === undefined) return;
-    const bytes = this.#runtime.view(symbol.address, 8);
+    const bytes = this.#view(symbol.address, 8, `symbol ${CLOCK_SYMBOL}`);
     new DataView(bytes.buffer, bytes.byteOffset, 8).setBigUint64(0, BigInt(frequencyHz), true);
   }
 

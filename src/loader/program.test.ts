@@ -397,6 +397,18 @@ const notPrograms: Record<string, { change: Setup; code: string; message: RegExp
     code: 'UNSUPPORTED',
     message: /__llvm_rpc_client has 1000 bytes, expected 552 or 2096/,
   },
+  'a clock outside the image': {
+    change: {
+      image: {
+        symbols: [
+          { name: '__llvm_rpc_client', dataOffset: CLIENT_OFFSET, sizeBytes: 552 },
+          { name: '__llvm_libc_clock_freq', absolute: 0x1000 },
+        ],
+      },
+    },
+    code: 'BAD_INPUT',
+    message: /symbol __llvm_libc_clock_freq is 0x1000, expected the address of 8 bytes of the image/,
+  },
   'a client pointer to nowhere': {
     change: { generation: GENERATIONS.P19, image: { relocations: [] } },
     code: 'BAD_INPUT',

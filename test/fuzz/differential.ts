@@ -17,8 +17,8 @@ export interface Limits {
 }
 
 export interface Comparison {
-  /** Whether the host ran it in time. */
-  readonly ran: boolean;
+  /** Why there was nothing to compare. */
+  readonly skipped?: 'too long on the host' | 'the compiler fails';
   readonly instructions: number;
   /** One for each level that gave something else. */
   readonly disagreements: readonly string[];
@@ -47,17 +47,18 @@ export async function compare(toolchain: Toolchain, subject: Subject, limits: Li
   const source = toolchain.source(name, subject.text);
   const grid = threads && { grid: ['1 1 1', ...threads].join(' ') };
   const host = await toolchain.onHost(source, { timeoutMs: limits.hostMs, ...grid });
-  if (host === undefined) return { ran: false, instructions: 0, disagreements: [] };
+  if (host === undefined) return { skipped: 'too long on the host', instructions: 0, disagreements: [] };
   const disagreements: string[] = [];
   let instructions = 0;
   for (const level of levels) {
     const bytes = await toolchain.forDevice(source, level);
+    if (bytes === undefined) return { skipped: 'the compiler fails', instructions, disagreements };
     const found = await difference(bytes, host, subject, limits, (count) => {
       instructions += count;
     });
     if (found !== undefined) disagreements.push(`${name} -${level}: ${found}`);
   }
-  return { ran: true, instructions, disagreements };
+  return { instructions, disagreements };
 }
 
 async function difference(

@@ -16,6 +16,7 @@ const TARGET_HEADERS = ['-nogpulib', '-nostdlibinc', '-isystem', path.join(DEVIC
 const RUNTIME = ['crt', 'stdio', 'stdlib', 'string'];
 
 export type Level = 'O0' | 'O1' | 'O2' | 'O3' | 'Os';
+const COMPILER_DEFECT = /PLEASE submit a bug report|invalid addrspacecast/;
 
 const execute = promisify(execFile);
 
@@ -43,8 +44,21 @@ export class Toolchain {
     return file;
   }
 
-  /** A program for gfx90a: front end, link-time optimisation and code generation at `level`. */
-  async forDevice(source: string, level: Level): Promise<Buffer> {
+  /**
+   * A program for gfx90a: front end, link-time optimisation and code generation at `level`; `undefined` when the compiler crashes or
+   * cannot select instructions for what it made itself of the program.
+   */
+  async forDevice(source: string, level: Level): Promise<Buffer | undefined> {
+    try {
+      return await this.#buildForDevice(source, level);
+    } catch (error) {
+      const text = error instanceof Error && 'stderr' in error ? String(error.stderr) : '';
+      if (COMPILER_DEFECT.test(text)) return undefined;
+      throw error;
+    }
+  }
+
+  async #buildForDevice(source: string, level: Level): Promise<Buffer> {
     const runtime = await this.#runtime(level);
     const object = `${source}.${level}.o`;
     const image = `${source}.${level}.co`;

@@ -57,7 +57,7 @@ function randomEncoding({ row, format, opcode }: Encoding, random: () => number)
   return words;
 }
 
-for (const processor of ['gfx90a']) {
+for (const processor of ['gfx90a', 'gfx942']) {
   const target = targetFor(processor);
   const lockstep = new Lockstep(processor);
   const byFormat = Map.groupBy(

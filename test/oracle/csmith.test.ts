@@ -1,6 +1,6 @@
 /**
  * Programs of csmith on this machine and on the emulated gfx90a, alternately at -O0 and -O2: the checksums must agree. csmith also
- * makes programs that never end; those that run too long on the host are replaced.
+ * makes programs that never end, and programs that clang 19 cannot compile for gfx90a; both are replaced by others.
  */
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
@@ -11,7 +11,7 @@ import { compare, inParallel } from '../fuzz/differential.ts';
 import { Toolchain } from '../fuzz/toolchain.ts';
 
 const [FROM = 1, COUNT = 100] = (process.env['WAVEWRIGHT_SEEDS'] ?? '1:100').split(':').map(Number);
-const MAX_REPLACED = 40;
+const MAX_REPLACED = COUNT / 2;
 const LIMITS = { hostMs: 500, deviceMs: 120_000 };
 const DEVICE_HEADERS = path.resolve(import.meta.dirname, '../data/csmith');
 const execute = promisify(execFile);
@@ -26,27 +26,26 @@ test('programs of csmith print the same on the host and on gfx90a', async (t) =>
   const disagreements: string[] = [];
   let instructions = 0;
   let compared = 0;
-  let replaced = 0;
+  const replaced: string[] = [];
   function* seeds(): Generator<number> {
-    for (let seed = FROM; seed < FROM + COUNT + replaced; seed++) yield seed;
+    for (let seed = FROM; seed < FROM + COUNT + replaced.length; seed++) yield seed;
   }
   try {
     await inParallel(seeds(), 2, async (seed) => {
       const level = seed % 2 === 0 ? 'O0' : 'O2';
       const subject = { name: `csmith-${seed}`, text: await csmith(seed), levels: [level] } as const;
       const result = await compare(toolchain, subject, LIMITS);
-      if (result.ran) compared++;
-      else replaced++;
-      assert.ok(replaced <= MAX_REPLACED, `at most ${MAX_REPLACED} programs run for too long`);
+      if (result.skipped === undefined) compared++;
+      else replaced.push(`${seed}: ${result.skipped}`);
+      assert.ok(replaced.length <= MAX_REPLACED, `too few programs can be compared: ${replaced.join(', ')}`);
       instructions += result.instructions;
       disagreements.push(...result.disagreements);
     });
   } finally {
     toolchain.close();
   }
-  t.diagnostic(
-    `${compared} programs, ${instructions} instructions of waves; ${replaced} replaced because they ran for too long`,
-  );
+  t.diagnostic(`${compared} programs, ${instructions} instructions of waves`);
+  t.diagnostic(`${replaced.length} programs replaced: ${replaced.join(', ')}`);
   assert.deepEqual(disagreements, []);
   assert.ok(compared >= COUNT);
 });

@@ -17,21 +17,25 @@ const SAMPLES: Readonly<Partial<Record<FormatName, readonly FieldValues[]>>> = {
   MUBUF: [{ vdata: 4, soffset: 128 }, { lds: 1, soffset: 128 }, {}],
 };
 
-for (const [name, samples] of Object.entries(SAMPLES)) {
-  test(`${name}: every opcode that LLVM knows has its row, and no other`, () => {
-    const format = formatByName(name as FormatName);
-    const opcodes = Array.from({ length: 2 ** format.opcode.width }, (_, i) => i);
-    const texts = llvmDisassemble(
-      opcodes.flatMap((opcode) => samples.map((sample) => encodeFields(format, opcode, sample))),
-    );
-    const found = opcodes.map((opcode) =>
-      texts.slice(opcode * samples.length, (opcode + 1) * samples.length).find(Boolean),
-    );
-    const encodings: Encoding[] = ROWS.flatMap((row) => encodingsOf(row, targetFor('gfx90a')));
-    const ours = opcodes.map((opcode) => encodings.find((e) => e.format === format && e.opcode === opcode)?.row.name);
-    assert.deepEqual(
-      ours,
-      found.map((text) => text?.split(' ')[0]),
-    );
-  });
+for (const processor of ['gfx90a', 'gfx942']) {
+  const target = targetFor(processor);
+  const encodings: Encoding[] = ROWS.flatMap((row) => encodingsOf(row, target));
+  for (const [name, samples] of Object.entries(SAMPLES)) {
+    test(`${processor} ${name}: every opcode that LLVM knows has its row, and no other`, () => {
+      const format = formatByName(name as FormatName, target.families);
+      const opcodes = Array.from({ length: 2 ** format.opcode.width }, (_, i) => i);
+      const texts = llvmDisassemble(
+        opcodes.flatMap((opcode) => samples.map((sample) => encodeFields(format, opcode, sample))),
+        processor,
+      );
+      const found = opcodes.map((opcode) =>
+        texts.slice(opcode * samples.length, (opcode + 1) * samples.length).find(Boolean),
+      );
+      const ours = opcodes.map((opcode) => encodings.find((e) => e.format === format && e.opcode === opcode)?.row.name);
+      assert.deepEqual(
+        ours,
+        found.map((text) => text?.split(' ')[0]),
+      );
+    });
+  }
 }

@@ -6,6 +6,7 @@ import { encodeFields, type FieldValues } from '../../src/isa/amdgpu/encode.test
 import { type FormatName, formatByName } from '../../src/isa/amdgpu/formats.ts';
 import type { Instruction } from '../../src/isa/amdgpu/instruction.ts';
 import { scalarText, vgprText } from '../../src/isa/amdgpu/registers.ts';
+import { targetFor } from '../../src/isa/amdgpu/targets.ts';
 import { llvmDisassemble } from './llvm-mc.ts';
 
 const v = (register: number): number => 256 + register;
@@ -66,54 +67,56 @@ function registers(instruction: Instruction): (string | undefined)[] {
   });
 }
 
-for (const [name, samples] of Object.entries(SAMPLES)) {
-  const format = formatByName(name as FormatName);
-  const primary = name.slice(0, 4);
-  const encodings = Array.from({ length: 2 ** format.opcode.width }, (_, opcode) => opcode)
-    // The highest opcodes of VOP2 are VOP1 and VOPC, those of VOP3 are VOP3P.
-    .filter((opcode) => !(primary === 'VOP2' && opcode >= 62) && !(name === 'VOP3' && opcode >= 896))
-    // Matrix instructions have their own fields.
-    .filter((opcode) => (name === 'VOP3P' ? opcode < 64 || opcode === 88 || opcode === 89 : true))
-    .filter((opcode) => (name === 'VOP3P_MAI' ? opcode >= 64 && opcode !== 88 && opcode !== 89 : true))
-    .flatMap((opcode) =>
-      samples.map((sample) => {
-        const words = encodeFields(format, opcode, sample);
-        if (format.sizeBytes === 8) return words;
-        return name === 'VOP2' && WITH_LITERAL.includes(opcode) ? [words[0], LITERAL] : [words[0]];
-      }),
-    );
-  const texts = llvmDisassemble(encodings).map((text) => (text?.includes('/*Invalid') ? undefined : text));
-  const decode = (words: readonly number[]) =>
-    decoderFor('gfx90a', 64).decode(new DataView(Uint32Array.from(words).buffer), 0);
+for (const processor of ['gfx90a', 'gfx942']) {
+  for (const [name, samples] of Object.entries(SAMPLES)) {
+    const format = formatByName(name as FormatName, targetFor(processor).families);
+    const primary = name.slice(0, 4);
+    const encodings = Array.from({ length: 2 ** format.opcode.width }, (_, opcode) => opcode)
+      // The highest opcodes of VOP2 are VOP1 and VOPC, those of VOP3 are VOP3P.
+      .filter((opcode) => !(primary === 'VOP2' && opcode >= 62) && !(name === 'VOP3' && opcode >= 896))
+      // Matrix instructions have their own fields.
+      .filter((opcode) => (name === 'VOP3P' ? opcode < 62 || opcode === 88 || opcode === 89 : true))
+      .filter((opcode) => (name === 'VOP3P_MAI' ? opcode >= 62 && opcode !== 88 && opcode !== 89 : true))
+      .flatMap((opcode) =>
+        samples.map((sample) => {
+          const words = encodeFields(format, opcode, sample);
+          if (format.sizeBytes === 8) return words;
+          return name === 'VOP2' && WITH_LITERAL.includes(opcode) ? [words[0], LITERAL] : [words[0]];
+        }),
+      );
+    const texts = llvmDisassemble(encodings, processor).map((text) => (text?.includes('/*Invalid') ? undefined : text));
+    const decode = (words: readonly number[]) =>
+      decoderFor(processor, 64).decode(new DataView(Uint32Array.from(words).buffer), 0);
 
-  test(`${name}: every encoding that LLVM knows is decoded to its row and registers`, () => {
-    let known = 0;
-    encodings.forEach((words, i) => {
-      const text = texts[i];
-      if (text === undefined) return;
-      known++;
-      const instruction = decode(words);
-      assert.ok(typeof instruction === 'object', `${text}: ${String(instruction)}`);
-      const [mnemonic, ...operands] = text.split(/,? +/);
-      assert.equal(instruction.row.name, mnemonic!.replace(MNEMONIC_SUFFIX, ''));
+    test(`${processor} ${name}: every encoding that LLVM knows is decoded to its row and registers`, () => {
+      let known = 0;
+      encodings.forEach((words, i) => {
+        const text = texts[i];
+        if (text === undefined) return;
+        known++;
+        const instruction = decode(words);
+        assert.ok(typeof instruction === 'object', `${text}: ${String(instruction)}`);
+        const [mnemonic, ...operands] = text.split(/,? +/);
+        assert.equal(instruction.row.name, mnemonic!.replace(MNEMONIC_SUFFIX, ''));
+        assert.deepEqual(
+          registers(instruction),
+          operands.filter((operand) => REGISTER.test(operand)),
+          text,
+        );
+      });
+      assert.ok(known > 0);
+    });
+
+    test(`${processor} ${name}: every row is known to LLVM`, () => {
+      const decoded = encodings.flatMap((words, i) => {
+        const instruction = decode(words);
+        return typeof instruction === 'object' ? [[instruction.row.name, texts[i]] as const] : [];
+      });
+      const confirmed = new Set(decoded.filter(([, text]) => text !== undefined).map(([rowName]) => rowName));
       assert.deepEqual(
-        registers(instruction),
-        operands.filter((operand) => REGISTER.test(operand)),
-        text,
+        [...new Set(decoded.map(([rowName]) => rowName))].filter((rowName) => !confirmed.has(rowName)),
+        [],
       );
     });
-    assert.ok(known > 0);
-  });
-
-  test(`${name}: every row is known to LLVM`, () => {
-    const decoded = encodings.flatMap((words, i) => {
-      const instruction = decode(words);
-      return typeof instruction === 'object' ? [[instruction.row.name, texts[i]] as const] : [];
-    });
-    const confirmed = new Set(decoded.filter(([, text]) => text !== undefined).map(([rowName]) => rowName));
-    assert.deepEqual(
-      [...new Set(decoded.map(([rowName]) => rowName))].filter((rowName) => !confirmed.has(rowName)),
-      [],
-    );
-  });
+  }
 }

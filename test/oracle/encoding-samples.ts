@@ -95,10 +95,10 @@ function sampleWords(encoding: Encoding, r: Random): number[] {
   return [first, pick(r, [r(2 ** 32), r(70), 0x3f800000, 0x12345678, 0x3e22f983, 0x3c00, 0xfffffff8])];
 }
 
-/** `perEncoding` samples of every encoding on gfx90a; two dwords each, the second one a literal or unused in 4-byte formats. */
-export function encodingSamples(perEncoding: number, seed: number): EncodingSample[] {
+/** `perEncoding` samples of every encoding on a processor; two dwords each, the second one a literal or unused in 4-byte formats. */
+export function encodingSamples(perEncoding: number, seed: number, processor: string): EncodingSample[] {
   const r = random(seed);
-  return ROWS.flatMap((row) => encodingsOf(row, targetFor('gfx90a'))).flatMap((encoding) =>
+  return ROWS.flatMap((row) => encodingsOf(row, targetFor(processor))).flatMap((encoding) =>
     Array.from({ length: perEncoding }, () => ({
       encoding,
       words: sampleWords(encoding, r).map((word) => word >>> 0),

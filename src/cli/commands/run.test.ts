@@ -59,7 +59,8 @@ test('images that no emulated device runs', async () => {
   const data = path.join(ROOT, 'test/data/codeobjects');
   for (const [argv, message] of [
     [[path.join(data, 'tiny.gfx1100.co')], /tiny\.gfx1100\.co: is for gfx1100, expected a target that is emulated/],
-    [['--device=emulated:gfx942', HELLO], /no instruction set for 'gfx942'/],
+    [['--device=emulated:gfx942', HELLO], /no code object for gfx942:.* built for gfx90a, not for gfx942/],
+    [['--device=emulated:gfx908', HELLO], /no instruction set for 'gfx908'/],
     [['--device=emulated', path.join(data, 'kernels.gfx9-generic.v6.co')], /is for gfx9-generic/],
     [['--device=emulated:gfx90a', path.join(data, 'tiny.gfx1100.co')], /no code object for gfx90a:sramecc\+:xnack-/],
   ] as const) {

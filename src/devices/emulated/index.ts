@@ -25,7 +25,10 @@ const MAX_WORKGROUP_SIZE = 1024;
 const DEFAULT_SLICE_MS = 5;
 
 /** Features that a processor lets a code object choose, as the emulated device sets them. */
-const TARGET_IDS: Readonly<Record<string, string>> = { gfx90a: 'gfx90a:sramecc+:xnack-' };
+const TARGET_IDS: Readonly<Record<string, string>> = {
+  gfx90a: 'gfx90a:sramecc+:xnack-',
+  gfx942: 'gfx942:sramecc+:xnack-',
+};
 
 class EmulatedMemory implements DeviceMemory {
   readonly #emulator: Emulator;

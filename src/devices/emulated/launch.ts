@@ -21,7 +21,7 @@ export function launchOf(emulator: Emulator, memory: DeviceMemory, packet: Kerne
   if (entry === undefined || !emulator.memory.find(entry)) {
     throw new WavewrightError('BAD_INPUT', `kernel entry is outside device memory`, { section: 'kernel descriptor' });
   }
-  const layout = sgprLayout(descriptor, packet);
+  const layout = sgprLayout(emulator.target, descriptor, packet);
   const unified = vectorRegisterCount(descriptor);
   const accumulatorStart = ((descriptor.rsrc3.accumOffset ?? 0) + 1) * 4;
   return {
@@ -44,7 +44,11 @@ type SgprLayout = Pick<
   'userSgprs' | 'scratchDescriptorSgpr' | 'flatScratchSgpr' | 'workgroupIdSgprs' | 'scratchOffsetSgpr'
 >;
 
-function sgprLayout({ properties, rsrc2 }: KernelDescriptor, packet: KernelDispatch): SgprLayout {
+function sgprLayout(
+  target: Emulator['target'],
+  { properties, rsrc2 }: KernelDescriptor,
+  packet: KernelDispatch,
+): SgprLayout {
   const user: number[] = [];
   const push64 = (value: bigint): void => {
     user.push(Number(value & 0xffffffffn), Number(value >> 32n));
@@ -66,7 +70,8 @@ function sgprLayout({ properties, rsrc2 }: KernelDescriptor, packet: KernelDispa
     system(rsrc2.enableSgprWorkgroupIdZ),
   ] as const;
   system(rsrc2.enableSgprWorkgroupInfo);
-  const scratchOffsetSgpr = system(rsrc2.enablePrivateSegment);
+  // With architected flat scratch the bit asks for scratch memory, not for a register.
+  const scratchOffsetSgpr = system(rsrc2.enablePrivateSegment && !target.architectedFlatScratch);
   return {
     userSgprs: Uint32Array.from(user),
     scratchDescriptorSgpr,

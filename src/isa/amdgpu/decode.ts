@@ -124,7 +124,7 @@ export class Decoder {
       if (available < 8) return 'truncated';
       literal = code.getUint32(offset + 4, true);
     }
-    return new Instruction(row, format, [first, second], literal, this.waveSize);
+    return new Instruction(row, format, [first, second], literal, this.waveSize, this.target.families);
   }
 
   #hasLiteral({ row, format }: Encoding, first: number): boolean {

@@ -30,18 +30,20 @@ function suffix({ row, format }: Instruction): string {
 /** An immediate that is spelled its own way; it may stand in a field that is no operand of the row. */
 interface Spelling {
   readonly field: string;
-  readonly text: (value: number) => string;
+  readonly text: (value: number, instruction: Instruction) => string;
   readonly first?: boolean;
 }
+
+const registerFieldText = (value: number, { families }: Instruction): string => hardwareRegisterText(value, families);
 
 const SPELLINGS: Readonly<Record<string, Spelling>> = {
   s_endpgm: { field: 'simm16', text: (value) => (value === 0 ? '' : String(value)) },
   s_waitcnt: { field: 'simm16', text: waitCountText },
   s_sendmsg: { field: 'simm16', text: messageText },
   s_sendmsghalt: { field: 'simm16', text: messageText },
-  s_getreg_b32: { field: 'simm16', text: hardwareRegisterText },
-  s_setreg_b32: { field: 'simm16', text: hardwareRegisterText, first: true },
-  s_setreg_imm32_b32: { field: 'simm16', text: hardwareRegisterText, first: true },
+  s_getreg_b32: { field: 'simm16', text: registerFieldText },
+  s_setreg_b32: { field: 'simm16', text: registerFieldText, first: true },
+  s_setreg_imm32_b32: { field: 'simm16', text: registerFieldText, first: true },
   s_set_gpr_idx_on: { field: 'ssrc1', text: indexModeText },
   s_set_gpr_idx_mode: { field: 'simm16', text: indexModeText },
 };
@@ -76,7 +78,7 @@ function operandTexts(instruction: Instruction): string[] {
     return [isImmediate(spec.type) ? immediateText(instruction, spec) : operandText(instruction, index)];
   });
   if (!spelling) return texts;
-  const text = spelling.text(instruction.field(spelling.field));
+  const text = spelling.text(instruction.field(spelling.field), instruction);
   return (spelling.first ? [text, ...texts] : [...texts, text]).filter((part) => part !== '');
 }
 
@@ -87,6 +89,6 @@ function operandTexts(instruction: Instruction): string[] {
 export function formatInstruction(instruction: Instruction): string {
   const { row } = instruction;
   const operands = operandTexts(instruction).join(', ');
-  const modifiers = row.operands.length === 0 ? '' : modifierText(instruction);
+  const modifiers = modifierText(instruction);
   return `${row.name}${suffix(instruction)}${operands && ` ${operands}`}${modifiers}`;
 }

@@ -23,11 +23,9 @@ export function encodeFields(format: Format, opcode: number, values: FieldValues
   return [words[0] >>> 0, words[1] >>> 0];
 }
 
-/** Words of the instruction `name` on gfx90a, in its first encoding or in `formatName`. */
-export function encode(name: string, values: FieldValues, formatName?: FormatName): number[] {
-  const row = ROWS.find((candidate) => candidate.name === name);
-  assert(row, `a row ${name}`);
-  const encodings = encodingsOf(row, targetFor('gfx90a'));
+/** Words of the instruction `name`, in its first encoding or in `formatName`. */
+export function encode(name: string, values: FieldValues, formatName?: FormatName, processor = 'gfx90a'): number[] {
+  const encodings = ROWS.filter((row) => row.name === name).flatMap((row) => encodingsOf(row, targetFor(processor)));
   const encoding = encodings.find(({ format }) => formatName === undefined || format.name === formatName);
   assert(encoding, `${name} has an encoding ${formatName ?? ''}`);
   const words = encodeFields(encoding.format, encoding.opcode, values);

@@ -152,7 +152,9 @@ const base = (name: FormatName): Format => GFX9_FORMATS.find((candidate) => cand
 function changed(name: FormatName, list: string): Format {
   const original = base(name);
   const others = fields(list);
-  const kept = original.fields.filter(({ name, low }) => !others.some((other) => other.name === name || other.low === low));
+  const kept = original.fields.filter(
+    ({ name, low }) => !others.some((other) => other.name === name || other.low === low),
+  );
   return { ...original, fields: [...kept, ...others] };
 }
 

@@ -1,4 +1,5 @@
 /** Immediates that LLVM spells as calls: counters, messages, hardware registers, lane patterns. */
+import type { Family } from './formats.ts';
 import { hex } from './operand-text.ts';
 
 /** s_waitcnt: the counters that are not at their limit; all of them when every one is (CDNA2 ISA 4.4). */
@@ -75,10 +76,21 @@ const HARDWARE_REGISTERS: Readonly<Record<number, string>> = {
   19: 'HW_REG_TMA_HI',
 };
 
+const FAMILY_HARDWARE_REGISTERS: Readonly<Partial<Record<Family, typeof HARDWARE_REGISTERS>>> = {
+  gfx940: {
+    20: 'HW_REG_XCC_ID',
+    21: 'HW_REG_SQ_PERF_SNAPSHOT_DATA',
+    22: 'HW_REG_SQ_PERF_SNAPSHOT_DATA1',
+    23: 'HW_REG_SQ_PERF_SNAPSHOT_PC_LO',
+    24: 'HW_REG_SQ_PERF_SNAPSHOT_PC_HI',
+  },
+};
+
 /** s_getreg and s_setreg: register in bits 0..5, first bit in 6..10, width - 1 in 11..15. */
-export function hardwareRegisterText(value: number): string {
+export function hardwareRegisterText(value: number, families: readonly Family[]): string {
   const [id, first, width] = [value & 63, (value >> 6) & 31, ((value >> 11) & 31) + 1];
-  const name = HARDWARE_REGISTERS[id] ?? String(id);
+  const own = families.map((family) => FAMILY_HARDWARE_REGISTERS[family]?.[id]).find((name) => name !== undefined);
+  const name = own ?? HARDWARE_REGISTERS[id] ?? String(id);
   return first === 0 && width === 32 ? `hwreg(${name})` : `hwreg(${name}, ${first}, ${width})`;
 }
 

@@ -252,7 +252,8 @@ export class InstructionBuilder extends Builder {
   #destination(index: number, spec: OperandSpec, result: Value): Value {
     const { instruction } = this;
     const low = is16Bit(spec.type) ? this.bits(result, 0, 16) : result;
-    if (instruction.has('dst_sel')) return this.#sdwaDestination(index, low);
+    if (instruction.has('dst_sel') && !instruction.row.flags.noSdwaDestination)
+      return this.#sdwaDestination(index, low);
     if (!is16Bit(spec.type) || !this.isVector(index)) return low;
     const selectsHigh = instruction.format.name === 'VOP3' && (instruction.field('op_sel') & 8) !== 0;
     if (selectsHigh || instruction.row.flags.writesHighHalf) {

@@ -1,4 +1,4 @@
-import type { Field, Format } from './formats.ts';
+import type { Family, Field, Format } from './formats.ts';
 import { SRC_LITERAL } from './formats.ts';
 import { inlineConstant, literalConstant, SGPR_VCC_LO } from './registers.ts';
 import { type Access, dwordsOf, isImmediate, type OperandSpec, type Row } from './row.ts';
@@ -35,6 +35,8 @@ export class Instruction {
   readonly row: Row;
   readonly format: Format;
   readonly waveSize: 32 | 64;
+  /** Of the target, own first. */
+  readonly families: readonly Family[];
   readonly #words: readonly [number, number];
   /** The literal constant after the encoding, if there is one, as a uint32. */
   readonly literal: number | undefined;
@@ -45,12 +47,14 @@ export class Instruction {
     words: readonly [number, number],
     literal: number | undefined,
     waveSize: 32 | 64,
+    families: readonly Family[],
   ) {
     this.row = row;
     this.format = format;
     this.#words = words;
     this.literal = literal;
     this.waveSize = waveSize;
+    this.families = families;
   }
 
   get sizeBytes(): number {
@@ -114,7 +118,7 @@ export class Instruction {
     if (file === 'accumulator' && this.#isVector(located, value))
       return { kind: 'vector', register: value & 0xff, accumulator: true };
     if (file === 'vector' || (file === 'any' && this.#isVector(located, value))) {
-      return { kind: 'vector', register: value & 0xff, accumulator: this.#accumulator(field) };
+      return { kind: 'vector', register: value & 0xff, accumulator: this.#accumulator(spec) };
     }
     return this.#scalar(value * (FIELD_SCALE[field] ?? 1), spec);
   }
@@ -153,9 +157,11 @@ export class Instruction {
     return this.field(`${field.name}_sgpr`) === 0;
   }
 
-  #accumulator(field: string): boolean {
+  #accumulator({ field, type }: OperandSpec): boolean {
     if (this.has('acc_cd')) {
       const source = ['src0', 'src1'].indexOf(field);
+      // The index of a sparse product, unlike accumulators, is a single VGPR.
+      if (field === 'src2' && type === 'b32') return false;
       return source < 0 ? this.field('acc_cd') === 1 : ((this.field('acc_ab') >> source) & 1) === 1;
     }
     return this.field('acc') === 1 && field !== 'addr' && field !== 'vaddr';

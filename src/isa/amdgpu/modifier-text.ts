@@ -41,6 +41,7 @@ const bitList = (name: string, bits: number, count: number): string =>
 const halfSelect: Modifier = (instruction) => {
   const bits = instruction.field('op_sel');
   const { row } = instruction;
+  if (bits !== 0 && row.name.startsWith('v_cvt_sr_')) return bitList('op_sel', bits, 4);
   const selects =
     row.format === 'VOP3' && row.operands.some(({ type }) => is16Bit(type)) && !row.name.includes('_legacy_');
   if (bits === 0 || !selects) return '';
@@ -69,7 +70,9 @@ const UNUSED = ['UNUSED_PAD', 'UNUSED_SEXT', 'UNUSED_PRESERVE', 'UNUSED_PAD'];
 const selection =
   (field: string, names: readonly string[]): Modifier =>
   (instruction) =>
-    instruction.has(field) ? ` ${field}:${names[instruction.field(field)] ?? instruction.field(field)}` : '';
+    instruction.has(field) && !(field.startsWith('dst') && instruction.row.flags.noSdwaDestination)
+      ? ` ${field}:${names[instruction.field(field)] ?? instruction.field(field)}`
+      : '';
 
 /** Of a source that the instruction has. */
 const sourceSelection =
@@ -142,6 +145,17 @@ const SDWA: readonly Modifier[] = [
 const DPP: readonly Modifier[] = [laneControl, masks, when('bound_ctrl', 'bound_ctrl:1')];
 const VOP3: readonly Modifier[] = [halfSelect, when('clamp'), outputScale];
 
+/** Signs of the sources where the matrix is of f64 (CDNA3). */
+const broadcast: Modifier = (instruction) => {
+  const value = instruction.field('blgp');
+  if (value === 0) return '';
+  return /^v_mfma_.*_f64$/.test(instruction.row.name) ? bitList('neg', value, 3) : ` blgp:${value}`;
+};
+
+/** Writing back and invalidating caches: CDNA3 says up to which scope. */
+const scope: Modifier = (instruction) =>
+  instruction.families.includes('gfx940') ? when('glc')(instruction) + when('scc')(instruction) : '';
+
 const MODIFIERS: Readonly<Partial<Record<FormatName, readonly Modifier[]>>> = {
   SMEM: [scalarOffset, scalarCache],
   VOP3,
@@ -150,7 +164,7 @@ const MODIFIERS: Readonly<Partial<Record<FormatName, readonly Modifier[]>>> = {
   VOP3P_MAI: [
     (instruction) => (instruction.field('cbsz') ? ` cbsz:${instruction.field('cbsz')}` : ''),
     (instruction) => (instruction.field('abid') ? ` abid:${instruction.field('abid')}` : ''),
-    (instruction) => (instruction.field('blgp') ? ` blgp:${instruction.field('blgp')}` : ''),
+    broadcast,
   ],
   VOP1_SDWA: SDWA,
   VOP2_SDWA: SDWA,
@@ -164,5 +178,8 @@ const MODIFIERS: Readonly<Partial<Record<FormatName, readonly Modifier[]>>> = {
   MUBUF: [when('idxen'), when('offen'), offset, lds(true), ...CACHE, lds(false)],
 };
 
-export const modifierText = (instruction: Instruction): string =>
-  (MODIFIERS[instruction.format.name] ?? []).map((modifier) => modifier(instruction)).join('');
+export function modifierText(instruction: Instruction): string {
+  const { row, format } = instruction;
+  if (row.operands.length === 0) return format.name === 'MUBUF' ? scope(instruction) : '';
+  return (MODIFIERS[format.name] ?? []).map((modifier) => modifier(instruction)).join('');
+}

@@ -77,6 +77,8 @@ export interface RowFlags {
   readonly keepsHighHalf?: boolean;
   /** A 16-bit result goes to the high half of the register and leaves the low half as it was. */
   readonly writesHighHalf?: boolean;
+  /** SDWA selects a part of the source only: the whole destination is written. */
+  readonly noSdwaDestination?: boolean;
   /** The semantics look at the clamp bit themselves: integers saturate, packed results, conversions that ignore it. */
   readonly integerClamp?: boolean;
 }

@@ -13,7 +13,7 @@
 
 #define kernel
 #define local
-#define WORKGROUP_ARRAY(T, name, size) static T name[size]
+#define WORKGROUP_ARRAY(T, name, size) static __attribute__((aligned(16))) T name[size]
 
 #define WAVE 64
 #define MAX_ITEMS 1024
@@ -50,7 +50,6 @@ static char *host_stacks;
 ITEM_AT(x, 0)
 ITEM_AT(y, 1)
 ITEM_AT(z, 2)
-#define ITEM(axis)
 
 static inline uint lane(void) { return (host_item - host_items) % WAVE; }
 

@@ -9,7 +9,7 @@
 
 #pragma OPENCL EXTENSION cl_khr_fp16 : enable
 #define TABLE constant
-#define WORKGROUP_ARRAY(T, name, size) local T name[size]
+#define WORKGROUP_ARRAY(T, name, size) local T name[size] __attribute__((aligned(16)))
 
 #else
 
@@ -43,7 +43,7 @@ VECTORS(float)
 VECTORS(double)
 
 #define global
-#define constant const
+#define constant __attribute__((address_space(4)))
 #define TABLE static const
 
 #endif
@@ -53,14 +53,30 @@ VECTORS(double)
 #ifndef __OPENCL_C_VERSION__
 #define kernel __attribute__((amdgpu_kernel, visibility("protected")))
 #define local __attribute__((address_space(3)))
-#define WORKGROUP_ARRAY(T, name, size) static __attribute__((address_space(3), loader_uninitialized)) T name[size]
+#define WORKGROUP_ARRAY(T, name, size) static __attribute__((address_space(3), loader_uninitialized, aligned(16))) T name[size]
 #endif
 
-#define ITEM(axis)                                                                             \
+typedef const constant struct {
+  uint group_count[3];
+  ushort full_size[3], cut_size[3];
+} HiddenArguments;
+static inline HiddenArguments *hidden_arguments(void) {
+  return (HiddenArguments *)__builtin_amdgcn_implicitarg_ptr();
+}
+
+/* `group_size` counts the work-items that the group has, `full_size` those of a group that is not cut at the edge of the grid. */
+#define ITEM(axis, at)                                                                         \
   static inline uint local_##axis(void) { return __builtin_amdgcn_workitem_id_##axis(); }        \
   static inline uint group_##axis(void) { return __builtin_amdgcn_workgroup_id_##axis(); }       \
-  static inline uint group_size_##axis(void) { return __builtin_amdgcn_workgroup_size_##axis(); } \
-  static inline uint grid_size_##axis(void) { return __builtin_amdgcn_grid_size_##axis(); }
+  static inline uint full_size_##axis(void) { return __builtin_amdgcn_workgroup_size_##axis(); } \
+  static inline uint grid_size_##axis(void) { return __builtin_amdgcn_grid_size_##axis(); }      \
+  static inline uint group_size_##axis(void) {                                                 \
+    HiddenArguments *hidden = hidden_arguments();                                              \
+    return group_##axis() < hidden->group_count[at] ? hidden->full_size[at] : hidden->cut_size[at]; \
+  }
+ITEM(x, 0)
+ITEM(y, 1)
+ITEM(z, 2)
 
 static inline void workgroup_barrier(void) {
   __builtin_amdgcn_fence(__ATOMIC_RELEASE, "workgroup");
@@ -71,20 +87,9 @@ static inline void workgroup_barrier(void) {
 static inline uint lane(void) { return __builtin_amdgcn_mbcnt_hi(~0u, __builtin_amdgcn_mbcnt_lo(~0u, 0)); }
 
 #else
+#undef constant
+#define constant
 #include "host.h"
-#endif
-
-ITEM(x)
-ITEM(y)
-ITEM(z)
-
-/* Size of the group without the cut at the edge of the grid. */
-#ifdef __AMDGCN__
-#define FULL_SIZE(axis, at) \
-  static inline uint full_size_##axis(void) { return ((const constant ushort *)__builtin_amdgcn_implicitarg_ptr())[6 + at]; }
-FULL_SIZE(x, 0)
-FULL_SIZE(y, 1)
-FULL_SIZE(z, 2)
 #endif
 
 static inline uint global_x(void) { return group_x() * full_size_x() + local_x(); }

@@ -13,7 +13,7 @@ const ALL = ['-w', '-fwrapv', '-fno-strict-aliasing', '-ffp-contract=off', '-fsi
 const TARGET = ['--target=amdgcn-amd-amdhsa', '-mcpu=gfx90a', '-mcode-object-version=5', '-nogpulib', '-nostdlibinc'];
 const HOST = ['-x', 'c', '-std=gnu17', '-O1', '-fno-math-errno', '-Xclang', '-ffloat16-excess-precision=none'];
 const LANGUAGES = {
-  'OpenCL C': ['-x', 'cl', '-cl-std=CL2.0', '-cl-fp32-correctly-rounded-divide-sqrt'],
+  'OpenCL C': ['-x', 'cl', '-cl-std=CL2.0'],
   C: ['-x', 'c', '-std=gnu17', '-ffreestanding'],
 } as const;
 
@@ -24,13 +24,13 @@ export type Level = (typeof LEVELS)[number];
 const execute = promisify(execFile);
 
 /** The calls of a source's launches, and a main that reads the buffers, makes the calls and writes the buffers. */
-function hostProgram(source: string, launches: readonly Launch[]): string {
+export function hostProgram(source: string, launches: readonly Launch[]): string {
   const extent = (sizes: Extent): string => `(uint[3]){${sizes.join(', ')}}`;
   const declaration = (argument: Argument, name: string): string => {
     if (argument.kind === 'value') {
       return `static const uchar ${name}_bytes[] = {${bytesOf(argument.contents).join(', ')}};\nstatic ${argument.type} ${name};`;
     }
-    return argument.kind === 'local' ? `static ulong ${name}[${argument.sizeBytes / 8}];` : `static void *${name};`;
+    return argument.kind === 'local' ? `WORKGROUP_ARRAY(uchar, ${name}, ${argument.sizeBytes});` : `static void *${name};`;
   };
   const name = (i: number, k: number): string => `argument_${i}_${k}`;
   const declarations = launches.map(({ kernel, args }, i) => {
@@ -61,7 +61,7 @@ export class Compilers {
   async forDevice(source: string, language: Language, level: Level, flags: readonly string[]): Promise<Buffer> {
     const image = path.join(this.#folder, `${source}.${language === 'C' ? 'c' : 'cl'}.${level}.co`);
     const input = path.join(SOURCES, source);
-    await execute(CLANG, [...TARGET, ...ALL, ...flags, ...LANGUAGES[language], `-${level}`, input, '-o', image]);
+    await execute(CLANG, [...TARGET, ...ALL, ...LANGUAGES[language], ...flags, `-${level}`, input, '-o', image]);
     return readFile(image);
   }
 

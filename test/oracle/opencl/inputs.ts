@@ -39,6 +39,12 @@ export function smallFloats(type: string, count: number, seed: number): Float16A
   return new FLOATS[type as FloatType](random.times(count, () => random.between(-40, 40) / 4));
 }
 
+/** From 1/4 to 4. */
+export function positiveFloats(type: FloatType, count: number, seed: number): Float16Array | Float32Array | Float64Array {
+  const random = new Random(seed);
+  return new FLOATS[type](random.times(count, () => 0.25 + (3.75 * random.next()) / 2 ** 32));
+}
+
 interface Format {
   readonly mantissaBits: number;
   readonly exponentBits: number;

@@ -1,13 +1,17 @@
 /** What each source of `test/data/opencl` is launched with. */
-import { type FloatType, floats, integers, smallFloats } from './inputs.ts';
-import { type Argument, buffer, int, type Launch, launch, type Numbers, value } from './launch.ts';
+import { type FloatType, floats, integers, positiveFloats, smallFloats } from './inputs.ts';
+import { type Argument, buffer, bytesOf, int, type Launch, launch, local, type Numbers, value } from './launch.ts';
 
 export interface Subject {
   readonly source: string;
+  /** For the device. Default: exact division and square root. */
+  readonly flags?: readonly string[];
   /** About `items` work-items for each kernel. */
   readonly launches: (items: number) => readonly Launch[];
 }
 
+/** Division and square root of f32 as C defines them; OpenCL C is less strict. */
+export const EXACT = ['-cl-fp32-correctly-rounded-divide-sqrt'];
 /** One and a half waves; the last group of a grid is cut. */
 const GROUP = 96;
 const ALL_INTEGERS = ['i8', 'u8', 'i16', 'u16', 'i32', 'u32', 'i64', 'u64'];
@@ -26,13 +30,15 @@ interface Elementwise {
   readonly results: number;
   readonly ulps?: number;
   readonly extra?: readonly Argument[];
+  /** Default: a number a bit below that of the work-items. */
+  readonly last?: readonly Argument[];
 }
 
-/** KERNEL(out, inputs..., extra..., n): the last few work-items have nothing to do. */
+/** KERNEL(out, inputs..., extra..., last...): without `last` the final work-items have nothing to do. */
 function elementwise(kernel: string, items: number, options: Elementwise): Launch {
-  const { inputs, like = inputs[0]!, results, ulps, extra = [] } = options;
+  const { inputs, like = inputs[0]!, results, ulps, extra = [], last = [int(items - 3)] } = options;
   const out = buffer(zeros(like, items * results), ulps);
-  return launch(kernel, [out, ...inputs.map((numbers) => buffer(numbers)), ...extra, int(items - 3)], [items], [GROUP]);
+  return launch(kernel, [out, ...inputs.map((numbers) => buffer(numbers)), ...extra, ...last], [items], [GROUP]);
 }
 
 const two = (make: (seed: number) => Numbers): Numbers[] => [make(1), make(2)];
@@ -102,5 +108,236 @@ export const SUBJECTS: readonly Subject[] = [
         return elementwise('uniform_floats', 70, { inputs: [], like: new BigUint64Array(), results: 10, extra });
       }),
     ],
+  },
+  {
+    source: 'conversions.cl',
+    launches: (items) => [
+      ...FLOATS.map((type) =>
+        elementwise(`from_${type}`, items, { inputs: [floats(type, items, 1)], like: new BigInt64Array(), results: 16 }),
+      ),
+      ...ALL_INTEGERS.map((type) =>
+        elementwise(`from_${type}`, items, { inputs: [integers(type, items, 1)], like: new BigUint64Array(), results: 14 }),
+      ),
+      elementwise('vector_conversions', items, {
+        inputs: [integers('u32', items, 1), floats('f16', items, 2)],
+        like: new Uint32Array(),
+        results: 16,
+      }),
+    ],
+  },
+  {
+    source: 'memory.cl',
+    launches: (items) => {
+      const words = integers('u32', items, 1);
+      const longs = integers('u64', items, 2);
+      const like = new BigUint64Array();
+      const record = bytesOf(integers('u8', 48, 5));
+      record.set(bytesOf(Float64Array.of(1.5, 0.3)), 16);
+      return [
+        elementwise('private_arrays', items, { inputs: [words], like, results: 12 }),
+        elementwise('generic_pointers', items, { inputs: [words], like, results: 10 }),
+        launch(
+          'structures',
+          [
+            buffer(new Uint8Array(items * 48)),
+            buffer(integers('u8', items * 19, 6)),
+            value('Record', record),
+            buffer(words),
+            int(items - 3),
+          ],
+          [items],
+          [GROUP],
+        ),
+        elementwise('tables', items, { inputs: [words, longs.subarray(0, 20)], like, results: 9 }),
+        elementwise('narrow_accesses', items, {
+          inputs: [integers('u8', items + 40, 1), integers('i16', items, 2)],
+          results: 64,
+        }),
+        launch(
+          'local_sizes',
+          [buffer(new BigUint64Array(items * 8)), local(6 * 8 * GROUP), buffer(longs), int(items - 3)],
+          [items],
+          [GROUP],
+        ),
+      ];
+    },
+  },
+  {
+    source: 'control.cl',
+    launches: (items) => {
+      const numbers = integers('i32', items, 1).map((number) => Number(number) % 1000);
+      const longs = integers('u64', items, 2);
+      return [
+        elementwise('branches', items, { inputs: [Int32Array.from(numbers)], like: longs, results: 14 }),
+        elementwise('calls', items, {
+          inputs: [integers('i32', items, 3), integers('i64', items, 4)],
+          like: new BigInt64Array(),
+          results: 3,
+        }),
+        elementwise('pressure', items, { inputs: [longs], results: 1 }),
+        elementwise('uniform_pressure', items, { inputs: [integers('u32', 120, 5)], results: 1 }),
+        launch('three_dimensions', [buffer(new Uint32Array(9 * 7 * 5 * 4)), int(9), int(7), int(5)], [10, 7, 6], [4, 4, 3]),
+        launch('three_dimensions', [buffer(new Uint32Array(70 * 3 * 4)), int(70), int(3), int(1)], [70, 4], [32, 2]),
+      ];
+    },
+  },
+  {
+    source: 'atomics.cl',
+    launches: (items) => {
+      const n = int(items - 3);
+      const groups = Math.ceil(items / GROUP);
+      const whole = (type: FloatType): Numbers => smallFloats(type, items, 1).map((number) => Math.abs(number * 4) + 1);
+      return [
+        ...['i32', 'u32', 'i64', 'u64'].flatMap((type) => {
+          const a = buffer(integers(type, items, 1));
+          const cells = buffer(integers(type, 14, 2));
+          const done = buffer(new Uint32Array(1));
+          const to = buffer(integers(type, items * 8, 3));
+          const out = (count: number) => buffer(zeros(integers(type, 1, 0), count));
+          return [
+            launch(`global_${type}`, [cells, done, a, n], [items], [GROUP]),
+            launch(`ordered_${type}`, [cells, done, a, n], [items], [GROUP]),
+            launch(`group_${type}`, [out(groups * 3 * 14), local(2 * 14 * 8), a, n], [items], [GROUP]),
+            launch(`old_${type}`, [out(items * 54), local(8 * 8 * GROUP), to, a, n], [items], [GROUP]),
+          ];
+        }),
+        ...(['f32', 'f64'] as const).map((type) =>
+          launch(
+            `float_${type}`,
+            [buffer(zeros(whole(type), 10 + groups * 6)), local(48), buffer(whole(type)), n],
+            [items],
+            [GROUP],
+          ),
+        ),
+        launch(
+          'float_instructions',
+          [
+            buffer(new Float64Array(100 + items).fill(20)),
+            buffer(new Float32Array(10 + groups * 5)),
+            buffer(new Float16Array(16)),
+            buffer(whole('f32')),
+            n,
+          ],
+          [items],
+          [GROUP],
+        ),
+        launch(
+          'wrapping',
+          [buffer(new Uint32Array(8 + groups * 4)), buffer(new BigUint64Array(8 + groups * 4)), n],
+          [items],
+          [GROUP],
+        ),
+        launch(
+          'tickets',
+          [buffer(new Uint32Array(1)), buffer(new Uint32Array(6 * items)), buffer(new Uint32Array(1)), n],
+          [items],
+          [GROUP],
+        ),
+      ];
+    },
+  },
+  {
+    source: 'groups.cl',
+    launches: (items) => {
+      const words = buffer(integers('u32', items, 1));
+      const n = int(items - 3);
+      const groups = Math.ceil(items / 256);
+      const side = Math.ceil(Math.sqrt(items));
+      return [
+        launch('reduction', [buffer(new BigUint64Array(3 * groups)), words, n], [items], [256]),
+        launch('scan', [buffer(new Uint32Array(items)), words, local(2 * 4 * 200), n], [items], [200]),
+        launch('sort', [buffer(new Int32Array(1024)), buffer(integers('i32', 1024, 2))], [512], [256]),
+        launch(
+          'transpose',
+          [buffer(new Float64Array(side * 23)), buffer(floats('f64', side * 23, 3)), int(side), int(23)],
+          [side, 23],
+          [16, 16],
+        ),
+        launch(
+          'matmul',
+          [buffer(new Float32Array(side ** 2)), ...two((seed) => smallFloats('f32', side ** 2, seed)).map((a) => buffer(a)), int(side)],
+          [Math.ceil(side / 16) * 16, Math.ceil(side / 16) * 16],
+          [16, 16],
+        ),
+        launch(
+          'histogram',
+          [
+            buffer(new Uint32Array(256)),
+            buffer(new Uint32Array(1)),
+            buffer(new Uint32Array(1)),
+            buffer(integers('u8', items * 5, 4)),
+            int(items * 5),
+          ],
+          [items],
+          [192],
+        ),
+        launch('life', [buffer(new Uint8Array(16 * 8 * 16)), buffer(integers('u8', 16 * 8 * 16, 6)), int(4)], [16, 8, 16], [8, 8, 8]),
+      ];
+    },
+  },
+  {
+    source: 'lanes.cl',
+    launches: (items) => {
+      const words = integers('u32', items, 1);
+      const options = { like: new Uint32Array(), inputs: [words], last: [] };
+      return [
+        elementwise('exchanges', items, { ...options, results: 16, last: [int(29)] }),
+        elementwise('divergent', items, { ...options, results: 8 }),
+        elementwise('swizzles', items, { ...options, results: 9 }),
+        elementwise('dpp', items, { ...options, results: 30 }),
+        elementwise('dpp_arithmetic', items, { ...options, results: 10 }),
+        elementwise('wave_sums', items, { inputs: [words], results: 1 }),
+      ];
+    },
+  },
+  {
+    source: 'builtins.cl',
+    launches: (items) => {
+      const words = two((seed) => integers('u32', items, seed));
+      const like = new Uint32Array();
+      return [
+        elementwise('integers', items, { inputs: words, results: 32 }),
+        elementwise('floats', items, { inputs: two((seed) => floats('f32', items, seed)), like, results: 7 }),
+        elementwise('surroundings', items, { inputs: [], like, results: 4, extra: [local(4 * GROUP)] }),
+        elementwise('buffers', items, { inputs: words.slice(1), results: 16 }),
+      ];
+    },
+  },
+  ...[[], ['-ffast-math']].map((flags): Subject => ({
+    source: 'approximate.cl',
+    flags,
+    launches: (items) =>
+      FLOATS.map((type, i) =>
+        elementwise(`approximate_${type}`, items, {
+          inputs: two((seed) => positiveFloats(type, items, seed)),
+          results: [12, 20, 5][i]!,
+          ulps: [2, 4, 4][i]!,
+        }),
+      ),
+  })),
+  {
+    source: 'denormals.cl',
+    flags: [...EXACT, '-Xclang', '-fdenormal-fp-math-f32=preserve-sign'],
+    launches: (items) => [
+      elementwise('flush', items, {
+        inputs: two((seed) => floats('f32', items, seed)),
+        like: new Uint32Array(),
+        results: 12,
+      }),
+    ],
+  },
+  {
+    source: 'language.c',
+    launches: (items) => {
+      const words = integers('i32', items, 1);
+      const longs = two((seed) => integers('u64', items, seed));
+      const like = new BigUint64Array();
+      return [
+        elementwise('calls', items, { inputs: [words], like, results: 7 }),
+        elementwise('stacks', items, { inputs: [words], like, results: 4 }),
+        elementwise('wide_integers', items, { inputs: longs, results: 24 }),
+        elementwise('data', items, { inputs: [integers('u32', items, 2)], like, results: 8 }),
+      ];
+    },
   },
 ];

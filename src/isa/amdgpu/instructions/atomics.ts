@@ -64,18 +64,40 @@ const flushed32 = (b: Builder, a: Value): Value =>
 const addF16 = (b: Builder, x: Value, y: Value): Value =>
   b.op('f16.fromF32', b.op('f32.add', b.op('f32.fromF16', x), b.op('f32.fromF16', y)));
 
+/** bf16 is the high half of f32; a sum rounded to f32 first rounds to the same bf16. A NaN is quiet before it is cut. */
+function addBf16(b: Builder, x: Value, y: Value, flush: (value: Value) => Value = (value) => value): Value {
+  const sum = flush(b.op('f32.add', flush(b.shl(x, 16)), flush(b.shl(y, 16))));
+  const odd = b.bits(sum, 16, 1);
+  const rounded = b.add(sum, b.add(odd, b.i32(0x7fff)));
+  return b.shrU(b.select(b.f32.isNan(sum), sum, rounded), 16);
+}
+
+const packedAdd = (b: Builder, old: Value, data: Value, add: (b: Builder, x: Value, y: Value) => Value): Value =>
+  b.or(b.bits(add(b, old, data), 0, 16), b.shl(add(b, b.shrU(old, 16), b.shrU(data, 16)), 16));
+
 /** The L2 cache: f32 denormals are always flushed, f64 and f16 ones never (table 43). */
 export const CACHE_FLOAT_UPDATES = {
   addF32: (b, old, data) => flushed32(b, b.op('f32.add', flushed32(b, old), flushed32(b, data))),
   addF64: (b, old, data) => b.op('f64.add', old, data),
   minF64: (b, old, data) => select(b, b.f64, exact(b, 'f64'), true, old, data),
   maxF64: (b, old, data) => select(b, b.f64, exact(b, 'f64'), false, old, data),
-  packedAddF16: (b, old, data) => b.or(addF16(b, old, data), b.shl(addF16(b, b.shrU(old, 16), b.shrU(data, 16)), 16)),
+  packedAddF16: (b, old, data) => packedAdd(b, old, data, addF16),
+  /** CDNA3 ISA 9.2, table 52: denormals kept. */
+  packedAddBf16: (b, old, data) => packedAdd(b, old, data, (inner, x, y) => addBf16(inner, x, y)),
 } satisfies Record<string, AtomicUpdate>;
 
 /** The LDS: MODE decides about denormals, but for the f64 adder, which never flushes them (table 43). */
 export const LDS_FLOAT_UPDATES = {
   addF32: (b, old, data) => b.f32.add(old, data),
+  packedAddF16: (b, old, data) =>
+    packedAdd(b, old, data, (inner, x, y) => inner.f16.add(inner.bits(x, 0, 16), inner.bits(y, 0, 16))),
+  /** FP_DENORM of f16 and f64 holds for bf16 too. */
+  packedAddBf16: (b, old, data) => {
+    const { inputs, results } = b.mode.flush64;
+    return packedAdd(b, old, data, (inner, x, y) =>
+      addBf16(inner, x, y, inputs || results ? (value) => flushed32(inner, value) : undefined),
+    );
+  },
   addF64: CACHE_FLOAT_UPDATES.addF64,
   minF32: (b, old, data) => select(b, b.f32, b.f32, true, old, data),
   maxF32: (b, old, data) => select(b, b.f32, b.f32, false, old, data),

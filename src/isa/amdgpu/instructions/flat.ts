@@ -1,7 +1,7 @@
 /** FLAT, GLOBAL and SCRATCH: CDNA2 ISA chapter 10 "Flat Memory Instructions" and 12.16. */
 import type { Value } from '../../../ir/types.ts';
 import type { InstructionBuilder } from '../instruction-builder.ts';
-import type { Row } from '../row.ts';
+import { type Row, row } from '../row.ts';
 import { atomicRows, floatAtomicRows, linearPort, loadAndStoreRows, refuse, type VectorMemory } from './memory.ts';
 
 /** Registers of an address operand as one value; undefined when the addressing mode has none. */
@@ -62,11 +62,20 @@ const SCRATCH: VectorMemory = {
   },
 };
 
+/** CDNA3: loads that go to the LDS, known by name. */
+const ldsLoadRows = ({ format, prefix }: VectorMemory): Row[] =>
+  ['ubyte', 'sbyte', 'ushort', 'sshort', 'dword'].map((name, i) =>
+    row(format, `${prefix}_load_lds_${name}`, { gfx940: 38 + i }, 'addr:address saddr:address offset:simm13'),
+  );
+
 export const FLAT_ROWS: readonly Row[] = [
   ...loadAndStoreRows(FLAT),
   ...atomicRows(FLAT),
+  ...floatAtomicRows(FLAT, 'gfx940'),
   ...loadAndStoreRows(GLOBAL),
   ...atomicRows(GLOBAL),
-  ...floatAtomicRows(GLOBAL),
+  ...floatAtomicRows(GLOBAL, 'gfx90a'),
+  ...ldsLoadRows(GLOBAL),
   ...loadAndStoreRows(SCRATCH),
+  ...ldsLoadRows(SCRATCH),
 ];

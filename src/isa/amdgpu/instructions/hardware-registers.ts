@@ -13,6 +13,8 @@ const TRAPSTS = 3;
 const HW_ID = 4;
 const IB_STS = 7;
 const SH_MEM_BASES = 15;
+/** CDNA3: number of the accelerator complex die. */
+const XCC_ID = 20;
 
 const STATUS_SCC = 0;
 const STATUS_EXECZ = 9;
@@ -62,6 +64,9 @@ function hardwareRegister(b: InstructionBuilder, id: number): Value {
       return b.i32(0);
     case SH_MEM_BASES:
       return b.i32(SHARED_APERTURE_HI | (PRIVATE_APERTURE_HI >>> 16));
+    case XCC_ID:
+      if (b.instruction.families.includes('gfx940')) return b.i32(0);
+      throw unsupported(b, id, 'read of');
     default:
       throw unsupported(b, id, 'read of');
   }

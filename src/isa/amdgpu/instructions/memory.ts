@@ -4,7 +4,7 @@
  */
 import { WavewrightError } from '../../../base/errors.ts';
 import type { MemorySpace, Value } from '../../../ir/types.ts';
-import type { FormatName } from '../formats.ts';
+import type { Family, FormatName } from '../formats.ts';
 import type { InstructionBuilder } from '../instruction-builder.ts';
 import { type Opcodes, type OperandType, type Row, row, type Semantics } from '../row.ts';
 import { type AtomicUpdate, CACHE_FLOAT_UPDATES, INTEGER_UPDATES } from './atomics.ts';
@@ -190,12 +190,16 @@ export function atomicRows(memory: VectorMemory): Row[] {
   ];
 }
 
-/** Floating-point atomics of 32 bits, which FLAT lacks on gfx90a. */
-export function floatAtomicRows(memory: VectorMemory): Row[] {
+/** Floating-point atomics of 32 bits, from `family` on. */
+export function floatAtomicRows(memory: VectorMemory, family: Family): Row[] {
   const { format, prefix, portOf, source } = memory;
-  const one = (name: string, opcode: number, update: AtomicUpdate): Row => {
+  const one = (name: string, opcode: number, update: AtomicUpdate, since = family): Row => {
     const text = memory.atomicOperands('b32', 'b32');
-    return row(format, `${prefix}_atomic_${name}`, { gfx90a: opcode }, text, atomic(portOf, [source], 32, update));
+    return row(format, `${prefix}_atomic_${name}`, { [since]: opcode }, text, atomic(portOf, [source], 32, update));
   };
-  return [one('add_f32', 77, CACHE_FLOAT_UPDATES.addF32), one('pk_add_f16', 78, CACHE_FLOAT_UPDATES.packedAddF16)];
+  return [
+    one('add_f32', 77, CACHE_FLOAT_UPDATES.addF32),
+    one('pk_add_f16', 78, CACHE_FLOAT_UPDATES.packedAddF16),
+    ...(format === 'MUBUF' ? [] : [one('pk_add_bf16', 82, CACHE_FLOAT_UPDATES.packedAddBf16, 'gfx940')]),
+  ];
 }

@@ -144,10 +144,11 @@ export const MUBUF_ROWS: readonly Row[] = [
   row('MUBUF', 'buffer_store_format_d16_hi_x', 39, MUBUF.storeOperands('b32')),
   // Memory is coherent: there is nothing to write back or to invalidate.
   row('MUBUF', 'buffer_wbl2', { gfx90a: 40 }, '', noEffect),
-  row('MUBUF', 'buffer_invl2', { gfx90a: 41 }, '', noEffect),
+  row('MUBUF', 'buffer_invl2', { gfx90a: 41, gfx940: -1 }, '', noEffect),
+  row('MUBUF', 'buffer_inv', { gfx940: 41 }, '', noEffect),
   row('MUBUF', 'buffer_store_lds_dword', 61, 'srsrc:b128 soffset:b32 offset:imm12'),
   row('MUBUF', 'buffer_wbinvl1', 62, '', noEffect),
   row('MUBUF', 'buffer_wbinvl1_vol', 63, '', noEffect),
   ...atomicRows(MUBUF),
-  ...floatAtomicRows(MUBUF),
+  ...floatAtomicRows(MUBUF, 'gfx90a'),
 ];

@@ -27,6 +27,8 @@ export interface Options {
   readonly before?: bigint;
   /** Dword after the encoding. */
   readonly literal?: number;
+  /** Default gfx90a. */
+  readonly processor?: string;
 }
 
 /** Bit pattern of the vector result and the lane's bit of the mask result; undefined where the row has none. */
@@ -86,7 +88,8 @@ export function run(name: string, tuples: readonly (readonly bigint[])[], option
   const row = ROWS.find((candidate) => candidate.name === name);
   assert.ok(row, name);
   const formatName = options.format ?? (row.format === 'VOP3' && row.flags.vop3b ? 'VOP3B' : row.format);
-  const words = encode(name, fieldValues(row.operands, formatName, options.fields ?? {}), formatName);
+  const { processor = 'gfx90a' } = options;
+  const words = encode(name, fieldValues(row.operands, formatName, options.fields ?? {}), formatName, processor);
   if (options.literal !== undefined) words.push(options.literal);
   const vdst = row.operands.find(({ field }) => field === 'vdst');
   const hasMask = row.operands.some(({ field }) => field === 'sdst');
@@ -103,7 +106,7 @@ export function run(name: string, tuples: readonly (readonly bigint[])[], option
     wave.vcc = maskSource;
     wave.setPair(SRC2_MASK, maskSource);
     wave.exec = ACTIVE;
-    wave.run(words, 'gfx90a', options.mode);
+    wave.run(words, processor, options.mode);
     const mask = hasMask ? wave.pair(maskResult) : 0n;
     chunk.forEach((_, i) => {
       const lane = ACTIVE_LANES[i]!;

@@ -2,6 +2,7 @@
 import { type Opcodes, type OperandType, type Row, type RowFlags, row, type Semantics } from '../row.ts';
 import { lowestOne, reverseBits, signBits, zerosAboveHighestOne } from './bit-operations.ts';
 import { firstLane, readLane } from './lanes.ts';
+import { VOP1_SMALL_FLOAT_ROWS } from './small-floats.ts';
 import { VOP1_CONVERSION_ROWS } from './vop1-conversion.ts';
 import { VOP1_FLOAT_ROWS } from './vop1-float.ts';
 
@@ -20,6 +21,7 @@ const saturatePackU8: Semantics = (b, x) => {
 export const VOP1_ROWS: readonly Row[] = [
   row('VOP1', 'v_nop', 0, '', () => undefined, { noSdwa: true, noDpp: true }),
   vop1('v_mov_b32', 1, 'b32', 'b32', (_, x) => x),
+  row('VOP1', 'v_mov_b64', { gfx940: 56 }, '=vdst:b64 src0:b64', (_, x) => x, { noSdwa: true }),
   row('VOP1', 'v_readfirstlane_b32', 2, '=vdst:b32/s src0:b32', (b, x) => readLane(b, x, firstLane(b)), ONLY_VOP1),
   vop1('v_not_b32', 43, 'b32', 'b32', (b, x) => b.not(x)),
   vop1('v_bfrev_b32', 44, 'b32', 'b32', reverseBits),
@@ -34,4 +36,5 @@ export const VOP1_ROWS: readonly Row[] = [
   row('VOP1', 'v_accvgpr_mov_b32', { gfx90a: 82 }, '=vdst:b32/a src0:b32/a', (_, x) => x, ONLY_VOP1),
   ...VOP1_CONVERSION_ROWS,
   ...VOP1_FLOAT_ROWS,
+  ...VOP1_SMALL_FLOAT_ROWS,
 ];

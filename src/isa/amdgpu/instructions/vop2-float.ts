@@ -30,24 +30,26 @@ function accumulate(
 
 const ONLY_VOP2: RowFlags = { noVop3: true, noSdwa: true, noDpp: true };
 
-/** v_madmk and v_madak: a product and a sum with one constant, the low half of the literal for f16. */
-function withLiteral(type: 'f16' | 'f32', opcode: number): Row[] {
-  const madmk: Semantics = (b, x, literal, y) => unfusedMultiplyAdd(b, type, x, literal, y);
-  const madak: Semantics = (b, x, y, literal) => unfusedMultiplyAdd(b, type, x, y, literal);
+type MultiplyAdd = (b: InstructionBuilder, type: 'f16' | 'f32', x: Value, y: Value, z: Value) => Value;
+
+/** A product and a sum with one constant, the low half of the literal for f16; `k` stands where the constant is. */
+function withLiteral(name: string, type: 'f16' | 'f32', opcodes: [Opcodes, Opcodes], compute: MultiplyAdd): Row[] {
+  const madmk: Semantics = (b, x, literal, y) => compute(b, type, x, literal!, y!);
+  const madak: Semantics = (b, x, y, literal) => compute(b, type, x, y!, literal!);
   const source = (n: number): string => `src${n}:${type}`;
   return [
     row(
       'VOP2',
-      `v_madmk_${type}`,
-      opcode,
+      `${name}mk_${type}`,
+      opcodes[0],
       `=vdst:${type} ${source(0)} literal:literal32 ${source(1)}`,
       madmk,
       ONLY_VOP2,
     ),
     row(
       'VOP2',
-      `v_madak_${type}`,
-      opcode + 1,
+      `${name}ak_${type}`,
+      opcodes[1],
       `=vdst:${type} ${source(0)} ${source(1)} literal:literal32`,
       madak,
       ONLY_VOP2,
@@ -64,10 +66,21 @@ export const VOP2_FLOAT_ROWS: readonly Row[] = [
   ...binary('v_mul', { f32: 5, f16: 34 }, (b, type, x, y) => floatOf(b, type).mul(x, y)),
   ...binary('v_min', { f32: 10, f16: 46 }, (b, type, x, y) => floatOf(b, type).min(x, y)),
   ...binary('v_max', { f32: 11, f16: 45 }, (b, type, x, y) => floatOf(b, type).max(x, y)),
-  accumulate('v_mac_f32', 22, '+vdst:f32 src0:f32 src1:f32', (b, d, x, y) => unfusedMultiplyAdd(b, 'f32', x, y, d)),
-  ...withLiteral('f32', 23),
+  accumulate('v_mac_f32', { gfx9: 22, gfx940: -1 }, '+vdst:f32 src0:f32 src1:f32', (b, d, x, y) =>
+    unfusedMultiplyAdd(b, 'f32', x, y, d),
+  ),
+  ...withLiteral(
+    'v_mad',
+    'f32',
+    [
+      { gfx9: 23, gfx940: -1 },
+      { gfx9: 24, gfx940: -1 },
+    ],
+    unfusedMultiplyAdd,
+  ),
+  ...withLiteral('v_fma', 'f32', [{ gfx940: 23 }, { gfx940: 24 }], (b, type, x, y, z) => b[type].fma(x, y, z)),
   accumulate('v_mac_f16', 35, '+vdst:f16 src0:f16 src1:f16', (b, d, x, y) => unfusedMultiplyAdd(b, 'f16', x, y, d)),
-  ...withLiteral('f16', 36),
+  ...withLiteral('v_mad', 'f16', [36, 37], unfusedMultiplyAdd),
   row('VOP2', 'v_ldexp_f16', 51, '=vdst:f16 src0:f16 src1:i16', (b, x, n) => ldexp(b, 'f16', x, b.sext16(n))),
   accumulate('v_fmac_f64', { gfx90a: 4 }, '+vdst:f64 src0:f64 src1:f64', (b, d, x, y) => b.f64.fma(x, y, d)),
   accumulate('v_fmac_f32', { gfx90a: 59 }, '+vdst:f32 src0:f32 src1:f32', (b, d, x, y) => b.f32.fma(x, y, d)),

@@ -1,20 +1,21 @@
 /** VOP3: floating point. CDNA2 ISA 12.11, "VOP3A & VOP3B Instructions". */
 import type { Value } from '../../../ir/types.ts';
 import type { InstructionBuilder } from '../instruction-builder.ts';
-import { type OperandType, type Row, type RowFlags, row, type Semantics } from '../row.ts';
+import { type Opcodes, type OperandType, type Row, type RowFlags, row, type Semantics } from '../row.ts';
 import { divFixup, divFmas, divScale } from './division.ts';
 import { type FloatType, floatOf, flushed, legacyProduct, unfusedMultiplyAdd } from './float-rules.ts';
 import { f16TowardZero, insertByte, normalizedI16, normalizedU16, packHalves } from './packing.ts';
 import { ldexp } from './scaling.ts';
+import { VOP3_SMALL_FLOAT_ROWS } from './small-floats.ts';
 import { twoOverPiSegment } from './two-over-pi.ts';
 
 type Ternary = (b: InstructionBuilder, type: FloatType, x: Value, y: Value, z: Value) => Value;
 
 const KEEPS_HIGH_HALF: RowFlags = { keepsHighHalf: true };
 
-function ternary(name: string, type: FloatType, opcode: number, compute: Ternary, flags: RowFlags = {}): Row {
+function ternary(name: string, type: FloatType, opcodes: Opcodes, compute: Ternary, flags: RowFlags = {}): Row {
   const operandText = `=vdst:${type} src0:${type} src1:${type} src2:${type}`;
-  return row('VOP3', name, opcode, operandText, (b, x, y, z) => compute(b, type, x, y, z), flags);
+  return row('VOP3', name, opcodes, operandText, (b, x, y, z) => compute(b, type, x, y, z), flags);
 }
 
 function binary(name: string, opcode: number, result: OperandType, sources: OperandType, semantics: Semantics): Row {
@@ -70,8 +71,8 @@ const packBoth =
     packHalves(b, convert(b, x), convert(b, y));
 
 export const VOP3_FLOAT_ROWS: readonly Row[] = [
-  ternary('v_mad_legacy_f32', 'f32', 448, legacyMad),
-  ternary('v_mad_f32', 'f32', 449, mad('f32')),
+  ternary('v_mad_legacy_f32', 'f32', { gfx9: 448, gfx940: -1 }, legacyMad),
+  ternary('v_mad_f32', 'f32', { gfx9: 449, gfx940: -1 }, mad('f32')),
   // Cube maps: no use for them without images.
   row('VOP3', 'v_cubeid_f32', 452, '=vdst:f32 src0:f32 src1:f32 src2:f32'),
   row('VOP3', 'v_cubesc_f32', 453, '=vdst:f32 src0:f32 src1:f32 src2:f32'),
@@ -137,4 +138,5 @@ export const VOP3_FLOAT_ROWS: readonly Row[] = [
     packBoth((b, x) => b.f16.input(x)),
   ),
   binary('v_mul_legacy_f32', 673, 'f32', 'f32', legacyProduct),
+  ...VOP3_SMALL_FLOAT_ROWS,
 ];

@@ -161,6 +161,11 @@ export const VOP3_INTEGER_ROWS: readonly Row[] = [
   ternary('v_or3_b32', 514, 'b32', (b, x, y, z) => b.or(b.or(x, y), z)),
   ternary('v_mad_u16', 516, 'u16', saturating('u16', multiplyAdd), KEEPS_HIGH_HALF),
   ternary('v_mad_i16', 517, 'i16', saturating('i16', multiplyAdd), KEEPS_HIGH_HALF),
+  row('VOP3', 'v_lshl_add_u64', { gfx940: 520 }, '=vdst:u64 src0:u64 src1:u32 src2:u64', (b, x, amount, y) => {
+    // Bits 2:0 count; 5 to 7 are treated as 0 (CDNA3 ISA, V_LSHL_ADD_U64).
+    const count = b.and(amount, b.i32(7));
+    return b.add(b.shl(x, b.select(b.ltU(b.i32(4), count), b.i32(0), count)), y);
+  }),
   binary('v_mul_lo_u32', 645, 'u32', (b, x, y) => b.mul(x, y)),
   binary('v_mul_hi_u32', 646, 'u32', (b, x, y) => b.op('i32.mulHiU', x, y)),
   binary('v_mul_hi_i32', 647, 'i32', (b, x, y) => b.op('i32.mulHiS', x, y)),
