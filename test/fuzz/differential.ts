@@ -1,5 +1,5 @@
 /** One program on two machines: what the host prints, and what the emulator prints at some optimisation levels. */
-import { createEmulatedDevice, type RunOptions, WavewrightError } from '../../src/index.ts';
+import { type Device, type RunOptions, WavewrightError } from '../../src/index.ts';
 import { type Outcome, Output, runImage } from './run-image.ts';
 import type { Level, Toolchain } from './toolchain.ts';
 
@@ -42,7 +42,12 @@ function differenceOf(host: Outcome, device: Outcome): string | undefined {
   return undefined;
 }
 
-export async function compare(toolchain: Toolchain, subject: Subject, limits: Limits): Promise<Comparison> {
+export async function compare(
+  toolchain: Toolchain,
+  device: Device,
+  subject: Subject,
+  limits: Limits,
+): Promise<Comparison> {
   const { name, threads, levels } = subject;
   const source = toolchain.source(name, subject.text);
   const grid = threads && { grid: ['1 1 1', ...threads].join(' ') };
@@ -53,7 +58,7 @@ export async function compare(toolchain: Toolchain, subject: Subject, limits: Li
   for (const level of levels) {
     const bytes = await toolchain.forDevice(source, level);
     if (bytes === undefined) return { skipped: 'the compiler fails', instructions, disagreements };
-    const found = await difference(bytes, host, subject, limits, (count) => {
+    const found = await difference(bytes, device, host, subject, limits, (count) => {
       instructions += count;
     });
     if (found !== undefined) disagreements.push(`${name} -${level}: ${found}`);
@@ -63,12 +68,12 @@ export async function compare(toolchain: Toolchain, subject: Subject, limits: Li
 
 async function difference(
   bytes: Uint8Array,
+  device: Device,
   host: Outcome,
   { threads }: Subject,
   { deviceMs }: Limits,
   count: (instructions: number) => void,
 ): Promise<string | undefined> {
-  const device = createEmulatedDevice({ processor: 'gfx90a' });
   try {
     const run = { device, timeoutMs: deviceMs, stackSizeBytes: STACK_BYTES, ...(threads && { threads }) };
     const { kernels, ...outcome } = await runImage(bytes, run, new Output());
@@ -77,20 +82,18 @@ async function difference(
   } catch (error) {
     if (!(error instanceof WavewrightError)) throw error;
     return `${error.code}: ${error.message}`;
-  } finally {
-    device.close();
   }
 }
 
-/** Works through `items` with `count` of them at a time. */
+/** Works through `items` with `count` of them at a time; `work` is told which of the `count` it is. */
 export async function inParallel<T>(
   items: Iterable<T>,
   count: number,
-  work: (item: T) => Promise<void>,
+  work: (item: T, worker: number) => Promise<void>,
 ): Promise<void> {
   const iterator = items[Symbol.iterator]();
-  const worker = async (): Promise<void> => {
-    for (let next = iterator.next(); !next.done; next = iterator.next()) await work(next.value);
+  const run = async (_: unknown, worker: number): Promise<void> => {
+    for (let next = iterator.next(); !next.done; next = iterator.next()) await work(next.value, worker);
   };
-  await Promise.all(Array.from({ length: count }, worker));
+  await Promise.all(Array.from({ length: count }, run));
 }

@@ -16,7 +16,7 @@ const TARGET_HEADERS = ['-nogpulib', '-nostdlibinc', '-isystem', path.join(DEVIC
 const RUNTIME = ['crt', 'stdio', 'stdlib', 'string'];
 
 export type Level = 'O0' | 'O1' | 'O2' | 'O3' | 'Os';
-const COMPILER_DEFECT = /PLEASE submit a bug report|invalid addrspacecast/;
+const COMPILER_DEFECT = /PLEASE submit a bug report|invalid addrspacecast|Illegal instruction detected/;
 
 const execute = promisify(execFile);
 

@@ -7,6 +7,7 @@ import { execFile } from 'node:child_process';
 import path from 'node:path';
 import { test } from 'node:test';
 import { promisify } from 'node:util';
+import { createEmulatedDevice } from '../../src/index.ts';
 import { compare, inParallel } from '../fuzz/differential.ts';
 import { Toolchain } from '../fuzz/toolchain.ts';
 
@@ -23,6 +24,7 @@ async function csmith(seed: number): Promise<string> {
 
 test('programs of csmith print the same on the host and on gfx90a', async (t) => {
   const toolchain = new Toolchain(['-isystem', '/usr/include/csmith'], ['-isystem', DEVICE_HEADERS]);
+  const devices = [1, 2].map(() => createEmulatedDevice({ processor: 'gfx90a' }));
   const disagreements: string[] = [];
   let instructions = 0;
   let compared = 0;
@@ -31,10 +33,10 @@ test('programs of csmith print the same on the host and on gfx90a', async (t) =>
     for (let seed = FROM; seed < FROM + COUNT + replaced.length; seed++) yield seed;
   }
   try {
-    await inParallel(seeds(), 2, async (seed) => {
+    await inParallel(seeds(), devices.length, async (seed, worker) => {
       const level = seed % 2 === 0 ? 'O0' : 'O2';
       const subject = { name: `csmith-${seed}`, text: await csmith(seed), levels: [level] } as const;
-      const result = await compare(toolchain, subject, LIMITS);
+      const result = await compare(toolchain, devices[worker]!, subject, LIMITS);
       if (result.skipped === undefined) compared++;
       else replaced.push(`${seed}: ${result.skipped}`);
       assert.ok(replaced.length <= MAX_REPLACED, `too few programs can be compared: ${replaced.join(', ')}`);
@@ -42,6 +44,7 @@ test('programs of csmith print the same on the host and on gfx90a', async (t) =>
       disagreements.push(...result.disagreements);
     });
   } finally {
+    for (const device of devices) device.close();
     toolchain.close();
   }
   t.diagnostic(`${compared} programs, ${instructions} instructions of waves`);

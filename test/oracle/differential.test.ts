@@ -5,6 +5,7 @@
 import assert from 'node:assert/strict';
 import path from 'node:path';
 import { test } from 'node:test';
+import { createEmulatedDevice } from '../../src/index.ts';
 import { makeProgram } from '../fuzz/c-programs/program.ts';
 import { compare, inParallel } from '../fuzz/differential.ts';
 import { Toolchain } from '../fuzz/toolchain.ts';
@@ -21,24 +22,36 @@ const THREADS = [
   [10, 7, 1],
 ] as const;
 
+/** Programs that clang 19 miscompiles for gfx90a, and where the generated code can be seen to be wrong. */
+const MISCOMPILED: Readonly<Record<number, string>> = {
+  245: '-O2: (0.0 - x) - x becomes -x - x, which is another zero for x = 0.0',
+};
+
 test('generated programs print the same on the host and on gfx90a', async (t) => {
   const toolchain = new Toolchain(INCLUDES);
+  const devices = [1, 2].map(() => createEmulatedDevice({ processor: 'gfx90a' }));
   const disagreements: string[] = [];
+  const skipped: number[] = [];
   let instructions = 0;
-  const seeds = Array.from({ length: COUNT }, (_, i) => FROM + i);
+  const seeds = Array.from({ length: COUNT }, (_, i) => FROM + i).filter((seed) => MISCOMPILED[seed] === undefined);
   try {
-    await inParallel(seeds, 2, async (seed) => {
+    await inParallel(seeds, devices.length, async (seed, worker) => {
       const threads = THREADS[seed % THREADS.length]!;
       const text = makeProgram({ seed, alone: threads[0] === 1 });
       const subject = { name: `seed-${seed}`, text, levels: ['O0', 'O2'], threads } as const;
-      const result = await compare(toolchain, subject, LIMITS);
-      assert.equal(result.skipped, undefined, `seed ${seed}`);
+      const result = await compare(toolchain, devices[worker]!, subject, LIMITS);
+      assert.notEqual(result.skipped, 'too long on the host', `seed ${seed}`);
+      if (result.skipped !== undefined) skipped.push(seed);
       instructions += result.instructions;
       disagreements.push(...result.disagreements);
     });
   } finally {
+    for (const device of devices) device.close();
     toolchain.close();
   }
-  t.diagnostic(`${COUNT} programs, ${2 * COUNT} images, ${instructions} instructions of waves`);
+  const compared = seeds.length - skipped.length;
+  t.diagnostic(`${compared} programs, ${2 * compared} images, ${instructions} instructions of waves`);
+  t.diagnostic(`seeds of programs that clang fails to compile: ${skipped.join(', ')}`);
   assert.deepEqual(disagreements, []);
+  assert.ok(compared >= 0.9 * COUNT);
 });

@@ -30,7 +30,9 @@ export function hostProgram(source: string, launches: readonly Launch[]): string
     if (argument.kind === 'value') {
       return `static const uchar ${name}_bytes[] = {${bytesOf(argument.contents).join(', ')}};\nstatic ${argument.type} ${name};`;
     }
-    return argument.kind === 'local' ? `WORKGROUP_ARRAY(uchar, ${name}, ${argument.sizeBytes});` : `static void *${name};`;
+    return argument.kind === 'local'
+      ? `WORKGROUP_ARRAY(uchar, ${name}, ${argument.sizeBytes});`
+      : `static void *${name};`;
   };
   const name = (i: number, k: number): string => `argument_${i}_${k}`;
   const declarations = launches.map(({ kernel, args }, i) => {

@@ -2,7 +2,13 @@
 import { writeHiddenArguments } from '../../../src/codeobject/hidden-arguments.ts';
 import { createEmulatedDevice } from '../../../src/devices/emulated/index.ts';
 import type { ExecutorName } from '../../../src/emulator/emulator.ts';
-import { CodeObjectReader, createRuntime, type Executable, type KernelSymbol, type Runtime } from '../../../src/hsa/index.ts';
+import {
+  CodeObjectReader,
+  createRuntime,
+  type Executable,
+  type KernelSymbol,
+  type Runtime,
+} from '../../../src/hsa/index.ts';
 import { bytesOf, type Launch, type Results } from './launch.ts';
 
 /** For calls whose depth the compiler does not know. */

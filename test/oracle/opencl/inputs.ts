@@ -40,7 +40,11 @@ export function smallFloats(type: string, count: number, seed: number): Float16A
 }
 
 /** From 1/4 to 4. */
-export function positiveFloats(type: FloatType, count: number, seed: number): Float16Array | Float32Array | Float64Array {
+export function positiveFloats(
+  type: FloatType,
+  count: number,
+  seed: number,
+): Float16Array | Float32Array | Float64Array {
   const random = new Random(seed);
   return new FLOATS[type](random.times(count, () => 0.25 + (3.75 * random.next()) / 2 ** 32));
 }

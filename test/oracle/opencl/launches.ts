@@ -17,7 +17,11 @@ const GROUP = 96;
 const ALL_INTEGERS = ['i8', 'u8', 'i16', 'u16', 'i32', 'u32', 'i64', 'u64'];
 
 const FLOATS = ['f16', 'f32', 'f64'] as const;
-const FLOATS_AND_NAMES: readonly [FloatType, string][] = [['f32', 'float'], ['f64', 'double'], ['f16', 'half']];
+const FLOATS_AND_NAMES: readonly [FloatType, string][] = [
+  ['f32', 'float'],
+  ['f64', 'double'],
+  ['f16', 'half'],
+];
 
 const zeros = (contents: Numbers, count: number): Numbers =>
   new (contents.constructor as new (length: number) => Numbers)(count);
@@ -75,14 +79,28 @@ export const SUBJECTS: readonly Subject[] = [
   {
     source: 'vectors.cl',
     launches: (items) =>
-      ['i8 2', 'u8 4', 'i8 4', 'i16 2', 'u16 2', 'u16 4', 'i32 2', 'u32 4', 'i64 2', 'u64 4', 'f16 2', 'f16 4', 'f32 2', 'f32 4', 'f64 2'].map(
-        (text) => {
-          const [type, width] = text.split(' ') as [string, string];
-          const count = items * Number(width);
-          const inputs = two((seed) => (type.startsWith('f') ? smallFloats : integers)(type, count, seed));
-          return elementwise(`vectors_${type}${width}`, items, { inputs, results: 16 * Number(width) });
-        },
-      ),
+      [
+        'i8 2',
+        'u8 4',
+        'i8 4',
+        'i16 2',
+        'u16 2',
+        'u16 4',
+        'i32 2',
+        'u32 4',
+        'i64 2',
+        'u64 4',
+        'f16 2',
+        'f16 4',
+        'f32 2',
+        'f32 4',
+        'f64 2',
+      ].map((text) => {
+        const [type, width] = text.split(' ') as [string, string];
+        const count = items * Number(width);
+        const inputs = two((seed) => (type.startsWith('f') ? smallFloats : integers)(type, count, seed));
+        return elementwise(`vectors_${type}${width}`, items, { inputs, results: 16 * Number(width) });
+      }),
   },
   {
     source: 'floats.cl',
@@ -113,10 +131,18 @@ export const SUBJECTS: readonly Subject[] = [
     source: 'conversions.cl',
     launches: (items) => [
       ...FLOATS.map((type) =>
-        elementwise(`from_${type}`, items, { inputs: [floats(type, items, 1)], like: new BigInt64Array(), results: 16 }),
+        elementwise(`from_${type}`, items, {
+          inputs: [floats(type, items, 1)],
+          like: new BigInt64Array(),
+          results: 16,
+        }),
       ),
       ...ALL_INTEGERS.map((type) =>
-        elementwise(`from_${type}`, items, { inputs: [integers(type, items, 1)], like: new BigUint64Array(), results: 14 }),
+        elementwise(`from_${type}`, items, {
+          inputs: [integers(type, items, 1)],
+          like: new BigUint64Array(),
+          results: 14,
+        }),
       ),
       elementwise('vector_conversions', items, {
         inputs: [integers('u32', items, 1), floats('f16', items, 2)],
@@ -163,12 +189,46 @@ export const SUBJECTS: readonly Subject[] = [
     },
   },
   {
+    source: 'patterns.cl',
+    launches: (items) => {
+      const words = two((seed) => integers('u32', items, seed));
+      const like = new Uint32Array();
+      const pairs = (type: string): Numbers[] => two((seed) => integers(type, items * 2, seed));
+      const triples = smallFloats('f32', items * 4, 3);
+      return [
+        elementwise('words', items, { inputs: words, results: 48 }),
+        ...[1, 2, 3].map((seed) => {
+          const extra = [
+            ...integers('u32', 4, seed).values().map((word) => value('uint', Uint32Array.of(Number(word)))),
+            ...[0, 1].map((k) => value('ulong', integers('u64', 2, seed).subarray(k, k + 1))),
+          ];
+          return elementwise('uniform_words', 70, { inputs: [], like, results: 48, extra });
+        }),
+        elementwise('signed_pairs', items, {
+          inputs: pairs('i16'),
+          results: 36,
+          extra: [value('short2', Int16Array.of(-3, 1000))],
+        }),
+        elementwise('unsigned_pairs', items, {
+          inputs: pairs('u16'),
+          results: 36,
+          extra: [value('ushort2', Uint16Array.of(3, 60000))],
+        }),
+        elementwise('half_pairs', items, { inputs: two((seed) => smallFloats('f16', items * 2, seed)), like, results: 14 }),
+        elementwise('exchanges', items, {
+          inputs: [words[0]!, integers('i16', items, 4), triples],
+          results: 8,
+        }),
+      ];
+    },
+  },
+  {
     source: 'control.cl',
     launches: (items) => {
-      const numbers = integers('i32', items, 1).map((number) => Number(number) % 1000);
+      const numbers = Int32Array.from(integers('i32', items, 1) as Int32Array, (number) => number % 1000);
       const longs = integers('u64', items, 2);
       return [
-        elementwise('branches', items, { inputs: [Int32Array.from(numbers)], like: longs, results: 14 }),
+        elementwise('branches', items, { inputs: [numbers], like: longs, results: 14 }),
         elementwise('calls', items, {
           inputs: [integers('i32', items, 3), integers('i64', items, 4)],
           like: new BigInt64Array(),
@@ -176,7 +236,12 @@ export const SUBJECTS: readonly Subject[] = [
         }),
         elementwise('pressure', items, { inputs: [longs], results: 1 }),
         elementwise('uniform_pressure', items, { inputs: [integers('u32', 120, 5)], results: 1 }),
-        launch('three_dimensions', [buffer(new Uint32Array(9 * 7 * 5 * 4)), int(9), int(7), int(5)], [10, 7, 6], [4, 4, 3]),
+        launch(
+          'three_dimensions',
+          [buffer(new Uint32Array(9 * 7 * 5 * 4)), int(9), int(7), int(5)],
+          [10, 7, 6],
+          [4, 4, 3],
+        ),
         launch('three_dimensions', [buffer(new Uint32Array(70 * 3 * 4)), int(70), int(3), int(1)], [70, 4], [32, 2]),
       ];
     },
@@ -255,7 +320,11 @@ export const SUBJECTS: readonly Subject[] = [
         ),
         launch(
           'matmul',
-          [buffer(new Float32Array(side ** 2)), ...two((seed) => smallFloats('f32', side ** 2, seed)).map((a) => buffer(a)), int(side)],
+          [
+            buffer(new Float32Array(side ** 2)),
+            ...two((seed) => smallFloats('f32', side ** 2, seed)).map((a) => buffer(a)),
+            int(side),
+          ],
           [Math.ceil(side / 16) * 16, Math.ceil(side / 16) * 16],
           [16, 16],
         ),
@@ -271,7 +340,12 @@ export const SUBJECTS: readonly Subject[] = [
           [items],
           [192],
         ),
-        launch('life', [buffer(new Uint8Array(16 * 8 * 16)), buffer(integers('u8', 16 * 8 * 16, 6)), int(4)], [16, 8, 16], [8, 8, 8]),
+        launch(
+          'life',
+          [buffer(new Uint8Array(16 * 8 * 16)), buffer(integers('u8', 16 * 8 * 16, 6)), int(4)],
+          [16, 8, 16],
+          [8, 8, 8],
+        ),
       ];
     },
   },
@@ -303,18 +377,20 @@ export const SUBJECTS: readonly Subject[] = [
       ];
     },
   },
-  ...[[], ['-ffast-math']].map((flags): Subject => ({
-    source: 'approximate.cl',
-    flags,
-    launches: (items) =>
-      FLOATS.map((type, i) =>
-        elementwise(`approximate_${type}`, items, {
-          inputs: two((seed) => positiveFloats(type, items, seed)),
-          results: [12, 20, 5][i]!,
-          ulps: [2, 4, 4][i]!,
-        }),
-      ),
-  })),
+  ...[[], ['-ffast-math']].map(
+    (flags): Subject => ({
+      source: 'approximate.cl',
+      flags,
+      launches: (items) =>
+        FLOATS.map((type, i) =>
+          elementwise(`approximate_${type}`, items, {
+            inputs: two((seed) => positiveFloats(type, items, seed)),
+            results: [12, 20, 5][i]!,
+            ulps: [2, 4, 4][i]!,
+          }),
+        ),
+    }),
+  ),
   {
     source: 'denormals.cl',
     flags: [...EXACT, '-Xclang', '-fdenormal-fp-math-f32=preserve-sign'],
