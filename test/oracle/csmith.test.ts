@@ -15,6 +15,8 @@ const [FROM = 1, COUNT = 100] = (process.env['WAVEWRIGHT_SEEDS'] ?? '1:100').spl
 const MAX_REPLACED = COUNT / 2;
 const LIMITS = { hostMs: 500, deviceMs: 120_000 };
 const DEVICE_HEADERS = path.resolve(import.meta.dirname, '../data/csmith');
+/** Programs that end soon on the host only because its compiler sees through their loops. */
+const LONG: Readonly<Record<number, string>> = { 50: '-O0: a loop of 160 million turns' };
 const execute = promisify(execFile);
 
 async function csmith(seed: number): Promise<string> {
@@ -30,7 +32,10 @@ test('programs of csmith print the same on the host and on gfx90a', async (t) =>
   let compared = 0;
   const replaced: string[] = [];
   function* seeds(): Generator<number> {
-    for (let seed = FROM; seed < FROM + COUNT + replaced.length; seed++) yield seed;
+    for (let seed = FROM; seed < FROM + COUNT + replaced.length; seed++) {
+      if (LONG[seed] === undefined) yield seed;
+      else replaced.push(`${seed}: ${LONG[seed]}`);
+    }
   }
   try {
     await inParallel(seeds(), devices.length, async (seed, worker) => {

@@ -136,20 +136,23 @@ kernel void calls(global long *out, global const int *a, global const long *b, u
 }
 
 /* More values at once than there are registers. */
-kernel void pressure(global ulong *out, global const ulong *a, uint n) {
-  uint i = global_x();
-  if (i >= n) return;
-  ulong v[72];
-  for (int k = 0; k < 72; k++) v[k] = a[(i + k) % n] + k;
-  for (int round = 0; round < 3; round++)
-    for (int k = 0; k < 72; k++) v[k] = v[k] * 0x9E3779B97F4A7C15 + (v[(k * 5 + 7) % 72] >> (k & 31));
-  ulong sum = 0;
-  if (step((int)i, 3) & 1)
-    for (int k = 0; k < 72; k++) sum = sum * 3 ^ v[k];
-  else
-    for (int k = 71; k >= 0; k--) sum = sum * 5 + v[k];
-  out[i] = sum;
-}
+#define PRESSURE(NAME, ATTRIBUTES)                                                                         \
+  kernel ATTRIBUTES void NAME(global ulong *out, global const ulong *a, uint n) {                          \
+    uint i = global_x();                                                                                   \
+    if (i >= n) return;                                                                                    \
+    ulong v[72];                                                                                           \
+    for (int k = 0; k < 72; k++) v[k] = a[(i + k) % n] + k;                                                \
+    for (int round = 0; round < 3; round++)                                                                \
+      for (int k = 0; k < 72; k++) v[k] = v[k] * 0x9E3779B97F4A7C15 + (v[(k * 5 + 7) % 72] >> (k & 31));   \
+    ulong sum = 0;                                                                                         \
+    if (step((int)i, 3) & 1)                                                                               \
+      for (int k = 0; k < 72; k++) sum = sum * 3 ^ v[k];                                                   \
+    else                                                                                                   \
+      for (int k = 71; k >= 0; k--) sum = sum * 5 + v[k];                                                  \
+    out[i] = sum;                                                                                          \
+  }
+PRESSURE(pressure, )
+PRESSURE(few_registers, REGISTERS(24))
 
 /* So many uniform values that the scalar registers do not hold them. */
 kernel void uniform_pressure(global uint *out, constant uint *a, uint n) {

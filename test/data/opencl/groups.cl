@@ -41,7 +41,7 @@ kernel void scan(global uint *out, global const uint *a, local uint *sums, uint 
 }
 
 /* Bitonic sort of 512 numbers by 256 work-items. */
-kernel void sort(global int *out, global const int *a) {
+kernel FIXED_GROUP(256, 1, 1) void sort(global int *out, global const int *a) {
   WORKGROUP_ARRAY(int, numbers, 512);
   uint self = local_x(), first = group_x() * 512;
   numbers[self] = a[first + self];
@@ -74,7 +74,7 @@ kernel void transpose(global double *out, global const double *in, uint width, u
 }
 
 /* Product of matrices of any size; sums are chains of FMA. */
-kernel void matmul(global float *c, global const float *a, global const float *b, uint n) {
+kernel FIXED_GROUP(16, 16, 1) void matmul(global float *c, global const float *a, global const float *b, uint n) {
   WORKGROUP_ARRAY(float, left, 256);
   WORKGROUP_ARRAY(float, right, 256);
   uint x = local_x(), y = local_y(), column = group_x() * 16 + x, row = group_y() * 16 + y;
@@ -115,7 +115,7 @@ kernel void histogram(global uint *counts, global uint *finished, global uint *t
 }
 
 /* Three dimensions, two barriers for each of several rounds, bytes in LDS. */
-kernel void life(global uchar *out, global const uchar *in, uint rounds) {
+kernel GROUP_UP_TO(512) void life(global uchar *out, global const uchar *in, uint rounds) {
   WORKGROUP_ARRAY(uchar, cells, 8 * 8 * 8);
   uint x = local_x(), y = local_y(), z = local_z(), self = (z * 8 + y) * 8 + x;
   uint place = ((group_z() * 8 + z) * grid_size_y() + group_y() * 8 + y) * grid_size_x() + group_x() * 8 + x;

@@ -110,13 +110,15 @@ BITS(half, ushort, 0x7E00)
 BITS(float, uint, 0x7FC00000)
 BITS(double, ulong, 0x7FF8000000000000)
 
-/* A pointer that the compiler knows nothing about; a number likewise. */
-#ifdef __AMDGCN__
-#define UNKNOWN(value) __asm__ volatile("" : "+v"(value))
-#define UNIFORM(value) __asm__ volatile("" : "+s"(value))
+/* Attributes that clang knows in OpenCL C only. */
+#ifdef __OPENCL_C_VERSION__
+#define FIXED_GROUP(x, y, z) __attribute__((reqd_work_group_size(x, y, z)))
+#define GROUP_UP_TO(size) __attribute__((amdgpu_flat_work_group_size(1, size)))
+#define REGISTERS(count) __attribute__((amdgpu_num_vgpr(count)))
 #else
-#define UNKNOWN(value) __asm__ volatile("" : "+r"(value))
-#define UNIFORM(value) UNKNOWN(value)
+#define FIXED_GROUP(x, y, z)
+#define GROUP_UP_TO(size)
+#define REGISTERS(count)
 #endif
 
 #endif

@@ -170,3 +170,30 @@ kernel void data(ulong *out, const uint *a, uint n) {
   for (uint k = 0; k < sizeof text; k++) hash = hash * 31 + text[k];
   PUT(hash);
 }
+
+/* LDS of functions: where it lies depends on the kernel that calls. */
+WORKGROUP_ARRAY(uint, board, 64);
+WORKGROUP_ARRAY(uint, other_board, 100);
+
+NOINLINE void write_board(uint value) { board[local_x()] = value; }
+NOINLINE void write_other_board(uint value) { other_board[local_x()] = value; }
+NOINLINE uint read_board(uint at) { return board[at % group_size_x()]; }
+NOINLINE uint read_other_board(uint at) { return other_board[at % group_size_x()] * 3; }
+
+kernel void boards(uint *out, const uint *a, uint n) {
+  uint i = global_x();
+  write_board(i < n ? a[i] : i);
+  workgroup_barrier();
+  if (i < n) out[i] = read_board(local_x() + 1);
+}
+
+kernel void other_boards(uint *out, const uint *a, uint n) {
+  WORKGROUP_ARRAY(uint, own, 64);
+  uint i = global_x();
+  write_other_board(i < n ? a[i] : i);
+  write_board(i);
+  own[local_x()] = i * 5;
+  workgroup_barrier();
+  uint (*const readers[2])(uint) = {read_board, read_other_board};
+  if (i < n) out[i] = readers[i & 1](i) + read_other_board(i + 7) + own[group_size_x() - 1 - local_x()];
+}

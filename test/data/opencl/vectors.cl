@@ -34,6 +34,8 @@
   }
 #define yx2 yx
 #define yx4 yxwz
+#define yx8 s10325476
+#define yx16 sfedcba9876543210
 
 WIDTHS(i8, char, 2, 3)
 WIDTHS(u8, uchar, 4, 7)
@@ -50,3 +52,7 @@ WIDTHS(f16, half, 4, 8)
 WIDTHS(f32, float, 2, 4)
 WIDTHS(f32, float, 4, 2)
 WIDTHS(f64, double, 2, 4)
+WIDTHS(u8, uchar, 16, 11)
+WIDTHS(i16, short, 8, 7)
+WIDTHS(i32, int, 8, 6)
+WIDTHS(f32, float, 16, 8)

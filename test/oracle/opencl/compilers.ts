@@ -24,7 +24,7 @@ export type Level = (typeof LEVELS)[number];
 const execute = promisify(execFile);
 
 /** The calls of a source's launches, and a main that reads the buffers, makes the calls and writes the buffers. */
-export function hostProgram(source: string, launches: readonly Launch[]): string {
+function hostProgram(source: string, launches: readonly Launch[]): string {
   const extent = (sizes: Extent): string => `(uint[3]){${sizes.join(', ')}}`;
   const declaration = (argument: Argument, name: string): string => {
     if (argument.kind === 'value') {
@@ -67,9 +67,9 @@ export class Compilers {
     return readFile(image);
   }
 
-  /** What the buffers of each launch hold afterwards. */
-  async onHost(source: string, launches: readonly Launch[]): Promise<Results[]> {
-    const program = path.join(this.#folder, `${source}.host`);
+  /** What the buffers of each launch hold afterwards; `name` is that of the program. */
+  async onHost(name: string, source: string, launches: readonly Launch[]): Promise<Results[]> {
+    const program = path.join(this.#folder, name);
     writeFileSync(`${program}.c`, hostProgram(source, launches));
     await execute(CLANG, [...ALL, ...HOST, `${program}.c`, '-lm', '-o', program]);
     const buffers = launches.map(({ args }) =>

@@ -1,44 +1,32 @@
-/** Compares what a launch left in its buffers on two machines. */
-import type { Launch, Numbers, Results } from './launch.ts';
+/** Compares what a launch left in its buffers. */
+import { type Launch, type Numbers, type Results, sameType } from './launch.ts';
 
-const MAX_LISTED = 4;
-
-type Floats = Float16Array | Float32Array | Float64Array;
-const isFloats = (numbers: Numbers): numbers is Floats =>
-  numbers instanceof Float16Array || numbers instanceof Float32Array || numbers instanceof Float64Array;
-
-/** Distance in units in the last place; 0 for two NaNs. */
-function ulpsBetween(a: Floats, b: Floats, at: number): bigint {
-  if (Number.isNaN(a[at]) && Number.isNaN(b[at])) return 0n;
-  const bits = a.BYTES_PER_ELEMENT * 8;
-  const ordered = (numbers: Floats): bigint => {
-    const bytes = new Uint8Array(numbers.buffer, numbers.byteOffset + at * numbers.BYTES_PER_ELEMENT, bits / 8);
-    const pattern = bytes.reduceRight((value, byte) => (value << 8n) | BigInt(byte), 0n);
-    const magnitude = pattern & ((1n << BigInt(bits - 1)) - 1n);
-    return pattern >> BigInt(bits - 1) ? -magnitude : magnitude;
-  };
-  const distance = ordered(a) - ordered(b);
-  return distance < 0n ? -distance : distance;
+/** Neighbouring floats have neighbouring ordinals. */
+function ordinal(numbers: Numbers, i: number): bigint {
+  const width = numbers.BYTES_PER_ELEMENT;
+  const view = new DataView(numbers.buffer, numbers.byteOffset + i * width, width);
+  const bits =
+    width === 8 ? view.getBigInt64(0, true) : BigInt(width === 4 ? view.getInt32(0, true) : view.getInt16(0, true));
+  return bits < 0n ? -(bits + (1n << BigInt(width * 8 - 1))) : bits;
 }
 
-/** One line for each buffer that differs. NaNs count as equal whatever their bits. */
-export function differences(launch: Launch, results: Results, expected: Results): string[] {
-  const buffers = launch.args.filter((argument) => argument.kind === 'buffer');
-  return buffers.flatMap(({ contents, ulps }, k) => {
-    const typed = (bytes: Uint8Array): Numbers => {
-      const make = contents.constructor as new (buffer: ArrayBuffer) => Numbers;
-      return new make(Uint8Array.from(bytes).buffer);
-    };
-    const [own, other] = [typed(results[k]!), typed(expected[k]!)];
-    const wrong: number[] = [];
-    for (let i = 0; i < other.length; i++) {
-      if (Object.is(own[i], other[i])) continue;
-      if (ulps !== undefined && isFloats(own) && isFloats(other) && ulpsBetween(own, other, i) <= BigInt(ulps))
-        continue;
-      wrong.push(i);
-    }
+function same(a: Numbers, b: Numbers, i: number, ulps: number): boolean {
+  if (Object.is(a[i], b[i])) return true;
+  if (ulps === 0 || Number.isNaN(Number(a[i])) || Number.isNaN(Number(b[i]))) return false;
+  const distance = ordinal(a, i) - ordinal(b, i);
+  return distance <= BigInt(ulps) && distance >= BigInt(-ulps);
+}
+
+/** One line for each buffer that differs: how much of it, and where first. */
+export function differences({ kernel, args, grid }: Launch, found: Results, expected: Results): string[] {
+  const buffers = args.filter((argument) => argument.kind === 'buffer');
+  return buffers.flatMap(({ contents, ulps = 0 }, k) => {
+    const [ours, theirs] = [sameType(contents, found[k]!), sameType(contents, expected[k]!)];
+    const wrong = [...ours.keys()].filter((i) => !same(ours, theirs, i, ulps));
     if (wrong.length === 0) return [];
-    const listed = wrong.slice(0, MAX_LISTED).map((i) => `[${i}] is ${own[i]}, expected ${other[i]}`);
-    return [`${launch.kernel}, buffer ${k}: ${wrong.length} of ${other.length} differ: ${listed.join('; ')}`];
+    const [first] = wrong as [number];
+    const where = `number ${first} (work-item ${Math.floor((first * grid[0]) / ours.length)} of x)`;
+    const what = `${wrong.length} of ${ours.length} numbers differ, first ${where}: ${ours[first]}, expected ${theirs[first]}`;
+    return [`${kernel}, buffer ${k}: ${what}`];
   });
 }

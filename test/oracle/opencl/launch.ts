@@ -52,5 +52,38 @@ export function launch(
 export const bytesOf = ({ buffer, byteOffset, byteLength }: Numbers): Uint8Array =>
   new Uint8Array(buffer, byteOffset, byteLength);
 
+/** The bytes as numbers of the same type. */
+export const sameType = (numbers: Numbers, bytes: Uint8Array): Numbers =>
+  new (numbers.constructor as new (bytes: ArrayBuffer) => Numbers)(Uint8Array.from(bytes).buffer);
+
 /** Contents of the buffers of a launch after it, in the order of the arguments. */
 export type Results = readonly Uint8Array[];
+
+/** One and a half waves; the last group of a grid is cut. */
+export const GROUP = 96;
+
+/** `count` zeros of the same type. */
+export const zeros = (contents: Numbers, count: number): Numbers =>
+  new (contents.constructor as new (length: number) => Numbers)(count);
+
+export interface Elementwise {
+  readonly inputs: readonly Numbers[];
+  /** Of this type is what the kernel writes. Default: that of the first input. */
+  readonly like?: Numbers;
+  /** Numbers for each work-item. */
+  readonly results: number;
+  readonly ulps?: number;
+  readonly extra?: readonly Argument[];
+  /** Default: a number a bit below that of the work-items. */
+  readonly last?: readonly Argument[];
+}
+
+/** KERNEL(out, inputs..., extra..., last...): without `last` the final work-items have nothing to do. */
+export function elementwise(kernel: string, items: number, options: Elementwise): Launch {
+  const { inputs, like = inputs[0]!, results, ulps, extra = [], last = [int(items - 3)] } = options;
+  const out = buffer(zeros(like, items * results), ulps);
+  return launch(kernel, [out, ...inputs.map((numbers) => buffer(numbers)), ...extra, ...last], [items], [GROUP]);
+}
+
+/** Two inputs of one kind. */
+export const two = (make: (seed: number) => Numbers): Numbers[] => [make(1), make(2)];

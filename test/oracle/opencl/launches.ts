@@ -1,19 +1,34 @@
 /** What each source of `test/data/opencl` is launched with. */
 import { type FloatType, floats, integers, positiveFloats, smallFloats } from './inputs.ts';
-import { type Argument, buffer, bytesOf, int, type Launch, launch, local, type Numbers, value } from './launch.ts';
+import {
+  type Argument,
+  buffer,
+  bytesOf,
+  elementwise,
+  GROUP,
+  int,
+  type Launch,
+  launch,
+  local,
+  type Numbers,
+  two,
+  value,
+  zeros,
+} from './launch.ts';
 
 export interface Subject {
   readonly source: string;
-  /** For the device. Default: exact division and square root. */
-  readonly flags?: readonly string[];
+  /** Flags for the device of each build. Default: one build with `EXACT`. */
+  readonly builds?: readonly (readonly string[])[];
   /** About `items` work-items for each kernel. */
   readonly launches: (items: number) => readonly Launch[];
 }
 
 /** Division and square root of f32 as C defines them; OpenCL C is less strict. */
 export const EXACT = ['-cl-fp32-correctly-rounded-divide-sqrt'];
-/** One and a half waves; the last group of a grid is cut. */
-const GROUP = 96;
+/** Private memory by scratch instructions instead of buffer instructions. */
+const FLAT_SCRATCH = [...EXACT, '-Xclang', '-target-feature', '-Xclang', '+enable-flat-scratch'];
+const DENORMALS_ARE_ZERO = ['-Xclang', '-fdenormal-fp-math-f32=preserve-sign'];
 const ALL_INTEGERS = ['i8', 'u8', 'i16', 'u16', 'i32', 'u32', 'i64', 'u64'];
 
 const FLOATS = ['f16', 'f32', 'f64'] as const;
@@ -22,30 +37,6 @@ const FLOATS_AND_NAMES: readonly [FloatType, string][] = [
   ['f64', 'double'],
   ['f16', 'half'],
 ];
-
-const zeros = (contents: Numbers, count: number): Numbers =>
-  new (contents.constructor as new (length: number) => Numbers)(count);
-
-interface Elementwise {
-  readonly inputs: readonly Numbers[];
-  /** Of this type is what the kernel writes. Default: that of the first input. */
-  readonly like?: Numbers;
-  /** Numbers for each work-item. */
-  readonly results: number;
-  readonly ulps?: number;
-  readonly extra?: readonly Argument[];
-  /** Default: a number a bit below that of the work-items. */
-  readonly last?: readonly Argument[];
-}
-
-/** KERNEL(out, inputs..., extra..., last...): without `last` the final work-items have nothing to do. */
-function elementwise(kernel: string, items: number, options: Elementwise): Launch {
-  const { inputs, like = inputs[0]!, results, ulps, extra = [], last = [int(items - 3)] } = options;
-  const out = buffer(zeros(like, items * results), ulps);
-  return launch(kernel, [out, ...inputs.map((numbers) => buffer(numbers)), ...extra, ...last], [items], [GROUP]);
-}
-
-const two = (make: (seed: number) => Numbers): Numbers[] => [make(1), make(2)];
 
 const SCALARS = (seed: number): Argument[] =>
   ['i8 char', 'u8 uchar', 'i16 short', 'u16 ushort', 'i32 int', 'u32 uint', 'i64 long', 'u64 ulong'].map((text, i) => {
@@ -153,6 +144,7 @@ export const SUBJECTS: readonly Subject[] = [
   },
   {
     source: 'memory.cl',
+    builds: [EXACT, FLAT_SCRATCH],
     launches: (items) => {
       const words = integers('u32', items, 1);
       const longs = integers('u64', items, 2);
@@ -199,7 +191,9 @@ export const SUBJECTS: readonly Subject[] = [
         elementwise('words', items, { inputs: words, results: 48 }),
         ...[1, 2, 3].map((seed) => {
           const extra = [
-            ...integers('u32', 4, seed).values().map((word) => value('uint', Uint32Array.of(Number(word)))),
+            ...integers('u32', 4, seed)
+              .values()
+              .map((word) => value('uint', Uint32Array.of(Number(word)))),
             ...[0, 1].map((k) => value('ulong', integers('u64', 2, seed).subarray(k, k + 1))),
           ];
           return elementwise('uniform_words', 70, { inputs: [], like, results: 48, extra });
@@ -214,7 +208,11 @@ export const SUBJECTS: readonly Subject[] = [
           results: 36,
           extra: [value('ushort2', Uint16Array.of(3, 60000))],
         }),
-        elementwise('half_pairs', items, { inputs: two((seed) => smallFloats('f16', items * 2, seed)), like, results: 14 }),
+        elementwise('half_pairs', items, {
+          inputs: two((seed) => smallFloats('f16', items * 2, seed)),
+          like,
+          results: 14,
+        }),
         elementwise('exchanges', items, {
           inputs: [words[0]!, integers('i16', items, 4), triples],
           results: 8,
@@ -224,6 +222,7 @@ export const SUBJECTS: readonly Subject[] = [
   },
   {
     source: 'control.cl',
+    builds: [EXACT, FLAT_SCRATCH],
     launches: (items) => {
       const numbers = Int32Array.from(integers('i32', items, 1) as Int32Array, (number) => number % 1000);
       const longs = integers('u64', items, 2);
@@ -234,7 +233,7 @@ export const SUBJECTS: readonly Subject[] = [
           like: new BigInt64Array(),
           results: 3,
         }),
-        elementwise('pressure', items, { inputs: [longs], results: 1 }),
+        ...['pressure', 'few_registers'].map((kernel) => elementwise(kernel, items, { inputs: [longs], results: 1 })),
         elementwise('uniform_pressure', items, { inputs: [integers('u32', 120, 5)], results: 1 }),
         launch(
           'three_dimensions',
@@ -248,6 +247,7 @@ export const SUBJECTS: readonly Subject[] = [
   },
   {
     source: 'atomics.cl',
+    builds: [EXACT, [...EXACT, '-munsafe-fp-atomics']],
     launches: (items) => {
       const n = int(items - 3);
       const groups = Math.ceil(items / GROUP);
@@ -355,7 +355,7 @@ export const SUBJECTS: readonly Subject[] = [
       const words = integers('u32', items, 1);
       const options = { like: new Uint32Array(), inputs: [words], last: [] };
       return [
-        elementwise('exchanges', items, { ...options, results: 16, last: [int(29)] }),
+        elementwise('exchanges', items, { ...options, results: 16, last: [int(5)] }),
         elementwise('divergent', items, { ...options, results: 8 }),
         elementwise('swizzles', items, { ...options, results: 9 }),
         elementwise('dpp', items, { ...options, results: 30 }),
@@ -377,23 +377,21 @@ export const SUBJECTS: readonly Subject[] = [
       ];
     },
   },
-  ...[[], ['-ffast-math']].map(
-    (flags): Subject => ({
-      source: 'approximate.cl',
-      flags,
-      launches: (items) =>
-        FLOATS.map((type, i) =>
-          elementwise(`approximate_${type}`, items, {
-            inputs: two((seed) => positiveFloats(type, items, seed)),
-            results: [12, 20, 5][i]!,
-            ulps: [2, 4, 4][i]!,
-          }),
-        ),
-    }),
-  ),
+  {
+    source: 'approximate.cl',
+    builds: [[], ['-ffast-math']],
+    launches: (items) =>
+      FLOATS.map((type, i) =>
+        elementwise(`approximate_${type}`, items, {
+          inputs: two((seed) => positiveFloats(type, items, seed)),
+          results: [12, 20, 5][i]!,
+          ulps: [2, 4, 4][i]!,
+        }),
+      ),
+  },
   {
     source: 'denormals.cl',
-    flags: [...EXACT, '-Xclang', '-fdenormal-fp-math-f32=preserve-sign'],
+    builds: [[...EXACT, ...DENORMALS_ARE_ZERO]],
     launches: (items) => [
       elementwise('flush', items, {
         inputs: two((seed) => floats('f32', items, seed)),
@@ -412,6 +410,9 @@ export const SUBJECTS: readonly Subject[] = [
         elementwise('calls', items, { inputs: [words], like, results: 7 }),
         elementwise('stacks', items, { inputs: [words], like, results: 4 }),
         elementwise('wide_integers', items, { inputs: longs, results: 24 }),
+        ...['boards', 'other_boards'].map((kernel) =>
+          launch(kernel, [buffer(new Uint32Array(items)), buffer(words), int(items - 3)], [items], [64]),
+        ),
         elementwise('data', items, { inputs: [integers('u32', items, 2)], like, results: 8 }),
       ];
     },
