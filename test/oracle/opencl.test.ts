@@ -3,20 +3,27 @@
  * the same afterwards, at every optimisation level. `WAVEWRIGHT_SOURCE=NAME` runs the sources whose names begin so.
  */
 import assert from 'node:assert/strict';
-import { after, test } from 'node:test';
+import { after, type TestContext, test } from 'node:test';
 import { WavewrightError } from '../../src/base/errors.ts';
+import type { ExecutorName } from '../../src/emulator/emulator.ts';
 import { inParallel } from '../fuzz/differential.ts';
 import { Compilers, type Language, LEVELS, type Level } from './opencl/compilers.ts';
 import { KernelDevice } from './opencl/device.ts';
 import { differences } from './opencl/differences.ts';
 import { buffer, bytesOf, type Launch, launch, type Results } from './opencl/launch.ts';
-import { EXACT, SUBJECTS } from './opencl/launches.ts';
+import { EXACT, SUBJECTS, type Subject } from './opencl/launches.ts';
 
-/** What an executor runs: which levels, in all languages or one, with about how many work-items. */
-const EXECUTORS = {
-  handlers: { device: new KernelDevice('handlers'), items: 500, levels: LEVELS, once: false },
-  reference: { device: new KernelDevice('reference'), items: 70, levels: ['O0', 'O2'] as readonly Level[], once: true },
-} as const;
+/** What an executor runs: which levels, about how many work-items, and whether all builds in all languages or one. */
+const EXECUTORS: readonly {
+  readonly name: ExecutorName;
+  readonly device: KernelDevice;
+  readonly items: number;
+  readonly levels: readonly Level[];
+  readonly everything: boolean;
+}[] = [
+  { name: 'handlers', device: new KernelDevice('handlers'), items: 500, levels: LEVELS, everything: true },
+  { name: 'reference', device: new KernelDevice('reference'), items: 70, levels: ['O0', 'O2'], everything: false },
+];
 const compilers = new Compilers();
 after(() => compilers.close());
 
@@ -36,38 +43,34 @@ function compare(
   });
 }
 
-const only = process.env['WAVEWRIGHT_SOURCE'] ?? '';
-const subjects = SUBJECTS.filter(({ source }) => source.startsWith(only));
-for (const { source, launches, flags } of subjects.flatMap(({ builds = [EXACT], ...subject }) =>
-  builds.map((flags) => ({ ...subject, flags })),
-)) {
-  test([source, ...flags].join(' '), async (t) => {
-    const sets = Object.entries(EXECUTORS).map(([executor, { items, ...rest }]) => ({
-      executor,
-      ...rest,
-      launches: launches(items),
-    }));
-    const expected = await Promise.all(
-      sets.map((set) => compilers.onHost(`${set.executor}-${source}`, source, set.launches)),
-    );
-    const languages: Language[] = source.endsWith('.cl') ? ['OpenCL C', 'C'] : ['C'];
-    const images = languages.flatMap((language) => LEVELS.map((level) => ({ language, level })));
-    const found: string[] = [];
-    let launched = 0;
-    await inParallel(images, 2, async ({ language, level }) => {
-      const image = await compilers.forDevice(source, language, level, flags);
-      for (const [k, set] of sets.entries()) {
-        if (!set.levels.includes(level) || (set.once && language !== languages[0])) continue;
-        set.device.load(image, source, (run) => {
-          const lines = compare(run, set.launches, expected[k]!);
-          found.push(...lines.map((line) => `${language} -${level}, ${set.executor}: ${line}`));
-          launched += set.launches.length;
-        });
-      }
+async function testBuild({ source, launches }: Subject, flags: readonly string[], isFirst: boolean, t: TestContext) {
+  const sets = EXECUTORS.map((executor) => ({ ...executor, launches: launches(executor.items) }));
+  const onHost = sets.map(({ name, launches }) => compilers.onHost(`${name}-${source}`, source, launches));
+  const expected = await Promise.all(onHost);
+  const languages: Language[] = source.endsWith('.cl') ? ['OpenCL C', 'C'] : ['C'];
+  const images = languages.flatMap((language) => LEVELS.map((level) => ({ language, level })));
+  const found: string[] = [];
+  let launched = 0;
+  await inParallel(images, 2, async ({ language, level }) => {
+    const image = await compilers.forDevice(source, language, level, flags);
+    sets.forEach(({ name, device, levels, everything, launches }, k) => {
+      if (!levels.includes(level) || (!everything && (!isFirst || language !== languages[0]))) return;
+      device.load(image, source, (run) => {
+        const lines = compare(run, launches, expected[k]!);
+        found.push(...lines.map((line) => `${language} -${level}, ${name}: ${line}`));
+        launched += launches.length;
+      });
     });
-    t.diagnostic(`${images.length} images, ${launched} launches`);
-    assert.deepEqual(found, []);
   });
+  t.diagnostic(`${images.length} images, ${launched} launches`);
+  assert.deepEqual(found, []);
+}
+
+const only = process.env['WAVEWRIGHT_SOURCE'] ?? '';
+for (const subject of SUBJECTS.filter(({ source }) => source.startsWith(only))) {
+  for (const [k, flags] of (subject.builds ?? [EXACT]).entries()) {
+    test([subject.source, ...flags].join(' '), (t) => testBuild(subject, flags, k === 0, t));
+  }
 }
 
 test('a difference of one bit is found, a tolerance is kept', () => {
