@@ -113,7 +113,7 @@ const REFUSED: readonly {
     message: /_start.*\[BAD_INPUT\]/,
   },
   {
-    name: 'a device that is not emulated',
+    name: 'another device than the image is for',
     argv: () => ['--device=emulated:gfx942', example('hello/hello')],
     status: 4,
     message: /gfx942.*\[UNSUPPORTED\]/,
@@ -156,7 +156,7 @@ for (const { name, argv, status, message } of REFUSED) {
 }
 
 test('the process reports what the command line does', async () => {
-  for (const name of ['an empty file', 'a device that is not emulated', 'a corrupted metadata note']) {
+  for (const name of ['an empty file', 'another device than the image is for', 'a corrupted metadata note']) {
     const row = REFUSED.find((each) => each.name === name)!;
     const argv = row.argv();
     const answer = runProcess(...argv);
