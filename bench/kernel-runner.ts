@@ -29,8 +29,9 @@ export class KernelRunner {
   readonly #runtime: Runtime;
   readonly #queue: Queue;
 
-  constructor(processor: string, executor: ExecutorName) {
-    this.#runtime = createRuntime({ devices: [createEmulatedDevice({ processor, executor })] });
+  constructor(processor: string, executor: ExecutorName, compileThreshold?: number) {
+    const options = { processor, executor, ...(compileThreshold !== undefined && { compileThreshold }) };
+    this.#runtime = createRuntime({ devices: [createEmulatedDevice(options)] });
     this.#queue = this.#runtime.createQueue(this.#runtime.gpuAgents[0]!);
   }
 

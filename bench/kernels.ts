@@ -143,6 +143,17 @@ export const KERNELS: readonly KernelBenchmark[] = [
     baseline: multiplyMatrices,
   },
   {
+    name: 'mfma16',
+    unit: 'FMA',
+    launch: (size) => {
+      const n = MATRIX[size] * 2;
+      const matrix = ramp(n * n, (i) => (i % 13) - 6);
+      return { grid: [n * 4, n / 16], workgroup: [64, 1], args: [{ sizeBytes: n * n * 4 }, matrix, matrix, n] };
+    },
+    operations: (size) => (MATRIX[size] * 2) ** 3,
+    baseline: multiplyMatrices,
+  },
+  {
     name: 'mandelbrot',
     unit: 'iteration',
     launch: (size) => {

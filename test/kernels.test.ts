@@ -4,8 +4,8 @@ import { test } from 'node:test';
 import { KernelRunner } from '../bench/kernel-runner.ts';
 import { KERNELS } from '../bench/kernels.ts';
 
-for (const executor of ['handlers', 'reference'] as const) {
-  const runner = new KernelRunner('gfx90a', executor);
+for (const executor of ['handlers', 'reference', 'jit'] as const) {
+  const runner = new KernelRunner('gfx90a', executor, 0);
   for (const kernel of KERNELS) {
     test(`${executor}: ${kernel.name}`, () => {
       const launch = kernel.launch('small');

@@ -105,6 +105,7 @@ const KERNELS = [
   'mandelbrot',
   'matmul16',
   'matmul4x4',
+  'mfma16',
   'reduction',
   'saxpy',
   'vadd',

@@ -29,6 +29,8 @@ export interface Command<T extends OptionTable = OptionTable> {
   readonly options: T;
   /** LLVM tools accept `-name` for `--name`; a command that stands in for one does so too. */
   readonly singleDash?: boolean;
+  /** Flags of one letter may stand together behind one dash: `-dr`. */
+  readonly groupedFlags?: boolean;
   /** Values of --format, when the command has that option: for the help text, one line each. */
   readonly formats?: Readonly<Record<string, string>>;
   /** Help text below the options: what the exit status means here, an example. */

@@ -12,4 +12,9 @@ export const COMMANDS: readonly CommandRow[] = [
     summary: 'show what a code object, offload bundle or fat binary holds',
     load: async () => (await import('./commands/readobj.ts')).readobj,
   },
+  {
+    name: 'objdump',
+    summary: 'disassemble code objects and print their symbols, sections and relocations as llvm-objdump does',
+    load: async () => (await import('./commands/objdump.ts')).objdump,
+  },
 ];

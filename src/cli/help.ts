@@ -1,5 +1,5 @@
 import type { Command, CommandRow } from './command.ts';
-import { type OptionRow, placeholderOf } from './options.ts';
+import { type OptionRow, type OptionTable, placeholderOf } from './options.ts';
 
 const EXIT_STATUSES: readonly (readonly [number, string])[] = [
   [0, "done; for `run` the program's own status"],
@@ -38,16 +38,23 @@ export function commandHelp(row: CommandRow, command: Command): string {
   const { operands, options, formats, notes = [] } = command;
   return sections(
     [`usage: wavewright ${row.name} [OPTIONS] ${operands.usage}`, '', capitalised(row.summary)],
-    ['options:', ...Object.entries(options).map(optionEntry), entry('--help, -h', 'this text')],
+    ['options:', ...Object.entries(options).map(optionEntry), entry(helpSpellings(options), 'this text')],
     formats ? ['formats:', ...Object.entries(formats).map(([name, what]) => entry(name, what))] : [],
     [...notes],
   );
 }
 
+/** `-h` is another option's in commands that stand in for tools where it is. */
+const helpSpellings = (options: OptionTable): string =>
+  Object.values(options).some(({ aliases }) => aliases?.includes('h')) ? '--help' : '--help, -h';
+
 function optionEntry([name, row]: [string, OptionRow]): string {
   const placeholder = placeholderOf(row);
-  const spellings = [name, ...(row.aliases ?? [])].map((spelling) => `--${spelling}`).join(', ');
-  const fallback = row.kind === 'flag' || row.default === undefined ? '' : ` (default: ${row.default})`;
+  const spellings = [name, ...(row.aliases ?? [])]
+    .map((spelling) => `${spelling.length === 1 ? '-' : '--'}${spelling}`)
+    .join(', ');
+  const fallback =
+    row.kind === 'flag' || row.kind === 'list' || row.default === undefined ? '' : ` (default: ${row.default})`;
   return entry(placeholder ? `${spellings}=${placeholder}` : spellings, row.description + fallback);
 }
 

@@ -14,6 +14,11 @@ export type OptionRow = Described &
     | { readonly kind: 'flag' }
     | { readonly kind: 'text'; readonly placeholder: string; readonly default?: string }
     | {
+        /** May be repeated; the values in order. */
+        readonly kind: 'list';
+        readonly placeholder: string;
+      }
+    | {
         readonly kind: 'integer';
         readonly placeholder: string;
         readonly min: number;
@@ -39,7 +44,9 @@ type Value<R extends OptionRow> = R extends { kind: 'flag' }
     ? number
     : R extends { kind: 'choice'; choices: readonly (infer C)[] }
       ? C
-      : string;
+      : R extends { kind: 'list' }
+        ? readonly string[]
+        : string;
 
 /** What parsing yields: flags are booleans, an option without a default may be undefined. */
 export type OptionValues<T extends OptionTable> = {
@@ -52,13 +59,14 @@ export interface Grammar<T extends OptionTable> {
   readonly operands: Operands;
   readonly options: T;
   readonly singleDash?: boolean;
+  readonly groupedFlags?: boolean;
 }
 
 export type ParsedArguments<T extends OptionTable> =
   | { readonly help: true }
   | { readonly help: false; readonly options: OptionValues<T>; readonly operands: readonly string[] };
 
-type RawValue = string | number | boolean | undefined;
+type RawValue = string | number | boolean | readonly string[] | undefined;
 
 /**
  * Splits arguments into options and operands: `--name value`, `--name=value`, `--` ends the options, a repeated option
@@ -70,9 +78,11 @@ export function parseArguments<const T extends OptionTable>(
 ): ParsedArguments<T> {
   const { options, operands: expected, singleDash = false } = grammar;
   const names = nameIndex(options);
+  const isHelp = (argument: string): boolean =>
+    argument === '--help' || (argument === '-h' && !names.has('h')) || (singleDash && argument === '-help');
   const values: Record<string, RawValue> = {};
   for (const [name, row] of Object.entries(options)) {
-    values[name] = row.kind === 'flag' ? false : row.default;
+    values[name] = row.kind === 'flag' ? false : row.kind === 'list' ? undefined : row.default;
   }
   const operands: string[] = [];
   let at = 0;
@@ -82,7 +92,12 @@ export function parseArguments<const T extends OptionTable>(
       at++;
       break;
     }
-    if (argument === '--help' || argument === '-h' || (singleDash && argument === '-help')) return { help: true };
+    if (isHelp(argument)) return { help: true };
+    const group = grammar.groupedFlags ? flagGroup(argument, names, options) : undefined;
+    if (group) {
+      for (const name of group) values[name] = true;
+      continue;
+    }
     const match = (singleDash ? /^--?([^-=][^=]*)(?:=(.*))?$/s : /^--([^=]+)(?:=(.*))?$/s).exec(argument);
     if (match === null) {
       if (argument.startsWith('-') && argument !== '-') unknownOption(grammar, argument, names);
@@ -107,7 +122,9 @@ export function parseArguments<const T extends OptionTable>(
       text = argv[++at];
       if (text === undefined) throw usage(grammar, `${spelled} needs a value: ${spelled}=${placeholderOf(row)}`);
     }
-    values[name] = parseValue(grammar, row, spelled, text);
+    const earlier = values[name];
+    if (row.kind === 'list') values[name] = [...(Array.isArray(earlier) ? earlier : []), text];
+    else values[name] = parseValue(grammar, row, spelled, text);
   }
   operands.push(...argv.slice(at));
   if (operands.length < expected.min) {
@@ -129,6 +146,14 @@ function nameIndex(options: OptionTable): Map<string, string> {
     for (const spelling of [name, ...aliases]) index.set(spelling, name);
   }
   return index;
+}
+
+/** The options of `-dr`, when each of its two or more letters is a flag and no option has that name. */
+function flagGroup(argument: string, names: Map<string, string>, options: OptionTable): string[] | undefined {
+  const letters = /^-([A-Za-z]{2,})$/.exec(argument)?.[1];
+  if (letters === undefined || names.has(letters)) return undefined;
+  const group = [...letters].map((letter) => names.get(letter));
+  return group.every((name) => name !== undefined && options[name]!.kind === 'flag') ? (group as string[]) : undefined;
 }
 
 function parseValue(grammar: Grammar<OptionTable>, row: OptionRow, spelled: string, text: string): RawValue {

@@ -3,6 +3,7 @@
  * (wave size, MODE), because handlers are specialised on both.
  */
 import { assert, WavewrightError } from '../base/errors.ts';
+import type { Rounding } from '../ir/float-bits.ts';
 import type { FloatMode } from '../ir/float-builder.ts';
 import type { Leaf, Program, Value } from '../ir/types.ts';
 import { type Decoder, decoderFor } from '../isa/amdgpu/decode.ts';
@@ -10,10 +11,11 @@ import { dppTable } from '../isa/amdgpu/dpp.ts';
 import type { Instruction } from '../isa/amdgpu/instruction.ts';
 import { dppTableSlot, InstructionBuilder } from '../isa/amdgpu/instruction-builder.ts';
 import { GPR_INDEX_FIELDS, MODE_GPR_INDEX } from '../isa/amdgpu/instructions/gpr-index.ts';
-import { isFloat, isImmediate } from '../isa/amdgpu/row.ts';
+import { isImmediate } from '../isa/amdgpu/row.ts';
 import type { HandlerTable } from './handlers/handler-table.ts';
 import {
   JUMP_CACHE_ENTRIES,
+  LEADER_COUNT,
   RECORD_HANDLER,
   RECORD_NEXT_PC,
   RECORD_OPERAND_COUNT,
@@ -31,7 +33,7 @@ import type { AddressSpaces } from './lowering/memory-access.ts';
 import type { EmulatorMemory } from './memory.ts';
 
 /** Fields that the record or the lane table carries; all others distinguish handlers. */
-const PARAMETER_FIELDS = new Set(['dpp_ctrl', 'row_mask', 'bank_mask', 'acc']);
+const PARAMETER_FIELDS = new Set(['dpp_ctrl', 'dpp8', 'row_mask', 'bank_mask', 'acc']);
 const SCALAR_REGISTER_COUNT = 128;
 /** Instructions decoded at once; code beyond is decoded when a wave gets there. */
 const MAX_INSTRUCTIONS = 20_000;
@@ -58,10 +60,16 @@ export function floatMode(mode: number): FloatMode {
     inputs: ((mode >> shift) & 1) === 0,
     results: ((mode >> (shift + 1)) & 1) === 0,
   });
-  return { flush32: denormals(4), flush64: denormals(6), dx10Clamp: (mode & 0x100) !== 0, ieee: (mode & 0x200) !== 0 };
+  return {
+    round32: (mode & 3) as Rounding,
+    round64: ((mode >> 2) & 3) as Rounding,
+    flush32: denormals(4),
+    flush64: denormals(6),
+    dx10Clamp: (mode & 0x100) !== 0,
+    ieee: (mode & 0x200) !== 0,
+  };
 }
 
-const ROUNDING_BITS = 0xf;
 /** The bits of MODE that code is specialised on: rounding, denormals, DX10_CLAMP, IEEE. */
 export const MODE_KEY_BITS = 0x3ff | MODE_GPR_INDEX;
 /** Bits that no executor models: exceptions, VSKIP, debugging. */
@@ -84,12 +92,26 @@ export class CodeCache {
   readonly #laneTables = new Map<string, number>();
   /** Records that stand for code that is not decoded yet, by its offset. */
   readonly #stubs = new Map<number, number>();
+  /** Executions of a leader until its code is compiled; undefined: there are no leaders. */
+  readonly #leaderCount: number | undefined;
+  /** Leaders by the record that they stand for, and the other way round. */
+  readonly #leaders = new Map<number, number>();
+  readonly #leaderOf = new Map<number, number>();
   /** Memory of the records; the last block is being filled from `#next`. */
   readonly #blocks: number[] = [];
   #next = 0;
   #blockEnd = 0;
+  #generation = 0;
 
-  constructor(memory: EmulatorMemory, handlers: HandlerTable, spaces: AddressSpaces, processor: string, mode: number) {
+  constructor(
+    memory: EmulatorMemory,
+    handlers: HandlerTable,
+    spaces: AddressSpaces,
+    processor: string,
+    mode: number,
+    leaderCount?: number,
+  ) {
+    this.#leaderCount = leaderCount;
     this.#memory = memory;
     this.#handlers = handlers;
     this.#spaces = spaces;
@@ -99,6 +121,11 @@ export class CodeCache {
     this.#floatMode = floatMode(mode);
     this.jumpCache = memory.allocate(JUMP_CACHE_ENTRIES * 8, { label: 'jump cache', permissions: 0 });
     this.#clearJumpCache();
+  }
+
+  /** Changes when records become invalid. */
+  get generation(): number {
+    return this.#generation;
   }
 
   #clearJumpCache(): void {
@@ -112,6 +139,7 @@ export class CodeCache {
       this.#records.delete(offset);
       this.#instructions.delete(record);
       this.#untranslated.delete(record);
+      this.#leaders.delete(record);
     }
     this.#clearJumpCache();
   }
@@ -123,20 +151,46 @@ export class CodeCache {
     this.#untranslated.clear();
     this.#laneTables.clear();
     this.#stubs.clear();
+    this.#leaders.clear();
+    this.#leaderOf.clear();
+    this.#generation++;
     for (const block of this.#blocks.splice(0)) this.#memory.free(block);
     this.#next = 0;
     this.#blockEnd = 0;
     this.#clearJumpCache();
   }
 
-  /** Record of the instruction at code offset `offset`, decoded and compiled when it is not yet. */
+  /** Where to go on at code offset `offset`: its record, or the leader of that; decoded and compiled when it is not yet. */
   record(offset: number): number {
-    let record = this.#records.get(offset);
-    if (record === undefined) {
-      this.#translate(offset);
-      record = this.#records.get(offset)!;
+    if (!this.#records.has(offset)) this.#translate(offset);
+    return this.leader(this.#records.get(offset)!);
+  }
+
+  /** The leader of a record, made when there is none; the record itself when leaders are not asked for. */
+  leader(record: number): number {
+    if (this.#leaderCount === undefined) return record;
+    let leader = this.#leaders.get(record);
+    if (leader === undefined) {
+      const { view } = this.#memory;
+      leader = this.allocateRecords(1);
+      this.#leaders.set(record, leader);
+      this.#leaderOf.set(leader, record);
+      view.setUint32(leader + RECORD_HANDLER, this.#handlers.leaderSlot, true);
+      view.setUint32(leader + RECORD_TARGET, record, true);
+      // The instruction's record may not be filled yet.
+      view.setUint32(leader + LEADER_COUNT, this.#leaderCount, true);
     }
-    return record;
+    return leader;
+  }
+
+  /** The leader of a record if there is one. */
+  leaderOf(record: number): number | undefined {
+    return this.#leaders.get(record);
+  }
+
+  /** The instruction's record that a leader stands for; other records stand for themselves. */
+  behindLeader(record: number): number {
+    return this.#leaderOf.get(record) ?? record;
   }
 
   /** As `record`, and jumps find it without asking from then on. */
@@ -181,9 +235,11 @@ export class CodeCache {
 
   /** Record of a branch target: a stub that asks for the code when it is not decoded. */
   #target(offset: number): number {
-    const record = this.#records.get(offset) ?? this.#stubs.get(offset);
-    if (record !== undefined) return record;
-    const stub = this.#allocateRecords(1);
+    const record = this.#records.get(offset);
+    if (record !== undefined) return this.leader(record);
+    const known = this.#stubs.get(offset);
+    if (known !== undefined) return known;
+    const stub = this.allocateRecords(1);
     this.#stubs.set(offset, stub);
     this.#fillBranch(stub, offset);
     return stub;
@@ -199,7 +255,7 @@ export class CodeCache {
       this.#handlers.slot(key, () => ({ program, operandKinds: [] })),
       true,
     );
-    view.setUint32(record + RECORD_TARGET, target ?? 0, true);
+    view.setUint32(record + RECORD_TARGET, target === undefined ? 0 : this.leader(target), true);
     view.setUint32(record + RECORD_PC, offset, true);
     view.setUint32(record + RECORD_NEXT_PC, offset, true);
   }
@@ -248,7 +304,7 @@ export class CodeCache {
     const { instruction } = last;
     const terminator = instruction?.row.flags.terminator;
     const fallsThrough = instruction !== undefined && (terminator === undefined || terminator === 'conditional');
-    let record = this.#allocateRecords(run.length + (fallsThrough ? 1 : 0));
+    let record = this.allocateRecords(run.length + (fallsThrough ? 1 : 0));
     for (const item of run) {
       this.#records.set(item.offset, record);
       record += RECORD_SIZE_BYTES;
@@ -256,7 +312,8 @@ export class CodeCache {
     return fallsThrough ? { record, offset: nextOffset(last) } : undefined;
   }
 
-  #allocateRecords(count: number): number {
+  /** Memory that lives as long as the decoded code; zero-filled or not. */
+  allocateRecords(count: number): number {
     const size = count * RECORD_SIZE_BYTES;
     if (this.#blockEnd - this.#next < size) {
       const blockSize = Math.max(size, BLOCK_SIZE_BYTES);
@@ -285,12 +342,6 @@ export class CodeCache {
     view.setUint32(record + RECORD_NEXT_PC, nextOffset(item), true);
     const target = branchTarget(item);
     if (target !== undefined) view.setUint32(record + RECORD_TARGET, this.#target(target), true);
-    if (this.#mode & ROUNDING_BITS && instruction.row.operands.some(({ type }) => isFloat(type))) {
-      return {
-        code: 'unsupported',
-        message: `unsupported rounding mode in MODE for instruction '${instruction.row.name}'`,
-      };
-    }
     const kinds: OperandKind[] = [];
     let shape = '';
     assert(
@@ -300,11 +351,11 @@ export class CodeCache {
     for (let index = 0; index < instruction.row.operands.length; index++) {
       const [kind, tag] = this.#fillOperand(record + RECORD_OPERANDS + index * 8, instruction, index);
       if (kind === undefined)
-        return { code: 'illegal', message: `illegal instruction: ${tag} of '${instruction.row.name}'` };
+        return { code: 'illegal', message: `illegal instruction: ${tag} of '${instruction.name}'` };
       kinds.push(kind);
       shape += ` ${tag}`;
     }
-    if (instruction.has('dpp_ctrl')) {
+    if (instruction.hasDpp) {
       view.setUint32(record + RECORD_OPERANDS + dppTableSlot(instruction) * 8, this.#laneTable(instruction), true);
     }
     const key = `${instruction.row.name} ${instruction.format.name}${shape}${modifierKey(instruction)} ${this.waveSize} ${this.#mode}`;
@@ -327,6 +378,7 @@ export class CodeCache {
     const spec = instruction.row.operands[index]!;
     const operand = instruction.operand(index);
     const dwords = isImmediate(spec.type) ? 0 : instruction.dwords(index);
+    if (operand.kind === 'null') return ['constant', 'null'];
     if (spec.access !== 'read' && operand.kind !== (spec.file === 'scalar' ? 'scalar' : 'vector')) {
       return [undefined, `destination ${spec.field}`];
     }
@@ -336,7 +388,7 @@ export class CodeCache {
         if (operand.register + dwords > VGPR_COUNT) return [undefined, `v${operand.register} with ${dwords} dwords`];
         const base = operand.accumulator ? waveAgprs(this.waveSize) : WAVE_VGPRS;
         view.setUint32(at, base + operand.register * row, true);
-        return this.#mode & MODE_GPR_INDEX ? relativeKind(instruction, spec.field) : ['vector', 'v'];
+        return this.#mode & MODE_GPR_INDEX ? relativeKind(instruction, spec.field) : ['vector', instruction.isHighHalf(index) ? 'h' : 'v'];
       }
       case 'scalar':
         if (operand.register + dwords > SCALAR_REGISTER_COUNT)
@@ -365,7 +417,7 @@ export class CodeCache {
     const key = bytes.join();
     let address = this.#laneTables.get(key);
     if (address === undefined) {
-      address = this.#allocateRecords(1);
+      address = this.allocateRecords(1);
       this.#memory.bytes.set(bytes, address);
       this.#laneTables.set(key, address);
     }

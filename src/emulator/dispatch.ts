@@ -117,11 +117,12 @@ export class EmulatorDispatch {
   #runWave(wave: Wave, slot: WorkgroupSlot): WaveState {
     const emulator = this.#emulator;
     const { view } = emulator.memory;
+    const executor = emulator.executor(this.#launch.waveSize);
     view.setBigUint64(wave.base + WAVE_CLOCK, emulator.clock(), true);
     let record = view.getUint32(wave.base + WAVE_RECORD, true);
-    let budget = emulator.executor.turnInstructions;
+    let budget = executor.turnInstructions;
     for (;;) {
-      const left = emulator.executor.run(record, wave.base, budget);
+      const left = executor.run(record, wave.base, budget);
       this.instructions += budget - left;
       budget = left;
       record = view.getUint32(wave.base + WAVE_RECORD, true);

@@ -22,7 +22,7 @@ class Rig {
   code = 0;
 
   constructor(executor: ExecutorName) {
-    this.emulator = new Emulator({ processor: 'gfx90a', executor, memorySizeBytes: 2 ** 28 });
+    this.emulator = new Emulator({ processor: 'gfx90a', executor, compileThreshold: 0, memorySizeBytes: 2 ** 28 });
     this.buffer = this.emulator.memory.allocate(4096, { label: 'buffer' });
   }
 
@@ -97,7 +97,7 @@ const MISALIGNED_PRIVATE = [
 const LOOP = [0xbf82ffff]; // s_branch -1
 const SLEEP_LOOP = [0xbf8e0001, 0xbf82fffe]; // s_sleep 1; s_branch -2
 
-for (const executor of ['handlers', 'reference'] as const) {
+for (const executor of ['handlers', 'reference', 'jit'] as const) {
   test(`${executor}: waves of a workgroup meet at a barrier and see each other's LDS`, () => {
     const rig = new Rig(executor);
     const dispatch = rig.run(EXCHANGE, { grid: [256, 1, 1], workgroup: [256, 1, 1], ldsSizeBytes: 1024 });

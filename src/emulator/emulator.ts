@@ -6,6 +6,7 @@ import { EmulatorDispatch } from './dispatch.ts';
 import { instructionText } from './fault-report.ts';
 import { WaveFault } from './faults.ts';
 import { HandlerTable } from './handlers/handler-table.ts';
+import { DEFAULT_THRESHOLD, JitExecutor } from './jit/jit-executor.ts';
 import type { Launch } from './launch.ts';
 import { RECORD_PC } from './layout.ts';
 import type { AddressSpaces } from './lowering/memory-access.ts';
@@ -19,12 +20,14 @@ export interface Executor {
   run(record: number, wave: number, budget: number): number;
 }
 
-export type ExecutorName = 'handlers' | 'reference';
+export type ExecutorName = 'handlers' | 'reference' | 'jit';
 
 export interface EmulatorOptions {
   readonly processor: string;
-  /** Default: the handlers (T0). `reference` evaluates every instruction in TypeScript. */
+  /** Default: the handlers (T0). `jit` compiles code that runs often (T1); `reference` evaluates every instruction in TypeScript. */
   readonly executor?: ExecutorName;
+  /** How often code is reached before `jit` compiles it. */
+  readonly compileThreshold?: number;
   /** Upper limit of device memory; at most 4 GiB, the default. */
   readonly memorySizeBytes?: number;
 }
@@ -42,7 +45,9 @@ export interface CodeSymbol {
 export class Emulator {
   readonly target: Target;
   readonly memory: EmulatorMemory;
-  readonly executor: Executor;
+  readonly #executorName: ExecutorName;
+  readonly #compileThreshold: number;
+  readonly #executors = new Map<32 | 64, Executor>();
   readonly #handlers = new Map<32 | 64, HandlerTable>();
   readonly #caches = new Map<string, CodeCache>();
   readonly #dispatches: EmulatorDispatch[] = [];
@@ -53,8 +58,20 @@ export class Emulator {
   constructor(options: EmulatorOptions) {
     this.target = targetFor(options.processor);
     this.memory = new EmulatorMemory(WINDOW_HI, options.memorySizeBytes);
-    this.executor =
-      options.executor === 'reference' ? new ReferenceExecutor(this) : this.#handlerTable(this.target.waveSizes[0]!);
+    this.#executorName = options.executor ?? 'handlers';
+    this.#compileThreshold = options.compileThreshold ?? DEFAULT_THRESHOLD;
+  }
+
+  /** What runs the waves of this size. */
+  executor(waveSize: 32 | 64): Executor {
+    let executor = this.#executors.get(waveSize);
+    if (!executor) {
+      const handlers = this.#handlerTable(waveSize);
+      if (this.#executorName === 'reference') executor = new ReferenceExecutor(this, waveSize);
+      else executor = this.#executorName === 'jit' ? new JitExecutor(this, handlers) : handlers;
+      this.#executors.set(waveSize, executor);
+    }
+    return executor;
   }
 
   clock(): bigint {
@@ -87,7 +104,9 @@ export class Emulator {
     let cache = this.#caches.get(key);
     if (!cache) {
       const handlers = this.#handlerTable(waveSize);
-      cache = new CodeCache(this.memory, handlers, this.spaces(waveSize), this.target.processor, mode & MODE_KEY_BITS);
+      const leaderCount = this.#executorName === 'jit' ? this.#compileThreshold : undefined;
+      const spaces = this.spaces(waveSize);
+      cache = new CodeCache(this.memory, handlers, spaces, this.target.processor, mode & MODE_KEY_BITS, leaderCount);
       this.#caches.set(key, cache);
     }
     return cache;
@@ -141,8 +160,9 @@ export class Emulator {
   }
 
   describeRecord(cache: CodeCache, record: number): string {
-    const offset = this.memory.view.getUint32(record + RECORD_PC, true);
-    const instruction = cache.instruction(record);
+    const at = cache.behindLeader(record);
+    const offset = this.memory.view.getUint32(at + RECORD_PC, true);
+    const instruction = cache.instruction(at);
     const location = this.locate(offset);
     return `pc 0x${this.memory.address(offset).toString(16)}${location && ` in ${location}`}: ${instructionText(instruction)}`;
   }

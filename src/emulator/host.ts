@@ -23,12 +23,16 @@ export function probeHost(): HostTraits {
 }
 
 type Fma<T> = (a: T, b: T, c: T) => T;
+type RoundedFma = (a: bigint, b: bigint, c: bigint, rounding: number) => bigint;
 const fma32 = OPS['f32.fma'].evaluate as unknown as Fma<number>; // reason: the table erases signatures
 const fma64 = OPS['f64.fma'].evaluate as unknown as Fma<bigint>; // reason: the table erases signatures
+const fmaRounded64 = OPS['f64.fmaRounded'].evaluate as unknown as RoundedFma; // reason: the table erases signatures
 const unsigned = (value: bigint): bigint => BigInt.asUintN(64, value);
 
-/** Fused multiply-adds for hosts that do not fuse: WebAssembly imports. */
+/** WebAssembly imports: fused multiply-adds for hosts that do not fuse, and the one that no host rounds as asked. */
 export const softImports = {
   softFma32: fma32,
   softFma64: (a: bigint, b: bigint, c: bigint): bigint => fma64(unsigned(a), unsigned(b), unsigned(c)),
+  softFmaRounded64: (a: bigint, b: bigint, c: bigint, rounding: number): bigint =>
+    fmaRounded64(unsigned(a), unsigned(b), unsigned(c), rounding),
 };

@@ -41,9 +41,14 @@ export const WAVE_JUMP_PC = 552;
 export const WAVE_JUMP_CACHE = 560;
 /** 64-bit device clock, refreshed by the scheduler whenever it runs the wave. */
 export const WAVE_CLOCK = 568;
+/** Instructions that the wave may still run in its turn; kept here by executors whose functions run many. */
+export const WAVE_BUDGET = 704;
 export const WAVE_TEMPORARY_ROWS = 1024;
 export const TEMPORARY_ROW_COUNT = 8;
-export const WAVE_VGPRS = WAVE_TEMPORARY_ROWS + TEMPORARY_ROW_COUNT * 256;
+/** Elements of a product of matrices, each a row of dwords, or of pairs of dwords. */
+export const WAVE_MATRIX_ROWS = WAVE_TEMPORARY_ROWS + TEMPORARY_ROW_COUNT * 256;
+export const MATRIX_ROW_COUNT = 48;
+export const WAVE_VGPRS = WAVE_MATRIX_ROWS + MATRIX_ROW_COUNT * 256;
 export const VGPR_COUNT = 256;
 
 /** Rows are register-major: one dword for each lane. */
@@ -59,12 +64,11 @@ export const STATE_OFFSETS: Readonly<Record<StateSlot, number>> = {
   m0: 124 * 4,
   exec: 126 * 4,
   vcc: 106 * 4,
-  flatScratch: 102 * 4,
 };
 
 // Decoded instructions.
 
-export const RECORD_SIZE_BYTES = 64;
+export const RECORD_SIZE_BYTES = 96;
 /** Table slot of the handler. */
 export const RECORD_HANDLER = 0;
 /** Record of the branch target. */
@@ -74,7 +78,15 @@ export const RECORD_PC = 8;
 export const RECORD_NEXT_PC = 12;
 /** Operands, 8 bytes each: offset of the register from the wave's base, or the constant, or the address of a lane table. */
 export const RECORD_OPERANDS = 16;
-export const RECORD_OPERAND_COUNT = 6;
+export const RECORD_OPERAND_COUNT = 10;
+
+// A leader is a record without an instruction, before the instruction at RECORD_TARGET: branches to that go to the leader.
+
+/** How often it is reached until its code is compiled. */
+export const LEADER_COUNT = RECORD_OPERANDS;
+/** Once compiled: number of its block in the function, and address of the function's literals. */
+export const LEADER_BLOCK = RECORD_OPERANDS + 4;
+export const LEADER_LITERALS = RECORD_OPERANDS + 8;
 
 /** Direct-mapped by bits 2.. of the address: pairs of (low 32 bits of the address, record). */
 export const JUMP_CACHE_ENTRIES = 1024;
@@ -89,3 +101,5 @@ export const EXIT_JUMP = 6;
 export const EXIT_MODE = 7;
 /** The record is not translated: bad bytes or an unsupported instruction. */
 export const EXIT_UNTRANSLATED = 8;
+/** A leader was reached so often that its code is worth compiling. */
+export const EXIT_COMPILE = 9;

@@ -2,11 +2,13 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { Builder } from './builder.ts';
-import { F16, fusedMultiplyAdd } from './float-bits.ts';
+import { F16, fusedMultiplyAdd, NEAREST_EVEN } from './float-bits.ts';
 import type { FloatMode } from './float-builder.ts';
 import type { Value } from './types.ts';
 
 const KEEP: FloatMode = {
+  round32: NEAREST_EVEN,
+  round64: NEAREST_EVEN,
   flush32: { inputs: false, results: false },
   flush64: { inputs: false, results: false },
   ieee: true,

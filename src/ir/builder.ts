@@ -1,11 +1,31 @@
 import { assert } from '../base/errors.ts';
-import { type F16Builder, type FloatBuilder, type FloatMode, makeFloatBuilders } from './float-builder.ts';
+import type { Rounding } from './float-bits.ts';
+import {
+  type F16Builder,
+  type F32Builder,
+  type FloatBuilder,
+  type FloatBuilders,
+  type FloatMode,
+  makeFloatBuilders,
+} from './float-builder.ts';
+import { argumentOffsets, type MatrixProduct } from './matrix-product.ts';
 import type { Evaluated } from './op.ts';
 import { OPS, type OpName } from './ops.ts';
-import type { ExitReason, Leaf, MemorySpace, OperandDword, Program, StateSlot, Type, Update, Value } from './types.ts';
+import {
+  type ExitReason,
+  isMaskSlot,
+  type Leaf,
+  type MemorySpace,
+  type OperandDword,
+  type Program,
+  type StateSlot,
+  type Type,
+  type Update,
+  type Value,
+} from './types.ts';
 
 /** Typed value as the evaluator sees it, as a bigint constant. */
-const toConstant = (value: Evaluated, type: Type): bigint =>
+export const toConstant = (value: Evaluated, type: Type): bigint =>
   type === 'i64'
     ? BigInt.asUintN(64, BigInt(value))
     : type === 'i32'
@@ -22,10 +42,10 @@ const isLaneAccess = (space: MemorySpace, args: readonly Value[]): boolean =>
  * Builds the meaning of one instruction. Pure operations fold constants and are shared; an operation is per lane when one of
  * its arguments is.
  */
-export class Builder {
+export class Builder implements FloatBuilders {
   readonly waveSize: 32 | 64;
   readonly mode: FloatMode;
-  readonly f32: FloatBuilder;
+  readonly f32: F32Builder;
   readonly f64: FloatBuilder;
   readonly f16: F16Builder;
   readonly #values: Value[] = [];
@@ -34,7 +54,13 @@ export class Builder {
   constructor(waveSize: 32 | 64, mode: FloatMode) {
     this.waveSize = waveSize;
     this.mode = mode;
-    ({ f32: this.f32, f64: this.f64, f16: this.f16 } = makeFloatBuilders(this));
+    ({ f32: this.f32, f64: this.f64, f16: this.f16 } = makeFloatBuilders(this, mode.round32, mode.round64));
+  }
+
+  /** The floating-point operations with this rounding, whatever the mode says. */
+  rounding(rounding: Rounding): FloatBuilders {
+    const { round32, round64 } = this.mode;
+    return round32 === rounding && round64 === rounding ? this : makeFloatBuilders(this, rounding, rounding);
   }
 
   finish(): Program {
@@ -64,7 +90,7 @@ export class Builder {
   }
 
   state(slot: StateSlot): Value {
-    const type = slot === 'scc' ? 'i1' : slot === 'exec' || slot === 'vcc' || slot === 'flatScratch' ? 'i64' : 'i32';
+    const type = slot === 'scc' ? 'i1' : isMaskSlot(slot) ? 'i64' : 'i32';
     return this.#add({ kind: 'state', slot }, type, false, []);
   }
 
@@ -271,6 +297,24 @@ export class Builder {
 
   writeLane(at: OperandDword, index: Value, value: Value): void {
     this.#add({ kind: 'writeLane', at }, 'void', false, [index, value]);
+  }
+
+  /** `accumulators` plus the products; per lane, for all lanes of the wave: EXEC does not count in the whole program. */
+  matrixProduct(
+    product: MatrixProduct,
+    left: readonly Value[],
+    right: readonly Value[],
+    accumulators: readonly Value[],
+    selectors: readonly Value[] = [],
+  ): Value[] {
+    const args = [...left, ...selectors, ...right, ...accumulators];
+    assert(args.length === argumentOffsets(product).accumulators + product.results, 'elements of a matrix product');
+    const type = product.type === 'f64' ? 'i64' : 'i32';
+    const first = this.#add({ kind: 'matrixProduct', product }, type, true, args);
+    const others = Array.from({ length: product.results - 1 }, (_, i) =>
+      this.#add({ kind: 'matrixResult', index: i + 1 }, type, true, [first]),
+    );
+    return [first, ...others];
   }
 
   // Effects

@@ -1,6 +1,7 @@
 /** The reference executor of the ir: one value after the other, lane by lane. Slow and obvious. */
 import { assert } from '../base/errors.ts';
 import { fromConstant } from './builder.ts';
+import { isMatrixProgram, multiplyMatrices } from './matrix-product.ts';
 import type { Evaluated } from './op.ts';
 import { OPS } from './ops.ts';
 import type { ExitReason, MemorySpace, OperandDword, Program, StateSlot, Update, Value } from './types.ts';
@@ -59,11 +60,12 @@ function applyUpdate(update: Update, params: readonly Evaluated[]): Evaluated {
 
 export function evaluate(program: Program, machine: Machine): void {
   const { waveSize } = program;
-  const exec = machine.readState('exec') as bigint;
+  const exec = isMatrixProgram(program) ? -1n : (machine.readState('exec') as bigint);
   const active: number[] = [];
   for (let lane = 0; lane < waveSize; lane++) if ((exec >> BigInt(lane)) & 1n) active.push(lane);
   const results: Result[] = [];
   const loads: number[][][] = [];
+  const products: Evaluated[][][] = [];
   const at = (value: Value, lane: number): Evaluated => {
     const result = results[value.id]!;
     return isLanes(result) ? result[lane]! : result;
@@ -137,6 +139,13 @@ export function evaluate(program: Program, machine: Machine): void {
         break;
       case 'writeLane':
         machine.writeOperand(leaf.at, Number(arg(0, -1)) & (waveSize - 1), Number(arg(1, -1)));
+        break;
+      case 'matrixProduct':
+        products[value.id] = multiplyMatrices(leaf.product, waveSize, (i, lane) => arg(i, lane));
+        results[value.id] = products[value.id]![0]!;
+        break;
+      case 'matrixResult':
+        results[value.id] = products[args[0]!.id]![leaf.index]!;
         break;
       case 'load': {
         const dwords: number[][] = [];

@@ -1,5 +1,12 @@
 /** Exact arithmetic on IEEE 754 bit patterns for the evaluator: slow and obvious, no host rounding involved. */
 
+/** Where a number goes that is not representable, numbered as in MODE.FP_ROUND (CDNA2 ISA 6.4, table 23). */
+export const NEAREST_EVEN = 0;
+export const TOWARD_POSITIVE = 1;
+export const TOWARD_NEGATIVE = 2;
+export const TOWARD_ZERO = 3;
+export type Rounding = typeof NEAREST_EVEN | typeof TOWARD_POSITIVE | typeof TOWARD_NEGATIVE | typeof TOWARD_ZERO;
+
 export interface FloatFormat {
   readonly fractionBits: number;
   readonly exponentBits: number;
@@ -36,8 +43,15 @@ export function toExact(bits: bigint, f: FloatFormat): Exact {
   return { mantissa: isNegative(bits, f) ? -magnitude : magnitude, exponent };
 }
 
-/** Rounds to nearest even; `zeroSign` is the sign of an exact zero. */
-export function fromExact(value: Exact, f: FloatFormat, zeroSign: boolean): bigint {
+/** Whether `kept`, an integer that lost `low` of `unit`, goes up by one. */
+function roundsAway(kept: bigint, low: bigint, unit: bigint, negative: boolean, rounding: Rounding): boolean {
+  if (low === 0n) return false;
+  if (rounding !== NEAREST_EVEN) return rounding === (negative ? TOWARD_NEGATIVE : TOWARD_POSITIVE);
+  return low * 2n > unit || (low * 2n === unit && (kept & 1n) === 1n);
+}
+
+/** Rounds; `zeroSign` is the sign of an exact zero. */
+export function fromExact(value: Exact, f: FloatFormat, zeroSign: boolean, rounding: Rounding = NEAREST_EVEN): bigint {
   if (value.mantissa === 0n) return zeroSign ? signBit(f) : 0n;
   const negative = value.mantissa < 0n;
   const magnitude = negative ? -value.mantissa : value.mantissa;
@@ -48,20 +62,27 @@ export function fromExact(value: Exact, f: FloatFormat, zeroSign: boolean): bigi
   let rounded: bigint;
   if (shift <= 0) rounded = magnitude << BigInt(-shift);
   else {
-    const low = magnitude & ((1n << BigInt(shift)) - 1n);
-    const half = 1n << BigInt(shift - 1);
+    const unit = 1n << BigInt(shift);
     rounded = magnitude >> BigInt(shift);
-    if (low > half || (low === half && (rounded & 1n) === 1n)) rounded += 1n;
+    if (roundsAway(rounded, magnitude & (unit - 1n), unit, negative, rounding)) rounded += 1n;
   }
   // A subnormal has biased exponent 0; the hidden bit of a normal number, or a carry into it, adds one to the field.
   const field = BigInt(exponent - lowestExponent) << BigInt(f.fractionBits);
   const bits = rounded + field;
-  const finite = bits < infinity(f) ? bits : infinity(f);
-  return negative ? finite | signBit(f) : finite;
+  // Beyond the largest number the next one would be infinity, at least half way to it.
+  const beyond = roundsAway(1n, 1n, 2n, negative, rounding) ? infinity(f) : infinity(f) - 1n;
+  const limited = bits < infinity(f) ? bits : beyond;
+  return negative ? limited | signBit(f) : limited;
 }
 
 /** a * b + c with one rounding; NaN operands win in order a, b, c, quieted. */
-export function fusedMultiplyAdd(a: bigint, b: bigint, c: bigint, f: FloatFormat): bigint {
+export function fusedMultiplyAdd(
+  a: bigint,
+  b: bigint,
+  c: bigint,
+  f: FloatFormat,
+  rounding: Rounding = NEAREST_EVEN,
+): bigint {
   for (const operand of [a, b, c]) if (isNan(operand, f)) return quieted(operand, f);
   const negativeProduct = isNegative(a, f) !== isNegative(b, f);
   if (isInfinite(a, f) || isInfinite(b, f)) {
@@ -76,7 +97,8 @@ export function fusedMultiplyAdd(a: bigint, b: bigint, c: bigint, f: FloatFormat
   const exponent = Math.min(x.exponent + y.exponent, z.exponent);
   const product = (x.mantissa * y.mantissa) << BigInt(x.exponent + y.exponent - exponent);
   const mantissa = product + (z.mantissa << BigInt(z.exponent - exponent));
-  return fromExact({ mantissa, exponent }, f, negativeProduct && isNegative(c, f));
+  const negativeZero = negativeProduct === isNegative(c, f) ? negativeProduct : rounding === TOWARD_NEGATIVE;
+  return fromExact({ mantissa, exponent }, f, negativeZero, rounding);
 }
 
 /** Conversion between formats, to nearest even; a NaN keeps its sign and the top of its payload, quieted. */

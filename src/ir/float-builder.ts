@@ -1,13 +1,19 @@
 /**
- * Floating-point operations as instructions mean them: the MODE register's denormal setting applied around the pure
+ * Floating-point operations as instructions mean them: the MODE register's rounding and denormal settings applied to the pure
  * operations, minimum and maximum, and everything that is composed of integer operations on the bits.
  */
 import type { Builder } from './builder.ts';
+import { type Arithmetic, directedF64, directedNarrow, type NarrowArithmetic, settle } from './directed-rounding.ts';
+import { NEAREST_EVEN, type Rounding } from './float-bits.ts';
 import type { OpName } from './ops.ts';
 import type { Value } from './types.ts';
 
-/** The part of MODE that changes results. Rounding other than to nearest even is refused before code is built. */
+/** The part of MODE that changes results. */
 export interface FloatMode {
+  /** FP_ROUND bits 0 and 1: f32 results. */
+  readonly round32: Rounding;
+  /** FP_ROUND bits 2 and 3: f64 and f16 results. */
+  readonly round64: Rounding;
   /** FP_DENORM bits 4 and 5: f32 denormals of inputs, of results are flushed to a zero of the same sign. */
   readonly flush32: { readonly inputs: boolean; readonly results: boolean };
   /** FP_DENORM bits 6 and 7, for f64 and f16. */
@@ -16,15 +22,12 @@ export interface FloatMode {
   readonly dx10Clamp: boolean;
 }
 
-export interface FloatBuilder {
+/** The arithmetic flushes denormals of operands and results as the mode says. */
+export interface FloatBuilder extends Arithmetic {
   readonly bits: 16 | 32 | 64;
+  /** The arithmetic with all denormals kept. */
+  readonly unflushed: Arithmetic;
   constant(value: number): Value;
-  add(a: Value, b: Value): Value;
-  sub(a: Value, b: Value): Value;
-  mul(a: Value, b: Value): Value;
-  div(a: Value, b: Value): Value;
-  sqrt(a: Value): Value;
-  fma(a: Value, b: Value, c: Value): Value;
   floor(a: Value): Value;
   ceil(a: Value): Value;
   trunc(a: Value): Value;
@@ -51,13 +54,24 @@ export interface FloatBuilder {
   clamp(a: Value): Value;
 }
 
+/** Conversions round and keep denormals. */
+export interface F32Builder extends FloatBuilder {
+  fromF64(a: Value): Value;
+  fromI32S(a: Value): Value;
+  fromI32U(a: Value): Value;
+}
+
 export interface F16Builder extends FloatBuilder {
   toF32(a: Value): Value;
   fromF32(a: Value): Value;
   fromF64(a: Value): Value;
 }
 
-type Wide = 'f32' | 'f64';
+export interface FloatBuilders {
+  readonly f16: F16Builder;
+  readonly f32: F32Builder;
+  readonly f64: FloatBuilder;
+}
 
 interface Layout {
   readonly bits: 16 | 32 | 64;
@@ -124,30 +138,46 @@ function clampUnit(
   return b.mode.dx10Clamp ? b.select(f.isNan(a), zero, low) : low;
 }
 
-type Operation = (...args: Value[]) => Value;
 type BitOperations = ReturnType<typeof bitOperations>;
+type Binary = (x: Value, y: Value) => Value;
 
-/** All operations of a width from how it computes one by its name, and from what is done on its bits. */
-function complete(
-  b: Builder,
-  base: BitOperations,
-  constant: (value: number) => Value,
-  arithmetic: (name: string) => Operation,
-  compare: (name: string) => (x: Value, y: Value) => Value,
-): FloatBuilder {
+/** What a width computes without rounding. */
+interface Exact {
+  constant(value: number): Value;
+  /** floor, ceil, trunc, nearest of an operand that is flushed already. */
+  whole(name: string, a: Value): Value;
+  compare(name: string, a: Value, b: Value): Value;
+}
+
+/** All operations of a width. */
+function complete(b: Builder, base: BitOperations, exact: Exact, unflushed: Arithmetic): FloatBuilder {
+  const { input, result } = base;
+  const binary =
+    (compute: Binary): Binary =>
+    (x, y) =>
+      result(compute(input(x), input(y)));
+  const whole =
+    (name: string) =>
+    (x: Value): Value =>
+      result(exact.whole(name, input(x)));
+  const compare =
+    (name: string): Binary =>
+    (x, y) =>
+      exact.compare(name, input(x), input(y));
   const partial = {
     ...base,
-    constant,
-    add: arithmetic('add'),
-    sub: arithmetic('sub'),
-    mul: arithmetic('mul'),
-    div: arithmetic('div'),
-    sqrt: arithmetic('sqrt'),
-    fma: arithmetic('fma'),
-    floor: arithmetic('floor'),
-    ceil: arithmetic('ceil'),
-    trunc: arithmetic('trunc'),
-    nearest: arithmetic('nearest'),
+    unflushed,
+    constant: exact.constant,
+    add: binary(unflushed.add),
+    sub: binary(unflushed.sub),
+    mul: binary(unflushed.mul),
+    div: binary(unflushed.div),
+    sqrt: (x: Value): Value => result(unflushed.sqrt(input(x))),
+    fma: (x: Value, y: Value, z: Value): Value => result(unflushed.fma(input(x), input(y), input(z))),
+    floor: whole('floor'),
+    ceil: whole('ceil'),
+    trunc: whole('trunc'),
+    nearest: whole('nearest'),
     eq: compare('eq'),
     lt: compare('lt'),
     le: compare('le'),
@@ -156,69 +186,126 @@ function complete(
     ...partial,
     min: (x, y) => minMax(b, partial, true, x, y),
     max: (x, y) => minMax(b, partial, false, x, y),
-    clamp: (a) => clampUnit(b, partial, constant(0), constant(1), a),
+    clamp: (a) => clampUnit(b, partial, exact.constant(0), exact.constant(1), a),
   };
 }
 
-function wideBuilder(b: Builder, prefix: Wide): FloatBuilder {
+/** f32 and f64, whose pure operations bear their names. */
+function wideOperations(b: Builder, prefix: 'f32' | 'f64'): { base: BitOperations; exact: Exact; nearest: Arithmetic } {
   const bits = prefix === 'f32' ? 32 : 64;
   const pattern = (value: bigint): Value => (bits === 32 ? b.i32(Number(BigInt.asIntN(32, value))) : b.i64(value));
   const flush = bits === 32 ? b.mode.flush32 : b.mode.flush64;
-  const base = bitOperations(b, { bits, fractionBits: bits === 32 ? 23 : 52, constant: pattern }, flush);
   const view = new DataView(new ArrayBuffer(8));
-  const constant = (value: number): Value => {
-    if (bits === 32) view.setFloat32(0, value);
-    else view.setFloat64(0, value);
-    return bits === 32 ? b.i32(view.getInt32(0)) : b.i64(view.getBigUint64(0));
+  const op = (name: string, ...args: Value[]): Value => b.op(`${prefix}.${name}` as OpName, ...args);
+  const named =
+    (name: string) =>
+    (...args: Value[]): Value =>
+      op(name, ...args);
+  return {
+    base: bitOperations(b, { bits, fractionBits: bits === 32 ? 23 : 52, constant: pattern }, flush),
+    exact: {
+      constant(value) {
+        if (bits === 32) view.setFloat32(0, value);
+        else view.setFloat64(0, value);
+        return bits === 32 ? b.i32(view.getInt32(0)) : b.i64(view.getBigUint64(0));
+      },
+      whole: op,
+      compare: op,
+    },
+    nearest: {
+      add: named('add'),
+      sub: named('sub'),
+      mul: named('mul'),
+      div: named('div'),
+      sqrt: named('sqrt'),
+      fma: named('fma'),
+    },
   };
-  const apply = (name: string, args: readonly Value[]): Value =>
-    b.op(`${prefix}.${name}` as OpName, ...args.map(base.input));
-  return complete(
-    b,
-    base,
-    constant,
-    (name) =>
-      (...args) =>
-        base.result(apply(name, args)),
-    (name) => (x, y) => apply(name, [x, y]),
-  );
+}
+
+function doubleBuilder(b: Builder, rounding: Rounding): FloatBuilder {
+  const { base, exact, nearest } = wideOperations(b, 'f64');
+  return complete(b, base, exact, rounding === NEAREST_EVEN ? nearest : directedF64(b, rounding));
+}
+
+function singleBuilder(b: Builder, rounding: Rounding): F32Builder {
+  const { base, exact, nearest } = wideOperations(b, 'f32');
+  const nearestFromF64 = (a: Value): Value => b.op('f32.fromF64', a);
+  if (rounding === NEAREST_EVEN) {
+    return {
+      ...complete(b, base, exact, nearest),
+      fromF64: nearestFromF64,
+      fromI32S: (a) => b.op('f32.fromI32S', a),
+      fromI32U: (a) => b.op('f32.fromI32U', a),
+    };
+  }
+  const widen = (a: Value): Value => b.op('f64.fromF32', a);
+  const directed = directedNarrow(b, rounding, { isNegative: base.isNegative, widen, nearestFromF64 });
+  return {
+    ...complete(b, base, exact, directed),
+    fromF64: directed.fromF64,
+    fromI32S: (a) => directed.fromF64(b.op('f64.fromI32S', a)),
+    fromI32U: (a) => directed.fromF64(b.op('f64.fromI32U', a)),
+  };
 }
 
 /**
- * f16 is computed in f32, exactly, and rounded once more: innocuous for + - * / sqrt because 24 >= 2 * 11 + 2; a fused
+ * To nearest, f16 is computed in f32, exactly, and rounded once more: innocuous for + - * / sqrt because 24 >= 2 * 11 + 2; a fused
  * multiply-add goes through f64 with rounding to odd.
  */
-function halfBuilder(b: Builder, f32: FloatBuilder): F16Builder {
+function halfBuilder(b: Builder, rounding: Rounding): F16Builder {
   const pattern = (value: bigint): Value => b.i32(Number(value));
   const base = bitOperations(b, { bits: 16, fractionBits: 10, constant: pattern }, b.mode.flush64);
   const toF32 = (a: Value): Value => b.op('f32.fromF16', a);
-  const fromF32 = (a: Value): Value => b.op('f16.fromF32', a);
-  const apply = (name: string, args: readonly Value[]): Value =>
-    b.op(`f32.${name}` as OpName, ...args.map((arg) => toF32(base.input(arg))));
-  const fromF64 = (a: Value): Value => {
+  const widen = (a: Value): Value => b.op('f64.fromF32', toF32(a));
+  const nearestFromF32 = (a: Value): Value => b.op('f16.fromF32', a);
+  const nearestFromF64 = (a: Value): Value => {
     const sticky = b.isZero(b.and(a, b.i64(0x1fffffffn)));
     const cut = b.and(a, b.i64(~0x1fffffffn));
     const odd = b.select(sticky, cut, b.or(cut, b.i64(0x20000000n)));
     const isNan = b.not(b.op('f64.eq', a, a));
-    return fromF32(b.op('f32.fromF64', b.select(isNan, a, odd)));
+    return nearestFromF32(b.op('f32.fromF64', b.select(isNan, a, odd)));
   };
-  const builder = complete(
-    b,
-    base,
-    (value) => fromF32(f32.constant(value)),
-    (name) =>
-      (...args) =>
-        base.result(fromF32(apply(name, args))),
-    (name) => (x, y) => apply(name, [x, y]),
-  );
-  const fma = (x: Value, y: Value, z: Value): Value => {
-    const [p, q, r] = [x, y, z].map((v) => b.op('f64.fromF32', toF32(base.input(v)))) as [Value, Value, Value];
-    return base.result(fromF64(b.op('f64.fma', p, q, r)));
+  const inF32 = (name: string, ...args: Value[]): Value => b.op(`f32.${name}` as OpName, ...args.map(toF32));
+  const rounded =
+    (name: string) =>
+    (...args: Value[]): Value =>
+      nearestFromF32(inF32(name, ...args));
+  const nearest: NarrowArithmetic = {
+    add: rounded('add'),
+    sub: rounded('sub'),
+    mul: rounded('mul'),
+    div: rounded('div'),
+    sqrt: rounded('sqrt'),
+    fma: (x, y, z) => nearestFromF64(b.op('f64.fma', widen(x), widen(y), widen(z))),
+    fromF64: nearestFromF64,
   };
-  return { ...builder, toF32, fromF32, fromF64, fma };
+  const isNearest = rounding === NEAREST_EVEN;
+  const directedFromF32 = (a: Value): Value => {
+    const half = nearestFromF32(a);
+    const back = toF32(half);
+    return settle(b, rounding, half, base.isNegative(half), {
+      isBelow: () => b.op('f32.lt', a, back),
+      isAbove: () => b.op('f32.lt', back, a),
+    });
+  };
+  const unflushed = isNearest
+    ? nearest
+    : directedNarrow(b, rounding, { isNegative: base.isNegative, widen, nearestFromF64 });
+  const exact: Exact = {
+    constant: (value) => nearestFromF32(b.f32.constant(value)),
+    whole: (name, a) => nearestFromF32(inF32(name, a)),
+    compare: inF32,
+  };
+  return {
+    ...complete(b, base, exact, unflushed),
+    toF32,
+    fromF32: isNearest ? nearestFromF32 : directedFromF32,
+    fromF64: unflushed.fromF64,
+  };
 }
 
-export function makeFloatBuilders(b: Builder) {
-  const f32 = wideBuilder(b, 'f32');
-  return { f32, f64: wideBuilder(b, 'f64'), f16: halfBuilder(b, f32) };
+/** The operations of the three widths, f32 rounded by `round32`, the others by `round64`. */
+export function makeFloatBuilders(b: Builder, round32: Rounding, round64: Rounding): FloatBuilders {
+  return { f16: halfBuilder(b, round64), f32: singleBuilder(b, round32), f64: doubleBuilder(b, round64) };
 }

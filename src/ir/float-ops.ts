@@ -1,5 +1,5 @@
 /**
- * Floating-point operations on bit patterns, rounding to nearest even, denormals kept; rows flush denormals with separate
+ * Floating-point operations on bit patterns, rounding to nearest even unless they say otherwise, denormals kept; rows flush denormals with separate
  * operations. A NaN operand comes out quieted, the first one first; an invalid operation gives the positive default NaN
  * (RDNA3 ISA section 7.2.3, CDNA3 ISA section 4.4 on IEEE NaN rules).
  */
@@ -13,6 +13,7 @@ import {
   fusedMultiplyAdd,
   isNan,
   quieted,
+  type Rounding,
 } from './float-bits.ts';
 import { type Evaluated, type Op, op } from './op.ts';
 import type { Type } from './types.ts';
@@ -115,6 +116,10 @@ function floatOps<P extends 'f32' | 'f64'>(prefix: P, h: HostFloat) {
 export const FLOAT_OPS = {
   ...floatOps('f32', F32_HOST),
   ...floatOps('f64', F64_HOST),
+  /** The fourth argument is a `Rounding`, of which the low two bits count. */
+  'f64.fmaRounded': op('i64', ['i64', 'i64', 'i64', 'i32'], (a: bigint, b: bigint, c: bigint, rounding: number) =>
+    fusedMultiplyAdd(a, b, c, F64, (rounding & 3) as Rounding),
+  ),
   'f64.fromF32': op('i64', ['i32'], (a: number) => convert(F32_HOST.big(a), F32, F64)),
   'f32.fromF64': op('i32', ['i64'], (a: bigint) => F32_HOST.small(convert(a, F64, F32))),
   /** The low 16 bits are read; the result of the reverse operation has a zero high half. */

@@ -4,12 +4,16 @@
  * A value is either *uniform* (one for the wave) or *per lane*. Floating-point values are carried as their bits; the
  * operation says how they are read. 16-bit values sit in the low half of an i32.
  */
+import type { MatrixProduct } from './matrix-product.ts';
 import type { OpName } from './ops.ts';
 
 export type Type = 'i1' | 'i32' | 'i64';
 
 /** Registers of a wave that instructions reach without naming them as an operand. */
-export type StateSlot = 'scc' | 'exec' | 'vcc' | 'm0' | 'mode' | 'flatScratch' | 'status' | 'trapsts';
+export type StateSlot = 'scc' | 'exec' | 'vcc' | 'm0' | 'mode' | 'status' | 'trapsts';
+
+/** Masks of lanes are i64; a wave of 32 lanes reads the low half, zero-extended, and leaves the high half as it is. */
+export const isMaskSlot = (slot: StateSlot): boolean => slot === 'exec' || slot === 'vcc';
 
 export type MemorySpace = 'global' | 'flat' | 'lds' | 'private';
 
@@ -46,6 +50,10 @@ export type Leaf =
   | { readonly kind: 'gather'; readonly at: OperandDword }
   /** Value of a VGPR operand in one lane (uniform index). */
   | { readonly kind: 'readLane'; readonly at: OperandDword }
+  /** Result 0 of a product of matrices; args: see `argumentOffsets`. A program has at most one, and all its lanes count as active. */
+  | { readonly kind: 'matrixProduct'; readonly product: MatrixProduct }
+  /** Result `index` of the product in args[0]. */
+  | { readonly kind: 'matrixResult'; readonly index: number }
   /**
    * Memory accesses. Arguments: `[address]`, `[address, ...data]` (one i32 for each dword) of a store, `[address, data, compare?]` of an
    * atomic. With `predicated` one more argument follows, an i1: a lane (or the wave) where it is 0 makes no access, so no fault, and reads 0.

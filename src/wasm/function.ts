@@ -50,6 +50,7 @@ export class FunctionBuilder implements FunctionRef {
   readonly #localTypes: ValueType[] = [];
   readonly #freeSlots = new Map<ValueType, number[]>();
   readonly #labels: Label[] = [];
+  #scope: LocalSlot[] | undefined;
 
   constructor(index: number, type: FunctionType, name?: string) {
     this.index = index;
@@ -84,6 +85,7 @@ export class FunctionBuilder implements FunctionRef {
       this.#localTypes.push(type);
     }
     const local: LocalSlot = { index, type, live: true };
+    this.#scope?.push(local);
     return local;
   }
 
@@ -97,6 +99,20 @@ export class FunctionBuilder implements FunctionRef {
       if (slots) slots.push(slot.index);
       else this.#freeSlots.set(slot.type, [slot.index]);
     }
+  }
+
+  /** Runs `body` and gives back the locals that it took and that are neither freed nor returned. */
+  scoped<T extends readonly Local[]>(body: () => T): T {
+    const outer = this.#scope;
+    const taken: LocalSlot[] = [];
+    this.#scope = taken;
+    const kept = body();
+    this.#scope = outer;
+    for (const local of taken) {
+      if (kept.includes(local)) outer?.push(local);
+      else if (local.live) this.free(local);
+    }
+    return kept;
   }
 
   get(local: Local): void {

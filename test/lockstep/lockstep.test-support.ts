@@ -1,8 +1,13 @@
-/** Runs one instruction on the handlers and on the reference executor from the same state, and compares everything they change. */
-import { Emulator } from '../../src/emulator/emulator.ts';
+/** Runs code on every executor from the same state, and compares everything they change. */
+import { Emulator, type ExecutorName } from '../../src/emulator/emulator.ts';
 import { WaveFault } from '../../src/emulator/faults.ts';
 import {
+  EXIT_BUDGET,
+  EXIT_UNTRANSLATED,
   PAGE_READ,
+  RECORD_PC,
+  RECORD_SIZE_BYTES,
+  WAVE_BUDGET,
   WAVE_EXIT,
   WAVE_JUMP_CACHE,
   WAVE_LDS_BASE,
@@ -10,6 +15,7 @@ import {
   WAVE_MODE,
   WAVE_PRIVATE_BASE,
   WAVE_PRIVATE_SIZE,
+  WAVE_RECORD,
   WAVE_TEMPORARY_ROWS,
   WAVE_VGPRS,
   waveSizeBytes,
@@ -20,6 +26,7 @@ export const LDS_SIZE = 1024;
 export const PRIVATE_SIZE = 512;
 const DATA_SIZE = 8192;
 const GUARD = 4096;
+const CODE_SIZE = 1 << 22;
 
 /** mulberry32: a small generator with a 32-bit seed. */
 export function randomGenerator(seed: number): () => number {
@@ -43,50 +50,61 @@ export type Fill = 'pointers' | 'contiguous' | 'broadcast' | 'small' | 'interest
 
 export interface Outcome {
   readonly fault: string | undefined;
-  readonly next: number;
+  /** Address of the instruction that ended the run. */
+  readonly last: string;
   readonly exit: number;
   readonly state: Uint32Array;
   readonly memory: Uint32Array;
 }
 
-export class Lockstep {
+/** An emulator with one wave, its memory and code. Two of them that are made alike have everything in the same places. */
+class Machine {
   readonly emulator: Emulator;
+  readonly wave: number;
+  /** LDS, private memory and data stand together, so that one copy compares all memory that may change. */
+  readonly areas: number;
+  readonly data: number;
+  readonly code: number;
+
+  constructor(processor: string, executor: ExecutorName) {
+    this.emulator = new Emulator({ processor, executor, compileThreshold: 0, memorySizeBytes: 2 ** 28 });
+    const { memory } = this.emulator;
+    this.wave = memory.allocate(waveSizeBytes(64), { permissions: 0 });
+    this.areas = memory.allocate(LDS_SIZE + PRIVATE_SIZE * 64 + GUARD, { permissions: 0 });
+    this.data = memory.allocate(DATA_SIZE);
+    this.code = memory.allocate(CODE_SIZE, { permissions: PAGE_READ });
+  }
+}
+
+export class Lockstep {
+  readonly #plain: Machine;
+  readonly #compiled: Machine;
   readonly #reference: ReferenceExecutor;
-  readonly #wave: number;
-  readonly #areas: number;
-  readonly #data: number;
-  readonly #initial: Uint32Array;
-  readonly #initialMemory: Uint32Array;
-  #code: number;
-  readonly #codeEnd: number;
+  readonly #initial = new Uint32Array(waveSizeBytes(64) / 4);
+  readonly #initialMemory = new Uint32Array(DATA_SIZE / 4);
+  #mode = 0;
+  #codeSize = 0;
 
   constructor(processor: string) {
-    this.emulator = new Emulator({ processor, memorySizeBytes: 2 ** 28 });
-    this.#reference = new ReferenceExecutor(this.emulator);
-    const { memory } = this.emulator;
-    const stateSize = waveSizeBytes(64);
-    this.#wave = memory.allocate(stateSize, { permissions: 0 });
-    // LDS, private memory and data stand together, so that one copy compares all memory that may change.
-    this.#areas = memory.allocate(LDS_SIZE + PRIVATE_SIZE * 64 + GUARD, { permissions: 0 });
-    this.#data = memory.allocate(DATA_SIZE);
-    const codeSize = 1 << 22;
-    this.#code = memory.allocate(codeSize, { permissions: PAGE_READ });
-    this.#codeEnd = this.#code + codeSize;
-    this.#initial = new Uint32Array(stateSize / 4);
-    this.#initialMemory = new Uint32Array(DATA_SIZE / 4);
+    this.#plain = new Machine(processor, 'handlers');
+    this.#compiled = new Machine(processor, 'jit');
+    this.#reference = new ReferenceExecutor(this.#plain.emulator, 64);
   }
 
-  /** Puts the instruction into code memory, followed by s_endpgm; returns its record. */
+  /** Puts code into memory, followed by s_endpgm twice, so that a branch over one dword ends too; returns where. */
   place(words: readonly number[], mode: number): number {
-    const { memory } = this.emulator;
-    const at = this.#code;
-    this.#code += (words.length + 1) * 4;
-    if (this.#code > this.#codeEnd) throw new Error('lockstep code memory is full');
-    for (const [i, word] of [...words, 0xbf810000].entries()) memory.view.setUint32(at + i * 4, word, true);
-    return this.emulator.codeCache(64, mode).record(at);
+    const at = this.#codeSize;
+    this.#codeSize += (words.length + 2) * 4;
+    if (this.#codeSize > CODE_SIZE) throw new Error('lockstep code memory is full');
+    for (const { code, emulator } of [this.#plain, this.#compiled]) {
+      for (const [i, word] of [...words, 0xbf810000, 0xbf810000].entries())
+        emulator.memory.view.setUint32(code + at + i * 4, word, true);
+      emulator.codeCache(64, mode).record(code + at);
+    }
+    return at;
   }
 
-  /** Random registers and memory; the same for both executors until the next call. */
+  /** Random registers and memory; the same for all executors until the next call. */
   randomize(
     random: () => number,
     fill: Fill,
@@ -94,8 +112,10 @@ export class Lockstep {
     mode: number,
     addresses: 'global' | 'lds' = 'global',
   ): void {
-    const { memory } = this.emulator;
+    const { memory } = this.#plain.emulator;
+    const { data, areas } = this.#plain;
     const state = this.#initial;
+    this.#mode = mode;
     const common = 1024 + ((random() % 256) & ~3);
     const value = (register: number, lane = 0): number => {
       switch (fill) {
@@ -103,10 +123,10 @@ export class Lockstep {
         case 'broadcast': {
           const offset = fill === 'contiguous' ? lane * 4 : 0;
           if (addresses === 'lds') return common - 1024 + offset;
-          return register & 1 ? memory.windowHi : this.#data + common + offset;
+          return register & 1 ? memory.windowHi : data + common + offset;
         }
         case 'pointers':
-          return register & 1 ? memory.windowHi : this.#data + 1024 + ((random() % 4096) & ~3);
+          return register & 1 ? memory.windowHi : data + 1024 + ((random() % 4096) & ~3);
         case 'small':
           return random() % 256;
         case 'interesting':
@@ -124,51 +144,68 @@ export class Lockstep {
     view.setUint32(124 * 4, 0xffffffff, true);
     view.setBigUint64(126 * 4, exec, true);
     view.setUint32(WAVE_MODE, mode, true);
-    view.setUint32(WAVE_LDS_BASE, this.#areas, true);
+    view.setUint32(WAVE_LDS_BASE, areas, true);
     view.setUint32(WAVE_LDS_SIZE, LDS_SIZE, true);
-    view.setUint32(WAVE_PRIVATE_BASE, this.#areas + LDS_SIZE, true);
+    view.setUint32(WAVE_PRIVATE_BASE, areas + LDS_SIZE, true);
     view.setUint32(WAVE_PRIVATE_SIZE, PRIVATE_SIZE, true);
-    view.setUint32(WAVE_JUMP_CACHE, this.emulator.codeCache(64, mode).jumpCache, true);
     for (let i = 0; i < this.#initialMemory.length; i++) this.#initialMemory[i] = random();
   }
 
-  run(record: number, on: 'handlers' | 'reference'): Outcome {
-    const { memory } = this.emulator;
-    const wave = this.#wave >> 2;
-    const state = new Uint32Array(memory.buffer, wave * 4, this.#initial.length);
-    const data = new Uint32Array(memory.buffer, this.#data, DATA_SIZE / 4);
-    const areas = new Uint32Array(memory.buffer, this.#areas, (LDS_SIZE + PRIVATE_SIZE * 64) / 4);
+  /** Puts the address of the data into two scalar registers. */
+  setWindow(register: number): void {
+    this.#initial[register] = this.#plain.data;
+    this.#initial[register + 1] = this.#plain.emulator.memory.windowHi;
+  }
+
+  /** Runs the code at `at` until it ends, in turns of `budget` instructions. */
+  run(at: number, on: ExecutorName, budget = 1000): Outcome {
+    const machine = on === 'jit' ? this.#compiled : this.#plain;
+    const { memory } = machine.emulator;
+    const { wave, data, areas, code, emulator } = machine;
+    const cache = emulator.codeCache(64, this.#mode);
+    const state = new Uint32Array(memory.buffer, wave, this.#initial.length);
+    const bytes = new Uint32Array(memory.buffer, data, DATA_SIZE / 4);
+    const others = new Uint32Array(memory.buffer, areas, (LDS_SIZE + PRIVATE_SIZE * 64) / 4);
     state.set(this.#initial);
-    data.set(this.#initialMemory);
-    for (let i = 0; i < areas.length; i++) areas[i] = Math.imul(i, 0x9e3779b1);
+    bytes.set(this.#initialMemory);
+    for (let i = 0; i < others.length; i++) others[i] = Math.imul(i, 0x9e3779b1);
+    memory.view.setUint32(wave + WAVE_JUMP_CACHE, cache.jumpCache, true);
+    const executor = on === 'reference' ? this.#reference : emulator.executor(64);
+    const pc = (record: number): string => memory.view.getUint32(record + RECORD_PC, true).toString(16);
+    const field = (offset: number): number => memory.view.getUint32(wave + offset, true);
     let fault: string | undefined;
+    let record = cache.record(code + at);
     try {
-      const executor = on === 'handlers' ? this.emulator.executor : this.#reference;
-      executor.run(record, this.#wave, 1);
+      do {
+        executor.run(record, wave, budget);
+        record = field(WAVE_RECORD);
+      } while (field(WAVE_EXIT) === EXIT_BUDGET);
     } catch (error) {
       if (!(error instanceof WaveFault)) throw error;
-      fault = `${error.code} lane ${error.lane} address ${error.address.toString(16)} record ${error.record}`;
+      fault = `${error.code} lane ${error.lane} address ${error.address.toString(16)} pc ${pc(error.record)}`;
     }
-    const next = fault === undefined ? memory.view.getUint32(this.#wave + 532, true) : 0;
-    const exit = memory.view.getUint32(this.#wave + WAVE_EXIT, true);
+    // The record before the one to go on with is that of the last instruction.
+    const exit = field(WAVE_EXIT);
+    const last = fault === undefined ? pc(exit === EXIT_UNTRANSLATED ? record : record - RECORD_SIZE_BYTES) : '';
     const registers = state.slice();
     registers.fill(0, WAVE_TEMPORARY_ROWS / 4, WAVE_VGPRS / 4);
-    registers.fill(0, 528 / 4, 536 / 4);
-    const all = new Uint32Array(data.length + areas.length);
-    all.set(data);
-    all.set(areas, data.length);
-    return { fault, next, exit, state: registers, memory: all };
+    for (const offset of [WAVE_EXIT, WAVE_RECORD, WAVE_JUMP_CACHE, WAVE_BUDGET]) registers[offset / 4] = 0;
+    const all = new Uint32Array(bytes.length + others.length);
+    all.set(bytes);
+    all.set(others, bytes.length);
+    return { fault, last, exit, state: registers, memory: all };
   }
 }
 
 /** What differs first, in words; undefined when nothing does. After a fault only the fault itself is compared. */
-export function difference(handlers: Outcome, reference: Outcome): string | undefined {
-  if (handlers.fault !== reference.fault) return `fault '${handlers.fault}', reference '${reference.fault}'`;
-  if (handlers.fault !== undefined) return undefined;
-  if (handlers.next !== reference.next) return `next record ${handlers.next}, reference ${reference.next}`;
+export function difference(found: Outcome, reference: Outcome): string | undefined {
+  if (found.fault !== reference.fault) return `fault '${found.fault}', reference '${reference.fault}'`;
+  if (found.fault !== undefined) return undefined;
+  if (found.exit !== reference.exit || found.last !== reference.last)
+    return `exit ${found.exit} at ${found.last}, reference ${reference.exit} at ${reference.last}`;
   const hex = (value: number): string => `0x${value.toString(16)}`;
-  for (let i = 0; i < handlers.state.length; i++) {
-    if (handlers.state[i] === reference.state[i]) continue;
+  for (let i = 0; i < found.state.length; i++) {
+    if (found.state[i] === reference.state[i]) continue;
     const vgpr = i - WAVE_VGPRS / 4;
     const where =
       vgpr >= 0
@@ -176,11 +213,11 @@ export function difference(handlers: Outcome, reference: Outcome): string | unde
         : i < 128
           ? `s${i}`
           : `wave state +${i * 4}`;
-    return `${where}: ${hex(handlers.state[i]!)}, reference ${hex(reference.state[i]!)}`;
+    return `${where}: ${hex(found.state[i]!)}, reference ${hex(reference.state[i]!)}`;
   }
-  for (let i = 0; i < handlers.memory.length; i++) {
-    if (handlers.memory[i] === reference.memory[i]) continue;
-    return `memory dword ${i}: ${hex(handlers.memory[i]!)}, reference ${hex(reference.memory[i]!)}`;
+  for (let i = 0; i < found.memory.length; i++) {
+    if (found.memory[i] === reference.memory[i]) continue;
+    return `memory dword ${i}: ${hex(found.memory[i]!)}, reference ${hex(reference.memory[i]!)}`;
   }
   return undefined;
 }

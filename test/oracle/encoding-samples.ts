@@ -1,7 +1,7 @@
 /** Encodings of every instruction with plausible operands and modifiers, for comparison with other tools. Reproducible. */
 import { type Encoding, encodingsOf } from '../../src/isa/amdgpu/decode.ts';
-import { encodeFields } from '../../src/isa/amdgpu/encode.test-support.ts';
-import type { Field } from '../../src/isa/amdgpu/formats.ts';
+import { encodeFields } from '../../src/isa/amdgpu/encode.ts';
+import { type Family, type Field, generationOf } from '../../src/isa/amdgpu/formats.ts';
 import { ROWS } from '../../src/isa/amdgpu/instructions/index.ts';
 import { targetFor } from '../../src/isa/amdgpu/targets.ts';
 
@@ -44,12 +44,13 @@ const dppControl = (r: Random): number =>
     0x13c,
     0x140 + r(4),
     0x150 + r(16),
+    0x160 + r(16),
   ]);
 
 /** How the value of a field is chosen, by its name; the first match counts. */
 const CHOICES: readonly (readonly [name: RegExp, choose: (r: Random, width: number) => number])[] = [
-  [/^(vdst|vdata|vaddr|addr|data[01]?)$/, vgpr],
-  [/^src[012]$/, (r, width) => (width === 9 ? vectorSource(r) : pick(r, [2 * r(50), scalarSource(r)]))],
+  [/^(v(dst|src)[xy]\d?|vdst|vdata|vaddr|addr|data[01]?)$/, vgpr],
+  [/^src[xy]?[012]$/, (r, width) => (width === 9 ? vectorSource(r) : pick(r, [2 * r(50), scalarSource(r)]))],
   [/^ssrc/, scalarSource],
   [/^soffset$/, (r) => pick(r, [r(102), r(102), 124, 128 + r(65)])],
   [/^saddr$/, (r) => pick(r, [0x7f, 2 * r(50), r(102)])],
@@ -66,7 +67,7 @@ const CHOICES: readonly (readonly [name: RegExp, choose: (r: Random, width: numb
   ],
 ];
 
-const REGISTER_FIELD = /^(v(dst|data|addr)|s(dst|data|addr|rsrc|base|offset)|addr|data[01]?|s?src[012]|offset[01]?)$/;
+const REGISTER_FIELD = /^(v(dst|src)[xy]\d?|v(dst|data|addr)|s(dst|data|addr|rsrc|base|offset)|addr|data[01]?|s?src[012]|offset[01]?)$/;
 
 /** Fields of registers that the instruction does not have must be zero. */
 function isUsed({ row, format }: Encoding, { name }: Field, glc: boolean): boolean {
@@ -78,7 +79,7 @@ function isUsed({ row, format }: Encoding, { name }: Field, glc: boolean): boole
   });
 }
 
-function sampleWords(encoding: Encoding, r: Random): number[] {
+function sampleWords(encoding: Encoding, r: Random, families: readonly Family[]): number[] {
   const { format, opcode } = encoding;
   const values: Record<string, number> = {};
   for (const field of format.fields) {
@@ -88,20 +89,20 @@ function sampleWords(encoding: Encoding, r: Random): number[] {
     const value = choose(r, field.width);
     if (value !== 0 && isUsed(encoding, field, values['glc'] === 1)) values[field.name] = value;
   }
-  const [first, second] = encodeFields(format, opcode, values);
-  if (format.name.endsWith('_SDWA')) return [(first & ~0x1ff) | 249, second];
-  if (format.name.endsWith('_DPP')) return [(first & ~0x1ff) | 250, second];
-  if (format.sizeBytes === 8) return [first, second];
-  return [first, pick(r, [r(2 ** 32), r(70), 0x3f800000, 0x12345678, 0x3e22f983, 0x3c00, 0xfffffff8])];
+  const words = encodeFields(format, opcode, values);
+  const { wideLiterals } = generationOf(families);
+  if (words.length > (wideLiterals ? 2 : 1)) return words;
+  return [...words, pick(r, [r(2 ** 32), r(70), 0x3f800000, 0x12345678, 0x3e22f983, 0x3c00, 0xfffffff8])];
 }
 
-/** `perEncoding` samples of every encoding on a processor; two dwords each, the second one a literal or unused in 4-byte formats. */
+/** `perEncoding` samples of every encoding on a processor; at least two dwords each, the last one a literal or unused where a literal can follow. */
 export function encodingSamples(perEncoding: number, seed: number, processor: string): EncodingSample[] {
   const r = random(seed);
-  return ROWS.flatMap((row) => encodingsOf(row, targetFor(processor))).flatMap((encoding) =>
+  const target = targetFor(processor);
+  return ROWS.flatMap((row) => encodingsOf(row, target)).flatMap((encoding) =>
     Array.from({ length: perEncoding }, () => ({
       encoding,
-      words: sampleWords(encoding, r).map((word) => word >>> 0),
+      words: sampleWords(encoding, r, target.families).map((word) => word >>> 0),
     })),
   );
 }

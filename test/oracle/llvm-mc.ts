@@ -3,20 +3,26 @@ import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 
 const COMMAND = 'llvm-mc-19';
-/** `s_mov_b32 s0, NUMBER`: separates what the encodings print. */
-const MARKER = [0xbe8000ff, 0x7a000000] as const;
+/** `s_cmp_eq_i32 s0, NUMBER`, the same on all targets: separates what the encodings print. */
+const MARKER = [0xbf00ff00, 0x7a000000] as const;
+
+/** gfx9 has waves of 64 only. */
+export const waveSizeFeature = (processor: string, waveSize: 32 | 64): string[] =>
+  processor.startsWith('gfx9') ? [] : [`--mattr=+wavefrontsize${waveSize}`];
 
 /** What LLVM prints for each encoding (dwords), without leading white space; undefined for one that it rejects or comments on. */
 export function llvmDisassemble(
   encodings: readonly (readonly number[])[],
   processor = 'gfx90a',
+  waveSize: 32 | 64 = 64,
 ): (string | undefined)[] {
   const block = (words: readonly number[]): string => {
     const bytes = words.flatMap((word) => [0, 8, 16, 24].map((shift) => `0x${((word >>> shift) & 255).toString(16)}`));
     return `[${bytes.join(' ')}]`;
   };
   const input = encodings.map((words, i) => `${block(words)}\n${block([MARKER[0], MARKER[1] | i])}\n`).join('');
-  const result = spawnSync(COMMAND, ['--disassemble', '--triple=amdgcn', `--mcpu=${processor}`], {
+  const options = ['--triple=amdgcn', `--mcpu=${processor}`, ...waveSizeFeature(processor, waveSize)];
+  const result = spawnSync(COMMAND, ['--disassemble', ...options], {
     input,
     encoding: 'utf8',
     maxBuffer: 2 ** 28,
@@ -26,7 +32,7 @@ export function llvmDisassemble(
   let pending: string[] = [];
   for (const line of result.stdout.split('\n').map((text) => text.trim())) {
     if (line === '' || line === '.text') continue;
-    if (line === `s_mov_b32 s0, 0x${(MARKER[1] | texts.length).toString(16)}`) {
+    if (line === `s_cmp_eq_i32 s0, 0x${(MARKER[1] | texts.length).toString(16)}`) {
       const text = pending.join('; ');
       texts.push(text === '' || text.includes('/*') ? undefined : text);
       pending = [];

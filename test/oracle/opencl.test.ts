@@ -1,31 +1,61 @@
 /**
- * The kernels of `test/data/opencl`, built by clang as OpenCL C and as C for gfx90a and as C for this machine: every buffer must hold
- * the same afterwards, at every optimisation level. `WAVEWRIGHT_SOURCE=NAME` runs the sources whose names begin so.
+ * The kernels of `test/data/opencl`, built by clang as OpenCL C and as C for GPUs and as C for this machine: every buffer must hold
+ * the same afterwards, at every optimisation level. `WAVEWRIGHT_SOURCE=NAME` runs the sources whose names begin so,
+ * `WAVEWRIGHT_TARGET=NAME` the GPUs.
  */
 import assert from 'node:assert/strict';
+import { createCipheriv } from 'node:crypto';
 import { after, type TestContext, test } from 'node:test';
 import { WavewrightError } from '../../src/base/errors.ts';
 import type { ExecutorName } from '../../src/emulator/emulator.ts';
 import { inParallel } from '../fuzz/differential.ts';
-import { Compilers, type Language, LEVELS, type Level } from './opencl/compilers.ts';
+import { AES_KEY, aesBlocks, aesLaunch } from './opencl/algorithms.ts';
+import { Compilers, type Language, LEVELS, type Level, type Target } from './opencl/compilers.ts';
 import { KernelDevice } from './opencl/device.ts';
 import { differences } from './opencl/differences.ts';
 import { buffer, bytesOf, type Launch, launch, type Results } from './opencl/launch.ts';
-import { EXACT, SUBJECTS, type Subject } from './opencl/launches.ts';
+import { SUBJECTS } from './opencl/launches.ts';
+import { HAS_DEVICE_LIBRARIES, MATH } from './opencl/math.ts';
+import { type Build, EXACT, type Subject } from './opencl/subject.ts';
+
+/** `levels`: what is built. `everything`: all builds in all languages, not only the first of each source. */
+interface Tested extends Target {
+  readonly levels: readonly Level[];
+  readonly everything: boolean;
+}
+
+const TARGETS: readonly Tested[] = [
+  { processor: 'gfx90a', waveSize: 64, levels: LEVELS, everything: true },
+  { processor: 'gfx942', waveSize: 64, levels: ['O2'], everything: false },
+  { processor: 'gfx1100', waveSize: 32, levels: ['O0', 'O1', 'O3'], everything: true },
+  { processor: 'gfx1100', waveSize: 64, levels: ['O2'], everything: false },
+];
 
 /** What an executor runs: which levels, about how many work-items, and whether all builds in all languages or one. */
-const EXECUTORS: readonly {
+interface Executor {
   readonly name: ExecutorName;
-  readonly device: KernelDevice;
   readonly items: number;
   readonly levels: readonly Level[];
   readonly everything: boolean;
-}[] = [
-  { name: 'handlers', device: new KernelDevice('handlers'), items: 500, levels: LEVELS, everything: true },
-  { name: 'reference', device: new KernelDevice('reference'), items: 70, levels: ['O0', 'O2'], everything: false },
+}
+
+const EXECUTORS: readonly Executor[] = [
+  { name: 'handlers', items: 500, levels: LEVELS, everything: true },
+  { name: 'reference', items: 70, levels: ['O0', 'O2'], everything: false },
 ];
+const devices = new Map<string, KernelDevice>();
 const compilers = new Compilers();
 after(() => compilers.close());
+
+function deviceOf({ processor }: Target, { name }: Executor): KernelDevice {
+  const key = `${processor} ${name}`;
+  const device = devices.get(key) ?? new KernelDevice(processor, name);
+  devices.set(key, device);
+  return device;
+}
+
+const languagesOf = ({ source, languages }: Subject): readonly Language[] =>
+  languages ?? (source.endsWith('.cl') ? ['OpenCL C', 'C'] : ['C']);
 
 /** One line for each buffer that differs and each launch that fails. */
 function compare(
@@ -43,19 +73,25 @@ function compare(
   });
 }
 
-async function testBuild({ source, launches }: Subject, flags: readonly string[], isFirst: boolean, t: TestContext) {
-  const sets = EXECUTORS.map((executor) => ({ ...executor, launches: launches(executor.items) }));
-  const onHost = sets.map(({ name, launches }) => compilers.onHost(`${name}-${source}`, source, launches));
+async function testBuild(target: Tested, subject: Subject, build: Build, isFirst: boolean, t: TestContext) {
+  const { source, launches } = subject;
+  const sets = EXECUTORS.map((executor) => ({ executor, launches: launches(executor.items, target) }));
+  const onHost = sets.map(({ executor, launches }) =>
+    compilers.onHost(`${executor.name}-${source}`, source, launches, target),
+  );
   const expected = await Promise.all(onHost);
-  const languages: Language[] = source.endsWith('.cl') ? ['OpenCL C', 'C'] : ['C'];
-  const images = languages.flatMap((language) => LEVELS.map((level) => ({ language, level })));
+  const languages = languagesOf(subject).slice(0, target.everything ? undefined : 1);
+  const images = languages.flatMap((language) =>
+    (subject.levels ?? target.levels).map((level) => ({ language, level })),
+  );
   const found: string[] = [];
   let launched = 0;
   await inParallel(images, 2, async ({ language, level }) => {
-    const image = await compilers.forDevice(source, language, level, flags);
-    sets.forEach(({ name, device, levels, everything, launches }, k) => {
+    const image = await compilers.forDevice(source, language, level, target, build.flags);
+    sets.forEach(({ executor, launches }, k) => {
+      const { name, levels, everything } = executor;
       if (!levels.includes(level) || (!everything && (!isFirst || language !== languages[0]))) return;
-      device.load(image, source, (run) => {
+      deviceOf(target, executor).load(image, source, (run) => {
         const lines = compare(run, launches, expected[k]!);
         found.push(...lines.map((line) => `${language} -${level}, ${name}: ${line}`));
         launched += launches.length;
@@ -66,10 +102,25 @@ async function testBuild({ source, launches }: Subject, flags: readonly string[]
   assert.deepEqual(found, []);
 }
 
-const only = process.env['WAVEWRIGHT_SOURCE'] ?? '';
-for (const subject of SUBJECTS.filter(({ source }) => source.startsWith(only))) {
-  for (const [k, flags] of (subject.builds ?? [EXACT]).entries()) {
-    test([subject.source, ...flags].join(' '), (t) => testBuild(subject, flags, k === 0, t));
+const subjects = HAS_DEVICE_LIBRARIES ? [...SUBJECTS, MATH] : SUBJECTS;
+const isRequired = process.env['WAVEWRIGHT_REQUIRE_ORACLES'] !== undefined;
+test("AMD's device libraries are there", { skip: !isRequired }, () => assert.ok(HAS_DEVICE_LIBRARIES));
+
+const onlySource = process.env['WAVEWRIGHT_SOURCE'] ?? '';
+const onlyTarget = process.env['WAVEWRIGHT_TARGET'] ?? '';
+for (const target of TARGETS.filter(({ processor }) => processor.startsWith(onlyTarget))) {
+  for (const subject of subjects.filter(({ source }) => source.startsWith(onlySource))) {
+    const builds = (subject.builds ?? [{ flags: EXACT }]).filter(
+      ({ processors, waveSize = target.waveSize }, k) =>
+        waveSize === target.waveSize && (processors?.includes(target.processor) ?? (k === 0 || target.everything)),
+    );
+    for (const [k, build] of builds.entries()) {
+      const flags = build.flags.filter(
+        (flag) => !flag.endsWith('.bc') && !/^-(Xclang|mlink-builtin-bitcode)$/.test(flag),
+      );
+      const name = [target.processor, `wave${target.waveSize}:`, subject.source, ...flags].join(' ');
+      test(name, (t) => testBuild(target, subject, build, k === 0, t));
+    }
   }
 }
 
@@ -83,4 +134,11 @@ test('a difference of one bit is found, a tolerance is kept', () => {
   assert.deepEqual(compareWith(2), []);
   const where = 'kernel, buffer 0: 1 of 4 numbers differ, first number 2 (work-item 1 of x)';
   for (const ulps of [undefined, 1]) assert.deepEqual(compareWith(ulps), [`${where}: ${changed[2]}, expected 3`]);
+});
+
+test("the kernel's AES is AES", async () => {
+  const count = 20;
+  const [results] = await compilers.onHost('aes', 'algorithms.cl', [aesLaunch(count)], TARGETS[0]!);
+  const cipher = createCipheriv('aes-128-ecb', AES_KEY, null);
+  assert.deepEqual(Buffer.from(results![0]!), cipher.update(aesBlocks(count)));
 });

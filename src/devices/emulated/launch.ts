@@ -7,6 +7,7 @@ import {
   vectorRegisterCount,
   wavefrontSize,
 } from '../../codeobject/kernel-descriptor.ts';
+import { processorNamed } from '../../codeobject/processors.ts';
 import type { Emulator } from '../../emulator/emulator.ts';
 import type { Launch } from '../../emulator/launch.ts';
 import type { DeviceMemory, KernelDispatch } from '../../hsa/device.ts';
@@ -16,26 +17,32 @@ const VGPR_LIMIT = 256;
 
 export function launchOf(emulator: Emulator, memory: DeviceMemory, packet: KernelDispatch): Launch {
   const bytes = memory.view(packet.kernelObject, KERNEL_DESCRIPTOR_SIZE_BYTES);
-  const descriptor = decodeKernelDescriptor(Uint8Array.from(bytes), 'gfx90a');
+  const { target } = emulator;
+  const descriptor = decodeKernelDescriptor(Uint8Array.from(bytes), processorNamed(target.processor)!.family);
   const entry = emulator.memory.offset(packet.kernelObject + descriptor.kernelCodeEntryByteOffset);
   if (entry === undefined || !emulator.memory.find(entry)) {
     throw new WavewrightError('BAD_INPUT', `kernel entry is outside device memory`, { section: 'kernel descriptor' });
   }
-  const layout = sgprLayout(emulator.target, descriptor, packet);
-  const unified = vectorRegisterCount(descriptor);
-  const accumulatorStart = ((descriptor.rsrc3.accumOffset ?? 0) + 1) * 4;
+  const waveSize = wavefrontSize(descriptor);
+  if (!target.waveSizes.includes(waveSize)) {
+    throw new WavewrightError('BAD_INPUT', `waves of ${waveSize} lanes, which ${target.processor} does not have`, {
+      section: 'kernel descriptor',
+    });
+  }
+  const vectorRegisters = vectorRegisterCount(descriptor);
+  const accumulatorStart = target.unifiedVgprs ? ((descriptor.rsrc3.accumOffset ?? 0) + 1) * 4 : vectorRegisters;
   return {
-    ...layout,
+    ...sgprLayout(target, descriptor, packet),
     entry,
-    waveSize: wavefrontSize(descriptor),
+    waveSize,
     workgroupSize: packet.workgroupSize,
     gridSize: packet.gridSize,
     ldsSizeBytes: Math.max(packet.groupSegmentSizeBytes, descriptor.groupSegmentFixedSizeBytes),
     privateSizeBytes: Math.max(packet.privateSegmentSizeBytes, descriptor.privateSegmentFixedSizeBytes),
     workItemIdComponents: Math.min(descriptor.rsrc2.enableVgprWorkitemId, 2) as 0 | 1 | 2,
     mode: modeOf(descriptor),
-    vgprCount: Math.min(unified, accumulatorStart, VGPR_LIMIT),
-    agprCount: Math.max(0, Math.min(unified - accumulatorStart, VGPR_LIMIT)),
+    vgprCount: Math.min(vectorRegisters, accumulatorStart, VGPR_LIMIT),
+    agprCount: Math.max(0, Math.min(vectorRegisters - accumulatorStart, VGPR_LIMIT)),
   };
 }
 
@@ -81,8 +88,13 @@ function sgprLayout(
   };
 }
 
-/** MODE as the packet processor sets it from the descriptor (CDNA2 ISA 3.6). */
+/** MODE as the packet processor sets it from the descriptor (CDNA2 ISA 3.6, RDNA3 ISA 3.3.2). Throws UNSUPPORTED for FP16_OVFL. */
 function modeOf({ rsrc1 }: KernelDescriptor): number {
+  if (rsrc1.fp16Overflow) {
+    throw new WavewrightError('UNSUPPORTED', 'f16 results that are clamped instead of overflowing', {
+      section: 'kernel descriptor',
+    });
+  }
   return (
     rsrc1.floatRoundMode32 |
     (rsrc1.floatRoundMode16And64 << 2) |

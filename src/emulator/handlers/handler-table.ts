@@ -2,10 +2,21 @@
  * The T0 executor: one WebAssembly function per (instruction, operand shape), called by a small loop that is WebAssembly too. Handlers are
  * compiled when code that needs them is decoded, many in one module.
  */
+import { assert } from '../../base/errors.ts';
 import type { Program } from '../../ir/types.ts';
-import type { FunctionBuilder } from '../../wasm/function.ts';
+import type { FunctionBuilder, Local } from '../../wasm/function.ts';
 import { probeHost, softImports } from '../host.ts';
-import { EXIT_BUDGET, EXIT_UNTRANSLATED, RECORD_HANDLER, WAVE_EXIT, WAVE_RECORD } from '../layout.ts';
+import {
+  EXIT_BUDGET,
+  EXIT_COMPILE,
+  EXIT_UNTRANSLATED,
+  LEADER_COUNT,
+  RECORD_HANDLER,
+  RECORD_TARGET,
+  WAVE_BUDGET,
+  WAVE_EXIT,
+  WAVE_RECORD,
+} from '../layout.ts';
 import type { OperandKind } from '../lowering/handler-state.ts';
 import { lowerHandler } from '../lowering/lower.ts';
 import type { AddressSpaces } from '../lowering/memory-access.ts';
@@ -37,22 +48,35 @@ export class HandlerTable {
   readonly run: RunFunction;
   /** Slot of the handler of records that could not be translated. */
   readonly untranslatedSlot = FIRST_SLOT;
+  /** Slot of the handler of leaders, which count how often they are reached. */
+  readonly leaderSlot = FIRST_SLOT + 1;
+  /** As `run`, with the budget in the wave state, where functions of many instructions take their part of it. */
+  readonly runCounted: RunFunction;
   readonly #memory: EmulatorMemory;
   readonly #spaces: AddressSpaces;
   readonly #imports: WebAssembly.Imports;
   readonly #table = new WebAssembly.Table({ element: 'anyfunc', initial: 256 });
   readonly #slots = new Map<string, number>();
   readonly #pending: HandlerRequest[] = [];
-  #nextSlot = FIRST_SLOT + 1;
+  readonly #requests: HandlerRequest[] = [];
+  readonly #freeSlots: number[] = [];
+  #nextSlot = FIRST_SLOT + 2;
 
   constructor(memory: EmulatorMemory, spaces: AddressSpaces, fault: FaultCallback) {
     this.#memory = memory;
     this.#spaces = spaces;
     this.#imports = { env: { memory: memory.memory, table: this.#table, fault, ...softImports } };
     const context = new ModuleContext(probeHost(), memory.pages);
-    context.module.elements(this.untranslatedSlot, [emitUntranslated(context)]);
+    context.module.elements(this.untranslatedSlot, [emitUntranslated(context), emitLeader(context)]);
     context.module.export('run', emitRun(context));
-    this.run = this.#instantiate(context).exports.run as RunFunction;
+    context.module.export('runCounted', emitRunCounted(context));
+    const { run, runCounted } = this.#instantiate(context).exports as Record<string, RunFunction>;
+    this.run = run!;
+    this.runCounted = runCounted!;
+  }
+
+  get waveSize(): 32 | 64 {
+    return this.#spaces.waveSize;
   }
 
   /** Handlers compiled so far. */
@@ -64,11 +88,45 @@ export class HandlerTable {
   slot(key: string, build: () => Omit<HandlerRequest, 'key'>): number {
     let slot = this.#slots.get(key);
     if (slot === undefined) {
-      this.#pending.push({ key, ...build() });
+      const request = { key, ...build() };
+      this.#pending.push(request);
+      this.#requests[this.#nextSlot] = request;
       slot = this.#nextSlot++;
       this.#slots.set(key, slot);
     }
     return slot;
+  }
+
+  /** What the handler in a slot was made from; undefined for slots that are no instruction's. */
+  request(slot: number): HandlerRequest | undefined {
+    return this.#requests[slot];
+  }
+
+  /** Makes the functions that `module` exports callable; returns their slots by name. */
+  install(module: WebAssembly.Module): Map<string, number> {
+    assert(this.#pending.length === 0, 'slots are given in order');
+    const { exports } = new WebAssembly.Instance(module, this.#imports);
+    const slots = new Map<string, number>();
+    for (const [name, value] of Object.entries(exports)) {
+      const slot = this.#freeSlots.pop() ?? this.#nextSlot++;
+      this.#reserve();
+      this.#table.set(slot, value as WebAssembly.TableFunction);
+      slots.set(name, slot);
+    }
+    return slots;
+  }
+
+  /** Gives back slots of `install`. No record may name them. */
+  release(slots: Iterable<number>): void {
+    for (const slot of slots) {
+      this.#table.set(slot, null);
+      this.#freeSlots.push(slot);
+    }
+  }
+
+  #reserve(): void {
+    if (this.#table.length < this.#nextSlot)
+      this.#table.grow(Math.max(this.#table.length, this.#nextSlot - this.#table.length));
   }
 
   compile(): void {
@@ -80,8 +138,7 @@ export class HandlerTable {
     );
     this.#pending.length = 0;
     context.module.elements(first, functions);
-    if (this.#table.length < this.#nextSlot)
-      this.#table.grow(Math.max(this.#table.length, this.#nextSlot - this.#table.length));
+    this.#reserve();
     this.#instantiate(context);
   }
 
@@ -133,5 +190,76 @@ function emitRun(context: ModuleContext): FunctionBuilder {
   });
   storeExit(f, EXIT_BUDGET);
   f.i32(0);
+  return f;
+}
+
+/** Leaves the executor when the leader's count ends; else goes on with the instruction it stands for, at no cost to the budget. */
+function emitLeader(context: ModuleContext): FunctionBuilder {
+  const f = context.module.function(context.handlerType.parameters, context.handlerType.results, 'leader');
+  const [record, wave] = [f.param(0), f.param(1)];
+  const count = f.local('i32');
+  addToBudget(f, wave, 1);
+  f.get(record);
+  f.get(record);
+  f.load('i32.load', LEADER_COUNT);
+  f.i32(1);
+  f.op('i32.sub');
+  f.tee(count);
+  f.store('i32.store', LEADER_COUNT);
+  f.get(count);
+  f.i32(0);
+  f.op('i32.le_s');
+  f.if(undefined, () => {
+    storeExit(f, EXIT_COMPILE);
+    f.i32(0);
+    f.return();
+  });
+  f.get(record);
+  f.load('i32.load', RECORD_TARGET);
+  return f;
+}
+
+/** Adds a constant to the wave's budget. */
+export function addToBudget(f: FunctionBuilder, wave: Local, amount: number): void {
+  f.get(wave);
+  f.get(wave);
+  f.load('i32.load', WAVE_BUDGET);
+  f.i32(amount);
+  f.op('i32.add');
+  f.store('i32.store', WAVE_BUDGET);
+}
+
+/** wave.budget = budget; while (wave.budget > 0) { next = handler(record, wave); wave.budget--; if (next == 0) return; record = next }. */
+function emitRunCounted(context: ModuleContext): FunctionBuilder {
+  const f = context.module.function(['i32', 'i32', 'i32'], ['i32'], 'run counted');
+  const [record, wave, budget] = [f.param(0), f.param(1), f.param(2)];
+  const left = (): void => {
+    f.get(wave);
+    f.load('i32.load', WAVE_BUDGET);
+  };
+  f.get(wave);
+  f.get(budget);
+  f.store('i32.store', WAVE_BUDGET);
+  f.loop(undefined, (again) => {
+    f.get(record);
+    f.get(wave);
+    f.get(record);
+    f.load('i32.load', RECORD_HANDLER);
+    f.callIndirect(context.handlerType);
+    f.set(record);
+    addToBudget(f, wave, -1);
+    f.get(record);
+    f.op('i32.eqz');
+    f.if(undefined, () => {
+      left();
+      f.return();
+    });
+    left();
+    f.i32(0);
+    f.op('i32.gt_s');
+    f.brIf(again);
+  });
+  storeExit(f, EXIT_BUDGET);
+  left();
   return f;
 }

@@ -22,6 +22,8 @@ export interface LaneArgument {
 export interface Emitter {
   readonly f: FunctionBuilder;
   readonly context: ModuleContext;
+  /** Where the NaN lanes of results are looked for later, all at once: gets a vector that has a NaN where the result has one. */
+  readonly deferNan?: (width: 'f32x4' | 'f64x2', result: Local) => void;
 }
 
 /** Pushes the result from scalar locals. */

@@ -11,6 +11,7 @@ import {
   type Emitter,
   insert,
   type LaneArgument,
+  type ScalarEmission,
   type SimdEmission,
   vector,
 } from './emitter.ts';
@@ -60,6 +61,10 @@ function nanRepair(e: Emitter, width: Width, operandCount: number) {
 
 function repairNans(e: Emitter, width: Width, result: Local, operands: readonly Local[]): void {
   const { f } = e;
+  if (e.deferNan) {
+    e.deferNan(width, result);
+    return;
+  }
   f.get(result);
   f.get(result);
   f.op(`${width}.ne`);
@@ -111,6 +116,12 @@ function fusedMultiplyAdd(width: Width): Emission {
   return { simd: (e, args) => (e.context.traits.fused ? fast(e, args) : soft(e, args)) };
 }
 
+/** Directed rounding is rare: exact arithmetic outside WebAssembly. */
+const roundedMultiplyAdd: ScalarEmission = ({ f, context }, args) => {
+  for (const arg of args) f.get(arg);
+  f.call(context.softFmaRounded64);
+};
+
 /** A comparison of f64 lanes: two masks become one of 32-bit lanes. */
 function compare(width: Width, name: 'eq' | 'lt' | 'le'): Emission {
   if (width === 'f32x4') return { simd: vector(`f32x4.${name}`) };
@@ -158,6 +169,10 @@ const from32 = (name: PlainName): Emission => ({ simd: (e, args) => spread(e, ar
 function promote(e: Emitter, source: Local): Local[] {
   const { f } = e;
   const results = spread(e, source, 'f64x2.promote_low_f32x4');
+  if (e.deferNan) {
+    e.deferNan('f32x4', source);
+    return results;
+  }
   f.get(source);
   f.get(source);
   f.op('f32x4.ne');
@@ -197,6 +212,10 @@ function promote(e: Emitter, source: Local): Local[] {
 function demote(e: Emitter, args: readonly LaneArgument[]): Local {
   const { f } = e;
   const result = joined(e, args, 'f32x4.demote_f64x2_zero');
+  if (e.deferNan) {
+    e.deferNan('f32x4', result);
+    return result;
+  }
   f.get(result);
   f.get(result);
   f.op('f32x4.ne');
@@ -330,6 +349,7 @@ function floatEmission<P extends 'f32' | 'f64'>(prefix: P) {
 export const FLOAT_EMISSION: Readonly<Record<keyof typeof FLOAT_OPS, Emission>> = {
   ...floatEmission('f32'),
   ...floatEmission('f64'),
+  'f64.fmaRounded': { scalar: roundedMultiplyAdd },
   'f64.fromF32': { simd: (e, [a]) => promote(e, a!.lanes[0]!) },
   'f32.fromF64': { simd: (e, args) => [demote(e, args)] },
   'f32.fromF16': { simd: fromHalf },

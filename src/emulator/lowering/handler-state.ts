@@ -1,6 +1,7 @@
 import { assert } from '../../base/errors.ts';
 import type { Leaf, Type, Value } from '../../ir/types.ts';
 import type { FunctionBuilder, Local } from '../../wasm/function.ts';
+import type { LoadName, StoreName } from '../../wasm/opcodes.ts';
 import { RECORD_OPERANDS, STATE_OFFSETS } from '../layout.ts';
 import { type Emitter, wasmType } from './emitter.ts';
 import type { AddressSpaces } from './memory-access.ts';
@@ -22,6 +23,9 @@ export class HandlerState {
   readonly record: Local;
   readonly wave: Local;
   readonly rowSizeBytes: number;
+  /** How a mask of lanes is read and written as i64 (`isMaskSlot`). */
+  readonly maskLoad: LoadName;
+  readonly maskStore: StoreName;
   /** EXEC at the start, in an i64; the handlers of instructions without lanes do not load it. */
   exec: Local | undefined;
   readonly #uniform = new Map<Value, Local>();
@@ -34,6 +38,8 @@ export class HandlerState {
     this.record = this.f.param(0);
     this.wave = this.f.param(1);
     this.rowSizeBytes = spaces.waveSize * 4;
+    this.maskLoad = spaces.waveSize === 64 ? 'i64.load' : 'i64.load32_u';
+    this.maskStore = spaces.waveSize === 64 ? 'i64.store' : 'i64.store32';
   }
 
   /** Pops the top of the stack into the local of a uniform value. */

@@ -10,6 +10,7 @@ import { EMISSION } from './emission.ts';
 import { captured, emitLanes, type LaneArgument, type Lanes, splat } from './emitter.ts';
 import { type HandlerState, type LeafOf, operandOffset } from './handler-state.ts';
 import { emitAtomic, emitLoad, emitStore, type LaneAccess } from './lane-memory.ts';
+import type { MatrixLowering } from './matrix-lowering.ts';
 
 /** Chunks in a loop body when all lanes are active, for instructions of few operations: spec/jit.md section 1. */
 const UNROLL = 4;
@@ -25,6 +26,7 @@ export class LaneLowering {
   readonly #rows = new Map<number, Local>();
   readonly #ballots = new Map<Value, Local>();
   readonly #temporaryRows = new Map<string, number>();
+  readonly #matrix: MatrixLowering | undefined;
   // Of the chunk being emitted:
   #chunk!: Local;
   /** Lane of the chunk in an unrolled group: 0, 4, 8, ... after #chunk. */
@@ -33,10 +35,11 @@ export class LaneLowering {
   #rowPointer!: Local;
   #mask: Local | undefined;
 
-  /** `ballots`: the values that collect a condition of the lanes into a mask. */
-  constructor(state: HandlerState, ballots: readonly Value[]) {
+  /** `ballots`: the values that collect a condition of the lanes into a mask; `matrix`: the product of matrices before or after. */
+  constructor(state: HandlerState, ballots: readonly Value[], matrix?: MatrixLowering) {
     this.#state = state;
     this.#ballotValues = ballots;
+    this.#matrix = matrix;
   }
 
   /** The i64 that holds a ballot after the loop; undefined for a uniform condition. */
@@ -44,7 +47,7 @@ export class LaneLowering {
     return this.#ballots.get(value);
   }
 
-  /** Emits the loop over the chunks. */
+  /** Emits the loop over the chunks; for all lanes when the state has no EXEC. */
   emit(lanes: readonly Value[]): void {
     const f = this.#state.f;
     this.#prepareLanes(lanes);
@@ -99,30 +102,31 @@ export class LaneLowering {
       return;
     }
     const unroll = lanes.length <= UNROLL_LIMIT ? UNROLL : 1;
-    f.get(this.#state.exec!);
+    const full = (): void => {
+      f.i32(0);
+      f.set(this.#chunk);
+      loop(() => {
+        for (let i = 0; i < unroll; i++) {
+          this.#chunkOffset = i * 4;
+          this.#emitChunk(lanes);
+        }
+        this.#chunkOffset = 0;
+        f.get(this.#chunk);
+        f.i32(4 * unroll);
+        f.op('i32.add');
+        f.tee(this.#chunk);
+        f.i32(this.#state.spaces.waveSize);
+        f.op('i32.ne');
+      });
+    };
+    if (!this.#state.exec) {
+      full();
+      return;
+    }
+    f.get(this.#state.exec);
     f.i64(this.#state.spaces.waveSize === 64 ? -1n : 0xffffffffn);
     f.op('i64.eq');
-    f.if(
-      undefined,
-      () => {
-        f.i32(0);
-        f.set(this.#chunk);
-        loop(() => {
-          for (let i = 0; i < unroll; i++) {
-            this.#chunkOffset = i * 4;
-            this.#emitChunk(lanes);
-          }
-          this.#chunkOffset = 0;
-          f.get(this.#chunk);
-          f.i32(4 * unroll);
-          f.op('i32.add');
-          f.tee(this.#chunk);
-          f.i32(this.#state.spaces.waveSize);
-          f.op('i32.ne');
-        });
-      },
-      sparse,
-    );
+    f.if(undefined, full, sparse);
   }
 
   /** Chunk number from the lowest set bit; the row pointer follows. */
@@ -236,6 +240,9 @@ export class LaneLowering {
       [...this.#ballots.keys()].some(({ args }) => args[0] === value);
     for (const value of lanes) {
       this.#emitLane(value);
+      const defined = this.#lanes.get(value);
+      if (defined) this.#matrix?.storeArgument(value, defined, this.#rowPointer, this.#chunk, this.#chunkOffset);
+      if (!lastUse.has(value) && !kept(value)) this.#release(value);
       for (const arg of new Set(value.args)) if (lastUse.get(arg) === value && !kept(arg)) this.#release(arg);
     }
     for (const [ballot, local] of this.#ballots) this.#accumulate(local, this.#lanes.get(ballot.args[0]!)![0]!);
@@ -323,6 +330,15 @@ export class LaneLowering {
       case 'gather':
         define(this.#emitGather(leaf, args[0]!));
         return;
+      case 'matrixProduct':
+      case 'matrixResult':
+        define(...this.#matrix!.loadResult(
+          leaf.kind === 'matrixResult' ? leaf.index : 0,
+          this.#rowPointer,
+          this.#chunk,
+          this.#chunkOffset,
+        ));
+        return;
       case 'load': {
         const loaded = emitLoad(
           this.#state.e,
@@ -366,7 +382,12 @@ export class LaneLowering {
   }
 
   #access(): LaneAccess {
-    return { record: this.#state.record, wave: this.#state.wave, chunk: this.#chunk, nibble: this.#nibble! };
+    return {
+      pushRecord: () => this.#state.f.get(this.#state.record),
+      wave: this.#state.wave,
+      chunk: this.#chunk,
+      nibble: this.#nibble!,
+    };
   }
 
   #pushRowAddress(operand: number): void {

@@ -32,7 +32,8 @@ type LeafOf<K extends Leaf['kind']> = Extract<Leaf, { kind: K }>;
 
 /** Locals that every access of a chunk needs. `nibble` holds the active lanes, `chunk` the number of the first lane. */
 export interface LaneAccess {
-  readonly record: Local;
+  /** Pushes the record of the instruction, for a fault. */
+  readonly pushRecord: () => void;
   readonly wave: Local;
   readonly chunk: Local;
   readonly nibble: Local;
@@ -72,7 +73,7 @@ function forEachLane(
     f.i32(1 << lane);
     f.op('i32.and');
     f.if(undefined, () => {
-      f.get(at.record);
+      at.pushRecord();
       f.get(at.wave);
       f.get(at.chunk);
       f.i32(lane);

@@ -3,12 +3,14 @@
  * the lanes' result (masks to SGPRs, branches, exits). Registers live in the wave state; which ones is read from the record.
  */
 import { assert } from '../../base/errors.ts';
+import { isMatrixProgram } from '../../ir/matrix-product.ts';
 import type { Leaf, Program, Value } from '../../ir/types.ts';
 import type { FunctionBuilder } from '../../wasm/function.ts';
 import { STATE_OFFSETS } from '../layout.ts';
 import { emitControl } from './control.ts';
 import { HandlerState, type OperandKind } from './handler-state.ts';
 import { LaneLowering } from './lane-lowering.ts';
+import { MatrixLowering } from './matrix-lowering.ts';
 import type { AddressSpaces } from './memory-access.ts';
 import type { ModuleContext } from './module-context.ts';
 import { UniformLowering } from './uniform-lowering.ts';
@@ -40,23 +42,25 @@ export function lowerHandler(
   const inPhase = (phase: Phase): Value[] => live.filter((value) => phases.get(value) === phase);
   const [before, perLane, after] = [inPhase('before'), inPhase('lanes'), inPhase('after')];
   const ballots = after.filter(({ leaf }) => leaf.kind === 'ballot');
-  if (perLane.length > 0 || ballots.length > 0) loadExec(state);
+  const isMatrix = isMatrixProgram(program);
+  if (!isMatrix && (perLane.length > 0 || ballots.length > 0)) loadExec(state);
   const lanes = new LaneLowering(
     state,
     ballots.filter(({ args }) => args[0]!.lane),
   );
   const uniform = new UniformLowering(state, lanes);
   for (const value of before) uniform.emit(value);
-  if (perLane.length > 0) lanes.emit(perLane);
+  if (isMatrix) emitMatrixLanes(state, perLane);
+  else if (perLane.length > 0) lanes.emit(perLane);
   for (const value of after) uniform.emit(value);
   emitControl(state, after);
   return state.f;
 }
 
 function loadExec(state: HandlerState): void {
-  const { f, spaces } = state;
+  const { f } = state;
   f.get(state.wave);
-  f.load(spaces.waveSize === 64 ? 'i64.load' : 'i64.load32_u', STATE_OFFSETS.exec);
+  f.load(state.maskLoad, STATE_OFFSETS.exec);
   state.exec = f.local('i64');
   f.set(state.exec);
 }
@@ -78,8 +82,26 @@ function phasesOf(live: readonly Value[]): Map<Value, Phase> {
   return phases;
 }
 
+/** The lanes' elements, their product, and what is made of it; a value that is needed before and after the product is computed twice. */
+function emitMatrixLanes(state: HandlerState, perLane: readonly Value[]): void {
+  const product = perLane.find(({ leaf }) => leaf.kind === 'matrixProduct')!;
+  const matrix = new MatrixLowering(state, product);
+  const neededBy = (roots: readonly Value[]): Value[] => {
+    const needed = new Set(roots);
+    for (const value of perLane.toReversed()) {
+      if (needed.has(value) && !isMatrixResult(value)) for (const arg of value.args) needed.add(arg);
+    }
+    return perLane.filter((value) => needed.has(value));
+  };
+  new LaneLowering(state, [], matrix).emit(neededBy(matrix.stored));
+  matrix.emit();
+  new LaneLowering(state, [], matrix).emit(neededBy(perLane.filter(({ leaf }) => EFFECTS.has(leaf.kind))));
+}
+
+const isMatrixResult = ({ leaf }: Value): boolean => leaf.kind === 'matrixProduct' || leaf.kind === 'matrixResult';
+
 /** What effects need, in order. */
-function liveValues(program: Program): Value[] {
+export function liveValues(program: Program): Value[] {
   const needed = new Set<Value>();
   for (const value of program.values.toReversed()) {
     if (!EFFECTS.has(value.leaf.kind) && !needed.has(value)) continue;

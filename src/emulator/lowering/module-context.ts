@@ -19,6 +19,7 @@ export class ModuleContext {
   readonly fault: FunctionRef;
   readonly softFma32: FunctionRef;
   readonly softFma64: FunctionRef;
+  readonly softFmaRounded64: FunctionRef;
   /** (record, wave) -> next record, 0 to leave the executor. */
   readonly handlerType: FunctionType;
   readonly #helpers = new Map<string, FunctionRef>();
@@ -31,6 +32,7 @@ export class ModuleContext {
     this.fault = m.importFunction('env', 'fault', ['i32', 'i32', 'i32', 'i32', 'i32', 'i32'], []);
     this.softFma32 = m.importFunction('env', 'softFma32', ['i32', 'i32', 'i32'], ['i32']);
     this.softFma64 = m.importFunction('env', 'softFma64', ['i64', 'i64', 'i64'], ['i64']);
+    this.softFmaRounded64 = m.importFunction('env', 'softFmaRounded64', ['i64', 'i64', 'i64', 'i32'], ['i64']);
     this.handlerType = m.type(['i32', 'i32'], ['i32']);
   }
 

@@ -7,7 +7,7 @@ import { EMISSION } from './emission.ts';
 import { emitScalar } from './emitter.ts';
 import { type HandlerState, type LeafOf, operandOffset } from './handler-state.ts';
 import type { LaneLowering } from './lane-lowering.ts';
-import { translator } from './memory-access.ts';
+import { emitUniformLoad } from './uniform-memory.ts';
 
 export class UniformLowering {
   readonly #state: HandlerState;
@@ -43,7 +43,7 @@ export class UniformLowering {
         return;
       case 'state':
         f.get(this.#state.wave);
-        f.load(value.type === 'i64' ? 'i64.load' : 'i32.load', STATE_OFFSETS[leaf.slot]);
+        f.load(value.type === 'i64' ? this.#state.maskLoad : 'i32.load', STATE_OFFSETS[leaf.slot]);
         this.#state.define(value);
         return;
       case 'pc':
@@ -68,7 +68,7 @@ export class UniformLowering {
         this.#emitBallotResult(value);
         return;
       case 'load':
-        this.#uniformLoads.set(value, this.#emitUniformLoad(leaf, args));
+        this.#uniformLoads.set(value, this.#emitLoad(leaf, args));
         f.get(this.#uniformLoads.get(value)![0]!);
         this.#state.define(value);
         return;
@@ -82,7 +82,7 @@ export class UniformLowering {
       case 'setState':
         f.get(this.#state.wave);
         f.get(this.#state.scalar(args[0]!));
-        f.store(args[0]!.type === 'i64' ? 'i64.store' : 'i32.store', STATE_OFFSETS[leaf.slot]);
+        f.store(args[0]!.type === 'i64' ? this.#state.maskStore : 'i32.store', STATE_OFFSETS[leaf.slot]);
         return;
       case 'writeLane':
         this.#pushLaneAddress(leaf.at.operand, this.#state.scalar(args[0]!));
@@ -98,37 +98,11 @@ export class UniformLowering {
     }
   }
 
-  /** One access of the whole wave, e.g. s_load_dwordx4; 0 where its predicate is off. */
-  #emitUniformLoad(leaf: LeafOf<'load'>, args: readonly Value[]): Local[] {
-    const f = this.#state.f;
-    const translate = translator(this.#state.e.context, this.#state.spaces, leaf.space, 'read', leaf.sizeBytes);
-    const address = this.#state.scalar(args[0]!);
-    const dwords = Array.from({ length: leaf.dwords }, () => f.local('i32'));
-    const load = (): void => {
-      const base = f.local('i32');
-      f.get(this.#state.record);
-      f.get(this.#state.wave);
-      f.i32(-1);
-      f.get(address);
-      f.op('i32.wrap_i64');
-      f.get(address);
-      f.i64(32n);
-      f.op('i64.shr_u');
-      f.op('i32.wrap_i64');
-      f.call(translate);
-      f.set(base);
-      dwords.forEach((dword, i) => {
-        f.get(base);
-        f.load(leaf.sizeBytes === 1 ? 'i32.load8_u' : leaf.sizeBytes === 2 ? 'i32.load16_u' : 'i32.load', i * 4);
-        f.set(dword);
-      });
-    };
-    if (!leaf.predicated) load();
-    else {
-      f.get(this.#state.scalar(args[1]!));
-      f.if(undefined, load);
-    }
-    return dwords;
+  #emitLoad(leaf: LeafOf<'load'>, args: readonly Value[]): Local[] {
+    const { e, spaces, f, record, wave } = this.#state;
+    const at = { pushRecord: () => f.get(record), wave };
+    const predicate = leaf.predicated ? this.#state.scalar(args[1]!) : undefined;
+    return emitUniformLoad(e, spaces, leaf, at, this.#state.scalar(args[0]!), predicate);
   }
 
   #pushScalarOperand(leaf: LeafOf<'operand'>): void {

@@ -21,10 +21,12 @@ import { ReferenceMachine } from './reference-machine.ts';
 export class ReferenceExecutor implements Executor {
   readonly turnInstructions = 500;
   readonly #emulator: Emulator;
+  readonly #waveSize: 32 | 64;
   readonly #programs = new WeakMap<Instruction, Map<number, Program>>();
 
-  constructor(emulator: Emulator) {
+  constructor(emulator: Emulator, waveSize: 32 | 64) {
     this.#emulator = emulator;
+    this.#waveSize = waveSize;
   }
 
   run(start: number, wave: number, budget: number): number {
@@ -32,7 +34,7 @@ export class ReferenceExecutor implements Executor {
     let record = start;
     for (let left = budget; left > 0; left--) {
       const mode = view.getUint32(wave + WAVE_MODE, true);
-      const cache = this.#emulator.codeCache(this.#emulator.target.waveSizes[0]!, mode);
+      const cache = this.#emulator.codeCache(this.#waveSize, mode);
       const next = this.#step(cache, mode, record, wave);
       if (next === 0) return left - 1;
       record = next;

@@ -1,6 +1,6 @@
 import type { Machine } from '../../ir/evaluate.ts';
 import type { Evaluated } from '../../ir/op.ts';
-import type { ExitReason, MemorySpace, OperandDword, StateSlot } from '../../ir/types.ts';
+import { type ExitReason, isMaskSlot, type MemorySpace, type OperandDword, type StateSlot } from '../../ir/types.ts';
 import type { Instruction } from '../../isa/amdgpu/instruction.ts';
 import { GPR_INDEX_FIELDS, MODE_GPR_INDEX } from '../../isa/amdgpu/instructions/gpr-index.ts';
 import type { CodeCache } from '../code-cache.ts';
@@ -46,8 +46,6 @@ function byteAddress({ base, stride }: Translated, index: number): number {
   const at = (base & 3) + index;
   return base - (base & 3) + (at >> 2) * stride + (at & 3);
 }
-
-const WIDE_SLOTS = new Set<StateSlot>(['exec', 'vcc', 'flatScratch']);
 
 /** The evaluator's view of one wave at one instruction. */
 export class ReferenceMachine implements Machine {
@@ -123,13 +121,16 @@ export class ReferenceMachine implements Machine {
 
   readState(slot: StateSlot): Evaluated {
     const offset = this.#wave + STATE_OFFSETS[slot];
-    if (slot === 'exec' && this.#instruction.waveSize === 32) return BigInt(this.#view.getUint32(offset, true));
-    return WIDE_SLOTS.has(slot) ? this.#view.getBigUint64(offset, true) : this.#view.getInt32(offset, true);
+    if (!isMaskSlot(slot)) return this.#view.getInt32(offset, true);
+    return this.#instruction.waveSize === 64
+      ? this.#view.getBigUint64(offset, true)
+      : BigInt(this.#view.getUint32(offset, true));
   }
 
   writeState(slot: StateSlot, value: Evaluated): void {
     const offset = this.#wave + STATE_OFFSETS[slot];
-    if (WIDE_SLOTS.has(slot)) this.#view.setBigUint64(offset, BigInt(value), true);
+    if (isMaskSlot(slot) && this.#instruction.waveSize === 64) this.#view.setBigUint64(offset, BigInt(value), true);
+    else if (isMaskSlot(slot)) this.#view.setUint32(offset, Number(BigInt(value) & 0xffffffffn), true);
     else this.#view.setInt32(offset, Number(value), true);
     if (slot === 'mode') this.#leave(EXIT_MODE);
   }

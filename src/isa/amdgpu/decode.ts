@@ -1,52 +1,63 @@
 /** Machine code to rows. The tables of a target are built once, from the rows. */
 import { assert } from '../../base/errors.ts';
 import {
-  EXTENDED_FORMATS,
+  EXTENSION_MARKERS,
   type Format,
   type FormatName,
   formatByName,
   formatsOf,
-  SRC_LITERAL,
-  SRC0_DPP,
-  SRC0_SDWA,
+  type Generation,
+  generationOf,
 } from './formats.ts';
 import { Instruction } from './instruction.ts';
 import { ROWS } from './instructions/index.ts';
-import type { Row } from './row.ts';
+import { is64Bit, type Row } from './row.ts';
 import { type Target, targetFor } from './targets.ts';
 
-/** Where an opcode of the primary format appears in VOP3 (CDNA2 ISA 13.3.4). */
-const VOP3_BASE: Readonly<Partial<Record<FormatName, number>>> = { VOPC: 0, VOP2: 0x100, VOP1: 0x140 };
-const SOURCE_FORMATS = new Set<FormatName>(['SOP1', 'SOP2', 'SOPC', 'VOP1', 'VOP2', 'VOPC']);
-
 /** Formats whose opcodes are among those of another. */
-const TABLE_OF: Readonly<Partial<Record<FormatName, FormatName>>> = { VOP3B: 'VOP3', VOP3P_MAI: 'VOP3P' };
+const TABLE_OF: Readonly<Partial<Record<FormatName, FormatName>>> = {
+  VOP3B: 'VOP3',
+  VOP3B_DPP: 'VOP3_DPP',
+  VOP3B_DPP8: 'VOP3_DPP8',
+  VOP3P_MAI: 'VOP3P',
+};
 
 /** A row in one of its encodings. */
 export interface Encoding {
   readonly row: Row;
+  /** As the target calls it. */
+  readonly name: string;
   readonly format: Format;
   readonly opcode: number;
+}
+
+/** Extensions that a row has where its format has them. */
+function hasExtension({ flags, format, operands }: Row, name: FormatName, { wideDpp }: Generation): boolean {
+  if (name.endsWith('_SDWA')) return !flags.noSdwa;
+  if (name.startsWith('VOP3P')) return flags.vop3pDpp === true;
+  if (name.startsWith('VOP3') && format === 'VOP3' && flags.noVop3Dpp) return false;
+  return !flags.noDpp && (wideDpp || !operands.some(({ type }) => is64Bit(type)));
 }
 
 /** All encodings of a row on a target; empty when the target lacks the instruction. */
 export function encodingsOf(row: Row, target: Target): Encoding[] {
   const family = target.families.find((candidate) => row.opcodes[candidate] !== undefined);
   if (family === undefined) return [];
-  const opcode = row.opcodes[family]!;
+  const { name, opcode } = row.opcodes[family]!;
   if (opcode < 0) return [];
-  const at = (name: FormatName, code: number): Encoding => ({
-    row,
-    format: formatByName(name, target.families),
-    opcode: code,
-  });
-  const encodings = [at(row.format === 'VOP3' && row.flags.vop3b ? 'VOP3B' : row.format, opcode)];
-  const base = VOP3_BASE[row.format];
-  if (base !== undefined) {
-    if (!row.flags.noVop3) encodings.push(at(row.flags.vop3b ? 'VOP3B' : 'VOP3', base + opcode));
-    if (!row.flags.noSdwa) encodings.push(at(`${row.format}_SDWA` as FormatName, opcode));
-    if (!row.flags.noDpp && row.format !== 'VOPC') encodings.push(at(`${row.format}_DPP` as FormatName, opcode));
-  }
+  const generation = generationOf(target.families);
+  const { vop3Base, extended } = generation;
+  const encodings: Encoding[] = [];
+  const add = (formatName: FormatName, code: number): void => {
+    for (const each of [formatName, ...extended.map((format) => format.name)]) {
+      if (each !== formatName && !(each.startsWith(`${formatName}_`) && hasExtension(row, each, generation))) continue;
+      encodings.push({ row, name, format: formatByName(each, target.families), opcode: code });
+    }
+  };
+  const wide = row.flags.vop3b ? 'VOP3B' : 'VOP3';
+  add(row.format === 'VOP3' ? wide : row.format, opcode);
+  const base = vop3Base[row.format];
+  if (base !== undefined && !row.flags.noVop3) add(wide, base + opcode);
   return encodings;
 }
 
@@ -54,6 +65,15 @@ interface FormatTable {
   readonly format: Format;
   /** By opcode. A slot of VOP3 may hold a VOP3B encoding, one of VOP3P a VOP3P_MAI encoding. */
   readonly encodings: (Encoding | undefined)[];
+  /** Position of src0, where its value can announce a dword more. */
+  readonly marker: { readonly word: number; readonly shift: number; readonly mask: number } | undefined;
+}
+
+function formatTable(format: Format): FormatTable {
+  const src0 = format.fields.find(({ name }) => name === 'src0');
+  const extensible = /^VOP(1|2|C|3|3P)$/.test(format.name) && src0;
+  const marker = extensible ? { word: src0.low >> 5, shift: src0.low & 31, mask: 2 ** src0.width - 1 } : undefined;
+  return { format, encodings: [], marker };
 }
 
 /** Why bytes are not an instruction. */
@@ -65,24 +85,29 @@ export class Decoder {
   /** Candidates by the nine top bits of the first dword, in the order to try them. */
   readonly #byTopBits: FormatTable[][] = [];
   readonly #extended = new Map<FormatName, FormatTable>();
+  readonly #wideLiterals: boolean;
 
   constructor(target: Target, waveSize: 32 | 64) {
     this.target = target;
     this.waveSize = waveSize;
     const tables = formatsOf(target.families)
-      .filter((format) => !TABLE_OF[format.name])
-      .map((format) => ({ format, encodings: [] }));
+      // RDNA3 ISA 7.6: VOPD is legal in wave32 only.
+      .filter((format) => !TABLE_OF[format.name] && !(format.name === 'VOPD' && waveSize === 64))
+      .map(formatTable);
     for (let top = 0; top < 512; top++) {
       this.#byTopBits[top] = tables.filter(
         ({ format }) => (((top << 23) ^ format.value) & format.mask & 0xff800000) === 0,
       );
     }
-    for (const format of Object.values(EXTENDED_FORMATS)) this.#extended.set(format.name, { format, encodings: [] });
+    const { extended, wideLiterals } = generationOf(target.families);
+    for (const format of extended) if (!TABLE_OF[format.name]) this.#extended.set(format.name, formatTable(format));
+    this.#wideLiterals = wideLiterals;
     for (const row of ROWS) {
       for (const encoding of encodingsOf(row, target)) {
         const name = TABLE_OF[encoding.format.name] ?? encoding.format.name;
         const table: FormatTable | undefined =
           this.#extended.get(name) ?? tables.find(({ format }) => format.name === name);
+        if (!table && name === 'VOPD') continue;
         assert(table, `format ${name} has a table`);
         const earlier = table.encodings[encoding.opcode];
         assert(
@@ -101,41 +126,27 @@ export class Decoder {
     const first = code.getUint32(offset, true);
     const table = this.#byTopBits[first >>> 23]!.find(({ format }) => ((first ^ format.value) & format.mask) === 0);
     if (!table) return 'unknown';
-    const { opcode } = table.format;
-    const code0 = (first >>> opcode.low) & ((1 << opcode.width) - 1);
-    let encoding = table.encodings[code0];
-    let literal: number | undefined;
-    let second = 0;
-    const source0 = first & (table.format.name.startsWith('V') ? 0x1ff : 0xff);
-    if (
-      table.format.sizeBytes === 4 &&
-      table.format.name.startsWith('V') &&
-      (source0 === SRC0_SDWA || source0 === SRC0_DPP)
-    ) {
-      const suffix = source0 === SRC0_SDWA ? '_SDWA' : '_DPP';
-      encoding = this.#extended.get(`${table.format.name}${suffix}` as FormatName)?.encodings[code0];
-    }
-    if (!encoding) return available < table.format.sizeBytes ? 'truncated' : 'unknown';
-    const { format, row } = encoding;
-    if (format.sizeBytes === 8) {
-      if (available < 8) return 'truncated';
-      second = code.getUint32(offset + 4, true);
-    } else if (this.#hasLiteral(encoding, first)) {
-      if (available < 8) return 'truncated';
-      literal = code.getUint32(offset + 4, true);
-    }
-    return new Instruction(row, format, [first, second], literal, this.waveSize, this.target.families);
+    const { opcode, sizeBytes } = table.format;
+    if (available < sizeBytes) return 'truncated';
+    const words = [first];
+    for (let at = 4; at < sizeBytes; at += 4) words.push(code.getUint32(offset + at, true));
+    const number = (first >>> opcode.low) & ((1 << opcode.width) - 1);
+    const encoding = (this.#extension(table, words) ?? table).encodings[number];
+    if (!encoding) return 'unknown';
+    const { format } = encoding;
+    if (available < format.sizeBytes) return 'truncated';
+    for (let at = sizeBytes; at < format.sizeBytes; at += 4) words.push(code.getUint32(offset + at, true));
+    const instruction = new Instruction(encoding, words, undefined, this);
+    if (!instruction.namesLiteral || (sizeBytes === 8 && !this.#wideLiterals)) return instruction;
+    if (available < format.sizeBytes + 4) return 'truncated';
+    return new Instruction(encoding, words, code.getUint32(offset + format.sizeBytes, true), this);
   }
 
-  #hasLiteral({ row, format }: Encoding, first: number): boolean {
-    if (row.operands.some((spec) => spec.type === 'literal32')) return true;
-    if (!SOURCE_FORMATS.has(format.name)) return false;
-    if (format.name.startsWith('V')) return (first & 0x1ff) === SRC_LITERAL;
-    if ((first & 0xff) === SRC_LITERAL && row.operands.some((spec) => spec.field === 'ssrc0')) return true;
-    return (
-      ((first >>> 8) & 0xff) === SRC_LITERAL &&
-      row.operands.some((spec) => spec.field === 'ssrc1' && spec.file !== 'immediate')
-    );
+  /** The table that the instruction's src0 refers to, if it does. */
+  #extension({ format, marker }: FormatTable, words: readonly number[]): FormatTable | undefined {
+    if (!marker) return undefined;
+    const extension = EXTENSION_MARKERS[(words[marker.word]! >>> marker.shift) & marker.mask];
+    return extension && this.#extended.get(`${format.name}_${extension}` as FormatName);
   }
 }
 

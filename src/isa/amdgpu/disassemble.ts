@@ -1,6 +1,6 @@
 /** Instructions as text, in the words of LLVM's disassembler (llvm-objdump -d). */
 import type { FormatName } from './formats.ts';
-import { hardwareRegisterText, indexModeText, messageText, waitCountText } from './immediate-text.ts';
+import { SPELLED } from './immediate-text.ts';
 import type { Instruction } from './instruction.ts';
 import { modifierText } from './modifier-text.ts';
 import { constantText, hex, hexOffset, literalText, operandText } from './operand-text.ts';
@@ -12,6 +12,14 @@ const SUFFIXES: Readonly<Partial<Record<FormatName, string>>> = {
   VOPC_SDWA: '_sdwa',
   VOP1_DPP: '_dpp',
   VOP2_DPP: '_dpp',
+  VOP3_DPP: '_e64_dpp',
+  VOP3B_DPP: '_e64_dpp',
+  VOP3P_DPP: '_e64_dpp',
+  VOP1_DPP8: '_dpp',
+  VOP2_DPP8: '_dpp',
+  VOP3_DPP8: '_e64_dpp',
+  VOP3B_DPP8: '_e64_dpp',
+  VOP3P_DPP8: '_e64_dpp',
   VOP3: '_e64',
   VOP3B: '_e64',
   VOP1: '_e32',
@@ -20,75 +28,72 @@ const SUFFIXES: Readonly<Partial<Record<FormatName, string>>> = {
 };
 
 /** Only instructions that exist in several encodings say in which they are. */
-function suffix({ row, format }: Instruction): string {
-  if (row.operands.length === 0 || row.format.startsWith('VOP3')) return '';
-  return row.format === format.name && row.flags.noVop3 && row.name !== 'v_pk_fmac_f16'
-    ? ''
-    : (SUFFIXES[format.name] ?? '');
+export function suffix({ row, format }: Instruction): string {
+  const { noVop3, alwaysSuffixed } = row.flags;
+  if (row.operands.length === 0) return '';
+  if (row.format === format.name && noVop3 && !alwaysSuffixed) return '';
+  if (row.format === 'VOP3' && (format.name === 'VOP3' || format.name === 'VOP3B')) return '';
+  return SUFFIXES[format.name] ?? '';
 }
 
-/** An immediate that is spelled its own way; it may stand in a field that is no operand of the row. */
-interface Spelling {
-  readonly field: string;
-  readonly text: (value: number, instruction: Instruction) => string;
-  readonly first?: boolean;
-}
-
-const registerFieldText = (value: number, { families }: Instruction): string => hardwareRegisterText(value, families);
-
-const SPELLINGS: Readonly<Record<string, Spelling>> = {
-  s_endpgm: { field: 'simm16', text: (value) => (value === 0 ? '' : String(value)) },
-  s_waitcnt: { field: 'simm16', text: waitCountText },
-  s_sendmsg: { field: 'simm16', text: messageText },
-  s_sendmsghalt: { field: 'simm16', text: messageText },
-  s_getreg_b32: { field: 'simm16', text: registerFieldText },
-  s_setreg_b32: { field: 'simm16', text: registerFieldText, first: true },
-  s_setreg_imm32_b32: { field: 'simm16', text: registerFieldText, first: true },
-  s_set_gpr_idx_on: { field: 'ssrc1', text: indexModeText },
-  s_set_gpr_idx_mode: { field: 'simm16', text: indexModeText },
-};
-
-function immediateText(instruction: Instruction, spec: OperandSpec): string {
+function immediateText(instruction: Instruction, spec: OperandSpec, target?: string): string {
   if (spec.type === 'literal32') {
     return instruction.format.name === 'SOPK' ? literalText(instruction.literal!, 'b32') : hex(instruction.literal!);
   }
   const value = instruction.field(spec.field);
-  if (spec.type === 'label') return String(value);
+  if (spec.type === 'label') return target ?? String(value);
   if (spec.field === 'offset') return hexOffset(instruction.immediate(spec));
   return instruction.format.name === 'SOPK' ? hex(value) : constantText(BigInt(value), 'b32');
 }
 
 /**
  * Whether an operand does not stand among the operands: offsets of vector memory accesses, and one of a scalar access behind a register,
- * are modifiers; a scalar access without a register does not say so.
+ * are modifiers. A scalar access without a register does not say so, but from gfx10 on where there is no offset either.
  */
-function isElsewhere(instruction: Instruction, index: number): boolean {
+export function isElsewhere(instruction: Instruction, index: number): boolean {
   const { field } = instruction.row.operands[index]!;
   if (instruction.access(index) === undefined) return true;
+  if (instruction.row.halves && instruction.row.operands[index]!.type === 'mask') return true;
   if (instruction.format.name !== 'SMEM') return field.startsWith('offset');
-  if (field === 'offset') return instruction.field('imm') === 0 || instruction.field('soffset_en') === 1;
-  return instruction.operand(index).kind === 'off';
+  if (field !== 'offset' && field !== 'soffset') return false;
+  const register = instruction.row.operands.findIndex((spec) => spec.field === 'soffset');
+  const showsOffset =
+    instruction.operand(register).kind === 'off' && (instruction.has('imm') || instruction.field('offset') !== 0);
+  return (field === 'offset') !== showsOffset;
 }
 
-function operandTexts(instruction: Instruction): string[] {
+function operandTexts(
+  instruction: Instruction,
+  first = 0,
+  end = instruction.row.operands.length,
+  target?: string,
+): string[] {
   const { row } = instruction;
-  const spelling = SPELLINGS[row.name];
+  const spelled = SPELLED[row.name];
   const texts = row.operands.flatMap((spec, index) => {
-    if (spec.field === spelling?.field || isElsewhere(instruction, index)) return [];
-    return [isImmediate(spec.type) ? immediateText(instruction, spec) : operandText(instruction, index)];
+    if (index < first || index >= end) return [];
+    if (spec.field === spelled?.field || isElsewhere(instruction, index)) return [];
+    return [isImmediate(spec.type) ? immediateText(instruction, spec, target) : operandText(instruction, index)];
   });
-  if (!spelling) return texts;
-  const text = spelling.text(instruction.field(spelling.field), instruction);
-  return (spelling.first ? [text, ...texts] : [...texts, text]).filter((part) => part !== '');
+  if (!spelled) return texts;
+  const text = spelled.spelling.print(instruction.field(spelled.field), instruction.families);
+  return (spelled.first ? [text, ...texts] : [...texts, text]).filter((part) => part !== '');
+}
+
+/** VOPD: each operation with its own operands, VCC unmentioned. */
+function formatHalves(instruction: Instruction, middle: number): string {
+  const [x, y] = instruction.name.split(' :: ');
+  const operands = (first: number, end?: number): string => operandTexts(instruction, first, end).join(', ');
+  return `${x} ${operands(0, middle)} :: ${y} ${operands(middle)}`;
 }
 
 /**
- * Text of an instruction as `llvm-objdump -d` of LLVM 19 prints it: mnemonic with its encoding suffix, operands, modifiers. Branch
- * targets are the 16-bit field, as there. Never throws: reserved field values are shown as numbers.
+ * Text of an instruction as `llvm-objdump -d` of LLVM 19 prints it: mnemonic with its encoding suffix, operands, modifiers. A branch
+ * goes to `target`, or to what its 16-bit field says. Never throws: reserved field values are shown as numbers.
  */
-export function formatInstruction(instruction: Instruction): string {
-  const { row } = instruction;
-  const operands = operandTexts(instruction).join(', ');
+export function formatInstruction(instruction: Instruction, target?: string): string {
+  if (instruction.row.halves) return formatHalves(instruction, instruction.row.halves[0].operands.length);
+  const operands = operandTexts(instruction, 0, undefined, target).join(', ');
   const modifiers = modifierText(instruction);
-  return `${row.name}${suffix(instruction)}${operands && ` ${operands}`}${modifiers}`;
+  return `${instruction.name}${suffix(instruction)}${operands && ` ${operands}`}${modifiers}`;
 }

@@ -1,4 +1,4 @@
-/** Data-parallel primitives: which lane each lane reads. CDNA2 ISA 13.3.9 (DPP), table "DPP_CTRL". */
+/** Data-parallel primitives: which lane each lane reads. CDNA2 ISA 13.3.9 (DPP), table "DPP_CTRL"; RDNA3 ISA 7.7. */
 import { WavewrightError } from '../../base/errors.ts';
 import type { Instruction } from './instruction.ts';
 import { DPP_DISABLED, DPP_INVALID } from './instruction-builder.ts';
@@ -21,6 +21,7 @@ function sourceLane(control: number, lane: number, waveSize: number): number | u
   if (control >= 0x111 && control <= 0x11f) return inRow(position - (control & 15));
   if (control >= 0x121 && control <= 0x12f) return row + ((position - (control & 15)) & 15);
   if (control >= 0x150 && control <= 0x15f) return row + (control & 15);
+  if (control >= 0x160 && control <= 0x16f) return row + (position ^ (control & 15));
   switch (control) {
     case 0x130:
       return inWave(lane + 1);
@@ -44,6 +45,10 @@ function sourceLane(control: number, lane: number, waveSize: number): number | u
 }
 
 function dppLane(instruction: Instruction, lane: number): DppLane {
+  if (instruction.has('dpp8')) {
+    const position = (instruction.field('dpp8') >> (3 * (lane & 7))) & 7;
+    return { source: (lane & ~7) + position, enabled: true };
+  }
   const row = (instruction.field('row_mask') >> (lane >> 4)) & 1;
   const bank = (instruction.field('bank_mask') >> ((lane >> 2) & 3)) & 1;
   return { source: sourceLane(instruction.field('dpp_ctrl'), lane, instruction.waveSize), enabled: (row & bank) === 1 };

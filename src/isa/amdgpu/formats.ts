@@ -4,14 +4,16 @@
  * Sources: "AMD Instinct MI200 Instruction Set Architecture" chapter 13 (Microcode formats), CDNA3 ISA chapter 13.
  */
 
+import { assert } from '../../base/errors.ts';
+
 /** Groups of targets with the same instruction encodings; a target searches its own first, then its ancestors. */
-export type Family = 'gfx9' | 'gfx90a' | 'gfx940';
+export type Family = 'gfx9' | 'gfx90a' | 'gfx940' | 'gfx10' | 'gfx11';
 
 export interface Field {
   readonly name: string;
   /** How LLVM spells it where that is not its name. */
   readonly text?: string;
-  /** Lowest bit, counted over the whole instruction, first dword first. */
+  /** Lowest bit, counted over the whole instruction, first dword first; a field does not cross dwords. */
   readonly low: number;
   readonly width: number;
 }
@@ -39,16 +41,37 @@ export type FormatName =
   | 'VOP2_SDWA'
   | 'VOPC_SDWA'
   | 'VOP1_DPP'
-  | 'VOP2_DPP';
+  | 'VOP2_DPP'
+  | 'VOPC_DPP'
+  | 'VOP3_DPP'
+  | 'VOP3B_DPP'
+  | 'VOP3P_DPP'
+  | 'VOP1_DPP8'
+  | 'VOP2_DPP8'
+  | 'VOPC_DPP8'
+  | 'VOP3_DPP8'
+  | 'VOP3B_DPP8'
+  | 'VOP3P_DPP8'
+  | 'VOPD'
+  | 'VINTERP'
+  | 'LDSDIR'
+  | 'MTBUF'
+  | 'MIMG'
+  | 'EXP';
+
+/** How a vector instruction is extended by a dword, which a value of its src0 field announces. */
+export type Extension = 'SDWA' | 'DPP' | 'DPP8';
 
 export interface Format {
   readonly name: FormatName;
-  readonly sizeBytes: 4 | 8;
+  readonly sizeBytes: 4 | 8 | 12;
   /** Bits of the first dword that identify the format. */
   readonly mask: number;
   readonly value: number;
   readonly opcode: Field;
   readonly fields: readonly Field[];
+  /** The value in place of src0 that announces the added dword. */
+  readonly marker?: { readonly low: number; readonly value: number };
 }
 
 /** `name:high:low` or `name:bit`, separated by spaces, `name=text:bit` with LLVM's spelling; bits from 32 on are in the second dword. */
@@ -61,7 +84,7 @@ function fields(list: string): Field[] {
   });
 }
 
-function format(name: FormatName, sizeBytes: 4 | 8, pattern: string, opcode: string, fieldText: string): Format {
+function format(name: FormatName, sizeBytes: 4 | 8 | 12, pattern: string, opcode: string, fieldText: string): Format {
   const bits = pattern.padEnd(32, '.');
   return {
     name,
@@ -79,11 +102,19 @@ const SDWA_SRC1 = 'src1_sel:58:56 src1_sext:59 src1_neg:60 src1_abs:61 src1_sgpr
 const DPP_FIELDS =
   'src0:39:32 dpp_ctrl:48:40 bound_ctrl:51 src0_neg:52 src0_abs:53 src1_neg:54 src1_abs:55 bank_mask:59:56 row_mask:63:60';
 
+const RDNA3_FLAT_FIELDS = 'slc:15 glc:14 dlc:13 offset:12:0 vdst:63:56 saddr:54:48 data:47:40 addr:39:32';
+const RDNA3_BUFFER_FIELDS =
+  'glc:14 dlc:13 slc:12 offset:11:0 soffset:63:56 idxen:55 offen:54 tfe:53 srsrc:52:48 vdata:47:40 vaddr:39:32';
+const RDNA3_DPP_FIELDS = (at: 32 | 64): string =>
+  `src0:${at + 7}:${at} dpp_ctrl:${at + 16}:${at + 8} fi:${at + 18} bound_ctrl:${at + 19} bank_mask:${at + 27}:${at + 24} row_mask:${at + 31}:${at + 28}`;
+/** The marker differs with `fi`, in its bits 0 and 1. */
+const DPP8_FIELDS = (at: 32 | 64): string => `fi:${at === 32 ? 1 : 33} src0:${at + 7}:${at} dpp8:${at + 31}:${at + 8}`;
+
 /**
  * In the order in which a decoder must try them: VOP1 and VOPC before VOP2, whose pattern contains theirs; the SDWA and DPP
  * forms are chosen by the value of src0, not by a pattern.
  */
-export const GFX9_FORMATS: readonly Format[] = [
+const GFX9_FORMATS: readonly Format[] = [
   format('SOP1', 4, '101111101', 'op:15:8', 'sdst:22:16 ssrc0:7:0'),
   format('SOPC', 4, '101111110', 'op:22:16', 'ssrc1:15:8 ssrc0:7:0'),
   format('SOPP', 4, '101111111', 'op:22:16', 'simm16:15:0'),
@@ -144,13 +175,90 @@ export const GFX9_FORMATS: readonly Format[] = [
     'op:24:18',
     'slc:17 lds:16 scc:15 glc:14 idxen:13 offen:12 offset:11:0 soffset:63:56 acc:55 srsrc:52:48 vdata:47:40 vaddr:39:32',
   ),
+  format(
+    'MTBUF',
+    8,
+    '111010',
+    'op:18:15',
+    'format:25:19 glc:14 idxen:13 offen:12 offset:11:0 soffset:63:56 acc:55 slc:54 scc:53 srsrc:52:48 vdata:47:40 vaddr:39:32',
+  ),
 ];
 
-const base = (name: FormatName): Format => GFX9_FORMATS.find((candidate) => candidate.name === name)!;
+/** RDNA3 ISA chapter 15 "Microcode Formats". */
+const GFX11_FORMATS: readonly Format[] = [
+  ...GFX9_FORMATS.filter(({ name }) => /^SOP|^VOP[12C]$/.test(name)),
+  format('SMEM', 8, '111101', 'op:25:18', 'glc:14 dlc:13 sdata:12:6 sbase:5:0 offset:52:32 soffset:63:57'),
+  format(
+    'VOP3',
+    8,
+    '110101',
+    'op:25:16',
+    'clamp:15 op_sel:14:11 abs:10:8 vdst:7:0 neg:63:61 omod:60:59 src2:58:50 src1:49:41 src0:40:32',
+  ),
+  format(
+    'VOP3B',
+    8,
+    '110101',
+    'op:25:16',
+    'clamp:15 sdst:14:8 vdst:7:0 neg:63:61 omod:60:59 src2:58:50 src1:49:41 src0:40:32',
+  ),
+  format(
+    'VOP3P',
+    8,
+    '110011000',
+    'op:22:16',
+    'clamp:15 op_sel_hi_2:14 op_sel:13:11 neg_hi:10:8 vdst:7:0 neg:63:61 op_sel_hi:60:59 src2:58:50 src1:49:41 src0:40:32',
+  ),
+  format(
+    'VOPD',
+    8,
+    '110010',
+    // The opcodes of the two halves, X above Y.
+    'op:25:17',
+    'vsrcx1:16:9 srcx0:8:0 vdstx:63:56 vdsty:55:49 vsrcy1:48:41 srcy0:40:32',
+  ),
+  format(
+    'VINTERP',
+    8,
+    '11001101',
+    'op:22:16',
+    'clamp:15 op_sel:14:11 waitexp:10:8 vdst:7:0 neg:63:61 src2:58:50 src1:49:41 src0:40:32',
+  ),
+  format('LDSDIR', 4, '11001110', 'op:21:20', 'wait_vdst:19:16 attr:15:8 vdst:7:0'),
+  format(
+    'DS',
+    8,
+    '110110',
+    'op:25:18',
+    'gds:17 offset:15:0 offset1:15:8 offset0:7:0 vdst:63:56 data1:55:48 data0:47:40 addr:39:32 data:39:32',
+  ),
+  format('FLAT', 8, '110111........00', 'op:24:18', RDNA3_FLAT_FIELDS),
+  format('SCRATCH', 8, '110111........01', 'op:24:18', `${RDNA3_FLAT_FIELDS} sve:55`),
+  format('GLOBAL', 8, '110111........10', 'op:24:18', RDNA3_FLAT_FIELDS),
+  format('MUBUF', 8, '111000', 'op:25:18', RDNA3_BUFFER_FIELDS),
+  format('MTBUF', 8, '111010', 'op:18:15', `format:25:19 ${RDNA3_BUFFER_FIELDS}`),
+  format(
+    'MIMG',
+    8,
+    '111100',
+    'op:25:18',
+    'lwe:22 tfe:21 r128:15 a16:16 d16:17 glc:14 dlc:13 slc:12 dmask:11:8 unrm:7 dim:4:2 nsa:0 ssamp:62:58 srsrc:52:48 vdata:47:40 vaddr:39:32',
+  ),
+  // Without an opcode: the one of width 0.
+  format(
+    'EXP',
+    8,
+    '111110',
+    'op:-1:0',
+    'en:3:0 target:9:4 done:11 row:13 vsrc0:39:32 vsrc1:47:40 vsrc2:55:48 vsrc3:63:56',
+  ),
+];
+
+const gfx9Format = (name: FormatName): Format => GFX9_FORMATS.find((candidate) => candidate.name === name)!;
 
 /** The same bits with other fields: each of `list` takes the place of the one with its name or position. */
 function changed(name: FormatName, list: string): Format {
-  const original = base(name);
+  const original = gfx9Format(name);
   const others = fields(list);
   const kept = original.fields.filter(
     ({ name, low }) => !others.some((other) => other.name === name || other.low === low),
@@ -161,44 +269,117 @@ function changed(name: FormatName, list: string): Format {
 /** Cache bits by their names on CDNA3 (CDNA3 ISA 9.1.10 and 10.1); loads to the LDS are instructions of their own. */
 const GFX940_CACHE = 'glc=sc0:16 slc=nt:17 scc=sc1:25';
 
-/** Layouts of single families in place of those of gfx9. */
+/** Layouts of single families in place of those of their generation. */
 const FAMILY_FORMATS: Readonly<Partial<Record<Family, readonly Format[]>>> = {
   gfx940: [
     changed('FLAT', `${GFX940_CACHE} reserved:13`),
     changed('GLOBAL', `${GFX940_CACHE} reserved:13`),
     changed('SCRATCH', `${GFX940_CACHE} sve:13`),
     changed('MUBUF', 'glc=sc0:14 slc=nt:17 scc=sc1:15'),
+    changed('MTBUF', 'glc=sc0:14 slc=nt:54 scc=sc1:53'),
   ],
 };
 
-/** The primary formats of a target with these families (own first), in the order in which a decoder must try them. */
-export function formatsOf(families: readonly Family[]): Format[] {
-  return GFX9_FORMATS.map(({ name }) => formatByName(name, families));
+/** Values of src0 that announce a dword more. */
+export const EXTENSION_MARKERS: Readonly<Record<number, Extension>> = {
+  233: 'DPP8',
+  // Also reads lanes that EXEC turns off.
+  234: 'DPP8',
+  249: 'SDWA',
+  250: 'DPP',
+};
+const EXTENSION_MARKER: Readonly<Record<Extension, number>> = { DPP8: 233, SDWA: 249, DPP: 250 };
+
+/** The form of `original` whose src0 stands in an added dword. */
+function extended(original: Format, extension: Extension, fieldText: string): Format {
+  const kept = original.fields.filter((field) => field.name !== 'src0');
+  const { low } = original.fields.find((field) => field.name === 'src0')!;
+  return {
+    ...original,
+    marker: { low, value: EXTENSION_MARKER[extension] },
+    name: `${original.name}_${extension}` as FormatName,
+    sizeBytes: original.sizeBytes === 4 ? 8 : 12,
+    fields: [...kept, ...fields(fieldText)],
+  };
 }
 
-const extended = (name: FormatName, from: FormatName, fieldText: string): Format => {
-  const original = base(from);
-  const kept = original.fields.filter((field) => field.name !== 'src0');
-  return { ...original, name, sizeBytes: 8, fields: [...kept, ...fields(fieldText)] };
-};
-
-export const SRC0_SDWA = 249;
-export const SRC0_DPP = 250;
 export const SRC_LITERAL = 255;
 
-export const EXTENDED_FORMATS: Readonly<Partial<Record<FormatName, Format>>> = {
-  VOP1_SDWA: extended('VOP1_SDWA', 'VOP1', `${SDWA_FIELDS} dst_sel:42:40 dst_unused:44:43`),
-  VOP2_SDWA: extended('VOP2_SDWA', 'VOP2', `${SDWA_FIELDS} dst_sel:42:40 dst_unused:44:43 ${SDWA_SRC1}`),
-  VOPC_SDWA: extended(
-    'VOPC_SDWA',
-    'VOPC',
-    `src0:39:32 sdst:46:40 sdst_en:47 src0_sel:50:48 src0_sext:51 src0_neg:52 src0_abs:53 src0_sgpr:55 ${SDWA_SRC1}`,
-  ),
-  VOP1_DPP: extended('VOP1_DPP', 'VOP1', DPP_FIELDS),
-  VOP2_DPP: extended('VOP2_DPP', 'VOP2', DPP_FIELDS),
+export interface Generation {
+  /** In the order in which a decoder must try them. */
+  readonly primary: readonly Format[];
+  /** Formats that another one's src0 announces. */
+  readonly extended: readonly Format[];
+  /** Where an opcode of a primary format appears in VOP3. */
+  readonly vop3Base: Readonly<Partial<Record<FormatName, number>>>;
+  /** Instructions of 8 bytes may have a literal constant too. */
+  readonly wideLiterals: boolean;
+  /** Instructions with a 64-bit operand may have DPP. */
+  readonly wideDpp: boolean;
+  /** A 16-bit result leaves the other half of its register as it was, whatever the instruction. */
+  readonly keepsHalves: boolean;
+  /** VOP1, VOP2 and VOPC name halves of v0..v127 where operands have 16 bits: bit 7 says high (RDNA3 ISA 7.4). */
+  readonly namesHalves: boolean;
+}
+
+const GFX9: Generation = {
+  primary: GFX9_FORMATS,
+  extended: [
+    extended(gfx9Format('VOP1'), 'SDWA', `${SDWA_FIELDS} dst_sel:42:40 dst_unused:44:43`),
+    extended(gfx9Format('VOP2'), 'SDWA', `${SDWA_FIELDS} dst_sel:42:40 dst_unused:44:43 ${SDWA_SRC1}`),
+    extended(
+      gfx9Format('VOPC'),
+      'SDWA',
+      `src0:39:32 sdst:46:40 sdst_en:47 src0_sel:50:48 src0_sext:51 src0_neg:52 src0_abs:53 src0_sgpr:55 ${SDWA_SRC1}`,
+    ),
+    extended(gfx9Format('VOP1'), 'DPP', DPP_FIELDS),
+    extended(gfx9Format('VOP2'), 'DPP', DPP_FIELDS),
+  ],
+  // CDNA2 ISA 13.3.4.
+  vop3Base: { VOPC: 0, VOP2: 0x100, VOP1: 0x140 },
+  wideLiterals: false,
+  wideDpp: true,
+  keepsHalves: false,
+  namesHalves: false,
 };
 
-export function formatByName(name: FormatName, families: readonly Family[] = []): Format {
-  const own = families.flatMap((family) => FAMILY_FORMATS[family] ?? []).find((candidate) => candidate.name === name);
-  return own ?? EXTENDED_FORMATS[name] ?? base(name);
+const DPP_SIGNS = 'src0_neg:52 src0_abs:53 src1_neg:54 src1_abs:55';
+
+/** RDNA3 ISA 15.3.7 and 15.3.8: behind VOP3 the signs of the sources are those of VOP3. */
+const GFX11: Generation = {
+  primary: GFX11_FORMATS,
+  extended: GFX11_FORMATS.filter(({ name }) => /^VOP(1|2|C|3|3B|3P)$/.test(name)).flatMap((original) => {
+    const at = original.sizeBytes === 4 ? 32 : 64;
+    const signs = at === 32 ? ` ${DPP_SIGNS}` : '';
+    return [extended(original, 'DPP', RDNA3_DPP_FIELDS(at) + signs), extended(original, 'DPP8', DPP8_FIELDS(at))];
+  }),
+  // RDNA3 ISA 15.3.5.
+  vop3Base: { VOPC: 0, VOP2: 0x100, VOP1: 0x180 },
+  wideLiterals: true,
+  wideDpp: false,
+  keepsHalves: true,
+  namesHalves: true,
+};
+
+const GENERATIONS: Readonly<Partial<Record<Family, Generation>>> = { gfx9: GFX9, gfx11: GFX11 };
+
+/** The encoding generation of a target with these families, own first. */
+export function generationOf(families: readonly Family[]): Generation {
+  const owner = families.find((family) => GENERATIONS[family] !== undefined);
+  assert(owner, `families ${families.join(', ')} belong to a generation`);
+  return GENERATIONS[owner]!;
+}
+
+/** The primary formats of a target with these families (own first), in the order in which a decoder must try them. */
+export function formatsOf(families: readonly Family[]): Format[] {
+  return generationOf(families).primary.map(({ name }) => formatByName(name, families));
+}
+
+/** The layout that targets with these families (own first) have for a format of theirs. */
+export function formatByName(name: FormatName, families: readonly Family[] = ['gfx9']): Format {
+  const own = families.flatMap((family) => FAMILY_FORMATS[family] ?? []);
+  const { primary, extended } = generationOf(families);
+  const found = [...own, ...primary, ...extended].find((candidate) => candidate.name === name);
+  assert(found, `${families[0]} has format ${name}`);
+  return found;
 }

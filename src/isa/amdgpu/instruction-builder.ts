@@ -6,6 +6,7 @@ import { assert, WavewrightError } from '../../base/errors.ts';
 import { Builder } from '../../ir/builder.ts';
 import type { FloatBuilder, FloatMode } from '../../ir/float-builder.ts';
 import type { Program, Value } from '../../ir/types.ts';
+import { generationOf } from './formats.ts';
 import type { Instruction } from './instruction.ts';
 import { isAperture, SRC_EXECZ, SRC_SCC, SRC_VCCZ } from './registers.ts';
 import { is16Bit, isFloat, isImmediate, type OperandSpec, type OperandType } from './row.ts';
@@ -30,7 +31,7 @@ export class InstructionBuilder extends Builder {
   /** Builds the whole instruction. Throws UNSUPPORTED when the row has no semantics. */
   build(): Program {
     const { row } = this.instruction;
-    if (!row.semantics) throw new WavewrightError('UNSUPPORTED', `unsupported instruction '${row.name}'`);
+    if (!row.semantics) throw new WavewrightError('UNSUPPORTED', `unsupported instruction '${this.instruction.name}'`);
     const sources: Value[] = [];
     row.operands.forEach((spec, index) => {
       const access = this.instruction.access(index);
@@ -65,6 +66,10 @@ export class InstructionBuilder extends Builder {
     return this.state('exec');
   }
 
+  get vcc(): Value {
+    return this.state('vcc');
+  }
+
   /** Modifier bits of the encoding (glc, clamp, op_sel, ...); part of what distinguishes two handlers. */
   field(name: string): number {
     return this.instruction.field(name);
@@ -88,6 +93,7 @@ export class InstructionBuilder extends Builder {
   /** Dword `dword` of operand `index` as it stands, without modifiers. */
   dword(index: number, dword: number): Value {
     const operand = this.instruction.operand(index);
+    if (operand.kind === 'null') return this.i32(0);
     if (operand.kind === 'special' && !isAperture(operand.encoding)) return this.#special(operand.encoding, dword);
     return this.operand({ operand: index, dword }, operand.kind === 'vector');
   }
@@ -98,7 +104,9 @@ export class InstructionBuilder extends Builder {
   }
 
   setDword(index: number, dword: number, value: Value): void {
-    this.setOperand({ operand: index, dword }, value, this.isVector(index), this.#writeMask);
+    if (this.instruction.operand(index).kind === 'null') return;
+    const isVector = this.isVector(index);
+    this.setOperand({ operand: index, dword }, value, isVector, isVector ? this.#writeMask : undefined);
   }
 
   setDwords(index: number, values: readonly Value[]): void {
@@ -114,7 +122,18 @@ export class InstructionBuilder extends Builder {
     if (this.instruction.dwords(index) === 2) {
       return this.#floatModifiers(spec, this.pack(low, this.#sourceDword(index, spec, 1)));
     }
-    return this.#floatModifiers(spec, this.#select(spec, low));
+    return this.#floatModifiers(spec, this.#select(index, spec, low));
+  }
+
+  /** Source operand `index`, a VGPR of one dword, as it stands in another lane, whether EXEC has it on or not; with its modifiers. */
+  readFrom(index: number, lane: Value): Value {
+    const spec = this.instruction.row.operands[index]!;
+    return this.#floatModifiers(spec, this.#select(index, spec, this.gather({ operand: index, dword: 0 }, lane)));
+  }
+
+  /** Uniform i64 of a condition, 0 in lanes that EXEC or DPP turns off (RDNA3 ISA 7.7). */
+  writtenLanes(condition: Value): Value {
+    return this.ballot(this.#writeMask ? this.op('i1.and', condition, this.#writeMask) : condition);
   }
 
   /** A lane mask operand as uniform i64. */
@@ -128,7 +147,7 @@ export class InstructionBuilder extends Builder {
   write(index: number, value: Value): void {
     const spec = this.instruction.row.operands[index]!;
     if (spec.type === 'mask') {
-      const bits = this.ballot(value);
+      const bits = this.writtenLanes(value);
       this.setDwords(index, this.waveSize === 64 ? [this.low(bits), this.high(bits)] : [this.low(bits)]);
       return;
     }
@@ -148,27 +167,29 @@ export class InstructionBuilder extends Builder {
       case SRC_SCC:
         return this.boolToI32(this.scc);
       case SRC_VCCZ:
-        return this.boolToI32(this.isZero(this.state('vcc')));
+        return this.boolToI32(this.isZero(this.vcc));
       case SRC_EXECZ:
         return this.boolToI32(this.isZero(this.exec));
       default:
         throw new WavewrightError(
           'UNSUPPORTED',
-          `unsupported source operand ${encoding} of instruction '${this.instruction.row.name}'`,
+          `unsupported source operand ${encoding} of instruction '${this.instruction.name}'`,
         );
     }
   }
 
   #sourceDword(index: number, spec: OperandSpec, dword: number): Value {
-    if (spec.field !== 'src0' || !this.instruction.has('dpp_ctrl')) return this.dword(index, dword);
-    // A lane whose source is invalid or switched off by EXEC gets 0 with bound_ctrl and is not written without it.
+    if (spec.field !== 'src0' || !this.instruction.hasDpp) return this.dword(index, dword);
+    // A lane whose source is invalid or, without fetch inactive, switched off by EXEC gets 0 with bound_ctrl and DPP8; otherwise it is
+    // not written.
     const source = this.laneTable(dppTableSlot(this.instruction));
     const inRange = this.ltU(source, this.i32(DPP_INVALID));
     const sourceLane = this.and(source, this.i32(this.waveSize - 1));
-    const sourceOn = this.laneBit(this.exec, sourceLane);
+    const sourceOn = this.field('fi') ? this.i1(true) : this.laneBit(this.exec, sourceLane);
     const valid = this.op('i1.and', inRange, sourceOn);
     const enabled = this.ne(source, this.i32(DPP_DISABLED));
-    this.#writeMask = this.field('bound_ctrl') ? enabled : this.op('i1.and', enabled, valid);
+    const readsZero = this.field('bound_ctrl') || this.instruction.has('dpp8');
+    this.#writeMask = readsZero ? enabled : this.op('i1.and', enabled, valid);
     return this.select(valid, this.gather({ operand: index, dword }, sourceLane), this.i32(0));
   }
 
@@ -179,7 +200,7 @@ export class InstructionBuilder extends Builder {
   }
 
   /** SDWA and op_sel: the part of the dword that a source reads. */
-  #select(spec: OperandSpec, value: Value): Value {
+  #select(index: number, spec: OperandSpec, value: Value): Value {
     const { instruction } = this;
     if (instruction.has(`${spec.field}_sel`)) {
       const select = instruction.field(`${spec.field}_sel`);
@@ -187,11 +208,7 @@ export class InstructionBuilder extends Builder {
       return is16Bit(spec.type) && select === 6 ? this.bits(value, 0, 16) : this.#subDword(value, select, signed);
     }
     if (!is16Bit(spec.type)) return value;
-    const source = this.#sourceNumber(spec);
-    if (instruction.format.name === 'VOP3' && source !== undefined && (instruction.field('op_sel') >> source) & 1) {
-      return this.bits(value, 16, 16);
-    }
-    return this.bits(value, 0, 16);
+    return this.bits(value, instruction.isHighHalf(index) ? 16 : 0, 16);
   }
 
   /** SDWA select: bytes 0..3, words 4 and 5, dword 6. */
@@ -227,7 +244,7 @@ export class InstructionBuilder extends Builder {
     const clamp = instruction.field('clamp');
     if (!isFloat(type) || type.startsWith('v2')) {
       if (clamp && !instruction.row.flags.integerClamp) {
-        throw new WavewrightError('UNSUPPORTED', `unsupported instruction '${instruction.row.name}' with clamp`);
+        throw new WavewrightError('UNSUPPORTED', `unsupported instruction '${instruction.name}' with clamp`);
       }
       return value;
     }
@@ -255,11 +272,11 @@ export class InstructionBuilder extends Builder {
     if (instruction.has('dst_sel') && !instruction.row.flags.noSdwaDestination)
       return this.#sdwaDestination(index, low);
     if (!is16Bit(spec.type) || !this.isVector(index)) return low;
-    const selectsHigh = instruction.format.name === 'VOP3' && (instruction.field('op_sel') & 8) !== 0;
-    if (selectsHigh || instruction.row.flags.writesHighHalf) {
+    if (instruction.isHighHalf(index) || instruction.row.flags.writesHighHalf) {
       return this.or(this.bits(this.dword(index, 0), 0, 16), this.shl(low, 16));
     }
-    if (instruction.row.flags.keepsHighHalf) return this.or(this.and(this.dword(index, 0), this.i32(0xffff0000)), low);
+    if (instruction.row.flags.keepsHighHalf || generationOf(instruction.families).keepsHalves)
+      return this.or(this.and(this.dword(index, 0), this.i32(0xffff0000)), low);
     return low;
   }
 

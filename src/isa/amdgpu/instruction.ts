@@ -1,23 +1,30 @@
+import type { Encoding } from './decode.ts';
 import type { Family, Field, Format } from './formats.ts';
-import { SRC_LITERAL } from './formats.ts';
-import { inlineConstant, literalConstant, SGPR_VCC_LO } from './registers.ts';
-import { type Access, dwordsOf, isImmediate, type OperandSpec, type Row } from './row.ts';
+import { generationOf, SRC_LITERAL } from './formats.ts';
+import { inlineConstant, literalConstant, type ScalarFile, SGPR_M0, SGPR_VCC_LO } from './registers.ts';
+import { type Access, dwordsOf, is16Bit, isImmediate, type OperandSpec, type OperandType, type Row } from './row.ts';
+import type { Target } from './targets.ts';
 
 /** What an operand field of a decoded instruction names. */
 export type Operand =
   | { readonly kind: 'vector'; readonly register: number; readonly accumulator: boolean }
-  /** SGPR number, or the number of VCC, M0, EXEC, ... in the scalar register file (0..127). */
+  /** SGPR number, or the number of VCC, M0, EXEC, ... in the scalar register file (0..127), for all targets as on gfx9. */
   | { readonly kind: 'scalar'; readonly register: number }
   | { readonly kind: 'constant'; readonly value: bigint }
   /** 235..239 and 251..254: apertures, vccz, execz, scc, LDS direct. */
   | { readonly kind: 'special'; readonly encoding: number }
+  /** Reads as 0, swallows what is written. */
+  | { readonly kind: 'null' }
   | { readonly kind: 'off' };
 
-const SADDR_OFF = 0x7f;
+export const LITERAL_SOURCES = new Set(['ssrc0', 'ssrc1', 'src0', 'src1', 'src2', 'srcx0', 'srcy0']);
+/** In the order of the bits of op_sel. */
+const OP_SEL_FIELDS = ['src0', 'src1', 'src2', 'vdst'];
+const SHORT_VECTOR = /^VOP[12C](_|$)/;
 /** SMEM: the register in place of an immediate offset. */
 const OFFSET_REGISTER: Field = { name: 'offset', low: 32, width: 7 };
 /** Scalar operand fields that count in groups of registers. */
-const FIELD_SCALE: Readonly<Record<string, number>> = { sbase: 2, srsrc: 4 };
+export const FIELD_SCALE: Readonly<Record<string, number>> = { sbase: 2, srsrc: 4 };
 
 const fieldMaps = new WeakMap<Format, Map<string, Field>>();
 
@@ -30,31 +37,46 @@ function fieldMap(format: Format): Map<string, Field> {
   return map;
 }
 
+/** What an instruction belongs to. */
+export interface CodeContext {
+  readonly target: Target;
+  readonly waveSize: 32 | 64;
+}
+
 /** One decoded instruction. Fields are read from the words when asked for. */
 export class Instruction {
   readonly row: Row;
+  /** As the target calls it. */
+  readonly name: string;
   readonly format: Format;
   readonly waveSize: 32 | 64;
   /** Of the target, own first. */
   readonly families: readonly Family[];
-  readonly #words: readonly [number, number];
+  readonly #words: readonly number[];
+  /** How the target numbers scalar operands. */
+  readonly scalars: ScalarFile;
   /** The literal constant after the encoding, if there is one, as a uint32. */
   readonly literal: number | undefined;
 
   constructor(
-    row: Row,
-    format: Format,
-    words: readonly [number, number],
+    encoding: Encoding,
+    words: readonly number[],
     literal: number | undefined,
-    waveSize: 32 | 64,
-    families: readonly Family[],
+    { target, waveSize }: CodeContext,
   ) {
-    this.row = row;
-    this.format = format;
+    this.row = encoding.row;
+    this.name = encoding.name;
+    this.format = encoding.format;
     this.#words = words;
     this.literal = literal;
     this.waveSize = waveSize;
-    this.families = families;
+    this.families = target.families;
+    this.scalars = target.scalars;
+  }
+
+  /** The encoding without its literal. */
+  get code(): readonly number[] {
+    return this.#words;
   }
 
   get sizeBytes(): number {
@@ -63,6 +85,28 @@ export class Instruction {
 
   has(name: string): boolean {
     return fieldMap(this.format).has(name);
+  }
+
+  /** Source 0 comes from another lane (DPP, DPP8). */
+  get hasDpp(): boolean {
+    return this.has('dpp_ctrl') || this.has('dpp8');
+  }
+
+  /** Whether a literal constant follows the encoding. */
+  get namesLiteral(): boolean {
+    return this.row.operands.some(({ field, type, file }) => {
+      if (type === 'literal32') return true;
+      if (file === 'immediate' || !LITERAL_SOURCES.has(field)) return false;
+      const located = this.located(field);
+      return (
+        located !== undefined && located.width !== 7 && this.isSource(located) && this.#bits(located) === SRC_LITERAL
+      );
+    });
+  }
+
+  /** Fields of 8 bits in vector instructions hold VGPRs. */
+  isSource({ width }: Field): boolean {
+    return width === 9 || (width === 8 && this.format.name.startsWith('S'));
   }
 
   /** Value of a field, 0 when the encoding lacks it. */
@@ -77,14 +121,13 @@ export class Instruction {
   }
 
   #bits(field: Field): number {
-    const word = this.#words[field.low >= 32 ? 1 : 0];
-    return (word >>> (field.low & 31)) & (2 ** field.width - 1);
+    return (this.#words[field.low >> 5]! >>> (field.low & 31)) & (2 ** field.width - 1);
   }
 
   /** Immediate operand, extended as its type says; a label is in bytes from the next instruction. */
   immediate(spec: OperandSpec): number {
     if (spec.type === 'literal32') return (this.literal ?? 0) | 0;
-    if (spec.type === 'simm21' && this.field('imm') === 0) return 0;
+    if (spec.type === 'simm21' && this.has('imm') && this.field('imm') === 0) return 0;
     const value = this.field(spec.field);
     if (spec.type === 'label') return ((value << 16) >> 16) * 4;
     const unused = 32 - Number(spec.type.replace(/\D+/, ''));
@@ -102,8 +145,8 @@ export class Instruction {
   /** The number in the field of operand `index`: of a register, or of a constant (registers.ts). */
   encoded(index: number): number {
     const { field } = this.row.operands[index]!;
-    const located = this.#located(field);
-    return located ? this.#bits(located) * (FIELD_SCALE[field] ?? 1) : SGPR_VCC_LO;
+    const located = this.located(field);
+    return located ? this.#number(located) * (FIELD_SCALE[field] ?? 1) : SGPR_VCC_LO;
   }
 
   /** Resolves operand `index` of the row. */
@@ -112,28 +155,59 @@ export class Instruction {
     const { field, type, file } = spec;
     if (isImmediate(type)) return { kind: 'constant', value: BigInt.asUintN(64, BigInt(this.immediate(spec))) };
     if (type === 'address' && this.#addressDwords(field) === 0) return { kind: 'off' };
-    const located = this.#located(field);
+    const located = this.located(field);
     if (!located) return { kind: 'scalar', register: SGPR_VCC_LO };
-    const value = this.#bits(located);
+    const value = this.#number(located);
     if (file === 'accumulator' && this.#isVector(located, value))
       return { kind: 'vector', register: value & 0xff, accumulator: true };
     if (file === 'vector' || (file === 'any' && this.#isVector(located, value))) {
-      return { kind: 'vector', register: value & 0xff, accumulator: this.#accumulator(spec) };
+      const register = value & (this.#namesHalf(type) ? 0x7f : 0xff);
+      return { kind: 'vector', register, accumulator: this.#accumulator(spec) };
     }
     return this.#scalar(value * (FIELD_SCALE[field] ?? 1), spec);
+  }
+
+  /** The high half of a register is what operand `index`, of 16 bits, reads or writes. */
+  isHighHalf(index: number): boolean {
+    const { field, type } = this.row.operands[index]!;
+    if (!is16Bit(type)) return false;
+    if (this.#namesHalf(type)) {
+      const located = this.located(field);
+      return located !== undefined && (this.encoded(index) & 0x80) !== 0 && this.operand(index).kind === 'vector';
+    }
+    const bit = OP_SEL_FIELDS.indexOf(field);
+    return bit >= 0 && !this.format.name.startsWith('VOP3P') && ((this.field('op_sel') >> bit) & 1) === 1;
+  }
+
+  /** Whether the number of the VGPR of operand `index` includes the half. */
+  namesHalf(index: number): boolean {
+    return this.#namesHalf(this.row.operands[index]!.type);
+  }
+
+  #namesHalf(type: OperandType): boolean {
+    return is16Bit(type) && SHORT_VECTOR.test(this.format.name) && generationOf(this.families).namesHalves;
   }
 
   /** Registers that operand `index` takes. */
   dwords(index: number): number {
     const { field, type } = this.row.operands[index]!;
-    return type === 'address' ? this.#addressDwords(field) : dwordsOf(type, this.waveSize);
+    if (type === 'address') return this.#addressDwords(field);
+    // A status of the access follows the data.
+    return dwordsOf(type, this.waveSize) + (field === 'vdata' ? this.field('tfe') : 0);
+  }
+
+  /** Of SMEM: gfx9 says in bits of their own whether there is a register, later generations name NULL (RDNA3 ISA 8.1). */
+  get #hasScalarOffset(): boolean {
+    if (this.has('imm')) return this.field('imm') === 0 || this.field('soffset_en') === 1;
+    return this.field('soffset') !== this.scalars.none;
   }
 
   /** Addressing modes: CDNA2 ISA 8.2.1.1 (scalar), 9.1.3 (buffers), 10.4 (global), 10.5 (scratch; on CDNA3 sve says whether addr is used). */
   #addressDwords(field: string): number {
-    if (field === 'soffset') return this.field('imm') === 0 || this.field('soffset_en') === 1 ? 1 : 0;
+    if (field === 'soffset') return this.#hasScalarOffset ? 1 : 0;
     if (field === 'vaddr') return this.field('idxen') + this.field('offen');
-    const hasScalar = this.has('saddr') && this.format.name !== 'FLAT' && this.field('saddr') !== SADDR_OFF;
+    if (field.startsWith('vsrc')) return (this.field('en') >> Number(field.at(-1))) & 1;
+    const hasScalar = this.has('saddr') && this.format.name !== 'FLAT' && this.field('saddr') !== this.scalars.none;
     const wide = this.format.name !== 'SCRATCH';
     if (field === 'saddr') return hasScalar ? (wide ? 2 : 1) : 0;
     if (this.has('sve')) return this.field('sve');
@@ -144,12 +218,18 @@ export class Instruction {
    * The encoding's field for an operand: VOPC keeps `sdst` in `vdst` in its VOP3 form, in VOPC_SDWA only when sdst_en is set; SMEM has
    * its SGPR offset in `offset` unless soffset_en is set.
    */
-  #located(field: string): Field | undefined {
+  located(field: string): Field | undefined {
     const map = fieldMap(this.format);
-    if (field === 'sdst' && this.format.name === 'VOP3') return map.get('vdst');
+    if (field === 'sdst' && this.format.name.startsWith('VOP3') && !map.has('sdst')) return map.get('vdst');
     if (field === 'soffset' && map.has('soffset_en') && this.field('soffset_en') === 0) return OFFSET_REGISTER;
     if (field === 'sdst' && map.has('sdst_en') && this.field('sdst_en') === 0) return undefined;
     return map.get(field);
+  }
+
+  /** The destinations of VOPD differ in bit 0, which the field of the second one lacks (RDNA3 ISA 7.6). */
+  #number(located: Field): number {
+    const value = this.#bits(located);
+    return located.name === 'vdsty' ? (value << 1) | (~this.field('vdstx') & 1) : value;
   }
 
   #isVector(field: Field, value: number): boolean {
@@ -168,6 +248,8 @@ export class Instruction {
   }
 
   #scalar(value: number, spec: OperandSpec): Operand {
+    if (value === this.scalars.null) return { kind: 'null' };
+    if (value === this.scalars.m0) return { kind: 'scalar', register: SGPR_M0 };
     if (value < 128) return { kind: 'scalar', register: value };
     if (value === SRC_LITERAL && this.literal !== undefined) {
       return { kind: 'constant', value: literalConstant(this.literal, spec.type) };

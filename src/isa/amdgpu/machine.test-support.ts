@@ -1,6 +1,7 @@
 /** A small wave for row tests: registers in arrays, memory as one buffer at address 0, no access checks beyond its size. */
 import { assert } from '../../base/errors.ts';
 import { evaluate, type Machine } from '../../ir/evaluate.ts';
+import { NEAREST_EVEN } from '../../ir/float-bits.ts';
 import type { FloatMode } from '../../ir/float-builder.ts';
 import type { Evaluated } from '../../ir/op.ts';
 import type { ExitReason, MemorySpace, StateSlot } from '../../ir/types.ts';
@@ -12,7 +13,6 @@ import {
   isAperture,
   PRIVATE_APERTURE_HI,
   SGPR_EXEC_LO,
-  SGPR_FLAT_SCRATCH_LO,
   SGPR_M0,
   SGPR_VCC_LO,
   SHARED_APERTURE_HI,
@@ -21,6 +21,8 @@ import {
 export const PRIVATE_SIZE_BYTES = 1024;
 
 export const DEFAULT_MODE: FloatMode = {
+  round32: NEAREST_EVEN,
+  round64: NEAREST_EVEN,
   flush32: { inputs: false, results: false },
   flush64: { inputs: false, results: false },
   ieee: true,
@@ -30,7 +32,6 @@ export const DEFAULT_MODE: FloatMode = {
 const PAIR_SLOTS: Partial<Record<StateSlot, number>> = {
   exec: SGPR_EXEC_LO,
   vcc: SGPR_VCC_LO,
-  flatScratch: SGPR_FLAT_SCRATCH_LO,
 };
 
 /** The low dword is 0 for a base and all ones for a limit. */
@@ -96,8 +97,12 @@ export class TestWave {
       typeof instruction === 'object',
       `decoding ${words.map((word) => word.toString(16))}: ${String(instruction)}`,
     );
-    evaluate(new InstructionBuilder(instruction, floatMode).build(), this.#machine(instruction));
+    this.execute(instruction, floatMode);
     return instruction;
+  }
+
+  execute(instruction: Instruction, floatMode = DEFAULT_MODE): void {
+    evaluate(new InstructionBuilder(instruction, floatMode).build(), this.#machine(instruction));
   }
 
   #machine(instruction: Instruction): Machine {

@@ -1,8 +1,9 @@
 /** How LLVM spells operands: registers, constants, source modifiers. */
+import type { Draft } from './encode.ts';
 import { SRC_LITERAL } from './formats.ts';
 import type { Instruction } from './instruction.ts';
 import { inlineConstant, scalarText, vgprText } from './registers.ts';
-import { isFloat, type OperandSpec, type OperandType } from './row.ts';
+import { is16Bit, isFloat, type OperandSpec, type OperandType } from './row.ts';
 
 const FLOAT_TEXT: Readonly<Record<number, string>> = {
   240: '0.5',
@@ -51,6 +52,13 @@ export function literalText(literal: number, type: OperandType): string {
   return text.startsWith('0x') ? hex(literal & 0xffff) : text;
 }
 
+/** The half of a register, where the encoding's number of the register includes it. */
+function halfText(instruction: Instruction, index: number): string {
+  if (!instruction.namesHalf(index)) return '';
+  if (instruction.isHighHalf(index)) return '.h';
+  return instruction.row.flags.spellsHalves ? '.l' : '';
+}
+
 /** Operand `index` without modifiers. */
 function plainText(instruction: Instruction, index: number): string {
   const operand = instruction.operand(index);
@@ -58,20 +66,22 @@ function plainText(instruction: Instruction, index: number): string {
   const dwords = instruction.dwords(index);
   switch (operand.kind) {
     case 'off':
-      return 'off';
+      return spec.field === 'soffset' ? 'null' : 'off';
     case 'vector':
-      return vgprText(operand.register, dwords, operand.accumulator);
+      return vgprText(operand.register, dwords, operand.accumulator) + halfText(instruction, index);
     case 'scalar':
+    case 'null':
     case 'special':
-      return scalarText(instruction.encoded(index), dwords) ?? `<${instruction.encoded(index)}>`;
+      return scalarText(instruction.encoded(index), dwords, instruction.scalars) ?? `<${instruction.encoded(index)}>`;
     case 'constant': {
       const isLiteral = instruction.encoded(index) === SRC_LITERAL;
-      return isLiteral ? literalText(instruction.literal!, spec.type) : constantText(operand.value, spec.type);
+      if (isLiteral) return literalText(instruction.literal!, literalType(instruction, spec.type));
+      return constantText(operand.value, isExponent16(instruction, spec.type) ? 'f16' : spec.type);
     }
   }
 }
 
-interface SourceModifiers {
+export interface SourceModifiers {
   readonly abs: boolean;
   readonly neg: boolean;
   readonly sext: boolean;
@@ -80,18 +90,59 @@ interface SourceModifiers {
 const NO_MODIFIERS: SourceModifiers = { abs: false, neg: false, sext: false };
 
 /** Wherever the encoding keeps them. Mixed-precision operations have abs in neg_hi; other packed ones have none on the source. */
-function sourceModifiers(instruction: Instruction, { field, type }: OperandSpec): SourceModifiers {
+export function sourceModifiers(instruction: Instruction, { field, type }: OperandSpec): SourceModifiers {
   const source = ['src0', 'src1', 'src2'].indexOf(field);
-  const isPacked = instruction.format.name === 'VOP3P';
+  const isPacked = instruction.format.name.startsWith('VOP3P');
   if (source < 0 || (isPacked && !isMixed(instruction))) return NO_MODIFIERS;
   const bit = (name: string): boolean => ((instruction.field(name) >> source) & 1) === 1;
   const own = (name: string): boolean => instruction.field(`${field}_${name}`) === 1;
   const neg = bit('neg') || own('neg');
   if (isPacked) return { abs: bit('neg_hi'), neg, sext: false };
   if (isFloat(type)) return { abs: bit('abs') || own('abs'), neg, sext: own('sext') };
-  // The integer among floats, an exponent say, is sign-extended by the same bit.
-  const amongFloats = instruction.row.operands.some((spec) => spec.field.startsWith('src') && isFloat(spec.type));
-  return { abs: false, neg: false, sext: own('sext') || (neg && amongFloats) };
+  // LLVM writes the 16-bit exponent of gfx11 as a float in VOP3.
+  const { format, families } = instruction;
+  if (isExponent16(instruction, type) && families.includes('gfx11') && format.name.startsWith('VOP3')) {
+    return { abs: bit('abs') || own('abs'), neg, sext: false };
+  }
+  return { abs: false, neg: false, sext: own('sext') || (neg && signExtends(instruction)) };
+}
+
+/** Integers that `neg` sign-extends: one among floats, an exponent say, and those whose halves op_sel chooses behind DPP. */
+function signExtends(instruction: Instruction): boolean {
+  const { name, format, flags, operands } = instruction.row;
+  if (isAmongFloats(instruction)) return !name.startsWith('v_cvt_sr_');
+  const choosesHalves = (format === 'VOP3' && flags.opSelText !== 'none') || flags.spellsHalves === true;
+  return instruction.hasDpp && choosesHalves && operands.some(({ field, type }) => field === 'src0' && is16Bit(type));
+}
+
+/** The inverse of `sourceModifiers`. False when the encoding has no place for them. */
+export function setSourceModifiers(draft: Draft, spec: OperandSpec, wanted: SourceModifiers): boolean {
+  const source = ['src0', 'src1', 'src2'].indexOf(spec.field);
+  const set = (name: string): void => {
+    const shared = name === 'abs' && draft.format.name === 'VOP3P' ? 'neg_hi' : name;
+    if (draft.has(`${spec.field}_${name}`)) draft.set(`${spec.field}_${name}`, 1);
+    else if (source >= 0 && draft.has(shared)) draft.set(shared, draft.field(shared) | (1 << source));
+  };
+  if (wanted.abs) set('abs');
+  if (wanted.neg) set('neg');
+  // The integer among floats has it in the sign of the source where there is no bit of its own.
+  if (wanted.sext) set(draft.has(`${spec.field}_sext`) ? 'sext' : 'neg');
+  const { abs, neg, sext } = sourceModifiers(draft, spec);
+  return abs === wanted.abs && neg === wanted.neg && sext === wanted.sext;
+}
+
+const isAmongFloats = ({ row }: Instruction): boolean =>
+  row.operands.some(({ field, type }) => field.startsWith('src') && isFloat(type));
+
+/** Its constants are those of the floats beside it. */
+const isExponent16 = (instruction: Instruction, type: OperandType): boolean =>
+  type === 'i16' && isAmongFloats(instruction);
+
+/** The type as which LLVM prints literals of a source, where that is another. */
+function literalType(instruction: Instruction, type: OperandType): OperandType {
+  if (isMixed(instruction)) return 'f16';
+  const isWide = instruction.format.name === 'VOPD' || /^v_(cndmask_b16|dot2_bf16_bf16)$/.test(instruction.row.name);
+  return isWide && type.endsWith('f16') ? 'f32' : type;
 }
 
 export const isMixed = ({ row }: Instruction): boolean => /^v_(fma|mad)_mix/.test(row.name);

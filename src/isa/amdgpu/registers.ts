@@ -5,9 +5,25 @@
 import type { OperandType } from './row.ts';
 
 export const SGPR_VCC_LO = 106;
-export const SGPR_FLAT_SCRATCH_LO = 102;
+/** Where wave state keeps M0, on every target. */
 export const SGPR_M0 = 124;
 export const SGPR_EXEC_LO = 126;
+
+/** Encodings of scalar operands that generations place differently. */
+export interface ScalarFile {
+  /** SGPRs that can be named: s0 .. */
+  readonly sgprCount: number;
+  readonly m0: number;
+  /** The register that reads as 0; gfx9 has none. */
+  readonly null: number | undefined;
+  /** What says that an address has no scalar part. */
+  readonly none: number;
+}
+
+/** CDNA2 ISA 13.1; RDNA2 and RDNA3 ISA, "Scalar source operands". */
+export const SCALARS_GFX9: ScalarFile = { sgprCount: 102, m0: 124, null: undefined, none: 0x7f };
+export const SCALARS_GFX10: ScalarFile = { sgprCount: 106, m0: 124, null: 125, none: 125 };
+export const SCALARS_GFX11: ScalarFile = { sgprCount: 106, m0: 125, null: 124, none: 124 };
 export const SRC_VCCZ = 251;
 export const SRC_EXECZ = 252;
 export const SRC_SCC = 253;
@@ -39,9 +55,10 @@ const view = new DataView(new ArrayBuffer(8));
  * Width in bits that constants take for an operand type. Packed 16-bit integers get floats in f32 form (LLVM's
  * AMDGPUBaseInfo on inline constants of packed instructions).
  */
-function constantBits(type: OperandType): 16 | 32 | 64 {
-  if (type.endsWith('16') && type !== 'v2b16') return 16;
-  return type.endsWith('64') || type === 'mask' ? 64 : 32;
+export function constantBits(type: OperandType): 16 | 32 | 64 {
+  if (type.endsWith('16') && type !== 'v2b16' && type !== 'v2bf16') return 16;
+  // b256 is the accumulator of v_mfma_f64_16x16x4_f64; no other b256 source can be a constant.
+  return type.endsWith('64') || type === 'mask' || type === 'b256' ? 64 : 32;
 }
 
 /** Value of inline constant `encoding` (128..208, 240..248), as 64 bits. Undefined when it is not one. */
@@ -73,8 +90,6 @@ export function literalConstant(literal: number, type: OperandType): bigint {
 
 const PAIRS: Readonly<Record<number, string>> = { 102: 'flat_scratch', 104: 'xnack_mask', 106: 'vcc', 126: 'exec' };
 const SINGLE: Readonly<Record<number, string>> = {
-  124: 'm0',
-  125: 'null',
   235: 'src_shared_base',
   236: 'src_shared_limit',
   237: 'src_private_base',
@@ -86,6 +101,32 @@ const SINGLE: Readonly<Record<number, string>> = {
   254: 'src_lds_direct',
 };
 
+export const FIRST_TTMP = 108;
+
+/** By the names of the text, and by those without `src_`. A special value has no number of registers. */
+const SCALAR_NAMES = new Map<string, { encoding: number; count: number | undefined }>([
+  ...Object.entries(PAIRS).flatMap(([first, name]) =>
+    [
+      [name, 0, 2],
+      [`${name}_lo`, 0, 1],
+      [`${name}_hi`, 1, 1],
+    ].map(
+      ([text, offset, count]) =>
+        [String(text), { encoding: Number(first) + Number(offset), count: Number(count) }] as const,
+    ),
+  ),
+  ...Object.entries(SINGLE).flatMap(([encoding, name]) =>
+    [name, name.replace('src_', '')].map((text) => [text, { encoding: Number(encoding), count: undefined }] as const),
+  ),
+]);
+
+/** VCC, EXEC, src_scc, ...; not M0 and NULL, whose encodings differ between targets. */
+export function scalarByName(
+  name: string,
+): { readonly encoding: number; readonly count: number | undefined } | undefined {
+  return SCALAR_NAMES.get(name);
+}
+
 const range = (prefix: string, first: number, count: number): string =>
   count === 1 ? `${prefix}${first}` : `${prefix}[${first}:${first + count - 1}]`;
 
@@ -96,8 +137,10 @@ export const vgprText = (first: number, count: number, accumulator: boolean): st
 const aligned = (encoding: number, dwords: number): number => encoding & ~(dwords > 2 ? 3 : dwords - 1);
 
 /** Scalar register or special value as LLVM prints it; undefined when the encoding names none. */
-export function scalarText(encoding: number, dwords: number): string | undefined {
-  if (encoding < 102) return range('s', aligned(encoding, dwords), dwords);
+export function scalarText(encoding: number, dwords: number, scalars: ScalarFile): string | undefined {
+  if (encoding < scalars.sgprCount) return range('s', aligned(encoding, dwords), dwords);
+  if (encoding === scalars.m0) return 'm0';
+  if (encoding === scalars.null || encoding === 125) return 'null';
   const pair = PAIRS[encoding & ~1];
   if (pair !== undefined) {
     if (dwords === 2 && (encoding & 1) === 0) return pair;

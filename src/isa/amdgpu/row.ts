@@ -31,6 +31,7 @@ export type OperandType =
   | 'b1024'
   | 'v2f16'
   | 'v2b16'
+  | 'v2bf16'
   | 'v2f32'
   | 'v2b32'
   | 'mask'
@@ -71,6 +72,21 @@ export interface RowFlags {
   readonly noVop3?: boolean;
   readonly noSdwa?: boolean;
   readonly noDpp?: boolean;
+  /** The VOP3 encoding cannot have DPP (gfx11 and later). */
+  readonly noVop3Dpp?: boolean;
+  /** The VOP3P encoding can have DPP (gfx11 and later). */
+  readonly vop3pDpp?: boolean;
+  /**
+   * Whose halves LLVM 19 lets op_sel choose in VOP3: `none`, although there are 16-bit operands; `all` and the destination once more as the
+   * third source (gfx11).
+   */
+  readonly opSelText?: 'none' | 'all';
+  /** LLVM says in which encoding the instruction is although there is no other. */
+  readonly alwaysSuffixed?: boolean;
+  /** LLVM says which half of a register each operand is in the 32-bit encoding. */
+  readonly spellsHalves?: boolean;
+  /** Opcode in the halves of VOPD; from 16 on, in the Y half only (RDNA3 ISA 15.3.7). */
+  readonly vopd?: number;
   /** VOP3 form has an SGPR destination in place of op_sel and abs. */
   readonly vop3b?: boolean;
   /** A 16-bit result leaves the high half of the register as it was. */
@@ -83,17 +99,29 @@ export interface RowFlags {
   readonly integerClamp?: boolean;
 }
 
+/** Opcode -1: the family lacks what its ancestors have. */
+export interface Opcode {
+  readonly opcode: number;
+  readonly name: string;
+}
+
 export interface Row {
+  /** Of the oldest target that has it. */
   readonly name: string;
   readonly format: FormatName;
-  readonly opcodes: Readonly<Partial<Record<Family, number>>>;
+  readonly opcodes: Readonly<Partial<Record<Family, Opcode>>>;
   readonly operands: readonly OperandSpec[];
   readonly flags: RowFlags;
+  /** The rows of the two operations of VOPD; their operands follow one another. */
+  readonly halves?: readonly [Row, Row];
   /** Absent: the instruction is known by name but not executable yet. */
   readonly semantics?: Semantics;
 }
 
-const VECTOR_FIELDS = new Set(['vdst', 'vdata', 'vaddr', 'addr', 'data', 'data0', 'data1']);
+const VECTOR_FIELDS = new Set([
+  ...['vdst', 'vdata', 'vaddr', 'addr', 'data', 'data0', 'data1'],
+  ...['vsrc0', 'vsrc1', 'vsrc2', 'vsrc3'],
+]);
 const ANY_FIELDS = new Set(['src0', 'src1', 'src2']);
 const IMMEDIATE_TYPE = /imm|literal|label/;
 
@@ -120,8 +148,25 @@ function fileOf(field: string, type: OperandType, option: string | undefined): O
   return VECTOR_FIELDS.has(field) ? 'vector' : ANY_FIELDS.has(field) ? 'any' : 'scalar';
 }
 
-/** A plain number means the opcode of all gfx9 targets. */
-export type Opcodes = number | Readonly<Partial<Record<Family, number>>>;
+/** A plain number means the opcode of all gfx9 targets. With a name: the family calls the instruction so, `{ gfx9: 54, gfx11: ['ds_load_b32', 54] }`. */
+export type Opcodes = number | Readonly<Partial<Record<Family, number | readonly [name: string, opcode: number]>>>;
+
+/** Opcodes whose name is that of the row everywhere. */
+export type ByFamily = Readonly<Partial<Record<Family, number>>>;
+
+/** The opcodes `distance` above. */
+export const moved = (first: ByFamily, distance: number): ByFamily =>
+  Object.fromEntries(Object.entries(first).map(([family, opcode]) => [family, opcode + distance]));
+
+function opcodesByFamily(name: string, opcodes: Opcodes): Row['opcodes'] {
+  if (typeof opcodes === 'number') return { gfx9: { name, opcode: opcodes } };
+  return Object.fromEntries(
+    Object.entries(opcodes).map(([family, entry]) => [
+      family,
+      typeof entry === 'number' ? { name, opcode: entry } : { name: entry[0], opcode: entry[1] },
+    ]),
+  );
+}
 
 export function row(
   format: FormatName,
@@ -134,12 +179,18 @@ export function row(
   return {
     name,
     format,
-    opcodes: typeof opcodes === 'number' ? { gfx9: opcodes } : opcodes,
+    opcodes: opcodesByFamily(name, opcodes),
     operands: operands(operandText),
     flags,
     ...(semantics && { semantics }),
   };
 }
+
+/** A row and the one of families that have the instruction in another format. */
+export const alsoIn = (format: FormatName, original: Row, opcodes: Opcodes): Row[] => [
+  original,
+  { ...original, format, opcodes: opcodesByFamily(original.name, opcodes) },
+];
 
 const DWORDS: Readonly<Partial<Record<OperandType, number>>> = {
   b64: 2,
@@ -160,7 +211,14 @@ export function dwordsOf(type: OperandType, waveSize: 32 | 64): number {
   return type === 'mask' ? waveSize / 32 : (DWORDS[type] ?? 1);
 }
 
-export const isFloat = (type: OperandType): boolean => /^(v2)?f(16|32|64)$/.test(type);
+export const isFloat = (type: OperandType): boolean => /^(v2)?b?f(16|32|64)$/.test(type);
 export const isImmediate = (type: OperandType): type is ImmediateType => IMMEDIATE_TYPE.test(type);
+/** The values that an immediate can have. */
+export function immediateRange(type: OperandType): readonly [low: number, high: number] {
+  const bits = Number(type.replace(/\D+/, ''));
+  return type.startsWith('s') ? [-(2 ** (bits - 1)), 2 ** (bits - 1) - 1] : [0, 2 ** bits - 1];
+}
+/** Takes a pair of registers. */
+export const is64Bit = (type: OperandType): boolean => DWORDS[type] === 2;
 export const is16Bit = (type: OperandType): boolean =>
   type === 'b16' || type === 'u16' || type === 'i16' || type === 'f16';

@@ -1,5 +1,6 @@
 import { WavewrightError } from '../../base/errors.ts';
 import type { Family } from './formats.ts';
+import { SCALARS_GFX9, SCALARS_GFX11, type ScalarFile } from './registers.ts';
 
 /** What the instruction set of a processor differs in. */
 export interface Target {
@@ -12,7 +13,7 @@ export interface Target {
   /** FLAT_SCRATCH is set up by hardware, not by the kernel prologue. */
   readonly architectedFlatScratch: boolean;
   readonly packedWorkItemIds: boolean;
-  readonly sgprCount: number;
+  readonly scalars: ScalarFile;
 }
 
 const TARGETS: readonly Target[] = [
@@ -23,7 +24,7 @@ const TARGETS: readonly Target[] = [
     unifiedVgprs: true,
     architectedFlatScratch: false,
     packedWorkItemIds: true,
-    sgprCount: 102,
+    scalars: SCALARS_GFX9,
   },
   {
     processor: 'gfx942',
@@ -32,7 +33,16 @@ const TARGETS: readonly Target[] = [
     unifiedVgprs: true,
     architectedFlatScratch: true,
     packedWorkItemIds: true,
-    sgprCount: 102,
+    scalars: SCALARS_GFX9,
+  },
+  {
+    processor: 'gfx1100',
+    families: ['gfx11', 'gfx10'],
+    waveSizes: [32, 64],
+    unifiedVgprs: false,
+    architectedFlatScratch: true,
+    packedWorkItemIds: true,
+    scalars: SCALARS_GFX11,
   },
 ];
 

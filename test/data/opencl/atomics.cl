@@ -12,7 +12,7 @@
 #define OPERATIONS(T, SCOPE, ORDER, to, x, i)                                                                  \
   __scoped_atomic_fetch_add(&to[0], x, ORDER, SCOPE);                                                          \
   __scoped_atomic_fetch_sub(&to[1], x, ORDER, SCOPE);                                                          \
-  __scoped_atomic_fetch_and(&to[2], x | (T)0x55 << (i & 7), ORDER, SCOPE);                                     \
+  __scoped_atomic_fetch_and(&to[2], (T)-1 << (x & 7), ORDER, SCOPE);                                           \
   __scoped_atomic_fetch_or(&to[3], x & 0x1248, ORDER, SCOPE);                                                  \
   __scoped_atomic_fetch_xor(&to[4], x, ORDER, SCOPE);                                                          \
   __scoped_atomic_fetch_min(&to[5], x, ORDER, SCOPE);                                                          \
@@ -68,8 +68,8 @@
     uint i = global_x(), self = local_x();                                                                          \
     out += group_x() * 3 * CELLS;                                                                                   \
     if (self < CELLS) {                                                                                             \
-      cells[self] = self * 7;                                                                                       \
-      cells[self + CELLS] = self * 11;                                                                              \
+      cells[self] = (T)(self * 0x9E3779B97F4A7C15);                                                                 \
+      cells[self + CELLS] = (T)~(self * 0x9E3779B97F4A7C15);                                                        \
     }                                                                                                               \
     workgroup_barrier();                                                                                            \
     if (i < n) {                                                                                                    \
@@ -108,7 +108,7 @@ INTEGERS(u64, ulong)
 #define FLOATS(NAME, T)                                                                              \
   kernel void float_##NAME(global T *cells, local T *sums, global const T *a, uint n) {              \
     uint i = global_x(), self = local_x();                                                           \
-    if (self < 6) sums[self] = self;                                                                 \
+    if (self < 6) sums[self] = 20 + self;                                                             \
     workgroup_barrier();                                                                             \
     if (i < n) {                                                                                     \
       T x = a[i];                                                                                    \
@@ -206,10 +206,17 @@ kernel void float_instructions(global double *f64, global float *f32, global hal
   WORKGROUP_ARRAY(float, floats, 6);
   uint i = global_x(), self = local_x();
   if (self < 2) doubles[self] = 0;
-  if (self < 6) floats[self] = 1;
+  if (self < 6) floats[self] = 20;
   workgroup_barrier();
   if (i < n) {
     float x = a[i];
+    GLOBAL_ADD(f32, float, &f32[0], x);
+    LOCAL_ADD_F32(&floats[0], x);
+    LOCAL_MIN_F32(&floats[1], x);
+    LOCAL_MAX_F32(&floats[2], x);
+    float old_float = LOCAL_ADD_F32(&floats[3], 1);
+    LOCAL_ADD_F32(&floats[4], old_float);
+#ifndef GFX11 /* which has no instructions for doubles and pairs */
     GLOBAL_ADD(f64, double, &f64[0], x);
     GLOBAL_MIN(&f64[1], x);
     GLOBAL_MAX(&f64[2], x);
@@ -219,17 +226,12 @@ kernel void float_instructions(global double *f64, global float *f32, global hal
     double old = FLAT_ADD(i & 1 ? (double *)&doubles[0] : (double *)&f64[6], 1);
     if (i & 1) LOCAL_ADD_F64(&doubles[1], old);
     else GLOBAL_ADD(f64, double, &f64[7], old);
-    GLOBAL_ADD(f32, float, &f32[0], x);
     half2 pair = {1, 2};
     GLOBAL_ADD(v2f16, half2, &f16[self & 7], pair);
-    LOCAL_ADD_F32(&floats[0], x);
-    LOCAL_MIN_F32(&floats[1], x);
-    LOCAL_MAX_F32(&floats[2], x);
-    float old_float = LOCAL_ADD_F32(&floats[3], 1);
-    LOCAL_ADD_F32(&floats[4], old_float);
     /* Cells of its own. */
     double small = GLOBAL_MIN(&f64[100 + i], x), large = GLOBAL_MAX(&f64[100 + i], -x);
     f64[100 + i] += small * 3 + large * 5 + GLOBAL_ADD(f64, double, &f64[100 + i], 1);
+#endif
   }
   workgroup_barrier();
   if (self < 2) f64[10 + group_x() * 2 + self] = doubles[self];

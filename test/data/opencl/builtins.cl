@@ -16,13 +16,24 @@
 #define QSAD __builtin_amdgcn_qsad_pk_u16_u8
 #define MQSAD __builtin_amdgcn_mqsad_pk_u16_u8
 #define MQSAD_U32 __builtin_amdgcn_mqsad_u32_u8
+#ifdef GFX11 /* which has no dot products of signed numbers or of pairs, but of numbers whose signs can be chosen */
+#define SDOT2(a, b, c, clamp) (c)
+#define UDOT2(a, b, c, clamp) (c)
+#define SDOT4(a, b, c, clamp) __builtin_amdgcn_sudot4(true, a, true, b, c, clamp)
+#define SDOT8(a, b, c, clamp) __builtin_amdgcn_sudot8(true, a, true, b, c, clamp)
+#else
 #define SDOT2(a, b, c, clamp) __builtin_amdgcn_sdot2(a, b, c, clamp)
 #define UDOT2(a, b, c, clamp) __builtin_amdgcn_udot2(a, b, c, clamp)
 #define SDOT4(a, b, c, clamp) __builtin_amdgcn_sdot4(a, b, c, clamp)
-#define UDOT4(a, b, c, clamp) __builtin_amdgcn_udot4(a, b, c, clamp)
 #define SDOT8(a, b, c, clamp) __builtin_amdgcn_sdot8(a, b, c, clamp)
+#endif
+#define UDOT4(a, b, c, clamp) __builtin_amdgcn_udot4(a, b, c, clamp)
 #define UDOT8(a, b, c, clamp) __builtin_amdgcn_udot8(a, b, c, clamp)
+#define WORD_OF(pair) ((union { __typeof__(pair) both; uint bits; }){pair}).bits
+#define PACK_I16(a, b) WORD_OF(__builtin_amdgcn_cvt_pk_i16((int)(a), (int)(b)))
+#define PACK_U16(a, b) WORD_OF(__builtin_amdgcn_cvt_pk_u16(a, b))
 #define MED3 __builtin_amdgcn_fmed3f
+#define FRACT_F64 __builtin_amdgcn_fract
 #define FRACT __builtin_amdgcn_fractf
 #define MANTISSA __builtin_amdgcn_frexp_mantf
 #define EXPONENT __builtin_amdgcn_frexp_expf
@@ -48,7 +59,11 @@
     __builtin_amdgcn_s_setprio(0);        \
   } while (0)
 #define CYCLES() __builtin_readcyclecounter()
+#ifdef GFX11
+#define TIME() __builtin_amdgcn_s_sendmsg_rtnl(0x83)
+#else
 #define TIME() __builtin_amdgcn_s_memrealtime()
+#endif
 #define IN_PAIRS(type, word) ((union { uint bits; type pair; }){word}).pair
 
 #else
@@ -120,18 +135,29 @@ static uint host_dot(uint a, uint b, uint c, int bits, bool clamp) {
   return clamp && sum > 0xFFFFFFFF ? 0xFFFFFFFF : (uint)sum;
 }
 #define IN_PAIRS(type, word) (word)
+#ifdef GFX11
+#define SDOT2(a, b, c, clamp) (c)
+#define UDOT2(a, b, c, clamp) (c)
+#else
 #define SDOT2(a, b, c, clamp) host_dot_signed(a, b, c, 16, clamp)
 #define UDOT2(a, b, c, clamp) host_dot(a, b, c, 16, clamp)
+#endif
 #define SDOT4(a, b, c, clamp) host_dot_signed(a, b, c, 8, clamp)
 #define UDOT4(a, b, c, clamp) host_dot(a, b, c, 8, clamp)
 #define SDOT8(a, b, c, clamp) host_dot_signed(a, b, c, 4, clamp)
 #define UDOT8(a, b, c, clamp) host_dot(a, b, c, 4, clamp)
+static uint host_saturated(long number, long low, long high) {
+  return (number < low ? low : number > high ? high : number) & 0xFFFF;
+}
+#define PACK_I16(a, b) (host_saturated((int)(a), -32768, 32767) | host_saturated((int)(b), -32768, 32767) << 16)
+#define PACK_U16(a, b) (host_saturated(a, 0, 65535) | host_saturated(b, 0, 65535) << 16)
 static float host_median(float a, float b, float c) {
   if (a != a || b != b || c != c) return __builtin_fminf(__builtin_fminf(a, b), c);
   return __builtin_fmaxf(__builtin_fminf(a, b), __builtin_fminf(__builtin_fmaxf(a, b), c));
 }
 #define MED3 host_median
 #define FRACT(x) __builtin_fminf((x) - __builtin_floorf(x), 0x1.FFFFFEp-1f)
+#define FRACT_F64(x) __builtin_fmin((x) - __builtin_floor(x), 0x1.FFFFFFFFFFFFFp-1)
 static int host_exponent(float x) {
   int exponent;
   __builtin_frexpf(x, &exponent);
@@ -160,7 +186,7 @@ kernel void integers(global uint *out, global const uint *a, global const uint *
   if (i >= n) return;
   uint x = a[i], y = b[i], z = a[n - 1 - i];
   ulong wide = (ulong)x << 32 | y;
-  out += i * 32;
+  out += i * 33;
   PUT(BFE_U(x, y & 15, z & 15));
   PUT(BFE_S(x, y & 15, z & 15));
   PUT(BFE_U(x, 4, 9) + BFE_S(y, 7, 13));
@@ -195,20 +221,22 @@ kernel void integers(global uint *out, global const uint *a, global const uint *
   PUT(SDOT8((int)x, (int)y, (int)z, true));
   PUT(UDOT8(x, y, z, false));
   PUT(UDOT8(x, y, z, true));
-  PUT(i);
+  PUT(PACK_I16(x, y));
+  PUT(PACK_U16(x >> (z & 31), y >> (z & 15)));
 }
 
 kernel void floats(global uint *out, global const float *a, global const float *b, uint n) {
   uint i = global_x();
   if (i >= n) return;
   float x = a[i], y = b[i], z = a[n - 1 - i];
-  out += i * 7;
+  out += i * 8;
   PUT(bits_float(MED3(x, y, z) + 0));
   PUT(bits_float(MED3(x, 0, 1) + 0));
   PUT(CVT_PK_U8(__builtin_rintf(x), 0, 0x11223344));
   PUT(CVT_PK_U8(__builtin_rintf(y), i & 3, plain_bits_float(z)));
   if (!__builtin_isfinite(x)) return;
   PUT(bits_float(FRACT(x)));
+  PUT(bits_double(FRACT_F64((double)x * 1.7)) >> 13);
   PUT(bits_float(MANTISSA(x)));
   PUT(EXPONENT(x));
 }

@@ -15,7 +15,6 @@
 #define local
 #define WORKGROUP_ARRAY(T, name, size) static __attribute__((aligned(16))) T name[size]
 
-#define WAVE 64
 #define MAX_ITEMS 1024
 #define STACK_BYTES (128 * 1024)
 #define BARRIER 0x7FFFFFFF

@@ -1,6 +1,6 @@
 /*
- * What the kernels of this folder are written with. One source is OpenCL C for gfx90a, C for gfx90a, and C for this machine, where
- * host.h plays the grid.
+ * What the kernels of this folder are written with. One source is OpenCL C for a GPU, C for a GPU, and C for this machine, where
+ * host.h plays the grid. WAVE is the number of lanes of a wave; GFX11 is defined for GPUs of that generation and their hosts.
  */
 #ifndef KERNEL_H
 #define KERNEL_H

@@ -1,4 +1,4 @@
-/** Compiles the kernels of `test/data/opencl` for gfx90a and for this machine, and launches them on this machine. */
+/** Compiles the kernels of `test/data/opencl` for GPUs and for this machine, and launches them on this machine. */
 import { execFile, spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
@@ -10,7 +10,7 @@ import { type Argument, bytesOf, type Extent, type Launch, type Results } from '
 export const SOURCES = path.resolve(import.meta.dirname, '../../data/opencl');
 const CLANG = 'clang-19';
 const ALL = ['-w', '-fwrapv', '-fno-strict-aliasing', '-ffp-contract=off', '-fsigned-char', `-I${SOURCES}`];
-const TARGET = ['--target=amdgcn-amd-amdhsa', '-mcpu=gfx90a', '-mcode-object-version=5', '-nogpulib', '-nostdlibinc'];
+const DEVICE = ['--target=amdgcn-amd-amdhsa', '-mcode-object-version=5', '-nogpulib', '-nostdlibinc'];
 const HOST = ['-x', 'c', '-std=gnu17', '-O1', '-fno-math-errno', '-Xclang', '-ffloat16-excess-precision=none'];
 const LANGUAGES = {
   'OpenCL C': ['-x', 'cl', '-cl-std=CL2.0'],
@@ -22,6 +22,18 @@ export const LEVELS = ['O0', 'O1', 'O2', 'O3', 'Os'] as const;
 export type Level = (typeof LEVELS)[number];
 
 const execute = promisify(execFile);
+
+/** What kernels are compiled for. */
+export interface Target {
+  readonly processor: string;
+  readonly waveSize: 32 | 64;
+}
+
+/** What the sources ask about the GPU, on both machines. */
+const definitions = ({ processor, waveSize }: Target): string[] => [
+  `-DWAVE=${waveSize}`,
+  ...(processor.startsWith('gfx11') ? ['-DGFX11'] : []),
+];
 
 /** The calls of a source's launches, and a main that reads the buffers, makes the calls and writes the buffers. */
 function hostProgram(source: string, launches: readonly Launch[]): string {
@@ -60,18 +72,27 @@ export class Compilers {
     rmSync(this.#folder, { recursive: true });
   }
 
-  async forDevice(source: string, language: Language, level: Level, flags: readonly string[]): Promise<Buffer> {
-    const image = path.join(this.#folder, `${source}.${language === 'C' ? 'c' : 'cl'}.${level}.co`);
+  async forDevice(
+    source: string,
+    language: Language,
+    level: Level,
+    target: Target,
+    flags: readonly string[],
+  ): Promise<Buffer> {
+    const { processor, waveSize } = target;
+    const image = path.join(this.#folder, `${source}.${language === 'C' ? 'c' : 'cl'}.${level}.${processor}.co`);
     const input = path.join(SOURCES, source);
-    await execute(CLANG, [...TARGET, ...ALL, ...LANGUAGES[language], ...flags, `-${level}`, input, '-o', image]);
+    const machine = [`-mcpu=${processor}`, waveSize === 64 ? '-mwavefrontsize64' : '-mno-wavefrontsize64'];
+    const options = [...DEVICE, ...machine, ...definitions(target), ...ALL, ...LANGUAGES[language], ...flags];
+    await execute(CLANG, [...options, `-${level}`, input, '-o', image]);
     return readFile(image);
   }
 
-  /** What the buffers of each launch hold afterwards; `name` is that of the program. */
-  async onHost(name: string, source: string, launches: readonly Launch[]): Promise<Results[]> {
+  /** What the buffers of each launch hold afterwards; `name` is that of the program, which plays the waves of `target`. */
+  async onHost(name: string, source: string, launches: readonly Launch[], target: Target): Promise<Results[]> {
     const program = path.join(this.#folder, name);
     writeFileSync(`${program}.c`, hostProgram(source, launches));
-    await execute(CLANG, [...ALL, ...HOST, `${program}.c`, '-lm', '-o', program]);
+    await execute(CLANG, [...definitions(target), ...ALL, ...HOST, `${program}.c`, '-lm', '-o', program]);
     const buffers = launches.map(({ args }) =>
       args.flatMap((argument) => (argument.kind === 'buffer' ? [bytesOf(argument.contents)] : [])),
     );

@@ -1,4 +1,4 @@
-/** Launches kernels on an emulated gfx90a. */
+/** Launches kernels on an emulated GPU. */
 import { writeHiddenArguments } from '../../../src/codeobject/hidden-arguments.ts';
 import { createEmulatedDevice } from '../../../src/devices/emulated/index.ts';
 import type { ExecutorName } from '../../../src/emulator/emulator.ts';
@@ -18,8 +18,8 @@ const LIMIT_MS = 60_000;
 export class KernelDevice {
   readonly #runtime: Runtime;
 
-  constructor(executor: ExecutorName) {
-    this.#runtime = createRuntime({ devices: [createEmulatedDevice({ processor: 'gfx90a', executor })] });
+  constructor(processor: string, executor: ExecutorName) {
+    this.#runtime = createRuntime({ devices: [createEmulatedDevice({ processor, executor })] });
   }
 
   /** Loads the code object for as long as `use` works with it. */

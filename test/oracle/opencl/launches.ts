@@ -1,4 +1,5 @@
 /** What each source of `test/data/opencl` is launched with. */
+import { ALGORITHMS } from './algorithms.ts';
 import { type FloatType, floats, integers, positiveFloats, smallFloats } from './inputs.ts';
 import {
   type Argument,
@@ -7,7 +8,6 @@ import {
   elementwise,
   GROUP,
   int,
-  type Launch,
   launch,
   local,
   type Numbers,
@@ -15,19 +15,13 @@ import {
   value,
   zeros,
 } from './launch.ts';
+import { type Build, EXACT, type Subject } from './subject.ts';
 
-export interface Subject {
-  readonly source: string;
-  /** Flags for the device of each build. Default: one build with `EXACT`. */
-  readonly builds?: readonly (readonly string[])[];
-  /** About `items` work-items for each kernel. */
-  readonly launches: (items: number) => readonly Launch[];
-}
-
-/** Division and square root of f32 as C defines them; OpenCL C is less strict. */
-export const EXACT = ['-cl-fp32-correctly-rounded-divide-sqrt'];
 /** Private memory by scratch instructions instead of buffer instructions. */
-const FLAT_SCRATCH = [...EXACT, '-Xclang', '-target-feature', '-Xclang', '+enable-flat-scratch'];
+const FLAT_SCRATCH: Build = {
+  flags: [...EXACT, '-Xclang', '-target-feature', '-Xclang', '+enable-flat-scratch'],
+  processors: ['gfx90a'],
+};
 const DENORMALS_ARE_ZERO = ['-Xclang', '-fdenormal-fp-math-f32=preserve-sign'];
 const ALL_INTEGERS = ['i8', 'u8', 'i16', 'u16', 'i32', 'u32', 'i64', 'u64'];
 
@@ -144,7 +138,7 @@ export const SUBJECTS: readonly Subject[] = [
   },
   {
     source: 'memory.cl',
-    builds: [EXACT, FLAT_SCRATCH],
+    builds: [{ flags: EXACT }, FLAT_SCRATCH],
     launches: (items) => {
       const words = integers('u32', items, 1);
       const longs = integers('u64', items, 2);
@@ -222,7 +216,7 @@ export const SUBJECTS: readonly Subject[] = [
   },
   {
     source: 'control.cl',
-    builds: [EXACT, FLAT_SCRATCH],
+    builds: [{ flags: EXACT }, FLAT_SCRATCH],
     launches: (items) => {
       const numbers = Int32Array.from(integers('i32', items, 1) as Int32Array, (number) => number % 1000);
       const longs = integers('u64', items, 2);
@@ -247,7 +241,7 @@ export const SUBJECTS: readonly Subject[] = [
   },
   {
     source: 'atomics.cl',
-    builds: [EXACT, [...EXACT, '-munsafe-fp-atomics']],
+    builds: [{ flags: EXACT }, { flags: [...EXACT, '-munsafe-fp-atomics'] }],
     launches: (items) => {
       const n = int(items - 3);
       const groups = Math.ceil(items / GROUP);
@@ -269,7 +263,12 @@ export const SUBJECTS: readonly Subject[] = [
         ...(['f32', 'f64'] as const).map((type) =>
           launch(
             `float_${type}`,
-            [buffer(zeros(whole(type), 10 + groups * 6)), local(48), buffer(whole(type)), n],
+            [
+              buffer(new (type === 'f32' ? Float32Array : Float64Array)(10 + groups * 6).fill(20)),
+              local(48),
+              buffer(whole(type)),
+              n,
+            ],
             [items],
             [GROUP],
           ),
@@ -351,7 +350,7 @@ export const SUBJECTS: readonly Subject[] = [
   },
   {
     source: 'lanes.cl',
-    launches: (items) => {
+    launches: (items, { processor }) => {
       const words = integers('u32', items, 1);
       const options = { like: new Uint32Array(), inputs: [words], last: [] };
       return [
@@ -360,7 +359,11 @@ export const SUBJECTS: readonly Subject[] = [
         elementwise('swizzles', items, { ...options, results: 9 }),
         elementwise('dpp', items, { ...options, results: 30 }),
         elementwise('dpp_arithmetic', items, { ...options, results: 10 }),
+        elementwise('lists', items, { ...options, results: 1 }),
         elementwise('wave_sums', items, { inputs: [words], results: 1 }),
+        ...(processor.startsWith('gfx11')
+          ? [elementwise('permutes', items, { ...options, results: 8, last: [int(0x76135420), int(0x8af9c6e1)] })]
+          : []),
       ];
     },
   },
@@ -370,8 +373,8 @@ export const SUBJECTS: readonly Subject[] = [
       const words = two((seed) => integers('u32', items, seed));
       const like = new Uint32Array();
       return [
-        elementwise('integers', items, { inputs: words, results: 32 }),
-        elementwise('floats', items, { inputs: two((seed) => floats('f32', items, seed)), like, results: 7 }),
+        elementwise('integers', items, { inputs: words, results: 33 }),
+        elementwise('floats', items, { inputs: two((seed) => floats('f32', items, seed)), like, results: 8 }),
         elementwise('surroundings', items, { inputs: [], like, results: 4, extra: [local(4 * GROUP)] }),
         elementwise('buffers', items, { inputs: words.slice(1), results: 16 }),
       ];
@@ -379,7 +382,7 @@ export const SUBJECTS: readonly Subject[] = [
   },
   {
     source: 'approximate.cl',
-    builds: [[], ['-ffast-math']],
+    builds: [{ flags: [] }, { flags: ['-ffast-math'] }],
     launches: (items) =>
       FLOATS.map((type, i) =>
         elementwise(`approximate_${type}`, items, {
@@ -391,7 +394,7 @@ export const SUBJECTS: readonly Subject[] = [
   },
   {
     source: 'denormals.cl',
-    builds: [[...EXACT, ...DENORMALS_ARE_ZERO]],
+    builds: [{ flags: [...EXACT, ...DENORMALS_ARE_ZERO] }],
     launches: (items) => [
       elementwise('flush', items, {
         inputs: two((seed) => floats('f32', items, seed)),
@@ -417,4 +420,5 @@ export const SUBJECTS: readonly Subject[] = [
       ];
     },
   },
+  ALGORITHMS,
 ];

@@ -3,6 +3,7 @@
  * 9.5 "Float Memory Atomics": rounding to nearest even, denormals by unit, NaN rules.
  */
 import type { Builder } from '../../../ir/builder.ts';
+import { NEAREST_EVEN } from '../../../ir/float-bits.ts';
 import type { FloatBuilder } from '../../../ir/float-builder.ts';
 import type { OpName } from '../../../ir/ops.ts';
 import type { Value } from '../../../ir/types.ts';
@@ -18,6 +19,8 @@ export const INTEGER_UPDATES = {
   add: (b, old, data) => b.add(old, data),
   sub: (b, old, data) => b.sub(old, data),
   rsub: (b, old, data) => b.sub(data, old),
+  /** Not below 0. */
+  clampedSub: (b, old, data) => b.select(b.ltU(old, data), number(b, old, 0), b.sub(old, data)),
   inc: (b, old, data) => b.select(b.ltU(old, data), b.add(old, number(b, old, 1)), number(b, old, 0)),
   dec: (b, old, data) => b.select(b.op('i1.or', b.isZero(old), b.ltU(data, old)), data, b.sub(old, number(b, old, 1))),
   minS: (b, old, data) => b.minS(old, data),
@@ -75,6 +78,16 @@ function addBf16(b: Builder, x: Value, y: Value, flush: (value: Value) => Value 
 const packedAdd = (b: Builder, old: Value, data: Value, add: (b: Builder, x: Value, y: Value) => Value): Value =>
   b.or(b.bits(add(b, old, data), 0, 16), b.shl(add(b, b.shrU(old, 16), b.shrU(data, 16)), 16));
 
+/** MODE decides about denormals: in the LDS, from gfx10 on in the caches too (RDNA3 ISA 13.2). */
+export const MODE_COMPARISONS = {
+  minF32: (b, old, data) => select(b, b.f32, b.f32, true, old, data),
+  maxF32: (b, old, data) => select(b, b.f32, b.f32, false, old, data),
+  minF64: (b, old, data) => select(b, b.f64, b.f64, true, old, data),
+  maxF64: (b, old, data) => select(b, b.f64, b.f64, false, old, data),
+  compareSwapF32: (b, old, data, compare) => b.select(b.f32.eq(old, compare), b.f32.input(data), old),
+  compareSwapF64: (b, old, data, compare) => b.select(b.f64.eq(old, compare), b.f64.input(data), old),
+} satisfies Record<string, AtomicUpdate>;
+
 /** The L2 cache: f32 denormals are always flushed, f64 and f16 ones never (table 43). */
 export const CACHE_FLOAT_UPDATES = {
   addF32: (b, old, data) => flushed32(b, b.op('f32.add', flushed32(b, old), flushed32(b, data))),
@@ -88,9 +101,11 @@ export const CACHE_FLOAT_UPDATES = {
 
 /** The LDS: MODE decides about denormals, but for the f64 adder, which never flushes them (table 43). */
 export const LDS_FLOAT_UPDATES = {
-  addF32: (b, old, data) => b.f32.add(old, data),
+  addF32: (b, old, data) => b.rounding(NEAREST_EVEN).f32.add(old, data),
   packedAddF16: (b, old, data) =>
-    packedAdd(b, old, data, (inner, x, y) => inner.f16.add(inner.bits(x, 0, 16), inner.bits(y, 0, 16))),
+    packedAdd(b, old, data, (inner, x, y) =>
+      inner.rounding(NEAREST_EVEN).f16.add(inner.bits(x, 0, 16), inner.bits(y, 0, 16)),
+    ),
   /** FP_DENORM of f16 and f64 holds for bf16 too. */
   packedAddBf16: (b, old, data) => {
     const { inputs, results } = b.mode.flush64;
@@ -99,10 +114,5 @@ export const LDS_FLOAT_UPDATES = {
     );
   },
   addF64: CACHE_FLOAT_UPDATES.addF64,
-  minF32: (b, old, data) => select(b, b.f32, b.f32, true, old, data),
-  maxF32: (b, old, data) => select(b, b.f32, b.f32, false, old, data),
-  minF64: (b, old, data) => select(b, b.f64, b.f64, true, old, data),
-  maxF64: (b, old, data) => select(b, b.f64, b.f64, false, old, data),
-  compareSwapF32: (b, old, data, compare) => b.select(b.f32.eq(old, compare), b.f32.input(data), old),
-  compareSwapF64: (b, old, data, compare) => b.select(b.f64.eq(old, compare), b.f64.input(data), old),
+  ...MODE_COMPARISONS,
 } satisfies Record<string, AtomicUpdate>;

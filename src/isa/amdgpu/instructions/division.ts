@@ -8,6 +8,7 @@
  * - v_div_fixup gets a NaN for a quotient so large that the steps before overflow (infinity minus infinity): an infinity.
  */
 import type { Builder } from '../../../ir/builder.ts';
+import { NEAREST_EVEN } from '../../../ir/float-bits.ts';
 import type { Value } from '../../../ir/types.ts';
 import {
   exponentField,
@@ -115,27 +116,37 @@ export function divScale(b: Builder, type: 'f32' | 'f64', s0: Value, s1: Value, 
 /**
  * fma(S0, S1, S2), times 2^64 or 2^-64 (f64: 128) where `scaled`. The result is rounded once: when it is denormal and the
  * rounded sum lies halfway between two of them, the rest that the first rounding dropped decides. That rest is exact when S2 is
- * near the sum, as it is in a division. Input denormals are not flushed (CDNA3 ISA, V_DIV_FMAS_F32).
+ * near the sum, as it is in a division. Rounding that is directed twice goes to the same side: nothing to decide. Input denormals are not flushed (CDNA3 ISA, V_DIV_FMAS_F32).
  */
 export function divFmas(b: Builder, type: 'f32' | 'f64', s0: Value, s1: Value, s2: Value, scaled: Value): Value {
   const f = floatOf(b, type);
   const { scale, bias } = LIMITS[type];
-  const op = (name: 'add' | 'sub' | 'mul' | 'fma', ...args: Value[]): Value => b.op(`${type}.${name}`, ...args);
-  const sum = op('fma', s0, s1, s2);
-  const rest = op('fma', s0, s1, op('sub', s2, sum));
+  const { add, sub, mul, fma } = f.unflushed;
+  const sum = fma(s0, s1, s2);
+  const up = mul(sum, f.constant(2 ** scale));
+  const down = mul(sum, f.constant(2 ** -scale));
+  const goesUp = b.ltS(b.i32(bias), exponentField(b, type, s2));
+  if (b.mode[type === 'f32' ? 'round32' : 'round64'] !== NEAREST_EVEN) {
+    return f.result(b.select(scaled, b.select(goesUp, up, down), sum));
+  }
 
-  const up = op('mul', sum, f.constant(2 ** scale));
-  const down = op('mul', sum, f.constant(2 ** -scale));
-  const dropped = op('sub', sum, op('mul', down, f.constant(2 ** scale)));
+  const rest = fma(s0, s1, sub(s2, sum));
+  const dropped = sub(sum, mul(down, f.constant(2 ** scale)));
   const smallest = type === 'f32' ? 2 ** -149 : 2 ** -1074;
   const isHalf = f.eq(f.abs(dropped), f.constant(smallest * 2 ** (scale - 1)));
   const sameSide = b.not(b.op('i1.xor', f.isNegative(dropped), f.isNegative(rest)));
   const mustMove = [isHalf, sameSide, b.not(f.isZero(rest))].reduce((p, q) => b.op('i1.and', p, q));
-  const moved = op('add', down, f.copySign(f.constant(smallest), dropped));
-
-  const goesUp = b.ltS(b.i32(bias), exponentField(b, type, s2));
+  const moved = add(down, f.copySign(f.constant(smallest), dropped));
   const rescaled = b.select(goesUp, up, b.select(mustMove, moved, down));
   return f.result(b.select(scaled, rescaled, sum));
+}
+
+/** Magnitude of a result whose sign is that of `sign` and that leaves the range as the square of `factor` does. */
+function extreme(b: Builder, type: 'f32' | 'f64', sign: Value, factor: number): Value {
+  const f = floatOf(b, type);
+  const square = (x: number): Value => f.abs(f.unflushed.mul(f.constant(x), f.constant(factor)));
+  const [positive, negative] = [square(factor), square(-factor)];
+  return positive === negative ? positive : b.select(f.isNegative(sign), negative, positive);
 }
 
 /** The quotient S0 of S2 / S1 with the sign and the special cases of the exact one; f16 quotients need no range check. */
@@ -152,7 +163,11 @@ export function divFixup(b: Builder, type: FloatType, s0: Value, s1: Value, s2: 
   ];
   if (type !== 'f16') {
     const difference = b.sub(exponentField(b, type, numerator), exponentField(b, type, denominator));
-    magnitudes.push([b.ltS(difference, b.i32(LIMITS[type].underflow)), zero], [f.isNan(s0), infinity]);
+    const { underflow, minNormal } = LIMITS[type];
+    magnitudes.push(
+      [b.ltS(difference, b.i32(underflow)), extreme(b, type, sign, minNormal)],
+      [f.isNan(s0), extreme(b, type, sign, 1 / minNormal)],
+    );
   }
   const cases: [Value, Value][] = [
     [f.isNan(numerator), f.quiet(numerator)],

@@ -1,5 +1,6 @@
 /** Dot products added to a number. CDNA2 ISA 12.7 (opcodes 55 to 58) and 12.10 (opcodes 35 to 43). */
 import type { Builder } from '../../../ir/builder.ts';
+import { NEAREST_EVEN } from '../../../ir/float-bits.ts';
 import type { Value } from '../../../ir/types.ts';
 import type { InstructionBuilder } from '../instruction-builder.ts';
 import type { Semantics } from '../row.ts';
@@ -18,6 +19,36 @@ export function dotF16(b: Builder, x: Pair, y: Pair, addend: Value): Value {
     flushed(b, 'f32', b.op('f32.add', total, b.op('f32.mul', widen(x[i]), widen(y[i]))));
   return sum(sum(addend, 0), 1);
 }
+
+/**
+ * addend + x0 * y0 + x1 * y1 in this order in f16, each step rounded once to nearest, denormals kept (RDNA3 ISA 7.2.4); whether the hardware
+ * rounds in between is not published.
+ */
+export function dotInF16(b: Builder, x: Pair, y: Pair, addend: Value): Value {
+  const { fma } = b.rounding(NEAREST_EVEN).f16.unflushed;
+  return fma(x[1], y[1], fma(x[0], y[0], addend));
+}
+
+/** As `dotF16` with bf16, whose bits are the high half of an f32. */
+export function dotBf16(b: Builder, x: Pair, y: Pair, addend: Value): Value {
+  const widen = (value: Value): Value => flushed(b, 'f32', b.shl(value, 16));
+  const sum = (total: Value, i: 0 | 1): Value =>
+    flushed(b, 'f32', b.op('f32.add', total, b.op('f32.mul', widen(x[i]), widen(y[i]))));
+  return sum(sum(addend, 0), 1);
+}
+
+/** Signedness of the sources says neg (RDNA3 ISA 7.5); the products of both fit 32 bits. */
+export const dotMixedSigns =
+  (width: 4 | 8): Semantics =>
+  (b, x, y, z) => {
+    const typeOf = (source: number): Narrow => ((b.field('neg') >> source) & 1 ? 'i32' : 'u32');
+    const left = elements(b, typeOf(0), 'src0', x!, width);
+    const right = elements(b, typeOf(1), 'src1', y!, width);
+    const products = left.map((element, i) => b.mul(element, right[i]!));
+    return saturating('i32', sum)(b, z!, ...products);
+  };
+
+const sum = (builder: Builder, ...terms: Value[]): Value => terms.reduce((total, term) => add(builder, total, term));
 
 /** The numbers of `width` bits in a dword. */
 function elements(b: InstructionBuilder, type: Narrow, field: string, dword: Value, width: 4 | 8 | 16): Value[] {
@@ -39,7 +70,5 @@ export const dotIntegers =
     const left = elements(b, type, 'src0', x, width);
     const right = elements(b, type, 'src1', y, width);
     const products = left.map((element, i) => b.mul(element, right[i]!));
-    const sum = (builder: Builder, ...terms: Value[]): Value =>
-      terms.reduce((total, term) => add(builder, total, term));
     return saturating(type, sum)(b, z, ...products);
   };

@@ -1,9 +1,10 @@
-/** DS: the local data share, and moves between lanes that use its crossbar. CDNA2 ISA chapter 11 and 12.12. */
+/** DS: the local data share, and moves between lanes that use its crossbar. CDNA2 ISA chapter 11 and 12.12; RDNA3 ISA 12.5. */
 import type { Value } from '../../../ir/types.ts';
 import type { InstructionBuilder } from '../instruction-builder.ts';
 import { type Opcodes, type Row, row, type Semantics } from '../row.ts';
 import { type AtomicUpdate, INTEGER_UPDATES, LDS_FLOAT_UPDATES } from './atomics.ts';
 import { atomic, type LoadKind, linearPort, load, type PortOf, refuse, registerType, store } from './memory.ts';
+import { variant } from './opcode-variants.ts';
 import { ldsSwizzleSource } from './swizzle.ts';
 
 const immediate = (b: InstructionBuilder, field: string): Value => b.dword(b.index(field), 0);
@@ -21,14 +22,33 @@ const ldsOfPair = (b: InstructionBuilder, number: 0 | 1, scale: number) => {
   return linearPort(b, 'lds', b.add(b.dword(b.index('addr'), 0), offset));
 };
 
-function read(name: string, opcode: number, kind: LoadKind): Row {
+/** From gfx11 on: loads, stores and exchanges by other names. */
+const modernName = (name: string): string =>
+  name
+    .replace('ds_read', 'ds_load')
+    .replace('ds_write', 'ds_store')
+    .replace('ds_wrxchg', 'ds_storexchg')
+    .replace('2st64_', '_2addr_stride64_')
+    .replace('2_', '_2addr_');
+
+/** On all targets, with the name of each. */
+const renamed = (name: string, gfx9: number, gfx10 = gfx9): Opcodes => ({
+  gfx9,
+  gfx10,
+  gfx11: [modernName(name), gfx10],
+});
+
+/** On all targets by the same name. */
+const common = (gfx9: number, gfx10 = gfx9): Opcodes => ({ gfx9, gfx10 });
+
+function read(name: string, opcodes: Opcodes, kind: LoadKind): Row {
   const type = registerType(kind.sizeBytes);
-  return row('DS', name, opcode, `${kind.half ? '+' : '='}vdst:${type} addr:b32 offset:imm16`, load(lds, kind));
+  return row('DS', name, opcodes, `${kind.half ? '+' : '='}vdst:${type} addr:b32 offset:imm16`, load(lds, kind));
 }
 
-function write(name: string, opcode: number, sizeBytes: number, half?: 'high'): Row {
+function write(name: string, opcodes: Opcodes, sizeBytes: number, half?: 'high'): Row {
   const type = registerType(sizeBytes);
-  return row('DS', name, opcode, `addr:b32 data0:${type} offset:imm16`, store(lds, 'data0', sizeBytes, half));
+  return row('DS', name, opcodes, `addr:b32 data0:${type} offset:imm16`, store(lds, 'data0', sizeBytes, half));
 }
 
 /** The forms with offsets in units of the data and of 64 times the data, which have consecutive opcodes. */
@@ -41,15 +61,12 @@ function pairRows(
 ): Row[] {
   const scale = bits === 32 ? 2 : 3;
   return ['', 'st64'].map((stride, i) =>
-    row(
-      'DS',
-      name.replace('2', `2${stride}`),
-      opcode + i,
-      `${operands} offset0:imm8 offset1:imm8`,
-      semantics(scale + 6 * i),
-    ),
+    pairRow(name.replace('2', `2${stride}`), opcode + i, operands, semantics(scale + 6 * i)),
   );
 }
+
+const pairRow = (name: string, opcode: number, operands: string, semantics: Semantics): Row =>
+  row('DS', name, renamed(name, opcode), `${operands} offset0:imm8 offset1:imm8`, semantics);
 
 const pairReads = (bits: 32 | 64, opcode: number): Row[] =>
   pairRows(`ds_read2_b${bits}`, bits, opcode, `=vdst:b${bits * 2} addr:b32`, (scale) => (b) => {
@@ -89,39 +106,48 @@ function atomicRow([name, opcodes, update, sources = 1]: AtomicShape): Row {
   return row('DS', name, opcodes, `${result}addr:b32 ${data} offset:imm16`, atomic(lds, fields, bits, update));
 }
 
+/** An instruction that gfx11 replaced by one with its data operands in the other order. */
+const COMPARE_FIRST = { gfx11: -1 } as const;
+
+const swapped =
+  (update: AtomicUpdate): AtomicUpdate =>
+  (b, old, first, second) =>
+    update(b, old, second, first);
+
 /** Stems with the opcode of the 32-bit form without return; `ds_add_rtn_u64` is `add` with `rtn` and the type's letter. */
 const INTEGER_ATOMICS: readonly (readonly [
   stem: string,
   letter: string,
-  opcode: number,
+  opcodes: Opcodes,
   update: AtomicUpdate,
   sources?: 2,
 ])[] = [
-  ['add', 'u', 0, INTEGER_UPDATES.add],
-  ['sub', 'u', 1, INTEGER_UPDATES.sub],
-  ['rsub', 'u', 2, INTEGER_UPDATES.rsub],
-  ['inc', 'u', 3, INTEGER_UPDATES.inc],
-  ['dec', 'u', 4, INTEGER_UPDATES.dec],
-  ['min', 'i', 5, INTEGER_UPDATES.minS],
-  ['max', 'i', 6, INTEGER_UPDATES.maxS],
-  ['min', 'u', 7, INTEGER_UPDATES.minU],
-  ['max', 'u', 8, INTEGER_UPDATES.maxU],
-  ['and', 'b', 9, INTEGER_UPDATES.and],
-  ['or', 'b', 10, INTEGER_UPDATES.or],
-  ['xor', 'b', 11, INTEGER_UPDATES.xor],
-  ['mskor', 'b', 12, INTEGER_UPDATES.maskedOr, 2],
-  // The comparand comes first, unlike in FLAT and MUBUF.
-  ['cmpst', 'b', 16, (b, old, compare, data) => INTEGER_UPDATES.compareSwap(b, old, data, compare), 2],
+  ['add', 'u', common(0), INTEGER_UPDATES.add],
+  ['sub', 'u', common(1), INTEGER_UPDATES.sub],
+  ['rsub', 'u', common(2), INTEGER_UPDATES.rsub],
+  ['inc', 'u', common(3), INTEGER_UPDATES.inc],
+  ['dec', 'u', common(4), INTEGER_UPDATES.dec],
+  ['min', 'i', common(5), INTEGER_UPDATES.minS],
+  ['max', 'i', common(6), INTEGER_UPDATES.maxS],
+  ['min', 'u', common(7), INTEGER_UPDATES.minU],
+  ['max', 'u', common(8), INTEGER_UPDATES.maxU],
+  ['and', 'b', common(9), INTEGER_UPDATES.and],
+  ['or', 'b', common(10), INTEGER_UPDATES.or],
+  ['xor', 'b', common(11), INTEGER_UPDATES.xor],
+  ['mskor', 'b', common(12), INTEGER_UPDATES.maskedOr, 2],
+  // The comparand comes first, unlike in FLAT and MUBUF; gfx11 turned that around.
+  ['cmpst', 'b', { ...COMPARE_FIRST, gfx9: 16, gfx10: 16 }, swapped(INTEGER_UPDATES.compareSwap), 2],
+  ['cmpstore', 'b', { gfx11: 16 }, INTEGER_UPDATES.compareSwap, 2],
 ];
 
 const RTN = 32;
 const WIDE = 64;
 
-const integerAtomics = INTEGER_ATOMICS.flatMap(([stem, letter, opcode, update, sources]) =>
+const integerAtomics = INTEGER_ATOMICS.flatMap(([stem, letter, opcodes, update, sources]) =>
   ([32, 64] as const).flatMap((bits) =>
     ['', '_rtn'].map((rtn) => {
-      const code = opcode + (bits === 64 ? WIDE : 0) + (rtn ? RTN : 0);
-      return atomicRow([`ds_${stem}${rtn}_${letter}${bits}`, code, update, sources]);
+      const step = (bits === 64 ? WIDE : 0) + (rtn ? RTN : 0);
+      return atomicRow([`ds_${stem}${rtn}_${letter}${bits}`, variant(opcodes, step), update, sources]);
     }),
   ),
 );
@@ -165,10 +191,14 @@ function fromLane(b: InstructionBuilder, source: string, lane: Value): Value {
   return b.select(b.laneBit(b.exec, lane), b.gather({ operand: b.index(source), dword: 0 }, lane), b.i32(0));
 }
 
-const laneNumber = (b: InstructionBuilder, address: Value): Value =>
-  b.and(b.shrU(b.add(address, immediate(b, 'offset')), 2), b.i32(b.waveSize - 1));
+/** From gfx10 on a lane reaches the 32 lanes of its half only (RDNA3 ISA 12.5.2); `lane` is the one that asks. */
+function laneNumber(b: InstructionBuilder, address: Value, lane: Value): Value {
+  const reach = b.instruction.families.includes('gfx9') ? b.waveSize : 32;
+  const inReach = b.and(b.shrU(b.add(address, immediate(b, 'offset')), 2), b.i32(reach - 1));
+  return reach === b.waveSize ? inReach : b.or(inReach, b.and(lane, b.i32(~(reach - 1))));
+}
 
-const pullFromLane: Semantics = (b, address) => fromLane(b, 'data0', laneNumber(b, address!));
+const pullFromLane: Semantics = (b, address) => fromLane(b, 'data0', laneNumber(b, address!, b.laneId()));
 
 /** Every lane looks for the highest active lane that names it. */
 const pushToLane: Semantics = (b) => {
@@ -176,89 +206,122 @@ const pushToLane: Semantics = (b) => {
   let result = b.i32(0);
   for (let lane = 0; lane < b.waveSize; lane++) {
     const number = b.i32(lane);
-    const target = laneNumber(b, b.readLane({ operand: addr, dword: 0 }, number));
+    const target = laneNumber(b, b.readLane({ operand: addr, dword: 0 }, number), number);
     const named = b.select(b.laneBit(b.exec, number), target, b.i32(-1));
     result = b.select(b.eq(b.laneId(), named), b.readLane({ operand: data, dword: 0 }, number), result);
   }
   return result;
 };
 
+const COMPARE_SWAP_F32 = LDS_FLOAT_UPDATES.compareSwapF32;
+const COMPARE_SWAP_F64 = LDS_FLOAT_UPDATES.compareSwapF64;
+
+const FLOAT_ATOMICS: readonly AtomicShape[] = [
+  ['ds_cmpst_f32', { ...COMPARE_FIRST, gfx9: 17, gfx10: 17 }, swapped(COMPARE_SWAP_F32), 2],
+  ['ds_cmpst_rtn_f32', { ...COMPARE_FIRST, gfx9: 49, gfx10: 49 }, swapped(COMPARE_SWAP_F32), 2],
+  ['ds_cmpstore_f32', { gfx11: 17 }, COMPARE_SWAP_F32, 2],
+  ['ds_cmpstore_rtn_f32', { gfx11: 49 }, COMPARE_SWAP_F32, 2],
+  ['ds_min_f32', common(18), LDS_FLOAT_UPDATES.minF32],
+  ['ds_min_rtn_f32', common(50), LDS_FLOAT_UPDATES.minF32],
+  ['ds_max_f32', common(19), LDS_FLOAT_UPDATES.maxF32],
+  ['ds_max_rtn_f32', common(51), LDS_FLOAT_UPDATES.maxF32],
+  ['ds_add_f32', common(21), LDS_FLOAT_UPDATES.addF32],
+  ['ds_add_rtn_f32', { gfx9: 53, gfx10: 85, gfx11: 121 }, LDS_FLOAT_UPDATES.addF32],
+  ['ds_pk_add_f16', { gfx940: 23 }, LDS_FLOAT_UPDATES.packedAddF16],
+  ['ds_pk_add_rtn_f16', { gfx940: 183 }, LDS_FLOAT_UPDATES.packedAddF16],
+  ['ds_pk_add_bf16', { gfx940: 24 }, LDS_FLOAT_UPDATES.packedAddBf16],
+  ['ds_pk_add_rtn_bf16', { gfx940: 184 }, LDS_FLOAT_UPDATES.packedAddBf16],
+  ['ds_cmpst_f64', { ...COMPARE_FIRST, gfx9: 81, gfx10: 81 }, swapped(COMPARE_SWAP_F64), 2],
+  ['ds_cmpst_rtn_f64', { ...COMPARE_FIRST, gfx9: 113, gfx10: 113 }, swapped(COMPARE_SWAP_F64), 2],
+  ['ds_cmpstore_f64', { gfx11: 81 }, COMPARE_SWAP_F64, 2],
+  ['ds_cmpstore_rtn_f64', { gfx11: 113 }, COMPARE_SWAP_F64, 2],
+  ['ds_min_f64', common(82), LDS_FLOAT_UPDATES.minF64],
+  ['ds_min_rtn_f64', common(114), LDS_FLOAT_UPDATES.minF64],
+  ['ds_max_f64', common(83), LDS_FLOAT_UPDATES.maxF64],
+  ['ds_max_rtn_f64', common(115), LDS_FLOAT_UPDATES.maxF64],
+  ['ds_add_f64', { gfx90a: 92 }, LDS_FLOAT_UPDATES.addF64],
+  ['ds_add_rtn_f64', { gfx90a: 124 }, LDS_FLOAT_UPDATES.addF64],
+];
+
 export const DS_ROWS: readonly Row[] = [
   ...integerAtomics,
+  ...FLOAT_ATOMICS.map(atomicRow),
+  atomicRow(['ds_wrxchg_rtn_b32', renamed('ds_wrxchg_rtn_b32', 45), INTEGER_UPDATES.swap]),
+  atomicRow(['ds_wrxchg_rtn_b64', renamed('ds_wrxchg_rtn_b64', 109), INTEGER_UPDATES.swap]),
+  atomicRow(['ds_wrap_rtn_b32', common(52), INTEGER_UPDATES.wrap, 2]),
+  row('DS', 'ds_condxchg32_rtn_b64', common(126), '=vdst:b64 addr:b32 data0:b64 offset:imm16', conditionalExchange),
+
   ...(
     [
-      ['ds_cmpst_f32', 17, (b, old, compare, data) => LDS_FLOAT_UPDATES.compareSwapF32(b, old, data, compare), 2],
-      ['ds_cmpst_rtn_f32', 49, (b, old, compare, data) => LDS_FLOAT_UPDATES.compareSwapF32(b, old, data, compare), 2],
-      ['ds_min_f32', 18, LDS_FLOAT_UPDATES.minF32],
-      ['ds_min_rtn_f32', 50, LDS_FLOAT_UPDATES.minF32],
-      ['ds_max_f32', 19, LDS_FLOAT_UPDATES.maxF32],
-      ['ds_max_rtn_f32', 51, LDS_FLOAT_UPDATES.maxF32],
-      ['ds_add_f32', 21, LDS_FLOAT_UPDATES.addF32],
-      ['ds_add_rtn_f32', 53, LDS_FLOAT_UPDATES.addF32],
-      ['ds_pk_add_f16', { gfx940: 23 }, LDS_FLOAT_UPDATES.packedAddF16],
-      ['ds_pk_add_rtn_f16', { gfx940: 183 }, LDS_FLOAT_UPDATES.packedAddF16],
-      ['ds_pk_add_bf16', { gfx940: 24 }, LDS_FLOAT_UPDATES.packedAddBf16],
-      ['ds_pk_add_rtn_bf16', { gfx940: 184 }, LDS_FLOAT_UPDATES.packedAddBf16],
-      ['ds_wrxchg_rtn_b32', 45, INTEGER_UPDATES.swap],
-      ['ds_wrap_rtn_b32', 52, INTEGER_UPDATES.wrap, 2],
-      ['ds_cmpst_f64', 81, (b, old, compare, data) => LDS_FLOAT_UPDATES.compareSwapF64(b, old, data, compare), 2],
-      ['ds_cmpst_rtn_f64', 113, (b, old, compare, data) => LDS_FLOAT_UPDATES.compareSwapF64(b, old, data, compare), 2],
-      ['ds_min_f64', 82, LDS_FLOAT_UPDATES.minF64],
-      ['ds_min_rtn_f64', 114, LDS_FLOAT_UPDATES.minF64],
-      ['ds_max_f64', 83, LDS_FLOAT_UPDATES.maxF64],
-      ['ds_max_rtn_f64', 115, LDS_FLOAT_UPDATES.maxF64],
-      ['ds_add_f64', { gfx90a: 92 }, LDS_FLOAT_UPDATES.addF64],
-      ['ds_add_rtn_f64', { gfx90a: 124 }, LDS_FLOAT_UPDATES.addF64],
-      ['ds_wrxchg_rtn_b64', 109, INTEGER_UPDATES.swap],
-    ] satisfies AtomicShape[]
-  ).map(atomicRow),
-  row('DS', 'ds_condxchg32_rtn_b64', 126, '=vdst:b64 addr:b32 data0:b64 offset:imm16', conditionalExchange),
-
-  write('ds_write_b8', 30, 1),
-  write('ds_write_b16', 31, 2),
-  write('ds_write_b32', 13, 4),
-  write('ds_write_b64', 77, 8),
-  write('ds_write_b96', 222, 12),
-  write('ds_write_b128', 223, 16),
-  write('ds_write_b8_d16_hi', 84, 1, 'high'),
-  write('ds_write_b16_d16_hi', 85, 2, 'high'),
-  read('ds_read_i8', 57, { sizeBytes: 1, signed: true }),
-  read('ds_read_u8', 58, { sizeBytes: 1 }),
-  read('ds_read_i16', 59, { sizeBytes: 2, signed: true }),
-  read('ds_read_u16', 60, { sizeBytes: 2 }),
-  read('ds_read_b32', 54, { sizeBytes: 4 }),
-  read('ds_read_b64', 118, { sizeBytes: 8 }),
-  read('ds_read_b96', 254, { sizeBytes: 12 }),
-  read('ds_read_b128', 255, { sizeBytes: 16 }),
-  read('ds_read_u8_d16', 86, { sizeBytes: 1, half: 'low' }),
-  read('ds_read_u8_d16_hi', 87, { sizeBytes: 1, half: 'high' }),
-  read('ds_read_i8_d16', 88, { sizeBytes: 1, signed: true, half: 'low' }),
-  read('ds_read_i8_d16_hi', 89, { sizeBytes: 1, signed: true, half: 'high' }),
-  read('ds_read_u16_d16', 90, { sizeBytes: 2, half: 'low' }),
-  read('ds_read_u16_d16_hi', 91, { sizeBytes: 2, half: 'high' }),
+      ['ds_write_b8', 30, 30, 1],
+      ['ds_write_b16', 31, 31, 2],
+      ['ds_write_b32', 13, 13, 4],
+      ['ds_write_b64', 77, 77, 8],
+      ['ds_write_b96', 222, 222, 12],
+      ['ds_write_b128', 223, 223, 16],
+      ['ds_write_b8_d16_hi', 84, 160, 1, 'high'],
+      ['ds_write_b16_d16_hi', 85, 161, 2, 'high'],
+    ] as const
+  ).map(([name, gfx9, gfx10, sizeBytes, half]) => write(name, renamed(name, gfx9, gfx10), sizeBytes, half)),
+  ...(
+    [
+      ['ds_read_i8', 57, 57, { sizeBytes: 1, signed: true }],
+      ['ds_read_u8', 58, 58, { sizeBytes: 1 }],
+      ['ds_read_i16', 59, 59, { sizeBytes: 2, signed: true }],
+      ['ds_read_u16', 60, 60, { sizeBytes: 2 }],
+      ['ds_read_b32', 54, 54, { sizeBytes: 4 }],
+      ['ds_read_b64', 118, 118, { sizeBytes: 8 }],
+      ['ds_read_b96', 254, 254, { sizeBytes: 12 }],
+      ['ds_read_b128', 255, 255, { sizeBytes: 16 }],
+      ['ds_read_u8_d16', 86, 162, { sizeBytes: 1, half: 'low' }],
+      ['ds_read_u8_d16_hi', 87, 163, { sizeBytes: 1, half: 'high' }],
+      ['ds_read_i8_d16', 88, 164, { sizeBytes: 1, signed: true, half: 'low' }],
+      ['ds_read_i8_d16_hi', 89, 165, { sizeBytes: 1, signed: true, half: 'high' }],
+      ['ds_read_u16_d16', 90, 166, { sizeBytes: 2, half: 'low' }],
+      ['ds_read_u16_d16_hi', 91, 167, { sizeBytes: 2, half: 'high' }],
+    ] as const
+  ).map(([name, gfx9, gfx10, kind]) => read(name, renamed(name, gfx9, gfx10), kind)),
   ...pairWrites(32, 14),
   ...pairWrites(64, 78),
   ...pairReads(32, 55),
   ...pairReads(64, 119),
   ...pairExchanges(32, 46),
   ...pairExchanges(64, 110),
-  row('DS', 'ds_write_addtid_b32', 29, 'data0:b32 offset:imm16', store(addressByLane, 'data0', 4)),
-  row('DS', 'ds_read_addtid_b32', 182, '=vdst:b32 offset:imm16', load(addressByLane, { sizeBytes: 4 })),
+  row(
+    'DS',
+    'ds_write_addtid_b32',
+    renamed('ds_write_addtid_b32', 29, 176),
+    'data0:b32 offset:imm16',
+    store(addressByLane, 'data0', 4),
+  ),
+  row(
+    'DS',
+    'ds_read_addtid_b32',
+    renamed('ds_read_addtid_b32', 182, 177),
+    '=vdst:b32 offset:imm16',
+    load(addressByLane, { sizeBytes: 4 }),
+  ),
 
-  row('DS', 'ds_swizzle_b32', 61, '=vdst:b32 addr:b32 offset:imm16', (b, _source, pattern) =>
+  row('DS', 'ds_swizzle_b32', common(61, 53), '=vdst:b32 addr:b32 offset:imm16', (b, _source, pattern) =>
     fromLane(b, 'addr', ldsSwizzleSource(b, pattern!)),
   ),
-  row('DS', 'ds_permute_b32', 62, '=vdst:b32 addr:b32 data0:b32 offset:imm16', pushToLane),
-  row('DS', 'ds_bpermute_b32', 63, '=vdst:b32 addr:b32 data0:b32 offset:imm16', pullFromLane),
-  row('DS', 'ds_consume', 189, '=vdst:b32 offset:imm16', countLanes('sub', 'add')),
-  row('DS', 'ds_append', 190, '=vdst:b32 offset:imm16', countLanes('add', 'sub')),
-  row('DS', 'ds_nop', 20, '', () => {}),
+  row('DS', 'ds_permute_b32', common(62, 178), '=vdst:b32 addr:b32 data0:b32 offset:imm16', pushToLane),
+  row('DS', 'ds_bpermute_b32', common(63, 179), '=vdst:b32 addr:b32 data0:b32 offset:imm16', pullFromLane),
+  row('DS', 'ds_consume', common(189, 61), '=vdst:b32 offset:imm16', countLanes('sub', 'add')),
+  row('DS', 'ds_append', common(190, 62), '=vdst:b32 offset:imm16', countLanes('add', 'sub')),
+  row('DS', 'ds_nop', common(20), '', () => {}),
+  row('DS', 'ds_ordered_count', { gfx10: 63 }, '=vdst:b32 addr:b32 offset:imm16'),
+
+  // Ray tracing and geometry shaders.
+  row('DS', 'ds_bvh_stack_rtn_b32', { gfx11: 173 }, '=vdst:b32 +addr:b32 data0:b32 data1:b128 offset:imm16'),
+  row('DS', 'ds_add_gs_reg_rtn', { gfx11: 122 }, '=vdst:b64 data0:b32 offset:imm16'),
+  row('DS', 'ds_sub_gs_reg_rtn', { gfx11: 123 }, '=vdst:b64 data0:b32 offset:imm16'),
 
   // Global wave sync: between workgroups, on a resource that the driver allots. Its data stands in the place of the address.
-  row('DS', 'ds_gws_sema_release_all', 152, 'offset:imm16'),
-  row('DS', 'ds_gws_init', 153, 'data:b32 offset:imm16'),
-  row('DS', 'ds_gws_sema_v', 154, 'offset:imm16'),
-  row('DS', 'ds_gws_sema_br', 155, 'data:b32 offset:imm16'),
-  row('DS', 'ds_gws_sema_p', 156, 'offset:imm16'),
-  row('DS', 'ds_gws_barrier', 157, 'data:b32 offset:imm16'),
+  row('DS', 'ds_gws_sema_release_all', common(152, 24), 'offset:imm16'),
+  row('DS', 'ds_gws_init', common(153, 25), 'data:b32 offset:imm16'),
+  row('DS', 'ds_gws_sema_v', common(154, 26), 'offset:imm16'),
+  row('DS', 'ds_gws_sema_br', common(155, 27), 'data:b32 offset:imm16'),
+  row('DS', 'ds_gws_sema_p', common(156, 28), 'offset:imm16'),
+  row('DS', 'ds_gws_barrier', common(157, 29), 'data:b32 offset:imm16'),
 ];

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { encode, type FieldValues } from '../encode.test-support.ts';
-import { PRIVATE_SIZE_BYTES, TestWave } from '../machine.test-support.ts';
+import { DEFAULT_MODE, PRIVATE_SIZE_BYTES, TestWave } from '../machine.test-support.ts';
 
 const OFF = 0x7f;
 const LANES = Array.from({ length: 64 }, (_, lane) => lane);
@@ -273,10 +273,9 @@ test('floating-point atomics: rounding, denormals, NaN', () => {
     const flush = { inputs: true, results: true };
     const words = encode(`global_atomic_${name}`, { saddr: OFF, addr: 2, data: 4, vdst: 8, glc: 1 });
     wave.run(words, 'gfx90a', {
-      flush32: { inputs: false, results: false },
+      ...DEFAULT_MODE,
       flush64: flush,
       ieee: false,
-      dx10Clamp: true,
     });
     const got = bits === 64 ? wave.memory.getBigUint64(0x1000, true) : BigInt(wave.memory.getUint32(0x1000, true));
     assert.equal(got.toString(16), expected.toString(16), `${name} ${old.toString(16)} ${data.toString(16)}`);

@@ -1,8 +1,20 @@
-/** FLAT, GLOBAL and SCRATCH: CDNA2 ISA chapter 10 "Flat Memory Instructions" and 12.16. */
+/** FLAT, GLOBAL and SCRATCH: CDNA2 ISA chapter 10 "Flat Memory Instructions" and 12.16; RDNA3 ISA chapter 11. */
 import type { Value } from '../../../ir/types.ts';
 import type { InstructionBuilder } from '../instruction-builder.ts';
-import { type Row, row } from '../row.ts';
-import { atomicRows, floatAtomicRows, linearPort, loadAndStoreRows, refuse, type VectorMemory } from './memory.ts';
+import { type Opcodes, type Row, row } from '../row.ts';
+import { CACHE_FLOAT_UPDATES } from './atomics.ts';
+import {
+  atomicRow,
+  atomicRows,
+  clampedSubtraction,
+  type LoadKind,
+  linearPort,
+  load,
+  loadAndStoreRows,
+  type PortOf,
+  store,
+  type VectorMemory,
+} from './memory.ts';
 
 /** Registers of an address operand as one value; undefined when the addressing mode has none. */
 function address(b: InstructionBuilder, field: string): Value | undefined {
@@ -17,7 +29,6 @@ const FLAT: VectorMemory = {
   prefix: 'flat',
   source: 'data',
   portOf: (b) => {
-    refuse(b, 'lds');
     return linearPort(b, 'flat', b.add(address(b, 'addr')!, b.zext64(offset(b))));
   },
   loadOperands: (access, type) => `${access}vdst:${type} addr:address offset:imm12`,
@@ -31,7 +42,6 @@ const GLOBAL: VectorMemory = {
   prefix: 'global',
   source: 'data',
   portOf: (b) => {
-    refuse(b, 'lds');
     const immediate = b.sext64(offset(b));
     const vector = address(b, 'addr')!;
     const scalar = address(b, 'saddr');
@@ -52,7 +62,6 @@ const SCRATCH: VectorMemory = {
   format: 'SCRATCH',
   prefix: 'scratch',
   portOf: (b) => {
-    refuse(b, 'lds');
     const registers = ['addr', 'saddr'].flatMap((field) => address(b, field) ?? []);
     return linearPort(
       b,
@@ -63,10 +72,42 @@ const SCRATCH: VectorMemory = {
 };
 
 /** CDNA3: loads that go to the LDS, known by name. */
-const ldsLoadRows = ({ format, prefix }: VectorMemory): Row[] =>
-  ['ubyte', 'sbyte', 'ushort', 'sshort', 'dword'].map((name, i) =>
-    row(format, `${prefix}_load_lds_${name}`, { gfx940: 38 + i }, 'addr:address saddr:address offset:simm13'),
+const LDS_LOADS: readonly (readonly [name: string, kind: LoadKind])[] = [
+  ['ubyte', { sizeBytes: 1 }],
+  ['sbyte', { sizeBytes: 1, signed: true }],
+  ['ushort', { sizeBytes: 2 }],
+  ['sshort', { sizeBytes: 2, signed: true }],
+  ['dword', { sizeBytes: 4 }],
+];
+
+const ldsLoadRows = ({ format, prefix, portOf }: VectorMemory): Row[] =>
+  LDS_LOADS.map(([name, kind], i) =>
+    row(
+      format,
+      `${prefix}_load_lds_${name}`,
+      { gfx940: 38 + i },
+      'addr:address saddr:address offset:simm13',
+      load(portOf, kind),
+    ),
   );
+
+/** From gfx10 on: a dword for each lane behind the address in saddr. */
+const byLane: PortOf = (b) => {
+  const start = b.add(address(b, 'saddr') ?? b.i64(0n), b.sext64(offset(b)));
+  return linearPort(b, 'global', b.add(start, b.zext64(b.shl(b.laneId(), 2))));
+};
+
+/** Floating-point atomics of 32 bits, which FLAT got later than GLOBAL. */
+const floatAtomicRows = (memory: VectorMemory, since: 'gfx90a' | 'gfx940'): Row[] => [
+  atomicRow(memory, 'add_f32', { [since]: 77, gfx11: 86 }, 32, CACHE_FLOAT_UPDATES.addF32),
+  atomicRow(memory, 'pk_add_f16', { [since]: 78 }, 32, CACHE_FLOAT_UPDATES.packedAddF16),
+  atomicRow(memory, 'pk_add_bf16', { gfx940: 82 }, 32, CACHE_FLOAT_UPDATES.packedAddBf16),
+];
+
+const addressByLane = (verb: string, gfx10: number, gfx11: number): Opcodes => ({
+  gfx10,
+  gfx11: [`global_${verb}_addtid_b32`, gfx11],
+});
 
 export const FLAT_ROWS: readonly Row[] = [
   ...loadAndStoreRows(FLAT),
@@ -75,7 +116,22 @@ export const FLAT_ROWS: readonly Row[] = [
   ...loadAndStoreRows(GLOBAL),
   ...atomicRows(GLOBAL),
   ...floatAtomicRows(GLOBAL, 'gfx90a'),
+  clampedSubtraction(GLOBAL),
   ...ldsLoadRows(GLOBAL),
+  row(
+    'GLOBAL',
+    'global_load_dword_addtid',
+    addressByLane('load', 22, 40),
+    '=vdst:b32 saddr:address offset:simm13',
+    load(byLane, { sizeBytes: 4 }),
+  ),
+  row(
+    'GLOBAL',
+    'global_store_dword_addtid',
+    addressByLane('store', 23, 41),
+    'data:b32 saddr:address offset:simm13',
+    store(byLane, 'data', 4),
+  ),
   ...loadAndStoreRows(SCRATCH),
   ...ldsLoadRows(SCRATCH),
 ];

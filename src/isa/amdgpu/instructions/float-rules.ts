@@ -1,11 +1,11 @@
 /** What float instructions have in common beyond the arithmetic of the builder. */
 import type { Builder } from '../../../ir/builder.ts';
-import type { FloatBuilder } from '../../../ir/float-builder.ts';
+import type { FloatBuilder, FloatBuilders } from '../../../ir/float-builder.ts';
 import type { Value } from '../../../ir/types.ts';
 
 export type FloatType = 'f16' | 'f32' | 'f64';
 
-export const floatOf = (b: Builder, type: FloatType): FloatBuilder => b[type];
+export const floatOf = (floats: FloatBuilders, type: FloatType): FloatBuilder => floats[type];
 
 interface Layout {
   readonly bits: number;
@@ -59,8 +59,8 @@ export function toF64(b: Builder, type: FloatType, x: Value): Value {
 }
 
 /** f64 bits rounded to the type, denormals kept. */
-export function fromF64(b: Builder, type: FloatType, x: Value): Value {
-  return type === 'f64' ? x : type === 'f16' ? b.f16.fromF64(x) : b.op('f32.fromF64', x);
+export function fromF64(floats: FloatBuilders, type: FloatType, x: Value): Value {
+  return type === 'f64' ? x : floats[type].fromF64(x);
 }
 
 /** Product and sum rounded one after the other; denormals are always flushed (CDNA2 ISA 12.11, V_MAD_F32 and V_MAD_F16). */
@@ -70,10 +70,18 @@ export function unfusedMultiplyAdd(b: Builder, type: 'f16' | 'f32', x: Value, y:
   return flush(f.add(flush(f.mul(flush(x), flush(y))), flush(z)));
 }
 
+/** x * y + z, rounded once; with a DX9 product of zero, z. */
+export function legacyFma(b: Builder, x: Value, y: Value, z: Value): Value {
+  const { f32 } = b;
+  return b.select(hasZero(b, x, y), f32.result(f32.input(z)), f32.fma(x, y, z));
+}
+
+const hasZero = (b: Builder, x: Value, y: Value): Value => {
+  const zero = b.f32.constant(0);
+  return b.op('i1.or', b.f32.eq(x, zero), b.f32.eq(y, zero));
+};
+
 /** DX9 product: zero times anything is +0. */
 export function legacyProduct(b: Builder, x: Value, y: Value): Value {
-  const { f32 } = b;
-  const zero = f32.constant(0);
-  const hasZero = b.op('i1.or', f32.eq(x, zero), f32.eq(y, zero));
-  return b.select(hasZero, zero, f32.mul(x, y));
+  return b.select(hasZero(b, x, y), b.f32.constant(0), b.f32.mul(x, y));
 }

@@ -1,20 +1,32 @@
 /**
  * The registers behind s_getreg_b32 and s_setreg_b32. CDNA2 ISA 5.8, "Access Instructions", tables 16 to 19, and 3.4 "Status
- * registers"; SH_MEM_BASES: the Linux kernel's amdkfd, which puts the apertures where `registers.ts` says.
+ * registers"; SH_MEM_BASES: the Linux kernel's amdkfd, which puts the apertures where `registers.ts` says. RDNA2 ISA 5.8 and
+ * RDNA3 ISA 3.4.8 for the numbers from gfx10 on.
  */
 import { WavewrightError } from '../../../base/errors.ts';
 import type { Value } from '../../../ir/types.ts';
+import type { Family } from '../formats.ts';
+import { hardwareRegisterName } from '../immediate-text.ts';
 import type { InstructionBuilder } from '../instruction-builder.ts';
 import { PRIVATE_APERTURE_HI, SHARED_APERTURE_HI } from '../registers.ts';
 
 const MODE = 1;
 const STATUS = 2;
 const TRAPSTS = 3;
-const HW_ID = 4;
-const IB_STS = 7;
 const SH_MEM_BASES = 15;
-/** CDNA3: number of the accelerator complex die. */
-const XCC_ID = 20;
+
+/** Registers whose value is the same for every wave here. */
+const CONSTANT_REGISTERS: Readonly<Partial<Record<Family, Readonly<Record<number, number>>>>> = {
+  gfx9: {
+    4: 0, // HW_ID: wave slot 0 of compute unit 0; the manual warns that a wave may move.
+    7: 0, // IB_STS: memory instructions are complete when the next instruction starts.
+  },
+  gfx940: { 20: 0 }, // XCC_ID: accelerator complex die 0.
+  gfx10: { 7: 0, 23: 0, 24: 0 }, // IB_STS, HW_ID1, HW_ID2
+};
+/** Of gfx10.3 and later: a counter of 20 bits (RDNA3 ISA 3.4.10). */
+const SHADER_CYCLES = 29;
+const SHADER_CYCLES_MASK = 0xfffff;
 
 const STATUS_SCC = 0;
 const STATUS_EXECZ = 9;
@@ -36,9 +48,10 @@ function registerField(b: InstructionBuilder): RegisterField {
 }
 
 function unsupported(b: InstructionBuilder, id: number, verb: string): WavewrightError {
+  const { name, families } = b.instruction;
   return new WavewrightError(
     'UNSUPPORTED',
-    `unsupported instruction '${b.instruction.row.name}': ${verb} hardware register ${id}`,
+    `unsupported instruction '${name}': ${verb} hardware register ${hardwareRegisterName(id, families)}`,
   );
 }
 
@@ -46,12 +59,13 @@ function unsupported(b: InstructionBuilder, id: number, verb: string): Wavewrigh
 function liveStatus(b: InstructionBuilder): Value {
   const bit = (condition: Value, position: number): Value => b.shl(b.boolToI32(condition), position);
   const execz = bit(b.isZero(b.exec), STATUS_EXECZ);
-  const vccz = bit(b.isZero(b.state('vcc')), STATUS_VCCZ);
+  const vccz = bit(b.isZero(b.vcc), STATUS_VCCZ);
   const rest = b.and(b.state('status'), b.i32(~LIVE_STATUS));
   return b.or(b.or(rest, bit(b.scc, STATUS_SCC)), b.or(execz, vccz));
 }
 
 function hardwareRegister(b: InstructionBuilder, id: number): Value {
+  const { families } = b.instruction;
   switch (id) {
     case MODE:
       return b.state('mode');
@@ -59,17 +73,13 @@ function hardwareRegister(b: InstructionBuilder, id: number): Value {
       return liveStatus(b);
     case TRAPSTS:
       return b.state('trapsts');
-    case HW_ID: // Wave slot 0 of compute unit 0; the manual warns that a wave may move.
-    case IB_STS: // Memory instructions are complete when the next instruction starts.
-      return b.i32(0);
     case SH_MEM_BASES:
       return b.i32(SHARED_APERTURE_HI | (PRIVATE_APERTURE_HI >>> 16));
-    case XCC_ID:
-      if (b.instruction.families.includes('gfx940')) return b.i32(0);
-      throw unsupported(b, id, 'read of');
-    default:
-      throw unsupported(b, id, 'read of');
   }
+  if (id === SHADER_CYCLES && families.includes('gfx10')) return b.and(b.low(b.clock()), b.i32(SHADER_CYCLES_MASK));
+  const constant = families.map((family) => CONSTANT_REGISTERS[family]?.[id]).find((value) => value !== undefined);
+  if (constant === undefined) throw unsupported(b, id, 'read of');
+  return b.i32(constant);
 }
 
 /** The selected bits of the selected register. Throws UNSUPPORTED for a register that is not modelled. */

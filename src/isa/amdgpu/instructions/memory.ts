@@ -1,13 +1,14 @@
 /**
  * What the memory formats share: loads, stores and atomics on an access path, and the rows that FLAT, GLOBAL, SCRATCH and MUBUF have
- * under the same opcodes (CDNA2 ISA 12.13 and 12.16).
+ * under the same opcodes (CDNA2 ISA 12.13 and 12.16; RDNA3 ISA 9.1 and 11).
  */
 import { WavewrightError } from '../../../base/errors.ts';
 import type { MemorySpace, Value } from '../../../ir/types.ts';
-import type { Family, FormatName } from '../formats.ts';
+import type { FormatName } from '../formats.ts';
 import type { InstructionBuilder } from '../instruction-builder.ts';
 import { type Opcodes, type OperandType, type Row, row, type Semantics } from '../row.ts';
-import { type AtomicUpdate, CACHE_FLOAT_UPDATES, INTEGER_UPDATES } from './atomics.ts';
+import { type AtomicUpdate, CACHE_FLOAT_UPDATES, INTEGER_UPDATES, MODE_COMPARISONS } from './atomics.ts';
+import { variant } from './opcode-variants.ts';
 
 /** Where the address of an instruction leads; per lane. */
 export interface MemoryPort {
@@ -46,6 +47,15 @@ export function destination(b: InstructionBuilder): number | undefined {
   return index < 0 ? undefined : index;
 }
 
+/**
+ * Where in the LDS a lane's dword of a transfer between LDS and memory is: M0, whose value is a multiple of 4, plus the offset of the
+ * instruction plus 4 for each lane (CDNA2 ISA 9.1.9, CDNA3 ISA 10.3).
+ */
+export function transferAddress(b: InstructionBuilder): Value {
+  const base = b.add(b.and(b.state('m0'), b.i32(0xfffc)), b.dword(b.index('offset'), 0));
+  return b.add(base, b.shl(b.laneId(), 2));
+}
+
 export interface LoadKind {
   readonly sizeBytes: number;
   readonly signed?: boolean;
@@ -56,9 +66,10 @@ export interface LoadKind {
 export const load =
   (portOf: PortOf, kind: LoadKind): Semantics =>
   (b) => {
-    const target = destination(b)!;
     const values = portOf(b).load(kind.sizeBytes);
     const extended = kind.signed ? [kind.sizeBytes === 1 ? b.sext8(values[0]!) : b.sext16(values[0]!)] : values;
+    const target = destination(b);
+    if (target === undefined) return b.store('lds', 4, transferAddress(b), [extended[0]!]);
     b.setDwords(target, kind.half ? [withHalf(b, b.dword(target, 0), extended[0]!, kind.half)] : extended);
   };
 
@@ -70,6 +81,7 @@ function withHalf(b: InstructionBuilder, register: Value, value: Value, half: 'l
 export const store =
   (portOf: PortOf, source: string, sizeBytes: number, half: 'low' | 'high' = 'low'): Semantics =>
   (b) => {
+    refuse(b, 'lds');
     const data = b.dwords(b.index(source));
     portOf(b).store(sizeBytes, half === 'high' ? [b.shrU(data[0]!, 16)] : data);
   };
@@ -78,6 +90,7 @@ export const store =
 export const atomic =
   (portOf: PortOf, sources: readonly string[], bits: 32 | 64, update: AtomicUpdate): Semantics =>
   (b) => {
+    refuse(b, 'lds');
     const dwords = sources.flatMap((source) => b.dwords(b.index(source)));
     const old = portOf(b).atomic(bits === 32 ? dwords : pairs(b, dwords), update);
     const target = destination(b);
@@ -90,55 +103,70 @@ const pairs = (b: InstructionBuilder, dwords: readonly Value[]): Value[] =>
 /** The register type that holds `sizeBytes`. */
 export const registerType = (sizeBytes: number): OperandType => `b${Math.max(sizeBytes, 4) * 8}` as OperandType;
 
-const LOADS: readonly (readonly [name: string, opcode: number, kind: LoadKind])[] = [
-  ['ubyte', 16, { sizeBytes: 1 }],
-  ['sbyte', 17, { sizeBytes: 1, signed: true }],
-  ['ushort', 18, { sizeBytes: 2 }],
-  ['sshort', 19, { sizeBytes: 2, signed: true }],
-  ['dword', 20, { sizeBytes: 4 }],
-  ['dwordx2', 21, { sizeBytes: 8 }],
-  ['dwordx3', 22, { sizeBytes: 12 }],
-  ['dwordx4', 23, { sizeBytes: 16 }],
-  ['ubyte_d16', 32, { sizeBytes: 1, half: 'low' }],
-  ['ubyte_d16_hi', 33, { sizeBytes: 1, half: 'high' }],
-  ['sbyte_d16', 34, { sizeBytes: 1, signed: true, half: 'low' }],
-  ['sbyte_d16_hi', 35, { sizeBytes: 1, signed: true, half: 'high' }],
-  ['short_d16', 36, { sizeBytes: 2, half: 'low' }],
-  ['short_d16_hi', 37, { sizeBytes: 2, half: 'high' }],
+/** On gfx9; on gfx10; name and opcode on gfx11, where bits take the place of dwords and d16 comes first. */
+type PerTarget = readonly [gfx9: readonly [string, number], gfx10: number, gfx11: readonly [string, number]];
+
+const LOADS: readonly (readonly [...PerTarget, kind: LoadKind])[] = [
+  [['ubyte', 16], 8, ['u8', 16], { sizeBytes: 1 }],
+  [['sbyte', 17], 9, ['i8', 17], { sizeBytes: 1, signed: true }],
+  [['ushort', 18], 10, ['u16', 18], { sizeBytes: 2 }],
+  [['sshort', 19], 11, ['i16', 19], { sizeBytes: 2, signed: true }],
+  [['dword', 20], 12, ['b32', 20], { sizeBytes: 4 }],
+  [['dwordx2', 21], 13, ['b64', 21], { sizeBytes: 8 }],
+  [['dwordx3', 22], 15, ['b96', 22], { sizeBytes: 12 }],
+  [['dwordx4', 23], 14, ['b128', 23], { sizeBytes: 16 }],
+  [['ubyte_d16', 32], 32, ['d16_u8', 30], { sizeBytes: 1, half: 'low' }],
+  [['ubyte_d16_hi', 33], 33, ['d16_hi_u8', 33], { sizeBytes: 1, half: 'high' }],
+  [['sbyte_d16', 34], 34, ['d16_i8', 31], { sizeBytes: 1, signed: true, half: 'low' }],
+  [['sbyte_d16_hi', 35], 35, ['d16_hi_i8', 34], { sizeBytes: 1, signed: true, half: 'high' }],
+  [['short_d16', 36], 36, ['d16_b16', 32], { sizeBytes: 2, half: 'low' }],
+  [['short_d16_hi', 37], 37, ['d16_hi_b16', 35], { sizeBytes: 2, half: 'high' }],
 ];
 
-const STORES: readonly (readonly [name: string, opcode: number, sizeBytes: number, half?: 'high'])[] = [
-  ['byte', 24, 1],
-  ['byte_d16_hi', 25, 1, 'high'],
-  ['short', 26, 2],
-  ['short_d16_hi', 27, 2, 'high'],
-  ['dword', 28, 4],
-  ['dwordx2', 29, 8],
-  ['dwordx3', 30, 12],
-  ['dwordx4', 31, 16],
+const STORES: readonly (readonly [...PerTarget, sizeBytes: number, half?: 'high'])[] = [
+  [['byte', 24], 24, ['b8', 24], 1],
+  [['byte_d16_hi', 25], 25, ['d16_hi_b8', 36], 1, 'high'],
+  [['short', 26], 26, ['b16', 25], 2],
+  [['short_d16_hi', 27], 27, ['d16_hi_b16', 37], 2, 'high'],
+  [['dword', 28], 28, ['b32', 26], 4],
+  [['dwordx2', 29], 29, ['b64', 27], 8],
+  [['dwordx3', 30], 31, ['b96', 28], 12],
+  [['dwordx4', 31], 30, ['b128', 29], 16],
 ];
 
-/** Names without `_x2`; the 64-bit form is 32 opcodes further on. */
-const INTEGER_ATOMICS: readonly (readonly [name: string, opcode: number, update: AtomicUpdate])[] = [
-  ['swap', 64, INTEGER_UPDATES.swap],
-  ['cmpswap', 65, INTEGER_UPDATES.compareSwap],
-  ['add', 66, INTEGER_UPDATES.add],
-  ['sub', 67, INTEGER_UPDATES.sub],
-  ['smin', 68, INTEGER_UPDATES.minS],
-  ['umin', 69, INTEGER_UPDATES.minU],
-  ['smax', 70, INTEGER_UPDATES.maxS],
-  ['umax', 71, INTEGER_UPDATES.maxU],
-  ['and', 72, INTEGER_UPDATES.and],
-  ['or', 73, INTEGER_UPDATES.or],
-  ['xor', 74, INTEGER_UPDATES.xor],
-  ['inc', 75, INTEGER_UPDATES.inc],
-  ['dec', 76, INTEGER_UPDATES.dec],
+/**
+ * The 32-bit forms; without `_x2`, and with the letter of the type for gfx11. The 64-bit forms are 32 opcodes further on up to gfx10.
+ */
+const INTEGER_ATOMICS: readonly (readonly [...PerTarget, update: AtomicUpdate])[] = [
+  [['swap', 64], 48, ['swap_b', 51], INTEGER_UPDATES.swap],
+  [['cmpswap', 65], 49, ['cmpswap_b', 52], INTEGER_UPDATES.compareSwap],
+  [['add', 66], 50, ['add_u', 53], INTEGER_UPDATES.add],
+  [['sub', 67], 51, ['sub_u', 54], INTEGER_UPDATES.sub],
+  [['smin', 68], 53, ['min_i', 56], INTEGER_UPDATES.minS],
+  [['umin', 69], 54, ['min_u', 57], INTEGER_UPDATES.minU],
+  [['smax', 70], 55, ['max_i', 58], INTEGER_UPDATES.maxS],
+  [['umax', 71], 56, ['max_u', 59], INTEGER_UPDATES.maxU],
+  [['and', 72], 57, ['and_b', 60], INTEGER_UPDATES.and],
+  [['or', 73], 58, ['or_b', 61], INTEGER_UPDATES.or],
+  [['xor', 74], 59, ['xor_b', 62], INTEGER_UPDATES.xor],
+  [['inc', 75], 60, ['inc_u', 63], INTEGER_UPDATES.inc],
+  [['dec', 76], 61, ['dec_u', 64], INTEGER_UPDATES.dec],
 ];
+const WIDE_STEP = 32;
+/** The 64-bit form of a 32-bit one on gfx11: the subtraction that clamps, between them, has no 64-bit form. */
+const wideGfx11 = (opcode: number): number => opcode + (opcode < 56 ? 14 : 13);
 
-const F64_ATOMICS: readonly (readonly [name: string, opcode: number, update: AtomicUpdate])[] = [
-  ['add_f64', 79, CACHE_FLOAT_UPDATES.addF64],
-  ['min_f64', 80, CACHE_FLOAT_UPDATES.minF64],
-  ['max_f64', 81, CACHE_FLOAT_UPDATES.maxF64],
+/** Floating-point atomics that all vector memory formats have, with the families that have them. */
+const FLOAT_ATOMICS: readonly (readonly [name: string, opcodes: Opcodes, bits: 32 | 64, update: AtomicUpdate])[] = [
+  ['add_f64', { gfx90a: 79 }, 64, CACHE_FLOAT_UPDATES.addF64],
+  ['min_f64', { gfx90a: 80 }, 64, CACHE_FLOAT_UPDATES.minF64],
+  ['max_f64', { gfx90a: 81 }, 64, CACHE_FLOAT_UPDATES.maxF64],
+  ['fcmpswap', { gfx10: 62, gfx11: ['cmpswap_f32', 80] }, 32, MODE_COMPARISONS.compareSwapF32],
+  ['fmin', { gfx10: 63, gfx11: ['min_f32', 81] }, 32, MODE_COMPARISONS.minF32],
+  ['fmax', { gfx10: 64, gfx11: ['max_f32', 82] }, 32, MODE_COMPARISONS.maxF32],
+  ['fcmpswap_x2', { gfx10: 94, gfx11: -1 }, 64, MODE_COMPARISONS.compareSwapF64],
+  ['fmin_x2', { gfx10: 95, gfx11: -1 }, 64, MODE_COMPARISONS.minF64],
+  ['fmax_x2', { gfx10: 96, gfx11: -1 }, 64, MODE_COMPARISONS.maxF64],
 ];
 
 /** How a format of vector memory instructions writes its operands and finds its address. */
@@ -156,50 +184,58 @@ export interface VectorMemory {
 
 export function loadAndStoreRows(memory: VectorMemory): Row[] {
   const { format, prefix, portOf, source } = memory;
+  const common = (
+    verb: string,
+    [name, gfx9]: readonly [string, number],
+    gfx10: number,
+    [name11, gfx11]: readonly [string, number],
+    operandText: string,
+    semantics: Semantics,
+  ): Row => {
+    const opcodes = { gfx9, gfx10, gfx11: [`${prefix}_${verb}_${name11}`, gfx11] } as const;
+    return row(format, `${prefix}_${verb}_${name}`, opcodes, operandText, semantics);
+  };
   return [
-    ...LOADS.map(([name, opcode, kind]) => {
+    ...LOADS.map(([gfx9, gfx10, gfx11, kind]) => {
       // Only loads of at most a dword can go to the LDS.
       const type = registerType(kind.sizeBytes) + (kind.half || kind.sizeBytes > 4 ? '' : '/vgpr');
-      return row(
-        format,
-        `${prefix}_load_${name}`,
-        opcode,
-        memory.loadOperands(kind.half ? '+' : '=', type),
-        load(portOf, kind),
-      );
+      const operandText = memory.loadOperands(kind.half ? '+' : '=', type);
+      return common('load', gfx9, gfx10, gfx11, operandText, load(portOf, kind));
     }),
-    ...STORES.map(([name, opcode, sizeBytes, half]) => {
+    ...STORES.map(([gfx9, gfx10, gfx11, sizeBytes, half]) => {
       const semantics = store(portOf, source, sizeBytes, half);
-      return row(format, `${prefix}_store_${name}`, opcode, memory.storeOperands(registerType(sizeBytes)), semantics);
+      return common('store', gfx9, gfx10, gfx11, memory.storeOperands(registerType(sizeBytes)), semantics);
     }),
   ];
+}
+
+/** An atomic of the format; names without the prefix. A compare and swap has both values in its data. */
+export function atomicRow(
+  { format, prefix, portOf, source, atomicOperands }: VectorMemory,
+  name: string,
+  opcodes: Opcodes,
+  bits: 32 | 64,
+  update: AtomicUpdate,
+): Row {
+  const values = name.includes('cmpswap') ? 2 : 1;
+  const full = (part: string): string => `${prefix}_atomic_${part}`;
+  const text = atomicOperands(`b${bits * values}`, `b${bits}`);
+  return row(format, full(name), variant(opcodes, 0, full), text, atomic(portOf, [source], bits, update));
 }
 
 export function atomicRows(memory: VectorMemory): Row[] {
-  const { format, prefix, portOf, source } = memory;
-  const one = (name: string, opcodes: Opcodes, bits: 32 | 64, update: AtomicUpdate, values = 1): Row => {
-    const text = memory.atomicOperands(`b${bits * values}`, `b${bits}`);
-    return row(format, `${prefix}_atomic_${name}`, opcodes, text, atomic(portOf, [source], bits, update));
-  };
-  return [
-    ...INTEGER_ATOMICS.map(([name, opcode, update]) => one(name, opcode, 32, update, name === 'cmpswap' ? 2 : 1)),
-    ...INTEGER_ATOMICS.map(([name, opcode, update]) =>
-      one(`${name}_x2`, opcode + 32, 64, update, name === 'cmpswap' ? 2 : 1),
-    ),
-    ...F64_ATOMICS.map(([name, opcode, update]) => one(name, { gfx90a: opcode }, 64, update)),
-  ];
+  const integer = INTEGER_ATOMICS.flatMap(([[name, gfx9], gfx10, [name11, gfx11], update]) => {
+    const short = { gfx9, gfx10, gfx11: [`${name11}32`, gfx11] } as const;
+    const wide = {
+      gfx9: gfx9 + WIDE_STEP,
+      gfx10: gfx10 + WIDE_STEP,
+      gfx11: [`${name11}64`, wideGfx11(gfx11)],
+    } as const;
+    return [atomicRow(memory, name, short, 32, update), atomicRow(memory, `${name}_x2`, wide, 64, update)];
+  });
+  return [...integer, ...FLOAT_ATOMICS.map((each) => atomicRow(memory, ...each))];
 }
 
-/** Floating-point atomics of 32 bits, from `family` on. */
-export function floatAtomicRows(memory: VectorMemory, family: Family): Row[] {
-  const { format, prefix, portOf, source } = memory;
-  const one = (name: string, opcode: number, update: AtomicUpdate, since = family): Row => {
-    const text = memory.atomicOperands('b32', 'b32');
-    return row(format, `${prefix}_atomic_${name}`, { [since]: opcode }, text, atomic(portOf, [source], 32, update));
-  };
-  return [
-    one('add_f32', 77, CACHE_FLOAT_UPDATES.addF32),
-    one('pk_add_f16', 78, CACHE_FLOAT_UPDATES.packedAddF16),
-    ...(format === 'MUBUF' ? [] : [one('pk_add_bf16', 82, CACHE_FLOAT_UPDATES.packedAddBf16, 'gfx940')]),
-  ];
-}
+/** The subtraction that stops at 0; it always returns what was there. */
+export const clampedSubtraction = (memory: VectorMemory): Row =>
+  atomicRow(memory, 'csub', { gfx10: 52, gfx11: ['csub_u32', 55] }, 32, INTEGER_UPDATES.clampedSub);

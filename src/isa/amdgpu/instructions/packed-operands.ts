@@ -5,6 +5,7 @@
 import { WavewrightError } from '../../../base/errors.ts';
 import type { FloatBuilder } from '../../../ir/float-builder.ts';
 import type { Value } from '../../../ir/types.ts';
+import { SRC_LITERAL } from '../formats.ts';
 import type { InstructionBuilder } from '../instruction-builder.ts';
 
 /** For the low and for the high result. */
@@ -36,14 +37,33 @@ function negated(b: InstructionBuilder, f: FloatBuilder, field: string, [low, hi
   return [isNegated('neg') ? f.neg(low) : low, isNegated('neg_hi') ? f.neg(high) : high];
 }
 
+/**
+ * Whether a source is an inline constant that gfx11 takes for both halves where op_sel does not choose (RDNA3 ISA 7.2.1 and 7.5.1, LLVM's
+ * isPKFMACF16InlineConstant).
+ */
+function isReplicated(b: InstructionBuilder, { leaf }: Value): boolean {
+  if (leaf.kind !== 'operand' || b.instruction.has('op_sel_hi') || !b.instruction.families.includes('gfx11'))
+    return false;
+  const { operand } = leaf.at;
+  return b.instruction.operand(operand).kind === 'constant' && b.instruction.encoded(operand) !== SRC_LITERAL;
+}
+
 /** The halves of a dword that is operand `field`, as zero-extended bits. */
 export function packedBits(b: InstructionBuilder, field: string, dword: Value): Pair {
+  if (isReplicated(b, dword)) return [b.bits(dword, 0, 16), b.bits(dword, 0, 16)];
   const [low, high] = selects(b, field).map((isHigh) => b.bits(dword, isHigh ? 16 : 0, 16));
   return [low!, high!];
 }
 
 export function packedF16(b: InstructionBuilder, field: string, dword: Value): Pair {
   return negated(b, b.f16, field, packedBits(b, field, dword));
+}
+
+/** As `packedF16`. Both elements of a constant are the high half of an f32 (RDNA3 ISA 7.5.1). */
+export function packedBf16(b: InstructionBuilder, field: string, dword: Value): Pair {
+  const isConstant = b.instruction.operand(b.index(field)).kind === 'constant';
+  const high = b.bits(dword, 16, 16);
+  return negated(b, b.f16, field, isConstant ? [high, high] : packedBits(b, field, dword));
 }
 
 /** The dwords of a 64-bit operand. */

@@ -1,5 +1,6 @@
 /** Conversions whose results are parts of a dword. CDNA2 ISA 12.11, opcodes 477, 496 and 660 to 672. */
 import type { Builder } from '../../../ir/builder.ts';
+import { TOWARD_ZERO } from '../../../ir/float-bits.ts';
 import type { Value } from '../../../ir/types.ts';
 import { toF64 } from './float-rules.ts';
 
@@ -20,14 +21,9 @@ export const normalizedI16 = (b: Builder, type: 'f16' | 'f32', x: Value): Value 
 /** 0..1 to 0..65535. */
 export const normalizedU16 = (b: Builder, type: 'f16' | 'f32', x: Value): Value => normalized(b, type, x, 0, 0xffff);
 
-/** f32 to f16 rounded toward zero: the nearest one, one step back when it is larger. Finite numbers do not become infinity. */
-export function f16TowardZero(b: Builder, x: Value): Value {
-  const source = b.f32.input(x);
-  const nearest = b.f16.fromF32(source);
-  const isLarger = b.ltU(b.f32.abs(source), b.f32.abs(b.f16.toF32(nearest)));
-  const mustStep = b.op('i1.and', isLarger, b.not(b.f32.isNan(source)));
-  return b.f16.result(b.select(mustStep, b.sub(nearest, b.i32(1)), nearest));
-}
+/** f32 to f16, toward zero whatever MODE says. */
+export const f16TowardZero = (b: Builder, x: Value): Value =>
+  b.f16.result(b.rounding(TOWARD_ZERO).f16.fromF32(b.f32.input(x)));
 
 /** f32 truncated to 0..255 in byte `position` (bits 1:0) of `rest`. */
 export function insertByte(b: Builder, x: Value, position: Value, rest: Value): Value {

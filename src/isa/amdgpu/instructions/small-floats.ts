@@ -34,6 +34,10 @@ function toF32(b: Builder, { fractionBits, bias }: Layout, x: Value): Value {
   return b.select(b.eq(b.bits(x, 0, 8), b.i32(NAN)), b.i32(F32_NAN), signed);
 }
 
+/** The number in the low byte of `x` as f32. */
+export const smallFloatToF32 = (b: Builder, name: Layout['name'], x: Value): Value =>
+  toF32(b, LAYOUTS.find((layout) => layout.name === name)!, x);
+
 /** Rounded to nearest even. */
 function fromF32(b: Builder, { fractionBits, bias }: Layout, x: Value): Value {
   const magnitude = b.f32.abs(x);

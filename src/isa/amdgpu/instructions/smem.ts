@@ -1,13 +1,13 @@
-/** SMEM: scalar memory reads, writes and atomics. CDNA2 ISA chapter 8 and 12.6, "SMEM Instructions". */
+/** SMEM: scalar memory reads, writes and atomics. CDNA2 ISA chapter 8 and 12.6, "SMEM Instructions"; RDNA3 ISA chapter 8. */
 import type { Value } from '../../../ir/types.ts';
 import type { InstructionBuilder } from '../instruction-builder.ts';
-import { type OperandType, type Row, row, type Semantics } from '../row.ts';
+import { type Opcodes, type OperandType, type Row, row, type Semantics } from '../row.ts';
 
 const ADDRESS = 'sbase:b64 soffset:address offset:simm21';
 const BUFFER_ADDRESS = 'sbase:b128 soffset:address offset:simm21';
 
-function smem(name: string, opcode: number, operandText: string, semantics?: Semantics): Row {
-  return row('SMEM', name, opcode, operandText, semantics);
+function smem(name: string, opcodes: Opcodes, operandText: string, semantics?: Semantics): Row {
+  return row('SMEM', name, opcodes, operandText, semantics);
 }
 
 /** Caches are not modelled: every access sees memory as it is. */
@@ -49,6 +49,7 @@ const bufferLoad: Semantics = (b, offset) => {
   b.setDwords(data, dwords);
 };
 
+/** Up to gfx10 names say dwords, from gfx11 on bits. */
 const WIDTHS: readonly (readonly [suffix: string, type: OperandType])[] = [
   ['dword', 'b32'],
   ['dwordx2', 'b64'],
@@ -56,13 +57,20 @@ const WIDTHS: readonly (readonly [suffix: string, type: OperandType])[] = [
   ['dwordx8', 'b256'],
   ['dwordx16', 'b512'],
 ];
-const STORE_WIDTHS = WIDTHS.slice(0, 3);
+const SHORT_WIDTHS = WIDTHS.slice(0, 3);
 
-const loads = (name: string, opcode: number, widths: typeof WIDTHS, address: string, semantics?: Semantics): Row[] =>
-  widths.map(([suffix, type], i) => smem(`${name}_${suffix}`, opcode + i, `=sdata:${type} ${address}`, semantics));
+const loads = (name: string, opcode: number, address: string, semantics: Semantics): Row[] =>
+  WIDTHS.map(([suffix, type], i) => {
+    const opcodes = { gfx9: opcode + i, gfx10: opcode + i, gfx11: [`${name}_${type}`, opcode + i] } as const;
+    return smem(`${name}_${suffix}`, opcodes, `=sdata:${type} ${address}`, semantics);
+  });
+
+const scratchLoads = SHORT_WIDTHS.map(([suffix, type], i) =>
+  smem(`s_scratch_load_${suffix}`, 5 + i, `=sdata:${type} ${ADDRESS}`),
+);
 
 const stores = (name: string, opcode: number, address: string): Row[] =>
-  STORE_WIDTHS.map(([suffix, type], i) => smem(`${name}_${suffix}`, opcode + i, `sdata:${type} ${address}`));
+  SHORT_WIDTHS.map(([suffix, type], i) => smem(`${name}_${suffix}`, opcode + i, `sdata:${type} ${address}`));
 
 const ATOMICS = ['swap', 'cmpswap', 'add', 'sub', 'smin', 'umin', 'smax', 'umax', 'and', 'or', 'xor', 'inc', 'dec'];
 
@@ -77,20 +85,21 @@ const atomics = (name: string, opcode: number, address: string): Row[] =>
   });
 
 export const SMEM_ROWS: readonly Row[] = [
-  ...loads('s_load', 0, WIDTHS, ADDRESS, load),
-  ...loads('s_scratch_load', 5, STORE_WIDTHS, ADDRESS),
-  ...loads('s_buffer_load', 8, WIDTHS, BUFFER_ADDRESS, bufferLoad),
+  ...loads('s_load', 0, ADDRESS, load),
+  ...scratchLoads,
+  ...loads('s_buffer_load', 8, BUFFER_ADDRESS, bufferLoad),
   ...stores('s_store', 16, ADDRESS),
   ...stores('s_scratch_store', 21, ADDRESS),
   ...stores('s_buffer_store', 24, BUFFER_ADDRESS),
-  smem('s_dcache_inv', 32, '', nothing),
+  smem('s_gl1_inv', { gfx10: 31, gfx11: 32 }, '', nothing),
+  smem('s_dcache_inv', { gfx9: 32, gfx10: 32, gfx11: 33 }, '', nothing),
   smem('s_dcache_wb', 33, '', nothing),
   smem('s_dcache_inv_vol', 34, '', nothing),
   smem('s_dcache_wb_vol', 35, '', nothing),
-  smem('s_memtime', 36, '=sdata:b64', (b) => b.clock()),
-  smem('s_memrealtime', 37, '=sdata:b64', (b) => b.clock()),
-  smem('s_atc_probe', 38, `sdata:imm8 ${ADDRESS}`, nothing),
-  smem('s_atc_probe_buffer', 39, `sdata:imm8 ${BUFFER_ADDRESS}`, nothing),
+  smem('s_memtime', { gfx9: 36, gfx10: 36, gfx11: -1 }, '=sdata:b64', (b) => b.clock()),
+  smem('s_memrealtime', { gfx9: 37, gfx10: 37, gfx11: -1 }, '=sdata:b64', (b) => b.clock()),
+  smem('s_atc_probe', { gfx9: 38, gfx10: 38, gfx11: 34 }, `sdata:imm8 ${ADDRESS}`, nothing),
+  smem('s_atc_probe_buffer', { gfx9: 39, gfx10: 39, gfx11: 35 }, `sdata:imm8 ${BUFFER_ADDRESS}`, nothing),
   smem('s_dcache_discard', 40, ADDRESS, nothing),
   smem('s_dcache_discard_x2', 41, ADDRESS, nothing),
   ...atomics('s_buffer_atomic', 64, BUFFER_ADDRESS),

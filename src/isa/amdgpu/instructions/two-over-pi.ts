@@ -1,8 +1,9 @@
 /**
- * v_trig_preop_f64: segments of 2/pi for the reduction of large angles. CDNA2 ISA 12.11, opcode 658. The manual's mask of the low
+ * v_trig_preop_f64: segments of 2/pi for the reduction of large angles, toward zero. CDNA2 ISA 12.11, opcode 658. The manual's mask of the low
  * bits after a left shift is meant as the bits that the shift moves in front of the binary point.
  */
 import type { Builder } from '../../../ir/builder.ts';
+import { NEAREST_EVEN } from '../../../ir/float-bits.ts';
 import type { Value } from '../../../ir/types.ts';
 import type { Semantics } from '../row.ts';
 import { exponentField } from './float-rules.ts';
@@ -50,5 +51,6 @@ export const twoOverPiSegment: Semantics = (b, x, segment) => {
     b.op('f64.fromI32U', b.low(bits)),
   );
   const large = b.select(b.ltS(exponent, b.i32(1968)), b.i32(0), b.i32(128));
-  return scaleByPower(b, 'f64', value, b.add(b.sub(b.i32(-53), shift), large));
+  // Rounds toward zero whatever MODE says. So does the nearest number: a segment that loses digits loses a 0 first, always the same.
+  return scaleByPower(b, 'f64', value, b.add(b.sub(b.i32(-53), shift), large), b.rounding(NEAREST_EVEN));
 };

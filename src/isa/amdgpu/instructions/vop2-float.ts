@@ -3,17 +3,28 @@ import type { Value } from '../../../ir/types.ts';
 import type { InstructionBuilder } from '../instruction-builder.ts';
 import { type Opcodes, type Row, type RowFlags, row, type Semantics } from '../row.ts';
 import { dotF16, dotIntegers } from './dot-products.ts';
-import { type FloatType, floatOf, unfusedMultiplyAdd } from './float-rules.ts';
+import { type FloatType, floatOf, legacyFma, legacyProduct, unfusedMultiplyAdd } from './float-rules.ts';
 import { packedF16 } from './packed-operands.ts';
 import { packHalves } from './packing.ts';
 import { ldexp } from './scaling.ts';
 
 type Binary = (b: InstructionBuilder, type: FloatType, x: Value, y: Value) => Value;
 
-const binary = (name: string, opcodes: Readonly<Partial<Record<FloatType, number>>>, compute: Binary): Row[] =>
-  (Object.entries(opcodes) as [FloatType, number][]).map(([type, opcode]) =>
-    row('VOP2', `${name}_${type}`, opcode, `=vdst:${type} src0:${type} src1:${type}`, (b, x, y) =>
-      compute(b, type, x, y),
+/** `vopd` is the opcode of the f32 form there. */
+const binary = (
+  name: string,
+  opcodes: Readonly<Partial<Record<FloatType, Opcodes>>>,
+  compute: Binary,
+  vopd?: number,
+): Row[] =>
+  (Object.entries(opcodes) as [FloatType, Opcodes][]).map(([type, own]) =>
+    row(
+      'VOP2',
+      `${name}_${type}`,
+      own,
+      `=vdst:${type} src0:${type} src1:${type}`,
+      (b, x, y) => compute(b, type, x, y),
+      type === 'f32' && vopd !== undefined ? { vopd } : {},
     ),
   );
 
@@ -33,39 +44,78 @@ const ONLY_VOP2: RowFlags = { noVop3: true, noSdwa: true, noDpp: true };
 type MultiplyAdd = (b: InstructionBuilder, type: 'f16' | 'f32', x: Value, y: Value, z: Value) => Value;
 
 /** A product and a sum with one constant, the low half of the literal for f16; `k` stands where the constant is. */
-function withLiteral(name: string, type: 'f16' | 'f32', opcodes: [Opcodes, Opcodes], compute: MultiplyAdd): Row[] {
+function withLiteral(
+  name: string,
+  type: 'f16' | 'f32',
+  opcodes: [Opcodes, Opcodes],
+  compute: MultiplyAdd,
+  vopd?: readonly [number, number],
+): Row[] {
   const madmk: Semantics = (b, x, literal, y) => compute(b, type, x, literal!, y!);
   const madak: Semantics = (b, x, y, literal) => compute(b, type, x, y!, literal!);
   const source = (n: number): string => `src${n}:${type}`;
   return [
-    row(
-      'VOP2',
-      `${name}mk_${type}`,
-      opcodes[0],
-      `=vdst:${type} ${source(0)} literal:literal32 ${source(1)}`,
-      madmk,
-      ONLY_VOP2,
-    ),
-    row(
-      'VOP2',
-      `${name}ak_${type}`,
-      opcodes[1],
-      `=vdst:${type} ${source(0)} ${source(1)} literal:literal32`,
-      madak,
-      ONLY_VOP2,
-    ),
+    row('VOP2', `${name}mk_${type}`, opcodes[0], `=vdst:${type} ${source(0)} literal:literal32 ${source(1)}`, madmk, {
+      ...ONLY_VOP2,
+      ...(vopd && { vopd: vopd[0] }),
+    }),
+    row('VOP2', `${name}ak_${type}`, opcodes[1], `=vdst:${type} ${source(0)} ${source(1)} literal:literal32`, madak, {
+      ...ONLY_VOP2,
+      ...(vopd && { vopd: vopd[1] }),
+    }),
   ];
 }
+
+const fused: MultiplyAdd = (b, type, x, y, z) => b[type].fma(x, y, z);
+
+const DOT2 = '+vdst:f32 src0:v2f16 src1:v2f16';
+const dot2Accumulate: Semantics = (b, d, x, y) => dotF16(b, packedF16(b, 'src0', x!), packedF16(b, 'src1', y!), d!);
+
+const packedAccumulate: Semantics = (b, d, x, y) => {
+  const half = (i: 0 | 1): Value =>
+    b.f16.fma(packedF16(b, 'src0', x!)[i], packedF16(b, 'src1', y!)[i], packedF16(b, 'vdst', d!)[i]);
+  return packHalves(b, half(0), half(1));
+};
 
 const CLAMPS: RowFlags = { integerClamp: true };
 
 export const VOP2_FLOAT_ROWS: readonly Row[] = [
-  ...binary('v_add', { f32: 1, f16: 31 }, (b, type, x, y) => floatOf(b, type).add(x, y)),
-  ...binary('v_sub', { f32: 2, f16: 32 }, (b, type, x, y) => floatOf(b, type).sub(x, y)),
-  ...binary('v_subrev', { f32: 3, f16: 33 }, (b, type, x, y) => floatOf(b, type).sub(y, x)),
-  ...binary('v_mul', { f32: 5, f16: 34 }, (b, type, x, y) => floatOf(b, type).mul(x, y)),
-  ...binary('v_min', { f32: 10, f16: 46 }, (b, type, x, y) => floatOf(b, type).min(x, y)),
-  ...binary('v_max', { f32: 11, f16: 45 }, (b, type, x, y) => floatOf(b, type).max(x, y)),
+  ...binary(
+    'v_add',
+    { f32: { gfx9: 1, gfx10: 3 }, f16: { gfx9: 31, gfx10: 50 } },
+    (b, type, x, y) => floatOf(b, type).add(x, y),
+    4,
+  ),
+  ...binary(
+    'v_sub',
+    { f32: { gfx9: 2, gfx10: 4 }, f16: { gfx9: 32, gfx10: 51 } },
+    (b, type, x, y) => floatOf(b, type).sub(x, y),
+    5,
+  ),
+  ...binary(
+    'v_subrev',
+    { f32: { gfx9: 3, gfx10: 5 }, f16: { gfx9: 33, gfx10: 52 } },
+    (b, type, x, y) => floatOf(b, type).sub(y, x),
+    6,
+  ),
+  ...binary(
+    'v_mul',
+    { f32: { gfx9: 5, gfx10: 8 }, f16: { gfx9: 34, gfx10: 53 } },
+    (b, type, x, y) => floatOf(b, type).mul(x, y),
+    3,
+  ),
+  ...binary(
+    'v_min',
+    { f32: { gfx9: 10, gfx10: 15 }, f16: { gfx9: 46, gfx10: 58 } },
+    (b, type, x, y) => floatOf(b, type).min(x, y),
+    11,
+  ),
+  ...binary(
+    'v_max',
+    { f32: { gfx9: 11, gfx10: 16 }, f16: { gfx9: 45, gfx10: 57 } },
+    (b, type, x, y) => floatOf(b, type).max(x, y),
+    10,
+  ),
   accumulate('v_mac_f32', { gfx9: 22, gfx940: -1 }, '+vdst:f32 src0:f32 src1:f32', (b, d, x, y) =>
     unfusedMultiplyAdd(b, 'f32', x, y, d),
   ),
@@ -78,15 +128,53 @@ export const VOP2_FLOAT_ROWS: readonly Row[] = [
     ],
     unfusedMultiplyAdd,
   ),
-  ...withLiteral('v_fma', 'f32', [{ gfx940: 23 }, { gfx940: 24 }], (b, type, x, y, z) => b[type].fma(x, y, z)),
+  ...withLiteral(
+    'v_fma',
+    'f32',
+    [
+      { gfx940: 23, gfx10: 44 },
+      { gfx940: 24, gfx10: 45 },
+    ],
+    fused,
+    [2, 1],
+  ),
+  ...withLiteral('v_fma', 'f16', [{ gfx10: 55 }, { gfx10: 56 }], fused),
   accumulate('v_mac_f16', 35, '+vdst:f16 src0:f16 src1:f16', (b, d, x, y) => unfusedMultiplyAdd(b, 'f16', x, y, d)),
   ...withLiteral('v_mad', 'f16', [36, 37], unfusedMultiplyAdd),
-  row('VOP2', 'v_ldexp_f16', 51, '=vdst:f16 src0:f16 src1:i16', (b, x, n) => ldexp(b, 'f16', x, b.sext16(n))),
-  accumulate('v_fmac_f64', { gfx90a: 4 }, '+vdst:f64 src0:f64 src1:f64', (b, d, x, y) => b.f64.fma(x, y, d)),
-  accumulate('v_fmac_f32', { gfx90a: 59 }, '+vdst:f32 src0:f32 src1:f32', (b, d, x, y) => b.f32.fma(x, y, d)),
-  accumulate('v_dot2c_f32_f16', { gfx90a: 55 }, '+vdst:f32 src0:v2f16 src1:v2f16', (b, d, x, y) =>
-    dotF16(b, packedF16(b, 'src0', x), packedF16(b, 'src1', y), d),
+  row('VOP2', 'v_ldexp_f16', { gfx9: 51, gfx10: 59 }, '=vdst:f16 src0:f16 src1:i16', (b, x, n) =>
+    ldexp(b, 'f16', x, b.sext16(n)),
   ),
+  accumulate('v_fmac_f64', { gfx90a: 4 }, '+vdst:f64 src0:f64 src1:f64', (b, d, x, y) => b.f64.fma(x, y, d)),
+  accumulate(
+    'v_fmac_f32',
+    { gfx90a: 59, gfx10: 43 },
+    '+vdst:f32 src0:f32 src1:f32',
+    (b, d, x, y) => b.f32.fma(x, y, d),
+    { vopd: 0 },
+  ),
+  accumulate('v_fmac_f16', { gfx10: 54 }, '+vdst:f16 src0:f16 src1:f16', (b, d, x, y) => b.f16.fma(x, y, d), {
+    opSelText: 'all',
+  }),
+  row(
+    'VOP2',
+    'v_mul_legacy_f32',
+    { gfx9: 4, gfx90a: -1, gfx10: 7, gfx11: ['v_mul_dx9_zero_f32', 7] },
+    '=vdst:f32 src0:f32 src1:f32',
+    legacyProduct,
+    { vopd: 7 },
+  ),
+  accumulate(
+    'v_fmac_legacy_f32',
+    { gfx10: 6, gfx11: ['v_fmac_dx9_zero_f32', 6] },
+    '+vdst:f32 src0:f32 src1:f32',
+    (b, d, x, y) => legacyFma(b, x, y, d),
+    { noDpp: true },
+  ),
+  accumulate('v_dot2c_f32_f16', { gfx90a: 55 }, DOT2, dot2Accumulate),
+  accumulate('v_dot2c_f32_f16', { gfx10: 2, gfx11: ['v_dot2acc_f32_f16', 2] }, DOT2, dot2Accumulate, {
+    noVop3: true,
+    vopd: 12,
+  }),
   accumulate(
     'v_dot2c_i32_i16',
     { gfx90a: 56 },
@@ -94,17 +182,20 @@ export const VOP2_FLOAT_ROWS: readonly Row[] = [
     dotIntegers(16, 'accumulator'),
     CLAMPS,
   ),
-  accumulate('v_dot4c_i32_i8', { gfx90a: 57 }, '+vdst:i32 src0:b32 src1:b32', dotIntegers(8, 'accumulator'), CLAMPS),
+  accumulate(
+    'v_dot4c_i32_i8',
+    { gfx90a: 57, gfx10: 13, gfx11: -1 },
+    '+vdst:i32 src0:b32 src1:b32',
+    dotIntegers(8, 'accumulator'),
+    CLAMPS,
+  ),
   accumulate('v_dot8c_i32_i4', { gfx90a: 58 }, '+vdst:i32 src0:b32 src1:b32', dotIntegers(4, 'accumulator'), CLAMPS),
   accumulate(
     'v_pk_fmac_f16',
-    { gfx90a: 60 },
+    { gfx90a: 60, gfx10: 60, gfx11: -1 },
     '+vdst:v2f16 src0:v2f16 src1:v2f16',
-    (b, d, x, y) => {
-      const half = (i: 0 | 1): Value =>
-        b.f16.fma(packedF16(b, 'src0', x)[i], packedF16(b, 'src1', y)[i], packedF16(b, 'vdst', d)[i]);
-      return packHalves(b, half(0), half(1));
-    },
-    ONLY_VOP2,
+    packedAccumulate,
+    { ...ONLY_VOP2, alwaysSuffixed: true },
   ),
+  accumulate('v_pk_fmac_f16', { gfx11: 60 }, '+vdst:v2f16 src0:v2f16 src1:v2f16', packedAccumulate, { noVop3: true }),
 ];

@@ -1,4 +1,5 @@
 import { test } from 'node:test';
+import { scaled } from '../../../ir/exact-rounding.test-support.ts';
 import { DEFAULT_MODE } from '../machine.test-support.ts';
 import {
   check,
@@ -265,7 +266,7 @@ function machinPi(bits: bigint): bigint {
   return 4n * (4n * arctan(5n) - arctan(239n));
 }
 
-test('v_trig_preop_f64 gives segments of 2/pi', () => {
+test('v_trig_preop_f64 gives segments of 2/pi, toward zero', () => {
   const bits = 1400n;
   const twoOverPi = (2n << (2n * bits)) / machinPi(bits);
   const fraction = (twoOverPi >> (bits - 1201n)) << 3000n;
@@ -273,13 +274,15 @@ test('v_trig_preop_f64 gives segments of 2/pi', () => {
     const exponent = Number((x >> 52n) & 0x7ffn);
     const shift = Number(segment & 31n) * 53 + Math.max(exponent - 1077, 0);
     const value = Number((fraction >> BigInt(4201 - 53 - shift)) & ((1n << 53n) - 1n));
-    return f64(scaled64(value, -53 - shift + (exponent >= 1968 ? 128 : 0)));
+    return scaled('f64', 3, f64(value), -53 - shift + (exponent >= 1968 ? 128 : 0));
   };
   const tuples = combinations(
-    [f64(1), f64(2 ** 54), f64(2 ** 55), f64(1e300), f64(2 ** 944), f64(2 ** 945), f64(1.7e308)],
-    [0n, 1n, 2n, 5n, 18n, 31n, 33n],
+    [1, 2 ** 54, 2 ** 55, 2 ** 930, 1e300, 2 ** 944, 2 ** 945, 2 ** 960, 2 ** 975, 2 ** 1000, 1.7e308].map(f64),
+    [0n, 1n, 2n, 3n, 4n, 5n, 18n, 31n, 33n],
   );
-  expectAll('v_trig_preop_f64', tuples, segmentOf);
+  for (const round64 of [0, 1] as const) {
+    expectAll('v_trig_preop_f64', tuples, segmentOf, { mode: { ...DEFAULT_MODE, round64 } });
+  }
 });
 
 test('random products and sums', () => {

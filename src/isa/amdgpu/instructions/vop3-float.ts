@@ -1,9 +1,21 @@
 /** VOP3: floating point. CDNA2 ISA 12.11, "VOP3A & VOP3B Instructions". */
 import type { Value } from '../../../ir/types.ts';
 import type { InstructionBuilder } from '../instruction-builder.ts';
-import { type Opcodes, type OperandType, type Row, type RowFlags, row, type Semantics } from '../row.ts';
+import {
+  alsoIn,
+  type ByFamily,
+  moved,
+  type Opcodes,
+  type OperandType,
+  type Row,
+  type RowFlags,
+  row,
+  type Semantics,
+} from '../row.ts';
 import { divFixup, divFmas, divScale } from './division.ts';
-import { type FloatType, floatOf, flushed, legacyProduct, unfusedMultiplyAdd } from './float-rules.ts';
+import { dotInF16 } from './dot-products.ts';
+import { type FloatType, floatOf, flushed, legacyFma, legacyProduct, unfusedMultiplyAdd } from './float-rules.ts';
+import { packedF16 } from './packed-operands.ts';
 import { f16TowardZero, insertByte, normalizedI16, normalizedU16, packHalves } from './packing.ts';
 import { ldexp } from './scaling.ts';
 import { VOP3_SMALL_FLOAT_ROWS } from './small-floats.ts';
@@ -12,14 +24,15 @@ import { twoOverPiSegment } from './two-over-pi.ts';
 type Ternary = (b: InstructionBuilder, type: FloatType, x: Value, y: Value, z: Value) => Value;
 
 const KEEPS_HIGH_HALF: RowFlags = { keepsHighHalf: true };
+const NO_VOP3_DPP: RowFlags = { noVop3Dpp: true };
 
 function ternary(name: string, type: FloatType, opcodes: Opcodes, compute: Ternary, flags: RowFlags = {}): Row {
   const operandText = `=vdst:${type} src0:${type} src1:${type} src2:${type}`;
   return row('VOP3', name, opcodes, operandText, (b, x, y, z) => compute(b, type, x, y, z), flags);
 }
 
-function binary(name: string, opcode: number, result: OperandType, sources: OperandType, semantics: Semantics): Row {
-  return row('VOP3', name, opcode, `=vdst:${result} src0:${sources} src1:${sources}`, semantics);
+function binary(name: string, opcodes: Opcodes, result: OperandType, sources: OperandType, semantics: Semantics): Row {
+  return row('VOP3', name, opcodes, `=vdst:${result} src0:${sources} src1:${sources}`, semantics);
 }
 
 const fma: Ternary = (b, type, x, y, z) => floatOf(b, type).fma(x, y, z);
@@ -47,21 +60,42 @@ const med3: Ternary = (b, type, x, y, z) => {
 };
 
 /** min3, max3 and med3 in steps of three opcodes. */
-const order = (type: FloatType, opcode: number): Row[] => [
-  ternary(`v_min3_${type}`, type, opcode, min3),
-  ternary(`v_max3_${type}`, type, opcode + 3, max3),
-  ternary(`v_med3_${type}`, type, opcode + 6, med3),
+const order = (type: FloatType, first: ByFamily): Row[] => [
+  ternary(`v_min3_${type}`, type, first, min3),
+  ternary(`v_max3_${type}`, type, moved(first, 3), max3),
+  ternary(`v_med3_${type}`, type, moved(first, 6), med3),
 ];
 
-function division(type: 'f32' | 'f64', first: number): Row[] {
+/** Opcodes of f32; those of f64 follow. */
+interface DivisionOpcodes {
+  readonly fixup: ByFamily;
+  readonly scale: ByFamily;
+  readonly fmas: ByFamily;
+}
+
+const DIVISION: DivisionOpcodes = {
+  fixup: { gfx9: 478, gfx10: 351, gfx11: 551 },
+  scale: { gfx9: 480, gfx10: 365, gfx11: 764 },
+  fmas: { gfx9: 482, gfx10: 367, gfx11: 567 },
+};
+
+function division(type: 'f32' | 'f64', distance: number): Row[] {
   const scaleOperands = `=vdst:${type} =sdst:mask src0:${type} src1:${type} src2:${type}`;
   const divFmasByVcc: Ternary = (b, _, x, y, z) => divFmas(b, type, x, y, z, b.laneMask(b.state('vcc')));
   return [
-    ternary(`v_div_fixup_${type}`, type, first, divFixup),
-    row('VOP3', `v_div_scale_${type}`, first + 2, scaleOperands, (b, x, y, z) => divScale(b, type, x, y, z), {
-      vop3b: true,
-    }),
-    ternary(`v_div_fmas_${type}`, type, first + 4, divFmasByVcc),
+    ternary(`v_div_fixup_${type}`, type, moved(DIVISION.fixup, distance), divFixup, NO_VOP3_DPP),
+    row(
+      'VOP3',
+      `v_div_scale_${type}`,
+      moved(DIVISION.scale, distance),
+      scaleOperands,
+      (b, x, y, z) => divScale(b, type, x, y, z),
+      {
+        vop3b: true,
+        noVop3Dpp: true,
+      },
+    ),
+    ternary(`v_div_fmas_${type}`, type, moved(DIVISION.fmas, distance), divFmasByVcc, NO_VOP3_DPP),
   ];
 }
 
@@ -70,73 +104,141 @@ const packBoth =
   (b, x, y) =>
     packHalves(b, convert(b, x), convert(b, y));
 
+/** The other product where a light does not count: S1 is -MAX, -infinity or a NaN, or S2 is not positive. */
+const mulLit: Semantics = (b, x, y, z) => {
+  const { f32 } = b;
+  const lowest = b.i32(0xff7fffff | 0);
+  const hasNone = [f32.le(y!, lowest), f32.isNan(y!), f32.le(z!, f32.constant(0)), f32.isNan(z!)];
+  return b.select(
+    hasNone.reduce((p, q) => b.op('i1.or', p, q)),
+    lowest,
+    f32.mul(x!, y!),
+  );
+};
+
+type Binary = 'min' | 'max';
+
+const inTurn =
+  (first: Binary, second: Binary): Ternary =>
+  (b, type, x, y, z) =>
+    floatOf(b, type)[second](floatOf(b, type)[first](x, y), z);
+
+const packIntegers = (type: 'i16' | 'u16'): Semantics =>
+  packBoth((b, x) => {
+    if (type === 'u16') return b.minU(b.op('f32.toI32U', x), b.i32(0xffff));
+    return b.minS(b.maxS(b.op('f32.toI32S', x), b.i32(-0x8000)), b.i32(0x7fff));
+  });
+
+/** Instructions that gfx10 and gfx11 brought. RDNA3 ISA 16.12. */
+const LATER_ROWS: readonly Row[] = [
+  ternary(
+    'v_fma_legacy_f32',
+    'f32',
+    { gfx10: 320, gfx11: ['v_fma_dx9_zero_f32', 521] },
+    (b, _, x, y, z) => legacyFma(b, x, y, z),
+    NO_VOP3_DPP,
+  ),
+  row('VOP3', 'v_mullit_f32', { gfx10: 336, gfx11: 536 }, '=vdst:f32 src0:f32 src1:f32 src2:f32', mulLit),
+  ternary('v_maxmin_f32', 'f32', { gfx11: 606 }, inTurn('max', 'min')),
+  ternary('v_minmax_f32', 'f32', { gfx11: 607 }, inTurn('min', 'max')),
+  ternary('v_maxmin_f16', 'f16', { gfx11: 608 }, inTurn('max', 'min'), { opSelText: 'none' }),
+  ternary('v_minmax_f16', 'f16', { gfx11: 609 }, inTurn('min', 'max'), { opSelText: 'none' }),
+  row('VOP3', 'v_dot2_f16_f16', { gfx11: 614 }, '=vdst:f16 src0:v2f16 src1:v2f16 src2:f16', (b, x, y, z) =>
+    dotInF16(b, packedF16(b, 'src0', x), packedF16(b, 'src1', y), z),
+  ),
+  // How its sums are rounded is not published.
+  row('VOP3', 'v_dot2_bf16_bf16', { gfx11: 615 }, '=vdst:b16 src0:v2bf16 src1:v2bf16 src2:f16'),
+  binary('v_cvt_pk_i16_f32', { gfx11: 774 }, 'b32', 'f32', packIntegers('i16')),
+  binary('v_cvt_pk_u16_f32', { gfx11: 775 }, 'b32', 'f32', packIntegers('u16')),
+];
+
 export const VOP3_FLOAT_ROWS: readonly Row[] = [
   ternary('v_mad_legacy_f32', 'f32', { gfx9: 448, gfx940: -1 }, legacyMad),
   ternary('v_mad_f32', 'f32', { gfx9: 449, gfx940: -1 }, mad('f32')),
   // Cube maps: no use for them without images.
-  row('VOP3', 'v_cubeid_f32', 452, '=vdst:f32 src0:f32 src1:f32 src2:f32'),
-  row('VOP3', 'v_cubesc_f32', 453, '=vdst:f32 src0:f32 src1:f32 src2:f32'),
-  row('VOP3', 'v_cubetc_f32', 454, '=vdst:f32 src0:f32 src1:f32 src2:f32'),
-  row('VOP3', 'v_cubema_f32', 455, '=vdst:f32 src0:f32 src1:f32 src2:f32'),
-  ternary('v_fma_f32', 'f32', 459, fma),
-  ternary('v_fma_f64', 'f64', 460, fma),
-  ...order('f32', 464),
-  row('VOP3', 'v_cvt_pk_u8_f32', 477, '=vdst:b32 src0:f32 src1:u32 src2:u32', insertByte),
-  ...division('f32', 478),
-  ...division('f64', 479),
+  row('VOP3', 'v_cubeid_f32', { gfx9: 452, gfx10: 324, gfx11: 524 }, '=vdst:f32 src0:f32 src1:f32 src2:f32'),
+  row('VOP3', 'v_cubesc_f32', { gfx9: 453, gfx10: 325, gfx11: 525 }, '=vdst:f32 src0:f32 src1:f32 src2:f32'),
+  row('VOP3', 'v_cubetc_f32', { gfx9: 454, gfx10: 326, gfx11: 526 }, '=vdst:f32 src0:f32 src1:f32 src2:f32'),
+  row('VOP3', 'v_cubema_f32', { gfx9: 455, gfx10: 327, gfx11: 527 }, '=vdst:f32 src0:f32 src1:f32 src2:f32'),
+  ternary('v_fma_f32', 'f32', { gfx9: 459, gfx10: 331, gfx11: 531 }, fma),
+  ternary('v_fma_f64', 'f64', { gfx9: 460, gfx10: 332, gfx11: 532 }, fma),
+  ...order('f32', { gfx9: 464, gfx10: 337, gfx11: 537 }),
+  row(
+    'VOP3',
+    'v_cvt_pk_u8_f32',
+    { gfx9: 477, gfx10: 350, gfx11: 550 },
+    '=vdst:b32 src0:f32 src1:u32 src2:u32',
+    insertByte,
+  ),
+  ...division('f32', 0),
+  ...division('f64', 1),
   ternary('v_mad_legacy_f16', 'f16', 490, mad('f16')),
   ternary('v_fma_legacy_f16', 'f16', 494, fma),
   ternary('v_div_fixup_legacy_f16', 'f16', 495, divFixup),
   row('VOP3', 'v_cvt_pkaccum_u8_f32', 496, '+vdst:b32 src0:f32 src1:u32', (b, d, x, position) =>
     insertByte(b, x, position, d),
   ),
-  ...order('f16', 500),
+  ...order('f16', { gfx9: 500, gfx10: 849, gfx11: 585 }),
   ternary('v_mad_f16', 'f16', 515, mad('f16'), KEEPS_HIGH_HALF),
-  ternary('v_fma_f16', 'f16', 518, fma, KEEPS_HIGH_HALF),
-  ternary('v_div_fixup_f16', 'f16', 519, divFixup, KEEPS_HIGH_HALF),
-  binary('v_add_f64', 640, 'f64', 'f64', (b, x, y) => b.f64.add(x, y)),
-  binary('v_mul_f64', 641, 'f64', 'f64', (b, x, y) => b.f64.mul(x, y)),
-  binary('v_min_f64', 642, 'f64', 'f64', (b, x, y) => b.f64.min(x, y)),
-  binary('v_max_f64', 643, 'f64', 'f64', (b, x, y) => b.f64.max(x, y)),
-  row('VOP3', 'v_ldexp_f64', 644, '=vdst:f64 src0:f64 src1:i32', (b, x, n) => ldexp(b, 'f64', x, n)),
-  row('VOP3', 'v_ldexp_f32', 648, '=vdst:f32 src0:f32 src1:i32', (b, x, n) => ldexp(b, 'f32', x, n)),
-  row('VOP3', 'v_trig_preop_f64', 658, '=vdst:f64 src0:f64 src1:u32', twoOverPiSegment),
+  ternary('v_fma_f16', 'f16', { gfx9: 518, gfx10: 843, gfx11: 584 }, fma, KEEPS_HIGH_HALF),
+  ternary('v_div_fixup_f16', 'f16', { gfx9: 519, gfx10: 863, gfx11: 596 }, divFixup, KEEPS_HIGH_HALF),
+  binary('v_add_f64', { gfx9: 640, gfx10: 356, gfx11: 807 }, 'f64', 'f64', (b, x, y) => b.f64.add(x, y)),
+  binary('v_mul_f64', { gfx9: 641, gfx10: 357, gfx11: 808 }, 'f64', 'f64', (b, x, y) => b.f64.mul(x, y)),
+  binary('v_min_f64', { gfx9: 642, gfx10: 358, gfx11: 809 }, 'f64', 'f64', (b, x, y) => b.f64.min(x, y)),
+  binary('v_max_f64', { gfx9: 643, gfx10: 359, gfx11: 810 }, 'f64', 'f64', (b, x, y) => b.f64.max(x, y)),
+  row('VOP3', 'v_ldexp_f64', { gfx9: 644, gfx10: 360, gfx11: 811 }, '=vdst:f64 src0:f64 src1:i32', (b, x, n) =>
+    ldexp(b, 'f64', x, n),
+  ),
+  row('VOP3', 'v_ldexp_f32', { gfx9: 648, gfx10: 866, gfx11: 796 }, '=vdst:f32 src0:f32 src1:i32', (b, x, n) =>
+    ldexp(b, 'f32', x, n),
+  ),
+  row(
+    'VOP3',
+    'v_trig_preop_f64',
+    { gfx9: 658, gfx10: 372, gfx11: 815 },
+    '=vdst:f64 src0:f64 src1:u32',
+    twoOverPiSegment,
+  ),
   binary(
     'v_cvt_pknorm_i16_f32',
-    660,
+    { gfx9: 660, gfx10: 872, gfx11: ['v_cvt_pk_norm_i16_f32', 801] },
     'b32',
     'f32',
     packBoth((b, x) => normalizedI16(b, 'f32', x)),
   ),
   binary(
     'v_cvt_pknorm_u16_f32',
-    661,
+    { gfx9: 661, gfx10: 873, gfx11: ['v_cvt_pk_norm_u16_f32', 802] },
     'b32',
     'f32',
     packBoth((b, x) => normalizedU16(b, 'f32', x)),
   ),
-  binary('v_cvt_pkrtz_f16_f32', 662, 'b32', 'f32', packBoth(f16TowardZero)),
+  ...alsoIn('VOP2', binary('v_cvt_pkrtz_f16_f32', 662, 'b32', 'f32', packBoth(f16TowardZero)), {
+    gfx10: 47,
+    gfx11: ['v_cvt_pk_rtz_f16_f32', 47],
+  }),
   binary(
     'v_cvt_pknorm_i16_f16',
-    665,
+    { gfx9: 665, gfx10: 786, gfx11: ['v_cvt_pk_norm_i16_f16', 786] },
     'b32',
     'f16',
     packBoth((b, x) => normalizedI16(b, 'f16', x)),
   ),
   binary(
     'v_cvt_pknorm_u16_f16',
-    666,
+    { gfx9: 666, gfx10: 787, gfx11: ['v_cvt_pk_norm_u16_f16', 787] },
     'b32',
     'f16',
     packBoth((b, x) => normalizedU16(b, 'f16', x)),
   ),
   binary(
     'v_pack_b32_f16',
-    672,
+    { gfx9: 672, gfx10: 785 },
     'b32',
     'f16',
     packBoth((b, x) => b.f16.input(x)),
   ),
-  binary('v_mul_legacy_f32', 673, 'f32', 'f32', legacyProduct),
+  binary('v_mul_legacy_f32', { gfx90a: 673 }, 'f32', 'f32', legacyProduct),
+  ...LATER_ROWS,
   ...VOP3_SMALL_FLOAT_ROWS,
 ];

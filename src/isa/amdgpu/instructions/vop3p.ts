@@ -4,13 +4,15 @@ import type { FloatBuilder } from '../../../ir/float-builder.ts';
 import type { Value } from '../../../ir/types.ts';
 import type { InstructionBuilder } from '../instruction-builder.ts';
 import { type Opcodes, type Row, type RowFlags, row, type Semantics } from '../row.ts';
-import { dotF16, dotIntegers } from './dot-products.ts';
+import { dotBf16, dotF16, dotIntegers, dotMixedSigns } from './dot-products.ts';
 import { MATRIX_ROWS } from './matrix.ts';
-import { type Pair, packedBits, packedDwords, packedF16, packedF32 } from './packed-operands.ts';
+import { type Pair, packedBf16, packedBits, packedDwords, packedF16, packedF32 } from './packed-operands.ts';
 import { packHalves } from './packing.ts';
 import { add, asNarrow, multiply, multiplyAdd, type Narrow, saturating, subtract } from './saturation.ts';
 
 const CLAMPS: RowFlags = { integerClamp: true };
+const DPP: RowFlags = { vop3pDpp: true };
+const MIXED_SIGNS = '=vdst:i32 src0:b32 src1:b32 src2:i32';
 const FIELDS = ['src0', 'src1', 'src2'];
 
 function packed(
@@ -39,9 +41,9 @@ function elementwise(
 type Compute<B> = (b: B, ...elements: Value[]) => Value;
 
 /** Integers of 16 bits; the clamp bit saturates each. */
-function packedI16(name: string, opcode: number, type: Narrow, sourceCount: number, compute: Compute<Builder>): Row {
+function packedI16(name: string, opcodes: Opcodes, type: Narrow, sourceCount: number, compute: Compute<Builder>): Row {
   const one = saturating(type, compute);
-  return packed(name, opcode, 'v2b16', sourceCount, (b, ...sources) => {
+  return packed(name, opcodes, 'v2b16', sourceCount, (b, ...sources) => {
     const [low, high] = elementwise(b, packedBits, sources, (...elements) => one(b, ...elements) as Value);
     return packHalves(b, low, high);
   });
@@ -49,8 +51,8 @@ function packedI16(name: string, opcode: number, type: Narrow, sourceCount: numb
 
 const clamped = (b: InstructionBuilder, f: FloatBuilder, x: Value): Value => (b.field('clamp') ? f.clamp(x) : x);
 
-function packedHalfFloats(name: string, opcode: number, sourceCount: number, compute: Compute<FloatBuilder>): Row {
-  return packed(name, opcode, 'v2f16', sourceCount, (b, ...sources) => {
+function packedHalfFloats(name: string, opcodes: Opcodes, sourceCount: number, compute: Compute<FloatBuilder>): Row {
+  return packed(name, opcodes, 'v2f16', sourceCount, (b, ...sources) => {
     const result = elementwise(b, packedF16, sources, (...elements) => clamped(b, b.f16, compute(b.f16, ...elements)));
     return packHalves(b, ...result);
   });
@@ -65,7 +67,7 @@ function packedFloats(name: string, opcode: number, sourceCount: number, compute
 /** The halves read as the type; the clamp bit has nothing to saturate (orders) or no known meaning (shifts: it is refused). */
 function packedInRange(
   name: string,
-  opcode: number,
+  opcodes: Opcodes,
   type: 'u16' | 'i16',
   compute: Compute<Builder>,
   flags: RowFlags,
@@ -74,7 +76,7 @@ function packedInRange(
     const half = (...elements: Value[]): Value => compute(b, ...elements.map((x) => asNarrow(b, type, x)));
     return packHalves(b, ...elementwise(b, packedBits, sources, half));
   };
-  return packed(name, opcode, 'v2b16', 2, semantics, flags);
+  return packed(name, opcodes, 'v2b16', 2, semantics, flags);
 }
 
 const packedOrder = (
@@ -82,11 +84,12 @@ const packedOrder = (
   opcode: number,
   type: 'u16' | 'i16',
   order: 'minU' | 'maxU' | 'minS' | 'maxS',
-): Row => packedInRange(`v_pk_${name}_${type}`, opcode, type, (b, x, y) => b[order](x, y), CLAMPS);
+): Row =>
+  packedInRange(`v_pk_${name}_${type}`, { gfx9: opcode, gfx10: opcode }, type, (b, x, y) => b[order](x, y), CLAMPS);
 
 /** The amount comes first and counts modulo 16. */
-const packedShift = (name: string, opcode: number, type: 'u16' | 'i16', shift: 'shl' | 'shrU' | 'shrS'): Row =>
-  packedInRange(name, opcode, type, (b, amount, x) => b[shift](x, b.and(amount, b.i32(15))), {});
+const packedShift = (name: string, opcodes: Opcodes, type: 'u16' | 'i16', shift: 'shl' | 'shrU' | 'shrS'): Row =>
+  packedInRange(name, opcodes, type, (b, amount, x) => b[shift](x, b.and(amount, b.i32(15))), {});
 
 /**
  * Source of a mixed-precision fused multiply-add as f32: op_sel_hi says that it is a half, op_sel which one; neg_hi takes the absolute
@@ -101,11 +104,11 @@ function mixedSource(b: InstructionBuilder, source: number): Value {
   return (b.field('neg') >> source) & 1 ? b.f32.neg(magnitude) : magnitude;
 }
 
-function mixed(name: string, opcode: number, result: 'f32' | 'f16', flags: RowFlags): Row {
+function mixed(name: string, opcodes: Opcodes, result: 'f32' | 'f16', flags: RowFlags): Row {
   return row(
     'VOP3P',
     name,
-    opcode,
+    opcodes,
     `=vdst:${result} src0:f32 src1:f32 src2:f32`,
     (b) => {
       const [x, y, z] = [0, 1, 2].map((source) => mixedSource(b, source)) as [Value, Value, Value];
@@ -116,44 +119,59 @@ function mixed(name: string, opcode: number, result: 'f32' | 'f16', flags: RowFl
   );
 }
 
-function dot(name: string, opcode: number, width: 4 | 8 | 16, type: 'i32' | 'u32'): Row {
+function dot(name: string, opcodes: Opcodes, width: 4 | 8 | 16, type: 'i32' | 'u32'): Row {
   const source = width === 16 ? 'v2b16' : 'b32';
   const operandText = `=vdst:${type} src0:${source} src1:${source} src2:${type}`;
-  return row('VOP3P', name, { gfx90a: opcode }, operandText, dotIntegers(width, 'source', type), CLAMPS);
+  return row('VOP3P', name, opcodes, operandText, dotIntegers(width, 'source', type), CLAMPS);
 }
 
 export const VOP3P_ROWS: readonly Row[] = [
-  packedI16('v_pk_mad_i16', 0, 'i16', 3, multiplyAdd),
-  packedI16('v_pk_mul_lo_u16', 1, 'u16', 2, multiply),
-  packedI16('v_pk_add_i16', 2, 'i16', 2, add),
-  packedI16('v_pk_sub_i16', 3, 'i16', 2, subtract),
-  packedShift('v_pk_lshlrev_b16', 4, 'u16', 'shl'),
-  packedShift('v_pk_lshrrev_b16', 5, 'u16', 'shrU'),
-  packedShift('v_pk_ashrrev_i16', 6, 'i16', 'shrS'),
+  packedI16('v_pk_mad_i16', { gfx9: 0, gfx10: 0 }, 'i16', 3, multiplyAdd),
+  packedI16('v_pk_mul_lo_u16', { gfx9: 1, gfx10: 1 }, 'u16', 2, multiply),
+  packedI16('v_pk_add_i16', { gfx9: 2, gfx10: 2 }, 'i16', 2, add),
+  packedI16('v_pk_sub_i16', { gfx9: 3, gfx10: 3 }, 'i16', 2, subtract),
+  packedShift('v_pk_lshlrev_b16', { gfx9: 4, gfx10: 4 }, 'u16', 'shl'),
+  packedShift('v_pk_lshrrev_b16', { gfx9: 5, gfx10: 5 }, 'u16', 'shrU'),
+  packedShift('v_pk_ashrrev_i16', { gfx9: 6, gfx10: 6 }, 'i16', 'shrS'),
   packedOrder('max', 7, 'i16', 'maxS'),
   packedOrder('min', 8, 'i16', 'minS'),
-  packedI16('v_pk_mad_u16', 9, 'u16', 3, multiplyAdd),
-  packedI16('v_pk_add_u16', 10, 'u16', 2, add),
-  packedI16('v_pk_sub_u16', 11, 'u16', 2, subtract),
+  packedI16('v_pk_mad_u16', { gfx9: 9, gfx10: 9 }, 'u16', 3, multiplyAdd),
+  packedI16('v_pk_add_u16', { gfx9: 10, gfx10: 10 }, 'u16', 2, add),
+  packedI16('v_pk_sub_u16', { gfx9: 11, gfx10: 11 }, 'u16', 2, subtract),
   packedOrder('max', 12, 'u16', 'maxU'),
   packedOrder('min', 13, 'u16', 'minU'),
-  packedHalfFloats('v_pk_fma_f16', 14, 3, (f, x, y, z) => f.fma(x, y, z)),
-  packedHalfFloats('v_pk_add_f16', 15, 2, (f, x, y) => f.add(x, y)),
-  packedHalfFloats('v_pk_mul_f16', 16, 2, (f, x, y) => f.mul(x, y)),
-  packedHalfFloats('v_pk_min_f16', 17, 2, (f, x, y) => f.min(x, y)),
-  packedHalfFloats('v_pk_max_f16', 18, 2, (f, x, y) => f.max(x, y)),
-  mixed('v_fma_mix_f32', 32, 'f32', {}),
-  mixed('v_fma_mixlo_f16', 33, 'f16', { keepsHighHalf: true }),
-  mixed('v_fma_mixhi_f16', 34, 'f16', { writesHighHalf: true }),
-  row('VOP3P', 'v_dot2_f32_f16', { gfx90a: 35 }, '=vdst:f32 src0:v2f16 src1:v2f16 src2:f32', (b, x, y, z) =>
-    dotF16(b, packedF16(b, 'src0', x), packedF16(b, 'src1', y), z),
+  packedHalfFloats('v_pk_fma_f16', { gfx9: 14, gfx10: 14 }, 3, (f, x, y, z) => f.fma(x, y, z)),
+  packedHalfFloats('v_pk_add_f16', { gfx9: 15, gfx10: 15 }, 2, (f, x, y) => f.add(x, y)),
+  packedHalfFloats('v_pk_mul_f16', { gfx9: 16, gfx10: 16 }, 2, (f, x, y) => f.mul(x, y)),
+  packedHalfFloats('v_pk_min_f16', { gfx9: 17, gfx10: 17 }, 2, (f, x, y) => f.min(x, y)),
+  packedHalfFloats('v_pk_max_f16', { gfx9: 18, gfx10: 18 }, 2, (f, x, y) => f.max(x, y)),
+  mixed('v_fma_mix_f32', { gfx9: 32, gfx10: 32 }, 'f32', DPP),
+  mixed('v_fma_mixlo_f16', { gfx9: 33, gfx10: 33 }, 'f16', { ...DPP, keepsHighHalf: true }),
+  mixed('v_fma_mixhi_f16', { gfx9: 34, gfx10: 34 }, 'f16', { ...DPP, writesHighHalf: true }),
+  row(
+    'VOP3P',
+    'v_dot2_f32_f16',
+    { gfx90a: 35, gfx10: 19 },
+    '=vdst:f32 src0:v2f16 src1:v2f16 src2:f32',
+    (b, x, y, z) => dotF16(b, packedF16(b, 'src0', x), packedF16(b, 'src1', y), z),
+    DPP,
   ),
-  dot('v_dot2_i32_i16', 38, 16, 'i32'),
-  dot('v_dot2_u32_u16', 39, 16, 'u32'),
-  dot('v_dot4_i32_i8', 40, 8, 'i32'),
-  dot('v_dot4_u32_u8', 41, 8, 'u32'),
-  dot('v_dot8_i32_i4', 42, 4, 'i32'),
-  dot('v_dot8_u32_u4', 43, 4, 'u32'),
+  row(
+    'VOP3P',
+    'v_dot2_f32_bf16',
+    { gfx11: 26 },
+    '=vdst:f32 src0:v2bf16 src1:v2bf16 src2:f32',
+    (b, x, y, z) => dotBf16(b, packedBf16(b, 'src0', x), packedBf16(b, 'src1', y), z),
+    DPP,
+  ),
+  row('VOP3P', 'v_dot4_i32_iu8', { gfx11: 22 }, MIXED_SIGNS, dotMixedSigns(8), CLAMPS),
+  row('VOP3P', 'v_dot8_i32_iu4', { gfx11: 24 }, MIXED_SIGNS, dotMixedSigns(4), CLAMPS),
+  dot('v_dot2_i32_i16', { gfx90a: 38, gfx10: 20, gfx11: -1 }, 16, 'i32'),
+  dot('v_dot2_u32_u16', { gfx90a: 39, gfx10: 21, gfx11: -1 }, 16, 'u32'),
+  dot('v_dot4_i32_i8', { gfx90a: 40, gfx10: 22, gfx11: -1 }, 8, 'i32'),
+  dot('v_dot4_u32_u8', { gfx90a: 41, gfx10: 23 }, 8, 'u32'),
+  dot('v_dot8_i32_i4', { gfx90a: 42, gfx10: 24, gfx11: -1 }, 4, 'i32'),
+  dot('v_dot8_u32_u4', { gfx90a: 43, gfx10: 25 }, 4, 'u32'),
   packedFloats('v_pk_fma_f32', 48, 3, (f, x, y, z) => f.fma(x, y, z)),
   packedFloats('v_pk_mul_f32', 49, 2, (f, x, y) => f.mul(x, y)),
   packedFloats('v_pk_add_f32', 50, 2, (f, x, y) => f.add(x, y)),

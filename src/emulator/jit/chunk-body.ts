@@ -1,0 +1,264 @@
+/** The values of one chunk of 4 lanes. */
+import { assert } from '../../base/errors.ts';
+import type { Type } from '../../ir/types.ts';
+import type { Label, Local } from '../../wasm/function.ts';
+import { NIBBLE_MASKS } from '../layout.ts';
+import { EMISSION } from '../lowering/emission.ts';
+import { captured, type Emitter, emitLanes, type LaneArgument, type Lanes } from '../lowering/emitter.ts';
+import { emitAtomic, emitLoad, emitStore, type LaneAccess } from '../lowering/lane-memory.ts';
+import type { ChunkEnvironment, ChunkPlace } from './chunk-loop.ts';
+import type { Node } from './node.ts';
+
+/** Operations whose result is a NaN when an operand is one. */
+const KEEPS_NAN = /^f(32|64)\.(add|sub|mul|div|sqrt|fma|floor|ceil|trunc|nearest|fromF32|fromF64)$/;
+
+const keepsNan = ({ leaf }: Node): boolean => leaf.kind === 'pure' && KEEPS_NAN.test(leaf.op);
+
+const isAccess = ({ leaf }: Node): boolean => leaf.kind === 'load' || leaf.kind === 'store' || leaf.kind === 'atomic';
+
+interface Body {
+  readonly place: ChunkPlace;
+  readonly e: Emitter;
+  /** Active lanes, as bits and as a mask; undefined where all are. */
+  readonly active: { readonly nibble: Local; readonly mask: Local } | undefined;
+}
+
+export class ChunkBody {
+  readonly #environment: ChunkEnvironment;
+  readonly #lastUse = new Map<Node, Node>();
+  readonly #kept: Set<Node>;
+  /** Nodes whose NaN another node's check finds too. */
+  readonly #covered = new Set<Node>();
+  readonly #lanes = new Map<Node, Lanes>();
+  /** Of each load, the nodes of its dwords. */
+  readonly #dwords = new Map<Node, Node[]>();
+
+  constructor(environment: ChunkEnvironment) {
+    this.#environment = environment;
+    for (const node of environment.lanes) {
+      if (node.leaf.kind === 'load') this.#dwords.set(node, [node]);
+      if (node.leaf.kind === 'loaded') this.#dwords.get(node.args[0]!)![node.leaf.index] = node;
+      for (const arg of node.args) {
+        this.#lastUse.set(arg, node);
+        if (keepsNan(node)) this.#covered.add(arg);
+      }
+    }
+    this.#kept = new Set([
+      ...environment.region.rows.values(),
+      ...[...environment.ballots.keys()].map(({ args }) => args[0]!),
+    ]);
+  }
+
+  get hasFast(): boolean {
+    return !this.#environment.lanes.some(isAccess);
+  }
+
+  /** All four lanes are active; `slow` is where a chunk with something unusual goes. */
+  emitFast(place: ChunkPlace, slow: Label): void {
+    const { f, context } = this.#environment.state;
+    const nans = f.local('v128');
+    let checks = 0;
+    const found = (width: 'f32x4' | 'f64x2', result: Local): void => {
+      f.get(result);
+      f.get(result);
+      f.op(`${width}.ne`);
+      if (checks++ > 0) {
+        f.get(nans);
+        f.op('v128.or');
+      }
+      f.set(nans);
+    };
+    for (const node of this.#environment.lanes) {
+      const deferNan = this.#covered.has(node) ? () => {} : found;
+      this.#emitNode({ place, e: { f, context, deferNan }, active: undefined }, node);
+    }
+    if (checks > 0) {
+      f.get(nans);
+      f.op('v128.any_true');
+      f.brIf(slow);
+    }
+    f.free(nans);
+    this.#commit({ place, e: { f, context }, active: undefined });
+  }
+
+  emitSlow(place: ChunkPlace, nibble: Local, mask: Local): void {
+    const body = { place, e: this.#environment.state.e, active: { nibble, mask } };
+    for (const node of this.#environment.lanes) this.#emitNode(body, node);
+    this.#commit(body);
+  }
+
+  #argument(node: Node): LaneArgument {
+    if (node.lane) return { lanes: this.#lanes.get(node)! };
+    return { lanes: this.#environment.splat(node), scalar: this.#environment.scalar(node) };
+  }
+
+  /** Emits a node and gives back the locals of values that nothing needs any more. */
+  #emitNode(body: Body, node: Node): void {
+    const { f } = body.e;
+    if (node.leaf.kind !== 'loaded') {
+      const lanes = f.scoped(() => this.#lanesOf(body, node));
+      if (node.leaf.kind === 'load') this.#setLoaded(node, lanes);
+      else this.#lanes.set(node, lanes);
+    }
+    if (!this.#lastUse.has(node)) this.#release(node);
+    for (const arg of new Set(node.args)) if (this.#lastUse.get(arg) === node) this.#release(arg);
+  }
+
+  #release(node: Node): void {
+    const lanes = this.#lanes.get(node);
+    if (!lanes || this.#kept.has(node)) return;
+    this.#environment.state.f.free(...new Set(lanes));
+    this.#lanes.delete(node);
+  }
+
+  #lanesOf(body: Body, node: Node): Lanes {
+    const { e, place } = body;
+    const { f } = e;
+    const { leaf, args } = node;
+    const { state } = this.#environment;
+    switch (leaf.kind) {
+      case 'pure':
+        return emitLanes(
+          e,
+          leaf.op,
+          EMISSION[leaf.op],
+          args.map((arg) => this.#argument(arg)),
+        );
+      case 'row':
+        f.get(place.pointer);
+        f.load('v128.load', leaf.offset + place.offset * 4);
+        return [captured(f)];
+      case 'laneId':
+        f.get(place.chunk);
+        f.op('i32x4.splat');
+        f.v128([0, 1, 2, 3].map((lane) => lane + place.offset) as [number, number, number, number]);
+        f.op('i32x4.add');
+        return [captured(f)];
+      case 'laneByte':
+        state.pushLiteral(leaf.index);
+        f.get(place.chunk);
+        f.op('i32.add');
+        f.load('v128.load32_zero', place.offset);
+        f.op('i16x8.extend_low_i8x16_u');
+        f.op('i32x4.extend_low_i16x8_u');
+        return [captured(f)];
+      case 'laneMask':
+        return [this.#maskOf(place, this.#environment.scalar(args[0]!))];
+      case 'gatherRow':
+        return [this.#gather(leaf.offset, this.#argument(args[0]!).lanes[0]!)];
+      case 'load':
+        return emitLoad(e, state.spaces, this.#access(body, node), leaf, this.#arguments(node));
+      case 'store':
+        emitStore(e, state.spaces, this.#access(body, node), leaf, this.#arguments(node));
+        return [];
+      case 'atomic':
+        return emitAtomic(e, state.spaces, this.#access(body, node), leaf, node.type as Type, this.#arguments(node));
+      default:
+        assert(false, `per-lane ${leaf.kind}`);
+    }
+  }
+
+  #arguments(node: Node): LaneArgument[] {
+    return node.args.map((arg) => this.#argument(arg));
+  }
+
+  #access({ place, active }: Body, node: Node): LaneAccess {
+    const { state } = this.#environment;
+    const pushRecord = (): void => state.pushRecord(node.instruction);
+    return { pushRecord, wave: state.wave, chunk: place.chunk, nibble: active!.nibble };
+  }
+
+  /** Gives the dwords of a load to their nodes; one that nothing reads has no node. */
+  #setLoaded(load: Node, lanes: Lanes): void {
+    const nodes = this.#dwords.get(load)!;
+    lanes.forEach((local, i) => {
+      const node = nodes[i];
+      if (node) this.#lanes.set(node, [local]);
+      else this.#environment.state.f.free(local);
+    });
+  }
+
+  /** Mask of the chunk's lanes from a mask of all lanes. */
+  #maskOf({ chunk, offset }: ChunkPlace, bits: Local): Local {
+    const { f } = this.#environment.state;
+    f.get(bits);
+    f.get(chunk);
+    f.op('i64.extend_i32_u');
+    f.op('i64.shr_u');
+    f.op('i32.wrap_i64');
+    if (offset > 0) {
+      f.i32(offset);
+      f.op('i32.shr_u');
+    }
+    f.i32(15);
+    f.op('i32.and');
+    f.i32(4);
+    f.op('i32.shl');
+    f.load('v128.load', NIBBLE_MASKS);
+    return captured(f);
+  }
+
+  #gather(offset: number, index: Local): Local {
+    const { f, wave, spaces } = this.#environment.state;
+    const row = this.#environment.gatheredRow(offset);
+    const result = f.local('v128');
+    for (let lane = 0; lane < 4; lane++) {
+      f.get(wave);
+      f.get(index);
+      f.lane('i32x4.extract_lane', lane);
+      f.i32(spaces.waveSize - 1);
+      f.op('i32.and');
+      f.i32(2);
+      f.op('i32.shl');
+      f.op('i32.add');
+      f.get(result);
+      f.loadLane('v128.load32_lane', row, lane);
+      f.set(result);
+    }
+    return result;
+  }
+
+  /** Stores what the region leaves in registers and masks. */
+  #commit(body: Body): void {
+    const { region, ballots } = this.#environment;
+    for (const [offset, node] of region.rows) this.#storeRow(body, offset, node);
+    for (const [ballot, local] of ballots) this.#accumulate(body, local, this.#argument(ballot.args[0]!).lanes[0]!);
+    for (const lanes of this.#lanes.values()) this.#environment.state.f.free(...new Set(lanes));
+    this.#lanes.clear();
+  }
+
+  #storeRow({ e: { f }, place, active }: Body, offset: number, node: Node): void {
+    if (node.leaf.kind === 'row' && node.leaf.offset === offset) return;
+    const at = offset + place.offset * 4;
+    f.get(place.pointer);
+    f.get(this.#argument(node).lanes[0]!);
+    if (active) {
+      f.get(place.pointer);
+      f.load('v128.load', at);
+      f.get(active.mask);
+      f.op('v128.bitselect');
+    }
+    f.store('v128.store', at);
+  }
+
+  /** ballot |= (bits of the condition in active lanes) << chunk. */
+  #accumulate({ e: { f }, place, active }: Body, ballot: Local, condition: Local): void {
+    f.get(ballot);
+    f.get(condition);
+    f.op('i32x4.bitmask');
+    if (active) {
+      f.get(active.nibble);
+      f.op('i32.and');
+    }
+    if (place.offset > 0) {
+      f.i32(place.offset);
+      f.op('i32.shl');
+    }
+    f.op('i64.extend_i32_u');
+    f.get(place.chunk);
+    f.op('i64.extend_i32_u');
+    f.op('i64.shl');
+    f.op('i64.or');
+    f.set(ballot);
+  }
+}

@@ -1,0 +1,61 @@
+/** Decoded instructions as the compiler sees them: record, program and operand parameters. */
+import type { Program, Value } from '../../ir/types.ts';
+import { RECORD_OPERANDS } from '../layout.ts';
+import type { OperandKind } from '../lowering/handler-state.ts';
+import { liveValues } from '../lowering/lower.ts';
+
+/** What is the same for all instructions with one handler. */
+export interface Shape {
+  readonly key: string;
+  readonly program: Program;
+  readonly operandKinds: readonly OperandKind[];
+  /** What the program's effects need. */
+  readonly live: readonly Value[];
+  readonly control: Control;
+  /** Whether a region can hold it; else its handler is called. */
+  readonly compiles: boolean;
+}
+
+/** `leave`: only the handler knows where the wave goes on. */
+export type Control = 'next' | 'branch' | 'conditional' | 'leave';
+
+export interface Decoded {
+  readonly record: number;
+  readonly shape: Shape;
+  /** Number in the function. */
+  readonly index: number;
+  /** Dwords of the operands: offset in the wave state, or constant. */
+  parameter(operand: number, dword: number): number;
+}
+
+const NOT_COMPILED = new Set(['writeLane', 'jump', 'exit', 'matrixProduct', 'matrixResult', 'param']);
+
+export function shapeOf(key: string, program: Program, operandKinds: readonly OperandKind[]): Shape {
+  const live = liveValues(program);
+  const control = controlOf(live);
+  const compiles =
+    control !== 'leave' &&
+    operandKinds.every((kind) => !kind.startsWith('relative')) &&
+    live.every(
+      ({ leaf, lane }) => !NOT_COMPILED.has(leaf.kind) && (lane || (leaf.kind !== 'store' && leaf.kind !== 'atomic')),
+    );
+  return { key, program, operandKinds, live, control, compiles };
+}
+
+function controlOf(live: readonly Value[]): Control {
+  for (const { leaf, args } of live) {
+    if (leaf.kind === 'jump' || leaf.kind === 'exit') return 'leave';
+    if (leaf.kind === 'setState' && leaf.slot === 'mode') return 'leave';
+    if (leaf.kind !== 'branch') continue;
+    const condition = args[0]!.leaf;
+    return condition.kind === 'const' && condition.value === 1n ? 'branch' : 'conditional';
+  }
+  return 'next';
+}
+
+export const decoded = (view: DataView, record: number, shape: Shape, index: number): Decoded => ({
+  record,
+  shape,
+  index,
+  parameter: (operand, dword) => view.getInt32(record + RECORD_OPERANDS + operand * 8 + dword * 4, true),
+});

@@ -1,0 +1,181 @@
+/**
+ * A function of many instructions: its blocks one after the other, entered through a table of branches. It has the signature of a
+ * handler, (record, wave) -> next record, where the record is the leader of one of its blocks.
+ */
+
+import type { Label, Local } from '../../wasm/function.ts';
+import { addToBudget } from '../handlers/handler-table.ts';
+import { LEADER_BLOCK, LEADER_LITERALS, RECORD_HANDLER, WAVE_BUDGET } from '../layout.ts';
+import type { AddressSpaces } from '../lowering/memory-access.ts';
+import type { ModuleContext } from '../lowering/module-context.ts';
+import type { Block, Successor } from './control-flow.ts';
+import type { Decoded } from './decoded.ts';
+import { FunctionState } from './function-state.ts';
+import type { Literal } from './literals.ts';
+import type { Region } from './node.ts';
+import { RegionBuilder } from './region-builder.ts';
+import { RegionLowering } from './region-lowering.ts';
+
+/** What the module exports. */
+export const FUNCTION_NAME = 'f';
+
+export interface LoweredFunction {
+  readonly literals: readonly Literal[];
+  /** Regions of more than one instruction with accesses of lanes: numbers of the first and the last instruction. */
+  readonly regions: readonly (readonly [first: number, last: number])[];
+}
+
+export function lowerFunction(
+  context: ModuleContext,
+  spaces: AddressSpaces,
+  blocks: readonly Block[],
+  name: string,
+): LoweredFunction {
+  const state = new FunctionState(context, spaces, name);
+  context.module.export(FUNCTION_NAME, state.f);
+  const lowering = new FunctionLowering(state, blocks);
+  lowering.emit();
+  return { literals: state.literals.items, regions: lowering.regions };
+}
+
+class FunctionLowering {
+  readonly regions: (readonly [number, number])[] = [];
+  readonly #state: FunctionState;
+  readonly #blocks: readonly Block[];
+  readonly #next: Local;
+  #dispatch!: Label;
+  /** Ends of the wasm blocks that precede the code of a block. */
+  readonly #labels: Label[] = [];
+
+  constructor(state: FunctionState, blocks: readonly Block[]) {
+    this.#state = state;
+    this.#blocks = blocks;
+    this.#next = state.f.local('i32');
+  }
+
+  emit(): void {
+    const { f, record, wave, literalBase } = this.#state;
+    // The executor takes one instruction for the call.
+    addToBudget(f, wave, 1);
+    f.get(record);
+    f.load('i32.load', LEADER_LITERALS);
+    f.set(literalBase);
+    f.get(record);
+    f.load('i32.load', LEADER_BLOCK);
+    f.set(this.#next);
+    f.loop(undefined, (dispatch) => {
+      this.#dispatch = dispatch;
+      this.#emitFrom(this.#blocks.length - 1);
+    });
+    f.unreachable();
+  }
+
+  /** Opens the wasm blocks down to the branch table, then emits the code of block `index` after the end of its wasm block. */
+  #emitFrom(index: number): void {
+    const { f } = this.#state;
+    f.block(undefined, (label) => {
+      this.#labels[index] = label;
+      if (index > 0) this.#emitFrom(index - 1);
+      else {
+        f.get(this.#next);
+        f.brTable(this.#labels.slice(0, -1), this.#labels.at(-1)!);
+      }
+    });
+    this.#emitBlock(this.#blocks[index]!);
+  }
+
+  #emitBlock(block: Block): void {
+    const { f, wave } = this.#state;
+    const last = block.instructions.at(-1)!;
+    const body = (self?: Label): void => {
+      addToBudget(f, wave, -block.instructions.length);
+      const condition = this.#emitInstructions(block.instructions);
+      const { control } = last.shape;
+      if (control === 'leave') {
+        this.#callHandler(last);
+        f.return();
+      } else if (control === 'branch') this.#goTo(block, 'target', self);
+      else {
+        if (condition) {
+          f.get(condition);
+          f.free(condition);
+          f.if(undefined, () => this.#goTo(block, 'target', self));
+        }
+        this.#goTo(block, 'next', self);
+      }
+    };
+    if (block.target === block) f.loop(undefined, body);
+    else body();
+  }
+
+  #goTo(block: Block, way: 'next' | 'target', self: Label | undefined): void {
+    const { f } = this.#state;
+    const successor: Successor = block[way];
+    const leave = (): void => {
+      const instruction = block.instructions.at(-1)!.index;
+      this.#state.pushLiteral(this.#state.literals.index({ kind: way, instruction }));
+      f.return();
+    };
+    if (!successor) leave();
+    else if (successor.index > block.index) {
+      // The code of the next block follows.
+      if (successor.index > block.index + 1 || way === 'target') f.br(this.#labels[successor.index]!);
+    } else {
+      f.get(this.#state.wave);
+      f.load('i32.load', WAVE_BUDGET);
+      f.i32(0);
+      f.op('i32.le_s');
+      f.if(undefined, leave);
+      if (successor === block && self) f.br(self);
+      else {
+        f.i32(successor.index);
+        f.set(this.#next);
+        f.br(this.#dispatch);
+      }
+    }
+  }
+
+  /** Emits all instructions but one that leaves; returns the condition of the branch at the end. */
+  #emitInstructions(instructions: readonly Decoded[]): Local | undefined {
+    const { spaces, literals } = this.#state;
+    const newRegion = (): RegionBuilder => new RegionBuilder(spaces.waveSize, spaces.windowHi, literals);
+    let builder = newRegion();
+    let condition: Local | undefined;
+    const close = (): void => {
+      if (!builder.empty) condition = this.#emitRegion(builder.finish());
+      builder = newRegion();
+    };
+    for (const instruction of instructions) {
+      const { compiles, control } = instruction.shape;
+      if (!compiles) close();
+      if (control === 'leave') break;
+      if (!compiles) {
+        this.#callHandler(instruction);
+        this.#state.f.drop();
+      } else if (!builder.tryAppend(instruction)) {
+        close();
+        builder.tryAppend(instruction);
+      }
+    }
+    close();
+    return condition;
+  }
+
+  #emitRegion(region: Region): Local | undefined {
+    if (region.first !== region.last) this.regions.push([region.first, region.last]);
+    return new RegionLowering(this.#state, region).emit();
+  }
+
+  /** Pushes what the handler of an instruction returns. */
+  #callHandler(instruction: Decoded): void {
+    const { f, wave, context } = this.#state;
+    const record = f.local('i32');
+    this.#state.pushRecord(instruction.index);
+    f.tee(record);
+    f.get(wave);
+    f.get(record);
+    f.load('i32.load', RECORD_HANDLER);
+    f.callIndirect(context.handlerType);
+    f.free(record);
+  }
+}

@@ -1,0 +1,147 @@
+/** Makes nodes: constants are folded, equal values are shared, and changes can be taken back to a mark. */
+import { fromConstant, toConstant } from '../../ir/builder.ts';
+import type { Evaluated } from '../../ir/op.ts';
+import { OPS, type OpName } from '../../ir/ops.ts';
+import type { Type } from '../../ir/types.ts';
+import type { Node, NodeLeaf, Phase } from './node.ts';
+
+const isConst = (node: Node): node is Node & { leaf: { kind: 'const'; value: bigint } } => node.leaf.kind === 'const';
+
+export const constantOf = (node: Node): bigint | undefined => (isConst(node) ? node.leaf.value : undefined);
+
+export const isOp = (node: Node, op: OpName): boolean => node.leaf.kind === 'pure' && node.leaf.op === op;
+
+/** A map whose changes can be taken back. */
+export class Journal {
+  readonly #undo: (() => void)[] = [];
+
+  get mark(): number {
+    return this.#undo.length;
+  }
+
+  set<K, V>(map: Map<K, V>, key: K, value: V): void {
+    const had = map.has(key);
+    const old = map.get(key);
+    this.#undo.push(() => {
+      if (had) map.set(key, old!);
+      else map.delete(key);
+    });
+    map.set(key, value);
+  }
+
+  note(undo: () => void): void {
+    this.#undo.push(undo);
+  }
+
+  rollback(mark: number): void {
+    while (this.#undo.length > mark) this.#undo.pop()!();
+  }
+}
+
+export class Graph {
+  readonly nodes: Node[] = [];
+  readonly journal = new Journal();
+  readonly #shared = new Map<string, Node>();
+  readonly #waveSize: 32 | 64;
+
+  constructor(waveSize: 32 | 64) {
+    this.#waveSize = waveSize;
+  }
+
+  add(
+    leaf: NodeLeaf,
+    type: Type | 'void',
+    lane: boolean,
+    args: readonly Node[],
+    options: { readonly phase?: Phase; readonly instruction?: number } = {},
+  ): Node {
+    const phase = options.phase ?? (lane ? 'lanes' : args.some((arg) => arg.phase === 'after') ? 'after' : 'before');
+    const node = { id: this.nodes.length, leaf, type, lane, phase, args, instruction: options.instruction ?? -1 };
+    this.nodes.push(node);
+    this.journal.note(() => this.nodes.pop());
+    return node;
+  }
+
+  /** As `add`, for values that are the same whenever leaf and arguments are: `tag` says which leaf it is. */
+  share(leaf: NodeLeaf, tag: string | number | bigint, type: Type, lane: boolean, args: readonly Node[] = []): Node {
+    const key = `${leaf.kind} ${type} ${tag} ${args.map(({ id }) => id).join(' ')}`;
+    let node = this.#shared.get(key);
+    if (!node) {
+      node = this.add(leaf, type, lane, args);
+      this.journal.set(this.#shared, key, node);
+    }
+    return node;
+  }
+
+  constant(value: bigint, type: Type): Node {
+    return this.share({ kind: 'const', value }, value, type, false);
+  }
+
+  op(op: OpName, ...args: Node[]): Node {
+    return (
+      this.#folded(op, args) ??
+      this.share(
+        { kind: 'pure', op },
+        op,
+        OPS[op].result,
+        args.some(({ lane }) => lane),
+        args,
+      )
+    );
+  }
+
+  #folded(op: OpName, args: readonly Node[]): Node | undefined {
+    const { result, evaluate } = OPS[op];
+    if (args.every(isConst)) {
+      const values = args.map((arg) => fromConstant(arg.leaf.value, arg.type));
+      return this.constant(toConstant((evaluate as (...args: Evaluated[]) => Evaluated)(...values), result), result);
+    }
+    const [a, b, c] = args as [Node, Node, Node];
+    const first = constantOf(a);
+    const second = b && constantOf(b);
+    switch (op) {
+      case 'i64.low':
+        return isOp(a, 'i64.pack') || isOp(a, 'i64.zext32') ? a.args[0] : undefined;
+      case 'i64.high':
+        if (isOp(a, 'i64.pack')) return a.args[1];
+        return isOp(a, 'i64.zext32') ? this.constant(0n, 'i32') : undefined;
+      case 'i64.pack':
+        if (isOp(a, 'i64.low') && isOp(b, 'i64.high') && a.args[0] === b.args[0]) return a.args[0];
+        return second === 0n ? this.op('i64.zext32', a) : undefined;
+      case 'i64.zext32':
+        // The mask of a wave of 32 lanes has no high half.
+        return this.#waveSize === 32 && isOp(a, 'i64.low') && a.args[0]!.leaf.kind === 'ballot' ? a.args[0] : undefined;
+      case 'i32.add':
+      case 'i64.add':
+      case 'i32.or':
+      case 'i32.xor':
+      case 'i64.or':
+        return first === 0n ? b : second === 0n ? a : undefined;
+      case 'i32.sub':
+      case 'i32.shl':
+      case 'i32.shrU':
+      case 'i64.shl':
+      case 'i64.shrU':
+        return second === 0n ? a : undefined;
+      case 'i32.and':
+        return first === -1n ? b : second === -1n ? a : undefined;
+      case 'i1.and':
+        return first === 1n
+          ? b
+          : second === 1n
+            ? a
+            : first === 0n || second === 0n
+              ? this.constant(0n, 'i1')
+              : undefined;
+      case 'i1.or':
+        return first === 0n ? b : second === 0n ? a : undefined;
+      case 'i1.not':
+        return isOp(a, 'i1.not') ? a.args[0] : undefined;
+      case 'i32.select':
+      case 'i64.select':
+        return first === undefined ? (b === c ? b : undefined) : first === 1n ? b : c;
+      default:
+        return undefined;
+    }
+  }
+}

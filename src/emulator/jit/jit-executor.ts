@@ -1,0 +1,228 @@
+/**
+ * The T1 executor. Waves start in the handlers (T0); a leader that was reached often enough asks for its code to be compiled, and from then
+ * on calls the function. State is complete in memory wherever a function ends, so that both tiers mix freely.
+ */
+import type { CodeCache } from '../code-cache.ts';
+import type { Emulator, Executor } from '../emulator.ts';
+import { WaveFault } from '../faults.ts';
+import type { HandlerTable } from '../handlers/handler-table.ts';
+import { probeHost } from '../host.ts';
+import {
+  EXIT_COMPILE,
+  LEADER_BLOCK,
+  LEADER_COUNT,
+  LEADER_LITERALS,
+  RECORD_HANDLER,
+  RECORD_NEXT_PC,
+  RECORD_OPERANDS,
+  RECORD_PC,
+  RECORD_SIZE_BYTES,
+  RECORD_TARGET,
+  STATE_OFFSETS,
+  WAVE_EXIT,
+  WAVE_MODE,
+  WAVE_RECORD,
+} from '../layout.ts';
+import { ModuleContext } from '../lowering/module-context.ts';
+import { type CodeView, collectBlocks } from './control-flow.ts';
+import { decoded, type Shape, shapeOf } from './decoded.ts';
+import { FUNCTION_NAME, lowerFunction } from './function-lowering.ts';
+import type { Literal } from './literals.ts';
+import { type CompiledModule, compiledModule } from './module-cache.ts';
+
+/** Times that code is reached before it is compiled, about where that pays: spec/jit.md, recommendation 5. */
+export const DEFAULT_THRESHOLD = 500;
+const NEVER = 0x7fffffff;
+
+/** Where a record can be entered. */
+interface Entry {
+  readonly slot: number;
+  readonly block: number;
+  readonly literals: number;
+}
+
+/** Compiled code of one cache. */
+interface Compiled {
+  generation: number;
+  readonly entries: Map<number, Entry>;
+  readonly slots: number[];
+  /** For an instruction with an access in a region with others before it, the first of these. */
+  readonly regionStarts: Map<number, number>;
+}
+
+export class JitExecutor implements Executor {
+  readonly turnInstructions = 200_000;
+  readonly #emulator: Emulator;
+  /** The tier below: it runs what is not compiled. */
+  readonly handlers: HandlerTable;
+  readonly #shapes = new Map<number, Shape>();
+  readonly #compiled = new WeakMap<CodeCache, Compiled>();
+
+  constructor(emulator: Emulator, handlers: HandlerTable) {
+    this.#emulator = emulator;
+    this.handlers = handlers;
+  }
+
+  run(start: number, wave: number, budget: number): number {
+    const { view } = this.#emulator.memory;
+    let record = start;
+    let left = budget;
+    try {
+      for (;;) {
+        left = this.handlers.runCounted(record, wave, left);
+        if (view.getUint32(wave + WAVE_EXIT, true) !== EXIT_COMPILE) return left;
+        record = view.getUint32(wave + WAVE_RECORD, true);
+        this.#compile(this.#cacheOf(wave), record);
+      }
+    } catch (error) {
+      throw error instanceof WaveFault ? this.#firstFault(error, wave) : error;
+    }
+  }
+
+  #cacheOf(wave: number): CodeCache {
+    const { memory } = this.#emulator;
+    return this.#emulator.codeCache(this.handlers.waveSize, memory.view.getUint32(wave + WAVE_MODE, true));
+  }
+
+  /** Compiled code of a cache; forgotten when the cache forgot its records. */
+  #compiledOf(cache: CodeCache): Compiled {
+    let compiled = this.#compiled.get(cache);
+    if (compiled?.generation !== cache.generation) {
+      if (compiled) this.handlers.release(compiled.slots);
+      compiled = { generation: cache.generation, entries: new Map(), slots: [], regionStarts: new Map() };
+      this.#compiled.set(cache, compiled);
+    }
+    return compiled;
+  }
+
+  #compile(cache: CodeCache, leader: number): void {
+    const compiled = this.#compiledOf(cache);
+    const record = cache.behindLeader(leader);
+    if (!compiled.entries.has(record)) this.#compileFrom(cache, compiled, record);
+    const entry = compiled.entries.get(record);
+    if (entry) this.#enter(leader, entry);
+    else this.#emulator.memory.view.setInt32(leader + LEADER_COUNT, NEVER, true);
+  }
+
+  /** Makes a leader call the function that its record is in. */
+  #enter(leader: number, { slot, block, literals }: Entry): void {
+    const { view } = this.#emulator.memory;
+    view.setUint32(leader + LEADER_BLOCK, block, true);
+    view.setUint32(leader + LEADER_LITERALS, literals, true);
+    view.setUint32(leader + RECORD_HANDLER, slot, true);
+  }
+
+  #compileFrom(cache: CodeCache, compiled: Compiled, record: number): void {
+    const { memory, target } = this.#emulator;
+    const blocks = collectBlocks(this.#viewOf(cache, compiled), record);
+    if (blocks.length === 0) return;
+    const spaces = this.#emulator.spaces(cache.waveSize);
+    const options = { processor: target.processor, spaces, memoryPages: memory.pages, observers: '' };
+    const name = `code ${memory.view.getUint32(record + RECORD_PC, true).toString(16)}`;
+    const module = compiledModule(blocks, options, memory.bytes, (): CompiledModule => {
+      const context = new ModuleContext(probeHost(), memory.pages);
+      const lowered = lowerFunction(context, spaces, blocks, name);
+      return { ...lowered, module: new WebAssembly.Module(context.module.toBytes()) };
+    });
+    const slot = this.handlers.install(module.module).get(FUNCTION_NAME)!;
+    compiled.slots.push(slot);
+    const instructions = blocks.flatMap((block) => block.instructions);
+    const literals = this.#placeLiterals(cache, module.literals, (n) => instructions[n]!.record);
+    for (const block of blocks) {
+      const start = block.instructions[0]!.record;
+      const entry = { slot, block: block.index, literals };
+      compiled.entries.set(start, entry);
+      const leader = cache.leaderOf(start);
+      if (leader !== undefined) this.#enter(leader, entry);
+    }
+    for (const [first, last] of module.regions) {
+      for (let n = first + 1; n <= last; n++)
+        compiled.regionStarts.set(instructions[n]!.record, instructions[first]!.record);
+    }
+  }
+
+  #placeLiterals(cache: CodeCache, literals: readonly Literal[], recordOf: (instruction: number) => number): number {
+    const { view } = this.#emulator.memory;
+    const base = cache.allocateRecords(Math.ceil((literals.length * 4) / RECORD_SIZE_BYTES));
+    literals.forEach((literal, i) => {
+      const record = recordOf(literal.instruction);
+      const field = (offset: number): number => view.getUint32(record + offset, true);
+      const value = {
+        record: () => record,
+        pc: () => field(RECORD_PC),
+        nextPc: () => field(RECORD_NEXT_PC),
+        table: () => field(RECORD_OPERANDS + literal.operand! * 8),
+        target: () => field(RECORD_TARGET),
+        next: () => this.#leaderAfter(cache, record),
+      }[literal.kind]();
+      view.setUint32(base + i * 4, value, true);
+    });
+    return base;
+  }
+
+  /** Where a wave goes on after the instruction of a record. */
+  #leaderAfter(cache: CodeCache, record: number): number {
+    const next = record + RECORD_SIZE_BYTES;
+    return this.#shape(next)?.key === 'goto'
+      ? this.#emulator.memory.view.getUint32(next + RECORD_TARGET, true)
+      : cache.leader(next);
+  }
+
+  /** What the handler of a record was made from. */
+  #shape(record: number): Shape | undefined {
+    const slot = this.#emulator.memory.view.getUint32(record + RECORD_HANDLER, true);
+    let shape = this.#shapes.get(slot);
+    const request = shape ? undefined : this.handlers.request(slot);
+    if (request) {
+      shape = shapeOf(request.key, request.program, request.operandKinds);
+      this.#shapes.set(slot, shape);
+    }
+    return shape;
+  }
+
+  #viewOf(cache: CodeCache, compiled: Compiled): CodeView {
+    const { view } = this.#emulator.memory;
+    /** Passes leaders and records that only go on elsewhere. */
+    const passed = (record: number): number | undefined => {
+      for (let at = record, i = 0; i < 8; i++) {
+        const behind = cache.behindLeader(at);
+        if (this.#shape(behind)?.key !== 'goto') return behind;
+        at = view.getUint32(behind + RECORD_TARGET, true);
+      }
+      return undefined;
+    };
+    return {
+      shape: (record) => this.#shape(record),
+      pc: (record) => view.getUint32(record + RECORD_PC, true),
+      next: (record) => passed(record + RECORD_SIZE_BYTES),
+      target: (record) => passed(view.getUint32(record + RECORD_TARGET, true)),
+      isCompiled: (record) => compiled.entries.has(record),
+      decoded: (record, shape, index) => decoded(view, record, shape, index),
+    };
+  }
+
+  /**
+   * The fault that running one instruction after the other finds first. Instructions before the faulting one may still fault in the
+   * chunks that were not reached; these have not changed, and neither have scalar registers.
+   */
+  #firstFault(fault: WaveFault, wave: number): WaveFault {
+    const { view } = this.#emulator.memory;
+    const start = this.#compiledOf(this.#cacheOf(wave)).regionStarts.get(fault.record);
+    if (start === undefined || fault.lane < 0) return fault;
+    const exec = wave + STATE_OFFSETS.exec;
+    const beyond = -1n << BigInt((fault.lane & ~3) + 4);
+    for (let record = start; record < fault.record; record += RECORD_SIZE_BYTES) {
+      const accesses = this.#shape(record)?.live.some(({ leaf, lane }) => leaf.kind === 'load' && lane);
+      const saved = view.getBigUint64(exec, true);
+      if (accesses) view.setBigUint64(exec, BigInt.asUintN(64, saved & beyond), true);
+      try {
+        this.handlers.run(record, wave, 1);
+      } catch (error) {
+        if (error instanceof WaveFault) return error;
+        throw error;
+      }
+      if (accesses) view.setBigUint64(exec, saved, true);
+    }
+    return fault;
+  }
+}

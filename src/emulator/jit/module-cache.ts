@@ -1,0 +1,59 @@
+/** Compiled modules of this process, by everything that their code depends on. */
+import type { AddressSpaces } from '../lowering/memory-access.ts';
+import type { Block } from './control-flow.ts';
+import type { LoweredFunction } from './function-lowering.ts';
+
+export interface CompiledModule extends LoweredFunction {
+  readonly module: WebAssembly.Module;
+}
+
+/** What code is specialised on besides itself; MODE and wave size are in the keys of the shapes. */
+export interface CompileOptions {
+  readonly processor: string;
+  readonly spaces: AddressSpaces;
+  readonly memoryPages: number;
+  /** What looks at the running code; nothing yet. */
+  readonly observers: string;
+}
+
+const MAX_MODULES = 4096;
+const modules = new Map<string, CompiledModule>();
+
+export function compiledModule(
+  blocks: readonly Block[],
+  options: CompileOptions,
+  bytes: Uint8Array,
+  compile: () => CompiledModule,
+): CompiledModule {
+  const key = keyOf(blocks, options, bytes);
+  let compiled = modules.get(key);
+  if (compiled) modules.delete(key);
+  else {
+    compiled = compile();
+    if (modules.size >= MAX_MODULES) modules.delete(modules.keys().next().value!);
+  }
+  // The map is in order of last use.
+  modules.set(key, compiled);
+  return compiled;
+}
+
+function keyOf(blocks: readonly Block[], options: CompileOptions, bytes: Uint8Array): string {
+  const { processor, spaces, memoryPages, observers } = options;
+  const parts: (string | number)[] = [processor, memoryPages, observers, ...Object.values(spaces)];
+  for (const { instructions, next, target } of blocks) {
+    parts.push('\n', next?.index ?? '-', target?.index ?? '-');
+    for (const { shape, parameter } of instructions) {
+      parts.push('\n', shape.key);
+      shape.operandKinds.forEach((kind, i) => {
+        parts.push(parameter(i, 0));
+        if (kind === 'constant') parts.push(parameter(i, 1));
+      });
+      for (const { leaf } of shape.live) {
+        if (leaf.kind !== 'laneTable') continue;
+        const at = parameter(leaf.operand, 0) >>> 0;
+        parts.push(bytes.subarray(at, at + spaces.waveSize).join());
+      }
+    }
+  }
+  return parts.join(' ');
+}

@@ -1,0 +1,49 @@
+/** One memory access of the whole wave, e.g. s_load_dwordx4. */
+import type { Local } from '../../wasm/function.ts';
+import type { Emitter } from './emitter.ts';
+import type { LeafOf } from './handler-state.ts';
+import { type AddressSpaces, translator } from './memory-access.ts';
+
+/** Locals with the dwords at `address` (i64), 0 where `predicate` is off. `pushRecord` is for a fault. */
+export function emitUniformLoad(
+  e: Emitter,
+  spaces: AddressSpaces,
+  leaf: LeafOf<'load'>,
+  at: { readonly pushRecord: () => void; readonly wave: Local },
+  address: Local,
+  predicate: Local | undefined,
+): Local[] {
+  const { f } = e;
+  const translate = translator(e.context, spaces, leaf.space, 'read', leaf.sizeBytes);
+  const dwords = Array.from({ length: leaf.dwords }, () => f.local('i32'));
+  const load = (): void => {
+    const base = f.local('i32');
+    at.pushRecord();
+    f.get(at.wave);
+    f.i32(-1);
+    f.get(address);
+    f.op('i32.wrap_i64');
+    f.get(address);
+    f.i64(32n);
+    f.op('i64.shr_u');
+    f.op('i32.wrap_i64');
+    f.call(translate);
+    f.set(base);
+    dwords.forEach((dword, i) => {
+      f.get(base);
+      f.load(leaf.sizeBytes === 1 ? 'i32.load8_u' : leaf.sizeBytes === 2 ? 'i32.load16_u' : 'i32.load', i * 4);
+      f.set(dword);
+    });
+    f.free(base);
+  };
+  if (!predicate) load();
+  else {
+    for (const dword of dwords) {
+      f.i32(0);
+      f.set(dword);
+    }
+    f.get(predicate);
+    f.if(undefined, load);
+  }
+  return dwords;
+}

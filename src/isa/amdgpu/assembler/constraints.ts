@@ -1,0 +1,116 @@
+/** What an instruction may not combine although its encoding can: LLVM's assembler refuses it, its disassembler shows it. */
+import { SRC_LITERAL } from '../formats.ts';
+import type { Instruction } from '../instruction.ts';
+import { SGPR_VCC_LO } from '../registers.ts';
+
+/** Why the instruction is refused, undefined when it is not. */
+type Constraint = (instruction: Instruction) => string | undefined;
+
+/** A pair counts beside its halves. */
+const VCC = `${SGPR_VCC_LO} 2`;
+const SOURCES = /^src[012]$/;
+const LIMITED_FORMATS = /^VOP(1|2|C|3|3B|3P)(_SDWA|_DPP8?)?$/;
+
+/** How many scalar values a vector instruction may read (CDNA2 ISA 6.2.1, RDNA3 ISA 7.2.1). VCC that the encoding implies is one, NULL is none. */
+const constantBus: Constraint = (instruction) => {
+  const { format, row, families } = instruction;
+  if (!LIMITED_FORMATS.test(format.name)) return undefined;
+  const values = new Set<string>(row.name.startsWith('v_div_fmas_') ? [VCC] : []);
+  for (const [index, { field, access, type, file }] of row.operands.entries()) {
+    if (type === 'literal32') values.add('literal');
+    if (access === 'write' || file === 'immediate' || !SOURCES.test(field)) continue;
+    const { kind } = instruction.operand(index);
+    const encoded = instruction.encoded(index);
+    if (kind === 'scalar' || kind === 'special') values.add(`${encoded} ${instruction.dwords(index)}`);
+    if (kind === 'constant' && encoded === SRC_LITERAL) values.add('literal');
+  }
+  const limit = families.includes('gfx10') ? 2 : 1;
+  return values.size > limit ? 'the instruction reads too many scalar values (constant bus)' : undefined;
+};
+
+/** gfx90a and gfx94x: groups of VGPRs begin at an even one (CDNA2 ISA 3.6.4). */
+const alignedVgprs: Constraint = (instruction) => {
+  if (!instruction.families.includes('gfx90a')) return undefined;
+  const isOdd = instruction.row.operands.some((_, index) => {
+    if (instruction.access(index) === undefined) return false;
+    const operand = instruction.operand(index);
+    return operand.kind === 'vector' && operand.register % 2 === 1 && instruction.dwords(index) > 1;
+  });
+  return isOdd ? 'groups of VGPRs must begin at an even register' : undefined;
+};
+
+/** A matrix product of more than 4 registers may accumulate in place, or apart from its source. */
+const matrixOverlap: Constraint = (instruction) => {
+  const { format, row } = instruction;
+  if (format.name !== 'VOP3P_MAI') return undefined;
+  const index = (name: string): number => row.operands.findIndex(({ field }) => field === name);
+  const [result, addend] = [index('vdst'), index('src2')];
+  if (addend < 0 || instruction.dwords(result) <= 4) return undefined;
+  const [to, from] = [instruction.operand(result), instruction.operand(addend)];
+  if (to.kind !== 'vector' || from.kind !== 'vector' || to.accumulator !== from.accumulator) return undefined;
+  const distance = Math.abs(to.register - from.register);
+  const overlaps = distance > 0 && distance < instruction.dwords(result) && instruction.dwords(addend) > 1;
+  return overlaps ? 'the sum and the result must be the same registers or none of the same' : undefined;
+};
+
+const bufferOffset: Constraint = (instruction) => {
+  const { format, row } = instruction;
+  const spec = row.operands.find(({ field }) => field === 'offset');
+  const isBuffer = row.operands.some(({ field, type }) => field === 'sbase' && type === 'b128');
+  if (format.name !== 'SMEM' || !spec || !isBuffer) return undefined;
+  return instruction.immediate(spec) < 0 ? 'the offset in a buffer must not be negative' : undefined;
+};
+
+/** gfx94x: dot products take their halves in order. */
+const dotSelect: Constraint = (instruction) => {
+  const { families, format, row } = instruction;
+  if (!families.includes('gfx940') || format.name !== 'VOP3P' || !row.name.startsWith('v_dot')) return undefined;
+  const inOrder = instruction.field('op_sel') === 0 && instruction.field('op_sel_hi') === 3;
+  return inOrder && instruction.field('op_sel_hi_2') === 1 ? undefined : 'a dot product cannot have op_sel';
+};
+
+const laneSource: Constraint = (instruction) => {
+  if (!/^v_read(first)?lane/.test(instruction.row.name)) return undefined;
+  const index = instruction.row.operands.findIndex(({ field }) => field === 'src0');
+  return instruction.operand(index).kind === 'vector' ? undefined : 'the lanes to read must be those of a VGPR';
+};
+
+const REGISTER_SOURCES = /^s_(setpc|swappc|rfe|movrels|cbranch_join|cbranch_g_fork)(_b64)?$/;
+
+/** Where constants make no sense. */
+const registerSource: Constraint = (instruction) => {
+  const { row } = instruction;
+  const name = REGISTER_SOURCES.test(row.name) ? /^ssrc/ : row.name.startsWith('v_smfmac_') ? /^src2$/ : undefined;
+  const hasConstant = row.operands.some(({ field }, index) => {
+    if (!name?.test(field)) return false;
+    const { kind } = instruction.operand(index);
+    return kind === 'constant' || kind === 'special';
+  });
+  return hasConstant ? 'the source must be a register' : undefined;
+};
+
+const indexMode: Constraint = (instruction) => {
+  if (!instruction.row.name.startsWith('s_set_gpr_idx_')) return undefined;
+  const field = instruction.has('ssrc1') ? 'ssrc1' : 'simm16';
+  const hasMode = instruction.row.name !== 's_set_gpr_idx_idx' && instruction.row.name !== 's_set_gpr_idx_off';
+  return hasMode && instruction.field(field) > 15 ? 'an index mode has 4 bits' : undefined;
+};
+
+const CONSTRAINTS: readonly Constraint[] = [
+  constantBus,
+  alignedVgprs,
+  matrixOverlap,
+  bufferOffset,
+  dotSelect,
+  laneSource,
+  registerSource,
+  indexMode,
+];
+
+export function constraintError(instruction: Instruction): string | undefined {
+  for (const constraint of CONSTRAINTS) {
+    const what = constraint(instruction);
+    if (what !== undefined) return what;
+  }
+  return undefined;
+}

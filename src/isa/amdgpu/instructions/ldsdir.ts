@@ -1,0 +1,10 @@
+/**
+ * LDSDIR: loads from the LDS for all lanes, of a parameter or from the address in M0. RDNA3 ISA 12.2.1 and 12.4. Known by name: they write the
+ * lanes that EXEC turns off, too, where another lane of the quad is on.
+ */
+import { type Row, row } from '../row.ts';
+
+export const LDSDIR_ROWS: readonly Row[] = [
+  row('LDSDIR', 'lds_param_load', { gfx11: 0 }, '=vdst:b32'),
+  row('LDSDIR', 'lds_direct_load', { gfx11: 1 }, '=vdst:b32'),
+];

@@ -1,0 +1,58 @@
+/**
+ * VOPD: two operations of VOP1 and VOP2 in one instruction, X and Y. Both read their sources before either writes. RDNA3 ISA 7.6, 15.3.7 and
+ * 16.11. Which registers the two may share is left to whoever writes the code.
+ */
+import type { OperandSpec, Row, Semantics } from '../row.ts';
+
+type Half = 'x' | 'y';
+
+/** Opcodes from here on stand in the Y half only. */
+const FIRST_Y_ONLY = 16;
+
+/** Fields of the two halves by those of VOP1 and VOP2; what they lack is shared (the literal) or implied (VCC). */
+const FIELDS: Readonly<Record<Half, Readonly<Record<string, string>>>> = {
+  x: { vdst: 'vdstx', src0: 'srcx0', src1: 'vsrcx1' },
+  y: { vdst: 'vdsty', src0: 'srcy0', src1: 'vsrcy1' },
+};
+
+function halfOperands(row: Row, half: Half): OperandSpec[] {
+  return row.operands.map((spec) => ({
+    ...spec,
+    field: FIELDS[half][spec.field] ?? spec.field,
+    file: spec.field === 'src1' ? 'vector' : spec.file,
+  }));
+}
+
+const sourceCount = (row: Row): number => row.operands.filter(({ access }) => access !== 'write').length;
+
+/** The results of both, none written before all sources are read. */
+function both(x: Row, y: Row): Semantics {
+  return (b, ...sources) => {
+    const split = sourceCount(x);
+    const results = [x.semantics!(b, ...sources.slice(0, split)), y.semantics!(b, ...sources.slice(split))];
+    return results.flat().filter((value) => value !== undefined);
+  };
+}
+
+/** Name on gfx11 without `v_`. */
+const baseName = (row: Row): string => (row.opcodes.gfx11 ?? row.opcodes.gfx10)!.name.replace(/^v_/, '');
+
+function pair(x: Row, y: Row): Row {
+  const name = `v_dual_${baseName(x)} :: v_dual_${baseName(y)}`;
+  return {
+    name,
+    format: 'VOPD',
+    opcodes: { gfx11: { name, opcode: (x.flags.vopd! << 5) | y.flags.vopd! } },
+    operands: [...halfOperands(x, 'x'), ...halfOperands(y, 'y')],
+    flags: {},
+    halves: [x, y],
+    semantics: both(x, y),
+  };
+}
+
+/** One row for each pair of `rows` whose flags give them an opcode here. */
+export function dualRows(rows: readonly Row[]): Row[] {
+  const candidates = rows.filter(({ flags }) => flags.vopd !== undefined);
+  const first = candidates.filter(({ flags }) => flags.vopd! < FIRST_Y_ONLY);
+  return first.flatMap((x) => candidates.map((y) => pair(x, y)));
+}
