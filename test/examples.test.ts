@@ -1,4 +1,4 @@
-/** Every run of `examples/expected.json`: in this process on both executors, a few through the command line. */
+/** Every run of `examples/expected.json`: in this process on all executors, a few through the command line. */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
@@ -62,11 +62,14 @@ class ExampleFiles extends MemoryFileSystem {
   }
 }
 
+/** So low that these short runs are mostly compiled. */
+const COMPILE_THRESHOLD = 20;
+
 async function runHere(test: Case, executor: ExecutorName): Promise<Result> {
   const { args, loaderFlags, stdin } = test;
   const fileSystem = new ExampleFiles(args);
   const processor = /\.(gfx\w+)\.co$/.exec(test.image)![1]!;
-  const device = createEmulatedDevice({ processor, executor });
+  const device = createEmulatedDevice({ processor, executor, compileThreshold: COMPILE_THRESHOLD });
   const timeoutSeconds = flag(loaderFlags, '--timeout');
   const output = new Output();
   let result: Pick<Result, 'status' | 'error'>;
@@ -114,6 +117,7 @@ const isLong = ({ name }: Case): boolean =>
 
 for (const example of CASES) {
   test(`${example.name}`, async () => check(example, await runHere(example, 'handlers')));
+  test(`${example.name}, compiled`, async () => check(example, await runHere(example, 'jit')));
   if (isLong(example)) continue;
   test(`${example.name}, on the reference executor`, async () => check(example, await runHere(example, 'reference')));
 }

@@ -24,15 +24,13 @@ export function readInstructionVectors(file: string): InstructionVector[] {
 const MODE = 0x3c0;
 const LDS_SIZE_BYTES = 65536;
 
-const ROW_DWORDS = 32;
 const VGPR_COUNT = 16;
 const SGPR_COUNT = 16;
-/** Names of the dwords of the output buffer: rows of VGPRs, SGPRs, VCC_LO, SCC, EXEC_LO. */
-function nameOf(dword: number): string {
-  const vgprs = VGPR_COUNT * ROW_DWORDS;
-  if (dword < vgprs) return `v${dword >> 5} lane ${dword & 31}`;
-  const scalar = dword - vgprs;
-  return scalar < SGPR_COUNT ? `s${scalar}` : ['vcc_lo', 'scc', 'exec_lo'][scalar - SGPR_COUNT]!;
+/** Names of the dwords of the output buffer: a row of lanes for each VGPR, SGPRs, VCC_LO, SCC, EXEC_LO, and a rest that is unused. */
+function nameOf(dword: number, lanes: number): string {
+  if (dword < VGPR_COUNT * lanes) return `v${Math.floor(dword / lanes)} lane ${dword % lanes}`;
+  const scalar = dword - VGPR_COUNT * lanes;
+  return scalar < SGPR_COUNT ? `s${scalar}` : (['vcc_lo', 'scc', 'exec_lo'][scalar - SGPR_COUNT] ?? `dword ${dword}`);
 }
 
 const hex = (value: number): string => `0x${value.toString(16).padStart(8, '0')}`;
@@ -84,7 +82,7 @@ export class InstructionVectorRunner {
     const differences: string[] = [];
     for (let i = 0; i + 4 <= expected.length; i += 4) {
       const [ours, theirs] = [found.readUInt32LE(i), expected.readUInt32LE(i)];
-      if (ours !== theirs) differences.push(`${nameOf(i / 4)}: ${hex(ours)}, expected ${hex(theirs)}`);
+      if (ours !== theirs) differences.push(`${nameOf(i / 4, vector.n_lanes)}: ${hex(ours)}, expected ${hex(theirs)}`);
     }
     return differences;
   }

@@ -29,6 +29,8 @@ export const LIMITS = {
   bundleEntries: 4_096,
   /** Bytes of one entry id of an offload bundle. */
   bundleIdBytes: 4_096,
+  /** Bytes of all sections that one file is disassembled in; sections may overlap. */
+  disassembledBytes: 2 ** 32,
   /** Bytes that one compressed offload bundle may expand to. */
   decompressedBytes: 2 ** 30,
 } as const;

@@ -31,6 +31,7 @@ import {
 import type { OperandKind } from './lowering/handler-state.ts';
 import type { AddressSpaces } from './lowering/memory-access.ts';
 import type { EmulatorMemory } from './memory.ts';
+import { relativeKind } from './relative-registers.ts';
 
 /** Fields that the record or the lane table carries; all others distinguish handlers. */
 const PARAMETER_FIELDS = new Set(['dpp_ctrl', 'dpp8', 'row_mask', 'bank_mask', 'acc']);
@@ -388,13 +389,16 @@ export class CodeCache {
         if (operand.register + dwords > VGPR_COUNT) return [undefined, `v${operand.register} with ${dwords} dwords`];
         const base = operand.accumulator ? waveAgprs(this.waveSize) : WAVE_VGPRS;
         view.setUint32(at, base + operand.register * row, true);
-        return this.#mode & MODE_GPR_INDEX ? relativeKind(instruction, spec.field) : ['vector', instruction.isHighHalf(index) ? 'h' : 'v'];
+        if (spec.relative) return twice(relativeKind(spec, 'vector', dwords));
+        return this.#mode & MODE_GPR_INDEX
+          ? indexedKind(instruction, spec.field)
+          : ['vector', instruction.isHighHalf(index) ? 'h' : 'v'];
       }
       case 'scalar':
         if (operand.register + dwords > SCALAR_REGISTER_COUNT)
           return [undefined, `s${operand.register} with ${dwords} dwords`];
         view.setUint32(at, operand.register * 4, true);
-        return ['scalar', 's'];
+        return spec.relative ? twice(relativeKind(spec, 'scalar', dwords)) : ['scalar', 's'];
       case 'constant':
         view.setBigUint64(at, operand.value, true);
         return ['constant', 'c'];
@@ -426,10 +430,12 @@ export class CodeCache {
 }
 
 /** While VGPR indexing is on, the sources and the destination of vector instructions are relative. */
-function relativeKind(instruction: Instruction, field: string): [OperandKind, string] {
+function indexedKind(instruction: Instruction, field: string): [OperandKind, string] {
   const bit = instruction.format.name.startsWith('V') ? GPR_INDEX_FIELDS.indexOf(field) : -1;
   return bit < 0 ? ['vector', 'v'] : [`relative ${bit as 0 | 1 | 2 | 3}`, `r${bit}`];
 }
+
+const twice = (kind: OperandKind): [OperandKind, string] => [kind, kind];
 
 const nextOffset = ({ offset, instruction }: Decoded): number => offset + (instruction?.sizeBytes ?? 0);
 

@@ -5,7 +5,7 @@ import type { ElfRelocation } from '../elf/relocations.ts';
 import type { Decoder } from '../isa/amdgpu/decode.ts';
 import { formatInstruction } from '../isa/amdgpu/disassemble.ts';
 import type { Instruction } from '../isa/amdgpu/instruction.ts';
-import { alignmentRemark, hasUnnamedOperand } from './operand-checks.ts';
+import { alignmentRemark, isAccepted } from './decode-checks.ts';
 import type { ObjdumpOptions } from './options.ts';
 import type { Output } from './output.ts';
 import { firstAbove, type Label, type SymbolMap } from './symbol-map.ts';
@@ -93,7 +93,7 @@ export class CodePrinter {
 
   #decode(at: number): Instruction | undefined {
     const instruction = this.#code.decoder.decode(this.#view, at);
-    return typeof instruction === 'object' && !hasUnnamedOperand(instruction) ? instruction : undefined;
+    return typeof instruction === 'object' && isAccepted(instruction, this.#view, at) ? instruction : undefined;
   }
 
   /** Returns its size. */
@@ -119,6 +119,10 @@ export class CodePrinter {
   }
 
   #undecoded(at: number, size: number): string {
+    const { decoder } = this.#code;
+    // From gfx10 on LLVM knows the word 0 by this name.
+    if (size === 4 && this.#view.getUint32(at, true) === 0 && !decoder.target.families.includes('gfx9'))
+      return '\tv_illegal';
     if (size === 4) return `\t.long 0x${this.#view.getUint32(at, true).toString(16).padStart(8, '0')}`;
     const bytes = this.#code.bytes.subarray(at, at + size);
     return `\t.byte ${Array.from(bytes, (byte) => `0x${byte.toString(16).padStart(2, '0')}`).join(', ')}`;

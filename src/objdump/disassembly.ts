@@ -1,21 +1,23 @@
 /** The sections of a code object as text: chunks from symbol to symbol, as code, kernel descriptors or data. */
 import { WavewrightError } from '../base/errors.ts';
+import { checkLimit } from '../base/limits.ts';
 import { identifyCodeObject } from '../codeobject/elf-flags.ts';
 import { KERNEL_DESCRIPTOR_SIZE_BYTES } from '../codeobject/kernel-descriptor.ts';
 import { processorNamed } from '../codeobject/processors.ts';
 import { STT_COMMON, STT_FUNC, STT_OBJECT } from '../elf/constants.ts';
 import type { ElfFile } from '../elf/elf.ts';
 import type { ElfSection } from '../elf/header.ts';
+import type { ElfRelocation } from '../elf/relocations.ts';
 import { type Decoder, decoderFor } from '../isa/amdgpu/decode.ts';
 import { targetFor } from '../isa/amdgpu/targets.ts';
 import { CodePrinter } from './code-printer.ts';
 import { printData } from './data-lines.ts';
 import { type DescriptorTarget, kernelDescriptorText } from './kernel-descriptor-text.ts';
-import { addressOf, bytesOf, isRelocatable, isText, isVirtual, sectionsOf } from './object-view.ts';
+import { addressOf, bytesOf, isText, isVirtual, sectionsOf } from './object-view.ts';
 import type { ObjdumpOptions } from './options.ts';
 import type { Output } from './output.ts';
 import { compareLabels, type Label, SymbolMap } from './symbol-map.ts';
-import { isSelected, relocationsOf } from './tables.ts';
+import { isSelected, relocationsByTarget } from './tables.ts';
 
 const STT_NOTYPE = 0;
 
@@ -27,6 +29,8 @@ interface Listing {
   readonly decoder: Decoder;
   readonly descriptors: DescriptorTarget;
   readonly symbols: SymbolMap;
+  /** To show among the instructions, by section index. */
+  readonly relocations: ReadonlyMap<number, readonly ElfRelocation[]>;
   /** Names of all labels that were reached, for the report of those that were not. */
   readonly found: Set<string>;
 }
@@ -62,13 +66,17 @@ export function printDisassembly(
     decoder: decoderFor(processor, waveSize),
     descriptors: { family, architectedFlatScratch, codeObjectVersion: version },
     symbols: new SymbolMap(elf),
+    relocations: options.relocations ? relocationsByTarget(elf) : new Map(),
     found: new Set(),
   };
   const chosen = (options.sections ?? []).length > 0 || options.disassembleAll;
-  for (const section of sectionsOf(elf)) {
-    if (!isSelected(section, options) || section.sizeBytes === 0) continue;
-    if (chosen || (isText(section) && !isVirtual(section))) printSection(listing, section);
-  }
+  const sections = sectionsOf(elf).filter(
+    (section) =>
+      isSelected(section, options) && section.sizeBytes > 0 && (chosen || (isText(section) && !isVirtual(section))),
+  );
+  const bytes = sections.reduce((sum, section) => sum + (isVirtual(section) ? 0 : section.sizeBytes), 0);
+  checkLimit('disassembledBytes', bytes, context);
+  for (const section of sections) printSection(listing, section);
   for (const name of options.disassembleSymbols ?? []) {
     if (!listing.found.has(name)) warn(`'${elf.name}': failed to disassemble missing symbol ${name}`);
   }
@@ -79,8 +87,8 @@ function printSection(listing: Listing, section: ElfSection): void {
   const base = addressOf(elf, section);
   const bytes = isVirtual(section) ? new Uint8Array() : bytesOf(elf, section);
   const labels = symbols.of(section);
-  const relocations = options.relocations && isRelocatable(elf) ? relocationsOf(elf, section) : [];
-  const code = new CodePrinter({ section, base, bytes, labels, relocations, ...listing });
+  const relocations = listing.relocations.get(section.index) ?? [];
+  const code = new CodePrinter({ ...listing, section, base, bytes, labels, relocations });
   if (options.symbolizeOperands) addTargets(labels, code.branchTargets());
   // Made-up targets outside the section count here too, as they do for LLVM.
   if (labels[0]?.address !== base) {

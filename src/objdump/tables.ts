@@ -134,12 +134,17 @@ function printRelocation(elf: ElfFile, relocation: ElfRelocation, out: Output): 
   out.line(`${hex16(relocation.offset)} ${type} ${relocationValue(elf, relocation)}`);
 }
 
-/** What is applied to a section of a relocatable object, by offset. */
-export function relocationsOf(elf: ElfFile, { index }: ElfSection): ElfRelocation[] {
-  return elf.relocationSections
-    .filter(({ targetSectionIndex }) => targetSectionIndex === index)
-    .flatMap(({ relocations }) => relocations)
-    .sort((a, b) => (a.offset < b.offset ? -1 : a.offset > b.offset ? 1 : 0));
+/** What is applied to each section of a relocatable object, by section index, sorted by offset. Empty for other files. */
+export function relocationsByTarget(elf: ElfFile): Map<number, ElfRelocation[]> {
+  const byTarget = new Map<number, ElfRelocation[]>();
+  if (!isRelocatable(elf)) return byTarget;
+  for (const { targetSectionIndex, relocations } of elf.relocationSections) {
+    byTarget.set(targetSectionIndex, [...(byTarget.get(targetSectionIndex) ?? []), ...relocations]);
+  }
+  for (const relocations of byTarget.values()) {
+    relocations.sort((a, b) => (a.offset < b.offset ? -1 : a.offset > b.offset ? 1 : 0));
+  }
+  return byTarget;
 }
 
 /** Those of relocatable objects. */

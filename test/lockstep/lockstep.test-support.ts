@@ -80,15 +80,18 @@ export class Lockstep {
   readonly #plain: Machine;
   readonly #compiled: Machine;
   readonly #reference: ReferenceExecutor;
-  readonly #initial = new Uint32Array(waveSizeBytes(64) / 4);
+  readonly #waveSize: 32 | 64;
+  readonly #initial: Uint32Array;
   readonly #initialMemory = new Uint32Array(DATA_SIZE / 4);
   #mode = 0;
   #codeSize = 0;
 
-  constructor(processor: string) {
+  constructor(processor: string, waveSize: 32 | 64 = 64) {
+    this.#waveSize = waveSize;
+    this.#initial = new Uint32Array(waveSizeBytes(waveSize) / 4);
     this.#plain = new Machine(processor, 'handlers');
     this.#compiled = new Machine(processor, 'jit');
-    this.#reference = new ReferenceExecutor(this.#plain.emulator, 64);
+    this.#reference = new ReferenceExecutor(this.#plain.emulator, waveSize);
   }
 
   /** Puts code into memory, followed by s_endpgm twice, so that a branch over one dword ends too; returns where. */
@@ -97,9 +100,10 @@ export class Lockstep {
     this.#codeSize += (words.length + 2) * 4;
     if (this.#codeSize > CODE_SIZE) throw new Error('lockstep code memory is full');
     for (const { code, emulator } of [this.#plain, this.#compiled]) {
-      for (const [i, word] of [...words, 0xbf810000, 0xbf810000].entries())
+      const end = emulator.target.families.includes('gfx11') ? 0xbfb00000 : 0xbf810000;
+      for (const [i, word] of [...words, end, end].entries())
         emulator.memory.view.setUint32(code + at + i * 4, word, true);
-      emulator.codeCache(64, mode).record(code + at);
+      emulator.codeCache(this.#waveSize, mode).record(code + at);
     }
     return at;
   }
@@ -136,9 +140,8 @@ export class Lockstep {
       }
     };
     for (let i = 0; i < 128; i++) state[i] = value(i);
-    for (let register = 0; register < 512; register++) {
-      for (let lane = 0; lane < 64; lane++) state[WAVE_VGPRS / 4 + register * 64 + lane] = value(register, lane);
-    }
+    for (let at = 0, first = WAVE_VGPRS / 4; first + at < state.length; at++)
+      state[first + at] = value(Math.floor(at / this.#waveSize), at % this.#waveSize);
     const view = new DataView(state.buffer);
     view.setUint32(512, random() & 1, true);
     view.setUint32(124 * 4, 0xffffffff, true);
@@ -162,7 +165,7 @@ export class Lockstep {
     const machine = on === 'jit' ? this.#compiled : this.#plain;
     const { memory } = machine.emulator;
     const { wave, data, areas, code, emulator } = machine;
-    const cache = emulator.codeCache(64, this.#mode);
+    const cache = emulator.codeCache(this.#waveSize, this.#mode);
     const state = new Uint32Array(memory.buffer, wave, this.#initial.length);
     const bytes = new Uint32Array(memory.buffer, data, DATA_SIZE / 4);
     const others = new Uint32Array(memory.buffer, areas, (LDS_SIZE + PRIVATE_SIZE * 64) / 4);
@@ -170,7 +173,7 @@ export class Lockstep {
     bytes.set(this.#initialMemory);
     for (let i = 0; i < others.length; i++) others[i] = Math.imul(i, 0x9e3779b1);
     memory.view.setUint32(wave + WAVE_JUMP_CACHE, cache.jumpCache, true);
-    const executor = on === 'reference' ? this.#reference : emulator.executor(64);
+    const executor = on === 'reference' ? this.#reference : emulator.executor(this.#waveSize);
     const pc = (record: number): string => memory.view.getUint32(record + RECORD_PC, true).toString(16);
     const field = (offset: number): number => memory.view.getUint32(wave + offset, true);
     let fault: string | undefined;
@@ -198,7 +201,7 @@ export class Lockstep {
 }
 
 /** What differs first, in words; undefined when nothing does. After a fault only the fault itself is compared. */
-export function difference(found: Outcome, reference: Outcome): string | undefined {
+export function difference(found: Outcome, reference: Outcome, waveSize = 64): string | undefined {
   if (found.fault !== reference.fault) return `fault '${found.fault}', reference '${reference.fault}'`;
   if (found.fault !== undefined) return undefined;
   if (found.exit !== reference.exit || found.last !== reference.last)
@@ -209,7 +212,7 @@ export function difference(found: Outcome, reference: Outcome): string | undefin
     const vgpr = i - WAVE_VGPRS / 4;
     const where =
       vgpr >= 0
-        ? `${vgpr >= 16384 ? 'a' : 'v'}${(vgpr >> 6) & 255} lane ${vgpr & 63}`
+        ? `${vgpr >= 256 * waveSize ? 'a' : 'v'}${Math.floor(vgpr / waveSize) & 255} lane ${vgpr % waveSize}`
         : i < 128
           ? `s${i}`
           : `wave state +${i * 4}`;

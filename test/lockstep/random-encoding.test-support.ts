@@ -1,46 +1,52 @@
 /** Encodings of a row with random operands. */
 import type { Encoding } from '../../src/isa/amdgpu/decode.ts';
+import { encodeFields } from '../../src/isa/amdgpu/encode.ts';
 import type { Field, FormatName } from '../../src/isa/amdgpu/formats.ts';
+import type { Target } from '../../src/isa/amdgpu/targets.ts';
 
 export const MEMORY_FORMATS = new Set<FormatName>(['DS', 'FLAT', 'GLOBAL', 'SCRATCH', 'MUBUF', 'SMEM']);
 
-const set = (words: number[], field: Field, value: number): void => {
-  const word = field.low >> 5;
-  words[word] = (words[word]! | (value << (field.low & 31))) >>> 0;
+const DPP_CONTROLS = {
+  gfx9: [0x1b, 0x101, 0x111, 0x121, 0x130, 0x138, 0x140, 0x141, 0x142, 0x143, 0x150],
+  gfx10: [0x1b, 0xb1, 0x101, 0x111, 0x121, 0x12f, 0x140, 0x141, 0x150, 0x15f, 0x161, 0x16f],
 };
 
 /** A random encoding: registers low enough for their width, legal constants, modifiers now and then. */
-export function randomEncoding({ row, format, opcode }: Encoding, random: () => number): number[] {
-  const words = new Array<number>(format.sizeBytes / 4).fill(0);
-  words[0] = format.value;
-  set(words, format.opcode, opcode);
+export function randomEncoding({ row, format, opcode }: Encoding, random: () => number, target: Target): number[] {
+  const isGfx9 = target.families.includes('gfx9');
   const memory = MEMORY_FORMATS.has(format.name);
-  for (const field of format.fields) {
-    const spec = row.operands.find((candidate) => candidate.field === field.name);
-    const limit = 2 ** field.width;
-    let value = 0;
-    if (field.name === 'dpp_ctrl')
-      value = [0x1b, 0x101, 0x111, 0x121, 0x130, 0x138, 0x140, 0x141, 0x142, 0x143, 0x150][random() % 11]!;
-    else if (field.name === 'saddr') value = random() & 1 ? 0x7f : (random() % 40) * 2;
-    else if (format.name === 'VOP3P_MAI' && /^src[01]$/.test(field.name)) value = 256 + (random() % 40) * 2;
-    else if (field.width === 9)
-      value = random() % 3 ? 256 + (random() % 40) * 2 : (random() % 40) * 2 + (random() % 4 === 0 ? 128 : 0);
-    else if (/^(vdst|data\d?|vdata|vaddr|addr)$/.test(field.name)) value = (random() % 40) * 2;
-    else if (/^(sdst|sdata|ssrc\d|soffset)$/.test(field.name)) value = (random() % 24) * 4;
-    else if (field.name === 'sbase' || field.name === 'srsrc') value = random() % 8;
-    else if (/^src\d$/.test(field.name)) value = (random() % 40) * 2;
-    else if (spec?.type === 'label') value = 1;
-    else if (/offset|simm/.test(field.name)) value = random() % (memory ? 64 : limit);
-    else if (field.name === 'op_sel' && row.operands.every(({ type }) => !/16/.test(type))) value = 0;
-    else if (/^(row_mask|bank_mask)$/.test(field.name)) value = random() & 1 ? 15 : random() & 15;
-    else if (/^(src\d_sel|dst_sel)$/.test(field.name)) value = random() % 7;
-    else if (field.name === 'dst_unused') value = random() % 3;
-    else if (/^(lds|gds|nv|scc|soffset_en|acc)$/.test(field.name)) value = 0;
-    else value = random() % 3 === 0 ? random() % limit : 0;
-    set(words, field, value);
-  }
-  if (format.name.endsWith('_SDWA')) words[0] = (words[0]! | 249) >>> 0;
-  if (format.name.endsWith('_DPP')) words[0] = (words[0]! | 250) >>> 0;
+  const vgpr = (): number => (random() % 40) * 2;
+  const valueOf = (field: Field): number => {
+    const { name, width } = field;
+    const spec = row.operands.find((candidate) => candidate.field === name);
+    const limit = 2 ** width;
+    if (name === 'dpp_ctrl') {
+      const controls = DPP_CONTROLS[isGfx9 ? 'gfx9' : 'gfx10'];
+      return controls[random() % controls.length]!;
+    }
+    if (name === 'saddr') return random() & 1 ? target.scalars.none : vgpr();
+    if (name === 'soffset' && format.name === 'SMEM' && !isGfx9) return random() & 1 ? target.scalars.none : vgpr();
+    if (format.name === 'VOP3P_MAI' && /^src[01]$/.test(name)) return 256 + vgpr();
+    if (width === 9) return random() % 3 ? 256 + vgpr() : vgpr() + (random() % 4 === 0 ? 128 : 0);
+    if (/^(vdst[xy]?|vsrc[xy]1|data\d?|vdata|vaddr|addr)$/.test(name)) return vgpr();
+    if (name === 'sdst' && target.scalars.null !== undefined && random() % 8 === 0) return target.scalars.null;
+    if (/^(sdst|sdata|ssrc\d|soffset)$/.test(name)) return (random() % 24) * 4;
+    if (name === 'sbase' || name === 'srsrc') return random() % 8;
+    if (/^src\d$/.test(name)) return vgpr();
+    if (spec?.type === 'label') return 1;
+    if (/offset|simm/.test(name)) return random() % (memory ? 64 : limit);
+    if (name === 'op_sel' && row.operands.every(({ type }) => !/16/.test(type))) return 0;
+    if (/^(row_mask|bank_mask)$/.test(name)) return random() & 1 ? 15 : random() & 15;
+    if (/^(src\d_sel|dst_sel)$/.test(name)) return random() % 7;
+    if (name === 'dst_unused') return random() % 3;
+    if (/^(lds|gds|nv|scc|soffset_en|acc)$/.test(name)) return 0;
+    return random() % 3 === 0 ? random() % limit : 0;
+  };
+  const words = encodeFields(
+    format,
+    opcode,
+    Object.fromEntries(format.fields.map((field) => [field.name, valueOf(field)])),
+  );
   if (row.operands.some(({ type }) => type === 'literal32')) words.push(random());
   return words;
 }

@@ -8,7 +8,7 @@ import { floatMode } from '../../src/emulator/code-cache.ts';
 import { decoderFor, type Encoding, encodingsOf } from '../../src/isa/amdgpu/decode.ts';
 import { InstructionBuilder } from '../../src/isa/amdgpu/instruction-builder.ts';
 import { ROWS } from '../../src/isa/amdgpu/instructions/index.ts';
-import { targetFor } from '../../src/isa/amdgpu/targets.ts';
+import { type Target, targetFor } from '../../src/isa/amdgpu/targets.ts';
 import { randomEncoding } from './random-encoding.test-support.ts';
 
 export const WINDOW_SGPR = 94;
@@ -28,6 +28,7 @@ type Random = () => number;
 
 export class KernelGenerator {
   readonly #random: Random;
+  readonly #target: Target;
   readonly #encodings: readonly Encoding[];
   readonly #decoder: ReturnType<typeof decoderFor>;
   readonly #mode: number;
@@ -36,6 +37,7 @@ export class KernelGenerator {
   constructor(processor: string, mode: number, random: Random) {
     const target = targetFor(processor);
     this.#random = random;
+    this.#target = target;
     this.#mode = mode;
     this.#decoder = decoderFor(processor, 64);
     this.#encodings = ROWS.filter(({ name, semantics }) => semantics && !NOT_USED.test(name))
@@ -72,7 +74,7 @@ export class KernelGenerator {
   /** Any instruction that the emulator can run. */
   #row(): void {
     for (;;) {
-      const words = randomEncoding(this.#encodings[this.#below(this.#encodings.length)]!, this.#random);
+      const words = randomEncoding(this.#encodings[this.#below(this.#encodings.length)]!, this.#random, this.#target);
       if (!this.#isSupported(words)) continue;
       this.#words.push(...words);
       return;

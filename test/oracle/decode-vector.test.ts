@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { decoderFor } from '../../src/isa/amdgpu/decode.ts';
 import { encodeFields, type FieldValues } from '../../src/isa/amdgpu/encode.ts';
-import { type FormatName, formatByName } from '../../src/isa/amdgpu/formats.ts';
+import { type Format, type FormatName, formatByName, generationOf } from '../../src/isa/amdgpu/formats.ts';
 import type { Instruction } from '../../src/isa/amdgpu/instruction.ts';
 import { scalarText, vgprText } from '../../src/isa/amdgpu/registers.ts';
 import { targetFor } from '../../src/isa/amdgpu/targets.ts';
@@ -89,7 +89,6 @@ const LITERAL = 0x12345678;
 
 const REGISTER = /^(v|a|s)(\d|\[)|^vcc(_lo)?$/;
 const MNEMONIC_SUFFIX = /_(e32|e64|sdwa|dpp|e64_dpp)$/;
-/** 0 to 9 in the first opcode field, 3 in the other. */
 const isOf =
   ({ fields }: Format) =>
   (sample: FieldValues): boolean =>
@@ -101,7 +100,10 @@ function registers(instruction: Instruction): (string | undefined)[] {
     const dwords = instruction.dwords(index);
     // VOPD does not mention VCC.
     if (instruction.row.halves && spec.type === 'mask') return [];
-    if (operand.kind === 'vector') return [vgprText(operand.register, dwords, operand.accumulator)];
+    if (operand.kind === 'vector') {
+      const half = instruction.row.flags.spellsHalves ? '.l' : '';
+      return [vgprText(operand.register, dwords, operand.accumulator) + half];
+    }
     return operand.kind === 'scalar' ? [scalarText(operand.register, dwords, instruction.scalars)] : [];
   });
 }
@@ -110,23 +112,34 @@ for (const { processor, waveSize } of TARGETS) {
   const { families } = targetFor(processor);
   const { primary, extended, vop3Base } = generationOf(families);
   const ofTarget = Object.entries(SAMPLES).filter(
-    ([name]) => [...primary, ...extended].some((format) => format.name === name) && (name !== 'VOPD' || waveSize === 32),
+    ([name]) =>
+      [...primary, ...extended].some((format) => format.name === name) && (name !== 'VOPD' || waveSize === 32),
   );
   for (const [name, samples] of ofTarget) {
     const format = formatByName(name as FormatName, families);
+    const title = `${processor} wave${waveSize} ${name}`;
+    const isFirst = vop3Base.VOP1 === 0x140;
+    const literals: readonly number[] = isFirst ? WITH_LITERAL.gfx9 : WITH_LITERAL.gfx11;
+    // v_fmaak and v_fmamk are 1 and 2 in both halves of VOPD.
+    const takesLiteral = (opcode: number): boolean =>
+      name === 'VOP2'
+        ? literals.includes(opcode)
+        : name === 'VOPD' && [opcode >> 5, opcode & 31].some((half) => half === 1 || half === 2);
     const encodings = Array.from({ length: 2 ** format.opcode.width }, (_, opcode) => opcode)
       // The highest opcodes of VOP2 are VOP1 and VOPC, those of VOP3 are VOP3P.
-      .filter((opcode) => !(name.startsWith('VOP2') && opcode >= 62) && !(name === 'VOP3' && opcode >= vop3End))
+      .filter((opcode) => !(name.startsWith('VOP2') && opcode >= 62) && !(name === 'VOP3' && isFirst && opcode >= 896))
       // Matrix instructions have their own fields.
-      .filter((opcode) => (name === 'VOP3P' ? opcode < 62 || opcode === 88 || opcode === 89 : true))
+      .filter((opcode) => (name === 'VOP3P' && isFirst ? opcode < 62 || opcode === 88 || opcode === 89 : true))
       .filter((opcode) => (name === 'VOP3P_MAI' ? opcode >= 62 && opcode !== 88 && opcode !== 89 : true))
       .flatMap((opcode) =>
         samples.filter(isOf(format)).map((sample) => {
           const words = encodeFields(format, opcode, sample);
-          return takesLiteral(name, opcode) ? [...words, LITERAL] : words;
+          return takesLiteral(opcode) ? [...words, LITERAL] : words;
         }),
       );
-    const texts = llvmDisassemble(encodings, processor, waveSize).map((text) => (text?.includes('/*Invalid') ? undefined : text));
+    const texts = llvmDisassemble(encodings, processor, waveSize).map((text) =>
+      text?.includes('/*Invalid') ? undefined : text,
+    );
     const decode = (words: readonly number[]) =>
       decoderFor(processor, waveSize).decode(new DataView(Uint32Array.from(words).buffer), 0);
 
@@ -139,7 +152,7 @@ for (const { processor, waveSize } of TARGETS) {
         const instruction = decode(words);
         assert.ok(typeof instruction === 'object', `${text}: ${String(instruction)}`);
         const [mnemonic, ...operands] = text.split(/,? +/);
-        assert.equal(instruction.name, mnemonic!.replace(MNEMONIC_SUFFIX, ''));
+        assert.equal(instruction.name.split(' ')[0], mnemonic!.replace(MNEMONIC_SUFFIX, ''));
         assert.deepEqual(
           registers(instruction),
           operands.filter((operand) => REGISTER.test(operand)),
@@ -152,7 +165,7 @@ for (const { processor, waveSize } of TARGETS) {
     test(`${title}: every row is known to LLVM`, () => {
       const decoded = encodings.flatMap((words, i) => {
         const instruction = decode(words);
-        return typeof instruction === 'object' ? [[instruction.row.name, texts[i]] as const] : [];
+        return typeof instruction === 'object' ? [[instruction.name, texts[i]] as const] : [];
       });
       const confirmed = new Set(decoded.filter(([, text]) => text !== undefined).map(([rowName]) => rowName));
       assert.deepEqual(

@@ -67,7 +67,8 @@ const CHOICES: readonly (readonly [name: RegExp, choose: (r: Random, width: numb
   ],
 ];
 
-const REGISTER_FIELD = /^(v(dst|src)[xy]\d?|v(dst|data|addr)|s(dst|data|addr|rsrc|base|offset)|addr|data[01]?|s?src[012]|offset[01]?)$/;
+const REGISTER_FIELD =
+  /^(v(dst|src)[xy]\d?|v(dst|data|addr)|s(dst|data|addr|rsrc|base|offset)|addr|data[01]?|s?src[012]|offset[01]?)$/;
 
 /** Fields of registers that the instruction does not have must be zero. */
 function isUsed({ row, format }: Encoding, { name }: Field, glc: boolean): boolean {
@@ -89,6 +90,8 @@ function sampleWords(encoding: Encoding, r: Random, families: readonly Family[])
     const value = choose(r, field.width);
     if (value !== 0 && isUsed(encoding, field, values['glc'] === 1)) values[field.name] = value;
   }
+  // FLAT has no scalar address; from gfx10 on it says so.
+  if (format.name === 'FLAT' && families.includes('gfx10')) values['saddr'] = families.includes('gfx11') ? 124 : 125;
   const words = encodeFields(format, opcode, values);
   const { wideLiterals } = generationOf(families);
   if (words.length > (wideLiterals ? 2 : 1)) return words;

@@ -107,7 +107,7 @@ const TOLERANCE_ULPS = 3;
  * The buffers are not where they were recorded: every 8-byte value of the kernel arguments that lies in a recorded buffer is moved with it.
  */
 export function runKernelVector(vector: KernelVector, processor: string, executor: ExecutorName): string | undefined {
-  const emulator = new Emulator({ processor, executor, memorySizeBytes: 2 ** 28 });
+  const emulator = new Emulator({ processor, executor, compileThreshold: 1, memorySizeBytes: 2 ** 28 });
   const { memory } = emulator;
   const file = (name: string): Buffer => readFileSync(path.join(vector.folder, name));
   const buffers = vector.Bufs.map((buffer) => {

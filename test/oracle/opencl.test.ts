@@ -12,10 +12,12 @@ import { inParallel } from '../fuzz/differential.ts';
 import { AES_KEY, aesBlocks, aesLaunch } from './opencl/algorithms.ts';
 import { Compilers, type Language, LEVELS, type Level, type Target } from './opencl/compilers.ts';
 import { KernelDevice } from './opencl/device.ts';
+import { HAS_DEVICE_LIBRARIES } from './opencl/device-libraries.ts';
 import { differences } from './opencl/differences.ts';
+import { INTEGER_FUNCTIONS } from './opencl/integer-functions.ts';
 import { buffer, bytesOf, type Launch, launch, type Results } from './opencl/launch.ts';
 import { SUBJECTS } from './opencl/launches.ts';
-import { HAS_DEVICE_LIBRARIES, MATH } from './opencl/math.ts';
+import { MATH } from './opencl/math.ts';
 import { type Build, EXACT, type Subject } from './opencl/subject.ts';
 
 /** `levels`: what is built. `everything`: all builds in all languages, not only the first of each source. */
@@ -42,6 +44,7 @@ interface Executor {
 const EXECUTORS: readonly Executor[] = [
   { name: 'handlers', items: 500, levels: LEVELS, everything: true },
   { name: 'reference', items: 70, levels: ['O0', 'O2'], everything: false },
+  { name: 'jit', items: 70, levels: ['O0', 'O2'], everything: false },
 ];
 const devices = new Map<string, KernelDevice>();
 const compilers = new Compilers();
@@ -102,7 +105,7 @@ async function testBuild(target: Tested, subject: Subject, build: Build, isFirst
   assert.deepEqual(found, []);
 }
 
-const subjects = HAS_DEVICE_LIBRARIES ? [...SUBJECTS, MATH] : SUBJECTS;
+const subjects = HAS_DEVICE_LIBRARIES ? [...SUBJECTS, MATH, INTEGER_FUNCTIONS] : SUBJECTS;
 const isRequired = process.env['WAVEWRIGHT_REQUIRE_ORACLES'] !== undefined;
 test("AMD's device libraries are there", { skip: !isRequired }, () => assert.ok(HAS_DEVICE_LIBRARIES));
 

@@ -1,5 +1,5 @@
 /**
- * Compiled gfx942 kernels from the test suite of another emulator, on both executors: `shared/vectors/gfx942-kernels` beside the
+ * Compiled gfx942 kernels from the test suite of another emulator, on all executors: `shared/vectors/gfx942-kernels` beside the
  * repository, or the folder that WAVEWRIGHT_GFX942_VECTORS names.
  */
 import assert from 'node:assert/strict';
@@ -19,7 +19,7 @@ if (!existsSync(FOLDER)) {
 } else {
   const vectors = readKernelVectors(FOLDER);
   test('there are gfx942 kernels', () => assert.ok(vectors.length > 0));
-  for (const executor of ['handlers', 'reference'] as const) {
+  for (const executor of ['handlers', 'jit', 'reference'] as const) {
     for (const vector of vectors) {
       test(`${vector.name}, ${vector.Kernel}: ${executor}`, () => {
         assert.equal(runKernelVector(vector, 'gfx942', executor), undefined);

@@ -6,7 +6,9 @@ import { NIBBLE_MASKS } from '../layout.ts';
 import { EMISSION } from '../lowering/emission.ts';
 import { captured, type Emitter, emitLanes, type LaneArgument, type Lanes } from '../lowering/emitter.ts';
 import { emitAtomic, emitLoad, emitStore, type LaneAccess } from '../lowering/lane-memory.ts';
+import { isAccess, usedBy } from './access-group.ts';
 import type { ChunkEnvironment, ChunkPlace } from './chunk-loop.ts';
+import { FastMemory } from './fast-memory.ts';
 import type { Node } from './node.ts';
 
 /** Operations whose result is a NaN when an operand is one. */
@@ -14,17 +16,23 @@ const KEEPS_NAN = /^f(32|64)\.(add|sub|mul|div|sqrt|fma|floor|ceil|trunc|nearest
 
 const keepsNan = ({ leaf }: Node): boolean => leaf.kind === 'pure' && KEEPS_NAN.test(leaf.op);
 
-const isAccess = ({ leaf }: Node): boolean => leaf.kind === 'load' || leaf.kind === 'store' || leaf.kind === 'atomic';
-
 interface Body {
   readonly place: ChunkPlace;
   readonly e: Emitter;
-  /** Active lanes, as bits and as a mask; undefined where all are. */
-  readonly active: { readonly nibble: Local; readonly mask: Local } | undefined;
+  /** Mask of the active lanes; undefined where all are. */
+  readonly mask: Local | undefined;
+  /** The same as bits, for accesses that go lane by lane. */
+  readonly nibble: Local | undefined;
+  /** Where a chunk with something unusual goes. */
+  readonly slow: Label | undefined;
 }
 
 export class ChunkBody {
   readonly #environment: ChunkEnvironment;
+  /** Lane values that this body needs, in order. */
+  readonly #nodes: readonly Node[];
+  readonly #isFast: boolean;
+  readonly #memory: FastMemory | undefined;
   readonly #lastUse = new Map<Node, Node>();
   readonly #kept: Set<Node>;
   /** Nodes whose NaN another node's check finds too. */
@@ -33,57 +41,100 @@ export class ChunkBody {
   /** Of each load, the nodes of its dwords. */
   readonly #dwords = new Map<Node, Node[]>();
 
-  constructor(environment: ChunkEnvironment) {
+  /** `isFast`: without calls; it gives up on what is unusual. */
+  constructor(environment: ChunkEnvironment, isFast: boolean) {
     this.#environment = environment;
-    for (const node of environment.lanes) {
+    const { region, ballots, lanes } = environment;
+    this.#kept = new Set([...region.rows.values(), ...[...ballots.keys()].map(({ args }) => args[0]!)]);
+    const needed = new Set(this.#kept);
+    for (const node of lanes.toReversed()) {
+      if (!needed.has(node) && !isAccess(node)) continue;
+      needed.add(node);
+      for (const arg of usedBy(node, isFast)) needed.add(arg);
+    }
+    this.#nodes = lanes.filter((node) => needed.has(node));
+    for (const node of this.#nodes) {
       if (node.leaf.kind === 'load') this.#dwords.set(node, [node]);
       if (node.leaf.kind === 'loaded') this.#dwords.get(node.args[0]!)![node.leaf.index] = node;
-      for (const arg of node.args) {
+      for (const arg of usedBy(node, isFast)) {
         this.#lastUse.set(arg, node);
         if (keepsNan(node)) this.#covered.add(arg);
       }
     }
-    this.#kept = new Set([
-      ...environment.region.rows.values(),
-      ...[...environment.ballots.keys()].map(({ args }) => args[0]!),
-    ]);
+    this.#isFast = isFast;
+    if (isFast) {
+      const argument = (node: Node): LaneArgument => this.#argument(node);
+      this.#memory = new FastMemory({ state: environment.state, argument }, this.#nodes);
+    }
   }
 
-  get hasFast(): boolean {
-    return !this.#environment.lanes.some(isAccess);
+  /** Whether a fast body may give up. */
+  get mayGiveUp(): boolean {
+    return this.#nodes.some((node) => isAccess(node) || keepsNan(node));
   }
 
-  /** All four lanes are active; `slow` is where a chunk with something unusual goes. */
-  emitFast(place: ChunkPlace, slow: Label): void {
+  /** About what a chunk costs: its values. */
+  get size(): number {
+    return this.#nodes.length;
+  }
+
+  get hasAccesses(): boolean {
+    return this.#nodes.some(isAccess);
+  }
+
+  /** Emits what comes before the loop. */
+  prepare(): void {
+    this.#memory?.prepare();
+  }
+
+  release(): void {
+    this.#memory?.release();
+  }
+
+  /** The fast way; where lanes may be off there are no accesses. */
+  emitFast(place: ChunkPlace, slow: Label | undefined, mask: Local | undefined): void {
     const { f, context } = this.#environment.state;
-    const nans = f.local('v128');
-    let checks = 0;
+    // The sum of results is a NaN when one of them is. Infinities may make it one too, which does no harm.
+    const sums = { f32x4: f.local('v128'), f64x2: f.local('v128') };
+    const summed = new Set<'f32x4' | 'f64x2'>();
     const found = (width: 'f32x4' | 'f64x2', result: Local): void => {
       f.get(result);
-      f.get(result);
-      f.op(`${width}.ne`);
-      if (checks++ > 0) {
-        f.get(nans);
-        f.op('v128.or');
+      if (summed.has(width)) {
+        f.get(sums[width]);
+        f.op(`${width}.add`);
       }
-      f.set(nans);
+      f.set(sums[width]);
+      summed.add(width);
     };
-    for (const node of this.#environment.lanes) {
+    const giveUpOnNan = (): void => {
+      for (const width of summed) {
+        f.get(sums[width]);
+        f.get(sums[width]);
+        f.op(`${width}.ne`);
+        if (mask && width === 'f32x4') {
+          f.get(mask);
+          f.op('v128.and');
+        }
+        f.op('v128.any_true');
+        f.brIf(slow!);
+      }
+      summed.clear();
+    };
+    for (const node of this.#nodes) {
+      // What a store writes must be right; after it the chunk can still be done again, because it then stores the same.
+      if (node.leaf.kind === 'store') giveUpOnNan();
       const deferNan = this.#covered.has(node) ? () => {} : found;
-      this.#emitNode({ place, e: { f, context, deferNan }, active: undefined }, node);
+      this.#emitNode({ place, e: { f, context, deferNan }, mask, nibble: undefined, slow }, node);
     }
-    if (checks > 0) {
-      f.get(nans);
-      f.op('v128.any_true');
-      f.brIf(slow);
-    }
-    f.free(nans);
-    this.#commit({ place, e: { f, context }, active: undefined });
+    giveUpOnNan();
+    f.free(sums.f32x4, sums.f64x2);
+    this.#memory!.close();
+    this.#commit({ place, e: { f, context }, mask, nibble: undefined, slow });
   }
 
   emitSlow(place: ChunkPlace, nibble: Local, mask: Local): void {
-    const body = { place, e: this.#environment.state.e, active: { nibble, mask } };
-    for (const node of this.#environment.lanes) this.#emitNode(body, node);
+    const body = { place, e: this.#environment.state.e, mask, nibble, slow: undefined };
+    for (const node of this.#nodes) this.#emitNode(body, node);
     this.#commit(body);
   }
 
@@ -96,12 +147,13 @@ export class ChunkBody {
   #emitNode(body: Body, node: Node): void {
     const { f } = body.e;
     if (node.leaf.kind !== 'loaded') {
+      if (isAccess(node) && body.slow) this.#memory!.open(node, body.place, body.slow);
       const lanes = f.scoped(() => this.#lanesOf(body, node));
       if (node.leaf.kind === 'load') this.#setLoaded(node, lanes);
       else this.#lanes.set(node, lanes);
     }
     if (!this.#lastUse.has(node)) this.#release(node);
-    for (const arg of new Set(node.args)) if (this.#lastUse.get(arg) === node) this.#release(arg);
+    for (const arg of new Set(usedBy(node, this.#isFast))) if (this.#lastUse.get(arg) === node) this.#release(arg);
   }
 
   #release(node: Node): void {
@@ -147,9 +199,11 @@ export class ChunkBody {
       case 'gatherRow':
         return [this.#gather(leaf.offset, this.#argument(args[0]!).lanes[0]!)];
       case 'load':
+        if (body.slow && this.#memory) return this.#memory.load(node);
         return emitLoad(e, state.spaces, this.#access(body, node), leaf, this.#arguments(node));
       case 'store':
-        emitStore(e, state.spaces, this.#access(body, node), leaf, this.#arguments(node));
+        if (body.slow && this.#memory) this.#memory.store(node);
+        else emitStore(e, state.spaces, this.#access(body, node), leaf, this.#arguments(node));
         return [];
       case 'atomic':
         return emitAtomic(e, state.spaces, this.#access(body, node), leaf, node.type as Type, this.#arguments(node));
@@ -162,10 +216,10 @@ export class ChunkBody {
     return node.args.map((arg) => this.#argument(arg));
   }
 
-  #access({ place, active }: Body, node: Node): LaneAccess {
+  #access({ place, nibble }: Body, node: Node): LaneAccess {
     const { state } = this.#environment;
     const pushRecord = (): void => state.pushRecord(node.instruction);
-    return { pushRecord, wave: state.wave, chunk: place.chunk, nibble: active!.nibble };
+    return { pushRecord, wave: state.wave, chunk: place.chunk, nibble: nibble! };
   }
 
   /** Gives the dwords of a load to their nodes; one that nothing reads has no node. */
@@ -227,29 +281,29 @@ export class ChunkBody {
     this.#lanes.clear();
   }
 
-  #storeRow({ e: { f }, place, active }: Body, offset: number, node: Node): void {
+  #storeRow({ e: { f }, place, mask }: Body, offset: number, node: Node): void {
     if (node.leaf.kind === 'row' && node.leaf.offset === offset) return;
     const at = offset + place.offset * 4;
     f.get(place.pointer);
     f.get(this.#argument(node).lanes[0]!);
-    if (active) {
+    if (mask) {
       f.get(place.pointer);
       f.load('v128.load', at);
-      f.get(active.mask);
+      f.get(mask);
       f.op('v128.bitselect');
     }
     f.store('v128.store', at);
   }
 
   /** ballot |= (bits of the condition in active lanes) << chunk. */
-  #accumulate({ e: { f }, place, active }: Body, ballot: Local, condition: Local): void {
+  #accumulate({ e: { f }, place, mask }: Body, ballot: Local, condition: Local): void {
     f.get(ballot);
     f.get(condition);
-    f.op('i32x4.bitmask');
-    if (active) {
-      f.get(active.nibble);
-      f.op('i32.and');
+    if (mask) {
+      f.get(mask);
+      f.op('v128.and');
     }
+    f.op('i32x4.bitmask');
     if (place.offset > 0) {
       f.i32(place.offset);
       f.op('i32.shl');

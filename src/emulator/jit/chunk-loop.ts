@@ -1,11 +1,13 @@
 /**
- * The lane values of a region: a loop over the chunks of 4 lanes. A chunk whose lanes are all active goes through a body without masks
- * and without calls; where that meets something unusual (a NaN, an access that is not plain) it has changed nothing yet, and the chunk
- * goes through the second body, which can do everything.
+ * The lane values of a region: a loop over the chunks of 4 lanes. Chunks whose lanes are all active go through a body without masks and
+ * without calls. Where that meets something unusual (a NaN, an access that is not plain) it has changed nothing yet, and the chunk goes
+ * through a second body, which can do everything; so do chunks with some lanes off. Few operations without accesses run for all chunks
+ * with masks and without a loop. spec/jit.md sections 1 and 4.
  */
-import type { Local } from '../../wasm/function.ts';
+import type { Label, Local } from '../../wasm/function.ts';
 import { NIBBLE_MASKS, WAVE_TEMPORARY_ROWS } from '../layout.ts';
 import { type Lanes, splat } from '../lowering/emitter.ts';
+import { hasFastAccess, isAccess, usedBy } from './access-group.ts';
 import { ChunkBody } from './chunk-body.ts';
 import type { FunctionState } from './function-state.ts';
 import type { Node, NodeOf, Region } from './node.ts';
@@ -32,6 +34,15 @@ export interface ChunkPlace {
   readonly offset: number;
 }
 
+/** Values of a chunk up to which all chunks are done with masks, without a loop. */
+const MASKED_SIZE = 10;
+/** Chunks of an iteration by the values of one, at most. */
+const UNROLL: readonly (readonly [size: number, chunks: number])[] = [
+  [16, 4],
+  [40, 2],
+  [Number.POSITIVE_INFINITY, 1],
+];
+
 export class ChunkLoop {
   readonly ballots = new Map<NodeOf<'ballot'>, Local>();
   readonly #state: FunctionState;
@@ -40,6 +51,8 @@ export class ChunkLoop {
   readonly #scalar: (node: Node) => Local;
   readonly #splats = new Map<Node, Lanes>();
   readonly #copies = new Map<number, number>();
+  readonly #chunk: Local;
+  readonly #pointer: Local;
 
   constructor(
     state: FunctionState,
@@ -52,13 +65,15 @@ export class ChunkLoop {
     this.#region = region;
     this.#lanes = lanes;
     this.#scalar = scalar;
+    this.#chunk = state.f.local('i32');
+    this.#pointer = state.f.local('i32');
     for (const ballot of ballots) this.ballots.set(ballot, state.f.local('i64'));
   }
 
   emit(): void {
-    const { f, wave, spaces } = this.#state;
+    const { f, wave } = this.#state;
     this.#prepare();
-    const body = new ChunkBody({
+    const environment: ChunkEnvironment = {
       state: this.#state,
       region: this.#region,
       lanes: this.#lanes,
@@ -66,72 +81,165 @@ export class ChunkLoop {
       splat: (node) => this.#splats.get(node)!,
       ballots: this.ballots,
       gatheredRow: (offset) => this.#copies.get(offset) ?? offset,
-    });
-    const chunk = f.local('i32');
-    const pointer = f.local('i32');
-    const nibble = f.local('i32');
-    const place = { chunk, pointer, offset: 0 };
+    };
+    const slow = new ChunkBody(environment, false);
+    const fast = this.#lanes.every((node) => !isAccess(node) || hasFastAccess(node))
+      ? new ChunkBody(environment, true)
+      : undefined;
+    fast?.prepare();
     f.i32(0);
-    f.set(chunk);
+    f.set(this.#chunk);
     f.get(wave);
-    f.set(pointer);
-    f.loop(undefined, (again) => {
-      f.block(undefined, (done) => {
-        this.#setNibble(nibble, chunk);
-        if (body.hasFast) {
-          f.block(undefined, (slow) => {
-            f.get(nibble);
-            f.i32(15);
-            f.op('i32.ne');
-            f.brIf(slow);
-            body.emitFast(place, slow);
-            f.br(done);
-          });
+    f.set(this.#pointer);
+    if (!fast) this.#emitSlowLoop(slow);
+    else if (fast.size <= MASKED_SIZE && !fast.hasAccesses) this.#emitMasked(fast, slow);
+    else this.#emitGroups(fast, slow);
+    fast?.release();
+    f.free(this.#chunk, this.#pointer, ...new Set([...this.#splats.values()].flat()));
+  }
+
+  /** All chunks with masks. */
+  #emitMasked(fast: ChunkBody, slow: ChunkBody): void {
+    const { f, spaces } = this.#state;
+    const zero = f.local('i32');
+    f.i32(0);
+    f.set(zero);
+    const emitAll = (giveUp?: Label): void => {
+      for (let offset = 0; offset < spaces.waveSize; offset += 4) {
+        if (giveUp) {
+          // Where the chunks that are not done begin.
+          f.i32(offset);
+          f.set(this.#chunk);
         }
-        f.get(nibble);
-        f.op('i32.eqz');
-        f.brIf(done);
-        const mask = f.local('v128');
-        f.get(nibble);
-        f.i32(4);
-        f.op('i32.shl');
-        f.load('v128.load', NIBBLE_MASKS);
-        f.set(mask);
-        body.emitSlow(place, nibble, mask);
+        const nibble = f.local('i32');
+        this.#setNibble(nibble, offset, 15);
+        const mask = this.#maskOf(nibble);
+        f.free(nibble);
+        fast.emitFast({ chunk: zero, pointer: this.#pointer, offset }, giveUp, mask);
         f.free(mask);
+      }
+    };
+    if (!fast.mayGiveUp) emitAll();
+    else
+      f.block(undefined, (done) => {
+        f.block(undefined, (giveUp) => {
+          emitAll(giveUp);
+          f.br(done);
+        });
+        f.get(this.#chunk);
+        f.i32(2);
+        f.op('i32.shl');
+        f.get(this.#pointer);
+        f.op('i32.add');
+        f.set(this.#pointer);
+        this.#emitSlowLoop(slow);
       });
-      f.get(pointer);
-      f.i32(16);
+    f.free(zero);
+  }
+
+  /** A loop over groups of chunks that are fully active, or else go one by one. */
+  #emitGroups(fast: ChunkBody, slow: ChunkBody): void {
+    const { f, spaces } = this.#state;
+    const chunks = UNROLL.find(([size]) => fast.size <= size)![1];
+    const lanes = chunks * 4;
+    const bits = f.local('i32');
+    const end = f.local('i32');
+    f.loop(undefined, (again) => {
+      f.get(this.#chunk);
+      f.i32(lanes);
       f.op('i32.add');
-      f.set(pointer);
-      f.get(chunk);
-      f.i32(4);
-      f.op('i32.add');
-      f.tee(chunk);
+      f.set(end);
+      f.block(undefined, (done) => {
+        f.block(undefined, (giveUp) => {
+          this.#setNibble(bits, this.#chunk, 2 ** lanes - 1);
+          f.get(bits);
+          f.i32(2 ** lanes - 1);
+          f.op('i32.ne');
+          f.brIf(giveUp);
+          for (let i = 0; i < chunks; i++) {
+            fast.emitFast({ chunk: this.#chunk, pointer: this.#pointer, offset: 0 }, giveUp, undefined);
+            this.#advance();
+          }
+          f.br(done);
+        });
+        this.#emitSlowLoop(slow, end);
+      });
+      f.get(this.#chunk);
       f.i32(spaces.waveSize);
       f.op('i32.ne');
       f.brIf(again);
     });
-    f.free(chunk, pointer, nibble, ...new Set([...this.#splats.values()].flat()));
+    f.free(bits, end);
   }
 
-  /** Active lanes of the chunk. */
-  #setNibble(nibble: Local, chunk: Local): void {
+  /** Chunks from #chunk on, those without an active lane skipped, up to `end` or the last one. */
+  #emitSlowLoop(slow: ChunkBody, end?: Local): void {
+    const { f, spaces } = this.#state;
+    const nibble = f.local('i32');
+    f.loop(undefined, (again) => {
+      this.#setNibble(nibble, this.#chunk, 15);
+      f.get(nibble);
+      f.if(undefined, () => {
+        const mask = this.#maskOf(nibble);
+        slow.emitSlow({ chunk: this.#chunk, pointer: this.#pointer, offset: 0 }, nibble, mask);
+        f.free(mask);
+      });
+      this.#advance();
+      f.get(this.#chunk);
+      if (end) f.get(end);
+      else f.i32(spaces.waveSize);
+      f.op('i32.ne');
+      f.brIf(again);
+    });
+    f.free(nibble);
+  }
+
+  #advance(): void {
+    const { f } = this.#state;
+    f.get(this.#pointer);
+    f.i32(16);
+    f.op('i32.add');
+    f.set(this.#pointer);
+    f.get(this.#chunk);
+    f.i32(4);
+    f.op('i32.add');
+    f.set(this.#chunk);
+  }
+
+  /** Active lanes from `lane` on, cut to `bits`. */
+  #setNibble(nibble: Local, lane: Local | number, bits: number): void {
     const { f } = this.#state;
     f.get(this.#scalar(this.#region.exec!));
-    f.get(chunk);
-    f.op('i64.extend_i32_u');
+    if (typeof lane === 'number') f.i64(BigInt(lane));
+    else {
+      f.get(lane);
+      f.op('i64.extend_i32_u');
+    }
     f.op('i64.shr_u');
     f.op('i32.wrap_i64');
-    f.i32(15);
+    f.i32(bits);
     f.op('i32.and');
     f.set(nibble);
+  }
+
+  #maskOf(nibble: Local): Local {
+    const { f } = this.#state;
+    const mask = f.local('v128');
+    f.get(nibble);
+    f.i32(4);
+    f.op('i32.shl');
+    f.load('v128.load', NIBBLE_MASKS);
+    f.set(mask);
+    return mask;
   }
 
   #prepare(): void {
     const { f } = this.#state;
     const { rows, gathered } = this.#region;
-    for (const node of this.#lanes) if (node.leaf.kind !== 'laneMask') for (const arg of node.args) this.#splat(arg);
+    for (const node of this.#lanes) {
+      if (node.leaf.kind === 'laneMask') continue;
+      for (const arg of [...usedBy(node, true), ...usedBy(node, false)]) this.#splat(arg);
+    }
     for (const node of rows.values()) this.#splat(node);
     for (const local of this.ballots.values()) {
       f.i64(0n);

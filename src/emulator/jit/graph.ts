@@ -3,7 +3,7 @@ import { fromConstant, toConstant } from '../../ir/builder.ts';
 import type { Evaluated } from '../../ir/op.ts';
 import { OPS, type OpName } from '../../ir/ops.ts';
 import type { Type } from '../../ir/types.ts';
-import type { Node, NodeLeaf, Phase } from './node.ts';
+import type { AddressParts, Node, NodeLeaf, Phase } from './node.ts';
 
 const isConst = (node: Node): node is Node & { leaf: { kind: 'const'; value: bigint } } => node.leaf.kind === 'const';
 
@@ -53,10 +53,11 @@ export class Graph {
     type: Type | 'void',
     lane: boolean,
     args: readonly Node[],
-    options: { readonly phase?: Phase; readonly instruction?: number } = {},
+    options: { readonly phase?: Phase; readonly instruction?: number; readonly address?: AddressParts } = {},
   ): Node {
     const phase = options.phase ?? (lane ? 'lanes' : args.some((arg) => arg.phase === 'after') ? 'after' : 'before');
-    const node = { id: this.nodes.length, leaf, type, lane, phase, args, instruction: options.instruction ?? -1 };
+    const { instruction = -1, address } = options;
+    const node = { id: this.nodes.length, leaf, type, lane, phase, args, instruction, address };
     this.nodes.push(node);
     this.journal.note(() => this.nodes.pop());
     return node;

@@ -24,6 +24,19 @@ export type NodeLeaf =
   /** Byte `lane` of the table whose address is a literal. */
   | { readonly kind: 'laneByte'; readonly index: number };
 
+/**
+ * The address of an access in parts, for accesses of all four lanes of a chunk: low + offset. The low word of the sum of the parts must not
+ * be below `floor`, or the addition carried into the high word.
+ */
+export interface AddressParts {
+  readonly low: Node;
+  /** Absent in LDS and private memory. */
+  readonly high: Node | undefined;
+  readonly floor: Node | undefined;
+  /** 0 .. 2^31 - 1. */
+  readonly offset: number;
+}
+
 export interface Node {
   readonly id: number;
   readonly leaf: NodeLeaf;
@@ -33,6 +46,8 @@ export interface Node {
   readonly args: readonly Node[];
   /** Of a memory access: number of its instruction in the function. */
   readonly instruction: number;
+  /** Of an access of lanes. */
+  readonly address: AddressParts | undefined;
 }
 
 export type NodeOf<K extends NodeLeaf['kind']> = Node & { readonly leaf: Extract<NodeLeaf, { kind: K }> };

@@ -10,8 +10,9 @@
  *   instruction, to find the first fault of all.
  */
 import { assert } from '../../base/errors.ts';
-import { isMaskSlot, type StateSlot, type Value } from '../../ir/types.ts';
+import { isMaskSlot, type MemorySpace, type StateSlot, type Value } from '../../ir/types.ts';
 import { STATE_OFFSETS, TEMPORARY_ROW_COUNT } from '../layout.ts';
+import { addressParts } from './address-parts.ts';
 import type { Decoded } from './decoded.ts';
 import { Graph } from './graph.ts';
 import type { Literals } from './literals.ts';
@@ -291,7 +292,10 @@ export class RegionBuilder {
       if (this.#ownAccesses !== 'other') this.#ownAccesses = kind;
     } else this.#refuse(this.#accesses !== 'none' || this.#ownAccesses !== 'none');
     const { index: instruction } = this.#instruction;
-    return this.#graph.add(leaf as Node['leaf'], type, lane, args, { instruction, phase: lane ? 'lanes' : 'before' });
+    if (!lane) return this.#graph.add(leaf as Node['leaf'], type, false, args, { instruction, phase: 'before' });
+    const { space } = leaf as { space: MemorySpace };
+    const address = addressParts(this.#graph, args[0]!, space === 'global' || space === 'flat');
+    return this.#graph.add(leaf as Node['leaf'], type, true, args, { instruction, address });
   }
 
   #setOperand(value: Value): void {

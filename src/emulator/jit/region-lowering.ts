@@ -6,6 +6,7 @@ import { WAVE_CLOCK } from '../layout.ts';
 import { EMISSION } from '../lowering/emission.ts';
 import { emitScalar, wasmType } from '../lowering/emitter.ts';
 import { emitUniformLoad } from '../lowering/uniform-memory.ts';
+import { isAccess, usedBy } from './access-group.ts';
 import { ChunkLoop } from './chunk-loop.ts';
 import type { FunctionState } from './function-state.ts';
 import { isOp } from './graph.ts';
@@ -150,9 +151,7 @@ function neededNodes({ nodes, exec, scalars, rows, branch }: Region): Node[] {
   for (const node of nodes.toReversed()) {
     if (!needed.has(node) && !isAccess(node)) continue;
     needed.add(node);
-    for (const arg of node.args) needed.add(arg);
+    for (const arg of [...usedBy(node, true), ...usedBy(node, false)]) needed.add(arg);
   }
   return nodes.filter((node) => needed.has(node));
 }
-
-const isAccess = ({ leaf }: Node): boolean => leaf.kind === 'load' || leaf.kind === 'store' || leaf.kind === 'atomic';

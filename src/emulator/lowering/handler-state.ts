@@ -3,12 +3,19 @@ import type { Leaf, Type, Value } from '../../ir/types.ts';
 import type { FunctionBuilder, Local } from '../../wasm/function.ts';
 import type { LoadName, StoreName } from '../../wasm/opcodes.ts';
 import { RECORD_OPERANDS, STATE_OFFSETS } from '../layout.ts';
+import {
+  boundsOf,
+  INDEX_BITS,
+  parseRelativeKind,
+  type RelativeKind,
+  type RelativeRegister,
+} from '../relative-registers.ts';
 import { type Emitter, wasmType } from './emitter.ts';
 import type { AddressSpaces } from './memory-access.ts';
 import type { ModuleContext } from './module-context.ts';
 
 /** A relative vector operand adds M0[7:0] to its register number when bit 12 + n of M0 is set. */
-export type OperandKind = 'vector' | `relative ${0 | 1 | 2 | 3}` | 'scalar' | 'constant';
+export type OperandKind = 'vector' | `relative ${0 | 1 | 2 | 3}` | RelativeKind | 'scalar' | 'constant';
 export type LeafOf<K extends Leaf['kind']> = Extract<Leaf, { kind: K }>;
 
 /** Operand parameters: the first dword of the 8 bytes of operand `i` in the record. */
@@ -62,6 +69,11 @@ export class HandlerState {
     f.load('i32.load', operandOffset(operand));
     const kind = this.operandKinds[operand];
     if (!kind?.startsWith('relative')) return;
+    const register = parseRelativeKind(kind);
+    if (register) {
+      this.#moveRegister(register);
+      return;
+    }
     f.get(wave);
     f.load('i32.load', STATE_OFFSETS.m0);
     f.i32(0xff);
@@ -75,6 +87,37 @@ export class HandlerState {
     f.op('i32.and');
     f.select();
     f.op('i32.add');
+  }
+
+  /** Replaces the offset of a register by that of the one that M0 leads to, as `relativeOffset` says. */
+  #moveRegister(register: RelativeRegister): void {
+    const { f, wave } = this;
+    const { registerSizeBytes, count, end, fallback } = boundsOf(register, this.spaces.waveSize);
+    const [shift, mask] = INDEX_BITS[register.part];
+    const index = f.local('i32');
+    const moved = f.local('i32');
+    f.get(wave);
+    f.load('i32.load', STATE_OFFSETS.m0);
+    f.i32(shift);
+    f.op('i32.shr_u');
+    f.i32(mask);
+    f.op('i32.and');
+    f.tee(index);
+    f.i32(count);
+    f.get(index);
+    f.i32(count);
+    f.op('i32.lt_u');
+    f.select();
+    f.i32(registerSizeBytes);
+    f.op('i32.mul');
+    f.op('i32.add');
+    f.tee(moved);
+    f.i32(fallback);
+    f.get(moved);
+    f.i32(end);
+    f.op('i32.lt_u');
+    f.select();
+    f.free(index, moved);
   }
 
   /** Pushes the address of an operand's register in the wave state. */

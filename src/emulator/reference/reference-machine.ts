@@ -34,6 +34,7 @@ import {
   FAULT_MISALIGNED,
   FAULT_PRIVATE,
 } from '../lowering/memory-access.ts';
+import { parseRelativeKind, relativeKind, relativeOffset } from '../relative-registers.ts';
 
 /** Where an access goes: offset of its first dword in linear memory, and the distance between dwords. */
 interface Translated {
@@ -94,8 +95,19 @@ export class ReferenceMachine implements Machine {
   }
 
   #registerOffset({ operand, dword }: OperandDword, lane: number): number {
-    const base = this.#wave + this.#parameter(operand);
+    const base = this.#wave + this.#movedRegister(operand);
     return lane < 0 ? base + dword * 4 : base + dword * this.#row + lane * 4 + this.#relativeOffset(operand);
+  }
+
+  /** Offset of the operand's register, or of the one that M0 leads to. */
+  #movedRegister(index: number): number {
+    const offset = this.#parameter(index);
+    const spec = this.#instruction.row.operands[index]!;
+    const { kind } = this.#instruction.operand(index);
+    if (!spec.relative || (kind !== 'vector' && kind !== 'scalar')) return offset;
+    const register = parseRelativeKind(relativeKind(spec, kind, this.#instruction.dwords(index)))!;
+    const m0 = this.#view.getInt32(this.#wave + STATE_OFFSETS.m0, true);
+    return relativeOffset(register, this.#instruction.waveSize, offset, m0);
   }
 
   /** VGPR indexing: what M0 adds to the register of a vector operand. */

@@ -77,6 +77,7 @@ function operandTexts(
   });
   if (!spelled) return texts;
   const text = spelled.spelling.print(instruction.field(spelled.field), instruction.families);
+  if (spelled.bare) return [`${text} ${texts[0]}`, ...texts.slice(1)];
   return (spelled.first ? [text, ...texts] : [...texts, text]).filter((part) => part !== '');
 }
 

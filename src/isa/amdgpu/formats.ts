@@ -182,6 +182,13 @@ const GFX9_FORMATS: readonly Format[] = [
     'op:18:15',
     'format:25:19 glc:14 idxen:13 offen:12 offset:11:0 soffset:63:56 acc:55 slc:54 scc:53 srsrc:52:48 vdata:47:40 vaddr:39:32',
   ),
+  format(
+    'MIMG',
+    8,
+    '111100',
+    'op:24:18',
+    'slc:25 lwe:17 tfe:16 r128:15 da:14 glc:13 unrm:12 dmask:11:8 d16:63 ssamp:57:53 srsrc:52:48 vdata:47:40 vaddr:39:32',
+  ),
 ];
 
 /** RDNA3 ISA chapter 15 "Microcode Formats". */

@@ -274,8 +274,9 @@ const VERSION_FLAGS = [
 /** s_version: a version and flags, as the sum that LLVM writes, nested to the left. */
 const version: ImmediateSpelling = {
   print: (value) => {
-    const name = ENCODING_VERSIONS[value & 0x1fff];
-    if (name === undefined) return value <= 64 ? String(value) : hex(value);
+    const number = value & 0x1fff;
+    if (number > 0xff) return hex(value);
+    const name = ENCODING_VERSIONS[number] ?? String(number);
     const flags = VERSION_FLAGS.filter(([bit]) => value & bit).map(([, flag]) => flag);
     return flags.reduce((text, flag, i) => `${i > 0 ? `(${text})` : text}|${flag}`, name);
   },
@@ -341,6 +342,8 @@ export interface SpelledOperand {
   readonly spelling: ImmediateSpelling;
   /** In front of the other operands, instead of behind them. */
   readonly first?: boolean;
+  /** No comma follows. */
+  readonly bare?: boolean;
 }
 
 /** By the name of the row. */
@@ -364,6 +367,6 @@ export const SPELLED: Readonly<Record<string, SpelledOperand>> = {
   s_round_mode: { field: 'simm16', spelling: hexadecimal },
   s_ttracedata_imm: { field: 'simm16', spelling: hexadecimal },
   s_wait_event: { field: 'simm16', spelling: hexadecimal },
-  exp: { field: 'target', spelling: exportTarget, first: true },
+  exp: { field: 'target', spelling: exportTarget, first: true, bare: true },
   lds_param_load: { field: 'attr', spelling: attribute },
 };

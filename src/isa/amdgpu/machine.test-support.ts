@@ -56,8 +56,10 @@ export class TestWave {
   branched = false;
   jumpedTo: bigint | undefined;
   exited: ExitReason | undefined;
+  readonly waveSize: 32 | 64;
 
-  constructor() {
+  constructor(waveSize: 32 | 64 = 64) {
+    this.waveSize = waveSize;
     this.exec = -1n;
   }
 
@@ -92,7 +94,7 @@ export class TestWave {
   run(words: readonly number[], processor = 'gfx90a', floatMode = DEFAULT_MODE): Instruction {
     const code = new DataView(new ArrayBuffer(words.length * 4));
     for (const [i, word] of words.entries()) code.setUint32(i * 4, word >>> 0, true);
-    const instruction = decoderFor(processor, 64).decode(code, 0);
+    const instruction = decoderFor(processor, this.waveSize).decode(code, 0);
     assert(
       typeof instruction === 'object',
       `decoding ${words.map((word) => word.toString(16))}: ${String(instruction)}`,
@@ -119,6 +121,7 @@ export class TestWave {
         const operand = instruction.operand(at.operand);
         if (operand.kind === 'constant') return Number(BigInt.asIntN(32, operand.value >> BigInt(32 * at.dword)));
         if (operand.kind === 'scalar') return wave.sgprs[operand.register + at.dword]!;
+        if (operand.kind === 'null') return 0;
         if (operand.kind === 'special' && isAperture(operand.encoding))
           return apertureDword(operand.encoding, at.dword);
         assert(operand.kind === 'vector', `operand kind ${operand.kind}`);
@@ -129,16 +132,17 @@ export class TestWave {
         if (operand.kind === 'scalar') wave.sgprs[operand.register + at.dword] = value;
         else if (operand.kind === 'vector') {
           wave.vgprs[operand.register + at.dword + (operand.accumulator ? 256 : 0)]![lane] = value;
-        } else assert(false, `write to operand kind ${operand.kind}`);
+        } else assert(operand.kind === 'null', `write to operand kind ${operand.kind}`);
       },
       readState(slot) {
         const register = PAIR_SLOTS[slot];
-        if (register !== undefined) return wave.pair(register);
+        if (register !== undefined) return BigInt.asUintN(wave.waveSize, wave.pair(register));
         return slot === 'm0' ? wave.sgprs[SGPR_M0]! : wave[slot as 'scc' | 'mode' | 'status' | 'trapsts'];
       },
       writeState(slot, value) {
         const register = PAIR_SLOTS[slot];
-        if (register !== undefined) wave.setPair(register, value as bigint);
+        if (register !== undefined && wave.waveSize === 64) wave.setPair(register, value as bigint);
+        else if (register !== undefined) wave.sgprs[register] = Number(BigInt.asIntN(32, value as bigint));
         else if (slot === 'm0') wave.sgprs[SGPR_M0] = Number(value);
         else wave[slot as 'scc' | 'mode' | 'status' | 'trapsts'] = Number(value);
       },

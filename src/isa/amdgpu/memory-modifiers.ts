@@ -135,7 +135,16 @@ const waitVdst: Modifier = {
 
 const BUFFER: readonly Modifier[] = [flag('idxen'), flag('offen'), offset];
 
-const FLAT: readonly Modifier[] = [offset, ...CACHE, flag('lds')];
+/** FLAT has no scalar address; from gfx10 on the field says so. */
+const noScalarAddress: Modifier = {
+  print: () => '',
+  parse: () => false,
+  preset: (draft) => {
+    if (draft.families.includes('gfx10')) draft.set('saddr', draft.scalars.none);
+  },
+};
+
+const GLOBAL: readonly Modifier[] = [offset, ...CACHE, flag('lds')];
 const hasScope = ({ families, row }: Instruction): boolean => row.operands.length === 0 && families.includes('gfx940');
 
 /** Writing back and invalidating caches: CDNA3 says up to which scope. */
@@ -144,9 +153,9 @@ export const SCOPE: readonly Modifier[] = [flag('glc'), flag('scc')].map((modifi
 export const MEMORY_MODIFIERS: Readonly<Partial<Record<FormatName, readonly Modifier[]>>> = {
   SMEM: [scalarOffset, ...SCALAR_CACHE],
   DS: [offset, pairOffset('offset0'), pairOffset('offset1'), globalOnly, globalDataShare],
-  FLAT,
-  GLOBAL: FLAT,
-  SCRATCH: FLAT,
+  FLAT: [...GLOBAL, noScalarAddress],
+  GLOBAL,
+  SCRATCH: GLOBAL,
   MUBUF: [...BUFFER, lds(true), ...CACHE, lds(false), flag('tfe')],
   MTBUF: [bufferFormat, ...BUFFER, ...CACHE],
   EXP: [flag('done'), flag('row', 'row_en')],

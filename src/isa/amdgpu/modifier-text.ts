@@ -136,12 +136,15 @@ function setHighHalves(draft: Draft, bits: number): void {
 
 /** A move of an accumulator has one source. */
 const isPackedOperation = (instruction: Instruction): boolean => sourceCount(instruction) !== 1;
+/** Of matrices, only 16-bit results stand in halves. */
+const choosesHalves = (instruction: Instruction): boolean =>
+  isPackedOperation(instruction) && !/^v_wmma_[fi]32_/.test(instruction.row.name);
 /** Mixed-precision operations have their signs on the sources. */
 const hasSigns = (instruction: Instruction): boolean => isPackedOperation(instruction) && !isMixed(instruction);
 
 const PACKED: readonly Modifier[] = [
-  only(isPackedOperation, packedBits('op_sel', 'op_sel')),
-  { ...only(isPackedOperation, highHalves), preset: highHalves.preset! },
+  only(choosesHalves, packedBits('op_sel', 'op_sel')),
+  { ...only(choosesHalves, highHalves), preset: highHalves.preset! },
   only(hasSigns, packedBits('neg_lo', 'neg')),
   only(hasSigns, packedBits('neg_hi', 'neg_hi')),
   only(isPackedOperation, flag('clamp')),

@@ -16,6 +16,7 @@ const FLOAT_TEXT: Readonly<Record<number, string>> = {
   247: '-4.0',
   248: '0.15915494',
 };
+const SRC_INV_2PI = 248;
 const INV_2PI_F64_TEXT = '0.15915494309189532';
 
 export const hex = (value: number | bigint): string => `0x${value.toString(16)}`;
@@ -44,9 +45,20 @@ export function constantText(value: bigint, type: OperandType): string {
   return hex(type === 'f64' ? bits >> 32n : bits);
 }
 
+/** A literal for two bf16: the name of the float of which it is the high half. */
+function brainFloatText(literal: number): string {
+  const signed = literal | 0;
+  if (signed >= -16 && signed <= 64) return String(signed);
+  const float = Object.keys(FLOAT_TEXT).find(
+    (encoding) => Number(inlineConstant(Number(encoding), 'f32')! >> 16n) === literal,
+  );
+  return float === undefined ? hex(literal) : FLOAT_TEXT[Number(float)]!;
+}
+
 /** Literals have 32 bits, which an integer type does not interpret; only what hexadecimal shows is cut to 16 bits. */
 export function literalText(literal: number, type: OperandType): string {
   if (type === 'f64') return constantText(BigInt(literal) << 32n, type);
+  if (type === 'v2bf16') return brainFloatText(literal);
   if (!INTEGER_16.test(type)) return constantText(BigInt(literal), type);
   const text = constantText(BigInt(literal), 'b32');
   return text.startsWith('0x') ? hex(literal & 0xffff) : text;
@@ -75,7 +87,11 @@ function plainText(instruction: Instruction, index: number): string {
       return scalarText(instruction.encoded(index), dwords, instruction.scalars) ?? `<${instruction.encoded(index)}>`;
     case 'constant': {
       const isLiteral = instruction.encoded(index) === SRC_LITERAL;
-      if (isLiteral) return literalText(instruction.literal!, literalType(instruction, spec.type));
+      if (isLiteral) {
+        const literal = instruction.literal!;
+        return isWideMatrix(instruction) ? hex(literal) : literalText(literal, literalType(instruction, spec.type));
+      }
+      if (isWideConstant(instruction, index)) return INV_2PI_F64_TEXT;
       return constantText(operand.value, isExponent16(instruction, spec.type) ? 'f16' : spec.type);
     }
   }
@@ -138,11 +154,22 @@ const isAmongFloats = ({ row }: Instruction): boolean =>
 const isExponent16 = (instruction: Instruction, type: OperandType): boolean =>
   type === 'i16' && isAmongFloats(instruction);
 
+/** LLVM takes constants in place of matrices in wave32 for 64-bit ones. */
+const isWideMatrix = ({ row, waveSize }: Instruction): boolean => waveSize === 32 && /^v_wmma_b?f/.test(row.name);
+const isWideConstant = (instruction: Instruction, index: number): boolean =>
+  instruction.encoded(index) === SRC_INV_2PI &&
+  isWideMatrix(instruction) &&
+  !instruction.row.name.startsWith('v_wmma_f32_');
+
 /** The type as which LLVM prints literals of a source, where that is another. */
 function literalType(instruction: Instruction, type: OperandType): OperandType {
-  if (isMixed(instruction)) return 'f16';
-  const isWide = instruction.format.name === 'VOPD' || /^v_(cndmask_b16|dot2_bf16_bf16)$/.test(instruction.row.name);
-  return isWide && type.endsWith('f16') ? 'f32' : type;
+  const { name, operands } = instruction.row;
+  if (isMixed(instruction) || isExponent16(instruction, type)) return 'f16';
+  if (type.startsWith('wave256')) return 'f32';
+  if (type === 'f16' && name === 'v_cndmask_b16') return 'f32';
+  if (type === 'f16' && name === 'v_dot2_bf16_bf16') return 'v2bf16';
+  // VOPD with a constant of its own in the other half.
+  return type === 'v2f16' && operands.some((spec) => spec.type === 'literal32') ? 'f32' : type;
 }
 
 export const isMixed = ({ row }: Instruction): boolean => /^v_(fma|mad)_mix/.test(row.name);

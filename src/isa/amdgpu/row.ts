@@ -9,7 +9,8 @@ import type { InstructionBuilder } from './instruction-builder.ts';
 /**
  * How an operand is read. The letter says what modifiers and constants mean (b bits, u unsigned, i signed, f float), the
  * number is the width in bits. `mask` is one bit per lane: 64 bits in wave64, 32 in wave32. `address` is part of a memory address:
- * how many registers it takes, none of them included, depends on the addressing mode.
+ * how many registers it takes, none of them included, depends on the addressing mode. `wave256` is a matrix of 256 elements over the
+ * wave, one in a register of a lane, `wave256f16` one whose constants are f16.
  */
 export type OperandType =
   | 'b16'
@@ -29,6 +30,8 @@ export type OperandType =
   | 'b256'
   | 'b512'
   | 'b1024'
+  | 'wave256'
+  | 'wave256f16'
   | 'v2f16'
   | 'v2b16'
   | 'v2bf16'
@@ -58,6 +61,8 @@ export interface OperandSpec {
   /** The register file that the field addresses. */
   readonly file: 'scalar' | 'vector' | 'accumulator' | 'any' | 'immediate';
   readonly writtenIf?: WriteCondition;
+  /** Bits of M0 that are added to the number of the register: all, 9:0 or 25:16. */
+  readonly relative?: 'whole' | 'low' | 'high';
 }
 
 /** Computes the results from the sources, both in operand order. Effects are calls on the builder. */
@@ -128,7 +133,7 @@ const IMMEDIATE_TYPE = /imm|literal|label/;
 /**
  * Operands in text: `field:type` separated by spaces; `=field:type` is written, `+field:type` is read and written. The file
  * follows from the field; a mask is scalar, and `/s` makes another field scalar (`=vdst:b32/s` of v_readfirstlane_b32), `/a` an
- * accumulator register. `/glc` and `/vgpr` are write conditions.
+ * accumulator register. `/glc` and `/vgpr` are write conditions; `/whole`, `/low` and `/high` are the bits of M0 that a register is relative to.
  */
 export function operands(text: string): OperandSpec[] {
   if (text === '') return [];
@@ -137,7 +142,11 @@ export function operands(text: string): OperandSpec[] {
     const [field, typeText] = part.replace(/^[=+]/, '').split(':') as [string, string];
     const [type, option] = typeText.split('/') as [OperandType, string | undefined];
     const file = fileOf(field, type, option);
-    return { field, type, access, file, ...((option === 'glc' || option === 'vgpr') && { writtenIf: option }) };
+    return {
+      ...{ field, type, access, file },
+      ...((option === 'glc' || option === 'vgpr') && { writtenIf: option }),
+      ...((option === 'whole' || option === 'low' || option === 'high') && { relative: option }),
+    };
   });
 }
 
@@ -208,6 +217,7 @@ const DWORDS: Readonly<Partial<Record<OperandType, number>>> = {
 
 /** Registers that an operand of this type takes; an address: see `Instruction.dwords`. */
 export function dwordsOf(type: OperandType, waveSize: 32 | 64): number {
+  if (type.startsWith('wave256')) return 256 / waveSize;
   return type === 'mask' ? waveSize / 32 : (DWORDS[type] ?? 1);
 }
 

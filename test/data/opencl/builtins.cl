@@ -46,22 +46,27 @@
 #endif
 #define IS_LOCAL(pointer) __builtin_amdgcn_is_shared((GENERIC)(pointer))
 #define IS_PRIVATE(pointer) __builtin_amdgcn_is_private((GENERIC)(pointer))
+#ifdef GFX11
+#define WRITE_BACK() __builtin_amdgcn_fence(__ATOMIC_SEQ_CST, "agent")
+#else
+#define WRITE_BACK() __builtin_amdgcn_buffer_wbinvl1(), __builtin_amdgcn_s_dcache_wb()
+#endif
 #define QUIET()                           \
   do {                                    \
     __builtin_amdgcn_s_sleep(1);          \
     __builtin_amdgcn_s_setprio(2);        \
     __builtin_amdgcn_wave_barrier();      \
     __builtin_amdgcn_sched_barrier(0);    \
-    __builtin_amdgcn_buffer_wbinvl1();    \
+    WRITE_BACK();                         \
     __builtin_amdgcn_s_dcache_inv();      \
-    __builtin_amdgcn_s_dcache_wb();       \
     __builtin_amdgcn_s_waitcnt(0);        \
     __builtin_amdgcn_s_setprio(0);        \
   } while (0)
-#define CYCLES() __builtin_readcyclecounter()
 #ifdef GFX11
+#define CYCLES() 1 /* a counter of 20 bits */
 #define TIME() __builtin_amdgcn_s_sendmsg_rtnl(0x83)
 #else
+#define CYCLES() __builtin_readcyclecounter()
 #define TIME() __builtin_amdgcn_s_memrealtime()
 #endif
 #define IN_PAIRS(type, word) ((union { uint bits; type pair; }){word}).pair
@@ -265,7 +270,12 @@ kernel void surroundings(global uint *out, local uint *launched, uint n) {
 }
 
 #ifdef __AMDGCN__
-#define RESOURCE(pointer, size) __builtin_amdgcn_make_buffer_rsrc((void *)(pointer), 0, (int)(size), 0x00027000)
+#ifdef GFX11 /* checked as a raw buffer */
+#define RESOURCE_FLAGS 0x31004000
+#else
+#define RESOURCE_FLAGS 0x00027000
+#endif
+#define RESOURCE(pointer, size) __builtin_amdgcn_make_buffer_rsrc((void *)(pointer), 0, (int)(size), RESOURCE_FLAGS)
 #define BUFFER __amdgpu_buffer_rsrc_t
 #define LOAD(bits, T, resource, offset, base) __builtin_amdgcn_raw_buffer_load_b##bits(resource, offset, base, 0)
 #define STORE(bits, T, value, resource, offset, base) __builtin_amdgcn_raw_buffer_store_b##bits(value, resource, offset, base, 0)
@@ -275,22 +285,28 @@ typedef struct {
   uint size;
 } BUFFER;
 #define RESOURCE(pointer, size) ((BUFFER){(uchar *)(pointer), size})
+#ifdef GFX11
+#define IS_INSIDE(resource, offset, base, k) (((offset) + k) / 4 * 4 + 4 + (base) <= resource.size)
+#else
+#define IS_INSIDE(resource, offset, base, k) (((offset) + k) / 4 * 4 + 4 <= resource.size)
+#endif
 #define LOAD(bits, T, resource, offset, base)                                                                \
   ({                                                                                                         \
     T loaded = 0;                                                                                            \
     for (uint k = 0; k < bits / 8; k++)                                                                      \
-      if (((offset) + k) / 4 * 4 + 4 <= resource.size) ((uchar *)&loaded)[k] = resource.bytes[(offset) + (base) + k]; \
+      if (IS_INSIDE(resource, offset, base, k)) ((uchar *)&loaded)[k] = resource.bytes[(offset) + (base) + k]; \
     loaded;                                                                                                  \
   })
 #define STORE(bits, T, value, resource, offset, base)                                                        \
   ({                                                                                                         \
     T stored = value;                                                                                        \
     for (uint k = 0; k < bits / 8; k++)                                                                      \
-      if (((offset) + k) / 4 * 4 + 4 <= resource.size) resource.bytes[(offset) + (base) + k] = ((uchar *)&stored)[k]; \
+      if (IS_INSIDE(resource, offset, base, k)) resource.bytes[(offset) + (base) + k] = ((uchar *)&stored)[k]; \
   })
 #endif
 
-/* Buffer resources: what is outside reads 0 and is not written. The check leaves out the scalar part of the offset (CDNA2 ISA 9.1.5). */
+/* Buffer resources: what is outside reads 0 and is not written. The check leaves out the scalar part of the offset (CDNA2 ISA 9.1.5); on
+ * gfx11 it does not (RDNA3 ISA 9.4.1). */
 kernel void buffers(global uint *out, global const uint *a, uint n) {
   uint i = global_x();
   BUFFER from = RESOURCE(a, (n - 5) * 4), to = RESOURCE(out, n * 64);

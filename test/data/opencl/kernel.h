@@ -78,7 +78,8 @@ ITEM(x, 0)
 ITEM(y, 1)
 ITEM(z, 2)
 
-static inline void workgroup_barrier(void) {
+/* In C too, calls must not move into branches. */
+static inline __attribute__((convergent)) void workgroup_barrier(void) {
   __builtin_amdgcn_fence(__ATOMIC_RELEASE, "workgroup");
   __builtin_amdgcn_s_barrier();
   __builtin_amdgcn_fence(__ATOMIC_ACQUIRE, "workgroup");

@@ -80,7 +80,7 @@ static double host_fract_double(double x, double *whole) {
          PUT(M(fmax)(x, y) + 0); PUT(M(fmin)(x, y) + 0); PUT(M(fdim)(x, y)); PUT(M(copysign)(x, y));  \
          PUT(M(fma)(x, y, z)); PUT(M(nextafter)(x, y) + 0); PUT(M(maxmag)(x, y) + 0); PUT(M(minmag)(x, y) + 0); \
          T whole; PUT(M(modf)(x, &whole)); PUT(whole); PUT(M(fract)(x, &whole) + 0); PUT(whole);     \
-         PUT(M(ldexp)(x, (int)(i % 300) - 150)); PUT(M(sign)(x));                                  \
+         PUT(M(ldexp)(x, (int)(i % 300) - 150)); PUT(x == x ? M(sign)(x) : 0);                                 \
          PUT(x != 0 && x - x == 0 ? M(ilogb)(x) : 0);                                              \
          int exponent = 0; PUT(M(frexp)(x, &exponent)); PUT(x - x == 0 ? exponent : 0);             \
          PUT(M(step)(y, x)))                                                                       \

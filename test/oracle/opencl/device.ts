@@ -14,12 +14,16 @@ import { bytesOf, type Launch, type Results } from './launch.ts';
 /** For calls whose depth the compiler does not know. */
 const DYNAMIC_STACK_BYTES = 16_384;
 const LIMIT_MS = 60_000;
+/** So that small launches run compiled code. */
+const COMPILE_THRESHOLD = 2;
 
 export class KernelDevice {
   readonly #runtime: Runtime;
 
   constructor(processor: string, executor: ExecutorName) {
-    this.#runtime = createRuntime({ devices: [createEmulatedDevice({ processor, executor })] });
+    this.#runtime = createRuntime({
+      devices: [createEmulatedDevice({ processor, executor, compileThreshold: COMPILE_THRESHOLD })],
+    });
   }
 
   /** Loads the code object for as long as `use` works with it. */

@@ -79,7 +79,7 @@ interface Statement {
 
 /** Reads operands up to the one without a comma behind it. */
 function parseOperands(reader: TextReader, candidates: readonly Encoding[], target: Target): ParsedOperand[] {
-  const spelling = SPELLED[candidates[0]!.row.name]?.spelling;
+  const { spelling, bare } = SPELLED[candidates[0]!.row.name] ?? {};
   // Offsets of vector memory are modifiers.
   const hasOperands = candidates.some(({ row, format }) =>
     row.operands.some(({ field }) => format.name === 'SMEM' || !field.startsWith('offset')),
@@ -87,7 +87,7 @@ function parseOperands(reader: TextReader, candidates: readonly Encoding[], targ
   if ((!hasOperands && !spelling) || (reader.atEnd && !spelling)) return [];
   const operands: ParsedOperand[] = [];
   do operands.push(parseOperand(reader, target, spelling));
-  while (reader.accept(','));
+  while (reader.accept(',') || (bare && operands.length === 1));
   return operands;
 }
 

@@ -7,7 +7,10 @@ export type EncodedConstant =
   | { readonly kind: 'inline'; readonly encoding: number }
   | { readonly kind: 'literal'; readonly value: number };
 
-const INLINE_ENCODINGS = [...Array.from({ length: 81 }, (_, i) => 128 + i), ...Array.from({ length: 9 }, (_, i) => 240 + i)];
+const INLINE_ENCODINGS = [
+  ...Array.from({ length: 81 }, (_, i) => 128 + i),
+  ...Array.from({ length: 9 }, (_, i) => 240 + i),
+];
 
 const view = new DataView(new ArrayBuffer(8));
 
@@ -24,8 +27,7 @@ export function floatBits(value: number, bits: 16 | 32 | 64): bigint | undefined
   return BigInt(bits === 32 ? view.getUint32(0) : view.getUint16(0));
 }
 
-const fits = (value: bigint, bits: number): boolean =>
-  value >= -(1n << BigInt(bits - 1)) && value < 1n << BigInt(bits);
+const fits = (value: bigint, bits: number): boolean => value >= -(1n << BigInt(bits - 1)) && value < 1n << BigInt(bits);
 
 const inlineOf = (value: bigint, type: OperandType, bits: 16 | 32 | 64, encodings = INLINE_ENCODINGS) =>
   encodings.find((encoding) => BigInt.asUintN(bits, inlineConstant(encoding, type)!) === BigInt.asUintN(bits, value));

@@ -6,7 +6,13 @@ import { type Expression, evaluate } from './expression.ts';
 import type { TextReader } from './text-reader.ts';
 
 export type OperandValue =
-  | { readonly kind: 'vector'; readonly accumulator: boolean; readonly first: number; readonly count: number; readonly high: boolean | undefined }
+  | {
+      readonly kind: 'vector';
+      readonly accumulator: boolean;
+      readonly first: number;
+      readonly count: number;
+      readonly high: boolean | undefined;
+    }
   /** `encoding` is that of the target; a special value (src_scc) counts for any number of registers. */
   | { readonly kind: 'scalar'; readonly encoding: number; readonly count: number | undefined }
   | { readonly kind: 'off' }
@@ -154,7 +160,8 @@ function parseBarredInteger(reader: TextReader): OperandValue {
   const match = /[+-]?\w+/y;
   match.lastIndex = reader.position;
   const text = match.exec(reader.text)?.[0];
-  if (text === undefined || !/^[+-]?(0x[\da-f]+|\d+)$/i.test(text)) return reader.fail('expected a register or a number');
+  if (text === undefined || !/^[+-]?(0x[\da-f]+|\d+)$/i.test(text))
+    return reader.fail('expected a register or a number');
   reader.position += text.length;
   const magnitude = BigInt(text.replace(/^[+-]/, ''));
   return { kind: 'integer', value: text.startsWith('-') ? -magnitude : magnitude };
@@ -164,7 +171,8 @@ function parseBarredInteger(reader: TextReader): OperandValue {
 function negatesSource(reader: TextReader, target: Target): boolean {
   const start = reader.position;
   reader.accept('-');
-  const isSource = reader.peek('|') || /^(abs|neg|sext)$/.test(reader.peekWord() ?? '') || isRegisterNext(reader, target);
+  const isSource =
+    reader.peek('|') || /^(abs|neg|sext)$/.test(reader.peekWord() ?? '') || isRegisterNext(reader, target);
   reader.position = start;
   return isSource;
 }

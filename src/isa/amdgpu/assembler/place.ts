@@ -24,7 +24,12 @@ export interface Placement {
 const WRONG = 'invalid operand for instruction';
 
 /** Places operand `index`. Returns why it cannot be. */
-export function placeOperand(draft: Draft, index: number, parsed: ParsedOperand, placement: Placement): string | undefined {
+export function placeOperand(
+  draft: Draft,
+  index: number,
+  parsed: ParsedOperand,
+  placement: Placement,
+): string | undefined {
   const spec = draft.row.operands[index]!;
   const error = isImmediate(spec.type)
     ? placeImmediate(draft, spec, parsed.value, placement)
@@ -39,7 +44,9 @@ const IMMEDIATE_HIGH = 2 ** 16 - 1;
 
 function immediateLimits({ type, field }: OperandSpec): readonly [low: number, high: number] {
   if (type === 'simm21') return [-(2 ** 20), 2 ** 20 - 1];
-  return type === 'label' || field === 'simm16' ? [IMMEDIATE_LOW, IMMEDIATE_HIGH] : [0, 2 ** Number(type.replace(/\D+/, '')) - 1];
+  return type === 'label' || field === 'simm16'
+    ? [IMMEDIATE_LOW, IMMEDIATE_HIGH]
+    : [0, 2 ** Number(type.replace(/\D+/, '')) - 1];
 }
 
 function placeImmediate(
@@ -131,7 +138,8 @@ function takesConstants(draft: Draft, { field, access, file }: OperandSpec): boo
 
 function takesLiterals(draft: Draft, { field }: OperandSpec): boolean {
   const { format, families } = draft;
-  const hasRoom = format.sizeBytes === 4 || (generationOf(families).wideLiterals && /^VOP(3|3B|3P|D)$/.test(format.name));
+  const hasRoom =
+    format.sizeBytes === 4 || (generationOf(families).wideLiterals && /^VOP(3|3B|3P|D)$/.test(format.name));
   const located = draft.located(field);
   return hasRoom && LITERAL_SOURCES.has(field) && located !== undefined && draft.isSource(located);
 }
@@ -171,6 +179,7 @@ function placeVector(
   const located = draft.located(spec.field);
   if (!located) return WRONG;
   if (draft.has('sve') && spec.field === 'addr') draft.set('sve', 1);
+  if (draft.has('en')) draft.set('en', draft.field('en') | (1 << Number(spec.field.at(-1))));
   if (accumulator) setAccumulator(draft, spec);
   return draft.setEncoded(index, located.width === 9 ? 256 + first : first) ? undefined : WRONG;
 }
@@ -208,7 +217,8 @@ export function isPlaced(draft: Draft, index: number, { value }: ParsedOperand):
       return (
         draft.encoded(index) === value.encoding &&
         operand.kind !== 'vector' &&
-        operand.kind !== 'off' &&
+        // NULL in place of an address.
+        (operand.kind !== 'off' || value.encoding === draft.scalars.none) &&
         (value.count === undefined || dwords === value.count)
       );
     case 'off':

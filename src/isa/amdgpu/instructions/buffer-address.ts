@@ -10,8 +10,9 @@ import { type AtomicOfBuilder, type MemoryPort, refuse } from './memory.ts';
 const BASE_HIGH_BITS = 16;
 const STRIDE_BITS = 14;
 const SWIZZLE_ENABLE_BIT = 31;
-/** gfx11: with SWIZZLE_ENABLE, elements of 16 bytes in place of 4. */
-const WIDE_ELEMENT_BIT = 30;
+/** gfx11 has two bits: 1 enables elements of 4 bytes, 3 elements of 16 bytes. */
+const SWIZZLE_ENABLE_BIT_GFX11 = 30;
+const WIDE_ELEMENT_BIT = 31;
 const DATA_FORMAT_BIT = 15;
 const INDEX_STRIDE_BIT = 21;
 const ADD_TID_ENABLE_BIT = 23;
@@ -39,11 +40,12 @@ const isGfx9 = (b: InstructionBuilder): boolean => b.instruction.families.includ
 
 function descriptor(b: InstructionBuilder): Descriptor {
   const [word0, word1, word2, word3] = b.dwords(b.index('srsrc')) as [Value, Value, Value, Value];
-  const swizzled = b.shrS(word1, SWIZZLE_ENABLE_BIT);
   const addsLaneId = b.ne(b.bits(word3, ADD_TID_ENABLE_BIT, 1), b.i32(0));
   const stride = b.bits(word1, BASE_HIGH_BITS, STRIDE_BITS);
   const strideHigh = b.shl(b.bits(word3, DATA_FORMAT_BIT, 4), STRIDE_BITS);
   const hasWideElements = b.instruction.families.includes('gfx11');
+  const enabled = b.bits(word1, hasWideElements ? SWIZZLE_ENABLE_BIT_GFX11 : SWIZZLE_ENABLE_BIT, 1);
+  const swizzled = b.neg(enabled);
   const wide = hasWideElements ? b.bits(word1, WIDE_ELEMENT_BIT, 1) : b.i32(0);
   return {
     base: b.pack(word0, b.bits(word1, 0, BASE_HIGH_BITS)),

@@ -5,6 +5,7 @@ import { encode, type FieldValues } from '../encode.test-support.ts';
 import { DEFAULT_MODE, PRIVATE_SIZE_BYTES, TestWave } from '../machine.test-support.ts';
 
 const OFF = 0x7f;
+const M0 = 124;
 const LANES = Array.from({ length: 64 }, (_, lane) => lane);
 const ACTIVE = 0xffff_0000_5555_0001n;
 const isActive = (lane: number): boolean => ((ACTIVE >> BigInt(lane)) & 1n) === 1n;
@@ -149,10 +150,28 @@ test('the acc bit puts data in AGPRs, not addresses', () => {
   assert.equal(wave.vgprs[8]![3], 0);
 });
 
-test('moves between memory and the LDS are refused', () => {
-  assert.throws(() => run(new TestWave(), 'global_load_dword', { saddr: OFF, lds: 1 }), {
+test('loads to the LDS: a dword for each active lane behind M0 and the offset, extended; stores are refused', () => {
+  const wave = new TestWave();
+  wave.exec = 0b1101n;
+  wave.sgprs[M0] = 0x7fff_0102; // 0x100: 16 bits count, without the two lowest
+  wave.vgprs[0]!.set([0, 1, 2, 3]);
+  wave.sgprs.set([0x400, 0], 2);
+  wave.memory.setUint32(0x408, 0x04838281, true);
+  wave.lds.setUint32(0x10c, 0xaaaaaaaa, true);
+  run(wave, 'global_load_sbyte', { saddr: 2, addr: 0, offset: 8, lds: 1 });
+  const at = (lane: number): number => wave.lds.getInt32(0x108 + lane * 4, true);
+  assert.deepEqual([0, 1, 2, 3].map(at), [0x81 - 256, 0xaaaaaaaa | 0, 0x83 - 256, 4]);
+  // By name on CDNA3.
+  wave.run(encode('global_load_lds_ushort', { saddr: 2, addr: 0, offset: 8 }, undefined, 'gfx942'), 'gfx942');
+  assert.deepEqual([0, 1, 2, 3].map(at), [0x8281, 0xaaaaaaaa | 0, 0x0483, 0x0004]);
+  wave.lds.setUint32(0x108, 0, true);
+  wave.privateSegment.setUint32(8, 77, true);
+  wave.exec = 1n;
+  wave.run(encode('scratch_load_lds_dword', { saddr: 0x7f, offset: 8 }, undefined, 'gfx942'), 'gfx942');
+  assert.equal(at(0), 77);
+  assert.throws(() => run(wave, 'global_store_dword', { saddr: OFF, lds: 1 }), {
     code: 'UNSUPPORTED',
-    message: "unsupported instruction 'global_load_dword' with lds",
+    message: "unsupported instruction 'global_store_dword' with lds",
   });
 });
 

@@ -3,6 +3,7 @@ import { DS_ROWS } from './ds.ts';
 import { EXP_ROWS } from './exp.ts';
 import { FLAT_ROWS } from './flat.ts';
 import { LDSDIR_ROWS } from './ldsdir.ts';
+import { MIMG_ROWS } from './mimg.ts';
 import { MTBUF_ROWS } from './mtbuf.ts';
 import { MUBUF_ROWS } from './mubuf.ts';
 import { SMEM_ROWS } from './smem.ts';
@@ -25,6 +26,7 @@ export const ROWS: readonly Row[] = [
   ...EXP_ROWS,
   ...FLAT_ROWS,
   ...LDSDIR_ROWS,
+  ...MIMG_ROWS,
   ...MTBUF_ROWS,
   ...MUBUF_ROWS,
   ...SMEM_ROWS,

@@ -192,11 +192,25 @@ test('atomics: the data register takes the old value with glc; out of range noth
   assert.deepEqual([wave.vgprs[4]![0], wave.vgprs[5]![0]], [2001, 2001]);
 });
 
-test('cache instructions do nothing; loads to the LDS and format conversion are refused', () => {
+test('between memory and the LDS: M0, the offset and a dword for each lane', () => {
+  const wave = waveWith({ base: 0x200, strideBytes: 4, recordCount: 3, addLaneId: true });
+  wave.exec = 0xfn;
+  wave.sgprs[124] = 0x40;
+  for (const lane of LANES) wave.memory.setUint32(0x208 + lane * 4, 100 + lane, true);
+  run(wave, 'buffer_load_dword', { offset: 8, lds: 1 });
+  const lds = (lane: number): number => wave.lds.getInt32(0x48 + lane * 4, true);
+  assert.deepEqual([0, 1, 2, 3, 4].map(lds), [100, 101, 102, 103, 0]);
+  for (const lane of LANES) wave.lds.setUint32(0x50 + lane * 4, 200 + lane, true);
+  run(wave, 'buffer_store_lds_dword', { offset: 16 });
+  const memory = (lane: number): number => wave.memory.getInt32(0x210 + lane * 4, true);
+  assert.deepEqual([0, 1, 2, 3, 4].map(memory), [200, 201, 202, 203, 106]);
+});
+
+test('cache instructions do nothing; format conversion and stores from the LDS by a bit are refused', () => {
   const wave = waveWith({});
   for (const name of ['buffer_wbl2', 'buffer_invl2', 'buffer_wbinvl1', 'buffer_wbinvl1_vol'])
     wave.run(encode(name, {}));
   const unsupported = { code: 'UNSUPPORTED' };
-  assert.throws(() => run(wave, 'buffer_load_dword', { lds: 1 }), unsupported);
+  assert.throws(() => run(wave, 'buffer_store_dword', { lds: 1 }), unsupported);
   assert.throws(() => run(wave, 'buffer_load_format_x', {}), unsupported);
 });

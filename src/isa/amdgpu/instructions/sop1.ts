@@ -219,11 +219,11 @@ export const SOP1_ROWS: readonly Row[] = [
     const high = b.shl(quadMask32(b, b.high(x)), 8);
     return sccNonZero(b, b.zext64(b.or(quadMask32(b, b.low(x)), high)));
   }),
-  sop1('s_movrels_b32', { gfx9: 42, gfx10: 46, gfx11: 64 }, '=sdst:b32 ssrc0:b32'),
-  sop1('s_movrels_b64', { gfx9: 43, gfx10: 47, gfx11: 65 }, '=sdst:b64 ssrc0:b64'),
-  sop1('s_movreld_b32', { gfx9: 44, gfx10: 48, gfx11: 66 }, '=sdst:b32 ssrc0:b32'),
-  sop1('s_movreld_b64', { gfx9: 45, gfx10: 49, gfx11: 67 }, '=sdst:b64 ssrc0:b64'),
-  sop1('s_movrelsd_2_b32', { gfx10: 73, gfx11: 68 }, '=sdst:b32 ssrc0:b32'),
+  sop1('s_movrels_b32', { gfx9: 42, gfx10: 46, gfx11: 64 }, '=sdst:b32 ssrc0:b32/whole', (_, x) => x),
+  sop1('s_movrels_b64', { gfx9: 43, gfx10: 47, gfx11: 65 }, '=sdst:b64 ssrc0:b64/whole', (_, x) => x),
+  sop1('s_movreld_b32', { gfx9: 44, gfx10: 48, gfx11: 66 }, '=sdst:b32/whole ssrc0:b32', (_, x) => x),
+  sop1('s_movreld_b64', { gfx9: 45, gfx10: 49, gfx11: 67 }, '=sdst:b64/whole ssrc0:b64', (_, x) => x),
+  sop1('s_movrelsd_2_b32', { gfx10: 73, gfx11: 68 }, '=sdst:b32/high ssrc0:b32/low', (_, x) => x),
   sop1('s_cbranch_join', 46, 'ssrc0:b32', undefined, { terminator: 'jump', writesExec: true }),
   sop1('s_abs_i32', { gfx9: 48, gfx10: 52, gfx11: 21 }, '=sdst:i32 ssrc0:i32', (b, x) =>
     sccNonZero(b, b.select(b.ltS(x, b.i32(0)), b.neg(x), x)),

@@ -134,10 +134,10 @@ test('s_setreg_b32 and s_setreg_imm32_b32 replace the selected bits of MODE and 
 test('what cannot run is refused by name', () => {
   for (const [words, message] of [
     [[sopk(16, 6, 0)], /^unsupported instruction 's_cbranch_i_fork'$/],
-    [[sopk(17, 6, hwreg(5, 0, 32))], /'s_getreg_b32': read of hardware register 5$/],
+    [[sopk(17, 6, hwreg(5, 0, 32))], /'s_getreg_b32': read of hardware register HW_REG_GPR_ALLOC$/],
     [[sopk(17, 6, hwreg(33, 0, 32))], /'s_getreg_b32': read of hardware register 33$/],
-    [[sopk(18, 6, hwreg(2, 0, 1))], /'s_setreg_b32': write to hardware register 2$/],
-    [[sopk(20, 6, hwreg(4, 0, 1)), 0], /'s_setreg_imm32_b32': write to hardware register 4$/],
+    [[sopk(18, 6, hwreg(2, 0, 1))], /'s_setreg_b32': write to hardware register HW_REG_STATUS$/],
+    [[sopk(20, 6, hwreg(4, 0, 1)), 0], /'s_setreg_imm32_b32': write to hardware register HW_REG_HW_ID$/],
   ] as const) {
     assert.throws(
       () => wave.run(words),

@@ -9,6 +9,7 @@ import { MATRIX_ROWS } from './matrix.ts';
 import { type Pair, packedBf16, packedBits, packedDwords, packedF16, packedF32 } from './packed-operands.ts';
 import { packHalves } from './packing.ts';
 import { add, asNarrow, multiply, multiplyAdd, type Narrow, saturating, subtract } from './saturation.ts';
+import { waveMultiplyF32, waveMultiplyHalf, waveMultiplyIntegers } from './wmma.ts';
 
 const CLAMPS: RowFlags = { integerClamp: true };
 const DPP: RowFlags = { vop3pDpp: true };
@@ -25,6 +26,10 @@ function packed(
 ): Row {
   const sources = FIELDS.slice(0, sourceCount).map((field) => `${field}:${type}`);
   return row('VOP3P', name, opcodes, `=vdst:${type} ${sources.join(' ')}`, semantics, flags);
+}
+
+function wmma(name: string, opcode: number, operandText: string, semantics: Semantics): Row {
+  return row('VOP3P', `v_wmma_${name}`, { gfx11: opcode }, operandText, semantics, CLAMPS);
 }
 
 /** The same computation for the low and the high elements. */
@@ -125,6 +130,16 @@ function dot(name: string, opcodes: Opcodes, width: 4 | 8 | 16, type: 'i32' | 'u
   return row('VOP3P', name, opcodes, operandText, dotIntegers(width, 'source', type), CLAMPS);
 }
 
+/** `+`: 16-bit results leave the other half of a register as it was. */
+const WMMA_ROWS: readonly Row[] = [
+  wmma('f32_16x16x16_f16', 64, '=vdst:wave256 src0:b256 src1:b256 src2:wave256', waveMultiplyF32('f16')),
+  wmma('f32_16x16x16_bf16', 65, '=vdst:wave256 src0:b256 src1:b256 src2:wave256', waveMultiplyF32('bf16')),
+  wmma('f16_16x16x16_f16', 66, '+vdst:wave256 src0:b256 src1:b256 src2:wave256f16', waveMultiplyHalf('f16')),
+  wmma('bf16_16x16x16_bf16', 67, '+vdst:wave256 src0:b256 src1:b256 src2:wave256', waveMultiplyHalf('bf16')),
+  wmma('i32_16x16x16_iu8', 68, '=vdst:wave256 src0:b128 src1:b128 src2:wave256', waveMultiplyIntegers(8)),
+  wmma('i32_16x16x16_iu4', 69, '=vdst:wave256 src0:b64 src1:b64 src2:wave256', waveMultiplyIntegers(4)),
+];
+
 export const VOP3P_ROWS: readonly Row[] = [
   packedI16('v_pk_mad_i16', { gfx9: 0, gfx10: 0 }, 'i16', 3, multiplyAdd),
   packedI16('v_pk_mul_lo_u16', { gfx9: 1, gfx10: 1 }, 'u16', 2, multiply),
@@ -156,13 +171,8 @@ export const VOP3P_ROWS: readonly Row[] = [
     (b, x, y, z) => dotF16(b, packedF16(b, 'src0', x), packedF16(b, 'src1', y), z),
     DPP,
   ),
-  row(
-    'VOP3P',
-    'v_dot2_f32_bf16',
-    { gfx11: 26 },
-    '=vdst:f32 src0:v2bf16 src1:v2bf16 src2:f32',
-    (b, x, y, z) => dotBf16(b, packedBf16(b, 'src0', x), packedBf16(b, 'src1', y), z),
-    DPP,
+  row('VOP3P', 'v_dot2_f32_bf16', { gfx11: 26 }, '=vdst:f32 src0:v2bf16 src1:v2bf16 src2:f32', (b, x, y, z) =>
+    dotBf16(b, packedBf16(b, 'src0', x), packedBf16(b, 'src1', y), z),
   ),
   row('VOP3P', 'v_dot4_i32_iu8', { gfx11: 22 }, MIXED_SIGNS, dotMixedSigns(8), CLAMPS),
   row('VOP3P', 'v_dot8_i32_iu4', { gfx11: 24 }, MIXED_SIGNS, dotMixedSigns(4), CLAMPS),
@@ -182,4 +192,5 @@ export const VOP3P_ROWS: readonly Row[] = [
   row('VOP3P', 'v_accvgpr_read_b32', { gfx90a: 88 }, '=vdst:b32 src0:b32/a', (_, x) => x),
   row('VOP3P', 'v_accvgpr_write_b32', { gfx90a: 89 }, '=vdst:b32/a src0:b32', (_, x) => x),
   ...MATRIX_ROWS,
+  ...WMMA_ROWS,
 ];

@@ -1,0 +1,128 @@
+/** A section that is being filled. */
+import type { Expression } from '../isa/amdgpu/assembler/expression.ts';
+
+/** A field whose value is known at the end. */
+export interface FieldFixup {
+  readonly offset: number;
+  /** `literal` and `branch` belong to instructions; a number is the size of a data field. */
+  readonly kind: 'literal' | 'branch' | 1 | 2 | 4 | 8;
+  readonly expression: Expression;
+  readonly line: number;
+}
+
+const SHF_WRITE = 1n;
+const SHF_ALLOC = 2n;
+const SHF_EXECINSTR = 4n;
+const SHF_MERGE = 0x10n;
+const SHF_STRINGS = 0x20n;
+const SHF_EXCLUDE = 0x80000000n;
+const SHT_PROGBITS = 1;
+const SHT_NOTE = 7;
+const SHT_NOBITS = 8;
+
+/** Letters in the flags of `.section`; groups, links and threads are not supported. */
+export const SECTION_FLAGS: Readonly<Record<string, bigint>> = {
+  w: SHF_WRITE,
+  a: SHF_ALLOC,
+  x: SHF_EXECINSTR,
+  M: SHF_MERGE,
+  S: SHF_STRINGS,
+  e: SHF_EXCLUDE,
+};
+
+export const SECTION_TYPES: Readonly<Record<string, number>> = {
+  progbits: SHT_PROGBITS,
+  nobits: SHT_NOBITS,
+  note: SHT_NOTE,
+  init_array: 14,
+  fini_array: 15,
+  preinit_array: 16,
+};
+
+interface SectionKind {
+  readonly pattern: RegExp;
+  readonly type: number;
+  readonly flags: bigint;
+}
+
+/** What a section is by its name when nothing is said. */
+const KINDS: readonly SectionKind[] = [
+  { pattern: /^\.text(\.|$)/, type: SHT_PROGBITS, flags: SHF_ALLOC | SHF_EXECINSTR },
+  { pattern: /^\.(init|fini)$/, type: SHT_PROGBITS, flags: SHF_ALLOC | SHF_EXECINSTR },
+  { pattern: /^\.rodata(\.|$|1$)/, type: SHT_PROGBITS, flags: SHF_ALLOC },
+  { pattern: /^\.data(\.|$|1$)/, type: SHT_PROGBITS, flags: SHF_ALLOC | SHF_WRITE },
+  { pattern: /^\.bss(\.|$)/, type: SHT_NOBITS, flags: SHF_ALLOC | SHF_WRITE },
+  { pattern: /^\.init_array(\.|$)/, type: 14, flags: SHF_ALLOC | SHF_WRITE },
+  { pattern: /^\.fini_array(\.|$)/, type: 15, flags: SHF_ALLOC | SHF_WRITE },
+  { pattern: /^\.preinit_array(\.|$)/, type: 16, flags: SHF_ALLOC | SHF_WRITE },
+  { pattern: /^\.note/, type: SHT_NOTE, flags: 0n },
+];
+
+export function usualKind(name: string): { readonly type: number; readonly flags: bigint } {
+  return KINDS.find(({ pattern }) => pattern.test(name)) ?? { type: SHT_PROGBITS, flags: 0n };
+}
+
+export class AssembledSection {
+  readonly name: string;
+  readonly type: number;
+  readonly flags: bigint;
+  readonly entrySizeBytes: number;
+  alignmentBytes = 1;
+  readonly fixups: FieldFixup[] = [];
+  #bytes = new Uint8Array(256);
+  #sizeBytes = 0;
+
+  constructor(name: string, type: number, flags: bigint, entrySizeBytes = 0) {
+    this.name = name;
+    this.type = type;
+    this.flags = flags;
+    this.entrySizeBytes = entrySizeBytes;
+  }
+
+  get sizeBytes(): number {
+    return this.#sizeBytes;
+  }
+
+  get isCode(): boolean {
+    return (this.flags & SHF_EXECINSTR) !== 0n;
+  }
+
+  get isMergeable(): boolean {
+    return (this.flags & SHF_MERGE) !== 0n;
+  }
+
+  get hasBytes(): boolean {
+    return this.type !== SHT_NOBITS;
+  }
+
+  get bytes(): Uint8Array {
+    return this.hasBytes ? this.#bytes.subarray(0, this.#sizeBytes) : new Uint8Array(0);
+  }
+
+  append(bytes: Uint8Array): void {
+    const end = this.#sizeBytes + bytes.length;
+    if (end > this.#bytes.length) {
+      const larger = new Uint8Array(Math.max(end, 2 * this.#bytes.length));
+      larger.set(this.#bytes.subarray(0, this.#sizeBytes));
+      this.#bytes = larger;
+    }
+    this.#bytes.set(bytes, this.#sizeBytes);
+    this.#sizeBytes = end;
+  }
+
+  /** Little-endian. */
+  appendNumber(value: bigint, sizeBytes: 1 | 2 | 4 | 8): void {
+    this.append(numberBytes(value, sizeBytes));
+  }
+
+  /** Overwrites what is there. */
+  patch(offset: number, value: bigint, sizeBytes: 1 | 2 | 4 | 8): void {
+    this.#bytes.set(numberBytes(value, sizeBytes), offset);
+  }
+}
+
+export function numberBytes(value: bigint, sizeBytes: number): Uint8Array {
+  const bytes = new Uint8Array(8);
+  new DataView(bytes.buffer).setBigUint64(0, BigInt.asUintN(64, value), true);
+  return bytes.subarray(0, sizeBytes);
+}

@@ -1,0 +1,71 @@
+/** Assembler source as lines without comments, at their places. */
+import { WavewrightError } from '../base/errors.ts';
+
+export interface SourceLine {
+  /** From 1. */
+  readonly number: number;
+  /** As written. */
+  readonly text: string;
+  /** With blanks in place of comments: columns stay. */
+  readonly code: string;
+}
+
+/** `;`, `//` and block comments; strings are left alone. A block comment may span lines. */
+export function sourceLines(source: string): SourceLine[] {
+  let inBlock = false;
+  return source.split(/\r?\n/).map((text, index) => {
+    let code = '';
+    let at = 0;
+    while (at < text.length) {
+      if (inBlock) {
+        const end = text.indexOf('*/', at);
+        const next = end < 0 ? text.length : end + 2;
+        code += ' '.repeat(next - at);
+        inBlock = end < 0;
+        at = next;
+        continue;
+      }
+      const character = text[at]!;
+      if (character === '"') {
+        const end = endOfString(text, at);
+        code += text.slice(at, end);
+        at = end;
+      } else if (character === ';' || text.startsWith('//', at)) break;
+      else if (text.startsWith('/*', at)) {
+        inBlock = true;
+        code += '  ';
+        at += 2;
+      } else {
+        code += character;
+        at++;
+      }
+    }
+    return { number: index + 1, text, code: code.trimEnd() };
+  });
+}
+
+/** Behind the closing quote, or the end of the line. */
+function endOfString(text: string, start: number): number {
+  let at = start + 1;
+  while (at < text.length && text[at] !== '"') at += text[at] === '\\' ? 2 : 1;
+  return Math.min(at + 1, text.length);
+}
+
+const ESCAPES: Readonly<Record<string, number>> = { n: 10, t: 9, r: 13, b: 8, f: 12, '"': 34, '\\': 92 };
+
+/** The bytes of a string literal without its quotes; octal and hexadecimal escapes are bytes. */
+export function stringBytes(literal: string): Uint8Array {
+  const bytes: number[] = [];
+  const pattern = /\\([0-7]{1,3})|\\[xX]([\da-fA-F]+)|\\(.)|([^\\]+)/gsu;
+  for (const [, octal, hexadecimal, escape, plain] of literal.matchAll(pattern)) {
+    if (octal !== undefined) bytes.push(Number.parseInt(octal, 8) & 255);
+    else if (hexadecimal !== undefined) bytes.push(Number.parseInt(hexadecimal.slice(-2), 16));
+    else if (plain !== undefined) bytes.push(...new TextEncoder().encode(plain));
+    else {
+      const byte = ESCAPES[escape!];
+      if (byte === undefined) throw new WavewrightError('BAD_INPUT', `unknown escape '\\${escape}' in a string`);
+      bytes.push(byte);
+    }
+  }
+  return Uint8Array.from(bytes);
+}

@@ -1,0 +1,81 @@
+/** Accesses of a region whose addresses differ by constants only: what is checked for all of them at once. */
+import type { MemorySpace } from '../../ir/types.ts';
+import type { AddressParts, Node } from './node.ts';
+
+/** Accesses further apart than this are checked apart: a range of this size touches two pages at most. */
+const RANGE_BYTES = 2048;
+
+export interface AccessGroup {
+  readonly space: MemorySpace;
+  readonly parts: AddressParts;
+  readonly writes: boolean;
+  /** Offsets of the first byte and after the last byte that any of them touches. */
+  min: number;
+  max: number;
+  /** Whether all, whether any of them is of one dword. */
+  allDwords: boolean;
+  anyDword: boolean;
+}
+
+export interface Access {
+  readonly space: MemorySpace;
+  readonly sizeBytes: number;
+  readonly writes: boolean;
+  readonly predicate: Node | undefined;
+  readonly parts: AddressParts;
+}
+
+export const isAccess = ({ leaf }: Node): boolean =>
+  leaf.kind === 'load' || leaf.kind === 'store' || leaf.kind === 'atomic';
+
+/** What the emission of a lane value reads; a fast access reads the parts of its address. */
+export function usedBy(node: Node, isFast: boolean): readonly Node[] {
+  if (!isFast || !node.address) return node.args;
+  const { low, high, floor } = node.address;
+  return [low, ...(high ? [high] : []), ...(floor ? [floor] : []), ...node.args.slice(1)];
+}
+
+/** Undefined for nodes that are no load or store of lanes. */
+export function accessOf({ leaf, address, args }: Node): Access | undefined {
+  if (!address || (leaf.kind !== 'load' && leaf.kind !== 'store')) return undefined;
+  const { space, sizeBytes, predicated } = leaf;
+  return {
+    space,
+    sizeBytes,
+    writes: leaf.kind === 'store',
+    predicate: predicated ? args.at(-1) : undefined,
+    parts: address,
+  };
+}
+
+/** Whether an access of four lanes has a short way; in private memory an access must not touch two rows for a dword. */
+export function hasFastAccess(node: Node): boolean {
+  const access = accessOf(node);
+  if (!access) return false;
+  const { space, sizeBytes, parts } = access;
+  return space !== 'private' || (parts.offset & 3) + Math.min(sizeBytes, 4) <= 4;
+}
+
+export function groupAccesses(nodes: readonly Node[]): Map<Node, AccessGroup> {
+  const groups = new Map<string, AccessGroup>();
+  const result = new Map<Node, AccessGroup>();
+  for (const node of nodes) {
+    const access = accessOf(node);
+    if (!access) continue;
+    const { space, parts, sizeBytes, writes } = access;
+    const { low, high, floor, offset } = parts;
+    const range = space === 'lds' || space === 'private' ? 0 : Math.floor(offset / RANGE_BYTES);
+    const key = [space, low.id, high?.id, floor?.id, range, writes].join();
+    let group = groups.get(key);
+    if (!group) {
+      group = { space, parts, writes, min: offset, max: 0, allDwords: true, anyDword: false };
+      groups.set(key, group);
+    }
+    group.min = Math.min(group.min, offset);
+    group.max = Math.max(group.max, offset + sizeBytes);
+    group.allDwords &&= sizeBytes === 4;
+    group.anyDword ||= sizeBytes === 4;
+    result.set(node, group);
+  }
+  return result;
+}
