@@ -3,6 +3,7 @@
  * wall time of hello goes. Thread CPU time, medians. `--samples N` (default 5), `--format=json`.
  */
 import { parseArgs } from 'node:util';
+import { decodeReport, measureDecode, measureListing } from './decode.ts';
 import { measureHello } from './hello.ts';
 import { KernelRunner } from './kernel-runner.ts';
 import { KERNELS, type KernelBenchmark } from './kernels.ts';
@@ -49,9 +50,11 @@ function measure(kernel: KernelBenchmark) {
 
 const kernels = KERNELS.map(measure);
 const hello = measureHello(samples);
+const decode = measureDecode(samples);
+const listing = measureListing();
 if (values.format === 'json') {
   process.stdout.write(
-    `${JSON.stringify({ schema: 'wavewright.bench', version: 1, samples, kernels, hello }, undefined, 2)}\n`,
+    `${JSON.stringify({ schema: 'wavewright.bench', version: 1, samples, kernels, hello, decode, listing }, undefined, 2)}\n`,
   );
 } else {
   process.stdout.write('kernel      unit        T0 handlers   reference      plain JS   T0/reference   T0/JS\n');
@@ -65,6 +68,6 @@ if (values.format === 'json') {
   process.stdout.write(
     `\nhello, wall ms: ${Object.entries(hello)
       .map(([name, ms]) => `${name} ${ms.toFixed(0)}`)
-      .join(', ')}\n`,
+      .join(', ')}\n\n${decodeReport(decode, listing)}`,
   );
 }

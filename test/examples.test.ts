@@ -111,7 +111,7 @@ function check({ outputOrder, stdout, stderr, status, filesWritten }: Case, resu
 
 /** Too long for an executor that is made to be obvious. */
 const isLong = ({ name }: Case): boolean =>
-  /^(sieve|quicksort(, descending)?|sha256(, one.*)?|mandelbrot.*|reduction, [234].*|infinite-loop|.*3 blocks of 23)$/.test(
+  /^(sieve|quicksort(, descending)?|sha256(, one.*)?|mandelbrot.*|reduction, [234].*|infinite-loop|.*3 blocks of 23)(, gfx\w+)?$/.test(
     name,
   );
 

@@ -67,8 +67,8 @@ function program(output: string, source: string, generation = 20, codeObjectVers
   return { output, sources, headers: RUNTIME_HEADERS, command };
 }
 
-function kernel(name: string): Image {
-  const output = `examples/kernels/${name}.gfx90a.co`;
+function kernel(name: string, processor: string): Image {
+  const output = `examples/kernels/${name}.${processor}.co`;
   const sources = [`examples/kernels/${name}.cl`];
   const command = [
     ...clang(output),
@@ -96,7 +96,11 @@ const CHECKS = [
   'line-numbers',
   'null-dereference',
 ];
-const GFX942_PROGRAMS = ['hello/hello', 'sha256/sha256', 'checks/divergence'];
+/** Those that are built for other processors, too. */
+const FURTHER: Readonly<Record<string, readonly string[]>> = {
+  gfx942: ['hello/hello', 'sha256/sha256', 'checks/divergence'],
+  gfx1100: ['hello/hello', 'sha256/sha256', 'quicksort/quicksort', 'reduction/reduction', 'checks/divergence'],
+};
 const KERNELS = [
   'collatz',
   'fma8',
@@ -111,19 +115,30 @@ const KERNELS = [
   'vadd',
 ];
 
+/** Matrix instructions that only CDNA has. */
+const MFMA_KERNELS = ['mfma16'];
+
 export const IMAGES: readonly Image[] = [
   ...PROGRAMS.map((name) => program(`examples/${name}/${name}.gfx90a.co`, `examples/${name}/${name}.c`)),
   program('examples/hello/hello-p19.gfx90a.co', 'examples/hello/hello.c', 19),
   program('examples/hello/hello-p22.gfx90a.co', 'examples/hello/hello.c', 22, 6),
   ...CHECKS.map((name) => program(`examples/checks/${name}.gfx90a.co`, `examples/checks/${name}.c`)),
-  ...GFX942_PROGRAMS.map((path) => program(`examples/${path}.gfx942.co`, `examples/${path}.c`)),
-  ...KERNELS.map(kernel),
+  ...Object.entries(FURTHER).flatMap(([processor, paths]) =>
+    paths.map((path) => program(`examples/${path}.${processor}.co`, `examples/${path}.c`)),
+  ),
+  ...KERNELS.map((name) => kernel(name, 'gfx90a')),
+  ...KERNELS.filter((name) => !MFMA_KERNELS.includes(name)).map((name) => kernel(name, 'gfx1100')),
 ];
 
 function run(name: string, path: string, args: string[], flags = '', more: Partial<Case> = {}): Case {
   const loaderFlags = flags === '' ? [] : flags.split(' ');
   return { name, image: `examples/${path}.gfx90a.co`, args, loaderFlags, ...more };
 }
+
+const on = (processor: string, { name, image, ...rest }: Case): Case => ({
+  ...{ name: `${name}, ${processor}`, image: image.replace('.gfx90a.', `.${processor}.`) },
+  ...rest,
+});
 
 const SHA256_FILES = ['examples/sha256/input.txt', 'examples/sha256/abc.txt'];
 
@@ -176,18 +191,21 @@ export const CASES: readonly Case[] = [
   run('line-numbers', 'checks/line-numbers', [], '', {
     stdin: `first line\n\n${'a long line '.repeat(20)}\nlast line without an end`,
   }),
-  run('hello, 2 waves, gfx942', 'hello/hello', ['waves'], '--threads-x 70', {
-    outputOrder: 'lines',
-    image: 'examples/hello/hello.gfx942.co',
-  }),
-  run('sha256, one file per lane, gfx942', 'sha256/sha256', [...SHA256_FILES, '/dev/null'], '--threads 4', {
-    outputOrder: 'lines',
-    image: 'examples/sha256/sha256.gfx942.co',
-  }),
-  run('divergence, gfx942, 3 blocks of 23', 'checks/divergence', [], '--blocks 3 --threads 23', {
-    outputOrder: 'lines',
-    image: 'examples/checks/divergence.gfx942.co',
-  }),
+  ...['gfx942', 'gfx1100'].flatMap((processor) =>
+    [
+      run('hello, 2 waves', 'hello/hello', ['waves'], '--threads-x 70', { outputOrder: 'lines' }),
+      run('sha256, one file per lane', 'sha256/sha256', [...SHA256_FILES, '/dev/null'], '--threads 4', {
+        outputOrder: 'lines',
+      }),
+      run('divergence, 3 blocks of 23', 'checks/divergence', [], '--blocks 3 --threads 23', { outputOrder: 'lines' }),
+    ].map((test) => on(processor, test)),
+  ),
+  ...[
+    run('hello', 'hello/hello', ['world']),
+    run('quicksort, descending', 'quicksort/quicksort', ['257', 'down']),
+    run('reduction, 3 blocks of 100', 'reduction/reduction', ['12345'], '--blocks-x 3 --threads-x 20 --threads-y 5'),
+    run('divergence, 64 lanes', 'checks/divergence', [], '--threads 64', { outputOrder: 'lines' }),
+  ].map((test) => on('gfx1100', test)),
   run('infinite-loop', 'checks/infinite-loop', [], '--timeout 1', { known: { stdout: '', status: 124 } }),
   run('null-dereference', 'checks/null-dereference', [], '--threads 5', {
     known: { stdout: 'before the fault\n', status: 6 },

@@ -57,13 +57,13 @@ const ESCAPES: Readonly<Record<string, number>> = { n: 10, t: 9, r: 13, b: 8, f:
 export function stringBytes(literal: string): Uint8Array {
   const bytes: number[] = [];
   const pattern = /\\([0-7]{1,3})|\\[xX]([\da-fA-F]+)|\\(.)|([^\\]+)/gsu;
-  for (const [, octal, hexadecimal, escape, plain] of literal.matchAll(pattern)) {
+  for (const [, octal, hexadecimal, letter, plain] of literal.matchAll(pattern)) {
     if (octal !== undefined) bytes.push(Number.parseInt(octal, 8) & 255);
     else if (hexadecimal !== undefined) bytes.push(Number.parseInt(hexadecimal.slice(-2), 16));
     else if (plain !== undefined) bytes.push(...new TextEncoder().encode(plain));
     else {
-      const byte = ESCAPES[escape!];
-      if (byte === undefined) throw new WavewrightError('BAD_INPUT', `unknown escape '\\${escape}' in a string`);
+      const byte = ESCAPES[letter!];
+      if (byte === undefined) throw new WavewrightError('BAD_INPUT', `unknown escape '\\${letter}' in a string`);
       bytes.push(byte);
     }
   }

@@ -17,4 +17,14 @@ export const COMMANDS: readonly CommandRow[] = [
     summary: 'disassemble code objects and print their symbols, sections and relocations as llvm-objdump does',
     load: async () => (await import('./commands/objdump.ts')).objdump,
   },
+  {
+    name: 'isa',
+    summary: 'say which instructions are covered, describe them, decode dwords',
+    load: async () => (await import('./commands/isa.ts')).isa,
+  },
+  {
+    name: 'asm',
+    summary: 'assemble AMD GPU source and link code objects',
+    load: async () => (await import('./commands/asm.ts')).asm,
+  },
 ];

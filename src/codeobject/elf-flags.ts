@@ -1,11 +1,11 @@
 import { WavewrightError } from '../base/errors.ts';
 import type { ElfHeader } from '../elf/header.ts';
-import { processorWithMach } from './processors.ts';
+import { processorNamed, processorWithMach } from './processors.ts';
 import { type CodeObjectTarget, defaultTargetId, type FeatureSetting } from './target-id.ts';
 
 /** EM_AMDGPU. */
 export const EM_AMDGPU = 224;
-const ELFOSABI_AMDGPU_HSA = 64;
+export const ELFOSABI_AMDGPU_HSA = 64;
 const OS_ABI_NAMES: Readonly<Record<number, string>> = { 0: 'none', 65: 'AMDGPU PAL', 66: 'AMDGPU Mesa 3D' };
 const MACHINE_NAMES: Readonly<Record<number, string>> = {
   3: 'x86',
@@ -77,3 +77,12 @@ export function identifyCodeObject(header: ElfHeader, file: string | undefined):
 
 /** The two-bit fields of version 4 and higher. */
 const SETTINGS: readonly FeatureSetting[] = ['unsupported', 'any', 'off', 'on'];
+
+/** The e_flags of code object version 4 and higher, the inverse of `identifyCodeObject`. Errors: `UNSUPPORTED` for an unknown processor. */
+export function encodeElfFlags({ version, target }: CodeObjectIdentity): number {
+  const processor = processorNamed(target.processor);
+  if (processor === undefined) throw new WavewrightError('UNSUPPORTED', `unknown processor '${target.processor}'`);
+  const generic = version === 6 ? target.genericVersion << 24 : 0;
+  const settings = (SETTINGS.indexOf(target.xnack) << 8) | (SETTINGS.indexOf(target.sramecc) << 10);
+  return (processor.mach | settings | generic) >>> 0;
+}

@@ -4,9 +4,10 @@
  */
 import { WavewrightError } from '../base/errors.ts';
 import { type CodeCache, MODE_REFUSED_BITS } from './code-cache.ts';
-import type { Emulator } from './emulator.ts';
+import type { Emulator, Executor } from './emulator.ts';
 import { reportFault } from './fault-report.ts';
 import { type EmulatorFault, FAULT_JUMP, FAULT_MODE, FAULT_TRAP, FAULT_UNTRANSLATED, WaveFault } from './faults.ts';
+import type { WaveState } from './group-layout.ts';
 import { initializeWave, type Launch, type Triple, workgroupSizeAt } from './launch.ts';
 import {
   EXIT_BUDGET,
@@ -16,14 +17,13 @@ import {
   EXIT_UNTRANSLATED,
   RECORD_NEXT_PC,
   RECORD_SIZE_BYTES,
-  WAVE_CLOCK,
   WAVE_EXIT,
   WAVE_JUMP_CACHE,
   WAVE_JUMP_PC,
   WAVE_MODE,
   WAVE_RECORD,
 } from './layout.ts';
-import { type Wave, type WaveState, WorkgroupSlot } from './workgroup.ts';
+import { type Wave, WorkgroupSlot } from './workgroup.ts';
 
 /** Waves that may be resident at once; hardware has a few thousand. */
 const MAX_RESIDENT_WAVES = 2048;
@@ -45,18 +45,24 @@ export class EmulatorDispatch {
   readonly #emulator: Emulator;
   readonly #launch: Launch;
   readonly #counts: Triple;
+  /** Workgroups in each dimension that the edge of the grid does not cut. */
+  readonly #full: Triple;
   readonly #total: number;
   #next = 0;
   readonly #resident: WorkgroupSlot[] = [];
   readonly #idle: WorkgroupSlot[] = [];
-  #running: { slot: WorkgroupSlot; index: number } | undefined;
+  readonly #executor: Executor;
+  #running: WorkgroupSlot | undefined;
 
   constructor(emulator: Emulator, launch: Launch) {
     this.#emulator = emulator;
     this.#launch = launch;
+    this.#executor = emulator.executor(launch.waveSize);
     this.startTicks = emulator.clock();
     const count = (d: 0 | 1 | 2): number => Math.ceil(launch.gridSize[d] / launch.workgroupSize[d]);
     this.#counts = [count(0), count(1), count(2)];
+    const full = (d: 0 | 1 | 2): number => Math.floor(launch.gridSize[d] / launch.workgroupSize[d]);
+    this.#full = [full(0), full(1), full(2)];
     this.#total = this.#counts[0] * this.#counts[1] * this.#counts[2];
   }
 
@@ -87,23 +93,22 @@ export class EmulatorDispatch {
   }
 
   #describe(fault: WaveFault): EmulatorFault {
-    const { slot, index } = this.#running!;
-    const place = { workgroup: slot.id, wave: index };
-    return reportFault(this.#emulator, fault, this.#cacheOf(slot.waves[index]!), place);
+    const slot = this.#running!;
+    const index = slot.get('current');
+    const wave = slot.waves[index]!;
+    const first = this.#executor.firstFault?.(fault, wave.base) ?? fault;
+    return reportFault(this.#emulator, first, this.#cacheOf(wave), { workgroup: slot.id, wave: index });
   }
 
-  /** Gives every resident wave a turn; returns whether any of them did more than sleep. */
+  /** Gives every resident workgroup a turn; returns whether any of its waves did more than sleep. */
   #round(): boolean {
     let progress = false;
     for (const slot of [...this.#resident]) {
-      for (const [index, wave] of slot.current().entries()) {
-        if (wave.state === 'sleeping') wave.state = 'ready';
-        if (wave.state !== 'ready') continue;
-        this.#running = { slot, index };
-        wave.state = this.#runWave(wave, slot);
-        if (wave.state !== 'sleeping') progress = true;
+      for (let index = 0; index < slot.waveCount; index++) {
+        const state = slot.stateOf(index);
+        if (state === 'sleeping' || state === 'spent') slot.setState(index, 'ready');
       }
-      progress = slot.releaseBarrier() || progress;
+      progress = this.#runSlot(slot) || progress;
       if (slot.ended) this.#retire(slot);
       else if (slot.budgetsUsed >= BUDGETS_BEFORE_ADMISSION) {
         slot.budgetsUsed = 0;
@@ -113,43 +118,62 @@ export class EmulatorDispatch {
     return progress;
   }
 
-  /** Runs a wave until it leaves the executor for good or its budget is used; returns its new state. */
-  #runWave(wave: Wave, slot: WorkgroupSlot): WaveState {
-    const emulator = this.#emulator;
-    const { view } = emulator.memory;
-    const executor = emulator.executor(this.#launch.waveSize);
-    view.setBigUint64(wave.base + WAVE_CLOCK, emulator.clock(), true);
-    let record = view.getUint32(wave.base + WAVE_RECORD, true);
-    let budget = executor.turnInstructions;
-    for (;;) {
-      const left = executor.run(record, wave.base, budget);
-      this.instructions += budget - left;
-      budget = left;
-      record = view.getUint32(wave.base + WAVE_RECORD, true);
-      switch (view.getUint32(wave.base + WAVE_EXIT, true)) {
-        case EXIT_BUDGET:
-          slot.budgetsUsed++;
-          return 'ready';
-        case EXIT_CODES.end:
-          return 'ended';
-        case EXIT_CODES.barrier:
-          return 'barrier';
-        case EXIT_CODES.sleep:
-          return 'sleeping';
-        case EXIT_CODES.interrupt:
-          break;
-        case EXIT_JUMP:
-          record = this.#jump(wave, record);
-          break;
-        case EXIT_MODE:
-          record = this.#switchMode(wave, record);
-          break;
-        case EXIT_UNTRANSLATED:
-          throw new WaveFault(record, FAULT_UNTRANSLATED, -1, 0n);
-        default:
-          throw new WaveFault(record - RECORD_SIZE_BYTES, FAULT_TRAP, -1, 0n);
+  /** Runs the waves of a slot until none is ready or its turn is over. */
+  #runSlot(slot: WorkgroupSlot): boolean {
+    const executor = this.#executor;
+    this.#running = slot;
+    let progress = false;
+    slot.set('turn', executor.turnInstructions);
+    slot.set('limit', executor.sliceInstructions);
+    slot.set('used', 0);
+    slot.set('events', 0);
+    slot.set('started', 0);
+    slot.set('remaining', slot.hasTemplates ? this.#total - this.#next : 0);
+    if (slot.hasTemplates) slot.setTriple('next', this.#idOf(this.#next));
+    try {
+      for (;;) {
+        const index = executor.runGroup(slot.group, this.#emulator.clock());
+        if (index < 0) break;
+        const state = this.#afterExit(slot, slot.waves[index]!);
+        slot.setState(index, state);
+        if (state !== 'sleeping') progress = true;
+        if (slot.get('used') >= slot.get('limit')) break;
       }
-      if (budget <= 0) budget = 1;
+    } finally {
+      const started = slot.get('started');
+      this.instructions += slot.get('used');
+      this.#next += started;
+      this.workgroups += started;
+      this.waves += started * slot.get('fullCount');
+    }
+    return progress || slot.get('events') > 0;
+  }
+
+  /** Looks at why a wave left the executor; returns its new state. */
+  #afterExit(slot: WorkgroupSlot, wave: Wave): WaveState {
+    const { view } = this.#emulator.memory;
+    const record = view.getUint32(wave.base + WAVE_RECORD, true);
+    const goOn = (next: number): WaveState => {
+      view.setUint32(wave.base + WAVE_RECORD, next, true);
+      return 'ready';
+    };
+    switch (view.getUint32(wave.base + WAVE_EXIT, true)) {
+      case EXIT_BUDGET:
+        slot.budgetsUsed++;
+        return 'spent';
+      case EXIT_CODES.sleep:
+        return 'sleeping';
+      case EXIT_CODES.interrupt:
+        return 'ready';
+      case EXIT_JUMP:
+        return goOn(this.#jump(wave, record));
+      case EXIT_MODE:
+        return goOn(this.#switchMode(wave, record));
+      case EXIT_UNTRANSLATED:
+        throw new WaveFault(record, FAULT_UNTRANSLATED, -1, 0n);
+      default:
+        if (this.#executor.resume?.(wave.base)) return 'ready';
+        throw new WaveFault(record - RECORD_SIZE_BYTES, FAULT_TRAP, -1, 0n);
     }
   }
 
@@ -201,26 +225,36 @@ export class EmulatorDispatch {
     }
   }
 
+  #idOf(index: number): Triple {
+    const [nx, ny] = this.#counts;
+    return [index % nx, Math.floor(index / nx) % ny, Math.floor(index / (nx * ny))];
+  }
+
   #start(slot: WorkgroupSlot): void {
     const launch = this.#launch;
     const { memory, target } = this.#emulator;
-    const index = this.#next++;
-    const [nx, ny] = this.#counts;
-    const id: Triple = [index % nx, Math.floor(index / nx) % ny, Math.floor(index / (nx * ny))];
+    const id = this.#idOf(this.#next++);
     const size = workgroupSizeAt(launch, id);
     const cache = this.#emulator.codeCache(launch.waveSize, launch.mode);
     const start = { record: cache.record(launch.entry), jumpCache: cache.jumpCache };
-    slot.id = id;
+    const count = Math.ceil((size[0] * size[1] * size[2]) / launch.waveSize);
+    slot.setTriple('id', id);
+    slot.setTriple('count', this.#counts);
+    slot.setTriple('full', this.#full);
+    slot.set('count', count);
+    slot.set('live', count);
     slot.budgetsUsed = 0;
-    slot.waveCount = Math.ceil((size[0] * size[1] * size[2]) / launch.waveSize);
     slot.clearLds();
-    for (const [i, wave] of slot.current().entries()) {
+    for (let i = 0; i < count; i++) {
+      const wave = slot.waves[i]!;
       const place = { wave: wave.base, ldsBase: slot.ldsBase, privateBase: wave.privateBase };
       initializeWave(memory, target, launch, place, id, size, i, start);
-      wave.state = 'ready';
+      slot.setState(i, 'ready');
     }
+    const isFull = id.every((position, d) => position < this.#full[d]!);
+    if (isFull && !slot.hasTemplates && this.#next < this.#total) slot.saveTemplates();
     this.workgroups++;
-    this.waves += slot.waveCount;
+    this.waves += count;
   }
 
   /** The workgroup ended: its slot takes the next one, or is kept for later. */
@@ -241,11 +275,12 @@ export class EmulatorDispatch {
   /** One line for each resident wave: where it is and what it does. */
   describeWaves(): string[] {
     return this.#resident.flatMap((slot) =>
-      slot.current().flatMap((wave, index) => {
-        if (wave.state === 'ended') return [];
+      slot.waves.slice(0, slot.waveCount).flatMap((wave, index) => {
+        const state = slot.stateOf(index);
+        if (state === 'ended') return [];
         const record = this.#emulator.memory.view.getUint32(wave.base + WAVE_RECORD, true);
         const where = this.#emulator.describeRecord(this.#cacheOf(wave), record);
-        return [`workgroup (${slot.id.join(', ')}) wave ${index}: ${wave.state} at ${where}`];
+        return [`workgroup (${slot.id.join(', ')}) wave ${index}: ${state === 'spent' ? 'ready' : state} at ${where}`];
       }),
     );
   }

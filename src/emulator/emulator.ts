@@ -17,7 +17,18 @@ import { ReferenceExecutor } from './reference/reference-executor.ts';
 export interface Executor {
   /** Instructions that a wave runs before the next one has its turn: well below a millisecond of work. */
   readonly turnInstructions: number;
+  /** Instructions of all waves after which the host has its turn: a few milliseconds. */
+  readonly sliceInstructions: number;
   run(record: number, wave: number, budget: number): number;
+  /**
+   * Runs the ready waves of a workgroup (group-layout.ts), and perhaps further workgroups in its place; returns the wave that left for a
+   * reason that the host must look at, -1 when none can go on now.
+   */
+  runGroup(group: number, clock: bigint): number;
+  /** Handles an exit that only the executor knows; false for others. */
+  resume?(wave: number): boolean;
+  /** The fault to report for one that was thrown. */
+  firstFault?(fault: WaveFault, wave: number): WaveFault;
 }
 
 export type ExecutorName = 'handlers' | 'reference' | 'jit';

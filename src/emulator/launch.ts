@@ -10,6 +10,7 @@ import {
   WAVE_PRIVATE_BASE,
   WAVE_PRIVATE_SIZE,
   WAVE_RECORD,
+  WAVE_TEMPORARY_ROWS,
   WAVE_VGPRS,
   waveAgprs,
 } from './layout.ts';
@@ -76,7 +77,9 @@ export function initializeWave(
   const { words, view, bytes } = memory;
   const { wave } = place;
   const row = rowSizeBytes(launch.waveSize);
-  bytes.fill(0, wave, WAVE_VGPRS + wave + launch.vgprCount * row);
+  bytes.fill(0, wave, wave + WAVE_TEMPORARY_ROWS);
+  const vgprs = wave + WAVE_VGPRS;
+  bytes.fill(0, vgprs, vgprs + Math.max(launch.vgprCount, 3) * row);
   bytes.fill(0, wave + waveAgprs(launch.waveSize), wave + waveAgprs(launch.waveSize) + launch.agprCount * row);
   const sgpr = wave >> 2;
   launch.userSgprs.forEach((value, i) => {

@@ -1,40 +1,56 @@
 /** A resident workgroup: its waves, LDS and private memory. Slots are reused from one workgroup to the next. */
+import {
+  GROUP_STATES,
+  type GroupField,
+  groupOffset,
+  stateCode,
+  TEMPLATE_ROWS_OFFSET,
+  TEMPLATE_SCALAR_BYTES,
+  templateBytes,
+  templateRowBytes,
+  WAVE_STATES,
+  type WaveState,
+} from './group-layout.ts';
 import { type Launch, privateSegmentSizeBytes, type Triple } from './launch.ts';
-import { waveSizeBytes } from './layout.ts';
+import { rowSizeBytes, waveSizeBytes } from './layout.ts';
 import type { EmulatorMemory } from './memory.ts';
-
-export type WaveState = 'ready' | 'sleeping' | 'barrier' | 'ended';
 
 export interface Wave {
   readonly base: number;
   readonly privateBase: number;
-  state: WaveState;
 }
 
-const SLOT_ALIGNMENT = 256;
+const ALIGNMENT = 256;
+const aligned = (sizeBytes: number): number => Math.ceil(sizeBytes / ALIGNMENT) * ALIGNMENT;
 
 /** Memory of one workgroup of a launch. */
 export class WorkgroupSlot {
   readonly waves: readonly Wave[];
   readonly ldsBase: number;
-  /** Workgroup that runs here. */
-  id: Triple = [0, 0, 0];
-  /** Waves of the current workgroup; at the edge of the grid fewer than the slot has. */
-  waveCount = 0;
+  /** Where the runner's part is: group-layout.ts. */
+  readonly group: number;
   /** Times that a wave of this workgroup used up its budget. */
   budgetsUsed = 0;
+  /** The runner can begin further workgroups here. */
+  hasTemplates = false;
   readonly #memory: EmulatorMemory;
+  readonly #launch: Launch;
   readonly #regions: number[] = [];
-  readonly #ldsSizeBytes: number;
+  readonly #templates: number;
 
   constructor(memory: EmulatorMemory, launch: Launch) {
     this.#memory = memory;
+    this.#launch = launch;
+    const { waveSize, ldsSizeBytes } = launch;
     const [x, y, z] = launch.workgroupSize;
-    const count = Math.ceil((x * y * z) / launch.waveSize);
-    const stateSize = Math.ceil(waveSizeBytes(launch.waveSize) / SLOT_ALIGNMENT) * SLOT_ALIGNMENT;
-    this.#ldsSizeBytes = launch.ldsSizeBytes;
-    const states = this.#allocate(count * stateSize + launch.ldsSizeBytes, 'wave state', 0);
-    this.ldsBase = states + count * stateSize;
+    const count = Math.ceil((x * y * z) / waveSize);
+    const stateSize = aligned(waveSizeBytes(waveSize));
+    const groupSize = aligned(GROUP_STATES + count * 4);
+    const templatesSize = aligned(count * templateBytes(waveSize));
+    const states = this.#allocate(count * stateSize + groupSize + templatesSize + ldsSizeBytes, 'wave state', 0);
+    this.group = states + count * stateSize;
+    this.#templates = this.group + groupSize;
+    this.ldsBase = this.#templates + templatesSize;
     const privateSize = privateSegmentSizeBytes(launch);
     let scratch = 0;
     try {
@@ -46,8 +62,59 @@ export class WorkgroupSlot {
     this.waves = Array.from({ length: count }, (_, i) => ({
       base: states + i * stateSize,
       privateBase: scratch + i * privateSize,
-      state: 'ended',
     }));
+    const rowSize = rowSizeBytes(waveSize);
+    this.set('waves', states);
+    this.set('waveStride', stateSize);
+    this.set('templates', this.#templates);
+    this.set('vgprBytes', Math.max(0, launch.vgprCount * rowSize - templateRowBytes(waveSize)));
+    this.set('agprBytes', launch.agprCount * rowSize);
+    this.set('lds', this.ldsBase);
+    this.set('ldsBytes', ldsSizeBytes);
+    this.set('fullCount', count);
+    launch.workgroupIdSgprs.forEach((sgpr, d) => {
+      this.set((['sgprX', 'sgprY', 'sgprZ'] as const)[d]!, sgpr === undefined ? -1 : sgpr * 4);
+    });
+  }
+
+  get(field: GroupField): number {
+    return this.#memory.words[(this.group + groupOffset(field)) >> 2]!;
+  }
+
+  set(field: GroupField, value: number): void {
+    this.#memory.words[(this.group + groupOffset(field)) >> 2] = value;
+  }
+
+  setTriple(name: 'id' | 'next' | 'count' | 'full', [x, y, z]: Triple): void {
+    this.set(`${name}X`, x);
+    this.set(`${name}Y`, y);
+    this.set(`${name}Z`, z);
+  }
+
+  /** Workgroup that runs here. */
+  get id(): Triple {
+    return [this.get('idX'), this.get('idY'), this.get('idZ')];
+  }
+
+  stateOf(wave: number): WaveState {
+    return WAVE_STATES[this.#memory.words[((this.group + GROUP_STATES) >> 2) + wave]!]!;
+  }
+
+  setState(wave: number, state: WaveState): void {
+    this.#memory.words[((this.group + GROUP_STATES) >> 2) + wave] = stateCode(state);
+  }
+
+  /** The waves of a workgroup that is not cut begin as these have just been set up. */
+  saveTemplates(): void {
+    const { bytes } = this.#memory;
+    const { waveSize } = this.#launch;
+    this.waves.forEach(({ base }, i) => {
+      const template = this.#templates + i * templateBytes(waveSize);
+      const rows = base + TEMPLATE_ROWS_OFFSET;
+      bytes.copyWithin(template, base, base + TEMPLATE_SCALAR_BYTES);
+      bytes.copyWithin(template + TEMPLATE_SCALAR_BYTES, rows, rows + templateRowBytes(waveSize));
+    });
+    this.hasTemplates = true;
   }
 
   #allocate(sizeBytes: number, label: string, permissions?: number): number {
@@ -58,24 +125,16 @@ export class WorkgroupSlot {
   }
 
   clearLds(): void {
-    this.#memory.bytes.fill(0, this.ldsBase, this.ldsBase + this.#ldsSizeBytes);
+    this.#memory.bytes.fill(0, this.ldsBase, this.ldsBase + this.#launch.ldsSizeBytes);
   }
 
-  /** Lets all waves go on when every wave that has not ended waits at the barrier; returns whether that was so. */
-  releaseBarrier(): boolean {
-    const waves = this.current();
-    if (!waves.some(({ state }) => state === 'barrier')) return false;
-    if (!waves.every(({ state }) => state === 'barrier' || state === 'ended')) return false;
-    for (const wave of waves) if (wave.state === 'barrier') wave.state = 'ready';
-    return true;
-  }
-
-  current(): readonly Wave[] {
-    return this.waveCount === this.waves.length ? this.waves : this.waves.slice(0, this.waveCount);
+  /** Waves of the current workgroup; at the edge of the grid fewer than the slot has. */
+  get waveCount(): number {
+    return this.get('count');
   }
 
   get ended(): boolean {
-    return this.current().every(({ state }) => state === 'ended');
+    return this.get('live') === 0;
   }
 
   release(): void {

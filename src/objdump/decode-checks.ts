@@ -14,6 +14,7 @@ const SGPR_COUNT = 106;
 const FIRST_TTMP = 108;
 const TTMP_COUNT = 16;
 const M0_OR_NULL = 124;
+const FIRST_CONSTANT = 128;
 const LDS_DIRECT = 254;
 
 /** Register fields that must be 0 in instructions without such an operand; the data fields of vector memory need not. */
@@ -32,26 +33,26 @@ const has = (row: Row, ...fields: readonly string[]): boolean =>
 const absentSources = (row: Row): number =>
   [0, 1, 2].reduce((bits, source) => (has(row, `src${source}`) ? bits : bits | (1 << source)), 0);
 
-const isGfx9 = (format: Format): boolean => format.fields.some(({ name }) => name === 'lds' || name === 'reserved');
-
 /** LLVM gives the operands of a conditional move signs as if they were floats. */
 const isFloatPart = (row: Row, source: string): boolean =>
   row.name === 'v_cndmask_b32' || row.operands.some(({ field, type }) => field === `src${source}` && isFloat(type));
 
 /** Whether sources can have signs: floats, what counts as one for LLVM, and halves that op_sel selects. */
 const hasSigns = (row: Row): boolean =>
-  /^v_dot/.test(row.name) ||
+  /^v_(dot|mov_b16)/.test(row.name) ||
   row.operands.some(
     ({ field, type }) => /^src[012]$/.test(field) && (isFloat(type) || (row.format === 'VOP3' && is16Bit(type))),
   );
 
-const signBits = (row: Row): number => (hasSigns(row) ? absentSources(row) : 7);
+const signBits = (row: Row): number => (row.name.startsWith('v_cvt_sr_') ? 0 : hasSigns(row) ? absentSources(row) : 7);
+
+const saturates = (row: Row): boolean => row.flags.integerClamp === true || /sad_/.test(row.name);
 
 const scalesResult = (row: Row): boolean =>
   /^v_(cvt|frexp)_/.test(row.name) || row.operands.some(({ access, type }) => access !== 'read' && isFloat(type));
 
 /** Bits of one field that must be 0, counted from its lowest. */
-function zeroBitsOf({ name, width }: Field, row: Row, format: Format): number {
+function zeroBitsOf({ name, width }: Field, { row, format, families }: Instruction): number {
   const all = 2 ** width - 1;
   if (name === 'reserved') return all;
   if (REGISTERS[format.name]?.test(name)) {
@@ -61,7 +62,7 @@ function zeroBitsOf({ name, width }: Field, row: Row, format: Format): number {
   switch (format.name) {
     case 'FLAT':
       // From gfx10 on, saddr of FLAT says that there is none.
-      return name === 'lds' || (name === 'saddr' && isGfx9(format)) ? all : 0;
+      return name === 'lds' || (name === 'saddr' && families.includes('gfx9')) ? all : 0;
     case 'GLOBAL':
     case 'SCRATCH':
     case 'MUBUF':
@@ -70,7 +71,7 @@ function zeroBitsOf({ name, width }: Field, row: Row, format: Format): number {
     case 'VOP3B':
       if (name === 'abs' || name === 'neg') return signBits(row);
       if (name === 'omod') return scalesResult(row) ? 0 : all;
-      return name === 'clamp' && !hasSigns(row) && !scalesResult(row) && !row.flags.integerClamp ? all : 0;
+      return name === 'clamp' && !hasSigns(row) && !scalesResult(row) && !saturates(row) ? all : 0;
     case 'VOP3P':
       return /^(neg|neg_hi|op_sel)$/.test(name) ? absentSources(row) : 0;
     case 'VOP1_DPP':
@@ -95,10 +96,10 @@ function zeroBitsOf({ name, width }: Field, row: Row, format: Format): number {
 
 const loadsLds = (row: Row): boolean => row.operands.some(({ writtenIf }) => writtenIf === 'vgpr');
 
-function zeroMasks(row: Row, format: Format): number[] {
+function zeroMasks(instruction: Instruction): number[] {
   const masks = [0, 0, 0];
-  for (const field of format.fields) {
-    masks[field.low >> 5]! |= zeroBitsOf(field, row, format) << (field.low & 31);
+  for (const field of instruction.format.fields) {
+    masks[field.low >> 5]! |= zeroBitsOf(field, instruction) << (field.low & 31);
   }
   return masks;
 }
@@ -106,7 +107,8 @@ function zeroMasks(row: Row, format: Format): number[] {
 const masksByFormat = new Map<Format, Map<Row, readonly number[]>>();
 
 /** The bits of each dword that must be 0. */
-function masksOf({ row, format }: Instruction): readonly number[] {
+function masksOf(instruction: Instruction): readonly number[] {
+  const { row, format } = instruction;
   let byRow = masksByFormat.get(format);
   if (!byRow) {
     byRow = new Map();
@@ -114,7 +116,7 @@ function masksOf({ row, format }: Instruction): readonly number[] {
   }
   let masks = byRow.get(row);
   if (!masks) {
-    masks = zeroMasks(row, format);
+    masks = zeroMasks(instruction);
     byRow.set(row, masks);
   }
   return masks;
@@ -138,6 +140,7 @@ function isNamed(instruction: Instruction, index: number): boolean {
   if (operand.kind === 'vector') return operand.register + dwords <= VGPR_COUNT;
   if (operand.kind !== 'scalar' && operand.kind !== 'special') return true;
   const encoded = instruction.encoded(index);
+  if (dwords === 1 && encoded < FIRST_CONSTANT) return true;
   // LLVM shows the pair where four registers should be.
   const named =
     scalarText(encoded, Math.min(dwords, 2), instruction.scalars) ?? scalarText(encoded, dwords, instruction.scalars);
@@ -159,12 +162,15 @@ function scalarGroup(encoded: number, sgprCount: number): { first: number; count
 /** LLVM's comment on scalar register groups that start where no group can; empty when there are none. */
 export function alignmentRemark(instruction: Instruction): string {
   let remark = '';
-  instruction.row.operands.forEach((_, index) => {
+  const { operands } = instruction.row;
+  for (let index = 0; index < operands.length; index++) {
+    const { file } = operands[index]!;
+    if (file !== 'scalar' && file !== 'any') continue;
     const dwords = instruction.dwords(index);
-    if (dwords < 2 || instruction.operand(index).kind !== 'scalar') return;
+    if (dwords < 2 || instruction.operand(index).kind !== 'scalar') continue;
     const { first, count, name } = scalarGroup(instruction.encoded(index), instruction.scalars.sgprCount);
-    if (count === 0 || first % (dwords === 2 ? 2 : 4) === 0) return;
+    if (count === 0 || first % (dwords === 2 ? 2 : 4) === 0) continue;
     remark += `Warning: ${name}_${dwords * 32}: scalar reg isn't aligned ${first}`;
-  });
+  }
   return remark && ` ; ${remark}`;
 }

@@ -94,13 +94,13 @@ export class Lockstep {
     this.#reference = new ReferenceExecutor(this.#plain.emulator, waveSize);
   }
 
-  /** Puts code into memory, followed by s_endpgm twice, so that a branch over one dword ends too; returns where. */
+  /** Puts code into memory, followed by s_trap twice (all registers count), so that a branch over one dword ends too; returns where. */
   place(words: readonly number[], mode: number): number {
     const at = this.#codeSize;
     this.#codeSize += (words.length + 2) * 4;
     if (this.#codeSize > CODE_SIZE) throw new Error('lockstep code memory is full');
     for (const { code, emulator } of [this.#plain, this.#compiled]) {
-      const end = emulator.target.families.includes('gfx11') ? 0xbfb00000 : 0xbf810000;
+      const end = emulator.target.families.includes('gfx11') ? 0xbf900002 : 0xbf920002;
       for (const [i, word] of [...words, end, end].entries())
         emulator.memory.view.setUint32(code + at + i * 4, word, true);
       emulator.codeCache(this.#waveSize, mode).record(code + at);

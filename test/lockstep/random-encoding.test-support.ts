@@ -16,7 +16,7 @@ export function randomEncoding({ row, format, opcode }: Encoding, random: () => 
   const isGfx9 = target.families.includes('gfx9');
   const memory = MEMORY_FORMATS.has(format.name);
   const vgpr = (): number => (random() % 40) * 2;
-  const valueOf = (field: Field): number => {
+  const pickValue = (field: Field): number => {
     const { name, width } = field;
     const spec = row.operands.find((candidate) => candidate.field === name);
     const limit = 2 ** width;
@@ -39,13 +39,13 @@ export function randomEncoding({ row, format, opcode }: Encoding, random: () => 
     if (/^(row_mask|bank_mask)$/.test(name)) return random() & 1 ? 15 : random() & 15;
     if (/^(src\d_sel|dst_sel)$/.test(name)) return random() % 7;
     if (name === 'dst_unused') return random() % 3;
-    if (/^(lds|gds|nv|scc|soffset_en|acc)$/.test(name)) return 0;
+    if (/^(lds|gds|tfe|nv|scc|soffset_en|acc)$/.test(name)) return 0;
     return random() % 3 === 0 ? random() % limit : 0;
   };
   const words = encodeFields(
     format,
     opcode,
-    Object.fromEntries(format.fields.map((field) => [field.name, valueOf(field)])),
+    Object.fromEntries(format.fields.map((field) => [field.name, pickValue(field)])),
   );
   if (row.operands.some(({ type }) => type === 'literal32')) words.push(random());
   return words;

@@ -8,8 +8,8 @@ import { ROWS } from '../../src/isa/amdgpu/instructions/index.ts';
 import { targetFor } from '../../src/isa/amdgpu/targets.ts';
 import { llvmDisassemble } from './llvm-mc.ts';
 
-/** Where an address has no scalar part: gfx9, gfx11. */
-const NO_SCALAR = [0x7f, 124];
+/** Where an address has no scalar part: gfx9, gfx11, gfx10. */
+const NO_SCALAR = [0x7f, 124, 125];
 const withoutScalar = (sample: FieldValues): FieldValues[] => NO_SCALAR.map((saddr) => ({ ...sample, saddr }));
 
 /** Fields that make the encodings of a format valid, whatever the opcode; those that a target lacks are left out. */
@@ -30,7 +30,7 @@ const SAMPLES: Readonly<Partial<Record<FormatName, readonly FieldValues[]>>> = {
   LDSDIR: [{ vdst: 3 }],
 };
 
-for (const processor of ['gfx90a', 'gfx942', 'gfx1100']) {
+for (const processor of ['gfx900', 'gfx906', 'gfx908', 'gfx90a', 'gfx942', 'gfx1030', 'gfx1100']) {
   const target = targetFor(processor);
   const encodings: Encoding[] = ROWS.flatMap((row) => encodingsOf(row, target));
   const formats = new Set(formatsOf(target.families).map(({ name }) => name));
@@ -44,7 +44,7 @@ for (const processor of ['gfx90a', 'gfx942', 'gfx1100']) {
           Object.entries(sample).filter(([field]) => format.fields.some(({ name }) => name === field)),
         ),
       );
-      const opcodes = Array.from({ length: 2 ** format.opcode.width }, (_, i) => i);
+      const opcodes = Array.from({ length: 2 ** (format.opcode.width + (format.opcodeHigh ? 1 : 0)) }, (_, i) => i);
       const texts = llvmDisassemble(
         opcodes.flatMap((opcode) => fits.map((sample) => encodeFields(format, opcode, sample))),
         processor,

@@ -35,8 +35,13 @@ const SAMPLES: Readonly<Partial<Record<FormatName, readonly FieldValues[]>>> = {
 };
 
 const TARGETS = [
+  { processor: 'gfx900', waveSize: 64 },
+  { processor: 'gfx906', waveSize: 64 },
+  { processor: 'gfx908', waveSize: 64 },
   { processor: 'gfx90a', waveSize: 64 },
   { processor: 'gfx942', waveSize: 64 },
+  { processor: 'gfx1030', waveSize: 32 },
+  { processor: 'gfx1030', waveSize: 64 },
   { processor: 'gfx1100', waveSize: 32 },
   { processor: 'gfx1100', waveSize: 64 },
 ] as const;

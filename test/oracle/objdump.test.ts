@@ -7,7 +7,15 @@ import path from 'node:path';
 import { after, test } from 'node:test';
 import { runCommandLine } from '../../src/cli/command-line.ts';
 import { COMMANDS } from '../../src/cli/commands.ts';
+import { decoderFor } from '../../src/isa/amdgpu/decode.ts';
+import { bytesOf } from '../../src/isa/amdgpu/encode.ts';
+import { isAccepted } from '../../src/objdump/decode-checks.ts';
+import { encodingSamples } from './encoding-samples.ts';
+import { llvmDisassemble } from './llvm-mc.ts';
 
+/** With gfx9 encodings, and with those of later generations, whose undecodable words are not compared one by one. */
+const GFX9 = ['gfx90a', 'gfx942'];
+const PROCESSORS = [...GFX9, 'gfx1030', 'gfx1100'];
 const ROOT = path.resolve(import.meta.dirname, '../..');
 const scratch = mkdtempSync(path.join(tmpdir(), 'wavewright-objdump-'));
 after(() => rmSync(scratch, { recursive: true }));
@@ -72,13 +80,13 @@ const ALL_SECTIONS: readonly (readonly string[])[] = [['-D'], ['-Dr', '--no-lead
  */
 const COMPLAINTS = /^examples\/sha256\//;
 
-for (const processor of ['gfx90a', 'gfx942', 'gfx1100']) {
+for (const processor of PROCESSORS) {
   const files = globSync([`examples/**/*.${processor}.co`, `test/data/codeobjects/*.${processor}.*o`], { cwd: ROOT });
   test(`${processor}: ${files.length} checked-in code objects`, async () => {
     assert.ok(files.length > 0);
     for (const file of files.sort()) {
       await compare(file, ALWAYS);
-      if (processor !== 'gfx1100' && !COMPLAINTS.test(file)) await compare(file, ALL_SECTIONS);
+      if (GFX9.includes(processor) && !COMPLAINTS.test(file)) await compare(file, ALL_SECTIONS);
       if (/\.co$/.test(file) && !file.includes('stripped')) await compare(file, [['-R'], ['-TR']]);
     }
   });
@@ -172,9 +180,9 @@ const without = (source: string, line: RegExp): string =>
     .filter((text) => !line.test(text))
     .join('\n');
 
-for (const processor of ['gfx90a', 'gfx942', 'gfx1100']) {
+for (const processor of PROCESSORS) {
   test(`${processor}: an object with everything, relocatable and linked`, async () => {
-    const isNew = processor === 'gfx1100';
+    const isNew = !GFX9.includes(processor);
     const source = isNew ? without(EVERYTHING, /accum_offset|preload/) : EVERYTHING;
     const object = assemble(`everything-${processor}`, processor, source);
     const combinations = [
@@ -199,7 +207,7 @@ for (const processor of ['gfx90a', 'gfx942', 'gfx1100']) {
     const kernels = Array.from({ length: 512 }, (_, bit) => {
       const bytes = new Uint8Array(64);
       const view = new DataView(bytes.buffer);
-      view.setUint32(48, processor === 'gfx1100' ? 0xac0000 : 0xac0040, true);
+      view.setUint32(48, GFX9.includes(processor) ? 0xac0040 : 0xac0000, true);
       view.setUint32(52, 0x84, true);
       view.setUint16(56, 8, true);
       bytes[bit >> 3]! ^= 1 << (bit & 7);
@@ -226,3 +234,28 @@ test('what is wrong with options and files is said on stderr', async () => {
   assert.match((await ours(['-h', '-j', '.nope', file])).stderr, /warning: section '\.nope' mentioned in a -j/);
   assert.match((await ours(['-d', '--start-address=0xffffff', file])).stderr, /no section has address greater than/);
 });
+
+for (const { processor, waveSize } of [
+  { processor: 'gfx90a', waveSize: 64 },
+  { processor: 'gfx942', waveSize: 64 },
+  { processor: 'gfx1030', waveSize: 32 },
+  { processor: 'gfx1100', waveSize: 32 },
+] as const) {
+  test(`${processor}: what llvm-mc takes for an instruction is one here`, () => {
+    const decoder = decoderFor(processor, waveSize);
+    const samples = encodingSamples(12, 3, processor);
+    const texts = llvmDisassemble(
+      samples.map(({ words }) => words),
+      processor,
+      waveSize,
+    );
+    const refused: string[] = [];
+    samples.forEach(({ words }, i) => {
+      const code = new DataView(bytesOf(words).buffer);
+      const instruction = decoder.decode(code, 0);
+      if (texts[i] === undefined || typeof instruction === 'string') return;
+      if (!isAccepted(instruction, code, 0)) refused.push(`${words.map((word) => word.toString(16))}: ${texts[i]}`);
+    });
+    assert.deepEqual(refused.slice(0, 20), []);
+  });
+}

@@ -10,10 +10,11 @@ import { WavewrightError } from '../../src/base/errors.ts';
 import type { ExecutorName } from '../../src/emulator/emulator.ts';
 import { inParallel } from '../fuzz/differential.ts';
 import { AES_KEY, aesBlocks, aesLaunch } from './opencl/algorithms.ts';
-import { Compilers, type Language, LEVELS, type Level, type Target } from './opencl/compilers.ts';
+import { Compilers, definitions, type Language, LEVELS, type Level, type Target } from './opencl/compilers.ts';
 import { KernelDevice } from './opencl/device.ts';
 import { HAS_DEVICE_LIBRARIES } from './opencl/device-libraries.ts';
 import { differences } from './opencl/differences.ts';
+import { HIP } from './opencl/hip.ts';
 import { INTEGER_FUNCTIONS } from './opencl/integer-functions.ts';
 import { buffer, bytesOf, type Launch, launch, type Results } from './opencl/launch.ts';
 import { SUBJECTS } from './opencl/launches.ts';
@@ -57,6 +58,16 @@ function deviceOf({ processor }: Target, { name }: Executor): KernelDevice {
   return device;
 }
 
+const onHost = new Map<string, Promise<Results[]>>();
+
+/** What the host has for launches; builds and GPUs that are alike share it. */
+function expectedOf(launches: readonly Launch[], source: string, items: number, target: Target): Promise<Results[]> {
+  const name = [source, items, ...definitions(target)].join(' ');
+  const expected = onHost.get(name) ?? compilers.onHost(name, source, launches, target);
+  onHost.set(name, expected);
+  return expected;
+}
+
 const languagesOf = ({ source, languages }: Subject): readonly Language[] =>
   languages ?? (source.endsWith('.cl') ? ['OpenCL C', 'C'] : ['C']);
 
@@ -79,10 +90,9 @@ function compare(
 async function testBuild(target: Tested, subject: Subject, build: Build, isFirst: boolean, t: TestContext) {
   const { source, launches } = subject;
   const sets = EXECUTORS.map((executor) => ({ executor, launches: launches(executor.items, target) }));
-  const onHost = sets.map(({ executor, launches }) =>
-    compilers.onHost(`${executor.name}-${source}`, source, launches, target),
+  const expected = await Promise.all(
+    sets.map(({ executor, launches }) => expectedOf(launches, source, executor.items, target)),
   );
-  const expected = await Promise.all(onHost);
   const languages = languagesOf(subject).slice(0, target.everything ? undefined : 1);
   const images = languages.flatMap((language) =>
     (subject.levels ?? target.levels).map((level) => ({ language, level })),
@@ -105,7 +115,7 @@ async function testBuild(target: Tested, subject: Subject, build: Build, isFirst
   assert.deepEqual(found, []);
 }
 
-const subjects = HAS_DEVICE_LIBRARIES ? [...SUBJECTS, MATH, INTEGER_FUNCTIONS] : SUBJECTS;
+const subjects = [...SUBJECTS, ...HIP, ...(HAS_DEVICE_LIBRARIES ? [MATH, INTEGER_FUNCTIONS] : [])];
 const isRequired = process.env['WAVEWRIGHT_REQUIRE_ORACLES'] !== undefined;
 test("AMD's device libraries are there", { skip: !isRequired }, () => assert.ok(HAS_DEVICE_LIBRARIES));
 

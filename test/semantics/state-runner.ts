@@ -1,84 +1,157 @@
-/** Runs a recorded state on an executor of ours. */
+/** Runs recorded states on an executor of ours. */
 import { Emulator, type ExecutorName } from '../../src/emulator/emulator.ts';
-import { PAGE_READ, rowSizeBytes, WAVE_JUMP_CACHE, WAVE_LDS_BASE, WAVE_LDS_SIZE, WAVE_MODE, WAVE_SCC, WAVE_VGPRS, waveSizeBytes } from '../../src/emulator/layout.ts';
+import {
+  EXIT_BUDGET,
+  PAGE_READ,
+  rowSizeBytes,
+  WAVE_EXIT,
+  WAVE_JUMP_CACHE,
+  WAVE_LDS_BASE,
+  WAVE_LDS_SIZE,
+  WAVE_MODE,
+  WAVE_PRIVATE_BASE,
+  WAVE_PRIVATE_SIZE,
+  WAVE_RECORD,
+  WAVE_SCC,
+  WAVE_VGPRS,
+  waveAgprs,
+  waveSizeBytes,
+} from '../../src/emulator/layout.ts';
 import { dwordsOfHex, hexOfDwords, type Recording, type Registers, type State } from './recorded.ts';
 
 const LDS_SIZE_BYTES = 65536;
+const PRIVATE_SIZE_BYTES = 256;
+const MEMORY_SIZE_BYTES = 4096;
 const CODE_SIZE_BYTES = 1 << 20;
 /** Scalar registers that have names. */
-const NAMED: Readonly<Record<string, number>> = { vcc: 106 * 4, exec: 126 * 4, m0: 124 * 4, scc: WAVE_SCC };
+const NAMED: Readonly<Record<string, number>> = { exec: 126 * 4, m0: 124 * 4, scc: WAVE_SCC, mode: WAVE_MODE };
+/** s_endpgm. */
+const END: Readonly<Record<string, number>> = { gfx9: 0xbf810000, gfx11: 0xbfb00000 };
 
 export class StateRunner {
   readonly #emulator: Emulator;
   readonly #waveSize: 32 | 64;
   readonly #wave: number;
   readonly #lds: number;
+  readonly #private: number;
+  readonly #memory: number;
   readonly #code: number;
+  readonly #end: number;
   #next = 0;
 
   constructor(processor: string, executor: ExecutorName, waveSize: 32 | 64) {
-    this.#emulator = new Emulator({ processor, executor, memorySizeBytes: 2 ** 28 });
+    this.#emulator = new Emulator({ processor, executor, compileThreshold: 0, memorySizeBytes: 2 ** 28 });
     this.#waveSize = waveSize;
-    const { memory } = this.#emulator;
+    const { memory, target } = this.#emulator;
     this.#wave = memory.allocate(waveSizeBytes(waveSize), { permissions: 0 });
     this.#lds = memory.allocate(LDS_SIZE_BYTES, { permissions: 0 });
+    this.#private = memory.allocate(PRIVATE_SIZE_BYTES * waveSize, { permissions: 0 });
+    this.#memory = memory.allocate(MEMORY_SIZE_BYTES);
     this.#code = memory.allocate(CODE_SIZE_BYTES, { permissions: PAGE_READ });
-    // No instruction on any target, so that decoding ends behind the recorded one.
-    memory.bytes.fill(0xff, this.#code, this.#code + CODE_SIZE_BYTES);
+    this.#end = END[target.families.includes('gfx11') ? 'gfx11' : 'gfx9']!;
   }
 
   /** What the instruction makes of `before`: the registers and memory that `after` names. */
   run(recording: Recording): State {
     const { before, after, columns } = recording;
     const record = this.#place(recording);
-    const count = Math.max(...Object.entries(before.registers).map(([name, text]) => (name === 'exec' ? 0 : text.length / 8)));
+    const isWaves = columns === 'waves';
+    const runs = isWaves ? Math.max(...Object.values(before.registers).map((text) => text.length / 8)) : 1;
     const results: Record<string, number[]> = {};
-    for (let column = 0; column < (columns === 'waves' ? count : 1); column++) {
+    for (let column = 0; column < runs; column++) {
       this.#prepare(recording, column);
-      this.#emulator.executor(this.#waveSize).run(record, this.#wave, 1);
+      this.#execute(record);
       for (const [name, text] of Object.entries(after.registers)) {
-        const length = columns === 'lanes' || name === 'exec' ? Math.min(text.length / 8, name === 'exec' ? 2 : 64) : 1;
-        (results[name] ??= []).push(...this.#read(name, length));
+        const count = name === 'exec' ? 2 : isWaves ? 1 : text.length / 8;
+        (results[name] ??= []).push(...this.#read(name, count));
       }
     }
-    const registers: Registers = Object.fromEntries(Object.entries(results).map(([name, values]) => [name, hexOfDwords(values)]));
-    return { registers };
+    const registers: Registers = Object.fromEntries(
+      Object.entries(results).map(([name, values]) => [name, hexOfDwords(values).slice(0, after.registers[name]!.length)]),
+    );
+    return {
+      registers,
+      ...(before.lds !== undefined && { lds: this.#bytes(this.#lds, before.lds.length / 2) }),
+      ...(before.memory !== undefined && { memory: this.#bytes(this.#memory, before.memory.length / 2) }),
+    };
+  }
+
+  #bytes(at: number, count: number): string {
+    return Buffer.from(this.#emulator.memory.bytes.slice(at, at + count)).toString('hex');
+  }
+
+  #execute(record: number): void {
+    const { view } = this.#emulator.memory;
+    let next = record;
+    do {
+      this.#emulator.executor(this.#waveSize).run(next, this.#wave, 8);
+      next = view.getUint32(this.#wave + WAVE_RECORD, true);
+    } while (view.getUint32(this.#wave + WAVE_EXIT, true) === EXIT_BUDGET);
   }
 
   #place({ code, mode }: Recording): number {
-    const { view } = this.#emulator.memory;
+    const { view, bytes } = this.#emulator.memory;
     const at = this.#code + this.#next;
-    const bytes = Buffer.from(code, 'hex');
-    for (let i = 0; i < bytes.length; i++) view.setUint8(at + i, bytes[i]!);
-    this.#next += bytes.length + 4;
+    const encoded = Buffer.from(code, 'hex');
+    bytes.set(encoded, at);
+    for (const end of [0, 4]) view.setUint32(at + encoded.length + end, this.#end, true);
+    this.#next += encoded.length + 8;
     return this.#emulator.codeCache(this.#waveSize, mode).record(at);
   }
 
-  #offset(name: string): number {
-    if (NAMED[name] !== undefined) return NAMED[name];
+  /** Of the dwords of a register, one for each lane if it has lanes. */
+  #address(name: string): number {
+    if (NAMED[name] !== undefined) return this.#wave + NAMED[name];
     const number = Number(name.slice(1));
-    return name.startsWith('v') ? WAVE_VGPRS + number * rowSizeBytes(this.#waveSize) : number * 4;
+    const row = number * rowSizeBytes(this.#waveSize);
+    if (name.startsWith('p')) return this.#private + row;
+    if (name.startsWith('a')) return this.#wave + waveAgprs(this.#waveSize) + row;
+    return this.#wave + (name.startsWith('v') ? WAVE_VGPRS + row : number * 4);
   }
 
   #read(name: string, count: number): number[] {
     const { view } = this.#emulator.memory;
-    const at = this.#wave + this.#offset(name);
+    const at = this.#address(name);
     return Array.from({ length: count }, (_, i) => view.getUint32(at + i * 4, true));
   }
 
-  #prepare({ before, mode }: Recording, column: number): void {
+  #prepare({ before, mode, columns, pointers = [] }: Recording, column: number): void {
     const { memory } = this.#emulator;
-    const { view } = memory;
-    memory.bytes.fill(0, this.#wave, this.#wave + waveSizeBytes(this.#waveSize));
-    for (const [name, text] of Object.entries(before.registers)) {
-      const dwords = dwordsOfHex(text);
-      const whole = name.startsWith('v') || name === 'exec';
-      const values = whole ? dwords : [dwords[Math.min(column, dwords.length - 1)]!];
-      for (const [i, value] of values.entries()) view.setUint32(this.#wave + this.#offset(name) + i * 4, value, true);
+    const { view, bytes } = memory;
+    bytes.fill(0, this.#wave, this.#wave + waveSizeBytes(this.#waveSize));
+    bytes.fill(0, this.#private, this.#private + PRIVATE_SIZE_BYTES * this.#waveSize);
+    const set = (offset: number, value: number): void => view.setUint32(this.#wave + offset, value, true);
+    set(WAVE_MODE, mode);
+    set(WAVE_LDS_BASE, this.#lds);
+    set(WAVE_LDS_SIZE, LDS_SIZE_BYTES);
+    set(WAVE_PRIVATE_BASE, this.#private);
+    set(WAVE_PRIVATE_SIZE, PRIVATE_SIZE_BYTES);
+    set(WAVE_JUMP_CACHE, this.#emulator.codeCache(this.#waveSize, mode).jumpCache);
+    const named = (name: string): number[] => {
+      const dwords = dwordsOfHex(before.registers[name]!);
+      if (name === 'exec' || columns === 'lanes') return dwords;
+      // Vectors of a recording with runs have the same lanes in all of them.
+      return /^[avp]/.test(name) ? dwords : [dwords[Math.min(column, dwords.length - 1)]!];
+    };
+    for (const name of Object.keys(before.registers)) {
+      const at = this.#address(name);
+      for (const [i, value] of named(name).entries()) view.setUint32(at + i * 4, value, true);
     }
-    view.setUint32(this.#wave + WAVE_MODE, mode, true);
-    view.setUint32(this.#wave + WAVE_LDS_BASE, this.#lds, true);
-    view.setUint32(this.#wave + WAVE_LDS_SIZE, LDS_SIZE_BYTES, true);
-    view.setUint32(this.#wave + WAVE_JUMP_CACHE, this.#emulator.codeCache(this.#waveSize, mode).jumpCache, true);
+    for (const name of pointers) this.#addAddress(name, named(name).length);
+    for (const [at, text] of [[this.#lds, before.lds], [this.#memory, before.memory]] as const) {
+      if (text !== undefined) bytes.set(Buffer.from(text, 'hex'), at);
+    }
+  }
+
+  #addAddress(name: string, count: number): void {
+    const { memory } = this.#emulator;
+    const high = `${name[0]}${Number(name.slice(1)) + 1}`;
+    const base = memory.address(this.#memory);
+    for (let i = 0; i < count; i++) {
+      const [lowAt, highAt] = [this.#address(name) + i * 4, this.#address(high) + i * 4];
+      const pair = BigInt(memory.view.getUint32(lowAt, true)) | (BigInt(memory.view.getUint32(highAt, true)) << 32n);
+      memory.view.setUint32(lowAt, Number((pair + base) & 0xffffffffn), true);
+      memory.view.setUint32(highAt, Number(((pair + base) >> 32n) & 0xffffffffn), true);
+    }
   }
 }

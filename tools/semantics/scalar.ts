@@ -58,7 +58,7 @@ const chosen =
   (isSigned: boolean, wantLess: boolean): ScalarModel =>
   (_, x, y) => {
     const [p, q] = isSigned ? [i32(x!), i32(y!)] : [x!, y!];
-    const first = wantLess ? p < q : p > q;
+    const first = wantLess ? p < q : p >= q;
     return { d: first ? x! : y!, scc: flag(first) };
   };
 
@@ -199,7 +199,7 @@ export const SCALAR_MODELS: Models = {
   s_mul_i32: plain(32, (x, y) => x! * y!),
   s_mul_hi_u32: plain(32, (x, y) => (x! * y!) >> 32n),
   s_mul_hi_i32: plain(32, (x, y) => (i32(x!) * i32(y!)) >> 32n),
-  s_absdiff_i32: logical(32, (x, y) => absolute(i32(x!) - i32(y!))),
+  s_absdiff_i32: logical(32, (x, y) => absolute(i32(i32(x!) - i32(y!)))),
   s_abs_i32: logical(32, (x) => absolute(i32(x!))),
   s_sext_i32_i8: plain(32, (x) => signed(8, x!)),
   s_sext_i32_i16: plain(32, (x) => s16(x!)),

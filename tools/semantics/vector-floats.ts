@@ -99,12 +99,12 @@ const binaries: LaneModels = forTypes(ALL, (type) => {
     ldexp: (c, x, n) => f(c).scale(x!, Number(signed(type === 'f16' ? 16 : 32, n!))),
     frexp_mant: (c, x) => {
       const p = f(c).input(x!);
-      if (isNan(type, p)) return quiet(type, p);
-      if (isInfinite(type, p) || isZero(type, p)) return p;
+      if (isNan(type, p) || isInfinite(type, p) || isZero(type, p)) return p;
       const { n } = valueOf(type, p);
       const length = (n < 0n ? -n : n).toString(2).length;
       return rounded(type, NEAREST, { n, e: -length });
     },
+    div_fixup_legacy: (c, quotientBits, x, y) => divFixup(c, type, quotientBits!, x!, y!),
     div_fixup: (c, quotientBits, x, y) => divFixup(c, type, quotientBits!, x!, y!),
   };
   return Object.fromEntries(Object.entries(models).map(([name, model]) => [`v_${name}_${type}`, model]));
@@ -262,7 +262,7 @@ function divFixup(c: LaneContext, type: Type, s0: bigint, s1: bigint, s2: bigint
 const trigPreop: LaneModel = (_, x, y) => {
   const exponent = exponentField('f64', x!);
   const shift = Number(y! & 31n) * 53 + Math.max(0, exponent - 1077);
-  const window = shift + 53 > 1201 ? (TWO_OVER_PI << BigInt(shift)) & WINDOW : (TWO_OVER_PI << BigInt(shift)) & WINDOW;
+  const window = (TWO_OVER_PI << BigInt(shift)) & WINDOW;
   const part = window >> BigInt(1201 - 53);
   return rounded('f64', NEAREST, { n: part, e: -53 - shift + (exponent >= 1968 ? 128 : 0) });
 };

@@ -91,7 +91,7 @@ const windows =
   (_, x, y, z) => {
     const total = four.map((i) => {
       const addend = (z! >> BigInt(width * i)) & ((1n << BigInt(width)) - 1n);
-      return limited(width === 16 ? 'u16' : 'u32', byteDifferences((x! >> BigInt(8 * i)) & 0xffffffffn, y!, masked) + addend);
+      return unsigned(width, byteDifferences((x! >> BigInt(8 * i)) & 0xffffffffn, y!, masked) + addend);
     });
     return total.reduce((all, part, i) => all | (part << BigInt(width * i)), 0n);
   };

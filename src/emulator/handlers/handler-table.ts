@@ -22,6 +22,7 @@ import { lowerHandler } from '../lowering/lower.ts';
 import type { AddressSpaces } from '../lowering/memory-access.ts';
 import { ModuleContext } from '../lowering/module-context.ts';
 import type { EmulatorMemory } from '../memory.ts';
+import { emitRunGroup, type RunGroup } from './group-runner.ts';
 
 export type FaultCallback = (
   record: number,
@@ -45,6 +46,7 @@ const FIRST_SLOT = 1;
 
 export class HandlerTable {
   readonly turnInstructions = 50_000;
+  readonly sliceInstructions = 200_000;
   readonly run: RunFunction;
   /** Slot of the handler of records that could not be translated. */
   readonly untranslatedSlot = FIRST_SLOT;
@@ -52,6 +54,9 @@ export class HandlerTable {
   readonly leaderSlot = FIRST_SLOT + 1;
   /** As `run`, with the budget in the wave state, where functions of many instructions take their part of it. */
   readonly runCounted: RunFunction;
+  /** Workgroups of which the waves run with `run`, with `runCounted`. */
+  readonly runGroup: RunGroup;
+  readonly runGroupCounted: RunGroup;
   readonly #memory: EmulatorMemory;
   readonly #spaces: AddressSpaces;
   readonly #imports: WebAssembly.Imports;
@@ -68,11 +73,16 @@ export class HandlerTable {
     this.#imports = { env: { memory: memory.memory, table: this.#table, fault, ...softImports } };
     const context = new ModuleContext(probeHost(), memory.pages);
     context.module.elements(this.untranslatedSlot, [emitUntranslated(context), emitLeader(context)]);
-    context.module.export('run', emitRun(context));
-    context.module.export('runCounted', emitRunCounted(context));
-    const { run, runCounted } = this.#instantiate(context).exports as Record<string, RunFunction>;
-    this.run = run!;
-    this.runCounted = runCounted!;
+    const [run, runCounted] = [emitRun(context), emitRunCounted(context)];
+    context.module.export('run', run);
+    context.module.export('runCounted', runCounted);
+    context.module.export('runGroup', emitRunGroup(context, run, spaces.waveSize));
+    context.module.export('runGroupCounted', emitRunGroup(context, runCounted, spaces.waveSize));
+    const { exports } = this.#instantiate(context);
+    this.run = exports.run as RunFunction;
+    this.runCounted = exports.runCounted as RunFunction;
+    this.runGroup = exports.runGroup as RunGroup;
+    this.runGroupCounted = exports.runGroupCounted as RunGroup;
   }
 
   get waveSize(): 32 | 64 {

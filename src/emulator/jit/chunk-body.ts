@@ -233,23 +233,28 @@ export class ChunkBody {
   }
 
   /** Mask of the chunk's lanes from a mask of all lanes. */
-  #maskOf({ chunk, offset }: ChunkPlace, bits: Local): Local {
+  #maskOf(place: ChunkPlace, bits: Local): Local {
     const { f } = this.#environment.state;
     f.get(bits);
-    f.get(chunk);
-    f.op('i64.extend_i32_u');
+    this.#pushFirstLane(place);
     f.op('i64.shr_u');
     f.op('i32.wrap_i64');
-    if (offset > 0) {
-      f.i32(offset);
-      f.op('i32.shr_u');
-    }
     f.i32(15);
     f.op('i32.and');
     f.i32(4);
     f.op('i32.shl');
     f.load('v128.load', NIBBLE_MASKS);
     return captured(f);
+  }
+
+  /** Pushes the number of the chunk's first lane as i64. */
+  #pushFirstLane({ chunk, offset }: ChunkPlace): void {
+    const { f } = this.#environment.state;
+    f.get(chunk);
+    f.op('i64.extend_i32_u');
+    if (offset === 0) return;
+    f.i64(BigInt(offset));
+    f.op('i64.add');
   }
 
   #gather(offset: number, index: Local): Local {
@@ -304,13 +309,8 @@ export class ChunkBody {
       f.op('v128.and');
     }
     f.op('i32x4.bitmask');
-    if (place.offset > 0) {
-      f.i32(place.offset);
-      f.op('i32.shl');
-    }
     f.op('i64.extend_i32_u');
-    f.get(place.chunk);
-    f.op('i64.extend_i32_u');
+    this.#pushFirstLane(place);
     f.op('i64.shl');
     f.op('i64.or');
     f.set(ballot);

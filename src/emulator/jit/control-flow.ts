@@ -50,11 +50,10 @@ export function collectBlocks(code: CodeView, entry: number): Block[] {
         starts.add(target);
         work.push(target);
       }
-      if (shape.control === 'leave' || shape.control === 'branch') break;
+      if (shape.control === 'branch' || (shape.control === 'leave' && !shape.resumes)) break;
       const next = code.next(record);
       following.set(record, next);
-      if (next !== undefined && (shape.control === 'conditional' || next !== record + RECORD_SIZE_BYTES))
-        starts.add(next);
+      if (next !== undefined && (shape.control !== 'next' || next !== record + RECORD_SIZE_BYTES)) starts.add(next);
       record = next;
     }
   }

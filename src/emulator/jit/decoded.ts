@@ -1,5 +1,5 @@
 /** Decoded instructions as the compiler sees them: record, program and operand parameters. */
-import type { Program, Value } from '../../ir/types.ts';
+import type { ExitReason, Program, Value } from '../../ir/types.ts';
 import { RECORD_OPERANDS } from '../layout.ts';
 import type { OperandKind } from '../lowering/handler-state.ts';
 import { liveValues } from '../lowering/lower.ts';
@@ -12,6 +12,8 @@ export interface Shape {
   /** What the program's effects need. */
   readonly live: readonly Value[];
   readonly control: Control;
+  /** Whether the wave comes back to the next instruction after it left the executor. */
+  readonly resumes: boolean;
   /** Whether a region can hold it; else its handler is called. */
   readonly compiles: boolean;
 }
@@ -30,6 +32,8 @@ export interface Decoded {
 
 const NOT_COMPILED = new Set(['writeLane', 'jump', 'exit', 'matrixProduct', 'matrixResult', 'param']);
 
+const RESUMING = new Set<ExitReason>(['barrier', 'sleep', 'interrupt']);
+
 export function shapeOf(key: string, program: Program, operandKinds: readonly OperandKind[]): Shape {
   const live = liveValues(program);
   const control = controlOf(live);
@@ -39,7 +43,8 @@ export function shapeOf(key: string, program: Program, operandKinds: readonly Op
     live.every(
       ({ leaf, lane }) => !NOT_COMPILED.has(leaf.kind) && (lane || (leaf.kind !== 'store' && leaf.kind !== 'atomic')),
     );
-  return { key, program, operandKinds, live, control, compiles };
+  const resumes = live.some(({ leaf }) => leaf.kind === 'exit' && RESUMING.has(leaf.reason));
+  return { key, program, operandKinds, live, control, resumes, compiles };
 }
 
 function controlOf(live: readonly Value[]): Control {

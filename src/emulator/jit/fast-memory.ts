@@ -204,23 +204,25 @@ export class FastMemory {
       });
       return;
     }
-    const each = (pattern: number): void =>
-      data.forEach((dword, i) => {
-        const at = offset + i * 4;
-        if (pattern === CONTIGUOUS) {
-          f.get(opened.lanes[0]!);
-          f.get(dword);
-          f.store('v128.store', at);
-          return;
-        }
-        opened.lanes.forEach((address, lane) => {
+    const each = (pattern: number): void => {
+      if (pattern === CONTIGUOUS) {
+        f.get(opened.lanes[0]!);
+        f.get(data[0]!);
+        f.store('v128.store', offset);
+        return;
+      }
+      // One lane after the other: of lanes that write the same place the last one counts.
+      for (const [lane, address] of opened.lanes.entries()) {
+        for (const [i, dword] of data.entries()) {
+          const at = offset + i * 4;
           f.get(address);
           f.get(dword);
           if (sizeBytes === 1) f.loadLane('v128.store8_lane', at, lane * 4);
           else if (sizeBytes === 2) f.loadLane('v128.store16_lane', at, lane * 2);
           else f.loadLane('v128.store32_lane', at, lane);
-        });
-      });
+        }
+      }
+    };
     this.#byPattern(opened, group, sizeBytes, each);
   }
 

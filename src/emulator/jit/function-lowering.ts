@@ -5,14 +5,15 @@
 
 import type { Label, Local } from '../../wasm/function.ts';
 import { addToBudget } from '../handlers/handler-table.ts';
-import { LEADER_BLOCK, LEADER_LITERALS, RECORD_HANDLER, WAVE_BUDGET } from '../layout.ts';
+import { LEADER_BLOCK, LEADER_LITERALS, RECORD_HANDLER, WAVE_BUDGET, WAVE_RECORD } from '../layout.ts';
 import type { AddressSpaces } from '../lowering/memory-access.ts';
 import type { ModuleContext } from '../lowering/module-context.ts';
 import type { Block, Successor } from './control-flow.ts';
 import type { Decoded } from './decoded.ts';
 import { FunctionState } from './function-state.ts';
 import type { Literal } from './literals.ts';
-import type { Region } from './node.ts';
+import { Liveness } from './liveness.ts';
+import type { Node, Region } from './node.ts';
 import { RegionBuilder } from './region-builder.ts';
 import { RegionLowering } from './region-lowering.ts';
 
@@ -42,6 +43,9 @@ class FunctionLowering {
   readonly regions: (readonly [number, number])[] = [];
   readonly #state: FunctionState;
   readonly #blocks: readonly Block[];
+  /** By their number. */
+  readonly #instructions: readonly Decoded[];
+  readonly #liveness: Liveness;
   readonly #next: Local;
   #dispatch!: Label;
   /** Ends of the wasm blocks that precede the code of a block. */
@@ -51,6 +55,8 @@ class FunctionLowering {
     this.#state = state;
     this.#blocks = blocks;
     this.#next = state.f.local('i32');
+    this.#instructions = blocks.flatMap(({ instructions }) => instructions);
+    this.#liveness = new Liveness(blocks, state.spaces.waveSize);
   }
 
   emit(): void {
@@ -93,6 +99,14 @@ class FunctionLowering {
       const { control } = last.shape;
       if (control === 'leave') {
         this.#callHandler(last);
+        if (last.shape.resumes) {
+          // The wave shall come back into compiled code.
+          f.drop();
+          f.get(wave);
+          this.#state.pushLiteral(this.#state.literals.index({ kind: 'next', instruction: last.index }));
+          f.store('i32.store', WAVE_RECORD);
+          f.i32(0);
+        }
         f.return();
       } else if (control === 'branch') this.#goTo(block, 'target', self);
       else {
@@ -163,7 +177,17 @@ class FunctionLowering {
 
   #emitRegion(region: Region): Local | undefined {
     if (region.first !== region.last) this.regions.push([region.first, region.last]);
-    return new RegionLowering(this.#state, region).emit();
+    return new RegionLowering(this.#state, this.#withoutDead(region)).emit();
+  }
+
+  /** The region without results that nothing reads. */
+  #withoutDead(region: Region): Region {
+    const last = this.#instructions[region.last]!;
+    const own = this.#instructions.slice(region.first, region.last + 1);
+    const sameExec = !own.some((instruction) => this.#liveness.writesExec(instruction));
+    const live = (values: ReadonlyMap<number, Node>, active: boolean): Map<number, Node> =>
+      new Map([...values].filter(([offset]) => this.#liveness.isLive(offset, last, active)));
+    return { ...region, scalars: live(region.scalars, true), rows: live(region.rows, sameExec) };
   }
 
   /** Pushes what the handler of an instruction returns. */

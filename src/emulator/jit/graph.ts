@@ -102,10 +102,8 @@ export class Graph {
     const second = b && constantOf(b);
     switch (op) {
       case 'i64.low':
-        return isOp(a, 'i64.pack') || isOp(a, 'i64.zext32') ? a.args[0] : undefined;
       case 'i64.high':
-        if (isOp(a, 'i64.pack')) return a.args[1];
-        return isOp(a, 'i64.zext32') ? this.constant(0n, 'i32') : undefined;
+        return this.#half(op === 'i64.low' ? 0 : 1, a);
       case 'i64.pack':
         if (isOp(a, 'i64.low') && isOp(b, 'i64.high') && a.args[0] === b.args[0]) return a.args[0];
         return second === 0n ? this.op('i64.zext32', a) : undefined;
@@ -144,5 +142,52 @@ export class Graph {
       default:
         return undefined;
     }
+  }
+
+  /** The low or high dword of a lane value, from the dwords that it was made of: pairs of 64-bit lanes cost more. */
+  #half(half: 0 | 1, wide: Node): Node | undefined {
+    if (isOp(wide, 'i64.pack')) return wide.args[half];
+    if (isOp(wide, 'i64.zext32')) return half === 0 ? wide.args[0] : this.constant(0n, 'i32');
+    if (!wide.lane || wide.leaf.kind !== 'pure') return undefined;
+    const [a, b] = wide.args as [Node, Node];
+    const [low, high] = [this.#half(0, a), this.#half(1, a)];
+    if (!low || !high) return undefined;
+    switch (wide.leaf.op) {
+      case 'i64.shl':
+      case 'i64.shrU':
+      case 'i64.shrS': {
+        const amount = constantOf(b);
+        return amount === undefined
+          ? undefined
+          : this.#shiftedHalf(wide.leaf.op, half, low, high, Number(amount & 63n));
+      }
+      case 'i64.add': {
+        const others = [this.#half(0, b), this.#half(1, b)];
+        if (!others[0] || !others[1]) return undefined;
+        const sum = this.op('i32.add', low, others[0]);
+        if (half === 0) return sum;
+        const carry = this.op('i1.toI32', this.op('i32.ltU', sum, low));
+        return this.op('i32.add', this.op('i32.add', high, others[1]), carry);
+      }
+      default:
+        return undefined;
+    }
+  }
+
+  #shiftedHalf(op: 'i64.shl' | 'i64.shrU' | 'i64.shrS', half: 0 | 1, low: Node, high: Node, amount: number): Node {
+    const number = (value: number): Node => this.constant(BigInt(value), 'i32');
+    const shift = (name: 'i32.shl' | 'i32.shrU' | 'i32.shrS', value: Node, by: number): Node =>
+      this.op(name, value, number(by));
+    if (amount === 0) return half === 0 ? low : high;
+    const between = (left: number): Node =>
+      this.op('i32.or', shift('i32.shl', high, left), shift('i32.shrU', low, 32 - left));
+    if (op === 'i64.shl') {
+      if (amount >= 32) return half === 0 ? number(0) : shift('i32.shl', low, amount - 32);
+      return half === 0 ? shift('i32.shl', low, amount) : between(amount);
+    }
+    const right = op === 'i64.shrU' ? 'i32.shrU' : 'i32.shrS';
+    if (amount < 32) return half === 0 ? between(32 - amount) : shift(right, high, amount);
+    if (half === 0) return shift(right, high, amount - 32);
+    return op === 'i64.shrU' ? number(0) : shift(right, high, 31);
   }
 }

@@ -5,6 +5,7 @@
 import type { CodeCache } from '../code-cache.ts';
 import type { Emulator, Executor } from '../emulator.ts';
 import { WaveFault } from '../faults.ts';
+import type { RunGroup } from '../handlers/group-runner.ts';
 import type { HandlerTable } from '../handlers/handler-table.ts';
 import { probeHost } from '../host.ts';
 import {
@@ -52,6 +53,7 @@ interface Compiled {
 
 export class JitExecutor implements Executor {
   readonly turnInstructions = 200_000;
+  readonly sliceInstructions = 1_000_000;
   readonly #emulator: Emulator;
   /** The tier below: it runs what is not compiled. */
   readonly handlers: HandlerTable;
@@ -63,6 +65,17 @@ export class JitExecutor implements Executor {
     this.handlers = handlers;
   }
 
+  get runGroup(): RunGroup {
+    return this.handlers.runGroupCounted;
+  }
+
+  resume(wave: number): boolean {
+    const { view } = this.#emulator.memory;
+    if (view.getUint32(wave + WAVE_EXIT, true) !== EXIT_COMPILE) return false;
+    this.#compile(this.#cacheOf(wave), view.getUint32(wave + WAVE_RECORD, true));
+    return true;
+  }
+
   run(start: number, wave: number, budget: number): number {
     const { view } = this.#emulator.memory;
     let record = start;
@@ -70,12 +83,11 @@ export class JitExecutor implements Executor {
     try {
       for (;;) {
         left = this.handlers.runCounted(record, wave, left);
-        if (view.getUint32(wave + WAVE_EXIT, true) !== EXIT_COMPILE) return left;
+        if (!this.resume(wave)) return left;
         record = view.getUint32(wave + WAVE_RECORD, true);
-        this.#compile(this.#cacheOf(wave), record);
       }
     } catch (error) {
-      throw error instanceof WaveFault ? this.#firstFault(error, wave) : error;
+      throw error instanceof WaveFault ? this.firstFault(error, wave) : error;
     }
   }
 
@@ -205,7 +217,7 @@ export class JitExecutor implements Executor {
    * The fault that running one instruction after the other finds first. Instructions before the faulting one may still fault in the
    * chunks that were not reached; these have not changed, and neither have scalar registers.
    */
-  #firstFault(fault: WaveFault, wave: number): WaveFault {
+  firstFault(fault: WaveFault, wave: number): WaveFault {
     const { view } = this.#emulator.memory;
     const start = this.#compiledOf(this.#cacheOf(wave)).regionStarts.get(fault.record);
     if (start === undefined || fault.lane < 0) return fault;

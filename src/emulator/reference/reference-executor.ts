@@ -7,11 +7,14 @@ import type { Instruction } from '../../isa/amdgpu/instruction.ts';
 import { InstructionBuilder } from '../../isa/amdgpu/instruction-builder.ts';
 import { type CodeCache, floatMode } from '../code-cache.ts';
 import type { Emulator, Executor } from '../emulator.ts';
+import { GROUP_STATES, type GroupField, groupOffset, stateCode, type WaveState } from '../group-layout.ts';
 import {
   EXIT_BUDGET,
+  EXIT_CODES,
   EXIT_UNTRANSLATED,
   RECORD_PC,
   RECORD_TARGET,
+  WAVE_CLOCK,
   WAVE_EXIT,
   WAVE_MODE,
   WAVE_RECORD,
@@ -20,6 +23,7 @@ import { ReferenceMachine } from './reference-machine.ts';
 
 export class ReferenceExecutor implements Executor {
   readonly turnInstructions = 500;
+  readonly sliceInstructions = 5000;
   readonly #emulator: Emulator;
   readonly #waveSize: 32 | 64;
   readonly #programs = new WeakMap<Instruction, Map<number, Program>>();
@@ -42,6 +46,36 @@ export class ReferenceExecutor implements Executor {
     view.setUint32(wave + WAVE_EXIT, EXIT_BUDGET, true);
     view.setUint32(wave + WAVE_RECORD, record, true);
     return 0;
+  }
+
+  /** As the runner of the handlers (group-runner.ts), but for further workgroups. */
+  runGroup(group: number, clock: bigint): number {
+    const { view } = this.#emulator.memory;
+    const get = (field: GroupField): number => view.getInt32(group + groupOffset(field), true);
+    const add = (field: GroupField, amount: number): void =>
+      view.setInt32(group + groupOffset(field), get(field) + amount, true);
+    const state = (i: number): number => group + GROUP_STATES + i * 4;
+    const is = (i: number, name: WaveState): boolean => view.getInt32(state(i), true) === stateCode(name);
+    const waves = Array.from({ length: get('count') }, (_, i) => i);
+    for (;;) {
+      for (const i of waves) {
+        if (!is(i, 'ready')) continue;
+        const wave = get('waves') + i * get('waveStride');
+        view.setInt32(group + groupOffset('current'), i, true);
+        view.setBigUint64(wave + WAVE_CLOCK, clock, true);
+        const turn = get('turn');
+        add('used', turn - this.run(view.getUint32(wave + WAVE_RECORD, true), wave, turn));
+        const exit = view.getUint32(wave + WAVE_EXIT, true);
+        if (exit !== EXIT_CODES.end && exit !== EXIT_CODES.barrier) return i;
+        view.setInt32(state(i), stateCode(exit === EXIT_CODES.end ? 'ended' : 'barrier'), true);
+        if (exit === EXIT_CODES.end) add('live', -1);
+        add('events', 1);
+      }
+      const waiting = waves.filter((i) => is(i, 'barrier'));
+      if (waiting.length === 0 || waiting.length !== get('live')) return -1;
+      for (const i of waiting) view.setInt32(state(i), stateCode('ready'), true);
+      if (get('used') >= get('limit')) return -1;
+    }
   }
 
   /** Next record; 0 after an exit was stored. */

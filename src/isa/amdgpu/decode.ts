@@ -1,14 +1,6 @@
 /** Machine code to rows. The tables of a target are built once, from the rows. */
 import { assert } from '../../base/errors.ts';
-import {
-  EXTENSION_MARKERS,
-  type Format,
-  type FormatName,
-  formatByName,
-  formatsOf,
-  type Generation,
-  generationOf,
-} from './formats.ts';
+import { EXTENSION_MARKERS, type Format, type FormatName, formatByName, formatsOf, generationOf } from './formats.ts';
 import { Instruction } from './instruction.ts';
 import { ROWS } from './instructions/index.ts';
 import { is64Bit, type Row } from './row.ts';
@@ -31,12 +23,12 @@ export interface Encoding {
   readonly opcode: number;
 }
 
-/** Extensions that a row has where its format has them. */
-function hasExtension({ flags, format, operands }: Row, name: FormatName, { wideDpp }: Generation): boolean {
+/** Extensions that a row has where its format has them. Only CDNA2 and CDNA3 have DPP with 64-bit operands. */
+function hasExtension({ flags, format, operands }: Row, name: FormatName, { families }: Target): boolean {
   if (name.endsWith('_SDWA')) return !flags.noSdwa;
   if (name.startsWith('VOP3P')) return flags.vop3pDpp === true;
   if (name.startsWith('VOP3') && format === 'VOP3' && flags.noVop3Dpp) return false;
-  return !flags.noDpp && (wideDpp || !operands.some(({ type }) => is64Bit(type)));
+  return !flags.noDpp && (families.includes('gfx90a') || !operands.some(({ type }) => is64Bit(type)));
 }
 
 /** All encodings of a row on a target; empty when the target lacks the instruction. */
@@ -45,12 +37,11 @@ export function encodingsOf(row: Row, target: Target): Encoding[] {
   if (family === undefined) return [];
   const { name, opcode } = row.opcodes[family]!;
   if (opcode < 0) return [];
-  const generation = generationOf(target.families);
-  const { vop3Base, extended } = generation;
+  const { vop3Base, extended } = generationOf(target.families);
   const encodings: Encoding[] = [];
   const add = (formatName: FormatName, code: number): void => {
     for (const each of [formatName, ...extended.map((format) => format.name)]) {
-      if (each !== formatName && !(each.startsWith(`${formatName}_`) && hasExtension(row, each, generation))) continue;
+      if (each !== formatName && !(each.startsWith(`${formatName}_`) && hasExtension(row, each, target))) continue;
       encodings.push({ row, name, format: formatByName(each, target.families), opcode: code });
     }
   };
@@ -126,11 +117,12 @@ export class Decoder {
     const first = code.getUint32(offset, true);
     const table = this.#byTopBits[first >>> 23]!.find(({ format }) => ((first ^ format.value) & format.mask) === 0);
     if (!table) return 'unknown';
-    const { opcode, sizeBytes } = table.format;
+    const { opcode, opcodeHigh, sizeBytes } = table.format;
     if (available < sizeBytes) return 'truncated';
     const words = [first];
     for (let at = 4; at < sizeBytes; at += 4) words.push(code.getUint32(offset + at, true));
-    const number = (first >>> opcode.low) & ((1 << opcode.width) - 1);
+    const high = opcodeHigh ? ((words[opcodeHigh.low >> 5]! >>> (opcodeHigh.low & 31)) & 1) << opcode.width : 0;
+    const number = high | ((first >>> opcode.low) & ((1 << opcode.width) - 1));
     const encoding = (this.#extension(table, words) ?? table).encodings[number];
     if (!encoding) return 'unknown';
     const { format } = encoding;

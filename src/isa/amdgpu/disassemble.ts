@@ -70,11 +70,12 @@ function operandTexts(
 ): string[] {
   const { row } = instruction;
   const spelled = SPELLED[row.name];
-  const texts = row.operands.flatMap((spec, index) => {
-    if (index < first || index >= end) return [];
-    if (spec.field === spelled?.field || isElsewhere(instruction, index)) return [];
-    return [isImmediate(spec.type) ? immediateText(instruction, spec, target) : operandText(instruction, index)];
-  });
+  const texts: string[] = [];
+  for (let index = first; index < end; index++) {
+    const spec = row.operands[index]!;
+    if (spec.field === spelled?.field || isElsewhere(instruction, index)) continue;
+    texts.push(isImmediate(spec.type) ? immediateText(instruction, spec, target) : operandText(instruction, index));
+  }
   if (!spelled) return texts;
   const text = spelled.spelling.print(instruction.field(spelled.field), instruction.families);
   if (spelled.bare) return [`${text} ${texts[0]}`, ...texts.slice(1)];

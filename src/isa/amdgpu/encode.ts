@@ -19,6 +19,7 @@ function emptyWords(format: Format, opcode: number): number[] {
   const words = new Array<number>(format.sizeBytes / 4).fill(0);
   words[0] = format.value;
   put(words, format.opcode, opcode);
+  if (format.opcodeHigh) put(words, format.opcodeHigh, opcode >> format.opcode.width);
   if (format.marker) put(words, { name: 'marker', low: format.marker.low, width: 9 }, format.marker.value);
   return words;
 }
@@ -76,6 +77,14 @@ export class Draft extends Instruction {
     if (!Number.isInteger(value) || value >= 2 ** located.width) return false;
     put(this.words, located, value);
     return true;
+  }
+
+  /** Makes operand `index` the high half of its register. False when the encoding has no place for that. */
+  setHighHalf(index: number): boolean {
+    const bit = ['src0', 'src1', 'src2', 'vdst'].indexOf(this.row.operands[index]!.field);
+    if (this.has('op_sel')) this.set('op_sel', this.field('op_sel') | (1 << bit));
+    else if (!this.setEncoded(index, this.encoded(index) | 0x80)) return false;
+    return this.isHighHalf(index);
   }
 
   /** Sets a field of the encoding; `value` is cut to it. */

@@ -7,7 +7,7 @@
 import { assert } from '../../base/errors.ts';
 
 /** Groups of targets with the same instruction encodings; a target searches its own first, then its ancestors. */
-export type Family = 'gfx9' | 'gfx90a' | 'gfx940' | 'gfx10' | 'gfx11';
+export type Family = 'gfx9' | 'gfx906' | 'gfx908' | 'gfx90a' | 'gfx940' | 'gfx10' | 'gfx11';
 
 export interface Field {
   readonly name: string;
@@ -69,6 +69,8 @@ export interface Format {
   readonly mask: number;
   readonly value: number;
   readonly opcode: Field;
+  /** The highest bit of the opcode, where it stands apart. */
+  readonly opcodeHigh?: Field;
   readonly fields: readonly Field[];
   /** The value in place of src0 that announces the added dword. */
   readonly marker?: { readonly low: number; readonly value: number };
@@ -86,17 +88,22 @@ function fields(list: string): Field[] {
 
 function format(name: FormatName, sizeBytes: 4 | 8 | 12, pattern: string, opcode: string, fieldText: string): Format {
   const bits = pattern.padEnd(32, '.');
+  const [low, high] = fields(opcode);
   return {
     name,
     sizeBytes,
     mask: Number.parseInt(bits.replaceAll('0', '1').replaceAll('.', '0'), 2) >>> 0,
     value: Number.parseInt(bits.replaceAll('.', '0'), 2) >>> 0,
-    opcode: fields(opcode)[0]!,
+    opcode: low!,
+    ...(high && { opcodeHigh: high }),
     fields: fields(fieldText),
   };
 }
 
-const FLAT_FIELDS = 'scc:25 slc:17 glc:16 lds:13 offset:12:0 vdst:63:56 acc:55 saddr:54:48 data:47:40 addr:39:32';
+const FLAT_FIELDS = 'slc:17 glc:16 lds:13 offset:12:0 vdst:63:56 saddr:54:48 data:47:40 addr:39:32';
+/** A field of width 0. */
+const NO_OPCODE = 'op:-1:0';
+const EXPORT_FIELDS = 'vm:12 done:11 compr:10 target:9:4 en:3:0 vsrc0:39:32 vsrc1:47:40 vsrc2:55:48 vsrc3:63:56';
 const SDWA_FIELDS = 'src0:39:32 clamp:45 omod:47:46 src0_sel:50:48 src0_sext:51 src0_neg:52 src0_abs:53 src0_sgpr:55';
 const SDWA_SRC1 = 'src1_sel:58:56 src1_sext:59 src1_neg:60 src1_abs:61 src1_sgpr:63';
 const DPP_FIELDS =
@@ -163,7 +170,7 @@ const GFX9_FORMATS: readonly Format[] = [
     8,
     '110110',
     'op:24:17',
-    'acc:25 gds:16 offset:15:0 offset1:15:8 offset0:7:0 vdst:63:56 data1:55:48 data0:47:40 addr:39:32 data:39:32',
+    'gds:16 offset:15:0 offset1:15:8 offset0:7:0 vdst:63:56 data1:55:48 data0:47:40 addr:39:32 data:39:32',
   ),
   format('FLAT', 8, '110111..........00', 'op:24:18', FLAT_FIELDS),
   format('SCRATCH', 8, '110111..........01', 'op:24:18', FLAT_FIELDS),
@@ -173,28 +180,27 @@ const GFX9_FORMATS: readonly Format[] = [
     8,
     '111000',
     'op:24:18',
-    'slc:17 lds:16 scc:15 glc:14 idxen:13 offen:12 offset:11:0 soffset:63:56 acc:55 srsrc:52:48 vdata:47:40 vaddr:39:32',
+    'slc:17 lds:16 glc:14 idxen:13 offen:12 offset:11:0 soffset:63:56 tfe:55 srsrc:52:48 vdata:47:40 vaddr:39:32',
   ),
   format(
     'MTBUF',
     8,
     '111010',
     'op:18:15',
-    'format:25:19 glc:14 idxen:13 offen:12 offset:11:0 soffset:63:56 acc:55 slc:54 scc:53 srsrc:52:48 vdata:47:40 vaddr:39:32',
+    'format:25:19 glc:14 idxen:13 offen:12 offset:11:0 soffset:63:56 tfe:55 slc:54 srsrc:52:48 vdata:47:40 vaddr:39:32',
   ),
   format(
     'MIMG',
     8,
     '111100',
-    'op:24:18',
+    'op:24:18 op:0',
     'slc:25 lwe:17 tfe:16 r128:15 da:14 glc:13 unrm:12 dmask:11:8 d16:63 ssamp:57:53 srsrc:52:48 vdata:47:40 vaddr:39:32',
   ),
+  format('EXP', 8, '110001', NO_OPCODE, EXPORT_FIELDS),
 ];
 
-/** RDNA3 ISA chapter 15 "Microcode Formats". */
-const GFX11_FORMATS: readonly Format[] = [
-  ...GFX9_FORMATS.filter(({ name }) => /^SOP|^VOP[12C]$/.test(name)),
-  format('SMEM', 8, '111101', 'op:25:18', 'glc:14 dlc:13 sdata:12:6 sbase:5:0 offset:52:32 soffset:63:57'),
+/** Formats of vector instructions that gfx10 and gfx11 have alike. */
+const RDNA_VOP3_FORMATS: readonly Format[] = [
   format(
     'VOP3',
     8,
@@ -216,6 +222,49 @@ const GFX11_FORMATS: readonly Format[] = [
     'op:22:16',
     'clamp:15 op_sel_hi_2:14 op_sel:13:11 neg_hi:10:8 vdst:7:0 neg:63:61 op_sel_hi:60:59 src2:58:50 src1:49:41 src0:40:32',
   ),
+];
+
+/** Their layout is the same on all targets. */
+const isCommonFormat = ({ name }: Format): boolean => /^SOP|^VOP[12C]$/.test(name);
+
+const RDNA_DS = format(
+  'DS',
+  8,
+  '110110',
+  'op:25:18',
+  'gds:17 offset:15:0 offset1:15:8 offset0:7:0 vdst:63:56 data1:55:48 data0:47:40 addr:39:32 data:39:32',
+);
+
+const RDNA2_FLAT_FIELDS = 'slc:17 glc:16 lds:13 dlc:12 offset:11:0 vdst:63:56 saddr:54:48 data:47:40 addr:39:32';
+const RDNA2_BUFFER_FIELDS =
+  'dlc:15 glc:14 idxen:13 offen:12 offset:11:0 soffset:63:56 tfe:55 slc:54 srsrc:52:48 vdata:47:40 vaddr:39:32';
+
+/** RDNA2 ISA chapter 13 "Microcode Formats". */
+const GFX10_FORMATS: readonly Format[] = [
+  ...GFX9_FORMATS.filter(isCommonFormat),
+  format('SMEM', 8, '111101', 'op:25:18', 'glc:16 dlc:14 sdata:12:6 sbase:5:0 offset:52:32 soffset:63:57'),
+  ...RDNA_VOP3_FORMATS,
+  RDNA_DS,
+  format('FLAT', 8, '110111..........00', 'op:24:18', RDNA2_FLAT_FIELDS),
+  format('SCRATCH', 8, '110111..........01', 'op:24:18', RDNA2_FLAT_FIELDS),
+  format('GLOBAL', 8, '110111..........10', 'op:24:18', RDNA2_FLAT_FIELDS),
+  format('MUBUF', 8, '111000', 'op:25:18', `lds:16 ${RDNA2_BUFFER_FIELDS}`),
+  format('MTBUF', 8, '111010', 'op:18:16 op:53', `format:25:19 ${RDNA2_BUFFER_FIELDS}`),
+  format(
+    'MIMG',
+    8,
+    '111100',
+    'op:24:18 op:0',
+    'slc:25 lwe:17 tfe:16 r128:15 glc:13 unrm:12 dmask:11:8 dlc:7 dim:5:3 nsa:2:1 d16:63 a16:62 ssamp:57:53 srsrc:52:48 vdata:47:40 vaddr:39:32',
+  ),
+  format('EXP', 8, '111110', NO_OPCODE, EXPORT_FIELDS),
+];
+
+/** RDNA3 ISA chapter 15 "Microcode Formats". */
+const GFX11_FORMATS: readonly Format[] = [
+  ...GFX9_FORMATS.filter(isCommonFormat),
+  format('SMEM', 8, '111101', 'op:25:18', 'glc:14 dlc:13 sdata:12:6 sbase:5:0 offset:52:32 soffset:63:57'),
+  ...RDNA_VOP3_FORMATS,
   format(
     'VOPD',
     8,
@@ -232,13 +281,7 @@ const GFX11_FORMATS: readonly Format[] = [
     'clamp:15 op_sel:14:11 waitexp:10:8 vdst:7:0 neg:63:61 src2:58:50 src1:49:41 src0:40:32',
   ),
   format('LDSDIR', 4, '11001110', 'op:21:20', 'wait_vdst:19:16 attr:15:8 vdst:7:0'),
-  format(
-    'DS',
-    8,
-    '110110',
-    'op:25:18',
-    'gds:17 offset:15:0 offset1:15:8 offset0:7:0 vdst:63:56 data1:55:48 data0:47:40 addr:39:32 data:39:32',
-  ),
+  RDNA_DS,
   format('FLAT', 8, '110111........00', 'op:24:18', RDNA3_FLAT_FIELDS),
   format('SCRATCH', 8, '110111........01', 'op:24:18', `${RDNA3_FLAT_FIELDS} sve:55`),
   format('GLOBAL', 8, '110111........10', 'op:24:18', RDNA3_FLAT_FIELDS),
@@ -251,12 +294,11 @@ const GFX11_FORMATS: readonly Format[] = [
     'op:25:18',
     'lwe:22 tfe:21 r128:15 a16:16 d16:17 glc:14 dlc:13 slc:12 dmask:11:8 unrm:7 dim:4:2 nsa:0 ssamp:62:58 srsrc:52:48 vdata:47:40 vaddr:39:32',
   ),
-  // Without an opcode: the one of width 0.
   format(
     'EXP',
     8,
     '111110',
-    'op:-1:0',
+    NO_OPCODE,
     'en:3:0 target:9:4 done:11 row:13 vsrc0:39:32 vsrc1:47:40 vsrc2:55:48 vsrc3:63:56',
   ),
 ];
@@ -274,16 +316,26 @@ function changed(name: FormatName, list: string): Format {
 }
 
 /** Cache bits by their names on CDNA3 (CDNA3 ISA 9.1.10 and 10.1); loads to the LDS are instructions of their own. */
-const GFX940_CACHE = 'glc=sc0:16 slc=nt:17 scc=sc1:25';
+const GFX940_FLAT = 'glc=sc0:16 slc=nt:17 scc=sc1:25 acc:55';
+/** CDNA2: a bit for coherence with other devices, and accumulators as data. */
+const GFX90A_FLAT = 'scc:25 acc:55';
 
 /** Layouts of single families in place of those of their generation. */
 const FAMILY_FORMATS: Readonly<Partial<Record<Family, readonly Format[]>>> = {
+  gfx90a: [
+    changed('DS', 'acc:25'),
+    changed('FLAT', GFX90A_FLAT),
+    changed('GLOBAL', GFX90A_FLAT),
+    changed('SCRATCH', GFX90A_FLAT),
+    changed('MUBUF', 'scc:15 acc:55'),
+    changed('MTBUF', 'scc:53 acc:55'),
+  ],
   gfx940: [
-    changed('FLAT', `${GFX940_CACHE} reserved:13`),
-    changed('GLOBAL', `${GFX940_CACHE} reserved:13`),
-    changed('SCRATCH', `${GFX940_CACHE} sve:13`),
-    changed('MUBUF', 'glc=sc0:14 slc=nt:17 scc=sc1:15'),
-    changed('MTBUF', 'glc=sc0:14 slc=nt:54 scc=sc1:53'),
+    changed('FLAT', `${GFX940_FLAT} reserved:13`),
+    changed('GLOBAL', `${GFX940_FLAT} reserved:13`),
+    changed('SCRATCH', `${GFX940_FLAT} sve:13`),
+    changed('MUBUF', 'glc=sc0:14 slc=nt:17 scc=sc1:15 acc:55'),
+    changed('MTBUF', 'glc=sc0:14 slc=nt:54 scc=sc1:53 acc:55'),
   ],
 };
 
@@ -321,8 +373,6 @@ export interface Generation {
   readonly vop3Base: Readonly<Partial<Record<FormatName, number>>>;
   /** Instructions of 8 bytes may have a literal constant too. */
   readonly wideLiterals: boolean;
-  /** Instructions with a 64-bit operand may have DPP. */
-  readonly wideDpp: boolean;
   /** A 16-bit result leaves the other half of its register as it was, whatever the instruction. */
   readonly keepsHalves: boolean;
   /** VOP1, VOP2 and VOPC name halves of v0..v127 where operands have 16 bits: bit 7 says high (RDNA3 ISA 7.4). */
@@ -345,12 +395,30 @@ const GFX9: Generation = {
   // CDNA2 ISA 13.3.4.
   vop3Base: { VOPC: 0, VOP2: 0x100, VOP1: 0x140 },
   wideLiterals: false,
-  wideDpp: true,
   keepsHalves: false,
   namesHalves: false,
 };
 
+/** The SDWA forms, which gfx11 does not have. */
+const SDWA_FORMATS: readonly Format[] = GFX9.extended.filter(({ name }) => name.endsWith('_SDWA'));
+
 const DPP_SIGNS = 'src0_neg:52 src0_abs:53 src1_neg:54 src1_abs:55';
+
+/** RDNA2 ISA 13.3: DPP behind instructions of 4 bytes other than comparisons. */
+const GFX10: Generation = {
+  primary: GFX10_FORMATS,
+  extended: [
+    ...SDWA_FORMATS,
+    ...GFX10_FORMATS.filter(({ name }) => /^VOP[12]$/.test(name)).flatMap((original) => [
+      extended(original, 'DPP', `${RDNA3_DPP_FIELDS(32)} ${DPP_SIGNS}`),
+      extended(original, 'DPP8', DPP8_FIELDS(32)),
+    ]),
+  ],
+  vop3Base: { VOPC: 0, VOP2: 0x100, VOP1: 0x180 },
+  wideLiterals: true,
+  keepsHalves: true,
+  namesHalves: false,
+};
 
 /** RDNA3 ISA 15.3.7 and 15.3.8: behind VOP3 the signs of the sources are those of VOP3. */
 const GFX11: Generation = {
@@ -363,12 +431,11 @@ const GFX11: Generation = {
   // RDNA3 ISA 15.3.5.
   vop3Base: { VOPC: 0, VOP2: 0x100, VOP1: 0x180 },
   wideLiterals: true,
-  wideDpp: false,
   keepsHalves: true,
   namesHalves: true,
 };
 
-const GENERATIONS: Readonly<Partial<Record<Family, Generation>>> = { gfx9: GFX9, gfx11: GFX11 };
+const GENERATIONS: Readonly<Partial<Record<Family, Generation>>> = { gfx9: GFX9, gfx10: GFX10, gfx11: GFX11 };
 
 /** The encoding generation of a target with these families, own first. */
 export function generationOf(families: readonly Family[]): Generation {

@@ -302,14 +302,17 @@ const version: ImmediateSpelling = {
   },
 };
 
-const range = (name: string, first: number, count: number, from = 0): Record<number, string> =>
-  Object.fromEntries(Array.from({ length: count }, (_, i) => [first + i, `${name}${from + i}`]));
+const range = (name: string, first: number, count: number): Record<number, string> =>
+  Object.fromEntries(Array.from({ length: count }, (_, i) => [first + i, `${name}${i}`]));
 
 /** RDNA2 ISA 13.9, RDNA3 ISA 14 and 15.10. */
-const COMMON_TARGETS = { ...range('mrt', 0, 8), 8: 'mrtz', ...range('pos', 12, 5), 20: 'prim' };
+const COMMON_TARGETS = { ...range('mrt', 0, 8), 8: 'mrtz', ...range('pos', 12, 4) };
+const PARAMETER_TARGETS = { 9: 'null', ...range('param', 32, 32) };
+const PRIMITIVE_TARGETS = { 16: 'pos4', 20: 'prim' };
 const EXPORT_TARGETS: Readonly<Partial<Record<Family, Readonly<Record<number, string>>>>> = {
-  gfx10: { ...COMMON_TARGETS, 9: 'null', ...range('param', 32, 32) },
-  gfx11: { ...COMMON_TARGETS, ...range('dual_src_blend', 21, 2) },
+  gfx9: { ...COMMON_TARGETS, ...PARAMETER_TARGETS },
+  gfx10: { ...COMMON_TARGETS, ...PARAMETER_TARGETS, ...PRIMITIVE_TARGETS },
+  gfx11: { ...COMMON_TARGETS, ...PRIMITIVE_TARGETS, ...range('dual_src_blend', 21, 2) },
 };
 
 const exportTarget: ImmediateSpelling = {

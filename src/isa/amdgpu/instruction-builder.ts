@@ -125,8 +125,9 @@ export class InstructionBuilder extends Builder {
     return this.#floatModifiers(spec, this.#select(index, spec, low));
   }
 
-  /** Source operand `index`, a VGPR of one dword, as it stands in another lane, whether EXEC has it on or not; with its modifiers. */
+  /** Source operand `index` of one dword as it stands in another lane, whether EXEC has it on or not; with its modifiers. */
   readFrom(index: number, lane: Value): Value {
+    if (!this.isVector(index)) return this.read(index);
     const spec = this.instruction.row.operands[index]!;
     return this.#floatModifiers(spec, this.#select(index, spec, this.gather({ operand: index, dword: 0 }, lane)));
   }
@@ -158,7 +159,7 @@ export class InstructionBuilder extends Builder {
 
   /** The arithmetic of an operand type. */
   float(type: OperandType): FloatBuilder {
-    return type === 'f64' ? this.f64 : type === 'f16' ? this.f16 : this.f32;
+    return type === 'f64' ? this.f64 : type.endsWith('f16') ? this.f16 : this.f32;
   }
 
   #special(encoding: number, dword: number): Value {

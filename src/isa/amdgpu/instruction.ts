@@ -2,7 +2,16 @@ import type { Encoding } from './decode.ts';
 import type { Family, Field, Format } from './formats.ts';
 import { generationOf, SRC_LITERAL } from './formats.ts';
 import { inlineConstant, literalConstant, type ScalarFile, SGPR_M0, SGPR_VCC_LO } from './registers.ts';
-import { type Access, dwordsOf, is16Bit, isImmediate, type OperandSpec, type OperandType, type Row } from './row.ts';
+import {
+  type Access,
+  dwordsOf,
+  immediateBits,
+  is16Bit,
+  isImmediate,
+  type OperandSpec,
+  type OperandType,
+  type Row,
+} from './row.ts';
 import type { Target } from './targets.ts';
 
 /** What an operand field of a decoded instruction names. */
@@ -53,6 +62,8 @@ export class Instruction {
   /** Of the target, own first. */
   readonly families: readonly Family[];
   readonly #words: readonly number[];
+  /** Of the format, by name. */
+  readonly #fields: ReadonlyMap<string, Field>;
   /** How the target numbers scalar operands. */
   readonly scalars: ScalarFile;
   /** The literal constant after the encoding, if there is one, as a uint32. */
@@ -68,6 +79,7 @@ export class Instruction {
     this.name = encoding.name;
     this.format = encoding.format;
     this.#words = words;
+    this.#fields = fieldMap(encoding.format);
     this.literal = literal;
     this.waveSize = waveSize;
     this.families = target.families;
@@ -84,7 +96,7 @@ export class Instruction {
   }
 
   has(name: string): boolean {
-    return fieldMap(this.format).has(name);
+    return this.#fields.has(name);
   }
 
   /** Source 0 comes from another lane (DPP, DPP8). */
@@ -111,17 +123,17 @@ export class Instruction {
 
   /** Value of a field, 0 when the encoding lacks it. */
   field(name: string): number {
-    const field = fieldMap(this.format).get(name);
+    const field = this.#fields.get(name);
     return field ? this.#bits(field) : 0;
   }
 
   /** How LLVM spells a field. */
   fieldText(name: string): string {
-    return fieldMap(this.format).get(name)?.text ?? name;
+    return this.#fields.get(name)?.text ?? name;
   }
 
   #bits(field: Field): number {
-    return (this.#words[field.low >> 5]! >>> (field.low & 31)) & (2 ** field.width - 1);
+    return (this.#words[field.low >> 5]! >>> (field.low & 31)) & (-1 >>> (32 - field.width));
   }
 
   /** Immediate operand, extended as its type says; a label is in bytes from the next instruction. */
@@ -130,7 +142,9 @@ export class Instruction {
     if (spec.type === 'simm21' && this.has('imm') && this.field('imm') === 0) return 0;
     const value = this.field(spec.field);
     if (spec.type === 'label') return ((value << 16) >> 16) * 4;
-    const unused = 32 - Number(spec.type.replace(/\D+/, ''));
+    // gfx10 has a bit less for offsets of FLAT.
+    const width = Math.min(immediateBits(spec.type), this.#fields.get(spec.field)!.width);
+    const unused = 32 - width;
     return spec.type.startsWith('s') ? (value << unused) >> unused : (value << unused) >>> unused;
   }
 
@@ -202,16 +216,22 @@ export class Instruction {
     return this.field('soffset') !== this.scalars.none;
   }
 
-  /** Addressing modes: CDNA2 ISA 8.2.1.1 (scalar), 9.1.3 (buffers), 10.4 (global), 10.5 (scratch; on CDNA3 sve says whether addr is used). */
+  /**
+   * Addressing modes: CDNA2 ISA 8.2.1.1 (scalar), 9.1.3 (buffers), 10.4 (global), 10.5 (scratch; on CDNA3 and gfx11 sve says whether addr is used,
+   * RDNA2 ISA 9.1 a value of saddr).
+   */
   #addressDwords(field: string): number {
     if (field === 'soffset') return this.#hasScalarOffset ? 1 : 0;
     if (field === 'vaddr') return this.field('idxen') + this.field('offen');
     if (field.startsWith('vsrc')) return (this.field('en') >> Number(field.at(-1))) & 1;
-    const hasScalar = this.has('saddr') && this.format.name !== 'FLAT' && this.field('saddr') !== this.scalars.none;
+    const saddr = this.field('saddr');
+    const hasNothing = saddr === this.scalars.nothing;
+    const hasScalar = this.has('saddr') && this.format.name !== 'FLAT' && saddr !== this.scalars.none && !hasNothing;
     const wide = this.format.name !== 'SCRATCH';
     if (field === 'saddr') return hasScalar ? (wide ? 2 : 1) : 0;
     if (this.has('sve')) return this.field('sve');
-    return hasScalar ? (wide ? 1 : 0) : wide ? 2 : 1;
+    if (!wide) return hasScalar || hasNothing ? 0 : 1;
+    return hasScalar ? 1 : 2;
   }
 
   /**
@@ -219,7 +239,9 @@ export class Instruction {
    * its SGPR offset in `offset` unless soffset_en is set.
    */
   located(field: string): Field | undefined {
-    const map = fieldMap(this.format);
+    const map = this.#fields;
+    // Compressed exports have two components in a register.
+    if (this.field('compr') === 1 && /^vsrc\d$/.test(field)) return map.get(`vsrc${Number(field.at(-1)) >> 1}`);
     if (field === 'sdst' && this.format.name.startsWith('VOP3') && !map.has('sdst')) return map.get('vdst');
     if (field === 'soffset' && map.has('soffset_en') && this.field('soffset_en') === 0) return OFFSET_REGISTER;
     if (field === 'sdst' && map.has('sdst_en') && this.field('sdst_en') === 0) return undefined;

@@ -75,7 +75,7 @@ const globalOnly: Modifier = only(isGlobalOnly, {
 });
 
 const globalDataShare: Modifier = only(
-  (instruction) => instruction.families.includes('gfx10') && !isGlobalOnly(instruction),
+  (instruction) => !instruction.families.includes('gfx90a') && !isGlobalOnly(instruction),
   flag('gds'),
 );
 
@@ -158,6 +158,6 @@ export const MEMORY_MODIFIERS: Readonly<Partial<Record<FormatName, readonly Modi
   SCRATCH: GLOBAL,
   MUBUF: [...BUFFER, lds(true), ...CACHE, lds(false), flag('tfe')],
   MTBUF: [bufferFormat, ...BUFFER, ...CACHE],
-  EXP: [flag('done'), flag('row', 'row_en')],
+  EXP: [flag('done'), flag('compr'), flag('vm'), flag('row', 'row_en')],
   LDSDIR: [waitVdst],
 };

@@ -374,7 +374,7 @@ export function modifiersOf(instruction: Instruction): readonly Modifier[] {
 }
 
 export function modifierText(instruction: Instruction): string {
-  return modifiersOf(instruction)
-    .map(({ print }) => print(instruction))
-    .join('');
+  let text = '';
+  for (const { print } of modifiersOf(instruction)) text += print(instruction);
+  return text;
 }

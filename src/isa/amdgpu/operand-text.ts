@@ -3,7 +3,7 @@ import type { Draft } from './encode.ts';
 import { SRC_LITERAL } from './formats.ts';
 import type { Instruction } from './instruction.ts';
 import { inlineConstant, scalarText, vgprText } from './registers.ts';
-import { is16Bit, isFloat, type OperandSpec, type OperandType } from './row.ts';
+import { byType, is16Bit, isFloat, type OperandSpec, type OperandType } from './row.ts';
 
 const FLOAT_TEXT: Readonly<Record<number, string>> = {
   240: '0.5',
@@ -27,8 +27,11 @@ export const hexOffset = (value: number): string => (value < 0 ? `-${hex(-value)
 type Width = 16 | 32 | 64;
 const INTEGER_16 = /^[bui]16$/;
 
-const widthOf = (type: OperandType): Width =>
-  INTEGER_16.test(type) || type === 'f16' ? 16 : /64$|^mask$/.test(type) ? 64 : 32;
+/** b256: the accumulator of v_mfma_f64_16x16x4_f64. */
+const widthOf = byType(
+  (type): Width =>
+    INTEGER_16.test(type) || type === 'f16' || type === 'bf16' ? 16 : /64$|^mask$|^b256$/.test(type) ? 64 : 32,
+);
 
 /**
  * A constant as a number where the hardware has it inline, as a hexadecimal literal otherwise. `value` is what the source reads; a
@@ -107,6 +110,10 @@ const NO_MODIFIERS: SourceModifiers = { abs: false, neg: false, sext: false };
 
 /** Wherever the encoding keeps them. Mixed-precision operations have abs in neg_hi; other packed ones have none on the source. */
 export function sourceModifiers(instruction: Instruction, { field, type }: OperandSpec): SourceModifiers {
+  const hasOwn = instruction.format.name.includes('_');
+  if (!hasOwn && (instruction.field('neg') | instruction.field('abs') | instruction.field('neg_hi')) === 0) {
+    return NO_MODIFIERS;
+  }
   const source = ['src0', 'src1', 'src2'].indexOf(field);
   const isPacked = instruction.format.name.startsWith('VOP3P');
   if (source < 0 || (isPacked && !isMixed(instruction))) return NO_MODIFIERS;
@@ -135,7 +142,7 @@ function signExtends(instruction: Instruction): boolean {
 export function setSourceModifiers(draft: Draft, spec: OperandSpec, wanted: SourceModifiers): boolean {
   const source = ['src0', 'src1', 'src2'].indexOf(spec.field);
   const set = (name: string): void => {
-    const shared = name === 'abs' && draft.format.name === 'VOP3P' ? 'neg_hi' : name;
+    const shared = name === 'abs' && draft.format.name.startsWith('VOP3P') ? 'neg_hi' : name;
     if (draft.has(`${spec.field}_${name}`)) draft.set(`${spec.field}_${name}`, 1);
     else if (source >= 0 && draft.has(shared)) draft.set(shared, draft.field(shared) | (1 << source));
   };
@@ -167,7 +174,7 @@ function literalType(instruction: Instruction, type: OperandType): OperandType {
   if (isMixed(instruction) || isExponent16(instruction, type)) return 'f16';
   if (type.startsWith('wave256')) return 'f32';
   if (type === 'f16' && name === 'v_cndmask_b16') return 'f32';
-  if (type === 'f16' && name === 'v_dot2_bf16_bf16') return 'v2bf16';
+  if (type === 'bf16') return 'v2bf16';
   // VOPD with a constant of its own in the other half.
   return type === 'v2f16' && operands.some((spec) => spec.type === 'literal32') ? 'f32' : type;
 }

@@ -18,11 +18,13 @@ export interface ScalarFile {
   readonly null: number | undefined;
   /** What says that an address has no scalar part. */
   readonly none: number;
+  /** What says that a scratch address has no vector part either. */
+  readonly nothing?: number;
 }
 
 /** CDNA2 ISA 13.1; RDNA2 and RDNA3 ISA, "Scalar source operands". */
 export const SCALARS_GFX9: ScalarFile = { sgprCount: 102, m0: 124, null: undefined, none: 0x7f };
-export const SCALARS_GFX10: ScalarFile = { sgprCount: 106, m0: 124, null: 125, none: 125 };
+export const SCALARS_GFX10: ScalarFile = { sgprCount: 106, m0: 124, null: 125, none: 125, nothing: 127 };
 export const SCALARS_GFX11: ScalarFile = { sgprCount: 106, m0: 125, null: 124, none: 124 };
 export const SRC_VCCZ = 251;
 export const SRC_EXECZ = 252;
@@ -67,6 +69,8 @@ export function inlineConstant(encoding: number, type: OperandType): bigint | un
   if (encoding >= 193 && encoding <= 208) return BigInt.asUintN(64, BigInt(192 - encoding));
   const float = FLOAT_CONSTANTS[encoding];
   if (float === undefined) return undefined;
+  // The high half of an f32.
+  if (type === 'bf16') return inlineConstant(encoding, 'f32')! >> 16n;
   const bits = constantBits(type);
   if (encoding === 248) return INV_2PI[bits];
   if (bits === 64) {

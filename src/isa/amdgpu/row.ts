@@ -17,6 +17,7 @@ export type OperandType =
   | 'u16'
   | 'i16'
   | 'f16'
+  | 'bf16'
   | 'b32'
   | 'u32'
   | 'i32'
@@ -102,6 +103,8 @@ export interface RowFlags {
   readonly noSdwaDestination?: boolean;
   /** The semantics look at the clamp bit themselves: integers saturate, packed results, conversions that ignore it. */
   readonly integerClamp?: boolean;
+  /** How results can differ from the hardware's; without it they are exact. */
+  readonly approximate?: string;
 }
 
 /** Opcode -1: the family lacks what its ancestors have. */
@@ -221,14 +224,30 @@ export function dwordsOf(type: OperandType, waveSize: 32 | 64): number {
   return type === 'mask' ? waveSize / 32 : (DWORDS[type] ?? 1);
 }
 
-export const isFloat = (type: OperandType): boolean => /^(v2)?b?f(16|32|64)$/.test(type);
-export const isImmediate = (type: OperandType): type is ImmediateType => IMMEDIATE_TYPE.test(type);
+/** A property of operand types that is worked out once for each. */
+export function byType<T extends number | boolean>(compute: (type: OperandType) => T): (type: OperandType) => T {
+  const known = new Map<OperandType, T>();
+  return (type) => {
+    let value = known.get(type);
+    if (value === undefined) {
+      value = compute(type);
+      known.set(type, value);
+    }
+    return value;
+  };
+}
+
+export const isFloat = byType((type) => /^(v2)?b?f(16|32|64)$/.test(type));
+const isConstant = byType((type) => IMMEDIATE_TYPE.test(type));
+export const isImmediate = (type: OperandType): type is ImmediateType => isConstant(type);
+/** Width of an immediate. */
+export const immediateBits = byType((type) => Number(type.replace(/\D+/, '')));
 /** The values that an immediate can have. */
 export function immediateRange(type: OperandType): readonly [low: number, high: number] {
-  const bits = Number(type.replace(/\D+/, ''));
+  const bits = immediateBits(type);
   return type.startsWith('s') ? [-(2 ** (bits - 1)), 2 ** (bits - 1) - 1] : [0, 2 ** bits - 1];
 }
 /** Takes a pair of registers. */
 export const is64Bit = (type: OperandType): boolean => DWORDS[type] === 2;
 export const is16Bit = (type: OperandType): boolean =>
-  type === 'b16' || type === 'u16' || type === 'i16' || type === 'f16';
+  type === 'b16' || type === 'u16' || type === 'i16' || type === 'f16' || type === 'bf16';

@@ -1,6 +1,6 @@
 import { WavewrightError } from '../../base/errors.ts';
 import type { Family } from './formats.ts';
-import { SCALARS_GFX9, SCALARS_GFX11, type ScalarFile } from './registers.ts';
+import { SCALARS_GFX9, SCALARS_GFX10, SCALARS_GFX11, type ScalarFile } from './registers.ts';
 
 /** What the instruction set of a processor differs in. */
 export interface Target {
@@ -18,8 +18,35 @@ export interface Target {
 
 const TARGETS: readonly Target[] = [
   {
+    processor: 'gfx900',
+    families: ['gfx9'],
+    waveSizes: [64],
+    unifiedVgprs: false,
+    architectedFlatScratch: false,
+    packedWorkItemIds: false,
+    scalars: SCALARS_GFX9,
+  },
+  {
+    processor: 'gfx906',
+    families: ['gfx906', 'gfx9'],
+    waveSizes: [64],
+    unifiedVgprs: false,
+    architectedFlatScratch: false,
+    packedWorkItemIds: false,
+    scalars: SCALARS_GFX9,
+  },
+  {
+    processor: 'gfx908',
+    families: ['gfx908', 'gfx906', 'gfx9'],
+    waveSizes: [64],
+    unifiedVgprs: false,
+    architectedFlatScratch: false,
+    packedWorkItemIds: false,
+    scalars: SCALARS_GFX9,
+  },
+  {
     processor: 'gfx90a',
-    families: ['gfx90a', 'gfx9'],
+    families: ['gfx90a', 'gfx908', 'gfx906', 'gfx9'],
     waveSizes: [64],
     unifiedVgprs: true,
     architectedFlatScratch: false,
@@ -28,12 +55,21 @@ const TARGETS: readonly Target[] = [
   },
   {
     processor: 'gfx942',
-    families: ['gfx940', 'gfx90a', 'gfx9'],
+    families: ['gfx940', 'gfx90a', 'gfx908', 'gfx906', 'gfx9'],
     waveSizes: [64],
     unifiedVgprs: true,
     architectedFlatScratch: true,
     packedWorkItemIds: true,
     scalars: SCALARS_GFX9,
+  },
+  {
+    processor: 'gfx1030',
+    families: ['gfx10'],
+    waveSizes: [32, 64],
+    unifiedVgprs: false,
+    architectedFlatScratch: false,
+    packedWorkItemIds: false,
+    scalars: SCALARS_GFX10,
   },
   {
     processor: 'gfx1100',

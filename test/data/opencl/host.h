@@ -15,6 +15,17 @@
 #define local
 #define WORKGROUP_ARRAY(T, name, size) static __attribute__((aligned(16))) T name[size]
 
+/* An argument of any type of pointer. */
+#ifdef __cplusplus
+struct AnyPointer {
+  void *pointer;
+  template <typename T> operator T *() const { return (T *)pointer; }
+};
+#define POINTER(pointer) (AnyPointer{(void *)(pointer)})
+#else
+#define POINTER(pointer) ((void *)(pointer))
+#endif
+
 #define MAX_ITEMS 1024
 #define STACK_BYTES (128 * 1024)
 #define BARRIER 0x7FFFFFFF
@@ -118,7 +129,7 @@ static void host_run_group(void) {
 
 static inline void host_launch(void (*call)(void), const uint grid[3], const uint group[3]) {
   host_kernel = call;
-  if (host_stacks == NULL) host_stacks = malloc((size_t)MAX_ITEMS * STACK_BYTES);
+  if (host_stacks == NULL) host_stacks = (char *)malloc((size_t)MAX_ITEMS * STACK_BYTES);
   memcpy(host_grid, grid, sizeof host_grid);
   memcpy(host_full, group, sizeof host_full);
   uint at[3];

@@ -68,6 +68,27 @@ static double host_fract_double(double x, double *whole) {
   return isinf(x) ? copysign(0, x) : x != x || x == 0 ? x : fmin(x - *whole, 0x1.FFFFFFFFFFFFFp-1);
 }
 #define host_fract(x, whole) TYPED(x, host_fract_float, host_fract_double)(x, whole)
+#define host_sincos(x, cosine) (*(cosine) = cosl(x), sinl(x))
+#define host_remquo(x, y, quotient) remquol(x, y, quotient)
+#define host_lgamma(x) lgammal(x)
+#define host_lgamma_r(x, sign) lgammal_r(x, sign)
+#define host_degrees(x) ((x) * (180 / PI))
+#define host_radians(x) ((x) * (PI / 180))
+#define host_nan(payload) NAN
+#define host_isequal(x, y) ((x) == (y))
+#define host_isnotequal(x, y) ((x) != (y))
+#define host_isordered(x, y) (!isunordered(x, y))
+#define host_isgreater(x, y) isgreater(x, y)
+#define host_isgreaterequal(x, y) isgreaterequal(x, y)
+#define host_isless(x, y) isless(x, y)
+#define host_islessequal(x, y) islessequal(x, y)
+#define host_islessgreater(x, y) islessgreater(x, y)
+#define host_isunordered(x, y) isunordered(x, y)
+#define host_isfinite(x) isfinite(x)
+#define host_isinf(x) (isinf(x) != 0)
+#define host_isnan(x) isnan(x)
+#define host_isnormal(x) isnormal(x)
+#define host_signbit(x) (signbit(x) != 0)
 
 #endif
 
@@ -101,6 +122,20 @@ static double host_fract_double(double x, double *whole) {
          PUT(x > 0 && x - x == 0 && y - y == 0 ? M(powr)(x, y) : 0);                               \
          PUT(M(pown)(x, (int)(i % 41) - 20)); PUT(M(rootn)(x, (int)(i % 13) - 6)))
 
+/* Relations, results that are stored through a pointer, and functions of a mantissa and a sign. */
+#define MORE_FUNCTIONS(T, BITS)                                                                    \
+  KERNEL(more_exact, T, 5,                                                                         \
+         PUT(M(isequal)(x, y) | M(isnotequal)(x, y) << 1 | M(isgreater)(x, y) << 2 | M(isgreaterequal)(x, y) << 3 | \
+             M(isless)(x, y) << 4 | M(islessequal)(x, y) << 5 | M(islessgreater)(x, y) << 6 | M(isordered)(x, y) << 7 | \
+             M(isunordered)(x, y) << 8 | M(isfinite)(x) << 9 | M(isinf)(x) << 10 | M(isnan)(x) << 11 | \
+             M(isnormal)(x) << 12 | (x == x ? M(signbit)(x) << 13 : 0));                           \
+         int quotient = 0; PUT(M(remquo)(x, y, &quotient)); /* At least 3 bits and the sign. */       \
+         PUT(x - x == 0 && y == y && y != 0 ? quotient % 8 : 0); PUT(M(nan)((BITS)i));               \
+         int sign = 0; T gamma = M(lgamma_r)(x, &sign); PUT(x - x == 0 && (x > 0 || x != M(floor)(x)) ? sign : 0)) \
+  KERNEL(more_within_2, T, 2, PUT(M(degrees)(x)); PUT(M(radians)(x)))                              \
+  KERNEL(more_within_4, T, 2, T cosine = 0; PUT(M(sincos)(x, &cosine)); PUT(cosine))               \
+  KERNEL(gamma, T, 2, PUT(M(lgamma)(x > 0 ? x : 1)); int sign = 0; PUT(M(lgamma_r)(x > 0 ? x : 1, &sign)))
+
 #define KERNEL(NAME, T, COUNT, ...)                                                            \
   kernel void NAME##_##T(global T *out, global const T *a, global const T *b, uint n) {         \
     uint i = global_x();                                                                       \
@@ -111,3 +146,5 @@ static double host_fract_double(double x, double *whole) {
   }
 FUNCTIONS(float)
 FUNCTIONS(double)
+MORE_FUNCTIONS(float, uint)
+MORE_FUNCTIONS(double, ulong)

@@ -37,7 +37,7 @@ export class KernelDevice {
 
   #run(executable: Executable, launch: Launch): Results {
     const agent = this.#runtime.gpuAgents[0]!;
-    const kernel = executable.getSymbol(`${launch.kernel}.kd`);
+    const kernel = executable.getSymbol(`${launch.symbol ?? launch.kernel}.kd`);
     if (kernel.kind !== 'kernel') throw new Error(`${launch.kernel} is a ${kernel.kind}`);
     const pool = agent.pool('coarse-grained');
     const allocated: bigint[] = [];
@@ -76,6 +76,10 @@ export class KernelDevice {
     const buffers: Uint8Array[] = [];
     let groupSegmentSizeBytes = kernel.groupSegmentSizeBytes;
     args.forEach((argument, i) => {
+      if (argument.kind === 'dynamic') {
+        groupSegmentSizeBytes = Math.ceil(groupSegmentSizeBytes / 16) * 16 + argument.sizeBytes;
+        return;
+      }
       const { offsetBytes } = metadata.args[i]!;
       if (argument.kind === 'value') kernarg.set(bytesOf(argument.contents), offsetBytes);
       else if (argument.kind === 'local') {

@@ -15,14 +15,15 @@ const TYPES = [
   ['u64', 'ulong'],
 ] as const;
 
-/** A launch for each number of elements. */
+/** A launch for each number of elements, with about `items` of them. */
 function launchesOf(kernel: string, type: string, counts: readonly number[], results: number, items: number): Launch[] {
-  return counts.map((count) =>
-    elementwise(`${kernel}${count === 1 ? '' : count}`, items, {
-      inputs: two((seed) => integers(type, items * count, seed)),
+  return counts.map((count) => {
+    const vectors = Math.ceil(items / count) + 3;
+    return elementwise(`${kernel}${count === 1 ? '' : count}`, vectors, {
+      inputs: two((seed) => integers(type, vectors * count, seed)),
       results: results * count,
-    }),
-  );
+    });
+  });
 }
 
 export const INTEGER_FUNCTIONS: Subject = {

@@ -19,12 +19,17 @@ export type Argument =
   /** By value; `type` is its C type. */
   | { readonly kind: 'value'; readonly type: string; readonly contents: Numbers }
   /** A pointer to LDS that the launch allocates. */
-  | { readonly kind: 'local'; readonly sizeBytes: number };
+  | { readonly kind: 'local'; readonly sizeBytes: number }
+  /** LDS behind that of the kernel, without a pointer to it. */
+  | { readonly kind: 'dynamic'; readonly sizeBytes: number };
 
 export type Extent = readonly [x: number, y: number, z: number];
 
 export interface Launch {
+  /** As C or C++ names it. */
   readonly kernel: string;
+  /** As the code object names it, where that is something else. */
+  readonly symbol?: string;
   readonly args: readonly Argument[];
   /** Work-items; groups at the edge may be smaller. */
   readonly grid: Extent;

@@ -13,6 +13,10 @@ const KERNELS: readonly [name: string, results: number, ulps: number][] = [
   ['within_5', 7, 5],
   ['within_6', 3, 6],
   ['within_16', 7, 16],
+  ['more_exact', 5, 0],
+  ['more_within_2', 2, 2],
+  ['more_within_4', 2, 4],
+  ['gamma', 2, 16],
 ];
 
 export const MATH: Subject = {

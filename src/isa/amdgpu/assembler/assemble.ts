@@ -3,10 +3,12 @@ import { WavewrightError } from '../../../base/errors.ts';
 import { type Encoding, encodingsOf } from '../decode.ts';
 import { isElsewhere } from '../disassemble.ts';
 import { Draft } from '../encode.ts';
+import { generationOf } from '../formats.ts';
 import { SPELLED } from '../immediate-text.ts';
 import { type CodeContext, Instruction } from '../instruction.ts';
 import { ROWS } from '../instructions/index.ts';
 import { modifiersOf } from '../modifier-text.ts';
+import { SGPR_EXEC_LO } from '../registers.ts';
 import type { Target } from '../targets.ts';
 import { constraintError } from './constraints.ts';
 import type { Symbols } from './expression.ts';
@@ -77,6 +79,12 @@ interface Statement {
   readonly mnemonicAt: number;
 }
 
+/** What stands in front of the modifiers; no candidates when there is no such instruction. */
+interface Head {
+  readonly candidates: readonly Encoding[] | undefined;
+  readonly operands: readonly ParsedOperand[];
+}
+
 /** Reads operands up to the one without a comma behind it. */
 function parseOperands(reader: TextReader, candidates: readonly Encoding[], target: Target): ParsedOperand[] {
   const { spelling, bare } = SPELLED[candidates[0]!.row.name] ?? {};
@@ -89,6 +97,18 @@ function parseOperands(reader: TextReader, candidates: readonly Encoding[], targ
   do operands.push(parseOperand(reader, target, spelling));
   while (reader.accept(',') || (bare && operands.length === 1));
   return operands;
+}
+
+/** VOPD: `NAME OPERANDS :: NAME OPERANDS`, one row for each pair of names. */
+function parseHalves(reader: TextReader, x: string, target: Target): Head {
+  const operands: ParsedOperand[] = [];
+  do operands.push(parseOperand(reader, target));
+  while (reader.accept(','));
+  reader.expect('::');
+  const candidates = mnemonicsOf(target).get(`${x} :: ${reader.word()}`);
+  do operands.push(parseOperand(reader, target));
+  while (reader.accept(','));
+  return { candidates, operands };
 }
 
 const isMisfit = (result: AssembledInstruction | Misfit): result is Misfit => 'what' in result;
@@ -122,7 +142,7 @@ function chooseScalarAddress(draft: Draft, { operands, modifiersAt }: Statement,
     const both = register && /\boffset\s*:/.test(text.slice(modifiersAt));
     draft.set('imm', register && !both ? 0 : position >= 0 ? 1 : 0);
     draft.set('soffset_en', both ? 1 : 0);
-  } else if (draft.has('soffset') && !register) {
+  } else if (position >= 0 && !register) {
     draft.set('soffset', draft.scalars.none);
     draft.set('offset', 1); // Not 0, so that the immediate has a place.
   }
@@ -165,6 +185,9 @@ function fit(
   const modifiers = modifiersOf(draft);
   for (const { preset } of modifiers) preset?.(draft);
   chooseScalarAddress(draft, statement, reader.text);
+  // A comparison that writes EXEC alone names it in the unused destination.
+  const hasDestination = encoding.row.operands.some(({ access }) => access === 'write');
+  if (encoding.row.format === 'VOPC' && draft.has('vdst') && !hasDestination) draft.set('vdst', SGPR_EXEC_LO);
   reader.position = statement.modifiersAt;
   const wrongModifier = parseModifiers(reader, draft);
   if (wrongModifier) return wrongModifier;
@@ -196,6 +219,14 @@ function fit(
   return { instruction, words, fixup: placement.fixup };
 }
 
+function parseHead(reader: TextReader, mnemonic: string | undefined, { target, waveSize }: CodeContext): Head {
+  if (mnemonic === undefined) return { candidates: undefined, operands: [] };
+  const isDual = mnemonic.startsWith('v_dual_') && waveSize === 32 && generationOf(target.families).wideLiterals;
+  if (isDual) return parseHalves(reader, mnemonic, target);
+  const candidates = mnemonicsOf(target).get(mnemonic);
+  return { candidates, operands: candidates ? parseOperands(reader, candidates, target) : [] };
+}
+
 /**
  * Assembles the instruction that `reader` stands before, to the end of its text. Throws BAD_INPUT with `reader.failedAt` at the wrong
  * part when it is none of the target's.
@@ -204,9 +235,8 @@ export function assembleAt(reader: TextReader, context: CodeContext): AssembledI
   reader.skipBlanks();
   const mnemonicAt = reader.position;
   const mnemonic = reader.word();
-  const candidates = mnemonic === undefined ? undefined : mnemonicsOf(context.target).get(mnemonic);
+  const { candidates, operands } = parseHead(reader, mnemonic, context);
   if (!candidates) return reader.fail(`unknown instruction '${mnemonic ?? reader.text.slice(mnemonicAt)}'`, mnemonicAt);
-  const operands = parseOperands(reader, candidates, context.target);
   const statement: Statement = { operands, modifiersAt: reader.position, mnemonicAt };
   let best: Misfit | undefined;
   for (const candidate of candidates) {

@@ -14,17 +14,23 @@ const INLINE_ENCODINGS = [
 
 const view = new DataView(new ArrayBuffer(8));
 
+function toHalf(value: number): number {
+  view.setFloat16(0, value);
+  return view.getFloat16(0);
+}
+
 /** The bits of `value` in a format; undefined when it is too large or too small for it. Precision may get lost. */
 export function floatBits(value: number, bits: 16 | 32 | 64): bigint | undefined {
   if (bits === 64) {
     view.setFloat64(0, value);
     return view.getBigUint64(0);
   }
-  const rounded = bits === 32 ? Math.fround(value) : (view.setFloat16(0, value), view.getFloat16(0));
+  const rounded = bits === 32 ? Math.fround(value) : toHalf(value);
   const smallest = bits === 32 ? 2 ** -126 : 2 ** -14;
   if (!Number.isFinite(rounded) || (Math.abs(rounded) < smallest && rounded !== value)) return undefined;
-  if (bits === 32) view.setFloat32(0, value);
-  return BigInt(bits === 32 ? view.getUint32(0) : view.getUint16(0));
+  if (bits === 16) return BigInt(view.getUint16(0));
+  view.setFloat32(0, value);
+  return BigInt(view.getUint32(0));
 }
 
 const fits = (value: bigint, bits: number): boolean => value >= -(1n << BigInt(bits - 1)) && value < 1n << BigInt(bits);

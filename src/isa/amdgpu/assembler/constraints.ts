@@ -79,7 +79,8 @@ const REGISTER_SOURCES = /^s_(setpc|swappc|rfe|movrels|cbranch_join|cbranch_g_fo
 
 /** Where constants make no sense. */
 const registerSource: Constraint = (instruction) => {
-  const { row } = instruction;
+  const { row, families } = instruction;
+  if (!families.includes('gfx9')) return undefined;
   const name = REGISTER_SOURCES.test(row.name) ? /^ssrc/ : row.name.startsWith('v_smfmac_') ? /^src2$/ : undefined;
   const hasConstant = row.operands.some(({ field }, index) => {
     if (!name?.test(field)) return false;
@@ -87,6 +88,53 @@ const registerSource: Constraint = (instruction) => {
     return kind === 'constant' || kind === 'special';
   });
   return hasConstant ? 'the source must be a register' : undefined;
+};
+
+const [SRC_POPS_EXITING_WAVE_ID, SRC_VCCZ, SRC_EXECZ] = [239, 251, 252];
+
+/** Values that gfx11 no longer has (RDNA3 ISA 15.1). */
+const missingValue: Constraint = (instruction) => {
+  if (!instruction.families.includes('gfx11')) return undefined;
+  const isMissing = instruction.row.operands.some((_, index) => {
+    const operand = instruction.operand(index);
+    return operand.kind === 'special' && [SRC_POPS_EXITING_WAVE_ID, SRC_VCCZ, SRC_EXECZ].includes(operand.encoding);
+  });
+  return isMissing ? 'the target does not have this value' : undefined;
+};
+
+/** VOPD: sources in the same place of both halves come from different banks of VGPRs (RDNA3 ISA 7.6). */
+const dualBanks: Constraint = (instruction) => {
+  const { row } = instruction;
+  if (!row.halves) return undefined;
+  const bank = (field: string): number | undefined => {
+    const index = row.operands.findIndex((spec) => spec.field === field);
+    const operand = index < 0 ? undefined : instruction.operand(index);
+    return operand?.kind === 'vector' ? operand.register % 4 : undefined;
+  };
+  for (const [x, y] of [
+    ['srcx0', 'srcy0'],
+    ['vsrcx1', 'vsrcy1'],
+  ] as const) {
+    const used = bank(x);
+    if (used !== undefined && used === bank(y)) return 'sources of both halves must be in different banks of VGPRs';
+  }
+  return undefined;
+};
+
+/** Counters on gfx10 and later are compared with nothing but NULL. */
+const waitSource: Constraint = (instruction) => {
+  const index = instruction.row.operands.findIndex(({ field }) => field === 'sdst');
+  if (!/^s_waitcnt_\w+cnt$/.test(instruction.row.name) || index < 0) return undefined;
+  return instruction.operand(index).kind === 'null' ? undefined : 'the register must be null';
+};
+
+/** Behind lanes of another register, gfx11 takes no scalar registers and constants. */
+const laneSources: Constraint = (instruction) => {
+  if (!instruction.hasDpp || !instruction.families.includes('gfx11')) return undefined;
+  const isScalar = instruction.row.operands.some(({ field }, index) => {
+    return /^src[01]$/.test(field) && instruction.operand(index).kind !== 'vector';
+  });
+  return isScalar ? 'sources of a lane form must be VGPRs' : undefined;
 };
 
 const indexMode: Constraint = (instruction) => {
@@ -104,6 +152,10 @@ const CONSTRAINTS: readonly Constraint[] = [
   dotSelect,
   laneSource,
   registerSource,
+  missingValue,
+  dualBanks,
+  waitSource,
+  laneSources,
   indexMode,
 ];
 

@@ -3,7 +3,7 @@ import type { Draft } from '../encode.ts';
 import { generationOf, SRC_LITERAL } from '../formats.ts';
 import { LITERAL_SOURCES } from '../instruction.ts';
 import { setSourceModifiers } from '../operand-text.ts';
-import { isImmediate, type OperandSpec } from '../row.ts';
+import { is16Bit, isImmediate, type OperandSpec } from '../row.ts';
 import { encodeConstant, floatBits } from './constant.ts';
 import type { Expression } from './expression.ts';
 import type { OperandValue, ParsedOperand } from './operand.ts';
@@ -112,7 +112,9 @@ function placeSource(draft: Draft, index: number, value: OperandValue, placement
       return WRONG;
     default: {
       if (!takesConstants(draft, spec)) return WRONG;
-      const constant = value.kind === 'expression' ? undefined : encodeConstant(value, spec.type);
+      // A half of VOPD takes constants of 32 bits even for pairs of halves.
+      const type = draft.row.halves && spec.type === 'v2f16' ? 'b32' : spec.type;
+      const constant = value.kind === 'expression' ? undefined : encodeConstant(value, type);
       if (value.kind !== 'expression' && !constant) return WRONG;
       if (constant?.kind === 'inline') return setSource(draft, index, constant.encoding);
       if (!takesLiterals(draft, spec)) return 'literal operands are not supported';
@@ -175,13 +177,17 @@ function placeVector(
   { accumulator, first, high }: Extract<OperandValue, { kind: 'vector' }>,
 ): string | undefined {
   const spec = draft.row.operands[index]!;
-  if (spec.file === 'scalar' || high !== undefined) return WRONG;
+  if (spec.file === 'scalar' || (high !== undefined && !is16Bit(spec.type))) return WRONG;
   const located = draft.located(spec.field);
   if (!located) return WRONG;
   if (draft.has('sve') && spec.field === 'addr') draft.set('sve', 1);
   if (draft.has('en')) draft.set('en', draft.field('en') | (1 << Number(spec.field.at(-1))));
   if (accumulator) setAccumulator(draft, spec);
-  return draft.setEncoded(index, located.width === 9 ? 256 + first : first) ? undefined : WRONG;
+  const number = first + (located.width === 9 ? 256 : 0);
+  if (!draft.setEncoded(index, number)) return WRONG;
+  // The half is a bit of the register's number or of op_sel.
+  if (high && !draft.setHighHalf(index)) return WRONG;
+  return undefined;
 }
 
 /** Where the encoding says that a register is an accumulator; the register file of the others is checked at the end. */
@@ -197,7 +203,9 @@ function setAccumulator(draft: Draft, { field, file }: OperandSpec): void {
 function placeOff(draft: Draft, index: number): string | undefined {
   const { type, field } = draft.row.operands[index]!;
   if (type !== 'address') return WRONG;
-  if (field === 'saddr') draft.set('saddr', draft.scalars.none);
+  const { none, nothing } = draft.scalars;
+  if (field === 'addr' && nothing !== undefined) draft.set('saddr', nothing);
+  if (field === 'saddr' && draft.field('saddr') !== nothing) draft.set('saddr', none);
   return undefined;
 }
 
@@ -211,7 +219,8 @@ export function isPlaced(draft: Draft, index: number, { value }: ParsedOperand):
         operand.kind === 'vector' &&
         operand.register === value.first &&
         operand.accumulator === value.accumulator &&
-        dwords === value.count
+        dwords === value.count &&
+        (value.high === undefined || draft.isHighHalf(index) === value.high)
       );
     case 'scalar':
       return (

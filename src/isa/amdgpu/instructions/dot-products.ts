@@ -37,6 +37,21 @@ export function dotBf16(b: Builder, x: Pair, y: Pair, addend: Value): Value {
   return sum(sum(addend, 0), 1);
 }
 
+/** The nearest bf16, even in a tie; denormals become zeros. */
+function roundedToBf16(b: Builder, x: Value): Value {
+  const value = flushed(b, 'f32', x);
+  const rounded = b.shrU(b.add(value, b.add(b.i32(0x7fff), b.bits(value, 16, 1))), 16);
+  return b.select(b.f32.isNan(value), b.shrU(b.f32.quiet(value), 16), rounded);
+}
+
+/** As `dotInF16` with bf16, without denormals (RDNA3 ISA 7.2.4). */
+export function dotInBf16(b: Builder, x: Pair, y: Pair, addend: Value): Value {
+  const widen = (value: Value): Value => flushed(b, 'f32', b.shl(value, 16));
+  const { fma } = b.rounding(NEAREST_EVEN).f32.unflushed;
+  const step = (total: Value, i: 0 | 1): Value => roundedToBf16(b, fma(widen(x[i]), widen(y[i]), widen(total)));
+  return step(step(addend, 0), 1);
+}
+
 /** Signedness of the sources says neg (RDNA3 ISA 7.5); the products of both fit 32 bits. */
 export const dotMixedSigns =
   (width: 4 | 8): Semantics =>

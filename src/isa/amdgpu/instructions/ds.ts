@@ -213,6 +213,27 @@ const pushToLane: Semantics = (b) => {
   return result;
 };
 
+/** Up to gfx908: the data is in the LDS too, at a distance. Known by name; a 64-bit form is 64 opcodes further on. */
+const SOURCES_IN_LDS: readonly (readonly [
+  stem: string,
+  letter: string,
+  opcode: number,
+  widths: readonly (32 | 64)[],
+])[] = [
+  ...INTEGER_ATOMICS.slice(0, 12).map(([stem, letter], i) => [stem, letter, 128 + i, [32, 64]] as const),
+  ['write', 'b', 141, [32, 64]],
+  ['min', 'f', 146, [32, 64]],
+  ['max', 'f', 147, [32, 64]],
+  ['add', 'f', 149, [32]],
+];
+
+const sourceInLds = SOURCES_IN_LDS.flatMap(([stem, letter, opcode, widths]) =>
+  widths.map((bits) => {
+    const gfx9 = opcode + (bits === 64 ? WIDE : 0);
+    return row('DS', `ds_${stem}_src2_${letter}${bits}`, { gfx9, gfx90a: -1 }, 'addr:b32 offset:imm16');
+  }),
+);
+
 const COMPARE_SWAP_F32 = LDS_FLOAT_UPDATES.compareSwapF32;
 const COMPARE_SWAP_F64 = LDS_FLOAT_UPDATES.compareSwapF64;
 
@@ -310,7 +331,9 @@ export const DS_ROWS: readonly Row[] = [
   row('DS', 'ds_consume', common(189, 61), '=vdst:b32 offset:imm16', countLanes('sub', 'add')),
   row('DS', 'ds_append', common(190, 62), '=vdst:b32 offset:imm16', countLanes('add', 'sub')),
   row('DS', 'ds_nop', common(20), '', () => {}),
-  row('DS', 'ds_ordered_count', { gfx10: 63 }, '=vdst:b32 addr:b32 offset:imm16'),
+  row('DS', 'ds_ordered_count', { gfx9: 191, gfx90a: -1, gfx10: 63 }, '=vdst:b32 addr:b32 offset:imm16'),
+
+  ...sourceInLds,
 
   // Ray tracing and geometry shaders.
   row('DS', 'ds_bvh_stack_rtn_b32', { gfx11: 173 }, '=vdst:b32 +addr:b32 data0:b32 data1:b128 offset:imm16'),

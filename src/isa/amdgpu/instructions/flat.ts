@@ -98,7 +98,7 @@ const byLane: PortOf = (b) => {
 };
 
 /** Floating-point atomics of 32 bits, which FLAT got later than GLOBAL. */
-const floatAtomicRows = (memory: VectorMemory, since: 'gfx90a' | 'gfx940'): Row[] => [
+const floatAtomicRows = (memory: VectorMemory, since: 'gfx908' | 'gfx940'): Row[] => [
   atomicRow(memory, 'add_f32', { [since]: 77, gfx11: 86 }, 32, CACHE_FLOAT_UPDATES.addF32),
   atomicRow(memory, 'pk_add_f16', { [since]: 78 }, 32, CACHE_FLOAT_UPDATES.packedAddF16),
   atomicRow(memory, 'pk_add_bf16', { gfx940: 82 }, 32, CACHE_FLOAT_UPDATES.packedAddBf16),
@@ -115,7 +115,7 @@ export const FLAT_ROWS: readonly Row[] = [
   ...floatAtomicRows(FLAT, 'gfx940'),
   ...loadAndStoreRows(GLOBAL),
   ...atomicRows(GLOBAL),
-  ...floatAtomicRows(GLOBAL, 'gfx90a'),
+  ...floatAtomicRows(GLOBAL, 'gfx908'),
   clampedSubtraction(GLOBAL),
   ...ldsLoadRows(GLOBAL),
   row(

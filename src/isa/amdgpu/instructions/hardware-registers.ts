@@ -26,6 +26,9 @@ const CONSTANT_REGISTERS: Readonly<Partial<Record<Family, Readonly<Record<number
 };
 /** Of gfx10.3 and later: a counter of 20 bits (RDNA3 ISA 3.4.10). */
 const SHADER_CYCLES = 29;
+/** From gfx10 on; gfx11 sets them up before the kernel starts. */
+const FLAT_SCRATCH_LO = 20;
+const FLAT_SCRATCH_HI = 21;
 const SHADER_CYCLES_MASK = 0xfffff;
 
 const STATUS_SCC = 0;
@@ -88,9 +91,13 @@ export function getRegister(b: InstructionBuilder): Value {
   return b.and(b.shrU(hardwareRegister(b, id), offset), b.i32(mask));
 }
 
-/** Replaces the selected bits by the low bits of `value`. Throws UNSUPPORTED for registers other than MODE and TRAPSTS. */
+/**
+ * Replaces the selected bits by the low bits of `value`. Throws UNSUPPORTED for registers other than MODE, TRAPSTS and, where kernels set it up,
+ * FLAT_SCRATCH, which private memory is found without.
+ */
 export function setRegister(b: InstructionBuilder, value: Value): void {
   const { id, offset, mask } = registerField(b);
+  if ((id === FLAT_SCRATCH_LO || id === FLAT_SCRATCH_HI) && b.instruction.families[0] === 'gfx10') return;
   if (id !== MODE && id !== TRAPSTS) throw unsupported(b, id, 'write to');
   const slot = id === MODE ? 'mode' : 'trapsts';
   const selected = mask << offset;

@@ -1,3 +1,4 @@
+/** The rows of all formats. */
 import type { Row } from '../row.ts';
 import { DS_ROWS } from './ds.ts';
 import { EXP_ROWS } from './exp.ts';

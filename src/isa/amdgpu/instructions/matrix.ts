@@ -9,7 +9,7 @@
 import { WavewrightError } from '../../../base/errors.ts';
 import type { Value } from '../../../ir/types.ts';
 import type { InstructionBuilder } from '../instruction-builder.ts';
-import { type Opcodes, type OperandType, type Row, row, type Semantics } from '../row.ts';
+import { type Opcodes, type OperandType, type Row, type RowFlags, row, type Semantics } from '../row.ts';
 import { type ElementFormat, elementBits, elements, flushedBelow, sumType } from './matrix-elements.ts';
 import { denseProduct, type MatrixShape, sparseProduct } from './matrix-layout.ts';
 
@@ -148,10 +148,16 @@ function registersOf({ m, n, k, blocks }: MatrixShape, format: ElementFormat) {
   return { input, result: registers(((m * n * blocks) / 64) * (format === 'f64' ? 2 : 1)) };
 }
 
+/** Sums of integers are exact in any order. */
+const flagsOf = (left: ElementFormat): RowFlags =>
+  sumType(left) === 'i32'
+    ? {}
+    : { approximate: 'products are added in ascending order of k, one rounding each; AMD does not publish the order' };
+
 function mfma(name: string, opcodes: Opcodes, shape: MatrixShape, left: ElementFormat, right = left): Row {
   const { input, result } = registersOf(shape, left);
   const operands = `=vdst:${result} src0:${input} src1:${input} src2:${result}`;
-  return row('VOP3P_MAI', name, opcodes, operands, dense(shape, left, right));
+  return row('VOP3P_MAI', name, opcodes, operands, dense(shape, left, right), flagsOf(left));
 }
 
 const cdna2Name = (size: Size, format: ElementFormat): string => `v_mfma_${sumType(format)}_${size}${format}`;
@@ -184,7 +190,7 @@ function smfmac(size: Size, opcode: number, left: ElementFormat, right = left): 
   const formats = left === 'fp8' || left === 'bf8' ? `${left}_${right}` : left;
   const name = `v_smfmac_${sumType(left)}_${size}_${formats}`;
   const operands = `+vdst:${registersOf(shape, left).result} src0:b64 src1:b128 src2:b32`;
-  return row('VOP3P_MAI', name, { gfx940: opcode }, operands, sparse(shape, left, right));
+  return row('VOP3P_MAI', name, { gfx940: opcode }, operands, sparse(shape, left, right), flagsOf(left));
 }
 
 export const MATRIX_ROWS: readonly Row[] = [

@@ -70,6 +70,7 @@ export const load =
     const extended = kind.signed ? [kind.sizeBytes === 1 ? b.sext8(values[0]!) : b.sext16(values[0]!)] : values;
     const target = destination(b);
     if (target === undefined) return b.store('lds', 4, transferAddress(b), [extended[0]!]);
+    refuse(b, 'lds');
     b.setDwords(target, kind.half ? [withHalf(b, b.dword(target, 0), extended[0]!, kind.half)] : extended);
   };
 

@@ -106,7 +106,7 @@ export const MUBUF_ROWS: readonly Row[] = [
   row('MUBUF', 'buffer_gl1_inv', { gfx10: 114, gfx11: 44 }, '', noEffect),
   ...ldsLoadRows,
   ...atomicRows(MUBUF),
-  atomicRow(MUBUF, 'add_f32', { gfx90a: 77, gfx11: 86 }, 32, CACHE_FLOAT_UPDATES.addF32),
-  atomicRow(MUBUF, 'pk_add_f16', { gfx90a: 78 }, 32, CACHE_FLOAT_UPDATES.packedAddF16),
+  atomicRow(MUBUF, 'add_f32', { gfx908: 77, gfx11: 86 }, 32, CACHE_FLOAT_UPDATES.addF32),
+  atomicRow(MUBUF, 'pk_add_f16', { gfx908: 78 }, 32, CACHE_FLOAT_UPDATES.packedAddF16),
   clampedSubtraction(MUBUF),
 ];

@@ -10,7 +10,6 @@ import { variant } from './opcode-variants.ts';
 import { sccNonZero } from './scc.ts';
 
 type Unary = (b: InstructionBuilder, x: Value) => Value;
-type Unary0 = (b: InstructionBuilder) => Value;
 type Binary = (b: InstructionBuilder, x: Value, y: Value) => Value;
 
 function sop1(name: string, opcodes: Opcodes, operandText: string, semantics?: Semantics, flags?: RowFlags): Row {
@@ -43,7 +42,7 @@ const EXEC_WRITER: RowFlags = { writesExec: true };
 interface ExecPart {
   readonly suffix: '_b32' | '_b64';
   readonly operands: string;
-  readonly read: Unary0;
+  readonly read: (b: InstructionBuilder) => Value;
   readonly write: (b: InstructionBuilder, value: Value) => void;
 }
 

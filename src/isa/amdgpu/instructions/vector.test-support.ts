@@ -2,10 +2,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { FloatMode } from '../../../ir/float-builder.ts';
+import { encodingsOf } from '../decode.ts';
 import { encode, type FieldValues } from '../encode.test-support.ts';
-import { type FormatName, formatByName } from '../formats.ts';
+import type { Format, FormatName } from '../formats.ts';
 import { DEFAULT_MODE, TestWave } from '../machine.test-support.ts';
 import { dwordsOf, type OperandSpec } from '../row.ts';
+import { targetFor } from '../targets.ts';
 import { ROWS } from './index.ts';
 
 /** Registers that the operands get; masks stand in s[20:21] (sdst) and s[22:23] (src2) where the encoding lets them. */
@@ -42,11 +44,11 @@ export const FLUSHING: FloatMode = {
 
 const u32 = (value: bigint): bigint => BigInt.asUintN(32, value);
 
-function fieldValues(operands: readonly OperandSpec[], formatName: FormatName, fields: FieldValues): FieldValues {
-  const format = formatByName(formatName);
+function fieldValues(operands: readonly OperandSpec[], format: Format, fields: FieldValues): FieldValues {
+  const formatName = format.name;
   const values: Record<string, number> = {};
   for (const { field, type } of operands) {
-    const name = field === 'sdst' && formatName === 'VOP3' ? 'vdst' : field;
+    const name = field === 'sdst' && /^VOP3(_|$)/.test(formatName) ? 'vdst' : field;
     const location = format.fields.find((candidate) => candidate.name === name);
     if (!location) continue;
     const register = field === 'src2' && type === 'mask' ? SRC2_MASK : REGISTERS[field]!;
@@ -85,15 +87,21 @@ function setSources(wave: TestWave, operands: readonly OperandSpec[], lane: numb
 
 /** Results for every tuple; its numbers are the sources in the row's order, a mask source as 0 or 1. */
 export function run(name: string, tuples: readonly (readonly bigint[])[], options: Options = {}): Result[] {
-  const row = ROWS.find((candidate) => candidate.name === name);
-  assert.ok(row, name);
-  const formatName = options.format ?? (row.format === 'VOP3' && row.flags.vop3b ? 'VOP3B' : row.format);
   const { processor = 'gfx90a' } = options;
-  const words = encode(name, fieldValues(row.operands, formatName, options.fields ?? {}), formatName, processor);
+  const target = targetFor(processor);
+  const encodings = ROWS.flatMap((row) => encodingsOf(row, target));
+  const encoding = encodings.find(
+    (each) =>
+      (each.name === name || each.row.name === name) &&
+      (options.format === undefined || each.format.name === options.format),
+  );
+  assert.ok(encoding, name);
+  const { row, format } = encoding;
+  const words = encode(encoding.name, fieldValues(row.operands, format, options.fields ?? {}), format.name, processor);
   if (options.literal !== undefined) words.push(options.literal);
   const vdst = row.operands.find(({ field }) => field === 'vdst');
   const hasMask = row.operands.some(({ field }) => field === 'sdst');
-  const namesMask = formatName === 'VOP3' || formatByName(formatName).fields.some((field) => field.name === 'sdst');
+  const namesMask = /^VOP3(_|$)/.test(format.name) || format.fields.some((field) => field.name === 'sdst');
   const [result, maskResult] = [REGISTERS['vdst']!, namesMask ? REGISTERS['sdst']! : VCC];
   const wave = new TestWave();
   const results: Result[] = [];

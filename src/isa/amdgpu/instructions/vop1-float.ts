@@ -14,10 +14,16 @@ import { cosineOfTurns, exp2, log2, sineOfTurns } from '../transcendental.ts';
 import { type FloatType, floatOf, flushed, fromF64, infinityOf, invalidNan, patternOf, toF64 } from './float-rules.ts';
 import { frexp } from './scaling.ts';
 
+const TRANSCENDENTAL = /^v_(exp|log|rcp|rcp_iflag|rsq|sqrt|sin|cos)$/;
+const WITHIN_ACCURACY: RowFlags = { approximate: "within AMD's documented accuracy, the same bits on every host" };
+
 type Unary = (b: InstructionBuilder, x: Value, type: FloatType) => Value;
 
 function unary(name: string, type: FloatType, opcodes: Opcodes, compute: Unary): Row {
-  const flags: RowFlags = type === 'f64' ? { noSdwa: true } : {};
+  const flags: RowFlags = {
+    ...(type === 'f64' && { noSdwa: true }),
+    ...(TRANSCENDENTAL.test(name) && WITHIN_ACCURACY),
+  };
   return row('VOP1', `${name}_${type}`, opcodes, `=vdst:${type} src0:${type}`, (b, x) => compute(b, x, type), flags);
 }
 

@@ -62,7 +62,7 @@ export const VOP1_ROWS: readonly Row[] = [
   row('VOP1', 'v_movrels_b32', { gfx10: 67 }, '=vdst:b32 src0:b32/whole', (_, x) => x),
   row('VOP1', 'v_movrelsd_b32', { gfx10: 68 }, '=vdst:b32/whole src0:b32/whole', (_, x) => x),
   row('VOP1', 'v_movrelsd_2_b32', { gfx10: 72 }, '=vdst:b32/high src0:b32/low', (_, x) => x),
-  row('VOP1', 'v_swaprel_b32', { gfx10: 104 }, '+vdst:b32 +src0:b32', undefined, ONLY_VOP1),
+  row('VOP1', 'v_swaprel_b32', { gfx10: 104 }, '+vdst:b32/high +src0:b32/low', (_, x, y) => [y, x], ONLY_VOP1),
   vop1('v_permlane64_b32', { gfx11: 103 }, 'b32', 'b32', swapWaveHalves, ONLY_VOP1),
   vop1('v_not_b16', { gfx11: 105 }, 'b16', 'b16', (b, x) => b.not(x)),
   vop1('v_cvt_i32_i16', { gfx11: 106 }, 'i32', 'i16', (b, x) => b.sext16(x)),

@@ -71,6 +71,7 @@ const fused: MultiplyAdd = (b, type, x, y, z) => b[type].fma(x, y, z);
 const DOT2 = '+vdst:f32 src0:v2f16 src1:v2f16';
 const dot2Accumulate: Semantics = (b, d, x, y) => dotF16(b, packedF16(b, 'src0', x!), packedF16(b, 'src1', y!), d!);
 
+const PACKED = '+vdst:v2f16 src0:v2f16 src1:v2f16';
 const packedAccumulate: Semantics = (b, d, x, y) => {
   const half = (i: 0 | 1): Value =>
     b.f16.fma(packedF16(b, 'src0', x!)[i], packedF16(b, 'src1', y!)[i], packedF16(b, 'vdst', d!)[i]);
@@ -147,7 +148,7 @@ export const VOP2_FLOAT_ROWS: readonly Row[] = [
   accumulate('v_fmac_f64', { gfx90a: 4 }, '+vdst:f64 src0:f64 src1:f64', (b, d, x, y) => b.f64.fma(x, y, d)),
   accumulate(
     'v_fmac_f32',
-    { gfx90a: 59, gfx10: 43 },
+    { gfx906: 59, gfx10: 43 },
     '+vdst:f32 src0:f32 src1:f32',
     (b, d, x, y) => b.f32.fma(x, y, d),
     { vopd: 0 },
@@ -170,32 +171,25 @@ export const VOP2_FLOAT_ROWS: readonly Row[] = [
     (b, d, x, y) => legacyFma(b, x, y, d),
     { noDpp: true },
   ),
-  accumulate('v_dot2c_f32_f16', { gfx90a: 55 }, DOT2, dot2Accumulate),
+  accumulate('v_dot2c_f32_f16', { gfx908: 55 }, DOT2, dot2Accumulate),
   accumulate('v_dot2c_f32_f16', { gfx10: 2, gfx11: ['v_dot2acc_f32_f16', 2] }, DOT2, dot2Accumulate, {
     noVop3: true,
     vopd: 12,
   }),
   accumulate(
     'v_dot2c_i32_i16',
-    { gfx90a: 56 },
+    { gfx908: 56 },
     '+vdst:i32 src0:v2b16 src1:v2b16',
     dotIntegers(16, 'accumulator'),
     CLAMPS,
   ),
-  accumulate(
-    'v_dot4c_i32_i8',
-    { gfx90a: 57, gfx10: 13, gfx11: -1 },
-    '+vdst:i32 src0:b32 src1:b32',
-    dotIntegers(8, 'accumulator'),
-    CLAMPS,
-  ),
-  accumulate('v_dot8c_i32_i4', { gfx90a: 58 }, '+vdst:i32 src0:b32 src1:b32', dotIntegers(4, 'accumulator'), CLAMPS),
-  accumulate(
-    'v_pk_fmac_f16',
-    { gfx90a: 60, gfx10: 60, gfx11: -1 },
-    '+vdst:v2f16 src0:v2f16 src1:v2f16',
-    packedAccumulate,
-    { ...ONLY_VOP2, alwaysSuffixed: true },
-  ),
-  accumulate('v_pk_fmac_f16', { gfx11: 60 }, '+vdst:v2f16 src0:v2f16 src1:v2f16', packedAccumulate, { noVop3: true }),
+  accumulate('v_dot4c_i32_i8', { gfx908: 57 }, '+vdst:i32 src0:b32 src1:b32', dotIntegers(8, 'accumulator'), CLAMPS),
+  accumulate('v_dot4c_i32_i8', { gfx10: 13, gfx11: -1 }, '+vdst:i32 src0:b32 src1:b32', dotIntegers(8, 'accumulator'), {
+    ...CLAMPS,
+    noVop3: true,
+  }),
+  accumulate('v_dot8c_i32_i4', { gfx908: 58 }, '+vdst:i32 src0:b32 src1:b32', dotIntegers(4, 'accumulator'), CLAMPS),
+  accumulate('v_pk_fmac_f16', { gfx908: 60 }, PACKED, packedAccumulate, { ...ONLY_VOP2, alwaysSuffixed: true }),
+  accumulate('v_pk_fmac_f16', { gfx10: 60, gfx11: -1 }, PACKED, packedAccumulate, ONLY_VOP2),
+  accumulate('v_pk_fmac_f16', { gfx11: 60 }, PACKED, packedAccumulate, { noVop3: true }),
 ];

@@ -179,6 +179,6 @@ export const VOP2_ROWS: readonly Row[] = [
     saturating('u32', subtractReversed),
     CLAMPS,
   ),
-  vop2('v_xnor_b32', { gfx9: 61, gfx10: 30 }, 'b32', (b, x, y) => b.not(b.xor(x, y))),
+  vop2('v_xnor_b32', { gfx906: 61, gfx10: 30 }, 'b32', (b, x, y) => b.not(b.xor(x, y))),
   ...VOP2_FLOAT_ROWS,
 ];

@@ -13,9 +13,9 @@ import {
   type Semantics,
 } from '../row.ts';
 import { divFixup, divFmas, divScale } from './division.ts';
-import { dotInF16 } from './dot-products.ts';
+import { dotInBf16, dotInF16 } from './dot-products.ts';
 import { type FloatType, floatOf, flushed, legacyFma, legacyProduct, unfusedMultiplyAdd } from './float-rules.ts';
-import { packedF16 } from './packed-operands.ts';
+import { packedBf16, packedF16 } from './packed-operands.ts';
 import { f16TowardZero, insertByte, normalizedI16, normalizedU16, packHalves } from './packing.ts';
 import { ldexp } from './scaling.ts';
 import { VOP3_SMALL_FLOAT_ROWS } from './small-floats.ts';
@@ -104,6 +104,37 @@ const packBoth =
   (b, x, y) =>
     packHalves(b, convert(b, x), convert(b, y));
 
+/** What z, y or x gives where it is the largest in magnitude, the earlier one of equal ones. CDNA3 ISA and RDNA3 ISA, V_CUBEID_F32 and the following. */
+function byLargest(b: InstructionBuilder, [x, y, z]: readonly Value[], onZ: Value, onY: Value, onX: Value): Value {
+  const { f32 } = b;
+  const atLeast = (p: Value, q: Value): Value => f32.le(f32.abs(q), f32.abs(p));
+  return b.select(b.op('i1.and', atLeast(z!, x!), atLeast(z!, y!)), onZ, b.select(atLeast(y!, x!), onY, onX));
+}
+
+const ifNegative = (b: InstructionBuilder, x: Value, negative: Value, other: Value): Value =>
+  b.select(b.f32.lt(x, b.f32.constant(0)), negative, other);
+
+const cubeFace: Semantics = (b, ...xyz) => {
+  const face = (axis: number): Value =>
+    ifNegative(b, xyz[axis]!, b.f32.constant(2 * axis + 1), b.f32.constant(2 * axis));
+  return byLargest(b, xyz, face(2), face(1), face(0));
+};
+
+const cubeS: Semantics = (b, x, y, z) => {
+  const { neg } = b.f32;
+  return byLargest(b, [x!, y!, z!], ifNegative(b, z!, neg(x!), x!), x!, ifNegative(b, x!, z!, neg(z!)));
+};
+
+const cubeT: Semantics = (b, x, y, z) => {
+  const { neg } = b.f32;
+  return byLargest(b, [x!, y!, z!], neg(y!), ifNegative(b, y!, neg(z!), z!), neg(y!));
+};
+
+const cubeMajorAxis: Semantics = (b, ...xyz) => {
+  const [x, y, z] = xyz.map((value) => b.f32.mul(value, b.f32.constant(2)));
+  return byLargest(b, xyz, z!, y!, x!);
+};
+
 /** The other product where a light does not count: S1 is -MAX, -infinity or a NaN, or S2 is not positive. */
 const mulLit: Semantics = (b, x, y, z) => {
   const { f32 } = b;
@@ -129,6 +160,12 @@ const packIntegers = (type: 'i16' | 'u16'): Semantics =>
     return b.minS(b.maxS(b.op('f32.toI32S', x), b.i32(-0x8000)), b.i32(0x7fff));
   });
 
+/** The clamp bit and OMOD are ignored (RDNA3 ISA 7.2.3.1). */
+const HALF_DOT: RowFlags = {
+  integerClamp: true,
+  approximate: 'each product is added with one rounding; AMD does not publish where the hardware rounds',
+};
+
 /** Instructions that gfx10 and gfx11 brought. RDNA3 ISA 16.12. */
 const LATER_ROWS: readonly Row[] = [
   ternary(
@@ -143,11 +180,22 @@ const LATER_ROWS: readonly Row[] = [
   ternary('v_minmax_f32', 'f32', { gfx11: 607 }, inTurn('min', 'max')),
   ternary('v_maxmin_f16', 'f16', { gfx11: 608 }, inTurn('max', 'min'), { opSelText: 'none' }),
   ternary('v_minmax_f16', 'f16', { gfx11: 609 }, inTurn('min', 'max'), { opSelText: 'none' }),
-  row('VOP3', 'v_dot2_f16_f16', { gfx11: 614 }, '=vdst:f16 src0:v2f16 src1:v2f16 src2:f16', (b, x, y, z) =>
-    dotInF16(b, packedF16(b, 'src0', x), packedF16(b, 'src1', y), z),
+  row(
+    'VOP3',
+    'v_dot2_f16_f16',
+    { gfx11: 614 },
+    '=vdst:b16 src0:v2f16 src1:v2f16 src2:f16',
+    (b, x, y, z) => dotInF16(b, packedF16(b, 'src0', x), packedF16(b, 'src1', y), z),
+    HALF_DOT,
   ),
-  // How its sums are rounded is not published.
-  row('VOP3', 'v_dot2_bf16_bf16', { gfx11: 615 }, '=vdst:b16 src0:v2bf16 src1:v2bf16 src2:f16'),
+  row(
+    'VOP3',
+    'v_dot2_bf16_bf16',
+    { gfx11: 615 },
+    '=vdst:b16 src0:v2bf16 src1:v2bf16 src2:bf16',
+    (b, x, y, z) => dotInBf16(b, packedBf16(b, 'src0', x), packedBf16(b, 'src1', y), z),
+    HALF_DOT,
+  ),
   binary('v_cvt_pk_i16_f32', { gfx11: 774 }, 'b32', 'f32', packIntegers('i16')),
   binary('v_cvt_pk_u16_f32', { gfx11: 775 }, 'b32', 'f32', packIntegers('u16')),
 ];
@@ -155,11 +203,16 @@ const LATER_ROWS: readonly Row[] = [
 export const VOP3_FLOAT_ROWS: readonly Row[] = [
   ternary('v_mad_legacy_f32', 'f32', { gfx9: 448, gfx940: -1 }, legacyMad),
   ternary('v_mad_f32', 'f32', { gfx9: 449, gfx940: -1 }, mad('f32')),
-  // Cube maps: no use for them without images.
-  row('VOP3', 'v_cubeid_f32', { gfx9: 452, gfx10: 324, gfx11: 524 }, '=vdst:f32 src0:f32 src1:f32 src2:f32'),
-  row('VOP3', 'v_cubesc_f32', { gfx9: 453, gfx10: 325, gfx11: 525 }, '=vdst:f32 src0:f32 src1:f32 src2:f32'),
-  row('VOP3', 'v_cubetc_f32', { gfx9: 454, gfx10: 326, gfx11: 526 }, '=vdst:f32 src0:f32 src1:f32 src2:f32'),
-  row('VOP3', 'v_cubema_f32', { gfx9: 455, gfx10: 327, gfx11: 527 }, '=vdst:f32 src0:f32 src1:f32 src2:f32'),
+  row('VOP3', 'v_cubeid_f32', { gfx9: 452, gfx10: 324, gfx11: 524 }, '=vdst:f32 src0:f32 src1:f32 src2:f32', cubeFace),
+  row('VOP3', 'v_cubesc_f32', { gfx9: 453, gfx10: 325, gfx11: 525 }, '=vdst:f32 src0:f32 src1:f32 src2:f32', cubeS),
+  row('VOP3', 'v_cubetc_f32', { gfx9: 454, gfx10: 326, gfx11: 526 }, '=vdst:f32 src0:f32 src1:f32 src2:f32', cubeT),
+  row(
+    'VOP3',
+    'v_cubema_f32',
+    { gfx9: 455, gfx10: 327, gfx11: 527 },
+    '=vdst:f32 src0:f32 src1:f32 src2:f32',
+    cubeMajorAxis,
+  ),
   ternary('v_fma_f32', 'f32', { gfx9: 459, gfx10: 331, gfx11: 531 }, fma),
   ternary('v_fma_f64', 'f64', { gfx9: 460, gfx10: 332, gfx11: 532 }, fma),
   ...order('f32', { gfx9: 464, gfx10: 337, gfx11: 537 }),

@@ -5,6 +5,7 @@ import type { Value } from '../../../ir/types.ts';
 import type { InstructionBuilder } from '../instruction-builder.ts';
 import { type Opcodes, type Row, type RowFlags, row, type Semantics } from '../row.ts';
 import { dotBf16, dotF16, dotIntegers, dotMixedSigns } from './dot-products.ts';
+import { unfusedMultiplyAdd } from './float-rules.ts';
 import { MATRIX_ROWS } from './matrix.ts';
 import { type Pair, packedBf16, packedBits, packedDwords, packedF16, packedF32 } from './packed-operands.ts';
 import { packHalves } from './packing.ts';
@@ -29,7 +30,10 @@ function packed(
 }
 
 function wmma(name: string, opcode: number, operandText: string, semantics: Semantics): Row {
-  return row('VOP3P', `v_wmma_${name}`, { gfx11: opcode }, operandText, semantics, CLAMPS);
+  // Sums of integers are exact in any order.
+  const approximate = 'products are added in ascending order of k, one rounding each; AMD does not publish the order';
+  const flags = name.startsWith('i32') ? CLAMPS : { ...CLAMPS, approximate };
+  return row('VOP3P', `v_wmma_${name}`, { gfx11: opcode }, operandText, semantics, flags);
 }
 
 /** The same computation for the low and the high elements. */
@@ -109,7 +113,11 @@ function mixedSource(b: InstructionBuilder, source: number): Value {
   return (b.field('neg') >> source) & 1 ? b.f32.neg(magnitude) : magnitude;
 }
 
-function mixed(name: string, opcodes: Opcodes, result: 'f32' | 'f16', flags: RowFlags): Row {
+type Sum = (b: InstructionBuilder, x: Value, y: Value, z: Value) => Value;
+const fused: Sum = (b, x, y, z) => b.f32.fma(x, y, z);
+const unfused: Sum = (b, x, y, z) => unfusedMultiplyAdd(b, 'f32', x, y, z);
+
+function mixed(name: string, opcodes: Opcodes, result: 'f32' | 'f16', flags: RowFlags, compute = fused): Row {
   return row(
     'VOP3P',
     name,
@@ -117,7 +125,7 @@ function mixed(name: string, opcodes: Opcodes, result: 'f32' | 'f16', flags: Row
     `=vdst:${result} src0:f32 src1:f32 src2:f32`,
     (b) => {
       const [x, y, z] = [0, 1, 2].map((source) => mixedSource(b, source)) as [Value, Value, Value];
-      const sum = b.f32.fma(x, y, z);
+      const sum = compute(b, x, y, z);
       return result === 'f32' ? sum : b.f16.result(b.f16.fromF32(sum));
     },
     flags,
@@ -160,13 +168,16 @@ export const VOP3P_ROWS: readonly Row[] = [
   packedHalfFloats('v_pk_mul_f16', { gfx9: 16, gfx10: 16 }, 2, (f, x, y) => f.mul(x, y)),
   packedHalfFloats('v_pk_min_f16', { gfx9: 17, gfx10: 17 }, 2, (f, x, y) => f.min(x, y)),
   packedHalfFloats('v_pk_max_f16', { gfx9: 18, gfx10: 18 }, 2, (f, x, y) => f.max(x, y)),
-  mixed('v_fma_mix_f32', { gfx9: 32, gfx10: 32 }, 'f32', DPP),
-  mixed('v_fma_mixlo_f16', { gfx9: 33, gfx10: 33 }, 'f16', { ...DPP, keepsHighHalf: true }),
-  mixed('v_fma_mixhi_f16', { gfx9: 34, gfx10: 34 }, 'f16', { ...DPP, writesHighHalf: true }),
+  mixed('v_mad_mix_f32', { gfx9: 32, gfx906: -1 }, 'f32', {}, unfused),
+  mixed('v_mad_mixlo_f16', { gfx9: 33, gfx906: -1 }, 'f16', { keepsHighHalf: true }, unfused),
+  mixed('v_mad_mixhi_f16', { gfx9: 34, gfx906: -1 }, 'f16', { writesHighHalf: true }, unfused),
+  mixed('v_fma_mix_f32', { gfx906: 32, gfx10: 32 }, 'f32', DPP),
+  mixed('v_fma_mixlo_f16', { gfx906: 33, gfx10: 33 }, 'f16', { ...DPP, keepsHighHalf: true }),
+  mixed('v_fma_mixhi_f16', { gfx906: 34, gfx10: 34 }, 'f16', { ...DPP, writesHighHalf: true }),
   row(
     'VOP3P',
     'v_dot2_f32_f16',
-    { gfx90a: 35, gfx10: 19 },
+    { gfx906: 35, gfx10: 19 },
     '=vdst:f32 src0:v2f16 src1:v2f16 src2:f32',
     (b, x, y, z) => dotF16(b, packedF16(b, 'src0', x), packedF16(b, 'src1', y), z),
     DPP,
@@ -176,12 +187,12 @@ export const VOP3P_ROWS: readonly Row[] = [
   ),
   row('VOP3P', 'v_dot4_i32_iu8', { gfx11: 22 }, MIXED_SIGNS, dotMixedSigns(8), CLAMPS),
   row('VOP3P', 'v_dot8_i32_iu4', { gfx11: 24 }, MIXED_SIGNS, dotMixedSigns(4), CLAMPS),
-  dot('v_dot2_i32_i16', { gfx90a: 38, gfx10: 20, gfx11: -1 }, 16, 'i32'),
-  dot('v_dot2_u32_u16', { gfx90a: 39, gfx10: 21, gfx11: -1 }, 16, 'u32'),
-  dot('v_dot4_i32_i8', { gfx90a: 40, gfx10: 22, gfx11: -1 }, 8, 'i32'),
-  dot('v_dot4_u32_u8', { gfx90a: 41, gfx10: 23 }, 8, 'u32'),
-  dot('v_dot8_i32_i4', { gfx90a: 42, gfx10: 24, gfx11: -1 }, 4, 'i32'),
-  dot('v_dot8_u32_u4', { gfx90a: 43, gfx10: 25 }, 4, 'u32'),
+  dot('v_dot2_i32_i16', { gfx906: 38, gfx10: 20, gfx11: -1 }, 16, 'i32'),
+  dot('v_dot2_u32_u16', { gfx906: 39, gfx10: 21, gfx11: -1 }, 16, 'u32'),
+  dot('v_dot4_i32_i8', { gfx906: 40, gfx10: 22, gfx11: -1 }, 8, 'i32'),
+  dot('v_dot4_u32_u8', { gfx906: 41, gfx10: 23 }, 8, 'u32'),
+  dot('v_dot8_i32_i4', { gfx906: 42, gfx10: 24, gfx11: -1 }, 4, 'i32'),
+  dot('v_dot8_u32_u4', { gfx906: 43, gfx10: 25 }, 4, 'u32'),
   packedFloats('v_pk_fma_f32', 48, 3, (f, x, y, z) => f.fma(x, y, z)),
   packedFloats('v_pk_mul_f32', 49, 2, (f, x, y) => f.mul(x, y)),
   packedFloats('v_pk_add_f32', 50, 2, (f, x, y) => f.add(x, y)),
@@ -189,8 +200,8 @@ export const VOP3P_ROWS: readonly Row[] = [
   row('VOP3P', 'v_pk_mov_b32', { gfx90a: 51 }, '=vdst:v2b32 src0:v2b32 src1:v2b32', (b, x, y) =>
     b.pack(packedDwords(b, 'src0', x)[0], packedDwords(b, 'src1', y)[0]),
   ),
-  row('VOP3P', 'v_accvgpr_read_b32', { gfx90a: 88 }, '=vdst:b32 src0:b32/a', (_, x) => x),
-  row('VOP3P', 'v_accvgpr_write_b32', { gfx90a: 89 }, '=vdst:b32/a src0:b32', (_, x) => x),
+  row('VOP3P', 'v_accvgpr_read_b32', { gfx908: 88 }, '=vdst:b32 src0:b32/a', (_, x) => x),
+  row('VOP3P', 'v_accvgpr_write_b32', { gfx908: 89 }, '=vdst:b32/a src0:b32', (_, x) => x),
   ...MATRIX_ROWS,
   ...WMMA_ROWS,
 ];

@@ -1,0 +1,223 @@
+/** An assembler source file to a relocatable AMDGPU object: what `llvm-mc -filetype=obj` makes of it. */
+import { WavewrightError } from '../base/errors.ts';
+import type { CodeObjectVersion } from '../codeobject/elf-flags.ts';
+import { parseTargetId, type TargetId } from '../codeobject/target-id.ts';
+import type { TextReader } from '../isa/amdgpu/assembler/text-reader.ts';
+import { targetFor } from '../isa/amdgpu/targets.ts';
+import { Assembly, type AssemblyTarget } from './assembly.ts';
+import { DIRECTIVES, setSymbol } from './directives.ts';
+import { KernelBlock } from './kernel-directive.ts';
+import { metadataNote } from './metadata.ts';
+import { ObjectWriter } from './object.ts';
+import { type SourceLine, sourceLines } from './source.ts';
+
+export interface AssembleOptions {
+  /** A target id such as `gfx90a:xnack-`; the one of `.amdgcn_target` when it is not given. */
+  readonly processor?: string;
+  /** `+wavefrontsize64`, `-wavefrontsize32`, `+cumode`, `+tgsplit`, `-xnack`, ...: as in llvm-mc's `-mattr`. */
+  readonly features?: readonly string[];
+  /** What errors call the source. */
+  readonly file?: string;
+}
+
+const FEATURES = new Set(['wavefrontsize32', 'wavefrontsize64', 'cumode', 'tgsplit', 'xnack', 'sramecc']);
+
+function targetOf(source: string, { processor, features = [] }: AssembleOptions): AssemblyTarget {
+  const named = processor ?? /^\s*\.amdgcn_target\s+"([^"]*)"/m.exec(source)?.[1];
+  if (named === undefined) {
+    throw new WavewrightError('USAGE', 'no processor: name one, or let the source say .amdgcn_target');
+  }
+  const id: TargetId = parseTargetId(named);
+  const settings = new Map<string, boolean>();
+  for (const feature of features) {
+    const [, sign, name] = /^([+-])(\w+)$/.exec(feature) ?? [];
+    if (name === undefined || !FEATURES.has(name)) throw new WavewrightError('USAGE', `unknown feature '${feature}'`);
+    settings.set(name, sign === '+');
+  }
+  for (const name of ['xnack', 'sramecc'] as const) {
+    const wanted = settings.get(name);
+    if (wanted === undefined) continue;
+    if (id[name] === 'unsupported') throw new WavewrightError('USAGE', `${id.processor} has no choice of ${name}`);
+    id[name] = wanted ? 'on' : 'off';
+  }
+  const target = targetFor(id.processor);
+  const wanted = settings.get('wavefrontsize32') ? 32 : settings.get('wavefrontsize64') ? 64 : target.waveSizes[0]!;
+  if (!target.waveSizes.includes(wanted)) {
+    throw new WavewrightError('USAGE', `${id.processor} has no waves of ${wanted} lanes`);
+  }
+  return {
+    id,
+    context: { target, waveSize: wanted },
+    cuMode: settings.get('cumode') ?? false,
+    threadGroupSplit: settings.get('tgsplit') ?? false,
+  };
+}
+
+const REFUSED = new Set([
+  ...['.macro', '.endm', '.rept', '.endr', '.irp', '.irpc', '.include', '.incbin', '.altmacro', '.loc'],
+  ...['.if', '.ifdef', '.ifndef', '.else', '.elseif', '.endif', '.ifeq', '.ifne'],
+  ...['.uleb128', '.sleb128', '.symver', '.reloc', '.loc', '.subsection', '.hsa_code_object_version'],
+]);
+
+/** Directives that belong to AMDGPU alone. */
+type BlockKind = KernelBlock | { readonly metadata: string[] };
+
+class FileAssembler {
+  readonly #assembly: Assembly;
+  #block: BlockKind | undefined;
+
+  constructor(assembly: Assembly) {
+    this.#assembly = assembly;
+  }
+
+  run(lines: readonly SourceLine[]): Uint8Array {
+    const assembly = this.#assembly;
+    this.#setGeneration();
+    for (const line of lines) {
+      assembly.line = line;
+      if (this.#block && 'metadata' in this.#block && line.code.trim() !== '.end_amdgpu_metadata') {
+        this.#block.metadata.push(line.text);
+        continue;
+      }
+      if (line.code.trim() === '') continue;
+      const reader = assembly.reader(line.code, 0);
+      this.#guard(reader, line, () => this.#statement(reader));
+    }
+    if (this.#block) throw new WavewrightError('BAD_INPUT', 'the file ends within a block', { file: assembly.file });
+    const writer = new ObjectWriter(assembly);
+    for (const section of assembly.sections) {
+      for (const fixup of section.fixups) {
+        const line = lines[fixup.line - 1]!;
+        this.#guard(undefined, line, () => writer.resolve(section, fixup));
+      }
+    }
+    return this.#guard(undefined, lines.at(-1)!, () => writer.write());
+  }
+
+  #guard<T>(reader: TextReader | undefined, line: SourceLine, action: () => T): T {
+    try {
+      return action();
+    } catch (error) {
+      if (!(error instanceof WavewrightError) || error.code === 'INTERNAL') throw error;
+      const start = /^\s*/.exec(line.text)![0].length;
+      throw this.#assembly.located(error, line, Math.max(reader?.failedAt ?? start, start));
+    }
+  }
+
+  /** `.amdgcn.gfx_generation_number` and so on: gfx90a is 9, 0, 10. */
+  #setGeneration(): void {
+    const [, major, minor, stepping] = /^gfx(\d+)([\da-f])([\da-f])$/.exec(this.#assembly.target.id.processor) ?? [];
+    this.#assembly.setNumber('.amdgcn.gfx_generation_number', BigInt(major ?? 0));
+    this.#assembly.setNumber('.amdgcn.gfx_generation_minor', BigInt(`0x${minor ?? 0}`));
+    this.#assembly.setNumber('.amdgcn.gfx_generation_stepping', BigInt(`0x${stepping ?? 0}`));
+    this.#assembly.setNumber('.amdgcn.next_free_vgpr', 0n);
+    this.#assembly.setNumber('.amdgcn.next_free_sgpr', 0n);
+  }
+
+  #statement(reader: TextReader): void {
+    while (this.#label(reader));
+    if (reader.atEnd) return;
+    const start = reader.position;
+    const word = reader.word();
+    if (word !== undefined && !reader.peek('==') && reader.accept('=')) setSymbol(this.#assembly, word, reader);
+    else if (word?.startsWith('.')) this.#directive(word, reader, start);
+    else {
+      reader.position = start;
+      this.#assembly.instruction(reader);
+    }
+    if (!reader.atEnd) reader.fail('unexpected token at the end of the statement');
+  }
+
+  #label(reader: TextReader): boolean {
+    reader.skipBlanks();
+    const start = reader.position;
+    const number = /^\d+(?=\s*:)/.exec(reader.text.slice(start))?.[0];
+    if (number !== undefined) {
+      reader.position += number.length;
+      reader.expect(':');
+      this.#assembly.defineLocalLabel(number);
+      return true;
+    }
+    const name = reader.string() ?? reader.word();
+    if (name !== undefined && reader.accept(':')) {
+      this.#assembly.defineLabel(name);
+      return true;
+    }
+    reader.position = start;
+    return false;
+  }
+
+  /** Directives that change more than sections, data and symbols. */
+  readonly #own: Readonly<Record<string, (reader: TextReader) => void>> = {
+    '.amdgcn_target': (reader) => this.#checkTarget(reader),
+    '.amdhsa_code_object_version': (reader) => {
+      this.#assembly.codeObjectVersion = reader.integerIn(4, 6, 'code object version') as CodeObjectVersion;
+    },
+    '.amdhsa_kernel': (reader) => {
+      this.#block = new KernelBlock(this.#assembly, reader.word() ?? reader.fail('expected the name of a kernel'));
+    },
+    '.amdgpu_metadata': () => {
+      this.#block = { metadata: [] };
+    },
+    '.end_amdgpu_metadata': (reader) => this.#endMetadata(reader),
+  };
+
+  #directive(name: string, reader: TextReader, at: number): void {
+    const own = this.#own[name];
+    const directive = DIRECTIVES[name];
+    if (this.#block instanceof KernelBlock) this.#kernelDirective(this.#block, name, reader, at);
+    else if (own) own(reader);
+    else if (directive) directive(this.#assembly, reader);
+    else {
+      reader.failedAt = at;
+      const isKnown = REFUSED.has(name) || name.startsWith('.cfi_');
+      throw new WavewrightError(
+        isKnown ? 'UNSUPPORTED' : 'BAD_INPUT',
+        `${isKnown ? 'directive' : 'unknown directive'} '${name}'`,
+      );
+    }
+  }
+
+  #kernelDirective(block: KernelBlock, name: string, reader: TextReader, at: number): void {
+    reader.failedAt = at;
+    if (name === '.end_amdhsa_kernel') {
+      block.end();
+      this.#block = undefined;
+      return;
+    }
+    block.set(name, this.#assembly.absolute(reader, 'the value'));
+  }
+
+  #endMetadata(reader: TextReader): void {
+    const block = this.#block;
+    const metadata = block && 'metadata' in block ? block.metadata : undefined;
+    this.#block = undefined;
+    const assembly = this.#assembly;
+    const { current } = assembly;
+    assembly.current = assembly.section('.note', 7, 2n);
+    assembly.current.alignmentBytes = 4;
+    const text = metadata ?? reader.fail('.end_amdgpu_metadata without .amdgpu_metadata');
+    assembly.append(metadataNote(text.join('\n')));
+    assembly.current = current;
+  }
+
+  #checkTarget(reader: TextReader): void {
+    reader.skipBlanks();
+    const at = reader.position;
+    const text = reader.string() ?? reader.fail('expected a target id in quotes');
+    const found = parseTargetId(text, { code: 'BAD_INPUT' });
+    const { id } = this.#assembly.target;
+    if (found.processor !== id.processor || found.xnack !== id.xnack || found.sramecc !== id.sramecc) {
+      reader.fail(`the source is for another target than ${id.processor} with its features`, at);
+    }
+  }
+}
+
+/**
+ * Assembles `source`. Throws BAD_INPUT with file, line and column for wrong source, UNSUPPORTED for directives and targets that are
+ * not implemented, USAGE for wrong options.
+ */
+export function assembleFile(source: string, options: AssembleOptions = {}): Uint8Array {
+  const assembly = new Assembly(options.file ?? '<source>', targetOf(source, options));
+  return new FileAssembler(assembly).run(sourceLines(source));
+}

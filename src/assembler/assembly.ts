@@ -1,0 +1,214 @@
+/** The state of a file that is being assembled: its sections, its symbols, where it stands. */
+import { WavewrightError } from '../base/errors.ts';
+import type { CodeObjectVersion } from '../codeobject/elf-flags.ts';
+import type { TargetId } from '../codeobject/target-id.ts';
+import { assembleAt, withCaret } from '../isa/amdgpu/assembler/assemble.ts';
+import type { Expression } from '../isa/amdgpu/assembler/expression.ts';
+import { TextReader } from '../isa/amdgpu/assembler/text-reader.ts';
+import { bytesOf } from '../isa/amdgpu/encode.ts';
+import type { CodeContext, Instruction } from '../isa/amdgpu/instruction.ts';
+import { AssembledSection, usualKind } from './section.ts';
+import type { SourceLine } from './source.ts';
+import { SymbolTable } from './symbols.ts';
+
+/** What is assembled for. */
+export interface AssemblyTarget {
+  readonly id: TargetId;
+  readonly context: CodeContext;
+  /** Of gfx10 and gfx11: a workgroup stays on one compute unit. */
+  readonly cuMode: boolean;
+  /** Of the gfx90a family: a workgroup may be split between compute units. */
+  readonly threadGroupSplit: boolean;
+}
+
+/** Bytes of one section; what a source of a few lines may ask for. */
+export const SECTION_LIMIT_BYTES = 2 ** 30;
+
+export class Assembly {
+  readonly file: string;
+  readonly target: AssemblyTarget;
+  readonly symbols = new SymbolTable();
+  readonly sections: AssembledSection[] = [];
+  /** In their order, the names that `.addrsig_sym` gave; undefined without `.addrsig`. */
+  addressSignificant: string[] | undefined;
+  codeObjectVersion: CodeObjectVersion = 5;
+  /** Kernels with a descriptor. */
+  readonly kernels: { readonly name: string }[] = [];
+  current: AssembledSection;
+  previous: AssembledSection | undefined;
+  readonly stack: AssembledSection[] = [];
+  line: SourceLine = { number: 0, text: '', code: '' };
+  readonly #localLabels = new Map<string, number>();
+  #temporaries = 0;
+
+  constructor(file: string, target: AssemblyTarget) {
+    this.file = file;
+    this.target = target;
+    this.current = this.section('.text');
+  }
+
+  /** The section of this name; a new one is made as its name or the arguments say. */
+  section(name: string, type?: number, flags?: bigint, entrySizeBytes = 0): AssembledSection {
+    const known = this.sections.find((section) => section.name === name);
+    if (known) {
+      if ((type ?? known.type) !== known.type || (flags ?? known.flags) !== known.flags) {
+        throw new WavewrightError('BAD_INPUT', `section '${name}' had another type or other flags before`);
+      }
+      return known;
+    }
+    const usual = usualKind(name);
+    const section = new AssembledSection(name, type ?? usual.type, flags ?? usual.flags, entrySizeBytes);
+    this.sections.push(section);
+    return section;
+  }
+
+  switchTo(section: AssembledSection): void {
+    this.previous = this.current;
+    this.current = section;
+  }
+
+  /** Appends to the current section, which zeros alone may be appended to where it has no bytes in the file. */
+  append(bytes: Uint8Array): void {
+    if (this.current.sizeBytes + bytes.length > SECTION_LIMIT_BYTES) {
+      throw new WavewrightError(
+        'LIMIT_EXCEEDED',
+        `section '${this.current.name}' grows above ${SECTION_LIMIT_BYTES} bytes`,
+      );
+    }
+    if (!this.current.hasBytes && bytes.some((byte) => byte !== 0)) {
+      throw new WavewrightError('BAD_INPUT', `section '${this.current.name}' can hold only zeros`);
+    }
+    this.current.append(bytes);
+  }
+
+  appendZeros(count: number): void {
+    if (count > SECTION_LIMIT_BYTES) {
+      throw new WavewrightError('LIMIT_EXCEEDED', `${count} bytes are above ${SECTION_LIMIT_BYTES}`);
+    }
+    this.append(new Uint8Array(count));
+  }
+
+  /** Puts a field of `sizeBytes` there; what is not known yet is filled in at the end. */
+  appendValue(expression: Expression, sizeBytes: 1 | 2 | 4 | 8): void {
+    const offset = this.current.sizeBytes;
+    const value = this.#knownNumber(expression);
+    this.append(new Uint8Array(sizeBytes));
+    if (value === undefined) {
+      this.current.fixups.push({ offset, kind: sizeBytes, expression, line: this.line.number });
+      return;
+    }
+    const bits = BigInt(8 * sizeBytes);
+    if (value < -(1n << (bits - 1n)) || value >= 1n << bits) {
+      throw new WavewrightError('BAD_INPUT', `${value} does not fit ${sizeBytes} bytes`);
+    }
+    if (value !== 0n && !this.current.hasBytes) {
+      throw new WavewrightError('BAD_INPUT', `section '${this.current.name}' can hold only zeros`);
+    }
+    this.current.patch(offset, value, sizeBytes);
+  }
+
+  #knownNumber(expression: Expression): bigint | undefined {
+    if (expression.kind === 'number')
+      return BigInt.asIntN(64, expression.value) < 0n ? BigInt.asIntN(64, expression.value) : expression.value;
+    return undefined;
+  }
+
+  defineLabel(name: string): void {
+    const symbol = this.symbols.get(name);
+    if (symbol.definition) throw new WavewrightError('BAD_INPUT', `symbol '${name}' is already defined`);
+    symbol.definition = { kind: 'label', section: this.current, offset: this.current.sizeBytes };
+  }
+
+  /** `1:`. */
+  defineLocalLabel(number: string): void {
+    const count = (this.#localLabels.get(number) ?? 0) + 1;
+    this.#localLabels.set(number, count);
+    this.defineLabel(`\u0001${number}.${count}`);
+  }
+
+  /** A reader of the rest of a statement. */
+  reader(text: string, position: number): TextReader {
+    return new TextReader(text, position, (name) => this.symbols.numberOf(name));
+  }
+
+  /** The expression with `.` and labels such as `1b` as the symbols that they are here. */
+  localize(expression: Expression): Expression {
+    switch (expression.kind) {
+      case 'number':
+        return expression;
+      case 'symbol':
+        return { ...expression, name: this.#localName(expression.name) };
+      case 'unary':
+        return { ...expression, operand: this.localize(expression.operand) };
+      case 'binary':
+        return { ...expression, left: this.localize(expression.left), right: this.localize(expression.right) };
+    }
+  }
+
+  #localName(name: string): string {
+    if (name === '.') {
+      const here = `\u0001here.${this.#temporaries++}`;
+      this.defineLabel(here);
+      return here;
+    }
+    const local = /^(\d+)([bf])$/.exec(name);
+    if (!local) return name;
+    const [, number, direction] = local;
+    const count = this.#localLabels.get(number!) ?? 0;
+    if (direction === 'b' && count === 0) throw new WavewrightError('BAD_INPUT', `no label '${number}:' before`);
+    return `\u0001${number}.${direction === 'b' ? count : count + 1}`;
+  }
+
+  /** Reads an expression whose value is known here; places of one section have known distances. */
+  absolute(reader: TextReader, what: string): bigint {
+    reader.skipBlanks();
+    const at = reader.position;
+    const { constant, plus, minus } = this.symbols.evaluate(this.localize(reader.expression()));
+    if (plus || minus) reader.fail(`${what} must be known here`, at);
+    return constant;
+  }
+
+  /** Assembles the instruction that `reader` stands before. */
+  instruction(reader: TextReader): void {
+    const { instruction, words, fixup } = assembleAt(reader, this.target.context);
+    if (this.current.alignmentBytes < 4) this.current.alignmentBytes = 4;
+    const offset = this.current.sizeBytes;
+    const expression = fixup && this.localize(fixup.expression);
+    this.append(bytesOf(words));
+    if (fixup && expression) {
+      const at = fixup.kind === 'literal' ? offset + instruction.code.length * 4 : offset;
+      this.current.fixups.push({ offset: at, kind: fixup.kind, expression, line: this.line.number });
+    }
+    this.#countRegisters(instruction);
+  }
+
+  /** `.amdgcn.next_free_vgpr` and `.amdgcn.next_free_sgpr`: above the registers that instructions name. */
+  #countRegisters(instruction: Instruction): void {
+    for (const [index] of instruction.row.operands.entries()) {
+      if (instruction.access(index) === undefined) continue;
+      const operand = instruction.operand(index);
+      if (operand.kind === 'vector' && !operand.accumulator) {
+        this.#raise('.amdgcn.next_free_vgpr', operand.register + instruction.dwords(index));
+      }
+      if (operand.kind === 'scalar' && operand.register < this.target.context.target.scalars.sgprCount) {
+        this.#raise('.amdgcn.next_free_sgpr', operand.register + instruction.dwords(index));
+      }
+    }
+  }
+
+  #raise(name: string, count: number): void {
+    const known = this.symbols.numberOf(name) ?? 0n;
+    if (BigInt(count) > known) this.setNumber(name, BigInt(count));
+  }
+
+  setNumber(name: string, value: bigint): void {
+    this.symbols.get(name).definition = { kind: 'equal', expression: { kind: 'number', value } };
+  }
+
+  /** The error with file, line and column in front and the line with a caret behind. */
+  located(error: WavewrightError, line: SourceLine, column: number): WavewrightError {
+    const what = `${error.what}\n${withCaret(line.text, column)}`;
+    const { cause: _, ...context } = error.context;
+    return new WavewrightError(error.code, what, { ...context, file: `${this.file}:${line.number}:${column + 1}` });
+  }
+}

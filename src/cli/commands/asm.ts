@@ -1,0 +1,61 @@
+import { writeFileSync } from 'node:fs';
+import path from 'node:path';
+import { assembleFile } from '../../assembler/assemble-file.ts';
+import { WavewrightError } from '../../base/errors.ts';
+import { linkCodeObject } from '../../codeobject/link.ts';
+import { isElf } from '../../elf/header.ts';
+import { defineCommand } from '../command.ts';
+import { readInput } from '../input.ts';
+
+/** The option names of llvm-mc. */
+export const asm = defineCommand({
+  operands: { usage: 'FILE...', min: 1, max: Number.POSITIVE_INFINITY },
+  singleDash: true,
+  options: {
+    o: {
+      kind: 'text',
+      placeholder: 'FILE',
+      description: 'FILE.o: a relocatable object; FILE.co: a linked code object',
+    },
+    mcpu: {
+      kind: 'text',
+      placeholder: 'NAME',
+      description: 'the processor, such as gfx90a:xnack-; default: what the source says with .amdgcn_target',
+    },
+    mattr: {
+      kind: 'list',
+      placeholder: '+FEATURE,...',
+      description: 'wavefrontsize32, wavefrontsize64, cumode, tgsplit, xnack or sramecc, each with + or -',
+    },
+  },
+  notes: [
+    'FILE is assembler source in the syntax of LLVM, or with -o FILE.co a relocatable object too; - is standard input.',
+    'Several files are linked into one code object.',
+  ],
+  async run(_context, { o: output, mcpu, mattr }, files) {
+    if (output === undefined) throw new WavewrightError('USAGE', 'no output: name it with -o');
+    const isLinked = path.extname(output) === '.co';
+    if (!isLinked && path.extname(output) !== '.o') {
+      throw new WavewrightError('USAGE', `'${output}' ends in neither .o nor .co`);
+    }
+    if (!isLinked && files.length > 1) throw new WavewrightError('USAGE', 'several files make a .co, not a .o');
+    const features = (mattr ?? []).flatMap((value) => value.split(','));
+    const objects = files.map((name) => {
+      const bytes = readInput(name);
+      if (isLinked && isElf(bytes)) return { name, bytes };
+      const options = { file: name, features, ...(mcpu !== undefined && { processor: mcpu }) };
+      return { name, bytes: assembleFile(new TextDecoder().decode(bytes), options) };
+    });
+    write(output, isLinked ? linkCodeObject(objects) : objects[0]!.bytes);
+    return 0;
+  },
+});
+
+function write(file: string, bytes: Uint8Array): void {
+  try {
+    writeFileSync(file, bytes);
+  } catch (error) {
+    const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown error';
+    throw new WavewrightError('IO', `cannot be written (${code})`, { file, cause: error });
+  }
+}

@@ -1,0 +1,67 @@
+/**
+ * The part of a resident workgroup that its runner keeps in linear memory: where its waves are and what each of them does, and what it takes
+ * to begin further workgroups of the grid in its place.
+ */
+import { WAVE_VGPRS } from './layout.ts';
+
+const FIELDS = [
+  /** Waves of the current workgroup, those that have not ended, and the one that runs. */
+  'count',
+  'live',
+  'current',
+  /** Instructions run and waves that ended or met a barrier, since the host last looked. */
+  'used',
+  'events',
+  /** Instructions of one turn of a wave; after about `limit` of all waves the host has its turn. */
+  'turn',
+  'limit',
+  /** Workgroups begun since the host last looked, and how many more may be. */
+  'started',
+  'remaining',
+  /** Ids of the current and of the next workgroup; workgroups in each dimension, those that are not cut at the edge, and their waves. */
+  'idX',
+  'idY',
+  'idZ',
+  'nextX',
+  'nextY',
+  'nextZ',
+  'countX',
+  'countY',
+  'countZ',
+  'fullX',
+  'fullY',
+  'fullZ',
+  'fullCount',
+  /** Offset of the SGPR of each id, -1 without. */
+  'sgprX',
+  'sgprY',
+  'sgprZ',
+  /** First wave's state, and the distance to the next; the same for the states that waves begin with. */
+  'waves',
+  'waveStride',
+  'templates',
+  /** Bytes of VGPRs and AGPRs to clear. */
+  'vgprBytes',
+  'agprBytes',
+  'lds',
+  'ldsBytes',
+] as const;
+
+export type GroupField = (typeof FIELDS)[number];
+
+export const groupOffset = (field: GroupField): number => FIELDS.indexOf(field) * 4;
+
+/** One dword for each wave: a number of WAVE_STATES. */
+export const GROUP_STATES = 192;
+
+/** `spent`: it used its turn. */
+export const WAVE_STATES = ['ready', 'spent', 'sleeping', 'barrier', 'ended'] as const;
+export type WaveState = (typeof WAVE_STATES)[number];
+export const stateCode = (state: WaveState): number => WAVE_STATES.indexOf(state);
+
+/** Of a template: the scalar state, then the VGPRs that hold work-item ids. */
+export const TEMPLATE_SCALAR_BYTES = 640;
+const ID_REGISTERS = 3;
+export const templateRowBytes = (waveSize: 32 | 64): number => ID_REGISTERS * waveSize * 4;
+export const templateBytes = (waveSize: 32 | 64): number => TEMPLATE_SCALAR_BYTES + templateRowBytes(waveSize);
+export const TEMPLATE_ROWS_OFFSET = WAVE_VGPRS;

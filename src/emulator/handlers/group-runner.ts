@@ -1,0 +1,340 @@
+/**
+ * Runs the waves of a workgroup, and further workgroups in its place, until the host is needed: in WebAssembly, because small kernels
+ * spend less time in a wave than it takes to call it.
+ */
+import type { FunctionBuilder, Label, Local } from '../../wasm/function.ts';
+import type { FunctionRef } from '../../wasm/types.ts';
+import {
+  GROUP_STATES,
+  type GroupField,
+  groupOffset,
+  stateCode,
+  TEMPLATE_ROWS_OFFSET,
+  TEMPLATE_SCALAR_BYTES,
+  templateBytes,
+  templateRowBytes,
+} from '../group-layout.ts';
+import { EXIT_CODES, WAVE_CLOCK, WAVE_EXIT, WAVE_RECORD, waveAgprs } from '../layout.ts';
+import type { ModuleContext } from '../lowering/module-context.ts';
+
+/** (group, clock) -> number of the wave whose exit the host must look at, -1 when no wave can go on or the host has its turn. */
+export type RunGroup = (group: number, clock: bigint) => number;
+
+/** `run`: (record, wave, budget) -> budget left. */
+export function emitRunGroup(context: ModuleContext, run: FunctionRef, waveSize: 32 | 64): FunctionBuilder {
+  const f = context.module.function(['i32', 'i64'], ['i32'], 'run group');
+  new GroupRunner(f, run, waveSize).emit();
+  return f;
+}
+
+class GroupRunner {
+  readonly #f: FunctionBuilder;
+  readonly #run: FunctionRef;
+  readonly #waveSize: 32 | 64;
+  readonly #group: Local;
+  readonly #clock: Local;
+  readonly #index: Local;
+  readonly #wave: Local;
+  /** Address of the state of the wave. */
+  readonly #state: Local;
+  readonly #waiting: Local;
+
+  constructor(f: FunctionBuilder, run: FunctionRef, waveSize: 32 | 64) {
+    this.#f = f;
+    this.#run = run;
+    this.#waveSize = waveSize;
+    this.#group = f.param(0);
+    this.#clock = f.param(1);
+    this.#index = f.local('i32');
+    this.#wave = f.local('i32');
+    this.#state = f.local('i32');
+    this.#waiting = f.local('i32');
+  }
+
+  emit(): void {
+    const f = this.#f;
+    f.loop(undefined, (turns) => {
+      this.#eachWave(() => this.#runWave());
+      this.#push('live');
+      f.op('i32.eqz');
+      f.if(undefined, () => {
+        this.#returnUnlessNext();
+        this.#startNext();
+        f.br(turns);
+      });
+      // When all that live wait at the barrier, they go on.
+      f.i32(0);
+      f.set(this.#waiting);
+      this.#eachWave(() => {
+        f.get(this.#waiting);
+        this.#pushIsState('barrier');
+        f.op('i32.add');
+        f.set(this.#waiting);
+      });
+      f.get(this.#waiting);
+      this.#push('live');
+      f.op('i32.eq');
+      f.if(undefined, () => {
+        this.#eachWave(() => {
+          this.#pushIsState('barrier');
+          f.if(undefined, () => this.#setState('ready'));
+        });
+        this.#pushIsBelowLimit();
+        f.brIf(turns);
+      });
+    });
+    f.i32(-1);
+  }
+
+  #push(field: GroupField): void {
+    this.#f.get(this.#group);
+    this.#f.load('i32.load', groupOffset(field));
+  }
+
+  #set(field: GroupField, push: () => void): void {
+    this.#f.get(this.#group);
+    push();
+    this.#f.store('i32.store', groupOffset(field));
+  }
+
+  #add(field: GroupField, amount: number): void {
+    this.#set(field, () => {
+      this.#push(field);
+      this.#f.i32(amount);
+      this.#f.op('i32.add');
+    });
+  }
+
+  #eachWave(body: () => void): void {
+    const f = this.#f;
+    f.i32(0);
+    f.set(this.#index);
+    f.get(this.#group);
+    f.i32(GROUP_STATES);
+    f.op('i32.add');
+    f.set(this.#state);
+    this.#push('waves');
+    f.set(this.#wave);
+    f.loop(undefined, (again) => {
+      body();
+      f.get(this.#state);
+      f.i32(4);
+      f.op('i32.add');
+      f.set(this.#state);
+      f.get(this.#wave);
+      this.#push('waveStride');
+      f.op('i32.add');
+      f.set(this.#wave);
+      f.get(this.#index);
+      f.i32(1);
+      f.op('i32.add');
+      f.tee(this.#index);
+      this.#push('count');
+      f.op('i32.lt_u');
+      f.brIf(again);
+    });
+  }
+
+  #pushIsState(state: 'ready' | 'barrier'): void {
+    this.#f.get(this.#state);
+    this.#f.load('i32.load', 0);
+    this.#f.i32(stateCode(state));
+    this.#f.op('i32.eq');
+  }
+
+  #setState(state: 'ready' | 'barrier' | 'ended'): void {
+    this.#f.get(this.#state);
+    this.#f.i32(stateCode(state));
+    this.#f.store('i32.store', 0);
+  }
+
+  #pushIsBelowLimit(): void {
+    this.#push('used');
+    this.#push('limit');
+    this.#f.op('i32.lt_u');
+  }
+
+  #runWave(): void {
+    const f = this.#f;
+    f.block(undefined, (done) => {
+      this.#pushIsState('ready');
+      f.op('i32.eqz');
+      f.brIf(done);
+      this.#set('current', () => f.get(this.#index));
+      f.get(this.#wave);
+      f.get(this.#clock);
+      f.store('i64.store', WAVE_CLOCK);
+      this.#set('used', () => {
+        this.#push('used');
+        this.#push('turn');
+        f.op('i32.add');
+        f.get(this.#wave);
+        f.load('i32.load', WAVE_RECORD);
+        f.get(this.#wave);
+        this.#push('turn');
+        f.call(this.#run);
+        f.op('i32.sub');
+      });
+      this.#onExit('end', done, () => {
+        this.#setState('ended');
+        this.#add('live', -1);
+      });
+      this.#onExit('barrier', done, () => this.#setState('barrier'));
+      f.get(this.#index);
+      f.return();
+    });
+  }
+
+  #onExit(reason: 'end' | 'barrier', done: Label, body: () => void): void {
+    const f = this.#f;
+    f.get(this.#wave);
+    f.load('i32.load', WAVE_EXIT);
+    f.i32(EXIT_CODES[reason]);
+    f.op('i32.eq');
+    f.if(undefined, () => {
+      body();
+      this.#add('events', 1);
+      f.br(done);
+    });
+  }
+
+  /** Returns when the host has its turn, when there is no further workgroup, and when the next one is cut at the edge of the grid. */
+  #returnUnlessNext(): void {
+    const f = this.#f;
+    this.#pushIsBelowLimit();
+    this.#push('remaining');
+    f.i32(0);
+    f.op('i32.ne');
+    f.op('i32.and');
+    for (const [next, full] of [
+      ['nextX', 'fullX'],
+      ['nextY', 'fullY'],
+      ['nextZ', 'fullZ'],
+    ] as const) {
+      this.#push(next);
+      this.#push(full);
+      f.op('i32.lt_u');
+      f.op('i32.and');
+    }
+    f.op('i32.eqz');
+    f.if(undefined, () => {
+      f.i32(-1);
+      f.return();
+    });
+  }
+
+  #startNext(): void {
+    const f = this.#f;
+    this.#add('remaining', -1);
+    this.#add('started', 1);
+    for (const [id, next] of [
+      ['idX', 'nextX'],
+      ['idY', 'nextY'],
+      ['idZ', 'nextZ'],
+    ] as const)
+      this.#set(id, () => this.#push(next));
+    this.#set('count', () => this.#push('fullCount'));
+    this.#set('live', () => this.#push('fullCount'));
+    this.#push('ldsBytes');
+    f.if(undefined, () => {
+      this.#push('lds');
+      f.i32(0);
+      this.#push('ldsBytes');
+      f.memoryFill();
+    });
+    const template = f.local('i32');
+    this.#push('templates');
+    f.set(template);
+    this.#eachWave(() => {
+      this.#startWave(template);
+      this.#setState('ready');
+    });
+    f.free(template);
+    this.#advance('nextX', 'countX', () => this.#advance('nextY', 'countY', () => this.#add('nextZ', 1)));
+  }
+
+  /** Counts up to a limit; there, from 0 again and `carry`. */
+  #advance(next: GroupField, count: GroupField, carry: () => void): void {
+    const f = this.#f;
+    this.#add(next, 1);
+    this.#push(next);
+    this.#push(count);
+    f.op('i32.eq');
+    f.if(undefined, () => {
+      this.#set(next, () => f.i32(0));
+      carry();
+    });
+  }
+
+  /** Into the wave. Sizes are multiples of 16 bytes: a call of memory.copy takes longer than the copy. */
+  #copy(template: Local, from: number, to: number, sizeBytes: number): void {
+    const f = this.#f;
+    for (let at = 0; at < sizeBytes; at += 16) {
+      f.get(this.#wave);
+      f.get(template);
+      f.load('v128.load', from + at);
+      f.store('v128.store', to + at);
+    }
+  }
+
+  /** Sizes are multiples of 128 bytes. */
+  #clearRows(offset: number, sizeBytes: GroupField): void {
+    const f = this.#f;
+    const at = f.local('i32');
+    const end = f.local('i32');
+    f.get(this.#wave);
+    f.i32(offset);
+    f.op('i32.add');
+    f.tee(at);
+    this.#push(sizeBytes);
+    f.op('i32.add');
+    f.set(end);
+    this.#push(sizeBytes);
+    f.if(undefined, () =>
+      f.loop(undefined, (again) => {
+        for (let i = 0; i < 128; i += 16) {
+          f.get(at);
+          f.v128([0, 0, 0, 0]);
+          f.store('v128.store', i);
+        }
+        f.get(at);
+        f.i32(128);
+        f.op('i32.add');
+        f.tee(at);
+        f.get(end);
+        f.op('i32.lt_u');
+        f.brIf(again);
+      }),
+    );
+    f.free(at, end);
+  }
+
+  #startWave(template: Local): void {
+    const f = this.#f;
+    const rows = templateRowBytes(this.#waveSize);
+    this.#copy(template, 0, 0, TEMPLATE_SCALAR_BYTES);
+    this.#copy(template, TEMPLATE_SCALAR_BYTES, TEMPLATE_ROWS_OFFSET, rows);
+    this.#clearRows(TEMPLATE_ROWS_OFFSET + rows, 'vgprBytes');
+    this.#clearRows(waveAgprs(this.#waveSize), 'agprBytes');
+    for (const [sgpr, id] of [
+      ['sgprX', 'idX'],
+      ['sgprY', 'idY'],
+      ['sgprZ', 'idZ'],
+    ] as const) {
+      this.#push(sgpr);
+      f.i32(0);
+      f.op('i32.ge_s');
+      f.if(undefined, () => {
+        f.get(this.#wave);
+        this.#push(sgpr);
+        f.op('i32.add');
+        this.#push(id);
+        f.store('i32.store', 0);
+      });
+    }
+    f.get(template);
+    f.i32(templateBytes(this.#waveSize));
+    f.op('i32.add');
+    f.set(template);
+  }
+}

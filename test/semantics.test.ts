@@ -1,0 +1,69 @@
+/**
+ * Recorded states (CONTRIBUTING.md, "Recorded states"): every executor makes of them what a source that is independent of the rows says,
+ * and every row with semantics has enough of them.
+ */
+import assert from 'node:assert/strict';
+import { readdirSync, readFileSync } from 'node:fs';
+import { test } from 'node:test';
+import { decoderFor, encodingsOf } from '../src/isa/amdgpu/decode.ts';
+import { ROWS } from '../src/isa/amdgpu/instructions/index.ts';
+import { targetFor } from '../src/isa/amdgpu/targets.ts';
+import { differences } from './semantics/difference.ts';
+import type { Recording } from './semantics/recorded.ts';
+import { StateRunner } from './semantics/state-runner.ts';
+
+const FOLDER = new URL('data/semantics/', import.meta.url);
+const TARGETS = ['gfx90a', 'gfx942', 'gfx1100'];
+const EXECUTORS = ['reference', 'handlers'] as const;
+const MIN_STATES = 20;
+
+/** Rows that have no recorded states, and why. */
+const EXCEPTIONS: readonly (readonly [name: RegExp, reason: string])[] = [];
+
+const recordings: Recording[] = readdirSync(FOLDER).flatMap((file) =>
+  readFileSync(new URL(file, FOLDER), 'utf8')
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line) as Recording),
+);
+
+for (const target of TARGETS) {
+  const own = recordings.filter(({ targets }) => targets.includes(target));
+  for (const executor of EXECUTORS) {
+    test(`${target}: recorded states, ${executor}`, () => {
+      const runners = { 32: undefined as StateRunner | undefined, 64: undefined as StateRunner | undefined };
+      for (const recording of own) {
+        const runner = (runners[recording.waveSize] ??= new StateRunner(target, executor, recording.waveSize));
+        const found = differences(recording, runner.run(recording));
+        assert.deepEqual(found.slice(0, 4), [], `${recording.name} ${recording.code}, source: ${recording.source}`);
+      }
+    });
+  }
+
+  test(`${target}: every row with semantics has ${MIN_STATES} recorded states`, () => {
+    const counts = new Map<string, number>();
+    for (const { code, waveSize, columns, before } of own) {
+      const bytes = Buffer.from(code, 'hex');
+      const decoded = decoderFor(target, waveSize).decode(new DataView(bytes.buffer, bytes.byteOffset, bytes.length), 0);
+      assert.ok(typeof decoded !== 'string', `${code} on ${target}: ${String(decoded)}`);
+      const key = `${decoded.row.format} ${decoded.row.name}`;
+      counts.set(key, (counts.get(key) ?? 0) + statesIn(columns, before.registers));
+    }
+    const missing = ROWS.filter(({ semantics }) => semantics)
+      .filter((row) => encodingsOf(row, targetFor(target)).length > 0)
+      .filter(({ name }) => !EXCEPTIONS.some(([pattern]) => pattern.test(name)))
+      .filter(({ format, name }) => (counts.get(`${format} ${name}`) ?? 0) < MIN_STATES)
+      .map(({ format, name }) => `${format} ${name}: ${counts.get(`${format} ${name}`) ?? 0}`);
+    assert.deepEqual(missing, []);
+  });
+}
+
+/** Runs, or lanes that are on. */
+function statesIn(columns: Recording['columns'], registers: Recording['before']['registers']): number {
+  const length = (text: string): number => text.length / 8;
+  const names = Object.keys(registers).filter((name) => (columns === 'waves' ? name !== 'exec' : /^[avp]/.test(name)));
+  const count = Math.max(...names.map((name) => length(registers[name]!)));
+  if (columns === 'waves') return count;
+  const exec = BigInt(`0x${registers['exec']!.slice(8)}${registers['exec']!.slice(0, 8)}`);
+  return Array.from({ length: count }, (_, lane) => Number((exec >> BigInt(lane)) & 1n)).reduce((x, y) => x + y, 0);
+}

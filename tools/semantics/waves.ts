@@ -1,0 +1,58 @@
+/** Instructions that move values between lanes or to scalar registers: CDNA3 ISA 12.8 and 12.11, RDNA3 ISA 16.8 and 16.12. */
+import type { Job } from './jobs.ts';
+import type { RegisterFile } from './register-file.ts';
+
+export type WaveModel = (job: Job, before: RegisterFile, after: RegisterFile) => void;
+
+const register = (job: Job, field: string): string => {
+  const { file, first } = job.operands.find(({ spec }) => spec.field === field)!;
+  return `${file}${first}`;
+};
+
+const isOn = (mask: bigint, lane: number): boolean => ((mask >> BigInt(lane)) & 1n) === 1n;
+
+/** A row of 16 lanes reads lanes of itself, or of the other row of the pair, as the 16 four-bit numbers in S1 and S2 say. */
+const permlane =
+  (crosses: boolean): WaveModel =>
+  (job, before, after) => {
+    const { waveSize } = job.recording;
+    const table = before.get(register(job, 'src1')) | (before.get(register(job, 'src2')) << 32n);
+    // op_sel 0: fetch inactive; op_sel 1: bound_ctrl.
+    const opSel = job.fields['op_sel'] ?? 0;
+    for (let lane = 0; lane < waveSize; lane++) {
+      if (!isOn(before.exec, lane)) continue;
+      const row = (lane & ~15) ^ (crosses ? 16 : 0);
+      const source = row + Number((table >> BigInt(4 * (lane & 15))) & 15n);
+      const reads = (opSel & 1) === 1 || isOn(before.exec, source);
+      if (!reads && (opSel & 2) === 0) continue;
+      after.set(register(job, 'vdst'), lane, reads ? before.get(register(job, 'src0'), source) : 0n);
+    }
+  };
+
+const readLane: WaveModel = (job, before, after) => {
+  const lane = Number(before.get(register(job, 'src1'))) % job.recording.waveSize;
+  after.set(register(job, 'vdst'), 0, before.get(register(job, 'src0'), lane));
+};
+
+export const WAVE_MODELS: Readonly<Record<string, WaveModel>> = {
+  v_readfirstlane_b32: (job, before, after) => {
+    const { exec } = before;
+    const lanes = Array.from({ length: job.recording.waveSize }, (_, lane) => lane);
+    const first = lanes.find((lane) => isOn(exec, lane)) ?? 0;
+    after.set(register(job, 'vdst'), 0, before.get(register(job, 'src0'), first));
+  },
+  v_readlane_b32: readLane,
+  v_writelane_b32: (job, before, after) => {
+    const lane = Number(before.get(register(job, 'src1'))) % job.recording.waveSize;
+    after.set(register(job, 'vdst'), lane, before.get(register(job, 'src0')));
+  },
+  v_permlane16_b32: permlane(false),
+  v_permlanex16_b32: permlane(true),
+  // Nothing in wave32.
+  v_permlane64_b32: (job, before, after) => {
+    if (job.recording.waveSize === 32) return;
+    for (let lane = 0; lane < 64; lane++) {
+      if (isOn(before.exec, lane)) after.set(register(job, 'vdst'), lane, before.get(register(job, 'src0'), lane ^ 32));
+    }
+  },
+};
