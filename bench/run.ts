@@ -28,6 +28,7 @@ function rate(operations: number, run: () => void): number {
   return operations / median(times);
 }
 
+const jit = new KernelRunner('gfx90a', 'jit');
 const handlers = new KernelRunner('gfx90a', 'handlers');
 const reference = new KernelRunner('gfx90a', 'reference');
 
@@ -35,17 +36,18 @@ function measure(kernel: KernelBenchmark) {
   const file = `examples/kernels/${kernel.name}.gfx90a.co`;
   const small = kernel.launch('small');
   const expected = kernel.baseline(small);
-  for (const [name, runner] of Object.entries({ handlers, reference })) {
+  for (const [name, runner] of Object.entries({ jit, handlers, reference })) {
     const { output } = runner.prepare(file, kernel.name, kernel.launch('small'))();
     const wrong = output.findIndex((value, i) => value !== expected[i]);
     if (wrong >= 0)
       throw new Error(`${kernel.name} on ${name}: element ${wrong} is ${output[wrong]}, expected ${expected[wrong]}`);
   }
   const full = kernel.launch('full');
+  const onJit = rate(kernel.operations('full'), jit.prepare(file, kernel.name, full));
   const onHandlers = rate(kernel.operations('full'), handlers.prepare(file, kernel.name, full));
   const onReference = rate(kernel.operations('small'), reference.prepare(file, kernel.name, small));
   const onJs = rate(kernel.operations('full'), () => kernel.baseline(full));
-  return { kernel: kernel.name, unit: kernel.unit, handlers: onHandlers, reference: onReference, js: onJs };
+  return { kernel: kernel.name, unit: kernel.unit, jit: onJit, handlers: onHandlers, reference: onReference, js: onJs };
 }
 
 const kernels = KERNELS.map(measure);
@@ -57,7 +59,7 @@ if (values.format === 'json') {
     `${JSON.stringify({ schema: 'wavewright.bench', version: 1, samples, kernels, hello, decode, listing }, undefined, 2)}\n`,
   );
 } else {
-  process.stdout.write('kernel      unit        T0 handlers   reference      plain JS   T0/reference   T0/JS\n');
+  process.stdout.write('kernel      unit              T1 jit  T0 handlers     reference      plain JS    T1/T0    T1/JS\n');
   const mega = (value: number): string => `${(value / 1e6).toFixed(2)} M/s`.padStart(13);
   for (const row of kernels) {
     const ratios = `${(row.handlers / row.reference).toFixed(0).padStart(13)}${(row.handlers / row.js).toFixed(2).padStart(9)}`;

@@ -22,7 +22,7 @@ export interface AssemblyTarget {
 }
 
 /** Bytes of one section; what a source of a few lines may ask for. */
-export const SECTION_LIMIT_BYTES = 2 ** 30;
+const SECTION_LIMIT_BYTES = 2 ** 28;
 
 export class Assembly {
   readonly file: string;
@@ -67,25 +67,32 @@ export class Assembly {
     this.current = section;
   }
 
-  /** Appends to the current section, which zeros alone may be appended to where it has no bytes in the file. */
+  /** Throws LIMIT_EXCEEDED when the current section cannot take `count` more bytes. */
+  checkRoom(count: number): void {
+    const { name, sizeBytes } = this.current;
+    if (sizeBytes + count <= SECTION_LIMIT_BYTES) return;
+    throw new WavewrightError('LIMIT_EXCEEDED', `section '${name}' grows above ${SECTION_LIMIT_BYTES} bytes`);
+  }
+
+  /** Appends to the current section; only zeros where it has no bytes in the file. */
   append(bytes: Uint8Array): void {
-    if (this.current.sizeBytes + bytes.length > SECTION_LIMIT_BYTES) {
-      throw new WavewrightError(
-        'LIMIT_EXCEEDED',
-        `section '${this.current.name}' grows above ${SECTION_LIMIT_BYTES} bytes`,
-      );
-    }
+    this.checkRoom(bytes.length);
     if (!this.current.hasBytes && bytes.some((byte) => byte !== 0)) {
       throw new WavewrightError('BAD_INPUT', `section '${this.current.name}' can hold only zeros`);
     }
     this.current.append(bytes);
   }
 
+  /** `count` times `element`. */
+  appendRepeated(count: number, element: Uint8Array): void {
+    this.checkRoom(count * element.length);
+    const bytes = new Uint8Array(count * element.length);
+    if (element.some((byte) => byte !== 0)) for (let i = 0; i < count; i++) bytes.set(element, i * element.length);
+    this.append(bytes);
+  }
+
   appendZeros(count: number): void {
-    if (count > SECTION_LIMIT_BYTES) {
-      throw new WavewrightError('LIMIT_EXCEEDED', `${count} bytes are above ${SECTION_LIMIT_BYTES}`);
-    }
-    this.append(new Uint8Array(count));
+    this.appendRepeated(count, Uint8Array.of(0));
   }
 
   /** Puts a field of `sizeBytes` there; what is not known yet is filled in at the end. */

@@ -76,8 +76,7 @@ function count(assembly: Assembly, reader: TextReader, what: string): number {
 const skip: Directive = (assembly, reader) => {
   const size = count(assembly, reader, 'size');
   const value = reader.accept(',') ? assembly.absolute(reader, 'value') : 0n;
-  if (value === 0n) assembly.appendZeros(size);
-  else assembly.append(new Uint8Array(size).fill(Number(BigInt.asUintN(8, value))));
+  assembly.appendRepeated(size, numberBytes(value, 1));
 };
 
 /** Elements of up to 8 bytes, of which the value fills 4. */
@@ -85,11 +84,7 @@ const fill: Directive = (assembly, reader) => {
   const repeat = count(assembly, reader, 'repeat count');
   const size = reader.accept(',') ? Math.min(count(assembly, reader, 'size'), 8) : 1;
   const value = reader.accept(',') ? assembly.absolute(reader, 'value') : 0n;
-  if (repeat * size > 2 ** 30) reader.fail('the fill is too large');
-  const element = numberBytes(BigInt.asUintN(32, value), size);
-  const bytes = new Uint8Array(repeat * size);
-  for (let i = 0; i < repeat; i++) bytes.set(element, i * size);
-  assembly.append(bytes);
+  assembly.appendRepeated(repeat, numberBytes(BigInt.asUintN(32, value), size));
 };
 
 const origin: Directive = (assembly, reader) => {
@@ -101,7 +96,7 @@ const origin: Directive = (assembly, reader) => {
   const offset = Number(constant) + (isHere ? base.offset : 0);
   const value = reader.accept(',') ? assembly.absolute(reader, 'value') : 0n;
   if (offset < assembly.current.sizeBytes) return reader.fail('the place is behind the end of the section', at);
-  assembly.append(new Uint8Array(offset - assembly.current.sizeBytes).fill(Number(BigInt.asUintN(8, value))));
+  assembly.appendRepeated(offset - assembly.current.sizeBytes, numberBytes(value, 1));
 };
 
 const S_NOP = Uint8Array.of(0, 0, 0x80, 0xbf);
@@ -119,9 +114,7 @@ function align(assembly: Assembly, alignment: number, value: Uint8Array | undefi
   if (rest % element.length !== 0) {
     throw new WavewrightError('BAD_INPUT', `${rest} bytes of padding are no multiple of ${element.length}`);
   }
-  const bytes = new Uint8Array(rest);
-  for (let i = 0; i < rest; i += element.length) bytes.set(element, i);
-  assembly.append(bytes);
+  assembly.appendRepeated(rest / element.length, element);
 }
 
 /** `.p2align POWER, VALUE, LIMIT` or `.balign BYTES, VALUE, LIMIT`. */

@@ -35,7 +35,10 @@ export type ExecutorName = 'handlers' | 'reference' | 'jit';
 
 export interface EmulatorOptions {
   readonly processor: string;
-  /** Default: the handlers (T0). `jit` compiles code that runs often (T1); `reference` evaluates every instruction in TypeScript. */
+  /**
+   * Default: `jit`, which compiles code that runs often (T1) and runs the rest in the handlers (T0). `handlers` compiles nothing;
+   * `reference` evaluates every instruction in TypeScript.
+   */
   readonly executor?: ExecutorName;
   /** How often code is reached before `jit` compiles it. */
   readonly compileThreshold?: number;
@@ -69,7 +72,7 @@ export class Emulator {
   constructor(options: EmulatorOptions) {
     this.target = targetFor(options.processor);
     this.memory = new EmulatorMemory(WINDOW_HI, options.memorySizeBytes);
-    this.#executorName = options.executor ?? 'handlers';
+    this.#executorName = options.executor ?? 'jit';
     this.#compileThreshold = options.compileThreshold ?? DEFAULT_THRESHOLD;
   }
 

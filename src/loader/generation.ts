@@ -65,22 +65,17 @@ export const GENERATIONS: Readonly<Record<Generation['name'], Generation>> = {
 };
 
 /**
- * The generation of a program by its client symbol; `sizeOf` gives the size of a symbol, `undefined` when there is none. Throws
- * BAD_INPUT when the program has no client, UNSUPPORTED when its size is that of no generation.
+ * The generation of a program by its client symbol; `sizeOf` gives the size of a symbol, `undefined` when there is none. A program
+ * without a client has none: it needs no server. Throws UNSUPPORTED when the client's size is that of no generation.
  */
-export function detectGeneration(sizeOf: (symbol: string) => number | undefined): Generation {
+export function detectGeneration(sizeOf: (symbol: string) => number | undefined): Generation | undefined {
   const known = Object.values(GENERATIONS);
   for (const generation of known) {
     if (sizeOf(generation.clientSymbol) === generation.clientSymbolSizeBytes) return generation;
   }
   const names = [...new Set(known.map(({ clientSymbol }) => clientSymbol))];
   const found = names.find((name) => sizeOf(name) !== undefined);
-  if (found === undefined) {
-    throw new WavewrightError('BAD_INPUT', `the image has no RPC client: neither ${names.join(' nor ')} is defined`, {
-      section: 'symbol table',
-      hint: 'link the program with the start-up code and the C library for GPUs (crt1.o, libc.a)',
-    });
-  }
+  if (found === undefined) return undefined;
   const sizes = known.filter(({ clientSymbol }) => clientSymbol === found).map((known) => known.clientSymbolSizeBytes);
   const what = `${found} has ${sizeOf(found)} bytes, expected ${sizes.join(' or ')}`;
   throw new WavewrightError('UNSUPPORTED', what, {

@@ -12,7 +12,8 @@ const CLOCK_SYMBOL = '__llvm_libc_clock_freq';
 
 export class ProgramImage implements Disposable {
   readonly name: string;
-  readonly generation: Generation;
+  /** Undefined for a program without an RPC client. */
+  readonly generation: Generation | undefined;
   readonly begin: KernelSymbol;
   readonly start: KernelSymbol;
   readonly end: KernelSymbol;
@@ -49,8 +50,7 @@ export class ProgramImage implements Disposable {
   }
 
   /** Stores the client struct where the program looks for it. Throws BAD_INPUT when that is nowhere. */
-  writeClient(struct: Uint8Array): void {
-    const { clientSymbol, clientIsPointer } = this.generation;
+  writeClient({ clientSymbol, clientIsPointer }: Generation, struct: Uint8Array): void {
     const { address } = this.#executable.getSymbol(clientSymbol);
     if (!clientIsPointer) {
       this.#view(address, struct.length, `symbol ${clientSymbol}`).set(struct);

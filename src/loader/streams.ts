@@ -29,9 +29,16 @@ export class HostStream {
   #ahead: Uint8Array = new Uint8Array();
   #end = false;
   #error = false;
+  readonly #spend: (sizeBytes: number) => void;
 
-  constructor(file: OpenFile, access: { read: boolean; write: boolean }) {
+  /** `spend` is told of every write before it happens, and may throw. */
+  constructor(
+    file: OpenFile,
+    access: { readonly read: boolean; readonly write: boolean },
+    spend: (sizeBytes: number) => void = () => undefined,
+  ) {
     this.#file = file;
+    this.#spend = spend;
     this.#readable = access.read;
     this.#writable = access.write;
   }
@@ -101,9 +108,16 @@ export class HostStream {
   write(bytes: Uint8Array): number {
     if (bytes.length === 0) return 0;
     this.#dropReadAhead();
+    if (this.#writable) this.#spend(bytes.length);
     if (this.#writable && this.#file.write(bytes)) return bytes.length;
     this.#error = true;
     return 0;
+  }
+
+  /** `ending` follows only what went out completely; bytes written. */
+  writeWithEnding(bytes: Uint8Array, ending: Uint8Array): number {
+    const written = this.write(bytes);
+    return written < bytes.length ? written : written + this.write(ending);
   }
 
   /** The character, or -1. */
@@ -181,6 +195,16 @@ class OutputBuffer {
 /** Handles are nonzero multiples of 4, because the low two bits of a tagged stream name the standard ones. */
 const FIRST_HANDLE = 4096n;
 
+/** What a program may take of the host's streams. */
+export interface StreamLimits {
+  /** Files open at once; opening another one fails. Default: 1024. */
+  readonly openFiles?: number;
+  /** Bytes written to all streams and files together; more ends the program with LIMIT_EXCEEDED. Default: none. */
+  readonly outputBytes?: number;
+}
+
+const DEFAULT_OPEN_FILES = 1024;
+
 /** Streams of a running program. */
 export class StreamTable {
   readonly stdin: HostStream;
@@ -188,9 +212,19 @@ export class StreamTable {
   readonly stderr: HostStream;
   readonly #output: OutputBuffer;
   readonly #open = new Map<bigint, HostStream>();
+  readonly #maxOpenFiles: number;
+  readonly #spend: (sizeBytes: number) => void;
   #nextHandle = FIRST_HANDLE;
 
-  constructor(streams: StandardStreams) {
+  constructor(streams: StandardStreams, limits: StreamLimits = {}) {
+    this.#maxOpenFiles = limits.openFiles ?? DEFAULT_OPEN_FILES;
+    const maxOutputBytes = limits.outputBytes ?? Number.POSITIVE_INFINITY;
+    let outputBytes = 0;
+    this.#spend = (sizeBytes) => {
+      outputBytes += sizeBytes;
+      if (outputBytes <= maxOutputBytes) return;
+      throw new WavewrightError('LIMIT_EXCEEDED', `the program writes more than ${maxOutputBytes} bytes`);
+    };
     const unseekable = { position: undefined, sizeBytes: undefined, seek: () => undefined, close: () => true };
     const output = new OutputBuffer(streams);
     const outputFile = (target: 'stdout' | 'stderr'): OpenFile => ({
@@ -206,15 +240,20 @@ export class StreamTable {
       { ...unseekable, read: (into) => streams.stdin.read(into), write: () => false },
       { read: true, write: false },
     );
-    this.stdout = new HostStream(outputFile('stdout'), { read: false, write: true });
-    this.stderr = new HostStream(outputFile('stderr'), { read: false, write: true });
+    this.stdout = new HostStream(outputFile('stdout'), { read: false, write: true }, this.#spend);
+    this.stderr = new HostStream(outputFile('stderr'), { read: false, write: true }, this.#spend);
+  }
+
+  /** Whether another file may be open. */
+  get hasRoom(): boolean {
+    return this.#open.size < this.#maxOpenFiles;
   }
 
   /** Registers an open file; returns its handle. */
-  add(stream: HostStream): bigint {
+  add(file: OpenFile, access: { readonly read: boolean; readonly write: boolean }): bigint {
     const handle = this.#nextHandle;
     this.#nextHandle += 4n;
-    this.#open.set(handle, stream);
+    this.#open.set(handle, new HostStream(file, access, this.#spend));
     return handle;
   }
 

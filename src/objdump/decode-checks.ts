@@ -137,7 +137,12 @@ export function isAccepted(instruction: Instruction, code: DataView, at: number)
 function isNamed(instruction: Instruction, index: number): boolean {
   const operand = instruction.operand(index);
   const dwords = instruction.dwords(index);
-  if (operand.kind === 'vector') return operand.register + dwords <= VGPR_COUNT;
+  if (operand.kind === 'vector') {
+    const { operands, flags } = instruction.row;
+    const isHighResult =
+      operands[index]!.field === 'vdst' && instruction.namesHalf(index) && instruction.isHighHalf(index);
+    return operand.register + dwords <= VGPR_COUNT && (!isHighResult || flags.spellsHalves === true);
+  }
   if (operand.kind !== 'scalar' && operand.kind !== 'special') return true;
   const encoded = instruction.encoded(index);
   if (dwords === 1 && encoded < FIRST_CONSTANT) return true;

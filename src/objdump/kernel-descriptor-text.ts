@@ -22,6 +22,8 @@ interface ReservedBits {
   readonly word?: { readonly name: string; readonly firstBit: number };
   readonly why?: string;
   readonly families?: readonly ProcessorFamily[];
+  /** In place of which bits they are. */
+  readonly text?: string;
 }
 
 const GFX9: readonly ProcessorFamily[] = ['gfx9', 'gfx90a'];
@@ -45,6 +47,7 @@ function reserved(
 const RESERVED: readonly ReservedBits[] = [
   { high: 127, low: 96 },
   { high: 351, low: 192 },
+  { ...reserved('RSRC3', 31, 0, undefined, ['gfx9']), text: 'COMPUTE_PGM_RSRC3 must be all zero before gfx9' },
   reserved('RSRC3', 15, 6, 'must be zero on gfx90a', ['gfx90a']),
   reserved('RSRC3', 31, 17, 'must be zero on gfx90a', ['gfx90a']),
   reserved('RSRC3', 11, 4, 'must be zero on gfx10', ['gfx10']),
@@ -75,7 +78,8 @@ function isZero(bytes: Uint8Array, { high, low }: ReservedBits): boolean {
   return true;
 }
 
-function complaint({ high, low, word, why }: ReservedBits): string {
+function complaint({ high, low, word, why, text }: ReservedBits): string {
+  if (text !== undefined) return `kernel descriptor ${text}`;
   const first = word?.firstBit ?? 0;
   const bits = high === low ? `bit (${low - first})` : `bits in range (${high - first}:${low - first})`;
   return `kernel descriptor ${word ? `${word.name} ` : ''}reserved ${bits} set${why ? `, ${why}` : ''}`;

@@ -56,7 +56,7 @@ export async function compare(
   const disagreements: string[] = [];
   let instructions = 0;
   for (const level of levels) {
-    const bytes = await toolchain.forDevice(source, level);
+    const bytes = await toolchain.forDevice(source, level, device.properties.processor);
     if (bytes === undefined) return { skipped: 'the compiler fails', instructions, disagreements };
     const found = await difference(bytes, device, host, subject, limits, (count) => {
       instructions += count;

@@ -1,4 +1,4 @@
-/** Builds C programs for this machine and, with the examples' device runtime, for gfx90a. */
+/** Builds C programs for this machine and, with the examples' device runtime, for GPUs. */
 import { execFile } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { readFile, unlink } from 'node:fs/promises';
@@ -11,7 +11,7 @@ const ROOT = path.resolve(import.meta.dirname, '../..');
 const DEVICE = path.join(ROOT, 'examples/device');
 const CLANG = 'clang-19';
 const LANGUAGE = ['-std=gnu17', '-w', '-fwrapv', '-fno-strict-aliasing', '-ffp-contract=off'];
-const TARGET = ['--target=amdgcn-amd-amdhsa', '-mcpu=gfx90a', '-mcode-object-version=5', '-flto', '-ffreestanding'];
+const TARGET = ['--target=amdgcn-amd-amdhsa', '-mcode-object-version=5', '-flto', '-ffreestanding'];
 const TARGET_HEADERS = ['-nogpulib', '-nostdlibinc', '-isystem', path.join(DEVICE, 'include')];
 const RUNTIME = ['crt', 'stdio', 'stdlib', 'string'];
 
@@ -24,7 +24,8 @@ export class Toolchain {
   readonly #folder = mkdtempSync(path.join(tmpdir(), 'wavewright-programs-'));
   readonly #flags: readonly string[];
   readonly #deviceFlags: readonly string[];
-  readonly #runtimes = new Map<Level, Promise<string[]>>();
+  /** By processor and level. */
+  readonly #runtimes = new Map<string, Promise<string[]>>();
   #hostRuntime: Promise<string> | undefined;
 
   /** `flags` are for the programs on both sides. */
@@ -45,12 +46,12 @@ export class Toolchain {
   }
 
   /**
-   * A program for gfx90a: front end, link-time optimisation and code generation at `level`; `undefined` when the compiler crashes or
+   * A program for a processor: front end, link-time optimisation and code generation at `level`; `undefined` when the compiler crashes or
    * cannot select instructions for what it made itself of the program.
    */
-  async forDevice(source: string, level: Level): Promise<Buffer | undefined> {
+  async forDevice(source: string, level: Level, processor: string): Promise<Buffer | undefined> {
     try {
-      return await this.#buildForDevice(source, level);
+      return await this.#buildForDevice(source, level, `-mcpu=${processor}`);
     } catch (error) {
       const text = error instanceof Error && 'stderr' in error ? String(error.stderr) : '';
       if (COMPILER_DEFECT.test(text)) return undefined;
@@ -58,14 +59,14 @@ export class Toolchain {
     }
   }
 
-  async #buildForDevice(source: string, level: Level): Promise<Buffer> {
-    const runtime = await this.#runtime(level);
+  async #buildForDevice(source: string, level: Level, cpu: string): Promise<Buffer> {
+    const runtime = await this.#runtime(level, cpu);
     const object = `${source}.${level}.o`;
     const image = `${source}.${level}.co`;
-    await execute(CLANG, [...this.#deviceFlags, ...this.#flags, `-${level}`, '-c', source, '-o', object]);
+    await execute(CLANG, [...this.#deviceFlags, cpu, ...this.#flags, `-${level}`, '-c', source, '-o', object]);
     const linkLevel = level === 'Os' ? 'O2' : level;
     const link = [`-Wl,--lto-${linkLevel}`, '-Wl,-mllvm,-amdgpu-lower-global-ctor-dtor=0'];
-    await execute(CLANG, [...TARGET, `-${level}`, object, ...runtime, ...link, '-o', image]);
+    await execute(CLANG, [...TARGET, cpu, `-${level}`, object, ...runtime, ...link, '-o', image]);
     const bytes = await readFile(image);
     await Promise.all([unlink(object), unlink(image)]);
     return bytes;
@@ -102,15 +103,16 @@ export class Toolchain {
     return path.join(this.#folder, name);
   }
 
-  #runtime(level: Level): Promise<string[]> {
+  #runtime(level: Level, cpu: string): Promise<string[]> {
+    const key = `${cpu}.${level}`;
     const compile = async (name: string): Promise<string> => {
-      const object = this.#path(`runtime-${name}.${level}.o`);
+      const object = this.#path(`runtime-${name}${key}.o`);
       const source = path.join(DEVICE, `${name}.c`);
-      await execute(CLANG, [...TARGET, ...TARGET_HEADERS, `-I${DEVICE}`, `-${level}`, '-c', source, '-o', object]);
+      await execute(CLANG, [...TARGET, cpu, ...TARGET_HEADERS, `-I${DEVICE}`, `-${level}`, '-c', source, '-o', object]);
       return object;
     };
-    const known = this.#runtimes.get(level) ?? Promise.all(RUNTIME.map(compile));
-    this.#runtimes.set(level, known);
+    const known = this.#runtimes.get(key) ?? Promise.all(RUNTIME.map(compile));
+    this.#runtimes.set(key, known);
     return known;
   }
 

@@ -97,11 +97,13 @@ export class Lockstep {
   /** Puts code into memory, followed by s_trap twice (all registers count), so that a branch over one dword ends too; returns where. */
   place(words: readonly number[], mode: number): number {
     const at = this.#codeSize;
-    this.#codeSize += (words.length + 2) * 4;
+    this.#codeSize += (words.length + 3) * 4;
     if (this.#codeSize > CODE_SIZE) throw new Error('lockstep code memory is full');
     for (const { code, emulator } of [this.#plain, this.#compiled]) {
-      const end = emulator.target.families.includes('gfx11') ? 0xbf900002 : 0xbf920002;
-      for (const [i, word] of [...words, end, end].entries())
+      const [trap, end] = emulator.target.families.includes('gfx11')
+        ? [0xbf900002, 0xbfb00000]
+        : [0xbf920002, 0xbf810000];
+      for (const [i, word] of [...words, trap, trap, end].entries())
         emulator.memory.view.setUint32(code + at + i * 4, word, true);
       emulator.codeCache(this.#waveSize, mode).record(code + at);
     }
@@ -189,7 +191,10 @@ export class Lockstep {
     }
     // The record before the one to go on with is that of the last instruction.
     const exit = field(WAVE_EXIT);
-    const last = fault === undefined ? pc(exit === EXIT_UNTRANSLATED ? record : record - RECORD_SIZE_BYTES) : '';
+    const last =
+      fault === undefined
+        ? pc(exit === EXIT_UNTRANSLATED ? record : cache.behindLeader(record) - RECORD_SIZE_BYTES)
+        : '';
     const registers = state.slice();
     registers.fill(0, WAVE_TEMPORARY_ROWS / 4, WAVE_VGPRS / 4);
     for (const offset of [WAVE_EXIT, WAVE_RECORD, WAVE_JUMP_CACHE, WAVE_BUDGET]) registers[offset / 4] = 0;

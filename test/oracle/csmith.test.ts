@@ -1,5 +1,5 @@
 /**
- * Programs of csmith on this machine and on the emulated gfx90a, alternately at -O0 and -O2: the checksums must agree. csmith also
+ * Programs of csmith on this machine and on emulated GPUs, alternately at -O0 and -O2: the checksums must agree. csmith also
  * makes programs that never end, and programs that clang 19 cannot compile for gfx90a; both are replaced by others.
  */
 import assert from 'node:assert/strict';
@@ -12,6 +12,8 @@ import { compare, inParallel } from '../fuzz/differential.ts';
 import { Toolchain } from '../fuzz/toolchain.ts';
 
 const [FROM = 1, COUNT = 100] = (process.env['WAVEWRIGHT_SEEDS'] ?? '1:100').split(':').map(Number);
+/** For two seeds each. */
+const PROCESSORS = ['gfx90a', 'gfx1100'] as const;
 const MAX_REPLACED = COUNT / 2;
 const LIMITS = { hostMs: 500, deviceMs: 120_000 };
 const DEVICE_HEADERS = path.resolve(import.meta.dirname, '../data/csmith');
@@ -24,9 +26,11 @@ async function csmith(seed: number): Promise<string> {
   return stdout;
 }
 
-test('programs of csmith print the same on the host and on gfx90a', async (t) => {
+test('programs of csmith print the same on the host and on GPUs', async (t) => {
   const toolchain = new Toolchain(['-isystem', '/usr/include/csmith'], ['-isystem', DEVICE_HEADERS]);
-  const devices = [1, 2].map(() => createEmulatedDevice({ processor: 'gfx90a' }));
+  const devices = [1, 2].map(
+    () => new Map(PROCESSORS.map((name) => [name, createEmulatedDevice({ processor: name })])),
+  );
   const disagreements: string[] = [];
   let instructions = 0;
   let compared = 0;
@@ -41,15 +45,16 @@ test('programs of csmith print the same on the host and on gfx90a', async (t) =>
     await inParallel(seeds(), devices.length, async (seed, worker) => {
       const level = seed % 2 === 0 ? 'O0' : 'O2';
       const subject = { name: `csmith-${seed}`, text: await csmith(seed), levels: [level] } as const;
-      const result = await compare(toolchain, devices[worker]!, subject, LIMITS);
+      const device = devices[worker]!.get(PROCESSORS[(seed >> 1) % PROCESSORS.length]!)!;
+      const result = await compare(toolchain, device, subject, LIMITS);
       if (result.skipped === undefined) compared++;
       else replaced.push(`${seed}: ${result.skipped}`);
       assert.ok(replaced.length <= MAX_REPLACED, `too few programs can be compared: ${replaced.join(', ')}`);
       instructions += result.instructions;
-      disagreements.push(...result.disagreements);
+      disagreements.push(...result.disagreements.map((text) => `${device.name}: ${text}`));
     });
   } finally {
-    for (const device of devices) device.close();
+    for (const device of devices.flatMap((each) => [...each.values()])) device.close();
     toolchain.close();
   }
   t.diagnostic(`${compared} programs, ${instructions} instructions of waves`);

@@ -1,6 +1,6 @@
 /**
- * Generated C programs on this machine and on the emulated gfx90a, at -O0 and -O2: every checksum must agree. A disagreement names
- * the seed; `WAVEWRIGHT_SEEDS=FROM:COUNT` runs other programs than the usual ones.
+ * Generated C programs on this machine and on emulated GPUs, at -O0 and -O2: every checksum must agree. A disagreement names the
+ * seed, on which the GPU depends; `WAVEWRIGHT_SEEDS=FROM:COUNT` runs other programs than the usual ones.
  */
 import assert from 'node:assert/strict';
 import path from 'node:path';
@@ -12,7 +12,7 @@ import { Toolchain } from '../fuzz/toolchain.ts';
 
 const ROOT = path.resolve(import.meta.dirname, '../..');
 const INCLUDES = ['test/data/c-programs', 'examples/device'].map((folder) => `-I${path.join(ROOT, folder)}`);
-const [FROM = 1, COUNT = 320] = (process.env['WAVEWRIGHT_SEEDS'] ?? '1:320').split(':').map(Number);
+const [FROM = 1, COUNT = 360] = (process.env['WAVEWRIGHT_SEEDS'] ?? '1:360').split(':').map(Number);
 const LIMITS = { hostMs: 10_000, deviceMs: 60_000 };
 /** One work-item that may change static data, part of a wave, a whole wave and a part of another. */
 const THREADS = [
@@ -22,14 +22,20 @@ const THREADS = [
   [10, 7, 1],
 ] as const;
 
-/** Programs that clang 19 miscompiles for gfx90a, and where the generated code can be seen to be wrong. */
+/** For four seeds each. */
+const PROCESSORS = ['gfx90a', 'gfx1100', 'gfx90a', 'gfx1100', 'gfx942'] as const;
+const processorOf = (seed: number) => PROCESSORS[(seed >> 2) % PROCESSORS.length]!;
+
+/** Programs that clang 19 miscompiles, and where the generated code can be seen to be wrong. */
 const MISCOMPILED: Readonly<Record<number, string>> = {
   245: '-O2: (0.0 - x) - x becomes -x - x, which is another zero for x = 0.0',
 };
 
-test('generated programs print the same on the host and on gfx90a', async (t) => {
+test('generated programs print the same on the host and on GPUs', async (t) => {
   const toolchain = new Toolchain(INCLUDES);
-  const devices = [1, 2].map(() => createEmulatedDevice({ processor: 'gfx90a' }));
+  const devices = [1, 2].map(
+    () => new Map(PROCESSORS.map((name) => [name, createEmulatedDevice({ processor: name })])),
+  );
   const disagreements: string[] = [];
   const skipped: number[] = [];
   let instructions = 0;
@@ -39,14 +45,15 @@ test('generated programs print the same on the host and on gfx90a', async (t) =>
       const threads = THREADS[seed % THREADS.length]!;
       const text = makeProgram({ seed, alone: threads[0] === 1 });
       const subject = { name: `seed-${seed}`, text, levels: ['O0', 'O2'], threads } as const;
-      const result = await compare(toolchain, devices[worker]!, subject, LIMITS);
+      const device = devices[worker]!.get(processorOf(seed))!;
+      const result = await compare(toolchain, device, subject, LIMITS);
       assert.notEqual(result.skipped, 'too long on the host', `seed ${seed}`);
       if (result.skipped !== undefined) skipped.push(seed);
       instructions += result.instructions;
-      disagreements.push(...result.disagreements);
+      disagreements.push(...result.disagreements.map((text) => `${device.name}: ${text}`));
     });
   } finally {
-    for (const device of devices) device.close();
+    for (const device of devices.flatMap((each) => [...each.values()])) device.close();
     toolchain.close();
   }
   const compared = seeds.length - skipped.length;

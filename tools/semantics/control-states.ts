@@ -151,6 +151,24 @@ function offsets(name: string, m0: bigint): readonly [source: number, destinatio
 
 const SPAN = 6;
 
+/** v_swaprel: the destination by M0[25:16], the source by M0[9:0]. */
+function* relativeSwaps(make: (seed?: string) => StateBuilder): ReturnType<Maker> {
+  for (const m0 of [0, 0x30001, 0x20004]) {
+    const s = make(String(m0));
+    s.put('m0', [m0]);
+    const names = [...namesOf('v', 8, SPAN), ...namesOf('v', RESULT, SPAN)];
+    for (const name of names) s.putLanes(name, () => randomWord(s.r));
+    const [source, destination] = [`v${8 + (m0 & 0x3ff)}`, `v${RESULT + (m0 >> 16)}`];
+    for (const lane of s.lanes) {
+      s.after.set(destination, lane, s.before.get(source, lane));
+      s.after.set(source, lane, s.before.get(destination, lane));
+    }
+    s.show(names);
+    yield s.finish({ vdst: RESULT, src0: 256 + 8 });
+  }
+}
+
+
 function* relativeMoves(make: (seed?: string) => StateBuilder, encoding: Encoding): ReturnType<Maker> {
   const { row } = encoding;
   const isScalar = row.format === 'SOP1';
@@ -182,6 +200,7 @@ function makerOf(name: string): Maker | undefined {
   if (/^s_[gs]etreg_/.test(name)) return hardwareRegisters;
   if (/^s_(round|denorm)_mode$/.test(name)) return modeBits;
   if (name.startsWith('s_set_gpr_idx_')) return gprIndex;
+  if (name === 'v_swaprel_b32') return relativeSwaps;
   return /_movrel/.test(name) ? relativeMoves : undefined;
 }
 

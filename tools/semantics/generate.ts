@@ -3,6 +3,7 @@ import type { Recording } from '../../test/semantics/recorded.ts';
 import { controlRecordings } from './control-states.ts';
 import { exchangeRecordings } from './exchange-states.ts';
 import { encodingVariants, type Job, jobOf } from './jobs.ts';
+import { matrixRecordings } from './matrix-states.ts';
 import { memoryRecordings } from './memory-states.ts';
 import { expectedState } from './model.ts';
 import { scalarMemoryRecordings } from './scalar-memory-states.ts';
@@ -44,5 +45,6 @@ export function* generate(processor: string): Generator<Generated> {
   yield* memoryRecordings(processor, plan.waveSize);
   yield* exchangeRecordings(processor, plan.waveSize);
   yield* scalarMemoryRecordings(processor, plan.waveSize);
+  yield* matrixRecordings(processor, plan.waveSize);
   yield* controlRecordings(processor, plan.waveSize);
 }

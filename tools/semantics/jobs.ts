@@ -9,7 +9,7 @@ import { hexOfDwords, type Recording } from '../../test/semantics/recorded.ts';
 import { randomWord, valueOf } from './values.ts';
 
 /** Lanes, or runs, of a recording; at most two lanes are off. */
-export const COLUMNS = 23;
+export const COLUMNS = 22;
 /** Rounding to nearest, denormals kept, DX10_CLAMP, IEEE. */
 export const DEFAULT_MODE = 0x3f0;
 const VCC = 106;
@@ -79,17 +79,20 @@ function registerFields({ format }: Encoding, operands: readonly Placed[]): Reco
   return values;
 }
 
-/** The division steps are defined for numbers; v_div_fixup looks at the special cases of numerator and denominator itself. */
+/** The division steps are defined for numbers whose products stay in the range; v_div_fixup looks at the special cases of numerator and denominator itself. */
 const isFiniteOnly = (name: string, { field, access }: OperandSpec): boolean =>
   access === 'read' && (/^v_div_(scale|fmas)/.test(name) || (name.startsWith('v_div_fixup') && field === 'src0'));
 
 const EXPONENT: Readonly<Record<string, number>> = { f16: 0x7c00, f32: 0x7f800000, f64: 0x7ff00000 };
 
-function finite(type: string, make: () => number[]): number[] {
-  const mask = EXPONENT[type];
+/** Not larger than 4 where `isSmall`. */
+function finite(type: string, make: () => number[], isSmall: boolean): number[] {
+  const mask = EXPONENT[type]!;
+  const limit = isSmall ? (mask >>> 1) + (type === 'f32' ? 0x01000000 : 0x00200000) : mask;
   for (;;) {
     const value = make();
-    if (mask === undefined || (value.at(-1)! & mask) !== mask) return value;
+    const sign = type === 'f16' ? 0x7fff : 0x7fffffff;
+    if ((value.at(-1)! & sign) < limit) return value;
   }
 }
 
@@ -125,7 +128,7 @@ export function jobOf(encoding: Encoding, target: Target, waveSize: 32 | 64, { f
     if (file === 'constant') continue;
     const columns = (file === 's' && !scalar) || spec.type === 'mask' ? 1 : COLUMNS;
     const make = (): number[] => valueOf(spec.type, dwords, r);
-    const values = Array.from({ length: columns }, () => (isFiniteOnly(row.name, spec) ? finite(spec.type, make) : make()));
+    const values = Array.from({ length: columns }, () => (isFiniteOnly(row.name, spec) ? finite(spec.type, make, row.name.startsWith('v_div_fmas')) : make()));
     for (let i = 0; i < dwords; i++) registers[`${file}${first + i}`] ??= hexOfDwords(values.map((value) => value[i]!));
   }
   if (row.name.startsWith('v_div_scale')) chooseScaled(registers, operands);
@@ -178,10 +181,11 @@ function sdwaFields({ row, format }: Encoding, r: Random): Record<string, number
 }
 
 /** Sources that are floats may be negated and made positive. */
-function modifierVariants({ row }: Encoding): Variant[] {
+function modifierVariants({ row, opcode }: Encoding): Variant[] {
   const sources = row.operands.filter(({ access, type }) => access !== 'write' && isFloat(type));
   const result = row.operands[0];
   if (sources.length === 0 || /class|cndmask|dot/.test(row.name)) return [];
+  if (row.format === 'VOPC' && opcode % 2 === 1) return [];
   const variants: Variant[] = [{ fields: { neg: 1, abs: 2 } }];
   if (!result || !/^f/.test(result.type) || row.flags.integerClamp) return variants;
   const isApproximate = /_(rcp|rcp_iflag|rsq|sqrt|exp|log|sin|cos|div_\w+|trig_preop)_|dot/.test(row.name);
@@ -228,17 +232,20 @@ function variants(encoding: Encoding, target: Target, r: Random): Variant[] {
 
 /** op_sel where operands have 16 bits. */
 function halfVariants({ row }: Encoding, target: Target): Variant[] {
-  const is16 = (field: string): boolean => row.operands.some((spec) => spec.field === field && /^[buif]16$/.test(spec.type));
+  const is16 = (field: string): boolean => row.operands.some((spec) => spec.field === field && /^(b|u|i|f|bf)16$/.test(spec.type));
   const bits = ['src0', 'src1', 'src2', 'vdst'].map((field, i) => (is16(field) ? 1 << i : 0)).reduce((x, y) => x | y, 0);
   const natively = row.format === 'VOP3' && (row.flags.keepsHighHalf || target.families.includes('gfx11'));
   const all = target.families.includes('gfx11') || natively;
   return bits && all ? [{ fields: { op_sel: bits & 9 } }] : [];
 }
 
-const FORMATS = /^(SOP[12CK]|VOP(1|2|C|3|3B|3P|D)|VOP(1|2|C)_(SDWA|DPP|DPP8)|VOP3P?_(DPP|DPP8))$/;
+const FORMATS = /^(SOP[12CK]|VOP(1|2|C|3|3B|3P|D)|VOP(1|2|C)_(SDWA|DPP|DPP8)|VOP3P?_(DPP|DPP8)|VINTERP)$/;
 
-/** The forms of VOP3 with lanes of their own are sampled: what DPP does is the same for all. */
-const isSampled = ({ format, opcode }: Encoding): boolean => !/^VOP3P?_DPP/.test(format.name) || opcode % 5 === 0;
+/** The extended forms of VOP3 and VOPC are sampled: what SDWA and DPP do is the same for all. */
+const isSampled = ({ format, opcode }: Encoding): boolean => {
+  if (/^VOP3P?_DPP/.test(format.name)) return opcode % 8 === 0;
+  return !format.name.startsWith('VOPC_') || opcode % 2 === 0;
+};
 
 export function* encodingVariants(processor: string): Generator<{ encoding: Encoding; target: Target; variant: Variant }> {
   const target = targetFor(processor);

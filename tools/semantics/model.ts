@@ -18,7 +18,7 @@ const LANE_MODELS: LaneModels = { ...INTEGER_MODELS, ...FLOAT_MODELS, ...CONVERS
 /** 16-bit results on gfx9 that leave the high half alone (LLVM's zeroesHigh16BitsOfDest lists those that do not). */
 const KEEPS_HIGH_HALF = /^v_(mad_[fui]16|fma_f16|div_fixup_f16|fma_mixlo_f16|cvt_pk_(fp|bf)8_f32)$/;
 
-const is16 = (type: OperandType): boolean => /^[buif]16$/.test(type);
+const is16 = (type: OperandType): boolean => /^(b|u|i|f|bf)16$/.test(type);
 const floatType = (type: OperandType): FloatType | undefined =>
   isFloat(type) && !type.startsWith('v2') ? (type as FloatType) : undefined;
 /** Registers that every recording shows, changed or not. */

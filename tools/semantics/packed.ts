@@ -1,6 +1,6 @@
 /** Packed and dot-product instructions: CDNA3 ISA 12.10, RDNA3 ISA 16.10. op_sel, op_sel_hi, neg and neg_hi choose and negate halves. */
 import { arithmetic, forTypes, type LaneContext, type LaneModel, type LaneModels } from './lane-context.ts';
-import { converted, type FloatType, flushed, NEAREST, signBit, signed, unsigned } from './numbers.ts';
+import { Arithmetic, converted, type FloatType, flushed, NEAREST, signBit, signed, unsigned } from './numbers.ts';
 import { limited, numberOf } from './vector-integers.ts';
 
 const field = (c: LaneContext, name: string): number => c.fields[name] ?? 0;
@@ -140,6 +140,12 @@ export const PACKED_MODELS: LaneModels = {
   v_dot2_f32_bf16: (c, x, y, z) => dotFloats(c, 'bf16', pair(c, 0, x!, 16, 'bf16'), pair(c, 1, y!, 16, 'bf16'), z!),
   v_dot2_f16_f16: (c, x, y, z) => {
     const f = arithmetic(c, 'f16').with(NEAREST).unflushed;
+    const [p, q] = [pair(c, 0, x!, 16), pair(c, 1, y!, 16)];
+    return f.fma(p[1], q[1], f.fma(p[0], q[0], z!));
+  },
+  // Each step rounded once, without denormals (RDNA3 ISA 7.2.4).
+  v_dot2_bf16_bf16: (c, x, y, z) => {
+    const f = new Arithmetic('bf16', NEAREST, { inputs: true, results: true });
     const [p, q] = [pair(c, 0, x!, 16), pair(c, 1, y!, 16)];
     return f.fma(p[1], q[1], f.fma(p[0], q[0], z!));
   },

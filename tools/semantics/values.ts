@@ -38,7 +38,7 @@ function dwordOf(type: OperandType, r: Random): number {
     const near = 0x3f000000 + r(0x1800000) + (r(2) << 31);
     return (r(5) === 0 ? randomWord(r) : r(2) === 0 ? near : pick(r, F32)) >>> 0;
   }
-  if (type === 'v2bf16') return (bf16(r) | (bf16(r) << 16)) >>> 0;
+  if (type === 'v2bf16' || type === 'bf16') return (bf16(r) | (bf16(r) << 16)) >>> 0;
   if (/f16$/.test(type)) return (f16(r) | (f16(r) << 16)) >>> 0;
   if (/16$/.test(type)) return ((pick(r, INTEGERS) & 0xffff) | (pick(r, [randomWord(r), pick(r, INTEGERS) << 16]) & 0xffff0000)) >>> 0;
   return r(3) === 0 ? randomWord(r) : pick(r, INTEGERS);

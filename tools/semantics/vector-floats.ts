@@ -292,11 +292,37 @@ const others: LaneModels = {
     const none = (value: bigint, limit: bigint): boolean => isNan('f32', value) || f.order(value, limit) <= 0;
     return none(y!, lowest) || none(z!, 0n) ? lowest : f.multiply(x!, y!);
   },
+  v_cubeid_f32: (c, x, y, z) => {
+    const negative = { x: x!, y: y!, z: z! }[majorAxis(c, x!, y!, z!)];
+    const isBelow = !isNan('f32', negative) && arithmetic(c, 'f32').order(negative, 0n) < 0;
+    const face = { x: 0, y: 2, z: 4 }[majorAxis(c, x!, y!, z!)] + (isBelow ? 1 : 0);
+    return rounded('f32', NEAREST, { n: BigInt(face), e: 0 });
+  },
+  v_cubesc_f32: (c, x, y, z) => {
+    const f = arithmetic(c, 'f32');
+    const below = (value: bigint): boolean => !isNan('f32', value) && f.order(value, 0n) < 0;
+    const axis = majorAxis(c, x!, y!, z!);
+    return f.input({ x: below(x!) ? z! : f.negate(z!), y: x!, z: below(z!) ? f.negate(x!) : x! }[axis]);
+  },
+  v_cubetc_f32: (c, x, y, z) => {
+    const f = arithmetic(c, 'f32');
+    const axis = majorAxis(c, x!, y!, z!);
+    return f.input(axis === 'y' ? (!isNan('f32', y!) && f.order(y!, 0n) < 0 ? f.negate(z!) : z!) : f.negate(y!));
+  },
+  v_cubema_f32: (c, x, y, z) => arithmetic(c, 'f32').multiply({ x: x!, y: y!, z: z! }[majorAxis(c, x!, y!, z!)], 0x40000000n),
   v_cvt_f32_f64: (c, x) => {
     const value = converted('f64', 'f32', c.mode.round32, arithmetic(c, 'f64').input(x!));
     return arithmetic(c, 'f32').result(value);
   },
 };
+
+/** V_CUBEID_F32: the largest coordinate, z before y before x. */
+function majorAxis(c: LaneContext, x: bigint, y: bigint, z: bigint): 'x' | 'y' | 'z' {
+  const f = arithmetic(c, 'f32');
+  const notBelow = (p: bigint, q: bigint): boolean =>
+    !isNan('f32', p) && !isNan('f32', q) && f.order(magnitude('f32', p), magnitude('f32', q)) >= 0;
+  return notBelow(z, x) && notBelow(z, y) ? 'z' : notBelow(y, x) ? 'y' : 'x';
+}
 
 /** A DX9 product of zero leaves the addend. */
 function legacyFma(c: LaneContext, x: bigint, y: bigint, z: bigint): bigint {

@@ -1,5 +1,7 @@
 /** Instructions that move values between lanes or to scalar registers: CDNA3 ISA 12.8 and 12.11, RDNA3 ISA 16.8 and 16.12. */
 import type { Job } from './jobs.ts';
+import { modeOf } from './lane-context.ts';
+import { Arithmetic, converted, NEAREST, TOWARD_ZERO } from './numbers.ts';
 import type { RegisterFile } from './register-file.ts';
 
 export type WaveModel = (job: Job, before: RegisterFile, after: RegisterFile) => void;
@@ -34,6 +36,36 @@ const readLane: WaveModel = (job, before, after) => {
   after.set(register(job, 'vdst'), 0, before.get(register(job, 'src0'), lane));
 };
 
+const INTERPOLATIONS = ['f32', 'f16_f32', 'rtz_f16_f32'].flatMap((type) => [`v_interp_p10_${type}`, `v_interp_p2_${type}`]);
+
+/** Sources of VINTERP stand in the lanes of a quad: P0 in the first, P10 in the second, P20 in the third (RDNA3 ISA 12.3). */
+function interpolation(name: string): WaveModel {
+  const [, pass, rtz, type] = /^v_interp_(p10|p2)_(rtz_)?(f16|f32)/.exec(name)!;
+  return (job, before, after) => {
+    const mode = modeOf(job.recording.mode);
+    const rounding = rtz ? TOWARD_ZERO : undefined;
+    const f32 = new Arithmetic('f32', rounding ?? mode.round32, mode.flush32);
+    const f16 = new Arithmetic('f16', rounding ?? mode.round64, mode.flush64);
+    const wide = (field: string, lane: number): bigint => {
+      const value = before.get(register(job, field), lane);
+      return type === 'f16' ? converted('f16', 'f32', NEAREST, f16.input(value & 0xffffn)) : value;
+    };
+    for (let lane = 0; lane < job.recording.waveSize; lane++) {
+      if (!isOn(before.exec, lane)) continue;
+      const quad = lane & ~3;
+      const factor = before.get(register(job, 'src1'), lane);
+      const name40 = register(job, 'vdst');
+      if (pass === 'p10') {
+        after.set(name40, lane, f32.fma(wide('src0', quad + 1), factor, wide('src2', quad)));
+        continue;
+      }
+      const sum = f32.fma(wide('src0', quad + 2), factor, before.get(register(job, 'src2'), lane));
+      const old = before.get(name40, lane);
+      after.set(name40, lane, type === 'f16' ? (old & 0xffff0000n) | f16.result(converted('f32', 'f16', f16.rounding, sum)) : sum);
+    }
+  };
+}
+
 export const WAVE_MODELS: Readonly<Record<string, WaveModel>> = {
   v_readfirstlane_b32: (job, before, after) => {
     const { exec } = before;
@@ -46,6 +78,7 @@ export const WAVE_MODELS: Readonly<Record<string, WaveModel>> = {
     const lane = Number(before.get(register(job, 'src1'))) % job.recording.waveSize;
     after.set(register(job, 'vdst'), lane, before.get(register(job, 'src0')));
   },
+  ...Object.fromEntries(INTERPOLATIONS.map((name) => [name, interpolation(name)])),
   v_permlane16_b32: permlane(false),
   v_permlanex16_b32: permlane(true),
   // Nothing in wave32.

@@ -92,10 +92,23 @@ export class ChunkLoop {
     f.get(wave);
     f.set(this.#pointer);
     if (!fast) this.#emitSlowLoop(slow);
-    else if (fast.size <= MASKED_SIZE && !fast.hasAccesses) this.#emitMasked(fast, slow);
+    else if (fast.size <= MASKED_SIZE && !fast.hasAccesses) this.#emitShort(fast, slow);
     else this.#emitGroups(fast, slow);
     fast?.release();
     f.free(this.#chunk, this.#pointer, ...new Set([...this.#splats.values()].flat()));
+  }
+
+  /** Few operations: without masks when all lanes of the wave are active. */
+  #emitShort(fast: ChunkBody, slow: ChunkBody): void {
+    const { f, spaces } = this.#state;
+    f.get(this.#scalar(this.#region.exec!));
+    f.i64(spaces.waveSize === 64 ? -1n : 0xffffffffn);
+    f.op('i64.eq');
+    f.if(
+      undefined,
+      () => this.#emitGroups(fast, slow),
+      () => this.#emitMasked(fast, slow),
+    );
   }
 
   /** All chunks with masks. */

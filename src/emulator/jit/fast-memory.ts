@@ -315,7 +315,11 @@ export class FastMemory {
       f.op('i32x4.ge_u');
       f.op('v128.any_true');
       f.brIf(slow);
-    } else this.#checkHigh(group, low, slow);
+    }
+    const high = group.parts.high && this.#environment.argument(group.parts.high);
+    // The usual case costs one test: contiguous, and in the window.
+    const isWindowTestedLater = high !== undefined && !high.scalar && mayBe(CONTIGUOUS, group);
+    if (high && !isWindowTestedLater) this.#checkHigh(group, low, slow);
     const pattern = f.local('i32');
     const lanes = [0, 1, 2, 3].map(() => f.local('i32'));
     const first = lanes[0]!;
@@ -338,6 +342,12 @@ export class FastMemory {
         f.op('i32x4.add');
       }
       f.op('v128.xor');
+      if (withLanes && isWindowTestedLater) {
+        f.get(high.lanes[0]!);
+        f.get(this.#constant('window'));
+        f.op('v128.xor');
+        f.op('v128.or');
+      }
       f.op('v128.any_true');
       f.op('i32.eqz');
     };
@@ -360,6 +370,7 @@ export class FastMemory {
       this.#refuseUnlessPermitted(group, slow);
     };
     const otherwise = (): void => {
+      if (isWindowTestedLater) this.#checkHigh(group, low, slow);
       if (!mayBe(BROADCAST, group)) {
         gather();
         return;
@@ -369,7 +380,14 @@ export class FastMemory {
     };
     if (mayBe(CONTIGUOUS, group)) {
       same(true);
-      f.if(undefined, () => together(CONTIGUOUS, 12), otherwise);
+      f.if(
+        undefined,
+        () => {
+          if (isWindowTestedLater && group.parts.floor) this.#checkFloor(group, low, slow);
+          together(CONTIGUOUS, 12);
+        },
+        otherwise,
+      );
     } else otherwise();
     return { pattern, lanes };
   }
@@ -388,9 +406,14 @@ export class FastMemory {
       f.op('v128.any_true');
     }
     f.brIf(slow);
-    if (!parts.floor) return;
+    if (parts.floor) this.#checkFloor({ parts }, low, slow);
+  }
+
+  /** The addition of the parts did not carry. */
+  #checkFloor({ parts }: Pick<AccessGroup, 'parts'>, low: Local, slow: Label): void {
+    const { f } = this.#environment.state;
     f.get(low);
-    f.get(this.#environment.argument(parts.floor).lanes[0]!);
+    f.get(this.#environment.argument(parts.floor!).lanes[0]!);
     f.op('i32x4.lt_u');
     f.op('v128.any_true');
     f.brIf(slow);

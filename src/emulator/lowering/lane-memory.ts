@@ -208,7 +208,7 @@ function accessTogether(
 }
 
 /** Pushes whether the page map permits an access of `sizeBytes` at `base`. */
-function pushPermitted(f: FunctionBuilder, base: Local, kind: AccessKind, sizeBytes: number): void {
+export function pushPermitted(f: FunctionBuilder, base: Local, kind: AccessKind, sizeBytes: number): void {
   pagePermissions(f, () => f.get(base));
   pagePermissions(f, () => {
     f.get(base);

@@ -2,6 +2,7 @@
 import type { Local } from '../../wasm/function.ts';
 import type { Emitter } from './emitter.ts';
 import type { LeafOf } from './handler-state.ts';
+import { pushPermitted } from './lane-memory.ts';
 import { type AddressSpaces, translator } from './memory-access.ts';
 
 /** Locals with the dwords at `address` (i64), 0 where `predicate` is off. `pushRecord` is for a fault. */
@@ -16,19 +17,32 @@ export function emitUniformLoad(
   const { f } = e;
   const translate = translator(e.context, spaces, leaf.space, 'read', leaf.sizeBytes);
   const dwords = Array.from({ length: leaf.dwords }, () => f.local('i32'));
-  const load = (): void => {
-    const base = f.local('i32');
-    at.pushRecord();
-    f.get(at.wave);
-    f.i32(-1);
-    f.get(address);
-    f.op('i32.wrap_i64');
+  const pushHigh = (): void => {
     f.get(address);
     f.i64(32n);
     f.op('i64.shr_u');
     f.op('i32.wrap_i64');
-    f.call(translate);
+  };
+  const load = (): void => {
+    const base = f.local('i32');
+    f.get(address);
+    f.op('i32.wrap_i64');
     f.set(base);
+    pushHigh();
+    f.i32(spaces.windowHi);
+    f.op('i32.eq');
+    pushPermitted(f, base, 'read', leaf.sizeBytes);
+    f.op('i32.and');
+    f.op('i32.eqz');
+    f.if(undefined, () => {
+      at.pushRecord();
+      f.get(at.wave);
+      f.i32(-1);
+      f.get(base);
+      pushHigh();
+      f.call(translate);
+      f.set(base);
+    });
     dwords.forEach((dword, i) => {
       f.get(base);
       f.load(leaf.sizeBytes === 1 ? 'i32.load8_u' : leaf.sizeBytes === 2 ? 'i32.load16_u' : 'i32.load', i * 4);

@@ -5,6 +5,7 @@ import { Instruction } from './instruction.ts';
 import { ROWS } from './instructions/index.ts';
 import { is64Bit, type Row } from './row.ts';
 import { type Target, targetFor } from './targets.ts';
+import { hasValidOperands } from './validity.ts';
 
 /** Formats whose opcodes are among those of another. */
 const TABLE_OF: Readonly<Partial<Record<FormatName, FormatName>>> = {
@@ -128,10 +129,12 @@ export class Decoder {
     const { format } = encoding;
     if (available < format.sizeBytes) return 'truncated';
     for (let at = sizeBytes; at < format.sizeBytes; at += 4) words.push(code.getUint32(offset + at, true));
-    const instruction = new Instruction(encoding, words, undefined, this);
-    if (!instruction.namesLiteral || (sizeBytes === 8 && !this.#wideLiterals)) return instruction;
-    if (available < format.sizeBytes + 4) return 'truncated';
-    return new Instruction(encoding, words, code.getUint32(offset + format.sizeBytes, true), this);
+    let instruction = new Instruction(encoding, words, undefined, this);
+    if (instruction.namesLiteral && (sizeBytes === 4 || this.#wideLiterals)) {
+      if (available < format.sizeBytes + 4) return 'truncated';
+      instruction = new Instruction(encoding, words, code.getUint32(offset + format.sizeBytes, true), this);
+    }
+    return hasValidOperands(instruction) ? instruction : 'unknown';
   }
 
   /** The table that the instruction's src0 refers to, if it does. */

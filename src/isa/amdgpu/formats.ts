@@ -7,7 +7,20 @@
 import { assert } from '../../base/errors.ts';
 
 /** Groups of targets with the same instruction encodings; a target searches its own first, then its ancestors. */
-export type Family = 'gfx9' | 'gfx906' | 'gfx908' | 'gfx90a' | 'gfx940' | 'gfx10' | 'gfx11';
+export type Family =
+  | 'gfx9'
+  | 'gfx900'
+  | 'gfx904'
+  | 'gfx906'
+  | 'gfx908'
+  | 'gfx90a'
+  | 'gfx940'
+  | 'gfx10'
+  | 'gfx101'
+  | 'gfx1011'
+  | 'gfx1013'
+  | 'gfx11'
+  | 'gfx115';
 
 export interface Field {
   readonly name: string;
@@ -292,7 +305,7 @@ const GFX11_FORMATS: readonly Format[] = [
     8,
     '111100',
     'op:25:18',
-    'lwe:22 tfe:21 r128:15 a16:16 d16:17 glc:14 dlc:13 slc:12 dmask:11:8 unrm:7 dim:4:2 nsa:0 ssamp:62:58 srsrc:52:48 vdata:47:40 vaddr:39:32',
+    'lwe:54 tfe:53 r128:15 a16:16 d16:17 glc:14 dlc:13 slc:12 dmask:11:8 unrm:7 dim:4:2 nsa:0 ssamp:62:58 srsrc:52:48 vdata:47:40 vaddr:39:32',
   ),
   format(
     'EXP',

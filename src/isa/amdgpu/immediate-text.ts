@@ -2,6 +2,7 @@
  * Immediates that LLVM spells as calls, both ways: counters, messages, hardware registers, lane patterns. `SPELLED` says which
  * instruction has which.
  */
+import { evaluate } from './assembler/expression.ts';
 import type { TextReader } from './assembler/text-reader.ts';
 import type { Family } from './formats.ts';
 import { hex } from './operand-text.ts';
@@ -271,6 +272,11 @@ const VERSION_FLAGS = [
   [0x8000, 'UC_VERSION_MDP_BIT'],
 ] as const;
 
+const VERSION_VALUES = new Map([
+  ...VERSION_FLAGS.map(([value, name]) => [name as string, BigInt(value)] as const),
+  ...Object.entries(ENCODING_VERSIONS).map(([value, name]) => [name, BigInt(value)] as const),
+]);
+
 /** s_version: a version and flags, as the sum that LLVM writes, nested to the left. */
 const version: ImmediateSpelling = {
   print: (value) => {
@@ -281,24 +287,11 @@ const version: ImmediateSpelling = {
     return flags.reduce((text, flag, i) => `${i > 0 ? `(${text})` : text}|${flag}`, name);
   },
   parse: (reader) => {
-    const values = [
-      ...VERSION_FLAGS,
-      ...Object.entries(ENCODING_VERSIONS).map(([value, name]) => [Number(value), name] as const),
-    ];
     const start = reader.position;
-    let result = 0;
-    do {
-      while (reader.accept('('));
-      const word = reader.word();
-      const found = values.find(([, name]) => name === word);
-      if (!found) {
-        reader.position = start;
-        return undefined;
-      }
-      result |= found[0];
-      while (reader.accept(')'));
-    } while (reader.accept('|'));
-    return result;
+    const value = evaluate(reader.expression(), (name) => VERSION_VALUES.get(name));
+    if (value !== undefined) return Number(value);
+    reader.position = start;
+    return undefined;
   },
 };
 

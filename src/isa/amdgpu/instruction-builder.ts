@@ -117,10 +117,10 @@ export class InstructionBuilder extends Builder {
   read(index: number): Value {
     const spec = this.instruction.row.operands[index]!;
     if (spec.type === 'mask') return this.laneMask(this.maskBits(index));
-    const low = this.#sourceDword(index, spec, 0);
+    const low = this.sourceDword(index, 0);
     if (isImmediate(spec.type)) return low;
     if (this.instruction.dwords(index) === 2) {
-      return this.#floatModifiers(spec, this.pack(low, this.#sourceDword(index, spec, 1)));
+      return this.#floatModifiers(spec, this.pack(low, this.sourceDword(index, 1)));
     }
     return this.#floatModifiers(spec, this.#select(index, spec, low));
   }
@@ -179,8 +179,10 @@ export class InstructionBuilder extends Builder {
     }
   }
 
-  #sourceDword(index: number, spec: OperandSpec, dword: number): Value {
-    if (spec.field !== 'src0' || !this.instruction.hasDpp) return this.dword(index, dword);
+  /** Dword of a source as `dword` has it, but of the lane that DPP names. */
+  sourceDword(index: number, dword: number): Value {
+    const { field } = this.instruction.row.operands[index]!;
+    if (field !== 'src0' || !this.instruction.hasDpp) return this.dword(index, dword);
     // A lane whose source is invalid or, without fetch inactive, switched off by EXEC gets 0 with bound_ctrl and DPP8; otherwise it is
     // not written.
     const source = this.laneTable(dppTableSlot(this.instruction));

@@ -64,9 +64,9 @@ const MANUALS: readonly Manual[] = [
   },
 ];
 
-/** The section for a row of this format on a target with these families, own first: `CDNA3 ISA 12.7`. */
+/** The section for a row of this format in the manual of the first of the families (own first) that has one: `CDNA3 ISA 12.7`. */
 export function manualSection(format: FormatName, families: readonly Family[]): string | undefined {
-  const manual = MANUALS.find(({ family }) => families[0] === family);
+  const [manual] = families.flatMap((own) => MANUALS.filter(({ family }) => own === family));
   const section = manual?.sections[format];
   return section === undefined ? undefined : `${manual!.title} ${manual!.chapter}.${section}`;
 }

@@ -16,71 +16,53 @@ export interface Target {
   readonly scalars: ScalarFile;
 }
 
-const TARGETS: readonly Target[] = [
-  {
-    processor: 'gfx900',
-    families: ['gfx9'],
-    waveSizes: [64],
-    unifiedVgprs: false,
-    architectedFlatScratch: false,
-    packedWorkItemIds: false,
-    scalars: SCALARS_GFX9,
-  },
-  {
-    processor: 'gfx906',
-    families: ['gfx906', 'gfx9'],
-    waveSizes: [64],
-    unifiedVgprs: false,
-    architectedFlatScratch: false,
-    packedWorkItemIds: false,
-    scalars: SCALARS_GFX9,
-  },
-  {
-    processor: 'gfx908',
-    families: ['gfx908', 'gfx906', 'gfx9'],
-    waveSizes: [64],
-    unifiedVgprs: false,
-    architectedFlatScratch: false,
-    packedWorkItemIds: false,
-    scalars: SCALARS_GFX9,
-  },
-  {
-    processor: 'gfx90a',
-    families: ['gfx90a', 'gfx908', 'gfx906', 'gfx9'],
-    waveSizes: [64],
-    unifiedVgprs: true,
-    architectedFlatScratch: false,
-    packedWorkItemIds: true,
-    scalars: SCALARS_GFX9,
-  },
-  {
-    processor: 'gfx942',
-    families: ['gfx940', 'gfx90a', 'gfx908', 'gfx906', 'gfx9'],
-    waveSizes: [64],
-    unifiedVgprs: true,
-    architectedFlatScratch: true,
-    packedWorkItemIds: true,
-    scalars: SCALARS_GFX9,
-  },
-  {
-    processor: 'gfx1030',
-    families: ['gfx10'],
-    waveSizes: [32, 64],
-    unifiedVgprs: false,
-    architectedFlatScratch: false,
-    packedWorkItemIds: false,
-    scalars: SCALARS_GFX10,
-  },
-  {
-    processor: 'gfx1100',
-    families: ['gfx11', 'gfx10'],
-    waveSizes: [32, 64],
-    unifiedVgprs: false,
-    architectedFlatScratch: true,
-    packedWorkItemIds: true,
-    scalars: SCALARS_GFX11,
-  },
-];
+type Traits = Omit<Target, 'processor'>;
+
+const GFX9: Traits = {
+  families: ['gfx9'],
+  waveSizes: [64],
+  unifiedVgprs: false,
+  architectedFlatScratch: false,
+  packedWorkItemIds: false,
+  scalars: SCALARS_GFX9,
+};
+const GFX90A: Traits = {
+  ...GFX9,
+  families: ['gfx90a', 'gfx908', 'gfx906', 'gfx904', 'gfx9'],
+  unifiedVgprs: true,
+  packedWorkItemIds: true,
+};
+const GFX940: Traits = { ...GFX90A, families: ['gfx940', ...GFX90A.families], architectedFlatScratch: true };
+const GFX10: Traits = { ...GFX9, families: ['gfx10'], waveSizes: [32, 64], scalars: SCALARS_GFX10 };
+const GFX101: Traits = { ...GFX10, families: ['gfx101', 'gfx10'] };
+const GFX11: Traits = {
+  ...GFX10,
+  families: ['gfx11', 'gfx10'],
+  architectedFlatScratch: true,
+  packedWorkItemIds: true,
+  scalars: SCALARS_GFX11,
+};
+const GFX115: Traits = { ...GFX11, families: ['gfx115', ...GFX11.families] };
+
+/** Processors that differ in nothing that the instruction set shows; a generic one has what all that it stands for have. */
+const TARGETS: readonly Target[] = (
+  [
+    ['gfx900 gfx902 gfx909 gfx90c', { ...GFX9, families: ['gfx900', 'gfx9'] }],
+    ['gfx904', { ...GFX9, families: ['gfx904', 'gfx9'] }],
+    ['gfx906', { ...GFX9, families: ['gfx906', 'gfx904', 'gfx9'] }],
+    ['gfx908', { ...GFX9, families: ['gfx908', 'gfx906', 'gfx904', 'gfx9'] }],
+    ['gfx90a', GFX90A],
+    ['gfx940 gfx941 gfx942', GFX940],
+    ['gfx9-generic', GFX9],
+    ['gfx1010', GFX101],
+    ['gfx1011 gfx1012', { ...GFX101, families: ['gfx1011', ...GFX101.families] }],
+    ['gfx1013', { ...GFX101, families: ['gfx1013', ...GFX101.families] }],
+    ['gfx10-1-generic', GFX101],
+    ['gfx1030 gfx1031 gfx1032 gfx1033 gfx1034 gfx1035 gfx1036 gfx10-3-generic', GFX10],
+    ['gfx1100 gfx1101 gfx1102 gfx1103 gfx11-generic', GFX11],
+    ['gfx1150 gfx1151 gfx1152', GFX115],
+  ] satisfies [processors: string, traits: Traits][]
+).flatMap(([processors, traits]) => processors.split(' ').map((processor) => ({ processor, ...traits })));
 
 export const PROCESSORS: readonly string[] = TARGETS.map((target) => target.processor);
 

@@ -15,9 +15,16 @@ export interface RpcHost {
   allocate(sizeBytes: number, alignmentBytes: number): bigint;
   /** Throws RPC_PROTOCOL for what `allocate` did not return. */
   free(address: bigint): void;
+  /** Runs a command as C's system does: its wait status, or -1 when none can be run. Absent: the program may run none. */
+  readonly system?: (command: string) => number;
+  /** Functions that HOST_CALL may name, by what the program takes for their address. */
+  readonly hostFunctions?: ReadonlyMap<bigint, HostFunction>;
   /** Ends the program: nothing is served any more. */
   terminate(termination: Termination): void;
 }
+
+/** Takes the bytes that the program sent along; what it returns, modulo 2^64, is the program's result. */
+export type HostFunction = (argument: Uint8Array) => bigint;
 
 /** Serves one conversation on a port that the server owns. */
 export type Handler = (port: ServerPort, host: RpcHost) => Conversation;

@@ -34,3 +34,6 @@ export const OPCODES = {
 } as const;
 
 export type OpcodeName = keyof typeof OPCODES;
+
+/** What the offload runtime asks for under its own class byte; the conversation is HOST_CALL's. */
+export const OFFLOAD_HOST_CALL = 0x6f00_0000;

@@ -19,6 +19,12 @@ export interface RpcMemory {
   readonly packetBytes: Uint8Array<SharedArrayBuffer>;
 }
 
+/** One hand-over, or one byte stream, of a conversation that is recorded: an entry for each active lane, ascending. */
+export type RecordedStep = { readonly from: 'client' | 'server' } & (
+  | { readonly kind: 'packet'; readonly packets: readonly Uint8Array[] }
+  | { readonly kind: 'stream'; readonly streams: readonly Uint8Array[] }
+);
+
 /** Bytes that the lanes of one stream may send together. */
 const MAX_STREAM_BYTES = 2 ** 30;
 const WORDS = PACKET_SIZE_BYTES / 8;
@@ -29,14 +35,18 @@ export class ServerPort {
   readonly index: number;
   /** Active lanes, ascending. Packets of other lanes are neither read nor written. */
   readonly lanes: readonly number[];
+  /** What went over the port so far, when the conversation is recorded. */
+  readonly steps: RecordedStep[] | undefined;
   readonly #memory: RpcMemory;
   readonly #firstLane: number;
   #owned = true;
   #received = false;
+  #lane: number | undefined;
 
   /** A port that the server owns. `laneStride`: lanes of a wave of the running kernel. */
-  constructor(memory: RpcMemory, index: number, laneMask: bigint, laneStride: number) {
+  constructor(memory: RpcMemory, index: number, laneMask: bigint, laneStride: number, recorded = false) {
     this.index = index;
+    this.steps = recorded ? [] : undefined;
     this.#memory = memory;
     this.#firstLane = index * laneStride;
     const lanes: number[] = [];
@@ -44,19 +54,33 @@ export class ServerPort {
     this.lanes = lanes;
   }
 
+  /** The lane that is being served; undefined between lanes. */
+  get lane(): number | undefined {
+    return this.#lane;
+  }
+
+  /** What `serve` returns for each active lane, ascending; an error in between can name the lane. */
+  map<T>(serve: (lane: number, index: number) => T): T[] {
+    const results = this.lanes.map((lane, index) => {
+      this.#lane = lane;
+      return serve(lane, index);
+    });
+    this.#lane = undefined;
+    return results;
+  }
+
   /** Waits for the client's next packet. */
   *receive(): Conversation {
-    if (this.#received) this.#handOver();
-    yield* this.#own();
-    this.#received = true;
+    yield* this.#take();
+    this.steps?.push({ from: 'client', kind: 'packet', packets: this.#packets() });
   }
 
   /** Sends one packet; `fill` is called for each active lane. */
   *send(fill: (lane: number, index: number) => void): Conversation {
     yield* this.#own();
-    for (const [index, lane] of this.lanes.entries()) fill(lane, index);
-    this.#handOver();
-    this.#received = false;
+    this.map(fill);
+    this.steps?.push({ from: 'server', kind: 'packet', packets: this.#packets() });
+    this.#give();
   }
 
   /** Sends `values[i]` in slot 0 of the i-th active lane. */
@@ -92,44 +116,84 @@ export class ServerPort {
 
   /** The bytes that each active lane sends. Throws LIMIT_EXCEEDED when they are more than 1 GiB together. */
   *receiveStreams(): Conversation<Uint8Array[]> {
-    yield* this.receive();
+    yield* this.#take();
     const sizes = this.words();
     const total = sizes.reduce((sum, size) => sum + size, 0n);
     if (total > BigInt(MAX_STREAM_BYTES)) {
-      throw new WavewrightError(
-        'LIMIT_EXCEEDED',
-        `the client sends ${total} bytes at once, at most ${MAX_STREAM_BYTES}`,
-      );
+      const most = sizes.reduce((largest, size, index) => (size > sizes[largest]! ? index : largest), 0);
+      this.#lane = this.lanes[most];
+      const what = `the client sends ${total} bytes at once, at most ${MAX_STREAM_BYTES}`;
+      throw new WavewrightError('LIMIT_EXCEEDED', what);
     }
     const streams = sizes.map((size) => new Uint8Array(Number(size)));
     const longest = streams.reduce((longest, { length }) => Math.max(longest, length), 0);
     this.#eachChunk(streams, 0, FIRST_CHUNK_BYTES, (bytes, packet) => bytes.set(packet.subarray(8, 8 + bytes.length)));
     for (let at = FIRST_CHUNK_BYTES; at < longest; at += PACKET_SIZE_BYTES) {
-      yield* this.receive();
+      yield* this.#take();
       this.#eachChunk(streams, at, PACKET_SIZE_BYTES, (bytes, packet) => bytes.set(packet.subarray(0, bytes.length)));
     }
+    this.steps?.push({ from: 'client', kind: 'stream', streams });
     return streams;
   }
 
   /** Sends `streams[i]` to the i-th active lane. */
   *sendStreams(streams: readonly Uint8Array[]): Conversation {
     const longest = streams.reduce((longest, { length }) => Math.max(longest, length), 0);
-    yield* this.send((lane, index) => {
+    this.steps?.push({ from: 'server', kind: 'stream', streams });
+    yield* this.#own();
+    for (const [index, lane] of this.lanes.entries()) {
       const stream = streams[index]!;
       this.setWord(lane, 0, BigInt(stream.length));
       this.packet(lane).set(stream.subarray(0, FIRST_CHUNK_BYTES), 8);
-    });
-    for (let at = FIRST_CHUNK_BYTES; at < longest; at += PACKET_SIZE_BYTES) {
-      yield* this.send((lane, index) => {
-        this.packet(lane).set(streams[index]!.subarray(at, at + PACKET_SIZE_BYTES));
-      });
     }
+    this.#give();
+    yield* this.#sendChunks(streams, FIRST_CHUNK_BYTES, longest);
+  }
+
+  /** `sizeBytes` bytes of every active lane, in packets without a size word (rpc::dispatch, section 1.10). */
+  *receiveFixed(sizeBytes: number): Conversation<Uint8Array[]> {
+    const values = this.lanes.map(() => new Uint8Array(sizeBytes));
+    for (let at = 0; at < sizeBytes; at += PACKET_SIZE_BYTES) {
+      yield* this.#take();
+      this.#eachChunk(values, at, PACKET_SIZE_BYTES, (bytes, packet) => bytes.set(packet.subarray(0, bytes.length)));
+    }
+    this.steps?.push({ from: 'client', kind: 'stream', streams: values });
+    return values;
+  }
+
+  /** As `receiveFixed`, in the other direction: `values` have the same length, at least 1. */
+  *sendFixed(values: readonly Uint8Array[]): Conversation {
+    this.steps?.push({ from: 'server', kind: 'stream', streams: values });
+    yield* this.#sendChunks(values, 0, values[0]?.length ?? 0);
   }
 
   /** As `receiveStreams`, for C strings: without the NUL and what follows it. */
   *receiveStrings(): Conversation<Uint8Array[]> {
     const streams = yield* this.receiveStreams();
     return streams.map(beforeNul);
+  }
+
+  *#sendChunks(streams: readonly Uint8Array[], from: number, to: number): Conversation {
+    for (let at = from; at < to; at += PACKET_SIZE_BYTES) {
+      yield* this.#own();
+      this.#eachChunk(streams, at, PACKET_SIZE_BYTES, (bytes, packet) => packet.set(bytes));
+      this.#give();
+    }
+  }
+
+  *#take(): Conversation {
+    if (this.#received) this.#handOver();
+    yield* this.#own();
+    this.#received = true;
+  }
+
+  #give(): void {
+    this.#handOver();
+    this.#received = false;
+  }
+
+  #packets(): Uint8Array[] {
+    return this.lanes.map((lane) => this.packet(lane).slice());
   }
 
   #eachChunk(

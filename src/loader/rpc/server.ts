@@ -6,12 +6,12 @@ import { WavewrightError } from '../../base/errors.ts';
 import type { Generation } from '../generation.ts';
 import { fileHandlers } from './handlers/files.ts';
 import { printfHandlers } from './handlers/printf.ts';
-import { processHandlers } from './handlers/process.ts';
+import { HOST_CALL_WITHOUT_REPLY, processHandlers } from './handlers/process.ts';
 import { EARLY_SELF_TESTS, LATE_SELF_TESTS, selfTestHandlers } from './handlers/self-test.ts';
 import type { Handler, RpcHost } from './host.ts';
 import { HEADER_SIZE_BYTES, PACKET_SIZE_BYTES, type RpcLayout } from './layout.ts';
-import { OPCODES, type OpcodeName } from './opcodes.ts';
-import { type Conversation, type RpcMemory, ServerPort } from './port.ts';
+import { OFFLOAD_HOST_CALL, OPCODES, type OpcodeName } from './opcodes.ts';
+import { type Conversation, type RecordedStep, type RpcMemory, ServerPort } from './port.ts';
 
 /** What the server itself needs of its host, besides what handlers need. */
 export interface ServerHost extends RpcHost {
@@ -19,9 +19,36 @@ export interface ServerHost extends RpcHost {
   readonly terminated: boolean;
 }
 
+export interface ServerOptions {
+  /** Handlers of the user's own opcodes, by the whole number; they win over those of the C library. */
+  readonly opcodes?: ReadonlyMap<number, Handler>;
+  /** Called after each conversation with all that went over the port. */
+  readonly onConversation?: (conversation: ConversationRecord) => void;
+}
+
+/** A whole conversation, as it was served. */
+export interface ConversationRecord {
+  readonly port: number;
+  /** The name of the opcode; that of a user's own one is its number in hexadecimal. */
+  readonly opcode: string;
+  /** Active lanes, ascending. */
+  readonly lanes: readonly number[];
+  readonly steps: readonly RecordedStep[];
+}
+
+/** What was served of one opcode. */
+export interface OpcodeStatistics {
+  readonly opcode: string;
+  readonly conversations: number;
+  /** Time in the server, in milliseconds. */
+  readonly durationMs: number;
+}
+
 interface Service {
   readonly name: string;
   readonly handler: Handler;
+  conversations: number;
+  durationMs: number;
 }
 
 interface ActivePort {
@@ -36,18 +63,24 @@ const LIBRARY_HANDLERS: Readonly<Record<OpcodeName, Handler>> = {
   ...printfHandlers,
 };
 
-function servicesOf(generation: Generation): Map<number, Service> {
+function servicesOf(generation: Generation, own: ReadonlyMap<number, Handler>): Map<number, Service> {
   const services = new Map<number, Service>();
+  const add = (opcode: number, name: string, handler: Handler) => {
+    services.set(opcode, { name, handler, conversations: 0, durationMs: 0 });
+  };
   for (const [name, number] of Object.entries(OPCODES) as [OpcodeName, number][]) {
-    services.set(generation.opcodeClass + number, { name, handler: LIBRARY_HANDLERS[name] });
+    add(generation.opcodeClass + number, name, LIBRARY_HANDLERS[name]);
   }
-  const add = (numbers: Readonly<Partial<Record<keyof typeof selfTestHandlers, number>>>) => {
+  if (generation.name === 'P19') add(OPCODES.HOST_CALL, 'HOST_CALL', HOST_CALL_WITHOUT_REPLY);
+  else add(OFFLOAD_HOST_CALL, 'OFFLOAD_HOST_CALL', processHandlers.HOST_CALL);
+  const addSelfTests = (numbers: Readonly<Partial<Record<keyof typeof selfTestHandlers, number>>>) => {
     for (const [name, number] of Object.entries(numbers) as [keyof typeof selfTestHandlers, number][]) {
-      services.set(number, { name: `TEST_${name}`, handler: selfTestHandlers[name] });
+      add(number, `TEST_${name}`, selfTestHandlers[name]);
     }
   };
-  if (generation.name !== 'P23') add(EARLY_SELF_TESTS);
-  if (generation.name !== 'P19') add(LATE_SELF_TESTS);
+  if (generation.name !== 'P23') addSelfTests(EARLY_SELF_TESTS);
+  if (generation.name !== 'P19') addSelfTests(LATE_SELF_TESTS);
+  for (const [opcode, handler] of own) add(opcode, `0x${opcode.toString(16)}`, handler);
   return services;
 }
 
@@ -63,13 +96,20 @@ export class RpcServer {
   readonly #opcodeBits: number;
   readonly #services: Map<number, Service>;
   readonly #active = new Map<number, ActivePort>();
+  readonly #onConversation: ServerOptions['onConversation'];
 
   #polls = 0;
   /** Clients take the lowest free port, so that few are ever used: those below this one. */
   #reach = 0;
 
   /** `buffer`: zeroed, of the layout's size. */
-  constructor(generation: Generation, layout: RpcLayout, buffer: Uint8Array<SharedArrayBuffer>, host: ServerHost) {
+  constructor(
+    generation: Generation,
+    layout: RpcLayout,
+    buffer: Uint8Array<SharedArrayBuffer>,
+    host: ServerHost,
+    options: ServerOptions = {},
+  ) {
     const at = (offset: number) => buffer.byteOffset + offset;
     const packetsSizeBytes = layout.sizeBytes - layout.packets;
     this.#memory = {
@@ -81,8 +121,17 @@ export class RpcServer {
     this.#headers = new DataView(buffer.buffer, at(layout.headers), HEADER_SIZE_BYTES * layout.portCount);
     this.laneStride = packetsSizeBytes / layout.portCount / PACKET_SIZE_BYTES;
     this.#opcodeBits = generation.opcodeBits;
-    this.#services = servicesOf(generation);
+    this.#services = servicesOf(generation, options.opcodes ?? new Map());
+    this.#onConversation = options.onConversation;
     this.#host = host;
+  }
+
+  /** What was served so far, by opcode in ascending order; opcodes that nobody asked for are left out. */
+  get statistics(): OpcodeStatistics[] {
+    return [...this.#services]
+      .sort(([a], [b]) => a - b)
+      .map(([, { name, conversations, durationMs }]) => ({ opcode: name, conversations, durationMs }))
+      .filter(({ conversations }) => conversations > 0);
   }
 
   /**
@@ -126,35 +175,43 @@ export class RpcServer {
   #serve(index: number): void {
     const active = this.#active.get(index) ?? this.#open(index);
     const { port, conversation, service } = active;
+    const startMs = performance.now();
     try {
       if (!conversation.next().done) return;
     } catch (error) {
       if (!(error instanceof WavewrightError)) throw error;
-      throw error.within({ section: `RPC port ${index}, ${service.name}` });
+      const lane = port.lane === undefined ? '' : `, lane ${port.lane}`;
+      throw error.within({ section: `RPC port ${index}, ${service.name}${lane}` });
+    } finally {
+      service.durationMs += performance.now() - startMs;
     }
     this.#active.delete(index);
     if (!this.#host.terminated) port.close();
+    if (port.steps === undefined) return;
+    this.#onConversation?.({ port: index, opcode: service.name, lanes: port.lanes, steps: port.steps });
   }
 
   #open(index: number): ActivePort {
     // The acquire that makes header and packets of the client visible.
-    Atomics.load(this.#memory.mailboxB, index);
+    const word = Atomics.load(this.#memory.mailboxB, index);
     const header = index * HEADER_SIZE_BYTES;
     const laneMask = this.#headers.getBigUint64(header, true);
     const opcode =
       this.#opcodeBits === 16 ? this.#headers.getUint16(header + 8, true) : this.#headers.getUint32(header + 8, true);
     const service = this.#services.get(opcode);
+    const section = `RPC port ${index}`;
+    const refuse = (what: string) => new WavewrightError('RPC_PROTOCOL', what, { section });
+    if (word >>> 1 !== 0) throw refuse(`the client's mailbox word is 0x${(word >>> 0).toString(16)}, expected 0 or 1`);
     if (service === undefined) {
-      throw new WavewrightError(
-        'RPC_PROTOCOL',
-        `the client asks for opcode 0x${opcode.toString(16)}, which does not exist`,
-        {
-          section: `RPC port ${index}`,
-        },
-      );
+      const lanes = `lanes 0x${laneMask.toString(16)}`;
+      throw refuse(`the client asks for opcode 0x${opcode.toString(16)}, which does not exist (${lanes})`);
     }
-    const port = new ServerPort(this.#memory, index, laneMask, this.laneStride);
+    if (laneMask === 0n || laneMask >> BigInt(this.laneStride) !== 0n) {
+      throw refuse(`${service.name} for lanes 0x${laneMask.toString(16)} of a wave of ${this.laneStride}`);
+    }
+    const port = new ServerPort(this.#memory, index, laneMask, this.laneStride, this.#onConversation !== undefined);
     const active = { port, conversation: service.handler(port, this.#host), service };
+    service.conversations++;
     this.#active.set(index, active);
     return active;
   }

@@ -1,6 +1,6 @@
 /*
- * The part of HIP's language that the kernels of this folder use, in one source for a GPU and for this machine, where OpenCL's host.h
- * plays the grid. Blocks are whole; shuffles and ballots are of WAVE lanes, those that reach others of SHUFFLE_WIDTH.
+ * The part of HIP's language that the kernels of this folder use, in one source for a GPU and for this machine, where host.h of
+ * OpenCL's kernels plays the grid. Blocks are whole; ballots are of WAVE lanes, shuffles reach SHUFFLE_WIDTH of them.
  */
 #ifndef HIP_H
 #define HIP_H
@@ -18,10 +18,10 @@ typedef unsigned long ulong;
 #define __launch_bounds__(size) __attribute__((launch_bounds(size)))
 #define __noinline__ __attribute__((noinline))
 
-#define ITEM(axis)                                                                                          \
-  __device__ inline uint local_##axis() { return __builtin_amdgcn_workitem_id_##axis(); }                     \
-  __device__ inline uint group_##axis() { return __builtin_amdgcn_workgroup_id_##axis(); }                    \
-  __device__ inline uint group_size_##axis() { return __builtin_amdgcn_workgroup_size_##axis(); }             \
+#define ITEM(axis)                                                                                \
+  __device__ inline uint local_##axis() { return __builtin_amdgcn_workitem_id_##axis(); }         \
+  __device__ inline uint group_##axis() { return __builtin_amdgcn_workgroup_id_##axis(); }        \
+  __device__ inline uint group_size_##axis() { return __builtin_amdgcn_workgroup_size_##axis(); } \
   __device__ inline uint grid_size_##axis() { return __builtin_amdgcn_grid_size_##axis(); }
 ITEM(x)
 ITEM(y)

@@ -66,7 +66,7 @@ __global__ void __launch_bounds__(TILE *TILE / ROWS) matmul(T *c, const T *a, co
   }
 }
 
-/* Each block sorts its numbers by their low bits, 4 after the other; numbers and the counts of each wave are in LDS that the launch allocates. */
+/* Each block sorts its numbers by their low bits, 4 at a time; numbers and counts of each wave are in LDS of the launch. */
 template <typename Key> __global__ void radix_sort(Key *out, const Key *in, uint n, uint bits) {
   const uint size = blockDim.x, self = threadIdx.x, i = blockIdx.x * size + self, wave = self / WAVE;
   Key *keys = (Key *)dynamic_shared;
@@ -101,7 +101,7 @@ template <uint BINS> __global__ void histogram(uint *counts, const uchar *in, ui
     if (own[bin] != 0) atomicAdd(&counts[bin], own[bin]);
 }
 
-/* A table of keys in memory of the program; where keys stand depends on the order of the threads, so another kernel asks for each. */
+/* A table of keys, a variable of the program; where keys stand depends on the order of threads, so another kernel asks for each. */
 template <uint SIZE> struct Table {
   uint keys[SIZE];
   ulong sums[SIZE];

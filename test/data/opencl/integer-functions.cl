@@ -1,7 +1,7 @@
 /*
  * OpenCL's built-in functions of integers and of vectors of them, which AMD's device libraries implement. The GPU calls them on
- * vectors x, y and z; this machine computes each result from elements p, q and s in a type with room for it. In the libraries, signed
- * differences that do not fit are undefined, so abs_diff has halves.
+ * vectors x, y and z; this machine computes each result from elements p, q and s in a type with room for it. In the libraries,
+ * signed differences that do not fit are undefined, so abs_diff has halves.
  */
 #include "kernel.h"
 
@@ -60,7 +60,7 @@ typedef _BitInt(192) Wide;
     }                                                                                               \
     out += i * count * 18;                                                                          \
     PUT_UNSIGNED(abs(x.v), p < 0 ? -p : p);                                                         \
-    PUT_UNSIGNED(abs_diff(x.v >> 1, y.v >> 1), DISTANCE(p >> 1, q >> 1));  \
+    PUT_UNSIGNED(abs_diff(x.v >> 1, y.v >> 1), DISTANCE(p >> 1, q >> 1));                           \
     PUT(add_sat(x.v, y.v), LIMITED((Wide)p + q));                                                   \
     PUT(sub_sat(x.v, y.v), LIMITED((Wide)p - q));                                                   \
     PUT(hadd(x.v, y.v), ((Wide)p + q) >> 1);                                                        \

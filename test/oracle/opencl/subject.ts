@@ -17,7 +17,7 @@ export interface Subject {
   readonly builds?: readonly Build[];
   /** Default: OpenCL C and C, for a source in C only that. */
   readonly languages?: readonly Language[];
-  /** Default: those of the target. */
+  /** Where a target has everything. Default: those of the target. */
   readonly levels?: readonly Level[];
   /** About `items` work-items for each kernel. */
   readonly launches: (items: number, target: Target) => readonly Launch[];

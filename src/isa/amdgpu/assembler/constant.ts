@@ -33,6 +33,12 @@ export function floatBits(value: number, bits: 16 | 32 | 64): bigint | undefined
   return BigInt(view.getUint32(0));
 }
 
+/** The high half of the f32. */
+const brainFloatBits = (value: number): bigint | undefined => {
+  const bits = floatBits(value, 32);
+  return bits === undefined ? undefined : bits >> 16n;
+};
+
 const fits = (value: bigint, bits: number): boolean => value >= -(1n << BigInt(bits - 1)) && value < 1n << BigInt(bits);
 
 const inlineOf = (value: bigint, type: OperandType, bits: 16 | 32 | 64, encodings = INLINE_ENCODINGS) =>
@@ -45,13 +51,14 @@ const INTEGER_ENCODINGS = INLINE_ENCODINGS.slice(0, 81);
  * As a source of type `type`; undefined when it cannot be one. An integer that has the bits of an inline float is that float, but
  * for 16-bit integers; integers of 64-bit sources have 32 bits, floats their high half.
  */
-export function encodeConstant(value: OperandValue, type: OperandType): EncodedConstant | undefined {
+export function encodeConstant(value: OperandValue, sourceType: OperandType): EncodedConstant | undefined {
+  const type = sourceType === 'v2bf16' ? 'bf16' : sourceType;
   const bits = constantBits(type);
   const inline = (encoding: number | undefined): EncodedConstant | undefined =>
     encoding === undefined ? undefined : { kind: 'inline', encoding };
   const literal = (number: bigint): EncodedConstant => ({ kind: 'literal', value: Number(BigInt.asUintN(32, number)) });
   if (value.kind === 'float') {
-    const number = floatBits(value.value, bits);
+    const number = type === 'bf16' ? brainFloatBits(value.value) : floatBits(value.value, bits);
     if (number === undefined) return undefined;
     const found = inline(inlineOf(number, type, bits));
     if (found || bits !== 64) return found ?? literal(number);

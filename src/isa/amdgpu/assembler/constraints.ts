@@ -1,7 +1,7 @@
 /** What an instruction may not combine although its encoding can: LLVM's assembler refuses it, its disassembler shows it. */
 import { SRC_LITERAL } from '../formats.ts';
 import type { Instruction } from '../instruction.ts';
-import { SGPR_VCC_LO } from '../registers.ts';
+import { isAperture, SGPR_VCC_LO } from '../registers.ts';
 
 /** Why the instruction is refused, undefined when it is not. */
 type Constraint = (instruction: Instruction) => string | undefined;
@@ -21,7 +21,8 @@ const constantBus: Constraint = (instruction) => {
     if (access === 'write' || file === 'immediate' || !SOURCES.test(field)) continue;
     const { kind } = instruction.operand(index);
     const encoded = instruction.encoded(index);
-    if (kind === 'scalar' || kind === 'special') values.add(`${encoded} ${instruction.dwords(index)}`);
+    if (kind === 'scalar') values.add(`${encoded} ${instruction.dwords(index)}`);
+    if (kind === 'special') values.add(String(encoded));
     if (kind === 'constant' && encoded === SRC_LITERAL) values.add('literal');
   }
   const limit = families.includes('gfx10') ? 2 : 1;
@@ -75,7 +76,9 @@ const laneSource: Constraint = (instruction) => {
   return instruction.operand(index).kind === 'vector' ? undefined : 'the lanes to read must be those of a VGPR';
 };
 
-const REGISTER_SOURCES = /^s_(setpc|swappc|rfe|movrels|cbranch_join|cbranch_g_fork)(_b64)?$/;
+const REGISTER_SOURCES = /^s_(setpc_b64|rfe_b64|movrels_b(32|64)|cbranch_join)$/;
+/** Addresses may be those of the apertures, others may be bits such as SCC. */
+const ADDRESS_SOURCES = /^s_(setpc|rfe|movrels)_b64$/;
 
 /** Where constants make no sense. */
 const registerSource: Constraint = (instruction) => {
@@ -84,8 +87,9 @@ const registerSource: Constraint = (instruction) => {
   const name = REGISTER_SOURCES.test(row.name) ? /^ssrc/ : row.name.startsWith('v_smfmac_') ? /^src2$/ : undefined;
   const hasConstant = row.operands.some(({ field }, index) => {
     if (!name?.test(field)) return false;
-    const { kind } = instruction.operand(index);
-    return kind === 'constant' || kind === 'special';
+    const operand = instruction.operand(index);
+    if (operand.kind !== 'special') return operand.kind === 'constant';
+    return row.name.startsWith('v_') || ADDRESS_SOURCES.test(row.name) !== isAperture(operand.encoding);
   });
   return hasConstant ? 'the source must be a register' : undefined;
 };
@@ -102,23 +106,28 @@ const missingValue: Constraint = (instruction) => {
   return isMissing ? 'the target does not have this value' : undefined;
 };
 
-/** VOPD: sources in the same place of both halves come from different banks of VGPRs (RDNA3 ISA 7.6). */
+/** The field of each source of a half of VOPD: multiply-add with a constant in its middle has its register as the third source. */
+function dualSources(name: string, half: 'x' | 'y'): (string | undefined)[] {
+  const [first, second] = [`src${half}0`, `vsrc${half}1`];
+  if (name.includes('fmamk')) return [first, undefined, second];
+  return [first, second, /fmac|dot2acc/.test(name) ? `vdst${half}` : undefined];
+}
+
+/** VOPD: sources in the same place of both halves come from different banks of VGPRs, of which the third has two (RDNA3 ISA 7.6). */
 const dualBanks: Constraint = (instruction) => {
   const { row } = instruction;
   if (!row.halves) return undefined;
-  const bank = (field: string): number | undefined => {
+  const register = (field: string | undefined): number | undefined => {
     const index = row.operands.findIndex((spec) => spec.field === field);
     const operand = index < 0 ? undefined : instruction.operand(index);
-    return operand?.kind === 'vector' ? operand.register % 4 : undefined;
+    return operand?.kind === 'vector' ? operand.register : undefined;
   };
-  for (const [x, y] of [
-    ['srcx0', 'srcy0'],
-    ['vsrcx1', 'vsrcy1'],
-  ] as const) {
-    const used = bank(x);
-    if (used !== undefined && used === bank(y)) return 'sources of both halves must be in different banks of VGPRs';
-  }
-  return undefined;
+  const [x, y] = [dualSources(row.halves[0].name, 'x'), dualSources(row.halves[1].name, 'y')];
+  const collides = x.some((field, i) => {
+    const [a, b] = [register(field), register(y[i])];
+    return a !== undefined && b !== undefined && (a - b) % (i === 2 ? 2 : 4) === 0;
+  });
+  return collides ? 'sources of both halves must be in different banks of VGPRs' : undefined;
 };
 
 /** Counters on gfx10 and later are compared with nothing but NULL. */

@@ -230,7 +230,7 @@ const SOURCES_IN_LDS: readonly (readonly [
 const sourceInLds = SOURCES_IN_LDS.flatMap(([stem, letter, opcode, widths]) =>
   widths.map((bits) => {
     const gfx9 = opcode + (bits === 64 ? WIDE : 0);
-    return row('DS', `ds_${stem}_src2_${letter}${bits}`, { gfx9, gfx90a: -1 }, 'addr:b32 offset:imm16');
+    return row('DS', `ds_${stem}_src2_${letter}${bits}`, { gfx9, gfx90a: -1, gfx101: gfx9 }, 'addr:b32 offset:imm16');
   }),
 );
 

@@ -106,6 +106,7 @@ const floatAtomicRows = (memory: VectorMemory, since: 'gfx908' | 'gfx940'): Row[
 
 const addressByLane = (verb: string, gfx10: number, gfx11: number): Opcodes => ({
   gfx10,
+  gfx101: -1,
   gfx11: [`global_${verb}_addtid_b32`, gfx11],
 });
 

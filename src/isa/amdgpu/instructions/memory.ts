@@ -239,4 +239,4 @@ export function atomicRows(memory: VectorMemory): Row[] {
 
 /** The subtraction that stops at 0; it always returns what was there. */
 export const clampedSubtraction = (memory: VectorMemory): Row =>
-  atomicRow(memory, 'csub', { gfx10: 52, gfx11: ['csub_u32', 55] }, 32, INTEGER_UPDATES.clampedSub);
+  atomicRow(memory, 'csub', { gfx10: 52, gfx101: -1, gfx11: ['csub_u32', 55] }, 32, INTEGER_UPDATES.clampedSub);

@@ -122,6 +122,22 @@ const IMAGES: readonly (readonly [name: string, gfx9: number, gfx10: number, gfx
 /** gfx90a kept what does not filter. */
 const LAST_OF_GFX90A = 32;
 
+/** Ray tracing was in one processor before. */
+const SINCE_RDNA2 = /^(msaa_load|bvh)/;
+
 export const MIMG_ROWS: readonly Row[] = IMAGES.map(([name, gfx9, gfx10, gfx11]) =>
-  row('MIMG', `image_${name}`, { gfx9, ...(gfx9 > LAST_OF_GFX90A && { gfx90a: -1 }), gfx940: -1, gfx10, gfx11 }, ''),
+  row(
+    'MIMG',
+    `image_${name}`,
+    {
+      gfx9,
+      ...(gfx9 > LAST_OF_GFX90A && { gfx90a: -1 }),
+      gfx940: -1,
+      gfx10,
+      ...(SINCE_RDNA2.test(name) && { gfx101: -1 }),
+      ...(name.startsWith('bvh') && { gfx1013: gfx10 }),
+      gfx11,
+    },
+    '',
+  ),
 );

@@ -10,6 +10,9 @@ function smem(name: string, opcodes: Opcodes, operandText: string, semantics?: S
   return row('SMEM', name, opcodes, operandText, semantics);
 }
 
+/** Of gfx9 and gfx10.1: RDNA2 took them out. */
+const withoutRdna2 = (opcode: number): Opcodes => ({ gfx9: opcode, gfx101: opcode });
+
 /** Caches are not modelled: every access sees memory as it is. */
 const nothing: Semantics = () => undefined;
 
@@ -66,11 +69,11 @@ const loads = (name: string, opcode: number, address: string, semantics: Semanti
   });
 
 const scratchLoads = SHORT_WIDTHS.map(([suffix, type], i) =>
-  smem(`s_scratch_load_${suffix}`, 5 + i, `=sdata:${type} ${ADDRESS}`),
+  smem(`s_scratch_load_${suffix}`, withoutRdna2(5 + i), `=sdata:${type} ${ADDRESS}`),
 );
 
 const stores = (name: string, opcode: number, address: string): Row[] =>
-  SHORT_WIDTHS.map(([suffix, type], i) => smem(`${name}_${suffix}`, opcode + i, `sdata:${type} ${address}`));
+  SHORT_WIDTHS.map(([suffix, type], i) => smem(`${name}_${suffix}`, withoutRdna2(opcode + i), `sdata:${type} ${address}`));
 
 const ATOMICS = ['swap', 'cmpswap', 'add', 'sub', 'smin', 'umin', 'smax', 'umax', 'and', 'or', 'xor', 'inc', 'dec'];
 
@@ -79,8 +82,8 @@ const atomics = (name: string, opcode: number, address: string): Row[] =>
   ATOMICS.flatMap((operation, i) => {
     const [type, wideType] = operation === 'cmpswap' ? ['b64', 'b128'] : ['b32', 'b64'];
     return [
-      smem(`${name}_${operation}`, opcode + i, `+sdata:${type}/glc ${address}`),
-      smem(`${name}_${operation}_x2`, opcode + 32 + i, `+sdata:${wideType}/glc ${address}`),
+      smem(`${name}_${operation}`, withoutRdna2(opcode + i), `+sdata:${type}/glc ${address}`),
+      smem(`${name}_${operation}_x2`, withoutRdna2(opcode + 32 + i), `+sdata:${wideType}/glc ${address}`),
     ];
   });
 
@@ -93,15 +96,16 @@ export const SMEM_ROWS: readonly Row[] = [
   ...stores('s_buffer_store', 24, BUFFER_ADDRESS),
   smem('s_gl1_inv', { gfx10: 31, gfx11: 32 }, '', nothing),
   smem('s_dcache_inv', { gfx9: 32, gfx10: 32, gfx11: 33 }, '', nothing),
-  smem('s_dcache_wb', 33, '', nothing),
+  smem('s_dcache_wb', withoutRdna2(33), '', nothing),
   smem('s_dcache_inv_vol', 34, '', nothing),
   smem('s_dcache_wb_vol', 35, '', nothing),
   smem('s_memtime', { gfx9: 36, gfx10: 36, gfx11: -1 }, '=sdata:b64', (b) => b.clock()),
   smem('s_memrealtime', { gfx9: 37, gfx10: 37, gfx11: -1 }, '=sdata:b64', (b) => b.clock()),
   smem('s_atc_probe', { gfx9: 38, gfx10: 38, gfx11: 34 }, `sdata:imm8 ${ADDRESS}`, nothing),
   smem('s_atc_probe_buffer', { gfx9: 39, gfx10: 39, gfx11: 35 }, `sdata:imm8 ${BUFFER_ADDRESS}`, nothing),
-  smem('s_dcache_discard', 40, ADDRESS, nothing),
-  smem('s_dcache_discard_x2', 41, ADDRESS, nothing),
+  smem('s_dcache_discard', withoutRdna2(40), ADDRESS, nothing),
+  smem('s_dcache_discard_x2', withoutRdna2(41), ADDRESS, nothing),
+  smem('s_get_waveid_in_workgroup', { gfx101: 42 }, '=sdata:b32'),
   ...atomics('s_buffer_atomic', 64, BUFFER_ADDRESS),
   ...atomics('s_atomic', 128, ADDRESS),
 ];

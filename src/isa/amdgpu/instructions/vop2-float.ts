@@ -117,15 +117,15 @@ export const VOP2_FLOAT_ROWS: readonly Row[] = [
     (b, type, x, y) => floatOf(b, type).max(x, y),
     10,
   ),
-  accumulate('v_mac_f32', { gfx9: 22, gfx940: -1 }, '+vdst:f32 src0:f32 src1:f32', (b, d, x, y) =>
+  accumulate('v_mac_f32', { gfx9: 22, gfx940: -1, gfx101: 31 }, '+vdst:f32 src0:f32 src1:f32', (b, d, x, y) =>
     unfusedMultiplyAdd(b, 'f32', x, y, d),
   ),
   ...withLiteral(
     'v_mad',
     'f32',
     [
-      { gfx9: 23, gfx940: -1 },
-      { gfx9: 24, gfx940: -1 },
+      { gfx9: 23, gfx940: -1, gfx101: 32 },
+      { gfx9: 24, gfx940: -1, gfx101: 33 },
     ],
     unfusedMultiplyAdd,
   ),
@@ -166,13 +166,13 @@ export const VOP2_FLOAT_ROWS: readonly Row[] = [
   ),
   accumulate(
     'v_fmac_legacy_f32',
-    { gfx10: 6, gfx11: ['v_fmac_dx9_zero_f32', 6] },
+    { gfx10: 6, gfx101: -1, gfx11: ['v_fmac_dx9_zero_f32', 6] },
     '+vdst:f32 src0:f32 src1:f32',
     (b, d, x, y) => legacyFma(b, x, y, d),
     { noDpp: true },
   ),
   accumulate('v_dot2c_f32_f16', { gfx908: 55 }, DOT2, dot2Accumulate),
-  accumulate('v_dot2c_f32_f16', { gfx10: 2, gfx11: ['v_dot2acc_f32_f16', 2] }, DOT2, dot2Accumulate, {
+  accumulate('v_dot2c_f32_f16', { gfx10: 2, gfx101: -1, gfx1011: 2, gfx11: ['v_dot2acc_f32_f16', 2] }, DOT2, dot2Accumulate, {
     noVop3: true,
     vopd: 12,
   }),
@@ -184,7 +184,7 @@ export const VOP2_FLOAT_ROWS: readonly Row[] = [
     CLAMPS,
   ),
   accumulate('v_dot4c_i32_i8', { gfx908: 57 }, '+vdst:i32 src0:b32 src1:b32', dotIntegers(8, 'accumulator'), CLAMPS),
-  accumulate('v_dot4c_i32_i8', { gfx10: 13, gfx11: -1 }, '+vdst:i32 src0:b32 src1:b32', dotIntegers(8, 'accumulator'), {
+  accumulate('v_dot4c_i32_i8', { gfx10: 13, gfx101: -1, gfx1011: 13, gfx11: -1 }, '+vdst:i32 src0:b32 src1:b32', dotIntegers(8, 'accumulator'), {
     ...CLAMPS,
     noVop3: true,
   }),

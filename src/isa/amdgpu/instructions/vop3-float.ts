@@ -171,7 +171,7 @@ const LATER_ROWS: readonly Row[] = [
   ternary(
     'v_fma_legacy_f32',
     'f32',
-    { gfx10: 320, gfx11: ['v_fma_dx9_zero_f32', 521] },
+    { gfx10: 320, gfx101: -1, gfx11: ['v_fma_dx9_zero_f32', 521] },
     (b, _, x, y, z) => legacyFma(b, x, y, z),
     NO_VOP3_DPP,
   ),
@@ -201,8 +201,8 @@ const LATER_ROWS: readonly Row[] = [
 ];
 
 export const VOP3_FLOAT_ROWS: readonly Row[] = [
-  ternary('v_mad_legacy_f32', 'f32', { gfx9: 448, gfx940: -1 }, legacyMad),
-  ternary('v_mad_f32', 'f32', { gfx9: 449, gfx940: -1 }, mad('f32')),
+  ternary('v_mad_legacy_f32', 'f32', { gfx9: 448, gfx940: -1, gfx101: 320 }, legacyMad),
+  ternary('v_mad_f32', 'f32', { gfx9: 449, gfx940: -1, gfx101: 321 }, mad('f32')),
   row('VOP3', 'v_cubeid_f32', { gfx9: 452, gfx10: 324, gfx11: 524 }, '=vdst:f32 src0:f32 src1:f32 src2:f32', cubeFace),
   row('VOP3', 'v_cubesc_f32', { gfx9: 453, gfx10: 325, gfx11: 525 }, '=vdst:f32 src0:f32 src1:f32 src2:f32', cubeS),
   row('VOP3', 'v_cubetc_f32', { gfx9: 454, gfx10: 326, gfx11: 526 }, '=vdst:f32 src0:f32 src1:f32 src2:f32', cubeT),

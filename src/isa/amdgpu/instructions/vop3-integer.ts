@@ -242,6 +242,7 @@ export const VOP3_INTEGER_ROWS: readonly Row[] = [
     const count = b.and(amount, b.i32(7));
     return b.add(b.shl(x, b.select(b.ltU(b.i32(4), count), b.i32(0), count)), y);
   }),
+  binary('v_mul_lo_i32', { gfx101: 363 }, 'i32', (b, x, y) => b.mul(x, y)),
   binary('v_mul_lo_u32', { gfx9: 645, gfx10: 361, gfx11: 812 }, 'u32', (b, x, y) => b.mul(x, y), NO_VOP3_DPP),
   binary(
     'v_mul_hi_u32',

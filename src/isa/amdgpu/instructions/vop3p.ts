@@ -105,7 +105,7 @@ const packedShift = (name: string, opcodes: Opcodes, type: 'u16' | 'i16', shift:
  * value before neg.
  */
 function mixedSource(b: InstructionBuilder, source: number): Value {
-  const dword = b.dword(b.index(FIELDS[source]!), 0);
+  const dword = b.sourceDword(b.index(FIELDS[source]!), 0);
   const isHalf = ((b.field('op_sel_hi') | (b.field('op_sel_hi_2') << 2)) >> source) & 1;
   const half = b.bits(dword, (b.field('op_sel') >> source) & 1 ? 16 : 0, 16);
   const value = isHalf ? b.f16.toF32(b.f16.input(half)) : dword;
@@ -148,6 +148,9 @@ const WMMA_ROWS: readonly Row[] = [
   wmma('i32_16x16x16_iu4', 69, '=vdst:wave256 src0:b64 src1:b64 src2:wave256', waveMultiplyIntegers(4)),
 ];
 
+/** gfx10.1 has dot products in some of its processors. */
+const dots = (opcode: number) => ({ gfx10: opcode, gfx101: -1, gfx1011: opcode });
+
 export const VOP3P_ROWS: readonly Row[] = [
   packedI16('v_pk_mad_i16', { gfx9: 0, gfx10: 0 }, 'i16', 3, multiplyAdd),
   packedI16('v_pk_mul_lo_u16', { gfx9: 1, gfx10: 1 }, 'u16', 2, multiply),
@@ -168,16 +171,16 @@ export const VOP3P_ROWS: readonly Row[] = [
   packedHalfFloats('v_pk_mul_f16', { gfx9: 16, gfx10: 16 }, 2, (f, x, y) => f.mul(x, y)),
   packedHalfFloats('v_pk_min_f16', { gfx9: 17, gfx10: 17 }, 2, (f, x, y) => f.min(x, y)),
   packedHalfFloats('v_pk_max_f16', { gfx9: 18, gfx10: 18 }, 2, (f, x, y) => f.max(x, y)),
-  mixed('v_mad_mix_f32', { gfx9: 32, gfx906: -1 }, 'f32', {}, unfused),
-  mixed('v_mad_mixlo_f16', { gfx9: 33, gfx906: -1 }, 'f16', { keepsHighHalf: true }, unfused),
-  mixed('v_mad_mixhi_f16', { gfx9: 34, gfx906: -1 }, 'f16', { writesHighHalf: true }, unfused),
-  mixed('v_fma_mix_f32', { gfx906: 32, gfx10: 32 }, 'f32', DPP),
-  mixed('v_fma_mixlo_f16', { gfx906: 33, gfx10: 33 }, 'f16', { ...DPP, keepsHighHalf: true }),
-  mixed('v_fma_mixhi_f16', { gfx906: 34, gfx10: 34 }, 'f16', { ...DPP, writesHighHalf: true }),
+  mixed('v_mad_mix_f32', { gfx900: 32 }, 'f32', {}, unfused),
+  mixed('v_mad_mixlo_f16', { gfx900: 33 }, 'f16', { keepsHighHalf: true }, unfused),
+  mixed('v_mad_mixhi_f16', { gfx900: 34 }, 'f16', { writesHighHalf: true }, unfused),
+  mixed('v_fma_mix_f32', { gfx904: 32, gfx10: 32 }, 'f32', DPP),
+  mixed('v_fma_mixlo_f16', { gfx904: 33, gfx10: 33 }, 'f16', { ...DPP, keepsHighHalf: true }),
+  mixed('v_fma_mixhi_f16', { gfx904: 34, gfx10: 34 }, 'f16', { ...DPP, writesHighHalf: true }),
   row(
     'VOP3P',
     'v_dot2_f32_f16',
-    { gfx906: 35, gfx10: 19 },
+    { gfx906: 35, ...dots(19) },
     '=vdst:f32 src0:v2f16 src1:v2f16 src2:f32',
     (b, x, y, z) => dotF16(b, packedF16(b, 'src0', x), packedF16(b, 'src1', y), z),
     DPP,
@@ -187,12 +190,12 @@ export const VOP3P_ROWS: readonly Row[] = [
   ),
   row('VOP3P', 'v_dot4_i32_iu8', { gfx11: 22 }, MIXED_SIGNS, dotMixedSigns(8), CLAMPS),
   row('VOP3P', 'v_dot8_i32_iu4', { gfx11: 24 }, MIXED_SIGNS, dotMixedSigns(4), CLAMPS),
-  dot('v_dot2_i32_i16', { gfx906: 38, gfx10: 20, gfx11: -1 }, 16, 'i32'),
-  dot('v_dot2_u32_u16', { gfx906: 39, gfx10: 21, gfx11: -1 }, 16, 'u32'),
-  dot('v_dot4_i32_i8', { gfx906: 40, gfx10: 22, gfx11: -1 }, 8, 'i32'),
-  dot('v_dot4_u32_u8', { gfx906: 41, gfx10: 23 }, 8, 'u32'),
-  dot('v_dot8_i32_i4', { gfx906: 42, gfx10: 24, gfx11: -1 }, 4, 'i32'),
-  dot('v_dot8_u32_u4', { gfx906: 43, gfx10: 25 }, 4, 'u32'),
+  dot('v_dot2_i32_i16', { gfx906: 38, ...dots(20), gfx11: -1 }, 16, 'i32'),
+  dot('v_dot2_u32_u16', { gfx906: 39, ...dots(21), gfx11: -1 }, 16, 'u32'),
+  dot('v_dot4_i32_i8', { gfx906: 40, ...dots(22), gfx11: -1 }, 8, 'i32'),
+  dot('v_dot4_u32_u8', { gfx906: 41, ...dots(23) }, 8, 'u32'),
+  dot('v_dot8_i32_i4', { gfx906: 42, ...dots(24), gfx11: -1 }, 4, 'i32'),
+  dot('v_dot8_u32_u4', { gfx906: 43, ...dots(25) }, 4, 'u32'),
   packedFloats('v_pk_fma_f32', 48, 3, (f, x, y, z) => f.fma(x, y, z)),
   packedFloats('v_pk_mul_f32', 49, 2, (f, x, y) => f.mul(x, y)),
   packedFloats('v_pk_add_f32', 50, 2, (f, x, y) => f.add(x, y)),

@@ -1,7 +1,7 @@
 /** Streams and files (spec/loader.md section 1.9). Results are C's: 0 or -1, NULL, short counts. */
 import { decodeUtf8 } from '../../../base/bytes.ts';
 import { parseOpenMode } from '../../file-system.ts';
-import { HostStream } from '../../streams.ts';
+import type { HostStream } from '../../streams.ts';
 import type { Handler, RpcHost } from '../host.ts';
 import type { OpcodeName } from '../opcodes.ts';
 import { beforeNul, type ServerPort } from '../port.ts';
@@ -14,7 +14,7 @@ function writes(target: (host: RpcHost) => HostStream, ending: Uint8Array = new 
   return function* (port, host) {
     const texts = yield* port.receiveStreams();
     const stream = target(host);
-    yield* port.reply(texts.map((text) => stream.write(text) + stream.write(ending)));
+    yield* port.reply(port.map((_lane, index) => stream.writeWithEnding(texts[index]!, ending)));
   };
 }
 
@@ -22,7 +22,7 @@ function writes(target: (host: RpcHost) => HostStream, ending: Uint8Array = new 
 function asks(slot: number, answer: (stream: HostStream, port: ServerPort, lane: number) => number): Handler {
   return function* (port, host) {
     yield* port.receive();
-    yield* port.reply(port.lanes.map((lane) => answer(host.streams.tagged(port.word(lane, slot)), port, lane)));
+    yield* port.reply(port.map((lane) => answer(host.streams.tagged(port.word(lane, slot)), port, lane)));
   };
 }
 
@@ -45,8 +45,9 @@ function readLine(stream: HostStream, bufferSizeBytes: bigint): Uint8Array {
 function open(host: RpcHost, path: Uint8Array, modeText: Uint8Array): bigint {
   const name = decodeUtf8(path);
   const mode = parseOpenMode(decodeUtf8(modeText) ?? '');
-  const file = name === undefined || mode === undefined ? undefined : host.fileSystem.open(name, mode);
-  return file === undefined ? 0n : host.streams.add(new HostStream(file, mode!));
+  if (name === undefined || mode === undefined || !host.streams.hasRoom) return 0n;
+  const file = host.fileSystem.open(name, mode);
+  return file === undefined ? 0n : host.streams.add(file, mode);
 }
 
 /** 0 when all names are text and `act` succeeds. */
@@ -61,30 +62,30 @@ export const fileHandlers = {
   WRITE_TO_STDOUT_NEWLINE: writes((host) => host.streams.stdout, NEWLINE),
   *WRITE_TO_STREAM(port, host) {
     yield* port.receive();
-    const streams = port.words().map((handle) => host.streams.raw(handle));
+    const streams = port.map((lane) => host.streams.raw(port.word(lane, 0)));
     const texts = yield* port.receiveStreams();
-    yield* port.reply(texts.map((text, index) => streams[index]!.write(text)));
+    yield* port.reply(port.map((_lane, index) => streams[index]!.write(texts[index]!)));
   },
   *READ_FROM_STREAM(port, host) {
     yield* port.receive();
-    const data = port.lanes.map((lane) => host.streams.tagged(port.word(lane, 1)).read(sizeOf(port.word(lane, 0))));
+    const data = port.map((lane) => host.streams.tagged(port.word(lane, 1)).read(sizeOf(port.word(lane, 0))));
     yield* port.sendStreams(data);
     yield* port.reply(data.map((bytes) => bytes.length));
   },
   *READ_FGETS(port, host) {
     yield* port.receive();
-    const lines = port.lanes.map((lane) => readLine(host.streams.tagged(port.word(lane, 1)), port.word(lane, 0)));
+    const lines = port.map((lane) => readLine(host.streams.tagged(port.word(lane, 1)), port.word(lane, 0)));
     yield* port.sendStreams(lines);
   },
   *OPEN_FILE(port, host) {
     const paths = yield* port.receiveStrings();
     yield* port.receive();
-    const handles = port.lanes.map((lane, index) => open(host, paths[index]!, beforeNul(port.packet(lane).slice())));
+    const handles = port.map((lane, index) => open(host, paths[index]!, beforeNul(port.packet(lane).slice())));
     yield* port.reply(handles);
   },
   *CLOSE_FILE(port, host) {
     yield* port.receive();
-    yield* port.reply(port.words().map((handle) => (host.streams.close(handle) ? 0 : EOF)));
+    yield* port.reply(port.map((lane) => (host.streams.close(port.word(lane, 0)) ? 0 : EOF)));
   },
   FEOF: asks(0, (stream) => Number(stream.atEnd)),
   FERROR: asks(0, (stream) => Number(stream.failed)),
@@ -101,18 +102,22 @@ export const fileHandlers = {
   *FFLUSH(port, host) {
     yield* port.receive();
     // Files are written at once; what is collected for stdout and stderr goes out. A null stream means all.
-    for (const value of port.words()) if (value !== 0n) host.streams.tagged(value);
+    port.map((lane) => {
+      const value = port.word(lane, 0);
+      if (value !== 0n) host.streams.tagged(value);
+    });
     host.streams.flush();
     yield* port.reply(port.lanes.map(() => 0));
   },
   *REMOVE(port, host) {
     const paths = yield* port.receiveStrings();
-    yield* port.reply(paths.map((path) => result([path], (name) => host.fileSystem.remove(name))));
+    const remove = (path: string) => host.fileSystem.remove(path);
+    yield* port.reply(port.map((_lane, index) => result([paths[index]!], remove)));
   },
   *RENAME(port, host) {
     const sources = yield* port.receiveStrings();
     const targets = yield* port.receiveStrings();
     const rename = (from: string, to: string) => host.fileSystem.rename(from, to);
-    yield* port.reply(sources.map((source, index) => result([source, targets[index]!], rename)));
+    yield* port.reply(port.map((_lane, index) => result([sources[index]!, targets[index]!], rename)));
   },
 } satisfies Partial<Record<OpcodeName, Handler>>;

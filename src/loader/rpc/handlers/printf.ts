@@ -19,7 +19,7 @@ const toStderr: Target = function* ({ lanes }, { streams }) {
 
 const toStream: Target = function* (port, { streams }) {
   yield* port.receive();
-  return port.words().map((handle) => streams.raw(handle));
+  return port.map((lane) => streams.raw(port.word(lane, 0)));
 };
 
 function prints(target: Target, layout: ArgumentLayout): Handler {
@@ -33,7 +33,8 @@ function prints(target: Target, layout: ArgumentLayout): Handler {
       port,
       formats.map((sections, index) => stringAddresses(sections, values[index]!)),
     );
-    const written = formats.map((sections, index) => {
+    const written = port.map((_lane, index) => {
+      const sections = formats[index]!;
       const text = formatPrintf(sections, values[index]!, strings[index]!, host.printf);
       return streams[index]!.write(text) === text.length ? text.length : -1;
     });

@@ -1,4 +1,5 @@
-/** Ending the program, device memory, and what cannot be served (spec/loader.md section 1.9). */
+/** Ending the program, device memory, commands and functions of the host (spec/loader.md section 1.9). */
+import { decodeUtf8 } from '../../../base/bytes.ts';
 import { WavewrightError } from '../../../base/errors.ts';
 import type { Handler, RpcHost, Termination } from '../host.ts';
 import type { OpcodeName } from '../opcodes.ts';
@@ -24,12 +25,23 @@ function allocate(host: RpcHost, size: bigint): bigint {
   return host.allocate(sizeBytes, sizeBytes % SLAB_BYTES === 0 ? SLAB_BYTES : MIN_ALIGNMENT_BYTES);
 }
 
-function refuses(name: OpcodeName, what: string): Handler {
-  // biome-ignore lint/correctness/useYield: a conversation that ends before its first wait
-  return function* () {
-    throw new WavewrightError('UNSUPPORTED', `${name}: ${what}`);
+/** `replies`: the client waits for a result. */
+function calls(replies: boolean): Handler {
+  return function* (port, host) {
+    const parameters = yield* port.receiveStreams();
+    yield* port.receive();
+    const results = port.map((lane, index) => {
+      const address = port.word(lane, 0);
+      const hostFunction = host.hostFunctions?.get(address);
+      if (hostFunction !== undefined) return hostFunction(parameters[index]!);
+      const what = `the program calls a function of this host at 0x${address.toString(16)}, and none is registered there`;
+      throw new WavewrightError('UNSUPPORTED', what);
+    });
+    if (replies) yield* port.reply(results);
   };
 }
+
+export const HOST_CALL_WITHOUT_REPLY: Handler = calls(false);
 
 export const processHandlers = {
   *NOOP(port) {
@@ -39,12 +51,25 @@ export const processHandlers = {
   ABORT: ends(() => ({ kind: 'abort' })),
   *MALLOC(port, host) {
     yield* port.receive();
-    yield* port.reply(port.words().map((size) => allocate(host, size)));
+    yield* port.reply(port.map((lane) => allocate(host, port.word(lane, 0))));
   },
   *FREE(port, host) {
     yield* port.receive();
-    for (const address of port.words()) if (address !== 0n) host.free(address);
+    port.map((lane) => {
+      const address = port.word(lane, 0);
+      if (address !== 0n) host.free(address);
+    });
   },
-  HOST_CALL: refuses('HOST_CALL', 'a GPU program cannot call functions of this host'),
-  SYSTEM: refuses('SYSTEM', 'a GPU program may not run commands on this host'),
+  HOST_CALL: calls(true),
+  *SYSTEM(port, host) {
+    const commands = yield* port.receiveStrings();
+    // What the program printed so far comes before what the command prints.
+    host.streams.flush();
+    yield* port.reply(port.map((_lane, index) => runCommand(host, commands[index]!)));
+  },
 } satisfies Partial<Record<OpcodeName, Handler>>;
+
+function runCommand(host: RpcHost, command: Uint8Array): number {
+  const text = decodeUtf8(command);
+  return text === undefined ? -1 : (host.system?.(text) ?? -1);
+}

@@ -1,0 +1,247 @@
+/**
+ * What a function in machine code needs and calls, read from its instructions: registers, stack, and the targets of calls as far
+ * as they are constants (LLVM "User Guide for AMDGPU Backend", "Non-Kernel Functions"; spec/hsa.md sections 3.3 and 3.4).
+ */
+import { decoderFor } from '../isa/amdgpu/decode.ts';
+import type { Instruction } from '../isa/amdgpu/instruction.ts';
+import type { Target } from '../isa/amdgpu/targets.ts';
+import { evaluateScalar, forgetResults, type Jump, ScalarState } from './scalar-state.ts';
+
+export interface FunctionCode {
+  /** Bytes of the function alone. */
+  readonly bytes: Uint8Array;
+  /** Address of the first byte; targets of calls and `readConstant` are in the same space. */
+  readonly address: bigint;
+  readonly processor: string;
+  readonly waveSize: 32 | 64;
+  /** A dword of memory that is complete and never written, such as the global offset table. */
+  readConstant(address: bigint): number | undefined;
+}
+
+export interface Call {
+  /** Of the calling instruction. */
+  readonly address: bigint;
+  /** Undefined where only the run tells. */
+  readonly target: bigint | undefined;
+  /** Private memory of a lane that is in use below the callee, in bytes; undefined behind an allocation of unknown size. */
+  readonly stackBytes: number | undefined;
+}
+
+export interface FunctionAnalysis {
+  /** Registers up to the highest one that is named. */
+  readonly vgprCount: number;
+  readonly agprCount: number;
+  /** Without VCC and what follows it. */
+  readonly sgprCount: number;
+  /** Private memory of a lane that the function itself uses, as far as it can be seen. */
+  readonly stackBytes: number;
+  /** Whether `stackBytes` is all: no allocation of unknown size, no object whose end cannot be seen, no unreadable code. */
+  readonly isStackKnown: boolean;
+  readonly calls: readonly Call[];
+  /** The wave size that the code is for, where it writes EXEC: as 64 bits or as 32. */
+  readonly waveSize: 32 | 64 | undefined;
+}
+
+const STACK_POINTER = 32;
+const RETURN_ADDRESS = 30;
+const EXEC = 126;
+/** Registers that a callee gives back as they were start behind the return address. */
+const FIRST_PRESERVED = 32;
+const LAST_SGPR = 106;
+/** A value that nothing else has, so that addresses in the stack are recognised. */
+const STACK_START = 0x5a000000;
+const STACK_SPAN = 0x02000000;
+/** Longest access. */
+const ACCESS_BYTES = 16;
+
+interface Step {
+  readonly instruction: Instruction;
+  readonly offset: number;
+}
+
+class Analyzer {
+  readonly #code: FunctionCode;
+  readonly #target: Target;
+  /** Of the stack pointer to a byte of a lane: without flat scratch it counts the bytes of all lanes. */
+  readonly #scale: number;
+  readonly #steps = new Map<number, Step>();
+  readonly #calls = new Map<number, Call>();
+  #vgprs = 0;
+  #agprs = 0;
+  #sgprs = 0;
+  #stackTop = STACK_START;
+  #isReadable = true;
+  #isStackBounded = true;
+  #hasObjects = false;
+  #waveSize: 32 | 64 | undefined;
+
+  constructor(code: FunctionCode) {
+    const decoder = decoderFor(code.processor, code.waveSize);
+    this.#code = code;
+    this.#target = decoder.target;
+    this.#scale = decoder.target.architectedFlatScratch ? 1 : code.waveSize;
+    const view = new DataView(code.bytes.buffer, code.bytes.byteOffset, code.bytes.byteLength);
+    for (let offset = 0; offset < view.byteLength; ) {
+      const instruction = decoder.decode(view, offset);
+      if (typeof instruction === 'string') {
+        // Padding and data behind the last instruction are not reached; what is reached and missing is noticed there.
+        offset += 4;
+        continue;
+      }
+      this.#steps.set(offset, { instruction, offset });
+      offset += instruction.sizeBytes;
+    }
+  }
+
+  analyze(isKernel: boolean): FunctionAnalysis {
+    const entry = new ScalarState();
+    entry.registers[STACK_POINTER] = STACK_START;
+    const entries = new Map([[0, entry]]);
+    const pending = [0];
+    for (let at = pending.pop(); at !== undefined; at = pending.pop()) {
+      for (const [next, state] of this.#run(at, entries.get(at)!.clone(), isKernel)) {
+        const known = entries.get(next);
+        if (known && !known.meet(state)) continue;
+        if (!known) entries.set(next, state.clone());
+        pending.push(next);
+      }
+    }
+    const stackBytes = Math.ceil((this.#stackTop - STACK_START) / this.#scale);
+    return {
+      vgprCount: this.#vgprs,
+      agprCount: this.#agprs,
+      sgprCount: this.#sgprs,
+      stackBytes,
+      // Objects of a function that moves the stack pointer lie below it; a leaf function keeps them above.
+      isStackKnown:
+        this.#isReadable && this.#isStackBounded && !(this.#hasObjects && this.#stackTop === STACK_START && !isKernel),
+      calls: [...this.#calls.values()],
+      waveSize: this.#waveSize,
+    };
+  }
+
+  /** Runs from `start` to the next change of control flow; returns where it goes on, with the state there. */
+  #run(start: number, state: ScalarState, isKernel: boolean): [offset: number, state: ScalarState][] {
+    for (let at = start; ; ) {
+      const step = this.#steps.get(at);
+      if (!step) {
+        this.#isReadable = false;
+        return [];
+      }
+      const { instruction } = step;
+      const next = at + instruction.sizeBytes;
+      this.#note(instruction, state);
+      if (!isScalar(instruction)) {
+        forgetResults(instruction, state);
+        at = next;
+        continue;
+      }
+      const pc = this.#code.address + BigInt(at);
+      const returns = readsReturnAddress(instruction);
+      const jump = evaluateScalar(instruction, state, { pc, readConstant: this.#code.readConstant });
+      this.#noteStackPointer(state, isKernel);
+      switch (instruction.row.flags.terminator) {
+        case 'end':
+          return [];
+        case 'branch':
+          return [[next + labelOf(instruction), state]];
+        case 'conditional':
+          return [
+            [next + labelOf(instruction), state],
+            [next, state.clone()],
+          ];
+        case 'jump':
+          return this.#jump(step, jump, state, returns);
+      }
+      at = next;
+    }
+  }
+
+  #jump(
+    { instruction, offset }: Step,
+    jump: Jump | undefined,
+    state: ScalarState,
+    returns: boolean,
+  ): [offset: number, state: ScalarState][] {
+    const isCall = instruction.row.operands.some(({ access }) => access !== 'read');
+    const target = jump?.target;
+    const inside = target === undefined ? undefined : Number(target - this.#code.address);
+    if (!isCall && returns) return [];
+    if (!isCall && inside !== undefined && inside >= 0 && inside < this.#code.bytes.length) return [[inside, state]];
+    const pointer = state.registers[STACK_POINTER];
+    const stackBytes = pointer === undefined ? undefined : Math.ceil((pointer - STACK_START) / this.#scale);
+    this.#calls.set(offset, { address: this.#code.address + BigInt(offset), target, stackBytes });
+    if (!isCall) return [];
+    state.forget(0, FIRST_PRESERVED);
+    state.forget(LAST_SGPR, state.registers.length);
+    state.scc = undefined;
+    return [[offset + instruction.sizeBytes, state]];
+  }
+
+  /** Registers that are named, and what is done with the stack. */
+  #note(instruction: Instruction, state: ScalarState): void {
+    const { format, row } = instruction;
+    const isAccess = format.name === 'MUBUF' || format.name === 'SCRATCH';
+    row.operands.forEach(({ field }, index) => {
+      const operand = instruction.operand(index);
+      const end = 'register' in operand ? operand.register + instruction.dwords(index) : 0;
+      if (operand.kind === 'vector') {
+        if (operand.accumulator) this.#agprs = Math.max(this.#agprs, end);
+        else this.#vgprs = Math.max(this.#vgprs, end);
+      } else if (operand.kind === 'scalar') {
+        if (end <= LAST_SGPR) this.#sgprs = Math.max(this.#sgprs, end);
+        if (instruction.access(index)?.includes('write') && operand.register === EXEC) this.#noteExec(instruction);
+        const value = state.registers[operand.register];
+        if (isScalar(instruction)) return;
+        if (isAccess && (field === 'soffset' || field === 'saddr')) {
+          if (isStackAddress(value, 1)) this.#touch(value, instruction.field('offset'));
+        } else if (isStackAddress(value, 1) || isStackAddress(value, this.#scale)) this.#hasObjects = true;
+      }
+    });
+    if (row.name.includes('saveexec')) this.#noteExec(instruction);
+  }
+
+  #noteExec({ name }: Instruction): void {
+    if (name.endsWith('_b64')) this.#waveSize = 64;
+    else if (name.endsWith('_b32')) this.#waveSize ??= 32;
+  }
+
+  #touch(value: number, offsetBytes: number): void {
+    this.#stackTop = Math.max(this.#stackTop, value + (offsetBytes + ACCESS_BYTES) * this.#scale);
+  }
+
+  #noteStackPointer(state: ScalarState, isKernel: boolean): void {
+    let pointer = state.registers[STACK_POINTER];
+    // A kernel sets the stack pointer to the end of its own frame, counted from the start of private memory.
+    if (isKernel && pointer !== undefined && pointer >= 0 && pointer < STACK_SPAN) {
+      pointer += STACK_START;
+      state.registers[STACK_POINTER] = pointer;
+    }
+    if (pointer === undefined) this.#isStackBounded = false;
+    else if (isStackAddress(pointer, 1)) this.#stackTop = Math.max(this.#stackTop, pointer);
+  }
+}
+
+/** Of the scalar unit. */
+const isScalar = ({ format }: Instruction): boolean => /^S(OP|MEM)/.test(format.name);
+
+const isStackAddress = (value: number | undefined, scale: number): value is number =>
+  value !== undefined && value >= STACK_START / scale && value < (STACK_START + STACK_SPAN) / scale;
+
+function labelOf(instruction: Instruction): number {
+  const spec = instruction.row.operands.find(({ type }) => type === 'label');
+  return spec === undefined ? 0 : instruction.immediate(spec);
+}
+
+const readsReturnAddress = (instruction: Instruction): boolean =>
+  instruction.row.operands.some((_, index) => {
+    const operand = instruction.operand(index);
+    return (
+      operand.kind === 'scalar' && operand.register === RETURN_ADDRESS && instruction.access(index)?.includes('read')
+    );
+  });
+
+/** Throws UNSUPPORTED for a processor without instruction tables. Code that cannot be read is a function of unknown needs. */
+export function analyzeFunction(code: FunctionCode, isKernel = false): FunctionAnalysis {
+  return new Analyzer(code).analyze(isKernel);
+}

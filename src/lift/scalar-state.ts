@@ -1,0 +1,177 @@
+/** Constants in the scalar registers of a wave: what the row's own meaning says of them, without running anything. */
+import type { Evaluated } from '../ir/op.ts';
+import { OPS } from '../ir/ops.ts';
+import type { Program, Value } from '../ir/types.ts';
+import type { Instruction } from '../isa/amdgpu/instruction.ts';
+import { InstructionBuilder } from '../isa/amdgpu/instruction-builder.ts';
+
+/** Rounding to nearest, denormals kept. No scalar instruction that computes addresses looks at it. */
+const MODE = {
+  round32: 0,
+  round64: 0,
+  flush32: { inputs: false, results: false },
+  flush64: { inputs: false, results: false },
+  ieee: true,
+  dx10Clamp: true,
+} as const;
+
+const REGISTERS = 128;
+
+/** Scalar registers, numbered as operands, and SCC; `undefined` where the value is not known. */
+export class ScalarState {
+  readonly registers: (number | undefined)[];
+  scc: number | undefined;
+
+  constructor(registers: readonly (number | undefined)[] = new Array<undefined>(REGISTERS).fill(undefined)) {
+    this.registers = [...registers];
+  }
+
+  clone(): ScalarState {
+    const copy = new ScalarState(this.registers);
+    copy.scc = this.scc;
+    return copy;
+  }
+
+  /** Forgets what `other` does not know the same of; returns whether anything was forgotten. */
+  meet(other: ScalarState): boolean {
+    let changed = false;
+    for (let i = 0; i < REGISTERS; i++) {
+      if (this.registers[i] === undefined || this.registers[i] === other.registers[i]) continue;
+      this.registers[i] = undefined;
+      changed = true;
+    }
+    if (this.scc !== undefined && this.scc !== other.scc) {
+      this.scc = undefined;
+      changed = true;
+    }
+    return changed;
+  }
+
+  pair(register: number): bigint | undefined {
+    const [low, high] = [this.registers[register], this.registers[register + 1]];
+    return low === undefined || high === undefined ? undefined : (BigInt(high >>> 0) << 32n) | BigInt(low >>> 0);
+  }
+
+  forget(first: number, end: number): void {
+    this.registers.fill(undefined, first, end);
+  }
+}
+
+export interface ScalarContext {
+  /** Address of the instruction. */
+  readonly pc: bigint;
+  /** A dword of memory that never changes once the code runs; `undefined` for all other memory. */
+  readConstant(address: bigint): number | undefined;
+}
+
+/** Where an instruction that jumps goes to. */
+export interface Jump {
+  readonly target: bigint | undefined;
+}
+
+const programs = new WeakMap<Instruction, Program | undefined>();
+
+/** Undefined for an instruction without semantics, and for one that is not known. */
+function programOf(instruction: Instruction): Program | undefined {
+  if (programs.has(instruction)) return programs.get(instruction);
+  const program = instruction.row.semantics ? new InstructionBuilder(instruction, MODE).build() : undefined;
+  programs.set(instruction, program);
+  return program;
+}
+
+/** Registers that the operands of `instruction` write become unknown. */
+export function forgetResults(instruction: Instruction, state: ScalarState): void {
+  instruction.row.operands.forEach((_, index) => {
+    if (!instruction.access(index)?.includes('write')) return;
+    const operand = instruction.operand(index);
+    if (operand.kind === 'scalar') state.forget(operand.register, operand.register + instruction.dwords(index));
+  });
+}
+
+/** Carries out an instruction of a scalar format as far as its operands are known. */
+export function evaluateScalar(instruction: Instruction, state: ScalarState, context: ScalarContext): Jump | undefined {
+  const program = programOf(instruction);
+  if (!program) {
+    forgetResults(instruction, state);
+    state.scc = undefined;
+    return undefined;
+  }
+  return new Evaluation(instruction, state, context).run(program);
+}
+
+class Evaluation {
+  readonly #instruction: Instruction;
+  readonly #state: ScalarState;
+  readonly #context: ScalarContext;
+  readonly #results: (Evaluated | undefined)[] = [];
+  readonly #loads = new Map<number, readonly (number | undefined)[]>();
+  #jump: Jump | undefined;
+
+  constructor(instruction: Instruction, state: ScalarState, context: ScalarContext) {
+    this.#instruction = instruction;
+    this.#state = state;
+    this.#context = context;
+  }
+
+  run(program: Program): Jump | undefined {
+    for (const value of program.values) this.#results[value.id] = this.#evaluate(value);
+    return this.#jump;
+  }
+
+  #evaluate({ id, leaf, args, type }: Value): Evaluated | undefined {
+    const known = args.map((arg) => this.#results[arg.id]);
+    const state = this.#state;
+    switch (leaf.kind) {
+      case 'const':
+        return type === 'i64' ? leaf.value : Number(leaf.value);
+      case 'operand':
+        return this.#read(leaf.at.operand, leaf.at.dword);
+      case 'state':
+        return leaf.slot === 'scc' ? state.scc : undefined;
+      case 'pc':
+        return this.#context.pc;
+      case 'nextPc':
+        return this.#context.pc + BigInt(this.#instruction.sizeBytes);
+      case 'pure': {
+        if (known.includes(undefined)) return undefined;
+        const evaluate = OPS[leaf.op].evaluate as (...values: readonly Evaluated[]) => Evaluated;
+        return evaluate(...(known as Evaluated[]));
+      }
+      case 'load': {
+        const [address] = known;
+        const dwords = Array.from({ length: leaf.dwords }, (_, i) =>
+          typeof address === 'bigint' && leaf.sizeBytes % 4 === 0
+            ? this.#context.readConstant(address + BigInt(i * 4))
+            : undefined,
+        );
+        this.#loads.set(id, dwords);
+        return dwords[0];
+      }
+      case 'loaded':
+        return this.#loads.get(args[0]!.id)?.[leaf.index];
+      case 'setOperand':
+        this.#write(leaf.at.operand, leaf.at.dword, known[0], known.length > 1);
+        return undefined;
+      case 'setState':
+        if (leaf.slot === 'scc') state.scc = known[0] === undefined ? undefined : Number(known[0]);
+        return undefined;
+      case 'jump':
+        this.#jump = { target: known[0] as bigint | undefined };
+        return undefined;
+      default:
+        return undefined;
+    }
+  }
+
+  #read(index: number, dword: number): number | undefined {
+    const operand = this.#instruction.operand(index);
+    if (operand.kind === 'constant') return Number(BigInt.asIntN(32, operand.value >> BigInt(32 * dword)));
+    return operand.kind === 'scalar' ? this.#state.registers[operand.register + dword] : undefined;
+  }
+
+  #write(index: number, dword: number, value: Evaluated | undefined, conditional: boolean): void {
+    const operand = this.#instruction.operand(index);
+    if (operand.kind !== 'scalar') return;
+    this.#state.registers[operand.register + dword] = value === undefined || conditional ? undefined : Number(value) | 0;
+  }
+}
