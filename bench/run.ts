@@ -15,18 +15,29 @@ const samples = Math.max(1, Number(values.samples));
 
 const median = (numbers: readonly number[]): number => numbers.toSorted((a, b) => a - b)[numbers.length >> 1]!;
 
-/** Operations per second of thread CPU time; the first call, which compiles, does not count. */
-function rate(operations: number, run: () => void): number {
-  run();
-  const times: number[] = [];
-  for (let i = 0; i < samples; i++) {
-    const start = process.threadCpuUsage();
-    run();
-    const used = process.threadCpuUsage(start);
-    times.push((used.user + used.system) / 1e6);
-  }
-  return operations / median(times);
+/** Thread CPU time counts in ticks of some milliseconds: a sample takes many of them. */
+const SAMPLE_MS = 80;
+
+/** Operations per second of thread CPU time, a median; the first calls, which compile, do not count. `run` returns milliseconds. */
+function rate(operations: number, run: () => number): number {
+  const sample = (): number => {
+    let [used, runs] = [0, 0];
+    do {
+      used += run();
+      runs++;
+    } while (used < SAMPLE_MS);
+    return used / runs / 1000;
+  };
+  sample();
+  return operations / median(Array.from({ length: samples }, sample));
 }
+
+const timed = (run: () => void): number => {
+  const start = process.threadCpuUsage();
+  run();
+  const { user, system } = process.threadCpuUsage(start);
+  return (user + system) / 1000;
+};
 
 const jit = new KernelRunner('gfx90a', 'jit');
 const handlers = new KernelRunner('gfx90a', 'handlers');
@@ -43,10 +54,12 @@ function measure(kernel: KernelBenchmark) {
       throw new Error(`${kernel.name} on ${name}: element ${wrong} is ${output[wrong]}, expected ${expected[wrong]}`);
   }
   const full = kernel.launch('full');
-  const onJit = rate(kernel.operations('full'), jit.prepare(file, kernel.name, full));
-  const onHandlers = rate(kernel.operations('full'), handlers.prepare(file, kernel.name, full));
-  const onReference = rate(kernel.operations('small'), reference.prepare(file, kernel.name, small));
-  const onJs = rate(kernel.operations('full'), () => kernel.baseline(full));
+  const on = (runner: KernelRunner, size: 'full' | 'small'): number => {
+    const run = runner.prepare(file, kernel.name, size === 'full' ? full : small);
+    return rate(kernel.operations(size), () => run().cpuMs);
+  };
+  const [onJit, onHandlers, onReference] = [on(jit, 'full'), on(handlers, 'full'), on(reference, 'small')];
+  const onJs = rate(kernel.operations('full'), () => timed(() => kernel.baseline(full)));
   return { kernel: kernel.name, unit: kernel.unit, jit: onJit, handlers: onHandlers, reference: onReference, js: onJs };
 }
 
@@ -59,12 +72,12 @@ if (values.format === 'json') {
     `${JSON.stringify({ schema: 'wavewright.bench', version: 1, samples, kernels, hello, decode, listing }, undefined, 2)}\n`,
   );
 } else {
-  process.stdout.write('kernel      unit              T1 jit  T0 handlers     reference      plain JS    T1/T0    T1/JS\n');
+  process.stdout.write('kernel      unit            T1 jit  T0 handlers    reference     plain JS    T1/T0    T1/JS\n');
   const mega = (value: number): string => `${(value / 1e6).toFixed(2)} M/s`.padStart(13);
   for (const row of kernels) {
-    const ratios = `${(row.handlers / row.reference).toFixed(0).padStart(13)}${(row.handlers / row.js).toFixed(2).padStart(9)}`;
+    const ratios = [row.jit / row.handlers, row.jit / row.js].map((ratio) => ratio.toFixed(2).padStart(9)).join('');
     process.stdout.write(
-      `${row.kernel.padEnd(12)}${row.unit.padEnd(9)}${mega(row.handlers)}${mega(row.reference)}${mega(row.js)}${ratios}\n`,
+      `${row.kernel.padEnd(12)}${row.unit.padEnd(9)}${mega(row.jit)}${mega(row.handlers)}${mega(row.reference)}${mega(row.js)}${ratios}\n`,
     );
   }
   process.stdout.write(

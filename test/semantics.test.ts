@@ -5,6 +5,7 @@
 import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
 import { test } from 'node:test';
+import type { ExecutorName } from '../src/emulator/emulator.ts';
 import { decoderFor, encodingsOf } from '../src/isa/amdgpu/decode.ts';
 import { ROWS } from '../src/isa/amdgpu/instructions/index.ts';
 import { targetFor } from '../src/isa/amdgpu/targets.ts';
@@ -14,14 +15,16 @@ import { StateRunner } from './semantics/state-runner.ts';
 
 const FOLDER = new URL('data/semantics/', import.meta.url);
 const TARGETS = ['gfx90a', 'gfx942', 'gfx1100'];
-const EXECUTORS = ['reference', 'handlers'] as const;
 const MIN_STATES = 20;
 
 /** Rows that have no recorded states, and why. */
 const EXCEPTIONS: readonly (readonly [name: RegExp, reason: string])[] = [
   [/^s_(getpc|setpc|swappc|call)_b64$/, 'a state has no addresses of code; test/lockstep/kernels.test.ts'],
   [/^s_(memtime|memrealtime)$/, 'the result is the time'],
-  [/^s_(endpgm|barrier|sleep|sendmsg|sendmsg_rtn_b32|sendmsg_rtn_b64|trap)$/, 'they act on more than a wave; tests of the dispatch'],
+  [
+    /^s_(endpgm|barrier|sleep|sendmsg|sendmsg_rtn_b32|sendmsg_rtn_b64|trap)$/,
+    'they act on more than a wave; tests of the dispatch',
+  ],
   [/^s_subvector_loop_(begin|end)$/, 'loops; sopk.test.ts'],
 ];
 
@@ -32,24 +35,39 @@ const recordings: Recording[] = readdirSync(FOLDER).flatMap((file) =>
     .map((line) => JSON.parse(line) as Recording),
 );
 
+/** Compiling a function for each state is slow: a sample. */
+const JIT_SHARE = 12;
+
+function check(target: string, executor: ExecutorName, recordings: readonly Recording[]): void {
+  const runners = new Map<number, StateRunner>();
+  for (const recording of recordings) {
+    const { waveSize } = recording;
+    const runner = runners.get(waveSize) ?? new StateRunner(target, executor, waveSize);
+    runners.set(waveSize, runner);
+    const found = differences(recording, runner.run(recording));
+    assert.deepEqual(found.slice(0, 4), [], `${recording.name} ${recording.code}, source: ${recording.source}`);
+  }
+}
+
 for (const target of TARGETS) {
   const own = recordings.filter(({ targets }) => targets.includes(target));
-  for (const executor of EXECUTORS) {
-    test(`${target}: recorded states, ${executor}`, () => {
-      const runners = { 32: undefined as StateRunner | undefined, 64: undefined as StateRunner | undefined };
-      for (const recording of own) {
-        const runner = (runners[recording.waveSize] ??= new StateRunner(target, executor, recording.waveSize));
-        const found = differences(recording, runner.run(recording));
-        assert.deepEqual(found.slice(0, 4), [], `${recording.name} ${recording.code}, source: ${recording.source}`);
-      }
-    });
-  }
+  test(`${target}: recorded states, reference`, () => check(target, 'reference', own));
+  test(`${target}: recorded states, handlers`, () => check(target, 'handlers', own));
+  test(`${target}: recorded states, compiled code`, () =>
+    check(
+      target,
+      'jit',
+      own.filter((_, i) => i % JIT_SHARE === 0),
+    ));
 
   test(`${target}: every row with semantics has ${MIN_STATES} recorded states`, () => {
     const counts = new Map<string, number>();
     for (const { code, waveSize, columns, before } of own) {
       const bytes = Buffer.from(code, 'hex');
-      const decoded = decoderFor(target, waveSize).decode(new DataView(bytes.buffer, bytes.byteOffset, bytes.length), 0);
+      const decoded = decoderFor(target, waveSize).decode(
+        new DataView(bytes.buffer, bytes.byteOffset, bytes.length),
+        0,
+      );
       assert.ok(typeof decoded !== 'string', `${code} on ${target}: ${String(decoded)}`);
       const key = `${decoded.row.format} ${decoded.row.name}`;
       counts.set(key, (counts.get(key) ?? 0) + statesIn(columns, before.registers));

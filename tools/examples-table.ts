@@ -85,6 +85,27 @@ function kernel(name: string, processor: string): Image {
   return { output, sources, headers: ['examples/kernels/gpu.clh'], command };
 }
 
+/** Code objects that are linked with each other when they are loaded; `kind` o is a relocatable one. */
+function part(name: string, processor: string, kind: 'co' | 'o' = 'co'): Image {
+  const isKernel = name === 'apply';
+  const output = `examples/link/${name}.${processor}.${kind}`;
+  const sources = [`examples/link/${name}.${isKernel ? 'cl' : 'c'}`];
+  const command = [
+    'clang-19',
+    '--target=amdgcn-amd-amdhsa',
+    `-mcpu=${processor}`,
+    '-mcode-object-version=5',
+    ...(isKernel ? ['-x', 'cl', '-cl-std=CL2.0'] : ['-std=c17']),
+    ...COMMON,
+    '-fvisibility=default',
+    kind === 'o' ? '-c' : '-Wl,-z,undefs',
+    '-o',
+    output,
+    ...sources,
+  ];
+  return { output, sources, headers: isKernel ? ['examples/kernels/gpu.clh'] : [], command };
+}
+
 const PROGRAMS = ['hello', 'sieve', 'quicksort', 'sha256', 'mandelbrot', 'reduction'];
 const CHECKS = [
   'abort',
@@ -127,6 +148,8 @@ export const IMAGES: readonly Image[] = [
     paths.map((path) => program(`examples/${path}.${processor}.co`, `examples/${path}.c`)),
   ),
   ...KERNELS.map((name) => kernel(name, 'gfx90a')),
+  ...['gfx90a', 'gfx1100'].flatMap((processor) => [part('apply', processor), part('filters', processor)]),
+  part('filters', 'gfx90a', 'o'),
   ...KERNELS.filter((name) => !MFMA_KERNELS.includes(name)).map((name) => kernel(name, 'gfx1100')),
 ];
 

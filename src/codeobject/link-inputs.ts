@@ -12,7 +12,6 @@ const SHF_EXECINSTR = 4n;
 const SHF_EXCLUDE = 0x80000000n;
 const SHN_COMMON = 0xfff2;
 const STB_LOCAL = 0;
-const STV_HIDDEN = 2;
 
 /** A section of an input, with its place in the output once there is one. */
 export interface InputSection {
@@ -226,5 +225,3 @@ export const isPreemptible = (symbol: LinkedSymbol): boolean =>
   symbol.binding !== STB_LOCAL &&
   symbol.visibility === 0 &&
   !(symbol.binding === STB_WEAK && !symbol.isDefined && !symbol.isUsed);
-
-export const isHidden = (symbol: LinkedSymbol): boolean => symbol.visibility === STV_HIDDEN || symbol.visibility === 1;

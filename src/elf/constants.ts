@@ -9,6 +9,7 @@ export const ET_DYN = 3;
 export const PT_LOAD = 1;
 export const PT_DYNAMIC = 2;
 export const PT_NOTE = 4;
+export const PT_GNU_RELRO = 0x6474e552;
 
 export const SHT_NULL = 0;
 export const SHT_SYMTAB = 2;
@@ -27,6 +28,7 @@ export const SHN_XINDEX = 0xffff;
 export const STB_GLOBAL = 1;
 export const STB_WEAK = 2;
 
+export const STT_NOTYPE = 0;
 export const STT_OBJECT = 1;
 export const STT_FUNC = 2;
 export const STT_SECTION = 3;

@@ -1,5 +1,6 @@
 /** Agents: what can run code (hsa_agent_t; HSA runtime 1.2, section 2.3; spec/hsa.md section 1.4). */
 import type { Device } from './device.ts';
+import type { LoadedKernel } from './loaded-kernel.ts';
 import type { MemoryPool, PoolKind } from './memory-pool.ts';
 import { HsaError } from './status.ts';
 
@@ -30,6 +31,8 @@ export class Agent {
   readonly pools: readonly MemoryPool[];
   /** What executes this agent's kernels; none for the CPU agent. */
   readonly device: Device | undefined;
+  /** Kernels of frozen executables by kernel object, for what packets do not say of them. */
+  readonly kernels = new Map<bigint, LoadedKernel>();
 
   constructor(pools: readonly MemoryPool[], device?: Device) {
     const properties = device?.properties;

@@ -4,12 +4,14 @@
  * 3.5). A symbol that a code object defines itself always means its own copy.
  */
 
-import { STB_WEAK } from '../elf/constants.ts';
-import type { ElfRelocation } from '../elf/relocations.ts';
-import { isDefined } from '../elf/symbols.ts';
+import { STT_NOTYPE } from '../elf/constants.ts';
+import type { ElfSymbol } from '../elf/symbols.ts';
 import type { Agent } from './agent.ts';
+import { CallGraph } from './call-graph.ts';
 import type { ExecutableSymbol } from './executable-symbol.ts';
+import { checkCalls, type LinkEntry, linkEntries, mismatches } from './link-map.ts';
 import { type CodeObjectReader, type Definition, LoadedCodeObject } from './loaded-code-object.ts';
+import { LoadedKernel } from './loaded-kernel.ts';
 import { loadableRelocation, relocate } from './relocations.ts';
 import { HsaError } from './status.ts';
 
@@ -66,24 +68,50 @@ export class Executable implements Disposable {
   /** Gives an address to a name that code objects of `agent` leave undefined: a variable or a function. */
   defineVariable(agent: Agent, name: string, address: bigint): void {
     this.#expectUnfrozen();
-    const definition = { name, address, weak: false };
+    const definition = { name, address, weak: false, type: STT_NOTYPE, codeObject: undefined };
     this.#checkUnique(agent, definition, 'external definition');
     this.#define(agent, definition);
   }
 
+  /** Every symbol that relocations name and what it means with what is loaded and defined now. */
+  linkMap(): readonly LinkEntry[] {
+    return this.#codeObjects.flatMap((codeObject) =>
+      linkEntries(codeObject, this.#namespace(codeObject.agent).definitions),
+    );
+  }
+
+  /** What is declared otherwise than it is defined, one line each; empty for a valid executable (hsa_executable_validate). */
+  validate(): readonly string[] {
+    return mismatches(this.linkMap());
+  }
+
   /**
-   * Relocates and publishes all code; nothing can be loaded any more. Throws VARIABLE_UNDEFINED with the names that nothing
-   * defines; memory is untouched then.
+   * Relocates and publishes all code; nothing can be loaded any more. Memory is untouched when it throws: VARIABLE_UNDEFINED with the
+   * names that nothing defines, INCOMPATIBLE_ARGUMENTS for calls between code that was built for other waves or arguments.
    */
   freeze(): void {
     this.#expectUnfrozen();
-    for (const { field, value } of this.#codeObjects.flatMap((codeObject) => this.#resolve(codeObject))) {
-      writeField(field, value);
-    }
+    const patches = this.#codeObjects.flatMap((codeObject) => this.#resolve(codeObject));
+    checkCalls(this.linkMap());
+    for (const { field, value } of patches) writeField(field, value);
     this.#frozen = true;
+    for (const agent of this.#namespaces.keys()) this.#link(agent);
     for (const codeObject of this.#codeObjects) {
       codeObject.agent.requireDevice().publishCode(codeObject.publishedCode());
     }
+  }
+
+  #link(agent: Agent): void {
+    const codeObjects = this.#codeObjects.filter((codeObject) => codeObject.agent === agent);
+    const graph = new CallGraph(codeObjects, agent.requireDevice().properties.wavefrontSize);
+    for (const codeObject of codeObjects) codeObject.link(graph, codeObjects.length > 1);
+    for (const symbol of this.#kernelsOf(agent)) agent.kernels.set(symbol.kernelObject, symbol);
+  }
+
+  #kernelsOf(agent: Agent): LoadedKernel[] {
+    return this.#symbols.filter(
+      (symbol): symbol is LoadedKernel => symbol instanceof LoadedKernel && symbol.agent === agent,
+    );
   }
 
   /** All symbols, module linkage included. */
@@ -106,6 +134,9 @@ export class Executable implements Disposable {
   }
 
   [Symbol.dispose](): void {
+    for (const agent of this.#namespaces.keys()) {
+      for (const kernel of this.#kernelsOf(agent)) agent.kernels.delete(kernel.kernelObject);
+    }
     for (const { agent, address } of this.#codeObjects) {
       const device = agent.requireDevice();
       if (this.#frozen) device.withdrawCode(address);
@@ -153,15 +184,10 @@ export class Executable implements Disposable {
 
   #resolve(codeObject: LoadedCodeObject): Patch[] {
     const { definitions } = this.#namespace(codeObject.agent);
-    const missing = new Set<string>();
+    const entries = linkEntries(codeObject, definitions);
+    const missing = entries.filter(({ resolution }) => resolution === 'undefined').map(({ symbol }) => symbol.name);
+    const addresses = new Map<ElfSymbol, bigint>(entries.map(({ symbol, address }) => [symbol, address]));
     const patches: Patch[] = [];
-    const symbolValue = ({ symbol }: ElfRelocation): bigint => {
-      if (symbol === undefined) return 0n;
-      if (isDefined(symbol)) return codeObject.addressOf(symbol);
-      const definition = definitions.get(symbol.name);
-      if (definition === undefined && symbol.binding !== STB_WEAK) missing.add(symbol.name);
-      return definition?.address ?? 0n;
-    };
     for (const [index, relocation] of codeObject.codeObject.elf.dynamicRelocations.entries()) {
       const at = { file: codeObject.name, section: `dynamic relocation ${index}` };
       try {
@@ -169,7 +195,7 @@ export class Executable implements Disposable {
         if (type.fieldBits === 0) continue;
         const field = codeObject.view(relocation.offset, type.fieldBits / 8, 'the place that it patches');
         const operands = {
-          symbol: symbolValue(relocation),
+          symbol: relocation.symbol === undefined ? 0n : addresses.get(relocation.symbol)!,
           addend: relocation.addend ?? inPlaceAddend(field),
           place: relocation.offset + codeObject.loadDelta,
           base: codeObject.loadDelta,
@@ -179,7 +205,7 @@ export class Executable implements Disposable {
         throw error instanceof HsaError ? error.within(at) : error;
       }
     }
-    if (missing.size > 0) throw undefinedSymbols([...missing], codeObject.name);
+    if (missing.length > 0) throw undefinedSymbols([...new Set(missing)], codeObject.name);
     return patches;
   }
 }

@@ -3,10 +3,12 @@
  * 2.5), and the symbols that it defines.
  */
 import { WavewrightError } from '../base/errors.ts';
-import { type CodeObject, type Kernel, parseCodeObject } from '../codeobject/code-object.ts';
+import { type CodeObject, parseCodeObject } from '../codeobject/code-object.ts';
 import { wavefrontSize } from '../codeobject/kernel-descriptor.ts';
+import { linkCodeObject } from '../codeobject/link.ts';
 import { explainIncompatibility, parseTargetId } from '../codeobject/target-id.ts';
 import {
+  PT_GNU_RELRO,
   PT_LOAD,
   SHN_ABS,
   STB_GLOBAL,
@@ -20,7 +22,10 @@ import {
 import { type ElfSymbol, isDefined } from '../elf/symbols.ts';
 import type { Agent } from './agent.ts';
 import type { PublishedCode } from './device.ts';
-import type { ExecutableSymbol, KernelSymbol } from './executable-symbol.ts';
+import type { CallGraph } from './call-graph.ts';
+import type { ExecutableSymbol } from './executable-symbol.ts';
+import { LoadedFunction } from './loaded-function.ts';
+import { LoadedKernel } from './loaded-kernel.ts';
 import { HsaError } from './status.ts';
 
 /** Where the bytes of a code object come from (hsa_code_object_reader_t). */
@@ -35,6 +40,7 @@ export class CodeObjectReader {
   }
 }
 
+const PF_W = 2;
 const GRANULE_BYTES = 4096;
 const MAX_ALIGNMENT_BYTES = 2 ** 30;
 
@@ -50,6 +56,10 @@ export interface Definition {
   readonly name: string;
   readonly address: bigint;
   readonly weak: boolean;
+  /** STT_*. */
+  readonly type: number;
+  /** Absent for an external definition. */
+  readonly codeObject: LoadedCodeObject | undefined;
 }
 
 export class LoadedCodeObject {
@@ -62,15 +72,16 @@ export class LoadedCodeObject {
   /** Loaded address minus linked address. */
   readonly loadDelta: bigint;
   readonly #extent: Extent;
+  readonly #symbols: ExecutableSymbol[] = [];
 
   /**
-   * Reads the code object and copies its segments; relocations are left. Throws INVALID_CODE_OBJECT, INCOMPATIBLE_ARGUMENTS for
-   * another target than the agent's, and what parsing and allocation throw.
+   * Reads the code object, a relocatable one after linking it, and copies its segments; relocations are left. Throws INVALID_CODE_OBJECT,
+   * INCOMPATIBLE_ARGUMENTS for another target than the agent's, and what parsing and allocation throw.
    */
   constructor(agent: Agent, reader: CodeObjectReader) {
     const device = agent.requireDevice();
-    const codeObject = parseCodeObject(reader.bytes, reader.name);
-    checkLoadable(codeObject, agent);
+    const codeObject = readLinked(reader);
+    checkTarget(codeObject, agent);
     const extent = loadExtent(codeObject);
     const { sizeBytes, alignmentBytes } = extent;
     this.agent = agent;
@@ -115,7 +126,42 @@ export class LoadedCodeObject {
       name: symbol.name,
       address: this.addressOf(symbol),
       weak: symbol.binding === STB_WEAK,
+      type: symbol.type,
+      codeObject: this,
     }));
+  }
+
+  /** Of the kernels; undefined for a library without any. */
+  get kernelWaveSize(): 32 | 64 | undefined {
+    const [first] = this.codeObject.kernels;
+    return first && wavefrontSize(first.descriptor);
+  }
+
+  /** Live bytes at a loaded address. Throws INVALID_CODE_OBJECT outside the image. */
+  loadedBytes(address: bigint, sizeBytes: number): Uint8Array<SharedArrayBuffer> {
+    return this.view(address - this.loadDelta, sizeBytes, 'code');
+  }
+
+  /** A dword that is not written once the executable is frozen, the global offset table for one; undefined for all other memory. */
+  constantDword(address: bigint): number | undefined {
+    const linked = address - this.loadDelta;
+    const holds = ({ virtualAddress, memorySizeBytes }: { virtualAddress: bigint; memorySizeBytes: number }): boolean =>
+      linked >= virtualAddress && linked + 4n <= virtualAddress + BigInt(memorySizeBytes);
+    const isConstant = this.codeObject.elf.segments.some(
+      (segment) =>
+        (segment.type === PT_GNU_RELRO || (segment.type === PT_LOAD && (segment.flags & PF_W) === 0)) && holds(segment),
+    );
+    if (!isConstant) return undefined;
+    const bytes = this.loadedBytes(address, 4);
+    return new DataView(bytes.buffer, bytes.byteOffset, 4).getInt32(0, true);
+  }
+
+  /** Tells the symbols that the executable is frozen; see `LoadedKernel.link`. */
+  link(graph: CallGraph, isLinked: boolean): void {
+    for (const symbol of this.#symbols) {
+      if (symbol instanceof LoadedKernel) symbol.link(graph, isLinked);
+      else if (symbol instanceof LoadedFunction) symbol.link(graph);
+    }
   }
 
   /** Exported kernels, variables and device functions, then the local kernels and device functions. */
@@ -124,7 +170,8 @@ export class LoadedCodeObject {
     const kernels = new Map(codeObject.kernels.map((kernel) => [kernel.symbol, kernel]));
     const kernelNames = new Set(codeObject.kernels.map(({ name }) => name));
     const exportedNames = new Set<string>();
-    const found: ExecutableSymbol[] = [];
+    const found = this.#symbols;
+    found.length = 0;
     const add = (symbol: ElfSymbol, linkage: 'program' | 'module') => {
       const base = {
         name: symbol.name,
@@ -136,9 +183,9 @@ export class LoadedCodeObject {
         sizeBytes: symbol.sizeBytes,
       } as const;
       const kernel = kernels.get(symbol);
-      if (kernel !== undefined) found.push({ ...base, ...kernelFields(kernel, base.address) });
+      if (kernel !== undefined) found.push(new LoadedKernel(base, kernel));
       else if (symbol.type === STT_FUNC) {
-        if (!kernelNames.has(symbol.name)) found.push({ ...base, kind: 'indirect-function' });
+        if (!kernelNames.has(symbol.name)) found.push(new LoadedFunction(base));
       } else if (linkage === 'program' && (symbol.type === STT_OBJECT || symbol.type === STT_COMMON)) {
         found.push({ ...base, kind: 'variable' });
       }
@@ -167,34 +214,25 @@ export class LoadedCodeObject {
   }
 }
 
-function kernelFields(kernel: Kernel, address: bigint) {
-  const { descriptor, metadata } = kernel;
-  return {
-    kind: 'kernel',
-    kernelObject: address,
-    kernargSegmentSizeBytes: metadata?.kernargSegmentSizeBytes ?? descriptor.kernargSizeBytes,
-    kernargSegmentAlignmentBytes: Math.max(metadata?.kernargSegmentAlignmentBytes ?? 0, 16),
-    groupSegmentSizeBytes: metadata?.groupSegmentFixedSizeBytes ?? descriptor.groupSegmentFixedSizeBytes,
-    privateSegmentSizeBytes: metadata?.privateSegmentFixedSizeBytes ?? descriptor.privateSegmentFixedSizeBytes,
-    dynamicCallstack: metadata?.usesDynamicStack ?? descriptor.properties.usesDynamicStack,
-    wavefrontSize: wavefrontSize(descriptor),
-    metadata,
-  } as const satisfies Partial<KernelSymbol>;
-}
-
 function isExported(symbol: ElfSymbol): boolean {
   const global = symbol.binding === STB_GLOBAL || symbol.binding === STB_WEAK;
   return global && isDefined(symbol) && (symbol.visibility === STV_DEFAULT || symbol.visibility === STV_PROTECTED);
 }
 
-function checkLoadable(codeObject: CodeObject, agent: Agent): void {
-  const { name: file, isRelocatable, target } = codeObject;
-  if (isRelocatable) {
-    throw new HsaError('INVALID_CODE_OBJECT', 'a relocatable object, expected a linked code object', {
-      file,
-      hint: 'link it with ld.lld -shared',
-    });
+/** Hidden symbols are gone after linking, so a relocatable object is linked by itself. */
+function readLinked({ bytes, name }: CodeObjectReader): CodeObject {
+  const codeObject = parseCodeObject(bytes, name);
+  if (!codeObject.isRelocatable) return codeObject;
+  try {
+    return parseCodeObject(linkCodeObject([{ bytes, name }]), name);
+  } catch (error) {
+    if (!(error instanceof WavewrightError) || error.code !== 'BAD_INPUT') throw error;
+    const hint = /hidden symbol/.test(error.what) ? { hint: 'compile with -fvisibility=default or protected' } : {};
+    throw new HsaError('INVALID_CODE_OBJECT', error.what, { file: name, ...hint, ...error.context });
   }
+}
+
+function checkTarget({ name: file, target }: CodeObject, agent: Agent): void {
   const reason = explainIncompatibility(target, parseTargetId(agent.isas[0]!.targetId));
   if (reason !== undefined) {
     const what = `cannot run on ${agent.requireDevice().name}: ${reason}`;

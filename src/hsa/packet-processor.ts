@@ -4,6 +4,7 @@
  * A packet stays in its slot until it and all earlier ones are complete, because kernels read their own packet.
  */
 import { WavewrightError } from '../base/errors.ts';
+import type { Agent } from './agent.ts';
 import type { Device, Dispatch, DispatchStatistics, Fault } from './device.ts';
 import { faultError } from './faults.ts';
 import { PACKET_SIZE_BYTES, PACKET_TYPE } from './layouts.ts';
@@ -37,6 +38,7 @@ interface StartedPacket {
 }
 
 export class PacketProcessor {
+  readonly #agent: Agent;
   readonly #device: Device;
   readonly #queue: PacketSource;
   readonly #onError: (error: QueueError) => void;
@@ -50,8 +52,9 @@ export class PacketProcessor {
   #workgroups = 0;
   #waves = 0;
 
-  constructor(device: Device, queue: PacketSource, onError: (error: QueueError) => void) {
-    this.#device = device;
+  constructor(agent: Agent, queue: PacketSource, onError: (error: QueueError) => void) {
+    this.#agent = agent;
+    this.#device = agent.requireDevice();
     this.#queue = queue;
     this.#onError = onError;
     const { ring } = queue;
@@ -204,10 +207,11 @@ export class PacketProcessor {
       const what = `no kernel descriptor at 0x${kernelObject.toString(16)}`;
       throw new HsaError('INVALID_CODE_OBJECT', `${what}: expected a mapped, 64-byte aligned one`);
     }
+    const kernel = this.#agent.kernels.get(kernelObject);
     return this.#device.dispatch({
       workgroupSize,
       gridSize,
-      privateSegmentSizeBytes: packet.privateSegmentSizeBytes,
+      privateSegmentSizeBytes: kernel?.privateBytesFor(packet.privateSegmentSizeBytes) ?? packet.privateSegmentSizeBytes,
       groupSegmentSizeBytes,
       kernelObject,
       kernargAddress: packet.kernargAddress,

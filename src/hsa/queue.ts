@@ -97,7 +97,7 @@ export class Queue implements Disposable {
     this.#owner = owner;
     this.#words = new BigInt64Array(bytes.buffer, bytes.byteOffset, RING / 8);
     this.#initialize(new DataView(bytes.buffer, bytes.byteOffset, RING));
-    this.#processor = new PacketProcessor(device, this, (error) => {
+    this.#processor = new PacketProcessor(agent, this, (error) => {
       this.#error = error;
       const status = error.error instanceof HsaError ? error.error.hsaStatus : HSA_STATUS.ERROR.value;
       Atomics.store(this.#words, (INACTIVE_SIGNAL + SIGNAL.value) / 8, BigInt(status));

@@ -4,7 +4,6 @@
  */
 import { decoderFor } from '../isa/amdgpu/decode.ts';
 import type { Instruction } from '../isa/amdgpu/instruction.ts';
-import type { Target } from '../isa/amdgpu/targets.ts';
 import { evaluateScalar, forgetResults, type Jump, ScalarState } from './scalar-state.ts';
 
 export interface FunctionCode {
@@ -45,9 +44,9 @@ export interface FunctionAnalysis {
 const STACK_POINTER = 32;
 const RETURN_ADDRESS = 30;
 const EXEC = 126;
-/** Registers that a callee gives back as they were start behind the return address. */
+/** Registers that a callee gives back as they were: from behind the return address up to VCC. */
 const FIRST_PRESERVED = 32;
-const LAST_SGPR = 106;
+const VCC = 106;
 /** A value that nothing else has, so that addresses in the stack are recognised. */
 const STACK_START = 0x5a000000;
 const STACK_SPAN = 0x02000000;
@@ -61,9 +60,10 @@ interface Step {
 
 class Analyzer {
   readonly #code: FunctionCode;
-  readonly #target: Target;
   /** Of the stack pointer to a byte of a lane: without flat scratch it counts the bytes of all lanes. */
   readonly #scale: number;
+  /** Behind the numbered SGPRs are VCC and the like. */
+  readonly #sgprLimit: number;
   readonly #steps = new Map<number, Step>();
   readonly #calls = new Map<number, Call>();
   #vgprs = 0;
@@ -78,7 +78,7 @@ class Analyzer {
   constructor(code: FunctionCode) {
     const decoder = decoderFor(code.processor, code.waveSize);
     this.#code = code;
-    this.#target = decoder.target;
+    this.#sgprLimit = decoder.target.scalars.sgprCount;
     this.#scale = decoder.target.architectedFlatScratch ? 1 : code.waveSize;
     const view = new DataView(code.bytes.buffer, code.bytes.byteOffset, code.bytes.byteLength);
     for (let offset = 0; offset < view.byteLength; ) {
@@ -173,7 +173,7 @@ class Analyzer {
     this.#calls.set(offset, { address: this.#code.address + BigInt(offset), target, stackBytes });
     if (!isCall) return [];
     state.forget(0, FIRST_PRESERVED);
-    state.forget(LAST_SGPR, state.registers.length);
+    state.forget(VCC, state.registers.length);
     state.scc = undefined;
     return [[offset + instruction.sizeBytes, state]];
   }
@@ -189,7 +189,7 @@ class Analyzer {
         if (operand.accumulator) this.#agprs = Math.max(this.#agprs, end);
         else this.#vgprs = Math.max(this.#vgprs, end);
       } else if (operand.kind === 'scalar') {
-        if (end <= LAST_SGPR) this.#sgprs = Math.max(this.#sgprs, end);
+        if (end <= this.#sgprLimit) this.#sgprs = Math.max(this.#sgprs, end);
         if (instruction.access(index)?.includes('write') && operand.register === EXEC) this.#noteExec(instruction);
         const value = state.registers[operand.register];
         if (isScalar(instruction)) return;

@@ -148,15 +148,38 @@ test('tags name the standard streams, handles the open ones', () => {
   assert.equal(table.tagged(0x102n), table.stdout);
   assert.equal(table.tagged(0x103n), table.stderr);
   const files = new MemoryFileSystem();
-  const handles = [open(files, 'a', 'w'), open(files, 'b', 'w')].map((stream) => [stream, table.add(stream)] as const);
-  for (const [stream, handle] of handles) {
+  const mode = parseOpenMode('w')!;
+  const handles = ['a', 'b'].map((name) => table.add(files.open(name, mode)!, mode));
+  for (const [index, handle] of handles.entries()) {
     assert.equal(handle % 4n, 0n);
-    assert.equal(table.tagged(handle), stream);
-    assert.equal(table.raw(handle), stream);
+    assert.equal(table.tagged(handle), table.raw(handle));
+    assert.equal(table.raw(handle).write(bytes(`${index}`)), 1);
   }
-  assert.ok(table.close(handles[0]![1]));
-  assert.throws(() => table.close(handles[0]![1]), /no open stream has the handle/);
+  assert.deepEqual(
+    ['a', 'b'].map((name) => text(files.get(name)!)),
+    ['0', '1'],
+  );
+  assert.ok(table.close(handles[0]!));
+  assert.throws(() => table.close(handles[0]!), /no open stream has the handle/);
   assert.throws(() => table.raw(0n), /no open stream has the handle 0x0/);
+});
+
+test('files open at once and bytes written have limits', () => {
+  const streams = { stdin: { read: () => 0 }, stdout: () => undefined, stderr: () => undefined };
+  const table = new StreamTable(streams, { openFiles: 1, outputBytes: 10 });
+  const files = new MemoryFileSystem();
+  const mode = parseOpenMode('w')!;
+  assert.ok(table.hasRoom);
+  const handle = table.add(files.open('a', mode)!, mode);
+  assert.ok(!table.hasRoom);
+  assert.equal(table.raw(handle).write(bytes('01234')), 5);
+  assert.equal(table.stdout.write(bytes('01234')), 5);
+  assert.throws(
+    () => table.stderr.write(bytes('!')),
+    (error: unknown) => error instanceof WavewrightError && error.code === 'LIMIT_EXCEEDED',
+  );
+  table.close(handle);
+  assert.ok(table.hasRoom);
 });
 
 test('an endless file is a limit, not an endless read', () => {

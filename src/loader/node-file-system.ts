@@ -1,4 +1,4 @@
-/** The host's files for a GPU program, and its standard input. The only file of the loader that needs Node. */
+/** The host's files for a GPU program, and its standard input. */
 import {
   closeSync,
   constants,
@@ -10,14 +10,15 @@ import {
   unlinkSync,
   writeSync,
 } from 'node:fs';
+import path from 'node:path';
 import type { FileSystem, OpenFile, OpenMode } from './file-system.ts';
 
-function errorCode(error: unknown): string | undefined {
+export function errorCode(error: unknown): string | undefined {
   return error instanceof Error && 'code' in error ? String(error.code) : undefined;
 }
 
 /** What `call` returns; `undefined` when the system refuses. Anything but a system error passes. */
-function attempt<T>(call: () => T): T | undefined {
+export function attempt<T>(call: () => T): T | undefined {
   try {
     return call();
   } catch (error) {
@@ -27,7 +28,7 @@ function attempt<T>(call: () => T): T | undefined {
 }
 
 /** Whether the system did it. */
-function succeeds(call: () => void): boolean {
+export function succeeds(call: () => void): boolean {
   return (
     attempt(() => {
       call();
@@ -37,6 +38,8 @@ function succeeds(call: () => void): boolean {
 }
 
 const STDIN = 0;
+/** Before the umask. */
+export const NEW_FILE_MODE = 0o666;
 const pause = new Int32Array(new SharedArrayBuffer(4));
 
 /** Repeats a call on a descriptor that is in non-blocking mode and not ready (EAGAIN). */
@@ -60,7 +63,8 @@ function writeFully(descriptor: number, bytes: Uint8Array, position: number | nu
   }
 }
 
-class NodeFile implements OpenFile {
+/** An open descriptor, which it closes in the end. */
+export class NodeFile implements OpenFile {
   readonly #descriptor: number;
   readonly #append: boolean;
   /** Node has no lseek, so that regular files are read and written at a position that is kept here. */
@@ -104,35 +108,45 @@ class NodeFile implements OpenFile {
   }
 }
 
-/** The host's file system; relative paths start at the working directory. */
-export const nodeFileSystem: FileSystem = {
-  open(path: string, mode: OpenMode): OpenFile | undefined {
-    const flags =
-      (mode.read ? (mode.write ? constants.O_RDWR : constants.O_RDONLY) : constants.O_WRONLY) |
-      (mode.append ? constants.O_APPEND : 0) |
-      (mode.create ? constants.O_CREAT : 0) |
-      (mode.truncate ? constants.O_TRUNC : 0) |
-      (mode.exclusive ? constants.O_EXCL : 0);
-    const descriptor = attempt(() => openSync(path, flags, 0o666));
-    return descriptor === undefined ? undefined : new NodeFile(descriptor, mode.append);
-  },
+/** Flags of open(2) for a mode. */
+export function openFlags(mode: OpenMode): number {
+  return (
+    (mode.read ? (mode.write ? constants.O_RDWR : constants.O_RDONLY) : constants.O_WRONLY) |
+    (mode.append ? constants.O_APPEND : 0) |
+    (mode.create ? constants.O_CREAT : 0) |
+    (mode.truncate ? constants.O_TRUNC : 0) |
+    (mode.exclusive ? constants.O_EXCL : 0)
+  );
+}
 
-  /** As C's remove: a file, or an empty directory. */
-  remove(path: string): boolean {
-    try {
-      unlinkSync(path);
-      return true;
-    } catch (error) {
-      const code = errorCode(error);
-      if (code === undefined) throw error;
-      return (code === 'EISDIR' || code === 'EPERM') && succeeds(() => rmdirSync(path));
-    }
-  },
+/** As C's remove: a file, or an empty directory. */
+export function removePath(name: string): boolean {
+  try {
+    unlinkSync(name);
+    return true;
+  } catch (error) {
+    const code = errorCode(error);
+    if (code === undefined) throw error;
+    return (code === 'EISDIR' || code === 'EPERM') && succeeds(() => rmdirSync(name));
+  }
+}
 
-  rename(from: string, to: string): boolean {
-    return succeeds(() => renameSync(from, to));
-  },
-};
+/** The host's file system; relative paths start at `directory`, by default at the working directory. */
+export function createNodeFileSystem(directory = ''): FileSystem {
+  // Not resolved: what `..` behind a symbolic link means is for the system to say.
+  const place = (name: string) =>
+    directory === '' || path.isAbsolute(name) || name === '' ? name : `${directory}/${name}`;
+  return {
+    open(name: string, mode: OpenMode): OpenFile | undefined {
+      const descriptor = attempt(() => openSync(place(name), openFlags(mode), NEW_FILE_MODE));
+      return descriptor === undefined ? undefined : new NodeFile(descriptor, mode.append);
+    },
+    remove: (name: string): boolean => removePath(place(name)),
+    rename: (from: string, to: string): boolean => succeeds(() => renameSync(place(from), place(to))),
+  };
+}
+
+export const nodeFileSystem: FileSystem = createNodeFileSystem();
 
 /** Standard input of this process. */
 export const nodeStdin = {

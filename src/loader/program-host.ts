@@ -2,24 +2,40 @@ import { WavewrightError } from '../base/errors.ts';
 import type { MemoryPool } from '../hsa/memory-pool.ts';
 import type { FileSystem } from './file-system.ts';
 import type { PrintfDialect } from './printf/parse.ts';
-import type { Termination } from './rpc/host.ts';
+import type { HostFunction, Termination } from './rpc/host.ts';
 import type { ServerHost } from './rpc/server.ts';
-import type { StreamTable } from './streams.ts';
+import { type StandardStreams, type StreamLimits, StreamTable } from './streams.ts';
 
 /** What a running program has of this host: streams, files, and the memory that it asked for. */
+export interface ProgramHostOptions {
+  readonly streams: StandardStreams;
+  readonly fileSystem: FileSystem;
+  readonly limits?: StreamLimits & { readonly heapBytes?: number };
+  readonly system?: (command: string) => number;
+  readonly hostFunctions?: ReadonlyMap<bigint, HostFunction>;
+}
+
 export class ProgramHost implements ServerHost {
   readonly streams: StreamTable;
   readonly fileSystem: FileSystem;
   readonly printf: PrintfDialect;
+  readonly system?: (command: string) => number;
+  readonly hostFunctions?: ReadonlyMap<bigint, HostFunction>;
   readonly #pool: MemoryPool;
-  readonly #allocated = new Set<bigint>();
+  readonly #maxHeapBytes: number;
+  /** Sizes in bytes by address. */
+  readonly #allocated = new Map<bigint, number>();
+  #heapBytes = 0;
   #termination: Termination | undefined;
 
-  constructor(streams: StreamTable, fileSystem: FileSystem, printf: PrintfDialect, pool: MemoryPool) {
-    this.streams = streams;
-    this.fileSystem = fileSystem;
+  constructor(options: ProgramHostOptions, printf: PrintfDialect, pool: MemoryPool) {
+    this.streams = new StreamTable(options.streams, options.limits);
+    this.fileSystem = options.fileSystem;
+    if (options.system) this.system = options.system;
+    if (options.hostFunctions) this.hostFunctions = options.hostFunctions;
     this.printf = printf;
     this.#pool = pool;
+    this.#maxHeapBytes = options.limits?.heapBytes ?? Number.POSITIVE_INFINITY;
   }
 
   get termination(): Termination | undefined {
@@ -35,9 +51,11 @@ export class ProgramHost implements ServerHost {
   }
 
   allocate(sizeBytes: number, alignmentBytes: number): bigint {
+    if (this.#heapBytes + sizeBytes > this.#maxHeapBytes) return 0n;
     try {
       const address = this.#pool.allocate(sizeBytes, { alignmentBytes, label: 'malloc' });
-      this.#allocated.add(address);
+      this.#allocated.set(address, sizeBytes);
+      this.#heapBytes += sizeBytes;
       return address;
     } catch (error) {
       if (error instanceof WavewrightError && error.code === 'LIMIT_EXCEEDED') return 0n;
@@ -46,16 +64,19 @@ export class ProgramHost implements ServerHost {
   }
 
   free(address: bigint): void {
-    if (!this.#allocated.delete(address)) {
+    const sizeBytes = this.#allocated.get(address);
+    if (sizeBytes === undefined) {
       throw new WavewrightError('RPC_PROTOCOL', `free of 0x${address.toString(16)}, which malloc did not return`);
     }
+    this.#allocated.delete(address);
+    this.#heapBytes -= sizeBytes;
     this.#pool.free(address);
   }
 
   /** Closes all files and frees what the program left allocated. */
   close(): void {
     this.streams.closeAll();
-    for (const address of this.#allocated) this.#pool.free(address);
+    for (const address of this.#allocated.keys()) this.#pool.free(address);
     this.#allocated.clear();
   }
 }

@@ -10,12 +10,20 @@ import { argumentBlock } from './argument-block.ts';
 import type { FileSystem } from './file-system.ts';
 import type { Generation } from './generation.ts';
 import { checkLaunch, type Extent, kernelName, type Launch } from './launch.ts';
+import { LLVM_DIALECT } from './printf/parse.ts';
 import { ProgramHost } from './program-host.ts';
 import { ProgramImage } from './program-image.ts';
 import type { KernelResources } from './resource-usage.ts';
+import type { Handler, HostFunction } from './rpc/host.ts';
 import { clientStruct, rpcLayout } from './rpc/layout.ts';
-import { RpcServer } from './rpc/server.ts';
-import { type StandardStreams, StreamTable } from './streams.ts';
+import { type ConversationRecord, type OpcodeStatistics, RpcServer } from './rpc/server.ts';
+import type { StandardStreams, StreamLimits } from './streams.ts';
+
+/** What a program may take; see also `timeoutMs`. */
+export interface RunLimits extends StreamLimits {
+  /** Bytes of device memory that malloc gives out together; then it returns null. Default: what the device has. */
+  readonly heapBytes?: number;
+}
 
 export interface RunOptions {
   /** Not closed afterwards. */
@@ -34,7 +42,18 @@ export interface RunOptions {
   name?: string;
   /** For the whole run, in milliseconds of wall time. Default: none. */
   timeoutMs?: number;
-  /** RPC ports, from 1 to what the program's generation allows. Default: 4096. */
+  /** Ends the run with the signal's reason. */
+  signal?: AbortSignal;
+  limits?: RunLimits;
+  /** C's system: gives the wait status of a command. Default: the program may run none, and gets -1. */
+  system?: (command: string) => number;
+  /** Conversations of opcodes of your own, by the whole number; one of the C library can be replaced. */
+  opcodes?: ReadonlyMap<number, Handler>;
+  /** Functions for HOST_CALL and the offload runtime's host calls, by what the program takes for their address. */
+  hostFunctions?: ReadonlyMap<bigint, HostFunction>;
+  /** Called after each RPC conversation. */
+  onConversation?: (conversation: ConversationRecord) => void;
+  /** RPC ports, from 1 to what the program's generation allows. Default: 4096, or one for every wave where there are more. */
   portCount?: number;
   /** Scratch of a work-item where the compiler could not know the size of the stack, in bytes. Default: 16 KiB. */
   stackSizeBytes?: number;
@@ -53,7 +72,12 @@ export interface ProgramResult {
   readonly status: number;
   /** How the program ended: `main` returned, or it called exit or abort. */
   readonly ended: 'return' | 'exit' | 'abort';
-  readonly generation: Generation['name'];
+  /** That of the C library's RPC client; `none` for a program without one. */
+  readonly generation: Generation['name'] | 'none';
+  /** From the start of the run to the first kernel, in milliseconds. */
+  readonly loadMs: number;
+  /** What the server did, by opcode. */
+  readonly rpc: readonly OpcodeStatistics[];
   /** The kernels that ran to their end, in order. */
   readonly kernels: readonly KernelRun[];
 }
@@ -75,12 +99,13 @@ const MAX_LISTED_WAVES = 32;
  */
 export async function runProgram(bytes: Uint8Array, options: RunOptions): Promise<ProgramResult> {
   const name = options.name ?? options.args[0] ?? 'image';
+  const startMs = performance.now();
   try {
     using resources = new DisposableStack();
     const runtime = resources.use(createRuntime({ devices: [options.device] }));
     const agent = runtime.gpuAgents[0]!;
     const image = resources.use(new ProgramImage(runtime, agent, bytes, name));
-    return await new ProgramRun(runtime, agent, image, options, resources).main();
+    return await new ProgramRun(runtime, agent, image, options, resources).main(startMs);
   } catch (error) {
     throw error instanceof WavewrightError ? error.within({ file: name }) : error;
   }
@@ -93,7 +118,8 @@ class ProgramRun {
   readonly #options: RunOptions;
   readonly #queue: Queue;
   readonly #host: ProgramHost;
-  readonly #server: RpcServer;
+  /** None for a program without an RPC client. */
+  readonly #server: RpcServer | undefined;
   readonly #kernels: KernelRun[] = [];
   readonly #resources: DisposableStack;
   readonly #deadline: number;
@@ -101,11 +127,6 @@ class ProgramRun {
 
   /** What the run takes is given back by `resources`. */
   constructor(runtime: Runtime, agent: Agent, image: ProgramImage, options: RunOptions, resources: DisposableStack) {
-    const { generation } = image;
-    const portCount = options.portCount ?? DEFAULT_PORT_COUNT;
-    if (!Number.isInteger(portCount) || portCount < 1 || portCount > generation.maxPorts) {
-      throw new WavewrightError('USAGE', `${portCount} RPC ports, expected 1 to ${generation.maxPorts}`);
-    }
     this.#runtime = runtime;
     this.#agent = agent;
     this.#image = image;
@@ -113,25 +134,40 @@ class ProgramRun {
     this.#resources = resources;
     this.#deadline = performance.now() + (options.timeoutMs ?? Number.POSITIVE_INFINITY);
     this.#queue = resources.use(runtime.createQueue(agent));
-    this.#host = new ProgramHost(
-      new StreamTable(options.streams),
-      options.fileSystem,
-      generation.printf,
-      agent.pool('coarse-grained'),
-    );
+    this.#host = new ProgramHost(options, image.generation?.printf ?? LLVM_DIALECT, agent.pool('coarse-grained'));
     resources.defer(() => this.#host.close());
-    const layout = rpcLayout(generation, portCount, image.laneCount);
-    const buffer = this.#allocate('fine-grained', layout.sizeBytes, 'RPC buffer');
-    this.#server = new RpcServer(generation, layout, runtime.view(buffer, layout.sizeBytes), this.#host);
-    image.writeClient(clientStruct(generation, layout, buffer));
+    this.#server = image.generation && this.#connect(image.generation);
     image.writeClockFrequency(agent.info.timestampFrequencyHz);
   }
 
-  async main(): Promise<ProgramResult> {
+  /** The server on a buffer of its own that the program's client knows of. */
+  #connect(generation: Generation): RpcServer {
+    const { portCount = this.#defaultPortCount(generation), opcodes, onConversation } = this.#options;
+    if (!Number.isInteger(portCount) || portCount < 1 || portCount > generation.maxPorts) {
+      throw new WavewrightError('USAGE', `${portCount} RPC ports, expected 1 to ${generation.maxPorts}`);
+    }
+    const layout = rpcLayout(generation, portCount, this.#image.laneCount);
+    const buffer = this.#allocate('fine-grained', layout.sizeBytes, 'RPC buffer');
+    this.#image.writeClient(generation, clientStruct(generation, layout, buffer));
+    return new RpcServer(generation, layout, this.#runtime.view(buffer, layout.sizeBytes), this.#host, {
+      ...(opcodes && { opcodes }),
+      ...(onConversation && { onConversation }),
+    });
+  }
+
+  #defaultPortCount(generation: Generation): number {
+    const { blocks = ONE, threads = ONE } = this.#options;
+    const workgroups = blocks[0] * blocks[1] * blocks[2];
+    const waves = workgroups * Math.ceil((threads[0] * threads[1] * threads[2]) / this.#image.start.wavefrontSize);
+    return Math.min(generation.maxPorts, Math.max(DEFAULT_PORT_COUNT, waves));
+  }
+
+  async main(startMs: number): Promise<ProgramResult> {
     const result = this.#allocate('fine-grained', 4, "main's result");
     const status = () => this.#data(result, 4).getInt32(0, true);
     const launches = this.#launches(result, status);
     for (const launch of launches) checkLaunch(launch);
+    const loadMs = performance.now() - startMs;
     try {
       for (const launch of launches) {
         await this.#launch(launch);
@@ -142,7 +178,8 @@ class ProgramRun {
       this.#queue.inactivate();
     }
     const { termination } = this.#host;
-    const rest = { generation: this.#image.generation.name, kernels: this.#kernels };
+    const generation: ProgramResult['generation'] = this.#image.generation?.name ?? 'none';
+    const rest = { generation, loadMs, rpc: this.#server?.statistics ?? [], kernels: this.#kernels };
     if (termination?.kind === 'abort') return { status: ABORT_STATUS, ended: 'abort', ...rest };
     if (termination?.kind === 'exit') return { status: termination.status & 0xff, ended: 'exit', ...rest };
     return { status: status() & 0xff, ended: 'return', ...rest };
@@ -215,7 +252,7 @@ class ProgramRun {
     const stackSizeBytes = kernel.dynamicCallstack ? (this.#options.stackSizeBytes ?? DEFAULT_STACK_SIZE_BYTES) : 0;
     const privateSegmentSizeBytes = Math.max(kernel.privateSegmentSizeBytes, stackSizeBytes);
     this.#options.onKernel?.(this.#image.resources(kernel, privateSegmentSizeBytes));
-    this.#server.laneStride = kernel.wavefrontSize;
+    if (this.#server) this.#server.laneStride = kernel.wavefrontSize;
     using completionSignal = this.#runtime.createSignal(1n, this.#agent);
     const before = this.#queue.statistics;
     const startMs = performance.now();
@@ -247,7 +284,7 @@ class ProgramRun {
     for (let waits = 0; ; ) {
       const state = this.#runtime.progress();
       const complete = completion.load() <= 0n;
-      const served = this.#server.poll();
+      const served = this.#server?.poll() ?? 0;
       if (this.#host.terminated) {
         this.#queue.inactivate();
         return;
@@ -258,10 +295,11 @@ class ProgramRun {
       waits = served === 0 && state === 'waiting' ? waits + 1 : 0;
       await this.#pause(name, state, waits);
     }
-    this.#server.expectIdle(name);
+    this.#server?.expectIdle(name);
   }
 
   async #pause(name: string, state: AdvanceResult, waits: number): Promise<void> {
+    this.#options.signal?.throwIfAborted();
     const nowMs = performance.now();
     if (nowMs >= this.#deadline) throw this.#timeout(name);
     const sleeps = state === 'waiting' && waits > SPIN_TURNS;

@@ -36,10 +36,15 @@ export function differences(recording: Recording, found: State): string[] {
       // The destination of a function of f64 stands in v40 and v41.
       const low = isWide ? `v${number & ~1}` : name;
       const pair = (state: State): bigint =>
-        dword(state.registers[low]!, column) | (isWide ? dword(state.registers[`v${(number & ~1) + 1}`]!, column) << 32n : 0n);
+        dword(state.registers[low]!, column) |
+        (isWide ? dword(state.registers[`v${(number & ~1) + 1}`]!, column) << 32n : 0n);
       if (name.startsWith('v') && isNear(recording, pair(found), pair(after))) continue;
-      const inputs = Object.entries(before.registers).map(([each, values]) => `${each} ${values.slice(column * 8, column * 8 + 8)}`);
-      lines.push(`${name}[${column}] ${text.slice(column * 8, column * 8 + 8)}, expected ${wanted.slice(column * 8, column * 8 + 8)}; ${inputs.join(', ')}`);
+      const inputs = Object.entries(before.registers).map(
+        ([each, values]) => `${each} ${values.slice(column * 8, column * 8 + 8)}`,
+      );
+      lines.push(
+        `${name}[${column}] ${text.slice(column * 8, column * 8 + 8)}, expected ${wanted.slice(column * 8, column * 8 + 8)}; ${inputs.join(', ')}`,
+      );
     }
   }
   for (const area of ['lds', 'memory'] as const) {

@@ -25,8 +25,8 @@ const MEMORY_SIZE_BYTES = 4096;
 const CODE_SIZE_BYTES = 1 << 20;
 /** Scalar registers that have names. */
 const NAMED: Readonly<Record<string, number>> = { exec: 126 * 4, m0: 124 * 4, scc: WAVE_SCC, mode: WAVE_MODE };
-/** s_endpgm. */
-const END: Readonly<Record<string, number>> = { gfx9: 0xbf810000, gfx11: 0xbfb00000 };
+/** No instruction on any target: behind s_endpgm compiled code would leave out what nobody reads. */
+const END = 0xffffffff;
 
 export class StateRunner {
   readonly #emulator: Emulator;
@@ -36,19 +36,19 @@ export class StateRunner {
   readonly #private: number;
   readonly #memory: number;
   readonly #code: number;
-  readonly #end: number;
   #next = 0;
+  /** Offset of code that is there already. */
+  readonly #placed = new Map<string, number>();
 
   constructor(processor: string, executor: ExecutorName, waveSize: 32 | 64) {
     this.#emulator = new Emulator({ processor, executor, compileThreshold: 0, memorySizeBytes: 2 ** 28 });
     this.#waveSize = waveSize;
-    const { memory, target } = this.#emulator;
+    const { memory } = this.#emulator;
     this.#wave = memory.allocate(waveSizeBytes(waveSize), { permissions: 0 });
     this.#lds = memory.allocate(LDS_SIZE_BYTES, { permissions: 0 });
     this.#private = memory.allocate(PRIVATE_SIZE_BYTES * waveSize, { permissions: 0 });
     this.#memory = memory.allocate(MEMORY_SIZE_BYTES);
     this.#code = memory.allocate(CODE_SIZE_BYTES, { permissions: PAGE_READ });
-    this.#end = END[target.families.includes('gfx11') ? 'gfx11' : 'gfx9']!;
   }
 
   /** What the instruction makes of `before`: the registers and memory that `after` names. */
@@ -63,11 +63,14 @@ export class StateRunner {
       this.#execute(record);
       for (const [name, text] of Object.entries(after.registers)) {
         const count = name === 'exec' ? 2 : isWaves ? 1 : text.length / 8;
-        (results[name] ??= []).push(...this.#read(name, count));
+        results[name] = [...(results[name] ?? []), ...this.#read(name, count)];
       }
     }
     const registers: Registers = Object.fromEntries(
-      Object.entries(results).map(([name, values]) => [name, hexOfDwords(values).slice(0, after.registers[name]!.length)]),
+      Object.entries(results).map(([name, values]) => [
+        name,
+        hexOfDwords(values).slice(0, after.registers[name]!.length),
+      ]),
     );
     return {
       registers,
@@ -84,18 +87,21 @@ export class StateRunner {
     const { view } = this.#emulator.memory;
     let next = record;
     do {
-      this.#emulator.executor(this.#waveSize).run(next, this.#wave, 8);
+      this.#emulator.executor(this.#waveSize).run(next, this.#wave, 1000);
       next = view.getUint32(this.#wave + WAVE_RECORD, true);
     } while (view.getUint32(this.#wave + WAVE_EXIT, true) === EXIT_BUDGET);
   }
 
   #place({ code, mode }: Recording): number {
     const { view, bytes } = this.#emulator.memory;
-    const at = this.#code + this.#next;
-    const encoded = Buffer.from(code, 'hex');
-    bytes.set(encoded, at);
-    for (const end of [0, 4]) view.setUint32(at + encoded.length + end, this.#end, true);
-    this.#next += encoded.length + 8;
+    const at = this.#placed.get(code) ?? this.#code + this.#next;
+    if (!this.#placed.has(code)) {
+      const encoded = Buffer.from(code, 'hex');
+      bytes.set(encoded, at);
+      for (const end of [0, 4]) view.setUint32(at + encoded.length + end, END, true);
+      this.#next += encoded.length + 8;
+      this.#placed.set(code, at);
+    }
     return this.#emulator.codeCache(this.#waveSize, mode).record(at);
   }
 
@@ -138,7 +144,10 @@ export class StateRunner {
       for (const [i, value] of named(name).entries()) view.setUint32(at + i * 4, value, true);
     }
     for (const name of pointers) this.#addAddress(name, named(name).length);
-    for (const [at, text] of [[this.#lds, before.lds], [this.#memory, before.memory]] as const) {
+    for (const [at, text] of [
+      [this.#lds, before.lds],
+      [this.#memory, before.memory],
+    ] as const) {
       if (text !== undefined) bytes.set(Buffer.from(text, 'hex'), at);
     }
   }

@@ -21,7 +21,11 @@ const RESULT = 40;
 /** s_mov_b32 s40, 1: shows whether a branch was taken. */
 const MARK = 0xbea80081;
 
-type Maker = (make: (seed?: string) => StateBuilder, encoding: Encoding, target: Target) => Generator<ReturnType<StateBuilder['finish']>>;
+type Maker = (
+  make: (seed?: string) => StateBuilder,
+  encoding: Encoding,
+  target: Target,
+) => Generator<ReturnType<StateBuilder['finish']>>;
 
 function* withoutEffect(make: (seed?: string) => StateBuilder, encoding: Encoding): ReturnType<Maker> {
   const s = make();
@@ -36,8 +40,14 @@ function* withoutEffect(make: (seed?: string) => StateBuilder, encoding: Encodin
   const smem = encoding.format.name === 'SMEM' && encoding.row.operands.length > 0;
   const [format, isModern] = [encoding.format, s.target.families.includes('gfx11')];
   const hasImmediate = format.fields.some(({ name: field }) => field === 'imm');
-  const address = { sbase: 4, ...(hasImmediate ? { imm: 1 } : {}), ...(isModern && { soffset: s.target.scalars.none }) };
-  const counter = encoding.row.operands.some(({ field }) => field === 'sdst') ? { sdst: s.target.scalars.none, simm16: 3 } : {};
+  const address = {
+    sbase: 4,
+    ...(hasImmediate ? { imm: 1 } : {}),
+    ...(isModern && { soffset: s.target.scalars.none }),
+  };
+  const counter = encoding.row.operands.some(({ field }) => field === 'sdst')
+    ? { sdst: s.target.scalars.none, simm16: 3 }
+    : {};
   yield s.finish({ ...(smem && address), ...counter }, isVector ? 'lanes' : 'waves');
 }
 
@@ -60,7 +70,9 @@ const CONDITIONS: Readonly<Record<string, (scc: bigint, vcc: bigint, exec: bigin
 function* branches(make: (seed?: string) => StateBuilder, encoding: Encoding): ReturnType<Maker> {
   const condition = CONDITIONS[encoding.row.name]!;
   const wide = make().waveSize === 64;
-  for (const exec of encoding.row.name.includes('exec') ? [[0, 0], [0x80000000, 0], ...(wide ? [[0, 0x100]] : [])] : [[5, 0]]) {
+  for (const exec of encoding.row.name.includes('exec')
+    ? [[0, 0], [0x80000000, 0], ...(wide ? [[0, 0x100]] : [])]
+    : [[5, 0]]) {
     const s = make(String(exec));
     s.setExec(exec[0]!, exec[1]!);
     s.putLanes('s40', () => 2 + s.r(1000));
@@ -79,7 +91,13 @@ function* branches(make: (seed?: string) => StateBuilder, encoding: Encoding): R
 const hwreg = (id: number, offset: number, size: number): number => id | (offset << 6) | ((size - 1) << 11);
 const MODE_REGISTER = 1;
 /** Fields of MODE, in bits that the emulator keeps apart: rounding, denormals, all of them. */
-const PARTS = [[0, 4], [4, 4], [0, 10], [9, 1], [2, 2]] as const;
+const PARTS = [
+  [0, 4],
+  [4, 4],
+  [0, 10],
+  [9, 1],
+  [2, 2],
+] as const;
 
 function* hardwareRegisters(make: (seed?: string) => StateBuilder, encoding: Encoding): ReturnType<Maker> {
   for (const [offset, size] of PARTS) {
@@ -110,7 +128,8 @@ function* modeBits(make: (seed?: string) => StateBuilder, encoding: Encoding): R
     const s = make(String(value));
     s.putLanes('s8', () => randomWord(s.r));
     s.putLanes('mode', () => DEFAULT_MODE);
-    for (let i = 0; i < COLUMNS; i++) s.after.set('mode', i, (BigInt(DEFAULT_MODE) & ~(15n << low)) | (BigInt(value) << low));
+    for (let i = 0; i < COLUMNS; i++)
+      s.after.set('mode', i, (BigInt(DEFAULT_MODE) & ~(15n << low)) | (BigInt(value) << low));
     s.show(['s8', 'mode']);
     yield s.finish({ simm16: value }, 'waves');
   }
@@ -138,7 +157,10 @@ function* gprIndex(make: (seed?: string) => StateBuilder, { row }: Encoding): Re
     s.after.set('mode', i, changed);
   }
   s.show(['m0', 'mode', 's8']);
-  const fields = row.format === 'SOPP' ? { simm16: row.name.endsWith('_off') ? 0 : Number(operands) } : { ssrc0: 8, ...(row.format === 'SOPC' && { ssrc1: Number(operands) }) };
+  const fields =
+    row.format === 'SOPP'
+      ? { simm16: row.name.endsWith('_off') ? 0 : Number(operands) }
+      : { ssrc0: 8, ...(row.format === 'SOPC' && { ssrc1: Number(operands) }) };
   yield s.finish(fields, 'waves', { mode });
 }
 
@@ -168,7 +190,6 @@ function* relativeSwaps(make: (seed?: string) => StateBuilder): ReturnType<Maker
   }
 }
 
-
 function* relativeMoves(make: (seed?: string) => StateBuilder, encoding: Encoding): ReturnType<Maker> {
   const { row } = encoding;
   const isScalar = row.format === 'SOP1';
@@ -179,18 +200,22 @@ function* relativeMoves(make: (seed?: string) => StateBuilder, encoding: Encodin
     const parts = (i: number): number => {
       const at = (n: number): number => (dwords === 2 ? (n % 3) * 2 : n % (SPAN - 1));
       const first = isScalar ? at(i) : choice;
-      return row.name.includes('sd_2') ? first | (at(isScalar ? (i >> 1) : choice + 1) << 16) : first;
+      return row.name.includes('sd_2') ? first | (at(isScalar ? i >> 1 : choice + 1) << 16) : first;
     };
     s.put('m0', isScalar ? Array.from({ length: COLUMNS }, (_, i) => parts(i)) : [parts(0)]);
     const file = isScalar ? 's' : 'v';
-    for (const name of [...namesOf(file, 8, SPAN), ...namesOf(file, RESULT, SPAN)]) s.putLanes(name, () => randomWord(s.r));
+    for (const name of [...namesOf(file, 8, SPAN), ...namesOf(file, RESULT, SPAN)])
+      s.putLanes(name, () => randomWord(s.r));
     for (const i of isScalar ? Array.from({ length: COLUMNS }, (_, column) => column) : s.lanes) {
       const [source, destination] = offsets(row.name, s.before.get('m0', i));
       const value = s.before.wide(namesOf(file, 8 + source, dwords), i);
       s.after.setWide(namesOf(file, RESULT + destination, dwords), i, value);
     }
     s.show(namesOf(file, RESULT, SPAN));
-    yield s.finish(isScalar ? { sdst: RESULT, ssrc0: 8 } : { vdst: RESULT, src0: 256 + 8 }, isScalar ? 'waves' : 'lanes');
+    yield s.finish(
+      isScalar ? { sdst: RESULT, ssrc0: 8 } : { vdst: RESULT, src0: 256 + 8 },
+      isScalar ? 'waves' : 'lanes',
+    );
   }
 }
 
@@ -215,4 +240,3 @@ export function* controlRecordings(processor: string, waveSize: 32 | 64): Genera
     for (const recording of maker(make, encoding, target)) yield { file, recording };
   }
 }
-

@@ -3,6 +3,7 @@ import { arithmetic, forTypes, type LaneContext, type LaneModel, type LaneModels
 import {
   converted,
   DOWN,
+  exactValue,
   type FloatType,
   isInfinite,
   isNan,
@@ -16,9 +17,8 @@ import {
   TOWARD_ZERO,
   times,
   unsigned,
-  valueOf,
-  withSign,
   wholeOf,
+  withSign,
 } from './numbers.ts';
 
 const RANGES = {
@@ -56,7 +56,7 @@ function normalized(type: FloatType, x: bigint, to: 'i16' | 'u16'): bigint {
   const [low, high] = to === 'i16' ? [-0x7fffn, 0x7fffn] : [0n, 0xffffn];
   if (isNan(type, x)) return 0n;
   if (isInfinite(type, x)) return unsigned(16, isNegative(type, x) ? low : high);
-  const whole = wholeOf(times(valueOf(type, x), { n: high, e: 0 }), NEAREST);
+  const whole = wholeOf(times(exactValue(type, x), { n: high, e: 0 }), NEAREST);
   return unsigned(16, whole < low ? low : whole > high ? high : whole);
 }
 
@@ -96,7 +96,7 @@ function f32ToSmall(format: SmallFormat, x: bigint): bigint {
   const { fraction, bias } = format;
   // Every number of the format is a multiple of its smallest one.
   const unit = 1 - bias - fraction;
-  const { n, e } = valueOf('f32', magnitude('f32', x));
+  const { n, e } = exactValue('f32', magnitude('f32', x));
   const scaled = (pattern: number): bigint => {
     const field = pattern >> fraction;
     const digits = BigInt((pattern & ((1 << fraction) - 1)) + (field === 0 ? 0 : 1 << fraction));
@@ -126,7 +126,10 @@ const small: LaneModels = forTypes(['fp8', 'bf8'] as const, (name) => {
   } as LaneModels;
 });
 
-const ubyte = (i: number): LaneModel => (_, x) => rounded('f32', NEAREST, { n: (x! >> BigInt(8 * i)) & 0xffn, e: 0 });
+const ubyte =
+  (i: number): LaneModel =>
+  (_, x) =>
+    rounded('f32', NEAREST, { n: (x! >> BigInt(8 * i)) & 0xffn, e: 0 });
 
 export const CONVERSION_MODELS: LaneModels = {
   v_cvt_i32_f64: toInteger('f64', 'i32'),
@@ -137,7 +140,8 @@ export const CONVERSION_MODELS: LaneModels = {
   v_cvt_u16_f16: toInteger('f16', 'u16'),
   v_cvt_flr_i32_f32: toInteger('f32', 'i32', DOWN),
   // floor(S0 + 0.5F): the sum is an f32.
-  v_cvt_rpi_i32_f32: (c, x) => toInteger('f32', 'i32', DOWN)(c, arithmetic(c, 'f32').with(NEAREST).add(x!, 0x3f000000n)),
+  v_cvt_rpi_i32_f32: (c, x) =>
+    toInteger('f32', 'i32', DOWN)(c, arithmetic(c, 'f32').with(NEAREST).add(x!, 0x3f000000n)),
   v_cvt_f64_i32: fromInteger('i32', 'f64'),
   v_cvt_f64_u32: fromInteger('u32', 'f64'),
   v_cvt_f32_i32: fromInteger('i32', 'f32'),
@@ -166,4 +170,3 @@ export const CONVERSION_MODELS: LaneModels = {
   v_pack_b32_f16: both((c, x) => arithmetic(c, 'f16').input(x)),
   ...small,
 };
-

@@ -28,7 +28,9 @@ function pairState(s: StateBuilder, verb: string, strided: boolean, bits: 32 | 6
     const address = Number(s.before.get(`v${ADDRESS}`, lane));
     const places = [offset0, offset1].map((offset) => address + offset * unit);
     const old = places.map((at) => s.lds!.get(at, size));
-    if (verb !== 'read') for (const [i, at] of places.entries()) s.lds!.set(at, size, s.before.wide(namesOf('v', i ? SECOND_DATA : DATA, dwords), lane));
+    if (verb !== 'read')
+      for (const [i, at] of places.entries())
+        s.lds!.set(at, size, s.before.wide(namesOf('v', i ? SECOND_DATA : DATA, dwords), lane));
     if (verb !== 'write') s.after.setWide(namesOf('v', RESULT, 2 * dwords), lane, old[0]! | (old[1]! << BigInt(bits)));
   }
   if (verb !== 'write') s.show(namesOf('v', RESULT, 2 * dwords));

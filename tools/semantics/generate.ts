@@ -23,13 +23,13 @@ export const PLANS: readonly Plan[] = [
 /** Accuracy by CDNA3 ISA 12.8: 1 ulp for f32, 2^29 ulp for f64; f16 is within 0.51 ulp, so at most the next number. */
 const APPROXIMATE = /^v_(rcp|rcp_iflag|rsq|sqrt|exp|log|sin|cos)_(f16|f32|f64)$/;
 
-function toleranceOf({ encoding }: Job): Recording['tolerance'] {
+export function toleranceOf({ encoding }: Job): Recording['tolerance'] {
   const type = APPROXIMATE.exec(encoding.row.name)?.[2] as 'f16' | 'f32' | 'f64' | undefined;
   return type && { type, ulp: type === 'f64' ? 2 ** 29 : 1 };
 }
 
 /** What acts on a whole mask of 64 lanes needs them. */
-const waveSizeOf = (name: string, planned: 32 | 64): 32 | 64 =>
+export const waveSizeOf = (name: string, planned: 32 | 64): 32 | 64 =>
   /_(save|wr)exec_b64$|^v_permlane64/.test(name) ? 64 : planned;
 
 export function* generate(processor: string): Generator<Generated> {

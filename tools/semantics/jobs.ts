@@ -6,7 +6,7 @@ import { dwordsOf, isFloat, type OperandSpec } from '../../src/isa/amdgpu/row.ts
 import { type Target, targetFor } from '../../src/isa/amdgpu/targets.ts';
 import { type Random, random } from '../../test/oracle/encoding-samples.ts';
 import { hexOfDwords, type Recording } from '../../test/semantics/recorded.ts';
-import { randomWord, valueOf } from './values.ts';
+import { randomValue, randomWord, seedOf } from './values.ts';
 
 /** Lanes, or runs, of a recording; at most two lanes are off. */
 export const COLUMNS = 22;
@@ -37,6 +37,7 @@ export interface Job {
   readonly recording: Omit<Recording, 'source' | 'after' | 'targets' | 'tolerance'>;
   readonly operands: readonly Placed[];
   readonly fields: Readonly<Record<string, number>>;
+  readonly columns: number;
 }
 
 /** Fields besides registers, and the mode. */
@@ -51,11 +52,20 @@ function place(encoding: Encoding, spec: OperandSpec, waveSize: 32 | 64, constan
   const { format } = encoding;
   const dwords = dwordsOf(spec.type, waveSize);
   if (spec.file === 'immediate') {
-    const value = spec.type === 'literal32' ? valueOf(encoding.row.operands[0]!.type, 1, constants)[0]! : constants(65536);
+    const value =
+      spec.type === 'literal32' ? randomValue(encoding.row.operands[0]!.type, 1, constants)[0]! : constants(65536);
     return { spec, file: 'constant', first: 0, dwords: 1, value: BigInt(value) };
   }
-  const hasField = format.fields.some(({ name }) => name === spec.field) || (spec.field === 'sdst' && /^VOP3/.test(format.name));
-  const first = spec.type === 'mask' ? (!hasField ? VCC : spec.field === 'src2' ? MASK_SOURCE : REGISTERS['sdst']!) : REGISTERS[spec.field]!;
+  const hasField =
+    format.fields.some(({ name }) => name === spec.field) || (spec.field === 'sdst' && /^VOP3/.test(format.name));
+  const first =
+    spec.type === 'mask'
+      ? !hasField
+        ? VCC
+        : spec.field === 'src2'
+          ? MASK_SOURCE
+          : REGISTERS['sdst']!
+      : REGISTERS[spec.field]!;
   const file = spec.file === 'accumulator' ? 'a' : spec.file === 'scalar' ? 's' : 'v';
   return { spec, file, first, dwords, value: 0n };
 }
@@ -64,7 +74,8 @@ function place(encoding: Encoding, spec: OperandSpec, waveSize: 32 | 64, constan
 function registerFields({ format }: Encoding, operands: readonly Placed[]): Record<string, number> {
   const values: Record<string, number> = {};
   for (const { spec, file, first, value } of operands) {
-    const name = spec.field === 'sdst' && format.name.startsWith('VOP3') && format.name !== 'VOP3B' ? 'vdst' : spec.field;
+    const name =
+      spec.field === 'sdst' && format.name.startsWith('VOP3') && format.name !== 'VOP3B' ? 'vdst' : spec.field;
     const located = format.fields.find((candidate) => candidate.name === name);
     if (!located) continue;
     if (file === 'constant') values[name] = Number(value);
@@ -97,11 +108,13 @@ function finite(type: string, make: () => number[], isSmall: boolean): number[] 
 }
 
 /** v_div_scale scales its first source, which is the denominator or the numerator. */
-function chooseScaled(registers: Record<string, string>, operands: readonly Placed[]): void {
-  const [value, denominator, numerator] = ['src0', 'src1', 'src2'].map((field) => operands.find(({ spec }) => spec.field === field)!);
+function chooseScaled(registers: Record<string, string>, operands: readonly Placed[], columnCount: number): void {
+  const [value, denominator, numerator] = ['src0', 'src1', 'src2'].map(
+    (field) => operands.find(({ spec }) => spec.field === field)!,
+  );
   for (let i = 0; i < value!.dwords; i++) {
     const text = ({ first }: Placed): string => registers[`v${first + i}`]!;
-    const columns = Array.from({ length: COLUMNS }, (_, column) =>
+    const columns = Array.from({ length: columnCount }, (_, column) =>
       text(column % 2 ? denominator! : numerator!).slice(column * 8, column * 8 + 8),
     );
     registers[`v${value!.first + i}`] = columns.join('');
@@ -109,32 +122,50 @@ function chooseScaled(registers: Record<string, string>, operands: readonly Plac
 }
 
 export const textOfWords = (words: readonly number[]): string =>
-  words.map((word) => [0, 8, 16, 24].map((shift) => ((word >>> shift) & 255).toString(16).padStart(2, '0')).join('')).join('');
+  words
+    .map((word) => [0, 8, 16, 24].map((shift) => ((word >>> shift) & 255).toString(16).padStart(2, '0')).join(''))
+    .join('');
 
 /** Lanes that are on: all columns but two. */
-const execOf = (r: Random): number => (2 ** COLUMNS - 1) & ~(1 << r(COLUMNS)) & ~(1 << r(COLUMNS));
+const execOf = (r: Random, columns: number): number => (2 ** columns - 1) & ~(1 << r(columns)) & ~(1 << r(columns));
 
-export function jobOf(encoding: Encoding, target: Target, waveSize: 32 | 64, { fields, mode }: Variant): Job {
+/** How large a state is, at most 32 columns, and which one of its kind. */
+export interface Extent {
+  readonly columns: number;
+  readonly seed: string;
+}
+
+export function jobOf(
+  encoding: Encoding,
+  target: Target,
+  waveSize: 32 | 64,
+  { fields, mode }: Variant,
+  { columns: columnCount, seed }: Extent = { columns: COLUMNS, seed: '' },
+): Job {
   const { row, format } = encoding;
-  const text = `${row.name} ${format.name} ${JSON.stringify(fields)} ${mode ?? ''}`;
-  const r = random([...text].reduce((hash, letter) => (Math.imul(hash, 31) + letter.charCodeAt(0)) | 0, waveSize));
+  const text = `${row.name} ${format.name} ${JSON.stringify(fields)} ${mode ?? ''}${waveSize}${seed}`;
+  const r = random(seedOf(text));
   const scalar = isScalar(encoding);
-  const separate = row.operands.map((spec) => place(encoding, spec, waveSize, r));
+  // Constants are part of the code, which is the same whatever the seed.
+  const constants = random(encoding.opcode);
+  const separate = row.operands.map((spec) => place(encoding, spec, waveSize, constants));
   // The two instructions of VOPD share a literal.
   const literal = separate.find(({ spec }) => spec.type === 'literal32');
   const operands = separate.map((each) => (each.spec.type === 'literal32' ? { ...each, value: literal!.value } : each));
   const registers: Record<string, string> = {};
   for (const { spec, file, first, dwords } of operands) {
     if (file === 'constant') continue;
-    const columns = (file === 's' && !scalar) || spec.type === 'mask' ? 1 : COLUMNS;
-    const make = (): number[] => valueOf(spec.type, dwords, r);
-    const values = Array.from({ length: columns }, () => (isFiniteOnly(row.name, spec) ? finite(spec.type, make, row.name.startsWith('v_div_fmas')) : make()));
+    const columns = (file === 's' && !scalar) || spec.type === 'mask' ? 1 : columnCount;
+    const make = (): number[] => randomValue(spec.type, dwords, r);
+    const values = Array.from({ length: columns }, () =>
+      isFiniteOnly(row.name, spec) ? finite(spec.type, make, row.name.startsWith('v_div_fmas')) : make(),
+    );
     for (let i = 0; i < dwords; i++) registers[`${file}${first + i}`] ??= hexOfDwords(values.map((value) => value[i]!));
   }
-  if (row.name.startsWith('v_div_scale')) chooseScaled(registers, operands);
+  if (row.name.startsWith('v_div_scale')) chooseScaled(registers, operands, columnCount);
   const wide = waveSize === 64;
-  registers['exec'] = hexOfDwords(scalar ? [randomWord(r), wide ? randomWord(r) : 0] : [execOf(r), 0]);
-  registers['scc'] = hexOfDwords(Array.from({ length: scalar ? COLUMNS : 1 }, () => r(2)));
+  registers['exec'] = hexOfDwords(scalar ? [randomWord(r), wide ? randomWord(r) : 0] : [execOf(r, columnCount), 0]);
+  registers['scc'] = hexOfDwords(Array.from({ length: scalar ? columnCount : 1 }, () => r(2)));
   registers[`s${VCC}`] ??= hexOfDwords([randomWord(r)]);
   registers[`s${VCC + 1}`] ??= hexOfDwords([wide ? randomWord(r) : 0]);
   const words = [...encodeFields(format, encoding.opcode, { ...registerFields(encoding, operands), ...fields })];
@@ -143,7 +174,7 @@ export function jobOf(encoding: Encoding, target: Target, waveSize: 32 | 64, { f
     ...{ name: encoding.name, code: textOfWords(words), waveSize, mode: mode ?? DEFAULT_MODE },
     ...{ columns: scalar ? ('waves' as const) : ('lanes' as const), before: { registers } },
   };
-  return { encoding, target, recording, operands, fields };
+  return { encoding, target, recording, operands, fields, columns: columnCount };
 }
 
 const DPP_CONTROLS = {
@@ -156,9 +187,18 @@ function dppFields(encoding: Encoding, target: Target, r: Random): Record<string
   const { row, format } = encoding;
   if (format.name.endsWith('_DPP8')) return { dpp8: randomWord(r) & 0xffffff, fi: r(2) };
   const isWide = row.operands.some(({ type }) => /64$/.test(type));
-  const controls = target.families.includes('gfx11') ? DPP_CONTROLS.gfx11 : isWide ? DPP_CONTROLS.wide : DPP_CONTROLS.gfx9;
+  const controls = target.families.includes('gfx11')
+    ? DPP_CONTROLS.gfx11
+    : isWide
+      ? DPP_CONTROLS.wide
+      : DPP_CONTROLS.gfx9;
   const masks = r(2) ? { bank_mask: 15, row_mask: 15 } : { bank_mask: 1 + r(15), row_mask: 3 };
-  return { dpp_ctrl: controls[r(controls.length)]!, bound_ctrl: r(2), ...masks, ...(target.families.includes('gfx11') && { fi: r(2) }) };
+  return {
+    dpp_ctrl: controls[r(controls.length)]!,
+    bound_ctrl: r(2),
+    ...masks,
+    ...(target.families.includes('gfx11') && { fi: r(2) }),
+  };
 }
 
 function sdwaFields({ row, format }: Encoding, r: Random): Record<string, number> {
@@ -191,14 +231,16 @@ function modifierVariants({ row, opcode }: Encoding): Variant[] {
   const isApproximate = /_(rcp|rcp_iflag|rsq|sqrt|exp|log|sin|cos|div_\w+|trig_preop)_|dot/.test(row.name);
   variants.push({ fields: { clamp: 1, neg: 2, abs: 1 } });
   // All denormals flushed, rounding up or down, IEEE off, which lets the output be scaled.
-  if (!isApproximate) variants.push({ fields: { omod: 1 + (row.name.length % 3) }, mode: row.name.length % 2 ? 0x105 : 0x10a });
+  if (!isApproximate)
+    variants.push({ fields: { omod: 1 + (row.name.length % 3) }, mode: row.name.length % 2 ? 0x105 : 0x10a });
   return variants;
 }
 
 const packedFields = (row: Encoding['row'], r: Random): Record<string, number> => {
   const fields: Record<string, number> = { op_sel: r(8), op_sel_hi: r(4), op_sel_hi_2: r(2) };
   const isMix = /_mix/.test(row.name);
-  if (isMix || row.operands.some(({ type }) => type === 'v2f16' || type === 'v2f32')) Object.assign(fields, { neg: r(8), neg_hi: r(8) });
+  if (isMix || row.operands.some(({ type }) => type === 'v2f16' || type === 'v2f32'))
+    Object.assign(fields, { neg: r(8), neg_hi: r(8) });
   return fields;
 };
 
@@ -213,7 +255,11 @@ function packedVariants(encoding: Encoding, r: Random): Variant[] {
   const straight = { op_sel_hi: 3, op_sel_hi_2: 1 };
   const clamps = row.flags.integerClamp && !/shl|shr/.test(row.name);
   const isDot = row.name.includes('dot');
-  return [{ fields: straight }, ...(isDot ? [] : [{ fields: packedFields(row, r) }]), ...(clamps ? [{ fields: { ...straight, clamp: 1 } }] : [])];
+  return [
+    { fields: straight },
+    ...(isDot ? [] : [{ fields: packedFields(row, r) }]),
+    ...(clamps ? [{ fields: { ...straight, clamp: 1 } }] : []),
+  ];
 }
 
 /** The forms of an encoding that are recorded. */
@@ -224,16 +270,25 @@ function variants(encoding: Encoding, target: Target, r: Random): Variant[] {
   if (/_DPP8?$/.test(format.name)) return [{ fields: dppFields(encoding, target, r) }];
   if (format.name === 'VOP3P') return packedVariants(encoding, r);
   if (!/^VOP3/.test(format.name)) return [{ fields: {} }];
-  const plain: Variant[] = isOwn || (/VOPC|VOP2/.test(row.format) && row.operands.some(({ type }) => type === 'mask')) ? [{ fields: {} }] : [];
+  const plain: Variant[] =
+    isOwn || (/VOPC|VOP2/.test(row.format) && row.operands.some(({ type }) => type === 'mask')) ? [{ fields: {} }] : [];
   const saturates = row.flags.integerClamp && /_(add|sub|mad|mul_[iu]32|sad|msad|subrev)/.test(row.name);
   if (format.name === 'VOP3B') return [...plain, ...(row.flags.integerClamp ? [{ fields: { clamp: 1 } }] : [])];
-  return [...plain, ...(saturates ? [{ fields: { clamp: 1 } }] : []), ...modifierVariants(encoding), ...halfVariants(encoding, target)];
+  return [
+    ...plain,
+    ...(saturates ? [{ fields: { clamp: 1 } }] : []),
+    ...modifierVariants(encoding),
+    ...halfVariants(encoding, target),
+  ];
 }
 
 /** op_sel where operands have 16 bits. */
 function halfVariants({ row }: Encoding, target: Target): Variant[] {
-  const is16 = (field: string): boolean => row.operands.some((spec) => spec.field === field && /^(b|u|i|f|bf)16$/.test(spec.type));
-  const bits = ['src0', 'src1', 'src2', 'vdst'].map((field, i) => (is16(field) ? 1 << i : 0)).reduce((x, y) => x | y, 0);
+  const is16 = (field: string): boolean =>
+    row.operands.some((spec) => spec.field === field && /^(b|u|i|f|bf)16$/.test(spec.type));
+  const bits = ['src0', 'src1', 'src2', 'vdst']
+    .map((field, i) => (is16(field) ? 1 << i : 0))
+    .reduce((x, y) => x | y, 0);
   const natively = row.format === 'VOP3' && (row.flags.keepsHighHalf || target.families.includes('gfx11'));
   const all = target.families.includes('gfx11') || natively;
   return bits && all ? [{ fields: { op_sel: bits & 9 } }] : [];
@@ -247,7 +302,9 @@ const isSampled = ({ format, opcode }: Encoding): boolean => {
   return !format.name.startsWith('VOPC_') || opcode % 2 === 0;
 };
 
-export function* encodingVariants(processor: string): Generator<{ encoding: Encoding; target: Target; variant: Variant }> {
+export function* encodingVariants(
+  processor: string,
+): Generator<{ encoding: Encoding; target: Target; variant: Variant }> {
   const target = targetFor(processor);
   for (const row of ROWS) {
     if (!row.semantics || row.flags.terminator) continue;

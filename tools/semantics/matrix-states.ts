@@ -1,12 +1,17 @@
 /**
  * States of matrix products, by three loops over exact numbers. The elements are small multiples of powers of two, so that sums are exact
- * in every order, and a few infinities and NaNs. Layouts: CDNA3 ISA 7.1.4 (in f64 AMD's matrix instruction calculator), RDNA3 ISA 7.9.
+ * in every order, and a few NaNs. Layouts: CDNA3 ISA 7.1.4 (in f64 AMD's matrix instruction calculator), RDNA3 ISA 7.9.
  */
 import { type Encoding, encodingsOf } from '../../src/isa/amdgpu/decode.ts';
-import { inputPlace, outputPlace, type Product, productOf } from '../../src/isa/amdgpu/instructions/matrix.test-support.ts';
 import { ROWS } from '../../src/isa/amdgpu/instructions/index.ts';
+import {
+  inputPlace,
+  outputPlace,
+  type Product,
+  productOf,
+} from '../../src/isa/amdgpu/instructions/matrix.test-support.ts';
 import { type Target, targetFor } from '../../src/isa/amdgpu/targets.ts';
-import { type Dyadic, type FloatType, infinity, NEAREST, plus, positiveNan, rounded, times, unsigned } from './numbers.ts';
+import { type Dyadic, type FloatType, NEAREST, plus, positiveNan, rounded, times, unsigned } from './numbers.ts';
 import { namesOf } from './register-file.ts';
 import { type Generated, StateBuilder, type UnsourcedRecording } from './state-builder.ts';
 
@@ -15,17 +20,26 @@ const [LEFT, RIGHT, SUM, INDICES] = [8, 16, 64, 4];
 const MAX_SHOWN = 4;
 
 /** An element: a number, or what is none. */
-type Element = Dyadic | 'infinity' | 'nan';
+type Element = Dyadic | 'nan';
 
-const WIDTHS: Readonly<Record<string, number>> = { f64: 64, f32: 32, xf32: 32, i32: 32, f16: 16, bf16: 16, fp8: 8, bf8: 8, i8: 8, iu8: 8, iu4: 4 };
+const WIDTHS: Readonly<Record<string, number>> = {
+  f64: 64,
+  f32: 32,
+  xf32: 32,
+  i32: 32,
+  f16: 16,
+  bf16: 16,
+  fp8: 8,
+  bf8: 8,
+  i8: 8,
+  iu8: 8,
+  iu4: 4,
+};
 const FORMATS: Readonly<Record<string, FloatType>> = { f64: 'f64', f32: 'f32', xf32: 'f32', f16: 'f16', bf16: 'bf16' };
-
-const isSpecial = (x: Element): x is 'infinity' | 'nan' => typeof x === 'string';
 
 /** Bits of an element in its format. */
 function patternOf(format: string, x: Element): bigint {
   const type = FORMATS[format];
-  if (type && x === 'infinity') return infinity(type);
   if (type && x === 'nan') return positiveNan(type);
   const value = x as Dyadic;
   if (type) return rounded(type, NEAREST, value);
@@ -44,22 +58,11 @@ function smallPattern(format: string, { n, e }: Dyadic): bigint {
   return (n < 0n ? 0x80n : 0n) | (exponent << BigInt(fraction)) | digits;
 }
 
-function multiplied(x: Element, y: Element): Element {
-  if (x === 'nan' || y === 'nan') return 'nan';
-  if (isSpecial(x) || isSpecial(y)) {
-    const other = isSpecial(x) ? y : x;
-    // Only positive infinities times positive numbers are used.
-    return isSpecial(other) || other.n > 0n ? 'infinity' : 'nan';
-  }
-  return times(x, y);
-}
+const multiplied = (x: Element, y: Element): Element => (x === 'nan' || y === 'nan' ? 'nan' : times(x, y));
 
-function added(x: Element, y: Element): Element {
-  if (x === 'nan' || y === 'nan') return 'nan';
-  return isSpecial(x) ? x : isSpecial(y) ? y : plus(x, y);
-}
+const added = (x: Element, y: Element): Element => (x === 'nan' || y === 'nan' ? 'nan' : plus(x, y));
 
-/** A number with few bits, or rarely something else: positive infinities only in columns of positive numbers. */
+/** A number with few bits, or rarely a NaN. */
 function elementOf(s: StateBuilder, format: string, special: boolean): Element {
   const { r } = s;
   if (format.startsWith('i')) {
@@ -76,7 +79,8 @@ function putItem(s: StateBuilder, first: number, lane: number, item: number, wid
   const registers = namesOf('v', first + Math.floor((item * width) / 32), Math.max(1, width / 32));
   const shift = BigInt((item * width) % 32);
   const mask = ((1n << BigInt(width)) - 1n) << shift;
-  for (const file of [s.before, s.after]) file.setWide(registers, lane, (file.wide(registers, lane) & ~mask) | (bits << shift));
+  for (const file of [s.before, s.after])
+    file.setWide(registers, lane, (file.wide(registers, lane) & ~mask) | (bits << shift));
 }
 
 function useLanes(s: StateBuilder, first: number, dwords: number): void {
@@ -91,8 +95,7 @@ const dwordsOf = (type: string): number => Number(type.slice(1)) / 32;
 function resultPattern(sum: string, x: Element): bigint {
   const type = FORMATS[sum];
   if (!type) return unsigned(32, (x as Dyadic).n << BigInt((x as Dyadic).e));
-  if (x === 'nan') return positiveNan(type);
-  return x === 'infinity' ? infinity(type) : rounded(type, NEAREST, x as Dyadic);
+  return x === 'nan' ? positiveNan(type) : rounded(type, NEAREST, x);
 }
 
 function mfmaState(s: StateBuilder, product: Product): UnsourcedRecording {

@@ -18,7 +18,6 @@ export const RESULT = 40;
 export const DESCRIPTOR = 24;
 export const SOFFSET = 28;
 
-
 /** What the contents are, so that atomics meet edges of their type. */
 function contentsOf({ atomic, sizeBytes }: Access): OperandType {
   if (/_f$/.test(atomic)) return sizeBytes === 8 ? 'f64' : 'f32';
@@ -31,12 +30,18 @@ function contentsOf({ atomic, sizeBytes }: Access): OperandType {
 type Place = (lane: number) => number | undefined;
 
 /** Runs an access in all active lanes on bytes, or on each lane's own. */
-export function perform(s: StateBuilder, access: Access, bytesOf: (lane: number) => Bytes, place: Place, registers: {
-  readonly data: number;
-  readonly second?: number;
-  readonly result: number;
-  readonly returns: boolean;
-}): void {
+export function perform(
+  s: StateBuilder,
+  access: Access,
+  bytesOf: (lane: number) => Bytes,
+  place: Place,
+  registers: {
+    readonly data: number;
+    readonly second?: number;
+    readonly result: number;
+    readonly returns: boolean;
+  },
+): void {
   const { kind, sizeBytes, half } = access;
   const dwords = Math.max(1, sizeBytes / 4);
   const names = (first: number): string[] => namesOf('v', first, dwords);
@@ -86,7 +91,8 @@ function meetComparand(s: StateBuilder, access: Access, bytes: Bytes, place: Pla
 
 /** Bytes between the lanes' places. */
 const strideOf = (access: Access): number => Math.max(4, access.sizeBytes === 12 ? 16 : access.sizeBytes);
-const withinSlot = (access: Access, r: Random): number => (access.sizeBytes < 4 ? r(4 / access.sizeBytes) * access.sizeBytes : 0);
+const withinSlot = (access: Access, r: Random): number =>
+  access.sizeBytes < 4 ? r(4 / access.sizeBytes) * access.sizeBytes : 0;
 const isCompareSwap = ({ atomic }: Access): boolean => /^(cmpst|cmpstore|cmpswap)_/.test(atomic);
 const hasSecond = (access: Access): boolean => isCompareSwap(access) || /^(mskor|wrap)_/.test(access.atomic);
 
@@ -109,7 +115,8 @@ function dsState(s: StateBuilder, access: Access): UnsourcedRecording {
   s.putLanes(`v${ADDRESS}`, (lane) => order[lane]! * stride + inSlot[lane]!);
   prepare(s, access, RESULT, hasSecond(access));
   const place: Place = (lane) => Number(s.before.get(`v${ADDRESS}`, lane)) + offset;
-  if (isCompareSwap(access)) meetComparand(s, access, s.lds!, place, /^cmpst_/.test(access.atomic) ? DATA : SECOND_DATA);
+  if (isCompareSwap(access))
+    meetComparand(s, access, s.lds!, place, /^cmpst_/.test(access.atomic) ? DATA : SECOND_DATA);
   const returns = s.encoding.row.name.includes('_rtn_');
   perform(s, access, () => s.lds!, place, { data: DATA, second: SECOND_DATA, result: RESULT, returns });
   return s.finish({ addr: ADDRESS, offset0: offset, offset1: 0, data0: DATA, data1: SECOND_DATA, vdst: RESULT });
@@ -162,7 +169,8 @@ function scratchState(s: StateBuilder, access: Access, scalarBase: boolean): Uns
   );
   const place: Place = (lane) => Number(s.before.get(`${scalarBase ? 's' : 'v'}${ADDRESS}`, lane)) + 8;
   perform(s, access, (lane) => bytesOf.get(lane)!, place, { data: DATA, result: RESULT, returns: false });
-  for (const [lane, bytes] of bytesOf) for (const [i, name] of privates.entries()) s.after.set(name, lane, bytes.get(4 * i, 4));
+  for (const [lane, bytes] of bytesOf)
+    for (const [i, name] of privates.entries()) s.after.set(name, lane, bytes.get(4 * i, 4));
   if (access.kind === 'store') s.show(privates);
   const hasSve = s.encoding.format.fields.some(({ name }) => name === 'sve');
   return s.finish({
@@ -202,9 +210,14 @@ function bufferState(s: StateBuilder, access: Access, structured: boolean): Unso
 }
 
 /** Every memory instruction that accesses a place for each lane. */
-function* ofEncoding(encoding: Encoding, target: Target, waveSize: 32 | 64): Generator<UnsourcedRecording> {
+export function* accessStates(
+  encoding: Encoding,
+  target: Target,
+  waveSize: 32 | 64,
+  variation = '',
+): Generator<UnsourcedRecording> {
   const access = accessOf(encoding.row.name);
-  const make = (seed: string): StateBuilder => new StateBuilder(encoding, target, waveSize, seed);
+  const make = (seed: string): StateBuilder => new StateBuilder(encoding, target, waveSize, seed + variation);
   if (!access || /_lds_/.test(encoding.row.name)) return;
   switch (encoding.format.name) {
     case 'DS':
@@ -228,15 +241,15 @@ function* ofEncoding(encoding: Encoding, target: Target, waveSize: 32 | 64): Gen
   }
 }
 
-const FORMATS = new Set(['DS', 'FLAT', 'GLOBAL', 'SCRATCH', 'MUBUF']);
+export const ACCESS_FORMATS: ReadonlySet<string> = new Set(['DS', 'FLAT', 'GLOBAL', 'SCRATCH', 'MUBUF']);
 
 export function* memoryRecordings(processor: string, waveSize: 32 | 64): Generator<Generated> {
   const target = targetFor(processor);
   for (const row of ROWS) {
-    if (!row.semantics || !FORMATS.has(row.format)) continue;
+    if (!row.semantics || !ACCESS_FORMATS.has(row.format)) continue;
     for (const encoding of encodingsOf(row, target)) {
       const file = encoding.format.name.toLowerCase();
-      for (const recording of ofEncoding(encoding, target, waveSize)) yield { file, recording };
+      for (const recording of accessStates(encoding, target, waveSize)) yield { file, recording };
     }
   }
 }

@@ -44,11 +44,19 @@ const OPERATIONS = new Set(
 
 /** Of the name that gfx9 gives an instruction. */
 export function accessOf(name: string): Access | undefined {
-  const moved = /^(?:ds|flat|global|scratch|buffer)_(read|load|write|store)_(?:lds_)?([a-z0-9]+)(_d16)?(_hi)?$/.exec(name);
+  const moved = /^(?:ds|flat|global|scratch|buffer)_(read|load|write|store)_(?:lds_)?([a-z0-9]+)(_d16)?(_hi)?$/.exec(
+    name,
+  );
   if (moved && SIZES[moved[2]!] !== undefined) {
     const kind = /read|load/.test(moved[1]!) ? 'load' : 'store';
     const half = moved[4] ? 'high' : moved[3] ? 'low' : undefined;
-    return { kind, sizeBytes: SIZES[moved[2]!]!, isSigned: /^[si]/.test(moved[2]!) && moved[2] !== 'short', half, atomic: '' };
+    return {
+      kind,
+      sizeBytes: SIZES[moved[2]!]!,
+      isSigned: /^[si]/.test(moved[2]!) && moved[2] !== 'short',
+      half,
+      atomic: '',
+    };
   }
   const shared = /^ds_([a-z]+)(?:_rtn)?_([a-z])(32|64)$/.exec(name);
   if (shared && OPERATIONS.has(shared[1]!)) return atomicAccess(`${shared[1]}_${shared[2]}`, Number(shared[3]) / 8);
@@ -151,9 +159,10 @@ export function updated({ atomic, sizeBytes }: Access, unit: Unit, old: bigint, 
       return wrap(old >= data ? old - data : old + second);
     case 'pk_add':
       if (letter === 'bf16') return packedSum(old, data, bf16Sum);
-      return packedSum(old, data, (x, y) => new Arithmetic('f16', NEAREST, { inputs: false, results: false }).add(x, y));
+      return packedSum(old, data, (x, y) =>
+        new Arithmetic('f16', NEAREST, { inputs: false, results: false }).add(x, y),
+      );
     default:
       throw new Error(`atomic ${atomic}`);
   }
 }
-

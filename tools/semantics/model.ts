@@ -2,7 +2,7 @@
 import { isFloat, type OperandType } from '../../src/isa/amdgpu/row.ts';
 import type { State } from '../../test/semantics/recorded.ts';
 import { CONVERSION_MODELS } from './conversions.ts';
-import { COLUMNS, type Job, type Placed } from './jobs.ts';
+import type { Job, Placed } from './jobs.ts';
 import { arithmetic, type LaneContext, type LaneModel, type LaneModels, modeOf } from './lane-context.ts';
 import { dppSource, dppWrites } from './lanes.ts';
 import { type FloatType, isNan, isNegative, isZero, LAYOUTS, signBit, signed, unsigned } from './numbers.ts';
@@ -54,7 +54,8 @@ function part(job: Job, { spec }: Placed, value: bigint): bigint {
     return is16(spec.type) ? unsigned(16, wide) : wide;
   }
   if (!is16(spec.type)) return value;
-  const isHigh = job.encoding.format.name !== 'VOP3P' && number >= 0 && (((job.fields['op_sel'] ?? 0) >> number) & 1) === 1;
+  const isHigh =
+    job.encoding.format.name !== 'VOP3P' && number >= 0 && (((job.fields['op_sel'] ?? 0) >> number) & 1) === 1;
   return unsigned(16, value >> (isHigh ? 16n : 0n));
 }
 
@@ -89,7 +90,8 @@ function merged(job: Job, placed: Placed, old: bigint, result: bigint): bigint {
   }
   if (!is16(spec.type) || placed.file === 's') return result;
   const low = unsigned(16, result);
-  const high = ((fields['op_sel'] ?? 0) & 8 && encoding.format.name !== 'VOP3P') || encoding.row.name === 'v_fma_mixhi_f16';
+  const high =
+    ((fields['op_sel'] ?? 0) & 8 && encoding.format.name !== 'VOP3P') || encoding.row.name === 'v_fma_mixhi_f16';
   if (high) return (old & 0xffffn) | (low << 16n);
   const keeps = target.families.includes('gfx11') || KEEPS_HIGH_HALF.test(encoding.row.name);
   return keeps ? (old & 0xffff0000n) | low : low;
@@ -110,7 +112,13 @@ function sourceLane(job: Job, exec: bigint, lane: number): number | undefined | 
   return fields['bound_ctrl'] ? undefined : 'off';
 }
 
-function sourcesOf(job: Job, before: RegisterFile, operands: readonly Placed[], lane: number, from: number | undefined): bigint[] {
+function sourcesOf(
+  job: Job,
+  before: RegisterFile,
+  operands: readonly Placed[],
+  lane: number,
+  from: number | undefined,
+): bigint[] {
   return operands
     .filter(({ spec }) => spec.access !== 'write')
     .map((placed) => {
@@ -123,10 +131,18 @@ function sourcesOf(job: Job, before: RegisterFile, operands: readonly Placed[], 
     });
 }
 
-const isWritten = ({ spec }: Placed): boolean => spec.access !== 'read' && spec.file !== 'immediate';
+type PlacedRegister = Placed & { readonly file: 's' | 'v' | 'a' };
+const isWritten = (placed: Placed): placed is PlacedRegister =>
+  placed.spec.access !== 'read' && placed.spec.file !== 'immediate';
 
 /** One instruction, or one of the two of VOPD, in all lanes that EXEC has on. */
-function runLanes(job: Job, model: LaneModel, operands: readonly Placed[], before: RegisterFile, after: RegisterFile): void {
+function runLanes(
+  job: Job,
+  model: LaneModel,
+  operands: readonly Placed[],
+  before: RegisterFile,
+  after: RegisterFile,
+): void {
   const { recording, fields } = job;
   const { exec } = before;
   const mode = modeOf(recording.mode);
@@ -168,14 +184,16 @@ function runLanes(job: Job, model: LaneModel, operands: readonly Placed[], befor
 
 /** Registers in `after`. */
 function shown(job: Job): string[] {
-  const names = job.operands.filter(isWritten).flatMap(({ file, first, dwords, spec }) =>
-    namesOf(file as 's' | 'v' | 'a', first, spec.type === 'mask' ? job.recording.waveSize / 32 : dwords),
-  );
+  const names = job.operands
+    .filter(isWritten)
+    .flatMap(({ file, first, dwords, spec }) =>
+      namesOf(file, first, spec.type === 'mask' ? job.recording.waveSize / 32 : dwords),
+    );
   return [...new Set([...names, ...ALWAYS])];
 }
 
 function vectorState(job: Job, after: RegisterFile): State {
-  const columns = (name: string): number => (/^[av]/.test(name) ? COLUMNS : 1);
+  const columns = (name: string): number => (/^[av]/.test(name) ? job.columns : 1);
   const registers = Object.fromEntries(shown(job).map((name) => [name, after.text(name, columns(name))]));
   return { registers: { ...registers, exec: after.text('exec', 2) } };
 }
@@ -189,18 +207,24 @@ function scalarState(job: Job): State | undefined {
   const { waveSize } = recording;
   const execs: bigint[] = [];
   const changesExec = /_(save|wr)exec_/.test(encoding.row.name);
-  for (let column = 0; column < COLUMNS; column++) {
+  for (let column = 0; column < job.columns; column++) {
     const sources = operands
       .filter(({ spec }) => spec.access !== 'write')
-      .map(({ file, first, dwords, value }) => (file === 'constant' ? value : before.wide(namesOf(file, first, dwords), column)));
+      .map(({ file, first, dwords, value }) =>
+        file === 'constant' ? value : before.wide(namesOf(file, first, dwords), column),
+      );
     const { d, scc, exec } = model({ scc: before.get('scc', column), exec: before.exec, waveSize }, ...sources);
-    for (const placed of operands.filter(isWritten)) if (d !== undefined) after.setWide(namesOf('s', placed.first, placed.dwords), column, d);
+    for (const placed of operands.filter(isWritten))
+      if (d !== undefined) after.setWide(namesOf('s', placed.first, placed.dwords), column, d);
     after.set('scc', column, scc ?? before.get('scc', column));
     // A 32-bit mask instruction in wave64 leaves the high half.
     execs.push(exec ?? before.exec);
   }
-  const registers = Object.fromEntries(shown(job).map((name) => [name, after.text(name, COLUMNS)]));
-  if (changesExec) registers['exec'] = execs.map((mask) => [mask & 0xffffffffn, mask >> 32n].map((word) => word.toString(16).padStart(8, '0')).join('')).join('');
+  const registers = Object.fromEntries(shown(job).map((name) => [name, after.text(name, job.columns)]));
+  if (changesExec)
+    registers['exec'] = execs
+      .map((mask) => [mask & 0xffffffffn, mask >> 32n].map((word) => word.toString(16).padStart(8, '0')).join(''))
+      .join('');
   return { registers };
 }
 

@@ -41,12 +41,10 @@ export const isNan = (type: FloatType, x: bigint): boolean => magnitude(type, x)
 export const isSignalling = (type: FloatType, x: bigint): boolean => isNan(type, x) && (x & quietBit(type)) === 0n;
 export const isInfinite = (type: FloatType, x: bigint): boolean => magnitude(type, x) === infinity(type);
 export const isZero = (type: FloatType, x: bigint): boolean => magnitude(type, x) === 0n;
-export const isDenormal = (type: FloatType, x: bigint): boolean =>
-  !isZero(type, x) && exponentField(type, x) === 0;
+export const isDenormal = (type: FloatType, x: bigint): boolean => !isZero(type, x) && exponentField(type, x) === 0;
 export const exponentField = (type: FloatType, x: bigint): number =>
   Number(magnitude(type, x) >> BigInt(LAYOUTS[type].fraction));
-export const withSign = (type: FloatType, x: bigint, negative: boolean): bigint =>
-  negative ? x | signBit(type) : x;
+export const withSign = (type: FloatType, x: bigint, negative: boolean): bigint => (negative ? x | signBit(type) : x);
 export const quiet = (type: FloatType, x: bigint): bigint => x | quietBit(type);
 export const flushed = (type: FloatType, x: bigint): bigint => (isDenormal(type, x) ? x & signBit(type) : x);
 /** What an invalid sum, product or fused operation gives. */
@@ -55,7 +53,7 @@ export const positiveNan = (type: FloatType): bigint => infinity(type) | quietBi
 export const negativeNan = (type: FloatType): bigint => positiveNan(type) | signBit(type);
 
 /** A finite number. */
-export function valueOf(type: FloatType, x: bigint): Dyadic {
+export function exactValue(type: FloatType, x: bigint): Dyadic {
   const { fraction, bias } = LAYOUTS[type];
   const field = exponentField(type, x);
   const unit = 1n << BigInt(fraction);
@@ -191,7 +189,7 @@ export class Arithmetic {
     const oneNegative = isNegative(type, p) || isNegative(type, q);
     const down = this.rounding === DOWN;
     return this.round(
-      plus(valueOf(type, p), valueOf(type, q)),
+      plus(exactValue(type, p), exactValue(type, q)),
       bothNegative || (down && (bothZero ? oneNegative : true)),
     );
   }
@@ -209,7 +207,7 @@ export class Arithmetic {
     if (isInfinite(type, p) || isInfinite(type, q)) {
       return isZero(type, p) || isZero(type, q) ? positiveNan(type) : withSign(type, infinity(type), negative);
     }
-    return this.round(times(valueOf(type, p), valueOf(type, q)), negative);
+    return this.round(times(exactValue(type, p), exactValue(type, q)), negative);
   }
 
   fma(x: bigint, y: bigint, z: bigint): bigint {
@@ -224,7 +222,7 @@ export class Arithmetic {
       return withSign(type, infinity(type), negative);
     }
     if (isInfinite(type, r)) return r;
-    const exact = plus(times(valueOf(type, p), valueOf(type, q)), valueOf(type, r));
+    const exact = plus(times(exactValue(type, p), exactValue(type, q)), exactValue(type, r));
     return this.round(exact, isNegative(type, r) === negative ? negative : this.rounding === DOWN);
   }
 
@@ -240,7 +238,7 @@ export class Arithmetic {
     if (isInfinite(type, q)) return withSign(type, 0n, negative);
     if (isZero(type, q)) return isZero(type, p) ? negativeNan(type) : withSign(type, infinity(type), negative);
     if (isZero(type, p)) return withSign(type, 0n, negative);
-    return this.round(quotient(valueOf(type, p), valueOf(type, q)), negative);
+    return this.round(quotient(exactValue(type, p), exactValue(type, q)), negative);
   }
 
   /** An integer number next to x, as the rounding says. */
@@ -249,7 +247,7 @@ export class Arithmetic {
     const p = this.input(x);
     if (isNan(type, p)) return quiet(type, p);
     if (isInfinite(type, p)) return p;
-    return this.round({ n: wholeOf(valueOf(type, p), mode), e: 0 }, isNegative(type, p));
+    return this.round({ n: wholeOf(exactValue(type, p), mode), e: 0 }, isNegative(type, p));
   }
 
   /** V_MIN and V_MAX (CDNA3 ISA 12.9): IEEE quiets a signalling NaN; otherwise the other operand of a NaN; -0 below +0. */
@@ -279,7 +277,7 @@ export class Arithmetic {
     const p = this.input(x);
     if (isNan(type, p)) return quiet(type, p);
     if (isInfinite(type, p) || isZero(type, p)) return p;
-    const { n, e } = valueOf(type, p);
+    const { n, e } = exactValue(type, p);
     return this.round({ n, e: e + Math.max(-5000, Math.min(5000, power)) });
   }
 }
@@ -293,7 +291,7 @@ export function converted(from: FloatType, to: FloatType, mode: Rounding, x: big
     return withSign(to, positiveNan(to) | (shift < 0n ? payload >> -shift : payload << shift), negative);
   }
   if (isInfinite(from, x)) return withSign(to, infinity(to), negative);
-  return rounded(to, mode, valueOf(from, x), negative);
+  return rounded(to, mode, exactValue(from, x), negative);
 }
 
 /** The integer that a number becomes: limited to the range, 0 for a NaN. */
@@ -301,5 +299,5 @@ export function saturated(type: FloatType, x: bigint, mode: Rounding, low: bigin
   if (isNan(type, x)) return 0n;
   const limit = (value: bigint): bigint => (value < low ? low : value > high ? high : value);
   if (isInfinite(type, x)) return isNegative(type, x) ? low : high;
-  return limit(wholeOf(valueOf(type, x), mode));
+  return limit(wholeOf(exactValue(type, x), mode));
 }

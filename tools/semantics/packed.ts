@@ -5,8 +5,7 @@ import { limited, numberOf } from './vector-integers.ts';
 
 const field = (c: LaneContext, name: string): number => c.fields[name] ?? 0;
 const bit = (c: LaneContext, name: string, i: number): number => (field(c, name) >> i) & 1;
-const selectsHigh = (c: LaneContext, i: number): number =>
-  i === 2 ? field(c, 'op_sel_hi_2') : bit(c, 'op_sel_hi', i);
+const selectsHigh = (c: LaneContext, i: number): number => (i === 2 ? field(c, 'op_sel_hi_2') : bit(c, 'op_sel_hi', i));
 
 /** Elements of `width` bits of source `i` for the low and for the high result. */
 function pair(c: LaneContext, i: number, x: bigint, width: 16 | 32, type?: FloatType): [bigint, bigint] {
@@ -84,7 +83,13 @@ function mixed(c: LaneContext, i: number, x: bigint): bigint {
   const sign = signBit('f32');
   const isHalf = selectsHigh(c, i) === 1;
   let value = x;
-  if (isHalf) value = converted('f16', 'f32', NEAREST, arithmetic(c, 'f16').input(unsigned(16, x >> BigInt(16 * bit(c, 'op_sel', i)))));
+  if (isHalf)
+    value = converted(
+      'f16',
+      'f32',
+      NEAREST,
+      arithmetic(c, 'f16').input(unsigned(16, x >> BigInt(16 * bit(c, 'op_sel', i)))),
+    );
   if (bit(c, 'neg_hi', i)) value &= ~sign;
   return bit(c, 'neg', i) ? value ^ sign : value;
 }
@@ -114,19 +119,26 @@ function dotIntegers(c: LaneContext, type: 'i32' | 'u32', xs: bigint[], ys: bigi
   return c.fields['clamp'] ? limited(type, exact) : unsigned(32, exact);
 }
 
-const dot = (type: 'i32' | 'u32', width: number): LaneModel => (c, x, y, z) => {
-  if (width === 16) {
-    const part = (i: number, value: bigint): bigint[] =>
-      pair(c, i, value, 16).map((half) => (type === 'i32' ? signed(16, half) : half));
-    return dotIntegers(c, type, part(0, x!), part(1, y!), z!);
-  }
-  return dotIntegers(c, type, elements(x!, width, type === 'i32'), elements(y!, width, type === 'i32'), z!);
-};
+const dot =
+  (type: 'i32' | 'u32', width: number): LaneModel =>
+  (c, x, y, z) => {
+    if (width === 16) {
+      const part = (i: number, value: bigint): bigint[] =>
+        pair(c, i, value, 16).map((half) => (type === 'i32' ? signed(16, half) : half));
+      return dotIntegers(c, type, part(0, x!), part(1, y!), z!);
+    }
+    return dotIntegers(c, type, elements(x!, width, type === 'i32'), elements(y!, width, type === 'i32'), z!);
+  };
 
-const accumulating = (model: LaneModel): LaneModel => (c, d, x, y) => model(c, x!, y!, d!);
+const accumulating =
+  (model: LaneModel): LaneModel =>
+  (c, d, x, y) =>
+    model(c, x!, y!, d!);
 
-const mixedSigns = (width: number): LaneModel => (c, x, y, z) =>
-  dotIntegers(c, 'i32', elements(x!, width, bit(c, 'neg', 0) === 1), elements(y!, width, bit(c, 'neg', 1) === 1), z!);
+const mixedSigns =
+  (width: number): LaneModel =>
+  (c, x, y, z) =>
+    dotIntegers(c, 'i32', elements(x!, width, bit(c, 'neg', 0) === 1), elements(y!, width, bit(c, 'neg', 1) === 1), z!);
 
 const dotF16: LaneModel = (c, x, y, z) => dotFloats(c, 'f16', pair(c, 0, x!, 16, 'f16'), pair(c, 1, y!, 16, 'f16'), z!);
 

@@ -43,7 +43,8 @@ function confirmed(files: readonly string[]): Map<string, State> {
 function kept(): Map<string, State> {
   const states = new Map<string, State>();
   for (const file of readdirSync(FOLDER).filter((name) => name.endsWith('.jsonl'))) {
-    for (const each of readLines<Recording>(new URL(file, FOLDER))) if (each.source === BOTH) states.set(keyOf(each), each.after);
+    for (const each of readLines<Recording>(new URL(file, FOLDER)))
+      if (each.source === BOTH) states.set(keyOf(each), each.after);
   }
   return states;
 }

@@ -17,8 +17,8 @@ export class RegisterFile {
   }
 
   set(name: string, column: number, value: bigint): void {
-    let values = this.#values.get(name);
-    if (!values) this.#values.set(name, (values = []));
+    const values = this.#values.get(name) ?? [];
+    this.#values.set(name, values);
     while (values.length <= column) values.push(values.length > 0 && !/^[avp]/.test(name) ? values[0]! : 0);
     values[column] = Number(BigInt.asUintN(32, value));
   }

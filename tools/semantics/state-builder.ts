@@ -8,7 +8,7 @@ import { hexOfDwords, type Recording } from '../../test/semantics/recorded.ts';
 import { COLUMNS, DEFAULT_MODE, textOfWords } from './jobs.ts';
 import { Bytes } from './memory.ts';
 import { RegisterFile } from './register-file.ts';
-import { valueOf } from './values.ts';
+import { randomValue, seedOf } from './values.ts';
 
 export type UnsourcedRecording = Omit<Recording, 'source' | 'targets'>;
 
@@ -40,7 +40,7 @@ export class StateBuilder {
     this.target = target;
     this.waveSize = waveSize;
     const text = `${encoding.row.name} ${seed}`;
-    this.r = random([...text].reduce((hash, letter) => (Math.imul(hash, 33) + letter.charCodeAt(0)) | 0, 7));
+    this.r = random(seedOf(text));
     const exec = (2 ** COLUMNS - 1) & ~(1 << this.r(COLUMNS)) & ~(1 << this.r(COLUMNS));
     this.before = new RegisterFile({ exec: hexOfDwords([exec, 0]) });
     this.after = new RegisterFile({ exec: hexOfDwords([exec, 0]) });
@@ -57,13 +57,20 @@ export class StateBuilder {
   }
 
   putLanes(name: string, make: (lane: number) => number): void {
-    this.put(name, Array.from({ length: COLUMNS }, (_, lane) => make(lane)));
+    this.put(
+      name,
+      Array.from({ length: COLUMNS }, (_, lane) => make(lane)),
+    );
   }
 
   /** Random values of a type in consecutive registers. */
   fill(first: number, dwords: number, type: OperandType): void {
-    const values = Array.from({ length: COLUMNS }, () => valueOf(type, dwords, this.r));
-    for (let i = 0; i < dwords; i++) this.put(`v${first + i}`, values.map((value) => value[i]!));
+    const values = Array.from({ length: COLUMNS }, () => randomValue(type, dwords, this.r));
+    for (let i = 0; i < dwords; i++)
+      this.put(
+        `v${first + i}`,
+        values.map((value) => value[i]!),
+      );
   }
 
   useMemory(sizeBytes: number, type: OperandType): void {
@@ -80,7 +87,7 @@ export class StateBuilder {
     const bytes = new Bytes(new Uint8Array(sizeBytes));
     const dwords = /64$/.test(type) ? 2 : 1;
     for (let at = 0; at < sizeBytes; at += 4 * dwords) {
-      for (const [i, value] of valueOf(type, dwords, this.r).entries()) bytes.set(at + 4 * i, 4, BigInt(value));
+      for (const [i, value] of randomValue(type, dwords, this.r).entries()) bytes.set(at + 4 * i, 4, BigInt(value));
     }
     return bytes;
   }
@@ -102,9 +109,12 @@ export class StateBuilder {
   ): UnsourcedRecording {
     const { encoding, before, after } = this;
     const words = [...encodeFields(encoding.format, encoding.opcode, fields), ...trailer];
-    const count = (name: string): number => this.names.get(name) ?? (/^[av]/.test(name) || columns === 'waves' ? COLUMNS : 1);
+    const count = (name: string): number =>
+      this.names.get(name) ?? (/^[av]/.test(name) || columns === 'waves' ? COLUMNS : 1);
     const texts = (file: RegisterFile, names: Iterable<string>): Record<string, string> =>
-      Object.fromEntries([...names].filter((name) => name !== 'exec').map((name) => [name, file.text(name, count(name))]));
+      Object.fromEntries(
+        [...names].filter((name) => name !== 'exec').map((name) => [name, file.text(name, count(name))]),
+      );
     const changed = (text: string | undefined, old: string): boolean => text !== undefined && text !== old;
     return {
       ...{ name: encoding.name, code: textOfWords(words), waveSize: this.waveSize, mode, columns },

@@ -27,10 +27,15 @@ const INTEGERS = [
   ...[0x7fffff, 0x800000, 0xffffff, 0x7fffffff, 0x80000000, 0x80000001, 0xfffffffe, 0xffffffff, 0x01234567, 0x89abcdef],
 ];
 
+/** A seed for each text. */
+export const seedOf = (text: string): number =>
+  [...text].reduce<number>((hash, letter) => (Math.imul(hash, 31) + letter.charCodeAt(0)) | 0, 7);
+
 export const randomWord = (r: Random): number => (r(65536) * 65536 + r(65536)) >>> 0;
 const pick = <T>(r: Random, values: readonly T[]): T => values[r(values.length)]!;
 
-const f16 = (r: Random): number => (r(3) > 0 ? pick(r, F16) : pick(r, [r(65536), 0x3800 + r(0x1000), 0xb800 + r(0x1000)]));
+const f16 = (r: Random): number =>
+  r(3) > 0 ? pick(r, F16) : pick(r, [r(65536), 0x3800 + r(0x1000), 0xb800 + r(0x1000)]);
 const bf16 = (r: Random): number => (r(3) === 0 ? pick(r, BF16) : pick(r, [0x3f00 + r(0x200), 0xbf00 + r(0x200)]));
 
 function dwordOf(type: OperandType, r: Random): number {
@@ -40,12 +45,13 @@ function dwordOf(type: OperandType, r: Random): number {
   }
   if (type === 'v2bf16' || type === 'bf16') return (bf16(r) | (bf16(r) << 16)) >>> 0;
   if (/f16$/.test(type)) return (f16(r) | (f16(r) << 16)) >>> 0;
-  if (/16$/.test(type)) return ((pick(r, INTEGERS) & 0xffff) | (pick(r, [randomWord(r), pick(r, INTEGERS) << 16]) & 0xffff0000)) >>> 0;
+  if (/16$/.test(type))
+    return ((pick(r, INTEGERS) & 0xffff) | (pick(r, [randomWord(r), pick(r, INTEGERS) << 16]) & 0xffff0000)) >>> 0;
   return r(3) === 0 ? randomWord(r) : pick(r, INTEGERS);
 }
 
 /** Dwords of an operand value, low first. */
-export function valueOf(type: OperandType, dwords: number, r: Random): number[] {
+export function randomValue(type: OperandType, dwords: number, r: Random): number[] {
   if (type !== 'f64') return Array.from({ length: dwords }, () => dwordOf(type, r));
   const any = (BigInt(randomWord(r)) << 32n) | BigInt(randomWord(r));
   const near = (BigInt(r(2)) << 63n) + 0x3fe0000000000000n + (BigInt(r(0x400000)) << 32n) + BigInt(randomWord(r));

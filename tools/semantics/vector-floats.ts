@@ -6,6 +6,7 @@ import {
   converted,
   DOWN,
   type Dyadic,
+  exactValue,
   exponentField,
   type FloatType,
   flushed,
@@ -30,7 +31,6 @@ import {
   TOWARD_ZERO,
   times,
   UP,
-  valueOf,
   withSign,
 } from './numbers.ts';
 import { cosineOfTurns, exp2, log2, sineOfTurns, twoOverPi } from './transcendental.ts';
@@ -100,7 +100,7 @@ const binaries: LaneModels = forTypes(ALL, (type) => {
     frexp_mant: (c, x) => {
       const p = f(c).input(x!);
       if (isNan(type, p) || isInfinite(type, p) || isZero(type, p)) return p;
-      const { n } = valueOf(type, p);
+      const { n } = exactValue(type, p);
       const length = (n < 0n ? -n : n).toString(2).length;
       return rounded(type, NEAREST, { n, e: -length });
     },
@@ -114,7 +114,7 @@ function frexpExponent(type: Type): LaneModel {
   return (c, x) => {
     const p = arithmetic(c, type).input(x!);
     if (isNan(type, p) || isInfinite(type, p) || isZero(type, p)) return 0n;
-    const { n, e } = valueOf(type, p);
+    const { n, e } = exactValue(type, p);
     return BigInt((n < 0n ? -n : n).toString(2).length + e);
   };
 }
@@ -139,7 +139,7 @@ function unary(type: Type, compute: Function, special: Special, keepsDenormals =
     if (isZero(type, p)) return special.zero(p);
     if (isNegative(type, p) && special.negative !== undefined) return special.negative;
     if (isInfinite(type, p)) return special.infinite(p);
-    const value = rounded(type, NEAREST, compute(valueOf(type, p), isNegative(type, p)));
+    const value = rounded(type, NEAREST, compute(exactValue(type, p), isNegative(type, p)));
     return always ? flushed(type, value) : f.result(value);
   };
 }
@@ -208,11 +208,12 @@ function divScale(c: LaneContext, type: 'f32' | 'f64', s0: bigint, s1: bigint, s
   const f = arithmetic(c, type);
   const [value, denominator, numerator] = [f.input(s0), f.input(s1), f.input(s2)];
   const { bias, fraction } = LAYOUTS[type];
-  const scaled = (power: number): bigint => rounded(type, f.rounding, shifted(valueOf(type, value), power), isNegative(type, value));
+  const scaled = (power: number): bigint =>
+    rounded(type, f.rounding, shifted(exactValue(type, value), power), isNegative(type, value));
   if (isZero(type, numerator) || isZero(type, denominator)) return [negativeNan(type), 0n];
   const exponents = exponentField(type, numerator) - exponentField(type, denominator);
   const smallestNormal: Dyadic = { n: 1n, e: 1 - bias };
-  const size = (x: bigint): Dyadic => valueOf(type, magnitude(type, x));
+  const size = (x: bigint): Dyadic => exactValue(type, magnitude(type, x));
   const tinyQuotient = compare(size(numerator), times(size(denominator), smallestNormal)) < 0;
   const tinyReciprocal = magnitude(type, denominator) > BigInt(2 * bias - 1) << BigInt(fraction);
   const isDenominator = f.order(value, denominator) === 0;
@@ -235,7 +236,7 @@ function divFmas(c: LaneContext, type: 'f32' | 'f64', x: bigint, y: bigint, z: b
   const all = arithmetic(c, type);
   const special = [x, y, z].some((each) => isNan(type, each) || isInfinite(type, each));
   if (special || !c.vcc) return all.result(f.fma(x, y, z));
-  const exact = plus(times(valueOf(type, x), valueOf(type, y)), valueOf(type, z));
+  const exact = plus(times(exactValue(type, x), exactValue(type, y)), exactValue(type, z));
   if (exact.n === 0n) return f.fma(x, y, z);
   const power = exponentField(type, z) > LAYOUTS[type].bias ? DIVISION[type].scale : -DIVISION[type].scale;
   return all.result(rounded(type, f.rounding, shifted(exact, power)));
@@ -309,7 +310,8 @@ const others: LaneModels = {
     const axis = majorAxis(c, x!, y!, z!);
     return f.input(axis === 'y' ? (!isNan('f32', y!) && f.order(y!, 0n) < 0 ? f.negate(z!) : z!) : f.negate(y!));
   },
-  v_cubema_f32: (c, x, y, z) => arithmetic(c, 'f32').multiply({ x: x!, y: y!, z: z! }[majorAxis(c, x!, y!, z!)], 0x40000000n),
+  v_cubema_f32: (c, x, y, z) =>
+    arithmetic(c, 'f32').multiply({ x: x!, y: y!, z: z! }[majorAxis(c, x!, y!, z!)], 0x40000000n),
   v_cvt_f32_f64: (c, x) => {
     const value = converted('f64', 'f32', c.mode.round32, arithmetic(c, 'f64').input(x!));
     return arithmetic(c, 'f32').result(value);

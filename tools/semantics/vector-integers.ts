@@ -50,7 +50,8 @@ export const lowestOne = (width: number, x: bigint): bigint => {
   for (let i = 0; i < width; i++) if ((x >> BigInt(i)) & 1n) return BigInt(i);
   return -1n;
 };
-export const leadingZeros = (width: number, x: bigint): bigint => (x === 0n ? -1n : BigInt(width - x.toString(2).length));
+export const leadingZeros = (width: number, x: bigint): bigint =>
+  x === 0n ? -1n : BigInt(width - x.toString(2).length);
 /** How many bits from the top on equal the sign, the sign bit too; -1 when all do. */
 export const leadingSigns = (width: number, x: bigint): bigint => {
   const top = (x >> BigInt(width - 1)) & 1n;
@@ -237,8 +238,7 @@ const bitModels: LaneModels = {
   v_ffbh_i32: bits(32, (x) => leadingSigns(32, x!)),
   v_bcnt_u32_b32: bits(32, (x, y) => population(x!) + y!),
   v_mbcnt_lo_u32_b32: (c, x, y) => unsigned(32, population(x! & ((1n << BigInt(Math.min(c.lane, 32))) - 1n)) + y!),
-  v_mbcnt_hi_u32_b32: (c, x, y) =>
-    unsigned(32, population(x! & ((1n << BigInt(Math.max(c.lane - 32, 0))) - 1n)) + y!),
+  v_mbcnt_hi_u32_b32: (c, x, y) => unsigned(32, population(x! & ((1n << BigInt(Math.max(c.lane - 32, 0))) - 1n)) + y!),
 };
 
 export const INTEGER_MODELS: LaneModels = { ...ordered, ...arithmeticModels, ...bitModels, ...comparisons };

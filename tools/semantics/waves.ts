@@ -36,7 +36,10 @@ const readLane: WaveModel = (job, before, after) => {
   after.set(register(job, 'vdst'), 0, before.get(register(job, 'src0'), lane));
 };
 
-const INTERPOLATIONS = ['f32', 'f16_f32', 'rtz_f16_f32'].flatMap((type) => [`v_interp_p10_${type}`, `v_interp_p2_${type}`]);
+const INTERPOLATIONS = ['f32', 'f16_f32', 'rtz_f16_f32'].flatMap((type) => [
+  `v_interp_p10_${type}`,
+  `v_interp_p2_${type}`,
+]);
 
 /** Sources of VINTERP stand in the lanes of a quad: P0 in the first, P10 in the second, P20 in the third (RDNA3 ISA 12.3). */
 function interpolation(name: string): WaveModel {
@@ -61,7 +64,11 @@ function interpolation(name: string): WaveModel {
       }
       const sum = f32.fma(wide('src0', quad + 2), factor, before.get(register(job, 'src2'), lane));
       const old = before.get(name40, lane);
-      after.set(name40, lane, type === 'f16' ? (old & 0xffff0000n) | f16.result(converted('f32', 'f16', f16.rounding, sum)) : sum);
+      after.set(
+        name40,
+        lane,
+        type === 'f16' ? (old & 0xffff0000n) | f16.result(converted('f32', 'f16', f16.rounding, sum)) : sum,
+      );
     }
   };
 }

@@ -1,5 +1,6 @@
 /** The emulator behind the Device contract. */
 import { WavewrightError } from '../../base/errors.ts';
+import { processorNamed } from '../../codeobject/processors.ts';
 import type { EmulatorDispatch } from '../../emulator/dispatch.ts';
 import { CLOCK_FREQUENCY_HZ, Emulator, type EmulatorOptions } from '../../emulator/emulator.ts';
 import type { EmulatorFault } from '../../emulator/faults.ts';
@@ -24,11 +25,11 @@ const LDS_SIZE_BYTES = 65536;
 const MAX_WORKGROUP_SIZE = 1024;
 const DEFAULT_SLICE_MS = 5;
 
-/** Features that a processor lets a code object choose, as the emulated device sets them. */
-const TARGET_IDS: Readonly<Record<string, string>> = {
-  gfx90a: 'gfx90a:sramecc+:xnack-',
-  gfx942: 'gfx942:sramecc+:xnack-',
-};
+/** With the features that the processor lets a code object choose as the emulated device sets them. */
+function targetIdOf(processor: string): string {
+  const known = processorNamed(processor);
+  return `${processor}${known?.sramecc ? ':sramecc+' : ''}${known?.xnack ? ':xnack-' : ''}`;
+}
 
 class EmulatedMemory implements DeviceMemory {
   readonly #emulator: Emulator;
@@ -141,7 +142,7 @@ class EmulatedDevice implements Device {
     this.memory = new EmulatedMemory(this.#emulator);
     this.properties = {
       processor: target.processor,
-      targetId: TARGET_IDS[target.processor] ?? target.processor,
+      targetId: targetIdOf(target.processor),
       wavefrontSize: target.waveSizes[0]!,
       computeUnitCount: 1,
       ldsSizeBytes: LDS_SIZE_BYTES,

@@ -114,13 +114,15 @@ const COMMON_REGISTERS: Readonly<Record<number, string>> = {
 };
 const TRAP_REGISTERS = { 16: 'HW_REG_TBA_LO', 17: 'HW_REG_TBA_HI', 18: 'HW_REG_TMA_LO', 19: 'HW_REG_TMA_HI' };
 const REGISTERS_GFX9 = { ...COMMON_REGISTERS, ...TRAP_REGISTERS, 4: 'HW_REG_HW_ID' };
-const RDNA_REGISTERS = {
+const HARDWARE_IDS = {
   20: 'HW_REG_FLAT_SCR_LO',
   21: 'HW_REG_FLAT_SCR_HI',
   23: 'HW_REG_HW_ID1',
   24: 'HW_REG_HW_ID2',
-  29: 'HW_REG_SHADER_CYCLES',
 };
+const RDNA_REGISTERS = { ...HARDWARE_IDS, 29: 'HW_REG_SHADER_CYCLES' };
+
+const REGISTERS_GFX101 = { ...COMMON_REGISTERS, ...TRAP_REGISTERS, ...HARDWARE_IDS, 25: 'HW_REG_POPS_PACKER' };
 
 const HARDWARE_REGISTERS: Readonly<Partial<Record<Family, typeof COMMON_REGISTERS>>> = {
   gfx9: REGISTERS_GFX9,
@@ -132,7 +134,8 @@ const HARDWARE_REGISTERS: Readonly<Partial<Record<Family, typeof COMMON_REGISTER
     23: 'HW_REG_SQ_PERF_SNAPSHOT_PC_LO',
     24: 'HW_REG_SQ_PERF_SNAPSHOT_PC_HI',
   },
-  gfx10: { ...COMMON_REGISTERS, ...TRAP_REGISTERS, ...RDNA_REGISTERS, 25: 'HW_REG_POPS_PACKER' },
+  gfx101: { ...REGISTERS_GFX101, 22: 'HW_REG_XNACK_MASK' },
+  gfx10: { ...REGISTERS_GFX101, ...RDNA_REGISTERS },
   gfx11: {
     ...COMMON_REGISTERS,
     ...RDNA_REGISTERS,
@@ -359,6 +362,7 @@ export const SPELLED: Readonly<Record<string, SpelledOperand>> = {
   s_delay_alu: { field: 'simm16', spelling: delay },
   s_version: { field: 'simm16', spelling: version },
   s_inst_prefetch: { field: 'simm16', spelling: hexadecimal },
+  s_singleuse_vdst: { field: 'simm16', spelling: hexadecimal },
   s_clause: { field: 'simm16', spelling: hexadecimal },
   s_round_mode: { field: 'simm16', spelling: hexadecimal },
   s_ttracedata_imm: { field: 'simm16', spelling: hexadecimal },

@@ -95,7 +95,7 @@ function plainText(instruction: Instruction, index: number): string {
         return isWideMatrix(instruction) ? hex(literal) : literalText(literal, literalType(instruction, spec.type));
       }
       if (isWideConstant(instruction, index)) return INV_2PI_F64_TEXT;
-      return constantText(operand.value, isExponent16(instruction, spec.type) ? 'f16' : spec.type);
+      return constantText(operand.value, constantType(instruction, spec.type));
     }
   }
 }
@@ -168,8 +168,16 @@ const isWideConstant = (instruction: Instruction, index: number): boolean =>
   isWideMatrix(instruction) &&
   !instruction.row.name.startsWith('v_wmma_f32_');
 
+/** The type as which LLVM prints inline constants of a source, where that is another. */
+function constantType(instruction: Instruction, type: OperandType): OperandType {
+  if (isExponent16(instruction, type)) return 'f16';
+  return type === 'f16' && instruction.format.name === 'SOPC' ? 'b16' : type;
+}
+
 /** The type as which LLVM prints literals of a source, where that is another. */
 function literalType(instruction: Instruction, type: OperandType): OperandType {
+  const { name: format } = instruction.format;
+  if (type === 'f16' && (format === 'SOP1' || format === 'SOPC')) return format === 'SOP1' ? 'b32' : 'b16';
   const { name, operands } = instruction.row;
   if (isMixed(instruction) || isExponent16(instruction, type)) return 'f16';
   if (type.startsWith('wave256')) return 'f32';

@@ -20,8 +20,7 @@ const WAIT_COUNTERS: Readonly<Partial<Record<Family, readonly Counter[]>>> = {
 };
 
 /** s_waitcnt_depctr, for hazards inside the wave (LLVM, AMDGPU user guide "depctr"). */
-const DEPENDENCY_COUNTERS: readonly Counter[] = [
-  counter('depctr_hold_cnt', [7, 1]),
+const DEPENDENCY_COUNTERS_GFX101: readonly Counter[] = [
   counter('depctr_sa_sdst', [0, 1]),
   counter('depctr_va_vdst', [12, 4]),
   counter('depctr_va_sdst', [9, 3]),
@@ -29,8 +28,10 @@ const DEPENDENCY_COUNTERS: readonly Counter[] = [
   counter('depctr_va_vcc', [1, 1]),
   counter('depctr_vm_vsrc', [2, 3]),
 ];
-/** Bits of no counter. */
-const DEPENDENCY_RESERVED = 0x60;
+const DEPENDENCY_COUNTERS: Readonly<Partial<Record<Family, readonly Counter[]>>> = {
+  gfx101: DEPENDENCY_COUNTERS_GFX101,
+  gfx10: [counter('depctr_hold_cnt', [7, 1]), ...DEPENDENCY_COUNTERS_GFX101],
+};
 
 const limitOf = ({ bits }: Counter): number => 2 ** bits.reduce((sum, [, width]) => sum + width, 0) - 1;
 
@@ -88,8 +89,12 @@ export const waitCount: ImmediateSpelling = {
 };
 
 export const dependencyCount: ImmediateSpelling = {
-  print: (value) => (value & DEPENDENCY_RESERVED ? hex(value) : printCounters(value, DEPENDENCY_COUNTERS)),
-  parse: (reader) => parseCounters(reader, DEPENDENCY_COUNTERS),
+  print: (value, families) => {
+    const counters = ofFamily(DEPENDENCY_COUNTERS, families);
+    const hasOthers = value & 0xffff & ~counters.reduce((mask, { bits: [bits] }) => mask | ((2 ** bits![1] - 1) << bits![0]), 0);
+    return hasOthers ? hex(value) : printCounters(value, counters);
+  },
+  parse: (reader, families) => parseCounters(reader, ofFamily(DEPENDENCY_COUNTERS, families)),
 };
 
 const DEPENDENCIES: Readonly<Record<number, string>> = {

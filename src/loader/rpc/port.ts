@@ -60,7 +60,7 @@ export class ServerPort {
   }
 
   /** What `serve` returns for each active lane, ascending; an error in between can name the lane. */
-  map<T>(serve: (lane: number, index: number) => T): T[] {
+  perLane<T>(serve: (lane: number, index: number) => T): T[] {
     const results = this.lanes.map((lane, index) => {
       this.#lane = lane;
       return serve(lane, index);
@@ -78,7 +78,7 @@ export class ServerPort {
   /** Sends one packet; `fill` is called for each active lane. */
   *send(fill: (lane: number, index: number) => void): Conversation {
     yield* this.#own();
-    this.map(fill);
+    this.perLane(fill);
     this.steps?.push({ from: 'server', kind: 'packet', packets: this.#packets() });
     this.#give();
   }

@@ -311,27 +311,31 @@ const protocolErrors: Record<string, { opcode: number; words: bigint[]; code: st
     code: 'RPC_PROTOCOL',
     message: /^RPC port 2: .*opcode 0x63000063/,
   },
-  'an opcode of another class': { opcode: 0x6f00_0000, words: [], code: 'RPC_PROTOCOL', message: /opcode 0x6f000000/ },
+  'an opcode of another class': { opcode: 0x6e00_0000, words: [], code: 'RPC_PROTOCOL', message: /opcode 0x6e000000/ },
   'freeing what was not allocated': {
     opcode: 0x6300_000b,
     words: [64n],
     code: 'RPC_PROTOCOL',
-    message: /^RPC port 2, FREE: not allocated/,
+    message: /^RPC port 2, FREE, lane 0: not allocated/,
   },
   'closing what is not open': {
     opcode: 0x6300_0009,
     words: [4096n],
     code: 'RPC_PROTOCOL',
-    message: /CLOSE_FILE: no open stream has the handle 0x1000/,
+    message: /^RPC port 2, CLOSE_FILE, lane 0: no open stream has the handle 0x1000/,
   },
   'a stream of 2^60 bytes': {
     opcode: 0x6300_0002,
     words: [1n << 60n],
     code: 'LIMIT_EXCEEDED',
-    message: /WRITE_TO_STDOUT: the client sends 1152921504606846976 bytes/,
+    message: /^RPC port 2, WRITE_TO_STDOUT, lane 0: the client sends 1152921504606846976 bytes/,
   },
-  'calling the host': { opcode: 0x6300_000c, words: [0n], code: 'UNSUPPORTED', message: /HOST_CALL/ },
-  'running a command': { opcode: 0x6300_001d, words: [0n], code: 'UNSUPPORTED', message: /SYSTEM/ },
+  'calling the host where nothing is': {
+    opcode: 0x6300_000c,
+    words: [0n],
+    code: 'UNSUPPORTED',
+    message: /^RPC port 2, HOST_CALL, lane 0: .* at 0x0, and none/,
+  },
 };
 
 for (const [what, { opcode, words, code, message }] of Object.entries(protocolErrors)) {
@@ -339,6 +343,7 @@ for (const [what, { opcode, words, code, message }] of Object.entries(protocolEr
     const bench = setUp();
     const talk = function* (): Spin {
       const port = yield* bench.client.open(opcode, [0], 2);
+      yield* port.sendWords([words]);
       yield* port.sendWords([words]);
     };
     assert.throws(

@@ -201,7 +201,11 @@ export class RpcServer {
     const service = this.#services.get(opcode);
     const section = `RPC port ${index}`;
     const refuse = (what: string) => new WavewrightError('RPC_PROTOCOL', what, { section });
-    if (word >>> 1 !== 0) throw refuse(`the client's mailbox word is 0x${(word >>> 0).toString(16)}, expected 0 or 1`);
+    const own = this.#memory.mailboxA[index]!;
+    if (word >>> 1 !== 0 || own >>> 1 !== 0) {
+      const found = [own, word].map((value) => `0x${(value >>> 0).toString(16)}`).join(' and ');
+      throw refuse(`the mailbox words are ${found}, expected 0 or 1: the program wrote over them`);
+    }
     if (service === undefined) {
       const lanes = `lanes 0x${laneMask.toString(16)}`;
       throw refuse(`the client asks for opcode 0x${opcode.toString(16)}, which does not exist (${lanes})`);

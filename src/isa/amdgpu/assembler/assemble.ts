@@ -43,7 +43,6 @@ function buildMnemonics(target: Target): Map<string, Encoding[]> {
   for (const encoding of encodings.toSorted((a, b) => suffixRank(a) - suffixRank(b))) {
     const suffix = ENCODING_SUFFIXES[suffixRank(encoding)]?.[1];
     const names = suffix === undefined ? [encoding.name] : [encoding.name, encoding.name + suffix];
-    // A 64-bit-only instruction with lanes is `_e64_dpp`, or `_dpp` as LLVM takes it too.
     for (const name of names) {
       const list = mnemonics.get(name);
       if (list) list.push(encoding);
@@ -63,8 +62,6 @@ function mnemonicsOf(target: Target): Map<string, Encoding[]> {
   }
   return table;
 }
-
-export const isMnemonic = (name: string, target: Target): boolean => mnemonicsOf(target).has(name);
 
 /** An encoding that does not fit, and how far it did. */
 interface Misfit {

@@ -21,6 +21,8 @@ const constantBus: Constraint = (instruction) => {
     if (access === 'write' || file === 'immediate' || !SOURCES.test(field)) continue;
     const { kind } = instruction.operand(index);
     const encoded = instruction.encoded(index);
+    // The lane to write may be in M0 besides.
+    if (row.name === 'v_writelane_b32' && encoded === instruction.scalars.m0) continue;
     if (kind === 'scalar') values.add(`${encoded} ${instruction.dwords(index)}`);
     if (kind === 'special') values.add(String(encoded));
     if (kind === 'constant' && encoded === SRC_LITERAL) values.add('literal');

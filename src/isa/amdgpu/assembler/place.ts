@@ -112,8 +112,9 @@ function placeSource(draft: Draft, index: number, value: OperandValue, placement
       return WRONG;
     default: {
       if (!takesConstants(draft, spec)) return WRONG;
-      // A half of VOPD takes constants of 32 bits even for pairs of halves.
-      const type = draft.row.halves && spec.type === 'v2f16' ? 'b32' : spec.type;
+      // Beside the constant of the other half, a pair of halves that is no small integer is that constant.
+      const sharesLiteral = spec.type === 'v2f16' && draft.row.operands.some(({ type }) => type === 'literal32');
+      const type = sharesLiteral ? 'b32' : spec.type;
       const constant = value.kind === 'expression' ? undefined : encodeConstant(value, type);
       if (value.kind !== 'expression' && !constant) return WRONG;
       if (constant?.kind === 'inline') return setSource(draft, index, constant.encoding);

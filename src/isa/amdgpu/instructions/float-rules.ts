@@ -85,3 +85,9 @@ const hasZero = (b: Builder, x: Value, y: Value): Value => {
 export function legacyProduct(b: Builder, x: Value, y: Value): Value {
   return b.select(hasZero(b, x, y), b.f32.constant(0), b.f32.mul(x, y));
 }
+
+/** DX9 product, then a sum; denormals are flushed like those of v_mad_f32. */
+export function legacyMad(b: Builder, x: Value, y: Value, z: Value): Value {
+  const flush = (value: Value): Value => flushed(b, 'f32', value);
+  return flush(b.f32.add(flush(legacyProduct(b, flush(x), flush(y))), flush(z)));
+}

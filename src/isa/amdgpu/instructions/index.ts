@@ -7,6 +7,7 @@ import { LDSDIR_ROWS } from './ldsdir.ts';
 import { MIMG_ROWS } from './mimg.ts';
 import { MTBUF_ROWS } from './mtbuf.ts';
 import { MUBUF_ROWS } from './mubuf.ts';
+import { SCALAR_FLOAT_ROWS } from './scalar-float.ts';
 import { SMEM_ROWS } from './smem.ts';
 import { SOP1_ROWS } from './sop1.ts';
 import { SOP2_ROWS } from './sop2.ts';
@@ -30,6 +31,7 @@ export const ROWS: readonly Row[] = [
   ...MIMG_ROWS,
   ...MTBUF_ROWS,
   ...MUBUF_ROWS,
+  ...SCALAR_FLOAT_ROWS,
   ...SMEM_ROWS,
   ...SOP1_ROWS,
   ...SOP2_ROWS,

@@ -193,7 +193,7 @@ function smfmac(size: Size, opcode: number, left: ElementFormat, right = left): 
   return row('VOP3P_MAI', name, { gfx940: opcode }, operands, sparse(shape, left, right), flagsOf(left));
 }
 
-export const MATRIX_ROWS: readonly Row[] = [
+const CDNA2_AND_3_ROWS: readonly Row[] = [
   cdna3('16x16x8', 1, 'xf32', 62),
   cdna3('32x32x4', 1, 'xf32', 63),
   both('32x32x1', 2, 'f32', 64),
@@ -247,3 +247,14 @@ export const MATRIX_ROWS: readonly Row[] = [
     smfmac('32x32x32', 124 + i, left, right),
   ]),
 ];
+
+/** gfx908 has those of CDNA2 before the last bf16 and the f64 ones; accumulators are AGPRs. Their rounding and denormals are not known. */
+const CDNA1_ROWS: readonly Row[] = CDNA2_AND_3_ROWS.flatMap(({ name, opcodes, operands }) => {
+  const opcode = opcodes.gfx90a?.opcode;
+  if (opcode === undefined || /_1k$|f64$/.test(name)) return [];
+  const [vdst, src0, src1, src2] = operands.map(({ type }) => type);
+  const operandText = `=vdst:${vdst}/a src0:${src0} src1:${src1} src2:${src2}/a`;
+  return [row('VOP3P_MAI', name, { gfx908: opcode, gfx90a: -1 }, operandText)];
+});
+
+export const MATRIX_ROWS: readonly Row[] = [...CDNA2_AND_3_ROWS, ...CDNA1_ROWS];

@@ -102,6 +102,8 @@ export const SOPP_ROWS: readonly Row[] = [
   sopp('s_denorm_mode', { gfx10: 37, gfx11: 18 }, 'simm16:imm16', setMode(DENORM_BIT)),
   sopp('s_ttracedata_imm', { gfx10: 40, gfx11: 59 }, 'simm16:imm16', nothing),
   sopp('s_delay_alu', { gfx11: 7 }, 'simm16:imm16', nothing),
+  // Says that values are used once.
+  sopp('s_singleuse_vdst', { gfx115: 19 }, 'simm16:imm16', nothing),
   // Waits for what only shaders with exports wait for.
   sopp('s_wait_event', { gfx11: 11 }, 'simm16:imm16', nothing),
 ];

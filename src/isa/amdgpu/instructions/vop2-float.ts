@@ -3,7 +3,7 @@ import type { Value } from '../../../ir/types.ts';
 import type { InstructionBuilder } from '../instruction-builder.ts';
 import { type Opcodes, type Row, type RowFlags, row, type Semantics } from '../row.ts';
 import { dotF16, dotIntegers } from './dot-products.ts';
-import { type FloatType, floatOf, legacyFma, legacyProduct, unfusedMultiplyAdd } from './float-rules.ts';
+import { type FloatType, floatOf, legacyFma, legacyMad, legacyProduct, unfusedMultiplyAdd } from './float-rules.ts';
 import { packedF16 } from './packed-operands.ts';
 import { packHalves } from './packing.ts';
 import { ldexp } from './scaling.ts';
@@ -169,6 +169,13 @@ export const VOP2_FLOAT_ROWS: readonly Row[] = [
     { gfx10: 6, gfx101: -1, gfx11: ['v_fmac_dx9_zero_f32', 6] },
     '+vdst:f32 src0:f32 src1:f32',
     (b, d, x, y) => legacyFma(b, x, y, d),
+    { noDpp: true },
+  ),
+  accumulate(
+    'v_mac_legacy_f32',
+    { gfx101: 6 },
+    '+vdst:f32 src0:f32 src1:f32',
+    (b, d, x, y) => legacyMad(b, x, y, d),
     { noDpp: true },
   ),
   accumulate('v_dot2c_f32_f16', { gfx908: 55 }, DOT2, dot2Accumulate),

@@ -14,7 +14,7 @@ import {
 } from '../row.ts';
 import { divFixup, divFmas, divScale } from './division.ts';
 import { dotInBf16, dotInF16 } from './dot-products.ts';
-import { type FloatType, floatOf, flushed, legacyFma, legacyProduct, unfusedMultiplyAdd } from './float-rules.ts';
+import { type FloatType, floatOf, legacyFma, legacyMad, legacyProduct, unfusedMultiplyAdd } from './float-rules.ts';
 import { packedBf16, packedF16 } from './packed-operands.ts';
 import { f16TowardZero, insertByte, normalizedI16, normalizedU16, packHalves } from './packing.ts';
 import { ldexp } from './scaling.ts';
@@ -41,11 +41,6 @@ const mad =
   (b, _, x, y, z) =>
     unfusedMultiplyAdd(b, type, x, y, z);
 
-/** DX9 product, then a sum; denormals are flushed like those of v_mad_f32. */
-const legacyMad: Ternary = (b, _, x, y, z) => {
-  const flush = (value: Value): Value => flushed(b, 'f32', value);
-  return flush(b.f32.add(flush(legacyProduct(b, flush(x), flush(y))), flush(z)));
-};
 
 const min3: Ternary = (b, type, x, y, z) => floatOf(b, type).min(floatOf(b, type).min(x, y), z);
 const max3: Ternary = (b, type, x, y, z) => floatOf(b, type).max(floatOf(b, type).max(x, y), z);
@@ -201,7 +196,7 @@ const LATER_ROWS: readonly Row[] = [
 ];
 
 export const VOP3_FLOAT_ROWS: readonly Row[] = [
-  ternary('v_mad_legacy_f32', 'f32', { gfx9: 448, gfx940: -1, gfx101: 320 }, legacyMad),
+  ternary('v_mad_legacy_f32', 'f32', { gfx9: 448, gfx940: -1, gfx101: 320 }, (b, _, x, y, z) => legacyMad(b, x, y, z)),
   ternary('v_mad_f32', 'f32', { gfx9: 449, gfx940: -1, gfx101: 321 }, mad('f32')),
   row('VOP3', 'v_cubeid_f32', { gfx9: 452, gfx10: 324, gfx11: 524 }, '=vdst:f32 src0:f32 src1:f32 src2:f32', cubeFace),
   row('VOP3', 'v_cubesc_f32', { gfx9: 453, gfx10: 325, gfx11: 525 }, '=vdst:f32 src0:f32 src1:f32 src2:f32', cubeS),

@@ -7,7 +7,7 @@ import { type ByFamily, moved, type Opcodes, type OperandType, type Row, row, ty
 import { bitAt } from './bit-operations.ts';
 import { asNarrow } from './saturation.ts';
 
-type FloatTest = (b: Builder, f: FloatBuilder, x: Value, y: Value) => Value;
+export type FloatTest = (b: Builder, f: FloatBuilder, x: Value, y: Value) => Value;
 
 const lessOrGreater: FloatTest = (b, f, x, y) => b.op('i1.or', f.lt(x, y), f.lt(y, x));
 const unordered: FloatTest = (b, f, x, y) => b.op('i1.or', f.isNan(x), f.isNan(y));
@@ -22,7 +22,7 @@ const greaterThan: FloatTest = (_, f, x, y) => f.lt(y, x);
 const greaterOrEqual: FloatTest = (_, f, x, y) => f.le(y, x);
 
 /** In the order of the opcodes; those that begin with n are the negations, true for unordered sources. */
-const FLOAT_TESTS: readonly (readonly [string, FloatTest])[] = [
+export const FLOAT_TESTS: readonly (readonly [string, FloatTest])[] = [
   ['f', (b) => b.i1(false)],
   ['lt', lessThan],
   ['eq', equal],

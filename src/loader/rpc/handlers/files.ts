@@ -14,7 +14,7 @@ function writes(target: (host: RpcHost) => HostStream, ending: Uint8Array = new 
   return function* (port, host) {
     const texts = yield* port.receiveStreams();
     const stream = target(host);
-    yield* port.reply(port.map((_lane, index) => stream.writeWithEnding(texts[index]!, ending)));
+    yield* port.reply(port.perLane((_lane, index) => stream.writeWithEnding(texts[index]!, ending)));
   };
 }
 
@@ -22,7 +22,7 @@ function writes(target: (host: RpcHost) => HostStream, ending: Uint8Array = new 
 function asks(slot: number, answer: (stream: HostStream, port: ServerPort, lane: number) => number): Handler {
   return function* (port, host) {
     yield* port.receive();
-    yield* port.reply(port.map((lane) => answer(host.streams.tagged(port.word(lane, slot)), port, lane)));
+    yield* port.reply(port.perLane((lane) => answer(host.streams.tagged(port.word(lane, slot)), port, lane)));
   };
 }
 
@@ -62,30 +62,30 @@ export const fileHandlers = {
   WRITE_TO_STDOUT_NEWLINE: writes((host) => host.streams.stdout, NEWLINE),
   *WRITE_TO_STREAM(port, host) {
     yield* port.receive();
-    const streams = port.map((lane) => host.streams.raw(port.word(lane, 0)));
+    const streams = port.perLane((lane) => host.streams.raw(port.word(lane, 0)));
     const texts = yield* port.receiveStreams();
-    yield* port.reply(port.map((_lane, index) => streams[index]!.write(texts[index]!)));
+    yield* port.reply(port.perLane((_lane, index) => streams[index]!.write(texts[index]!)));
   },
   *READ_FROM_STREAM(port, host) {
     yield* port.receive();
-    const data = port.map((lane) => host.streams.tagged(port.word(lane, 1)).read(sizeOf(port.word(lane, 0))));
+    const data = port.perLane((lane) => host.streams.tagged(port.word(lane, 1)).read(sizeOf(port.word(lane, 0))));
     yield* port.sendStreams(data);
     yield* port.reply(data.map((bytes) => bytes.length));
   },
   *READ_FGETS(port, host) {
     yield* port.receive();
-    const lines = port.map((lane) => readLine(host.streams.tagged(port.word(lane, 1)), port.word(lane, 0)));
+    const lines = port.perLane((lane) => readLine(host.streams.tagged(port.word(lane, 1)), port.word(lane, 0)));
     yield* port.sendStreams(lines);
   },
   *OPEN_FILE(port, host) {
     const paths = yield* port.receiveStrings();
     yield* port.receive();
-    const handles = port.map((lane, index) => open(host, paths[index]!, beforeNul(port.packet(lane).slice())));
+    const handles = port.perLane((lane, index) => open(host, paths[index]!, beforeNul(port.packet(lane).slice())));
     yield* port.reply(handles);
   },
   *CLOSE_FILE(port, host) {
     yield* port.receive();
-    yield* port.reply(port.map((lane) => (host.streams.close(port.word(lane, 0)) ? 0 : EOF)));
+    yield* port.reply(port.perLane((lane) => (host.streams.close(port.word(lane, 0)) ? 0 : EOF)));
   },
   FEOF: asks(0, (stream) => Number(stream.atEnd)),
   FERROR: asks(0, (stream) => Number(stream.failed)),
@@ -102,7 +102,7 @@ export const fileHandlers = {
   *FFLUSH(port, host) {
     yield* port.receive();
     // Files are written at once; what is collected for stdout and stderr goes out. A null stream means all.
-    port.map((lane) => {
+    port.perLane((lane) => {
       const value = port.word(lane, 0);
       if (value !== 0n) host.streams.tagged(value);
     });
@@ -112,12 +112,12 @@ export const fileHandlers = {
   *REMOVE(port, host) {
     const paths = yield* port.receiveStrings();
     const remove = (path: string) => host.fileSystem.remove(path);
-    yield* port.reply(port.map((_lane, index) => result([paths[index]!], remove)));
+    yield* port.reply(port.perLane((_lane, index) => result([paths[index]!], remove)));
   },
   *RENAME(port, host) {
     const sources = yield* port.receiveStrings();
     const targets = yield* port.receiveStrings();
     const rename = (from: string, to: string) => host.fileSystem.rename(from, to);
-    yield* port.reply(port.map((_lane, index) => result([sources[index]!, targets[index]!], rename)));
+    yield* port.reply(port.perLane((_lane, index) => result([sources[index]!, targets[index]!], rename)));
   },
 } satisfies Partial<Record<OpcodeName, Handler>>;

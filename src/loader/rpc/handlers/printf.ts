@@ -19,7 +19,7 @@ const toStderr: Target = function* ({ lanes }, { streams }) {
 
 const toStream: Target = function* (port, { streams }) {
   yield* port.receive();
-  return port.map((lane) => streams.raw(port.word(lane, 0)));
+  return port.perLane((lane) => streams.raw(port.word(lane, 0)));
 };
 
 function prints(target: Target, layout: ArgumentLayout): Handler {
@@ -33,7 +33,7 @@ function prints(target: Target, layout: ArgumentLayout): Handler {
       port,
       formats.map((sections, index) => stringAddresses(sections, values[index]!)),
     );
-    const written = port.map((_lane, index) => {
+    const written = port.perLane((_lane, index) => {
       const sections = formats[index]!;
       const text = formatPrintf(sections, values[index]!, strings[index]!, host.printf);
       return streams[index]!.write(text) === text.length ? text.length : -1;

@@ -30,7 +30,7 @@ function calls(replies: boolean): Handler {
   return function* (port, host) {
     const parameters = yield* port.receiveStreams();
     yield* port.receive();
-    const results = port.map((lane, index) => {
+    const results = port.perLane((lane, index) => {
       const address = port.word(lane, 0);
       const hostFunction = host.hostFunctions?.get(address);
       if (hostFunction !== undefined) return hostFunction(parameters[index]!);
@@ -51,11 +51,11 @@ export const processHandlers = {
   ABORT: ends(() => ({ kind: 'abort' })),
   *MALLOC(port, host) {
     yield* port.receive();
-    yield* port.reply(port.map((lane) => allocate(host, port.word(lane, 0))));
+    yield* port.reply(port.perLane((lane) => allocate(host, port.word(lane, 0))));
   },
   *FREE(port, host) {
     yield* port.receive();
-    port.map((lane) => {
+    port.perLane((lane) => {
       const address = port.word(lane, 0);
       if (address !== 0n) host.free(address);
     });
@@ -65,7 +65,7 @@ export const processHandlers = {
     const commands = yield* port.receiveStrings();
     // What the program printed so far comes before what the command prints.
     host.streams.flush();
-    yield* port.reply(port.map((_lane, index) => runCommand(host, commands[index]!)));
+    yield* port.reply(port.perLane((_lane, index) => runCommand(host, commands[index]!)));
   },
 } satisfies Partial<Record<OpcodeName, Handler>>;
 

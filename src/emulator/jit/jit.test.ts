@@ -1,0 +1,135 @@
+/** The parts of the region compiler: folding, addresses, liveness. What whole programs compute is in test/lockstep. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import { fromConstant } from '../../ir/builder.ts';
+import type { Evaluated } from '../../ir/op.ts';
+import { OPS } from '../../ir/ops.ts';
+import { Emulator } from '../emulator.ts';
+import { addressParts } from './address-parts.ts';
+import { Graph } from './graph.ts';
+import { JitExecutor } from './jit-executor.ts';
+import type { Node } from './node.ts';
+
+/** What a node is when the rows hold these values. */
+function evaluate(node: Node, rows: ReadonlyMap<number, number>): Evaluated {
+  const { leaf } = node;
+  if (leaf.kind === 'const') return fromConstant(leaf.value, node.type);
+  if (leaf.kind === 'row') return rows.get(leaf.offset)!;
+  assert.equal(leaf.kind, 'pure');
+  const { op } = leaf as { op: keyof typeof OPS };
+  const compute = OPS[op].evaluate as (...args: readonly Evaluated[]) => Evaluated;
+  return compute(...node.args.map((arg) => evaluate(arg, rows)));
+}
+
+const row = (graph: Graph, offset: number): Node => graph.share({ kind: 'row', offset }, offset, 'i32', true);
+
+test('halves of shifted and added pairs are what the 64-bit operation gives', () => {
+  const word = fc.oneof(fc.integer(), fc.constantFrom(0, -1, 1, -0x80000000, 0x7fffffff));
+  fc.assert(
+    fc.property(word, word, word, word, fc.nat({ max: 63 }), (a, b, c, d, amount) => {
+      const graph = new Graph(64);
+      const rows = new Map([a, b, c, d].map((value, i) => [i, value]));
+      const x = graph.op('i64.pack', row(graph, 0), row(graph, 1));
+      const y = graph.op('i64.pack', row(graph, 2), row(graph, 3));
+      const by = graph.constant(BigInt(amount), 'i32');
+      for (const wide of [
+        graph.op('i64.add', x, y),
+        graph.op('i64.shl', x, by),
+        graph.op('i64.shrU', x, by),
+        graph.op('i64.shrS', x, by),
+      ]) {
+        const value = BigInt(evaluate(wide, rows));
+        assert.equal(evaluate(graph.op('i64.low', wide), rows), Number(BigInt.asIntN(32, value)));
+        assert.equal(evaluate(graph.op('i64.high', wide), rows), Number(BigInt.asIntN(32, value >> 32n)));
+      }
+    }),
+  );
+});
+
+test('what a region does not take is taken back', () => {
+  const graph = new Graph(64);
+  const kept = graph.op('i32.add', row(graph, 0), row(graph, 4));
+  const { mark } = graph.journal;
+  const lost = graph.op('i32.mul', kept, row(graph, 8));
+  graph.journal.rollback(mark);
+  assert.equal(graph.nodes.length, 3);
+  assert.notEqual(graph.op('i32.mul', kept, row(graph, 8)), lost);
+  assert.equal(graph.op('i32.add', row(graph, 0), row(graph, 4)), kept);
+});
+
+test('addresses that differ by a constant have the same base', () => {
+  const graph = new Graph(64);
+  const base = graph.op('i64.pack', row(graph, 0), row(graph, 256));
+  const [near, far] = [16n, 4096n].map((n) =>
+    addressParts(graph, graph.op('i64.add', base, graph.constant(n, 'i64')), true),
+  );
+  assert.equal(near!.low, row(graph, 0));
+  assert.equal(near!.high, row(graph, 256));
+  assert.deepEqual([near!.low, near!.offset, far!.low, far!.offset], [far!.low, 16, near!.low, 4096]);
+
+  const scalar = graph.share({ kind: 'scalar', offset: 8 }, 8, 'i64', false);
+  const index = graph.op('i64.zext32', row(graph, 0));
+  const parts = addressParts(
+    graph,
+    graph.op('i64.add', graph.op('i64.add', scalar, graph.constant(8n, 'i64')), index),
+    true,
+  );
+  assert.equal(parts.offset, 8);
+  assert.equal(parts.floor, graph.op('i64.low', scalar));
+  assert.equal(parts.high, graph.op('i64.high', scalar));
+
+  // A constant that could carry into permitted memory stays in the address.
+  const large = graph.op('i64.add', base, graph.constant(0x20000n, 'i64'));
+  assert.equal(addressParts(graph, large, true).offset, 0);
+});
+
+// s_mov_b32 s4, 3; loop: v_add_u32 v1, 1, v1; v_mov_b32 v2, v1; s_sub_u32 s4, s4, 1; s_cmp_lg_u32 s4, 0; s_cbranch_scc1 loop;
+// s_sleep 0; v_lshlrev_b32 v0, 2, v0; global_store_dword v0, v1, s[0:1]; s_endpgm
+const LOOP = [
+  0xbe840083, 0x68020281, 0x7e040301, 0x80848104, 0xbf078004, 0xbf85fffb, 0xbf8e0000, 0x24000082, 0xdc708000,
+  0x00000100, 0xbf810000,
+];
+
+function run(emulator: Emulator): { instructions: number; first: number } {
+  const { memory } = emulator;
+  const buffer = memory.allocate(4096);
+  const entry = memory.allocate(LOOP.length * 4);
+  LOOP.forEach((word, i) => {
+    memory.view.setUint32(entry + i * 4, word, true);
+  });
+  const dispatch = emulator.dispatch({
+    entry,
+    waveSize: 64,
+    gridSize: [64 * 40, 1, 1],
+    workgroupSize: [64, 1, 1],
+    ldsSizeBytes: 0,
+    privateSizeBytes: 0,
+    userSgprs: Uint32Array.of(buffer, memory.windowHi),
+    scratchDescriptorSgpr: undefined,
+    flatScratchSgpr: undefined,
+    workgroupIdSgprs: [undefined, undefined, undefined],
+    scratchOffsetSgpr: undefined,
+    workItemIdComponents: 0,
+    mode: 0x3f0,
+    vgprCount: 8,
+    agprCount: 0,
+  });
+  for (let i = 0; i < 1000 && emulator.advance(10) !== 'idle'; i++);
+  assert.equal(dispatch.fault?.message, undefined);
+  return { instructions: dispatch.instructions, first: memory.view.getUint32(buffer, true) };
+}
+
+for (const [name, compileThreshold] of [
+  ['at once', 0],
+  ['after a while', 20],
+  ['never', 1e9],
+] as const) {
+  test(`compiled ${name}: the same result from the same number of instructions`, () => {
+    const emulator = new Emulator({ processor: 'gfx90a', executor: 'jit', compileThreshold, memorySizeBytes: 2 ** 28 });
+    assert.ok(emulator.executor(64) instanceof JitExecutor);
+    assert.deepEqual(run(emulator), { instructions: 40 * (1 + 3 * 5 + 4), first: 3 });
+    emulator.withdrawCode(0);
+    assert.equal(run(emulator).first, 3, 'after all code was forgotten');
+  });
+}

@@ -1,0 +1,307 @@
+/** Code objects that call each other, on the emulated device. */
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import path from 'node:path';
+import { test } from 'node:test';
+import { assembleFile } from '../assembler/assemble-file.ts';
+import { linkCodeObject } from '../codeobject/link.ts';
+import { createEmulatedDevice } from '../devices/emulated/index.ts';
+import type { KernelSymbol } from './executable-symbol.ts';
+import { CodeObjectReader } from './loaded-code-object.ts';
+import { createRuntime } from './runtime.ts';
+import { HsaError } from './status.ts';
+
+const EXAMPLES = path.join(import.meta.dirname, '../../examples/link');
+
+interface Part {
+  readonly name: string;
+  readonly bytes: Uint8Array;
+}
+
+const example = (name: string): Part => ({ name, bytes: new Uint8Array(readFileSync(path.join(EXAMPLES, name))) });
+
+function setUp(processor = 'gfx90a') {
+  const device = createEmulatedDevice({ processor, memorySizeBytes: 2 ** 28 });
+  const runtime = createRuntime({ devices: [device] });
+  const agent = runtime.gpuAgents[0]!;
+  const executable = runtime.createExecutable();
+  const load = (...parts: Part[]) =>
+    parts.map(({ bytes, name }) => executable.loadCodeObject(agent, new CodeObjectReader(bytes, name)));
+  const host = runtime.cpuAgent.pool('fine-grained');
+  const words = (address: bigint, count: number): Uint32Array => {
+    const bytes = runtime.view(address, count * 4);
+    return new Uint32Array(bytes.buffer, bytes.byteOffset, count);
+  };
+  /** One wave of one work-item; the argument is the address of a result. */
+  const run = (name: string, privateSegmentSizeBytes = 0, more: readonly bigint[] = []): number => {
+    const [out, kernarg] = [host.allocate(4), host.allocate(64)];
+    new BigUint64Array(words(kernarg, 16).buffer, words(kernarg, 16).byteOffset, 8).set([out, ...more]);
+    const done = runtime.createSignal(1n);
+    const kernel = (executable.getSymbol(`${name}.kd`) as KernelSymbol).kernelObject;
+    const sizes = { grid: [1], workgroup: [1], privateSegmentSizeBytes };
+    runtime.createQueue(agent).dispatch({ kernel, kernarg, ...sizes, completionSignal: done });
+    done.waitSync('lt', 1n);
+    return words(out, 1)[0]!;
+  };
+  return { runtime, agent, device, executable, load, host, words, run };
+}
+
+const refused = (status: string, message: RegExp) => (error: unknown) => {
+  assert.ok(error instanceof HsaError, String(error));
+  assert.equal(error.status, status);
+  assert.match(error.message, message);
+  return true;
+};
+
+type Visibility = 'protected' | 'hidden' | 'default';
+
+const declare = (name: string, visibility: Visibility, binding = 'globl'): string =>
+  `.${binding} ${name}\n${visibility === 'default' ? '' : `.${visibility} ${name}\n`}.type ${name},@function\n${name}:\n`;
+
+/** A function whose body adds to v0; `calls` another one, through the global offset table, with all that a stack is needed for. */
+function functionText(name: string, body: string, { binding = 'globl', visibility = 'protected' as Visibility, calls = '' } = {}) {
+  const call = `v_writelane_b32 v40, s30, 0\n v_writelane_b32 v40, s31, 1\n${callText(calls)}v_readlane_b32 s30, v40, 0\n v_readlane_b32 s31, v40, 1\n`;
+  return `.text\n${declare(name, visibility, binding)}${body}\n${calls === '' ? '' : call}s_setpc_b64 s[30:31]\n.size ${name}, .-${name}\n`;
+}
+
+const callText = (name: string): string => `s_getpc_b64 s[4:5]
+ s_add_u32 s4, s4, ${name}@gotpcrel32@lo+4
+ s_addc_u32 s5, s5, ${name}@gotpcrel32@hi+12
+ s_load_dwordx2 s[4:5], s[4:5], 0x0
+ s_waitcnt lgkmcnt(0)
+ s_swappc_b64 s[30:31], s[4:5]
+`;
+
+/** Stores what a function makes of 1. */
+function kernelText(name: string, call: string, wave32 = false): string {
+  return `.text\n.p2align 8\n${declare(name, 'protected')}s_load_dwordx4 s[36:39], s[0:1], 0x0
+ s_waitcnt lgkmcnt(0)
+ s_mov_b32 s32, 0
+ v_mov_b32_e32 v0, 1
+ ${call}
+ v_mov_b32_e32 v1, 0
+ global_store_dword v1, v0, s[36:37]
+ s_endpgm
+.size ${name}, .-${name}
+.rodata
+.p2align 6
+.amdhsa_kernel ${name}
+ .amdhsa_user_sgpr_kernarg_segment_ptr 1
+ .amdhsa_next_free_vgpr 8
+ .amdhsa_next_free_sgpr 48
+ ${wave32 ? '.amdhsa_wavefront_size32 1' : '.amdhsa_accum_offset 8'}
+.end_amdhsa_kernel
+`;
+}
+
+const object = (name: string, source: string, processor = 'gfx90a', features: string[] = []): Part => ({
+  name,
+  bytes: assembleFile(source, { processor, file: name, features }),
+});
+const linked = (name: string, source: string): Part => ({ name, bytes: linkCodeObject([object(name, source)]) });
+
+const PIXELS = Uint32Array.from({ length: 100 }, (_, i) => Math.imul(i, 0x9e3779b1) >>> 8);
+const blend = (a: number, b: number): number => ((a & 0xfefefe) >> 1) + ((b & 0xfefefe) >> 1);
+const gray = (p: number): number =>
+  (((p >> 16) & 255) * 77 + ((p >> 8) & 255) * 150 + (p & 255) * 29 >> 8) * 0x010101;
+/** The functions of examples/link/filters.c. */
+const FILTERS: Readonly<Record<string, (p: number) => number>> = {
+  invert: (p) => ~p & 0xffffff,
+  gray,
+  posterize: (p) => p & 0xc0c0c0,
+  soften: (p) => blend(p, gray(p)),
+  digits: (p) => {
+    const digits = (q: number): number => (q < 10 ? q : ((q % 10) + 0x100 * digits(Math.floor(q / 10))) >>> 0);
+    return digits(p);
+  },
+};
+
+for (const processor of ['gfx90a', 'gfx1100']) {
+  for (const order of [
+    ['apply', 'filters'],
+    ['filters', 'apply'],
+  ]) {
+    test(`compiled code objects link in the order ${order.join(', ')} (${processor})`, () => {
+      const { runtime, agent, executable, load, host, words } = setUp(processor);
+      load(...order.map((name) => example(`${name}.${processor}.co`)));
+      executable.freeze();
+      const sizeBytes = PIXELS.length * 4;
+      const [out, input, kernarg] = [host.allocate(sizeBytes), host.allocate(sizeBytes), host.allocate(512)];
+      words(input, PIXELS.length).set(PIXELS);
+      const queue = runtime.createQueue(agent);
+      const run = (name: string, extra: readonly bigint[]): number[] => {
+        const kernel = executable.getSymbol(`${name}.kd`) as KernelSymbol;
+        const view = words(kernarg, 128);
+        const quads = new BigUint64Array(view.buffer, view.byteOffset, 64);
+        quads.set([out, input, ...extra, BigInt(PIXELS.length)]);
+        // Hidden arguments: two whole groups of 64 work-items, the group's size.
+        const hidden = 8 * (extra.length + 3);
+        new DataView(view.buffer, view.byteOffset + hidden, 16).setUint16(12, 64, true);
+        const done = runtime.createSignal(1n);
+        queue.dispatch({ kernel: kernel.kernelObject, kernarg, grid: [128], workgroup: [64], completionSignal: done });
+        done.waitSync('lt', 1n);
+        return [...words(out, PIXELS.length)];
+      };
+      for (const [name, filter] of Object.entries(FILTERS)) {
+        const symbol = executable.getSymbol(name);
+        assert.equal(symbol.kind, 'indirect-function');
+        assert.deepEqual(run('apply', [symbol.address]), [...PIXELS].map(filter), name);
+      }
+      assert.deepEqual(run('soften_all', []), [...PIXELS].map(FILTERS['soften']!));
+      const all = Object.values(FILTERS);
+      assert.deepEqual(
+        run('apply_each', []),
+        [...PIXELS].map((p, i) => all[i % all.length]!(p)),
+      );
+    });
+  }
+}
+
+test('a relocatable object loads directly and links with a linked one', () => {
+  const { executable, load } = setUp();
+  load(example('filters.gfx90a.o'), example('apply.gfx90a.co'));
+  executable.freeze();
+  assert.deepEqual(
+    executable.symbols.filter(({ kind }) => kind === 'indirect-function').map(({ name }) => name),
+    ['blend', ...Object.keys(FILTERS)].sort((a, b) => orderOf(executable, a) - orderOf(executable, b)),
+  );
+});
+
+const orderOf = ({ symbols }: { symbols: readonly { name: string }[] }, name: string): number =>
+  symbols.findIndex((symbol) => symbol.name === name);
+
+test('what a linked kernel needs is known over the calls', () => {
+  const { executable, load } = setUp();
+  load(example('apply.gfx90a.co'), example('filters.gfx90a.co'));
+  const kernel = executable.getSymbol('soften_all.kd') as KernelSymbol;
+  assert.equal(kernel.needs, undefined);
+  assert.equal(kernel.dynamicCallstack, true, 'as compiled');
+  executable.freeze();
+  assert.deepEqual(kernel.needs?.callees, ['soften', 'blend']);
+  assert.equal(kernel.dynamicCallstack, false);
+  const indirect = executable.getSymbol('apply.kd') as KernelSymbol;
+  assert.equal(indirect.dynamicCallstack, true);
+  assert.equal(indirect.needs?.hasIndirectCalls, true);
+  assert.match(indirect.hardwareProblems.join('; '), /private memory of unknown size \(an indirect call\)/);
+  const recursive = executable.getSymbol('digits');
+  assert.ok(recursive.kind === 'indirect-function' && recursive.needs?.isRecursive);
+});
+
+test('a device function has an object address once the executable is frozen', () => {
+  const { executable, load } = setUp();
+  load(linked('f.co', functionText('f', 'v_add_u32_e32 v0, 1, v0')));
+  const symbol = executable.getSymbol('f');
+  assert.ok(symbol.kind === 'indirect-function');
+  assert.equal(symbol.functionObject, 0n);
+  executable.freeze();
+  assert.equal(symbol.functionObject, symbol.address);
+});
+
+test('calls go back and forth between code objects, in cycles too', () => {
+  const { executable, load, run } = setUp();
+  load(
+    object('a.o', kernelText('k', callText('f')) + functionText('h', 'v_add_u32_e32 v0, 16, v0')),
+    object('b.o', functionText('f', 'v_lshlrev_b32_e32 v0, 1, v0', { calls: 'g' })),
+    object('c.o', functionText('g', 'v_mul_u32_u24_e32 v0, 3, v0\n v_mov_b32_e32 v41, v40', { calls: 'h' }).replaceAll('v40, s', 'v42, s').replaceAll(', v40,', ', v42,')),
+  );
+  executable.freeze();
+  assert.equal(run('k'), 1 * 2 * 3 + 16);
+  const { needs } = executable.getSymbol('k.kd') as KernelSymbol;
+  assert.deepEqual(needs?.callees, ['f', 'g', 'h']);
+  assert.equal(needs.vgprCount, 43);
+});
+
+test('functions that call each other are recursion', () => {
+  const { executable, load } = setUp();
+  load(
+    object('a.o', kernelText('k', callText('even')) + functionText('even', 'v_mov_b32_e32 v0, v0', { calls: 'odd' })),
+    object('b.o', functionText('odd', 'v_mov_b32_e32 v0, v0', { calls: 'even' })),
+  );
+  executable.freeze();
+  const kernel = executable.getSymbol('k.kd') as KernelSymbol;
+  assert.equal(kernel.needs?.isRecursive, true);
+  assert.match(kernel.hardwareProblems.join('; '), /recursion/);
+});
+
+test('a strong function replaces a weak one, the first of two weak ones stays, two strong ones are refused', () => {
+  const weak = { binding: 'weak' };
+  const { executable, load, run } = setUp();
+  load(
+    object('user.o', kernelText('k', callText('f')) + kernelText('k2', callText('g'))),
+    linked('a.co', functionText('f', 'v_add_u32_e32 v0, 10, v0', weak) + functionText('g', 'v_add_u32_e32 v0, 20, v0', weak)),
+    linked('b.co', functionText('f', 'v_add_u32_e32 v0, 30, v0') + functionText('g', 'v_add_u32_e32 v0, 40, v0', weak)),
+  );
+  assert.throws(
+    () => load(linked('c.co', functionText('f', 's_nop 0'))),
+    refused('VARIABLE_ALREADY_DEFINED', /c\.co: symbol 'f'/),
+  );
+  executable.freeze();
+  assert.equal(run('k'), 31);
+  assert.equal(run('k2'), 21);
+});
+
+test('a function that nobody defines is named; a hidden one is not found', () => {
+  const { executable, load } = setUp();
+  load(
+    object('user.o', kernelText('k', callText('f'))),
+    linked('library.co', functionText('f', 's_nop 0', { visibility: 'hidden' })),
+  );
+  assert.equal(executable.linkMap().find(({ symbol }) => symbol.name === 'f')?.resolution, 'undefined');
+  assert.throws(() => executable.freeze(), refused('VARIABLE_UNDEFINED', /user\.o: undefined symbol 'f'/));
+  const local = executable.symbols.find(({ name }) => name === 'f');
+  assert.equal(local?.linkage, 'module');
+  assert.equal(executable.findSymbol('f'), undefined);
+});
+
+test('the host can define a function of one code object as one of its own choice', () => {
+  const { agent, executable, load, run } = setUp();
+  load(object('user.o', kernelText('k', callText('f'))), linked('library.co', functionText('instrumented', 'v_add_u32_e32 v0, 7, v0')));
+  executable.defineVariable(agent, 'f', executable.getSymbol('instrumented').address);
+  executable.freeze();
+  assert.equal(run('k'), 8);
+});
+
+test('a kernel calls what the host hands it', () => {
+  const { executable, load, run } = setUp();
+  load(
+    object('user.o', kernelText('k', 's_swappc_b64 s[30:31], s[38:39]')),
+    linked('library.co', functionText('f', 'v_add_u32_e32 v0, 5, v0') + functionText('g', 'v_add_u32_e32 v0, 6, v0')),
+  );
+  executable.freeze();
+  assert.equal(run('k', 0, [executable.getSymbol('f').address]), 6);
+  assert.equal(run('k', 0, [executable.getSymbol('g').address]), 7);
+});
+
+test('a wave32 library is refused for a wave64 kernel, before memory is touched', () => {
+  const features = ['+wavefrontsize64'];
+  const wave32 = functionText('f', 's_or_saveexec_b32 s4, -1\n s_mov_b32 exec_lo, s4');
+  const user = kernelText('k', callText('f')).replace('.amdhsa_accum_offset 8', '.amdhsa_wavefront_size32 0').replace('global_store_dword', 'global_store_b32').replace('s_load_dwordx4', 's_load_b128').replace('s_load_dwordx2', 's_load_b64');
+  const { executable, load } = setUp('gfx1100');
+  load(object('user.o', user, 'gfx1100', features), object('library.o', wave32, 'gfx1100'));
+  assert.throws(
+    () => executable.freeze(),
+    refused('INCOMPATIBLE_ARGUMENTS', /user\.o: 'f' of library\.o has waves of lanes: 32, its user has 64/),
+  );
+  assert.equal(executable.frozen, false);
+});
+
+test('a library with another xnack setting than the agent is refused', () => {
+  const { load } = setUp();
+  const source = functionText('f', 's_nop 0');
+  load(object('off.o', source, 'gfx90a:xnack-'));
+  assert.throws(
+    () => load(object('on.o', source.replaceAll('f', 'g'), 'gfx90a:xnack+')),
+    refused('INCOMPATIBLE_ARGUMENTS', /xnack on/),
+  );
+});
+
+test('declared and defined kinds are compared', () => {
+  const { executable, load } = setUp();
+  load(
+    object('user.o', `.type f,@function\n${kernelText('k', callText('f'))}`),
+    linked('library.co', '.data\n.globl f\n.type f,@object\n.size f, 4\nf: .long 1\n'),
+  );
+  assert.deepEqual(executable.validate(), [
+    "user.o: 'f' is declared as a function, library.co defines it as a variable",
+  ]);
+});

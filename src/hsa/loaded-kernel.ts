@@ -1,0 +1,120 @@
+/** A kernel of a loaded code object: what its descriptor and metadata say, and what linking makes of it. */
+import type { Kernel } from '../codeobject/code-object.ts';
+import { scalarRegisterCount, vectorRegisterCount, wavefrontSize } from '../codeobject/kernel-descriptor.ts';
+import type { KernelMetadata } from '../codeobject/metadata.ts';
+import type { Agent } from './agent.ts';
+import type { CallGraph, CodeNeeds } from './call-graph.ts';
+import type { KernelSymbol, SymbolBase } from './executable-symbol.ts';
+import type { LoadedCodeObject } from './loaded-code-object.ts';
+
+/** Stack of a lane below a call whose needs are not known: what LLVM assumes for one (spec/hsa.md section 3.3). */
+export const UNKNOWN_STACK_BYTES = 16_384;
+
+/** SGPRs behind the numbered ones that a gfx9 kernel's count includes: VCC, FLAT_SCRATCH, XNACK_MASK. */
+const HIDDEN_SGPRS = 6;
+
+export class LoadedKernel implements KernelSymbol {
+  readonly kind = 'kernel';
+  readonly name: string;
+  readonly linkage: 'program' | 'module';
+  readonly binding: 'strong' | 'weak';
+  readonly agent: Agent;
+  readonly codeObject: LoadedCodeObject;
+  readonly address: bigint;
+  readonly sizeBytes: number;
+  readonly kernargSegmentSizeBytes: number;
+  readonly kernargSegmentAlignmentBytes: number;
+  readonly groupSegmentSizeBytes: number;
+  readonly wavefrontSize: 32 | 64;
+  readonly metadata: KernelMetadata | undefined;
+  readonly #kernel: Kernel;
+  #graph: CallGraph | undefined;
+  #isLinked = false;
+
+  constructor(base: SymbolBase, kernel: Kernel) {
+    const { descriptor, metadata } = kernel;
+    this.name = base.name;
+    this.linkage = base.linkage;
+    this.binding = base.binding;
+    this.agent = base.agent;
+    this.codeObject = base.codeObject;
+    this.address = base.address;
+    this.sizeBytes = base.sizeBytes;
+    this.kernargSegmentSizeBytes = metadata?.kernargSegmentSizeBytes ?? descriptor.kernargSizeBytes;
+    this.kernargSegmentAlignmentBytes = Math.max(metadata?.kernargSegmentAlignmentBytes ?? 0, 16);
+    this.groupSegmentSizeBytes = metadata?.groupSegmentFixedSizeBytes ?? descriptor.groupSegmentFixedSizeBytes;
+    this.wavefrontSize = wavefrontSize(descriptor);
+    this.metadata = metadata;
+    this.#kernel = kernel;
+  }
+
+  /** The executable is frozen: `graph` knows all code of the agent, `isLinked` says that there is more than the kernel's own. */
+  link(graph: CallGraph, isLinked: boolean): void {
+    this.#graph = graph;
+    this.#isLinked = isLinked;
+  }
+
+  get kernelObject(): bigint {
+    return this.address;
+  }
+
+  get needs(): CodeNeeds | undefined {
+    return this.#graph?.needsOf(this.address + this.#kernel.descriptor.kernelCodeEntryByteOffset);
+  }
+
+  get privateSegmentSizeBytes(): number {
+    return Math.max(this.#fixedPrivateBytes, this.#linkedNeeds?.privateSegmentSizeBytes ?? 0);
+  }
+
+  get dynamicCallstack(): boolean {
+    const { descriptor, metadata } = this.#kernel;
+    const compiled = metadata?.usesDynamicStack ?? descriptor.properties.usesDynamicStack;
+    const needs = this.#linkedNeeds;
+    if (needs === undefined) return compiled;
+    return needs.callees.length === 0 && !needs.hasIndirectCalls ? compiled : !needs.isStackKnown;
+  }
+
+  /**
+   * Private memory of a lane for a dispatch whose packet asks for `packetBytes`: enough for what is called. A packet that asks for
+   * more than the compiler's fixed size has chosen its own stack.
+   */
+  privateBytesFor(packetBytes: number): number {
+    const bytes = Math.max(packetBytes, this.privateSegmentSizeBytes);
+    return this.dynamicCallstack && packetBytes <= this.#fixedPrivateBytes ? bytes + UNKNOWN_STACK_BYTES : bytes;
+  }
+
+  /** What would go wrong on hardware, where a packet gets the registers and the memory that the descriptor asks for. */
+  get hardwareProblems(): readonly string[] {
+    const { needs } = this;
+    if (needs === undefined) return [];
+    const { descriptor } = this.#kernel;
+    const registers = vectorRegisterCount(descriptor);
+    const accumulatorStart = descriptor.family === 'gfx90a' ? ((descriptor.rsrc3.accumOffset ?? 0) + 1) * 4 : registers;
+    const problems: string[] = [];
+    const check = (what: string, needed: number, present: number): void => {
+      if (needed > present) problems.push(`needs ${needed} ${what}, its descriptor asks for ${present}`);
+    };
+    check('VGPRs', needs.vgprCount, Math.min(registers, accumulatorStart));
+    check('AGPRs', needs.agprCount, descriptor.family === 'gfx90a' ? registers - accumulatorStart : registers);
+    check('SGPRs', needs.sgprCount + (needs.sgprCount > 0 ? HIDDEN_SGPRS : 0), scalarRegisterCount(descriptor));
+    if (needs.isStackKnown) {
+      check('bytes of private memory', needs.privateSegmentSizeBytes, this.#fixedPrivateBytes);
+    } else if (needs.callees.length > 0 || needs.hasIndirectCalls) {
+      const why = needs.isRecursive ? 'recursion' : needs.hasIndirectCalls ? 'an indirect call' : 'a frame of unknown size';
+      problems.push(
+        `needs private memory of unknown size (${why}), at least ${needs.privateSegmentSizeBytes} bytes; its descriptor asks for ${this.#fixedPrivateBytes}`,
+      );
+    }
+    return problems;
+  }
+
+  get #fixedPrivateBytes(): number {
+    const { descriptor, metadata } = this.#kernel;
+    return metadata?.privateSegmentFixedSizeBytes ?? descriptor.privateSegmentFixedSizeBytes;
+  }
+
+  /** The compiler saw all that a kernel calls when nothing else is loaded. */
+  get #linkedNeeds(): CodeNeeds | undefined {
+    return this.#isLinked ? this.needs : undefined;
+  }
+}
