@@ -8,6 +8,16 @@ export const COMMANDS: readonly CommandRow[] = [
     load: async () => (await import('./commands/run.ts')).run,
   },
   {
+    name: 'dispatch',
+    summary: 'run one kernel of some code objects with arguments from the command line and from files',
+    load: async () => (await import('./commands/dispatch.ts')).dispatch,
+  },
+  {
+    name: 'info',
+    summary: 'show the agents: instruction sets, memory pools, limits',
+    load: async () => (await import('./commands/info.ts')).info,
+  },
+  {
     name: 'readobj',
     summary: 'show what a code object, offload bundle or fat binary holds',
     load: async () => (await import('./commands/readobj.ts')).readobj,

@@ -55,7 +55,8 @@ function optionEntry([name, row]: [string, OptionRow]): string {
     .join(', ');
   const fallback =
     row.kind === 'flag' || row.kind === 'list' || row.default === undefined ? '' : ` (default: ${row.default})`;
-  return entry(placeholder ? `${spellings}=${placeholder}` : spellings, row.description + fallback);
+  const value = row.kind === 'text' && row.implied !== undefined ? `[=${placeholder}]` : `=${placeholder}`;
+  return entry(placeholder ? spellings + value : spellings, row.description + fallback);
 }
 
 /** A term and its wrapped description in two columns. */

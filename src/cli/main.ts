@@ -19,4 +19,10 @@ for (const event of ['uncaughtException', 'unhandledRejection'] as const) {
   });
 }
 
-process.exit(await runCommandLine(COMMANDS, process.argv.slice(2), context));
+const [verb, ...rest] = process.argv.slice(2);
+// The upstream loaders' command lines are no commands of ours: they say and return what those do.
+const isLoader = verb === 'llvm-gpu-loader' || verb === 'amdhsa-loader';
+const status = isLoader
+  ? await (await import('./upstream-loader.ts')).runUpstreamLoader(verb, rest, context)
+  : await runCommandLine(COMMANDS, process.argv.slice(2), context);
+process.exit(status);

@@ -12,7 +12,13 @@ interface Described {
 export type OptionRow = Described &
   (
     | { readonly kind: 'flag' }
-    | { readonly kind: 'text'; readonly placeholder: string; readonly default?: string }
+    | {
+        readonly kind: 'text';
+        readonly placeholder: string;
+        readonly default?: string;
+        /** The value of the name alone; another value then needs `--name=VALUE`. */
+        readonly implied?: string;
+      }
     | {
         /** May be repeated; the values in order. */
         readonly kind: 'list';
@@ -118,6 +124,7 @@ export function parseArguments<const T extends OptionTable>(
       values[name] = true;
       continue;
     }
+    if (text === undefined && row.kind === 'text') text = row.implied;
     if (text === undefined) {
       text = argv[++at];
       if (text === undefined) throw usage(grammar, `${spelled} needs a value: ${spelled}=${placeholderOf(row)}`);

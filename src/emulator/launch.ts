@@ -59,9 +59,13 @@ export interface WavePlace {
   readonly privateBase: number;
 }
 
-/** Fields of the scratch buffer resource (CDNA2 ISA 9.1.8): swizzled, thread id added, 64-lane stride of one dword. */
+/**
+ * Fields of the scratch buffer resource (CDNA2 ISA 9.1.8): swizzled, thread id added, the lanes of the wave a dword apart. From gfx10 on the wave
+ * size counts, and the check of the range that no access inside num_records fails (RDNA2 ISA 8.1.8: OOB_SELECT 2).
+ */
 const SCRATCH_WORD1_SWIZZLE = 1 << 31;
-const SCRATCH_WORD3 = (1 << 23) | (3 << 21);
+const scratchWord3 = (target: Target, waveSize: 32 | 64): number =>
+  (1 << 23) | ((waveSize === 64 ? 3 : 2) << 21) | (target.families.includes('gfx10') ? 2 << 28 : 0);
 
 /** Writes the initial state of wave `index` of a workgroup; `record` is that of the kernel's entry. */
 export function initializeWave(
@@ -91,7 +95,7 @@ export function initializeWave(
     words[at] = Number(BigInt.asIntN(32, scratch));
     words[at + 1] = Number((scratch >> 32n) & 0xffffn) | SCRATCH_WORD1_SWIZZLE;
     words[at + 2] = launch.privateSizeBytes * launch.waveSize;
-    words[at + 3] = SCRATCH_WORD3;
+    words[at + 3] = scratchWord3(target, launch.waveSize);
   }
   if (launch.flatScratchSgpr !== undefined) view.setBigUint64((sgpr + launch.flatScratchSgpr) * 4, scratch, true);
   launch.workgroupIdSgprs.forEach((register, d) => {

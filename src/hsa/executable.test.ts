@@ -342,11 +342,6 @@ test('relocations that no image can hold, or outside of it, or that do not fit a
   }
 });
 
-test('a relocatable object is refused', () => {
-  const { load } = setUp();
-  assert.throws(() => load({ eType: 1 }), refused('INVALID_CODE_OBJECT', /relocatable object/));
-});
-
 test('a symbol outside all segments is refused', () => {
   const { load } = setUp();
   assert.throws(

@@ -228,6 +228,6 @@ function undefinedSymbols(names: readonly string[], file: string): HsaError {
   const what = `undefined ${names.length === 1 ? 'symbol' : 'symbols'} ${listed.join(', ')}`;
   return new HsaError('VARIABLE_UNDEFINED', what, {
     file,
-    hint: 'load the code object that defines it before freezing',
+    hint: 'load what defines it into the same executable',
   });
 }

@@ -21,8 +21,8 @@ import {
 } from '../elf/constants.ts';
 import { type ElfSymbol, isDefined } from '../elf/symbols.ts';
 import type { Agent } from './agent.ts';
-import type { PublishedCode } from './device.ts';
 import type { CallGraph } from './call-graph.ts';
+import type { PublishedCode } from './device.ts';
 import type { ExecutableSymbol } from './executable-symbol.ts';
 import { LoadedFunction } from './loaded-function.ts';
 import { LoadedKernel } from './loaded-kernel.ts';

@@ -10,9 +10,6 @@ import type { LoadedCodeObject } from './loaded-code-object.ts';
 /** Stack of a lane below a call whose needs are not known: what LLVM assumes for one (spec/hsa.md section 3.3). */
 export const UNKNOWN_STACK_BYTES = 16_384;
 
-/** SGPRs behind the numbered ones that a gfx9 kernel's count includes: VCC, FLAT_SCRATCH, XNACK_MASK. */
-const HIDDEN_SGPRS = 6;
-
 export class LoadedKernel implements KernelSymbol {
   readonly kind = 'kernel';
   readonly name: string;
@@ -96,11 +93,15 @@ export class LoadedKernel implements KernelSymbol {
     };
     check('VGPRs', needs.vgprCount, Math.min(registers, accumulatorStart));
     check('AGPRs', needs.agprCount, descriptor.family === 'gfx90a' ? registers - accumulatorStart : registers);
-    check('SGPRs', needs.sgprCount + (needs.sgprCount > 0 ? HIDDEN_SGPRS : 0), scalarRegisterCount(descriptor));
+    check('SGPRs', needs.sgprCount, scalarRegisterCount(descriptor));
     if (needs.isStackKnown) {
       check('bytes of private memory', needs.privateSegmentSizeBytes, this.#fixedPrivateBytes);
     } else if (needs.callees.length > 0 || needs.hasIndirectCalls) {
-      const why = needs.isRecursive ? 'recursion' : needs.hasIndirectCalls ? 'an indirect call' : 'a frame of unknown size';
+      const why = needs.isRecursive
+        ? 'recursion'
+        : needs.hasIndirectCalls
+          ? 'an indirect call'
+          : 'a frame of unknown size';
       problems.push(
         `needs private memory of unknown size (${why}), at least ${needs.privateSegmentSizeBytes} bytes; its descriptor asks for ${this.#fixedPrivateBytes}`,
       );

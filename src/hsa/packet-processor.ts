@@ -211,7 +211,8 @@ export class PacketProcessor {
     return this.#device.dispatch({
       workgroupSize,
       gridSize,
-      privateSegmentSizeBytes: kernel?.privateBytesFor(packet.privateSegmentSizeBytes) ?? packet.privateSegmentSizeBytes,
+      privateSegmentSizeBytes:
+        kernel?.privateBytesFor(packet.privateSegmentSizeBytes) ?? packet.privateSegmentSizeBytes,
       groupSegmentSizeBytes,
       kernelObject,
       kernargAddress: packet.kernargAddress,

@@ -66,6 +66,8 @@ class Analyzer {
   readonly #sgprLimit: number;
   readonly #steps = new Map<number, Step>();
   readonly #calls = new Map<number, Call>();
+  /** Offsets that something jumps to: where states meet. */
+  readonly #labels = new Set<number>();
   #vgprs = 0;
   #agprs = 0;
   #sgprs = 0;
@@ -90,21 +92,17 @@ class Analyzer {
       }
       this.#steps.set(offset, { instruction, offset });
       offset += instruction.sizeBytes;
+      const { terminator } = instruction.row.flags;
+      if (terminator === 'branch' || terminator === 'conditional') this.#labels.add(offset + labelOf(instruction));
     }
   }
 
   analyze(isKernel: boolean): FunctionAnalysis {
-    const entry = new ScalarState();
-    entry.registers[STACK_POINTER] = STACK_START;
-    const entries = new Map([[0, entry]]);
-    const pending = [0];
-    for (let at = pending.pop(); at !== undefined; at = pending.pop()) {
-      for (const [next, state] of this.#run(at, entries.get(at)!.clone(), isKernel)) {
-        const known = entries.get(next);
-        if (known && !known.meet(state)) continue;
-        if (!known) entries.set(next, state.clone());
-        pending.push(next);
-      }
+    // Jumps through registers show more labels: the states before them have to meet there, too.
+    for (let labels = -1; labels !== this.#labels.size; ) {
+      labels = this.#labels.size;
+      this.#calls.clear();
+      this.#runAll(isKernel);
     }
     const stackBytes = Math.ceil((this.#stackTop - STACK_START) / this.#scale);
     return {
@@ -120,9 +118,25 @@ class Analyzer {
     };
   }
 
+  #runAll(isKernel: boolean): void {
+    const entry = new ScalarState();
+    entry.registers[STACK_POINTER] = STACK_START;
+    const entries = new Map([[0, entry]]);
+    const pending = [0];
+    for (let at = pending.pop(); at !== undefined; at = pending.pop()) {
+      for (const [next, state] of this.#run(at, entries.get(at)!.clone(), isKernel)) {
+        const known = entries.get(next);
+        if (known && !known.meet(state)) continue;
+        if (!known) entries.set(next, state.clone());
+        pending.push(next);
+      }
+    }
+  }
+
   /** Runs from `start` to the next change of control flow; returns where it goes on, with the state there. */
   #run(start: number, state: ScalarState, isKernel: boolean): [offset: number, state: ScalarState][] {
     for (let at = start; ; ) {
+      if (at !== start && this.#labels.has(at)) return [[at, state]];
       const step = this.#steps.get(at);
       if (!step) {
         this.#isReadable = false;
@@ -167,7 +181,10 @@ class Analyzer {
     const target = jump?.target;
     const inside = target === undefined ? undefined : Number(target - this.#code.address);
     if (!isCall && returns) return [];
-    if (!isCall && inside !== undefined && inside >= 0 && inside < this.#code.bytes.length) return [[inside, state]];
+    if (!isCall && inside !== undefined && inside >= 0 && inside < this.#code.bytes.length) {
+      this.#labels.add(inside);
+      return [[inside, state]];
+    }
     const pointer = state.registers[STACK_POINTER];
     const stackBytes = pointer === undefined ? undefined : Math.ceil((pointer - STACK_START) / this.#scale);
     this.#calls.set(offset, { address: this.#code.address + BigInt(offset), target, stackBytes });

@@ -172,6 +172,7 @@ class Evaluation {
   #write(index: number, dword: number, value: Evaluated | undefined, conditional: boolean): void {
     const operand = this.#instruction.operand(index);
     if (operand.kind !== 'scalar') return;
-    this.#state.registers[operand.register + dword] = value === undefined || conditional ? undefined : Number(value) | 0;
+    this.#state.registers[operand.register + dword] =
+      value === undefined || conditional ? undefined : Number(value) | 0;
   }
 }

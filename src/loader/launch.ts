@@ -1,8 +1,11 @@
 /** One kernel of a program, as it is to be launched. */
 import { WavewrightError } from '../base/errors.ts';
 import type { KernelSymbol } from '../hsa/executable-symbol.ts';
+import type { Generation } from './generation.ts';
 
 export type Extent = readonly [number, number, number];
+
+export const ONE: Extent = [1, 1, 1];
 
 export interface Launch {
   readonly kernel: KernelSymbol;
@@ -35,4 +38,18 @@ export function checkLaunch({ kernel, threads, argumentsSizeBytes }: Launch): vo
     const what = `${threads.join(' x ')} threads, kernel '${name}' takes at most ${metadata.maxFlatWorkgroupSize}`;
     throw new WavewrightError('USAGE', what);
   }
+}
+
+/** As the upstream loaders have up to LLVM 22. */
+const DEFAULT_PORT_COUNT = 4096;
+
+/** RPC ports of a program whose main runs on this grid: one for every wave, where the generation allows so many. */
+export function defaultPortCount(
+  generation: Generation,
+  start: KernelSymbol,
+  { blocks = ONE, threads = ONE }: { readonly blocks?: Extent; readonly threads?: Extent },
+): number {
+  const workgroups = blocks[0] * blocks[1] * blocks[2];
+  const waves = workgroups * Math.ceil((threads[0] * threads[1] * threads[2]) / start.wavefrontSize);
+  return Math.min(generation.maxPorts, Math.max(DEFAULT_PORT_COUNT, waves));
 }

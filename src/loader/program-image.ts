@@ -6,8 +6,10 @@ import type { KernelSymbol } from '../hsa/executable-symbol.ts';
 import { CodeObjectReader } from '../hsa/loaded-code-object.ts';
 import type { Runtime } from '../hsa/runtime.ts';
 import { detectGeneration, type Generation } from './generation.ts';
+import type { Extent } from './launch.ts';
 import { type KernelResources, kernelResources } from './resource-usage.ts';
 
+const DEFAULT_STACK_SIZE_BYTES = 16_384;
 const CLOCK_SYMBOL = '__llvm_libc_clock_freq';
 
 export class ProgramImage implements Disposable {
@@ -79,9 +81,25 @@ export class ProgramImage implements Disposable {
     new DataView(bytes.buffer, bytes.byteOffset, 8).setBigUint64(0, BigInt(frequencyHz), true);
   }
 
-  resources(kernel: KernelSymbol, scratchSizeBytes: number): KernelResources {
+  /** `stackSizeBytes`: scratch of a work-item where the compiler could not know the size of the stack. */
+  resources(kernel: KernelSymbol, threads: Extent, stackSizeBytes = DEFAULT_STACK_SIZE_BYTES): KernelResources {
     const parsed = kernel.codeObject.codeObject.kernels.find(({ symbol }) => symbol.name === kernel.name)!;
-    return kernelResources(kernel, parsed.descriptor, scratchSizeBytes);
+    return kernelResources(kernel, parsed.descriptor, {
+      processor: kernel.agent.requireDevice().properties.processor,
+      scratchSizeBytes: Math.max(kernel.privateSegmentSizeBytes, kernel.dynamicCallstack ? stackSizeBytes : 0),
+      workgroupSize: threads[0] * threads[1] * threads[2],
+    });
+  }
+
+  /** Kernels that are no part of the start-up code. */
+  get otherKernels(): KernelSymbol[] {
+    const startUp = [this.init, this.begin, this.start, this.end, this.fini];
+    const kernels = this.#executable.symbols.filter((symbol) => symbol.kind === 'kernel');
+    return kernels.filter((kernel) => !startUp.includes(kernel));
+  }
+
+  get usesClock(): boolean {
+    return this.#executable.findSymbol(CLOCK_SYMBOL) !== undefined;
   }
 
   [Symbol.dispose](): void {

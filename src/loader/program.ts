@@ -9,7 +9,7 @@ import type { Signal } from '../hsa/signal.ts';
 import { argumentBlock } from './argument-block.ts';
 import type { FileSystem } from './file-system.ts';
 import type { Generation } from './generation.ts';
-import { checkLaunch, type Extent, kernelName, type Launch } from './launch.ts';
+import { checkLaunch, defaultPortCount, type Extent, kernelName, type Launch, ONE } from './launch.ts';
 import { LLVM_DIALECT } from './printf/parse.ts';
 import { ProgramHost } from './program-host.ts';
 import { ProgramImage } from './program-image.ts';
@@ -82,10 +82,7 @@ export interface ProgramResult {
   readonly kernels: readonly KernelRun[];
 }
 
-const DEFAULT_PORT_COUNT = 4096;
-const DEFAULT_STACK_SIZE_BYTES = 16_384;
 const ABORT_STATUS = 134;
-const ONE: Extent = [1, 1, 1];
 /** How often in a row every wave may wait for nothing that the server can give before the loop sleeps between slices. */
 const SPIN_TURNS = 64;
 /** The event loop gets a turn this often, in milliseconds. */
@@ -142,7 +139,8 @@ class ProgramRun {
 
   /** The server on a buffer of its own that the program's client knows of. */
   #connect(generation: Generation): RpcServer {
-    const { portCount = this.#defaultPortCount(generation), opcodes, onConversation } = this.#options;
+    const { opcodes, onConversation } = this.#options;
+    const portCount = this.#options.portCount ?? defaultPortCount(generation, this.#image.start, this.#options);
     if (!Number.isInteger(portCount) || portCount < 1 || portCount > generation.maxPorts) {
       throw new WavewrightError('USAGE', `${portCount} RPC ports, expected 1 to ${generation.maxPorts}`);
     }
@@ -153,13 +151,6 @@ class ProgramRun {
       ...(opcodes && { opcodes }),
       ...(onConversation && { onConversation }),
     });
-  }
-
-  #defaultPortCount(generation: Generation): number {
-    const { blocks = ONE, threads = ONE } = this.#options;
-    const workgroups = blocks[0] * blocks[1] * blocks[2];
-    const waves = workgroups * Math.ceil((threads[0] * threads[1] * threads[2]) / this.#image.start.wavefrontSize);
-    return Math.min(generation.maxPorts, Math.max(DEFAULT_PORT_COUNT, waves));
   }
 
   async main(startMs: number): Promise<ProgramResult> {
@@ -249,9 +240,8 @@ class ProgramRun {
     writeArguments(data);
     const queuePtr = this.#queue.address;
     writeHiddenArguments(data, metadata!, { gridSize: grid, workgroupSize: threads, dims, queuePtr });
-    const stackSizeBytes = kernel.dynamicCallstack ? (this.#options.stackSizeBytes ?? DEFAULT_STACK_SIZE_BYTES) : 0;
-    const privateSegmentSizeBytes = Math.max(kernel.privateSegmentSizeBytes, stackSizeBytes);
-    this.#options.onKernel?.(this.#image.resources(kernel, privateSegmentSizeBytes));
+    const resources = this.#image.resources(kernel, threads, this.#options.stackSizeBytes);
+    this.#options.onKernel?.(resources);
     if (this.#server) this.#server.laneStride = kernel.wavefrontSize;
     using completionSignal = this.#runtime.createSignal(1n, this.#agent);
     const before = this.#queue.statistics;
@@ -263,7 +253,7 @@ class ProgramRun {
       kernarg,
       completionSignal,
       groupSegmentSizeBytes: kernel.groupSegmentSizeBytes,
-      privateSegmentSizeBytes,
+      privateSegmentSizeBytes: resources.scratchSizeBytes,
     });
     await this.#finish(name, completionSignal);
     if (this.#host.terminated) return;

@@ -1,10 +1,12 @@
 import { type KernelDescriptor, scalarRegisterCount, vectorRegisterCount } from '../codeobject/kernel-descriptor.ts';
 import type { KernelSymbol } from '../hsa/executable-symbol.ts';
 import { kernelName } from './launch.ts';
+import { wavesPerSimd } from './occupancy.ts';
 
 /** What a kernel takes, by its metadata or, where that is silent, by its descriptor. */
 export interface KernelResources {
   readonly kernel: string;
+  /** With the accumulation VGPRs, where these come from the same register file. */
   readonly vgprs: number;
   /** Accumulation VGPRs, 0 on targets without. */
   readonly agprs: number;
@@ -16,23 +18,37 @@ export interface KernelResources {
   readonly hasDynamicStack: boolean;
   readonly kernargSizeBytes: number;
   readonly wavefrontSize: 32 | 64;
+  /** Waves that a SIMD holds at once; `undefined` where that is not known. */
+  readonly wavesPerSimd: number | undefined;
+}
+
+/** How a kernel is dispatched. */
+export interface DispatchShape {
+  readonly processor: string;
+  readonly scratchSizeBytes: number;
+  /** Work-items of a workgroup. */
+  readonly workgroupSize: number;
 }
 
 export function kernelResources(
   kernel: KernelSymbol,
   descriptor: KernelDescriptor,
-  scratchSizeBytes: number,
+  { processor, scratchSizeBytes, workgroupSize }: DispatchShape,
 ): KernelResources {
-  return {
-    kernel: kernelName(kernel),
+  const counts = {
     vgprs: kernel.metadata?.vgprCount ?? vectorRegisterCount(descriptor),
-    agprs: kernel.metadata?.agprCount ?? 0,
     sgprs: kernel.metadata?.sgprCount ?? scalarRegisterCount(descriptor),
     ldsSizeBytes: kernel.groupSegmentSizeBytes,
+    wavefrontSize: kernel.wavefrontSize,
+  };
+  return {
+    ...counts,
+    kernel: kernelName(kernel),
+    agprs: kernel.metadata?.agprCount ?? 0,
     scratchSizeBytes,
     hasDynamicStack: kernel.dynamicCallstack,
     kernargSizeBytes: kernel.kernargSegmentSizeBytes,
-    wavefrontSize: kernel.wavefrontSize,
+    wavesPerSimd: wavesPerSimd({ ...counts, processor, workgroupSize }),
   };
 }
 
@@ -48,5 +64,6 @@ export function formatResources(resources: KernelResources): string {
     `scratch ${scratchSizeBytes} bytes per work-item${stack}`,
     `kernarg ${kernargSizeBytes} bytes`,
     `wave${wavefrontSize}`,
+    ...(resources.wavesPerSimd === undefined ? [] : [`occupancy ${resources.wavesPerSimd} waves/SIMD`]),
   ].join(', ');
 }

@@ -3,6 +3,7 @@ import { Emulator, type ExecutorName } from '../../src/emulator/emulator.ts';
 import { WaveFault } from '../../src/emulator/faults.ts';
 import {
   EXIT_BUDGET,
+  EXIT_CODES,
   EXIT_UNTRANSLATED,
   PAGE_READ,
   RECORD_PC,
@@ -26,6 +27,7 @@ export const LDS_SIZE = 1024;
 export const PRIVATE_SIZE = 512;
 const DATA_SIZE = 8192;
 const GUARD = 4096;
+const RESUMING = new Set([EXIT_CODES.barrier, EXIT_CODES.sleep, EXIT_CODES.interrupt]);
 const CODE_SIZE = 1 << 22;
 
 /** mulberry32: a small generator with a 32-bit seed. */
@@ -191,10 +193,9 @@ export class Lockstep {
     }
     // The record before the one to go on with is that of the last instruction.
     const exit = field(WAVE_EXIT);
-    const last =
-      fault === undefined
-        ? pc(exit === EXIT_UNTRANSLATED ? record : cache.behindLeader(record) - RECORD_SIZE_BYTES)
-        : '';
+    // A wave that comes back after its exit goes on at a leader.
+    const resumed = RESUMING.has(exit) ? cache.behindLeader(record) : record;
+    const last = fault === undefined ? pc(exit === EXIT_UNTRANSLATED ? record : resumed - RECORD_SIZE_BYTES) : '';
     const registers = state.slice();
     registers.fill(0, WAVE_TEMPORARY_ROWS / 4, WAVE_VGPRS / 4);
     for (const offset of [WAVE_EXIT, WAVE_RECORD, WAVE_JUMP_CACHE, WAVE_BUDGET]) registers[offset / 4] = 0;

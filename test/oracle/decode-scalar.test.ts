@@ -36,6 +36,7 @@ const SAMPLES: Readonly<Partial<Record<FormatName, readonly FieldValues[]>>> = {
 
 const TARGETS = [
   { processor: 'gfx900', waveSize: 64 },
+  { processor: 'gfx1010', waveSize: 32 },
   { processor: 'gfx906', waveSize: 64 },
   { processor: 'gfx908', waveSize: 64 },
   { processor: 'gfx90a', waveSize: 64 },
@@ -43,6 +44,7 @@ const TARGETS = [
   { processor: 'gfx1030', waveSize: 32 },
   { processor: 'gfx1030', waveSize: 64 },
   { processor: 'gfx1100', waveSize: 32 },
+  { processor: 'gfx1150', waveSize: 32 },
   { processor: 'gfx1100', waveSize: 64 },
 ] as const;
 

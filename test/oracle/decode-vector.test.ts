@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Decoder } from '../../src/isa/amdgpu/decode.ts';
 import { encodeFields, type FieldValues } from '../../src/isa/amdgpu/encode.ts';
-import { type Family, type Format, type FormatName, formatByName, generationOf } from '../../src/isa/amdgpu/formats.ts';
+import { type Format, type FormatName, formatByName, generationOf } from '../../src/isa/amdgpu/formats.ts';
 import type { Instruction } from '../../src/isa/amdgpu/instruction.ts';
 import { scalarText, vgprText } from '../../src/isa/amdgpu/registers.ts';
 import { type Target, targetFor } from '../../src/isa/amdgpu/targets.ts';
@@ -85,24 +85,15 @@ const SAMPLES: Readonly<Partial<Record<FormatName, readonly FieldValues[]>>> = {
 /** Interpolation before gfx11, of graphics, has no rows. */
 const ABSENT = /^v_interp_(p1|p2|mov)/;
 
-/** Processors of gfx9 whose vector instructions stand in the rows, but which are no targets. */
-const older = (processor: string, ...families: Family[]) => {
-  const target: Target = { ...targetFor('gfx90a'), processor, families };
-  return { target, waveSize: 64 } as const;
-};
-
 const TARGETS: readonly { readonly target: Target; readonly waveSize: 32 | 64 }[] = [
-  older('gfx900', 'gfx9'),
-  older('gfx906', 'gfx906', 'gfx9'),
-  older('gfx908', 'gfx908', 'gfx906', 'gfx9'),
-  { target: targetFor('gfx90a'), waveSize: 64 },
-  { target: targetFor('gfx942'), waveSize: 64 },
-  { target: targetFor('gfx1030'), waveSize: 32 },
+  ...['gfx900', 'gfx904', 'gfx906', 'gfx908', 'gfx90a', 'gfx942', 'gfx9-generic'].map(
+    (processor) => ({ target: targetFor(processor), waveSize: 64 }) as const,
+  ),
+  ...['gfx1010', 'gfx1012', 'gfx1030', 'gfx1100', 'gfx1150'].map(
+    (processor) => ({ target: targetFor(processor), waveSize: 32 }) as const,
+  ),
   { target: targetFor('gfx1030'), waveSize: 64 },
-  { target: targetFor('gfx1100'), waveSize: 32 },
   { target: targetFor('gfx1100'), waveSize: 64 },
-  // What gfx11.5 adds is not among the vector instructions.
-  { target: { ...targetFor('gfx1100'), processor: 'gfx1150' }, waveSize: 32 },
 ];
 
 /** Opcodes of VOP2 that are followed by a literal, v_madmk and the like; nothing else may follow the 32-bit formats here. */
@@ -138,8 +129,7 @@ for (const { target, waveSize } of TARGETS) {
     ([name]) =>
       [...primary, ...extended].some((format) => format.name === name) &&
       (name !== 'VOPD' || waveSize === 32) &&
-      // Matrix instructions of gfx908 name accumulators otherwise.
-      (name !== 'VOP3P_MAI' || families.includes('gfx90a')),
+      (name !== 'VOP3P_MAI' || families.includes('gfx908')),
   );
   for (const [name, samples] of ofTarget) {
     const format = formatByName(name as FormatName, families);

@@ -57,7 +57,7 @@ const FLOAT_MODE_BITS = 0xff;
 const DEFAULT_MODE = 0x3f0;
 
 /** compute_pgm_rsrc1 from bit 12 on as MODE; records without these bits are from before the kernel's descriptor set them. */
-function modeOf(rsrc1: number): number {
+export function modeOf(rsrc1: number): number {
   const floatMode = (rsrc1 >> 12) & FLOAT_MODE_BITS;
   if (floatMode === 0) return DEFAULT_MODE;
   return floatMode | ((rsrc1 >> 21) & 1 ? 0x100 : 0) | ((rsrc1 >> 23) & 1 ? 0x200 : 0);
@@ -76,7 +76,7 @@ function registersOf(rsrc2: number): Pick<Launch, 'workgroupIdSgprs' | 'workItem
 /** Multiply-adds that round once: their kernels may differ from a recording that rounds twice. */
 const FUSED = /^v_(pk_)?fma(c|mk|ak|_mix)?_f32/;
 
-function fuses(code: Uint8Array, processor: string): boolean {
+export function fuses(code: Uint8Array, processor: string): boolean {
   const decoder = decoderFor(processor, 64);
   const view = new DataView(code.buffer, code.byteOffset, code.byteLength);
   for (let offset = 0; offset < code.byteLength; ) {
@@ -92,14 +92,14 @@ const ordered = (bits: number): number => (bits & 0x80000000 ? -(bits & 0x7fffff
 const SMALLEST_NORMAL = 0x00800000;
 const INFINITY = 0x7f800000;
 
-function within(found: number, expected: number, ulps: number): boolean {
+export function within(found: number, expected: number, ulps: number): boolean {
   if (found === expected) return true;
   const magnitude = expected & 0x7fffffff;
   if (magnitude < SMALLEST_NORMAL || magnitude >= INFINITY) return false;
   return Math.abs(ordered(found) - ordered(expected)) <= ulps;
 }
 
-const TOLERANCE_ULPS = 3;
+export const TOLERANCE_ULPS = 3;
 
 /**
  * Runs a dispatch and returns what differs, in words; undefined when every buffer holds what was recorded.

@@ -34,14 +34,14 @@ function* withoutEffect(make: (seed?: string) => StateBuilder, encoding: Encodin
   s.putLanes(name, () => randomWord(s.r));
   s.putLanes('scc', () => s.r(2));
   if (isVector) s.put('scc', [1]);
-  if (encoding.format.name === 'SMEM') for (const each of namesOf('s', 8, 4)) s.put(each, [0]);
+  if (encoding.format.name === 'SMEM') for (const each of namesOf('s', 16, 4)) s.put(each, [0]);
   if (encoding.format.name === 'SMEM') s.putLanes('s40', () => randomWord(s.r));
   s.show([name, 'scc', 's106', ...(encoding.format.name === 'SMEM' ? ['s40'] : [])]);
   const smem = encoding.format.name === 'SMEM' && encoding.row.operands.length > 0;
   const [format, isModern] = [encoding.format, s.target.families.includes('gfx11')];
   const hasImmediate = format.fields.some(({ name: field }) => field === 'imm');
   const address = {
-    sbase: 4,
+    sbase: 8,
     ...(hasImmediate ? { imm: 1 } : {}),
     ...(isModern && { soffset: s.target.scalars.none }),
   };

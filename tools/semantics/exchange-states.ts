@@ -199,9 +199,14 @@ function globalByLane(s: StateBuilder, isLoad: boolean): UnsourcedRecording {
   return s.finish({ saddr: ADDRESS, data: DATA, vdst: RESULT, offset: 16 });
 }
 
-function* statesOf(encoding: Encoding, target: Target, waveSize: 32 | 64): Generator<UnsourcedRecording> {
+export function* exchangeStates(
+  encoding: Encoding,
+  target: Target,
+  waveSize: 32 | 64,
+  variation = '',
+): Generator<UnsourcedRecording> {
   const { name } = encoding.row;
-  const make = (seed = ''): StateBuilder => new StateBuilder(encoding, target, waveSize, seed);
+  const make = (seed = ''): StateBuilder => new StateBuilder(encoding, target, waveSize, seed + variation);
   const pair = /^ds_(read|write|wrxchg)2(st64)?(?:_rtn)?_b(32|64)$/.exec(name);
   if (pair) yield pairState(make(), pair[1]!, pair[2] !== undefined, Number(pair[3]) as 32 | 64);
   else if (name === 'ds_condxchg32_rtn_b64') yield conditionalExchange(make());
@@ -221,6 +226,6 @@ export function* exchangeRecordings(processor: string, waveSize: 32 | 64): Gener
     const [encoding] = encodingsOf(row, target);
     if (!encoding) continue;
     const file = encoding.format.name.toLowerCase();
-    for (const recording of statesOf(encoding, target, waveSize)) yield { file, recording };
+    for (const recording of exchangeStates(encoding, target, waveSize)) yield { file, recording };
   }
 }

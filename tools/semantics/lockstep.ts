@@ -11,13 +11,16 @@ import { targetFor } from '../../src/isa/amdgpu/targets.ts';
 import { differences } from '../../test/semantics/difference.ts';
 import type { Recording } from '../../test/semantics/recorded.ts';
 import { StateRunner } from '../../test/semantics/state-runner.ts';
+import { exchangeStates } from './exchange-states.ts';
 import { PLANS, toleranceOf, waveSizeOf } from './generate.ts';
 import { encodingVariants, jobOf } from './jobs.ts';
-import { ACCESS_FORMATS, accessStates } from './memory-states.ts';
+import { accessStates } from './memory-states.ts';
 import { expectedState } from './model.ts';
+import { scalarLoadStates } from './scalar-memory-states.ts';
 
 const COLUMNS = 32;
 const MAX_REPORTS = 3;
+const MEMORY_FORMATS = /^(DS|FLAT|GLOBAL|SCRATCH|MUBUF|SMEM)$/;
 
 const [processor = 'gfx90a', count = '10000', pattern = '.'] = process.argv.slice(2);
 const states = Number(count);
@@ -73,16 +76,21 @@ for (const [row, forms] of byRow) {
   }
 }
 
+/** States of memory instructions, by what a row is. */
+const MEMORY_STATES = [accessStates, exchangeStates, scalarLoadStates];
+/** Lanes that are on, or runs. */
+const STATES_PER_RECORDING = 20;
+
 const target = targetFor(processor);
 for (const row of ROWS) {
-  if (!row.semantics || !ACCESS_FORMATS.has(row.format) || !filter.test(row.name)) continue;
+  if (!row.semantics || !MEMORY_FORMATS.test(row.format) || !filter.test(row.name)) continue;
   for (const encoding of encodingsOf(row, target)) {
     for (let made = 0, i = 0; made < states; i++) {
-      const recordings = [...accessStates(encoding, target, planned, `state ${i}`)];
+      const recordings = MEMORY_STATES.flatMap((make) => [...make(encoding, target, planned, `state ${i}`)]);
       if (recordings.length === 0) break;
       for (const recording of recordings) check(row, { ...recording, targets: [], source: '' });
-      made += 20 * recordings.length;
-      finish(row, 20 * recordings.length);
+      made += STATES_PER_RECORDING * recordings.length;
+      finish(row, STATES_PER_RECORDING * recordings.length);
     }
   }
 }

@@ -241,12 +241,12 @@ export function* accessStates(
   }
 }
 
-export const ACCESS_FORMATS: ReadonlySet<string> = new Set(['DS', 'FLAT', 'GLOBAL', 'SCRATCH', 'MUBUF']);
+const FORMATS = new Set(['DS', 'FLAT', 'GLOBAL', 'SCRATCH', 'MUBUF']);
 
 export function* memoryRecordings(processor: string, waveSize: 32 | 64): Generator<Generated> {
   const target = targetFor(processor);
   for (const row of ROWS) {
-    if (!row.semantics || !ACCESS_FORMATS.has(row.format)) continue;
+    if (!row.semantics || !FORMATS.has(row.format)) continue;
     for (const encoding of encodingsOf(row, target)) {
       const file = encoding.format.name.toLowerCase();
       for (const recording of accessStates(encoding, target, waveSize)) yield { file, recording };

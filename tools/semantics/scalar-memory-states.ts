@@ -1,7 +1,7 @@
 /** States of scalar loads: CDNA2 ISA 8, RDNA3 ISA 8. Every column is a run with an address of its own. */
-import { encodingsOf } from '../../src/isa/amdgpu/decode.ts';
+import { type Encoding, encodingsOf } from '../../src/isa/amdgpu/decode.ts';
 import { ROWS } from '../../src/isa/amdgpu/instructions/index.ts';
-import { targetFor } from '../../src/isa/amdgpu/targets.ts';
+import { type Target, targetFor } from '../../src/isa/amdgpu/targets.ts';
 import { COLUMNS } from './jobs.ts';
 import { unsigned } from './numbers.ts';
 import { namesOf } from './register-file.ts';
@@ -23,7 +23,7 @@ function loadState(s: StateBuilder, dwords: number, isBuffer: boolean, register:
   // The two low bits of each part count as zero.
   const low = (): number => s.r(4);
   s.putLanes(`s${BASE}`, () => 16 + 4 * s.r(isBuffer ? 4 : room) + low());
-  s.put(`s${BASE + 1}`, isBuffer ? [0] : [0]);
+  s.put(`s${BASE + 1}`, [0]);
   if (register) s.putLanes(`s${SOFFSET}`, () => 4 * s.r(isBuffer ? room : 5) + low());
   // Of a buffer: its size, which some runs go beyond.
   const records = 96;
@@ -34,7 +34,6 @@ function loadState(s: StateBuilder, dwords: number, isBuffer: boolean, register:
   s.pointers = [`s${BASE}`];
   const names = namesOf('s', RESULT, dwords);
   for (const name of names) s.put(name, [randomWord(s.r)]);
-  for (const name of names) s.names.set(name, 1);
   for (let i = 0; i < COLUMNS; i++) {
     const base = Number(s.before.get(`s${BASE}`, i)) & ~3;
     const offset = immediate + (register ? Number(s.before.get(`s${SOFFSET}`, i)) & ~3 : 0);
@@ -50,16 +49,27 @@ function loadState(s: StateBuilder, dwords: number, isBuffer: boolean, register:
   return s.finish({ ...fields, imm: 1, ...(register && { soffset_en: 1, soffset: SOFFSET }) }, 'waves');
 }
 
+/** Of a scalar load; none of other instructions. */
+export function* scalarLoadStates(
+  encoding: Encoding,
+  target: Target,
+  waveSize: 32 | 64,
+  variation = '',
+): Generator<UnsourcedRecording> {
+  const match = /^s_(buffer_)?load_(\w+)$/.exec(encoding.row.name);
+  const dwords = match ? SIZES[match[2]!] : undefined;
+  if (!match || dwords === undefined) return;
+  for (const register of dwords > 4 ? [false] : [false, true]) {
+    const s = new StateBuilder(encoding, target, waveSize, String(register) + variation);
+    yield loadState(s, dwords, match[1] !== undefined, register);
+  }
+}
+
 export function* scalarMemoryRecordings(processor: string, waveSize: 32 | 64): Generator<Generated> {
   const target = targetFor(processor);
   for (const row of ROWS) {
-    const match = /^s_(buffer_)?load_(\w+)$/.exec(row.name);
     const [encoding] = encodingsOf(row, target);
-    if (!match || !encoding || !row.semantics || SIZES[match[2]!] === undefined) continue;
-    for (const register of [false, true]) {
-      if (register && SIZES[match[2]!]! > 4) continue;
-      const s = new StateBuilder(encoding, target, waveSize, String(register));
-      yield { file: 'smem', recording: loadState(s, SIZES[match[2]!]!, match[1] !== undefined, register) };
-    }
+    if (!encoding || !row.semantics) continue;
+    for (const recording of scalarLoadStates(encoding, target, waveSize)) yield { file: 'smem', recording };
   }
 }

@@ -4,7 +4,7 @@ import { encodeFields } from '../../src/isa/amdgpu/encode.ts';
 import type { OperandType } from '../../src/isa/amdgpu/row.ts';
 import type { Target } from '../../src/isa/amdgpu/targets.ts';
 import { type Random, random } from '../../test/oracle/encoding-samples.ts';
-import { hexOfDwords, type Recording } from '../../test/semantics/recorded.ts';
+import { hexOfDwords, type Recording, type Registers } from '../../test/semantics/recorded.ts';
 import { COLUMNS, DEFAULT_MODE, textOfWords } from './jobs.ts';
 import { Bytes } from './memory.ts';
 import { RegisterFile } from './register-file.ts';
@@ -109,9 +109,11 @@ export class StateBuilder {
   ): UnsourcedRecording {
     const { encoding, before, after } = this;
     const words = [...encodeFields(encoding.format, encoding.opcode, fields), ...trailer];
-    const count = (name: string): number =>
-      this.names.get(name) ?? (/^[av]/.test(name) || columns === 'waves' ? COLUMNS : 1);
-    const texts = (file: RegisterFile, names: Iterable<string>): Record<string, string> =>
+    const columnsBefore = (name: string): number => this.names.get(name) ?? 1;
+    const isPerLane = (name: string): boolean => /^[avp]/.test(name);
+    const columnsAfter = (name: string): number =>
+      isPerLane(name) ? (this.names.get(name) ?? COLUMNS) : columns === 'waves' ? COLUMNS : 1;
+    const texts = (file: RegisterFile, names: Iterable<string>, count: (name: string) => number): Registers =>
       Object.fromEntries(
         [...names].filter((name) => name !== 'exec').map((name) => [name, file.text(name, count(name))]),
       );
@@ -120,12 +122,12 @@ export class StateBuilder {
       ...{ name: encoding.name, code: textOfWords(words), waveSize: this.waveSize, mode, columns },
       ...(this.pointers.length > 0 && { pointers: this.pointers }),
       before: {
-        registers: { ...texts(before, this.names.keys()), exec: before.text('exec', 2) },
+        registers: { ...texts(before, this.names.keys(), columnsBefore), exec: before.text('exec', 2) },
         ...(this.lds && { lds: this.#ldsBefore }),
         ...(this.memory && { memory: this.#memoryBefore }),
       },
       after: {
-        registers: { ...texts(after, this.shown), exec: after.text('exec', 2) },
+        registers: { ...texts(after, this.shown, columnsAfter), exec: after.text('exec', 2) },
         ...(changed(this.lds?.text, this.#ldsBefore) && { lds: this.lds!.text }),
         ...(changed(this.memory?.text, this.#memoryBefore) && { memory: this.memory!.text }),
       },

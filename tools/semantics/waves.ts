@@ -57,15 +57,15 @@ function interpolation(name: string): WaveModel {
       if (!isOn(before.exec, lane)) continue;
       const quad = lane & ~3;
       const factor = before.get(register(job, 'src1'), lane);
-      const name40 = register(job, 'vdst');
+      const result = register(job, 'vdst');
       if (pass === 'p10') {
-        after.set(name40, lane, f32.fma(wide('src0', quad + 1), factor, wide('src2', quad)));
+        after.set(result, lane, f32.fma(wide('src0', quad + 1), factor, wide('src2', quad)));
         continue;
       }
       const sum = f32.fma(wide('src0', quad + 2), factor, before.get(register(job, 'src2'), lane));
-      const old = before.get(name40, lane);
+      const old = before.get(result, lane);
       after.set(
-        name40,
+        result,
         lane,
         type === 'f16' ? (old & 0xffff0000n) | f16.result(converted('f32', 'f16', f16.rounding, sum)) : sum,
       );

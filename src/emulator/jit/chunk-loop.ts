@@ -36,6 +36,8 @@ export interface ChunkPlace {
 
 /** Values of a chunk up to which all chunks are done with masks, without a loop. */
 const MASKED_SIZE = 10;
+/** Values up to which there is a fast body for chunks with some lanes off. */
+const MAX_MASKED_SIZE = 80;
 /** Chunks of an iteration by the values of one, at most. */
 const UNROLL: readonly (readonly [size: number, chunks: number])[] = [
   [16, 4],
@@ -175,7 +177,8 @@ export class ChunkLoop {
           }
           f.br(done);
         });
-        this.#emitSlowLoop(slow, end);
+        const mayMask = !fast.hasAccesses && fast.size > MASKED_SIZE && fast.size <= MAX_MASKED_SIZE;
+        this.#emitSlowLoop(slow, end, mayMask ? fast : undefined);
       });
       f.get(this.#chunk);
       f.i32(spaces.waveSize);
@@ -185,16 +188,26 @@ export class ChunkLoop {
     f.free(bits, end);
   }
 
-  /** Chunks from #chunk on, those without an active lane skipped, up to `end` or the last one. */
-  #emitSlowLoop(slow: ChunkBody, end?: Local): void {
+  /**
+   * Chunks from #chunk on, those without an active lane skipped, up to `end` or the last one. With `masked`, a fast body without accesses,
+   * chunks with some lanes off try that first.
+   */
+  #emitSlowLoop(slow: ChunkBody, end?: Local, masked?: ChunkBody): void {
     const { f, spaces } = this.#state;
     const nibble = f.local('i32');
+    const place = { chunk: this.#chunk, pointer: this.#pointer, offset: 0 };
     f.loop(undefined, (again) => {
       this.#setNibble(nibble, this.#chunk, 15);
       f.get(nibble);
-      f.if(undefined, () => {
+      f.if(undefined, (done) => {
         const mask = this.#maskOf(nibble);
-        slow.emitSlow({ chunk: this.#chunk, pointer: this.#pointer, offset: 0 }, nibble, mask);
+        if (masked) {
+          f.block(undefined, (giveUp) => {
+            masked.emitFast(place, giveUp, mask);
+            f.br(done);
+          });
+        }
+        slow.emitSlow(place, nibble, mask);
         f.free(mask);
       });
       this.#advance();

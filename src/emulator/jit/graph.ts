@@ -150,7 +150,8 @@ export class Graph {
     if (isOp(wide, 'i64.zext32')) return half === 0 ? wide.args[0] : this.constant(0n, 'i32');
     if (!wide.lane || wide.leaf.kind !== 'pure') return undefined;
     const [a, b] = wide.args as [Node, Node];
-    const [low, high] = [this.#half(0, a), this.#half(1, a)];
+    if (wide.leaf.op === 'i64.mul') return this.#productHalf(half, a, b);
+    const [low, high] = [this.#part(0, a), this.#part(1, a)];
     if (!low || !high) return undefined;
     switch (wide.leaf.op) {
       case 'i64.shl':
@@ -162,7 +163,7 @@ export class Graph {
           : this.#shiftedHalf(wide.leaf.op, half, low, high, Number(amount & 63n));
       }
       case 'i64.add': {
-        const others = [this.#half(0, b), this.#half(1, b)];
+        const others = [this.#part(0, b), this.#part(1, b)];
         if (!others[0] || !others[1]) return undefined;
         const sum = this.op('i32.add', low, others[0]);
         if (half === 0) return sum;
@@ -172,6 +173,18 @@ export class Graph {
       default:
         return undefined;
     }
+  }
+
+  /** A half of an operand, which may be uniform. */
+  #part(half: 0 | 1, wide: Node): Node | undefined {
+    return wide.lane ? this.#half(half, wide) : this.op(half === 0 ? 'i64.low' : 'i64.high', wide);
+  }
+
+  /** Of a product of two unsigned 32-bit values. */
+  #productHalf(half: 0 | 1, a: Node, b: Node): Node | undefined {
+    const isShort = (node: Node): boolean => isOp(node, 'i64.zext32') || (constantOf(node) ?? -1n) >> 32n === 0n;
+    if (!isShort(a) || !isShort(b)) return undefined;
+    return this.op(half === 0 ? 'i32.mul' : 'i32.mulHiU', this.#part(0, a)!, this.#part(0, b)!);
   }
 
   #shiftedHalf(op: 'i64.shl' | 'i64.shrU' | 'i64.shrS', half: 0 | 1, low: Node, high: Node, amount: number): Node {

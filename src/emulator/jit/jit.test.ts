@@ -24,7 +24,7 @@ function evaluate(node: Node, rows: ReadonlyMap<number, number>): Evaluated {
 
 const row = (graph: Graph, offset: number): Node => graph.share({ kind: 'row', offset }, offset, 'i32', true);
 
-test('halves of shifted and added pairs are what the 64-bit operation gives', () => {
+test('halves of shifted, added and multiplied pairs are what the 64-bit operation gives', () => {
   const word = fc.oneof(fc.integer(), fc.constantFrom(0, -1, 1, -0x80000000, 0x7fffffff));
   fc.assert(
     fc.property(word, word, word, word, fc.nat({ max: 63 }), (a, b, c, d, amount) => {
@@ -32,12 +32,15 @@ test('halves of shifted and added pairs are what the 64-bit operation gives', ()
       const rows = new Map([a, b, c, d].map((value, i) => [i, value]));
       const x = graph.op('i64.pack', row(graph, 0), row(graph, 1));
       const y = graph.op('i64.pack', row(graph, 2), row(graph, 3));
+      const zext = (offset: number): Node => graph.op('i64.zext32', row(graph, offset));
       const by = graph.constant(BigInt(amount), 'i32');
       for (const wide of [
         graph.op('i64.add', x, y),
         graph.op('i64.shl', x, by),
         graph.op('i64.shrU', x, by),
         graph.op('i64.shrS', x, by),
+        graph.op('i64.mul', zext(0), zext(2)),
+        graph.op('i64.add', graph.op('i64.mul', zext(0), graph.constant(0xfffffffdn, 'i64')), y),
       ]) {
         const value = BigInt(evaluate(wide, rows));
         assert.equal(evaluate(graph.op('i64.low', wide), rows), Number(BigInt.asIntN(32, value)));

@@ -1,4 +1,5 @@
 /** Coverage as a table for a terminal, and as the page that is checked in. */
+import type { FormatName } from './formats.ts';
 import { countsOf, type FormatCoverage, type TargetCoverage } from './coverage.ts';
 
 const WIDTH = 100;
@@ -55,24 +56,47 @@ export function coverageText(targets: readonly TargetCoverage[], { exact = false
   return sections.join('\n');
 }
 
+/** What is said of targets, by text; targets of which the same is said stand together. */
+function merged(texts: readonly (readonly [processor: string, text: string])[]): [processors: string[], text: string][] {
+  const byText = new Map<string, string[]>();
+  for (const [processor, text] of texts) byText.set(text, [...(byText.get(text) ?? []), processor]);
+  return [...byText].map(([text, processors]) => [processors, text]);
+}
+
 /** The checked-in page: counts, and the names of what is not exact. */
 export function coverageMarkdown(targets: readonly TargetCoverage[]): string {
   const head = `# Instruction coverage
 
 Made by \`wavewright isa coverage --format=markdown\`; a test keeps it true. *Exact*: the results have the bits of the hardware's documented
 results, on every host. *Approximate*: the manuals leave the bits open, and how ours may differ is said. *Missing*: decoded and
-printed, refused by name when it is executed. One instruction counts once, whatever encodings it has.
+printed, refused by name when it is executed. One instruction counts once, whatever encodings it has. Formats: exact / approximate / missing.
 `;
-  const sections = targets.map((target) => {
-    const rows = cells(target).map((row) => `| ${row.join(' | ')} |\n`);
-    const lists = [...groups(target)].map(
-      ([reason, names]) =>
-        `\n${reason[0]!.toUpperCase()}${reason.slice(1)}:\n\n${wrapped(
-          names.map((name) => `\`${name}\``),
-          '',
-        )}`,
+  const formats = [...new Set(targets.flatMap((target) => target.formats.map(({ format }) => format)))];
+  const counts = merged(
+    targets.map((target) => {
+      const byName = new Map(cells(target).map(([name, ...numbers]) => [name, numbers.join(' / ')]));
+      return [target.processor, [...formats, 'all'].map((name) => byName.get(name as FormatName) ?? '').join('|')];
+    }),
+  );
+  const columns = counts.map(([processors]) => processors.join(', '));
+  const line = (name: string, values: readonly string[]): string => `| ${[name, ...values].join(' | ')} |\n`;
+  const table =
+    `\n${line('', columns)}|${'---|'.repeat(columns.length + 1)}\n` +
+    [...formats, 'all'].map((name, i) => line(name, counts.map(([, text]) => text.split('|')[i]!))).join('');
+  const reasons = new Map<string, Map<string, string[]>>();
+  for (const target of targets) {
+    for (const [reason, names] of groups(target)) {
+      const byName = reasons.get(reason) ?? new Map<string, string[]>();
+      reasons.set(reason, byName);
+      for (const name of names) byName.set(name, [...(byName.get(name) ?? []), target.processor]);
+    }
+  }
+  const lists = [...reasons].map(([reason, byName]) => {
+    const groupsOfNames = merged(
+      [...byName].map(([name, own]) => [`\`${name}\``, own.length === targets.length ? 'All' : own.join(', ')]),
     );
-    return `\n## ${target.processor}\n\n| format | exact | approximate | missing |\n|---|---|---|---|\n${rows.join('')}${lists.join('')}`;
+    const texts = groupsOfNames.map(([names, processors]) => `\n${processors}:\n\n${wrapped(names, '')}`);
+    return `\n## ${reason[0]!.toUpperCase()}${reason.slice(1)}\n${texts.join('')}`;
   });
-  return head + sections.join('');
+  return head + table + lists.join('');
 }

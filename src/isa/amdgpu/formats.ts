@@ -20,7 +20,8 @@ export type Family =
   | 'gfx1011'
   | 'gfx1013'
   | 'gfx11'
-  | 'gfx115';
+  | 'gfx115'
+  | 'gfx12';
 
 export interface Field {
   readonly name: string;
@@ -70,6 +71,7 @@ export type FormatName =
   | 'LDSDIR'
   | 'MTBUF'
   | 'MIMG'
+  | 'VSAMPLE'
   | 'EXP';
 
 /** How a vector instruction is extended by a dword, which a value of its src0 field announces. */
@@ -316,6 +318,48 @@ const GFX11_FORMATS: readonly Format[] = [
   ),
 ];
 
+const GFX12_CACHE = 'scope:51:50 th:54:52 glc:52';
+const GFX12_FLAT_FIELDS = `saddr:6:0 vdst:39:32 ${GFX12_CACHE} data:62:55 addr:71:64 offset:95:72`;
+const GFX12_BUFFER_FIELDS = `soffset:6:0 tfe:22 vdata:39:32 srsrc:49:41 ${GFX12_CACHE} offen:62 idxen:63 vaddr:71:64 offset:95:72`;
+const GFX12_IMAGE_FIELDS = `dim:2:0 r128:4 d16:5 a16:6 dmask:25:22 vdata:39:32 rsrc:49:41 ${GFX12_CACHE}`;
+
+/**
+ * RDNA4 ISA chapter 15 "Microcode Formats": vector memory accesses have 12 bytes. What the manual calls VBUFFER is MUBUF and, typed, MTBUF; VFLAT,
+ * VGLOBAL and VSCRATCH are FLAT, GLOBAL and SCRATCH; VIMAGE is MIMG. The low bit of the temporal hint of an atomic is \`glc\`.
+ */
+const GFX12_FORMATS: readonly Format[] = [
+  ...GFX11_FORMATS.filter(({ name }) => !/^(SMEM|LDSDIR|DS|FLAT|SCRATCH|GLOBAL|MUBUF|MTBUF|MIMG|EXP)$/.test(name)),
+  format('SMEM', 8, '111101', 'op:18:13', 'scope:22:21 th:24:23 sdata:12:6 sbase:5:0 offset:55:32 soffset:63:57'),
+  format('LDSDIR', 4, '11001110', 'op:21:20', 'wait_vm_vsrc:23 wait_va_vdst:19:16 attr:15:8 vdst:7:0'),
+  format(
+    'DS',
+    8,
+    '110110',
+    'op:25:18',
+    'offset:15:0 offset1:15:8 offset0:7:0 vdst:63:56 data1:55:48 data0:47:40 addr:39:32 data:39:32',
+  ),
+  format('FLAT', 12, '11101100', 'op:21:14', GFX12_FLAT_FIELDS),
+  format('SCRATCH', 12, '11101101', 'op:21:14', `${GFX12_FLAT_FIELDS} sve:49`),
+  format('GLOBAL', 12, '11101110', 'op:21:14', GFX12_FLAT_FIELDS),
+  format('MTBUF', 12, '110001....1000', 'op:17:14', `format:61:55 ${GFX12_BUFFER_FIELDS}`),
+  format('MUBUF', 12, '110001', 'op:21:14', `format:61:55 ${GFX12_BUFFER_FIELDS}`),
+  format(
+    'MIMG',
+    12,
+    '110100',
+    'op:21:14',
+    `${GFX12_IMAGE_FIELDS} tfe:55 vaddr4:63:56 vaddr0:71:64 vaddr1:79:72 vaddr2:87:80 vaddr3:95:88`,
+  ),
+  format(
+    'VSAMPLE',
+    12,
+    '111001',
+    'op:21:14',
+    `${GFX12_IMAGE_FIELDS} tfe:3 unrm:13 lwe:40 samp:63:55 vaddr0:71:64 vaddr1:79:72 vaddr2:87:80 vaddr3:95:88`,
+  ),
+  ...GFX11_FORMATS.filter(({ name }) => name === 'EXP'),
+];
+
 const gfx9Format = (name: FormatName): Format => GFX9_FORMATS.find((candidate) => candidate.name === name)!;
 
 /** The same bits with other fields: each of `list` takes the place of the one with its name or position. */
@@ -448,7 +492,10 @@ const GFX11: Generation = {
   namesHalves: true,
 };
 
-const GENERATIONS: Readonly<Partial<Record<Family, Generation>>> = { gfx9: GFX9, gfx10: GFX10, gfx11: GFX11 };
+/** RDNA4 ISA 15.3. */
+const GFX12: Generation = { ...GFX11, primary: GFX12_FORMATS };
+
+const GENERATIONS: Readonly<Partial<Record<Family, Generation>>> = { gfx9: GFX9, gfx10: GFX10, gfx11: GFX11, gfx12: GFX12 };
 
 /** The encoding generation of a target with these families, own first. */
 export function generationOf(families: readonly Family[]): Generation {

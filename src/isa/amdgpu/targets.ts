@@ -44,6 +44,8 @@ const GFX11: Traits = {
 };
 const GFX115: Traits = { ...GFX11, families: ['gfx115', ...GFX11.families] };
 
+const GFX12: Traits = { ...GFX115, families: ['gfx12', ...GFX115.families] };
+
 /** Processors that differ in nothing that the instruction set shows; a generic one has what all that it stands for have. */
 const TARGETS: readonly Target[] = (
   [
@@ -61,6 +63,7 @@ const TARGETS: readonly Target[] = (
     ['gfx1030 gfx1031 gfx1032 gfx1033 gfx1034 gfx1035 gfx1036 gfx10-3-generic', GFX10],
     ['gfx1100 gfx1101 gfx1102 gfx1103 gfx11-generic', GFX11],
     ['gfx1150 gfx1151 gfx1152', GFX115],
+    ['gfx1200 gfx1201 gfx12-generic', GFX12],
   ] satisfies [processors: string, traits: Traits][]
 ).flatMap(([processors, traits]) => processors.split(' ').map((processor) => ({ processor, ...traits })));
 

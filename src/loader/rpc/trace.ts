@@ -11,7 +11,7 @@ const WRITES: Shape = ['bytes', ['written']];
 const PRINTS: Shape = ['format', ['areaSize'], 'arguments'];
 const ASKS: Shape = [['stream'], ['result']];
 
-/** The fixed start of each conversation; what follows is shown as plain words and bytes. */
+/** Packets and streams of a conversation in order; a printf goes on with as many strings as its formats ask for. */
 const SHAPES: Readonly<Record<string, Shape>> = {
   NOOP: [[]],
   EXIT: ENDS,
@@ -66,7 +66,10 @@ export function formatConversation({ port, opcode, lanes, steps }: ConversationR
   return `${head} ${shown.join('  ')}${rest > 0 ? `  and ${rest} more lanes` : ''}`;
 }
 
-function stepText(step: RecordedStep, index: number, shape: readonly string[] | string | undefined): string {
+/** What follows the shape: the last packet of a printf is its result, those before it ask for strings. */
+const REST = { packet: ['result', 'address'], stream: 'string' } as const;
+
+function stepText(step: RecordedStep, index: number, shape: readonly string[] | string = REST[step.kind]): string {
   const arrow = step.from === 'client' ? '<' : '>';
   if (step.kind === 'stream') {
     const name = typeof shape === 'string' ? shape : 'bytes';
@@ -75,21 +78,27 @@ function stepText(step: RecordedStep, index: number, shape: readonly string[] | 
   const packet = step.packets[index]!;
   if (typeof shape === 'string') return `${arrow} ${shape}=${quoted(packet.subarray(0, packet.indexOf(0)))}`;
   const words = new DataView(packet.buffer, packet.byteOffset, packet.byteLength);
-  const names = shape ?? ['word0', 'word1'];
-  return [arrow, ...names.map((name, slot) => `${name}=${wordText(name, words.getBigUint64(8 * slot, true))}`)].join(
+  return [arrow, ...shape.map((name, slot) => `${name}=${wordText(name, words.getBigUint64(8 * slot, true))}`)].join(
     ' ',
   );
 }
 
 function wordText(name: string, value: bigint): string {
   if (SIGNED.has(name)) return String(BigInt.asIntN(64, value));
-  return HEXADECIMAL.has(name) || name.startsWith('word') ? `0x${value.toString(16)}` : String(value);
+  return HEXADECIMAL.has(name) ? `0x${value.toString(16)}` : String(value);
 }
 
 function quoted(bytes: Uint8Array): string {
-  const text = new TextDecoder().decode(bytes.subarray(0, MAX_BYTES_SHOWN));
+  const shown = bytes.subarray(0, MAX_BYTES_SHOWN);
   const cut = bytes.length > MAX_BYTES_SHOWN ? `... (${bytes.length} bytes)` : '';
-  return `${printable(JSON.stringify(text))}${cut}`;
+  const ending = shown.at(-1) === 0 ? shown.length - 1 : shown.length;
+  // A C string loses its NUL; what has another one is data.
+  if (shown.subarray(0, ending).includes(0)) return `${toHex(shown)}${cut}`;
+  return `${printable(JSON.stringify(new TextDecoder().decode(shown.subarray(0, ending))))}${cut}`;
+}
+
+function toHex(bytes: Uint8Array): string {
+  return [...bytes].map((byte) => byte.toString(16).padStart(2, '0')).join('');
 }
 
 /** Ranges of lanes: `lane 3`, `lanes 0-31,40`. */

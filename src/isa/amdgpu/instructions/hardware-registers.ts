@@ -79,11 +79,14 @@ function hardwareRegister(b: InstructionBuilder, id: number): Value {
     case SH_MEM_BASES:
       return b.i32(SHARED_APERTURE_HI | (PRIVATE_APERTURE_HI >>> 16));
   }
-  if (id === SHADER_CYCLES && families.includes('gfx10')) return b.and(b.low(b.clock()), b.i32(SHADER_CYCLES_MASK));
+  if (id === SHADER_CYCLES && families.includes('gfx10') && !families.includes('gfx101')) return b.and(b.low(b.clock()), b.i32(SHADER_CYCLES_MASK));
   const constant = families.map((family) => CONSTANT_REGISTERS[family]?.[id]).find((value) => value !== undefined);
   if (constant === undefined) throw unsupported(b, id, 'read of');
   return b.i32(constant);
 }
+
+const isSetUpByKernel = ({ instruction: { families } }: InstructionBuilder): boolean =>
+  families.includes('gfx10') && !families.includes('gfx11');
 
 /** The selected bits of the selected register. Throws UNSUPPORTED for a register that is not modelled. */
 export function getRegister(b: InstructionBuilder): Value {
@@ -97,7 +100,7 @@ export function getRegister(b: InstructionBuilder): Value {
  */
 export function setRegister(b: InstructionBuilder, value: Value): void {
   const { id, offset, mask } = registerField(b);
-  if ((id === FLAT_SCRATCH_LO || id === FLAT_SCRATCH_HI) && b.instruction.families[0] === 'gfx10') return;
+  if ((id === FLAT_SCRATCH_LO || id === FLAT_SCRATCH_HI) && isSetUpByKernel(b)) return;
   if (id !== MODE && id !== TRAPSTS) throw unsupported(b, id, 'write to');
   const slot = id === MODE ? 'mode' : 'trapsts';
   const selected = mask << offset;

@@ -122,7 +122,7 @@ const IMAGES: readonly (readonly [name: string, gfx9: number, gfx10: number, gfx
 /** gfx90a kept what does not filter. */
 const LAST_OF_GFX90A = 32;
 
-/** Ray tracing was in one processor before. */
+/** One processor had them before. */
 const SINCE_RDNA2 = /^(msaa_load|bvh)/;
 
 export const MIMG_ROWS: readonly Row[] = IMAGES.map(([name, gfx9, gfx10, gfx11]) =>
@@ -134,8 +134,7 @@ export const MIMG_ROWS: readonly Row[] = IMAGES.map(([name, gfx9, gfx10, gfx11])
       ...(gfx9 > LAST_OF_GFX90A && { gfx90a: -1 }),
       gfx940: -1,
       gfx10,
-      ...(SINCE_RDNA2.test(name) && { gfx101: -1 }),
-      ...(name.startsWith('bvh') && { gfx1013: gfx10 }),
+      ...(SINCE_RDNA2.test(name) && { gfx101: -1, gfx1013: gfx10 }),
       gfx11,
     },
     '',

@@ -1,0 +1,153 @@
+import { WavewrightError } from '../../base/errors.ts';
+import { openCodeObjects, pickCodeObject } from '../../codeobject/container.ts';
+import { nodeDecompress } from '../../codeobject/node-decompress.ts';
+import { parseTargetId } from '../../codeobject/target-id.ts';
+import { ARGUMENT_KINDS, parseArgument } from '../../dispatch/argument-text.ts';
+import { type DispatchOutcome, dispatchKernel } from '../../dispatch/dispatch.ts';
+import { defineCommand } from '../command.ts';
+import { openDevice } from '../device-name.ts';
+import { readInput } from '../input.ts';
+import { writeOutput } from '../output-file.ts';
+
+const MAX_REPEAT = 1_000_000;
+const MAX_LDS_BYTES = 2 ** 20;
+const MAX_TIMEOUT_SECONDS = 1_000_000;
+const NS_PER_US = 1000;
+
+export const dispatch = defineCommand({
+  operands: { usage: 'FILE...', min: 1, max: Number.POSITIVE_INFINITY },
+  options: {
+    kernel: { kind: 'text', placeholder: 'NAME', description: 'which kernel; needed where the files have several' },
+    grid: { kind: 'text', placeholder: 'X[,Y[,Z]]', description: 'work-items in each dimension' },
+    workgroup: { kind: 'text', placeholder: 'X[,Y[,Z]]', description: 'work-items of a workgroup in each dimension' },
+    arg: { kind: 'list', placeholder: 'KIND:VALUE', description: 'the next argument of the kernel, see below' },
+    'dynamic-lds': {
+      kind: 'integer',
+      placeholder: 'BYTES',
+      min: 0,
+      max: MAX_LDS_BYTES,
+      default: 0,
+      description: 'memory of the workgroup beyond what kernel and arguments ask for',
+    },
+    repeat: {
+      kind: 'integer',
+      placeholder: 'N',
+      min: 1,
+      max: MAX_REPEAT,
+      default: 1,
+      description: 'run so often, each time from the same memory',
+    },
+    time: { kind: 'flag', description: 'print how long each run took' },
+    timeout: {
+      kind: 'seconds',
+      placeholder: 'SECONDS',
+      max: MAX_TIMEOUT_SECONDS,
+      description: 'stop a run after this time, with status 124 and a report of where every wave stands',
+    },
+    device: {
+      kind: 'text',
+      placeholder: 'NAME',
+      description: "where to run, for example emulated:gfx90a; by default the emulator of the first file's target",
+    },
+    format: { kind: 'choice', choices: ['text', 'json'], default: 'text', description: 'how to print' },
+  },
+  formats: {
+    text: 'nothing, with --time the times',
+    json: 'one object with times and counts; `schema` and `version` say how to read it',
+  },
+  notes: [
+    'FILE is a code object, a relocatable object, an offload bundle or a program with one inside. All FILEs are linked with each other.',
+    'Arguments, in their order:',
+    ...ARGUMENT_KINDS.map((kind) => `  ${kind}`),
+    'Hidden arguments are filled in. An output FILE of - is standard output.',
+    'Example: wavewright dispatch vadd.co --grid 256 --workgroup 64 --arg out:sum:1024 --arg in:a --arg in:b --arg i32:256',
+  ],
+  async run({ stdout, stderr }, options, files) {
+    const grid = extentOf('grid', options.grid);
+    const workgroup = extentOf('workgroup', options.workgroup);
+    const args = (options.arg ?? []).map((text) => parseArgument(text, readInput));
+    const containers = files.map((file) => openCodeObjects(readInput(file), file, { decompress: nodeDecompress }));
+    const device = await openDevice(options.device, containers[0]!);
+    using resources = new DisposableStack();
+    resources.defer(() => device.close());
+    const target = parseTargetId(device.properties.targetId);
+    const outcome = dispatchKernel({
+      device,
+      images: containers.map((images) => pickCodeObject(images, target)),
+      ...(options.kernel !== undefined && { kernel: options.kernel }),
+      ...{ grid, workgroup, args, repeat: options.repeat, dynamicLdsSizeBytes: options['dynamic-lds'] },
+      ...(options.timeout !== undefined && { timeoutMs: options.timeout * 1000 }),
+      cpuTimeNs,
+    });
+    for (const { file, bytes } of outcome.outputs) {
+      if (file === '-') stdout(bytes);
+      else writeOutput(file, bytes);
+    }
+    const name = outcome.kernel.name.replace(/\.kd$/, '');
+    for (const problem of outcome.hardwareProblems) {
+      stderr(`wavewright: warning: on hardware, kernel '${name}' ${problem}\n`);
+    }
+    if (options.format === 'json')
+      stdout(`${JSON.stringify(report(outcome, device.name, grid, workgroup), undefined, 2)}\n`);
+    else if (options.time) stdout(timesText(outcome));
+    return 0;
+  },
+});
+
+function cpuTimeNs(): number {
+  const { user, system } = process.cpuUsage();
+  return (user + system) * NS_PER_US;
+}
+
+function extentOf(option: string, text: string | undefined): number[] {
+  const fail = (what: string): never => {
+    throw new WavewrightError('USAGE', what, { hint: `for example --${option} 256 or --${option} 64,4,1` });
+  };
+  if (text === undefined) return fail(`no --${option}`);
+  const sizes = text.split(/[,x]/).map((part) => (/^\d+$/.test(part) ? Number(part) : 0));
+  if (sizes.length > 3 || sizes.some((size) => size < 1 || size >= 2 ** 32)) {
+    fail(`--${option} ${text}: expected 1 to 3 sizes, each at least 1`);
+  }
+  return sizes;
+}
+
+const median = (values: readonly number[]): number => values.toSorted((a, b) => a - b)[values.length >> 1]!;
+
+function report(
+  { kernel, runs, statistics, memoryBytes, hardwareProblems }: DispatchOutcome,
+  device: string,
+  grid: number[],
+  workgroup: number[],
+) {
+  return {
+    schema: 'wavewright.dispatch',
+    version: 1,
+    device,
+    kernel: kernel.name.replace(/\.kd$/, ''),
+    grid,
+    workgroup,
+    runs,
+    medianNs: median(runs.map(({ durationNs }) => durationNs)),
+    /** Of one run. */
+    instructions: statistics.instructions / runs.length,
+    waves: statistics.waves / runs.length,
+    workgroups: statistics.workgroups / runs.length,
+    deviceMemoryBytes: memoryBytes,
+    peakResidentBytes: process.resourceUsage().maxRSS * 1024,
+    hardwareProblems,
+  };
+}
+
+const microseconds = (ns: number): string => `${(ns / NS_PER_US).toFixed(1)} us`;
+
+function timesText({ runs, statistics }: DispatchOutcome): string {
+  const lines = runs.map(
+    ({ durationNs, cpuNs }, i) =>
+      `run ${i + 1}: ${microseconds(durationNs)}, ${microseconds(cpuNs ?? 0)} of processor time`,
+  );
+  const middle = median(runs.map(({ durationNs }) => durationNs));
+  lines.push(
+    `median: ${microseconds(middle)}, ${statistics.instructions / runs.length} instructions of ${statistics.waves / runs.length} waves`,
+  );
+  return `${lines.join('\n')}\n`;
+}

@@ -1,0 +1,26 @@
+import type { ProgramResult } from '../loader/index.ts';
+
+const NAME_WIDTH = 28;
+const row = (name: string, ...parts: string[]) => `  ${name.padEnd(NAME_WIDTH)}${parts.join(', ')}`;
+const milliseconds = (value: number) => `${value.toFixed(value < 10 ? 3 : 1)} ms`;
+
+/** Where the time of a run went, for --stats; newline at the end. */
+export function formatStatistics({ loadMs, kernels, rpc }: ProgramResult): string {
+  return [
+    'statistics:',
+    row('load', milliseconds(loadMs)),
+    ...kernels.map(({ kernel, durationMs, statistics: { instructions, waves, workgroups } }) =>
+      row(
+        kernel,
+        milliseconds(durationMs),
+        `${instructions} instructions`,
+        `${waves} waves`,
+        `${workgroups} workgroups`,
+      ),
+    ),
+    ...rpc.map(({ opcode, conversations, durationMs }) =>
+      row(`RPC ${opcode}`, milliseconds(durationMs), `${conversations} conversations`),
+    ),
+    '',
+  ].join('\n');
+}

@@ -1,0 +1,236 @@
+/** Runs one kernel of some code objects, once or several times, and says what came out and how long it took. */
+import { WavewrightError } from '../base/errors.ts';
+import type { HiddenArgumentValues } from '../codeobject/hidden-arguments.ts';
+import type { Agent } from '../hsa/agent.ts';
+import type { Device, DispatchStatistics } from '../hsa/device.ts';
+import type { Executable } from '../hsa/executable.ts';
+import type { KernelSymbol } from '../hsa/executable-symbol.ts';
+import { CodeObjectReader } from '../hsa/loaded-code-object.ts';
+import type { Queue } from '../hsa/queue.ts';
+import { createRuntime, type Runtime } from '../hsa/runtime.ts';
+import type { Signal } from '../hsa/signal.ts';
+import type { DispatchArgument } from './argument-text.ts';
+import { kernargSizeBytes, placeArguments, writeArguments } from './kernel-arguments.ts';
+
+export interface DispatchRequest {
+  readonly device: Device;
+  /** One executable is made of all. */
+  readonly images: readonly { readonly bytes: Uint8Array; readonly name: string }[];
+  /** Needed where the images have several kernels. */
+  readonly kernel?: string;
+  /** Work-items in 1 to 3 dimensions. */
+  readonly grid: readonly number[];
+  readonly workgroup: readonly number[];
+  readonly args: readonly DispatchArgument[];
+  /** Group memory beyond that of the kernel and of `local` arguments. */
+  readonly dynamicLdsSizeBytes?: number;
+  /** Default 1; every run starts with the same memory. */
+  readonly repeat?: number;
+  /** Of each run. */
+  readonly timeoutMs?: number;
+  /** Processor time of this process, in nanoseconds. */
+  readonly cpuTimeNs?: () => number;
+}
+
+export interface DispatchRun {
+  /** By the clock of the device. */
+  readonly durationNs: number;
+  /** Absent without `cpuTimeNs`. */
+  readonly cpuNs?: number;
+}
+
+export interface DispatchOutcome {
+  readonly kernel: KernelSymbol;
+  readonly runs: readonly DispatchRun[];
+  /** Of all runs together. */
+  readonly statistics: DispatchStatistics;
+  readonly outputs: readonly { readonly file: string; readonly bytes: Uint8Array }[];
+  /** Device memory of code, arguments and buffers. */
+  readonly memoryBytes: number;
+  /** What the kernel would lack on hardware, as linked here. */
+  readonly hardwareProblems: readonly string[];
+}
+
+/**
+ * Throws USAGE for a launch that does not fit the kernel, GPU_FAULT when the kernel faults, TIMEOUT, and what loading and linking
+ * throw.
+ */
+export function dispatchKernel(request: DispatchRequest): DispatchOutcome {
+  using runtime = createRuntime({ devices: [request.device] });
+  using executable = runtime.createExecutable();
+  const agent = runtime.gpuAgents[0]!;
+  for (const { bytes, name } of request.images) executable.loadCodeObject(agent, new CodeObjectReader(bytes, name));
+  executable.freeze();
+  const kernel = chooseKernel(executable, request.kernel);
+  checkLaunch(kernel, request);
+  using session = new Session(runtime, agent, executable, kernel, request);
+  return session.run();
+}
+
+const plainName = ({ name }: KernelSymbol): string => name.replace(/\.kd$/, '');
+
+function chooseKernel({ symbols }: Executable, wanted: string | undefined): KernelSymbol {
+  const kernels = symbols.filter((symbol) => symbol.kind === 'kernel');
+  const names = kernels.map(plainName).join(', ');
+  const found =
+    wanted === undefined ? kernels : kernels.filter((each) => plainName(each) === wanted || each.name === wanted);
+  if (found[0] !== undefined && (found.length === 1 || wanted !== undefined)) return found[0];
+  const what =
+    found.length > 1 ? 'there are several kernels' : `there is no kernel${wanted === undefined ? '' : ` '${wanted}'`}`;
+  throw new WavewrightError(found.length > 1 ? 'USAGE' : 'BAD_INPUT', what, {
+    ...(names !== '' && { hint: found.length > 1 ? `choose one with --kernel: ${names}` : `the kernels are ${names}` }),
+  });
+}
+
+function checkLaunch(kernel: KernelSymbol, { grid, workgroup }: DispatchRequest): void {
+  const { metadata } = kernel;
+  const name = plainName(kernel);
+  const fail = (what: string): never => {
+    throw new WavewrightError('USAGE', what);
+  };
+  const size = workgroup.reduce((product, each) => product * each, 1);
+  if (metadata === undefined) return;
+  if (size > metadata.maxFlatWorkgroupSize) {
+    fail(`a workgroup of ${size} work-items, kernel '${name}' takes at most ${metadata.maxFlatWorkgroupSize}`);
+  }
+  const required = metadata.reqdWorkgroupSize;
+  if (required?.some((each, i) => each !== (workgroup[i] ?? 1))) {
+    fail(`a workgroup of ${workgroup.join(' x ')}, kernel '${name}' must have ${required.join(' x ')}`);
+  }
+  if (metadata.uniformWorkgroupSize === 1 && grid.some((each, i) => each % (workgroup[i] ?? 1) !== 0)) {
+    fail(`a grid of ${grid.join(' x ')} is no multiple of the workgroup, which kernel '${name}' was built for`);
+  }
+}
+
+class Session implements Disposable {
+  readonly #runtime: Runtime;
+  readonly #agent: Agent;
+  readonly #executable: Executable;
+  readonly #kernel: KernelSymbol;
+  readonly #request: DispatchRequest;
+  readonly #queue: Queue;
+  readonly #done: Signal;
+  readonly #buffers: { readonly argument: DispatchArgument & { readonly kind: 'buffer' }; readonly address: bigint }[] =
+    [];
+  readonly #allocated: bigint[] = [];
+  #memoryBytes = 0;
+
+  constructor(runtime: Runtime, agent: Agent, executable: Executable, kernel: KernelSymbol, request: DispatchRequest) {
+    this.#runtime = runtime;
+    this.#agent = agent;
+    this.#executable = executable;
+    this.#kernel = kernel;
+    this.#request = request;
+    this.#queue = runtime.createQueue(agent);
+    this.#done = runtime.createSignal(0n);
+    for (const { sizeBytes } of executable.loadedCodeObjects) this.#memoryBytes += sizeBytes;
+  }
+
+  run(): DispatchOutcome {
+    const kernel = this.#kernel;
+    const { args, repeat = 1, cpuTimeNs } = this.#request;
+    const places = placeArguments(kernel, args);
+    const kernarg = this.#allocate(kernargSizeBytes(kernel, places), 'kernel arguments');
+    const context = {
+      allocate: (argument: DispatchArgument & { readonly kind: 'buffer' }) => {
+        const address = this.#allocate(argument.sizeBytes, `argument ${argument.text}`);
+        this.#buffers.push({ argument, address });
+        return address;
+      },
+      functionAddress: (name: string) => this.#functionAddress(name),
+    };
+    const segment = this.#runtime.view(kernarg, kernargSizeBytes(kernel, places));
+    const groupSegmentSizeBytes = writeArguments(segment, kernel, places, context, this.#hiddenValues());
+    const runs: DispatchRun[] = [];
+    const initial = segment.slice();
+    for (let i = 0; i < repeat; i++) {
+      segment.set(initial);
+      this.#fillBuffers();
+      const before = cpuTimeNs?.();
+      const durationNs = this.#runOnce(kernarg, groupSegmentSizeBytes);
+      runs.push({ durationNs, ...(cpuTimeNs && { cpuNs: cpuTimeNs() - before! }) });
+    }
+    return {
+      kernel,
+      runs,
+      statistics: this.#queue.statistics,
+      outputs: this.#buffers.flatMap(({ argument: { output, sizeBytes }, address }) =>
+        output === undefined ? [] : [{ file: output, bytes: this.#runtime.view(address, sizeBytes).slice() }],
+      ),
+      memoryBytes: this.#memoryBytes,
+      hardwareProblems: this.#executable.loadedCodeObjects.length > 1 ? kernel.hardwareProblems : [],
+    };
+  }
+
+  #runOnce(kernarg: bigint, groupSegmentSizeBytes: number): number {
+    const { grid, workgroup, timeoutMs } = this.#request;
+    const kernel = this.#kernel;
+    this.#done.store(1n);
+    try {
+      this.#queue.dispatch({
+        ...{ kernel: kernel.kernelObject, grid, workgroup, kernarg, completionSignal: this.#done },
+        ...{ groupSegmentSizeBytes, privateSegmentSizeBytes: kernel.privateSegmentSizeBytes },
+      });
+      this.#done.waitSync('lt', 1n, timeoutMs === undefined ? {} : { timeoutMs });
+      if (this.#queue.error !== undefined) throw this.#queue.error.error;
+    } catch (error) {
+      if (error instanceof WavewrightError) throw error.within({ section: `kernel '${plainName(kernel)}'` });
+      throw error;
+    }
+    if (this.#done.load() > 0n) {
+      const waves = this.#queue.describeWaves().join('\n  ');
+      throw new WavewrightError('TIMEOUT', `kernel '${plainName(kernel)}' did not end within ${timeoutMs! / 1000} s`, {
+        ...(waves !== '' && { hint: `its waves:\n  ${waves}` }),
+      });
+    }
+    const ticks = this.#done.endTicks - this.#done.startTicks;
+    return Number((ticks * 1_000_000_000n) / BigInt(this.#agent.info.timestampFrequencyHz));
+  }
+
+  #fillBuffers(): void {
+    for (const { argument, address } of this.#buffers) {
+      const view = this.#runtime.view(address, argument.sizeBytes);
+      view.set(argument.contents);
+      view.fill(0, argument.contents.length);
+    }
+  }
+
+  #functionAddress(name: string): bigint {
+    const symbol = this.#executable.getSymbol(name);
+    if (symbol.kind === 'indirect-function') return symbol.functionObject;
+    const functions = this.#executable.symbols.filter(({ kind }) => kind === 'indirect-function');
+    throw new WavewrightError('USAGE', `'${name}' is a ${symbol.kind}, expected a device function`, {
+      ...(functions.length > 0 && {
+        hint: `the device functions are ${functions.map((each) => each.name).join(', ')}`,
+      }),
+    });
+  }
+
+  #hiddenValues(): HiddenArgumentValues {
+    const { grid, workgroup, dynamicLdsSizeBytes } = this.#request;
+    const { sharedApertureHi, privateApertureHi } = this.#agent.requireDevice().properties;
+    const extent = (sizes: readonly number[]) => [sizes[0] ?? 1, sizes[1] ?? 1, sizes[2] ?? 1] as const;
+    return {
+      gridSize: extent(grid),
+      workgroupSize: extent(workgroup),
+      dims: Math.max(grid.length, workgroup.length) as 1 | 2 | 3,
+      queuePtr: this.#queue.address,
+      sharedBase: sharedApertureHi,
+      privateBase: privateApertureHi,
+      ...(dynamicLdsSizeBytes !== undefined && { dynamicLdsSizeBytes }),
+    };
+  }
+
+  #allocate(sizeBytes: number, label: string): bigint {
+    const address = this.#runtime.cpuAgent.pool('fine-grained', this.#agent).allocate(sizeBytes, { label });
+    this.#allocated.push(address);
+    this.#memoryBytes += sizeBytes;
+    return address;
+  }
+
+  [Symbol.dispose](): void {
+    this.#queue[Symbol.dispose]();
+    this.#done[Symbol.dispose]();
+    for (const address of this.#allocated) this.#runtime.cpuAgent.pool('fine-grained', this.#agent).free(address);
+  }
+}

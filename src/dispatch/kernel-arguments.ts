@@ -1,0 +1,128 @@
+/** Arguments in the kernarg segment of a kernel, each checked against what the metadata says of it. */
+import { WavewrightError } from '../base/errors.ts';
+import { type HiddenArgumentValues, isHiddenArgument, writeHiddenArguments } from '../codeobject/hidden-arguments.ts';
+import type { KernelArgument } from '../codeobject/metadata.ts';
+import type { KernelSymbol } from '../hsa/executable-symbol.ts';
+import type { DispatchArgument } from './argument-text.ts';
+
+/** Where an argument goes. */
+interface Place {
+  readonly argument: DispatchArgument;
+  readonly offsetBytes: number;
+  readonly sizeBytes: number;
+  /** Of LDS. */
+  readonly alignmentBytes: number;
+}
+
+export interface ArgumentContext {
+  /** Memory for a buffer, with its contents. */
+  readonly allocate: (argument: DispatchArgument & { readonly kind: 'buffer' }) => bigint;
+  /** Address of a device function. */
+  readonly functionAddress: (name: string) => bigint;
+}
+
+const MAX_LDS_ALIGNMENT_BYTES = 16;
+
+const SHARED = 'dynamic_shared_pointer';
+/** Kinds of values that each kind of argument can be. */
+const FITTING: Readonly<Record<DispatchArgument['kind'], readonly string[]>> = {
+  value: ['by_value', 'global_buffer'],
+  buffer: ['global_buffer', 'by_value'],
+  local: [SHARED],
+  function: ['by_value', 'global_buffer'],
+};
+
+function describe({ name, typeName, valueKind, sizeBytes }: KernelArgument): string {
+  const type = typeName === undefined ? `${sizeBytes} bytes` : `${typeName}, ${sizeBytes} bytes`;
+  return `${name === undefined ? 'it' : `'${name}'`} is ${valueKind} (${type})`;
+}
+
+/** Throws USAGE where number, kind or size of the arguments is not what the kernel takes. */
+export function placeArguments(kernel: KernelSymbol, args: readonly DispatchArgument[]): Place[] {
+  const { metadata } = kernel;
+  if (metadata === undefined) return placeByAlignment(kernel, args);
+  const parameters = metadata.args.filter((argument) => !isHiddenArgument(argument));
+  if (args.length !== parameters.length) {
+    throw new WavewrightError(
+      'USAGE',
+      `${args.length} arguments, kernel '${metadata.name}' takes ${parameters.length}`,
+      {
+        ...(parameters.length > 0 && { hint: `its arguments: ${parameters.map((each) => describe(each)).join('; ')}` }),
+      },
+    );
+  }
+  return parameters.map((parameter, i) => {
+    const argument = args[i]!;
+    const { offsetBytes, sizeBytes, valueKind, pointeeAlignmentBytes } = parameter;
+    const fail = (why: string): never => {
+      throw new WavewrightError('USAGE', `argument ${i + 1}, ${argument.text}: ${why}; ${describe(parameter)}`);
+    };
+    const known = Object.values(FITTING).flat();
+    if (!known.includes(valueKind)) {
+      throw new WavewrightError('UNSUPPORTED', `argument ${i + 1}: ${describe(parameter)}`);
+    }
+    if (!FITTING[argument.kind].includes(valueKind))
+      fail(`expected ${valueKind === SHARED ? 'local:BYTES' : 'no local memory'}`);
+    if (argument.kind === 'value' && argument.bytes.length !== sizeBytes) fail(`it has ${argument.bytes.length} bytes`);
+    if (argument.kind !== 'value' && argument.kind !== 'local' && sizeBytes !== 8) fail('an address has 8 bytes');
+    return { argument, offsetBytes, sizeBytes, alignmentBytes: pointeeAlignmentBytes ?? MAX_LDS_ALIGNMENT_BYTES };
+  });
+}
+
+/** Without metadata: one after the other, each aligned to its size. */
+function placeByAlignment({ name, kernargSegmentSizeBytes }: KernelSymbol, args: readonly DispatchArgument[]): Place[] {
+  let end = 0;
+  const places = args.map((argument) => {
+    if (argument.kind === 'local') {
+      throw new WavewrightError(
+        'USAGE',
+        `${argument.text}: the metadata does not say where kernel '${name}' expects it`,
+      );
+    }
+    const sizeBytes = argument.kind === 'value' ? argument.bytes.length : 8;
+    const alignmentBytes = Math.min(2 ** Math.ceil(Math.log2(sizeBytes)), 16);
+    const offsetBytes = Math.ceil(end / alignmentBytes) * alignmentBytes;
+    end = offsetBytes + sizeBytes;
+    return { argument, offsetBytes, sizeBytes, alignmentBytes };
+  });
+  if (end > kernargSegmentSizeBytes && kernargSegmentSizeBytes > 0) {
+    throw new WavewrightError('USAGE', `${end} bytes of arguments, kernel '${name}' takes ${kernargSegmentSizeBytes}`);
+  }
+  return places;
+}
+
+/** Bytes that the kernarg segment needs. */
+export const kernargSizeBytes = (kernel: KernelSymbol, places: readonly Place[]): number =>
+  Math.max(kernel.kernargSegmentSizeBytes, 16, ...places.map((place) => place.offsetBytes + place.sizeBytes));
+
+/** Fills the segment; returns the group memory of a workgroup, that of the kernel included. */
+export function writeArguments(
+  segment: Uint8Array,
+  kernel: KernelSymbol,
+  places: readonly Place[],
+  context: ArgumentContext,
+  launch: HiddenArgumentValues,
+): number {
+  const view = new DataView(segment.buffer, segment.byteOffset, segment.byteLength);
+  let groupSegmentSizeBytes = kernel.groupSegmentSizeBytes;
+  for (const { argument, offsetBytes, alignmentBytes } of places) {
+    switch (argument.kind) {
+      case 'value':
+        segment.set(argument.bytes, offsetBytes);
+        break;
+      case 'buffer':
+        view.setBigUint64(offsetBytes, context.allocate(argument), true);
+        break;
+      case 'function':
+        view.setBigUint64(offsetBytes, context.functionAddress(argument.name), true);
+        break;
+      case 'local':
+        groupSegmentSizeBytes = Math.ceil(groupSegmentSizeBytes / alignmentBytes) * alignmentBytes;
+        view.setUint32(offsetBytes, groupSegmentSizeBytes, true);
+        groupSegmentSizeBytes += argument.sizeBytes;
+    }
+  }
+  const dynamicLdsSizeBytes = (launch.dynamicLdsSizeBytes ?? 0) + groupSegmentSizeBytes - kernel.groupSegmentSizeBytes;
+  if (kernel.metadata !== undefined) writeHiddenArguments(view, kernel.metadata, { ...launch, dynamicLdsSizeBytes });
+  return groupSegmentSizeBytes + (launch.dynamicLdsSizeBytes ?? 0);
+}

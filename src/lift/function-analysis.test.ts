@@ -1,0 +1,104 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { assembleFile } from '../assembler/assemble-file.ts';
+import { parseElf } from '../elf/elf.ts';
+import { analyzeFunction } from './function-analysis.ts';
+
+const ADDRESS = 0x7f00_0001_0000n;
+
+function analyze(
+  source: string,
+  { processor = 'gfx90a', isKernel = false, memory = {} as Record<string, number> } = {},
+) {
+  const elf = parseElf(assembleFile(source, { processor }), 'test');
+  const bytes = elf.sectionBytes(elf.sectionNamed('.text')!);
+  const readConstant = (address: bigint): number | undefined => memory[`${address - ADDRESS}`];
+  return analyzeFunction({ bytes, address: ADDRESS, processor, waveSize: 64, readConstant }, isKernel);
+}
+
+const targets = (source: string, options = {}) =>
+  analyze(source, options).calls.map(({ target }) => (target === undefined ? undefined : Number(target - ADDRESS)));
+
+const RETURN = '\n s_setpc_b64 s[30:31]\n';
+const CALL = ' s_swappc_b64 s[30:31], s[4:5]\n';
+
+test('registers up to the highest that is named', () => {
+  const { vgprCount, agprCount, sgprCount } = analyze(
+    `v_add_f64 v[6:7], v[0:1], v[2:3]\n v_accvgpr_write_b32 a3, v0\n s_mov_b64 s[40:41], vcc${RETURN}`,
+  );
+  assert.deepEqual([vgprCount, agprCount, sgprCount], [8, 4, 42]);
+});
+
+test('a call is resolved through pc, additions and the offset table', () => {
+  assert.deepEqual(
+    targets(`s_getpc_b64 s[4:5]\n s_add_u32 s4, s4, 0x1000\n s_addc_u32 s5, s5, 0\n${CALL}${RETURN}`),
+    [0x1004],
+  );
+  const slot = `s_getpc_b64 s[4:5]\n s_add_u32 s4, s4, 0xfc\n s_addc_u32 s5, s5, 0\n s_load_dwordx2 s[4:5], s[4:5], 0x0\n`;
+  const entry = ADDRESS + 0x2340n;
+  const memory = { 256: Number(entry & 0xffffffffn), 260: Number(entry >> 32n) };
+  assert.deepEqual(targets(`${slot}${CALL}${RETURN}`, { memory }), [0x2340]);
+  assert.deepEqual(targets(`${slot}${CALL}${RETURN}`), [undefined]);
+});
+
+test('a target behind a carry, and one below the code', () => {
+  const far = `s_getpc_b64 s[4:5]\n s_add_u32 s4, s4, 0xffffff00\n s_addc_u32 s5, s5, -1\n${CALL}${RETURN}`;
+  assert.deepEqual(targets(far), [4 - 0x100]);
+});
+
+test('where two ways meet with different targets, the target is not known', () => {
+  const first = 's_getpc_b64 s[4:5]\n s_add_u32 s4, s4, 0x100\n s_addc_u32 s5, s5, 0\n';
+  const choice = `${first} s_cbranch_scc0 1f\n s_add_u32 s4, s4, 0x100\n1:\n${CALL}${RETURN}`;
+  assert.deepEqual(targets(choice), [undefined]);
+  assert.deepEqual(targets(`${first} s_cbranch_scc0 1f\n s_nop 0\n1:\n${CALL}${RETURN}`), [0x104]);
+});
+
+test('a call clobbers what the callee need not keep', () => {
+  const twice = (pair: string): string =>
+    `s_getpc_b64 ${pair}\n s_swappc_b64 s[30:31], ${pair}\n s_swappc_b64 s[30:31], ${pair}\n${RETURN}`;
+  assert.deepEqual(targets(twice('s[4:5]')), [4, undefined]);
+  assert.deepEqual(targets(twice('s[34:35]')), [4, 4]);
+});
+
+test('a jump to another function is a call, one inside is not, one to the return address is the end', () => {
+  assert.deepEqual(
+    targets('s_getpc_b64 s[4:5]\n s_add_u32 s4, s4, 0x1000\n s_addc_u32 s5, s5, 0\n s_setpc_b64 s[4:5]'),
+    [0x1004],
+  );
+  assert.deepEqual(
+    targets(`s_getpc_b64 s[4:5]\n s_add_u32 s4, s4, 12\n s_addc_u32 s5, s5, 0\n s_setpc_b64 s[4:5]\n${RETURN}`),
+    [],
+  );
+  assert.deepEqual(targets('s_setpc_b64 s[6:7]'), [undefined]);
+});
+
+test('stack: frames, what lies above them, and where calls find the pointer', () => {
+  // gfx90a counts the bytes of 64 lanes, CDNA3 those of one.
+  const frame = analyze(`s_addk_i32 s32, 0x400\n s_getpc_b64 s[4:5]\n${CALL} s_addk_i32 s32, 0xfc00${RETURN}`);
+  assert.deepEqual([frame.stackBytes, frame.isStackKnown, frame.calls[0]?.stackBytes], [16, true, 16]);
+  const flat = analyze(`s_add_i32 s32, s32, 48\n s_getpc_b64 s[4:5]\n${CALL}${RETURN}`, { processor: 'gfx942' });
+  assert.deepEqual([flat.stackBytes, flat.calls[0]?.stackBytes], [48, 48]);
+  const spill = analyze(`buffer_store_dword v0, off, s[0:3], s32 offset:100${RETURN}`);
+  assert.deepEqual([spill.stackBytes, spill.isStackKnown], [116, true]);
+  const object = analyze(`v_lshrrev_b32_e64 v0, 6, s32${RETURN}`);
+  assert.equal(object.isStackKnown, false);
+  const dynamic = analyze(`s_add_i32 s32, s32, s4\n s_getpc_b64 s[4:5]\n${CALL}${RETURN}`);
+  assert.deepEqual([dynamic.isStackKnown, dynamic.calls[0]?.stackBytes], [false, undefined]);
+});
+
+test('a kernel sets the stack pointer to the end of its frame', () => {
+  const kernel = analyze(`s_movk_i32 s32, 0x800\n s_getpc_b64 s[4:5]\n${CALL} s_endpgm`, { isKernel: true });
+  assert.deepEqual([kernel.calls[0]?.stackBytes, kernel.isStackKnown], [32, true]);
+});
+
+test('the wave size shows where EXEC is written', () => {
+  assert.equal(analyze(`s_or_saveexec_b64 s[4:5], -1${RETURN}`).waveSize, 64);
+  assert.equal(analyze(`s_mov_b64 exec, s[4:5]${RETURN}`).waveSize, 64);
+  assert.equal(analyze(`s_and_saveexec_b32 s4, vcc_lo${RETURN}`, { processor: 'gfx1100' }).waveSize, 32);
+  assert.equal(analyze(`s_nop 0${RETURN}`).waveSize, undefined);
+});
+
+test('code that ends without an end has unknown needs', () => {
+  assert.equal(analyze('s_nop 0').isStackKnown, false);
+  assert.equal(analyze(`s_cbranch_scc0 0x100${RETURN}`).isStackKnown, false);
+});
