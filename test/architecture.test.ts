@@ -52,6 +52,7 @@ const NO_NODE = [
   'hsa',
   'dispatch',
   'devices/emulated',
+  'loader',
 ];
 
 /** Imports that break the rules and wait for repair, as `FILE -> TARGET`. Entries may only be removed. */

@@ -5,6 +5,8 @@ export interface CommandContext {
   readonly stdout: (data: Uint8Array | string) => void;
   readonly stderr: (data: Uint8Array | string) => void;
   readonly env: Readonly<Record<string, string | undefined>>;
+  /** `stdout` and `stderr` are those of this process: child processes may inherit them, and a terminal may be behind them. */
+  readonly isProcess?: boolean;
 }
 
 /** What a command takes besides options. */

@@ -18,6 +18,11 @@ export const COMMANDS: readonly CommandRow[] = [
     load: async () => (await import('./commands/info.ts')).info,
   },
   {
+    name: 'test',
+    summary: 'run many GPU programs and say which of them failed',
+    load: async () => (await import('./commands/test.ts')).test,
+  },
+  {
     name: 'readobj',
     summary: 'show what a code object, offload bundle or fat binary holds',
     load: async () => (await import('./commands/readobj.ts')).readobj,

@@ -8,6 +8,7 @@ const context: CommandContext = {
   stdout: (data) => writeAll(1, data),
   stderr: (data) => writeAll(2, data),
   env: process.env,
+  isProcess: true,
 };
 
 // Errors that no command awaited: reported like the others, without Node's stack trace.

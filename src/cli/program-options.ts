@@ -94,21 +94,18 @@ export type ProgramOptions = OptionValues<typeof PROGRAM_OPTIONS>;
 /** What the options mean for `runProgram`. What is opened is closed by `resources`. Throws USAGE and IO. */
 export function runOptions(
   options: ProgramOptions,
-  { stdout, stderr, env }: CommandContext,
+  context: CommandContext,
   resources: DisposableStack,
 ): Omit<RunOptions, 'device' | 'args'> {
-  const directory = options.cwd;
-  const environment = environmentOf(options, env);
-  const { fileSystem, system, limits } = accessOf(options, directory, environment, stderr);
+  const { stdout, stderr } = context;
+  const environment = environmentOf(options, context.env);
   const trace = options['trace-rpc'];
   return {
     environment: Object.entries(environment).map(([name, value]) => `${name}=${value}`),
     ...gridOf(options),
     stackSizeBytes: options['stack-size'],
     streams: { stdin: stdinOf(options.stdin, resources), stdout, stderr },
-    fileSystem,
-    limits,
-    ...(system && { system }),
+    ...accessOf(options, environment, context),
     ...(options.timeout !== undefined && { timeoutMs: options.timeout * 1000 }),
     ...(trace !== undefined && { onConversation: tracer(trace, stderr, resources) }),
   };
@@ -137,10 +134,9 @@ function environmentOf(options: ProgramOptions, env: CommandContext['env']): Rec
 
 function accessOf(
   options: ProgramOptions,
-  directory: string | undefined,
   environment: Readonly<Record<string, string>>,
-  stderr: CommandContext['stderr'],
-): Pick<RunOptions, 'fileSystem' | 'system' | 'limits'> {
+  context: CommandContext,
+): Required<Pick<RunOptions, 'fileSystem' | 'system' | 'limits'>> {
   const { 'allow-read': allowRead = [], 'allow-write': allowWrite = [], 'allow-system': allowSystem } = options;
   const sandboxed = options.sandbox || allowRead.length + allowWrite.length > 0 || allowSystem;
   const openFiles = options['max-open-files'] ?? (sandboxed ? SANDBOX_OPEN_FILES : undefined);
@@ -151,9 +147,10 @@ function accessOf(
     ...(outputBytes !== undefined && { outputBytes }),
     ...(heapBytes !== undefined && { heapBytes }),
   };
-  const system = createNodeSystem({ directory, environment });
+  const directory = options.cwd;
+  const system = createNodeSystem({ directory, environment, ...(context.isProcess ? {} : { output: context }) });
   if (!sandboxed) return { fileSystem: createNodeFileSystem(directory), system, limits };
-  const onRefusal = refusalReport(stderr);
+  const onRefusal = refusalReport(context.stderr);
   const place = directory === undefined ? {} : { directory };
   const fileSystem: FileSystem = createSandbox({ ...place, allowRead, allowWrite, onRefusal });
   const refused = (command: string) => {

@@ -6,7 +6,7 @@ import { existsSync } from 'node:fs';
 import { WavewrightError } from '../base/errors.ts';
 import { printable } from '../base/text.ts';
 import type { CommandContext } from './command.ts';
-import { run, runImageFile } from './commands/run.ts';
+import { run } from './commands/run.ts';
 import { commandHelp } from './help.ts';
 import { parseArguments } from './options.ts';
 import { PROGRAM_OPTIONS } from './program-options.ts';
@@ -48,7 +48,7 @@ export async function runUpstreamLoader(
       );
       return 0;
     }
-    return await runImageFile(context, parsed.options, parsed.operands);
+    return await run.run(context, parsed.options, parsed.operands);
   } catch (error) {
     return report(error, context);
   }

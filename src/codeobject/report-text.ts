@@ -7,8 +7,14 @@ const KIND_TEXT = {
   'host-elf': 'host program with fat binaries',
 } as const;
 
+/** What of a code object is shown; everything when nothing is chosen. */
+export interface ReportParts {
+  readonly symbols?: boolean;
+  readonly relocations?: boolean;
+}
+
 /** The report as readable text, newline at the end. Names from the file are made fit for a terminal. */
-export function formatReport(report: ReadobjReport): string {
+export function formatReport(report: ReadobjReport, parts: ReportParts = {}): string {
   const lines = [`${report.file}: ${KIND_TEXT[report.kind]}, ${report.sizeBytes} bytes`];
   if (report.host !== null) lines.push(`  host machine ${report.host.machine}`);
   for (const { offset, compression, entries } of report.bundles) {
@@ -17,17 +23,18 @@ export function formatReport(report: ReadobjReport): string {
     const rows = entries.map((entry) => [hex(entry.offset), String(entry.sizeBytes), entry.target ?? '-', entry.id]);
     lines.push(...table(['offset', 'size', 'target', 'id'], rows));
   }
-  for (const codeObject of report.codeObjects) lines.push(...formatCodeObject(codeObject));
+  for (const codeObject of report.codeObjects) lines.push(...formatCodeObject(codeObject, parts));
   return `${lines.map(printable).join('\n')}\n`;
 }
 
-function formatCodeObject(object: CodeObjectReport): string[] {
+function formatCodeObject(object: CodeObjectReport, { symbols, relocations }: ReportParts): string[] {
   const { header } = object;
+  const all = !symbols && !relocations;
   const lines = ['', `Code object ${object.isaName}, version ${object.codeObjectVersion}`];
   if (object.id !== null) lines.push(`  bundle entry ${object.id} at ${hex(object.offset)}, ${object.sizeBytes} bytes`);
-  lines.push(...properties({ target: object.target, header }));
-  const section = (title: string, columns: string[], rows: string[][]) => {
-    if (rows.length > 0) lines.push('', title, ...table(columns, rows));
+  if (all) lines.push(...properties({ target: object.target, header }));
+  const section = (title: string, columns: string[], rows: string[][], isShown = all) => {
+    if (isShown && rows.length > 0) lines.push('', title, ...table(columns, rows));
   };
   section(
     'Segments',
@@ -60,14 +67,15 @@ function formatCodeObject(object: CodeObjectReport): string[] {
   );
   const dynamicRows = object.dynamic.map(({ tag, value }) => [tag, value]);
   section('Dynamic section', ['tag', 'value'], dynamicRows);
-  section('Dynamic symbols', SYMBOL_COLUMNS, object.dynamicSymbols.map(symbolRow));
-  section('Symbols', SYMBOL_COLUMNS, object.symbols.map(symbolRow));
+  section('Dynamic symbols', SYMBOL_COLUMNS, object.dynamicSymbols.map(symbolRow), all || symbols);
+  section('Symbols', SYMBOL_COLUMNS, object.symbols.map(symbolRow), all || symbols);
   for (const { section: name, entries } of object.relocations) {
     const rows = entries.map(({ offset, type, symbol, addend }) => [offset, type, addend ?? 'in place', symbol ?? '-']);
-    section(`Relocations in ${name}`, ['offset', 'type', 'addend', 'symbol'], rows);
+    section(`Relocations in ${name}`, ['offset', 'type', 'addend', 'symbol'], rows, all || relocations);
   }
   const noteRows = object.notes.map((note) => [note.name, String(note.type), String(note.sizeBytes), note.section]);
   section('Notes', ['owner', 'type', 'size', 'in'], noteRows);
+  if (!all) return lines;
   if (object.metadata !== null) lines.push('', 'Metadata', ...properties(object.metadata));
   for (const kernel of object.kernels) lines.push(...formatKernel(kernel));
   return lines;
@@ -116,7 +124,7 @@ function properties(value: Json, indent = '  '): string[] {
 }
 
 /** Left-aligned columns. */
-function table(columns: readonly string[], rows: readonly (readonly string[])[], indent = '  '): string[] {
+export function table(columns: readonly string[], rows: readonly (readonly string[])[], indent = '  '): string[] {
   const widths = columns.map((title, column) =>
     rows.reduce((width, row) => Math.max(width, row[column]!.length), title.length),
   );

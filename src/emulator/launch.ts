@@ -1,4 +1,5 @@
 /** A kernel launch as the emulator needs it, and the state that a wave starts with. */
+import { FIRST_TTMP } from '../isa/amdgpu/registers.ts';
 import type { Target } from '../isa/amdgpu/targets.ts';
 import {
   PAGE_SIZE_BYTES,
@@ -67,6 +68,10 @@ const SCRATCH_WORD1_SWIZZLE = 1 << 31;
 const scratchWord3 = (target: Target, waveSize: 32 | 64): number =>
   (1 << 23) | ((waveSize === 64 ? 3 : 2) << 21) | (target.families.includes('gfx10') ? 2 << 28 : 0);
 
+/** Trap registers that hold the workgroup's position on gfx12. */
+const TTMP7 = FIRST_TTMP + 7;
+const TTMP9 = FIRST_TTMP + 9;
+
 /** Writes the initial state of wave `index` of a workgroup; `record` is that of the kernel's entry. */
 export function initializeWave(
   memory: EmulatorMemory,
@@ -101,6 +106,10 @@ export function initializeWave(
   launch.workgroupIdSgprs.forEach((register, d) => {
     if (register !== undefined) words[sgpr + register] = id[d]!;
   });
+  if (target.workgroupIdsInTrapRegisters) {
+    words[sgpr + TTMP7] = id[1] | (id[2] << 16);
+    words[sgpr + TTMP9] = id[0];
+  }
   if (launch.scratchOffsetSgpr !== undefined) words[sgpr + launch.scratchOffsetSgpr] = 0;
 
   const count = size[0] * size[1] * size[2];

@@ -41,24 +41,21 @@ const UNKNOWN: FunctionAnalysis = {
 };
 
 export class CallGraph {
-  readonly #functions = new Map<bigint, CodeFunction>();
+  readonly #codeObjects: readonly LoadedCodeObject[];
+  #byAddress: ReadonlyMap<bigint, CodeFunction> | undefined;
   readonly #analyses = new Map<CodeFunction, FunctionAnalysis>();
   readonly #needs = new Map<CodeFunction, CodeNeeds>();
   readonly #waveSize: (codeObject: LoadedCodeObject) => 32 | 64;
 
   /** All code objects of one agent, relocated. */
   constructor(codeObjects: readonly LoadedCodeObject[], defaultWaveSize: 32 | 64) {
+    this.#codeObjects = codeObjects;
     this.#waveSize = (codeObject) => codeObject.kernelWaveSize ?? defaultWaveSize;
-    for (const codeObject of codeObjects) {
-      const { elf, kernels } = codeObject.codeObject;
-      const kernelNames = new Set(kernels.map(({ name }) => name));
-      for (const symbol of [...elf.symbols, ...elf.dynamicSymbols]) {
-        if (symbol.type !== STT_FUNC || !isDefined(symbol)) continue;
-        const { name, sizeBytes } = symbol;
-        const address = codeObject.addressOf(symbol);
-        this.#functions.set(address, { name, address, sizeBytes, codeObject, isKernel: kernelNames.has(name) });
-      }
-    }
+  }
+
+  get #functions(): ReadonlyMap<bigint, CodeFunction> {
+    this.#byAddress ??= functionsOf(this.#codeObjects);
+    return this.#byAddress;
   }
 
   /** Of the kernel or device function that starts at `entry`; undefined when no function symbol says so. */
@@ -141,6 +138,21 @@ export class CallGraph {
       throw error;
     }
   }
+}
+
+function functionsOf(codeObjects: readonly LoadedCodeObject[]): Map<bigint, CodeFunction> {
+  const functions = new Map<bigint, CodeFunction>();
+  for (const codeObject of codeObjects) {
+    const { elf, kernels } = codeObject.codeObject;
+    const kernelNames = new Set(kernels.map(({ name }) => name));
+    for (const symbol of [...elf.symbols, ...elf.dynamicSymbols]) {
+      if (symbol.type !== STT_FUNC || !isDefined(symbol)) continue;
+      const { name, sizeBytes } = symbol;
+      const address = codeObject.addressOf(symbol);
+      functions.set(address, { name, address, sizeBytes, codeObject, isKernel: kernelNames.has(name) });
+    }
+  }
+  return functions;
 }
 
 /** The deepest stack below a function. A call that closes a cycle adds nothing, one of an unknown function adds `indirect` bytes. */

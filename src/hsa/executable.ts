@@ -33,7 +33,14 @@ export class Executable implements Disposable {
   readonly #codeObjects: LoadedCodeObject[] = [];
   readonly #namespaces = new Map<Agent, Namespace>();
   readonly #symbols: ExecutableSymbol[] = [];
+  readonly #onDispose: (executable: Executable) => void;
   #frozen = false;
+  #isDisposed = false;
+
+  /** Use `Runtime.createExecutable`. */
+  constructor(onDispose: (executable: Executable) => void) {
+    this.#onDispose = onDispose;
+  }
 
   get frozen(): boolean {
     return this.#frozen;
@@ -75,9 +82,11 @@ export class Executable implements Disposable {
 
   /** Every symbol that relocations name and what it means with what is loaded and defined now. */
   linkMap(): readonly LinkEntry[] {
-    return this.#codeObjects.flatMap((codeObject) =>
-      linkEntries(codeObject, this.#namespace(codeObject.agent).definitions),
-    );
+    return this.#codeObjects.flatMap((codeObject) => this.#entriesOf(codeObject));
+  }
+
+  #entriesOf(codeObject: LoadedCodeObject): LinkEntry[] {
+    return linkEntries(codeObject, this.#namespace(codeObject.agent).definitions);
   }
 
   /** What is declared otherwise than it is defined, one line each; empty for a valid executable (hsa_executable_validate). */
@@ -91,8 +100,9 @@ export class Executable implements Disposable {
    */
   freeze(): void {
     this.#expectUnfrozen();
-    const patches = this.#codeObjects.flatMap((codeObject) => this.#resolve(codeObject));
-    checkCalls(this.linkMap());
+    const entries = this.#codeObjects.map((codeObject) => this.#entriesOf(codeObject));
+    const patches = this.#codeObjects.flatMap((codeObject, i) => this.#resolve(codeObject, entries[i]!));
+    checkCalls(entries.flat());
     for (const { field, value } of patches) writeField(field, value);
     this.#frozen = true;
     for (const agent of this.#namespaces.keys()) this.#link(agent);
@@ -119,6 +129,16 @@ export class Executable implements Disposable {
     return this.#symbols;
   }
 
+  /**
+   * Symbols of an agent (hsa_executable_iterate_agent_symbols). `functions: false` leaves out device functions, for users who expect
+   * what ROCr lists: kernels and variables.
+   */
+  agentSymbols(agent: Agent, { functions = true }: { functions?: boolean } = {}): readonly ExecutableSymbol[] {
+    return this.#symbols.filter(
+      (symbol) => symbol.agent === agent && (functions || symbol.kind !== 'indirect-function'),
+    );
+  }
+
   /** The symbol of program linkage with this name; `agent` is needed when code objects of several agents are loaded. */
   findSymbol(name: string, agent?: Agent): ExecutableSymbol | undefined {
     const namespace = agent === undefined ? [...this.#namespaces.values()] : [this.#namespaces.get(agent)];
@@ -133,7 +153,10 @@ export class Executable implements Disposable {
     throw new HsaError('INVALID_SYMBOL_NAME', `there is no symbol '${name}'`, files === '' ? {} : { file: files });
   }
 
+  /** Withdraws code and frees memory. Idempotent. */
   [Symbol.dispose](): void {
+    if (this.#isDisposed) return;
+    this.#isDisposed = true;
     for (const agent of this.#namespaces.keys()) {
       for (const kernel of this.#kernelsOf(agent)) agent.kernels.delete(kernel.kernelObject);
     }
@@ -145,9 +168,11 @@ export class Executable implements Disposable {
     this.#codeObjects.length = 0;
     this.#symbols.length = 0;
     this.#namespaces.clear();
+    this.#onDispose(this);
   }
 
   #expectUnfrozen(): void {
+    if (this.#isDisposed) throw new HsaError('INVALID_EXECUTABLE', 'the executable was destroyed');
     if (this.#frozen) throw new HsaError('FROZEN_EXECUTABLE', 'the executable is frozen');
   }
 
@@ -182,9 +207,7 @@ export class Executable implements Disposable {
     }
   }
 
-  #resolve(codeObject: LoadedCodeObject): Patch[] {
-    const { definitions } = this.#namespace(codeObject.agent);
-    const entries = linkEntries(codeObject, definitions);
+  #resolve(codeObject: LoadedCodeObject, entries: readonly LinkEntry[]): Patch[] {
     const missing = entries.filter(({ resolution }) => resolution === 'undefined').map(({ symbol }) => symbol.name);
     const addresses = new Map<ElfSymbol, bigint>(entries.map(({ symbol, address }) => [symbol, address]));
     const patches: Patch[] = [];

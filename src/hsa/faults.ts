@@ -11,8 +11,10 @@ const STATUS: Record<Fault['kind'], HsaStatus> = {
   exception: 'EXCEPTION',
 };
 
-export function faultError(fault: Fault): HsaError {
-  return new HsaError(STATUS[fault.kind], fault.message);
+/** The kernel is named where the place of the fault, in a function that it called, does not name it. */
+export function faultError(fault: Fault, kernel?: string): HsaError {
+  const isNamed = kernel === undefined || fault.location.startsWith(`${kernel}+`);
+  return new HsaError(STATUS[fault.kind], isNamed ? fault.message : `${fault.message}; kernel ${kernel}`);
 }
 
 /** Reason mask of `hsa_amd_gpu_memory_fault_info_t`. */

@@ -54,6 +54,7 @@ export const PACKET = {
     kernargAddress: 40,
   },
   barrier: { dependencies: 8 },
+  barrierValue: { format: 2, signal: 8, value: 16, mask: 24, condition: 32 },
 } as const;
 
 export const PACKET_TYPE = {
@@ -64,6 +65,12 @@ export const PACKET_TYPE = {
   agentDispatch: 4,
   barrierOr: 5,
 } as const;
+
+/** hsa_amd_packet_type_t, in vendor packets. */
+export const AMD_FORMAT_BARRIER_VALUE = 2;
+
+/** hsa_signal_condition_t. */
+export const SIGNAL_CONDITIONS = ['eq', 'ne', 'lt', 'gte'] as const;
 
 export const BARRIER_BIT = 1 << 8;
 export const SYSTEM_SCOPE_FENCES = (2 << 9) | (2 << 11);

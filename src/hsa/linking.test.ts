@@ -10,6 +10,7 @@ import type { KernelSymbol } from './executable-symbol.ts';
 import { CodeObjectReader } from './loaded-code-object.ts';
 import { createRuntime } from './runtime.ts';
 import { HsaError } from './status.ts';
+import { symbolInfo } from './symbol-info.ts';
 
 const EXAMPLES = path.join(import.meta.dirname, '../../examples/link');
 
@@ -204,6 +205,47 @@ test('a device function has an object address once the executable is frozen', ()
   assert.equal(symbol.functionObject, symbol.address);
 });
 
+test('what can be asked of a device function by number', () => {
+  const { agent, executable, load } = setUp();
+  const [codeObject] = load(
+    linked(
+      'library.co',
+      functionText('f', 'v_add_u32_e32 v8, 1, v0', { calls: 'g' }) +
+        functionText('g', 's_nop 0') +
+        functionText('inner', 's_nop 0', { visibility: 'hidden' }) +
+        kernelText('k', 's_nop 0') +
+        '.data\n.globl x\n.type x,@object\n.size x, 8\n.p2align 3\nx: .quad 1\n',
+    ),
+  );
+  const ask = (name: string, id: number) => symbolInfo(executable.symbols.find((each) => each.name === name)!, id);
+  const { address } = executable.getSymbol('f');
+  assert.deepEqual([ask('f', 23), ask('f', 16)], [0n, 0]);
+  executable.freeze();
+  assert.deepEqual(
+    [0, 1, 2, 3, 4, 5, 17, 16, 23].map((id) => ask('f', id)),
+    [2, 1, 'f', 0, '', 1, true, 0, address],
+  );
+  assert.deepEqual([ask('f', 20), ask('f', 0xa002)], [agent, codeObject]);
+  assert.deepEqual(
+    [0xa001, 0xa003, 0xa007].map((id) => ask('f', id)),
+    [4, 41, ['g']],
+  );
+  assert.deepEqual([ask('inner', 5), ask('inner', 4)], [0, codeObject!.uri]);
+  for (const id of [6, 9, 11, 14, 21, 22, 99]) {
+    assert.throws(() => ask('f', id), refused('INVALID_ARGUMENT', /symbol 'f' \(indirect-function\)/));
+  }
+  assert.deepEqual(
+    [ask('k.kd', 0), ask('k.kd', 22), ask('k.kd', 15)],
+    [1, executable.getSymbol('k.kd').address, false],
+  );
+  assert.deepEqual([ask('x', 0), ask('x', 9), ask('x', 10)], [0, 8, false]);
+  assert.equal(Number(ask('x', 8)) % 8, 0);
+  assert.throws(() => ask('x', 23), refused('INVALID_ARGUMENT', /'x' \(variable\)/));
+  const names = (functions: boolean) => executable.agentSymbols(agent, { functions }).map(({ name }) => name);
+  assert.deepEqual(names(false).sort(), ['k.kd', 'x']);
+  assert.ok(names(true).includes('inner'));
+});
+
 test('calls go back and forth between code objects, in cycles too', () => {
   const { executable, load, run } = setUp();
   load(
@@ -329,4 +371,36 @@ test('declared and defined kinds are compared', () => {
   assert.deepEqual(executable.validate(), [
     "user.o: 'f' is declared as a function, library.co defines it as a variable",
   ]);
+});
+
+test('a fault in a device function names its kernel and stops its queue alone', () => {
+  const { runtime, agent, executable, load, host, words } = setUp();
+  const bad = 'v_mov_b32_e32 v2, 0x1234\n v_mov_b32_e32 v3, 0\n global_load_dword v0, v[2:3], off';
+  load(
+    object('user.o', kernelText('k', callText('f')) + kernelText('fine', 's_nop 0')),
+    linked('library.co', functionText('f', bad)),
+  );
+  executable.freeze();
+  const events: unknown[] = [];
+  runtime.onSystemEvent(({ kernel, address, reason, fault }) => events.push([kernel, address, reason, fault.access]));
+  const [out, kernarg] = [host.allocate(4), host.allocate(64)];
+  new BigUint64Array(words(kernarg, 2).buffer, words(kernarg, 2).byteOffset, 1).set([out]);
+  const errors: unknown[] = [];
+  const onError = ({ error, kernel }: { error: Error; kernel?: string }) => errors.push([kernel, error.message]);
+  const [broken, healthy] = [runtime.createQueue(agent, { onError }), runtime.createQueue(agent)];
+  const start = (name: string, queue = healthy) => {
+    const completionSignal = runtime.createSignal(1n);
+    const { kernelObject: kernel } = executable.getSymbol(`${name}.kd`) as KernelSymbol;
+    queue.dispatch({ kernel, kernarg, grid: [1], workgroup: [1], completionSignal });
+    return completionSignal;
+  };
+  const lost = start('k', broken);
+  assert.equal(start('fine').waitSync('eq', 0n), 0n);
+  assert.throws(() => lost.waitSync('eq', 0n), refused('MEMORY_FAULT', /in f\+0x.*; kernel k$/));
+  assert.deepEqual(events, [['k', 0x1234n, 1, 'read']]);
+  assert.equal(errors.length, 1);
+  assert.throws(() => start('fine', broken), refused('MEMORY_FAULT', /kernel k/));
+  assert.equal(start('fine').load() >= 0n, true);
+  while (runtime.progress() !== 'idle');
+  assert.equal(words(out, 1)[0], 1);
 });

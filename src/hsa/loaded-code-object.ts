@@ -32,12 +32,24 @@ import { HsaError } from './status.ts';
 export class CodeObjectReader {
   readonly bytes: Uint8Array;
   readonly name: string;
+  /** Where debuggers find the code object (LLVM AMDGPU usage, "Loaded Code Object Path Uniform Resource Identifier"). */
+  readonly uri: string;
 
   /** The bytes are kept and shared; `name` is what errors and reports call them. */
-  constructor(bytes: Uint8Array, name = 'code object in memory') {
+  constructor(bytes: Uint8Array, name = 'code object in memory', uri = `memory://0#offset=0x0&size=${bytes.length}`) {
     this.bytes = bytes;
     this.name = name;
+    this.uri = uri;
   }
+}
+
+/** hsa_ven_amd_loader_segment_descriptor_t: a loaded segment and where in the code object it comes from. */
+export interface SegmentDescriptor {
+  readonly codeObject: LoadedCodeObject;
+  /** Of the segment's bytes in the code object's file. */
+  readonly offset: number;
+  readonly address: bigint;
+  readonly sizeBytes: number;
 }
 
 const PF_W = 2;
@@ -65,6 +77,7 @@ export interface Definition {
 export class LoadedCodeObject {
   readonly agent: Agent;
   readonly name: string;
+  readonly uri: string;
   readonly codeObject: CodeObject;
   /** Start and size of the allocation. */
   readonly address: bigint;
@@ -86,6 +99,7 @@ export class LoadedCodeObject {
     const { sizeBytes, alignmentBytes } = extent;
     this.agent = agent;
     this.name = reader.name;
+    this.uri = reader.uri;
     this.codeObject = codeObject;
     this.sizeBytes = sizeBytes;
     this.address = device.memory.allocate(sizeBytes, { alignmentBytes, label: `code object ${reader.name}` });
@@ -129,6 +143,17 @@ export class LoadedCodeObject {
       type: symbol.type,
       codeObject: this,
     }));
+  }
+
+  segments(): SegmentDescriptor[] {
+    return this.codeObject.elf.segments
+      .filter(({ type }) => type === PT_LOAD)
+      .map(({ offset, virtualAddress, memorySizeBytes }) => ({
+        codeObject: this,
+        offset,
+        address: virtualAddress + this.loadDelta,
+        sizeBytes: memorySizeBytes,
+      }));
   }
 
   /** Of the kernels; undefined for a library without any. */

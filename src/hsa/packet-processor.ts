@@ -8,14 +8,23 @@ import type { Agent } from './agent.ts';
 import type { Device, Dispatch, DispatchStatistics, Fault } from './device.ts';
 import { faultError } from './faults.ts';
 import { PACKET_SIZE_BYTES, PACKET_TYPE } from './layouts.ts';
-import { decodeBarrier, decodeHeader, decodeKernelDispatch, type Extent, type KernelDispatchPacket } from './packet.ts';
-import { completeSignal, signalValue, signalWords } from './signal.ts';
+import {
+  decodeBarrier,
+  decodeBarrierValue,
+  decodeHeader,
+  decodeKernelDispatch,
+  type Extent,
+  type KernelDispatchPacket,
+} from './packet.ts';
+import { completeSignal, conditionHolds, signalValue, signalWords } from './signal.ts';
 import { HsaError } from './status.ts';
 
 export interface QueueError {
   readonly error: WavewrightError;
   readonly packetIndex: bigint;
   readonly fault?: Fault;
+  /** Of the dispatch that failed, where its executable is still there. */
+  readonly kernel?: string;
 }
 
 /** What the processor needs to know of its queue. */
@@ -29,15 +38,26 @@ export interface PacketSource {
   takeDoorbell(): boolean;
 }
 
+/** What takes packets out of a queue. */
+export interface PacketConsumer {
+  readonly statistics: DispatchStatistics;
+  readonly running: boolean;
+  /** Returns whether anything moved. */
+  process(): boolean;
+  stop(): void;
+  describeWaves(): string[];
+}
+
 interface StartedPacket {
   readonly index: bigint;
   readonly completionSignal: bigint;
   /** Absent for barrier packets, which are complete once started. */
   readonly dispatch: Dispatch | undefined;
+  readonly kernel?: string | undefined;
   complete: boolean;
 }
 
-export class PacketProcessor {
+export class PacketProcessor implements PacketConsumer {
   readonly #agent: Agent;
   readonly #device: Device;
   readonly #queue: PacketSource;
@@ -104,8 +124,8 @@ export class PacketProcessor {
       const { dispatch } = packet;
       if (packet.complete || dispatch === undefined || dispatch.state === 'running') continue;
       if (dispatch.state === 'complete') this.#complete(packet, dispatch.startTicks, dispatch.endTicks);
-      else if (dispatch.fault !== undefined) this.#fail(packet.index, faultError(dispatch.fault), dispatch.fault);
-      else this.#fail(packet.index, new HsaError('ERROR', `AQL packet ${packet.index}: the dispatch was cancelled`));
+      else if (dispatch.fault !== undefined) this.#fail(packet.index, dispatch.fault, packet.kernel);
+      else this.#refuse(packet.index, new HsaError('ERROR', `AQL packet ${packet.index}: the dispatch was cancelled`));
       moved = true;
     }
     while (this.#started[0]?.complete) {
@@ -127,9 +147,14 @@ export class PacketProcessor {
     completeSignal(this.#device.memory, packet.completionSignal, startTicks, endTicks);
   }
 
-  #fail(packetIndex: bigint, error: WavewrightError, fault?: Fault): void {
+  #fail(packetIndex: bigint, fault: Fault, kernel: string | undefined): void {
     this.stop();
-    this.#onError(fault === undefined ? { error, packetIndex } : { error, packetIndex, fault });
+    this.#onError({ error: faultError(fault, kernel), packetIndex, fault, ...(kernel !== undefined && { kernel }) });
+  }
+
+  #refuse(packetIndex: bigint, error: WavewrightError): void {
+    this.stop();
+    this.#onError({ error, packetIndex });
   }
 
   /** Returns whether the next packet started. */
@@ -154,7 +179,7 @@ export class PacketProcessor {
       return true;
     } catch (error) {
       if (!(error instanceof WavewrightError)) throw error;
-      this.#fail(this.#next, error.within({ section: `AQL packet ${this.#next}` }));
+      this.#refuse(this.#next, error.within({ section: `AQL packet ${this.#next}` }));
       return false;
     }
   }
@@ -167,7 +192,8 @@ export class PacketProcessor {
       const packet = decodeKernelDispatch(bytes);
       const { completionSignal } = packet;
       if (completionSignal !== 0n) signalWords(memory, completionSignal);
-      return { index, completionSignal, dispatch: this.#dispatch(packet, slot), complete: false };
+      const kernel = this.#agent.kernels.get(packet.kernelObject)?.name.replace(/\.kd$/, '');
+      return { index, completionSignal, dispatch: this.#dispatch(packet, slot), kernel, complete: false };
     }
     if (type === PACKET_TYPE.barrierAnd || type === PACKET_TYPE.barrierOr) {
       const { dependencies, completionSignal } = decodeBarrier(bytes);
@@ -177,9 +203,15 @@ export class PacketProcessor {
         type === PACKET_TYPE.barrierAnd ? !done.includes(false) : done.length === 0 || done.includes(true);
       return allowed ? { index, completionSignal, dispatch: undefined, complete: false } : undefined;
     }
+    if (type === PACKET_TYPE.vendor) {
+      const { signal, condition, value, mask, completionSignal } = decodeBarrierValue(bytes);
+      if (completionSignal !== 0n) signalWords(memory, completionSignal);
+      const allowed = signal === 0n || conditionHolds(condition, signalValue(memory, signal) & mask, value);
+      return allowed ? { index, completionSignal, dispatch: undefined, complete: false } : undefined;
+    }
     throw new HsaError(
       'INVALID_PACKET_FORMAT',
-      `packet type ${type}, expected a kernel dispatch (2), a barrier-AND (3) or a barrier-OR (5)`,
+      `packet type ${type}, expected a kernel dispatch (2), a barrier-AND (3), a barrier-OR (5) or a barrier-value (0)`,
     );
   }
 

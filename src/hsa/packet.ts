@@ -1,12 +1,15 @@
 /** AQL packets: 64 bytes in a queue's ring (HSA system architecture 1.2, section 2.9; spec/hsa.md section 2.1). */
 import {
+  AMD_FORMAT_BARRIER_VALUE,
   BARRIER_BIT,
   BARRIER_DEPENDENCIES,
   PACKET,
   PACKET_SIZE_BYTES,
   PACKET_TYPE,
+  SIGNAL_CONDITIONS,
   SYSTEM_SCOPE_FENCES,
 } from './layouts.ts';
+import { HsaError } from './status.ts';
 
 export type Extent = readonly [number, number, number];
 
@@ -27,6 +30,16 @@ export interface KernelDispatchPacket {
 export interface BarrierPacket {
   /** At most five signal addresses; 0 for none. */
   readonly dependencies: readonly bigint[];
+  readonly completionSignal: bigint;
+}
+
+export interface BarrierValuePacket {
+  /** Address of a signal; 0 waits for nothing. */
+  readonly signal: bigint;
+  readonly condition: (typeof SIGNAL_CONDITIONS)[number];
+  /** `(signal & mask) condition value` lets later packets start. */
+  readonly value: bigint;
+  readonly mask: bigint;
   readonly completionSignal: bigint;
 }
 
@@ -111,4 +124,39 @@ export function decodeBarrier(packet: Uint8Array): BarrierPacket {
     if (address !== 0n) dependencies.push(address);
   }
   return { dependencies, completionSignal: data.getBigUint64(PACKET.completionSignal, true) };
+}
+
+/** As `encodeKernelDispatch`, for the vendor packet that waits for a value of a signal. */
+export function encodeBarrierValue(packet: Uint8Array, fields: BarrierValuePacket, barrier: boolean): number {
+  const { barrierValue } = PACKET;
+  const data = dataView(packet);
+  packet.fill(0, 4);
+  data.setBigUint64(barrierValue.signal, fields.signal, true);
+  data.setBigInt64(barrierValue.value, fields.value, true);
+  data.setBigInt64(barrierValue.mask, fields.mask, true);
+  data.setUint32(barrierValue.condition, SIGNAL_CONDITIONS.indexOf(fields.condition), true);
+  data.setBigUint64(PACKET.completionSignal, fields.completionSignal, true);
+  return encodeHeader(PACKET_TYPE.vendor, barrier) | (AMD_FORMAT_BARRIER_VALUE << 16);
+}
+
+/** Throws INVALID_PACKET_FORMAT for another vendor packet or an unknown condition. */
+export function decodeBarrierValue(packet: Uint8Array): BarrierValuePacket {
+  const { barrierValue } = PACKET;
+  const data = dataView(packet);
+  const format = data.getUint8(barrierValue.format);
+  if (format !== AMD_FORMAT_BARRIER_VALUE) {
+    throw new HsaError('INVALID_PACKET_FORMAT', `AMD vendor packet ${format}, expected a barrier-value (2)`);
+  }
+  const code = data.getUint32(barrierValue.condition, true);
+  const condition = SIGNAL_CONDITIONS[code];
+  if (condition === undefined) {
+    throw new HsaError('INVALID_PACKET_FORMAT', `a barrier-value packet with condition ${code}, expected 0 to 3`);
+  }
+  return {
+    signal: data.getBigUint64(barrierValue.signal, true),
+    condition,
+    value: data.getBigInt64(barrierValue.value, true),
+    mask: data.getBigInt64(barrierValue.mask, true),
+    completionSignal: data.getBigUint64(PACKET.completionSignal, true),
+  };
 }

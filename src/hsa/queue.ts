@@ -5,9 +5,9 @@
 import type { Agent } from './agent.ts';
 import type { Device, DispatchStatistics } from './device.ts';
 import { PACKET_SIZE_BYTES, QUEUE, QUEUE_PROPERTIES, SIGNAL, SIGNAL_KIND } from './layouts.ts';
-import { type Extent, encodeBarrier, encodeKernelDispatch } from './packet.ts';
-import { PacketProcessor, type QueueError } from './packet-processor.ts';
-import type { Progress, Signal } from './signal.ts';
+import { type Extent, encodeBarrier, encodeBarrierValue, encodeKernelDispatch } from './packet.ts';
+import { type PacketConsumer, PacketProcessor, type PacketSource, type QueueError } from './packet-processor.ts';
+import type { Progress, Signal, SignalCondition } from './signal.ts';
 import { HSA_STATUS, HsaError } from './status.ts';
 
 export interface QueueOptions {
@@ -51,6 +51,17 @@ export interface BarrierOptions {
   barrier?: boolean;
 }
 
+export interface BarrierValueOptions {
+  /** Without one the packet waits for nothing but earlier packets: a marker with times. */
+  signal?: Signal;
+  condition?: SignalCondition;
+  value?: bigint;
+  /** Default: all bits. */
+  mask?: bigint;
+  completionSignal?: Signal;
+  barrier?: boolean;
+}
+
 const MAX_SIZE_PACKETS = 131_072;
 /** Behind the queue structure: the doorbell signal, the word it rings, the inactive signal; the ring starts on the next page. */
 const DOORBELL_SIGNAL = QUEUE.sizeBytes;
@@ -71,12 +82,18 @@ export class Queue implements Disposable {
   readonly #device: Device;
   readonly #owner: QueueOwner;
   readonly #words: BigInt64Array<SharedArrayBuffer>;
-  readonly #processor: PacketProcessor;
+  readonly #processor: PacketConsumer;
   #doorbellSeen = NEVER_RUNG;
   #error: QueueError | undefined;
+  #isDisposed = false;
 
   /** Use `Runtime.createQueue`. */
-  constructor(owner: QueueOwner, options: QueueOptions) {
+  constructor(
+    owner: QueueOwner,
+    options: QueueOptions,
+    createConsumer = (queue: PacketSource, onError: (error: QueueError) => void): PacketConsumer =>
+      new PacketProcessor(owner.agent, queue, onError),
+  ) {
     const { agent, device, id } = owner;
     const sizePackets = options.sizePackets ?? 64;
     if (!Number.isInteger(sizePackets) || sizePackets < 1 || (sizePackets & (sizePackets - 1)) !== 0) {
@@ -97,7 +114,7 @@ export class Queue implements Disposable {
     this.#owner = owner;
     this.#words = new BigInt64Array(bytes.buffer, bytes.byteOffset, RING / 8);
     this.#initialize(new DataView(bytes.buffer, bytes.byteOffset, RING));
-    this.#processor = new PacketProcessor(agent, this, (error) => {
+    this.#processor = createConsumer(this, (error) => {
       this.#error = error;
       const status = error.error instanceof HsaError ? error.error.hsaStatus : HSA_STATUS.ERROR.value;
       Atomics.store(this.#words, (INACTIVE_SIGNAL + SIGNAL.value) / 8, BigInt(status));
@@ -198,7 +215,31 @@ export class Queue implements Disposable {
     return this.#submit((packet) => encodeBarrier(packet, fields, options.mode, options.barrier ?? true));
   }
 
+  /** As `dispatch`, for AMD's packet that waits until `(signal & mask) condition value`; by default until the signal is 0. */
+  barrierValue(options: BarrierValueOptions): bigint {
+    const fields = {
+      signal: options.signal?.address ?? 0n,
+      condition: options.condition ?? 'eq',
+      value: options.value ?? 0n,
+      mask: options.mask ?? -1n,
+      completionSignal: options.completionSignal?.address ?? 0n,
+    };
+    return this.#submit((packet) => encodeBarrierValue(packet, fields, options.barrier ?? true));
+  }
+
+  /** As `dispatch`, for the 64 bytes of any packet. */
+  submitPacket(bytes: Uint8Array): bigint {
+    if (bytes.length !== PACKET_SIZE_BYTES) {
+      throw new HsaError('INVALID_PACKET_FORMAT', `a packet of ${bytes.length} bytes, expected ${PACKET_SIZE_BYTES}`);
+    }
+    return this.#submit((packet) => {
+      packet.set(bytes.subarray(4), 4);
+      return new DataView(bytes.buffer, bytes.byteOffset, 4).getInt32(0, true);
+    });
+  }
+
   #submit(encode: (packet: Uint8Array) => number): bigint {
+    if (this.#isDisposed) throw new HsaError('INVALID_QUEUE', `queue ${this.id} was destroyed`);
     if (this.#error !== undefined) throw this.#error.error;
     const index = this.addWriteIndex(1n);
     while (index - this.readDispatchId >= BigInt(this.sizePackets)) {
@@ -246,7 +287,10 @@ export class Queue implements Disposable {
     return this.#processor.describeWaves();
   }
 
+  /** Idempotent. */
   [Symbol.dispose](): void {
+    if (this.#isDisposed) return;
+    this.#isDisposed = true;
     this.inactivate();
     this.#owner.onDispose(this);
     this.#device.memory.free(this.address);

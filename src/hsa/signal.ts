@@ -69,21 +69,27 @@ export function conditionHolds(condition: SignalCondition, value: bigint, compar
   }
 }
 
-/** Values are signed 64-bit; arithmetic wraps. All operations are sequentially consistent. */
+/** Values are signed 64-bit; arithmetic wraps. All operations are sequentially consistent, and throw INVALID_SIGNAL once it is disposed. */
 export class Signal implements Disposable {
   readonly address: bigint;
-  readonly #words: BigInt64Array<SharedArrayBuffer>;
   readonly #runtime: Progress;
   readonly #release: () => void;
+  #live: BigInt64Array<SharedArrayBuffer> | undefined;
 
   /** Use `Runtime.createSignal`. `release` gives the 64 bytes back. */
   constructor(memory: DeviceMemory, address: bigint, initial: bigint, runtime: Progress, release: () => void) {
     this.address = address;
-    this.#words = signalWords(memory, address).fill(0n);
-    this.#words[SIGNAL.kind / 8] = SIGNAL_KIND.user;
-    this.#words[VALUE] = initial;
+    this.#live = signalWords(memory, address).fill(0n);
+    this.#live[SIGNAL.kind / 8] = SIGNAL_KIND.user;
+    this.#live[VALUE] = initial;
     this.#runtime = runtime;
     this.#release = release;
+  }
+
+  /** Throws INVALID_SIGNAL when the signal was destroyed: its memory may be another's now. */
+  get #words(): BigInt64Array<SharedArrayBuffer> {
+    if (this.#live !== undefined) return this.#live;
+    throw new HsaError('INVALID_SIGNAL', `signal 0x${this.address.toString(16)} was destroyed`);
   }
 
   load(): bigint {
@@ -166,7 +172,10 @@ export class Signal implements Disposable {
     }
   }
 
+  /** Idempotent. */
   [Symbol.dispose](): void {
+    if (this.#live === undefined) return;
+    this.#live = undefined;
     this.#release();
   }
 }

@@ -228,7 +228,7 @@ test('a fault ends the program with the report; what was printed before is out',
       throw new FakeFault({ kind: 'memory', message: 'load from 0x0 at _start+0x10', address: 0n, access: 'read' });
     },
   });
-  await assert.rejects(promise, refused('GPU_FAULT', /^prog\.co: load from 0x0 at _start\+0x10$/));
+  await assert.rejects(promise, refused('GPU_FAULT', /^prog\.co: load from 0x0 at _start\+0x10; kernel _start$/));
   assert.equal(output(), 'before');
 });
 
@@ -351,9 +351,9 @@ test('resources of each kernel are told before it runs', async () => {
   });
   await promise;
   assert.deepEqual(lines, [
-    '_begin: 8 VGPRs, 0 AGPRs, 16 SGPRs, LDS 0 bytes, scratch 0 bytes per work-item, kernarg 280 bytes, wave64',
-    '_start: 8 VGPRs, 0 AGPRs, 16 SGPRs, LDS 0 bytes, scratch 16384 bytes per work-item (dynamic stack), kernarg 288 bytes, wave64',
-    '_end: 8 VGPRs, 0 AGPRs, 16 SGPRs, LDS 0 bytes, scratch 0 bytes per work-item, kernarg 264 bytes, wave64',
+    '_begin: 8 VGPRs, 0 AGPRs, 16 SGPRs, LDS 0 bytes, scratch 0 bytes per work-item, kernarg 280 bytes, wave64, occupancy 8 waves/SIMD',
+    '_start: 8 VGPRs, 0 AGPRs, 16 SGPRs, LDS 0 bytes, scratch 16384 bytes per work-item (dynamic stack), kernarg 288 bytes, wave64, occupancy 8 waves/SIMD',
+    '_end: 8 VGPRs, 0 AGPRs, 16 SGPRs, LDS 0 bytes, scratch 0 bytes per work-item, kernarg 264 bytes, wave64, occupancy 8 waves/SIMD',
   ]);
 });
 

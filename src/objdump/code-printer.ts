@@ -5,7 +5,7 @@ import type { ElfRelocation } from '../elf/relocations.ts';
 import type { Decoder } from '../isa/amdgpu/decode.ts';
 import { formatInstruction } from '../isa/amdgpu/disassemble.ts';
 import type { Instruction } from '../isa/amdgpu/instruction.ts';
-import { alignmentRemark, isAccepted } from './decode-checks.ts';
+import { alignmentRemark } from './alignment-remark.ts';
 import type { ObjdumpOptions } from './options.ts';
 import type { Output } from './output.ts';
 import { firstAbove, type Label, type SymbolMap } from './symbol-map.ts';
@@ -93,7 +93,7 @@ export class CodePrinter {
 
   #decode(at: number): Instruction | undefined {
     const instruction = this.#code.decoder.decode(this.#view, at);
-    return typeof instruction === 'object' && isAccepted(instruction, this.#view, at) ? instruction : undefined;
+    return typeof instruction === 'object' ? instruction : undefined;
   }
 
   /** Returns its size. */

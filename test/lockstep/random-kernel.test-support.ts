@@ -101,9 +101,8 @@ export class KernelGenerator {
       case 0: // v_and_b32 v100, mask, v
         this.#words.push((0x26000000 | (ADDRESS_VGPR << 17) | (from << 9) | LITERAL) >>> 0, mask);
         return;
-      case 1: // v_mbcnt_lo_u32_b32 v100, -1, 0; v_mbcnt_hi_u32_b32 v100, -1, v100; v_lshlrev_b32 v100, 2, v100
-        this.#words.push(0xd28c0000 | ADDRESS_VGPR, 193 | (128 << 9));
-        this.#words.push(0xd28d0000 | ADDRESS_VGPR, 193 | ((256 + ADDRESS_VGPR) << 9));
+      case 1: // v_lshlrev_b32 v100, 2, v100
+        this.#laneNumber();
         this.#words.push(0x24000000 | (ADDRESS_VGPR << 17) | (ADDRESS_VGPR << 9) | (128 + 2));
         return;
       default: // v_mov_b32 v100, constant
@@ -111,7 +110,32 @@ export class KernelGenerator {
     }
   }
 
+  /** v100 = the lane's number. */
+  #laneNumber(): void {
+    // v_mbcnt_lo_u32_b32 v100, -1, 0; v_mbcnt_hi_u32_b32 v100, -1, v100
+    this.#words.push(0xd28c0000 | ADDRESS_VGPR, 193 | (128 << 9));
+    this.#words.push(0xd28d0000 | ADDRESS_VGPR, 193 | ((256 + ADDRESS_VGPR) << 9));
+  }
+
+  /** Two loads from the LDS: the first leaves it in the upper lanes, the second in the lower ones. */
+  #crossedFaults(): void {
+    const address = (to: number, from: number): number => (0x24000000 | (to << 17) | (from << 9) | (128 + 5)) >>> 0;
+    this.#laneNumber();
+    // v_lshlrev_b32 v101, 5, v100; v_xor_b32 v102, 63, v100; v_lshlrev_b32 v102, 5, v102
+    this.#words.push(address(ADDRESS_VGPR + 1, ADDRESS_VGPR));
+    this.#words.push((0x2a000000 | ((ADDRESS_VGPR + 2) << 17) | (ADDRESS_VGPR << 9) | (128 + 63)) >>> 0);
+    this.#words.push(address(ADDRESS_VGPR + 2, ADDRESS_VGPR + 2));
+    for (const from of [1, 2]) {
+      this.#words.push((0xd8000000 | (54 << 17)) >>> 0);
+      this.#words.push((ADDRESS_VGPR + from) | ((2 * from) << 24));
+    }
+  }
+
   #memory(): void {
+    if (this.#below(80) === 0) {
+      this.#crossedFaults();
+      return;
+    }
     const register = this.#below(40) * 2;
     const offset = this.#below(8) * 4;
     const misaligned = this.#below(8) === 0 ? this.#below(4) : 0;
@@ -158,6 +182,8 @@ export class KernelGenerator {
   #lanes(): void {
     const [to, from] = [this.#below(80), this.#below(80)];
     const scalar = this.#below(90);
+    // v_xor_b32 from, from, to: the register is one that was just written.
+    if (this.#below(2) === 0) this.#words.push((0x2a000000 | (from << 17) | (from << 9) | (256 + to)) >>> 0);
     switch (this.#below(5)) {
       case 0: // v_readfirstlane_b32
         this.#words.push((0x7e000400 | (scalar << 17) | (256 + from)) >>> 0);

@@ -34,10 +34,14 @@ export const waveSizeOf = (name: string, planned: 32 | 64): 32 | 64 =>
 
 export function* generate(processor: string): Generator<Generated> {
   const plan = PLANS.find((candidate) => candidate.processor === processor)!;
+  // Forms of an instruction whose fields turn out to be the same.
+  const earlier = new Set<string>();
   for (const { encoding, target, variant } of encodingVariants(processor)) {
     const job = jobOf(encoding, target, waveSizeOf(encoding.row.name, plan.waveSize), variant);
-    const after = expectedState(job);
+    const form = `${job.recording.code} ${job.recording.mode}`;
+    const after = earlier.has(form) ? undefined : expectedState(job);
     if (!after) continue;
+    earlier.add(form);
     const tolerance = toleranceOf(job);
     const file = encoding.format.name.toLowerCase().replaceAll('_', '-');
     yield { file, recording: { ...job.recording, ...(tolerance && { tolerance }), after } };

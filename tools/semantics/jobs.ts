@@ -1,11 +1,11 @@
 /** States before instructions: machine code and registers, for every encoding of the rows of a target that the models know. */
 import { type Encoding, encodingsOf } from '../../src/isa/amdgpu/decode.ts';
-import { encodeFields } from '../../src/isa/amdgpu/encode.ts';
 import { ROWS } from '../../src/isa/amdgpu/instructions/index.ts';
 import { dwordsOf, isFloat, type OperandSpec } from '../../src/isa/amdgpu/row.ts';
 import { type Target, targetFor } from '../../src/isa/amdgpu/targets.ts';
 import { type Random, random } from '../../test/oracle/encoding-samples.ts';
 import { hexOfDwords, type Recording } from '../../test/semantics/recorded.ts';
+import { effectiveFields, encodedWords } from './encoded.ts';
 import { randomValue, randomWord, seedOf } from './values.ts';
 
 /** Lanes, or runs, of a recording; at most two lanes are off. */
@@ -168,13 +168,14 @@ export function jobOf(
   registers['scc'] = hexOfDwords(Array.from({ length: scalar ? columnCount : 1 }, () => r(2)));
   registers[`s${VCC}`] ??= hexOfDwords([randomWord(r)]);
   registers[`s${VCC + 1}`] ??= hexOfDwords([wide ? randomWord(r) : 0]);
-  const words = [...encodeFields(format, encoding.opcode, { ...registerFields(encoding, operands), ...fields })];
+  const words = encodedWords(encoding, target, { ...registerFields(encoding, operands), ...fields });
+  const effective = effectiveFields(encoding, words, fields);
   if (literal) words.push(Number(literal.value));
   const recording = {
     ...{ name: encoding.name, code: textOfWords(words), waveSize, mode: mode ?? DEFAULT_MODE },
     ...{ columns: scalar ? ('waves' as const) : ('lanes' as const), before: { registers } },
   };
-  return { encoding, target, recording, operands, fields, columns: columnCount };
+  return { encoding, target, recording, operands, fields: effective, columns: columnCount };
 }
 
 const DPP_CONTROLS = {

@@ -1,10 +1,10 @@
 /** A state that is being made, and what becomes of it. */
 import type { Encoding } from '../../src/isa/amdgpu/decode.ts';
-import { encodeFields } from '../../src/isa/amdgpu/encode.ts';
 import type { OperandType } from '../../src/isa/amdgpu/row.ts';
 import type { Target } from '../../src/isa/amdgpu/targets.ts';
 import { type Random, random } from '../../test/oracle/encoding-samples.ts';
 import { hexOfDwords, type Recording, type Registers } from '../../test/semantics/recorded.ts';
+import { encodedWords } from './encoded.ts';
 import { COLUMNS, DEFAULT_MODE, textOfWords } from './jobs.ts';
 import { Bytes } from './memory.ts';
 import { RegisterFile } from './register-file.ts';
@@ -108,7 +108,7 @@ export class StateBuilder {
     { trailer = [], mode = DEFAULT_MODE }: { readonly trailer?: readonly number[]; readonly mode?: number } = {},
   ): UnsourcedRecording {
     const { encoding, before, after } = this;
-    const words = [...encodeFields(encoding.format, encoding.opcode, fields), ...trailer];
+    const words = [...encodedWords(encoding, this.target, fields), ...trailer];
     const columnsBefore = (name: string): number => this.names.get(name) ?? 1;
     const isPerLane = (name: string): boolean => /^[avp]/.test(name);
     const columnsAfter = (name: string): number =>

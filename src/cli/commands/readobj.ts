@@ -1,12 +1,23 @@
+import { openCodeObjects, pickCodeObject } from '../../codeobject/container.ts';
 import { nodeDecompress } from '../../codeobject/node-decompress.ts';
 import { describeFile } from '../../codeobject/report.ts';
 import { formatReport } from '../../codeobject/report-text.ts';
+import { parseTargetId } from '../../codeobject/target-id.ts';
 import { defineCommand } from '../command.ts';
+import { openDevice } from '../device-name.ts';
 import { readInput } from '../input.ts';
 
+/** The whole content of files, or with --link what they would be together. */
 export const readobj = defineCommand({
   operands: { usage: 'FILE...', min: 1, max: Number.POSITIVE_INFINITY },
   options: {
+    symbols: { kind: 'flag', description: 'the symbols only, as text' },
+    relocations: { kind: 'flag', description: 'the relocations only, as text' },
+    link: {
+      kind: 'flag',
+      description:
+        'what linking all FILEs with each other would resolve, as when they are loaded; status 1 when it would fail',
+    },
     format: {
       kind: 'choice',
       choices: ['text', 'json', 'jsonl'],
@@ -19,11 +30,29 @@ export const readobj = defineCommand({
     json: 'one object per file; `schema` and `version` say how to read it',
     jsonl: 'the same, one line per file',
   },
-  async run({ stdout }, { format }, files) {
+  async run({ stdout }, { format, symbols, relocations, link }, files) {
+    const json = (report: object): string =>
+      `${JSON.stringify(report, undefined, format === 'json' ? 2 : undefined)}\n`;
+    if (link) {
+      const { describeLink, formatLink } = await import('../../dispatch/link-report.ts');
+      const containers = files.map((file) => openCodeObjects(readInput(file), file, { decompress: nodeDecompress }));
+      const device = await openDevice(undefined, containers[0]!);
+      const target = parseTargetId(device.properties.targetId);
+      const images = containers.map((each) => pickCodeObject(each, target));
+      const report = describeLink(device, images);
+      device.close();
+      const all = !symbols && !relocations;
+      stdout(
+        format === 'text'
+          ? formatLink(report, { symbols: all || symbols, relocations: all || relocations })
+          : json(report),
+      );
+      return report.problems.length > 0 ? 1 : 0;
+    }
     for (const [index, file] of files.entries()) {
       const report = describeFile(readInput(file), file, { decompress: nodeDecompress });
-      if (format === 'text') stdout(`${index > 0 ? '\n' : ''}${formatReport(report)}`);
-      else stdout(`${JSON.stringify(report, undefined, format === 'json' ? 2 : undefined)}\n`);
+      if (format === 'text') stdout(`${index > 0 ? '\n' : ''}${formatReport(report, { symbols, relocations })}`);
+      else stdout(json(report));
     }
     return 0;
   },

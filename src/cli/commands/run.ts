@@ -1,6 +1,7 @@
-import { openCodeObjects, pickCodeObject } from '../../codeobject/container.ts';
+import { type CodeObjectImage, openCodeObjects, pickCodeObject } from '../../codeobject/container.ts';
 import { nodeDecompress } from '../../codeobject/node-decompress.ts';
 import { parseTargetId } from '../../codeobject/target-id.ts';
+import type { Device } from '../../hsa/device.ts';
 import { formatInspection, formatResources, inspectProgram, runProgram } from '../../loader/index.ts';
 import { type CommandContext, defineCommand } from '../command.ts';
 import { openDevice } from '../device-name.ts';
@@ -23,7 +24,7 @@ export const run = defineCommand({
 });
 
 /** Runs the program in `args[0]`; its status. */
-export async function runImageFile(
+async function runImageFile(
   context: CommandContext,
   options: ProgramOptions,
   args: readonly string[],
@@ -33,6 +34,18 @@ export async function runImageFile(
   const device = await openDevice(options.device, images);
   using resources = new DisposableStack();
   resources.defer(() => device.close());
+  return await runImages(context, options, args, images, device);
+}
+
+/** Runs the image among `images` that fits the device, which stays open. */
+export async function runImages(
+  context: CommandContext,
+  options: ProgramOptions,
+  args: readonly string[],
+  images: readonly CodeObjectImage[],
+  device: Device,
+): Promise<number> {
+  using resources = new DisposableStack();
   const { bytes, name } = pickCodeObject(images, parseTargetId(device.properties.targetId));
   if (options.inspect) {
     const stackSizeBytes = options['stack-size'];

@@ -40,7 +40,7 @@ export function launchOf(emulator: Emulator, memory: DeviceMemory, packet: Kerne
     ldsSizeBytes: Math.max(packet.groupSegmentSizeBytes, descriptor.groupSegmentFixedSizeBytes),
     privateSizeBytes: Math.max(packet.privateSegmentSizeBytes, descriptor.privateSegmentFixedSizeBytes),
     workItemIdComponents: Math.min(descriptor.rsrc2.enableVgprWorkitemId, 2) as 0 | 1 | 2,
-    mode: modeOf(descriptor),
+    mode: modeOf(target, descriptor),
     vgprCount: Math.min(vectorRegisters, accumulatorStart, VGPR_LIMIT),
     agprCount: Math.max(0, Math.min(vectorRegisters - accumulatorStart, VGPR_LIMIT)),
   };
@@ -70,7 +70,8 @@ function sgprLayout(
   if (properties.enableSgprPrivateSegmentSize) user.push(packet.privateSegmentSizeBytes);
   // The count may be larger than what is enabled: preloaded kernel arguments, which the kernel's own prologue loads too.
   let next = Math.max(rsrc2.userSgprCount, user.length);
-  const system = (enabled: boolean): number | undefined => (enabled ? next++ : undefined);
+  const system = (enabled: boolean): number | undefined =>
+    enabled && !target.workgroupIdsInTrapRegisters ? next++ : undefined;
   const workgroupIdSgprs = [
     system(rsrc2.enableSgprWorkgroupIdX),
     system(rsrc2.enableSgprWorkgroupIdY),
@@ -89,7 +90,7 @@ function sgprLayout(
 }
 
 /** MODE as the packet processor sets it from the descriptor (CDNA2 ISA 3.6, RDNA3 ISA 3.3.2). Throws UNSUPPORTED for FP16_OVFL. */
-function modeOf({ rsrc1 }: KernelDescriptor): number {
+function modeOf({ families }: Emulator['target'], { rsrc1 }: KernelDescriptor): number {
   if (rsrc1.fp16Overflow) {
     throw new WavewrightError('UNSUPPORTED', 'f16 results that are clamped instead of overflowing', {
       section: 'kernel descriptor',
@@ -100,7 +101,8 @@ function modeOf({ rsrc1 }: KernelDescriptor): number {
     (rsrc1.floatRoundMode16And64 << 2) |
     (rsrc1.floatDenormMode32 << 4) |
     (rsrc1.floatDenormMode16And64 << 6) |
-    (rsrc1.enableDx10Clamp ? 0x100 : 0) |
+    // From gfx12 on there is no choice: NaN clamps to 0.
+    (rsrc1.enableDx10Clamp || families.includes('gfx12') ? 0x100 : 0) |
     (rsrc1.enableIeeeMode ? 0x200 : 0)
   );
 }

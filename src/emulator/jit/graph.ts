@@ -5,6 +5,9 @@ import { OPS, type OpName } from '../../ir/ops.ts';
 import type { Type } from '../../ir/types.ts';
 import type { AddressParts, Node, NodeLeaf, Phase } from './node.ts';
 
+/** Operations on pairs that go dword by dword. */
+const SPLIT = new Set<OpName>(['i64.shl', 'i64.shrU', 'i64.shrS', 'i64.add']);
+
 const isConst = (node: Node): node is Node & { leaf: { kind: 'const'; value: bigint } } => node.leaf.kind === 'const';
 
 export const constantOf = (node: Node): bigint | undefined => (isConst(node) ? node.leaf.value : undefined);
@@ -151,6 +154,7 @@ export class Graph {
     if (!wide.lane || wide.leaf.kind !== 'pure') return undefined;
     const [a, b] = wide.args as [Node, Node];
     if (wide.leaf.op === 'i64.mul') return this.#productHalf(half, a, b);
+    if (!SPLIT.has(wide.leaf.op)) return undefined;
     const [low, high] = [this.#part(0, a), this.#part(1, a)];
     if (!low || !high) return undefined;
     switch (wide.leaf.op) {

@@ -50,6 +50,14 @@ test('halves of shifted, added and multiplied pairs are what the 64-bit operatio
   );
 });
 
+test('halves of other 64-bit values are taken from them', () => {
+  const graph = new Graph(64);
+  const converted = graph.op('f64.fromF32', row(graph, 0));
+  const sum = graph.op('i64.add', converted, graph.op('i64.zext32', row(graph, 4)));
+  const low = graph.op('i64.low', sum);
+  assert.deepEqual([low.leaf, low.args], [{ kind: 'pure', op: 'i64.low' }, [sum]]);
+});
+
 test('what a region does not take is taken back', () => {
   const graph = new Graph(64);
   const kept = graph.op('i32.add', row(graph, 0), row(graph, 4));

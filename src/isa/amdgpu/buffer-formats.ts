@@ -83,3 +83,33 @@ export function unifiedFormats(families: readonly Family[]): readonly string[] |
   if (families.includes('gfx11')) return GFX11;
   return families.includes('gfx10') ? GFX10 : undefined;
 }
+
+/** A format as the numbers of instructions and resources name it. */
+export interface NumberedFormat extends BufferFormat {
+  readonly number: number;
+}
+
+const RDNA_NAME = /^BUF_FMT_([\d_]+)_([A-Z]+)$/;
+const bitsOf = (text: string): number[] => text.split('_').map(Number);
+
+function unified(names: readonly string[]): NumberedFormat[] {
+  return names.flatMap((name, number) => {
+    const parts = RDNA_NAME.exec(name);
+    return parts ? [{ number, bits: bitsOf(parts[1]!), kind: parts[2] as Kind }] : [];
+  });
+}
+
+/** Data format in bits 0..3, number format in 4..6. What gfx10 has no number for is not a format of gfx9 either. */
+const GFX9 = unified(GFX10).map(({ bits, kind }) => ({
+  number: DATA_FORMATS.indexOf(`BUF_DATA_FORMAT_${bits.join('_')}`) | (NUMBER_FORMATS.indexOf(`BUF_NUM_FORMAT_${kind}`) << 4),
+  bits,
+  kind,
+}));
+const UNIFIED_GFX10 = unified(GFX10);
+const UNIFIED_GFX11 = unified(GFX11);
+
+/** The formats of a target with these families. */
+export function numberedFormats(families: readonly Family[]): readonly NumberedFormat[] {
+  if (families.includes('gfx11')) return UNIFIED_GFX11;
+  return families.includes('gfx10') ? UNIFIED_GFX10 : GFX9;
+}

@@ -5,7 +5,7 @@ import { Instruction } from './instruction.ts';
 import { ROWS } from './instructions/index.ts';
 import { is64Bit, type Row } from './row.ts';
 import { type Target, targetFor } from './targets.ts';
-import { hasValidOperands } from './validity.ts';
+import { Validity } from './validity.ts';
 
 /** Formats whose opcodes are among those of another. */
 const TABLE_OF: Readonly<Partial<Record<FormatName, FormatName>>> = {
@@ -57,6 +57,8 @@ interface FormatTable {
   readonly format: Format;
   /** By opcode. A slot of VOP3 may hold a VOP3B encoding, one of VOP3P a VOP3P_MAI encoding. */
   readonly encodings: (Encoding | undefined)[];
+  /** Of the encodings, made when they are first met. */
+  readonly validities: (Validity | undefined)[];
   /** Position of src0, where its value can announce a dword more. */
   readonly marker: { readonly word: number; readonly shift: number; readonly mask: number } | undefined;
 }
@@ -65,7 +67,7 @@ function formatTable(format: Format): FormatTable {
   const src0 = format.fields.find(({ name }) => name === 'src0');
   const extensible = /^VOP(1|2|C|3|3P)$/.test(format.name) && src0;
   const marker = extensible ? { word: src0.low >> 5, shift: src0.low & 31, mask: 2 ** src0.width - 1 } : undefined;
-  return { format, encodings: [], marker };
+  return { format, encodings: [], validities: [], marker };
 }
 
 /** Why bytes are not an instruction. */
@@ -124,17 +126,23 @@ export class Decoder {
     for (let at = 4; at < sizeBytes; at += 4) words.push(code.getUint32(offset + at, true));
     const high = opcodeHigh ? ((words[opcodeHigh.low >> 5]! >>> (opcodeHigh.low & 31)) & 1) << opcode.width : 0;
     const number = high | ((first >>> opcode.low) & ((1 << opcode.width) - 1));
-    const encoding = (this.#extension(table, words) ?? table).encodings[number];
+    const extension = this.#extension(table, words);
+    // What has no operands may have any number in place of src0.
+    const { encodings, validities } = extension?.encodings[number] ? extension : table;
+    const encoding = encodings[number];
     if (!encoding) return 'unknown';
     const { format } = encoding;
     if (available < format.sizeBytes) return 'truncated';
     for (let at = sizeBytes; at < format.sizeBytes; at += 4) words.push(code.getUint32(offset + at, true));
+    validities[number] ??= new Validity(encoding, this);
+    const validity = validities[number];
+    if (!validity.admits(words)) return 'unknown';
     let instruction = new Instruction(encoding, words, undefined, this);
     if (instruction.namesLiteral && (sizeBytes === 4 || this.#wideLiterals)) {
       if (available < format.sizeBytes + 4) return 'truncated';
       instruction = new Instruction(encoding, words, code.getUint32(offset + format.sizeBytes, true), this);
     }
-    return hasValidOperands(instruction) ? instruction : 'unknown';
+    return validity.accepts(instruction) ? instruction : 'unknown';
   }
 
   /** The table that the instruction's src0 refers to, if it does. */

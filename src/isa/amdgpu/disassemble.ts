@@ -57,8 +57,10 @@ export function isElsewhere(instruction: Instruction, index: number): boolean {
   if (instruction.format.name !== 'SMEM') return field.startsWith('offset');
   if (field !== 'offset' && field !== 'soffset') return false;
   const register = instruction.row.operands.findIndex((spec) => spec.field === 'soffset');
+  // Prefetches say both.
+  if (instruction.row.operands[register]!.type !== 'address') return false;
   const showsOffset =
-    instruction.operand(register).kind === 'off' && (instruction.has('imm') || instruction.field('offset') !== 0);
+    instruction.operand(register).kind === 'off' && (instruction.has('imm') || instruction.has('th') || instruction.field('offset') !== 0);
   return (field === 'offset') !== showsOffset;
 }
 

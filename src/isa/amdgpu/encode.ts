@@ -2,7 +2,7 @@
 import { assert } from '../../base/errors.ts';
 import type { Encoding } from './decode.ts';
 import type { Field, Format } from './formats.ts';
-import { type CodeContext, FIELD_SCALE, Instruction } from './instruction.ts';
+import { type CodeContext, Instruction, scaleOf } from './instruction.ts';
 import { SGPR_VCC_LO } from './registers.ts';
 
 /** Field values by name, not negative. */
@@ -72,7 +72,7 @@ export class Draft extends Instruction {
     const { field } = this.row.operands[index]!;
     const located = this.located(field);
     if (!located) return number === SGPR_VCC_LO;
-    const scale = FIELD_SCALE[field] ?? 1;
+    const scale = scaleOf(located);
     const value = located.name === 'vdsty' ? number >> 1 : number / scale;
     if (!Number.isInteger(value) || value >= 2 ** located.width) return false;
     put(this.words, located, value);

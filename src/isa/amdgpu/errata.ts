@@ -18,6 +18,10 @@ export const LLVM_ERRATA: readonly Erratum[] = [
       'The disassembler accepts constants such as src_scc as the scalar destination of a vector instruction. They cannot be written; the assembler here refuses them.',
   },
   {
+    text: /\|v\d+, vcc(_lo)?\|/,
+    reason: 'The magnitude of the second source of v_cndmask_b32 ends behind the mask on gfx12. Here it ends behind the source.',
+  },
+  {
     text: /[-|(]src_(vccz|execz)/,
     reason:
       'Values that gfx11 lacks are refused, but for those with a sign or a magnitude. Here they are refused everywhere.',

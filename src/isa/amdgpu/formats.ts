@@ -295,11 +295,11 @@ const GFX11_FORMATS: readonly Format[] = [
     'op:22:16',
     'clamp:15 op_sel:14:11 waitexp:10:8 vdst:7:0 neg:63:61 src2:58:50 src1:49:41 src0:40:32',
   ),
-  format('LDSDIR', 4, '11001110', 'op:21:20', 'wait_vdst:19:16 attr:15:8 vdst:7:0'),
+  format('LDSDIR', 4, '11001110', 'op:21:20', 'reserved:23:22 wait_vdst:19:16 attr:15:8 vdst:7:0'),
   RDNA_DS,
-  format('FLAT', 8, '110111........00', 'op:24:18', RDNA3_FLAT_FIELDS),
+  format('FLAT', 8, '110111........00', 'op:24:18', `${RDNA3_FLAT_FIELDS} reserved:55`),
   format('SCRATCH', 8, '110111........01', 'op:24:18', `${RDNA3_FLAT_FIELDS} sve:55`),
-  format('GLOBAL', 8, '110111........10', 'op:24:18', RDNA3_FLAT_FIELDS),
+  format('GLOBAL', 8, '110111........10', 'op:24:18', `${RDNA3_FLAT_FIELDS} reserved:55`),
   format('MUBUF', 8, '111000', 'op:25:18', RDNA3_BUFFER_FIELDS),
   format('MTBUF', 8, '111010', 'op:18:15', `format:25:19 ${RDNA3_BUFFER_FIELDS}`),
   format(
@@ -328,8 +328,15 @@ const GFX12_IMAGE_FIELDS = `dim:2:0 r128:4 d16:5 a16:6 dmask:25:22 vdata:39:32 r
  * VGLOBAL and VSCRATCH are FLAT, GLOBAL and SCRATCH; VIMAGE is MIMG. The low bit of the temporal hint of an atomic is \`glc\`.
  */
 const GFX12_FORMATS: readonly Format[] = [
-  ...GFX11_FORMATS.filter(({ name }) => !/^(SMEM|LDSDIR|DS|FLAT|SCRATCH|GLOBAL|MUBUF|MTBUF|MIMG|EXP)$/.test(name)),
+  ...GFX11_FORMATS.filter(({ name }) => !/^(SMEM|VINTERP|LDSDIR|DS|FLAT|SCRATCH|GLOBAL|MUBUF|MTBUF|MIMG|EXP)$/.test(name)),
   format('SMEM', 8, '111101', 'op:18:13', 'scope:22:21 th:24:23 sdata:12:6 sbase:5:0 offset:55:32 soffset:63:57'),
+  format(
+    'VINTERP',
+    8,
+    '11001101',
+    'op:20:16',
+    'clamp:15 op_sel:14:11 waitexp:10:8 vdst:7:0 neg:63:61 src2:58:50 src1:49:41 src0:40:32',
+  ),
   format('LDSDIR', 4, '11001110', 'op:21:20', 'wait_vm_vsrc:23 wait_va_vdst:19:16 attr:15:8 vdst:7:0'),
   format(
     'DS',
@@ -439,7 +446,7 @@ export interface Generation {
 const GFX9: Generation = {
   primary: GFX9_FORMATS,
   extended: [
-    extended(gfx9Format('VOP1'), 'SDWA', `${SDWA_FIELDS} dst_sel:42:40 dst_unused:44:43`),
+    extended(gfx9Format('VOP1'), 'SDWA', `${SDWA_FIELDS} dst_sel:42:40 dst_unused:44:43 reserved:61:56 reserved:63`),
     extended(gfx9Format('VOP2'), 'SDWA', `${SDWA_FIELDS} dst_sel:42:40 dst_unused:44:43 ${SDWA_SRC1}`),
     extended(
       gfx9Format('VOPC'),

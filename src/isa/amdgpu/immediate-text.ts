@@ -44,6 +44,7 @@ const MESSAGES: Readonly<Partial<Record<Family, typeof MESSAGES_GFX9>>> = {
   gfx9: MESSAGES_GFX9,
   gfx10: { ...MESSAGES_GFX9, 11: 'MSG_GET_DDID' },
   gfx11: MESSAGES_GFX11,
+  gfx12: { ...MESSAGES_GFX11, 135: 'MSG_RTN_GET_SE_AID_ID' },
 };
 const GS_OPERATIONS: Readonly<Record<number, string>> = {
   0: 'GS_OP_NOP',
@@ -87,7 +88,7 @@ function printMessage(value: number, families: readonly Family[]): string {
 export const message: ImmediateSpelling = {
   print: (value, families) => {
     if (hasOperations(families)) return printMessage(value, families);
-    const name = MESSAGES_GFX11[value & 0xff];
+    const name = ofFamily(MESSAGES, families)[value & 0xff];
     if (name !== undefined) return `sendmsg(${name})`;
     return value > 0xff ? String(value) : `sendmsg(${value}, 0, 0)`;
   },
@@ -124,7 +125,7 @@ const RDNA_REGISTERS = { ...HARDWARE_IDS, 29: 'HW_REG_SHADER_CYCLES' };
 
 const REGISTERS_GFX101 = { ...COMMON_REGISTERS, ...TRAP_REGISTERS, ...HARDWARE_IDS, 25: 'HW_REG_POPS_PACKER' };
 
-const HARDWARE_REGISTERS: Readonly<Partial<Record<Family, typeof COMMON_REGISTERS>>> = {
+const HARDWARE_REGISTERS: Readonly<Partial<Record<Family, Readonly<Record<number, string>>>>> = {
   gfx9: REGISTERS_GFX9,
   gfx940: {
     ...REGISTERS_GFX9,
@@ -142,6 +143,30 @@ const HARDWARE_REGISTERS: Readonly<Partial<Record<Family, typeof COMMON_REGISTER
     18: 'HW_REG_PERF_SNAPSHOT_PC_LO',
     19: 'HW_REG_PERF_SNAPSHOT_PC_HI',
     27: 'HW_REG_PERF_SNAPSHOT_DATA',
+  },
+  gfx12: {
+    1: 'HW_REG_MODE',
+    2: 'HW_REG_STATUS',
+    4: 'HW_REG_STATE_PRIV',
+    5: 'HW_REG_GPR_ALLOC',
+    6: 'HW_REG_LDS_ALLOC',
+    7: 'HW_REG_IB_STS',
+    10: 'HW_REG_PERF_SNAPSHOT_DATA',
+    11: 'HW_REG_PERF_SNAPSHOT_PC_LO',
+    12: 'HW_REG_PERF_SNAPSHOT_PC_HI',
+    15: 'HW_REG_PERF_SNAPSHOT_DATA1',
+    16: 'HW_REG_PERF_SNAPSHOT_DATA2',
+    17: 'HW_REG_EXCP_FLAG_PRIV',
+    18: 'HW_REG_EXCP_FLAG_USER',
+    19: 'HW_REG_TRAP_CTRL',
+    20: 'HW_REG_SCRATCH_BASE_LO',
+    21: 'HW_REG_SCRATCH_BASE_HI',
+    23: 'HW_REG_HW_ID1',
+    24: 'HW_REG_HW_ID2',
+    29: 'HW_REG_SHADER_CYCLES_LO',
+    30: 'HW_REG_SHADER_CYCLES_HI',
+    31: 'HW_REG_DVGPR_ALLOC_LO',
+    32: 'HW_REG_DVGPR_ALLOC_HI',
   },
 };
 
@@ -363,6 +388,12 @@ export const SPELLED: Readonly<Record<string, SpelledOperand>> = {
   s_version: { field: 'simm16', spelling: version },
   s_inst_prefetch: { field: 'simm16', spelling: hexadecimal },
   s_singleuse_vdst: { field: 'simm16', spelling: hexadecimal },
+  ...Object.fromEntries(
+    ['load', 'store', 'sample', 'bvh', 'exp', 'ds', 'km', 'loadcnt_ds', 'storecnt_ds'].map((counter) => [
+      `s_wait_${counter}cnt`,
+      { field: 'simm16', spelling: hexadecimal },
+    ]),
+  ),
   s_clause: { field: 'simm16', spelling: hexadecimal },
   s_round_mode: { field: 'simm16', spelling: hexadecimal },
   s_ttracedata_imm: { field: 'simm16', spelling: hexadecimal },

@@ -298,4 +298,4 @@ export class InstructionBuilder extends Builder {
 }
 
 /** Wider operands and addresses are not passed to the semantics as values. */
-const isSource = (type: OperandType): boolean => !/^b(96|128|256|512|1024)$|^wave256|^address$/.test(type);
+const isSource = (type: OperandType): boolean => !/^b(96|128|256|512|1024)$|^wave|^address$/.test(type);

@@ -30,10 +30,13 @@ export const LITERAL_SOURCES = new Set(['ssrc0', 'ssrc1', 'src0', 'src1', 'src2'
 /** In the order of the bits of op_sel. */
 const OP_SEL_FIELDS = ['src0', 'src1', 'src2', 'vdst'];
 const SHORT_VECTOR = /^VOP[12C](_|$)/;
+/** Bits of all offsets in memory on gfx12 but those of the LDS. */
+const WIDE_OFFSET = 24;
 /** SMEM: the register in place of an immediate offset. */
 const OFFSET_REGISTER: Field = { name: 'offset', low: 32, width: 7 };
-/** Scalar operand fields that count in groups of registers. */
-export const FIELD_SCALE: Readonly<Record<string, number>> = { sbase: 2, srsrc: 4 };
+/** The scalar operand fields that count in groups of registers are narrow. */
+export const scaleOf = ({ name, width }: Field): number =>
+  name === 'sbase' && width === 6 ? 2 : name === 'srsrc' && width === 5 ? 4 : 1;
 
 const fieldMaps = new WeakMap<Format, Map<string, Field>>();
 
@@ -142,10 +145,23 @@ export class Instruction {
     if (spec.type === 'simm21' && this.has('imm') && this.field('imm') === 0) return 0;
     const value = this.field(spec.field);
     if (spec.type === 'label') return ((value << 16) >> 16) * 4;
-    // gfx10 has a bit less for offsets of FLAT.
-    const width = Math.min(immediateBits(spec.type), this.#fields.get(spec.field)!.width);
+    const [width, signed] = this.#immediateForm(spec);
     const unused = 32 - width;
-    return spec.type.startsWith('s') ? (value << unused) >> unused : (value << unused) >>> unused;
+    return signed ? (value << unused) >> unused : (value << unused) >>> unused;
+  }
+
+  /** Offsets in memory have as many bits as the generation gives them, and on gfx12 a sign. */
+  #immediateForm({ field, type }: OperandSpec): readonly [width: number, signed: boolean] {
+    const { width } = this.#fields.get(field)!;
+    if (field === 'offset' && width === WIDE_OFFSET) return [width, true];
+    return [Math.min(immediateBits(type), width), type.startsWith('s')];
+  }
+
+  /** The values that an immediate can have. */
+  immediateRange(spec: OperandSpec): readonly [low: number, high: number] {
+    const [width, signed] = this.#immediateForm(spec);
+    if (width === WIDE_OFFSET && spec.type === 'imm12') return [0, 2 ** (width - 1) - 1];
+    return signed ? [-(2 ** (width - 1)), 2 ** (width - 1) - 1] : [0, 2 ** width - 1];
   }
 
   /** What this encoding does with operand `index` of the row; undefined when it has no such operand. */
@@ -160,7 +176,7 @@ export class Instruction {
   encoded(index: number): number {
     const { field } = this.row.operands[index]!;
     const located = this.located(field);
-    return located ? this.#number(located) * (FIELD_SCALE[field] ?? 1) : SGPR_VCC_LO;
+    return located ? this.#number(located) * scaleOf(located) : SGPR_VCC_LO;
   }
 
   /** Resolves operand `index` of the row. */
@@ -178,7 +194,7 @@ export class Instruction {
       const register = value & (this.#namesHalf(type) ? 0x7f : 0xff);
       return { kind: 'vector', register, accumulator: this.#accumulator(spec) };
     }
-    return this.#scalar(value * (FIELD_SCALE[field] ?? 1), spec);
+    return this.#scalar(value * scaleOf(located), spec);
   }
 
   /** The high half of a register is what operand `index`, of 16 bits, reads or writes. */
@@ -225,9 +241,9 @@ export class Instruction {
     if (field === 'vaddr') return this.field('idxen') + this.field('offen');
     if (field.startsWith('vsrc')) return (this.field('en') >> Number(field.at(-1))) & 1;
     const saddr = this.field('saddr');
-    const hasNothing = saddr === this.scalars.nothing;
-    const hasScalar = this.has('saddr') && this.format.name !== 'FLAT' && saddr !== this.scalars.none && !hasNothing;
     const wide = this.format.name !== 'SCRATCH';
+    const hasNothing = !wide && saddr === this.scalars.nothing;
+    const hasScalar = this.has('saddr') && this.format.name !== 'FLAT' && saddr !== this.scalars.none && !hasNothing;
     if (field === 'saddr') return hasScalar ? (wide ? 2 : 1) : 0;
     if (this.has('sve')) return this.field('sve');
     if (!wide) return hasScalar || hasNothing ? 0 : 1;

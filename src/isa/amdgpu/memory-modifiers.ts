@@ -5,16 +5,17 @@ import type { Draft } from './encode.ts';
 import type { FormatName } from './formats.ts';
 import { swizzle } from './immediate-text.ts';
 import type { Instruction } from './instruction.ts';
+import { CACHE_POLICY } from './cache-policy.ts';
 import { flag, type Modifier, number, only, operandSpec } from './modifier.ts';
 import { hexOffset } from './operand-text.ts';
-import { immediateRange } from './row.ts';
 
 const offset: Modifier = {
   print: (instruction) => {
     const spec = operandSpec(instruction, 'offset');
     if (!spec) return '';
     // LLVM prints the 13 bits of the field although FLAT uses 12 of them.
-    const value = instruction.format.name === 'FLAT' ? instruction.field('offset') : instruction.immediate(spec);
+    const isUnsigned = instruction.format.name === 'FLAT' && !instruction.has('th');
+    const value = isUnsigned ? instruction.field('offset') : instruction.immediate(spec);
     if (value === 0) return '';
     const isPattern = instruction.row.name === 'ds_swizzle_b32';
     return ` offset:${isPattern ? swizzle.print(value, instruction.families) : value}`;
@@ -25,7 +26,7 @@ const offset: Modifier = {
     reader.expect(':');
     const isPattern = draft.row.name === 'ds_swizzle_b32';
     const pattern = isPattern ? swizzle.parse(reader, draft.families) : undefined;
-    draft.set('offset', pattern ?? reader.integerIn(...immediateRange(spec.type), 'offset'));
+    draft.set('offset', pattern ?? reader.integerIn(...draft.immediateRange(spec), 'offset'));
     return true;
   },
 };
@@ -37,8 +38,8 @@ const pairOffset = (field: 'offset0' | 'offset1'): Modifier =>
 const scalarOffset: Modifier = {
   print: (instruction) => {
     const spec = operandSpec(instruction, 'offset');
-    const isSilent = instruction.has('imm') ? instruction.field('imm') === 0 : instruction.field('offset') === 0;
-    if (!spec || isSilent || !hasScalarOffset(instruction)) return '';
+    const says = instruction.has('imm') ? instruction.field('imm') : instruction.has('th') || instruction.field('offset');
+    if (!spec || !says || !hasScalarOffset(instruction)) return '';
     return ` offset:${hexOffset(instruction.immediate(spec))}`;
   },
   parse: (name, reader, draft) => {
@@ -46,19 +47,21 @@ const scalarOffset: Modifier = {
     if (name !== 'offset' || !spec || !hasScalarOffset(draft)) return false;
     reader.expect(':');
     if (draft.has('imm')) draft.set('imm', 1);
-    draft.set('offset', reader.integerIn(...immediateRange(spec.type), 'offset'));
+    draft.set('offset', reader.integerIn(...draft.immediateRange(spec), 'offset'));
     return true;
   },
 };
 
 /** Whether a scalar access has a register for its offset, with room for an immediate. */
 const hasScalarOffset = (instruction: Instruction): boolean =>
-  instruction.has('soffset_en')
+  operandSpec(instruction, 'soffset')?.type !== 'address'
+    ? false
+    : instruction.has('soffset_en')
     ? instruction.field('soffset_en') === 1
     : instruction.field('soffset') !== instruction.scalars.none;
 
 /** Only of accesses that move data. */
-const SCALAR_CACHE: readonly Modifier[] = [flag('glc'), flag('dlc')].map((modifier) =>
+const SCALAR_CACHE: readonly Modifier[] = [flag('glc'), flag('dlc'), ...CACHE_POLICY].map((modifier) =>
   only(({ row }) => {
     const [data, ...address] = row.operands;
     return data?.field === 'sdata' && data.file === 'scalar' && address.length > 0;
@@ -66,7 +69,7 @@ const SCALAR_CACHE: readonly Modifier[] = [flag('glc'), flag('dlc')].map((modifi
 );
 
 /** Instructions of the GDS, which gfx90a does not have: there the bit belongs to the encoding of global wave sync. */
-const isGlobalOnly = ({ row }: Instruction): boolean => /^ds_(gws_|ordered_count|(add|sub)_gs_reg)/.test(row.name);
+export const isGlobalOnly = ({ row }: Pick<Instruction, 'row'>): boolean => /^ds_(gws_|ordered_count|(add|sub)_gs_reg)/.test(row.name);
 
 const globalOnly: Modifier = only(isGlobalOnly, {
   print: () => ' gds',
@@ -79,7 +82,11 @@ const globalDataShare: Modifier = only(
   flag('gds'),
 );
 
-const CACHE: readonly Modifier[] = [flag('glc'), flag('slc'), flag('dlc'), flag('scc')];
+/** gfx12 has hints and scopes instead, of which `glc` is a bit. */
+const FLAGS: readonly Modifier[] = [flag('glc'), flag('slc'), flag('dlc'), flag('scc')].map((modifier) =>
+  only((instruction) => !instruction.has('th'), modifier),
+);
+const CACHE: readonly Modifier[] = [...FLAGS, ...CACHE_POLICY];
 /** A load to the LDS says so last, a store from it (which has no data register) first. */
 const lds = (isStore: boolean): Modifier =>
   only((instruction) => (operandSpec(instruction, 'vdata') === undefined) === isStore, flag('lds'));
@@ -128,10 +135,10 @@ const bufferFormat: Modifier = {
 };
 
 /** Always printed. */
-const waitVdst: Modifier = {
-  ...number('wait_vdst'),
-  print: (instruction) => ` wait_vdst:${instruction.field('wait_vdst')}`,
-};
+const waitFor = (field: string): Modifier => ({
+  ...number(field),
+  print: (instruction) => (instruction.has(field) ? ` ${field}:${instruction.field(field)}` : ''),
+});
 
 const BUFFER: readonly Modifier[] = [flag('idxen'), flag('offen'), offset];
 
@@ -159,5 +166,5 @@ export const MEMORY_MODIFIERS: Readonly<Partial<Record<FormatName, readonly Modi
   MUBUF: [...BUFFER, lds(true), ...CACHE, lds(false), flag('tfe')],
   MTBUF: [bufferFormat, ...BUFFER, ...CACHE],
   EXP: [flag('done'), flag('compr'), flag('vm'), flag('row', 'row_en')],
-  LDSDIR: [waitVdst],
+  LDSDIR: [waitFor('wait_vdst'), waitFor('wait_va_vdst'), waitFor('wait_vm_vsrc')],
 };

@@ -2,9 +2,10 @@
  * How LLVM spells what follows the operands, format by format and both ways. A modifier is one object: the text of its fields in an
  * instruction, and what that text sets in a draft.
  */
+import { CACHE_POLICY } from './cache-policy.ts';
 import type { TextReader } from './assembler/text-reader.ts';
 import type { Draft } from './encode.ts';
-import type { FormatName } from './formats.ts';
+import type { Family, FormatName } from './formats.ts';
 import type { Instruction } from './instruction.ts';
 import { MEMORY_MODIFIERS, SCOPE } from './memory-modifiers.ts';
 import { bitList, flag, type Modifier, number, only, operandSpec, parseBits } from './modifier.ts';
@@ -29,7 +30,7 @@ const outputScale: Modifier = {
   },
 };
 
-const sourceCount = ({ row }: Instruction): number => row.operands.filter(({ field }) => /^src\d$/.test(field)).length;
+const sourceCount = ({ row }: Pick<Instruction, 'row'>): number => row.operands.filter(({ field }) => /^src\d$/.test(field)).length;
 
 /** Bits of sources that have both halves: LLVM does not show them. */
 const packedSources = ({ row }: Instruction): number =>
@@ -42,8 +43,9 @@ const selectCount = (instruction: Instruction): number =>
 const selectsByte = ({ name }: Row): boolean => name.startsWith('v_cvt_sr_');
 
 /** VOP3: a bit for each source and one for the destination, of instructions that are not promoted from another format. */
-const selectsHalves = ({ row, families }: Instruction): boolean => {
+export const selectsHalves = ({ row, families }: Pick<Instruction, 'row' | 'families'>): boolean => {
   if (row.flags.opSelText === 'all') return families.includes('gfx11');
+  if (families.includes('gfx12') && /^v_cvt_pk_f32_[fb][pf]8$/.test(row.name)) return true;
   return (
     row.format === 'VOP3' &&
     row.operands.some(({ type }) => is16Bit(type)) &&
@@ -94,7 +96,28 @@ const rowPermutation: Modifier = only(({ row }) => /^v_permlanex?16_/.test(row.n
   },
 });
 
-const byteSelect: Modifier = only(({ row }) => selectsByte(row), fourSelects);
+/** Bits of op_sel as the number of a byte: of the result on gfx12, or of the source, whose bits are the other way round. */
+const byteOfHalves = ({ row }: Pick<Instruction, 'row'>, bits: number): number =>
+  selectsByte(row) ? bits >> 2 : ((bits & 1) << 1) | ((bits >> 1) & 1);
+
+const selectsByteByNumber = ({ row, families }: Pick<Instruction, 'row' | 'families'>): boolean =>
+  families.includes('gfx12') && (selectsByte(row) || /^v_cvt_f32_[fb][pf]8$/.test(row.name));
+
+const byteNumber: Modifier = only(selectsByteByNumber, {
+  print: (instruction) => {
+    const byte = byteOfHalves(instruction, instruction.field('op_sel'));
+    return byte === 0 ? '' : ` byte_sel:${byte}`;
+  },
+  parse: (name, reader, draft) => {
+    if (name !== 'byte_sel' || !draft.has('op_sel')) return false;
+    reader.expect(':');
+    const byte = reader.integerIn(0, 3, 'byte');
+    draft.set('op_sel', selectsByte(draft.row) ? byte << 2 : byteOfHalves(draft, byte));
+    return true;
+  },
+});
+
+const byteSelect: Modifier = only((instruction) => selectsByte(instruction.row) && !selectsByteByNumber(instruction), fourSelects);
 
 /** VOP3P: a bit for each source, where not all are 0. */
 const packedBits = (text: string, field: string): Modifier => ({
@@ -135,16 +158,34 @@ function setHighHalves(draft: Draft, bits: number): void {
 }
 
 /** A move of an accumulator has one source. */
-const isPackedOperation = (instruction: Instruction): boolean => sourceCount(instruction) !== 1;
+const isPackedOperation = (instruction: Pick<Instruction, 'row'>): boolean => sourceCount(instruction) !== 1;
+const isSparse = ({ row }: Pick<Instruction, 'row'>): boolean => row.name.startsWith('v_swmmac_');
+const INDEX_KEYS = 4;
 /** Of matrices, only 16-bit results stand in halves. */
-const choosesHalves = (instruction: Instruction): boolean =>
+export const choosesHalves = (instruction: Pick<Instruction, 'row'>): boolean =>
   isPackedOperation(instruction) && !/^v_wmma_[fi]32_/.test(instruction.row.name);
+const saysHalves = (instruction: Instruction): boolean => choosesHalves(instruction) && !isSparse(instruction);
 /** Mixed-precision operations have their signs on the sources. */
 const hasSigns = (instruction: Instruction): boolean => isPackedOperation(instruction) && !isMixed(instruction);
 
+/** Which of the sets of indices in src2 a sparse product of gfx12 uses. */
+const indexKey: Modifier = only(isSparse, {
+  print: (instruction) => {
+    const key = instruction.field('op_sel') & (INDEX_KEYS - 1);
+    return key === 0 ? '' : ` index_key:${key}`;
+  },
+  parse: (name, reader, draft) => {
+    if (name !== 'index_key') return false;
+    reader.expect(':');
+    draft.set('op_sel', reader.integerIn(0, INDEX_KEYS - 1, name));
+    return true;
+  },
+});
+
 const PACKED: readonly Modifier[] = [
-  only(choosesHalves, packedBits('op_sel', 'op_sel')),
-  { ...only(choosesHalves, highHalves), preset: highHalves.preset! },
+  indexKey,
+  only(saysHalves, packedBits('op_sel', 'op_sel')),
+  { ...only(saysHalves, highHalves), preset: highHalves.preset! },
   only(hasSigns, packedBits('neg_lo', 'neg')),
   only(hasSigns, packedBits('neg_hi', 'neg_hi')),
   only(isPackedOperation, flag('clamp')),
@@ -218,9 +259,17 @@ const ROW_CONTROLS: readonly LaneControl[] = [
   { name: 'row_xmask', base: 0x160, first: 0, last: 15 },
 ];
 
-const controlsOf = ({ families }: Instruction): readonly LaneControl[] =>
+const controlsOf = (families: readonly Family[]): readonly LaneControl[] =>
   families.includes('gfx9') ? LANE_CONTROLS : ROW_CONTROLS;
 const PLAIN_LANE_CONTROLS: Readonly<Record<string, number>> = { row_mirror: 0x140, row_half_mirror: 0x141 };
+
+/** Whether a lane control is not reserved. */
+export const isLaneControl = (control: number, families: readonly Family[]): boolean =>
+  control <= 0xff ||
+  Object.values(PLAIN_LANE_CONTROLS).includes(control) ||
+  controlsOf(families).some(({ base, first, last, fixed }) =>
+    fixed === undefined ? control >= base + first && control <= base + last : control === base,
+  );
 
 function parseLaneControl(name: string, reader: TextReader, draft: Draft): number | undefined {
   if (name === 'quad_perm') {
@@ -231,7 +280,7 @@ function parseLaneControl(name: string, reader: TextReader, draft: Draft): numbe
   }
   const plain = PLAIN_LANE_CONTROLS[name];
   if (plain !== undefined) return plain;
-  const named = controlsOf(draft).filter((control) => control.name === name);
+  const named = controlsOf(draft.families).filter((control) => control.name === name);
   if (named.length === 0) return undefined;
   reader.expect(':');
   reader.skipBlanks();
@@ -251,7 +300,7 @@ const laneControl: Modifier = {
     if (control <= 0xff) return ` quad_perm:[${[0, 2, 4, 6].map((shift) => (control >> shift) & 3).join(',')}]`;
     const plain = Object.entries(PLAIN_LANE_CONTROLS).find(([, value]) => value === control)?.[0];
     if (plain !== undefined) return ` ${plain}`;
-    for (const { name, base, first, last, fixed } of controlsOf(instruction)) {
+    for (const { name, base, first, last, fixed } of controlsOf(instruction.families)) {
       if (fixed !== undefined && control === base) return ` ${name}:${fixed}`;
       if (fixed === undefined && control >= base + first && control <= base + last) return ` ${name}:${control - base}`;
     }
@@ -318,7 +367,7 @@ const SDWA: readonly Modifier[] = [
 const fetchInactive: Modifier = only((instruction) => instruction.has('fi'), number('fi'));
 const DPP: readonly Modifier[] = [laneControl, mask('row_mask'), mask('bank_mask'), boundControl, fetchInactive];
 const DPP8: readonly Modifier[] = [groupLanes, fetchInactive];
-const VOP3: readonly Modifier[] = [rowPermutation, byteSelect, halfSelect, flag('clamp'), outputScale];
+const VOP3: readonly Modifier[] = [rowPermutation, byteSelect, byteNumber, halfSelect, flag('clamp'), outputScale];
 /** Always printed. */
 const waitForExports: Modifier = {
   ...number('waitexp', 'wait_exp'),
@@ -369,7 +418,7 @@ const MODIFIERS: Readonly<Partial<Record<FormatName, readonly Modifier[]>>> = {
 /** In the order in which they are printed; source text may have them in any. */
 export function modifiersOf(instruction: Instruction): readonly Modifier[] {
   const { row, format } = instruction;
-  if (row.operands.length === 0) return format.name === 'MUBUF' ? SCOPE : [];
+  if (row.operands.length === 0) return format.name === 'MUBUF' ? SCOPE : format.name === 'GLOBAL' ? CACHE_POLICY : [];
   return MODIFIERS[format.name] ?? [];
 }
 

@@ -133,7 +133,7 @@ export function sourceModifiers(instruction: Instruction, { field, type }: Opera
 /** Integers that `neg` sign-extends: one among floats, an exponent say, and those whose halves op_sel chooses behind DPP. */
 function signExtends(instruction: Instruction): boolean {
   const { name, format, flags, operands } = instruction.row;
-  if (isAmongFloats(instruction)) return !name.startsWith('v_cvt_sr_');
+  if (isAmongFloats(instruction)) return !name.startsWith('v_cvt_sr_') || instruction.families.includes('gfx12');
   const choosesHalves = (format === 'VOP3' && flags.opSelText !== 'none') || flags.spellsHalves === true;
   return instruction.hasDpp && choosesHalves && operands.some(({ field, type }) => field === 'src0' && is16Bit(type));
 }
@@ -162,11 +162,11 @@ const isExponent16 = (instruction: Instruction, type: OperandType): boolean =>
   type === 'i16' && isAmongFloats(instruction);
 
 /** LLVM takes constants in place of matrices in wave32 for 64-bit ones. */
-const isWideMatrix = ({ row, waveSize }: Instruction): boolean => waveSize === 32 && /^v_wmma_b?f/.test(row.name);
+const isWideMatrix = ({ row, waveSize }: Instruction): boolean => waveSize === 32 && row.name.startsWith('v_wmma_');
 const isWideConstant = (instruction: Instruction, index: number): boolean =>
   instruction.encoded(index) === SRC_INV_2PI &&
   isWideMatrix(instruction) &&
-  !instruction.row.name.startsWith('v_wmma_f32_');
+  !/^v_wmma_[fi]32_/.test(instruction.row.name);
 
 /** The type as which LLVM prints inline constants of a source, where that is another. */
 function constantType(instruction: Instruction, type: OperandType): OperandType {
@@ -180,7 +180,7 @@ function literalType(instruction: Instruction, type: OperandType): OperandType {
   if (type === 'f16' && (format === 'SOP1' || format === 'SOPC')) return format === 'SOP1' ? 'b32' : 'b16';
   const { name, operands } = instruction.row;
   if (isMixed(instruction) || isExponent16(instruction, type)) return 'f16';
-  if (type.startsWith('wave256')) return 'f32';
+  if (type.startsWith('wave')) return 'f32';
   if (type === 'f16' && name === 'v_cndmask_b16') return 'f32';
   if (type === 'bf16') return 'v2bf16';
   // VOPD with a constant of its own in the other half.

@@ -29,6 +29,7 @@ export const SCALARS_GFX11: ScalarFile = { sgprCount: 106, m0: 125, null: 124, n
 export const SRC_VCCZ = 251;
 export const SRC_EXECZ = 252;
 export const SRC_SCC = 253;
+export const SRC_LDS_DIRECT = 254;
 
 /** src_shared_base, src_shared_limit, src_private_base, src_private_limit: 64 bits, which the executor knows. */
 export const isAperture = (encoding: number): boolean => encoding >= 235 && encoding <= 238;
@@ -106,6 +107,19 @@ const SINGLE: Readonly<Record<number, string>> = {
 };
 
 export const FIRST_TTMP = 108;
+const TTMP_COUNT = 16;
+/** Groups of SGPRs end with s105, also where 102 and the following are other registers. */
+const GROUPED_SGPR_COUNT = 106;
+
+/** The number of a scalar register in its file and the size of that; 0 for special registers. */
+export function scalarGroup(
+  encoded: number,
+  { sgprCount }: ScalarFile,
+): { readonly first: number; readonly count: number; readonly name: string } {
+  if (encoded < sgprCount) return { first: encoded, count: GROUPED_SGPR_COUNT, name: 'SGPR' };
+  const first = encoded - FIRST_TTMP;
+  return { first, count: first >= 0 && first < TTMP_COUNT ? TTMP_COUNT : 0, name: 'TTMP' };
+}
 
 /** By the names of the text, and by those without `src_`. A special value has no number of registers. */
 const SCALAR_NAMES = new Map<string, { encoding: number; count: number | undefined }>([

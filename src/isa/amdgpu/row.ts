@@ -9,8 +9,8 @@ import type { InstructionBuilder } from './instruction-builder.ts';
 /**
  * How an operand is read. The letter says what modifiers and constants mean (b bits, u unsigned, i signed, f float), the
  * number is the width in bits. `mask` is one bit per lane: 64 bits in wave64, 32 in wave32. `address` is part of a memory address:
- * how many registers it takes, none of them included, depends on the addressing mode. `wave256` is a matrix of 256 elements over the
- * wave, one in a register of a lane, `wave256f16` one whose constants are f16.
+ * how many registers it takes, none of them included, depends on the addressing mode. `wave256` is a matrix of 256 dwords over the
+ * wave, `wave256f16` one whose constants are f16; smaller ones likewise.
  */
 export type OperandType =
   | 'b16'
@@ -33,6 +33,10 @@ export type OperandType =
   | 'b1024'
   | 'wave256'
   | 'wave256f16'
+  | 'wave128'
+  | 'wave128f16'
+  | 'wave64'
+  | 'wave32'
   | 'v2f16'
   | 'v2b16'
   | 'v2bf16'
@@ -220,7 +224,7 @@ const DWORDS: Readonly<Partial<Record<OperandType, number>>> = {
 
 /** Registers that an operand of this type takes; an address: see `Instruction.dwords`. */
 export function dwordsOf(type: OperandType, waveSize: 32 | 64): number {
-  if (type.startsWith('wave256')) return 256 / waveSize;
+  if (type.startsWith('wave')) return Math.max(Number.parseInt(type.slice(4), 10) / waveSize, 1);
   return type === 'mask' ? waveSize / 32 : (DWORDS[type] ?? 1);
 }
 

@@ -13,6 +13,8 @@ export interface Target {
   /** FLAT_SCRATCH is set up by hardware, not by the kernel prologue. */
   readonly architectedFlatScratch: boolean;
   readonly packedWorkItemIds: boolean;
+  /** The workgroup's position is in TTMP9 (x) and TTMP7 (y, z), not in SGPRs behind those of the user (RDNA4 ISA 3.5). */
+  readonly workgroupIdsInTrapRegisters: boolean;
   readonly scalars: ScalarFile;
 }
 
@@ -24,6 +26,7 @@ const GFX9: Traits = {
   unifiedVgprs: false,
   architectedFlatScratch: false,
   packedWorkItemIds: false,
+  workgroupIdsInTrapRegisters: false,
   scalars: SCALARS_GFX9,
 };
 const GFX90A: Traits = {
@@ -44,7 +47,7 @@ const GFX11: Traits = {
 };
 const GFX115: Traits = { ...GFX11, families: ['gfx115', ...GFX11.families] };
 
-const GFX12: Traits = { ...GFX115, families: ['gfx12', ...GFX115.families] };
+const GFX12: Traits = { ...GFX115, families: ['gfx12', ...GFX115.families], workgroupIdsInTrapRegisters: true };
 
 /** Processors that differ in nothing that the instruction set shows; a generic one has what all that it stands for have. */
 const TARGETS: readonly Target[] = (

@@ -8,13 +8,20 @@ import { type ClientPort, RpcClient, type Spin } from './client.test-support.ts'
 import type { Termination } from './host.ts';
 import { rpcLayout } from './layout.ts';
 import { OPCODES, type OpcodeName } from './opcodes.ts';
-import { RpcServer, type ServerHost } from './server.ts';
+import { RpcServer, type ServerHost, type ServerOptions } from './server.ts';
 
 export const text = (bytes: Uint8Array) => new TextDecoder().decode(bytes);
 export const bytes = (string: string) => new TextEncoder().encode(string);
 export const cString = (string: string) => bytes(`${string}\0`);
 
+/** A function that HOST_CALL may name: minus the size of its argument. */
+export const HOST_FUNCTION = 0x4000n;
+
 export interface Bench {
+  readonly generation: Generation;
+  /** The shared part starts at 4096. */
+  readonly buffer: SharedArrayBuffer;
+  readonly laneCount: number;
   readonly client: RpcClient;
   readonly server: RpcServer;
   readonly files: MemoryFileSystem;
@@ -28,7 +35,13 @@ export interface Bench {
 }
 
 export function setUp(
-  options: { generation?: Generation; laneCount?: 32 | 64; portCount?: number; stdin?: string } = {},
+  options: {
+    generation?: Generation;
+    laneCount?: 32 | 64;
+    portCount?: number;
+    stdin?: string;
+    server?: ServerOptions;
+  } = {},
 ): Bench {
   const { generation = GENERATIONS.P20, laneCount = 64, portCount = 8, stdin = '' } = options;
   const layout = rpcLayout(generation, portCount, laneCount);
@@ -71,6 +84,8 @@ export function setUp(
     streams,
     fileSystem: files,
     printf: generation.printf,
+    system: (command) => 256 * command.length,
+    hostFunctions: new Map([[HOST_FUNCTION, (argument) => BigInt(-argument.length)]]),
     termination: undefined,
     get terminated() {
       return this.termination !== undefined;
@@ -88,9 +103,18 @@ export function setUp(
       if (!allocated.delete(address)) throw new WavewrightError('RPC_PROTOCOL', 'not allocated');
     },
   };
-  const server = new RpcServer(generation, layout, new Uint8Array(buffer, base, layout.sizeBytes), host);
+  const server = new RpcServer(
+    generation,
+    layout,
+    new Uint8Array(buffer, base, layout.sizeBytes),
+    host,
+    options.server,
+  );
   const client = new RpcClient(generation, view, laneCount);
   return {
+    generation,
+    buffer,
+    laneCount,
     client,
     server,
     files,

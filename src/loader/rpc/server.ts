@@ -29,7 +29,7 @@ export interface ServerOptions {
 /** A whole conversation, as it was served. */
 export interface ConversationRecord {
   readonly port: number;
-  /** The name of the opcode; that of a user's own one is its number in hexadecimal. */
+  /** The name of the opcode; one that only the user has is its number in hexadecimal. */
   readonly opcode: string;
   /** Active lanes, ascending. */
   readonly lanes: readonly number[];
@@ -80,7 +80,7 @@ function servicesOf(generation: Generation, own: ReadonlyMap<number, Handler>): 
   };
   if (generation.name !== 'P23') addSelfTests(EARLY_SELF_TESTS);
   if (generation.name !== 'P19') addSelfTests(LATE_SELF_TESTS);
-  for (const [opcode, handler] of own) add(opcode, `0x${opcode.toString(16)}`, handler);
+  for (const [opcode, handler] of own) add(opcode, services.get(opcode)?.name ?? `0x${opcode.toString(16)}`, handler);
   return services;
 }
 

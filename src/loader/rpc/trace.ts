@@ -1,4 +1,5 @@
 /** RPC conversations as text, one line each: what every packet and byte stream means (spec/loader.md sections 1.9 and 1.11). */
+import { toHex } from '../../base/bytes.ts';
 import { printable } from '../../base/text.ts';
 import type { RecordedStep } from './port.ts';
 import type { ConversationRecord } from './server.ts';
@@ -50,26 +51,31 @@ const SHAPES: Readonly<Record<string, Shape>> = {
 
 /** Words that are read as signed numbers; the others are addresses, handles and sizes. */
 const SIGNED = new Set(['result', 'offset', 'whence', 'status', 'character', 'position', 'value']);
-const HEXADECIMAL = new Set(['stream', 'address', 'function']);
+const HEXADECIMAL = new Set(['stream', 'address', 'function', 'word0', 'word1']);
 const MAX_BYTES_SHOWN = 48;
 const MAX_LANES_SHOWN = 4;
 
 /** `port 3 MALLOC lanes 0-63: size=64 > address=0x...`; lanes that say the same are shown once, others up to four. */
 export function formatConversation({ port, opcode, lanes, steps }: ConversationRecord): string {
   const shape = SHAPES[opcode] ?? [];
-  const texts = lanes.map((_, index) => steps.map((step, at) => stepText(step, index, shape[at])).join(' '));
+  const rest = opcode.startsWith('PRINTF') ? PRINTF_REST : UNKNOWN;
+  const texts = lanes.map((_, index) =>
+    steps.map((step, at) => stepText(step, index, shape[at] ?? rest[step.kind])).join(' '),
+  );
   const different = [...new Set(texts)];
   const head = `port ${port} ${opcode} ${laneText(lanes)}:`;
   if (different.length <= 1) return `${head} ${different[0] ?? ''}`;
   const shown = lanes.slice(0, MAX_LANES_SHOWN).map((lane, index) => `[${lane}] ${texts[index]}`);
-  const rest = lanes.length - shown.length;
-  return `${head} ${shown.join('  ')}${rest > 0 ? `  and ${rest} more lanes` : ''}`;
+  const more = lanes.length - shown.length;
+  return `${head} ${shown.join('  ')}${more > 0 ? `  and ${more} more lanes` : ''}`;
 }
 
-/** What follows the shape: the last packet of a printf is its result, those before it ask for strings. */
-const REST = { packet: ['result', 'address'], stream: 'string' } as const;
+/** What follows the shape of a printf: packets that ask for strings, or say the result and ask for none. */
+const PRINTF_REST = { packet: ['result', 'address'], stream: 'string' } as const;
+/** Conversations whose meaning only the user knows. */
+const UNKNOWN = { packet: ['word0', 'word1'], stream: 'bytes' } as const;
 
-function stepText(step: RecordedStep, index: number, shape: readonly string[] | string = REST[step.kind]): string {
+function stepText(step: RecordedStep, index: number, shape: readonly string[] | string): string {
   const arrow = step.from === 'client' ? '<' : '>';
   if (step.kind === 'stream') {
     const name = typeof shape === 'string' ? shape : 'bytes';
@@ -95,10 +101,6 @@ function quoted(bytes: Uint8Array): string {
   // A C string loses its NUL; what has another one is data.
   if (shown.subarray(0, ending).includes(0)) return `${toHex(shown)}${cut}`;
   return `${printable(JSON.stringify(new TextDecoder().decode(shown.subarray(0, ending))))}${cut}`;
-}
-
-function toHex(bytes: Uint8Array): string {
-  return [...bytes].map((byte) => byte.toString(16).padStart(2, '0')).join('');
 }
 
 /** Ranges of lanes: `lane 3`, `lanes 0-31,40`. */

@@ -21,6 +21,8 @@ export const INTEGER_UPDATES = {
   rsub: (b, old, data) => b.sub(data, old),
   /** Not below 0. */
   clampedSub: (b, old, data) => b.select(b.ltU(old, data), number(b, old, 0), b.sub(old, data)),
+  /** Only where the result is not below 0. */
+  conditionalSub: (b, old, data) => b.select(b.ltU(old, data), old, b.sub(old, data)),
   inc: (b, old, data) => b.select(b.ltU(old, data), b.add(old, number(b, old, 1)), number(b, old, 0)),
   dec: (b, old, data) => b.select(b.op('i1.or', b.isZero(old), b.ltU(data, old)), data, b.sub(old, number(b, old, 1))),
   minS: (b, old, data) => b.minS(old, data),

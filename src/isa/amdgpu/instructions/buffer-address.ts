@@ -73,6 +73,12 @@ function components(b: InstructionBuilder): Components {
   return { index, offset: registers[0] };
 }
 
+/** Accesses to one dword, or what there is of it, that are made where a condition holds. */
+export interface BufferPort extends MemoryPort {
+  loadPart(dword: number, sizeBytes: number, condition: Value): Value;
+  storePart(dword: number, sizeBytes: number, value: Value, condition: Value): void;
+}
+
 /** Whether `sizeBytes` at `offset` of a record are inside the buffer. */
 type RangeCheck = (offset: Value, sizeBytes: number) => Value;
 
@@ -106,7 +112,7 @@ function rangeCheckGfx10(b: InstructionBuilder, v: Descriptor, index: Value): Ra
  * A linear buffer is the swizzled one with groups of one index and elements as long as the record:
  *   address = base + soffset + ((index / group * stride + element) * group) + index % group * elementSize + offset % elementSize.
  */
-export function bufferPort(b: InstructionBuilder): MemoryPort {
+export function bufferPort(b: InstructionBuilder): BufferPort {
   refuse(b, 'tfe');
   const v = descriptor(b);
   const vector = components(b);
@@ -137,7 +143,13 @@ export function bufferPort(b: InstructionBuilder): MemoryPort {
   const offsetOf = (i: number): Value => (i === 0 ? offset : b.add(offset, b.i32(i * 4)));
   const inRange = isGfx9(b) ? rangeCheckGfx9(b, v, vector) : rangeCheckGfx10(b, v, index);
 
+  const within = (i: number, sizeBytes: number, condition: Value): Value =>
+    b.op('i1.and', inRange(offsetOf(i), sizeBytes), condition);
   return {
+    loadPart: (i, sizeBytes, condition) =>
+      b.load('global', sizeBytes, addressOf(i), within(i, sizeBytes, condition))[0]!,
+    storePart: (i, sizeBytes, value, condition) =>
+      b.store('global', sizeBytes, addressOf(i), [value], within(i, sizeBytes, condition)),
     load(sizeBytes) {
       const size = Math.min(sizeBytes, 4);
       const dwords = Array.from({ length: Math.max(sizeBytes / 4, 1) }, (_, i) => i);

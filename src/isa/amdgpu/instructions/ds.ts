@@ -38,6 +38,9 @@ const renamed = (name: string, gfx9: number, gfx10 = gfx9): Opcodes => ({
   gfx11: [modernName(name), gfx10],
 });
 
+/** Global wave sync, until gfx11. */
+const gws = (gfx9: number, gfx10: number): Opcodes => ({ gfx9, gfx10, gfx12: -1 });
+
 /** On all targets by the same name. */
 const common = (gfx9: number, gfx10 = gfx9): Opcodes => ({ gfx9, gfx10 });
 
@@ -240,36 +243,40 @@ const COMPARE_SWAP_F64 = LDS_FLOAT_UPDATES.compareSwapF64;
 const FLOAT_ATOMICS: readonly AtomicShape[] = [
   ['ds_cmpst_f32', { ...COMPARE_FIRST, gfx9: 17, gfx10: 17 }, swapped(COMPARE_SWAP_F32), 2],
   ['ds_cmpst_rtn_f32', { ...COMPARE_FIRST, gfx9: 49, gfx10: 49 }, swapped(COMPARE_SWAP_F32), 2],
-  ['ds_cmpstore_f32', { gfx11: 17 }, COMPARE_SWAP_F32, 2],
-  ['ds_cmpstore_rtn_f32', { gfx11: 49 }, COMPARE_SWAP_F32, 2],
-  ['ds_min_f32', common(18), LDS_FLOAT_UPDATES.minF32],
-  ['ds_min_rtn_f32', common(50), LDS_FLOAT_UPDATES.minF32],
-  ['ds_max_f32', common(19), LDS_FLOAT_UPDATES.maxF32],
-  ['ds_max_rtn_f32', common(51), LDS_FLOAT_UPDATES.maxF32],
+  ['ds_cmpstore_f32', { gfx11: 17, gfx12: -1 }, COMPARE_SWAP_F32, 2],
+  ['ds_cmpstore_rtn_f32', { gfx11: 49, gfx12: -1 }, COMPARE_SWAP_F32, 2],
+  ['ds_min_f32', { gfx9: 18, gfx10: 18, gfx12: ['ds_min_num_f32', 18] }, LDS_FLOAT_UPDATES.minF32],
+  ['ds_min_rtn_f32', { gfx9: 50, gfx10: 50, gfx12: ['ds_min_num_rtn_f32', 50] }, LDS_FLOAT_UPDATES.minF32],
+  ['ds_max_f32', { gfx9: 19, gfx10: 19, gfx12: ['ds_max_num_f32', 19] }, LDS_FLOAT_UPDATES.maxF32],
+  ['ds_max_rtn_f32', { gfx9: 51, gfx10: 51, gfx12: ['ds_max_num_rtn_f32', 51] }, LDS_FLOAT_UPDATES.maxF32],
   ['ds_add_f32', common(21), LDS_FLOAT_UPDATES.addF32],
   ['ds_add_rtn_f32', { gfx9: 53, gfx10: 85, gfx11: 121 }, LDS_FLOAT_UPDATES.addF32],
-  ['ds_pk_add_f16', { gfx940: 23 }, LDS_FLOAT_UPDATES.packedAddF16],
-  ['ds_pk_add_rtn_f16', { gfx940: 183 }, LDS_FLOAT_UPDATES.packedAddF16],
-  ['ds_pk_add_bf16', { gfx940: 24 }, LDS_FLOAT_UPDATES.packedAddBf16],
-  ['ds_pk_add_rtn_bf16', { gfx940: 184 }, LDS_FLOAT_UPDATES.packedAddBf16],
+  ['ds_pk_add_f16', { gfx940: 23, gfx12: 154 }, LDS_FLOAT_UPDATES.packedAddF16],
+  ['ds_pk_add_rtn_f16', { gfx940: 183, gfx12: 170 }, LDS_FLOAT_UPDATES.packedAddF16],
+  ['ds_pk_add_bf16', { gfx940: 24, gfx12: 155 }, LDS_FLOAT_UPDATES.packedAddBf16],
+  ['ds_pk_add_rtn_bf16', { gfx940: 184, gfx12: 171 }, LDS_FLOAT_UPDATES.packedAddBf16],
   ['ds_cmpst_f64', { ...COMPARE_FIRST, gfx9: 81, gfx10: 81 }, swapped(COMPARE_SWAP_F64), 2],
   ['ds_cmpst_rtn_f64', { ...COMPARE_FIRST, gfx9: 113, gfx10: 113 }, swapped(COMPARE_SWAP_F64), 2],
-  ['ds_cmpstore_f64', { gfx11: 81 }, COMPARE_SWAP_F64, 2],
-  ['ds_cmpstore_rtn_f64', { gfx11: 113 }, COMPARE_SWAP_F64, 2],
-  ['ds_min_f64', common(82), LDS_FLOAT_UPDATES.minF64],
-  ['ds_min_rtn_f64', common(114), LDS_FLOAT_UPDATES.minF64],
-  ['ds_max_f64', common(83), LDS_FLOAT_UPDATES.maxF64],
-  ['ds_max_rtn_f64', common(115), LDS_FLOAT_UPDATES.maxF64],
+  ['ds_cmpstore_f64', { gfx11: 81, gfx12: -1 }, COMPARE_SWAP_F64, 2],
+  ['ds_cmpstore_rtn_f64', { gfx11: 113, gfx12: -1 }, COMPARE_SWAP_F64, 2],
+  ['ds_min_f64', { gfx9: 82, gfx10: 82, gfx12: ['ds_min_num_f64', 82] }, LDS_FLOAT_UPDATES.minF64],
+  ['ds_min_rtn_f64', { gfx9: 114, gfx10: 114, gfx12: ['ds_min_num_rtn_f64', 114] }, LDS_FLOAT_UPDATES.minF64],
+  ['ds_max_f64', { gfx9: 83, gfx10: 83, gfx12: ['ds_max_num_f64', 83] }, LDS_FLOAT_UPDATES.maxF64],
+  ['ds_max_rtn_f64', { gfx9: 115, gfx10: 115, gfx12: ['ds_max_num_rtn_f64', 115] }, LDS_FLOAT_UPDATES.maxF64],
   ['ds_add_f64', { gfx90a: 92 }, LDS_FLOAT_UPDATES.addF64],
   ['ds_add_rtn_f64', { gfx90a: 124 }, LDS_FLOAT_UPDATES.addF64],
 ];
 
 export const DS_ROWS: readonly Row[] = [
+  atomicRow(['ds_cond_sub_u32', { gfx12: 152 }, INTEGER_UPDATES.conditionalSub]),
+  atomicRow(['ds_cond_sub_rtn_u32', { gfx12: 168 }, INTEGER_UPDATES.conditionalSub]),
+  atomicRow(['ds_sub_clamp_u32', { gfx12: 153 }, INTEGER_UPDATES.clampedSub]),
+  atomicRow(['ds_sub_clamp_rtn_u32', { gfx12: 169 }, INTEGER_UPDATES.clampedSub]),
   ...integerAtomics,
   ...FLOAT_ATOMICS.map(atomicRow),
   atomicRow(['ds_wrxchg_rtn_b32', renamed('ds_wrxchg_rtn_b32', 45), INTEGER_UPDATES.swap]),
   atomicRow(['ds_wrxchg_rtn_b64', renamed('ds_wrxchg_rtn_b64', 109), INTEGER_UPDATES.swap]),
-  atomicRow(['ds_wrap_rtn_b32', common(52), INTEGER_UPDATES.wrap, 2]),
+  atomicRow(['ds_wrap_rtn_b32', { gfx9: 52, gfx10: 52, gfx12: -1 }, INTEGER_UPDATES.wrap, 2]),
   row('DS', 'ds_condxchg32_rtn_b64', common(126), '=vdst:b64 addr:b32 data0:b64 offset:imm16', conditionalExchange),
 
   ...(
@@ -331,20 +338,20 @@ export const DS_ROWS: readonly Row[] = [
   row('DS', 'ds_consume', common(189, 61), '=vdst:b32 offset:imm16', countLanes('sub', 'add')),
   row('DS', 'ds_append', common(190, 62), '=vdst:b32 offset:imm16', countLanes('add', 'sub')),
   row('DS', 'ds_nop', common(20), '', () => {}),
-  row('DS', 'ds_ordered_count', { gfx9: 191, gfx90a: -1, gfx10: 63 }, '=vdst:b32 addr:b32 offset:imm16'),
+  row('DS', 'ds_ordered_count', { gfx9: 191, gfx90a: -1, gfx10: 63, gfx12: -1 }, '=vdst:b32 addr:b32 offset:imm16'),
 
   ...sourceInLds,
 
   // Ray tracing and geometry shaders.
-  row('DS', 'ds_bvh_stack_rtn_b32', { gfx11: 173 }, '=vdst:b32 +addr:b32 data0:b32 data1:b128 offset:imm16'),
-  row('DS', 'ds_add_gs_reg_rtn', { gfx11: 122 }, '=vdst:b64 data0:b32 offset:imm16'),
-  row('DS', 'ds_sub_gs_reg_rtn', { gfx11: 123 }, '=vdst:b64 data0:b32 offset:imm16'),
+  row('DS', 'ds_bvh_stack_rtn_b32', { gfx11: 173, gfx12: -1 }, '=vdst:b32 +addr:b32 data0:b32 data1:b128 offset:imm16'),
+  row('DS', 'ds_add_gs_reg_rtn', { gfx11: 122, gfx12: -1 }, '=vdst:b64 data0:b32 offset:imm16'),
+  row('DS', 'ds_sub_gs_reg_rtn', { gfx11: 123, gfx12: -1 }, '=vdst:b64 data0:b32 offset:imm16'),
 
   // Global wave sync: between workgroups, on a resource that the driver allots. Its data stands in the place of the address.
-  row('DS', 'ds_gws_sema_release_all', common(152, 24), 'offset:imm16'),
-  row('DS', 'ds_gws_init', common(153, 25), 'data:b32 offset:imm16'),
-  row('DS', 'ds_gws_sema_v', common(154, 26), 'offset:imm16'),
-  row('DS', 'ds_gws_sema_br', common(155, 27), 'data:b32 offset:imm16'),
-  row('DS', 'ds_gws_sema_p', common(156, 28), 'offset:imm16'),
-  row('DS', 'ds_gws_barrier', common(157, 29), 'data:b32 offset:imm16'),
+  row('DS', 'ds_gws_sema_release_all', gws(152, 24), 'offset:imm16'),
+  row('DS', 'ds_gws_init', gws(153, 25), 'data:b32 offset:imm16'),
+  row('DS', 'ds_gws_sema_v', gws(154, 26), 'offset:imm16'),
+  row('DS', 'ds_gws_sema_br', gws(155, 27), 'data:b32 offset:imm16'),
+  row('DS', 'ds_gws_sema_p', gws(156, 28), 'offset:imm16'),
+  row('DS', 'ds_gws_barrier', gws(157, 29), 'data:b32 offset:imm16'),
 ];

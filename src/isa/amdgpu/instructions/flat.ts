@@ -2,11 +2,12 @@
 import type { Value } from '../../../ir/types.ts';
 import type { InstructionBuilder } from '../instruction-builder.ts';
 import { type Opcodes, type Row, row } from '../row.ts';
-import { CACHE_FLOAT_UPDATES } from './atomics.ts';
+import { CACHE_FLOAT_UPDATES, INTEGER_UPDATES } from './atomics.ts';
 import {
   atomicRow,
   atomicRows,
   clampedSubtraction,
+  conditionalSubtraction,
   type LoadKind,
   linearPort,
   load,
@@ -29,7 +30,7 @@ const FLAT: VectorMemory = {
   prefix: 'flat',
   source: 'data',
   portOf: (b) => {
-    return linearPort(b, 'flat', b.add(address(b, 'addr')!, b.zext64(offset(b))));
+    return linearPort(b, 'flat', b.add(address(b, 'addr')!, b.sext64(offset(b))));
   },
   loadOperands: (access, type) => `${access}vdst:${type} addr:address offset:imm12`,
   storeOperands: (type) => `addr:address data:${type} offset:imm12`,
@@ -100,8 +101,8 @@ const byLane: PortOf = (b) => {
 /** Floating-point atomics of 32 bits, which FLAT got later than GLOBAL. */
 const floatAtomicRows = (memory: VectorMemory, since: 'gfx908' | 'gfx940'): Row[] => [
   atomicRow(memory, 'add_f32', { [since]: 77, gfx11: 86 }, 32, CACHE_FLOAT_UPDATES.addF32),
-  atomicRow(memory, 'pk_add_f16', { [since]: 78 }, 32, CACHE_FLOAT_UPDATES.packedAddF16),
-  atomicRow(memory, 'pk_add_bf16', { gfx940: 82 }, 32, CACHE_FLOAT_UPDATES.packedAddBf16),
+  atomicRow(memory, 'pk_add_f16', { [since]: 78, gfx12: 89 }, 32, CACHE_FLOAT_UPDATES.packedAddF16),
+  atomicRow(memory, 'pk_add_bf16', { gfx940: 82, gfx12: 90 }, 32, CACHE_FLOAT_UPDATES.packedAddBf16),
 ];
 
 const addressByLane = (verb: string, gfx10: number, gfx11: number): Opcodes => ({
@@ -114,10 +115,23 @@ export const FLAT_ROWS: readonly Row[] = [
   ...loadAndStoreRows(FLAT),
   ...atomicRows(FLAT),
   ...floatAtomicRows(FLAT, 'gfx940'),
+  atomicRow(FLAT, 'sub_clamp_u32', { gfx12: 55 }, 32, INTEGER_UPDATES.clampedSub),
+  conditionalSubtraction(FLAT),
   ...loadAndStoreRows(GLOBAL),
   ...atomicRows(GLOBAL),
   ...floatAtomicRows(GLOBAL, 'gfx908'),
   clampedSubtraction(GLOBAL),
+  conditionalSubtraction(GLOBAL),
+  // Memory is coherent: there is nothing to write back or to invalidate.
+  ...(['inv', 'wb', 'wbinv'] as const).map((name, i) =>
+    row('GLOBAL', `global_${name}`, { gfx12: [43, 44, 79][i]! }, '', () => {}),
+  ),
+  // Known by name.
+  row('GLOBAL', 'global_load_block', { gfx12: 83 }, GLOBAL.loadOperands('=', 'b1024')),
+  row('GLOBAL', 'global_store_block', { gfx12: 84 }, GLOBAL.storeOperands('b1024')),
+  row('GLOBAL', 'global_load_tr_b128', { gfx12: 87 }, GLOBAL.loadOperands('=', 'wave128')),
+  row('GLOBAL', 'global_load_tr_b64', { gfx12: 88 }, GLOBAL.loadOperands('=', 'wave64')),
+  row('GLOBAL', 'global_atomic_ordered_add_b64', { gfx12: 115 }, GLOBAL.atomicOperands('b64', 'b64')),
   ...ldsLoadRows(GLOBAL),
   row(
     'GLOBAL',
@@ -135,4 +149,6 @@ export const FLAT_ROWS: readonly Row[] = [
   ),
   ...loadAndStoreRows(SCRATCH),
   ...ldsLoadRows(SCRATCH),
+  row('SCRATCH', 'scratch_load_block', { gfx12: 83 }, SCRATCH.loadOperands('=', 'b1024')),
+  row('SCRATCH', 'scratch_store_block', { gfx12: 84 }, SCRATCH.storeOperands('b1024')),
 ];

@@ -91,3 +91,16 @@ export function legacyMad(b: Builder, x: Value, y: Value, z: Value): Value {
   const flush = (value: Value): Value => flushed(b, 'f32', value);
   return flush(b.f32.add(flush(legacyProduct(b, flush(x), flush(y))), flush(z)));
 }
+
+/** The NaN that an operation with a NaN among its sources gives: a signalling one before a quiet one, the first before the second. */
+const propagatedNan = (b: Builder, f: FloatBuilder, x: Value, y: Value): Value =>
+  b.select(f.isSignalling(x), f.quiet(x), b.select(f.isSignalling(y), f.quiet(y), b.select(f.isNan(x), x, y)));
+
+const unlessNan =
+  (order: 'min' | 'max') =>
+  (b: Builder, f: FloatBuilder, x: Value, y: Value): Value =>
+    b.select(b.op('i1.or', f.isNan(x), f.isNan(y)), propagatedNan(b, f, x, y), f[order](x, y));
+
+/** Unlike f.min and f.max, a NaN wins (RDNA4 ISA, V_MINIMUM_F32). */
+export const minimum = unlessNan('min');
+export const maximum = unlessNan('max');

@@ -67,8 +67,18 @@ function liveStatus(b: InstructionBuilder): Value {
   return b.or(b.or(rest, bit(b.scc, STATUS_SCC)), b.or(execz, vccz));
 }
 
+/** gfx12 numbers what a trap handler looks at anew; its counter of cycles has 64 bits (RDNA4 ISA 3.4). */
+function registerGfx12(b: InstructionBuilder, id: number): Value {
+  if (id === SHADER_CYCLES) return b.low(b.clock());
+  if (id === SHADER_CYCLES + 1) return b.high(b.clock());
+  const constant = CONSTANT_REGISTERS.gfx10?.[id];
+  if (constant === undefined) throw unsupported(b, id, 'read of');
+  return b.i32(constant);
+}
+
 function hardwareRegister(b: InstructionBuilder, id: number): Value {
   const { families } = b.instruction;
+  if (families.includes('gfx12') && id !== MODE) return registerGfx12(b, id);
   switch (id) {
     case MODE:
       return b.state('mode');
@@ -101,7 +111,8 @@ export function getRegister(b: InstructionBuilder): Value {
 export function setRegister(b: InstructionBuilder, value: Value): void {
   const { id, offset, mask } = registerField(b);
   if ((id === FLAT_SCRATCH_LO || id === FLAT_SCRATCH_HI) && isSetUpByKernel(b)) return;
-  if (id !== MODE && id !== TRAPSTS) throw unsupported(b, id, 'write to');
+  const isKnown = id === MODE || (id === TRAPSTS && !b.instruction.families.includes('gfx12'));
+  if (!isKnown) throw unsupported(b, id, 'write to');
   const slot = id === MODE ? 'mode' : 'trapsts';
   const selected = mask << offset;
   const kept = b.and(b.state(slot), b.i32(~selected));

@@ -162,9 +162,9 @@ const FLOAT_ATOMICS: readonly (readonly [name: string, opcodes: Opcodes, bits: 3
   ['add_f64', { gfx90a: 79 }, 64, CACHE_FLOAT_UPDATES.addF64],
   ['min_f64', { gfx90a: 80 }, 64, CACHE_FLOAT_UPDATES.minF64],
   ['max_f64', { gfx90a: 81 }, 64, CACHE_FLOAT_UPDATES.maxF64],
-  ['fcmpswap', { gfx10: 62, gfx11: ['cmpswap_f32', 80] }, 32, MODE_COMPARISONS.compareSwapF32],
-  ['fmin', { gfx10: 63, gfx11: ['min_f32', 81] }, 32, MODE_COMPARISONS.minF32],
-  ['fmax', { gfx10: 64, gfx11: ['max_f32', 82] }, 32, MODE_COMPARISONS.maxF32],
+  ['fcmpswap', { gfx10: 62, gfx11: ['cmpswap_f32', 80], gfx12: -1 }, 32, MODE_COMPARISONS.compareSwapF32],
+  ['fmin', { gfx10: 63, gfx11: ['min_f32', 81], gfx12: ['min_num_f32', 81] }, 32, MODE_COMPARISONS.minF32],
+  ['fmax', { gfx10: 64, gfx11: ['max_f32', 82], gfx12: ['max_num_f32', 82] }, 32, MODE_COMPARISONS.maxF32],
   ['fcmpswap_x2', { gfx10: 94, gfx11: -1 }, 64, MODE_COMPARISONS.compareSwapF64],
   ['fmin_x2', { gfx10: 95, gfx11: -1 }, 64, MODE_COMPARISONS.minF64],
   ['fmax_x2', { gfx10: 96, gfx11: -1 }, 64, MODE_COMPARISONS.maxF64],
@@ -239,4 +239,8 @@ export function atomicRows(memory: VectorMemory): Row[] {
 
 /** The subtraction that stops at 0; it always returns what was there. */
 export const clampedSubtraction = (memory: VectorMemory): Row =>
-  atomicRow(memory, 'csub', { gfx10: 52, gfx101: -1, gfx11: ['csub_u32', 55] }, 32, INTEGER_UPDATES.clampedSub);
+  atomicRow(memory, 'csub', { gfx10: 52, gfx101: -1, gfx11: ['csub_u32', 55], gfx12: ['sub_clamp_u32', 55] }, 32, INTEGER_UPDATES.clampedSub);
+
+/** The subtraction that does nothing where it would go below 0. */
+export const conditionalSubtraction = (memory: VectorMemory): Row =>
+  atomicRow(memory, 'cond_sub_u32', { gfx12: 80 }, 32, INTEGER_UPDATES.conditionalSub);

@@ -1,7 +1,7 @@
 /**
  * MIMG: image accesses, known by name: images and samplers are not emulated. CDNA2 ISA 12.15; RDNA2 ISA 12.16, RDNA3 ISA 15.8, table 106.
  */
-import { type Row, row } from '../row.ts';
+import { alsoIn, type Row, row } from '../row.ts';
 
 /** Opcodes on gfx9, gfx10 and gfx11; -1 where there is none. */
 const IMAGES: readonly (readonly [name: string, gfx9: number, gfx10: number, gfx11: number])[] = [
@@ -125,18 +125,41 @@ const LAST_OF_GFX90A = 32;
 /** One processor had them before. */
 const SINCE_RDNA2 = /^(msaa_load|bvh)/;
 
-export const MIMG_ROWS: readonly Row[] = IMAGES.map(([name, gfx9, gfx10, gfx11]) =>
-  row(
-    'MIMG',
-    `image_${name}`,
-    {
-      gfx9,
-      ...(gfx9 > LAST_OF_GFX90A && { gfx90a: -1 }),
-      gfx940: -1,
-      gfx10,
-      ...(SINCE_RDNA2.test(name) && { gfx101: -1, gfx1013: gfx10 }),
-      gfx11,
-    },
-    '',
-  ),
-);
+/** gfx12 names the type of what an atomic combines. */
+const NAMES_GFX12: Readonly<Record<string, string>> = {
+  atomic_add: 'atomic_add_uint',
+  atomic_sub: 'atomic_sub_uint',
+  atomic_smin: 'atomic_min_int',
+  atomic_umin: 'atomic_min_uint',
+  atomic_smax: 'atomic_max_int',
+  atomic_umax: 'atomic_max_uint',
+  atomic_inc: 'atomic_inc_uint',
+  atomic_dec: 'atomic_dec_uint',
+};
+/** On gfx12 in a format of their own. */
+const IS_SAMPLE = /^(sample|gather|get_lod|msaa_load)/;
+
+const LATER = ['atomic_add_flt', 'atomic_min_flt', 'atomic_max_flt', 'atomic_pk_add_f16', 'atomic_pk_add_bf16'];
+
+export const MIMG_ROWS: readonly Row[] = [
+  ...IMAGES.flatMap(([name, gfx9, gfx10, gfx11]) => {
+    const inSample = IS_SAMPLE.test(name);
+    const image = row(
+      'MIMG',
+      `image_${name}`,
+      {
+        gfx9,
+        ...(gfx9 > LAST_OF_GFX90A && { gfx90a: -1 }),
+        gfx940: -1,
+        gfx10,
+        ...(SINCE_RDNA2.test(name) && { gfx101: -1, gfx1013: gfx10 }),
+        gfx11,
+        ...(inSample && { gfx12: -1 }),
+        ...(NAMES_GFX12[name] && { gfx12: [`image_${NAMES_GFX12[name]}`, gfx11] as const }),
+      },
+      '',
+    );
+    return inSample ? alsoIn('VSAMPLE', image, { gfx12: gfx11 }) : [image];
+  }),
+  ...LATER.map((name, i) => row('MIMG', `image_${name}`, { gfx12: 131 + i }, '')),
+];

@@ -2,10 +2,12 @@
 import { type Opcodes, type Row, row, type Semantics } from '../row.ts';
 import { CACHE_FLOAT_UPDATES } from './atomics.ts';
 import { bufferPort } from './buffer-address.ts';
+import { CONVERTS, loadFormatted, storeFormatted } from './buffer-conversion.ts';
 import {
   atomicRow,
   atomicRows,
   clampedSubtraction,
+  conditionalSubtraction,
   type LoadKind,
   load,
   loadAndStoreRows,
@@ -48,15 +50,33 @@ const formatRows = FORMAT_COMPONENTS.flatMap(([name, dwords, d16Dwords], i) => {
       `buffer_load_format_${name}`,
       common(i),
       MUBUF.loadOperands('=', name === 'x' ? `${type}/vgpr` : type),
+      loadFormatted({ channels: i + 1, format: 'resource' }),
+      CONVERTS,
     ),
-    row('MUBUF', `buffer_store_format_${name}`, common(4 + i), MUBUF.storeOperands(type)),
+    row(
+      'MUBUF',
+      `buffer_store_format_${name}`,
+      common(4 + i),
+      MUBUF.storeOperands(type),
+      storeFormatted({ channels: i + 1, format: 'resource' }),
+      CONVERTS,
+    ),
     row(
       'MUBUF',
       `buffer_load_format_d16_${name}`,
       d16('load', 8 + i, 128 + i),
       MUBUF.loadOperands(name === 'x' ? '+' : '=', d16Type),
+      loadFormatted({ channels: i + 1, d16: 'packed', format: 'resource' }),
+      CONVERTS,
     ),
-    row('MUBUF', `buffer_store_format_d16_${name}`, d16('store', 12 + i, 132 + i), MUBUF.storeOperands(d16Type)),
+    row(
+      'MUBUF',
+      `buffer_store_format_d16_${name}`,
+      d16('store', 12 + i, 132 + i),
+      MUBUF.storeOperands(d16Type),
+      storeFormatted({ channels: i + 1, d16: 'packed', format: 'resource' }),
+      CONVERTS,
+    ),
   ];
 });
 
@@ -71,7 +91,7 @@ const LDS_LOADS: readonly (readonly [name: string, opcode: number, kind?: LoadKi
 ];
 
 const ldsLoadRows = LDS_LOADS.map(([name, opcode, kind]) =>
-  row('MUBUF', `buffer_load_lds_${name}`, { gfx11: opcode }, ADDRESS, kind && load(bufferPort, kind)),
+  row('MUBUF', `buffer_load_lds_${name}`, { gfx11: opcode, gfx12: -1 }, ADDRESS, kind && load(bufferPort, kind)),
 );
 
 const storeFromLds: Semantics = (b) => {
@@ -88,12 +108,16 @@ export const MUBUF_ROWS: readonly Row[] = [
     'buffer_load_format_d16_hi_x',
     { gfx9: 38, gfx10: 38, gfx11: ['buffer_load_d16_hi_format_x', 38] },
     MUBUF.loadOperands('+', 'b32'),
+    loadFormatted({ channels: 1, d16: 'high', format: 'resource' }),
+    CONVERTS,
   ),
   row(
     'MUBUF',
     'buffer_store_format_d16_hi_x',
     { gfx9: 39, gfx10: 39, gfx11: ['buffer_store_d16_hi_format_x', 39] },
     MUBUF.storeOperands('b32'),
+    storeFormatted({ channels: 1, d16: 'high', format: 'resource' }),
+    CONVERTS,
   ),
   // Memory is coherent: there is nothing to write back or to invalidate.
   row('MUBUF', 'buffer_wbl2', { gfx90a: 40 }, '', noEffect),
@@ -102,11 +126,13 @@ export const MUBUF_ROWS: readonly Row[] = [
   row('MUBUF', 'buffer_store_lds_dword', 61, 'srsrc:b128 soffset:b32 offset:imm12', storeFromLds),
   row('MUBUF', 'buffer_wbinvl1', 62, '', noEffect),
   row('MUBUF', 'buffer_wbinvl1_vol', 63, '', noEffect),
-  row('MUBUF', 'buffer_gl0_inv', { gfx10: 113, gfx11: 43 }, '', noEffect),
-  row('MUBUF', 'buffer_gl1_inv', { gfx10: 114, gfx11: 44 }, '', noEffect),
+  row('MUBUF', 'buffer_gl0_inv', { gfx10: 113, gfx11: 43, gfx12: -1 }, '', noEffect),
+  row('MUBUF', 'buffer_gl1_inv', { gfx10: 114, gfx11: 44, gfx12: -1 }, '', noEffect),
   ...ldsLoadRows,
   ...atomicRows(MUBUF),
   atomicRow(MUBUF, 'add_f32', { gfx908: 77, gfx11: 86 }, 32, CACHE_FLOAT_UPDATES.addF32),
-  atomicRow(MUBUF, 'pk_add_f16', { gfx908: 78 }, 32, CACHE_FLOAT_UPDATES.packedAddF16),
+  atomicRow(MUBUF, 'pk_add_f16', { gfx908: 78, gfx12: 89 }, 32, CACHE_FLOAT_UPDATES.packedAddF16),
+  atomicRow(MUBUF, 'pk_add_bf16', { gfx12: 90 }, 32, CACHE_FLOAT_UPDATES.packedAddBf16),
   clampedSubtraction(MUBUF),
+  conditionalSubtraction(MUBUF),
 ];

@@ -6,11 +6,12 @@ import type { FloatBuilder } from '../../../ir/float-builder.ts';
 import type { Value } from '../../../ir/types.ts';
 import type { InstructionBuilder } from '../instruction-builder.ts';
 import { type OperandType, type Row, row } from '../row.ts';
+import { maximum, minimum } from './float-rules.ts';
 import { f16TowardZero, packHalves } from './packing.ts';
 import { FLOAT_TESTS } from './vopc.ts';
 
 type ScalarFloat = 'f32' | 'f16';
-type Operation = (f: FloatBuilder, x: Value, y: Value, old: Value) => Value;
+type Operation = (f: FloatBuilder, x: Value, y: Value, b: InstructionBuilder) => Value;
 
 const TYPES: readonly ScalarFloat[] = ['f32', 'f16'];
 
@@ -18,14 +19,27 @@ const TYPES: readonly ScalarFloat[] = ['f32', 'f16'];
 const unary = (name: string, opcodes: Readonly<Record<ScalarFloat, number>>, operation: Operation): Row[] =>
   TYPES.map((type) =>
     row('SOP1', `s_${name}_${type}`, { gfx115: opcodes[type] }, `=sdst:${type} ssrc0:${type}`, (b, x) =>
-      operation(b.float(type), x, x, x),
+      operation(b.float(type), x, x, b),
     ),
   );
 
-const binary = (name: string, opcodes: Readonly<Record<ScalarFloat, number>>, operation: Operation): Row[] =>
+/** gfx12 calls the minimum and maximum that prefer numbers so. */
+const binary = (
+  name: string,
+  opcodes: Readonly<Record<ScalarFloat, number>>,
+  operation: Operation,
+  since: 'gfx115' | 'gfx12' = 'gfx115',
+): Row[] =>
   TYPES.map((type) =>
-    row('SOP2', `s_${name}_${type}`, { gfx115: opcodes[type] }, `=sdst:${type} ssrc0:${type} ssrc1:${type}`, (b, x, y) =>
-      operation(b.float(type), x, y, x),
+    row(
+      'SOP2',
+      `s_${name}_${type}`,
+      {
+        [since]: opcodes[type],
+        ...(/^m(in|ax)$/.test(name) && { gfx12: [`s_${name}_num_${type}`, opcodes[type]] as const }),
+      },
+      `=sdst:${type} ssrc0:${type} ssrc1:${type}`,
+      (b, x, y) => operation(b.float(type), x, y, b),
     ),
   );
 
@@ -66,6 +80,8 @@ export const SCALAR_FLOAT_ROWS: readonly Row[] = [
   ...binary('sub', { f32: 65, f16: 74 }, (f, x, y) => f.sub(x, y)),
   ...binary('min', { f32: 66, f16: 75 }, (f, x, y) => f.min(x, y)),
   ...binary('max', { f32: 67, f16: 76 }, (f, x, y) => f.max(x, y)),
+  ...binary('minimum', { f32: 79, f16: 81 }, (f, x, y, b) => minimum(b, f, x, y), 'gfx12'),
+  ...binary('maximum', { f32: 80, f16: 82 }, (f, x, y, b) => maximum(b, f, x, y), 'gfx12'),
   ...binary('mul', { f32: 68, f16: 77 }, (f, x, y) => f.mul(x, y)),
   row('SOP2', 's_fmaak_f32', { gfx115: 69 }, '=sdst:f32 ssrc0:f32 ssrc1:f32 literal:literal32', (b, x, y, literal) =>
     b.f32.fma(x!, y!, literal!),

@@ -65,7 +65,7 @@ export const VOP1_SMALL_FLOAT_ROWS: readonly Row[] = LAYOUTS.flatMap((layout, i)
   row(
     'VOP1',
     `v_cvt_f32_${layout.name}`,
-    { gfx940: 84 + i },
+    { gfx940: 84 + i, gfx12: 108 + i },
     '=vdst:f32 src0:b32',
     (b, x) => toF32(b, layout, x),
     SOURCE_ONLY,
@@ -73,7 +73,7 @@ export const VOP1_SMALL_FLOAT_ROWS: readonly Row[] = LAYOUTS.flatMap((layout, i)
   row(
     'VOP1',
     `v_cvt_pk_f32_${layout.name}`,
-    { gfx940: 86 + i },
+    { gfx940: 86 + i, gfx12: 110 + i },
     '=vdst:v2f32 src0:b32',
     (b, x) => b.pack(toF32(b, layout, x), toF32(b, layout, b.shrU(x, 8))),
     SOURCE_ONLY,
@@ -90,11 +90,11 @@ export const VOP3_SMALL_FLOAT_ROWS: readonly Row[] = LAYOUTS.flatMap((layout, i)
   row(
     'VOP3',
     `v_cvt_pk_${layout.name}_f32`,
-    { gfx940: 674 + i },
+    { gfx940: 674 + i, gfx12: 873 + i },
     '=vdst:b16 src0:f32 src1:f32',
     (b, x, y) => packed(layout)(b, x!, y!),
     { integerClamp: true, keepsHighHalf: true },
   ),
   // The manual has the sum of number and random bits truncated (7.2), wrapped and rounded (12.11).
-  row('VOP3', `v_cvt_sr_${layout.name}_f32`, { gfx940: 676 + i }, '=vdst:b32 src0:f32 src1:u32'),
+  row('VOP3', `v_cvt_sr_${layout.name}_f32`, { gfx940: 676 + i, gfx12: 875 + i }, '=vdst:b32 src0:f32 src1:u32'),
 ]);

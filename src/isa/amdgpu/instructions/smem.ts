@@ -42,7 +42,7 @@ const bufferLoad: Semantics = (b, offset) => {
   const base = b.pack(aligned(b, baseLow), b.bits(baseHigh, 0, 16));
   const stride = b.maxU(b.bits(baseHigh, 16, 14), b.i32(1));
   const size = b.mul(b.zext64(stride), b.zext64(records));
-  const start = b.add(b.zext64(aligned(b, b.bits(offset, 0, 21))), scalarOffset(b));
+  const start = b.add(b.zext64(aligned(b, b.instruction.has('th') ? offset : b.bits(offset, 0, 21))), scalarOffset(b));
   const data = b.index('sdata');
   const dwords = Array.from({ length: b.instruction.dwords(data) }, (_, i) => {
     const at = b.add(start, b.i64(BigInt(i * 4)));
@@ -62,11 +62,53 @@ const WIDTHS: readonly (readonly [suffix: string, type: OperandType])[] = [
 ];
 const SHORT_WIDTHS = WIDTHS.slice(0, 3);
 
-const loads = (name: string, opcode: number, address: string, semantics: Semantics): Row[] =>
+/** gfx12 has those of buffers behind those of 8 and 16 bits. */
+const loads = (name: string, opcode: number, gfx12: number, address: string, semantics: Semantics): Row[] =>
   WIDTHS.map(([suffix, type], i) => {
-    const opcodes = { gfx9: opcode + i, gfx10: opcode + i, gfx11: [`${name}_${type}`, opcode + i] } as const;
+    const opcodes = {
+      gfx9: opcode + i,
+      gfx10: opcode + i,
+      gfx11: [`${name}_${type}`, opcode + i],
+      gfx12: [`${name}_${type}`, gfx12 + i],
+    } as const;
     return smem(`${name}_${suffix}`, opcodes, `=sdata:${type} ${address}`, semantics);
   });
+
+/** Three dwords, and gfx12's parts of a dword, of 8 and 16 bits. */
+function partialLoads(
+  name: string,
+  opcode: number,
+  address: string,
+  whole: () => Semantics,
+  part: (sizeBytes: 1 | 2, signed: boolean) => Semantics | undefined,
+): Row[] {
+  const parts = [
+    ['i8', 1, true],
+    ['u8', 1, false],
+    ['i16', 2, true],
+    ['u16', 2, false],
+  ] as const;
+  return [
+    smem(`${name}_b96`, { gfx12: opcode + 5 }, `=sdata:b96 ${address}`, whole()),
+    ...parts.map(([suffix, sizeBytes, signed], i) =>
+      smem(`${name}_${suffix}`, { gfx12: opcode + 8 + i }, `=sdata:b32 ${address}`, part(sizeBytes, signed)),
+    ),
+  ];
+}
+
+/** Parts of a dword are not moved to a multiple of 4 (RDNA4 ISA 8.2.1). */
+const loadPart =
+  (sizeBytes: 1 | 2, signed: boolean): Semantics =>
+  (b, base, offset) => {
+    const index = b.index('soffset');
+    const register = b.isOff(index) ? b.i64(0n) : b.zext64(b.dword(index, 0));
+    const value = b.load('global', sizeBytes, b.add(b.add(base!, b.sext64(offset!)), register))[0]!;
+    return signed ? (sizeBytes === 1 ? b.sext8(value) : b.sext16(value)) : value;
+  };
+
+/** gfx12: offsets, and how many lines of 128 bytes. */
+const prefetch = (name: string, opcode: number, base: string): Row =>
+  smem(`s_${name}`, { gfx12: opcode }, `${base}offset:simm21 soffset:b32 sdata:imm8`, nothing);
 
 const scratchLoads = SHORT_WIDTHS.map(([suffix, type], i) =>
   smem(`s_scratch_load_${suffix}`, withoutRdna2(5 + i), `=sdata:${type} ${ADDRESS}`),
@@ -88,24 +130,31 @@ const atomics = (name: string, opcode: number, address: string): Row[] =>
   });
 
 export const SMEM_ROWS: readonly Row[] = [
-  ...loads('s_load', 0, ADDRESS, load),
+  ...loads('s_load', 0, 0, ADDRESS, load),
+  ...partialLoads('s_load', 0, ADDRESS, () => load, loadPart),
   ...scratchLoads,
-  ...loads('s_buffer_load', 8, BUFFER_ADDRESS, bufferLoad),
+  ...loads('s_buffer_load', 8, 16, BUFFER_ADDRESS, bufferLoad),
+  ...partialLoads('s_buffer_load', 16, BUFFER_ADDRESS, () => bufferLoad, () => undefined),
   ...stores('s_store', 16, ADDRESS),
   ...stores('s_scratch_store', 21, ADDRESS),
   ...stores('s_buffer_store', 24, BUFFER_ADDRESS),
-  smem('s_gl1_inv', { gfx10: 31, gfx11: 32 }, '', nothing),
+  smem('s_gl1_inv', { gfx10: 31, gfx11: 32, gfx12: -1 }, '', nothing),
   smem('s_dcache_inv', { gfx9: 32, gfx10: 32, gfx11: 33 }, '', nothing),
   smem('s_dcache_wb', withoutRdna2(33), '', nothing),
   smem('s_dcache_inv_vol', 34, '', nothing),
   smem('s_dcache_wb_vol', 35, '', nothing),
   smem('s_memtime', { gfx9: 36, gfx10: 36, gfx11: -1 }, '=sdata:b64', (b) => b.clock()),
   smem('s_memrealtime', { gfx9: 37, gfx10: 37, gfx11: -1 }, '=sdata:b64', (b) => b.clock()),
-  smem('s_atc_probe', { gfx9: 38, gfx10: 38, gfx11: 34 }, `sdata:imm8 ${ADDRESS}`, nothing),
+  smem('s_atc_probe', { gfx9: 38, gfx10: 38, gfx11: 34, gfx12: 34 }, `sdata:imm8 ${ADDRESS}`, nothing),
   smem('s_atc_probe_buffer', { gfx9: 39, gfx10: 39, gfx11: 35 }, `sdata:imm8 ${BUFFER_ADDRESS}`, nothing),
   smem('s_dcache_discard', withoutRdna2(40), ADDRESS, nothing),
   smem('s_dcache_discard_x2', withoutRdna2(41), ADDRESS, nothing),
   smem('s_get_waveid_in_workgroup', { gfx101: 42 }, '=sdata:b32'),
+  prefetch('prefetch_inst', 36, 'sbase:b64 '),
+  prefetch('prefetch_inst_pc_rel', 37, ''),
+  prefetch('prefetch_data', 38, 'sbase:b64 '),
+  prefetch('buffer_prefetch_data', 39, 'sbase:b128 '),
+  prefetch('prefetch_data_pc_rel', 40, ''),
   ...atomics('s_buffer_atomic', 64, BUFFER_ADDRESS),
   ...atomics('s_atomic', 128, ADDRESS),
 ];

@@ -139,6 +139,15 @@ const messageReply = (b: InstructionBuilder): Value => {
   );
 };
 
+/** The barrier of the workgroup, as an inline constant: -1. */
+const WORKGROUP_BARRIER = 193;
+
+/** The wave is waited for when it waits itself (RDNA4 ISA 5.5). */
+const signalBarrier: Semantics = (b) => {
+  if (b.field('ssrc0') === WORKGROUP_BARRIER) return;
+  throw new WavewrightError('UNSUPPORTED', `unsupported instruction '${b.instruction.name}' of another barrier than -1`);
+};
+
 const swapPc: Semantics = (b, target) => {
   b.jump(target!);
   return b.nextPc();
@@ -231,4 +240,11 @@ export const SOP1_ROWS: readonly Row[] = [
   sop1('s_bitreplicate_b64_b32', { gfx9: 55, gfx10: 59, gfx11: 20 }, '=sdst:b64 ssrc0:b32', replicate),
   sop1('s_sendmsg_rtn_b32', { gfx11: 76 }, '=sdst:b32', (b) => b.low(messageReply(b))),
   sop1('s_sendmsg_rtn_b64', { gfx11: 77 }, '=sdst:b64', messageReply),
+  sop1('s_barrier_signal', { gfx12: 78 }, 'ssrc0:b32', signalBarrier),
+  sop1('s_barrier_signal_isfirst', { gfx12: 79 }, 'ssrc0:b32'),
+  sop1('s_get_barrier_state', { gfx12: 80 }, '=sdst:b32 ssrc0:b32'),
+  sop1('s_barrier_init', { gfx12: 81 }, 'ssrc0:b32'),
+  sop1('s_barrier_join', { gfx12: 82 }, 'ssrc0:b32'),
+  sop1('s_wakeup_barrier', { gfx12: 87 }, 'ssrc0:b32'),
+  sop1('s_sleep_var', { gfx12: 88 }, 'ssrc0:b32', (b) => b.exit('sleep')),
 ];

@@ -58,14 +58,14 @@ const shiftAdd =
 const HIGH_HALF = 0xffff0000;
 
 export const SOP2_ROWS: readonly Row[] = [
-  sop2('s_add_u32', { gfx9: 0, gfx10: 0 }, 'u32', (b, x, y) => sccCarry(b, b.add(b.zext64(x), b.zext64(y)))),
-  sop2('s_sub_u32', { gfx9: 1, gfx10: 1 }, 'u32', (b, x, y) => sccCarry(b, b.sub(b.zext64(x), b.zext64(y)))),
-  sop2('s_add_i32', { gfx9: 2, gfx10: 2 }, 'i32', addSigned),
-  sop2('s_sub_i32', { gfx9: 3, gfx10: 3 }, 'i32', subSigned),
-  sop2('s_addc_u32', { gfx9: 4, gfx10: 4 }, 'u32', (b, x, y) =>
+  sop2('s_add_u32', { gfx9: 0, gfx10: 0, gfx12: ['s_add_co_u32', 0] }, 'u32', (b, x, y) => sccCarry(b, b.add(b.zext64(x), b.zext64(y)))),
+  sop2('s_sub_u32', { gfx9: 1, gfx10: 1, gfx12: ['s_sub_co_u32', 1] }, 'u32', (b, x, y) => sccCarry(b, b.sub(b.zext64(x), b.zext64(y)))),
+  sop2('s_add_i32', { gfx9: 2, gfx10: 2, gfx12: ['s_add_co_i32', 2] }, 'i32', addSigned),
+  sop2('s_sub_i32', { gfx9: 3, gfx10: 3, gfx12: ['s_sub_co_i32', 3] }, 'i32', subSigned),
+  sop2('s_addc_u32', { gfx9: 4, gfx10: 4, gfx12: ['s_add_co_ci_u32', 4] }, 'u32', (b, x, y) =>
     sccCarry(b, b.add(b.add(b.zext64(x), b.zext64(y)), b.zext64(b.boolToI32(b.scc)))),
   ),
-  sop2('s_subb_u32', { gfx9: 5, gfx10: 5 }, 'u32', (b, x, y) =>
+  sop2('s_subb_u32', { gfx9: 5, gfx10: 5, gfx12: ['s_sub_co_ci_u32', 5] }, 'u32', (b, x, y) =>
     sccCarry(b, b.sub(b.sub(b.zext64(x), b.zext64(y)), b.zext64(b.boolToI32(b.scc)))),
   ),
   sop2('s_min_i32', { gfx9: 6, gfx10: 6, gfx11: 18 }, 'i32', (b, x, y) => {
@@ -124,6 +124,9 @@ export const SOP2_ROWS: readonly Row[] = [
     b.or(b.bits(x, 0, 16), b.and(y, b.i32(HIGH_HALF))),
   ),
   sop2('s_pack_hl_b32_b16', { gfx11: 53 }, 'b32', (b, x, y) => b.or(b.shrU(x, 16), b.shl(y, 16))),
+  sop2('s_add_nc_u64', { gfx12: 83 }, 'u64', (b, x, y) => b.add(x, y)),
+  sop2('s_sub_nc_u64', { gfx12: 84 }, 'u64', (b, x, y) => b.sub(x, y)),
+  sop2('s_mul_u64', { gfx12: 85 }, 'u64', (b, x, y) => b.mul(x, y)),
   sop2('s_pack_hh_b32_b16', { gfx9: 52, gfx10: 52 }, 'b32', (b, x, y) =>
     b.or(b.shrU(x, 16), b.and(y, b.i32(HIGH_HALF))),
   ),

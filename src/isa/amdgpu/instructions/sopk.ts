@@ -38,7 +38,7 @@ const endSubvectors: Semantics = (b, kept) => {
 const SUBVECTORS: RowFlags = { terminator: 'conditional', writesExec: true };
 
 const waitFor = (counter: string, gfx10: number): Row =>
-  sopk(`s_waitcnt_${counter}`, { gfx10, gfx11: gfx10 + 1 }, 'sdst:b32 simm16:imm16', nothing);
+  sopk(`s_waitcnt_${counter}`, { gfx10, gfx11: gfx10 + 1, gfx12: -1 }, 'sdst:b32 simm16:imm16', nothing);
 
 export const SOPK_ROWS: readonly Row[] = [
   sopk('s_movk_i32', { gfx9: 0, gfx10: 0 }, '=sdst:i32 simm16:simm16', (_, constant) => constant),
@@ -47,12 +47,12 @@ export const SOPK_ROWS: readonly Row[] = [
     b.select(b.scc, constant, old),
   ),
   ...RELATIONS.map(([name, signed], i) =>
-    compare(`s_cmpk_${name}_i32`, { gfx9: 2 + i, gfx10: 3 + i }, 'sdst:i32 simm16:simm16', signed),
+    compare(`s_cmpk_${name}_i32`, { gfx9: 2 + i, gfx10: 3 + i, gfx12: -1 }, 'sdst:i32 simm16:simm16', signed),
   ),
   ...RELATIONS.map(([name, , unsigned], i) =>
-    compare(`s_cmpk_${name}_u32`, { gfx9: 8 + i, gfx10: 9 + i }, 'sdst:u32 simm16:imm16', unsigned),
+    compare(`s_cmpk_${name}_u32`, { gfx9: 8 + i, gfx10: 9 + i, gfx12: -1 }, 'sdst:u32 simm16:imm16', unsigned),
   ),
-  sopk('s_addk_i32', { gfx9: 14, gfx10: 15 }, '+sdst:i32 simm16:simm16', addSigned),
+  sopk('s_addk_i32', { gfx9: 14, gfx10: 15, gfx12: ['s_addk_co_i32', 15] }, '+sdst:i32 simm16:simm16', addSigned),
   sopk('s_mulk_i32', { gfx9: 15, gfx10: 16 }, '+sdst:i32 simm16:simm16', (b, x, constant) => b.mul(x, constant)),
   sopk('s_cbranch_i_fork', 16, 'sdst:b64 simm16:label', undefined, { terminator: 'jump', writesExec: true }),
   sopk('s_getreg_b32', { gfx9: 17, gfx10: 18, gfx11: 17 }, '=sdst:b32', getRegister),
@@ -72,6 +72,6 @@ export const SOPK_ROWS: readonly Row[] = [
   waitFor('vmcnt', 24),
   waitFor('expcnt', 25),
   waitFor('lgkmcnt', 26),
-  sopk('s_subvector_loop_begin', { gfx10: 27, gfx11: 22 }, '+sdst:b32 simm16:label', beginSubvectors, SUBVECTORS),
-  sopk('s_subvector_loop_end', { gfx10: 28, gfx11: 23 }, '+sdst:b32 simm16:label', endSubvectors, SUBVECTORS),
+  sopk('s_subvector_loop_begin', { gfx10: 27, gfx11: 22, gfx12: -1 }, '+sdst:b32 simm16:label', beginSubvectors, SUBVECTORS),
+  sopk('s_subvector_loop_end', { gfx10: 28, gfx11: 23, gfx12: -1 }, '+sdst:b32 simm16:label', endSubvectors, SUBVECTORS),
 ];

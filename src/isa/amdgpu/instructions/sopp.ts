@@ -54,6 +54,25 @@ const setMode =
 const ROUND_BIT = 0;
 const DENORM_BIT = 4;
 
+/** gfx12: one instruction for each counter. */
+const COUNTERS: readonly (readonly [name: string, opcode: number])[] = [
+  ['loadcnt', 64],
+  ['storecnt', 65],
+  ['samplecnt', 66],
+  ['bvhcnt', 67],
+  ['expcnt', 68],
+  ['dscnt', 70],
+  ['kmcnt', 71],
+  ['loadcnt_dscnt', 72],
+  ['storecnt_dscnt', 73],
+];
+
+/** Only the barrier of the workgroup, -1 (RDNA4 ISA 5.5). */
+const waitAtBarrier: Semantics = (b) => {
+  if (b.field('simm16') === 0xffff) return b.exit('barrier');
+  throw new WavewrightError('UNSUPPORTED', `unsupported instruction '${b.instruction.name}' at another barrier than -1`);
+};
+
 export const SOPP_ROWS: readonly Row[] = [
   sopp('s_nop', { gfx9: 0, gfx10: 0 }, 'simm16:imm16', nothing),
   sopp('s_endpgm', { gfx9: 1, gfx10: 1, gfx11: 48 }, 'simm16:imm16', exit('end'), END),
@@ -67,7 +86,7 @@ export const SOPP_ROWS: readonly Row[] = [
   branchIf('s_cbranch_vccnz', { gfx9: 7, gfx10: 7, gfx11: 36 }, (b) => b.not(b.isZero(b.vcc))),
   branchIf('s_cbranch_execz', { gfx9: 8, gfx10: 8, gfx11: 37 }, (b) => b.isZero(b.exec)),
   branchIf('s_cbranch_execnz', { gfx9: 9, gfx10: 9, gfx11: 38 }, (b) => b.not(b.isZero(b.exec))),
-  sopp('s_barrier', { gfx9: 10, gfx10: 10, gfx11: 61 }, '', exit('barrier')),
+  sopp('s_barrier', { gfx9: 10, gfx10: 10, gfx11: 61, gfx12: -1 }, '', exit('barrier')),
   sopp('s_setkill', { gfx9: 11, gfx10: 11, gfx11: 1 }, 'simm16:imm16'),
   sopp('s_waitcnt', { gfx9: 12, gfx10: 12, gfx11: 9 }, 'simm16:imm16', nothing),
   sopp('s_sethalt', { gfx9: 13, gfx10: 13, gfx11: 2 }, 'simm16:imm16'),
@@ -80,12 +99,12 @@ export const SOPP_ROWS: readonly Row[] = [
   sopp('s_incperflevel', { gfx9: 20, gfx10: 20, gfx11: 56 }, 'simm16:imm16', nothing),
   sopp('s_decperflevel', { gfx9: 21, gfx10: 21, gfx11: 57 }, 'simm16:imm16', nothing),
   sopp('s_ttracedata', { gfx9: 22, gfx10: 22, gfx11: 58 }, '', nothing),
-  branchIf('s_cbranch_cdbgsys', { gfx9: 23, gfx10: 23, gfx11: 39 }, (b) => debugFlag(b, DEBUG_SYSTEM)),
-  branchIf('s_cbranch_cdbguser', { gfx9: 24, gfx10: 24, gfx11: 40 }, (b) => debugFlag(b, DEBUG_USER)),
-  branchIf('s_cbranch_cdbgsys_or_user', { gfx9: 25, gfx10: 25, gfx11: 41 }, (b) =>
+  branchIf('s_cbranch_cdbgsys', { gfx9: 23, gfx10: 23, gfx11: 39, gfx12: -1 }, (b) => debugFlag(b, DEBUG_SYSTEM)),
+  branchIf('s_cbranch_cdbguser', { gfx9: 24, gfx10: 24, gfx11: 40, gfx12: -1 }, (b) => debugFlag(b, DEBUG_USER)),
+  branchIf('s_cbranch_cdbgsys_or_user', { gfx9: 25, gfx10: 25, gfx11: 41, gfx12: -1 }, (b) =>
     debugFlag(b, DEBUG_SYSTEM | DEBUG_USER),
   ),
-  branchIf('s_cbranch_cdbgsys_and_user', { gfx9: 26, gfx10: 26, gfx11: 42 }, (b) =>
+  branchIf('s_cbranch_cdbgsys_and_user', { gfx9: 26, gfx10: 26, gfx11: 42, gfx12: -1 }, (b) =>
     b.op('i1.and', debugFlag(b, DEBUG_SYSTEM), debugFlag(b, DEBUG_USER)),
   ),
   sopp('s_endpgm_saved', { gfx9: 27, gfx10: 27, gfx11: 49 }, '', undefined, END),
@@ -94,14 +113,17 @@ export const SOPP_ROWS: readonly Row[] = [
   sopp('s_endpgm_ordered_ps_done', { gfx9: 30, gfx10: 30, gfx11: -1 }, '', undefined, END),
   // Raises an illegal instruction: padding behind programs.
   sopp('s_code_end', { gfx10: 31 }, '', undefined, END),
-  sopp('s_inst_prefetch', { gfx10: 32, gfx11: ['s_set_inst_prefetch_distance', 4] }, 'simm16:imm16', nothing),
+  sopp('s_inst_prefetch', { gfx10: 32, gfx11: ['s_set_inst_prefetch_distance', 4], gfx12: -1 }, 'simm16:imm16', nothing),
   sopp('s_clause', { gfx10: 33, gfx11: 5 }, 'simm16:imm16', nothing),
   sopp('s_wait_idle', { gfx10: 34, gfx11: 10 }, '', nothing),
-  sopp('s_waitcnt_depctr', { gfx10: 35, gfx11: 8 }, 'simm16:imm16', nothing),
+  sopp('s_waitcnt_depctr', { gfx10: 35, gfx11: 8, gfx12: ['s_wait_alu', 8] }, 'simm16:imm16', nothing),
   sopp('s_round_mode', { gfx10: 36, gfx11: 17 }, 'simm16:imm16', setMode(ROUND_BIT)),
   sopp('s_denorm_mode', { gfx10: 37, gfx11: 18 }, 'simm16:imm16', setMode(DENORM_BIT)),
   sopp('s_ttracedata_imm', { gfx10: 40, gfx11: 59 }, 'simm16:imm16', nothing),
   sopp('s_delay_alu', { gfx11: 7 }, 'simm16:imm16', nothing),
+  sopp('s_barrier_wait', { gfx12: 20 }, 'simm16:simm16', waitAtBarrier),
+  sopp('s_barrier_leave', { gfx12: 21 }, ''),
+  ...COUNTERS.map(([name, opcode]) => sopp(`s_wait_${name}`, { gfx12: opcode }, 'simm16:imm16', nothing)),
   // Says that values are used once.
   sopp('s_singleuse_vdst', { gfx115: 19 }, 'simm16:imm16', nothing),
   // Waits for what only shaders with exports wait for.

@@ -107,13 +107,19 @@ export const VOP2_FLOAT_ROWS: readonly Row[] = [
   ),
   ...binary(
     'v_min',
-    { f32: { gfx9: 10, gfx10: 15 }, f16: { gfx9: 46, gfx10: 58 } },
+    {
+      f32: { gfx9: 10, gfx10: 15, gfx12: ['v_min_num_f32', 21] },
+      f16: { gfx9: 46, gfx10: 58, gfx12: ['v_min_num_f16', 48] },
+    },
     (b, type, x, y) => floatOf(b, type).min(x, y),
     11,
   ),
   ...binary(
     'v_max',
-    { f32: { gfx9: 11, gfx10: 16 }, f16: { gfx9: 45, gfx10: 57 } },
+    {
+      f32: { gfx9: 11, gfx10: 16, gfx12: ['v_max_num_f32', 22] },
+      f16: { gfx9: 45, gfx10: 57, gfx12: ['v_max_num_f16', 49] },
+    },
     (b, type, x, y) => floatOf(b, type).max(x, y),
     10,
   ),
@@ -166,7 +172,7 @@ export const VOP2_FLOAT_ROWS: readonly Row[] = [
   ),
   accumulate(
     'v_fmac_legacy_f32',
-    { gfx10: 6, gfx101: -1, gfx11: ['v_fmac_dx9_zero_f32', 6] },
+    { gfx10: 6, gfx101: -1, gfx11: ['v_fmac_dx9_zero_f32', 6], gfx12: -1 },
     '+vdst:f32 src0:f32 src1:f32',
     (b, d, x, y) => legacyFma(b, x, y, d),
     { noDpp: true },
@@ -179,7 +185,7 @@ export const VOP2_FLOAT_ROWS: readonly Row[] = [
     { noDpp: true },
   ),
   accumulate('v_dot2c_f32_f16', { gfx908: 55 }, DOT2, dot2Accumulate),
-  accumulate('v_dot2c_f32_f16', { gfx10: 2, gfx101: -1, gfx1011: 2, gfx11: ['v_dot2acc_f32_f16', 2] }, DOT2, dot2Accumulate, {
+  accumulate('v_dot2c_f32_f16', { gfx10: 2, gfx101: -1, gfx1011: 2, gfx11: ['v_dot2acc_f32_f16', 2], gfx12: -1 }, DOT2, dot2Accumulate, {
     noVop3: true,
     vopd: 12,
   }),

@@ -14,12 +14,13 @@ import {
 } from '../row.ts';
 import { divFixup, divFmas, divScale } from './division.ts';
 import { dotInBf16, dotInF16 } from './dot-products.ts';
-import { type FloatType, floatOf, legacyFma, legacyMad, legacyProduct, unfusedMultiplyAdd } from './float-rules.ts';
+import { type FloatType, floatOf, legacyFma, legacyMad, legacyProduct, maximum, minimum, unfusedMultiplyAdd } from './float-rules.ts';
 import { packedBf16, packedF16 } from './packed-operands.ts';
 import { f16TowardZero, insertByte, normalizedI16, normalizedU16, packHalves } from './packing.ts';
 import { ldexp } from './scaling.ts';
 import { VOP3_SMALL_FLOAT_ROWS } from './small-floats.ts';
 import { twoOverPiSegment } from './two-over-pi.ts';
+import { VOP1_FLOAT_ROWS } from './vop1-float.ts';
 
 type Ternary = (b: InstructionBuilder, type: FloatType, x: Value, y: Value, z: Value) => Value;
 
@@ -31,8 +32,15 @@ function ternary(name: string, type: FloatType, opcodes: Opcodes, compute: Terna
   return row('VOP3', name, opcodes, operandText, (b, x, y, z) => compute(b, type, x, y, z), flags);
 }
 
-function binary(name: string, opcodes: Opcodes, result: OperandType, sources: OperandType, semantics: Semantics): Row {
-  return row('VOP3', name, opcodes, `=vdst:${result} src0:${sources} src1:${sources}`, semantics);
+function binary(
+  name: string,
+  opcodes: Opcodes,
+  result: OperandType,
+  sources: OperandType,
+  semantics: Semantics,
+  flags?: RowFlags,
+): Row {
+  return row('VOP3', name, opcodes, `=vdst:${result} src0:${sources} src1:${sources}`, semantics, flags);
 }
 
 const fma: Ternary = (b, type, x, y, z) => floatOf(b, type).fma(x, y, z);
@@ -54,12 +62,18 @@ const med3: Ternary = (b, type, x, y, z) => {
   return b.select(hasNan, min3(b, type, x, y, z), others);
 };
 
-/** min3, max3 and med3 in steps of three opcodes. */
-const order = (type: FloatType, first: ByFamily): Row[] => [
-  ternary(`v_min3_${type}`, type, first, min3),
-  ternary(`v_max3_${type}`, type, moved(first, 3), max3),
-  ternary(`v_med3_${type}`, type, moved(first, 6), med3),
-];
+/** min3, max3 and med3 in steps of three opcodes; on gfx12 by other names. */
+function order(type: FloatType, first: ByFamily, gfx12: readonly [min3: number, max3: number, med3: number]): Row[] {
+  const operations = [
+    ['min3', min3],
+    ['max3', max3],
+    ['med3', med3],
+  ] as const;
+  return operations.map(([name, operation], i) => {
+    const opcodes = { ...moved(first, 3 * i), gfx12: [`v_${name}_num_${type}`, gfx12[i]!] as const };
+    return ternary(`v_${name}_${type}`, type, opcodes, operation);
+  });
+}
 
 /** Opcodes of f32; those of f64 follow. */
 interface DivisionOpcodes {
@@ -171,10 +185,10 @@ const LATER_ROWS: readonly Row[] = [
     NO_VOP3_DPP,
   ),
   row('VOP3', 'v_mullit_f32', { gfx10: 336, gfx11: 536 }, '=vdst:f32 src0:f32 src1:f32 src2:f32', mulLit),
-  ternary('v_maxmin_f32', 'f32', { gfx11: 606 }, inTurn('max', 'min')),
-  ternary('v_minmax_f32', 'f32', { gfx11: 607 }, inTurn('min', 'max')),
-  ternary('v_maxmin_f16', 'f16', { gfx11: 608 }, inTurn('max', 'min'), { opSelText: 'none' }),
-  ternary('v_minmax_f16', 'f16', { gfx11: 609 }, inTurn('min', 'max'), { opSelText: 'none' }),
+  ternary('v_maxmin_f32', 'f32', { gfx11: 606, gfx12: ['v_maxmin_num_f32', 617] }, inTurn('max', 'min')),
+  ternary('v_minmax_f32', 'f32', { gfx11: 607, gfx12: ['v_minmax_num_f32', 616] }, inTurn('min', 'max')),
+  ternary('v_maxmin_f16', 'f16', { gfx11: 608, gfx12: ['v_maxmin_num_f16', 619] }, inTurn('max', 'min'), { opSelText: 'none' }),
+  ternary('v_minmax_f16', 'f16', { gfx11: 609, gfx12: ['v_minmax_num_f16', 618] }, inTurn('min', 'max'), { opSelText: 'none' }),
   row(
     'VOP3',
     'v_dot2_f16_f16',
@@ -195,6 +209,51 @@ const LATER_ROWS: readonly Row[] = [
   binary('v_cvt_pk_u16_f32', { gfx11: 775 }, 'b32', 'f32', packIntegers('u16')),
 ];
 
+type Order = typeof minimum;
+
+/** gfx12: a NaN among the sources is the result. RDNA4 ISA 16.12. */
+const NAN_ROWS: readonly Row[] = (['f64', 'f32', 'f16'] as const).flatMap((type, i) => {
+  const halves: RowFlags = type === 'f16' ? { opSelText: 'none' } : {};
+  const three =
+    (first: Order, second: Order): Ternary =>
+    (b, _, x, y, z) => {
+      const f = floatOf(b, type);
+      return second(b, f, first(b, f, x, y), z);
+    };
+  const two = (order: Order) => (b: InstructionBuilder, x: Value, y: Value) => order(b, floatOf(b, type), x, y);
+  const places = [
+    [833, 0, 0],
+    [869, 557, 620],
+    [871, 559, 622],
+  ] as const;
+  const [pair, triple, both] = places[i]!;
+  return [
+    binary(`v_minimum_${type}`, { gfx12: pair }, type, type, two(minimum), halves),
+    binary(`v_maximum_${type}`, { gfx12: pair + 1 }, type, type, two(maximum), halves),
+    ...(type === 'f64'
+      ? []
+      : [
+          ternary(`v_minimum3_${type}`, type, { gfx12: triple }, three(minimum, minimum)),
+          ternary(`v_maximum3_${type}`, type, { gfx12: triple + 1 }, three(maximum, maximum)),
+          ternary(`v_minimummaximum_${type}`, type, { gfx12: both }, three(minimum, maximum)),
+          ternary(`v_maximumminimum_${type}`, type, { gfx12: both + 1 }, three(maximum, minimum)),
+        ]),
+  ];
+});
+
+/** gfx12: with scalar operands. */
+const SCALAR_TRANSCENDENTALS: readonly Row[] = ['exp', 'log', 'rcp', 'rsq', 'sqrt'].flatMap((name, i) =>
+  (['f32', 'f16'] as const).map((type, k) => {
+    const { semantics, flags } = VOP1_FLOAT_ROWS.find((each) => each.name === `v_${name}_${type}`)!;
+    const operandText = `=vdst:${type}/s src0:${type}/s`;
+    return row('VOP3', `v_s_${name}_${type}`, { gfx12: 640 + 2 * i + k }, operandText, semantics, {
+      ...flags,
+      ...NO_VOP3_DPP,
+      opSelText: 'none',
+    });
+  }),
+);
+
 export const VOP3_FLOAT_ROWS: readonly Row[] = [
   ternary('v_mad_legacy_f32', 'f32', { gfx9: 448, gfx940: -1, gfx101: 320 }, (b, _, x, y, z) => legacyMad(b, x, y, z)),
   ternary('v_mad_f32', 'f32', { gfx9: 449, gfx940: -1, gfx101: 321 }, mad('f32')),
@@ -210,7 +269,7 @@ export const VOP3_FLOAT_ROWS: readonly Row[] = [
   ),
   ternary('v_fma_f32', 'f32', { gfx9: 459, gfx10: 331, gfx11: 531 }, fma),
   ternary('v_fma_f64', 'f64', { gfx9: 460, gfx10: 332, gfx11: 532 }, fma),
-  ...order('f32', { gfx9: 464, gfx10: 337, gfx11: 537 }),
+  ...order('f32', { gfx9: 464, gfx10: 337, gfx11: 537 }, [553, 554, 561]),
   row(
     'VOP3',
     'v_cvt_pk_u8_f32',
@@ -226,14 +285,30 @@ export const VOP3_FLOAT_ROWS: readonly Row[] = [
   row('VOP3', 'v_cvt_pkaccum_u8_f32', 496, '+vdst:b32 src0:f32 src1:u32', (b, d, x, position) =>
     insertByte(b, x, position, d),
   ),
-  ...order('f16', { gfx9: 500, gfx10: 849, gfx11: 585 }),
+  ...order('f16', { gfx9: 500, gfx10: 849, gfx11: 585 }, [555, 556, 562]),
   ternary('v_mad_f16', 'f16', 515, mad('f16'), KEEPS_HIGH_HALF),
   ternary('v_fma_f16', 'f16', { gfx9: 518, gfx10: 843, gfx11: 584 }, fma, KEEPS_HIGH_HALF),
   ternary('v_div_fixup_f16', 'f16', { gfx9: 519, gfx10: 863, gfx11: 596 }, divFixup, KEEPS_HIGH_HALF),
-  binary('v_add_f64', { gfx9: 640, gfx10: 356, gfx11: 807 }, 'f64', 'f64', (b, x, y) => b.f64.add(x, y)),
-  binary('v_mul_f64', { gfx9: 641, gfx10: 357, gfx11: 808 }, 'f64', 'f64', (b, x, y) => b.f64.mul(x, y)),
-  binary('v_min_f64', { gfx9: 642, gfx10: 358, gfx11: 809 }, 'f64', 'f64', (b, x, y) => b.f64.min(x, y)),
-  binary('v_max_f64', { gfx9: 643, gfx10: 359, gfx11: 810 }, 'f64', 'f64', (b, x, y) => b.f64.max(x, y)),
+  ...alsoIn(
+    'VOP2',
+    binary('v_add_f64', { gfx9: 640, gfx10: 356, gfx11: 807, gfx12: -1 }, 'f64', 'f64', (b, x, y) => b.f64.add(x, y)),
+    { gfx12: ['v_add_f64', 2] },
+  ),
+  ...alsoIn(
+    'VOP2',
+    binary('v_mul_f64', { gfx9: 641, gfx10: 357, gfx11: 808, gfx12: -1 }, 'f64', 'f64', (b, x, y) => b.f64.mul(x, y)),
+    { gfx12: ['v_mul_f64', 6] },
+  ),
+  ...alsoIn(
+    'VOP2',
+    binary('v_min_f64', { gfx9: 642, gfx10: 358, gfx11: 809, gfx12: -1 }, 'f64', 'f64', (b, x, y) => b.f64.min(x, y)),
+    { gfx12: ['v_min_num_f64', 13] },
+  ),
+  ...alsoIn(
+    'VOP2',
+    binary('v_max_f64', { gfx9: 643, gfx10: 359, gfx11: 810, gfx12: -1 }, 'f64', 'f64', (b, x, y) => b.f64.max(x, y)),
+    { gfx12: ['v_max_num_f64', 14] },
+  ),
   row('VOP3', 'v_ldexp_f64', { gfx9: 644, gfx10: 360, gfx11: 811 }, '=vdst:f64 src0:f64 src1:i32', (b, x, n) =>
     ldexp(b, 'f64', x, n),
   ),
@@ -289,4 +364,6 @@ export const VOP3_FLOAT_ROWS: readonly Row[] = [
   binary('v_mul_legacy_f32', { gfx90a: 673 }, 'f32', 'f32', legacyProduct),
   ...LATER_ROWS,
   ...VOP3_SMALL_FLOAT_ROWS,
+  ...NAN_ROWS,
+  ...SCALAR_TRANSCENDENTALS,
 ];

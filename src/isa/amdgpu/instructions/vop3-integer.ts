@@ -2,7 +2,7 @@
 import type { Builder } from '../../../ir/builder.ts';
 import type { Value } from '../../../ir/types.ts';
 import type { InstructionBuilder } from '../instruction-builder.ts';
-import {
+import { alsoIn,
   type ByFamily,
   moved,
   type Opcodes,
@@ -121,6 +121,9 @@ const LATER_ROWS: readonly Row[] = [
   ternary('v_xor3_b32', { gfx10: 376, gfx11: 576 }, 'b32', (b, x, y, z) => b.xor(b.xor(x, y), z)),
   row('VOP3', 'v_permlane16_b32', { gfx10: 887, gfx11: 603 }, PERMLANE, permuteRow(false), NO_VOP3_DPP),
   row('VOP3', 'v_permlanex16_b32', { gfx10: 888, gfx11: 604 }, PERMLANE, permuteRow(true), NO_VOP3_DPP),
+  // The lanes come from src1: known by name.
+  row('VOP3', 'v_permlane16_var_b32', { gfx12: 783 }, '+vdst:b32 src0:b32 src1:b32', undefined, NO_VOP3_DPP),
+  row('VOP3', 'v_permlanex16_var_b32', { gfx12: 784 }, '+vdst:b32 src0:b32 src1:b32', undefined, NO_VOP3_DPP),
   row(
     'VOP3',
     'v_cndmask_b16',
@@ -188,7 +191,7 @@ export const VOP3_INTEGER_ROWS: readonly Row[] = [
   row(
     'VOP3',
     'v_mad_u64_u32',
-    { gfx9: 488, gfx10: 374, gfx11: 766 },
+    { gfx9: 488, gfx10: 374, gfx11: 766, gfx12: ['v_mad_co_u64_u32', 766] },
     '=vdst:u64 =sdst:mask src0:u32 src1:u32 src2:u64',
     multiplyAddU64,
     {
@@ -199,7 +202,7 @@ export const VOP3_INTEGER_ROWS: readonly Row[] = [
   row(
     'VOP3',
     'v_mad_i64_i32',
-    { gfx9: 489, gfx10: 375, gfx11: 767 },
+    { gfx9: 489, gfx10: 375, gfx11: 767, gfx12: ['v_mad_co_i64_i32', 767] },
     '=vdst:i64 =sdst:mask src0:i32 src1:i32 src2:i64',
     multiplyAddI64,
     {
@@ -277,8 +280,16 @@ export const VOP3_INTEGER_ROWS: readonly Row[] = [
   binary('v_bcnt_u32_b32', { gfx9: 651, gfx10: 868, gfx11: 798 }, 'b32', (b, x, y) => b.add(b.op('i32.popcnt', x), y)),
   binary('v_mbcnt_lo_u32_b32', { gfx9: 652, gfx10: 869, gfx11: 799 }, 'b32', (b, x, y) => countBelow(b, 'low', x, y)),
   binary('v_mbcnt_hi_u32_b32', { gfx9: 653, gfx10: 870, gfx11: 800 }, 'b32', (b, x, y) => countBelow(b, 'high', x, y)),
-  row('VOP3', 'v_lshlrev_b64', { gfx9: 655, gfx10: 767, gfx11: 828 }, '=vdst:b64 src0:b32 src1:b64', (b, amount, x) =>
-    b.shl(x, amount),
+  ...alsoIn(
+    'VOP2',
+    row(
+      'VOP3',
+      'v_lshlrev_b64',
+      { gfx9: 655, gfx10: 767, gfx11: 828, gfx12: -1 },
+      '=vdst:b64 src0:b32 src1:b64',
+      (b, amount, x) => b.shl(x, amount),
+    ),
+    { gfx12: 31 },
   ),
   row('VOP3', 'v_lshrrev_b64', { gfx9: 656, gfx10: 768, gfx11: 829 }, '=vdst:b64 src0:b32 src1:b64', (b, amount, x) =>
     b.shrU(x, amount),

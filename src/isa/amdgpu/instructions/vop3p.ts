@@ -5,7 +5,7 @@ import type { Value } from '../../../ir/types.ts';
 import type { InstructionBuilder } from '../instruction-builder.ts';
 import { type Opcodes, type Row, type RowFlags, row, type Semantics } from '../row.ts';
 import { dotBf16, dotF16, dotIntegers, dotMixedSigns } from './dot-products.ts';
-import { unfusedMultiplyAdd } from './float-rules.ts';
+import { maximum, minimum, unfusedMultiplyAdd } from './float-rules.ts';
 import { MATRIX_ROWS } from './matrix.ts';
 import { type Pair, packedBf16, packedBits, packedDwords, packedF16, packedF32 } from './packed-operands.ts';
 import { packHalves } from './packing.ts';
@@ -33,7 +33,7 @@ function wmma(name: string, opcode: number, operandText: string, semantics: Sema
   // Sums of integers are exact in any order.
   const approximate = 'products are added in ascending order of k, one rounding each; AMD does not publish the order';
   const flags = name.startsWith('i32') ? CLAMPS : { ...CLAMPS, approximate };
-  return row('VOP3P', `v_wmma_${name}`, { gfx11: opcode }, operandText, semantics, flags);
+  return row('VOP3P', `v_wmma_${name}`, { gfx11: opcode, gfx12: -1 }, operandText, semantics, flags);
 }
 
 /** The same computation for the low and the high elements. */
@@ -63,6 +63,13 @@ const clamped = (b: InstructionBuilder, f: FloatBuilder, x: Value): Value => (b.
 function packedHalfFloats(name: string, opcodes: Opcodes, sourceCount: number, compute: Compute<FloatBuilder>): Row {
   return packed(name, opcodes, 'v2f16', sourceCount, (b, ...sources) => {
     const result = elementwise(b, packedF16, sources, (...elements) => clamped(b, b.f16, compute(b.f16, ...elements)));
+    return packHalves(b, ...result);
+  });
+}
+
+function packedUnlessNan(name: string, opcode: number, order: typeof minimum): Row {
+  return packed(name, { gfx12: opcode }, 'v2f16', 2, (b, ...sources) => {
+    const result = elementwise(b, packedF16, sources, (x, y) => clamped(b, b.f16, order(b, b.f16, x!, y!)));
     return packHalves(b, ...result);
   });
 }
@@ -148,6 +155,38 @@ const WMMA_ROWS: readonly Row[] = [
   wmma('i32_16x16x16_iu4', 69, '=vdst:wave256 src0:b64 src1:b64 src2:wave256', waveMultiplyIntegers(4)),
 ];
 
+/** gfx12: no element stands twice. Known by name: the layout is another. RDNA4 ISA 7.12. */
+const WMMA_GFX12_ROWS: readonly Row[] = (
+  [
+    ['wmma_f32_16x16x16_f16', 64, 'wave256', 'wave128', 'wave128'],
+    ['wmma_f32_16x16x16_bf16', 65, 'wave256', 'wave128', 'wave128'],
+    ['wmma_f16_16x16x16_f16', 66, 'wave128f16', 'wave128', 'wave128'],
+    ['wmma_bf16_16x16x16_bf16', 67, 'wave128', 'wave128', 'wave128'],
+    ['wmma_i32_16x16x16_iu8', 68, 'wave256', 'wave64', 'wave64'],
+    ['wmma_i32_16x16x16_iu4', 69, 'wave256', 'wave32', 'wave32'],
+    ['wmma_f32_16x16x16_fp8_fp8', 70, 'wave256', 'wave64', 'wave64'],
+    ['wmma_f32_16x16x16_fp8_bf8', 71, 'wave256', 'wave64', 'wave64'],
+    ['wmma_f32_16x16x16_bf8_fp8', 72, 'wave256', 'wave64', 'wave64'],
+    ['wmma_f32_16x16x16_bf8_bf8', 73, 'wave256', 'wave64', 'wave64'],
+    ['wmma_i32_16x16x32_iu4', 74, 'wave256', 'wave64', 'wave64'],
+    ['swmmac_f32_16x16x32_f16', 80, 'wave256', 'wave128', 'wave256'],
+    ['swmmac_f32_16x16x32_bf16', 81, 'wave256', 'wave128', 'wave256'],
+    ['swmmac_f16_16x16x32_f16', 82, 'wave128', 'wave128', 'wave256'],
+    ['swmmac_bf16_16x16x32_bf16', 83, 'wave128', 'wave128', 'wave256'],
+    ['swmmac_i32_16x16x32_iu8', 84, 'wave256', 'wave64', 'wave128'],
+    ['swmmac_i32_16x16x32_iu4', 85, 'wave256', 'wave32', 'wave64'],
+    ['swmmac_i32_16x16x64_iu4', 86, 'wave256', 'wave64', 'wave128'],
+    ['swmmac_f32_16x16x32_fp8_fp8', 87, 'wave256', 'wave64', 'wave128'],
+    ['swmmac_f32_16x16x32_fp8_bf8', 88, 'wave256', 'wave64', 'wave128'],
+    ['swmmac_f32_16x16x32_bf8_fp8', 89, 'wave256', 'wave64', 'wave128'],
+    ['swmmac_f32_16x16x32_bf8_bf8', 90, 'wave256', 'wave64', 'wave128'],
+  ] as const
+).map(([name, opcode, result, left, right]) =>
+  name.startsWith('swmmac')
+    ? row('VOP3P', `v_${name}`, { gfx12: opcode }, `+vdst:${result} src0:${left} src1:${right} src2:b32`)
+    : row('VOP3P', `v_${name}`, { gfx12: opcode }, `=vdst:${result} src0:${left} src1:${right} src2:${result}`),
+);
+
 /** gfx10.1 has dot products in some of its processors. */
 const dots = (opcode: number) => ({ gfx10: opcode, gfx101: -1, gfx1011: opcode });
 
@@ -169,8 +208,8 @@ export const VOP3P_ROWS: readonly Row[] = [
   packedHalfFloats('v_pk_fma_f16', { gfx9: 14, gfx10: 14 }, 3, (f, x, y, z) => f.fma(x, y, z)),
   packedHalfFloats('v_pk_add_f16', { gfx9: 15, gfx10: 15 }, 2, (f, x, y) => f.add(x, y)),
   packedHalfFloats('v_pk_mul_f16', { gfx9: 16, gfx10: 16 }, 2, (f, x, y) => f.mul(x, y)),
-  packedHalfFloats('v_pk_min_f16', { gfx9: 17, gfx10: 17 }, 2, (f, x, y) => f.min(x, y)),
-  packedHalfFloats('v_pk_max_f16', { gfx9: 18, gfx10: 18 }, 2, (f, x, y) => f.max(x, y)),
+  packedHalfFloats('v_pk_min_f16', { gfx9: 17, gfx10: 17, gfx12: ['v_pk_min_num_f16', 27] }, 2, (f, x, y) => f.min(x, y)),
+  packedHalfFloats('v_pk_max_f16', { gfx9: 18, gfx10: 18, gfx12: ['v_pk_max_num_f16', 28] }, 2, (f, x, y) => f.max(x, y)),
   mixed('v_mad_mix_f32', { gfx900: 32 }, 'f32', {}, unfused),
   mixed('v_mad_mixlo_f16', { gfx900: 33 }, 'f16', { keepsHighHalf: true }, unfused),
   mixed('v_mad_mixhi_f16', { gfx900: 34 }, 'f16', { writesHighHalf: true }, unfused),
@@ -205,6 +244,12 @@ export const VOP3P_ROWS: readonly Row[] = [
   ),
   row('VOP3P', 'v_accvgpr_read_b32', { gfx908: 88 }, '=vdst:b32 src0:b32/a', (_, x) => x),
   row('VOP3P', 'v_accvgpr_write_b32', { gfx908: 89 }, '=vdst:b32/a src0:b32', (_, x) => x),
+  packedUnlessNan('v_pk_minimum_f16', 29, minimum),
+  packedUnlessNan('v_pk_maximum_f16', 30, maximum),
+  ...['fp8_bf8', 'bf8_fp8', 'fp8_fp8', 'bf8_bf8'].map((formats, i) =>
+    row('VOP3P', `v_dot4_f32_${formats}`, { gfx12: 36 + i }, '=vdst:f32 src0:b32 src1:b32 src2:f32', undefined, DPP),
+  ),
   ...MATRIX_ROWS,
   ...WMMA_ROWS,
+  ...WMMA_GFX12_ROWS,
 ];

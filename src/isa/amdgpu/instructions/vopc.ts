@@ -110,7 +110,11 @@ function pair(
 /** The second half of the f16 compares of gfx10 stands elsewhere. */
 function floatCompares(type: 'f16' | 'f32' | 'f64', first: ByFamily, gfx10UpperHalf = 0): Row[] {
   return FLOAT_TESTS.flatMap(([name, test], i) => {
-    const opcodes = { ...moved(first, i), ...(i >= 8 && gfx10UpperHalf && { gfx10: gfx10UpperHalf + i - 8 }) };
+    const opcodes = {
+      ...moved(first, i),
+      ...(i % 15 === 0 && { gfx12: -1 }),
+      ...(i >= 8 && gfx10UpperHalf && { gfx10: gfx10UpperHalf + i - 8 }),
+    };
     const semantics: Semantics = (b, x, y) => test(b, b.float(type), x!, y!);
     const gfx11Name = name === 'tru' ? 't' : name;
     return pair(`${name}_${type}`, { opcodes, distance: DISTANCE }, [type, type], semantics, `${gfx11Name}_${type}`);
@@ -124,6 +128,7 @@ function integerCompares(type: 'i16' | 'u16' | 'i32' | 'u32' | 'i64' | 'u64', fi
   return INTEGER_TESTS.flatMap(([name, test], i) => {
     const opcodes = {
       ...moved(first, i),
+      ...((name === 'f' || name === 't') && { gfx12: -1 }),
       ...((name === 'f' || name === 't') && type.endsWith('16') && { gfx10: -1, gfx11: -1 }),
     };
     return pair(`${name}_${type}`, { opcodes, distance: DISTANCE }, [type, type], (b, x, y) =>

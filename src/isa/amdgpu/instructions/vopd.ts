@@ -34,15 +34,25 @@ function both(x: Row, y: Row): Semantics {
   };
 }
 
-/** Name on gfx11 without `v_`. */
-const baseName = (row: Row): string => (row.opcodes.gfx11 ?? row.opcodes.gfx10)!.name.replace(/^v_/, '');
+/** Families that call instructions otherwise than their ancestors, own first. */
+const ANCESTRY = { gfx11: ['gfx11', 'gfx10'], gfx12: ['gfx12', 'gfx11', 'gfx10'] } as const;
+
+/** What a family calls the pair; undefined when it lacks one of the two. */
+function pairName(rows: readonly Row[], family: keyof typeof ANCESTRY): string | undefined {
+  const own = rows.map(({ opcodes }) => opcodes[ANCESTRY[family].find((each) => opcodes[each] !== undefined)!]!);
+  return own.some(({ opcode }) => opcode < 0)
+    ? undefined
+    : own.map(({ name }) => name.replace(/^v_/, 'v_dual_')).join(' :: ');
+}
 
 function pair(x: Row, y: Row): Row {
-  const name = `v_dual_${baseName(x)} :: v_dual_${baseName(y)}`;
+  const name = pairName([x, y], 'gfx11')!;
+  const gfx12Name = pairName([x, y], 'gfx12');
+  const opcode = (x.flags.vopd! << 5) | y.flags.vopd!;
   return {
     name,
     format: 'VOPD',
-    opcodes: { gfx11: { name, opcode: (x.flags.vopd! << 5) | y.flags.vopd! } },
+    opcodes: { gfx11: { name, opcode }, gfx12: gfx12Name ? { name: gfx12Name, opcode } : { name, opcode: -1 } },
     operands: [...halfOperands(x, 'x'), ...halfOperands(y, 'y')],
     flags: {},
     halves: [x, y],

@@ -1,0 +1,171 @@
+/** Batches: what is collected, what programs report, and what comes out. */
+import assert from 'node:assert/strict';
+import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { after, test } from 'node:test';
+import { runCommandLine } from '../command-line.ts';
+import { COMMANDS } from '../commands.ts';
+import { CapturedOutput } from './captured-output.ts';
+import { collectTests, parseSidecar } from './collect.ts';
+import { formatJunit } from './junit.ts';
+import type { TestResult } from './pool.ts';
+import { reportedCases } from './reported-cases.ts';
+
+const ROOT = path.resolve(import.meta.dirname, '../../..');
+const example = (name: string) => path.join(ROOT, 'examples', name);
+const folder = mkdtempSync(path.join(tmpdir(), 'wavewright-batch-'));
+after(() => rmSync(folder, { recursive: true }));
+
+mkdirSync(path.join(folder, 'inner'));
+for (const [from, to] of [
+  ['hello/hello.gfx90a.co', 'hello'],
+  ['checks/exit-early.gfx90a.co', 'inner/exits'],
+  ['checks/infinite-loop.gfx90a.co', 'inner/loops'],
+  ['checks/null-dereference.gfx90a.co', 'inner/faults'],
+  ['kernels/saxpy.gfx90a.co', 'inner/kernels-only'],
+] as const) {
+  copyFileSync(example(from), path.join(folder, to));
+}
+writeFileSync(path.join(folder, 'hello.params'), '--threads\n2\n---\none two\nthree\n---\nA=b\n');
+writeFileSync(path.join(folder, 'notes.txt'), 'no program');
+writeFileSync(path.join(folder, 'list'), '# a comment\n\nhello\n  inner/exits  \n');
+writeFileSync(path.join(folder, 'broken-list'), 'hello\nnone\n');
+
+async function runTests(...argv: string[]) {
+  let stdout = '';
+  let stderr = '';
+  const status = await runCommandLine(COMMANDS, ['test', ...argv], {
+    stdout: (data) => {
+      stdout += Buffer.from(data);
+    },
+    stderr: (data) => {
+      stderr += Buffer.from(data);
+    },
+    env: {},
+  });
+  return { status, stdout, stderr };
+}
+
+test('programs below a directory, in a list, or named', () => {
+  const names = (operand: string) => collectTests(operand).map(({ image }) => path.relative(folder, image));
+  assert.deepEqual(names(folder), ['hello', 'inner/exits', 'inner/faults', 'inner/loops']);
+  assert.deepEqual(names(path.join(folder, 'list')), ['hello', 'inner/exits']);
+  assert.deepEqual(names(path.join(folder, 'inner/kernels-only')), ['inner/kernels-only']);
+  assert.throws(() => names(path.join(folder, 'broken-list')), /broken-list: no such file: .*none/);
+  assert.throws(() => names(path.join(folder, 'none')), /none: no such file or directory/);
+});
+
+test('a sidecar has arguments of the loader, of the program, and variables', () => {
+  const [hello] = collectTests(path.join(folder, 'hello'));
+  assert.deepEqual(hello?.loaderArguments, ['--threads', '2']);
+  assert.deepEqual(hello?.programArguments, ['one two', 'three']);
+  assert.deepEqual(hello?.environment, { A: 'b' });
+  assert.deepEqual(parseSidecar('', 'x'), { loaderArguments: [], programArguments: [], environment: {} });
+  assert.deepEqual(parseSidecar('---\n---\r\nFRANCE=Paris=1\n', 'x').environment, { FRANCE: 'Paris=1' });
+  assert.throws(() => parseSidecar('---\n---\nA', 'x.params'), /x\.params: 'A' is not NAME=VALUE/);
+  assert.throws(() => parseSidecar('---\n---\n---\n', 'x'), /4 parts/);
+});
+
+test("cases in LLVM libc's and in GoogleTest's form", () => {
+  const libc = [
+    '[ RUN      ] LlvmLibcStrlen.Empty',
+    '[       OK ] LlvmLibcStrlen.Empty (took 120 ns)',
+    '[ RUN      ] LlvmLibcStrlen.Long',
+    'strlen_test.cpp:12: FAILURE',
+    '      Expected: 3',
+    '[  FAILED  ] LlvmLibcStrlen.Long',
+    'Ran 2 tests.  PASS: 1  FAIL: 1',
+  ].join('\n');
+  assert.deepEqual(reportedCases(libc), [
+    { name: 'LlvmLibcStrlen.Empty', outcome: 'passed', took: '120 ns' },
+    { name: 'LlvmLibcStrlen.Long', outcome: 'failed' },
+  ]);
+  const google = [
+    '[==========] Running 3 tests from 1 test suite.',
+    '[ RUN      ] Suite.One',
+    '[       OK ] Suite.One (4 ms)',
+    '[ RUN      ] Suite.Two/0',
+    '[  SKIPPED ] Suite.Two/0 (0 ms)',
+    '[ RUN      ] Suite.Three',
+    '[  FAILED  ] Suite.Three, where GetParam() = 3 (1 ms)',
+    '[ RUN      ] Suite.Four',
+    '[  FAILED  ] Suite.Four (1 ms)',
+    '[  FAILED  ] 2 tests, listed below:',
+    '[  FAILED  ] Suite.Four',
+  ].join('\r\n');
+  assert.deepEqual(
+    reportedCases(google).map(({ name, outcome }) => [name, outcome]),
+    [
+      ['Suite.One', 'passed'],
+      ['Suite.Two/0', 'skipped'],
+      ['Suite.Three', 'failed'],
+      ['Suite.Four', 'failed'],
+    ],
+  );
+  assert.deepEqual(reportedCases('[ RUN      ] A.B\nboom'), [{ name: 'A.B', outcome: 'unfinished' }]);
+  assert.deepEqual(reportedCases('no cases'), []);
+});
+
+test('a batch runs all, says what failed and why, and its status is 1', { timeout: 120_000 }, async () => {
+  const junit = path.join(folder, 'junit.xml');
+  const { status, stdout, stderr } = await runTests('--jobs=2', '--timeout=2', `--junit=${junit}`, folder);
+  assert.deepEqual([status, stderr], [1, '']);
+  assert.match(stdout, /^PASS {4}.*hello \([\d.]+ s\)$/m);
+  assert.match(stdout, /^FAIL {4}.*exits \([\d.]+ s, status 3\)\n(?: {8}.*\n)* {8}leaving with 3$/m);
+  assert.match(stdout, /^FAIL {4}.*faults \(.*status 6\)\n(?: {8}.*\n)* {8}wavewright: error: .*\[GPU_FAULT\]$/m);
+  assert.match(stdout, /^TIMEOUT .*loops \(.*\)\n {8}wavewright: error: .*\[TIMEOUT\]$/m);
+  assert.match(stdout, /^1 passed, 2 failed, 1 timed out of 4 programs, in [\d.]+ s\n$/m);
+  const xml = readFileSync(junit, 'utf8');
+  assert.equal(xml.match(/<testsuite /g)?.length, 4);
+  assert.match(xml, /Hello, one two, from lane 1 of 2 \(argc=3\)/);
+});
+
+test('as JSON, with one program and options for it', { timeout: 60_000 }, async () => {
+  const { status, stdout } = await runTests(
+    '--format=json',
+    '--run=--max-output=5',
+    '--retries=1',
+    path.join(folder, 'hello'),
+  );
+  const report = JSON.parse(stdout);
+  assert.equal(status, 1);
+  assert.deepEqual([report.schema, report.version, report.summary.failed], ['wavewright.test', 1, 1]);
+  assert.deepEqual([report.tests[0].status, report.tests[0].attempts], [3, 2]);
+  assert.match(report.tests[0].stderr, /writes more than 5 bytes/);
+});
+
+test('nothing to run is an error', async () => {
+  const { status, stderr } = await runTests('--filter=nothing', folder);
+  assert.equal(status, 2);
+  assert.match(stderr, /there is no program in /);
+});
+
+test('JUnit has a case for each reported one, and one for a program that fails besides', () => {
+  const result = (change: Partial<TestResult>): TestResult => ({
+    name: 'a<b>',
+    outcome: 'passed',
+    status: 0,
+    durationMs: 1500,
+    attempts: 1,
+    cases: [],
+    stdout: '\x1b[1m&\0',
+    stderr: '',
+    ...change,
+  });
+  const one = formatJunit([result({ outcome: 'failed', status: 3, cases: [{ name: 'x', outcome: 'passed' }] })]);
+  assert.match(one, /<testsuite name="a&lt;b&gt;" tests="2" failures="1" skipped="0" time="1\.500">/);
+  assert.match(one, /<testcase classname="a&lt;b&gt;" name="x"\/>/);
+  assert.match(one, /name="a&lt;b&gt;"><failure message="failed, status 3"\/>/);
+  assert.match(one, /<system-out>\uFFFD\[1m&amp;\uFFFD<\/system-out>/);
+  const two = formatJunit([result({ cases: [{ name: 'y', outcome: 'skipped' }] })]);
+  assert.match(two, /tests="1" failures="0" skipped="1"/);
+});
+
+test('of endless output the end is kept', () => {
+  const output = new CapturedOutput();
+  for (let n = 0; n < 100; n++) output.write(`${n} `.padEnd(100_000));
+  assert.match(output.text(), /^\[earlier output dropped\]\n/);
+  assert.match(output.text(), /99 +$/);
+  assert.ok(output.text().length < 2.2 * 2 ** 20);
+});

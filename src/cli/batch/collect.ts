@@ -1,0 +1,112 @@
+/** Which programs a batch runs, and how. */
+import { closeSync, existsSync, openSync, readdirSync, readFileSync, readSync, statSync } from 'node:fs';
+import path from 'node:path';
+import { WavewrightError } from '../../base/errors.ts';
+import { parseCodeObject } from '../../codeobject/code-object.ts';
+
+/** One program to run. */
+export interface TestCase {
+  /** As the reports call it. */
+  readonly name: string;
+  readonly image: string;
+  /** Options of `run`, and arguments of the program. */
+  readonly loaderArguments: readonly string[];
+  readonly programArguments: readonly string[];
+  /** Added to the environment. */
+  readonly environment: Readonly<Record<string, string>>;
+}
+
+const ELF_MAGIC = '\x7fELF';
+const BUNDLE_MAGIC = '__CLANG_OFFLOAD_BUNDLE__';
+const ET_DYN = 3;
+const EM_AMDGPU = 224;
+const SIDECAR = '.params';
+
+/**
+ * The programs that an operand names: those below a directory, the one in a file, or those in a list, a text file with a path on
+ * each line, relative to the list; lines that start with # are comments. Throws IO and BAD_INPUT.
+ */
+export function collectTests(operand: string): TestCase[] {
+  const status = statSync(operand, { throwIfNoEntry: false });
+  if (status === undefined) throw new WavewrightError('IO', 'no such file or directory', { file: operand });
+  if (status.isDirectory())
+    return filesBelow(operand)
+      .filter(isProgram)
+      .map((file) => testOf(file));
+  if (kindOf(operand) !== 'text') return [testOf(operand)];
+  const lines = readFileSync(operand, 'utf8')
+    .split('\n')
+    .map((line) => line.trim());
+  return lines
+    .filter((line) => line !== '' && !line.startsWith('#'))
+    .map((line) => path.join(path.isAbsolute(line) ? '' : path.dirname(operand), line))
+    .map((file) => {
+      if (!existsSync(file)) throw new WavewrightError('IO', `no such file: ${file}`, { file: operand });
+      return testOf(file);
+    });
+}
+
+function filesBelow(directory: string): string[] {
+  return readdirSync(directory, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map((entry) => path.join(entry.parentPath, entry.name))
+    .sort();
+}
+
+function kindOf(file: string): 'code-object' | 'bundle' | 'text' {
+  const head = Buffer.alloc(BUNDLE_MAGIC.length);
+  const descriptor = openSync(file, 'r');
+  try {
+    readSync(descriptor, head, 0, head.length, 0);
+  } finally {
+    closeSync(descriptor);
+  }
+  if (head.toString('latin1') === BUNDLE_MAGIC) return 'bundle';
+  if (head.toString('latin1', 0, ELF_MAGIC.length) !== ELF_MAGIC) return 'text';
+  return head.readUInt16LE(16) === ET_DYN && head.readUInt16LE(18) === EM_AMDGPU ? 'code-object' : 'text';
+}
+
+/** Whether a file in a directory is a program: other code objects lie there too. */
+function isProgram(file: string): boolean {
+  const kind = kindOf(file);
+  if (kind !== 'code-object') return kind === 'bundle';
+  try {
+    return parseCodeObject(readFileSync(file), file).kernels.some(({ name }) => name === '_start');
+  } catch (error) {
+    // What cannot be read is run, so that the report says why.
+    if (error instanceof WavewrightError) return true;
+    throw error;
+  }
+}
+
+function testOf(image: string): TestCase {
+  const sidecar = image + SIDECAR;
+  const parameters = existsSync(sidecar) ? readFileSync(sidecar, 'utf8') : '';
+  return { name: image, image, ...parseSidecar(parameters, sidecar) };
+}
+
+/**
+ * LLVM 23's sidecar of a test (spec/loader.md section 3.6): a line for each argument of the loader, `---`, a line for each
+ * argument of the program, `---`, a line NAME=VALUE for each variable.
+ */
+export function parseSidecar(
+  text: string,
+  file: string,
+): Pick<TestCase, 'loaderArguments' | 'programArguments' | 'environment'> {
+  const parts: string[][] = [[]];
+  for (const line of text.split(/\r?\n/)) {
+    if (line === '---') parts.push([]);
+    else parts.at(-1)!.push(line);
+  }
+  if (parts.length > 3) throw new WavewrightError('BAD_INPUT', `${parts.length} parts, expected at most 3`, { file });
+  const [loaderArguments = [], programArguments = [], assignments = []] = parts.map((lines) =>
+    lines.filter((line) => line !== ''),
+  );
+  const environment: Record<string, string> = {};
+  for (const assignment of assignments) {
+    const equals = assignment.indexOf('=');
+    if (equals < 1) throw new WavewrightError('BAD_INPUT', `'${assignment}' is not NAME=VALUE`, { file });
+    environment[assignment.slice(0, equals)] = assignment.slice(equals + 1);
+  }
+  return { loaderArguments, programArguments, environment };
+}

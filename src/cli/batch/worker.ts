@@ -1,0 +1,72 @@
+/** A thread that runs one program after the other. Every run has its own streams, files and memory. */
+import { devNull } from 'node:os';
+import { parentPort } from 'node:worker_threads';
+import { openCodeObjects } from '../../codeobject/container.ts';
+import { nodeDecompress } from '../../codeobject/node-decompress.ts';
+import type { Device } from '../../hsa/device.ts';
+import type { CommandContext } from '../command.ts';
+import { run, runImages } from '../commands/run.ts';
+import { openDevice } from '../device-name.ts';
+import { readInput } from '../input.ts';
+import { parseArguments } from '../options.ts';
+import { reportError } from '../report.ts';
+import { CapturedOutput } from './captured-output.ts';
+import type { TestCase } from './collect.ts';
+
+/** What the pool sends. */
+export interface WorkerRequest {
+  readonly test: TestCase;
+  /** Options of `run` for every test; those of the test itself win. */
+  readonly options: readonly string[];
+}
+
+/** What comes back for each request. */
+export interface WorkerReply {
+  readonly status: number;
+  readonly durationMs: number;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+/** The device of the last test, when that left it as it was. */
+let kept: Device | undefined;
+
+async function perform({ test, options }: WorkerRequest): Promise<WorkerReply> {
+  const stdout = new CapturedOutput();
+  const stderr = new CapturedOutput();
+  const startMs = performance.now();
+  const context: CommandContext = {
+    stdout: (data) => stdout.write(data),
+    stderr: (data) => stderr.write(data),
+    env: { ...process.env, ...test.environment },
+  };
+  let status: number;
+  try {
+    status = await runTest(context, test, options);
+  } catch (error) {
+    kept?.close();
+    kept = undefined;
+    const report = reportError(error, false);
+    context.stderr(report.text);
+    status = report.exitStatus;
+  }
+  return { status, durationMs: performance.now() - startMs, stdout: stdout.text(), stderr: stderr.text() };
+}
+
+async function runTest(context: CommandContext, test: TestCase, options: readonly string[]): Promise<number> {
+  // Tests share the standard input of the process; one that wants input has --stdin in its options.
+  const argv = [`--stdin=${devNull}`, ...options, ...test.loaderArguments, '--', test.image, ...test.programArguments];
+  const parsed = parseArguments({ ...run, name: 'run' }, argv);
+  if (parsed.help) return 0;
+  const images = openCodeObjects(readInput(test.image), test.image, { decompress: nodeDecompress });
+  const device = await openDevice(parsed.options.device, images);
+  // Memory is what a device costs; one that did the same job before is used again.
+  if (kept !== undefined && kept.name === device.name) device.close();
+  else {
+    kept?.close();
+    kept = device;
+  }
+  return await runImages(context, parsed.options, parsed.operands, images, kept);
+}
+
+parentPort?.on('message', async (request: WorkerRequest) => parentPort!.postMessage(await perform(request)));

@@ -1,0 +1,164 @@
+import assert from 'node:assert/strict';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { after, test } from 'node:test';
+import { runCommandLine } from '../command-line.ts';
+import { COMMANDS } from '../commands.ts';
+
+const EXAMPLES = path.resolve(import.meta.dirname, '../../../examples');
+const VADD = path.join(EXAMPLES, 'kernels/vadd.gfx90a.co');
+const LINK = ['apply', 'filters'].map((name) => path.join(EXAMPLES, `link/${name}.gfx90a.co`));
+const folder = mkdtempSync(path.join(tmpdir(), 'wavewright-dispatch-'));
+after(() => rmSync(folder, { recursive: true }));
+const at = (name: string): string => path.join(folder, name);
+
+async function run(...argv: string[]) {
+  const stdout: Uint8Array[] = [];
+  let stderr = '';
+  const status = await runCommandLine(COMMANDS, argv, {
+    stdout: (data) => {
+      stdout.push(Buffer.from(data));
+    },
+    stderr: (data) => {
+      stderr += data;
+    },
+    env: {},
+  });
+  return { status, stdout: Buffer.concat(stdout), stderr };
+}
+
+const SHAPE = ['--grid=100', '--workgroup', '64'];
+const floats = (values: readonly number[]): Uint8Array => new Uint8Array(Float32Array.from(values).buffer);
+const A = Array.from({ length: 100 }, (_, i) => i + 0.25);
+writeFileSync(at('a'), floats(A));
+
+test('a kernel reads files and writes files', async () => {
+  const argv = ['dispatch', VADD, ...SHAPE, `--arg=out:${at('sum')}:400`];
+  const inputs = [`--arg=in:${at('a')}`, '--arg', `in:${at('a')}`, '--arg=i32:100'];
+  const { status, stdout, stderr } = await run(...argv, ...inputs);
+  assert.deepEqual([status, stdout.length, stderr], [0, 0, '']);
+  assert.deepEqual(Buffer.from(floats(A.map((x) => 2 * x))), readFileSync(at('sum')));
+});
+
+test('every run starts with the same memory; times and counts as JSON', async () => {
+  writeFileSync(at('b'), floats(A));
+  const argv = ['dispatch', VADD, ...SHAPE, '--repeat=3', '--format=json', `--arg=inout:${at('b')}`];
+  const { status, stdout } = await run(...argv, `--arg=in:${at('b')}`, `--arg=in:${at('a')}`, '--arg=i32:100');
+  assert.equal(status, 0);
+  const report = JSON.parse(stdout.toString());
+  assert.deepEqual([report.schema, report.version, report.kernel, report.waves], ['wavewright.dispatch', 1, 'vadd', 2]);
+  assert.equal(report.runs.length, 3);
+  assert.ok(report.runs.every(({ durationNs, cpuNs }: Record<string, number>) => durationNs! > 0 && cpuNs! > 0));
+  assert.ok(report.runs.some(({ durationNs }: { durationNs: number }) => durationNs === report.medianNs));
+  assert.deepEqual(Buffer.from(floats(A.map((x) => 2 * x))), readFileSync(at('b')));
+});
+
+test('files are linked, a device function is an argument, standard output is a file', async () => {
+  const pixels = Uint32Array.from({ length: 64 }, (_, i) => i * 0x010203);
+  writeFileSync(at('pixels'), new Uint8Array(pixels.buffer));
+  const inputs = ['--arg=out:-:256', `--arg=in:${at('pixels')}`, '--arg=fn:invert', '--arg=u32:64'];
+  const { status, stdout, stderr } = await run(
+    'dispatch',
+    ...LINK,
+    '--kernel=apply',
+    '--grid=64',
+    '--workgroup=64',
+    ...inputs,
+  );
+  assert.equal(status, 0);
+  assert.deepEqual(
+    [...new Uint32Array(Uint8Array.from(stdout).buffer)],
+    [...pixels].map((p) => ~p & 0xffffff),
+  );
+  assert.match(
+    stderr,
+    /warning: on hardware, kernel 'apply' needs private memory of unknown size \(an indirect call\)/,
+  );
+});
+
+test('what does not fit the kernel is refused before it runs', async () => {
+  const input = `--arg=in:${at('a')}`;
+  const cases: [string[], number, RegExp][] = [
+    [[VADD], 2, /no --grid \[USAGE\]/],
+    [[VADD, '--grid=1', '--workgroup=1,1,1,1'], 2, /--workgroup 1,1,1,1: expected 1 to 3 sizes/],
+    [[VADD, ...SHAPE], 2, /0 arguments, kernel 'vadd' takes 4 \[USAGE\]\nhint: .*global_buffer \(float\*, 8 bytes\)/],
+    [[VADD, ...SHAPE, input, input, input, '--arg=i64:1'], 2, /argument 4, i64:1: it has 8 bytes; .*int, 4 bytes/],
+    [[VADD, ...SHAPE, input, input, input, '--arg=zero:4'], 2, /argument 4, zero:4: an address has 8 bytes/],
+    [
+      [VADD, ...SHAPE, input, input, '--arg=local:4', '--arg=i32:1'],
+      2,
+      /argument 3, local:4: expected no local memory/,
+    ],
+    [
+      [VADD, '--grid=2048', '--workgroup=2048', input, input, input, '--arg=i32:1'],
+      2,
+      /a workgroup of 2048 work-items/,
+    ],
+    [[VADD, '--kernel=nope', ...SHAPE], 3, /there is no kernel 'nope' \[BAD_INPUT\]\nhint: the kernels are vadd/],
+    [
+      [...LINK, ...SHAPE],
+      2,
+      /several kernels \[USAGE\]\nhint: choose one with --kernel: apply, soften_all, apply_each/,
+    ],
+    [[LINK[0]!, ...SHAPE], 3, /undefined symbols 'soften'/],
+    [[VADD, '--device=emulated:gfx942', ...SHAPE], 4, /\[UNSUPPORTED\]/],
+  ];
+  for (const [argv, expected, message] of cases) {
+    const { status, stdout, stderr } = await run('dispatch', ...argv);
+    assert.match(stderr, message);
+    assert.deepEqual([status, stdout.length], [expected, 0]);
+  }
+});
+
+test('a fault names the kernel', async () => {
+  const argv = [
+    'dispatch',
+    VADD,
+    ...SHAPE,
+    '--arg=u64:4096',
+    `--arg=in:${at('a')}`,
+    `--arg=in:${at('a')}`,
+    '--arg=i32:100',
+  ];
+  const { status, stderr } = await run(...argv);
+  assert.equal(status, 6);
+  assert.match(stderr, /kernel 'vadd': invalid write of address 0x1000 by 'global_store_dword .* in vadd\+0x/);
+});
+
+test('readobj --link shows what is resolved, and fails where something is missing', async () => {
+  const whole = await run('readobj', '--link', ...LINK);
+  assert.equal(whole.status, 0);
+  assert.match(whole.stdout.toString(), /apply\.gfx90a\.co +soften +1 +other +\S*filters\.gfx90a\.co\n/);
+  assert.match(whole.stdout.toString(), /indirect-function +program +strong .* posterize\n/);
+  const part = await run('readobj', '--link', '--relocations', '--format=json', LINK[1]!);
+  assert.equal(part.status, 1);
+  const report = JSON.parse(part.stdout.toString());
+  assert.deepEqual([report.schema, report.version], ['wavewright.link', 1]);
+  assert.deepEqual(report.problems.length, 1);
+  assert.match(report.problems[0], /undefined symbol 'blend'$/);
+});
+
+test('readobj shows symbols or relocations only', async () => {
+  const { stdout } = await run('readobj', '--relocations', LINK[0]!);
+  assert.match(stdout.toString(), /R_AMDGPU_ABS64 +0 +soften/);
+  assert.doesNotMatch(stdout.toString(), /Segments|Dynamic symbols|Kernel/);
+});
+
+test('info lists agents', async () => {
+  const { status, stdout } = await run('info', '--device=emulated:gfx942', '--format=json');
+  assert.equal(status, 0);
+  const { schema, version, agents } = JSON.parse(stdout.toString());
+  assert.deepEqual([schema, version], ['wavewright.info', 1]);
+  assert.deepEqual(
+    agents.map(({ kind, name }: { kind: string; name: string }) => [kind, name]),
+    [
+      ['cpu', 'cpu'],
+      ['gpu', 'gfx942'],
+    ],
+  );
+  assert.deepEqual(agents[1].isas, ['amdgcn-amd-amdhsa--gfx942:sramecc+:xnack-']);
+  const text = (await run('info')).stdout.toString();
+  assert.match(text, /^host: CPU agent cpu\n/);
+  assert.match(text, /\nemulated:gfx1100: GPU agent gfx1100\n(.*\n)* {2}wavefront {9}32 lanes\n/);
+});

@@ -1,0 +1,113 @@
+/** The command lines of LLVM's loaders: their flags, messages and statuses (spec/loader.md section 3). */
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { copyFileSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { after, test } from 'node:test';
+import { runUpstreamLoader, type UpstreamLoader } from './upstream-loader.ts';
+
+const ROOT = path.resolve(import.meta.dirname, '../..');
+const example = (name: string) => path.join(ROOT, 'examples', `${name}.gfx90a.co`);
+const HELLO = example('hello/hello');
+const folder = mkdtempSync(path.join(tmpdir(), 'wavewright-loader-'));
+after(() => rmSync(folder, { recursive: true }));
+
+async function loader(name: UpstreamLoader, argv: readonly string[], env = {}) {
+  let stdout = '';
+  let stderr = '';
+  const status = await runUpstreamLoader(name, argv, {
+    stdout: (data) => {
+      stdout += Buffer.from(data);
+    },
+    stderr: (data) => {
+      stderr += Buffer.from(data);
+    },
+    env,
+  });
+  return { status, stdout, stderr };
+}
+
+test('flags of all four loaders, with one dash or two, with = or without', async () => {
+  const lanes = (stdout: string) => [stdout.split('\n').length - 1, /of (\d+)/.exec(stdout)![1]];
+  for (const flags of [
+    ['--threads', '2', '--blocks', '3'],
+    ['--threads-x=2', '--blocks-x=3'],
+    ['-threads-x', '1', '-threads-y', '2', '-blocks-z', '3'],
+    ['-threads=2', '-blocks-y=3', '--no-parallelism'],
+    ['--threads-z', '2', '--blocks-y', '3', '--print-resource-usage'],
+  ]) {
+    for (const name of ['llvm-gpu-loader', 'amdhsa-loader'] as const) {
+      const { status, stdout } = await loader(name, [...flags, HELLO, 'x', '--threads', '9']);
+      assert.equal(status, 0, flags.join(' '));
+      assert.deepEqual(lanes(stdout), [6, '6'], flags.join(' '));
+      assert.match(stdout, /argc=4/);
+    }
+  }
+});
+
+test('the status is that of the program', async () => {
+  assert.equal((await loader('llvm-gpu-loader', [example('checks/exit-early')])).status, 3);
+  assert.equal((await loader('amdhsa-loader', [example('checks/abort')])).status, 134);
+  const fault = await loader('llvm-gpu-loader', [example('checks/null-dereference')]);
+  assert.equal(fault.status, 134);
+  assert.match(fault.stderr, /^loader: error: .*null-dereference.*invalid read/);
+});
+
+test('errors of the loader are status 1, with its prefix', async () => {
+  const { LICENSE, none } = { LICENSE: path.join(ROOT, 'LICENSE'), none: path.join(folder, 'none') };
+  for (const [argv, message] of [
+    [[none], /^loader: error: .*none: no such file/],
+    [[LICENSE], /^loader: error: .*LICENSE/],
+    [['--threads', 'many', HELLO], /--threads takes an integer/],
+    [['--unknown', HELLO], /unknown option '--unknown'/],
+    [['--threads'], /--threads needs a value/],
+    [['--threads=2000', HELLO], /takes at most 1024/],
+  ] as const) {
+    for (const name of ['llvm-gpu-loader', 'amdhsa-loader'] as const) {
+      const { status, stdout, stderr } = await loader(name, argv);
+      assert.deepEqual([status, stdout], [1, ''], argv.join(' '));
+      assert.match(stderr, message);
+    }
+  }
+});
+
+test('without arguments: usage of the early loader on stdout, an error of the later one', async () => {
+  const early = await loader('amdhsa-loader', []);
+  assert.deepEqual([early.status, early.stderr], [0, '']);
+  assert.match(early.stdout, /^usage: amdhsa-loader/);
+  assert.equal((await loader('llvm-gpu-loader', [])).status, 1);
+  const help = await loader('llvm-gpu-loader', ['-help']);
+  assert.equal(help.status, 0);
+  assert.match(help.stdout, /^usage: wavewright llvm-gpu-loader .*\n[\s\S]*--threads-x, --threads=N/);
+  assert.match((await loader('llvm-gpu-loader', ['--version'])).stdout, /^llvm-gpu-loader/);
+});
+
+test('an image may be named like an option', async () => {
+  copyFileSync(HELLO, path.join(folder, '-image'));
+  const before = process.cwd();
+  process.chdir(folder);
+  try {
+    const { status, stdout } = await loader('amdhsa-loader', ['--threads', '2', '-image', '--blocks', '5']);
+    assert.equal(status, 0);
+    assert.match(stdout, /Hello, --blocks, from lane 1 of 2/);
+    assert.equal((await loader('llvm-gpu-loader', ['-image'])).status, 1);
+  } finally {
+    process.chdir(before);
+  }
+});
+
+test('the stack size of the runtime under LLVM 23', async () => {
+  const argv = ['--print-resource-usage', HELLO];
+  const { stderr } = await loader('llvm-gpu-loader', argv, { LIBOMPTARGET_STACK_SIZE: '65536' });
+  assert.match(stderr, /scratch 65536 bytes per work-item \(dynamic stack\)/);
+});
+
+test('as programs of those names', () => {
+  for (const name of ['llvm-gpu-loader', 'amdhsa-loader']) {
+    const argv = [path.join(ROOT, 'bin', `${name}.js`), '--threads', '2', HELLO, 'x'];
+    const { status, stdout, stderr } = spawnSync(process.execPath, argv, { encoding: 'utf8' });
+    assert.deepEqual([status, stderr], [0, '']);
+    assert.equal(stdout, 'Hello, x, from lane 0 of 2 (argc=2)\nHello, x, from lane 1 of 2 (argc=2)\n');
+  }
+});

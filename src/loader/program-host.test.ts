@@ -1,0 +1,115 @@
+/** What a program gets of its host, and how much of it: ports, memory, commands, time. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { GENERATIONS } from './generation.ts';
+import { CLIENT_OFFSET, DATA_OFFSET, exit, run, type Wave } from './program.test-support.ts';
+
+test('a program without an RPC client runs without a server', async () => {
+  const { promise } = await run({
+    image: { symbols: [], relocations: [] },
+    start: function* (wave) {
+      wave.result(9);
+      yield 'waiting';
+    },
+    end: function* () {},
+  });
+  const { status, ended, generation, rpc } = await promise;
+  assert.deepEqual([status, ended, generation, rpc], [9, 'return', 'none', []]);
+});
+
+test('there is a port for every wave where the generation has so many', async () => {
+  for (const [name, expected] of [
+    ['P20', 4096],
+    ['P23', 10_000],
+  ] as const) {
+    const { promise, device } = await run({
+      generation: GENERATIONS[name],
+      start: function* (wave) {
+        const client = device.published[0]!.address + DATA_OFFSET + BigInt(CLIENT_OFFSET);
+        assert.equal(wave.memory.data(client, 4).getUint32(0, true), expected);
+        yield* exit(wave, 0n);
+      },
+      options: { blocks: [2500, 1, 1], threads: [256, 1, 1] },
+    });
+    assert.equal((await promise).status, 0);
+  }
+});
+
+test('the doorbell of P23 is null: the client does not ring, the server looks by itself', async () => {
+  const generation = GENERATIONS.P23;
+  const { promise, device } = await run({
+    generation,
+    start: function* (wave) {
+      const client = device.published[0]!.address + DATA_OFFSET + BigInt(CLIENT_OFFSET);
+      const doorbell = wave.memory.data(client, 16).getBigUint64(8, true);
+      assert.ok(wave.memory.view(doorbell, 64).every((byte) => byte === 0));
+      yield* wave.print('served');
+      wave.result(4);
+    },
+  });
+  assert.equal((await promise).status, 4);
+});
+
+test('malloc ends at the limit of the heap; what is freed can be had again', async () => {
+  const { promise } = await run({
+    start: function* (wave) {
+      const allocate = function* (size: bigint) {
+        let address = 0n;
+        yield* wave.call('MALLOC', [0], function* (port) {
+          yield* port.sendWords([[size]]);
+          [address] = (yield* port.receiveWords()) as [bigint];
+        });
+        return address;
+      };
+      const first = yield* allocate(9000n);
+      assert.ok(first !== 0n);
+      assert.equal(yield* allocate(2000n), 0n);
+      yield* wave.call('FREE', [0], (port) => port.sendWords([[first]]));
+      assert.ok((yield* allocate(10_000n)) !== 0n);
+    },
+    options: { limits: { heapBytes: 10_000 } },
+  });
+  assert.equal((await promise).status, 0);
+});
+
+test('commands go to the given function, and nowhere without one', async () => {
+  const system = (wave: Wave) =>
+    wave.call('SYSTEM', [0, 3], function* (port) {
+      yield* port.sendBytes(['exit 3\0', 'x\0'].map((command) => new TextEncoder().encode(command)));
+      const [first, second] = (yield* port.receiveWords()).map((value) => BigInt.asIntN(64, value));
+      wave.result(Number(first === second ? first! & 0x7fn : second!));
+    });
+  const without = await run({ start: system });
+  assert.equal((await without.promise).status, 0x7f);
+  const commands: string[] = [];
+  const given = await run({
+    start: system,
+    options: { system: (command) => 10 + commands.push(command) },
+  });
+  assert.equal((await given.promise).status, 12);
+  assert.deepEqual(commands, ['exit 3', 'x']);
+});
+
+test('an abort signal ends a program that would run for ever', async () => {
+  const { promise, device } = await run({
+    start: function* () {
+      for (;;) yield 'waiting';
+    },
+    options: { signal: AbortSignal.timeout(20) },
+  });
+  await assert.rejects(promise, { name: 'TimeoutError' });
+  assert.deepEqual([...device.memory.allocations.values()], []);
+});
+
+test('what was served is counted by opcode', async () => {
+  const { promise } = await run({ start: (wave) => wave.print('x') });
+  const { rpc, loadMs } = await promise;
+  assert.deepEqual(
+    rpc.map(({ opcode, conversations }) => [opcode, conversations]),
+    [
+      ['EXIT', 1],
+      ['WRITE_TO_STDOUT', 1],
+    ],
+  );
+  assert.ok(loadMs > 0 && rpc.every(({ durationMs }) => durationMs >= 0));
+});

@@ -1,0 +1,23 @@
+/** Encodings as LLVM takes them: fields that an instruction does not have are zero, whatever is asked for. */
+import type { Encoding } from '../../src/isa/amdgpu/decode.ts';
+import { encodeFields, type FieldValues } from '../../src/isa/amdgpu/encode.ts';
+import { fixedBits } from '../../src/isa/amdgpu/fixed-bits.ts';
+import type { Target } from '../../src/isa/amdgpu/targets.ts';
+
+export function encodedWords(encoding: Encoding, target: Target, values: FieldValues): number[] {
+  const { masks, values: fixed } = fixedBits(encoding, target);
+  return encodeFields(encoding.format, encoding.opcode, values).map((word, i) => {
+    const mask = masks[i] ?? 0;
+    return ((word & ~mask) | ((fixed[i] ?? 0) & mask)) >>> 0;
+  });
+}
+
+/** What became of the fields that were asked for. */
+export function effectiveFields({ format }: Encoding, words: readonly number[], values: FieldValues): FieldValues {
+  return Object.fromEntries(
+    Object.keys(values).map((name) => {
+      const { low, width } = format.fields.find((field) => field.name === name)!;
+      return [name, (words[low >> 5]! >>> (low & 31)) & (2 ** width - 1)];
+    }),
+  );
+}
