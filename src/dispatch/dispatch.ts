@@ -24,6 +24,8 @@ export interface DispatchRequest {
   readonly args: readonly DispatchArgument[];
   /** Group memory beyond that of the kernel and of `local` arguments. */
   readonly dynamicLdsSizeBytes?: number;
+  /** Private memory of a work-item where it cannot be seen how much the calls need. Default 16,384. */
+  readonly stackSizeBytes?: number;
   /** Default 1; every run starts with the same memory. */
   readonly repeat?: number;
   /** Of each run. */
@@ -163,13 +165,17 @@ class Session implements Disposable {
   }
 
   #runOnce(kernarg: bigint, groupSegmentSizeBytes: number): number {
-    const { grid, workgroup, timeoutMs } = this.#request;
+    const { grid, workgroup, timeoutMs, stackSizeBytes = 0 } = this.#request;
     const kernel = this.#kernel;
+    const privateSegmentSizeBytes = Math.max(
+      kernel.privateSegmentSizeBytes,
+      kernel.dynamicCallstack ? stackSizeBytes : 0,
+    );
     this.#done.store(1n);
     try {
       this.#queue.dispatch({
         ...{ kernel: kernel.kernelObject, grid, workgroup, kernarg, completionSignal: this.#done },
-        ...{ groupSegmentSizeBytes, privateSegmentSizeBytes: kernel.privateSegmentSizeBytes },
+        ...{ groupSegmentSizeBytes, privateSegmentSizeBytes },
       });
       this.#done.waitSync('lt', 1n, timeoutMs === undefined ? {} : { timeoutMs });
       if (this.#queue.error !== undefined) throw this.#queue.error.error;

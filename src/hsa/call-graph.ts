@@ -94,9 +94,9 @@ export class CallGraph {
       }
     }
     const analyses = [...reached].map((code) => this.#analyze(code));
-    const most = (count: (analysis: FunctionAnalysis) => number): number => Math.max(...analyses.map(count));
+    const most = (count: (analysis: FunctionAnalysis) => number): number => maximum(analyses.map(count));
     const depth = new StackDepth((code) => this.#analyze(code), this.#functions);
-    const anyDepth = hasIndirectCalls ? Math.max(...[...reached].map((code) => depth.of(code))) : 0;
+    const anyDepth = hasIndirectCalls ? maximum([...reached].map((code) => depth.of(code))) : 0;
     const privateSegmentSizeBytes = new StackDepth((code) => this.#analyze(code), this.#functions, anyDepth).of(entry);
     return {
       privateSegmentSizeBytes,
@@ -139,6 +139,9 @@ export class CallGraph {
     }
   }
 }
+
+/** There may be more values than a call has arguments. */
+const maximum = (values: readonly number[]): number => values.reduce((most, value) => Math.max(most, value), 0);
 
 function functionsOf(codeObjects: readonly LoadedCodeObject[]): Map<bigint, CodeFunction> {
   const functions = new Map<bigint, CodeFunction>();

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import fc from 'fast-check';
 import { assembleFile } from '../assembler/assemble-file.ts';
 import { parseElf } from '../elf/elf.ts';
 import { analyzeFunction } from './function-analysis.ts';
@@ -101,4 +102,20 @@ test('the wave size shows where EXEC is written', () => {
 test('code that ends without an end has unknown needs', () => {
   assert.equal(analyze('s_nop 0').isStackKnown, false);
   assert.equal(analyze(`s_cbranch_scc0 0x100${RETURN}`).isStackKnown, false);
+});
+
+test('any bytes are a function', () => {
+  const scalar = fc.nat(0x0bffffff).map((word) => (word | 0x80000000) >>> 0);
+  const words = fc.array(fc.oneof(scalar, fc.nat(0xffffffff)), { minLength: 1, maxLength: 60 });
+  for (const processor of ['gfx90a', 'gfx942', 'gfx1100']) {
+    fc.assert(
+      fc.property(words, fc.boolean(), (code, isKernel) => {
+        const bytes = new Uint8Array(Uint32Array.from(code).buffer);
+        const readConstant = (address: bigint): number | undefined => (address % 8n === 0n ? 64 : undefined);
+        const analysis = analyzeFunction({ bytes, address: ADDRESS, processor, waveSize: 64, readConstant }, isKernel);
+        assert.ok(analysis.stackBytes >= 0 && analysis.vgprCount >= 0);
+      }),
+      { numRuns: 300 },
+    );
+  }
 });

@@ -50,6 +50,8 @@ const VCC = 106;
 /** A value that nothing else has, so that addresses in the stack are recognised. */
 const STACK_START = 0x5a000000;
 const STACK_SPAN = 0x02000000;
+/** How often jumps through registers may show new labels. Compilers write few of them, for long branches. */
+const MAX_ROUNDS = 20;
 /** Longest access. */
 const ACCESS_BYTES = 16;
 
@@ -99,11 +101,13 @@ class Analyzer {
 
   analyze(isKernel: boolean): FunctionAnalysis {
     // Jumps through registers show more labels: the states before them have to meet there, too.
-    for (let labels = -1; labels !== this.#labels.size; ) {
+    let labels = -1;
+    for (let rounds = 0; labels !== this.#labels.size && rounds < MAX_ROUNDS; rounds++) {
       labels = this.#labels.size;
       this.#calls.clear();
       this.#runAll(isKernel);
     }
+    if (labels !== this.#labels.size) this.#isReadable = false;
     const stackBytes = Math.ceil((this.#stackTop - STACK_START) / this.#scale);
     return {
       vgprCount: this.#vgprs,

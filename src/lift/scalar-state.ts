@@ -1,4 +1,5 @@
 /** Constants in the scalar registers of a wave: what the row's own meaning says of them, without running anything. */
+import { WavewrightError } from '../base/errors.ts';
 import type { Evaluated } from '../ir/op.ts';
 import { OPS } from '../ir/ops.ts';
 import type { Program, Value } from '../ir/types.ts';
@@ -71,12 +72,20 @@ export interface Jump {
 
 const programs = new WeakMap<Instruction, Program | undefined>();
 
-/** Undefined for an instruction without semantics, and for one that is not known. */
+/** Undefined for an instruction whose meaning is not implemented, be it in this form only. */
 function programOf(instruction: Instruction): Program | undefined {
-  if (programs.has(instruction)) return programs.get(instruction);
-  const program = instruction.row.semantics ? new InstructionBuilder(instruction, MODE).build() : undefined;
-  programs.set(instruction, program);
-  return program;
+  if (!programs.has(instruction)) programs.set(instruction, buildProgram(instruction));
+  return programs.get(instruction);
+}
+
+function buildProgram(instruction: Instruction): Program | undefined {
+  if (!instruction.row.semantics) return undefined;
+  try {
+    return new InstructionBuilder(instruction, MODE).build();
+  } catch (error) {
+    if (error instanceof WavewrightError && error.code === 'UNSUPPORTED') return undefined;
+    throw error;
+  }
 }
 
 /** Registers that the operands of `instruction` write become unknown. */

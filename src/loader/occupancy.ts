@@ -1,6 +1,6 @@
 /**
  * How many waves of a kernel a SIMD can hold at once: what `Occupancy [waves/SIMD]` of clang's kernel-resource-usage remarks says.
- * Register files and LDS by processor: AMD CDNA2, CDNA3 and RDNA3 ISA manuals; allocation granules: LLVM "User Guide for AMDGPU
+ * Register files and LDS by processor: AMD CDNA and RDNA ISA manuals; allocation granules: LLVM "User Guide for AMDGPU
  * Backend", granulated_workitem_vgpr_count.
  */
 
@@ -13,23 +13,42 @@ interface ComputeUnit {
   /** LDS that the SIMDs below share. */
   readonly ldsSizeBytes: number;
   readonly simds: number;
-  /** More SGPRs than this leave room for 7 waves only. */
-  readonly manySgprs: number;
+  /** Waves by the number of SGPRs: the first row that has room for them; none where SGPRs are no limit. */
+  readonly sgprs: readonly (readonly [count: number, waves: number])[];
 }
 
-const CDNA: ComputeUnit = { vgprs: 512, vgprGranule: 8, maxWaves: 8, ldsSizeBytes: 65_536, simds: 4, manySgprs: 100 };
-/** A work group processor: two compute units and the LDS of both. */
-const NAVI31: ComputeUnit = {
-  vgprs: 768,
-  vgprGranule: 12,
-  maxWaves: 16,
-  ldsSizeBytes: 131_072,
+const GFX9_SGPRS = [
+  [80, 10],
+  [88, 9],
+  [100, 8],
+  [128, 7],
+] as const;
+const GFX9: ComputeUnit = {
+  vgprs: 256,
+  vgprGranule: 4,
+  maxWaves: 10,
+  ldsSizeBytes: 65_536,
   simds: 4,
-  manySgprs: Number.POSITIVE_INFINITY,
+  sgprs: GFX9_SGPRS,
 };
+const CDNA2: ComputeUnit = { ...GFX9, vgprs: 512, vgprGranule: 8, maxWaves: 8 };
+/** From here on a work group processor: two compute units and the LDS of both. */
+const RDNA1: ComputeUnit = { vgprs: 512, vgprGranule: 4, maxWaves: 20, ldsSizeBytes: 131_072, simds: 4, sgprs: [] };
+const RDNA2: ComputeUnit = { ...RDNA1, vgprGranule: 8, maxWaves: 16 };
+/** RDNA3 and later with the larger register file. */
+const LARGE: ComputeUnit = { ...RDNA2, vgprs: 768, vgprGranule: 12 };
 
-const UNITS: Readonly<Record<string, ComputeUnit>> = { gfx90a: CDNA, gfx942: CDNA, gfx1100: NAVI31 };
-const WAVES_WITH_MANY_SGPRS = 7;
+const UNITS: Readonly<Record<string, ComputeUnit>> = Object.fromEntries(
+  (
+    [
+      ['gfx900 gfx902 gfx904 gfx906 gfx908 gfx909 gfx90c', GFX9],
+      ['gfx90a gfx940 gfx941 gfx942', CDNA2],
+      ['gfx1010 gfx1011 gfx1012 gfx1013', RDNA1],
+      ['gfx1030 gfx1031 gfx1032 gfx1033 gfx1034 gfx1035 gfx1036 gfx1102 gfx1103 gfx1150 gfx1152', RDNA2],
+      ['gfx1100 gfx1101 gfx1151 gfx1200 gfx1201', LARGE],
+    ] as const
+  ).flatMap(([processors, unit]) => processors.split(' ').map((processor) => [processor, unit] as const)),
+);
 
 export interface OccupancyInput {
   readonly processor: string;
@@ -50,7 +69,7 @@ export function wavesPerSimd(kernel: OccupancyInput): number | undefined {
   const granule = unit.vgprGranule * factor;
   const allocated = Math.max(Math.ceil(kernel.vgprs / granule), 1) * granule;
   const byVgprs = Math.floor((unit.vgprs * factor) / allocated);
-  const bySgprs = kernel.sgprs > unit.manySgprs ? WAVES_WITH_MANY_SGPRS : unit.maxWaves;
+  const bySgprs = unit.sgprs.find(([count]) => kernel.sgprs <= count)?.[1] ?? unit.maxWaves;
   const workgroups = Math.floor(unit.ldsSizeBytes / Math.max(kernel.ldsSizeBytes, 1));
   const wavesOfWorkgroup = Math.ceil(kernel.workgroupSize / kernel.wavefrontSize);
   const byLds = Math.ceil((workgroups * wavesOfWorkgroup) / unit.simds);

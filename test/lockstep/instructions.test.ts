@@ -24,6 +24,7 @@ const TARGETS = [
   ['gfx1030', 32, 1],
   ['gfx1100', 32, 3],
   ['gfx1100', 64, 1],
+  ['gfx1200', 32, 1],
 ] as const;
 
 for (const [processor, waveSize, states] of TARGETS) {

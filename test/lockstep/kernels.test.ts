@@ -10,33 +10,42 @@ import { KernelGenerator, WINDOW_SGPR } from './random-kernel.test-support.ts';
 const [FROM = 1, COUNT = 150] = (process.env['WAVEWRIGHT_SEEDS'] ?? '1:150').split(':').map(Number);
 /** Programs that once were compiled to something else, and why. */
 const ONCE_WRONG: Readonly<Record<number, string>> = {};
-const MODES = [0x3f0, 0x3f0, 0x3f0, 0x3c0, 0x1f0];
+const MODES = [0x3f0, 0x3f0, 0x3f0, 0x3c0, 0x1f0, 0x330];
+/** FP_ROUND, f32 in the low two bits. */
+const ROUNDINGS = [0, 0, 0, 0b0101, 0b1010, 0b1111, 0b0110];
 const FILLS: readonly Fill[] = ['interesting', 'random', 'small'];
 const EXECS = [-1n, -1n, -1n, 0x0ffffff0ffff0001n, 0x00000000ffffffffn, 0x5a5a5a5af0f0ffffn, 1n];
 /** A wave that is interrupted goes on in the tier that comes to its record first. */
 const BUDGETS = [1_000_000, 40, 7];
 
-for (const processor of ['gfx90a', 'gfx942']) {
-  test(`${processor}: random programs`, () => {
-    const lockstep = new Lockstep(processor);
+const TARGETS = [
+  ['gfx90a', 64],
+  ['gfx942', 64],
+  ['gfx1100', 32],
+  ['gfx1100', 64],
+] as const;
+
+for (const [processor, waveSize] of TARGETS) {
+  test(`${processor} wave${waveSize}: random programs`, () => {
+    const lockstep = new Lockstep(processor, waveSize);
     const seeds = [...Object.keys(ONCE_WRONG).map(Number), ...Array.from({ length: COUNT }, (_, i) => FROM + i)];
     for (const seed of seeds) {
       const random = randomGenerator(seed);
-      const mode = MODES[random() % MODES.length]!;
+      const mode = MODES[random() % MODES.length]! | ROUNDINGS[random() % ROUNDINGS.length]!;
       const size = [4, 12, 40, 120][random() % 4]!;
-      const record = lockstep.place(new KernelGenerator(processor, mode, random).program(size), mode);
+      const record = lockstep.place(new KernelGenerator(processor, waveSize, mode, random).program(size), mode);
       for (let state = 0; state < 3; state++) {
         const fill = FILLS[random() % FILLS.length]!;
         lockstep.randomize(random, fill, BigInt.asUintN(64, EXECS[random() % EXECS.length]!), mode, 'global');
         lockstep.setWindow(WINDOW_SGPR);
-        const reference = lockstep.run(record, 'reference', 1_000_000);
+        const reference = lockstep.run(record, 'reference', 1_000_000, true);
         // An instruction with two accesses makes both for 4 lanes at a time: another of them may be the first to fault.
-        const handlers = reference.fault === undefined ? undefined : lockstep.run(record, 'handlers', 1_000_000);
+        const handlers = reference.fault === undefined ? undefined : lockstep.run(record, 'handlers', 1_000_000, true);
         assert.equal(handlers && handlers.fault === undefined, handlers && false, `seed ${seed}: no fault`);
         const expected = handlers ?? reference;
         for (const executor of ['handlers', 'jit'] as const) {
           for (const budget of BUDGETS) {
-            const found = difference(lockstep.run(record, executor, budget), expected);
+            const found = difference(lockstep.run(record, executor, budget, true), expected, waveSize);
             assert.equal(found, undefined, `seed ${seed}, state ${state}, ${executor}, budget ${budget}: ${found}`);
           }
         }

@@ -4,8 +4,10 @@ import { WaveFault } from '../../src/emulator/faults.ts';
 import {
   EXIT_BUDGET,
   EXIT_CODES,
+  EXIT_MODE,
   EXIT_UNTRANSLATED,
   PAGE_READ,
+  RECORD_NEXT_PC,
   RECORD_PC,
   RECORD_SIZE_BYTES,
   WAVE_BUDGET,
@@ -164,12 +166,12 @@ export class Lockstep {
     this.#initial[register + 1] = this.#plain.emulator.memory.windowHi;
   }
 
-  /** Runs the code at `at` until it ends, in turns of `budget` instructions. */
-  run(at: number, on: ExecutorName, budget = 1000): Outcome {
+  /** Runs the code at `at` until it ends, in turns of `budget` instructions; a new MODE ends it, or the wave goes on with it. */
+  run(at: number, on: ExecutorName, budget = 1000, mayChangeMode = false): Outcome {
     const machine = on === 'jit' ? this.#compiled : this.#plain;
     const { memory } = machine.emulator;
     const { wave, data, areas, code, emulator } = machine;
-    const cache = emulator.codeCache(this.#waveSize, this.#mode);
+    let cache = emulator.codeCache(this.#waveSize, this.#mode);
     const state = new Uint32Array(memory.buffer, wave, this.#initial.length);
     const bytes = new Uint32Array(memory.buffer, data, DATA_SIZE / 4);
     const others = new Uint32Array(memory.buffer, areas, (LDS_SIZE + PRIVATE_SIZE * 64) / 4);
@@ -186,7 +188,13 @@ export class Lockstep {
       do {
         executor.run(record, wave, budget);
         record = field(WAVE_RECORD);
-      } while (field(WAVE_EXIT) === EXIT_BUDGET);
+        if (field(WAVE_EXIT) === EXIT_MODE && mayChangeMode) {
+          const next = memory.view.getUint32(record - RECORD_SIZE_BYTES + RECORD_NEXT_PC, true);
+          cache = emulator.codeCache(this.#waveSize, field(WAVE_MODE));
+          memory.view.setUint32(wave + WAVE_JUMP_CACHE, cache.jumpCache, true);
+          record = cache.record(next);
+        }
+      } while (field(WAVE_EXIT) === EXIT_BUDGET || (mayChangeMode && field(WAVE_EXIT) === EXIT_MODE));
     } catch (error) {
       if (!(error instanceof WaveFault)) throw error;
       fault = `${error.code} lane ${error.lane} address ${error.address.toString(16)} pc ${pc(error.record)}`;

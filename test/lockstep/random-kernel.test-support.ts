@@ -1,11 +1,14 @@
 /**
- * Random programs: straight lines, branches around code, loops, EXEC masks, memory in a window, and moves between lanes, from the rows and
- * as gfx9 dwords. Scalar registers from s94 and v100 on belong to the generator: s[94:95] holds the window's address.
+ * Random programs: straight lines, branches around code, loops, EXEC masks, memory in a window, and moves between lanes, from the rows.
+ * Scalar registers from s94 and v100 on belong to the generator: s[94:95] holds the window's address.
  */
 
+import assert from 'node:assert/strict';
 import { WavewrightError } from '../../src/base/errors.ts';
 import { floatMode } from '../../src/emulator/code-cache.ts';
 import { decoderFor, type Encoding, encodingsOf } from '../../src/isa/amdgpu/decode.ts';
+import { encodeFields, type FieldValues } from '../../src/isa/amdgpu/encode.ts';
+import type { FormatName } from '../../src/isa/amdgpu/formats.ts';
 import { InstructionBuilder } from '../../src/isa/amdgpu/instruction-builder.ts';
 import { ROWS } from '../../src/isa/amdgpu/instructions/index.ts';
 import { type Target, targetFor } from '../../src/isa/amdgpu/targets.ts';
@@ -18,11 +21,49 @@ const ADDRESS_VGPR = 100;
 const VCC = 106;
 const EXEC = 126;
 const LITERAL = 255;
+const MINUS_ONE = 193;
 const MAX_DEPTH = 2;
 
-const FORMATS = /^(SOP[12C]|VOP[123]|VOP[12]_(SDWA|DPP)|VOP3[BP]|VOPC|VOPC_SDWA)$/;
+const MOST_LANES = /^(SOP[12C]|VOP[123]|VOP3[BP]|VOPC|VOPD|VINTERP)(_SDWA|_DPP8?)?$/;
 /** What leaves the program, changes MODE, or goes where it should not. */
 const NOT_USED = /^s_(set|swap|get|c?branch|rfe|call|trap|end|sleep|barrier|sendmsg|movrel)|movrel/;
+const BRANCHES = ['s_cbranch_scc0', 's_cbranch_scc1', 's_cbranch_vccz', 's_cbranch_vccnz'];
+const GLOBAL_LOADS = [
+  ...['dword', 'dword', 'dwordx2', 'dwordx4', 'ubyte', 'sbyte', 'ushort', 'sshort'],
+  ...['short_d16', 'short_d16_hi', 'ubyte_d16', 'sbyte_d16_hi'],
+].map((name) => `global_load_${name}`);
+const GLOBAL_STORES = [
+  ...['dword', 'dword', 'dwordx2', 'dwordx4', 'byte', 'short', 'short_d16_hi'].map((name) => `global_store_${name}`),
+  ...['add', 'swap', 'umax', 'cmpswap', 'add_x2'].map((name) => `global_atomic_${name}`),
+];
+const LDS_ACCESSES = [
+  ...[
+    'read_b32',
+    'read_b32',
+    'read_b64',
+    'read_b128',
+    'read2_b32',
+    'read2_b64',
+    'read_u8',
+    'read_i16',
+    'read_u16_d16_hi',
+  ],
+  ...[
+    'write_b32',
+    'write_b32',
+    'write_b64',
+    'write_b128',
+    'write_b8',
+    'write_b16',
+    'add_u32',
+    'add_rtn_u32',
+    'max_rtn_i32',
+  ],
+].map((name) => `ds_${name}`);
+const SCRATCH_ACCESSES = [
+  ...['load_dword', 'load_dword', 'load_dwordx2', 'load_ubyte', 'load_short_d16_hi'],
+  ...['store_dword', 'store_dword', 'store_dwordx2', 'store_byte', 'store_short'],
+].map((name) => `scratch_${name}`);
 
 type Random = () => number;
 
@@ -30,19 +71,30 @@ export class KernelGenerator {
   readonly #random: Random;
   readonly #target: Target;
   readonly #encodings: readonly Encoding[];
+  readonly #byName: ReadonlyMap<string, readonly Encoding[]>;
   readonly #decoder: ReturnType<typeof decoderFor>;
   readonly #mode: number;
+  readonly #waveSize: 32 | 64;
+  /** `b32` or `b64`: of a mask. */
+  readonly #mask: string;
   #words: number[] = [];
 
-  constructor(processor: string, mode: number, random: Random) {
+  constructor(processor: string, waveSize: 32 | 64, mode: number, random: Random) {
     const target = targetFor(processor);
     this.#random = random;
     this.#target = target;
     this.#mode = mode;
-    this.#decoder = decoderFor(processor, 64);
+    this.#waveSize = waveSize;
+    this.#mask = `b${waveSize}`;
+    this.#decoder = decoderFor(processor, waveSize);
+    const rows = ROWS.filter((row) => row.semantics);
+    this.#byName = Map.groupBy(
+      rows.flatMap((row) => encodingsOf(row, target)),
+      ({ row }) => row.name,
+    );
     this.#encodings = ROWS.filter(({ name, semantics }) => semantics && !NOT_USED.test(name))
       .flatMap((row) => encodingsOf(row, target))
-      .filter(({ format }) => FORMATS.test(format.name));
+      .filter(({ format }) => MOST_LANES.test(format.name) && (waveSize === 32 || format.name !== 'VOPD'));
   }
 
   /** A program of about `size` instructions, without the s_endpgm. */
@@ -60,9 +112,10 @@ export class KernelGenerator {
     for (let left = size; left > 0; ) {
       const kind = this.#below(20);
       const inner = 1 + this.#below(8);
-      if (kind < 12) this.#row();
+      if (kind < 11) this.#row();
+      else if (kind < 12) this.#below(3) === 0 ? this.#exec() : this.#row();
       else if (kind < 15) this.#memory();
-      else if (kind < 16) this.#lanes();
+      else if (kind < 16) this.#below(8) === 0 ? this.#setMode() : this.#lanes();
       else if (depth === MAX_DEPTH) this.#row();
       else if (kind < 18) this.#masked(inner, depth);
       else if (kind < 19) this.#skipped(inner, depth);
@@ -71,10 +124,21 @@ export class KernelGenerator {
     }
   }
 
+  /** A row by its name, in the first of its formats or in VOP3. */
+  #emit(name: string, values: FieldValues = {}, format?: FormatName): void {
+    const encodings = this.#byName.get(name) ?? [];
+    const encoding = format ? encodings.find((candidate) => candidate.format.name === format) : encodings[0];
+    assert(encoding, `${this.#target.processor} has ${name}`);
+    this.#words.push(...encodeFields(encoding.format, encoding.opcode, values));
+  }
+
   /** Any instruction that the emulator can run. */
   #row(): void {
     for (;;) {
-      const words = randomEncoding(this.#encodings[this.#below(this.#encodings.length)]!, this.#random, this.#target);
+      const encoding = this.#encodings[this.#below(this.#encodings.length)]!;
+      // What narrows EXEC would soon leave nothing of it.
+      if (encoding.row.name.startsWith('v_cmpx') && this.#below(4) > 0) continue;
+      const words = randomEncoding(encoding, this.#random, this.#target);
       if (!this.#isSupported(words)) continue;
       this.#words.push(...words);
       return;
@@ -94,41 +158,41 @@ export class KernelGenerator {
     }
   }
 
-  /** v100 = a VGPR & mask, sometimes with neighbouring or with equal lanes. */
+  /** v100 = a VGPR & mask, sometimes with neighbouring, with equal or with half overlapping lanes. */
   #address(mask: number): void {
-    const from = this.#below(80);
-    switch (this.#below(3)) {
-      case 0: // v_and_b32 v100, mask, v
-        this.#words.push((0x26000000 | (ADDRESS_VGPR << 17) | (from << 9) | LITERAL) >>> 0, mask);
+    switch (this.#below(4)) {
+      case 0:
+        this.#emit('v_and_b32', { vdst: ADDRESS_VGPR, src0: LITERAL, src1: this.#below(80) });
+        this.#words.push(mask);
         return;
-      case 1: // v_lshlrev_b32 v100, 2, v100
+      case 1:
         this.#laneNumber();
-        this.#words.push(0x24000000 | (ADDRESS_VGPR << 17) | (ADDRESS_VGPR << 9) | (128 + 2));
+        this.#emit('v_lshlrev_b32', { vdst: ADDRESS_VGPR, src0: 128 + 2, src1: ADDRESS_VGPR });
         return;
-      default: // v_mov_b32 v100, constant
-        this.#words.push(0x7e000200 | (ADDRESS_VGPR << 17) | (128 + 4 * this.#below(16)));
+      case 2:
+        this.#laneNumber();
+        this.#emit('v_lshlrev_b32', { vdst: ADDRESS_VGPR, src0: 128 + this.#below(4), src1: ADDRESS_VGPR });
+        return;
+      default:
+        this.#emit('v_mov_b32', { vdst: ADDRESS_VGPR, src0: 128 + 4 * this.#below(16) });
     }
   }
 
   /** v100 = the lane's number. */
   #laneNumber(): void {
-    // v_mbcnt_lo_u32_b32 v100, -1, 0; v_mbcnt_hi_u32_b32 v100, -1, v100
-    this.#words.push(0xd28c0000 | ADDRESS_VGPR, 193 | (128 << 9));
-    this.#words.push(0xd28d0000 | ADDRESS_VGPR, 193 | ((256 + ADDRESS_VGPR) << 9));
+    this.#emit('v_mbcnt_lo_u32_b32', { vdst: ADDRESS_VGPR, src0: MINUS_ONE, src1: 128 }, 'VOP3');
+    this.#emit('v_mbcnt_hi_u32_b32', { vdst: ADDRESS_VGPR, src0: MINUS_ONE, src1: 256 + ADDRESS_VGPR }, 'VOP3');
   }
 
   /** Two loads from the LDS: the first leaves it in the upper lanes, the second in the lower ones. */
   #crossedFaults(): void {
-    const address = (to: number, from: number): number => (0x24000000 | (to << 17) | (from << 9) | (128 + 5)) >>> 0;
+    const [up, down] = [ADDRESS_VGPR + 1, ADDRESS_VGPR + 2];
     this.#laneNumber();
-    // v_lshlrev_b32 v101, 5, v100; v_xor_b32 v102, 63, v100; v_lshlrev_b32 v102, 5, v102
-    this.#words.push(address(ADDRESS_VGPR + 1, ADDRESS_VGPR));
-    this.#words.push((0x2a000000 | ((ADDRESS_VGPR + 2) << 17) | (ADDRESS_VGPR << 9) | (128 + 63)) >>> 0);
-    this.#words.push(address(ADDRESS_VGPR + 2, ADDRESS_VGPR + 2));
-    for (const from of [1, 2]) {
-      this.#words.push((0xd8000000 | (54 << 17)) >>> 0);
-      this.#words.push((ADDRESS_VGPR + from) | ((2 * from) << 24));
-    }
+    this.#emit('v_lshlrev_b32', { vdst: up, src0: 128 + 5, src1: ADDRESS_VGPR });
+    this.#emit('v_xor_b32', { vdst: down, src0: 128 + 63, src1: ADDRESS_VGPR });
+    this.#emit('v_lshlrev_b32', { vdst: down, src0: 128 + 5, src1: down });
+    this.#emit('ds_read_b32', { vdst: 2, addr: up });
+    this.#emit('ds_read_b32', { vdst: 4, addr: down });
   }
 
   #memory(): void {
@@ -136,102 +200,152 @@ export class KernelGenerator {
       this.#crossedFaults();
       return;
     }
+    const pick = (names: readonly string[]): string => names[this.#below(names.length)]!;
     const register = this.#below(40) * 2;
     const offset = this.#below(8) * 4;
     const misaligned = this.#below(8) === 0 ? this.#below(4) : 0;
     // Now and then an access may leave the window: the first fault counts.
     const wild = this.#below(60) === 0 ? 0x3f000 : 0;
-    const count = 1 + this.#below(3);
+    const count = 1 + this.#below(4);
+    const step = [0, 4, 16][this.#below(3)]!;
     this.#address(((this.#below(3) === 0 ? 0x3fc : 0xfc) | wild | misaligned) >>> 0);
     for (let i = 0; i < count; i++) {
       const data = (register + 8 * i) % 80;
-      const at = offset + 16 * i;
-      const op = this.#below(8);
-      switch (this.#below(5)) {
+      const at = offset + step * i;
+      switch (this.#below(8)) {
         case 0:
         case 1:
-          this.#global(
-            op < 5 ? 16 + this.#below(8) : op < 7 ? 24 + 2 * this.#below(3) + this.#below(2) * 0 : 66,
-            data,
-            at,
-          );
+          this.#global(pick(GLOBAL_LOADS), data, at);
           break;
         case 2:
-        case 3:
-          this.#lds([54, 118, 55, 13, 77, 223, 0, 255][op]!, data, at);
+          this.#global(pick(GLOBAL_STORES), data, at);
           break;
-        case 4: // s_load_dwordx2 s, s[94:95], at
-          this.#words.push((0xc0060000 | ((this.#below(20) * 4) << 6) | (WINDOW_SGPR >> 1)) >>> 0, at);
+        case 3:
+        case 4:
+          this.#lds(pick(LDS_ACCESSES), data, at);
+          break;
+        case 5:
+        case 6:
+          this.#scratch(pick(SCRATCH_ACCESSES), data, at);
+          break;
+        default: {
+          const values = { sdata: this.#below(20) * 4, sbase: WINDOW_SGPR >> 1, offset: at };
+          const isGfx9 = this.#target.families.includes('gfx9');
+          this.#emit(
+            's_load_dwordx2',
+            isGfx9 ? { ...values, imm: 1 } : { ...values, soffset: this.#target.scalars.none },
+          );
+        }
       }
     }
   }
 
-  /** op v, v100, s[94:95] offset:at */
-  #global(op: number, data: number, at: number): void {
-    this.#words.push((0xdc008000 | (op << 18) | at) >>> 0);
-    this.#words.push((ADDRESS_VGPR | (data << 8) | (WINDOW_SGPR << 16) | (data << 24)) >>> 0);
+  #global(name: string, data: number, offset: number): void {
+    const glc = name.includes('atomic') ? this.#below(2) : 0;
+    this.#emit(name, { vdst: data, addr: ADDRESS_VGPR, data: (data + 4) % 80, saddr: WINDOW_SGPR, offset, glc });
   }
 
-  /** op v, v100 offset:at; two offsets are in units of the data. */
-  #lds(op: number, data: number, at: number): void {
-    const offsets = op === 55 || op === 14 ? (at >> 2) | (((at >> 2) + 1 + this.#below(4)) << 8) : at;
-    this.#words.push((0xd8000000 | (op << 17) | offsets) >>> 0);
-    this.#words.push((ADDRESS_VGPR | (data << 8) | (((data + 2) % 80) << 16) | (data << 24)) >>> 0);
+  #lds(name: string, data: number, at: number): void {
+    const isPair = name.includes('2_');
+    // Two offsets are in units of the data.
+    const offsets = isPair ? { offset0: at >> 2, offset1: (at >> 2) + 1 + this.#below(4) } : { offset: at };
+    this.#emit(name, { vdst: data, addr: ADDRESS_VGPR, data0: (data + 2) % 80, ...offsets });
+  }
+
+  #scratch(name: string, data: number, offset: number): void {
+    const none = this.#target.scalars.none;
+    const sve = this.#target.families.includes('gfx11') ? { sve: 1 } : {};
+    this.#emit(name, { vdst: data, addr: ADDRESS_VGPR, data: (data + 2) % 80, saddr: none, offset, ...sve });
   }
 
   #lanes(): void {
     const [to, from] = [this.#below(80), this.#below(80)];
     const scalar = this.#below(90);
-    // v_xor_b32 from, from, to: the register is one that was just written.
-    if (this.#below(2) === 0) this.#words.push((0x2a000000 | (from << 17) | (from << 9) | (256 + to)) >>> 0);
+    const lane = 128 + this.#below(this.#waveSize);
+    // The register is one that was just written.
+    if (this.#below(2) === 0) this.#emit('v_xor_b32', { vdst: from, src0: 256 + to, src1: from });
     switch (this.#below(5)) {
-      case 0: // v_readfirstlane_b32
-        this.#words.push((0x7e000400 | (scalar << 17) | (256 + from)) >>> 0);
+      case 0:
+        this.#emit('v_readfirstlane_b32', { vdst: scalar, src0: 256 + from });
         break;
-      case 1: // v_readlane_b32 s, v, lane
-        this.#words.push((0xd2890000 | scalar) >>> 0, (256 + from) | ((128 + this.#below(64)) << 9));
+      case 1:
+        this.#emit('v_readlane_b32', { vdst: scalar, src0: 256 + from, src1: lane });
         break;
-      case 2: // v_writelane_b32 v, s, lane
-        this.#words.push((0xd28a0000 | to) >>> 0, scalar | ((128 + this.#below(64)) << 9));
+      case 2:
+        this.#emit('v_writelane_b32', { vdst: to, src0: scalar, src1: lane });
         break;
-      case 3: // ds_bpermute_b32
-        this.#words.push((0xd8000000 | (63 << 17)) >>> 0, (from | (to << 8) | (to << 24)) >>> 0);
+      case 3:
+        this.#emit('ds_bpermute_b32', { vdst: to, addr: from, data0: to });
         break;
-      default: // ds_swizzle_b32
-        this.#words.push((0xd8000000 | (61 << 17) | this.#below(0x8000)) >>> 0, (from | (to << 24)) >>> 0);
+      default:
+        this.#emit('ds_swizzle_b32', { vdst: to, addr: from, offset: this.#below(0x8000) });
     }
   }
 
-  /** v_cmp_lt_u32 vcc, v, v; s_and_saveexec_b64; body; s_mov_b64 exec, saved; sometimes with a branch around an empty mask. */
+  /** Rounding and denormals of f32 and f16. */
+  #setMode(): void {
+    const value = this.#below(16);
+    if (this.#target.families.includes('gfx11')) {
+      this.#emit(this.#below(2) === 0 ? 's_round_mode' : 's_denorm_mode', { simm16: value });
+      return;
+    }
+    // Four bits of hwreg 1 from bit 0 or 4 on.
+    this.#emit('s_setreg_imm32_b32', { simm16: 1 | ((this.#below(2) * 4) << 6) | (3 << 11) });
+    this.#words.push(value);
+  }
+
+  /** EXEC becomes a few lanes, all of them, none, or what v_cmpx leaves. */
+  #exec(): void {
+    switch (this.#below(4)) {
+      case 0:
+        this.#emit(`s_mov_${this.#mask}`, {
+          sdst: EXEC,
+          ssrc0: [MINUS_ONE, 128, 128 + 1 + this.#below(64)][this.#below(3)]!,
+        });
+        break;
+      case 1:
+        this.#emit(`s_or_saveexec_${this.#mask}`, { sdst: 2 * this.#below(40), ssrc0: 2 * this.#below(40) });
+        break;
+      case 2:
+        this.#emit('v_cmpx_ne_u32', { src0: 256 + this.#below(80), src1: this.#below(80) });
+        break;
+      default:
+        this.#emit(`s_mov_${this.#mask}`, { sdst: EXEC, ssrc0: MINUS_ONE });
+    }
+  }
+
+  /** EXEC &= v < v around the body; sometimes with a branch around an empty mask. */
   #masked(size: number, depth: number): void {
     const saved = SAVED_EXEC[depth]!;
-    this.#words.push((0x7d920000 | (this.#below(80) << 9) | (256 + this.#below(80))) >>> 0);
-    this.#words.push((0xbe802000 | (saved << 16) | VCC) >>> 0);
-    const withBranch = this.#below(2) === 0;
-    const at = this.#words.length;
-    if (withBranch) this.#words.push(0);
-    this.#body(size, depth + 1);
-    if (withBranch) this.#words[at] = (0xbf880000 | (this.#words.length - at - 1)) >>> 0;
-    if (this.#below(2) === 0) this.#words.push((0xbe800100 | (EXEC << 16) | saved) >>> 0);
-    else this.#words.push((0x87800000 | (EXEC << 16) | (saved << 8) | EXEC) >>> 0);
+    this.#emit('v_cmp_lt_u32', { src0: 256 + this.#below(80), src1: this.#below(80) });
+    this.#emit(`s_and_saveexec_${this.#mask}`, { sdst: saved, ssrc0: VCC });
+    const body = (): void => this.#body(size, depth + 1);
+    if (this.#below(2) === 0) this.#around('s_cbranch_execz', body);
+    else body();
+    if (this.#below(2) === 0) this.#emit(`s_mov_${this.#mask}`, { sdst: EXEC, ssrc0: saved });
+    else this.#emit(`s_or_${this.#mask}`, { sdst: EXEC, ssrc0: EXEC, ssrc1: saved });
   }
 
-  /** s_cbranch_{scc0,scc1,vccz,vccnz} around the body. */
+  /** A branch around the body. */
+  #around(name: string, body: () => void): void {
+    const at = this.#words.length;
+    this.#emit(name);
+    body();
+    this.#words[at] = (this.#words[at]! | (this.#words.length - at - 1)) >>> 0;
+  }
+
   #skipped(size: number, depth: number): void {
-    const at = this.#words.length;
-    this.#words.push(0);
-    this.#body(size, depth + 1);
-    this.#words[at] = (0xbf800000 | ((4 + this.#below(4)) << 16) | (this.#words.length - at - 1)) >>> 0;
+    this.#around(BRANCHES[this.#below(4)]!, () => this.#body(size, depth + 1));
   }
 
-  /** s_movk_i32 counter, n; body; s_sub_u32 counter, counter, 1; s_cmp_lg_u32 counter, 0; s_cbranch_scc1 body. */
+  /** A few turns. */
   #loop(size: number, depth: number): void {
     const counter = COUNTERS[depth]!;
-    this.#words.push((0xb0000000 | (counter << 16) | (1 + this.#below(4))) >>> 0);
+    this.#emit('s_movk_i32', { sdst: counter, simm16: 1 + this.#below(4) });
     const start = this.#words.length;
     this.#body(size, depth + 1);
-    this.#words.push((0x80800000 | (counter << 16) | (129 << 8) | counter) >>> 0);
-    this.#words.push((0xbf070000 | (128 << 8) | counter) >>> 0);
-    this.#words.push((0xbf850000 | ((start - this.#words.length - 1) & 0xffff)) >>> 0);
+    this.#emit('s_sub_u32', { sdst: counter, ssrc0: counter, ssrc1: 128 + 1 });
+    this.#emit('s_cmp_lg_u32', { ssrc0: counter, ssrc1: 128 });
+    this.#emit('s_cbranch_scc1', { simm16: (start - this.#words.length - 1) & 0xffff });
   }
 }

@@ -30,7 +30,17 @@ const SAMPLES: Readonly<Partial<Record<FormatName, readonly FieldValues[]>>> = {
   LDSDIR: [{ vdst: 3 }],
 };
 
-for (const processor of ['gfx900', 'gfx906', 'gfx908', 'gfx90a', 'gfx942', 'gfx1010', 'gfx1013', 'gfx1030', 'gfx1100']) {
+for (const processor of [
+  'gfx900',
+  'gfx906',
+  'gfx908',
+  'gfx90a',
+  'gfx942',
+  'gfx1010',
+  'gfx1013',
+  'gfx1030',
+  'gfx1100',
+]) {
   const target = targetFor(processor);
   const encodings: Encoding[] = ROWS.flatMap((row) => encodingsOf(row, target));
   const formats = new Set(formatsOf(target.families).map(({ name }) => name));

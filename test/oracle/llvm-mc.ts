@@ -11,10 +11,18 @@ export const waveSizeFeature = (processor: string, waveSize: 32 | 64): string[] 
   processor.startsWith('gfx9') ? [] : [`--mattr=+wavefrontsize${waveSize}`];
 
 /** What LLVM prints for each encoding (dwords), without leading white space; undefined for one that it rejects or comments on. */
-export function llvmDisassemble(
+export const llvmDisassemble = (
   encodings: readonly (readonly number[])[],
   processor = 'gfx90a',
   waveSize: 32 | 64 = 64,
+): (string | undefined)[] =>
+  llvmTexts(encodings, processor, waveSize).map((text) => (text?.includes('/*') ? undefined : text));
+
+/** The same with LLVM's comments on operands that it does not like. */
+export function llvmTexts(
+  encodings: readonly (readonly number[])[],
+  processor: string,
+  waveSize: 32 | 64,
 ): (string | undefined)[] {
   const block = (words: readonly number[]): string => {
     const bytes = words.flatMap((word) => [0, 8, 16, 24].map((shift) => `0x${((word >>> shift) & 255).toString(16)}`));
@@ -33,8 +41,7 @@ export function llvmDisassemble(
   for (const line of result.stdout.split('\n').map((text) => text.trim())) {
     if (line === '' || line === '.text') continue;
     if (line === `s_cmp_eq_i32 s0, 0x${(MARKER[1] | texts.length).toString(16)}`) {
-      const text = pending.join('; ');
-      texts.push(text === '' || text.includes('/*') ? undefined : text);
+      texts.push(pending.length === 0 ? undefined : pending.join('; '));
       pending = [];
     } else pending.push(line);
   }

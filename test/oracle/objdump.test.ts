@@ -7,11 +7,6 @@ import path from 'node:path';
 import { after, test } from 'node:test';
 import { runCommandLine } from '../../src/cli/command-line.ts';
 import { COMMANDS } from '../../src/cli/commands.ts';
-import { decoderFor } from '../../src/isa/amdgpu/decode.ts';
-import { bytesOf } from '../../src/isa/amdgpu/encode.ts';
-import { isAccepted } from '../../src/objdump/decode-checks.ts';
-import { encodingSamples } from './encoding-samples.ts';
-import { llvmDisassemble } from './llvm-mc.ts';
 
 const GFX9 = ['gfx900', 'gfx90a', 'gfx942'];
 const PROCESSORS = [...GFX9, 'gfx1030', 'gfx1100'];
@@ -233,28 +228,3 @@ test('what is wrong with options and files is said on stderr', async () => {
   assert.match((await ours(['-h', '-j', '.nope', file])).stderr, /warning: section '\.nope' mentioned in a -j/);
   assert.match((await ours(['-d', '--start-address=0xffffff', file])).stderr, /no section has address greater than/);
 });
-
-for (const { processor, waveSize } of [
-  { processor: 'gfx90a', waveSize: 64 },
-  { processor: 'gfx942', waveSize: 64 },
-  { processor: 'gfx1030', waveSize: 32 },
-  { processor: 'gfx1100', waveSize: 32 },
-] as const) {
-  test(`${processor}: what llvm-mc takes for an instruction is one here`, () => {
-    const decoder = decoderFor(processor, waveSize);
-    const samples = encodingSamples(12, 3, processor);
-    const texts = llvmDisassemble(
-      samples.map(({ words }) => words),
-      processor,
-      waveSize,
-    );
-    const refused: string[] = [];
-    samples.forEach(({ words }, i) => {
-      const code = new DataView(bytesOf(words).buffer);
-      const instruction = decoder.decode(code, 0);
-      if (texts[i] === undefined || typeof instruction === 'string') return;
-      if (!isAccepted(instruction, code, 0)) refused.push(`${words.map((word) => word.toString(16))}: ${texts[i]}`);
-    });
-    assert.deepEqual(refused.slice(0, 20), []);
-  });
-}

@@ -37,7 +37,10 @@ void k${index}(__global int *p, int q) {
 /** 0 for what the processor does not have. */
 const field = (remark: string, name: string) => Number(new RegExp(` ${name}: *(\\d+)`).exec(remark)?.[1] ?? 0);
 
-for (const processor of ['gfx90a', 'gfx942', 'gfx1100']) {
+/** One of each kind of compute unit. */
+const PROCESSORS = process.env['OCC']?.split(' ') ?? ['gfx906', 'gfx90a', 'gfx1010', 'gfx1030', 'gfx1100'];
+
+for (const processor of PROCESSORS) {
   test(`occupancy on ${processor}`, () => {
     const { status, stderr } = spawnSync(
       'clang-19',
@@ -60,7 +63,7 @@ for (const processor of ['gfx90a', 'gfx942', 'gfx1100']) {
         vgprs: agprs === 0 ? vgprs : Math.ceil(vgprs / 4) * 4 + agprs,
         sgprs: field(remark, 'SGPRs'),
         ldsSizeBytes: field(remark, 'LDS Size \\[bytes/block\\]'),
-        wavefrontSize: processor === 'gfx1100' ? 32 : 64,
+        wavefrontSize: processor.startsWith('gfx9') ? 64 : 32,
         workgroupSize,
       });
       assert.ok(vgprs > 0);

@@ -52,7 +52,9 @@ for (const processor of PROCESSORS) {
     const target = ['--target=amdgcn-amd-amdhsa', `-mcpu=${processor}`, `-mcode-object-version=${version}`];
     const sources = ['examples/quicksort/quicksort.c', ...RUNTIME];
     execFileSync('clang-19', [...target, ...OPTIONS, ...INCLUDES, ...LINKER, '-o', image, ...sources], { cwd: ROOT });
-    const run = await promisify(execFile)(process.execPath, ['bin/wavewright.js', 'run', image, '257', 'down'], { cwd: ROOT });
+    const run = await promisify(execFile)(process.execPath, ['bin/wavewright.js', 'run', image, '257', 'down'], {
+      cwd: ROOT,
+    });
     // As on the host: examples/expected.json.
     const expected = '257 records down: first 65531, middle 34621, last 80, checksum 161a37e4a8b3e6f2\n';
     assert.deepEqual(run, { stdout: expected, stderr: '' });

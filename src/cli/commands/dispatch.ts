@@ -10,6 +10,7 @@ import { readInput } from '../input.ts';
 import { writeOutput } from '../output-file.ts';
 
 const MAX_REPEAT = 1_000_000;
+const MAX_STACK_BYTES = 2 ** 28;
 const MAX_LDS_BYTES = 2 ** 20;
 const MAX_TIMEOUT_SECONDS = 1_000_000;
 const NS_PER_US = 1000;
@@ -28,6 +29,13 @@ export const dispatch = defineCommand({
       max: MAX_LDS_BYTES,
       default: 0,
       description: 'memory of the workgroup beyond what kernel and arguments ask for',
+    },
+    'stack-size': {
+      kind: 'integer',
+      placeholder: 'BYTES',
+      min: 1024,
+      max: MAX_STACK_BYTES,
+      description: 'private memory of a work-item where it cannot be seen how much the calls need; by default 16384',
     },
     repeat: {
       kind: 'integer',
@@ -76,6 +84,7 @@ export const dispatch = defineCommand({
       images: containers.map((images) => pickCodeObject(images, target)),
       ...(options.kernel !== undefined && { kernel: options.kernel }),
       ...{ grid, workgroup, args, repeat: options.repeat, dynamicLdsSizeBytes: options['dynamic-lds'] },
+      ...(options['stack-size'] !== undefined && { stackSizeBytes: options['stack-size'] }),
       ...(options.timeout !== undefined && { timeoutMs: options.timeout * 1000 }),
       cpuTimeNs,
     });

@@ -58,10 +58,10 @@ test('devices that are not there', async () => {
 test('images that no emulated device runs', async () => {
   const data = path.join(ROOT, 'test/data/codeobjects');
   for (const [argv, message] of [
-    [[path.join(data, 'kernels.gfx1201.v6.co')], /gfx1201\.v6\.co: is for gfx1201, expected a target that is emulated/],
+    [[path.join(data, 'arguments.gfx803.v5.co')], /gfx803\.v5\.co: is for gfx803, expected a target that is emulated/],
     [['--device=emulated:gfx942', HELLO], /no code object for gfx942:.* built for gfx90a, not for gfx942/],
-    [['--device=emulated:gfx1201', HELLO], /no instruction set for 'gfx1201'/],
-    [['--device=emulated', path.join(data, 'kernels.gfx9-generic.v6.co')], /is for gfx9-generic/],
+    [['--device=emulated:gfx803', HELLO], /no instruction set for 'gfx803'/],
+    [['--device=emulated', path.join(data, 'arguments.gfx803.v5.co')], /is for gfx803/],
     [['--device=emulated:gfx90a', path.join(data, 'tiny.gfx1100.co')], /no code object for gfx90a:sramecc\+:xnack-/],
   ] as const) {
     const { status, stdout, stderr } = await run(...argv);

@@ -101,7 +101,8 @@ function unified(names: readonly string[]): NumberedFormat[] {
 
 /** Data format in bits 0..3, number format in 4..6. What gfx10 has no number for is not a format of gfx9 either. */
 const GFX9 = unified(GFX10).map(({ bits, kind }) => ({
-  number: DATA_FORMATS.indexOf(`BUF_DATA_FORMAT_${bits.join('_')}`) | (NUMBER_FORMATS.indexOf(`BUF_NUM_FORMAT_${kind}`) << 4),
+  number:
+    DATA_FORMATS.indexOf(`BUF_DATA_FORMAT_${bits.join('_')}`) | (NUMBER_FORMATS.indexOf(`BUF_NUM_FORMAT_${kind}`) << 4),
   bits,
   kind,
 }));

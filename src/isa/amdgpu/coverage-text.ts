@@ -1,6 +1,7 @@
 /** Coverage as a table for a terminal, and as the page that is checked in. */
-import type { FormatName } from './formats.ts';
+
 import { countsOf, type FormatCoverage, type TargetCoverage } from './coverage.ts';
+import type { FormatName } from './formats.ts';
 
 const WIDTH = 100;
 
@@ -57,7 +58,9 @@ export function coverageText(targets: readonly TargetCoverage[], { exact = false
 }
 
 /** What is said of targets, by text; targets of which the same is said stand together. */
-function merged(texts: readonly (readonly [processor: string, text: string])[]): [processors: string[], text: string][] {
+function merged(
+  texts: readonly (readonly [processor: string, text: string])[],
+): [processors: string[], text: string][] {
   const byText = new Map<string, string[]>();
   for (const [processor, text] of texts) byText.set(text, [...(byText.get(text) ?? []), processor]);
   return [...byText].map(([text, processors]) => [processors, text]);
@@ -82,7 +85,14 @@ printed, refused by name when it is executed. One instruction counts once, whate
   const line = (name: string, values: readonly string[]): string => `| ${[name, ...values].join(' | ')} |\n`;
   const table =
     `\n${line('', columns)}|${'---|'.repeat(columns.length + 1)}\n` +
-    [...formats, 'all'].map((name, i) => line(name, counts.map(([, text]) => text.split('|')[i]!))).join('');
+    [...formats, 'all']
+      .map((name, i) =>
+        line(
+          name,
+          counts.map(([, text]) => text.split('|')[i]!),
+        ),
+      )
+      .join('');
   const reasons = new Map<string, Map<string, string[]>>();
   for (const target of targets) {
     for (const [reason, names] of groups(target)) {

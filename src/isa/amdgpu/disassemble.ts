@@ -60,7 +60,8 @@ export function isElsewhere(instruction: Instruction, index: number): boolean {
   // Prefetches say both.
   if (instruction.row.operands[register]!.type !== 'address') return false;
   const showsOffset =
-    instruction.operand(register).kind === 'off' && (instruction.has('imm') || instruction.has('th') || instruction.field('offset') !== 0);
+    instruction.operand(register).kind === 'off' &&
+    (instruction.has('imm') || instruction.has('th') || instruction.field('offset') !== 0);
   return (field === 'offset') !== showsOffset;
 }
 

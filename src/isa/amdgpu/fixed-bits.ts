@@ -53,7 +53,8 @@ const hasSigns = (row: Row, target: Target): boolean =>
   /^v_(dot|mov_b16|cndmask)/.test(row.name) ||
   row.operands.some(
     ({ field, type }) =>
-      /^src[012]$/.test(field) && (isFloat(type) || (is16Bit(type) && selectsHalves({ row, families: target.families }))),
+      /^src[012]$/.test(field) &&
+      (isFloat(type) || (is16Bit(type) && selectsHalves({ row, families: target.families }))),
   );
 
 /** Bits of the sources that cannot have signs: masks, the classes to compare with, and all where none is a float. */

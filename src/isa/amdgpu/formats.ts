@@ -328,7 +328,9 @@ const GFX12_IMAGE_FIELDS = `dim:2:0 r128:4 d16:5 a16:6 dmask:25:22 vdata:39:32 r
  * VGLOBAL and VSCRATCH are FLAT, GLOBAL and SCRATCH; VIMAGE is MIMG. The low bit of the temporal hint of an atomic is \`glc\`.
  */
 const GFX12_FORMATS: readonly Format[] = [
-  ...GFX11_FORMATS.filter(({ name }) => !/^(SMEM|VINTERP|LDSDIR|DS|FLAT|SCRATCH|GLOBAL|MUBUF|MTBUF|MIMG|EXP)$/.test(name)),
+  ...GFX11_FORMATS.filter(
+    ({ name }) => !/^(SMEM|VINTERP|LDSDIR|DS|FLAT|SCRATCH|GLOBAL|MUBUF|MTBUF|MIMG|EXP)$/.test(name),
+  ),
   format('SMEM', 8, '111101', 'op:18:13', 'scope:22:21 th:24:23 sdata:12:6 sbase:5:0 offset:55:32 soffset:63:57'),
   format(
     'VINTERP',
@@ -502,7 +504,12 @@ const GFX11: Generation = {
 /** RDNA4 ISA 15.3. */
 const GFX12: Generation = { ...GFX11, primary: GFX12_FORMATS };
 
-const GENERATIONS: Readonly<Partial<Record<Family, Generation>>> = { gfx9: GFX9, gfx10: GFX10, gfx11: GFX11, gfx12: GFX12 };
+const GENERATIONS: Readonly<Partial<Record<Family, Generation>>> = {
+  gfx9: GFX9,
+  gfx10: GFX10,
+  gfx11: GFX11,
+  gfx12: GFX12,
+};
 
 /** The encoding generation of a target with these families, own first. */
 export function generationOf(families: readonly Family[]): Generation {

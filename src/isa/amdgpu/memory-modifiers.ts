@@ -1,11 +1,11 @@
 /** Modifiers of memory accesses: offsets, addressing modes, cache control, formats. */
 import type { TextReader } from './assembler/text-reader.ts';
 import { DATA_FORMATS, NUMBER_FORMATS, unifiedFormats } from './buffer-formats.ts';
+import { CACHE_POLICY } from './cache-policy.ts';
 import type { Draft } from './encode.ts';
 import type { FormatName } from './formats.ts';
 import { swizzle } from './immediate-text.ts';
 import type { Instruction } from './instruction.ts';
-import { CACHE_POLICY } from './cache-policy.ts';
 import { flag, type Modifier, number, only, operandSpec } from './modifier.ts';
 import { hexOffset } from './operand-text.ts';
 
@@ -38,7 +38,9 @@ const pairOffset = (field: 'offset0' | 'offset1'): Modifier =>
 const scalarOffset: Modifier = {
   print: (instruction) => {
     const spec = operandSpec(instruction, 'offset');
-    const says = instruction.has('imm') ? instruction.field('imm') : instruction.has('th') || instruction.field('offset');
+    const says = instruction.has('imm')
+      ? instruction.field('imm')
+      : instruction.has('th') || instruction.field('offset');
     if (!spec || !says || !hasScalarOffset(instruction)) return '';
     return ` offset:${hexOffset(instruction.immediate(spec))}`;
   },
@@ -57,8 +59,8 @@ const hasScalarOffset = (instruction: Instruction): boolean =>
   operandSpec(instruction, 'soffset')?.type !== 'address'
     ? false
     : instruction.has('soffset_en')
-    ? instruction.field('soffset_en') === 1
-    : instruction.field('soffset') !== instruction.scalars.none;
+      ? instruction.field('soffset_en') === 1
+      : instruction.field('soffset') !== instruction.scalars.none;
 
 /** Only of accesses that move data. */
 const SCALAR_CACHE: readonly Modifier[] = [flag('glc'), flag('dlc'), ...CACHE_POLICY].map((modifier) =>
@@ -69,7 +71,8 @@ const SCALAR_CACHE: readonly Modifier[] = [flag('glc'), flag('dlc'), ...CACHE_PO
 );
 
 /** Instructions of the GDS, which gfx90a does not have: there the bit belongs to the encoding of global wave sync. */
-export const isGlobalOnly = ({ row }: Pick<Instruction, 'row'>): boolean => /^ds_(gws_|ordered_count|(add|sub)_gs_reg)/.test(row.name);
+export const isGlobalOnly = ({ row }: Pick<Instruction, 'row'>): boolean =>
+  /^ds_(gws_|ordered_count|(add|sub)_gs_reg)/.test(row.name);
 
 const globalOnly: Modifier = only(isGlobalOnly, {
   print: () => ' gds',

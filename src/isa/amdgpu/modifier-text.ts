@@ -2,8 +2,9 @@
  * How LLVM spells what follows the operands, format by format and both ways. A modifier is one object: the text of its fields in an
  * instruction, and what that text sets in a draft.
  */
-import { CACHE_POLICY } from './cache-policy.ts';
+
 import type { TextReader } from './assembler/text-reader.ts';
+import { CACHE_POLICY } from './cache-policy.ts';
 import type { Draft } from './encode.ts';
 import type { Family, FormatName } from './formats.ts';
 import type { Instruction } from './instruction.ts';
@@ -30,7 +31,8 @@ const outputScale: Modifier = {
   },
 };
 
-const sourceCount = ({ row }: Pick<Instruction, 'row'>): number => row.operands.filter(({ field }) => /^src\d$/.test(field)).length;
+const sourceCount = ({ row }: Pick<Instruction, 'row'>): number =>
+  row.operands.filter(({ field }) => /^src\d$/.test(field)).length;
 
 /** Bits of sources that have both halves: LLVM does not show them. */
 const packedSources = ({ row }: Instruction): number =>
@@ -117,7 +119,10 @@ const byteNumber: Modifier = only(selectsByteByNumber, {
   },
 });
 
-const byteSelect: Modifier = only((instruction) => selectsByte(instruction.row) && !selectsByteByNumber(instruction), fourSelects);
+const byteSelect: Modifier = only(
+  (instruction) => selectsByte(instruction.row) && !selectsByteByNumber(instruction),
+  fourSelects,
+);
 
 /** VOP3P: a bit for each source, where not all are 0. */
 const packedBits = (text: string, field: string): Modifier => ({

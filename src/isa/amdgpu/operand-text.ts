@@ -171,7 +171,8 @@ const isWideConstant = (instruction: Instruction, index: number): boolean =>
 /** The type as which LLVM prints inline constants of a source, where that is another. */
 function constantType(instruction: Instruction, type: OperandType): OperandType {
   if (isExponent16(instruction, type)) return 'f16';
-  return type === 'f16' && instruction.format.name === 'SOPC' ? 'b16' : type;
+  const isNumber = instruction.format.name === 'SOPC' || instruction.row.name === 'v_cndmask_b16';
+  return type === 'f16' && isNumber ? 'b16' : type;
 }
 
 /** The type as which LLVM prints literals of a source, where that is another. */

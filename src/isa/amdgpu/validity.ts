@@ -73,7 +73,11 @@ function operandCheck(encoding: Encoding, spec: OperandSpec, field: Field, conte
   const { width } = field;
   const dwords = dwordsOf(type, context.waveSize);
   const isVgpr = file === 'vector' || (file !== 'scalar' && width === 8);
-  if (isVgpr) return check(field, table(`v${width} ${dwords}`, width, (value) => isVector(value & 255, dwords)));
+  if (isVgpr)
+    return check(
+      field,
+      table(`v${width} ${dwords}`, width, (value) => isVector(value & 255, dwords)),
+    );
   const literal = takesLiteral(encoding, spec, context);
   const scale = scaleOf(field);
   const key = `s${width} ${scale} ${type} ${dwords} ${literal} ${file} ${context.target.processor}`;

@@ -28,10 +28,9 @@ const DEPENDENCY_COUNTERS_GFX101: readonly Counter[] = [
   counter('depctr_va_vcc', [1, 1]),
   counter('depctr_vm_vsrc', [2, 3]),
 ];
-const DEPENDENCY_COUNTERS: Readonly<Partial<Record<Family, readonly Counter[]>>> = {
-  gfx101: DEPENDENCY_COUNTERS_GFX101,
-  gfx10: [counter('depctr_hold_cnt', [7, 1]), ...DEPENDENCY_COUNTERS_GFX101],
-};
+const DEPENDENCY_COUNTERS: readonly Counter[] = [counter('depctr_hold_cnt', [7, 1]), ...DEPENDENCY_COUNTERS_GFX101];
+const dependencyCounters = (families: readonly Family[]): readonly Counter[] =>
+  families.includes('gfx101') ? DEPENDENCY_COUNTERS_GFX101 : DEPENDENCY_COUNTERS;
 
 const limitOf = ({ bits }: Counter): number => 2 ** bits.reduce((sum, [, width]) => sum + width, 0) - 1;
 
@@ -90,11 +89,12 @@ export const waitCount: ImmediateSpelling = {
 
 export const dependencyCount: ImmediateSpelling = {
   print: (value, families) => {
-    const counters = ofFamily(DEPENDENCY_COUNTERS, families);
-    const hasOthers = value & 0xffff & ~counters.reduce((mask, { bits: [bits] }) => mask | ((2 ** bits![1] - 1) << bits![0]), 0);
+    const counters = dependencyCounters(families);
+    const hasOthers =
+      value & 0xffff & ~counters.reduce((mask, { bits: [bits] }) => mask | ((2 ** bits![1] - 1) << bits![0]), 0);
     return hasOthers ? hex(value) : printCounters(value, counters);
   },
-  parse: (reader, families) => parseCounters(reader, ofFamily(DEPENDENCY_COUNTERS, families)),
+  parse: (reader, families) => parseCounters(reader, dependencyCounters(families)),
 };
 
 const DEPENDENCIES: Readonly<Record<number, string>> = {

@@ -63,14 +63,20 @@ function fromRegister(b: InstructionBuilder, kind: Kind, width: number, value: V
     if (width === 32) return value;
     if (width === 16) return b.rounding(NEAREST_EVEN).f16.fromF32(value);
     const half = b.rounding(TOWARD_ZERO).f16.fromF32(value);
-    return b.select(b.op('i1.and', b.f32.isNegative(value), b.not(b.f32.isNan(value))), b.i32(0), b.bits(half, 15 - width, width));
+    return b.select(
+      b.op('i1.and', b.f32.isNegative(value), b.not(b.f32.isNan(value))),
+      b.i32(0),
+      b.bits(half, 15 - width, width),
+    );
   }
   if (isInteger(kind)) {
     if (width === 32) return value;
     return isSigned(kind) ? b.minS(b.maxS(value, b.i32(low)), b.i32(high)) : b.minU(value, b.i32(high));
   }
   const isScaled = kind === 'USCALED' || kind === 'SSCALED';
-  const scaled = isScaled ? b.op('f64.fromF32', value) : b.op('f64.mul', b.op('f64.fromF32', value), b.f64.constant(oneOf(kind, width)));
+  const scaled = isScaled
+    ? b.op('f64.fromF32', value)
+    : b.op('f64.mul', b.op('f64.fromF32', value), b.f64.constant(oneOf(kind, width)));
   const integer = b.op('f64.toI32S', isScaled ? b.op('f64.trunc', scaled) : b.op('f64.nearest', scaled));
   const least = kind === 'SNORM' ? -oneOf(kind, width) : low;
   return b.minS(b.maxS(integer, b.i32(least)), b.i32(high));
@@ -80,8 +86,11 @@ const choose = (b: InstructionBuilder, isMeant: Value | undefined, value: Value,
   isMeant ? b.select(isMeant, value, other) : value;
 
 /** By the candidates: 0 when it is none of them. */
-const ofMeant = (b: InstructionBuilder, candidates: readonly Candidate[], valueOf: (format: BufferFormat) => Value): Value =>
-  candidates.reduce((other, { format, isMeant }) => choose(b, isMeant, valueOf(format), other), b.i32(0));
+const ofMeant = (
+  b: InstructionBuilder,
+  candidates: readonly Candidate[],
+  resultOf: (format: BufferFormat) => Value,
+): Value => candidates.reduce((other, { format, isMeant }) => choose(b, isMeant, resultOf(format), other), b.i32(0));
 
 const SIZES = [1, 2, 4, 8, 12, 16];
 
@@ -103,14 +112,22 @@ function elementDwords(b: InstructionBuilder, port: BufferPort, candidates: read
   return dwords;
 }
 
-function storeElement(b: InstructionBuilder, port: BufferPort, candidates: readonly Candidate[], dwords: readonly Value[]): void {
+function storeElement(
+  b: InstructionBuilder,
+  port: BufferPort,
+  candidates: readonly Candidate[],
+  dwords: readonly Value[],
+): void {
   for (const [size, isMeant] of sizesOf(b, candidates)) {
     for (let i = 0; i < Math.max(size / 4, 1); i++) port.storePart(i, Math.min(size, 4), dwords[i]!, isMeant);
   }
 }
 
 const isIntegerFormat = (b: InstructionBuilder, candidates: readonly Candidate[]): Value =>
-  b.ne(ofMeant(b, candidates, ({ kind }) => b.i32(isInteger(kind) ? 1 : 0)), b.i32(0));
+  b.ne(
+    ofMeant(b, candidates, ({ kind }) => b.i32(isInteger(kind) ? 1 : 0)),
+    b.i32(0),
+  );
 
 const toHalf = (b: InstructionBuilder, value: Value): Value => b.rounding(NEAREST_EVEN).f16.fromF32(value);
 
@@ -173,7 +190,10 @@ export const loadFormatted =
       values = values.map((_, channel) => {
         const select = channelSelect(b, channel);
         const constant = b.select(b.eq(select, b.i32(CHANNEL_ONE)), one, b.i32(0));
-        return all.reduce((other, value, i) => b.select(b.eq(select, b.i32(FIRST_COMPONENT + i)), value, other), constant);
+        return all.reduce(
+          (other, value, i) => b.select(b.eq(select, b.i32(FIRST_COMPONENT + i)), value, other),
+          constant,
+        );
       });
     }
     const data = b.index('vdata');
@@ -194,7 +214,8 @@ export const storeFormatted =
     const candidates = candidatesOf(b, access);
     const integer = isIntegerFormat(b, candidates);
     const registers = b.dwords(b.index('vdata'));
-    const halfOf = (channel: number): Value => b.bits(registers[channel >> 1]!, access.d16 === 'high' || channel & 1 ? 16 : 0, 16);
+    const halfOf = (channel: number): Value =>
+      b.bits(registers[channel >> 1]!, access.d16 === 'high' || channel & 1 ? 16 : 0, 16);
     const channels = CHANNELS.slice(0, access.channels).map((channel) => {
       if (!access.d16) return registers[channel]!;
       const half = halfOf(channel);

@@ -89,7 +89,8 @@ function hardwareRegister(b: InstructionBuilder, id: number): Value {
     case SH_MEM_BASES:
       return b.i32(SHARED_APERTURE_HI | (PRIVATE_APERTURE_HI >>> 16));
   }
-  if (id === SHADER_CYCLES && families.includes('gfx10') && !families.includes('gfx101')) return b.and(b.low(b.clock()), b.i32(SHADER_CYCLES_MASK));
+  if (id === SHADER_CYCLES && families.includes('gfx10') && !families.includes('gfx101'))
+    return b.and(b.low(b.clock()), b.i32(SHADER_CYCLES_MASK));
   const constant = families.map((family) => CONSTANT_REGISTERS[family]?.[id]).find((value) => value !== undefined);
   if (constant === undefined) throw unsupported(b, id, 'read of');
   return b.i32(constant);

@@ -239,7 +239,13 @@ export function atomicRows(memory: VectorMemory): Row[] {
 
 /** The subtraction that stops at 0; it always returns what was there. */
 export const clampedSubtraction = (memory: VectorMemory): Row =>
-  atomicRow(memory, 'csub', { gfx10: 52, gfx101: -1, gfx11: ['csub_u32', 55], gfx12: ['sub_clamp_u32', 55] }, 32, INTEGER_UPDATES.clampedSub);
+  atomicRow(
+    memory,
+    'csub',
+    { gfx10: 52, gfx101: -1, gfx11: ['csub_u32', 55], gfx12: ['sub_clamp_u32', 55] },
+    32,
+    INTEGER_UPDATES.clampedSub,
+  );
 
 /** The subtraction that does nothing where it would go below 0. */
 export const conditionalSubtraction = (memory: VectorMemory): Row =>

@@ -61,11 +61,11 @@ function fromF32(b: Builder, { fractionBits, bias }: Layout, x: Value): Value {
 
 const SOURCE_ONLY: RowFlags = { noSdwaDestination: true };
 
-export const VOP1_SMALL_FLOAT_ROWS: readonly Row[] = LAYOUTS.flatMap((layout, i) => [
+const VOP1_GFX940_ROWS: readonly Row[] = LAYOUTS.flatMap((layout, i) => [
   row(
     'VOP1',
     `v_cvt_f32_${layout.name}`,
-    { gfx940: 84 + i, gfx12: 108 + i },
+    { gfx940: 84 + i },
     '=vdst:f32 src0:b32',
     (b, x) => toF32(b, layout, x),
     SOURCE_ONLY,
@@ -73,7 +73,7 @@ export const VOP1_SMALL_FLOAT_ROWS: readonly Row[] = LAYOUTS.flatMap((layout, i)
   row(
     'VOP1',
     `v_cvt_pk_f32_${layout.name}`,
-    { gfx940: 86 + i, gfx12: 110 + i },
+    { gfx940: 86 + i },
     '=vdst:v2f32 src0:b32',
     (b, x) => b.pack(toF32(b, layout, x), toF32(b, layout, b.shrU(x, 8))),
     SOURCE_ONLY,
@@ -86,15 +86,31 @@ const packed =
   (b: InstructionBuilder, x: Value, y: Value): Value =>
     b.or(fromF32(b, layout, x), b.shl(fromF32(b, layout, y), 8));
 
-export const VOP3_SMALL_FLOAT_ROWS: readonly Row[] = LAYOUTS.flatMap((layout, i) => [
+const VOP3_GFX940_ROWS: readonly Row[] = LAYOUTS.flatMap((layout, i) => [
   row(
     'VOP3',
     `v_cvt_pk_${layout.name}_f32`,
-    { gfx940: 674 + i, gfx12: 873 + i },
+    { gfx940: 674 + i },
     '=vdst:b16 src0:f32 src1:f32',
     (b, x, y) => packed(layout)(b, x!, y!),
     { integerClamp: true, keepsHighHalf: true },
   ),
   // The manual has the sum of number and random bits truncated (7.2), wrapped and rounded (12.11).
-  row('VOP3', `v_cvt_sr_${layout.name}_f32`, { gfx940: 676 + i, gfx12: 875 + i }, '=vdst:b32 src0:f32 src1:u32'),
+  row('VOP3', `v_cvt_sr_${layout.name}_f32`, { gfx940: 676 + i }, '=vdst:b32 src0:f32 src1:u32'),
 ]);
+
+/** gfx12 has the same conversions of other formats, with infinities and two zeros (RDNA4 ISA 7.2): known by name. */
+const namedOnGfx12 = (rows: readonly Row[], opcodes: readonly number[]): Row[] =>
+  rows.map(({ semantics: _, ...original }, i) => ({
+    ...original,
+    opcodes: { gfx12: { name: original.name, opcode: opcodes[i]! } },
+  }));
+
+export const VOP1_SMALL_FLOAT_ROWS: readonly Row[] = [
+  ...VOP1_GFX940_ROWS,
+  ...namedOnGfx12(VOP1_GFX940_ROWS, [108, 110, 109, 111]),
+];
+export const VOP3_SMALL_FLOAT_ROWS: readonly Row[] = [
+  ...VOP3_GFX940_ROWS,
+  ...namedOnGfx12(VOP3_GFX940_ROWS, [873, 875, 874, 876]),
+];

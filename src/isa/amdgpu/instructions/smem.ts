@@ -115,7 +115,9 @@ const scratchLoads = SHORT_WIDTHS.map(([suffix, type], i) =>
 );
 
 const stores = (name: string, opcode: number, address: string): Row[] =>
-  SHORT_WIDTHS.map(([suffix, type], i) => smem(`${name}_${suffix}`, withoutRdna2(opcode + i), `sdata:${type} ${address}`));
+  SHORT_WIDTHS.map(([suffix, type], i) =>
+    smem(`${name}_${suffix}`, withoutRdna2(opcode + i), `sdata:${type} ${address}`),
+  );
 
 const ATOMICS = ['swap', 'cmpswap', 'add', 'sub', 'smin', 'umin', 'smax', 'umax', 'and', 'or', 'xor', 'inc', 'dec'];
 
@@ -134,7 +136,13 @@ export const SMEM_ROWS: readonly Row[] = [
   ...partialLoads('s_load', 0, ADDRESS, () => load, loadPart),
   ...scratchLoads,
   ...loads('s_buffer_load', 8, 16, BUFFER_ADDRESS, bufferLoad),
-  ...partialLoads('s_buffer_load', 16, BUFFER_ADDRESS, () => bufferLoad, () => undefined),
+  ...partialLoads(
+    's_buffer_load',
+    16,
+    BUFFER_ADDRESS,
+    () => bufferLoad,
+    () => undefined,
+  ),
   ...stores('s_store', 16, ADDRESS),
   ...stores('s_scratch_store', 21, ADDRESS),
   ...stores('s_buffer_store', 24, BUFFER_ADDRESS),

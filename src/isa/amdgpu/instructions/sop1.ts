@@ -145,7 +145,10 @@ const WORKGROUP_BARRIER = 193;
 /** The wave is waited for when it waits itself (RDNA4 ISA 5.5). */
 const signalBarrier: Semantics = (b) => {
   if (b.field('ssrc0') === WORKGROUP_BARRIER) return;
-  throw new WavewrightError('UNSUPPORTED', `unsupported instruction '${b.instruction.name}' of another barrier than -1`);
+  throw new WavewrightError(
+    'UNSUPPORTED',
+    `unsupported instruction '${b.instruction.name}' of another barrier than -1`,
+  );
 };
 
 const swapPc: Semantics = (b, target) => {

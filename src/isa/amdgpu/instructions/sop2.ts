@@ -58,8 +58,12 @@ const shiftAdd =
 const HIGH_HALF = 0xffff0000;
 
 export const SOP2_ROWS: readonly Row[] = [
-  sop2('s_add_u32', { gfx9: 0, gfx10: 0, gfx12: ['s_add_co_u32', 0] }, 'u32', (b, x, y) => sccCarry(b, b.add(b.zext64(x), b.zext64(y)))),
-  sop2('s_sub_u32', { gfx9: 1, gfx10: 1, gfx12: ['s_sub_co_u32', 1] }, 'u32', (b, x, y) => sccCarry(b, b.sub(b.zext64(x), b.zext64(y)))),
+  sop2('s_add_u32', { gfx9: 0, gfx10: 0, gfx12: ['s_add_co_u32', 0] }, 'u32', (b, x, y) =>
+    sccCarry(b, b.add(b.zext64(x), b.zext64(y))),
+  ),
+  sop2('s_sub_u32', { gfx9: 1, gfx10: 1, gfx12: ['s_sub_co_u32', 1] }, 'u32', (b, x, y) =>
+    sccCarry(b, b.sub(b.zext64(x), b.zext64(y))),
+  ),
   sop2('s_add_i32', { gfx9: 2, gfx10: 2, gfx12: ['s_add_co_i32', 2] }, 'i32', addSigned),
   sop2('s_sub_i32', { gfx9: 3, gfx10: 3, gfx12: ['s_sub_co_i32', 3] }, 'i32', subSigned),
   sop2('s_addc_u32', { gfx9: 4, gfx10: 4, gfx12: ['s_add_co_ci_u32', 4] }, 'u32', (b, x, y) =>

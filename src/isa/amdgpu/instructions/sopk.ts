@@ -72,6 +72,18 @@ export const SOPK_ROWS: readonly Row[] = [
   waitFor('vmcnt', 24),
   waitFor('expcnt', 25),
   waitFor('lgkmcnt', 26),
-  sopk('s_subvector_loop_begin', { gfx10: 27, gfx11: 22, gfx12: -1 }, '+sdst:b32 simm16:label', beginSubvectors, SUBVECTORS),
-  sopk('s_subvector_loop_end', { gfx10: 28, gfx11: 23, gfx12: -1 }, '+sdst:b32 simm16:label', endSubvectors, SUBVECTORS),
+  sopk(
+    's_subvector_loop_begin',
+    { gfx10: 27, gfx11: 22, gfx12: -1 },
+    '+sdst:b32 simm16:label',
+    beginSubvectors,
+    SUBVECTORS,
+  ),
+  sopk(
+    's_subvector_loop_end',
+    { gfx10: 28, gfx11: 23, gfx12: -1 },
+    '+sdst:b32 simm16:label',
+    endSubvectors,
+    SUBVECTORS,
+  ),
 ];

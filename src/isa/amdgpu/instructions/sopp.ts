@@ -70,7 +70,10 @@ const COUNTERS: readonly (readonly [name: string, opcode: number])[] = [
 /** Only the barrier of the workgroup, -1 (RDNA4 ISA 5.5). */
 const waitAtBarrier: Semantics = (b) => {
   if (b.field('simm16') === 0xffff) return b.exit('barrier');
-  throw new WavewrightError('UNSUPPORTED', `unsupported instruction '${b.instruction.name}' at another barrier than -1`);
+  throw new WavewrightError(
+    'UNSUPPORTED',
+    `unsupported instruction '${b.instruction.name}' at another barrier than -1`,
+  );
 };
 
 export const SOPP_ROWS: readonly Row[] = [
@@ -113,7 +116,12 @@ export const SOPP_ROWS: readonly Row[] = [
   sopp('s_endpgm_ordered_ps_done', { gfx9: 30, gfx10: 30, gfx11: -1 }, '', undefined, END),
   // Raises an illegal instruction: padding behind programs.
   sopp('s_code_end', { gfx10: 31 }, '', undefined, END),
-  sopp('s_inst_prefetch', { gfx10: 32, gfx11: ['s_set_inst_prefetch_distance', 4], gfx12: -1 }, 'simm16:imm16', nothing),
+  sopp(
+    's_inst_prefetch',
+    { gfx10: 32, gfx11: ['s_set_inst_prefetch_distance', 4], gfx12: -1 },
+    'simm16:imm16',
+    nothing,
+  ),
   sopp('s_clause', { gfx10: 33, gfx11: 5 }, 'simm16:imm16', nothing),
   sopp('s_wait_idle', { gfx10: 34, gfx11: 10 }, '', nothing),
   sopp('s_waitcnt_depctr', { gfx10: 35, gfx11: 8, gfx12: ['s_wait_alu', 8] }, 'simm16:imm16', nothing),

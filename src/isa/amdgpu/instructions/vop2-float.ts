@@ -177,18 +177,20 @@ export const VOP2_FLOAT_ROWS: readonly Row[] = [
     (b, d, x, y) => legacyFma(b, x, y, d),
     { noDpp: true },
   ),
-  accumulate(
-    'v_mac_legacy_f32',
-    { gfx101: 6 },
-    '+vdst:f32 src0:f32 src1:f32',
-    (b, d, x, y) => legacyMad(b, x, y, d),
-    { noDpp: true },
-  ),
-  accumulate('v_dot2c_f32_f16', { gfx908: 55 }, DOT2, dot2Accumulate),
-  accumulate('v_dot2c_f32_f16', { gfx10: 2, gfx101: -1, gfx1011: 2, gfx11: ['v_dot2acc_f32_f16', 2], gfx12: -1 }, DOT2, dot2Accumulate, {
-    noVop3: true,
-    vopd: 12,
+  accumulate('v_mac_legacy_f32', { gfx101: 6 }, '+vdst:f32 src0:f32 src1:f32', (b, d, x, y) => legacyMad(b, x, y, d), {
+    noDpp: true,
   }),
+  accumulate('v_dot2c_f32_f16', { gfx908: 55 }, DOT2, dot2Accumulate),
+  accumulate(
+    'v_dot2c_f32_f16',
+    { gfx10: 2, gfx101: -1, gfx1011: 2, gfx11: ['v_dot2acc_f32_f16', 2], gfx12: -1 },
+    DOT2,
+    dot2Accumulate,
+    {
+      noVop3: true,
+      vopd: 12,
+    },
+  ),
   accumulate(
     'v_dot2c_i32_i16',
     { gfx908: 56 },
@@ -197,10 +199,16 @@ export const VOP2_FLOAT_ROWS: readonly Row[] = [
     CLAMPS,
   ),
   accumulate('v_dot4c_i32_i8', { gfx908: 57 }, '+vdst:i32 src0:b32 src1:b32', dotIntegers(8, 'accumulator'), CLAMPS),
-  accumulate('v_dot4c_i32_i8', { gfx10: 13, gfx101: -1, gfx1011: 13, gfx11: -1 }, '+vdst:i32 src0:b32 src1:b32', dotIntegers(8, 'accumulator'), {
-    ...CLAMPS,
-    noVop3: true,
-  }),
+  accumulate(
+    'v_dot4c_i32_i8',
+    { gfx10: 13, gfx101: -1, gfx1011: 13, gfx11: -1 },
+    '+vdst:i32 src0:b32 src1:b32',
+    dotIntegers(8, 'accumulator'),
+    {
+      ...CLAMPS,
+      noVop3: true,
+    },
+  ),
   accumulate('v_dot8c_i32_i4', { gfx908: 58 }, '+vdst:i32 src0:b32 src1:b32', dotIntegers(4, 'accumulator'), CLAMPS),
   accumulate('v_pk_fmac_f16', { gfx908: 60 }, PACKED, packedAccumulate, { ...ONLY_VOP2, alwaysSuffixed: true }),
   accumulate('v_pk_fmac_f16', { gfx10: 60, gfx11: -1 }, PACKED, packedAccumulate, ONLY_VOP2),

@@ -14,7 +14,16 @@ import {
 } from '../row.ts';
 import { divFixup, divFmas, divScale } from './division.ts';
 import { dotInBf16, dotInF16 } from './dot-products.ts';
-import { type FloatType, floatOf, legacyFma, legacyMad, legacyProduct, maximum, minimum, unfusedMultiplyAdd } from './float-rules.ts';
+import {
+  type FloatType,
+  floatOf,
+  legacyFma,
+  legacyMad,
+  legacyProduct,
+  maximum,
+  minimum,
+  unfusedMultiplyAdd,
+} from './float-rules.ts';
 import { packedBf16, packedF16 } from './packed-operands.ts';
 import { f16TowardZero, insertByte, normalizedI16, normalizedU16, packHalves } from './packing.ts';
 import { ldexp } from './scaling.ts';
@@ -48,7 +57,6 @@ const mad =
   (type: 'f16' | 'f32'): Ternary =>
   (b, _, x, y, z) =>
     unfusedMultiplyAdd(b, type, x, y, z);
-
 
 const min3: Ternary = (b, type, x, y, z) => floatOf(b, type).min(floatOf(b, type).min(x, y), z);
 const max3: Ternary = (b, type, x, y, z) => floatOf(b, type).max(floatOf(b, type).max(x, y), z);
@@ -187,8 +195,12 @@ const LATER_ROWS: readonly Row[] = [
   row('VOP3', 'v_mullit_f32', { gfx10: 336, gfx11: 536 }, '=vdst:f32 src0:f32 src1:f32 src2:f32', mulLit),
   ternary('v_maxmin_f32', 'f32', { gfx11: 606, gfx12: ['v_maxmin_num_f32', 617] }, inTurn('max', 'min')),
   ternary('v_minmax_f32', 'f32', { gfx11: 607, gfx12: ['v_minmax_num_f32', 616] }, inTurn('min', 'max')),
-  ternary('v_maxmin_f16', 'f16', { gfx11: 608, gfx12: ['v_maxmin_num_f16', 619] }, inTurn('max', 'min'), { opSelText: 'none' }),
-  ternary('v_minmax_f16', 'f16', { gfx11: 609, gfx12: ['v_minmax_num_f16', 618] }, inTurn('min', 'max'), { opSelText: 'none' }),
+  ternary('v_maxmin_f16', 'f16', { gfx11: 608, gfx12: ['v_maxmin_num_f16', 619] }, inTurn('max', 'min'), {
+    opSelText: 'none',
+  }),
+  ternary('v_minmax_f16', 'f16', { gfx11: 609, gfx12: ['v_minmax_num_f16', 618] }, inTurn('min', 'max'), {
+    opSelText: 'none',
+  }),
   row(
     'VOP3',
     'v_dot2_f16_f16',

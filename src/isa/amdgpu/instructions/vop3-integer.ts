@@ -2,7 +2,8 @@
 import type { Builder } from '../../../ir/builder.ts';
 import type { Value } from '../../../ir/types.ts';
 import type { InstructionBuilder } from '../instruction-builder.ts';
-import { alsoIn,
+import {
+  alsoIn,
   type ByFamily,
   moved,
   type Opcodes,

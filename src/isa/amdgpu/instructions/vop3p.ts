@@ -208,8 +208,12 @@ export const VOP3P_ROWS: readonly Row[] = [
   packedHalfFloats('v_pk_fma_f16', { gfx9: 14, gfx10: 14 }, 3, (f, x, y, z) => f.fma(x, y, z)),
   packedHalfFloats('v_pk_add_f16', { gfx9: 15, gfx10: 15 }, 2, (f, x, y) => f.add(x, y)),
   packedHalfFloats('v_pk_mul_f16', { gfx9: 16, gfx10: 16 }, 2, (f, x, y) => f.mul(x, y)),
-  packedHalfFloats('v_pk_min_f16', { gfx9: 17, gfx10: 17, gfx12: ['v_pk_min_num_f16', 27] }, 2, (f, x, y) => f.min(x, y)),
-  packedHalfFloats('v_pk_max_f16', { gfx9: 18, gfx10: 18, gfx12: ['v_pk_max_num_f16', 28] }, 2, (f, x, y) => f.max(x, y)),
+  packedHalfFloats('v_pk_min_f16', { gfx9: 17, gfx10: 17, gfx12: ['v_pk_min_num_f16', 27] }, 2, (f, x, y) =>
+    f.min(x, y),
+  ),
+  packedHalfFloats('v_pk_max_f16', { gfx9: 18, gfx10: 18, gfx12: ['v_pk_max_num_f16', 28] }, 2, (f, x, y) =>
+    f.max(x, y),
+  ),
   mixed('v_mad_mix_f32', { gfx900: 32 }, 'f32', {}, unfused),
   mixed('v_mad_mixlo_f16', { gfx900: 33 }, 'f16', { keepsHighHalf: true }, unfused),
   mixed('v_mad_mixhi_f16', { gfx900: 34 }, 'f16', { writesHighHalf: true }, unfused),
