@@ -13,4 +13,5 @@ export {
 export { formatTargetId, parseTargetId, type TargetId } from './codeobject/target-id.ts';
 export { createEmulatedDevice } from './devices/emulated/index.ts';
 export * from './hsa/index.ts';
+export * as hsa from './hsa/index.ts';
 export * from './loader/index.ts';

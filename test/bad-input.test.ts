@@ -120,15 +120,15 @@ const REFUSED: readonly {
   },
   {
     name: 'an image for another processor than the device',
-    argv: () => ['--device=emulated:gfx90a', codeObject('tiny.gfx1100.co')],
+    argv: () => ['--device=emulated:gfx90a', codeObject('arguments.gfx803.v5.co')],
     status: 4,
     message: /gfx1100.*gfx90a.*\[UNSUPPORTED\]/,
   },
   {
     name: 'an image for a processor that is not emulated',
-    argv: () => [codeObject('tiny.gfx1100.co')],
+    argv: () => [codeObject('arguments.gfx803.v5.co')],
     status: 4,
-    message: /gfx1100.*\[UNSUPPORTED\]/,
+    message: /gfx803.*\[UNSUPPORTED\]/,
   },
   {
     name: 'an image for a processor that does not exist',

@@ -226,8 +226,9 @@ export class CodeCache {
     }
     for (const item of decoded) this.#fill(this.#records.get(item.offset)!, item);
     for (const { record, offset } of branches) this.#fillBranch(record, offset);
-    for (const [offset, stub] of this.#stubs) {
-      if (!this.#records.has(offset)) continue;
+    for (const { offset } of decoded) {
+      const stub = this.#stubs.get(offset);
+      if (stub === undefined) continue;
       this.#fillBranch(stub, offset);
       this.#stubs.delete(offset);
     }

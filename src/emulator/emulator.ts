@@ -44,6 +44,8 @@ export interface EmulatorOptions {
   readonly compileThreshold?: number;
   /** Upper limit of device memory; at most 4 GiB, the default. */
   readonly memorySizeBytes?: number;
+  /** Number of the device among those of one runtime, 0 to 127: keeps their addresses apart. Default 0. */
+  readonly index?: number;
 }
 
 /** Ticks of the device clock, as the fixed 100 MHz counter of the hardware. */
@@ -71,7 +73,7 @@ export class Emulator {
 
   constructor(options: EmulatorOptions) {
     this.target = targetFor(options.processor);
-    this.memory = new EmulatorMemory(WINDOW_HI, options.memorySizeBytes);
+    this.memory = new EmulatorMemory(WINDOW_HI + (options.index ?? 0), options.memorySizeBytes);
     this.#executorName = options.executor ?? 'jit';
     this.#compileThreshold = options.compileThreshold ?? DEFAULT_THRESHOLD;
   }

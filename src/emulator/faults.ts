@@ -42,6 +42,8 @@ export interface EmulatorFault {
   readonly address?: bigint;
   readonly access?: 'read' | 'write' | 'atomic' | 'execute';
   readonly nearest?: Region;
+  /** What the address lay in before it was freed. */
+  readonly freed?: Region;
 }
 
 const hex = (value: bigint | number): string => `0x${value.toString(16)}`;

@@ -80,6 +80,8 @@ export interface Fault {
   readonly address?: bigint;
   readonly access?: 'read' | 'write' | 'atomic' | 'execute';
   readonly nearestAllocation?: Allocation;
+  /** The allocation that the address was in before it was freed. */
+  readonly freedAllocation?: Allocation;
 }
 
 export interface DispatchStatistics {

@@ -3,7 +3,9 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { test } from 'node:test';
+import fc from 'fast-check';
 import { assembleFile } from '../assembler/assemble-file.ts';
+import { WavewrightError } from '../base/errors.ts';
 import { linkCodeObject } from '../codeobject/link.ts';
 import { createEmulatedDevice } from '../devices/emulated/index.ts';
 import type { KernelSymbol } from './executable-symbol.ts';
@@ -403,4 +405,81 @@ test('a fault in a device function names its kernel and stops its queue alone', 
   assert.equal(start('fine').load() >= 0n, true);
   while (runtime.progress() !== 'idle');
   assert.equal(words(out, 1)[0], 1);
+});
+
+test('code objects of several agents share an executable, not their names', () => {
+  const processors = ['gfx90a', 'gfx1100'];
+  const devices = processors.map((processor, index) =>
+    createEmulatedDevice({ processor, index, memorySizeBytes: 2 ** 26 }),
+  );
+  using runtime = createRuntime({ devices });
+  const executable = runtime.createExecutable();
+  for (const agent of runtime.gpuAgents) {
+    for (const name of ['apply', 'filters']) {
+      const { bytes } = example(`${name}.${agent.name}.co`);
+      executable.loadCodeObject(agent, new CodeObjectReader(bytes, `${name}.${agent.name}`));
+    }
+  }
+  executable.freeze();
+  const addresses = runtime.gpuAgents.map((agent) => executable.getSymbol('soften', agent).address);
+  assert.notEqual(addresses[0], addresses[1]);
+  runtime.gpuAgents.forEach((agent, i) => {
+    assert.deepEqual(runtime.pointerInfo(addresses[i]!).agents, [agent]);
+    const kernel = executable.getSymbol('soften_all.kd', agent) as KernelSymbol;
+    const pool = runtime.cpuAgent.pool('fine-grained', agent);
+    const [out, input, kernarg] = [pool.allocate(64), pool.allocate(64), pool.allocate(512)];
+    const dwords = (address: bigint, count: number) =>
+      new Uint32Array(runtime.view(address, count * 4).buffer, runtime.view(address, count * 4).byteOffset, count);
+    dwords(input, 16).set(PIXELS.subarray(0, 16));
+    const segment = dwords(kernarg, 128);
+    new BigUint64Array(segment.buffer, segment.byteOffset, 3).set([out, input, 16n]);
+    new DataView(segment.buffer, segment.byteOffset + 24, 16).setUint16(12, 16, true);
+    const done = runtime.createSignal(1n, agent);
+    const queue = runtime.createQueue(agent);
+    queue.dispatch({ kernel: kernel.kernelObject, kernarg, grid: [16], workgroup: [16], completionSignal: done });
+    done.waitSync('eq', 0n);
+    assert.deepEqual([...dwords(out, 16)], [...PIXELS.subarray(0, 16)].map(FILTERS['soften']!));
+  });
+});
+
+test('a fault says that the memory was freed', () => {
+  const { runtime, agent, executable, load, host, words } = setUp();
+  load(object('user.o', kernelText('k', 's_nop 0')));
+  executable.freeze();
+  const out = agent.pool('coarse-grained').allocate(8192, { label: 'result' });
+  const kernarg = host.allocate(64);
+  new BigUint64Array(words(kernarg, 2).buffer, words(kernarg, 2).byteOffset, 1).set([out + 4096n]);
+  const queue = runtime.createQueue(agent);
+  agent.pool('coarse-grained').free(out);
+  const { kernelObject: kernel } = executable.getSymbol('k.kd') as KernelSymbol;
+  queue.dispatch({ kernel, kernarg, grid: [1], workgroup: [1] });
+  while (runtime.progress() !== 'idle');
+  const { fault, kernel: name } = queue.error!;
+  assert.deepEqual(fault?.freedAllocation, { address: out, sizeBytes: 8192, label: 'result' });
+  assert.deepEqual([name, fault?.address, fault?.access, fault?.lane], ['k', out + 4096n, 'write', 0]);
+  assert.match(fault?.message ?? '', /inside freed result/);
+});
+
+test('damaged code objects link and are looked into, or end in a WavewrightError', () => {
+  const device = createEmulatedDevice({ processor: 'gfx90a', memorySizeBytes: 2 ** 26 });
+  const [user, library] = [example('apply.gfx90a.co'), example('filters.gfx90a.co')];
+  const changes = fc.array(fc.tuple(fc.nat(library.bytes.length - 1), fc.nat(255)), { minLength: 1, maxLength: 8 });
+  fc.assert(
+    fc.property(changes, (damage) => {
+      using runtime = createRuntime({ devices: [device] });
+      const executable = runtime.createExecutable();
+      const bytes = library.bytes.slice();
+      for (const [at, value] of damage) bytes[at] = value;
+      try {
+        for (const part of [user, { name: 'damaged.co', bytes }]) {
+          executable.loadCodeObject(runtime.gpuAgents[0]!, new CodeObjectReader(part.bytes, part.name));
+        }
+        executable.freeze();
+        for (const symbol of executable.symbols) if (symbol.kind !== 'variable') assert.ok(symbol.needs);
+      } catch (error) {
+        if (!(error instanceof WavewrightError) || error.code === 'INTERNAL') throw error;
+      }
+    }),
+    { numRuns: 200 },
+  );
 });

@@ -13,6 +13,8 @@ interface ComputeUnit {
   /** LDS that the SIMDs below share. */
   readonly ldsSizeBytes: number;
   readonly simds: number;
+  /** Workgroups of several waves that these SIMDs hold at once. */
+  readonly barriers: number;
   /** Waves by the number of SGPRs: the first row that has room for them; none where SGPRs are no limit. */
   readonly sgprs: readonly (readonly [count: number, waves: number])[];
 }
@@ -29,11 +31,20 @@ const GFX9: ComputeUnit = {
   maxWaves: 10,
   ldsSizeBytes: 65_536,
   simds: 4,
+  barriers: 16,
   sgprs: GFX9_SGPRS,
 };
 const CDNA2: ComputeUnit = { ...GFX9, vgprs: 512, vgprGranule: 8, maxWaves: 8 };
 /** From here on a work group processor: two compute units and the LDS of both. */
-const RDNA1: ComputeUnit = { vgprs: 512, vgprGranule: 4, maxWaves: 20, ldsSizeBytes: 131_072, simds: 4, sgprs: [] };
+const RDNA1: ComputeUnit = {
+  vgprs: 512,
+  vgprGranule: 4,
+  maxWaves: 20,
+  ldsSizeBytes: 131_072,
+  simds: 4,
+  barriers: 32,
+  sgprs: [],
+};
 const RDNA2: ComputeUnit = { ...RDNA1, vgprGranule: 8, maxWaves: 16 };
 /** RDNA3 and later with the larger register file. */
 const LARGE: ComputeUnit = { ...RDNA2, vgprs: 768, vgprGranule: 12 };
@@ -70,9 +81,12 @@ export function wavesPerSimd(kernel: OccupancyInput): number | undefined {
   const allocated = Math.max(Math.ceil(kernel.vgprs / granule), 1) * granule;
   const byVgprs = Math.floor((unit.vgprs * factor) / allocated);
   const bySgprs = unit.sgprs.find(([count]) => kernel.sgprs <= count)?.[1] ?? unit.maxWaves;
-  const workgroups = Math.floor(unit.ldsSizeBytes / Math.max(kernel.ldsSizeBytes, 1));
   const wavesOfWorkgroup = Math.ceil(kernel.workgroupSize / kernel.wavefrontSize);
-  const byLds = Math.ceil((workgroups * wavesOfWorkgroup) / unit.simds);
-  const waves = Math.min(unit.maxWaves, byVgprs, bySgprs, byLds);
+  // Workgroups of one wave need no barrier, of which there are a limited number.
+  const barriers = wavesOfWorkgroup > 1 ? unit.barriers : Number.POSITIVE_INFINITY;
+  const whole = Math.floor((unit.maxWaves * unit.simds) / wavesOfWorkgroup);
+  const workgroups = Math.min(Math.floor(unit.ldsSizeBytes / Math.max(kernel.ldsSizeBytes, 1)), barriers, whole);
+  const byWorkgroups = Math.ceil((workgroups * wavesOfWorkgroup) / unit.simds);
+  const waves = Math.min(unit.maxWaves, byVgprs, bySgprs, byWorkgroups);
   return waves > 0 ? waves : undefined;
 }

@@ -1,6 +1,8 @@
 /** Encodings of a row with random operands. */
-import type { Encoding } from '../../src/isa/amdgpu/decode.ts';
-import { encodeFields } from '../../src/isa/amdgpu/encode.ts';
+import assert from 'node:assert/strict';
+import { decoderFor, type Encoding } from '../../src/isa/amdgpu/decode.ts';
+import { bytesOf, encodeFields } from '../../src/isa/amdgpu/encode.ts';
+import { fixedBits } from '../../src/isa/amdgpu/fixed-bits.ts';
 import type { Field, FormatName } from '../../src/isa/amdgpu/formats.ts';
 import type { Target } from '../../src/isa/amdgpu/targets.ts';
 
@@ -11,8 +13,23 @@ const DPP_CONTROLS = {
   gfx10: [0x1b, 0xb1, 0x101, 0x111, 0x121, 0x12f, 0x140, 0x141, 0x150, 0x15f, 0x161, 0x16f],
 };
 
-/** A random encoding: registers low enough for their width, legal constants, modifiers now and then. */
-export function randomEncoding({ row, format, opcode }: Encoding, random: () => number, target: Target): number[] {
+const ATTEMPTS = 200;
+
+/** A random encoding that is an instruction: modifiers now and then, where the decoder takes them. */
+export function randomEncoding(encoding: Encoding, random: () => number, target: Target): number[] {
+  const { masks, values } = fixedBits(encoding, target);
+  const decoder = decoderFor(target.processor, target.waveSizes[0]!);
+  for (let i = 0; i < ATTEMPTS; i++) {
+    const words = anyEncoding(encoding, random, target);
+    for (const [k, mask] of masks.entries()) words[k] = ((words[k]! & ~mask) | values[k]!) >>> 0;
+    // A literal may follow that the words do not have.
+    if (decoder.decode(new DataView(bytesOf(words).buffer), 0) !== 'unknown') return words;
+  }
+  assert.fail(`${encoding.row.name} has an encoding as ${encoding.format.name}`);
+}
+
+/** Registers low enough for their width, legal constants, modifiers. */
+function anyEncoding({ row, format, opcode }: Encoding, random: () => number, target: Target): number[] {
   const isGfx9 = target.families.includes('gfx9');
   const memory = MEMORY_FORMATS.has(format.name);
   const vgpr = (): number => (random() % 40) * 2;

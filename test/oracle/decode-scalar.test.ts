@@ -45,6 +45,7 @@ const TARGETS = [
   { processor: 'gfx1030', waveSize: 64 },
   { processor: 'gfx1100', waveSize: 32 },
   { processor: 'gfx1150', waveSize: 32 },
+  { processor: 'gfx1200', waveSize: 32 },
   { processor: 'gfx1100', waveSize: 64 },
 ] as const;
 

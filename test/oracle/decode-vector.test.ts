@@ -89,7 +89,7 @@ const TARGETS: readonly { readonly target: Target; readonly waveSize: 32 | 64 }[
   ...['gfx900', 'gfx904', 'gfx906', 'gfx908', 'gfx90a', 'gfx942', 'gfx9-generic'].map(
     (processor) => ({ target: targetFor(processor), waveSize: 64 }) as const,
   ),
-  ...['gfx1010', 'gfx1012', 'gfx1030', 'gfx1100', 'gfx1150'].map(
+  ...['gfx1010', 'gfx1012', 'gfx1030', 'gfx1100', 'gfx1150', 'gfx1200'].map(
     (processor) => ({ target: targetFor(processor), waveSize: 32 }) as const,
   ),
   { target: targetFor('gfx1030'), waveSize: 64 },

@@ -88,12 +88,14 @@ function run(vector: KernelVector, args: readonly DispatchArgument[]): void {
     timeoutMs: 60_000,
   });
   const ulps = fuses(Uint8Array.from(Buffer.from(vector.Code, 'hex')), 'gfx942') ? TOLERANCE_ULPS : 0;
+  let compared = 0;
   for (const { Addr, Pre, Post } of vector.Bufs) {
     const output = outputs.find(({ file }) => file === String(Addr));
     const file = Post === '' ? Pre : Post;
     if (file === '' || output === undefined) continue;
     const expected = readFileSync(path.join(vector.folder, file));
     const found = Buffer.from(output.bytes);
+    compared++;
     for (let i = 0; i + 4 <= found.length; i += 4) {
       const [ours, theirs] = [found.readUInt32LE(i), expected.readUInt32LE(i)];
       assert.ok(
@@ -102,6 +104,7 @@ function run(vector: KernelVector, args: readonly DispatchArgument[]): void {
       );
     }
   }
+  assert.ok(compared > 0);
 }
 
 if (!existsSync(FOLDER)) {

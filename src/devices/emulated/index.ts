@@ -23,6 +23,7 @@ import { launchOf } from './launch.ts';
 
 const LDS_SIZE_BYTES = 65536;
 const MAX_WORKGROUP_SIZE = 1024;
+const MAX_INDEX = 127;
 const DEFAULT_SLICE_MS = 5;
 
 /** With the features that the processor lets a code object choose as the emulated device sets them. */
@@ -123,9 +124,10 @@ class EmulatedDispatch implements Dispatch {
   }
 }
 
-function faultOf(emulator: Emulator, { nearest, ...fault }: EmulatorFault): Fault {
-  const allocation = allocationOf(emulator, nearest);
-  return { ...fault, ...(allocation && { nearestAllocation: allocation }) };
+function faultOf(emulator: Emulator, { nearest, freed, ...fault }: EmulatorFault): Fault {
+  const nearestAllocation = allocationOf(emulator, nearest);
+  const freedAllocation = allocationOf(emulator, freed);
+  return { ...fault, ...(nearestAllocation && { nearestAllocation }), ...(freedAllocation && { freedAllocation }) };
 }
 
 class EmulatedDevice implements Device {
@@ -135,6 +137,10 @@ class EmulatedDevice implements Device {
   readonly #emulator: Emulator;
 
   constructor(options: EmulatorOptions) {
+    const { index = 0 } = options;
+    if (!Number.isInteger(index) || index < 0 || index > MAX_INDEX) {
+      throw new WavewrightError('USAGE', `device index ${index}, expected an integer from 0 to ${MAX_INDEX}`);
+    }
     this.#emulator = new Emulator(options);
     const { target, memory } = this.#emulator;
     const spaces = this.#emulator.spaces(target.waveSizes[0]!);

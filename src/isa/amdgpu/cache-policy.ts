@@ -1,4 +1,4 @@
-/** Temporal hints and scopes of gfx12's memory accesses. RDNA4 ISA 4.4 and 10.1; the spellings are LLVM's. */
+/** Temporal hints and scopes of gfx12's memory accesses. RDNA4 ISA 4.1.1; the spellings are LLVM's. */
 import type { TextReader } from './assembler/text-reader.ts';
 import type { Instruction } from './instruction.ts';
 import type { Modifier } from './modifier.ts';

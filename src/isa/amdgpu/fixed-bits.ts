@@ -180,7 +180,9 @@ function fixedOf(field: Field, encoding: Encoding, target: Target): Fixed {
   const isWide = layout.startsWith('VOP3');
   if (REGISTERS[isWide ? layout : format.name]?.test(name)) {
     const isUsed = has(row, name) || (name === 'vdst' && has(row, 'sdst')) || (name === 'addr' && has(row, 'data'));
-    return isUsed ? FREE : all;
+    // Programs for gfx11 have a register that receives nothing.
+    const isIdle = format.name === 'DS' && name === 'vdst' && target.families.includes('gfx11');
+    return isUsed || (isIdle && has(row, 'data0')) ? FREE : all;
   }
   if (layout === 'VOP3' || layout === 'VOP3B') return fixedInVop3(field, all, encoding, target);
   if (layout === 'VOP3P') return fixedInPacked(field, all, encoding);

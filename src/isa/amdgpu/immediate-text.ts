@@ -40,11 +40,12 @@ const MESSAGES_GFX11: Readonly<Record<number, string>> = {
   133: 'MSG_RTN_GET_TBA',
   134: 'MSG_RTN_GET_TBA_TO_PC',
 };
+const { 5: _stall, 6: _halt, ...MESSAGES_KEPT } = MESSAGES_GFX11;
 const MESSAGES: Readonly<Partial<Record<Family, typeof MESSAGES_GFX9>>> = {
   gfx9: MESSAGES_GFX9,
   gfx10: { ...MESSAGES_GFX9, 11: 'MSG_GET_DDID' },
   gfx11: MESSAGES_GFX11,
-  gfx12: { ...MESSAGES_GFX11, 135: 'MSG_RTN_GET_SE_AID_ID' },
+  gfx12: { ...MESSAGES_KEPT, 135: 'MSG_RTN_GET_SE_AID_ID' },
 };
 const GS_OPERATIONS: Readonly<Record<number, string>> = {
   0: 'GS_OP_NOP',

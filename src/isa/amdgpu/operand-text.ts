@@ -30,7 +30,11 @@ const INTEGER_16 = /^[bui]16$/;
 /** b256: the accumulator of v_mfma_f64_16x16x4_f64. */
 const widthOf = byType(
   (type): Width =>
-    INTEGER_16.test(type) || type === 'f16' || type === 'bf16' ? 16 : /64$|^mask$|^b256$/.test(type) ? 64 : 32,
+    INTEGER_16.test(type) || type === 'f16' || type === 'bf16'
+      ? 16
+      : /^(?!wave).*64$|^mask$|^b256$/.test(type)
+        ? 64
+        : 32,
 );
 
 /**
@@ -161,8 +165,9 @@ const isAmongFloats = ({ row }: Instruction): boolean =>
 const isExponent16 = (instruction: Instruction, type: OperandType): boolean =>
   type === 'i16' && isAmongFloats(instruction);
 
-/** LLVM takes constants in place of matrices in wave32 for 64-bit ones. */
-const isWideMatrix = ({ row, waveSize }: Instruction): boolean => waveSize === 32 && row.name.startsWith('v_wmma_');
+/** LLVM takes constants in place of gfx11's matrices in wave32 for 64-bit ones. */
+const isWideMatrix = ({ row, waveSize, families }: Instruction): boolean =>
+  waveSize === 32 && row.name.startsWith('v_wmma_') && !families.includes('gfx12');
 const isWideConstant = (instruction: Instruction, index: number): boolean =>
   instruction.encoded(index) === SRC_INV_2PI &&
   isWideMatrix(instruction) &&

@@ -61,7 +61,8 @@ const view = new DataView(new ArrayBuffer(8));
 export function constantBits(type: OperandType): 16 | 32 | 64 {
   if (type.endsWith('16') && type !== 'v2b16' && type !== 'v2bf16') return 16;
   // b256 is the accumulator of v_mfma_f64_16x16x4_f64; no other b256 source can be a constant.
-  return type.endsWith('64') || type === 'mask' || type === 'b256' ? 64 : 32;
+  const isWide = type.endsWith('64') && !type.startsWith('wave');
+  return isWide || type === 'mask' || type === 'b256' ? 64 : 32;
 }
 
 /** Value of inline constant `encoding` (128..208, 240..248), as 64 bits. Undefined when it is not one. */

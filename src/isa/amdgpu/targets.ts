@@ -13,7 +13,7 @@ export interface Target {
   /** FLAT_SCRATCH is set up by hardware, not by the kernel prologue. */
   readonly architectedFlatScratch: boolean;
   readonly packedWorkItemIds: boolean;
-  /** The workgroup's position is in TTMP9 (x) and TTMP7 (y, z), not in SGPRs behind those of the user (RDNA4 ISA 3.5). */
+  /** The workgroup's position is in TTMP9 (x) and TTMP7 (y, z), not in SGPRs behind those of the user (RDNA4 ISA 3.5.3). */
   readonly workgroupIdsInTrapRegisters: boolean;
   readonly scalars: ScalarFile;
 }

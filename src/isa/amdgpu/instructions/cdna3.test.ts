@@ -69,7 +69,7 @@ for (const format of SMALL_FLOATS) {
       CDNA3,
     );
     for (const select of [0, 1, 2, 3]) {
-      const options = { ...CDNA3, format: 'VOP1_SDWA', fields: { src0_sel: select, dst_sel: 0 } } as const;
+      const options = { ...CDNA3, format: 'VOP1_SDWA', fields: { src0_sel: select, dst_sel: 6 } } as const;
       expectAll(`v_cvt_f32_${name}`, tuples, (x) => f32Of(format, byte(x, select)), options);
     }
   });

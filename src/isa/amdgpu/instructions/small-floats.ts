@@ -99,7 +99,7 @@ const VOP3_GFX940_ROWS: readonly Row[] = LAYOUTS.flatMap((layout, i) => [
   row('VOP3', `v_cvt_sr_${layout.name}_f32`, { gfx940: 676 + i }, '=vdst:b32 src0:f32 src1:u32'),
 ]);
 
-/** gfx12 has the same conversions of other formats, with infinities and two zeros (RDNA4 ISA 7.2): known by name. */
+/** gfx12 has the same conversions of other formats, with infinities and two zeros (RDNA4 ISA 7.5): known by name. */
 const namedOnGfx12 = (rows: readonly Row[], opcodes: readonly number[]): Row[] =>
   rows.map(({ semantics: _, ...original }, i) => ({
     ...original,

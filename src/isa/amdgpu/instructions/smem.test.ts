@@ -189,7 +189,8 @@ test('cache control and prefetches have no effect', () => {
     const wave = waveWithPattern();
     const before = wave.sgprs.slice();
     const memory = wave.memory.buffer.slice(0);
-    assert.equal(wave.run(smem(opcode, { sbase: 2, offset: 0x10 })).row.name, name);
+    const address = /inv|wb/.test(name) ? { imm: 0 } : { sbase: 2, offset: 0x10 };
+    assert.equal(wave.run(smem(opcode, address)).row.name, name);
     assert.deepEqual(wave.sgprs, before);
     assert.deepEqual(wave.memory.buffer, memory);
   }

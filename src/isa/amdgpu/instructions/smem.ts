@@ -96,7 +96,7 @@ function partialLoads(
   ];
 }
 
-/** Parts of a dword are not moved to a multiple of 4 (RDNA4 ISA 8.2.1). */
+/** Parts of a dword are not moved to a multiple of 4 (RDNA4 ISA 8.1.3). */
 const loadPart =
   (sizeBytes: 1 | 2, signed: boolean): Semantics =>
   (b, base, offset) => {

@@ -142,7 +142,7 @@ const messageReply = (b: InstructionBuilder): Value => {
 /** The barrier of the workgroup, as an inline constant: -1. */
 const WORKGROUP_BARRIER = 193;
 
-/** The wave is waited for when it waits itself (RDNA4 ISA 5.5). */
+/** The wave is waited for when it waits itself (RDNA4 ISA 5.6). */
 const signalBarrier: Semantics = (b) => {
   if (b.field('ssrc0') === WORKGROUP_BARRIER) return;
   throw new WavewrightError(

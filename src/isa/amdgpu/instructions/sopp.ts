@@ -67,7 +67,7 @@ const COUNTERS: readonly (readonly [name: string, opcode: number])[] = [
   ['storecnt_dscnt', 73],
 ];
 
-/** Only the barrier of the workgroup, -1 (RDNA4 ISA 5.5). */
+/** Only the barrier of the workgroup, -1 (RDNA4 ISA 5.6). */
 const waitAtBarrier: Semantics = (b) => {
   if (b.field('simm16') === 0xffff) return b.exit('barrier');
   throw new WavewrightError(

@@ -69,7 +69,6 @@ test('clamp saturates', () => {
   saturated('v_subrev_u32', (x, y) => clamp(y - x, 0n, MAX));
   saturated('v_add_u16', (x, y) => clamp(u16(x) + u16(y), 0n, 0xffffn));
   saturated('v_sub_u16', (x, y) => clamp(u16(x) - u16(y), 0n, 0xffffn));
-  saturated('v_mul_lo_u16', (x, y) => clamp(u16(x) * u16(y), 0n, 0xffffn));
   saturated('v_mul_i32_i24', (x, y) => u(clamp(i24(x) * i24(y), -(1n << 31n), (1n << 31n) - 1n)));
   saturated('v_mul_u32_u24', (x, y) => clamp(u24(x) * u24(y), 0n, MAX));
 });

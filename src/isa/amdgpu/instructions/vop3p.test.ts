@@ -77,7 +77,11 @@ for (const [name, compute, tuples] of [
           clamp: 1,
         },
       );
-      checkHalves(`v_pk_${name}_${type}`, tuples, half, { op_sel: 0b101, op_sel_hi: 0b01, op_sel_hi_2: 0 });
+      checkHalves(`v_pk_${name}_${type}`, tuples, half, {
+        op_sel: name === 'mad' ? 0b101 : 0b01,
+        op_sel_hi: 0b01,
+        op_sel_hi_2: 0,
+      });
     });
   }
 }
