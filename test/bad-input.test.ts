@@ -120,7 +120,7 @@ const REFUSED: readonly {
   },
   {
     name: 'an image for another processor than the device',
-    argv: () => ['--device=emulated:gfx90a', codeObject('arguments.gfx803.v5.co')],
+    argv: () => ['--device=emulated:gfx90a', codeObject('tiny.gfx1100.co')],
     status: 4,
     message: /gfx1100.*gfx90a.*\[UNSUPPORTED\]/,
   },

@@ -154,6 +154,9 @@ const noScalarAddress: Modifier = {
   },
 };
 
+/** Of instructions that write back or invalidate caches on gfx12. */
+export const CACHE_CONTROL: readonly Modifier[] = [...CACHE_POLICY, noScalarAddress];
+
 const GLOBAL: readonly Modifier[] = [offset, ...CACHE, flag('lds')];
 const hasScope = ({ families, row }: Instruction): boolean => row.operands.length === 0 && families.includes('gfx940');
 

@@ -4,11 +4,10 @@
  */
 
 import type { TextReader } from './assembler/text-reader.ts';
-import { CACHE_POLICY } from './cache-policy.ts';
 import type { Draft } from './encode.ts';
 import type { Family, FormatName } from './formats.ts';
 import type { Instruction } from './instruction.ts';
-import { MEMORY_MODIFIERS, SCOPE } from './memory-modifiers.ts';
+import { CACHE_CONTROL, MEMORY_MODIFIERS, SCOPE } from './memory-modifiers.ts';
 import { bitList, flag, type Modifier, number, only, operandSpec, parseBits } from './modifier.ts';
 import { hex, isMixed } from './operand-text.ts';
 import { is16Bit, type Row } from './row.ts';
@@ -423,7 +422,7 @@ const MODIFIERS: Readonly<Partial<Record<FormatName, readonly Modifier[]>>> = {
 /** In the order in which they are printed; source text may have them in any. */
 export function modifiersOf(instruction: Instruction): readonly Modifier[] {
   const { row, format } = instruction;
-  if (row.operands.length === 0) return format.name === 'MUBUF' ? SCOPE : format.name === 'GLOBAL' ? CACHE_POLICY : [];
+  if (row.operands.length === 0) return format.name === 'MUBUF' ? SCOPE : format.name === 'GLOBAL' ? CACHE_CONTROL : [];
   return MODIFIERS[format.name] ?? [];
 }
 
