@@ -8,10 +8,11 @@ import type { FloatMode } from '../ir/float-builder.ts';
 import type { Leaf, Program, Value } from '../ir/types.ts';
 import { type Decoder, decoderFor } from '../isa/amdgpu/decode.ts';
 import { dppTable } from '../isa/amdgpu/dpp.ts';
+import type { Format } from '../isa/amdgpu/formats.ts';
 import type { Instruction } from '../isa/amdgpu/instruction.ts';
 import { dppTableSlot, InstructionBuilder } from '../isa/amdgpu/instruction-builder.ts';
 import { GPR_INDEX_FIELDS, MODE_GPR_INDEX } from '../isa/amdgpu/instructions/gpr-index.ts';
-import { isImmediate } from '../isa/amdgpu/row.ts';
+import { isImmediate, type Row } from '../isa/amdgpu/row.ts';
 import type { HandlerTable } from './handlers/handler-table.ts';
 import {
   JUMP_CACHE_ENTRIES,
@@ -460,19 +461,24 @@ const effect = (leaf: Leaf, arg: Value): Program => ({
 const GOTO = effect({ kind: 'branch' }, always);
 const JUMP_TO_PC = effect({ kind: 'jump' }, ownPc);
 
-const modifierFields = new Map<string, readonly string[]>();
+/** Formats of one name have other fields in another generation. */
+const modifierFields = new WeakMap<Format, Map<Row, readonly string[]>>();
 
 /** The encoding's fields that are neither operands nor parameters, where they are not 0. */
 function modifierKey(instruction: Instruction): string {
   const { row, format } = instruction;
-  const id = `${row.format} ${row.name} ${format.name}`;
-  let names = modifierFields.get(id);
+  let byRow = modifierFields.get(format);
+  if (!byRow) {
+    byRow = new Map();
+    modifierFields.set(format, byRow);
+  }
+  let names = byRow.get(row);
   if (!names) {
     const operandFields = new Set(row.operands.map(({ field }) => field));
     names = format.fields
       .map(({ name }) => name)
       .filter((name) => !operandFields.has(name) && !PARAMETER_FIELDS.has(name) && !/^(v?s?dst|src\d)$/.test(name));
-    modifierFields.set(id, names);
+    byRow.set(row, names);
   }
   let key = '';
   for (const name of names) {

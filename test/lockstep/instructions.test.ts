@@ -36,7 +36,6 @@ interface Code {
   readonly isOrdered: boolean;
 }
 
-/** Vector instructions are compiled a few together, which takes less time; more would end with few lanes where v_cmpx is among them. */
 for (const [processor, waveSize, states] of TARGETS) {
   const target = targetFor(processor);
   const lockstep = new Lockstep(processor, waveSize);
@@ -69,6 +68,7 @@ for (const [processor, waveSize, states] of TARGETS) {
         }
       };
       const all = Array.from({ length: name.includes('_DPP') ? 1 : states }, () => encodings).flat();
+      // Vector instructions are compiled a few together, which takes less time; v_cmpx among them soon leaves few lanes.
       const together = name.startsWith('VOPC') ? 3 : name.startsWith('V') ? 8 : 1;
       for (let first = 0; first < all.length; first += together) {
         const mode = MODES[random() % MODES.length]! | ROUNDINGS[random() % ROUNDINGS.length]!;

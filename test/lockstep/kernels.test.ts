@@ -7,9 +7,12 @@ import { test } from 'node:test';
 import { difference, type Fill, Lockstep, randomGenerator } from './lockstep.test-support.ts';
 import { KernelGenerator, WINDOW_SGPR } from './random-kernel.test-support.ts';
 
-const [FROM = 1, COUNT = 150] = (process.env['WAVEWRIGHT_SEEDS'] ?? '1:150').split(':').map(Number);
+const [FROM = 1, COUNT = 50] = (process.env['WAVEWRIGHT_SEEDS'] ?? '1:50').split(':').map(Number);
 /** Programs that once were compiled to something else, and why. */
-const ONCE_WRONG: Readonly<Record<number, string>> = {};
+const ONCE_WRONG: Readonly<Record<number, string>> = {
+  1089: 'on gfx1100: fi was not in the key of a handler after gfx90a, which has no such field, had run in the process',
+  1183: 'as 1089, in waves of 64 lanes',
+};
 const MODES = [0x3f0, 0x3f0, 0x3f0, 0x3c0, 0x1f0, 0x330];
 /** FP_ROUND, f32 in the low two bits. */
 const ROUNDINGS = [0, 0, 0, 0b0101, 0b1010, 0b1111, 0b0110];

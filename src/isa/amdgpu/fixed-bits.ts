@@ -27,8 +27,8 @@ const REGISTERS: Readonly<Record<string, RegExp>> = {
   VOPD: /^vsrc[xy]1$/,
 };
 
-/** Results other than floats that LLVM lets be scaled, alone and behind DPP. */
-const SCALED_INTEGER = /^v_(cvt_((norm_)?[iu]\d+_f\d+|pkrtz_f16_f32)|frexp_exp_i(32_f64|16_f16))$/;
+/** Integer results that LLVM lets be scaled, alone and behind DPP. */
+const SCALED_INTEGER = /^v_(cvt_(norm_)?[iu]\d+_f\d+|frexp_exp_i(32_f64|16_f16))$/;
 /** Results that LLVM does not let be clamped, although there are floats or saturation. */
 const NEVER_CLAMPED =
   /^v_(mul_lo_u16|(min|max|med)3_[iu]32|cvt_pk_[iu]16_[iu]32|cmpx?_class_\w+|cndmask_b\d+|dot2_b?f16_b?f16|cvt_(pk|sr)_b?f?fp?8_f32)$/;
@@ -66,7 +66,7 @@ function unsignedSources(row: Row, target: Target): number {
 }
 
 const hasFloatResult = (row: Row): boolean =>
-  row.operands.some(({ access, type }) => access !== 'read' && isFloat(type));
+  row.name === 'v_cvt_pkrtz_f16_f32' || row.operands.some(({ access, type }) => access !== 'read' && isFloat(type));
 
 const scalesResult = (row: Row): boolean => SCALED_INTEGER.test(row.name) || hasFloatResult(row);
 
@@ -119,7 +119,7 @@ function fixedInMemory({ name }: Field, all: number, { row, format }: Encoding, 
   switch (name) {
     case 'lds':
       if (isLdsStore) return { mask: 1, value: 1 };
-      return loadsLds(row) && (isBuffer || (format.name !== 'FLAT' && families.includes('gfx90a'))) ? FREE : all;
+      return loadsLds(row) && format.name !== 'FLAT' ? FREE : all;
     case 'saddr':
       // From gfx10 on, the field says that FLAT has none.
       if (format.name !== 'FLAT') return FREE;
