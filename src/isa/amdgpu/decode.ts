@@ -137,11 +137,12 @@ export class Decoder {
     validities[number] ??= new Validity(encoding, this);
     const validity = validities[number];
     if (!validity.admits(words)) return 'unknown';
-    let instruction = new Instruction(encoding, words, undefined, this);
-    if (instruction.namesLiteral && (sizeBytes === 4 || this.#wideLiterals)) {
+    let literal: number | undefined;
+    if ((sizeBytes === 4 || this.#wideLiterals) && validity.namesLiteral(words)) {
       if (available < format.sizeBytes + 4) return 'truncated';
-      instruction = new Instruction(encoding, words, code.getUint32(offset + format.sizeBytes, true), this);
+      literal = code.getUint32(offset + format.sizeBytes, true);
     }
+    const instruction = new Instruction(encoding, words, literal, this);
     return validity.accepts(instruction) ? instruction : 'unknown';
   }
 

@@ -107,18 +107,6 @@ export class Instruction {
     return this.has('dpp_ctrl') || this.has('dpp8');
   }
 
-  /** Whether a literal constant follows the encoding. */
-  get namesLiteral(): boolean {
-    return this.row.operands.some(({ field, type, file }) => {
-      if (type === 'literal32') return true;
-      if (file === 'immediate' || !LITERAL_SOURCES.has(field)) return false;
-      const located = this.located(field);
-      return (
-        located !== undefined && located.width !== 7 && this.isSource(located) && this.#bits(located) === SRC_LITERAL
-      );
-    });
-  }
-
   /** Fields of 8 bits in vector instructions hold VGPRs. */
   isSource({ width }: Field): boolean {
     return width === 9 || (width === 8 && this.format.name.startsWith('S'));

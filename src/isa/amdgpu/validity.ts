@@ -88,8 +88,21 @@ function operandCheck(encoding: Encoding, spec: OperandSpec, field: Field, conte
   return check(field, table(key, width, exists));
 }
 
+/** Source fields whose value can announce a literal constant; fields of 8 bits in vector instructions hold VGPRs. */
+const literalFields = ({ row, format }: Encoding): Field[] =>
+  row.operands.flatMap(({ field, file }) => {
+    const found =
+      file === 'immediate' || !LITERAL_SOURCES.has(field)
+        ? undefined
+        : format.fields.find(({ name }) => name === field);
+    const isSource = found && (found.width === 9 || (found.width === 8 && format.name.startsWith('S')));
+    return isSource ? [found] : [];
+  });
+
 export class Validity {
   readonly #fixed: FixedBits;
+  readonly #hasLiteral: boolean;
+  readonly #literalFields: readonly Field[];
   readonly #checks: readonly FieldCheck[];
   /** Operands that depend on more than their field. */
   readonly #others: readonly number[];
@@ -110,6 +123,8 @@ export class Validity {
     const isControl = (value: number): boolean => isLaneControl(value, families);
     if (control) checks.push(check(control, table(`dpp ${processor}`, control.width, isControl)));
     this.#fixed = fixedBits(encoding, context.target);
+    this.#hasLiteral = row.operands.some(({ type }) => type === 'literal32');
+    this.#literalFields = literalFields(encoding);
     this.#checks = checks;
     this.#others = others;
     this.#context = context;
@@ -123,6 +138,15 @@ export class Validity {
       if (exists[(words[word]! >>> shift) & mask] === 0) return false;
     }
     return true;
+  }
+
+  /** Whether a literal constant follows the dwords. */
+  namesLiteral(words: readonly number[]): boolean {
+    if (this.#hasLiteral) return true;
+    for (const { low, width } of this.#literalFields) {
+      if (((words[low >> 5]! >>> (low & 31)) & ((1 << width) - 1)) === SRC_LITERAL) return true;
+    }
+    return false;
   }
 
   /** The rest. */
