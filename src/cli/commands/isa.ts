@@ -4,7 +4,7 @@ import { coverage } from '../../isa/amdgpu/coverage.ts';
 import { coverageMarkdown, coverageText } from '../../isa/amdgpu/coverage-text.ts';
 import { decoderFor } from '../../isa/amdgpu/decode.ts';
 import { describe } from '../../isa/amdgpu/describe.ts';
-import { decodedText, descriptionText, fieldsOf } from '../../isa/amdgpu/describe-text.ts';
+import { decodedText, descriptionsText, fieldsOf } from '../../isa/amdgpu/describe-text.ts';
 import { formatInstruction } from '../../isa/amdgpu/disassemble.ts';
 import { ROWS } from '../../isa/amdgpu/instructions/index.ts';
 import { PROCESSORS, targetFor } from '../../isa/amdgpu/targets.ts';
@@ -98,7 +98,7 @@ function shown(names: readonly string[], options: Options): string {
     throw usage(`no instruction '${name}' on ${where}`, didYouMean(name, known));
   });
   if (options.format === 'json') return json('instructions', { instructions: described });
-  return described.map(descriptionText).join('\n');
+  return descriptionsText(described);
 }
 
 function decoded(operands: readonly string[], options: Options): string {

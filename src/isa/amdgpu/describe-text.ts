@@ -41,11 +41,11 @@ function operandText({ field, type, access, file, widthBits, writtenIf }: Descri
   return `  ${field.padEnd(8)} ${type.padEnd(8)} ${width.padEnd(10)} ${file}, ${role}`;
 }
 
-export function descriptionText(description: Description): string {
-  const { name, rowName, processor, encodings, operands, flags, exactness, meaning, manual } = description;
+function descriptionText(description: Description, processors: readonly string[]): string {
+  const { name, rowName, encodings, operands, flags, exactness, meaning, manual } = description;
   const set = Object.entries(flags).filter(([flag]) => flag !== 'approximate');
   const lines = [
-    `${name} (${processor})${rowName === name ? '' : `, ${rowName} in earlier generations`}`,
+    `${name} (${processors.join(', ')})${rowName === name ? '' : `, ${rowName} in earlier generations`}`,
     ...(manual === undefined ? [] : [`manual: ${manual}`]),
     `execution: ${exactness}${flags.approximate === undefined ? '' : `: ${flags.approximate}`}`,
     'encodings:',
@@ -58,6 +58,19 @@ export function descriptionText(description: Description): string {
     ...(meaning.length > MAX_MEANING_LINES ? [`  ... and ${meaning.length - MAX_MEANING_LINES} lines more`] : []),
   ];
   return `${lines.join('\n')}\n`;
+}
+
+/** Descriptions one after the other; targets with equal ones share it. */
+export function descriptionsText(descriptions: readonly Description[]): string {
+  const alike = Map.groupBy(descriptions, ({ processor: _, ...rest }) => JSON.stringify(rest));
+  return [...alike.values()]
+    .map((group) =>
+      descriptionText(
+        group[0]!,
+        group.map(({ processor }) => processor),
+      ),
+    )
+    .join('\n');
 }
 
 /** One field of a decoded instruction. */

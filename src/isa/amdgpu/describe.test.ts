@@ -4,7 +4,7 @@ import { countsOf, coverage, exactnessOf } from './coverage.ts';
 import { coverageMarkdown, coverageText } from './coverage-text.ts';
 import { encodingsOf } from './decode.ts';
 import { describe } from './describe.ts';
-import { descriptionText } from './describe-text.ts';
+import { descriptionsText } from './describe-text.ts';
 import { ROWS } from './instructions/index.ts';
 import { manualSection } from './manuals.ts';
 import { PROCESSORS, targetFor } from './targets.ts';
@@ -47,7 +47,7 @@ test('a description has encodings, operands, meaning and the section of the manu
     ],
   );
   assert.equal(fma!.manual, 'CDNA2 ISA 12.11');
-  assert.match(descriptionText(fma!), /VOP3 {9}opcode 0x1cb, 8 bytes, 110100\.+\n {4}op\[25:16\] vdst\[7:0\]/);
+  assert.match(descriptionsText([fma!]), /VOP3 {9}opcode 0x1cb, 8 bytes, 110100\.+\n {4}op\[25:16\] vdst\[7:0\]/);
 });
 
 test('names of a target, of the oldest one and with a suffix', () => {
@@ -69,7 +69,7 @@ test('every instruction can be described as text on every target', () => {
       const described = describe(name, target);
       assert.ok(described.length > 0, name);
       for (const description of described) {
-        assert.match(descriptionText(description), new RegExp(`^${name} \\(${processor}\\)`));
+        assert.match(descriptionsText([description]), new RegExp(`^${name} \\(${processor}\\)`));
         if (description.meaning.length === 0 && description.exactness !== 'missing') empty.add(name);
       }
     }
@@ -101,4 +101,14 @@ test('coverage as text and as a page', () => {
   assert.doesNotMatch(text, /exact, VOP1/);
   assert.match(coverageText(targets, { exact: true }), /\n {2}exact, VOP1\n {4}v_/);
   assert.match(coverageMarkdown(targets), /\n\| {2}\| gfx90a \|\n\|---\|---\|\n\| DS \| \d+ \/ \d+ \/ \d+ \|\n/);
+});
+
+test('targets with the same description share it', () => {
+  const all = ['gfx940', 'gfx942', 'gfx1100'].flatMap((name) => describe('v_fma_f32', targetFor(name)));
+  assert.deepEqual(
+    descriptionsText(all)
+      .split('\n')
+      .filter((line) => line.startsWith('v_fma_f32')),
+    ['v_fma_f32 (gfx940, gfx942)', 'v_fma_f32 (gfx1100)'],
+  );
 });
