@@ -18,9 +18,10 @@ export function readSources(directory: string): SourceFile[] {
   const walk = (relative: string): void => {
     for (const entry of readdirSync(path.join(ROOT, relative), { withFileTypes: true })) {
       const at = relative === '' ? entry.name : `${relative}/${entry.name}`;
-      if (entry.isDirectory()) {
-        if (!SKIPPED.has(entry.name)) walk(at);
-      } else {
+      // Before its kind: a work tree may link to the packages of another one.
+      if (SKIPPED.has(entry.name)) continue;
+      if (entry.isDirectory()) walk(at);
+      else {
         const bytes = readFileSync(path.join(ROOT, at));
         files.push({ path: at, text: bytes.toString(bytes.includes(0) ? 'latin1' : 'utf8') });
       }

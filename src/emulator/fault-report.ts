@@ -70,7 +70,7 @@ export function reportFault(
   const target = emulator.memory.offset(address);
   if (target === undefined) return { ...details, message: `${message}; not an address of this device` };
   const nearest = emulator.memory.nearest(target);
-  const freed = emulator.memory.findFreed(target);
+  const freed = emulator.memory.find(target) ? undefined : emulator.memory.findFreed(target);
   const neighbourhood = describePlace(target, nearest, freed, emulator.memory.address(0));
   return { ...details, ...(nearest && { nearest }), ...(freed && { freed }), message: `${message}; ${neighbourhood}` };
 }

@@ -75,6 +75,8 @@ export function describePlace(
   if (freed) return `inside freed ${freed.label} at ${hex(base + BigInt(freed.offset))}`;
   if (!nearest) return 'no allocation';
   const end = nearest.offset + nearest.sizeBytes;
+  if (offset >= nearest.offset && offset < end)
+    return `inside read-only ${nearest.label} at ${hex(base + BigInt(nearest.offset))}`;
   const distance = offset < nearest.offset ? `${nearest.offset - offset} bytes before` : `${offset - end} bytes after`;
   return `${distance} ${nearest.label} (${nearest.sizeBytes} bytes at ${hex(base + BigInt(nearest.offset))})`;
 }

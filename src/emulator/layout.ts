@@ -1,19 +1,23 @@
 /**
- * Where things are in the emulator's linear memory: the page map, constant tables, wave state and decoded code. Every executor
+ * Where things are in the emulator's linear memory: the validity map, constant tables, wave state and decoded code. Every executor
  * works on this layout, so that a wave can change executors between any two instructions.
  */
 import type { ExitReason, StateSlot } from '../ir/types.ts';
 
+/** Allocations begin at multiples of this. */
 export const PAGE_SIZE_BYTES = 4096;
 
-/** One byte for each page of the 4 GiB window: what the GPU may do there. */
-export const PAGE_MAP = 0x10000;
-export const PAGE_MAP_SIZE_BYTES = 0x100000;
-export const PAGE_READ = 1;
-export const PAGE_WRITE = 2;
+/** One byte for each granule of the 4 GiB window: what the GPU may do there. The granules of this map and all before it permit nothing. */
+export const VALIDITY_MAP = 0x10000;
+/** spec/jit.md section 2: as cheap as pages. */
+export const GRANULE_LOG2 = 6;
+export const GRANULE_SIZE_BYTES = 1 << GRANULE_LOG2;
+const VALIDITY_MAP_SIZE_BYTES = 2 ** 32 / GRANULE_SIZE_BYTES;
+export const MAY_READ = 1;
+export const MAY_WRITE = 2;
 
 /** 16 vectors: all ones in 32-bit lane i where bit i of the index is set. */
-export const NIBBLE_MASKS = PAGE_MAP + PAGE_MAP_SIZE_BYTES;
+export const NIBBLE_MASKS = VALIDITY_MAP + VALIDITY_MAP_SIZE_BYTES;
 
 /** First byte that the allocator hands out. */
 export const ALLOCATOR_START = NIBBLE_MASKS + PAGE_SIZE_BYTES;

@@ -2,47 +2,92 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { WavewrightError } from '../base/errors.ts';
-import { PAGE_MAP, PAGE_READ, PAGE_WRITE } from './layout.ts';
+import { ALLOCATOR_START, MAY_READ, MAY_WRITE, VALIDITY_MAP } from './layout.ts';
 import { EmulatorMemory, type Region } from './memory.ts';
 
 const memory = new EmulatorMemory(0x7f00, 2 ** 26);
 
-test('allocations are zero, aligned, disjoint, mapped, and can be found until they are freed', () => {
+/** What the GPU may do with the byte at `offset`. */
+const permissionsAt = (offset: number): number => memory.bytes[VALIDITY_MAP + Math.floor(offset / 64)]!;
+
+test('allocations are zero, aligned, disjoint, valid to the granule, and can be found until they are freed', () => {
   const command = fc.record({
     free: fc.boolean(),
     sizeBytes: fc.integer({ min: 1, max: 50_000 }),
     alignmentLog2: fc.integer({ min: 0, max: 21 }),
+    permissions: fc.constantFrom(MAY_READ, MAY_READ | MAY_WRITE),
     pick: fc.nat(),
   });
   fc.assert(
     fc.property(fc.array(command, { maxLength: 60 }), (commands) => {
       const live: Region[] = [];
-      for (const { free, sizeBytes, alignmentLog2, pick } of commands) {
+      for (const { free, sizeBytes, alignmentLog2, permissions, pick } of commands) {
         if (free && live.length > 0) {
           const [region] = live.splice(pick % live.length, 1);
+          const last = region!.offset + region!.sizeBytes - 1;
           memory.free(region!.offset);
           assert.equal(memory.find(region!.offset), undefined);
-          assert.equal(memory.bytes[PAGE_MAP + region!.offset / 4096], 0);
-          assert.equal(memory.findFreed(region!.offset + region!.sizeBytes - 1)?.offset, region!.offset);
+          assert.equal(permissionsAt(region!.offset), 0);
+          assert.equal(permissionsAt(last), 0);
+          assert.equal(memory.findFreed(last)?.offset, region!.offset);
           continue;
         }
-        const offset = memory.allocate(sizeBytes, { alignmentBytes: 2 ** alignmentLog2, label: 'x' });
+        const offset = memory.allocate(sizeBytes, { alignmentBytes: 2 ** alignmentLog2, label: 'x', permissions });
         assert.equal(offset % Math.max(4096, 2 ** alignmentLog2), 0);
-        assert.ok(
-          live.every((other) => offset + sizeBytes <= other.offset || other.offset + other.sizeBytes <= offset),
-        );
+        const end = offset + Math.ceil(sizeBytes / 64) * 64;
+        const gap = (other: Region) => Math.max(other.offset - end, offset - (other.offset + other.sizeBytes));
+        assert.ok(live.every((other) => gap(other) >= 4096 - 63));
         assert.ok(memory.bytes.subarray(offset, offset + sizeBytes).every((byte) => byte === 0));
         memory.bytes.fill(0xaa, offset, offset + sizeBytes);
         assert.equal(memory.find(offset + sizeBytes - 1)?.offset, offset);
-        assert.equal(memory.bytes[PAGE_MAP + offset / 4096], PAGE_READ | PAGE_WRITE);
+        assert.equal(memory.find(offset + sizeBytes), undefined);
+        assert.ok(
+          memory.bytes.subarray(VALIDITY_MAP + offset / 64, VALIDITY_MAP + end / 64).every((b) => b === permissions),
+        );
+        for (let at = end; at < end + 4096; at += 64) assert.equal(permissionsAt(at), 0);
+        assert.equal(permissionsAt(offset - 1), 0);
         live.push({ offset, sizeBytes, label: 'x' });
       }
       for (const region of live) memory.free(region.offset);
     }),
     { numRuns: 50 },
   );
-  // Everything was given back and joined: one allocation of nearly all memory succeeds.
+  // Everything was given back and joined: one allocation of all memory succeeds.
   memory.free(memory.allocate(memory.sizeBytes - 4096));
+});
+
+test('nothing before the first allocation can be reached', () => {
+  assert.ok(memory.bytes.subarray(VALIDITY_MAP, VALIDITY_MAP + ALLOCATOR_START / 64).every((byte) => byte === 0));
+});
+
+test('freed memory is used again late, memory of the emulator at once', () => {
+  const fresh = new EmulatorMemory(0x7f00, 2 ** 28);
+  const first = fresh.allocate(100);
+  fresh.free(first);
+  for (let i = 0; i < 1000; i++) {
+    const offset = fresh.allocate(5000);
+    assert.notEqual(offset, first);
+    fresh.free(offset);
+  }
+  assert.equal(fresh.findFreed(first + 99)?.offset, first);
+  const own = fresh.allocate(100_000, { permissions: 0 });
+  fresh.free(own);
+  assert.equal(fresh.allocate(100_000, { permissions: 0 }), own);
+  fresh.free(own);
+  // When there is no other memory, it comes from quarantine.
+  assert.ok(fresh.usage.quarantinedBytes > 0);
+  const rest = fresh.allocate(fresh.sizeBytes - 4096);
+  assert.equal(fresh.usage.quarantinedBytes, 0);
+  fresh.free(rest);
+});
+
+test('what is kept of freed memory is bounded', () => {
+  const fresh = new EmulatorMemory(0x7f00, 2 ** 28);
+  for (let i = 0; i < 50_000; i++) fresh.free(fresh.allocate(4096));
+  const { regions, bytes, quarantinedBytes } = fresh.usage;
+  assert.deepEqual([regions, bytes], [0, 0]);
+  assert.ok(quarantinedBytes <= 2 ** 26);
+  fresh.free(fresh.allocate(fresh.sizeBytes - 4096));
 });
 
 test('impossible requests are errors of the caller or of memory', () => {

@@ -1,13 +1,22 @@
 /**
  * Device memory: one shared WebAssembly memory. A GPU virtual address is `windowHi << 32 | offset`, so that translation is a compare of
- * the high word and a look into the page map. Page-granular allocation, zero-filled.
+ * the high word and a look into the validity map. Allocations begin at pages, are zero-filled and have a hole behind them.
  */
-import { assert, WavewrightError } from '../base/errors.ts';
-import { ALLOCATOR_START, NIBBLE_MASKS, PAGE_MAP, PAGE_READ, PAGE_SIZE_BYTES, PAGE_WRITE } from './layout.ts';
+import { WavewrightError } from '../base/errors.ts';
+import { FreeRanges } from './free-ranges.ts';
+import {
+  ALLOCATOR_START,
+  GRANULE_SIZE_BYTES,
+  MAY_READ,
+  MAY_WRITE,
+  NIBBLE_MASKS,
+  PAGE_SIZE_BYTES,
+  VALIDITY_MAP,
+} from './layout.ts';
 
 export interface Region {
   readonly offset: number;
-  /** Bytes asked for; the region takes whole pages. */
+  /** Bytes asked for; the GPU reaches whole granules. */
   readonly sizeBytes: number;
   readonly label: string;
 }
@@ -15,27 +24,36 @@ export interface Region {
 export interface RegionOptions {
   readonly alignmentBytes?: number;
   readonly label?: string;
-  /** Contents may be those of an earlier region: for memory that its user initializes. */
+  /** Contents may be those of an earlier region: for memory that the emulator initializes; it is used again as soon as it is freed. */
   readonly uninitialized?: boolean;
-  /** What the GPU may do: PAGE_READ | PAGE_WRITE; 0 for the emulator's own state. */
+  /** What the GPU may do: MAY_READ | MAY_WRITE; 0 for the emulator's own state. */
   readonly permissions?: number;
 }
 
 /** Sizes to try, largest first: reserving address space fails where it is limited. */
 const MEMORY_PAGE_COUNTS = [65536, 32768, 16384, 4096];
 const WASM_PAGE_BYTES = 65536;
-/** Freed regions are remembered so that a fault can say that memory was freed. */
-const MAX_REMEMBERED = 64;
+/** Regions, at least, that are remembered after they left quarantine, so that a fault can say that memory was freed. */
+const MAX_REMEMBERED = 4096;
+/** Freed memory is not used again before so much was freed after it, or memory runs out. */
+const MAX_QUARANTINE_BYTES = 64 * 2 ** 20;
+/**
+ * Never permitted, behind every region that the GPU may access: an access, and a group of them that is checked at its first and its last byte,
+ * is smaller than this (jit/access-group.ts).
+ */
+const HOLE_BYTES = PAGE_SIZE_BYTES;
 
 const roundUp = (value: number, granule: number): number => Math.ceil(value / granule) * granule;
 
-interface Range {
-  start: number;
-  end: number;
+interface Owned extends Region {
+  /** Where the region's last page, or that of the hole behind it, ends. */
+  readonly end: number;
+  /** The GPU has no pointer to it that could be used after it was freed. */
+  readonly isReusedAtOnce: boolean;
 }
 
 function createMemory(maxSizeBytes: number): WebAssembly.Memory {
-  const limit = Math.max(256, Math.min(65536, Math.ceil(maxSizeBytes / WASM_PAGE_BYTES)));
+  const limit = Math.min(65536, Math.ceil((ALLOCATOR_START + maxSizeBytes) / WASM_PAGE_BYTES));
   const counts = [limit, ...MEMORY_PAGE_COUNTS.filter((pages) => pages < limit)];
   let cause: unknown;
   for (const pages of counts) {
@@ -60,10 +78,15 @@ export class EmulatorMemory {
   /** High word of every address in this memory. */
   readonly windowHi: number;
   readonly pages: number;
-  readonly #free: Range[];
-  /** Sorted by offset. */
-  readonly #regions: Region[] = [];
-  readonly #freed: Region[] = [];
+  readonly #free = new FreeRanges();
+  readonly #regions = new Map<number, Owned>();
+  /** For each page the offset of the region that it belongs to, without the hole behind it; 0 for none. */
+  readonly #owners: Uint32Array;
+  /** In the order in which they were freed; the first `#reusable` ones may have been used again. */
+  readonly #freed: Owned[] = [];
+  #reusable = 0;
+  #quarantineBytes = 0;
+  #liveBytes = 0;
   /** Memory from here on was never handed out and is still zero. */
   #untouched = ALLOCATOR_START;
 
@@ -75,7 +98,8 @@ export class EmulatorMemory {
     this.view = new DataView(this.buffer);
     this.bytes = new Uint8Array(this.buffer);
     this.words = new Int32Array(this.buffer);
-    this.#free = [{ start: ALLOCATOR_START, end: this.buffer.byteLength }];
+    this.#owners = new Uint32Array(this.buffer.byteLength / PAGE_SIZE_BYTES);
+    this.#free.giveBack(ALLOCATOR_START, this.buffer.byteLength);
     for (let bits = 0; bits < 16; bits++) {
       for (let lane = 0; lane < 4; lane++)
         this.words[(NIBBLE_MASKS + bits * 16) / 4 + lane] = (bits >> lane) & 1 ? -1 : 0;
@@ -95,6 +119,11 @@ export class EmulatorMemory {
     return address >> 32n === BigInt(this.windowHi) ? Number(address & 0xffffffffn) : undefined;
   }
 
+  /** Regions that are allocated and the bytes that they take, and the bytes that were freed and are not used again yet. */
+  get usage(): { readonly regions: number; readonly bytes: number; readonly quarantinedBytes: number } {
+    return { regions: this.#regions.size, bytes: this.#liveBytes, quarantinedBytes: this.#quarantineBytes };
+  }
+
   /** Returns the offset of memory, zero-filled unless `uninitialized`. Throws LIMIT_EXCEEDED when none is left. */
   allocate(sizeBytes: number, options: RegionOptions = {}): number {
     const alignment = Math.max(options.alignmentBytes ?? 0, PAGE_SIZE_BYTES);
@@ -103,84 +132,84 @@ export class EmulatorMemory {
     }
     if ((alignment & (alignment - 1)) !== 0)
       throw new WavewrightError('USAGE', `alignment ${alignment} is not a power of two`);
-    const size = roundUp(sizeBytes, PAGE_SIZE_BYTES);
-    const index = this.#free.findIndex(({ start, end }) => roundUp(start, alignment) + size <= end);
-    const range = this.#free[index];
-    if (!range) {
+    const { label = 'allocation', uninitialized = false, permissions = MAY_READ | MAY_WRITE } = options;
+    const granulesBytes = roundUp(sizeBytes, GRANULE_SIZE_BYTES);
+    const takenBytes = roundUp(granulesBytes + (permissions ? HOLE_BYTES : 0), PAGE_SIZE_BYTES);
+    const start = this.#take(takenBytes, alignment);
+    if (start === undefined) {
       throw new WavewrightError('LIMIT_EXCEEDED', `out of device memory: cannot allocate ${sizeBytes} bytes`, {
         hint: `the emulated device has ${this.sizeBytes} bytes`,
       });
     }
-    const start = roundUp(range.start, alignment);
-    const rest: Range[] = [];
-    if (start > range.start) rest.push({ start: range.start, end: start });
-    if (start + size < range.end) rest.push({ start: start + size, end: range.end });
-    this.#free.splice(index, 1, ...rest);
-    if (start < this.#untouched && !options.uninitialized)
-      this.bytes.fill(0, start, Math.min(start + size, this.#untouched));
-    this.#untouched = Math.max(this.#untouched, start + size);
-    this.#regions.splice(this.#indexAfter(start), 0, {
+    const end = start + takenBytes;
+    this.#liveBytes += takenBytes;
+    if (start < this.#untouched && !uninitialized)
+      this.bytes.fill(0, start, Math.min(start + granulesBytes, this.#untouched));
+    this.#untouched = Math.max(this.#untouched, end);
+    this.#regions.set(start, {
       offset: start,
       sizeBytes,
-      label: options.label ?? 'allocation',
+      label,
+      end,
+      isReusedAtOnce: uninitialized || permissions === 0,
     });
-    const permissions = options.permissions ?? PAGE_READ | PAGE_WRITE;
-    this.bytes.fill(permissions, PAGE_MAP + start / PAGE_SIZE_BYTES, PAGE_MAP + (start + size) / PAGE_SIZE_BYTES);
+    this.#mark(start, sizeBytes, start, permissions);
     return start;
   }
 
-  /** Throws USAGE when no region starts at `offset`. */
+  /** Memory in quarantine is used when there is no other. */
+  #take(sizeBytes: number, alignment: number): number | undefined {
+    if (sizeBytes > this.sizeBytes) return undefined;
+    const start = this.#free.take(sizeBytes, alignment);
+    if (start !== undefined || this.#quarantineBytes === 0) return start;
+    this.#release(0);
+    return this.#free.take(sizeBytes, alignment);
+  }
+
+  #mark(start: number, sizeBytes: number, owner: number, permissions: number): void {
+    const [first, last] = [start, start + sizeBytes - 1];
+    this.#owners.fill(owner, Math.floor(first / PAGE_SIZE_BYTES), Math.floor(last / PAGE_SIZE_BYTES) + 1);
+    const granule = (offset: number): number => VALIDITY_MAP + Math.floor(offset / GRANULE_SIZE_BYTES);
+    this.bytes.fill(permissions, granule(first), granule(last) + 1);
+  }
+
+  /** The GPU faults on the region from now on. Throws USAGE when none starts at `offset`. */
   free(offset: number): void {
-    const index = this.#indexAfter(offset) - 1;
-    const region = this.#regions[index];
-    if (region?.offset !== offset) {
-      throw new WavewrightError('USAGE', `no allocation starts at 0x${this.address(offset).toString(16)}`);
+    const region = this.#regions.get(offset);
+    if (!region) throw new WavewrightError('USAGE', `no allocation starts at 0x${this.address(offset).toString(16)}`);
+    this.#regions.delete(offset);
+    this.#liveBytes -= region.end - offset;
+    this.#mark(offset, region.sizeBytes, 0, 0);
+    if (region.isReusedAtOnce) {
+      this.#free.giveBack(offset, region.end, true);
+      return;
     }
-    this.#regions.splice(index, 1);
     this.#freed.push(region);
-    if (this.#freed.length > MAX_REMEMBERED) this.#freed.shift();
-    const range = { start: offset, end: offset + roundUp(region.sizeBytes, PAGE_SIZE_BYTES) };
-    this.bytes.fill(0, PAGE_MAP + range.start / PAGE_SIZE_BYTES, PAGE_MAP + range.end / PAGE_SIZE_BYTES);
-    this.#giveBack(range);
+    this.#quarantineBytes += region.end - offset;
+    this.#release(MAX_QUARANTINE_BYTES);
+    if (this.#reusable < 2 * MAX_REMEMBERED) return;
+    this.#freed.splice(0, MAX_REMEMBERED);
+    this.#reusable -= MAX_REMEMBERED;
   }
 
-  #giveBack(range: Range): void {
-    let at = this.#free.findIndex(({ start }) => start > range.start);
-    if (at < 0) at = this.#free.length;
-    const before = this.#free[at - 1];
-    const after = this.#free[at];
-    assert(!before || before.end <= range.start, 'freed memory is in use once');
-    const merged = { ...range };
-    let from = at;
-    let count = 0;
-    if (before?.end === range.start) {
-      merged.start = before.start;
-      from--;
-      count++;
+  /** Lets memory be used again, the longest freed first, until so many bytes are left in quarantine. */
+  #release(maxBytes: number): void {
+    while (this.#quarantineBytes > maxBytes) {
+      const region = this.#freed[this.#reusable++]!;
+      this.#quarantineBytes -= region.end - region.offset;
+      this.#free.giveBack(region.offset, region.end);
     }
-    if (after?.start === range.end) {
-      merged.end = after.end;
-      count++;
-    }
-    this.#free.splice(from, count, merged);
-  }
-
-  /** Number of regions that start at or before `offset`. */
-  #indexAfter(offset: number): number {
-    let low = 0;
-    let high = this.#regions.length;
-    while (low < high) {
-      const middle = (low + high) >> 1;
-      if (this.#regions[middle]!.offset <= offset) low = middle + 1;
-      else high = middle;
-    }
-    return low;
   }
 
   /** The live region that contains `offset`. */
   find(offset: number): Region | undefined {
-    const region = this.#regions[this.#indexAfter(offset) - 1];
+    const region = this.#ownerOf(Math.floor(offset / PAGE_SIZE_BYTES));
     return region && offset < region.offset + region.sizeBytes ? region : undefined;
+  }
+
+  /** The region that has the page. */
+  #ownerOf(page: number): Owned | undefined {
+    return this.#regions.get(this.#owners[page] ?? 0);
   }
 
   /** The most recently freed region that contained `offset`. */
@@ -190,8 +219,11 @@ export class EmulatorMemory {
 
   /** The live region that ends or starts nearest to `offset`. */
   nearest(offset: number): Region | undefined {
-    const after = this.#indexAfter(offset);
-    const [below, above] = [this.#regions[after - 1], this.#regions[after]];
+    const page = Math.floor(offset / PAGE_SIZE_BYTES);
+    let [low, high] = [page, page + 1];
+    while (low > 0 && !this.#owners[low]) low--;
+    while (high < this.#owners.length && !this.#owners[high]) high++;
+    const [below, above] = [this.#ownerOf(low), this.#ownerOf(high)];
     if (!below || !above) return below ?? above;
     return offset - (below.offset + below.sizeBytes) <= above.offset - offset ? below : above;
   }

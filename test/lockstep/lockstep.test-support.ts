@@ -6,7 +6,7 @@ import {
   EXIT_CODES,
   EXIT_MODE,
   EXIT_UNTRANSLATED,
-  PAGE_READ,
+  MAY_READ,
   RECORD_NEXT_PC,
   RECORD_PC,
   RECORD_SIZE_BYTES,
@@ -76,7 +76,7 @@ class Machine {
     this.wave = memory.allocate(waveSizeBytes(64), { permissions: 0 });
     this.areas = memory.allocate(LDS_SIZE + PRIVATE_SIZE * 64 + GUARD, { permissions: 0 });
     this.data = memory.allocate(DATA_SIZE);
-    this.code = memory.allocate(CODE_SIZE, { permissions: PAGE_READ });
+    this.code = memory.allocate(CODE_SIZE, { permissions: MAY_READ });
   }
 }
 

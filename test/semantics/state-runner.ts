@@ -2,7 +2,7 @@
 import { Emulator, type ExecutorName } from '../../src/emulator/emulator.ts';
 import {
   EXIT_BUDGET,
-  PAGE_READ,
+  MAY_READ,
   rowSizeBytes,
   WAVE_EXIT,
   WAVE_JUMP_CACHE,
@@ -48,7 +48,7 @@ export class StateRunner {
     this.#lds = memory.allocate(LDS_SIZE_BYTES, { permissions: 0 });
     this.#private = memory.allocate(PRIVATE_SIZE_BYTES * waveSize, { permissions: 0 });
     this.#memory = memory.allocate(MEMORY_SIZE_BYTES);
-    this.#code = memory.allocate(CODE_SIZE_BYTES, { permissions: PAGE_READ });
+    this.#code = memory.allocate(CODE_SIZE_BYTES, { permissions: MAY_READ });
   }
 
   /** What the instruction makes of `before`: the registers and memory that `after` names. */

@@ -4,7 +4,7 @@ import { processorNamed } from '../../codeobject/processors.ts';
 import type { EmulatorDispatch } from '../../emulator/dispatch.ts';
 import { CLOCK_FREQUENCY_HZ, Emulator, type EmulatorOptions } from '../../emulator/emulator.ts';
 import type { EmulatorFault } from '../../emulator/faults.ts';
-import { PAGE_READ, PAGE_WRITE } from '../../emulator/layout.ts';
+import { MAY_READ, MAY_WRITE } from '../../emulator/layout.ts';
 import type { Region } from '../../emulator/memory.ts';
 import type {
   AdvanceResult,
@@ -44,7 +44,7 @@ class EmulatedMemory implements DeviceMemory {
     const offset = memory.allocate(sizeBytes, {
       ...(options.alignmentBytes !== undefined && { alignmentBytes: options.alignmentBytes }),
       ...(options.label !== undefined && { label: options.label }),
-      permissions: options.readOnly ? PAGE_READ : PAGE_READ | PAGE_WRITE,
+      permissions: options.readOnly ? MAY_READ : MAY_READ | MAY_WRITE,
     });
     return memory.address(offset);
   }

@@ -2,7 +2,7 @@
 import type { MemorySpace } from '../../ir/types.ts';
 import type { AddressParts, Node } from './node.ts';
 
-/** Accesses further apart than this are checked apart: a range of this size touches two pages at most. */
+/** Accesses further apart than this are checked apart: first and last byte of such a range are not in two allocations, between which is a hole. */
 const RANGE_BYTES = 2048;
 
 export interface AccessGroup {

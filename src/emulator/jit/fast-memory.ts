@@ -5,16 +5,9 @@
  */
 import { assert } from '../../base/errors.ts';
 import type { Label, Local } from '../../wasm/function.ts';
-import {
-  PAGE_READ,
-  PAGE_WRITE,
-  WAVE_LDS_BASE,
-  WAVE_LDS_SIZE,
-  WAVE_PRIVATE_BASE,
-  WAVE_PRIVATE_SIZE,
-} from '../layout.ts';
+import { MAY_READ, MAY_WRITE, WAVE_LDS_BASE, WAVE_LDS_SIZE, WAVE_PRIVATE_BASE, WAVE_PRIVATE_SIZE } from '../layout.ts';
 import { captured, type Lanes } from '../lowering/emitter.ts';
-import { pagePermissions } from '../lowering/memory-access.ts';
+import { pushValidity } from '../lowering/memory-access.ts';
 import { type AccessGroup, accessOf, groupAccesses } from './access-group.ts';
 import type { ChunkPlace } from './chunk-loop.ts';
 import type { FunctionState } from './function-state.ts';
@@ -432,7 +425,7 @@ export class FastMemory {
     });
   }
 
-  /** Permissions of every page that the lanes touch. */
+  /** Permissions of every granule that the lanes touch first or last. */
   #checkGather(group: AccessGroup, low: Local, lanes: readonly Local[], slow: Label): void {
     const { f } = this.#environment.state;
     const isOneDword = group.allDwords && group.max - group.min === 4 && (group.min & 3) === 0;
@@ -451,11 +444,11 @@ export class FastMemory {
     this.#refuseUnlessPermitted(group, slow);
   }
 
-  /** Pushes the permissions that the pages of the first and the last byte have in common. */
+  /** Pushes the permissions that the granules of the first and the last byte have in common. */
   #pushPermissions(address: Local, first: number, last: number): void {
     const { f } = this.#environment.state;
     const at = (offset: number): void =>
-      pagePermissions(f, () => {
+      pushValidity(f, () => {
         f.get(address);
         if (offset === 0) return;
         f.i32(offset);
@@ -469,7 +462,7 @@ export class FastMemory {
 
   #refuseUnlessPermitted({ writes }: AccessGroup, slow: Label): void {
     const { f } = this.#environment.state;
-    f.i32(writes ? PAGE_WRITE : PAGE_READ);
+    f.i32(writes ? MAY_WRITE : MAY_READ);
     f.op('i32.and');
     f.op('i32.eqz');
     f.brIf(slow);

@@ -3,7 +3,7 @@ import type { OpName } from '../../ir/ops.ts';
 import type { Leaf, MemorySpace, Type, Update, Value } from '../../ir/types.ts';
 import type { FunctionBuilder, Label, Local } from '../../wasm/function.ts';
 import type { LoadName } from '../../wasm/opcodes.ts';
-import { PAGE_READ, PAGE_WRITE, WAVE_LDS_BASE, WAVE_LDS_SIZE } from '../layout.ts';
+import { MAY_READ, MAY_WRITE, WAVE_LDS_BASE, WAVE_LDS_SIZE } from '../layout.ts';
 import { EMISSION } from './emission.ts';
 import {
   type Emitter,
@@ -20,9 +20,9 @@ import {
   type AccessKind,
   type AddressSpaces,
   mayStraddle,
-  pagePermissions,
   pushDwordStride,
   pushStraddles,
+  pushValidity,
   splitLoad,
   splitStore,
   translator,
@@ -207,16 +207,16 @@ function accessTogether(
   if (wide) f.free(low);
 }
 
-/** Pushes whether the page map permits an access of `sizeBytes` at `base`. */
+/** Pushes whether the validity map permits an access of `sizeBytes` at `base`. */
 export function pushPermitted(f: FunctionBuilder, base: Local, kind: AccessKind, sizeBytes: number): void {
-  pagePermissions(f, () => f.get(base));
-  pagePermissions(f, () => {
+  pushValidity(f, () => f.get(base));
+  pushValidity(f, () => {
     f.get(base);
     f.i32(sizeBytes - 1);
     f.op('i32.add');
   });
   f.op('i32.and');
-  f.i32(kind === 'read' ? PAGE_READ : PAGE_WRITE);
+  f.i32(kind === 'read' ? MAY_READ : MAY_WRITE);
   f.op('i32.and');
 }
 

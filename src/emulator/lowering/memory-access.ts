@@ -1,14 +1,15 @@
 /**
- * Address translation in WebAssembly. Every access is checked against the page map, the LDS size or the private segment size before it
+ * Address translation in WebAssembly. Every access is checked against the validity map, the LDS size or the private segment size before it
  * happens; what fails calls the imported fault function, which throws.
  */
 import type { MemorySpace } from '../../ir/types.ts';
 import type { FunctionBuilder, Local } from '../../wasm/function.ts';
 import type { FunctionRef } from '../../wasm/types.ts';
 import {
-  PAGE_MAP,
-  PAGE_READ,
-  PAGE_WRITE,
+  GRANULE_LOG2,
+  MAY_READ,
+  MAY_WRITE,
+  VALIDITY_MAP,
   WAVE_LDS_BASE,
   WAVE_LDS_SIZE,
   WAVE_PRIVATE_BASE,
@@ -33,9 +34,9 @@ export interface AddressSpaces {
 }
 
 const PERMISSION: Readonly<Record<AccessKind, number>> = {
-  read: PAGE_READ,
-  write: PAGE_WRITE,
-  atomic: PAGE_READ | PAGE_WRITE,
+  read: MAY_READ,
+  write: MAY_WRITE,
+  atomic: MAY_READ | MAY_WRITE,
 };
 
 /**
@@ -94,7 +95,7 @@ function ifHigh(f: FunctionBuilder, high: Local, value: number, then: () => void
   });
 }
 
-/** Both the first and the last byte are on pages that permit the access; accesses are at most 64 bytes. */
+/** Both the first and the last byte are in granules that permit the access; accesses are at most 64 bytes, holes are larger. */
 function translateGlobal(
   f: FunctionBuilder,
   low: Local,
@@ -102,9 +103,9 @@ function translateGlobal(
   sizeBytes: number,
   fail: (where: number) => void,
 ): void {
-  pagePermissions(f, () => f.get(low));
+  pushValidity(f, () => f.get(low));
   if (sizeBytes > 1) {
-    pagePermissions(f, () => {
+    pushValidity(f, () => {
       f.get(low);
       f.i32(sizeBytes - 1);
       f.op('i32.add');
@@ -119,12 +120,12 @@ function translateGlobal(
   f.get(low);
 }
 
-/** Pushes the page map byte of the address that `address` pushes. */
-export function pagePermissions(f: FunctionBuilder, address: () => void): void {
+/** Pushes the validity map's byte of the address that `address` pushes. */
+export function pushValidity(f: FunctionBuilder, address: () => void): void {
   address();
-  f.i32(12);
+  f.i32(GRANULE_LOG2);
   f.op('i32.shr_u');
-  f.load('i32.load8_u', PAGE_MAP);
+  f.load('i32.load8_u', VALIDITY_MAP);
 }
 
 /** Runs `fail` when low + sizeBytes is above the limit in the wave state. */

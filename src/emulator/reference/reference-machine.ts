@@ -9,9 +9,9 @@ import { FAULT_JUMP, WaveFault } from '../faults.ts';
 import {
   EXIT_CODES,
   EXIT_MODE,
-  PAGE_MAP,
-  PAGE_READ,
-  PAGE_WRITE,
+  GRANULE_LOG2,
+  MAY_READ,
+  MAY_WRITE,
   RECORD_NEXT_PC,
   RECORD_OPERANDS,
   RECORD_PC,
@@ -19,6 +19,7 @@ import {
   RECORD_TARGET,
   rowSizeBytes,
   STATE_OFFSETS,
+  VALIDITY_MAP,
   WAVE_CLOCK,
   WAVE_EXIT,
   WAVE_LDS_BASE,
@@ -163,10 +164,12 @@ export class ReferenceMachine implements Machine {
       if (high === spaces.sharedApertureHi) return this.#translateLds(access, sizeBytes, low, lane, full);
       if (high === spaces.privateApertureHi) return this.#translatePrivate(access, sizeBytes, low, lane, full);
     }
-    const needed = access === 'read' ? PAGE_READ : access === 'write' ? PAGE_WRITE : PAGE_READ | PAGE_WRITE;
+    const needed = access === 'read' ? MAY_READ : access === 'write' ? MAY_WRITE : MAY_READ | MAY_WRITE;
     const last = low + sizeBytes - 1;
     const permissions =
-      last > 0xffffffff ? 0 : memory.bytes[PAGE_MAP + (low >>> 12)]! & memory.bytes[PAGE_MAP + (last >>> 12)]!;
+      last > 0xffffffff
+        ? 0
+        : memory.bytes[VALIDITY_MAP + (low >>> GRANULE_LOG2)]! & memory.bytes[VALIDITY_MAP + (last >>> GRANULE_LOG2)]!;
     if (high !== memory.windowHi || (permissions & needed) !== needed) this.#fail(ACCESS_CODES[access], lane, full);
     return { base: low, stride: 4 };
   }
