@@ -3,10 +3,11 @@
  * wall time of hello goes. Thread CPU time, medians. `--samples N` (default 5), `--format=json`.
  */
 import { parseArgs } from 'node:util';
+import { differenceFrom, type KernelBenchmark } from '../src/bench/kernel-benchmark.ts';
+import { KernelRunner } from '../src/bench/kernel-runner.ts';
+import { KERNELS } from '../src/bench/kernels.ts';
 import { decodeReport, measureDecode, measureListing } from './decode.ts';
 import { measureHello } from './hello.ts';
-import { KernelRunner } from './kernel-runner.ts';
-import { KERNELS, type KernelBenchmark } from './kernels.ts';
 
 const { values } = parseArgs({
   options: { samples: { type: 'string', default: '5' }, format: { type: 'string', default: 'text' } },
@@ -46,12 +47,11 @@ const reference = new KernelRunner('gfx90a', 'reference');
 function measure(kernel: KernelBenchmark) {
   const file = `examples/kernels/${kernel.name}.gfx90a.co`;
   const small = kernel.launch('small');
-  const expected = kernel.baseline(small);
+  const expected = kernel.model(small);
   for (const [name, runner] of Object.entries({ jit, handlers, reference })) {
     const { output } = runner.prepare(file, kernel.name, kernel.launch('small'))();
-    const wrong = output.findIndex((value, i) => value !== expected[i]);
-    if (wrong >= 0)
-      throw new Error(`${kernel.name} on ${name}: element ${wrong} is ${output[wrong]}, expected ${expected[wrong]}`);
+    const difference = differenceFrom(expected, output, kernel.tolerance);
+    if (difference) throw new Error(`${kernel.name} on ${name}: ${difference}`);
   }
   const full = kernel.launch('full');
   const on = (runner: KernelRunner, size: 'full' | 'small'): number => {
@@ -59,7 +59,7 @@ function measure(kernel: KernelBenchmark) {
     return rate(kernel.operations(size), () => run().cpuMs);
   };
   const [onJit, onHandlers, onReference] = [on(jit, 'full'), on(handlers, 'full'), on(reference, 'small')];
-  const onJs = rate(kernel.operations('full'), () => timed(() => kernel.baseline(full)));
+  const onJs = rate(kernel.operations('full'), () => timed(() => kernel.model(full)));
   return { kernel: kernel.name, unit: kernel.unit, jit: onJit, handlers: onHandlers, reference: onReference, js: onJs };
 }
 

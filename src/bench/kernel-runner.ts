@@ -1,26 +1,18 @@
 /** Loads a benchmark kernel on an emulated device and runs it through the HSA runtime. */
 import { readFileSync } from 'node:fs';
-import { parseCodeObject } from '../src/codeobject/code-object.ts';
-import { writeHiddenArguments } from '../src/codeobject/hidden-arguments.ts';
-import { createEmulatedDevice } from '../src/devices/emulated/index.ts';
-import type { ExecutorName } from '../src/emulator/emulator.ts';
-import { CodeObjectReader, createRuntime, type Queue, type Runtime } from '../src/hsa/index.ts';
-
-/** A number is a 32-bit integer; an array is a buffer that holds it; `{ sizeBytes }` is a zero-filled buffer. */
-export type Argument = number | Int32Array | Uint32Array | Float32Array | { readonly sizeBytes: number };
-
-export interface Launch {
-  readonly grid: readonly number[];
-  readonly workgroup: readonly number[];
-  readonly args: readonly Argument[];
-}
+import { parseCodeObject } from '../codeobject/code-object.ts';
+import { writeHiddenArguments } from '../codeobject/hidden-arguments.ts';
+import { createEmulatedDevice } from '../devices/emulated/index.ts';
+import type { ExecutorName } from '../emulator/emulator.ts';
+import { CodeObjectReader, createRuntime, type Queue, type Runtime } from '../hsa/index.ts';
+import type { Launch } from './kernel-benchmark.ts';
 
 export interface Measured {
   /** Thread CPU time of the dispatch, milliseconds. */
   readonly cpuMs: number;
   readonly wallMs: number;
   /** Contents of the first buffer argument afterwards. */
-  readonly output: Uint32Array;
+  readonly output: Uint8Array;
 }
 
 const KERNARG_SIZE_BYTES = 4096;
@@ -92,7 +84,7 @@ export class KernelRunner {
       return {
         cpuMs: (used.user + used.system) / 1000,
         wallMs,
-        output: new Uint32Array(Uint8Array.from(first!).buffer),
+        output: first!,
       };
     };
   }

@@ -1,20 +1,11 @@
-/** The kernels of spec/jit.md: how each is launched, what counts as one operation, and the same work in plain JavaScript. */
-import type { Launch } from './kernel-runner.ts';
-
-export interface KernelBenchmark {
-  readonly name: string;
-  readonly unit: string;
-  /** Sizes: `full` for measuring, `small` for checking results and for the reference executor. */
-  launch(size: 'full' | 'small'): Launch;
-  /** Operations of one launch. */
-  operations(size: 'full' | 'small'): number;
-  /** The kernel's result computed by a plain loop over typed arrays; the named baseline `js`. */
-  baseline(launch: Launch): Uint32Array;
-}
+/** The benchmark kernels. */
+import type { KernelBenchmark, Launch } from './kernel-benchmark.ts';
 
 const bits = (values: Float32Array): Uint32Array => new Uint32Array(values.buffer);
 const ramp = (count: number, of: (i: number) => number): Float32Array =>
   Float32Array.from({ length: count }, (_, i) => of(i));
+
+const sumOf = (counts: Iterable<number>): number => Iterator.from(counts).reduce((sum, count) => sum + count, 0);
 
 const ITEMS = { full: 1 << 14, small: 1 << 8 };
 const ROUNDS = { full: 2000, small: 20 };
@@ -28,7 +19,7 @@ export const KERNELS: readonly KernelBenchmark[] = [
     unit: 'FMA',
     launch: (size) => ({ grid: [ITEMS[size]], workgroup: [256], args: [{ sizeBytes: ITEMS[size] * 4 }, ROUNDS[size]] }),
     operations: (size) => ITEMS[size] * ROUNDS[size] * 8,
-    baseline({ grid, args }) {
+    model({ grid, args }) {
       const out = new Float32Array(grid[0]!);
       const rounds = args[1] as number;
       const { fround } = Math;
@@ -58,7 +49,7 @@ export const KERNELS: readonly KernelBenchmark[] = [
     unit: 'op',
     launch: (size) => ({ grid: [ITEMS[size]], workgroup: [256], args: [{ sizeBytes: ITEMS[size] * 4 }, ROUNDS[size]] }),
     operations: (size) => ITEMS[size] * ROUNDS[size] * 10,
-    baseline({ grid, args }) {
+    model({ grid, args }) {
       const out = new Uint32Array(grid[0]!);
       const rounds = args[1] as number;
       for (let i = 0; i < out.length; i++) {
@@ -85,7 +76,7 @@ export const KERNELS: readonly KernelBenchmark[] = [
       return { grid: [n], workgroup: [256], args: [ramp(n, (i) => i % 1000), ramp(n, (i) => (i % 777) * 0.5), 3, n] };
     },
     operations: (size) => ELEMENTS[size],
-    baseline({ args }) {
+    model({ args }) {
       const out = Float32Array.from(args[0] as Float32Array);
       const x = args[1] as Float32Array;
       for (let i = 0; i < out.length; i++) out[i] = 3 * x[i]! + out[i]!;
@@ -101,7 +92,7 @@ export const KERNELS: readonly KernelBenchmark[] = [
       return { grid: [n, n], workgroup: [16, 16], args: [{ sizeBytes: n * n * 4 }, matrix, matrix, n] };
     },
     operations: (size) => MATRIX[size] ** 3,
-    baseline: multiplyMatrices,
+    model: multiplyMatrices,
   },
   {
     name: 'vadd',
@@ -112,7 +103,7 @@ export const KERNELS: readonly KernelBenchmark[] = [
       return { grid: [ELEMENTS[size]], workgroup: [256], args };
     },
     operations: (size) => ELEMENTS[size] - 5,
-    baseline({ args }) {
+    model({ args }) {
       const [a, b] = [args[1] as Float32Array, args[2] as Float32Array];
       return bits(a.map((value, i) => value + b[i]!));
     },
@@ -126,7 +117,7 @@ export const KERNELS: readonly KernelBenchmark[] = [
       return { grid: [n], workgroup: [256], args: [{ sizeBytes: n * 4 }, ramp(n, (i) => i * 0.5), index, n] };
     },
     operations: (size) => ELEMENTS[size],
-    baseline({ args }) {
+    model({ args }) {
       const [a, index] = [args[1] as Float32Array, args[2] as Int32Array];
       return bits(Float32Array.from(index, (at) => a[at]!));
     },
@@ -140,7 +131,7 @@ export const KERNELS: readonly KernelBenchmark[] = [
       return { grid: [n / 4, n / 4], workgroup: [16, 16], args: [{ sizeBytes: n * n * 4 }, matrix, matrix, n] };
     },
     operations: (size) => (MATRIX[size] * 2) ** 3,
-    baseline: multiplyMatrices,
+    model: multiplyMatrices,
   },
   {
     name: 'mfma16',
@@ -151,7 +142,7 @@ export const KERNELS: readonly KernelBenchmark[] = [
       return { grid: [n * 4, n / 16], workgroup: [64, 1], args: [{ sizeBytes: n * n * 4 }, matrix, matrix, n] };
     },
     operations: (size) => (MATRIX[size] * 2) ** 3,
-    baseline: multiplyMatrices,
+    model: multiplyMatrices,
   },
   {
     name: 'mandelbrot',
@@ -164,11 +155,11 @@ export const KERNELS: readonly KernelBenchmark[] = [
         args: [{ sizeBytes: width * height * 4 }, width, height, 200],
       };
     },
-    // The baseline's count of iterations, the same for both.
+    // The model's count of iterations, the same for both.
     operations(size) {
-      return this.baseline(this.launch(size)).reduce((sum, count) => sum + count, 0);
+      return sumOf(this.model(this.launch(size)));
     },
-    baseline({ args }) {
+    model({ args }) {
       const [width, height, iterations] = args.slice(1) as [number, number, number];
       const { fround } = Math;
       const out = new Uint32Array(width * height);
@@ -194,9 +185,9 @@ export const KERNELS: readonly KernelBenchmark[] = [
     unit: 'iteration',
     launch: (size) => ({ grid: [ITEMS[size]], workgroup: [256], args: [{ sizeBytes: ITEMS[size] * 4 }, 1, 1000] }),
     operations(size) {
-      return this.baseline(this.launch(size)).reduce((sum, count) => sum + count, 0);
+      return sumOf(this.model(this.launch(size)));
     },
-    baseline({ grid, args }) {
+    model({ grid, args }) {
       const [first, limit] = args.slice(1) as [number, number];
       return Uint32Array.from({ length: grid[0]! }, (_, i) => {
         let x = first + i;
