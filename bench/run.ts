@@ -2,6 +2,7 @@
  * `npm run bench`: rates of the emulator's executors and of plain JavaScript on the same kernels, as ratios within this run, and where the
  * wall time of hello goes. Thread CPU time, medians. `--samples N` (default 5), `--format=json`.
  */
+import { readFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import { differenceFrom, type KernelBenchmark } from '../src/bench/kernel-benchmark.ts';
 import { KernelRunner } from '../src/bench/kernel-runner.ts';
@@ -40,22 +41,23 @@ const timed = (run: () => void): number => {
   return (user + system) / 1000;
 };
 
-const jit = new KernelRunner('gfx90a', 'jit');
-const handlers = new KernelRunner('gfx90a', 'handlers');
-const reference = new KernelRunner('gfx90a', 'reference');
+const jit = new KernelRunner({ processor: 'gfx90a' });
+const handlers = new KernelRunner({ processor: 'gfx90a', executor: 'handlers' });
+const reference = new KernelRunner({ processor: 'gfx90a', executor: 'reference' });
 
 function measure(kernel: KernelBenchmark) {
-  const file = `examples/kernels/${kernel.name}.gfx90a.co`;
+  const name = `examples/kernels/${kernel.name}.gfx90a.co`;
+  const image = { name, bytes: readFileSync(name) };
   const small = kernel.launch('small');
   const expected = kernel.model(small);
-  for (const [name, runner] of Object.entries({ jit, handlers, reference })) {
-    const { output } = runner.prepare(file, kernel.name, kernel.launch('small'))();
+  for (const [executor, runner] of Object.entries({ jit, handlers, reference })) {
+    const { output } = runner.prepare(image, kernel.name, kernel.launch('small'))();
     const difference = differenceFrom(expected, output, kernel.tolerance);
-    if (difference) throw new Error(`${kernel.name} on ${name}: ${difference}`);
+    if (difference) throw new Error(`${kernel.name} on ${executor}: ${difference}`);
   }
   const full = kernel.launch('full');
   const on = (runner: KernelRunner, size: 'full' | 'small'): number => {
-    const run = runner.prepare(file, kernel.name, size === 'full' ? full : small);
+    const run = runner.prepare(image, kernel.name, size === 'full' ? full : small);
     return rate(kernel.operations(size), () => run().cpuMs);
   };
   const [onJit, onHandlers, onReference] = [on(jit, 'full'), on(handlers, 'full'), on(reference, 'small')];

@@ -1,6 +1,6 @@
 /** The benchmark kernels, compiled OpenCL C, give what plain JavaScript computes, on every executor. */
 import assert from 'node:assert/strict';
-import { existsSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { differenceFrom } from '../src/bench/kernel-benchmark.ts';
 import { KernelRunner } from '../src/bench/kernel-runner.ts';
@@ -11,11 +11,11 @@ for (const processor of ['gfx90a', 'gfx1100']) {
   const built = images.filter(({ file }) => existsSync(file));
   assert.ok(built.length >= 8, `kernels are built for ${processor}`);
   for (const executor of ['handlers', 'reference', 'jit'] as const) {
-    const runner = new KernelRunner(processor, executor, 0);
+    const runner = new KernelRunner({ processor, executor, compileThreshold: 0 });
     for (const { kernel, file } of built) {
       test(`${processor}, ${executor}: ${kernel.name}`, () => {
         const launch = kernel.launch('small');
-        const { output } = runner.prepare(file, kernel.name, launch)();
+        const { output } = runner.prepare({ name: file, bytes: readFileSync(file) }, kernel.name, launch)();
         assert.equal(differenceFrom(kernel.model(launch), output, kernel.tolerance), undefined);
       });
     }

@@ -1,91 +1,101 @@
-/** Loads a benchmark kernel on an emulated device and runs it through the HSA runtime. */
-import { readFileSync } from 'node:fs';
-import { parseCodeObject } from '../codeobject/code-object.ts';
-import { writeHiddenArguments } from '../codeobject/hidden-arguments.ts';
+/** Runs benchmark kernels on an emulated device, through the HSA runtime. */
+import { WavewrightError } from '../base/errors.ts';
 import { createEmulatedDevice } from '../devices/emulated/index.ts';
-import type { ExecutorName } from '../emulator/emulator.ts';
+import type { DispatchArgument } from '../dispatch/argument-text.ts';
+import { kernargSizeBytes, placeArguments, writeArguments } from '../dispatch/kernel-arguments.ts';
+import type { EmulatorOptions } from '../emulator/emulator.ts';
+import type { DispatchStatistics } from '../hsa/device.ts';
 import { CodeObjectReader, createRuntime, type Queue, type Runtime } from '../hsa/index.ts';
-import type { Launch } from './kernel-benchmark.ts';
+import type { Argument, Launch } from './kernel-benchmark.ts';
+
+/** A code object and what to call it in errors. */
+export interface KernelImage {
+  readonly bytes: Uint8Array;
+  readonly name: string;
+}
 
 export interface Measured {
   /** Thread CPU time of the dispatch, milliseconds. */
   readonly cpuMs: number;
   readonly wallMs: number;
-  /** Contents of the first buffer argument afterwards. */
+  /** Contents of the first buffer argument; the next run may change them. */
   readonly output: Uint8Array;
 }
 
-const KERNARG_SIZE_BYTES = 4096;
-
-export class KernelRunner {
+export class KernelRunner implements Disposable {
   readonly #runtime: Runtime;
   readonly #queue: Queue;
 
-  constructor(processor: string, executor: ExecutorName, compileThreshold?: number) {
-    const options = { processor, executor, ...(compileThreshold !== undefined && { compileThreshold }) };
+  constructor(options: EmulatorOptions) {
     this.#runtime = createRuntime({ devices: [createEmulatedDevice(options)] });
     this.#queue = this.#runtime.createQueue(this.#runtime.gpuAgents[0]!);
   }
 
-  /** Prepares a kernel; the result runs it and can be called again. Results of earlier runs stay in the buffers. */
-  prepare(file: string, kernelName: string, launch: Launch): () => Measured {
+  /** Of all runs so far. */
+  get statistics(): DispatchStatistics {
+    return this.#queue.statistics;
+  }
+
+  /**
+   * Loads a kernel and allocates its arguments; the result runs it and can be called again. What a run leaves in the buffers is there in the
+   * next one. Throws what loading throws; a run throws GPU_FAULT.
+   */
+  prepare(image: KernelImage, kernelName: string, { grid, workgroup, args }: Launch): () => Measured {
     const agent = this.#runtime.gpuAgents[0]!;
     const executable = this.#runtime.createExecutable();
-    const image = readFileSync(file);
-    executable.loadCodeObject(agent, new CodeObjectReader(image, file));
+    executable.loadCodeObject(agent, new CodeObjectReader(image.bytes, image.name));
     executable.freeze();
     const kernel = executable.getSymbol(`${kernelName}.kd`);
-    if (kernel.kind !== 'kernel') throw new Error(`${kernelName} is a ${kernel.kind}`);
+    if (kernel.kind !== 'kernel') throw new WavewrightError('BAD_INPUT', `${kernelName} is a ${kernel.kind}`);
     const pool = agent.pool('coarse-grained');
-    const kernarg = pool.allocate(KERNARG_SIZE_BYTES);
-    const view = this.#runtime.view(kernarg, KERNARG_SIZE_BYTES);
-    const arguments64 = new DataView(view.buffer, view.byteOffset, view.byteLength);
-    let offset = 0;
-    let first: Uint8Array | undefined;
-    for (const argument of launch.args) {
-      if (typeof argument === 'number') {
-        arguments64.setInt32(offset, argument, true);
-        offset += 4;
-        continue;
-      }
-      offset = (offset + 7) & ~7;
-      const sizeBytes = 'sizeBytes' in argument ? argument.sizeBytes : argument.byteLength;
+    const buffers: Uint8Array[] = [];
+    const allocate = ({ contents, sizeBytes }: DispatchArgument & { readonly kind: 'buffer' }): bigint => {
       const address = pool.allocate(sizeBytes);
       const buffer = this.#runtime.view(address, sizeBytes);
-      if (!('sizeBytes' in argument)) buffer.set(new Uint8Array(argument.buffer, argument.byteOffset, sizeBytes));
-      first ??= buffer;
-      arguments64.setBigUint64(offset, address, true);
-      offset += 8;
-    }
-    const metadata = parseCodeObject(image, file).metadata?.kernels.find(({ name }) => name === kernelName);
-    if (!metadata) throw new Error(`${file} has no metadata for ${kernelName}`);
+      buffer.set(contents);
+      buffers.push(buffer);
+      return address;
+    };
+    const places = placeArguments(kernel, args.map(dispatchArgument));
+    const kernarg = pool.allocate(kernargSizeBytes(kernel, places));
     const extent = (sizes: readonly number[]) => [sizes[0]!, sizes[1] ?? 1, sizes[2] ?? 1] as const;
-    writeHiddenArguments(arguments64, metadata, {
-      gridSize: extent(launch.grid),
-      workgroupSize: extent(launch.workgroup),
-      dims: launch.grid.length as 1 | 2 | 3,
-    });
+    const groupSegmentSizeBytes = writeArguments(
+      this.#runtime.view(kernarg, kernargSizeBytes(kernel, places)),
+      kernel,
+      places,
+      { allocate, functionAddress: () => 0n },
+      { gridSize: extent(grid), workgroupSize: extent(workgroup), dims: grid.length as 1 | 2 | 3 },
+    );
+    const packet = {
+      ...{ kernel: kernel.kernelObject, grid, workgroup, kernarg, groupSegmentSizeBytes },
+      privateSegmentSizeBytes: kernel.privateSegmentSizeBytes,
+    };
+    const signal = this.#runtime.createSignal(1n);
     return () => {
-      const signal = this.#runtime.createSignal(1n);
+      signal.store(1n);
       const cpu = process.threadCpuUsage();
       const start = performance.now();
-      this.#queue.dispatch({
-        kernel: kernel.kernelObject,
-        grid: [...launch.grid],
-        workgroup: [...launch.workgroup],
-        kernarg,
-        completionSignal: signal,
-        groupSegmentSizeBytes: kernel.groupSegmentSizeBytes,
-        privateSegmentSizeBytes: kernel.privateSegmentSizeBytes,
-      });
+      this.#queue.dispatch({ ...packet, completionSignal: signal });
       signal.waitSync('lt', 1n);
       const wallMs = performance.now() - start;
-      const used = process.threadCpuUsage(cpu);
-      return {
-        cpuMs: (used.user + used.system) / 1000,
-        wallMs,
-        output: first!,
-      };
+      const { user, system } = process.threadCpuUsage(cpu);
+      if (this.#queue.error !== undefined) throw this.#queue.error.error;
+      return { cpuMs: (user + system) / 1000, wallMs, output: buffers[0]! };
     };
   }
+
+  [Symbol.dispose](): void {
+    this.#runtime[Symbol.dispose]();
+  }
+}
+
+function dispatchArgument(argument: Argument, index: number): DispatchArgument {
+  const text = `${index + 1}`;
+  if (typeof argument === 'number') {
+    return { kind: 'value', text, bytes: new Uint8Array(Int32Array.of(argument).buffer) };
+  }
+  const sizeBytes = 'sizeBytes' in argument ? argument.sizeBytes : argument.byteLength;
+  const contents =
+    'sizeBytes' in argument ? new Uint8Array() : new Uint8Array(argument.buffer, argument.byteOffset, sizeBytes);
+  return { kind: 'buffer', text, contents, sizeBytes, output: undefined };
 }
