@@ -61,7 +61,7 @@ function formatMessage(what: string, context: ErrorContext): string {
   return [context.file, place, what].filter((part) => part !== undefined && part !== '').join(': ');
 }
 
-/** A condition that only a defect of ours can break. */
-export function assert(condition: unknown, message: string): asserts condition {
-  if (!condition) throw new WavewrightError('INTERNAL', message);
+/** A condition that only a defect of ours can break. A message that takes work is a function: it is not worked out for nothing. */
+export function assert(condition: unknown, message: string | (() => string)): asserts condition {
+  if (!condition) throw new WavewrightError('INTERNAL', typeof message === 'string' ? message : message());
 }

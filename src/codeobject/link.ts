@@ -345,7 +345,7 @@ class Linker {
     const entrySizes: Readonly<Record<string, number>> = { '.dynsym': 24, '.hash': 4, '.rela.dyn': 24, '.dynamic': 16 };
     const link = links[name] === undefined ? 0 : (this.#find(links[name])?.index ?? 0);
     const bytes = type === SHT_NOBITS ? new Uint8Array(0) : (this.#contents.get(name) ?? this.#joined(output));
-    assert(type === SHT_NOBITS || bytes.length === sizeBytes, `${name} has the size that was laid out`);
+    assert(type === SHT_NOBITS || bytes.length === sizeBytes, () => `${name} has the size that was laid out`);
     return {
       ...{ name, type, flags, alignmentBytes, sizeBytes, offset, bytes, link },
       address: BigInt(output.address),

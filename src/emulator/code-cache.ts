@@ -349,7 +349,7 @@ export class CodeCache {
     let shape = '';
     assert(
       instruction.row.operands.length <= RECORD_OPERAND_COUNT,
-      `${instruction.row.name} has too many operands for a record`,
+      () => `${instruction.row.name} has too many operands for a record`,
     );
     for (let index = 0; index < instruction.row.operands.length; index++) {
       const [kind, tag] = this.#fillOperand(record + RECORD_OPERANDS + index * 8, instruction, index);

@@ -58,7 +58,10 @@ function createMemory(maxSizeBytes: number): WebAssembly.Memory {
   let cause: unknown;
   for (const pages of counts) {
     try {
-      return new WebAssembly.Memory({ initial: pages, maximum: pages, shared: true });
+      // Grown at once: V8 collects garbage first for a memory that is large from the start, which takes longer than starting up.
+      const memory = new WebAssembly.Memory({ initial: 1, maximum: pages, shared: true });
+      memory.grow(pages - 1);
+      return memory;
     } catch (error) {
       cause = error;
     }

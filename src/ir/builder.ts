@@ -123,7 +123,7 @@ export class Builder implements FloatBuilders {
     const { params, result, evaluate } = OPS[name];
     assert(
       args.length === params.length && args.every((arg, i) => arg.type === params[i]),
-      `${name}(${args.map((arg) => arg.type).join(', ')}) expects (${params.join(', ')})`,
+      () => `${name}(${args.map((arg) => arg.type).join(', ')}) expects (${params.join(', ')})`,
     );
     const constants = args.map((arg) => (arg.leaf.kind === 'const' ? arg.leaf.value : undefined));
     if (constants.every((constant) => constant !== undefined)) {

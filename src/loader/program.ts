@@ -281,7 +281,7 @@ class ProgramRun {
       }
       if (this.#queue.error !== undefined) throw this.#queue.error.error;
       if (complete && served === 0) break;
-      assert(complete || state !== 'idle', `kernel ${name} is neither running nor complete`);
+      assert(complete || state !== 'idle', () => `kernel ${name} is neither running nor complete`);
       waits = served === 0 && state === 'waiting' ? waits + 1 : 0;
       await this.#pause(name, state, waits);
     }

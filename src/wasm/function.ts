@@ -73,7 +73,7 @@ export class FunctionBuilder implements FunctionRef {
 
   param(position: number): Local {
     const parameter = this.#parameters[position];
-    assert(parameter, `wasm function has ${this.#parameters.length} parameters, not a parameter ${position}`);
+    assert(parameter, () => `wasm function has ${this.#parameters.length} parameters, not a parameter ${position}`);
     return parameter;
   }
 
@@ -93,7 +93,7 @@ export class FunctionBuilder implements FunctionRef {
   free(...locals: Local[]): void {
     for (const local of locals) {
       const slot = local as LocalSlot; // reason: every Local was made by this class as a LocalSlot
-      assert(slot.live && slot.index >= this.#parameters.length, `wasm local ${slot.index} cannot be freed`);
+      assert(slot.live && slot.index >= this.#parameters.length, () => `wasm local ${slot.index} cannot be freed`);
       slot.live = false;
       const slots = this.#freeSlots.get(slot.type);
       if (slots) slots.push(slot.index);
@@ -158,7 +158,7 @@ export class FunctionBuilder implements FunctionRef {
   v128(value: Uint8Array | readonly [number, number, number, number]): void {
     this.#opcode(CONTROL['v128.const']);
     if (value instanceof Uint8Array) {
-      assert(value.length === 16, `v128.const takes 16 bytes, got ${value.length}`);
+      assert(value.length === 16, () => `v128.const takes 16 bytes, got ${value.length}`);
       this.#code.bytes(value);
     } else {
       for (const word of value) this.#code.fixed32(word);
@@ -178,7 +178,7 @@ export class FunctionBuilder implements FunctionRef {
 
   /** i8x16.shuffle: 16 indices, 0..15 from the first operand, 16..31 from the second. */
   shuffle(indices: readonly number[]): void {
-    assert(indices.length === 16, `i8x16.shuffle takes 16 indices, got ${indices.length}`);
+    assert(indices.length === 16, () => `i8x16.shuffle takes 16 indices, got ${indices.length}`);
     this.#opcode(CONTROL['i8x16.shuffle']);
     for (const index of indices) this.#code.byte(index);
   }
@@ -321,15 +321,18 @@ export class FunctionBuilder implements FunctionRef {
   }
 
   #access({ opcode, alignLog2 }: Access, offset: number, alignHintLog2 = alignLog2): void {
-    assert(alignHintLog2 <= alignLog2, `wasm alignment 2^${alignHintLog2} is above the access size 2^${alignLog2}`);
-    assert(offset >= 0 && offset <= 0xffff_ffff, `wasm memory offset ${offset} is not in 0..2^32-1`);
+    assert(
+      alignHintLog2 <= alignLog2,
+      () => `wasm alignment 2^${alignHintLog2} is above the access size 2^${alignLog2}`,
+    );
+    assert(offset >= 0 && offset <= 0xffff_ffff, () => `wasm memory offset ${offset} is not in 0..2^32-1`);
     this.#opcode(opcode);
     this.#code.u32(alignHintLog2);
     this.#code.u32(offset);
   }
 
   #local(opcode: number, local: Local): void {
-    assert((local as LocalSlot).live, `wasm local ${local.index} is used after it was freed`);
+    assert((local as LocalSlot).live, () => `wasm local ${local.index} is used after it was freed`);
     this.#code.byte(opcode);
     this.#code.u32(local.index);
   }

@@ -73,7 +73,10 @@ export class ModuleBuilder {
     parameters: readonly ValueType[],
     results: readonly ValueType[],
   ): FunctionRef {
-    assert(this.#functions.length === 0, `wasm function ${module}.${name} is imported after a function was defined`);
+    assert(
+      this.#functions.length === 0,
+      () => `wasm function ${module}.${name} is imported after a function was defined`,
+    );
     const type = this.type(parameters, results);
     this.#import(module, name, IMPORT_KIND.function);
     this.#imports.u32(type.index);

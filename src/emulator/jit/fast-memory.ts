@@ -94,7 +94,7 @@ export class FastMemory {
 
   #constant(name: string): Local {
     const local = this.#hoisted.get(name);
-    assert(local, `${name} is hoisted`);
+    assert(local, () => `${name} is hoisted`);
     return local;
   }
 

@@ -72,7 +72,7 @@ export class RegionBuilder {
     for (const value of instruction.shape.live) this.#add(value);
     this.#refuse(this.#gathered.size > TEMPORARY_ROW_COUNT || this.#losesSources());
     if (!this.#fits) {
-      assert(!this.empty, `instruction ${instruction.shape.key} fits no region`);
+      assert(!this.empty, () => `instruction ${instruction.shape.key} fits no region`);
       this.#graph.journal.rollback(mark);
       [this.#exec, this.#branch, this.#accesses] = [exec, branch, accesses];
       return false;
@@ -107,7 +107,7 @@ export class RegionBuilder {
 
   #arg(value: Value, index: number): Node {
     const node = this.#values.get(value.args[index]!);
-    assert(node, `argument ${index} of ${value.leaf.kind} was built`);
+    assert(node, () => `argument ${index} of ${value.leaf.kind} was built`);
     return node;
   }
 

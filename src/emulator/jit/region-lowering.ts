@@ -52,7 +52,7 @@ export class RegionLowering {
 
   #local(node: Node): Local {
     const local = this.#locals.get(node);
-    assert(local, `node ${node.id} (${node.leaf.kind}) has a local`);
+    assert(local, () => `node ${node.id} (${node.leaf.kind}) has a local`);
     return local;
   }
 

@@ -58,7 +58,7 @@ export class HandlerState {
 
   scalar(value: Value): Local {
     const local = this.#uniform.get(value);
-    assert(local, `value ${value.id} (${value.leaf.kind}) has a local`);
+    assert(local, () => `value ${value.id} (${value.leaf.kind}) has a local`);
     return local;
   }
 

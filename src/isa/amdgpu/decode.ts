@@ -102,11 +102,12 @@ export class Decoder {
         const table: FormatTable | undefined =
           this.#extended.get(name) ?? tables.find(({ format }) => format.name === name);
         if (!table && name === 'VOPD') continue;
-        assert(table, `format ${name} has a table`);
+        assert(table, () => `format ${name} has a table`);
         const earlier = table.encodings[encoding.opcode];
         assert(
           !earlier,
-          `${row.name} and ${earlier?.row.name} share opcode ${encoding.opcode} of ${name} on ${target.processor}`,
+          () =>
+            `${row.name} and ${earlier?.row.name} share opcode ${encoding.opcode} of ${name} on ${target.processor}`,
         );
         table.encodings[encoding.opcode] = encoding;
       }

@@ -26,7 +26,7 @@ function emptyWords(format: Format, opcode: number): number[] {
 
 function setField(words: number[], format: Format, name: string, value: number): void {
   const field = format.fields.find((candidate) => candidate.name === name);
-  assert(field, `${format.name} has field ${name}`);
+  assert(field, () => `${format.name} has field ${name}`);
   put(words, field, value);
   // 233 or 234: the two low bits of the marker.
   if (name === 'fi' && format.name.endsWith('_DPP8')) {
@@ -63,7 +63,7 @@ export class Draft extends Instruction {
   /** The highest value of a field of the encoding. */
   limit(name: string): number {
     const field = this.format.fields.find((candidate) => candidate.name === name);
-    assert(field, `${this.format.name} has field ${name}`);
+    assert(field, () => `${this.format.name} has field ${name}`);
     return 2 ** field.width - 1;
   }
 

@@ -408,7 +408,7 @@ const GENERATIONS: Readonly<Partial<Record<Family, Generation>>> = {
 /** The encoding generation of a target with these families, own first. */
 export function generationOf(families: readonly Family[]): Generation {
   const owner = families.find((family) => GENERATIONS[family] !== undefined);
-  assert(owner, `families ${families.join(', ')} belong to a generation`);
+  assert(owner, () => `families ${families.join(', ')} belong to a generation`);
   return GENERATIONS[owner]!;
 }
 
@@ -417,11 +417,20 @@ export function formatsOf(families: readonly Family[]): Format[] {
   return generationOf(families).primary.map(({ name }) => formatByName(name, families));
 }
 
+const OLDEST: readonly Family[] = ['gfx9'];
+const formatsByFamilies = new WeakMap<readonly Family[], ReadonlyMap<FormatName, Format>>();
+
 /** The layout that targets with these families (own first) have for a format of theirs. */
-export function formatByName(name: FormatName, families: readonly Family[] = ['gfx9']): Format {
-  const own = families.flatMap((family) => FAMILY_FORMATS[family] ?? []);
-  const { primary, extended } = generationOf(families);
-  const found = [...own, ...primary, ...extended].find((candidate) => candidate.name === name);
-  assert(found, `${families[0]} has format ${name}`);
+export function formatByName(name: FormatName, families: readonly Family[] = OLDEST): Format {
+  let formats = formatsByFamilies.get(families);
+  if (!formats) {
+    const { primary, extended } = generationOf(families);
+    const own = families.flatMap((family) => FAMILY_FORMATS[family] ?? []);
+    // The first of a name counts.
+    formats = new Map([...own, ...primary, ...extended].toReversed().map((format) => [format.name, format]));
+    formatsByFamilies.set(families, formats);
+  }
+  const found = formats.get(name);
+  assert(found, () => `${families[0]} has format ${name}`);
   return found;
 }

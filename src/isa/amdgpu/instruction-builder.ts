@@ -45,7 +45,7 @@ export class InstructionBuilder extends Builder {
     if (results.length > 0) {
       assert(
         results.length === written.length,
-        `${row.name}: ${results.length} results for ${written.length} operands`,
+        () => `${row.name}: ${results.length} results for ${written.length} operands`,
       );
       for (const [i, result] of results.entries()) this.write(written[i]!, result);
     }
@@ -78,7 +78,7 @@ export class InstructionBuilder extends Builder {
   /** Index of the operand that the row calls `field`. */
   index(field: string): number {
     const index = this.instruction.row.operands.findIndex((spec) => spec.field === field);
-    assert(index >= 0, `${this.instruction.row.name} has no operand ${field}`);
+    assert(index >= 0, () => `${this.instruction.row.name} has no operand ${field}`);
     return index;
   }
 

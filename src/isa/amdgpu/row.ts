@@ -142,8 +142,19 @@ const IMMEDIATE_TYPE = /imm|literal|label/;
  * follows from the field; a mask is scalar, and `/s` makes another field scalar (`=vdst:b32/s` of v_readfirstlane_b32), `/a` an
  * accumulator register. `/glc` and `/vgpr` are write conditions; `/whole`, `/low` and `/high` are the bits of M0 that a register is relative to.
  */
-export function operands(text: string): OperandSpec[] {
-  if (text === '') return [];
+export function operands(text: string): readonly OperandSpec[] {
+  let known = parsedOperands.get(text);
+  if (!known) {
+    known = parseOperands(text);
+    parsedOperands.set(text, known);
+  }
+  return known;
+}
+
+/** Rows of one shape have the same text: there are some hundred texts for thousands of rows. */
+const parsedOperands = new Map<string, readonly OperandSpec[]>([['', []]]);
+
+function parseOperands(text: string): OperandSpec[] {
   return text.split(' ').map((part) => {
     const access: Access = part[0] === '=' ? 'write' : part[0] === '+' ? 'readwrite' : 'read';
     const [field, typeText] = part.replace(/^[=+]/, '').split(':') as [string, string];

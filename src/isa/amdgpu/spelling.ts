@@ -34,6 +34,6 @@ export function named(reader: TextReader, names: Readonly<Record<number, string>
 /** The table of the first of the families (own first) that has one. */
 export function ofFamily<T>(tables: Readonly<Partial<Record<Family, T>>>, families: readonly Family[]): T {
   const found = families.map((family) => tables[family]).find((table) => table !== undefined);
-  assert(found !== undefined, `a table for ${families.join(', ')}`);
+  assert(found !== undefined, () => `a table for ${families.join(', ')}`);
   return found;
 }
