@@ -16,7 +16,10 @@ import { isImmediate, type Row } from '../isa/amdgpu/row.ts';
 import type { HandlerTable } from './handlers/handler-table.ts';
 import {
   JUMP_CACHE_ENTRIES,
+  LEADER_AGPRS,
   LEADER_COUNT,
+  LEADER_SGPRS,
+  LEADER_VGPRS,
   RECORD_HANDLER,
   RECORD_NEXT_PC,
   RECORD_OPERAND_COUNT,
@@ -181,6 +184,9 @@ export class CodeCache {
       view.setUint32(leader + RECORD_TARGET, record, true);
       // The instruction's record may not be filled yet.
       view.setUint32(leader + LEADER_COUNT, this.#leaderCount, true);
+      view.setUint32(leader + LEADER_VGPRS, VGPR_COUNT, true);
+      view.setUint32(leader + LEADER_AGPRS, VGPR_COUNT, true);
+      view.setUint32(leader + LEADER_SGPRS, SCALAR_REGISTER_COUNT, true);
     }
     return leader;
   }

@@ -61,7 +61,7 @@ export const stateCode = (state: WaveState): number => WAVE_STATES.indexOf(state
 
 /** Of a template: the scalar state, then the VGPRs that hold work-item ids. */
 export const TEMPLATE_SCALAR_BYTES = 640;
-const ID_REGISTERS = 3;
+export const ID_REGISTERS = 3;
 export const templateRowBytes = (waveSize: 32 | 64): number => ID_REGISTERS * waveSize * 4;
 export const templateBytes = (waveSize: 32 | 64): number => TEMPLATE_SCALAR_BYTES + templateRowBytes(waveSize);
 export const TEMPLATE_ROWS_OFFSET = WAVE_VGPRS;

@@ -91,6 +91,10 @@ export const LEADER_COUNT = RECORD_OPERANDS;
 /** Once compiled: number of its block in the function, and address of the function's literals. */
 export const LEADER_BLOCK = RECORD_OPERANDS + 4;
 export const LEADER_LITERALS = RECORD_OPERANDS + 8;
+/** How many VGPRs, AGPRs and SGPRs below VCC, from the first on, a wave that starts here may read before it writes them. */
+export const LEADER_VGPRS = RECORD_OPERANDS + 12;
+export const LEADER_AGPRS = RECORD_OPERANDS + 16;
+export const LEADER_SGPRS = RECORD_OPERANDS + 20;
 
 /** Direct-mapped by bits 2.. of the address: pairs of (low 32 bits of the address, record). */
 export const JUMP_CACHE_ENTRIES = 1024;

@@ -8,29 +8,50 @@ import {
   GROUP_STATES,
   type GroupField,
   groupOffset,
+  ID_REGISTERS,
   stateCode,
   TEMPLATE_ROWS_OFFSET,
   TEMPLATE_SCALAR_BYTES,
   templateBytes,
-  templateRowBytes,
 } from '../group-layout.ts';
-import { EXIT_CODES, WAVE_CLOCK, WAVE_EXIT, WAVE_RECORD, waveAgprs } from '../layout.ts';
+import {
+  EXIT_CODES,
+  LEADER_AGPRS,
+  LEADER_SGPRS,
+  LEADER_VGPRS,
+  STATE_OFFSETS,
+  WAVE_CLOCK,
+  WAVE_EXIT,
+  WAVE_RECORD,
+  waveAgprs,
+} from '../layout.ts';
 import type { ModuleContext } from '../lowering/module-context.ts';
 
 /** (group, clock) -> number of the wave whose exit the host must look at, -1 when no wave can go on or the host has its turn. */
 export type RunGroup = (group: number, clock: bigint) => number;
 
-/** `run`: (record, wave, budget) -> budget left. */
-export function emitRunGroup(context: ModuleContext, run: FunctionRef, waveSize: 32 | 64): FunctionBuilder {
+/** `run`: (record, wave, budget) -> budget left. `hasLeaders`: waves start at leaders, which say what has to be set up. */
+export function emitRunGroup(
+  context: ModuleContext,
+  run: FunctionRef,
+  waveSize: 32 | 64,
+  hasLeaders: boolean,
+): FunctionBuilder {
   const f = context.module.function(['i32', 'i64'], ['i32'], 'run group');
-  new GroupRunner(f, run, waveSize).emit();
+  new GroupRunner(f, run, waveSize, hasLeaders).emit();
   return f;
 }
+
+/** SGPRs below this one are always set up. */
+const FIRST_SGPRS = 32;
+/** From VCC on all scalar state is set up. */
+const LAST_SCALARS = STATE_OFFSETS.vcc & -16;
 
 class GroupRunner {
   readonly #f: FunctionBuilder;
   readonly #run: FunctionRef;
   readonly #waveSize: 32 | 64;
+  readonly #hasLeaders: boolean;
   readonly #group: Local;
   readonly #clock: Local;
   readonly #index: Local;
@@ -39,10 +60,11 @@ class GroupRunner {
   readonly #state: Local;
   readonly #waiting: Local;
 
-  constructor(f: FunctionBuilder, run: FunctionRef, waveSize: 32 | 64) {
+  constructor(f: FunctionBuilder, run: FunctionRef, waveSize: 32 | 64, hasLeaders: boolean) {
     this.#f = f;
     this.#run = run;
     this.#waveSize = waveSize;
+    this.#hasLeaders = hasLeaders;
     this.#group = f.param(0);
     this.#clock = f.param(1);
     this.#index = f.local('i32');
@@ -266,6 +288,20 @@ class GroupRunner {
     });
   }
 
+  /** Runs `body` when a wave may read register `index` of a file before it writes it. */
+  #ifLive(leader: Local, file: number, index: number, body: () => void): void {
+    const f = this.#f;
+    if (!this.#hasLeaders) {
+      body();
+      return;
+    }
+    f.get(leader);
+    f.load('i32.load', file);
+    f.i32(index);
+    f.op('i32.gt_u');
+    f.if(undefined, body);
+  }
+
   /** Into the wave. Sizes are multiples of 16 bytes: a call of memory.copy takes longer than the copy. */
   #copy(template: Local, from: number, to: number, sizeBytes: number): void {
     const f = this.#f;
@@ -277,8 +313,12 @@ class GroupRunner {
     }
   }
 
-  /** Sizes are multiples of 128 bytes. */
-  #clearRows(offset: number, sizeBytes: GroupField): void {
+  /** The rows of `file` from `first` on that may be read, as far as the kernel has them. Sizes are multiples of 128 bytes. */
+  #clearRows(leader: Local, file: number, first: number, offset: number, sizeBytes: GroupField): void {
+    this.#ifLive(leader, file, first, () => this.#clear(leader, file, first, offset, sizeBytes));
+  }
+
+  #clear(leader: Local, file: number, first: number, offset: number, sizeBytes: GroupField): void {
     const f = this.#f;
     const at = f.local('i32');
     const end = f.local('i32');
@@ -289,7 +329,28 @@ class GroupRunner {
     this.#push(sizeBytes);
     f.op('i32.add');
     f.set(end);
-    this.#push(sizeBytes);
+    if (this.#hasLeaders) {
+      const live = f.local('i32');
+      f.get(leader);
+      f.load('i32.load', file);
+      f.i32(first);
+      f.op('i32.sub');
+      f.i32(this.#waveSize * 4);
+      f.op('i32.mul');
+      f.get(at);
+      f.op('i32.add');
+      f.tee(live);
+      f.get(end);
+      f.get(live);
+      f.get(end);
+      f.op('i32.lt_u');
+      f.select();
+      f.set(end);
+      f.free(live);
+    }
+    f.get(at);
+    f.get(end);
+    f.op('i32.lt_u');
     f.if(undefined, () =>
       f.loop(undefined, (again) => {
         for (let i = 0; i < 128; i += 16) {
@@ -311,11 +372,22 @@ class GroupRunner {
 
   #startWave(template: Local): void {
     const f = this.#f;
-    const rows = templateRowBytes(this.#waveSize);
-    this.#copy(template, 0, 0, TEMPLATE_SCALAR_BYTES);
-    this.#copy(template, TEMPLATE_SCALAR_BYTES, TEMPLATE_ROWS_OFFSET, rows);
-    this.#clearRows(TEMPLATE_ROWS_OFFSET + rows, 'vgprBytes');
-    this.#clearRows(waveAgprs(this.#waveSize), 'agprBytes');
+    const row = this.#waveSize * 4;
+    const leader = f.local('i32');
+    f.get(template);
+    f.load('i32.load', WAVE_RECORD);
+    f.set(leader);
+    const first = FIRST_SGPRS * 4;
+    this.#copy(template, 0, 0, first);
+    this.#ifLive(leader, LEADER_SGPRS, FIRST_SGPRS, () => this.#copy(template, first, first, LAST_SCALARS - first));
+    this.#copy(template, LAST_SCALARS, LAST_SCALARS, TEMPLATE_SCALAR_BYTES - LAST_SCALARS);
+    for (let id = 0; id < ID_REGISTERS; id++) {
+      const [from, to] = [TEMPLATE_SCALAR_BYTES + id * row, TEMPLATE_ROWS_OFFSET + id * row];
+      this.#ifLive(leader, LEADER_VGPRS, id, () => this.#copy(template, from, to, row));
+    }
+    this.#clearRows(leader, LEADER_VGPRS, ID_REGISTERS, TEMPLATE_ROWS_OFFSET + ID_REGISTERS * row, 'vgprBytes');
+    this.#clearRows(leader, LEADER_AGPRS, 0, waveAgprs(this.#waveSize), 'agprBytes');
+    f.free(leader);
     for (const [sgpr, id] of [
       ['sgprX', 'idX'],
       ['sgprY', 'idY'],

@@ -76,8 +76,8 @@ export class HandlerTable {
     const [run, runCounted] = [emitRun(context), emitRunCounted(context)];
     context.module.export('run', run);
     context.module.export('runCounted', runCounted);
-    context.module.export('runGroup', emitRunGroup(context, run, spaces.waveSize));
-    context.module.export('runGroupCounted', emitRunGroup(context, runCounted, spaces.waveSize));
+    context.module.export('runGroup', emitRunGroup(context, run, spaces.waveSize, false));
+    context.module.export('runGroupCounted', emitRunGroup(context, runCounted, spaces.waveSize, true));
     const { exports } = this.#instantiate(context);
     this.run = exports.run as RunFunction;
     this.runCounted = exports.runCounted as RunFunction;

@@ -12,7 +12,7 @@ import type { Block, Successor } from './control-flow.ts';
 import type { Decoded } from './decoded.ts';
 import { FunctionState } from './function-state.ts';
 import type { Literal } from './literals.ts';
-import { Liveness } from './liveness.ts';
+import { type LiveIn, Liveness } from './liveness.ts';
 import type { Node, Region } from './node.ts';
 import { RegionBuilder } from './region-builder.ts';
 import { RegionLowering } from './region-lowering.ts';
@@ -24,6 +24,8 @@ export interface LoweredFunction {
   readonly literals: readonly Literal[];
   /** Regions of more than one instruction with accesses of lanes: numbers of the first and the last instruction. */
   readonly regions: readonly (readonly [first: number, last: number])[];
+  /** Of each block. */
+  readonly liveIn: readonly LiveIn[];
 }
 
 export function lowerFunction(
@@ -36,7 +38,7 @@ export function lowerFunction(
   context.module.export(FUNCTION_NAME, state.f);
   const lowering = new FunctionLowering(state, blocks);
   lowering.emit();
-  return { literals: state.literals.items, regions: lowering.regions };
+  return { literals: state.literals.items, regions: lowering.regions, liveIn: lowering.liveIn };
 }
 
 class FunctionLowering {
@@ -57,6 +59,10 @@ class FunctionLowering {
     this.#next = state.f.local('i32');
     this.#instructions = blocks.flatMap(({ instructions }) => instructions);
     this.#liveness = new Liveness(blocks, state.spaces.waveSize);
+  }
+
+  get liveIn(): LiveIn[] {
+    return this.#blocks.map((block) => this.#liveness.liveIn(block));
   }
 
   emit(): void {
@@ -182,12 +188,10 @@ class FunctionLowering {
 
   /** The region without results that nothing reads. */
   #withoutDead(region: Region): Region {
-    const last = this.#instructions[region.last]!;
     const own = this.#instructions.slice(region.first, region.last + 1);
-    const sameExec = !own.some((instruction) => this.#liveness.writesExec(instruction));
-    const live = (values: ReadonlyMap<number, Node>, active: boolean): Map<number, Node> =>
-      new Map([...values].filter(([offset]) => this.#liveness.isLive(offset, last, active)));
-    return { ...region, scalars: live(region.scalars, true), rows: live(region.rows, sameExec) };
+    const live = (values: ReadonlyMap<number, Node>): Map<number, Node> =>
+      new Map([...values].filter(([offset]) => this.#liveness.isLive(offset, own)));
+    return { ...region, scalars: live(region.scalars), rows: live(region.rows) };
   }
 
   /** Pushes what the handler of an instruction returns. */

@@ -10,9 +10,12 @@ import type { HandlerTable } from '../handlers/handler-table.ts';
 import { probeHost } from '../host.ts';
 import {
   EXIT_COMPILE,
+  LEADER_AGPRS,
   LEADER_BLOCK,
   LEADER_COUNT,
   LEADER_LITERALS,
+  LEADER_SGPRS,
+  LEADER_VGPRS,
   RECORD_HANDLER,
   RECORD_NEXT_PC,
   RECORD_OPERANDS,
@@ -29,6 +32,7 @@ import { type CodeView, collectBlocks } from './control-flow.ts';
 import { decoded, type Shape, shapeOf } from './decoded.ts';
 import { FUNCTION_NAME, lowerFunction } from './function-lowering.ts';
 import type { Literal } from './literals.ts';
+import type { LiveIn } from './liveness.ts';
 import { type CompiledModule, compiledModule } from './module-cache.ts';
 
 /** Times that code is reached before it is compiled, about where that pays: spec/jit.md, recommendation 5. */
@@ -40,6 +44,7 @@ interface Entry {
   readonly slot: number;
   readonly block: number;
   readonly literals: number;
+  readonly liveIn: LiveIn;
 }
 
 /** Compiled code of one cache. */
@@ -117,8 +122,11 @@ export class JitExecutor implements Executor {
   }
 
   /** Makes a leader call the function that its record is in. */
-  #enter(leader: number, { slot, block, literals }: Entry): void {
+  #enter(leader: number, { slot, block, literals, liveIn }: Entry): void {
     const { view } = this.#emulator.memory;
+    view.setUint32(leader + LEADER_VGPRS, liveIn.vgprs, true);
+    view.setUint32(leader + LEADER_AGPRS, liveIn.agprs, true);
+    view.setUint32(leader + LEADER_SGPRS, liveIn.sgprs, true);
     view.setUint32(leader + LEADER_BLOCK, block, true);
     view.setUint32(leader + LEADER_LITERALS, literals, true);
     view.setUint32(leader + RECORD_HANDLER, slot, true);
@@ -142,7 +150,7 @@ export class JitExecutor implements Executor {
     const literals = this.#placeLiterals(cache, module.literals, (n) => instructions[n]!.record);
     for (const block of blocks) {
       const start = block.instructions[0]!.record;
-      const entry = { slot, block: block.index, literals };
+      const entry = { slot, block: block.index, literals, liveIn: module.liveIn[block.index]! };
       compiled.entries.set(start, entry);
       const leader = cache.leaderOf(start);
       if (leader !== undefined) this.#enter(leader, entry);

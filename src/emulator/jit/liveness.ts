@@ -1,30 +1,48 @@
 /**
  * Which registers anything still reads: what is dead need not be stored. Scalar registers as usual. A row of a VGPR that is overwritten is
- * dead only for the lanes that are active then, so that the overwriting counts for earlier writes only as long as EXEC is the same:
- * spec/jit.md section 1. Where a wave leaves the function, everything is live, unless it ends.
+ * dead only in the lanes that are active then (spec/jit.md section 1), so that lanes that are off are looked at apart; a change of EXEC that
+ * only takes lanes off, or only adds some, says which of them become the others. Where a wave leaves the function, everything is live,
+ * unless it ends.
  */
-import { isMaskSlot, type StateSlot } from '../../ir/types.ts';
-import { STATE_OFFSETS } from '../layout.ts';
+import { isMaskSlot, type StateSlot, type Value } from '../../ir/types.ts';
+import { STATE_OFFSETS, VGPR_COUNT, WAVE_VGPRS } from '../layout.ts';
 import type { Block } from './control-flow.ts';
 import type { Decoded } from './decoded.ts';
 
 /** Sets of places in the wave state, as bits. */
 interface Live {
-  /** Read later, rows also after they were overwritten. */
-  readonly any: bigint;
-  /** Read before they are overwritten in the lanes that are active here. */
+  /** Read before they are overwritten: scalars, and rows in a lane that is active here. */
   readonly active: bigint;
+  /** The same of rows in a lane that is off here. */
+  readonly inactive: bigint;
 }
+
+/** How an instruction changes EXEC; a lane that is active before a change that `grows` it is active after it. */
+type ExecChange = 'none' | 'shrinks' | 'grows' | 'any';
 
 interface Effects {
   readonly reads: bigint;
+  /** Rows that are read in other lanes than the active ones. */
+  readonly crossReads: bigint;
   readonly scalarWrites: bigint;
   readonly rowWrites: bigint;
-  readonly writesExec: boolean;
+  readonly execChange: ExecChange;
   /** Reads what it likes. */
   readonly isOpaque: boolean;
   readonly ends: boolean;
 }
+
+/** What a wave that enters a block may read before it writes it, at least: where it starts there, nothing else need be set up. */
+export interface LiveIn {
+  /** VGPRs and AGPRs from the first to the last of them. */
+  readonly vgprs: number;
+  readonly agprs: number;
+  /** One more than the last of the SGPRs below VCC. */
+  readonly sgprs: number;
+}
+
+/** Stands for all places that the function does not name. */
+const OTHERS = -1;
 
 export class Liveness {
   readonly #rowSizeBytes: number;
@@ -33,44 +51,71 @@ export class Liveness {
   readonly #before = new Map<Block, Live>();
   readonly #after = new Map<Decoded, Live>();
   #everything = 0n;
+  #rows = 0n;
 
   constructor(blocks: readonly Block[], waveSize: 32 | 64) {
     this.#rowSizeBytes = waveSize * 4;
+    this.#bit(OTHERS);
     for (const { instructions } of blocks)
       for (const instruction of instructions) this.#effects.set(instruction, this.#effectsOf(instruction));
-    this.#everything = (1n << BigInt(this.#bits.size)) - 1n;
-    const nothing = { any: 0n, active: 0n };
+    for (const [offset, bit] of this.#bits) {
+      this.#everything |= bit;
+      if (offset === OTHERS || offset >= WAVE_VGPRS) this.#rows |= bit;
+    }
+    const nothing = { active: 0n, inactive: 0n };
     for (const block of blocks) this.#before.set(block, nothing);
     for (let changed = true; changed; ) {
       changed = false;
       for (const block of blocks.toReversed()) {
         const live = this.#blockEntry(block);
         const old = this.#before.get(block)!;
-        changed ||= live.any !== old.any || live.active !== old.active;
+        changed ||= live.active !== old.active || live.inactive !== old.inactive;
         this.#before.set(block, live);
       }
     }
   }
 
-  /** Whether a place of the wave state is live after an instruction; `sameExec`: in the lanes that are active there. */
-  isLive(offset: number, after: Decoded, sameExec: boolean): boolean {
+  /**
+   * Whether what a region leaves in a place is read. `own`: the region's instructions; its lane values are of the EXEC of the first of them
+   * that writes a row.
+   */
+  isLive(offset: number, own: readonly Decoded[]): boolean {
     const bit = this.#bits.get(offset);
-    const live = this.#after.get(after)!;
-    return bit === undefined || ((sameExec ? live.active : live.any) & bit) !== 0n;
+    const { active, inactive } = this.#after.get(own.at(-1)!)!;
+    if (bit === undefined) return true;
+    if (offset < WAVE_VGPRS || this.#keepsActive(own)) return (active & bit) !== 0n;
+    return ((active | inactive) & bit) !== 0n;
   }
 
-  writesExec(instruction: Decoded): boolean {
-    return this.#effects.get(instruction)!.writesExec;
+  /** Whether the lanes that are active when rows are written still are at the end. */
+  #keepsActive(own: readonly Decoded[]): boolean {
+    const effects = own.map((instruction) => this.#effects.get(instruction)!);
+    const first = effects.findIndex(({ rowWrites }) => rowWrites !== 0n);
+    return effects.slice(first).every(({ execChange }) => execChange === 'none' || execChange === 'grows');
+  }
+
+  liveIn(block: Block): LiveIn {
+    const { active } = this.#before.get(block)!;
+    const agprs = WAVE_VGPRS + VGPR_COUNT * this.#rowSizeBytes;
+    const live = [...this.#bits].filter(([, bit]) => (active & bit) !== 0n).map(([offset]) => offset);
+    if (live.includes(OTHERS)) return { vgprs: VGPR_COUNT, agprs: VGPR_COUNT, sgprs: STATE_OFFSETS.vcc / 4 };
+    const count = (from: number, to: number, size: number): number =>
+      Math.max(0, ...live.filter((at) => at >= from && at < to).map((at) => (at - from) / size + 1));
+    return {
+      vgprs: count(WAVE_VGPRS, agprs, this.#rowSizeBytes),
+      agprs: count(agprs, Number.POSITIVE_INFINITY, this.#rowSizeBytes),
+      sgprs: count(0, STATE_OFFSETS.vcc, 4),
+    };
   }
 
   #blockEntry(block: Block): Live {
     const { control, resumes } = block.instructions.at(-1)!.shape;
-    const everything = { any: this.#everything, active: this.#everything };
+    const everything = { active: this.#everything, inactive: this.#rows };
     const of = (successor: Block | undefined): Live => (successor ? this.#before.get(successor)! : everything);
     let live = control === 'leave' && !resumes ? everything : of(control === 'branch' ? block.target : block.next);
     if (control === 'conditional') {
       const other = of(block.target);
-      live = { any: live.any | other.any, active: live.active | other.active };
+      live = { active: live.active | other.active, inactive: live.inactive | other.inactive };
     }
     for (const instruction of block.instructions.toReversed()) {
       this.#after.set(instruction, live);
@@ -79,12 +124,17 @@ export class Liveness {
     return live;
   }
 
-  #through(effects: Effects, { any, active }: Live): Live {
-    if (effects.ends) return { any: 0n, active: 0n };
-    if (effects.isOpaque) return { any: this.#everything, active: this.#everything };
-    const { reads, scalarWrites, rowWrites, writesExec } = effects;
-    const later = writesExec ? any : active;
-    return { any: (any & ~scalarWrites) | reads, active: (later & ~(scalarWrites | rowWrites)) | reads };
+  #through(effects: Effects, after: Live): Live {
+    if (effects.ends) return { active: 0n, inactive: 0n };
+    if (effects.isOpaque) return { active: this.#everything, inactive: this.#rows };
+    const { reads, crossReads, scalarWrites, rowWrites, execChange } = effects;
+    let { active, inactive } = after;
+    if (execChange === 'shrinks' || execChange === 'any') active |= after.inactive;
+    if (execChange === 'grows' || execChange === 'any') inactive |= after.active & this.#rows;
+    return {
+      active: (active & ~(scalarWrites | rowWrites)) | reads | crossReads,
+      inactive: inactive | crossReads,
+    };
   }
 
   #bit(offset: number): bigint {
@@ -96,9 +146,10 @@ export class Liveness {
     return bit;
   }
 
-  #effectsOf({ shape, parameter }: Decoded): Effects {
-    const { live, operandKinds, compiles } = shape;
-    let [reads, scalarWrites, rowWrites, partial] = [0n, 0n, 0n, 0n];
+  #effectsOf(instruction: Decoded): Effects {
+    const { shape, parameter } = instruction;
+    const { live, operandKinds, compiles, resumes } = shape;
+    let [reads, crossReads, scalarWrites, rowWrites, partial] = [0n, 0n, 0n, 0n, 0n];
     const place = (operand: number, dword: number): number =>
       parameter(operand, 0) + dword * (operandKinds[operand] === 'scalar' ? 4 : this.#rowSizeBytes);
     const slot = (name: StateSlot): bigint => {
@@ -113,7 +164,7 @@ export class Liveness {
           break;
         case 'gather':
         case 'readLane':
-          reads |= this.#bit(place(leaf.at.operand, leaf.at.dword));
+          crossReads |= this.#bit(place(leaf.at.operand, leaf.at.dword));
           break;
         case 'state':
           reads |= slot(leaf.slot);
@@ -132,15 +183,61 @@ export class Liveness {
       }
       if (lane || leaf.kind === 'ballot') reads |= slot('exec');
     }
-    const writesExec = (scalarWrites & slot('exec')) !== 0n;
-    const ends = live.some(({ leaf }) => leaf.kind === 'exit' && leaf.reason === 'end');
     return {
       reads: reads | partial,
+      crossReads,
       scalarWrites,
       rowWrites,
-      writesExec,
-      isOpaque: !compiles,
-      ends,
+      execChange: (scalarWrites & slot('exec')) === 0n ? 'none' : execChangeOf(instruction),
+      isOpaque: !compiles && !resumes,
+      ends: live.some(({ leaf }) => leaf.kind === 'exit' && leaf.reason === 'end'),
     };
   }
+}
+
+const EXEC = STATE_OFFSETS.exec;
+
+/** What an instruction that writes EXEC does to it. */
+function execChangeOf({ shape, parameter }: Decoded): ExecChange {
+  const { live, operandKinds } = shape;
+  const offsetOf = (at: { readonly operand: number; readonly dword: number }): number | undefined =>
+    operandKinds[at.operand] === 'scalar' ? parameter(at.operand, 0) + at.dword * 4 : undefined;
+  const isExec = ({ leaf }: Value, high: boolean): boolean =>
+    leaf.kind === 'state'
+      ? leaf.slot === 'exec'
+      : leaf.kind === 'operand' && offsetOf(leaf.at) === (high ? EXEC + 4 : EXEC);
+  /** Whether the bits of a value are a part of those of EXEC, or hold all of them; `high`: of its high dword. */
+  const compares = (value: Value, grows: boolean, high: boolean): boolean => {
+    const { leaf, args } = value;
+    const inner = (arg: Value | undefined, part = high): boolean => arg !== undefined && compares(arg, grows, part);
+    if (isExec(value, high)) return true;
+    if (leaf.kind === 'const') return leaf.value === (grows ? -1n : 0n);
+    if (leaf.kind === 'operand' && operandKinds[leaf.at.operand] === 'constant')
+      return parameter(leaf.at.operand, leaf.at.dword) === (grows ? -1 : 0);
+    if (leaf.kind === 'ballot') return !grows;
+    if (leaf.kind !== 'pure') return false;
+    switch (leaf.op) {
+      case 'i64.low':
+        return inner(args[0], false);
+      case 'i64.high':
+        return inner(args[0], true);
+      case 'i64.pack':
+        return inner(args[0], false) && inner(args[1], true);
+      case 'i32.and':
+      case 'i64.and':
+        return grows ? inner(args[0]) && inner(args[1]) : inner(args[0]) || inner(args[1]);
+      case 'i32.or':
+      case 'i64.or':
+        return grows ? inner(args[0]) || inner(args[1]) : inner(args[0]) && inner(args[1]);
+      default:
+        return false;
+    }
+  };
+  const writes = live.flatMap(({ leaf, lane, args }) => {
+    if (leaf.kind === 'setState' && leaf.slot === 'exec') return [{ value: args[0]!, high: false }];
+    const at = leaf.kind === 'setOperand' && !lane ? offsetOf(leaf.at) : undefined;
+    return at === EXEC || at === EXEC + 4 ? [{ value: args[0]!, high: at > EXEC }] : [];
+  });
+  const all = (grows: boolean): boolean => writes.every(({ value, high }) => compares(value, grows, high));
+  return all(false) ? 'shrinks' : all(true) ? 'grows' : 'any';
 }
