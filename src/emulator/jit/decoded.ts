@@ -1,6 +1,7 @@
 /** Decoded instructions as the compiler sees them: record, program and operand parameters. */
-import type { ExitReason, Program, Value } from '../../ir/types.ts';
+import type { Program, Value } from '../../ir/types.ts';
 import { RECORD_OPERANDS } from '../layout.ts';
+import { RESUMING } from '../lowering/control.ts';
 import type { OperandKind } from '../lowering/handler-state.ts';
 import { liveValues } from '../lowering/lower.ts';
 
@@ -14,11 +15,11 @@ export interface Shape {
   readonly control: Control;
   /** Whether the wave comes back to the next instruction after it left the executor. */
   readonly resumes: boolean;
-  /** Whether a region can hold it; else its handler is called. */
-  readonly compiles: boolean;
+  /** Whether no region can hold it. */
+  readonly standsAlone: boolean;
 }
 
-/** `leave`: only the handler knows where the wave goes on. */
+/** `leave`: only running it tells where the wave goes on. */
 export type Control = 'next' | 'branch' | 'conditional' | 'leave';
 
 export interface Decoded {
@@ -30,21 +31,17 @@ export interface Decoded {
   parameter(operand: number, dword: number): number;
 }
 
-const NOT_COMPILED = new Set(['writeLane', 'jump', 'exit', 'matrixProduct', 'matrixResult', 'param']);
+const ALONE = new Set<Value['leaf']['kind']>(['writeLane', 'matrixProduct']);
 
-const RESUMING = new Set<ExitReason>(['barrier', 'sleep', 'interrupt']);
+export const isRelative = (kind: OperandKind): boolean => kind.startsWith('relative');
 
 export function shapeOf(key: string, program: Program, operandKinds: readonly OperandKind[]): Shape {
   const live = liveValues(program);
   const control = controlOf(live);
-  const compiles =
-    control !== 'leave' &&
-    operandKinds.every((kind) => !kind.startsWith('relative')) &&
-    live.every(
-      ({ leaf, lane }) => !NOT_COMPILED.has(leaf.kind) && (lane || (leaf.kind !== 'store' && leaf.kind !== 'atomic')),
-    );
+  const standsAlone =
+    control === 'leave' || operandKinds.some(isRelative) || live.some(({ leaf }) => ALONE.has(leaf.kind));
   const resumes = live.some(({ leaf }) => leaf.kind === 'exit' && RESUMING.has(leaf.reason));
-  return { key, program, operandKinds, live, control, resumes, compiles };
+  return { key, program, operandKinds, live, control, resumes, standsAlone };
 }
 
 function controlOf(live: readonly Value[]): Control {

@@ -5,11 +5,15 @@
 
 import type { Label, Local } from '../../wasm/function.ts';
 import { addToBudget } from '../handlers/handler-table.ts';
-import { LEADER_BLOCK, LEADER_LITERALS, RECORD_HANDLER, WAVE_BUDGET, WAVE_RECORD } from '../layout.ts';
+import { LEADER_BLOCK, LEADER_LITERALS, RECORD_HANDLER, WAVE_BUDGET } from '../layout.ts';
+import { emitControl } from '../lowering/control.ts';
+import { HandlerState } from '../lowering/handler-state.ts';
+import { emitMeaning } from '../lowering/lower.ts';
 import type { AddressSpaces } from '../lowering/memory-access.ts';
 import type { ModuleContext } from '../lowering/module-context.ts';
 import type { Block, Successor } from './control-flow.ts';
 import type { Decoded } from './decoded.ts';
+import { FixedPlace } from './fixed-place.ts';
 import { FunctionState } from './function-state.ts';
 import type { Literal } from './literals.ts';
 import { type LiveIn, Liveness } from './liveness.ts';
@@ -104,15 +108,7 @@ class FunctionLowering {
       const condition = this.#emitInstructions(block.instructions);
       const { control } = last.shape;
       if (control === 'leave') {
-        this.#callHandler(last);
-        if (last.shape.resumes) {
-          // The wave shall come back into compiled code.
-          f.drop();
-          f.get(wave);
-          this.#state.pushLiteral(this.#state.literals.index({ kind: 'next', instruction: last.index }));
-          f.store('i32.store', WAVE_RECORD);
-          f.i32(0);
-        }
+        this.#emitAlone(last);
         f.return();
       } else if (control === 'branch') this.#goTo(block, 'target', self);
       else {
@@ -155,7 +151,7 @@ class FunctionLowering {
     }
   }
 
-  /** Emits all instructions but one that leaves; returns the condition of the branch at the end. */
+  /** Emits all instructions, but one that leaves; returns the condition of the branch at the end. */
   #emitInstructions(instructions: readonly Decoded[]): Local | undefined {
     const { spaces, literals } = this.#state;
     const newRegion = (): RegionBuilder => new RegionBuilder(spaces.waveSize, spaces.windowHi, literals);
@@ -166,13 +162,11 @@ class FunctionLowering {
       builder = newRegion();
     };
     for (const instruction of instructions) {
-      const { compiles, control } = instruction.shape;
-      if (!compiles) close();
+      const { standsAlone, control } = instruction.shape;
+      if (standsAlone) close();
       if (control === 'leave') break;
-      if (!compiles) {
-        this.#callHandler(instruction);
-        this.#state.f.drop();
-      } else if (!builder.tryAppend(instruction)) {
+      if (standsAlone) this.#emitAlone(instruction);
+      else if (!builder.tryAppend(instruction)) {
         close();
         builder.tryAppend(instruction);
       }
@@ -194,16 +188,41 @@ class FunctionLowering {
     return { ...region, scalars: live(region.scalars), rows: live(region.rows) };
   }
 
-  /** Pushes what the handler of an instruction returns. */
-  #callHandler(instruction: Decoded): void {
-    const { f, wave, context } = this.#state;
-    const record = f.local('i32');
-    this.#state.pushRecord(instruction.index);
-    f.tee(record);
-    f.get(wave);
+  /** An instruction as its handler has it; one that leaves pushes the record to go on with, or 0. */
+  #emitAlone(instruction: Decoded): void {
+    const { e, spaces } = this.#state;
+    const { program, operandKinds, control } = instruction.shape;
+    const place = new FixedPlace(this.#state, instruction, () => this.#goOn());
+    e.f.scoped(() => {
+      const state = new HandlerState(e, spaces, operandKinds, place);
+      const after = emitMeaning(state, program);
+      if (control === 'leave') emitControl(state, after);
+      return [];
+    });
+  }
+
+  /** Goes on at the record on top of the stack: inside the function when that is a leader of one of its blocks, while the turn lasts. */
+  #goOn(): void {
+    const { f, record, wave } = this.#state;
+    const next = f.local('i32');
+    f.tee(next);
+    f.load('i32.load', RECORD_HANDLER);
     f.get(record);
     f.load('i32.load', RECORD_HANDLER);
-    f.callIndirect(context.handlerType);
-    f.free(record);
+    f.op('i32.eq');
+    f.get(wave);
+    f.load('i32.load', WAVE_BUDGET);
+    f.i32(0);
+    f.op('i32.gt_s');
+    f.op('i32.and');
+    f.if(undefined, () => {
+      f.get(next);
+      f.load('i32.load', LEADER_BLOCK);
+      f.set(this.#next);
+      f.br(this.#dispatch);
+    });
+    f.get(next);
+    f.return();
+    f.free(next);
   }
 }

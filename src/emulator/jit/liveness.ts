@@ -4,10 +4,11 @@
  * only takes lanes off, or only adds some, says which of them become the others. Where a wave leaves the function, everything is live,
  * unless it ends.
  */
+import { isMatrixProgram } from '../../ir/matrix-product.ts';
 import { isMaskSlot, type StateSlot, type Value } from '../../ir/types.ts';
 import { STATE_OFFSETS, VGPR_COUNT, WAVE_VGPRS } from '../layout.ts';
 import type { Block } from './control-flow.ts';
-import type { Decoded } from './decoded.ts';
+import { type Decoded, isRelative } from './decoded.ts';
 
 /** Sets of places in the wave state, as bits. */
 interface Live {
@@ -27,7 +28,7 @@ interface Effects {
   readonly scalarWrites: bigint;
   readonly rowWrites: bigint;
   readonly execChange: ExecChange;
-  /** Reads what it likes. */
+  /** Reads registers that only running it tells. */
   readonly isOpaque: boolean;
   readonly ends: boolean;
 }
@@ -148,7 +149,8 @@ export class Liveness {
 
   #effectsOf(instruction: Decoded): Effects {
     const { shape, parameter } = instruction;
-    const { live, operandKinds, compiles, resumes } = shape;
+    const { program, live, operandKinds } = shape;
+    const isMatrix = isMatrixProgram(program);
     let [reads, crossReads, scalarWrites, rowWrites, partial] = [0n, 0n, 0n, 0n, 0n];
     const place = (operand: number, dword: number): number =>
       parameter(operand, 0) + dword * (operandKinds[operand] === 'scalar' ? 4 : this.#rowSizeBytes);
@@ -160,7 +162,9 @@ export class Liveness {
     for (const { leaf, lane, args } of live) {
       switch (leaf.kind) {
         case 'operand':
-          if (operandKinds[leaf.at.operand] !== 'constant') reads |= this.#bit(place(leaf.at.operand, leaf.at.dword));
+          if (operandKinds[leaf.at.operand] === 'constant') break;
+          reads |= this.#bit(place(leaf.at.operand, leaf.at.dword));
+          if (isMatrix) crossReads |= this.#bit(place(leaf.at.operand, leaf.at.dword));
           break;
         case 'gather':
         case 'readLane':
@@ -189,7 +193,7 @@ export class Liveness {
       scalarWrites,
       rowWrites,
       execChange: (scalarWrites & slot('exec')) === 0n ? 'none' : execChangeOf(instruction),
-      isOpaque: !compiles && !resumes,
+      isOpaque: operandKinds.some(isRelative),
       ends: live.some(({ leaf }) => leaf.kind === 'exit' && leaf.reason === 'end'),
     };
   }

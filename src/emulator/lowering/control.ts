@@ -1,13 +1,11 @@
 /** The end of a handler: where the wave goes on, or that it leaves the executor. */
-import type { Value } from '../../ir/types.ts';
+import type { ExitReason, Value } from '../../ir/types.ts';
 import type { Local } from '../../wasm/function.ts';
 import {
   EXIT_CODES,
   EXIT_JUMP,
   EXIT_MODE,
   JUMP_CACHE_ENTRIES,
-  RECORD_SIZE_BYTES,
-  RECORD_TARGET,
   WAVE_EXIT,
   WAVE_JUMP_CACHE,
   WAVE_JUMP_PC,
@@ -15,35 +13,34 @@ import {
 } from '../layout.ts';
 import type { HandlerState } from './handler-state.ts';
 
-/** Ends the handler: the next record, or 0 after an exit code and where to resume are stored. */
+/** Exits after which the wave goes on with the next instruction. */
+export const RESUMING: ReadonlySet<ExitReason> = new Set(['barrier', 'sleep', 'interrupt']);
+
+/** Ends an instruction: pushes the next record, or 0 after an exit code and where to resume are stored. */
 export function emitControl(state: HandlerState, after: readonly Value[]): void {
-  const { f } = state;
+  const { f, place } = state;
   const control = after.find(({ leaf }) => leaf.kind === 'branch' || leaf.kind === 'jump' || leaf.kind === 'exit');
   if (control?.leaf.kind === 'branch') {
-    f.get(state.record);
-    f.load('i32.load', RECORD_TARGET);
-    pushNextRecord(state);
+    place.pushTarget();
+    place.pushFollowing();
     f.get(state.scalar(control.args[0]!));
     f.select();
   } else if (control?.leaf.kind === 'jump') emitJump(state, state.scalar(control.args[0]!));
-  else if (control?.leaf.kind === 'exit') emitExit(state, EXIT_CODES[control.leaf.reason]);
+  else if (control?.leaf.kind === 'exit')
+    emitExit(state, EXIT_CODES[control.leaf.reason], RESUMING.has(control.leaf.reason));
   else if (after.some(({ leaf }) => leaf.kind === 'setState' && leaf.slot === 'mode')) emitExit(state, EXIT_MODE);
-  else pushNextRecord(state);
+  else place.pushFollowing();
 }
 
-function pushNextRecord(state: HandlerState): void {
-  state.f.get(state.record);
-  state.f.i32(RECORD_SIZE_BYTES);
-  state.f.op('i32.add');
-}
-
-function emitExit(state: HandlerState, code: number): void {
-  const { f } = state;
+/** Where the host does more than to come back, it looks at the record before the one that is stored. */
+function emitExit(state: HandlerState, code: number, resumes = false): void {
+  const { f, place } = state;
   f.get(state.wave);
   f.i32(code);
   f.store('i32.store', WAVE_EXIT);
   f.get(state.wave);
-  pushNextRecord(state);
+  if (resumes) place.pushResumption();
+  else place.pushFollowing();
   f.store('i32.store', WAVE_RECORD);
   f.i32(0);
 }
@@ -75,7 +72,7 @@ function emitJump(state: HandlerState, target: Local): void {
   f.if(undefined, () => {
     f.get(entry);
     f.load('i32.load', 4);
-    f.return();
+    state.place.goOn();
   });
   f.get(state.wave);
   f.get(target);

@@ -2,7 +2,7 @@ import { assert } from '../../base/errors.ts';
 import type { Leaf, Type, Value } from '../../ir/types.ts';
 import type { FunctionBuilder, Local } from '../../wasm/function.ts';
 import type { LoadName, StoreName } from '../../wasm/opcodes.ts';
-import { RECORD_OPERANDS, STATE_OFFSETS } from '../layout.ts';
+import { STATE_OFFSETS } from '../layout.ts';
 import {
   boundsOf,
   INDEX_BITS,
@@ -12,22 +12,35 @@ import {
 } from '../relative-registers.ts';
 import { type Emitter, wasmType } from './emitter.ts';
 import type { AddressSpaces } from './memory-access.ts';
-import type { ModuleContext } from './module-context.ts';
 
 /** A relative vector operand adds M0[7:0] to its register number when bit 12 + n of M0 is set. */
 export type OperandKind = 'vector' | `relative ${0 | 1 | 2 | 3}` | RelativeKind | 'scalar' | 'constant';
 export type LeafOf<K extends Leaf['kind']> = Extract<Leaf, { kind: K }>;
 
-/** Operand parameters: the first dword of the 8 bytes of operand `i` in the record. */
-export const operandOffset = (operand: number): number => RECORD_OPERANDS + operand * 8;
+/** What an instruction knows about itself besides its program: read from its record, or known where code is emitted for one place. */
+export interface InstructionPlace {
+  /** Pushes the record. */
+  pushRecord(): void;
+  /** Pushes a dword of an operand: the register's offset in the wave state, or a constant. */
+  pushParameter(operand: number, dword: number): void;
+  /** Pushes the low 32 bits of the address of the instruction or of the next one. */
+  pushPc(kind: 'pc' | 'nextPc'): void;
+  /** Pushes the record that a branch goes to, and the one after this. */
+  pushTarget(): void;
+  pushFollowing(): void;
+  /** Pushes where a wave goes on that left after this instruction and comes back. */
+  pushResumption(): void;
+  /** Goes on at the record on top of the stack. */
+  goOn(): void;
+}
 
-/** One handler being emitted: its function, and the locals of uniform values. Parameters are (record, wave). */
+/** The meaning of one instruction being emitted: the function it is in, and the locals of uniform values. Parameter 1 is the wave. */
 export class HandlerState {
   readonly f: FunctionBuilder;
   readonly e: Emitter;
   readonly spaces: AddressSpaces;
   readonly operandKinds: readonly OperandKind[];
-  readonly record: Local;
+  readonly place: InstructionPlace;
   readonly wave: Local;
   readonly rowSizeBytes: number;
   /** How a mask of lanes is read and written as i64 (`isMaskSlot`). */
@@ -37,12 +50,12 @@ export class HandlerState {
   exec: Local | undefined;
   readonly #uniform = new Map<Value, Local>();
 
-  constructor(context: ModuleContext, spaces: AddressSpaces, operandKinds: readonly OperandKind[], name: string) {
-    this.f = context.module.function(context.handlerType.parameters, context.handlerType.results, name);
-    this.e = { f: this.f, context };
+  constructor(e: Emitter, spaces: AddressSpaces, operandKinds: readonly OperandKind[], place: InstructionPlace) {
+    this.f = e.f;
+    this.e = e;
     this.spaces = spaces;
     this.operandKinds = operandKinds;
-    this.record = this.f.param(0);
+    this.place = place;
     this.wave = this.f.param(1);
     this.rowSizeBytes = spaces.waveSize * 4;
     this.maskLoad = spaces.waveSize === 64 ? 'i64.load' : 'i64.load32_u';
@@ -65,8 +78,7 @@ export class HandlerState {
   /** Pushes the offset of an operand's register from the wave's base. */
   pushRegisterOffset(operand: number): void {
     const { f, wave } = this;
-    f.get(this.record);
-    f.load('i32.load', operandOffset(operand));
+    this.place.pushParameter(operand, 0);
     const kind = this.operandKinds[operand];
     if (!kind?.startsWith('relative')) return;
     const register = parseRelativeKind(kind);

@@ -8,7 +8,7 @@ import type { Local } from '../../wasm/function.ts';
 import { NIBBLE_MASKS, WAVE_TEMPORARY_ROWS } from '../layout.ts';
 import { EMISSION } from './emission.ts';
 import { captured, emitLanes, type LaneArgument, type Lanes, splat } from './emitter.ts';
-import { type HandlerState, type LeafOf, operandOffset } from './handler-state.ts';
+import type { HandlerState, LeafOf } from './handler-state.ts';
 import { emitAtomic, emitLoad, emitStore, type LaneAccess } from './lane-memory.ts';
 import type { MatrixLowering } from './matrix-lowering.ts';
 
@@ -307,8 +307,7 @@ export class LaneLowering {
         define(captured(f));
         return;
       case 'laneTable':
-        f.get(this.#state.record);
-        f.load('i32.load', operandOffset(leaf.operand));
+        this.#state.place.pushParameter(leaf.operand, 0);
         f.get(this.#chunk);
         f.op('i32.add');
         f.load('v128.load32_zero', this.#chunkOffset);
@@ -383,7 +382,7 @@ export class LaneLowering {
 
   #access(): LaneAccess {
     return {
-      pushRecord: () => this.#state.f.get(this.#state.record),
+      pushRecord: () => this.#state.place.pushRecord(),
       wave: this.#state.wave,
       chunk: this.#chunk,
       nibble: this.#nibble!,

@@ -1,5 +1,5 @@
 /**
- * Lowers the meaning of one instruction to a handler: uniform values first, then a loop over chunks of 4 lanes, then what depends on
+ * Lowers the meaning of one instruction, to a handler or in the middle of other code: uniform values first, then a loop over chunks of 4 lanes, then what depends on
  * the lanes' result (masks to SGPRs, branches, exits). Registers live in the wave state; which ones is read from the record.
  */
 import { assert } from '../../base/errors.ts';
@@ -13,6 +13,7 @@ import { LaneLowering } from './lane-lowering.ts';
 import { MatrixLowering } from './matrix-lowering.ts';
 import type { AddressSpaces } from './memory-access.ts';
 import type { ModuleContext } from './module-context.ts';
+import { RecordPlace } from './record-place.ts';
 import { UniformLowering } from './uniform-lowering.ts';
 
 type Phase = 'before' | 'lanes' | 'after';
@@ -36,7 +37,14 @@ export function lowerHandler(
   operandKinds: readonly OperandKind[],
   name: string,
 ): FunctionBuilder {
-  const state = new HandlerState(context, spaces, operandKinds, name);
+  const f = context.module.function(context.handlerType.parameters, context.handlerType.results, name);
+  const state = new HandlerState({ f, context }, spaces, operandKinds, new RecordPlace(f));
+  emitControl(state, emitMeaning(state, program));
+  return f;
+}
+
+/** Emits all but where the wave goes on: `emitControl` needs the values that are returned. */
+export function emitMeaning(state: HandlerState, program: Program): Value[] {
   const live = liveValues(program);
   const phases = phasesOf(live);
   const inPhase = (phase: Phase): Value[] => live.filter((value) => phases.get(value) === phase);
@@ -53,8 +61,7 @@ export function lowerHandler(
   if (isMatrix) emitMatrixLanes(state, perLane);
   else if (perLane.length > 0) lanes.emit(perLane);
   for (const value of after) uniform.emit(value);
-  emitControl(state, after);
-  return state.f;
+  return after;
 }
 
 function loadExec(state: HandlerState): void {

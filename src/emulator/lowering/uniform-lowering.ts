@@ -2,10 +2,10 @@
 import { assert } from '../../base/errors.ts';
 import type { Value } from '../../ir/types.ts';
 import type { Local } from '../../wasm/function.ts';
-import { RECORD_NEXT_PC, RECORD_PC, STATE_OFFSETS, WAVE_CLOCK } from '../layout.ts';
+import { STATE_OFFSETS, WAVE_CLOCK } from '../layout.ts';
 import { EMISSION } from './emission.ts';
 import { emitScalar } from './emitter.ts';
-import { type HandlerState, type LeafOf, operandOffset } from './handler-state.ts';
+import type { HandlerState, LeafOf } from './handler-state.ts';
 import type { LaneLowering } from './lane-lowering.ts';
 import { emitUniformLoad } from './uniform-memory.ts';
 
@@ -48,8 +48,8 @@ export class UniformLowering {
         return;
       case 'pc':
       case 'nextPc':
-        f.get(this.#state.record);
-        f.load('i64.load32_u', leaf.kind === 'pc' ? RECORD_PC : RECORD_NEXT_PC);
+        this.#state.place.pushPc(leaf.kind);
+        f.op('i64.extend_i32_u');
         f.i64(BigInt(this.#state.spaces.windowHi) << 32n);
         f.op('i64.or');
         this.#state.define(value);
@@ -99,8 +99,8 @@ export class UniformLowering {
   }
 
   #emitLoad(leaf: LeafOf<'load'>, args: readonly Value[]): Local[] {
-    const { e, spaces, f, record, wave } = this.#state;
-    const at = { pushRecord: () => f.get(record), wave };
+    const { e, spaces, place, wave } = this.#state;
+    const at = { pushRecord: () => place.pushRecord(), wave };
     const predicate = leaf.predicated ? this.#state.scalar(args[1]!) : undefined;
     return emitUniformLoad(e, spaces, leaf, at, this.#state.scalar(args[0]!), predicate);
   }
@@ -109,8 +109,7 @@ export class UniformLowering {
     const f = this.#state.f;
     const { operand, dword } = leaf.at;
     if (this.#state.operandKinds[operand] === 'constant') {
-      f.get(this.#state.record);
-      f.load('i32.load', operandOffset(operand) + dword * 4);
+      this.#state.place.pushParameter(operand, dword);
     } else {
       this.#state.pushRegister(operand);
       f.load('i32.load', dword * 4);
