@@ -123,7 +123,10 @@ test('conversations, statistics and resources are told beside the output of the 
   const told = await run('--stats', '--print-resource-usage', `--trace-rpc=${trace}`, HELLO, 'world');
   assert.deepEqual([told.status, told.stdout], [0, 'Hello, world, from lane 0 of 1 (argc=2)\n']);
   assert.match(told.stderr, /_start: \d+ VGPRs/);
-  assert.match(told.stderr, /statistics:\n {2}load .* ms\n {2}_begin .* instructions, 1 waves, 1 workgroups\n/);
+  assert.match(
+    told.stderr,
+    /statistics:\n {2}load .* ms\n {2}_begin .* instructions, 1 waves, 1 workgroups, 100\.0% handlers\n/,
+  );
   assert.match(told.stderr, /RPC PRINTF_TO_STDOUT_PACKED +[\d.]+ ms, 1 conversations/);
   assert.match(
     readFileSync(trace, 'utf8'),

@@ -1,3 +1,4 @@
+import { tierShares } from '../hsa/statistics.ts';
 import type { ProgramResult } from '../loader/index.ts';
 
 const NAME_WIDTH = 28;
@@ -9,13 +10,14 @@ export function formatStatistics({ loadMs, kernels, rpc }: ProgramResult): strin
   return [
     'statistics:',
     row('load', milliseconds(loadMs)),
-    ...kernels.map(({ kernel, durationMs, statistics: { instructions, waves, workgroups } }) =>
+    ...kernels.map(({ kernel, durationMs, statistics: { instructions, tiers, waves, workgroups } }) =>
       row(
         kernel,
         milliseconds(durationMs),
         `${instructions} instructions`,
         `${waves} waves`,
         `${workgroups} workgroups`,
+        tierShares(tiers),
       ),
     ),
     ...rpc.map(({ opcode, conversations, durationMs }) =>

@@ -34,10 +34,17 @@ export type DispatchState = 'running' | 'complete' | 'faulted' | 'cancelled';
 /** `waiting`: every resident wave sleeps. */
 export type StepResult = 'done' | 'running' | 'waiting';
 
+/**
+ * Wave-instructions by what ran them: the reference executor, handlers (T0), compiled regions (T1) and loops compiled as a whole (T2).
+ * Compiled code calls no handlers.
+ */
+export type TierInstructions = Record<'reference' | 'handlers' | 'regions' | 'loops', number>;
+
 export class EmulatorDispatch {
   state: DispatchState = 'running';
   fault: EmulatorFault | undefined;
   instructions = 0;
+  readonly tiers: TierInstructions = { reference: 0, handlers: 0, regions: 0, loops: 0 };
   waves = 0;
   workgroups = 0;
   readonly startTicks: bigint;
@@ -127,6 +134,8 @@ export class EmulatorDispatch {
     slot.set('limit', executor.sliceInstructions);
     slot.set('used', 0);
     slot.set('events', 0);
+    slot.set('compiled', 0);
+    slot.set('looped', 0);
     slot.set('started', 0);
     slot.set('remaining', slot.hasTemplates ? this.#total - this.#next : 0);
     if (slot.hasTemplates) slot.setTriple('next', this.#idOf(this.#next));
@@ -141,12 +150,20 @@ export class EmulatorDispatch {
       }
     } finally {
       const started = slot.get('started');
-      this.instructions += slot.get('used');
+      this.#count(slot);
       this.#next += started;
       this.workgroups += started;
       this.waves += started * slot.get('fullCount');
     }
     return progress || slot.get('events') > 0;
+  }
+
+  #count(slot: WorkgroupSlot): void {
+    const [used, compiled, looped] = [slot.get('used'), slot.get('compiled'), slot.get('looped')];
+    this.instructions += used;
+    this.tiers[this.#executor.tier] += used - compiled;
+    this.tiers.regions += compiled - looped;
+    this.tiers.loops += looped;
   }
 
   /** Looks at why a wave left the executor; returns its new state. */

@@ -15,6 +15,8 @@ import { ReferenceExecutor } from './reference/reference-executor.ts';
 
 /** Runs a wave from a record until it exits; returns what is left of the budget. The wave state says why. */
 export interface Executor {
+  /** What runs the instructions that are not compiled. */
+  readonly tier: 'reference' | 'handlers';
   /** Instructions that a wave runs before the next one has its turn: well below a millisecond of work. */
   readonly turnInstructions: number;
   /** Instructions of all waves after which the host has its turn: a few milliseconds. */

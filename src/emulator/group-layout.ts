@@ -12,6 +12,9 @@ const FIELDS = [
   /** Instructions run and waves that ended or met a barrier, since the host last looked. */
   'used',
   'events',
+  /** Of `used`: what compiled code ran, and of that what ran in loops compiled as a whole. */
+  'compiled',
+  'looped',
   /** Instructions of one turn of a wave; after about `limit` of all waves the host has its turn. */
   'turn',
   'limit',

@@ -47,6 +47,9 @@ export const WAVE_JUMP_CACHE = 560;
 export const WAVE_CLOCK = 568;
 /** Instructions that the wave may still run in its turn; kept here by executors whose functions run many. */
 export const WAVE_BUDGET = 704;
+/** Instructions that compiled code ran since the wave's turn began, and of these the ones that ran in loops compiled as a whole (T2). */
+export const WAVE_COMPILED = 708;
+export const WAVE_LOOPED = 712;
 export const WAVE_TEMPORARY_ROWS = 1024;
 export const TEMPORARY_ROW_COUNT = 8;
 /** Elements of a product of matrices, each a row of dwords, or of pairs of dwords. */

@@ -84,9 +84,13 @@ export interface Fault {
   readonly freedAllocation?: Allocation;
 }
 
+/** Wave-instructions by what ran them: reference executor, handlers (T0), compiled regions (T1), loops compiled as a whole (T2). */
+export type TierInstructions = Readonly<Record<'reference' | 'handlers' | 'regions' | 'loops', number>>;
+
 export interface DispatchStatistics {
   /** Wave-instructions executed. */
   readonly instructions: number;
+  readonly tiers: TierInstructions;
   readonly workgroups: number;
   readonly waves: number;
 }

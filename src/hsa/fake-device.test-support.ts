@@ -12,6 +12,7 @@ import type {
   KernelDispatch,
   PublishedCode,
 } from './device.ts';
+import { NO_STATISTICS } from './statistics.ts';
 
 /** Yields `waiting` where a wave would spin on the host, `running` to give up its slice. Throws a `FakeFault` to fault. */
 export type KernelBody = (context: KernelContext) => Generator<'running' | 'waiting', void>;
@@ -95,7 +96,7 @@ class FakeDispatch implements Dispatch {
   fault?: Fault;
   readonly startTicks: bigint;
   endTicks = 0n;
-  readonly statistics = { instructions: 7, workgroups: 1, waves: 1 };
+  readonly statistics = { ...NO_STATISTICS, instructions: 7, workgroups: 1, waves: 1 };
   readonly body: Generator<'running' | 'waiting', void>;
 
   constructor(body: Generator<'running' | 'waiting', void>, startTicks: bigint) {

@@ -17,6 +17,7 @@ import {
   type KernelDispatchPacket,
 } from './packet.ts';
 import { completeSignal, conditionHolds, signalValue, signalWords } from './signal.ts';
+import { addStatistics, NO_STATISTICS } from './statistics.ts';
 import { HsaError } from './status.ts';
 
 export interface QueueError {
@@ -68,9 +69,7 @@ export class PacketProcessor implements PacketConsumer {
   #next = 0n;
   #rung = false;
   #stopped = false;
-  #instructions = 0;
-  #workgroups = 0;
-  #waves = 0;
+  #statistics = NO_STATISTICS;
 
   constructor(agent: Agent, queue: PacketSource, onError: (error: QueueError) => void) {
     this.#agent = agent;
@@ -84,7 +83,7 @@ export class PacketProcessor implements PacketConsumer {
 
   /** Totals over all completed dispatches. */
   get statistics(): DispatchStatistics {
-    return { instructions: this.#instructions, workgroups: this.#workgroups, waves: this.#waves };
+    return this.#statistics;
   }
 
   get running(): boolean {
@@ -138,11 +137,7 @@ export class PacketProcessor implements PacketConsumer {
 
   #complete(packet: StartedPacket, startTicks: bigint, endTicks: bigint): void {
     packet.complete = true;
-    if (packet.dispatch !== undefined) {
-      this.#instructions += packet.dispatch.statistics.instructions;
-      this.#workgroups += packet.dispatch.statistics.workgroups;
-      this.#waves += packet.dispatch.statistics.waves;
-    }
+    if (packet.dispatch !== undefined) this.#statistics = addStatistics(this.#statistics, packet.dispatch.statistics);
     if (packet.completionSignal === 0n) return;
     completeSignal(this.#device.memory, packet.completionSignal, startTicks, endTicks);
   }

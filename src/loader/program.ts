@@ -6,6 +6,7 @@ import type { AdvanceResult, Device, DispatchStatistics } from '../hsa/device.ts
 import type { Queue } from '../hsa/queue.ts';
 import { createRuntime, type Runtime } from '../hsa/runtime.ts';
 import type { Signal } from '../hsa/signal.ts';
+import { addStatistics } from '../hsa/statistics.ts';
 import { argumentBlock } from './argument-block.ts';
 import type { FileSystem } from './file-system.ts';
 import type { Generation } from './generation.ts';
@@ -257,15 +258,10 @@ class ProgramRun {
     });
     await this.#finish(name, completionSignal);
     if (this.#host.terminated) return;
-    const after = this.#queue.statistics;
     this.#kernels.push({
       kernel: name,
       durationMs: performance.now() - startMs,
-      statistics: {
-        instructions: after.instructions - before.instructions,
-        workgroups: after.workgroups - before.workgroups,
-        waves: after.waves - before.waves,
-      },
+      statistics: addStatistics(this.#queue.statistics, before, -1),
     });
   }
 

@@ -11,10 +11,12 @@ import {
   RECORD_PC,
   RECORD_SIZE_BYTES,
   WAVE_BUDGET,
+  WAVE_COMPILED,
   WAVE_EXIT,
   WAVE_JUMP_CACHE,
   WAVE_LDS_BASE,
   WAVE_LDS_SIZE,
+  WAVE_LOOPED,
   WAVE_MODE,
   WAVE_PRIVATE_BASE,
   WAVE_PRIVATE_SIZE,
@@ -206,7 +208,8 @@ export class Lockstep {
     const last = fault === undefined ? pc(exit === EXIT_UNTRANSLATED ? record : resumed - RECORD_SIZE_BYTES) : '';
     const registers = state.slice();
     registers.fill(0, WAVE_TEMPORARY_ROWS / 4, WAVE_VGPRS / 4);
-    for (const offset of [WAVE_EXIT, WAVE_RECORD, WAVE_JUMP_CACHE, WAVE_BUDGET]) registers[offset / 4] = 0;
+    for (const offset of [WAVE_EXIT, WAVE_RECORD, WAVE_JUMP_CACHE, WAVE_BUDGET, WAVE_COMPILED, WAVE_LOOPED])
+      registers[offset / 4] = 0;
     const all = new Uint32Array(bytes.length + others.length);
     all.set(bytes);
     all.set(others, bytes.length);

@@ -4,6 +4,7 @@ import { nodeDecompress } from '../../codeobject/node-decompress.ts';
 import { parseTargetId } from '../../codeobject/target-id.ts';
 import { ARGUMENT_KINDS, parseArgument } from '../../dispatch/argument-text.ts';
 import { type DispatchOutcome, dispatchKernel } from '../../dispatch/dispatch.ts';
+import { tierShares } from '../../hsa/statistics.ts';
 import { defineCommand } from '../command.ts';
 import { openDevice } from '../device-name.ts';
 import { readInput } from '../input.ts';
@@ -139,6 +140,8 @@ function report(
     medianNs: median(runs.map(({ durationNs }) => durationNs)),
     /** Of one run. */
     instructions: statistics.instructions / runs.length,
+    /** Of all runs: the first ones run more in handlers. */
+    tiers: statistics.tiers,
     waves: statistics.waves / runs.length,
     workgroups: statistics.workgroups / runs.length,
     deviceMemoryBytes: memoryBytes,
@@ -157,6 +160,7 @@ function timesText({ runs, statistics }: DispatchOutcome): string {
   const middle = median(runs.map(({ durationNs }) => durationNs));
   lines.push(
     `median: ${microseconds(middle)}, ${statistics.instructions / runs.length} instructions of ${statistics.waves / runs.length} waves`,
+    `tiers: ${tierShares(statistics.tiers)}`,
   );
   return `${lines.join('\n')}\n`;
 }

@@ -111,8 +111,8 @@ class EmulatedDispatch implements Dispatch {
   }
 
   get statistics(): DispatchStatistics {
-    const { instructions, workgroups, waves } = this.#inner;
-    return { instructions, workgroups, waves };
+    const { instructions, tiers, workgroups, waves } = this.#inner;
+    return { instructions, tiers: { ...tiers }, workgroups, waves };
   }
 
   cancel(): void {

@@ -21,7 +21,9 @@ import {
   LEADER_VGPRS,
   STATE_OFFSETS,
   WAVE_CLOCK,
+  WAVE_COMPILED,
   WAVE_EXIT,
+  WAVE_LOOPED,
   WAVE_RECORD,
   waveAgprs,
 } from '../layout.ts';
@@ -127,6 +129,15 @@ class GroupRunner {
     });
   }
 
+  #addOfWave(field: GroupField, offset: number): void {
+    this.#set(field, () => {
+      this.#push(field);
+      this.#f.get(this.#wave);
+      this.#f.load('i32.load', offset);
+      this.#f.op('i32.add');
+    });
+  }
+
   #eachWave(body: () => void): void {
     const f = this.#f;
     f.i32(0);
@@ -197,6 +208,8 @@ class GroupRunner {
         f.call(this.#run);
         f.op('i32.sub');
       });
+      this.#addOfWave('compiled', WAVE_COMPILED);
+      this.#addOfWave('looped', WAVE_LOOPED);
       this.#onExit('end', done, () => {
         this.#setState('ended');
         this.#add('live', -1);

@@ -14,7 +14,9 @@ import {
   RECORD_HANDLER,
   RECORD_TARGET,
   WAVE_BUDGET,
+  WAVE_COMPILED,
   WAVE_EXIT,
+  WAVE_LOOPED,
   WAVE_RECORD,
 } from '../layout.ts';
 import type { OperandKind } from '../lowering/handler-state.ts';
@@ -45,6 +47,7 @@ type RunFunction = (record: number, wave: number, budget: number) => number;
 const FIRST_SLOT = 1;
 
 export class HandlerTable {
+  readonly tier = 'handlers';
   readonly turnInstructions = 50_000;
   readonly sliceInstructions = 200_000;
   readonly run: RunFunction;
@@ -250,6 +253,11 @@ function emitRunCounted(context: ModuleContext): FunctionBuilder {
   f.get(wave);
   f.get(budget);
   f.store('i32.store', WAVE_BUDGET);
+  for (const count of [WAVE_COMPILED, WAVE_LOOPED]) {
+    f.get(wave);
+    f.i32(0);
+    f.store('i32.store', count);
+  }
   f.loop(undefined, (again) => {
     f.get(record);
     f.get(wave);

@@ -5,7 +5,7 @@
 
 import type { Label, Local } from '../../wasm/function.ts';
 import { addToBudget } from '../handlers/handler-table.ts';
-import { LEADER_BLOCK, LEADER_LITERALS, RECORD_HANDLER, WAVE_BUDGET } from '../layout.ts';
+import { LEADER_BLOCK, LEADER_LITERALS, RECORD_HANDLER, WAVE_BUDGET, WAVE_COMPILED } from '../layout.ts';
 import { emitControl } from '../lowering/control.ts';
 import { HandlerState } from '../lowering/handler-state.ts';
 import { emitMeaning } from '../lowering/lower.ts';
@@ -54,6 +54,8 @@ class FunctionLowering {
   readonly #liveness: Liveness;
   readonly #next: Local;
   #dispatch!: Label;
+  /** Takes the record to go on with. */
+  #leave!: Label;
   /** Ends of the wasm blocks that precede the code of a block. */
   readonly #labels: Label[] = [];
 
@@ -73,17 +75,33 @@ class FunctionLowering {
     const { f, record, wave, literalBase } = this.#state;
     // The executor takes one instruction for the call.
     addToBudget(f, wave, 1);
+    const budget = f.local('i32');
+    f.get(wave);
+    f.load('i32.load', WAVE_BUDGET);
+    f.set(budget);
     f.get(record);
     f.load('i32.load', LEADER_LITERALS);
     f.set(literalBase);
     f.get(record);
     f.load('i32.load', LEADER_BLOCK);
     f.set(this.#next);
-    f.loop(undefined, (dispatch) => {
-      this.#dispatch = dispatch;
-      this.#emitFrom(this.#blocks.length - 1);
+    f.block('i32', (leave) => {
+      this.#leave = leave;
+      f.loop(undefined, (dispatch) => {
+        this.#dispatch = dispatch;
+        this.#emitFrom(this.#blocks.length - 1);
+      });
+      f.unreachable();
     });
-    f.unreachable();
+    f.get(wave);
+    f.get(wave);
+    f.load('i32.load', WAVE_COMPILED);
+    f.get(budget);
+    f.op('i32.add');
+    f.get(wave);
+    f.load('i32.load', WAVE_BUDGET);
+    f.op('i32.sub');
+    f.store('i32.store', WAVE_COMPILED);
   }
 
   /** Opens the wasm blocks down to the branch table, then emits the code of block `index` after the end of its wasm block. */
@@ -109,7 +127,7 @@ class FunctionLowering {
       const { control } = last.shape;
       if (control === 'leave') {
         this.#emitAlone(last);
-        f.return();
+        f.br(this.#leave);
       } else if (control === 'branch') this.#goTo(block, 'target', self);
       else {
         if (condition) {
@@ -130,7 +148,7 @@ class FunctionLowering {
     const leave = (): void => {
       const instruction = block.instructions.at(-1)!.index;
       this.#state.pushLiteral(this.#state.literals.index({ kind: way, instruction }));
-      f.return();
+      f.br(this.#leave);
     };
     if (!successor) leave();
     else if (successor.index > block.index) {
@@ -222,7 +240,7 @@ class FunctionLowering {
       f.br(this.#dispatch);
     });
     f.get(next);
-    f.return();
+    f.br(this.#leave);
     f.free(next);
   }
 }

@@ -57,6 +57,7 @@ interface Compiled {
 }
 
 export class JitExecutor implements Executor {
+  readonly tier = 'handlers';
   readonly turnInstructions = 200_000;
   readonly sliceInstructions = 1_000_000;
   readonly #emulator: Emulator;

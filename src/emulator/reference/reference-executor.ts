@@ -22,6 +22,7 @@ import {
 import { ReferenceMachine } from './reference-machine.ts';
 
 export class ReferenceExecutor implements Executor {
+  readonly tier = 'reference';
   readonly turnInstructions = 500;
   readonly sliceInstructions = 5000;
   readonly #emulator: Emulator;

@@ -1,0 +1,64 @@
+/** What runs the instructions: with a threshold of 0, compiled code runs all of them, in every example kernel and program. */
+import assert from 'node:assert/strict';
+import { existsSync, readFileSync } from 'node:fs';
+import { test } from 'node:test';
+import expected from '../examples/expected.json' with { type: 'json' };
+import { KernelRunner } from '../src/bench/kernel-runner.ts';
+import { KERNELS } from '../src/bench/kernels.ts';
+import type { ExecutorName } from '../src/emulator/emulator.ts';
+import type { DispatchStatistics } from '../src/hsa/device.ts';
+import { createEmulatedDevice, MemoryFileSystem, WavewrightError } from '../src/index.ts';
+import { runImage } from './fuzz/run-image.ts';
+
+function isAllCompiled({ instructions, tiers }: DispatchStatistics, what: string): void {
+  assert.ok(instructions > 0, what);
+  assert.deepEqual([tiers.reference, tiers.handlers, tiers.regions + tiers.loops], [0, 0, instructions], what);
+}
+
+function statisticsOf(name: string, processor: string, executor: ExecutorName): DispatchStatistics {
+  const file = `examples/kernels/${name}.${processor}.co`;
+  using runner = new KernelRunner({ processor, executor, compileThreshold: 0 });
+  const launch = KERNELS.find((kernel) => kernel.name === name)!.launch('small');
+  runner.prepare({ name: file, bytes: readFileSync(file) }, name, launch)();
+  return runner.statistics;
+}
+
+for (const processor of ['gfx90a', 'gfx1100']) {
+  test(`${processor}: kernels`, () => {
+    const built = KERNELS.filter(({ name }) => existsSync(`examples/kernels/${name}.${processor}.co`));
+    for (const { name } of built) isAllCompiled(statisticsOf(name, processor, 'jit'), name);
+  });
+}
+
+for (const [executor, tier] of [
+  ['handlers', 'handlers'],
+  ['reference', 'reference'],
+  ['jit', 'regions'],
+] satisfies [ExecutorName, string][]) {
+  test(`${executor}: what runs is counted as ${tier}`, () => {
+    const { instructions, tiers } = statisticsOf('saxpy', 'gfx90a', executor);
+    assert.deepEqual(tiers, { reference: 0, handlers: 0, regions: 0, loops: 0, [tier]: instructions });
+  });
+}
+
+/** It runs until it is stopped. */
+const ENDLESS = 'infinite-loop';
+
+test('programs', async () => {
+  const byImage = new Map(expected.filter(({ name }) => name !== ENDLESS).map((run) => [run.image, run]));
+  assert.ok(byImage.size > 10);
+  for (const [image, { args }] of byImage) {
+    const device = createEmulatedDevice({ processor: image.split('.').at(-2)!, executor: 'jit', compileThreshold: 0 });
+    const fileSystem = new MemoryFileSystem();
+    for (const name of args) if (name.startsWith('examples/')) fileSystem.set(name, readFileSync(name));
+    try {
+      const { kernels } = await runImage(readFileSync(image), { device, args, fileSystem });
+      for (const { kernel, statistics } of kernels) isAllCompiled(statistics, `${image} ${kernel}`);
+    } catch (error) {
+      // Some of the programs are there to fail.
+      if (!(error instanceof WavewrightError)) throw error;
+    } finally {
+      device.close();
+    }
+  }
+});
