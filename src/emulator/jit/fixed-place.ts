@@ -28,6 +28,10 @@ export class FixedPlace implements InstructionPlace {
     else this.#state.f.i32(this.#instruction.parameter(operand, dword));
   }
 
+  parameter(operand: number, dword: number): number {
+    return this.#instruction.parameter(operand, dword);
+  }
+
   pushPc(kind: 'pc' | 'nextPc'): void {
     this.#pushLiteral(kind);
   }

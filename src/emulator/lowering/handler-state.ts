@@ -23,6 +23,8 @@ export interface InstructionPlace {
   pushRecord(): void;
   /** Pushes a dword of an operand: the register's offset in the wave state, or a constant. */
   pushParameter(operand: number, dword: number): void;
+  /** The dword where it is known. */
+  parameter(operand: number, dword: number): number | undefined;
   /** Pushes the low 32 bits of the address of the instruction or of the next one. */
   pushPc(kind: 'pc' | 'nextPc'): void;
   /** Pushes the record that a branch goes to, and the one after this. */

@@ -91,8 +91,7 @@ function phasesOf(live: readonly Value[]): Map<Value, Phase> {
 
 /** The lanes' elements, their product, and what is made of it; a value that is needed before and after the product is computed twice. */
 function emitMatrixLanes(state: HandlerState, perLane: readonly Value[]): void {
-  const product = perLane.find(({ leaf }) => leaf.kind === 'matrixProduct')!;
-  const matrix = new MatrixLowering(state, product);
+  const matrix = new MatrixLowering(state, perLane);
   const neededBy = (roots: readonly Value[]): Value[] => {
     const needed = new Set(roots);
     for (const value of perLane.toReversed()) {
@@ -100,9 +99,12 @@ function emitMatrixLanes(state: HandlerState, perLane: readonly Value[]): void {
     }
     return perLane.filter((value) => needed.has(value));
   };
-  new LaneLowering(state, [], matrix).emit(neededBy(matrix.stored));
+  const emit = (roots: readonly Value[]): void => {
+    if (roots.length > 0) new LaneLowering(state, [], matrix).emit(neededBy(roots));
+  };
+  emit(matrix.stored);
   matrix.emit();
-  new LaneLowering(state, [], matrix).emit(neededBy(perLane.filter(({ leaf }) => EFFECTS.has(leaf.kind))));
+  if (!matrix.writesRegisters) emit(perLane.filter(({ leaf }) => EFFECTS.has(leaf.kind)));
 }
 
 const isMatrixResult = ({ leaf }: Value): boolean => leaf.kind === 'matrixProduct' || leaf.kind === 'matrixResult';

@@ -8,10 +8,13 @@ import type { Program, Value } from '../../ir/types.ts';
 import { denseProduct, sparseProduct, waveProduct } from '../../isa/amdgpu/instructions/matrix-layout.ts';
 import { randomBits } from '../../isa/amdgpu/instructions/vector.test-support.ts';
 import { DEFAULT_MODE } from '../../isa/amdgpu/machine.test-support.ts';
+import type { FunctionBuilder } from '../../wasm/function.ts';
 import { probeHost, softImports } from '../host.ts';
 import { RECORD_OPERANDS, WAVE_VGPRS, waveSizeBytes } from '../layout.ts';
-import { lowerHandler } from './lower.ts';
+import { HandlerState } from './handler-state.ts';
+import { emitMeaning, lowerHandler } from './lower.ts';
 import { ModuleContext } from './module-context.ts';
+import { RecordPlace } from './record-place.ts';
 
 const PAGES = 4;
 const RECORD = 64;
@@ -46,13 +49,38 @@ function programOf(product: MatrixProduct, waveSize: 32 | 64, start: Start): Pro
   return b.finish();
 }
 
-/** The handler's function, and the memory it works on. */
-function compile(program: Program, waveSize: 32 | 64, fused: boolean) {
+/** Operands known when code is emitted, as in compiled code. */
+class KnownPlace extends RecordPlace {
+  readonly #f: FunctionBuilder;
+  readonly #offsets: readonly number[];
+
+  constructor(f: FunctionBuilder, offsets: readonly number[]) {
+    super(f);
+    this.#f = f;
+    this.#offsets = offsets;
+  }
+
+  override parameter(operand: number): number | undefined {
+    return this.#offsets[operand];
+  }
+
+  override pushParameter(operand: number): void {
+    this.#f.i32(this.#offsets[operand]!);
+  }
+}
+
+/** The handler's function, or with `offsets` one for these operands, and the memory it works on. */
+function compile(program: Program, waveSize: 32 | 64, fused: boolean, offsets?: readonly number[]) {
   const memory = new WebAssembly.Memory({ initial: PAGES, maximum: PAGES, shared: true });
   const context = new ModuleContext({ ...probeHost(), fused }, PAGES);
   const spaces = { windowHi: 0, sharedApertureHi: 1, privateApertureHi: 2, waveSize };
   const kinds = Object.values(OPERANDS).map(() => 'vector' as const);
-  context.module.export('handler', lowerHandler(context, spaces, program, kinds, 'product'));
+  if (offsets) {
+    const f = context.module.function(context.handlerType.parameters, context.handlerType.results);
+    emitMeaning(new HandlerState({ f, context }, spaces, kinds, new KnownPlace(f, offsets)), program);
+    f.i32(0);
+    context.module.export('handler', f);
+  } else context.module.export('handler', lowerHandler(context, spaces, program, kinds, 'product'));
   const table = new WebAssembly.Table({ element: 'anyfunc', initial: 1 });
   const imports = { env: { memory, table, fault: () => {}, ...softImports } };
   const instance = new WebAssembly.Instance(new WebAssembly.Module(context.module.toBytes()), imports);
@@ -78,8 +106,19 @@ function check(
   fused: boolean,
   first: Record<keyof typeof OPERANDS, number>,
 ) {
+  const offsets = Object.values(first).map((register) => WAVE_VGPRS + register * waveSize * 4);
   const program = programOf(product, waveSize, start);
-  const { memory, handler } = compile(program, waveSize, fused);
+  run(product, program, waveSize, first, compile(program, waveSize, fused));
+  run(product, program, waveSize, first, compile(program, waveSize, fused, offsets));
+}
+
+function run(
+  product: MatrixProduct,
+  program: Program,
+  waveSize: 32 | 64,
+  first: Record<keyof typeof OPERANDS, number>,
+  { memory, handler }: ReturnType<typeof compile>,
+) {
   const registers = new Uint32Array(memory.buffer, WAVE + WAVE_VGPRS, 256 * waveSize);
   assert.ok(WAVE + waveSizeBytes(waveSize) <= memory.buffer.byteLength);
   fill(registers, product.type, 1);
@@ -123,6 +162,12 @@ for (const [name, product, waveSize] of PRODUCTS) {
       if (fused && !probeHost().fused) continue;
       for (const start of ['registers', 'computed', 'constant'] as const) check(product, waveSize, start, fused, apart);
     }
+  });
+
+  test(`${name}: the result takes the place of the accumulators, or a part of it`, () => {
+    const { fused } = probeHost();
+    const same = { result: 120, left: 40, selectors: 60, right: 80, accumulators: 120 };
+    for (const by of [0, 1, -1]) check(product, waveSize, 'registers', fused, { ...same, result: 120 + by });
   });
 
   test(`${name}: the result lies over everything else`, () => {

@@ -15,14 +15,22 @@ import type { HandlerState, LeafOf } from './handler-state.ts';
 /** Vectors of accumulators that are computed together: enough to hide the latency of an addition, few enough to stay in registers. */
 const ACCUMULATORS = 8;
 
-/** Addresses in the wave state of what a chunk multiplies and adds: less the constant offsets of rows, or of registers. */
+/** Addresses in the wave state of what a chunk multiplies and adds, less the constant offsets of rows or registers. */
 interface Pointers {
   readonly left: Local;
   readonly right: Local;
   /** The chunk's own lanes in every row. */
   readonly own: Local;
-  /** The chunk's own lanes in the register that is the first accumulator. */
-  readonly registers: Local;
+  /** The chunk's own lanes in the registers of the accumulators, where these are only known to the record. */
+  readonly registers: Local | undefined;
+}
+
+/** Four lanes of a result, of f64 two. */
+interface Vector {
+  readonly result: number;
+  /** First lane of the chunk, from the one that the pointers name. */
+  readonly lane: number;
+  readonly half: number;
 }
 
 type RegisterValue = Value & { readonly leaf: LeafOf<'operand'> };
@@ -30,31 +38,79 @@ type RegisterValue = Value & { readonly leaf: LeafOf<'operand'> };
 const isRegister = (value: Value): value is RegisterValue => value.leaf.kind === 'operand' && value.lane;
 
 export class MatrixLowering {
+  /** Whether the results go straight to their registers, which nothing reads after that. */
+  readonly writesRegisters: boolean;
   readonly #state: HandlerState;
   readonly #product: MatrixProduct;
   readonly #args: readonly Value[];
   readonly #elementSizeBytes: 4 | 8;
   readonly #rowSizeBytes: number;
   readonly #offsets: ReturnType<typeof argumentOffsets>;
+  /** Operand whose registers hold all left, all right factors; undefined: they are stored in rows. */
+  readonly #leftOperand: number | undefined;
+  readonly #rightOperand: number | undefined;
+  /** Registers of the results. */
+  readonly #destinations: readonly LeafOf<'setOperand'>[];
 
-  constructor(state: HandlerState, value: Value) {
+  /** `lanes`: the lane values of the program. */
+  constructor(state: HandlerState, lanes: readonly Value[]) {
+    const product = lanes.find(({ leaf }) => leaf.kind === 'matrixProduct')!;
     this.#state = state;
-    this.#product = (value.leaf as LeafOf<'matrixProduct'>).product; // reason: the caller looked for this kind
-    this.#args = value.args;
+    this.#product = (product.leaf as LeafOf<'matrixProduct'>).product; // reason: found by this kind
+    this.#args = product.args;
     this.#elementSizeBytes = this.#product.type === 'f64' ? 8 : 4;
     this.#rowSizeBytes = state.spaces.waveSize * this.#elementSizeBytes;
     this.#offsets = argumentOffsets(this.#product);
-    assert(value.args.length * this.#rowSizeBytes <= MATRIX_ROW_COUNT * 256, 'rows of a matrix product');
+    assert(product.args.length * this.#rowSizeBytes <= MATRIX_ROW_COUNT * 256, 'rows of a matrix product');
+    const { left, right } = this.#product;
+    // Selectors are looked for at a distance from the left factors.
+    this.#leftOperand = this.#product.selects ? undefined : commonOperand(product.args.slice(0, left));
+    this.#rightOperand = commonOperand(product.args.slice(this.#offsets.right, this.#offsets.right + right));
+    this.#destinations = destinationsOf(product, lanes, this.#product.results);
+    this.writesRegisters = this.#destinations.length > 0 && !this.#overwritesSources();
   }
 
-  /** The arguments that have to be stored before the product: not accumulators that are registers, which are read in place. */
+  /** Whether a register that gets a result may be read after that; unknown counts as yes. */
+  #overwritesSources(): boolean {
+    const row = this.#state.rowSizeBytes;
+    const { operand } = this.#destinations[0]!.at;
+    const start = this.#state.place.parameter(operand, 0);
+    if (start === undefined) return true;
+    const end = start + this.#destinations.length * row;
+    const overlaps = (value: Value): boolean => {
+      if (!isRegister(value)) return false;
+      const at = this.#state.place.parameter(value.leaf.at.operand, 0)! + value.leaf.at.dword * row;
+      return at >= start && at < end;
+    };
+    const factors = [this.#leftOperand, this.#rightOperand];
+    return this.#args.some((arg, index) => {
+      if (!isRegister(arg) || !overlaps(arg)) return false;
+      const result = index - this.#offsets.accumulators;
+      if (result < 0) return factors.includes(arg.leaf.at.operand);
+      // An accumulator is read just before its own result is written.
+      return this.#state.place.parameter(arg.leaf.at.operand, 0)! + arg.leaf.at.dword * row !== start + result * row;
+    });
+  }
+
+  /** The arguments that have to be stored before the product: registers are read in place. */
   get stored(): readonly Value[] {
-    return this.#args.filter((arg, index) => index < this.#offsets.accumulators || !isRegister(arg));
+    const { right, accumulators } = this.#offsets;
+    return this.#args.filter((arg, index) => {
+      if (index >= accumulators) return !isRegister(arg);
+      return (index < right ? this.#leftOperand : this.#rightOperand) === undefined;
+    });
   }
 
   /** Offset of an argument's row from the wave's base. */
   #row(index: number): number {
     return WAVE_MATRIX_ROWS + index * this.#rowSizeBytes;
+  }
+
+  /** Offset of a factor from its pointer. */
+  #factor(index: number, operand: number | undefined): number {
+    if (operand === undefined) return this.#row(index);
+    const { dword } = (this.#args[index] as RegisterValue).leaf.at; // reason: all factors of an operand are registers
+    return (this.#state.place.parameter(operand, 0) ?? 0) + dword * this.#state.rowSizeBytes;
   }
 
   /** Stores a lane value that is an argument into its rows. The row pointer is the wave's base plus 4 bytes for each lane before `chunk`. */
@@ -91,73 +147,89 @@ export class MatrixLowering {
     f.op('i32.add');
   }
 
-  /** Adds the products to the accumulators' rows. */
+  /** Chunks that take the same left factors and are multiplied together. */
+  get #columns(): number {
+    return this.#product.leftPlace(0, 4, 0).lane === this.#product.leftPlace(0, 0, 0).lane ? 2 : 1;
+  }
+
+  /** Adds the products to the accumulators, in the registers of the results or in rows. */
   emit(): void {
-    const { f, spaces } = this.#state;
+    const { f, spaces, place } = this.#state;
     const { results } = this.#product;
     const nan = this.#nan();
     const chunk = f.local('i32');
+    const register = this.#args.slice(this.#offsets.accumulators).find(isRegister);
+    const isMoved = register && place.parameter(register.leaf.at.operand, 0) === undefined;
     const pointers: Pointers = {
       left: f.local('i32'),
       right: f.local('i32'),
       own: f.local('i32'),
-      registers: f.local('i32'),
+      registers: isMoved ? f.local('i32') : undefined,
     };
-    const register = this.#args.slice(this.#offsets.accumulators).find(isRegister);
-    if (register) {
+    if (isMoved) {
       this.#state.pushRegister(register.leaf.at.operand);
-      f.set(pointers.registers);
+      f.set(pointers.registers!);
     }
+    const columns = this.#columns;
     f.i32(0);
     f.set(chunk);
     f.loop(undefined, (again) => {
-      this.#setPointer(pointers.left, chunk, (lane) => this.#leftOffset(0, lane, 0));
-      this.#setPointer(pointers.right, chunk, (lane) => this.#rightOffset(0, lane, 0));
-      this.#setPointer(pointers.own, chunk, (lane) => lane * this.#elementSizeBytes);
-      const tile = ACCUMULATORS / (this.#elementSizeBytes / 4);
+      this.#setPointer(pointers.left, chunk, this.#leftOperand, (lane) => this.#leftOffset(0, lane, 0));
+      this.#setPointer(pointers.right, chunk, this.#rightOperand, (lane) => this.#rightOffset(0, lane, 0));
+      this.#setPointer(pointers.own, chunk, undefined, (lane) => lane * this.#elementSizeBytes);
+      const tile = Math.max(1, ACCUMULATORS / (this.#elementSizeBytes / 4) / columns);
       for (let first = 0; first < results; first += tile) {
         this.#emitTile(first, Math.min(tile, results - first), pointers, nan);
       }
-      if (register) {
+      if (pointers.registers) {
         f.get(pointers.registers);
-        f.i32(16);
+        f.i32(16 * columns);
         f.op('i32.add');
         f.set(pointers.registers);
       }
       f.get(chunk);
-      f.i32(4);
+      f.i32(4 * columns);
       f.op('i32.add');
       f.tee(chunk);
       f.i32(spaces.waveSize);
       f.op('i32.ne');
       f.brIf(again);
     });
-    f.free(chunk, ...Object.values(pointers), ...(nan ? [nan] : []));
+    const { registers, ...others } = pointers;
+    f.free(chunk, ...Object.values(others), ...(registers ? [registers] : []), ...(nan ? [nan] : []));
   }
 
   #leftOffset(result: number, lane: number, step: number): number {
     const place = this.#product.leftPlace(result, lane, step);
-    return this.#row(place.element) + place.lane * this.#elementSizeBytes;
+    return this.#factor(place.element, this.#leftOperand) + place.lane * this.#elementSizeBytes;
   }
 
   #rightOffset(result: number, lane: number, step: number): number {
     const place = this.#product.rightPlace(result, lane, step);
-    return this.#row(this.#offsets.right + place.element) + place.lane * this.#elementSizeBytes;
+    return this.#factor(this.#offsets.right + place.element, this.#rightOperand) + place.lane * this.#elementSizeBytes;
   }
 
-  /** pointer = wave + (what the chunk adds to an offset): neighbouring bits of the chunk's number whose weights double are taken together. */
-  #setPointer(pointer: Local, chunk: Local, offset: (lane: number) => number): void {
-    const { f, wave, spaces } = this.#state;
+  /**
+   * pointer = wave + (what the chunk adds to an offset): neighbouring bits of the chunk's number whose weights double are taken together.
+   * The registers of `operand` are added where only the record knows them.
+   */
+  #setPointer(pointer: Local, chunk: Local, operand: number | undefined, offset: (lane: number) => number): void {
+    const { f, wave, spaces, place } = this.#state;
+    const first = 4 * this.#columns;
     const weights: number[] = [];
-    for (let lane = 4; lane < spaces.waveSize; lane *= 2) weights.push(offset(lane) - offset(0));
+    for (let lane = first; lane < spaces.waveSize; lane *= 2) weights.push(offset(lane) - offset(0));
     f.get(wave);
+    if (operand !== undefined && place.parameter(operand, 0) === undefined) {
+      this.#state.pushRegisterOffset(operand);
+      f.op('i32.add');
+    }
     for (let bit = 0; bit < weights.length; ) {
       const weight = weights[bit]!;
       let count = 1;
       while (weight > 0 && weights[bit + count] === weight * 2 ** count) count++;
       if (weight > 0) {
         f.get(chunk);
-        f.i32(bit + 2);
+        f.i32(bit + Math.log2(first));
         f.op('i32.shr_u');
         f.i32(2 ** count - 1);
         f.op('i32.and');
@@ -178,24 +250,26 @@ export class MatrixLowering {
     return captured(f);
   }
 
+  /** `count` results of as many chunks as share their left factors. */
   #emitTile(first: number, count: number, pointers: Pointers, nan?: Local): void {
     const { f } = this.#state;
     const { steps, selects } = this.#product;
     const halves = Array.from({ length: this.#elementSizeBytes / 4 }, (_, half) => half);
-    const accumulators = Array.from({ length: count }, (_, i) =>
-      halves.map((half) => this.#loadAccumulator(first + i, pointers, half)),
+    const lanes = Array.from({ length: this.#columns }, (_, column) => column * 4);
+    const places = Array.from({ length: count }, (_, i) =>
+      lanes.flatMap((lane) => halves.map((half) => ({ result: first + i, lane, half }))),
     );
+    const accumulators = places.map((row) => row.map((at) => this.#loadAccumulator(at, pointers)));
     for (let step = 0; step < steps; step++) {
       const rights = new Map<number, Local>();
-      for (const [i, accumulator] of accumulators.entries()) {
+      for (const [i, row] of places.entries()) {
         const leftAt = this.#leftOffset(first + i, 0, step);
-        const rightAt = this.#rightOffset(first + i, 0, step);
         f.get(pointers.left);
         f.load(this.#elementSizeBytes === 8 ? 'v128.load64_splat' : 'v128.load32_splat', leftAt);
         const left = captured(f);
         const selected = selects ? this.#selectedPointer(pointers, leftAt) : undefined;
-        for (const half of halves) {
-          const at = rightAt + half * 16;
+        for (const [column, { result, lane, half }] of row.entries()) {
+          const at = this.#rightOffset(result, lane, step) + half * 16;
           let right = selected ? undefined : rights.get(at);
           if (!right) {
             f.get(selected ?? pointers.right);
@@ -203,33 +277,44 @@ export class MatrixLowering {
             right = captured(f);
             if (!selected) rights.set(at, right);
           }
-          this.#multiplyAdd(left, right, accumulator[half]!);
+          this.#multiplyAdd(left, right, accumulators[i]![column]!);
           if (selected) f.free(right);
         }
         f.free(left, ...(selected ? [selected] : []));
       }
       f.free(...rights.values());
     }
-    for (const [i, accumulator] of accumulators.entries()) {
-      for (const half of halves) {
+    for (const [i, row] of places.entries()) {
+      for (const [column, at] of row.entries()) {
+        const accumulator = accumulators[i]![column]!;
         f.get(pointers.own);
-        this.#pushResult(accumulator[half]!, nan);
-        f.store('v128.store', this.#row(this.#offsets.accumulators + first + i) + half * 16);
+        this.#pushResult(accumulator, nan);
+        f.store('v128.store', this.#resultOffset(at));
+        f.free(accumulator);
       }
-      f.free(...accumulator);
     }
   }
 
-  #loadAccumulator(result: number, { own, registers }: Pointers, half: number): Local {
-    const { f } = this.#state;
+  /** From the chunk's own lanes. */
+  #resultOffset({ result, lane, half }: Vector): number {
+    if (!this.writesRegisters) {
+      return this.#row(this.#offsets.accumulators + result) + lane * this.#elementSizeBytes + half * 16;
+    }
+    const { operand, dword } = this.#destinations[result]!.at;
+    return this.#state.place.parameter(operand, 0)! + dword * this.#state.rowSizeBytes + lane * 4;
+  }
+
+  #loadAccumulator({ result, lane, half }: Vector, { own, registers }: Pointers): Local {
+    const { f, place, rowSizeBytes } = this.#state;
     const index = this.#offsets.accumulators + result;
     const value = this.#args[index]!;
     if (isRegister(value)) {
-      f.get(registers);
-      f.load('v128.load', value.leaf.at.dword * this.#state.rowSizeBytes);
+      const { operand, dword } = value.leaf.at;
+      f.get(registers ?? own);
+      f.load('v128.load', (place.parameter(operand, 0) ?? 0) + dword * rowSizeBytes + lane * 4);
     } else if (value.lane) {
       f.get(own);
-      f.load('v128.load', this.#row(index) + half * 16);
+      f.load('v128.load', this.#row(index) + lane * this.#elementSizeBytes + half * 16);
     } else {
       f.get(this.#state.scalar(value));
       f.op(this.#elementSizeBytes === 8 ? 'i64x2.splat' : 'i32x4.splat');
@@ -291,4 +376,26 @@ export class MatrixLowering {
     f.op(this.#elementSizeBytes === 8 ? 'f64x2.ne' : 'f32x4.ne');
     f.op('v128.bitselect');
   }
+}
+
+/** The operand whose registers all the values are. */
+function commonOperand(values: readonly Value[]): number | undefined {
+  if (!values.every(isRegister)) return undefined;
+  const [first] = values;
+  return values.every(({ leaf }) => leaf.at.operand === first!.leaf.at.operand) ? first!.leaf.at.operand : undefined;
+}
+
+/** Where each result goes when registers get the results as they are, and nothing else is made of them; else none. */
+function destinationsOf(product: Value, lanes: readonly Value[], count: number): LeafOf<'setOperand'>[] {
+  const destinations: LeafOf<'setOperand'>[] = [];
+  for (const { leaf, args } of lanes) {
+    const source = args[0];
+    const index = source === product ? 0 : source?.leaf.kind === 'matrixResult' ? source.leaf.index : undefined;
+    if (leaf.kind === 'matrixResult') continue;
+    if (leaf.kind === 'setOperand' && args.length === 1 && index !== undefined) destinations[index] = leaf;
+    else if (leaf.kind === 'setOperand' || args.some((arg) => arg === product || arg.leaf.kind === 'matrixResult'))
+      return [];
+  }
+  const isComplete = destinations.length === count && !destinations.includes(undefined!);
+  return isComplete && destinations.every(({ at }, i) => at.dword === i) ? destinations : [];
 }

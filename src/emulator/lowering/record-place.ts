@@ -18,6 +18,10 @@ export class RecordPlace implements InstructionPlace {
     this.#pushField(RECORD_OPERANDS + operand * 8 + dword * 4);
   }
 
+  parameter(_operand: number, _dword: number): number | undefined {
+    return undefined;
+  }
+
   pushPc(kind: 'pc' | 'nextPc'): void {
     this.#pushField(kind === 'pc' ? RECORD_PC : RECORD_NEXT_PC);
   }
