@@ -67,8 +67,8 @@ function program(output: string, source: string, generation = 20, codeObjectVers
   return { output, sources, headers: RUNTIME_HEADERS, command };
 }
 
-function kernel(name: string, processor: string): Image {
-  const output = `examples/kernels/${name}.${processor}.co`;
+function kernel(name: string, processor: string, optimisation: 'O2' | 'O0' = 'O2'): Image {
+  const output = `examples/kernels/${name}${optimisation === 'O0' ? '-o0' : ''}.${processor}.co`;
   const sources = [`examples/kernels/${name}.cl`];
   const command = [
     ...clang(output),
@@ -77,7 +77,7 @@ function kernel(name: string, processor: string): Image {
     'cl',
     '-cl-std=CL2.0',
     '-cl-fp32-correctly-rounded-divide-sqrt',
-    ...COMMON,
+    ...COMMON.map((flag) => (flag === '-O2' ? `-${optimisation}` : flag)),
     '-o',
     output,
     ...sources,
@@ -123,21 +123,25 @@ const FURTHER: Readonly<Record<string, readonly string[]>> = {
   gfx1100: ['hello/hello', 'sha256/sha256', 'quicksort/quicksort', 'reduction/reduction', 'checks/divergence'],
 };
 const KERNELS = [
+  'bitonic',
   'collatz',
   'fma8',
   'gather',
+  'histogram',
   'ihash',
   'mandelbrot',
   'matmul16',
   'matmul4x4',
-  'mfma16',
+  'nbody',
   'reduction',
   'saxpy',
+  'sha256',
+  'stencil',
   'vadd',
 ];
 
-/** Matrix instructions that only CDNA has. */
-const MFMA_KERNELS = ['mfma16'];
+/** Those with instructions that the other generations lack. */
+const MATRIX_KERNELS: Readonly<Record<string, string>> = { gfx90a: 'mfma16', gfx942: 'mfma16', gfx1100: 'wmma16' };
 
 export const IMAGES: readonly Image[] = [
   ...PROGRAMS.map((name) => program(`examples/${name}/${name}.gfx90a.co`, `examples/${name}/${name}.c`)),
@@ -147,10 +151,12 @@ export const IMAGES: readonly Image[] = [
   ...Object.entries(FURTHER).flatMap(([processor, paths]) =>
     paths.map((path) => program(`examples/${path}.${processor}.co`, `examples/${path}.c`)),
   ),
-  ...KERNELS.map((name) => kernel(name, 'gfx90a')),
   ...['gfx90a', 'gfx1100'].flatMap((processor) => [part('apply', processor), part('filters', processor)]),
   part('filters', 'gfx90a', 'o'),
-  ...KERNELS.filter((name) => !MFMA_KERNELS.includes(name)).map((name) => kernel(name, 'gfx1100')),
+  ...Object.entries(MATRIX_KERNELS).flatMap(([processor, matrixKernel]) => [
+    ...[...KERNELS, matrixKernel].map((name) => kernel(name, processor)),
+    kernel('mandelbrot', processor, 'O0'),
+  ]),
 ];
 
 function run(name: string, path: string, args: string[], flags = '', more: Partial<Case> = {}): Case {

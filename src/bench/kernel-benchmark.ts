@@ -1,7 +1,14 @@
 /** What a benchmark kernel is: how it is launched, what counts as one operation, and what it must compute. */
 
 /** A number is a 32-bit integer; an array is a buffer that holds it; `{ sizeBytes }` is a zero-filled buffer. */
-export type Argument = number | Int32Array | Uint32Array | Float32Array | Float64Array | { readonly sizeBytes: number };
+export type Argument =
+  | number
+  | Int32Array
+  | Uint32Array
+  | Float16Array
+  | Float32Array
+  | Float64Array
+  | { readonly sizeBytes: number };
 
 export interface Launch {
   /** Work-items in each dimension. */
@@ -17,8 +24,12 @@ export type Size = 'full' | 'small';
 export type Result = Uint32Array | Float32Array | Float64Array;
 
 export interface KernelBenchmark {
-  /** Of the kernel and of its files, `examples/kernels/NAME.cl` and `NAME.PROCESSOR.co`. */
+  /** Of its code objects, `examples/kernels/NAME.PROCESSOR.co`. */
   readonly name: string;
+  /** Name of the kernel and of its source, `examples/kernels/KERNEL.cl`, where it is another. */
+  readonly kernel?: string;
+  /** Those that it is built for; absent: all. */
+  readonly processors?: readonly string[];
   /** One operation. */
   readonly unit: string;
   launch(size: Size): Launch;
