@@ -34,7 +34,7 @@ import {
 } from './layout.ts';
 import type { OperandKind } from './lowering/handler-state.ts';
 import type { AddressSpaces } from './lowering/memory-access.ts';
-import type { EmulatorMemory } from './memory.ts';
+import type { LinearMemory } from './memory.ts';
 import { relativeKind } from './relative-registers.ts';
 
 /** Fields that the record or the lane table carries; all others distinguish handlers. */
@@ -84,7 +84,7 @@ export class CodeCache {
   /** Address of the table that jump handlers look into. */
   readonly jumpCache: number;
   readonly waveSize: 32 | 64;
-  readonly #memory: EmulatorMemory;
+  readonly #memory: LinearMemory;
   readonly #handlers: HandlerTable;
   readonly #spaces: AddressSpaces;
   readonly #decoder: Decoder;
@@ -109,7 +109,7 @@ export class CodeCache {
   #generation = 0;
 
   constructor(
-    memory: EmulatorMemory,
+    memory: LinearMemory,
     handlers: HandlerTable,
     spaces: AddressSpaces,
     processor: string,

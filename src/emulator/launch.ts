@@ -15,7 +15,7 @@ import {
   WAVE_VGPRS,
   waveAgprs,
 } from './layout.ts';
-import type { EmulatorMemory } from './memory.ts';
+import type { LinearMemory } from './memory.ts';
 
 export type Triple = readonly [number, number, number];
 
@@ -53,6 +53,26 @@ export function workgroupSizeAt(launch: Launch, id: Triple): Triple {
   return [at(0), at(1), at(2)];
 }
 
+/** The workgroups of a launch, numbered in the order in which they begin: x first. */
+export class Grid {
+  /** Workgroups in each dimension, and those of them that the edge of the grid does not cut. */
+  readonly counts: Triple;
+  readonly full: Triple;
+  readonly total: number;
+
+  constructor({ gridSize, workgroupSize }: Pick<Launch, 'gridSize' | 'workgroupSize'>) {
+    const ratio = (d: 0 | 1 | 2): number => gridSize[d] / workgroupSize[d];
+    this.counts = [Math.ceil(ratio(0)), Math.ceil(ratio(1)), Math.ceil(ratio(2))];
+    this.full = [Math.floor(ratio(0)), Math.floor(ratio(1)), Math.floor(ratio(2))];
+    this.total = this.counts[0] * this.counts[1] * this.counts[2];
+  }
+
+  idOf(index: number): Triple {
+    const [nx, ny] = this.counts;
+    return [index % nx, Math.floor(index / nx) % ny, Math.floor(index / (nx * ny))];
+  }
+}
+
 export interface WavePlace {
   /** Base of the wave state. */
   readonly wave: number;
@@ -74,7 +94,7 @@ const TTMP9 = FIRST_TTMP + 9;
 
 /** Writes the initial state of wave `index` of a workgroup; `record` is that of the kernel's entry. */
 export function initializeWave(
-  memory: EmulatorMemory,
+  memory: LinearMemory,
   target: Target,
   launch: Launch,
   place: WavePlace,

@@ -231,3 +231,20 @@ export class EmulatorMemory {
     return offset - (below.offset + below.sizeBytes) <= above.offset - offset ? below : above;
   }
 }
+
+/** What running code needs of device memory. Only one thread of a device keeps account of its regions; the others ask it. */
+export type LinearMemory = Pick<
+  EmulatorMemory,
+  | 'memory'
+  | 'view'
+  | 'bytes'
+  | 'words'
+  | 'buffer'
+  | 'windowHi'
+  | 'pages'
+  | 'address'
+  | 'offset'
+  | 'allocate'
+  | 'free'
+  | 'find'
+>;

@@ -13,7 +13,7 @@ import {
 } from './group-layout.ts';
 import { type Launch, privateSegmentSizeBytes, type Triple } from './launch.ts';
 import { rowSizeBytes, waveSizeBytes } from './layout.ts';
-import type { EmulatorMemory } from './memory.ts';
+import type { LinearMemory } from './memory.ts';
 
 export interface Wave {
   readonly base: number;
@@ -33,12 +33,12 @@ export class WorkgroupSlot {
   budgetsUsed = 0;
   /** The runner can begin further workgroups here. */
   hasTemplates = false;
-  readonly #memory: EmulatorMemory;
+  readonly #memory: LinearMemory;
   readonly #launch: Launch;
   readonly #regions: number[] = [];
   readonly #templates: number;
 
-  constructor(memory: EmulatorMemory, launch: Launch) {
+  constructor(memory: LinearMemory, launch: Launch) {
     this.#memory = memory;
     this.#launch = launch;
     const { waveSize, ldsSizeBytes } = launch;

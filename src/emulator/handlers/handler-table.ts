@@ -23,7 +23,7 @@ import type { OperandKind } from '../lowering/handler-state.ts';
 import { lowerHandler } from '../lowering/lower.ts';
 import type { AddressSpaces } from '../lowering/memory-access.ts';
 import { ModuleContext } from '../lowering/module-context.ts';
-import type { EmulatorMemory } from '../memory.ts';
+import type { LinearMemory } from '../memory.ts';
 import { emitRunGroup, type RunGroup } from './group-runner.ts';
 
 export type FaultCallback = (
@@ -60,7 +60,7 @@ export class HandlerTable {
   /** Workgroups of which the waves run with `run`, with `runCounted`. */
   readonly runGroup: RunGroup;
   readonly runGroupCounted: RunGroup;
-  readonly #memory: EmulatorMemory;
+  readonly #memory: LinearMemory;
   readonly #spaces: AddressSpaces;
   readonly #imports: WebAssembly.Imports;
   readonly #table = new WebAssembly.Table({ element: 'anyfunc', initial: 256 });
@@ -70,7 +70,7 @@ export class HandlerTable {
   readonly #freeSlots: number[] = [];
   #nextSlot = FIRST_SLOT + 2;
 
-  constructor(memory: EmulatorMemory, spaces: AddressSpaces, fault: FaultCallback) {
+  constructor(memory: LinearMemory, spaces: AddressSpaces, fault: FaultCallback) {
     this.#memory = memory;
     this.#spaces = spaces;
     this.#imports = { env: { memory: memory.memory, table: this.#table, fault, ...softImports } };

@@ -3,7 +3,7 @@
  * on calls the function. State is complete in memory wherever a function ends, so that both tiers mix freely.
  */
 import type { CodeCache } from '../code-cache.ts';
-import type { Emulator, Executor } from '../emulator.ts';
+import type { EmulatorCore, Executor } from '../emulator-core.ts';
 import { WaveFault } from '../faults.ts';
 import type { RunGroup } from '../handlers/group-runner.ts';
 import type { HandlerTable } from '../handlers/handler-table.ts';
@@ -60,13 +60,13 @@ export class JitExecutor implements Executor {
   readonly tier = 'handlers';
   readonly turnInstructions = 200_000;
   readonly sliceInstructions = 1_000_000;
-  readonly #emulator: Emulator;
+  readonly #emulator: EmulatorCore;
   /** The tier below: it runs what is not compiled. */
   readonly handlers: HandlerTable;
   readonly #shapes = new Map<number, Shape>();
   readonly #compiled = new WeakMap<CodeCache, Compiled>();
 
-  constructor(emulator: Emulator, handlers: HandlerTable) {
+  constructor(emulator: EmulatorCore, handlers: HandlerTable) {
     this.#emulator = emulator;
     this.handlers = handlers;
   }

@@ -6,7 +6,7 @@ import type { Program } from '../../ir/types.ts';
 import type { Instruction } from '../../isa/amdgpu/instruction.ts';
 import { InstructionBuilder } from '../../isa/amdgpu/instruction-builder.ts';
 import { type CodeCache, floatMode } from '../code-cache.ts';
-import type { Emulator, Executor } from '../emulator.ts';
+import type { EmulatorCore, Executor } from '../emulator-core.ts';
 import { GROUP_STATES, type GroupField, groupOffset, stateCode, type WaveState } from '../group-layout.ts';
 import {
   EXIT_BUDGET,
@@ -25,11 +25,11 @@ export class ReferenceExecutor implements Executor {
   readonly tier = 'reference';
   readonly turnInstructions = 500;
   readonly sliceInstructions = 5000;
-  readonly #emulator: Emulator;
+  readonly #emulator: EmulatorCore;
   readonly #waveSize: 32 | 64;
   readonly #programs = new WeakMap<Instruction, Map<number, Program>>();
 
-  constructor(emulator: Emulator, waveSize: 32 | 64) {
+  constructor(emulator: EmulatorCore, waveSize: 32 | 64) {
     this.#emulator = emulator;
     this.#waveSize = waveSize;
   }

@@ -4,7 +4,7 @@ import { type ExitReason, isMaskSlot, type MemorySpace, type OperandDword, type 
 import type { Instruction } from '../../isa/amdgpu/instruction.ts';
 import { GPR_INDEX_FIELDS, MODE_GPR_INDEX } from '../../isa/amdgpu/instructions/gpr-index.ts';
 import type { CodeCache } from '../code-cache.ts';
-import type { Emulator } from '../emulator.ts';
+import type { EmulatorCore } from '../emulator-core.ts';
 import { FAULT_JUMP, WaveFault } from '../faults.ts';
 import {
   EXIT_CODES,
@@ -51,7 +51,7 @@ function byteAddress({ base, stride }: Translated, index: number): number {
 
 /** The evaluator's view of one wave at one instruction. */
 export class ReferenceMachine implements Machine {
-  readonly #emulator: Emulator;
+  readonly #emulator: EmulatorCore;
   readonly #cache: CodeCache;
   readonly #instruction: Instruction;
   readonly #record: number;
@@ -60,7 +60,7 @@ export class ReferenceMachine implements Machine {
   readonly #row: number;
   #next: number;
 
-  constructor(emulator: Emulator, cache: CodeCache, instruction: Instruction, record: number, wave: number) {
+  constructor(emulator: EmulatorCore, cache: CodeCache, instruction: Instruction, record: number, wave: number) {
     this.#emulator = emulator;
     this.#cache = cache;
     this.#instruction = instruction;

@@ -1,0 +1,127 @@
+/** What a thread needs to run waves: executors, handlers and decoded code of its own, on memory that all threads of a device share. */
+import { PRIVATE_APERTURE_HI, SHARED_APERTURE_HI } from '../isa/amdgpu/registers.ts';
+import { type Target, targetFor } from '../isa/amdgpu/targets.ts';
+import { CodeCache, MODE_KEY_BITS } from './code-cache.ts';
+import { WaveFault } from './faults.ts';
+import { HandlerTable } from './handlers/handler-table.ts';
+import { DEFAULT_THRESHOLD, JitExecutor } from './jit/jit-executor.ts';
+import type { AddressSpaces } from './lowering/memory-access.ts';
+import type { LinearMemory } from './memory.ts';
+import { ReferenceExecutor } from './reference/reference-executor.ts';
+
+/** Runs a wave from a record until it exits; returns what is left of the budget. The wave state says why. */
+export interface Executor {
+  /** What runs the instructions that are not compiled. */
+  readonly tier: 'reference' | 'handlers';
+  /** Instructions that a wave runs before the next one has its turn: well below a millisecond of work. */
+  readonly turnInstructions: number;
+  /** Instructions of all waves after which the host has its turn: a few milliseconds. */
+  readonly sliceInstructions: number;
+  run(record: number, wave: number, budget: number): number;
+  /**
+   * Runs the ready waves of a workgroup (group-layout.ts), and perhaps further workgroups in its place; returns the wave that left for a
+   * reason that the host must look at, -1 when none can go on now.
+   */
+  runGroup(group: number, clock: bigint): number;
+  /** Handles an exit that only the executor knows; false for others. */
+  resume?(wave: number): boolean;
+  /** The fault to report for one that was thrown. */
+  firstFault?(fault: WaveFault, wave: number): WaveFault;
+}
+
+export type ExecutorName = 'handlers' | 'reference' | 'jit';
+
+/** How code runs: the same on every thread of a device. */
+export interface CoreOptions {
+  readonly processor: string;
+  /**
+   * Default: `jit`, which compiles code that runs often (T1) and runs the rest in the handlers (T0). `handlers` compiles nothing;
+   * `reference` evaluates every instruction in TypeScript.
+   */
+  readonly executor?: ExecutorName;
+  /** How often code is reached before `jit` compiles it. */
+  readonly compileThreshold?: number;
+}
+
+/** Ticks of the device clock, as the fixed 100 MHz counter of the hardware. */
+export const CLOCK_FREQUENCY_HZ = 100_000_000;
+
+export class EmulatorCore<M extends LinearMemory = LinearMemory> {
+  readonly target: Target;
+  readonly memory: M;
+  /** When the device's clock was 0, in milliseconds of this thread's performance.now. */
+  readonly #origin: number;
+  readonly #executorName: ExecutorName;
+  readonly #compileThreshold: number;
+  readonly #executors = new Map<32 | 64, Executor>();
+  readonly #handlers = new Map<32 | 64, HandlerTable>();
+  readonly #caches = new Map<string, CodeCache>();
+
+  constructor(options: CoreOptions, memory: M, origin = performance.now()) {
+    this.target = targetFor(options.processor);
+    this.memory = memory;
+    this.#origin = origin;
+    this.#executorName = options.executor ?? 'jit';
+    this.#compileThreshold = options.compileThreshold ?? DEFAULT_THRESHOLD;
+  }
+
+  /** What runs the waves of this size. */
+  executor(waveSize: 32 | 64): Executor {
+    let executor = this.#executors.get(waveSize);
+    if (!executor) {
+      const handlers = this.#handlerTable(waveSize);
+      if (this.#executorName === 'reference') executor = new ReferenceExecutor(this, waveSize);
+      else executor = this.#executorName === 'jit' ? new JitExecutor(this, handlers) : handlers;
+      this.#executors.set(waveSize, executor);
+    }
+    return executor;
+  }
+
+  clock(): bigint {
+    return BigInt(Math.floor((performance.now() - this.#origin) * (CLOCK_FREQUENCY_HZ / 1000)));
+  }
+
+  spaces(waveSize: 32 | 64): AddressSpaces {
+    return {
+      windowHi: this.memory.windowHi,
+      sharedApertureHi: SHARED_APERTURE_HI,
+      privateApertureHi: PRIVATE_APERTURE_HI,
+      waveSize,
+    };
+  }
+
+  #handlerTable(waveSize: 32 | 64): HandlerTable {
+    let table = this.#handlers.get(waveSize);
+    if (!table) {
+      table = new HandlerTable(this.memory, this.spaces(waveSize), (record, _wave, code, lane, low, high) => {
+        throw new WaveFault(record, code, lane, (BigInt(high >>> 0) << 32n) | BigInt(low >>> 0));
+      });
+      this.#handlers.set(waveSize, table);
+    }
+    return table;
+  }
+
+  /** Decoded code for a wave size and MODE. */
+  codeCache(waveSize: 32 | 64, mode: number): CodeCache {
+    const key = `${waveSize} ${mode & MODE_KEY_BITS}`;
+    let cache = this.#caches.get(key);
+    if (!cache) {
+      const handlers = this.#handlerTable(waveSize);
+      const leaderCount = this.#executorName === 'jit' ? this.#compileThreshold : undefined;
+      const spaces = this.spaces(waveSize);
+      cache = new CodeCache(this.memory, handlers, spaces, this.target.processor, mode & MODE_KEY_BITS, leaderCount);
+      this.#caches.set(key, cache);
+    }
+    return cache;
+  }
+
+  /** Forgets all decoded code and gives its memory back. No wave may be running. */
+  clearCode(): void {
+    for (const cache of this.#caches.values()) cache.clear();
+  }
+
+  /** Forgets the code in a range of offsets; its memory is given back with the rest. */
+  invalidateCode(start: number, end: number): void {
+    for (const cache of this.#caches.values()) cache.invalidate(start, end);
+  }
+}
