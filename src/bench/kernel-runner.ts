@@ -4,7 +4,7 @@ import { createEmulatedDevice } from '../devices/emulated/index.ts';
 import type { DispatchArgument } from '../dispatch/argument-text.ts';
 import { kernargSizeBytes, placeArguments, writeArguments } from '../dispatch/kernel-arguments.ts';
 import type { EmulatorOptions } from '../emulator/emulator.ts';
-import type { DispatchStatistics } from '../hsa/device.ts';
+import type { Device, DispatchStatistics } from '../hsa/device.ts';
 import { CodeObjectReader, createRuntime, type Queue, type Runtime } from '../hsa/index.ts';
 import type { Argument, Launch } from './kernel-benchmark.ts';
 
@@ -23,11 +23,13 @@ export interface Measured {
 }
 
 export class KernelRunner implements Disposable {
+  readonly #device: Device;
   readonly #runtime: Runtime;
   readonly #queue: Queue;
 
   constructor(options: EmulatorOptions) {
-    this.#runtime = createRuntime({ devices: [createEmulatedDevice(options)] });
+    this.#device = createEmulatedDevice(options);
+    this.#runtime = createRuntime({ devices: [this.#device] });
     this.#queue = this.#runtime.createQueue(this.#runtime.gpuAgents[0]!);
   }
 
@@ -86,6 +88,7 @@ export class KernelRunner implements Disposable {
 
   [Symbol.dispose](): void {
     this.#runtime[Symbol.dispose]();
+    this.#device.close();
   }
 }
 

@@ -1,11 +1,14 @@
 /** One running kernel: what came of it, and where its waves are. */
-import type { CodeCache } from './code-cache.ts';
+import { WavewrightError } from '../base/errors.ts';
 import type { Emulator } from './emulator.ts';
 import { reportFault } from './fault-report.ts';
 import { type EmulatorFault, WaveFault } from './faults.ts';
+import { GROUP_STATES, type GroupField, groupOffset, WAVE_STATES } from './group-layout.ts';
 import { GroupScheduler, type TierInstructions, type TurnResult } from './group-scheduler.ts';
 import { Grid, type Launch } from './launch.ts';
 import { WAVE_MODE, WAVE_RECORD } from './layout.ts';
+import { faultOf, pcOf, type RemoteFault } from './workers/remote-fault.ts';
+import type { WorkerTeam } from './workers/worker-pool.ts';
 
 export type DispatchState = 'running' | 'complete' | 'faulted' | 'cancelled';
 /** `waiting`: every resident wave sleeps. */
@@ -19,6 +22,9 @@ export class EmulatorDispatch {
   readonly #emulator: Emulator;
   readonly #launch: Launch;
   readonly #scheduler: GroupScheduler;
+  #team: WorkerTeam | undefined;
+  /** Time in `step`. */
+  #workedMs = 0;
 
   constructor(emulator: Emulator, launch: Launch) {
     this.#emulator = emulator;
@@ -29,69 +35,124 @@ export class EmulatorDispatch {
   }
 
   get instructions(): number {
-    return this.#scheduler.instructions;
+    return this.#sum('instructions');
   }
 
   get tiers(): TierInstructions {
-    return this.#scheduler.tiers;
+    const sum = { ...this.#scheduler.tiers };
+    for (const { tiers } of this.#team?.outcomes ?? []) {
+      for (const tier of Object.keys(tiers) as (keyof TierInstructions)[]) sum[tier] += tiers[tier];
+    }
+    return sum;
   }
 
   get waves(): number {
-    return this.#scheduler.waves;
+    return this.#sum('waves');
   }
 
   get workgroups(): number {
-    return this.#scheduler.workgroups;
+    return this.#sum('workgroups');
+  }
+
+  /** Of all threads; of a worker when it has ended. */
+  #sum(counter: 'instructions' | 'waves' | 'workgroups'): number {
+    const outcomes = this.#team?.outcomes ?? [];
+    return outcomes.reduce((sum, outcome) => sum + outcome[counter], this.#scheduler[counter]);
   }
 
   cancel(): void {
     if (this.state === 'running') this.#finish('cancelled');
   }
 
-  /** Runs until `deadline` (milliseconds of performance.now), the end, or until every resident wave sleeps. */
+  /**
+   * Runs until `deadline` (milliseconds of performance.now), the end, or until every resident wave sleeps or is a worker's: then only time,
+   * the host and workers make progress.
+   */
   step(deadline: number): StepResult {
+    const beginMs = performance.now();
     try {
-      while (this.state === 'running') {
+      for (let nowMs = beginMs; this.state === 'running'; nowMs = performance.now()) {
+        if (!this.#help(this.#workedMs + nowMs - beginMs)) break;
         const turn = this.#scheduler.turn();
-        if (turn === 'done') this.#finish('complete');
-        else if (turn === 'waiting' || performance.now() >= deadline) return turn;
+        if (turn === 'done' && !this.#team?.size) this.#finish('complete');
+        else if (turn !== 'running') return 'waiting';
+        else if (performance.now() >= deadline) return 'running';
       }
     } catch (error) {
       if (!(error instanceof WaveFault)) {
         this.#finish('cancelled');
         throw error;
       }
-      const { fault, slot, wave } = this.#scheduler.faulted(error);
-      const cache = this.#cacheOf(slot.waves[wave]!.base);
-      this.fault = reportFault(this.#emulator, fault, cache, { workgroup: slot.id, wave });
-      this.#finish('faulted');
+      this.#fail(faultOf(this.#emulator.memory, this.#scheduler.faulted(error)));
+    } finally {
+      this.#workedMs += performance.now() - beginMs;
     }
     return 'done';
   }
 
-  #cacheOf(wave: number): CodeCache {
-    return this.#emulator.codeCache(
-      this.#launch.waveSize,
-      this.#emulator.memory.view.getUint32(wave + WAVE_MODE, true),
-    );
+  /** Lets workers join where the kernel runs long, and looks what came of them; false after a fault. */
+  #help(workedMs: number): boolean {
+    const { workers } = this.#emulator;
+    if (!workers) return true;
+    if (!this.#team && workedMs >= workers.joinMs && this.#leftMs(workedMs) >= workers.joinMs) {
+      this.#scheduler.share((range) => {
+        this.#team = workers.join(this.#launch, range);
+        return this.#team?.claims;
+      });
+    }
+    const team = this.#team;
+    if (!team) return true;
+    workers.attend();
+    team.recruit();
+    team.poll();
+    for (const { fault, error } of team.outcomes) {
+      if (error) throw new WavewrightError(error.code, error.what);
+      if (!fault) continue;
+      this.#fail(fault);
+      return false;
+    }
+    return true;
+  }
+
+  /** How long the workgroups that have not begun will take one thread, by what the others took. */
+  #leftMs(workedMs: number): number {
+    const { left, workgroups } = this.#scheduler;
+    if (left === 0) return -1;
+    return workgroups === 0 ? 0 : (workedMs * left) / workgroups;
+  }
+
+  #fail({ pc, mode, code, lane, address, workgroup, wave }: RemoteFault): void {
+    const cache = this.#emulator.codeCache(this.#launch.waveSize, mode);
+    const fault = new WaveFault(cache.behindLeader(cache.record(pc)), code, lane, BigInt(address));
+    this.fault = reportFault(this.#emulator, fault, cache, { workgroup, wave });
+    this.#finish('faulted');
   }
 
   #finish(state: DispatchState): void {
     this.state = state;
+    this.#team?.stop();
     this.endTicks = this.#emulator.clock();
     this.#scheduler.release();
   }
 
   /** One line for each resident wave: where it is and what it does. */
   describeWaves(): string[] {
-    return this.#scheduler.resident.flatMap((slot) =>
-      slot.waves.slice(0, slot.waveCount).flatMap((wave, index) => {
-        const state = slot.stateOf(index);
-        if (state === 'ended') return [];
-        const record = this.#emulator.memory.view.getUint32(wave.base + WAVE_RECORD, true);
-        const where = this.#emulator.describeRecord(this.#cacheOf(wave.base), record);
-        return [`workgroup (${slot.id.join(', ')}) wave ${index}: ${state === 'spent' ? 'ready' : state} at ${where}`];
-      }),
-    );
+    const groups = [...this.#scheduler.resident.map(({ group }) => group), ...(this.#team?.residents ?? [])];
+    return groups.flatMap((group) => this.#describeGroup(group));
+  }
+
+  #describeGroup(group: number): string[] {
+    const { view } = this.#emulator.memory;
+    const get = (field: GroupField): number => view.getInt32(group + groupOffset(field), true);
+    const id = [get('idX'), get('idY'), get('idZ')].join(', ');
+    return Array.from({ length: get('count') }, (_, index) => index).flatMap((index) => {
+      const state = WAVE_STATES[view.getInt32(group + GROUP_STATES + index * 4, true)]!;
+      if (state === 'ended') return [];
+      const wave = get('waves') + index * get('waveStride');
+      const cache = this.#emulator.codeCache(this.#launch.waveSize, view.getUint32(wave + WAVE_MODE, true));
+      const record = cache.record(pcOf(this.#emulator.memory, view.getUint32(wave + WAVE_RECORD, true)));
+      const where = this.#emulator.describeRecord(cache, record);
+      return [`workgroup (${id}) wave ${index}: ${state === 'spent' ? 'ready' : state} at ${where}`];
+    });
   }
 }

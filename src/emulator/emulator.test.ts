@@ -156,7 +156,7 @@ for (const executor of ['handlers', 'reference', 'jit'] as const) {
   test(`${executor}: waves that only sleep are reported as waiting`, () => {
     const rig = new Rig(executor);
     rig.start(SLEEP_LOOP, { grid: [512, 1, 1] });
-    assert.equal(rig.emulator.advance(50), 'waiting');
+    assert.equal(rig.emulator.advance(5000), 'waiting');
   });
 
   test(`${executor}: bytes that are no instruction, and code that ends, are illegal instructions`, () => {

@@ -6,10 +6,11 @@ import { instructionText } from './fault-report.ts';
 import type { Launch } from './launch.ts';
 import { RECORD_PC } from './layout.ts';
 import { EmulatorMemory } from './memory.ts';
+import { type WorkerOptions, WorkerPool } from './workers/worker-pool.ts';
 
 export { CLOCK_FREQUENCY_HZ, type Executor, type ExecutorName } from './emulator-core.ts';
 
-export interface EmulatorOptions extends CoreOptions {
+export interface EmulatorOptions extends CoreOptions, WorkerOptions {
   /** Upper limit of device memory; at most 4 GiB, the default. */
   readonly memorySizeBytes?: number;
   /** Number of the device among those of one runtime, 0 to 127: keeps their addresses apart. Default 0. */
@@ -17,6 +18,8 @@ export interface EmulatorOptions extends CoreOptions {
 }
 
 const WINDOW_HI = 0x7f00;
+/** Waves of this thread that sleep look again after so long, while workers run. */
+const MAX_WAIT_MS = 1;
 
 export interface CodeSymbol {
   readonly name: string;
@@ -25,12 +28,19 @@ export interface CodeSymbol {
 }
 
 export class Emulator extends EmulatorCore<EmulatorMemory> {
+  /** None where one thread is enough. */
+  readonly workers: WorkerPool | undefined;
   readonly #dispatches: EmulatorDispatch[] = [];
   /** By the offset of the code. */
   readonly #symbols = new Map<number, readonly CodeSymbol[]>();
 
   constructor(options: EmulatorOptions) {
-    super(options, new EmulatorMemory(WINDOW_HI + (options.index ?? 0), options.memorySizeBytes));
+    const origin = performance.now();
+    super(options, new EmulatorMemory(WINDOW_HI + (options.index ?? 0), options.memorySizeBytes), origin);
+    const workers = (options.workers ?? options.threads?.parallelism ?? 1) - 1;
+    if (workers > 0 && options.threads) {
+      this.workers = new WorkerPool(this.memory, options, workers, performance.timeOrigin + origin);
+    }
   }
 
   publishCode(offset: number, symbols: readonly CodeSymbol[]): void {
@@ -45,6 +55,7 @@ export class Emulator extends EmulatorCore<EmulatorMemory> {
     const region = this.memory.find(offset);
     const idle = this.#dispatches.every(({ state }) => state !== 'running');
     this.#symbols.delete(offset);
+    this.workers?.control.withdraw();
     if (idle) this.clearCode();
     else if (region) this.invalidateCode(offset, offset + region.sizeBytes);
   }
@@ -55,8 +66,21 @@ export class Emulator extends EmulatorCore<EmulatorMemory> {
     return dispatch;
   }
 
-  /** Gives every running kernel a share of `sliceMs`. */
+  /** Gives every running kernel a share of `sliceMs`; where only workers run waves, waits for them so long. */
   advance(sliceMs: number): 'idle' | 'running' | 'waiting' {
+    const deadline = performance.now() + sliceMs;
+    for (;;) {
+      this.workers?.attend();
+      const result = this.#round(sliceMs);
+      if (result === 'idle' || result === 'running' || !this.workers?.busy) return result;
+      if (this.workers.sleeps) return 'waiting';
+      const restMs = deadline - performance.now();
+      if (restMs <= 0) return 'running';
+      this.workers.wait(Math.min(restMs, MAX_WAIT_MS));
+    }
+  }
+
+  #round(sliceMs: number): 'idle' | 'running' | 'waiting' {
     let result: 'idle' | 'running' | 'waiting' = 'idle';
     const share = sliceMs / Math.max(1, this.#dispatches.length);
     for (const dispatch of [...this.#dispatches]) {
@@ -65,6 +89,12 @@ export class Emulator extends EmulatorCore<EmulatorMemory> {
       else if (step === 'running' || result === 'idle') result = step;
     }
     return result;
+  }
+
+  /** Cancels what runs and ends the workers. */
+  close(): void {
+    for (const dispatch of this.#dispatches.splice(0)) dispatch.cancel();
+    this.workers?.close();
   }
 
   /** `kernel+0x40` for a code offset; empty when no symbol covers it. */

@@ -90,6 +90,19 @@ export class GroupScheduler {
     return this.#resident;
   }
 
+  /** Workgroups of its range that it has not begun. */
+  get left(): number {
+    return this.#end - this.#next;
+  }
+
+  /** Gives the workgroups that it has not begun away, to take them from `claims` as others do. */
+  share(open: (range: WorkgroupRange) => WorkgroupClaims | undefined): void {
+    const claims = open({ first: this.#next, end: this.#end });
+    if (!claims) return;
+    this.#claims = claims;
+    this.#end = this.#next;
+  }
+
   /** Gives every resident workgroup a turn. Throws WaveFault; `faulted` says where. */
   turn(): TurnResult {
     if (this.#resident.length === 0 && !this.#admit()) return 'done';

@@ -16,6 +16,9 @@ const VALIDITY_MAP_SIZE_BYTES = 2 ** 32 / GRANULE_SIZE_BYTES;
 export const MAY_READ = 1;
 export const MAY_WRITE = 2;
 
+/** A word: whether several threads run waves, so that atomics must lock. */
+export const THREADS_RUN = 64;
+
 /** 16 vectors: all ones in 32-bit lane i where bit i of the index is set. */
 export const NIBBLE_MASKS = VALIDITY_MAP + VALIDITY_MAP_SIZE_BYTES;
 

@@ -190,6 +190,7 @@ class EmulatedDevice implements Device {
 
   close(): void {
     // The memory is unmapped when the device is collected.
+    this.#emulator.close();
   }
 }
 

@@ -9,7 +9,8 @@ import { NIBBLE_MASKS, WAVE_TEMPORARY_ROWS } from '../layout.ts';
 import { EMISSION } from './emission.ts';
 import { captured, emitLanes, type LaneArgument, type Lanes, splat } from './emitter.ts';
 import type { HandlerState, LeafOf } from './handler-state.ts';
-import { emitAtomic, emitLoad, emitStore, type LaneAccess } from './lane-memory.ts';
+import { emitAtomic } from './lane-atomics.ts';
+import { emitLoad, emitStore, type LaneAccess } from './lane-memory.ts';
 import type { MatrixLowering } from './matrix-lowering.ts';
 
 /** Chunks in a loop body when all lanes are active, for instructions of few operations: spec/jit.md section 1. */

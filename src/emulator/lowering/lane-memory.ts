@@ -1,20 +1,8 @@
-/** Loads, stores and atomics of one chunk of 4 lanes: contiguous dwords at once, everything else lane by lane. */
-import type { OpName } from '../../ir/ops.ts';
-import type { Leaf, MemorySpace, Type, Update, Value } from '../../ir/types.ts';
+import type { Leaf, MemorySpace } from '../../ir/types.ts';
 import type { FunctionBuilder, Label, Local } from '../../wasm/function.ts';
 import type { LoadName } from '../../wasm/opcodes.ts';
 import { MAY_READ, MAY_WRITE, WAVE_LDS_BASE, WAVE_LDS_SIZE } from '../layout.ts';
-import { EMISSION } from './emission.ts';
-import {
-  type Emitter,
-  emitScalar,
-  extract,
-  freshLanes,
-  insert,
-  type LaneArgument,
-  type Lanes,
-  wasmType,
-} from './emitter.ts';
+import { type Emitter, extract, type LaneArgument } from './emitter.ts';
 import { EVEN_DWORDS, ODD_DWORDS, shuffled } from './int-emission.ts';
 import {
   type AccessKind,
@@ -47,13 +35,13 @@ interface Access {
   readonly predicate: LaneArgument | undefined;
 }
 
-const isWide = (space: MemorySpace): boolean => space === 'global' || space === 'flat';
+export const isWide = (space: MemorySpace): boolean => space === 'global' || space === 'flat';
 
 /**
  * Runs `body` for each active lane with the translated address of its first dword, and the distance between its dwords when that is
  * not a constant; instead of it `split` for a lane whose dwords are each in two rows of private memory.
  */
-function forEachLane(
+export function forEachLane(
   e: Emitter,
   spaces: AddressSpaces,
   at: LaneAccess,
@@ -230,7 +218,11 @@ function pushInsideLds(f: FunctionBuilder, wave: Local, low: Local, sizeBytes: n
   f.op('i64.le_u');
 }
 
-function accessOf(leaf: LeafOf<'load' | 'store' | 'atomic'>, kind: AccessKind, args: readonly LaneArgument[]): Access {
+export function accessOf(
+  leaf: LeafOf<'load' | 'store' | 'atomic'>,
+  kind: AccessKind,
+  args: readonly LaneArgument[],
+): Access {
   return {
     space: leaf.space,
     kind,
@@ -358,101 +350,4 @@ export function emitStore(
     f.store('v128.store', 0);
   };
   accessTogether(e, spaces, at, access, { contiguous }, slow);
-}
-
-/** Read, update, write, one lane after the other; returns the old values. Waves of one device run on one thread. */
-export function emitAtomic(
-  e: Emitter,
-  spaces: AddressSpaces,
-  at: LaneAccess,
-  leaf: LeafOf<'atomic'>,
-  type: Type,
-  args: readonly LaneArgument[],
-): Lanes {
-  const { f } = e;
-  const access = accessOf(leaf, 'atomic', args);
-  const result = freshLanes(e, type);
-  for (const local of result) {
-    f.v128([0, 0, 0, 0]);
-    f.set(local);
-  }
-  const operands = args.slice(1, leaf.predicated ? -1 : undefined);
-  const wasm = wasmType(type);
-  const old = f.local(wasm);
-  const parameters = [old, ...operands.map(() => f.local(wasm))];
-  forEachLane(e, spaces, at, access, (lane, base, stride) => {
-    if (type !== 'i64' || typeof stride === 'number') {
-      f.get(base);
-      f.load(type === 'i64' ? 'i64.load' : 'i32.load', 0);
-    } else pushPair(f, base, stride);
-    f.set(old);
-    operands.forEach((operand, i) => {
-      extract(e, operand.lanes, type, lane);
-      f.set(parameters[i + 1]!);
-    });
-    const updated = emitUpdate(e, leaf.update, parameters);
-    if (type !== 'i64' || typeof stride === 'number') {
-      f.get(base);
-      f.get(updated);
-      f.store(type === 'i64' ? 'i64.store' : 'i32.store', 0);
-    } else storePair(f, base, stride, updated);
-    insert(e, result, type, lane, old);
-  });
-  f.free(...parameters);
-  return result;
-}
-
-/** Pushes a 64-bit value whose high dword is `stride` bytes after the low one. */
-function pushPair(f: FunctionBuilder, base: Local, stride: Local): void {
-  f.get(base);
-  f.load('i64.load32_u', 0);
-  f.get(base);
-  f.get(stride);
-  f.op('i32.add');
-  f.load('i64.load32_u', 0);
-  f.i64(32n);
-  f.op('i64.shl');
-  f.op('i64.or');
-}
-
-function storePair(f: FunctionBuilder, base: Local, stride: Local, value: Local): void {
-  f.get(base);
-  f.get(value);
-  f.store('i64.store32', 0);
-  f.get(base);
-  f.get(stride);
-  f.op('i32.add');
-  f.get(value);
-  f.i64(32n);
-  f.op('i64.shr_u');
-  f.store('i64.store32', 0);
-}
-
-/** The new memory value, in a local. */
-function emitUpdate(e: Emitter, update: Update, parameters: readonly Local[]): Local {
-  const { f } = e;
-  const locals = new Map<Value, Local>();
-  for (const value of update.body) {
-    const { leaf } = value;
-    if (leaf.kind === 'param') {
-      locals.set(value, parameters[leaf.index]!);
-      continue;
-    }
-    if (leaf.kind === 'const') {
-      if (value.type === 'i64') f.i64(leaf.value);
-      else f.i32(Number(leaf.value));
-    } else {
-      const { op } = leaf as { op: OpName };
-      emitScalar(
-        e,
-        op,
-        EMISSION[op],
-        value.args.map((arg) => locals.get(arg)!),
-      );
-    }
-    const local = f.local(wasmType(value.type as Type));
-    f.set(local);
-    locals.set(value, local);
-  }
-  return locals.get(update.result)!;
 }

@@ -209,6 +209,21 @@ export class ReferenceMachine implements Machine {
     update: (old: Evaluated) => Evaluated,
   ): Evaluated {
     const { base, stride } = this.#translate(space, 'atomic', sizeBytes, address, lane);
+    const { words, buffer } = this.#emulator.memory;
+    if (sizeBytes === 4 && base % 4 === 0) {
+      for (;;) {
+        const old = Atomics.load(words, base >>> 2);
+        if (Atomics.compareExchange(words, base >>> 2, old, Number(update(old)) | 0) === old) return old;
+      }
+    }
+    if (sizeBytes === 8 && base % 8 === 0 && stride === 4) {
+      const place = new BigInt64Array(buffer, base, 1);
+      for (;;) {
+        const old = Atomics.load(place, 0);
+        const value = BigInt.asIntN(64, BigInt(update(BigInt.asUintN(64, old))));
+        if (Atomics.compareExchange(place, 0, old, value) === old) return BigInt.asUintN(64, old);
+      }
+    }
     if (sizeBytes === 4) {
       const old = this.#view.getInt32(base, true);
       this.#view.setInt32(base, Number(update(old)), true);

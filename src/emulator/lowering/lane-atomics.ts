@@ -1,0 +1,169 @@
+/** Atomics of one chunk of 4 lanes. */
+import type { OpName } from '../../ir/ops.ts';
+import type { Type, Update, Value } from '../../ir/types.ts';
+import type { FunctionBuilder, Label, Local } from '../../wasm/function.ts';
+import { THREADS_RUN } from '../layout.ts';
+import { EMISSION } from './emission.ts';
+import {
+  type Emitter,
+  emitScalar,
+  extract,
+  freshLanes,
+  insert,
+  type LaneArgument,
+  type Lanes,
+  wasmType,
+} from './emitter.ts';
+import type { LeafOf } from './handler-state.ts';
+import { accessOf, forEachLane, isWide, type LaneAccess } from './lane-memory.ts';
+import type { AddressSpaces } from './memory-access.ts';
+
+/**
+ * Read, update, write, one lane after the other; returns the old values. Device memory may change under it while several threads run: then the
+ * write happens only if it did not, and starts again otherwise.
+ */
+export function emitAtomic(
+  e: Emitter,
+  spaces: AddressSpaces,
+  at: LaneAccess,
+  leaf: LeafOf<'atomic'>,
+  type: Type,
+  args: readonly LaneArgument[],
+): Lanes {
+  const { f } = e;
+  const access = accessOf(leaf, 'atomic', args);
+  const result = freshLanes(e, type);
+  for (const local of result) {
+    f.v128([0, 0, 0, 0]);
+    f.set(local);
+  }
+  const operands = args.slice(1, leaf.predicated ? -1 : undefined);
+  const wasm = wasmType(type);
+  const old = f.local(wasm);
+  const parameters = [old, ...operands.map(() => f.local(wasm))];
+  forEachLane(e, spaces, at, access, (lane, base, stride) => {
+    const isWhole = type !== 'i64' || typeof stride === 'number';
+    if (isWhole) {
+      f.get(base);
+      f.load(type === 'i64' ? 'i64.load' : 'i32.load', 0);
+    } else pushPair(f, base, stride);
+    f.set(old);
+    operands.forEach((operand, i) => {
+      extract(e, operand.lanes, type, lane);
+      f.set(parameters[i + 1]!);
+    });
+    f.loop(undefined, (again) => {
+      const updated = emitUpdate(e, leaf.update, parameters);
+      const write = (): void => {
+        if (isWhole) {
+          f.get(base);
+          f.get(updated);
+          f.store(type === 'i64' ? 'i64.store' : 'i32.store', 0);
+        } else storePair(f, base, stride, updated);
+      };
+      if (!isWide(access.space)) {
+        write();
+        return;
+      }
+      pushLocks(f, base, stride, access.sizeBytes);
+      f.if(undefined, () => writeIfSame(f, type === 'i64' ? 'i64' : 'i32', base, old, updated, again), write);
+    });
+    insert(e, result, type, lane, old);
+  });
+  f.free(...parameters);
+  return result;
+}
+
+/** Pushes whether an atomic must lock: several threads run, and the place is one that the machine can lock. */
+function pushLocks(f: FunctionBuilder, base: Local, stride: number | Local, sizeBytes: number): void {
+  f.i32(0);
+  f.load('i32.load', THREADS_RUN);
+  f.get(base);
+  f.i32(sizeBytes - 1);
+  f.op('i32.and');
+  f.op('i32.eqz');
+  f.op('i32.and');
+  if (typeof stride === 'number') return;
+  f.get(stride);
+  f.i32(4);
+  f.op('i32.eq');
+  f.op('i32.and');
+}
+
+/** Writes `updated` where `old` still is; otherwise puts what is there into `old` and branches. */
+function writeIfSame(
+  f: FunctionBuilder,
+  type: 'i32' | 'i64',
+  base: Local,
+  old: Local,
+  updated: Local,
+  again: Label,
+): void {
+  const seen = f.local(type);
+  f.get(base);
+  f.get(old);
+  f.get(updated);
+  f.atomic(`${type}.atomic.rmw.cmpxchg`, 0);
+  f.tee(seen);
+  f.get(old);
+  f.op(`${type}.ne`);
+  f.get(seen);
+  f.set(old);
+  f.free(seen);
+  f.brIf(again);
+}
+
+/** Pushes a 64-bit value whose high dword is `stride` bytes after the low one. */
+function pushPair(f: FunctionBuilder, base: Local, stride: Local): void {
+  f.get(base);
+  f.load('i64.load32_u', 0);
+  f.get(base);
+  f.get(stride);
+  f.op('i32.add');
+  f.load('i64.load32_u', 0);
+  f.i64(32n);
+  f.op('i64.shl');
+  f.op('i64.or');
+}
+
+function storePair(f: FunctionBuilder, base: Local, stride: Local, value: Local): void {
+  f.get(base);
+  f.get(value);
+  f.store('i64.store32', 0);
+  f.get(base);
+  f.get(stride);
+  f.op('i32.add');
+  f.get(value);
+  f.i64(32n);
+  f.op('i64.shr_u');
+  f.store('i64.store32', 0);
+}
+
+/** The new memory value, in a local. */
+function emitUpdate(e: Emitter, update: Update, parameters: readonly Local[]): Local {
+  const { f } = e;
+  const locals = new Map<Value, Local>();
+  for (const value of update.body) {
+    const { leaf } = value;
+    if (leaf.kind === 'param') {
+      locals.set(value, parameters[leaf.index]!);
+      continue;
+    }
+    if (leaf.kind === 'const') {
+      if (value.type === 'i64') f.i64(leaf.value);
+      else f.i32(Number(leaf.value));
+    } else {
+      const { op } = leaf as { op: OpName };
+      emitScalar(
+        e,
+        op,
+        EMISSION[op],
+        value.args.map((arg) => locals.get(arg)!),
+      );
+    }
+    const local = f.local(wasmType(value.type as Type));
+    f.set(local);
+    locals.set(value, local);
+  }
+  return locals.get(update.result)!;
+}

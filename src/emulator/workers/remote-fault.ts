@@ -1,0 +1,41 @@
+/** A fault as one thread tells another: without what only the main thread knows, and without records, which each thread has its own of. */
+import type { WaveFault } from '../faults.ts';
+import type { GroupScheduler } from '../group-scheduler.ts';
+import type { Triple } from '../launch.ts';
+import { RECORD_PC, RECORD_TARGET, WAVE_MODE } from '../layout.ts';
+import type { LinearMemory } from '../memory.ts';
+
+export interface RemoteFault {
+  /** Offset of the instruction. */
+  readonly pc: number;
+  readonly mode: number;
+  /** As in WaveFault. */
+  readonly code: number;
+  readonly lane: number;
+  /** Decimal. */
+  readonly address: string;
+  readonly workgroup: Triple;
+  readonly wave: number;
+}
+
+export function faultOf(memory: LinearMemory, faulted: ReturnType<GroupScheduler['faulted']>): RemoteFault {
+  const { slot, wave } = faulted;
+  const { record, code, lane, address } = faulted.fault satisfies WaveFault;
+  return {
+    pc: pcOf(memory, record),
+    mode: memory.view.getUint32(slot.waves[wave]!.base + WAVE_MODE, true),
+    code,
+    lane,
+    address: String(address),
+    workgroup: slot.id,
+    wave,
+  };
+}
+
+/** Code offset of a record; a leader has that of the record it stands for. */
+export function pcOf({ view }: LinearMemory, record: number): number {
+  return (
+    view.getUint32(record + RECORD_PC, true) ||
+    view.getUint32(view.getUint32(record + RECORD_TARGET, true) + RECORD_PC, true)
+  );
+}

@@ -1,0 +1,135 @@
+/** The part of the emulator that runs in a worker: workgroups of one dispatch after the other. */
+import { type ErrorCode, WavewrightError } from '../../base/errors.ts';
+import { type CoreOptions, EmulatorCore } from '../emulator-core.ts';
+import { WaveFault } from '../faults.ts';
+import { GroupScheduler } from '../group-scheduler.ts';
+import { Grid, type Launch } from '../launch.ts';
+import { type Claims, Control, WORKER_STATES, type WorkerWords } from './control.ts';
+import { NOTHING_DONE, type WorkerOutcome } from './outcome.ts';
+import { faultOf, type RemoteFault } from './remote-fault.ts';
+import { RemoteMemory } from './remote-memory.ts';
+
+/** What a worker's thread is started with; it can be cloned. */
+export interface WorkerSetup {
+  readonly options: CoreOptions;
+  readonly memory: WebAssembly.Memory;
+  readonly windowHi: number;
+  /** The words that the threads share (control.ts). */
+  readonly control: SharedArrayBuffer;
+  readonly workers: number;
+  /** Number of this worker, from 0. */
+  readonly index: number;
+  /** When the device's clock was 0, in milliseconds since the epoch. */
+  readonly originMs: number;
+}
+
+/** Workgroups to run; it can be cloned. */
+export interface WorkerJob {
+  readonly number: number;
+  readonly launch: Launch;
+  /** Which claims say what is left to do. */
+  readonly team: number;
+}
+
+/** How long a worker waits for the host when all its waves sleep, at first and at most. */
+const FIRST_SLEEP_MS = 0.02;
+const LAST_SLEEP_MS = 1;
+const MAX_ERROR_CHARACTERS = 1000;
+
+export class EmulatorWorker {
+  readonly #control: Control;
+  readonly #words: WorkerWords;
+  readonly #memory: RemoteMemory;
+  readonly #core: EmulatorCore;
+  #generation = 0;
+  /** Code was withdrawn while a job ran. */
+  #isStale = false;
+
+  constructor({ options, memory, windowHi, control, workers, index, originMs }: WorkerSetup) {
+    this.#control = new Control(workers, control);
+    this.#words = this.#control.worker(index);
+    const ask = (question: unknown): unknown => this.#words.ask(question, () => this.#control.ring());
+    this.#memory = new RemoteMemory(memory, windowHi, ask);
+    this.#core = new EmulatorCore(options, this.#memory, originMs - performance.timeOrigin);
+  }
+
+  /** Runs workgroups until none is left to begin and those that it began have ended, or it is told to stop. */
+  run({ number, launch, team }: WorkerJob): void {
+    if (!this.#words.take(number, WORKER_STATES.running)) return;
+    const claims = this.#control.claims(team);
+    let outcome: WorkerOutcome = NOTHING_DONE;
+    try {
+      this.#renew();
+      const none = { first: 0, end: 0 };
+      const scheduler = new GroupScheduler(this.#core, launch, new Grid(launch), none, claims);
+      outcome = this.#runScheduler(scheduler, claims);
+    } catch (error) {
+      claims.stop();
+      outcome = { ...outcome, error: describeError(error) };
+    }
+    this.#words.residents = [];
+    this.#words.finish(outcome);
+    this.#control.ring();
+  }
+
+  #renew(): void {
+    this.#memory.forget();
+    const { generation } = this.#control;
+    if (generation !== this.#generation || this.#isStale) this.#core.clearCode();
+    this.#generation = generation;
+    this.#isStale = false;
+  }
+
+  #runScheduler(scheduler: GroupScheduler, claims: Claims): WorkerOutcome {
+    let fault: RemoteFault | undefined;
+    try {
+      this.#turns(scheduler, claims);
+    } catch (error) {
+      if (error instanceof WaveFault) {
+        fault = faultOf(this.#memory, scheduler.faulted(error));
+        claims.stop();
+      } else if (!(isExhausted(error) && scheduler.left === 0 && scheduler.resident.length === 0)) throw error;
+    } finally {
+      scheduler.release();
+    }
+    const { instructions, tiers, waves, workgroups } = scheduler;
+    return { instructions, tiers, waves, workgroups, ...(fault && { fault }) };
+  }
+
+  #turns(scheduler: GroupScheduler, claims: Claims): void {
+    let sleepMs = FIRST_SLEEP_MS;
+    while (!claims.stopped) {
+      const { generation } = this.#control;
+      if (generation !== this.#generation) this.#withdraw(generation);
+      const { wakes } = this.#control;
+      const turn = scheduler.turn();
+      this.#words.residents = scheduler.resident.map(({ group }) => group);
+      if (turn === 'done') return;
+      if (turn === 'running') {
+        sleepMs = FIRST_SLEEP_MS;
+        continue;
+      }
+      this.#words.state = WORKER_STATES.asleep;
+      if (sleepMs === FIRST_SLEEP_MS) this.#control.ring();
+      this.#control.waitForWake(wakes, sleepMs);
+      this.#words.state = WORKER_STATES.running;
+      sleepMs = Math.min(LAST_SLEEP_MS, sleepMs * 2);
+    }
+  }
+
+  /** Waves that run now are elsewhere; their records stay. */
+  #withdraw(generation: number): void {
+    this.#core.invalidateCode(0, 2 ** 32);
+    this.#memory.forget();
+    this.#generation = generation;
+    this.#isStale = true;
+  }
+}
+
+const isExhausted = (error: unknown): boolean => error instanceof WavewrightError && error.code === 'LIMIT_EXCEEDED';
+
+function describeError(error: unknown): { code: ErrorCode; what: string } {
+  if (error instanceof WavewrightError) return { code: error.code, what: error.what };
+  const what = error instanceof Error ? (error.stack ?? error.message) : String(error);
+  return { code: 'INTERNAL', what: `in a worker: ${what}`.slice(0, MAX_ERROR_CHARACTERS) };
+}
