@@ -269,26 +269,30 @@ function pushShifted({ f }: Emitter, value: Local, name: 'i32x4.shl' | 'i32x4.sh
 }
 
 /**
- * f16 to f32: the half's fields moved to the f32 positions are the value times 2^-112, denormals included; infinities and NaNs get
- * the full exponent.
+ * f16 to f32: the half's fields moved to the f32 positions are the value times 2^-112, denormals included; infinities and NaNs, which are
+ * rare, get the full exponent.
  */
 const fromHalf: SimdEmission = (e, [a]) => {
   const { f } = e;
-  const half = a!.lanes[0]!;
-  push(e, half, 0x7fff, 'v128.and');
-  const magnitude = captured(f);
-  pushShifted(e, magnitude, 'i32x4.shl', 13);
+  pushShifted(e, a!.lanes[0]!, 'i32x4.shl', 16);
+  f.i32(3);
+  f.op('i32x4.shr_s');
+  push(e, 0x8fffe000, 'v128.and');
   const moved = captured(f);
-  push(e, moved, 0x7f800000, 'v128.or'); // infinity or NaN
-  push(e, 0x00400000, magnitude, 0x7c00, 'i32x4.gt_s', 'v128.and', 'v128.or');
   push(e, moved, 0x77800000, 'f32x4.mul');
-  push(e, magnitude, 0x7c00, 'i32x4.ge_s', 'v128.bitselect');
-  push(e, half, 0x8000, 'v128.and');
-  f.i32(16);
-  f.op('i32x4.shl');
-  f.op('v128.or');
-  f.free(magnitude, moved);
-  return [captured(f)];
+  const result = captured(f);
+  push(e, moved, 0x0f800000, 'v128.and', 0x0f800000, 'i32x4.eq');
+  const isSpecial = captured(f);
+  f.get(isSpecial);
+  f.op('v128.any_true');
+  f.if(undefined, () => {
+    push(e, result, 0x7f800000, 'v128.or');
+    push(e, 0x00400000, moved, 0x007fffff, 'v128.and', 0, 'i32x4.gt_s', 'v128.and', 'v128.or');
+    push(e, result, isSpecial, 'v128.bitselect');
+    f.set(result);
+  });
+  f.free(moved, isSpecial);
+  return [result];
 };
 
 /**

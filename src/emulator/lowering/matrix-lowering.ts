@@ -149,7 +149,8 @@ export class MatrixLowering {
 
   /** Chunks that take the same left factors and are multiplied together. */
   get #columns(): number {
-    return this.#product.leftPlace(0, 4, 0).lane === this.#product.leftPlace(0, 0, 0).lane ? 2 : 1;
+    const isShared = this.#product.leftPlace(0, 4, 0).lane === this.#product.leftPlace(0, 0, 0).lane;
+    return isShared && this.#elementSizeBytes === 4 ? 2 : 1;
   }
 
   /** Adds the products to the accumulators, in the registers of the results or in rows. */

@@ -15,14 +15,14 @@ export const sumType = (format: ElementFormat): MatrixProduct['type'] =>
 /** An f32 below 2^exponent becomes a zero of its sign. */
 export function flushedBelow(b: Builder, x: Value, exponent: number): Value {
   const sign = b.and(x, b.i32(0x80000000));
-  return b.select(b.ltU(b.f32.abs(x), b.i32((exponent + 127) << 23)), sign, x);
+  return b.select(b.ltS(b.f32.abs(x), b.i32((exponent + 127) << 23)), sign, x);
 }
 
 /** f32 with 10 bits of fraction, to nearest even (the manual has no more than "round", CDNA3 ISA 7.1.2); infinities and NaNs stay. */
 function reduced(b: Builder, x: Value): Value {
   const halfway = b.add(b.i32(0xfff), b.bits(x, 13, 1));
   const rounded = b.and(b.add(x, halfway), b.i32(~0x1fff));
-  return b.select(b.ltU(b.f32.abs(x), b.i32(0x7f800000)), rounded, x);
+  return b.select(b.ltS(b.f32.abs(x), b.i32(0x7f800000)), rounded, x);
 }
 
 /** The elements in registers, lowest bits first; `flushes` takes denormals of f16 and bf16 for zeros. */
