@@ -20,7 +20,11 @@ import {
   LEADER_COUNT,
   LEADER_SGPRS,
   LEADER_VGPRS,
+  NO_MODE,
   RECORD_HANDLER,
+  RECORD_NEW_MODE,
+  RECORD_NEW_MODE_JUMP_CACHE,
+  RECORD_NEW_MODE_NEXT,
   RECORD_NEXT_PC,
   RECORD_OPERAND_COUNT,
   RECORD_OPERANDS,
@@ -210,6 +214,19 @@ export class CodeCache {
     return record;
   }
 
+  /**
+   * Where a wave goes on with this code whose MODE became `mode`: behind the instruction of record `changing`, which finds it by itself
+   * from then on.
+   */
+  afterModeChange(changing: number, mode: number): number {
+    const { view } = this.#memory;
+    const next = this.record(view.getUint32(changing + RECORD_NEXT_PC, true));
+    view.setUint32(changing + RECORD_NEW_MODE, mode, true);
+    view.setUint32(changing + RECORD_NEW_MODE_NEXT, next, true);
+    view.setUint32(changing + RECORD_NEW_MODE_JUMP_CACHE, this.jumpCache, true);
+    return next;
+  }
+
   instruction(record: number): Instruction | undefined {
     return this.#instructions.get(record);
   }
@@ -349,6 +366,7 @@ export class CodeCache {
     const { view } = this.#memory;
     this.#instructions.set(record, instruction);
     view.setUint32(record + RECORD_NEXT_PC, nextOffset(item), true);
+    view.setUint32(record + RECORD_NEW_MODE, NO_MODE, true);
     const target = branchTarget(item);
     if (target !== undefined) view.setUint32(record + RECORD_TARGET, this.#target(target), true);
     const kinds: OperandKind[] = [];

@@ -15,7 +15,6 @@ import {
   EXIT_JUMP,
   EXIT_MODE,
   EXIT_UNTRANSLATED,
-  RECORD_NEXT_PC,
   RECORD_SIZE_BYTES,
   WAVE_EXIT,
   WAVE_JUMP_CACHE,
@@ -221,10 +220,9 @@ export class GroupScheduler {
     const { view } = this.#core.memory;
     const mode = view.getUint32(wave.base + WAVE_MODE, true);
     if (mode & MODE_REFUSED_BITS) throw new WaveFault(record - RECORD_SIZE_BYTES, FAULT_MODE, -1, BigInt(mode));
-    const offset = view.getUint32(record - RECORD_SIZE_BYTES + RECORD_NEXT_PC, true);
     const cache = this.#cacheOf(wave);
     this.#core.memory.view.setUint32(wave.base + WAVE_JUMP_CACHE, cache.jumpCache, true);
-    return cache.record(offset);
+    return cache.afterModeChange(record - RECORD_SIZE_BYTES, mode);
   }
 
   #cacheOf(wave: Wave): CodeCache {

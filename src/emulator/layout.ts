@@ -89,6 +89,15 @@ export const RECORD_NEXT_PC = 12;
 /** Operands, 8 bytes each: offset of the register from the wave's base, or the constant, or the address of a lane table. */
 export const RECORD_OPERANDS = 16;
 export const RECORD_OPERAND_COUNT = 10;
+/**
+ * Of an instruction that changes MODE, in place of operands that it does not have: the MODE that it left last, the record to go on with then,
+ * and the jump cache of the code for that MODE.
+ */
+export const RECORD_NEW_MODE = RECORD_OPERANDS + 64;
+export const RECORD_NEW_MODE_NEXT = RECORD_OPERANDS + 68;
+export const RECORD_NEW_MODE_JUMP_CACHE = RECORD_OPERANDS + 72;
+/** No MODE that code runs with. */
+export const NO_MODE = 0xffffffff;
 
 // A leader is a record without an instruction, before the instruction at RECORD_TARGET: branches to that go to the leader.
 
@@ -111,7 +120,7 @@ export const EXIT_CODES: Readonly<Record<ExitReason, number>> = { end: 1, barrie
 export const EXIT_BUDGET = 0;
 /** A jump to WAVE_JUMP_PC, which is not in the jump cache. */
 export const EXIT_JUMP = 6;
-/** MODE changed: code is specialised on it. */
+/** MODE changed, to one that the instruction's record does not know: code is specialised on it. */
 export const EXIT_MODE = 7;
 /** The record is not translated: bad bytes or an unsupported instruction. */
 export const EXIT_UNTRANSLATED = 8;

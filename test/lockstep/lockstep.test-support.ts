@@ -7,7 +7,6 @@ import {
   EXIT_MODE,
   EXIT_UNTRANSLATED,
   MAY_READ,
-  RECORD_NEXT_PC,
   RECORD_PC,
   RECORD_SIZE_BYTES,
   WAVE_BUDGET,
@@ -191,10 +190,9 @@ export class Lockstep {
         executor.run(record, wave, budget);
         record = field(WAVE_RECORD);
         if (field(WAVE_EXIT) === EXIT_MODE && mayChangeMode) {
-          const next = memory.view.getUint32(record - RECORD_SIZE_BYTES + RECORD_NEXT_PC, true);
           cache = emulator.codeCache(this.#waveSize, field(WAVE_MODE));
           memory.view.setUint32(wave + WAVE_JUMP_CACHE, cache.jumpCache, true);
-          record = cache.record(next);
+          record = cache.afterModeChange(record - RECORD_SIZE_BYTES, field(WAVE_MODE));
         }
       } while (field(WAVE_EXIT) === EXIT_BUDGET || (mayChangeMode && field(WAVE_EXIT) === EXIT_MODE));
     } catch (error) {

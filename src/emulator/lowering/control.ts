@@ -6,9 +6,13 @@ import {
   EXIT_JUMP,
   EXIT_MODE,
   JUMP_CACHE_ENTRIES,
+  RECORD_NEW_MODE,
+  RECORD_NEW_MODE_JUMP_CACHE,
+  RECORD_NEW_MODE_NEXT,
   WAVE_EXIT,
   WAVE_JUMP_CACHE,
   WAVE_JUMP_PC,
+  WAVE_MODE,
   WAVE_RECORD,
 } from '../layout.ts';
 import type { HandlerState } from './handler-state.ts';
@@ -28,7 +32,7 @@ export function emitControl(state: HandlerState, after: readonly Value[]): void 
   } else if (control?.leaf.kind === 'jump') emitJump(state, state.scalar(control.args[0]!));
   else if (control?.leaf.kind === 'exit')
     emitExit(state, EXIT_CODES[control.leaf.reason], RESUMING.has(control.leaf.reason));
-  else if (after.some(({ leaf }) => leaf.kind === 'setState' && leaf.slot === 'mode')) emitExit(state, EXIT_MODE);
+  else if (after.some(({ leaf }) => leaf.kind === 'setState' && leaf.slot === 'mode')) emitNewMode(state);
   else place.pushFollowing();
 }
 
@@ -43,6 +47,28 @@ function emitExit(state: HandlerState, code: number, resumes = false): void {
   else place.pushFollowing();
   f.store('i32.store', WAVE_RECORD);
   f.i32(0);
+}
+
+/** Goes on in the code for the new MODE where the record knows it. */
+function emitNewMode(state: HandlerState): void {
+  const { f, place, wave } = state;
+  const record = f.local('i32');
+  place.pushRecord();
+  f.tee(record);
+  f.load('i32.load', RECORD_NEW_MODE);
+  f.get(wave);
+  f.load('i32.load', WAVE_MODE);
+  f.op('i32.eq');
+  f.if(undefined, () => {
+    f.get(wave);
+    f.get(record);
+    f.load('i32.load', RECORD_NEW_MODE_JUMP_CACHE);
+    f.store('i32.store', WAVE_JUMP_CACHE);
+    f.get(record);
+    f.load('i32.load', RECORD_NEW_MODE_NEXT);
+    place.goOn();
+  });
+  emitExit(state, EXIT_MODE);
 }
 
 function emitJump(state: HandlerState, target: Local): void {
