@@ -8,11 +8,10 @@ import type { FloatMode } from '../ir/float-builder.ts';
 import type { Leaf, Program, Value } from '../ir/types.ts';
 import { type Decoder, decoderFor } from '../isa/amdgpu/decode.ts';
 import { dppTable } from '../isa/amdgpu/dpp.ts';
-import type { Format } from '../isa/amdgpu/formats.ts';
 import type { Instruction } from '../isa/amdgpu/instruction.ts';
 import { dppTableSlot, InstructionBuilder } from '../isa/amdgpu/instruction-builder.ts';
 import { GPR_INDEX_FIELDS, MODE_GPR_INDEX } from '../isa/amdgpu/instructions/gpr-index.ts';
-import { isImmediate, type Row } from '../isa/amdgpu/row.ts';
+import { isImmediate } from '../isa/amdgpu/row.ts';
 import type { HandlerTable } from './handlers/handler-table.ts';
 import {
   JUMP_CACHE_ENTRIES,
@@ -39,10 +38,9 @@ import {
 import type { OperandKind } from './lowering/handler-state.ts';
 import type { AddressSpaces } from './lowering/memory-access.ts';
 import type { LinearMemory } from './memory.ts';
+import { modifierKey } from './modifier-key.ts';
 import { relativeKind } from './relative-registers.ts';
 
-/** Fields that the record or the lane table carries; all others distinguish handlers. */
-const PARAMETER_FIELDS = new Set(['dpp_ctrl', 'dpp8', 'row_mask', 'bank_mask', 'acc']);
 const SCALAR_REGISTER_COUNT = 128;
 /** Instructions decoded at once; code beyond is decoded when a wave gets there. */
 const MAX_INSTRUCTIONS = 20_000;
@@ -484,30 +482,3 @@ const effect = (leaf: Leaf, arg: Value): Program => ({
 });
 const GOTO = effect({ kind: 'branch' }, always);
 const JUMP_TO_PC = effect({ kind: 'jump' }, ownPc);
-
-/** Formats of one name have other fields in another generation. */
-const modifierFields = new WeakMap<Format, Map<Row, readonly string[]>>();
-
-/** The encoding's fields that are neither operands nor parameters, where they are not 0. */
-function modifierKey(instruction: Instruction): string {
-  const { row, format } = instruction;
-  let byRow = modifierFields.get(format);
-  if (!byRow) {
-    byRow = new Map();
-    modifierFields.set(format, byRow);
-  }
-  let names = byRow.get(row);
-  if (!names) {
-    const operandFields = new Set(row.operands.map(({ field }) => field));
-    names = format.fields
-      .map(({ name }) => name)
-      .filter((name) => !operandFields.has(name) && !PARAMETER_FIELDS.has(name) && !/^(v?s?dst|src\d)$/.test(name));
-    byRow.set(row, names);
-  }
-  let key = '';
-  for (const name of names) {
-    const value = instruction.field(name);
-    if (value !== 0) key += ` ${name}=${value}`;
-  }
-  return key;
-}
