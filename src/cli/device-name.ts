@@ -4,6 +4,15 @@ import { formatTargetId, parseTargetId, type TargetId } from '../codeobject/targ
 import type { Device } from '../hsa/device.ts';
 import { PROCESSORS } from '../isa/amdgpu/targets.ts';
 
+/** Of commands that run kernels. */
+export const WORKERS_OPTION = {
+  kind: 'integer',
+  placeholder: 'N',
+  min: 1,
+  max: 256,
+  description: 'threads that run the workgroups of a kernel; by default as many as the machine has cores',
+} as const;
+
 const HINT = `devices are ${PROCESSORS.map((processor) => `emulated:${processor}`).join(', ')}`;
 
 /**
@@ -11,12 +20,21 @@ const HINT = `devices are ${PROCESSORS.map((processor) => `emulated:${processor}
  * emulator for the target of the first image that it can run. Throws NO_DEVICE for another kind of device, an unknown processor
  * or features that the device does not have, UNSUPPORTED for a processor that is not emulated.
  */
-export async function openDevice(name: string | undefined, images: readonly CodeObjectImage[]): Promise<Device> {
+export async function openDevice(
+  name: string | undefined,
+  images: readonly CodeObjectImage[],
+  workers?: number,
+): Promise<Device> {
   const [kind, ...rest] = (name ?? 'emulated').split(':');
   if (kind !== 'emulated') throw noDevice(`no device '${name}'`);
   const wanted = rest.length > 0 ? parseName(rest.join(':')) : undefined;
   const { createEmulatedDevice } = await import('../devices/emulated/index.ts');
-  const device = createEmulatedDevice({ processor: wanted?.processor ?? ownProcessor(images) });
+  const { nodeThreads } = await import('../devices/emulated/node-threads.ts');
+  const device = createEmulatedDevice({
+    processor: wanted?.processor ?? ownProcessor(images),
+    threads: nodeThreads,
+    ...(workers !== undefined && { workers }),
+  });
   const present = parseTargetId(device.properties.targetId);
   for (const feature of ['xnack', 'sramecc'] as const) {
     const setting = wanted?.[feature] ?? 'any';

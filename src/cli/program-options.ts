@@ -10,6 +10,7 @@ import { createSandbox } from '../loader/node-sandbox.ts';
 import { createNodeSystem } from '../loader/node-system.ts';
 import { formatConversation } from '../loader/rpc/trace.ts';
 import type { CommandContext } from './command.ts';
+import { WORKERS_OPTION } from './device-name.ts';
 import type { OptionRow, OptionTable, OptionValues } from './options.ts';
 
 /** The queue counts work-items in 32 bits and a workgroup's in 16; what a device or kernel allows is checked where it is known. */
@@ -57,6 +58,7 @@ export const PROGRAM_OPTIONS = {
     max: MAX_TIMEOUT_SECONDS,
     description: 'stop the program after this time, with status 124 and a report of where every wave stands',
   },
+  workers: WORKERS_OPTION,
   'stack-size': {
     kind: 'integer',
     placeholder: 'BYTES',

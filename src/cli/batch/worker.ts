@@ -59,7 +59,7 @@ async function runTest(context: CommandContext, test: TestCase, options: readonl
   const parsed = parseArguments({ ...run, name: 'run' }, argv);
   if (parsed.help) return 0;
   const images = openCodeObjects(readInput(test.image), test.image, { decompress: nodeDecompress });
-  const device = await openDevice(parsed.options.device, images);
+  const device = await openDevice(parsed.options.device, images, parsed.options.workers);
   // Memory is what a device costs; one that did the same job before is used again.
   if (kept !== undefined && kept.name === device.name) device.close();
   else {

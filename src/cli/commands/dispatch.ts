@@ -6,7 +6,7 @@ import { ARGUMENT_KINDS, parseArgument } from '../../dispatch/argument-text.ts';
 import { type DispatchOutcome, dispatchKernel } from '../../dispatch/dispatch.ts';
 import { tierShares } from '../../hsa/statistics.ts';
 import { defineCommand } from '../command.ts';
-import { openDevice } from '../device-name.ts';
+import { openDevice, WORKERS_OPTION } from '../device-name.ts';
 import { readInput } from '../input.ts';
 import { writeOutput } from '../output-file.ts';
 
@@ -58,6 +58,7 @@ export const dispatch = defineCommand({
       placeholder: 'NAME',
       description: "where to run, for example emulated:gfx90a; by default the emulator of the first file's target",
     },
+    workers: WORKERS_OPTION,
     format: { kind: 'choice', choices: ['text', 'json'], default: 'text', description: 'how to print' },
   },
   formats: {
@@ -76,7 +77,7 @@ export const dispatch = defineCommand({
     const workgroup = extentOf('workgroup', options.workgroup);
     const args = (options.arg ?? []).map((text) => parseArgument(text, readInput));
     const containers = files.map((file) => openCodeObjects(readInput(file), file, { decompress: nodeDecompress }));
-    const device = await openDevice(options.device, containers[0]!);
+    const device = await openDevice(options.device, containers[0]!, options.workers);
     using resources = new DisposableStack();
     resources.defer(() => device.close());
     const target = parseTargetId(device.properties.targetId);

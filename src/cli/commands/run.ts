@@ -31,7 +31,7 @@ async function runImageFile(
 ): Promise<number> {
   const file = args[0]!;
   const images = openCodeObjects(readInput(file), file, { decompress: nodeDecompress });
-  const device = await openDevice(options.device, images);
+  const device = await openDevice(options.device, images, options.workers);
   using resources = new DisposableStack();
   resources.defer(() => device.close());
   return await runImages(context, options, args, images, device);

@@ -6,6 +6,7 @@ import { collectTests } from '../batch/collect.ts';
 import { formatJunit } from '../batch/junit.ts';
 import { runBatch, type TestResult } from '../batch/pool.ts';
 import { type CommandContext, defineCommand } from '../command.ts';
+import { WORKERS_OPTION } from '../device-name.ts';
 
 const MAX_JOBS = 256;
 const MAX_RETRIES = 100;
@@ -24,6 +25,10 @@ export const test = defineCommand({
       max: MAX_JOBS,
       default: availableParallelism(),
       description: 'programs that run at once',
+    },
+    workers: {
+      ...WORKERS_OPTION,
+      description: 'threads that run the workgroups of each program; by default the cores that --jobs leaves',
     },
     timeout: {
       kind: 'seconds',
@@ -59,13 +64,14 @@ export const test = defineCommand({
   async run(context, options, operands) {
     const tests = operands.flatMap(collectTests).filter(({ name }) => name.includes(options.filter ?? ''));
     if (tests.length === 0) throw new WavewrightError('USAGE', `there is no program in ${operands.join(', ')}`);
+    const workers = options.workers ?? Math.max(1, Math.floor(availableParallelism() / options.jobs));
     const progress = new Progress(context, tests.length);
     const startMs = performance.now();
     const results = await runBatch(tests, {
       jobs: options.jobs,
       timeoutMs: options.timeout * 1000,
       retries: options.retries,
-      runOptions: options.run ?? [],
+      runOptions: [`--workers=${workers}`, ...(options.run ?? [])],
       onResult: (result, done) => {
         progress.clear();
         if (options.format === 'text') context.stdout(formatResult(result));

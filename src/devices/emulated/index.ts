@@ -194,7 +194,10 @@ class EmulatedDevice implements Device {
   }
 }
 
-/** Throws UNSUPPORTED for a processor without instruction tables. */
+/**
+ * Throws UNSUPPORTED for a processor without instruction tables. Kernels run on several threads where there are `threads` (in Node: nodeThreads);
+ * `close` ends them.
+ */
 export function createEmulatedDevice(options: EmulatorOptions): Device {
   return new EmulatedDevice(options);
 }

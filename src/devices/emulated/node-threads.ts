@@ -1,15 +1,28 @@
 /** Workers as threads of Node. */
+import { getCompileCacheDir } from 'node:module';
 import { availableParallelism } from 'node:os';
 import path from 'node:path';
-import { Worker } from 'node:worker_threads';
+import type { WorkerSetup } from '../../emulator/workers/worker.ts';
 import type { ThreadHost } from '../../emulator/workers/worker-pool.ts';
+
+/** What node-worker.ts is started with. */
+export interface NodeWorkerData {
+  readonly setup: WorkerSetup;
+  /** The process's cache of compiled modules, where it has one. */
+  readonly compileCacheDirectory: string | undefined;
+}
 
 /** `availableParallelism` threads, each a `worker_threads` worker. */
 export const nodeThreads: ThreadHost = {
   parallelism: availableParallelism(),
   start(setup, onEnd) {
+    // Loaded when it is needed: most programs end before.
+    const { Worker } = process.getBuiltinModule('node:worker_threads');
     const url = new URL(`./node-worker${path.extname(import.meta.url)}`, import.meta.url);
-    const worker = new Worker(url, { workerData: setup, execArgv: [] });
+    // Node puts a folder of its version below the one that it is told.
+    const cache = getCompileCacheDir();
+    const workerData: NodeWorkerData = { setup, compileCacheDirectory: cache && path.dirname(cache) };
+    const worker = new Worker(url, { workerData, execArgv: [] });
     worker.unref();
     worker.on('error', (error) => onEnd(String(error)));
     worker.on('exit', () => onEnd('it ended'));

@@ -1,6 +1,12 @@
 /** A thread of Node that runs workgroups; between jobs it sleeps in its event loop. */
+import { enableCompileCache } from 'node:module';
 import { parentPort, workerData } from 'node:worker_threads';
-import { EmulatorWorker, type WorkerJob, type WorkerSetup } from '../../emulator/workers/worker.ts';
+import type { WorkerJob } from '../../emulator/workers/worker.ts';
+import type { NodeWorkerData } from './node-threads.ts';
 
-const worker = new EmulatorWorker(workerData as WorkerSetup);
+const { setup, compileCacheDirectory } = workerData as NodeWorkerData;
+if (compileCacheDirectory !== undefined) enableCompileCache(compileCacheDirectory);
+// After the cache is there: loading takes most of the time until a worker can begin.
+const { EmulatorWorker } = await import('../../emulator/workers/worker.ts');
+const worker = new EmulatorWorker(setup);
 parentPort?.on('message', (job: WorkerJob) => worker.run(job));
