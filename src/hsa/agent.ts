@@ -1,14 +1,10 @@
 /** Agents: what can run code (hsa_agent_t; HSA runtime 1.2, section 2.3; spec/hsa.md section 1.4). */
 import type { Device } from './device.ts';
+import { agentIsa, type Isa } from './isa.ts';
+import type { Lifetime } from './lifetime.ts';
 import type { LoadedKernel } from './loaded-kernel.ts';
 import type { MemoryPool, PoolKind } from './memory-pool.ts';
 import { HsaError } from './status.ts';
-
-export interface Isa {
-  /** `amdgcn-amd-amdhsa--` and the target id. */
-  readonly name: string;
-  readonly targetId: string;
-}
 
 export interface AgentInfo {
   readonly vendor: 'AMD' | 'CPU';
@@ -22,6 +18,26 @@ export interface AgentInfo {
   readonly timestampFrequencyHz: number;
 }
 
+/** hsa_cache_t. */
+export interface Cache {
+  readonly name: string;
+  readonly level: number;
+  readonly sizeBytes: number;
+}
+
+export interface AgentOptions {
+  readonly lifetime: Lifetime;
+  /** Position among the agents of the runtime. */
+  readonly node: number;
+  readonly pools: readonly MemoryPool[];
+  /** Pools of other agents that this one reaches. */
+  readonly systemPools?: readonly MemoryPool[];
+  /** None for the CPU agent. */
+  readonly device?: Device;
+  /** The CPU agent, for a GPU agent. */
+  readonly nearestCpu?: Agent;
+}
+
 export class Agent {
   readonly kind: 'cpu' | 'gpu';
   /** Processor, e.g. `gfx90a`; `cpu` for the host. */
@@ -29,19 +45,23 @@ export class Agent {
   readonly isas: readonly Isa[];
   readonly info: AgentInfo;
   readonly pools: readonly MemoryPool[];
+  /** Its own pools and those of system memory that it reaches (hsa_agent_iterate_regions). */
+  readonly regions: readonly MemoryPool[];
+  /** Nearest first; none for the emulator, which has no caches. */
+  readonly caches: readonly Cache[];
+  readonly node: number;
+  readonly nearestCpu: Agent;
+  readonly lifetime: Lifetime;
   /** What executes this agent's kernels; none for the CPU agent. */
   readonly device: Device | undefined;
   /** Kernels of frozen executables by kernel object, for what packets do not say of them. */
   readonly kernels = new Map<bigint, LoadedKernel>();
 
-  constructor(pools: readonly MemoryPool[], device?: Device) {
+  constructor({ lifetime, node, pools, systemPools = [], device, nearestCpu }: AgentOptions) {
     const properties = device?.properties;
     this.kind = properties === undefined ? 'cpu' : 'gpu';
     this.name = properties?.processor ?? 'cpu';
-    this.isas =
-      properties === undefined
-        ? []
-        : [{ name: `amdgcn-amd-amdhsa--${properties.targetId}`, targetId: properties.targetId }];
+    this.isas = properties === undefined ? [] : [agentIsa(properties)];
     this.info = {
       vendor: properties === undefined ? 'CPU' : 'AMD',
       profile: properties === undefined ? 'full' : 'base',
@@ -53,6 +73,11 @@ export class Agent {
       timestampFrequencyHz: properties?.timestampFrequencyHz ?? 0,
     };
     this.pools = pools;
+    this.regions = [...pools, ...systemPools];
+    this.caches = properties?.board?.caches ?? [];
+    this.node = node;
+    this.nearestCpu = nearestCpu ?? this;
+    this.lifetime = lifetime;
     this.device = device;
   }
 
@@ -67,6 +92,12 @@ export class Agent {
     );
     if (pool === undefined) throw new HsaError('INVALID_MEMORY_POOL', `agent ${this.name} has no ${kind} pool`);
     return pool;
+  }
+
+  /** Whether the agent can use the pool's memory: its own, and system memory that its device is connected to. */
+  reaches(pool: MemoryPool): boolean {
+    if (pool.memory === undefined) return this.pools.includes(pool);
+    return this.device === undefined || this.device.memory === pool.memory;
   }
 
   /** The device behind a GPU agent. Throws INVALID_AGENT for the CPU agent. */

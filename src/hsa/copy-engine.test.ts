@@ -79,10 +79,10 @@ test('a box is copied between pitches', () => {
 test('an address is explained by its allocation', () => {
   const { runtime, agent, allocate } = setUp();
   const base = allocate(100);
-  assert.deepEqual(runtime.pointerInfo(base + 50n), {
-    ...{ type: 'hsa', base, sizeBytes: 100, label: 'test memory', agents: [agent] },
+  assert.deepEqual(runtime.memory.pointerInfo(base + 50n), {
+    ...{ type: 'hsa', base, sizeBytes: 100, label: 'test memory', agents: [agent], owner: agent, globalFlags: 4 },
   });
-  assert.deepEqual(runtime.pointerInfo(16n), { type: 'unknown' });
+  assert.deepEqual(runtime.memory.pointerInfo(16n), { type: 'unknown' });
 });
 
 test('loaded code objects are found by address, with their segments and where they came from', () => {
@@ -91,14 +91,15 @@ test('loaded code objects are found by address, with their segments and where th
   const bytes = buildImage();
   const loaded = executable.loadCodeObject(agent, new CodeObjectReader(bytes, 'a.co'));
   assert.equal(loaded.uri, `memory://0#offset=0x0&size=${bytes.length}`);
-  assert.equal(runtime.executableAt(loaded.address + 5n), executable);
-  assert.equal(runtime.executableAt(loaded.address - 1n), undefined);
+  const { loader } = runtime;
+  assert.equal(loader.queryExecutable(loaded.address + 5n), executable);
+  assert.throws(() => loader.queryExecutable(loaded.address - 1n), refused('INVALID_ARGUMENT'));
   assert.deepEqual(
-    runtime.segments.map(({ codeObject, offset, address }) => [codeObject, offset, address]),
+    loader.querySegmentDescriptors().map(({ codeObject, offset, address }) => [codeObject, offset, address]),
     [[loaded, 0, BigInt(IMAGE_BASE) + loaded.loadDelta]],
   );
   executable[Symbol.dispose]();
-  assert.deepEqual([runtime.executables, runtime.segments], [[], []]);
+  assert.deepEqual([loader.executables, loader.querySegmentDescriptors()], [[], []]);
 });
 
 const folder = mkdtempSync(path.join(tmpdir(), 'wavewright-reader-'));

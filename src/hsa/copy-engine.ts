@@ -3,8 +3,9 @@
  * run on the host while the runtime makes progress; one that may not start yet does not hold back later ones.
  */
 import { WavewrightError } from '../base/errors.ts';
+import type { Agent } from './agent.ts';
 import type { DeviceMemory } from './device.ts';
-import { completeSignal, type Signal, signalValue, signalWords } from './signal.ts';
+import { completeSignal, type Signal, signalValue } from './signal.ts';
 import { HsaError } from './status.ts';
 
 /** Where a copied box starts, and how far its rows and planes are apart, in bytes. */
@@ -20,7 +21,15 @@ interface CopyDependencies {
   readonly dependencies?: readonly Signal[];
   /** Loses 1 when the copy is done, and gets its times. */
   readonly completionSignal?: Signal;
+  /** Whose memory it is; only checked. */
+  readonly destinationAgent?: Agent;
+  readonly sourceAgent?: Agent;
+  /** hsa_amd_sdma_engine_id_t; there is one engine, 1. */
+  readonly engine?: number;
 }
+
+/** hsa_amd_sdma_engine_id_t of the one engine that there is: the host. */
+export const COPY_ENGINE = 1;
 
 export interface CopyOptions extends CopyDependencies {
   readonly destination: bigint;
@@ -39,6 +48,8 @@ export interface CopyRectOptions extends CopyDependencies {
 export interface MemoryLookup {
   memoryOf(address: bigint): DeviceMemory;
   clock(): bigint;
+  /** Throws INVALID_AGENT. */
+  expectOwn(agent?: Agent): void;
 }
 
 interface PendingCopy {
@@ -55,6 +66,8 @@ const checkSize = (what: string, value: number): void => {
 export class CopyEngine {
   readonly #lookup: MemoryLookup;
   readonly #pending: PendingCopy[] = [];
+  /** Whether completion signals get the times of copies. */
+  isTimed = true;
 
   constructor(lookup: MemoryLookup) {
     this.#lookup = lookup;
@@ -117,15 +130,26 @@ export class CopyEngine {
       const start = lookup.clock();
       copy.run();
       const { completionSignal: signal } = copy;
-      if (signal !== 0n) completeSignal(lookup.memoryOf(signal), signal, start, lookup.clock());
+      const [startTicks, endTicks] = this.isTimed ? [start, lookup.clock()] : [0n, 0n];
+      if (signal !== 0n) completeSignal(lookup.memoryOf(signal), signal, startTicks, endTicks);
       moved = true;
     }
     return moved;
   }
 
-  #enqueue(run: () => void, { dependencies = [], completionSignal }: CopyDependencies): void {
-    const signals = [...dependencies, ...(completionSignal ? [completionSignal] : [])].map(({ address }) => address);
-    for (const address of signals) signalWords(this.#lookup.memoryOf(address), address);
+  /** Whether no copy waits or runs. */
+  get isIdle(): boolean {
+    return this.#pending.length === 0;
+  }
+
+  #enqueue(run: () => void, { dependencies = [], completionSignal, ...rest }: CopyDependencies): void {
+    this.#lookup.expectOwn(rest.destinationAgent);
+    this.#lookup.expectOwn(rest.sourceAgent);
+    if (rest.engine !== undefined && rest.engine !== COPY_ENGINE) {
+      throw new HsaError('INVALID_ARGUMENT', `copy engine ${rest.engine}, there is engine ${COPY_ENGINE}`);
+    }
+    // Throws for one that was destroyed.
+    for (const signal of [...dependencies, ...(completionSignal ? [completionSignal] : [])]) signal.load();
     this.#pending.push({
       run,
       dependencies: dependencies.map(({ address }) => address),

@@ -20,6 +20,30 @@ export interface DeviceProperties {
   /** High words of the flat apertures (spec/hsa.md section 2.1: group_aperture_hi, private_aperture_hi). */
   readonly sharedApertureHi: number;
   readonly privateApertureHi: number;
+  /** What a board adds to a processor; all of it may be absent, for the emulator it is. */
+  readonly board?: BoardProperties;
+}
+
+/** Figures of a real GPU that only reports and tuning ask for (spec/hsa.md section 1.4). */
+export interface BoardProperties {
+  readonly productName?: string;
+  /** At most 20 characters; `GPU-` and 16 hexadecimal digits. */
+  readonly uuid?: string;
+  readonly chipId?: number;
+  readonly asicRevision?: number;
+  /** Bus, device and function, as 16 bits; and the PCI domain. */
+  readonly pciLocation?: number;
+  readonly pciDomain?: number;
+  readonly maxClockMhz?: number;
+  readonly memoryClockMhz?: number;
+  readonly memoryWidthBits?: number;
+  readonly simdsPerComputeUnit?: number;
+  readonly shaderEngineCount?: number;
+  readonly shaderArraysPerEngine?: number;
+  readonly xccCount?: number;
+  readonly cachelineSizeBytes?: number;
+  /** From the one nearest to the compute units on. */
+  readonly caches?: readonly { readonly name: string; readonly level: number; readonly sizeBytes: number }[];
 }
 
 export interface Allocation {

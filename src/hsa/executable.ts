@@ -9,6 +9,7 @@ import type { ElfSymbol } from '../elf/symbols.ts';
 import type { Agent } from './agent.ts';
 import { CallGraph } from './call-graph.ts';
 import type { ExecutableSymbol } from './executable-symbol.ts';
+import { PROFILES, ROUNDING_MODES } from './info-table.ts';
 import { checkCalls, type LinkEntry, linkEntries, mismatches } from './link-map.ts';
 import { type CodeObjectReader, type Definition, LoadedCodeObject } from './loaded-code-object.ts';
 import { LoadedKernel } from './loaded-kernel.ts';
@@ -17,6 +18,7 @@ import { HsaError } from './status.ts';
 
 /** Names of undefined symbols that one error lists. */
 const MAX_LISTED = 10;
+const EXTERNAL = 'external definition';
 
 interface Patch {
   readonly field: Uint8Array;
@@ -29,17 +31,39 @@ interface Namespace {
   readonly symbols: Map<string, ExecutableSymbol>;
 }
 
+export interface ExecutableOptions {
+  /** What the code may rely on; a note for `executableInfo`. Default `base`. */
+  profile?: 'base' | 'full';
+  /** As above, of kernels that do not say. Default `default`. */
+  rounding?: 'default' | 'zero' | 'near';
+}
+
+/** What the runtime tells a new executable. */
+export interface ExecutableOwner {
+  /** Throws NOT_INITIALIZED and INVALID_AGENT. */
+  expectOwn(agent?: Agent): void;
+  onDispose(executable: Executable): void;
+}
+
 export class Executable implements Disposable {
   readonly #codeObjects: LoadedCodeObject[] = [];
   readonly #namespaces = new Map<Agent, Namespace>();
   readonly #symbols: ExecutableSymbol[] = [];
-  readonly #onDispose: (executable: Executable) => void;
+  readonly #owner: ExecutableOwner;
+  readonly profile: 'base' | 'full';
+  readonly rounding: 'default' | 'zero' | 'near';
+  /** Addresses that names have for all agents. */
+  readonly #programDefinitions = new Map<string, Definition>();
   #frozen = false;
   #isDisposed = false;
 
   /** Use `Runtime.createExecutable`. */
-  constructor(onDispose: (executable: Executable) => void) {
-    this.#onDispose = onDispose;
+  constructor(owner: ExecutableOwner, { profile = 'base', rounding = 'default' }: ExecutableOptions = {}) {
+    if (!(profile in PROFILES)) throw new HsaError('INVALID_ARGUMENT', `profile '${profile}'`);
+    if (!(rounding in ROUNDING_MODES)) throw new HsaError('INVALID_ARGUMENT', `rounding mode '${rounding}'`);
+    this.#owner = owner;
+    this.profile = profile;
+    this.rounding = rounding;
   }
 
   get frozen(): boolean {
@@ -56,7 +80,8 @@ export class Executable implements Disposable {
    */
   loadCodeObject(agent: Agent, reader: CodeObjectReader): LoadedCodeObject {
     this.#expectUnfrozen();
-    const codeObject = new LoadedCodeObject(agent, reader);
+    this.#owner.expectOwn(agent);
+    const codeObject = new LoadedCodeObject(this, agent, reader);
     try {
       const definitions = codeObject.definitions();
       const symbols = codeObject.symbols();
@@ -75,9 +100,27 @@ export class Executable implements Disposable {
   /** Gives an address to a name that code objects of `agent` leave undefined: a variable or a function. */
   defineVariable(agent: Agent, name: string, address: bigint): void {
     this.#expectUnfrozen();
-    const definition = { name, address, weak: false, type: STT_NOTYPE, codeObject: undefined };
-    this.#checkUnique(agent, definition, 'external definition');
+    this.#owner.expectOwn(agent);
+    const definition = externalDefinition(name, address);
+    this.#checkUnique(agent, definition, EXTERNAL);
     this.#define(agent, definition);
+  }
+
+  /**
+   * As `defineVariable`, of one address for all agents (hsa_executable_global_variable_define, _readonly_variable_define). What an agent's code
+   * objects and its own definitions say comes first.
+   */
+  defineProgramVariable(name: string, address: bigint): void {
+    this.#expectUnfrozen();
+    this.#owner.expectOwn();
+    if (this.#programDefinitions.has(name)) throw alreadyDefined(name, EXTERNAL);
+    this.#programDefinitions.set(name, externalDefinition(name, address));
+  }
+
+  /** What `defineProgramVariable` was told (hsa_executable_iterate_program_symbols). */
+  get programVariables(): ReadonlyMap<string, bigint> {
+    this.expectLive();
+    return new Map([...this.#programDefinitions].map(([name, { address }]) => [name, address]));
   }
 
   /** Every symbol that relocations name and what it means with what is loaded and defined now. */
@@ -86,11 +129,13 @@ export class Executable implements Disposable {
   }
 
   #entriesOf(codeObject: LoadedCodeObject): LinkEntry[] {
-    return linkEntries(codeObject, this.#namespace(codeObject.agent).definitions);
+    const { definitions } = this.#namespace(codeObject.agent);
+    return linkEntries(codeObject, (name) => definitions.get(name) ?? this.#programDefinitions.get(name));
   }
 
   /** What is declared otherwise than it is defined, one line each; empty for a valid executable (hsa_executable_validate). */
   validate(): readonly string[] {
+    this.expectLive();
     return mismatches(this.linkMap());
   }
 
@@ -147,6 +192,7 @@ export class Executable implements Disposable {
 
   /** As `findSymbol`. Throws INVALID_SYMBOL_NAME when there is none. */
   getSymbol(name: string, agent?: Agent): ExecutableSymbol {
+    this.#owner.expectOwn(agent);
     const symbol = this.findSymbol(name, agent);
     if (symbol !== undefined) return symbol;
     const files = this.#codeObjects.map((codeObject) => codeObject.name).join(', ');
@@ -168,11 +214,17 @@ export class Executable implements Disposable {
     this.#codeObjects.length = 0;
     this.#symbols.length = 0;
     this.#namespaces.clear();
-    this.#onDispose(this);
+    this.#programDefinitions.clear();
+    this.#owner.onDispose(this);
+  }
+
+  /** Throws INVALID_EXECUTABLE after disposal. */
+  expectLive(): void {
+    if (this.#isDisposed) throw new HsaError('INVALID_EXECUTABLE', 'the executable was destroyed');
   }
 
   #expectUnfrozen(): void {
-    if (this.#isDisposed) throw new HsaError('INVALID_EXECUTABLE', 'the executable was destroyed');
+    this.expectLive();
     if (this.#frozen) throw new HsaError('FROZEN_EXECUTABLE', 'the executable is frozen');
   }
 
@@ -188,7 +240,7 @@ export class Executable implements Disposable {
   #checkUnique(agent: Agent, { name, weak }: Definition, file: string): void {
     const known = this.#namespace(agent).definitions.get(name);
     if (known === undefined || known.weak || weak) return;
-    throw new HsaError('VARIABLE_ALREADY_DEFINED', `symbol '${name}' is already defined in this executable`, { file });
+    throw alreadyDefined(name, file);
   }
 
   /** Strong wins over weak, the first of two weak ones stays. */
@@ -231,6 +283,15 @@ export class Executable implements Disposable {
     if (missing.length > 0) throw undefinedSymbols([...new Set(missing)], codeObject.name);
     return patches;
   }
+}
+
+function externalDefinition(name: string, address: bigint): Definition {
+  if (name === '') throw new HsaError('INVALID_ARGUMENT', 'a definition without a name');
+  return { name, address, weak: false, type: STT_NOTYPE, codeObject: undefined };
+}
+
+function alreadyDefined(name: string, file: string): HsaError {
+  return new HsaError('VARIABLE_ALREADY_DEFINED', `symbol '${name}' is already defined in this executable`, { file });
 }
 
 function writeField(field: Uint8Array, value: bigint): void {

@@ -37,7 +37,8 @@ export const QUEUE = {
 } as const;
 
 /** queue_properties: 64-bit pointers, profiling. */
-export const QUEUE_PROPERTIES = (1 << 1) | (1 << 3);
+export const QUEUE_PROFILING = 1 << 3;
+export const QUEUE_PROPERTIES = (1 << 1) | QUEUE_PROFILING;
 
 export const PACKET_SIZE_BYTES = 64;
 

@@ -20,7 +20,8 @@ export interface LinkEntry {
   readonly address: bigint;
 }
 
-export function linkEntries(user: LoadedCodeObject, definitions: ReadonlyMap<string, Definition>): LinkEntry[] {
+/** `lookUp`: what other code objects and the host say of a name. */
+export function linkEntries(user: LoadedCodeObject, lookUp: (name: string) => Definition | undefined): LinkEntry[] {
   const counts = new Map<ElfSymbol, number>();
   for (const { symbol } of user.codeObject.elf.dynamicRelocations) {
     if (symbol !== undefined) counts.set(symbol, (counts.get(symbol) ?? 0) + 1);
@@ -30,7 +31,7 @@ export function linkEntries(user: LoadedCodeObject, definitions: ReadonlyMap<str
     if (isDefined(symbol)) {
       return { ...entry, resolution: 'own', definition: undefined, address: user.addressOf(symbol) };
     }
-    const definition = definitions.get(symbol.name);
+    const definition = lookUp(symbol.name);
     if (definition === undefined) {
       const resolution = symbol.binding === STB_WEAK ? 'absent' : 'undefined';
       return { ...entry, resolution, definition, address: 0n };

@@ -424,7 +424,7 @@ test('code objects of several agents share an executable, not their names', () =
   const addresses = runtime.gpuAgents.map((agent) => executable.getSymbol('soften', agent).address);
   assert.notEqual(addresses[0], addresses[1]);
   runtime.gpuAgents.forEach((agent, i) => {
-    assert.deepEqual(runtime.pointerInfo(addresses[i]!).agents, [agent]);
+    assert.deepEqual(runtime.memory.pointerInfo(addresses[i]!).agents, [agent]);
     const kernel = executable.getSymbol('soften_all.kd', agent) as KernelSymbol;
     const pool = runtime.cpuAgent.pool('fine-grained', agent);
     const [out, input, kernarg] = [pool.allocate(64), pool.allocate(64), pool.allocate(512)];

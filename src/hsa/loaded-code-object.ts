@@ -23,29 +23,46 @@ import { type ElfSymbol, isDefined } from '../elf/symbols.ts';
 import type { Agent } from './agent.ts';
 import type { CallGraph } from './call-graph.ts';
 import type { PublishedCode } from './device.ts';
+import type { Executable } from './executable.ts';
 import type { ExecutableSymbol } from './executable-symbol.ts';
 import { LoadedFunction } from './loaded-function.ts';
 import { LoadedKernel } from './loaded-kernel.ts';
 import { HsaError } from './status.ts';
 
 /** Where the bytes of a code object come from (hsa_code_object_reader_t). */
-export class CodeObjectReader {
-  readonly bytes: Uint8Array;
+export class CodeObjectReader implements Disposable {
+  #bytes: Uint8Array | undefined;
   readonly name: string;
   /** Where debuggers find the code object (LLVM AMDGPU usage, "Loaded Code Object Path Uniform Resource Identifier"). */
   readonly uri: string;
 
-  /** The bytes are kept and shared; `name` is what errors and reports call them. */
+  /** The bytes are kept and shared; `name` is what errors and reports call them. Throws INVALID_ARGUMENT for no bytes. */
   constructor(bytes: Uint8Array, name = 'code object in memory', uri = `memory://0#offset=0x0&size=${bytes.length}`) {
-    this.bytes = bytes;
+    if (bytes.length === 0) throw new HsaError('INVALID_ARGUMENT', 'a code object of 0 bytes', { file: name });
+    this.#bytes = bytes;
     this.name = name;
     this.uri = uri;
+  }
+
+  /** Throws INVALID_CODE_OBJECT_READER after disposal. */
+  get bytes(): Uint8Array {
+    if (this.#bytes !== undefined) return this.#bytes;
+    throw new HsaError('INVALID_CODE_OBJECT_READER', `the reader of ${this.name} was destroyed`);
+  }
+
+  /** What was loaded stays. Idempotent. */
+  [Symbol.dispose](): void {
+    this.#bytes = undefined;
   }
 }
 
 /** hsa_ven_amd_loader_segment_descriptor_t: a loaded segment and where in the code object it comes from. */
 export interface SegmentDescriptor {
+  readonly agent: Agent;
+  readonly executable: Executable;
   readonly codeObject: LoadedCodeObject;
+  /** The whole code object, as it was read. */
+  readonly storage: Uint8Array;
   /** Of the segment's bytes in the code object's file. */
   readonly offset: number;
   readonly address: bigint;
@@ -75,7 +92,10 @@ export interface Definition {
 }
 
 export class LoadedCodeObject {
+  readonly executable: Executable;
   readonly agent: Agent;
+  /** What the reader held. */
+  readonly storage: Uint8Array;
   readonly name: string;
   readonly uri: string;
   readonly codeObject: CodeObject;
@@ -91,13 +111,15 @@ export class LoadedCodeObject {
    * Reads the code object, a relocatable one after linking it, and copies its segments; relocations are left. Throws INVALID_CODE_OBJECT,
    * INCOMPATIBLE_ARGUMENTS for another target than the agent's, and what parsing and allocation throw.
    */
-  constructor(agent: Agent, reader: CodeObjectReader) {
+  constructor(executable: Executable, agent: Agent, reader: CodeObjectReader) {
     const device = agent.requireDevice();
     const codeObject = readLinked(reader);
     checkTarget(codeObject, agent);
     const extent = loadExtent(codeObject);
     const { sizeBytes, alignmentBytes } = extent;
+    this.executable = executable;
     this.agent = agent;
+    this.storage = reader.bytes;
     this.name = reader.name;
     this.uri = reader.uri;
     this.codeObject = codeObject;
@@ -149,7 +171,10 @@ export class LoadedCodeObject {
     return this.codeObject.elf.segments
       .filter(({ type }) => type === PT_LOAD)
       .map(({ offset, virtualAddress, memorySizeBytes }) => ({
+        agent: this.agent,
+        executable: this.executable,
         codeObject: this,
+        storage: this.storage,
         offset,
         address: virtualAddress + this.loadDelta,
         sizeBytes: memorySizeBytes,

@@ -1,4 +1,8 @@
-/** Memory pools (hsa_amd_memory_pool_t; spec/hsa.md section 1.5). Every address is valid on the host and on the device. */
+/**
+ * Memory pools (hsa_amd_memory_pool_t; spec/hsa.md section 1.5), which are the regions of the core specification too. Every address is
+ * valid on the host and on the device.
+ */
+import type { Allocations } from './allocations.ts';
 import type { DeviceMemory } from './device.ts';
 import { HsaError } from './status.ts';
 
@@ -12,11 +16,17 @@ export const POOL_FLAGS: Record<PoolKind, number> = {
   group: 0,
 };
 
+/** hsa_amd_memory_pool_flag_t: behind a PCIe atomic, contiguous, executable. Our memory is all of it. */
+export const ALLOCATE_FLAGS = { pcie: 1, contiguous: 2, executable: 4 } as const;
+const ALL_FLAGS = 7;
+
 export interface PoolAllocateOptions {
   /** Power of two; at least 4,096 is used. */
   alignmentBytes?: number;
   /** Who asks, for fault reports. */
   label?: string;
+  /** `ALLOCATE_FLAGS`. */
+  flags?: number;
 }
 
 export class MemoryPool {
@@ -24,24 +34,57 @@ export class MemoryPool {
   readonly flags: number;
   readonly sizeBytes: number;
   readonly granuleBytes = 4096;
+  /** Whose memory it is: system memory belongs to the CPU agent. */
+  readonly location: 'cpu' | 'gpu';
   /** What the pool's addresses belong to; none for a pool that gives no memory to the host. */
   readonly memory: DeviceMemory | undefined;
+  readonly allocations: Allocations;
 
-  constructor(kind: PoolKind, sizeBytes: number, memory?: DeviceMemory) {
+  constructor(
+    allocations: Allocations,
+    location: 'cpu' | 'gpu',
+    kind: PoolKind,
+    sizeBytes: number,
+    memory?: DeviceMemory,
+  ) {
     this.kind = kind;
     this.flags = POOL_FLAGS[kind];
     this.sizeBytes = sizeBytes;
+    this.location = location;
     this.memory = memory;
+    this.allocations = allocations;
   }
 
-  /** Zero-filled bytes. Throws INVALID_ALLOCATION for the group pool and LIMIT_EXCEEDED when memory is exhausted. */
-  allocate(sizeBytes: number, options: PoolAllocateOptions = {}): bigint {
-    return this.#owned().allocate(sizeBytes, { label: `${this.kind} pool`, ...options });
+  /**
+   * Zero-filled bytes. Throws INVALID_ARGUMENT for a size of 0, an alignment or flags that cannot be, INVALID_ALLOCATION for the group pool and for more
+   * than the pool has, OUT_OF_RESOURCES when memory is exhausted, NOT_INITIALIZED when the runtime was shut down.
+   */
+  allocate(sizeBytes: number, { flags = 0, ...options }: PoolAllocateOptions = {}): bigint {
+    this.allocations.lifetime.expect();
+    const memory = this.#owned();
+    if (!Number.isSafeInteger(sizeBytes) || sizeBytes < 1) {
+      throw new HsaError('INVALID_ARGUMENT', `an allocation of ${sizeBytes} bytes, expected at least 1`);
+    }
+    if ((flags & ~ALL_FLAGS) !== 0 || !Number.isInteger(flags)) {
+      throw new HsaError('INVALID_ARGUMENT', `allocation flags ${flags}, expected a sum of 1, 2 and 4`);
+    }
+    const { alignmentBytes = this.granuleBytes } = options;
+    if (!Number.isInteger(Math.log2(alignmentBytes))) {
+      throw new HsaError('INVALID_ARGUMENT', `an alignment of ${alignmentBytes} bytes, expected a power of two`);
+    }
+    if (sizeBytes > this.sizeBytes) {
+      throw new HsaError(
+        'INVALID_ALLOCATION',
+        `an allocation of ${sizeBytes} bytes, the ${this.kind} pool has ${this.sizeBytes}`,
+      );
+    }
+    return this.allocations.allocate(this, memory, sizeBytes, { label: `${this.kind} pool`, ...options });
   }
 
-  /** Frees what `allocate` returned; 0 is ignored. */
+  /** Frees what `allocate` of any pool of the runtime returned; 0 is ignored. Throws INVALID_ALLOCATION for anything else. */
   free(address: bigint): void {
-    if (address !== 0n) this.#owned().free(address);
+    this.allocations.lifetime.expect();
+    if (address !== 0n) this.allocations.free(this.#owned(), address);
   }
 
   #owned(): DeviceMemory {

@@ -1,21 +1,52 @@
 /** What an address belongs to (hsa_amd_pointer_info; spec/hsa.md section 2.1). */
 import type { Agent } from './agent.ts';
+import type { Allocations } from './allocations.ts';
+import type { LockedMemories } from './locked-memory.ts';
 
 export interface PointerInfo {
-  /** `unknown`: no memory of a device; everything else is absent then. */
-  readonly type: 'unknown' | 'hsa';
-  /** Start of the allocation, the same for host and agents. */
+  /** `unknown`: no memory of a device; everything else is absent then. `locked`: what the device sees of locked host memory. */
+  readonly type: 'unknown' | 'hsa' | 'locked';
+  /** Start of the allocation, the same for host and agents unless it is locked. */
   readonly base?: bigint;
   readonly sizeBytes?: number;
   /** Who asked for the memory: "kernarg pool", "code object a.co". */
   readonly label?: string;
-  /** GPU agents that reach the address. */
+  /** GPU agents that may use the address. */
   readonly agents?: readonly Agent[];
+  /** Whose pool it came from; absent for memory of the runtime's own. */
+  readonly owner?: Agent;
+  /** Flags of the pool. */
+  readonly globalFlags?: number;
+  readonly userData?: unknown;
+  /** The bytes that were locked. */
+  readonly hostBytes?: Uint8Array;
 }
 
-export function pointerInfo(gpuAgents: readonly Agent[], address: bigint): PointerInfo {
-  const agents = gpuAgents.filter((agent) => agent.requireDevice().memory.find(address) !== undefined);
-  const allocation = agents[0]?.requireDevice().memory.find(address);
-  if (allocation === undefined) return { type: 'unknown' };
-  return { type: 'hsa', base: allocation.address, sizeBytes: allocation.sizeBytes, label: allocation.label, agents };
+/** `agents`: the CPU agent first. */
+export function pointerInfo(
+  agents: readonly Agent[],
+  allocations: Allocations,
+  locked: LockedMemories,
+  address: bigint,
+): PointerInfo {
+  const reaching = agents.filter(({ device }) => device?.memory.find(address) !== undefined);
+  const [first] = reaching;
+  const memory = first?.device?.memory;
+  const region = memory?.find(address);
+  if (memory === undefined || region === undefined) return { type: 'unknown' };
+  const { address: base, sizeBytes, label } = region;
+  const record = allocations.find(memory, address);
+  const host = locked.hostBytesAt(base);
+  const allowed = record?.agents;
+  return {
+    type: host === undefined ? 'hsa' : 'locked',
+    ...{ base, sizeBytes, label },
+    agents: allowed === undefined ? reaching : reaching.filter((agent) => allowed.includes(agent)),
+    ...(record && {
+      owner: agents.find(({ pools }) => pools.includes(record.pool))!,
+      globalFlags: record.pool.flags,
+      ...(record.userData !== undefined && { userData: record.userData }),
+    }),
+    ...(host && { hostBytes: host }),
+  };
 }

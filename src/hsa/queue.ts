@@ -4,13 +4,27 @@
  */
 import type { Agent } from './agent.ts';
 import type { Device, DispatchStatistics } from './device.ts';
-import { PACKET_SIZE_BYTES, QUEUE, QUEUE_PROPERTIES, SIGNAL, SIGNAL_KIND } from './layouts.ts';
+import { PACKET_SIZE_BYTES, QUEUE, QUEUE_PROFILING, QUEUE_PROPERTIES, SIGNAL, SIGNAL_KIND } from './layouts.ts';
 import { type Extent, encodeBarrier, encodeBarrierValue, encodeKernelDispatch } from './packet.ts';
 import { type PacketConsumer, PacketProcessor, type PacketSource, type QueueError } from './packet-processor.ts';
-import type { Progress, Signal, SignalCondition } from './signal.ts';
+import type { LoadOrder, MemoryOrder, Progress, Signal, SignalCondition, StoreOrder } from './signal.ts';
 import { HSA_STATUS, HsaError } from './status.ts';
 
+/** hsa_queue_type_t, in its order. */
+export const QUEUE_TYPES = ['multi', 'single', 'cooperative'] as const;
+export type QueueType = (typeof QUEUE_TYPES)[number];
+
+/** hsa_amd_queue_priority_t, in its order. */
+export const QUEUE_PRIORITIES = ['low', 'normal', 'high'] as const;
+export type QueuePriority = (typeof QUEUE_PRIORITIES)[number];
+
 export interface QueueOptions {
+  /** Who writes packets: many at once, one at a time; or kernels whose workgroups wait for each other. Default `multi`. */
+  type?: QueueType;
+  /** Private memory of a work-item that the queue should keep. A hint: a dispatch gets what it needs. */
+  privateSegmentSizeBytes?: number;
+  /** Group memory of a workgroup. A hint, too. */
+  groupSegmentSizeBytes?: number;
   /** Packets of the ring: a power of two from 1 to 131,072. Default 64. */
   sizePackets?: number;
   /** Called once, when a packet or a kernel fails; the queue is inactive then. */
@@ -25,6 +39,8 @@ export interface QueueOwner {
   readonly runtime: Progress;
   onError(queue: Queue, error: QueueError): void;
   onDispose(queue: Queue): void;
+  /** A queue's priority changed. */
+  onPriority?(): void;
 }
 
 export interface DispatchOptions {
@@ -62,7 +78,11 @@ export interface BarrierValueOptions {
   barrier?: boolean;
 }
 
-const MAX_SIZE_PACKETS = 131_072;
+/** Of a queue's ring. */
+export const MAX_QUEUE_SIZE_PACKETS = 131_072;
+/** Private memory of a lane that a queue can be asked for (spec/hsa.md section 2.2), and what stands for no wish. */
+const MAX_PRIVATE_BYTES = 262_128;
+const NO_WISH = 0xffff_ffff;
 /** Behind the queue structure: the doorbell signal, the word it rings, the inactive signal; the ring starts on the next page. */
 const DOORBELL_SIGNAL = QUEUE.sizeBytes;
 const DOORBELL = DOORBELL_SIGNAL + SIGNAL.sizeBytes;
@@ -73,6 +93,7 @@ const NEVER_RUNG = -1n;
 export class Queue implements Disposable {
   readonly agent: Agent;
   readonly id: number;
+  readonly type: QueueType;
   readonly sizePackets: number;
   /** Address of the `amd_queue_t`. */
   readonly address: bigint;
@@ -85,6 +106,8 @@ export class Queue implements Disposable {
   readonly #processor: PacketConsumer;
   #doorbellSeen = NEVER_RUNG;
   #error: QueueError | undefined;
+  #priority: QueuePriority = 'normal';
+  #computeUnitMask: Uint32Array;
   #isDisposed = false;
 
   /** Use `Runtime.createQueue`. */
@@ -99,12 +122,19 @@ export class Queue implements Disposable {
     if (!Number.isInteger(sizePackets) || sizePackets < 1 || (sizePackets & (sizePackets - 1)) !== 0) {
       throw new HsaError('INVALID_ARGUMENT', `a queue of ${sizePackets} packets, expected a power of two`);
     }
-    if (sizePackets > MAX_SIZE_PACKETS) {
-      throw new HsaError('OUT_OF_RESOURCES', `a queue of ${sizePackets} packets, the maximum is ${MAX_SIZE_PACKETS}`);
+    if (sizePackets > MAX_QUEUE_SIZE_PACKETS) {
+      throw new HsaError(
+        'OUT_OF_RESOURCES',
+        `a queue of ${sizePackets} packets, the maximum is ${MAX_QUEUE_SIZE_PACKETS}`,
+      );
     }
+    const { type = 'multi' } = options;
+    checkOptions(options, device);
     const sizeBytes = RING + sizePackets * PACKET_SIZE_BYTES;
     this.agent = agent;
     this.id = id;
+    this.type = type;
+    this.#computeUnitMask = allComputeUnits(agent);
     this.sizePackets = sizePackets;
     this.address = device.memory.allocate(sizeBytes, { label: `queue ${id}` });
     this.ringAddress = this.address + BigInt(RING);
@@ -127,6 +157,7 @@ export class Queue implements Disposable {
     const { properties } = this.#device;
     const set32 = (offset: number, value: number) => data.setUint32(offset, value, true);
     const set64 = (offset: number, value: bigint) => data.setBigInt64(offset, value, true);
+    set32(QUEUE.type, QUEUE_TYPES.indexOf(this.type));
     set32(QUEUE.features, 1);
     set64(QUEUE.baseAddress, this.ringAddress);
     set64(QUEUE.doorbellSignal, this.address + BigInt(DOORBELL_SIGNAL));
@@ -146,14 +177,100 @@ export class Queue implements Disposable {
     set64(INACTIVE_SIGNAL + SIGNAL.kind, SIGNAL_KIND.user);
   }
 
+  /** Throws NOT_INITIALIZED after the runtime was shut down, INVALID_QUEUE after the queue was destroyed. */
+  #expectLive(): void {
+    this.#owner.runtime.lifetime.expect();
+    if (this.#isDisposed) throw new HsaError('INVALID_QUEUE', `queue ${this.id} was destroyed`);
+  }
+
+  /** The structure in memory, for as long as it is the queue's. */
+  get #liveWords(): BigInt64Array<SharedArrayBuffer> {
+    this.#expectLive();
+    return this.#words;
+  }
+
   /** The index of the next packet to reserve. */
   get writeIndex(): bigint {
-    return Atomics.load(this.#words, QUEUE.writeDispatchId / 8);
+    return this.loadWriteIndex();
+  }
+
+  loadWriteIndex(_order?: LoadOrder): bigint {
+    return Atomics.load(this.#liveWords, QUEUE.writeDispatchId / 8);
+  }
+
+  /** Reserves packets up to `index`; for queues with one producer. */
+  storeWriteIndex(index: bigint, _order?: StoreOrder): void {
+    Atomics.store(this.#liveWords, QUEUE.writeDispatchId / 8, index);
+  }
+
+  /** Stores `index` if the write index is `expected`; returns what it was. */
+  casWriteIndex(expected: bigint, index: bigint, _order?: MemoryOrder): bigint {
+    return Atomics.compareExchange(this.#liveWords, QUEUE.writeDispatchId / 8, expected, index);
   }
 
   /** Reserves `count` packets: returns the index of the first. */
-  addWriteIndex(count: bigint): bigint {
-    return Atomics.add(this.#words, QUEUE.writeDispatchId / 8, count);
+  addWriteIndex(count: bigint, _order?: MemoryOrder): bigint {
+    return Atomics.add(this.#liveWords, QUEUE.writeDispatchId / 8, count);
+  }
+
+  /** As `readDispatchId`, for users. */
+  loadReadIndex(_order?: LoadOrder): bigint {
+    return Atomics.load(this.#liveWords, QUEUE.readDispatchId / 8);
+  }
+
+  /** Which of several queues the runtime looks at first. */
+  get priority(): QueuePriority {
+    return this.#priority;
+  }
+
+  /** hsa_amd_queue_set_priority. Throws INVALID_ARGUMENT for another word. */
+  set priority(priority: QueuePriority) {
+    this.#expectLive();
+    if (!QUEUE_PRIORITIES.includes(priority)) {
+      throw new HsaError('INVALID_ARGUMENT', `queue priority '${priority}', expected low, normal or high`);
+    }
+    this.#priority = priority;
+    this.#owner.onPriority?.();
+  }
+
+  /** Bit n for compute unit n, in words of 32. */
+  get computeUnitMask(): Uint32Array {
+    this.#expectLive();
+    return this.#computeUnitMask.slice();
+  }
+
+  /**
+   * hsa_amd_queue_cu_set_mask; no words: all compute units. Bits of compute units that do not exist are left out. Throws INVALID_ARGUMENT
+   * when none is left.
+   */
+  setComputeUnitMask(mask: Uint32Array): void {
+    this.#expectLive();
+    const all = allComputeUnits(this.agent);
+    const wanted = mask.length === 0 ? all : all.map((word, i) => word & (mask[i] ?? 0));
+    if (wanted.every((word) => word === 0)) {
+      throw new HsaError(
+        'INVALID_ARGUMENT',
+        `a mask without any of the ${this.agent.info.computeUnitCount} compute units`,
+      );
+    }
+    this.#computeUnitMask = wanted;
+  }
+
+  /** Whether the queue asks for times in completion signals (hsa_amd_profiling_set_profiler_enabled). They are written in any case. */
+  get isProfiled(): boolean {
+    return (Number(this.#liveWords[QUEUE.properties >> 3]! >> 32n) & QUEUE_PROFILING) !== 0;
+  }
+
+  set isProfiled(isEnabled: boolean) {
+    const bit = BigInt(QUEUE_PROFILING) << 32n;
+    if (isEnabled) Atomics.or(this.#liveWords, QUEUE.properties >> 3, bit);
+    else Atomics.and(this.#liveWords, QUEUE.properties >> 3, ~bit);
+  }
+
+  /** Address of the word that a producer stores a packet's index into (hsa_amd_queue_get_info, doorbell id). */
+  get doorbellAddress(): bigint {
+    this.#expectLive();
+    return this.address + BigInt(DOORBELL);
   }
 
   /** All packets with a lower index are complete, their slots free. */
@@ -167,7 +284,7 @@ export class Queue implements Disposable {
 
   /** Tells the packet processor that the packet `index` is ready; several producers may ring in any order. */
   ringDoorbell(index: bigint): void {
-    Atomics.store(this.#words, DOORBELL / 8, index);
+    Atomics.store(this.#liveWords, DOORBELL / 8, index);
   }
 
   takeDoorbell(): boolean {
@@ -239,7 +356,7 @@ export class Queue implements Disposable {
   }
 
   #submit(encode: (packet: Uint8Array) => number): bigint {
-    if (this.#isDisposed) throw new HsaError('INVALID_QUEUE', `queue ${this.id} was destroyed`);
+    this.#expectLive();
     if (this.#error !== undefined) throw this.#error.error;
     const index = this.addWriteIndex(1n);
     while (index - this.readDispatchId >= BigInt(this.sizePackets)) {
@@ -304,4 +421,25 @@ function extent(sizes: readonly number[], maximum: number, what: string): Extent
     }
   }
   return [sizes[0] ?? 1, sizes[1] ?? 1, sizes[2] ?? 1];
+}
+
+/** Throws INVALID_QUEUE_CREATION, INVALID_ARGUMENT and OUT_OF_RESOURCES for what no queue of the device can have. */
+function checkOptions(options: QueueOptions, device: Device): void {
+  const { type = 'multi', privateSegmentSizeBytes = NO_WISH, groupSegmentSizeBytes = NO_WISH } = options;
+  if (!QUEUE_TYPES.includes(type)) throw new HsaError('INVALID_ARGUMENT', `queue type '${type}'`);
+  for (const size of [privateSegmentSizeBytes, groupSegmentSizeBytes]) {
+    if (Number.isInteger(size) && size >= 0 && size <= NO_WISH) continue;
+    throw new HsaError('INVALID_ARGUMENT', `a queue with segments of ${size} bytes`);
+  }
+  const check = (what: string, size: number, maximum: number): void => {
+    if (size === NO_WISH || size <= maximum) return;
+    throw new HsaError('OUT_OF_RESOURCES', `a queue with ${size} bytes of ${what} memory, the maximum is ${maximum}`);
+  };
+  check('private', privateSegmentSizeBytes, MAX_PRIVATE_BYTES);
+  check('group', groupSegmentSizeBytes, device.properties.ldsSizeBytes);
+}
+
+function allComputeUnits({ info }: Agent): Uint32Array {
+  const count = info.computeUnitCount;
+  return Uint32Array.from({ length: Math.ceil(count / 32) }, (_, i) => 2 ** Math.min(32, count - 32 * i) - 1);
 }

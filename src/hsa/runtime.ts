@@ -3,20 +3,25 @@
  * which every wait calls, is what moves packets and kernels forward.
  */
 import { Agent } from './agent.ts';
-import { CopyEngine, type CopyOptions, type CopyRectOptions } from './copy-engine.ts';
+import { Allocations } from './allocations.ts';
+import { COPY_ENGINE, CopyEngine, type CopyOptions, type CopyRectOptions } from './copy-engine.ts';
 import type { AdvanceResult, Device, DeviceMemory, Fault } from './device.ts';
-import { Executable } from './executable.ts';
+import { Executable, type ExecutableOptions } from './executable.ts';
+import { EXTENSION_VERSIONS } from './extensions.ts';
 import { faultReason } from './faults.ts';
 import { InterceptQueue } from './intercept-queue.ts';
-import { SIGNAL } from './layouts.ts';
-import type { SegmentDescriptor } from './loaded-code-object.ts';
+import { Lifetime } from './lifetime.ts';
+import { LoaderExtension } from './loader-extension.ts';
 import { MemoryPool } from './memory-pool.ts';
 import type { QueueError } from './packet-processor.ts';
-import { type PointerInfo, pointerInfo } from './pointer-info.ts';
-import { Queue, type QueueOptions, type QueueOwner } from './queue.ts';
-import { type Progress, Signal, type WaitOptions } from './signal.ts';
+import { QUEUE_PRIORITIES, Queue, type QueueOptions, type QueueOwner } from './queue.ts';
+import { RuntimeMemory } from './runtime-memory.ts';
+import type { Progress, Signal, WaitOptions } from './signal.ts';
+import { SignalGroup } from './signal-group.ts';
+import { SignalPages } from './signal-pages.ts';
 import { type SignalHandler, SignalHandlers, type SignalWait, waitAll, waitAny } from './signal-waits.ts';
 import { HsaError } from './status.ts';
+import { SYSTEM_FREQUENCY_HZ, type SystemInfoValue, systemInfo, systemTimestamp } from './system-info.ts';
 
 /** `hsa_amd_event_t` of type memory fault. */
 export interface MemoryFaultEvent {
@@ -43,34 +48,8 @@ export function createRuntime(options: RuntimeOptions): Runtime {
   return new Runtime(options.devices);
 }
 
-const SIGNALS_PER_PAGE = 4096 / SIGNAL.sizeBytes;
-
-/** Signals live 64 to a page. */
-class SignalPages {
-  readonly #memory: DeviceMemory;
-  readonly #free: bigint[] = [];
-  readonly #pages: bigint[] = [];
-
-  constructor(memory: DeviceMemory) {
-    this.#memory = memory;
-  }
-
-  create(initial: bigint, runtime: Progress): Signal {
-    if (this.#free.length === 0) {
-      const page = this.#memory.allocate(4096, { label: 'signals' });
-      this.#pages.push(page);
-      for (let slot = SIGNALS_PER_PAGE - 1; slot >= 0; slot--) this.#free.push(page + BigInt(slot * SIGNAL.sizeBytes));
-    }
-    const address = this.#free.pop()!;
-    return new Signal(this.#memory, address, initial, runtime, () => this.#free.push(address));
-  }
-
-  free(): void {
-    for (const page of this.#pages) this.#memory.free(page);
-    this.#pages.length = 0;
-    this.#free.length = 0;
-  }
-}
+const nanoseconds = (agent: Agent, ticks: bigint): bigint =>
+  (ticks * BigInt(SYSTEM_FREQUENCY_HZ)) / BigInt(agent.info.timestampFrequencyHz);
 
 export class Runtime implements Progress, Disposable {
   readonly cpuAgent: Agent;
@@ -79,14 +58,22 @@ export class Runtime implements Progress, Disposable {
   readonly agents: readonly Agent[];
   readonly #devices: readonly Device[];
   readonly #memories: readonly DeviceMemory[];
+  /** Access, pointers, locks. */
+  readonly memory: RuntimeMemory;
   readonly #signals: ReadonlyMap<DeviceMemory, SignalPages>;
-  readonly #queues = new Set<Queue>();
+  readonly lifetime = new Lifetime();
+  /** What is loaded where (the AMD loader extension). */
+  readonly loader = new LoaderExtension(() => this.executables);
+  readonly #allocations = new Allocations(this.lifetime);
+  /** System time, in nanoseconds, when the clock of an agent's device stood at 0. */
+  readonly #clockStarts = new Map<Agent, bigint>();
+  /** In the order in which the runtime looks at them. */
+  #queues = new Set<Queue>();
   readonly #handlers = new Set<SystemEventHandler>();
   readonly #executables = new Set<Executable>();
   readonly #copies: CopyEngine;
   readonly #signalHandlers = new SignalHandlers();
   #queueCount = 0;
-  #isDisposed = false;
 
   /** Use `createRuntime`. */
   constructor(devices: readonly Device[]) {
@@ -94,32 +81,72 @@ export class Runtime implements Progress, Disposable {
     this.#memories = [...new Set(devices.map((device) => device.memory))];
     this.#signals = new Map(this.#memories.map((memory) => [memory, new SignalPages(memory)]));
     const sizeBytes = Math.max(...devices.map((device) => device.properties.memorySizeBytes));
-    this.cpuAgent = new Agent(
-      this.#memories.flatMap((memory) => [
-        new MemoryPool('fine-grained', sizeBytes, memory),
-        new MemoryPool('kernarg', sizeBytes, memory),
-        new MemoryPool('coarse-grained', sizeBytes, memory),
-      ]),
+    const { lifetime } = this;
+    const allocations = this.#allocations;
+    const systemPools = this.#memories.flatMap((memory) =>
+      (['fine-grained', 'kernarg', 'coarse-grained'] as const).map(
+        (kind) => new MemoryPool(allocations, 'cpu', kind, sizeBytes, memory),
+      ),
     );
-    this.gpuAgents = devices.map((device) => {
+    this.cpuAgent = new Agent({ lifetime, node: 0, pools: systemPools });
+    this.gpuAgents = devices.map((device, i) => {
       const { memorySizeBytes, ldsSizeBytes } = device.properties;
       const pools = [
-        new MemoryPool('coarse-grained', memorySizeBytes, device.memory),
-        new MemoryPool('group', ldsSizeBytes),
+        new MemoryPool(allocations, 'gpu', 'coarse-grained', memorySizeBytes, device.memory),
+        new MemoryPool(allocations, 'gpu', 'group', ldsSizeBytes),
       ];
-      return new Agent(pools, device);
+      const reached = systemPools.filter(({ memory }) => memory === device.memory);
+      const nearestCpu = this.cpuAgent;
+      return new Agent({ lifetime, node: i + 1, pools, systemPools: reached, device, nearestCpu });
     });
+    for (const agent of this.gpuAgents) {
+      this.#clockStarts.set(agent, systemTimestamp() - nanoseconds(agent, agent.requireDevice().clock()));
+    }
     this.agents = [this.cpuAgent, ...this.gpuAgents];
-    this.#copies = new CopyEngine({
-      memoryOf: (address) => this.#memoryOf(address),
-      clock: () => devices[0]!.clock(),
-    });
+    const memoryOf = (address: bigint) => this.#memoryOf(address);
+    const expectOwn = (agent?: Agent) => this.#expectOwn(agent);
+    this.#copies = new CopyEngine({ memoryOf, clock: () => devices[0]!.clock(), expectOwn });
+    this.memory = new RuntimeMemory({ agents: this.agents, allocations, memoryOf, expectOwn });
   }
 
-  /** `agent`: whose kernels use the signal; needed only where devices do not share their memory. Default: the first GPU agent. */
-  createSignal(initial: bigint, agent: Agent = this.gpuAgents[0]!): Signal {
-    this.#expectOwn(agent);
-    return this.#signals.get(agent.requireDevice().memory)!.create(initial, this);
+  /** Another user of the same runtime (hsa_init): it ends when it was disposed once more. Throws REFCOUNT_OVERFLOW. */
+  retain(): this {
+    this.lifetime.retain();
+    return this;
+  }
+
+  /** hsa_system_get_info. Throws INVALID_ARGUMENT for a number that is not in `SYSTEM_INFO`. */
+  systemInfo(id: number): SystemInfoValue {
+    this.lifetime.expect();
+    return systemInfo(id);
+  }
+
+  /** The highest minor version of an extension, undefined when it is not there (hsa_system_major_extension_supported). */
+  extensionMinor(extension: number, major: number): number | undefined {
+    this.lifetime.expect();
+    const version = EXTENSION_VERSIONS.get(extension);
+    return version?.major === major ? version.minor : undefined;
+  }
+
+  /**
+   * `consumers`: whose kernels use the signal; needed only where devices do not share their memory. Default: all that share it with the
+   * first GPU agent. Throws INVALID_ARGUMENT for an agent that is named twice and for GPU agents that do not share their memory.
+   */
+  createSignal(initial: bigint, ...consumers: readonly Agent[]): Signal {
+    this.#expectOwn();
+    for (const agent of consumers) this.#expectOwn(agent);
+    if (new Set(consumers).size < consumers.length) throw new HsaError('INVALID_ARGUMENT', 'a consumer is named twice');
+    const memories = new Set(consumers.flatMap(({ device }) => (device === undefined ? [] : [device.memory])));
+    if (memories.size > 1) throw new HsaError('INVALID_ARGUMENT', 'the consumers do not share their memory');
+    const [memory = this.#memories[0]!] = memories;
+    return this.#signals.get(memory)!.create(initial, this, consumers);
+  }
+
+  /** Signals to be waited for together. Throws INVALID_ARGUMENT without signals or consumers. */
+  createSignalGroup(signals: readonly Signal[], consumers: readonly Agent[]): SignalGroup {
+    this.#expectOwn();
+    for (const agent of consumers) this.#expectOwn(agent);
+    return new SignalGroup(this, signals, consumers);
   }
 
   /** Throws INVALID_AGENT for the CPU agent and agents of other runtimes, INVALID_ARGUMENT and OUT_OF_RESOURCES for the size. */
@@ -150,7 +177,7 @@ export class Runtime implements Progress, Disposable {
 
   /** Throws NOT_INITIALIZED when the runtime was shut down, INVALID_AGENT for an agent of another runtime. */
   #expectOwn(agent?: Agent): void {
-    if (this.#isDisposed) throw new HsaError('NOT_INITIALIZED', 'the runtime was shut down');
+    this.lifetime.expect();
     if (agent !== undefined && !this.agents.includes(agent)) {
       throw new HsaError('INVALID_AGENT', `agent ${agent.name} belongs to another runtime`);
     }
@@ -164,6 +191,10 @@ export class Runtime implements Progress, Disposable {
       runtime: this,
       onError: (_, error) => onError(error),
       onDispose: (disposed) => this.#queues.delete(disposed),
+      onPriority: () => {
+        const rank = ({ priority }: Queue) => QUEUE_PRIORITIES.indexOf(priority);
+        this.#queues = new Set([...this.#queues].toSorted((a, b) => rank(b) - rank(a)));
+      },
     };
   }
 
@@ -172,47 +203,63 @@ export class Runtime implements Progress, Disposable {
     return queue;
   }
 
-  createExecutable(): Executable {
+  /** Throws INVALID_ARGUMENT for an unknown profile or rounding mode. */
+  createExecutable(options?: ExecutableOptions): Executable {
     this.#expectOwn();
-    const executable = new Executable((disposed) => this.#executables.delete(disposed));
+    const owner = {
+      expectOwn: (agent?: Agent) => this.#expectOwn(agent),
+      onDispose: (disposed: Executable) => this.#executables.delete(disposed),
+    };
+    const executable = new Executable(owner, options);
     this.#executables.add(executable);
     return executable;
   }
 
-  /** Executables that are not disposed (hsa_ven_amd_loader_iterate_executables). */
+  /** Executables that are not disposed. */
   get executables(): readonly Executable[] {
+    this.lifetime.expect();
     return [...this.#executables];
-  }
-
-  /** The executable whose code object is loaded at `address` (hsa_ven_amd_loader_query_executable). */
-  executableAt(address: bigint): Executable | undefined {
-    return this.executables.find(({ loadedCodeObjects }) =>
-      loadedCodeObjects.some((each) => address >= each.address && address < each.address + BigInt(each.sizeBytes)),
-    );
-  }
-
-  /** Segments of all loaded code objects (hsa_ven_amd_loader_query_segment_descriptors). */
-  get segments(): readonly SegmentDescriptor[] {
-    return this.executables.flatMap(({ loadedCodeObjects }) => loadedCodeObjects.flatMap((each) => each.segments()));
   }
 
   /** Writes `count` dwords. Throws INVALID_ARGUMENT for a misaligned address or memory that is not there. */
   fill(address: bigint, value: number, count: number): void {
+    this.lifetime.expect();
     this.#copies.fill(address, value, count);
   }
 
   /** Copies at once; the ranges may overlap and belong to different devices. Throws INVALID_ARGUMENT for memory that is not there. */
   copy(destination: bigint, source: bigint, sizeBytes: number): void {
+    this.lifetime.expect();
     this.#copies.copy(destination, source, sizeBytes);
   }
 
   /** Copies when the dependencies are 0, while the runtime makes progress. Throws INVALID_ARGUMENT and INVALID_SIGNAL now. */
   copyAsync(options: CopyOptions): void {
+    this.lifetime.expect();
     this.#copies.submit(options);
+  }
+
+  /**
+   * Engines that could start a copy between two agents now, a bit set (hsa_amd_memory_copy_engine_status). Throws OUT_OF_RESOURCES when all are
+   * busy, INVALID_AGENT for copies within one agent.
+   */
+  copyEngineStatus(destination: Agent, source: Agent): number {
+    this.#expectOwn(destination);
+    this.#expectOwn(source);
+    if (destination === source) throw new HsaError('INVALID_AGENT', 'a copy within one agent needs no engine');
+    if (!this.#copies.isIdle) throw new HsaError('OUT_OF_RESOURCES', 'the copy engine is busy');
+    return COPY_ENGINE;
+  }
+
+  /** Whether completion signals of copies get their times (hsa_amd_profiling_async_copy_enable). Default true. */
+  set copiesAreTimed(isEnabled: boolean) {
+    this.lifetime.expect();
+    this.#copies.isTimed = isEnabled;
   }
 
   /** As `copyAsync`, for a box of rows and planes. */
   copyRectAsync(options: CopyRectOptions): void {
+    this.lifetime.expect();
     this.#copies.submitRect(options);
   }
 
@@ -231,8 +278,23 @@ export class Runtime implements Progress, Disposable {
     return this.#signalHandlers.add(wait, handler);
   }
 
-  pointerInfo(address: bigint): PointerInfo {
-    return pointerInfo(this.gpuAgents, address);
+  /**
+   * When the packet that completed the signal last ran on `agent`, by the system's clock (hsa_amd_profiling_get_dispatch_time); copies have the
+   * first GPU agent's clock (hsa_amd_profiling_get_async_copy_time).
+   */
+  dispatchTime(
+    signal: Signal,
+    agent: Agent = this.gpuAgents[0]!,
+  ): { readonly startNs: bigint; readonly endNs: bigint } {
+    const { startTicks, endTicks } = signal;
+    return { startNs: this.convertTick(agent, startTicks), endNs: this.convertTick(agent, endTicks) };
+  }
+
+  /** A tick of an agent's clock by the system's (hsa_amd_profiling_convert_tick_to_system_domain). Throws INVALID_AGENT for the CPU agent. */
+  convertTick(agent: Agent, tick: bigint): bigint {
+    this.#expectOwn(agent);
+    agent.requireDevice();
+    return this.#clockStarts.get(agent)! + nanoseconds(agent, tick);
   }
 
   /** Live host view of device memory. Throws USAGE when the range is not inside one allocation. */
@@ -255,6 +317,8 @@ export class Runtime implements Progress, Disposable {
    * wait for signals that only the host can change.
    */
   progress(sliceMs?: number): AdvanceResult {
+    this.lifetime.expect();
+    this.memory.synchronize();
     let handled = this.#processQueues();
     let result: AdvanceResult = 'idle';
     for (const device of this.#devices) {
@@ -262,6 +326,7 @@ export class Runtime implements Progress, Disposable {
       if (state === 'running' || result === 'idle') result = state;
     }
     handled = this.#processQueues() || handled;
+    this.memory.synchronize();
     if (handled) return 'running';
     for (const queue of this.#queues) if (result === 'idle' && queue.running) result = 'running';
     return result;
@@ -282,13 +347,16 @@ export class Runtime implements Progress, Disposable {
     return undefined;
   }
 
-  /** Ends all queues, unloads all code, frees all signals (hsa_shut_down). Idempotent. */
+  /**
+   * Ends all queues, unloads all code, frees all signals and allocations when nobody retained the runtime besides (hsa_shut_down). Later calls do
+   * nothing.
+   */
   [Symbol.dispose](): void {
-    if (this.#isDisposed) return;
-    this.#isDisposed = true;
-    for (const executable of this.executables) executable[Symbol.dispose]();
+    if (!this.lifetime.release()) return;
+    for (const executable of [...this.#executables]) executable[Symbol.dispose]();
     for (const queue of [...this.#queues]) queue[Symbol.dispose]();
     for (const pages of this.#signals.values()) pages.free();
+    this.#allocations.freeAll();
   }
 
   #emitFault(agent: Agent, fault: Fault, kernel: string | undefined): void {

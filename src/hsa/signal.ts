@@ -2,11 +2,21 @@
  * Signals: 64-byte `amd_signal_t` objects in device memory, so that kernels, packets and the host share them by address (HSA
  * runtime 1.2, section 2.4; spec/hsa.md section 2.1).
  */
+import type { Agent } from './agent.ts';
 import type { AdvanceResult, DeviceMemory } from './device.ts';
 import { SIGNAL, SIGNAL_KIND } from './layouts.ts';
+import type { Lifetime } from './lifetime.ts';
 import { HsaError } from './status.ts';
 
 export type SignalCondition = 'eq' | 'ne' | 'lt' | 'gte';
+
+/**
+ * Memory orders that operations can be asked for. JavaScript's atomic operations have one order, which is stronger than all of them
+ * (sequential consistency), so that every one is honoured.
+ */
+export type LoadOrder = 'relaxed' | 'scacquire';
+export type StoreOrder = 'relaxed' | 'screlease';
+export type MemoryOrder = LoadOrder | StoreOrder | 'scacq_screl';
 
 export interface WaitOptions {
   /** A hint, as in HSA: when it has passed the wait returns whatever the value is. Default: no limit. */
@@ -18,6 +28,7 @@ export interface Progress {
   progress(sliceMs?: number): AdvanceResult;
   /** The error of a queue that stopped, if one did: what was waited for will not happen. */
   readonly failure: Error | undefined;
+  readonly lifetime: Lifetime;
 }
 
 /** The eight 64-bit words of the signal at `address`. Throws INVALID_SIGNAL when there is none. */
@@ -69,16 +80,29 @@ export function conditionHolds(condition: SignalCondition, value: bigint, compar
   }
 }
 
-/** Values are signed 64-bit; arithmetic wraps. All operations are sequentially consistent, and throw INVALID_SIGNAL once it is disposed. */
+/**
+ * Values are signed 64-bit; arithmetic wraps. All operations throw INVALID_SIGNAL once the signal is disposed, NOT_INITIALIZED once the
+ * runtime is shut down.
+ */
 export class Signal implements Disposable {
   readonly address: bigint;
+  /** Agents that may wait for it; empty: all. */
+  readonly consumers: readonly Agent[];
   readonly #runtime: Progress;
   readonly #release: () => void;
   #live: BigInt64Array<SharedArrayBuffer> | undefined;
 
   /** Use `Runtime.createSignal`. `release` gives the 64 bytes back. */
-  constructor(memory: DeviceMemory, address: bigint, initial: bigint, runtime: Progress, release: () => void) {
+  constructor(
+    memory: DeviceMemory,
+    address: bigint,
+    initial: bigint,
+    runtime: Progress,
+    release: () => void,
+    consumers: readonly Agent[] = [],
+  ) {
     this.address = address;
+    this.consumers = consumers;
     this.#live = signalWords(memory, address).fill(0n);
     this.#live[SIGNAL.kind / 8] = SIGNAL_KIND.user;
     this.#live[VALUE] = initial;
@@ -86,47 +110,58 @@ export class Signal implements Disposable {
     this.#release = release;
   }
 
-  /** Throws INVALID_SIGNAL when the signal was destroyed: its memory may be another's now. */
+  /** Throws when the signal or the runtime is gone: its memory may be another's now. */
   get #words(): BigInt64Array<SharedArrayBuffer> {
+    this.#runtime.lifetime.expect();
     if (this.#live !== undefined) return this.#live;
     throw new HsaError('INVALID_SIGNAL', `signal 0x${this.address.toString(16)} was destroyed`);
   }
 
-  load(): bigint {
+  load(_order?: LoadOrder): bigint {
     return Atomics.load(this.#words, VALUE);
   }
 
-  store(value: bigint): void {
+  store(value: bigint, _order?: StoreOrder): void {
     Atomics.store(this.#words, VALUE, value);
   }
 
-  exchange(value: bigint): bigint {
+  /** A store that need not wake who waits (hsa_signal_silent_store): waits look at the value here, so it is a store. */
+  silentStore(value: bigint, order?: StoreOrder): void {
+    this.store(value, order);
+  }
+
+  exchange(value: bigint, _order?: MemoryOrder): bigint {
     return Atomics.exchange(this.#words, VALUE, value);
   }
 
   /** Stores `value` if the signal holds `expected`; returns what it held. */
-  compareAndSwap(expected: bigint, value: bigint): bigint {
+  compareAndSwap(expected: bigint, value: bigint, _order?: MemoryOrder): bigint {
     return Atomics.compareExchange(this.#words, VALUE, expected, value);
   }
 
-  add(value: bigint): void {
+  add(value: bigint, _order?: MemoryOrder): void {
     Atomics.add(this.#words, VALUE, value);
   }
 
-  subtract(value: bigint): void {
+  subtract(value: bigint, _order?: MemoryOrder): void {
     Atomics.sub(this.#words, VALUE, value);
   }
 
-  and(value: bigint): void {
+  and(value: bigint, _order?: MemoryOrder): void {
     Atomics.and(this.#words, VALUE, value);
   }
 
-  or(value: bigint): void {
+  or(value: bigint, _order?: MemoryOrder): void {
     Atomics.or(this.#words, VALUE, value);
   }
 
-  xor(value: bigint): void {
+  xor(value: bigint, _order?: MemoryOrder): void {
     Atomics.xor(this.#words, VALUE, value);
+  }
+
+  /** Whether it can be used. */
+  get isLive(): boolean {
+    return this.#live !== undefined && this.#runtime.lifetime.isLive;
   }
 
   /** Device clock ticks of the packet that completed this signal last; 0 before. */
@@ -176,6 +211,6 @@ export class Signal implements Disposable {
   [Symbol.dispose](): void {
     if (this.#live === undefined) return;
     this.#live = undefined;
-    this.#release();
+    if (this.#runtime.lifetime.isLive) this.#release();
   }
 }

@@ -1,0 +1,84 @@
+/** What the pools of a runtime handed out, and what users said of it: access, user data, callbacks (hsa_amd_pointer_info and its kin). */
+import { WavewrightError } from '../base/errors.ts';
+import type { Agent } from './agent.ts';
+import type { AllocateOptions, DeviceMemory } from './device.ts';
+import type { Lifetime } from './lifetime.ts';
+import type { MemoryPool } from './memory-pool.ts';
+import { HsaError } from './status.ts';
+
+export type DeallocationCallback = (address: bigint) => void;
+
+export interface PoolAllocation {
+  readonly address: bigint;
+  readonly sizeBytes: number;
+  pool: MemoryPool;
+  /** hsa_amd_pointer_info_set_userdata. */
+  userData: unknown;
+  /** Agents that access was granted to; undefined: all that reach the memory. */
+  agents: readonly Agent[] | undefined;
+  readonly callbacks: Set<DeallocationCallback>;
+}
+
+export class Allocations {
+  readonly lifetime: Lifetime;
+  readonly #live = new Map<DeviceMemory, Map<bigint, PoolAllocation>>();
+
+  constructor(lifetime: Lifetime) {
+    this.lifetime = lifetime;
+  }
+
+  /** Throws OUT_OF_RESOURCES when memory is exhausted, INVALID_ARGUMENT for an alignment that is no power of two. */
+  allocate(pool: MemoryPool, memory: DeviceMemory, sizeBytes: number, options: AllocateOptions): bigint {
+    const address = orHsaError(() => memory.allocate(sizeBytes, options));
+    const ofMemory = this.#live.get(memory) ?? new Map<bigint, PoolAllocation>();
+    this.#live.set(memory, ofMemory);
+    const record = { address, sizeBytes, pool, userData: undefined, agents: undefined, callbacks: new Set<never>() };
+    ofMemory.set(address, record);
+    return address;
+  }
+
+  /** Calls the deallocation callbacks, then frees. Throws INVALID_ALLOCATION for what no pool handed out. */
+  free(memory: DeviceMemory, address: bigint): void {
+    const { callbacks } = this.at(memory, address);
+    for (const callback of callbacks) callback(address);
+    this.#live.get(memory)!.delete(address);
+    memory.free(address);
+  }
+
+  /** The allocation that starts at `address`. Throws INVALID_ALLOCATION. */
+  at(memory: DeviceMemory, address: bigint): PoolAllocation {
+    const found = this.#live.get(memory)?.get(address);
+    if (found !== undefined) return found;
+    throw new HsaError('INVALID_ALLOCATION', `no pool allocation starts at 0x${address.toString(16)}`, {}, 'USAGE');
+  }
+
+  /** The allocation that contains `address`. */
+  find(memory: DeviceMemory, address: bigint): PoolAllocation | undefined {
+    const region = memory.find(address);
+    return region && this.#live.get(memory)?.get(region.address);
+  }
+
+  /** Bytes that the pools of a memory handed out. */
+  usedBytes(memory: DeviceMemory): number {
+    let bytes = 0;
+    for (const { sizeBytes } of this.#live.get(memory)?.values() ?? []) bytes += sizeBytes;
+    return bytes;
+  }
+
+  /** For the end of the runtime: no callbacks. */
+  freeAll(): void {
+    for (const [memory, ofMemory] of this.#live) for (const address of ofMemory.keys()) memory.free(address);
+    this.#live.clear();
+  }
+}
+
+/** Errors of a device's memory as HSA has them. */
+function orHsaError<T>(run: () => T): T {
+  try {
+    return run();
+  } catch (error) {
+    if (!(error instanceof WavewrightError)) throw error;
+    const status = error.code === 'LIMIT_EXCEEDED' ? 'OUT_OF_RESOURCES' : 'INVALID_ARGUMENT';
+    throw new HsaError(status, error.what, error.context);
+  }
+}

@@ -1,0 +1,261 @@
+/** Signals, groups, queues, executables and the runtime itself: settings, and errors by state and by foreign objects. */
+import assert from 'node:assert/strict';
+import { AGENT_INFO, agentInfo } from '../agent-info.ts';
+import { EXECUTABLE_INFO, executableInfo } from '../executable-info.ts';
+import { CodeObjectReader } from '../loaded-code-object.ts';
+import { memoryPoolInfo } from '../memory-info.ts';
+import type { QueuePriority, QueueType } from '../queue.ts';
+import { createRuntime } from '../runtime.ts';
+import { refused, type Subject, withRuntime } from './subject.test-support.ts';
+
+const U64 = (value: bigint) => BigInt.asIntN(64, value);
+
+export function conformObjects(subject: Subject): void {
+  withRuntime(subject, 'operations of signals in every order', ({ runtime }) => {
+    const signal = runtime.createSignal(5n);
+    for (const order of ['relaxed', 'screlease'] as const) {
+      signal.store(5n, order);
+      signal.silentStore(6n, order);
+    }
+    for (const order of ['relaxed', 'scacquire'] as const) assert.equal(signal.load(order), 6n);
+    for (const order of ['relaxed', 'scacquire', 'screlease', 'scacq_screl'] as const) {
+      signal.store(0b1100n);
+      signal.and(0b0110n, order);
+      signal.or(0b0001n, order);
+      signal.xor(0b1001n, order);
+      assert.equal(signal.load(), 0b1100n);
+      signal.add(U64(2n ** 63n - 1n), order);
+      signal.subtract(1n, order);
+      assert.equal(signal.load(), U64(0b1100n + 2n ** 63n - 2n), 'arithmetic wraps');
+      assert.equal(signal.exchange(1n, order), U64(0b1100n + 2n ** 63n - 2n));
+      assert.deepEqual([signal.compareAndSwap(2n, 3n, order), signal.load()], [1n, 1n]);
+      assert.deepEqual([signal.compareAndSwap(1n, 3n, order), signal.load()], [1n, 3n]);
+    }
+    for (const [condition, value] of [
+      ['eq', 3n],
+      ['ne', 4n],
+      ['lt', 4n],
+      ['gte', 3n],
+    ] as const) {
+      assert.equal(signal.waitSync(condition, value), 3n);
+    }
+    for (const [condition, value] of [
+      ['eq', 4n],
+      ['ne', 3n],
+      ['lt', 3n],
+      ['gte', 4n],
+    ] as const) {
+      assert.equal(signal.waitSync(condition, value, { timeoutMs: 0 }), 3n, 'a hint of no time');
+    }
+  });
+
+  withRuntime(subject, 'consumers of signals', ({ runtime, agent }) => {
+    const signal = runtime.createSignal(0n, runtime.cpuAgent, agent);
+    assert.deepEqual(signal.consumers, [runtime.cpuAgent, agent]);
+    assert.throws(() => runtime.createSignal(0n, agent, agent), refused('INVALID_ARGUMENT'));
+    const device = subject.open();
+    using other = createRuntime({ devices: [device] });
+    assert.throws(() => runtime.createSignal(0n, other.cpuAgent), refused('INVALID_AGENT'));
+    device.close();
+  });
+
+  withRuntime(subject, 'groups of signals', ({ runtime, agent }) => {
+    const [first, second] = [runtime.createSignal(1n), runtime.createSignal(2n)];
+    const group = runtime.createSignalGroup([first, second], [agent]);
+    assert.deepEqual(group.waitAny(['eq', 'gte'], [0n, 2n]), { signal: second, value: 2n });
+    assert.equal(group.waitAny(['eq', 'eq'], [0n, 0n], { timeoutMs: 0 }), undefined);
+    assert.throws(() => group.waitAny(['eq'], [0n]), refused('INVALID_ARGUMENT'));
+    assert.throws(() => group.waitAny(['eq', 'eq'], [0n]), refused('INVALID_ARGUMENT'));
+    assert.throws(() => runtime.createSignalGroup([], [agent]), refused('INVALID_ARGUMENT'));
+    assert.throws(() => runtime.createSignalGroup([first], []), refused('INVALID_ARGUMENT'));
+    group[Symbol.dispose]();
+    assert.throws(() => group.waitAny(['eq', 'eq'], [1n, 1n]), refused('INVALID_SIGNAL_GROUP'));
+    first[Symbol.dispose]();
+    assert.throws(() => runtime.createSignalGroup([first], [agent]), refused('INVALID_SIGNAL'));
+  });
+
+  withRuntime(subject, 'what queues can be asked for', ({ runtime, agent }) => {
+    for (const type of ['multi', 'single', 'cooperative'] as const) {
+      using queue = runtime.createQueue(agent, { type, sizePackets: 64, privateSegmentSizeBytes: 0xffff_ffff });
+      assert.equal(queue.type, type);
+    }
+    const refuses = (status: Parameters<typeof refused>[0], options: Parameters<typeof runtime.createQueue>[1]) =>
+      assert.throws(() => runtime.createQueue(agent, options), refused(status));
+    for (const sizePackets of [0, 3, -64, 1.5]) refuses('INVALID_ARGUMENT', { sizePackets });
+    refuses('OUT_OF_RESOURCES', { sizePackets: 2 ** 18 });
+    refuses('INVALID_ARGUMENT', { type: 'x' as QueueType });
+    refuses('OUT_OF_RESOURCES', { privateSegmentSizeBytes: 262_129 });
+    refuses('OUT_OF_RESOURCES', { groupSegmentSizeBytes: 2 ** 20 });
+    refuses('INVALID_ARGUMENT', { groupSegmentSizeBytes: -1 });
+  });
+
+  withRuntime(subject, 'indices of queues in every order', ({ runtime, agent }) => {
+    const queue = runtime.createQueue(agent, { sizePackets: 64 });
+    for (const order of ['relaxed', 'scacquire', 'screlease', 'scacq_screl'] as const) {
+      const start = queue.loadWriteIndex();
+      assert.equal(queue.addWriteIndex(3n, order), start);
+      assert.equal(queue.casWriteIndex(start, 7n, order), start + 3n);
+      assert.equal(queue.casWriteIndex(start + 3n, start, order), start + 3n);
+    }
+    queue.storeWriteIndex(2n, 'screlease');
+    assert.deepEqual(
+      [queue.loadWriteIndex('scacquire'), queue.writeIndex, queue.loadReadIndex('relaxed')],
+      [2n, 2n, 0n],
+    );
+    queue[Symbol.dispose]();
+    for (const use of [
+      () => queue.loadWriteIndex(),
+      () => queue.loadReadIndex(),
+      () => queue.addWriteIndex(1n),
+      () => queue.storeWriteIndex(1n),
+      () => queue.casWriteIndex(0n, 1n),
+      () => queue.ringDoorbell(0n),
+      () => queue.setComputeUnitMask(Uint32Array.of(1)),
+      () => queue.computeUnitMask,
+      () => queue.doorbellAddress,
+      () => queue.isProfiled,
+      () => {
+        queue.priority = 'high';
+      },
+    ]) {
+      assert.throws(use, refused('INVALID_QUEUE'));
+    }
+  });
+
+  withRuntime(subject, 'settings of queues', ({ runtime, agent }) => {
+    const queue = runtime.createQueue(agent);
+    assert.equal(queue.priority, 'normal');
+    queue.priority = 'high';
+    assert.equal(queue.priority, 'high');
+    assert.throws(() => {
+      queue.priority = 'urgent' as QueuePriority;
+    }, refused('INVALID_ARGUMENT'));
+    const all = queue.computeUnitMask;
+    const count = all.reduce((sum, word) => sum + word.toString(2).replaceAll('0', '').length, 0);
+    assert.equal(count, agent.info.computeUnitCount);
+    queue.setComputeUnitMask(Uint32Array.of(1, 0xffff_ffff, 0xffff_ffff, 0xffff_ffff, 1));
+    assert.equal(queue.computeUnitMask[0], 1);
+    assert.throws(() => queue.setComputeUnitMask(Uint32Array.of(0)), refused('INVALID_ARGUMENT'));
+    queue.setComputeUnitMask(new Uint32Array(0));
+    assert.deepEqual(queue.computeUnitMask, all);
+    assert.equal(queue.isProfiled, true);
+    queue.isProfiled = false;
+    assert.equal(queue.isProfiled, false);
+    queue.isProfiled = true;
+    assert.equal(queue.isProfiled, true);
+    assert.equal(runtime.view(queue.doorbellAddress, 8).length, 8);
+  });
+
+  withRuntime(subject, 'a queue of higher priority goes first', ({ runtime, agent }) => {
+    const order: string[] = [];
+    const [low, high] = [runtime.createQueue(agent), runtime.createQueue(agent)];
+    high.priority = 'high';
+    const done = [low, high].map((queue, i) => {
+      const signal = runtime.createSignal(1n);
+      const gate = runtime.createSignal(0n);
+      queue.barrier({ dependencies: [gate], mode: 'all', completionSignal: signal });
+      return { signal, name: i === 0 ? 'low' : 'high' };
+    });
+    runtime.progress();
+    for (const { signal, name } of done.toSorted((a, b) => Number(a.signal.endTicks - b.signal.endTicks))) {
+      assert.equal(signal.load(), 0n);
+      order.push(name);
+    }
+    const [first, second] = [done[1]!.signal.endTicks, done[0]!.signal.endTicks];
+    assert.ok(first <= second, `${order}`);
+  });
+
+  withRuntime(subject, 'executables before and after freezing', ({ runtime, agent }) => {
+    const executable = runtime.createExecutable({ profile: 'full', rounding: 'near' });
+    const info = () => Object.values(EXECUTABLE_INFO).map((id) => executableInfo(executable, id));
+    assert.deepEqual(info(), [1, 0, 2]);
+    assert.throws(() => executableInfo(executable, 9), refused('INVALID_ARGUMENT'));
+    executable.defineVariable(agent, 'x', 0x1000n);
+    assert.throws(() => executable.defineVariable(agent, 'x', 0x2000n), refused('VARIABLE_ALREADY_DEFINED'));
+    executable.defineProgramVariable('x', 0x3000n);
+    assert.throws(() => executable.defineProgramVariable('x', 0n), refused('VARIABLE_ALREADY_DEFINED'));
+    assert.throws(() => executable.defineVariable(agent, '', 0n), refused('INVALID_ARGUMENT'));
+    assert.deepEqual([...executable.programVariables], [['x', 0x3000n]]);
+    const device = subject.open();
+    using other = createRuntime({ devices: [device] });
+    const foreign = other.gpuAgents[0]!;
+    const reader = new CodeObjectReader(Uint8Array.of(1));
+    assert.throws(() => executable.loadCodeObject(foreign, reader), refused('INVALID_AGENT'));
+    assert.throws(() => executable.defineVariable(foreign, 'y', 0n), refused('INVALID_AGENT'));
+    assert.throws(() => executable.getSymbol('x', foreign), refused('INVALID_AGENT'));
+    reader[Symbol.dispose]();
+    assert.throws(() => executable.loadCodeObject(agent, reader), refused('INVALID_CODE_OBJECT_READER'));
+    assert.throws(() => new CodeObjectReader(new Uint8Array(0)), refused('INVALID_ARGUMENT'));
+    assert.deepEqual(executable.validate(), []);
+    executable.freeze();
+    assert.deepEqual(info(), [1, 1, 2]);
+    assert.throws(() => executable.freeze(), refused('FROZEN_EXECUTABLE'));
+    assert.throws(() => executable.defineVariable(agent, 'z', 0n), refused('FROZEN_EXECUTABLE'));
+    assert.throws(() => executable.defineProgramVariable('z', 0n), refused('FROZEN_EXECUTABLE'));
+    assert.throws(() => executable.getSymbol('none'), refused('INVALID_SYMBOL_NAME'));
+    executable[Symbol.dispose]();
+    assert.throws(() => executableInfo(executable, EXECUTABLE_INFO.state), refused('INVALID_EXECUTABLE'));
+    assert.throws(() => executable.validate(), refused('INVALID_EXECUTABLE'));
+    assert.throws(() => runtime.createExecutable({ profile: 'x' as 'base' }), refused('INVALID_ARGUMENT'));
+    assert.throws(() => runtime.createExecutable({ rounding: 'x' as 'near' }), refused('INVALID_ARGUMENT'));
+    device.close();
+  });
+
+  withRuntime(subject, 'a runtime ends with its last user, and everything with it', ({ runtime, agent }) => {
+    const [signal, queue, executable] = [
+      runtime.createSignal(1n),
+      runtime.createQueue(agent),
+      runtime.createExecutable(),
+    ];
+    const pool = agent.pool('coarse-grained');
+    const address = pool.allocate(64);
+    const group = runtime.createSignalGroup([signal], [agent]);
+    assert.equal(runtime.retain(), runtime);
+    runtime[Symbol.dispose]();
+    assert.equal(signal.load(), 1n, 'it was retained');
+    runtime[Symbol.dispose]();
+    for (const use of [
+      () => runtime.retain(),
+      () => runtime.systemInfo(0),
+      () => runtime.extensionMinor(0x201, 1),
+      () => runtime.createSignal(0n),
+      () => runtime.createSignalGroup([signal], [agent]),
+      () => runtime.createQueue(agent),
+      () => runtime.createInterceptQueue(agent),
+      () => runtime.createExecutable(),
+      () => runtime.executables,
+      () => runtime.loader.querySegmentDescriptors(),
+      () => runtime.fill(address, 0, 1),
+      () => runtime.copy(address, address, 1),
+      () => runtime.copyAsync({ destination: address, source: address, sizeBytes: 1 }),
+      () => runtime.copyEngineStatus(agent, runtime.cpuAgent),
+      () => runtime.convertTick(agent, 0n),
+      () => runtime.progress(),
+      () => runtime.waitAny([{ signal, condition: 'eq', value: 1n }]),
+      () => runtime.memory.pointerInfo(address),
+      () => runtime.memory.allowAccess([agent], address),
+      () => runtime.memory.canMigrate(pool, pool),
+      () => runtime.memory.migrate(address, pool),
+      () => runtime.memory.assignAgent(address, agent, 'rw'),
+      () => runtime.memory.lock(new Uint8Array(1)),
+      () => runtime.memory.unlock(new Uint8Array(1)),
+      () => runtime.memory.onDeallocate(address, () => {}),
+      () => runtime.memory.setPointerUserData(address, 0),
+      () => agentInfo(agent, AGENT_INFO.name),
+      () => memoryPoolInfo(pool, 0),
+      () => pool.allocate(1),
+      () => pool.free(address),
+      () => signal.load(),
+      () => signal.store(1n),
+      () => signal.waitSync('eq', 1n),
+      () => group.waitAny(['eq'], [1n]),
+      () => queue.addWriteIndex(1n),
+      () => queue.barrierValue({}),
+      () => executable.getSymbol('x'),
+    ]) {
+      assert.throws(use, refused('NOT_INITIALIZED'), `${use}`);
+    }
+    signal[Symbol.dispose]();
+    runtime[Symbol.dispose]();
+  });
+}

@@ -1,0 +1,43 @@
+/** What the runtime's conformance suite runs on: any device, fresh for every test. */
+import { type TestContext, test } from 'node:test';
+import { WavewrightError } from '../../base/errors.ts';
+import type { Agent } from '../agent.ts';
+import type { Device } from '../device.ts';
+import { createRuntime, type Runtime } from '../runtime.ts';
+import { HsaError, type HsaStatus } from '../status.ts';
+
+export interface Subject {
+  readonly name: string;
+  open(): Device;
+}
+
+export interface Setting {
+  readonly device: Device;
+  readonly runtime: Runtime;
+  readonly agent: Agent;
+}
+
+/** A test with a runtime of its own; a second device makes agents of another runtime. */
+export function withRuntime(
+  subject: Subject,
+  name: string,
+  run: (setting: Setting, context: TestContext) => void,
+): void {
+  test(`${subject.name}: ${name}`, (context) => {
+    const device = subject.open();
+    const runtime = createRuntime({ devices: [device] });
+    try {
+      run({ device, runtime, agent: runtime.gpuAgents[0]! }, context);
+    } finally {
+      runtime[Symbol.dispose]();
+      device.close();
+    }
+  });
+}
+
+export const refused =
+  (status: HsaStatus) =>
+  (error: unknown): boolean => {
+    if (error instanceof HsaError && error.status === status) return true;
+    throw error instanceof WavewrightError ? new Error(`expected ${status}, got: ${error.message}`) : error;
+  };

@@ -1,0 +1,11 @@
+/** The runtime's suite for any device: what holds on the emulator holds on a real GPU. */
+import { conformInfo } from './info.test-support.ts';
+import { conformMemory } from './memory.test-support.ts';
+import { conformObjects } from './objects.test-support.ts';
+import type { Subject } from './subject.test-support.ts';
+
+export function conform(subject: Subject): void {
+  conformInfo(subject);
+  conformMemory(subject);
+  conformObjects(subject);
+}
