@@ -1,11 +1,12 @@
 /**
  * Rates of the decoder and of the listing: instructions decoded and printed per second of thread CPU time, and `objdump -d` of a large code
- * object next to llvm-objdump-19, where that is installed (CPU time of the processes). `node bench/decode.ts` runs this alone. The object is made of the code of the examples, over and over.
+ * object next to llvm-objdump-19, where that is installed (CPU time of the processes). `node bench/decode.ts` prints them. The object is made of the code of the examples, over and over.
  */
 import { spawnSync } from 'node:child_process';
 import { closeSync, globSync, mkdtempSync, openSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
+import { median, timed } from '../src/bench/sampling.ts';
 import { parseElf } from '../src/elf/elf.ts';
 import { decoderFor } from '../src/isa/amdgpu/decode.ts';
 import { formatInstruction } from '../src/isa/amdgpu/disassemble.ts';
@@ -50,13 +51,13 @@ export function measureDecode(samples: number): DecodeRates {
   const rate = (format: boolean): number => {
     for (let i = 0; i < 5; i++) pass(format);
     const rates = Array.from({ length: samples }, () => {
-      const start = process.threadCpuUsage();
       let count = 0;
-      for (let i = 0; i < 5; i++) count += pass(format);
-      const used = process.threadCpuUsage(start);
-      return count / ((used.user + used.system) / 1e6);
+      const { cpuMs } = timed(() => {
+        for (let i = 0; i < 5; i++) count += pass(format);
+      });
+      return (count / cpuMs) * 1000;
     });
-    return rates.toSorted((a, b) => a - b)[samples >> 1]!;
+    return median(rates);
   };
   const result = { decode: rate(false), decodeAndFormat: rate(true) };
   if (characters === 0) throw new Error('nothing was printed');

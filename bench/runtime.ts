@@ -2,8 +2,8 @@
  * The HSA runtime: packets per second through one queue, symbols looked up, a large code object loaded and linked. `node bench/runtime.ts`
  * prints medians of thread CPU time.
  */
-import { assembleFile } from '../src/assembler/assemble-file.ts';
-import { linkCodeObject } from '../src/codeobject/link.ts';
+import { assembledImage, kernelSource } from '../src/bench/assembled-kernel.ts';
+import { median, timed } from '../src/bench/sampling.ts';
 import { CodeObjectReader, createEmulatedDevice, createRuntime, type KernelSymbol } from '../src/index.ts';
 
 const PROCESSOR = 'gfx90a';
@@ -13,30 +13,7 @@ const CODE_OBJECT_BYTES = 10 * 2 ** 20;
 const SAMPLES = 5;
 
 /** Milliseconds of thread CPU time, the median of several runs. */
-function cpuMs(run: () => void): number {
-  const times = Array.from({ length: SAMPLES }, () => {
-    const start = process.threadCpuUsage();
-    run();
-    const { user, system } = process.threadCpuUsage(start);
-    return (user + system) / 1000;
-  });
-  return times.toSorted((a, b) => a - b)[SAMPLES >> 1]!;
-}
-
-const EMPTY_KERNEL = `.text
-.globl empty
-.p2align 8
-.type empty,@function
-empty: s_endpgm
-.size empty, .-empty
-.rodata
-.p2align 6
-.amdhsa_kernel empty
- .amdhsa_next_free_vgpr 1
- .amdhsa_next_free_sgpr 1
- .amdhsa_accum_offset 4
-.end_amdhsa_kernel
-`;
+const cpuMs = (run: () => void): number => median(Array.from({ length: SAMPLES }, () => timed(run).cpuMs));
 
 /** Functions that return, a table of their addresses, and data up to the size. */
 function largeObject(): string {
@@ -48,14 +25,13 @@ function largeObject(): string {
   return `.text\n${code.join('')}.data\n${table.join('')}.fill ${CODE_OBJECT_BYTES}, 1, 7\n`;
 }
 
-const link = (source: string): CodeObjectReader =>
-  new CodeObjectReader(linkCodeObject([{ bytes: assembleFile(source, { processor: PROCESSOR }), name: 'bench.o' }]));
+const link = (source: string): CodeObjectReader => new CodeObjectReader(assembledImage(source, 'bench').bytes);
 
 using runtime = createRuntime({ devices: [createEmulatedDevice({ processor: PROCESSOR })] });
 const agent = runtime.gpuAgents[0]!;
 
 const executable = runtime.createExecutable();
-executable.loadCodeObject(agent, link(EMPTY_KERNEL));
+executable.loadCodeObject(agent, link(kernelSource('empty', '')));
 executable.freeze();
 const kernel = (executable.getSymbol('empty.kd') as KernelSymbol).kernelObject;
 const queue = runtime.createQueue(agent, { sizePackets: 1024 });

@@ -26,7 +26,7 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   'devices/emulated': ['base', 'codeobject', 'hsa', 'emulator'],
   'devices/hsa-native': ['base', 'codeobject', 'hsa'],
   'devices/cuda-native': ['base', 'codeobject', 'hsa'],
-  bench: ['base', 'dispatch', 'hsa', 'emulator', 'devices/emulated'],
+  bench: ['base', 'codeobject', 'assembler', 'dispatch', 'hsa', 'emulator', 'devices/emulated'],
   dispatch: ['base', 'codeobject', 'hsa'],
   loader: ['base', 'codeobject', 'hsa'],
   hal: ['base', 'codeobject', 'hsa'],

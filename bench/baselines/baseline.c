@@ -7,7 +7,7 @@
  *     b SIZE         a buffer; its bytes follow the end of the line
  *                    answer: "ok" or "unsupported WHY"
  *   run              one run; answer: "ok"
- *   sample MS        runs until it has used that much CPU time; answer: CPU seconds of one run, on average
+ *   sample MS        runs until it has used that much CPU time; answer: CPU seconds and wall seconds of one run, on average
  *   read ARGUMENT    answer: the size, and after the end of the line the bytes of a buffer
  *
  * CPU time is that of the process: PoCL works in a thread of its own.
@@ -26,9 +26,9 @@ static void fail(const char *what) {
   exit(1);
 }
 
-static double cpu_seconds(void) {
+static double seconds(clockid_t clock) {
   struct timespec now;
-  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+  clock_gettime(clock, &now);
   return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
 }
 
@@ -69,14 +69,14 @@ static void prepare(void) {
 static void sample(void) {
   double milliseconds;
   if (scanf("%lf", &milliseconds) != 1) fail("expected milliseconds");
-  double start = cpu_seconds(), used;
+  double start = seconds(CLOCK_PROCESS_CPUTIME_ID), wall_start = seconds(CLOCK_MONOTONIC), used;
   int runs = 0;
   do {
     baseline_run();
     runs++;
-    used = cpu_seconds() - start;
+    used = seconds(CLOCK_PROCESS_CPUTIME_ID) - start;
   } while (used * 1000 < milliseconds);
-  printf("%.9g\n", used / runs);
+  printf("%.9g %.9g\n", used / runs, (seconds(CLOCK_MONOTONIC) - wall_start) / runs);
 }
 
 static void show(void) {

@@ -64,6 +64,8 @@ static void ihash(const struct launch *launch) {
   }
 }
 
+#ifndef VECTORISED
+
 static void saxpy(const struct launch *launch) {
   float *y = BUFFER(float, 0);
   const float *x = BUFFER(float, 1);
@@ -87,6 +89,8 @@ static void gather(const struct launch *launch) {
   for (int i = 0; i < n; i++) out[i] = a[index[i]];
 }
 
+#endif
+
 static void multiply(const struct launch *launch) {
   float *c = BUFFER(float, 0);
   const float *a = BUFFER(float, 1), *b = BUFFER(float, 2);
@@ -105,6 +109,8 @@ static void multiply(const struct launch *launch) {
     }
 #endif
 }
+
+#ifndef VECTORISED
 
 static void mandelbrot(const struct launch *launch) {
   int32_t *out = BUFFER(int32_t, 0);
@@ -238,15 +244,29 @@ static void stencil(const struct launch *launch) {
     }
 }
 
+#endif
+
 static const struct {
   const char *kernel;
   void (*run)(const struct launch *launch);
 } ROWS[] = {
-    {"fma8", fma8},         {"ihash", ihash},       {"saxpy", saxpy},   {"vadd", vadd},
-    {"gather", gather},     {"matmul16", multiply}, {"matmul4x4", multiply},
-    {"mfma16", multiply},   {"mandelbrot", mandelbrot}, {"collatz", collatz},
-    {"nbody", nbody},       {"histogram", histogram}, {"bitonic", bitonic}, {"sha256", sha256},
+    {"fma8", fma8},
+    {"ihash", ihash},
+    {"matmul16", multiply},
+    {"matmul4x4", multiply},
+    {"mfma16", multiply},
+#ifndef VECTORISED
+    {"saxpy", saxpy},
+    {"vadd", vadd},
+    {"gather", gather},
     {"stencil", stencil},
+    {"mandelbrot", mandelbrot},
+    {"collatz", collatz},
+    {"nbody", nbody},
+    {"histogram", histogram},
+    {"bitonic", bitonic},
+    {"sha256", sha256},
+#endif
 };
 
 static const struct launch *current;

@@ -3,11 +3,12 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import path from 'node:path';
 import { WavewrightError } from '../base/errors.ts';
 import type { Launch } from './kernel-benchmark.ts';
+import type { Sample, Subject } from './sampling.ts';
 
 const NEWLINE = 10;
 const MAX_LINE_BYTES = 4096;
 
-export class Baseline implements AsyncDisposable {
+export class Baseline implements Subject, AsyncDisposable {
   readonly name: string;
   readonly #process: ChildProcess;
   #received: Buffer = Buffer.alloc(0);
@@ -56,10 +57,11 @@ export class Baseline implements AsyncDisposable {
     return this.#take(Number(await this.#line()));
   }
 
-  /** Seconds of CPU time of one run, on average over runs that together take at least so many milliseconds. */
-  async sample(milliseconds: number): Promise<number> {
+  /** Of the prepared kernel; CPU time is that of the process. */
+  async sample(milliseconds: number): Promise<Sample> {
     this.#send(`sample ${milliseconds}\n`);
-    return Number(await this.#line());
+    const [cpuSeconds, wallSeconds] = (await this.#line()).split(' ').map(Number) as [number, number];
+    return { cpuSeconds, wallSeconds };
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -42,4 +42,9 @@ export const COMMANDS: readonly CommandRow[] = [
     summary: 'assemble AMD GPU source and link code objects',
     load: async () => (await import('./commands/asm.ts')).asm,
   },
+  {
+    name: 'bench',
+    summary: 'measure kernels on the emulator, and what it costs to start and to compile',
+    load: async () => (await import('./commands/bench.ts')).bench,
+  },
 ];

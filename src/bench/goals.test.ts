@@ -1,0 +1,49 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { GOAL_KERNELS, ratioGoals } from './goals.ts';
+import { KERNELS } from './kernels.ts';
+import type { KernelReport } from './measure-kernel.ts';
+
+const report = (
+  kernel: string,
+  perSecond: number,
+  comparisons: Readonly<Record<string, number>>,
+  loops = 0,
+): KernelReport => ({
+  ...{ target: 'gfx90a', kernel, unit: 'FMA', operations: 1, perSecond, cpuMs: 1, wallMs: 1, compileMs: 1 },
+  ...{ instructions: 100, waves: 1, tiers: { reference: 0, handlers: 0, regions: 100 - loops, loops } },
+  comparisons: Object.entries(comparisons).map(([name, rate]) => ({ name, perSecond: rate, ratio: perSecond / rate })),
+});
+
+test('goals name kernels that there are', () => {
+  for (const name of GOAL_KERNELS)
+    assert.ok(
+      KERNELS.some((kernel) => kernel.name === name),
+      name,
+    );
+});
+
+test('a ratio is met or missed; without its baseline there is none', () => {
+  const [goal, ...others] = ratioGoals([report('fma8', 15e9, { pocl: 8e9, gcc: 4e9 })]);
+  assert.deepEqual(others, []);
+  assert.deepEqual([goal!.measured, goal!.baseline, goal!.value, goal!.met], [15000, 8000, 1.875, false]);
+  assert.equal(ratioGoals([report('fma8', 16e9, { pocl: 8e9 })])[0]!.met, true);
+  assert.deepEqual(ratioGoals([report('fma8', 16e9, {})]), []);
+});
+
+test('where loops are compiled as a whole, more is wanted', () => {
+  const results = ratioGoals([report('fma8', 20e9, { pocl: 8e9 }, 90)]);
+  assert.deepEqual(
+    results.map(({ goal, met }) => [goal, met]),
+    [
+      ['>= 2 x', true],
+      ['>= 3 x', false],
+    ],
+  );
+});
+
+test('another kernel of the same target can be the baseline', () => {
+  const product = report('matmul16', 1e9, {});
+  assert.equal(ratioGoals([product, report('mfma16', 4e9, {})]).at(-1)!.met, true);
+  assert.deepEqual(ratioGoals([{ ...product, target: 'gfx942' }, report('mfma16', 4e9, {})]), []);
+});

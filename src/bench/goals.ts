@@ -1,0 +1,104 @@
+/** The ratios that the compiled tiers have to reach, and whether a run reached them. */
+
+import type { KernelReport } from './measure-kernel.ts';
+import type { CompileTimes, EmptyDispatchTimes, HelloTimes } from './node-launch-costs.ts';
+
+/** A kernel's rate divided by that of a rival, or of another kernel on the same target. */
+interface RatioGoal {
+  readonly kernel: string;
+  readonly against: string;
+  readonly atLeast: number;
+  /** Runs only where loops are compiled as a whole (T2). */
+  readonly loops?: boolean;
+}
+
+const RATIOS: readonly RatioGoal[] = [
+  { kernel: 'fma8', against: 'pocl', atLeast: 2 },
+  { kernel: 'fma8', against: 'pocl', atLeast: 3, loops: true },
+  { kernel: 'ihash', against: 'gcc-native', atLeast: 0.3 },
+  { kernel: 'ihash', against: 'gcc-vectorised', atLeast: 0.3 },
+  { kernel: 'saxpy', against: 'pocl', atLeast: 0.3 },
+  { kernel: 'gather', against: 'pocl', atLeast: 0.3 },
+  { kernel: 'vadd', against: 'pocl', atLeast: 0.3 },
+  { kernel: 'matmul16', against: 'gcc', atLeast: 0.6 },
+  { kernel: 'matmul4x4', against: 'gcc', atLeast: 1 },
+  { kernel: 'mandelbrot', against: 'gcc', atLeast: 2 },
+  { kernel: 'collatz', against: 'gcc', atLeast: 2 },
+  { kernel: 'mfma16', against: 'kernel matmul16', atLeast: 4 },
+  { kernel: 'wmma16', against: 'kernel matmul16', atLeast: 4 },
+];
+
+/** Kernels that the goals name. */
+export const GOAL_KERNELS: readonly string[] = [...new Set(RATIOS.map(({ kernel }) => kernel))];
+
+export interface GoalResult {
+  readonly what: string;
+  readonly unit: string;
+  readonly measured: number;
+  readonly baseline: number;
+  /** Measured divided by baseline, or the number itself where the goal is one. */
+  readonly value: number;
+  readonly goal: string;
+  readonly met: boolean;
+}
+
+const MEGA = 1e6;
+
+/** Goals whose kernel and rival were measured; `loops` ones where compiled loops ran most of the kernel. */
+export function ratioGoals(reports: readonly KernelReport[]): GoalResult[] {
+  return reports.flatMap((report) =>
+    RATIOS.filter(({ kernel }) => kernel === report.kernel).flatMap(({ against, atLeast, loops = false }) => {
+      const rate = rateOf(against, report, reports);
+      if (rate === undefined || (loops && report.tiers.loops * 2 < total(report))) return [];
+      const value = report.perSecond / rate;
+      return {
+        what: `${report.kernel}${loops ? ' (T2)' : ''} on ${report.target} / ${against}`,
+        unit: `M ${report.unit}/s`,
+        measured: report.perSecond / MEGA,
+        baseline: rate / MEGA,
+        value,
+        goal: `>= ${atLeast} x`,
+        met: value >= atLeast,
+      };
+    }),
+  );
+}
+
+const total = ({ tiers }: KernelReport): number => Object.values(tiers).reduce((sum, count) => sum + count, 0);
+
+function rateOf(against: string, { target, comparisons }: KernelReport, reports: readonly KernelReport[]) {
+  const kernel = /^kernel (.*)$/.exec(against)?.[1];
+  if (kernel === undefined) return comparisons.find(({ name }) => name === against)?.perSecond;
+  return reports.find((other) => other.target === target && other.kernel === kernel)?.perSecond;
+}
+
+const MAX_HELLO_MS = 150;
+const MAX_EMPTY_DISPATCH_US = 20;
+const MAX_COMPILE_US = 100;
+const MAX_COMPILE_MEMORY_BYTES = 1e9;
+
+export interface LaunchCosts {
+  readonly hello: HelloTimes;
+  readonly emptyDispatch: EmptyDispatchTimes;
+  readonly compile: readonly CompileTimes[];
+}
+
+/** Goals that are limits. */
+export function limitGoals({ hello, emptyDispatch, compile }: LaunchCosts): GoalResult[] {
+  const atMost = (what: string, unit: string, measured: number, limit: number, baseline = 0): GoalResult => ({
+    ...{ what, unit, measured, baseline, value: measured - baseline },
+    ...{ goal: `<= ${limit} ${unit}`, met: measured - baseline <= limit },
+  });
+  return [
+    atMost('hello, wall, over node -e 0', 'ms', hello.helloMs, MAX_HELLO_MS, hello.nodeMs),
+    atMost('empty dispatch of one wave, CPU', 'us', emptyDispatch.cpuUs, MAX_EMPTY_DISPATCH_US),
+    ...compile.map(({ gpuInstructions, perInstructionUs }) =>
+      atMost(`compile ${gpuInstructions} instructions, CPU of each`, 'us', perInstructionUs, MAX_COMPILE_US),
+    ),
+    ...compile
+      .slice(-1)
+      .map(({ gpuInstructions, peakMemoryBytes }) =>
+        atMost(`memory after ${gpuInstructions}`, 'MB', peakMemoryBytes / MEGA, MAX_COMPILE_MEMORY_BYTES / MEGA),
+      ),
+  ];
+}

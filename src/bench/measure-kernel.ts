@@ -1,0 +1,82 @@
+/** One kernel on one target: checked, measured, compared. */
+import type { TierInstructions } from '../hsa/device.ts';
+import { addStatistics } from '../hsa/statistics.ts';
+import type { KernelRunner } from './kernel-runner.ts';
+import { type Rival, runChecked, type Task } from './rivals.ts';
+import { repeated, type Subject, sampleInTurn } from './sampling.ts';
+
+export interface Comparison {
+  readonly name: string;
+  /** Operations per second of CPU time. */
+  readonly perSecond: number;
+  /** The emulator's rate divided by this one. */
+  readonly ratio: number;
+}
+
+export interface KernelReport {
+  readonly target: string;
+  readonly kernel: string;
+  /** One operation. */
+  readonly unit: string;
+  /** Operations of one launch. */
+  readonly operations: number;
+  /** Operations per second of thread CPU time. */
+  readonly perSecond: number;
+  /** Of one launch, warm: thread CPU time and wall time. */
+  readonly cpuMs: number;
+  readonly wallMs: number;
+  /** What the first launch took beyond a warm one, in CPU time of all threads: decoding and compiling, also in the background. */
+  readonly compileMs: number;
+  /** Of one launch, warm, on average. */
+  readonly instructions: number;
+  readonly waves: number;
+  /** Instructions by what ran them, in all warm launches. */
+  readonly tiers: TierInstructions;
+  readonly comparisons: readonly Comparison[];
+}
+
+/** Throws INTERNAL where the kernel's result is not the model's, and what running it throws. */
+export async function measureKernel(
+  target: string,
+  runner: KernelRunner,
+  task: Task,
+  rivals: readonly Rival[],
+  samples: number,
+): Promise<KernelReport> {
+  const { benchmark } = task;
+  const { name, kernel = name, unit } = benchmark;
+  const operations = benchmark.operations('full');
+  // Not among what is measured.
+  task.expected.full();
+  const run = runner.prepare(task.image, kernel, benchmark.launch('full'));
+  const before = process.cpuUsage();
+  runChecked(`emulated:${target}`, task, 'full', run);
+  const first = process.cpuUsage(before);
+  const compared: { readonly rival: Rival; readonly subject: Subject }[] = [];
+  for (const rival of rivals) {
+    const subject = await rival.prepare(task);
+    if (subject) compared.push({ rival, subject });
+  }
+  const own = repeated('own', run);
+  await own.sample(0);
+  const cold = runner.statistics;
+  let launches = 0;
+  const counted = repeated('own', () => {
+    launches++;
+    return run();
+  });
+  const [warm, ...others] = await sampleInTurn([counted, ...compared.map(({ subject }) => subject)], samples);
+  const { cpuSeconds, wallSeconds } = warm!;
+  const { instructions, waves, tiers } = addStatistics(runner.statistics, cold, -1);
+  const perSecond = operations / cpuSeconds;
+  return {
+    ...{ target, kernel: name, unit, operations, perSecond },
+    ...{ cpuMs: cpuSeconds * 1000, wallMs: wallSeconds * 1000 },
+    compileMs: Math.max(0, (first.user + first.system) / 1000 - cpuSeconds * 1000),
+    ...{ instructions: instructions / launches, waves: waves / launches, tiers },
+    comparisons: compared.map(({ rival }, i) => {
+      const rate = (rival.size === 'full' ? operations : benchmark.operations(rival.size)) / others[i]!.cpuSeconds;
+      return { name: rival.name, perSecond: rate, ratio: perSecond / rate };
+    }),
+  };
+}

@@ -1,0 +1,73 @@
+/** What a kernel on the emulator is compared with: other executors, the model, programs for the host. */
+import { WavewrightError } from '../base/errors.ts';
+import { differenceFrom, type KernelBenchmark, type Result, type Size } from './kernel-benchmark.ts';
+import { type KernelImage, KernelRunner, type Measured } from './kernel-runner.ts';
+import type { Baseline } from './node-baseline.ts';
+import { repeated, type Subject, timed } from './sampling.ts';
+
+/** A kernel on one target, with what it must compute. */
+export interface Task {
+  readonly benchmark: KernelBenchmark;
+  readonly image: KernelImage;
+  readonly expected: Readonly<Record<Size, () => Result>>;
+}
+
+export interface Rival {
+  readonly name: string;
+  /** Of the launches that it runs. */
+  readonly size: Size;
+  /** Undefined where it cannot run the kernel. Throws where its result is wrong. */
+  prepare(task: Task): Subject | undefined | Promise<Subject | undefined>;
+}
+
+/** Runs once and compares with the model. Throws INTERNAL: a wrong result is a defect. */
+export function runChecked(name: string, task: Task, size: Size, run: () => Measured): Measured {
+  const measured = run();
+  const difference = differenceFrom(task.expected[size](), measured.output, task.benchmark.tolerance);
+  if (difference) throw new WavewrightError('INTERNAL', `${task.image.name}: wrong result on ${name}: ${difference}`);
+  return measured;
+}
+
+/** Another executor of the emulator. The reference is too slow for large launches. */
+export function executorRival(executor: 'handlers' | 'reference', processor: string): Rival {
+  const size = executor === 'reference' ? 'small' : 'full';
+  const runner = new KernelRunner({ processor, executor });
+  return {
+    ...{ name: executor, size },
+    prepare(task) {
+      const { benchmark } = task;
+      const run = runner.prepare(task.image, benchmark.kernel ?? benchmark.name, benchmark.launch(size));
+      runChecked(executor, task, size, run);
+      return repeated(executor, run);
+    },
+  };
+}
+
+/** The model itself: plain loops over typed arrays. */
+export const JS_RIVAL: Rival = {
+  name: 'js',
+  size: 'full',
+  prepare({ benchmark }) {
+    const launch = benchmark.launch('full');
+    return repeated('js', () => timed(() => benchmark.model(launch)));
+  },
+};
+
+/** Programs may round products before they add. */
+const PROGRAM_TOLERANCE = 1e-5;
+
+/** A program for the host, in the same launches. */
+export function programRival(baseline: Baseline): Rival {
+  return {
+    ...{ name: baseline.name, size: 'full' },
+    async prepare({ benchmark, expected }) {
+      const { name, kernel = name, tolerance = 0 } = benchmark;
+      if (!(await baseline.prepare(kernel, benchmark.launch('full')))) return undefined;
+      const limit = Math.max(tolerance, PROGRAM_TOLERANCE);
+      const difference = differenceFrom(expected.full(), await baseline.run(0), limit);
+      if (difference)
+        throw new WavewrightError('BAD_INPUT', `${baseline.name}: wrong result of ${name}: ${difference}`);
+      return baseline;
+    },
+  };
+}

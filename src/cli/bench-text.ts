@@ -1,0 +1,50 @@
+/** Benchmark results as text. */
+import type { GoalResult, LaunchCosts } from '../bench/goals.ts';
+import type { KernelReport } from '../bench/measure-kernel.ts';
+import { tierShares } from '../hsa/statistics.ts';
+
+const MEGA = 1e6;
+
+const mega = (perSecond: number): string => {
+  const value = perSecond / MEGA;
+  return value >= 1000 ? value.toFixed(0) : value.toPrecision(3);
+};
+
+export const KERNEL_HEADING = `${'target'.padEnd(9)}${'kernel'.padEnd(15)}${'rate per CPU second'.padEnd(26)}${'CPU ms'.padStart(9)}${'wall ms'.padStart(9)}${'compile ms'.padStart(12)}  instructions by tier; ratios\n`;
+
+/** One line of a table. */
+export function kernelLine(report: KernelReport): string {
+  const { target, kernel, unit, perSecond, cpuMs, wallMs, compileMs, tiers, comparisons } = report;
+  const ratios = comparisons.map(
+    ({ name, ratio, perSecond: other }) => `${ratio.toPrecision(3)} x ${name} (${mega(other)})`,
+  );
+  const columns = [cpuMs.toFixed(2).padStart(9), wallMs.toFixed(2).padStart(9), compileMs.toFixed(0).padStart(12)];
+  return `${target.padEnd(9)}${kernel.padEnd(15)}${`${mega(perSecond)} M ${unit}/s`.padEnd(26)}${columns.join('')}  ${[tierShares(tiers), ...ratios].join('; ')}\n`;
+}
+
+export function launchText({ hello, emptyDispatch, compile }: LaunchCosts): string {
+  const lines = [
+    `hello: ${hello.helloMs.toFixed(0)} ms of wall time, node -e 0 ${hello.nodeMs.toFixed(0)} ms: ${hello.overNodeMs.toFixed(0)} ms over it`,
+    `empty dispatch of one wave, warm: ${emptyDispatch.cpuUs.toFixed(1)} us of CPU, ${emptyDispatch.wallUs.toFixed(1)} us of wall time`,
+    ...compile.map(
+      ({ gpuInstructions, cpuMs, perInstructionUs, peakMemoryBytes }) =>
+        `compile ${gpuInstructions} instructions: ${cpuMs.toFixed(0)} ms of CPU, ${perInstructionUs.toFixed(1)} us each; ${mega(peakMemoryBytes)} MB resident at most so far`,
+    ),
+  ];
+  return `${lines.join('\n')}\n`;
+}
+
+/** A table of the goals, for Markdown too. */
+export function goalsText(results: readonly GoalResult[]): string {
+  const number = (value: number): string => (value >= 100 ? value.toFixed(0) : value.toPrecision(3));
+  const rows = results.map(({ what, unit, measured, baseline, value, goal, met }) => [
+    ...[what, `${number(measured)} ${unit}`, baseline === 0 ? '' : `${number(baseline)} ${unit}`],
+    ...[number(value), goal, met ? 'met' : 'missed'],
+  ]);
+  const table = [
+    ['what', 'measured', 'baseline', 'value', 'goal', ''],
+    ['---', '---', '---', '---', '---', '---'],
+    ...rows,
+  ];
+  return table.map((cells) => `| ${cells.join(' | ')} |\n`).join('');
+}

@@ -1,0 +1,178 @@
+import { readdirSync, statSync } from 'node:fs';
+import { arch, cpus, platform } from 'node:os';
+import path from 'node:path';
+import { WavewrightError } from '../../base/errors.ts';
+import { GOAL_KERNELS, type GoalResult, type LaunchCosts, limitGoals, ratioGoals } from '../../bench/goals.ts';
+import type { KernelBenchmark, Result, Size } from '../../bench/kernel-benchmark.ts';
+import { KernelRunner } from '../../bench/kernel-runner.ts';
+import { KERNELS } from '../../bench/kernels.ts';
+import { type KernelReport, measureKernel } from '../../bench/measure-kernel.ts';
+import { Baseline } from '../../bench/node-baseline.ts';
+import { readKernelImage } from '../../bench/node-images.ts';
+import { measureCompile, measureEmptyDispatch, measureHello } from '../../bench/node-launch-costs.ts';
+import { executorRival, JS_RIVAL, programRival, type Rival } from '../../bench/rivals.ts';
+import { goalsText, KERNEL_HEADING, kernelLine, launchText } from '../bench-text.ts';
+import { defineCommand } from '../command.ts';
+
+const TARGETS = ['gfx90a', 'gfx942', 'gfx1100'];
+const MAX_SAMPLES = 1000;
+const COMPILE_SIZES = [1000, 10_000, 50_000];
+const EXECUTORS = ['handlers', 'reference'] as const;
+
+export const bench = defineCommand({
+  operands: { usage: '', min: 0, max: 0 },
+  options: {
+    suite: {
+      kind: 'choice',
+      choices: ['kernels', 'launch', 'goals'],
+      default: 'kernels',
+      description: 'kernels: rates; launch: what it costs to start and to compile; goals: both, against what is wanted',
+    },
+    kernel: {
+      kind: 'text',
+      placeholder: 'PATTERN',
+      description: 'only kernels with such names, for example mat*,fma8',
+    },
+    target: {
+      kind: 'text',
+      placeholder: 'NAMES',
+      default: 'gfx90a',
+      description: `which of ${TARGETS.join(',')}`,
+    },
+    baseline: {
+      kind: 'list',
+      placeholder: 'NAME',
+      description: 'what to compare with, see below; may be repeated',
+    },
+    samples: {
+      kind: 'integer',
+      placeholder: 'N',
+      min: 1,
+      max: MAX_SAMPLES,
+      default: 5,
+      description: 'samples of each measurement, of which the median counts',
+    },
+    format: { kind: 'choice', choices: ['text', 'json'], default: 'text', description: 'how to print' },
+  },
+  formats: {
+    text: 'one line for each kernel; a table of the goals',
+    json: 'one object with all numbers; `schema` and `version` say how to read it',
+  },
+  notes: [
+    'Every kernel runs on the emulator and must give what a model in JavaScript computes before it is measured: CPU time of the thread, in',
+    'samples of 80 ms or more that take turns with those of the baselines.',
+    '',
+    'Baselines:',
+    '  handlers, reference      the same kernel on the executors that compile nothing; the reference in a small launch',
+    '  js                       the model, plain loops over typed arrays',
+    '  FILE                     a program that bench/baselines/build.sh of the source repository builds: gcc, gcc-native, gcc-vectorised, pocl',
+    '  FOLDER                   all programs in it',
+  ],
+  async run({ stdout }, options) {
+    const print = (text: string): void => {
+      if (options.format === 'text') stdout(text);
+    };
+    await using resources = new AsyncDisposableStack();
+    const programs = (options.baseline ?? [])
+      .filter((name) => name !== 'js' && !EXECUTORS.some((executor) => executor === name))
+      .flatMap(filesOf)
+      .map((file) => programRival(resources.use(new Baseline(file))));
+    const isGoals = options.suite === 'goals';
+    const kernels = chooseKernels(options.kernel, isGoals);
+    const reports: KernelReport[] = [];
+    if (options.suite !== 'launch') {
+      print(KERNEL_HEADING);
+      for (const target of chooseTargets(options.target)) {
+        using runner = new KernelRunner({ processor: target });
+        const rivals = [...programs, ...ownRivals(options.baseline ?? [], target)];
+        for (const benchmark of kernels.filter(({ processors }) => processors?.includes(target) ?? true)) {
+          const task = { benchmark, image: readKernelImage(benchmark.name, target), expected: expectedOf(benchmark) };
+          const report = await measureKernel(target, runner, task, rivals, options.samples);
+          reports.push(report);
+          print(kernelLine(report));
+        }
+      }
+    }
+    const costs = options.suite === 'kernels' ? undefined : await measureLaunchCosts(options.samples);
+    if (costs) print(`${isGoals ? '\n' : ''}${launchText(costs)}`);
+    const goals = isGoals ? [...ratioGoals(reports), ...limitGoals(costs!)] : undefined;
+    if (goals) print(`\n${goalsText(goals)}`);
+    if (options.format === 'json')
+      stdout(`${JSON.stringify(asJson(options.samples, reports, costs, goals), undefined, 2)}\n`);
+    return 0;
+  },
+});
+
+function asJson(
+  samples: number,
+  kernels: readonly KernelReport[],
+  launch: LaunchCosts | undefined,
+  goals: readonly GoalResult[] | undefined,
+) {
+  return {
+    ...{ schema: 'wavewright.bench', version: 2, samples },
+    host: {
+      platform: platform(),
+      architecture: arch(),
+      processor: cpus()[0]?.model,
+      cores: cpus().length,
+      node: process.version,
+    },
+    peakResidentBytes: process.resourceUsage().maxRSS * 1024,
+    ...{ kernels, launch, goals },
+  };
+}
+
+function chooseKernels(pattern: string | undefined, isGoals: boolean): KernelBenchmark[] {
+  const candidates = KERNELS.filter(({ name }) => !isGoals || GOAL_KERNELS.includes(name));
+  const chosen = candidates.filter(
+    ({ name }) => pattern?.split(',').some((each) => path.matchesGlob(name, each)) ?? true,
+  );
+  if (chosen.length > 0) return chosen;
+  const hint = `the kernels are ${candidates.map(({ name }) => name).join(', ')}`;
+  throw new WavewrightError('USAGE', `no kernel is called '${pattern}'`, { hint });
+}
+
+function chooseTargets(text: string): string[] {
+  const names = text.split(',');
+  const unknown = names.find((name) => !TARGETS.includes(name));
+  if (unknown === undefined) return names;
+  throw new WavewrightError('USAGE', `no benchmark kernels for '${unknown}'`, {
+    hint: `there are ${TARGETS.join(', ')}`,
+  });
+}
+
+/** A program, or the programs in a folder. */
+function filesOf(name: string): string[] {
+  try {
+    return statSync(name).isDirectory()
+      ? readdirSync(name)
+          .sort()
+          .map((file) => path.join(name, file))
+      : [name];
+  } catch (cause) {
+    throw new WavewrightError('IO', 'no such baseline', { file: name, hint: 'see wavewright help bench', cause });
+  }
+}
+
+const ownRivals = (names: readonly string[], target: string): Rival[] => [
+  ...EXECUTORS.filter((name) => names.includes(name)).map((name) => executorRival(name, target)),
+  ...(names.includes('js') ? [JS_RIVAL] : []),
+];
+
+/** What the model computes, at most once. */
+function expectedOf(benchmark: KernelBenchmark): Record<Size, () => Result> {
+  const once = (size: Size) => {
+    let result: Result | undefined;
+    return () => {
+      result ??= benchmark.model(benchmark.launch(size));
+      return result;
+    };
+  };
+  return { full: once('full'), small: once('small') };
+}
+
+async function measureLaunchCosts(samples: number): Promise<LaunchCosts> {
+  const compile = measureCompile(COMPILE_SIZES);
+  return { hello: measureHello(samples), emptyDispatch: await measureEmptyDispatch(samples), compile };
+}
