@@ -10,7 +10,7 @@ async function printed(options: Partial<Parameters<typeof bench.run>[1]>): Promi
   };
   const context = { stdout, stderr: () => {}, env: {} };
   const defaults = { suite: 'kernels', kernel: 'histogram', target: 'gfx90a', samples: 1, format: 'json' } as const;
-  assert.equal(await bench.run(context, { baseline: undefined, ...defaults, ...options }, []), 0);
+  assert.equal(await bench.run(context, { baseline: undefined, workers: undefined, ...defaults, ...options }, []), 0);
   return text;
 }
 

@@ -17,8 +17,11 @@ export interface Launch {
   readonly args: readonly Argument[];
 }
 
-/** `full` is measured, `small` is for checking results and for the reference executor. */
-export type Size = 'full' | 'small';
+/** Of launches whose results are compared with the model: `full` is measured, `small` is for tests and for the reference executor. */
+export type CheckedSize = 'full' | 'small';
+
+/** `long` takes some 200 ms or more, for what several workers can share. */
+export type Size = CheckedSize | 'long';
 
 /** Elements of the first buffer after one run. */
 export type Result = Uint32Array | Float32Array | Float64Array;

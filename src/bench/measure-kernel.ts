@@ -1,7 +1,7 @@
 /** One kernel on one target: checked, measured, compared. */
 import type { TierInstructions } from '../hsa/device.ts';
 import { addStatistics } from '../hsa/statistics.ts';
-import type { KernelRunner } from './kernel-runner.ts';
+import type { KernelRunner, Measured } from './kernel-runner.ts';
 import { type Rival, runChecked, type Task } from './rivals.ts';
 import { repeated, type Subject, sampleInTurn } from './sampling.ts';
 
@@ -20,9 +20,9 @@ export interface KernelReport {
   readonly unit: string;
   /** Operations of one launch. */
   readonly operations: number;
-  /** Operations per second of thread CPU time. */
+  /** Operations per second of CPU time of each thread, on average. */
   readonly perSecond: number;
-  /** Of one launch, warm: thread CPU time and wall time. */
+  /** Of one launch, warm: CPU time of each thread, on average, and wall time. */
   readonly cpuMs: number;
   readonly wallMs: number;
   /** What the first launch took beyond a warm one, in CPU time of all threads: decoding and compiling, also in the background. */
@@ -35,20 +35,26 @@ export interface KernelReport {
   readonly comparisons: readonly Comparison[];
 }
 
+export interface MeasureOptions {
+  readonly rivals: readonly Rival[];
+  readonly samples: number;
+  /** Threads of the runner. */
+  readonly workers: number;
+}
+
 /** Throws INTERNAL where the kernel's result is not the model's, and what running it throws. */
 export async function measureKernel(
   target: string,
   runner: KernelRunner,
   task: Task,
-  rivals: readonly Rival[],
-  samples: number,
+  { rivals, samples, workers }: MeasureOptions,
 ): Promise<KernelReport> {
   const { benchmark } = task;
   const { name, kernel = name, unit } = benchmark;
   const operations = benchmark.operations('full');
   // Not among what is measured.
   task.expected.full();
-  const run = runner.prepare(task.image, kernel, benchmark.launch('full'));
+  const run = onThreads(workers, runner.prepare(task.image, kernel, benchmark.launch('full')));
   const before = process.cpuUsage();
   runChecked(`emulated:${target}`, task, 'full', run);
   const first = process.cpuUsage(before);
@@ -78,5 +84,16 @@ export async function measureKernel(
       const rate = (rival.size === 'full' ? operations : benchmark.operations(rival.size)) / others[i]!.cpuSeconds;
       return { name: rival.name, perSecond: rate, ratio: perSecond / rate };
     }),
+  };
+}
+
+/** With several threads, the CPU time of each on average: that of the process, shared. */
+function onThreads(workers: number, run: () => Measured): () => Measured {
+  if (workers === 1) return run;
+  return () => {
+    const before = process.cpuUsage();
+    const measured = run();
+    const { user, system } = process.cpuUsage(before);
+    return { ...measured, cpuMs: (user + system) / 1000 / workers };
   };
 }

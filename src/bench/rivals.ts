@@ -1,6 +1,6 @@
 /** What a kernel on the emulator is compared with: other executors, the model, programs for the host. */
 import { WavewrightError } from '../base/errors.ts';
-import { differenceFrom, type KernelBenchmark, type Result, type Size } from './kernel-benchmark.ts';
+import { type CheckedSize, differenceFrom, type KernelBenchmark, type Result } from './kernel-benchmark.ts';
 import { type KernelImage, KernelRunner, type Measured } from './kernel-runner.ts';
 import type { Baseline } from './node-baseline.ts';
 import { repeated, type Subject, timed } from './sampling.ts';
@@ -9,19 +9,19 @@ import { repeated, type Subject, timed } from './sampling.ts';
 export interface Task {
   readonly benchmark: KernelBenchmark;
   readonly image: KernelImage;
-  readonly expected: Readonly<Record<Size, () => Result>>;
+  readonly expected: Readonly<Record<CheckedSize, () => Result>>;
 }
 
 export interface Rival {
   readonly name: string;
   /** Of the launches that it runs. */
-  readonly size: Size;
+  readonly size: CheckedSize;
   /** Undefined where it cannot run the kernel. Throws where its result is wrong. */
   prepare(task: Task): Subject | undefined | Promise<Subject | undefined>;
 }
 
 /** Runs once and compares with the model. Throws INTERNAL: a wrong result is a defect. */
-export function runChecked(name: string, task: Task, size: Size, run: () => Measured): Measured {
+export function runChecked(name: string, task: Task, size: CheckedSize, run: () => Measured): Measured {
   const measured = run();
   const difference = differenceFrom(task.expected[size](), measured.output, task.benchmark.tolerance);
   if (difference) throw new WavewrightError('INTERNAL', `${task.image.name}: wrong result on ${name}: ${difference}`);

@@ -1,6 +1,7 @@
 /** Benchmark results as text. */
 import type { GoalResult, LaunchCosts } from '../bench/goals.ts';
 import type { KernelReport } from '../bench/measure-kernel.ts';
+import type { WorkerSpeedUp } from '../bench/node-worker-speed-up.ts';
 import { tierShares } from '../hsa/statistics.ts';
 
 const MEGA = 1e6;
@@ -27,12 +28,20 @@ export function launchText({ hello, emptyDispatch, compile }: LaunchCosts): stri
     `hello: ${hello.helloMs.toFixed(0)} ms of wall time, node -e 0 ${hello.nodeMs.toFixed(0)} ms: ${hello.overNodeMs.toFixed(0)} ms over it`,
     `empty dispatch of one wave, warm: ${emptyDispatch.cpuUs.toFixed(1)} us of CPU, ${emptyDispatch.wallUs.toFixed(1)} us of wall time`,
     ...compile.map(
-      ({ gpuInstructions, cpuMs, perInstructionUs, peakMemoryBytes }) =>
-        `compile ${gpuInstructions} instructions: ${cpuMs.toFixed(0)} ms of CPU, ${perInstructionUs.toFixed(1)} us each; ${mega(peakMemoryBytes)} MB resident at most so far`,
+      ({ gpuInstructions, cpuMs, perInstructionUs, peakMemoryBytes }, i) =>
+        `compile ${gpuInstructions} instructions${i === 0 ? ', cold' : ''}: ${cpuMs.toFixed(0)} ms of CPU, ${perInstructionUs.toFixed(1)} us each; ${mega(peakMemoryBytes)} MB resident at most so far`,
     ),
   ];
   return `${lines.join('\n')}\n`;
 }
+
+export const workersText = (speedUps: readonly WorkerSpeedUp[]): string =>
+  speedUps
+    .map(({ kernel, workers, oneMs, manyMs }) => {
+      const times = `${oneMs.toFixed(0)} ms with one, ${manyMs.toFixed(0)} ms with ${workers}`;
+      return `${kernel}, wall time of a launch: ${times}: ${(oneMs / manyMs).toFixed(2)} times as fast\n`;
+    })
+    .join('');
 
 /** A table of the goals, for Markdown too. */
 export function goalsText(results: readonly GoalResult[]): string {

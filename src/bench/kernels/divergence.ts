@@ -1,8 +1,8 @@
 /** Loops that lanes leave at different times, and branches that they take differently. */
 import type { KernelBenchmark } from '../kernel-benchmark.ts';
 
-const ITEMS = { full: 1 << 14, small: 1 << 8 };
-const IMAGE = { full: [512, 384], small: [24, 20] } as const;
+const ITEMS = { full: 1 << 14, small: 1 << 8, long: 1 << 20 };
+const IMAGE = { full: [512, 384], small: [24, 20], long: [2048, 1536] } as const;
 
 const sumOf = (counts: Iterable<number>): number => Iterator.from(counts).reduce((sum, count) => sum + count, 0);
 

@@ -2,7 +2,7 @@
 import type { KernelBenchmark, Launch } from '../kernel-benchmark.ts';
 import { ramp } from './inputs.ts';
 
-const MATRIX = { full: 256, small: 32 };
+const MATRIX = { full: 256, small: 32, long: 768 };
 
 export const MATRICES: readonly KernelBenchmark[] = [
   {

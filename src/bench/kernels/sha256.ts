@@ -2,8 +2,8 @@
 import type { KernelBenchmark } from '../kernel-benchmark.ts';
 import { scattered } from './inputs.ts';
 
-const ITEMS = { full: 1 << 13, small: 128 };
-const BLOCKS = { full: 8, small: 2 };
+const ITEMS = { full: 1 << 13, small: 128, long: 1 << 16 };
+const BLOCKS = { full: 8, small: 2, long: 16 };
 const WORD_BITS = 32;
 
 const isPrime = (n: number): boolean => {

@@ -2,8 +2,8 @@
 import type { KernelBenchmark } from '../kernel-benchmark.ts';
 import { ramp } from './inputs.ts';
 
-const GRID = { full: [1024, 512], small: [64, 20] } as const;
-const ELEMENTS = { full: 1 << 20, small: 1 << 10 };
+const GRID = { full: [1024, 512], small: [64, 20], long: [4096, 4096] } as const;
+const ELEMENTS = { full: 1 << 20, small: 1 << 10, long: 1 << 25 };
 
 export const STREAMS: readonly KernelBenchmark[] = [
   {

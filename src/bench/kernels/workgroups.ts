@@ -2,10 +2,10 @@
 import type { KernelBenchmark } from '../kernel-benchmark.ts';
 import { ramp, scattered } from './inputs.ts';
 
-const BODIES = { full: 2048, small: 256 };
-const VALUES = { full: 1 << 20, small: 5000 };
-const GROUPS = { full: 64, small: 3 };
-const SORTED = { full: 1 << 17, small: 1 << 10 };
+const BODIES = { full: 2048, small: 256, long: 1 << 14 };
+const VALUES = { full: 1 << 20, small: 5000, long: 1 << 25 };
+const GROUPS = { full: 64, small: 3, long: 256 };
+const SORTED = { full: 1 << 17, small: 1 << 10, long: 1 << 22 };
 const GROUP = 256;
 const RUN = 512;
 /** Stages of the network: 1 + 2 + ... + log2(RUN). */

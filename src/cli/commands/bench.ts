@@ -2,21 +2,27 @@ import { readdirSync, statSync } from 'node:fs';
 import { arch, cpus, platform } from 'node:os';
 import path from 'node:path';
 import { WavewrightError } from '../../base/errors.ts';
-import { GOAL_KERNELS, type GoalResult, type LaunchCosts, limitGoals, ratioGoals } from '../../bench/goals.ts';
-import type { KernelBenchmark, Result, Size } from '../../bench/kernel-benchmark.ts';
+import { GOAL_KERNELS, type LaunchCosts, limitGoals, ratioGoals, workerGoals } from '../../bench/goals.ts';
+import type { CheckedSize, KernelBenchmark, Result } from '../../bench/kernel-benchmark.ts';
 import { KernelRunner } from '../../bench/kernel-runner.ts';
 import { KERNELS } from '../../bench/kernels.ts';
 import { type KernelReport, measureKernel } from '../../bench/measure-kernel.ts';
 import { Baseline } from '../../bench/node-baseline.ts';
 import { readKernelImage } from '../../bench/node-images.ts';
 import { measureCompile, measureEmptyDispatch, measureHello } from '../../bench/node-launch-costs.ts';
+import { measureWorkers } from '../../bench/node-worker-speed-up.ts';
 import { executorRival, JS_RIVAL, programRival, type Rival } from '../../bench/rivals.ts';
-import { goalsText, KERNEL_HEADING, kernelLine, launchText } from '../bench-text.ts';
+import { nodeThreads } from '../../devices/emulated/node-threads.ts';
+import { goalsText, KERNEL_HEADING, kernelLine, launchText, workersText } from '../bench-text.ts';
 import { defineCommand } from '../command.ts';
 
 const TARGETS = ['gfx90a', 'gfx942', 'gfx1100'];
 const MAX_SAMPLES = 1000;
-const COMPILE_SIZES = [1000, 10_000, 50_000];
+const MAX_WORKERS = 256;
+/** The first one is compiled by a process that compiled nothing before. */
+const COMPILE_SIZES = [1000, 1000, 10_000, 50_000];
+/** Threads in the measurement of several against one. */
+const DEFAULT_WORKERS = 2;
 const EXECUTORS = ['handlers', 'reference'] as const;
 
 export const bench = defineCommand({
@@ -24,9 +30,10 @@ export const bench = defineCommand({
   options: {
     suite: {
       kind: 'choice',
-      choices: ['kernels', 'launch', 'goals'],
+      choices: ['kernels', 'launch', 'workers', 'goals'],
       default: 'kernels',
-      description: 'kernels: rates; launch: what it costs to start and to compile; goals: both, against what is wanted',
+      description:
+        'kernels: rates; launch: what it costs to start and to compile; workers: several threads against one; goals: all of it, against what is wanted',
     },
     kernel: {
       kind: 'text',
@@ -51,6 +58,13 @@ export const bench = defineCommand({
       max: MAX_SAMPLES,
       default: 5,
       description: 'samples of each measurement, of which the median counts',
+    },
+    workers: {
+      kind: 'integer',
+      placeholder: 'N',
+      min: 1,
+      max: MAX_WORKERS,
+      description: 'threads that run the workgroups; by default 1, for the suite workers 2',
     },
     format: { kind: 'choice', choices: ['text', 'json'], default: 'text', description: 'how to print' },
   },
@@ -77,51 +91,46 @@ export const bench = defineCommand({
       .filter((name) => name !== 'js' && !EXECUTORS.some((executor) => executor === name))
       .flatMap(filesOf)
       .map((file) => programRival(resources.use(new Baseline(file))));
-    const isGoals = options.suite === 'goals';
+    const { suite, samples, workers = 1 } = options;
+    const isGoals = suite === 'goals';
     const kernels = chooseKernels(options.kernel, isGoals);
+    const targets = chooseTargets(options.target);
+    const launch = isGoals || suite === 'launch' ? await measureLaunchCosts(samples) : undefined;
+    if (launch) print(launchText(launch));
     const reports: KernelReport[] = [];
-    if (options.suite !== 'launch') {
+    if (isGoals || suite === 'kernels') {
       print(KERNEL_HEADING);
-      for (const target of chooseTargets(options.target)) {
-        using runner = new KernelRunner({ processor: target });
+      for (const target of targets) {
+        using runner = new KernelRunner({ processor: target, workers, threads: nodeThreads });
         const rivals = [...programs, ...ownRivals(options.baseline ?? [], target)];
         for (const benchmark of kernels.filter(({ processors }) => processors?.includes(target) ?? true)) {
           const task = { benchmark, image: readKernelImage(benchmark.name, target), expected: expectedOf(benchmark) };
-          const report = await measureKernel(target, runner, task, rivals, options.samples);
+          const report = await measureKernel(target, runner, task, { rivals, samples, workers });
           reports.push(report);
           print(kernelLine(report));
         }
       }
     }
-    const costs = options.suite === 'kernels' ? undefined : await measureLaunchCosts(options.samples);
-    if (costs) print(`${isGoals ? '\n' : ''}${launchText(costs)}`);
-    const goals = isGoals ? [...ratioGoals(reports), ...limitGoals(costs!)] : undefined;
+    const many = options.workers ?? DEFAULT_WORKERS;
+    const speedUps = isGoals || suite === 'workers' ? await measureWorkers(targets[0]!, many, samples) : undefined;
+    if (speedUps) print(workersText(speedUps));
+    const goals = isGoals ? [...ratioGoals(reports), ...workerGoals(speedUps!), ...limitGoals(launch!)] : undefined;
     if (goals) print(`\n${goalsText(goals)}`);
-    if (options.format === 'json')
-      stdout(`${JSON.stringify(asJson(options.samples, reports, costs, goals), undefined, 2)}\n`);
+    if (options.format === 'json') {
+      const host = {
+        ...{ platform: platform(), architecture: arch(), processor: cpus()[0]?.model, cores: cpus().length },
+        node: process.version,
+      };
+      const report = {
+        ...{ schema: 'wavewright.bench', version: 2, samples, workers, host },
+        peakResidentBytes: process.resourceUsage().maxRSS * 1024,
+        ...{ kernels: reports, launch, speedUps, goals },
+      };
+      stdout(`${JSON.stringify(report, undefined, 2)}\n`);
+    }
     return 0;
   },
 });
-
-function asJson(
-  samples: number,
-  kernels: readonly KernelReport[],
-  launch: LaunchCosts | undefined,
-  goals: readonly GoalResult[] | undefined,
-) {
-  return {
-    ...{ schema: 'wavewright.bench', version: 2, samples },
-    host: {
-      platform: platform(),
-      architecture: arch(),
-      processor: cpus()[0]?.model,
-      cores: cpus().length,
-      node: process.version,
-    },
-    peakResidentBytes: process.resourceUsage().maxRSS * 1024,
-    ...{ kernels, launch, goals },
-  };
-}
 
 function chooseKernels(pattern: string | undefined, isGoals: boolean): KernelBenchmark[] {
   const candidates = KERNELS.filter(({ name }) => !isGoals || GOAL_KERNELS.includes(name));
@@ -161,8 +170,8 @@ const ownRivals = (names: readonly string[], target: string): Rival[] => [
 ];
 
 /** What the model computes, at most once. */
-function expectedOf(benchmark: KernelBenchmark): Record<Size, () => Result> {
-  const once = (size: Size) => {
+function expectedOf(benchmark: KernelBenchmark): Record<CheckedSize, () => Result> {
+  const once = (size: CheckedSize) => {
     let result: Result | undefined;
     return () => {
       result ??= benchmark.model(benchmark.launch(size));
