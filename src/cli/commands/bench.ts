@@ -15,10 +15,10 @@ import { executorRival, JS_RIVAL, programRival, type Rival } from '../../bench/r
 import { nodeThreads } from '../../devices/emulated/node-threads.ts';
 import { goalsText, KERNEL_HEADING, kernelLine, launchText, workersText } from '../bench-text.ts';
 import { defineCommand } from '../command.ts';
+import { WORKERS_OPTION } from '../device-name.ts';
 
 const TARGETS = ['gfx90a', 'gfx942', 'gfx1100'];
 const MAX_SAMPLES = 1000;
-const MAX_WORKERS = 256;
 /** The first one is compiled by a process that compiled nothing before. */
 const COMPILE_SIZES = [1000, 1000, 10_000, 50_000];
 /** Threads in the measurement of several against one. */
@@ -60,10 +60,7 @@ export const bench = defineCommand({
       description: 'samples of each measurement, of which the median counts',
     },
     workers: {
-      kind: 'integer',
-      placeholder: 'N',
-      min: 1,
-      max: MAX_WORKERS,
+      ...WORKERS_OPTION,
       description: 'threads that run the workgroups; by default 1, for the suite workers 2',
     },
     format: { kind: 'choice', choices: ['text', 'json'], default: 'text', description: 'how to print' },
