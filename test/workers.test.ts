@@ -120,6 +120,30 @@ const BODIES: Readonly<Record<string, string>> = {
   endless: `
 .Lagain:
   s_branch .Lagain`,
+  // Odd workgroups write pairs of equal numbers, s2 times; even ones read them, and write 1 at 64 when they differ.
+  pairs: `
+  v_mov_b32 v0, 0
+  s_bitcmp1_b32 s6, 0
+  s_cbranch_scc0 .Lread
+.Lwrite:
+  v_mov_b32 v2, s2
+  v_mov_b32 v3, s2
+  global_store_dwordx2 v0, v[2:3], s[0:1]
+  s_sub_u32 s2, s2, 1
+  s_cmp_lg_u32 s2, 0
+  s_cbranch_scc1 .Lwrite
+  s_endpgm
+.Lread:
+  global_load_dwordx2 v[4:5], v0, s[0:1] glc
+  s_waitcnt vmcnt(0)
+  v_cmp_ne_u32 vcc, v4, v5
+  s_cbranch_vccz .Lsame
+  v_mov_b32 v6, 1
+  global_store_dword v0, v6, s[0:1] offset:64
+.Lsame:
+  s_sub_u32 s2, s2, 1
+  s_cmp_lg_u32 s2, 0
+  s_cbranch_scc1 .Lread`,
   // Writes s2 where its number is.
   mark: `
   s_lshl_b32 s7, s6, 2
@@ -263,6 +287,12 @@ for (const executor of ['handlers', 'reference', 'jit'] as const satisfies reado
       );
     });
   }
+
+  test(`${executor}: other threads see 64 bits whole`, () => {
+    using rig = new Rig(2, { executor });
+    rig.run('pairs', 8, executor === 'reference' ? 600 : 100_000);
+    assert.equal(rig.words[16], 0);
+  });
 
   test(`${executor}: a fault is reported as by one thread`, () => {
     const report = (workers: number, group: number) => {

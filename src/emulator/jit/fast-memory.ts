@@ -6,6 +6,7 @@
 import { assert } from '../../base/errors.ts';
 import type { Label, Local } from '../../wasm/function.ts';
 import { MAY_READ, MAY_WRITE, WAVE_LDS_BASE, WAVE_LDS_SIZE, WAVE_PRIVATE_BASE, WAVE_PRIVATE_SIZE } from '../layout.ts';
+import { loadPair, pairsOf, storePair } from '../lowering/dword-pairs.ts';
 import { captured, type Lanes } from '../lowering/emitter.ts';
 import { pushValidity } from '../lowering/memory-access.ts';
 import { type AccessGroup, accessOf, groupAccesses } from './access-group.ts';
@@ -133,6 +134,12 @@ export class FastMemory {
     const each = (pattern: number): void =>
       dwords.forEach((dword, i) => {
         const at = offset + i * 4;
+        if (i % 2 === 1) return;
+        const high = dwords[i + 1];
+        if (high) {
+          loadPair(f, pattern === BROADCAST ? opened.lanes.slice(0, 1) : opened.lanes, at, dword, high);
+          return;
+        }
         if (pattern === CONTIGUOUS) {
           f.get(opened.lanes[0]!);
           f.load('v128.load', at);
@@ -205,8 +212,11 @@ export class FastMemory {
         return;
       }
       // One lane after the other: of lanes that write the same place the last one counts.
+      const pairs = data.flatMap((dword, i) => (i % 2 === 1 ? [pairsOf(f, data[i - 1]!, dword)] : []));
       for (const [lane, address] of opened.lanes.entries()) {
+        for (const [i, pair] of pairs.entries()) storePair(f, pair, lane, address, offset + i * 8);
         for (const [i, dword] of data.entries()) {
+          if (i < pairs.length * 2) continue;
           const at = offset + i * 4;
           f.get(address);
           f.get(dword);
@@ -215,6 +225,7 @@ export class FastMemory {
           else f.loadLane('v128.store32_lane', at, lane);
         }
       }
+      for (const pair of pairs) f.free(...pair);
     };
     this.#byPattern(opened, group, sizeBytes, each);
   }

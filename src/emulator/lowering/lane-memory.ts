@@ -2,8 +2,9 @@ import type { Leaf, MemorySpace } from '../../ir/types.ts';
 import type { FunctionBuilder, Label, Local } from '../../wasm/function.ts';
 import type { LoadName } from '../../wasm/opcodes.ts';
 import { MAY_READ, MAY_WRITE, WAVE_LDS_BASE, WAVE_LDS_SIZE } from '../layout.ts';
+import { loadPair } from './dword-pairs.ts';
 import { type Emitter, extract, type LaneArgument } from './emitter.ts';
-import { EVEN_DWORDS, ODD_DWORDS, shuffled } from './int-emission.ts';
+import { EVEN_DWORDS, ODD_DWORDS, shuffleDwords, shuffled } from './int-emission.ts';
 import {
   type AccessKind,
   type AddressSpaces,
@@ -253,6 +254,66 @@ function pushRowAddress(f: FunctionBuilder, base: Local, rows: number, spaces: A
   f.op('i32.add');
 }
 
+/** Emits an access of several dwords that follow each other, or of dwords that are rows apart, or both where only the address tells. */
+function ifTogether(
+  f: FunctionBuilder,
+  stride: number | Local,
+  dwords: number,
+  together: () => void,
+  apart: () => void,
+): void {
+  if (dwords === 1 || (typeof stride === 'number' && stride !== 4)) apart();
+  else if (typeof stride === 'number') together();
+  else {
+    f.get(stride);
+    f.i32(4);
+    f.op('i32.eq');
+    f.if(undefined, together, apart);
+  }
+}
+
+/** Loads one lane's dwords, two at once (dword-pairs.ts). */
+function loadTogether(f: FunctionBuilder, dwords: readonly Local[], lane: number, base: Local): void {
+  const pair = f.local('i64');
+  for (let i = 0; i < dwords.length; i += 2) {
+    const [low, high] = [dwords[i]!, dwords[i + 1]];
+    f.get(base);
+    if (high) {
+      f.load('i64.load', i * 4);
+      f.set(pair);
+      f.get(high);
+      f.get(pair);
+      f.i64(32n);
+      f.op('i64.shr_u');
+      f.op('i32.wrap_i64');
+      f.lane('i32x4.replace_lane', lane);
+      f.set(high);
+      f.get(low);
+      f.get(pair);
+      f.op('i32.wrap_i64');
+      f.lane('i32x4.replace_lane', lane);
+    } else {
+      f.get(low);
+      f.loadLane('v128.load32_lane', i * 4, lane);
+    }
+    f.set(low);
+  }
+  f.free(pair);
+}
+
+/** Stores one lane's dwords, two at once. */
+function storeTogether(f: FunctionBuilder, data: readonly Local[], lane: number, base: Local): void {
+  for (let i = 0; i < data.length; i += 2) {
+    f.get(base);
+    f.get(data[i]!);
+    if (data[i + 1]) {
+      f.get(data[i + 1]!);
+      f.shuffle(shuffleDwords(lane, lane + 4, lane, lane + 4));
+      f.loadLane('v128.store64_lane', i * 4, 0);
+    } else f.loadLane('v128.store32_lane', i * 4, lane);
+  }
+}
+
 /** Loads below a dword go through a scalar. */
 const BROADCAST_LOADS: Readonly<Record<number, LoadName>> = { 1: 'i32.load8_u', 2: 'i32.load16_u' };
 
@@ -272,7 +333,16 @@ export function emitLoad(
       f.v128([0, 0, 0, 0]);
       f.set(dword);
     }
-    const whole = (lane: number, base: Local, stride: number | Local): void =>
+    const whole = (lane: number, base: Local, stride: number | Local): void => {
+      ifTogether(
+        f,
+        stride,
+        dwords.length,
+        () => loadTogether(f, dwords, lane, base),
+        () => apart(lane, base, stride),
+      );
+    };
+    const apart = (lane: number, base: Local, stride: number | Local): void =>
       dwords.forEach((dword, i) => {
         if (leaf.sizeBytes < 4) {
           f.get(dword);
@@ -307,6 +377,12 @@ export function emitLoad(
   };
   const broadcast = (base: Local): void => {
     for (const [i, dword] of dwords.entries()) {
+      if (i % 2 === 1) continue;
+      const high = dwords[i + 1];
+      if (high) {
+        loadPair(f, [base], i * 4, dword, high);
+        continue;
+      }
       f.get(base);
       f.load(BROADCAST_LOADS[leaf.sizeBytes] ?? 'v128.load32_splat', i * 4);
       if (leaf.sizeBytes < 4) f.op('i32x4.splat');
@@ -327,7 +403,16 @@ export function emitStore(
   const { f } = e;
   const access = accessOf(leaf, 'write', args);
   const data = args.slice(1, 1 + Math.max(1, leaf.sizeBytes / 4)).map((arg) => arg.lanes[0]!);
-  const whole = (lane: number, base: Local, stride: number | Local): void =>
+  const whole = (lane: number, base: Local, stride: number | Local): void => {
+    ifTogether(
+      f,
+      stride,
+      data.length,
+      () => storeTogether(f, data, lane, base),
+      () => apart(lane, base, stride),
+    );
+  };
+  const apart = (lane: number, base: Local, stride: number | Local): void =>
     data.forEach((dword, i) => {
       const offset = pushDwordAddress(f, base, stride, i);
       f.get(dword);

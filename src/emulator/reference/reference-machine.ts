@@ -49,6 +49,9 @@ function byteAddress({ base, stride }: Translated, index: number): number {
   return base - (base & 3) + (at >> 2) * stride + (at & 3);
 }
 
+/** Whether an access is made of dwords that follow each other: then other threads see pairs of them whole, as those of the handlers. */
+const isTogether = ({ stride }: Translated, sizeBytes: number): boolean => stride === 4 && sizeBytes % 4 === 0;
+
 /** The evaluator's view of one wave at one instruction. */
 export class ReferenceMachine implements Machine {
   readonly #emulator: EmulatorCore;
@@ -192,12 +195,27 @@ export class ReferenceMachine implements Machine {
   load(space: MemorySpace, sizeBytes: number, address: Evaluated, lane: number): number[] {
     const from = this.#translate(space, 'read', sizeBytes, address, lane);
     const data = new Int32Array(Math.ceil(sizeBytes / 4));
+    if (isTogether(from, sizeBytes)) {
+      for (let i = 0; i < sizeBytes; i += 8) {
+        if (sizeBytes - i < 8) data[i >> 2] = this.#view.getInt32(from.base + i, true);
+        else new DataView(data.buffer).setBigUint64(i, this.#view.getBigUint64(from.base + i, true), true);
+      }
+      return [...data];
+    }
     for (let i = 0; i < sizeBytes; i++) data[i >> 2]! |= this.#view.getUint8(byteAddress(from, i)) << (8 * (i & 3));
     return [...data];
   }
 
   store(space: MemorySpace, sizeBytes: number, address: Evaluated, data: readonly number[], lane: number): void {
     const to = this.#translate(space, 'write', sizeBytes, address, lane);
+    if (isTogether(to, sizeBytes)) {
+      const words = new DataView(Int32Array.from(data).buffer);
+      for (let i = 0; i < sizeBytes; i += 8) {
+        if (sizeBytes - i < 8) this.#view.setInt32(to.base + i, words.getInt32(i, true), true);
+        else this.#view.setBigUint64(to.base + i, words.getBigUint64(i, true), true);
+      }
+      return;
+    }
     for (let i = 0; i < sizeBytes; i++) this.#view.setUint8(byteAddress(to, i), data[i >> 2]! >>> (8 * (i & 3)));
   }
 
