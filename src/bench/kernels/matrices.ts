@@ -34,7 +34,7 @@ export const MATRICES: readonly KernelBenchmark[] = [
     launch: (size) => {
       const n = MATRIX[size] * 2;
       const matrix = ramp(n * n, (i) => (i % 13) - 6);
-      return { grid: [n * 4, n / 16], workgroup: [64, 1], args: [{ sizeBytes: n * n * 4 }, matrix, matrix, n] };
+      return { grid: [n, n / 32], workgroup: [64, 1], args: [{ sizeBytes: n * n * 4 }, matrix, matrix, n] };
     },
     operations: (size) => (MATRIX[size] * 2) ** 3,
     model: multiplyMatrices,
@@ -46,7 +46,7 @@ export const MATRICES: readonly KernelBenchmark[] = [
     launch: (size) => {
       const n = MATRIX[size] * 2;
       const matrix = Float16Array.from({ length: n * n }, (_, i) => (i % 13) - 6);
-      return { grid: [n * 2, n / 16], workgroup: [32, 1], args: [{ sizeBytes: n * n * 4 }, matrix, matrix, n] };
+      return { grid: [n, n / 32], workgroup: [32, 1], args: [{ sizeBytes: n * n * 4 }, matrix, matrix, n] };
     },
     operations: (size) => (MATRIX[size] * 2) ** 3,
     model(launch) {

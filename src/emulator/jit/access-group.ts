@@ -48,8 +48,15 @@ export function accessOf({ leaf, address, args }: Node): Access | undefined {
   };
 }
 
+/** Whether the accesses of a region have a short way each; with more than one atomic, the second could not give up any more. */
+export function haveFastAccess(nodes: readonly Node[]): boolean {
+  const isAtomic = ({ leaf }: Node): boolean => leaf.kind === 'atomic';
+  return nodes.every((node) => !isAccess(node) || hasFastAccess(node)) && nodes.filter(isAtomic).length < 2;
+}
+
 /** Whether an access of four lanes has a short way; in private memory an access must not touch two rows for a dword. */
-export function hasFastAccess(node: Node): boolean {
+function hasFastAccess(node: Node): boolean {
+  if (node.leaf.kind === 'atomic') return node.leaf.space !== 'private';
   const access = accessOf(node);
   if (!access) return false;
   const { space, sizeBytes, parts } = access;

@@ -9,8 +9,9 @@ import { emitAtomic } from '../lowering/lane-atomics.ts';
 import { emitLoad, emitStore, type LaneAccess } from '../lowering/lane-memory.ts';
 import { isAccess, usedBy } from './access-group.ts';
 import type { ChunkEnvironment, ChunkPlace } from './chunk-loop.ts';
+import { FastAtomic } from './fast-atomic.ts';
 import { FastMemory } from './fast-memory.ts';
-import type { Node } from './node.ts';
+import type { Node, NodeOf } from './node.ts';
 
 /** Operations whose result is a NaN when an operand is one. */
 const KEEPS_NAN = /^f(32|64)\.(add|sub|mul|div|sqrt|fma|floor|ceil|trunc|nearest|fromF32|fromF64)$/;
@@ -34,6 +35,7 @@ export class ChunkBody {
   readonly #nodes: readonly Node[];
   readonly #isFast: boolean;
   readonly #memory: FastMemory | undefined;
+  readonly #atomic: FastAtomic | undefined;
   readonly #lastUse = new Map<Node, Node>();
   readonly #kept: Set<Node>;
   /** Nodes whose NaN another node's check finds too. */
@@ -54,18 +56,21 @@ export class ChunkBody {
       for (const arg of usedBy(node, isFast)) needed.add(arg);
     }
     this.#nodes = lanes.filter((node) => needed.has(node));
+    const atomic = this.#nodes.find((node): node is NodeOf<'atomic'> => node.leaf.kind === 'atomic');
     for (const node of this.#nodes) {
       if (node.leaf.kind === 'load') this.#dwords.set(node, [node]);
       if (node.leaf.kind === 'loaded') this.#dwords.get(node.args[0]!)![node.leaf.index] = node;
       for (const arg of usedBy(node, isFast)) {
         this.#lastUse.set(arg, node);
-        if (keepsNan(node)) this.#covered.add(arg);
+        // Nothing that comes after an atomic is done again.
+        if (keepsNan(node) && !(atomic && node.id > atomic.id)) this.#covered.add(arg);
       }
     }
     this.#isFast = isFast;
     if (isFast) {
       const argument = (node: Node): LaneArgument => this.#argument(node);
       this.#memory = new FastMemory({ state: environment.state, argument }, this.#nodes);
+      if (atomic) this.#atomic = new FastAtomic(environment.state, atomic);
     }
   }
 
@@ -86,10 +91,12 @@ export class ChunkBody {
   /** Emits what comes before the loop. */
   prepare(): void {
     this.#memory?.prepare();
+    this.#atomic?.prepare();
   }
 
   release(): void {
     this.#memory?.release();
+    this.#atomic?.release();
   }
 
   /** The fast way; where lanes may be off there are no accesses. */
@@ -123,9 +130,11 @@ export class ChunkBody {
     };
     for (const node of this.#nodes) {
       // What a store writes must be right; after it the chunk can still be done again, because it then stores the same.
-      if (node.leaf.kind === 'store') giveUpOnNan();
+      if (node.leaf.kind === 'store' || node === this.#atomic?.node) giveUpOnNan();
       const deferNan = this.#covered.has(node) ? () => {} : found;
-      this.#emitNode({ place, e: { f, context, deferNan }, mask, nibble: undefined, slow }, node);
+      const isLate = this.#atomic !== undefined && node.id >= this.#atomic.node.id;
+      const e = isLate ? { f, context } : { f, context, deferNan };
+      this.#emitNode({ place, e, mask, nibble: undefined, slow }, node);
     }
     giveUpOnNan();
     f.free(sums.f32x4, sums.f64x2);
@@ -148,7 +157,7 @@ export class ChunkBody {
   #emitNode(body: Body, node: Node): void {
     const { f } = body.e;
     if (node.leaf.kind !== 'loaded') {
-      if (isAccess(node) && body.slow) this.#memory!.open(node, body.place, body.slow);
+      if (isAccess(node) && node !== this.#atomic?.node && body.slow) this.#memory!.open(node, body.place, body.slow);
       const lanes = f.scoped(() => this.#lanesOf(body, node));
       if (node.leaf.kind === 'load') this.#setLoaded(node, lanes);
       else this.#lanes.set(node, lanes);
@@ -207,6 +216,10 @@ export class ChunkBody {
         else emitStore(e, state.spaces, this.#access(body, node), leaf, this.#arguments(node));
         return [];
       case 'atomic':
+        if (body.slow && this.#atomic) {
+          const isRead = this.#lastUse.has(node) || this.#kept.has(node);
+          return this.#atomic.emit((arg) => this.#argument(arg), isRead, body.slow);
+        }
         return emitAtomic(e, state.spaces, this.#access(body, node), leaf, node.type as Type, this.#arguments(node));
       default:
         assert(false, `per-lane ${leaf.kind}`);

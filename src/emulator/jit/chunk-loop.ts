@@ -7,7 +7,7 @@
 import type { Label, Local } from '../../wasm/function.ts';
 import { NIBBLE_MASKS, WAVE_TEMPORARY_ROWS } from '../layout.ts';
 import { type Lanes, splat } from '../lowering/emitter.ts';
-import { hasFastAccess, isAccess, usedBy } from './access-group.ts';
+import { haveFastAccess, usedBy } from './access-group.ts';
 import { ChunkBody } from './chunk-body.ts';
 import type { FunctionState } from './function-state.ts';
 import type { Node, NodeOf, Region } from './node.ts';
@@ -85,9 +85,7 @@ export class ChunkLoop {
       gatheredRow: (offset) => this.#copies.get(offset) ?? offset,
     };
     const slow = new ChunkBody(environment, false);
-    const fast = this.#lanes.every((node) => !isAccess(node) || hasFastAccess(node))
-      ? new ChunkBody(environment, true)
-      : undefined;
+    const fast = haveFastAccess(this.#lanes) ? new ChunkBody(environment, true) : undefined;
     fast?.prepare();
     f.i32(0);
     f.set(this.#chunk);

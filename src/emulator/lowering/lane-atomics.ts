@@ -38,40 +38,63 @@ export function emitAtomic(
     f.set(local);
   }
   const operands = args.slice(1, leaf.predicated ? -1 : undefined);
+  forEachLane(e, spaces, at, access, (lane, base, stride) => {
+    updateLane(e, leaf, type, operands, { lane, base, stride }, result);
+  });
+  return result;
+}
+
+/** Where a lane's access is in linear memory, and the distance between the dwords of a pair. */
+interface LanePlace {
+  readonly lane: number;
+  readonly base: Local;
+  readonly stride: number | Local;
+}
+
+/** The atomic of one lane; the old value becomes that lane of `result`. */
+export function updateLane(
+  e: Emitter,
+  leaf: LeafOf<'atomic'>,
+  type: Type,
+  operands: readonly LaneArgument[],
+  { lane, base, stride }: LanePlace,
+  result: Lanes | undefined,
+): void {
+  const { f } = e;
   const wasm = wasmType(type);
   const old = f.local(wasm);
   const parameters = [old, ...operands.map(() => f.local(wasm))];
-  forEachLane(e, spaces, at, access, (lane, base, stride) => {
-    const isWhole = type !== 'i64' || typeof stride === 'number';
-    if (isWhole) {
-      f.get(base);
-      f.load(type === 'i64' ? 'i64.load' : 'i32.load', 0);
-    } else pushPair(f, base, stride);
-    f.set(old);
-    operands.forEach((operand, i) => {
-      extract(e, operand.lanes, type, lane);
-      f.set(parameters[i + 1]!);
-    });
-    f.loop(undefined, (again) => {
+  const isWhole = type !== 'i64' || typeof stride === 'number';
+  if (isWhole) {
+    f.get(base);
+    f.load(`${wasm}.load`, 0);
+  } else pushPair(f, base, stride);
+  f.set(old);
+  operands.forEach((operand, i) => {
+    extract(e, operand.lanes, type, lane);
+    f.set(parameters[i + 1]!);
+  });
+  const update = (again?: Label): void => {
+    f.scoped(() => {
       const updated = emitUpdate(e, leaf.update, parameters);
       const write = (): void => {
         if (isWhole) {
           f.get(base);
           f.get(updated);
-          f.store(type === 'i64' ? 'i64.store' : 'i32.store', 0);
+          f.store(`${wasm}.store`, 0);
         } else storePair(f, base, stride, updated);
       };
-      if (!isWide(access.space)) {
-        write();
-        return;
-      }
-      pushLocks(f, base, stride, access.sizeBytes);
-      f.if(undefined, () => writeIfSame(f, type === 'i64' ? 'i64' : 'i32', base, old, updated, again), write);
+      if (again) {
+        pushLocks(f, base, stride, leaf.sizeBytes);
+        f.if(undefined, () => writeIfSame(f, wasm, base, old, updated, again), write);
+      } else write();
+      return [];
     });
-    insert(e, result, type, lane, old);
-  });
+  };
+  if (isWide(leaf.space)) f.loop(undefined, update);
+  else update();
+  if (result) insert(e, result, type, lane, old);
   f.free(...parameters);
-  return result;
 }
 
 /** Pushes whether an atomic must lock: several threads run, and the place is one that the machine can lock. */

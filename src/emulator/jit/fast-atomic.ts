@@ -1,0 +1,139 @@
+/**
+ * An atomic of a chunk whose four lanes are all active, in the LDS or in the device's window: one check for all lanes, then one lane after the
+ * other. What is not permitted or not aligned goes to the slow body.
+ */
+import type { Type } from '../../ir/types.ts';
+import type { Label, Local } from '../../wasm/function.ts';
+import { MAY_READ, MAY_WRITE, WAVE_LDS_BASE, WAVE_LDS_SIZE } from '../layout.ts';
+import { freshLanes, type LaneArgument, type Lanes } from '../lowering/emitter.ts';
+import { updateLane } from '../lowering/lane-atomics.ts';
+import { pushValidity } from '../lowering/memory-access.ts';
+import type { FunctionState } from './function-state.ts';
+import type { NodeOf } from './node.ts';
+
+export class FastAtomic {
+  readonly node: NodeOf<'atomic'>;
+  readonly #state: FunctionState;
+  /** Of the LDS: its linear address, and how many addresses are permitted. */
+  readonly #ldsBase: Local;
+  readonly #ldsCount: Local;
+
+  constructor(state: FunctionState, node: NodeOf<'atomic'>) {
+    this.#state = state;
+    this.node = node;
+    this.#ldsBase = state.f.local('i32');
+    this.#ldsCount = state.f.local('v128');
+  }
+
+  /** Emits what comes before the loop. */
+  prepare(): void {
+    if (this.node.leaf.space !== 'lds') return;
+    const { f, wave } = this.#state;
+    const end = this.node.address!.offset + this.node.leaf.sizeBytes;
+    f.get(wave);
+    f.load('i32.load', WAVE_LDS_BASE);
+    f.set(this.#ldsBase);
+    f.get(wave);
+    f.load('i32.load', WAVE_LDS_SIZE);
+    f.i32(end - 1);
+    f.op('i32.sub');
+    f.i32(0);
+    f.get(wave);
+    f.load('i32.load', WAVE_LDS_SIZE);
+    f.i32(end);
+    f.op('i32.ge_u');
+    f.select();
+    f.op('i32x4.splat');
+    f.set(this.#ldsCount);
+  }
+
+  release(): void {
+    this.#state.f.free(this.#ldsBase, this.#ldsCount);
+  }
+
+  /** The old values. It gives up before anything is changed. */
+  emit(argument: (node: NodeOf<'atomic'>['args'][number]) => LaneArgument, isRead: boolean, slow: Label): Lanes {
+    const { e, f } = this.#state;
+    const { leaf, type, args, address } = this.node;
+    const isLds = leaf.space === 'lds';
+    const low = argument(address!.low).lanes[0]!;
+    if (leaf.predicated) {
+      f.get(argument(args.at(-1)!).lanes[0]!);
+      f.op('i32x4.all_true');
+      f.op('i32.eqz');
+      f.brIf(slow);
+    }
+    const lanes = [0, 1, 2, 3].map((lane) => {
+      const local = f.local('i32');
+      f.get(low);
+      f.lane('i32x4.extract_lane', lane);
+      if (isLds) {
+        f.get(this.#ldsBase);
+        f.op('i32.add');
+      }
+      if (address!.offset > 0) {
+        f.i32(address!.offset);
+        f.op('i32.add');
+      }
+      f.set(local);
+      return local;
+    });
+    if (isLds) {
+      f.get(low);
+      f.get(this.#ldsCount);
+      f.op('i32x4.ge_u');
+      f.op('v128.any_true');
+      f.brIf(slow);
+    } else this.#checkWindow(argument, low, lanes, slow);
+    const operands = args.slice(1, leaf.predicated ? -1 : undefined).map(argument);
+    const old = isRead ? freshLanes(e, type as Type) : undefined;
+    lanes.forEach((base, lane) => {
+      updateLane(e, leaf, type as Type, operands, { lane, base, stride: 4 }, old);
+    });
+    f.free(...lanes);
+    return old ?? [];
+  }
+
+  #checkWindow(
+    argument: (node: NodeOf<'atomic'>['args'][number]) => LaneArgument,
+    low: Local,
+    lanes: readonly Local[],
+    slow: Label,
+  ): void {
+    const { f, spaces } = this.#state;
+    const { high, floor, offset } = this.node.address!;
+    const { sizeBytes } = this.node.leaf;
+    f.get(argument(high!).lanes[0]!);
+    f.i32(spaces.windowHi);
+    f.op('i32x4.splat');
+    f.op('v128.xor');
+    // An aligned access lies in one granule of the validity map.
+    f.get(low);
+    if (offset % sizeBytes > 0) {
+      f.i32(offset % sizeBytes);
+      f.op('i32x4.splat');
+      f.op('i32x4.add');
+    }
+    f.i32(sizeBytes - 1);
+    f.op('i32x4.splat');
+    f.op('v128.and');
+    f.op('v128.or');
+    if (floor) {
+      f.get(low);
+      f.get(argument(floor).lanes[0]!);
+      f.op('i32x4.lt_u');
+      f.op('v128.or');
+    }
+    f.op('v128.any_true');
+    f.brIf(slow);
+    lanes.forEach((base, lane) => {
+      pushValidity(f, () => f.get(base));
+      if (lane > 0) f.op('i32.and');
+    });
+    f.i32(MAY_READ | MAY_WRITE);
+    f.op('i32.and');
+    f.i32(MAY_READ | MAY_WRITE);
+    f.op('i32.ne');
+    f.brIf(slow);
+  }
+}
