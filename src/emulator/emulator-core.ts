@@ -41,6 +41,11 @@ export interface CoreOptions {
   readonly executor?: ExecutorName;
   /** How often code is reached before `jit` compiles it. */
   readonly compileThreshold?: number;
+  /**
+   * Default true. False leaves out the checks of compiled code (T1), so that their cost can be measured: a wrong access then reaches memory that
+   * is not its own, or ends in an error of WebAssembly.
+   */
+  readonly checksAccesses?: boolean;
 }
 
 /** Ticks of the device clock, as the fixed 100 MHz counter of the hardware. */
@@ -49,6 +54,7 @@ export const CLOCK_FREQUENCY_HZ = 100_000_000;
 export class EmulatorCore<M extends LinearMemory = LinearMemory> {
   readonly target: Target;
   readonly memory: M;
+  readonly checksAccesses: boolean;
   /** When the device's clock was 0, in milliseconds of this thread's performance.now. */
   readonly #origin: number;
   readonly #executorName: ExecutorName;
@@ -60,6 +66,7 @@ export class EmulatorCore<M extends LinearMemory = LinearMemory> {
   constructor(options: CoreOptions, memory: M, origin = performance.now()) {
     this.target = targetFor(options.processor);
     this.memory = memory;
+    this.checksAccesses = options.checksAccesses ?? true;
     this.#origin = origin;
     this.#executorName = options.executor ?? 'jit';
     this.#compileThreshold = options.compileThreshold ?? DEFAULT_THRESHOLD;

@@ -36,12 +36,15 @@ export interface FastMemoryEnvironment {
 export class FastMemory {
   readonly #environment: FastMemoryEnvironment;
   readonly #groups: ReadonlyMap<Node, AccessGroup>;
+  /** Whether accesses are checked. */
+  readonly #checks: boolean;
   readonly #opened = new Map<AccessGroup, Opened>();
   /** Values that do not change from chunk to chunk. */
   readonly #hoisted = new Map<string, Local>();
 
   constructor(environment: FastMemoryEnvironment, nodes: readonly Node[]) {
     this.#environment = environment;
+    this.#checks = environment.state.context.checksAccesses;
     this.#groups = groupAccesses(nodes);
   }
 
@@ -288,10 +291,12 @@ export class FastMemory {
     f.i32(3);
     f.op('i32.and');
     f.op('i32.or');
-    f.get(address);
-    f.get(this.#constant(`private count ${group.max}`));
-    f.op('i32.ge_u');
-    f.op('i32.or');
+    if (this.#checks) {
+      f.get(address);
+      f.get(this.#constant(`private count ${group.max}`));
+      f.op('i32.ge_u');
+      f.op('i32.or');
+    }
     f.brIf(slow);
     f.get(address);
     f.i32(spaces.waveSize);
@@ -313,14 +318,18 @@ export class FastMemory {
   #openLinear(group: AccessGroup, low: Local, slow: Label): Opened {
     const { f } = this.#environment.state;
     const isLds = group.space === 'lds';
-    if (isLds) {
+    if (isLds && this.#checks) {
       f.get(low);
       f.get(this.#constant(`lds count ${group.max}`));
       f.op('i32x4.ge_u');
       f.op('v128.any_true');
       f.brIf(slow);
     }
-    const high = group.parts.high && this.#environment.argument(group.parts.high);
+    // The high half says also in which space a flat address is.
+    const high =
+      group.parts.high && (this.#checks || group.space === 'flat')
+        ? this.#environment.argument(group.parts.high)
+        : undefined;
     // The usual case costs one test: contiguous, and in the window.
     const isWindowTestedLater = high !== undefined && !high.scalar && mayBe(CONTIGUOUS, group);
     if (high && !isWindowTestedLater) this.#checkHigh(group, low, slow);
@@ -359,7 +368,7 @@ export class FastMemory {
       f.i32(GATHER);
       f.set(pattern);
       this.#setLanes(lanes, low, isLds);
-      if (!isLds) this.#checkGather(group, low, lanes, slow);
+      if (!isLds && this.#checks) this.#checkGather(group, low, lanes, slow);
     };
     const together = (value: number, spanBytes: number): void => {
       f.i32(value);
@@ -370,6 +379,7 @@ export class FastMemory {
         return;
       }
       if (value === CONTIGUOUS && !group.allDwords) this.#setLanes(lanes, low, false);
+      if (!this.#checks) return;
       this.#pushPermissions(first, group.min, group.max - 1 + spanBytes);
       this.#refuseUnlessPermitted(group, slow);
     };

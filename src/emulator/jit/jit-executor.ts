@@ -134,14 +134,14 @@ export class JitExecutor implements Executor {
   }
 
   #compileFrom(cache: CodeCache, compiled: Compiled, record: number): void {
-    const { memory, target } = this.#emulator;
+    const { memory, target, checksAccesses } = this.#emulator;
     const blocks = collectBlocks(this.#viewOf(cache, compiled), record);
     if (blocks.length === 0) return;
     const spaces = this.#emulator.spaces(cache.waveSize);
-    const options = { processor: target.processor, spaces, memoryPages: memory.pages, observers: '' };
+    const options = { processor: target.processor, spaces, memoryPages: memory.pages, checksAccesses, observers: '' };
     const name = `code ${memory.view.getUint32(record + RECORD_PC, true).toString(16)}`;
     const module = compiledModule(blocks, options, memory.bytes, (): CompiledModule => {
-      const context = new ModuleContext(probeHost(), memory.pages);
+      const context = new ModuleContext(probeHost(), memory.pages, checksAccesses);
       const lowered = lowerFunction(context, spaces, blocks, name);
       return { ...lowered, module: new WebAssembly.Module(context.module.toBytes()) };
     });

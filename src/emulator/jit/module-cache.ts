@@ -12,6 +12,7 @@ export interface CompileOptions {
   readonly processor: string;
   readonly spaces: AddressSpaces;
   readonly memoryPages: number;
+  readonly checksAccesses: boolean;
   /** What looks at the running code; nothing yet. */
   readonly observers: string;
 }
@@ -38,8 +39,8 @@ export function compiledModule(
 }
 
 function keyOf(blocks: readonly Block[], options: CompileOptions, bytes: Uint8Array): string {
-  const { processor, spaces, memoryPages, observers } = options;
-  const parts: (string | number)[] = [processor, memoryPages, observers, ...Object.values(spaces)];
+  const { processor, spaces, memoryPages, checksAccesses, observers } = options;
+  const parts: (string | number)[] = [processor, memoryPages, `${checksAccesses}`, observers, ...Object.values(spaces)];
   for (const { instructions, next, target } of blocks) {
     parts.push('\n', next?.index ?? '-', target?.index ?? '-');
     for (const { shape, parameter } of instructions) {

@@ -15,6 +15,8 @@ export interface HostTraits {
 export class ModuleContext {
   readonly module = new ModuleBuilder();
   readonly traits: HostTraits;
+  /** Whether accesses are checked; false only where the cost of that is measured. */
+  readonly checksAccesses: boolean;
   /** (record, wave, access code, lane, address low, address high): throws. */
   readonly fault: FunctionRef;
   readonly softFma32: FunctionRef;
@@ -24,9 +26,10 @@ export class ModuleContext {
   readonly handlerType: FunctionType;
   readonly #helpers = new Map<string, FunctionRef>();
 
-  constructor(traits: HostTraits, memoryPages: number) {
+  constructor(traits: HostTraits, memoryPages: number, checksAccesses = true) {
     const m = this.module;
     this.traits = traits;
+    this.checksAccesses = checksAccesses;
     m.importMemory('env', 'memory', { minPages: memoryPages, maxPages: memoryPages, shared: true });
     m.importTable('env', 'table', { min: 0 });
     this.fault = m.importFunction('env', 'fault', ['i32', 'i32', 'i32', 'i32', 'i32', 'i32'], []);

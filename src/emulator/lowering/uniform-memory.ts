@@ -28,21 +28,23 @@ export function emitUniformLoad(
     f.get(address);
     f.op('i32.wrap_i64');
     f.set(base);
-    pushHigh();
-    f.i32(spaces.windowHi);
-    f.op('i32.eq');
-    pushPermitted(f, base, 'read', leaf.sizeBytes);
-    f.op('i32.and');
-    f.op('i32.eqz');
-    f.if(undefined, () => {
-      at.pushRecord();
-      f.get(at.wave);
-      f.i32(-1);
-      f.get(base);
+    if (e.context.checksAccesses) {
       pushHigh();
-      f.call(translate);
-      f.set(base);
-    });
+      f.i32(spaces.windowHi);
+      f.op('i32.eq');
+      pushPermitted(f, base, 'read', leaf.sizeBytes);
+      f.op('i32.and');
+      f.op('i32.eqz');
+      f.if(undefined, () => {
+        at.pushRecord();
+        f.get(at.wave);
+        f.i32(-1);
+        f.get(base);
+        pushHigh();
+        f.call(translate);
+        f.set(base);
+      });
+    }
     dwords.forEach((dword, i) => {
       f.get(base);
       f.load(leaf.sizeBytes === 1 ? 'i32.load8_u' : leaf.sizeBytes === 2 ? 'i32.load16_u' : 'i32.load', i * 4);

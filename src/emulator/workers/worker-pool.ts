@@ -75,11 +75,12 @@ export class WorkerPool {
     this.#teams = new Array<WorkerTeam | undefined>(count).fill(undefined);
     this.atOnce = options.workersAtOnce ?? false;
     this.control = new Control(count);
-    const { processor, executor, compileThreshold } = options;
+    const { processor, executor, compileThreshold, checksAccesses } = options;
     const own = {
       processor,
       ...(executor && { executor }),
       ...(compileThreshold !== undefined && { compileThreshold }),
+      ...(checksAccesses !== undefined && { checksAccesses }),
     };
     const shared = {
       memory: memory.memory,
