@@ -6,7 +6,8 @@ import { type EmulatorFault, WaveFault } from './faults.ts';
 import { GROUP_STATES, type GroupField, groupOffset, WAVE_STATES } from './group-layout.ts';
 import { GroupScheduler, type TierInstructions, type TurnResult } from './group-scheduler.ts';
 import { Grid, type Launch } from './launch.ts';
-import { WAVE_MODE, WAVE_RECORD } from './layout.ts';
+import { STATE_OFFSETS, WAVE_MODE, WAVE_RECORD } from './layout.ts';
+import { describeWavePlaces, type WavePlace } from './wave-report.ts';
 import { faultOf, pcOf, type RemoteFault } from './workers/remote-fault.ts';
 import type { WorkerTeam } from './workers/worker-pool.ts';
 
@@ -135,24 +136,33 @@ export class EmulatorDispatch {
     this.#scheduler.release();
   }
 
-  /** One line for each resident wave: where it is and what it does. */
+  /** Where the resident waves are, of all threads: a line for each place, and what it looks like. */
   describeWaves(): string[] {
-    const groups = [...this.#scheduler.resident.map(({ group }) => group), ...(this.#team?.residents ?? [])];
-    return groups.flatMap((group) => this.#describeGroup(group));
+    return describeWavePlaces(this.wavePlaces());
   }
 
-  #describeGroup(group: number): string[] {
-    const { view } = this.#emulator.memory;
-    const get = (field: GroupField): number => view.getInt32(group + groupOffset(field), true);
-    const id = [get('idX'), get('idY'), get('idZ')].join(', ');
-    return Array.from({ length: get('count') }, (_, index) => index).flatMap((index) => {
-      const state = WAVE_STATES[view.getInt32(group + GROUP_STATES + index * 4, true)]!;
+  /** Where each resident wave is that has not ended. */
+  wavePlaces(): WavePlace[] {
+    const groups = [...this.#scheduler.resident.map(({ group }) => group), ...(this.#team?.residents ?? [])];
+    return groups.flatMap((group) => this.#placesOf(group));
+  }
+
+  #placesOf(group: number): WavePlace[] {
+    const { memory } = this.#emulator;
+    const { waveSize } = this.#launch;
+    const get = (field: GroupField): number => memory.view.getInt32(group + groupOffset(field), true);
+    const workgroup = [get('idX'), get('idY'), get('idZ')] as const;
+    return Array.from({ length: get('count') }, (_, index) => index).flatMap((index): WavePlace[] => {
+      const state = WAVE_STATES[memory.view.getInt32(group + GROUP_STATES + index * 4, true)]!;
       if (state === 'ended') return [];
       const wave = get('waves') + index * get('waveStride');
-      const cache = this.#emulator.codeCache(this.#launch.waveSize, view.getUint32(wave + WAVE_MODE, true));
-      const record = cache.record(pcOf(this.#emulator.memory, view.getUint32(wave + WAVE_RECORD, true)));
-      const where = this.#emulator.describeRecord(cache, record);
-      return [`workgroup (${id}) wave ${index}: ${state === 'spent' ? 'ready' : state} at ${where}`];
+      const cache = this.#emulator.codeCache(waveSize, memory.view.getUint32(wave + WAVE_MODE, true));
+      const next = pcOf(memory, memory.view.getUint32(wave + WAVE_RECORD, true));
+      // What a wave waits in is behind it, and one dword long.
+      const waits = state === 'barrier' || state === 'sleeping';
+      const place = this.#emulator.describeRecord(cache, cache.record(waits ? next - 4 : next));
+      const exec = memory.view.getBigUint64(wave + STATE_OFFSETS.exec, true);
+      return [{ workgroup, wave: index, state, place, exec: BigInt.asUintN(waveSize, exec) }];
     });
   }
 }

@@ -95,6 +95,8 @@ const MISALIGNED_PRIVATE = [
   0xdc708018, 0x00000e01, 0xbf810000,
 ];
 const LOOP = [0xbf82ffff]; // s_branch -1
+// v_readfirstlane_b32 s4, v0; s_cmp_eq_u32 s4, 64; s_cbranch_scc1 2; s_barrier; s_endpgm; s_branch -1
+const MISSED_BARRIER = [0x7e080500, 0xbf06c004, 0xbf850002, 0xbf8a0000, 0xbf810000, 0xbf82ffff];
 const SLEEP_LOOP = [0xbf8e0001, 0xbf82fffe]; // s_sleep 1; s_branch -2
 
 for (const executor of ['handlers', 'reference', 'jit'] as const) {
@@ -146,7 +148,7 @@ for (const executor of ['handlers', 'reference', 'jit'] as const) {
     assert.equal(rig.emulator.advance(5), 'running');
     assert.match(
       dispatch.describeWaves().join(),
-      /^workgroup \(0, 0, 0\) wave 0: ready at pc 0x7f00[0-9a-f]+ in kernel\+0x0: s_branch/,
+      /^1 wave running at pc 0x7f00[0-9a-f]+ in kernel\+0x0: s_branch .*; EXEC 0xffffffffffffffff; workgroup \(0, 0, 0\) wave 0,this looks like an endless loop/,
     );
     dispatch.cancel();
     assert.equal(rig.emulator.advance(5), 'idle');
@@ -155,8 +157,25 @@ for (const executor of ['handlers', 'reference', 'jit'] as const) {
 
   test(`${executor}: waves that only sleep are reported as waiting`, () => {
     const rig = new Rig(executor);
-    rig.start(SLEEP_LOOP, { grid: [512, 1, 1] });
+    const dispatch = rig.start(SLEEP_LOOP, { grid: [512, 1, 1] });
     assert.equal(rig.emulator.advance(5000), 'waiting');
+    const [place, impression] = dispatch.describeWaves();
+    assert.match(place!, /^8 waves asleep at pc 0x7f00[0-9a-f]+ in kernel\+0x0: s_sleep 1; .*; and 4 more workgroups$/);
+    assert.match(impression!, /RPC port/);
+  });
+
+  test(`${executor}: a barrier that one wave does not reach is reported with where every wave is`, () => {
+    const rig = new Rig(executor);
+    const dispatch = rig.start(MISSED_BARRIER, { grid: [256, 1, 1], workgroup: [256, 1, 1] });
+    rig.emulator.advance(20);
+    assert.deepEqual(
+      dispatch.describeWaves().map((line) => line.replace(/pc 0x[0-9a-f]+ /, '').replace(/ {2,}/g, ' ')),
+      [
+        '3 waves waiting at in kernel+0xc: s_barrier; EXEC 0xffffffffffffffff; workgroup (0, 0, 0) waves 0, 2 to 3',
+        '1 wave running at in kernel+0x14: s_branch 65535; EXEC 0xffffffffffffffff; workgroup (0, 0, 0) wave 1',
+        'this looks like a barrier that not all waves reach: 1 wave of workgroup (0, 0, 0) is elsewhere',
+      ],
+    );
   });
 
   test(`${executor}: bytes that are no instruction, and code that ends, are illegal instructions`, () => {

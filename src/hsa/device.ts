@@ -128,7 +128,7 @@ export interface Dispatch {
   readonly statistics: DispatchStatistics;
   /** Stops all waves; used by time limits and by a program's exit. Idempotent. */
   cancel(): void;
-  /** One line per resident wave: workgroup, wave, pc, instruction, state. For hang reports. */
+  /** Where the resident waves stand, for a kernel that does not end: a bounded number of lines, and what it looks like. */
   describeWaves(): string[];
 }
 
