@@ -69,9 +69,12 @@ export interface CompileTimes {
 
 /** Kernels with a threshold that compiles at once, from small to large. */
 export function measureCompile(sizes: readonly number[]): CompileTimes[] {
-  return sizes.map((gpuInstructions) => {
+  return sizes.map((gpuInstructions, seed) => {
     using runner = new KernelRunner({ processor: 'gfx90a', compileThreshold: 0 });
-    const image = assembledImage(kernelSource('mixed', mixedBody(gpuInstructions)), `${gpuInstructions} instructions`);
+    const image = assembledImage(
+      kernelSource('mixed', mixedBody(gpuInstructions, seed)),
+      `${gpuInstructions} instructions`,
+    );
     const run = runner.prepare(image, 'mixed', NO_ARGUMENTS);
     const before = process.cpuUsage();
     run();
@@ -103,10 +106,10 @@ const MIXTURE = [
   'v_mad_u32_u24 vD, vA, vB, vC',
 ];
 
-/** About so many instructions of straight-line code with forward branches. */
-function mixedBody(instructions: number): string {
+/** About so many instructions of straight-line code with forward branches; another seed has no function in common. */
+function mixedBody(instructions: number, seed: number): string {
   const lines: string[] = [];
-  let state = 1;
+  let state = seed;
   const next = (): number => {
     state = (Math.imul(state, 1664525) + 1013904223) >>> 0;
     return state >>> 27;

@@ -1,5 +1,6 @@
-/** What a kernel on the emulator is compared with: other executors, the model, programs for the host. */
+/** What a kernel on the emulator is compared with: the emulator in other ways, the model, programs for the host. */
 import { WavewrightError } from '../base/errors.ts';
+import type { EmulatorOptions } from '../emulator/emulator.ts';
 import { type CheckedSize, differenceFrom, type KernelBenchmark, type Result } from './kernel-benchmark.ts';
 import { type KernelImage, KernelRunner, type Measured } from './kernel-runner.ts';
 import type { Baseline } from './node-baseline.ts';
@@ -28,17 +29,26 @@ export function runChecked(name: string, task: Task, size: CheckedSize, run: () 
   return measured;
 }
 
-/** Another executor of the emulator. The reference is too slow for large launches. */
-export function executorRival(executor: 'handlers' | 'reference', processor: string): Rival {
-  const size = executor === 'reference' ? 'small' : 'full';
-  const runner = new KernelRunner({ processor, executor });
+/** Ways to run the emulator that are not the default, by name. */
+const VARIANTS: Readonly<Record<string, Partial<EmulatorOptions>>> = {
+  handlers: { executor: 'handlers' },
+  reference: { executor: 'reference' },
+};
+
+/** Names that `variantRival` knows. */
+export const VARIANT_NAMES: readonly string[] = Object.keys(VARIANTS);
+
+/** The emulator in another way. The reference executor is too slow for large launches. */
+export function variantRival(name: string, processor: string): Rival {
+  const size = name === 'reference' ? 'small' : 'full';
+  const runner = new KernelRunner({ processor, ...VARIANTS[name] });
   return {
-    ...{ name: executor, size },
+    ...{ name, size },
     prepare(task) {
       const { benchmark } = task;
       const run = runner.prepare(task.image, benchmark.kernel ?? benchmark.name, benchmark.launch(size));
-      runChecked(executor, task, size, run);
-      return repeated(executor, run);
+      runChecked(name, task, size, run);
+      return repeated(name, run);
     },
   };
 }

@@ -11,7 +11,7 @@ import { Baseline } from '../../bench/node-baseline.ts';
 import { readKernelImage } from '../../bench/node-images.ts';
 import { measureCompile, measureEmptyDispatch, measureHello } from '../../bench/node-launch-costs.ts';
 import { measureWorkers } from '../../bench/node-worker-speed-up.ts';
-import { executorRival, JS_RIVAL, programRival, type Rival } from '../../bench/rivals.ts';
+import { JS_RIVAL, programRival, type Rival, VARIANT_NAMES, variantRival } from '../../bench/rivals.ts';
 import { nodeThreads } from '../../devices/emulated/node-threads.ts';
 import { goalsText, KERNEL_HEADING, kernelLine, launchText, workersText } from '../bench-text.ts';
 import { defineCommand } from '../command.ts';
@@ -23,7 +23,6 @@ const MAX_SAMPLES = 1000;
 const COMPILE_SIZES = [1000, 1000, 10_000, 50_000];
 /** Threads in the measurement of several against one. */
 const DEFAULT_WORKERS = 2;
-const EXECUTORS = ['handlers', 'reference'] as const;
 
 export const bench = defineCommand({
   operands: { usage: '', min: 0, max: 0 },
@@ -85,7 +84,7 @@ export const bench = defineCommand({
     };
     await using resources = new AsyncDisposableStack();
     const programs = (options.baseline ?? [])
-      .filter((name) => name !== 'js' && !EXECUTORS.some((executor) => executor === name))
+      .filter((name) => name !== 'js' && !VARIANT_NAMES.includes(name))
       .flatMap(filesOf)
       .map((file) => programRival(resources.use(new Baseline(file))));
     const { suite, samples, workers = 1 } = options;
@@ -162,7 +161,7 @@ function filesOf(name: string): string[] {
 }
 
 const ownRivals = (names: readonly string[], target: string): Rival[] => [
-  ...EXECUTORS.filter((name) => names.includes(name)).map((name) => executorRival(name, target)),
+  ...VARIANT_NAMES.filter((name) => names.includes(name)).map((name) => variantRival(name, target)),
   ...(names.includes('js') ? [JS_RIVAL] : []),
 ];
 
