@@ -48,8 +48,8 @@ export class LaneLowering {
     return this.#ballots.get(value);
   }
 
-  /** Emits the loop over the chunks; for all lanes when the state has no EXEC. */
-  emit(lanes: readonly Value[]): void {
+  /** Emits the loop over the chunks; when the state has no EXEC, for the first `laneCount` lanes, a multiple of 16. */
+  emit(lanes: readonly Value[], laneCount = this.#state.spaces.waveSize as number): void {
     const f = this.#state.f;
     this.#prepareLanes(lanes);
     const masked = f.local('i64');
@@ -116,7 +116,7 @@ export class LaneLowering {
         f.i32(4 * unroll);
         f.op('i32.add');
         f.tee(this.#chunk);
-        f.i32(this.#state.spaces.waveSize);
+        f.i32(laneCount);
         f.op('i32.ne');
       });
     };

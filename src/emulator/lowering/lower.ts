@@ -99,10 +99,10 @@ function emitMatrixLanes(state: HandlerState, perLane: readonly Value[]): void {
     }
     return perLane.filter((value) => needed.has(value));
   };
-  const emit = (roots: readonly Value[]): void => {
-    if (roots.length > 0) new LaneLowering(state, [], matrix).emit(neededBy(roots));
+  const emit = (roots: readonly Value[], lanes?: number): void => {
+    if (roots.length > 0) new LaneLowering(state, [], matrix).emit(neededBy(roots), lanes);
   };
-  emit(matrix.stored);
+  for (const [args, lanes] of matrix.stored) emit(args, lanes);
   matrix.emit();
   if (!matrix.writesRegisters) emit(perLane.filter(({ leaf }) => EFFECTS.has(leaf.kind)));
 }

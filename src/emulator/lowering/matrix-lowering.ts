@@ -15,6 +15,9 @@ import type { HandlerState, LeafOf } from './handler-state.ts';
 /** Vectors of accumulators that are computed together: enough to hide the latency of an addition, few enough to stay in registers. */
 const ACCUMULATORS = 8;
 
+/** Lanes that the loop over the chunks takes at a time, at most. */
+const CHUNK_GROUP = 16;
+
 /** Addresses in the wave state of what a chunk multiplies and adds, less the constant offsets of rows or registers. */
 interface Pointers {
   readonly left: Local;
@@ -92,13 +95,30 @@ export class MatrixLowering {
     });
   }
 
-  /** The arguments that have to be stored before the product: registers are read in place. */
-  get stored(): readonly Value[] {
+  /** The arguments that have to be stored before the product, and the number of lanes that it reads of them: registers are read in place. */
+  get stored(): readonly (readonly [args: readonly Value[], lanes: number])[] {
+    const { spaces } = this.#state;
     const { right, accumulators } = this.#offsets;
-    return this.#args.filter((arg, index) => {
+    const left = this.#leftOperand === undefined ? this.#args.slice(0, right) : [];
+    const others = this.#args.filter((arg, index) => {
       if (index >= accumulators) return !isRegister(arg);
-      return (index < right ? this.#leftOperand : this.#rightOperand) === undefined;
+      return index >= right && this.#rightOperand === undefined;
     });
+    return [
+      [left, this.#leftLanes()],
+      [others, spaces.waveSize],
+    ];
+  }
+
+  /** Lanes from the first to the last that left factors are taken from. */
+  #leftLanes(): number {
+    const { steps, results } = this.#product;
+    let last = 0;
+    for (let lane = 0; lane < this.#state.spaces.waveSize; lane += 4)
+      for (let result = 0; result < results; result++)
+        for (let step = 0; step < steps; step++)
+          last = Math.max(last, this.#product.leftPlace(result, lane, step).lane);
+    return Math.ceil((last + 1) / CHUNK_GROUP) * CHUNK_GROUP;
   }
 
   /** Offset of an argument's row from the wave's base. */

@@ -38,7 +38,7 @@ export function elements(b: Builder, format: ElementFormat, dwords: readonly Val
       case 'xf32':
         return reduced(b, dword);
       case 'f16': {
-        const x = b.op('f32.fromF16', b.bits(dword, low, 16));
+        const x = b.op('f32.fromF16', b.shrU(dword, low)); // which reads the low half
         return flushes ? flushedBelow(b, x, -14) : x;
       }
       case 'bf16': {
