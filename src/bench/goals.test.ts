@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { GOAL_KERNELS, ratioGoals } from './goals.ts';
+import { GOAL_KERNELS, ratioGoals, safetyGoals } from './goals.ts';
 import { KERNELS } from './kernels.ts';
 import type { KernelReport } from './measure-kernel.ts';
 
@@ -46,4 +46,10 @@ test('another kernel of the same target can be the baseline', () => {
   const product = report('matmul16', 1e9, {});
   assert.equal(ratioGoals([product, report('mfma16', 4e9, {})]).at(-1)!.met, true);
   assert.deepEqual(ratioGoals([{ ...product, target: 'gfx942' }, report('mfma16', 4e9, {})]), []);
+});
+
+test('checks may cost a quarter', () => {
+  const metWith = (unchecked: number) => safetyGoals([report('saxpy', 1e9, { unchecked })]).map(({ met }) => met);
+  assert.deepEqual([metWith(1.25e9), metWith(1.26e9)], [[true], [false]]);
+  assert.deepEqual(safetyGoals([report('saxpy', 1e9, { gcc: 2e9 })]), []);
 });

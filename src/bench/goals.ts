@@ -73,6 +73,20 @@ function rateOf(against: string, { target, comparisons }: KernelReport, reports:
   return reports.find((other) => other.target === target && other.kernel === kernel)?.perSecond;
 }
 
+const MAX_SAFETY = 1.25;
+
+/** What checking every access costs, in CPU time, where the rival `unchecked` was measured. `bench/safety.ts` is more exact. */
+export const safetyGoals = (reports: readonly KernelReport[]): GoalResult[] =>
+  reports.flatMap(({ kernel, target, unit, perSecond, comparisons }) =>
+    comparisons
+      .filter(({ name }) => name === 'unchecked')
+      .map(({ perSecond: unchecked }) => ({
+        ...{ what: `${kernel} on ${target}, time with checks / without`, unit: `M ${unit}/s` },
+        ...{ measured: perSecond / MEGA, baseline: unchecked / MEGA, value: unchecked / perSecond },
+        ...{ goal: `<= ${MAX_SAFETY} x`, met: unchecked / perSecond <= MAX_SAFETY },
+      })),
+  );
+
 const MIN_SPEED_UP = { workers: 2, times: 1.8 };
 
 /** Goals for two workers, by wall clock. */

@@ -33,6 +33,7 @@ export function runChecked(name: string, task: Task, size: CheckedSize, run: () 
 const VARIANTS: Readonly<Record<string, Partial<EmulatorOptions>>> = {
   handlers: { executor: 'handlers' },
   reference: { executor: 'reference' },
+  unchecked: { checksAccesses: false },
 };
 
 /** Names that `variantRival` knows. */

@@ -2,7 +2,7 @@ import { readdirSync, statSync } from 'node:fs';
 import { arch, cpus, platform } from 'node:os';
 import path from 'node:path';
 import { WavewrightError } from '../../base/errors.ts';
-import { GOAL_KERNELS, type LaunchCosts, limitGoals, ratioGoals, workerGoals } from '../../bench/goals.ts';
+import { GOAL_KERNELS, type LaunchCosts, limitGoals, ratioGoals, safetyGoals, workerGoals } from '../../bench/goals.ts';
 import type { CheckedSize, KernelBenchmark, Result } from '../../bench/kernel-benchmark.ts';
 import { KernelRunner } from '../../bench/kernel-runner.ts';
 import { KERNELS } from '../../bench/kernels.ts';
@@ -74,6 +74,7 @@ export const bench = defineCommand({
     '',
     'Baselines:',
     '  handlers, reference      the same kernel on the executors that compile nothing; the reference in a small launch',
+    '  unchecked                the emulator without checks of memory accesses, which only this measurement can switch off',
     '  js                       the model, plain loops over typed arrays',
     '  FILE                     a program that bench/baselines/build.sh of the source repository builds: gcc, gcc-native, gcc-vectorised, pocl',
     '  FOLDER                   all programs in it',
@@ -89,6 +90,7 @@ export const bench = defineCommand({
       .map((file) => programRival(resources.use(new Baseline(file))));
     const { suite, samples, workers = 1 } = options;
     const isGoals = suite === 'goals';
+    const own = [...(options.baseline ?? []), ...(isGoals ? ['unchecked'] : [])];
     const kernels = chooseKernels(options.kernel, isGoals);
     const targets = chooseTargets(options.target);
     const launch = isGoals || suite === 'launch' ? await measureLaunchCosts(samples) : undefined;
@@ -98,7 +100,7 @@ export const bench = defineCommand({
       print(KERNEL_HEADING);
       for (const target of targets) {
         using runner = new KernelRunner({ processor: target, workers, threads: nodeThreads });
-        const rivals = [...programs, ...ownRivals(options.baseline ?? [], target)];
+        const rivals = [...programs, ...ownRivals(own, target)];
         for (const benchmark of kernels.filter(({ processors }) => processors?.includes(target) ?? true)) {
           const task = { benchmark, image: readKernelImage(benchmark.name, target), expected: expectedOf(benchmark) };
           const report = await measureKernel(target, runner, task, { rivals, samples, workers });
@@ -110,7 +112,9 @@ export const bench = defineCommand({
     const many = options.workers ?? DEFAULT_WORKERS;
     const speedUps = isGoals || suite === 'workers' ? await measureWorkers(targets[0]!, many, samples) : undefined;
     if (speedUps) print(workersText(speedUps));
-    const goals = isGoals ? [...ratioGoals(reports), ...workerGoals(speedUps!), ...limitGoals(launch!)] : undefined;
+    const goals = isGoals
+      ? [...ratioGoals(reports), ...safetyGoals(reports), ...workerGoals(speedUps!), ...limitGoals(launch!)]
+      : undefined;
     if (goals) print(`\n${goalsText(goals)}`);
     if (options.format === 'json') {
       const host = {
