@@ -2,6 +2,7 @@
 import type { Device } from './device.ts';
 import { agentIsa, type Isa } from './isa.ts';
 import type { Lifetime } from './lifetime.ts';
+import type { LoadedCodeObject } from './loaded-code-object.ts';
 import type { LoadedKernel } from './loaded-kernel.ts';
 import type { MemoryPool, PoolKind } from './memory-pool.ts';
 import { HsaError } from './status.ts';
@@ -56,6 +57,8 @@ export class Agent {
   readonly device: Device | undefined;
   /** Kernels of frozen executables by kernel object, for what packets do not say of them. */
   readonly kernels = new Map<bigint, LoadedKernel>();
+  /** Code objects of frozen executables. */
+  readonly codeObjects = new Set<LoadedCodeObject>();
 
   constructor({ lifetime, node, pools, systemPools = [], device, nearestCpu }: AgentOptions) {
     const properties = device?.properties;

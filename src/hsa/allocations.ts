@@ -1,10 +1,14 @@
 /** What the pools of a runtime handed out, and what users said of it: access, user data, callbacks (hsa_amd_pointer_info and its kin). */
 import { WavewrightError } from '../base/errors.ts';
 import type { Agent } from './agent.ts';
-import type { AllocateOptions, DeviceMemory } from './device.ts';
+import type { AllocateOptions, Allocation, DeviceMemory } from './device.ts';
 import type { Lifetime } from './lifetime.ts';
 import type { MemoryPool } from './memory-pool.ts';
 import { HsaError } from './status.ts';
+
+/** Frees that a fault can explain; each keeps a stack trace. */
+const MAX_REMEMBERED = 4096;
+const OWN_FRAME = /\/hsa\/(?:allocations|memory-pool|runtime-memory|locked-memory)\.[jt]s/;
 
 export type DeallocationCallback = (address: bigint) => void;
 
@@ -21,6 +25,8 @@ export interface PoolAllocation {
 
 export class Allocations {
   readonly lifetime: Lifetime;
+  /** Where the host was when it freed memory, the longest ago first. */
+  readonly #freed = new Map<bigint, Error>();
   readonly #live = new Map<DeviceMemory, Map<bigint, PoolAllocation>>();
 
   constructor(lifetime: Lifetime) {
@@ -43,6 +49,17 @@ export class Allocations {
     for (const callback of callbacks) callback(address);
     this.#live.get(memory)!.delete(address);
     memory.free(address);
+    // Formatted when a fault asks.
+    this.#freed.delete(address);
+    this.#freed.set(address, new Error('freed'));
+    if (this.#freed.size > MAX_REMEMBERED) this.#freed.delete(this.#freed.keys().next().value!);
+  }
+
+  /** The line of the host's stack that freed an allocation, undefined when that was long ago or no pool's. */
+  freedBy({ address }: Allocation): string | undefined {
+    const frames = this.#freed.get(address)?.stack?.split('\n').slice(1) ?? [];
+    const frame = frames.find((line) => !OWN_FRAME.test(line));
+    return frame?.trim().replace(/^at /, '');
   }
 
   /** The allocation that starts at `address`. Throws INVALID_ALLOCATION. */

@@ -2,6 +2,7 @@
  * The contract between the HSA runtime and whatever executes kernels: the emulator, or a real GPU reached by FFI. One suite
  * runs against every implementation. All addresses are GPU virtual addresses; host code reaches memory through `view`.
  */
+import type { SourceLine } from '../codeobject/line-table.ts';
 
 export interface DeviceProperties {
   /** Processor as LLVM names it, e.g. `gfx90a`. */
@@ -106,6 +107,10 @@ export interface Fault {
   readonly nearestAllocation?: Allocation;
   /** The allocation that the address was in before it was freed. */
   readonly freedAllocation?: Allocation;
+  /** Filled in by the runtime: the line that the instruction comes from, where the code object has line tables. */
+  readonly source?: SourceLine;
+  /** Filled in by the runtime: where the host freed that allocation, as a line of a stack trace. */
+  readonly freedBy?: string;
 }
 
 /** Wave-instructions by what ran them: reference executor, handlers (T0), compiled regions (T1), loops compiled as a whole (T2). */
@@ -151,6 +156,8 @@ export interface Device {
   withdrawCode(address: bigint): void;
   /** Starts a kernel. Several may run at once. Throws WavewrightError for what the packet can be refused for. */
   dispatch(packet: KernelDispatch): Dispatch;
+  /** The queue is gone whose `queueAddress` dispatches had. Nothing of it runs any more. */
+  releaseQueue?(queueAddress: bigint): void;
   /** Runs resident waves for about `sliceMs` (default 5) on the calling thread. A device with threads of its own returns at once. */
   advance(sliceMs?: number): AdvanceResult;
   close(): void;

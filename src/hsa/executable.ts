@@ -153,6 +153,7 @@ export class Executable implements Disposable {
     for (const agent of this.#namespaces.keys()) this.#link(agent);
     for (const codeObject of this.#codeObjects) {
       codeObject.agent.requireDevice().publishCode(codeObject.publishedCode());
+      codeObject.agent.codeObjects.add(codeObject);
     }
   }
 
@@ -206,7 +207,9 @@ export class Executable implements Disposable {
     for (const agent of this.#namespaces.keys()) {
       for (const kernel of this.#kernelsOf(agent)) agent.kernels.delete(kernel.kernelObject);
     }
-    for (const { agent, address } of this.#codeObjects) {
+    for (const codeObject of this.#codeObjects) {
+      const { agent, address } = codeObject;
+      agent.codeObjects.delete(codeObject);
       const device = agent.requireDevice();
       if (this.#frozen) device.withdrawCode(address);
       device.memory.free(address);

@@ -1,5 +1,7 @@
 /** How a device's fault reaches HSA's users: a status for the queue, and for memory faults a system event. */
+import type { Agent } from './agent.ts';
 import type { Fault } from './device.ts';
+import type { LoadedCodeObject } from './loaded-code-object.ts';
 import { HsaError, type HsaStatus } from './status.ts';
 
 const STATUS: Record<Fault['kind'], HsaStatus> = {
@@ -11,10 +13,27 @@ const STATUS: Record<Fault['kind'], HsaStatus> = {
   exception: 'EXCEPTION',
 };
 
+/** The fault with what the runtime knows besides: the source line, and who freed the memory. */
+export function explainFault(fault: Fault, agent: Agent): Fault {
+  const isAt = ({ address, sizeBytes }: LoadedCodeObject): boolean =>
+    fault.pc >= address && fault.pc < address + BigInt(sizeBytes);
+  const source = [...agent.codeObjects].find(isAt)?.sourceLine(fault.pc);
+  const { freedAllocation: freed } = fault;
+  const freedBy = freed && agent.pools[0]?.allocations.freedBy(freed);
+  return { ...fault, ...(source && { source }), ...(freedBy !== undefined && { freedBy }) };
+}
+
 /** The kernel is named where the place of the fault, in a function that it called, does not name it. */
 export function faultError(fault: Fault, kernel?: string): HsaError {
   const isNamed = kernel === undefined || fault.location.startsWith(`${kernel}+`);
-  return new HsaError(STATUS[fault.kind], isNamed ? fault.message : `${fault.message}; kernel ${kernel}`);
+  const { source, freedBy } = fault;
+  const parts = [
+    fault.message,
+    ...(isNamed ? [] : [`kernel ${kernel}`]),
+    ...(source ? [`at ${source.file}:${source.line}:${source.column}`] : []),
+    ...(freedBy === undefined ? [] : [`freed by ${freedBy}`]),
+  ];
+  return new HsaError(STATUS[fault.kind], parts.join('; '));
 }
 
 /** Reason mask of `hsa_amd_gpu_memory_fault_info_t`. */

@@ -5,6 +5,7 @@
 import { WavewrightError } from '../base/errors.ts';
 import { type CodeObject, parseCodeObject } from '../codeobject/code-object.ts';
 import { wavefrontSize } from '../codeobject/kernel-descriptor.ts';
+import { LineTable, type SourceLine } from '../codeobject/line-table.ts';
 import { linkCodeObject } from '../codeobject/link.ts';
 import { explainIncompatibility, parseTargetId } from '../codeobject/target-id.ts';
 import {
@@ -105,6 +106,7 @@ export class LoadedCodeObject {
   /** Loaded address minus linked address. */
   readonly loadDelta: bigint;
   readonly #extent: Extent;
+  #lines: LineTable | undefined;
   readonly #symbols: ExecutableSymbol[] = [];
 
   /**
@@ -249,6 +251,17 @@ export class LoadedCodeObject {
       if (local && (symbol.type === STT_FUNC || kernels.has(symbol))) add(symbol, 'module');
     }
     return found;
+  }
+
+  /** Where the instruction at a loaded address comes from; undefined without line tables, and where they are damaged. */
+  sourceLine(address: bigint): SourceLine | undefined {
+    try {
+      this.#lines ??= LineTable.read(this.codeObject.elf);
+      return this.#lines.lineAt(address - this.loadDelta);
+    } catch (error) {
+      if (error instanceof WavewrightError) return undefined;
+      throw error;
+    }
   }
 
   /** What the device must know before it runs the code. */

@@ -6,7 +6,7 @@
 import { WavewrightError } from '../base/errors.ts';
 import type { Agent } from './agent.ts';
 import type { Device, Dispatch, DispatchStatistics, Fault } from './device.ts';
-import { faultError } from './faults.ts';
+import { explainFault, faultError } from './faults.ts';
 import { PACKET_SIZE_BYTES, PACKET_TYPE } from './layouts.ts';
 import {
   decodeBarrier,
@@ -142,8 +142,9 @@ export class PacketProcessor implements PacketConsumer {
     completeSignal(this.#device.memory, packet.completionSignal, startTicks, endTicks);
   }
 
-  #fail(packetIndex: bigint, fault: Fault, kernel: string | undefined): void {
+  #fail(packetIndex: bigint, found: Fault, kernel: string | undefined): void {
     this.stop();
+    const fault = explainFault(found, this.#agent);
     this.#onError({ error: faultError(fault, kernel), packetIndex, fault, ...(kernel !== undefined && { kernel }) });
   }
 

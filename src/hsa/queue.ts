@@ -410,6 +410,7 @@ export class Queue implements Disposable {
     this.#isDisposed = true;
     this.inactivate();
     this.#owner.onDispose(this);
+    this.#device.releaseQueue?.(this.address);
     this.#device.memory.free(this.address);
   }
 }
