@@ -13,11 +13,11 @@ export const WORKERS_OPTION = {
   description: 'threads that run the workgroups of a kernel; by default as many as the machine has cores',
 } as const;
 
-const HINT = `devices are ${PROCESSORS.map((processor) => `emulated:${processor}`).join(', ')}`;
+const HINT = `devices are ${PROCESSORS.map((processor) => `emulated:${processor}`).join(', ')}, and hsa:0 on for AMD GPUs of this machine`;
 
 /**
  * The device of --device, for example `emulated:gfx90a` or `emulated:gfx90a:xnack-`; without a name, or with `emulated` alone, the
- * emulator for the target of the first image that it can run. Throws NO_DEVICE for another kind of device, an unknown processor
+ * emulator for the target of the first image that it can run; `hsa:1` is the second AMD GPU of the machine. Throws NO_DEVICE for another kind of device, an unknown processor
  * or features that the device does not have, UNSUPPORTED for a processor that is not emulated.
  */
 export async function openDevice(
@@ -26,6 +26,10 @@ export async function openDevice(
   workers?: number,
 ): Promise<Device> {
   const [kind, ...rest] = (name ?? 'emulated').split(':');
+  if (kind === 'hsa' && rest.length <= 1 && /^\d*$/.test(rest[0] ?? '')) {
+    const { openNativeDevice } = await import('../devices/hsa-native/index.ts');
+    return openNativeDevice({ index: Number(rest[0] ?? 0) });
+  }
   if (kind !== 'emulated') throw noDevice(`no device '${name}'`);
   const wanted = rest.length > 0 ? parseName(rest.join(':')) : undefined;
   const { createEmulatedDevice } = await import('../devices/emulated/index.ts');

@@ -1,0 +1,133 @@
+/** A real AMD GPU behind the Device contract: `hsa:N`, through the HSA runtime of the machine. */
+import { WavewrightError } from '../../base/errors.ts';
+import type { AdvanceResult, Device, DeviceProperties, Dispatch, KernelDispatch } from '../../hsa/device.ts';
+import { driverHint, HsaLibrary, type LibraryOptions, noDevice } from './library.ts';
+import { NativeMemory } from './native-memory.ts';
+import { type NativeClock, NativeQueue } from './native-queue.ts';
+import { AgentQueries, boardOf } from './properties.ts';
+
+export { LIBRARY_VARIABLE } from './library.ts';
+
+export interface NativeDeviceOptions extends LibraryOptions {
+  /** Which GPU agent. Default 0. */
+  readonly index?: number;
+}
+
+const SYSTEM_TIMESTAMP = 2;
+const SYSTEM_TIMESTAMP_FREQUENCY = 3;
+
+class NativeDevice implements Device {
+  readonly name: string;
+  readonly properties: DeviceProperties;
+  readonly memory: NativeMemory;
+  readonly #library: HsaLibrary;
+  readonly #agent: bigint;
+  readonly #clock: NativeClock;
+  /** By the queue of ours that they work for; 0 for the one that told the apertures. */
+  readonly #queues = new Map<bigint, NativeQueue>();
+  #isOpen = true;
+
+  constructor(library: HsaLibrary, index: number) {
+    const queries = new AgentQueries(library);
+    const agents = queries.agents();
+    const gpus = agents.filter((agent) => queries.isGpu(agent));
+    const agent = gpus[index];
+    if (agent === undefined) {
+      const what = gpus.length === 0 ? 'no GPU' : `GPUs hsa:0 to hsa:${gpus.length - 1}`;
+      throw noDevice(`no device 'hsa:${index}': ${library.path} has ${what}`, { hint: driverHint() });
+    }
+    const host = agents.find((each) => !queries.isGpu(each));
+    const pool = host === undefined ? undefined : queries.fineGrainedPool(host);
+    if (pool === undefined) throw noDevice(`${library.path} has no memory that the host and hsa:${index} share`);
+    this.#library = library;
+    this.#agent = agent;
+    this.name = `hsa:${index}`;
+    this.memory = new NativeMemory(library, pool.handle, agent);
+    const frequency = queries.timestampFrequency(agent);
+    const systemFrequency = this.#system(SYSTEM_TIMESTAMP_FREQUENCY);
+    this.#clock = { ticks: (time) => (time * frequency) / systemFrequency };
+    const wavefrontSize = queries.wavefrontSize(agent);
+    const first = new NativeQueue(library, agent, wavefrontSize, this.#clock);
+    this.#queues.set(0n, first);
+    this.properties = {
+      processor: queries.name(agent),
+      targetId: queries.targetId(agent),
+      wavefrontSize,
+      computeUnitCount: queries.computeUnitCount(agent),
+      ldsSizeBytes: queries.groupSegmentBytes(agent),
+      maxWorkgroupSize: queries.maxWorkgroupSize(agent),
+      maxWavesPerComputeUnit: queries.maxWavesPerComputeUnit(agent),
+      memorySizeBytes: pool.sizeBytes,
+      timestampFrequencyHz: Number(frequency),
+      sharedApertureHi: first.apertures.shared,
+      privateApertureHi: first.apertures.private,
+      board: boardOf(queries, agent),
+    };
+  }
+
+  #system(id: number): bigint {
+    const value = this.#library.info((out) => this.#library.call.hsa_system_get_info(id, out), 8);
+    if (value === undefined)
+      throw new WavewrightError('INTERNAL', `${this.#library.path}: no system information ${id}`);
+    return value;
+  }
+
+  clock(): bigint {
+    return this.#clock.ticks(this.#system(SYSTEM_TIMESTAMP));
+  }
+
+  /** The acquire fence of every packet makes the GPU see new code. */
+  publishCode(): void {}
+
+  withdrawCode(): void {}
+
+  dispatch(packet: KernelDispatch): Dispatch {
+    let queue = this.#queues.get(packet.queueAddress);
+    if (queue === undefined) {
+      queue = new NativeQueue(this.#library, this.#agent, this.properties.wavefrontSize, this.#clock);
+      this.#queues.set(packet.queueAddress, queue);
+    }
+    return queue.dispatch(packet);
+  }
+
+  releaseQueue(queueAddress: bigint): void {
+    this.#queues.get(queueAddress)?.close();
+    this.#queues.delete(queueAddress);
+  }
+
+  advance(): AdvanceResult {
+    let isRunning = false;
+    for (const queue of this.#queues.values()) isRunning = queue.advance() || isRunning;
+    return isRunning ? 'running' : 'idle';
+  }
+
+  close(): void {
+    if (!this.#isOpen) return;
+    this.#isOpen = false;
+    for (const queue of this.#queues.values()) queue.close();
+    this.memory.freeAll();
+    this.#library.call.hsa_shut_down();
+  }
+}
+
+/** Throws NO_DEVICE, with what was tried, where there is no HSA runtime, no GPU, or no GPU of that number. */
+export async function openNativeDevice({ index = 0, ...options }: NativeDeviceOptions = {}): Promise<Device> {
+  const library = await HsaLibrary.open(options);
+  return startDevice(library, index);
+}
+
+/** Opens a device of a library that is already loaded. Errors as `openNativeDevice`. */
+export function startDevice(library: HsaLibrary, index: number): Device {
+  try {
+    library.check(library.call.hsa_init(), 'hsa_init');
+  } catch (cause) {
+    const what = cause instanceof WavewrightError ? cause.what : String(cause);
+    throw noDevice(`no device 'hsa:${index}': ${library.path}: ${what}`, { hint: driverHint(), cause });
+  }
+  try {
+    return new NativeDevice(library, index);
+  } catch (error) {
+    library.call.hsa_shut_down();
+    throw error;
+  }
+}

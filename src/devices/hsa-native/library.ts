@@ -1,0 +1,174 @@
+/**
+ * `libhsa-runtime64.so.1` through node:ffi, which cannot be called from other threads: every callback that is passed here runs on the
+ * calling thread, and queues are made without one.
+ */
+
+import type * as Ffi from 'node:ffi';
+import { existsSync } from 'node:fs';
+import { WavewrightError } from '../../base/errors.ts';
+import { HSA_STATUS, HsaError, type HsaStatus } from '../../hsa/status.ts';
+
+/** Names that are looked for when neither a path nor the environment says where the library is. */
+const SYSTEM_PATHS = ['libhsa-runtime64.so.1', '/opt/rocm/lib/libhsa-runtime64.so.1'];
+/** Where the library is. */
+export const LIBRARY_VARIABLE = 'WAVEWRIGHT_LIBHSA_PATH';
+/** What every export of the library carries (spec/hsa.md section 1.1). */
+const SYMBOL_VERSION = 'ROCR_1';
+const RTLD_NOW = 2;
+const NAME_BYTES = 64;
+
+const STATUS = 'uint32';
+const HANDLE = 'uint64';
+/** Address of memory that the library writes to or reads; a Uint8Array of ours. */
+const OUT = 'buffer';
+const ADDRESS = 'uint64';
+
+const DEFINITIONS = {
+  hsa_init: { arguments: [], return: STATUS },
+  hsa_shut_down: { arguments: [], return: STATUS },
+  hsa_system_get_info: { arguments: ['uint32', OUT], return: STATUS },
+  hsa_iterate_agents: { arguments: ['pointer', ADDRESS], return: STATUS },
+  hsa_agent_get_info: { arguments: [HANDLE, 'uint32', OUT], return: STATUS },
+  hsa_agent_iterate_isas: { arguments: [HANDLE, 'pointer', ADDRESS], return: STATUS },
+  hsa_isa_get_info_alt: { arguments: [HANDLE, 'uint32', OUT], return: STATUS },
+  hsa_amd_agent_iterate_memory_pools: { arguments: [HANDLE, 'pointer', ADDRESS], return: STATUS },
+  hsa_amd_memory_pool_get_info: { arguments: [HANDLE, 'uint32', OUT], return: STATUS },
+  hsa_amd_memory_pool_allocate: { arguments: [HANDLE, 'uint64', 'uint32', OUT], return: STATUS },
+  hsa_amd_memory_pool_free: { arguments: [ADDRESS], return: STATUS },
+  hsa_amd_agents_allow_access: { arguments: ['uint32', OUT, ADDRESS, ADDRESS], return: STATUS },
+  hsa_queue_create: {
+    arguments: [HANDLE, 'uint32', 'uint32', ADDRESS, ADDRESS, 'uint32', 'uint32', OUT],
+    return: STATUS,
+  },
+  hsa_queue_destroy: { arguments: [ADDRESS], return: STATUS },
+  hsa_queue_load_read_index_scacquire: { arguments: [ADDRESS], return: 'uint64' },
+  hsa_queue_add_write_index_screlease: { arguments: [ADDRESS, 'uint64'], return: 'uint64' },
+  hsa_signal_create: { arguments: ['int64', 'uint32', ADDRESS, OUT], return: STATUS },
+  hsa_signal_destroy: { arguments: [HANDLE], return: STATUS },
+  hsa_signal_load_scacquire: { arguments: [HANDLE], return: 'int64' },
+  hsa_signal_store_screlease: { arguments: [HANDLE, 'int64'], return: 'void' },
+  hsa_amd_profiling_set_profiler_enabled: { arguments: [ADDRESS, 'int32'], return: STATUS },
+  hsa_amd_profiling_get_dispatch_time: { arguments: [HANDLE, HANDLE, OUT], return: STATUS },
+} as const satisfies Ffi.FunctionDefinitions;
+
+type Functions = Ffi.WrappedFunctionsFromDefinitions<typeof DEFINITIONS>;
+
+export interface LibraryOptions {
+  /** The library itself; before what the environment names. */
+  readonly path?: string | undefined;
+  readonly environment?: Readonly<Record<string, string | undefined>>;
+}
+
+const STATUS_NAMES = new Map<number, HsaStatus>(
+  Object.entries(HSA_STATUS).map(([name, { value }]) => [value, name as HsaStatus]),
+);
+
+export class HsaLibrary {
+  readonly path: string;
+  readonly ffi: typeof Ffi;
+  readonly call: Functions;
+  readonly #library: Ffi.DynamicLibrary;
+
+  private constructor(ffi: typeof Ffi, path: string, library: Ffi.DynamicLibrary) {
+    this.ffi = ffi;
+    this.path = path;
+    this.#library = library;
+    this.call = library.getFunctions(DEFINITIONS);
+  }
+
+  /** Throws NO_DEVICE with what was tried when there is no such library or it is another one. */
+  static async open({ path, environment = process.env }: LibraryOptions = {}): Promise<HsaLibrary> {
+    const ffi = await importFfi();
+    const chosen = path ?? environment[LIBRARY_VARIABLE];
+    const candidates = chosen === undefined ? SYSTEM_PATHS : [chosen];
+    const reasons: string[] = [];
+    for (const candidate of candidates) {
+      try {
+        const library = new ffi.DynamicLibrary(candidate);
+        checkVersion(ffi, candidate);
+        return new HsaLibrary(ffi, candidate, library);
+      } catch (error) {
+        reasons.push(error instanceof Error ? error.message : String(error));
+      }
+    }
+    throw noDevice(`no HSA runtime: ${reasons.join('; ')}`, {
+      hint: `install ROCm's runtime (libhsa-runtime64-1), or name the library in ${LIBRARY_VARIABLE}`,
+    });
+  }
+
+  /** Throws the HSA error of a status that is not success. */
+  check(status: number, what: string): void {
+    if (status === 0) return;
+    const name = STATUS_NAMES.get(status) ?? 'ERROR';
+    throw new HsaError(name, `${what}: ${name} (0x${status.toString(16)})`, { file: this.path });
+  }
+
+  /** Handles that an iterate function calls back with. */
+  handles(iterate: (callback: bigint) => number, what: string): bigint[] {
+    const found: bigint[] = [];
+    const callback = this.#library.registerCallback(
+      { arguments: [HANDLE, 'pointer'], return: STATUS },
+      (handle: bigint) => {
+        found.push(handle);
+        return 0;
+      },
+    );
+    try {
+      this.check(iterate(callback), what);
+    } finally {
+      this.#library.unregisterCallback(callback);
+    }
+    return found;
+  }
+
+  /** A 32-bit or 64-bit attribute; undefined where the library does not know it. */
+  info(ask: (value: Uint8Array) => number, sizeBytes: 1 | 2 | 4 | 8): bigint | undefined {
+    const value = new Uint8Array(8);
+    return ask(value) === 0
+      ? BigInt.asUintN(8 * sizeBytes, new DataView(value.buffer).getBigUint64(0, true))
+      : undefined;
+  }
+
+  /** An attribute of characters. */
+  text(ask: (value: Uint8Array) => number): string | undefined {
+    const value = new Uint8Array(4 * NAME_BYTES);
+    if (ask(value) !== 0) return undefined;
+    const end = value.indexOf(0);
+    return new TextDecoder().decode(value.subarray(0, end < 0 ? value.length : end));
+  }
+}
+
+export function noDevice(what: string, context: { hint?: string; cause?: unknown } = {}): WavewrightError {
+  return new WavewrightError('NO_DEVICE', what, context);
+}
+
+/** Without the warning that the module is experimental: who asks for a real device knows what it takes. */
+async function importFfi(): Promise<typeof Ffi> {
+  const { emitWarning } = process;
+  process.emitWarning = () => {};
+  try {
+    return await import('node:ffi');
+  } finally {
+    process.emitWarning = emitWarning;
+  }
+}
+
+/** Throws for a library whose exports do not have the version that every HSA program asks for. */
+function checkVersion(ffi: typeof Ffi, path: string): void {
+  using libc = ffi.dlopen('libc.so.6', {
+    dlopen: { arguments: ['string', 'int32'], return: 'uint64' },
+    dlvsym: { arguments: ['uint64', 'string', 'string'], return: 'uint64' },
+    dlclose: { arguments: ['uint64'], return: 'int32' },
+  });
+  const handle = libc.functions.dlopen(path, RTLD_NOW);
+  const found = libc.functions.dlvsym(handle, 'hsa_init', SYMBOL_VERSION);
+  libc.functions.dlclose(handle);
+  if (found === 0n) throw noDevice(`${path} exports no hsa_init@${SYMBOL_VERSION}`);
+}
+
+/** Why a machine with the library may still have no GPU. */
+export function driverHint(): string {
+  return existsSync('/dev/kfd')
+    ? 'the driver is there: check who may open /dev/kfd'
+    : 'there is no /dev/kfd: no AMD GPU driver is loaded';
+}

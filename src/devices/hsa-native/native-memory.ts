@@ -1,0 +1,101 @@
+/** Memory that a GPU and this process share: fine-grained system memory that code may be put into. */
+import { WavewrightError } from '../../base/errors.ts';
+import type { AllocateOptions, Allocation, DeviceMemory } from '../../hsa/device.ts';
+import type { HsaLibrary } from './library.ts';
+
+const PAGE_BYTES = 4096;
+const EXECUTABLE = 4;
+
+interface Owned extends Allocation {
+  /** What the library returned. */
+  readonly base: bigint;
+  readonly bytes: Uint8Array<SharedArrayBuffer>;
+}
+
+export class NativeMemory implements DeviceMemory {
+  readonly #library: HsaLibrary;
+  readonly #pool: bigint;
+  readonly #agent: bigint;
+  /** By the pages that they cover: host code looks addresses up all the time. */
+  readonly #pages = new Map<bigint, Owned>();
+  readonly #live = new Map<bigint, Owned>();
+
+  constructor(library: HsaLibrary, pool: bigint, agent: bigint) {
+    this.#library = library;
+    this.#pool = pool;
+    this.#agent = agent;
+  }
+
+  /** `readOnly` is refused: a real GPU cannot be kept from writing. */
+  allocate(
+    sizeBytes: number,
+    { alignmentBytes = PAGE_BYTES, label = '', readOnly = false }: AllocateOptions = {},
+  ): bigint {
+    if (!Number.isSafeInteger(sizeBytes) || sizeBytes < 1 || (alignmentBytes & (alignmentBytes - 1)) !== 0) {
+      throw new WavewrightError('USAGE', `allocation of ${sizeBytes} bytes aligned to ${alignmentBytes}`);
+    }
+    if (readOnly) throw new WavewrightError('UNSUPPORTED', 'memory that the GPU cannot write');
+    // Pages come aligned; for more than that, room to move the start.
+    const spare = alignmentBytes > PAGE_BYTES ? alignmentBytes : 0;
+    const base = this.#allocate(sizeBytes + spare);
+    const address = spare === 0 ? base : (base + BigInt(spare - 1)) & -BigInt(alignmentBytes);
+    const buffer = this.#library.ffi.toArrayBuffer(address, sizeBytes, false);
+    const bytes = new Uint8Array(buffer as unknown as SharedArrayBuffer).fill(0); // reason: atomic operations work on both, and no thread of ours gets it
+    const owned = { address, sizeBytes, label, base, bytes };
+    this.#live.set(address, owned);
+    for (const page of pagesOf(owned)) this.#pages.set(page, owned);
+    return address;
+  }
+
+  #allocate(sizeBytes: number): bigint {
+    const { call } = this.#library;
+    const out = new Uint8Array(8);
+    const status = call.hsa_amd_memory_pool_allocate(this.#pool, BigInt(sizeBytes), EXECUTABLE, out);
+    if (status !== 0) throw new WavewrightError('LIMIT_EXCEEDED', `out of memory for the GPU: ${sizeBytes} bytes`);
+    const address = new DataView(out.buffer).getBigUint64(0, true);
+    const agents = new Uint8Array(BigUint64Array.of(this.#agent).buffer);
+    this.#library.check(call.hsa_amd_agents_allow_access(1, agents, 0n, address), 'hsa_amd_agents_allow_access');
+    return address;
+  }
+
+  free(address: bigint): void {
+    const owned = this.#live.get(address);
+    if (owned === undefined) {
+      throw new WavewrightError('USAGE', `0x${address.toString(16)} is not the start of a live allocation`);
+    }
+    this.#live.delete(address);
+    for (const page of pagesOf(owned)) this.#pages.delete(page);
+    this.#library.check(this.#library.call.hsa_amd_memory_pool_free(owned.base), 'hsa_amd_memory_pool_free');
+  }
+
+  find(address: bigint): Allocation | undefined {
+    const owned = this.#owner(address);
+    return owned && { address: owned.address, sizeBytes: owned.sizeBytes, label: owned.label };
+  }
+
+  view(address: bigint, sizeBytes: number): Uint8Array<SharedArrayBuffer> {
+    const owned = this.#owner(address);
+    if (owned === undefined || address + BigInt(sizeBytes) > owned.address + BigInt(owned.sizeBytes)) {
+      throw new WavewrightError(
+        'USAGE',
+        `${sizeBytes} bytes at 0x${address.toString(16)} are not inside one allocation`,
+      );
+    }
+    const start = Number(address - owned.address);
+    return owned.bytes.subarray(start, start + sizeBytes);
+  }
+
+  #owner(address: bigint): Owned | undefined {
+    const owned = this.#pages.get(address / BigInt(PAGE_BYTES));
+    return owned && address >= owned.address && address < owned.address + BigInt(owned.sizeBytes) ? owned : undefined;
+  }
+
+  freeAll(): void {
+    for (const address of this.#live.keys()) this.free(address);
+  }
+}
+
+function* pagesOf({ address, sizeBytes }: Allocation): Generator<bigint> {
+  const page = BigInt(PAGE_BYTES);
+  for (let at = address / page; at <= (address + BigInt(sizeBytes - 1)) / page; at++) yield at;
+}
