@@ -32,10 +32,17 @@ export class FakeFault {
 }
 
 const BASE = 0x7_0000_0000n;
+const PAGE_BYTES = 4096n;
+
+function* pagesOf({ address, sizeBytes }: Allocation): Generator<bigint> {
+  for (let page = address / PAGE_BYTES; page * PAGE_BYTES < address + BigInt(sizeBytes); page++) yield page;
+}
 
 export class FakeMemory implements DeviceMemory {
   readonly buffer: SharedArrayBuffer;
   readonly allocations = new Map<bigint, Allocation>();
+  /** By page, for `find`. */
+  readonly #pages = new Map<bigint, Allocation>();
   #next = 4096;
 
   constructor(sizeBytes: number) {
@@ -53,22 +60,24 @@ export class FakeMemory implements DeviceMemory {
     }
     this.#next = offset + sizeBytes;
     const address = BASE + BigInt(offset);
-    this.allocations.set(address, { address, sizeBytes, label });
+    const allocation = { address, sizeBytes, label };
+    this.allocations.set(address, allocation);
+    for (const page of pagesOf(allocation)) this.#pages.set(page, allocation);
     return address;
   }
 
   free(address: bigint): void {
-    if (!this.allocations.delete(address)) {
+    const allocation = this.allocations.get(address);
+    if (allocation === undefined) {
       throw new WavewrightError('USAGE', `0x${address.toString(16)} is not the start of a live allocation`);
     }
+    this.allocations.delete(address);
+    for (const page of pagesOf(allocation)) this.#pages.delete(page);
   }
 
   find(address: bigint): Allocation | undefined {
-    for (const allocation of this.allocations.values()) {
-      if (address >= allocation.address && address < allocation.address + BigInt(allocation.sizeBytes))
-        return allocation;
-    }
-    return undefined;
+    const allocation = this.#pages.get(address / PAGE_BYTES);
+    return allocation && address < allocation.address + BigInt(allocation.sizeBytes) ? allocation : undefined;
   }
 
   view(address: bigint, sizeBytes: number): Uint8Array<SharedArrayBuffer> {

@@ -45,6 +45,8 @@ export function signalWords(memory: DeviceMemory, address: bigint): BigInt64Arra
 }
 
 const VALUE = SIGNAL.value / 8;
+/** How long an asynchronous wait keeps the event loop waiting. */
+const ASYNC_SLICE_MS = 5;
 
 export function signalValue(memory: DeviceMemory, address: bigint): bigint {
   return Atomics.load(signalWords(memory, address), VALUE);
@@ -200,10 +202,21 @@ export class Signal implements Disposable {
     for (;;) {
       const seen = this.load();
       if (conditionHolds(condition, seen, value) || performance.now() >= deadline) return seen;
-      const result = this.#runtime.progress();
+      const result = this.#progressFor(ASYNC_SLICE_MS, condition, value);
       if (conditionHolds(condition, this.load(), value)) continue;
       if (result === 'idle' && this.#runtime.failure !== undefined) throw this.#runtime.failure;
       await new Promise((resolve) => setTimeout(resolve, result === 'running' ? 0 : 1));
+    }
+  }
+
+  /** Many short packets are worth more than one turn of the event loop each. */
+  #progressFor(sliceMs: number, condition: SignalCondition, value: bigint): AdvanceResult {
+    const end = performance.now() + sliceMs;
+    for (;;) {
+      const result = this.#runtime.progress();
+      if (result !== 'running' || conditionHolds(condition, this.load(), value) || performance.now() >= end) {
+        return result;
+      }
     }
   }
 
