@@ -87,6 +87,9 @@ export class EmulatorDispatch {
       this.#fail(faultOf(this.#emulator.memory, this.#scheduler.faulted(error)));
     } finally {
       this.#workedMs += performance.now() - beginMs;
+      if (this.state !== 'running' && !this.#team && this.workgroups > 1) {
+        this.#emulator.workers?.missed(this.#workedMs);
+      }
     }
     return 'done';
   }
@@ -95,7 +98,7 @@ export class EmulatorDispatch {
   #help(workedMs: number): boolean {
     const { workers } = this.#emulator;
     if (!workers) return true;
-    if (!this.#team && workedMs >= workers.joinMs && this.#leftMs(workedMs) >= workers.joinMs) {
+    if (!this.#team && this.#scheduler.left > 0 && workers.areWorth(workedMs, this.#leftMs(workedMs))) {
       this.#scheduler.share((range) => {
         this.#team = workers.join(this.#launch, range);
         return this.#team?.claims;
@@ -118,7 +121,6 @@ export class EmulatorDispatch {
   /** How long the workgroups that have not begun will take one thread, by what the others took. */
   #leftMs(workedMs: number): number {
     const { left, workgroups } = this.#scheduler;
-    if (left === 0) return -1;
     return workgroups === 0 ? 0 : (workedMs * left) / workgroups;
   }
 

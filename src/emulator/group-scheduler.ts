@@ -29,6 +29,9 @@ const MAX_RESIDENT_WAVES = 2048;
 /** Another workgroup is admitted after a workgroup used so many budgets: it may wait for one that is not resident. */
 const BUDGETS_BEFORE_ADMISSION = 16;
 
+/** The first slice is a so manieth of a full one. */
+const FIRST_SLICES = 16;
+
 /** Workgroups from `first` on and before `end`, in the order of the grid. */
 export interface WorkgroupRange {
   readonly first: number;
@@ -67,6 +70,8 @@ export class GroupScheduler {
   readonly #resident: WorkgroupSlot[] = [];
   readonly #idle: WorkgroupSlot[] = [];
   #running: WorkgroupSlot | undefined;
+  /** Instructions after which the host has its turn: few at first, so that workers join soon. */
+  #slice: number;
 
   /** Runs a range of workgroups, and those that it can claim. */
   constructor(
@@ -80,6 +85,7 @@ export class GroupScheduler {
     this.#launch = launch;
     this.#grid = grid;
     this.#executor = core.executor(launch.waveSize);
+    this.#slice = Math.floor(this.#executor.sliceInstructions / FIRST_SLICES);
     this.#next = first;
     this.#end = end;
     this.#claims = claims;
@@ -144,7 +150,8 @@ export class GroupScheduler {
     this.#running = slot;
     let progress = false;
     slot.set('turn', executor.turnInstructions);
-    slot.set('limit', executor.sliceInstructions);
+    slot.set('limit', this.#slice);
+    this.#slice = Math.min(2 * this.#slice, executor.sliceInstructions);
     slot.set('used', 0);
     slot.set('events', 0);
     slot.set('compiled', 0);

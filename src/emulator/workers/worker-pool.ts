@@ -32,9 +32,10 @@ export interface WorkerOptions {
   readonly workersAtOnce?: boolean;
 }
 
-/** A dispatch that ran so long, and will about so long, gets the workers that are there; their threads are started later. */
-const JOIN_MS = 2;
-const START_MS = 10;
+/** A dispatch that ran so long, and will about so long, gets the workers that are there. */
+const JOIN_MS = 1;
+/** Threads are started when what they could have helped with, or can, is about so long: they take a few hundred milliseconds to begin. */
+const START_MS = 100;
 /** Between looks at workers that are to stop, or to begin. */
 const WAIT_MS = 1;
 
@@ -67,6 +68,7 @@ export class WorkerPool {
   readonly #teams: (WorkerTeam | undefined)[];
   #jobs = 0;
   #seenBell = 0;
+  #missedMs = 0;
 
   /** `count`: workers beside the main thread, at least 1. `originMs`: of the device's clock, since the epoch. */
   constructor(memory: EmulatorMemory, options: CoreOptions & WorkerOptions, count: number, originMs: number) {
@@ -92,10 +94,16 @@ export class WorkerPool {
     this.#start = (index, onEnd) => options.threads!.start({ options: own, ...shared, index }, onEnd);
   }
 
-  /** After how many milliseconds a dispatch gets workers. */
-  get joinMs(): number {
-    if (this.atOnce) return 0;
-    return this.#members.length > 0 ? JOIN_MS : START_MS;
+  /** Whether a dispatch that ran for `workedMs` and has about `leftMs` to go gets workers. */
+  areWorth(workedMs: number, leftMs: number): boolean {
+    if (this.atOnce) return true;
+    if (Math.min(workedMs, leftMs) < JOIN_MS) return false;
+    return this.#members.length > 0 || this.#missedMs + leftMs >= START_MS;
+  }
+
+  /** A dispatch of several workgroups took so long without workers. */
+  missed(workedMs: number): void {
+    if (workedMs >= JOIN_MS) this.#missedMs += workedMs;
   }
 
   /** Workers for the workgroups that a dispatch has not begun; undefined when all help other dispatches. */
