@@ -319,16 +319,20 @@ test('a dispatch on several threads is cancelled, and the next one runs', () => 
   using rig = new Rig(2);
   using signal = rig.start('endless', 100, 0, 0);
   // Until the worker, too, has had a turn.
-  for (let tries = 0; rig.describeWaves().length < 2 && tries < 5000; tries++) {
+  const waves = (): string => rig.describeWaves()[0] ?? '';
+  for (let tries = 0; !/^[2-9]\d* waves/.test(waves()) && tries < 5000; tries++) {
     assert.equal(rig.runtime.progress(), 'running');
   }
-  const waves = rig.describeWaves();
-  assert.ok(waves.length >= 2 && new Set(waves).size === waves.length, 'waves of both threads');
-  for (const wave of waves)
-    assert.match(wave, /^workgroup \(\d+, 0, 0\) wave 0: ready at pc \w+ in endless\+0x\w+: s_branch/);
+  assert.match(waves(), /^\d+ waves running at pc \w+ in endless\+0x\w+: s_branch/);
   rig.cancel();
   assert.equal(signal.load(), 1n);
   assert.equal(rig.runtime.progress(), 'idle');
+});
+
+test('a number of workers that makes no sense is refused', () => {
+  for (const workers of [0, 1.5, -1, 257, Number.NaN]) {
+    assert.throws(() => createEmulatedDevice({ processor: 'gfx90a', workers }), /workers, expected an integer from 1/);
+  }
 });
 
 test('10,000 small dispatches', () => {

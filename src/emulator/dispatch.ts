@@ -98,9 +98,10 @@ export class EmulatorDispatch {
   #help(workedMs: number): boolean {
     const { workers } = this.#emulator;
     if (!workers) return true;
-    if (!this.#team && this.#scheduler.left > 0 && workers.areWorth(workedMs, this.#leftMs(workedMs))) {
+    const leftMs = this.#team ? 0 : this.#leftMs(workedMs);
+    if (!this.#team && this.#scheduler.left > 0 && workers.areWorth(workedMs, leftMs)) {
       this.#scheduler.share((range) => {
-        this.#team = workers.join(this.#launch, range);
+        this.#team = workers.join(this.#launch, range, leftMs);
         return this.#team?.claims;
       });
     }

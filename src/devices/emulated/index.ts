@@ -24,6 +24,7 @@ import { launchOf } from './launch.ts';
 const LDS_SIZE_BYTES = 65536;
 const MAX_WORKGROUP_SIZE = 1024;
 const MAX_INDEX = 127;
+const MAX_WORKERS = 256;
 const DEFAULT_SLICE_MS = 5;
 
 /** With the features that the processor lets a code object choose as the emulated device sets them. */
@@ -140,6 +141,10 @@ class EmulatedDevice implements Device {
     const { index = 0 } = options;
     if (!Number.isInteger(index) || index < 0 || index > MAX_INDEX) {
       throw new WavewrightError('USAGE', `device index ${index}, expected an integer from 0 to ${MAX_INDEX}`);
+    }
+    const { workers = 1 } = options;
+    if (!Number.isInteger(workers) || workers < 1 || workers > MAX_WORKERS) {
+      throw new WavewrightError('USAGE', `${workers} workers, expected an integer from 1 to ${MAX_WORKERS}`);
     }
     this.#emulator = new Emulator(options);
     const { target, memory } = this.#emulator;

@@ -7,8 +7,8 @@ export type MemoryQuestion =
   | { readonly kind: 'free'; readonly offset: number }
   | { readonly kind: 'find'; readonly offset: number };
 
-/** Freed memory that a worker keeps for its next workgroups. */
-const MAX_KEPT_BYTES = 16 * 2 ** 20;
+/** Freed memory that all workers keep for their next workgroups. */
+const MAX_KEPT_BYTES = 64 * 2 ** 20;
 const EXHAUSTED = 'LIMIT_EXCEEDED';
 
 /** What the main thread answers. */
@@ -47,10 +47,18 @@ export class RemoteMemory implements LinearMemory {
   readonly #used = new Map<number, Block>();
   /** Freed, the last one last. */
   readonly #kept: Block[] = [];
+  readonly #maxKeptBytes: number;
   #keptBytes = 0;
   #regions: Region[] = [];
 
-  constructor(memory: WebAssembly.Memory, windowHi: number, ask: (question: MemoryQuestion) => unknown) {
+  /** `workers`: how many there are. */
+  constructor(
+    memory: WebAssembly.Memory,
+    windowHi: number,
+    workers: number,
+    ask: (question: MemoryQuestion) => unknown,
+  ) {
+    this.#maxKeptBytes = MAX_KEPT_BYTES / workers;
     this.memory = memory;
     this.buffer = memory.buffer as SharedArrayBuffer;
     this.view = new DataView(this.buffer);
@@ -97,7 +105,7 @@ export class RemoteMemory implements LinearMemory {
     this.#used.delete(offset);
     this.#kept.push(block);
     this.#keptBytes += block.sizeBytes;
-    while (this.#keptBytes > MAX_KEPT_BYTES) {
+    while (this.#keptBytes > this.#maxKeptBytes) {
       const oldest = this.#kept.shift()!;
       this.#keptBytes -= oldest.sizeBytes;
       this.#ask({ kind: 'free', offset: oldest.offset });

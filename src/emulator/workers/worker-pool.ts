@@ -106,9 +106,10 @@ export class WorkerPool {
     if (workedMs >= JOIN_MS) this.#missedMs += workedMs;
   }
 
-  /** Workers for the workgroups that a dispatch has not begun; undefined when all help other dispatches. */
-  join(launch: Launch, range: WorkgroupRange): WorkerTeam | undefined {
-    while (this.#members.length < this.#count) {
+  /** Workers for the workgroups that a dispatch has not begun, of about `leftMs`; undefined when all help other dispatches. */
+  join(launch: Launch, range: WorkgroupRange, leftMs: number): WorkerTeam | undefined {
+    const useful = this.atOnce ? this.#count : Math.ceil((this.#missedMs + leftMs) / START_MS);
+    while (this.#members.length < Math.min(this.#count, useful, range.end - range.first)) {
       const index = this.#members.length;
       this.#members.push(new Member(this.control.worker(index), (onEnd) => this.#start(index, onEnd)));
     }

@@ -49,7 +49,7 @@ export class EmulatorWorker {
     this.#control = new Control(workers, control);
     this.#words = this.#control.worker(index);
     const ask = (question: unknown): unknown => this.#words.ask(question, () => this.#control.ring());
-    this.#memory = new RemoteMemory(memory, windowHi, ask);
+    this.#memory = new RemoteMemory(memory, windowHi, workers, ask);
     this.#core = new EmulatorCore(options, this.#memory, originMs - performance.timeOrigin);
   }
 
