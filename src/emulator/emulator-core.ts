@@ -5,6 +5,7 @@ import { CodeCache, MODE_KEY_BITS } from './code-cache.ts';
 import { WaveFault } from './faults.ts';
 import { HandlerTable } from './handlers/handler-table.ts';
 import { DEFAULT_THRESHOLD, JitExecutor } from './jit/jit-executor.ts';
+import type { VerticalMode } from './jit/vertical/vertical-loops.ts';
 import type { AddressSpaces } from './lowering/memory-access.ts';
 import type { LinearMemory } from './memory.ts';
 import { ReferenceExecutor } from './reference/reference-executor.ts';
@@ -35,7 +36,7 @@ export type ExecutorName = 'handlers' | 'reference' | 'jit';
 export interface CoreOptions {
   readonly processor: string;
   /**
-   * Default: `jit`, which compiles code that runs often (T1) and runs the rest in the handlers (T0). `handlers` compiles nothing;
+   * Default: `jit`, which compiles code that runs often (T1, loops T2) and runs the rest in the handlers (T0). `handlers` compiles nothing;
    * `reference` evaluates every instruction in TypeScript.
    */
   readonly executor?: ExecutorName;
@@ -46,6 +47,8 @@ export interface CoreOptions {
    * is not its own, or ends in an error of WebAssembly.
    */
   readonly checksAccesses?: boolean;
+  /** Which loops `jit` runs chunk by chunk (T2); default: those where that pays. */
+  readonly vertical?: VerticalMode;
 }
 
 /** Ticks of the device clock, as the fixed 100 MHz counter of the hardware. */
@@ -59,6 +62,7 @@ export class EmulatorCore<M extends LinearMemory = LinearMemory> {
   readonly #origin: number;
   readonly #executorName: ExecutorName;
   readonly #compileThreshold: number;
+  readonly #vertical: VerticalMode;
   readonly #executors = new Map<32 | 64, Executor>();
   readonly #handlers = new Map<32 | 64, HandlerTable>();
   readonly #caches = new Map<string, CodeCache>();
@@ -70,6 +74,7 @@ export class EmulatorCore<M extends LinearMemory = LinearMemory> {
     this.#origin = origin;
     this.#executorName = options.executor ?? 'jit';
     this.#compileThreshold = options.compileThreshold ?? DEFAULT_THRESHOLD;
+    this.#vertical = options.vertical ?? 'auto';
   }
 
   /** What runs the waves of this size. */
@@ -78,7 +83,7 @@ export class EmulatorCore<M extends LinearMemory = LinearMemory> {
     if (!executor) {
       const handlers = this.#handlerTable(waveSize);
       if (this.#executorName === 'reference') executor = new ReferenceExecutor(this, waveSize);
-      else executor = this.#executorName === 'jit' ? new JitExecutor(this, handlers) : handlers;
+      else executor = this.#executorName === 'jit' ? new JitExecutor(this, handlers, this.#vertical) : handlers;
       this.#executors.set(waveSize, executor);
     }
     return executor;

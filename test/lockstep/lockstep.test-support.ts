@@ -53,7 +53,12 @@ const INTERESTING = [
 /** `contiguous` and `broadcast`: registers that are addresses of neighbouring dwords, or of one, in global memory or LDS. */
 export type Fill = 'pointers' | 'contiguous' | 'broadcast' | 'small' | 'interesting' | 'random';
 
+/** What runs a program; `jit` without T2, `vertical` with it wherever it is possible. */
+export type Runner = ExecutorName | 'vertical';
+
 export interface Outcome {
+  /** How many instructions ran. */
+  readonly instructions: number;
   readonly fault: string | undefined;
   /** Address of the instruction that ended the run. */
   readonly last: string;
@@ -71,8 +76,8 @@ class Machine {
   readonly data: number;
   readonly code: number;
 
-  constructor(processor: string, executor: ExecutorName) {
-    this.emulator = new Emulator({ processor, executor, compileThreshold: 0, memorySizeBytes: 2 ** 28 });
+  constructor(processor: string, executor: ExecutorName, vertical: 'never' | 'always') {
+    this.emulator = new Emulator({ processor, executor, vertical, compileThreshold: 0, memorySizeBytes: 2 ** 28 });
     const { memory } = this.emulator;
     this.wave = memory.allocate(waveSizeBytes(64), { permissions: 0 });
     this.areas = memory.allocate(LDS_SIZE + PRIVATE_SIZE * 64 + GUARD, { permissions: 0 });
@@ -84,18 +89,20 @@ class Machine {
 export class Lockstep {
   readonly #plain: Machine;
   readonly #compiled: Machine;
+  readonly #vertical: Machine;
   readonly #reference: ReferenceExecutor;
-  readonly #waveSize: 32 | 64;
+  readonly waveSize: 32 | 64;
   readonly #initial: Uint32Array;
   readonly #initialMemory = new Uint32Array(DATA_SIZE / 4);
   #mode = 0;
   #codeSize = 0;
 
   constructor(processor: string, waveSize: 32 | 64 = 64) {
-    this.#waveSize = waveSize;
+    this.waveSize = waveSize;
     this.#initial = new Uint32Array(waveSizeBytes(waveSize) / 4);
-    this.#plain = new Machine(processor, 'handlers');
-    this.#compiled = new Machine(processor, 'jit');
+    this.#plain = new Machine(processor, 'handlers', 'never');
+    this.#compiled = new Machine(processor, 'jit', 'never');
+    this.#vertical = new Machine(processor, 'jit', 'always');
     this.#reference = new ReferenceExecutor(this.#plain.emulator, waveSize);
   }
 
@@ -104,13 +111,13 @@ export class Lockstep {
     const at = this.#codeSize;
     this.#codeSize += (words.length + 3) * 4;
     if (this.#codeSize > CODE_SIZE) throw new Error('lockstep code memory is full');
-    for (const { code, emulator } of [this.#plain, this.#compiled]) {
+    for (const { code, emulator } of [this.#plain, this.#compiled, this.#vertical]) {
       const [trap, end] = emulator.target.families.includes('gfx11')
         ? [0xbf900002, 0xbfb00000]
         : [0xbf920002, 0xbf810000];
       for (const [i, word] of [...words, trap, trap, end].entries())
         emulator.memory.view.setUint32(code + at + i * 4, word, true);
-      emulator.codeCache(this.#waveSize, mode).record(code + at);
+      emulator.codeCache(this.waveSize, mode).record(code + at);
     }
     return at;
   }
@@ -148,7 +155,7 @@ export class Lockstep {
     };
     for (let i = 0; i < 128; i++) state[i] = value(i);
     for (let at = 0, first = WAVE_VGPRS / 4; first + at < state.length; at++)
-      state[first + at] = value(Math.floor(at / this.#waveSize), at % this.#waveSize);
+      state[first + at] = value(Math.floor(at / this.waveSize), at % this.waveSize);
     const view = new DataView(state.buffer);
     view.setUint32(512, random() & 1, true);
     view.setUint32(124 * 4, 0xffffffff, true);
@@ -168,11 +175,11 @@ export class Lockstep {
   }
 
   /** Runs the code at `at` until it ends, in turns of `budget` instructions; a new MODE ends it, or the wave goes on with it. */
-  run(at: number, on: ExecutorName, budget = 1000, mayChangeMode = false): Outcome {
-    const machine = on === 'jit' ? this.#compiled : this.#plain;
+  run(at: number, on: Runner, budget = 1000, mayChangeMode = false): Outcome {
+    const machine = on === 'jit' ? this.#compiled : on === 'vertical' ? this.#vertical : this.#plain;
     const { memory } = machine.emulator;
     const { wave, data, areas, code, emulator } = machine;
-    let cache = emulator.codeCache(this.#waveSize, this.#mode);
+    let cache = emulator.codeCache(this.waveSize, this.#mode);
     const state = new Uint32Array(memory.buffer, wave, this.#initial.length);
     const bytes = new Uint32Array(memory.buffer, data, DATA_SIZE / 4);
     const others = new Uint32Array(memory.buffer, areas, (LDS_SIZE + PRIVATE_SIZE * 64) / 4);
@@ -180,17 +187,18 @@ export class Lockstep {
     bytes.set(this.#initialMemory);
     for (let i = 0; i < others.length; i++) others[i] = Math.imul(i, 0x9e3779b1);
     memory.view.setUint32(wave + WAVE_JUMP_CACHE, cache.jumpCache, true);
-    const executor = on === 'reference' ? this.#reference : emulator.executor(this.#waveSize);
+    const executor = on === 'reference' ? this.#reference : emulator.executor(this.waveSize);
     const pc = (record: number): string => memory.view.getUint32(record + RECORD_PC, true).toString(16);
     const field = (offset: number): number => memory.view.getUint32(wave + offset, true);
     let fault: string | undefined;
+    let instructions = 0;
     let record = cache.record(code + at);
     try {
       do {
-        executor.run(record, wave, budget);
+        instructions += budget - executor.run(record, wave, budget);
         record = field(WAVE_RECORD);
         if (field(WAVE_EXIT) === EXIT_MODE && mayChangeMode) {
-          cache = emulator.codeCache(this.#waveSize, field(WAVE_MODE));
+          cache = emulator.codeCache(this.waveSize, field(WAVE_MODE));
           memory.view.setUint32(wave + WAVE_JUMP_CACHE, cache.jumpCache, true);
           record = cache.afterModeChange(record - RECORD_SIZE_BYTES, field(WAVE_MODE));
         }
@@ -211,7 +219,7 @@ export class Lockstep {
     const all = new Uint32Array(bytes.length + others.length);
     all.set(bytes);
     all.set(others, bytes.length);
-    return { fault, last, exit, state: registers, memory: all };
+    return { instructions, fault, last, exit, state: registers, memory: all };
   }
 }
 
@@ -221,6 +229,8 @@ export function difference(found: Outcome, reference: Outcome, waveSize = 64): s
   if (found.fault !== undefined) return undefined;
   if (found.exit !== reference.exit || found.last !== reference.last)
     return `exit ${found.exit} at ${found.last}, reference ${reference.exit} at ${reference.last}`;
+  if (found.instructions !== reference.instructions)
+    return `${found.instructions} instructions, reference ${reference.instructions}`;
   const hex = (value: number): string => `0x${value.toString(16)}`;
   for (let i = 0; i < found.state.length; i++) {
     if (found.state[i] === reference.state[i]) continue;

@@ -18,6 +18,8 @@ export const WINDOW_SGPR = 94;
 const COUNTERS = [96, 97];
 const SAVED_EXEC = [98, 100];
 const ADDRESS_VGPR = 100;
+/** Of a loop that lanes leave: those that have left, and those that do now. */
+const DONE = [88, 92] as const;
 const VCC = 106;
 const EXEC = 126;
 const LITERAL = 255;
@@ -27,6 +29,9 @@ const MAX_DEPTH = 2;
 const MOST_LANES = /^(SOP[12C]|VOP[123]|VOP3[BP]|VOPC|VOPD|VINTERP)(_SDWA|_DPP8?)?$/;
 /** What leaves the program, changes MODE, or goes where it should not. */
 const NOT_USED = /^s_(set|swap|get|c?branch|rfe|call|trap|end|sleep|barrier|sendmsg|movrel)|movrel/;
+/** What looks at other lanes, or changes EXEC in its own way. */
+const CROSS_LANE = /lane|permute|DPP|EXEC|cmpx|_wqm|_wrexec|saveexec|mov_?fed|dot|fmac.*dpp/;
+const ONLY_ROWS = /^v_(?!cmp|.*(_co|div_scale|mad_[ui]64))/;
 const BRANCHES = ['s_cbranch_scc0', 's_cbranch_scc1', 's_cbranch_vccz', 's_cbranch_vccnz'];
 const GLOBAL_LOADS = [
   ...['dword', 'dword', 'dwordx2', 'dwordx4', 'ubyte', 'sbyte', 'ushort', 'sshort'],
@@ -104,6 +109,19 @@ export class KernelGenerator {
     return this.#words;
   }
 
+  /** A program of loops that can run chunk by chunk, mostly. */
+  loops(): number[] {
+    this.#words = [];
+    for (let left = 1 + this.#below(3); left > 0; left--) {
+      for (let i = this.#below(3); i > 0; i--) this.#row();
+      if (this.#below(8) === 0) this.#exec();
+      if (this.#below(16) === 0) this.#faultInTurns();
+      else if (this.#below(2) === 0) this.#turns(() => this.#lanesBody(1 + this.#below(8), 0));
+      else this.#lanesLoop(1 + this.#below(8));
+    }
+    return this.#words;
+  }
+
   #below(limit: number): number {
     return this.#random() % limit;
   }
@@ -133,9 +151,10 @@ export class KernelGenerator {
   }
 
   /** Any instruction that the emulator can run. */
-  #row(): void {
+  #row(isWanted: (name: string) => boolean = () => true): void {
     for (;;) {
       const encoding = this.#encodings[this.#below(this.#encodings.length)]!;
+      if (!isWanted(encoding.row.name + encoding.format.name)) continue;
       // What narrows EXEC would soon leave nothing of it.
       if (encoding.row.name.startsWith('v_cmpx') && this.#below(4) > 0) continue;
       const words = randomEncoding(encoding, this.#random, this.#target);
@@ -340,12 +359,84 @@ export class KernelGenerator {
 
   /** A few turns. */
   #loop(size: number, depth: number): void {
-    const counter = COUNTERS[depth]!;
+    this.#turns(() => this.#body(size, depth + 1), COUNTERS[depth]!);
+  }
+
+  #turns(body: () => void, counter = COUNTERS[0]!): void {
     this.#emit('s_movk_i32', { sdst: counter, simm16: 1 + this.#below(4) });
     const start = this.#words.length;
-    this.#body(size, depth + 1);
+    body();
     this.#emit('s_sub_u32', { sdst: counter, ssrc0: counter, ssrc1: 128 + 1 });
     this.#emit('s_cmp_lg_u32', { ssrc0: counter, ssrc1: 128 });
     this.#emit('s_cbranch_scc1', { simm16: (start - this.#words.length - 1) & 0xffff });
+  }
+
+  /** Instructions that stay in their lanes, under masks now and then. */
+  #lanesBody(size: number, depth: number, isWanted: (name: string) => boolean = () => true): void {
+    for (let left = size; left > 0; left--) {
+      const kind = this.#below(10);
+      if (kind <= 1 && depth < MAX_DEPTH) this.#lanesMasked(1 + this.#below(4), depth);
+      else if (kind === 2) this.#load();
+      else this.#row((name) => !CROSS_LANE.test(name) && isWanted(name));
+    }
+  }
+
+  /** A load that leaves the LDS in the upper lanes first, and in lower ones in later turns. */
+  #faultInTurns(): void {
+    this.#laneNumber();
+    this.#emit('v_lshlrev_b32', { vdst: ADDRESS_VGPR, src0: 128 + 3, src1: ADDRESS_VGPR });
+    this.#turns(() => {
+      this.#emit('ds_read_b32', { vdst: 2, addr: ADDRESS_VGPR });
+      this.#emit('v_add_u32', { vdst: ADDRESS_VGPR, src0: LITERAL, src1: ADDRESS_VGPR });
+      this.#words.push(0x140);
+    });
+  }
+
+  #load(): void {
+    const register = this.#below(40) * 2;
+    this.#address(this.#below(6) === 0 ? 0x3f0fc : 0xfc);
+    if (this.#below(2) === 0) this.#lds('ds_read_b32', register, this.#below(8) * 4);
+    else this.#global('global_load_dword', register, this.#below(8) * 4);
+  }
+
+  /** As compilers write it: s_and_saveexec, with a branch around or not, the other side perhaps, and EXEC again. */
+  #lanesMasked(size: number, depth: number): void {
+    const saved = SAVED_EXEC[depth]!;
+    const body = (isWanted?: (name: string) => boolean): void => this.#lanesBody(size, depth + 1, isWanted);
+    // What is skipped writes no scalar registers, mostly.
+    const skipped = (): void => body(this.#below(4) === 0 ? undefined : (name) => ONLY_ROWS.test(name));
+    const maybeAround = (): void => (this.#below(2) === 0 ? this.#around('s_cbranch_execz', skipped) : body());
+    // Few lanes are equal to a counter.
+    if (this.#below(2) === 0) this.#emit('v_cmp_eq_u32', { src0: COUNTERS[0]!, src1: this.#below(80) });
+    else this.#emit('v_cmp_lt_u32', { src0: 256 + this.#below(80), src1: this.#below(80) });
+    this.#emit(`s_and_saveexec_${this.#mask}`, { sdst: saved, ssrc0: VCC });
+    if (this.#below(2) === 0) {
+      this.#emit(`s_xor_${this.#mask}`, { sdst: saved, ssrc0: EXEC, ssrc1: saved });
+      maybeAround();
+      this.#emit(`${this.#below(2) === 0 ? 's_or' : 's_andn2'}_saveexec_${this.#mask}`, { sdst: saved, ssrc0: saved });
+    }
+    maybeAround();
+    this.#emit(`s_or_${this.#mask}`, { sdst: EXEC, ssrc0: EXEC, ssrc1: saved });
+  }
+
+  /** Lanes leave one after the other, and all of them after a few turns. */
+  #lanesLoop(size: number): void {
+    const counter = COUNTERS[0]!;
+    const [done, leaving] = DONE;
+    const none = 128;
+    this.#emit(`s_mov_${this.#mask}`, { sdst: done, ssrc0: none });
+    this.#emit('s_movk_i32', { sdst: counter, simm16: 1 + this.#below(5) });
+    const start = this.#words.length;
+    this.#lanesBody(size, 0);
+    this.#emit('s_sub_u32', { sdst: counter, ssrc0: counter, ssrc1: 128 + 1 });
+    this.#emit('s_cmp_eq_u32', { ssrc0: counter, ssrc1: none });
+    this.#emit(`s_cselect_${this.#mask}`, { sdst: leaving, ssrc0: MINUS_ONE, ssrc1: none });
+    this.#emit('v_cmp_gt_u32', { src0: 256 + this.#below(80), src1: this.#below(80) });
+    this.#emit(`s_or_${this.#mask}`, { sdst: leaving, ssrc0: leaving, ssrc1: VCC });
+    this.#emit(`s_and_${this.#mask}`, { sdst: leaving, ssrc0: EXEC, ssrc1: leaving });
+    this.#emit(`s_or_${this.#mask}`, { sdst: done, ssrc0: leaving, ssrc1: done });
+    this.#emit(`s_andn2_${this.#mask}`, { sdst: EXEC, ssrc0: EXEC, ssrc1: done });
+    this.#emit('s_cbranch_execnz', { simm16: (start - this.#words.length - 1) & 0xffff });
+    this.#emit(`s_or_${this.#mask}`, { sdst: EXEC, ssrc0: EXEC, ssrc1: done });
   }
 }

@@ -20,6 +20,8 @@ import { type LiveIn, Liveness } from './liveness.ts';
 import type { Node, Region } from './node.ts';
 import { RegionBuilder } from './region-builder.ts';
 import { RegionLowering } from './region-lowering.ts';
+import { LoopLowering } from './vertical/loop-lowering.ts';
+import { type VerticalLoop, type VerticalMode, verticalLoops } from './vertical/vertical-loops.ts';
 
 /** What the module exports. */
 export const FUNCTION_NAME = 'f';
@@ -37,10 +39,11 @@ export function lowerFunction(
   spaces: AddressSpaces,
   blocks: readonly Block[],
   name: string,
+  vertical: VerticalMode,
 ): LoweredFunction {
   const state = new FunctionState(context, spaces, name);
   context.module.export(FUNCTION_NAME, state.f);
-  const lowering = new FunctionLowering(state, blocks);
+  const lowering = new FunctionLowering(state, blocks, vertical);
   lowering.emit();
   return { literals: state.literals.items, regions: lowering.regions, liveIn: lowering.liveIn };
 }
@@ -53,18 +56,21 @@ class FunctionLowering {
   readonly #instructions: readonly Decoded[];
   readonly #liveness: Liveness;
   readonly #next: Local;
+  /** By their header. */
+  readonly #vertical: ReadonlyMap<Block, VerticalLoop>;
   #dispatch!: Label;
   /** Takes the record to go on with. */
   #leave!: Label;
   /** Ends of the wasm blocks that precede the code of a block. */
   readonly #labels: Label[] = [];
 
-  constructor(state: FunctionState, blocks: readonly Block[]) {
+  constructor(state: FunctionState, blocks: readonly Block[], vertical: VerticalMode) {
     this.#state = state;
     this.#blocks = blocks;
     this.#next = state.f.local('i32');
     this.#instructions = blocks.flatMap(({ instructions }) => instructions);
     this.#liveness = new Liveness(blocks, state.spaces.waveSize);
+    this.#vertical = verticalLoops(blocks, this.#liveness, { ...state.spaces, literals: state.literals }, vertical);
   }
 
   get liveIn(): LiveIn[] {
@@ -120,6 +126,8 @@ class FunctionLowering {
 
   #emitBlock(block: Block): void {
     const { f, wave } = this.#state;
+    const vertical = this.#vertical.get(block);
+    if (vertical) this.#emitVertical(vertical);
     const last = block.instructions.at(-1)!;
     const body = (self?: Label): void => {
       addToBudget(f, wave, -block.instructions.length);
@@ -142,14 +150,37 @@ class FunctionLowering {
     else body();
   }
 
+  /** Runs a loop chunk by chunk from its header; the code of its blocks follows for waves that cannot. */
+  #emitVertical({ plan, chunkCount }: VerticalLoop): void {
+    const { f } = this.#state;
+    const { header, latch, exit } = plan.loop;
+    const back = exit === 'next' ? 'target' : 'next';
+    const leave = (): void => {
+      const successor = latch[exit];
+      if (!successor) this.#leaveFunction(latch, exit);
+      else if (successor.index > header.index) f.br(this.#labels[successor.index]!);
+      else this.#dispatchTo(successor);
+    };
+    new LoopLowering(this.#state, plan, chunkCount).emit(leave, () => this.#leaveFunction(latch, back));
+  }
+
+  #leaveFunction(block: Block, way: 'next' | 'target'): void {
+    const { f, literals } = this.#state;
+    this.#state.pushLiteral(literals.index({ kind: way, instruction: block.instructions.at(-1)!.index }));
+    f.br(this.#leave);
+  }
+
+  #dispatchTo(block: Block): void {
+    const { f } = this.#state;
+    f.i32(block.index);
+    f.set(this.#next);
+    f.br(this.#dispatch);
+  }
+
   #goTo(block: Block, way: 'next' | 'target', self: Label | undefined): void {
     const { f } = this.#state;
     const successor: Successor = block[way];
-    const leave = (): void => {
-      const instruction = block.instructions.at(-1)!.index;
-      this.#state.pushLiteral(this.#state.literals.index({ kind: way, instruction }));
-      f.br(this.#leave);
-    };
+    const leave = (): void => this.#leaveFunction(block, way);
     if (!successor) leave();
     else if (successor.index > block.index) {
       // The code of the next block follows.
@@ -161,11 +192,7 @@ class FunctionLowering {
       f.op('i32.le_s');
       f.if(undefined, leave);
       if (successor === block && self) f.br(self);
-      else {
-        f.i32(successor.index);
-        f.set(this.#next);
-        f.br(this.#dispatch);
-      }
+      else this.#dispatchTo(successor);
     }
   }
 

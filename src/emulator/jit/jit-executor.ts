@@ -24,6 +24,7 @@ import {
   RECORD_TARGET,
   STATE_OFFSETS,
   WAVE_EXIT,
+  WAVE_LOOP,
   WAVE_MODE,
   WAVE_RECORD,
 } from '../layout.ts';
@@ -34,10 +35,13 @@ import { FUNCTION_NAME, lowerFunction } from './function-lowering.ts';
 import type { Literal } from './literals.ts';
 import type { LiveIn } from './liveness.ts';
 import { type CompiledModule, compiledModule } from './module-cache.ts';
+import type { VerticalMode } from './vertical/vertical-loops.ts';
 
 /** Times that code is reached before it is compiled, about where that pays: spec/jit.md, recommendation 5. */
 export const DEFAULT_THRESHOLD = 500;
 const NEVER = 0x7fffffff;
+/** More than a turn: a loop chunk by chunk has no more iterations. */
+const MAX_REPEATED_INSTRUCTIONS = 1_000_000;
 
 /** Where a record can be entered. */
 interface Entry {
@@ -65,9 +69,11 @@ export class JitExecutor implements Executor {
   readonly handlers: HandlerTable;
   readonly #shapes = new Map<number, Shape>();
   readonly #compiled = new WeakMap<CodeCache, Compiled>();
+  readonly #vertical: VerticalMode;
 
-  constructor(emulator: EmulatorCore, handlers: HandlerTable) {
+  constructor(emulator: EmulatorCore, handlers: HandlerTable, vertical: VerticalMode) {
     this.#emulator = emulator;
+    this.#vertical = vertical;
     this.handlers = handlers;
   }
 
@@ -138,11 +144,19 @@ export class JitExecutor implements Executor {
     const blocks = collectBlocks(this.#viewOf(cache, compiled), record);
     if (blocks.length === 0) return;
     const spaces = this.#emulator.spaces(cache.waveSize);
-    const options = { processor: target.processor, spaces, memoryPages: memory.pages, checksAccesses, observers: '' };
+    const vertical = this.#vertical;
+    const options = {
+      processor: target.processor,
+      spaces,
+      memoryPages: memory.pages,
+      checksAccesses,
+      vertical,
+      observers: '',
+    };
     const name = `code ${memory.view.getUint32(record + RECORD_PC, true).toString(16)}`;
     const module = compiledModule(blocks, options, memory.bytes, (): CompiledModule => {
       const context = new ModuleContext(probeHost(), memory.pages, checksAccesses);
-      const lowered = lowerFunction(context, spaces, blocks, name);
+      const lowered = lowerFunction(context, spaces, blocks, name, vertical);
       return { ...lowered, module: new WebAssembly.Module(context.module.toBytes()) };
     });
     const slot = this.handlers.install(module.module).get(FUNCTION_NAME)!;
@@ -228,6 +242,8 @@ export class JitExecutor implements Executor {
    */
   firstFault(fault: WaveFault, wave: number): WaveFault {
     const { view } = this.#emulator.memory;
+    const loop = view.getUint32(wave + WAVE_LOOP, true);
+    if (loop !== 0) return this.#firstFaultInLoop(fault, wave, loop);
     const start = this.#compiledOf(this.#cacheOf(wave)).regionStarts.get(fault.record);
     if (start === undefined || fault.lane < 0) return fault;
     const exec = wave + STATE_OFFSETS.exec;
@@ -243,6 +259,30 @@ export class JitExecutor implements Executor {
         throw error;
       }
       if (accesses) view.setBigUint64(exec, saved, true);
+    }
+    return fault;
+  }
+
+  /**
+   * The chunks before the faulting one have come to the end of the loop, and the others, like the registers of the wave, have not changed:
+   * these run it once more from its header, instruction by instruction.
+   */
+  #firstFaultInLoop(fault: WaveFault, wave: number, header: number): WaveFault {
+    const { view } = this.#emulator.memory;
+    const exec = wave + STATE_OFFSETS.exec;
+    const from = -1n << BigInt(Math.max(0, fault.lane) & ~3);
+    view.setUint32(wave + WAVE_LOOP, 0, true);
+    view.setBigUint64(exec, BigInt.asUintN(64, view.getBigUint64(exec, true) & from), true);
+    const cache = this.#cacheOf(wave);
+    let record = header;
+    try {
+      for (let left = MAX_REPEATED_INSTRUCTIONS; left > 0; left--) {
+        this.handlers.run(record, wave, 1);
+        record = cache.behindLeader(view.getUint32(wave + WAVE_RECORD, true));
+      }
+    } catch (error) {
+      if (error instanceof WaveFault) return error;
+      throw error;
     }
     return fault;
   }

@@ -27,6 +27,8 @@ interface Effects {
   readonly crossReads: bigint;
   readonly scalarWrites: bigint;
   readonly rowWrites: bigint;
+  /** Also in some of the active lanes only. */
+  readonly writesRows: boolean;
   readonly execChange: ExecChange;
   /** Reads registers that only running it tells. */
   readonly isOpaque: boolean;
@@ -91,7 +93,7 @@ export class Liveness {
   /** Whether the lanes that are active when rows are written still are at the end. */
   #keepsActive(own: readonly Decoded[]): boolean {
     const effects = own.map((instruction) => this.#effects.get(instruction)!);
-    const first = effects.findIndex(({ rowWrites }) => rowWrites !== 0n);
+    const first = effects.findIndex(({ writesRows }) => writesRows);
     return effects.slice(first).every(({ execChange }) => execChange === 'none' || execChange === 'grows');
   }
 
@@ -107,6 +109,18 @@ export class Liveness {
       agprs: count(agprs, Number.POSITIVE_INFINITY, this.#rowSizeBytes),
       sgprs: count(0, STATE_OFFSETS.vcc, 4),
     };
+  }
+
+  /** Whether a place is live, in any lane, when a block begins; everything is outside of the function. */
+  isLiveAt(block: Block | undefined, offset: number): boolean {
+    const bit = this.#bits.get(offset);
+    if (bit === undefined || !block) return true;
+    const { active, inactive } = this.#before.get(block)!;
+    return ((active | inactive) & bit) !== 0n;
+  }
+
+  writesExec(instruction: Decoded): boolean {
+    return this.#effects.get(instruction)!.execChange !== 'none';
   }
 
   #blockEntry(block: Block): Live {
@@ -189,6 +203,7 @@ export class Liveness {
     }
     return {
       reads: reads | partial,
+      writesRows: (rowWrites | partial) !== 0n,
       crossReads,
       scalarWrites,
       rowWrites,

@@ -2,6 +2,7 @@
 import type { AddressSpaces } from '../lowering/memory-access.ts';
 import type { Block } from './control-flow.ts';
 import type { LoweredFunction } from './function-lowering.ts';
+import type { VerticalMode } from './vertical/vertical-loops.ts';
 
 export interface CompiledModule extends LoweredFunction {
   readonly module: WebAssembly.Module;
@@ -13,6 +14,7 @@ export interface CompileOptions {
   readonly spaces: AddressSpaces;
   readonly memoryPages: number;
   readonly checksAccesses: boolean;
+  readonly vertical: VerticalMode;
   /** What looks at the running code; nothing yet. */
   readonly observers: string;
 }
@@ -39,8 +41,15 @@ export function compiledModule(
 }
 
 function keyOf(blocks: readonly Block[], options: CompileOptions, bytes: Uint8Array): string {
-  const { processor, spaces, memoryPages, checksAccesses, observers } = options;
-  const parts: (string | number)[] = [processor, memoryPages, `${checksAccesses}`, observers, ...Object.values(spaces)];
+  const { processor, spaces, memoryPages, checksAccesses, vertical, observers } = options;
+  const parts: (string | number)[] = [
+    processor,
+    memoryPages,
+    `${checksAccesses}`,
+    vertical,
+    observers,
+    ...Object.values(spaces),
+  ];
   for (const { instructions, next, target } of blocks) {
     parts.push('\n', next?.index ?? '-', target?.index ?? '-');
     for (const { shape, parameter } of instructions) {

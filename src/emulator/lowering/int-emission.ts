@@ -130,13 +130,14 @@ function flipSigns({ f }: Emitter): void {
   f.op('v128.xor');
 }
 
+/** The mask is all ones or zero in each lane, for which relaxed instructions are exact. */
 function select(e: Emitter, mask: readonly Local[], a: LaneArgument, b: LaneArgument): Lanes {
   const { f } = e;
   return mask.map((half, h) => {
     f.get(a.lanes[h]!);
     f.get(b.lanes[h]!);
     f.get(half);
-    f.op('v128.bitselect');
+    f.op('i32x4.relaxed_laneselect');
     return captured(f);
   });
 }

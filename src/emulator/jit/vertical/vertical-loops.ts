@@ -1,0 +1,32 @@
+/** Which loops of a function run chunk by chunk, and how many chunks at once. */
+import type { Block } from '../control-flow.ts';
+import type { Liveness } from '../liveness.ts';
+import { estimate } from './loop-cost.ts';
+import { type LoopPlan, type PlanOptions, planLoop } from './loop-plan.ts';
+import { naturalLoops } from './natural-loop.ts';
+
+/** `auto`: those where it pays; `always`: all that can. */
+export type VerticalMode = 'never' | 'auto' | 'always';
+
+export interface VerticalLoop {
+  readonly plan: LoopPlan;
+  /** Chunks of a group. */
+  readonly chunkCount: number;
+}
+
+export function verticalLoops(
+  blocks: readonly Block[],
+  liveness: Liveness,
+  options: PlanOptions,
+  mode: VerticalMode,
+): Map<Block, VerticalLoop> {
+  const result = new Map<Block, VerticalLoop>();
+  if (mode === 'never') return result;
+  for (const [header, loop] of naturalLoops(blocks)) {
+    const plan = planLoop(loop, liveness, options);
+    if (!plan) continue;
+    const { chunkCount, pays } = estimate(plan, options.waveSize);
+    if (pays || mode === 'always') result.set(header, { plan, chunkCount });
+  }
+  return result;
+}
