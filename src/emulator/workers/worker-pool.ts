@@ -32,10 +32,11 @@ export interface WorkerOptions {
   readonly workersAtOnce?: boolean;
 }
 
-/** A dispatch that ran so long, and will about so long, gets the workers that are there. */
+/** A dispatch that ran so long, and has about so much to go, gets the workers that are there: they begin half a millisecond later. */
 const JOIN_MS = 1;
+const JOIN_LEFT_MS = 3;
 /** Threads are started when what they could have helped with, or can, is about so long: they take a few hundred milliseconds to begin. */
-const START_MS = 100;
+const START_MS = 400;
 /** Between looks at workers that are to stop, or to begin. */
 const WAIT_MS = 1;
 
@@ -98,7 +99,7 @@ export class WorkerPool {
   /** Whether a dispatch that ran for `workedMs` and has about `leftMs` to go gets workers. */
   areWorth(workedMs: number, leftMs: number): boolean {
     if (this.atOnce) return true;
-    if (Math.min(workedMs, leftMs) < JOIN_MS) return false;
+    if (workedMs < JOIN_MS || leftMs < JOIN_LEFT_MS) return false;
     return this.#members.length > 0 || this.#missedMs + leftMs >= START_MS;
   }
 
