@@ -305,11 +305,12 @@ export class MatrixLowering {
       }
       f.free(...rights.values());
     }
+    if (nan) this.#repairNans(accumulators.flat(), nan);
     for (const [i, row] of places.entries()) {
       for (const [column, at] of row.entries()) {
         const accumulator = accumulators[i]![column]!;
         f.get(pointers.own);
-        this.#pushResult(accumulator, nan);
+        f.get(accumulator);
         f.store('v128.store', this.#resultOffset(at));
         f.free(accumulator);
       }
@@ -383,19 +384,41 @@ export class MatrixLowering {
     });
   }
 
-  /** The NaN of an invalid sum or of an operand has no documented sign and payload: one for all. */
-  #pushResult(sum: Local, nan?: Local): void {
+  /**
+   * The NaN of an invalid sum or of an operand has no documented sign and payload: one for all. The sum of all results tells whether one of them
+   * may be a NaN, which is rare.
+   */
+  #repairNans(results: readonly Local[], nan: Local): void {
     const { f } = this.#state;
-    if (!nan) {
-      f.get(sum);
-      return;
-    }
-    f.get(nan);
+    const width = this.#elementSizeBytes === 8 ? 'f64x2' : 'f32x4';
+    const pushSum = (from: number, to: number): void => {
+      if (to - from === 1) {
+        f.get(results[from]!);
+        return;
+      }
+      const middle = (from + to) >> 1;
+      pushSum(from, middle);
+      pushSum(middle, to);
+      f.op(`${width}.add`);
+    };
+    pushSum(0, results.length);
+    const sum = captured(f);
     f.get(sum);
     f.get(sum);
-    f.get(sum);
-    f.op(this.#elementSizeBytes === 8 ? 'f64x2.ne' : 'f32x4.ne');
-    f.op('v128.bitselect');
+    f.op(`${width}.ne`);
+    f.op('v128.any_true');
+    f.free(sum);
+    f.if(undefined, () => {
+      for (const result of results) {
+        f.get(nan);
+        f.get(result);
+        f.get(result);
+        f.get(result);
+        f.op(`${width}.ne`);
+        f.op('v128.bitselect');
+        f.set(result);
+      }
+    });
   }
 }
 
