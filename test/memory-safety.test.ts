@@ -22,7 +22,6 @@ import {
   WAVE_PRIVATE_BASE,
   WAVE_PRIVATE_SIZE,
   WAVE_RECORD,
-  WAVE_TEMPORARY_ROWS,
   WAVE_VGPRS,
   waveSizeBytes,
 } from '../src/emulator/layout.ts';
@@ -45,9 +44,9 @@ const FILLERS = [0xa5, 0x3c] as const;
 const EXECUTORS: readonly ExecutorName[] = ['reference', 'handlers', 'jit'];
 /** States of each encoding: fewer where a target has most rows from another. */
 const TARGETS = [
-  ['gfx90a', 64, 3],
+  ['gfx90a', 64, 4],
   ['gfx942', 64, 1],
-  ['gfx1100', 32, 3],
+  ['gfx1100', 32, 4],
   ['gfx1200', 32, 1],
 ] as const;
 
@@ -173,9 +172,9 @@ class World {
     for (const span of this.forbidden)
       assert.equal(Buffer.compare(this.#bytes(span), filled.subarray(0, span.end - span.start)), 0, `${span.start}..`);
     assert.ok(maps.equals(before), 'the validity map is as it was');
-    for (const field of [WAVE_EXIT, WAVE_RECORD, WAVE_JUMP_CACHE, WAVE_BUDGET]) set(field, 0);
+    for (const field of [WAVE_EXIT, WAVE_RECORD, WAVE_JUMP_CACHE]) set(field, 0);
     const state = this.#bytes({ start: wave, end: wave + waveSizeBytes(this.#waveSize) });
-    state.fill(0, WAVE_TEMPORARY_ROWS, WAVE_VGPRS);
+    state.fill(0, WAVE_BUDGET, WAVE_VGPRS);
     const bytes = this.#outcomes[filler]!;
     let at = 0;
     for (const part of [state, ...this.#memoryOfWave.map((span) => this.#bytes(span))]) at += part.copy(bytes, at);
@@ -240,6 +239,36 @@ function hostileRegisters(world: World, waveSize: 32 | 64, random: () => number)
   return registers;
 }
 
+/**
+ * Registers with addresses at one edge of memory that is valid, or what is to be added to the start of the data to get there: of one lane, of all,
+ * or of contiguous lanes that meet the edge.
+ */
+function edgeRegisters(world: World, waveSize: 32 | 64, random: () => number): Uint32Array {
+  const registers = hostileRegisters(world, waveSize, random);
+  const pick = <T>(list: readonly T[]): T => list[random() % list.length]!;
+  const window = world.emulator.memory.windowHi;
+  const [edge, high] = pick([
+    [world.data + VALID_SIZE, window],
+    [world.data + VALID_SIZE, window],
+    [world.data, window],
+    [world.readOnly + VALID_SIZE, window],
+    [LDS_SIZE, SHARED_APERTURE_HI],
+    [PRIVATE_SIZE, PRIVATE_APERTURE_HI],
+  ] as const);
+  const near = (): number => edge - (random() % 28) + 4;
+  for (let i = 0; i < 112; i += 2) {
+    registers[i] = random() & 1 ? world.data : near();
+    registers[i + 1] = window;
+  }
+  for (let row = 0, at = WAVE_VGPRS / 4; at < registers.length; row++) {
+    const base = near() - pick([0, 0, world.data, edge - LDS_SIZE]) - pick([0, waveSize * 4 - 4]);
+    const step = random() & 1 ? 4 : 0;
+    for (let lane = 0; lane < waveSize; lane++, at++) registers[at] = row & 1 ? high : base + lane * step;
+  }
+  new DataView(registers.buffer).setBigUint64(126 * 4, pick([BigInt.asUintN(64, -1n), 0x10n]), true);
+  return registers;
+}
+
 /** The encoding up to three times, with offsets of any size. */
 function hostileWords(encoding: Encoding, target: Target, random: () => number): number[] {
   const decoder = decoderFor(target.processor, target.waveSizes[0]!);
@@ -274,7 +303,8 @@ for (const [processor, waveSize, states] of TARGETS) {
       const isOrdered = !/write2|wrxchg2|buffer_store|buffer_load_lds/.test(encoding.row.name);
       const codes = worlds.map(({ world }) => world.place(words));
       for (let state = 0; state < states; state++) {
-        const registers = hostileRegisters(worlds[0]!.world, waveSize, random);
+        const fill = state % 2 === 0 ? edgeRegisters : hostileRegisters;
+        const registers = fill(worlds[0]!.world, waveSize, random);
         let expected: Outcome | undefined;
         for (const [i, { executor, world }] of worlds.entries()) {
           const text = `${encoding.row.name} [${words.map((word) => word.toString(16))}] state ${state} on ${executor}`;
