@@ -255,17 +255,17 @@ function edgeRegisters(world: World, waveSize: 32 | 64, random: () => number): U
     [LDS_SIZE, SHARED_APERTURE_HI],
     [PRIVATE_SIZE, PRIVATE_APERTURE_HI],
   ] as const);
-  const near = (): number => edge - (random() % 28) + 4;
+  const near = (): number => edge + 4 - pick([4, 8, 12, 16, random() % 28]);
   for (let i = 0; i < 112; i += 2) {
     registers[i] = random() & 1 ? world.data : near();
     registers[i + 1] = window;
   }
   for (let row = 0, at = WAVE_VGPRS / 4; at < registers.length; row++) {
-    const base = near() - pick([0, 0, world.data, edge - LDS_SIZE]) - pick([0, waveSize * 4 - 4]);
     const step = random() & 1 ? 4 : 0;
+    const base = near() - pick([0, 0, world.data, edge - LDS_SIZE]) - step * (waveSize - 1);
     for (let lane = 0; lane < waveSize; lane++, at++) registers[at] = row & 1 ? high : base + lane * step;
   }
-  new DataView(registers.buffer).setBigUint64(126 * 4, pick([BigInt.asUintN(64, -1n), 0x10n]), true);
+  new DataView(registers.buffer).setBigUint64(126 * 4, BigInt.asUintN(64, pick([-1n, -1n, 0x10n])), true);
   return registers;
 }
 
@@ -277,7 +277,7 @@ function hostileWords(encoding: Encoding, target: Target, random: () => number):
   const moved = (): number[] => {
     const result = [...words];
     for (const { low, width } of offsets) {
-      const value = [0, 1, 2 ** (width - 1), 2 ** width - 1, random() % 2 ** width][random() % 5]!;
+      const value = [0, 0, 0, 1, 2 ** (width - 1), 2 ** width - 1, random() % 2 ** width][random() % 7]!;
       for (let bit = 0; bit < width; bit++) {
         const [dword, mask] = [(low + bit) >> 5, 1 << ((low + bit) & 31)];
         result[dword] = ((result[dword]! & ~mask) | ((value >>> bit) & 1 ? mask : 0)) >>> 0;
@@ -303,7 +303,7 @@ for (const [processor, waveSize, states] of TARGETS) {
       const isOrdered = !/write2|wrxchg2|buffer_store|buffer_load_lds/.test(encoding.row.name);
       const codes = worlds.map(({ world }) => world.place(words));
       for (let state = 0; state < states; state++) {
-        const fill = state % 2 === 0 ? edgeRegisters : hostileRegisters;
+        const fill = state === 1 ? hostileRegisters : edgeRegisters;
         const registers = fill(worlds[0]!.world, waveSize, random);
         let expected: Outcome | undefined;
         for (const [i, { executor, world }] of worlds.entries()) {

@@ -1,0 +1,94 @@
+/** What work costs grows with the work and no faster: counted in memory, instructions and bytes of WebAssembly, never in time. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { EmulatorDispatch } from '../src/emulator/dispatch.ts';
+import { Emulator } from '../src/emulator/emulator.ts';
+
+const S_ENDPGM = 0xbf810000;
+/** v_add_u32 among v1 to v20, another one for each number. */
+const add = (i: number): number =>
+  (0x68000000 | ((1 + (i % 20)) << 17) | ((1 + ((i * 7) % 20)) << 9) | (256 + 1 + ((i * 3) % 20))) >>> 0;
+
+class Rig {
+  readonly emulator = new Emulator({ processor: 'gfx90a', compileThreshold: 1, memorySizeBytes: 2 ** 28 });
+  readonly #entry: number;
+
+  constructor(instructions: number) {
+    const { memory } = this.emulator;
+    this.#entry = memory.allocate((instructions + 1) * 4);
+    for (let i = 0; i < instructions; i++) memory.view.setUint32(this.#entry + i * 4, add(i), true);
+    memory.view.setUint32(this.#entry + instructions * 4, S_ENDPGM, true);
+  }
+
+  /** Runs so many workgroups of one wave; `look` is called now and then. */
+  run(workgroups: number, look = () => {}): EmulatorDispatch {
+    const dispatch = this.emulator.dispatch({
+      entry: this.#entry,
+      waveSize: 64,
+      gridSize: [64 * workgroups, 1, 1],
+      workgroupSize: [64, 1, 1],
+      ldsSizeBytes: 1024,
+      privateSizeBytes: 64,
+      userSgprs: new Uint32Array(),
+      scratchDescriptorSgpr: undefined,
+      flatScratchSgpr: undefined,
+      workgroupIdSgprs: [2, undefined, undefined],
+      scratchOffsetSgpr: undefined,
+      workItemIdComponents: 0,
+      mode: 0x3f0,
+      vgprCount: 24,
+      agprCount: 0,
+    });
+    while (this.emulator.advance(1) !== 'idle') look();
+    assert.equal(dispatch.state, 'complete');
+    return dispatch;
+  }
+}
+
+test('dispatches leave nothing behind', () => {
+  const rig = new Rig(20);
+  for (let i = 0; i < 10; i++) rig.run(1);
+  const before = rig.emulator.memory.usage;
+  for (let i = 0; i < 5000; i++) rig.run(1);
+  assert.deepEqual(rig.emulator.memory.usage, before);
+});
+
+test('a large grid takes the memory of a small one', () => {
+  const rig = new Rig(20);
+  const most = (workgroups: number): number => {
+    let bytes = 0;
+    const dispatch = rig.run(workgroups, () => {
+      bytes = Math.max(bytes, rig.emulator.memory.usage.bytes);
+    });
+    assert.deepEqual([dispatch.waves, dispatch.instructions], [workgroups, workgroups * 21]);
+    return bytes;
+  };
+  most(1000);
+  const small = most(100_000);
+  assert.ok(small > 0 && most(1_000_000) === small);
+});
+
+test('compiled code grows with the kernel', () => {
+  const { Module } = WebAssembly;
+  let bytes = 0;
+  WebAssembly.Module = class extends Module {
+    constructor(code: Uint8Array<ArrayBuffer>) {
+      bytes += code.byteLength;
+      super(code);
+    }
+  };
+  try {
+    const [small, large] = [1000, 8000].map((instructions) => {
+      bytes = 0;
+      const rig = new Rig(instructions);
+      for (let i = 0; i < 4; i++) rig.run(4);
+      const { bytes: memoryBytes } = rig.emulator.memory.usage;
+      return { code: bytes, memory: memoryBytes };
+    }) as [{ code: number; memory: number }, { code: number; memory: number }];
+    assert.ok(small.code > 10_000, `${small.code} bytes of code`);
+    assert.ok(large.code < small.code * 8 * 1.2, `${large.code} bytes of code for 8 times ${small.code}`);
+    assert.ok(large.memory < small.memory * 8 * 1.2, `${large.memory} bytes of memory for 8 times ${small.memory}`);
+  } finally {
+    WebAssembly.Module = Module;
+  }
+});
