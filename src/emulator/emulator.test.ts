@@ -167,7 +167,8 @@ for (const executor of ['handlers', 'reference', 'jit'] as const) {
   test(`${executor}: a barrier that one wave does not reach is reported with where every wave is`, () => {
     const rig = new Rig(executor);
     const dispatch = rig.start(MISSED_BARRIER, { grid: [256, 1, 1], workgroup: [256, 1, 1] });
-    rig.emulator.advance(20);
+    const waiting = (): number => dispatch.wavePlaces().filter(({ state }) => state === 'barrier').length;
+    for (let i = 0; i < 1000 && waiting() < 3; i++) rig.emulator.advance(5);
     assert.deepEqual(
       dispatch.describeWaves().map((line) => line.replace(/pc 0x[0-9a-f]+ /, '').replace(/ {2,}/g, ' ')),
       [
