@@ -2,6 +2,8 @@
  * The HSA runtime: packets per second through one queue, symbols looked up, a large code object loaded and linked. `node bench/runtime.ts`
  * prints medians of thread CPU time.
  */
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import { assembledImage, kernelSource } from '../src/bench/assembled-kernel.ts';
 import { median, timed } from '../src/bench/sampling.ts';
 import { CodeObjectReader, createEmulatedDevice, createRuntime, type KernelSymbol } from '../src/index.ts';
@@ -53,6 +55,28 @@ console.log(
 console.log(
   'barriers',
   perSecond((last) => queue.barrier({ dependencies: [zero], mode: 'all', ...completion(last) })),
+);
+
+/** What a million dispatches leave in memory, when the first ones have made what is kept. */
+const MANY = 1_000_000;
+setFlagsFromString('--expose-gc');
+const collectGarbage: () => void = runInNewContext('gc');
+const dispatchMany = (count: number): void => {
+  done.store(1n);
+  for (let i = 1; i <= count; i++) {
+    queue.dispatch({ kernel, grid: [1], workgroup: [1], ...completion(i === count) });
+  }
+  done.waitSync('eq', 0n);
+};
+dispatchMany(MANY / 4);
+collectGarbage();
+const before = process.memoryUsage();
+dispatchMany(MANY);
+collectGarbage();
+const after = process.memoryUsage();
+const mib = (bytes: number): string => `${(bytes / 2 ** 20).toFixed(2)} MiB`;
+console.log(
+  `${MANY} dispatches more: heap ${mib(after.heapUsed - before.heapUsed)}, resident ${mib(after.rss - before.rss)}`,
 );
 
 const reader = link(largeObject());

@@ -4,7 +4,6 @@ import {
   BARRIER_BIT,
   BARRIER_DEPENDENCIES,
   PACKET,
-  PACKET_SIZE_BYTES,
   PACKET_TYPE,
   SIGNAL_CONDITIONS,
   SYSTEM_SCOPE_FENCES,
@@ -57,8 +56,15 @@ export function encodeHeader(type: number, barrier: boolean): number {
   return type | (barrier ? BARRIER_BIT : 0) | SYSTEM_SCOPE_FENCES;
 }
 
-function dataView(packet: Uint8Array): DataView {
-  return new DataView(packet.buffer, packet.byteOffset, PACKET_SIZE_BYTES);
+const VIEWS = new WeakMap<ArrayBufferLike, DataView>();
+
+/** Of the whole buffer, so that it is made once for a ring; fields are at the packet's offset. */
+function dataView({ buffer }: Uint8Array): DataView {
+  const known = VIEWS.get(buffer);
+  if (known !== undefined) return known;
+  const view = new DataView(buffer);
+  VIEWS.set(buffer, view);
+  return view;
 }
 
 /**
@@ -68,35 +74,37 @@ function dataView(packet: Uint8Array): DataView {
 export function encodeKernelDispatch(packet: Uint8Array, fields: KernelDispatchPacket, barrier: boolean): number {
   const { dispatch } = PACKET;
   const data = dataView(packet);
+  const base = packet.byteOffset;
   packet.fill(0, 4);
   for (const [dimension, size] of fields.workgroupSize.entries()) {
-    data.setUint16(dispatch.workgroupSize + 2 * dimension, size, true);
+    data.setUint16(base + dispatch.workgroupSize + 2 * dimension, size, true);
   }
   for (const [dimension, size] of fields.gridSize.entries()) {
-    data.setUint32(dispatch.gridSize + 4 * dimension, size, true);
+    data.setUint32(base + dispatch.gridSize + 4 * dimension, size, true);
   }
-  data.setUint32(dispatch.privateSegmentSize, fields.privateSegmentSizeBytes, true);
-  data.setUint32(dispatch.groupSegmentSize, fields.groupSegmentSizeBytes, true);
-  data.setBigUint64(dispatch.kernelObject, fields.kernelObject, true);
-  data.setBigUint64(dispatch.kernargAddress, fields.kernargAddress, true);
-  data.setBigUint64(PACKET.completionSignal, fields.completionSignal, true);
+  data.setUint32(base + dispatch.privateSegmentSize, fields.privateSegmentSizeBytes, true);
+  data.setUint32(base + dispatch.groupSegmentSize, fields.groupSegmentSizeBytes, true);
+  data.setBigUint64(base + dispatch.kernelObject, fields.kernelObject, true);
+  data.setBigUint64(base + dispatch.kernargAddress, fields.kernargAddress, true);
+  data.setBigUint64(base + PACKET.completionSignal, fields.completionSignal, true);
   return encodeHeader(PACKET_TYPE.kernelDispatch, barrier) | (fields.dimensions << 16);
 }
 
 export function decodeKernelDispatch(packet: Uint8Array): KernelDispatchPacket {
   const { dispatch } = PACKET;
   const data = dataView(packet);
-  const group = (dimension: number) => data.getUint16(dispatch.workgroupSize + 2 * dimension, true);
-  const grid = (dimension: number) => data.getUint32(dispatch.gridSize + 4 * dimension, true);
+  const base = packet.byteOffset;
+  const group = (dimension: number) => data.getUint16(base + dispatch.workgroupSize + 2 * dimension, true);
+  const grid = (dimension: number) => data.getUint32(base + dispatch.gridSize + 4 * dimension, true);
   return {
-    dimensions: data.getUint16(dispatch.setup, true) & 3,
+    dimensions: data.getUint16(base + dispatch.setup, true) & 3,
     workgroupSize: [group(0), group(1), group(2)],
     gridSize: [grid(0), grid(1), grid(2)],
-    privateSegmentSizeBytes: data.getUint32(dispatch.privateSegmentSize, true),
-    groupSegmentSizeBytes: data.getUint32(dispatch.groupSegmentSize, true),
-    kernelObject: data.getBigUint64(dispatch.kernelObject, true),
-    kernargAddress: data.getBigUint64(dispatch.kernargAddress, true),
-    completionSignal: data.getBigUint64(PACKET.completionSignal, true),
+    privateSegmentSizeBytes: data.getUint32(base + dispatch.privateSegmentSize, true),
+    groupSegmentSizeBytes: data.getUint32(base + dispatch.groupSegmentSize, true),
+    kernelObject: data.getBigUint64(base + dispatch.kernelObject, true),
+    kernargAddress: data.getBigUint64(base + dispatch.kernargAddress, true),
+    completionSignal: data.getBigUint64(base + PACKET.completionSignal, true),
   };
 }
 
@@ -108,34 +116,37 @@ export function encodeBarrier(
   barrier: boolean,
 ): number {
   const data = dataView(packet);
+  const base = packet.byteOffset;
   packet.fill(0, 4);
   for (const [index, address] of fields.dependencies.entries()) {
-    data.setBigUint64(PACKET.barrier.dependencies + 8 * index, address, true);
+    data.setBigUint64(base + PACKET.barrier.dependencies + 8 * index, address, true);
   }
-  data.setBigUint64(PACKET.completionSignal, fields.completionSignal, true);
+  data.setBigUint64(base + PACKET.completionSignal, fields.completionSignal, true);
   return encodeHeader(mode === 'all' ? PACKET_TYPE.barrierAnd : PACKET_TYPE.barrierOr, barrier);
 }
 
 export function decodeBarrier(packet: Uint8Array): BarrierPacket {
   const data = dataView(packet);
+  const base = packet.byteOffset;
   const dependencies: bigint[] = [];
   for (let index = 0; index < BARRIER_DEPENDENCIES; index++) {
-    const address = data.getBigUint64(PACKET.barrier.dependencies + 8 * index, true);
+    const address = data.getBigUint64(base + PACKET.barrier.dependencies + 8 * index, true);
     if (address !== 0n) dependencies.push(address);
   }
-  return { dependencies, completionSignal: data.getBigUint64(PACKET.completionSignal, true) };
+  return { dependencies, completionSignal: data.getBigUint64(base + PACKET.completionSignal, true) };
 }
 
 /** As `encodeKernelDispatch`, for the vendor packet that waits for a value of a signal. */
 export function encodeBarrierValue(packet: Uint8Array, fields: BarrierValuePacket, barrier: boolean): number {
   const { barrierValue } = PACKET;
   const data = dataView(packet);
+  const base = packet.byteOffset;
   packet.fill(0, 4);
-  data.setBigUint64(barrierValue.signal, fields.signal, true);
-  data.setBigInt64(barrierValue.value, fields.value, true);
-  data.setBigInt64(barrierValue.mask, fields.mask, true);
-  data.setUint32(barrierValue.condition, SIGNAL_CONDITIONS.indexOf(fields.condition), true);
-  data.setBigUint64(PACKET.completionSignal, fields.completionSignal, true);
+  data.setBigUint64(base + barrierValue.signal, fields.signal, true);
+  data.setBigInt64(base + barrierValue.value, fields.value, true);
+  data.setBigInt64(base + barrierValue.mask, fields.mask, true);
+  data.setUint32(base + barrierValue.condition, SIGNAL_CONDITIONS.indexOf(fields.condition), true);
+  data.setBigUint64(base + PACKET.completionSignal, fields.completionSignal, true);
   return encodeHeader(PACKET_TYPE.vendor, barrier) | (AMD_FORMAT_BARRIER_VALUE << 16);
 }
 
@@ -143,20 +154,21 @@ export function encodeBarrierValue(packet: Uint8Array, fields: BarrierValuePacke
 export function decodeBarrierValue(packet: Uint8Array): BarrierValuePacket {
   const { barrierValue } = PACKET;
   const data = dataView(packet);
-  const format = data.getUint8(barrierValue.format);
+  const base = packet.byteOffset;
+  const format = data.getUint8(base + barrierValue.format);
   if (format !== AMD_FORMAT_BARRIER_VALUE) {
     throw new HsaError('INVALID_PACKET_FORMAT', `AMD vendor packet ${format}, expected a barrier-value (2)`);
   }
-  const code = data.getUint32(barrierValue.condition, true);
+  const code = data.getUint32(base + barrierValue.condition, true);
   const condition = SIGNAL_CONDITIONS[code];
   if (condition === undefined) {
     throw new HsaError('INVALID_PACKET_FORMAT', `a barrier-value packet with condition ${code}, expected 0 to 3`);
   }
   return {
-    signal: data.getBigUint64(barrierValue.signal, true),
+    signal: data.getBigUint64(base + barrierValue.signal, true),
     condition,
-    value: data.getBigInt64(barrierValue.value, true),
-    mask: data.getBigInt64(barrierValue.mask, true),
-    completionSignal: data.getBigUint64(PACKET.completionSignal, true),
+    value: data.getBigInt64(base + barrierValue.value, true),
+    mask: data.getBigInt64(base + barrierValue.mask, true),
+    completionSignal: data.getBigUint64(base + PACKET.completionSignal, true),
   };
 }

@@ -103,6 +103,7 @@ export class Queue implements Disposable {
   readonly #device: Device;
   readonly #owner: QueueOwner;
   readonly #words: BigInt64Array<SharedArrayBuffer>;
+  readonly #headers: Int32Array<SharedArrayBuffer>;
   readonly #processor: PacketConsumer;
   #doorbellSeen = NEVER_RUNG;
   #error: QueueError | undefined;
@@ -140,6 +141,7 @@ export class Queue implements Disposable {
     this.ringAddress = this.address + BigInt(RING);
     const bytes = device.memory.view(this.address, sizeBytes);
     this.ring = bytes.subarray(RING);
+    this.#headers = new Int32Array(bytes.buffer, bytes.byteOffset + RING, (sizePackets * PACKET_SIZE_BYTES) / 4);
     this.#device = device;
     this.#owner = owner;
     this.#words = new BigInt64Array(bytes.buffer, bytes.byteOffset, RING / 8);
@@ -369,7 +371,11 @@ export class Queue implements Disposable {
     }
     const packet = this.packet(index);
     const headerAndSetup = encode(packet);
-    Atomics.store(new Int32Array(packet.buffer, packet.byteOffset, 1), 0, headerAndSetup);
+    Atomics.store(
+      this.#headers,
+      Number(index & BigInt(this.sizePackets - 1)) * (PACKET_SIZE_BYTES / 4),
+      headerAndSetup,
+    );
     this.ringDoorbell(index);
     return index;
   }

@@ -19,7 +19,7 @@ import type {
   KernelDispatch,
   PublishedCode,
 } from '../../hsa/device.ts';
-import { launchOf } from './launch.ts';
+import { DescriptorCache, launchOf } from './launch.ts';
 
 const LDS_SIZE_BYTES = 65536;
 const MAX_WORKGROUP_SIZE = 1024;
@@ -136,6 +136,7 @@ class EmulatedDevice implements Device {
   readonly properties: DeviceProperties;
   readonly memory: DeviceMemory;
   readonly #emulator: Emulator;
+  readonly #descriptors: DescriptorCache;
 
   constructor(options: EmulatorOptions) {
     const { index = 0 } = options;
@@ -147,6 +148,7 @@ class EmulatedDevice implements Device {
       throw new WavewrightError('USAGE', `${workers} workers, expected an integer from 1 to ${MAX_WORKERS}`);
     }
     this.#emulator = new Emulator(options);
+    this.#descriptors = new DescriptorCache(this.#emulator);
     const { target, memory } = this.#emulator;
     const spaces = this.#emulator.spaces(target.waveSizes[0]!);
     this.name = `emulated:${target.processor}`;
@@ -185,7 +187,7 @@ class EmulatedDevice implements Device {
   }
 
   dispatch(packet: KernelDispatch): Dispatch {
-    const launch = launchOf(this.#emulator, this.memory, packet);
+    const launch = launchOf(this.#emulator, this.memory, packet, this.#descriptors);
     return new EmulatedDispatch(this.#emulator, this.#emulator.dispatch(launch));
   }
 

@@ -7,18 +7,45 @@ import {
   vectorRegisterCount,
   wavefrontSize,
 } from '../../codeobject/kernel-descriptor.ts';
-import { processorNamed } from '../../codeobject/processors.ts';
+import { type ProcessorFamily, processorNamed } from '../../codeobject/processors.ts';
 import type { Emulator } from '../../emulator/emulator.ts';
 import type { Launch } from '../../emulator/launch.ts';
 import type { DeviceMemory, KernelDispatch } from '../../hsa/device.ts';
 
 /** Registers of an emulated wave; hardware has up to 512 unified, 256 of each kind. */
 const VGPR_LIMIT = 256;
+const MAX_CACHED_DESCRIPTORS = 4096;
 
-export function launchOf(emulator: Emulator, memory: DeviceMemory, packet: KernelDispatch): Launch {
+/** Descriptors as they were decoded last, by address, with the bytes that they were decoded from. */
+export class DescriptorCache {
+  readonly #family: ProcessorFamily;
+  readonly #known = new Map<bigint, { readonly bytes: Uint8Array; readonly descriptor: KernelDescriptor }>();
+
+  constructor({ target }: Emulator) {
+    this.#family = processorNamed(target.processor)!.family;
+  }
+
+  /** `bytes`: those at `address` now; the host may have changed them. */
+  decode(address: bigint, bytes: Uint8Array): KernelDescriptor {
+    const known = this.#known.get(address);
+    if (known?.bytes.every((byte, i) => byte === bytes[i])) return known.descriptor;
+    const copy = Uint8Array.from(bytes);
+    const descriptor = decodeKernelDescriptor(copy, this.#family);
+    if (this.#known.size >= MAX_CACHED_DESCRIPTORS) this.#known.clear();
+    this.#known.set(address, { bytes: copy, descriptor });
+    return descriptor;
+  }
+}
+
+export function launchOf(
+  emulator: Emulator,
+  memory: DeviceMemory,
+  packet: KernelDispatch,
+  descriptors = new DescriptorCache(emulator),
+): Launch {
   const bytes = memory.view(packet.kernelObject, KERNEL_DESCRIPTOR_SIZE_BYTES);
   const { target } = emulator;
-  const descriptor = decodeKernelDescriptor(Uint8Array.from(bytes), processorNamed(target.processor)!.family);
+  const descriptor = descriptors.decode(packet.kernelObject, bytes);
   const entry = emulator.memory.offset(packet.kernelObject + descriptor.kernelCodeEntryByteOffset);
   if (entry === undefined || !emulator.memory.find(entry)) {
     throw new WavewrightError('BAD_INPUT', `kernel entry is outside device memory`, { section: 'kernel descriptor' });
