@@ -275,6 +275,7 @@ export class Runtime implements Progress, Disposable {
 
   /** Calls `handler` when the condition holds, while the runtime makes progress. Returns what removes the handler again. */
   onSignal(wait: SignalWait, handler: SignalHandler): () => void {
+    this.lifetime.expect();
     return this.#signalHandlers.add(wait, handler);
   }
 

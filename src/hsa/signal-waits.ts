@@ -56,8 +56,9 @@ export function waitAll(runtime: Progress, waits: readonly SignalWait[], options
 export class SignalHandlers {
   readonly #watched = new Set<{ readonly wait: SignalWait; readonly handler: SignalHandler }>();
 
-  /** Returns what removes the handler again. */
+  /** Returns what removes the handler again; it goes with its signal, too. Throws INVALID_SIGNAL for one that was destroyed. */
   add(wait: SignalWait, handler: SignalHandler): () => void {
+    wait.signal.load();
     const entry = { wait, handler };
     this.#watched.add(entry);
     return () => this.#watched.delete(entry);
@@ -68,6 +69,10 @@ export class SignalHandlers {
     let moved = false;
     for (const entry of [...this.#watched]) {
       const { signal, condition, value } = entry.wait;
+      if (!signal.isLive) {
+        this.#watched.delete(entry);
+        continue;
+      }
       const seen = signal.load();
       if (!this.#watched.has(entry) || !conditionHolds(condition, seen, value)) continue;
       moved = true;

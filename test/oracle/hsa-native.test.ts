@@ -125,6 +125,19 @@ test('what the library says of a dispatch ends its queue, and others go on', () 
   });
 });
 
+test('code keeps its place until the device is closed', () => {
+  withDevice((device) => {
+    const before = inspector.hsa_mock_allocations();
+    const [code, data] = [device.memory.allocate(4096), device.memory.allocate(4096)];
+    device.publishCode({ address: code, sizeBytes: 4096, name: 'code', symbols: [] });
+    device.withdrawCode(code);
+    for (const address of [code, data]) device.memory.free(address);
+    assert.equal(inspector.hsa_mock_allocations(), before + 1n);
+    assert.equal(device.memory.find(code), undefined);
+  });
+  assert.equal(inspector.hsa_mock_allocations(), 0n);
+});
+
 test('a queue that is inactivated ends what never ends', () => {
   withDevice((_, runtime) => {
     const queue = runtime.createQueue(runtime.gpuAgents[0]!);

@@ -1,6 +1,13 @@
 /** A real AMD GPU behind the Device contract: `hsa:N`, through the HSA runtime of the machine. */
 import { WavewrightError } from '../../base/errors.ts';
-import type { AdvanceResult, Device, DeviceProperties, Dispatch, KernelDispatch } from '../../hsa/device.ts';
+import type {
+  AdvanceResult,
+  Device,
+  DeviceProperties,
+  Dispatch,
+  KernelDispatch,
+  PublishedCode,
+} from '../../hsa/device.ts';
 import { driverHint, HsaLibrary, type LibraryOptions, noDevice } from './library.ts';
 import { NativeMemory } from './native-memory.ts';
 import { type NativeClock, NativeQueue } from './native-queue.ts';
@@ -76,8 +83,10 @@ class NativeDevice implements Device {
     return this.#clock.ticks(this.#system(SYSTEM_TIMESTAMP));
   }
 
-  /** The acquire fence of every packet makes the GPU see new code. */
-  publishCode(): void {}
+  /** No code was ever at an address before: nothing has to be told to instruction caches. */
+  publishCode({ address }: PublishedCode): void {
+    this.memory.keep(address);
+  }
 
   withdrawCode(): void {}
 

@@ -19,6 +19,8 @@ export class NativeMemory implements DeviceMemory {
   /** By the pages that they cover: host code looks addresses up all the time. */
   readonly #pages = new Map<bigint, Owned>();
   readonly #live = new Map<bigint, Owned>();
+  readonly #kept = new Set<bigint>();
+  readonly #outOfUse: bigint[] = [];
 
   constructor(library: HsaLibrary, pool: bigint, agent: bigint) {
     this.#library = library;
@@ -58,6 +60,11 @@ export class NativeMemory implements DeviceMemory {
     return address;
   }
 
+  /** Keeps the place of code until the device is closed: instruction caches may still hold what was there. */
+  keep(address: bigint): void {
+    this.#kept.add(address);
+  }
+
   free(address: bigint): void {
     const owned = this.#live.get(address);
     if (owned === undefined) {
@@ -65,7 +72,12 @@ export class NativeMemory implements DeviceMemory {
     }
     this.#live.delete(address);
     for (const page of pagesOf(owned)) this.#pages.delete(page);
-    this.#library.check(this.#library.call.hsa_amd_memory_pool_free(owned.base), 'hsa_amd_memory_pool_free');
+    if (this.#kept.delete(address)) this.#outOfUse.push(owned.base);
+    else this.#release(owned.base);
+  }
+
+  #release(base: bigint): void {
+    this.#library.check(this.#library.call.hsa_amd_memory_pool_free(base), 'hsa_amd_memory_pool_free');
   }
 
   find(address: bigint): Allocation | undefined {
@@ -92,6 +104,7 @@ export class NativeMemory implements DeviceMemory {
 
   freeAll(): void {
     for (const address of this.#live.keys()) this.free(address);
+    for (const base of this.#outOfUse.splice(0)) this.#release(base);
   }
 }
 

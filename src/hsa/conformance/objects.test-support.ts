@@ -59,6 +59,35 @@ export function conformObjects(subject: Subject): void {
     device.close();
   });
 
+  withRuntime(subject, 'handlers and waits for every condition', ({ runtime }) => {
+    const held = { eq: 5n, ne: 4n, lt: 6n, gte: 5n } as const;
+    const missed = { eq: 4n, ne: 5n, lt: 5n, gte: 6n } as const;
+    const conditions = Object.keys(held) as (keyof typeof held)[];
+    const signal = runtime.createSignal(5n);
+    const seen: string[] = [];
+    for (const condition of conditions) {
+      runtime.onSignal({ signal, condition, value: held[condition] }, (value) => {
+        seen.push(`${condition} ${value}`);
+        return false;
+      });
+      runtime.onSignal({ signal, condition, value: missed[condition] }, () => assert.fail(condition));
+    }
+    const waits = (values: typeof held | typeof missed) =>
+      conditions.map((condition) => ({ signal, condition, value: values[condition] }));
+    assert.equal(runtime.waitAll(waits(held)), true);
+    assert.equal(runtime.waitAll([...waits(held), waits(missed)[2]!], { timeoutMs: 0 }), false);
+    assert.equal(runtime.waitAny(waits(missed), { timeoutMs: 0 }), undefined);
+    assert.equal(runtime.waitAny([...waits(missed), ...waits(held)]), conditions.length);
+    runtime.progress();
+    assert.deepEqual(seen, ['eq 5', 'ne 5', 'lt 5', 'gte 5']);
+    signal[Symbol.dispose]();
+    runtime.progress();
+    const wait = { signal, condition: 'eq', value: 0n } as const;
+    assert.throws(() => runtime.onSignal(wait, () => false), refused('INVALID_SIGNAL'));
+    assert.throws(() => runtime.waitAny([wait]), refused('INVALID_SIGNAL'));
+    assert.throws(() => runtime.waitAll([]), refused('INVALID_ARGUMENT'));
+  });
+
   withRuntime(subject, 'groups of signals', ({ runtime, agent }) => {
     const [first, second] = [runtime.createSignal(1n), runtime.createSignal(2n)];
     const group = runtime.createSignalGroup([first, second], [agent]);
@@ -232,6 +261,7 @@ export function conformObjects(subject: Subject): void {
       () => runtime.convertTick(agent, 0n),
       () => runtime.progress(),
       () => runtime.waitAny([{ signal, condition: 'eq', value: 1n }]),
+      () => runtime.onSignal({ signal, condition: 'eq', value: 1n }, () => false),
       () => runtime.memory.pointerInfo(address),
       () => runtime.memory.allowAccess([agent], address),
       () => runtime.memory.canMigrate(pool, pool),
