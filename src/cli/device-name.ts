@@ -17,13 +17,15 @@ const HINT = `devices are ${PROCESSORS.map((processor) => `emulated:${processor}
 
 /**
  * The device of --device, for example `emulated:gfx90a` or `emulated:gfx90a:xnack-`; without a name, or with `emulated` alone, the
- * emulator for the target of the first image that it can run; `hsa:1` is the second AMD GPU of the machine. Throws NO_DEVICE for another kind of device, an unknown processor
- * or features that the device does not have, UNSUPPORTED for a processor that is not emulated.
+ * emulator for the target of the first image that it can run; `hsa:1` is the second AMD GPU of the machine. Throws NO_DEVICE for
+ * another kind of device, an unknown processor or features that the device does not have, UNSUPPORTED for a processor that is not
+ * emulated. `open`: a device that is open already, and is returned when it is the same.
  */
 export async function openDevice(
   name: string | undefined,
   images: readonly CodeObjectImage[],
   workers?: number,
+  open?: Device,
 ): Promise<Device> {
   const [kind, ...rest] = (name ?? 'emulated').split(':');
   if (kind === 'hsa' && rest.length <= 1 && /^\d*$/.test(rest[0] ?? '')) {
@@ -32,21 +34,23 @@ export async function openDevice(
   }
   if (kind !== 'emulated') throw noDevice(`no device '${name}'`);
   const wanted = rest.length > 0 ? parseName(rest.join(':')) : undefined;
-  const { createEmulatedDevice } = await import('../devices/emulated/index.ts');
-  const { nodeThreads } = await import('../devices/emulated/node-threads.ts');
-  const device = createEmulatedDevice({
-    processor: wanted?.processor ?? ownProcessor(images),
-    threads: nodeThreads,
-    ...(workers !== undefined && { workers }),
-  });
+  const processor = wanted?.processor ?? ownProcessor(images);
+  const device = open?.name === `emulated:${processor}` ? open : await createDevice(processor, workers);
   const present = parseTargetId(device.properties.targetId);
   for (const feature of ['xnack', 'sramecc'] as const) {
     const setting = wanted?.[feature] ?? 'any';
     if (setting !== 'any' && setting !== present[feature]) {
+      if (device !== open) device.close();
       throw noDevice(`no device '${name}', only emulated:${device.properties.targetId}`);
     }
   }
   return device;
+}
+
+async function createDevice(processor: string, workers: number | undefined): Promise<Device> {
+  const { createEmulatedDevice } = await import('../devices/emulated/index.ts');
+  const { nodeThreads } = await import('../devices/emulated/node-threads.ts');
+  return createEmulatedDevice({ processor, threads: nodeThreads, ...(workers !== undefined && { workers }) });
 }
 
 function parseName(text: string): TargetId {

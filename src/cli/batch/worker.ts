@@ -28,8 +28,8 @@ export interface WorkerReply {
   readonly stderr: string;
 }
 
-/** The device of the last test, when that left it as it was. */
-let kept: Device | undefined;
+/** The device of the last test, when that left it as it was, and the threads that it was asked for: memory is what a device costs. */
+let kept: { readonly device: Device; readonly workers: number | undefined } | undefined;
 
 async function perform({ test, options }: WorkerRequest): Promise<WorkerReply> {
   const stdout = new CapturedOutput();
@@ -44,7 +44,7 @@ async function perform({ test, options }: WorkerRequest): Promise<WorkerReply> {
   try {
     status = await runTest(context, test, options);
   } catch (error) {
-    kept?.close();
+    kept?.device.close();
     kept = undefined;
     const report = reportError(error, false);
     context.stderr(report.text);
@@ -59,14 +59,11 @@ async function runTest(context: CommandContext, test: TestCase, options: readonl
   const parsed = parseArguments({ ...run, name: 'run' }, argv);
   if (parsed.help) return 0;
   const images = openCodeObjects(readInput(test.image), test.image, { decompress: nodeDecompress });
-  const device = await openDevice(parsed.options.device, images, parsed.options.workers);
-  // Memory is what a device costs; one that did the same job before is used again.
-  if (kept !== undefined && kept.name === device.name) device.close();
-  else {
-    kept?.close();
-    kept = device;
-  }
-  return await runImages(context, parsed.options, parsed.operands, images, kept);
+  const { device: name, workers } = parsed.options;
+  const device = await openDevice(name, images, workers, kept?.workers === workers ? kept?.device : undefined);
+  if (device !== kept?.device) kept?.device.close();
+  kept = { device, workers };
+  return await runImages(context, parsed.options, parsed.operands, images, device);
 }
 
 parentPort?.on('message', async (request: WorkerRequest) => parentPort!.postMessage(await perform(request)));
