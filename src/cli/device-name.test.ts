@@ -1,7 +1,6 @@
 /** Which device a name and images stand for, and when an open one is used again. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { hasCode } from '../base/errors.test-support.ts';
 import { openDevice } from './device-name.ts';
 
 test('an open device is used again when it is the one that is meant, and stays open when it is not', async () => {
@@ -13,6 +12,6 @@ test('an open device is used again when it is the one that is meant, and stays o
   const other = await openDevice('emulated:gfx1100', [], undefined, open);
   devices.defer(() => other.close());
   assert.equal(other.name, 'emulated:gfx1100');
-  await assert.rejects(openDevice('emulated:gfx90a:xnack+', [], undefined, open), hasCode('NO_DEVICE'));
+  await assert.rejects(openDevice('emulated:gfx90a:xnack+', [], undefined, open), { code: 'NO_DEVICE' });
   assert.equal(await openDevice('emulated', [], undefined, other).catch(() => 'none'), 'none');
 });

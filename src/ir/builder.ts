@@ -331,13 +331,13 @@ export class Builder implements FloatBuilders {
   /**
    * Loads `sizeBytes` (1, 2, 4, 8, 12, 16; more for uniform loads) at `address`, one value for each dword; 1 and 2 bytes are zero-extended.
    * The address is i64 for global and flat, i32 for lds and private (a byte offset in the lane's private segment). Lanes where
-   * `predicate` (i1) is off read 0 without an access; a global access with nothing per lane in it is one access of the wave.
+   * `predicate` (i1) is off read 0 without an access (`isRare`: nearly all of them); a global access with nothing per lane in it is one access of the wave.
    */
-  load(space: MemorySpace, sizeBytes: number, address: Value, predicate?: Value): Value[] {
+  load(space: MemorySpace, sizeBytes: number, address: Value, predicate?: Value, isRare = false): Value[] {
     const dwords = Math.max(1, sizeBytes / 4);
     const args = predicate ? [address, predicate] : [address];
     const lane = isLaneAccess(space, args);
-    const leaf: Leaf = { kind: 'load', space, sizeBytes, dwords, predicated: predicate !== undefined };
+    const leaf: Leaf = { kind: 'load', space, sizeBytes, dwords, predicated: predicate !== undefined, isRare };
     const first = this.#add(leaf, 'i32', lane, args);
     const others = Array.from({ length: dwords - 1 }, (_, i) =>
       this.#add({ kind: 'loaded', index: i + 1 }, 'i32', lane, [first]),
@@ -346,9 +346,16 @@ export class Builder implements FloatBuilders {
   }
 
   /** Stores the dwords of `data` (one value also for 1 and 2 bytes), only in lanes where `predicate` is on. */
-  store(space: MemorySpace, sizeBytes: number, address: Value, data: readonly Value[], predicate?: Value): void {
+  store(
+    space: MemorySpace,
+    sizeBytes: number,
+    address: Value,
+    data: readonly Value[],
+    predicate?: Value,
+    isRare = false,
+  ): void {
     const args = [address, ...data, ...(predicate ? [predicate] : [])];
-    const leaf: Leaf = { kind: 'store', space, sizeBytes, predicated: predicate !== undefined };
+    const leaf: Leaf = { kind: 'store', space, sizeBytes, predicated: predicate !== undefined, isRare };
     this.#add(leaf, 'void', isLaneAccess(space, args), args);
   }
 

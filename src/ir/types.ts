@@ -57,6 +57,7 @@ export type Leaf =
   /**
    * Memory accesses. Arguments: `[address]`, `[address, ...data]` (one i32 for each dword) of a store, `[address, data, compare?]` of an
    * atomic. With `predicated` one more argument follows, an i1: a lane (or the wave) where it is 0 makes no access, so no fault, and reads 0.
+   * `isRare`, of accesses to one dword: it is 0 nearly everywhere, so that fast code runs without them.
    * An access is the wave's own (once, EXEC not looked at) when the value is not `lane`, else one for each lane in EXEC; the
    * arguments of a lane access may be uniform.
    */
@@ -66,6 +67,7 @@ export type Leaf =
       readonly sizeBytes: number;
       readonly dwords: number;
       readonly predicated: boolean;
+      readonly isRare?: boolean;
     }
   /** Dword `index` of the load in args[0]. */
   | { readonly kind: 'loaded'; readonly index: number }
@@ -76,7 +78,13 @@ export type Leaf =
       readonly update: Update;
       readonly predicated: boolean;
     }
-  | { readonly kind: 'store'; readonly space: MemorySpace; readonly sizeBytes: number; readonly predicated: boolean }
+  | {
+      readonly kind: 'store';
+      readonly space: MemorySpace;
+      readonly sizeBytes: number;
+      readonly predicated: boolean;
+      readonly isRare?: boolean;
+    }
   | { readonly kind: 'setOperand'; readonly at: OperandDword }
   | { readonly kind: 'writeLane'; readonly at: OperandDword }
   | { readonly kind: 'setState'; readonly slot: StateSlot }

@@ -116,7 +116,8 @@ class TestThread implements Disposable {
 
 /** A test passes when its status is 0 and it reports no case that did not pass. */
 function resultOf(test: TestCase, reply: WorkerReply): TestResult {
-  const cases = reportedCases(reply.stdout);
+  // GoogleTest reports on standard output, LLVM's libc on standard error.
+  const cases = [...reportedCases(reply.stdout), ...reportedCases(reply.stderr)];
   const good = reply.status === 0 && cases.every(({ outcome }) => outcome === 'passed' || outcome === 'skipped');
   const outcome = good ? 'passed' : isTimeout(reply) ? 'timed-out' : 'failed';
   return { name: test.name, outcome, attempts: 1, cases, ...reply };

@@ -11,6 +11,9 @@ export interface ReportedCase {
 const OUTCOMES = { OK: 'passed', FAILED: 'failed', SKIPPED: 'skipped' } as const;
 const LINE = /^\[\s*(RUN|OK|FAILED|SKIPPED)\s*\] (\S.*?)(?:, where .*?)?(?: \((?:took )?([^()]*)\))?\s*$/;
 
+/** LLVM's libc colours its marks; colours are no part of a line. */
+const COLOUR = new RegExp(`${String.fromCharCode(27)}\\[[\\d;]*m`, 'g');
+
 /** Cases in the order in which they started. GoogleTest lists failed ones again in the end; these lines start nothing. */
 export function reportedCases(output: string): ReportedCase[] {
   const cases: ReportedCase[] = [];
@@ -19,7 +22,7 @@ export function reportedCases(output: string): ReportedCase[] {
     if (running !== undefined) cases.push({ name: running, outcome, ...(took !== undefined && { took }) });
     running = undefined;
   };
-  for (const line of output.split('\n')) {
+  for (const line of output.replace(COLOUR, '').split('\n')) {
     const match = LINE.exec(line);
     if (match === null) continue;
     const [, word, name, took] = match;

@@ -28,8 +28,12 @@ export interface Access {
 export const isAccess = ({ leaf }: Node): boolean =>
   leaf.kind === 'load' || leaf.kind === 'store' || leaf.kind === 'atomic';
 
+/** An access that the fast body leaves out: it gives up when a lane makes it. */
+export const isLeftOut = ({ leaf }: Node): boolean => (leaf.kind === 'load' || leaf.kind === 'store') && !!leaf.isRare;
+
 /** What the emission of a lane value reads; a fast access reads the parts of its address. */
 export function usedBy(node: Node, isFast: boolean): readonly Node[] {
+  if (isFast && isLeftOut(node)) return node.args.slice(-1);
   if (!isFast || !node.address) return node.args;
   const { low, high, floor } = node.address;
   return [low, ...(high ? [high] : []), ...(floor ? [floor] : []), ...node.args.slice(1)];
@@ -68,7 +72,7 @@ export function groupAccesses(nodes: readonly Node[]): Map<Node, AccessGroup> {
   const result = new Map<Node, AccessGroup>();
   for (const node of nodes) {
     const access = accessOf(node);
-    if (!access) continue;
+    if (!access || isLeftOut(node)) continue;
     const { space, parts, sizeBytes, writes } = access;
     const { low, high, floor, offset } = parts;
     const range = space === 'lds' || space === 'private' ? 0 : Math.floor(offset / RANGE_BYTES);

@@ -9,7 +9,7 @@ import { MAY_READ, MAY_WRITE, WAVE_LDS_BASE, WAVE_LDS_SIZE, WAVE_PRIVATE_BASE, W
 import { loadPair, pairsOf, storePair } from '../lowering/dword-pairs.ts';
 import { captured, type Lanes } from '../lowering/emitter.ts';
 import { pushValidity } from '../lowering/memory-access.ts';
-import { type AccessGroup, accessOf, groupAccesses } from './access-group.ts';
+import { type AccessGroup, accessOf, groupAccesses, isLeftOut } from './access-group.ts';
 import type { ChunkPlace } from './chunk-loop.ts';
 import type { FunctionState } from './function-state.ts';
 import type { Node } from './node.ts';
@@ -114,6 +114,7 @@ export class FastMemory {
     const { f, spaces } = this.#environment.state;
     const { leaf } = node;
     assert(leaf.kind === 'load', 'a load');
+    if (isLeftOut(node)) return this.#zeros(leaf.dwords);
     const group = this.#groups.get(node)!;
     const opened = this.#opened.get(group)!;
     const { offset } = node.address!;
@@ -160,6 +161,14 @@ export class FastMemory {
     return dwords;
   }
 
+  #zeros(count: number): Local[] {
+    const { f } = this.#environment.state;
+    return Array.from({ length: count }, () => {
+      f.v128([0, 0, 0, 0]);
+      return captured(f);
+    });
+  }
+
   #gather(lanes: readonly Local[], at: number, sizeBytes: number): void {
     const { f } = this.#environment.state;
     if (sizeBytes >= 4) {
@@ -183,6 +192,7 @@ export class FastMemory {
     const { f, spaces } = this.#environment.state;
     const { leaf, args } = node;
     assert(leaf.kind === 'store', 'a store');
+    if (isLeftOut(node)) return;
     const group = this.#groups.get(node)!;
     const opened = this.#opened.get(group)!;
     const { offset } = node.address!;
@@ -260,14 +270,18 @@ export class FastMemory {
   /** Checks the access and what its group has in common; comes before `load` or `store`. */
   open(node: Node, place: ChunkPlace, slow: Label): void {
     const { f } = this.#environment.state;
-    const group = this.#groups.get(node)!;
     const { predicate } = accessOf(node)!;
     if (predicate) {
       f.get(this.#environment.argument(predicate).lanes[0]!);
-      f.op('i32x4.all_true');
-      f.op('i32.eqz');
+      if (isLeftOut(node)) f.op('v128.any_true');
+      else {
+        f.op('i32x4.all_true');
+        f.op('i32.eqz');
+      }
       f.brIf(slow);
     }
+    if (isLeftOut(node)) return;
+    const group = this.#groups.get(node)!;
     if (this.#opened.has(group)) return;
     const low = this.#environment.argument(group.parts.low).lanes[0]!;
     const opened =

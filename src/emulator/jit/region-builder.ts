@@ -14,7 +14,7 @@ import { isMaskSlot, type MemorySpace, type StateSlot, type Value } from '../../
 import { STATE_OFFSETS, TEMPORARY_ROW_COUNT } from '../layout.ts';
 import { addressParts } from './address-parts.ts';
 import type { Decoded } from './decoded.ts';
-import { Graph } from './graph.ts';
+import { constantOf, Graph } from './graph.ts';
 import type { Literals } from './literals.ts';
 import type { Node, Region } from './node.ts';
 
@@ -169,6 +169,9 @@ export class RegionBuilder {
       }
       case 'load':
       case 'store':
+        if (leaf.isRare && constantOf(this.#arg(value, args.length - 1)) === 0n) define(graph.constant(0n, 'i32'));
+        else define(this.#access(value));
+        return;
       case 'atomic':
         define(this.#access(value));
         return;

@@ -143,6 +143,26 @@ export function bufferPort(b: InstructionBuilder): BufferPort {
   const offsetOf = (i: number): Value => (i === 0 ? offset : b.add(offset, b.i32(i * 4)));
   const inRange = isGfx9(b) ? rangeCheckGfx9(b, v, vector) : rangeCheckGfx10(b, v, index);
 
+  const elementBytes = b.add(offsetMask, b.i32(1));
+  /** From a byte behind the end of an element to the same byte of the next one. */
+  const elementGap = b.zext64(b.sub(b.shl(elementBytes, v.groupShift), elementBytes));
+  const isSwizzled = b.not(b.isZero(v.swizzled));
+  const misalignment = b.and(offset, b.i32(3));
+  /**
+   * Whether the next element may hold some of the bytes of a dword. Compilers store so into scratch: LLVM's AMDGPU feature
+   * unaligned-scratch-access, which every gfx9 has.
+   */
+  const straddles = (sizeBytes: number): Value => b.op('i1.and', isSwizzled, b.ltU(b.i32(4 - sizeBytes), misalignment));
+  /** Addresses of the bytes of a dword that straddles. */
+  const bytesOf = (i: number, sizeBytes: number): Value[] => {
+    const near = addressOf(i);
+    const withinElement = b.and(v.hasWideElements ? offsetOf(i) : offset, offsetMask);
+    const far = b.add(near, elementGap);
+    return Array.from({ length: sizeBytes }, (_, byte) => {
+      const isFar = b.ltU(b.sub(offsetMask, b.i32(byte)), withinElement);
+      return byte === 0 ? near : b.add(b.select(isFar, far, near), b.i64(BigInt(byte)));
+    });
+  };
   const within = (i: number, sizeBytes: number, condition: Value): Value =>
     b.op('i1.and', inRange(offsetOf(i), sizeBytes), condition);
   return {
@@ -152,13 +172,31 @@ export function bufferPort(b: InstructionBuilder): BufferPort {
       b.store('global', sizeBytes, addressOf(i), [value], within(i, sizeBytes, condition)),
     load(sizeBytes) {
       const size = Math.min(sizeBytes, 4);
-      const dwords = Array.from({ length: Math.max(sizeBytes / 4, 1) }, (_, i) => i);
-      return dwords.map((i) => b.load('global', size, addressOf(i), inRange(offsetOf(i), size))[0]!);
+      return Array.from({ length: Math.max(sizeBytes / 4, 1) }, (_, i) => {
+        const inside = inRange(offsetOf(i), size);
+        if (size === 1) return b.load('global', size, addressOf(i), inside)[0]!;
+        const apart = b.op('i1.and', inside, straddles(size));
+        const whole = b.load('global', size, addressOf(i), b.op('i1.and', inside, b.not(apart)))[0]!;
+        // Either all of the bytes or the whole is 0.
+        return bytesOf(i, size).reduce((value, address, byte) => {
+          const loaded = b.load('global', 1, address, apart, true)[0]!;
+          return b.or(value, byte === 0 ? loaded : b.shl(loaded, 8 * byte));
+        }, whole);
+      });
     },
     store(sizeBytes, data) {
       const size = Math.min(sizeBytes, 4);
       for (const [i, value] of data.entries()) {
-        b.store('global', size, addressOf(i), [value], inRange(offsetOf(i), size));
+        const inside = inRange(offsetOf(i), size);
+        if (size === 1) {
+          b.store('global', size, addressOf(i), [value], inside);
+          continue;
+        }
+        const apart = b.op('i1.and', inside, straddles(size));
+        b.store('global', size, addressOf(i), [value], b.op('i1.and', inside, b.not(apart)));
+        for (const [byte, address] of bytesOf(i, size).entries()) {
+          b.store('global', 1, address, [byte === 0 ? value : b.shrU(value, 8 * byte)], apart, true);
+        }
       }
     },
     atomic: (operands, update) => {

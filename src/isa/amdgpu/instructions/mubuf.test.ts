@@ -72,6 +72,37 @@ test('private segment: bytes and an offset of each lane; no range check', () => 
   );
 });
 
+test('private segment: bytes of one access that are in two elements, of loads and stores of all sizes', () => {
+  const byteOf = (lane: number, at: number) => (lane * 7 + at * 13 + 1) & 0xff;
+  const place = (lane: number, at: number) => 0x1000 + (at >> 2) * 256 + lane * 4 + (at & 3);
+  const sizes = { short: 2, dword: 4, dwordx2: 8, dwordx3: 12, dwordx4: 16 };
+  for (const [suffix, sizeBytes] of Object.entries(sizes)) {
+    for (const offset of [4, 5, 6, 7]) {
+      const wave = waveWith(PRIVATE);
+      wave.exec = ~(1n << 3n) & 0xffffffffffffffffn;
+      for (const lane of LANES) {
+        for (let at = 0; at < sizeBytes; at++) {
+          const row = wave.vgprs[4 + (at >> 2)]!;
+          row[lane] = row[lane]! | (byteOf(lane, at) << (8 * (at & 3)));
+        }
+        wave.vgprs[2]![lane] = 20 + lane;
+      }
+      run(wave, `buffer_store_${suffix}`, { vdata: 4, vaddr: 2, offen: 1, offset });
+      run(wave, `buffer_load_${suffix === 'short' ? 'ushort' : suffix}`, { vdata: 8, vaddr: 2, offen: 1, offset });
+      for (const lane of LANES) {
+        for (let at = -4; at < sizeBytes + 4; at++) {
+          const stored = lane !== 3 && at >= 0 && at < sizeBytes;
+          const what = `${suffix} at ${offset}, lane ${lane}, byte ${at}`;
+          const found = wave.memory.getUint8(place(lane, 20 + lane + offset + at));
+          assert.equal(found, stored ? byteOf(lane, at) : 0, what);
+          if (stored)
+            assert.equal((wave.vgprs[8 + (at >> 2)]![lane]! >>> (8 * (at & 3))) & 0xff, byteOf(lane, at), what);
+        }
+      }
+    }
+  }
+});
+
 test('raw buffer: the offset is checked for each dword, soffset is not part of it', () => {
   const wave = waveWith({ base: 0x1000, recordCount: 64 });
   for (let at = 0; at < 0x400; at += 4) wave.memory.setInt32(0x1000 + at, at + 1, true);
