@@ -116,6 +116,7 @@ const CHECKS = [
   'infinite-loop',
   'line-numbers',
   'null-dereference',
+  'storm',
 ];
 /** Those that are built for other processors, too. */
 const FURTHER: Readonly<Record<string, readonly string[]>> = {
@@ -220,6 +221,7 @@ export const CASES: readonly Case[] = [
   run('line-numbers', 'checks/line-numbers', [], '', {
     stdin: `first line\n\n${'a long line '.repeat(20)}\nlast line without an end`,
   }),
+  run('storm', 'checks/storm', ['3'], '--blocks 5 --threads 70'),
   ...['gfx942', 'gfx1100'].flatMap((processor) =>
     [
       run('hello, 2 waves', 'hello/hello', ['waves'], '--threads-x 70', { outputOrder: 'lines' }),

@@ -106,7 +106,7 @@ test("cases in LLVM libc's and in GoogleTest's form", () => {
   assert.deepEqual(reportedCases('[ RUN      ] A.B\nboom'), [{ name: 'A.B', outcome: 'unfinished' }]);
   assert.deepEqual(reportedCases('no cases'), []);
   const [green, plain] = ['\x1b[32m', '\x1b[0m'];
-  const coloured = `${green}[ RUN      ] ${plain}A.B\n${green}[       OK ] ${plain}A.B (took 5 us)\n`;
+  const coloured = `${green}[ RUN      ] ${plain}A.B\nprinted\0${green}[       OK ] ${plain}A.B (took 5 us)\n`;
   assert.deepEqual(reportedCases(coloured), [{ name: 'A.B', outcome: 'passed', took: '5 us' }]);
 });
 

@@ -9,7 +9,8 @@ export interface ReportedCase {
 }
 
 const OUTCOMES = { OK: 'passed', FAILED: 'failed', SKIPPED: 'skipped' } as const;
-const LINE = /^\[\s*(RUN|OK|FAILED|SKIPPED)\s*\] (\S.*?)(?:, where .*?)?(?: \((?:took )?([^()]*)\))?\s*$/;
+/** What the program prints without an end of line stands before a mark. */
+const LINE = /\[\s*(RUN|OK|FAILED|SKIPPED)\s*\] (\S.*?)(?:, where .*?)?(?: \((?:took )?([^()]*)\))?\s*$/;
 
 /** LLVM's libc colours its marks; colours are no part of a line. */
 const COLOUR = new RegExp(`${String.fromCharCode(27)}\\[[\\d;]*m`, 'g');
