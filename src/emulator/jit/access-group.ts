@@ -5,6 +5,11 @@ import type { AddressParts, Node } from './node.ts';
 /** Accesses further apart than this are checked apart: first and last byte of such a range are not in two allocations, between which is a hole. */
 const RANGE_BYTES = 2048;
 
+/** How the lanes' addresses lie. */
+export const GATHER = 0;
+export const CONTIGUOUS = 1;
+export const BROADCAST = 2;
+
 export interface AccessGroup {
   readonly space: MemorySpace;
   readonly parts: AddressParts;
@@ -90,3 +95,7 @@ export function groupAccesses(nodes: readonly Node[]): Map<Node, AccessGroup> {
   }
   return result;
 }
+
+/** Whether it is worth looking for a pattern: dwords next to each other; loads of one place. */
+export const mayBe = (pattern: number, { anyDword, writes }: AccessGroup): boolean =>
+  pattern === CONTIGUOUS ? anyDword : !writes;

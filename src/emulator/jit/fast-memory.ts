@@ -9,15 +9,19 @@ import { MAY_READ, MAY_WRITE, WAVE_LDS_BASE, WAVE_LDS_SIZE, WAVE_PRIVATE_BASE, W
 import { loadPair, pairsOf, storePair } from '../lowering/dword-pairs.ts';
 import { captured, type Lanes } from '../lowering/emitter.ts';
 import { pushValidity } from '../lowering/memory-access.ts';
-import { type AccessGroup, accessOf, groupAccesses, isLeftOut } from './access-group.ts';
+import {
+  type AccessGroup,
+  accessOf,
+  BROADCAST,
+  CONTIGUOUS,
+  GATHER,
+  groupAccesses,
+  isLeftOut,
+  mayBe,
+} from './access-group.ts';
 import type { ChunkPlace } from './chunk-loop.ts';
 import type { FunctionState } from './function-state.ts';
 import type { Node } from './node.ts';
-
-/** How the lanes' addresses lie. */
-const GATHER = 0;
-const CONTIGUOUS = 1;
-const BROADCAST = 2;
 
 /** What is known of a group's addresses in the chunk. */
 interface Opened {
@@ -114,7 +118,10 @@ export class FastMemory {
     const { f, spaces } = this.#environment.state;
     const { leaf } = node;
     assert(leaf.kind === 'load', 'a load');
-    if (isLeftOut(node)) return this.#zeros(leaf.dwords);
+    if (isLeftOut(node)) {
+      f.v128([0, 0, 0, 0]);
+      return [captured(f)];
+    }
     const group = this.#groups.get(node)!;
     const opened = this.#opened.get(group)!;
     const { offset } = node.address!;
@@ -159,14 +166,6 @@ export class FastMemory {
       });
     this.#byPattern(opened, group, sizeBytes, each);
     return dwords;
-  }
-
-  #zeros(count: number): Local[] {
-    const { f } = this.#environment.state;
-    return Array.from({ length: count }, () => {
-      f.v128([0, 0, 0, 0]);
-      return captured(f);
-    });
   }
 
   #gather(lanes: readonly Local[], at: number, sizeBytes: number): void {
@@ -503,7 +502,3 @@ export class FastMemory {
     f.brIf(slow);
   }
 }
-
-/** Whether it is worth looking for a pattern: dwords next to each other; loads of one place. */
-const mayBe = (pattern: number, { anyDword, writes }: AccessGroup): boolean =>
-  pattern === CONTIGUOUS ? anyDword : !writes;
