@@ -29,8 +29,10 @@ export async function openDevice(
 ): Promise<Device> {
   const [kind, ...rest] = (name ?? 'emulated').split(':');
   if (kind === 'hsa' && rest.length <= 1 && /^\d*$/.test(rest[0] ?? '')) {
+    const index = Number(rest[0] ?? 0);
+    if (open?.name === `hsa:${index}`) return open;
     const { openNativeDevice } = await import('../devices/hsa-native/index.ts');
-    return openNativeDevice({ index: Number(rest[0] ?? 0) });
+    return openNativeDevice({ index });
   }
   if (kind !== 'emulated') throw noDevice(`no device '${name}'`);
   const wanted = rest.length > 0 ? parseName(rest.join(':')) : undefined;

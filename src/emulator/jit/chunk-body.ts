@@ -7,7 +7,7 @@ import { EMISSION } from '../lowering/emission.ts';
 import { captured, type Emitter, emitLanes, type LaneArgument, type Lanes } from '../lowering/emitter.ts';
 import { emitAtomic } from '../lowering/lane-atomics.ts';
 import { emitLoad, emitStore, type LaneAccess } from '../lowering/lane-memory.ts';
-import { isAccess, usedBy } from './access-group.ts';
+import { isAccess, isLeftOut, usedBy } from './access-group.ts';
 import type { ChunkEnvironment, ChunkPlace } from './chunk-loop.ts';
 import { FastAtomic } from './fast-atomic.ts';
 import { FastMemory } from './fast-memory.ts';
@@ -209,9 +209,14 @@ export class ChunkBody {
       case 'gatherRow':
         return [this.#gather(leaf.offset, this.#argument(args[0]!).lanes[0]!)];
       case 'load':
+        if (body.slow && isLeftOut(node)) {
+          f.v128([0, 0, 0, 0]);
+          return [captured(f)];
+        }
         if (body.slow && this.#memory) return this.#memory.load(node);
         return emitLoad(e, state.spaces, this.#access(body, node), leaf, this.#arguments(node));
       case 'store':
+        if (body.slow && isLeftOut(node)) return [];
         if (body.slow && this.#memory) this.#memory.store(node);
         else emitStore(e, state.spaces, this.#access(body, node), leaf, this.#arguments(node));
         return [];

@@ -118,10 +118,6 @@ export class FastMemory {
     const { f, spaces } = this.#environment.state;
     const { leaf } = node;
     assert(leaf.kind === 'load', 'a load');
-    if (isLeftOut(node)) {
-      f.v128([0, 0, 0, 0]);
-      return [captured(f)];
-    }
     const group = this.#groups.get(node)!;
     const opened = this.#opened.get(group)!;
     const { offset } = node.address!;
@@ -191,7 +187,6 @@ export class FastMemory {
     const { f, spaces } = this.#environment.state;
     const { leaf, args } = node;
     assert(leaf.kind === 'store', 'a store');
-    if (isLeftOut(node)) return;
     const group = this.#groups.get(node)!;
     const opened = this.#opened.get(group)!;
     const { offset } = node.address!;
