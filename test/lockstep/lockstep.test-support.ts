@@ -232,7 +232,9 @@ export function difference(found: Outcome, reference: Outcome, waveSize = 64): s
   if (found.instructions !== reference.instructions)
     return `${found.instructions} instructions, reference ${reference.instructions}`;
   const hex = (value: number): string => `0x${value.toString(16)}`;
-  for (let i = 0; i < found.state.length; i++) {
+  // What is left in registers does not count when the program has ended.
+  const registers = found.exit === EXIT_CODES.end ? 0 : found.state.length;
+  for (let i = 0; i < registers; i++) {
     if (found.state[i] === reference.state[i]) continue;
     const vgpr = i - WAVE_VGPRS / 4;
     const where =

@@ -119,6 +119,7 @@ export class KernelGenerator {
       else if (this.#below(2) === 0) this.#turns(() => this.#lanesBody(1 + this.#below(8), 0));
       else this.#lanesLoop(1 + this.#below(8));
     }
+    if (this.#below(2) === 0) this.#storeSome();
     return this.#words;
   }
 
@@ -390,6 +391,20 @@ export class KernelGenerator {
       this.#emit('v_add_u32', { vdst: ADDRESS_VGPR, src0: LITERAL, src1: ADDRESS_VGPR });
       this.#words.push(0x140);
     });
+  }
+
+  /** A few registers go to memory and the program ends: all others are dead. */
+  #storeSome(): void {
+    this.#emit(`s_mov_${this.#mask}`, { sdst: EXEC, ssrc0: MINUS_ONE });
+    this.#laneNumber();
+    this.#emit('v_lshlrev_b32', { vdst: ADDRESS_VGPR, src0: 128 + 2, src1: ADDRESS_VGPR });
+    const scalar = ADDRESS_VGPR + 1;
+    for (let i = 0; i < 8; i++) {
+      if (i & 1) this.#emit('v_mov_b32', { vdst: scalar, src0: [this.#below(90), VCC, COUNTERS[0]!][this.#below(3)]! });
+      const data = i & 1 ? scalar : this.#below(80);
+      this.#emit('global_store_dword', { addr: ADDRESS_VGPR, data, saddr: WINDOW_SGPR, offset: i * 256 });
+    }
+    this.#emit('s_endpgm');
   }
 
   #load(): void {

@@ -252,7 +252,8 @@ export class LoopBody {
       if (!again.when) f.op('i32.eqz');
     } else {
       this.#pushAny(chunks, again.mask);
-      f.op('v128.any_true');
+      // Shorter code than v128.any_true.
+      f.op('i32x4.bitmask');
     }
     f.get(count);
     f.i32(1);

@@ -77,37 +77,36 @@ class Planner {
 
   plan(): LoopPlan | undefined {
     const graph = this.#graph;
-    const isLive = (offset: number): boolean =>
-      this.#isLiveAt(this.#exitBlock, offset) || this.#isLiveAt(this.#loop.header, offset);
-    const live = (values: ReadonlyMap<number, Node>): Map<number, Node> =>
-      new Map([...values].filter(([offset]) => isLive(offset)));
-    const masks = live(graph.masks);
-    const rows = this.#rows();
+    const all = { ...graph, rows: this.#rows() };
+    const isLive = ([offset]: readonly [number, Node]): boolean => this.#isLiveAt(this.#exitBlock, offset);
+    const rows = new Map([...all.rows].filter(isLive));
+    const masks = new Map([...all.masks].filter(isLive));
     const scalars = new Map<number, Node>();
     const tests = new Map<number, LaneTest>();
-    for (const [offset, node] of live(graph.scalars)) {
+    for (const [offset, node] of [...all.scalars].filter(isLive)) {
       const test = laneTest(node);
       if (test) tests.set(offset, test);
       else scalars.set(offset, node);
     }
-    // A row that only the next iteration would need is needed when that needs it.
-    let nodes = this.#needed(rows, scalars, masks, tests);
-    for (let dropped = true; dropped; ) {
-      dropped = false;
-      const read = new Set(nodes.map(({ leaf }) => (leaf.kind === 'row' ? leaf.offset : -1)));
-      for (const offset of rows.keys()) {
-        if (this.#liveness.isLiveAt(this.#exitBlock, offset) || read.has(offset)) continue;
-        rows.delete(offset);
-        dropped = true;
+    // Beside what is read after the loop, what the next iteration needs for that.
+    let nodes: readonly Node[] = [];
+    for (let size = -1; size !== nodes.length; ) {
+      size = nodes.length;
+      nodes = this.#needed(rows, scalars, masks, tests);
+      const read = new Set(nodes);
+      for (const { leaf } of nodes) {
+        if (leaf.kind === 'row' && all.rows.has(leaf.offset)) rows.set(leaf.offset, all.rows.get(leaf.offset)!);
+        if (leaf.kind === 'scalar' && all.scalars.has(leaf.offset))
+          scalars.set(leaf.offset, all.scalars.get(leaf.offset)!);
       }
-      if (dropped) nodes = this.#needed(rows, scalars, masks, tests);
+      for (const [base, mask] of graph.entryMasks)
+        if (read.has(mask) && all.masks.has(base)) masks.set(base, all.masks.get(base)!);
     }
     const cleared = new Set<number>();
-    const readsTests = nodes.some(({ leaf }) => leaf.kind === 'scalar' && tests.has(leaf.offset));
+    const isCarried = (offset: number): boolean => scalars.has(offset) || masks.has(this.#maskBase(offset));
     if (
-      readsTests ||
       !this.#isUntainted(nodes, [...rows.values(), ...scalars.values(), ...masks.values()]) ||
-      !this.#isExact(masks, tests, cleared)
+      !this.#isExact(masks, tests, cleared, isCarried)
     )
       return undefined;
     const rowsOutside = new Set([...rows.keys()].filter((offset) => this.#liveness.isLiveAt(this.#exitBlock, offset)));
@@ -137,6 +136,11 @@ class Planner {
 
   get #exitBlock() {
     return this.#loop.latch[this.#loop.exit];
+  }
+
+  /** The first register of the mask that a register may be a part of. */
+  #maskBase(offset: number): number {
+    return this.#waveSize === 64 ? offset & ~7 : offset;
   }
 
   /** Whether a register is read at a place; of a mask in two registers, either of them. */
@@ -183,7 +187,12 @@ class Planner {
   }
 
   /** Whether groups of lanes can leave the loop before others do, and skipped code counts as run; finds the masks that are cleared. */
-  #isExact(masks: ReadonlyMap<number, Node>, tests: ReadonlyMap<number, LaneTest>, cleared: Set<number>): boolean {
+  #isExact(
+    masks: ReadonlyMap<number, Node>,
+    tests: ReadonlyMap<number, LaneTest>,
+    cleared: Set<number>,
+    isCarried: (offset: number) => boolean,
+  ): boolean {
     const graph = this.#graph;
     const logic = this.#logic;
     const { again, ambiguous, entryMasks, skips } = graph;
@@ -194,7 +203,7 @@ class Planner {
     const lanesDecide = again.kind === 'lanes';
     for (const [offset, skipped] of ambiguous) {
       if (this.#liveness.isLiveAt(this.#exitBlock, offset)) return false;
-      if (!this.#liveness.isLiveAt(this.#loop.header, offset)) continue;
+      if (!isCarried(offset)) continue;
       // Where the wave may have skipped, the lanes must be done.
       if (!lanesDecide || !skipped.every((mask) => logic.implies(after(EXEC), logic.table(mask)))) return false;
     }

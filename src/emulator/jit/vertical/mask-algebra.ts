@@ -38,12 +38,16 @@ export class MaskAlgebra {
 
   and(a: Node, b: Node): Node {
     const [x, y] = this.#tables(a, b);
-    return this.#known(x !== undefined && y !== undefined ? x & y : undefined) ?? this.#graph.op('i1.and', a, b);
+    if (x === undefined || y === undefined) return this.#graph.op('i1.and', a, b);
+    // Each needs only be right where the other is true.
+    return this.#known(x & y) ?? this.#graph.op('i1.and', a, this.#decided(b, x));
   }
 
   or(a: Node, b: Node): Node {
     const [x, y] = this.#tables(a, b);
-    return this.#known(x !== undefined && y !== undefined ? x | y : undefined) ?? this.#graph.op('i1.or', a, b);
+    const off = this.logic.not(x);
+    if (x === undefined || y === undefined || off === undefined) return this.#graph.op('i1.or', a, b);
+    return this.#known(x | y) ?? this.#graph.op('i1.or', a, this.#decided(b, off));
   }
 
   not(a: Node): Node {
@@ -152,6 +156,7 @@ export class MaskAlgebra {
     return isOp(on, 'i1.not') ? this.op('i32.select', on.args[0]!, y, x) : this.op('i32.select', on, x, y);
   }
 
+  /** A mask that is the same in lanes for which `given` is true. */
   #decided(mask: Node, given: bigint): Node {
     if (isOp(mask, 'i1.not')) return this.not(this.#decided(mask.args[0]!, given));
     const isAnd = isOp(mask, 'i1.and');
@@ -164,6 +169,7 @@ export class MaskAlgebra {
       const table = this.logic.table(decided);
       if (this.logic.implies(given, isAnd ? table : this.logic.not(table))) return this.#decided(other, given);
     }
-    return mask;
+    const [x, y] = [this.#decided(a, given), this.#decided(b, given)];
+    return x === a && y === b ? mask : isAnd ? this.and(x, y) : this.or(x, y);
   }
 }

@@ -3,9 +3,10 @@ import { assert } from '../../../base/errors.ts';
 import type { Type } from '../../../ir/types.ts';
 import type { Local } from '../../../wasm/function.ts';
 import { EMISSION } from '../../lowering/emission.ts';
-import { emitScalar, type LaneArgument, type Lanes, splat, wasmType } from '../../lowering/emitter.ts';
+import { captured, emitScalar, type LaneArgument, type Lanes, splat, wasmType } from '../../lowering/emitter.ts';
 import { emitUniformLoad } from '../../lowering/uniform-memory.ts';
 import type { FunctionState } from '../function-state.ts';
+import { isOp } from '../graph.ts';
 import type { Node } from '../node.ts';
 
 export class UniformValues {
@@ -43,9 +44,21 @@ export class UniformValues {
 
   splat(node: Node): void {
     if (this.#splats.has(node)) return;
-    const lanes = splat(this.#state.e, this.local(node), node.type as Type);
+    const lanes = isOp(node, 'i1.not')
+      ? this.#splatOpposite(node.args[0]!)
+      : splat(this.#state.e, this.local(node), node.type as Type);
     this.#splats.set(node, lanes);
     this.#held.push(...new Set(lanes));
+  }
+
+  /** All ones where a condition is 0. */
+  #splatOpposite(condition: Node): Lanes {
+    const { f } = this.#state;
+    f.get(this.local(condition));
+    f.i32(1);
+    f.op('i32.sub');
+    f.op('i32x4.splat');
+    return [captured(f)];
   }
 
   release(): void {
