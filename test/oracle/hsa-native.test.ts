@@ -108,6 +108,19 @@ test('more dispatches than the ring of the library holds', () => {
   });
 });
 
+test('a packet that never ends keeps its slot and those behind it', () => {
+  withDevice((_, runtime) => {
+    const queue = runtime.createQueue(runtime.gpuAgents[0]!, { sizePackets: 4096 });
+    const done = runtime.createSignal(2000n);
+    const launch = { grid: [1], workgroup: [1], barrier: false };
+    queue.dispatch({ kernel: kernelObject(runtime, 0xb10c), ...launch });
+    const kernel = kernelObject(runtime);
+    for (let i = 0; i < 2000; i++) queue.dispatch({ kernel, ...launch, completionSignal: done });
+    assert.equal(done.waitSync('eq', 0n, { timeoutMs: 20 }), 2000n - 1023n);
+    queue.inactivate();
+  });
+});
+
 test('what the library says of a dispatch ends its queue, and others go on', () => {
   withDevice((_, runtime) => {
     const agent = runtime.gpuAgents[0]!;

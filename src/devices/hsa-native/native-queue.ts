@@ -74,6 +74,8 @@ export class NativeQueue {
   readonly #running: Entry[] = [];
   readonly #waiting: Entry[] = [];
   readonly #signals: bigint[] = [];
+  /** Packets, since the queue was made. */
+  #submitted = 0n;
   #isOpen = true;
 
   constructor(library: HsaLibrary, agent: bigint, waveSize: number, clock: NativeClock) {
@@ -128,9 +130,14 @@ export class NativeQueue {
       this.#complete(entry);
       this.#running.splice(i, 1);
     }
-    while (this.#waiting.length > 0 && this.#running.length < PACKETS) this.#submit(this.#waiting.shift()!);
+    while (this.#waiting.length > 0 && this.#hasRoom()) this.#submit(this.#waiting.shift()!);
     this.#checkErrors();
     return this.#running.length > 0;
+  }
+
+  /** A slot is free when its packet and all earlier ones are complete. */
+  #hasRoom(): boolean {
+    return this.#submitted - this.#library.call.hsa_queue_load_read_index_scacquire(this.#queue) < BigInt(PACKETS);
   }
 
   #submit(entry: Entry): void {
@@ -138,6 +145,7 @@ export class NativeQueue {
     entry.signal = this.#signals.pop() ?? this.#createSignal();
     call.hsa_signal_store_screlease(entry.signal, 1n);
     const index = call.hsa_queue_add_write_index_screlease(this.#queue, 1n);
+    this.#submitted = index + 1n;
     const slot = Number(index % BigInt(this.#ring.length / PACKET_BYTES)) * PACKET_BYTES;
     const bytes = this.#ring.subarray(slot, slot + PACKET_BYTES);
     const fields = { ...entry.packet, dimensions: 3, completionSignal: entry.signal };

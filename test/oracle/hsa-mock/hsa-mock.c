@@ -22,7 +22,7 @@ typedef struct {
   uint64_t base, doorbell;
   uint32_t size, pad0;
   uint64_t id;
-  uint64_t caps, pad1;
+  uint64_t next, blocked; /* of the mock: packets begun, and whether one never ends */
   uint64_t write_index;
   uint32_t shared_hi, private_hi;
   uint8_t pad2[56];
@@ -228,7 +228,7 @@ static int run_packet(queue_t *queue, uint8_t *packet) {
   /* What a kernel object begins with chooses what becomes of the dispatch. */
   if (kernel == 0) { inactive->value = 8; return 0; }
   if (*(uint32_t *)kernel == 0xdead) { inactive->value = 0x40000000; return 0; }
-  if (*(uint32_t *)kernel == 0xb10c) return 1;
+  if (*(uint32_t *)kernel == 0xb10c) { queue->blocked = 1; return 1; }
   uint32_t *grid = (uint32_t *)(packet + 12);
   struct { uint32_t *out; uint32_t value; } *arguments = *(void **)(packet + 40);
   uint64_t start = now();
@@ -246,9 +246,12 @@ void hsa_signal_store_screlease(uint64_t handle, int64_t value) {
   if (signal->kind != -1) { __atomic_store_n(&signal->value, value, __ATOMIC_RELEASE); return; }
   record("doorbell");
   queue_t *queue = (queue_t *)signal->queue;
-  while (((signal_t *)queue->inactive_signal)->value == 0) {
-    uint8_t *packet = (uint8_t *)queue->base + (queue->read_index % queue->size) * 64;
+  if (queue->write_index - queue->read_index > queue->size) abort();
+  while (queue->next < queue->write_index && ((signal_t *)queue->inactive_signal)->value == 0) {
+    uint8_t *packet = (uint8_t *)queue->base + (queue->next % queue->size) * 64;
     if (__atomic_load_n((uint16_t *)packet, __ATOMIC_ACQUIRE) == 1 || !run_packet(queue, packet)) break;
+    queue->next++;
+    if (queue->blocked) continue;
     *(uint16_t *)packet = 1;
     queue->read_index++;
   }
