@@ -191,7 +191,7 @@ export class KernelGenerator {
         return;
       case 2:
         this.#laneNumber();
-        this.#emit('v_lshlrev_b32', { vdst: ADDRESS_VGPR, src0: 128 + this.#below(4), src1: ADDRESS_VGPR });
+        this.#emit('v_lshlrev_b32', { vdst: ADDRESS_VGPR, src0: 128 + this.#below(5), src1: ADDRESS_VGPR });
         return;
       default:
         this.#emit('v_mov_b32', { vdst: ADDRESS_VGPR, src0: 128 + 4 * this.#below(16) });
@@ -229,16 +229,18 @@ export class KernelGenerator {
     const count = 1 + this.#below(4);
     const step = [0, 4, 16][this.#below(3)]!;
     this.#address(((this.#below(3) === 0 ? 0x3fc : 0xfc) | wild | misaligned) >>> 0);
+    const isIndexed = this.#target.families.includes('gfx9') && this.#below(4) === 0;
+    if (isIndexed) this.#indexWindow();
     for (let i = 0; i < count; i++) {
       const data = (register + 8 * i) % 80;
       const at = offset + step * i;
-      switch (this.#below(8)) {
+      switch (this.#below(isIndexed ? 3 : 8)) {
         case 0:
         case 1:
-          this.#global(pick(GLOBAL_LOADS), data, at);
+          this.#global(pick(GLOBAL_LOADS), data, at, isIndexed);
           break;
         case 2:
-          this.#global(pick(GLOBAL_STORES), data, at);
+          this.#global(pick(GLOBAL_STORES), data, at, isIndexed);
           break;
         case 3:
         case 4:
@@ -260,9 +262,26 @@ export class KernelGenerator {
     }
   }
 
-  #global(name: string, data: number, offset: number): void {
+  /** v[100:101] = the window's address + v100, signed or not, times a power of two, as compilers for gfx9 compute it. */
+  #indexWindow(): void {
+    const high = ADDRESS_VGPR + 1;
+    const shift = this.#below(3);
+    if (this.#below(4) === 0)
+      this.#emit('v_add_u32', { vdst: ADDRESS_VGPR, src0: MINUS_ONE + this.#below(16), src1: ADDRESS_VGPR });
+    if (this.#below(2) === 0) this.#emit('v_mov_b32', { vdst: high, src0: 128 });
+    else this.#emit('v_ashrrev_i32', { vdst: high, src0: 128 + 31, src1: ADDRESS_VGPR });
+    if (shift > 0)
+      this.#emit('v_lshlrev_b64', { vdst: ADDRESS_VGPR, src0: 128 + shift, src1: 256 + ADDRESS_VGPR }, 'VOP3');
+    this.#emit('v_add_co_u32', { vdst: ADDRESS_VGPR, src0: WINDOW_SGPR, src1: ADDRESS_VGPR });
+    this.#emit('v_mov_b32', { vdst: high + 1, src0: WINDOW_SGPR + 1 });
+    this.#emit('v_addc_co_u32', { vdst: high, src0: 256 + high + 1, src1: high });
+  }
+
+  /** `isPair`: the address is in two registers. */
+  #global(name: string, data: number, offset: number, isPair: boolean): void {
     const glc = name.includes('atomic') ? this.#below(2) : 0;
-    this.#emit(name, { vdst: data, addr: ADDRESS_VGPR, data: (data + 4) % 80, saddr: WINDOW_SGPR, offset, glc });
+    const saddr = isPair ? this.#target.scalars.none : WINDOW_SGPR;
+    this.#emit(name, { vdst: data, addr: ADDRESS_VGPR, data: (data + 4) % 80, saddr, offset, glc });
   }
 
   #lds(name: string, data: number, at: number): void {
@@ -411,7 +430,7 @@ export class KernelGenerator {
     const register = this.#below(40) * 2;
     this.#address(this.#below(6) === 0 ? 0x3f0fc : 0xfc);
     if (this.#below(2) === 0) this.#lds('ds_read_b32', register, this.#below(8) * 4);
-    else this.#global('global_load_dword', register, this.#below(8) * 4);
+    else this.#global('global_load_dword', register, this.#below(8) * 4, false);
   }
 
   /** As compilers write it: s_and_saveexec, with a branch around or not, the other side perhaps, and EXEC again. */

@@ -20,6 +20,9 @@ export interface AccessGroup {
   /** Whether all, whether any of them is of one dword. */
   allDwords: boolean;
   anyDword: boolean;
+  /** Size of each of them; 0: they differ. */
+  unitBytes: number;
+  readonly offsets: Set<number>;
 }
 
 export interface Access {
@@ -39,10 +42,13 @@ export const isLeftOut = ({ leaf }: Node): boolean => (leaf.kind === 'load' || l
 /** What the emission of a lane value reads; a fast access reads the parts of its address. */
 export function usedBy(node: Node, isFast: boolean): readonly Node[] {
   if (isFast && isLeftOut(node)) return node.args.slice(-1);
-  if (!isFast || !node.address) return node.args;
-  const { low, high, floor } = node.address;
-  return [low, ...(high ? [high] : []), ...(floor ? [floor] : []), ...node.args.slice(1)];
+  return isFast && node.address ? [...partsOf(node.address), ...node.args.slice(1)] : node.args;
 }
+
+const partsOf = ({ low, high, floor }: AddressParts): readonly Node[] =>
+  [low, high, floor].filter((node) => node !== undefined);
+
+export const addressNodes = ({ parts }: AccessGroup): readonly Node[] => partsOf(parts);
 
 /** Undefined for nodes that are no load or store of lanes. */
 export function accessOf({ leaf, address, args }: Node): Access | undefined {
@@ -84,13 +90,25 @@ export function groupAccesses(nodes: readonly Node[]): Map<Node, AccessGroup> {
     const key = [space, low.id, high?.id, floor?.id, range, writes].join();
     let group = groups.get(key);
     if (!group) {
-      group = { space, parts, writes, min: offset, max: 0, allDwords: true, anyDword: false };
+      group = {
+        space,
+        parts,
+        writes,
+        min: offset,
+        max: 0,
+        allDwords: true,
+        anyDword: false,
+        unitBytes: sizeBytes,
+        offsets: new Set(),
+      };
       groups.set(key, group);
     }
     group.min = Math.min(group.min, offset);
     group.max = Math.max(group.max, offset + sizeBytes);
     group.allDwords &&= sizeBytes === 4;
     group.anyDword ||= sizeBytes === 4;
+    if (group.unitBytes !== sizeBytes) group.unitBytes = 0;
+    group.offsets.add(offset);
     result.set(node, group);
   }
   return result;

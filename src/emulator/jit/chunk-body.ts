@@ -7,10 +7,11 @@ import { EMISSION } from '../lowering/emission.ts';
 import { captured, type Emitter, emitLanes, type LaneArgument, type Lanes } from '../lowering/emitter.ts';
 import { emitAtomic } from '../lowering/lane-atomics.ts';
 import { emitLoad, emitStore, type LaneAccess } from '../lowering/lane-memory.ts';
-import { isAccess, isLeftOut, usedBy } from './access-group.ts';
+import { accessOf, isAccess, isLeftOut, usedBy } from './access-group.ts';
 import type { ChunkEnvironment, ChunkPlace } from './chunk-loop.ts';
 import { FastAtomic } from './fast-atomic.ts';
 import { FastMemory } from './fast-memory.ts';
+import type { Evaluated, LinearAccesses } from './linear-accesses.ts';
 import type { Node, NodeOf } from './node.ts';
 
 /** Operations whose result is a NaN when an operand is one. */
@@ -40,38 +41,48 @@ export class ChunkBody {
   readonly #kept: Set<Node>;
   /** Nodes whose NaN another node's check finds too. */
   readonly #covered = new Set<Node>();
-  readonly #lanes = new Map<Node, Lanes>();
+  #lanes = new Map<Node, Lanes>();
   /** Of each load, the nodes of its dwords. */
   readonly #dwords = new Map<Node, Node[]>();
+  readonly #linear: LinearAccesses | undefined;
+  /** Dwords of a fast body that are not loaded yet: that happens before their first use, so that few are held at a time. */
+  readonly #unloaded = new Set<Node>();
 
-  /** `isFast`: without calls; it gives up on what is unusual. */
-  constructor(environment: ChunkEnvironment, isFast: boolean) {
+  /** `isFast`: without calls; it gives up on what is unusual. With `linear`, whose accesses are looked at before the chunk. */
+  constructor(environment: ChunkEnvironment, isFast: boolean, linear?: LinearAccesses) {
     this.#environment = environment;
     const { region, ballots, lanes } = environment;
     this.#kept = new Set([...region.rows.values(), ...[...ballots.keys()].map(({ args }) => args[0]!)]);
+    this.#isFast = isFast;
+    this.#linear = linear;
     const needed = new Set(this.#kept);
     for (const node of lanes.toReversed()) {
       if (!needed.has(node) && !isAccess(node)) continue;
       needed.add(node);
-      for (const arg of usedBy(node, isFast)) needed.add(arg);
+      for (const arg of this.#uses(node)) needed.add(arg);
     }
     this.#nodes = lanes.filter((node) => needed.has(node));
     const atomic = this.#nodes.find((node): node is NodeOf<'atomic'> => node.leaf.kind === 'atomic');
     for (const node of this.#nodes) {
       if (node.leaf.kind === 'load') this.#dwords.set(node, [node]);
       if (node.leaf.kind === 'loaded') this.#dwords.get(node.args[0]!)![node.leaf.index] = node;
-      for (const arg of usedBy(node, isFast)) {
+      for (const arg of this.#uses(node)) {
         this.#lastUse.set(arg, node);
         // Nothing that comes after an atomic is done again.
         if (keepsNan(node) && !(atomic && node.id > atomic.id)) this.#covered.add(arg);
       }
     }
-    this.#isFast = isFast;
     if (isFast) {
       const argument = (node: Node): LaneArgument => this.#argument(node);
-      this.#memory = new FastMemory({ state: environment.state, argument }, this.#nodes);
+      const { state, hoisted, groups } = environment;
+      this.#memory = new FastMemory({ state, hoisted, groups, linear, argument });
       if (atomic) this.#atomic = new FastAtomic(environment.state, atomic);
     }
+  }
+
+  #uses(node: Node): readonly Node[] {
+    const group = this.#environment.groups.get(node);
+    return group && this.#linear?.has(group) ? node.args.slice(1) : usedBy(node, this.#isFast);
   }
 
   /** Whether a fast body may give up. */
@@ -88,18 +99,40 @@ export class ChunkBody {
     return this.#nodes.some(isAccess);
   }
 
+  /** Whether the fast way is one for chunks with some lanes off, too: rows of private memory can be read whole. */
+  get mayMask(): boolean {
+    return this.#nodes.every((node) => !isAccess(node) || accessOf(node)?.space === 'private');
+  }
+
   /** Emits what comes before the loop. */
   prepare(): void {
-    this.#memory?.prepare();
     this.#atomic?.prepare();
   }
 
   release(): void {
-    this.#memory?.release();
     this.#atomic?.release();
   }
 
-  /** The fast way; where lanes may be off there are no accesses. */
+  /** Emits lane values that depend on no access. */
+  evaluate(place: ChunkPlace, nodes: readonly Node[]): Evaluated {
+    const { e } = this.#environment.state;
+    const body = { place, e, mask: undefined, nibble: undefined, slow: undefined };
+    const outer = this.#lanes;
+    const own = new Map<Node, Lanes>();
+    this.#lanes = own;
+    for (const node of lanesBehind(nodes))
+      own.set(
+        node,
+        e.f.scoped(() => this.#lanesOf(body, node)),
+      );
+    this.#lanes = outer;
+    return {
+      argument: (node) => (node.lane ? { lanes: own.get(node)! } : this.#argument(node)),
+      release: () => e.f.free(...new Set([...own.values()].flat())),
+    };
+  }
+
+  /** The fast way; where lanes may be off there are no accesses but to private memory. */
   emitFast(place: ChunkPlace, slow: Label | undefined, mask: Local | undefined): void {
     const { f, context } = this.#environment.state;
     // The sum of results is a NaN when one of them is. Infinities may make it one too, which does no harm.
@@ -123,14 +156,17 @@ export class ChunkBody {
           f.get(mask);
           f.op('v128.and');
         }
-        f.op('v128.any_true');
+        f.op(width === 'f32x4' ? 'i32x4.bitmask' : 'i64x2.bitmask');
         f.brIf(slow!);
       }
       summed.clear();
     };
     for (const node of this.#nodes) {
       // What a store writes must be right; after it the chunk can still be done again, because it then stores the same.
-      if (node.leaf.kind === 'store' || node === this.#atomic?.node) giveUpOnNan();
+      if (node.leaf.kind === 'store' || node === this.#atomic?.node) {
+        giveUpOnNan();
+        for (const unloaded of this.#unloaded) this.#load(unloaded);
+      }
       const deferNan = this.#covered.has(node) ? () => {} : found;
       const isLate = this.#atomic !== undefined && node.id >= this.#atomic.node.id;
       const e = isLate ? { f, context } : { f, context, deferNan };
@@ -138,8 +174,9 @@ export class ChunkBody {
     }
     giveUpOnNan();
     f.free(sums.f32x4, sums.f64x2);
-    this.#memory!.close();
     this.#commit({ place, e: { f, context }, mask, nibble: undefined, slow });
+    this.#memory!.close();
+    this.#linear?.advance();
   }
 
   emitSlow(place: ChunkPlace, nibble: Local, mask: Local): void {
@@ -156,19 +193,38 @@ export class ChunkBody {
   /** Emits a node and gives back the locals of values that nothing needs any more. */
   #emitNode(body: Body, node: Node): void {
     const { f } = body.e;
-    if (node.leaf.kind !== 'loaded') {
-      if (isAccess(node) && node !== this.#atomic?.node && body.slow) this.#memory!.open(node, body.place, body.slow);
+    const uses = this.#uses(node);
+    for (const arg of uses) this.#load(arg);
+    if (isAccess(node) && node !== this.#atomic?.node && body.slow) this.#memory!.open(node, body.place, body.slow);
+    if (node.leaf.kind === 'load' && this.#isFast && !isLeftOut(node)) {
+      for (const dword of this.#dwords.get(node)!) if (dword) this.#unloaded.add(dword);
+    } else if (node.leaf.kind !== 'loaded') {
       const lanes = f.scoped(() => this.#lanesOf(body, node));
       if (node.leaf.kind === 'load') this.#setLoaded(node, lanes);
       else this.#lanes.set(node, lanes);
     }
     if (!this.#lastUse.has(node)) this.#release(node);
-    for (const arg of new Set(usedBy(node, this.#isFast))) if (this.#lastUse.get(arg) === node) this.#release(arg);
+    for (const arg of new Set(uses)) if (this.#lastUse.get(arg) === node) this.#release(arg);
+  }
+
+  /** Loads a dword that is not loaded yet, and what is loaded with it. */
+  #load(node: Node): void {
+    if (!this.#unloaded.has(node)) return;
+    const { leaf, args } = node;
+    const [load, index] = leaf.kind === 'loaded' ? [args[0]!, leaf.index] : [node, 0];
+    const nodes = this.#dwords.get(load)!;
+    for (const [dword, local] of this.#memory!.load(load, index)) {
+      const loaded = nodes[dword];
+      if (loaded && this.#unloaded.delete(loaded)) this.#lanes.set(loaded, [local]);
+      else this.#environment.state.f.free(local);
+    }
   }
 
   #release(node: Node): void {
+    if (this.#kept.has(node)) return;
+    this.#unloaded.delete(node);
     const lanes = this.#lanes.get(node);
-    if (!lanes || this.#kept.has(node)) return;
+    if (!lanes) return;
     this.#environment.state.f.free(...new Set(lanes));
     this.#lanes.delete(node);
   }
@@ -213,11 +269,10 @@ export class ChunkBody {
           f.v128([0, 0, 0, 0]);
           return [captured(f)];
         }
-        if (body.slow && this.#memory) return this.#memory.load(node);
         return emitLoad(e, state.spaces, this.#access(body, node), leaf, this.#arguments(node));
       case 'store':
         if (body.slow && isLeftOut(node)) return [];
-        if (body.slow && this.#memory) this.#memory.store(node);
+        if (body.slow && this.#memory) this.#memory.store(node, body.mask);
         else emitStore(e, state.spaces, this.#access(body, node), leaf, this.#arguments(node));
         return [];
       case 'atomic':
@@ -299,7 +354,10 @@ export class ChunkBody {
   /** Stores what the region leaves in registers and masks. */
   #commit(body: Body): void {
     const { region, ballots } = this.#environment;
-    for (const [offset, node] of region.rows) this.#storeRow(body, offset, node);
+    for (const [offset, node] of region.rows) {
+      this.#load(node);
+      this.#storeRow(body, offset, node);
+    }
     for (const [ballot, local] of ballots) this.#accumulate(body, local, this.#argument(ballot.args[0]!).lanes[0]!);
     for (const lanes of this.#lanes.values()) this.#environment.state.f.free(...new Set(lanes));
     this.#lanes.clear();
@@ -310,7 +368,7 @@ export class ChunkBody {
     const at = offset + place.offset * 4;
     f.get(place.pointer);
     f.get(this.#argument(node).lanes[0]!);
-    if (mask) {
+    if (mask && !this.#environment.region.wholeRows.has(offset)) {
       f.get(place.pointer);
       f.load('v128.load', at);
       f.get(mask);
@@ -334,4 +392,16 @@ export class ChunkBody {
     f.op('i64.or');
     f.set(ballot);
   }
+}
+
+/** The lane values among some nodes and all that they are computed from, in order. */
+export function lanesBehind(nodes: readonly Node[]): readonly Node[] {
+  const found = new Set<Node>();
+  const add = (node: Node): void => {
+    if (!node.lane || found.has(node)) return;
+    found.add(node);
+    node.args.forEach(add);
+  };
+  nodes.forEach(add);
+  return [...found].sort((a, b) => a.id - b.id);
 }

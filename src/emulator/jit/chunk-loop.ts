@@ -7,9 +7,11 @@
 import type { Label, Local } from '../../wasm/function.ts';
 import { NIBBLE_MASKS, WAVE_TEMPORARY_ROWS } from '../layout.ts';
 import { type Lanes, splat } from '../lowering/emitter.ts';
-import { haveFastAccess, usedBy } from './access-group.ts';
-import { ChunkBody } from './chunk-body.ts';
+import { type AccessGroup, addressNodes, groupAccesses, haveFastAccess, usedBy } from './access-group.ts';
+import { ChunkBody, lanesBehind } from './chunk-body.ts';
 import type { FunctionState } from './function-state.ts';
+import { Hoisted, hoistForAccesses } from './hoisted.ts';
+import { type Evaluated, LinearAccesses } from './linear-accesses.ts';
 import type { Node, NodeOf, Region } from './node.ts';
 
 /** What both bodies use: values that do not change from chunk to chunk. */
@@ -19,6 +21,9 @@ export interface ChunkEnvironment {
   readonly lanes: readonly Node[];
   scalar(node: Node): Local;
   splat(node: Node): Lanes;
+  readonly hoisted: Hoisted;
+  /** Accesses that have a short way. */
+  readonly groups: ReadonlyMap<Node, AccessGroup>;
   /** Masks that the loop collects. */
   readonly ballots: ReadonlyMap<NodeOf<'ballot'>, Local>;
   /** Offset in the wave state of a row that lanes read from each other. */
@@ -44,6 +49,25 @@ const UNROLL: readonly (readonly [size: number, chunks: number])[] = [
   [40, 2],
   [Number.POSITIVE_INFINITY, 1],
 ];
+/** Chunks whose addresses are looked at together: 16 lanes, a row of the usual workgroups in two dimensions. */
+const AHEAD_CHUNKS = 4;
+/** Addresses of more values than this are not looked at ahead of their chunk. */
+const MAX_AHEAD = 16;
+const AHEAD = new Set<Node['leaf']['kind']>(['row', 'laneId', 'laneByte', 'laneMask']);
+
+/** Whether the addresses of a group can be computed apart from the chunk: few integer operations, and nothing that is loaded. */
+function isAheadOfChunk(group: AccessGroup): boolean {
+  const nodes = lanesBehind(addressNodes(group));
+  return (
+    nodes.length <= MAX_AHEAD &&
+    nodes.every(({ leaf }) => (leaf.kind === 'pure' ? leaf.op.startsWith('i') : AHEAD.has(leaf.kind)))
+  );
+}
+
+interface LinearBody {
+  readonly accesses: LinearAccesses;
+  readonly body: ChunkBody;
+}
 
 export class ChunkLoop {
   readonly ballots = new Map<NodeOf<'ballot'>, Local>();
@@ -75,8 +99,14 @@ export class ChunkLoop {
   emit(): void {
     const { f, wave } = this.#state;
     this.#prepare();
+    const isFast = haveFastAccess(this.#lanes);
+    const groups = isFast ? groupAccesses(this.#lanes) : new Map<Node, AccessGroup>();
+    const hoisted = new Hoisted(f);
+    hoistForAccesses(this.#state, hoisted, new Set(groups.values()));
     const environment: ChunkEnvironment = {
       state: this.#state,
+      hoisted,
+      groups,
       region: this.#region,
       lanes: this.#lanes,
       scalar: this.#scalar,
@@ -85,16 +115,22 @@ export class ChunkLoop {
       gatheredRow: (offset) => this.#copies.get(offset) ?? offset,
     };
     const slow = new ChunkBody(environment, false);
-    const fast = haveFastAccess(this.#lanes) ? new ChunkBody(environment, true) : undefined;
+    const fast = isFast ? new ChunkBody(environment, true) : undefined;
     fast?.prepare();
+    const isAtomic = this.#lanes.some(({ leaf }) => leaf.kind === 'atomic');
+    const ahead = new Set([...groups.values()].filter((group) => !isAtomic && isAheadOfChunk(group)));
+    const linear =
+      ahead.size > 0 ? new LinearAccesses({ state: this.#state, hoisted, scalar: this.#scalar }, ahead) : undefined;
     f.i32(0);
     f.set(this.#chunk);
     f.get(wave);
     f.set(this.#pointer);
     if (!fast) this.#emitSlowLoop(slow);
     else if (fast.size <= MASKED_SIZE && !fast.hasAccesses) this.#emitShort(fast, slow);
-    else this.#emitGroups(fast, slow);
+    else this.#emitGroups(fast, slow, linear && { accesses: linear, body: new ChunkBody(environment, true, linear) });
     fast?.release();
+    linear?.release();
+    hoisted.release();
     f.free(this.#chunk, this.#pointer, ...new Set([...this.#splats.values()].flat()));
   }
 
@@ -151,9 +187,10 @@ export class ChunkLoop {
   }
 
   /** A loop over groups of chunks that are fully active, or else go one by one. */
-  #emitGroups(fast: ChunkBody, slow: ChunkBody): void {
+  #emitGroups(fast: ChunkBody, slow: ChunkBody, linear?: LinearBody): void {
     const { f, spaces } = this.#state;
-    const chunks = UNROLL.find(([size]) => fast.size <= size)![1];
+    const unrolled = (body: ChunkBody): number => UNROLL.find(([size]) => body.size <= size)![1];
+    const chunks = linear ? AHEAD_CHUNKS : unrolled(fast);
     const lanes = chunks * 4;
     const bits = f.local('i32');
     const end = f.local('i32');
@@ -169,13 +206,22 @@ export class ChunkLoop {
           f.i32(2 ** lanes - 1);
           f.op('i32.ne');
           f.brIf(giveUp);
-          for (let i = 0; i < chunks; i++) {
-            fast.emitFast({ chunk: this.#chunk, pointer: this.#pointer, offset: 0 }, giveUp, undefined);
-            this.#advance();
+          const each = (body: ChunkBody): void => this.#emitChunks(body, unrolled(body), chunks, end, giveUp);
+          if (linear) {
+            f.block(undefined, (no) => {
+              const place = { chunk: this.#chunk, pointer: this.#pointer };
+              const at = (i: number): Evaluated =>
+                linear.body.evaluate({ ...place, offset: i * 4 }, linear.accesses.nodes);
+              linear.accesses.emit(chunks, this.#chunk, at, no);
+              each(linear.body);
+              f.br(done);
+            });
           }
+          each(fast);
           f.br(done);
         });
-        const mayMask = !fast.hasAccesses && fast.size > MASKED_SIZE && fast.size <= MAX_MASKED_SIZE;
+        const isShort = !fast.hasAccesses && fast.size <= MASKED_SIZE;
+        const mayMask = fast.mayMask && !isShort && fast.size <= MAX_MASKED_SIZE;
         this.#emitSlowLoop(slow, end, mayMask ? fast : undefined);
       });
       f.get(this.#chunk);
@@ -186,8 +232,28 @@ export class ChunkLoop {
     f.free(bits, end);
   }
 
+  /** Chunks from #chunk on up to `end`, `unrolled` of them in an iteration. */
+  #emitChunks(body: ChunkBody, unrolled: number, chunks: number, end: Local, giveUp: Label): void {
+    const { f } = this.#state;
+    const each = (): void => {
+      for (let i = 0; i < unrolled; i++) {
+        body.emitFast({ chunk: this.#chunk, pointer: this.#pointer, offset: 0 }, giveUp, undefined);
+        this.#advance();
+      }
+    };
+    if (chunks === unrolled) each();
+    else
+      f.loop(undefined, (next) => {
+        each();
+        f.get(this.#chunk);
+        f.get(end);
+        f.op('i32.ne');
+        f.brIf(next);
+      });
+  }
+
   /**
-   * Chunks from #chunk on, those without an active lane skipped, up to `end` or the last one. With `masked`, a fast body without accesses,
+   * Chunks from #chunk on, those without an active lane skipped, up to `end` or the last one. With `masked`, a fast body that may have masks,
    * chunks with some lanes off try that first.
    */
   #emitSlowLoop(slow: ChunkBody, end?: Local, masked?: ChunkBody): void {

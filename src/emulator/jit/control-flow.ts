@@ -25,7 +25,7 @@ export type Successor = Block | undefined;
 export interface Block {
   readonly index: number;
   readonly instructions: readonly Decoded[];
-  /** After the last instruction, when it does not branch. */
+  /** After the last instruction, when it does not branch; after one that leaves, when the wave comes back. */
   next: Successor;
   /** Of the branch that the last instruction is. */
   target: Successor;
@@ -84,7 +84,7 @@ function link(
     const { record, shape } = block.instructions.at(-1)!;
     const find = (to: number | undefined): Successor => (to === undefined ? undefined : byStart.get(to));
     if (shape.control === 'branch' || shape.control === 'conditional') block.target = find(code.target(record));
-    if (shape.control === 'next' || shape.control === 'conditional') block.next = find(following.get(record));
+    if (shape.control !== 'branch') block.next = find(following.get(record));
   }
   return blocks;
 }

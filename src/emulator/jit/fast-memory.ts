@@ -5,23 +5,18 @@
  */
 import { assert } from '../../base/errors.ts';
 import type { Label, Local } from '../../wasm/function.ts';
-import { MAY_READ, MAY_WRITE, WAVE_LDS_BASE, WAVE_LDS_SIZE, WAVE_PRIVATE_BASE, WAVE_PRIVATE_SIZE } from '../layout.ts';
-import { loadPair, pairsOf, storePair } from '../lowering/dword-pairs.ts';
-import { captured, type Lanes } from '../lowering/emitter.ts';
+import { MAY_READ, MAY_WRITE } from '../layout.ts';
+import { loadPair } from '../lowering/dword-pairs.ts';
+import type { LaneArgument } from '../lowering/emitter.ts';
 import { pushValidity } from '../lowering/memory-access.ts';
-import {
-  type AccessGroup,
-  accessOf,
-  BROADCAST,
-  CONTIGUOUS,
-  GATHER,
-  groupAccesses,
-  isLeftOut,
-  mayBe,
-} from './access-group.ts';
+import { type AccessGroup, accessOf, BROADCAST, CONTIGUOUS, GATHER, isLeftOut, mayBe } from './access-group.ts';
 import type { ChunkPlace } from './chunk-loop.ts';
 import type { FunctionState } from './function-state.ts';
+import type { Hoisted } from './hoisted.ts';
+import { loadLanes, storeLanes } from './lane-accesses.ts';
+import type { LinearAccesses } from './linear-accesses.ts';
 import type { Node } from './node.ts';
+import { pushPrivate, storePrivate } from './private-rows.ts';
 
 /** What is known of a group's addresses in the chunk. */
 interface Opened {
@@ -33,77 +28,23 @@ interface Opened {
 
 export interface FastMemoryEnvironment {
   readonly state: FunctionState;
+  readonly hoisted: Hoisted;
+  readonly groups: ReadonlyMap<Node, AccessGroup>;
+  /** Accesses that were looked at before the chunk. */
+  readonly linear: LinearAccesses | undefined;
   /** Lanes and, for a uniform value, its scalar. */
-  argument(node: Node): { readonly lanes: Lanes; readonly scalar?: Local };
+  argument(node: Node): LaneArgument;
 }
 
 export class FastMemory {
   readonly #environment: FastMemoryEnvironment;
-  readonly #groups: ReadonlyMap<Node, AccessGroup>;
   /** Whether accesses are checked. */
   readonly #checks: boolean;
   readonly #opened = new Map<AccessGroup, Opened>();
-  /** Values that do not change from chunk to chunk. */
-  readonly #hoisted = new Map<string, Local>();
 
-  constructor(environment: FastMemoryEnvironment, nodes: readonly Node[]) {
+  constructor(environment: FastMemoryEnvironment) {
     this.#environment = environment;
     this.#checks = environment.state.context.checksAccesses;
-    this.#groups = groupAccesses(nodes);
-  }
-
-  /** Emits what comes before the loop. */
-  prepare(): void {
-    const { f, wave, spaces } = this.#environment.state;
-    for (const group of new Set(this.#groups.values())) {
-      const { space, max } = group;
-      if (space === 'lds' || space === 'private') {
-        const [base, size] = space === 'lds' ? [WAVE_LDS_BASE, WAVE_LDS_SIZE] : [WAVE_PRIVATE_BASE, WAVE_PRIVATE_SIZE];
-        this.#hoist(`${space} base`, 'i32', () => {
-          f.get(wave);
-          f.load('i32.load', base);
-        });
-        // How many addresses are permitted for the whole group.
-        this.#hoist(`${space} count ${max}`, space === 'lds' ? 'v128' : 'i32', () => {
-          f.get(wave);
-          f.load('i32.load', size);
-          f.i32(max - 1);
-          f.op('i32.sub');
-          f.i32(0);
-          f.get(wave);
-          f.load('i32.load', size);
-          f.i32(max);
-          f.op('i32.ge_u');
-          f.select();
-          if (space === 'lds') f.op('i32x4.splat');
-        });
-      } else {
-        this.#hoist('window', 'v128', () => {
-          f.i32(spaces.windowHi);
-          f.op('i32x4.splat');
-        });
-      }
-      if (space !== 'private') this.#hoist('lanes', 'v128', () => f.v128([0, 4, 8, 12]));
-    }
-  }
-
-  release(): void {
-    this.#environment.state.f.free(...this.#hoisted.values());
-  }
-
-  #hoist(name: string, type: 'i32' | 'v128', push: () => void): void {
-    if (this.#hoisted.has(name)) return;
-    const { f } = this.#environment.state;
-    const local = f.local(type);
-    push();
-    f.set(local);
-    this.#hoisted.set(name, local);
-  }
-
-  #constant(name: string): Local {
-    const local = this.#hoisted.get(name);
-    assert(local, () => `${name} is hoisted`);
-    return local;
   }
 
   /** Ends a chunk. */
@@ -113,102 +54,89 @@ export class FastMemory {
     this.#opened.clear();
   }
 
-  /** One vector for each dword. */
-  load(node: Node): Local[] {
+  /** Vectors of a dword of a load that was opened, and of the one that is loaded with it, by their number. */
+  load(node: Node, index: number): (readonly [dword: number, Local])[] {
     const { f, spaces } = this.#environment.state;
     const { leaf } = node;
     assert(leaf.kind === 'load', 'a load');
-    const group = this.#groups.get(node)!;
+    const group = this.#environment.groups.get(node)!;
+    const isPair = (index | 1) < leaf.dwords;
+    const { linear } = this.#environment;
+    if (isPair && group.space !== 'private') {
+      const [low, high] = [f.local('v128'), f.local('v128')];
+      const first = index & ~1;
+      if (linear?.has(group)) linear.loadPair(node, group, first, low, high);
+      else this.#loadPair(node, group, first, low, high);
+      return [
+        [first, low],
+        [first + 1, high],
+      ];
+    }
+    if (linear?.has(group)) return [[index, linear.load(node, group, index)]];
     const opened = this.#opened.get(group)!;
     const { offset } = node.address!;
     const { sizeBytes } = leaf;
-    const dwords = Array.from({ length: leaf.dwords }, () => f.local('v128'));
+    const dword = f.local('v128');
     if (group.space === 'private') {
-      dwords.forEach((dword, i) => {
-        f.get(opened.lanes[0]!);
-        f.load('v128.load', ((offset >> 2) + i) * spaces.waveSize * 4);
-        if (sizeBytes < 4) {
-          f.i32((offset & 3) * 8);
-          f.op('i32x4.shr_u');
-          f.i32(sizeBytes === 1 ? 0xff : 0xffff);
-          f.op('i32x4.splat');
-          f.op('v128.and');
-        }
-        f.set(dword);
-      });
-      return dwords;
+      pushPrivate(f, opened.lanes[0]!, offset, index, sizeBytes, spaces.waveSize);
+      f.set(dword);
+      return [[index, dword]];
     }
-    const each = (pattern: number): void =>
-      dwords.forEach((dword, i) => {
-        const at = offset + i * 4;
-        if (i % 2 === 1) return;
-        const high = dwords[i + 1];
-        if (high) {
-          loadPair(f, pattern === BROADCAST ? opened.lanes.slice(0, 1) : opened.lanes, at, dword, high);
-          return;
+    const at = offset + index * 4;
+    this.#byPattern(opened, group, sizeBytes, (pattern) => {
+      if (pattern === CONTIGUOUS) {
+        f.get(opened.lanes[0]!);
+        f.load('v128.load', at);
+      } else if (pattern === BROADCAST) {
+        f.get(opened.lanes[0]!);
+        if (sizeBytes >= 4) f.load('v128.load32_splat', at);
+        else {
+          f.load(sizeBytes === 1 ? 'i32.load8_u' : 'i32.load16_u', at);
+          f.op('i32x4.splat');
         }
-        if (pattern === CONTIGUOUS) {
-          f.get(opened.lanes[0]!);
-          f.load('v128.load', at);
-        } else if (pattern === BROADCAST) {
-          f.get(opened.lanes[0]!);
-          if (sizeBytes >= 4) f.load('v128.load32_splat', at);
-          else {
-            f.load(sizeBytes === 1 ? 'i32.load8_u' : 'i32.load16_u', at);
-            f.op('i32x4.splat');
-          }
-        } else this.#gather(opened.lanes, at, sizeBytes);
-        f.set(dword);
-      });
-    this.#byPattern(opened, group, sizeBytes, each);
+      } else {
+        loadLanes(f, dword, opened.lanes, at, sizeBytes);
+        return;
+      }
+      f.set(dword);
+    });
+    return [[index, dword]];
+  }
+
+  /** Vectors of all dwords of a load that was opened. */
+  loadAll(node: Node): Local[] {
+    assert(node.leaf.kind === 'load', 'a load');
+    const dwords: Local[] = [];
+    while (dwords.length < node.leaf.dwords)
+      for (const [dword, local] of this.load(node, dwords.length)) dwords[dword] = local;
     return dwords;
   }
 
-  #gather(lanes: readonly Local[], at: number, sizeBytes: number): void {
+  #loadPair(node: Node, group: AccessGroup, index: number, low: Local, high: Local): void {
     const { f } = this.#environment.state;
-    if (sizeBytes >= 4) {
-      f.get(lanes[0]!);
-      f.load('v128.load32_zero', at);
-    } else f.v128([0, 0, 0, 0]);
-    const vector = captured(f);
-    for (let lane = sizeBytes >= 4 ? 1 : 0; lane < 4; lane++) {
-      f.get(lanes[lane]!);
-      f.get(vector);
-      if (sizeBytes === 1) f.loadLane('v128.load8_lane', at, lane * 4);
-      else if (sizeBytes === 2) f.loadLane('v128.load16_lane', at, lane * 2);
-      else f.loadLane('v128.load32_lane', at, lane);
-      f.set(vector);
-    }
-    f.get(vector);
-    f.free(vector);
+    const opened = this.#opened.get(group)!;
+    this.#byPattern(opened, group, 8, (pattern) => {
+      const lanes = pattern === BROADCAST ? opened.lanes.slice(0, 1) : opened.lanes;
+      loadPair(f, lanes, node.address!.offset + index * 4, low, high);
+    });
   }
 
-  store(node: Node): void {
+  /** With `mask`, in private memory, in its lanes only. */
+  store(node: Node, mask?: Local): void {
     const { f, spaces } = this.#environment.state;
     const { leaf, args } = node;
     assert(leaf.kind === 'store', 'a store');
-    const group = this.#groups.get(node)!;
-    const opened = this.#opened.get(group)!;
+    const group = this.#environment.groups.get(node)!;
     const { offset } = node.address!;
     const { sizeBytes } = leaf;
     const data = args.slice(1, 1 + Math.max(1, sizeBytes / 4)).map((arg) => this.#environment.argument(arg).lanes[0]!);
+    if (this.#environment.linear?.has(group)) {
+      this.#environment.linear.store(node, group, data);
+      return;
+    }
+    const opened = this.#opened.get(group)!;
     if (group.space === 'private') {
-      data.forEach((dword, i) => {
-        const at = ((offset >> 2) + i) * spaces.waveSize * 4;
-        f.get(opened.lanes[0]!);
-        f.get(dword);
-        if (sizeBytes < 4) {
-          const shift = (offset & 3) * 8;
-          f.i32(shift);
-          f.op('i32x4.shl');
-          f.get(opened.lanes[0]!);
-          f.load('v128.load', at);
-          f.i32((sizeBytes === 1 ? 0xff : 0xffff) << shift);
-          f.op('i32x4.splat');
-          f.op('v128.bitselect');
-        }
-        f.store('v128.store', at);
-      });
+      storePrivate(f, opened.lanes[0]!, offset, data, sizeBytes, spaces.waveSize, mask);
       return;
     }
     const each = (pattern: number): void => {
@@ -218,21 +146,7 @@ export class FastMemory {
         f.store('v128.store', offset);
         return;
       }
-      // One lane after the other: of lanes that write the same place the last one counts.
-      const pairs = data.flatMap((dword, i) => (i % 2 === 1 ? [pairsOf(f, data[i - 1]!, dword)] : []));
-      for (const [lane, address] of opened.lanes.entries()) {
-        for (const [i, pair] of pairs.entries()) storePair(f, pair, lane, address, offset + i * 8);
-        for (const [i, dword] of data.entries()) {
-          if (i < pairs.length * 2) continue;
-          const at = offset + i * 4;
-          f.get(address);
-          f.get(dword);
-          if (sizeBytes === 1) f.loadLane('v128.store8_lane', at, lane * 4);
-          else if (sizeBytes === 2) f.loadLane('v128.store16_lane', at, lane * 2);
-          else f.loadLane('v128.store32_lane', at, lane);
-        }
-      }
-      for (const pair of pairs) f.free(...pair);
+      storeLanes(f, opened.lanes, offset, data, sizeBytes);
     };
     this.#byPattern(opened, group, sizeBytes, each);
   }
@@ -263,10 +177,11 @@ export class FastMemory {
 
   /** Checks the access and what its group has in common; comes before `load` or `store`. */
   open(node: Node, place: ChunkPlace, slow: Label): void {
-    const { f } = this.#environment.state;
+    const { argument, groups, linear, state } = this.#environment;
+    const { f } = state;
     const { predicate } = accessOf(node)!;
     if (predicate) {
-      f.get(this.#environment.argument(predicate).lanes[0]!);
+      f.get(argument(predicate).lanes[0]!);
       if (isLeftOut(node)) f.op('v128.any_true');
       else {
         f.op('i32x4.all_true');
@@ -275,9 +190,9 @@ export class FastMemory {
       f.brIf(slow);
     }
     if (isLeftOut(node)) return;
-    const group = this.#groups.get(node)!;
-    if (this.#opened.has(group)) return;
-    const low = this.#environment.argument(group.parts.low).lanes[0]!;
+    const group = groups.get(node)!;
+    if (linear?.has(group) || this.#opened.has(group)) return;
+    const low = argument(group.parts.low).lanes[0]!;
     const opened =
       group.space === 'private' ? this.#openPrivate(group, low, place, slow) : this.#openLinear(group, low, slow);
     this.#opened.set(group, opened);
@@ -301,7 +216,7 @@ export class FastMemory {
     f.op('i32.or');
     if (this.#checks) {
       f.get(address);
-      f.get(this.#constant(`private count ${group.max}`));
+      f.get(this.#environment.hoisted.get(`private count ${group.max}`));
       f.op('i32.ge_u');
       f.op('i32.or');
     }
@@ -313,7 +228,7 @@ export class FastMemory {
     f.i32(2);
     f.op('i32.shl');
     f.op('i32.add');
-    f.get(this.#constant('private base'));
+    f.get(this.#environment.hoisted.get('private base'));
     f.op('i32.add');
     if (offset > 0) {
       f.i32(offset * 4);
@@ -324,23 +239,23 @@ export class FastMemory {
   }
 
   #openLinear(group: AccessGroup, low: Local, slow: Label): Opened {
-    const { f } = this.#environment.state;
+    const { argument, state } = this.#environment;
+    const { f } = state;
     const isLds = group.space === 'lds';
     if (isLds && this.#checks) {
       f.get(low);
-      f.get(this.#constant(`lds count ${group.max}`));
+      f.get(this.#environment.hoisted.get(`lds count ${group.max}`));
       f.op('i32x4.ge_u');
       f.op('v128.any_true');
       f.brIf(slow);
     }
     // The high half says also in which space a flat address is.
-    const high =
-      group.parts.high && (this.#checks || group.space === 'flat')
-        ? this.#environment.argument(group.parts.high)
-        : undefined;
+    const { high: highPart, floor: floorPart } = group.parts;
+    const high = highPart && (this.#checks || group.space === 'flat') ? argument(highPart) : undefined;
+    const floor = floorPart && this.#checks ? argument(floorPart).lanes[0]! : undefined;
     // The usual case costs one test: contiguous, and in the window.
     const isWindowTestedLater = high !== undefined && !high.scalar && mayBe(CONTIGUOUS, group);
-    if (high && !isWindowTestedLater) this.#checkHigh(group, low, slow);
+    if (high && !isWindowTestedLater) this.#checkHigh(high, low, floor, slow);
     const pattern = f.local('i32');
     const lanes = [0, 1, 2, 3].map(() => f.local('i32'));
     const first = lanes[0]!;
@@ -350,7 +265,7 @@ export class FastMemory {
     const translated = (): void => {
       if (!isLds) return;
       f.get(first);
-      f.get(this.#constant('lds base'));
+      f.get(this.#environment.hoisted.get('lds base'));
       f.op('i32.add');
       f.set(first);
     };
@@ -359,13 +274,13 @@ export class FastMemory {
       f.get(first);
       f.op('i32x4.splat');
       if (withLanes) {
-        f.get(this.#constant('lanes'));
+        f.get(this.#environment.hoisted.get('dwords'));
         f.op('i32x4.add');
       }
       f.op('v128.xor');
       if (withLanes && isWindowTestedLater) {
         f.get(high.lanes[0]!);
-        f.get(this.#constant('window'));
+        f.get(this.#environment.hoisted.get('window'));
         f.op('v128.xor');
         f.op('v128.or');
       }
@@ -392,7 +307,7 @@ export class FastMemory {
       this.#refuseUnlessPermitted(group, slow);
     };
     const otherwise = (): void => {
-      if (isWindowTestedLater) this.#checkHigh(group, low, slow);
+      if (isWindowTestedLater) this.#checkHigh(high, low, floor, slow);
       if (!mayBe(BROADCAST, group)) {
         gather();
         return;
@@ -405,7 +320,7 @@ export class FastMemory {
       f.if(
         undefined,
         () => {
-          if (isWindowTestedLater && group.parts.floor) this.#checkFloor(group, low, slow);
+          if (isWindowTestedLater && floor) this.#checkFloor(low, floor, slow);
           together(CONTIGUOUS, 12);
         },
         otherwise,
@@ -414,28 +329,27 @@ export class FastMemory {
     return { pattern, lanes };
   }
 
-  #checkHigh({ parts }: AccessGroup, low: Local, slow: Label): void {
+  #checkHigh(high: LaneArgument, low: Local, floor: Local | undefined, slow: Label): void {
     const { f, spaces } = this.#environment.state;
-    const high = this.#environment.argument(parts.high!);
     if (high.scalar) {
       f.get(high.scalar);
       f.i32(spaces.windowHi);
       f.op('i32.ne');
     } else {
       f.get(high.lanes[0]!);
-      f.get(this.#constant('window'));
+      f.get(this.#environment.hoisted.get('window'));
       f.op('v128.xor');
       f.op('v128.any_true');
     }
     f.brIf(slow);
-    if (parts.floor) this.#checkFloor({ parts }, low, slow);
+    if (floor) this.#checkFloor(low, floor, slow);
   }
 
   /** The addition of the parts did not carry. */
-  #checkFloor({ parts }: Pick<AccessGroup, 'parts'>, low: Local, slow: Label): void {
+  #checkFloor(low: Local, floor: Local, slow: Label): void {
     const { f } = this.#environment.state;
     f.get(low);
-    f.get(this.#environment.argument(parts.floor!).lanes[0]!);
+    f.get(floor);
     f.op('i32x4.lt_u');
     f.op('v128.any_true');
     f.brIf(slow);
@@ -447,7 +361,7 @@ export class FastMemory {
       f.get(low);
       f.lane('i32x4.extract_lane', lane);
       if (isLds) {
-        f.get(this.#constant('lds base'));
+        f.get(this.#environment.hoisted.get('lds base'));
         f.op('i32.add');
       }
       f.set(local);

@@ -230,7 +230,9 @@ class FunctionLowering {
     const own = this.#instructions.slice(region.first, region.last + 1);
     const live = (values: ReadonlyMap<number, Node>): Map<number, Node> =>
       new Map([...values].filter(([offset]) => this.#liveness.isLive(offset, own)));
-    return { ...region, scalars: live(region.scalars), rows: live(region.rows) };
+    const rows = live(region.rows);
+    const wholeRows = new Set([...rows.keys()].filter((offset) => !this.#liveness.isLiveWhereOff(offset, own)));
+    return { ...region, scalars: live(region.scalars), rows, wholeRows };
   }
 
   /** An instruction as its handler has it; one that leaves pushes the record to go on with, or 0. */

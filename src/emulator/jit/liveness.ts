@@ -26,6 +26,7 @@ interface Effects {
   /** Rows that are read in other lanes than the active ones. */
   readonly crossReads: bigint;
   readonly scalarWrites: bigint;
+  /** Rows that are written in all active lanes. */
   readonly rowWrites: bigint;
   /** Also in some of the active lanes only. */
   readonly writesRows: boolean;
@@ -86,15 +87,23 @@ export class Liveness {
     const bit = this.#bits.get(offset);
     const { active, inactive } = this.#after.get(own.at(-1)!)!;
     if (bit === undefined) return true;
-    if (offset < WAVE_VGPRS || this.#keepsActive(own)) return (active & bit) !== 0n;
+    if (offset < WAVE_VGPRS || this.#changesOnlyBy('grows', own)) return (active & bit) !== 0n;
     return ((active | inactive) & bit) !== 0n;
   }
 
-  /** Whether the lanes that are active when rows are written still are at the end. */
-  #keepsActive(own: readonly Decoded[]): boolean {
+  /** Whether a row is read in a lane that is off while the region runs: else the region may write all of it. */
+  isLiveWhereOff(offset: number, own: readonly Decoded[]): boolean {
+    const bit = this.#bits.get(offset);
+    const { active, inactive } = this.#after.get(own.at(-1)!)!;
+    if (bit === undefined) return true;
+    return ((this.#changesOnlyBy('shrinks', own) ? inactive : active | inactive) & bit) !== 0n;
+  }
+
+  /** Whether EXEC, from the first write of a row on, changes in one way only: then lanes that were active or off, respectively, still are. */
+  #changesOnlyBy(change: 'grows' | 'shrinks', own: readonly Decoded[]): boolean {
     const effects = own.map((instruction) => this.#effects.get(instruction)!);
     const first = effects.findIndex(({ writesRows }) => writesRows);
-    return effects.slice(first).every(({ execChange }) => execChange === 'none' || execChange === 'grows');
+    return first >= 0 && effects.slice(first).every(({ execChange }) => execChange === 'none' || execChange === change);
   }
 
   liveIn(block: Block): LiveIn {
@@ -203,10 +212,10 @@ export class Liveness {
     }
     return {
       reads: reads | partial,
-      writesRows: (rowWrites | partial) !== 0n,
       crossReads,
       scalarWrites,
       rowWrites,
+      writesRows: (rowWrites | partial) !== 0n,
       execChange: (scalarWrites & slot('exec')) === 0n ? 'none' : execChangeOf(instruction),
       isOpaque: operandKinds.some(isRelative),
       ends: live.some(({ leaf }) => leaf.kind === 'exit' && leaf.reason === 'end'),

@@ -35,6 +35,17 @@ export interface AddressParts {
   readonly floor: Node | undefined;
   /** 0 .. 2^31 - 1. */
   readonly offset: number;
+  /** low and high again, when they are those of a uniform base plus an index: without the high word that costs less to check. */
+  readonly indexed: IndexedAddress | undefined;
+}
+
+/** The 64-bit sum of a uniform base and a 32-bit `index`, extended and shifted left by less than 16. */
+export interface IndexedAddress {
+  readonly baseLow: Node;
+  readonly baseHigh: Node;
+  readonly index: Node;
+  readonly shift: number;
+  readonly isSigned: boolean;
 }
 
 export interface Node {
@@ -60,6 +71,8 @@ export interface Region {
   /** Places of the wave state, and rows of VGPRs, with the values that they get. */
   readonly scalars: ReadonlyMap<number, Node>;
   readonly rows: ReadonlyMap<number, Node>;
+  /** Rows that may be written in lanes that are off, too: nothing reads these. */
+  readonly wholeRows: ReadonlySet<number>;
   /** Rows that are read across lanes. */
   readonly gathered: ReadonlySet<number>;
   /** Condition of the conditional branch that ends the region. */

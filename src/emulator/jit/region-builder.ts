@@ -89,6 +89,7 @@ export class RegionBuilder {
       exec: this.#exec,
       scalars: this.#scalars,
       rows: this.#rows,
+      wholeRows: new Set(),
       gathered: new Set(this.#gathered.keys()),
       branch: this.#branch,
       first: this.#first,

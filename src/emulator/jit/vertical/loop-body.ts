@@ -9,8 +9,9 @@ import { WAVE_MATRIX_ROWS } from '../../layout.ts';
 import { EMISSION } from '../../lowering/emission.ts';
 import { captured, type Emitter, emitLanes, type LaneArgument, type Lanes, splat } from '../../lowering/emitter.ts';
 import { emitLoad } from '../../lowering/lane-memory.ts';
-import { isAccess } from '../access-group.ts';
+import { type AccessGroup, groupAccesses, isAccess } from '../access-group.ts';
 import { FastMemory } from '../fast-memory.ts';
+import { Hoisted, hoistForAccesses } from '../hoisted.ts';
 import type { Node } from '../node.ts';
 import { emitResults } from './chunk-results.ts';
 import { type Chunk, type LoopEnvironment, maskOf } from './chunk-state.ts';
@@ -31,6 +32,8 @@ export class LoopBody {
   readonly #nodes: readonly Node[];
   readonly #nans: NanWatch | undefined;
   readonly #memory: FastMemory | undefined;
+  readonly #hoisted: Hoisted;
+  #groups: ReadonlyMap<Node, AccessGroup> = new Map();
   readonly #lastUse = new Map<Node, Node>();
   readonly #kept = new Set<Node>();
   readonly #chunkCount: number;
@@ -50,6 +53,7 @@ export class LoopBody {
     this.#chunkCount = chunkCount;
     this.#isFast = isFast;
     const { plan, state } = environment;
+    this.#hoisted = new Hoisted(state.f);
     const { again, skips } = plan.graph;
     const results = [
       ...plan.rows.values(),
@@ -73,7 +77,10 @@ export class LoopBody {
     }
     this.#splatted = [...splatted].filter((node) => !node.lane);
     if (!isFast) return;
-    this.#memory = new FastMemory({ state, argument: (node) => this.#argument(node) }, this.#nodes);
+    const hoisted = this.#hoisted;
+    const argument = (node: Node): LaneArgument => this.#argument(node);
+    this.#groups = groupAccesses(this.#nodes);
+    this.#memory = new FastMemory({ state, hoisted, groups: this.#groups, linear: undefined, argument });
     this.#nans = new NanWatch(environment, this.#nodes);
     this.#places = new InvariantPlaces(environment, this.#nodes, chunkCount, this.#kept);
   }
@@ -84,7 +91,7 @@ export class LoopBody {
 
   /** Emits what comes before the loop over the groups. */
   prepare(): void {
-    this.#memory?.prepare();
+    hoistForAccesses(this.#environment.state, this.#hoisted, new Set(this.#groups.values()));
     const { state, invariants, plan } = this.#environment;
     const { f, wave } = state;
     for (const node of this.#splatted) {
@@ -102,7 +109,7 @@ export class LoopBody {
   }
 
   release(): void {
-    this.#memory?.release();
+    this.#hoisted.release();
   }
 
   /** Emits a group of chunks; `slow`: where it goes when it gives up. `nibble`: the active lanes, for the slow way. */
@@ -379,7 +386,7 @@ export class LoopBody {
       case 'laneMask':
         return [maskOf(state, place, this.#uniform.local(args[0]!))];
       case 'load': {
-        if (this.#slow) return this.#memory!.load(node);
+        if (this.#slow) return this.#memory!.loadAll(node);
         const pushRecord = (): void => state.pushRecord(node.instruction);
         const access = { pushRecord, wave: state.wave, chunk: place.chunk, nibble: this.#nibble! };
         return emitLoad(

@@ -129,7 +129,14 @@ export function bufferPort(b: InstructionBuilder): BufferPort {
   const start = b.add(v.base, b.zext64(b.dword(b.index('soffset'), 0)));
   const withinGroup = b.shl(b.and(index, groupMask), v.elementShift);
 
+  const isByLaneOnly = !vector.index && !vector.offset;
   const addressAt = (at: Value): Value => {
+    if (isByLaneOnly) {
+      // What differs from lane to lane is at most 63 records, far below 2^32.
+      const element = b.shl(b.zext64(b.and(at, b.not(offsetMask))), v.groupShift);
+      const base = b.add(b.add(start, element), b.zext64(b.and(at, offsetMask)));
+      return b.add(base, b.zext64(b.add(b.shl(b.mul(group, v.stride), v.groupShift), withinGroup)));
+    }
     const elements = b.add(record, b.zext64(b.and(at, b.not(offsetMask))));
     const within = b.add(withinGroup, b.and(at, offsetMask));
     return b.add(b.add(start, b.shl(elements, v.groupShift)), b.zext64(within));
@@ -138,7 +145,9 @@ export function bufferPort(b: InstructionBuilder): BufferPort {
   /** Elements of 4 bytes are a group apart; those of 16 bytes hold several dwords. */
   const addressOf = (i: number): Value => {
     if (i === 0) return first;
-    return v.hasWideElements ? addressAt(offsetOf(i)) : b.add(first, b.zext64(b.shl(b.i32(i * 4), v.groupShift)));
+    return v.hasWideElements || isByLaneOnly
+      ? addressAt(offsetOf(i))
+      : b.add(first, b.zext64(b.shl(b.i32(i * 4), v.groupShift)));
   };
   const offsetOf = (i: number): Value => (i === 0 ? offset : b.add(offset, b.i32(i * 4)));
   const inRange = isGfx9(b) ? rangeCheckGfx9(b, v, vector) : rangeCheckGfx10(b, v, index);
