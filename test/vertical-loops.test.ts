@@ -18,7 +18,7 @@ function run(name: string, processor: string, vertical: 'never' | 'auto' | 'alwa
 }
 
 for (const processor of ['gfx90a', 'gfx1100']) {
-  for (const name of ['fma8', 'mandelbrot', 'collatz']) {
+  for (const name of ['fma8', 'mandelbrot', 'collatz', 'nbody']) {
     test(`${processor} ${name}: most instructions run in loops chunk by chunk`, () => {
       const statistics = run(name, processor, 'auto');
       assert.ok(statistics.tiers.loops > statistics.instructions / 2, JSON.stringify(statistics.tiers));

@@ -98,13 +98,15 @@ export function estimate(plan: LoopPlan, waveSize: 32 | 64): LoopEstimate {
       (lanesLeave ? DIVERGENCE : 1) +
     (scalarCycles * 4) / waveSize;
   const dependences = dependenceCycles(plan);
-  const carried = rows.size + masks.size;
+  // Rows that are written only are not carried from one iteration to the next.
+  const carriedRows = nodes.filter((node) => node.leaf.kind === 'row' && variant.has(node)).length;
+  const carried = carriedRows + masks.size;
   const cyclesOf = (chunkCount: number): number => {
     const spilled = Math.max(0, carried * chunkCount - CARRIED_REGISTERS);
     const bound = Math.max(
       dependences / chunkCount,
-      (operations * 1.1) / VECTOR_OPERATIONS_PER_CYCLE,
-      (rowReads - rows.size) / MEMORY_OPERATIONS_PER_CYCLE,
+      operations / VECTOR_OPERATIONS_PER_CYCLE,
+      (rowReads - carriedRows) / MEMORY_OPERATIONS_PER_CYCLE,
     );
     return bound + (spilled * SPILL_CYCLES + scalarCycles + LOOP_CYCLES) / chunkCount;
   };
