@@ -19,7 +19,15 @@ import { RuntimeMemory } from './runtime-memory.ts';
 import type { Progress, Signal, WaitOptions } from './signal.ts';
 import { SignalGroup } from './signal-group.ts';
 import { SignalPages } from './signal-pages.ts';
-import { type SignalHandler, SignalHandlers, type SignalWait, waitAll, waitAny } from './signal-waits.ts';
+import {
+  type SignalHandler,
+  SignalHandlers,
+  type SignalWait,
+  waitAll,
+  waitAllAsync,
+  waitAny,
+  waitAnyAsync,
+} from './signal-waits.ts';
 import { HsaError } from './status.ts';
 import { SYSTEM_FREQUENCY_HZ, type SystemInfoValue, systemInfo, systemTimestamp } from './system-info.ts';
 
@@ -271,6 +279,16 @@ export class Runtime implements Progress, Disposable {
   /** Whether all hold at once before the time runs out. */
   waitAll(waits: readonly SignalWait[], options?: WaitOptions): boolean {
     return waitAll(this, waits, options);
+  }
+
+  /** As `waitAny`, while the event loop has its turns. */
+  waitAnyAsync(waits: readonly SignalWait[], options?: WaitOptions): Promise<number | undefined> {
+    return waitAnyAsync(this, waits, options);
+  }
+
+  /** As `waitAll`, while the event loop has its turns. */
+  waitAllAsync(waits: readonly SignalWait[], options?: WaitOptions): Promise<boolean> {
+    return waitAllAsync(this, waits, options);
   }
 
   /** Calls `handler` when the condition holds, while the runtime makes progress. Returns what removes the handler again. */

@@ -25,6 +25,24 @@ test('wait any returns the first that holds, wait all waits for the last', () =>
   assert.equal(runtime.waitAll(waits), true);
 });
 
+test('asynchronous waits let other host code change the signals', async () => {
+  const { device, runtime, queue } = setUp();
+  const [host, kernel] = [runtime.createSignal(1n), runtime.createSignal(1n)];
+  const waits = [host, kernel].map((signal) => ({ signal, condition: 'eq', value: 0n }) as const);
+  assert.equal(await runtime.waitAnyAsync(waits, { timeoutMs: 2 }), undefined);
+  setTimeout(() => host.store(0n), 5);
+  assert.equal(await runtime.waitAnyAsync(waits), 0);
+  assert.equal(await runtime.waitAllAsync(waits, { timeoutMs: 2 }), false);
+  const body = device.addKernel(function* () {
+    for (let i = 0; i < 5; i++) yield 'running';
+  });
+  setTimeout(() => queue.dispatch({ kernel: body, grid: [1], workgroup: [1], completionSignal: kernel }), 5);
+  assert.equal(await runtime.waitAllAsync(waits), true);
+  await assert.rejects(runtime.waitAllAsync([]), HsaError);
+  host[Symbol.dispose]();
+  await assert.rejects(runtime.waitAnyAsync(waits), HsaError);
+});
+
 test('waits that can never end are refused, and so are waits for nothing', () => {
   const { runtime } = setUp();
   const wait = { signal: runtime.createSignal(1n), condition: 'eq', value: 0n } as const;

@@ -1,5 +1,12 @@
 /** Waits for several signals, and handlers that run when a signal changes (hsa_amd_signal_wait_any, _wait_all, _async_handler). */
-import { conditionHolds, type Progress, type Signal, type SignalCondition, type WaitOptions } from './signal.ts';
+import {
+  conditionHolds,
+  type Progress,
+  type Signal,
+  type SignalCondition,
+  type WaitOptions,
+  waitAsync,
+} from './signal.ts';
 import { HsaError } from './status.ts';
 
 export interface SignalWait {
@@ -32,24 +39,49 @@ function checkCount(waits: readonly SignalWait[]): void {
   if (waits.length === 0) throw new HsaError('INVALID_ARGUMENT', 'a wait for no signal');
 }
 
+function firstOf(waits: readonly SignalWait[]): () => number | undefined {
+  checkCount(waits);
+  return () => {
+    const index = waits.findIndex(holds);
+    return index < 0 ? undefined : index;
+  };
+}
+
+function allOf(waits: readonly SignalWait[]): () => true | undefined {
+  checkCount(waits);
+  return () => waits.every(holds) || undefined;
+}
+
 /** Index of the first wait that holds; undefined when the time ran out. Errors as `Signal.waitSync`. */
 export function waitAny(
   runtime: Progress,
   waits: readonly SignalWait[],
   options: WaitOptions = {},
 ): number | undefined {
-  checkCount(waits);
-  const first = (): number | undefined => {
-    const index = waits.findIndex(holds);
-    return index < 0 ? undefined : index;
-  };
-  return waitFor(runtime, first, options);
+  return waitFor(runtime, firstOf(waits), options);
+}
+
+/** As `waitAny`, while the event loop has its turns. Errors as `Signal.wait`. */
+export async function waitAnyAsync(
+  runtime: Progress,
+  waits: readonly SignalWait[],
+  options: WaitOptions = {},
+): Promise<number | undefined> {
+  return waitAsync(runtime, firstOf(waits), options);
 }
 
 /** Whether all hold at the same time before the time runs out. */
 export function waitAll(runtime: Progress, waits: readonly SignalWait[], options: WaitOptions = {}): boolean {
-  checkCount(waits);
-  return waitFor(runtime, () => waits.every(holds) || undefined, options) ?? false;
+  return waitFor(runtime, allOf(waits), options) ?? false;
+}
+
+/** As `waitAll`, while the event loop has its turns. Errors as `Signal.wait`. */
+export async function waitAllAsync(
+  runtime: Progress,
+  waits: readonly SignalWait[],
+  options: WaitOptions = {},
+): Promise<boolean> {
+  return (await waitAsync(runtime, allOf(waits), options)) ?? false;
 }
 
 /** Handlers of signals; each runs once for every time that it is looked at and its condition holds, until it returns false. */

@@ -198,26 +198,11 @@ export class Signal implements Disposable {
 
   /** As `waitSync`, but gives the event loop its turn between slices, so that other host code may change the signal. */
   async wait(condition: SignalCondition, value: bigint, options: WaitOptions = {}): Promise<bigint> {
-    const deadline = performance.now() + (options.timeoutMs ?? Number.POSITIVE_INFINITY);
-    for (;;) {
+    const look = (): bigint | undefined => {
       const seen = this.load();
-      if (conditionHolds(condition, seen, value) || performance.now() >= deadline) return seen;
-      const result = this.#progressFor(ASYNC_SLICE_MS, condition, value);
-      if (conditionHolds(condition, this.load(), value)) continue;
-      if (result === 'idle' && this.#runtime.failure !== undefined) throw this.#runtime.failure;
-      await new Promise((resolve) => setTimeout(resolve, result === 'running' ? 0 : 1));
-    }
-  }
-
-  /** Many short packets are worth more than one turn of the event loop each. */
-  #progressFor(sliceMs: number, condition: SignalCondition, value: bigint): AdvanceResult {
-    const end = performance.now() + sliceMs;
-    for (;;) {
-      const result = this.#runtime.progress();
-      if (result !== 'running' || conditionHolds(condition, this.load(), value) || performance.now() >= end) {
-        return result;
-      }
-    }
+      return conditionHolds(condition, seen, value) ? seen : undefined;
+    };
+    return (await waitAsync(this.#runtime, look, options)) ?? this.load();
   }
 
   /** Idempotent. */
@@ -225,5 +210,28 @@ export class Signal implements Disposable {
     if (this.#live === undefined) return;
     this.#live = undefined;
     if (this.#runtime.lifetime.isLive) this.#release();
+  }
+}
+
+/**
+ * Lets the runtime work until `look` finds something or the time is over, with turns of the event loop in between. Throws the error of a
+ * queue that stopped.
+ */
+export async function waitAsync<T>(
+  runtime: Progress,
+  look: () => T | undefined,
+  { timeoutMs = Number.POSITIVE_INFINITY }: WaitOptions,
+): Promise<T | undefined> {
+  const deadline = performance.now() + timeoutMs;
+  for (;;) {
+    const found = look();
+    if (found !== undefined || performance.now() >= deadline) return found;
+    // Many short packets are worth more than one turn of the event loop each.
+    const end = performance.now() + ASYNC_SLICE_MS;
+    let result = runtime.progress();
+    while (result === 'running' && look() === undefined && performance.now() < end) result = runtime.progress();
+    if (look() !== undefined) continue;
+    if (result === 'idle' && runtime.failure !== undefined) throw runtime.failure;
+    await new Promise((resolve) => setTimeout(resolve, result === 'running' ? 0 : 1));
   }
 }
