@@ -44,13 +44,14 @@ export class Allocations {
   }
 
   /** Calls the deallocation callbacks, then frees. Throws INVALID_ALLOCATION for what no pool handed out. */
-  free(memory: DeviceMemory, address: bigint): void {
+  free(memory: DeviceMemory, address: bigint, isByHost = true): void {
     const { callbacks } = this.at(memory, address);
     for (const callback of callbacks) callback(address);
     this.#live.get(memory)!.delete(address);
     memory.free(address);
-    // Formatted when a fault asks.
     this.#freed.delete(address);
+    if (!isByHost) return;
+    // Formatted when a fault asks.
     this.#freed.set(address, new Error('freed'));
     if (this.#freed.size > MAX_REMEMBERED) this.#freed.delete(this.#freed.keys().next().value!);
   }

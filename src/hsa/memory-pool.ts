@@ -81,10 +81,13 @@ export class MemoryPool {
     return this.allocations.allocate(this, memory, sizeBytes, { label: `${this.kind} pool`, ...options });
   }
 
-  /** Frees what `allocate` of any pool of the runtime returned; 0 is ignored. Throws INVALID_ALLOCATION for anything else. */
-  free(address: bigint): void {
+  /**
+   * Frees what `allocate` of any pool of the runtime returned; 0 is ignored. Throws INVALID_ALLOCATION for anything else. `isByHost`:
+   * a fault may name the line of the host's program; not so for memory that the GPU's program gives back.
+   */
+  free(address: bigint, { isByHost = true }: { readonly isByHost?: boolean } = {}): void {
     this.allocations.lifetime.expect();
-    if (address !== 0n) this.allocations.free(this.#owned(), address);
+    if (address !== 0n) this.allocations.free(this.#owned(), address, isByHost);
   }
 
   #owned(): DeviceMemory {

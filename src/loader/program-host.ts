@@ -70,7 +70,7 @@ export class ProgramHost implements ServerHost {
     }
     this.#allocated.delete(address);
     this.#heapBytes -= sizeBytes;
-    this.#pool.free(address);
+    this.#pool.free(address, { isByHost: false });
   }
 
   /** Closes all files and frees what the program left allocated. */
