@@ -11,7 +11,7 @@ export function addressParts(graph: Graph, address: Node, isWide: boolean): Addr
   const { base, offset } = withoutOffset(address);
   if (!isWide) return { low: base, high: undefined, floor: undefined, offset, indexed: undefined };
   for (const [scalar, index] of isOp(base, 'i64.add') ? bothWays(base) : []) {
-    if (scalar.lane || !isOp(index, 'i64.zext32')) continue;
+    if (scalar.lane || !index.lane || !isOp(index, 'i64.zext32')) continue;
     const inner = withoutOffset(scalar);
     if (offset + inner.offset >= MAX_OFFSET) break;
     const floor = graph.op('i64.low', inner.base);

@@ -90,6 +90,10 @@ test('addresses that differ by a constant have the same base', () => {
   assert.equal(parts.floor, graph.op('i64.low', scalar));
   assert.equal(parts.high, graph.op('i64.high', scalar));
 
+  // What is the same for all lanes is no index: nothing is to be looked at lane by lane.
+  const uniform = graph.op('i64.zext32', graph.share({ kind: 'scalar', offset: 24 }, 24, 'i32', false));
+  assert.equal(addressParts(graph, graph.op('i64.add', scalar, uniform), true).indexed, undefined);
+
   // A constant that could carry into permitted memory stays in the address.
   const large = graph.op('i64.add', base, graph.constant(0x20000n, 'i64'));
   assert.equal(addressParts(graph, large, true).offset, 0);
