@@ -39,7 +39,8 @@ export class CodeObjectReader implements Disposable {
 
   /** The bytes are kept and shared; `name` is what errors and reports call them. Throws INVALID_ARGUMENT for no bytes. */
   constructor(bytes: Uint8Array, name = 'code object in memory', uri = `memory://0#offset=0x0&size=${bytes.length}`) {
-    if (bytes.length === 0) throw new HsaError('INVALID_ARGUMENT', 'a code object of 0 bytes', { file: name });
+    if (bytes.length === 0)
+      throw new HsaError('INVALID_ARGUMENT', 'a code object of 0 bytes', { file: name }, 'BAD_INPUT');
     this.#bytes = bytes;
     this.name = name;
     this.uri = uri;
