@@ -3,7 +3,7 @@ import { PRIVATE_APERTURE_HI, SHARED_APERTURE_HI } from '../isa/amdgpu/registers
 import { type Target, targetFor } from '../isa/amdgpu/targets.ts';
 import { CodeCache, MODE_KEY_BITS } from './code-cache.ts';
 import { WaveFault } from './faults.ts';
-import { HandlerTable } from './handlers/handler-table.ts';
+import { type FaultCallback, HandlerTable } from './handlers/handler-table.ts';
 import { DEFAULT_THRESHOLD, JitExecutor } from './jit/jit-executor.ts';
 import type { VerticalMode } from './jit/vertical/vertical-loops.ts';
 import type { AddressSpaces } from './lowering/memory-access.ts';
@@ -105,9 +105,10 @@ export class EmulatorCore<M extends LinearMemory = LinearMemory> {
   #handlerTable(waveSize: 32 | 64): HandlerTable {
     let table = this.#handlers.get(waveSize);
     if (!table) {
-      table = new HandlerTable(this.memory, this.spaces(waveSize), (record, _wave, code, lane, low, high) => {
+      const fault: FaultCallback = (record, _wave, code, lane, low, high) => {
         throw new WaveFault(record, code, lane, (BigInt(high >>> 0) << 32n) | BigInt(low >>> 0));
-      });
+      };
+      table = new HandlerTable(this.memory, this.spaces(waveSize), fault, this.#executorName === 'jit');
       this.#handlers.set(waveSize, table);
     }
     return table;

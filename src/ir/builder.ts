@@ -45,16 +45,26 @@ const isLaneAccess = (space: MemorySpace, args: readonly Value[]): boolean =>
 export class Builder implements FloatBuilders {
   readonly waveSize: 32 | 64;
   readonly mode: FloatMode;
-  readonly f32: F32Builder;
-  readonly f64: FloatBuilder;
-  readonly f16: F16Builder;
+  readonly #floats: FloatBuilders;
   readonly #values: Value[] = [];
   readonly #shared = new Map<string, Value>();
 
   constructor(waveSize: 32 | 64, mode: FloatMode) {
     this.waveSize = waveSize;
     this.mode = mode;
-    ({ f32: this.f32, f64: this.f64, f16: this.f16 } = makeFloatBuilders(this, mode.round32, mode.round64));
+    this.#floats = makeFloatBuilders(this, mode.round32, mode.round64);
+  }
+
+  get f32(): F32Builder {
+    return this.#floats.f32;
+  }
+
+  get f64(): FloatBuilder {
+    return this.#floats.f64;
+  }
+
+  get f16(): F16Builder {
+    return this.#floats.f16;
   }
 
   /** The floating-point operations with this rounding, whatever the mode says. */

@@ -305,7 +305,21 @@ function halfBuilder(b: Builder, rounding: Rounding): F16Builder {
   };
 }
 
-/** The operations of the three widths, f32 rounded by `round32`, the others by `round64`. */
+/** The operations of the three widths, f32 rounded by `round32`, the others by `round64`; made when first asked for. */
 export function makeFloatBuilders(b: Builder, round32: Rounding, round64: Rounding): FloatBuilders {
-  return { f16: halfBuilder(b, round64), f32: singleBuilder(b, round32), f64: doubleBuilder(b, round64) };
+  let [f16, f32, f64]: Partial<[F16Builder, F32Builder, FloatBuilder]> = [];
+  return {
+    get f16() {
+      f16 ??= halfBuilder(b, round64);
+      return f16;
+    },
+    get f32() {
+      f32 ??= singleBuilder(b, round32);
+      return f32;
+    },
+    get f64() {
+      f64 ??= doubleBuilder(b, round64);
+      return f64;
+    },
+  };
 }

@@ -57,12 +57,12 @@ export class HandlerTable {
   readonly leaderSlot = FIRST_SLOT + 1;
   /** As `run`, with the budget in the wave state, where functions of many instructions take their part of it. */
   readonly runCounted: RunFunction;
-  /** Workgroups of which the waves run with `run`, with `runCounted`. */
+  /** Workgroups of which the waves run with `run`, or, below another tier, with `runCounted`. */
   readonly runGroup: RunGroup;
-  readonly runGroupCounted: RunGroup;
   readonly #memory: LinearMemory;
   readonly #spaces: AddressSpaces;
   readonly #imports: WebAssembly.Imports;
+  readonly #isLowest: boolean;
   readonly #table = new WebAssembly.Table({ element: 'anyfunc', initial: 256 });
   readonly #slots = new Map<string, number>();
   readonly #pending: HandlerRequest[] = [];
@@ -70,22 +70,23 @@ export class HandlerTable {
   readonly #freeSlots: number[] = [];
   #nextSlot = FIRST_SLOT + 2;
 
-  constructor(memory: LinearMemory, spaces: AddressSpaces, fault: FaultCallback) {
+  /** `isLowest`: another tier compiles what runs often; waves start at leaders, and handlers are compact (ModuleContext). */
+  constructor(memory: LinearMemory, spaces: AddressSpaces, fault: FaultCallback, isLowest: boolean) {
     this.#memory = memory;
     this.#spaces = spaces;
+    this.#isLowest = isLowest;
     this.#imports = { env: { memory: memory.memory, table: this.#table, fault, ...softImports } };
     const context = new ModuleContext(probeHost(), memory.pages);
     context.module.elements(this.untranslatedSlot, [emitUntranslated(context), emitLeader(context)]);
     const [run, runCounted] = [emitRun(context), emitRunCounted(context)];
     context.module.export('run', run);
     context.module.export('runCounted', runCounted);
-    context.module.export('runGroup', emitRunGroup(context, run, spaces.waveSize, false));
-    context.module.export('runGroupCounted', emitRunGroup(context, runCounted, spaces.waveSize, true));
+    const runWave = isLowest ? runCounted : run;
+    context.module.export('runGroup', emitRunGroup(context, runWave, spaces.waveSize, isLowest));
     const { exports } = this.#instantiate(context);
     this.run = exports.run as RunFunction;
     this.runCounted = exports.runCounted as RunFunction;
     this.runGroup = exports.runGroup as RunGroup;
-    this.runGroupCounted = exports.runGroupCounted as RunGroup;
   }
 
   get waveSize(): 32 | 64 {
@@ -144,7 +145,7 @@ export class HandlerTable {
 
   compile(): void {
     if (this.#pending.length === 0) return;
-    const context = new ModuleContext(probeHost(), this.#memory.pages);
+    const context = new ModuleContext(probeHost(), this.#memory.pages, { isCompact: this.#isLowest });
     const first = this.#nextSlot - this.#pending.length;
     const functions = this.#pending.map(({ key, program, operandKinds }) =>
       lowerHandler(context, this.#spaces, program, operandKinds, key),

@@ -78,7 +78,7 @@ export class JitExecutor implements Executor {
   }
 
   get runGroup(): RunGroup {
-    return this.handlers.runGroupCounted;
+    return this.handlers.runGroup;
   }
 
   resume(wave: number): boolean {
@@ -155,7 +155,7 @@ export class JitExecutor implements Executor {
     };
     const name = `code ${memory.view.getUint32(record + RECORD_PC, true).toString(16)}`;
     const module = compiledModule(blocks, options, memory.bytes, (): CompiledModule => {
-      const context = new ModuleContext(probeHost(), memory.pages, checksAccesses);
+      const context = new ModuleContext(probeHost(), memory.pages, { checksAccesses });
       const lowered = lowerFunction(context, spaces, blocks, name, vertical);
       return { ...lowered, module: new WebAssembly.Module(context.module.toBytes()) };
     });

@@ -98,7 +98,9 @@ export class LaneLowering {
         this.#mask = undefined;
       });
     };
-    if (lanes.some(({ leaf }) => leaf.kind === 'load' || leaf.kind === 'store' || leaf.kind === 'atomic')) {
+    const isAccess = ({ leaf }: Value): boolean =>
+      leaf.kind === 'load' || leaf.kind === 'store' || leaf.kind === 'atomic';
+    if (lanes.some(isAccess) || (this.#state.exec && this.#state.e.context.isCompact)) {
       sparse();
       return;
     }

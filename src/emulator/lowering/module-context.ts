@@ -17,6 +17,8 @@ export class ModuleContext {
   readonly traits: HostTraits;
   /** Whether accesses are checked; false only where the cost of that is measured. */
   readonly checksAccesses: boolean;
+  /** Whether the loop over the lanes of a handler is emitted once, with masks: for code that runs seldom, of which emitting is the cost. */
+  readonly isCompact: boolean;
   /** (record, wave, access code, lane, address low, address high): throws. */
   readonly fault: FunctionRef;
   readonly softFma32: FunctionRef;
@@ -26,10 +28,15 @@ export class ModuleContext {
   readonly handlerType: FunctionType;
   readonly #helpers = new Map<string, FunctionRef>();
 
-  constructor(traits: HostTraits, memoryPages: number, checksAccesses = true) {
+  constructor(
+    traits: HostTraits,
+    memoryPages: number,
+    options: { readonly checksAccesses?: boolean; readonly isCompact?: boolean } = {},
+  ) {
     const m = this.module;
     this.traits = traits;
-    this.checksAccesses = checksAccesses;
+    this.checksAccesses = options.checksAccesses ?? true;
+    this.isCompact = options.isCompact ?? false;
     m.importMemory('env', 'memory', { minPages: memoryPages, maxPages: memoryPages, shared: true });
     m.importTable('env', 'table', { min: 0 });
     this.fault = m.importFunction('env', 'fault', ['i32', 'i32', 'i32', 'i32', 'i32', 'i32'], []);
