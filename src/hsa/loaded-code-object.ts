@@ -28,6 +28,7 @@ import type { Executable } from './executable.ts';
 import type { ExecutableSymbol } from './executable-symbol.ts';
 import { LoadedFunction } from './loaded-function.ts';
 import { LoadedKernel } from './loaded-kernel.ts';
+import { LoadedSymbol } from './loaded-symbol.ts';
 import { HsaError } from './status.ts';
 
 /** Where the bytes of a code object come from (hsa_code_object_reader_t). */
@@ -209,11 +210,10 @@ export class LoadedCodeObject {
     return new DataView(bytes.buffer, bytes.byteOffset, 4).getInt32(0, true);
   }
 
-  /** Tells the symbols that the executable is frozen; see `LoadedKernel.link`. */
+  /** Tells the symbols that the executable is frozen; see `LoadedSymbol.link`. */
   link(graph: CallGraph, isLinked: boolean): void {
     for (const symbol of this.#symbols) {
-      if (symbol instanceof LoadedKernel) symbol.link(graph, isLinked);
-      else if (symbol instanceof LoadedFunction) symbol.link(graph);
+      if (symbol instanceof LoadedSymbol) symbol.link(graph, isLinked);
     }
   }
 

@@ -2,41 +2,26 @@
 import type { Kernel } from '../codeobject/code-object.ts';
 import { scalarRegisterCount, vectorRegisterCount, wavefrontSize } from '../codeobject/kernel-descriptor.ts';
 import type { KernelMetadata } from '../codeobject/metadata.ts';
-import type { Agent } from './agent.ts';
 import type { CallGraph, CodeNeeds } from './call-graph.ts';
 import type { KernelSymbol, SymbolBase } from './executable-symbol.ts';
-import type { LoadedCodeObject } from './loaded-code-object.ts';
+import { LoadedSymbol } from './loaded-symbol.ts';
 
 /** Stack of a lane below a call whose needs are not known: what LLVM assumes for one (spec/hsa.md section 3.3). */
 export const UNKNOWN_STACK_BYTES = 16_384;
 
-export class LoadedKernel implements KernelSymbol {
+export class LoadedKernel extends LoadedSymbol implements KernelSymbol {
   readonly kind = 'kernel';
-  readonly name: string;
-  readonly linkage: 'program' | 'module';
-  readonly binding: 'strong' | 'weak';
-  readonly agent: Agent;
-  readonly codeObject: LoadedCodeObject;
-  readonly address: bigint;
-  readonly sizeBytes: number;
   readonly kernargSegmentSizeBytes: number;
   readonly kernargSegmentAlignmentBytes: number;
   readonly groupSegmentSizeBytes: number;
   readonly wavefrontSize: 32 | 64;
   readonly metadata: KernelMetadata | undefined;
   readonly #kernel: Kernel;
-  #graph: CallGraph | undefined;
   #isLinked = false;
 
   constructor(base: SymbolBase, kernel: Kernel) {
+    super(base);
     const { descriptor, metadata } = kernel;
-    this.name = base.name;
-    this.linkage = base.linkage;
-    this.binding = base.binding;
-    this.agent = base.agent;
-    this.codeObject = base.codeObject;
-    this.address = base.address;
-    this.sizeBytes = base.sizeBytes;
     this.kernargSegmentSizeBytes = metadata?.kernargSegmentSizeBytes ?? descriptor.kernargSizeBytes;
     this.kernargSegmentAlignmentBytes = Math.max(metadata?.kernargSegmentAlignmentBytes ?? 0, 16);
     this.groupSegmentSizeBytes = metadata?.groupSegmentFixedSizeBytes ?? descriptor.groupSegmentFixedSizeBytes;
@@ -45,9 +30,8 @@ export class LoadedKernel implements KernelSymbol {
     this.#kernel = kernel;
   }
 
-  /** The executable is frozen: `graph` knows all code of the agent, `isLinked` says that there is more than the kernel's own. */
-  link(graph: CallGraph, isLinked: boolean): void {
-    this.#graph = graph;
+  override link(graph: CallGraph, isLinked: boolean): void {
+    super.link(graph, isLinked);
     this.#isLinked = isLinked;
   }
 
@@ -56,7 +40,7 @@ export class LoadedKernel implements KernelSymbol {
   }
 
   get needs(): CodeNeeds | undefined {
-    return this.#graph?.needsOf(this.address + this.#kernel.descriptor.kernelCodeEntryByteOffset);
+    return this.graph?.needsOf(this.address + this.#kernel.descriptor.kernelCodeEntryByteOffset);
   }
 
   get privateSegmentSizeBytes(): number {
