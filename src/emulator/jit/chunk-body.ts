@@ -2,22 +2,18 @@
 import { assert } from '../../base/errors.ts';
 import type { Type } from '../../ir/types.ts';
 import type { Label, Local } from '../../wasm/function.ts';
-import { NIBBLE_MASKS } from '../layout.ts';
 import { EMISSION } from '../lowering/emission.ts';
 import { captured, type Emitter, emitLanes, type LaneArgument, type Lanes } from '../lowering/emitter.ts';
 import { emitAtomic } from '../lowering/lane-atomics.ts';
 import { emitLoad, emitStore, type LaneAccess } from '../lowering/lane-memory.ts';
 import { accessOf, isAccess, isLeftOut, usedBy } from './access-group.ts';
-import type { ChunkEnvironment, ChunkPlace } from './chunk-loop.ts';
+import type { ChunkEnvironment } from './chunk-loop.ts';
+import { type ChunkPlace, laneIdsOf, maskOf, pushFirstLane, rowOf } from './chunk-place.ts';
 import { FastAtomic } from './fast-atomic.ts';
 import { FastMemory } from './fast-memory.ts';
+import { keepsNan } from './graph.ts';
 import type { Evaluated, LinearAccesses } from './linear-accesses.ts';
 import type { Node, NodeOf } from './node.ts';
-
-/** Operations whose result is a NaN when an operand is one. */
-const KEEPS_NAN = /^f(32|64)\.(add|sub|mul|div|sqrt|fma|floor|ceil|trunc|nearest|fromF32|fromF64)$/;
-
-const keepsNan = ({ leaf }: Node): boolean => leaf.kind === 'pure' && KEEPS_NAN.test(leaf.op);
 
 interface Body {
   readonly place: ChunkPlace;
@@ -243,15 +239,9 @@ export class ChunkBody {
           args.map((arg) => this.#argument(arg)),
         );
       case 'row':
-        f.get(place.pointer);
-        f.load('v128.load', leaf.offset + place.offset * 4);
-        return [captured(f)];
+        return [rowOf(f, place, leaf.offset)];
       case 'laneId':
-        f.get(place.chunk);
-        f.op('i32x4.splat');
-        f.v128([0, 1, 2, 3].map((lane) => lane + place.offset) as [number, number, number, number]);
-        f.op('i32x4.add');
-        return [captured(f)];
+        return [laneIdsOf(f, place)];
       case 'laneByte':
         state.pushLiteral(leaf.index);
         f.get(place.chunk);
@@ -261,7 +251,7 @@ export class ChunkBody {
         f.op('i32x4.extend_low_i16x8_u');
         return [captured(f)];
       case 'laneMask':
-        return [this.#maskOf(place, this.#environment.scalar(args[0]!))];
+        return [maskOf(f, place, this.#environment.scalar(args[0]!))];
       case 'gatherRow':
         return [this.#gather(leaf.offset, this.#argument(args[0]!).lanes[0]!)];
       case 'load':
@@ -304,31 +294,6 @@ export class ChunkBody {
       if (node) this.#lanes.set(node, [local]);
       else this.#environment.state.f.free(local);
     });
-  }
-
-  /** Mask of the chunk's lanes from a mask of all lanes. */
-  #maskOf(place: ChunkPlace, bits: Local): Local {
-    const { f } = this.#environment.state;
-    f.get(bits);
-    this.#pushFirstLane(place);
-    f.op('i64.shr_u');
-    f.op('i32.wrap_i64');
-    f.i32(15);
-    f.op('i32.and');
-    f.i32(4);
-    f.op('i32.shl');
-    f.load('v128.load', NIBBLE_MASKS);
-    return captured(f);
-  }
-
-  /** Pushes the number of the chunk's first lane as i64. */
-  #pushFirstLane({ chunk, offset }: ChunkPlace): void {
-    const { f } = this.#environment.state;
-    f.get(chunk);
-    f.op('i64.extend_i32_u');
-    if (offset === 0) return;
-    f.i64(BigInt(offset));
-    f.op('i64.add');
   }
 
   #gather(offset: number, index: Local): Local {
@@ -387,7 +352,7 @@ export class ChunkBody {
     }
     f.op('i32x4.bitmask');
     f.op('i64.extend_i32_u');
-    this.#pushFirstLane(place);
+    pushFirstLane(f, place);
     f.op('i64.shl');
     f.op('i64.or');
     f.set(ballot);

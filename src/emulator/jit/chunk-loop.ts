@@ -30,15 +30,6 @@ export interface ChunkEnvironment {
   gatheredRow(offset: number): number;
 }
 
-/** The chunk that code is emitted for. */
-export interface ChunkPlace {
-  /** Number of the first lane of the chunk, less `offset`. */
-  readonly chunk: Local;
-  /** The wave's address plus 4 bytes for each lane below `chunk`. */
-  readonly pointer: Local;
-  readonly offset: number;
-}
-
 /** Values of a chunk up to which all chunks are done with masks, without a loop. */
 const MASKED_SIZE = 10;
 /** Values up to which there is a fast body for chunks with some lanes off. */

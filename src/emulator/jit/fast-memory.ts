@@ -10,7 +10,7 @@ import { loadPair } from '../lowering/dword-pairs.ts';
 import type { LaneArgument } from '../lowering/emitter.ts';
 import { pushValidity } from '../lowering/memory-access.ts';
 import { type AccessGroup, accessOf, BROADCAST, CONTIGUOUS, GATHER, isLeftOut, mayBe } from './access-group.ts';
-import type { ChunkPlace } from './chunk-loop.ts';
+import type { ChunkPlace } from './chunk-place.ts';
 import type { FunctionState } from './function-state.ts';
 import type { Hoisted } from './hoisted.ts';
 import { loadLanes, storeLanes } from './lane-accesses.ts';

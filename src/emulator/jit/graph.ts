@@ -14,6 +14,11 @@ export const constantOf = (node: Node): bigint | undefined => (isConst(node) ? n
 
 export const isOp = (node: Node, op: OpName): boolean => node.leaf.kind === 'pure' && node.leaf.op === op;
 
+/** Operations whose result is a NaN when an operand is one; all that make a NaN of other values are among them. */
+const KEEPS_NAN = /^f(32|64)\.(add|sub|mul|div|sqrt|fma|floor|ceil|trunc|nearest|fromF32|fromF64)$/;
+
+export const keepsNan = ({ leaf }: Node): boolean => leaf.kind === 'pure' && KEEPS_NAN.test(leaf.op);
+
 /** A map whose changes can be taken back. */
 export class Journal {
   readonly #undo: (() => void)[] = [];

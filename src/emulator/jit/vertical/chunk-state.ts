@@ -1,8 +1,7 @@
 /** What all groups of a loop use, and what a chunk has while it goes through the loop. */
 import type { Local } from '../../../wasm/function.ts';
-import { NIBBLE_MASKS } from '../../layout.ts';
-import { captured, type Lanes } from '../../lowering/emitter.ts';
-import type { ChunkPlace } from '../chunk-loop.ts';
+import type { Lanes } from '../../lowering/emitter.ts';
+import type { ChunkPlace } from '../chunk-place.ts';
 import type { FunctionState } from '../function-state.ts';
 import type { Node } from '../node.ts';
 import type { LoopPlan } from './loop-plan.ts';
@@ -39,27 +38,4 @@ export interface Chunk {
   readonly tests: Map<number, Local>;
   /** What was seen of NaNs: 32-bit lanes, 64-bit lanes. */
   readonly nans: { readonly f32x4: Local; readonly f64x2: readonly [Local, Local] } | undefined;
-}
-
-/** Mask of the chunk's lanes from a mask of all lanes. */
-export function maskOf({ f }: FunctionState, place: ChunkPlace, bits: Local): Local {
-  f.get(bits);
-  pushFirstLane(f, place);
-  f.op('i64.shr_u');
-  f.op('i32.wrap_i64');
-  f.i32(15);
-  f.op('i32.and');
-  f.i32(4);
-  f.op('i32.shl');
-  f.load('v128.load', NIBBLE_MASKS);
-  return captured(f);
-}
-
-/** Pushes the number of the chunk's first lane as i64. */
-export function pushFirstLane(f: FunctionState['f'], { chunk, offset }: ChunkPlace): void {
-  f.get(chunk);
-  f.op('i64.extend_i32_u');
-  if (offset === 0) return;
-  f.i64(BigInt(offset));
-  f.op('i64.add');
 }

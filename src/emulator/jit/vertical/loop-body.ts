@@ -10,11 +10,12 @@ import { EMISSION } from '../../lowering/emission.ts';
 import { captured, type Emitter, emitLanes, type LaneArgument, type Lanes, splat } from '../../lowering/emitter.ts';
 import { emitLoad } from '../../lowering/lane-memory.ts';
 import { type AccessGroup, groupAccesses, isAccess } from '../access-group.ts';
+import { laneIdsOf, maskOf, rowOf } from '../chunk-place.ts';
 import { FastMemory } from '../fast-memory.ts';
 import { Hoisted, hoistForAccesses } from '../hoisted.ts';
 import type { Node } from '../node.ts';
 import { emitResults } from './chunk-results.ts';
-import { type Chunk, type LoopEnvironment, maskOf } from './chunk-state.ts';
+import type { Chunk, LoopEnvironment } from './chunk-state.ts';
 import { InvariantPlaces } from './invariant-places.ts';
 import { NanWatch } from './nan-watch.ts';
 import { argumentsOf, removal, vectorArguments } from './node-arguments.ts';
@@ -190,7 +191,7 @@ export class LoopBody {
     for (const base of plan.masks.keys()) {
       const node = plan.graph.entryMasks.get(base);
       const local =
-        node && plan.nodes.includes(node) ? maskOf(state, chunk.place, this.#uniform.local(node.args[0]!)) : fresh();
+        node && plan.nodes.includes(node) ? maskOf(f, chunk.place, this.#uniform.local(node.args[0]!)) : fresh();
       chunk.masks.set(base, local);
     }
     for (const node of this.#nodes) {
@@ -374,17 +375,11 @@ export class LoopBody {
         return [captured(f)];
       }
       case 'row':
-        f.get(place.pointer);
-        f.load('v128.load', leaf.offset + place.offset * 4);
-        return [captured(f)];
+        return [rowOf(f, place, leaf.offset)];
       case 'laneId':
-        f.get(place.chunk);
-        f.op('i32x4.splat');
-        f.v128([0, 1, 2, 3].map((lane) => lane + place.offset) as [number, number, number, number]);
-        f.op('i32x4.add');
-        return [captured(f)];
+        return [laneIdsOf(f, place)];
       case 'laneMask':
-        return [maskOf(state, place, this.#uniform.local(args[0]!))];
+        return [maskOf(f, place, this.#uniform.local(args[0]!))];
       case 'load': {
         if (this.#slow) return this.#memory!.loadAll(node);
         const pushRecord = (): void => state.pushRecord(node.instruction);

@@ -2,11 +2,9 @@
  * Where a loop must look for NaNs. WebAssembly leaves their bits open, and that matters only where bits are stored or used as a number; a
  * NaN that the loop carries on can be found at its end.
  */
-import { constantOf } from '../graph.ts';
+import { constantOf, keepsNan } from '../graph.ts';
 import type { Node } from '../node.ts';
 
-/** Operations whose result is a NaN when an operand is one. */
-const KEEPS_NAN = /^f(32|64)\.(add|sub|mul|div|sqrt|fma|floor|ceil|trunc|nearest|fromF32|fromF64)$/;
 /** Operations to which all NaNs are the same. */
 const TAKES_ANY_NAN = /^f(32|64)\.(eq|lt|le|toI32S|toI32U)$/;
 
@@ -18,7 +16,6 @@ export interface NanChecks {
 }
 
 const operation = ({ leaf }: Node): string => (leaf.kind === 'pure' ? leaf.op : '');
-const producesNan = (node: Node): boolean => KEEPS_NAN.test(operation(node));
 
 /** Arguments that pass through a node as NaNs when they are NaNs. */
 function passed(node: Node): readonly Node[] {
@@ -36,7 +33,7 @@ export function nanChecks(nodes: readonly Node[], rows: ReadonlyMap<number, Node
   /** Nodes whose bits count, even of a NaN. */
   const exact = new Set<Node>();
   for (const node of nodes) {
-    if (producesNan(node) || TAKES_ANY_NAN.test(operation(node))) continue;
+    if (keepsNan(node) || TAKES_ANY_NAN.test(operation(node))) continue;
     const through = passed(node);
     for (const arg of node.args) if (!through.includes(arg)) exact.add(arg);
   }
@@ -56,12 +53,12 @@ export function nanChecks(nodes: readonly Node[], rows: ReadonlyMap<number, Node
     size = open.size;
     for (const node of nodes) {
       const isOpen =
-        (producesNan(node) && !exact.has(node)) ||
+        (keepsNan(node) && !exact.has(node)) ||
         (node.leaf.kind === 'row' && carrying.has(node.leaf.offset)) ||
         passed(node).some((arg) => open.has(arg));
       if (isOpen) open.add(node);
     }
     for (const [offset, node] of rows) if (open.has(node)) carrying.add(offset);
   }
-  return { values: new Set(nodes.filter((node) => producesNan(node) && exact.has(node))), rows: carrying };
+  return { values: new Set(nodes.filter((node) => keepsNan(node) && exact.has(node))), rows: carrying };
 }
