@@ -108,6 +108,14 @@ test('output: digits, padding, long and non-ASCII text, more than the buffer hol
   assert.equal(chunks.join(''), `001f ABCDEF0123456 DEADBEEF ö  |\n0001fffffffffffff\n${long}`);
 });
 
+test('a section without a type that goes beyond the file is refused', () => {
+  const bytes = data('kernels.gfx90a.v5.co').slice();
+  const view = new DataView(bytes.buffer);
+  // sh_size of the null section, whose range reading the headers does not look at.
+  view.setBigUint64(Number(view.getBigUint64(40, true)) + 32, 0xffffn, true);
+  assert.throws(() => dump(bytes, EVERYTHING), { code: 'BAD_INPUT' });
+});
+
 test('mutated files end in a listing or a clear error', () => {
   for (const name of [
     'kernels.gfx90a.v5.co',

@@ -49,9 +49,13 @@ export function sectionsOf(elf: ElfFile): readonly ElfSection[] {
     }));
 }
 
-/** The bytes of a section, a made-up one included. */
-export const bytesOf = (elf: ElfFile, { offset, sizeBytes }: ElfSection): Uint8Array =>
-  elf.bytes.subarray(offset, offset + sizeBytes);
+/** The bytes of a section, a made-up one included. Throws BAD_INPUT when a null section, whose range no reader looks at, goes beyond the file. */
+export function bytesOf(elf: ElfFile, { index, offset, sizeBytes }: ElfSection): Uint8Array {
+  const end = offset + sizeBytes;
+  if (end <= elf.bytes.length) return elf.bytes.subarray(offset, end);
+  const what = `section ${index} ends at ${hex(end)}, the file has ${hex(elf.bytes.length)} bytes`;
+  throw new WavewrightError('BAD_INPUT', what, elf.name === undefined ? {} : { file: elf.name });
+}
 
 /** Without the null symbol. */
 export const symbolsOf = (elf: ElfFile): readonly ElfSymbol[] => elf.symbols.slice(1);
