@@ -5,13 +5,13 @@ import type { ChunkPlace } from '../chunk-place.ts';
 import type { FunctionState } from '../function-state.ts';
 import type { Node } from '../node.ts';
 import type { LoopPlan } from './loop-plan.ts';
-import type { UniformValues } from './uniform-values.ts';
+import type { LoopValues } from './loop-values.ts';
 
 export interface LoopEnvironment {
   readonly state: FunctionState;
   readonly plan: LoopPlan;
   /** Values that do not change. */
-  readonly invariants: UniformValues;
+  readonly invariants: LoopValues;
   /** Scalar registers that change, as they were before the loop. */
   readonly entries: ReadonlyMap<number, Local>;
   /** Results of all groups: masks (i64), and whether a lane of a mask is set. */

@@ -17,9 +17,9 @@ import type { Node } from '../node.ts';
 import { emitResults } from './chunk-results.ts';
 import type { Chunk, LoopEnvironment } from './chunk-state.ts';
 import { InvariantPlaces } from './invariant-places.ts';
+import { LoopValues } from './loop-values.ts';
 import { NanWatch } from './nan-watch.ts';
 import { argumentsOf, removal, vectorArguments } from './node-arguments.ts';
-import { UniformValues } from './uniform-values.ts';
 
 /** What a group leaves; valid until `release`. */
 export interface GroupResults {
@@ -42,7 +42,7 @@ export class LoopBody {
   readonly #splatted: readonly Node[];
   readonly #places: InvariantPlaces | undefined;
   #chunk!: Chunk;
-  #uniform!: UniformValues;
+  #uniform!: LoopValues;
   #slow: Label | undefined;
   #nibble: Local | undefined;
   /** Address of the notes on skips of this iteration, less their offset in the wave. */
@@ -236,7 +236,7 @@ export class LoopBody {
     const { state, plan, invariants, count } = this.#environment;
     const { f } = state;
     const { again, skips } = plan.graph;
-    this.#uniform = new UniformValues(state, invariants, scalars);
+    this.#uniform = new LoopValues(state, invariants, scalars);
     for (const node of plan.nodes) if (!node.lane && plan.variant.has(node)) this.#uniform.emit(node);
     for (const node of this.#splatted) if (plan.variant.has(node)) this.#uniform.splat(node);
     const fixed = chunks.map(({ lanes }) => new Set(lanes.keys()));

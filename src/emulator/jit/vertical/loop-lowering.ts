@@ -9,7 +9,7 @@ import type { FunctionState } from '../function-state.ts';
 import type { LoopEnvironment } from './chunk-state.ts';
 import { LoopBody } from './loop-body.ts';
 import type { LoopPlan } from './loop-plan.ts';
-import { UniformValues } from './uniform-values.ts';
+import { LoopValues } from './loop-values.ts';
 
 /** Iterations after which the wave's registers are made complete, at most: bounds the table of skips. */
 const MAX_NOTED_ITERATIONS = 128;
@@ -67,7 +67,7 @@ export class LoopLowering {
     this.#setLimit(limit);
     const mayFault = plan.nodes.some(isAccess);
     if (mayFault) this.#setLoop(() => this.#state.pushRecord(plan.loop.header.instructions[0]!.index));
-    const invariants = new UniformValues(this.#state);
+    const invariants = new LoopValues(this.#state);
     for (const node of plan.nodes) if (!node.lane && !plan.variant.has(node)) invariants.emit(node);
     for (const offset of plan.scalars.keys()) {
       const entry = i32();
@@ -161,7 +161,7 @@ export class LoopLowering {
           });
           f.br(done);
         });
-        const invariants = new UniformValues(this.#state, environment.invariants);
+        const invariants = new LoopValues(this.#state, environment.invariants);
         const slow = new LoopBody({ ...environment, invariants }, 1, false);
         slow.prepare();
         f.loop(undefined, (next) => {
