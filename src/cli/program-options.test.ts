@@ -108,7 +108,7 @@ test('--inspect loads, says what would run, and runs nothing', async () => {
     stdout,
     /hello\.gfx90a\.co: runs on emulated:gfx90a\n {2}generation {2}P20 \(C library of LLVM 20 to 22\)\n/,
   );
-  assert.match(stdout, /RPC {9}4096 ports, 64 lanes, 16875520 bytes/);
+  assert.match(stdout, /RPC {9}192 ports, 64 lanes, 791040 bytes/);
   assert.match(
     stdout,
     /_start: .* wave64, occupancy \d waves\/SIMD\n {6}3x1x1 blocks of 1x2x1 threads, \d+ hidden arguments/,

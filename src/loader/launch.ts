@@ -41,15 +41,20 @@ export function checkLaunch({ kernel, threads, argumentsSizeBytes }: Launch): vo
 }
 
 /** As the upstream loaders have up to LLVM 22. */
-const DEFAULT_PORT_COUNT = 4096;
+const UPSTREAM_PORT_COUNT = 4096;
 
-/** RPC ports of a program whose main runs on this grid: one for every wave, where the generation allows so many. */
+/**
+ * RPC ports of a program whose main runs on this grid. Lanes of a wave that diverge may hold a port each, and one for each lane of each wave
+ * is all that can ever be held: where that is less than upstream has, the buffer is smaller. There is one for every wave at least, where
+ * the generation allows so many.
+ */
 export function defaultPortCount(
   generation: Generation,
   start: KernelSymbol,
   { blocks = ONE, threads = ONE }: { readonly blocks?: Extent; readonly threads?: Extent },
 ): number {
+  const { wavefrontSize } = start;
   const workgroups = blocks[0] * blocks[1] * blocks[2];
-  const waves = workgroups * Math.ceil((threads[0] * threads[1] * threads[2]) / start.wavefrontSize);
-  return Math.min(generation.maxPorts, Math.max(DEFAULT_PORT_COUNT, waves));
+  const waves = workgroups * Math.ceil((threads[0] * threads[1] * threads[2]) / wavefrontSize);
+  return Math.min(generation.maxPorts, Math.max(waves, Math.min(UPSTREAM_PORT_COUNT, waves * wavefrontSize)));
 }

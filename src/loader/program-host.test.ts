@@ -17,10 +17,14 @@ test('a program without an RPC client runs without a server', async () => {
   assert.deepEqual([status, ended, generation, rpc], [9, 'return', 'none', []]);
 });
 
-test('there is a port for every wave where the generation has so many', async () => {
-  for (const [name, expected] of [
-    ['P20', 4096],
-    ['P23', 10_000],
+test('there is a port for all that a grid can hold up to 4096, and for every wave where the generation has so many', async () => {
+  for (const [name, blocks, expected] of [
+    ['P19', 1, 4 * 64],
+    ['P20', 15, 15 * 4 * 64],
+    ['P20', 17, 4096],
+    ['P20', 2500, 4096],
+    ['P23', 2500, 10_000],
+    ['P23', 5000, 16_384],
   ] as const) {
     const { promise, device } = await run({
       generation: GENERATIONS[name],
@@ -29,7 +33,7 @@ test('there is a port for every wave where the generation has so many', async ()
         assert.equal(wave.memory.data(client, 4).getUint32(0, true), expected);
         yield* exit(wave, 0n);
       },
-      options: { blocks: [2500, 1, 1], threads: [256, 1, 1] },
+      options: { blocks: [blocks, 1, 1], threads: [256, 1, 1] },
     });
     assert.equal((await promise).status, 0);
   }

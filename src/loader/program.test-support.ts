@@ -12,7 +12,7 @@ export const CLOCK_OFFSET = 8;
 export const DATA_BYTES = CLIENT_OFFSET + 2200;
 /** Of the data area, from the start of the loaded image. */
 export const DATA_OFFSET = BigInt(IMAGE_DATA - IMAGE_BASE);
-export const DEVICE_BYTES = 48 * 2 ** 20;
+export const DEVICE_BYTES = 80 * 2 ** 20;
 
 const hidden = (offset: number) => [
   { '.value_kind': 'hidden_block_count_x', '.offset': offset, '.size': 4 },

@@ -54,7 +54,7 @@ export interface RunOptions {
   hostFunctions?: ReadonlyMap<bigint, HostFunction>;
   /** Called after each RPC conversation. */
   onConversation?: (conversation: ConversationRecord) => void;
-  /** RPC ports, from 1 to what the program's generation allows. Default: 4096, or one for every wave where there are more. */
+  /** RPC ports, from 1 to what the program's generation allows. Default: what `_start` can hold at once, see launch.ts. */
   portCount?: number;
   /** Scratch of a work-item where the compiler could not know the size of the stack, in bytes. Default: 16 KiB. */
   stackSizeBytes?: number;

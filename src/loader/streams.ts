@@ -82,7 +82,7 @@ export class HostStream {
       }
       left = count === stopAt + 1 ? 0 : left - count;
     }
-    return concatenate(chunks);
+    return chunks.length === 1 ? chunks[0]! : concatenate(chunks);
   }
 
   /** Makes sure that `#ahead` has a byte, and better `wantedBytes`; false at the end and on failure. */

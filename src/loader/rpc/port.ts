@@ -16,6 +16,7 @@ export interface RpcMemory {
   readonly mailboxA: Int32Array<SharedArrayBuffer>;
   readonly mailboxB: Int32Array<SharedArrayBuffer>;
   readonly packetWords: BigUint64Array<SharedArrayBuffer>;
+  readonly packetDwords: Int32Array<SharedArrayBuffer>;
   readonly packetBytes: Uint8Array<SharedArrayBuffer>;
 }
 
@@ -28,6 +29,7 @@ export type RecordedStep = { readonly from: 'client' | 'server' } & (
 /** Bytes that the lanes of one stream may send together. */
 const MAX_STREAM_BYTES = 2 ** 30;
 const WORDS = PACKET_SIZE_BYTES / 8;
+const DWORDS = PACKET_SIZE_BYTES / 4;
 /** The first packet of a stream starts with the size. */
 const FIRST_CHUNK_BYTES = PACKET_SIZE_BYTES - 8;
 
@@ -44,13 +46,11 @@ export class ServerPort {
   #lane: number | undefined;
 
   /** A port that the server owns. `laneStride`: lanes of a wave of the running kernel. */
-  constructor(memory: RpcMemory, index: number, laneMask: bigint, laneStride: number, recorded = false) {
+  constructor(memory: RpcMemory, index: number, lanes: readonly number[], laneStride: number, recorded = false) {
     this.index = index;
     this.steps = recorded ? [] : undefined;
     this.#memory = memory;
     this.#firstLane = index * laneStride;
-    const lanes: number[] = [];
-    for (let lane = 0; lane < laneStride; lane++) if ((laneMask >> BigInt(lane)) & 1n) lanes.push(lane);
     this.lanes = lanes;
   }
 
@@ -125,13 +125,7 @@ export class ServerPort {
       const what = `the client sends ${total} bytes at once, at most ${MAX_STREAM_BYTES}`;
       throw new WavewrightError('LIMIT_EXCEEDED', what);
     }
-    const streams = sizes.map((size) => new Uint8Array(Number(size)));
-    const longest = streams.reduce((longest, { length }) => Math.max(longest, length), 0);
-    this.#eachChunk(streams, 0, FIRST_CHUNK_BYTES, (bytes, packet) => bytes.set(packet.subarray(8, 8 + bytes.length)));
-    for (let at = FIRST_CHUNK_BYTES; at < longest; at += PACKET_SIZE_BYTES) {
-      yield* this.#take();
-      this.#eachChunk(streams, at, PACKET_SIZE_BYTES, (bytes, packet) => bytes.set(packet.subarray(0, bytes.length)));
-    }
+    const streams = yield* this.#takeChunks(sizes.map(Number));
     this.steps?.push({ from: 'client', kind: 'stream', streams });
     return streams;
   }
@@ -141,22 +135,19 @@ export class ServerPort {
     const longest = streams.reduce((longest, { length }) => Math.max(longest, length), 0);
     this.steps?.push({ from: 'server', kind: 'stream', streams });
     yield* this.#own();
-    for (const [index, lane] of this.lanes.entries()) {
-      const stream = streams[index]!;
-      this.setWord(lane, 0, BigInt(stream.length));
-      this.packet(lane).set(stream.subarray(0, FIRST_CHUNK_BYTES), 8);
-    }
+    for (const [index, lane] of this.lanes.entries()) this.setWord(lane, 0, BigInt(streams[index]!.length));
+    this.#putChunks(streams, 0, FIRST_CHUNK_BYTES);
     this.#give();
     yield* this.#sendChunks(streams, FIRST_CHUNK_BYTES, longest);
   }
 
-  /** `sizeBytes` bytes of every active lane, in packets without a size word (rpc::dispatch, section 1.10). */
+  /** `sizeBytes` bytes, at least 1, of every active lane, in packets without a size word (rpc::dispatch, section 1.10). */
   *receiveFixed(sizeBytes: number): Conversation<Uint8Array[]> {
-    const values = this.lanes.map(() => new Uint8Array(sizeBytes));
-    for (let at = 0; at < sizeBytes; at += PACKET_SIZE_BYTES) {
-      yield* this.#take();
-      this.#eachChunk(values, at, PACKET_SIZE_BYTES, (bytes, packet) => bytes.set(packet.subarray(0, bytes.length)));
-    }
+    yield* this.#take();
+    const values = yield* this.#takeChunks(
+      this.lanes.map(() => sizeBytes),
+      PACKET_SIZE_BYTES,
+    );
     this.steps?.push({ from: 'client', kind: 'stream', streams: values });
     return values;
   }
@@ -176,9 +167,40 @@ export class ServerPort {
   *#sendChunks(streams: readonly Uint8Array[], from: number, to: number): Conversation {
     for (let at = from; at < to; at += PACKET_SIZE_BYTES) {
       yield* this.#own();
-      this.#eachChunk(streams, at, PACKET_SIZE_BYTES, (bytes, packet) => packet.set(bytes));
+      this.#putChunks(streams, at, PACKET_SIZE_BYTES);
       this.#give();
     }
+  }
+
+  /**
+   * So many bytes of every active lane, of which the packet that was taken last holds the first ones, at its end. They come into one
+   * array, a whole packet at a time: what a lane sends behind its size is overwritten or not looked at.
+   */
+  *#takeChunks(sizes: readonly number[], firstSizeBytes = FIRST_CHUNK_BYTES): Conversation<Uint8Array[]> {
+    const { packetDwords } = this.#memory;
+    const roomOf = (size: number) =>
+      firstSizeBytes + Math.ceil(Math.max(0, size - firstSizeBytes) / PACKET_SIZE_BYTES) * PACKET_SIZE_BYTES;
+    const starts: number[] = [];
+    let room = 0;
+    for (const size of sizes) {
+      starts.push(room);
+      room += roomOf(size);
+    }
+    const bytes = new Uint8Array(room);
+    const dwords = new Int32Array(bytes.buffer);
+    const longest = sizes.reduce((longest, size) => Math.max(longest, size), 0);
+    for (let at = 0, chunk = firstSizeBytes; ; chunk = PACKET_SIZE_BYTES) {
+      for (let i = 0; i < sizes.length; i++) {
+        if (at > 0 && at >= sizes[i]!) continue;
+        const from = (this.#firstLane + this.lanes[i]!) * DWORDS + DWORDS - chunk / 4;
+        const to = (starts[i]! + at) / 4;
+        for (let k = 0; k < chunk / 4; k++) dwords[to + k] = packetDwords[from + k]!;
+      }
+      at += chunk;
+      if (at >= longest) break;
+      yield* this.#take();
+    }
+    return sizes.map((size, i) => bytes.subarray(starts[i]!, starts[i]! + size));
   }
 
   *#take(): Conversation {
@@ -196,15 +218,14 @@ export class ServerPort {
     return this.lanes.map((lane) => this.packet(lane).slice());
   }
 
-  #eachChunk(
-    streams: readonly Uint8Array[],
-    at: number,
-    sizeBytes: number,
-    copy: (bytes: Uint8Array, packet: Uint8Array) => void,
-  ): void {
-    for (const [index, lane] of this.lanes.entries()) {
-      const bytes = streams[index]!.subarray(at, at + sizeBytes);
-      if (bytes.length > 0) copy(bytes, this.packet(lane));
+  /** Puts up to `sizeBytes` bytes of each stream, from `at` on, at the end of its lane's packet. */
+  #putChunks(streams: readonly Uint8Array[], at: number, sizeBytes: number): void {
+    const { packetBytes } = this.#memory;
+    for (let i = 0; i < streams.length; i++) {
+      const stream = streams[i]!;
+      const count = Math.min(sizeBytes, stream.length - at);
+      const to = (this.#firstLane + this.lanes[i]! + 1) * PACKET_SIZE_BYTES - sizeBytes;
+      for (let k = 0; k < count; k++) packetBytes[to + k] = stream[at + k]!;
     }
   }
 

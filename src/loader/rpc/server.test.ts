@@ -147,6 +147,23 @@ test('a port far behind a busy one is served', () => {
   assert.equal(bench.out.stdout, 'late');
 });
 
+test('the last of 16384 ports is served, with its own packets', () => {
+  const bench = setUp({ generation: GENERATIONS.P23, portCount: 16_384 });
+  const write = (name: string, from: number) =>
+    bench.call(
+      'WRITE_TO_STDOUT',
+      [0, 63],
+      function* (port) {
+        assert.equal(port.index, from);
+        yield* port.sendBytes([bytes(name), bytes('x'.repeat(100))]);
+        assert.deepEqual(yield* port.receiveWords(), [BigInt(name.length), 100n]);
+      },
+      from,
+    );
+  bench.run(write('last ', 16_383), write('first ', 0));
+  assert.equal(bench.out.stdout, `first ${'x'.repeat(100)}last ${'x'.repeat(100)}`);
+});
+
 test('a slow conversation does not hold up another port', () => {
   const bench = setUp();
   let released = false;

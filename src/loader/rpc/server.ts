@@ -116,6 +116,7 @@ export class RpcServer {
       mailboxA: new Int32Array(buffer.buffer, at(layout.mailboxA), layout.portCount),
       mailboxB: new Int32Array(buffer.buffer, at(layout.mailboxB), layout.portCount),
       packetWords: new BigUint64Array(buffer.buffer, at(layout.packets), packetsSizeBytes / 8),
+      packetDwords: new Int32Array(buffer.buffer, at(layout.packets), packetsSizeBytes / 4),
       packetBytes: buffer.subarray(layout.packets),
     };
     this.#headers = new DataView(buffer.buffer, at(layout.headers), HEADER_SIZE_BYTES * layout.portCount);
@@ -195,7 +196,8 @@ export class RpcServer {
     // The acquire that makes header and packets of the client visible.
     const word = Atomics.load(this.#memory.mailboxB, index);
     const header = index * HEADER_SIZE_BYTES;
-    const laneMask = this.#headers.getBigUint64(header, true);
+    const low = this.#headers.getUint32(header, true);
+    const high = this.#headers.getUint32(header + 4, true);
     const opcode =
       this.#opcodeBits === 16 ? this.#headers.getUint16(header + 8, true) : this.#headers.getUint32(header + 8, true);
     const service = this.#services.get(opcode);
@@ -206,17 +208,26 @@ export class RpcServer {
       const found = [own, word].map((value) => `0x${(value >>> 0).toString(16)}`).join(' and ');
       throw refuse(`the mailbox words are ${found}, expected 0 or 1: the program wrote over them`);
     }
+    const lanes = lanesOf(low, high);
+    const mask = () => `lanes 0x${((BigInt(high) << 32n) | BigInt(low)).toString(16)}`;
     if (service === undefined) {
-      const lanes = `lanes 0x${laneMask.toString(16)}`;
-      throw refuse(`the client asks for opcode 0x${opcode.toString(16)}, which does not exist (${lanes})`);
+      throw refuse(`the client asks for opcode 0x${opcode.toString(16)}, which does not exist (${mask()})`);
     }
-    if (laneMask === 0n || laneMask >> BigInt(this.laneStride) !== 0n) {
-      throw refuse(`${service.name} for lanes 0x${laneMask.toString(16)} of a wave of ${this.laneStride}`);
+    if (lanes.length === 0 || lanes.at(-1)! >= this.laneStride) {
+      throw refuse(`${service.name} for ${mask()} of a wave of ${this.laneStride}`);
     }
-    const port = new ServerPort(this.#memory, index, laneMask, this.laneStride, this.#onConversation !== undefined);
+    const port = new ServerPort(this.#memory, index, lanes, this.laneStride, this.#onConversation !== undefined);
     const active = { port, conversation: service.handler(port, this.#host), service };
     service.conversations++;
     this.#active.set(index, active);
     return active;
   }
+}
+
+/** The lanes of a mask, ascending. */
+function lanesOf(low: number, high: number): number[] {
+  const lanes: number[] = [];
+  for (let bits = low; bits !== 0; bits &= bits - 1) lanes.push(31 - Math.clz32(bits & -bits));
+  for (let bits = high; bits !== 0; bits &= bits - 1) lanes.push(63 - Math.clz32(bits & -bits));
+  return lanes;
 }
