@@ -10,6 +10,7 @@ export {
   openCodeObjects,
   pickCodeObject,
 } from './codeobject/container.ts';
+export { type HiddenArgumentValues, writeHiddenArguments } from './codeobject/hidden-arguments.ts';
 export { formatTargetId, parseTargetId, type TargetId } from './codeobject/target-id.ts';
 export { createEmulatedDevice } from './devices/emulated/index.ts';
 export * from './hsa/index.ts';

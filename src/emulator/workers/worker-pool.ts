@@ -1,4 +1,5 @@
 /** The main thread's side of workers: starts their threads, gives them jobs, answers their questions. */
+import { WavewrightError } from '../../base/errors.ts';
 import type { CoreOptions } from '../emulator-core.ts';
 import type { WorkgroupClaims, WorkgroupRange } from '../group-scheduler.ts';
 import type { Launch } from '../launch.ts';
@@ -20,6 +21,8 @@ export interface Thread {
 export interface ThreadHost {
   /** How many run at once on this machine. */
   readonly parallelism: number;
+  /** Why the calling thread can have no others, where it cannot. */
+  readonly obstacle?: string | undefined;
   /** The thread does not keep the process alive. `onEnd`: why it ended, unless it was stopped. */
   start(setup: WorkerSetup, onEnd: (reason: string) => void): Thread;
 }
@@ -28,7 +31,8 @@ export interface WorkerOptions {
   /** Threads that run workgroups, the calling one among them. Default: as many as the machine runs at once; 1 without `threads`. */
   readonly workers?: number;
   readonly threads?: ThreadHost;
-  /** Workers join each dispatch as soon as it begins, which waits for them. For tests. */
+  /** Workers join each dispatch as soon as it begins, which waits for them. For tests; not in browsers,
+   * where no worker starts while its creator waits. */
   readonly workersAtOnce?: boolean;
 }
 
@@ -71,8 +75,13 @@ export class WorkerPool {
   #seenBell = 0;
   #missedMs = 0;
 
-  /** `count`: workers beside the main thread, at least 1. `originMs`: of the device's clock, since the epoch. */
+  /**
+   * `count`: workers beside the main thread, at least 1. `originMs`: of the device's clock, since the epoch. Throws UNSUPPORTED where there can
+   * be none.
+   */
   constructor(memory: EmulatorMemory, options: CoreOptions & WorkerOptions, count: number, originMs: number) {
+    const obstacle = options.threads?.obstacle;
+    if (obstacle !== undefined) throw new WavewrightError('UNSUPPORTED', `${count + 1} workers: ${obstacle}`);
     this.#memory = memory;
     this.#count = count;
     this.#teams = new Array<WorkerTeam | undefined>(count).fill(undefined);

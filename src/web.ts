@@ -1,0 +1,2 @@
+/** The library's parts that need a browser. */
+export { webThreads } from './devices/emulated/web-threads.ts';
