@@ -1,7 +1,8 @@
 /** What can be asked of an agent by number (hsa_agent_info_t, hsa_amd_agent_info_t; spec/hsa.md section 1.4), and of its caches. */
-import type { Agent, Cache } from './agent.ts';
+import { Agent, type Cache } from './agent.ts';
 import type { BoardProperties } from './device.ts';
 import { extensionBits } from './extensions.ts';
+import { expectHandle } from './handles.ts';
 import {
   answer,
   FBARRIER_MAX_SIZE,
@@ -199,6 +200,7 @@ const QUESTIONS: Questions<Agent, AgentInfoValue> = {
  * NOT_INITIALIZED when its runtime was shut down.
  */
 export function agentInfo(agent: Agent, id: number): AgentInfoValue {
+  expectHandle(agent, Agent, 'INVALID_AGENT');
   agent.lifetime.expect();
   return answer(QUESTIONS, id, agent, `agent ${agent.name}`);
 }
@@ -213,7 +215,8 @@ const CACHE_QUESTIONS: Questions<Cache, number | string> = {
   [CACHE_INFO.size]: ({ sizeBytes }) => sizeBytes,
 };
 
-/** hsa_cache_get_info. Throws INVALID_ARGUMENT for another number. */
+/** hsa_cache_get_info. Throws INVALID_ARGUMENT for another number, INVALID_CACHE for null. */
 export function cacheInfo(cache: Cache, id: number): number | string {
+  expectHandle(cache, Object, 'INVALID_CACHE');
   return answer(CACHE_QUESTIONS, id, cache, `cache ${cache.name}`);
 }

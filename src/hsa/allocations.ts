@@ -1,10 +1,10 @@
 /** What the pools of a runtime handed out, and what users said of it: access, user data, callbacks (hsa_amd_pointer_info and its kin). */
-import { WavewrightError } from '../base/errors.ts';
 import type { Agent } from './agent.ts';
 import type { AllocateOptions, Allocation, DeviceMemory } from './device.ts';
 import type { Lifetime } from './lifetime.ts';
 import type { MemoryPool } from './memory-pool.ts';
-import { HsaError } from './status.ts';
+import { SharedRegions } from './shared-regions.ts';
+import { HsaError, withStatus } from './status.ts';
 
 /** Frees that a fault can explain; each keeps a stack trace. */
 const MAX_REMEMBERED = 4096;
@@ -35,7 +35,7 @@ export class Allocations {
 
   /** Throws OUT_OF_RESOURCES when memory is exhausted, INVALID_ARGUMENT for an alignment that is no power of two. */
   allocate(pool: MemoryPool, memory: DeviceMemory, sizeBytes: number, options: AllocateOptions): bigint {
-    const address = orHsaError(() => memory.allocate(sizeBytes, options));
+    const address = withStatus('INVALID_ARGUMENT', () => memory.allocate(sizeBytes, options));
     const ofMemory = this.#live.get(memory) ?? new Map<bigint, PoolAllocation>();
     this.#live.set(memory, ofMemory);
     const record = { address, sizeBytes, pool, userData: undefined, agents: undefined, callbacks: new Set<never>() };
@@ -48,7 +48,7 @@ export class Allocations {
     const { callbacks } = this.at(memory, address);
     for (const callback of callbacks) callback(address);
     this.#live.get(memory)!.delete(address);
-    memory.free(address);
+    SharedRegions.of(memory).release(address);
     this.#freed.delete(address);
     if (!isByHost) return;
     // Formatted when a fault asks.
@@ -85,18 +85,8 @@ export class Allocations {
 
   /** For the end of the runtime: no callbacks. */
   freeAll(): void {
-    for (const [memory, ofMemory] of this.#live) for (const address of ofMemory.keys()) memory.free(address);
+    for (const [memory, ofMemory] of this.#live)
+      for (const address of ofMemory.keys()) SharedRegions.of(memory).release(address);
     this.#live.clear();
-  }
-}
-
-/** Errors of a device's memory as HSA has them. */
-function orHsaError<T>(run: () => T): T {
-  try {
-    return run();
-  } catch (error) {
-    if (!(error instanceof WavewrightError)) throw error;
-    const status = error.code === 'LIMIT_EXCEEDED' ? 'OUT_OF_RESOURCES' : 'INVALID_ARGUMENT';
-    throw new HsaError(status, error.what, error.context);
   }
 }

@@ -2,11 +2,10 @@
  * Copies that wait for signals and complete one (hsa_amd_memory_async_copy, hsa_amd_memory_async_copy_rect; spec/hsa.md section 1.2). They
  * run on the host while the runtime makes progress; one that may not start yet does not hold back later ones.
  */
-import { WavewrightError } from '../base/errors.ts';
 import type { Agent } from './agent.ts';
 import type { DeviceMemory } from './device.ts';
-import { completeSignal, type Signal, signalValue } from './signal.ts';
-import { HsaError } from './status.ts';
+import { completeSignal, expectSignals, type Progress, type Signal, signalValue } from './signal.ts';
+import { HsaError, withStatus } from './status.ts';
 
 /** Where a copied box starts, and how far its rows and planes are apart, in bytes. */
 export interface PitchedPointer {
@@ -46,10 +45,12 @@ export interface CopyRectOptions extends CopyDependencies {
 
 /** Memory of several devices by address. */
 export interface MemoryLookup {
+  /** Whose signals copies may use. */
+  readonly runtime: Progress;
   memoryOf(address: bigint): DeviceMemory;
   clock(): bigint;
   /** Throws INVALID_AGENT. */
-  expectOwn(agent?: Agent): void;
+  expectAgent(agent: Agent): void;
 }
 
 interface PendingCopy {
@@ -143,13 +144,16 @@ export class CopyEngine {
   }
 
   #enqueue(run: () => void, { dependencies = [], completionSignal, ...rest }: CopyDependencies): void {
-    this.#lookup.expectOwn(rest.destinationAgent);
-    this.#lookup.expectOwn(rest.sourceAgent);
+    for (const agent of [rest.destinationAgent, rest.sourceAgent]) {
+      if (agent !== undefined) this.#lookup.expectAgent(agent);
+    }
     if (rest.engine !== undefined && rest.engine !== COPY_ENGINE) {
       throw new HsaError('INVALID_ARGUMENT', `copy engine ${rest.engine}, there is engine ${COPY_ENGINE}`);
     }
-    // Throws for one that was destroyed.
-    for (const signal of [...dependencies, ...(completionSignal ? [completionSignal] : [])]) signal.load();
+    expectSignals(
+      this.#lookup.runtime,
+      completionSignal === undefined ? dependencies : [...dependencies, completionSignal],
+    );
     this.#pending.push({
       run,
       dependencies: dependencies.map(({ address }) => address),
@@ -158,11 +162,6 @@ export class CopyEngine {
   }
 
   #view(address: bigint, sizeBytes: number): Uint8Array<SharedArrayBuffer> {
-    try {
-      return this.#lookup.memoryOf(address).view(address, sizeBytes);
-    } catch (error) {
-      if (!(error instanceof WavewrightError) || error.code !== 'USAGE') throw error;
-      throw new HsaError('INVALID_ARGUMENT', error.what);
-    }
+    return withStatus('INVALID_ARGUMENT', () => this.#lookup.memoryOf(address).view(address, sizeBytes));
   }
 }

@@ -1,8 +1,10 @@
 /** What can be asked of executables and loaded code objects by number (hsa_executable_info_t, hsa_ven_amd_loader_loaded_code_object_info_t). */
 import type { Agent } from './agent.ts';
-import type { Executable } from './executable.ts';
+import { Executable } from './executable.ts';
+import { expectHandle } from './handles.ts';
 import { answer, PROFILES, type Questions, ROUNDING_MODES } from './info-table.ts';
-import type { LoadedCodeObject } from './loaded-code-object.ts';
+import { LoadedCodeObject } from './loaded-code-object.ts';
+import { HsaError } from './status.ts';
 
 /** Numbers of the specification. */
 export const EXECUTABLE_INFO = { profile: 1, state: 2, defaultFloatRoundingMode: 3 } as const;
@@ -35,6 +37,7 @@ const EXECUTABLE: Questions<Executable, number> = {
 
 /** hsa_executable_get_info. Throws INVALID_EXECUTABLE after disposal, INVALID_ARGUMENT for another number. */
 export function executableInfo(executable: Executable, id: number): number {
+  expectHandle(executable, Executable, 'INVALID_EXECUTABLE');
   executable.expectLive();
   return answer(EXECUTABLE, id, executable, 'an executable');
 }
@@ -62,7 +65,15 @@ const LOADED: Questions<LoadedCodeObject, LoadedCodeObjectInfo> = {
   [LOADED_CODE_OBJECT_INFO.uri]: ({ uri }) => uri,
 };
 
-/** hsa_ven_amd_loader_loaded_code_object_get_info. Throws INVALID_ARGUMENT for another number, and for an open file. */
+/**
+ * hsa_ven_amd_loader_loaded_code_object_get_info. Throws INVALID_ARGUMENT for another number, and for an open file; INVALID_CODE_OBJECT when the
+ * executable was destroyed.
+ */
 export function loadedCodeObjectInfo(codeObject: LoadedCodeObject, id: number): LoadedCodeObjectInfo {
+  expectHandle(codeObject, LoadedCodeObject, 'INVALID_CODE_OBJECT');
+  codeObject.agent.lifetime.expect();
+  if (!codeObject.executable.isLive) {
+    throw new HsaError('INVALID_CODE_OBJECT', `the executable of ${codeObject.name} was destroyed`, {}, 'USAGE');
+  }
   return answer(LOADED, id, codeObject, codeObject.name);
 }

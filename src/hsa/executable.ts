@@ -9,9 +9,11 @@ import type { ElfSymbol } from '../elf/symbols.ts';
 import type { Agent } from './agent.ts';
 import { CallGraph } from './call-graph.ts';
 import type { ExecutableSymbol } from './executable-symbol.ts';
+import { expectHandle } from './handles.ts';
 import { PROFILES, ROUNDING_MODES } from './info-table.ts';
+import type { Lifetime } from './lifetime.ts';
 import { checkCalls, type LinkEntry, linkEntries, mismatches } from './link-map.ts';
-import { type CodeObjectReader, type Definition, LoadedCodeObject } from './loaded-code-object.ts';
+import { CodeObjectReader, type Definition, LoadedCodeObject } from './loaded-code-object.ts';
 import { LoadedKernel } from './loaded-kernel.ts';
 import { loadableRelocation, relocate } from './relocations.ts';
 import { HsaError } from './status.ts';
@@ -40,8 +42,9 @@ export interface ExecutableOptions {
 
 /** What the runtime tells a new executable. */
 export interface ExecutableOwner {
+  readonly lifetime: Lifetime;
   /** Throws NOT_INITIALIZED and INVALID_AGENT. */
-  expectOwn(agent?: Agent): void;
+  expectAgent(agent: Agent): void;
   onDispose(executable: Executable): void;
 }
 
@@ -70,7 +73,9 @@ export class Executable implements Disposable {
     return this.#frozen;
   }
 
+  /** Throws INVALID_EXECUTABLE, as everything here after disposal. */
   get loadedCodeObjects(): readonly LoadedCodeObject[] {
+    this.expectLive();
     return this.#codeObjects;
   }
 
@@ -80,7 +85,8 @@ export class Executable implements Disposable {
    */
   loadCodeObject(agent: Agent, reader: CodeObjectReader): LoadedCodeObject {
     this.#expectUnfrozen();
-    this.#owner.expectOwn(agent);
+    this.#owner.expectAgent(agent);
+    expectHandle(reader, CodeObjectReader, 'INVALID_CODE_OBJECT_READER');
     const codeObject = new LoadedCodeObject(this, agent, reader);
     try {
       const definitions = codeObject.definitions();
@@ -100,7 +106,7 @@ export class Executable implements Disposable {
   /** Gives an address to a name that code objects of `agent` leave undefined: a variable or a function. */
   defineVariable(agent: Agent, name: string, address: bigint): void {
     this.#expectUnfrozen();
-    this.#owner.expectOwn(agent);
+    this.#owner.expectAgent(agent);
     const definition = externalDefinition(name, address);
     this.#checkUnique(agent, definition, EXTERNAL);
     this.#define(agent, definition);
@@ -112,7 +118,6 @@ export class Executable implements Disposable {
    */
   defineProgramVariable(name: string, address: bigint): void {
     this.#expectUnfrozen();
-    this.#owner.expectOwn();
     if (this.#programDefinitions.has(name)) throw alreadyDefined(name, EXTERNAL);
     this.#programDefinitions.set(name, externalDefinition(name, address));
   }
@@ -125,6 +130,7 @@ export class Executable implements Disposable {
 
   /** Every symbol that relocations name and what it means with what is loaded and defined now. */
   linkMap(): readonly LinkEntry[] {
+    this.expectLive();
     return this.#codeObjects.flatMap((codeObject) => this.#entriesOf(codeObject));
   }
 
@@ -135,7 +141,6 @@ export class Executable implements Disposable {
 
   /** What is declared otherwise than it is defined, one line each; empty for a valid executable (hsa_executable_validate). */
   validate(): readonly string[] {
-    this.expectLive();
     return mismatches(this.linkMap());
   }
 
@@ -172,6 +177,7 @@ export class Executable implements Disposable {
 
   /** All symbols, module linkage included. */
   get symbols(): readonly ExecutableSymbol[] {
+    this.expectLive();
     return this.#symbols;
   }
 
@@ -180,6 +186,8 @@ export class Executable implements Disposable {
    * what ROCr lists: kernels and variables.
    */
   agentSymbols(agent: Agent, { functions = true }: { functions?: boolean } = {}): readonly ExecutableSymbol[] {
+    this.expectLive();
+    this.#owner.expectAgent(agent);
     return this.#symbols.filter(
       (symbol) => symbol.agent === agent && (functions || symbol.kind !== 'indirect-function'),
     );
@@ -187,13 +195,14 @@ export class Executable implements Disposable {
 
   /** The symbol of program linkage with this name; `agent` is needed when code objects of several agents are loaded. */
   findSymbol(name: string, agent?: Agent): ExecutableSymbol | undefined {
+    this.expectLive();
+    if (agent !== undefined) this.#owner.expectAgent(agent);
     const namespace = agent === undefined ? [...this.#namespaces.values()] : [this.#namespaces.get(agent)];
     return namespace.map((names) => names?.symbols.get(name)).find((symbol) => symbol !== undefined);
   }
 
   /** As `findSymbol`. Throws INVALID_SYMBOL_NAME when there is none. */
   getSymbol(name: string, agent?: Agent): ExecutableSymbol {
-    this.#owner.expectOwn(agent);
     const symbol = this.findSymbol(name, agent);
     if (symbol !== undefined) return symbol;
     const files = this.#codeObjects.map((codeObject) => codeObject.name).join(', ');
@@ -221,8 +230,13 @@ export class Executable implements Disposable {
     this.#owner.onDispose(this);
   }
 
-  /** Throws INVALID_EXECUTABLE after disposal. */
+  get isLive(): boolean {
+    return !this.#isDisposed;
+  }
+
+  /** Throws INVALID_EXECUTABLE after disposal, NOT_INITIALIZED when the runtime was shut down. */
   expectLive(): void {
+    this.#owner.lifetime.expect();
     if (this.#isDisposed) throw new HsaError('INVALID_EXECUTABLE', 'the executable was destroyed');
   }
 
@@ -289,7 +303,7 @@ export class Executable implements Disposable {
 }
 
 function externalDefinition(name: string, address: bigint): Definition {
-  if (name === '') throw new HsaError('INVALID_ARGUMENT', 'a definition without a name');
+  if (typeof name !== 'string' || name === '') throw new HsaError('INVALID_ARGUMENT', 'a definition without a name');
   return { name, address, weak: false, type: STT_NOTYPE, codeObject: undefined };
 }
 

@@ -17,6 +17,7 @@ export type { ExecutableSymbol, FunctionSymbol, KernelSymbol, VariableSymbol } f
 export { EXTENSION } from './extensions.ts';
 export { FAULT_REASON } from './faults.ts';
 export { type Interceptor, InterceptQueue, type PacketWriter } from './intercept-queue.ts';
+export type { IpcSharing } from './ipc.ts';
 export { type Isa, isaCompatible, isaFromName } from './isa.ts';
 export {
   ISA_INFO,
@@ -71,6 +72,7 @@ export {
 } from './signal.ts';
 export type { SignalGroup, SignalGroupEvent } from './signal-group.ts';
 export type { SignalHandler, SignalWait } from './signal-waits.ts';
-export { HSA_STATUS, HsaError, type HsaStatus } from './status.ts';
+export { HSA_STATUS, HsaError, type HsaStatus, statusNamed } from './status.ts';
 export { SYMBOL_INFO, type SymbolInfo, symbolInfo } from './symbol-info.ts';
 export { SYSTEM_INFO, type SystemInfoValue } from './system-info.ts';
+export { UNSUPPORTED_FUNCTIONS, type UnsupportedFunction } from './unsupported.ts';

@@ -3,6 +3,7 @@
  * write goes to a second queue, which runs it.
  */
 import type { DispatchStatistics } from './device.ts';
+import { expectCallback } from './handles.ts';
 import { PACKET_SIZE_BYTES, PACKET_TYPE } from './layouts.ts';
 import { decodeHeader } from './packet.ts';
 import type { PacketConsumer, PacketSource } from './packet-processor.ts';
@@ -100,8 +101,10 @@ export class InterceptQueue extends Queue {
     this.#interceptors = interceptors;
   }
 
-  /** The last one that was registered sees the packets first. */
+  /** The last one that was registered sees the packets first. Throws INVALID_QUEUE, INVALID_ARGUMENT. */
   register(interceptor: Interceptor): void {
+    this.expectLive();
+    expectCallback(interceptor);
     this.#interceptors.unshift(interceptor);
   }
 }

@@ -9,7 +9,7 @@ import {
   type Questions,
   ROUNDING_MODES,
 } from './info-table.ts';
-import type { Isa } from './isa.ts';
+import { expectIsa, type Isa } from './isa.ts';
 import { HsaError } from './status.ts';
 
 /** Numbers of the specification. */
@@ -56,13 +56,15 @@ const QUESTIONS: Questions<Isa, IsaInfoValue> = {
   [ISA_INFO.fbarrierMaxSize]: () => FBARRIER_MAX_SIZE,
 };
 
-/** hsa_isa_get_info_alt. Throws INVALID_ARGUMENT for another number. */
+/** hsa_isa_get_info_alt. Throws INVALID_ARGUMENT for another number, INVALID_ISA for null. */
 export function isaInfo(isa: Isa, id: number): IsaInfoValue {
+  expectIsa(isa);
   return answer(QUESTIONS, id, isa, `instruction set ${isa.name}`);
 }
 
-/** hsa_wavefront_get_info, of a size that hsa_isa_iterate_wavefronts lists. Throws INVALID_WAVEFRONT and INVALID_ARGUMENT. */
+/** hsa_wavefront_get_info, of a size that hsa_isa_iterate_wavefronts lists. Throws INVALID_WAVEFRONT, INVALID_ISA, INVALID_ARGUMENT. */
 export function wavefrontInfo(isa: Isa, wavefrontSize: number, id: number): number {
+  expectIsa(isa);
   if (!isa.wavefrontSizes.some((size) => size === wavefrontSize)) {
     throw new HsaError('INVALID_WAVEFRONT', `${isa.name} has no waves of ${wavefrontSize} lanes`);
   }
@@ -70,11 +72,13 @@ export function wavefrontInfo(isa: Isa, wavefrontSize: number, id: number): numb
 }
 
 /** hsa_isa_get_exception_policies: instructions neither stop nor report for a floating-point exception. */
-export function isaExceptionPolicies(_isa: Isa): number {
+export function isaExceptionPolicies(isa: Isa): number {
+  expectIsa(isa);
   return 0;
 }
 
 /** hsa_isa_get_round_method: fused multiply-add rounds once (HSA_ROUND_METHOD_SINGLE). */
-export function isaRoundMethod(_isa: Isa): 1 {
+export function isaRoundMethod(isa: Isa): 1 {
+  expectIsa(isa);
   return 1;
 }

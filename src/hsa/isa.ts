@@ -3,6 +3,7 @@ import { WavewrightError } from '../base/errors.ts';
 import { processorNamed } from '../codeobject/processors.ts';
 import { explainIncompatibility, formatIsaName, parseTargetId } from '../codeobject/target-id.ts';
 import type { DeviceProperties } from './device.ts';
+import { expectHandle } from './handles.ts';
 import { HsaError } from './status.ts';
 
 export interface Isa {
@@ -28,8 +29,12 @@ export function agentIsa({ targetId }: DeviceProperties): Isa {
   return { name: `amdgcn-amd-amdhsa--${targetId}`, targetId, wavefrontSizes: wavefrontSizes(targetId.split(':')[0]!) };
 }
 
-/** hsa_isa_from_name. Throws INVALID_ISA_NAME for a text that names no known processor or a feature that it does not have. */
+/**
+ * hsa_isa_from_name, also of a target id alone. Throws INVALID_ISA_NAME for a text that names no known processor or a feature that it does not have, INVALID_ARGUMENT for
+ * what is no text.
+ */
 export function isaFromName(name: string): Isa {
+  if (typeof name !== 'string') throw new HsaError('INVALID_ARGUMENT', 'the name of an instruction set is no text');
   try {
     const target = parseTargetId(name);
     const isaName = formatIsaName(target);
@@ -44,8 +49,14 @@ export function isaFromName(name: string): Isa {
   }
 }
 
+/** Throws INVALID_ISA for null. */
+export function expectIsa(isa: Isa): void {
+  expectHandle(isa, Object, 'INVALID_ISA');
+}
+
 /** Whether code built for the first runs on an agent with the second (hsa_isa_compatible). */
 export function isaCompatible(code: Isa, agent: Isa): boolean {
+  for (const isa of [code, agent]) expectIsa(isa);
   const target = { ...parseTargetId(code.targetId), genericVersion: 1 };
   return explainIncompatibility(target, parseTargetId(agent.targetId)) === undefined;
 }

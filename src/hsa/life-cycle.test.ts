@@ -41,7 +41,7 @@ test('destroyed objects are refused by their kind; destroying twice does nothing
   const reader = new CodeObjectReader(buildImage());
   assert.throws(() => executable.loadCodeObject(agent, reader), refused('INVALID_EXECUTABLE'));
   assert.throws(() => executable.freeze(), refused('INVALID_EXECUTABLE'));
-  assert.throws(() => executable.getSymbol('x'), refused('INVALID_SYMBOL_NAME'));
+  assert.throws(() => executable.getSymbol('x'), refused('INVALID_EXECUTABLE'));
 });
 
 test('a runtime that was shut down makes nothing, agents of another one are not its own', () => {

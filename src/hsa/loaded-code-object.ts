@@ -28,8 +28,8 @@ import type { Executable } from './executable.ts';
 import type { ExecutableSymbol } from './executable-symbol.ts';
 import { LoadedFunction } from './loaded-function.ts';
 import { LoadedKernel } from './loaded-kernel.ts';
-import { LoadedSymbol } from './loaded-symbol.ts';
-import { HsaError } from './status.ts';
+import { LoadedVariable } from './loaded-variable.ts';
+import { HsaError, withStatus } from './status.ts';
 
 /** Where the bytes of a code object come from (hsa_code_object_reader_t). */
 export class CodeObjectReader implements Disposable {
@@ -109,15 +109,15 @@ export class LoadedCodeObject {
   readonly loadDelta: bigint;
   readonly #extent: Extent;
   #lines: LineTable | undefined;
-  readonly #symbols: ExecutableSymbol[] = [];
+  readonly #symbols: (LoadedKernel | LoadedVariable | LoadedFunction)[] = [];
 
   /**
    * Reads the code object, a relocatable one after linking it, and copies its segments; relocations are left. Throws INVALID_CODE_OBJECT,
-   * INCOMPATIBLE_ARGUMENTS for another target than the agent's, and what parsing and allocation throw.
+   * INCOMPATIBLE_ARGUMENTS for another target than the agent's, OUT_OF_RESOURCES.
    */
   constructor(executable: Executable, agent: Agent, reader: CodeObjectReader) {
     const device = agent.requireDevice();
-    const codeObject = readLinked(reader);
+    const codeObject = withStatus('INVALID_CODE_OBJECT', () => readLinked(reader));
     checkTarget(codeObject, agent);
     const extent = loadExtent(codeObject);
     const { sizeBytes, alignmentBytes } = extent;
@@ -128,7 +128,10 @@ export class LoadedCodeObject {
     this.uri = reader.uri;
     this.codeObject = codeObject;
     this.sizeBytes = sizeBytes;
-    this.address = device.memory.allocate(sizeBytes, { alignmentBytes, label: `code object ${reader.name}` });
+    const label = `code object ${reader.name}`;
+    this.address = withStatus('INVALID_CODE_OBJECT', () =>
+      device.memory.allocate(sizeBytes, { alignmentBytes, label }),
+    );
     this.loadDelta = this.address - extent.start;
     this.#extent = extent;
     const memory = device.memory.view(this.address, sizeBytes);
@@ -212,9 +215,7 @@ export class LoadedCodeObject {
 
   /** Tells the symbols that the executable is frozen; see `LoadedSymbol.link`. */
   link(graph: CallGraph, isLinked: boolean): void {
-    for (const symbol of this.#symbols) {
-      if (symbol instanceof LoadedSymbol) symbol.link(graph, isLinked);
-    }
+    for (const symbol of this.#symbols) symbol.link(graph, isLinked);
   }
 
   /** Exported kernels, variables and device functions, then the local kernels and device functions. */
@@ -240,7 +241,7 @@ export class LoadedCodeObject {
       else if (symbol.type === STT_FUNC) {
         if (!kernelNames.has(symbol.name)) found.push(new LoadedFunction(base));
       } else if (linkage === 'program' && (symbol.type === STT_OBJECT || symbol.type === STT_COMMON)) {
-        found.push({ ...base, kind: 'variable' });
+        found.push(new LoadedVariable(base));
       }
     };
     for (const symbol of codeObject.symbols.filter(isExported)) {

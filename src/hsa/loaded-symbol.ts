@@ -1,4 +1,4 @@
-/** What kernels and device functions of a loaded code object have in common. */
+/** What kernels, variables and device functions of a loaded code object have in common. */
 import type { Agent } from './agent.ts';
 import type { CallGraph } from './call-graph.ts';
 import type { SymbolBase } from './executable-symbol.ts';

@@ -1,7 +1,9 @@
 /** What can be asked of pools and regions by number (hsa_amd_memory_pool_info_t, hsa_region_info_t; spec/hsa.md section 1.5). */
-import type { Agent } from './agent.ts';
+import { Agent } from './agent.ts';
+import { expectHandle } from './handles.ts';
 import { answer, type Questions, SEGMENT_GLOBAL, SEGMENT_GROUP } from './info-table.ts';
-import type { MemoryPool } from './memory-pool.ts';
+import { MemoryPool } from './memory-pool.ts';
+import { HsaError } from './status.ts';
 
 /** Numbers of the specification. */
 export const MEMORY_POOL_INFO = {
@@ -85,15 +87,20 @@ const REGION: Questions<MemoryPool, number | bigint | boolean> = {
   [REGION_INFO.maxClockFrequency]: () => 0,
 };
 
+function expectPool(pool: MemoryPool, status: 'INVALID_MEMORY_POOL' | 'INVALID_REGION'): void {
+  expectHandle(pool, MemoryPool, status);
+  pool.allocations.lifetime.expect();
+}
+
 /** hsa_amd_memory_pool_get_info. Throws INVALID_ARGUMENT for what the pool does not have, NOT_INITIALIZED after shutting down. */
 export function memoryPoolInfo(pool: MemoryPool, id: number): number | bigint | boolean {
-  pool.allocations.lifetime.expect();
+  expectPool(pool, 'INVALID_MEMORY_POOL');
   return answer(POOL, id, pool, `the ${pool.kind} pool`);
 }
 
 /** hsa_region_get_info; errors as `memoryPoolInfo`. */
 export function regionInfo(region: MemoryPool, id: number): number | bigint | boolean {
-  region.allocations.lifetime.expect();
+  expectPool(region, 'INVALID_REGION');
   return answer(REGION, id, region, `the ${region.kind} region`);
 }
 
@@ -131,6 +138,10 @@ const PAIR: Questions<Pair, number | readonly LinkInfo[]> = {
  * `memoryPoolInfo`.
  */
 export function agentMemoryPoolInfo(agent: Agent, pool: MemoryPool, id: number): number | readonly LinkInfo[] {
-  agent.lifetime.expect();
+  expectHandle(agent, Agent, 'INVALID_AGENT');
+  expectPool(pool, 'INVALID_MEMORY_POOL');
+  if (pool.allocations.lifetime !== agent.lifetime) {
+    throw new HsaError('INVALID_MEMORY_POOL', `the ${pool.kind} pool belongs to another runtime`);
+  }
   return answer(PAIR, id, { agent, pool }, `agent ${agent.name} with the ${pool.kind} pool`);
 }

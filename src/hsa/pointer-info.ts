@@ -4,8 +4,11 @@ import type { Allocations } from './allocations.ts';
 import type { LockedMemories } from './locked-memory.ts';
 
 export interface PointerInfo {
-  /** `unknown`: no memory of a device; everything else is absent then. `locked`: what the device sees of locked host memory. */
-  readonly type: 'unknown' | 'hsa' | 'locked';
+  /**
+   * `unknown`: no memory of a device; everything else is absent then. `locked`: what the device sees of locked host memory. `ipc`: what another
+   * runtime shares.
+   */
+  readonly type: 'unknown' | 'hsa' | 'locked' | 'ipc';
   /** Start of the allocation, the same for host and agents unless it is locked. */
   readonly base?: bigint;
   readonly sizeBytes?: number;
@@ -27,6 +30,7 @@ export function pointerInfo(
   agents: readonly Agent[],
   allocations: Allocations,
   locked: LockedMemories,
+  isAttached: (base: bigint) => boolean,
   address: bigint,
 ): PointerInfo {
   const reaching = agents.filter(({ device }) => device?.memory.find(address) !== undefined);
@@ -39,7 +43,7 @@ export function pointerInfo(
   const host = locked.hostBytesAt(base);
   const allowed = record?.agents;
   return {
-    type: host === undefined ? 'hsa' : 'locked',
+    type: host !== undefined ? 'locked' : record === undefined && isAttached(base) ? 'ipc' : 'hsa',
     ...{ base, sizeBytes, label },
     agents: allowed === undefined ? reaching : reaching.filter((agent) => allowed.includes(agent)),
     ...(record && {

@@ -4,11 +4,20 @@
  */
 import type { Agent } from './agent.ts';
 import type { Device, DispatchStatistics } from './device.ts';
+import { expectHandle } from './handles.ts';
 import { PACKET_SIZE_BYTES, QUEUE, QUEUE_PROFILING, QUEUE_PROPERTIES, SIGNAL, SIGNAL_KIND } from './layouts.ts';
 import { type Extent, encodeBarrier, encodeBarrierValue, encodeKernelDispatch } from './packet.ts';
 import { type PacketConsumer, PacketProcessor, type PacketSource, type QueueError } from './packet-processor.ts';
-import type { LoadOrder, MemoryOrder, Progress, Signal, SignalCondition, StoreOrder } from './signal.ts';
-import { HSA_STATUS, HsaError } from './status.ts';
+import {
+  expectSignals,
+  type LoadOrder,
+  type MemoryOrder,
+  type Progress,
+  type Signal,
+  type SignalCondition,
+  type StoreOrder,
+} from './signal.ts';
+import { HSA_STATUS, HsaError, withStatus } from './status.ts';
 
 /** hsa_queue_type_t, in its order. */
 export const QUEUE_TYPES = ['multi', 'single', 'cooperative'] as const;
@@ -137,7 +146,9 @@ export class Queue implements Disposable {
     this.type = type;
     this.#computeUnitMask = allComputeUnits(agent);
     this.sizePackets = sizePackets;
-    this.address = device.memory.allocate(sizeBytes, { label: `queue ${id}` });
+    this.address = withStatus('INVALID_QUEUE_CREATION', () =>
+      device.memory.allocate(sizeBytes, { label: `queue ${id}` }),
+    );
     this.ringAddress = this.address + BigInt(RING);
     const bytes = device.memory.view(this.address, sizeBytes);
     this.ring = bytes.subarray(RING);
@@ -180,14 +191,14 @@ export class Queue implements Disposable {
   }
 
   /** Throws NOT_INITIALIZED after the runtime was shut down, INVALID_QUEUE after the queue was destroyed. */
-  #expectLive(): void {
+  expectLive(): void {
     this.#owner.runtime.lifetime.expect();
     if (this.#isDisposed) throw new HsaError('INVALID_QUEUE', `queue ${this.id} was destroyed`);
   }
 
   /** The structure in memory, for as long as it is the queue's. */
   get #liveWords(): BigInt64Array<SharedArrayBuffer> {
-    this.#expectLive();
+    this.expectLive();
     return this.#words;
   }
 
@@ -227,7 +238,7 @@ export class Queue implements Disposable {
 
   /** hsa_amd_queue_set_priority. Throws INVALID_ARGUMENT for another word. */
   set priority(priority: QueuePriority) {
-    this.#expectLive();
+    this.expectLive();
     if (!QUEUE_PRIORITIES.includes(priority)) {
       throw new HsaError('INVALID_ARGUMENT', `queue priority '${priority}', expected low, normal or high`);
     }
@@ -237,7 +248,7 @@ export class Queue implements Disposable {
 
   /** Bit n for compute unit n, in words of 32. */
   get computeUnitMask(): Uint32Array {
-    this.#expectLive();
+    this.expectLive();
     return this.#computeUnitMask.slice();
   }
 
@@ -246,7 +257,8 @@ export class Queue implements Disposable {
    * when none is left.
    */
   setComputeUnitMask(mask: Uint32Array): void {
-    this.#expectLive();
+    this.expectLive();
+    expectHandle(mask, Uint32Array, 'INVALID_ARGUMENT');
     const all = allComputeUnits(this.agent);
     const wanted = mask.length === 0 ? all : all.map((word, i) => word & (mask[i] ?? 0));
     if (wanted.every((word) => word === 0)) {
@@ -271,7 +283,7 @@ export class Queue implements Disposable {
 
   /** Address of the word that a producer stores a packet's index into (hsa_amd_queue_get_info, doorbell id). */
   get doorbellAddress(): bigint {
-    this.#expectLive();
+    this.expectLive();
     return this.address + BigInt(DOORBELL);
   }
 
@@ -302,7 +314,7 @@ export class Queue implements Disposable {
     return this.ring.subarray(offset, offset + PACKET_SIZE_BYTES);
   }
 
-  /** Writes a kernel dispatch packet and rings the doorbell; waits for a free slot. Returns the packet's index. */
+  /** Writes a kernel dispatch packet and rings the doorbell; waits for a free slot. Returns the packet's index. Throws INVALID_SIGNAL, INVALID_ARGUMENT. */
   dispatch(options: DispatchOptions): bigint {
     const dimensions = Math.max(options.grid.length, options.workgroup.length);
     if (dimensions < 1 || dimensions > 3) {
@@ -316,7 +328,7 @@ export class Queue implements Disposable {
       groupSegmentSizeBytes: options.groupSegmentSizeBytes ?? 0,
       kernelObject: options.kernel,
       kernargAddress: options.kernarg ?? 0n,
-      completionSignal: options.completionSignal?.address ?? 0n,
+      completionSignal: this.#addressOf(options.completionSignal),
     };
     return this.#submit((packet) => encodeKernelDispatch(packet, fields, options.barrier ?? true));
   }
@@ -328,8 +340,8 @@ export class Queue implements Disposable {
       throw new HsaError('INVALID_ARGUMENT', `a barrier packet with ${count} dependencies, expected 1 to 5`);
     }
     const fields = {
-      dependencies: options.dependencies.map((signal) => signal.address),
-      completionSignal: options.completionSignal?.address ?? 0n,
+      dependencies: options.dependencies.map((signal) => this.#addressOf(signal)),
+      completionSignal: this.#addressOf(options.completionSignal),
     };
     return this.#submit((packet) => encodeBarrier(packet, fields, options.mode, options.barrier ?? true));
   }
@@ -337,11 +349,11 @@ export class Queue implements Disposable {
   /** As `dispatch`, for AMD's packet that waits until `(signal & mask) condition value`; by default until the signal is 0. */
   barrierValue(options: BarrierValueOptions): bigint {
     const fields = {
-      signal: options.signal?.address ?? 0n,
+      signal: this.#addressOf(options.signal),
       condition: options.condition ?? 'eq',
       value: options.value ?? 0n,
       mask: options.mask ?? -1n,
-      completionSignal: options.completionSignal?.address ?? 0n,
+      completionSignal: this.#addressOf(options.completionSignal),
     };
     return this.#submit((packet) => encodeBarrierValue(packet, fields, options.barrier ?? true));
   }
@@ -357,8 +369,16 @@ export class Queue implements Disposable {
     });
   }
 
+  /** Of a signal in a packet, 0 for none. Throws INVALID_SIGNAL for one that the queue's device could not use. */
+  #addressOf(signal: Signal | undefined): bigint {
+    if (signal === undefined) return 0n;
+    expectSignals(this.#owner.runtime, [signal]);
+    if (signal.memory === this.#device.memory) return signal.address;
+    throw new HsaError('INVALID_SIGNAL', `signal 0x${signal.address.toString(16)} is in the memory of another device`);
+  }
+
   #submit(encode: (packet: Uint8Array) => number): bigint {
-    this.#expectLive();
+    this.expectLive();
     if (this.#error !== undefined) throw this.#error.error;
     const index = this.addWriteIndex(1n);
     while (index - this.readDispatchId >= BigInt(this.sizePackets)) {

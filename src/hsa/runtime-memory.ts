@@ -2,8 +2,10 @@
 import type { Agent } from './agent.ts';
 import type { Allocations, DeallocationCallback, PoolAllocation } from './allocations.ts';
 import type { DeviceMemory } from './device.ts';
+import { expectCallback, expectHandle } from './handles.ts';
+import type { Lifetime } from './lifetime.ts';
 import { LockedMemories, type LockedMemory } from './locked-memory.ts';
-import type { MemoryPool } from './memory-pool.ts';
+import { MemoryPool } from './memory-pool.ts';
 import { type PointerInfo, pointerInfo } from './pointer-info.ts';
 import { HsaError } from './status.ts';
 
@@ -13,8 +15,11 @@ export interface MemoryOwner {
   readonly agents: readonly Agent[];
   readonly allocations: Allocations;
   memoryOf(address: bigint): DeviceMemory;
+  /** Whether another runtime shares the allocation at `address`. */
+  isAttached(address: bigint): boolean;
+  readonly lifetime: Lifetime;
   /** Throws NOT_INITIALIZED and INVALID_AGENT. */
-  expectOwn(agent?: Agent): void;
+  expectAgent(agent: Agent): void;
 }
 
 export class RuntimeMemory {
@@ -26,10 +31,12 @@ export class RuntimeMemory {
     this.#owner = owner;
   }
 
-  /** What an address belongs to (hsa_amd_pointer_info). */
+  /** What an address belongs to (hsa_amd_pointer_info). Throws INVALID_ARGUMENT for address 0. */
   pointerInfo(address: bigint): PointerInfo {
-    this.#owner.expectOwn();
-    return pointerInfo(this.#owner.agents, this.#owner.allocations, this.#locked, address);
+    this.#owner.lifetime.expect();
+    if (address === 0n) throw new HsaError('INVALID_ARGUMENT', 'address 0');
+    const { agents, allocations, isAttached } = this.#owner;
+    return pointerInfo(agents, allocations, this.#locked, isAttached, address);
   }
 
   /** What `pointerInfo` says of the allocation besides. Throws INVALID_ALLOCATION for what does not start a pool's allocation. */
@@ -42,8 +49,8 @@ export class RuntimeMemory {
    * their whole memory all the same. Throws INVALID_ARGUMENT for no agents and agents that do not reach the pool, INVALID_ALLOCATION.
    */
   allowAccess(agents: readonly Agent[], address: bigint): void {
-    this.#owner.expectOwn();
-    for (const agent of agents) this.#owner.expectOwn(agent);
+    this.#owner.lifetime.expect();
+    for (const agent of agents) this.#owner.expectAgent(agent);
     if (agents.length === 0) throw new HsaError('INVALID_ARGUMENT', 'access for no agent');
     const allocation = this.#allocation(address);
     const { pool } = allocation;
@@ -62,7 +69,7 @@ export class RuntimeMemory {
 
   /** Makes an allocation one of another pool; its address stays. Throws INVALID_MEMORY_POOL where `canMigrate` says no. */
   migrate(address: bigint, destination: MemoryPool): void {
-    this.#owner.expectOwn();
+    this.#owner.lifetime.expect();
     const allocation = this.#allocation(address);
     if (!this.canMigrate(allocation.pool, destination)) {
       throw new HsaError('INVALID_MEMORY_POOL', `memory of the ${allocation.pool.kind} pool cannot move there`);
@@ -73,9 +80,24 @@ export class RuntimeMemory {
 
   /** Gives a buffer to an agent (hsa_memory_assign_agent): memory is coherent here, so that only the arguments are checked. */
   assignAgent(address: bigint, agent: Agent, access: 'ro' | 'wo' | 'rw'): void {
-    this.#owner.expectOwn(agent);
+    this.#owner.expectAgent(agent);
     if (!['ro', 'wo', 'rw'].includes(access)) throw new HsaError('INVALID_ARGUMENT', `access '${access}'`);
     this.#allocation(address);
+  }
+
+  /**
+   * hsa_memory_register: agents with the base profile have no use for it, so that only the arguments are checked. Throws INVALID_ARGUMENT for address 0
+   * and for no bytes.
+   */
+  register(address: bigint, sizeBytes: number): void {
+    this.#owner.lifetime.expect();
+    if (address > 0n && Number.isSafeInteger(sizeBytes) && sizeBytes > 0) return;
+    throw new HsaError('INVALID_ARGUMENT', `registering ${sizeBytes} bytes at 0x${address.toString(16)}`);
+  }
+
+  /** hsa_memory_deregister: undoes what `register` did, which is nothing. */
+  deregister(_address: bigint, _sizeBytes: number): void {
+    this.#owner.lifetime.expect();
   }
 
   /**
@@ -83,10 +105,11 @@ export class RuntimeMemory {
    * see each other's writes when the runtime makes progress. Throws INVALID_ARGUMENT for no bytes or no agents, INVALID_AGENT.
    */
   lock(hostBytes: Uint8Array, agents?: readonly Agent[], pool?: MemoryPool): LockedMemory {
-    this.#owner.expectOwn();
-    for (const agent of agents ?? []) this.#owner.expectOwn(agent);
+    this.#owner.lifetime.expect();
+    for (const agent of agents ?? []) this.#owner.expectAgent(agent);
     if (agents?.length === 0) throw new HsaError('INVALID_ARGUMENT', 'locking for no agent');
     if (pool !== undefined) this.#expectPool(pool);
+    expectHandle(hostBytes, Uint8Array, 'INVALID_ARGUMENT');
     const near =
       agents?.find(({ device }) => device !== undefined) ??
       this.#owner.agents.find(({ device }) => device !== undefined)!;
@@ -95,16 +118,18 @@ export class RuntimeMemory {
 
   /** Ends what `lock` began. Throws INVALID_ARGUMENT for bytes that are not locked. */
   unlock(hostBytes: Uint8Array): void {
-    this.#owner.expectOwn();
+    this.#owner.lifetime.expect();
+    expectHandle(hostBytes, Uint8Array, 'INVALID_ARGUMENT');
     this.#locked.unlock(hostBytes);
   }
 
   /**
    * Calls `callback` once, before the allocation that contains `address` is freed (hsa_amd_register_deallocation_callback). Returns what removes
-   * it again, and then whether it was still there. Throws INVALID_ALLOCATION.
+   * it again, and then whether it was still there. Throws INVALID_ALLOCATION, INVALID_ARGUMENT.
    */
   onDeallocate(address: bigint, callback: DeallocationCallback): () => boolean {
-    this.#owner.expectOwn();
+    this.#owner.lifetime.expect();
+    expectCallback(callback);
     const allocation = this.#owner.allocations.find(this.#owner.memoryOf(address), address);
     if (allocation === undefined) {
       throw new HsaError('INVALID_ALLOCATION', `0x${address.toString(16)} is in no pool's memory`, {}, 'USAGE');
@@ -115,13 +140,14 @@ export class RuntimeMemory {
   }
 
   #allocation(address: bigint): PoolAllocation {
-    this.#owner.expectOwn();
+    this.#owner.lifetime.expect();
     return this.#owner.allocations.at(this.#owner.memoryOf(address), address);
   }
 
   /** Throws INVALID_MEMORY_POOL for a pool of another runtime. */
   #expectPool(pool: MemoryPool): void {
-    this.#owner.expectOwn();
+    this.#owner.lifetime.expect();
+    expectHandle(pool, MemoryPool, 'INVALID_MEMORY_POOL');
     if (pool.allocations === this.#owner.allocations) return;
     throw new HsaError('INVALID_MEMORY_POOL', `the ${pool.kind} pool belongs to another runtime`);
   }

@@ -9,14 +9,16 @@ import type { AdvanceResult, Device, DeviceMemory, Fault } from './device.ts';
 import { Executable, type ExecutableOptions } from './executable.ts';
 import { EXTENSION_VERSIONS } from './extensions.ts';
 import { faultReason } from './faults.ts';
+import { expectCallback, expectHandle } from './handles.ts';
 import { InterceptQueue } from './intercept-queue.ts';
+import { IpcSharing } from './ipc.ts';
 import { Lifetime } from './lifetime.ts';
 import { LoaderExtension } from './loader-extension.ts';
 import { MemoryPool } from './memory-pool.ts';
 import type { QueueError } from './packet-processor.ts';
 import { QUEUE_PRIORITIES, Queue, type QueueOptions, type QueueOwner } from './queue.ts';
 import { RuntimeMemory } from './runtime-memory.ts';
-import type { Progress, Signal, WaitOptions } from './signal.ts';
+import { expectSignals, type Progress, type Signal, type WaitOptions } from './signal.ts';
 import { SignalGroup } from './signal-group.ts';
 import { SignalPages } from './signal-pages.ts';
 import {
@@ -30,6 +32,7 @@ import {
 } from './signal-waits.ts';
 import { HsaError } from './status.ts';
 import { SYSTEM_FREQUENCY_HZ, type SystemInfoValue, systemInfo, systemTimestamp } from './system-info.ts';
+import { type UnsupportedFunction, unsupported } from './unsupported.ts';
 
 /** `hsa_amd_event_t` of type memory fault. */
 export interface MemoryFaultEvent {
@@ -68,6 +71,8 @@ export class Runtime implements Progress, Disposable {
   readonly #memories: readonly DeviceMemory[];
   /** Access, pointers, locks. */
   readonly memory: RuntimeMemory;
+  /** Memory and signals shared with other runtimes that have the same device. */
+  readonly ipc: IpcSharing;
   readonly #signals: ReadonlyMap<DeviceMemory, SignalPages>;
   readonly lifetime = new Lifetime();
   /** What is loaded where (the AMD loader extension). */
@@ -112,9 +117,20 @@ export class Runtime implements Progress, Disposable {
     }
     this.agents = [this.cpuAgent, ...this.gpuAgents];
     const memoryOf = (address: bigint) => this.#memoryOf(address);
-    const expectOwn = (agent?: Agent) => this.#expectOwn(agent);
-    this.#copies = new CopyEngine({ memoryOf, clock: () => devices[0]!.clock(), expectOwn });
-    this.memory = new RuntimeMemory({ agents: this.agents, allocations, memoryOf, expectOwn });
+    const expectAgent = (agent: Agent) => this.#expectAgent(agent);
+    const signalMemory = (consumers: readonly Agent[]) => this.#signalMemory(consumers);
+    const common = {
+      runtime: this,
+      agents: this.agents,
+      memories: this.#memories,
+      lifetime,
+      allocations,
+      memoryOf,
+      expectAgent,
+    };
+    this.#copies = new CopyEngine({ ...common, clock: () => devices[0]!.clock() });
+    this.ipc = new IpcSharing({ ...common, signalMemory });
+    this.memory = new RuntimeMemory({ ...common, isAttached: (address) => this.ipc.isAttached(address) });
   }
 
   /** Another user of the same runtime (hsa_init): it ends when it was disposed once more. Throws REFCOUNT_OVERFLOW. */
@@ -136,30 +152,40 @@ export class Runtime implements Progress, Disposable {
     return version?.major === major ? version.minor : undefined;
   }
 
+  /** What calling this function of the specification comes to: throws NOT_SUPPORTED with the reason, or NOT_INITIALIZED. */
+  refuse(name: UnsupportedFunction): never {
+    this.lifetime.expect();
+    throw unsupported(name);
+  }
+
   /**
    * `consumers`: whose kernels use the signal; needed only where devices do not share their memory. Default: all that share it with the
    * first GPU agent. Throws INVALID_ARGUMENT for an agent that is named twice and for GPU agents that do not share their memory.
    */
   createSignal(initial: bigint, ...consumers: readonly Agent[]): Signal {
-    this.#expectOwn();
-    for (const agent of consumers) this.#expectOwn(agent);
+    return this.#signals.get(this.#signalMemory(consumers))!.create(initial, this, consumers);
+  }
+
+  #signalMemory(consumers: readonly Agent[]): DeviceMemory {
+    this.lifetime.expect();
+    for (const agent of consumers) this.#expectAgent(agent);
     if (new Set(consumers).size < consumers.length) throw new HsaError('INVALID_ARGUMENT', 'a consumer is named twice');
     const memories = new Set(consumers.flatMap(({ device }) => (device === undefined ? [] : [device.memory])));
     if (memories.size > 1) throw new HsaError('INVALID_ARGUMENT', 'the consumers do not share their memory');
     const [memory = this.#memories[0]!] = memories;
-    return this.#signals.get(memory)!.create(initial, this, consumers);
+    return memory;
   }
 
   /** Signals to be waited for together. Throws INVALID_ARGUMENT without signals or consumers. */
   createSignalGroup(signals: readonly Signal[], consumers: readonly Agent[]): SignalGroup {
-    this.#expectOwn();
-    for (const agent of consumers) this.#expectOwn(agent);
+    this.lifetime.expect();
+    for (const agent of consumers) this.#expectAgent(agent);
     return new SignalGroup(this, signals, consumers);
   }
 
   /** Throws INVALID_AGENT for the CPU agent and agents of other runtimes, INVALID_ARGUMENT and OUT_OF_RESOURCES for the size. */
   createQueue(agent: Agent, options: QueueOptions = {}): Queue {
-    this.#expectOwn(agent);
+    this.#expectAgent(agent);
     const owner = this.#owner(agent, ({ fault, kernel }) => {
       if (fault?.kind === 'memory') this.#emitFault(agent, fault, kernel);
     });
@@ -168,7 +194,7 @@ export class Runtime implements Progress, Disposable {
 
   /** A queue whose packets go through the interceptors that are registered with it. */
   createInterceptQueue(agent: Agent, options: QueueOptions = {}): InterceptQueue {
-    this.#expectOwn(agent);
+    this.#expectAgent(agent);
     let inner: Queue | undefined;
     const owner = this.#owner(agent, () => {});
     const onDispose = (queue: Queue) => {
@@ -184,11 +210,11 @@ export class Runtime implements Progress, Disposable {
   }
 
   /** Throws NOT_INITIALIZED when the runtime was shut down, INVALID_AGENT for an agent of another runtime. */
-  #expectOwn(agent?: Agent): void {
+  #expectAgent(agent: Agent): void {
     this.lifetime.expect();
-    if (agent !== undefined && !this.agents.includes(agent)) {
-      throw new HsaError('INVALID_AGENT', `agent ${agent.name} belongs to another runtime`);
-    }
+    expectHandle(agent, Agent, 'INVALID_AGENT');
+    if (this.agents.includes(agent)) return;
+    throw new HsaError('INVALID_AGENT', `agent ${agent.name} belongs to another runtime`);
   }
 
   #owner(agent: Agent, onError: (error: QueueError) => void): QueueOwner {
@@ -213,9 +239,10 @@ export class Runtime implements Progress, Disposable {
 
   /** Throws INVALID_ARGUMENT for an unknown profile or rounding mode. */
   createExecutable(options?: ExecutableOptions): Executable {
-    this.#expectOwn();
+    this.lifetime.expect();
     const owner = {
-      expectOwn: (agent?: Agent) => this.#expectOwn(agent),
+      lifetime: this.lifetime,
+      expectAgent: (agent: Agent) => this.#expectAgent(agent),
       onDispose: (disposed: Executable) => this.#executables.delete(disposed),
     };
     const executable = new Executable(owner, options);
@@ -252,8 +279,8 @@ export class Runtime implements Progress, Disposable {
    * busy, INVALID_AGENT for copies within one agent.
    */
   copyEngineStatus(destination: Agent, source: Agent): number {
-    this.#expectOwn(destination);
-    this.#expectOwn(source);
+    this.#expectAgent(destination);
+    this.#expectAgent(source);
     if (destination === source) throw new HsaError('INVALID_AGENT', 'a copy within one agent needs no engine');
     if (!this.#copies.isIdle) throw new HsaError('OUT_OF_RESOURCES', 'the copy engine is busy');
     return COPY_ENGINE;
@@ -294,7 +321,7 @@ export class Runtime implements Progress, Disposable {
   /** Calls `handler` when the condition holds, while the runtime makes progress. Returns what removes the handler again. */
   onSignal(wait: SignalWait, handler: SignalHandler): () => void {
     this.lifetime.expect();
-    return this.#signalHandlers.add(wait, handler);
+    return this.#signalHandlers.add(this, wait, handler);
   }
 
   /**
@@ -305,19 +332,21 @@ export class Runtime implements Progress, Disposable {
     signal: Signal,
     agent: Agent = this.gpuAgents[0]!,
   ): { readonly startNs: bigint; readonly endNs: bigint } {
+    expectSignals(this, [signal]);
     const { startTicks, endTicks } = signal;
     return { startNs: this.convertTick(agent, startTicks), endNs: this.convertTick(agent, endTicks) };
   }
 
   /** A tick of an agent's clock by the system's (hsa_amd_profiling_convert_tick_to_system_domain). Throws INVALID_AGENT for the CPU agent. */
   convertTick(agent: Agent, tick: bigint): bigint {
-    this.#expectOwn(agent);
+    this.#expectAgent(agent);
     agent.requireDevice();
     return this.#clockStarts.get(agent)! + nanoseconds(agent, tick);
   }
 
-  /** Live host view of device memory. Throws USAGE when the range is not inside one allocation. */
+  /** Live host view of device memory. Throws USAGE when the range is not inside one allocation, NOT_INITIALIZED. */
   view(address: bigint, sizeBytes: number): Uint8Array<SharedArrayBuffer> {
+    this.lifetime.expect();
     return this.#memoryOf(address).view(address, sizeBytes);
   }
 
@@ -327,6 +356,8 @@ export class Runtime implements Progress, Disposable {
 
   /** Called for memory faults of every GPU agent. Returns what removes the handler again. */
   onSystemEvent(handler: SystemEventHandler): () => void {
+    this.lifetime.expect();
+    expectCallback(handler);
     this.#handlers.add(handler);
     return () => this.#handlers.delete(handler);
   }
@@ -375,6 +406,7 @@ export class Runtime implements Progress, Disposable {
     for (const executable of [...this.#executables]) executable[Symbol.dispose]();
     for (const queue of [...this.#queues]) queue[Symbol.dispose]();
     for (const pages of this.#signals.values()) pages.free();
+    this.ipc.releaseAll();
     this.#allocations.freeAll();
   }
 

@@ -1,6 +1,6 @@
 /** Signals that are waited for together (hsa_signal_group_t; HSA runtime 1.2, section 2.4). */
 import type { Agent } from './agent.ts';
-import type { Progress, Signal, SignalCondition, WaitOptions } from './signal.ts';
+import { expectSignals, type Progress, type Signal, type SignalCondition, type WaitOptions } from './signal.ts';
 import { waitAny } from './signal-waits.ts';
 import { HsaError } from './status.ts';
 
@@ -16,11 +16,11 @@ export class SignalGroup implements Disposable {
   readonly #runtime: Progress;
   #isDisposed = false;
 
-  /** Use `Runtime.createSignalGroup`. Throws INVALID_ARGUMENT without signals or consumers. */
+  /** Use `Runtime.createSignalGroup`. Throws INVALID_ARGUMENT without signals or consumers, INVALID_SIGNAL. */
   constructor(runtime: Progress, signals: readonly Signal[], consumers: readonly Agent[]) {
     if (signals.length === 0) throw new HsaError('INVALID_ARGUMENT', 'a signal group without signals');
     if (consumers.length === 0) throw new HsaError('INVALID_ARGUMENT', 'a signal group without consumers');
-    for (const signal of signals) signal.load();
+    expectSignals(runtime, signals);
     this.signals = [...signals];
     this.consumers = [...consumers];
     this.#runtime = runtime;

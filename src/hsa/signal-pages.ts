@@ -2,7 +2,8 @@
 import type { Agent } from './agent.ts';
 import type { DeviceMemory } from './device.ts';
 import { SIGNAL } from './layouts.ts';
-import { type Progress, Signal } from './signal.ts';
+import { initializeSignal, type Progress, Signal } from './signal.ts';
+import { withStatus } from './status.ts';
 
 const SIGNALS_PER_PAGE = 4096 / SIGNAL.sizeBytes;
 
@@ -18,12 +19,13 @@ export class SignalPages {
 
   create(initial: bigint, runtime: Progress, consumers: readonly Agent[]): Signal {
     if (this.#free.length === 0) {
-      const page = this.#memory.allocate(4096, { label: 'signals' });
+      const page = withStatus('OUT_OF_RESOURCES', () => this.#memory.allocate(4096, { label: 'signals' }));
       this.#pages.push(page);
       for (let slot = SIGNALS_PER_PAGE - 1; slot >= 0; slot--) this.#free.push(page + BigInt(slot * SIGNAL.sizeBytes));
     }
     const address = this.#free.pop()!;
-    return new Signal(this.#memory, address, initial, runtime, () => this.#free.push(address), consumers);
+    initializeSignal(this.#memory, address, initial);
+    return new Signal(this.#memory, address, runtime, () => this.#free.push(address), consumers);
   }
 
   free(): void {

@@ -1,6 +1,8 @@
 /** Waits for several signals, and handlers that run when a signal changes (hsa_amd_signal_wait_any, _wait_all, _async_handler). */
+import { expectCallback } from './handles.ts';
 import {
   conditionHolds,
+  expectSignals,
   type Progress,
   type Signal,
   type SignalCondition,
@@ -35,20 +37,25 @@ function waitFor<T>(runtime: Progress, look: () => T | undefined, { timeoutMs }:
   }
 }
 
-function checkCount(waits: readonly SignalWait[]): void {
+/** Throws INVALID_ARGUMENT without waits, INVALID_SIGNAL. */
+function check(runtime: Progress, waits: readonly SignalWait[]): void {
   if (waits.length === 0) throw new HsaError('INVALID_ARGUMENT', 'a wait for no signal');
+  expectSignals(
+    runtime,
+    waits.map(({ signal }) => signal),
+  );
 }
 
-function firstOf(waits: readonly SignalWait[]): () => number | undefined {
-  checkCount(waits);
+function firstOf(runtime: Progress, waits: readonly SignalWait[]): () => number | undefined {
+  check(runtime, waits);
   return () => {
     const index = waits.findIndex(holds);
     return index < 0 ? undefined : index;
   };
 }
 
-function allOf(waits: readonly SignalWait[]): () => true | undefined {
-  checkCount(waits);
+function allOf(runtime: Progress, waits: readonly SignalWait[]): () => true | undefined {
+  check(runtime, waits);
   return () => waits.every(holds) || undefined;
 }
 
@@ -58,7 +65,7 @@ export function waitAny(
   waits: readonly SignalWait[],
   options: WaitOptions = {},
 ): number | undefined {
-  return waitFor(runtime, firstOf(waits), options);
+  return waitFor(runtime, firstOf(runtime, waits), options);
 }
 
 /** As `waitAny`, while the event loop has its turns. Errors as `Signal.wait`. */
@@ -67,12 +74,12 @@ export async function waitAnyAsync(
   waits: readonly SignalWait[],
   options: WaitOptions = {},
 ): Promise<number | undefined> {
-  return waitAsync(runtime, firstOf(waits), options);
+  return waitAsync(runtime, firstOf(runtime, waits), options);
 }
 
 /** Whether all hold at the same time before the time runs out. */
 export function waitAll(runtime: Progress, waits: readonly SignalWait[], options: WaitOptions = {}): boolean {
-  return waitFor(runtime, allOf(waits), options) ?? false;
+  return waitFor(runtime, allOf(runtime, waits), options) ?? false;
 }
 
 /** As `waitAll`, while the event loop has its turns. Errors as `Signal.wait`. */
@@ -81,16 +88,18 @@ export async function waitAllAsync(
   waits: readonly SignalWait[],
   options: WaitOptions = {},
 ): Promise<boolean> {
-  return (await waitAsync(runtime, allOf(waits), options)) ?? false;
+  return (await waitAsync(runtime, allOf(runtime, waits), options)) ?? false;
 }
 
 /** Handlers of signals; each runs once for every time that it is looked at and its condition holds, until it returns false. */
 export class SignalHandlers {
   readonly #watched = new Set<{ readonly wait: SignalWait; readonly handler: SignalHandler }>();
 
-  /** Returns what removes the handler again; it goes with its signal, too. Throws INVALID_SIGNAL for one that was destroyed. */
-  add(wait: SignalWait, handler: SignalHandler): () => void {
-    wait.signal.load();
+  /** Returns what removes the handler again; it goes with its signal, too. Throws INVALID_SIGNAL, INVALID_ARGUMENT. */
+  add(runtime: Progress, wait: SignalWait, handler: SignalHandler): () => void {
+    expectSignals(runtime, [wait.signal]);
+    expectCallback(handler);
+    conditionHolds(wait.condition, 0n, wait.value);
     const entry = { wait, handler };
     this.#watched.add(entry);
     return () => this.#watched.delete(entry);

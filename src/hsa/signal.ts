@@ -4,6 +4,7 @@
  */
 import type { Agent } from './agent.ts';
 import type { AdvanceResult, DeviceMemory } from './device.ts';
+import { expectHandle } from './handles.ts';
 import { SIGNAL, SIGNAL_KIND } from './layouts.ts';
 import type { Lifetime } from './lifetime.ts';
 import { HsaError } from './status.ts';
@@ -45,6 +46,14 @@ export function signalWords(memory: DeviceMemory, address: bigint): BigInt64Arra
 }
 
 const VALUE = SIGNAL.value / 8;
+
+/** Makes 64 bytes a signal of kind USER. */
+export function initializeSignal(memory: DeviceMemory, address: bigint, initial: bigint): void {
+  const words = signalWords(memory, address).fill(0n);
+  words[SIGNAL.kind / 8] = SIGNAL_KIND.user;
+  words[VALUE] = initial;
+}
+
 /** How long an asynchronous wait keeps the event loop waiting. */
 const ASYNC_SLICE_MS = 5;
 
@@ -69,6 +78,7 @@ export function completeSignal(memory: DeviceMemory, address: bigint, startTicks
   }
 }
 
+/** Throws INVALID_ARGUMENT for another condition. */
 export function conditionHolds(condition: SignalCondition, value: bigint, compare: bigint): boolean {
   switch (condition) {
     case 'eq':
@@ -79,6 +89,8 @@ export function conditionHolds(condition: SignalCondition, value: bigint, compar
       return value < compare;
     case 'gte':
       return value >= compare;
+    default:
+      throw new HsaError('INVALID_ARGUMENT', `condition '${condition}', expected eq, ne, lt or gte`);
   }
 }
 
@@ -88,26 +100,25 @@ export function conditionHolds(condition: SignalCondition, value: bigint, compar
  */
 export class Signal implements Disposable {
   readonly address: bigint;
+  readonly memory: DeviceMemory;
   /** Agents that may wait for it; empty: all. */
   readonly consumers: readonly Agent[];
   readonly #runtime: Progress;
   readonly #release: () => void;
   #live: BigInt64Array<SharedArrayBuffer> | undefined;
 
-  /** Use `Runtime.createSignal`. `release` gives the 64 bytes back. */
+  /** Use `Runtime.createSignal`. The 64 bytes are a signal already; `release` gives them back. */
   constructor(
     memory: DeviceMemory,
     address: bigint,
-    initial: bigint,
     runtime: Progress,
     release: () => void,
     consumers: readonly Agent[] = [],
   ) {
     this.address = address;
+    this.memory = memory;
     this.consumers = consumers;
-    this.#live = signalWords(memory, address).fill(0n);
-    this.#live[SIGNAL.kind / 8] = SIGNAL_KIND.user;
-    this.#live[VALUE] = initial;
+    this.#live = signalWords(memory, address);
     this.#runtime = runtime;
     this.#release = release;
   }
@@ -117,6 +128,12 @@ export class Signal implements Disposable {
     this.#runtime.lifetime.expect();
     if (this.#live !== undefined) return this.#live;
     throw new HsaError('INVALID_SIGNAL', `signal 0x${this.address.toString(16)} was destroyed`);
+  }
+
+  /** Throws INVALID_SIGNAL for a signal of another runtime and for one that was destroyed, NOT_INITIALIZED. */
+  expectOf(runtime: Progress): void {
+    if (this.#words !== undefined && this.#runtime === runtime) return;
+    throw new HsaError('INVALID_SIGNAL', `signal 0x${this.address.toString(16)} belongs to another runtime`);
   }
 
   load(_order?: LoadOrder): bigint {
@@ -210,6 +227,15 @@ export class Signal implements Disposable {
     if (this.#live === undefined) return;
     this.#live = undefined;
     if (this.#runtime.lifetime.isLive) this.#release();
+  }
+}
+
+/** Throws INVALID_SIGNAL for what is no signal of the runtime, or none any more, NOT_INITIALIZED. */
+export function expectSignals(runtime: Progress, signals: readonly Signal[]): void {
+  runtime.lifetime.expect();
+  for (const signal of signals) {
+    expectHandle(signal, Signal, 'INVALID_SIGNAL');
+    signal.expectOf(runtime);
   }
 }
 

@@ -50,6 +50,29 @@ export const HSA_STATUS = {
 
 export type HsaStatus = keyof typeof HSA_STATUS;
 
+const BY_VALUE = new Map<number, HsaStatus>(
+  Object.entries(HSA_STATUS).map(([name, { value }]) => [value, name as HsaStatus]),
+);
+
+/** The name of an `hsa_status_t` (hsa_status_string), undefined for success and numbers that no status has. */
+export function statusNamed(value: number): HsaStatus | undefined {
+  return BY_VALUE.get(value);
+}
+
+/**
+ * What `run` throws, with a status: OUT_OF_RESOURCES where there is not enough of something, else `status`. Errors of the runtime and defects of
+ * ours stay what they are.
+ */
+export function withStatus<T>(status: HsaStatus, run: () => T): T {
+  try {
+    return run();
+  } catch (error) {
+    if (!(error instanceof WavewrightError) || error instanceof HsaError || error.code === 'INTERNAL') throw error;
+    const { code, what, context } = error;
+    throw new HsaError(code === 'LIMIT_EXCEEDED' ? 'OUT_OF_RESOURCES' : status, what, context, code);
+  }
+}
+
 /** A failure of the HSA runtime: a `WavewrightError` that knows its `hsa_status_t`. */
 export class HsaError extends WavewrightError {
   readonly status: HsaStatus;

@@ -1,7 +1,9 @@
 /** What can be asked of a symbol by number (hsa_executable_symbol_info_t; spec/hsa.md sections 2.5 and 3.5). */
 import type { Agent } from './agent.ts';
 import type { ExecutableSymbol, FunctionSymbol, KernelSymbol, VariableSymbol } from './executable-symbol.ts';
+import { expectHandle } from './handles.ts';
 import type { LoadedCodeObject } from './loaded-code-object.ts';
+import { LoadedSymbol } from './loaded-symbol.ts';
 import { HsaError } from './status.ts';
 
 /** Numbers of the specification; from 0xa000 on those of Wavewright. */
@@ -116,9 +118,14 @@ function alignmentOf(address: bigint): number {
 
 /**
  * hsa_executable_symbol_get_info. Throws INVALID_ARGUMENT for what a symbol of this kind does not have, and for the needs of code before
- * the executable is frozen.
+ * the executable is frozen; INVALID_EXECUTABLE_SYMBOL when it was destroyed.
  */
 export function symbolInfo(symbol: ExecutableSymbol, id: number): SymbolInfo {
+  expectHandle(symbol, LoadedSymbol, 'INVALID_EXECUTABLE_SYMBOL');
+  symbol.agent.lifetime.expect();
+  if (!symbol.codeObject.executable.isLive) {
+    throw new HsaError('INVALID_EXECUTABLE_SYMBOL', `the executable of symbol '${symbol.name}' was destroyed`);
+  }
   const own =
     symbol.kind === 'kernel'
       ? KERNEL[id]?.(symbol)

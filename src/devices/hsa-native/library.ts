@@ -6,7 +6,7 @@
 import type * as Ffi from 'node:ffi';
 import { existsSync } from 'node:fs';
 import { WavewrightError } from '../../base/errors.ts';
-import { HSA_STATUS, HsaError, type HsaStatus } from '../../hsa/status.ts';
+import { HsaError, statusNamed } from '../../hsa/status.ts';
 
 /** Names that are looked for when neither a path nor the environment says where the library is. */
 const SYSTEM_PATHS = ['libhsa-runtime64.so.1', '/opt/rocm/lib/libhsa-runtime64.so.1'];
@@ -59,10 +59,6 @@ export interface LibraryOptions {
   readonly environment?: Readonly<Record<string, string | undefined>>;
 }
 
-const STATUS_NAMES = new Map<number, HsaStatus>(
-  Object.entries(HSA_STATUS).map(([name, { value }]) => [value, name as HsaStatus]),
-);
-
 export class HsaLibrary {
   readonly path: string;
   readonly ffi: typeof Ffi;
@@ -99,7 +95,7 @@ export class HsaLibrary {
   /** Throws the HSA error of a status that is not success. */
   check(status: number, what: string): void {
     if (status === 0) return;
-    const name = STATUS_NAMES.get(status) ?? 'ERROR';
+    const name = statusNamed(status) ?? 'ERROR';
     throw new HsaError(name, `${what}: ${name} (0x${status.toString(16)})`, { file: this.path });
   }
 
