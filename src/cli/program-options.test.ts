@@ -86,19 +86,21 @@ test('any option of the sandbox closes it', () => {
   });
 });
 
-test('commands run with the directory and environment of the program, and not in the sandbox', () => {
+test('commands run with the directory and environment of the program, and not in the sandbox', async () => {
+  const { signal } = new AbortController();
   const { system } = options(`--cwd=${folder}`, '--env=STATUS=3');
-  assert.equal(system!('test -f input && exit $STATUS'), 3 << 8);
-  assert.equal(system!('kill -9 $$'), 9);
+  assert.equal(await system!('test -f input && exit $STATUS', signal), 3 << 8);
+  assert.equal(await system!('kill -9 $$', signal), 9);
+  assert.equal(await system!('sleep 100', AbortSignal.timeout(20)), -1);
   const { system: refused, said } = options('--sandbox');
-  assert.equal(refused!('touch x\n'), -1);
+  assert.equal(refused!('touch x\n', signal), -1);
   assert.equal(said(), "wavewright: sandbox: refused to run 'touch x\\x0a'\n");
-  for (let n = 0; n < 100; n++) refused!('x'.repeat(1000));
+  for (let n = 0; n < 100; n++) refused!('x'.repeat(1000), signal);
   const lines = said().trimEnd().split('\n');
   assert.equal(lines.length, 21);
   assert.ok(lines.every((line) => line.length < 400));
   assert.match(lines.at(-1)!, /further refusals are not shown$/);
-  assert.equal(options('--allow-system').system!('exit 1'), 256);
+  assert.equal(await options('--allow-system').system!('exit 1', signal), 256);
 });
 
 test('--inspect loads, says what would run, and runs nothing', async () => {

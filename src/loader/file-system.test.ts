@@ -1,9 +1,11 @@
 import assert from 'node:assert/strict';
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { spawnSync } from 'node:child_process';
+import { closeSync, mkdirSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync, writeSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { after, test } from 'node:test';
+import { after, type TestContext, test } from 'node:test';
 import { WavewrightError } from '../base/errors.ts';
+import type { Conversation } from './conversation.ts';
 import { type FileSystem, type OpenFile, parseOpenMode } from './file-system.ts';
 import { MemoryFileSystem } from './memory-file-system.ts';
 import { nodeFileSystem } from './node-file-system.ts';
@@ -14,6 +16,13 @@ after(() => rmSync(folder, { recursive: true }));
 
 const text = (bytes: Uint8Array) => new TextDecoder().decode(bytes);
 const bytes = (string: string) => new TextEncoder().encode(string);
+
+/** What a read gives that need not wait. */
+function now<T>(reading: Conversation<T>): T {
+  const { done, value } = reading.next();
+  assert.ok(done, 'waits');
+  return value;
+}
 
 /** Opens as a C program would; fails the test when it cannot. */
 function open(files: FileSystem, name: string, mode: string): HostStream {
@@ -58,24 +67,24 @@ for (const [name, { files, root }] of Object.entries(systems)) {
     assert.equal(writing.seek(2n, 0), 0);
     assert.equal(writing.write(bytes('ab')), 2);
     assert.equal(writing.tell(), 4);
-    assert.equal(writing.read(1).length, 0);
+    assert.equal(now(writing.read(1)).length, 0);
     assert.ok(writing.failed);
     assert.ok(writing.close());
 
     const reading = open(files, file, 'r');
-    assert.equal(text(reading.read(4)), '01ab');
+    assert.equal(text(now(reading.read(4))), '01ab');
     assert.equal(reading.seek(-1n, 2), 0);
-    assert.equal(text(reading.read(4)), '9');
+    assert.equal(text(now(reading.read(4))), '9');
     assert.ok(reading.atEnd);
     assert.equal(reading.write(bytes('x')), 0);
     assert.ok(reading.failed && reading.close());
 
     const appending = open(files, file, 'a+');
-    assert.equal(text(appending.read(2)), '01');
+    assert.equal(text(now(appending.read(2))), '01');
     assert.equal(appending.write(bytes('END')), 3);
     assert.equal(appending.tell(), 13);
     assert.equal(appending.seek(8n, 0), 0);
-    assert.equal(text(appending.read(100)), '89END');
+    assert.equal(text(now(appending.read(100))), '89END');
     assert.ok(appending.close());
 
     assert.equal(files.open(file, parseOpenMode('wx')!), undefined);
@@ -83,7 +92,7 @@ for (const [name, { files, root }] of Object.entries(systems)) {
     assert.equal(sparse.seek(5n, 0), 0);
     assert.equal(sparse.write(bytes('!')), 1);
     assert.equal(sparse.seek(0n, 0), 0);
-    assert.equal(text(sparse.read(100)), '\0\0\0\0\0!');
+    assert.equal(text(now(sparse.read(100))), '\0\0\0\0\0!');
     assert.ok(sparse.close());
 
     assert.ok(files.rename(file, `${root}g`));
@@ -92,7 +101,7 @@ for (const [name, { files, root }] of Object.entries(systems)) {
     assert.ok(!files.remove(`${root}g`));
     const truncated = open(files, `${root}sparse`, 'w');
     assert.ok(truncated.close());
-    assert.equal(open(files, `${root}sparse`, 'r').read(10).length, 0);
+    assert.equal(now(open(files, `${root}sparse`, 'r').read(10)).length, 0);
   });
 }
 
@@ -101,12 +110,12 @@ test('long reads and lines come in one piece', () => {
   const long = 'x'.repeat(10_000);
   files.set('f', bytes(`${long}\nrest`));
   const stream = open(files, 'f', 'r');
-  assert.equal(text(stream.readLine(100_000)), `${long}\n`);
+  assert.equal(text(now(stream.readLine(100_000))), `${long}\n`);
   assert.equal(stream.tell(), 10_001);
-  assert.equal(text(stream.read(100)), 'rest');
+  assert.equal(text(now(stream.read(100))), 'rest');
   const again = open(files, 'f', 'r');
-  assert.equal(again.read(9_999).length, 9_999);
-  assert.equal(text(again.read(3)), 'x\nr');
+  assert.equal(now(again.read(9_999)).length, 9_999);
+  assert.equal(text(now(again.read(3))), 'x\nr');
 });
 
 test('pushed-back characters come first and do not change the file', () => {
@@ -114,10 +123,10 @@ test('pushed-back characters come first and do not change the file', () => {
   files.set('f', bytes('bc'));
   const stream = open(files, 'f', 'r+');
   assert.equal(stream.unget(0x61), 0x61);
-  assert.equal(text(stream.read(2)), 'ab');
+  assert.equal(text(now(stream.read(2))), 'ab');
   assert.equal(stream.unget(0x1ff), 0xff);
   assert.equal(stream.seek(0n, 1), 0);
-  assert.equal(text(stream.read(1)), 'b');
+  assert.equal(text(now(stream.read(1))), 'b');
   assert.equal(text(files.get('f')!), 'bc');
 });
 
@@ -137,9 +146,9 @@ test('what was read ahead from a terminal is still there after a write', () => {
     },
   };
   const stream = new HostStream(terminal, { read: true, write: true });
-  assert.equal(text(stream.readLine(100)), 'one\n');
+  assert.equal(text(now(stream.readLine(100))), 'one\n');
   assert.equal(stream.write(bytes('?')), 1);
-  assert.equal(text(stream.readLine(100)), 'two\n');
+  assert.equal(text(now(stream.readLine(100))), 'two\n');
 });
 
 test('tags name the standard streams, handles the open ones', () => {
@@ -192,7 +201,7 @@ test('an endless file is a limit, not an endless read', () => {
   };
   const stream = new HostStream({ ...endless, read: (into) => into.length }, { read: true, write: false });
   assert.throws(
-    () => stream.read(Number.MAX_SAFE_INTEGER),
+    () => now(stream.read(Number.MAX_SAFE_INTEGER)),
     (error: unknown) => error instanceof WavewrightError && error.code === 'LIMIT_EXCEEDED',
   );
 });
@@ -200,7 +209,7 @@ test('an endless file is a limit, not an endless read', () => {
 test('files of the host: directories, pipes and what is not there', () => {
   mkdirSync(path.join(folder, 'dir'));
   const directory = open(nodeFileSystem, path.join(folder, 'dir'), 'r');
-  assert.equal(directory.read(1).length, 0);
+  assert.equal(now(directory.read(1)).length, 0);
   assert.ok(directory.failed && directory.close());
   assert.equal(nodeFileSystem.open(path.join(folder, 'dir'), parseOpenMode('w')!), undefined);
   assert.ok(nodeFileSystem.remove(path.join(folder, 'dir')));
@@ -211,7 +220,49 @@ test('files of the host: directories, pipes and what is not there', () => {
   const file = path.join(folder, 'plain');
   writeFileSync(file, 'abc');
   const stream = open(nodeFileSystem, file, 'r+');
-  assert.equal(text(stream.read(1)), 'a');
+  assert.equal(text(now(stream.read(1))), 'a');
   assert.equal(stream.write(bytes('X')), 1);
   assert.equal(readFileSync(file, 'utf8'), 'aXc');
+});
+
+/** A named pipe with both ends open, so that it never ends; closed after the test. */
+function pipe(context: TestContext): { readonly name: string; readonly descriptor: number } {
+  const name = path.join(mkdtempSync(path.join(folder, 'pipe-')), 'pipe');
+  assert.equal(spawnSync('mkfifo', [name]).status, 0);
+  const descriptor = openSync(name, 'r+');
+  context.after(() => closeSync(descriptor));
+  return { name, descriptor };
+}
+
+test('a pipe without anything in it is waiting, not the end', { skip: process.platform !== 'linux' }, (context) => {
+  const { name, descriptor } = pipe(context);
+  const file = nodeFileSystem.open(name, parseOpenMode('r')!)!;
+  const into = new Uint8Array(10);
+  assert.equal(file.read(into), 'waiting');
+  writeSync(descriptor, 'abc');
+  let count = file.read(into);
+  while (count === 'waiting') count = file.read(into);
+  assert.equal(count, 3);
+  assert.equal(file.read(into), 'waiting');
+  assert.ok(file.close());
+  assert.equal(file.read(into), undefined);
+  assert.ok(!file.write(into) && !file.close());
+});
+
+test('standard input that has nothing yet does not hold the process up', {
+  skip: process.platform !== 'linux',
+}, (context) => {
+  const script = `
+    import { nodeStdin } from ${JSON.stringify(path.join(import.meta.dirname, 'node-file-system.ts'))};
+    console.log(nodeStdin.read(new Uint8Array(10)));`;
+  const argv = ['--input-type=module-typescript', '-e', script];
+  const read = (stdin: 'pipe' | number, input?: string) => {
+    const options = { stdio: [stdin, 'pipe', 'inherit'] as ('pipe' | 'inherit' | number)[], timeout: 20_000 };
+    return String(spawnSync(process.execPath, argv, { ...options, ...(input !== undefined && { input }) }).stdout);
+  };
+  const { descriptor } = pipe(context);
+  assert.equal(read(descriptor), 'waiting\n');
+  writeSync(descriptor, 'xyz');
+  assert.equal(read(descriptor), '3\n');
+  assert.equal(read('pipe', 'text'), '4\n');
 });

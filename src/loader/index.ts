@@ -1,4 +1,5 @@
 /** Running whole programs; `node-file-system.ts` has the adapters for Node. */
+export { type Conversation, settled } from './conversation.ts';
 export { type FileSystem, type OpenFile, type OpenMode, parseOpenMode } from './file-system.ts';
 export type { Generation } from './generation.ts';
 export { formatInspection, inspectProgram, type ProgramInspection } from './inspect.ts';
@@ -7,7 +8,7 @@ export { type KernelRun, type ProgramResult, type RunLimits, type RunOptions, ru
 export { formatResources, type KernelResources } from './resource-usage.ts';
 export { type DispatchArgument, type DispatchParameter, type DispatchSignature, dispatched } from './rpc/dispatch.ts';
 export type { Handler, HostFunction, RpcHost } from './rpc/host.ts';
-export type { Conversation, RecordedStep, ServerPort } from './rpc/port.ts';
+export type { RecordedStep, ServerPort } from './rpc/port.ts';
 export type { ConversationRecord, OpcodeStatistics } from './rpc/server.ts';
 export { formatConversation } from './rpc/trace.ts';
 export type { StandardStreams } from './streams.ts';

@@ -1,4 +1,4 @@
-/** The host's files for a GPU program, and its standard input. */
+/** The host's files for a GPU program, and its standard input. Reads of pipes, terminals and sockets do not wait on Linux. */
 import {
   closeSync,
   constants,
@@ -63,17 +63,50 @@ function writeFully(descriptor: number, bytes: Uint8Array, position: number | nu
   }
 }
 
+/** A descriptor that had nothing to read is left alone so long: a look takes longer than all that other waves ask for meanwhile. */
+const LOOK_INTERVAL_MS = 1;
+
+/** Reads from a descriptor, which gives `waiting` where it is in non-blocking mode and has nothing. */
+class Reader {
+  #nextLookMs = 0;
+
+  /** At `position`, or where the descriptor stands. */
+  read(descriptor: number, into: Uint8Array, position: number | null): number | 'waiting' | undefined {
+    if (performance.now() < this.#nextLookMs) return 'waiting';
+    try {
+      return readSync(descriptor, into, 0, into.length, position);
+    } catch (error) {
+      const code = errorCode(error);
+      if (code === undefined) throw error;
+      if (code !== 'EAGAIN') return undefined;
+      this.#nextLookMs = performance.now() + LOOK_INTERVAL_MS;
+      return 'waiting';
+    }
+  }
+}
+
+/**
+ * Another descriptor for the same pipe, terminal or device, in non-blocking mode; those that share `descriptor`, as commands do with standard input,
+ * do not notice. `undefined` where there is none: on other systems than Linux, and for sockets.
+ */
+function openNonBlocking(descriptor: number): number | undefined {
+  const flags = constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOCTTY;
+  return attempt(() => openSync(`/proc/self/fd/${descriptor}`, flags));
+}
+
 /** An open descriptor, which it closes in the end. */
 export class NodeFile implements OpenFile {
-  readonly #descriptor: number;
+  readonly #reader = new Reader();
+  /** Undefined once it is closed. */
+  #descriptor: number | undefined;
   readonly #append: boolean;
   /** Node has no lseek, so that regular files are read and written at a position that is kept here. */
   #position: number | undefined;
 
   constructor(descriptor: number, append: boolean) {
-    this.#descriptor = descriptor;
     this.#append = append;
     this.#position = fstatSync(descriptor).isFile() ? 0 : undefined;
+    this.#descriptor = descriptor;
   }
 
   get position(): number | undefined {
@@ -81,20 +114,23 @@ export class NodeFile implements OpenFile {
   }
 
   get sizeBytes(): number | undefined {
-    return this.#position === undefined ? undefined : fstatSync(this.#descriptor).size;
+    if (this.#position === undefined || this.#descriptor === undefined) return undefined;
+    return fstatSync(this.#descriptor).size;
   }
 
-  read(into: Uint8Array): number | undefined {
-    const at = this.#position ?? null;
-    const count = attempt(() => untilReady(() => readSync(this.#descriptor, into, 0, into.length, at)));
-    if (this.#position !== undefined) this.#position += count ?? 0;
+  read(into: Uint8Array): number | 'waiting' | undefined {
+    if (this.#descriptor === undefined) return undefined;
+    const count = this.#reader.read(this.#descriptor, into, this.#position ?? null);
+    if (this.#position !== undefined && typeof count === 'number') this.#position += count;
     return count;
   }
 
   write(bytes: Uint8Array): boolean {
+    const descriptor = this.#descriptor;
+    if (descriptor === undefined) return false;
     if (this.#append && this.#position !== undefined) this.#position = this.sizeBytes!;
     const at = this.#position ?? null;
-    const written = succeeds(() => writeFully(this.#descriptor, bytes, at));
+    const written = succeeds(() => writeFully(descriptor, bytes, at));
     if (written && this.#position !== undefined) this.#position += bytes.length;
     return written;
   }
@@ -104,7 +140,9 @@ export class NodeFile implements OpenFile {
   }
 
   close(): boolean {
-    return succeeds(() => closeSync(this.#descriptor));
+    const descriptor = this.#descriptor;
+    this.#descriptor = undefined;
+    return descriptor !== undefined && succeeds(() => closeSync(descriptor));
   }
 }
 
@@ -139,7 +177,12 @@ export function createNodeFileSystem(directory = ''): FileSystem {
   return {
     open(name: string, mode: OpenMode): OpenFile | undefined {
       const descriptor = attempt(() => openSync(place(name), openFlags(mode), NEW_FILE_MODE));
-      return descriptor === undefined ? undefined : new NodeFile(descriptor, mode.append);
+      if (descriptor === undefined) return undefined;
+      const isStream = mode.read && !mode.write && !fstatSync(descriptor).isFile();
+      const nonBlocking = isStream ? openNonBlocking(descriptor) : undefined;
+      if (nonBlocking === undefined) return new NodeFile(descriptor, mode.append);
+      closeSync(descriptor);
+      return new NodeFile(nonBlocking, mode.append);
     },
     remove: (name: string): boolean => removePath(place(name)),
     rename: (from: string, to: string): boolean => succeeds(() => renameSync(place(from), place(to))),
@@ -148,8 +191,23 @@ export function createNodeFileSystem(directory = ''): FileSystem {
 
 export const nodeFileSystem: FileSystem = createNodeFileSystem();
 
-/** Standard input of this process. */
-export const nodeStdin = {
-  read: (into: Uint8Array): number | undefined =>
-    attempt(() => untilReady(() => readSync(STDIN, into, 0, into.length, null))),
-};
+/** Standard input of this process, which is left where it is until it is read. */
+class NodeStdin {
+  readonly #reader = new Reader();
+  #descriptor: number | undefined;
+
+  read(into: Uint8Array): number | 'waiting' | undefined {
+    this.#descriptor ??= stdinDescriptor();
+    return this.#reader.read(this.#descriptor, into, null);
+  }
+}
+
+function stdinDescriptor(): number {
+  const status = attempt(() => fstatSync(STDIN));
+  if (status === undefined || status.isFile()) return STDIN;
+  // Node puts a socket into non-blocking mode when it makes a stream of it.
+  if (status.isSocket()) void process.stdin;
+  return openNonBlocking(STDIN) ?? STDIN;
+}
+
+export const nodeStdin: Pick<OpenFile, 'read'> = new NodeStdin();

@@ -171,7 +171,7 @@ test('everything that is allowed works as without a sandbox', () => {
     const into = new Uint8Array(20);
     const file = files.open(name, parseOpenMode('r')!);
     assert.ok(file, name);
-    const text = new TextDecoder().decode(into.subarray(0, file.read(into)));
+    const text = new TextDecoder().decode(into.subarray(0, Number(file.read(into))));
     file.close();
     return text;
   };

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { GENERATIONS } from './generation.ts';
 import { CLIENT_OFFSET, DATA_OFFSET, exit, run, type Wave } from './program.test-support.ts';
+import type { Spin } from './rpc/client.test-support.ts';
 
 test('a program without an RPC client runs without a server', async () => {
   const { promise } = await run({
@@ -92,6 +93,61 @@ test('commands go to the given function, and nowhere without one', async () => {
   });
   assert.equal((await given.promise).status, 12);
   assert.deepEqual(commands, ['exit 3', 'x']);
+});
+
+test('other waves go on while a command runs, and its end is the answer', async () => {
+  let end: ((status: number) => void) | undefined;
+  const { promise, output } = await run({
+    start: function* (wave) {
+      let done = false;
+      const command = wave.call('SYSTEM', [0], function* (port) {
+        yield* port.sendBytes([new TextEncoder().encode('x\0')]);
+        wave.result(Number((yield* port.receiveWords())[0]));
+        done = true;
+      });
+      const others = (function* (): Spin {
+        for (let turn = 0; turn < 3; turn++) yield* wave.print(`${turn}`);
+        assert.ok(!done);
+        end!(7);
+      })();
+      let waves = [command, others];
+      while (waves.length > 0) {
+        waves = waves.filter((one) => !one.next().done);
+        yield 'waiting';
+      }
+    },
+    options: {
+      system: () =>
+        new Promise((resolve) => {
+          end = resolve;
+        }),
+    },
+  });
+  assert.equal((await promise).status, 7);
+  assert.equal(output(), '012');
+});
+
+test('a command that nobody waits for any more is told so', async () => {
+  const signals: AbortSignal[] = [];
+  const { promise } = await run({
+    start: (wave) =>
+      wave.call('SYSTEM', [0], function* (port) {
+        yield* port.sendBytes([new TextEncoder().encode('x\0')]);
+        yield* port.receiveWords();
+      }),
+    options: {
+      timeoutMs: 20,
+      system: (_command, signal) => {
+        signals.push(signal);
+        return new Promise(() => undefined);
+      },
+    },
+  });
+  await assert.rejects(promise, { code: 'TIMEOUT' });
+  assert.deepEqual(
+    signals.map(({ aborted }) => aborted),
+    [true],
+  );
 });
 
 test('an abort signal ends a program that would run for ever', async () => {

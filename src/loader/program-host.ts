@@ -2,7 +2,7 @@ import { WavewrightError } from '../base/errors.ts';
 import type { MemoryPool } from '../hsa/memory-pool.ts';
 import type { FileSystem } from './file-system.ts';
 import type { PrintfDialect } from './printf/parse.ts';
-import type { HostFunction, Termination } from './rpc/host.ts';
+import type { HostFunction, RpcHost, Termination } from './rpc/host.ts';
 import type { ServerHost } from './rpc/server.ts';
 import { type StandardStreams, type StreamLimits, StreamTable } from './streams.ts';
 
@@ -11,7 +11,8 @@ export interface ProgramHostOptions {
   readonly streams: StandardStreams;
   readonly fileSystem: FileSystem;
   readonly limits?: StreamLimits & { readonly heapBytes?: number };
-  readonly system?: (command: string) => number;
+  /** The signal says that nobody waits for the command any more. */
+  readonly system?: (command: string, signal: AbortSignal) => number | Promise<number>;
   readonly hostFunctions?: ReadonlyMap<bigint, HostFunction>;
 }
 
@@ -19,8 +20,9 @@ export class ProgramHost implements ServerHost {
   readonly streams: StreamTable;
   readonly fileSystem: FileSystem;
   readonly printf: PrintfDialect;
-  readonly system?: (command: string) => number;
+  readonly system?: NonNullable<RpcHost['system']>;
   readonly hostFunctions?: ReadonlyMap<bigint, HostFunction>;
+  readonly #over = new AbortController();
   readonly #pool: MemoryPool;
   readonly #maxHeapBytes: number;
   /** Sizes in bytes by address. */
@@ -31,7 +33,8 @@ export class ProgramHost implements ServerHost {
   constructor(options: ProgramHostOptions, printf: PrintfDialect, pool: MemoryPool) {
     this.streams = new StreamTable(options.streams, options.limits);
     this.fileSystem = options.fileSystem;
-    if (options.system) this.system = options.system;
+    const { system } = options;
+    if (system) this.system = (command) => system(command, this.#over.signal);
     if (options.hostFunctions) this.hostFunctions = options.hostFunctions;
     this.printf = printf;
     this.#pool = pool;
@@ -73,8 +76,9 @@ export class ProgramHost implements ServerHost {
     this.#pool.free(address, { isByHost: false });
   }
 
-  /** Closes all files and frees what the program left allocated. */
+  /** Closes all files, ends commands and frees what the program left allocated. */
   close(): void {
+    this.#over.abort();
     this.streams.closeAll();
     for (const address of this.#allocated.keys()) this.#pool.free(address);
     this.#allocated.clear();

@@ -46,8 +46,11 @@ export interface RunOptions {
   /** Ends the run with the signal's reason. */
   signal?: AbortSignal;
   limits?: RunLimits;
-  /** C's system: gives the wait status of a command. Default: the program may run none, and gets -1. */
-  system?: (command: string) => number;
+  /**
+   * C's system: gives the wait status of a command. Other waves go on while a promise is open; the signal says that the program is over. Default:
+   * the program may run none, and gets -1.
+   */
+  system?: (command: string, signal: AbortSignal) => number | Promise<number>;
   /** Conversations of opcodes of your own, by the whole number; one of the C library can be replaced. */
   opcodes?: ReadonlyMap<number, Handler>;
   /** Functions for HOST_CALL and the offload runtime's host calls, by what the program takes for their address. */
@@ -86,8 +89,12 @@ export interface ProgramResult {
 const ABORT_STATUS = 134;
 /** How often in a row every wave may wait for nothing that the server can give before the loop sleeps between slices. */
 const SPIN_TURNS = 64;
-/** The event loop gets a turn this often, in milliseconds. */
+/** It sleeps longer the longer nothing happened, so that a program that waits for its user costs no time to speak of. */
+const TURNS_PER_SLEEP_MS = 32;
+const MAX_SLEEP_MS = 10;
+/** The event loop gets a turn this often, in milliseconds; and when conversations wait for what it may bring. */
 const YIELD_INTERVAL_MS = 50;
+const HOST_YIELD_INTERVAL_MS = 10;
 /** Waves that a report of a hang lists. */
 const MAX_LISTED_WAVES = 32;
 
@@ -290,8 +297,10 @@ class ProgramRun {
     if (nowMs >= this.#deadline) throw this.#timeout(name);
     const sleeps = state === 'waiting' && waits > SPIN_TURNS;
     if (!sleeps && nowMs < this.#nextYield) return;
-    await new Promise((resolve) => setTimeout(resolve, sleeps ? 1 : 0));
-    this.#nextYield = performance.now() + YIELD_INTERVAL_MS;
+    const sleepMs = sleeps ? Math.min(1 + (waits - SPIN_TURNS) / TURNS_PER_SLEEP_MS, MAX_SLEEP_MS) : 0;
+    await new Promise((resolve) => setTimeout(resolve, sleepMs));
+    const intervalMs = this.#server?.waitingForHost ? HOST_YIELD_INTERVAL_MS : YIELD_INTERVAL_MS;
+    this.#nextYield = performance.now() + intervalMs;
   }
 
   #timeout(name: string): WavewrightError {

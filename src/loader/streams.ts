@@ -1,11 +1,12 @@
 /** C streams on the host for a GPU program: what `FILE *` means in RPC (spec/loader.md section 1.9). */
 import { WavewrightError } from '../base/errors.ts';
 import { concatenate } from './concatenate.ts';
+import type { Conversation } from './conversation.ts';
 import type { OpenFile } from './file-system.ts';
 
 export interface StandardStreams {
   /** As `OpenFile.read`. */
-  readonly stdin: { read(into: Uint8Array): number | undefined };
+  readonly stdin: Pick<OpenFile, 'read'>;
   /** The bytes are out when these return; they throw when that cannot be. */
   readonly stdout: (bytes: Uint8Array) => void;
   readonly stderr: (bytes: Uint8Array) => void;
@@ -29,6 +30,8 @@ export class HostStream {
   #ahead: Uint8Array = new Uint8Array();
   #end = false;
   #error = false;
+  /** A read waits for the file; others of the stream wait until it is over, as for C's lock of a stream. */
+  #isReading = false;
   readonly #spend: (sizeBytes: number) => void;
 
   /** `spend` is told of every write before it happens, and may throw. */
@@ -57,20 +60,30 @@ export class HostStream {
   }
 
   /** Up to `sizeBytes` bytes: fewer at the end of the file or on failure. Throws LIMIT_EXCEEDED above 256 MiB. */
-  read(sizeBytes: number): Uint8Array {
+  read(sizeBytes: number): Conversation<Uint8Array> {
     return this.#collect(sizeBytes, undefined);
   }
 
   /** Up to `sizeBytes` bytes, the first newline included and last. */
-  readLine(sizeBytes: number): Uint8Array {
+  readLine(sizeBytes: number): Conversation<Uint8Array> {
     return this.#collect(sizeBytes, NEWLINE);
   }
 
-  #collect(sizeBytes: number, stop: number | undefined): Uint8Array {
+  *#collect(sizeBytes: number, stop: number | undefined): Conversation<Uint8Array> {
+    while (this.#isReading) yield 'host';
+    this.#isReading = true;
+    try {
+      return yield* this.#collectAlone(sizeBytes, stop);
+    } finally {
+      this.#isReading = false;
+    }
+  }
+
+  *#collectAlone(sizeBytes: number, stop: number | undefined): Conversation<Uint8Array> {
     const chunks: Uint8Array[] = [];
     let left = sizeBytes;
     let collected = 0;
-    while (left > 0 && this.#fill(stop === undefined ? left : READ_AHEAD_BYTES)) {
+    while (left > 0 && (yield* this.#fill(stop === undefined ? left : READ_AHEAD_BYTES))) {
       const stopAt = stop === undefined ? -1 : this.#ahead.indexOf(stop);
       const count = Math.min(left, stopAt < 0 ? this.#ahead.length : stopAt + 1);
       const chunk = this.#ahead.subarray(0, count);
@@ -86,10 +99,16 @@ export class HostStream {
   }
 
   /** Makes sure that `#ahead` has a byte, and better `wantedBytes`; false at the end and on failure. */
-  #fill(wantedBytes: number): boolean {
+  *#fill(wantedBytes: number): Conversation<boolean> {
     if (this.#ahead.length > 0) return true;
     const buffer = new Uint8Array(Math.min(Math.max(wantedBytes, READ_AHEAD_BYTES), MAX_CHUNK_BYTES));
-    const count = this.#readable ? this.#file.read(buffer) : undefined;
+    let count = this.#readable ? this.#file.read(buffer) : undefined;
+    while (count === 'waiting') {
+      yield 'host';
+      // What was pushed back in the meantime comes first.
+      if (this.#ahead.length > 0) return true;
+      count = this.#file.read(buffer);
+    }
     if (count === undefined) this.#error = true;
     if (count === 0) this.#end = true;
     this.#ahead = buffer.subarray(0, count ?? 0);

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { WavewrightError } from '../../base/errors.ts';
 import { GENERATIONS, type Generation } from '../generation.ts';
 import { MemoryFileSystem } from '../memory-file-system.ts';
-import { StreamTable } from '../streams.ts';
+import { type StandardStreams, StreamTable } from '../streams.ts';
 import { type ClientPort, RpcClient, type Spin } from './client.test-support.ts';
 import type { Termination } from './host.ts';
 import { rpcLayout } from './layout.ts';
@@ -40,6 +40,8 @@ export function setUp(
     laneCount?: 32 | 64;
     portCount?: number;
     stdin?: string;
+    /** In place of `stdin`. */
+    read?: StandardStreams['stdin']['read'];
     server?: ServerOptions;
   } = {},
 ): Bench {
@@ -61,12 +63,14 @@ export function setUp(
   let input = bytes(stdin);
   const streams = new StreamTable({
     stdin: {
-      read: (into) => {
-        const count = Math.min(into.length, input.length, 5);
-        into.set(input.subarray(0, count));
-        input = input.slice(count);
-        return count;
-      },
+      read:
+        options.read ??
+        ((into) => {
+          const count = Math.min(into.length, input.length, 5);
+          into.set(input.subarray(0, count));
+          input = input.slice(count);
+          return count;
+        }),
     },
     stdout: (chunk) => {
       out.stdout += text(chunk);

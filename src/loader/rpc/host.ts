@@ -1,8 +1,9 @@
 /** What conversations act on: the host side of a running program. */
+import type { Conversation } from '../conversation.ts';
 import type { FileSystem } from '../file-system.ts';
 import type { PrintfDialect } from '../printf/parse.ts';
 import type { StreamTable } from '../streams.ts';
-import type { Conversation, ServerPort } from './port.ts';
+import type { ServerPort } from './port.ts';
 
 /** How a program asked to end. */
 export type Termination = { readonly kind: 'exit'; readonly status: number } | { readonly kind: 'abort' };
@@ -16,7 +17,7 @@ export interface RpcHost {
   /** Throws RPC_PROTOCOL for what `allocate` did not return. */
   free(address: bigint): void;
   /** Runs a command as C's system does: its wait status, or -1 when none can be run. Absent: the program may run none. */
-  readonly system?: (command: string) => number;
+  readonly system?: (command: string) => number | Promise<number>;
   /** Functions that HOST_CALL may name, by what the program takes for their address. */
   readonly hostFunctions?: ReadonlyMap<bigint, HostFunction>;
   /** Ends the program: nothing is served any more. */

@@ -1,15 +1,13 @@
 /**
- * The server's side of one port (spec/loader.md sections 1.3 to 1.7). A conversation is a generator that yields whenever it has to
- * wait for the client, so that the server can serve other ports in the meantime.
+ * The server's side of one port (spec/loader.md sections 1.3 to 1.7). A conversation yields whenever it has to wait, so that the server can
+ * serve other ports in the meantime.
  *
  * Each side has one mailbox word; equal words mean that the client owns the packets, different ones that the server does. Storing
  * the inverse of one's own word hands the packets over.
  */
 import { WavewrightError } from '../../base/errors.ts';
+import type { Conversation } from '../conversation.ts';
 import { PACKET_SIZE_BYTES } from './layout.ts';
-
-/** Work that waits for the client at every `yield`. */
-export type Conversation<T = void> = Generator<void, T, void>;
 
 /** The typed arrays over the shared buffer. */
 export interface RpcMemory {
@@ -65,6 +63,17 @@ export class ServerPort {
       this.#lane = lane;
       return serve(lane, index);
     });
+    this.#lane = undefined;
+    return results;
+  }
+
+  /** As `perLane`, for what may have to wait: one lane after the other. */
+  *perLaneInTurn<T>(serve: (lane: number, index: number) => Conversation<T>): Conversation<T[]> {
+    const results: T[] = [];
+    for (const [index, lane] of this.lanes.entries()) {
+      this.#lane = lane;
+      results.push(yield* serve(lane, index));
+    }
     this.#lane = undefined;
     return results;
   }
@@ -233,7 +242,7 @@ export class ServerPort {
     const { mailboxA, mailboxB } = this.#memory;
     while (!this.#owned) {
       if (mailboxA[this.index] !== Atomics.load(mailboxB, this.index)) this.#owned = true;
-      else yield;
+      else yield 'client';
     }
   }
 

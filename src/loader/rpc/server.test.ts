@@ -5,7 +5,7 @@ import { WavewrightError } from '../../base/errors.ts';
 import { GENERATIONS, type Generation } from '../generation.ts';
 import { MemoryFileSystem } from '../memory-file-system.ts';
 import { StreamTable } from '../streams.ts';
-import { bytes, setUp } from './bench.test-support.ts';
+import { bytes, setUp, text } from './bench.test-support.ts';
 import type { ClientPort, Spin } from './client.test-support.ts';
 import { clientStruct, rpcLayout } from './layout.ts';
 import type { OpcodeName } from './opcodes.ts';
@@ -181,6 +181,59 @@ test('a slow conversation does not hold up another port', () => {
   bench.run(slow, quick);
   assert.equal(bench.out.stdout.slice(0, 5), 'quick');
   assert.equal(bench.out.stdout.length, 105);
+});
+
+test('a read that waits for input holds up no other port, and a second one of the stream comes after it', () => {
+  const input = ['wai', 'ting', 'waiting', 'a\nsecond', 'waiting', '!\n'];
+  const turns = input.flatMap((given) => (given === 'waiting' ? Array<string>(5).fill(given) : [given]));
+  let printed = 0;
+  const bench = setUp({
+    read: (into) => {
+      const given = printed < 3 ? 'waiting' : turns.shift();
+      if (given === 'waiting') return given;
+      into.set(bytes(given ?? ''));
+      return given?.length ?? 0;
+    },
+  });
+  const lines: [number, string][] = [];
+  const gets = (wave: number) =>
+    bench.call('READ_FGETS', [1, 40], function* (port) {
+      yield* port.sendWords([
+        [100n, 1n],
+        [100n, 1n],
+      ]);
+      for (const line of yield* port.receiveBytes()) lines.push([wave, text(line)]);
+    });
+  const prints = (function* (): Spin {
+    for (; printed < 10; printed++) {
+      yield* bench.call('WRITE_TO_STDOUT', [0], function* (port) {
+        yield* port.sendBytes([bytes('p')]);
+        yield* port.receiveWords();
+      });
+    }
+  })();
+  bench.run(gets(0), gets(1), prints);
+  assert.equal(bench.out.stdout, 'pppppppppp');
+  assert.deepEqual(lines, [
+    [0, 'waitinga\n\0'],
+    [0, 'second!\n\0'],
+    [1, ''],
+    [1, ''],
+  ]);
+});
+
+test('a poll does not count conversations that wait for the host', () => {
+  const bench = setUp({ read: () => 'waiting' });
+  bench
+    .call('READ_FGETS', [0], function* (port) {
+      yield* port.sendWords([[100n, 1n]]);
+      yield* port.receiveBytes();
+    })
+    .next();
+  for (let turn = 0; turn < 3; turn++) {
+    assert.equal(bench.server.poll(), 0);
+    assert.equal(bench.server.waitingForHost, 1);
+  }
 });
 
 test('stdout and stderr keep their order, also within one turn', () => {

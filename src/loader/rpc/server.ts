@@ -3,6 +3,7 @@
  * of the device (spec/loader.md sections 1.1 to 1.6).
  */
 import { WavewrightError } from '../../base/errors.ts';
+import type { Conversation } from '../conversation.ts';
 import type { Generation } from '../generation.ts';
 import { fileHandlers } from './handlers/files.ts';
 import { printfHandlers } from './handlers/printf.ts';
@@ -11,7 +12,7 @@ import { EARLY_SELF_TESTS, LATE_SELF_TESTS, selfTestHandlers } from './handlers/
 import type { Handler, RpcHost } from './host.ts';
 import { HEADER_SIZE_BYTES, PACKET_SIZE_BYTES, type RpcLayout } from './layout.ts';
 import { OFFLOAD_HOST_CALL, OPCODES, type OpcodeName } from './opcodes.ts';
-import { type Conversation, type RecordedStep, type RpcMemory, ServerPort } from './port.ts';
+import { type RecordedStep, type RpcMemory, ServerPort } from './port.ts';
 
 /** What the server itself needs of its host, besides what handlers need. */
 export interface ServerHost extends RpcHost {
@@ -99,6 +100,7 @@ export class RpcServer {
   readonly #onConversation: ServerOptions['onConversation'];
 
   #polls = 0;
+  #waitingForHost = 0;
   /** Clients take the lowest free port, so that few are ever used: those below this one. */
   #reach = 0;
 
@@ -136,18 +138,24 @@ export class RpcServer {
   }
 
   /**
-   * Serves ports that the server owns as far as they go without the client, each at most once; returns how many there were. Looks
-   * at all ports when nothing is to do at those used so far, and every few times anyhow, so that none starves. Throws
+   * Serves ports that the server owns as far as they go without waiting, each at most once; returns how many went on. Looks at all
+   * ports when nothing is to do at those used so far, and every few times anyhow, so that none starves. Throws
    * RPC_PROTOCOL for an opcode that does not exist, and what the conversations throw, with port and opcode as context.
    */
   poll(): number {
     if (this.#host.terminated) return 0;
     const count = this.#memory.mailboxA.length;
     const known = this.#polls++ % FULL_SCAN_INTERVAL === 0 ? count : this.#reach;
+    this.#waitingForHost = 0;
     let served = this.#scan(0, known);
     if (served === 0) served = this.#scan(known, count);
     if (served > 0) this.#host.streams.flush();
     return served;
+  }
+
+  /** Conversations that waited for this host at the last poll: for input, or for a command. */
+  get waitingForHost(): number {
+    return this.#waitingForHost;
   }
 
   #scan(from: number, to: number): number {
@@ -155,8 +163,8 @@ export class RpcServer {
     let served = 0;
     for (let index = from; index < to; index++) {
       if (mailboxA[index] === mailboxB[index]) continue;
-      this.#serve(index);
-      served++;
+      if (this.#serve(index)) served++;
+      else this.#waitingForHost++;
       this.#reach = Math.max(this.#reach, index + 1);
       if (this.#host.terminated) break;
     }
@@ -173,12 +181,14 @@ export class RpcServer {
     });
   }
 
-  #serve(index: number): void {
+  /** False when the conversation waits for this host. */
+  #serve(index: number): boolean {
     const active = this.#active.get(index) ?? this.#open(index);
     const { port, conversation, service } = active;
     const startMs = performance.now();
     try {
-      if (!conversation.next().done) return;
+      const { done, value } = conversation.next();
+      if (!done) return value === 'client';
     } catch (error) {
       if (!(error instanceof WavewrightError)) throw error;
       const lane = port.lane === undefined ? '' : `, lane ${port.lane}`;
@@ -188,8 +198,9 @@ export class RpcServer {
     }
     this.#active.delete(index);
     if (!this.#host.terminated) port.close();
-    if (port.steps === undefined) return;
-    this.#onConversation?.({ port: index, opcode: service.name, lanes: port.lanes, steps: port.steps });
+    if (port.steps !== undefined)
+      this.#onConversation?.({ port: index, opcode: service.name, lanes: port.lanes, steps: port.steps });
+    return true;
   }
 
   #open(index: number): ActivePort {

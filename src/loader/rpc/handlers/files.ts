@@ -1,5 +1,6 @@
 /** Streams and files (spec/loader.md section 1.9). Results are C's: 0 or -1, NULL, short counts. */
 import { decodeUtf8 } from '../../../base/bytes.ts';
+import type { Conversation } from '../../conversation.ts';
 import { parseOpenMode } from '../../file-system.ts';
 import type { HostStream } from '../../streams.ts';
 import type { Handler, RpcHost } from '../host.ts';
@@ -31,11 +32,11 @@ function sizeOf(word: bigint): number {
   return Number(word > BigInt(Number.MAX_SAFE_INTEGER) ? Number.MAX_SAFE_INTEGER : word);
 }
 
-function readLine(stream: HostStream, bufferSizeBytes: bigint): Uint8Array {
+function* readLine(stream: HostStream, bufferSizeBytes: bigint): Conversation<Uint8Array> {
   // fgets with room for nothing but the NUL reads nothing and succeeds; with no room at all it fails.
   if (BigInt.asIntN(64, bufferSizeBytes) < 1n) return new Uint8Array();
   if (bufferSizeBytes === 1n) return new Uint8Array(1);
-  const line = stream.readLine(sizeOf(bufferSizeBytes - 1n));
+  const line = yield* stream.readLine(sizeOf(bufferSizeBytes - 1n));
   if (line.length === 0) return line;
   const withNul = new Uint8Array(line.length + 1);
   withNul.set(line);
@@ -68,13 +69,17 @@ export const fileHandlers = {
   },
   *READ_FROM_STREAM(port, host) {
     yield* port.receive();
-    const data = port.perLane((lane) => host.streams.tagged(port.word(lane, 1)).read(sizeOf(port.word(lane, 0))));
+    const data = yield* port.perLaneInTurn((lane) =>
+      host.streams.tagged(port.word(lane, 1)).read(sizeOf(port.word(lane, 0))),
+    );
     yield* port.sendStreams(data);
     yield* port.reply(data.map((bytes) => bytes.length));
   },
   *READ_FGETS(port, host) {
     yield* port.receive();
-    const lines = port.perLane((lane) => readLine(host.streams.tagged(port.word(lane, 1)), port.word(lane, 0)));
+    const lines = yield* port.perLaneInTurn((lane) =>
+      readLine(host.streams.tagged(port.word(lane, 1)), port.word(lane, 0)),
+    );
     yield* port.sendStreams(lines);
   },
   *OPEN_FILE(port, host) {

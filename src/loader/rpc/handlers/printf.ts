@@ -1,11 +1,12 @@
 /** The printf conversation (spec/loader.md section 1.11): format, arguments, then the strings that the arguments point to. */
+import type { Conversation } from '../../conversation.ts';
 import { type ArgumentLayout, argumentAreaSizeBytes, readArguments, stringAddresses } from '../../printf/arguments.ts';
 import { formatPrintf } from '../../printf/format.ts';
 import { parseFormat } from '../../printf/parse.ts';
 import type { HostStream } from '../../streams.ts';
 import type { Handler, RpcHost } from '../host.ts';
 import type { OpcodeName } from '../opcodes.ts';
-import { beforeNul, type Conversation, type ServerPort } from '../port.ts';
+import { beforeNul, type ServerPort } from '../port.ts';
 
 type Target = (port: ServerPort, host: RpcHost) => Conversation<readonly HostStream[]>;
 

@@ -1,6 +1,7 @@
 /** Ending the program, device memory, commands and functions of the host (spec/loader.md section 1.9). */
 import { decodeUtf8 } from '../../../base/bytes.ts';
 import { WavewrightError } from '../../../base/errors.ts';
+import { type Conversation, settled } from '../../conversation.ts';
 import type { Handler, RpcHost, Termination } from '../host.ts';
 import type { OpcodeName } from '../opcodes.ts';
 
@@ -65,11 +66,12 @@ export const processHandlers = {
     const commands = yield* port.receiveStrings();
     // What the program printed so far comes before what the command prints.
     host.streams.flush();
-    yield* port.reply(port.perLane((_lane, index) => runCommand(host, commands[index]!)));
+    yield* port.reply(yield* port.perLaneInTurn((_lane, index) => runCommand(host, commands[index]!)));
   },
 } satisfies Partial<Record<OpcodeName, Handler>>;
 
-function runCommand(host: RpcHost, command: Uint8Array): number {
+function* runCommand(host: RpcHost, command: Uint8Array): Conversation<number> {
   const text = decodeUtf8(command);
-  return text === undefined ? -1 : (host.system?.(text) ?? -1);
+  const status = text === undefined ? -1 : (host.system?.(text) ?? -1);
+  return typeof status === 'number' ? status : yield* settled(status);
 }
