@@ -9,7 +9,7 @@ import path from 'node:path';
 import { packageFile } from '../src/bench/node-images.ts';
 import { median } from '../src/bench/sampling.ts';
 import { readInput } from '../src/cli/input.ts';
-import { createEmulatedDevice, MemoryFileSystem, runProgram } from '../src/index.ts';
+import { createEmulatedDevice, runProgram } from '../src/index.ts';
 
 const SAMPLES = Number(process.argv[2] ?? 5);
 const STORM = packageFile('examples/checks/storm.gfx90a.co');
@@ -25,13 +25,11 @@ async function storms(rounds: number, blocks: number, threads: number): Promise<
   const samples: { cpuSeconds: number; conversations: number }[] = [];
   for (let sample = 0; sample <= SAMPLES; sample++) {
     const before = process.threadCpuUsage();
-    const { status, rpc } = await runProgram(storm, {
+    const { status, statistics } = await runProgram(storm, {
       device,
       args: ['storm', String(rounds)],
       blocks: [blocks, 1, 1],
       threads: [threads, 1, 1],
-      fileSystem: new MemoryFileSystem(),
-      streams: { stdin: { read: () => 0 }, stdout: () => {}, stderr: () => {} },
     });
     if (status !== 0) throw new Error(`storm ended with ${status}`);
     const { user, system } = process.threadCpuUsage(before);
@@ -39,7 +37,7 @@ async function storms(rounds: number, blocks: number, threads: number): Promise<
     if (sample === 0) continue;
     samples.push({
       cpuSeconds: (user + system) / 1e6,
-      conversations: rpc.reduce((sum, { conversations }) => sum + conversations, 0),
+      conversations: statistics.rpc.reduce((sum, { conversations }) => sum + conversations, 0),
     });
   }
   const cpuSeconds = median(samples.map((sample) => sample.cpuSeconds));

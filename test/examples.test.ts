@@ -79,10 +79,10 @@ async function runHere(test: Case, executor: ExecutorName): Promise<Result> {
       {
         device,
         args,
-        fileSystem,
+        filesystem: fileSystem,
         blocks: extent(loaderFlags, '--blocks'),
         threads: extent(loaderFlags, '--threads'),
-        environment: Object.entries(test.env ?? {}).map(([name, value]) => `${name}=${value}`),
+        env: test.env ?? {},
         ...(stdin !== undefined && { stdin }),
         ...(timeoutSeconds !== undefined && { timeoutMs: timeoutSeconds * 1000 }),
       },

@@ -51,10 +51,10 @@ test('programs', async () => {
   assert.ok(byImage.size > 10);
   for (const [image, { args }] of byImage) {
     const device = createEmulatedDevice({ processor: image.split('.').at(-2)!, executor: 'jit', compileThreshold: 0 });
-    const fileSystem = new MemoryFileSystem();
-    for (const name of args) if (name.startsWith('examples/')) fileSystem.set(name, readFileSync(name));
+    const filesystem = new MemoryFileSystem();
+    for (const name of args) if (name.startsWith('examples/')) filesystem.set(name, readFileSync(name));
     try {
-      const { kernels } = await runImage(readFileSync(image), { device, args, fileSystem });
+      const { kernels } = await runImage(readFileSync(image), { device, args, filesystem });
       for (const { kernel, statistics } of kernels) isAllCompiled(statistics, `${image} ${kernel}`);
     } catch (error) {
       // Some of the programs are there to fail.

@@ -53,32 +53,33 @@ function options(...argv: string[]) {
 const READ = { read: true, write: false, append: false, create: false, truncate: false, exclusive: false };
 
 test('the environment is that of the caller, with changes, or empty', () => {
-  assert.deepEqual(options().environment, ['HOME=/x', 'LANG=C']);
-  assert.deepEqual(options('--env', 'HOME=/', '--env=EMPTY=').environment, ['HOME=/', 'LANG=C', 'EMPTY=']);
-  assert.deepEqual(options('--clear-env', '--env=A=b=c').environment, ['A=b=c']);
+  assert.deepEqual(options().env, { HOME: '/x', LANG: 'C' });
+  assert.deepEqual(options('--env', 'HOME=/', '--env=EMPTY=').env, { HOME: '/', LANG: 'C', EMPTY: '' });
+  assert.deepEqual(options('--clear-env', '--env=A=b=c').env, { A: 'b=c' });
   for (const bad of ['A', '=b', '']) assert.throws(() => options(`--env=${bad}`), /--env takes NAME=VALUE/);
 });
 
 test('standard input and relative paths are where the options say', () => {
-  const { streams } = options(`--stdin=${path.join(folder, 'input')}`);
+  const { stdin } = options(`--stdin=${path.join(folder, 'input')}`);
   const into = new Uint8Array(4);
-  assert.equal(streams.stdin.read(into), 4);
+  assert.ok(typeof stdin === 'object' && 'read' in stdin);
+  assert.equal(stdin.read(into), 4);
   assert.equal(Buffer.from(into).toString(), 'some');
   assert.throws(() => options(`--stdin=${folder}/none`), /none: cannot be opened for reading$/);
-  const { fileSystem } = options(`--cwd=${folder}`);
-  assert.equal(fileSystem.open('input', READ)?.sizeBytes, 10);
-  assert.equal(fileSystem.open(path.join(folder, 'input'), READ)?.sizeBytes, 10);
-  assert.equal(options().fileSystem.open('input', READ), undefined);
+  const { filesystem } = options(`--cwd=${folder}`);
+  assert.equal(filesystem!.open('input', READ)?.sizeBytes, 10);
+  assert.equal(filesystem!.open(path.join(folder, 'input'), READ)?.sizeBytes, 10);
+  assert.equal(options().filesystem!.open('input', READ), undefined);
 });
 
 test('any option of the sandbox closes it', () => {
   for (const flags of [['--sandbox'], ['--allow-system'], [`--allow-write=${folder}`]]) {
-    const { fileSystem, limits } = options(`--cwd=${folder}`, ...flags);
-    assert.equal(fileSystem.open('input', READ), undefined, flags.join());
+    const { filesystem, limits } = options(`--cwd=${folder}`, ...flags);
+    assert.equal(filesystem!.open('input', READ), undefined, flags.join());
     assert.deepEqual(limits, { openFiles: 64, outputBytes: 2 ** 30 });
   }
-  const { fileSystem } = options(`--cwd=${folder}`, `--allow-read=${folder}`);
-  assert.ok(fileSystem.open('input', READ)?.close());
+  const { filesystem } = options(`--cwd=${folder}`, `--allow-read=${folder}`);
+  assert.ok(filesystem!.open('input', READ)?.close());
   assert.deepEqual(options('--max-output=5', '--max-open-files=2', '--heap-size=3').limits, {
     outputBytes: 5,
     openFiles: 2,

@@ -103,10 +103,12 @@ export function runOptions(
   const environment = environmentOf(options, context.env);
   const trace = options['trace-rpc'];
   return {
-    environment: Object.entries(environment).map(([name, value]) => `${name}=${value}`),
+    env: environment,
     ...gridOf(options),
     stackSizeBytes: options['stack-size'],
-    streams: { stdin: stdinOf(options.stdin, resources), stdout, stderr },
+    stdin: stdinOf(options.stdin, resources),
+    onStdout: stdout,
+    onStderr: stderr,
     ...accessOf(options, environment, context),
     ...(options.timeout !== undefined && { timeoutMs: options.timeout * 1000 }),
     ...(trace !== undefined && { onConversation: tracer(trace, stderr, resources) }),
@@ -138,7 +140,7 @@ function accessOf(
   options: ProgramOptions,
   environment: Readonly<Record<string, string>>,
   context: CommandContext,
-): Required<Pick<RunOptions, 'fileSystem' | 'system' | 'limits'>> {
+): Required<Pick<RunOptions, 'filesystem' | 'system' | 'limits'>> {
   const { 'allow-read': allowRead = [], 'allow-write': allowWrite = [], 'allow-system': allowSystem } = options;
   const sandboxed = options.sandbox || allowRead.length + allowWrite.length > 0 || allowSystem;
   const openFiles = options['max-open-files'] ?? (sandboxed ? SANDBOX_OPEN_FILES : undefined);
@@ -151,15 +153,15 @@ function accessOf(
   };
   const directory = options.cwd;
   const system = createNodeSystem({ directory, environment, ...(context.isProcess ? {} : { output: context }) });
-  if (!sandboxed) return { fileSystem: createNodeFileSystem(directory), system, limits };
+  if (!sandboxed) return { filesystem: createNodeFileSystem(directory), system, limits };
   const onRefusal = refusalReport(context.stderr);
   const place = directory === undefined ? {} : { directory };
-  const fileSystem: FileSystem = createSandbox({ ...place, allowRead, allowWrite, onRefusal });
+  const filesystem: FileSystem = createSandbox({ ...place, allowRead, allowWrite, onRefusal });
   const refused = (command: string) => {
     onRefusal(`run '${command}'`);
     return -1;
   };
-  return { fileSystem, system: allowSystem ? system : refused, limits };
+  return { filesystem, system: allowSystem ? system : refused, limits };
 }
 
 function refusalReport(stderr: CommandContext['stderr']): (what: string) => void {

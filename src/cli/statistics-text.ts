@@ -1,12 +1,12 @@
 import { tierShares } from '../hsa/statistics.ts';
-import type { ProgramResult } from '../loader/index.ts';
+import type { ProgramStatistics } from '../loader/index.ts';
 
 const NAME_WIDTH = 28;
 const row = (name: string, ...parts: string[]) => `  ${name.padEnd(NAME_WIDTH)}${parts.join(', ')}`;
 const milliseconds = (value: number) => `${value.toFixed(value < 10 ? 3 : 1)} ms`;
 
 /** Where the time of a run went, for --stats; newline at the end. */
-export function formatStatistics({ loadMs, kernels, rpc }: ProgramResult): string {
+export function formatStatistics({ loadMs, kernels, rpc }: ProgramStatistics): string {
   return [
     'statistics:',
     row('load', milliseconds(loadMs)),

@@ -95,16 +95,12 @@ const ATTEMPTS: Readonly<Record<string, Attempt>> = {
   },
   'reading an endless file': {
     start: sends('READ_FROM_STREAM', 2n ** 62n, 1n),
-    options: {
-      streams: { stdin: { read: (into) => into.length }, stdout: () => undefined, stderr: () => undefined },
-    },
+    options: { stdin: { read: (into) => into.length } },
     ends: ['LIMIT_EXCEEDED', /READ_FROM_STREAM, lane 0: one read of more than \d+ bytes/],
   },
   'reading an endless line': {
     start: sends('READ_FGETS', 2n ** 62n, 1n),
-    options: {
-      streams: { stdin: { read: (into) => into.length }, stdout: () => undefined, stderr: () => undefined },
-    },
+    options: { stdin: { read: (into) => into.length } },
     ends: ['LIMIT_EXCEEDED', /READ_FGETS, lane 0/],
   },
   'a text of 2^63 bytes': {
@@ -258,7 +254,7 @@ for (const [what, { start, options = {}, ends }] of Object.entries(ATTEMPTS)) {
   test(`${what}: ${typeof ends === 'number' ? 'fails as in C' : ends[0]}`, { timeout: 20_000 }, async () => {
     const { promise, device } = await run({
       start,
-      options: { timeoutMs: 10_000, fileSystem: new MemoryFileSystem(), ...options },
+      options: { timeoutMs: 10_000, filesystem: new MemoryFileSystem(), ...options },
     });
     if (typeof ends === 'number') assert.equal((await promise).status, ends);
     else {

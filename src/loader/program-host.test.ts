@@ -14,8 +14,8 @@ test('a program without an RPC client runs without a server', async () => {
     },
     end: function* () {},
   });
-  const { status, ended, generation, rpc } = await promise;
-  assert.deepEqual([status, ended, generation, rpc], [9, 'return', 'none', []]);
+  const { status, ended, generation, statistics } = await promise;
+  assert.deepEqual([status, ended, generation, statistics.rpc], [9, 'return', 'none', []]);
 });
 
 test('there is a port for all that a grid can hold up to 4096, and for every wave where the generation has so many', async () => {
@@ -163,7 +163,7 @@ test('an abort signal ends a program that would run for ever', async () => {
 
 test('what was served is counted by opcode', async () => {
   const { promise } = await run({ start: (wave) => wave.print('x') });
-  const { rpc, loadMs } = await promise;
+  const { rpc, loadMs } = (await promise).statistics;
   assert.deepEqual(
     rpc.map(({ opcode, conversations }) => [opcode, conversations]),
     [

@@ -158,15 +158,12 @@ export async function run(setup: Setup = {}) {
   const promise = runProgram(programImage(generation, setup.image), {
     device,
     args: ['prog.co', 'one', 'two three'],
-    environment: ['HOME=/root', 'X='],
-    streams: {
-      stdin: { read: () => 0 },
-      stdout: (chunk) => {
-        stdout += new TextDecoder().decode(chunk);
-      },
-      stderr: () => undefined,
+    env: { HOME: '/root', NONE: undefined, X: '' },
+    onStdout: (chunk) => {
+      stdout += new TextDecoder().decode(chunk);
     },
-    fileSystem: files,
+    onStderr: () => undefined,
+    filesystem: files,
     ...setup.options,
   });
   return { promise, device, log, files, output: () => stdout };

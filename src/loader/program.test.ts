@@ -4,7 +4,6 @@ import { WavewrightError } from '../base/errors.ts';
 import { FakeDevice, FakeFault } from '../hsa/fake-device.test-support.ts';
 import { buildImage } from '../hsa/image.test-support.ts';
 import { GENERATIONS } from './generation.ts';
-import { MemoryFileSystem } from './memory-file-system.ts';
 import {
   CLIENT_OFFSET,
   CLOCK_OFFSET,
@@ -46,10 +45,13 @@ for (const generation of Object.values(GENERATIONS)) {
     assert.equal(result.status, 42);
     assert.equal(result.generation, generation.name);
     assert.equal(result.ended, generation.name === 'P23' ? 'return' : 'exit');
-    assert.deepEqual(result.kernels.map(({ kernel, statistics }) => [kernel, statistics.instructions]).slice(0, 2), [
-      ['_begin', 7],
-      ['_start', 7],
-    ]);
+    assert.deepEqual(
+      result.statistics.kernels.map(({ kernel, statistics }) => [kernel, statistics.instructions]).slice(0, 2),
+      [
+        ['_begin', 7],
+        ['_start', 7],
+      ],
+    );
   });
 }
 
@@ -117,7 +119,7 @@ test('exit in any kernel ends the program at once, with the low byte of its stat
     const result = await promise;
     assert.deepEqual([result.status, result.ended], [255, 'exit']);
     assert.equal(log.at(-1), `_${kernel}`);
-    assert.equal(result.kernels.length, log.length - 1);
+    assert.equal(result.statistics.kernels.length, log.length - 1);
   }
 });
 
@@ -319,21 +321,8 @@ test('each kernel talks in packets of its own wave size', async () => {
     eFlags: 0x41,
     symbols: [{ name: generation.clientSymbol, dataOffset: CLIENT_OFFSET, sizeBytes: 552 }],
   });
-  let output = '';
-  await runProgram(image, {
-    device,
-    args: ['x'],
-    portCount: 2,
-    fileSystem: new MemoryFileSystem(),
-    streams: {
-      stdin: { read: () => 0 },
-      stdout: (chunk) => {
-        output += new TextDecoder().decode(chunk);
-      },
-      stderr: () => undefined,
-    },
-  });
-  assert.equal(output, '_begin a\n_begin b\n_start a\n_start b\n_end a\n_end b\n');
+  const { output } = await runProgram(image, { device, args: ['x'], portCount: 2 });
+  assert.equal(new TextDecoder().decode(output.stdout), '_begin a\n_begin b\n_start a\n_start b\n_end a\n_end b\n');
 });
 
 test('resources of each kernel are told before it runs', async () => {
@@ -375,8 +364,7 @@ test('constructors and destructors of P23 are kernels around the program', async
       .map((name) => ({ name, metadata: { '.kernarg_segment_size': name.startsWith('_') ? 64 : 0 } })),
     symbols: [{ name: generation.clientSymbol, dataOffset: CLIENT_OFFSET, sizeBytes: 2096 }],
   });
-  const streams = { stdin: { read: () => 0 }, stdout: () => undefined, stderr: () => undefined };
-  await runProgram(image, { device, args: ['x'], streams, fileSystem: new MemoryFileSystem() });
+  await runProgram(image, { device, args: ['x'] });
   assert.deepEqual(log, names);
 });
 

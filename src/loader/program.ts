@@ -11,6 +11,7 @@ import { argumentBlock } from './argument-block.ts';
 import type { FileSystem } from './file-system.ts';
 import type { Generation } from './generation.ts';
 import { checkLaunch, defaultPortCount, type Extent, kernelName, type Launch, ONE } from './launch.ts';
+import { MemoryFileSystem } from './memory-file-system.ts';
 import { LLVM_DIALECT } from './printf/parse.ts';
 import { ProgramHost } from './program-host.ts';
 import { ProgramImage } from './program-image.ts';
@@ -18,7 +19,8 @@ import type { KernelResources } from './resource-usage.ts';
 import type { Handler, HostFunction } from './rpc/host.ts';
 import { clientStruct, rpcLayout } from './rpc/layout.ts';
 import { type ConversationRecord, type OpcodeStatistics, RpcServer } from './rpc/server.ts';
-import type { StandardStreams, StreamLimits } from './streams.ts';
+import { CallerStreams, type ProgramOutput, type StreamOptions } from './standard-streams.ts';
+import type { StreamLimits } from './streams.ts';
 
 /** What a program may take; see also `timeoutMs`. */
 export interface RunLimits extends StreamLimits {
@@ -26,24 +28,24 @@ export interface RunLimits extends StreamLimits {
   readonly heapBytes?: number;
 }
 
-export interface RunOptions {
+export interface RunOptions extends StreamOptions {
   /** Not closed afterwards. */
   device: Device;
   /** argv; the first one is the name of the image. */
   args: readonly string[];
-  /** envp, as `NAME=VALUE`. Default: empty. */
-  environment?: readonly string[];
+  /** envp; a variable that is undefined is left out. Default: empty. */
+  env?: Readonly<Record<string, string | undefined>>;
   /** Workgroups of `_start` in x, y, z. Default: one. */
   blocks?: Extent;
   /** Work-items of a workgroup of `_start` in x, y, z. Default: one. */
   threads?: Extent;
-  streams: StandardStreams;
-  fileSystem: FileSystem;
+  /** Default: an empty one in memory. */
+  filesystem?: FileSystem;
   /** What errors call the image. Default: `args[0]`. */
   name?: string;
   /** For the whole run, in milliseconds of wall time. Default: none. */
   timeoutMs?: number;
-  /** Ends the run with the signal's reason. */
+  /** Ends the run with the signal's reason, which `runProgram` throws. */
   signal?: AbortSignal;
   limits?: RunLimits;
   /**
@@ -78,6 +80,11 @@ export interface ProgramResult {
   readonly ended: 'return' | 'exit' | 'abort';
   /** That of the C library's RPC client; `none` for a program without one. */
   readonly generation: Generation['name'] | 'none';
+  readonly output: ProgramOutput;
+  readonly statistics: ProgramStatistics;
+}
+
+export interface ProgramStatistics {
   /** From the start of the run to the first kernel, in milliseconds. */
   readonly loadMs: number;
   /** What the server did, by opcode. */
@@ -106,6 +113,7 @@ export async function runProgram(bytes: Uint8Array, options: RunOptions): Promis
   const name = options.name ?? options.args[0] ?? 'image';
   const startMs = performance.now();
   try {
+    options.signal?.throwIfAborted();
     using resources = new DisposableStack();
     const runtime = resources.use(createRuntime({ devices: [options.device] }));
     const agent = runtime.gpuAgents[0]!;
@@ -122,6 +130,7 @@ class ProgramRun {
   readonly #image: ProgramImage;
   readonly #options: RunOptions;
   readonly #queue: Queue;
+  readonly #streams: CallerStreams;
   readonly #host: ProgramHost;
   /** None for a program without an RPC client. */
   readonly #server: RpcServer | undefined;
@@ -139,7 +148,9 @@ class ProgramRun {
     this.#resources = resources;
     this.#deadline = performance.now() + (options.timeoutMs ?? Number.POSITIVE_INFINITY);
     this.#queue = resources.use(runtime.createQueue(agent));
-    this.#host = new ProgramHost(options, image.generation?.printf ?? LLVM_DIALECT, agent.pool('coarse-grained'));
+    this.#streams = new CallerStreams(options);
+    const host = { ...options, streams: this.#streams, fileSystem: options.filesystem ?? new MemoryFileSystem() };
+    this.#host = new ProgramHost(host, image.generation?.printf ?? LLVM_DIALECT, agent.pool('coarse-grained'));
     resources.defer(() => this.#host.close());
     this.#server = image.generation && this.#connect(image.generation);
     image.writeClockFrequency(agent.info.timestampFrequencyHz);
@@ -177,8 +188,12 @@ class ProgramRun {
       this.#queue.inactivate();
     }
     const { termination } = this.#host;
-    const generation: ProgramResult['generation'] = this.#image.generation?.name ?? 'none';
-    const rest = { generation, loadMs, rpc: this.#server?.statistics ?? [], kernels: this.#kernels };
+    this.#host.streams.flush();
+    const rest = {
+      generation: this.#image.generation?.name ?? 'none',
+      output: this.#streams.output,
+      statistics: { loadMs, rpc: this.#server?.statistics ?? [], kernels: this.#kernels },
+    } as const;
     if (termination?.kind === 'abort') return { status: ABORT_STATUS, ended: 'abort', ...rest };
     if (termination?.kind === 'exit') return { status: termination.status & 0xff, ended: 'exit', ...rest };
     return { status: status() & 0xff, ended: 'return', ...rest };
@@ -224,7 +239,9 @@ class ProgramRun {
 
   /** Places argv and envp; the function writes argc and both pointers. */
   #placeArguments(): { writeArguments: (data: DataView) => void } {
-    const { args, environment = [] } = this.#options;
+    const { args, env = {} } = this.#options;
+    const variables = Object.entries(env).filter(([, value]) => value !== undefined);
+    const environment = variables.map(([name, value]) => `${name}=${value}`);
     const { length } = argumentBlock(args, environment, 0n).bytes;
     const argv = this.#allocate('fine-grained', length, 'argv and envp');
     const { bytes, environmentOffset } = argumentBlock(args, environment, argv);

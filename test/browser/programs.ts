@@ -21,25 +21,11 @@ async function load(path: string): Promise<Uint8Array> {
 
 async function run(path: string, args: readonly string[], options = {}, files = new MemoryFileSystem()) {
   const device = createEmulatedDevice({ processor: 'gfx90a', threads: webThreads });
-  const output = { stdout: '', stderr: '' };
   const decoder = new TextDecoder();
   try {
-    const { status, ended } = await runProgram(await load(path), {
-      device,
-      args,
-      fileSystem: files,
-      streams: {
-        stdin: { read: () => 0 },
-        stdout: (bytes) => {
-          output.stdout += decoder.decode(bytes);
-        },
-        stderr: (bytes) => {
-          output.stderr += decoder.decode(bytes);
-        },
-      },
-      ...options,
-    });
-    return { status, ended, ...output };
+    const image = await load(path);
+    const { status, ended, output } = await runProgram(image, { device, args, filesystem: files, ...options });
+    return { status, ended, stdout: decoder.decode(output.stdout), stderr: decoder.decode(output.stderr) };
   } finally {
     device.close();
   }

@@ -1,11 +1,5 @@
 /** Runs a program image inside this process, through the public API. */
-import {
-  createEmulatedDevice,
-  MemoryFileSystem,
-  type ProgramResult,
-  type RunOptions,
-  runProgram,
-} from '../../src/index.ts';
+import { createEmulatedDevice, type ProgramResult, type RunOptions, runProgram } from '../../src/index.ts';
 
 export interface Outcome {
   readonly stdout: string;
@@ -13,10 +7,9 @@ export interface Outcome {
   readonly status: number;
 }
 
-export interface ImageRun extends Partial<Omit<RunOptions, 'streams'>> {
+export interface ImageRun extends Partial<Omit<RunOptions, 'onStdout' | 'onStderr'>> {
   /** Without argv[0]. */
   readonly args?: readonly string[];
-  readonly stdin?: string;
 }
 
 /** The result of the run; what the program printed before an error is in `printed`. */
@@ -24,30 +17,22 @@ export async function runImage(
   bytes: Uint8Array,
   run: ImageRun = {},
   printed = new Output(),
-): Promise<Outcome & Pick<ProgramResult, 'kernels'>> {
-  const { device, args = [], stdin = '', fileSystem = new MemoryFileSystem(), ...options } = run;
-  const input = new MemoryFileSystem();
-  input.set('stdin', Buffer.from(stdin));
+): Promise<Outcome & Pick<ProgramResult['statistics'], 'kernels'>> {
+  const { device, args = [], ...options } = run;
   const own = device === undefined ? createEmulatedDevice({ processor: 'gfx90a' }) : undefined;
   try {
-    const { status, kernels } = await runProgram(bytes, {
+    const { status, statistics } = await runProgram(bytes, {
       device: device ?? own!,
       args: ['program', ...args],
-      fileSystem,
-      streams: {
-        stdin: input.open('stdin', READ)!,
-        stdout: (data) => printed.stdout.push(data.slice()),
-        stderr: (data) => printed.stderr.push(data.slice()),
-      },
+      onStdout: (data) => printed.stdout.push(data),
+      onStderr: (data) => printed.stderr.push(data),
       ...options,
     });
-    return { ...printed.text(), status, kernels };
+    return { ...printed.text(), status, kernels: statistics.kernels };
   } finally {
     own?.close();
   }
 }
-
-const READ = { read: true, write: false, append: false, create: false, truncate: false, exclusive: false };
 
 export class Output {
   readonly stdout: Uint8Array[] = [];

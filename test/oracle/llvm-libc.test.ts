@@ -36,7 +36,7 @@ function build(name: string, processor: string): Uint8Array {
 const RUNS: readonly { name: string; run: ImageRun; stdout?: readonly string[]; status?: number }[] = [
   {
     name: 'library',
-    run: { args: ['one'], environment: ['A=b'] },
+    run: { args: ['one'], env: { A: 'b' } },
     stdout: [
       'arguments: 2 one A=b',
       'sorted: 1, 0 to 100',

@@ -29,7 +29,7 @@ for (const [processor, ...flags] of [['gfx90a'], ['gfx1100'], ['gfx1100', '-mwav
         inspected.kernels.map(({ kernel }) => kernel),
         ['amdgcn.device.init', '_begin', '_start', '_end', 'amdgcn.device.fini'],
       );
-      const run = { device, args: ['5'], environment: ['A=b'], threads: [3, 1, 1] as const };
+      const run = { device, args: ['5'], env: { A: 'b' }, threads: [3, 1, 1] as const };
       const result = await runImage(image, run);
       assert.deepEqual([result.stdout, result.status], ['constructor\nbegin\nabc end\ndestructor\n', 5]);
     } finally {

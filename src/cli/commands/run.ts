@@ -62,6 +62,6 @@ export async function runImages(
     args,
     ...(options['print-resource-usage'] && { onKernel: (kernel) => stderr(`${formatResources(kernel)}\n`) }),
   });
-  if (options.stats) stderr(formatStatistics(result));
+  if (options.stats) stderr(formatStatistics(result.statistics));
   return result.status;
 }
