@@ -135,8 +135,11 @@ export class Executable implements Disposable {
   }
 
   #entriesOf(codeObject: LoadedCodeObject): LinkEntry[] {
-    const { definitions } = this.#namespace(codeObject.agent);
-    return linkEntries(codeObject, (name) => definitions.get(name) ?? this.#programDefinitions.get(name));
+    return linkEntries(codeObject, (name) => this.#definitionFor(codeObject.agent, name));
+  }
+
+  #definitionFor(agent: Agent, name: string): Definition | undefined {
+    return this.#namespace(agent).definitions.get(name) ?? this.#programDefinitions.get(name);
   }
 
   /** What is declared otherwise than it is defined, one line each; empty for a valid executable (hsa_executable_validate). */
@@ -164,7 +167,8 @@ export class Executable implements Disposable {
 
   #link(agent: Agent): void {
     const codeObjects = this.#codeObjects.filter((codeObject) => codeObject.agent === agent);
-    const graph = new CallGraph(codeObjects, agent.requireDevice().properties.wavefrontSize);
+    const lookUp = (name: string) => this.#definitionFor(agent, name)?.address;
+    const graph = new CallGraph(codeObjects, agent.requireDevice().properties.wavefrontSize, lookUp);
     for (const codeObject of codeObjects) codeObject.link(graph, codeObjects.length > 1);
     for (const symbol of this.#kernelsOf(agent)) agent.kernels.set(symbol.kernelObject, symbol);
   }

@@ -4,6 +4,7 @@
  */
 import { WavewrightError } from '../base/errors.ts';
 import { type CodeObject, parseCodeObject } from '../codeobject/code-object.ts';
+import { type FunctionInfo, readFunctionInfo } from '../codeobject/function-info.ts';
 import { wavefrontSize } from '../codeobject/kernel-descriptor.ts';
 import { LineTable, type SourceLine } from '../codeobject/line-table.ts';
 import { linkCodeObject } from '../codeobject/link.ts';
@@ -102,6 +103,8 @@ export class LoadedCodeObject {
   readonly name: string;
   readonly uri: string;
   readonly codeObject: CodeObject;
+  /** What the compiler says of functions, by name; linkers leave it out. */
+  readonly functionInfo: ReadonlyMap<string, FunctionInfo>;
   /** Start and size of the allocation. */
   readonly address: bigint;
   readonly sizeBytes: number;
@@ -117,7 +120,7 @@ export class LoadedCodeObject {
    */
   constructor(executable: Executable, agent: Agent, reader: CodeObjectReader) {
     const device = agent.requireDevice();
-    const codeObject = withStatus('INVALID_CODE_OBJECT', () => readLinked(reader));
+    const { codeObject, functionInfo } = withStatus('INVALID_CODE_OBJECT', () => readLinked(reader));
     checkTarget(codeObject, agent);
     const extent = loadExtent(codeObject);
     const { sizeBytes, alignmentBytes } = extent;
@@ -127,6 +130,7 @@ export class LoadedCodeObject {
     this.name = reader.name;
     this.uri = reader.uri;
     this.codeObject = codeObject;
+    this.functionInfo = functionInfo;
     this.sizeBytes = sizeBytes;
     const label = `code object ${reader.name}`;
     this.address = withStatus('INVALID_CODE_OBJECT', () =>
@@ -285,11 +289,12 @@ function isExported(symbol: ElfSymbol): boolean {
 }
 
 /** Hidden symbols are gone after linking, so a relocatable object is linked by itself. */
-function readLinked({ bytes, name }: CodeObjectReader): CodeObject {
+function readLinked({ bytes, name }: CodeObjectReader): Pick<LoadedCodeObject, 'codeObject' | 'functionInfo'> {
   const codeObject = parseCodeObject(bytes, name);
-  if (!codeObject.isRelocatable) return codeObject;
+  if (!codeObject.isRelocatable) return { codeObject, functionInfo: new Map() };
   try {
-    return parseCodeObject(linkCodeObject([{ bytes, name }]), name);
+    const linked = parseCodeObject(linkCodeObject([{ bytes, name }]), name);
+    return { codeObject: linked, functionInfo: readFunctionInfo(codeObject.elf) };
   } catch (error) {
     if (!(error instanceof WavewrightError) || error.code !== 'BAD_INPUT') throw error;
     const hint = /hidden symbol/.test(error.what) ? { hint: 'compile with -fvisibility=default or protected' } : {};

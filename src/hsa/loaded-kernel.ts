@@ -48,20 +48,20 @@ export class LoadedKernel extends LoadedSymbol implements KernelSymbol {
   }
 
   get dynamicCallstack(): boolean {
-    const { descriptor, metadata } = this.#kernel;
-    const compiled = metadata?.usesDynamicStack ?? descriptor.properties.usesDynamicStack;
+    const compiled = this.#isCompiledDynamic;
     const needs = this.#linkedNeeds;
     if (needs === undefined) return compiled;
-    return needs.callees.length === 0 && !needs.hasIndirectCalls ? compiled : !needs.isStackKnown;
+    return needs.directCallees.length === 0 && !needs.hasIndirectCalls ? compiled : !needs.isStackKnown;
   }
 
   /**
    * Private memory of a lane for a dispatch whose packet asks for `packetBytes`: enough for what is called. A packet that asks for
-   * more than the compiler's fixed size has chosen its own stack.
+   * more than is known to be needed has chosen its own stack.
    */
   privateBytesFor(packetBytes: number): number {
-    const bytes = Math.max(packetBytes, this.privateSegmentSizeBytes);
-    return this.dynamicCallstack && packetBytes <= this.#fixedPrivateBytes ? bytes + UNKNOWN_STACK_BYTES : bytes;
+    const known = this.privateSegmentSizeBytes;
+    if (packetBytes > known) return packetBytes;
+    return this.dynamicCallstack ? known + UNKNOWN_STACK_BYTES : known;
   }
 
   /** What would go wrong on hardware, where a packet gets the registers and the memory that the descriptor asks for. */
@@ -77,10 +77,11 @@ export class LoadedKernel extends LoadedSymbol implements KernelSymbol {
     };
     check('VGPRs', needs.vgprCount, Math.min(registers, accumulatorStart));
     check('AGPRs', needs.agprCount, descriptor.family === 'gfx90a' ? registers - accumulatorStart : registers);
-    check('SGPRs', needs.sgprCount, scalarRegisterCount(descriptor));
+    check('SGPRs', needs.sgprCount + needs.specialSgprCount, scalarRegisterCount(descriptor));
+    if (!needs.isReadable) problems.push('reaches code that cannot be read, which may use any register and any stack');
     if (needs.isStackKnown) {
       check('bytes of private memory', needs.privateSegmentSizeBytes, this.#fixedPrivateBytes);
-    } else if (needs.callees.length > 0 || needs.hasIndirectCalls) {
+    } else if (needs.directCallees.length > 0 || needs.hasIndirectCalls) {
       const why = needs.isRecursive
         ? 'recursion'
         : needs.hasIndirectCalls
@@ -98,8 +99,13 @@ export class LoadedKernel extends LoadedSymbol implements KernelSymbol {
     return metadata?.privateSegmentFixedSizeBytes ?? descriptor.privateSegmentFixedSizeBytes;
   }
 
-  /** The compiler saw all that a kernel calls when nothing else is loaded. */
+  /** The compiler saw all that a kernel calls when nothing else is loaded and it does not say that there is more. */
   get #linkedNeeds(): CodeNeeds | undefined {
-    return this.#isLinked ? this.needs : undefined;
+    return this.#isLinked || this.#isCompiledDynamic ? this.needs : undefined;
+  }
+
+  get #isCompiledDynamic(): boolean {
+    const { descriptor, metadata } = this.#kernel;
+    return metadata?.usesDynamicStack ?? descriptor.properties.usesDynamicStack;
   }
 }

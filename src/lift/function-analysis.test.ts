@@ -80,7 +80,7 @@ test('stack: frames, what lies above them, and where calls find the pointer', ()
   const flat = analyze(`s_add_i32 s32, s32, 48\n s_getpc_b64 s[4:5]\n${CALL}${RETURN}`, { processor: 'gfx942' });
   assert.deepEqual([flat.stackBytes, flat.calls[0]?.stackBytes], [48, 48]);
   const spill = analyze(`buffer_store_dword v0, off, s[0:3], s32 offset:100${RETURN}`);
-  assert.deepEqual([spill.stackBytes, spill.isStackKnown], [116, true]);
+  assert.deepEqual([spill.stackBytes, spill.isStackKnown], [104, true]);
   const object = analyze(`v_lshrrev_b32_e64 v0, 6, s32${RETURN}`);
   assert.equal(object.isStackKnown, false);
   const dynamic = analyze(`s_add_i32 s32, s32, s4\n s_getpc_b64 s[4:5]\n${CALL}${RETURN}`);
@@ -99,9 +99,58 @@ test('the wave size shows where EXEC is written', () => {
   assert.equal(analyze(`s_nop 0${RETURN}`).waveSize, undefined);
 });
 
-test('code that ends without an end has unknown needs', () => {
-  assert.equal(analyze('s_nop 0').isStackKnown, false);
-  assert.equal(analyze(`s_cbranch_scc0 0x100${RETURN}`).isStackKnown, false);
+test('code may run or branch into what follows it; a call at the end does not return', () => {
+  const through = analyze('s_nop 0');
+  assert.deepEqual([through.fallsThrough, through.calls], [true, []]);
+  const away = analyze(`s_cbranch_scc0 0x100${RETURN}`);
+  assert.deepEqual([away.fallsThrough, away.calls[0]?.target], [false, ADDRESS + 4n + 0x400n]);
+  const last = analyze(`s_getpc_b64 s[4:5]\n${CALL}`);
+  assert.deepEqual([last.fallsThrough, last.isStackKnown, last.calls.length], [false, true, 1]);
+});
+
+test('code that cannot be read may need every register', () => {
+  for (const [processor, most] of [
+    ['gfx90a', [256, 256, 102, 6]],
+    ['gfx1100', [256, 0, 106, 0]],
+  ] as const) {
+    const bytes = Uint8Array.of(0, 0, 0x80, 0xbf, 0xff, 0xff, 0xff, 0xff, 0, 0, 0x80, 0xbf);
+    const code = { bytes, address: ADDRESS, processor, waveSize: 32 as const, readConstant: () => undefined };
+    const { vgprCount, agprCount, sgprCount, specialSgprCount, ...rest } = analyzeFunction({
+      ...code,
+      waveSize: processor === 'gfx90a' ? 64 : 32,
+    });
+    assert.deepEqual([vgprCount, agprCount, sgprCount, specialSgprCount], most);
+    assert.deepEqual([rest.isReadable, rest.isStackKnown], [false, false]);
+  }
+});
+
+test('the access decides how far the stack is used', () => {
+  const top = (name: string, processor = 'gfx90a') =>
+    analyze(`${name}${processor === 'gfx90a' ? ', off, s[0:3], s32 offset:100' : ', s32 offset:100'}${RETURN}`, {
+      processor,
+    }).stackBytes;
+  assert.equal(top('buffer_load_dwordx4 v[0:3]'), 116);
+  assert.equal(top('buffer_store_byte v0'), 104);
+  assert.equal(top('scratch_store_dwordx2 off, v[0:1]', 'gfx942'), 108);
+  assert.equal(top('scratch_load_dwordx3 v[0:2], off', 'gfx942'), 112);
+});
+
+test('SGPRs behind the numbered ones count up to gfx9', () => {
+  const special = (source: string, processor = 'gfx90a') =>
+    analyze(`${source}${RETURN}`, { processor }).specialSgprCount;
+  assert.equal(special('s_mov_b32 s0, 1'), 0);
+  assert.equal(special('s_mov_b64 vcc, 0'), 2);
+  assert.equal(special('s_mov_b64 flat_scratch, 0'), 6);
+  assert.equal(special('s_mov_b64 vcc, 0', 'gfx1100'), 0);
+});
+
+test('code that branches everywhere is given up in time that grows with its size', () => {
+  // Every label is reached with other constants: without a limit each would be followed once for each register.
+  const source = Array.from(
+    { length: 400 },
+    (_, i) => `s_movk_i32 s${i % 100}, ${i}\n s_cbranch_scc0 ${(i * 37) % 400}`,
+  );
+  assert.ok(analyze(`${source.join('\n')}${RETURN}`).vgprCount >= 0);
 });
 
 test('any bytes are a function', () => {

@@ -4,6 +4,7 @@
  */
 import { decoderFor } from '../isa/amdgpu/decode.ts';
 import type { Instruction } from '../isa/amdgpu/instruction.ts';
+import { mostRegisters } from './register-limits.ts';
 import { evaluateScalar, forgetResults, type Jump, ScalarState } from './scalar-state.ts';
 
 export interface FunctionCode {
@@ -18,8 +19,6 @@ export interface FunctionCode {
 }
 
 export interface Call {
-  /** Of the calling instruction. */
-  readonly address: bigint;
   /** Undefined where only the run tells. */
   readonly target: bigint | undefined;
   /** Private memory of a lane that is in use below the callee, in bytes; undefined behind an allocation of unknown size. */
@@ -32,11 +31,18 @@ export interface FunctionAnalysis {
   readonly agprCount: number;
   /** Without VCC and what follows it. */
   readonly sgprCount: number;
+  /** Up to gfx9: SGPRs behind the numbered ones, from the first that is named to VCC; 0 from gfx10 on, where they cost nothing. */
+  readonly specialSgprCount: number;
   /** Private memory of a lane that the function itself uses, as far as it can be seen. */
   readonly stackBytes: number;
   /** Whether `stackBytes` is all: no allocation of unknown size, no object whose end cannot be seen, no unreadable code. */
   readonly isStackKnown: boolean;
+  /** Whether all code that is reached could be followed; otherwise the counts of registers are the most that there are. */
+  readonly isReadable: boolean;
+  /** What is called, and what is jumped to outside of the function. */
   readonly calls: readonly Call[];
+  /** Whether execution can run over the end, into what follows. */
+  readonly fallsThrough: boolean;
   /** The wave size that the code is for, where it writes EXEC: as 64 bits or as 32. */
   readonly waveSize: 32 | 64 | undefined;
 }
@@ -47,13 +53,16 @@ const EXEC = 126;
 /** Registers that a callee gives back as they were: from behind the return address up to VCC. */
 const FIRST_PRESERVED = 32;
 const VCC = 106;
+/** Behind VCC; up to gfx9 FLAT_SCRATCH and XNACK_MASK stand between it and the numbered registers. */
+const SPECIAL_END = VCC + 2;
+const GFX9_SGPRS = 102;
 /** A value that nothing else has, so that addresses in the stack are recognised. */
 const STACK_START = 0x5a000000;
 const STACK_SPAN = 0x02000000;
 /** How often jumps through registers may show new labels. Compilers write few of them, for long branches. */
 const MAX_ROUNDS = 20;
-/** Longest access. */
-const ACCESS_BYTES = 16;
+/** Steps that the analysis takes for each instruction, all rounds and ways together; compilers' code takes fewer than 5. */
+const MAX_STEPS = 64;
 
 interface Step {
   readonly instruction: Instruction;
@@ -73,7 +82,10 @@ class Analyzer {
   #vgprs = 0;
   #agprs = 0;
   #sgprs = 0;
+  #specialSgprs = 0;
   #stackTop = STACK_START;
+  #fallsThrough = false;
+  #stepsLeft: number;
   #isReadable = true;
   #isStackBounded = true;
   #hasObjects = false;
@@ -97,6 +109,7 @@ class Analyzer {
       const { terminator } = instruction.row.flags;
       if (terminator === 'branch' || terminator === 'conditional') this.#labels.add(offset + labelOf(instruction));
     }
+    this.#stepsLeft = this.#steps.size * MAX_STEPS;
   }
 
   analyze(isKernel: boolean): FunctionAnalysis {
@@ -107,17 +120,23 @@ class Analyzer {
       this.#calls.clear();
       this.#runAll(isKernel);
     }
-    if (labels !== this.#labels.size) this.#isReadable = false;
+    if (labels !== this.#labels.size || this.#stepsLeft <= 0) this.#isReadable = false;
     const stackBytes = Math.ceil((this.#stackTop - STACK_START) / this.#scale);
-    return {
+    const counts = {
       vgprCount: this.#vgprs,
       agprCount: this.#agprs,
       sgprCount: this.#sgprs,
+      specialSgprCount: this.#sgprLimit === GFX9_SGPRS ? this.#specialSgprs : 0,
+    };
+    return {
+      ...(this.#isReadable ? counts : mostRegisters(this.#code.processor)),
       stackBytes,
       // Objects of a function that moves the stack pointer lie below it; a leaf function keeps them above.
       isStackKnown:
         this.#isReadable && this.#isStackBounded && !(this.#hasObjects && this.#stackTop === STACK_START && !isKernel),
+      isReadable: this.#isReadable,
       calls: [...this.#calls.values()],
+      fallsThrough: this.#fallsThrough,
       waveSize: this.#waveSize,
     };
   }
@@ -127,7 +146,7 @@ class Analyzer {
     entry.registers[STACK_POINTER] = STACK_START;
     const entries = new Map([[0, entry]]);
     const pending = [0];
-    for (let at = pending.pop(); at !== undefined; at = pending.pop()) {
+    for (let at = pending.pop(); at !== undefined && this.#stepsLeft > 0; at = pending.pop()) {
       for (const [next, state] of this.#run(at, entries.get(at)!.clone(), isKernel)) {
         const known = entries.get(next);
         if (known && !known.meet(state)) continue;
@@ -140,8 +159,13 @@ class Analyzer {
   /** Runs from `start` to the next change of control flow; returns where it goes on, with the state there. */
   #run(start: number, state: ScalarState, isKernel: boolean): [offset: number, state: ScalarState][] {
     for (let at = start; ; ) {
+      if (at < 0 || at >= this.#code.bytes.length) {
+        this.#leave(at, state);
+        return [];
+      }
       if (at !== start && this.#labels.has(at)) return [[at, state]];
       const step = this.#steps.get(at);
+      this.#stepsLeft--;
       if (!step) {
         this.#isReadable = false;
         return [];
@@ -175,6 +199,19 @@ class Analyzer {
     }
   }
 
+  /** A branch to other code, or the end of the function: what follows may be another one. */
+  #leave(at: number, state: ScalarState): void {
+    if (at === this.#code.bytes.length) this.#fallsThrough = true;
+    else this.#noteCall(at, this.#code.address + BigInt(at), state);
+  }
+
+  /** `key`: of the place, each counts once. */
+  #noteCall(key: number, target: bigint | undefined, state: ScalarState): void {
+    const pointer = state.registers[STACK_POINTER];
+    const stackBytes = pointer === undefined ? undefined : Math.ceil((pointer - STACK_START) / this.#scale);
+    this.#calls.set(key, { target, stackBytes });
+  }
+
   #jump(
     { instruction, offset }: Step,
     jump: Jump | undefined,
@@ -189,14 +226,14 @@ class Analyzer {
       this.#labels.add(inside);
       return [[inside, state]];
     }
-    const pointer = state.registers[STACK_POINTER];
-    const stackBytes = pointer === undefined ? undefined : Math.ceil((pointer - STACK_START) / this.#scale);
-    this.#calls.set(offset, { address: this.#code.address + BigInt(offset), target, stackBytes });
-    if (!isCall) return [];
+    this.#noteCall(offset, target, state);
+    const next = offset + instruction.sizeBytes;
+    // A function that ends with a call calls what does not return.
+    if (!isCall || next === this.#code.bytes.length) return [];
     state.forget(0, FIRST_PRESERVED);
     state.forget(VCC, state.registers.length);
     state.scc = undefined;
-    return [[offset + instruction.sizeBytes, state]];
+    return [[next, state]];
   }
 
   /** Registers that are named, and what is done with the stack. */
@@ -211,11 +248,14 @@ class Analyzer {
         else this.#vgprs = Math.max(this.#vgprs, end);
       } else if (operand.kind === 'scalar') {
         if (end <= this.#sgprLimit) this.#sgprs = Math.max(this.#sgprs, end);
+        else if (operand.register < SPECIAL_END) {
+          this.#specialSgprs = Math.max(this.#specialSgprs, SPECIAL_END - operand.register);
+        }
         if (instruction.access(index)?.includes('write') && operand.register === EXEC) this.#noteExec(instruction);
         const value = state.registers[operand.register];
         if (isScalar(instruction)) return;
         if (isAccess && (field === 'soffset' || field === 'saddr')) {
-          if (isStackAddress(value, 1)) this.#touch(value, instruction.field('offset'));
+          if (isStackAddress(value, 1)) this.#touch(value, instruction.field('offset') + accessBytes(instruction));
         } else if (isStackAddress(value, 1) || isStackAddress(value, this.#scale)) this.#hasObjects = true;
       }
     });
@@ -227,8 +267,9 @@ class Analyzer {
     else if (name.endsWith('_b32')) this.#waveSize ??= 32;
   }
 
-  #touch(value: number, offsetBytes: number): void {
-    this.#stackTop = Math.max(this.#stackTop, value + (offsetBytes + ACCESS_BYTES) * this.#scale);
+  /** `endBytes`: behind the access, from `value` on. */
+  #touch(value: number, endBytes: number): void {
+    this.#stackTop = Math.max(this.#stackTop, value + endBytes * this.#scale);
   }
 
   #noteStackPointer(state: ScalarState, isKernel: boolean): void {
@@ -242,6 +283,14 @@ class Analyzer {
     else if (isStackAddress(pointer, 1)) this.#stackTop = Math.max(this.#stackTop, pointer);
   }
 }
+
+/** What an access to the stack reads or writes of a lane, in whole dwords. */
+const accessBytes = (instruction: Instruction): number =>
+  4 *
+  instruction.row.operands.reduce(
+    (most, { field }, index) => (/^v?(data|dst)$/.test(field) ? Math.max(most, instruction.dwords(index)) : most),
+    1,
+  );
 
 /** Of the scalar unit. */
 const isScalar = ({ format }: Instruction): boolean => /^S(OP|MEM)/.test(format.name);
