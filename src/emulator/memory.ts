@@ -28,6 +28,8 @@ export interface RegionOptions {
   readonly uninitialized?: boolean;
   /** What the GPU may do: MAY_READ | MAY_WRITE; 0 for the emulator's own state. */
   readonly permissions?: number;
+  /** At least so much behind the region is never permitted. */
+  readonly holeBytes?: number;
 }
 
 /** Sizes to try, largest first: reserving address space fails where it is limited. */
@@ -135,9 +137,9 @@ export class EmulatorMemory {
     }
     if ((alignment & (alignment - 1)) !== 0)
       throw new WavewrightError('USAGE', `alignment ${alignment} is not a power of two`);
-    const { label = 'allocation', uninitialized = false, permissions = MAY_READ | MAY_WRITE } = options;
+    const { label = 'allocation', uninitialized = false, permissions = MAY_READ | MAY_WRITE, holeBytes = 0 } = options;
     const granulesBytes = roundUp(sizeBytes, GRANULE_SIZE_BYTES);
-    const takenBytes = roundUp(granulesBytes + (permissions ? HOLE_BYTES : 0), PAGE_SIZE_BYTES);
+    const takenBytes = roundUp(granulesBytes + (permissions ? Math.max(HOLE_BYTES, holeBytes) : 0), PAGE_SIZE_BYTES);
     const start = this.#take(takenBytes, alignment);
     if (start === undefined) {
       throw new WavewrightError('LIMIT_EXCEEDED', `out of device memory: cannot allocate ${sizeBytes} bytes`, {

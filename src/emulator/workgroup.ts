@@ -13,7 +13,7 @@ import {
 } from './group-layout.ts';
 import { type Launch, privateSegmentSizeBytes, type Triple } from './launch.ts';
 import { rowSizeBytes, waveSizeBytes } from './layout.ts';
-import type { LinearMemory } from './memory.ts';
+import type { LinearMemory, RegionOptions } from './memory.ts';
 
 export interface Wave {
   readonly base: number;
@@ -21,6 +21,11 @@ export interface Wave {
 }
 
 const ALIGNMENT = 256;
+/**
+ * Where scratch is a buffer nothing but this checks its end: a stack that grows beyond it by a frame of up to a KiB ends here, in a fault
+ * that says so, and not in the memory of others.
+ */
+const SCRATCH_HOLE_BYTES = 65_536;
 const aligned = (sizeBytes: number): number => Math.ceil(sizeBytes / ALIGNMENT) * ALIGNMENT;
 
 /** Memory of one workgroup of a launch. */
@@ -47,14 +52,15 @@ export class WorkgroupSlot {
     const stateSize = aligned(waveSizeBytes(waveSize));
     const groupSize = aligned(GROUP_STATES + count * 4);
     const templatesSize = aligned(count * templateBytes(waveSize));
-    const states = this.#allocate(count * stateSize + groupSize + templatesSize + ldsSizeBytes, 'wave state', 0);
+    const statesSize = count * stateSize + groupSize + templatesSize + ldsSizeBytes;
+    const states = this.#allocate(statesSize, 'wave state', { permissions: 0 });
     this.group = states + count * stateSize;
     this.#templates = this.group + groupSize;
     this.ldsBase = this.#templates + templatesSize;
     const privateSize = privateSegmentSizeBytes(launch);
     let scratch = 0;
     try {
-      if (privateSize > 0) scratch = this.#allocate(count * privateSize, 'scratch');
+      if (privateSize > 0) scratch = this.#allocate(count * privateSize, 'scratch', { holeBytes: SCRATCH_HOLE_BYTES });
     } catch (error) {
       this.release();
       throw error;
@@ -117,9 +123,8 @@ export class WorkgroupSlot {
     this.hasTemplates = true;
   }
 
-  #allocate(sizeBytes: number, label: string, permissions?: number): number {
-    const options = { label, uninitialized: true, ...(permissions !== undefined && { permissions }) };
-    const offset = this.#memory.allocate(sizeBytes, options);
+  #allocate(sizeBytes: number, label: string, options: Pick<RegionOptions, 'permissions' | 'holeBytes'>): number {
+    const offset = this.#memory.allocate(sizeBytes, { ...options, label, uninitialized: true });
     this.#regions.push(offset);
     return offset;
   }
