@@ -61,7 +61,7 @@ export class CallGraph {
   constructor(
     codeObjects: readonly LoadedCodeObject[],
     defaultWaveSize: 32 | 64,
-    addressOf: (name: string) => bigint | undefined = () => undefined,
+    addressOf: (name: string) => bigint | undefined,
   ) {
     this.#code = new CodeMap(codeObjects);
     this.#waveSize = (codeObject) => codeObject.kernelWaveSize ?? defaultWaveSize;
@@ -78,16 +78,6 @@ export class CallGraph {
       this.#needs.set(code, needs);
     }
     return needs;
-  }
-
-  /** The wave size that the functions of a code object without kernels are for, where their code tells. */
-  waveSizeOf(codeObject: LoadedCodeObject): 32 | 64 | undefined {
-    if (codeObject.kernelWaveSize !== undefined) return codeObject.kernelWaveSize;
-    for (const code of this.#code.functions) {
-      const size = code.codeObject === codeObject ? this.#analyze(code).waveSize : undefined;
-      if (size !== undefined) return size;
-    }
-    return undefined;
   }
 
   #needsOf(code: CodeFunction): CodeNeeds {
@@ -219,7 +209,6 @@ export class CallGraph {
     return {
       ...{ ...counts, stackBytes, isStackKnown: !hasDynamicStack, isReadable: true, fallsThrough: false },
       calls: [...targets, ...(hasIndirectCalls ? [undefined] : [])].map((target) => ({ target, stackBytes })),
-      waveSize: undefined,
     };
   }
 
@@ -239,7 +228,7 @@ export class CallGraph {
       if (!(error instanceof WavewrightError) || error.code === 'INTERNAL') throw error;
       return {
         ...{ ...mostRegisters(processor), stackBytes: 0, isStackKnown: false, isReadable: false },
-        ...{ calls: [], fallsThrough: false, waveSize: undefined },
+        ...{ calls: [], fallsThrough: false },
       };
     }
   }

@@ -1,8 +1,6 @@
 /** What the undefined and shared names of code objects mean in an executable: who defines them, and whether that fits. */
-import { processorNamed } from '../codeobject/processors.ts';
 import { STB_WEAK, STT_FUNC, STT_OBJECT } from '../elf/constants.ts';
 import { type ElfSymbol, isDefined } from '../elf/symbols.ts';
-import { CallGraph } from './call-graph.ts';
 import type { Definition, LoadedCodeObject } from './loaded-code-object.ts';
 import { HsaError } from './status.ts';
 
@@ -57,7 +55,6 @@ export function mismatches(entries: readonly LinkEntry[]): string[] {
 
 /** From this version on hidden arguments have other places (spec/hsa.md section 2.5). */
 const PACKED_ARGUMENTS_VERSION = 5;
-const WAVE32_FAMILIES = ['gfx10', 'gfx11', 'gfx12'];
 
 /** Throws INCOMPATIBLE_ARGUMENTS where code of one code object calls code of another that was built for other waves or arguments. */
 export function checkCalls(entries: readonly LinkEntry[]): void {
@@ -76,13 +73,7 @@ export function checkCalls(entries: readonly LinkEntry[]): void {
     if (packed(user) !== packed(library)) {
       refuse('code object version', user.codeObject.version, library.codeObject.version);
     }
-    const [ours, theirs] = [waveSizeOf(user), waveSizeOf(library)];
+    const [ours, theirs] = [user.waveSize, library.waveSize];
     if (ours !== undefined && theirs !== undefined && ours !== theirs) refuse('waves of lanes:', ours, theirs);
   }
-}
-
-function waveSizeOf(codeObject: LoadedCodeObject): 32 | 64 | undefined {
-  const { family } = processorNamed(codeObject.codeObject.target.processor)!;
-  if (!WAVE32_FAMILIES.includes(family)) return 64;
-  return codeObject.kernelWaveSize ?? new CallGraph([codeObject], 32).waveSizeOf(codeObject);
 }

@@ -22,6 +22,7 @@ import {
   STV_PROTECTED,
 } from '../elf/constants.ts';
 import { type ElfSymbol, isDefined } from '../elf/symbols.ts';
+import { waveSizeOfCode } from '../lift/wave-size.ts';
 import type { Agent } from './agent.ts';
 import type { CallGraph } from './call-graph.ts';
 import type { PublishedCode } from './device.ts';
@@ -73,7 +74,7 @@ export interface SegmentDescriptor {
   readonly sizeBytes: number;
 }
 
-const PF_W = 2;
+const [PF_X, PF_W] = [1, 2];
 const GRANULE_BYTES = 4096;
 const MAX_ALIGNMENT_BYTES = 2 ** 30;
 
@@ -112,6 +113,7 @@ export class LoadedCodeObject {
   readonly loadDelta: bigint;
   readonly #extent: Extent;
   #lines: LineTable | undefined;
+  #waveSize: { readonly value: 32 | 64 | undefined } | undefined;
   readonly #symbols: (LoadedKernel | LoadedVariable | LoadedFunction)[] = [];
 
   /**
@@ -196,6 +198,22 @@ export class LoadedCodeObject {
   get kernelWaveSize(): 32 | 64 | undefined {
     const [first] = this.codeObject.kernels;
     return first && wavefrontSize(first.descriptor);
+  }
+
+  /** What its code was compiled for, as far as that can be told. */
+  get waveSize(): 32 | 64 | undefined {
+    this.#waveSize ??= { value: this.#findWaveSize() };
+    return this.#waveSize.value;
+  }
+
+  #findWaveSize(): 32 | 64 | undefined {
+    const { elf, target } = this.codeObject;
+    const [only, ...others] = this.agent.isas[0]!.wavefrontSizes;
+    if (others.length === 0) return only;
+    if (this.kernelWaveSize !== undefined) return this.kernelWaveSize;
+    const code = elf.segments.filter(({ type, flags }) => type === PT_LOAD && (flags & PF_X) !== 0);
+    const sizes = code.map((segment) => waveSizeOfCode(elf.segmentBytes(segment), target.processor));
+    return sizes.find((size) => size !== undefined);
   }
 
   /** Live bytes at a loaded address. Throws INVALID_CODE_OBJECT outside the image. */

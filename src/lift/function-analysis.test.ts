@@ -92,13 +92,6 @@ test('a kernel sets the stack pointer to the end of its frame', () => {
   assert.deepEqual([kernel.calls[0]?.stackBytes, kernel.isStackKnown], [32, true]);
 });
 
-test('the wave size shows where EXEC is written', () => {
-  assert.equal(analyze(`s_or_saveexec_b64 s[4:5], -1${RETURN}`).waveSize, 64);
-  assert.equal(analyze(`s_mov_b64 exec, s[4:5]${RETURN}`).waveSize, 64);
-  assert.equal(analyze(`s_and_saveexec_b32 s4, vcc_lo${RETURN}`, { processor: 'gfx1100' }).waveSize, 32);
-  assert.equal(analyze(`s_nop 0${RETURN}`).waveSize, undefined);
-});
-
 test('code may run or branch into what follows it; a call at the end does not return', () => {
   const through = analyze('s_nop 0');
   assert.deepEqual([through.fallsThrough, through.calls], [true, []]);

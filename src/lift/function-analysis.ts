@@ -43,13 +43,10 @@ export interface FunctionAnalysis {
   readonly calls: readonly Call[];
   /** Whether execution can run over the end, into what follows. */
   readonly fallsThrough: boolean;
-  /** The wave size that the code is for, where it writes EXEC: as 64 bits or as 32. */
-  readonly waveSize: 32 | 64 | undefined;
 }
 
 const STACK_POINTER = 32;
 const RETURN_ADDRESS = 30;
-const EXEC = 126;
 /** Registers that a callee gives back as they were: from behind the return address up to VCC. */
 const FIRST_PRESERVED = 32;
 const VCC = 106;
@@ -89,7 +86,6 @@ class Analyzer {
   #isReadable = true;
   #isStackBounded = true;
   #hasObjects = false;
-  #waveSize: 32 | 64 | undefined;
 
   constructor(code: FunctionCode) {
     const decoder = decoderFor(code.processor, code.waveSize);
@@ -137,7 +133,6 @@ class Analyzer {
       isReadable: this.#isReadable,
       calls: [...this.#calls.values()],
       fallsThrough: this.#fallsThrough,
-      waveSize: this.#waveSize,
     };
   }
 
@@ -251,7 +246,6 @@ class Analyzer {
         else if (operand.register < SPECIAL_END) {
           this.#specialSgprs = Math.max(this.#specialSgprs, SPECIAL_END - operand.register);
         }
-        if (instruction.access(index)?.includes('write') && operand.register === EXEC) this.#noteExec(instruction);
         const value = state.registers[operand.register];
         if (isScalar(instruction)) return;
         if (isAccess && (field === 'soffset' || field === 'saddr')) {
@@ -259,12 +253,6 @@ class Analyzer {
         } else if (isStackAddress(value, 1) || isStackAddress(value, this.#scale)) this.#hasObjects = true;
       }
     });
-    if (row.name.includes('saveexec')) this.#noteExec(instruction);
-  }
-
-  #noteExec({ name }: Instruction): void {
-    if (name.endsWith('_b64')) this.#waveSize = 64;
-    else if (name.endsWith('_b32')) this.#waveSize ??= 32;
   }
 
   /** `endBytes`: behind the access, from `value` on. */
