@@ -13,7 +13,7 @@ import type { WorkerTeam } from './workers/worker-pool.ts';
 
 export type DispatchState = 'running' | 'complete' | 'faulted' | 'cancelled';
 /** `waiting`: every resident wave sleeps. */
-export type StepResult = TurnResult;
+export type StepResult = Exclude<TurnResult, 'asleep' | 'stalled'>;
 
 export class EmulatorDispatch {
   state: DispatchState = 'running';
@@ -76,8 +76,8 @@ export class EmulatorDispatch {
         if (!this.#help(this.#workedMs + nowMs - beginMs)) break;
         const turn = this.#scheduler.turn();
         if (turn === 'done' && !this.#team?.size) this.#finish('complete');
-        else if (turn !== 'running') return 'waiting';
-        else if (performance.now() >= deadline) return 'running';
+        else if (turn === 'waiting') return turn;
+        else if (turn !== 'running' || performance.now() >= deadline) return 'running';
       }
     } catch (error) {
       if (!(error instanceof WaveFault)) {

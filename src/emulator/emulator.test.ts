@@ -158,6 +158,7 @@ for (const executor of ['handlers', 'reference', 'jit'] as const) {
   test(`${executor}: waves that only sleep are reported as waiting`, () => {
     const rig = new Rig(executor);
     const dispatch = rig.start(SLEEP_LOOP, { grid: [512, 1, 1] });
+    for (let turn = 0; turn < 10_000 && rig.emulator.advance(5000) === 'running'; turn++);
     assert.equal(rig.emulator.advance(5000), 'waiting');
     const [place, impression] = dispatch.describeWaves();
     assert.match(place!, /^8 waves asleep at pc 0x7f00[0-9a-f]+ in kernel\+0x0: s_sleep 1; .*; and 4 more workgroups$/);

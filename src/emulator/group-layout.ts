@@ -52,7 +52,9 @@ const FIELDS = [
 
 export type GroupField = (typeof FIELDS)[number];
 
-export const groupOffset = (field: GroupField): number => FIELDS.indexOf(field) * 4;
+const OFFSETS = Object.fromEntries(FIELDS.map((field, index) => [field, index * 4])) as Record<GroupField, number>;
+
+export const groupOffset = (field: GroupField): number => OFFSETS[field];
 
 /** One dword for each wave: a number of WAVE_STATES. */
 export const GROUP_STATES = 192;

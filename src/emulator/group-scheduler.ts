@@ -1,7 +1,8 @@
 /**
  * Runs workgroups of one launch on one thread. Workgroups are taken in order; a wave runs until its budget is used, it ends, waits at a
- * barrier or sleeps. More workgroups become resident only while those that are cannot go on, so that workgroups that wait for each other make
- * progress.
+ * barrier or sleeps. More workgroups become resident only while those that are cannot go on though the host had its turn, or run long, so that
+ * workgroups that wait for each other make progress; one that ran long and ends beside others is not replaced. So few are resident at a time:
+ * their memory stays in the caches, and what they share (an allocator's slabs, locks) stays small.
  */
 import { WavewrightError } from '../base/errors.ts';
 import { type CodeCache, MODE_REFUSED_BITS } from './code-cache.ts';
@@ -26,8 +27,12 @@ import { type Wave, WorkgroupSlot } from './workgroup.ts';
 
 /** Waves that may be resident at once; hardware has a few thousand. */
 const MAX_RESIDENT_WAVES = 2048;
-/** Another workgroup is admitted after a workgroup used so many budgets: it may wait for one that is not resident. */
-const BUDGETS_BEFORE_ADMISSION = 16;
+/** After so many turns of a wave of one workgroup, in which none ended, another is admitted: it may wait for one that is not resident. */
+const TURNS_BEFORE_ADMISSION = 16;
+/** As many more are admitted after all waves slept so often in a row, with turns of the host: allocators look 128 times at a word before they go on. */
+const STALLS_BEFORE_ADMISSION = 256;
+/** A wave that sleeps before it ran so many instructions waits for something; loops that look at a word take about 10 to 30. */
+const WAITING_INSTRUCTIONS = 64;
 
 /** The first slice is a so manieth of a full one. */
 const FIRST_SLICES = 16;
@@ -46,8 +51,14 @@ export interface WorkgroupClaims {
   take(count: number): WorkgroupRange;
 }
 
-/** `waiting`: every resident wave sleeps; `done`: no workgroup is left for this thread. */
-export type TurnResult = 'done' | 'running' | 'waiting';
+/**
+ * `asleep`: every resident wave sleeps after it did something, the host may have to; `stalled`: they sleep after they looked that they must, and
+ * soon others will become resident; `waiting`: none can; `done`: no workgroup is left for this thread.
+ */
+export type TurnResult = 'done' | 'running' | 'asleep' | 'stalled' | 'waiting';
+
+/** What waves did in a turn: `awake`: one did not end it asleep. */
+type RoundResult = 'awake' | 'asleep' | 'waited';
 
 /**
  * Wave-instructions by what ran them: the reference executor, handlers (T0), compiled regions (T1) and loops compiled as a whole (T2).
@@ -70,6 +81,8 @@ export class GroupScheduler {
   readonly #resident: WorkgroupSlot[] = [];
   readonly #idle: WorkgroupSlot[] = [];
   #running: WorkgroupSlot | undefined;
+  /** Rounds in a row in which all waves slept. */
+  #stalls = 0;
   /** Instructions after which the host has its turn: few at first, so that workers join soon. */
   #slice: number;
 
@@ -89,6 +102,11 @@ export class GroupScheduler {
     this.#next = first;
     this.#end = end;
     this.#claims = claims;
+  }
+
+  /** What a workgroup runs for until another is admitted. */
+  get #longInstructions(): number {
+    return TURNS_BEFORE_ADMISSION * this.#executor.turnInstructions;
   }
 
   get resident(): readonly WorkgroupSlot[] {
@@ -111,7 +129,14 @@ export class GroupScheduler {
   /** Gives every resident workgroup a turn. Throws WaveFault; `faulted` says where. */
   turn(): TurnResult {
     if (this.#resident.length === 0 && !this.#admit()) return 'done';
-    return this.#round() || this.#admit() ? 'running' : 'waiting';
+    const round = this.#round();
+    this.#stalls = round === 'waited' ? this.#stalls + 1 : 0;
+    if (round !== 'waited') return round === 'awake' ? 'running' : 'asleep';
+    if (this.#stalls % STALLS_BEFORE_ADMISSION === 0) {
+      const wanted = this.#resident.length;
+      for (let i = 0; i < wanted && this.#admit(); i++);
+    }
+    return this.#left > 0 ? 'stalled' : 'waiting';
   }
 
   /** The wave that threw, and what it threw; or an earlier instruction's fault. */
@@ -126,29 +151,27 @@ export class GroupScheduler {
     for (const slot of [...this.#resident.splice(0), ...this.#idle.splice(0)]) slot.release();
   }
 
-  /** Gives every resident workgroup a turn; returns whether any of its waves did more than sleep. */
-  #round(): boolean {
-    let progress = false;
+  /** Gives every resident workgroup a turn. */
+  #round(): RoundResult {
+    let result: RoundResult = 'waited';
     for (const slot of [...this.#resident]) {
-      for (let index = 0; index < slot.waveCount; index++) {
-        const state = slot.stateOf(index);
-        if (state === 'sleeping' || state === 'spent') slot.setState(index, 'ready');
-      }
-      progress = this.#runSlot(slot) || progress;
+      slot.wake();
+      const turn = this.#runSlot(slot);
+      if (turn === 'awake' || result === 'waited') result = turn;
       if (slot.ended) this.#retire(slot);
-      else if (slot.budgetsUsed >= BUDGETS_BEFORE_ADMISSION) {
-        slot.budgetsUsed = 0;
+      else if (slot.instructions - slot.instructionsSeen >= this.#longInstructions) {
+        slot.instructionsSeen = slot.instructions;
         this.#admit();
       }
     }
-    return progress;
+    return result;
   }
 
   /** Runs the waves of a slot until none is ready or its turn is over. */
-  #runSlot(slot: WorkgroupSlot): boolean {
+  #runSlot(slot: WorkgroupSlot): RoundResult {
     const executor = this.#executor;
     this.#running = slot;
-    let progress = false;
+    let isAwake = false;
     slot.set('turn', executor.turnInstructions);
     slot.set('limit', this.#slice);
     this.#slice = Math.min(2 * this.#slice, executor.sliceInstructions);
@@ -157,29 +180,31 @@ export class GroupScheduler {
     slot.set('compiled', 0);
     slot.set('looped', 0);
     slot.set('started', 0);
-    slot.set('remaining', slot.hasTemplates ? this.#end - this.#next : 0);
+    slot.set('remaining', slot.hasTemplates && this.#resident.length === 1 ? this.#end - this.#next : 0);
     if (slot.hasTemplates) slot.setTriple('next', this.#grid.idOf(this.#next));
     try {
       for (;;) {
         const index = executor.runGroup(slot.group, this.#core.clock());
         if (index < 0) break;
-        const state = this.#afterExit(slot, slot.waves[index]!);
-        slot.setState(index, state);
-        if (state !== 'sleeping') progress = true;
+        slot.setState(index, this.#afterExit(slot.waves[index]!));
+        isAwake = true;
         if (slot.get('used') >= slot.get('limit')) break;
       }
     } finally {
       const started = slot.get('started');
-      this.#count(slot);
+      this.#count(slot, started > 0);
       this.#next += started;
       this.workgroups += started;
       this.waves += started * slot.get('fullCount');
     }
-    return progress || slot.get('events') > 0;
+    if (isAwake || slot.get('events') > 0) return 'awake';
+    return slot.get('used') > slot.get('live') * WAITING_INSTRUCTIONS ? 'asleep' : 'waited';
   }
 
-  #count(slot: WorkgroupSlot): void {
+  #count(slot: WorkgroupSlot, isNew: boolean): void {
     const [used, compiled, looped] = [slot.get('used'), slot.get('compiled'), slot.get('looped')];
+    if (isNew) slot.instructions = slot.instructionsSeen = 0;
+    else slot.instructions += used;
     this.instructions += used;
     this.tiers[this.#executor.tier] += used - compiled;
     this.tiers.regions += compiled - looped;
@@ -187,7 +212,7 @@ export class GroupScheduler {
   }
 
   /** Looks at why a wave left the executor; returns its new state. */
-  #afterExit(slot: WorkgroupSlot, wave: Wave): WaveState {
+  #afterExit(wave: Wave): WaveState {
     const { view } = this.#core.memory;
     const record = view.getUint32(wave.base + WAVE_RECORD, true);
     const goOn = (next: number): WaveState => {
@@ -196,10 +221,7 @@ export class GroupScheduler {
     };
     switch (view.getUint32(wave.base + WAVE_EXIT, true)) {
       case EXIT_BUDGET:
-        slot.budgetsUsed++;
         return 'spent';
-      case EXIT_CODES.sleep:
-        return 'sleeping';
       case EXIT_CODES.interrupt:
         return 'ready';
       case EXIT_JUMP:
@@ -236,9 +258,14 @@ export class GroupScheduler {
     return this.#core.codeCache(this.#launch.waveSize, this.#core.memory.view.getUint32(wave.base + WAVE_MODE, true));
   }
 
+  /** Workgroups that this thread may still begin. */
+  get #left(): number {
+    return this.left + (this.#claims?.left ?? 0);
+  }
+
   /** Makes the next workgroup resident; false when there is none or no room. */
   #admit(): boolean {
-    if (this.#next >= this.#end && !this.#claims?.left) return false;
+    if (this.#left === 0) return false;
     const slot = this.#idle.pop() ?? this.#newSlot();
     if (!slot) return false;
     if (!this.#hasNext()) {
@@ -287,7 +314,8 @@ export class GroupScheduler {
     slot.setTriple('full', this.#grid.full);
     slot.set('count', count);
     slot.set('live', count);
-    slot.budgetsUsed = 0;
+    slot.instructions = 0;
+    slot.instructionsSeen = 0;
     slot.clearLds();
     for (let i = 0; i < count; i++) {
       const wave = slot.waves[i]!;
@@ -303,7 +331,9 @@ export class GroupScheduler {
 
   /** The workgroup ended: its slot takes the next one, or is kept for later. */
   #retire(slot: WorkgroupSlot): void {
-    if (this.#hasNext()) this.#start(slot);
+    for (const other of this.#resident) other.instructionsSeen = other.instructions;
+    const isReplaced = this.#resident.length === 1 || slot.instructions < this.#longInstructions;
+    if (isReplaced && this.#hasNext()) this.#start(slot);
     else {
       this.#resident.splice(this.#resident.indexOf(slot), 1);
       this.#idle.push(slot);

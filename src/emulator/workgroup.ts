@@ -8,7 +8,6 @@ import {
   TEMPLATE_SCALAR_BYTES,
   templateBytes,
   templateRowBytes,
-  WAVE_STATES,
   type WaveState,
 } from './group-layout.ts';
 import { type Launch, privateSegmentSizeBytes, type Triple } from './launch.ts';
@@ -19,6 +18,10 @@ export interface Wave {
   readonly base: number;
   readonly privateBase: number;
 }
+
+const READY = stateCode('ready');
+const SPENT = stateCode('spent');
+const SLEEPING = stateCode('sleeping');
 
 const ALIGNMENT = 256;
 /**
@@ -34,8 +37,9 @@ export class WorkgroupSlot {
   readonly ldsBase: number;
   /** Where the runner's part is: group-layout.ts. */
   readonly group: number;
-  /** Times that a wave of this workgroup used up its budget. */
-  budgetsUsed = 0;
+  /** Instructions that this workgroup has run; and had when last a workgroup ended, or was admitted for this one. */
+  instructions = 0;
+  instructionsSeen = 0;
   /** The runner can begin further workgroups here. */
   hasTemplates = false;
   readonly #memory: LinearMemory;
@@ -102,8 +106,13 @@ export class WorkgroupSlot {
     return [this.get('idX'), this.get('idY'), this.get('idZ')];
   }
 
-  stateOf(wave: number): WaveState {
-    return WAVE_STATES[this.#memory.words[((this.group + GROUP_STATES) >> 2) + wave]!]!;
+  /** Lets the waves go on that sleep or have used their turn. */
+  wake(): void {
+    const { words } = this.#memory;
+    const first = (this.group + GROUP_STATES) >> 2;
+    for (let at = first; at < first + this.waveCount; at++) {
+      if (words[at] === SLEEPING || words[at] === SPENT) words[at] = READY;
+    }
   }
 
   setState(wave: number, state: WaveState): void {

@@ -294,7 +294,7 @@ class ProgramRun {
     for (let waits = 0; ; ) {
       const state = this.#runtime.progress();
       const complete = completion.load() <= 0n;
-      const served = this.#server?.poll() ?? 0;
+      const served = this.#server?.poll(complete) ?? 0;
       if (this.#host.terminated) {
         this.#queue.inactivate();
         return;

@@ -175,7 +175,7 @@ class GroupRunner {
     this.#f.op('i32.eq');
   }
 
-  #setState(state: 'ready' | 'barrier' | 'ended'): void {
+  #setState(state: 'ready' | 'sleeping' | 'barrier' | 'ended'): void {
     this.#f.get(this.#state);
     this.#f.i32(stateCode(state));
     this.#f.store('i32.store', 0);
@@ -213,14 +213,19 @@ class GroupRunner {
       this.#onExit('end', done, () => {
         this.#setState('ended');
         this.#add('live', -1);
+        this.#add('events', 1);
       });
-      this.#onExit('barrier', done, () => this.#setState('barrier'));
+      this.#onExit('barrier', done, () => {
+        this.#setState('barrier');
+        this.#add('events', 1);
+      });
+      this.#onExit('sleep', done, () => this.#setState('sleeping'));
       f.get(this.#index);
       f.return();
     });
   }
 
-  #onExit(reason: 'end' | 'barrier', done: Label, body: () => void): void {
+  #onExit(reason: 'end' | 'barrier' | 'sleep', done: Label, body: () => void): void {
     const f = this.#f;
     f.get(this.#wave);
     f.load('i32.load', WAVE_EXIT);
@@ -228,7 +233,6 @@ class GroupRunner {
     f.op('i32.eq');
     f.if(undefined, () => {
       body();
-      this.#add('events', 1);
       f.br(done);
     });
   }

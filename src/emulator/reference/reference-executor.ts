@@ -21,6 +21,13 @@ import {
 } from '../layout.ts';
 import { ReferenceMachine } from './reference-machine.ts';
 
+/** What becomes of a wave that left for this, without the host. */
+const STATES_AFTER: ReadonlyMap<number, WaveState> = new Map([
+  [EXIT_CODES.end, 'ended'],
+  [EXIT_CODES.barrier, 'barrier'],
+  [EXIT_CODES.sleep, 'sleeping'],
+]);
+
 export class ReferenceExecutor implements Executor {
   readonly tier = 'reference';
   readonly turnInstructions = 500;
@@ -67,10 +74,11 @@ export class ReferenceExecutor implements Executor {
         const turn = get('turn');
         add('used', turn - this.run(view.getUint32(wave + WAVE_RECORD, true), wave, turn));
         const exit = view.getUint32(wave + WAVE_EXIT, true);
-        if (exit !== EXIT_CODES.end && exit !== EXIT_CODES.barrier) return i;
-        view.setInt32(state(i), stateCode(exit === EXIT_CODES.end ? 'ended' : 'barrier'), true);
-        if (exit === EXIT_CODES.end) add('live', -1);
-        add('events', 1);
+        const next = STATES_AFTER.get(exit);
+        if (!next) return i;
+        view.setInt32(state(i), stateCode(next), true);
+        if (next === 'ended') add('live', -1);
+        if (next !== 'sleeping') add('events', 1);
       }
       const waiting = waves.filter((i) => is(i, 'barrier'));
       if (waiting.length === 0 || waiting.length !== get('live')) return -1;

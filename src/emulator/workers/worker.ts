@@ -105,7 +105,7 @@ export class EmulatorWorker {
       const turn = scheduler.turn();
       this.#words.residents = scheduler.resident.map(({ group }) => group);
       if (turn === 'done') return;
-      if (turn === 'running') {
+      if (turn === 'running' || turn === 'asleep') {
         sleepMs = FIRST_SLEEP_MS;
         continue;
       }

@@ -85,8 +85,9 @@ function servicesOf(generation: Generation, own: ReadonlyMap<number, Handler>): 
   return services;
 }
 
-/** Polls from one look at all ports to the next. */
+/** Polls from one look at all ports to the next, and how many unused ones every poll looks at. */
 const FULL_SCAN_INTERVAL = 16;
+const LOOKAHEAD_PORTS = 64;
 
 export class RpcServer {
   /** Lanes of a wave of the running kernel: its code computes packet addresses with it. */
@@ -138,17 +139,16 @@ export class RpcServer {
   }
 
   /**
-   * Serves ports that the server owns as far as they go without waiting, each at most once; returns how many went on. Looks at all
-   * ports when nothing is to do at those used so far, and every few times anyhow, so that none starves. Throws
+   * Serves ports that the server owns as far as they go without waiting, each at most once; returns how many went on. Looks at all ports
+   * when asked to, and every few times anyhow, so that none starves; else at those used so far and the next ones. Throws
    * RPC_PROTOCOL for an opcode that does not exist, and what the conversations throw, with port and opcode as context.
    */
-  poll(): number {
+  poll(all = false): number {
     if (this.#host.terminated) return 0;
     const count = this.#memory.mailboxA.length;
-    const known = this.#polls++ % FULL_SCAN_INTERVAL === 0 ? count : this.#reach;
+    const isFull = all || this.#polls++ % FULL_SCAN_INTERVAL === 0;
     this.#waitingForHost = 0;
-    let served = this.#scan(0, known);
-    if (served === 0) served = this.#scan(known, count);
+    const served = this.#scan(0, isFull ? count : Math.min(count, this.#reach + LOOKAHEAD_PORTS));
     if (served > 0) this.#host.streams.flush();
     return served;
   }
