@@ -7,11 +7,11 @@ test('an open device is used again when it is the one that is meant, and stays o
   using devices = new DisposableStack();
   const open = await openDevice('emulated:gfx90a', []);
   devices.defer(() => open.close());
-  assert.equal(await openDevice('emulated:gfx90a', [], undefined, open), open);
-  assert.equal(await openDevice('emulated:gfx90a:sramecc+', [], undefined, open), open);
-  const other = await openDevice('emulated:gfx1100', [], undefined, open);
+  assert.equal(await openDevice('emulated:gfx90a', [], { open }), open);
+  assert.equal(await openDevice('emulated:gfx90a:sramecc+', [], { open }), open);
+  const other = await openDevice('emulated:gfx1100', [], { open });
   devices.defer(() => other.close());
   assert.equal(other.name, 'emulated:gfx1100');
-  await assert.rejects(openDevice('emulated:gfx90a:xnack+', [], undefined, open), { code: 'NO_DEVICE' });
-  assert.equal(await openDevice('emulated', [], undefined, other).catch(() => 'none'), 'none');
+  await assert.rejects(openDevice('emulated:gfx90a:xnack+', [], { open }), { code: 'NO_DEVICE' });
+  assert.equal(await openDevice('emulated', [], { open: other }).catch(() => 'none'), 'none');
 });

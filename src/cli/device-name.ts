@@ -15,6 +15,13 @@ export const WORKERS_OPTION = {
 
 const HINT = `devices are ${PROCESSORS.map((processor) => `emulated:${processor}`).join(', ')}, and hsa:0 on for AMD GPUs of this machine`;
 
+export interface DeviceOptions {
+  /** Of an emulated device. */
+  readonly workers?: number | undefined;
+  /** Whether an emulated device counts instructions by class. */
+  readonly countsClasses?: boolean;
+}
+
 /**
  * The device of --device, for example `emulated:gfx90a` or `emulated:gfx90a:xnack-`; without a name, or with `emulated` alone, the
  * emulator for the target of the first image that it can run; `hsa:1` is the second AMD GPU of the machine. Throws NO_DEVICE for
@@ -24,8 +31,7 @@ const HINT = `devices are ${PROCESSORS.map((processor) => `emulated:${processor}
 export async function openDevice(
   name: string | undefined,
   images: readonly CodeObjectImage[],
-  workers?: number,
-  open?: Device,
+  { open, ...options }: DeviceOptions & { readonly open?: Device | undefined } = {},
 ): Promise<Device> {
   const [kind, ...rest] = (name ?? 'emulated').split(':');
   if (kind === 'hsa' && rest.length <= 1 && /^\d*$/.test(rest[0] ?? '')) {
@@ -37,7 +43,7 @@ export async function openDevice(
   if (kind !== 'emulated') throw noDevice(`no device '${name}'`);
   const wanted = rest.length > 0 ? parseName(rest.join(':')) : undefined;
   const processor = wanted?.processor ?? ownProcessor(images);
-  const device = open?.name === `emulated:${processor}` ? open : await createDevice(processor, workers);
+  const device = open?.name === `emulated:${processor}` ? open : await createDevice(processor, options);
   const present = parseTargetId(device.properties.targetId);
   for (const feature of ['xnack', 'sramecc'] as const) {
     const setting = wanted?.[feature] ?? 'any';
@@ -49,10 +55,11 @@ export async function openDevice(
   return device;
 }
 
-async function createDevice(processor: string, workers: number | undefined): Promise<Device> {
+async function createDevice(processor: string, { workers, countsClasses = false }: DeviceOptions): Promise<Device> {
   const { createEmulatedDevice } = await import('../devices/emulated/index.ts');
   const { nodeThreads } = await import('../devices/emulated/node-threads.ts');
-  return createEmulatedDevice({ processor, threads: nodeThreads, ...(workers !== undefined && { workers }) });
+  const threads = { threads: nodeThreads, ...(workers !== undefined && { workers }) };
+  return createEmulatedDevice({ processor, countsClasses, ...threads });
 }
 
 function parseName(text: string): TargetId {

@@ -87,7 +87,9 @@ export const PROGRAM_OPTIONS = {
     ...flag('wait until no other program with this option runs on this machine'),
     aliases: ['no-parallelism'],
   },
-  stats: flag('time of loading, of each kernel and of RPC by opcode; instructions and what ran them, on stderr'),
+  stats: flag(
+    'time of loading, of each kernel and of RPC by opcode; instructions by class and what ran them, on stderr',
+  ),
   inspect: flag('say what would be loaded and started, and stop there'),
 } as const satisfies OptionTable;
 

@@ -1,4 +1,4 @@
-import { tierShares } from '../hsa/statistics.ts';
+import { instructionCounts, tierShares } from '../hsa/statistics.ts';
 import type { ProgramStatistics } from '../loader/index.ts';
 
 const NAME_WIDTH = 28;
@@ -10,7 +10,7 @@ export function formatStatistics({ loadMs, kernels, rpc }: ProgramStatistics): s
   return [
     'statistics:',
     row('load', milliseconds(loadMs)),
-    ...kernels.map(({ kernel, durationMs, statistics: { instructions, tiers, waves, workgroups } }) =>
+    ...kernels.flatMap(({ kernel, durationMs, statistics: { instructions, tiers, classes, waves, workgroups } }) => [
       row(
         kernel,
         milliseconds(durationMs),
@@ -19,7 +19,8 @@ export function formatStatistics({ loadMs, kernels, rpc }: ProgramStatistics): s
         `${workgroups} workgroups`,
         tierShares(tiers),
       ),
-    ),
+      ...(classes ? [row('', instructionCounts(classes))] : []),
+    ]),
     ...rpc.map(({ opcode, conversations, durationMs }) =>
       row(`RPC ${opcode}`, milliseconds(durationMs), `${conversations} conversations`),
     ),

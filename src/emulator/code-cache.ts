@@ -10,6 +10,7 @@ import { type Decoder, decoderFor } from '../isa/amdgpu/decode.ts';
 import { dppTable } from '../isa/amdgpu/dpp.ts';
 import type { Instruction } from '../isa/amdgpu/instruction.ts';
 import { dppTableSlot, InstructionBuilder } from '../isa/amdgpu/instruction-builder.ts';
+import { instructionClass } from '../isa/amdgpu/instruction-class.ts';
 import { GPR_INDEX_FIELDS, MODE_GPR_INDEX } from '../isa/amdgpu/instructions/gpr-index.ts';
 import { isImmediate } from '../isa/amdgpu/row.ts';
 import type { HandlerTable } from './handlers/handler-table.ts';
@@ -276,7 +277,7 @@ export class CodeCache {
     const [key, program] = target === undefined ? (['jump to pc', JUMP_TO_PC] as const) : (['goto', GOTO] as const);
     view.setUint32(
       record + RECORD_HANDLER,
-      this.#handlers.slot(key, () => ({ program, operandKinds: [] })),
+      this.#handlers.slot(key, () => ({ program, operandKinds: [], instructionClass: undefined })),
       true,
     );
     view.setUint32(record + RECORD_TARGET, target === undefined ? 0 : this.leader(target), true);
@@ -388,6 +389,7 @@ export class CodeCache {
       const slot = this.#handlers.slot(key, () => ({
         program: new InstructionBuilder(instruction, this.#floatMode).build(),
         operandKinds: kinds,
+        instructionClass: instructionClass(instruction.row),
       }));
       view.setUint32(record + RECORD_HANDLER, slot, true);
     } catch (error) {

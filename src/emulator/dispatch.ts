@@ -4,7 +4,13 @@ import type { Emulator } from './emulator.ts';
 import { reportFault } from './fault-report.ts';
 import { type EmulatorFault, WaveFault } from './faults.ts';
 import { GROUP_STATES, type GroupField, groupOffset, WAVE_STATES } from './group-layout.ts';
-import { GroupScheduler, type TierInstructions, type TurnResult } from './group-scheduler.ts';
+import {
+  addCounts,
+  type ClassInstructions,
+  GroupScheduler,
+  type TierInstructions,
+  type TurnResult,
+} from './group-scheduler.ts';
 import { Grid, type Launch } from './launch.ts';
 import { STATE_OFFSETS, WAVE_MODE, WAVE_RECORD } from './layout.ts';
 import { describeWavePlaces, type WavePlace } from './wave-report.ts';
@@ -41,9 +47,14 @@ export class EmulatorDispatch {
 
   get tiers(): TierInstructions {
     const sum = { ...this.#scheduler.tiers };
-    for (const { tiers } of this.#team?.outcomes ?? []) {
-      for (const tier of Object.keys(tiers) as (keyof TierInstructions)[]) sum[tier] += tiers[tier];
-    }
+    for (const { tiers } of this.#team?.outcomes ?? []) addCounts(sum, tiers);
+    return sum;
+  }
+
+  /** Where they are counted. */
+  get classes(): ClassInstructions | undefined {
+    const sum = this.#scheduler.classes && { ...this.#scheduler.classes };
+    for (const { classes } of this.#team?.outcomes ?? []) if (sum && classes) addCounts(sum, classes);
     return sum;
   }
 

@@ -28,6 +28,8 @@ export interface Executor {
   resume?(wave: number): boolean;
   /** The fault to report for one that was thrown. */
   firstFault?(fault: WaveFault, wave: number): WaveFault;
+  /** Records of instructions that are counted by class, but that a wave did not get to when it faulted. */
+  uncounted(fault: WaveFault, wave: number): readonly number[];
 }
 
 export type ExecutorName = 'handlers' | 'reference' | 'jit';
@@ -49,6 +51,8 @@ export interface CoreOptions {
   readonly checksAccesses?: boolean;
   /** Which loops `jit` runs chunk by chunk (T2); default: those where that pays. */
   readonly vertical?: VerticalMode;
+  /** Default false. True: dispatches count their instructions by class, which makes code a little slower. */
+  readonly countsClasses?: boolean;
 }
 
 /** Ticks of the device clock, as the fixed 100 MHz counter of the hardware. */
@@ -58,6 +62,7 @@ export class EmulatorCore<M extends LinearMemory = LinearMemory> {
   readonly target: Target;
   readonly memory: M;
   readonly checksAccesses: boolean;
+  readonly countsClasses: boolean;
   /** When the device's clock was 0, in milliseconds of this thread's performance.now. */
   readonly #origin: number;
   readonly #executorName: ExecutorName;
@@ -71,6 +76,7 @@ export class EmulatorCore<M extends LinearMemory = LinearMemory> {
     this.target = targetFor(options.processor);
     this.memory = memory;
     this.checksAccesses = options.checksAccesses ?? true;
+    this.countsClasses = options.countsClasses ?? false;
     this.#origin = origin;
     this.#executorName = options.executor ?? 'jit';
     this.#compileThreshold = options.compileThreshold ?? DEFAULT_THRESHOLD;
@@ -108,7 +114,8 @@ export class EmulatorCore<M extends LinearMemory = LinearMemory> {
       const fault: FaultCallback = (record, _wave, code, lane, low, high) => {
         throw new WaveFault(record, code, lane, (BigInt(high >>> 0) << 32n) | BigInt(low >>> 0));
       };
-      table = new HandlerTable(this.memory, this.spaces(waveSize), fault, this.#executorName === 'jit');
+      const options = { isLowest: this.#executorName === 'jit', countsClasses: this.countsClasses };
+      table = new HandlerTable(this.memory, this.spaces(waveSize), fault, options);
       this.#handlers.set(waveSize, table);
     }
     return table;

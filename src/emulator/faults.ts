@@ -30,6 +30,9 @@ export class WaveFault extends Error {
   }
 }
 
+/** Whether the instruction did not run to its end: it accessed what it may not. */
+export const isAccessFault = ({ code }: WaveFault): boolean => code >= 0;
+
 export interface EmulatorFault {
   readonly kind: EmulatorFaultKind;
   readonly message: string;

@@ -5,9 +5,10 @@
  * their memory stays in the caches, and what they share (an allocator's slabs, locks) stays small.
  */
 import { WavewrightError } from '../base/errors.ts';
+import { INSTRUCTION_CLASSES, type InstructionClass, instructionClass } from '../isa/amdgpu/instruction-class.ts';
 import { type CodeCache, MODE_REFUSED_BITS } from './code-cache.ts';
 import type { EmulatorCore, Executor } from './emulator-core.ts';
-import { FAULT_JUMP, FAULT_MODE, FAULT_TRAP, FAULT_UNTRANSLATED, WaveFault } from './faults.ts';
+import { FAULT_JUMP, FAULT_MODE, FAULT_TRAP, FAULT_UNTRANSLATED, isAccessFault, WaveFault } from './faults.ts';
 import type { WaveState } from './group-layout.ts';
 import { type Grid, initializeWave, type Launch, workgroupSizeAt } from './launch.ts';
 import {
@@ -23,6 +24,7 @@ import {
   WAVE_MODE,
   WAVE_RECORD,
 } from './layout.ts';
+import { classCountOffset } from './lowering/class-counts.ts';
 import { type Wave, WorkgroupSlot } from './workgroup.ts';
 
 /** Waves that may be resident at once; hardware has a few thousand. */
@@ -66,9 +68,22 @@ type RoundResult = 'awake' | 'asleep' | 'waited';
  */
 export type TierInstructions = Record<'reference' | 'handlers' | 'regions' | 'loops', number>;
 
+/** Wave-instructions by class. */
+export type ClassInstructions = Record<InstructionClass, number>;
+
+/** Adds to each count. */
+export function addCounts<Name extends string>(sum: Record<Name, number>, more: Readonly<Record<Name, number>>): void {
+  for (const name of Object.keys(sum) as Name[]) sum[name] += more[name];
+}
+
+export const noInstructions = (): ClassInstructions =>
+  Object.fromEntries(INSTRUCTION_CLASSES.map((name) => [name, 0])) as ClassInstructions;
+
 export class GroupScheduler {
   instructions = 0;
   readonly tiers: TierInstructions = { reference: 0, handlers: 0, regions: 0, loops: 0 };
+  /** Where they are counted. */
+  readonly classes: ClassInstructions | undefined;
   waves = 0;
   workgroups = 0;
   readonly #core: EmulatorCore;
@@ -98,6 +113,7 @@ export class GroupScheduler {
     this.#launch = launch;
     this.#grid = grid;
     this.#executor = core.executor(launch.waveSize);
+    if (core.countsClasses) this.classes = noInstructions();
     this.#slice = Math.floor(this.#executor.sliceInstructions / FIRST_SLICES);
     this.#next = first;
     this.#end = end;
@@ -143,7 +159,10 @@ export class GroupScheduler {
   faulted(thrown: WaveFault): { readonly fault: WaveFault; readonly slot: WorkgroupSlot; readonly wave: number } {
     const slot = this.#running!;
     const wave = slot.get('current');
-    return { fault: this.#executor.firstFault?.(thrown, slot.waves[wave]!.base) ?? thrown, slot, wave };
+    const { base } = slot.waves[wave]!;
+    const fault = this.#executor.firstFault?.(thrown, base) ?? thrown;
+    this.#countFaulted(slot, fault, base);
+    return { fault, slot, wave };
   }
 
   /** Gives back the memory of all workgroups. */
@@ -209,6 +228,37 @@ export class GroupScheduler {
     this.tiers[this.#executor.tier] += used - compiled;
     this.tiers.regions += compiled - looped;
     this.tiers.loops += looped;
+    this.#countClasses(slot);
+  }
+
+  /** Takes the counts of the waves of a slot. */
+  #countClasses(slot: WorkgroupSlot): void {
+    const { classes } = this;
+    if (!classes) return;
+    const { view } = this.#core.memory;
+    for (const { base } of slot.waves) {
+      for (const name of INSTRUCTION_CLASSES) {
+        const at = base + classCountOffset(name);
+        classes[name] += view.getUint32(at, true);
+        view.setUint32(at, 0, true);
+      }
+    }
+  }
+
+  /** The turn in which a wave faulted is known by its classes alone: all instructions before the one that faulted. */
+  #countFaulted(slot: WorkgroupSlot, fault: WaveFault, wave: number): void {
+    const { classes } = this;
+    if (!classes) return;
+    this.#countClasses(slot);
+    const cache = this.#core.codeCache(this.#launch.waveSize, this.#core.memory.view.getUint32(wave + WAVE_MODE, true));
+    if (isAccessFault(fault)) {
+      for (const record of this.#executor.uncounted(fault, wave)) {
+        classes[instructionClass(cache.instruction(record)!.row)]--;
+      }
+    }
+    const total = Object.values(classes).reduce((sum, count) => sum + count, 0);
+    this.tiers[this.#executor.tier] += total - this.instructions;
+    this.instructions = total;
   }
 
   /** Looks at why a wave left the executor; returns its new state. */

@@ -55,6 +55,9 @@ export const WAVE_BUDGET = 704;
 /** Instructions that compiled code ran since the wave's turn began, and of these the ones that ran in loops compiled as a whole (T2). */
 export const WAVE_COMPILED = 708;
 export const WAVE_LOOPED = 712;
+/** Where instructions are counted by class: record that the block begins with which compiled code runs, 0 in handlers; and the counts. */
+export const WAVE_BLOCK = 716;
+export const WAVE_CLASS_COUNTS = 720;
 export const WAVE_TEMPORARY_ROWS = 1024;
 export const TEMPORARY_ROW_COUNT = 8;
 /** Elements of a product of matrices, each a row of dwords, or of pairs of dwords. */

@@ -116,10 +116,34 @@ export interface Fault {
 /** Wave-instructions by what ran them: reference executor, handlers (T0), compiled regions (T1), loops compiled as a whole (T2). */
 export type TierInstructions = Readonly<Record<'reference' | 'handlers' | 'regions' | 'loops', number>>;
 
+/**
+ * Wave-instructions by class, as the counters SQ_INSTS_* of rocprof tell them apart. `vmem`: global, buffer and image accesses; `valu`:
+ * without `matrix`; `other`: waits, barriers, s_nop, s_endpgm and the like.
+ */
+export type ClassInstructions = Readonly<
+  Record<
+    | 'valu'
+    | 'matrix'
+    | 'salu'
+    | 'smem'
+    | 'vmem'
+    | 'flat'
+    | 'scratch'
+    | 'lds'
+    | 'branch'
+    | 'message'
+    | 'export'
+    | 'other',
+    number
+  >
+>;
+
 export interface DispatchStatistics {
   /** Wave-instructions executed. */
   readonly instructions: number;
   readonly tiers: TierInstructions;
+  /** Absent where the device does not count them. */
+  readonly classes?: ClassInstructions;
   readonly workgroups: number;
   readonly waves: number;
 }

@@ -107,8 +107,13 @@ export class PacketProcessor implements PacketConsumer {
 
   /** Cancels what runs; nothing starts or completes any more. Idempotent. */
   stop(): void {
+    if (this.#stopped) return;
     this.#stopped = true;
-    for (const { dispatch } of this.#started) dispatch?.cancel();
+    for (const { dispatch, complete } of this.#started) {
+      if (dispatch === undefined || complete) continue;
+      dispatch.cancel();
+      this.#statistics = addStatistics(this.#statistics, dispatch.statistics);
+    }
   }
 
   describeWaves(): string[] {

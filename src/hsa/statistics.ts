@@ -10,18 +10,27 @@ export const NO_STATISTICS: DispatchStatistics = {
 
 /** `a` plus `b`, or with `factor` -1 minus. */
 export function addStatistics(a: DispatchStatistics, b: DispatchStatistics, factor = 1): DispatchStatistics {
+  const classes = a.classes && b.classes ? sumOf(a.classes, b.classes, factor) : (a.classes ?? b.classes);
   return {
     instructions: a.instructions + factor * b.instructions,
-    tiers: {
-      reference: a.tiers.reference + factor * b.tiers.reference,
-      handlers: a.tiers.handlers + factor * b.tiers.handlers,
-      regions: a.tiers.regions + factor * b.tiers.regions,
-      loops: a.tiers.loops + factor * b.tiers.loops,
-    },
+    tiers: sumOf(a.tiers, b.tiers, factor),
+    ...(classes && { classes }),
     workgroups: a.workgroups + factor * b.workgroups,
     waves: a.waves + factor * b.waves,
   };
 }
+
+function sumOf<Counts extends Readonly<Record<string, number>>>(a: Counts, b: Counts, factor: number): Counts {
+  return Object.fromEntries(Object.entries(a).map(([name, count]) => [name, count + factor * b[name]!])) as Counts;
+}
+
+/** Counts that are not 0, the largest first: `120 valu, 8 salu`. */
+export const instructionCounts = (counts: Readonly<Record<string, number>>): string =>
+  Object.entries(counts)
+    .filter(([, count]) => count > 0)
+    .toSorted(([, a], [, b]) => b - a)
+    .map(([name, count]) => `${count} ${name}`)
+    .join(', ');
 
 /** Shares of the tiers that ran anything, in percent: `1.2% handlers, 98.8% regions`; empty when nothing ran. */
 export function tierShares(tiers: TierInstructions): string {

@@ -89,7 +89,7 @@ export interface ProgramStatistics {
   readonly loadMs: number;
   /** What the server did, by opcode. */
   readonly rpc: readonly OpcodeStatistics[];
-  /** The kernels that ran to their end, in order. */
+  /** The kernels that ran, in order; the last one ended where the program exited, if it did. */
   readonly kernels: readonly KernelRun[];
 }
 
@@ -281,7 +281,6 @@ class ProgramRun {
       privateSegmentSizeBytes: resources.scratchSizeBytes,
     });
     await this.#finish(name, completionSignal);
-    if (this.#host.terminated) return;
     this.#kernels.push({
       kernel: name,
       durationMs: performance.now() - startMs,

@@ -28,8 +28,8 @@ export interface WorkerReply {
   readonly stderr: string;
 }
 
-/** The device of the last test, when that left it as it was, and the threads that it was asked for: memory is what a device costs. */
-let kept: { readonly device: Device; readonly workers: number | undefined } | undefined;
+/** The device of the last test, when that left it as it was, and what it was asked for: memory is what a device costs. */
+let kept: { readonly device: Device; readonly workers: number | undefined; readonly stats: boolean } | undefined;
 
 async function perform({ test, options }: WorkerRequest): Promise<WorkerReply> {
   const stdout = new CapturedOutput();
@@ -59,10 +59,11 @@ async function runTest(context: CommandContext, test: TestCase, options: readonl
   const parsed = parseArguments({ ...run, name: 'run' }, argv);
   if (parsed.help) return 0;
   const images = openCodeObjects(readInput(test.image), test.image, { decompress: nodeDecompress });
-  const { device: name, workers } = parsed.options;
-  const device = await openDevice(name, images, workers, kept?.workers === workers ? kept?.device : undefined);
+  const { device: name, workers, stats } = parsed.options;
+  const open = kept?.workers === workers && kept?.stats === stats ? kept?.device : undefined;
+  const device = await openDevice(name, images, { workers, countsClasses: stats, open });
   if (device !== kept?.device) kept?.device.close();
-  kept = { device, workers };
+  kept = { device, workers, stats };
   return await runImages(context, parsed.options, parsed.operands, images, device);
 }
 

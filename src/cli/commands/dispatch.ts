@@ -4,7 +4,8 @@ import { nodeDecompress } from '../../codeobject/node-decompress.ts';
 import { parseTargetId } from '../../codeobject/target-id.ts';
 import { ARGUMENT_KINDS, parseArgument } from '../../dispatch/argument-text.ts';
 import { type DispatchOutcome, dispatchKernel } from '../../dispatch/dispatch.ts';
-import { tierShares } from '../../hsa/statistics.ts';
+import type { ClassInstructions } from '../../hsa/device.ts';
+import { instructionCounts, tierShares } from '../../hsa/statistics.ts';
 import { defineCommand } from '../command.ts';
 import { openDevice, WORKERS_OPTION } from '../device-name.ts';
 import { readInput } from '../input.ts';
@@ -46,7 +47,7 @@ export const dispatch = defineCommand({
       default: 1,
       description: 'run so often, each time from the same memory',
     },
-    time: { kind: 'flag', description: 'print how long each run took' },
+    time: { kind: 'flag', description: 'print how long each run took, and what instructions it executed' },
     timeout: {
       kind: 'seconds',
       placeholder: 'SECONDS',
@@ -63,7 +64,7 @@ export const dispatch = defineCommand({
   },
   formats: {
     text: 'nothing, with --time the times',
-    json: 'one object with times and counts; `schema` and `version` say how to read it',
+    json: 'one object with times, instructions by class, tiers and memory; `schema` and `version` say how to read it',
   },
   notes: [
     'FILE is a code object, a relocatable object, an offload bundle or a program with one inside. All FILEs are linked with each other.',
@@ -77,7 +78,8 @@ export const dispatch = defineCommand({
     const workgroup = extentOf('workgroup', options.workgroup);
     const args = (options.arg ?? []).map((text) => parseArgument(text, readInput));
     const containers = files.map((file) => openCodeObjects(readInput(file), file, { decompress: nodeDecompress }));
-    const device = await openDevice(options.device, containers[0]!, options.workers);
+    const countsClasses = options.time || options.format === 'json';
+    const device = await openDevice(options.device, containers[0]!, { workers: options.workers, countsClasses });
     using resources = new DisposableStack();
     resources.defer(() => device.close());
     const target = parseTargetId(device.properties.targetId);
@@ -130,6 +132,7 @@ function report(
   grid: number[],
   workgroup: number[],
 ) {
+  const { classes } = statistics;
   return {
     schema: 'wavewright.dispatch',
     version: 1,
@@ -141,6 +144,8 @@ function report(
     medianNs: median(runs.map(({ durationNs }) => durationNs)),
     /** Of one run. */
     instructions: statistics.instructions / runs.length,
+    /** Of one run; null where the device does not count them. */
+    instructionsByClass: classes === undefined ? null : perRun(classes, runs.length),
     /** Of all runs: the first ones run more in handlers. */
     tiers: statistics.tiers,
     waves: statistics.waves / runs.length,
@@ -150,6 +155,9 @@ function report(
     hardwareProblems,
   };
 }
+
+const perRun = (counts: ClassInstructions, runs: number): Record<string, number> =>
+  Object.fromEntries(Object.entries(counts).map(([name, count]) => [name, count / runs]));
 
 const microseconds = (ns: number): string => `${(ns / NS_PER_US).toFixed(1)} us`;
 
@@ -161,6 +169,7 @@ function timesText({ runs, statistics }: DispatchOutcome): string {
   const middle = median(runs.map(({ durationNs }) => durationNs));
   lines.push(
     `median: ${microseconds(middle)}, ${statistics.instructions / runs.length} instructions of ${statistics.waves / runs.length} waves`,
+    ...(statistics.classes ? [`classes: ${instructionCounts(perRun(statistics.classes, runs.length))}`] : []),
     `tiers: ${tierShares(statistics.tiers)}`,
   );
   return `${lines.join('\n')}\n`;

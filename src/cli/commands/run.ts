@@ -31,7 +31,10 @@ async function runImageFile(
 ): Promise<number> {
   const file = args[0]!;
   const images = openCodeObjects(readInput(file), file, { decompress: nodeDecompress });
-  const device = await openDevice(options.device, images, options.workers);
+  const device = await openDevice(options.device, images, {
+    workers: options.workers,
+    countsClasses: options.stats,
+  });
   using resources = new DisposableStack();
   resources.defer(() => device.close());
   return await runImages(context, options, args, images, device);

@@ -112,8 +112,8 @@ class EmulatedDispatch implements Dispatch {
   }
 
   get statistics(): DispatchStatistics {
-    const { instructions, tiers, workgroups, waves } = this.#inner;
-    return { instructions, tiers: { ...tiers }, workgroups, waves };
+    const { instructions, tiers, classes, workgroups, waves } = this.#inner;
+    return { instructions, tiers: { ...tiers }, ...(classes && { classes }), workgroups, waves };
   }
 
   cancel(): void {

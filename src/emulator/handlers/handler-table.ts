@@ -4,7 +4,9 @@
  */
 import { assert } from '../../base/errors.ts';
 import type { Program } from '../../ir/types.ts';
+import type { InstructionClass } from '../../isa/amdgpu/instruction-class.ts';
 import type { FunctionBuilder, Local } from '../../wasm/function.ts';
+import type { WaveFault } from '../faults.ts';
 import { probeHost, softImports } from '../host.ts';
 import {
   EXIT_BUDGET,
@@ -19,6 +21,7 @@ import {
   WAVE_LOOPED,
   WAVE_RECORD,
 } from '../layout.ts';
+import { classMix, emitClassCounts } from '../lowering/class-counts.ts';
 import type { OperandKind } from '../lowering/handler-state.ts';
 import { lowerHandler } from '../lowering/lower.ts';
 import type { AddressSpaces } from '../lowering/memory-access.ts';
@@ -35,10 +38,19 @@ export type FaultCallback = (
   addressHigh: number,
 ) => void;
 
+export interface HandlerOptions {
+  /** Another tier compiles what runs often; waves start at leaders, and handlers are compact (ModuleContext). */
+  readonly isLowest: boolean;
+  /** Handlers count instructions by class. */
+  readonly countsClasses: boolean;
+}
+
 export interface HandlerRequest {
   readonly key: string;
   readonly program: Program;
   readonly operandKinds: readonly OperandKind[];
+  /** Undefined for records that stand for no instruction: they cost the budget nothing. */
+  readonly instructionClass: InstructionClass | undefined;
 }
 
 /** (record, wave, budget) -> budget left. The wave's exit code and record say why it returned and where to go on. */
@@ -57,12 +69,14 @@ export class HandlerTable {
   readonly leaderSlot = FIRST_SLOT + 1;
   /** As `run`, with the budget in the wave state, where functions of many instructions take their part of it. */
   readonly runCounted: RunFunction;
-  /** Workgroups of which the waves run with `run`, or, below another tier, with `runCounted`. */
+  /** Workgroups of which the waves run with `run`; below another tier, and to count classes, with `runCounted`. */
   readonly runGroup: RunGroup;
   readonly #memory: LinearMemory;
   readonly #spaces: AddressSpaces;
   readonly #imports: WebAssembly.Imports;
-  readonly #isLowest: boolean;
+  readonly #options: { readonly isCompact: boolean; readonly countsClasses: boolean };
+  /** Whether the budget is in the wave state. */
+  readonly #hasBudget: boolean;
   readonly #table = new WebAssembly.Table({ element: 'anyfunc', initial: 256 });
   readonly #slots = new Map<string, number>();
   readonly #pending: HandlerRequest[] = [];
@@ -70,18 +84,23 @@ export class HandlerTable {
   readonly #freeSlots: number[] = [];
   #nextSlot = FIRST_SLOT + 2;
 
-  /** `isLowest`: another tier compiles what runs often; waves start at leaders, and handlers are compact (ModuleContext). */
-  constructor(memory: LinearMemory, spaces: AddressSpaces, fault: FaultCallback, isLowest: boolean) {
+  constructor(
+    memory: LinearMemory,
+    spaces: AddressSpaces,
+    fault: FaultCallback,
+    { isLowest, countsClasses }: HandlerOptions,
+  ) {
     this.#memory = memory;
     this.#spaces = spaces;
-    this.#isLowest = isLowest;
+    this.#options = { isCompact: isLowest, countsClasses };
+    this.#hasBudget = isLowest || countsClasses;
     this.#imports = { env: { memory: memory.memory, table: this.#table, fault, ...softImports } };
     const context = new ModuleContext(probeHost(), memory.pages);
     context.module.elements(this.untranslatedSlot, [emitUntranslated(context), emitLeader(context)]);
     const [run, runCounted] = [emitRun(context), emitRunCounted(context)];
     context.module.export('run', run);
     context.module.export('runCounted', runCounted);
-    const runWave = isLowest ? runCounted : run;
+    const runWave = this.#hasBudget ? runCounted : run;
     context.module.export('runGroup', emitRunGroup(context, runWave, spaces.waveSize, isLowest));
     const { exports } = this.#instantiate(context);
     this.run = exports.run as RunFunction;
@@ -143,12 +162,20 @@ export class HandlerTable {
       this.#table.grow(Math.max(this.#table.length, this.#nextSlot - this.#table.length));
   }
 
+  uncounted({ record }: WaveFault): readonly number[] {
+    return [record];
+  }
+
   compile(): void {
     if (this.#pending.length === 0) return;
-    const context = new ModuleContext(probeHost(), this.#memory.pages, { isCompact: this.#isLowest });
+    const context = new ModuleContext(probeHost(), this.#memory.pages, this.#options);
     const first = this.#nextSlot - this.#pending.length;
-    const functions = this.#pending.map(({ key, program, operandKinds }) =>
-      lowerHandler(context, this.#spaces, program, operandKinds, key),
+    const functions = this.#pending.map(({ key, program, operandKinds, instructionClass }) =>
+      lowerHandler(context, this.#spaces, program, operandKinds, key, (f, wave) => {
+        if (instructionClass === undefined) {
+          if (this.#hasBudget) addToBudget(f, wave, 1);
+        } else if (context.countsClasses) emitClassCounts(f, wave, classMix([instructionClass]));
+      }),
     );
     this.#pending.length = 0;
     context.module.elements(first, functions);

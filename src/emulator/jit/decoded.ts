@@ -1,5 +1,7 @@
 /** Decoded instructions as the compiler sees them: record, program and operand parameters. */
 import type { Program, Value } from '../../ir/types.ts';
+import type { InstructionClass } from '../../isa/amdgpu/instruction-class.ts';
+import type { HandlerRequest } from '../handlers/handler-table.ts';
 import { RECORD_OPERANDS } from '../layout.ts';
 import { RESUMING } from '../lowering/control.ts';
 import type { OperandKind } from '../lowering/handler-state.ts';
@@ -10,6 +12,8 @@ export interface Shape {
   readonly key: string;
   readonly program: Program;
   readonly operandKinds: readonly OperandKind[];
+  /** Undefined for records that stand for no instruction. */
+  readonly instructionClass: InstructionClass | undefined;
   /** What the program's effects need. */
   readonly live: readonly Value[];
   readonly control: Control;
@@ -35,13 +39,13 @@ const ALONE = new Set<Value['leaf']['kind']>(['writeLane', 'matrixProduct']);
 
 export const isRelative = (kind: OperandKind): boolean => kind.startsWith('relative');
 
-export function shapeOf(key: string, program: Program, operandKinds: readonly OperandKind[]): Shape {
+export function shapeOf({ key, program, operandKinds, instructionClass }: HandlerRequest): Shape {
   const live = liveValues(program);
   const control = controlOf(live);
   const standsAlone =
     control === 'leave' || operandKinds.some(isRelative) || live.some(({ leaf }) => ALONE.has(leaf.kind));
   const resumes = live.some(({ leaf }) => leaf.kind === 'exit' && RESUMING.has(leaf.reason));
-  return { key, program, operandKinds, live, control, resumes, standsAlone };
+  return { key, program, operandKinds, instructionClass, live, control, resumes, standsAlone };
 }
 
 function controlOf(live: readonly Value[]): Control {

@@ -5,7 +5,8 @@
 
 import type { Label, Local } from '../../wasm/function.ts';
 import { addToBudget } from '../handlers/handler-table.ts';
-import { LEADER_BLOCK, LEADER_LITERALS, RECORD_HANDLER, WAVE_BUDGET, WAVE_COMPILED } from '../layout.ts';
+import { LEADER_BLOCK, LEADER_LITERALS, RECORD_HANDLER, WAVE_BLOCK, WAVE_BUDGET, WAVE_COMPILED } from '../layout.ts';
+import { classMix, emitClassCounts } from '../lowering/class-counts.ts';
 import { emitControl } from '../lowering/control.ts';
 import { HandlerState } from '../lowering/handler-state.ts';
 import { emitMeaning } from '../lowering/lower.ts';
@@ -108,6 +109,21 @@ class FunctionLowering {
     f.load('i32.load', WAVE_BUDGET);
     f.op('i32.sub');
     f.store('i32.store', WAVE_COMPILED);
+    if (this.#state.context.countsClasses) this.#setBlock(() => f.i32(0));
+  }
+
+  /** Counts all of a block before it runs; after a fault it is known which block that was. */
+  #countClasses({ instructions }: Block): void {
+    const { f, wave } = this.#state;
+    this.#setBlock(() => this.#state.pushRecord(instructions[0]!.index));
+    emitClassCounts(f, wave, classMix(instructions.map(({ shape }) => shape.instructionClass)));
+  }
+
+  #setBlock(pushRecord: () => void): void {
+    const { f, wave } = this.#state;
+    f.get(wave);
+    pushRecord();
+    f.store('i32.store', WAVE_BLOCK);
   }
 
   /** Opens the wasm blocks down to the branch table, then emits the code of block `index` after the end of its wasm block. */
@@ -131,6 +147,7 @@ class FunctionLowering {
     const last = block.instructions.at(-1)!;
     const body = (self?: Label): void => {
       addToBudget(f, wave, -block.instructions.length);
+      if (this.#state.context.countsClasses) this.#countClasses(block);
       const condition = this.#emitInstructions(block.instructions);
       const { control } = last.shape;
       if (control === 'leave') {

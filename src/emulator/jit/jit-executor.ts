@@ -2,6 +2,7 @@
  * The T1 executor. Waves start in the handlers (T0); a leader that was reached often enough asks for its code to be compiled, and from then
  * on calls the function. State is complete in memory wherever a function ends, so that both tiers mix freely.
  */
+import { INSTRUCTION_CLASSES } from '../../isa/amdgpu/instruction-class.ts';
 import type { CodeCache } from '../code-cache.ts';
 import type { EmulatorCore, Executor } from '../emulator-core.ts';
 import { WaveFault } from '../faults.ts';
@@ -23,6 +24,8 @@ import {
   RECORD_SIZE_BYTES,
   RECORD_TARGET,
   STATE_OFFSETS,
+  WAVE_BLOCK,
+  WAVE_CLASS_COUNTS,
   WAVE_EXIT,
   WAVE_LOOP,
   WAVE_MODE,
@@ -30,7 +33,7 @@ import {
 } from '../layout.ts';
 import { ModuleContext } from '../lowering/module-context.ts';
 import { type CodeView, collectBlocks } from './control-flow.ts';
-import { decoded, type Shape, shapeOf } from './decoded.ts';
+import { type Decoded, decoded, type Shape, shapeOf } from './decoded.ts';
 import { FUNCTION_NAME, lowerFunction } from './function-lowering.ts';
 import type { Literal } from './literals.ts';
 import type { LiveIn } from './liveness.ts';
@@ -49,6 +52,7 @@ interface Entry {
   readonly block: number;
   readonly literals: number;
   readonly liveIn: LiveIn;
+  readonly instructions: readonly Decoded[];
 }
 
 /** Compiled code of one cache. */
@@ -140,7 +144,7 @@ export class JitExecutor implements Executor {
   }
 
   #compileFrom(cache: CodeCache, compiled: Compiled, record: number): void {
-    const { memory, target, checksAccesses } = this.#emulator;
+    const { memory, target, checksAccesses, countsClasses } = this.#emulator;
     const blocks = collectBlocks(this.#viewOf(cache, compiled), record);
     if (blocks.length === 0) return;
     const spaces = this.#emulator.spaces(cache.waveSize);
@@ -151,11 +155,11 @@ export class JitExecutor implements Executor {
       memoryPages: memory.pages,
       checksAccesses,
       vertical,
-      observers: '',
-    };
+      observers: countsClasses ? 'classes' : '',
+    } as const;
     const name = `code ${memory.view.getUint32(record + RECORD_PC, true).toString(16)}`;
     const module = compiledModule(blocks, options, memory.bytes, (): CompiledModule => {
-      const context = new ModuleContext(probeHost(), memory.pages, { checksAccesses });
+      const context = new ModuleContext(probeHost(), memory.pages, { checksAccesses, countsClasses });
       const lowered = lowerFunction(context, spaces, blocks, name, vertical);
       return { ...lowered, module: new WebAssembly.Module(context.module.toBytes()) };
     });
@@ -165,7 +169,8 @@ export class JitExecutor implements Executor {
     const literals = this.#placeLiterals(cache, module.literals, (n) => instructions[n]!.record);
     for (const block of blocks) {
       const start = block.instructions[0]!.record;
-      const entry = { slot, block: block.index, literals, liveIn: module.liveIn[block.index]! };
+      const { index, instructions: own } = block;
+      const entry = { slot, block: index, literals, liveIn: module.liveIn[index]!, instructions: own };
       compiled.entries.set(start, entry);
       const leader = cache.leaderOf(start);
       if (leader !== undefined) this.#enter(leader, entry);
@@ -209,7 +214,7 @@ export class JitExecutor implements Executor {
     let shape = this.#shapes.get(slot);
     const request = shape ? undefined : this.handlers.request(slot);
     if (request) {
-      shape = shapeOf(request.key, request.program, request.operandKinds);
+      shape = shapeOf(request);
       this.#shapes.set(slot, shape);
     }
     return shape;
@@ -241,13 +246,16 @@ export class JitExecutor implements Executor {
    * chunks that were not reached; these have not changed, and neither have scalar registers.
    */
   firstFault(fault: WaveFault, wave: number): WaveFault {
-    const { view } = this.#emulator.memory;
+    const { view, bytes } = this.#emulator.memory;
     const loop = view.getUint32(wave + WAVE_LOOP, true);
     if (loop !== 0) return this.#firstFaultInLoop(fault, wave, loop);
     const start = this.#compiledOf(this.#cacheOf(wave)).regionStarts.get(fault.record);
     if (start === undefined || fault.lane < 0) return fault;
     const exec = wave + STATE_OFFSETS.exec;
     const beyond = -1n << BigInt((fault.lane & ~3) + 4);
+    // Running instructions once more does not count.
+    const counts = bytes.subarray(wave + WAVE_CLASS_COUNTS, wave + WAVE_CLASS_COUNTS + INSTRUCTION_CLASSES.length * 4);
+    const counted = counts.slice();
     for (let record = start; record < fault.record; record += RECORD_SIZE_BYTES) {
       const accesses = this.#shape(record)?.live.some(({ leaf, lane }) => leaf.kind === 'load' && lane);
       const saved = view.getBigUint64(exec, true);
@@ -257,10 +265,20 @@ export class JitExecutor implements Executor {
       } catch (error) {
         if (error instanceof WaveFault) return error;
         throw error;
+      } finally {
+        counts.set(counted);
       }
       if (accesses) view.setBigUint64(exec, saved, true);
     }
     return fault;
+  }
+
+  uncounted({ record }: WaveFault, wave: number): readonly number[] {
+    const block = this.#emulator.memory.view.getUint32(wave + WAVE_BLOCK, true);
+    const records = this.#compiledOf(this.#cacheOf(wave))
+      .entries.get(block)
+      ?.instructions.map((each) => each.record);
+    return records?.includes(record) ? records.slice(records.indexOf(record)) : [record];
   }
 
   /**
@@ -272,6 +290,7 @@ export class JitExecutor implements Executor {
     const exec = wave + STATE_OFFSETS.exec;
     const from = -1n << BigInt(Math.max(0, fault.lane) & ~3);
     view.setUint32(wave + WAVE_LOOP, 0, true);
+    view.setUint32(wave + WAVE_BLOCK, 0, true);
     view.setBigUint64(exec, BigInt.asUintN(64, view.getBigUint64(exec, true) & from), true);
     const cache = this.#cacheOf(wave);
     let record = header;

@@ -15,8 +15,8 @@ export interface CompileOptions {
   readonly memoryPages: number;
   readonly checksAccesses: boolean;
   readonly vertical: VerticalMode;
-  /** What looks at the running code; nothing yet. */
-  readonly observers: string;
+  /** What looks at the running code: `classes` counts instructions. */
+  readonly observers: '' | 'classes';
 }
 
 const MAX_MODULES = 4096;

@@ -5,7 +5,7 @@
 import { assert } from '../../base/errors.ts';
 import { isMatrixProgram } from '../../ir/matrix-product.ts';
 import type { Leaf, Program, Value } from '../../ir/types.ts';
-import type { FunctionBuilder } from '../../wasm/function.ts';
+import type { FunctionBuilder, Local } from '../../wasm/function.ts';
 import { STATE_OFFSETS } from '../layout.ts';
 import { emitControl } from './control.ts';
 import { HandlerState, type OperandKind } from './handler-state.ts';
@@ -30,14 +30,17 @@ const EFFECTS = new Set<Leaf['kind']>([
   'exit',
 ]);
 
+/** `begin` emits what comes first. */
 export function lowerHandler(
   context: ModuleContext,
   spaces: AddressSpaces,
   program: Program,
   operandKinds: readonly OperandKind[],
   name: string,
+  begin?: (f: FunctionBuilder, wave: Local) => void,
 ): FunctionBuilder {
   const f = context.module.function(context.handlerType.parameters, context.handlerType.results, name);
+  begin?.(f, f.param(1));
   const state = new HandlerState({ f, context }, spaces, operandKinds, new RecordPlace(f));
   emitControl(state, emitMeaning(state, program));
   return f;

@@ -19,6 +19,8 @@ export class ModuleContext {
   readonly checksAccesses: boolean;
   /** Whether the loop over the lanes of a handler is emitted once, with masks: for code that runs seldom, of which emitting is the cost. */
   readonly isCompact: boolean;
+  /** Whether code counts its instructions by class. */
+  readonly countsClasses: boolean;
   /** (record, wave, access code, lane, address low, address high): throws. */
   readonly fault: FunctionRef;
   readonly softFma32: FunctionRef;
@@ -31,12 +33,13 @@ export class ModuleContext {
   constructor(
     traits: HostTraits,
     memoryPages: number,
-    options: { readonly checksAccesses?: boolean; readonly isCompact?: boolean } = {},
+    options: { readonly checksAccesses?: boolean; readonly isCompact?: boolean; readonly countsClasses?: boolean } = {},
   ) {
     const m = this.module;
     this.traits = traits;
     this.checksAccesses = options.checksAccesses ?? true;
     this.isCompact = options.isCompact ?? false;
+    this.countsClasses = options.countsClasses ?? false;
     m.importMemory('env', 'memory', { minPages: memoryPages, maxPages: memoryPages, shared: true });
     m.importTable('env', 'table', { min: 0 });
     this.fault = m.importFunction('env', 'fault', ['i32', 'i32', 'i32', 'i32', 'i32', 'i32'], []);

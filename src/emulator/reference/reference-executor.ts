@@ -5,8 +5,10 @@ import type { FloatMode } from '../../ir/float-builder.ts';
 import type { Program } from '../../ir/types.ts';
 import type { Instruction } from '../../isa/amdgpu/instruction.ts';
 import { InstructionBuilder } from '../../isa/amdgpu/instruction-builder.ts';
+import { instructionClass } from '../../isa/amdgpu/instruction-class.ts';
 import { type CodeCache, floatMode } from '../code-cache.ts';
 import type { EmulatorCore, Executor } from '../emulator-core.ts';
+import type { WaveFault } from '../faults.ts';
 import { GROUP_STATES, type GroupField, groupOffset, stateCode, type WaveState } from '../group-layout.ts';
 import {
   EXIT_BUDGET,
@@ -19,6 +21,7 @@ import {
   WAVE_MODE,
   WAVE_RECORD,
 } from '../layout.ts';
+import { classCountOffset } from '../lowering/class-counts.ts';
 import { ReferenceMachine } from './reference-machine.ts';
 
 /** What becomes of a wave that left for this, without the host. */
@@ -44,12 +47,14 @@ export class ReferenceExecutor implements Executor {
   run(start: number, wave: number, budget: number): number {
     const { view } = this.#emulator.memory;
     let record = start;
-    for (let left = budget; left > 0; left--) {
+    for (let left = budget; left > 0; ) {
       const mode = view.getUint32(wave + WAVE_MODE, true);
       const cache = this.#emulator.codeCache(this.#waveSize, mode);
-      const next = this.#step(cache, mode, record, wave);
+      const instruction = cache.instruction(record);
+      const next = this.#step(cache, mode, record, instruction, wave);
       if (next === 0) return left - 1;
       record = next;
+      if (instruction) left--;
     }
     view.setUint32(wave + WAVE_EXIT, EXIT_BUDGET, true);
     view.setUint32(wave + WAVE_RECORD, record, true);
@@ -88,18 +93,25 @@ export class ReferenceExecutor implements Executor {
   }
 
   /** Next record; 0 after an exit was stored. */
-  #step(cache: CodeCache, mode: number, record: number, wave: number): number {
+  #step(cache: CodeCache, mode: number, record: number, instruction: Instruction | undefined, wave: number): number {
     const { view } = this.#emulator.memory;
     if (cache.untranslated(record)) {
       view.setUint32(wave + WAVE_EXIT, EXIT_UNTRANSLATED, true);
       view.setUint32(wave + WAVE_RECORD, record, true);
       return 0;
     }
-    const instruction = cache.instruction(record);
     if (!instruction) return this.#branchRecord(cache, record);
+    if (this.#emulator.countsClasses) {
+      const count = wave + classCountOffset(instructionClass(instruction.row));
+      view.setUint32(count, view.getUint32(count, true) + 1, true);
+    }
     const machine = new ReferenceMachine(this.#emulator, cache, instruction, record, wave);
     evaluate(this.#program(instruction, mode, floatMode(mode)), machine);
     return machine.next();
+  }
+
+  uncounted({ record }: WaveFault): readonly number[] {
+    return [record];
   }
 
   /** A record without an instruction stands for a branch, to code that may not be decoded yet. */

@@ -3,7 +3,7 @@ import type { ErrorCode } from '../../base/errors.ts';
 import type { GroupScheduler } from '../group-scheduler.ts';
 import type { RemoteFault } from './remote-fault.ts';
 
-type Counters = Pick<GroupScheduler, 'instructions' | 'tiers' | 'waves' | 'workgroups'>;
+type Counters = Pick<GroupScheduler, 'instructions' | 'tiers' | 'classes' | 'waves' | 'workgroups'>;
 
 /** What came of a job, as text. */
 export interface WorkerOutcome extends Readonly<Counters> {
@@ -14,6 +14,7 @@ export interface WorkerOutcome extends Readonly<Counters> {
 export const NOTHING_DONE: WorkerOutcome = {
   instructions: 0,
   tiers: { reference: 0, handlers: 0, regions: 0, loops: 0 },
+  classes: undefined,
   waves: 0,
   workgroups: 0,
 };

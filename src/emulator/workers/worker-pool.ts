@@ -87,13 +87,14 @@ export class WorkerPool {
     this.#teams = new Array<WorkerTeam | undefined>(count).fill(undefined);
     this.atOnce = options.workersAtOnce ?? false;
     this.control = new Control(count);
-    const { processor, executor, compileThreshold, checksAccesses, vertical } = options;
+    const { processor, executor, compileThreshold, checksAccesses, vertical, countsClasses } = options;
     const own = {
       processor,
       ...(executor && { executor }),
       ...(compileThreshold !== undefined && { compileThreshold }),
       ...(checksAccesses !== undefined && { checksAccesses }),
       ...(vertical !== undefined && { vertical }),
+      ...(countsClasses !== undefined && { countsClasses }),
     };
     const shared = {
       memory: memory.memory,

@@ -92,8 +92,8 @@ export class EmulatorWorker {
     } finally {
       scheduler.release();
     }
-    const { instructions, tiers, waves, workgroups } = scheduler;
-    return { instructions, tiers, waves, workgroups, ...(fault && { fault }) };
+    const { instructions, tiers, classes, waves, workgroups } = scheduler;
+    return { instructions, tiers, classes, waves, workgroups, ...(fault && { fault }) };
   }
 
   #turns(scheduler: GroupScheduler, claims: Claims): void {

@@ -77,6 +77,10 @@ export type Semantics = (b: InstructionBuilder, ...sources: Value[]) => Value | 
 export interface RowFlags {
   /** Changes control flow: nothing after it in straight line unless it is a conditional branch or a call. */
   readonly terminator?: 'branch' | 'conditional' | 'jump' | 'end';
+  /** Sends a message to the host or to another part of the GPU. */
+  readonly message?: boolean;
+  /** Waits, sleeps or signals, in a format of scalar arithmetic. */
+  readonly synchronises?: boolean;
   /** Writes EXEC besides its operands. */
   readonly writesExec?: boolean;
   readonly noVop3?: boolean;

@@ -50,7 +50,7 @@ export class LoopBuilder {
   #ambiguous = new Map<number, readonly Node[]>();
   readonly #joins: Join[] = [];
   readonly #skips: Skip[] = [];
-  #length = 0;
+  readonly #instructions: Decoded[] = [];
   #readsInactive = false;
   #branch: Node | undefined;
   #fits = true;
@@ -75,7 +75,7 @@ export class LoopBuilder {
     let again: Again | undefined;
     for (const [i, block] of blocks.entries()) {
       this.#join(block);
-      this.#countInstructions(block.instructions.length);
+      this.#addInstructions(block.instructions);
       for (const instruction of block.instructions) {
         this.#instruction = instruction;
         this.#values = new Map();
@@ -105,7 +105,7 @@ export class LoopBuilder {
       writesExec: this.#options.writesExec,
       readsInactive: this.#readsInactive,
       skips: this.#skips,
-      length: this.#length,
+      instructions: this.#instructions,
     };
   }
 
@@ -115,10 +115,9 @@ export class LoopBuilder {
     if (condition) this.#fits = false;
   }
 
-  #countInstructions(count: number): void {
+  #addInstructions(instructions: readonly Decoded[]): void {
     const skip = this.#joins.at(-1)?.skip;
-    if (skip) skip.length += count;
-    else this.#length += count;
+    (skip?.instructions ?? this.#instructions).push(...instructions);
   }
 
   /** What the branch at the end of a block tests. */
@@ -169,7 +168,7 @@ export class LoopBuilder {
     const [skipped, entered] = test.whenEmpty ? [block.target, block.next] : [block.next, block.target];
     const outer = this.#joins.at(-1)?.skip.mask;
     this.#refuse(entered !== following || (outer !== undefined && !this.masks.implies(test.mask, outer)));
-    const skip = { mask: test.mask, length: 0 };
+    const skip = { mask: test.mask, instructions: [] };
     this.#skips.push(skip);
     this.#joins.push({
       block: skipped!,

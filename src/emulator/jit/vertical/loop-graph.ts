@@ -1,12 +1,13 @@
 /** One iteration of a loop as values, and what is known of the loop. */
+import type { Decoded } from '../decoded.ts';
 import type { Node, NodeOf } from '../node.ts';
 
 /** Blocks that the wave skips when a mask is empty; code for lanes runs them all the same, with nothing active. */
 export interface Skip {
   /** Per lane. */
   readonly mask: Node;
-  /** Instructions that run when the mask is not empty, and do not depend on a further skip. */
-  length: number;
+  /** Those that run when the mask is not empty, and do not depend on a further skip. */
+  readonly instructions: Decoded[];
 }
 
 /** When the next iteration follows: as long as lanes are left in a mask, or by a condition of the wave. */
@@ -34,8 +35,8 @@ export interface LoopGraph {
   /** Whether inactive lanes are read. */
   readonly readsInactive: boolean;
   readonly skips: readonly Skip[];
-  /** Instructions of an iteration that skips all it can. */
-  readonly length: number;
+  /** Those of an iteration that skips all it can. */
+  readonly instructions: readonly Decoded[];
 }
 
 /** Mask of all lanes of the wave from a value per lane. */

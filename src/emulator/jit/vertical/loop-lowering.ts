@@ -4,7 +4,9 @@
  */
 import type { Local } from '../../../wasm/function.ts';
 import { STATE_OFFSETS, WAVE_BUDGET, WAVE_LOOP, WAVE_LOOPED, WAVE_MATRIX_ROWS } from '../../layout.ts';
+import { classMix, emitClassCounts } from '../../lowering/class-counts.ts';
 import { isAccess } from '../access-group.ts';
+import type { Decoded } from '../decoded.ts';
 import type { FunctionState } from '../function-state.ts';
 import type { LoopEnvironment } from './chunk-state.ts';
 import { LoopBody } from './loop-body.ts';
@@ -234,8 +236,8 @@ export class LoopLowering {
   /** As many iterations as the budget lasts for, and at least one. */
   #setLimit(limit: Local): void {
     const { f, wave } = this.#state;
-    const { skips, length } = this.#plan.graph;
-    const instructions = skips.reduce((sum, skip) => sum + skip.length, length);
+    const { skips, instructions: always } = this.#plan.graph;
+    const instructions = skips.reduce((sum, skip) => sum + skip.instructions.length, always.length);
     const clamp = (value: number, name: 'i32.lt_s' | 'i32.gt_s'): void => {
       f.set(limit);
       f.get(limit);
@@ -315,14 +317,15 @@ export class LoopLowering {
     }
     const spent = f.local('i32');
     f.get(longest);
-    f.i32(graph.length);
+    f.i32(graph.instructions.length);
     f.op('i32.mul');
     f.set(spent);
+    this.#countClasses(graph.instructions, () => f.get(longest));
     if (graph.skips.length > 0) {
       this.#eachNote(longest, (at) => {
-        graph.skips.forEach(({ length }, i) => {
+        graph.skips.forEach(({ instructions }, i) => {
           f.get(spent);
-          f.i32(length);
+          f.i32(instructions.length);
           f.i32(0);
           f.get(at);
           f.load('v128.load', WAVE_MATRIX_ROWS + i * 16);
@@ -330,6 +333,11 @@ export class LoopLowering {
           f.select();
           f.op('i32.add');
           f.set(spent);
+          this.#countClasses(instructions, () => {
+            f.get(at);
+            f.load('v128.load', WAVE_MATRIX_ROWS + i * 16);
+            f.op('v128.any_true');
+          });
         });
       });
     }
@@ -345,5 +353,11 @@ export class LoopLowering {
       f.store('i32.store', at);
     }
     f.free(spent);
+  }
+  /** Instructions that ran as often as `times` pushes. */
+  #countClasses(instructions: readonly Decoded[], times: () => void): void {
+    const { f, wave, context } = this.#state;
+    if (!context.countsClasses) return;
+    emitClassCounts(f, wave, classMix(instructions.map(({ shape }) => shape.instructionClass)), times);
   }
 }

@@ -157,6 +157,8 @@ const swapPc: Semantics = (b, target) => {
 };
 
 const JUMP: RowFlags = { terminator: 'jump' };
+const MESSAGE: RowFlags = { message: true };
+const SYNCHRONISES: RowFlags = { synchronises: true };
 
 export const SOP1_ROWS: readonly Row[] = [
   ...pair('s_mov', { gfx9: 0, gfx10: 3, gfx11: 0 }, (_, x) => x),
@@ -241,13 +243,13 @@ export const SOP1_ROWS: readonly Row[] = [
   ),
   sop1('s_set_gpr_idx_idx', 50, 'ssrc0:b32', setIndex),
   sop1('s_bitreplicate_b64_b32', { gfx9: 55, gfx10: 59, gfx11: 20 }, '=sdst:b64 ssrc0:b32', replicate),
-  sop1('s_sendmsg_rtn_b32', { gfx11: 76 }, '=sdst:b32', (b) => b.low(messageReply(b))),
-  sop1('s_sendmsg_rtn_b64', { gfx11: 77 }, '=sdst:b64', messageReply),
-  sop1('s_barrier_signal', { gfx12: 78 }, 'ssrc0:b32', signalBarrier),
-  sop1('s_barrier_signal_isfirst', { gfx12: 79 }, 'ssrc0:b32'),
+  sop1('s_sendmsg_rtn_b32', { gfx11: 76 }, '=sdst:b32', (b) => b.low(messageReply(b)), MESSAGE),
+  sop1('s_sendmsg_rtn_b64', { gfx11: 77 }, '=sdst:b64', messageReply, MESSAGE),
+  sop1('s_barrier_signal', { gfx12: 78 }, 'ssrc0:b32', signalBarrier, SYNCHRONISES),
+  sop1('s_barrier_signal_isfirst', { gfx12: 79 }, 'ssrc0:b32', undefined, SYNCHRONISES),
   sop1('s_get_barrier_state', { gfx12: 80 }, '=sdst:b32 ssrc0:b32'),
-  sop1('s_barrier_init', { gfx12: 81 }, 'ssrc0:b32'),
-  sop1('s_barrier_join', { gfx12: 82 }, 'ssrc0:b32'),
+  sop1('s_barrier_init', { gfx12: 81 }, 'ssrc0:b32', undefined, SYNCHRONISES),
+  sop1('s_barrier_join', { gfx12: 82 }, 'ssrc0:b32', undefined, SYNCHRONISES),
   sop1('s_wakeup_barrier', { gfx12: 87 }, 'ssrc0:b32'),
-  sop1('s_sleep_var', { gfx12: 88 }, 'ssrc0:b32', (b) => b.exit('sleep')),
+  sop1('s_sleep_var', { gfx12: 88 }, 'ssrc0:b32', (b) => b.exit('sleep'), SYNCHRONISES),
 ];

@@ -38,7 +38,9 @@ const endSubvectors: Semantics = (b, kept) => {
 const SUBVECTORS: RowFlags = { terminator: 'conditional', writesExec: true };
 
 const waitFor = (counter: string, gfx10: number): Row =>
-  sopk(`s_waitcnt_${counter}`, { gfx10, gfx11: gfx10 + 1, gfx12: -1 }, 'sdst:b32 simm16:imm16', nothing);
+  sopk(`s_waitcnt_${counter}`, { gfx10, gfx11: gfx10 + 1, gfx12: -1 }, 'sdst:b32 simm16:imm16', nothing, {
+    synchronises: true,
+  });
 
 export const SOPK_ROWS: readonly Row[] = [
   sopk('s_movk_i32', { gfx9: 0, gfx10: 0 }, '=sdst:i32 simm16:simm16', (_, constant) => constant),

@@ -22,6 +22,7 @@ function branchIf(name: string, opcodes: Opcodes, condition: (b: InstructionBuil
 }
 
 const END: RowFlags = { terminator: 'end' };
+const MESSAGE: RowFlags = { message: true };
 /** STATUS.COND_DBG_USER and COND_DBG_SYS (CDNA2 ISA 3.4). */
 const DEBUG_USER = 1 << 20;
 const DEBUG_SYSTEM = 1 << 21;
@@ -95,8 +96,8 @@ export const SOPP_ROWS: readonly Row[] = [
   sopp('s_sethalt', { gfx9: 13, gfx10: 13, gfx11: 2 }, 'simm16:imm16'),
   sopp('s_sleep', { gfx9: 14, gfx10: 14, gfx11: 3 }, 'simm16:imm16', exit('sleep')),
   sopp('s_setprio', { gfx9: 15, gfx10: 15, gfx11: 53 }, 'simm16:imm16', nothing),
-  sopp('s_sendmsg', { gfx9: 16, gfx10: 16, gfx11: 54 }, '', sendMessage),
-  sopp('s_sendmsghalt', { gfx9: 17, gfx10: 17, gfx11: 55 }, ''),
+  sopp('s_sendmsg', { gfx9: 16, gfx10: 16, gfx11: 54 }, '', sendMessage, MESSAGE),
+  sopp('s_sendmsghalt', { gfx9: 17, gfx10: 17, gfx11: 55 }, '', undefined, MESSAGE),
   sopp('s_trap', { gfx9: 18, gfx10: 18, gfx11: 16 }, 'simm16:imm16', exit('trap')),
   sopp('s_icache_inv', { gfx9: 19, gfx10: 19, gfx11: 60 }, '', nothing),
   sopp('s_incperflevel', { gfx9: 20, gfx10: 20, gfx11: 56 }, 'simm16:imm16', nothing),
