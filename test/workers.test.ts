@@ -144,6 +144,48 @@ const BODIES: Readonly<Record<string, string>> = {
   s_sub_u32 s2, s2, 1
   s_cmp_lg_u32 s2, 0
   s_cbranch_scc1 .Lread`,
+  // Two workgroups write s2 numbers, each its own, and then read the other's; both wait for each other in between. 1 at 1024 says that
+  // neither saw what the other had written.
+  overtaken: `
+  s_mov_b64 exec, 1
+  s_lshl_b32 s7, s6, 6
+  s_xor_b32 s8, s7, 64
+  v_mov_b32 v0, s7
+  v_mov_b32 v1, s8
+  s_mov_b32 s9, 0
+.Lnumber:
+  s_add_u32 s9, s9, 1
+  v_mov_b32 v2, s9
+  global_store_dword v0, v2, s[0:1]
+  s_waitcnt vmcnt(0)
+  global_load_dword v3, v1, s[0:1] glc
+  s_waitcnt vmcnt(0)
+  global_store_dword v0, v3, s[0:1] offset:256
+  global_store_dword v0, v2, s[0:1] offset:512
+.Lseen:
+  global_load_dword v4, v1, s[0:1] offset:512 glc
+  s_waitcnt vmcnt(0)
+  v_readfirstlane_b32 s10, v4
+  s_cmp_lt_u32 s10, s9
+  s_cbranch_scc1 .Lseen
+  global_load_dword v5, v1, s[0:1] offset:256 glc
+  s_waitcnt vmcnt(0)
+  v_max_u32 v5, v3, v5
+  v_cmp_lt_u32 vcc, v5, v2
+  s_cbranch_vccz .Ldone
+  v_mov_b32 v6, 0
+  v_mov_b32 v7, 1
+  global_atomic_add v6, v7, s[0:1] offset:1024
+.Ldone:
+  global_store_dword v0, v2, s[0:1] offset:768
+.Lnext:
+  global_load_dword v4, v1, s[0:1] offset:768 glc
+  s_waitcnt vmcnt(0)
+  v_readfirstlane_b32 s10, v4
+  s_cmp_lt_u32 s10, s9
+  s_cbranch_scc1 .Lnext
+  s_cmp_lt_u32 s9, s2
+  s_cbranch_scc1 .Lnumber`,
   // Writes s2 where its number is.
   mark: `
   s_lshl_b32 s7, s6, 2
@@ -296,6 +338,15 @@ for (const executor of ['handlers', 'reference', 'jit'] as const satisfies reado
     using rig = new Rig(2, { executor });
     rig.run('pairs', 8, executor === 'reference' ? 600 : 100_000);
     assert.equal(rig.words[16], 0);
+  });
+
+  test(`${executor}: a load that other threads see does not overtake a store`, () => {
+    using rig = new Rig(2, { executor });
+    for (let i = 0; i < 10; i++) {
+      rig.words.fill(0);
+      rig.run('overtaken', 2, executor === 'reference' ? 30 : 30_000);
+      assert.equal(rig.words[256], 0);
+    }
   });
 
   test(`${executor}: a fault is reported as by one thread`, () => {

@@ -388,6 +388,10 @@ export class Builder implements FloatBuilders {
     return this.#add(leaf, type, true, [address, ...operands, ...(predicate ? [predicate] : [])]);
   }
 
+  fence(): void {
+    this.#add({ kind: 'fence' }, 'void', false, []);
+  }
+
   /** Goes to the decoded instruction's branch target when `condition` holds. */
   branch(condition: Value): void {
     this.#add({ kind: 'branch' }, 'void', false, [condition]);

@@ -27,6 +27,7 @@ export interface Machine {
     lane: number,
     update: (old: Evaluated) => Evaluated,
   ): Evaluated;
+  fence(): void;
   branch(): void;
   jump(pc: bigint): void;
   exit(reason: ExitReason): void;
@@ -178,6 +179,9 @@ export function evaluate(program: Program, machine: Machine): void {
         results[value.id] = old;
         break;
       }
+      case 'fence':
+        machine.fence();
+        break;
       case 'setOperand':
         for (const lane of lanesOf(value)) {
           if (args.length < 2 || arg(1, lane)) machine.writeOperand(leaf.at, lane, Number(arg(0, lane)));

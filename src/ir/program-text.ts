@@ -67,6 +67,8 @@ class ProgramText {
         return `${leaf.slot} = ${this.#value(args[0]!)}`;
       case 'store':
         return `store.${leaf.space}.${leaf.sizeBytes}(${this.#list(args)})`;
+      case 'fence':
+        return 'fence';
       case 'branch':
         return `if ${this.#value(args[0]!)} goto label`;
       case 'jump':

@@ -85,6 +85,8 @@ export type Leaf =
       readonly predicated: boolean;
       readonly isRare?: boolean;
     }
+  /** What the wave stored before is seen by other threads before it loads what follows. */
+  | { readonly kind: 'fence' }
   | { readonly kind: 'setOperand'; readonly at: OperandDword }
   | { readonly kind: 'writeLane'; readonly at: OperandDword }
   | { readonly kind: 'setState'; readonly slot: StateSlot }

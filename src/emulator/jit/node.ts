@@ -77,6 +77,8 @@ export interface Region {
   readonly gathered: ReadonlySet<number>;
   /** Condition of the conditional branch that ends the region. */
   readonly branch: Node | undefined;
+  /** Whether one of its loads must come after all stores before it. */
+  readonly fences: boolean;
   /** Numbers of the first and the last instruction in the function. */
   readonly first: number;
   readonly last: number;

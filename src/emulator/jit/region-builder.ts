@@ -35,6 +35,7 @@ export class RegionBuilder {
   readonly #sampled = new Map<number, true>();
   #exec: Node | undefined;
   #branch: Node | undefined;
+  #fences = false;
   /** Accesses of lanes by the instructions before the current one. */
   #accesses: AccessKind = 'none';
   #count = 0;
@@ -63,7 +64,7 @@ export class RegionBuilder {
   tryAppend(instruction: Decoded): boolean {
     if (this.#count >= MAX_INSTRUCTIONS) return false;
     const mark = this.#graph.journal.mark;
-    const [exec, branch, accesses] = [this.#exec, this.#branch, this.#accesses];
+    const [exec, branch, accesses, fences] = [this.#exec, this.#branch, this.#accesses, this.#fences];
     this.#fits = true;
     this.#values = new Map();
     this.#instruction = instruction;
@@ -74,7 +75,7 @@ export class RegionBuilder {
     if (!this.#fits) {
       assert(!this.empty, () => `instruction ${instruction.shape.key} fits no region`);
       this.#graph.journal.rollback(mark);
-      [this.#exec, this.#branch, this.#accesses] = [exec, branch, accesses];
+      [this.#exec, this.#branch, this.#accesses, this.#fences] = [exec, branch, accesses, fences];
       return false;
     }
     if (this.#ownAccesses !== 'none') this.#accesses = this.#ownAccesses;
@@ -92,6 +93,7 @@ export class RegionBuilder {
       wholeRows: new Set(),
       gathered: new Set(this.#gathered.keys()),
       branch: this.#branch,
+      fences: this.#fences,
       first: this.#first,
       last: this.#last,
     };
@@ -178,6 +180,9 @@ export class RegionBuilder {
         return;
       case 'loaded':
         define(graph.add(leaf, 'i32', value.lane, [this.#arg(value, 0)]));
+        return;
+      case 'fence':
+        this.#fences = true;
         return;
       case 'setOperand':
         this.#setOperand(value);

@@ -1,6 +1,7 @@
 /** A region as WebAssembly: uniform values, the loop over the chunks, uniform values that need the lanes, registers. */
 import { assert } from '../../base/errors.ts';
 import type { Local } from '../../wasm/function.ts';
+import { emitFence } from '../lowering/uniform-memory.ts';
 import { isAccess, usedBy } from './access-group.ts';
 import { ChunkLoop } from './chunk-loop.ts';
 import type { FunctionState } from './function-state.ts';
@@ -24,6 +25,7 @@ export class RegionLowering {
     const region = this.#region;
     const values = this.#values;
     const needed = neededNodes(region);
+    if (region.fences) emitFence(this.#state.f);
     for (const node of needed) if (node.phase === 'before') values.emit(node);
     const lanes = needed.filter(({ phase }) => phase === 'lanes');
     const ballots = needed.filter((node): node is NodeOf<'ballot'> => node.leaf.kind === 'ballot');

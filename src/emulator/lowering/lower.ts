@@ -22,6 +22,7 @@ const EFFECTS = new Set<Leaf['kind']>([
   'load',
   'atomic',
   'store',
+  'fence',
   'setOperand',
   'writeLane',
   'setState',
@@ -85,7 +86,7 @@ function phasesOf(live: readonly Value[]): Map<Value, Phase> {
       assert(!dependsOnLanes, 'a lane value depends on a result of all lanes');
       phases.set(value, 'lanes');
     } else {
-      const late = (EFFECTS.has(kind) && kind !== 'load') || kind === 'ballot' || dependsOnLanes;
+      const late = (EFFECTS.has(kind) && kind !== 'load' && kind !== 'fence') || kind === 'ballot' || dependsOnLanes;
       phases.set(value, late ? 'after' : 'before');
     }
   }

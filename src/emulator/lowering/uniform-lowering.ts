@@ -7,7 +7,7 @@ import { EMISSION } from './emission.ts';
 import { emitScalar } from './emitter.ts';
 import type { HandlerState, LeafOf } from './handler-state.ts';
 import type { LaneLowering } from './lane-lowering.ts';
-import { emitUniformLoad } from './uniform-memory.ts';
+import { emitFence, emitUniformLoad } from './uniform-memory.ts';
 
 export class UniformLowering {
   readonly #state: HandlerState;
@@ -75,6 +75,9 @@ export class UniformLowering {
       case 'loaded':
         f.get(this.#uniformLoads.get(args[0]!)![leaf.index]!);
         this.#state.define(value);
+        return;
+      case 'fence':
+        emitFence(f);
         return;
       case 'setOperand':
         this.#storeScalarOperand(leaf, this.#state.scalar(args[0]!));

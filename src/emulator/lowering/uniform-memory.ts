@@ -1,9 +1,17 @@
-/** One memory access of the whole wave, e.g. s_load_dwordx4. */
-import type { Local } from '../../wasm/function.ts';
+/** One memory access of the whole wave, e.g. s_load_dwordx4; what orders it. */
+import type { FunctionBuilder, Local } from '../../wasm/function.ts';
+import { THREADS_RUN } from '../layout.ts';
 import type { Emitter } from './emitter.ts';
 import type { LeafOf } from './handler-state.ts';
 import { pushPermitted } from './lane-memory.ts';
 import { type AddressSpaces, translator } from './memory-access.ts';
+
+/** What the machine may let a load overtake is one's own stores, which matters to other threads alone. */
+export function emitFence(f: FunctionBuilder): void {
+  f.i32(0);
+  f.load('i32.load', THREADS_RUN);
+  f.if(undefined, () => f.atomicFence());
+}
 
 /** Locals with the dwords at `address` (i64), 0 where `predicate` is off. `pushRecord` is for a fault. */
 export function emitUniformLoad(

@@ -19,6 +19,7 @@ import {
   RECORD_TARGET,
   rowSizeBytes,
   STATE_OFFSETS,
+  THREADS_RUN,
   VALIDITY_MAP,
   WAVE_CLOCK,
   WAVE_EXIT,
@@ -252,6 +253,11 @@ export class ReferenceMachine implements Machine {
     this.#view.setUint32(base, Number(value & 0xffffffffn), true);
     this.#view.setUint32(base + stride, Number(value >> 32n), true);
     return old;
+  }
+
+  fence(): void {
+    // Nothing passes an atomic operation.
+    Atomics.or(this.#emulator.memory.words, THREADS_RUN >>> 2, 0);
   }
 
   branch(): void {

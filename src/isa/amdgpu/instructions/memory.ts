@@ -63,9 +63,17 @@ export interface LoadKind {
   readonly half?: 'low' | 'high';
 }
 
+/**
+ * Whether an access passes the caches of the compute unit, as what other compute units write must be read: GLC, SC1 or a scope beyond the
+ * compute unit (CDNA2 ISA 9.1.10, CDNA3 ISA 9.1.10, RDNA3 ISA 4.1.1; LLVM's memory models).
+ */
+const isCoherent = (b: InstructionBuilder): boolean =>
+  b.instruction.has('scope') ? b.field('scope') > 1 : (b.field('glc') | b.field('scc')) !== 0;
+
 export const load =
   (portOf: PortOf, kind: LoadKind): Semantics =>
   (b) => {
+    if (isCoherent(b)) b.fence();
     const values = portOf(b).load(kind.sizeBytes);
     const extended = kind.signed ? [kind.sizeBytes === 1 ? b.sext8(values[0]!) : b.sext16(values[0]!)] : values;
     const target = destination(b);
