@@ -25,10 +25,10 @@ test('an image on standard input', () => {
 });
 
 test('a time limit ends an endless program with status 124 and says where it was', () => {
-  const argv = command('--timeout=0.2', example('checks/infinite-loop'));
+  const argv = command('--timeout=2', example('checks/infinite-loop'));
   const { status, stdout, stderr } = spawnSync(process.execPath, argv, { encoding: 'utf8' });
   assert.deepEqual({ status, stdout }, { status: 124, stdout: '' });
-  assert.match(stderr, /^wavewright: error: .*infinite-loop.*time limit of 0\.2 s ran out.* \[TIMEOUT\]\n.*0x/);
+  assert.match(stderr, /^wavewright: error: .*infinite-loop.*time limit of 2 s ran out.* \[TIMEOUT\]\n.*0x/);
 });
 
 test('SIGINT ends a running program at once, as shells see it with status 130', async () => {
@@ -43,4 +43,72 @@ test('SIGINT ends a running program at once, as shells see it with status 130', 
     if (text.includes('_start:')) process.kill(Number(stdout.trim()), 'SIGINT');
   }
   assert.equal(stdout.split('\n')[1], '130');
+});
+
+test('what cannot be written is an error, of the output too; a reader that goes away ends the program', () => {
+  const shell = (line: string) => spawnSync('sh', ['-c', line, process.execPath, ...command()], { encoding: 'utf8' });
+  const hello = example('hello/hello');
+  for (const [line, message] of [
+    [`"$0" "$@" ${hello} >/dev/full`, /^wavewright: error: standard output: cannot be written \(ENOSPC\) \[IO\]\n$/],
+    [
+      `"$0" "$@" --trace-rpc=/dev/full ${hello}`,
+      /^wavewright: error: \/dev\/full: cannot be written \(ENOSPC\) \[IO\]\n$/,
+    ],
+    [`"$0" "$@" --stats ${hello} 2>/dev/full`, /^$/],
+  ] as const) {
+    const { status, stderr } = shell(line);
+    assert.equal(status, 3, line);
+    assert.match(stderr, message);
+  }
+  const { stdout, stderr } = shell(`("$0" "$@" --blocks=500 ${hello}; echo "status $?" >&2) | head -n 1`);
+  assert.match(stdout, /^Hello, world, from lane \d+ of 500 \(argc=1\)\n$/);
+  assert.equal(stderr, 'status 141\n');
+});
+
+test('closed standard streams do no harm', () => {
+  const argv = [process.execPath, ...command(example('hello/hello'))];
+  for (const closed of ['<&-', '>&-', '2>&-', '<&- >&- 2>&-']) {
+    const { status } = spawnSync('sh', ['-c', `"$@" ${closed}`, 'sh', ...argv], { encoding: 'utf8' });
+    assert.equal(status, 0, closed);
+  }
+});
+
+test("what follows the image is the program's, options and -- too", () => {
+  for (const [argv, argc] of [
+    [['--', example('hello/hello'), '--help'], 2],
+    [[example('hello/hello'), '--', '--blocks', '3', '--timeout'], 5],
+    [['--blocks-x=2', '--blocks=1', example('hello/hello'), '-h'], 2],
+  ] as const) {
+    const { status, stdout } = spawnSync(process.execPath, command(...argv), { encoding: 'utf8' });
+    assert.deepEqual(
+      [status, stdout],
+      [0, `Hello, ${argv[argv.indexOf(example('hello/hello')) + 1]}, from lane 0 of 1 (argc=${argc})\n`],
+    );
+  }
+});
+
+test('a million workgroups, and workgroups of 1024 work-items, in three dimensions', { timeout: 120_000 }, () => {
+  // Only work-item 0 has something to say.
+  const quiet = example('checks/arguments');
+  for (const grid of [
+    ['--blocks=1000000'],
+    ['--blocks-x=100', '--blocks-y=50', '--blocks-z=20', '--threads-x=32', '--threads-y=8', '--threads-z=4'],
+  ]) {
+    const argv = command('--timeout=100', ...grid, quiet, 'one');
+    const { stderr, stdout } = spawnSync(process.execPath, argv, { encoding: 'utf8' });
+    assert.deepEqual([stderr, stdout.split('\n')[0]], ['', '1: [one] 3 bytes'], grid.join(' '));
+  }
+  const { stdout } = spawnSync(
+    process.execPath,
+    command('--blocks-x=3', '--blocks-y=5', '--blocks-z=7', '--threads-x=2', '--threads-z=2', example('hello/hello')),
+    { encoding: 'utf8' },
+  );
+  const lanes = stdout
+    .trimEnd()
+    .split('\n')
+    .map((line) => Number(/lane (\d+) of 420 /.exec(line)?.[1]));
+  assert.deepEqual(
+    lanes.sort((a, b) => a - b),
+    Array.from({ length: 420 }, (_, lane) => lane),
+  );
 });

@@ -1,12 +1,21 @@
+import { ERROR_CODES } from '../base/errors.ts';
 import type { CommandContext } from './command.ts';
 import { runCommandLine } from './command-line.ts';
 import { COMMANDS } from './commands.ts';
 import { writeAll } from './output.ts';
 import { reportError } from './report.ts';
+import { isUpstreamLoader } from './upstream-loader-names.ts';
 
 const context: CommandContext = {
-  stdout: (data) => writeAll(1, data),
-  stderr: (data) => writeAll(2, data),
+  stdout: (data) => writeAll(1, data, 'standard output'),
+  stderr: (data) => {
+    try {
+      writeAll(2, data, 'standard error');
+    } catch {
+      // There is no place left to say so.
+      process.exit(ERROR_CODES.IO.exit);
+    }
+  },
   env: process.env,
   isProcess: true,
 };
@@ -22,8 +31,8 @@ for (const event of ['uncaughtException', 'unhandledRejection'] as const) {
 
 const [verb, ...rest] = process.argv.slice(2);
 // The upstream loaders' command lines are no commands of ours: they say and return what those do.
-const isLoader = verb === 'llvm-gpu-loader' || verb === 'amdhsa-loader';
-const status = isLoader
-  ? await (await import('./upstream-loader.ts')).runUpstreamLoader(verb, rest, context)
-  : await runCommandLine(COMMANDS, process.argv.slice(2), context);
+const status =
+  verb !== undefined && isUpstreamLoader(verb)
+    ? await (await import('./upstream-loader.ts')).runUpstreamLoader(verb, rest, context)
+    : await runCommandLine(COMMANDS, process.argv.slice(2), context);
 process.exit(status);

@@ -16,7 +16,9 @@ function start(body: string) {
 }
 
 test('when the reader has gone away, the process ends quietly with status 141', async () => {
-  const { child, end } = start("for await (const _ of process.stdin);\nwriteAll(1, 'x');\nwriteAll(2, 'still here');");
+  const { child, end } = start(
+    "for await (const _ of process.stdin);\nwriteAll(1, 'x', 'a');\nwriteAll(2, 'still here', 'b');",
+  );
   child.stdout.destroy();
   await once(child.stdout, 'close');
   child.stdin.end();
@@ -24,7 +26,7 @@ test('when the reader has gone away, the process ends quietly with status 141', 
 });
 
 test('bytes and text arrive whole through a pipe that is smaller and read slowly', async () => {
-  const { child, end } = start("writeAll(1, 'größe\\n');\nwriteAll(1, new Uint8Array(300_000).fill(120));");
+  const { child, end } = start("writeAll(1, 'größe\\n', 'a');\nwriteAll(1, new Uint8Array(300_000).fill(120), 'a');");
   await new Promise((resolve) => setTimeout(resolve, 50));
   let text = '';
   for await (const chunk of child.stdout.setEncoding('utf8')) text += chunk;

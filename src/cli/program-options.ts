@@ -1,5 +1,5 @@
 /** The options that say how a program runs: of `run`, of the upstream loaders' command lines, and of `.params` files for `test`. */
-import { closeSync, openSync, writeSync } from 'node:fs';
+import { closeSync, openSync, statSync } from 'node:fs';
 import { WavewrightError } from '../base/errors.ts';
 import { printable } from '../base/text.ts';
 import type { FileSystem, OpenFile } from '../loader/file-system.ts';
@@ -12,6 +12,7 @@ import { formatConversation } from '../loader/rpc/trace.ts';
 import type { CommandContext } from './command.ts';
 import { WORKERS_OPTION } from './device-name.ts';
 import type { OptionRow, OptionTable, OptionValues } from './options.ts';
+import { writeAll } from './output.ts';
 
 /** The queue counts work-items in 32 bits and a workgroup's in 16; what a device or kernel allows is checked where it is known. */
 const MAX_BLOCKS = 2 ** 32 - 1;
@@ -154,6 +155,9 @@ function accessOf(
     ...(heapBytes !== undefined && { heapBytes }),
   };
   const directory = options.cwd;
+  if (directory !== undefined && !isDirectory(directory)) {
+    throw new WavewrightError('IO', 'is no directory', { file: directory });
+  }
   const system = createNodeSystem({ directory, environment, ...(context.isProcess ? {} : { output: context }) });
   if (!sandboxed) return { filesystem: createNodeFileSystem(directory), system, limits };
   const onRefusal = refusalReport(context.stderr);
@@ -181,11 +185,14 @@ function printableLine(what: string): string {
   return printable(what.length > MAX_CHARACTERS ? `${what.slice(0, MAX_CHARACTERS)}...` : what);
 }
 
+const isDirectory = (file: string): boolean => statSync(file, { throwIfNoEntry: false })?.isDirectory() ?? false;
+
 function stdinOf(file: string | undefined, resources: DisposableStack): Pick<OpenFile, 'read'> {
   if (file === undefined || file === '-') return nodeStdin;
   const mode = { read: true, write: false, append: false, create: false, truncate: false, exclusive: false };
   const opened = createNodeFileSystem().open(file, mode);
   if (opened === undefined) throw new WavewrightError('IO', 'cannot be opened for reading', { file });
+  if (isDirectory(file)) throw new WavewrightError('IO', 'is a directory, expected a file', { file });
   resources.defer(() => opened.close());
   return opened;
 }
@@ -199,7 +206,7 @@ function tracer(
   const descriptor = openForWriting(file);
   resources.defer(() => closeSync(descriptor));
   return (conversation) => {
-    writeSync(descriptor, `${formatConversation(conversation)}\n`);
+    writeAll(descriptor, `${formatConversation(conversation)}\n`, file);
   };
 }
 

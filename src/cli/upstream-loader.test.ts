@@ -1,17 +1,20 @@
 /** The command lines of LLVM's loaders: their flags, messages and statuses (spec/loader.md section 3). */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
-import { copyFileSync, mkdtempSync, rmSync } from 'node:fs';
+import { copyFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { after, test } from 'node:test';
-import { runUpstreamLoader, type UpstreamLoader } from './upstream-loader.ts';
+import { runUpstreamLoader } from './upstream-loader.ts';
+import type { UpstreamLoader } from './upstream-loader-names.ts';
 
 const ROOT = path.resolve(import.meta.dirname, '../..');
 const example = (name: string) => path.join(ROOT, 'examples', `${name}.gfx90a.co`);
 const HELLO = example('hello/hello');
 const folder = mkdtempSync(path.join(tmpdir(), 'wavewright-loader-'));
 after(() => rmSync(folder, { recursive: true }));
+
+const NAMES = ['llvm-gpu-loader', 'amdhsa-loader', 'nvptx-loader'] as const;
 
 async function loader(name: UpstreamLoader, argv: readonly string[], env = {}) {
   let stdout = '';
@@ -35,10 +38,11 @@ test('flags of all four loaders, with one dash or two, with = or without', async
     ['--threads-x=2', '--blocks-x=3'],
     ['-threads-x', '1', '-threads-y', '2', '-blocks-z', '3'],
     ['-threads=2', '-blocks-y=3', '--no-parallelism'],
+    ['--threads=0x2', '-blocks', '0X3', '-no-parallelism=true', '--print-resource-usage=0'],
     ['--threads-z', '2', '--blocks-y', '3', '--print-resource-usage'],
   ]) {
-    for (const name of ['llvm-gpu-loader', 'amdhsa-loader'] as const) {
-      const { status, stdout } = await loader(name, [...flags, HELLO, 'x', '--threads', '9']);
+    for (const name of NAMES) {
+      const { status, stdout } = await loader(name, [...flags, HELLO, 'x', '--threads', '0x9']);
       assert.equal(status, 0, flags.join(' '));
       assert.deepEqual(lanes(stdout), [6, '6'], flags.join(' '));
       assert.match(stdout, /argc=4/);
@@ -55,6 +59,8 @@ test('the status is that of the program', async () => {
 });
 
 test('errors of the loader are status 1, with its prefix', async () => {
+  const cuda = path.join(folder, 'cuda');
+  writeFileSync(cuda, readFileSync(HELLO).with(18, 190));
   const { LICENSE, none } = { LICENSE: path.join(ROOT, 'LICENSE'), none: path.join(folder, 'none') };
   for (const [argv, message] of [
     [[none], /^loader: error: .*none: no such file/],
@@ -63,8 +69,14 @@ test('errors of the loader are status 1, with its prefix', async () => {
     [['--unknown', HELLO], /unknown option '--unknown'/],
     [['--threads'], /--threads needs a value/],
     [['--threads=2000', HELLO], /takes at most 1024/],
+    [['--threads', '0', HELLO], /--threads takes an integer from 1/],
+    [['--threads', '-1', HELLO], /--threads takes an integer from 1/],
+    [['--threads=0x', HELLO], /--threads takes an integer from 1/],
+    [['--print-resource-usage=maybe', HELLO], /takes no value/],
+    [['--blocks', '2'], /missing argument/],
+    [[cuda], /for NVIDIA GPUs/],
   ] as const) {
-    for (const name of ['llvm-gpu-loader', 'amdhsa-loader'] as const) {
+    for (const name of NAMES) {
       const { status, stdout, stderr } = await loader(name, argv);
       assert.deepEqual([status, stdout], [1, ''], argv.join(' '));
       assert.match(stderr, message);
@@ -104,7 +116,7 @@ test('the stack size of the runtime under LLVM 23', async () => {
 });
 
 test('as programs of those names', () => {
-  for (const name of ['llvm-gpu-loader', 'amdhsa-loader']) {
+  for (const name of NAMES) {
     const argv = [path.join(ROOT, 'bin', `${name}.js`), '--threads', '2', HELLO, 'x'];
     const { status, stdout, stderr } = spawnSync(process.execPath, argv, { encoding: 'utf8' });
     assert.deepEqual([status, stderr], [0, '']);

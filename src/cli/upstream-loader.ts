@@ -1,6 +1,7 @@
 /**
  * The command lines of LLVM's GPU loaders (spec/loader.md section 3), so that a build of LLVM can be pointed at this one:
- * `llvm-gpu-loader` of LLVM 21 to 23, and `amdhsa-loader` of LLVM 17 to 22, which has had two front ends.
+ * `llvm-gpu-loader` of LLVM 21 to 23, and `amdhsa-loader` and `nvptx-loader` of LLVM 17 to 22, which have had two front ends. In LLVM 21 and 22
+ * the names do not matter, only what the image is for.
  */
 import { existsSync } from 'node:fs';
 import { WavewrightError } from '../base/errors.ts';
@@ -10,8 +11,7 @@ import { run } from './commands/run.ts';
 import { commandHelp } from './help.ts';
 import { parseArguments } from './options.ts';
 import { PROGRAM_OPTIONS } from './program-options.ts';
-
-export type UpstreamLoader = 'llvm-gpu-loader' | 'amdhsa-loader';
+import type { UpstreamLoader } from './upstream-loader-names.ts';
 
 /** For everything that is wrong before or beside the program. */
 const LOADER_ERROR = 1;
@@ -25,6 +25,8 @@ const VALUE_OPTIONS = new Set(
   ['threads', 'blocks'].flatMap((what) => ['', '-x', '-y', '-z'].map((dimension) => `--${what}${dimension}`)),
 );
 
+const UPSTREAM_FLAGS = new Set(['--print-resource-usage', '--no-parallelism']);
+
 /** Runs one command line; the exit status. Errors are reported, never thrown. */
 export async function runUpstreamLoader(
   name: UpstreamLoader,
@@ -32,7 +34,7 @@ export async function runUpstreamLoader(
   context: CommandContext,
 ): Promise<number> {
   try {
-    if (argv.length === 0 && name === 'amdhsa-loader') {
+    if (argv.length === 0 && name !== 'llvm-gpu-loader') {
       context.stdout(`usage: ${name} [--threads N] [--blocks N] IMAGE [ARGUMENT...]\n`);
       return 0;
     }
@@ -40,7 +42,7 @@ export async function runUpstreamLoader(
       context.stdout(`${name} of wavewright\n`);
       return 0;
     }
-    const words = name === 'amdhsa-loader' ? withEarlyImage(argv) : argv;
+    const words = plainWords(name === 'llvm-gpu-loader' ? argv : withEarlyImage(argv));
     const parsed = parseArguments({ ...run, name }, withStackSize(words, context.env));
     if (parsed.help) {
       context.stdout(
@@ -71,6 +73,30 @@ function withEarlyImage(argv: readonly string[]): string[] {
   }
   return [...argv];
 }
+
+const FLAGS: Readonly<Record<string, boolean>> = {
+  ...{ true: true, TRUE: true, True: true, 1: true },
+  ...{ false: false, FALSE: false, False: false, 0: false },
+};
+
+/** Values that LLVM's command line library reads and ours does not: flags with a value, and hexadecimal counts. */
+function plainWords(argv: readonly string[]): string[] {
+  const words: string[] = [];
+  for (let at = 0; at < argv.length; at++) {
+    const word = argv[at]!;
+    // The image: the rest is the program's.
+    if (!word.startsWith('-') || word === '-' || word === '--') return [...words, ...argv.slice(at)];
+    const [name = '', value] = word.replace(/^--?/, '--').split(/=(.*)/s);
+    if (VALUE_OPTIONS.has(name))
+      words.push(name, ...(value === undefined ? argv.slice(++at, at + 1) : [value]).map(decimal));
+    else if (UPSTREAM_FLAGS.has(name) && value !== undefined && value in FLAGS)
+      words.push(...(FLAGS[value] ? [name] : []));
+    else words.push(word);
+  }
+  return words;
+}
+
+const decimal = (text: string): string => (/^0x[\da-f]+$/i.test(text) ? String(Number(text)) : text);
 
 function withStackSize(argv: readonly string[], env: CommandContext['env']): readonly string[] {
   const size = env[STACK_VARIABLE];

@@ -164,6 +164,7 @@ const REFUSED: [what: string, bytes: Uint8Array, code: string, message: RegExp][
     'BAD_INPUT',
     /e_machine is x86-64 \(62\)/,
   ],
+  ['code for NVIDIA GPUs', patch(readTestFile('tiny.gfx90a.co'), 18, 190), 'UNSUPPORTED', /for NVIDIA GPUs/],
   [
     'a bundle without AMD GPU code',
     makeBundle([['host-x86_64--', new Uint8Array(0)]]),

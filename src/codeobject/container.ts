@@ -10,7 +10,7 @@ import {
   isCompressedBundle,
   readCompressedBundleHeader,
 } from './compressed-bundle.ts';
-import { describeMachine, EM_AMDGPU, identifyCodeObject } from './elf-flags.ts';
+import { describeMachine, EM_AMDGPU, EM_CUDA, identifyCodeObject } from './elf-flags.ts';
 import { type BundleEntry, isBundle, readBundle } from './offload-bundle.ts';
 import { processorNamed } from './processors.ts';
 import {
@@ -87,6 +87,10 @@ export function openContainer(bytes: Uint8Array, name: string, options: Containe
   }
   const elf = parseElf(bytes, name);
   if (elf.header.machine === EM_AMDGPU) return { kind: 'code-object', bundles: [], host: undefined };
+  if (elf.header.machine === EM_CUDA) {
+    const what = `the code is for NVIDIA GPUs (e_machine ${EM_CUDA}), which are not supported yet`;
+    throw new WavewrightError('UNSUPPORTED', what, { file: name, offset: 18 });
+  }
   const section = elf.sectionNamed(FAT_BINARY_SECTION);
   if (section === undefined) {
     const what = `e_machine is ${describeMachine(elf.header.machine)}, expected AMD GPU (${EM_AMDGPU})`;

@@ -5,6 +5,7 @@ import { type CodeObjectTarget, defaultTargetId, type FeatureSetting } from './t
 
 /** EM_AMDGPU. */
 export const EM_AMDGPU = 224;
+export const EM_CUDA = 190;
 export const ELFOSABI_AMDGPU_HSA = 64;
 const OS_ABI_NAMES: Readonly<Record<number, string>> = { 0: 'none', 65: 'AMDGPU PAL', 66: 'AMDGPU Mesa 3D' };
 const MACHINE_NAMES: Readonly<Record<number, string>> = {
