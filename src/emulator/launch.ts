@@ -1,6 +1,7 @@
 /** A kernel launch as the emulator needs it, and the state that a wave starts with. */
 import { FIRST_TTMP } from '../isa/amdgpu/registers.ts';
 import type { Target } from '../isa/amdgpu/targets.ts';
+import { fillBytes } from './fill.ts';
 import {
   PAGE_SIZE_BYTES,
   rowSizeBytes,
@@ -106,10 +107,10 @@ export function initializeWave(
   const { words, view, bytes } = memory;
   const { wave } = place;
   const row = rowSizeBytes(launch.waveSize);
-  bytes.fill(0, wave, wave + WAVE_TEMPORARY_ROWS);
+  fillBytes(bytes, 0, wave, wave + WAVE_TEMPORARY_ROWS);
   const vgprs = wave + WAVE_VGPRS;
-  bytes.fill(0, vgprs, vgprs + Math.max(launch.vgprCount, 3) * row);
-  bytes.fill(0, wave + waveAgprs(launch.waveSize), wave + waveAgprs(launch.waveSize) + launch.agprCount * row);
+  fillBytes(bytes, 0, vgprs, vgprs + Math.max(launch.vgprCount, 3) * row);
+  fillBytes(bytes, 0, wave + waveAgprs(launch.waveSize), wave + waveAgprs(launch.waveSize) + launch.agprCount * row);
   const sgpr = wave >> 2;
   launch.userSgprs.forEach((value, i) => {
     words[sgpr + i] = value;

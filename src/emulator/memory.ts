@@ -3,6 +3,7 @@
  * the high word and a look into the validity map. Allocations begin at pages, are zero-filled and have a hole behind them.
  */
 import { WavewrightError } from '../base/errors.ts';
+import { fillBytes } from './fill.ts';
 import { FreeRanges } from './free-ranges.ts';
 import {
   ALLOCATOR_START,
@@ -149,7 +150,7 @@ export class EmulatorMemory {
     const end = start + takenBytes;
     this.#liveBytes += takenBytes;
     if (start < this.#untouched && !uninitialized)
-      this.bytes.fill(0, start, Math.min(start + granulesBytes, this.#untouched));
+      fillBytes(this.bytes, 0, start, Math.min(start + granulesBytes, this.#untouched));
     this.#untouched = Math.max(this.#untouched, end);
     this.#regions.set(start, {
       offset: start,
@@ -175,7 +176,7 @@ export class EmulatorMemory {
     const [first, last] = [start, start + sizeBytes - 1];
     this.#owners.fill(owner, Math.floor(first / PAGE_SIZE_BYTES), Math.floor(last / PAGE_SIZE_BYTES) + 1);
     const granule = (offset: number): number => VALIDITY_MAP + Math.floor(offset / GRANULE_SIZE_BYTES);
-    this.bytes.fill(permissions, granule(first), granule(last) + 1);
+    fillBytes(this.bytes, permissions, granule(first), granule(last) + 1);
   }
 
   /** The GPU faults on the region from now on. Throws USAGE when none starts at `offset`. */

@@ -1,4 +1,5 @@
 /** A resident workgroup: its waves, LDS and private memory. Slots are reused from one workgroup to the next. */
+import { fillBytes } from './fill.ts';
 import {
   GROUP_STATES,
   type GroupField,
@@ -139,7 +140,7 @@ export class WorkgroupSlot {
   }
 
   clearLds(): void {
-    this.#memory.bytes.fill(0, this.ldsBase, this.ldsBase + this.#launch.ldsSizeBytes);
+    fillBytes(this.#memory.bytes, 0, this.ldsBase, this.ldsBase + this.#launch.ldsSizeBytes);
   }
 
   /** Waves of the current workgroup; at the edge of the grid fewer than the slot has. */
