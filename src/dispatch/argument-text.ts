@@ -3,7 +3,13 @@ import { WavewrightError } from '../base/errors.ts';
 
 /** An argument before it is placed: its bytes, memory that a pointer points to, LDS, or a device function. */
 export type DispatchArgument =
-  | { readonly kind: 'value'; readonly text: string; readonly bytes: Uint8Array }
+  | {
+      readonly kind: 'value';
+      readonly text: string;
+      readonly bytes: Uint8Array;
+      /** What it was written as; undefined: bytes that fit every type. */
+      readonly elements?: 'integer' | 'float' | undefined;
+    }
   | {
       readonly kind: 'buffer';
       readonly text: string;
@@ -35,13 +41,19 @@ function integer(bits: 8 | 16 | 32 | 64, signed: boolean): Write {
   };
 }
 
-function float(set: (view: DataView, offset: number, value: number) => void): Write {
+function float(
+  set: (view: DataView, offset: number, value: number) => void,
+  get: (view: DataView, offset: number) => number,
+): Write {
   return (view, offset, text) => {
     const isNamed = /^[+-]?(nan|inf(inity)?)$/i.test(text);
     const value = isNamed ? namedFloat(text) : Number(text);
     if (text.trim() === '' || (!isNamed && Number.isNaN(value)))
       throw new WavewrightError('USAGE', `'${text}' is no number`);
     set(view, offset, value);
+    if (!isNamed && !Number.isFinite(get(view, offset))) {
+      throw new WavewrightError('USAGE', `'${text}' is too large, expected inf or a finite number of this type`);
+    }
   };
 }
 
@@ -59,9 +71,27 @@ const SCALARS: Readonly<Record<string, { readonly sizeBytes: number; readonly wr
   i32: { sizeBytes: 4, write: integer(32, true) },
   u64: { sizeBytes: 8, write: integer(64, false) },
   i64: { sizeBytes: 8, write: integer(64, true) },
-  f16: { sizeBytes: 2, write: float((view, offset, value) => view.setFloat16(offset, value, true)) },
-  f32: { sizeBytes: 4, write: float((view, offset, value) => view.setFloat32(offset, value, true)) },
-  f64: { sizeBytes: 8, write: float((view, offset, value) => view.setFloat64(offset, value, true)) },
+  f16: {
+    sizeBytes: 2,
+    write: float(
+      (view, at, value) => view.setFloat16(at, value, true),
+      (view, at) => view.getFloat16(at, true),
+    ),
+  },
+  f32: {
+    sizeBytes: 4,
+    write: float(
+      (view, at, value) => view.setFloat32(at, value, true),
+      (view, at) => view.getFloat32(at, true),
+    ),
+  },
+  f64: {
+    sizeBytes: 8,
+    write: float(
+      (view, at, value) => view.setFloat64(at, value, true),
+      (view, at) => view.getFloat64(at, true),
+    ),
+  },
 };
 
 /** One line each, for help texts. */
@@ -86,19 +116,21 @@ export function parseArgument(text: string, readFile: (file: string) => Uint8Arr
       const bytes = new Uint8Array(scalar.sizeBytes * elements.length);
       const view = new DataView(bytes.buffer);
       for (const [i, element] of elements.entries()) scalar.write(view, i * scalar.sizeBytes, element);
-      return { kind: 'value', text, bytes };
+      return { kind: 'value', text, bytes, elements: kind.startsWith('f') ? 'float' : 'integer' };
     }
     switch (kind) {
       case 'hex':
         return { kind: 'value', text, bytes: hexBytes(value) };
       case 'in':
       case 'inout': {
+        if (value === '') throw new WavewrightError('USAGE', `expected ${kind}:FILE`);
         const contents = readFile(value);
         const output = kind === 'inout' ? value : undefined;
         return { kind: 'buffer', text, contents, sizeBytes: contents.length, output };
       }
       case 'out': {
         const [, file = '', size = ''] = /^(.+):(\w+)$/s.exec(value) ?? [];
+        if (file === '') throw new WavewrightError('USAGE', 'expected out:FILE:BYTES');
         return { kind: 'buffer', text, contents: new Uint8Array(0), sizeBytes: sizeOf(size), output: file };
       }
       case 'zero':

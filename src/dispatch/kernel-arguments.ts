@@ -32,9 +32,16 @@ const FITTING: Readonly<Record<DispatchArgument['kind'], readonly string[]>> = {
   function: ['by_value', 'global_buffer'],
 };
 
-function describe({ name, typeName, valueKind, sizeBytes }: KernelArgument): string {
+function describe({ name, typeName, valueKind, sizeBytes }: KernelArgument, unnamed = 'it'): string {
   const type = typeName === undefined ? `${sizeBytes} bytes` : `${typeName}, ${sizeBytes} bytes`;
-  return `${name === undefined ? 'it' : `'${name}'`} is ${valueKind} (${type})`;
+  return `${name === undefined ? unnamed : `'${name}'`} is ${valueKind} (${type})`;
+}
+
+/** Whether a parameter has the type of a number, which the metadata of OpenCL C says. */
+function numberType({ valueKind, typeName = '' }: KernelArgument): 'integer' | 'float' | undefined {
+  if (valueKind !== 'by_value') return undefined;
+  if (/^(half|float|double)\d*$/.test(typeName)) return 'float';
+  return /^(u?(char|short|int|long)\d*|bool|size_t|ptrdiff_t|u?intptr_t)$/.test(typeName) ? 'integer' : undefined;
 }
 
 /** Throws USAGE where number, kind or size of the arguments is not what the kernel takes. */
@@ -47,7 +54,9 @@ export function placeArguments(kernel: KernelSymbol, args: readonly DispatchArgu
       'USAGE',
       `${args.length} arguments, kernel '${metadata.name}' takes ${parameters.length}`,
       {
-        ...(parameters.length > 0 && { hint: `its arguments: ${parameters.map((each) => describe(each)).join('; ')}` }),
+        ...(parameters.length > 0 && {
+          hint: `its arguments: ${parameters.map((each, i) => describe(each, `number ${i + 1}`)).join('; ')}`,
+        }),
       },
     );
   }
@@ -65,6 +74,11 @@ export function placeArguments(kernel: KernelSymbol, args: readonly DispatchArgu
       fail(`expected ${valueKind === SHARED ? 'local:BYTES' : 'no local memory'}`);
     if (argument.kind === 'value' && argument.bytes.length !== sizeBytes) fail(`it has ${argument.bytes.length} bytes`);
     if (argument.kind !== 'value' && argument.kind !== 'local' && sizeBytes !== 8) fail('an address has 8 bytes');
+    const wanted = numberType(parameter);
+    if (wanted === 'float' && argument.kind !== 'value') fail('expected a number');
+    if (argument.kind === 'value' && argument.elements !== undefined && wanted && argument.elements !== wanted) {
+      fail(`expected ${wanted === 'float' ? 'f16, f32 or f64' : 'an integer'}, or hex`);
+    }
     return { argument, offsetBytes, sizeBytes, alignmentBytes: pointeeAlignmentBytes ?? MAX_LDS_ALIGNMENT_BYTES };
   });
 }

@@ -51,6 +51,10 @@ test('every run starts with the same memory; times and counts as JSON', async ()
   assert.equal(report.runs.length, 3);
   assert.ok(report.runs.every(({ durationNs, cpuNs }: Record<string, number>) => durationNs! > 0 && cpuNs! > 0));
   assert.ok(report.runs.some(({ durationNs }: { durationNs: number }) => durationNs === report.medianNs));
+  const { vmem, valu, branch } = report.instructionsByClass;
+  assert.deepEqual([vmem, branch], [2 * 3, 2]);
+  const counts: number[] = Object.values(report.instructionsByClass);
+  assert.ok(valu > 0 && counts.reduce((sum, count) => sum + count, 0) === report.instructions);
   assert.deepEqual(Buffer.from(floats(A.map((x) => 2 * x))), readFileSync(at('b')));
 });
 
@@ -64,9 +68,11 @@ test('files are linked, a device function is an argument, standard output is a f
     '--kernel=apply',
     '--grid=64',
     '--workgroup=64',
+    '--time',
     ...inputs,
   );
   assert.equal(status, 0);
+  assert.match(stderr, /\nmedian: .* instructions of 1 waves\nclasses: \d+ valu, /);
   assert.deepEqual(
     [...new Uint32Array(Uint8Array.from(stdout).buffer)],
     [...pixels].map((p) => ~p & 0xffffff),
@@ -84,6 +90,11 @@ test('what does not fit the kernel is refused before it runs', async () => {
     [[VADD, '--grid=1', '--workgroup=1,1,1,1'], 2, /--workgroup 1,1,1,1: expected 1 to 3 sizes/],
     [[VADD, ...SHAPE], 2, /0 arguments, kernel 'vadd' takes 4 \[USAGE\]\nhint: .*global_buffer \(float\*, 8 bytes\)/],
     [[VADD, ...SHAPE, input, input, input, '--arg=i64:1'], 2, /argument 4, i64:1: it has 8 bytes; .*int, 4 bytes/],
+    [
+      [VADD, ...SHAPE, input, input, input, '--arg=f32:1'],
+      2,
+      /argument 4, f32:1: expected an integer, or hex; .*int, 4/,
+    ],
     [[VADD, ...SHAPE, input, input, input, '--arg=zero:4'], 2, /argument 4, zero:4: an address has 8 bytes/],
     [
       [VADD, ...SHAPE, input, input, '--arg=local:4', '--arg=i32:1'],

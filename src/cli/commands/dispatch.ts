@@ -70,7 +70,7 @@ export const dispatch = defineCommand({
     'FILE is a code object, a relocatable object, an offload bundle or a program with one inside. All FILEs are linked with each other.',
     'Arguments, in their order:',
     ...ARGUMENT_KINDS.map((kind) => `  ${kind}`),
-    'Hidden arguments are filled in. An output FILE of - is standard output.',
+    'Hidden arguments are filled in. An output FILE of - is standard output; times and JSON then go to standard error.',
     'Example: wavewright dispatch vadd.co --grid 256 --workgroup 64 --arg out:sum:1024 --arg in:a --arg in:b --arg i32:256',
   ],
   async run({ stdout, stderr }, options, files) {
@@ -100,9 +100,10 @@ export const dispatch = defineCommand({
     for (const problem of outcome.hardwareProblems) {
       stderr(`wavewright: warning: on hardware, kernel '${name}' ${problem}\n`);
     }
+    const print = outcome.outputs.some(({ file }) => file === '-') ? stderr : stdout;
     if (options.format === 'json')
-      stdout(`${JSON.stringify(report(outcome, device.name, grid, workgroup), undefined, 2)}\n`);
-    else if (options.time) stdout(timesText(outcome));
+      print(`${JSON.stringify(report(outcome, device.name, grid, workgroup), undefined, 2)}\n`);
+    else if (options.time) print(timesText(outcome));
     return 0;
   },
 });
@@ -119,12 +120,17 @@ function extentOf(option: string, text: string | undefined): number[] {
   if (text === undefined) return fail(`no --${option}`);
   const sizes = text.split(/[,x]/).map((part) => (/^\d+$/.test(part) ? Number(part) : 0));
   if (sizes.length > 3 || sizes.some((size) => size < 1 || size >= 2 ** 32)) {
-    fail(`--${option} ${text}: expected 1 to 3 sizes, each at least 1`);
+    fail(`--${option} ${text}: expected 1 to 3 sizes, each from 1 to ${2 ** 32 - 1}`);
   }
   return sizes;
 }
 
-const median = (values: readonly number[]): number => values.toSorted((a, b) => a - b)[values.length >> 1]!;
+/** Of an even number of values, the mean of the two in the middle. */
+function median(values: readonly number[]): number {
+  const sorted = values.toSorted((a, b) => a - b);
+  const { length } = sorted;
+  return (sorted[(length - 1) >> 1]! + sorted[length >> 1]!) / 2;
+}
 
 function report(
   { kernel, runs, statistics, memoryBytes, hardwareProblems }: DispatchOutcome,
