@@ -186,7 +186,7 @@ for (const executor of ['handlers', 'reference', 'jit'] as const) {
     assert.equal(bad.fault?.kind, 'illegal-instruction');
     assert.match(
       bad.fault?.message ?? '',
-      /^illegal instruction: 0x7fffffff is not a gfx90a instruction at pc 0x7f00[0-9a-f]+ in kernel\+0x4$/,
+      /^illegal instruction: 0x7fffffff is not a gfx90a instruction at pc 0x7f00[0-9a-f]+ in kernel\+0x4; workgroup \(0, 0, 0\), wave 0$/,
     );
     assert.match(rig.run([0xbf800000]).fault?.message ?? '', /^illegal instruction: no code at this address/);
   });

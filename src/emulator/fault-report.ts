@@ -38,39 +38,40 @@ export function reportFault(
   const where = `workgroup (${place.workgroup.join(', ')}), wave ${place.wave}`;
   const untranslated = cache.untranslated(fault.record);
   if (untranslated?.code === 'illegal') {
-    return { ...base, kind: 'illegal-instruction', message: `${untranslated.message} at ${at}` };
+    return { ...base, kind: 'illegal-instruction', message: `${untranslated.message} at ${at}; ${where}` };
   }
   const { processor } = emulator.target;
-  if (untranslated) return { ...base, kind: 'unsupported', message: `${untranslated.message} (${processor}) at ${at}` };
+  if (untranslated) {
+    return { ...base, kind: 'unsupported', message: `${untranslated.message} (${processor}) at ${at}; ${where}` };
+  }
   const { address } = fault;
   switch (fault.code) {
     case FAULT_MODE:
       return {
         ...base,
         kind: 'unsupported',
-        message: `unsupported MODE ${hex(address)} (${processor}) by '${instruction}' at ${at}`,
+        message: `unsupported MODE ${hex(address)} (${processor}) by '${instruction}' at ${at}; ${where}`,
       };
     case FAULT_JUMP: {
-      const message = `jump to ${hex(address)}, where there is no code, at ${at}; ${where}`;
-      return { ...base, kind: 'memory', message, address, access: 'execute' };
+      const message = `jump to ${hex(address)}, where there is no code, by '${instruction}' at ${at}; ${where}`;
+      return withPlace(emulator, { ...base, kind: 'memory', message, address, access: 'execute' });
     }
   }
   if (fault.code < 0) return { ...base, kind: 'exception', message: `trap by '${instruction}' at ${at}; ${where}` };
   const kind = accessKind(fault.code);
   const lane = fault.lane < 0 ? '' : `, lane ${fault.lane}`;
   const message = `${describeAccess(fault.code, address)} by '${instruction}' at ${at}; ${where}${lane}`;
-  const details = {
-    ...base,
-    ...(fault.lane >= 0 && { lane: fault.lane }),
-    kind,
-    address,
-    access: accessName(fault.code),
-  };
-  if (kind !== 'memory') return { ...details, message };
-  const target = emulator.memory.offset(address);
-  if (target === undefined) return { ...details, message: `${message}; not an address of this device` };
-  const nearest = emulator.memory.nearest(target);
-  const freed = emulator.memory.find(target) ? undefined : emulator.memory.findFreed(target);
-  const neighbourhood = describePlace(target, nearest, freed, emulator.memory.address(0));
-  return { ...details, ...(nearest && { nearest }), ...(freed && { freed }), message: `${message}; ${neighbourhood}` };
+  const access = accessName(fault.code);
+  const report = { ...base, ...(fault.lane >= 0 && { lane: fault.lane }), kind, message, address, access };
+  return kind === 'memory' ? withPlace(emulator, report) : report;
+}
+
+/** With what is near the address. */
+function withPlace({ memory }: Emulator, fault: EmulatorFault & { readonly address: bigint }): EmulatorFault {
+  const target = memory.offset(fault.address);
+  if (target === undefined) return { ...fault, message: `${fault.message}; not an address of this device` };
+  const nearest = memory.nearest(target);
+  const freed = memory.find(target) ? undefined : memory.findFreed(target);
+  const message = `${fault.message}; ${describePlace(target, fault.access, nearest, freed, memory.address(0))}`;
+  return { ...fault, ...(nearest && { nearest }), ...(freed && { freed }), message };
 }

@@ -71,6 +71,7 @@ export function describeAccess(code: number, address: bigint): string {
 /** Where an address lies relative to allocations. */
 export function describePlace(
   offset: number,
+  access: EmulatorFault['access'],
   nearest: Region | undefined,
   freed: Region | undefined,
   base: bigint,
@@ -78,8 +79,10 @@ export function describePlace(
   if (freed) return `inside freed ${freed.label} at ${hex(base + BigInt(freed.offset))}`;
   if (!nearest) return 'no allocation';
   const end = nearest.offset + nearest.sizeBytes;
-  if (offset >= nearest.offset && offset < end)
-    return `inside read-only ${nearest.label} at ${hex(base + BigInt(nearest.offset))}`;
+  if (offset >= nearest.offset && offset < end) {
+    const kind = access === 'execute' ? '' : nearest.permissions === 0 ? 'inaccessible ' : 'read-only ';
+    return `inside ${kind}${nearest.label} at ${hex(base + BigInt(nearest.offset))}`;
+  }
   const distance = offset < nearest.offset ? `${nearest.offset - offset} bytes before` : `${offset - end} bytes after`;
   return `${distance} ${nearest.label} (${nearest.sizeBytes} bytes at ${hex(base + BigInt(nearest.offset))})`;
 }

@@ -46,7 +46,7 @@ test('allocations are zero, aligned, disjoint, valid to the granule, and can be 
         );
         for (let at = end; at < end + 4096; at += 64) assert.equal(permissionsAt(at), 0);
         assert.equal(permissionsAt(offset - 1), 0);
-        live.push({ offset, sizeBytes, label: 'x' });
+        live.push({ offset, sizeBytes, label: 'x', permissions });
       }
       for (const region of live) memory.free(region.offset);
     }),
@@ -118,13 +118,28 @@ test('impossible requests are errors of the caller or of memory', () => {
   );
 });
 
-test('the nearest region is the one with the smallest distance', () => {
+test('what the GPU may do with a region changes, and its neighbours stay', () => {
+  const [before, region, behind] = [memory.allocate(100), memory.allocate(5000), memory.allocate(100)];
+  memory.bytes[region] = 7;
+  for (const permissions of [0, MAY_READ, MAY_READ | MAY_WRITE]) {
+    memory.protect(region, permissions);
+    assert.equal(memory.find(region + 4999)?.permissions, permissions);
+    const around = [before, region - 1, region, region + 4999, region + 5056, behind];
+    assert.deepEqual(around.map(permissionsAt), [3, 0, permissions, permissions, 0, 3]);
+    assert.equal(memory.bytes[region], 7);
+  }
+  for (const offset of [before, region, behind]) memory.free(offset);
+  assert.throws(() => memory.protect(region, 0), WavewrightError);
+});
+
+test('the nearest region is the one with the smallest distance, and none of the emulator', () => {
   const first = memory.allocate(100, { label: 'first' });
+  const own = [memory.allocate(100, { permissions: 0 }), memory.allocate(4096, { uninitialized: true })];
   const gap = memory.allocate(4096 * 10);
   const last = memory.allocate(100, { label: 'last' });
   memory.free(gap);
   assert.equal(memory.nearest(first + 5000)?.label, 'first');
   assert.equal(memory.nearest(last - 1)?.label, 'last');
-  memory.free(first);
-  memory.free(last);
+  assert.equal(memory.nearest(own[0]!)?.label, 'first');
+  for (const offset of [first, ...own, last]) memory.free(offset);
 });

@@ -20,6 +20,8 @@ export interface Region {
   /** Bytes asked for; the GPU reaches whole granules. */
   readonly sizeBytes: number;
   readonly label: string;
+  /** What the GPU may do: MAY_READ | MAY_WRITE. */
+  readonly permissions: number;
 }
 
 export interface RegionOptions {
@@ -156,11 +158,25 @@ export class EmulatorMemory {
       offset: start,
       sizeBytes,
       label,
+      permissions,
       end,
       isReusedAtOnce: uninitialized || permissions === 0,
     });
     this.#mark(start, sizeBytes, start, permissions);
     return start;
+  }
+
+  /** Changes what the GPU may do with a region from now on. Throws USAGE when none starts at `offset`. */
+  protect(offset: number, permissions: number): void {
+    const region = this.#regionAt(offset);
+    this.#regions.set(offset, { ...region, permissions });
+    this.#mark(offset, region.sizeBytes, offset, permissions);
+  }
+
+  #regionAt(offset: number): Owned {
+    const region = this.#regions.get(offset);
+    if (region) return region;
+    throw new WavewrightError('USAGE', `no allocation starts at 0x${this.address(offset).toString(16)}`);
   }
 
   /** Memory in quarantine is used when there is no other. */
@@ -181,8 +197,7 @@ export class EmulatorMemory {
 
   /** The GPU faults on the region from now on. Throws USAGE when none starts at `offset`. */
   free(offset: number): void {
-    const region = this.#regions.get(offset);
-    if (!region) throw new WavewrightError('USAGE', `no allocation starts at 0x${this.address(offset).toString(16)}`);
+    const region = this.#regionAt(offset);
     this.#regions.delete(offset);
     this.#liveBytes -= region.end - offset;
     this.#mark(offset, region.sizeBytes, 0, 0);
@@ -215,7 +230,8 @@ export class EmulatorMemory {
 
   /** The region that has the page. */
   #ownerOf(page: number): Owned | undefined {
-    return this.#regions.get(this.#owners[page] ?? 0);
+    const owner = this.#owners[page];
+    return owner ? this.#regions.get(owner) : undefined;
   }
 
   /** The most recently freed region that contained `offset`. */
@@ -223,12 +239,13 @@ export class EmulatorMemory {
     return this.#freed.findLast((region) => offset >= region.offset && offset < region.offset + region.sizeBytes);
   }
 
-  /** The live region that ends or starts nearest to `offset`. */
+  /** The live region that ends or starts nearest to `offset`, of those that the GPU may have pointers to. */
   nearest(offset: number): Region | undefined {
     const page = Math.floor(offset / PAGE_SIZE_BYTES);
+    const isUsers = (at: number): boolean => this.#ownerOf(at)?.isReusedAtOnce === false;
     let [low, high] = [page, page + 1];
-    while (low > 0 && !this.#owners[low]) low--;
-    while (high < this.#owners.length && !this.#owners[high]) high++;
+    while (low > 0 && !isUsers(low)) low--;
+    while (high < this.#owners.length && !isUsers(high)) high++;
     const [below, above] = [this.#ownerOf(low), this.#ownerOf(high)];
     if (!below || !above) return below ?? above;
     return offset - (below.offset + below.sizeBytes) <= above.offset - offset ? below : above;

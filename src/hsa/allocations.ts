@@ -25,12 +25,15 @@ export interface PoolAllocation {
 
 export class Allocations {
   readonly lifetime: Lifetime;
+  /** Whether agents have system memory only when they were given access; its devices can take access away, then. */
+  readonly enforcesAccess: boolean;
   /** Where the host was when it freed memory, the longest ago first. */
   readonly #freed = new Map<bigint, Error>();
   readonly #live = new Map<DeviceMemory, Map<bigint, PoolAllocation>>();
 
-  constructor(lifetime: Lifetime) {
+  constructor(lifetime: Lifetime, enforcesAccess: boolean) {
     this.lifetime = lifetime;
+    this.enforcesAccess = enforcesAccess;
   }
 
   /** Throws OUT_OF_RESOURCES when memory is exhausted, INVALID_ARGUMENT for an alignment that is no power of two. */
@@ -40,7 +43,17 @@ export class Allocations {
     this.#live.set(memory, ofMemory);
     const record = { address, sizeBytes, pool, userData: undefined, agents: undefined, callbacks: new Set<never>() };
     ofMemory.set(address, record);
+    if (this.enforcesAccess) this.allow(memory, record, undefined);
     return address;
+  }
+
+  /** Who may use an allocation from now on, besides the agent that its pool belongs to; undefined: who may by default. */
+  allow(memory: DeviceMemory, record: PoolAllocation, agents: readonly Agent[] | undefined): void {
+    const isOwn = record.pool.location === 'gpu';
+    record.agents = agents ?? (this.enforcesAccess && !isOwn ? [] : undefined);
+    if (!this.enforcesAccess) return;
+    const isAllowed = isOwn || record.agents?.some(({ device }) => device?.memory === memory) === true;
+    memory.setAccess?.(record.address, isAllowed);
   }
 
   /** Calls the deallocation callbacks, then frees. Throws INVALID_ALLOCATION for what no pool handed out. */

@@ -52,6 +52,8 @@ export interface Allocation {
   readonly sizeBytes: number;
   /** Who asked for it, for fault reports: "kernarg pool", "code object hello.co", "malloc". */
   readonly label: string;
+  /** What kernels may do there, if not everything. */
+  readonly access?: 'none' | 'read';
 }
 
 export interface AllocateOptions {
@@ -71,6 +73,11 @@ export interface DeviceMemory {
   view(address: bigint, sizeBytes: number): Uint8Array<SharedArrayBuffer>;
   /** The live allocation that contains `address`. */
   find(address: bigint): Allocation | undefined;
+  /**
+   * Lets kernels use the allocation that starts at `address`, or not; the host uses it in any case. Absent where the device cannot take access away.
+   * Throws USAGE.
+   */
+  setAccess?(address: bigint, isAllowed: boolean): void;
 }
 
 /** A kernel dispatch packet after the queue has parsed it (spec/hsa.md section 2.1). Sizes in work-items. */

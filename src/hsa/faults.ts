@@ -24,14 +24,16 @@ export function explainFault(fault: Fault, agent: Agent): Fault {
 }
 
 /** The kernel is named where the place of the fault, in a function that it called, does not name it. */
-export function faultError(fault: Fault, kernel?: string): HsaError {
+export function faultError(fault: Fault, { node, name }: Agent, kernel?: string): HsaError {
   const isNamed = kernel === undefined || fault.location.startsWith(`${kernel}+`);
   const { source, freedBy } = fault;
+  const lacksAccess = isInside(fault) && fault.nearestAllocation?.access === 'none';
   const parts = [
     fault.message,
     ...(isNamed ? [] : [`kernel ${kernel}`]),
     ...(source ? [`at ${source.file}:${source.line}:${source.column}`] : []),
     ...(freedBy === undefined ? [] : [`freed by ${freedBy}`]),
+    `agent ${node} (${name})${lacksAccess ? ', which has no access' : ''}`,
   ];
   return new HsaError(STATUS[fault.kind], parts.join('; '));
 }
@@ -39,14 +41,15 @@ export function faultError(fault: Fault, kernel?: string): HsaError {
 /** Reason mask of `hsa_amd_gpu_memory_fault_info_t`. */
 export const FAULT_REASON = { pageNotPresent: 1, readOnly: 2, noExecute: 4 } as const;
 
-/** An access inside a live allocation was refused for what it was; any other because nothing is mapped there. */
+/** An access inside a live allocation was refused for what it was; any other because nothing is mapped there for the agent. */
 export function faultReason(fault: Fault): number {
   if (fault.access === 'execute') return FAULT_REASON.noExecute;
-  const { address, nearestAllocation: near } = fault;
-  const mapped =
-    address !== undefined &&
-    near !== undefined &&
-    address >= near.address &&
-    address < near.address + BigInt(near.sizeBytes);
-  return mapped && fault.access !== 'read' ? FAULT_REASON.readOnly : FAULT_REASON.pageNotPresent;
+  const isReadOnly = isInside(fault) && fault.access !== 'read' && fault.nearestAllocation?.access !== 'none';
+  return isReadOnly ? FAULT_REASON.readOnly : FAULT_REASON.pageNotPresent;
+}
+
+/** Whether the address is in a live allocation. */
+function isInside({ address, nearestAllocation: near }: Fault): boolean {
+  if (address === undefined || near === undefined) return false;
+  return address >= near.address && address < near.address + BigInt(near.sizeBytes);
 }

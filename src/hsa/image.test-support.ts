@@ -9,6 +9,8 @@ export const IMAGE_DATA = IMAGE_BASE + Math.ceil(HEADERS_SIZE_BYTES / 64) * 64;
 export interface ImageKernel {
   readonly name: string;
   readonly wave32?: boolean;
+  /** Granules of 8 VGPRs beyond the first one. */
+  readonly vgprGranules?: number;
   /** Keys of the metadata map that differ from the default. */
   readonly metadata?: Readonly<Record<string, unknown>>;
 }
@@ -143,13 +145,14 @@ export function buildImage(options: ImageOptions = {}): Uint8Array {
   const note = metadataNote(kernels);
   const noteAt = writer.append(note);
   const exported: TableSymbol[] = [];
-  for (const { name, wave32 = false } of kernels) {
+  for (const { name, wave32 = false, vgprGranules = 0 } of kernels) {
     const code = writer.append(new Uint8Array(256), 256);
-    // The entry offset is relative to the descriptor; everything else of it may be 0.
+    // The entry offset is relative to the descriptor; everything but what the options say may be 0.
     const descriptor = new Uint8Array(64);
     const at = writer.append(descriptor, 64);
     const fieldsOfDescriptor = new DataView(descriptor.buffer);
     fieldsOfDescriptor.setBigInt64(16, BigInt(code - at), true);
+    fieldsOfDescriptor.setUint32(48, vgprGranules, true);
     fieldsOfDescriptor.setUint16(56, wave32 ? 1 << 10 : 0, true);
     const base = { section: 1, other: VISIBILITIES.protected };
     exported.push({

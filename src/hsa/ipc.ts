@@ -82,6 +82,8 @@ export class IpcSharing {
     const attachment = this.#attached.get(region.address) ?? { memory, region, count: 0 };
     attachment.count++;
     this.#attached.set(region.address, attachment);
+    if (agents.length === 0 || agents.some(({ device }) => device !== undefined))
+      memory.setAccess?.(region.address, true);
     return region.address;
   }
 

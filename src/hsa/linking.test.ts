@@ -398,7 +398,7 @@ test('a fault in a device function names its kernel and stops its queue alone', 
   };
   const lost = start('k', broken);
   assert.equal(start('fine').waitSync('eq', 0n), 0n);
-  assert.throws(() => lost.waitSync('eq', 0n), refused('MEMORY_FAULT', /in f\+0x.*; kernel k$/));
+  assert.throws(() => lost.waitSync('eq', 0n), refused('MEMORY_FAULT', /in f\+0x.*; kernel k; agent 1 \(gfx90a\)$/));
   assert.deepEqual(events, [['k', 0x1234n, 1, 'read']]);
   assert.equal(errors.length, 1);
   assert.throws(() => start('fine', broken), refused('MEMORY_FAULT', /kernel k/));

@@ -2,6 +2,7 @@
 import type { Kernel } from '../codeobject/code-object.ts';
 import { scalarRegisterCount, vectorRegisterCount, wavefrontSize } from '../codeobject/kernel-descriptor.ts';
 import type { KernelMetadata } from '../codeobject/metadata.ts';
+import { maxWorkgroupSizeByVgprs } from '../codeobject/occupancy.ts';
 import type { CallGraph, CodeNeeds } from './call-graph.ts';
 import type { KernelSymbol, SymbolBase } from './executable-symbol.ts';
 import { LoadedSymbol } from './loaded-symbol.ts';
@@ -16,6 +17,8 @@ export class LoadedKernel extends LoadedSymbol implements KernelSymbol {
   readonly groupSegmentSizeBytes: number;
   readonly wavefrontSize: 32 | 64;
   readonly metadata: KernelMetadata | undefined;
+  /** What the registers of a compute unit are enough for; undefined where that is not known. */
+  readonly maxWorkgroupSize: number | undefined;
   readonly #kernel: Kernel;
   #isLinked = false;
 
@@ -27,6 +30,11 @@ export class LoadedKernel extends LoadedSymbol implements KernelSymbol {
     this.groupSegmentSizeBytes = metadata?.groupSegmentFixedSizeBytes ?? descriptor.groupSegmentFixedSizeBytes;
     this.wavefrontSize = wavefrontSize(descriptor);
     this.metadata = metadata;
+    this.maxWorkgroupSize = maxWorkgroupSizeByVgprs({
+      processor: base.agent.name,
+      vgprs: vectorRegisterCount(descriptor),
+      wavefrontSize: this.wavefrontSize,
+    });
     this.#kernel = kernel;
   }
 

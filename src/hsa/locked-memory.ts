@@ -23,11 +23,11 @@ export class LockedMemories {
   readonly #locked = new Map<bigint, Locked>();
 
   /** Throws INVALID_ARGUMENT for no bytes, OUT_OF_RESOURCES when device memory is exhausted. */
-  lock(hostBytes: Uint8Array, pool: MemoryPool, agents: readonly Agent[] | undefined): LockedMemory {
+  lock(hostBytes: Uint8Array, pool: MemoryPool, agents: readonly Agent[]): LockedMemory {
     if (hostBytes.length === 0) throw new HsaError('INVALID_ARGUMENT', 'locking 0 bytes');
     const agentAddress = pool.allocate(hostBytes.length, { label: 'locked host memory' });
     const memory = pool.memory!;
-    pool.allocations.at(memory, agentAddress).agents = agents;
+    pool.allocations.allow(memory, pool.allocations.at(memory, agentAddress), agents);
     const deviceBytes = memory.view(agentAddress, hostBytes.length);
     deviceBytes.set(hostBytes);
     const locked = { hostBytes, agentAddress, pool, deviceBytes, agreed: hostBytes.slice() };

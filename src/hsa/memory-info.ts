@@ -127,15 +127,18 @@ const hops = ({ agent, pool }: Pair): number =>
   agent.reaches(pool) && !agent.pools.includes(pool) && pool.memory !== undefined ? 1 : 0;
 
 const PAIR: Questions<Pair, number | readonly LinkInfo[]> = {
-  [AGENT_MEMORY_POOL_INFO.access]: ({ agent, pool }) =>
-    agent.reaches(pool) ? POOL_ACCESS.allowedByDefault : POOL_ACCESS.neverAllowed,
+  [AGENT_MEMORY_POOL_INFO.access]: ({ agent, pool }) => {
+    if (!agent.reaches(pool)) return POOL_ACCESS.neverAllowed;
+    const isGiven = pool.allocations.enforcesAccess && agent.kind === 'gpu' && !agent.pools.includes(pool);
+    return isGiven ? POOL_ACCESS.disallowedByDefault : POOL_ACCESS.allowedByDefault;
+  },
   [AGENT_MEMORY_POOL_INFO.linkHops]: hops,
   [AGENT_MEMORY_POOL_INFO.linkInfo]: (pair) => Array.from({ length: hops(pair) }, () => LINK),
 };
 
 /**
- * hsa_amd_agent_memory_pool_get_info. An agent that reaches memory may always use it: nothing has to be allowed first. Errors as
- * `memoryPoolInfo`.
+ * hsa_amd_agent_memory_pool_get_info. An agent that reaches memory may use it, but where the runtime enforces access. Errors as
+ * `memoryPoolInfo`; INVALID_AGENT.
  */
 export function agentMemoryPoolInfo(agent: Agent, pool: MemoryPool, id: number): number | readonly LinkInfo[] {
   expectHandle(agent, Agent, 'INVALID_AGENT');

@@ -150,7 +150,12 @@ export class PacketProcessor implements PacketConsumer {
   #fail(packetIndex: bigint, found: Fault, kernel: string | undefined): void {
     this.stop();
     const fault = explainFault(found, this.#agent);
-    this.#onError({ error: faultError(fault, kernel), packetIndex, fault, ...(kernel !== undefined && { kernel }) });
+    this.#onError({
+      error: faultError(fault, this.#agent, kernel),
+      packetIndex,
+      fault,
+      ...(kernel !== undefined && { kernel }),
+    });
   }
 
   #refuse(packetIndex: bigint, error: WavewrightError): void {
@@ -241,6 +246,10 @@ export class PacketProcessor implements PacketConsumer {
       throw new HsaError('INVALID_CODE_OBJECT', `${what}: expected a mapped, 64-byte aligned one`);
     }
     const kernel = this.#agent.kernels.get(kernelObject);
+    if (kernel?.maxWorkgroupSize !== undefined && workItems > kernel.maxWorkgroupSize) {
+      const what = `a workgroup of ${workItems} work-items`;
+      throw new HsaError('OUT_OF_REGISTERS', `${what}, ${kernel.name} has registers for ${kernel.maxWorkgroupSize}`);
+    }
     return this.#device.dispatch({
       workgroupSize,
       gridSize,

@@ -2,9 +2,12 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { WavewrightError } from '../base/errors.ts';
+import type { Allocation } from './device.ts';
 import { FakeDevice, FakeFault, type KernelBody } from './fake-device.test-support.ts';
 import { FAULT_REASON, faultReason } from './faults.ts';
+import { buildImage } from './image.test-support.ts';
 import { PACKET_TYPE } from './layouts.ts';
+import { CodeObjectReader } from './loaded-code-object.ts';
 import { decodeBarrier, decodeKernelDispatch, encodeBarrier, encodeHeader, encodeKernelDispatch } from './packet.ts';
 import type { QueueError } from './packet-processor.ts';
 import { createRuntime } from './runtime.ts';
@@ -207,9 +210,10 @@ test('a completed signal writes its event id to its mailbox', () => {
 });
 
 test('the reason of a fault tells unmapped, read-only and code apart', () => {
-  const nearestAllocation = { address: 0x1000n, sizeBytes: 16, label: 'x' };
-  const reason = (access: 'read' | 'write' | 'execute', address: bigint) =>
+  const nearest = { address: 0x1000n, sizeBytes: 16, label: 'x' };
+  const reason = (access: 'read' | 'write' | 'execute', address: bigint, nearestAllocation: Allocation = nearest) =>
     faultReason(new FakeFault({ kind: 'memory', message: '', address, access, nearestAllocation }).fault);
+  assert.equal(reason('write', 0x1000n, { ...nearest, access: 'none' }), FAULT_REASON.pageNotPresent);
   assert.equal(reason('write', 0x1000n), FAULT_REASON.readOnly);
   assert.equal(reason('write', 0x1010n), FAULT_REASON.pageNotPresent);
   assert.equal(reason('read', 0x100fn), FAULT_REASON.pageNotPresent);
@@ -378,6 +382,24 @@ for (const [what, { status, message, change }] of Object.entries(refusals)) {
   });
 }
 
+test('a workgroup that has not enough registers on a compute unit stops the queue with OUT_OF_REGISTERS', () => {
+  const { device, runtime, errors, queue, run } = setUp();
+  const agent = runtime.gpuAgents[0]!;
+  const executable = runtime.createExecutable();
+  executable.loadCodeObject(agent, new CodeObjectReader(buildImage({ kernels: [{ name: 'k', vgprGranules: 63 }] })));
+  executable.freeze();
+  device.kernels.k = idle;
+  const kernel = executable.getSymbol('k.kd').address;
+  // 512 VGPRs: one wave on each of the four SIMDs of gfx90a.
+  queue.dispatch({ kernel, grid: [1024], workgroup: [256] });
+  run();
+  assert.equal(errors.length, 0);
+  queue.dispatch({ kernel, grid: [1024], workgroup: [257] });
+  run();
+  assert.match(errors[0]!.error.message, /257 work-items, k\.kd has registers for 256/);
+  assert.ok(errors[0]!.error instanceof HsaError && errors[0]!.error.hsaStatus === 45);
+});
+
 test('what the device refuses stops the queue with that error', () => {
   const { runtime, queue, errors, run } = setUp();
   queue.dispatch({ kernel: runtime.cpuAgent.pool('kernarg').allocate(64), ...one });
@@ -399,7 +421,8 @@ test('a memory fault is an event with agent, address and reason, and stops the q
   queue.dispatch({ kernel: kernel('never'), ...one, completionSignal: signal });
   assert.throws(
     () => signal.waitSync('eq', 0n),
-    (error: unknown) => error instanceof HsaError && error.hsaStatus === 43 && error.message === 'load from 0x10',
+    (error: unknown) =>
+      error instanceof HsaError && error.hsaStatus === 43 && error.message === 'load from 0x10; agent 1 (gfx90a)',
   );
   assert.deepEqual(events, [['gfx90a', 0x10n, 1]]);
   assert.equal(errors[0]?.fault?.address, 0x10n);

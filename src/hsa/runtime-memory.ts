@@ -45,8 +45,9 @@ export class RuntimeMemory {
   }
 
   /**
-   * From now on these agents, and the one that the pool belongs to, use the allocation (hsa_amd_agents_allow_access). Emulated devices reach
-   * their whole memory all the same. Throws INVALID_ARGUMENT for no agents and agents that do not reach the pool, INVALID_ALLOCATION.
+   * From now on these agents, and the one that the pool belongs to, use the allocation, and no others (hsa_amd_agents_allow_access). Kernels of others
+   * fault there if the runtime enforces access (`RuntimeOptions.enforcesAccess`). Throws INVALID_ARGUMENT for no agents and agents that do not reach the
+   * pool, INVALID_ALLOCATION.
    */
   allowAccess(agents: readonly Agent[], address: bigint): void {
     this.#owner.lifetime.expect();
@@ -58,7 +59,8 @@ export class RuntimeMemory {
       if (agent.reaches(pool)) continue;
       throw new HsaError('INVALID_ARGUMENT', `agent ${agent.name} does not reach the ${pool.kind} pool`);
     }
-    allocation.agents = [...agents, ...this.#owner.agents.filter(({ pools }) => pools.includes(pool))];
+    const owners = this.#owner.agents.filter(({ pools }) => pools.includes(pool));
+    this.#owner.allocations.allow(pool.memory!, allocation, [...agents, ...owners]);
   }
 
   /** Whether `migrate` could move memory between the pools (hsa_amd_memory_pool_can_migrate). */
@@ -75,7 +77,7 @@ export class RuntimeMemory {
       throw new HsaError('INVALID_MEMORY_POOL', `memory of the ${allocation.pool.kind} pool cannot move there`);
     }
     allocation.pool = destination;
-    allocation.agents = undefined;
+    this.#owner.allocations.allow(destination.memory!, allocation, undefined);
   }
 
   /** Gives a buffer to an agent (hsa_memory_assign_agent): memory is coherent here, so that only the arguments are checked. */
@@ -110,10 +112,11 @@ export class RuntimeMemory {
     if (agents?.length === 0) throw new HsaError('INVALID_ARGUMENT', 'locking for no agent');
     if (pool !== undefined) this.#expectPool(pool);
     expectHandle(hostBytes, Uint8Array, 'INVALID_ARGUMENT');
-    const near =
-      agents?.find(({ device }) => device !== undefined) ??
-      this.#owner.agents.find(({ device }) => device !== undefined)!;
-    return this.#locked.lock(hostBytes, pool ?? this.#owner.agents[0]!.pool('fine-grained', near), agents);
+    const isGpu = ({ device }: Agent): boolean => device !== undefined;
+    const near = agents?.find(isGpu) ?? this.#owner.agents.find(isGpu)!;
+    const target = pool ?? this.#owner.agents[0]!.pool('fine-grained', near);
+    const users = agents ?? this.#owner.agents.filter((agent) => isGpu(agent) && agent.reaches(target));
+    return this.#locked.lock(hostBytes, target, users);
   }
 
   /** Ends what `lock` began. Throws INVALID_ARGUMENT for bytes that are not locked. */

@@ -51,12 +51,19 @@ export type SystemEventHandler = (event: MemoryFaultEvent) => void;
 export interface RuntimeOptions {
   /** At least one. They stay open when the runtime is disposed. */
   devices: readonly Device[];
+  /**
+   * Whether kernels fault on memory of the CPU agent's pools that `memory.allowAccess` did not give their agent, as on a discrete GPU. Default false:
+   * agents have all memory that they reach.
+   */
+  enforcesAccess?: boolean;
 }
 
-/** Throws INVALID_ARGUMENT without a device. */
-export function createRuntime(options: RuntimeOptions): Runtime {
-  if (options.devices.length === 0) throw new HsaError('INVALID_ARGUMENT', 'a runtime needs at least one device');
-  return new Runtime(options.devices);
+/** Throws INVALID_ARGUMENT without a device, NOT_SUPPORTED for a device that cannot enforce access. */
+export function createRuntime({ devices, enforcesAccess = false }: RuntimeOptions): Runtime {
+  if (devices.length === 0) throw new HsaError('INVALID_ARGUMENT', 'a runtime needs at least one device');
+  const unable = enforcesAccess && devices.find(({ memory }) => memory.setAccess === undefined);
+  if (unable) throw new HsaError('NOT_SUPPORTED', `${unable.name} cannot take access to memory away`);
+  return new Runtime(devices, enforcesAccess);
 }
 
 const nanoseconds = (agent: Agent, ticks: bigint): bigint =>
@@ -77,7 +84,7 @@ export class Runtime implements Progress, Disposable {
   readonly lifetime = new Lifetime();
   /** What is loaded where (the AMD loader extension). */
   readonly loader = new LoaderExtension(() => this.executables);
-  readonly #allocations = new Allocations(this.lifetime);
+  readonly #allocations: Allocations;
   /** System time, in nanoseconds, when the clock of an agent's device stood at 0. */
   readonly #clockStarts = new Map<Agent, bigint>();
   /** In the order in which the runtime looks at them. */
@@ -89,13 +96,14 @@ export class Runtime implements Progress, Disposable {
   #queueCount = 0;
 
   /** Use `createRuntime`. */
-  constructor(devices: readonly Device[]) {
+  constructor(devices: readonly Device[], enforcesAccess: boolean) {
     this.#devices = devices;
     this.#memories = [...new Set(devices.map((device) => device.memory))];
     this.#signals = new Map(this.#memories.map((memory) => [memory, new SignalPages(memory)]));
     const sizeBytes = Math.max(...devices.map((device) => device.properties.memorySizeBytes));
     const { lifetime } = this;
-    const allocations = this.#allocations;
+    const allocations = new Allocations(lifetime, enforcesAccess);
+    this.#allocations = allocations;
     const systemPools = this.#memories.flatMap((memory) =>
       (['fine-grained', 'kernarg', 'coarse-grained'] as const).map(
         (kind) => new MemoryPool(allocations, 'cpu', kind, sizeBytes, memory),

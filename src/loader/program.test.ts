@@ -233,7 +233,10 @@ test('a fault ends the program with the report; what was printed before is out',
       throw new FakeFault({ kind: 'memory', message: 'load from 0x0 at _start+0x10', address: 0n, access: 'read' });
     },
   });
-  await assert.rejects(promise, refused('GPU_FAULT', /^prog\.co: load from 0x0 at _start\+0x10; kernel _start$/));
+  await assert.rejects(
+    promise,
+    refused('GPU_FAULT', /^prog\.co: load from 0x0 at _start\+0x10; kernel _start; agent 1 \(gfx90a\)$/),
+  );
   assert.equal(output(), 'before');
 });
 

@@ -1,7 +1,7 @@
 import { type KernelDescriptor, scalarRegisterCount, vectorRegisterCount } from '../codeobject/kernel-descriptor.ts';
+import { wavesPerSimd } from '../codeobject/occupancy.ts';
 import type { KernelSymbol } from '../hsa/executable-symbol.ts';
 import { kernelName } from './launch.ts';
-import { wavesPerSimd } from './occupancy.ts';
 
 /** What a kernel takes, by its metadata or, where that is silent, by its descriptor. */
 export interface KernelResources {

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { test } from 'node:test';
-import { wavesPerSimd } from '../../src/loader/occupancy.ts';
+import { wavesPerSimd } from '../../src/codeobject/occupancy.ts';
 
 /** [VGPRs, work-items, LDS bytes] of one kernel each. */
 const KERNELS = [

@@ -54,6 +54,10 @@ class EmulatedMemory implements DeviceMemory {
     this.#emulator.memory.free(this.#offset(address));
   }
 
+  setAccess(address: bigint, isAllowed: boolean): void {
+    this.#emulator.memory.protect(this.#offset(address), isAllowed ? MAY_READ | MAY_WRITE : 0);
+  }
+
   view(address: bigint, sizeBytes: number): Uint8Array<SharedArrayBuffer> {
     const offset = this.#offset(address);
     const region = this.#emulator.memory.find(offset);
@@ -80,9 +84,10 @@ class EmulatedMemory implements DeviceMemory {
 }
 
 function allocationOf(emulator: Emulator, region: Region | undefined): Allocation | undefined {
-  return (
-    region && { address: emulator.memory.address(region.offset), sizeBytes: region.sizeBytes, label: region.label }
-  );
+  if (!region) return undefined;
+  const { offset, sizeBytes, label, permissions } = region;
+  const allocation = { address: emulator.memory.address(offset), sizeBytes, label };
+  return permissions & MAY_WRITE ? allocation : { ...allocation, access: permissions & MAY_READ ? 'read' : 'none' };
 }
 
 class EmulatedDispatch implements Dispatch {

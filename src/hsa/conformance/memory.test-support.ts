@@ -1,6 +1,8 @@
 /** Allocations, access, pointers, locks, copies: what they do, and every error that the specification names. */
 import assert from 'node:assert/strict';
-import { MEMORY_POOL_INFO, memoryPoolInfo } from '../memory-info.ts';
+import type { Agent } from '../agent.ts';
+import { AGENT_MEMORY_POOL_INFO, agentMemoryPoolInfo, MEMORY_POOL_INFO, memoryPoolInfo } from '../memory-info.ts';
+import type { MemoryPool } from '../memory-pool.ts';
 import { createRuntime } from '../runtime.ts';
 import { refused, type Subject, withRuntime } from './subject.test-support.ts';
 
@@ -35,6 +37,54 @@ export function conformMemory(subject: Subject): void {
     using other = createRuntime({ devices: [device] });
     assert.throws(() => memory.allowAccess([other.gpuAgents[0]!], address), refused('INVALID_AGENT'));
     device.close();
+  });
+
+  withRuntime(subject, 'access that is enforced', ({ device }) => {
+    const options = { devices: [device], enforcesAccess: true };
+    if (device.memory.setAccess === undefined) {
+      assert.throws(() => createRuntime(options), refused('NOT_SUPPORTED'));
+      return;
+    }
+    using runtime = createRuntime(options);
+    const { memory, cpuAgent } = runtime;
+    const agent = runtime.gpuAgents[0]!;
+    const [system, own] = [cpuAgent.pool('fine-grained'), agent.pool('coarse-grained')];
+    const access = (each: Agent, pool: MemoryPool) => agentMemoryPoolInfo(each, pool, AGENT_MEMORY_POOL_INFO.access);
+    assert.deepEqual([access(agent, system), access(agent, own), access(cpuAgent, system)], [2, 1, 1]);
+    const users = (address: bigint) => memory.pointerInfo(address).agents;
+    const [shared, mine] = [system.allocate(64), own.allocate(64)];
+    /** What kernels may do. */
+    const mayUse = (address: bigint) => device.memory.find(address)?.access === undefined;
+    const seen = () => [shared, mine].map((address) => [users(address), mayUse(address)]);
+    assert.deepEqual(seen(), [
+      [[], false],
+      [[agent], true],
+    ]);
+    for (const address of [shared, mine]) memory.allowAccess([agent], address);
+    assert.deepEqual(seen(), [
+      [[agent], true],
+      [[agent], true],
+    ]);
+    for (const address of [shared, mine]) memory.allowAccess([cpuAgent], address);
+    assert.deepEqual(seen(), [
+      [[], false],
+      [[agent], true],
+    ]);
+    memory.migrate(shared, own);
+    assert.deepEqual([users(shared), mayUse(shared)], [[agent], true]);
+    memory.migrate(shared, system);
+    assert.deepEqual([users(shared), mayUse(shared)], [[], false]);
+    const other = createRuntime({ devices: [device] });
+    other.ipc.attachMemory(runtime.ipc.createMemoryHandle(shared, 64), 64, [other.cpuAgent]);
+    assert.equal(mayUse(shared), false);
+    other.ipc.attachMemory(runtime.ipc.createMemoryHandle(shared, 64), 64, other.gpuAgents);
+    assert.equal(mayUse(shared), true);
+    other[Symbol.dispose]();
+    const [everyone, host] = [memory.lock(new Uint8Array(8)), memory.lock(new Uint8Array(8), [cpuAgent])];
+    assert.deepEqual(
+      [everyone, host].map(({ agentAddress }) => mayUse(agentAddress)),
+      [true, false],
+    );
   });
 
   withRuntime(subject, 'migration', ({ runtime, agent }) => {

@@ -72,14 +72,29 @@ export interface OccupancyInput {
   readonly workgroupSize: number;
 }
 
+function wavesByVgprs(
+  { vgprs, vgprGranule }: ComputeUnit,
+  kernel: Pick<OccupancyInput, 'vgprs' | 'wavefrontSize'>,
+): number {
+  const factor = 64 / kernel.wavefrontSize;
+  const granule = vgprGranule * factor;
+  const allocated = Math.max(Math.ceil(kernel.vgprs / granule), 1) * granule;
+  return Math.floor((vgprs * factor) / allocated);
+}
+
+/** Work-items of the largest workgroup whose waves have their VGPRs at once; `undefined` for a processor that is not in the table. */
+export function maxWorkgroupSizeByVgprs(
+  kernel: Pick<OccupancyInput, 'processor' | 'vgprs' | 'wavefrontSize'>,
+): number | undefined {
+  const unit = UNITS[kernel.processor];
+  return unit && wavesByVgprs(unit, kernel) * unit.simds * kernel.wavefrontSize;
+}
+
 /** From 1 up; `undefined` for a processor that is not in the table, and for a kernel that does not fit at all. */
 export function wavesPerSimd(kernel: OccupancyInput): number | undefined {
   const unit = UNITS[kernel.processor];
   if (unit === undefined || kernel.ldsSizeBytes > unit.ldsSizeBytes) return undefined;
-  const factor = 64 / kernel.wavefrontSize;
-  const granule = unit.vgprGranule * factor;
-  const allocated = Math.max(Math.ceil(kernel.vgprs / granule), 1) * granule;
-  const byVgprs = Math.floor((unit.vgprs * factor) / allocated);
+  const byVgprs = wavesByVgprs(unit, kernel);
   const bySgprs = unit.sgprs.find(([count]) => kernel.sgprs <= count)?.[1] ?? unit.maxWaves;
   const wavesOfWorkgroup = Math.ceil(kernel.workgroupSize / kernel.wavefrontSize);
   // Workgroups of one wave need no barrier, of which there are a limited number.
