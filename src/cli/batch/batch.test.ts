@@ -1,6 +1,7 @@
 /** Batches: what is collected, what programs report, and what comes out. */
 import assert from 'node:assert/strict';
-import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { spawnSync } from 'node:child_process';
+import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { after, test } from 'node:test';
@@ -138,10 +139,55 @@ test('as JSON, with one program and options for it', { timeout: 60_000 }, async 
   assert.match(report.tests[0].stderr, /writes more than 5 bytes/);
 });
 
+test('what is wrong with one program, or its sidecar, costs that one', { timeout: 120_000 }, async () => {
+  const place = path.join(folder, 'hostile');
+  mkdirSync(place);
+  const image = readFileSync(example('hello/hello.gfx90a.co'));
+  writeFileSync(path.join(place, 'cut'), image.subarray(0, 3000));
+  for (const [name, sidecar] of [
+    ['good', '--threads=2\n---\n'],
+    ['parts', '---\n---\n---\n'],
+    ['variable', '---\n---\n=\n'],
+    ['option', '--bogus\n'],
+    ['help', '--help\n'],
+    ['device', '--device=emulated:gfx1100\n'],
+  ] as const) {
+    writeFileSync(path.join(place, name), image);
+    writeFileSync(path.join(place, `${name}.params`), sidecar);
+  }
+  symlinkSync('good', path.join(place, 'link'));
+  symlinkSync('.', path.join(place, 'loop'));
+  symlinkSync('circle', path.join(place, 'circle'));
+  const { status, stdout } = await runTests('--jobs=1', place);
+  assert.equal(status, 1);
+  for (const [name, message] of [
+    ['cut', /cut off/],
+    ['parts', /4 parts/],
+    ['variable', /'=' is not NAME=VALUE/],
+    ['option', /unknown option '--bogus'/],
+    ['help', /asks for help/],
+    ['device', /no code object for gfx1100/],
+  ] as const) {
+    assert.match(stdout, new RegExp(`^FAIL .*/${name} \\(.*\n.*${message.source}`, 'm'));
+  }
+  assert.match(stdout, /^PASS .*\/good \(/m);
+  assert.match(stdout, /^2 passed, 6 failed of 8 programs, /m);
+});
+
+test('a list may come from a pipe', () => {
+  const line = `echo "${path.join(folder, 'hello')}" | "$0" "$@" test --format=json /dev/stdin`;
+  const argv = ['-c', line, process.execPath, path.join(ROOT, 'bin/wavewright.js')];
+  const { stdout, status } = spawnSync('sh', argv, { encoding: 'utf8' });
+  assert.deepEqual([status, JSON.parse(stdout).summary.passed], [0, 1]);
+});
+
 test('nothing to run is an error', async () => {
   const { status, stderr } = await runTests('--filter=nothing', folder);
   assert.equal(status, 2);
   assert.match(stderr, /there is no program in /);
+  const unwritable = await runTests(`--junit=${folder}`, path.join(folder, 'hello'));
+  assert.deepEqual([unwritable.status, unwritable.stdout], [3, '']);
+  assert.match(unwritable.stderr, /cannot be written \(EISDIR\) \[IO\]/);
 });
 
 test('JUnit has a case for each reported one, and one for a program that fails besides', () => {
@@ -156,13 +202,20 @@ test('JUnit has a case for each reported one, and one for a program that fails b
     stderr: '',
     ...change,
   });
-  const one = formatJunit([result({ outcome: 'failed', status: 3, cases: [{ name: 'x', outcome: 'passed' }] })]);
-  assert.match(one, /<testsuite name="a&lt;b&gt;" tests="2" failures="1" skipped="0" time="1\.500">/);
-  assert.match(one, /<testcase classname="a&lt;b&gt;" name="x"\/>/);
-  assert.match(one, /name="a&lt;b&gt;"><failure message="failed, status 3"\/>/);
+  const beganAt = new Date(Date.UTC(2026, 0, 2, 3, 4, 5));
+  const one = formatJunit(
+    [result({ outcome: 'failed', status: 3, cases: [{ name: 'x', outcome: 'passed', took: '20 ms' }] })],
+    beganAt,
+  );
+  assert.match(
+    one,
+    /<testsuite id="0" name="a&lt;b&gt;" package="" hostname="[^"]+" timestamp="2026-01-02T03:04:05" tests="2" failures="1" errors="0" skipped="0" time="1\.500">\n {4}<properties\/>\n/,
+  );
+  assert.match(one, /<testcase classname="a&lt;b&gt;" name="x" time="0\.020"\/>/);
+  assert.match(one, /name="a&lt;b&gt;" time="0\.000"><failure message="failed, status 3" type="failed"\/>/);
   assert.match(one, /<system-out>\uFFFD\[1m&amp;\uFFFD<\/system-out>/);
-  const two = formatJunit([result({ cases: [{ name: 'y', outcome: 'skipped' }] })]);
-  assert.match(two, /tests="1" failures="0" skipped="1"/);
+  const two = formatJunit([result({ cases: [{ name: 'y', outcome: 'skipped' }] })], beganAt);
+  assert.match(two, /tests="1" failures="0" errors="0" skipped="1"/);
 });
 
 test('of endless output the end is kept', () => {

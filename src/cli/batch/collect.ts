@@ -14,6 +14,8 @@ export interface TestCase {
   readonly programArguments: readonly string[];
   /** Added to the environment. */
   readonly environment: Readonly<Record<string, string>>;
+  /** Why it cannot run, where that is seen before. */
+  readonly problem?: string;
 }
 
 const ELF_MAGIC = '\x7fELF';
@@ -24,36 +26,63 @@ const SIDECAR = '.params';
 
 /**
  * The programs that an operand names: those below a directory, the one in a file, or those in a list, a text file with a path on
- * each line, relative to the list; lines that start with # are comments. Throws IO and BAD_INPUT.
+ * each line, relative to the list if that is a file; lines that start with # are comments. Throws IO and BAD_INPUT.
  */
 export function collectTests(operand: string): TestCase[] {
-  const status = statSync(operand, { throwIfNoEntry: false });
+  const status = reading(operand, () => statSync(operand, { throwIfNoEntry: false }));
   if (status === undefined) throw new WavewrightError('IO', 'no such file or directory', { file: operand });
   if (status.isDirectory())
     return filesBelow(operand)
       .filter(isProgram)
       .map((file) => testOf(file));
-  if (kindOf(operand) !== 'text') return [testOf(operand)];
-  const lines = readFileSync(operand, 'utf8')
+  if (reading(operand, () => kindOf(operand)) !== 'text') return [testOf(operand)];
+  const lines = reading(operand, () => readFileSync(operand, 'utf8'))
     .split('\n')
     .map((line) => line.trim());
   return lines
     .filter((line) => line !== '' && !line.startsWith('#'))
-    .map((line) => path.join(path.isAbsolute(line) ? '' : path.dirname(operand), line))
+    .map((line) => (path.isAbsolute(line) || !status.isFile() ? line : path.join(path.dirname(operand), line)))
     .map((file) => {
       if (!existsSync(file)) throw new WavewrightError('IO', `no such file: ${file}`, { file: operand });
       return testOf(file);
     });
 }
 
+/** In order of their paths; links to files count, those to directories do not. */
 function filesBelow(directory: string): string[] {
-  return readdirSync(directory, { recursive: true, withFileTypes: true })
-    .filter((entry) => entry.isFile())
-    .map((entry) => path.join(entry.parentPath, entry.name))
+  const entries = reading(directory, () => readdirSync(directory, { withFileTypes: true }));
+  return entries
+    .flatMap((entry) => {
+      const place = path.join(directory, entry.name);
+      if (entry.isDirectory()) return filesBelow(place);
+      const isFile = entry.isFile() || (entry.isSymbolicLink() && isFileBehind(place));
+      return isFile ? [place] : [];
+    })
     .sort();
 }
 
+/** Whether a link leads to a file; one that leads in circles, or nowhere, does not. */
+function isFileBehind(link: string): boolean {
+  try {
+    return statSync(link).isFile();
+  } catch {
+    return false;
+  }
+}
+
+/** What `read` gives. Throws IO. */
+function reading<T>(file: string, read: () => T): T {
+  try {
+    return read();
+  } catch (cause) {
+    const code = cause instanceof Error && 'code' in cause ? String(cause.code) : String(cause);
+    throw new WavewrightError('IO', `cannot be read (${code})`, { file, cause });
+  }
+}
+
 function kindOf(file: string): 'code-object' | 'bundle' | 'text' {
+  // A pipe can be read but once.
+  if (!statSync(file).isFile()) return 'text';
   const head = Buffer.alloc(BUNDLE_MAGIC.length);
   const descriptor = openSync(file, 'r');
   try {
@@ -66,14 +95,13 @@ function kindOf(file: string): 'code-object' | 'bundle' | 'text' {
   return head.readUInt16LE(16) === ET_DYN && head.readUInt16LE(18) === EM_AMDGPU ? 'code-object' : 'text';
 }
 
-/** Whether a file in a directory is a program: other code objects lie there too. */
+/** Whether a file in a directory is a program: other code objects lie there too. What cannot be read is run, so that the report says why. */
 function isProgram(file: string): boolean {
-  const kind = kindOf(file);
-  if (kind !== 'code-object') return kind === 'bundle';
   try {
+    const kind = reading(file, () => kindOf(file));
+    if (kind !== 'code-object') return kind === 'bundle';
     return parseCodeObject(readFileSync(file), file).kernels.some(({ name }) => name === '_start');
   } catch (error) {
-    // What cannot be read is run, so that the report says why.
     if (error instanceof WavewrightError) return true;
     throw error;
   }
@@ -81,8 +109,14 @@ function isProgram(file: string): boolean {
 
 function testOf(image: string): TestCase {
   const sidecar = image + SIDECAR;
-  const parameters = existsSync(sidecar) ? readFileSync(sidecar, 'utf8') : '';
-  return { name: image, image, ...parseSidecar(parameters, sidecar) };
+  const test = { name: image, image, loaderArguments: [], programArguments: [], environment: {} };
+  try {
+    const parameters = existsSync(sidecar) ? reading(sidecar, () => readFileSync(sidecar, 'utf8')) : '';
+    return { ...test, ...parseSidecar(parameters, sidecar) };
+  } catch (error) {
+    if (error instanceof WavewrightError) return { ...test, problem: error.message };
+    throw error;
+  }
 }
 
 /**

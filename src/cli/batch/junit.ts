@@ -1,4 +1,8 @@
-/** Results of a batch as JUnit XML: a suite for each program, a case for each one that it reports, or one for all. */
+/**
+ * Results of a batch as JUnit XML: a suite for each program, a case for each one that it reports, or one for all. Elements and attributes
+ * are those of Ant's JUnit task (the schema of the Windy Road JUnit-Schema project), and `skipped` of the suite.
+ */
+import { hostname } from 'node:os';
 import type { TestResult } from './pool.ts';
 import type { ReportedCase } from './reported-cases.ts';
 
@@ -10,14 +14,20 @@ const escaped = (text: string) =>
   text.replace(FORBIDDEN, '\uFFFD').replace(/[<>&"]/g, (character) => ENTITIES[character]!);
 const seconds = (milliseconds: number) => (milliseconds / 1000).toFixed(3);
 
-export function formatJunit(results: readonly TestResult[]): string {
-  const suites = results.map((result) => {
+/** `beganAt`: when the batch began. */
+export function formatJunit(results: readonly TestResult[], beganAt: Date): string {
+  const timestamp = beganAt.toISOString().slice(0, 'yyyy-mm-ddThh:mm:ss'.length);
+  const suites = results.map((result, id) => {
     const cases = casesOf(result);
     const count = (outcome: ReportedCase['outcome']) => cases.filter((one) => one.outcome === outcome).length;
-    const failures = count('failed') + count('unfinished');
-    const counts = `tests="${cases.length}" failures="${failures}" skipped="${count('skipped')}"`;
+    const attributes = {
+      ...{ id, name: result.name, package: '', hostname: hostname(), timestamp, tests: cases.length },
+      ...{ failures: count('failed') + count('unfinished'), errors: 0, skipped: count('skipped') },
+      time: seconds(result.durationMs),
+    };
     return [
-      `  <testsuite name="${escaped(result.name)}" ${counts} time="${seconds(result.durationMs)}">`,
+      `  <testsuite${attributesText(attributes)}>`,
+      '    <properties/>',
       ...cases.map((one) => caseText(result, one)),
       `    <system-out>${escaped(result.stdout)}</system-out>`,
       `    <system-err>${escaped(result.stderr)}</system-err>`,
@@ -27,6 +37,11 @@ export function formatJunit(results: readonly TestResult[]): string {
   return ['<?xml version="1.0" encoding="UTF-8"?>', '<testsuites>', ...suites, '</testsuites>', ''].join('\n');
 }
 
+const attributesText = (attributes: Readonly<Record<string, string | number>>): string =>
+  Object.entries(attributes)
+    .map(([name, value]) => ` ${name}="${escaped(String(value))}"`)
+    .join('');
+
 /** A program that failed beside its cases, or reports none, is a case itself. */
 function casesOf(result: TestResult): readonly ReportedCase[] {
   const explained = result.cases.some(({ outcome }) => outcome === 'failed' || outcome === 'unfinished');
@@ -34,10 +49,19 @@ function casesOf(result: TestResult): readonly ReportedCase[] {
   return [...result.cases, { name: result.name, outcome: result.outcome === 'passed' ? 'passed' : 'failed' }];
 }
 
-function caseText(result: TestResult, { name, outcome }: ReportedCase): string {
-  const head = `    <testcase classname="${escaped(result.name)}" name="${escaped(name)}"`;
+function caseText(result: TestResult, { name, outcome, took }: ReportedCase): string {
+  const time = result.cases.length === 0 ? seconds(result.durationMs) : seconds(millisecondsOf(took));
+  const head = `    <testcase${attributesText({ classname: result.name, name, time })}`;
   if (outcome === 'passed') return `${head}/>`;
   if (outcome === 'skipped') return `${head}><skipped/></testcase>`;
-  const why = outcome === 'unfinished' ? 'did not finish' : `${result.outcome}, status ${result.status ?? 'none'}`;
-  return `${head}><failure message="${escaped(why)}"/></testcase>`;
+  const message = outcome === 'unfinished' ? 'did not finish' : `${result.outcome}, status ${result.status ?? 'none'}`;
+  return `${head}><failure${attributesText({ message, type: result.outcome })}/></testcase>`;
+}
+
+const UNITS_MS: Readonly<Record<string, number>> = { ns: 1e-6, us: 1e-3, ms: 1, s: 1e3 };
+
+/** What a program says of a case: `12 ms`; 0 where it does not. */
+function millisecondsOf(took = ''): number {
+  const [, value, unit] = /(\d+(?:\.\d+)?) (ns|us|ms|s)$/.exec(took) ?? [];
+  return value === undefined ? 0 : Number(value) * UNITS_MS[unit!]!;
 }

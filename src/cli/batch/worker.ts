@@ -1,6 +1,7 @@
 /** A thread that runs one program after the other. Every run has its own streams, files and memory. */
 import { devNull } from 'node:os';
 import { parentPort } from 'node:worker_threads';
+import { WavewrightError } from '../../base/errors.ts';
 import { openCodeObjects } from '../../codeobject/container.ts';
 import { nodeDecompress } from '../../codeobject/node-decompress.ts';
 import type { Device } from '../../hsa/device.ts';
@@ -54,10 +55,11 @@ async function perform({ test, options }: WorkerRequest): Promise<WorkerReply> {
 }
 
 async function runTest(context: CommandContext, test: TestCase, options: readonly string[]): Promise<number> {
+  if (test.problem !== undefined) throw new WavewrightError('BAD_INPUT', test.problem);
   // Tests share the standard input of the process; one that wants input has --stdin in its options.
   const argv = [`--stdin=${devNull}`, ...options, ...test.loaderArguments, '--', test.image, ...test.programArguments];
   const parsed = parseArguments({ ...run, name: 'run' }, argv);
-  if (parsed.help) return 0;
+  if (parsed.help) throw new WavewrightError('USAGE', 'it asks for help, which runs nothing');
   const images = openCodeObjects(readInput(test.image), test.image, { decompress: nodeDecompress });
   const { device: name, workers, stats } = parsed.options;
   const open = kept?.workers === workers && kept?.stats === stats ? kept?.device : undefined;

@@ -1,4 +1,3 @@
-import { writeFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { WavewrightError } from '../../base/errors.ts';
 import { printable } from '../../base/text.ts';
@@ -7,6 +6,7 @@ import { formatJunit } from '../batch/junit.ts';
 import { runBatch, type TestResult } from '../batch/pool.ts';
 import { type CommandContext, defineCommand } from '../command.ts';
 import { WORKERS_OPTION } from '../device-name.ts';
+import { writeOutput } from '../output-file.ts';
 
 const MAX_JOBS = 256;
 const MAX_RETRIES = 100;
@@ -64,6 +64,9 @@ export const test = defineCommand({
   async run(context, options, operands) {
     const tests = operands.flatMap(collectTests).filter(({ name }) => name.includes(options.filter ?? ''));
     if (tests.length === 0) throw new WavewrightError('USAGE', `there is no program in ${operands.join(', ')}`);
+    // A report that cannot be written is known before the tests have run.
+    if (options.junit !== undefined) writeOutput(options.junit, new Uint8Array());
+    const beganAt = new Date();
     const workers = options.workers ?? Math.max(1, Math.floor(availableParallelism() / options.jobs));
     const progress = new Progress(context, tests.length);
     const startMs = performance.now();
@@ -85,7 +88,8 @@ export const test = defineCommand({
         `${JSON.stringify({ schema: 'wavewright.test', version: 1, summary, tests: results }, undefined, 2)}\n`,
       );
     } else context.stdout(formatSummary(summary));
-    if (options.junit !== undefined) writeReport(options.junit, formatJunit(results));
+    if (options.junit !== undefined)
+      writeOutput(options.junit, new TextEncoder().encode(formatJunit(results, beganAt)));
     return summary.passed === summary.tests ? 0 : FAILURES_FOUND;
   },
 });
@@ -127,14 +131,6 @@ function formatResult(result: TestResult): string {
   const lines = `${result.stdout}${result.stderr}`.trimEnd().split('\n').slice(-MAX_LINES_SHOWN);
   const shown = [...bad.map((one) => `${one.outcome}: ${one.name}`), ...lines].filter((line) => line !== '');
   return head + shown.map((line) => `        ${printable(line)}\n`).join('');
-}
-
-function writeReport(file: string, text: string): void {
-  try {
-    writeFileSync(file, text);
-  } catch (cause) {
-    throw new WavewrightError('IO', 'cannot be written', { file, cause });
-  }
 }
 
 /** A line on a terminal that says how far the batch is. */
