@@ -2,9 +2,9 @@
  * `.amdgpu_metadata` to `.end_amdgpu_metadata`: a part of YAML to the note of a code object. Block maps and lists, flow lists, plain and
  * quoted scalars; a scalar is a number or a boolean when it looks like one, quoted or not, as LLVM reads it.
  */
+import { encode } from '@msgpack/msgpack';
 import { WavewrightError } from '../base/errors.ts';
 import { LIMITS } from '../base/limits.ts';
-import { encodeMsgpack } from '../codeobject/msgpack.ts';
 
 type Node = string | number | bigint | boolean | Node[] | { [key: string]: Node };
 
@@ -27,7 +27,7 @@ export function metadataNote(text: string): Uint8Array {
   const parser = new BlockParser(lines);
   const root = parser.node(0, 0);
   if (!parser.atEnd || typeof root !== 'object' || Array.isArray(root)) fail('expected one map');
-  return note(encodeMsgpack(root));
+  return note(encode(root, { sortKeys: true, useBigInt64: true }));
 }
 
 const NAME = new TextEncoder().encode('AMDGPU\0\0');

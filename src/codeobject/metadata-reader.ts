@@ -1,7 +1,8 @@
+import { decode } from '@msgpack/msgpack';
 import { type ErrorContext, WavewrightError } from '../base/errors.ts';
-import { checkLimit } from '../base/limits.ts';
+import { checkLimit, LIMITS } from '../base/limits.ts';
 import type { Access, CodeObjectMetadata, KernelArgument, KernelMetadata } from './metadata.ts';
-import { decodeMsgpack } from './msgpack.ts';
+import { msgpackDepth } from './msgpack-depth.ts';
 
 /** Converts a decoded value; throws `BAD_INPUT` naming `path` when it has the wrong type. */
 type Convert<T> = (value: unknown, path: string, at: ErrorContext) => T;
@@ -166,12 +167,22 @@ const metadata = record<CodeObjectMetadata>({
  */
 export function readMetadata(bytes: Uint8Array, at: ErrorContext): CodeObjectMetadata {
   checkLimit('metadataBytes', bytes.length, at);
+  checkLimit('metadataDepth', msgpackDepth(bytes, LIMITS.metadataDepth), at);
   let decoded: unknown;
   try {
-    decoded = decodeMsgpack(bytes, (depth) => checkLimit('metadataDepth', depth, at));
+    // No element is shorter than a byte, so the size bounds every announced count.
+    const limit = bytes.length;
+    const limits = {
+      maxArrayLength: limit,
+      maxMapLength: limit,
+      maxStrLength: limit,
+      maxBinLength: limit,
+      maxExtLength: limit,
+    };
+    decoded = decode(bytes, { useBigInt64: true, ...limits });
   } catch (cause) {
-    if (!(cause instanceof WavewrightError) || cause.code !== 'BAD_INPUT') throw cause;
-    throw new WavewrightError('BAD_INPUT', `the metadata is not valid msgpack: ${cause.what}`, { ...at, cause });
+    const reason = cause instanceof Error ? cause.message : String(cause);
+    throw new WavewrightError('BAD_INPUT', `the metadata is not valid msgpack: ${reason}`, { ...at, cause });
   }
   return metadata(decoded, '', at);
 }

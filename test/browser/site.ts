@@ -7,7 +7,12 @@ import type { AddressInfo } from 'node:net';
 import path from 'node:path';
 
 const ROOT = path.resolve(import.meta.dirname, '../..');
-const TYPES: Readonly<Record<string, string>> = { '.html': 'text/html', '.js': 'text/javascript' };
+const TYPES: Readonly<Record<string, string>> = {
+  '.html': 'text/html',
+  '.js': 'text/javascript',
+  '.mjs': 'text/javascript',
+};
+const MSGPACK = "'/node_modules/@msgpack/msgpack/dist.esm/index.mjs'";
 /** Pages and workers that have these share memory. */
 const ISOLATION = { 'cross-origin-opener-policy': 'same-origin', 'cross-origin-embedder-policy': 'require-corp' };
 
@@ -47,5 +52,9 @@ function contents(dist: string, pathname: string): Uint8Array | string | undefin
       (_, here: string | undefined, name: string) => (here === undefined ? `'/dist/${name}.js'` : `'./${name}.js'`),
     );
   }
-  return existsSync(file) ? readFileSync(file) : undefined;
+  if (!existsSync(file)) return undefined;
+  // As a bundler does; import maps do not reach workers.
+  return pathname.startsWith('/dist/')
+    ? readFileSync(file, 'utf8').replaceAll("'@msgpack/msgpack'", MSGPACK)
+    : readFileSync(file);
 }
