@@ -93,7 +93,7 @@ function openObjects(objects: readonly { readonly bytes: Uint8Array; readonly na
 export function readInputs(objects: readonly { readonly bytes: Uint8Array; readonly name: string }[]): LinkInputs {
   const files = openObjects(objects);
   const sectionOf = new Map<ElfSection, InputSection>();
-  const sections: OutputSection[] = [];
+  const sections = new Map<string, OutputSection>();
   for (const file of files) {
     for (const section of file.sections) {
       if ((section.flags & SHF_ALLOC) === 0n || (section.flags & SHF_EXCLUDE) !== 0n) continue;
@@ -107,16 +107,16 @@ export function readInputs(objects: readonly { readonly bytes: Uint8Array; reado
   const symbolsOf = new Map<ElfFile, LinkedSymbol[]>();
   for (const file of files) symbolsOf.set(file, readSymbols(file, { sectionOf, globals, locals }));
   placeCommons(sections, files[0]!, globals, symbolsOf);
-  for (const output of sections) {
+  for (const output of sections.values()) {
     output.parts.sort((a, b) => priority(a.section.name) - priority(b.section.name));
-    output.alignmentBytes = Math.max(1, ...output.parts.map(({ section }) => section.alignmentBytes));
+    output.alignmentBytes = output.parts.reduce((most, { section }) => Math.max(most, section.alignmentBytes), 1);
   }
-  return { files, sections, symbolsOf, locals, globals, sectionOf };
+  return { files, sections: [...sections.values()], symbolsOf, locals, globals, sectionOf };
 }
 
-function outputFor(sections: OutputSection[], { section }: InputSection): OutputSection {
+function outputFor(sections: Map<string, OutputSection>, { section }: InputSection): OutputSection {
   const name = outputName(section.name);
-  const known = sections.find((output) => output.name === name);
+  const known = sections.get(name);
   const flags = section.flags & (SHF_WRITE | SHF_ALLOC | SHF_EXECINSTR);
   if (known) {
     if (known.flags !== flags) throw new WavewrightError('BAD_INPUT', `sections '${name}' have different flags`);
@@ -124,7 +124,7 @@ function outputFor(sections: OutputSection[], { section }: InputSection): Output
   }
   const place = { address: 0, offset: 0, index: 0, sizeBytes: 0, alignmentBytes: 1 };
   const output: OutputSection = { name, type: section.type, flags, parts: [], ...place };
-  sections.push(output);
+  sections.set(name, output);
   return output;
 }
 
@@ -182,7 +182,7 @@ function resolve(
 
 /** Common symbols get zeroed space in .bss; their value was their alignment. */
 function placeCommons(
-  sections: OutputSection[],
+  sections: Map<string, OutputSection>,
   file: ElfFile,
   globals: ReadonlyMap<string, LinkedSymbol>,
   symbolsOf: ReadonlyMap<ElfFile, readonly LinkedSymbol[]>,

@@ -53,9 +53,12 @@ class Linker {
   readonly #inputs: LinkInputs;
   readonly #pending: PendingRelocation[] = [];
   readonly #dynamic: DynamicRelocation[] = [];
-  readonly #got: LinkedSymbol[] = [];
+  /** Slots of the global offset table. */
+  readonly #got = new Map<LinkedSymbol, number>();
   readonly #outputs: OutputSection[] = [];
   #dynamicSymbols: LinkedSymbol[] = [];
+  readonly #dynamicNumbers = new Map<LinkedSymbol, number>();
+  readonly #outputOf = new Map<InputSection, OutputSection>();
 
   constructor(inputs: LinkInputs) {
     this.#inputs = inputs;
@@ -67,9 +70,13 @@ class Linker {
     const { globals } = this.#inputs;
     const visible = [...globals.values()].filter((symbol) => isExported(symbol) && (symbol.isDefined || symbol.isUsed));
     this.#dynamicSymbols = dynamicOrder(visible);
+    for (const [i, symbol] of this.#dynamicSymbols.entries()) this.#dynamicNumbers.set(symbol, i + 1);
     this.#checkUndefined();
     const tables = this.#makeTables();
-    this.#outputs.push(...layOut(this.#inputs.sections, tables));
+    for (const output of layOut(this.#inputs.sections, tables)) {
+      this.#outputs.push(output);
+      for (const part of output.parts) this.#outputOf.set(part, output);
+    }
     this.#defineBoundValues();
     this.#fillTables();
     for (const pending of this.#pending) this.#apply(pending);
@@ -119,9 +126,9 @@ class Linker {
     if (!row || row.fieldBits === 0) throw new WavewrightError('UNSUPPORTED', `relocation type ${type}`, where);
     const isNear = !isPreemptible(symbol);
     if (row.name.includes('GOTPCREL')) {
-      if (!this.#got.includes(symbol)) {
-        const place = { section: 'got', offset: this.#got.length * 8, target: symbol, addend: 0n } as const;
-        this.#got.push(symbol);
+      if (!this.#got.has(symbol)) {
+        const place = { section: 'got', offset: this.#got.size * 8, target: symbol, addend: 0n } as const;
+        this.#got.set(symbol, this.#got.size);
         if (!isNear) this.#dynamic.push({ ...place, symbol, type: R.ABS64 });
         else if (symbol.isDefined) this.#dynamic.push({ ...place, symbol: undefined, type: R.RELATIVE64 });
       }
@@ -171,7 +178,7 @@ class Linker {
     add('.dynstr', SHT_STRTAB, SHF_ALLOC, 1, strings.length);
     add('.rela.dyn', SHT_RELA, SHF_ALLOC, 8, this.#dynamic.length * 24);
     add('.dynamic', SHT_DYNAMIC, SHF_ALLOC | SHF_WRITE, 8, (this.#dynamicTags(tables).length + 1) * 16);
-    add('.got', 1, SHF_ALLOC | SHF_WRITE, 8, this.#got.length * 8);
+    add('.got', 1, SHF_ALLOC | SHF_WRITE, 8, this.#got.size * 8);
     return tables;
   }
 
@@ -199,12 +206,12 @@ class Linker {
       '.dynamic',
       tagBytes(this.#dynamicTags(new Map(this.#outputs.map((each) => [each.name, each])))),
     );
-    const got = new Uint8Array(this.#got.length * 8);
+    const got = new Uint8Array(this.#got.size * 8);
     const view = new DataView(got.buffer);
-    this.#got.forEach((symbol, index) => {
+    for (const [symbol, index] of this.#got) {
       const isKnown = symbol.isDefined && !isPreemptible(symbol);
       view.setBigUint64(index * 8, isKnown ? this.#addressOf(symbol) : 0n, true);
-    });
+    }
     this.#contents.set('.got', got);
   }
 
@@ -214,7 +221,7 @@ class Linker {
     return order.map(({ section, offset, symbol, type, target, addend }) => ({
       offset: BigInt((section === 'got' ? this.#find('.got')!.address : section.address) + offset),
       type,
-      symbol: symbol ? this.#dynamicSymbols.indexOf(symbol) + 1 : 0,
+      symbol: symbol ? this.#dynamicNumbers.get(symbol)! : 0,
       addend: symbol ? addend : this.#addressOf(target) + addend,
     }));
   }
@@ -250,7 +257,7 @@ class Linker {
   }
 
   #symbolEntry(symbol: LinkedSymbol): SymbolToWrite {
-    const output = symbol.section && this.#outputs.find(({ parts }) => parts.includes(symbol.section!));
+    const output = symbol.section && this.#outputOf.get(symbol.section);
     const section = output ? output.index : symbol.isDefined ? SHN_ABS : 0;
     return { ...plainSymbol(symbol), section, value: this.#addressOf(symbol) };
   }
@@ -261,7 +268,7 @@ class Linker {
     const addend = relocation.addend ?? 0n;
     const place = BigInt(part.address) + offset;
     const target = row.name.includes('GOTPCREL')
-      ? BigInt(this.#find('.got')!.address + this.#got.indexOf(symbol) * 8)
+      ? BigInt(this.#find('.got')!.address + this.#got.get(symbol)! * 8)
       : isPreemptible(symbol)
         ? 0n
         : this.#addressOf(symbol);
