@@ -225,7 +225,7 @@ export class CallGraph {
       );
     } catch (error) {
       // Code of a target without instruction tables is a function of unknown needs.
-      if (!(error instanceof WavewrightError) || error.code === 'INTERNAL') throw error;
+      if (!(error instanceof WavewrightError) || error.code !== 'UNSUPPORTED') throw error;
       return {
         ...{ ...mostRegisters(processor), stackBytes: 0, isStackKnown: false, isReadable: false },
         ...{ calls: [], fallsThrough: false },

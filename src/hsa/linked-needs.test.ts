@@ -185,7 +185,9 @@ test('a packet gets what is known to be needed, and more where that is not all',
 test('objects that a linker put into one file are looked into, where the compiler says that it did not see all', () => {
   const { executable } = link(kernel('k', { calls: ['leaf'], dynamic: 1 }) + func('leaf', { frame: 30_000 }));
   const symbol = executable.getSymbol('k.kd') as LoadedKernel;
-  assert.deepEqual([symbol.dynamicCallstack, symbol.privateBytesFor(0)], [false, 30_000]);
+  assert.deepEqual([symbol.dynamicCallstack, symbol.privateBytesFor(0)], [true, 30_000]);
+  // A host that chooses has nothing looked into.
+  assert.equal(symbol.privateBytesFor(16_384), 16_384);
 });
 
 test('a chain of calls may be as long as memory', () => {

@@ -56,7 +56,8 @@ export class LoadedKernel extends LoadedSymbol implements KernelSymbol {
   }
 
   get dynamicCallstack(): boolean {
-    const compiled = this.#isCompiledDynamic;
+    const { descriptor, metadata } = this.#kernel;
+    const compiled = metadata?.usesDynamicStack ?? descriptor.properties.usesDynamicStack;
     const needs = this.#linkedNeeds;
     if (needs === undefined) return compiled;
     return needs.directCallees.length === 0 && !needs.hasIndirectCalls ? compiled : !needs.isStackKnown;
@@ -68,14 +69,17 @@ export class LoadedKernel extends LoadedSymbol implements KernelSymbol {
    */
   privateBytesFor(packetBytes: number): number {
     const known = this.privateSegmentSizeBytes;
-    if (packetBytes > known) return packetBytes;
-    return this.dynamicCallstack ? known + UNKNOWN_STACK_BYTES : known;
+    if (packetBytes > known || !this.dynamicCallstack) return Math.max(packetBytes, known);
+    // Also where nothing else is loaded: a linker may have put what the compiler did not see into the same file.
+    const { needs } = this;
+    const isKnown = needs?.isStackKnown === true && needs.directCallees.length > 0;
+    return Math.max(known, needs?.privateSegmentSizeBytes ?? 0) + (isKnown ? 0 : UNKNOWN_STACK_BYTES);
   }
 
   /** What would go wrong on hardware, where a packet gets the registers and the memory that the descriptor asks for. */
   get hardwareProblems(): readonly string[] {
     const { needs } = this;
-    if (needs === undefined) return [];
+    if (needs === undefined || this.#isComplete) return [];
     const { descriptor } = this.#kernel;
     const registers = vectorRegisterCount(descriptor);
     const accumulatorStart = descriptor.family === 'gfx90a' ? ((descriptor.rsrc3.accumOffset ?? 0) + 1) * 4 : registers;
@@ -107,13 +111,13 @@ export class LoadedKernel extends LoadedSymbol implements KernelSymbol {
     return metadata?.privateSegmentFixedSizeBytes ?? descriptor.privateSegmentFixedSizeBytes;
   }
 
-  /** The compiler saw all that a kernel calls when nothing else is loaded and it does not say that there is more. */
-  get #linkedNeeds(): CodeNeeds | undefined {
-    return this.#isLinked || this.#isCompiledDynamic ? this.needs : undefined;
+  /** The compiler saw all that the kernel calls: what it says is right. */
+  get #isComplete(): boolean {
+    return this.#kernel.metadata?.usesDynamicStack === false;
   }
 
-  get #isCompiledDynamic(): boolean {
-    const { descriptor, metadata } = this.#kernel;
-    return metadata?.usesDynamicStack ?? descriptor.properties.usesDynamicStack;
+  /** Where other code objects may be called. */
+  get #linkedNeeds(): CodeNeeds | undefined {
+    return this.#isLinked && !this.#isComplete ? this.needs : undefined;
   }
 }

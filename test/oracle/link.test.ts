@@ -1,21 +1,15 @@
 /** Libraries and their users, compiled apart by clang from C, OpenCL C and HIP, linked when they are loaded, run on the emulator. */
 import assert from 'node:assert/strict';
-import { spawnSync } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import path from 'node:path';
-import { after, test } from 'node:test';
-import { createEmulatedDevice } from '../../src/devices/emulated/index.ts';
-import { CodeObjectReader, createRuntime, type KernelSymbol } from '../../src/hsa/index.ts';
+import { test } from 'node:test';
+import { type Executable, HsaError } from '../../src/hsa/index.ts';
+import { build, C, HIP, hasClang, LANGUAGES, OPENCL, run } from './device-code.ts';
 
 const isRequired = process.env['WAVEWRIGHT_REQUIRE_ORACLES'] !== undefined;
-const isThere = spawnSync('clang-19', ['--version']).status === 0;
-const folder = mkdtempSync(path.join(tmpdir(), 'wavewright-link-'));
-after(() => rmSync(folder, { recursive: true }));
+const PROCESSORS = ['gfx90a', 'gfx942', 'gfx1100'];
 
 /** The kernel's code object calls the library, which calls back, has a stack of its own and recursion. */
 const LIBRARY = `
-EXTERN int base(int);
+EXTERN DEVICE int base(int);
 EXTERN DEVICE int twice(int x) { return 2 * base(x); }
 EXTERN DEVICE int deep(int x) { volatile int a[500]; for (int i = 0; i < 500; i++) a[i] = i * x; return a[x & 255] + a[499]; }
 EXTERN DEVICE int sum(int n) { return n < 1 ? twice(n) : n + sum(n - 1) - sum(n - 2) + sum(n - 2); }
@@ -35,99 +29,76 @@ const deep = (x: number): number => (x & 255) * x + 499 * x;
 const sum = (n: number): number => (n < 1 ? twice(n) : n + sum(n - 1));
 const EXPECTED = Array.from({ length: 64 }, (_, i) => twice(i) + 3 * deep(i) + 5 * sum(i & 7));
 
-const COMMON = ['-nogpulib', '-mcode-object-version=5', '-Wno-unused-command-line-argument'];
-
-interface Language {
-  readonly name: string;
-  readonly file: string;
-  readonly prelude: string;
-  readonly options: readonly string[];
+/** One work-item uses everything that a loader resolves. */
+const FEATURES = {
+  a: `
+typedef int (*fn)(int);
+EXTERN __attribute__((weak)) DEVICE int pick(int x) { return x + 1000; }
+EXTERN __attribute__((weak)) DEVICE int both(int x) { return x + 1; }
+EXTERN __attribute__((visibility("hidden"), noinline)) DEVICE int secret(int x) { return x ^ 0x55; }
+EXTERN DEVICE int open_secret(int x) { return secret(x) + 1; }
+EXTERN DEVICE int wide(int x) {
+  int result;
+  __asm__ volatile("v_mov_b32 v150, %1\\n v_mov_b32 %0, v150" : "=v"(result) : "v"(x) : "v150");
+  return result * 3;
 }
-
-const C: Language = {
-  name: 'C',
-  file: '.c',
-  prelude: '#define EXTERN extern\n#define DEVICE\n#define GLOBAL\n#define KERNEL __attribute__((amdgpu_kernel))\n',
-  options: ['-std=c17'],
+DEFINED CONSTANT fn table[3] = {pick, open_secret, wide};
+DECLARED VARIABLE int word;
+EXTERN DEVICE void set_word(int x) { word = x; }
+EXTERN DEVICE int is_odd(int);
+EXTERN DEVICE int is_even(int x) { return x == 0 ? 100 : is_odd(x - 1); }
+`,
+  b: `
+EXTERN DEVICE int pick(int x) { return x + 2000; }
+EXTERN __attribute__((weak)) DEVICE int both(int x) { return x + 2; }
+EXTERN DEVICE int is_even(int);
+EXTERN DEVICE int is_odd(int x) { return x == 0 ? 200 : is_even(x - 1); }
+DEFINED VARIABLE int word = 3;
+`,
+  user: `
+typedef int (*fn)(int);
+EXTERN DEVICE int pick(int);
+EXTERN DEVICE int both(int);
+EXTERN DEVICE int open_secret(int);
+EXTERN DEVICE int wide(int);
+EXTERN DEVICE int is_even(int);
+EXTERN DEVICE void set_word(int);
+EXTERN __attribute__((weak)) DEVICE int nobody(int);
+DECLARED CONSTANT fn table[3];
+DECLARED VARIABLE int word;
+DEFINED CONSTANT fn own_table[2] = {pick, wide};
+EXTERN KERNEL void k(GLOBAL int *out, unsigned long address, int which) {
+  out[0] = pick(5);
+  out[1] = both(5);
+  out[2] = open_secret(5);
+  out[3] = wide(77);
+  out[4] = table[which](5);
+  out[5] = table[which + 1](5);
+  out[6] = own_table[which](5);
+  out[7] = own_table[which + 1](5);
+  out[8] = ((fn)address)(9);
+  out[9] = is_even(7);
+  out[10] = word;
+  set_word(44);
+  out[11] = *(volatile IN_VARIABLE int *)&word;
+  out[12] = nobody ? nobody(1) : 7;
+}
+`,
 };
-const OPENCL: Language = {
-  name: 'OpenCL C',
-  file: '.cl',
-  prelude: '#define EXTERN\n#define DEVICE\n#define GLOBAL global\n#define KERNEL kernel\n',
-  options: ['-x', 'cl', '-cl-std=CL2.0'],
-};
-const HIP: Language = {
-  name: 'HIP',
-  file: '.hip',
-  prelude:
-    '#define EXTERN extern "C"\n#define DEVICE __attribute__((device))\n#define GLOBAL\n#define KERNEL __attribute__((global))\n',
-  options: ['-x', 'hip', '--cuda-device-only', '-nogpuinc', '-fgpu-rdc', '--no-gpu-bundle-output'],
-};
+/** No recursion: a compiler that sees all of it knows what it needs. */
+const CHAIN = [
+  `EXTERN __attribute__((noinline)) DEVICE int inner(int x) { volatile int a[100]; for (int i = 0; i < 100; i++) a[i] = i * x; return a[x & 63] + x; }`,
+  `EXTERN DEVICE int inner(int);
+EXTERN __attribute__((noinline)) DEVICE int outer(int x) { volatile int a[20]; for (int i = 0; i < 20; i++) a[i] = inner(x + i); return a[x & 15] + inner(x + 1); }`,
+  `EXTERN DEVICE int inner(int); EXTERN DEVICE int outer(int);
+EXTERN KERNEL void k(GLOBAL int *out) { int i = __builtin_amdgcn_workitem_id_x(); out[i] = outer(i) + inner(i); }`,
+];
 
-function compile(args: readonly string[]): void {
-  const { status, stderr } = spawnSync('clang-19', [...args], { encoding: 'utf8' });
-  assert.equal(status, 0, stderr);
-}
-
-let count = 0;
-
-/** `object`: relocatable, what HIP does not give. */
-function build(language: Language, source: string, processor: string, options: readonly string[], object = false) {
-  const base = path.join(folder, `${count++}`);
-  const input = `${base}${language.file}`;
-  writeFileSync(
-    input,
-    language.prelude + (language === HIP ? source.replace('int base(int);', 'DEVICE int base(int);') : source),
-  );
-  const output = `${base}${object ? '.o' : '.co'}`;
-  const target = ['--target=amdgcn-amd-amdhsa', `-mcpu=${processor}`];
-  if (language === HIP) {
-    compile([
-      ...language.options,
-      `--offload-arch=${processor}`,
-      ...COMMON,
-      ...options,
-      '-c',
-      input,
-      '-o',
-      `${base}.bc`,
-    ]);
-    compile([...target, ...COMMON, '-Wl,-z,undefs', `${base}.bc`, '-o', output]);
-  } else {
-    const how = object ? ['-c'] : ['-Wl,-z,undefs'];
-    compile([...target, ...language.options, ...COMMON, ...options, ...how, input, '-o', output]);
-  }
-  return new CodeObjectReader(new Uint8Array(readFileSync(output)), path.basename(output));
-}
-
-function run(processor: string, readers: readonly CodeObjectReader[]): { values: number[]; kernel: KernelSymbol } {
-  using runtime = createRuntime({ devices: [createEmulatedDevice({ processor, memorySizeBytes: 2 ** 28 })] });
-  const agent = runtime.gpuAgents[0]!;
-  const executable = runtime.createExecutable();
-  for (const reader of readers) executable.loadCodeObject(agent, reader);
-  executable.freeze();
-  const kernel = executable.getSymbol('k.kd') as KernelSymbol;
-  const [out, kernarg] = [
-    runtime.cpuAgent.pool('fine-grained').allocate(256),
-    runtime.cpuAgent.pool('kernarg').allocate(512),
-  ];
-  const argument = runtime.view(kernarg, 8);
-  new DataView(argument.buffer, argument.byteOffset, 8).setBigUint64(0, out, true);
-  const done = runtime.createSignal(1n);
-  // The packet says nothing of private memory: what the calls need is up to the runtime.
-  runtime.createQueue(agent).dispatch({
-    ...{ kernel: kernel.kernelObject, kernarg, grid: [64], workgroup: [64], completionSignal: done },
-  });
-  done.waitSync('eq', 0n);
-  const bytes = runtime.view(out, 256).slice();
-  return { values: [...new Int32Array(bytes.buffer)], kernel };
-}
-
-if (!isThere) {
+if (!hasClang) {
   test('linked code objects', { skip: isRequired ? false : 'no clang-19' }, () => assert.fail('no clang-19'));
 } else {
-  for (const processor of ['gfx90a', 'gfx942', 'gfx1100']) {
-    for (const language of [C, OPENCL, HIP]) {
+  for (const processor of PROCESSORS) {
+    for (const language of LANGUAGES) {
       for (const level of ['-O0', '-O2']) {
         for (const visibility of ['default', 'protected']) {
           test(`${language.name}, ${level}, ${visibility}, ${processor}`, () => {
@@ -142,14 +113,80 @@ if (!isThere) {
           });
         }
       }
+      test(`weak, hidden, wide and unknown functions, tables, pointers and variables: ${language.name}, ${processor}`, () => {
+        const part = (source: string, isObject: boolean) =>
+          build(language, source, processor, ['-O1', '-fvisibility=default'], isObject);
+        const [user, a, b] = [FEATURES.user, FEATURES.a, FEATURES.b].map((source) => part(source, false));
+        const objects = [FEATURES.a, FEATURES.user, FEATURES.b].map((source) => part(source, true));
+        const expected = (both: number) => [2005, both, 0x51, 231, 1005, 0x51, 2005, 15, 0x5d, 200, 3, 44, 7];
+        const cases = [
+          { readers: [user!, a!, b!], both: 6 },
+          { readers: [b!, a!, user!], both: 7 },
+          { readers: objects, both: 6 },
+        ];
+        for (const { readers, both } of cases) {
+          for (const executor of ['reference', 'jit'] as const) {
+            const more = (executable: Executable) => [executable.getSymbol('open_secret').address, 0n];
+            const { values, kernel } = run(processor, readers, { executor, workItems: 1, more });
+            assert.deepEqual(values.slice(0, 13), expected(both), executor);
+            assert.equal(kernel.needs?.vgprCount, 151);
+            assert.match(kernel.hardwareProblems.join('; '), /needs 151 VGPRs/);
+          }
+        }
+      });
     }
   }
+
+  for (const processor of PROCESSORS) {
+    test(`what code needs is what the compiler says of the whole, and linked parts get it, too: ${processor}`, () => {
+      const options = ['-O2', '-fvisibility=protected'];
+      const whole = run(processor, [build(C, CHAIN.join('\n'), processor, options)]);
+      const { metadata, needs } = whole.kernel;
+      assert.equal(needs?.vgprCount, metadata?.vgprCount);
+      // The compiler counts VCC, and what stands before it up to gfx9.
+      const special = metadata!.sgprCount! - needs!.sgprCount;
+      assert.ok(processor === 'gfx1100' ? special === 0 || special === 2 : special === needs!.specialSgprCount);
+      assert.deepEqual([whole.kernel.dynamicCallstack, whole.kernel.hardwareProblems], [false, []]);
+      const { kernel, values } = run(
+        processor,
+        CHAIN.map((source) => build(C, source, processor, options)),
+      );
+      assert.deepEqual(values, whole.values);
+      assert.deepEqual(kernel.needs?.callees, ['outer', 'inner']);
+      assert.ok(kernel.privateBytesFor(0) >= metadata!.privateSegmentFixedSizeBytes);
+    });
+  }
+
+  test('a library for waves of another size is refused', () => {
+    const options = ['-O2', '-fvisibility=default'];
+    const user = build(C, USER, 'gfx1100', options);
+    const library = build(C, LIBRARY, 'gfx1100', [...options, '-mwavefrontsize64']);
+    for (const readers of [
+      [user, library],
+      [library, user],
+    ]) {
+      assert.throws(
+        () => run('gfx1100', readers),
+        (error: unknown) => error instanceof HsaError && /waves of lanes: (32|64)/.test(error.message),
+      );
+    }
+  });
+
+  test('a library with another xnack setting is refused', () => {
+    const options = ['-O2', '-fvisibility=default'];
+    const readers = [build(C, USER, 'gfx90a:xnack-', options), build(C, LIBRARY, 'gfx90a:xnack+', options)];
+    assert.throws(
+      () => run('gfx90a', readers),
+      (error: unknown) => error instanceof HsaError && /built with xnack on/.test(error.message),
+    );
+  });
 
   test('languages mix, relocatable objects and linked ones too', () => {
     const options = ['-O1', '-fvisibility=default'];
     for (const [user, library] of [
       [OPENCL, C],
       [HIP, OPENCL],
+      [C, HIP],
     ] as const) {
       const readers = [build(library, LIBRARY, 'gfx90a', options, true), build(user, USER, 'gfx90a', options)];
       assert.deepEqual(run('gfx90a', readers).values, EXPECTED);
