@@ -12,6 +12,9 @@ import type { Signal } from '../hsa/signal.ts';
 import type { DispatchArgument } from './argument-text.ts';
 import { kernargSizeBytes, placeArguments, writeArguments } from './kernel-arguments.ts';
 
+/** Names in one hint. */
+const MAX_LISTED = 20;
+
 export interface DispatchRequest {
   readonly device: Device;
   /** One executable is made of all. */
@@ -202,13 +205,21 @@ class Session implements Disposable {
   }
 
   #functionAddress(name: string): bigint {
-    const symbol = this.#executable.getSymbol(name);
-    if (symbol.kind === 'indirect-function') return symbol.functionObject;
+    const symbol = this.#executable.findSymbol(name);
+    if (symbol?.kind === 'indirect-function') return symbol.functionObject;
     const functions = this.#executable.symbols.filter(({ kind }) => kind === 'indirect-function');
-    throw new WavewrightError('USAGE', `'${name}' is a ${symbol.kind}, expected a device function`, {
-      ...(functions.length > 0 && {
-        hint: `the device functions are ${functions.map((each) => each.name).join(', ')}`,
-      }),
+    const local = functions.find((each) => each.name === name);
+    const found = symbol
+      ? `'${name}' is a ${symbol.kind}`
+      : local
+        ? `'${name}' is local to ${local.codeObject.name}`
+        : `there is no symbol '${name}'`;
+    const names = functions.filter(({ linkage }) => linkage === 'program').map((each) => each.name);
+    throw new WavewrightError('USAGE', `${found}, expected a device function`, {
+      hint:
+        names.length > 0
+          ? `the device functions are ${names.slice(0, MAX_LISTED).join(', ')}${names.length > MAX_LISTED ? ', …' : ''}`
+          : 'none of the files exports a device function; clang wants -fvisibility=default',
     });
   }
 

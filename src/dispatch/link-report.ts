@@ -2,6 +2,7 @@
 import { WavewrightError } from '../base/errors.ts';
 import { hex, printable } from '../base/text.ts';
 import { table } from '../codeobject/report-text.ts';
+import type { CodeNeeds } from '../hsa/call-graph.ts';
 import type { Device } from '../hsa/device.ts';
 import type { ExecutableSymbol } from '../hsa/executable-symbol.ts';
 import type { LinkEntry } from '../hsa/link-map.ts';
@@ -51,7 +52,12 @@ function describeSymbol(symbol: ExecutableSymbol) {
   const base = { file: codeObject.name, name, kind, linkage, binding, address: hex(address), sizeBytes };
   const needs = symbol.kind === 'variable' ? undefined : symbol.needs;
   const problems = symbol.kind === 'kernel' ? symbol.hardwareProblems : [];
-  return { ...base, needs: needs === undefined ? null : { ...needs }, hardwareProblems: [...problems] };
+  return { ...base, needs: needs === undefined ? null : describeNeeds(needs), hardwareProblems: [...problems] };
+}
+
+/** Without what follows from the direct callees of all functions: it would grow with their square. */
+function describeNeeds({ callees, directCallees, ...needs }: CodeNeeds) {
+  return { ...needs, directCallees };
 }
 
 /** Tables of symbols and relocations, or of one of them, then the problems. */

@@ -3,9 +3,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { test } from 'node:test';
-import fc from 'fast-check';
 import { assembleFile } from '../assembler/assemble-file.ts';
-import { WavewrightError } from '../base/errors.ts';
 import { linkCodeObject } from '../codeobject/link.ts';
 import { createEmulatedDevice } from '../devices/emulated/index.ts';
 import type { KernelSymbol } from './executable-symbol.ts';
@@ -458,28 +456,4 @@ test('a fault says that the memory was freed', () => {
   assert.deepEqual(fault?.freedAllocation, { address: out, sizeBytes: 8192, label: 'result' });
   assert.deepEqual([name, fault?.address, fault?.access, fault?.lane], ['k', out + 4096n, 'write', 0]);
   assert.match(fault?.message ?? '', /inside freed result/);
-});
-
-test('damaged code objects link and are looked into, or end in a WavewrightError', () => {
-  const device = createEmulatedDevice({ processor: 'gfx90a', memorySizeBytes: 2 ** 26 });
-  const [user, library] = [example('apply.gfx90a.co'), example('filters.gfx90a.co')];
-  const changes = fc.array(fc.tuple(fc.nat(library.bytes.length - 1), fc.nat(255)), { minLength: 1, maxLength: 8 });
-  fc.assert(
-    fc.property(changes, (damage) => {
-      using runtime = createRuntime({ devices: [device] });
-      const executable = runtime.createExecutable();
-      const bytes = library.bytes.slice();
-      for (const [at, value] of damage) bytes[at] = value;
-      try {
-        for (const part of [user, { name: 'damaged.co', bytes }]) {
-          executable.loadCodeObject(runtime.gpuAgents[0]!, new CodeObjectReader(part.bytes, part.name));
-        }
-        executable.freeze();
-        for (const symbol of executable.symbols) if (symbol.kind !== 'variable') assert.ok(symbol.needs);
-      } catch (error) {
-        if (!(error instanceof WavewrightError) || error.code === 'INTERNAL') throw error;
-      }
-    }),
-    { numRuns: 200 },
-  );
 });

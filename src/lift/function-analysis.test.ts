@@ -134,6 +134,7 @@ test('SGPRs behind the numbered ones count up to gfx9', () => {
   assert.equal(special('s_mov_b32 s0, 1'), 0);
   assert.equal(special('s_mov_b64 vcc, 0'), 2);
   assert.equal(special('s_mov_b64 flat_scratch, 0'), 6);
+  assert.equal(special('s_mov_b32 s0, 1', 'gfx942'), 6);
   assert.equal(special('s_mov_b64 vcc, 0', 'gfx1100'), 0);
 });
 

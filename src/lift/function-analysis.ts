@@ -79,7 +79,7 @@ class Analyzer {
   #vgprs = 0;
   #agprs = 0;
   #sgprs = 0;
-  #specialSgprs = 0;
+  #specialSgprs: number;
   #stackTop = STACK_START;
   #fallsThrough = false;
   #stepsLeft: number;
@@ -106,6 +106,8 @@ class Analyzer {
       if (terminator === 'branch' || terminator === 'conditional') this.#labels.add(offset + labelOf(instruction));
     }
     this.#stepsLeft = this.#steps.size * MAX_STEPS;
+    // With architected flat scratch waves have the registers whether they are named or not.
+    this.#specialSgprs = decoder.target.architectedFlatScratch ? SPECIAL_END - GFX9_SGPRS : 0;
   }
 
   analyze(isKernel: boolean): FunctionAnalysis {

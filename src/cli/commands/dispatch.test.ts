@@ -113,6 +113,21 @@ test('what does not fit the kernel is refused before it runs', async () => {
       /several kernels \[USAGE\]\nhint: choose one with --kernel: apply, soften_all, apply_each/,
     ],
     [[LINK[0]!, ...SHAPE], 3, /undefined symbols 'soften'/],
+    [
+      [...LINK, '--kernel=apply', ...SHAPE, input, input, '--arg=fn:nope', '--arg=u32:1'],
+      2,
+      /no symbol 'nope', expected a device function \[USAGE\]\nhint: the device functions are .*invert/,
+    ],
+    [
+      [...LINK, '--kernel=apply', ...SHAPE, input, input, '--arg=fn:filters', '--arg=u32:1'],
+      2,
+      /'filters' is a variable, expected a device function/,
+    ],
+    [
+      [VADD, ...SHAPE, input, input, '--arg=fn:f', '--arg=i32:1'],
+      2,
+      /hint: none of the files exports a device function/,
+    ],
     [[VADD, '--device=emulated:gfx942', ...SHAPE], 4, /\[UNSUPPORTED\]/],
   ];
   for (const [argv, expected, message] of cases) {
