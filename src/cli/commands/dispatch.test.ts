@@ -185,6 +185,7 @@ test('info lists agents', async () => {
   );
   assert.deepEqual(agents[1].isas, ['amdgcn-amd-amdhsa--gfx942:sramecc+:xnack-']);
   const text = (await run('info')).stdout.toString();
-  assert.match(text, /^host: CPU agent cpu\n/);
+  assert.match(text, /^HSA 1\.1, .*\n\nhost: CPU agent cpu\n/);
+  assert.match(text, /\n {2}queues {12}1 to \d+ packets each\n/);
   assert.match(text, /\nemulated:gfx1100: GPU agent gfx1100\n(.*\n)* {2}wavefront {9}32 lanes\n/);
 });

@@ -1,6 +1,6 @@
 import { createRuntime } from '../../hsa/index.ts';
 import { PROCESSORS } from '../../isa/amdgpu/targets.ts';
-import { describeAgents, formatAgents } from '../agent-report.ts';
+import { describeAgents, describeSystem, formatAgents } from '../agent-report.ts';
 import { defineCommand } from '../command.ts';
 import { openDevice } from '../device-name.ts';
 
@@ -21,8 +21,9 @@ export const info = defineCommand({
       reports.push(...describeAgents(runtime.agents).filter(({ kind }) => kind === 'gpu' || reports.length === 0));
       opened.close();
     }
-    const report = { schema: 'wavewright.info', version: 1, agents: reports };
-    stdout(format === 'json' ? `${JSON.stringify(report, undefined, 2)}\n` : formatAgents(reports));
+    const system = describeSystem();
+    const report = { schema: 'wavewright.info', version: 1, system, agents: reports };
+    stdout(format === 'json' ? `${JSON.stringify(report, undefined, 2)}\n` : formatAgents(system, reports));
     return 0;
   },
 });
