@@ -95,6 +95,7 @@ test('commands run with the directory and environment of the program, and not in
   assert.equal(await system!('test -f input && exit $STATUS', signal), 3 << 8);
   assert.equal(await system!('kill -9 $$', signal), 9);
   assert.equal(await system!('sleep 100', AbortSignal.timeout(20)), -1);
+  assert.equal(await system!('x'.repeat(2 ** 20), signal), -1);
   const { system: refused, said } = options('--sandbox');
   assert.equal(refused!('touch x\n', signal), -1);
   assert.equal(said(), "wavewright: sandbox: refused to run 'touch x\\x0a'\n");

@@ -29,6 +29,18 @@ function* opens(wave: Wave, path: string): Spin<bigint> {
   return handle;
 }
 
+const ALL_LANES = Array.from({ length: 64 }, (_, lane) => lane);
+
+/** Several waves of one kernel. */
+const together = (...bodies: WaveBody[]): WaveBody =>
+  function* (wave) {
+    let waves = bodies.map((body) => body(wave));
+    while (waves.length > 0) {
+      waves = waves.filter((one) => !one.next().done);
+      yield 'waiting';
+    }
+  };
+
 /** Writes to the shared buffer itself, through the pointer in the client struct: 1 mailbox A, 2 mailbox B, 3 headers. */
 const scribbles =
   (pointer: number, value: bigint): WaveBody =>
@@ -238,6 +250,81 @@ const ATTEMPTS: Readonly<Record<string, Attempt>> = {
         yield* port.receiveWords();
       }),
     ends: ['UNSUPPORTED', /HOST_CALL, lane 0: the program calls a function of this host at 0x401000/],
+  },
+  'a path of 5000 characters': {
+    *start(wave) {
+      assert.equal(yield* opens(wave, 'x'.repeat(5000)), 0n);
+    },
+    ends: 0,
+  },
+  'texts of a gigabyte from two waves': {
+    start: together(
+      (wave) =>
+        wave.call('WRITE_TO_STDOUT', [0], function* (port) {
+          yield* port.sendWords([[600n << 20n]]);
+          for (;;) yield 'waiting';
+        }),
+      sends('WRITE_TO_STDERR', 600n << 20n),
+    ),
+    ends: ['LIMIT_EXCEEDED', /WRITE_TO_STDERR: the conversations hold \d+ bytes together, at most 1073741824/],
+  },
+  'an endless file, read by all lanes': {
+    start: (wave) =>
+      wave.call('READ_FROM_STREAM', ALL_LANES, function* (port) {
+        yield* port.sendWords(ALL_LANES.map(() => [200n << 20n, 1n]));
+        yield* port.receiveWords();
+      }),
+    options: { stdin: { read: (into) => into.length } },
+    ends: ['LIMIT_EXCEEDED', /READ_FROM_STREAM, lane 5: the conversations hold \d+ bytes together/],
+  },
+  'a format of a megabyte of conversions': {
+    start: (wave) =>
+      wave.call('PRINTF_TO_STDOUT_PACKED', [3], function* (port) {
+        yield* port.sendBytes([text('%d'.repeat(2 ** 19))]);
+        yield* port.receiveWords();
+      }),
+    ends: ['LIMIT_EXCEEDED', /PRINTF_TO_STDOUT_PACKED, lane 3: a printf format of 1048576 bytes/],
+  },
+  'a printf that sends fewer arguments than its format has': {
+    start: (wave) =>
+      wave.call('PRINTF_TO_STDOUT_PACKED', [0], function* (port) {
+        yield* port.sendBytes([text('%d %d')]);
+        assert.deepEqual(yield* port.receiveWords(), [8n]);
+        yield* port.sendBytes([new Uint8Array(4)]);
+        yield* port.receiveWords();
+      }),
+    ends: ['RPC_PROTOCOL', /PRINTF_TO_STDOUT_PACKED: printf sent 4 bytes of arguments, expected 8/],
+  },
+  'pushing back without end': {
+    *start(wave) {
+      let pushed = 0;
+      let answer = 65n;
+      for (; answer === 65n; pushed++) {
+        yield* wave.call('UNGETC', [0], function* (port) {
+          yield* port.sendWords([[65n, 1n]]);
+          [answer] = (yield* port.receiveWords()) as [bigint];
+        });
+      }
+      assert.ok(pushed > 4096);
+      assert.equal(BigInt.asIntN(64, answer), -1n);
+    },
+    ends: 0,
+  },
+  'an opcode that does not exist': {
+    start: (wave) => wave.call(0xffff_ffff - 0x6300_0000, [0, 2], (port) => port.sendWords([[0n], [0n]])),
+    ends: ['RPC_PROTOCOL', /RPC port 0: the client asks for opcode 0xffffffff, which does not exist \(lanes 0x5\)/],
+  },
+  'a mailbox that is written over in the middle of a long text': {
+    start: (wave) =>
+      wave.call('WRITE_TO_STDOUT', [0], function* (port) {
+        yield* port.sendWords([[2n ** 29n]]);
+        const image = [...wave.memory.allocations.values()].find(({ label }) => label.includes('prog.co'))!.address;
+        const struct = wave.memory.data(image + DATA_OFFSET + BigInt(CLIENT_OFFSET), 64);
+        yield 'waiting';
+        wave.memory.data(struct.getBigUint64(16, true), 4).setUint32(0, 7, true);
+        yield 'waiting';
+      }),
+    ends: ['RPC_PROTOCOL', /RPC port 0, WRITE_TO_STDOUT: the mailbox words are 0x[01] and 0x7/],
   },
   "the server's mailbox, written over": {
     start: scribbles(1, 0xdead_beef_dead_beefn),

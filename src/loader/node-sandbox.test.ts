@@ -1,6 +1,7 @@
 /** Attempts to get out of the sandbox, each by name. What must not happen is checked on the files themselves. */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
+import { once } from 'node:events';
 import {
   existsSync,
   linkSync,
@@ -16,8 +17,9 @@ import {
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { after, beforeEach, test } from 'node:test';
+import { Worker } from 'node:worker_threads';
 import { WavewrightError } from '../base/errors.ts';
-import { type FileSystem, parseOpenMode } from './file-system.ts';
+import { type FileSystem, type OpenFile, parseOpenMode } from './file-system.ts';
 import { createSandbox } from './node-sandbox.ts';
 
 const base = realpathSync(mkdtempSync(path.join(tmpdir(), 'wavewright-sandbox-')));
@@ -58,7 +60,11 @@ const sandbox = (): FileSystem =>
 /** What stands in every file outside, by path; empty files and new names show. */
 const outside = (): string => {
   const files = ['outside', 'boxes'].flatMap((name) =>
-    readdirSync(at(name), { recursive: true }).map((file) => at(name, String(file))),
+    readdirSync(at(name), { recursive: true })
+      .map(String)
+      // A link into the sandbox.
+      .filter((file) => !file.startsWith('back/'))
+      .map((file) => at(name, file)),
   );
   const texts = [at('secret'), ...files].sort().map((file) => {
     try {
@@ -138,16 +144,81 @@ const ATTEMPTS: Readonly<Record<string, (files: FileSystem) => unknown>> = {
   'exchange the sandbox itself': renames(at('box'), at('drop', 'box')),
 };
 
-test('there are 40 attempts at least', () => assert.ok(Object.keys(ATTEMPTS).length >= 40));
+/** What fails by itself is no refusal. */
+const FAILS_ANYHOW = [
+  'read an empty name',
+  'read a name of 100,000 characters',
+  'make a file only once through a link',
+];
+
+test('there are 45 attempts at least', () => assert.ok(Object.keys(ATTEMPTS).length >= 45));
 
 for (const [what, attempt] of Object.entries(ATTEMPTS)) {
   test(`refused: ${what}`, { timeout: 5000 }, () => {
     const before = outside();
+    refusals.length = 0;
     const result = attempt(sandbox());
     assert.ok(result === undefined || result === false);
+    assert.equal(refusals.length, FAILS_ANYHOW.includes(what) ? 0 : 1, 'reported');
     assert.equal(outside(), before);
     assert.equal(readFileSync(at('library', 'file'), 'utf8'), 'library');
     assert.ok(!existsSync(at('new')) && !existsSync(at('stolen')) && !existsSync(at('library', 'new')));
+  });
+}
+
+/** Exchanges what `name` is for a link and back, as fast as it can, in a thread of its own; counts how often in `words[0]` until `words[1]` is set. */
+const EXCHANGE = `
+  const { renameSync } = require('node:fs');
+  const { name, link, words } = require('node:worker_threads').workerData;
+  while (Atomics.load(words, 1) === 0) {
+    renameSync(name, name + '.away');
+    renameSync(link, name);
+    renameSync(name, link);
+    renameSync(name + '.away', name);
+    Atomics.add(words, 0, 1);
+    Atomics.notify(words, 0);
+  }`;
+const EXCHANGES = 300;
+
+/** Attempts in the middle of an exchange: of `raced` for a link to the directory, or the file, outside. */
+const RACES: Readonly<Record<string, { raced: string; link: string; attempt: (files: FileSystem) => unknown }>> = {
+  'read below a directory': { raced: 'inner', link: 'to-outside', attempt: opens('inner/file', 'r') },
+  'empty a file below a directory': { raced: 'inner', link: 'to-outside', attempt: opens('inner/file', 'w') },
+  'make a file below a directory': { raced: 'inner', link: 'to-outside', attempt: opens('inner/new', 'wx') },
+  'remove a file below a directory': { raced: 'inner', link: 'to-outside', attempt: removes('inner/file') },
+  'move a file out of a directory': { raced: 'inner', link: 'to-outside', attempt: renames('inner/file', 'mine') },
+  'move a file into a directory': { raced: 'inner', link: 'to-outside', attempt: renames('file', 'inner/file') },
+  'read a file': { raced: 'file', link: 'to-file', attempt: opens('file', 'r') },
+  'empty a file': { raced: 'file', link: 'to-file', attempt: opens('file', 'w') },
+  'append to a file that is exchanged for another name of it': {
+    raced: 'file',
+    link: 'hard-link',
+    attempt: opens('file', 'a'),
+  },
+};
+
+for (const [what, { raced, link, attempt }] of Object.entries(RACES)) {
+  test(`refused in a race: ${what}`, { timeout: 60_000 }, async () => {
+    const before = outside();
+    const words = new Int32Array(new SharedArrayBuffer(8));
+    const workerData = { name: at('box', raced), link: at('box', link), words };
+    const exchanger = new Worker(EXCHANGE, { eval: true, workerData });
+    const ended = once(exchanger, 'exit');
+    const files = sandbox();
+    Atomics.wait(words, 0, 0);
+    while (Atomics.load(words, 0) < EXCHANGES) {
+      const file = attempt(files);
+      if (typeof file !== 'object') continue;
+      const opened = file as OpenFile; // reason: what is no boolean is a file
+      const into = new Uint8Array(10);
+      const count = Number(opened.read(into) ?? 0);
+      assert.notEqual(new TextDecoder().decode(into.subarray(0, count)), SECRET);
+      opened.write(new TextEncoder().encode('written'));
+      opened.close();
+    }
+    Atomics.store(words, 1, 1);
+    await ended;
+    assert.equal(outside(), before);
   });
 }
 

@@ -15,7 +15,7 @@ export interface SystemOptions {
  */
 export function createNodeSystem({ directory, environment, output }: SystemOptions = {}) {
   return (command: string, signal: AbortSignal): Promise<number> =>
-    new Promise((resolve) => {
+    new Promise<number>((resolve) => {
       const child = spawn(command, {
         shell: true,
         stdio: output === undefined ? 'inherit' : ['inherit', 'pipe', 'pipe'],
@@ -30,5 +30,6 @@ export function createNodeSystem({ directory, environment, output }: SystemOptio
       child.on('close', (status, signalName) => {
         resolve(signalName === null ? (status! & 0xff) << 8 : constants.signals[signalName]);
       });
-    });
+      // A command that is too long is refused at once.
+    }).catch(() => -1);
 }

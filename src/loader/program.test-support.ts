@@ -56,7 +56,8 @@ export interface Wave extends KernelContext {
   readonly environment: string[];
   /** Value of main: ORed into the result of `_start`. */
   result(value: number): void;
-  call(name: OpcodeName, lanes: readonly number[], talk: (port: ClientPort) => Spin): Spin;
+  /** An opcode of the C library by name or number. */
+  call(name: OpcodeName | number, lanes: readonly number[], talk: (port: ClientPort) => Spin): Spin;
   print(text: string): Spin;
 }
 
@@ -82,9 +83,9 @@ export function wave(context: KernelContext, clientAddress: bigint, generation: 
     return new RpcClient(generation, view, laneCount);
   };
   let client: RpcClient | undefined;
-  const call = function* (name: OpcodeName, lanes: readonly number[], talk: (port: ClientPort) => Spin): Spin {
+  const call = function* (name: OpcodeName | number, lanes: readonly number[], talk: (port: ClientPort) => Spin): Spin {
     client ??= connect();
-    const port = yield* client.open(generation.opcodeClass + OPCODES[name], lanes);
+    const port = yield* client.open(generation.opcodeClass + (typeof name === 'number' ? name : OPCODES[name]), lanes);
     yield* talk(port);
     port.close();
   };

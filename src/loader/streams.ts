@@ -19,6 +19,8 @@ const MAX_CHUNK_BYTES = 2 ** 20;
 const MAX_READ_BYTES = 256 * 2 ** 20;
 /** Output that is collected before it is sent on its way. */
 const MAX_COLLECTED_BYTES = 65_536;
+/** What was read ahead and is pushed back together; C promises one byte of the latter. */
+const MAX_AHEAD_BYTES = 2 * READ_AHEAD_BYTES;
 const NEWLINE = 0x0a;
 const WHENCE = { set: 0, current: 1, end: 2 } as const;
 
@@ -141,7 +143,7 @@ export class HostStream {
 
   /** The character, or -1. */
   unget(character: number): number {
-    if (character < 0 || !this.#readable) return -1;
+    if (character < 0 || !this.#readable || this.#ahead.length >= MAX_AHEAD_BYTES) return -1;
     const ahead = new Uint8Array(this.#ahead.length + 1);
     ahead[0] = character;
     ahead.set(this.#ahead, 1);

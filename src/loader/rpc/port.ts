@@ -16,6 +16,8 @@ export interface RpcMemory {
   readonly packetWords: BigUint64Array<SharedArrayBuffer>;
   readonly packetDwords: Int32Array<SharedArrayBuffer>;
   readonly packetBytes: Uint8Array<SharedArrayBuffer>;
+  /** Bytes that all conversations hold, see `ServerPort.hold`. */
+  heldBytes: number;
 }
 
 /** One hand-over, or one byte stream, of a conversation that is recorded: an entry for each active lane, ascending. */
@@ -24,8 +26,8 @@ export type RecordedStep = { readonly from: 'client' | 'server' } & (
   | { readonly kind: 'stream'; readonly streams: readonly Uint8Array[] }
 );
 
-/** Bytes that the lanes of one stream may send together. */
-const MAX_STREAM_BYTES = 2 ** 30;
+/** Bytes that all conversations may hold together. */
+const MAX_HELD_BYTES = 2 ** 30;
 const WORDS = PACKET_SIZE_BYTES / 8;
 const DWORDS = PACKET_SIZE_BYTES / 4;
 /** The first packet of a stream starts with the size. */
@@ -41,6 +43,7 @@ export class ServerPort {
   readonly #firstLane: number;
   #owned = true;
   #received = false;
+  #heldBytes = 0;
   #lane: number | undefined;
 
   /** A port that the server owns. `laneStride`: lanes of a wave of the running kernel. */
@@ -99,7 +102,20 @@ export class ServerPort {
 
   /** Ends the conversation: gives the packets back unless the last operation did. */
   close(): void {
+    this.#memory.heldBytes -= this.#heldBytes;
     if (this.#owned) this.#handOver();
+  }
+
+  /**
+   * Counts memory of this host that the conversation takes until its end. Throws LIMIT_EXCEEDED when all conversations together hold more than
+   * 1 GiB.
+   */
+  hold(sizeBytes: number): void {
+    this.#heldBytes += sizeBytes;
+    this.#memory.heldBytes += sizeBytes;
+    if (this.#memory.heldBytes <= MAX_HELD_BYTES) return;
+    const what = `the conversations hold ${this.#memory.heldBytes} bytes together, at most ${MAX_HELD_BYTES}`;
+    throw new WavewrightError('LIMIT_EXCEEDED', what);
   }
 
   /** 64-bit slot 0 to 7 of a lane's packet. */
@@ -123,15 +139,15 @@ export class ServerPort {
     return this.#memory.packetBytes.subarray(at, at + PACKET_SIZE_BYTES);
   }
 
-  /** The bytes that each active lane sends. Throws LIMIT_EXCEEDED when they are more than 1 GiB together. */
+  /** The bytes that each active lane sends, which count as held. */
   *receiveStreams(): Conversation<Uint8Array[]> {
     yield* this.#take();
     const sizes = this.words();
     const total = sizes.reduce((sum, size) => sum + size, 0n);
-    if (total > BigInt(MAX_STREAM_BYTES)) {
+    if (total > BigInt(MAX_HELD_BYTES)) {
       const most = sizes.reduce((largest, size, index) => (size > sizes[largest]! ? index : largest), 0);
       this.#lane = this.lanes[most];
-      const what = `the client sends ${total} bytes at once, at most ${MAX_STREAM_BYTES}`;
+      const what = `the client sends ${total} bytes at once, at most ${MAX_HELD_BYTES}`;
       throw new WavewrightError('LIMIT_EXCEEDED', what);
     }
     const streams = yield* this.#takeChunks(sizes.map(Number));
@@ -195,6 +211,7 @@ export class ServerPort {
       starts.push(room);
       room += roomOf(size);
     }
+    this.hold(room);
     const bytes = new Uint8Array(room);
     const dwords = new Int32Array(bytes.buffer);
     const longest = sizes.reduce((longest, size) => Math.max(longest, size), 0);
@@ -238,12 +255,14 @@ export class ServerPort {
     }
   }
 
+  /** Waits once at least after a hand-over: others have their turn before a client that answers at once has its next one. */
   *#own(): Conversation {
     const { mailboxA, mailboxB } = this.#memory;
     while (!this.#owned) {
-      if (mailboxA[this.index] !== Atomics.load(mailboxB, this.index)) this.#owned = true;
-      else yield 'client';
+      yield 'client';
+      this.#owned = mailboxA[this.index] !== Atomics.load(mailboxB, this.index);
     }
+    expectMailboxes(this.#memory, this.index);
   }
 
   #handOver(): void {
@@ -251,6 +270,15 @@ export class ServerPort {
     Atomics.store(mailboxA, this.index, mailboxA[this.index]! ^ 1);
     this.#owned = false;
   }
+}
+
+/** Throws RPC_PROTOCOL when the words of a port are not what client and server store. */
+export function expectMailboxes({ mailboxA, mailboxB }: RpcMemory, index: number): void {
+  const [own, word] = [mailboxA[index]!, mailboxB[index]!];
+  if ((own | word) >>> 1 === 0) return;
+  const found = [own, word].map((word) => `0x${(word >>> 0).toString(16)}`).join(' and ');
+  const what = `the mailbox words are ${found}, expected 0 or 1: the program wrote over them`;
+  throw new WavewrightError('RPC_PROTOCOL', what);
 }
 
 /** The bytes of a C string. */

@@ -12,7 +12,7 @@ import { EARLY_SELF_TESTS, LATE_SELF_TESTS, selfTestHandlers } from './handlers/
 import type { Handler, RpcHost } from './host.ts';
 import { HEADER_SIZE_BYTES, PACKET_SIZE_BYTES, type RpcLayout } from './layout.ts';
 import { OFFLOAD_HOST_CALL, OPCODES, type OpcodeName } from './opcodes.ts';
-import { type RecordedStep, type RpcMemory, ServerPort } from './port.ts';
+import { expectMailboxes, type RecordedStep, type RpcMemory, ServerPort } from './port.ts';
 
 /** What the server itself needs of its host, besides what handlers need. */
 export interface ServerHost extends RpcHost {
@@ -121,6 +121,7 @@ export class RpcServer {
       packetWords: new BigUint64Array(buffer.buffer, at(layout.packets), packetsSizeBytes / 8),
       packetDwords: new Int32Array(buffer.buffer, at(layout.packets), packetsSizeBytes / 4),
       packetBytes: buffer.subarray(layout.packets),
+      heldBytes: 0,
     };
     this.#headers = new DataView(buffer.buffer, at(layout.headers), HEADER_SIZE_BYTES * layout.portCount);
     this.laneStride = packetsSizeBytes / layout.portCount / PACKET_SIZE_BYTES;
@@ -177,25 +178,25 @@ export class RpcServer {
     this.#active.clear();
     if (first === undefined) return;
     throw new WavewrightError('RPC_PROTOCOL', `${kernel} ended in the middle of a conversation`, {
-      section: `RPC port ${first.port.index}, ${first.service.name}`,
+      section: placeOf(first.port.index, first),
     });
   }
 
   /** False when the conversation waits for this host. */
   #serve(index: number): boolean {
-    const active = this.#active.get(index) ?? this.#open(index);
-    const { port, conversation, service } = active;
+    let active = this.#active.get(index);
     const startMs = performance.now();
     try {
-      const { done, value } = conversation.next();
+      active ??= this.#open(index);
+      const { done, value } = active.conversation.next();
       if (!done) return value === 'client';
     } catch (error) {
       if (!(error instanceof WavewrightError)) throw error;
-      const lane = port.lane === undefined ? '' : `, lane ${port.lane}`;
-      throw error.within({ section: `RPC port ${index}, ${service.name}${lane}` });
+      throw error.within({ section: placeOf(index, active) });
     } finally {
-      service.durationMs += performance.now() - startMs;
+      if (active !== undefined) active.service.durationMs += performance.now() - startMs;
     }
+    const { port, service } = active;
     this.#active.delete(index);
     if (!this.#host.terminated) port.close();
     if (port.steps !== undefined)
@@ -204,21 +205,16 @@ export class RpcServer {
   }
 
   #open(index: number): ActivePort {
+    expectMailboxes(this.#memory, index);
     // The acquire that makes header and packets of the client visible.
-    const word = Atomics.load(this.#memory.mailboxB, index);
+    Atomics.load(this.#memory.mailboxB, index);
     const header = index * HEADER_SIZE_BYTES;
     const low = this.#headers.getUint32(header, true);
     const high = this.#headers.getUint32(header + 4, true);
     const opcode =
       this.#opcodeBits === 16 ? this.#headers.getUint16(header + 8, true) : this.#headers.getUint32(header + 8, true);
     const service = this.#services.get(opcode);
-    const section = `RPC port ${index}`;
-    const refuse = (what: string) => new WavewrightError('RPC_PROTOCOL', what, { section });
-    const own = this.#memory.mailboxA[index]!;
-    if (word >>> 1 !== 0 || own >>> 1 !== 0) {
-      const found = [own, word].map((value) => `0x${(value >>> 0).toString(16)}`).join(' and ');
-      throw refuse(`the mailbox words are ${found}, expected 0 or 1: the program wrote over them`);
-    }
+    const refuse = (what: string) => new WavewrightError('RPC_PROTOCOL', what);
     const lanes = lanesOf(low, high);
     const mask = () => `lanes 0x${((BigInt(high) << 32n) | BigInt(low)).toString(16)}`;
     if (service === undefined) {
@@ -233,6 +229,12 @@ export class RpcServer {
     this.#active.set(index, active);
     return active;
   }
+}
+
+function placeOf(index: number, active: ActivePort | undefined): string {
+  if (active === undefined) return `RPC port ${index}`;
+  const { port, service } = active;
+  return `RPC port ${index}, ${service.name}${port.lane === undefined ? '' : `, lane ${port.lane}`}`;
 }
 
 /** The lanes of a mask, ascending. */

@@ -44,16 +44,23 @@ function* readLine(stream: HostStream, bufferSizeBytes: bigint): Conversation<Ui
 }
 
 function open(host: RpcHost, path: Uint8Array, modeText: Uint8Array): bigint {
-  const name = decodeUtf8(path);
+  const name = nameOf(path);
   const mode = parseOpenMode(decodeUtf8(modeText) ?? '');
   if (name === undefined || mode === undefined || !host.streams.hasRoom) return 0n;
   const file = host.fileSystem.open(name, mode);
   return file === undefined ? 0n : host.streams.add(file, mode);
 }
 
+/** No system has longer names of files. */
+const MAX_NAME_BYTES = 4096;
+
+function nameOf(bytes: Uint8Array): string | undefined {
+  return bytes.length > MAX_NAME_BYTES ? undefined : decodeUtf8(bytes);
+}
+
 /** 0 when all names are text and `act` succeeds. */
 function result(names: readonly Uint8Array[], act: (...names: string[]) => boolean): number {
-  const texts = names.map(decodeUtf8).filter((text) => text !== undefined);
+  const texts = names.map(nameOf).filter((text) => text !== undefined);
   return texts.length === names.length && act(...texts) ? 0 : -1;
 }
 
@@ -69,17 +76,21 @@ export const fileHandlers = {
   },
   *READ_FROM_STREAM(port, host) {
     yield* port.receive();
-    const data = yield* port.perLaneInTurn((lane) =>
-      host.streams.tagged(port.word(lane, 1)).read(sizeOf(port.word(lane, 0))),
-    );
+    const data = yield* port.perLaneInTurn(function* (lane) {
+      const bytes = yield* host.streams.tagged(port.word(lane, 1)).read(sizeOf(port.word(lane, 0)));
+      port.hold(bytes.length);
+      return bytes;
+    });
     yield* port.sendStreams(data);
     yield* port.reply(data.map((bytes) => bytes.length));
   },
   *READ_FGETS(port, host) {
     yield* port.receive();
-    const lines = yield* port.perLaneInTurn((lane) =>
-      readLine(host.streams.tagged(port.word(lane, 1)), port.word(lane, 0)),
-    );
+    const lines = yield* port.perLaneInTurn(function* (lane) {
+      const line = yield* readLine(host.streams.tagged(port.word(lane, 1)), port.word(lane, 0));
+      port.hold(line.length);
+      return line;
+    });
     yield* port.sendStreams(lines);
   },
   *OPEN_FILE(port, host) {

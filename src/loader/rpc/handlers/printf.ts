@@ -1,8 +1,9 @@
 /** The printf conversation (spec/loader.md section 1.11): format, arguments, then the strings that the arguments point to. */
+import { WavewrightError } from '../../../base/errors.ts';
 import type { Conversation } from '../../conversation.ts';
 import { type ArgumentLayout, argumentAreaSizeBytes, readArguments, stringAddresses } from '../../printf/arguments.ts';
 import { formatPrintf } from '../../printf/format.ts';
-import { parseFormat } from '../../printf/parse.ts';
+import { parseFormat, type Section } from '../../printf/parse.ts';
 import type { HostStream } from '../../streams.ts';
 import type { Handler, RpcHost } from '../host.ts';
 import type { OpcodeName } from '../opcodes.ts';
@@ -26,7 +27,8 @@ const toStream: Target = function* (port, { streams }) {
 function prints(target: Target, layout: ArgumentLayout): Handler {
   return function* (port, host) {
     const streams = yield* target(port, host);
-    const formats = (yield* port.receiveStrings()).map((format) => parseFormat(format, host.printf));
+    const texts = yield* port.receiveStrings();
+    const formats = port.perLane((_lane, index) => parse(port, texts[index]!, host));
     yield* port.reply(formats.map((sections) => argumentAreaSizeBytes(sections, layout)));
     const areas = yield* port.receiveStreams();
     const values = formats.map((sections, index) => readArguments(sections, areas[index]!, layout));
@@ -44,6 +46,21 @@ function prints(target: Target, layout: ArgumentLayout): Handler {
       port.setWord(lane, 1, 0n);
     });
   };
+}
+
+/** Bytes that a format may have; C asks for 4095 that one conversion may print. */
+const MAX_FORMAT_BYTES = 65_536;
+/** What a parsed section takes of this host, about. */
+const SECTION_BYTES = 256;
+
+function parse(port: ServerPort, format: Uint8Array, host: RpcHost): Section[] {
+  if (format.length > MAX_FORMAT_BYTES) {
+    const what = `a printf format of ${format.length} bytes, at most ${MAX_FORMAT_BYTES}`;
+    throw new WavewrightError('LIMIT_EXCEEDED', what);
+  }
+  const sections = parseFormat(format, host.printf);
+  port.hold(sections.length * SECTION_BYTES);
+  return sections;
 }
 
 /** Asks for one string of every lane that has one left, until no lane has. */
