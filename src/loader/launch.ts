@@ -22,17 +22,25 @@ export function kernelName(kernel: KernelSymbol): string {
   return kernel.name.replace(/\.kd$/, '');
 }
 
+/** A dispatch packet counts work-items in 32 bits. */
+const MAX_GRID_SIZE = 2 ** 32 - 1;
+
 /**
  * Throws BAD_INPUT when the kernel does not take the arguments of the start-up code, USAGE when it does not take that many
  * work-items.
  */
-export function checkLaunch({ kernel, threads, argumentsSizeBytes }: Launch): void {
+export function checkLaunch({ kernel, blocks, threads, argumentsSizeBytes }: Launch): void {
   const name = kernelName(kernel);
   const { metadata, kernargSegmentSizeBytes } = kernel;
   if (metadata === undefined) throw new WavewrightError('BAD_INPUT', `the metadata does not list kernel '${name}'`);
   if (kernargSegmentSizeBytes < argumentsSizeBytes) {
     const what = `kernel '${name}' takes ${kernargSegmentSizeBytes} bytes of arguments, expected at least ${argumentsSizeBytes}`;
     throw new WavewrightError('BAD_INPUT', what);
+  }
+  const grid = blocks.map((count, dimension) => count * threads[dimension]!);
+  if (grid.some((size) => size > MAX_GRID_SIZE)) {
+    const what = `${grid.join(' x ')} work-items, a dispatch takes at most ${MAX_GRID_SIZE} in each dimension`;
+    throw new WavewrightError('USAGE', what);
   }
   if (threads[0] * threads[1] * threads[2] > metadata.maxFlatWorkgroupSize) {
     const what = `${threads.join(' x ')} threads, kernel '${name}' takes at most ${metadata.maxFlatWorkgroupSize}`;

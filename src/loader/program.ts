@@ -19,6 +19,7 @@ import type { KernelResources } from './resource-usage.ts';
 import type { Handler, HostFunction } from './rpc/host.ts';
 import { clientStruct, rpcLayout } from './rpc/layout.ts';
 import { type ConversationRecord, type OpcodeStatistics, RpcServer } from './rpc/server.ts';
+import { checkRunOptions } from './run-options.ts';
 import { CallerStreams, type ProgramOutput, type StreamOptions } from './standard-streams.ts';
 import type { StreamLimits } from './streams.ts';
 
@@ -113,6 +114,7 @@ export async function runProgram(bytes: Uint8Array, options: RunOptions): Promis
   const name = options.name ?? options.args[0] ?? 'image';
   const startMs = performance.now();
   try {
+    checkRunOptions(options);
     options.signal?.throwIfAborted();
     using resources = new DisposableStack();
     const runtime = resources.use(createRuntime({ devices: [options.device] }));

@@ -69,6 +69,7 @@ export const test = defineCommand({
     const beganAt = new Date();
     const workers = options.workers ?? Math.max(1, Math.floor(availableParallelism() / options.jobs));
     const progress = new Progress(context, tests.length);
+    progress.show(0);
     const startMs = performance.now();
     const results = await runBatch(tests, {
       jobs: options.jobs,
