@@ -11,6 +11,8 @@ const SHF_ALLOC = 2n;
 const SHF_EXECINSTR = 4n;
 const SHF_EXCLUDE = 0x80000000n;
 const SHN_COMMON = 0xfff2;
+/** Of a variable in group memory that the linker has to give a place (LLVM AMDGPU usage, "SHN_AMDGPU_LDS"). */
+const SHN_AMDGPU_LDS = 0xff00;
 const STB_LOCAL = 0;
 
 /** A section of an input, with its place in the output once there is one. */
@@ -136,6 +138,11 @@ interface SymbolContext {
 
 function readSymbols(file: ElfFile, { sectionOf, globals, locals }: SymbolContext): LinkedSymbol[] {
   return file.symbols.map((symbol) => {
+    if (symbol.sectionIndex === SHN_AMDGPU_LDS) {
+      const what = `'${symbol.name}' is a variable in group memory that the linker has to place`;
+      const hint = 'declare group memory in kernels, or let the compiler see the whole program (-fgpu-rdc and LTO)';
+      throw new WavewrightError('UNSUPPORTED', what, { ...(file.name !== undefined && { file: file.name }), hint });
+    }
     const section = sectionOf.get(file.sections[symbol.sectionIndex]!);
     const linked: LinkedSymbol = {
       name: symbol.name,

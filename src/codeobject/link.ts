@@ -49,19 +49,31 @@ interface PendingRelocation {
   readonly symbol: LinkedSymbol;
 }
 
+export interface LinkOptions {
+  /**
+   * Leaves every value that is not known yet to the loader, whatever its type. lld refuses all but addresses of 64 bits, as ROCm's loader
+   * would have to.
+   */
+  readonly forLoader?: boolean;
+}
+
 class Linker {
   readonly #inputs: LinkInputs;
+  readonly #forLoader: boolean;
   readonly #pending: PendingRelocation[] = [];
   readonly #dynamic: DynamicRelocation[] = [];
   /** Slots of the global offset table. */
   readonly #got = new Map<LinkedSymbol, number>();
   readonly #outputs: OutputSection[] = [];
+  /** First those that only relocations name, then undefined ones, then what others find. */
   #dynamicSymbols: LinkedSymbol[] = [];
+  #hiddenCount = 0;
   readonly #dynamicNumbers = new Map<LinkedSymbol, number>();
   readonly #outputOf = new Map<InputSection, OutputSection>();
 
-  constructor(inputs: LinkInputs) {
+  constructor(inputs: LinkInputs, { forLoader = false }: LinkOptions) {
     this.#inputs = inputs;
+    this.#forLoader = forLoader;
   }
 
   link(): Uint8Array {
@@ -69,7 +81,9 @@ class Linker {
     for (const file of this.#inputs.files) this.#scan(file);
     const { globals } = this.#inputs;
     const visible = [...globals.values()].filter((symbol) => isExported(symbol) && (symbol.isDefined || symbol.isUsed));
-    this.#dynamicSymbols = dynamicOrder(visible);
+    const hidden = this.#dynamic.flatMap(({ symbol }) => (symbol && !isExported(symbol) ? symbol : []));
+    this.#hiddenCount = new Set(hidden).size;
+    this.#dynamicSymbols = [...new Set(hidden), ...dynamicOrder(visible)];
     for (const [i, symbol] of this.#dynamicSymbols.entries()) this.#dynamicNumbers.set(symbol, i + 1);
     this.#checkUndefined();
     const tables = this.#makeTables();
@@ -134,23 +148,28 @@ class Linker {
       }
     } else if (row.calculation.includes('- P')) {
       if (!isNear) {
-        throw new WavewrightError('BAD_INPUT', `${row.name} against symbol '${symbol.name}' that may be elsewhere`, {
-          ...where,
-          hint: `make '${symbol.name}' hidden or protected, or use gotpcrel32`,
-        });
+        const what = `${row.name} against symbol '${symbol.name}' that may be elsewhere`;
+        const hint = `make '${symbol.name}' hidden or protected, or use gotpcrel32`;
+        this.#leave(part, relocation, symbol, new WavewrightError('BAD_INPUT', what, { ...where, hint }));
+        return;
       }
     } else if (type === R.ABS64) {
       const place = { section: part, offset: Number(offset), target: symbol, addend: relocation.addend ?? 0n };
       if (!isNear) this.#dynamic.push({ ...place, symbol, type });
       else if (isRelative(symbol)) this.#dynamic.push({ ...place, symbol: undefined, type: R.RELATIVE64 });
     } else if (!isNear || isRelative(symbol)) {
-      throw new WavewrightError(
-        'BAD_INPUT',
-        `${row.name} against symbol '${symbol.name}': its address is not known`,
-        where,
-      );
+      const what = `${row.name} against symbol '${symbol.name}': its address is not known`;
+      this.#leave(part, relocation, symbol, new WavewrightError('BAD_INPUT', what, where));
+      return;
     }
     this.#pending.push({ part, relocation, symbol });
+  }
+
+  /** To the loader, where it can: otherwise throws `refusal`. */
+  #leave(part: InputSection, relocation: ElfRelocation, symbol: LinkedSymbol, refusal: WavewrightError): void {
+    if (!this.#forLoader) throw refusal;
+    const { type, offset, addend = 0n } = relocation;
+    this.#dynamic.push({ section: part, offset: Number(offset), target: symbol, addend, symbol, type });
   }
 
   #checkUndefined(): void {
@@ -164,7 +183,7 @@ class Linker {
 
   /** The sections that the linker adds, of their final sizes. */
   #makeTables(): Map<string, OutputSection> {
-    const defined = this.#dynamicSymbols.filter(({ isDefined }) => isDefined).map(({ name }) => name);
+    const defined = this.#foundNames();
     const names = this.#dynamicSymbols.map(({ name }) => name);
     const { strings } = symbolTable(this.#dynamicSymbols.map((symbol) => plainSymbol(symbol)));
     const tables = new Map<string, OutputSection>();
@@ -182,6 +201,12 @@ class Linker {
     return tables;
   }
 
+  /** Names of the symbols at the end of the table, which hash tables find. */
+  #foundNames(): string[] {
+    const found = this.#dynamicSymbols.slice(this.#hiddenCount).filter(({ isDefined }) => isDefined);
+    return found.map(({ name }) => name);
+  }
+
   readonly #contents = new Map<string, Uint8Array>();
 
   #find(name: string): OutputSection | undefined {
@@ -193,10 +218,13 @@ class Linker {
   }
 
   #fillTables(): void {
-    const symbols = this.#dynamicSymbols.map((symbol) => this.#symbolEntry(symbol));
+    const symbols = this.#dynamicSymbols.map((symbol, i) => {
+      const entry = this.#symbolEntry(symbol);
+      return i < this.#hiddenCount ? { ...entry, binding: 0 } : entry;
+    });
     const { bytes, strings } = symbolTable(symbols);
     const names = this.#dynamicSymbols.map(({ name }) => name);
-    const defined = this.#dynamicSymbols.filter(({ isDefined }) => isDefined).map(({ name }) => name);
+    const defined = this.#foundNames();
     this.#contents.set('.dynsym', bytes);
     this.#contents.set('.dynstr', strings);
     this.#contents.set('.hash', hashTable(names));
@@ -356,7 +384,7 @@ class Linker {
     return {
       ...{ name, type, flags, alignmentBytes, sizeBytes, offset, bytes, link },
       address: BigInt(output.address),
-      info: name === '.dynsym' ? 1 : 0,
+      info: name === '.dynsym' ? 1 + this.#hiddenCount : 0,
       entrySizeBytes: entrySizes[name] ?? 0,
     };
   }
@@ -433,6 +461,9 @@ function commentOf(files: readonly ElfFile[]): Uint8Array {
 }
 
 /** Throws BAD_INPUT for what is no such object, undefined hidden symbols and addresses that are not known when linking. */
-export function linkCodeObject(objects: readonly { readonly bytes: Uint8Array; readonly name: string }[]): Uint8Array {
-  return new Linker(readInputs(objects)).link();
+export function linkCodeObject(
+  objects: readonly { readonly bytes: Uint8Array; readonly name: string }[],
+  options: LinkOptions = {},
+): Uint8Array {
+  return new Linker(readInputs(objects), options).link();
 }

@@ -159,7 +159,8 @@ export function writeElf(file: FileToWrite): Uint8Array {
     writeSegment(view, FILE_HEADER_SIZE_BYTES + index * SEGMENT_HEADER_SIZE_BYTES, segment);
   }
   for (const [index, section] of sections.entries()) {
-    bytes.set(section.bytes, offsets[index]!);
+    // What takes no room in the file may begin behind its end.
+    if (section.bytes.length > 0) bytes.set(section.bytes, offsets[index]!);
     const at = headersAt + (index + 1) * SECTION_HEADER_SIZE_BYTES;
     writeSection(view, at, section, offsets[index]!, names.add(section.name));
   }

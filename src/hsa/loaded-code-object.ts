@@ -311,7 +311,7 @@ function readLinked({ bytes, name }: CodeObjectReader): Pick<LoadedCodeObject, '
   const codeObject = parseCodeObject(bytes, name);
   if (!codeObject.isRelocatable) return { codeObject, functionInfo: new Map() };
   try {
-    const linked = parseCodeObject(linkCodeObject([{ bytes, name }]), name);
+    const linked = parseCodeObject(linkCodeObject([{ bytes, name }], { forLoader: true }), name);
     return { codeObject: linked, functionInfo: readFunctionInfo(codeObject.elf) };
   } catch (error) {
     if (!(error instanceof WavewrightError) || error.code !== 'BAD_INPUT') throw error;
