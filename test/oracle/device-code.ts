@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { createEmulatedDevice } from '../../src/devices/emulated/index.ts';
 import type { ExecutorName } from '../../src/emulator/emulator.ts';
-import { CodeObjectReader, createRuntime, type Executable } from '../../src/hsa/index.ts';
+import { CodeObjectReader, createRuntime, type Executable, type KernelSymbol } from '../../src/hsa/index.ts';
 import type { LoadedKernel } from '../../src/hsa/loaded-kernel.ts';
 
 export const hasClang = spawnSync('clang-19', ['--version']).status === 0;
@@ -106,6 +106,8 @@ export function build(
 export interface RunOptions {
   readonly executor?: ExecutorName;
   readonly workItems?: number;
+  /** Kernels without arguments that run before, in one work-item. */
+  readonly before?: readonly string[];
   /** Arguments behind the address of the results. */
   readonly more?: (executable: Executable) => readonly bigint[];
 }
@@ -114,7 +116,7 @@ export interface RunOptions {
 export function run(
   processor: string,
   readers: readonly CodeObjectReader[],
-  { executor = 'jit', workItems = 64, more = () => [] }: RunOptions = {},
+  { executor = 'jit', workItems = 64, before = [], more = () => [] }: RunOptions = {},
 ): { values: number[]; kernel: LoadedKernel } {
   const device = createEmulatedDevice({ processor, executor, compileThreshold: 0, memorySizeBytes: 2 ** 28 });
   using runtime = createRuntime({ devices: [device] });
@@ -131,10 +133,14 @@ export function run(
   ];
   const argument = runtime.view(kernarg, 64);
   new BigUint64Array(argument.buffer, argument.byteOffset, 8).set([out, ...more(executable)]);
-  const done = runtime.createSignal(1n);
-  const sizes = { grid: [workItems], workgroup: [workItems] };
-  runtime.createQueue(agent).dispatch({ kernel: kernel.kernelObject, kernarg, ...sizes, completionSignal: done });
-  done.waitSync('eq', 0n);
+  const queue = runtime.createQueue(agent);
+  const start = ({ kernelObject }: KernelSymbol, size: number) => {
+    const done = runtime.createSignal(1n);
+    queue.dispatch({ kernel: kernelObject, kernarg, grid: [size], workgroup: [size], completionSignal: done });
+    done.waitSync('eq', 0n);
+  };
+  for (const name of before) start(executable.getSymbol(`${name}.kd`) as KernelSymbol, 1);
+  start(kernel, workItems);
   const bytes = runtime.view(out, 256).slice();
   return { values: [...new Int32Array(bytes.buffer)], kernel };
 }

@@ -138,6 +138,21 @@ if (!hasClang) {
   }
 
   for (const processor of PROCESSORS) {
+    test(`constructors run when their kernel is started, and call what is linked: ${processor}`, () => {
+      const user = `int v = 1, order = 0;
+int other(int);
+__attribute__((constructor(200))) static void second(void) { v = v * 10 + other(order++); }
+__attribute__((constructor(101))) static void first(void) { v = v * 10 + other(order++); }
+EXTERN KERNEL void k(GLOBAL int *out) { out[0] = v; }`;
+      for (const isObject of [false, true]) {
+        const options = ['-O2', '-fvisibility=default'];
+        const part = (source: string) => build(C, source, processor, options, isObject);
+        const readers = [part(user), part('int other(int x) { return x + 5; }')];
+        assert.equal(run(processor, readers, { workItems: 1 }).values[0], 1);
+        assert.equal(run(processor, readers, { workItems: 1, before: ['amdgcn.device.init'] }).values[0], 156);
+      }
+    });
+
     test(`what code needs is what the compiler says of the whole, and linked parts get it, too: ${processor}`, () => {
       const options = ['-O2', '-fvisibility=protected'];
       const whole = run(processor, [build(C, CHAIN.join('\n'), processor, options)]);
