@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { type Bench, bytes, cString, HOST_FUNCTION, text } from './bench.test-support.ts';
 import type { ClientPort, Spin } from './client.test-support.ts';
-import { OPCODES, type OpcodeName } from './opcodes.ts';
+import { OFFLOAD_HOST_CALL, OPCODES, type OpcodeName } from './opcodes.ts';
 
 /** A small generator of numbers (xorshift), so that a whole storm of waves follows from one seed. */
 export class Random {
@@ -310,8 +310,44 @@ function selfTest(which: 'INCREMENT' | 'INTERFACE' | 'STREAM') {
 
 const noop = (wave: Wave): Spin => call(wave, 'NOOP', (port) => port.sendWords(wave.lanes.map(() => [0n])));
 
-/** Conversations by the opcodes that they use; together they use all but EXIT and ABORT, which end the program. */
-export const CONVERSATIONS: readonly (readonly [opcodes: readonly OpcodeName[], talk: (wave: Wave) => Spin])[] = [
+/** EXIT and ABORT: the status is that of the first active lane, and nobody is served afterwards. */
+function ends(name: 'EXIT' | 'ABORT') {
+  return function* (wave: Wave): Spin {
+    const { bench, lanes, random } = wave;
+    const statuses = lanes.map(() => BigInt(random.below(2 ** 31)) - 2n ** 30n);
+    yield* call(wave, name, function* (port) {
+      yield* port.sendWords(lanes.map(() => [7n]));
+      assert.deepEqual(
+        yield* port.receiveWords(),
+        lanes.map(() => 7n),
+      );
+      yield* port.sendWords(statuses.map((status) => [status]));
+    });
+    bench.server.poll();
+    const exit = { kind: 'exit', status: Number(statuses[0]) };
+    assert.deepEqual(bench.host.termination, name === 'EXIT' ? exit : { kind: 'abort' });
+    assert.equal(bench.server.poll(), 0);
+  };
+}
+
+/** The host call of the offload runtime; LLVM 19 has none. */
+function* offloadHostCall({ bench, lanes, random }: Wave): Spin {
+  if (bench.generation.name === 'P19') return;
+  const parameters = lanes.map(() => random.bytes());
+  const port = yield* bench.client.open(OFFLOAD_HOST_CALL, lanes, random.below(64));
+  yield* port.sendBytes(parameters);
+  yield* port.sendWords(parameters.map(() => [HOST_FUNCTION]));
+  assert.deepEqual(
+    signed(yield* port.receiveWords()),
+    sizes(parameters).map((size) => -size),
+  );
+  port.close();
+}
+
+/** Conversations by the opcodes that they use. */
+export const CONVERSATIONS: readonly (readonly [opcodes: readonly string[], talk: (wave: Wave) => Spin])[] = [
+  [['EXIT'], ends('EXIT')],
+  [['ABORT'], ends('ABORT')],
   [['NOOP'], noop],
   [['WRITE_TO_STDOUT'], writes('WRITE_TO_STDOUT')],
   [['WRITE_TO_STDERR'], writes('WRITE_TO_STDERR')],
@@ -338,7 +374,8 @@ export const CONVERSATIONS: readonly (readonly [opcodes: readonly OpcodeName[], 
   ...(Object.keys(OPCODES) as OpcodeName[])
     .filter((name) => name.startsWith('PRINTF'))
     .map((name) => [[name], prints(name)] as const),
-  [[], selfTest('INCREMENT')],
-  [[], selfTest('INTERFACE')],
-  [[], selfTest('STREAM')],
+  [['OFFLOAD_HOST_CALL'], offloadHostCall],
+  [['TEST_INCREMENT'], selfTest('INCREMENT')],
+  [['TEST_INTERFACE'], selfTest('INTERFACE')],
+  [['TEST_STREAM'], selfTest('STREAM')],
 ];

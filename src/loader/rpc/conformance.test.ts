@@ -24,24 +24,31 @@ function storm(bench: Bench, random: Random, waves: Spin[]): void {
   while (bench.server.poll() > 0);
 }
 
-test('the suite has a conversation for every opcode', () => {
+test('the suite has a row for every opcode', () => {
   const covered = new Set(CONVERSATIONS.flatMap(([opcodes]) => opcodes));
-  const missing = Object.keys(OPCODES).filter((name) => !covered.has(name as keyof typeof OPCODES));
-  assert.deepEqual(missing, ['EXIT', 'ABORT']);
+  const missing = Object.keys(OPCODES).filter((name) => !covered.has(name));
+  assert.deepEqual(missing, []);
 });
+
+const SEEDS = 6;
+/** What can go on next to others: the end of the program cannot. */
+const STORMY = CONVERSATIONS.filter(([opcodes]) => !opcodes.includes('EXIT') && !opcodes.includes('ABORT'));
 
 for (const generation of Object.values(GENERATIONS)) {
   for (const laneCount of [32, 64] as const) {
-    test(`${generation.name}, ${laneCount} lanes: each conversation alone`, () => {
-      for (const [index, [, talk]] of CONVERSATIONS.entries()) {
-        for (let seed = 0; seed < 4; seed++) {
+    for (const [row, [opcodes, talk]] of CONVERSATIONS.entries()) {
+      test(`${generation.name} | ${laneCount} lanes | ${opcodes.join(', ')}`, () => {
+        for (let seed = 0; seed < SEEDS; seed++) {
           const bench = setUp({ generation, laneCount, portCount: 1 });
-          const random = new Random(1 + 977 * seed + index);
-          bench.run(talk({ bench, random, lanes: random.lanes(laneCount), id: seed }));
+          const random = new Random(1 + 977 * seed + row);
+          // The first, the last and all lanes, then any.
+          const all = Array.from({ length: laneCount }, (_, lane) => lane);
+          const lanes = [[0], [laneCount - 1], all][seed] ?? random.lanes(laneCount);
+          bench.run(talk({ bench, random, lanes, id: seed }));
           bench.server.expectIdle('the client');
         }
-      }
-    });
+      });
+    }
 
     test(`${generation.name}, ${laneCount} lanes: storms of waves on few and on many ports`, () => {
       fc.assert(
@@ -53,7 +60,7 @@ for (const generation of Object.values(GENERATIONS)) {
             const bench = setUp({ generation, laneCount, portCount });
             const random = new Random(seed);
             const spins = Array.from({ length: waves }, (_, id) => {
-              const [, talk] = random.pick(CONVERSATIONS);
+              const [, talk] = random.pick(STORMY);
               return talk({ bench, random: new Random(seed + 7919 * id), lanes: random.lanes(laneCount), id });
             });
             storm(bench, random, spins);
