@@ -12,6 +12,7 @@ import {
   NIBBLE_MASKS,
   PAGE_SIZE_BYTES,
   RECORD_PC,
+  TABLES_END,
   VALIDITY_MAP,
   WAVE_BUDGET,
   WAVE_EXIT,
@@ -100,7 +101,7 @@ class World {
     };
     this.forbidden = [
       { start: 0, end: VALIDITY_MAP },
-      { start: NIBBLE_MASKS + 256, end: NIBBLE_MASKS + PAGE_SIZE_BYTES },
+      { start: TABLES_END, end: NIBBLE_MASKS + PAGE_SIZE_BYTES },
       { start: own, end: this.lds },
       { start: this.lds + LDS_SIZE, end: this.private },
       { start: this.private + privateSize, end: this.private + privateSize + GUARD },

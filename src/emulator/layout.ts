@@ -22,6 +22,14 @@ export const THREADS_RUN = 64;
 /** 16 vectors: all ones in 32-bit lane i where bit i of the index is set. */
 export const NIBBLE_MASKS = VALIDITY_MAP + VALIDITY_MAP_SIZE_BYTES;
 
+/**
+ * 16 vectors of byte numbers, for a swizzle: a lane whose bit is not set gets what the next lower lane with a set bit has, without one what the
+ * lowest such lane has.
+ */
+export const NIBBLE_SPREADS = NIBBLE_MASKS + 256;
+/** Behind the constant tables; from here to the allocator's start nothing is used. */
+export const TABLES_END = NIBBLE_SPREADS + 256;
+
 /** First byte that the allocator hands out. */
 export const ALLOCATOR_START = NIBBLE_MASKS + PAGE_SIZE_BYTES;
 

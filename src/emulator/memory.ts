@@ -11,6 +11,7 @@ import {
   MAY_READ,
   MAY_WRITE,
   NIBBLE_MASKS,
+  NIBBLE_SPREADS,
   PAGE_SIZE_BYTES,
   VALIDITY_MAP,
 } from './layout.ts';
@@ -111,6 +112,8 @@ export class EmulatorMemory {
     for (let bits = 0; bits < 16; bits++) {
       for (let lane = 0; lane < 4; lane++)
         this.words[(NIBBLE_MASKS + bits * 16) / 4 + lane] = (bits >> lane) & 1 ? -1 : 0;
+      for (let byte = 0; byte < 16; byte++)
+        this.bytes[NIBBLE_SPREADS + bits * 16 + byte] = spreadLane(bits, byte >> 2) * 4 + (byte & 3);
     }
   }
 
@@ -268,3 +271,10 @@ export type LinearMemory = Pick<
   | 'free'
   | 'find'
 >;
+
+/** The lane that stands for `lane` when only those of `bits` count. */
+function spreadLane(bits: number, lane: number): number {
+  const lower = bits & ((2 << lane) - 1);
+  if (lower !== 0) return 31 - Math.clz32(lower);
+  return bits === 0 ? lane : 31 - Math.clz32(bits & -bits);
+}

@@ -2,11 +2,12 @@
 import { assert } from '../../base/errors.ts';
 import type { Type } from '../../ir/types.ts';
 import type { Label, Local } from '../../wasm/function.ts';
+import { NIBBLE_SPREADS } from '../layout.ts';
 import { EMISSION } from '../lowering/emission.ts';
 import { captured, type Emitter, emitLanes, type LaneArgument, type Lanes } from '../lowering/emitter.ts';
 import { emitAtomic } from '../lowering/lane-atomics.ts';
 import { emitLoad, emitStore, type LaneAccess } from '../lowering/lane-memory.ts';
-import { accessOf, isAccess, isLeftOut, usedBy } from './access-group.ts';
+import { isAccess, isLeftOut, usedBy } from './access-group.ts';
 import type { ChunkEnvironment } from './chunk-loop.ts';
 import { type ChunkPlace, laneIdsOf, maskOf, pushFirstLane, rowOf } from './chunk-place.ts';
 import { FastAtomic } from './fast-atomic.ts';
@@ -20,7 +21,7 @@ interface Body {
   readonly e: Emitter;
   /** Mask of the active lanes; undefined where all are. */
   readonly mask: Local | undefined;
-  /** The same as bits, for accesses that go lane by lane. */
+  /** The same as bits, for accesses. */
   readonly nibble: Local | undefined;
   /** Where a chunk with something unusual goes. */
   readonly slow: Label | undefined;
@@ -41,6 +42,9 @@ export class ChunkBody {
   /** Of each load, the nodes of its dwords. */
   readonly #dwords = new Map<Node, Node[]>();
   readonly #linear: LinearAccesses | undefined;
+  /** In a chunk with lanes off: its vector of NIBBLE_SPREADS, and what was made with it for an access that is being opened. */
+  #spread: Local | undefined;
+  readonly #opening: Local[] = [];
   /** Dwords of a fast body that are not loaded yet: that happens before their first use, so that few are held at a time. */
   readonly #unloaded = new Set<Node>();
 
@@ -70,8 +74,9 @@ export class ChunkBody {
     }
     if (isFast) {
       const argument = (node: Node): LaneArgument => this.#argument(node);
+      const address = (node: Node): LaneArgument => this.#addressArgument(node);
       const { state, hoisted, groups } = environment;
-      this.#memory = new FastMemory({ state, hoisted, groups, linear, argument });
+      this.#memory = new FastMemory({ state, hoisted, groups, linear, argument, address });
       if (atomic) this.#atomic = new FastAtomic(environment.state, atomic);
     }
   }
@@ -93,11 +98,6 @@ export class ChunkBody {
 
   get hasAccesses(): boolean {
     return this.#nodes.some(isAccess);
-  }
-
-  /** Whether the fast way is one for chunks with some lanes off, too: rows of private memory can be read whole. */
-  get mayMask(): boolean {
-    return this.#nodes.every((node) => !isAccess(node) || accessOf(node)?.space === 'private');
   }
 
   /** Emits what comes before the loop. */
@@ -128,9 +128,16 @@ export class ChunkBody {
     };
   }
 
-  /** The fast way; where lanes may be off there are no accesses but to private memory. */
-  emitFast(place: ChunkPlace, slow: Label | undefined, mask: Local | undefined): void {
+  /** The fast way. Where lanes may be off, `mask` says which are on, and `nibble` where there are accesses. */
+  emitFast(place: ChunkPlace, slow: Label | undefined, mask?: Local, nibble?: Local): void {
     const { f, context } = this.#environment.state;
+    if (nibble && this.hasAccesses) {
+      f.get(nibble);
+      f.i32(4);
+      f.op('i32.shl');
+      f.load('v128.load', NIBBLE_SPREADS);
+      this.#spread = captured(f);
+    }
     // The sum of results is a NaN when one of them is. Infinities may make it one too, which does no harm.
     const sums = { f32x4: f.local('v128'), f64x2: f.local('v128') };
     const summed = new Set<'f32x4' | 'f64x2'>();
@@ -166,12 +173,14 @@ export class ChunkBody {
       const deferNan = this.#covered.has(node) ? () => {} : found;
       const isLate = this.#atomic !== undefined && node.id >= this.#atomic.node.id;
       const e = isLate ? { f, context } : { f, context, deferNan };
-      this.#emitNode({ place, e, mask, nibble: undefined, slow }, node);
+      this.#emitNode({ place, e, mask, nibble, slow }, node);
     }
     giveUpOnNan();
     f.free(sums.f32x4, sums.f64x2);
-    this.#commit({ place, e: { f, context }, mask, nibble: undefined, slow });
+    this.#commit({ place, e: { f, context }, mask, nibble, slow });
     this.#memory!.close();
+    if (this.#spread) f.free(this.#spread);
+    this.#spread = undefined;
     this.#linear?.advance();
   }
 
@@ -179,6 +188,18 @@ export class ChunkBody {
     const body = { place, e: this.#environment.state.e, mask, nibble, slow: undefined };
     for (const node of this.#nodes) this.#emitNode(body, node);
     this.#commit(body);
+  }
+
+  /** Part of an address, or a predicate: lanes that are off look like one that is on, so that they ask for nothing else. */
+  #addressArgument(node: Node): LaneArgument {
+    if (!this.#spread || !node.lane) return this.#argument(node);
+    const { f } = this.#environment.state;
+    f.get(this.#argument(node).lanes[0]!);
+    f.get(this.#spread);
+    f.op('i8x16.relaxed_swizzle');
+    const lanes = captured(f);
+    this.#opening.push(lanes);
+    return { lanes: [lanes] };
   }
 
   #argument(node: Node): LaneArgument {
@@ -192,10 +213,12 @@ export class ChunkBody {
     const uses = this.#uses(node);
     for (const arg of uses) this.#load(arg);
     if (isAccess(node) && node !== this.#atomic?.node && body.slow) this.#memory!.open(node, body.place, body.slow);
+    f.free(...this.#opening.splice(0));
     if (node.leaf.kind === 'load' && this.#isFast && !isLeftOut(node)) {
       for (const dword of this.#dwords.get(node)!) if (dword) this.#unloaded.add(dword);
     } else if (node.leaf.kind !== 'loaded') {
       const lanes = f.scoped(() => this.#lanesOf(body, node));
+      this.#opening.length = 0;
       if (node.leaf.kind === 'load') this.#setLoaded(node, lanes);
       else this.#lanes.set(node, lanes);
     }
@@ -262,13 +285,13 @@ export class ChunkBody {
         return emitLoad(e, state.spaces, this.#access(body, node), leaf, this.#arguments(node));
       case 'store':
         if (body.slow && isLeftOut(node)) return [];
-        if (body.slow && this.#memory) this.#memory.store(node, body.mask);
+        if (body.slow && this.#memory) this.#memory.store(node, body);
         else emitStore(e, state.spaces, this.#access(body, node), leaf, this.#arguments(node));
         return [];
       case 'atomic':
         if (body.slow && this.#atomic) {
           const isRead = this.#lastUse.has(node) || this.#kept.has(node);
-          return this.#atomic.emit((arg) => this.#argument(arg), isRead, body.slow);
+          return this.#atomic.emit(this.#memory!.environment, isRead, body.slow, body.nibble);
         }
         return emitAtomic(e, state.spaces, this.#access(body, node), leaf, node.type as Type, this.#arguments(node));
       default:

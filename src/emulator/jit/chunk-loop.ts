@@ -32,6 +32,8 @@ export interface ChunkEnvironment {
 
 /** Values of a chunk up to which all chunks are done with masks, without a loop. */
 const MASKED_SIZE = 10;
+/** Active lanes up to which chunks are looked for that have one. */
+const SPARSE_LANES = 4;
 /** Values up to which there is a fast body for chunks with some lanes off. */
 const MAX_MASKED_SIZE = 80;
 /** Chunks of an iteration by the values of one, at most. */
@@ -125,16 +127,27 @@ export class ChunkLoop {
     f.free(this.#chunk, this.#pointer, ...new Set([...this.#splats.values()].flat()));
   }
 
-  /** Few operations: without masks when all lanes of the wave are active. */
+  /** Few operations: without masks when all lanes of the wave are active, chunk by chunk when few are. */
   #emitShort(fast: ChunkBody, slow: ChunkBody): void {
     const { f, spaces } = this.#state;
-    f.get(this.#scalar(this.#region.exec!));
+    const pushExec = (): void => f.get(this.#scalar(this.#region.exec!));
+    pushExec();
     f.i64(spaces.waveSize === 64 ? -1n : 0xffffffffn);
     f.op('i64.eq');
     f.if(
       undefined,
       () => this.#emitGroups(fast, slow),
-      () => this.#emitMasked(fast, slow),
+      () => {
+        pushExec();
+        f.op('i64.popcnt');
+        f.i64(BigInt(SPARSE_LANES));
+        f.op('i64.le_u');
+        f.if(
+          undefined,
+          () => this.#emitSlowLoop(slow, undefined, fast),
+          () => this.#emitMasked(fast, slow),
+        );
+      },
     );
   }
 
@@ -212,7 +225,7 @@ export class ChunkLoop {
           f.br(done);
         });
         const isShort = !fast.hasAccesses && fast.size <= MASKED_SIZE;
-        const mayMask = fast.mayMask && !isShort && fast.size <= MAX_MASKED_SIZE;
+        const mayMask = !isShort && fast.size <= MAX_MASKED_SIZE;
         this.#emitSlowLoop(slow, end, mayMask ? fast : undefined);
       });
       f.get(this.#chunk);
@@ -228,7 +241,7 @@ export class ChunkLoop {
     const { f } = this.#state;
     const each = (): void => {
       for (let i = 0; i < unrolled; i++) {
-        body.emitFast({ chunk: this.#chunk, pointer: this.#pointer, offset: 0 }, giveUp, undefined);
+        body.emitFast({ chunk: this.#chunk, pointer: this.#pointer, offset: 0 }, giveUp);
         this.#advance();
       }
     };
@@ -244,45 +257,84 @@ export class ChunkLoop {
   }
 
   /**
-   * Chunks from #chunk on, those without an active lane skipped, up to `end` or the last one. With `masked`, a fast body that may have masks,
-   * chunks with some lanes off try that first.
+   * Chunks with active lanes from #chunk on, up to `end` or the last one. With `masked`, a fast body that may have masks, chunks with some lanes
+   * off try that first. Afterwards no lane is active between `end` and #chunk, which is the wave's size after the last one.
    */
   #emitSlowLoop(slow: ChunkBody, end?: Local, masked?: ChunkBody): void {
     const { f, spaces } = this.#state;
     const nibble = f.local('i32');
     const place = { chunk: this.#chunk, pointer: this.#pointer, offset: 0 };
-    f.loop(undefined, (again) => {
-      this.#setNibble(nibble, this.#chunk, 15);
-      f.get(nibble);
-      f.if(undefined, (done) => {
-        const mask = this.#maskOf(nibble);
-        if (masked) {
-          f.block(undefined, (giveUp) => {
-            masked.emitFast(place, giveUp, mask);
-            f.br(done);
-          });
+    f.block(undefined, (done) => {
+      f.loop(undefined, (again) => {
+        this.#skipInactive(done);
+        if (end) {
+          f.get(this.#chunk);
+          f.get(end);
+          f.op('i32.ge_u');
+          f.brIf(done);
         }
-        slow.emitSlow(place, nibble, mask);
+        this.#setNibble(nibble, this.#chunk, 15);
+        const mask = this.#maskOf(nibble);
+        f.block(undefined, (next) => {
+          if (masked) {
+            f.block(undefined, (giveUp) => {
+              masked.emitFast(place, giveUp, mask, nibble);
+              f.br(next);
+            });
+          }
+          slow.emitSlow(place, nibble, mask);
+        });
         f.free(mask);
+        this.#advance();
+        f.get(this.#chunk);
+        f.i32(spaces.waveSize);
+        f.op('i32.ne');
+        f.brIf(again);
       });
-      this.#advance();
-      f.get(this.#chunk);
-      if (end) f.get(end);
-      else f.i32(spaces.waveSize);
-      f.op('i32.ne');
-      f.brIf(again);
     });
     f.free(nibble);
   }
 
-  #advance(): void {
+  /** Goes on to the next chunk with an active lane, or to `done` behind the last chunk. */
+  #skipInactive(done: Label): void {
+    const { f, spaces } = this.#state;
+    const lanes = f.local('i32');
+    const rest = f.local('i64');
+    f.get(this.#scalar(this.#region.exec!));
+    f.get(this.#chunk);
+    f.op('i64.extend_i32_u');
+    f.op('i64.shr_u');
+    f.tee(rest);
+    f.op('i64.eqz');
+    f.if(undefined, () => {
+      f.i32(spaces.waveSize);
+      f.set(this.#chunk);
+      f.br(done);
+    });
+    f.get(rest);
+    f.op('i64.ctz');
+    f.op('i32.wrap_i64');
+    f.i32(-4);
+    f.op('i32.and');
+    f.set(lanes);
+    this.#advance(lanes);
+    f.free(lanes, rest);
+  }
+
+  /** Goes on to the next chunk, or by so many lanes. */
+  #advance(lanes?: Local): void {
     const { f } = this.#state;
     f.get(this.#pointer);
-    f.i32(16);
+    if (lanes) {
+      f.get(lanes);
+      f.i32(2);
+      f.op('i32.shl');
+    } else f.i32(16);
     f.op('i32.add');
     f.set(this.#pointer);
     f.get(this.#chunk);
-    f.i32(4);
+    if (lanes) f.get(lanes);
+    else f.i32(4);
     f.op('i32.add');
     f.set(this.#chunk);
   }

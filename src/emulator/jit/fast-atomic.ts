@@ -1,15 +1,18 @@
 /**
- * An atomic of a chunk whose four lanes are all active, in the LDS or in the device's window: one check for all lanes, then one lane after the
- * other. What is not permitted or not aligned goes to the slow body.
+ * An atomic of a chunk, in the LDS or in the device's window: one check for all lanes, then one active lane after the other. What is not permitted or not aligned goes to the slow body.
  */
 import type { Type } from '../../ir/types.ts';
 import type { Label, Local } from '../../wasm/function.ts';
 import { MAY_READ, MAY_WRITE, WAVE_LDS_BASE, WAVE_LDS_SIZE } from '../layout.ts';
-import { freshLanes, type LaneArgument, type Lanes } from '../lowering/emitter.ts';
+import { freshLanes, type Lanes } from '../lowering/emitter.ts';
 import { updateLane } from '../lowering/lane-atomics.ts';
 import { pushValidity } from '../lowering/memory-access.ts';
+import type { FastMemoryEnvironment } from './fast-memory.ts';
 import type { FunctionState } from './function-state.ts';
+import { ifActive } from './lane-accesses.ts';
 import type { NodeOf } from './node.ts';
+
+type AccessArguments = Pick<FastMemoryEnvironment, 'argument' | 'address'>;
 
 export class FastAtomic {
   readonly node: NodeOf<'atomic'>;
@@ -51,14 +54,14 @@ export class FastAtomic {
     this.#state.f.free(this.#ldsBase, this.#ldsCount);
   }
 
-  /** The old values. It gives up before anything is changed. */
-  emit(argument: (node: NodeOf<'atomic'>['args'][number]) => LaneArgument, isRead: boolean, slow: Label): Lanes {
+  /** The old values, in the lanes of `nibble` if given. It gives up before anything is changed. */
+  emit(of: AccessArguments, isRead: boolean, slow: Label, nibble: Local | undefined): Lanes {
     const { e, f } = this.#state;
     const { leaf, type, args, address } = this.node;
     const isLds = leaf.space === 'lds';
-    const low = argument(address!.low).lanes[0]!;
+    const low = of.address(address!.low).lanes[0]!;
     if (leaf.predicated) {
-      f.get(argument(args.at(-1)!).lanes[0]!);
+      f.get(of.address(args.at(-1)!).lanes[0]!);
       f.op('i32x4.all_true');
       f.op('i32.eqz');
       f.brIf(slow);
@@ -84,26 +87,21 @@ export class FastAtomic {
       f.op('i32x4.ge_u');
       f.op('v128.any_true');
       f.brIf(slow);
-    } else this.#checkWindow(argument, low, lanes, slow);
-    const operands = args.slice(1, leaf.predicated ? -1 : undefined).map(argument);
+    } else this.#checkWindow(of, low, lanes, slow);
+    const operands = args.slice(1, leaf.predicated ? -1 : undefined).map((arg) => of.argument(arg));
     const old = isRead ? freshLanes(e, type as Type) : undefined;
     lanes.forEach((base, lane) => {
-      updateLane(e, leaf, type as Type, operands, { lane, base, stride: 4 }, old);
+      ifActive(f, lane, nibble, () => updateLane(e, leaf, type as Type, operands, { lane, base, stride: 4 }, old));
     });
     f.free(...lanes);
     return old ?? [];
   }
 
-  #checkWindow(
-    argument: (node: NodeOf<'atomic'>['args'][number]) => LaneArgument,
-    low: Local,
-    lanes: readonly Local[],
-    slow: Label,
-  ): void {
+  #checkWindow(of: AccessArguments, low: Local, lanes: readonly Local[], slow: Label): void {
     const { f, spaces } = this.#state;
     const { high, floor, offset } = this.node.address!;
     const { sizeBytes } = this.node.leaf;
-    f.get(argument(high!).lanes[0]!);
+    f.get(of.address(high!).lanes[0]!);
     f.i32(spaces.windowHi);
     f.op('i32x4.splat');
     f.op('v128.xor');
@@ -120,7 +118,7 @@ export class FastAtomic {
     f.op('v128.or');
     if (floor) {
       f.get(low);
-      f.get(argument(floor).lanes[0]!);
+      f.get(of.address(floor).lanes[0]!);
       f.op('i32x4.lt_u');
       f.op('v128.or');
     }

@@ -1,5 +1,5 @@
 /**
- * Loads and stores of a chunk whose four lanes are all active: contiguous dwords, one address for all lanes, or any addresses, found out
+ * Loads and stores of a chunk, whose lanes that are off look like others to it: contiguous dwords, one address for all lanes, or any addresses, found out
  * once for all accesses whose addresses differ by constants. What is not permitted or not plain goes to the slow body, which finds the
  * lane to blame. spec/jit.md sections 1 and 2.
  */
@@ -18,6 +18,12 @@ import type { LinearAccesses } from './linear-accesses.ts';
 import type { Node } from './node.ts';
 import { pushPrivate, storePrivate } from './private-rows.ts';
 
+/** The active lanes of a chunk twice; absent where all are. */
+export interface ActiveLanes {
+  readonly mask?: Local | undefined;
+  readonly nibble?: Local | undefined;
+}
+
 /** What is known of a group's addresses in the chunk. */
 interface Opened {
   /** GATHER, CONTIGUOUS or BROADCAST; undefined in private memory. */
@@ -34,34 +40,36 @@ export interface FastMemoryEnvironment {
   readonly linear: LinearAccesses | undefined;
   /** Lanes and, for a uniform value, its scalar. */
   argument(node: Node): LaneArgument;
+  /** The same of a part of an address or a predicate, with what an active lane has in those that are off. */
+  address(node: Node): LaneArgument;
 }
 
 export class FastMemory {
-  readonly #environment: FastMemoryEnvironment;
+  readonly environment: FastMemoryEnvironment;
   /** Whether accesses are checked. */
   readonly #checks: boolean;
   readonly #opened = new Map<AccessGroup, Opened>();
 
   constructor(environment: FastMemoryEnvironment) {
-    this.#environment = environment;
+    this.environment = environment;
     this.#checks = environment.state.context.checksAccesses;
   }
 
   /** Ends a chunk. */
   close(): void {
-    const { f } = this.#environment.state;
+    const { f } = this.environment.state;
     for (const { pattern, lanes } of this.#opened.values()) f.free(...(pattern ? [pattern] : []), ...lanes);
     this.#opened.clear();
   }
 
   /** Vectors of a dword of a load that was opened, and of the one that is loaded with it, by their number. */
   load(node: Node, index: number): (readonly [dword: number, Local])[] {
-    const { f, spaces } = this.#environment.state;
+    const { f, spaces } = this.environment.state;
     const { leaf } = node;
     assert(leaf.kind === 'load', 'a load');
-    const group = this.#environment.groups.get(node)!;
+    const group = this.environment.groups.get(node)!;
     const isPair = (index | 1) < leaf.dwords;
-    const { linear } = this.#environment;
+    const { linear } = this.environment;
     if (isPair && group.space !== 'private') {
       const [low, high] = [f.local('v128'), f.local('v128')];
       const first = index & ~1;
@@ -113,7 +121,7 @@ export class FastMemory {
   }
 
   #loadPair(node: Node, group: AccessGroup, index: number, low: Local, high: Local): void {
-    const { f } = this.#environment.state;
+    const { f } = this.environment.state;
     const opened = this.#opened.get(group)!;
     this.#byPattern(opened, group, 8, (pattern) => {
       const lanes = pattern === BROADCAST ? opened.lanes.slice(0, 1) : opened.lanes;
@@ -121,17 +129,17 @@ export class FastMemory {
     });
   }
 
-  /** With `mask`, in private memory, in its lanes only. */
-  store(node: Node, mask?: Local): void {
-    const { f, spaces } = this.#environment.state;
+  /** In the lanes of `mask` and of the bits of `nibble`; without them in all. */
+  store(node: Node, { mask, nibble }: ActiveLanes): void {
+    const { f, spaces } = this.environment.state;
     const { leaf, args } = node;
     assert(leaf.kind === 'store', 'a store');
-    const group = this.#environment.groups.get(node)!;
+    const group = this.environment.groups.get(node)!;
     const { offset } = node.address!;
     const { sizeBytes } = leaf;
-    const data = args.slice(1, 1 + Math.max(1, sizeBytes / 4)).map((arg) => this.#environment.argument(arg).lanes[0]!);
-    if (this.#environment.linear?.has(group)) {
-      this.#environment.linear.store(node, group, data);
+    const data = args.slice(1, 1 + Math.max(1, sizeBytes / 4)).map((arg) => this.environment.argument(arg).lanes[0]!);
+    if (this.environment.linear?.has(group)) {
+      this.environment.linear.store(node, group, data);
       return;
     }
     const opened = this.#opened.get(group)!;
@@ -140,20 +148,21 @@ export class FastMemory {
       return;
     }
     const each = (pattern: number): void => {
+      // No lane is off, or another would be at the same place.
       if (pattern === CONTIGUOUS) {
         f.get(opened.lanes[0]!);
         f.get(data[0]!);
         f.store('v128.store', offset);
         return;
       }
-      storeLanes(f, opened.lanes, offset, data, sizeBytes);
+      storeLanes(f, opened.lanes, offset, data, sizeBytes, nibble);
     };
     this.#byPattern(opened, group, sizeBytes, each);
   }
 
   /** Emits an access for each pattern that it may meet. */
   #byPattern({ pattern }: Opened, group: AccessGroup, sizeBytes: number, each: (pattern: number) => void): void {
-    const { f } = this.#environment.state;
+    const { f } = this.environment.state;
     const patterns = [CONTIGUOUS, BROADCAST].filter((candidate) => mayBe(candidate, group));
     const emit = (index: number): void => {
       const candidate = patterns[index];
@@ -177,11 +186,11 @@ export class FastMemory {
 
   /** Checks the access and what its group has in common; comes before `load` or `store`. */
   open(node: Node, place: ChunkPlace, slow: Label): void {
-    const { argument, groups, linear, state } = this.#environment;
+    const { address, groups, linear, state } = this.environment;
     const { f } = state;
     const { predicate } = accessOf(node)!;
     if (predicate) {
-      f.get(argument(predicate).lanes[0]!);
+      f.get(address(predicate).lanes[0]!);
       if (isLeftOut(node)) f.op('v128.any_true');
       else {
         f.op('i32x4.all_true');
@@ -192,7 +201,7 @@ export class FastMemory {
     if (isLeftOut(node)) return;
     const group = groups.get(node)!;
     if (linear?.has(group) || this.#opened.has(group)) return;
-    const low = argument(group.parts.low).lanes[0]!;
+    const low = address(group.parts.low).lanes[0]!;
     const opened =
       group.space === 'private' ? this.#openPrivate(group, low, place, slow) : this.#openLinear(group, low, slow);
     this.#opened.set(group, opened);
@@ -200,7 +209,7 @@ export class FastMemory {
 
   /** All lanes at the same offset: a part of a row. */
   #openPrivate(group: AccessGroup, low: Local, { chunk, offset }: ChunkPlace, slow: Label): Opened {
-    const { f, spaces } = this.#environment.state;
+    const { f, spaces } = this.environment.state;
     const address = f.local('i32');
     f.get(low);
     f.lane('i32x4.extract_lane', 0);
@@ -216,7 +225,7 @@ export class FastMemory {
     f.op('i32.or');
     if (this.#checks) {
       f.get(address);
-      f.get(this.#environment.hoisted.get(`private count ${group.max}`));
+      f.get(this.environment.hoisted.get(`private count ${group.max}`));
       f.op('i32.ge_u');
       f.op('i32.or');
     }
@@ -228,7 +237,7 @@ export class FastMemory {
     f.i32(2);
     f.op('i32.shl');
     f.op('i32.add');
-    f.get(this.#environment.hoisted.get('private base'));
+    f.get(this.environment.hoisted.get('private base'));
     f.op('i32.add');
     if (offset > 0) {
       f.i32(offset * 4);
@@ -239,20 +248,20 @@ export class FastMemory {
   }
 
   #openLinear(group: AccessGroup, low: Local, slow: Label): Opened {
-    const { argument, state } = this.#environment;
+    const { address, state } = this.environment;
     const { f } = state;
     const isLds = group.space === 'lds';
     if (isLds && this.#checks) {
       f.get(low);
-      f.get(this.#environment.hoisted.get(`lds count ${group.max}`));
+      f.get(this.environment.hoisted.get(`lds count ${group.max}`));
       f.op('i32x4.ge_u');
       f.op('v128.any_true');
       f.brIf(slow);
     }
     // The high half says also in which space a flat address is.
     const { high: highPart, floor: floorPart } = group.parts;
-    const high = highPart && (this.#checks || group.space === 'flat') ? argument(highPart) : undefined;
-    const floor = floorPart && this.#checks ? argument(floorPart).lanes[0]! : undefined;
+    const high = highPart && (this.#checks || group.space === 'flat') ? address(highPart) : undefined;
+    const floor = floorPart && this.#checks ? address(floorPart).lanes[0]! : undefined;
     // The usual case costs one test: contiguous, and in the window.
     const isWindowTestedLater = high !== undefined && !high.scalar && mayBe(CONTIGUOUS, group);
     if (high && !isWindowTestedLater) this.#checkHigh(high, low, floor, slow);
@@ -265,7 +274,7 @@ export class FastMemory {
     const translated = (): void => {
       if (!isLds) return;
       f.get(first);
-      f.get(this.#environment.hoisted.get('lds base'));
+      f.get(this.environment.hoisted.get('lds base'));
       f.op('i32.add');
       f.set(first);
     };
@@ -274,13 +283,13 @@ export class FastMemory {
       f.get(first);
       f.op('i32x4.splat');
       if (withLanes) {
-        f.get(this.#environment.hoisted.get('dwords'));
+        f.get(this.environment.hoisted.get('dwords'));
         f.op('i32x4.add');
       }
       f.op('v128.xor');
       if (withLanes && isWindowTestedLater) {
         f.get(high.lanes[0]!);
-        f.get(this.#environment.hoisted.get('window'));
+        f.get(this.environment.hoisted.get('window'));
         f.op('v128.xor');
         f.op('v128.or');
       }
@@ -330,14 +339,14 @@ export class FastMemory {
   }
 
   #checkHigh(high: LaneArgument, low: Local, floor: Local | undefined, slow: Label): void {
-    const { f, spaces } = this.#environment.state;
+    const { f, spaces } = this.environment.state;
     if (high.scalar) {
       f.get(high.scalar);
       f.i32(spaces.windowHi);
       f.op('i32.ne');
     } else {
       f.get(high.lanes[0]!);
-      f.get(this.#environment.hoisted.get('window'));
+      f.get(this.environment.hoisted.get('window'));
       f.op('v128.xor');
       f.op('v128.any_true');
     }
@@ -347,7 +356,7 @@ export class FastMemory {
 
   /** The addition of the parts did not carry. */
   #checkFloor(low: Local, floor: Local, slow: Label): void {
-    const { f } = this.#environment.state;
+    const { f } = this.environment.state;
     f.get(low);
     f.get(floor);
     f.op('i32x4.lt_u');
@@ -356,12 +365,12 @@ export class FastMemory {
   }
 
   #setLanes(lanes: readonly Local[], low: Local, isLds: boolean): void {
-    const { f } = this.#environment.state;
+    const { f } = this.environment.state;
     lanes.forEach((local, lane) => {
       f.get(low);
       f.lane('i32x4.extract_lane', lane);
       if (isLds) {
-        f.get(this.#environment.hoisted.get('lds base'));
+        f.get(this.environment.hoisted.get('lds base'));
         f.op('i32.add');
       }
       f.set(local);
@@ -370,7 +379,7 @@ export class FastMemory {
 
   /** Permissions of every granule that the lanes touch first or last. */
   #checkGather(group: AccessGroup, low: Local, lanes: readonly Local[], slow: Label): void {
-    const { f } = this.#environment.state;
+    const { f } = this.environment.state;
     const isOneDword = group.allDwords && group.max - group.min === 4 && (group.min & 3) === 0;
     if (isOneDword) {
       f.get(low);
@@ -389,7 +398,7 @@ export class FastMemory {
 
   /** Pushes the permissions that the granules of the first and the last byte have in common. */
   #pushPermissions(address: Local, first: number, last: number): void {
-    const { f } = this.#environment.state;
+    const { f } = this.environment.state;
     const at = (offset: number): void =>
       pushValidity(f, () => {
         f.get(address);
@@ -404,7 +413,7 @@ export class FastMemory {
   }
 
   #refuseUnlessPermitted({ writes }: AccessGroup, slow: Label): void {
-    const { f } = this.#environment.state;
+    const { f } = this.environment.state;
     f.i32(writes ? MAY_WRITE : MAY_READ);
     f.op('i32.and');
     f.op('i32.eqz');

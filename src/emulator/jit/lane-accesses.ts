@@ -25,6 +25,18 @@ export function loadLanes(
   }
 }
 
+/** Runs `body`, with `nibble` where the lane is on. */
+export function ifActive(f: FunctionBuilder, lane: number, nibble: Local | undefined, body: () => void): void {
+  if (!nibble) {
+    body();
+    return;
+  }
+  f.get(nibble);
+  f.i32(1 << lane);
+  f.op('i32.and');
+  f.if(undefined, body);
+}
+
 /** Of lanes that write the same place the last one counts. */
 export function storeLanes(
   f: FunctionBuilder,
@@ -32,19 +44,22 @@ export function storeLanes(
   offset: number,
   data: readonly Local[],
   sizeBytes: number,
+  nibble?: Local,
 ): void {
   const pairs = data.flatMap((dword, i) => (i % 2 === 1 ? [pairsOf(f, data[i - 1]!, dword)] : []));
   for (const [lane, address] of lanes.entries()) {
-    for (const [i, pair] of pairs.entries()) storePair(f, pair, lane, address, offset + i * 8);
-    for (const [i, dword] of data.entries()) {
-      if (i < pairs.length * 2) continue;
-      const at = offset + i * 4;
-      f.get(address);
-      f.get(dword);
-      if (sizeBytes === 1) f.loadLane('v128.store8_lane', at, lane * 4);
-      else if (sizeBytes === 2) f.loadLane('v128.store16_lane', at, lane * 2);
-      else f.loadLane('v128.store32_lane', at, lane);
-    }
+    ifActive(f, lane, nibble, () => {
+      for (const [i, pair] of pairs.entries()) storePair(f, pair, lane, address, offset + i * 8);
+      for (const [i, dword] of data.entries()) {
+        if (i < pairs.length * 2) continue;
+        const at = offset + i * 4;
+        f.get(address);
+        f.get(dword);
+        if (sizeBytes === 1) f.loadLane('v128.store8_lane', at, lane * 4);
+        else if (sizeBytes === 2) f.loadLane('v128.store16_lane', at, lane * 2);
+        else f.loadLane('v128.store32_lane', at, lane);
+      }
+    });
   }
   for (const pair of pairs) f.free(...pair);
 }

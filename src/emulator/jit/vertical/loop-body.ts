@@ -81,7 +81,14 @@ export class LoopBody {
     const hoisted = this.#hoisted;
     const argument = (node: Node): LaneArgument => this.#argument(node);
     this.#groups = groupAccesses(this.#nodes);
-    this.#memory = new FastMemory({ state, hoisted, groups: this.#groups, linear: undefined, argument });
+    this.#memory = new FastMemory({
+      state,
+      hoisted,
+      groups: this.#groups,
+      linear: undefined,
+      argument,
+      address: argument,
+    });
     this.#nans = new NanWatch(environment, this.#nodes);
     this.#places = new InvariantPlaces(environment, this.#nodes, chunkCount, this.#kept);
   }
