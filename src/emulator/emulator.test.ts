@@ -31,7 +31,7 @@ class Rig {
     const entry = memory.allocate(words.length * 4, { label: 'code' });
     this.code = entry;
     for (const [i, word] of words.entries()) memory.view.setUint32(entry + i * 4, word, true);
-    this.emulator.publishCode(entry, [{ name: 'kernel', offset: entry, sizeBytes: words.length * 4 }]);
+    this.emulator.publishCode(entry, () => [{ name: 'kernel', offset: entry, sizeBytes: words.length * 4 }]);
     const launch: Launch = {
       entry,
       waveSize: 64,

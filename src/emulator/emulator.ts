@@ -31,8 +31,8 @@ export class Emulator extends EmulatorCore<EmulatorMemory> {
   /** None where one thread is enough. */
   readonly workers: WorkerPool | undefined;
   readonly #dispatches: EmulatorDispatch[] = [];
-  /** By the offset of the code. */
-  readonly #symbols = new Map<number, readonly CodeSymbol[]>();
+  /** By the offset of the code; in the order of their offsets, once a report asked for them. */
+  readonly #symbols = new Map<number, () => readonly CodeSymbol[]>();
 
   constructor(options: EmulatorOptions) {
     const origin = performance.now();
@@ -43,11 +43,13 @@ export class Emulator extends EmulatorCore<EmulatorMemory> {
     }
   }
 
-  publishCode(offset: number, symbols: readonly CodeSymbol[]): void {
-    this.#symbols.set(
-      offset,
-      symbols.toSorted((a, b) => a.offset - b.offset),
-    );
+  /** `symbols`: asked for by the first report of a fault, or of where waves stand. */
+  publishCode(offset: number, symbols: () => readonly CodeSymbol[]): void {
+    let sorted: readonly CodeSymbol[] | undefined;
+    this.#symbols.set(offset, () => {
+      sorted ??= symbols().toSorted((a, b) => a.offset - b.offset);
+      return sorted;
+    });
   }
 
   /** Forgets the code there. Decoded code may refer to other decoded code: its memory is given back when no kernel runs. */
@@ -100,7 +102,7 @@ export class Emulator extends EmulatorCore<EmulatorMemory> {
   /** `kernel+0x40` for a code offset; empty when no symbol covers it. */
   locate(offset: number): string {
     for (const symbols of this.#symbols.values()) {
-      const symbol = symbols.findLast((candidate) => candidate.offset <= offset);
+      const symbol = symbols().findLast((candidate) => candidate.offset <= offset);
       if (symbol && offset < symbol.offset + Math.max(symbol.sizeBytes, 1)) {
         return `${symbol.name}+0x${(offset - symbol.offset).toString(16)}`;
       }

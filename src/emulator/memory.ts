@@ -245,7 +245,10 @@ export class EmulatorMemory {
   /** The live region that ends or starts nearest to `offset`, of those that the GPU may have pointers to. */
   nearest(offset: number): Region | undefined {
     const page = Math.floor(offset / PAGE_SIZE_BYTES);
-    const isUsers = (at: number): boolean => this.#ownerOf(at)?.isReusedAtOnce === false;
+    const isUsers = (at: number): boolean => {
+      const owner = this.#ownerOf(at);
+      return owner !== undefined && (owner.permissions !== 0 || !owner.isReusedAtOnce);
+    };
     let [low, high] = [page, page + 1];
     while (low > 0 && !isUsers(low)) low--;
     while (high < this.#owners.length && !isUsers(high)) high++;

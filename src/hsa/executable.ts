@@ -23,7 +23,9 @@ const MAX_LISTED = 10;
 const EXTERNAL = 'external definition';
 
 interface Patch {
-  readonly field: Uint8Array;
+  readonly image: DataView;
+  readonly offset: number;
+  readonly bits: number;
   readonly value: bigint;
 }
 
@@ -156,7 +158,7 @@ export class Executable implements Disposable {
     const entries = this.#codeObjects.map((codeObject) => this.#entriesOf(codeObject));
     const patches = this.#codeObjects.flatMap((codeObject, i) => this.#resolve(codeObject, entries[i]!));
     checkCalls(entries.flat());
-    for (const { field, value } of patches) writeField(field, value);
+    for (const patch of patches) writeField(patch);
     this.#frozen = true;
     for (const agent of this.#namespaces.keys()) this.#link(agent);
     for (const codeObject of this.#codeObjects) {
@@ -201,8 +203,12 @@ export class Executable implements Disposable {
   findSymbol(name: string, agent?: Agent): ExecutableSymbol | undefined {
     this.expectLive();
     if (agent !== undefined) this.#owner.expectAgent(agent);
-    const namespace = agent === undefined ? [...this.#namespaces.values()] : [this.#namespaces.get(agent)];
-    return namespace.map((names) => names?.symbols.get(name)).find((symbol) => symbol !== undefined);
+    if (agent !== undefined) return this.#namespaces.get(agent)?.symbols.get(name);
+    for (const { symbols } of this.#namespaces.values()) {
+      const symbol = symbols.get(name);
+      if (symbol !== undefined) return symbol;
+    }
+    return undefined;
   }
 
   /** As `findSymbol`. Throws INVALID_SYMBOL_NAME when there is none. */
@@ -283,22 +289,24 @@ export class Executable implements Disposable {
   #resolve(codeObject: LoadedCodeObject, entries: readonly LinkEntry[]): Patch[] {
     const missing = entries.filter(({ resolution }) => resolution === 'undefined').map(({ symbol }) => symbol.name);
     const addresses = new Map<ElfSymbol, bigint>(entries.map(({ symbol, address }) => [symbol, address]));
+    const { image, loadDelta } = codeObject;
     const patches: Patch[] = [];
     for (const [index, relocation] of codeObject.codeObject.elf.dynamicRelocations.entries()) {
-      const at = { file: codeObject.name, section: `dynamic relocation ${index}` };
       try {
         const type = loadableRelocation(relocation.type);
-        if (type.fieldBits === 0) continue;
-        const field = codeObject.view(relocation.offset, type.fieldBits / 8, 'the place that it patches');
+        const bits = type.fieldBits;
+        if (bits === 0) continue;
+        const offset = codeObject.offsetOf(relocation.offset, bits / 8, 'the place that it patches');
         const operands = {
           symbol: relocation.symbol === undefined ? 0n : addresses.get(relocation.symbol)!,
-          addend: relocation.addend ?? inPlaceAddend(field),
-          place: relocation.offset + codeObject.loadDelta,
-          base: codeObject.loadDelta,
+          addend: relocation.addend ?? inPlaceAddend(image, offset, bits),
+          place: relocation.offset + loadDelta,
+          base: loadDelta,
         };
-        patches.push({ field, value: relocate(type, operands) });
+        patches.push({ image, offset, bits, value: relocate(type, operands) });
       } catch (error) {
-        throw error instanceof HsaError ? error.within(at) : error;
+        if (!(error instanceof HsaError)) throw error;
+        throw error.within({ file: codeObject.name, section: `dynamic relocation ${index}` });
       }
     }
     if (missing.length > 0) throw undefinedSymbols([...new Set(missing)], codeObject.name);
@@ -315,16 +323,15 @@ function alreadyDefined(name: string, file: string): HsaError {
   return new HsaError('VARIABLE_ALREADY_DEFINED', `symbol '${name}' is already defined in this executable`, { file });
 }
 
-function writeField(field: Uint8Array, value: bigint): void {
-  const data = new DataView(field.buffer, field.byteOffset, field.byteLength);
-  if (field.length === 8) data.setBigUint64(0, value, true);
-  else if (field.length === 4) data.setUint32(0, Number(value), true);
-  else data.setUint16(0, Number(value), true);
+function writeField({ image, offset, bits, value }: Patch): void {
+  if (bits === 64) image.setBigUint64(offset, value, true);
+  else if (bits === 32) image.setUint32(offset, Number(value), true);
+  else image.setUint16(offset, Number(value), true);
 }
 
-function inPlaceAddend(field: Uint8Array): bigint {
-  const unsigned = field.reduceRight((value, byte) => (value << 8n) | BigInt(byte), 0n);
-  return BigInt.asIntN(8 * field.length, unsigned);
+function inPlaceAddend(image: DataView, offset: number, bits: number): bigint {
+  if (bits === 64) return image.getBigInt64(offset, true);
+  return BigInt(bits === 32 ? image.getInt32(offset, true) : image.getInt16(offset, true));
 }
 
 function undefinedSymbols(names: readonly string[], file: string): HsaError {

@@ -111,6 +111,8 @@ export class LoadedCodeObject {
   readonly sizeBytes: number;
   /** Loaded address minus linked address. */
   readonly loadDelta: bigint;
+  /** The live bytes of the allocation. */
+  readonly image: DataView<SharedArrayBuffer>;
   readonly #extent: Extent;
   #lines: LineTable | undefined;
   #waveSize: { readonly value: 32 | 64 | undefined } | undefined;
@@ -141,11 +143,18 @@ export class LoadedCodeObject {
     this.loadDelta = this.address - extent.start;
     this.#extent = extent;
     const memory = device.memory.view(this.address, sizeBytes);
+    this.image = new DataView(memory.buffer, memory.byteOffset, sizeBytes);
     const { elf } = codeObject;
     for (const segment of elf.segments) {
       if (segment.type !== PT_LOAD) continue;
       memory.set(elf.segmentBytes(segment), Number(segment.virtualAddress - extent.start));
     }
+  }
+
+  /** Offset in `image` of a linked address. Throws INVALID_CODE_OBJECT outside the image. */
+  offsetOf(linkedAddress: bigint, sizeBytes: number, what: string): number {
+    this.#check(linkedAddress, sizeBytes, what);
+    return Number(linkedAddress - this.#extent.start);
   }
 
   /** Live bytes at a linked address. Throws INVALID_CODE_OBJECT outside the image. */
@@ -288,16 +297,28 @@ export class LoadedCodeObject {
     }
   }
 
-  /** What the device must know before it runs the code. */
+  /** What the device must know before it runs the code; the symbols are collected when it asks. */
   publishedCode(): PublishedCode {
+    const functions = () => this.#functions();
+    return {
+      ...{ address: this.address, sizeBytes: this.sizeBytes, name: this.name },
+      get symbols() {
+        return functions();
+      },
+    };
+  }
+
+  /** One for each address. */
+  #functions(): PublishedCode['symbols'] {
     const { elf } = this.codeObject;
-    const functions = new Map<string, PublishedCode['symbols'][number]>();
+    const functions = new Map<bigint, PublishedCode['symbols'][number]>();
     for (const symbol of [...elf.dynamicSymbols, ...elf.symbols]) {
       if (symbol.type !== STT_FUNC || !isDefined(symbol)) continue;
       const address = this.addressOf(symbol);
-      functions.set(`${symbol.name}@${address}`, { name: symbol.name, address, sizeBytes: symbol.sizeBytes });
+      if (functions.has(address)) continue;
+      functions.set(address, { name: symbol.name, address, sizeBytes: symbol.sizeBytes });
     }
-    return { address: this.address, sizeBytes: this.sizeBytes, name: this.name, symbols: [...functions.values()] };
+    return [...functions.values()];
   }
 }
 

@@ -21,7 +21,9 @@ export function addStatistics(a: DispatchStatistics, b: DispatchStatistics, fact
 }
 
 function sumOf<Counts extends Readonly<Record<string, number>>>(a: Counts, b: Counts, factor: number): Counts {
-  return Object.fromEntries(Object.entries(a).map(([name, count]) => [name, count + factor * b[name]!])) as Counts;
+  const sum: Record<string, number> = {};
+  for (const name in a) sum[name] = a[name]! + factor * b[name]!;
+  return sum as Counts;
 }
 
 /** Counts that are not 0, the largest first: `120 valu, 8 salu`. */

@@ -131,7 +131,7 @@ export function runKernelVector(vector: KernelVector, processor: string, executo
   const code = Uint8Array.from(Buffer.from(vector.Code, 'hex'));
   const codeOffset = memory.allocate(code.length, { label: 'code' });
   memory.bytes.set(code, codeOffset);
-  emulator.publishCode(codeOffset, [{ name: vector.Kernel, offset: codeOffset, sizeBytes: code.length }]);
+  emulator.publishCode(codeOffset, () => [{ name: vector.Kernel, offset: codeOffset, sizeBytes: code.length }]);
   const kernargAddress = memory.address(kernarg);
   const dispatch = emulator.dispatch({
     entry: codeOffset + vector.Entry,

@@ -165,7 +165,7 @@ class Rig {
     const { memory } = this.#emulator;
     const entry = memory.allocate(words.length * 4);
     for (const [i, word] of words.entries()) memory.view.setUint32(entry + i * 4, word, true);
-    this.#emulator.publishCode(entry, [{ name: 'kernel', offset: entry, sizeBytes: words.length * 4 }]);
+    this.#emulator.publishCode(entry, () => [{ name: 'kernel', offset: entry, sizeBytes: words.length * 4 }]);
     const at = (tuple: number, operand: number): number => this.#buffer + tuple * RECORD_SIZE + operand * 8;
     tuples.forEach((tuple, i) => {
       for (const [operand, bits] of tuple.entries()) memory.view.setBigUint64(at(i, operand), bits, true);

@@ -179,12 +179,9 @@ class EmulatedDevice implements Device {
 
   publishCode(code: PublishedCode): void {
     const { memory } = this.#emulator;
-    const symbols = code.symbols.map(({ name, address, sizeBytes }) => ({
-      name,
-      offset: memory.offset(address) ?? 0,
-      sizeBytes,
-    }));
-    this.#emulator.publishCode(memory.offset(code.address) ?? 0, symbols);
+    this.#emulator.publishCode(memory.offset(code.address) ?? 0, () =>
+      code.symbols.map(({ name, address, sizeBytes }) => ({ name, offset: memory.offset(address) ?? 0, sizeBytes })),
+    );
   }
 
   withdrawCode(address: bigint): void {

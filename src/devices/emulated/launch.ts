@@ -28,13 +28,18 @@ export class DescriptorCache {
   /** `bytes`: those at `address` now; the host may have changed them. */
   decode(address: bigint, bytes: Uint8Array): KernelDescriptor {
     const known = this.#known.get(address);
-    if (known?.bytes.every((byte, i) => byte === bytes[i])) return known.descriptor;
+    if (known && isSame(known.bytes, bytes)) return known.descriptor;
     const copy = Uint8Array.from(bytes);
     const descriptor = decodeKernelDescriptor(copy, this.#family);
     if (this.#known.size >= MAX_CACHED_DESCRIPTORS) this.#known.clear();
     this.#known.set(address, { bytes: copy, descriptor });
     return descriptor;
   }
+}
+
+function isSame(a: Uint8Array, b: Uint8Array): boolean {
+  for (let i = 0; i < a.length; i++) if (a[i] !== b[i]) return false;
+  return true;
 }
 
 export function launchOf(
