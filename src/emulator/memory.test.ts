@@ -134,7 +134,10 @@ test('what the GPU may do with a region changes, and its neighbours stay', () =>
 
 test('the nearest region is the one with the smallest distance, and none of the emulator', () => {
   const first = memory.allocate(100, { label: 'first' });
-  const own = [memory.allocate(100, { permissions: 0 }), memory.allocate(4096, { permissions: 0, uninitialized: true })];
+  const own = [
+    memory.allocate(100, { permissions: 0 }),
+    memory.allocate(4096, { permissions: 0, uninitialized: true }),
+  ];
   const gap = memory.allocate(4096 * 10);
   const last = memory.allocate(100, { label: 'last' });
   memory.free(gap);
