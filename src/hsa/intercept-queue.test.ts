@@ -72,3 +72,25 @@ test('an error of what was written stops the queue, and disposing it frees both'
   assert.equal(device.memory.allocations.size, before - 2);
   assert.equal(runtime.failure, undefined);
 });
+
+test('the queue that runs the packets has the settings of the other one, priority too', () => {
+  const { runtime, device, queue: low } = setUp();
+  const normal = runtime.createInterceptQueue(runtime.gpuAgents[0]!, { type: 'single' });
+  low.priority = 'low';
+  assert.equal(low.priority, 'low');
+  const order: string[] = [];
+  for (const [name, queue] of Object.entries({ low, normal })) {
+    const kernel = device.addKernel(function* () {
+      order.push(name);
+      yield 'running';
+    });
+    queue.dispatch({ kernel, grid: [1], workgroup: [1] });
+  }
+  while (runtime.progress() !== 'idle');
+  assert.deepEqual(order, ['normal', 'low']);
+  const types = device.packets.map(({ queueAddress }) => {
+    const bytes = runtime.view(queueAddress, 4);
+    return new DataView(bytes.buffer, bytes.byteOffset).getUint32(0, true);
+  });
+  assert.deepEqual(types, [1, 0]);
+});

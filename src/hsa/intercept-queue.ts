@@ -7,7 +7,7 @@ import { expectCallback } from './handles.ts';
 import { PACKET_SIZE_BYTES, PACKET_TYPE } from './layouts.ts';
 import { decodeHeader } from './packet.ts';
 import type { PacketConsumer, PacketSource } from './packet-processor.ts';
-import { Queue, type QueueOptions, type QueueOwner } from './queue.ts';
+import { Queue, type QueueOptions, type QueueOwner, type QueuePriority } from './queue.ts';
 
 /** Hands packets of 64 bytes on; may be called any number of times while the interceptor runs. */
 export type PacketWriter = (packets: readonly Uint8Array[]) => void;
@@ -86,6 +86,7 @@ class InterceptConsumer implements PacketConsumer {
 
 export class InterceptQueue extends Queue {
   readonly #interceptors: Interceptor[];
+  readonly #inner: Queue;
 
   /** Use `Runtime.createInterceptQueue`. `createInner` makes the queue that runs the packets. */
   constructor(
@@ -94,11 +95,23 @@ export class InterceptQueue extends Queue {
     createInner: (onError: NonNullable<QueueOptions['onError']>) => Queue,
   ) {
     const interceptors: Interceptor[] = [];
+    let inner: Queue | undefined;
     super(owner, options, (queue, onError) => {
-      const inner = createInner((error) => onError(error));
+      inner = createInner((error) => onError(error));
       return new InterceptConsumer(queue, inner, interceptors);
     });
     this.#interceptors = interceptors;
+    this.#inner = inner!;
+  }
+
+  override get priority(): QueuePriority {
+    return super.priority;
+  }
+
+  /** Of both queues. */
+  override set priority(priority: QueuePriority) {
+    super.priority = priority;
+    this.#inner.priority = priority;
   }
 
   /** The last one that was registered sees the packets first. Throws INVALID_QUEUE, INVALID_ARGUMENT. */

@@ -1,8 +1,6 @@
 /** What may be done with objects that are gone or belong to others, and what is left when all are gone. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { setFlagsFromString } from 'node:v8';
-import { runInNewContext } from 'node:vm';
 import fc from 'fast-check';
 import { FakeDevice } from './fake-device.test-support.ts';
 import { buildImage } from './image.test-support.ts';
@@ -114,38 +112,4 @@ test('packets of many queues run in an order that their dependencies allow', () 
     }),
     { numRuns: 50 },
   );
-});
-
-setFlagsFromString('--expose-gc');
-const collectGarbage: () => void = runInNewContext('gc');
-
-/** Bytes of the heap that are still in use. */
-function heapBytes(): number {
-  collectGarbage();
-  return process.memoryUsage().heapUsed;
-}
-
-test('many dispatches leave nothing behind', () => {
-  const { device, runtime, agent } = setUp();
-  const kernel = device.addKernel(function* () {
-    yield 'running';
-  });
-  const queue = runtime.createQueue(agent);
-  const done = runtime.createSignal(0n);
-  const before = device.memory.allocations.size;
-  const run = (count: number): void => {
-    for (let i = 0; i < count; i++) {
-      done.store(1n);
-      queue.dispatch({ kernel, grid: [1], workgroup: [1], completionSignal: done });
-      done.waitSync('eq', 0n);
-      device.packets.length = 0;
-    }
-  };
-  run(10_000);
-  const heap = heapBytes();
-  run(20_000);
-  // Less than 16 bytes for each.
-  assert.ok(heapBytes() - heap < 16 * 20_000, `${heapBytes() - heap} bytes more than before`);
-  assert.equal(queue.statistics.workgroups, 30_000);
-  assert.equal(device.memory.allocations.size, before);
 });

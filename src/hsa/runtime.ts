@@ -209,9 +209,8 @@ export class Runtime implements Progress, Disposable {
       owner.onDispose(queue);
       inner?.[Symbol.dispose]();
     };
-    const { sizePackets } = options;
     const queue = new InterceptQueue({ ...owner, onDispose }, options, (onError) => {
-      inner = this.createQueue(agent, { onError, ...(sizePackets !== undefined && { sizePackets }) });
+      inner = this.createQueue(agent, { ...options, onError });
       return inner;
     });
     return this.#add(queue);

@@ -4,11 +4,15 @@
  */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import { Worker } from 'node:worker_threads';
+import { assembledImage, kernelSource } from '../bench/assembled-kernel.ts';
 import { createEmulatedDevice } from '../devices/emulated/index.ts';
 import { AGENT_INFO, agentInfo } from './agent-info.ts';
 import { refused as refusedAs } from './conformance/subject.test-support.ts';
 import { FakeDevice } from './fake-device.test-support.ts';
+import { CodeObjectReader } from './loaded-code-object.ts';
 import type { MemoryPool } from './memory-pool.ts';
 import { encodeKernelDispatch } from './packet.ts';
 import type { AdderTask, ProducerTask } from './producer.test-support.ts';
@@ -243,4 +247,39 @@ test('a storm of allocations keeps what pools promise', () => {
     each.pool.free(each.address);
   }
   assert.equal(available(), before);
+});
+
+setFlagsFromString('--expose-gc');
+const collectGarbage: () => void = runInNewContext('gc');
+
+/** Bytes of the heap that are still in use. */
+function heapBytes(): number {
+  collectGarbage();
+  return process.memoryUsage().heapUsed;
+}
+
+test('dispatches leave nothing behind', () => {
+  const count = IS_FULL ? 1_000_000 : 20_000;
+  // A wave has 150 KiB of state: device memory would not be enough for those of a hundred dispatches.
+  const device = createEmulatedDevice({ processor: 'gfx90a', memorySizeBytes: 2 ** 24 });
+  using runtime = createRuntime({ devices: [device] });
+  const agent = runtime.gpuAgents[0]!;
+  const executable = runtime.createExecutable();
+  executable.loadCodeObject(agent, new CodeObjectReader(assembledImage(kernelSource('empty', ''), 'empty').bytes));
+  executable.freeze();
+  const kernel = executable.getSymbol('empty.kd').address;
+  const queue = runtime.createQueue(agent);
+  const run = (dispatches: number): void => {
+    using done = runtime.createSignal(BigInt(dispatches));
+    for (let i = 0; i < dispatches; i++) queue.dispatch({ kernel, grid: [1], workgroup: [1], completionSignal: done });
+    done.waitSync('eq', 0n);
+  };
+  run(10_000);
+  const [heap, available] = [heapBytes(), agentInfo(agent, AGENT_INFO.memoryAvailable)];
+  run(count);
+  // Less than 16 bytes for each.
+  assert.ok(heapBytes() - heap < 16 * count, `${heapBytes() - heap} bytes more than before`);
+  assert.equal(agentInfo(agent, AGENT_INFO.memoryAvailable), available);
+  assert.equal(queue.statistics.workgroups, 10_000 + count);
+  device.close();
 });
