@@ -31,19 +31,25 @@ test('a time limit ends an endless program with status 124 and says where it was
   assert.match(stderr, /^wavewright: error: .*infinite-loop.*time limit of 2 s ran out.* \[TIMEOUT\]\n.*0x/);
 });
 
-test('SIGINT ends a running program at once, as shells see it with status 130', async () => {
-  // The shell waits for the program like a user's shell does, and prints what it sees.
-  const argv = [process.execPath, ...command('--print-resource-usage', example('checks/infinite-loop'))];
-  const shell = spawn('sh', ['-c', '"$@" & echo $!; wait $!; echo $?', 'sh', ...argv], { stdio: 'pipe' });
-  let stdout = '';
-  shell.stdout.on('data', (data) => {
-    stdout += data;
+for (const [signal, status] of [
+  ['SIGINT', 130],
+  ['SIGTERM', 143],
+  ['SIGHUP', 129],
+] as const) {
+  test(`${signal} ends a running program at once, as shells see it with status ${status}`, async () => {
+    // The shell waits for the program like a user's shell does, and prints what it sees.
+    const argv = [process.execPath, ...command('--print-resource-usage', example('checks/infinite-loop'))];
+    const shell = spawn('sh', ['-c', '"$@" & echo $!; wait $!; echo $?', 'sh', ...argv], { stdio: 'pipe' });
+    let stdout = '';
+    shell.stdout.on('data', (data) => {
+      stdout += data;
+    });
+    for await (const text of shell.stderr.setEncoding('utf8')) {
+      if (text.includes('_start:')) process.kill(Number(stdout.trim()), signal);
+    }
+    assert.equal(stdout.split('\n')[1], String(status));
   });
-  for await (const text of shell.stderr.setEncoding('utf8')) {
-    if (text.includes('_start:')) process.kill(Number(stdout.trim()), 'SIGINT');
-  }
-  assert.equal(stdout.split('\n')[1], '130');
-});
+}
 
 test('what cannot be written is an error, of the output too; a reader that goes away ends the program', () => {
   const shell = (line: string) => spawnSync('sh', ['-c', line, process.execPath, ...command()], { encoding: 'utf8' });

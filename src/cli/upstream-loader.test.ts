@@ -5,6 +5,7 @@ import { copyFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from '
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { after, test } from 'node:test';
+import fc from 'fast-check';
 import { runUpstreamLoader } from './upstream-loader.ts';
 import type { UpstreamLoader } from './upstream-loader-names.ts';
 
@@ -93,6 +94,41 @@ test('without arguments: usage of the early loader on stdout, an error of the la
   assert.equal(help.status, 0);
   assert.match(help.stdout, /^usage: wavewright llvm-gpu-loader .*\n[\s\S]*--threads-x, --threads=N/);
   assert.match((await loader('llvm-gpu-loader', ['--version'])).stdout, /^llvm-gpu-loader/);
+});
+
+test('no words before the image make anything but a status of the loader and a message', async () => {
+  const value = fc.oneof(
+    fc.constantFrom('0', '1', '2', '0x2', '-1', '', 'x', '1e9', '18446744073709551616', 'true'),
+    fc.string({ maxLength: 5 }),
+  );
+  const name = fc.constantFrom(
+    'threads',
+    'blocks',
+    'threads-z',
+    'blocks-y',
+    'print-resource-usage',
+    'env',
+    'device',
+    'x',
+    '',
+  );
+  const word = fc.oneof(
+    fc
+      .tuple(fc.constantFrom('', '-', '--', '---'), name, fc.constantFrom('', '='), value)
+      .map((parts) => parts.join('')),
+    value,
+  );
+  // Standard input as the image, and help.
+  const words = fc.array(word, { maxLength: 6 }).filter((all) => !all.some((one) => /^(-|--?h(elp)?)$/.test(one)));
+  await fc.assert(
+    fc.asyncProperty(fc.constantFrom(...NAMES), words, async (loaderName, before) => {
+      // Whatever is taken for the image is not there.
+      const { status, stderr } = await loader(loaderName, [...before, path.join(folder, 'none')]);
+      assert.equal(status, 1);
+      assert.match(stderr, /^loader: error: /);
+    }),
+    { numRuns: 300 },
+  );
 });
 
 test('an image may be named like an option', async () => {

@@ -55,7 +55,7 @@ const inWorker = async (page: Page, name: ProgramName): Promise<unknown> =>
           onerror(event: { message: string }): void;
           postMessage(message: unknown): void;
         }
-        const worker = new Worker('/test/browser/worker.js', { type: 'module' });
+        const worker = new Worker('/bundled/test/browser/worker.js', { type: 'module' });
         worker.onmessage = ({ data }) => resolve(data);
         worker.onerror = ({ message }) => resolve(`error: ${message}`);
         worker.postMessage(program);

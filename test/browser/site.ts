@@ -12,7 +12,10 @@ const TYPES: Readonly<Record<string, string>> = {
   '.js': 'text/javascript',
   '.mjs': 'text/javascript',
 };
-const MSGPACK = "'/node_modules/@msgpack/msgpack/dist.esm/index.mjs'";
+const MSGPACK = '/node_modules/@msgpack/msgpack/dist.esm/index.mjs';
+const PAGE = `<!doctype html>
+<link rel="icon" href="data:,">
+<script type="importmap">{ "imports": { "@msgpack/msgpack": "${MSGPACK}" } }</script>`;
 /** Pages and workers that have these share memory. */
 const ISOLATION = { 'cross-origin-opener-policy': 'same-origin', 'cross-origin-embedder-policy': 'require-corp' };
 
@@ -24,7 +27,10 @@ export function build(directory: string): void {
   if (status !== 0) throw new Error(`the build fails:\n${stdout}`);
 }
 
-/** Serves `/dist`, `/test` and `/examples`; under `/isolated/` a page with memory for several threads, under `/plain/` one without. */
+/**
+ * Serves `/dist`, `/test` and `/examples`; a page with memory for several threads as `/isolated`, one without as `/plain`. The pages have an
+ * import map; for workers, which import maps do not reach, the scripts are below `/bundled` with that import replaced, as bundlers do.
+ */
 export async function serve(dist: string): Promise<{ url: string } & Disposable> {
   const server = createServer((request, response) => {
     const { pathname } = new URL(request.url!, 'http://localhost');
@@ -43,18 +49,15 @@ export async function serve(dist: string): Promise<{ url: string } & Disposable>
 }
 
 function contents(dist: string, pathname: string): Uint8Array | string | undefined {
-  if (pathname === '/isolated' || pathname === '/plain') return '<!doctype html><link rel="icon" href="data:,">';
+  if (pathname === '/isolated' || pathname === '/plain') return PAGE;
+  if (pathname.startsWith('/bundled/')) {
+    const text = contents(dist, pathname.slice('/bundled'.length));
+    return text && Buffer.from(text).toString().replaceAll("'@msgpack/msgpack'", `'${MSGPACK}'`);
+  }
   const file = pathname.startsWith('/dist/') ? path.join(dist, pathname.slice(6)) : path.join(ROOT, pathname);
   if (pathname.startsWith('/test/browser/')) {
-    const source = readFileSync(file.replace(/\.js$/, '.ts'), 'utf8');
-    return stripTypeScriptTypes(source).replace(
-      /'(?:\.\.\/\.\.\/src|(\.))\/(.*)\.ts'/g,
-      (_, here: string | undefined, name: string) => (here === undefined ? `'/dist/${name}.js'` : `'./${name}.js'`),
-    );
+    const source = stripTypeScriptTypes(readFileSync(file.replace(/\.js$/, '.ts'), 'utf8'));
+    return source.replace(/'(\.[^']*)\.ts'/g, (_, name: string) => `'${name.replace('/src/', '/dist/')}.js'`);
   }
-  if (!existsSync(file)) return undefined;
-  // As a bundler does; import maps do not reach workers.
-  return pathname.startsWith('/dist/')
-    ? readFileSync(file, 'utf8').replaceAll("'@msgpack/msgpack'", MSGPACK)
-    : readFileSync(file);
+  return existsSync(file) ? readFileSync(file) : undefined;
 }
