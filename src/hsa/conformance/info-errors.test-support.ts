@@ -12,7 +12,11 @@ export function runtimeFunctions({ own, ended }: World): Record<string, Refusals
   return {
     hsa_init: {
       INVALID_ARGUMENT: [() => createRuntime({ devices: [] })],
-      NOT_INITIALIZED: [() => ended.runtime.retain()],
+      NOT_INITIALIZED: [
+        () => ended.runtime.retain(),
+        () => ended.runtime.progress(),
+        () => ended.runtime.view(ended.address, 1),
+      ],
     },
     hsa_system_get_info: {
       INVALID_ARGUMENT: [() => runtime.systemInfo(UNKNOWN_ID)],

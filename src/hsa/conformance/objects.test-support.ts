@@ -1,11 +1,6 @@
 /** Signals, groups, queues, executables and the runtime itself: settings, and errors by state and by foreign objects. */
 import assert from 'node:assert/strict';
-import { AGENT_INFO, agentInfo } from '../agent-info.ts';
 import { EXECUTABLE_INFO, executableInfo } from '../executable-info.ts';
-import { CodeObjectReader } from '../loaded-code-object.ts';
-import { memoryPoolInfo } from '../memory-info.ts';
-import type { QueuePriority, QueueType } from '../queue.ts';
-import { createRuntime } from '../runtime.ts';
 import { refused, type Subject, withRuntime } from './subject.test-support.ts';
 
 const U64 = (value: bigint) => BigInt.asIntN(64, value);
@@ -52,11 +47,6 @@ export function conformObjects(subject: Subject): void {
   withRuntime(subject, 'consumers of signals', ({ runtime, agent }) => {
     const signal = runtime.createSignal(0n, runtime.cpuAgent, agent);
     assert.deepEqual(signal.consumers, [runtime.cpuAgent, agent]);
-    assert.throws(() => runtime.createSignal(0n, agent, agent), refused('INVALID_ARGUMENT'));
-    const device = subject.open();
-    using other = createRuntime({ devices: [device] });
-    assert.throws(() => runtime.createSignal(0n, other.cpuAgent), refused('INVALID_AGENT'));
-    device.close();
   });
 
   withRuntime(subject, 'handlers and waits for every condition', ({ runtime }) => {
@@ -82,10 +72,6 @@ export function conformObjects(subject: Subject): void {
     assert.deepEqual(seen, ['eq 5', 'ne 5', 'lt 5', 'gte 5']);
     signal[Symbol.dispose]();
     runtime.progress();
-    const wait = { signal, condition: 'eq', value: 0n } as const;
-    assert.throws(() => runtime.onSignal(wait, () => false), refused('INVALID_SIGNAL'));
-    assert.throws(() => runtime.waitAny([wait]), refused('INVALID_SIGNAL'));
-    assert.throws(() => runtime.waitAll([]), refused('INVALID_ARGUMENT'));
   });
 
   withRuntime(subject, 'groups of signals', ({ runtime, agent }) => {
@@ -93,14 +79,6 @@ export function conformObjects(subject: Subject): void {
     const group = runtime.createSignalGroup([first, second], [agent]);
     assert.deepEqual(group.waitAny(['eq', 'gte'], [0n, 2n]), { signal: second, value: 2n });
     assert.equal(group.waitAny(['eq', 'eq'], [0n, 0n], { timeoutMs: 0 }), undefined);
-    assert.throws(() => group.waitAny(['eq'], [0n]), refused('INVALID_ARGUMENT'));
-    assert.throws(() => group.waitAny(['eq', 'eq'], [0n]), refused('INVALID_ARGUMENT'));
-    assert.throws(() => runtime.createSignalGroup([], [agent]), refused('INVALID_ARGUMENT'));
-    assert.throws(() => runtime.createSignalGroup([first], []), refused('INVALID_ARGUMENT'));
-    group[Symbol.dispose]();
-    assert.throws(() => group.waitAny(['eq', 'eq'], [1n, 1n]), refused('INVALID_SIGNAL_GROUP'));
-    first[Symbol.dispose]();
-    assert.throws(() => runtime.createSignalGroup([first], [agent]), refused('INVALID_SIGNAL'));
   });
 
   withRuntime(subject, 'what queues can be asked for', ({ runtime, agent }) => {
@@ -108,14 +86,6 @@ export function conformObjects(subject: Subject): void {
       using queue = runtime.createQueue(agent, { type, sizePackets: 64, privateSegmentSizeBytes: 0xffff_ffff });
       assert.equal(queue.type, type);
     }
-    const refuses = (status: Parameters<typeof refused>[0], options: Parameters<typeof runtime.createQueue>[1]) =>
-      assert.throws(() => runtime.createQueue(agent, options), refused(status));
-    for (const sizePackets of [0, 3, -64, 1.5]) refuses('INVALID_ARGUMENT', { sizePackets });
-    refuses('OUT_OF_RESOURCES', { sizePackets: 2 ** 18 });
-    refuses('INVALID_ARGUMENT', { type: 'x' as QueueType });
-    refuses('OUT_OF_RESOURCES', { privateSegmentSizeBytes: 262_129 });
-    refuses('OUT_OF_RESOURCES', { groupSegmentSizeBytes: 2 ** 20 });
-    refuses('INVALID_ARGUMENT', { groupSegmentSizeBytes: -1 });
   });
 
   withRuntime(subject, 'indices of queues in every order', ({ runtime, agent }) => {
@@ -131,24 +101,6 @@ export function conformObjects(subject: Subject): void {
       [queue.loadWriteIndex('scacquire'), queue.writeIndex, queue.loadReadIndex('relaxed')],
       [2n, 2n, 0n],
     );
-    queue[Symbol.dispose]();
-    for (const use of [
-      () => queue.loadWriteIndex(),
-      () => queue.loadReadIndex(),
-      () => queue.addWriteIndex(1n),
-      () => queue.storeWriteIndex(1n),
-      () => queue.casWriteIndex(0n, 1n),
-      () => queue.ringDoorbell(0n),
-      () => queue.setComputeUnitMask(Uint32Array.of(1)),
-      () => queue.computeUnitMask,
-      () => queue.doorbellAddress,
-      () => queue.isProfiled,
-      () => {
-        queue.priority = 'high';
-      },
-    ]) {
-      assert.throws(use, refused('INVALID_QUEUE'));
-    }
   });
 
   withRuntime(subject, 'settings of queues', ({ runtime, agent }) => {
@@ -156,15 +108,11 @@ export function conformObjects(subject: Subject): void {
     assert.equal(queue.priority, 'normal');
     queue.priority = 'high';
     assert.equal(queue.priority, 'high');
-    assert.throws(() => {
-      queue.priority = 'urgent' as QueuePriority;
-    }, refused('INVALID_ARGUMENT'));
     const all = queue.computeUnitMask;
     const count = all.reduce((sum, word) => sum + word.toString(2).replaceAll('0', '').length, 0);
     assert.equal(count, agent.info.computeUnitCount);
     queue.setComputeUnitMask(Uint32Array.of(1, 0xffff_ffff, 0xffff_ffff, 0xffff_ffff, 1));
     assert.equal(queue.computeUnitMask[0], 1);
-    assert.throws(() => queue.setComputeUnitMask(Uint32Array.of(0)), refused('INVALID_ARGUMENT'));
     queue.setComputeUnitMask(new Uint32Array(0));
     assert.deepEqual(queue.computeUnitMask, all);
     assert.equal(queue.isProfiled, true);
@@ -205,32 +153,13 @@ export function conformObjects(subject: Subject): void {
     assert.throws(() => executable.defineProgramVariable('x', 0n), refused('VARIABLE_ALREADY_DEFINED'));
     assert.throws(() => executable.defineVariable(agent, '', 0n), refused('INVALID_ARGUMENT'));
     assert.deepEqual([...executable.programVariables], [['x', 0x3000n]]);
-    const device = subject.open();
-    using other = createRuntime({ devices: [device] });
-    const foreign = other.gpuAgents[0]!;
-    const reader = new CodeObjectReader(Uint8Array.of(1));
-    assert.throws(() => executable.loadCodeObject(foreign, reader), refused('INVALID_AGENT'));
-    assert.throws(() => executable.defineVariable(foreign, 'y', 0n), refused('INVALID_AGENT'));
-    assert.throws(() => executable.getSymbol('x', foreign), refused('INVALID_AGENT'));
-    reader[Symbol.dispose]();
-    assert.throws(() => executable.loadCodeObject(agent, reader), refused('INVALID_CODE_OBJECT_READER'));
-    assert.throws(() => new CodeObjectReader(new Uint8Array(0)), refused('INVALID_ARGUMENT'));
     assert.deepEqual(executable.validate(), []);
     executable.freeze();
     assert.deepEqual(info(), [1, 1, 2]);
-    assert.throws(() => executable.freeze(), refused('FROZEN_EXECUTABLE'));
-    assert.throws(() => executable.defineVariable(agent, 'z', 0n), refused('FROZEN_EXECUTABLE'));
     assert.throws(() => executable.defineProgramVariable('z', 0n), refused('FROZEN_EXECUTABLE'));
-    assert.throws(() => executable.getSymbol('none'), refused('INVALID_SYMBOL_NAME'));
-    executable[Symbol.dispose]();
-    assert.throws(() => executableInfo(executable, EXECUTABLE_INFO.state), refused('INVALID_EXECUTABLE'));
-    assert.throws(() => executable.validate(), refused('INVALID_EXECUTABLE'));
-    assert.throws(() => runtime.createExecutable({ profile: 'x' as 'base' }), refused('INVALID_ARGUMENT'));
-    assert.throws(() => runtime.createExecutable({ rounding: 'x' as 'near' }), refused('INVALID_ARGUMENT'));
-    device.close();
   });
 
-  withRuntime(subject, 'a runtime ends with its last user, and everything with it', ({ runtime, agent }) => {
+  withRuntime(subject, 'a runtime ends with its last user, and everything with it', ({ device, runtime, agent }) => {
     const [signal, queue, executable] = [
       runtime.createSignal(1n),
       runtime.createQueue(agent),
@@ -243,49 +172,9 @@ export function conformObjects(subject: Subject): void {
     runtime[Symbol.dispose]();
     assert.equal(signal.load(), 1n, 'it was retained');
     runtime[Symbol.dispose]();
-    for (const use of [
-      () => runtime.retain(),
-      () => runtime.systemInfo(0),
-      () => runtime.extensionMinor(0x201, 1),
-      () => runtime.createSignal(0n),
-      () => runtime.createSignalGroup([signal], [agent]),
-      () => runtime.createQueue(agent),
-      () => runtime.createInterceptQueue(agent),
-      () => runtime.createExecutable(),
-      () => runtime.executables,
-      () => runtime.loader.querySegmentDescriptors(),
-      () => runtime.fill(address, 0, 1),
-      () => runtime.copy(address, address, 1),
-      () => runtime.copyAsync({ destination: address, source: address, sizeBytes: 1 }),
-      () => runtime.copyEngineStatus(agent, runtime.cpuAgent),
-      () => runtime.convertTick(agent, 0n),
-      () => runtime.progress(),
-      () => runtime.waitAny([{ signal, condition: 'eq', value: 1n }]),
-      () => runtime.onSignal({ signal, condition: 'eq', value: 1n }, () => false),
-      () => runtime.memory.pointerInfo(address),
-      () => runtime.memory.allowAccess([agent], address),
-      () => runtime.memory.canMigrate(pool, pool),
-      () => runtime.memory.migrate(address, pool),
-      () => runtime.memory.assignAgent(address, agent, 'rw'),
-      () => runtime.memory.lock(new Uint8Array(1)),
-      () => runtime.memory.unlock(new Uint8Array(1)),
-      () => runtime.memory.onDeallocate(address, () => {}),
-      () => runtime.memory.setPointerUserData(address, 0),
-      () => agentInfo(agent, AGENT_INFO.name),
-      () => memoryPoolInfo(pool, 0),
-      () => pool.allocate(1),
-      () => pool.free(address),
-      () => signal.load(),
-      () => signal.store(1n),
-      () => signal.waitSync('eq', 1n),
-      () => group.waitAny(['eq'], [1n]),
-      () => queue.addWriteIndex(1n),
-      () => queue.barrierValue({}),
-      () => executable.getSymbol('x'),
-    ]) {
-      assert.throws(use, refused('NOT_INITIALIZED'), `${use}`);
-    }
-    signal[Symbol.dispose]();
+    assert.throws(() => signal.load(), refused('NOT_INITIALIZED'));
+    for (const each of [queue.address, address, signal.address]) assert.equal(device.memory.find(each), undefined);
+    for (const each of [group, executable, queue, signal]) each[Symbol.dispose]();
     runtime[Symbol.dispose]();
   });
 }
