@@ -138,6 +138,23 @@ if (!hasClang) {
   }
 
   for (const processor of PROCESSORS) {
+    test(`recursion has 16 KiB, and ends in a fault that names the stack: ${processor}`, () => {
+      const parts = [
+        `EXTERN int fall(int n); EXTERN KERNEL void k(GLOBAL int *out, long n) { out[0] = fall(n); }`,
+        `EXTERN int fall(int n) { volatile int a[64]; a[n & 63] = n; return n <= 0 ? 0 : fall(n - 1) + a[n & 63]; }`,
+      ].map((source) => build(C, source, processor, ['-O2', '-fvisibility=default']));
+      for (const executor of ['reference', 'jit'] as const) {
+        const fall = (n: bigint) => run(processor, parts, { executor, workItems: 1, more: () => [n] }).values[0];
+        assert.equal(fall(50n), 1275);
+        assert.throws(
+          () => fall(100_000n),
+          (error: unknown) =>
+            error instanceof HsaError &&
+            /(outside the private segment|after scratch).*in fall\+|in fall\+.*after scratch/.test(error.message),
+        );
+      }
+    });
+
     test(`constructors run when their kernel is started, and call what is linked: ${processor}`, () => {
       const user = `int v = 1, order = 0;
 int other(int);
