@@ -1,6 +1,6 @@
 /**
- * The loader: RPC conversations per second and a storm of allocations in thread CPU time, what a small program costs in a batch and by itself
- * in wall time; medians. `node bench/loader.ts [SAMPLES]`.
+ * The loader: RPC conversations per second and a storm of allocations in CPU time, of one thread and of two, what a small program costs in
+ * a batch and by itself in wall time; medians. `node bench/loader.ts [SAMPLES]`.
  */
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -9,7 +9,8 @@ import path from 'node:path';
 import { packageFile } from '../src/bench/node-images.ts';
 import { median } from '../src/bench/sampling.ts';
 import { readInput } from '../src/cli/input.ts';
-import { createEmulatedDevice, runProgram } from '../src/index.ts';
+import { createEmulatedDevice, type Device, runProgram } from '../src/index.ts';
+import { nodeThreads } from '../src/node.ts';
 
 const SAMPLES = Number(process.argv[2] ?? 5);
 const STORM = packageFile('examples/checks/storm.gfx90a.co');
@@ -17,14 +18,13 @@ const BATCH_PROGRAMS = 500;
 const BATCH_IMAGES = ['hello/hello', 'hello/hello-p19', 'hello/hello-p22', 'checks/constructors', 'checks/storm'];
 const STARTS = 10;
 
-const device = createEmulatedDevice({ processor: 'gfx90a', workers: 1 });
 const storm = readInput(STORM);
 
-/** Of the program with so many rounds and work-items. */
-async function storms(rounds: number, blocks: number, threads: number): Promise<string> {
+/** Of the program with so many rounds and work-items, in CPU time of all threads. */
+async function storms(device: Device, rounds: number, blocks: number, threads: number): Promise<string> {
   const samples: { cpuSeconds: number; conversations: number }[] = [];
   for (let sample = 0; sample <= SAMPLES; sample++) {
-    const before = process.threadCpuUsage();
+    const before = process.cpuUsage();
     const { status, statistics } = await runProgram(storm, {
       device,
       args: ['storm', String(rounds)],
@@ -32,7 +32,7 @@ async function storms(rounds: number, blocks: number, threads: number): Promise<
       threads: [threads, 1, 1],
     });
     if (status !== 0) throw new Error(`storm ended with ${status}`);
-    const { user, system } = process.threadCpuUsage(before);
+    const { user, system } = process.cpuUsage(before);
     // The first run compiles.
     if (sample === 0) continue;
     samples.push({
@@ -55,10 +55,18 @@ function commandSeconds(...argv: string[]): number {
   return (performance.now() - start) / 1000;
 }
 
-console.log(`one work-item, 20000 allocations: ${await storms(20_000, 1, 1)}`);
-console.log(`one wave, 500 allocations of 64 work-items: ${await storms(500, 1, 64)}`);
-console.log(`2048 blocks of 64, 4 allocations each: ${await storms(4, 2048, 64)}`);
-device.close();
+const inline = createEmulatedDevice({ processor: 'gfx90a', workers: 1 });
+console.log(`one work-item, 20000 allocations: ${await storms(inline, 20_000, 1, 1)}`);
+console.log(`one wave, 500 allocations of 64 work-items: ${await storms(inline, 500, 1, 64)}`);
+console.log(`8 blocks of one, 5000 allocations each: ${await storms(inline, 5000, 8, 1)}`);
+console.log(`2048 blocks of 64, 4 allocations each: ${await storms(inline, 4, 2048, 64)}`);
+inline.close();
+
+// Half of the workgroups run in a worker, which the server on the main thread answers.
+const crossing = createEmulatedDevice({ processor: 'gfx90a', workers: 2, threads: nodeThreads, workersAtOnce: true });
+console.log(`two threads: 8 blocks of one, 5000 allocations each: ${await storms(crossing, 5000, 8, 1)}`);
+console.log(`two threads: 2048 blocks of 64, 4 allocations each: ${await storms(crossing, 4, 2048, 64)}`);
+crossing.close();
 
 const folder = mkdtempSync(path.join(tmpdir(), 'wavewright-bench-'));
 try {
