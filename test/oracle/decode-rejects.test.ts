@@ -1,12 +1,13 @@
 /** What is an instruction and what is none, against LLVM's disassembler: plausible encodings with wrong bits, and random words. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { decoderFor, encodingsOf } from '../../src/isa/amdgpu/decode.ts';
+import { type Decoder, decoderFor, encodingsOf } from '../../src/isa/amdgpu/decode.ts';
 import { formatInstruction } from '../../src/isa/amdgpu/disassemble.ts';
 import { bytesOf } from '../../src/isa/amdgpu/encode.ts';
 import { LLVM_ERRATA, LLVM_REFUSALS } from '../../src/isa/amdgpu/errata.ts';
+import { isIdleSource } from '../../src/isa/amdgpu/fixed-bits.ts';
 import { ROWS } from '../../src/isa/amdgpu/instructions/index.ts';
-import { targetFor } from '../../src/isa/amdgpu/targets.ts';
+import { type Target, targetFor } from '../../src/isa/amdgpu/targets.ts';
 import { encodingSamples, type Random, random } from './encoding-samples.ts';
 import { llvmTexts } from './llvm-mc.ts';
 
@@ -42,6 +43,18 @@ function nearMisses(r: Random, seed: number, processor: string): number[][] {
   });
 }
 
+/** LLVM 19 takes no instruction that has something in the fields of sources that it lacks. */
+function withoutIdleSources(words: readonly number[], decoder: Decoder, target: Target): number[] {
+  const instruction = decoder.decode(new DataView(bytesOf(words).buffer), 0);
+  const changed = [...words];
+  if (typeof instruction !== 'object') return changed;
+  for (const field of instruction.format.fields) {
+    const bits = (2 ** field.width - 1) << (field.low & 31);
+    if (isIdleSource(field, instruction, target)) changed[field.low >> 5]! &= ~bits;
+  }
+  return changed.map((word) => word >>> 0);
+}
+
 const hex = (words: readonly number[]): string => words.map((word) => word.toString(16).padStart(8, '0')).join(' ');
 
 for (const [processor, waveSize] of [
@@ -56,10 +69,11 @@ for (const [processor, waveSize] of [
       ...Array.from({ length: RANDOM_COUNT }, () => Array.from({ length: 4 }, () => r(2 ** 32))),
     ].filter((each) => !isDeadly(each));
     const decoder = decoderFor(processor, waveSize);
+    const target = targetFor(processor);
     const wrong: string[] = [];
     let [accepted, rejected] = [0, 0];
     for (let start = 0; start < words.length; start += BATCH) {
-      const batch = words.slice(start, start + BATCH);
+      const batch = words.slice(start, start + BATCH).map((each) => withoutIdleSources(each, decoder, target));
       for (const [i, theirs] of llvmTexts(batch, processor, waveSize).entries()) {
         const instruction = decoder.decode(new DataView(bytesOf(batch[i]!).buffer), 0);
         const ours = typeof instruction === 'object' ? formatInstruction(instruction) : undefined;

@@ -4,12 +4,12 @@ import fc from 'fast-check';
 import { decoderFor } from './decode.ts';
 import { formatInstruction } from './disassemble.ts';
 
-function text(words: readonly number[]): string {
+function text(words: readonly number[], processor = 'gfx90a'): string {
   const code = new DataView(new ArrayBuffer(words.length * 4));
   words.forEach((word, i) => {
     code.setUint32(i * 4, word, true);
   });
-  const instruction = decoderFor('gfx90a', 64).decode(code, 0);
+  const instruction = decoderFor(processor, 64).decode(code, 0);
   return typeof instruction === 'string' ? `<${instruction}>` : formatInstruction(instruction);
 }
 
@@ -113,4 +113,20 @@ test('any words have a text', () => {
     }),
     { numRuns: 2000 },
   );
+});
+
+test('wide vector instructions that LLVM 23 wrote: from gfx10 on, sources that are not there are the constant 0', () => {
+  const idle = 0x80 << 18;
+  for (const [processor, opcode, mov] of [
+    ['gfx1030', 0xd7650008, 0xd5810001],
+    ['gfx1100', 0xd71f0008, 0xd5810001],
+    ['gfx1200', 0xd71f0008, 0xd5810001],
+  ] as const) {
+    for (const source of [0, idle]) {
+      assert.equal(text([opcode, 0x000100c1 | source], processor), 'v_mbcnt_lo_u32_b32 v8, -1, 0');
+      assert.equal(text([mov, 0x00000102 | source | (source >> 9)], processor), 'v_mov_b32_e64 v1, v2');
+    }
+  }
+  assert.equal(text([0xd28c0008, 0x000100c1]), 'v_mbcnt_lo_u32_b32 v8, -1, 0');
+  assert.equal(text([0xd28c0008, 0x000100c1 | idle]), '<unknown>');
 });

@@ -182,7 +182,7 @@ function fixedOf(field: Field, encoding: Encoding, target: Target): Fixed {
     const isUsed = has(row, name) || (name === 'vdst' && has(row, 'sdst')) || (name === 'addr' && has(row, 'data'));
     // Programs for gfx11 have a register that receives nothing.
     const isIdle = format.name === 'DS' && name === 'vdst' && target.families.includes('gfx11');
-    return isUsed || (isIdle && has(row, 'data0')) ? FREE : all;
+    return isUsed || (isIdle && has(row, 'data0')) || isIdleSource(field, encoding, target) ? FREE : all;
   }
   if (layout === 'VOP3' || layout === 'VOP3B') return fixedInVop3(field, all, encoding, target);
   if (layout === 'VOP3P') return fixedInPacked(field, all, encoding);
@@ -212,6 +212,16 @@ function fixedOf(field: Field, encoding: Encoding, target: Target): Fixed {
     default:
       return FREE;
   }
+}
+
+/** Whether a field is that of a source which a wide vector instruction lacks: from gfx10 on LLVM 23 writes the constant 0, 128, into it. */
+export function isIdleSource(
+  { name }: Field,
+  { row, format }: Pick<Encoding, 'row' | 'format'>,
+  { families }: Target,
+): boolean {
+  const isWide = /^VOP3(B|P)?(_DPP8?)?$/.test(format.name);
+  return isWide && /^src[012]$/.test(name) && !has(row, name) && families.includes('gfx10');
 }
 
 /** The fixed bits of an encoding, besides those that identify it. */
