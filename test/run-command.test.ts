@@ -1,6 +1,7 @@
 /** `wavewright run` as a process: streams, exit status and signals of a whole run. What programs compute is tested elsewhere. */
 import assert from 'node:assert/strict';
 import { spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
 import path from 'node:path';
 import { test } from 'node:test';
 
@@ -40,6 +41,7 @@ for (const [signal, status] of [
     // The shell waits for the program like a user's shell does, and prints what it sees.
     const argv = [process.execPath, ...command('--print-resource-usage', example('checks/infinite-loop'))];
     const shell = spawn('sh', ['-c', '"$@" & echo $!; wait $!; echo $?', 'sh', ...argv], { stdio: 'pipe' });
+    const closed = once(shell, 'close');
     let stdout = '';
     shell.stdout.on('data', (data) => {
       stdout += data;
@@ -47,6 +49,7 @@ for (const [signal, status] of [
     for await (const text of shell.stderr.setEncoding('utf8')) {
       if (text.includes('_start:')) process.kill(Number(stdout.trim()), signal);
     }
+    await closed;
     assert.equal(stdout.split('\n')[1], String(status));
   });
 }
