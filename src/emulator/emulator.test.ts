@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { EmulatorDispatch } from './dispatch.ts';
-import { Emulator, type ExecutorName } from './emulator.ts';
+import { CLOCK_FREQUENCY_HZ, Emulator, type ExecutorName } from './emulator.ts';
 import type { Launch, Triple } from './launch.ts';
 
 const DEFAULT_MODE = 0x3f0;
@@ -243,3 +243,7 @@ for (const executor of ['handlers', 'reference', 'jit'] as const) {
     assert.deepEqual(runAndWithdraw(), first);
   });
 }
+
+test('the clock of a new device is beyond its first second', () => {
+  assert.ok(new Rig('jit').emulator.clock() > BigInt(CLOCK_FREQUENCY_HZ));
+});

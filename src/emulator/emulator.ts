@@ -18,6 +18,8 @@ export interface EmulatorOptions extends CoreOptions, WorkerOptions {
 }
 
 const WINDOW_HI = 0x7f00;
+/** The clock of a GPU counts from when it was powered: programs expect it beyond the first second. */
+const UPTIME_MS = 60_000;
 /** Waves of this thread that sleep look again after so long, while workers run. */
 const MAX_WAIT_MS = 1;
 
@@ -35,7 +37,7 @@ export class Emulator extends EmulatorCore<EmulatorMemory> {
   readonly #symbols = new Map<number, () => readonly CodeSymbol[]>();
 
   constructor(options: EmulatorOptions) {
-    const origin = performance.now();
+    const origin = performance.now() - UPTIME_MS;
     super(options, new EmulatorMemory(WINDOW_HI + (options.index ?? 0), options.memorySizeBytes), origin);
     const workers = (options.workers ?? options.threads?.parallelism ?? 1) - 1;
     if (workers > 0 && options.threads) {
