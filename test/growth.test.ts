@@ -5,6 +5,8 @@ import type { EmulatorDispatch } from '../src/emulator/dispatch.ts';
 import { Emulator } from '../src/emulator/emulator.ts';
 
 const S_ENDPGM = 0xbf810000;
+/** s_mov_b32 s0, `rounds`; s_sub_u32 s0, s0, 1; s_cmp_lg_u32 s0, 0; s_cbranch_scc1 back to the subtraction. */
+const loop = (rounds: number): number[] => [0xbe8000ff, rounds, 0x80808100, 0xbf078000, 0xbf85fffd];
 /** v_add_u32 among v1 to v20, another one for each number. */
 const add = (i: number): number =>
   (0x68000000 | ((1 + (i % 20)) << 17) | ((1 + ((i * 7) % 20)) << 9) | (256 + 1 + ((i * 3) % 20))) >>> 0;
@@ -13,11 +15,12 @@ class Rig {
   readonly emulator = new Emulator({ processor: 'gfx90a', compileThreshold: 1, memorySizeBytes: 2 ** 28 });
   readonly #entry: number;
 
-  constructor(instructions: number) {
+  /** `code`: dwords, or how many additions; the end follows. */
+  constructor(code: number | readonly number[]) {
     const { memory } = this.emulator;
-    this.#entry = memory.allocate((instructions + 1) * 4);
-    for (let i = 0; i < instructions; i++) memory.view.setUint32(this.#entry + i * 4, add(i), true);
-    memory.view.setUint32(this.#entry + instructions * 4, S_ENDPGM, true);
+    const dwords = [...(typeof code === 'number' ? Array.from({ length: code }, (_, i) => add(i)) : code), S_ENDPGM];
+    this.#entry = memory.allocate(dwords.length * 4);
+    for (const [i, dword] of dwords.entries()) memory.view.setUint32(this.#entry + i * 4, dword, true);
   }
 
   /** Runs so many workgroups of one wave; `look` is called now and then. */
@@ -66,6 +69,22 @@ test('a large grid takes the memory of a small one', () => {
   most(1000);
   const small = most(100_000);
   assert.ok(small > 0 && most(1_000_000) === small);
+});
+
+test('long workgroups do not pile up', () => {
+  for (const rounds of [1_000_000, 3_000_000]) {
+    const rig = new Rig(loop(rounds));
+    const most = (workgroups: number): number => {
+      let bytes = 0;
+      rig.run(workgroups, () => {
+        bytes = Math.max(bytes, rig.emulator.memory.usage.bytes);
+      });
+      return bytes;
+    };
+    most(1);
+    const few = most(10);
+    assert.ok(few > 0 && most(60) <= few, `${rounds} rounds: ${most(60)} bytes, with few workgroups ${few}`);
+  }
 });
 
 test('compiled code grows with the kernel', () => {

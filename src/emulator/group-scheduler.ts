@@ -1,8 +1,8 @@
 /**
  * Runs workgroups of one launch on one thread. Workgroups are taken in order; a wave runs until its budget is used, it ends, waits at a
- * barrier or sleeps. More workgroups become resident only while those that are cannot go on though the host had its turn, or run long, so that
- * workgroups that wait for each other make progress; one that ran long and ends beside others is not replaced. So few are resident at a time:
- * their memory stays in the caches, and what they share (an allocator's slabs, locks) stays small.
+ * barrier or sleeps. More workgroups become resident only while those that are cannot go on though the host had its turn, or run much longer than
+ * those that ended, so that workgroups that wait for each other make progress; then a long one that ends is not replaced until they are few again.
+ * So few are resident at a time: their memory stays in the caches, and what they share (an allocator's slabs, locks) stays small.
  */
 import { WavewrightError } from '../base/errors.ts';
 import { INSTRUCTION_CLASSES, type InstructionClass, instructionClass } from '../isa/amdgpu/instruction-class.ts';
@@ -31,6 +31,11 @@ import { type Wave, WorkgroupSlot } from './workgroup.ts';
 const MAX_RESIDENT_WAVES = 2048;
 /** After so many turns of a wave of one workgroup, in which none ended, another is admitted: it may wait for one that is not resident. */
 const TURNS_BEFORE_ADMISSION = 16;
+/** Where workgroups are long by themselves it is after this many times what one of them takes, and so many times the turns at most. */
+const AVERAGES_BEFORE_ADMISSION = 2;
+const MAX_LONGER = 8;
+/** So many long ones keep for each other what they share. */
+const LONG_RESIDENT = 4;
 /** As many more are admitted after all waves slept so often in a row, with turns of the host: allocators look 128 times at a word before they go on. */
 const STALLS_BEFORE_ADMISSION = 256;
 /** A wave that sleeps before it ran so many instructions waits for something; loops that look at a word take about 10 to 30. */
@@ -96,6 +101,9 @@ export class GroupScheduler {
   readonly #resident: WorkgroupSlot[] = [];
   readonly #idle: WorkgroupSlot[] = [];
   #running: WorkgroupSlot | undefined;
+  /** Workgroups that ended in their turn alone, and their instructions. */
+  #ended = 0;
+  #endedInstructions = 0;
   /** Rounds in a row in which all waves slept. */
   #stalls = 0;
   /** Instructions after which the host has its turn: few at first, so that workers join soon. */
@@ -120,9 +128,16 @@ export class GroupScheduler {
     this.#claims = claims;
   }
 
-  /** What a workgroup runs for until another is admitted. */
+  /** From here on a workgroup is long. */
   get #longInstructions(): number {
     return TURNS_BEFORE_ADMISSION * this.#executor.turnInstructions;
+  }
+
+  /** What a workgroup runs for until another is admitted. */
+  get #patience(): number {
+    const average = this.#ended && this.#endedInstructions / this.#ended;
+    const long = this.#longInstructions;
+    return Math.min(Math.max(long, AVERAGES_BEFORE_ADMISSION * average), MAX_LONGER * long);
   }
 
   get resident(): readonly WorkgroupSlot[] {
@@ -178,7 +193,7 @@ export class GroupScheduler {
       const turn = this.#runSlot(slot);
       if (turn === 'awake' || result === 'waited') result = turn;
       if (slot.ended) this.#retire(slot);
-      else if (slot.instructions - slot.instructionsSeen >= this.#longInstructions) {
+      else if (slot.instructions - slot.instructionsSeen >= this.#patience) {
         slot.instructionsSeen = slot.instructions;
         this.#admit();
       }
@@ -382,7 +397,9 @@ export class GroupScheduler {
   /** The workgroup ended: its slot takes the next one, or is kept for later. */
   #retire(slot: WorkgroupSlot): void {
     for (const other of this.#resident) other.instructionsSeen = other.instructions;
-    const isReplaced = this.#resident.length === 1 || slot.instructions < this.#longInstructions;
+    this.#ended++;
+    this.#endedInstructions += slot.instructions;
+    const isReplaced = this.#resident.length <= LONG_RESIDENT || slot.instructions < this.#longInstructions;
     if (isReplaced && this.#hasNext()) this.#start(slot);
     else {
       this.#resident.splice(this.#resident.indexOf(slot), 1);
