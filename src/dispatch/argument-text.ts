@@ -41,17 +41,14 @@ function integer(bits: 8 | 16 | 32 | 64, signed: boolean): Write {
   };
 }
 
-function float(
-  set: (view: DataView, offset: number, value: number) => void,
-  get: (view: DataView, offset: number) => number,
-): Write {
+function float(set: (view: DataView, offset: number, value: number) => void, round: (value: number) => number): Write {
   return (view, offset, text) => {
     const isNamed = /^[+-]?(nan|inf(inity)?)$/i.test(text);
     const value = isNamed ? namedFloat(text) : Number(text);
     if (text.trim() === '' || (!isNamed && Number.isNaN(value)))
       throw new WavewrightError('USAGE', `'${text}' is no number`);
     set(view, offset, value);
-    if (!isNamed && !Number.isFinite(get(view, offset))) {
+    if (!isNamed && !Number.isFinite(round(value))) {
       throw new WavewrightError('USAGE', `'${text}' is too large, expected inf or a finite number of this type`);
     }
   };
@@ -71,25 +68,13 @@ const SCALARS: Readonly<Record<string, { readonly sizeBytes: number; readonly wr
   i32: { sizeBytes: 4, write: integer(32, true) },
   u64: { sizeBytes: 8, write: integer(64, false) },
   i64: { sizeBytes: 8, write: integer(64, true) },
-  f16: {
-    sizeBytes: 2,
-    write: float(
-      (view, at, value) => view.setFloat16(at, value, true),
-      (view, at) => view.getFloat16(at, true),
-    ),
-  },
-  f32: {
-    sizeBytes: 4,
-    write: float(
-      (view, at, value) => view.setFloat32(at, value, true),
-      (view, at) => view.getFloat32(at, true),
-    ),
-  },
+  f16: { sizeBytes: 2, write: float((view, at, value) => view.setFloat16(at, value, true), Math.f16round) },
+  f32: { sizeBytes: 4, write: float((view, at, value) => view.setFloat32(at, value, true), Math.fround) },
   f64: {
     sizeBytes: 8,
     write: float(
       (view, at, value) => view.setFloat64(at, value, true),
-      (view, at) => view.getFloat64(at, true),
+      (value) => value,
     ),
   },
 };

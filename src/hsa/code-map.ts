@@ -1,4 +1,5 @@
 /** The functions of loaded code objects by their addresses. */
+import { firstAbove } from '../base/search.ts';
 import { hex } from '../base/text.ts';
 import { PT_LOAD, STT_FUNC } from '../elf/constants.ts';
 import { isDefined } from '../elf/symbols.ts';
@@ -125,14 +126,3 @@ export class CodeMap {
 }
 
 const holds = ({ start, end }: CodeRange, address: bigint): boolean => address >= start && address < end;
-
-/** Index of the first function behind `address`. */
-function firstAbove(sorted: readonly CodeFunction[], address: bigint): number {
-  let [low, high] = [0, sorted.length];
-  while (low < high) {
-    const middle = (low + high) >> 1;
-    if (sorted[middle]!.address <= address) low = middle + 1;
-    else high = middle;
-  }
-  return low;
-}

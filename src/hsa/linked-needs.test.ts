@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { assembleFile } from '../assembler/assemble-file.ts';
 import { createEmulatedDevice } from '../devices/emulated/index.ts';
+import { callText } from './call.test-support.ts';
 import type { CodeNeeds } from './call-graph.ts';
 import { CodeObjectReader } from './loaded-code-object.ts';
 import { type LoadedKernel, UNKNOWN_STACK_BYTES } from './loaded-kernel.ts';
@@ -28,21 +29,14 @@ function link(...sources: readonly string[]) {
 }
 
 const symbol = (name: string): string => `.text\n.globl ${name}\n.type ${name},@function\n${name}:\n`;
-const call = (name: string): string => `s_getpc_b64 s[4:5]
- s_add_u32 s4, s4, ${name}@gotpcrel32@lo+4
- s_addc_u32 s5, s5, ${name}@gotpcrel32@hi+12
- s_load_dwordx2 s[4:5], s[4:5], 0x0
- s_waitcnt lgkmcnt(0)
- s_swappc_b64 s[30:31], s[4:5]
-`;
 /** Uses `frame` bytes of stack, then calls in turn. */
 function func(name: string, { frame = 0, calls = [] as readonly string[], body = '', size = true } = {}): string {
-  const calling = calls.map(call).join('');
+  const calling = calls.map(callText).join('');
   const code = `s_add_i32 s32, s32, ${frame}\n ${body}\n ${calling} s_add_i32 s32, s32, ${-frame}\n s_setpc_b64 s[30:31]\n`;
   return `${symbol(name)} ${code}${size ? `.size ${name}, .-${name}\n` : ''}`;
 }
 const kernel = (name: string, { calls = [] as readonly string[], dynamic = 0 } = {}): string =>
-  `.text\n.p2align 8\n.globl ${name}\n.protected ${name}\n.type ${name},@function\n${name}:\n s_mov_b32 s32, 0\n ${calls.map(call).join('')} s_endpgm
+  `.text\n.p2align 8\n.globl ${name}\n.protected ${name}\n.type ${name},@function\n${name}:\n s_mov_b32 s32, 0\n ${calls.map(callText).join('')} s_endpgm
 .size ${name}, .-${name}
 .rodata
 .p2align 6

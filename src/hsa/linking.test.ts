@@ -6,6 +6,7 @@ import { test } from 'node:test';
 import { assembleFile } from '../assembler/assemble-file.ts';
 import { linkCodeObject } from '../codeobject/link.ts';
 import { createEmulatedDevice } from '../devices/emulated/index.ts';
+import { callText } from './call.test-support.ts';
 import type { KernelSymbol } from './executable-symbol.ts';
 import { CodeObjectReader } from './loaded-code-object.ts';
 import { createRuntime } from './runtime.ts';
@@ -72,14 +73,6 @@ function functionText(
 `;
   return `.text\n${declare(name, visibility, binding)}${body}\n${calls === '' ? '' : call}s_setpc_b64 s[30:31]\n.size ${name}, .-${name}\n`;
 }
-
-const callText = (name: string): string => `s_getpc_b64 s[4:5]
- s_add_u32 s4, s4, ${name}@gotpcrel32@lo+4
- s_addc_u32 s5, s5, ${name}@gotpcrel32@hi+12
- s_load_dwordx2 s[4:5], s[4:5], 0x0
- s_waitcnt lgkmcnt(0)
- s_swappc_b64 s[30:31], s[4:5]
-`;
 
 /** Stores what a function makes of 1. */
 function kernelText(name: string, call: string, setting = '.amdhsa_accum_offset 8'): string {

@@ -1,4 +1,5 @@
 /** Instructions as lines: text, address and words, where a branch goes, relocations. */
+import { firstAbove } from '../base/search.ts';
 import type { ElfFile } from '../elf/elf.ts';
 import type { ElfSection } from '../elf/header.ts';
 import type { ElfRelocation } from '../elf/relocations.ts';
@@ -8,7 +9,7 @@ import type { Instruction } from '../isa/amdgpu/instruction.ts';
 import { alignmentRemark } from './alignment-remark.ts';
 import type { ObjdumpOptions } from './options.ts';
 import type { Output } from './output.ts';
-import { firstAbove, type Label, type SymbolMap } from './symbol-map.ts';
+import type { Label, SymbolMap } from './symbol-map.ts';
 import { relocationName, relocationValue } from './tables.ts';
 
 /** Column of the comment with address and words; the text starts behind a tab. */

@@ -1,4 +1,5 @@
 /** The symbols of a code object by section, as disassembly looks them up. */
+import { firstAbove } from '../base/search.ts';
 import type { ElfFile } from '../elf/elf.ts';
 import type { ElfSection } from '../elf/header.ts';
 import type { ElfSymbol } from '../elf/symbols.ts';
@@ -15,17 +16,6 @@ export interface Label {
 /** By address, then name, then type. */
 export const compareLabels = (a: Label, b: Label): number =>
   a.address - b.address || (a.name < b.name ? -1 : a.name > b.name ? 1 : a.type - b.type);
-
-/** Index of the first label above `address`. */
-export function firstAbove(labels: readonly Label[], address: number): number {
-  let [low, high] = [0, labels.length];
-  while (low < high) {
-    const middle = (low + high) >> 1;
-    if (labels[middle]!.address <= address) low = middle + 1;
-    else high = middle;
-  }
-  return low;
-}
 
 /** Lists are sorted, and mutable: disassembly adds labels of its own. */
 export class SymbolMap {
