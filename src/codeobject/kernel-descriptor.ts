@@ -160,6 +160,9 @@ export function scalarRegisterCount(descriptor: KernelDescriptor): number {
   return (descriptor.rsrc1.granulatedWavefrontSgprCount + 1) * 8;
 }
 
+/** Hardware up to gfx9 allocates scalar registers 16 at a time (LLVM's AMDGPUUsage, GRANULATED_WAVEFRONT_SGPR_COUNT). */
+export const SGPR_ALLOCATION_GRANULE = 16;
+
 function decodeWord<T extends { reserved: number }>(word: number, fields: readonly Field[]): T {
   const values: Word = {};
   let reserved = word;

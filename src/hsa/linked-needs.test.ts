@@ -158,6 +158,16 @@ test('SGPRs behind the numbered ones are part of what hardware must have', () =>
   assert.deepEqual(hardwareProblems, ['needs 52 SGPRs, its descriptor asks for 40']);
 });
 
+test('SGPRs that the hardware allocates besides are no problem', () => {
+  const { executable } = link(
+    kernel('k', { calls: ['f'] }),
+    func('f', { body: 's_mov_b32 s41, 0\n s_mov_b64 flat_scratch, 0' }),
+  );
+  // 48 SGPRs: the descriptor asks for 40, of which the hardware makes a multiple of 16.
+  const { hardwareProblems } = executable.getSymbol('k.kd') as LoadedKernel;
+  assert.deepEqual(hardwareProblems, []);
+});
+
 test('a packet gets what is known to be needed, and more where that is not all', () => {
   const { executable } = link(
     kernel('known', { calls: ['leaf'], dynamic: 1 }) + kernel('unknown', { calls: ['loop'] }),

@@ -1,6 +1,11 @@
 /** A kernel of a loaded code object: what its descriptor and metadata say, and what linking makes of it. */
 import type { Kernel } from '../codeobject/code-object.ts';
-import { scalarRegisterCount, vectorRegisterCount, wavefrontSize } from '../codeobject/kernel-descriptor.ts';
+import {
+  SGPR_ALLOCATION_GRANULE,
+  scalarRegisterCount,
+  vectorRegisterCount,
+  wavefrontSize,
+} from '../codeobject/kernel-descriptor.ts';
 import type { KernelMetadata } from '../codeobject/metadata.ts';
 import { maxWorkgroupSizeByVgprs } from '../codeobject/occupancy.ts';
 import type { CallGraph, CodeNeeds } from './call-graph.ts';
@@ -84,12 +89,14 @@ export class LoadedKernel extends LoadedSymbol implements KernelSymbol {
     const registers = vectorRegisterCount(descriptor);
     const accumulatorStart = descriptor.family === 'gfx90a' ? ((descriptor.rsrc3.accumOffset ?? 0) + 1) * 4 : registers;
     const problems: string[] = [];
-    const check = (what: string, needed: number, present: number): void => {
-      if (needed > present) problems.push(`needs ${needed} ${what}, its descriptor asks for ${present}`);
+    const check = (what: string, needed: number, present: number, granule = 1): void => {
+      if (needed > Math.ceil(present / granule) * granule)
+        problems.push(`needs ${needed} ${what}, its descriptor asks for ${present}`);
     };
     check('VGPRs', needs.vgprCount, Math.min(registers, accumulatorStart));
     check('AGPRs', needs.agprCount, descriptor.family === 'gfx90a' ? registers - accumulatorStart : registers);
-    check('SGPRs', needs.sgprCount + needs.specialSgprCount, scalarRegisterCount(descriptor));
+    const sgprCount = needs.sgprCount + needs.specialSgprCount;
+    check('SGPRs', sgprCount, scalarRegisterCount(descriptor), SGPR_ALLOCATION_GRANULE);
     if (!needs.isReadable) problems.push('reaches code that cannot be read, which may use any register and any stack');
     if (needs.isStackKnown) {
       check('bytes of private memory', needs.privateSegmentSizeBytes, this.#fixedPrivateBytes);
