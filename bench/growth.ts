@@ -5,6 +5,7 @@
 import { assembledImage, kernelSource } from '../src/bench/assembled-kernel.ts';
 import { SAMPLE_MS, timed } from '../src/bench/sampling.ts';
 import { EmulatorMemory } from '../src/emulator/memory.ts';
+import { StateMemory } from '../src/emulator/state-memory.ts';
 import { CodeObjectReader, createEmulatedDevice, createRuntime, type KernelSymbol } from '../src/index.ts';
 
 const PROCESSOR = 'gfx90a';
@@ -102,7 +103,7 @@ function measureLength(): void {
 function measureAllocations(): void {
   print('\nmicroseconds for each allocation      allocate      free (in any order)');
   for (const count of [1_000, 10_000, 100_000]) {
-    const memory = new EmulatorMemory(0x7f00);
+    const memory = new EmulatorMemory(0x7f00, new StateMemory());
     const live: number[] = [];
     const allocating = timed(() => {
       for (let i = 0; i < count; i++) live.push(memory.allocate(64 + ((i * 7919) % 8000)));

@@ -7,12 +7,12 @@ import { test } from 'node:test';
 import { Emulator, type ExecutorName } from '../src/emulator/emulator.ts';
 import { WaveFault } from '../src/emulator/faults.ts';
 import {
+  DEVICE_START,
   EXIT_BUDGET,
   MAY_READ,
   NIBBLE_MASKS,
   PAGE_SIZE_BYTES,
   RECORD_PC,
-  TABLES_END,
   VALIDITY_MAP,
   WAVE_BUDGET,
   WAVE_EXIT,
@@ -83,8 +83,8 @@ class World {
   constructor(processor: string, executor: ExecutorName, waveSize: 32 | 64) {
     this.#waveSize = waveSize;
     this.emulator = new Emulator({ processor, executor, compileThreshold: 0, memorySizeBytes: 2 ** 26 });
-    const { memory } = this.emulator;
-    this.wave = memory.allocate(waveSizeBytes(waveSize), { permissions: 0 });
+    const { memory, state } = this.emulator;
+    this.wave = state.allocate(waveSizeBytes(waveSize), true);
     const privateSize = PRIVATE_SIZE * waveSize;
     const own = memory.allocate(3 * GUARD + LDS_SIZE + privateSize, { permissions: 0 });
     this.lds = own + GUARD;
@@ -100,8 +100,7 @@ class World {
       return { start: end, end: end + PAGE_SIZE_BYTES };
     };
     this.forbidden = [
-      { start: 0, end: VALIDITY_MAP },
-      { start: TABLES_END, end: NIBBLE_MASKS + PAGE_SIZE_BYTES },
+      { start: 0, end: DEVICE_START },
       { start: own, end: this.lds },
       { start: this.lds + LDS_SIZE, end: this.private },
       { start: this.private + privateSize, end: this.private + privateSize + GUARD },
@@ -142,13 +141,13 @@ class World {
    * this filler.
    */
   run(code: number, registers: Uint32Array, filler: 0 | 1): Outcome {
-    const { memory } = this.emulator;
+    const { memory, state } = this.emulator;
     const { wave } = this;
     const filled = FILLED[filler]!;
     for (const { start, end } of this.forbidden) memory.bytes.set(filled.subarray(0, end - start), start);
     for (const { start, end } of this.#memoryOfWave) memory.bytes.set(CONTENTS.subarray(0, end - start), start);
-    memory.words.set(registers, wave >> 2);
-    const set = (field: number, value: number): void => memory.view.setUint32(wave + field, value, true);
+    state.words.set(registers, wave >> 2);
+    const set = (field: number, value: number): void => state.view.setUint32(wave + field, value, true);
     const cache = this.emulator.codeCache(this.#waveSize, MODE);
     set(WAVE_MODE, MODE);
     set(WAVE_LDS_BASE, this.lds);
@@ -157,28 +156,29 @@ class World {
     set(WAVE_PRIVATE_SIZE, PRIVATE_SIZE);
     set(WAVE_JUMP_CACHE, cache.jumpCache);
     let record = cache.record(code);
-    const maps = this.#bytes({ start: VALIDITY_MAP, end: VALIDITY_MAP + ((this.code + 2 ** 20) >>> 6) });
+    const maps = Buffer.from(state.buffer, VALIDITY_MAP, (this.code + 2 ** 20) >>> 6);
     const before = Buffer.from(maps);
     let fault: string | undefined;
     try {
       do {
         this.emulator.executor(this.#waveSize).run(record, wave, 1000);
-        record = memory.view.getUint32(wave + WAVE_RECORD, true);
-      } while (memory.view.getUint32(wave + WAVE_EXIT, true) === EXIT_BUDGET);
+        record = state.view.getUint32(wave + WAVE_RECORD, true);
+      } while (state.view.getUint32(wave + WAVE_EXIT, true) === EXIT_BUDGET);
     } catch (error) {
       if (!(error instanceof WaveFault)) throw error;
-      const pc = memory.view.getUint32(error.record + RECORD_PC, true);
+      const pc = state.view.getUint32(error.record + RECORD_PC, true);
       fault = `${error.code} lane ${error.lane} address ${error.address.toString(16)} pc ${pc.toString(16)}`;
     }
     for (const span of this.forbidden)
       assert.equal(Buffer.compare(this.#bytes(span), filled.subarray(0, span.end - span.start)), 0, `${span.start}..`);
     assert.ok(maps.equals(before), 'the validity map is as it was');
     for (const field of [WAVE_EXIT, WAVE_RECORD, WAVE_JUMP_CACHE]) set(field, 0);
-    const state = this.#bytes({ start: wave, end: wave + waveSizeBytes(this.#waveSize) });
-    state.fill(0, WAVE_BUDGET, WAVE_VGPRS);
+    const registersLeft = Buffer.from(state.buffer.slice(wave, wave + waveSizeBytes(this.#waveSize)));
+    registersLeft.fill(0, WAVE_BUDGET, WAVE_VGPRS);
     const bytes = this.#outcomes[filler]!;
     let at = 0;
-    for (const part of [state, ...this.#memoryOfWave.map((span) => this.#bytes(span))]) at += part.copy(bytes, at);
+    for (const part of [registersLeft, ...this.#memoryOfWave.map((span) => this.#bytes(span))])
+      at += part.copy(bytes, at);
     return { fault, bytes };
   }
 }

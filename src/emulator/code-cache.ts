@@ -38,9 +38,10 @@ import {
 } from './layout.ts';
 import type { OperandKind } from './lowering/handler-state.ts';
 import type { AddressSpaces } from './lowering/memory-access.ts';
-import type { LinearMemory } from './memory.ts';
+import type { Memories, SharedMemory } from './memory.ts';
 import { modifierKey } from './modifier-key.ts';
 import { relativeKind } from './relative-registers.ts';
+import type { SharedState } from './state-memory.ts';
 
 const SCALAR_REGISTER_COUNT = 128;
 /** Instructions decoded at once; code beyond is decoded when a wave gets there. */
@@ -87,7 +88,9 @@ export class CodeCache {
   /** Address of the table that jump handlers look into. */
   readonly jumpCache: number;
   readonly waveSize: 32 | 64;
-  readonly #memory: LinearMemory;
+  readonly #state: SharedState;
+  /** Where code is. */
+  readonly #memory: SharedMemory;
   readonly #handlers: HandlerTable;
   readonly #spaces: AddressSpaces;
   readonly #decoder: Decoder;
@@ -112,7 +115,7 @@ export class CodeCache {
   #generation = 0;
 
   constructor(
-    memory: LinearMemory,
+    { state, memory }: Memories,
     handlers: HandlerTable,
     spaces: AddressSpaces,
     processor: string,
@@ -120,6 +123,7 @@ export class CodeCache {
     leaderCount?: number,
   ) {
     this.#leaderCount = leaderCount;
+    this.#state = state;
     this.#memory = memory;
     this.#handlers = handlers;
     this.#spaces = spaces;
@@ -127,7 +131,7 @@ export class CodeCache {
     this.#decoder = decoderFor(processor, spaces.waveSize);
     this.#mode = mode;
     this.#floatMode = floatMode(mode);
-    this.jumpCache = memory.allocate(JUMP_CACHE_ENTRIES * 8, { label: 'jump cache', permissions: 0 });
+    this.jumpCache = state.allocate(JUMP_CACHE_ENTRIES * 8, false);
     this.#clearJumpCache();
   }
 
@@ -137,7 +141,7 @@ export class CodeCache {
   }
 
   #clearJumpCache(): void {
-    this.#memory.bytes.fill(0xff, this.jumpCache, this.jumpCache + JUMP_CACHE_ENTRIES * 8);
+    this.#state.bytes.fill(0xff, this.jumpCache, this.jumpCache + JUMP_CACHE_ENTRIES * 8);
   }
 
   /** Forgets code in a range, because it was unloaded. Waves that run there must have ended. */
@@ -162,7 +166,7 @@ export class CodeCache {
     this.#leaders.clear();
     this.#leaderOf.clear();
     this.#generation++;
-    for (const block of this.#blocks.splice(0)) this.#memory.free(block);
+    for (const block of this.#blocks.splice(0)) this.#state.free(block);
     this.#next = 0;
     this.#blockEnd = 0;
     this.#clearJumpCache();
@@ -179,7 +183,7 @@ export class CodeCache {
     if (this.#leaderCount === undefined) return record;
     let leader = this.#leaders.get(record);
     if (leader === undefined) {
-      const { view } = this.#memory;
+      const { view } = this.#state;
       leader = this.allocateRecords(1);
       this.#leaders.set(record, leader);
       this.#leaderOf.set(leader, record);
@@ -208,8 +212,8 @@ export class CodeCache {
   jumpTarget(offset: number): number {
     const record = this.record(offset);
     const entry = this.jumpCache + ((offset >>> 2) & (JUMP_CACHE_ENTRIES - 1)) * 8;
-    this.#memory.view.setUint32(entry, offset, true);
-    this.#memory.view.setUint32(entry + 4, record, true);
+    this.#state.view.setUint32(entry, offset, true);
+    this.#state.view.setUint32(entry + 4, record, true);
     return record;
   }
 
@@ -218,7 +222,7 @@ export class CodeCache {
    * from then on.
    */
   afterModeChange(changing: number, mode: number): number {
-    const { view } = this.#memory;
+    const { view } = this.#state;
     const next = this.record(view.getUint32(changing + RECORD_NEXT_PC, true));
     view.setUint32(changing + RECORD_NEW_MODE, mode, true);
     view.setUint32(changing + RECORD_NEW_MODE_NEXT, next, true);
@@ -272,7 +276,7 @@ export class CodeCache {
 
   /** A record that goes to `offset`: directly where that is decoded, otherwise as a jump. */
   #fillBranch(record: number, offset: number): void {
-    const { view } = this.#memory;
+    const { view } = this.#state;
     const target = this.#records.get(offset);
     const [key, program] = target === undefined ? (['jump to pc', JUMP_TO_PC] as const) : (['goto', GOTO] as const);
     view.setUint32(
@@ -306,7 +310,7 @@ export class CodeCache {
   }
 
   #decode(offset: number): Decoded {
-    const region = this.#memory.find(offset);
+    const region = this.#memory.code(offset);
     const illegal = (message: string): Decoded => ({
       offset,
       instruction: undefined,
@@ -342,7 +346,7 @@ export class CodeCache {
     const size = count * RECORD_SIZE_BYTES;
     if (this.#blockEnd - this.#next < size) {
       const blockSize = Math.max(size, BLOCK_SIZE_BYTES);
-      this.#next = this.#memory.allocate(blockSize, { label: 'decoded code', permissions: 0 });
+      this.#next = this.#state.allocate(blockSize, true);
       this.#blocks.push(this.#next);
       this.#blockEnd = this.#next + blockSize;
     }
@@ -352,7 +356,7 @@ export class CodeCache {
   }
 
   #fill(record: number, item: Decoded): void {
-    const { view } = this.#memory;
+    const { view } = this.#state;
     view.setUint32(record + RECORD_PC, item.offset, true);
     const failure = item.failure ?? this.#fillInstruction(record, item as Decoded & { instruction: Instruction });
     if (!failure) return;
@@ -362,7 +366,7 @@ export class CodeCache {
 
   #fillInstruction(record: number, item: Decoded & { instruction: Instruction }): Untranslated | undefined {
     const { instruction } = item;
-    const { view } = this.#memory;
+    const { view } = this.#state;
     this.#instructions.set(record, instruction);
     view.setUint32(record + RECORD_NEXT_PC, nextOffset(item), true);
     view.setUint32(record + RECORD_NEW_MODE, NO_MODE, true);
@@ -401,7 +405,7 @@ export class CodeCache {
 
   /** Writes an operand's parameter; returns its kind and what of it distinguishes handlers. No kind: the register does not exist. */
   #fillOperand(at: number, instruction: Instruction, index: number): [OperandKind | undefined, string] {
-    const { view } = this.#memory;
+    const { view } = this.#state;
     const spec = instruction.row.operands[index]!;
     const operand = instruction.operand(index);
     const dwords = isImmediate(spec.type) ? 0 : instruction.dwords(index);
@@ -448,7 +452,7 @@ export class CodeCache {
     let address = this.#laneTables.get(key);
     if (address === undefined) {
       address = this.allocateRecords(1);
-      this.#memory.bytes.set(bytes, address);
+      this.#state.bytes.set(bytes, address);
       this.#laneTables.set(key, address);
     }
     return address;

@@ -95,7 +95,7 @@ export class EmulatorDispatch {
         this.#finish('cancelled');
         throw error;
       }
-      this.#fail(faultOf(this.#emulator.memory, this.#scheduler.faulted(error)));
+      this.#fail(faultOf(this.#emulator.state, this.#scheduler.faulted(error)));
     } finally {
       this.#workedMs += performance.now() - beginMs;
       if (this.state !== 'running' && !this.#team && this.workgroups > 1) {
@@ -162,7 +162,7 @@ export class EmulatorDispatch {
   }
 
   #placesOf(group: number): WavePlace[] {
-    const { memory } = this.#emulator;
+    const memory = this.#emulator.state;
     const { waveSize } = this.#launch;
     const get = (field: GroupField): number => memory.view.getInt32(group + groupOffset(field), true);
     const workgroup = [get('idX'), get('idY'), get('idZ')] as const;

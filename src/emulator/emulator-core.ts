@@ -7,8 +7,9 @@ import { type FaultCallback, HandlerTable } from './handlers/handler-table.ts';
 import { DEFAULT_THRESHOLD, JitExecutor } from './jit/jit-executor.ts';
 import type { VerticalMode } from './jit/vertical/vertical-loops.ts';
 import type { AddressSpaces } from './lowering/memory-access.ts';
-import type { LinearMemory } from './memory.ts';
+import type { Memories, SharedMemory } from './memory.ts';
 import { ReferenceExecutor } from './reference/reference-executor.ts';
+import type { SharedState } from './state-memory.ts';
 
 /** Runs a wave from a record until it exits; returns what is left of the budget. The wave state says why. */
 export interface Executor {
@@ -58,8 +59,9 @@ export interface CoreOptions {
 /** Ticks of the device clock, as the fixed 100 MHz counter of the hardware. */
 export const CLOCK_FREQUENCY_HZ = 100_000_000;
 
-export class EmulatorCore<M extends LinearMemory = LinearMemory> {
+export class EmulatorCore<M extends SharedMemory = SharedMemory> implements Memories {
   readonly target: Target;
+  readonly state: SharedState;
   readonly memory: M;
   readonly checksAccesses: boolean;
   readonly countsClasses: boolean;
@@ -72,8 +74,9 @@ export class EmulatorCore<M extends LinearMemory = LinearMemory> {
   readonly #handlers = new Map<32 | 64, HandlerTable>();
   readonly #caches = new Map<string, CodeCache>();
 
-  constructor(options: CoreOptions, memory: M, origin = performance.now()) {
+  constructor(options: CoreOptions, state: SharedState, memory: M, origin = performance.now()) {
     this.target = targetFor(options.processor);
+    this.state = state;
     this.memory = memory;
     this.checksAccesses = options.checksAccesses ?? true;
     this.countsClasses = options.countsClasses ?? false;
@@ -115,7 +118,7 @@ export class EmulatorCore<M extends LinearMemory = LinearMemory> {
         throw new WaveFault(record, code, lane, (BigInt(high >>> 0) << 32n) | BigInt(low >>> 0));
       };
       const options = { isLowest: this.#executorName === 'jit', countsClasses: this.countsClasses };
-      table = new HandlerTable(this.memory, this.spaces(waveSize), fault, options);
+      table = new HandlerTable(this, this.spaces(waveSize), fault, options);
       this.#handlers.set(waveSize, table);
     }
     return table;
@@ -129,7 +132,7 @@ export class EmulatorCore<M extends LinearMemory = LinearMemory> {
       const handlers = this.#handlerTable(waveSize);
       const leaderCount = this.#executorName === 'jit' ? this.#compileThreshold : undefined;
       const spaces = this.spaces(waveSize);
-      cache = new CodeCache(this.memory, handlers, spaces, this.target.processor, mode & MODE_KEY_BITS, leaderCount);
+      cache = new CodeCache(this, handlers, spaces, this.target.processor, mode & MODE_KEY_BITS, leaderCount);
       this.#caches.set(key, cache);
     }
     return cache;

@@ -6,6 +6,7 @@ import { instructionText } from './fault-report.ts';
 import type { Launch } from './launch.ts';
 import { RECORD_PC } from './layout.ts';
 import { EmulatorMemory } from './memory.ts';
+import { StateMemory } from './state-memory.ts';
 import { type WorkerOptions, WorkerPool } from './workers/worker-pool.ts';
 
 export { CLOCK_FREQUENCY_HZ, type Executor, type ExecutorName } from './emulator-core.ts';
@@ -38,15 +39,20 @@ export class Emulator extends EmulatorCore<EmulatorMemory> {
 
   constructor(options: EmulatorOptions) {
     const origin = performance.now() - UPTIME_MS;
-    super(options, new EmulatorMemory(WINDOW_HI + (options.index ?? 0), options.memorySizeBytes), origin);
+    const state = new StateMemory();
+    const memory = new EmulatorMemory(WINDOW_HI + (options.index ?? 0), state, options.memorySizeBytes);
+    super(options, state, memory, origin);
+    memory.onCodeGone = (start, end) => this.#forgetCode(start, end);
     const workers = (options.workers ?? options.threads?.parallelism ?? 1) - 1;
     if (workers > 0 && options.threads) {
-      this.workers = new WorkerPool(this.memory, options, workers, performance.timeOrigin + origin);
+      this.workers = new WorkerPool({ state, memory }, options, workers, performance.timeOrigin + origin);
+      memory.grace = this.workers;
     }
   }
 
   /** `symbols`: asked for by the first report of a fault, or of where waves stand. */
   publishCode(offset: number, symbols: () => readonly CodeSymbol[]): void {
+    this.memory.renewCode(offset);
     let sorted: readonly CodeSymbol[] | undefined;
     this.#symbols.set(offset, () => {
       sorted ??= symbols().toSorted((a, b) => a.offset - b.offset);
@@ -54,14 +60,17 @@ export class Emulator extends EmulatorCore<EmulatorMemory> {
     });
   }
 
-  /** Forgets the code there. Decoded code may refer to other decoded code: its memory is given back when no kernel runs. */
+  /** Its memory is about to be freed. */
   withdrawCode(offset: number): void {
-    const region = this.memory.find(offset);
-    const idle = this.#dispatches.every(({ state }) => state !== 'running');
     this.#symbols.delete(offset);
+    this.memory.renewCode(offset);
+  }
+
+  /** Decoded code may refer to other decoded code: its memory is given back when no kernel runs. */
+  #forgetCode(start: number, end: number): void {
     this.workers?.control.withdraw();
-    if (idle) this.clearCode();
-    else if (region) this.invalidateCode(offset, offset + region.sizeBytes);
+    if (this.#dispatches.every(({ state }) => state !== 'running')) this.clearCode();
+    else this.invalidateCode(start, end);
   }
 
   dispatch(launch: Launch): EmulatorDispatch {
@@ -80,7 +89,7 @@ export class Emulator extends EmulatorCore<EmulatorMemory> {
       if (this.workers.sleeps) return 'waiting';
       const restMs = deadline - performance.now();
       if (restMs <= 0) return 'running';
-      this.workers.wait(Math.min(restMs, MAX_WAIT_MS));
+      this.workers.listen(Math.min(restMs, MAX_WAIT_MS));
     }
   }
 
@@ -114,7 +123,7 @@ export class Emulator extends EmulatorCore<EmulatorMemory> {
 
   describeRecord(cache: CodeCache, record: number): string {
     const at = cache.behindLeader(record);
-    const offset = this.memory.view.getUint32(at + RECORD_PC, true);
+    const offset = this.state.view.getUint32(at + RECORD_PC, true);
     const instruction = cache.instruction(at);
     const location = this.locate(offset);
     return `pc 0x${this.memory.address(offset).toString(16)}${location && ` in ${location}`}: ${instructionText(instruction)}`;

@@ -29,7 +29,7 @@ export function reportFault(
   cache: CodeCache,
   place: { readonly workgroup: Triple; readonly wave: number },
 ): EmulatorFault {
-  const offset = emulator.memory.view.getUint32(fault.record + RECORD_PC, true);
+  const offset = emulator.state.view.getUint32(fault.record + RECORD_PC, true);
   const pc = emulator.memory.address(offset);
   const location = emulator.locate(offset);
   const instruction = instructionText(cache.instruction(fault.record));

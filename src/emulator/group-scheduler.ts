@@ -250,7 +250,7 @@ export class GroupScheduler {
   #countClasses(slot: WorkgroupSlot): void {
     const { classes } = this;
     if (!classes) return;
-    const { view } = this.#core.memory;
+    const { view } = this.#core.state;
     for (const { base } of slot.waves) {
       for (const name of INSTRUCTION_CLASSES) {
         const at = base + classCountOffset(name);
@@ -265,7 +265,7 @@ export class GroupScheduler {
     const { classes } = this;
     if (!classes) return;
     this.#countClasses(slot);
-    const cache = this.#core.codeCache(this.#launch.waveSize, this.#core.memory.view.getUint32(wave + WAVE_MODE, true));
+    const cache = this.#core.codeCache(this.#launch.waveSize, this.#core.state.view.getUint32(wave + WAVE_MODE, true));
     if (isAccessFault(fault)) {
       for (const record of this.#executor.uncounted(fault, wave)) {
         classes[instructionClass(cache.instruction(record)!.row)]--;
@@ -278,7 +278,7 @@ export class GroupScheduler {
 
   /** Looks at why a wave left the executor; returns its new state. */
   #afterExit(wave: Wave): WaveState {
-    const { view } = this.#core.memory;
+    const { view } = this.#core.state;
     const record = view.getUint32(wave.base + WAVE_RECORD, true);
     const goOn = (next: number): WaveState => {
       view.setUint32(wave.base + WAVE_RECORD, next, true);
@@ -302,25 +302,25 @@ export class GroupScheduler {
   }
 
   #jump(wave: Wave, record: number): number {
-    const { memory } = this.#core;
-    const pc = memory.view.getBigUint64(wave.base + WAVE_JUMP_PC, true);
+    const { memory, state } = this.#core;
+    const pc = state.view.getBigUint64(wave.base + WAVE_JUMP_PC, true);
     const offset = memory.offset(pc);
-    if (offset === undefined || !memory.find(offset))
+    if (offset === undefined || !memory.code(offset))
       throw new WaveFault(record - RECORD_SIZE_BYTES, FAULT_JUMP, -1, pc);
     return this.#cacheOf(wave).jumpTarget(offset);
   }
 
   #switchMode(wave: Wave, record: number): number {
-    const { view } = this.#core.memory;
+    const { view } = this.#core.state;
     const mode = view.getUint32(wave.base + WAVE_MODE, true);
     if (mode & MODE_REFUSED_BITS) throw new WaveFault(record - RECORD_SIZE_BYTES, FAULT_MODE, -1, BigInt(mode));
     const cache = this.#cacheOf(wave);
-    this.#core.memory.view.setUint32(wave.base + WAVE_JUMP_CACHE, cache.jumpCache, true);
+    this.#core.state.view.setUint32(wave.base + WAVE_JUMP_CACHE, cache.jumpCache, true);
     return cache.afterModeChange(record - RECORD_SIZE_BYTES, mode);
   }
 
   #cacheOf(wave: Wave): CodeCache {
-    return this.#core.codeCache(this.#launch.waveSize, this.#core.memory.view.getUint32(wave.base + WAVE_MODE, true));
+    return this.#core.codeCache(this.#launch.waveSize, this.#core.state.view.getUint32(wave.base + WAVE_MODE, true));
   }
 
   /** Workgroups that this thread may still begin. */
@@ -359,7 +359,7 @@ export class GroupScheduler {
     const resident = this.#resident.reduce((sum, slot) => sum + slot.waves.length, 0);
     if (resident >= MAX_RESIDENT_WAVES) return undefined;
     try {
-      return new WorkgroupSlot(this.#core.memory, this.#launch);
+      return new WorkgroupSlot(this.#core, this.#launch);
     } catch (error) {
       if (resident > 0 && error instanceof WavewrightError && error.code === 'LIMIT_EXCEEDED') return undefined;
       throw error;
@@ -368,7 +368,7 @@ export class GroupScheduler {
 
   #start(slot: WorkgroupSlot): void {
     const launch = this.#launch;
-    const { memory, target } = this.#core;
+    const { target } = this.#core;
     const id = this.#grid.idOf(this.#next++);
     const size = workgroupSizeAt(launch, id);
     const cache = this.#core.codeCache(launch.waveSize, launch.mode);
@@ -385,7 +385,7 @@ export class GroupScheduler {
     for (let i = 0; i < count; i++) {
       const wave = slot.waves[i]!;
       const place = { wave: wave.base, ldsBase: slot.ldsBase, privateBase: wave.privateBase };
-      initializeWave(memory, target, launch, place, id, size, i, start);
+      initializeWave(this.#core, target, launch, place, id, size, i, start);
       slot.setState(i, 'ready');
     }
     const isFull = id.every((position, d) => position < this.#grid.full[d]!);

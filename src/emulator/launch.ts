@@ -16,7 +16,7 @@ import {
   WAVE_VGPRS,
   waveAgprs,
 } from './layout.ts';
-import type { LinearMemory } from './memory.ts';
+import type { Memories } from './memory.ts';
 
 export type Triple = readonly [number, number, number];
 
@@ -95,7 +95,7 @@ const TTMP9 = FIRST_TTMP + 9;
 
 /** Writes the initial state of wave `index` of a workgroup; `record` is that of the kernel's entry. */
 export function initializeWave(
-  memory: LinearMemory,
+  { state, memory }: Memories,
   target: Target,
   launch: Launch,
   place: WavePlace,
@@ -104,7 +104,7 @@ export function initializeWave(
   index: number,
   start: { record: number; jumpCache: number },
 ): void {
-  const { words, view, bytes } = memory;
+  const { words, view, bytes } = state;
   const { wave } = place;
   const row = rowSizeBytes(launch.waveSize);
   fillBytes(bytes, 0, wave, wave + WAVE_TEMPORARY_ROWS);

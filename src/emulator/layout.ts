@@ -1,23 +1,38 @@
 /**
- * Where things are in the emulator's linear memory: the validity map, constant tables, wave state and decoded code. Every executor
- * works on this layout, so that a wave can change executors between any two instructions.
+ * Where things are in the emulator's two linear memories. Device memory holds what the GPU may reach: allocations, scratch and LDS.
+ * State memory holds the emulator's own: the validity map, constant tables, wave states and decoded code; no address of a GPU leads
+ * there. Every executor works on this layout, so that a wave can change executors between any two instructions.
  */
 import type { ExitReason, StateSlot } from '../ir/types.ts';
+
+/**
+ * Indices of the memories in every module. The engine keeps the base of memory 0 at hand, and registers of waves are what code
+ * touches most.
+ */
+export const STATE_MEMORY = 0;
+export const DEVICE_MEMORY = 1;
+
+// Device memory.
 
 /** Allocations begin at multiples of this. */
 export const PAGE_SIZE_BYTES = 4096;
 
-/** One byte for each granule of the 4 GiB window: what the GPU may do there. The granules of this map and all before it permit nothing. */
+/** First byte of device memory that is handed out: what is below is never permitted, so that sums that wrap end there. */
+export const DEVICE_START = 0x10000;
+
+// State memory.
+
+/** A word: whether several threads run waves, so that atomics must lock. */
+export const THREADS_RUN = 64;
+
+/** One byte for each granule of the 4 GiB of device memory: what the GPU may do there. */
 export const VALIDITY_MAP = 0x10000;
-/** spec/jit.md section 2: as cheap as pages. */
+/** A smaller granule costs nothing but memory: the check takes as long with pages. */
 export const GRANULE_LOG2 = 6;
 export const GRANULE_SIZE_BYTES = 1 << GRANULE_LOG2;
 const VALIDITY_MAP_SIZE_BYTES = 2 ** 32 / GRANULE_SIZE_BYTES;
 export const MAY_READ = 1;
 export const MAY_WRITE = 2;
-
-/** A word: whether several threads run waves, so that atomics must lock. */
-export const THREADS_RUN = 64;
 
 /** 16 vectors: all ones in 32-bit lane i where bit i of the index is set. */
 export const NIBBLE_MASKS = VALIDITY_MAP + VALIDITY_MAP_SIZE_BYTES;
@@ -27,11 +42,9 @@ export const NIBBLE_MASKS = VALIDITY_MAP + VALIDITY_MAP_SIZE_BYTES;
  * lowest such lane has.
  */
 export const NIBBLE_SPREADS = NIBBLE_MASKS + 256;
-/** Behind the constant tables; from here to the allocator's start nothing is used. */
-export const TABLES_END = NIBBLE_SPREADS + 256;
 
-/** First byte that the allocator hands out. */
-export const ALLOCATOR_START = NIBBLE_MASKS + PAGE_SIZE_BYTES;
+/** First byte that state memory's allocator hands out. */
+export const STATE_START = NIBBLE_MASKS + PAGE_SIZE_BYTES;
 
 // Wave state. Offsets from the wave's base.
 

@@ -2,13 +2,15 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { WavewrightError } from '../base/errors.ts';
-import { ALLOCATOR_START, MAY_READ, MAY_WRITE, VALIDITY_MAP } from './layout.ts';
+import { DEVICE_START, MAY_READ, MAY_WRITE, VALIDITY_MAP } from './layout.ts';
 import { EmulatorMemory, type Region } from './memory.ts';
+import { StateMemory } from './state-memory.ts';
 
-const memory = new EmulatorMemory(0x7f00, 2 ** 26);
+const state = new StateMemory();
+const memory = new EmulatorMemory(0x7f00, state, 2 ** 26);
 
 /** What the GPU may do with the byte at `offset`. */
-const permissionsAt = (offset: number): number => memory.bytes[VALIDITY_MAP + Math.floor(offset / 64)]!;
+const permissionsAt = (offset: number): number => state.bytes[VALIDITY_MAP + Math.floor(offset / 64)]!;
 
 test('allocations are zero, aligned, disjoint, valid to the granule, and can be found until they are freed', () => {
   const command = fc.record({
@@ -42,7 +44,7 @@ test('allocations are zero, aligned, disjoint, valid to the granule, and can be 
         assert.equal(memory.find(offset + sizeBytes - 1)?.offset, offset);
         assert.equal(memory.find(offset + sizeBytes), undefined);
         assert.ok(
-          memory.bytes.subarray(VALIDITY_MAP + offset / 64, VALIDITY_MAP + end / 64).every((b) => b === permissions),
+          state.bytes.subarray(VALIDITY_MAP + offset / 64, VALIDITY_MAP + end / 64).every((b) => b === permissions),
         );
         for (let at = end; at < end + 4096; at += 64) assert.equal(permissionsAt(at), 0);
         assert.equal(permissionsAt(offset - 1), 0);
@@ -57,11 +59,11 @@ test('allocations are zero, aligned, disjoint, valid to the granule, and can be 
 });
 
 test('nothing before the first allocation can be reached', () => {
-  assert.ok(memory.bytes.subarray(VALIDITY_MAP, VALIDITY_MAP + ALLOCATOR_START / 64).every((byte) => byte === 0));
+  assert.ok(state.bytes.subarray(VALIDITY_MAP, VALIDITY_MAP + DEVICE_START / 64).every((byte) => byte === 0));
 });
 
-test('freed memory is used again late, memory of the emulator at once', () => {
-  const fresh = new EmulatorMemory(0x7f00, 2 ** 28);
+test('freed memory is used again late, that of a dispatch at once', () => {
+  const fresh = new EmulatorMemory(0x7f00, new StateMemory(), 2 ** 28);
   const first = fresh.allocate(100);
   fresh.free(first);
   for (let i = 0; i < 1000; i++) {
@@ -70,9 +72,9 @@ test('freed memory is used again late, memory of the emulator at once', () => {
     fresh.free(offset);
   }
   assert.equal(fresh.findFreed(first + 99)?.offset, first);
-  const own = fresh.allocate(100_000, { permissions: 0 });
+  const own = fresh.allocate(100_000, { isTransient: true });
   fresh.free(own);
-  assert.equal(fresh.allocate(100_000, { permissions: 0 }), own);
+  assert.equal(fresh.allocate(100_000, { isTransient: true }), own);
   fresh.free(own);
   // When there is no other memory, it comes from quarantine.
   assert.ok(fresh.usage.quarantinedBytes > 0);
@@ -82,7 +84,7 @@ test('freed memory is used again late, memory of the emulator at once', () => {
 });
 
 test('what is kept of freed memory is bounded', () => {
-  const fresh = new EmulatorMemory(0x7f00, 2 ** 28);
+  const fresh = new EmulatorMemory(0x7f00, new StateMemory(), 2 ** 28);
   for (let i = 0; i < 50_000; i++) fresh.free(fresh.allocate(4096));
   const { regions, bytes, quarantinedBytes } = fresh.usage;
   assert.deepEqual([regions, bytes], [0, 0]);
@@ -132,11 +134,11 @@ test('what the GPU may do with a region changes, and its neighbours stay', () =>
   assert.throws(() => memory.protect(region, 0), WavewrightError);
 });
 
-test('the nearest region is the one with the smallest distance, and none of the emulator', () => {
+test('the nearest region is the one with the smallest distance, and no LDS', () => {
   const first = memory.allocate(100, { label: 'first' });
   const own = [
-    memory.allocate(100, { permissions: 0 }),
-    memory.allocate(4096, { permissions: 0, uninitialized: true }),
+    memory.allocate(100, { permissions: 0, isTransient: true }),
+    memory.allocate(4096, { permissions: 0, isTransient: true, uninitialized: true }),
   ];
   const gap = memory.allocate(4096 * 10);
   const last = memory.allocate(100, { label: 'last' });

@@ -1,20 +1,13 @@
 /**
- * Device memory: one shared WebAssembly memory. A GPU virtual address is `windowHi << 32 | offset`, so that translation is a compare of
- * the high word and a look into the validity map. Allocations begin at pages, are zero-filled and have a hole behind them.
+ * Device memory: all that GPU code can reach. A GPU virtual address is `windowHi << 32 | offset`, so that translation is a compare of the
+ * high word and a look into the validity map. Allocations begin at pages, are zero-filled and have a hole behind them.
  */
 import { WavewrightError } from '../base/errors.ts';
 import { fillBytes } from './fill.ts';
 import { FreeRanges } from './free-ranges.ts';
-import {
-  ALLOCATOR_START,
-  GRANULE_SIZE_BYTES,
-  MAY_READ,
-  MAY_WRITE,
-  NIBBLE_MASKS,
-  NIBBLE_SPREADS,
-  PAGE_SIZE_BYTES,
-  VALIDITY_MAP,
-} from './layout.ts';
+import { DEVICE_START, GRANULE_SIZE_BYTES, MAY_READ, MAY_WRITE, PAGE_SIZE_BYTES, VALIDITY_MAP } from './layout.ts';
+import { createLinearMemory, LinearMemory } from './linear-memory.ts';
+import type { SharedState, StateMemory } from './state-memory.ts';
 
 export interface Region {
   readonly offset: number;
@@ -28,17 +21,31 @@ export interface Region {
 export interface RegionOptions {
   readonly alignmentBytes?: number;
   readonly label?: string;
-  /** Contents may be those of an earlier region: for memory that the emulator initializes; it is used again as soon as it is freed. */
+  /** Contents may be those of an earlier region: for memory that the emulator initializes. */
   readonly uninitialized?: boolean;
-  /** What the GPU may do: MAY_READ | MAY_WRITE; 0 for the emulator's own state. */
+  /** It comes and goes with a dispatch: once freed it is used again soon, and no report remembers it. */
+  readonly isTransient?: boolean;
+  /** What the GPU may do: MAY_READ | MAY_WRITE; 0 for LDS, which has addresses of its own. */
   readonly permissions?: number;
   /** At least so much behind the region is never permitted. */
   readonly holeBytes?: number;
 }
 
-/** Sizes to try, largest first: reserving address space fails where it is limited. */
-const MEMORY_PAGE_COUNTS = [65536, 32768, 16384, 4096];
-const WASM_PAGE_BYTES = 65536;
+/**
+ * Says when a thread can no longer access memory by a check that it made before the memory was freed: a check and its access stand in code
+ * that runs without looking up, so a thread that has left such code since has no old check any more.
+ */
+export interface Grace {
+  /** Begins an epoch, in which checks fail that would have passed before; returns its number, 0 where no other thread runs code. */
+  begin(): number;
+  /** Whether every thread has left the code that it ran when the epoch began. */
+  isPast(epoch: number): boolean;
+  /** Waits until that is so: about as long as a wave's turn. */
+  wait(epoch: number): void;
+}
+
+const NO_THREADS: Grace = { begin: () => 0, isPast: () => true, wait: () => {} };
+
 /** Regions, at least, that are remembered after they left quarantine, so that a fault can say that memory was freed. */
 const MAX_REMEMBERED = 4096;
 /** Freed memory is not used again before so much was freed after it, or memory runs out. */
@@ -54,71 +61,47 @@ const roundUp = (value: number, granule: number): number => Math.ceil(value / gr
 interface Owned extends Region {
   /** Where the region's last page, or that of the hole behind it, ends. */
   readonly end: number;
-  /** The GPU has no pointer to it that could be used after it was freed. */
-  readonly isReusedAtOnce: boolean;
+  readonly isTransient: boolean;
+  /** Code was looked up there: some thread may have decoded it. */
+  hasCode: boolean;
 }
 
-function createMemory(maxSizeBytes: number): WebAssembly.Memory {
-  const limit = Math.min(65536, Math.ceil((ALLOCATOR_START + maxSizeBytes) / WASM_PAGE_BYTES));
-  const counts = [limit, ...MEMORY_PAGE_COUNTS.filter((pages) => pages < limit)];
-  let cause: unknown;
-  for (const pages of counts) {
-    try {
-      // Grown at once: V8 collects garbage first for a memory that is large from the start, which takes longer than starting up.
-      const memory = new WebAssembly.Memory({ initial: 1, maximum: pages, shared: true });
-      memory.grow(pages - 1);
-      return memory;
-    } catch (error) {
-      cause = error;
-    }
-  }
-  throw new WavewrightError('LIMIT_EXCEEDED', 'no address space for the emulated device memory', {
-    cause,
-    hint: 'at least 256 MiB of virtual address space are needed',
-  });
+interface Freed extends Owned {
+  readonly epoch: number;
 }
 
-export class EmulatorMemory {
-  readonly memory: WebAssembly.Memory;
-  readonly buffer: SharedArrayBuffer;
-  readonly view: DataView;
-  readonly bytes: Uint8Array;
-  readonly words: Int32Array;
+export class EmulatorMemory extends LinearMemory {
   /** High word of every address in this memory. */
   readonly windowHi: number;
-  readonly pages: number;
+  /** Code that may have been decoded is gone: its memory was freed, or is no longer permitted. */
+  onCodeGone: ((start: number, end: number) => void) | undefined;
+  grace: Grace = NO_THREADS;
+  readonly #state: StateMemory;
   readonly #free = new FreeRanges();
   readonly #regions = new Map<number, Owned>();
   /** For each page the offset of the region that it belongs to, without the hole behind it; 0 for none. */
   readonly #owners: Uint32Array;
   /** In the order in which they were freed; the first `#reusable` ones may have been used again. */
-  readonly #freed: Owned[] = [];
+  readonly #freed: Freed[] = [];
+  /** Transient ones that another thread may still access. */
+  readonly #leaving: Freed[] = [];
   #reusable = 0;
   #quarantineBytes = 0;
   #liveBytes = 0;
   /** Memory from here on was never handed out and is still zero. */
-  #untouched = ALLOCATOR_START;
+  #untouched = DEVICE_START;
 
-  constructor(windowHi: number, maxSizeBytes = 2 ** 32) {
+  /** The validity map is in `state`. */
+  constructor(windowHi: number, state: StateMemory, maxSizeBytes = 2 ** 32) {
+    super(createLinearMemory(DEVICE_START + maxSizeBytes, 'the emulated device memory'));
     this.windowHi = windowHi;
-    this.memory = createMemory(maxSizeBytes);
-    this.buffer = this.memory.buffer as SharedArrayBuffer;
-    this.pages = this.buffer.byteLength / WASM_PAGE_BYTES;
-    this.view = new DataView(this.buffer);
-    this.bytes = new Uint8Array(this.buffer);
-    this.words = new Int32Array(this.buffer);
+    this.#state = state;
     this.#owners = new Uint32Array(this.buffer.byteLength / PAGE_SIZE_BYTES);
-    this.#free.giveBack(ALLOCATOR_START, this.buffer.byteLength);
-    for (let bits = 0; bits < 16; bits++) {
-      for (let lane = 0; lane < 4; lane++)
-        this.words[(NIBBLE_MASKS + bits * 16) / 4 + lane] = (bits >> lane) & 1 ? -1 : 0;
-      for (let byte = 0; byte < 16; byte++)
-        this.bytes[NIBBLE_SPREADS + bits * 16 + byte] = spreadLane(bits, byte >> 2) * 4 + (byte & 3);
-    }
+    this.#free.giveBack(DEVICE_START, this.buffer.byteLength);
   }
 
   get sizeBytes(): number {
-    return this.buffer.byteLength - ALLOCATOR_START;
+    return this.buffer.byteLength - DEVICE_START;
   }
 
   address(offset: number): bigint {
@@ -143,7 +126,8 @@ export class EmulatorMemory {
     }
     if ((alignment & (alignment - 1)) !== 0)
       throw new WavewrightError('USAGE', `alignment ${alignment} is not a power of two`);
-    const { label = 'allocation', uninitialized = false, permissions = MAY_READ | MAY_WRITE, holeBytes = 0 } = options;
+    const { label = 'allocation', uninitialized = false, isTransient = false } = options;
+    const { permissions = MAY_READ | MAY_WRITE, holeBytes = 0 } = options;
     const granulesBytes = roundUp(sizeBytes, GRANULE_SIZE_BYTES);
     const takenBytes = roundUp(granulesBytes + (permissions ? Math.max(HOLE_BYTES, holeBytes) : 0), PAGE_SIZE_BYTES);
     const start = this.#take(takenBytes, alignment);
@@ -163,7 +147,8 @@ export class EmulatorMemory {
       label,
       permissions,
       end,
-      isReusedAtOnce: uninitialized || permissions === 0,
+      isTransient,
+      hasCode: false,
     });
     this.#mark(start, sizeBytes, start, permissions);
     return start;
@@ -172,8 +157,9 @@ export class EmulatorMemory {
   /** Changes what the GPU may do with a region from now on. Throws USAGE when none starts at `offset`. */
   protect(offset: number, permissions: number): void {
     const region = this.#regionAt(offset);
-    this.#regions.set(offset, { ...region, permissions });
+    this.#regions.set(offset, { ...region, permissions, hasCode: false });
     this.#mark(offset, region.sizeBytes, offset, permissions);
+    this.#forgetCode(region);
   }
 
   #regionAt(offset: number): Owned {
@@ -182,12 +168,20 @@ export class EmulatorMemory {
     throw new WavewrightError('USAGE', `no allocation starts at 0x${this.address(offset).toString(16)}`);
   }
 
-  /** Memory in quarantine is used when there is no other. */
+  #forgetCode({ hasCode, offset, end }: Owned): void {
+    if (hasCode) this.onCodeGone?.(offset, end);
+  }
+
+  /** Memory in quarantine is used when there is no other, that which other threads may still access when they have looked up. */
   #take(sizeBytes: number, alignment: number): number | undefined {
     if (sizeBytes > this.sizeBytes) return undefined;
+    this.#releaseLeaving();
     const start = this.#free.take(sizeBytes, alignment);
-    if (start !== undefined || this.#quarantineBytes === 0) return start;
+    if (start !== undefined || (this.#quarantineBytes === 0 && this.#leaving.length === 0)) return start;
+    for (const epoch of [this.#freed.at(-1)?.epoch, this.#leaving.at(-1)?.epoch])
+      if (epoch !== undefined) this.grace.wait(epoch);
     this.#release(0);
+    this.#releaseLeaving();
     return this.#free.take(sizeBytes, alignment);
   }
 
@@ -195,7 +189,7 @@ export class EmulatorMemory {
     const [first, last] = [start, start + sizeBytes - 1];
     this.#owners.fill(owner, Math.floor(first / PAGE_SIZE_BYTES), Math.floor(last / PAGE_SIZE_BYTES) + 1);
     const granule = (offset: number): number => VALIDITY_MAP + Math.floor(offset / GRANULE_SIZE_BYTES);
-    fillBytes(this.bytes, permissions, granule(first), granule(last) + 1);
+    fillBytes(this.#state.bytes, permissions, granule(first), granule(last) + 1);
   }
 
   /** The GPU faults on the region from now on. Throws USAGE when none starts at `offset`. */
@@ -204,11 +198,14 @@ export class EmulatorMemory {
     this.#regions.delete(offset);
     this.#liveBytes -= region.end - offset;
     this.#mark(offset, region.sizeBytes, 0, 0);
-    if (region.isReusedAtOnce) {
-      this.#free.giveBack(offset, region.end, true);
+    this.#forgetCode(region);
+    const freed: Freed = { ...region, epoch: this.grace.begin() };
+    if (region.isTransient) {
+      this.#leaving.push(freed);
+      this.#releaseLeaving();
       return;
     }
-    this.#freed.push(region);
+    this.#freed.push(freed);
     this.#quarantineBytes += region.end - offset;
     this.#release(MAX_QUARANTINE_BYTES);
     if (this.#reusable < 2 * MAX_REMEMBERED) return;
@@ -219,9 +216,18 @@ export class EmulatorMemory {
   /** Lets memory be used again, the longest freed first, until so many bytes are left in quarantine. */
   #release(maxBytes: number): void {
     while (this.#quarantineBytes > maxBytes) {
-      const region = this.#freed[this.#reusable++]!;
+      const region = this.#freed[this.#reusable]!;
+      if (!this.grace.isPast(region.epoch)) break;
+      this.#reusable++;
       this.#quarantineBytes -= region.end - region.offset;
       this.#free.giveBack(region.offset, region.end);
+    }
+  }
+
+  #releaseLeaving(): void {
+    while (this.#leaving[0] && this.grace.isPast(this.#leaving[0].epoch)) {
+      const { offset, end } = this.#leaving.shift()!;
+      this.#free.giveBack(offset, end, true);
     }
   }
 
@@ -229,6 +235,22 @@ export class EmulatorMemory {
   find(offset: number): Region | undefined {
     const region = this.#ownerOf(Math.floor(offset / PAGE_SIZE_BYTES));
     return region && offset < region.offset + region.sizeBytes ? region : undefined;
+  }
+
+  /** The region at `offset` if code there may run; from then on the region counts as one with code. */
+  code(offset: number): CodeRange | undefined {
+    const region = this.#ownerOf(Math.floor(offset / PAGE_SIZE_BYTES));
+    if (!region || offset >= region.offset + region.sizeBytes || !(region.permissions & MAY_READ)) return undefined;
+    region.hasCode = true;
+    return { offset: region.offset, sizeBytes: region.sizeBytes };
+  }
+
+  /** Code was written at `offset`: what was decoded there before is not what runs from now on. */
+  renewCode(offset: number): void {
+    const region = this.#ownerOf(Math.floor(offset / PAGE_SIZE_BYTES));
+    if (!region) return;
+    this.#forgetCode(region);
+    region.hasCode = false;
   }
 
   /** The region that has the page. */
@@ -247,7 +269,7 @@ export class EmulatorMemory {
     const page = Math.floor(offset / PAGE_SIZE_BYTES);
     const isUsers = (at: number): boolean => {
       const owner = this.#ownerOf(at);
-      return owner !== undefined && (owner.permissions !== 0 || !owner.isReusedAtOnce);
+      return owner !== undefined && (owner.permissions !== 0 || !owner.isTransient);
     };
     let [low, high] = [page, page + 1];
     while (low > 0 && !isUsers(low)) low--;
@@ -258,26 +280,15 @@ export class EmulatorMemory {
   }
 }
 
-/** What running code needs of device memory. Only one thread of a device keeps account of its regions; the others ask it. */
-export type LinearMemory = Pick<
-  EmulatorMemory,
-  | 'memory'
-  | 'view'
-  | 'bytes'
-  | 'words'
-  | 'buffer'
-  | 'windowHi'
-  | 'pages'
-  | 'address'
-  | 'offset'
-  | 'allocate'
-  | 'free'
-  | 'find'
->;
-
-/** The lane that stands for `lane` when only those of `bits` count. */
-function spreadLane(bits: number, lane: number): number {
-  const lower = bits & ((2 << lane) - 1);
-  if (lower !== 0) return 31 - Math.clz32(lower);
-  return bits === 0 ? lane : 31 - Math.clz32(bits & -bits);
+/** The two memories of a device. */
+export interface Memories {
+  readonly state: SharedState;
+  readonly memory: SharedMemory;
 }
+
+/** Memory in which code is looked up and decoded. */
+export type CodeRange = Pick<Region, 'offset' | 'sizeBytes'>;
+
+/** What running code needs of device memory. Only one thread of a device keeps account of its regions; the others ask it. */
+export type SharedMemory = LinearMemory &
+  Pick<EmulatorMemory, 'windowHi' | 'address' | 'offset' | 'allocate' | 'free' | 'code'>;

@@ -13,7 +13,8 @@ import {
 } from './group-layout.ts';
 import { type Launch, privateSegmentSizeBytes, type Triple } from './launch.ts';
 import { rowSizeBytes, waveSizeBytes } from './layout.ts';
-import type { LinearMemory, RegionOptions } from './memory.ts';
+import type { Memories, RegionOptions, SharedMemory } from './memory.ts';
+import type { SharedState } from './state-memory.ts';
 
 export interface Wave {
   readonly base: number;
@@ -43,12 +44,16 @@ export class WorkgroupSlot {
   instructionsSeen = 0;
   /** The runner can begin further workgroups here. */
   hasTemplates = false;
-  readonly #memory: LinearMemory;
+  readonly #state: SharedState;
+  readonly #memory: SharedMemory;
   readonly #launch: Launch;
+  /** What was allocated in state memory, and in device memory. */
+  readonly #states: number;
   readonly #regions: number[] = [];
   readonly #templates: number;
 
-  constructor(memory: LinearMemory, launch: Launch) {
+  constructor({ state, memory }: Memories, launch: Launch) {
+    this.#state = state;
     this.#memory = memory;
     this.#launch = launch;
     const { waveSize, ldsSizeBytes } = launch;
@@ -57,19 +62,22 @@ export class WorkgroupSlot {
     const stateSize = aligned(waveSizeBytes(waveSize));
     const groupSize = aligned(GROUP_STATES + count * 4);
     const templatesSize = aligned(count * templateBytes(waveSize));
-    const statesSize = count * stateSize + groupSize + templatesSize + ldsSizeBytes;
-    const states = this.#allocate(statesSize, 'wave state', { permissions: 0 });
+    const states = state.allocate(count * stateSize + groupSize + templatesSize, false);
+    this.#states = states;
     this.group = states + count * stateSize;
     this.#templates = this.group + groupSize;
-    this.ldsBase = this.#templates + templatesSize;
     const privateSize = privateSegmentSizeBytes(launch);
     let scratch = 0;
+    let lds = 0;
     try {
+      // Every workgroup begins with LDS cleared. Scratch is cleared here: it must not show what another kernel left.
+      if (ldsSizeBytes > 0) lds = this.#allocate(ldsSizeBytes, 'LDS', { permissions: 0, uninitialized: true });
       if (privateSize > 0) scratch = this.#allocate(count * privateSize, 'scratch', { holeBytes: SCRATCH_HOLE_BYTES });
     } catch (error) {
       this.release();
       throw error;
     }
+    this.ldsBase = lds;
     this.waves = Array.from({ length: count }, (_, i) => ({
       base: states + i * stateSize,
       privateBase: scratch + i * privateSize,
@@ -89,11 +97,11 @@ export class WorkgroupSlot {
   }
 
   get(field: GroupField): number {
-    return this.#memory.words[(this.group + groupOffset(field)) >> 2]!;
+    return this.#state.words[(this.group + groupOffset(field)) >> 2]!;
   }
 
   set(field: GroupField, value: number): void {
-    this.#memory.words[(this.group + groupOffset(field)) >> 2] = value;
+    this.#state.words[(this.group + groupOffset(field)) >> 2] = value;
   }
 
   setTriple(name: 'id' | 'next' | 'count' | 'full', [x, y, z]: Triple): void {
@@ -109,7 +117,7 @@ export class WorkgroupSlot {
 
   /** Lets the waves go on that sleep or have used their turn. */
   wake(): void {
-    const { words } = this.#memory;
+    const { words } = this.#state;
     const first = (this.group + GROUP_STATES) >> 2;
     for (let at = first; at < first + this.waveCount; at++) {
       if (words[at] === SLEEPING || words[at] === SPENT) words[at] = READY;
@@ -117,12 +125,12 @@ export class WorkgroupSlot {
   }
 
   setState(wave: number, state: WaveState): void {
-    this.#memory.words[((this.group + GROUP_STATES) >> 2) + wave] = stateCode(state);
+    this.#state.words[((this.group + GROUP_STATES) >> 2) + wave] = stateCode(state);
   }
 
   /** The waves of a workgroup that is not cut begin as these have just been set up. */
   saveTemplates(): void {
-    const { bytes } = this.#memory;
+    const { bytes } = this.#state;
     const { waveSize } = this.#launch;
     this.waves.forEach(({ base }, i) => {
       const template = this.#templates + i * templateBytes(waveSize);
@@ -133,8 +141,8 @@ export class WorkgroupSlot {
     this.hasTemplates = true;
   }
 
-  #allocate(sizeBytes: number, label: string, options: Pick<RegionOptions, 'permissions' | 'holeBytes'>): number {
-    const offset = this.#memory.allocate(sizeBytes, { ...options, label, uninitialized: true });
+  #allocate(sizeBytes: number, label: string, options: RegionOptions): number {
+    const offset = this.#memory.allocate(sizeBytes, { ...options, label, isTransient: true });
     this.#regions.push(offset);
     return offset;
   }
@@ -153,6 +161,7 @@ export class WorkgroupSlot {
   }
 
   release(): void {
+    this.#state.free(this.#states);
     for (const region of this.#regions.splice(0)) this.#memory.free(region);
   }
 }

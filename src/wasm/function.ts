@@ -19,6 +19,8 @@ import {
 import { type FunctionRef, type FunctionType, VALUE_TYPE_BYTE, type ValueType } from './types.ts';
 
 const EMPTY_BLOCK = 0x40;
+/** Bit of an access's alignment: the index of a memory other than 0 follows (core specification 3.0, section 5.4.6). */
+const HAS_MEMORY_INDEX = 0x40;
 
 /** A parameter or a local variable. It may not be used after `free`: its slot may then belong to another `Local`. */
 export interface Local {
@@ -183,23 +185,23 @@ export class FunctionBuilder implements FunctionRef {
     for (const index of indices) this.#code.byte(index);
   }
 
-  /** `offset` is 0..2^32-1; `alignLog2` is a hint and defaults to the natural alignment. */
-  load(name: LoadName, offset: number, alignLog2?: number): void {
-    this.#access(LOAD[name], offset, alignLog2);
+  /** `offset` is 0..2^32-1; `memory` is the memory's index in the module. The alignment hint is the natural one. */
+  load(name: LoadName, offset: number, memory = 0): void {
+    this.#access(LOAD[name], offset, memory);
   }
 
-  store(name: StoreName, offset: number, alignLog2?: number): void {
-    this.#access(STORE[name], offset, alignLog2);
+  store(name: StoreName, offset: number, memory = 0): void {
+    this.#access(STORE[name], offset, memory);
   }
 
   /** `v128.load32_lane` and its kin, loads and stores. */
-  loadLane(name: LaneAccessName, offset: number, lane: number): void {
-    this.#access(LANE_ACCESS[name], offset);
+  loadLane(name: LaneAccessName, offset: number, lane: number, memory = 0): void {
+    this.#access(LANE_ACCESS[name], offset, memory);
     this.#code.byte(lane);
   }
 
-  atomic(name: AtomicName, offset: number): void {
-    this.#access(ATOMIC_ACCESS[name], offset);
+  atomic(name: AtomicName, offset: number, memory = 0): void {
+    this.#access(ATOMIC_ACCESS[name], offset, memory);
   }
 
   atomicFence(): void {
@@ -207,15 +209,16 @@ export class FunctionBuilder implements FunctionRef {
     this.#code.byte(0);
   }
 
-  memoryFill(): void {
+  memoryFill(memory = 0): void {
     this.#opcode(CONTROL['memory.fill']);
-    this.#code.byte(0);
+    this.#code.u32(memory);
   }
 
-  memoryCopy(): void {
+  /** Within one memory. */
+  memoryCopy(memory = 0): void {
     this.#opcode(CONTROL['memory.copy']);
-    this.#code.byte(0);
-    this.#code.byte(0);
+    this.#code.u32(memory);
+    this.#code.u32(memory);
   }
 
   drop(): void {
@@ -320,14 +323,14 @@ export class FunctionBuilder implements FunctionRef {
     }
   }
 
-  #access({ opcode, alignLog2 }: Access, offset: number, alignHintLog2 = alignLog2): void {
-    assert(
-      alignHintLog2 <= alignLog2,
-      () => `wasm alignment 2^${alignHintLog2} is above the access size 2^${alignLog2}`,
-    );
+  #access({ opcode, alignLog2 }: Access, offset: number, memory: number): void {
     assert(offset >= 0 && offset <= 0xffff_ffff, () => `wasm memory offset ${offset} is not in 0..2^32-1`);
     this.#opcode(opcode);
-    this.#code.u32(alignHintLog2);
+    if (memory === 0) this.#code.u32(alignLog2);
+    else {
+      this.#code.u32(alignLog2 | HAS_MEMORY_INDEX);
+      this.#code.u32(memory);
+    }
     this.#code.u32(offset);
   }
 

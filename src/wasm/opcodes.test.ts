@@ -13,6 +13,7 @@ const FEATURES = {
   tail_call: true,
   sat_float_to_int: true,
   sign_extension: true,
+  multi_memory: true,
 };
 
 const wabt = await wabtFactory();
@@ -25,6 +26,7 @@ function keys<T extends object>(table: T): (keyof T & string)[] {
 function disassemble(body: (f: FunctionBuilder) => void): string[] {
   const m = new ModuleBuilder();
   m.importMemory('env', 'memory', { minPages: 1 });
+  m.importMemory('env', 'other', { minPages: 1 });
   m.importTable('env', 'table', { min: 0 });
   const f = m.function(['i32'], []);
   body(f);
@@ -69,9 +71,28 @@ test('wabt reads every memory instruction back, with natural alignment and its o
   ]);
 });
 
+test('wabt reads accesses of a second memory back', () => {
+  const lines = disassemble((f) => {
+    f.load('i64.load', 300, 1);
+    f.store('v128.store', 300, 1);
+    f.atomic('i32.atomic.rmw.cmpxchg', 300, 1);
+    f.loadLane('v128.load32_lane', 300, 2, 1);
+    f.memoryFill(1);
+    f.memoryCopy(1);
+  });
+  assert.deepEqual(lines, [
+    'i64.load 1 offset=300',
+    'v128.store 1 offset=300',
+    // wabt reads the index of an atomic's memory, but does not print it.
+    'i32.atomic.rmw.cmpxchg offset=300',
+    'v128.load32_lane 1 offset=300 2',
+    'memory.fill 1',
+    'memory.copy 1 1',
+  ]);
+});
+
 test('wabt reads everything that a method encodes back', () => {
   const lines = disassemble((f) => {
-    f.load('i64.load', 0, 0);
     f.i32(-5);
     f.i64(-6n);
     f.f32bits(0x3f80_0000);
@@ -103,7 +124,6 @@ test('wabt reads everything that a method encodes back', () => {
     );
   });
   assert.deepEqual(lines, [
-    'i64.load align=1',
     'i32.const -5',
     'i64.const -6',
     'f32.const 0x1p+0 (;=1;',

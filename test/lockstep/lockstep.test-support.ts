@@ -78,8 +78,8 @@ class Machine {
 
   constructor(processor: string, executor: ExecutorName, vertical: 'never' | 'always') {
     this.emulator = new Emulator({ processor, executor, vertical, compileThreshold: 0, memorySizeBytes: 2 ** 28 });
-    const { memory } = this.emulator;
-    this.wave = memory.allocate(waveSizeBytes(64), { permissions: 0 });
+    const { memory, state } = this.emulator;
+    this.wave = state.allocate(waveSizeBytes(64), true);
     this.areas = memory.allocate(LDS_SIZE + PRIVATE_SIZE * 64 + GUARD, { permissions: 0 });
     this.data = memory.allocate(DATA_SIZE);
     this.code = memory.allocate(CODE_SIZE, { permissions: MAY_READ });
@@ -177,19 +177,19 @@ export class Lockstep {
   /** Runs the code at `at` until it ends, in turns of `budget` instructions; a new MODE ends it, or the wave goes on with it. */
   run(at: number, on: Runner, budget = 1000, mayChangeMode = false): Outcome {
     const machine = on === 'jit' ? this.#compiled : on === 'vertical' ? this.#vertical : this.#plain;
-    const { memory } = machine.emulator;
+    const { memory, state: own } = machine.emulator;
     const { wave, data, areas, code, emulator } = machine;
     let cache = emulator.codeCache(this.waveSize, this.#mode);
-    const state = new Uint32Array(memory.buffer, wave, this.#initial.length);
+    const state = new Uint32Array(own.buffer, wave, this.#initial.length);
     const bytes = new Uint32Array(memory.buffer, data, DATA_SIZE / 4);
     const others = new Uint32Array(memory.buffer, areas, (LDS_SIZE + PRIVATE_SIZE * 64) / 4);
     state.set(this.#initial);
     bytes.set(this.#initialMemory);
     for (let i = 0; i < others.length; i++) others[i] = Math.imul(i, 0x9e3779b1);
-    memory.view.setUint32(wave + WAVE_JUMP_CACHE, cache.jumpCache, true);
+    own.view.setUint32(wave + WAVE_JUMP_CACHE, cache.jumpCache, true);
     const executor = on === 'reference' ? this.#reference : emulator.executor(this.waveSize);
-    const pc = (record: number): string => memory.view.getUint32(record + RECORD_PC, true).toString(16);
-    const field = (offset: number): number => memory.view.getUint32(wave + offset, true);
+    const pc = (record: number): string => own.view.getUint32(record + RECORD_PC, true).toString(16);
+    const field = (offset: number): number => own.view.getUint32(wave + offset, true);
     let fault: string | undefined;
     let instructions = 0;
     let record = cache.record(code + at);
@@ -199,7 +199,7 @@ export class Lockstep {
         record = field(WAVE_RECORD);
         if (field(WAVE_EXIT) === EXIT_MODE && mayChangeMode) {
           cache = emulator.codeCache(this.waveSize, field(WAVE_MODE));
-          memory.view.setUint32(wave + WAVE_JUMP_CACHE, cache.jumpCache, true);
+          own.view.setUint32(wave + WAVE_JUMP_CACHE, cache.jumpCache, true);
           record = cache.afterModeChange(record - RECORD_SIZE_BYTES, field(WAVE_MODE));
         }
       } while (field(WAVE_EXIT) === EXIT_BUDGET || (mayChangeMode && field(WAVE_EXIT) === EXIT_MODE));

@@ -43,8 +43,8 @@ export class StateRunner {
   constructor(processor: string, executor: ExecutorName, waveSize: 32 | 64) {
     this.#emulator = new Emulator({ processor, executor, compileThreshold: 0, memorySizeBytes: 2 ** 28 });
     this.#waveSize = waveSize;
-    const { memory } = this.#emulator;
-    this.#wave = memory.allocate(waveSizeBytes(waveSize), { permissions: 0 });
+    const { memory, state } = this.#emulator;
+    this.#wave = state.allocate(waveSizeBytes(waveSize), true);
     this.#lds = memory.allocate(LDS_SIZE_BYTES, { permissions: 0 });
     this.#private = memory.allocate(PRIVATE_SIZE_BYTES * waveSize, { permissions: 0 });
     this.#memory = memory.allocate(MEMORY_SIZE_BYTES);
@@ -84,7 +84,7 @@ export class StateRunner {
   }
 
   #execute(record: number): void {
-    const { view } = this.#emulator.memory;
+    const { view } = this.#emulator.state;
     let next = record;
     do {
       this.#emulator.executor(this.#waveSize).run(next, this.#wave, 1000);
@@ -105,6 +105,12 @@ export class StateRunner {
     return this.#emulator.codeCache(this.#waveSize, mode).record(at);
   }
 
+  /** The memory that holds a register: `p0` and so on are rows of private memory. */
+  #viewOf(name: string): DataView {
+    const { state, memory } = this.#emulator;
+    return (name.startsWith('p') ? memory : state).view;
+  }
+
   /** Of the dwords of a register, one for each lane if it has lanes. */
   #address(name: string): number {
     if (NAMED[name] !== undefined) return this.#wave + NAMED[name];
@@ -116,17 +122,17 @@ export class StateRunner {
   }
 
   #read(name: string, count: number): number[] {
-    const { view } = this.#emulator.memory;
+    const view = this.#viewOf(name);
     const at = this.#address(name);
     return Array.from({ length: count }, (_, i) => view.getUint32(at + i * 4, true));
   }
 
   #prepare({ before, mode, columns, pointers = [] }: Recording, column: number): void {
-    const { memory } = this.#emulator;
-    const { view, bytes } = memory;
-    bytes.fill(0, this.#wave, this.#wave + waveSizeBytes(this.#waveSize));
+    const { memory, state } = this.#emulator;
+    const { bytes } = memory;
+    state.bytes.fill(0, this.#wave, this.#wave + waveSizeBytes(this.#waveSize));
     bytes.fill(0, this.#private, this.#private + PRIVATE_SIZE_BYTES * this.#waveSize);
-    const set = (offset: number, value: number): void => view.setUint32(this.#wave + offset, value, true);
+    const set = (offset: number, value: number): void => state.view.setUint32(this.#wave + offset, value, true);
     set(WAVE_MODE, mode);
     set(WAVE_LDS_BASE, this.#lds);
     set(WAVE_LDS_SIZE, LDS_SIZE_BYTES);
@@ -141,7 +147,7 @@ export class StateRunner {
     };
     for (const name of Object.keys(before.registers)) {
       const at = this.#address(name);
-      for (const [i, value] of named(name).entries()) view.setUint32(at + i * 4, value, true);
+      for (const [i, value] of named(name).entries()) this.#viewOf(name).setUint32(at + i * 4, value, true);
     }
     for (const name of pointers) this.#addAddress(name, named(name).length);
     for (const [at, text] of [
@@ -153,14 +159,14 @@ export class StateRunner {
   }
 
   #addAddress(name: string, count: number): void {
-    const { memory } = this.#emulator;
+    const { memory, state } = this.#emulator;
     const high = `${name[0]}${Number(name.slice(1)) + 1}`;
     const base = memory.address(this.#memory);
     for (let i = 0; i < count; i++) {
       const [lowAt, highAt] = [this.#address(name) + i * 4, this.#address(high) + i * 4];
-      const pair = BigInt(memory.view.getUint32(lowAt, true)) | (BigInt(memory.view.getUint32(highAt, true)) << 32n);
-      memory.view.setUint32(lowAt, Number((pair + base) & 0xffffffffn), true);
-      memory.view.setUint32(highAt, Number(((pair + base) >> 32n) & 0xffffffffn), true);
+      const pair = BigInt(state.view.getUint32(lowAt, true)) | (BigInt(state.view.getUint32(highAt, true)) << 32n);
+      state.view.setUint32(lowAt, Number((pair + base) & 0xffffffffn), true);
+      state.view.setUint32(highAt, Number(((pair + base) >> 32n) & 0xffffffffn), true);
     }
   }
 }

@@ -15,6 +15,7 @@ import {
   templateBytes,
 } from '../group-layout.ts';
 import {
+  DEVICE_MEMORY,
   EXIT_CODES,
   LEADER_AGPRS,
   LEADER_SGPRS,
@@ -279,7 +280,7 @@ class GroupRunner {
       this.#push('lds');
       f.i32(0);
       this.#push('ldsBytes');
-      f.memoryFill();
+      f.memoryFill(DEVICE_MEMORY);
     });
     const template = f.local('i32');
     this.#push('templates');

@@ -25,8 +25,8 @@ import { classMix, emitClassCounts } from '../lowering/class-counts.ts';
 import type { OperandKind } from '../lowering/handler-state.ts';
 import { lowerHandler } from '../lowering/lower.ts';
 import type { AddressSpaces } from '../lowering/memory-access.ts';
-import { ModuleContext } from '../lowering/module-context.ts';
-import type { LinearMemory } from '../memory.ts';
+import { type MemoryPages, ModuleContext, pagesOf } from '../lowering/module-context.ts';
+import type { Memories } from '../memory.ts';
 import { emitRunGroup, type RunGroup } from './group-runner.ts';
 
 export type FaultCallback = (
@@ -71,7 +71,7 @@ export class HandlerTable {
   readonly runCounted: RunFunction;
   /** Workgroups of which the waves run with `run`; below another tier, and to count classes, with `runCounted`. */
   readonly runGroup: RunGroup;
-  readonly #memory: LinearMemory;
+  readonly #pages: MemoryPages;
   readonly #spaces: AddressSpaces;
   readonly #imports: WebAssembly.Imports;
   readonly #options: { readonly isCompact: boolean; readonly countsClasses: boolean };
@@ -85,17 +85,19 @@ export class HandlerTable {
   #nextSlot = FIRST_SLOT + 2;
 
   constructor(
-    memory: LinearMemory,
+    memories: Memories,
     spaces: AddressSpaces,
     fault: FaultCallback,
     { isLowest, countsClasses }: HandlerOptions,
   ) {
-    this.#memory = memory;
+    this.#pages = pagesOf(memories);
     this.#spaces = spaces;
     this.#options = { isCompact: isLowest, countsClasses };
     this.#hasBudget = isLowest || countsClasses;
-    this.#imports = { env: { memory: memory.memory, table: this.#table, fault, ...softImports } };
-    const context = new ModuleContext(probeHost(), memory.pages);
+    this.#imports = {
+      env: { state: memories.state.memory, memory: memories.memory.memory, table: this.#table, fault, ...softImports },
+    };
+    const context = new ModuleContext(probeHost(), this.#pages);
     context.module.elements(this.untranslatedSlot, [emitUntranslated(context), emitLeader(context)]);
     const [run, runCounted] = [emitRun(context), emitRunCounted(context)];
     context.module.export('run', run);
@@ -168,7 +170,7 @@ export class HandlerTable {
 
   compile(): void {
     if (this.#pending.length === 0) return;
-    const context = new ModuleContext(probeHost(), this.#memory.pages, this.#options);
+    const context = new ModuleContext(probeHost(), this.#pages, this.#options);
     const first = this.#nextSlot - this.#pending.length;
     const functions = this.#pending.map(({ key, program, operandKinds, instructionClass }) =>
       lowerHandler(context, this.#spaces, program, operandKinds, key, (f, wave) => {

@@ -5,7 +5,7 @@
  */
 import { assert } from '../../base/errors.ts';
 import type { Label, Local } from '../../wasm/function.ts';
-import { MAY_READ, MAY_WRITE } from '../layout.ts';
+import { DEVICE_MEMORY, MAY_READ, MAY_WRITE } from '../layout.ts';
 import { loadPair } from '../lowering/dword-pairs.ts';
 import type { LaneArgument } from '../lowering/emitter.ts';
 import { pushValidity } from '../lowering/memory-access.ts';
@@ -94,12 +94,12 @@ export class FastMemory {
     this.#byPattern(opened, group, sizeBytes, (pattern) => {
       if (pattern === CONTIGUOUS) {
         f.get(opened.lanes[0]!);
-        f.load('v128.load', at);
+        f.load('v128.load', at, DEVICE_MEMORY);
       } else if (pattern === BROADCAST) {
         f.get(opened.lanes[0]!);
-        if (sizeBytes >= 4) f.load('v128.load32_splat', at);
+        if (sizeBytes >= 4) f.load('v128.load32_splat', at, DEVICE_MEMORY);
         else {
-          f.load(sizeBytes === 1 ? 'i32.load8_u' : 'i32.load16_u', at);
+          f.load(sizeBytes === 1 ? 'i32.load8_u' : 'i32.load16_u', at, DEVICE_MEMORY);
           f.op('i32x4.splat');
         }
       } else {
@@ -152,7 +152,7 @@ export class FastMemory {
       if (pattern === CONTIGUOUS) {
         f.get(opened.lanes[0]!);
         f.get(data[0]!);
-        f.store('v128.store', offset);
+        f.store('v128.store', offset, DEVICE_MEMORY);
         return;
       }
       storeLanes(f, opened.lanes, offset, data, sizeBytes, nibble);

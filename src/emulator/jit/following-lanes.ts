@@ -1,5 +1,6 @@
 /** Accesses of four lanes whose values follow each other without a gap, at linear addresses that are permitted. */
 import type { FunctionBuilder, Local } from '../../wasm/function.ts';
+import { DEVICE_MEMORY } from '../layout.ts';
 import { EVEN_DWORDS, ODD_DWORDS, shuffleDwords } from '../lowering/int-emission.ts';
 
 /** The values of four lanes that follow each other, of 4 bytes at most. */
@@ -7,15 +8,15 @@ export function pushFollowing(f: FunctionBuilder, address: Local, offset: number
   f.get(address);
   switch (sizeBytes) {
     case 1:
-      f.load('v128.load32_zero', offset);
+      f.load('v128.load32_zero', offset, DEVICE_MEMORY);
       f.op('i16x8.extend_low_i8x16_u');
       f.op('i32x4.extend_low_i16x8_u');
       return;
     case 2:
-      f.load('v128.load16x4_u', offset);
+      f.load('v128.load16x4_u', offset, DEVICE_MEMORY);
       return;
     default:
-      f.load('v128.load', offset);
+      f.load('v128.load', offset, DEVICE_MEMORY);
   }
 }
 
@@ -35,20 +36,20 @@ export function storeFollowing(
   const [first, second = first] = data as [Local, ...Local[]];
   f.get(address);
   f.get(first);
-  if (sizeBytes === 4) f.store('v128.store', offset);
+  if (sizeBytes === 4) f.store('v128.store', offset, DEVICE_MEMORY);
   else if (sizeBytes === 8) {
     f.get(second);
     f.shuffle(LOW_PAIRS);
-    f.store('v128.store', offset);
+    f.store('v128.store', offset, DEVICE_MEMORY);
     f.get(address);
     f.get(first);
     f.get(second);
     f.shuffle(HIGH_PAIRS);
-    f.store('v128.store', offset + 16);
+    f.store('v128.store', offset + 16, DEVICE_MEMORY);
   } else {
     f.get(first);
     f.shuffle(sizeBytes === 1 ? PACKED_BYTES : PACKED_HALVES);
-    f.loadLane(sizeBytes === 1 ? 'v128.store32_lane' : 'v128.store64_lane', offset, 0);
+    f.loadLane(sizeBytes === 1 ? 'v128.store32_lane' : 'v128.store64_lane', offset, 0, DEVICE_MEMORY);
   }
 }
 
@@ -64,7 +65,7 @@ export function loadFollowingPair(
   const first = f.local('v128');
   for (const [half, vector] of [first, high].entries()) {
     f.get(address);
-    f.load('v128.load', at + half * 16);
+    f.load('v128.load', at + half * 16, DEVICE_MEMORY);
     f.set(vector);
   }
   for (const [dword, pattern] of [

@@ -31,7 +31,7 @@ import {
   WAVE_MODE,
   WAVE_RECORD,
 } from '../layout.ts';
-import { ModuleContext } from '../lowering/module-context.ts';
+import { ModuleContext, pagesOf } from '../lowering/module-context.ts';
 import { type CodeView, collectBlocks } from './control-flow.ts';
 import { type Decoded, decoded, type Shape, shapeOf } from './decoded.ts';
 import { FUNCTION_NAME, lowerFunction } from './function-lowering.ts';
@@ -86,14 +86,14 @@ export class JitExecutor implements Executor {
   }
 
   resume(wave: number): boolean {
-    const { view } = this.#emulator.memory;
+    const { view } = this.#emulator.state;
     if (view.getUint32(wave + WAVE_EXIT, true) !== EXIT_COMPILE) return false;
     this.#compile(this.#cacheOf(wave), view.getUint32(wave + WAVE_RECORD, true));
     return true;
   }
 
   run(start: number, wave: number, budget: number): number {
-    const { view } = this.#emulator.memory;
+    const { view } = this.#emulator.state;
     let record = start;
     let left = budget;
     try {
@@ -108,8 +108,8 @@ export class JitExecutor implements Executor {
   }
 
   #cacheOf(wave: number): CodeCache {
-    const { memory } = this.#emulator;
-    return this.#emulator.codeCache(this.handlers.waveSize, memory.view.getUint32(wave + WAVE_MODE, true));
+    const { state } = this.#emulator;
+    return this.#emulator.codeCache(this.handlers.waveSize, state.view.getUint32(wave + WAVE_MODE, true));
   }
 
   /** Compiled code of a cache; forgotten when the cache forgot its records. */
@@ -129,12 +129,12 @@ export class JitExecutor implements Executor {
     if (!compiled.entries.has(record)) this.#compileFrom(cache, compiled, record);
     const entry = compiled.entries.get(record);
     if (entry) this.#enter(leader, entry);
-    else this.#emulator.memory.view.setInt32(leader + LEADER_COUNT, NEVER, true);
+    else this.#emulator.state.view.setInt32(leader + LEADER_COUNT, NEVER, true);
   }
 
   /** Makes a leader call the function that its record is in. */
   #enter(leader: number, { slot, block, literals, liveIn }: Entry): void {
-    const { view } = this.#emulator.memory;
+    const { view } = this.#emulator.state;
     view.setUint32(leader + LEADER_VGPRS, liveIn.vgprs, true);
     view.setUint32(leader + LEADER_AGPRS, liveIn.agprs, true);
     view.setUint32(leader + LEADER_SGPRS, liveIn.sgprs, true);
@@ -144,7 +144,8 @@ export class JitExecutor implements Executor {
   }
 
   #compileFrom(cache: CodeCache, compiled: Compiled, record: number): void {
-    const { memory, target, checksAccesses, countsClasses } = this.#emulator;
+    const { state, target, checksAccesses, countsClasses } = this.#emulator;
+    const pages = pagesOf(this.#emulator);
     const blocks = collectBlocks(this.#viewOf(cache, compiled), record);
     if (blocks.length === 0) return;
     const spaces = this.#emulator.spaces(cache.waveSize);
@@ -152,14 +153,14 @@ export class JitExecutor implements Executor {
     const options = {
       processor: target.processor,
       spaces,
-      memoryPages: memory.pages,
+      pages,
       checksAccesses,
       vertical,
       observers: countsClasses ? 'classes' : '',
     } as const;
-    const name = `code ${memory.view.getUint32(record + RECORD_PC, true).toString(16)}`;
-    const module = compiledModule(blocks, options, memory.bytes, (): CompiledModule => {
-      const context = new ModuleContext(probeHost(), memory.pages, { checksAccesses, countsClasses });
+    const name = `code ${state.view.getUint32(record + RECORD_PC, true).toString(16)}`;
+    const module = compiledModule(blocks, options, state.bytes, (): CompiledModule => {
+      const context = new ModuleContext(probeHost(), pages, { checksAccesses, countsClasses });
       const lowered = lowerFunction(context, spaces, blocks, name, vertical);
       return { ...lowered, module: new WebAssembly.Module(context.module.toBytes()) };
     });
@@ -182,7 +183,7 @@ export class JitExecutor implements Executor {
   }
 
   #placeLiterals(cache: CodeCache, literals: readonly Literal[], recordOf: (instruction: number) => number): number {
-    const { view } = this.#emulator.memory;
+    const { view } = this.#emulator.state;
     const base = cache.allocateRecords(Math.ceil((literals.length * 4) / RECORD_SIZE_BYTES));
     literals.forEach((literal, i) => {
       const record = recordOf(literal.instruction);
@@ -204,13 +205,13 @@ export class JitExecutor implements Executor {
   #leaderAfter(cache: CodeCache, record: number): number {
     const next = record + RECORD_SIZE_BYTES;
     return this.#shape(next)?.key === 'goto'
-      ? this.#emulator.memory.view.getUint32(next + RECORD_TARGET, true)
+      ? this.#emulator.state.view.getUint32(next + RECORD_TARGET, true)
       : cache.leader(next);
   }
 
   /** What the handler of a record was made from. */
   #shape(record: number): Shape | undefined {
-    const slot = this.#emulator.memory.view.getUint32(record + RECORD_HANDLER, true);
+    const slot = this.#emulator.state.view.getUint32(record + RECORD_HANDLER, true);
     let shape = this.#shapes.get(slot);
     const request = shape ? undefined : this.handlers.request(slot);
     if (request) {
@@ -221,7 +222,7 @@ export class JitExecutor implements Executor {
   }
 
   #viewOf(cache: CodeCache, compiled: Compiled): CodeView {
-    const { view } = this.#emulator.memory;
+    const { view } = this.#emulator.state;
     /** Passes leaders and records that only go on elsewhere. */
     const passed = (record: number): number | undefined => {
       for (let at = record, i = 0; i < 8; i++) {
@@ -246,7 +247,7 @@ export class JitExecutor implements Executor {
    * chunks that were not reached; these have not changed, and neither have scalar registers.
    */
   firstFault(fault: WaveFault, wave: number): WaveFault {
-    const { view, bytes } = this.#emulator.memory;
+    const { view, bytes } = this.#emulator.state;
     const loop = view.getUint32(wave + WAVE_LOOP, true);
     if (loop !== 0) return this.#firstFaultInLoop(fault, wave, loop);
     const start = this.#compiledOf(this.#cacheOf(wave)).regionStarts.get(fault.record);
@@ -274,7 +275,7 @@ export class JitExecutor implements Executor {
   }
 
   uncounted({ record }: WaveFault, wave: number): readonly number[] {
-    const block = this.#emulator.memory.view.getUint32(wave + WAVE_BLOCK, true);
+    const block = this.#emulator.state.view.getUint32(wave + WAVE_BLOCK, true);
     const records = this.#compiledOf(this.#cacheOf(wave))
       .entries.get(block)
       ?.instructions.map((each) => each.record);
@@ -286,7 +287,7 @@ export class JitExecutor implements Executor {
    * these run it once more from its header, instruction by instruction.
    */
   #firstFaultInLoop(fault: WaveFault, wave: number, header: number): WaveFault {
-    const { view } = this.#emulator.memory;
+    const { view } = this.#emulator.state;
     const exec = wave + STATE_OFFSETS.exec;
     const from = -1n << BigInt(Math.max(0, fault.lane) & ~3);
     view.setUint32(wave + WAVE_LOOP, 0, true);

@@ -1,5 +1,6 @@
 /** Accesses of four lanes, one lane after the other, at linear addresses that are permitted. */
 import type { FunctionBuilder, Local } from '../../wasm/function.ts';
+import { DEVICE_MEMORY } from '../layout.ts';
 import { pairsOf, storePair } from '../lowering/dword-pairs.ts';
 
 /** One dword, or less. */
@@ -12,15 +13,15 @@ export function loadLanes(
 ): void {
   if (sizeBytes >= 4) {
     f.get(lanes[0]!);
-    f.load('v128.load32_zero', at);
+    f.load('v128.load32_zero', at, DEVICE_MEMORY);
   } else f.v128([0, 0, 0, 0]);
   f.set(result);
   for (let lane = sizeBytes >= 4 ? 1 : 0; lane < 4; lane++) {
     f.get(lanes[lane]!);
     f.get(result);
-    if (sizeBytes === 1) f.loadLane('v128.load8_lane', at, lane * 4);
-    else if (sizeBytes === 2) f.loadLane('v128.load16_lane', at, lane * 2);
-    else f.loadLane('v128.load32_lane', at, lane);
+    if (sizeBytes === 1) f.loadLane('v128.load8_lane', at, lane * 4, DEVICE_MEMORY);
+    else if (sizeBytes === 2) f.loadLane('v128.load16_lane', at, lane * 2, DEVICE_MEMORY);
+    else f.loadLane('v128.load32_lane', at, lane, DEVICE_MEMORY);
     f.set(result);
   }
 }
@@ -55,9 +56,9 @@ export function storeLanes(
         const at = offset + i * 4;
         f.get(address);
         f.get(dword);
-        if (sizeBytes === 1) f.loadLane('v128.store8_lane', at, lane * 4);
-        else if (sizeBytes === 2) f.loadLane('v128.store16_lane', at, lane * 2);
-        else f.loadLane('v128.store32_lane', at, lane);
+        if (sizeBytes === 1) f.loadLane('v128.store8_lane', at, lane * 4, DEVICE_MEMORY);
+        else if (sizeBytes === 2) f.loadLane('v128.store16_lane', at, lane * 2, DEVICE_MEMORY);
+        else f.loadLane('v128.store32_lane', at, lane, DEVICE_MEMORY);
       }
     });
   }

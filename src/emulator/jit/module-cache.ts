@@ -1,5 +1,6 @@
 /** Compiled modules of this process, by everything that their code depends on. */
 import type { AddressSpaces } from '../lowering/memory-access.ts';
+import type { MemoryPages } from '../lowering/module-context.ts';
 import type { Block } from './control-flow.ts';
 import type { LoweredFunction } from './function-lowering.ts';
 import type { VerticalMode } from './vertical/vertical-loops.ts';
@@ -12,7 +13,7 @@ export interface CompiledModule extends LoweredFunction {
 export interface CompileOptions {
   readonly processor: string;
   readonly spaces: AddressSpaces;
-  readonly memoryPages: number;
+  readonly pages: MemoryPages;
   readonly checksAccesses: boolean;
   readonly vertical: VerticalMode;
   /** What looks at the running code: `classes` counts instructions. */
@@ -41,10 +42,11 @@ export function compiledModule(
 }
 
 function keyOf(blocks: readonly Block[], options: CompileOptions, bytes: Uint8Array): string {
-  const { processor, spaces, memoryPages, checksAccesses, vertical, observers } = options;
+  const { processor, spaces, pages, checksAccesses, vertical, observers } = options;
   const parts: (string | number)[] = [
     processor,
-    memoryPages,
+    pages.state,
+    pages.device,
     `${checksAccesses}`,
     vertical,
     observers,

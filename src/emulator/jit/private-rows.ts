@@ -1,5 +1,6 @@
 /** Accesses of four lanes at the same offset in private memory, where the lanes' dwords are next to each other. */
 import type { FunctionBuilder, Local } from '../../wasm/function.ts';
+import { DEVICE_MEMORY } from '../layout.ts';
 
 /** Pushes dword `index` of a load in private memory; `address` is that of the lanes' byte 0 in the row. */
 export function pushPrivate(
@@ -11,7 +12,7 @@ export function pushPrivate(
   waveSize: number,
 ): void {
   f.get(address);
-  f.load('v128.load', ((offset >> 2) + index) * waveSize * 4);
+  f.load('v128.load', ((offset >> 2) + index) * waveSize * 4, DEVICE_MEMORY);
   if (sizeBytes >= 4) return;
   f.i32((offset & 3) * 8);
   f.op('i32x4.shr_u');
@@ -39,17 +40,17 @@ export function storePrivate(
       f.i32(shift);
       f.op('i32x4.shl');
       f.get(address);
-      f.load('v128.load', at);
+      f.load('v128.load', at, DEVICE_MEMORY);
       f.i32((sizeBytes === 1 ? 0xff : 0xffff) << shift);
       f.op('i32x4.splat');
       f.op('v128.bitselect');
     }
     if (mask) {
       f.get(address);
-      f.load('v128.load', at);
+      f.load('v128.load', at, DEVICE_MEMORY);
       f.get(mask);
       f.op('v128.bitselect');
     }
-    f.store('v128.store', at);
+    f.store('v128.store', at, DEVICE_MEMORY);
   });
 }

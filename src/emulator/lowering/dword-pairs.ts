@@ -3,6 +3,7 @@
  * the hardware.
  */
 import type { FunctionBuilder, Local } from '../../wasm/function.ts';
+import { DEVICE_MEMORY } from '../layout.ts';
 import { EVEN_DWORDS, ODD_DWORDS, shuffleDwords } from './int-emission.ts';
 
 /** Sets the dwords of four lanes at `lanes` + `at`; of one lane for all where there is one. */
@@ -11,12 +12,12 @@ export function loadPair(f: FunctionBuilder, lanes: readonly Local[], at: number
   const isBroadcast = lanes.length === 1;
   for (const [i, half] of (isBroadcast ? [first] : [first, second]).entries()) {
     f.get(lanes[2 * i]!);
-    f.load(isBroadcast ? 'v128.load64_splat' : 'v128.load64_zero', at);
+    f.load(isBroadcast ? 'v128.load64_splat' : 'v128.load64_zero', at, DEVICE_MEMORY);
     f.set(half);
     if (isBroadcast) continue;
     f.get(lanes[2 * i + 1]!);
     f.get(half);
-    f.loadLane('v128.load64_lane', at, 1);
+    f.loadLane('v128.load64_lane', at, 1, DEVICE_MEMORY);
     f.set(half);
   }
   for (const [dword, pattern] of [
@@ -53,5 +54,5 @@ export function storePair(
 ): void {
   f.get(address);
   f.get(pairs[lane >> 1]!);
-  f.loadLane('v128.store64_lane', at, lane & 1);
+  f.loadLane('v128.store64_lane', at, lane & 1, DEVICE_MEMORY);
 }

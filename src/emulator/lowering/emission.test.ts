@@ -15,7 +15,7 @@ const sizeOf = (type: Type): number => (type === 'i64' ? 32 : 16);
 
 /** A module with `lanes_i` and `scalar_i` for each operation: arguments at 0, 32, 64, result at 128. */
 function build(fused: boolean): Record<string, () => void> {
-  const context = new ModuleContext({ ...probeHost(), fused }, 1);
+  const context = new ModuleContext({ ...probeHost(), fused }, { state: 1, device: 1 });
   OP_NAMES.forEach((name, index) => {
     const { params, result } = OPS[name];
     const vectors = context.module.function([], []);
@@ -83,6 +83,7 @@ function build(fused: boolean): Record<string, () => void> {
     context.module.export(`mixed ${index}`, mixed);
   });
   const imports = {
+    state: memory,
     memory,
     table: new WebAssembly.Table({ element: 'anyfunc', initial: 1 }),
     fault: () => {},

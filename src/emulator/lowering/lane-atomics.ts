@@ -2,7 +2,7 @@
 import type { OpName } from '../../ir/ops.ts';
 import type { Type, Update, Value } from '../../ir/types.ts';
 import type { FunctionBuilder, Label, Local } from '../../wasm/function.ts';
-import { THREADS_RUN } from '../layout.ts';
+import { DEVICE_MEMORY, THREADS_RUN } from '../layout.ts';
 import { EMISSION } from './emission.ts';
 import {
   type Emitter,
@@ -67,7 +67,7 @@ export function updateLane(
   const isWhole = type !== 'i64' || typeof stride === 'number';
   if (isWhole) {
     f.get(base);
-    f.load(`${wasm}.load`, 0);
+    f.load(`${wasm}.load`, 0, DEVICE_MEMORY);
   } else pushPair(f, base, stride);
   f.set(old);
   operands.forEach((operand, i) => {
@@ -81,7 +81,7 @@ export function updateLane(
         if (isWhole) {
           f.get(base);
           f.get(updated);
-          f.store(`${wasm}.store`, 0);
+          f.store(`${wasm}.store`, 0, DEVICE_MEMORY);
         } else storePair(f, base, stride, updated);
       };
       if (again) {
@@ -126,7 +126,7 @@ function writeIfSame(
   f.get(base);
   f.get(old);
   f.get(updated);
-  f.atomic(`${type}.atomic.rmw.cmpxchg`, 0);
+  f.atomic(`${type}.atomic.rmw.cmpxchg`, 0, DEVICE_MEMORY);
   f.tee(seen);
   f.get(old);
   f.op(`${type}.ne`);
@@ -139,11 +139,11 @@ function writeIfSame(
 /** Pushes a 64-bit value whose high dword is `stride` bytes after the low one. */
 function pushPair(f: FunctionBuilder, base: Local, stride: Local): void {
   f.get(base);
-  f.load('i64.load32_u', 0);
+  f.load('i64.load32_u', 0, DEVICE_MEMORY);
   f.get(base);
   f.get(stride);
   f.op('i32.add');
-  f.load('i64.load32_u', 0);
+  f.load('i64.load32_u', 0, DEVICE_MEMORY);
   f.i64(32n);
   f.op('i64.shl');
   f.op('i64.or');
@@ -152,14 +152,14 @@ function pushPair(f: FunctionBuilder, base: Local, stride: Local): void {
 function storePair(f: FunctionBuilder, base: Local, stride: Local, value: Local): void {
   f.get(base);
   f.get(value);
-  f.store('i64.store32', 0);
+  f.store('i64.store32', 0, DEVICE_MEMORY);
   f.get(base);
   f.get(stride);
   f.op('i32.add');
   f.get(value);
   f.i64(32n);
   f.op('i64.shr_u');
-  f.store('i64.store32', 0);
+  f.store('i64.store32', 0, DEVICE_MEMORY);
 }
 
 /** The new memory value, in a local. */

@@ -1,7 +1,7 @@
 import type { Leaf, MemorySpace } from '../../ir/types.ts';
 import type { FunctionBuilder, Label, Local } from '../../wasm/function.ts';
 import type { LoadName } from '../../wasm/opcodes.ts';
-import { MAY_READ, MAY_WRITE, WAVE_LDS_BASE, WAVE_LDS_SIZE } from '../layout.ts';
+import { DEVICE_MEMORY, MAY_READ, MAY_WRITE, WAVE_LDS_BASE, WAVE_LDS_SIZE } from '../layout.ts';
 import { loadPair } from './dword-pairs.ts';
 import { type Emitter, extract, type LaneArgument } from './emitter.ts';
 import { EVEN_DWORDS, ODD_DWORDS, shuffleDwords, shuffled } from './int-emission.ts';
@@ -279,7 +279,7 @@ function loadTogether(f: FunctionBuilder, dwords: readonly Local[], lane: number
     const [low, high] = [dwords[i]!, dwords[i + 1]];
     f.get(base);
     if (high) {
-      f.load('i64.load', i * 4);
+      f.load('i64.load', i * 4, DEVICE_MEMORY);
       f.set(pair);
       f.get(high);
       f.get(pair);
@@ -294,7 +294,7 @@ function loadTogether(f: FunctionBuilder, dwords: readonly Local[], lane: number
       f.lane('i32x4.replace_lane', lane);
     } else {
       f.get(low);
-      f.loadLane('v128.load32_lane', i * 4, lane);
+      f.loadLane('v128.load32_lane', i * 4, lane, DEVICE_MEMORY);
     }
     f.set(low);
   }
@@ -309,8 +309,8 @@ function storeTogether(f: FunctionBuilder, data: readonly Local[], lane: number,
     if (data[i + 1]) {
       f.get(data[i + 1]!);
       f.shuffle(shuffleDwords(lane, lane + 4, lane, lane + 4));
-      f.loadLane('v128.store64_lane', i * 4, 0);
-    } else f.loadLane('v128.store32_lane', i * 4, lane);
+      f.loadLane('v128.store64_lane', i * 4, 0, DEVICE_MEMORY);
+    } else f.loadLane('v128.store32_lane', i * 4, lane, DEVICE_MEMORY);
   }
 }
 
@@ -347,12 +347,12 @@ export function emitLoad(
         if (leaf.sizeBytes < 4) {
           f.get(dword);
           f.get(base);
-          f.load(leaf.sizeBytes === 1 ? 'i32.load8_u' : 'i32.load16_u', 0);
+          f.load(leaf.sizeBytes === 1 ? 'i32.load8_u' : 'i32.load16_u', 0, DEVICE_MEMORY);
           f.lane('i32x4.replace_lane', lane);
         } else {
           const offset = pushDwordAddress(f, base, stride, i);
           f.get(dword);
-          f.loadLane('v128.load32_lane', offset, lane);
+          f.loadLane('v128.load32_lane', offset, lane, DEVICE_MEMORY);
         }
         f.set(dword);
       });
@@ -372,7 +372,7 @@ export function emitLoad(
   };
   const contiguous = (base: Local): void => {
     f.get(base);
-    f.load('v128.load', 0);
+    f.load('v128.load', 0, DEVICE_MEMORY);
     f.set(dwords[0]!);
   };
   const broadcast = (base: Local): void => {
@@ -384,7 +384,7 @@ export function emitLoad(
         continue;
       }
       f.get(base);
-      f.load(BROADCAST_LOADS[leaf.sizeBytes] ?? 'v128.load32_splat', i * 4);
+      f.load(BROADCAST_LOADS[leaf.sizeBytes] ?? 'v128.load32_splat', i * 4, DEVICE_MEMORY);
       if (leaf.sizeBytes < 4) f.op('i32x4.splat');
       f.set(dword);
     }
@@ -416,9 +416,9 @@ export function emitStore(
     data.forEach((dword, i) => {
       const offset = pushDwordAddress(f, base, stride, i);
       f.get(dword);
-      if (leaf.sizeBytes === 1) f.loadLane('v128.store8_lane', offset, lane * 4);
-      else if (leaf.sizeBytes === 2) f.loadLane('v128.store16_lane', offset, lane * 2);
-      else f.loadLane('v128.store32_lane', offset, lane);
+      if (leaf.sizeBytes === 1) f.loadLane('v128.store8_lane', offset, lane * 4, DEVICE_MEMORY);
+      else if (leaf.sizeBytes === 2) f.loadLane('v128.store16_lane', offset, lane * 2, DEVICE_MEMORY);
+      else f.loadLane('v128.store32_lane', offset, lane, DEVICE_MEMORY);
     });
   const split = (lane: number, base: Local): void =>
     data.forEach((dword, i) => {
@@ -432,7 +432,7 @@ export function emitStore(
   const contiguous = (base: Local): void => {
     f.get(base);
     f.get(data[0]!);
-    f.store('v128.store', 0);
+    f.store('v128.store', 0, DEVICE_MEMORY);
   };
   accessTogether(e, spaces, at, access, { contiguous }, slow);
 }

@@ -72,7 +72,7 @@ class KnownPlace extends RecordPlace {
 /** The handler's function, or with `offsets` one for these operands, and the memory it works on. */
 function compile(program: Program, waveSize: 32 | 64, fused: boolean, offsets?: readonly number[]) {
   const memory = new WebAssembly.Memory({ initial: PAGES, maximum: PAGES, shared: true });
-  const context = new ModuleContext({ ...probeHost(), fused }, PAGES);
+  const context = new ModuleContext({ ...probeHost(), fused }, { state: PAGES, device: PAGES });
   const spaces = { windowHi: 0, sharedApertureHi: 1, privateApertureHi: 2, waveSize };
   const kinds = Object.values(OPERANDS).map(() => 'vector' as const);
   if (offsets) {
@@ -82,7 +82,7 @@ function compile(program: Program, waveSize: 32 | 64, fused: boolean, offsets?: 
     context.module.export('handler', f);
   } else context.module.export('handler', lowerHandler(context, spaces, program, kinds, 'product'));
   const table = new WebAssembly.Table({ element: 'anyfunc', initial: 1 });
-  const imports = { env: { memory, table, fault: () => {}, ...softImports } };
+  const imports = { env: { state: memory, memory, table, fault: () => {}, ...softImports } };
   const instance = new WebAssembly.Instance(new WebAssembly.Module(context.module.toBytes()), imports);
   return { memory, handler: instance.exports['handler'] as (record: number, wave: number) => number };
 }

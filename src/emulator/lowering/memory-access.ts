@@ -1,11 +1,12 @@
 /**
- * Address translation in WebAssembly. Every access is checked against the validity map, the LDS size or the private segment size before it
+ * Address translation in WebAssembly: GPU addresses to offsets in device memory. Every access is checked against the validity map, the LDS size or the private segment size before it
  * happens; what fails calls the imported fault function, which throws.
  */
 import type { MemorySpace } from '../../ir/types.ts';
 import type { FunctionBuilder, Local } from '../../wasm/function.ts';
 import type { FunctionRef } from '../../wasm/types.ts';
 import {
+  DEVICE_MEMORY,
   GRANULE_LOG2,
   MAY_READ,
   MAY_WRITE,
@@ -40,7 +41,7 @@ const PERMISSION: Readonly<Record<AccessKind, number>> = {
 };
 
 /**
- * Function (record, wave, lane, address low, address high) -> linear memory address of the first dword. Dwords follow each other, but
+ * Function (record, wave, lane, address low, address high) -> offset of the first dword in device memory. Dwords follow each other, but
  * for private memory, where they are a row apart: see `dwordStride`.
  */
 export function translator(
@@ -269,11 +270,11 @@ export function splitLoad(context: ModuleContext, waveSize: 32 | 64): FunctionRe
   return context.helper('load split', ['i32'], ['i32'], (f) => {
     const base = f.param(0);
     pushAligned(f, base);
-    f.load('i32.load', 0);
+    f.load('i32.load', 0, DEVICE_MEMORY);
     pushBitOffset(f, base);
     f.op('i32.shr_u');
     pushAligned(f, base);
-    f.load('i32.load', waveSize * 4);
+    f.load('i32.load', waveSize * 4, DEVICE_MEMORY);
     f.i32(0);
     pushBitOffset(f, base);
     f.op('i32.sub');
@@ -289,7 +290,7 @@ export function splitStore(context: ModuleContext, waveSize: 32 | 64): FunctionR
     const part = (offset: number, shift: () => void): void => {
       pushAligned(f, base);
       pushAligned(f, base);
-      f.load('i32.load', offset);
+      f.load('i32.load', offset, DEVICE_MEMORY);
       f.get(mask);
       shift();
       f.i32(-1);
@@ -300,7 +301,7 @@ export function splitStore(context: ModuleContext, waveSize: 32 | 64): FunctionR
       f.op('i32.and');
       shift();
       f.op('i32.or');
-      f.store('i32.store', offset);
+      f.store('i32.store', offset, DEVICE_MEMORY);
     };
     part(0, () => {
       pushBitOffset(f, base);

@@ -1,12 +1,21 @@
 import type { FunctionBuilder } from '../../wasm/function.ts';
 import { ModuleBuilder } from '../../wasm/module.ts';
 import type { FunctionRef, FunctionType, ValueType } from '../../wasm/types.ts';
+import type { Memories } from '../memory.ts';
 
 /** What the machine under WebAssembly does, found once at start. */
 export interface HostTraits {
   /** relaxed_madd is a fused multiply-add with one rounding. */
   readonly fused: boolean;
 }
+
+/** Sizes of the memories that modules import, in pages of 64 KiB. */
+export interface MemoryPages {
+  readonly state: number;
+  readonly device: number;
+}
+
+export const pagesOf = ({ state, memory }: Memories): MemoryPages => ({ state: state.pages, device: memory.pages });
 
 /**
  * One WebAssembly module of lowered code: the imports that lowered code may use, and helper functions that are emitted once
@@ -32,7 +41,7 @@ export class ModuleContext {
 
   constructor(
     traits: HostTraits,
-    memoryPages: number,
+    pages: MemoryPages,
     options: { readonly checksAccesses?: boolean; readonly isCompact?: boolean; readonly countsClasses?: boolean } = {},
   ) {
     const m = this.module;
@@ -40,7 +49,9 @@ export class ModuleContext {
     this.checksAccesses = options.checksAccesses ?? true;
     this.isCompact = options.isCompact ?? false;
     this.countsClasses = options.countsClasses ?? false;
-    m.importMemory('env', 'memory', { minPages: memoryPages, maxPages: memoryPages, shared: true });
+    // In the order of STATE_MEMORY and DEVICE_MEMORY.
+    m.importMemory('env', 'state', { minPages: pages.state, maxPages: pages.state, shared: true });
+    m.importMemory('env', 'memory', { minPages: pages.device, maxPages: pages.device, shared: true });
     m.importTable('env', 'table', { min: 0 });
     this.fault = m.importFunction('env', 'fault', ['i32', 'i32', 'i32', 'i32', 'i32', 'i32'], []);
     this.softFma32 = m.importFunction('env', 'softFma32', ['i32', 'i32', 'i32'], ['i32']);

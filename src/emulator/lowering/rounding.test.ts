@@ -107,7 +107,7 @@ function emit(e: Emitter, value: Value, done: ReadonlyMap<Value, Lanes>): Lanes 
 }
 
 function build(fused: boolean): Record<string, () => void> {
-  const context = new ModuleContext({ ...probeHost(), fused }, 1);
+  const context = new ModuleContext({ ...probeHost(), fused }, { state: 1, device: 1 });
   for (const { name, mode, from, arity, compute } of CASES) {
     const keep = { inputs: false, results: false };
     const b = new Builder(64, {
@@ -133,7 +133,7 @@ function build(fused: boolean): Record<string, () => void> {
     context.module.export(name, f);
   }
   const table = new WebAssembly.Table({ element: 'anyfunc', initial: 1 });
-  const env = { memory, table, fault: () => {}, ...softImports };
+  const env = { state: memory, memory, table, fault: () => {}, ...softImports };
   const instance = new WebAssembly.Instance(new WebAssembly.Module(context.module.toBytes()), { env });
   return instance.exports as Record<string, () => void>;
 }

@@ -1,6 +1,6 @@
 /** One memory access of the whole wave, e.g. s_load_dwordx4; what orders it. */
 import type { FunctionBuilder, Local } from '../../wasm/function.ts';
-import { THREADS_RUN } from '../layout.ts';
+import { DEVICE_MEMORY, THREADS_RUN } from '../layout.ts';
 import type { Emitter } from './emitter.ts';
 import type { LeafOf } from './handler-state.ts';
 import { pushPermitted } from './lane-memory.ts';
@@ -55,7 +55,11 @@ export function emitUniformLoad(
     }
     dwords.forEach((dword, i) => {
       f.get(base);
-      f.load(leaf.sizeBytes === 1 ? 'i32.load8_u' : leaf.sizeBytes === 2 ? 'i32.load16_u' : 'i32.load', i * 4);
+      f.load(
+        leaf.sizeBytes === 1 ? 'i32.load8_u' : leaf.sizeBytes === 2 ? 'i32.load16_u' : 'i32.load',
+        i * 4,
+        DEVICE_MEMORY,
+      );
       f.set(dword);
     });
     f.free(base);

@@ -45,7 +45,7 @@ export class ReferenceExecutor implements Executor {
   }
 
   run(start: number, wave: number, budget: number): number {
-    const { view } = this.#emulator.memory;
+    const { view } = this.#emulator.state;
     let record = start;
     for (let left = budget; left > 0; ) {
       const mode = view.getUint32(wave + WAVE_MODE, true);
@@ -63,7 +63,7 @@ export class ReferenceExecutor implements Executor {
 
   /** As the runner of the handlers (group-runner.ts), but for further workgroups. */
   runGroup(group: number, clock: bigint): number {
-    const { view } = this.#emulator.memory;
+    const { view } = this.#emulator.state;
     const get = (field: GroupField): number => view.getInt32(group + groupOffset(field), true);
     const add = (field: GroupField, amount: number): void =>
       view.setInt32(group + groupOffset(field), get(field) + amount, true);
@@ -94,7 +94,7 @@ export class ReferenceExecutor implements Executor {
 
   /** Next record; 0 after an exit was stored. */
   #step(cache: CodeCache, mode: number, record: number, instruction: Instruction | undefined, wave: number): number {
-    const { view } = this.#emulator.memory;
+    const { view } = this.#emulator.state;
     if (cache.untranslated(record)) {
       view.setUint32(wave + WAVE_EXIT, EXIT_UNTRANSLATED, true);
       view.setUint32(wave + WAVE_RECORD, record, true);
@@ -116,7 +116,7 @@ export class ReferenceExecutor implements Executor {
 
   /** A record without an instruction stands for a branch, to code that may not be decoded yet. */
   #branchRecord(cache: CodeCache, record: number): number {
-    const { view } = this.#emulator.memory;
+    const { view } = this.#emulator.state;
     return view.getUint32(record + RECORD_TARGET, true) || cache.record(view.getUint32(record + RECORD_PC, true));
   }
 

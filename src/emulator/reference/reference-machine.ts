@@ -38,7 +38,7 @@ import {
 } from '../lowering/memory-access.ts';
 import { parseRelativeKind, relativeKind, relativeOffset } from '../relative-registers.ts';
 
-/** Where an access goes: offset of its first dword in linear memory, and the distance between dwords. */
+/** Where an access goes: offset of its first dword in device memory, and the distance between dwords. */
 interface Translated {
   readonly base: number;
   readonly stride: number;
@@ -60,7 +60,10 @@ export class ReferenceMachine implements Machine {
   readonly #instruction: Instruction;
   readonly #record: number;
   readonly #wave: number;
+  /** Of registers and records. */
   readonly #view: DataView;
+  /** Of device memory. */
+  readonly #device: DataView;
   readonly #row: number;
   #next: number;
 
@@ -70,7 +73,8 @@ export class ReferenceMachine implements Machine {
     this.#instruction = instruction;
     this.#record = record;
     this.#wave = wave;
-    this.#view = emulator.memory.view;
+    this.#view = emulator.state.view;
+    this.#device = emulator.memory.view;
     this.#row = rowSizeBytes(instruction.waveSize);
     this.#next = record + RECORD_SIZE_BYTES;
   }
@@ -157,7 +161,7 @@ export class ReferenceMachine implements Machine {
   }
 
   #translate(space: MemorySpace, access: AccessKind, sizeBytes: number, address: Evaluated, lane: number): Translated {
-    const { memory } = this.#emulator;
+    const { memory, state } = this.#emulator;
     const full = BigInt.asUintN(64, BigInt(address));
     const low = Number(full & 0xffffffffn);
     if (space === 'lds') return this.#translateLds(access, sizeBytes, low, lane);
@@ -173,7 +177,7 @@ export class ReferenceMachine implements Machine {
     const permissions =
       last > 0xffffffff
         ? 0
-        : memory.bytes[VALIDITY_MAP + (low >>> GRANULE_LOG2)]! & memory.bytes[VALIDITY_MAP + (last >>> GRANULE_LOG2)]!;
+        : state.bytes[VALIDITY_MAP + (low >>> GRANULE_LOG2)]! & state.bytes[VALIDITY_MAP + (last >>> GRANULE_LOG2)]!;
     if (high !== memory.windowHi || (permissions & needed) !== needed) this.#fail(ACCESS_CODES[access], lane, full);
     return { base: low, stride: 4 };
   }
@@ -198,12 +202,12 @@ export class ReferenceMachine implements Machine {
     const data = new Int32Array(Math.ceil(sizeBytes / 4));
     if (isTogether(from, sizeBytes)) {
       for (let i = 0; i < sizeBytes; i += 8) {
-        if (sizeBytes - i < 8) data[i >> 2] = this.#view.getInt32(from.base + i, true);
-        else new DataView(data.buffer).setBigUint64(i, this.#view.getBigUint64(from.base + i, true), true);
+        if (sizeBytes - i < 8) data[i >> 2] = this.#device.getInt32(from.base + i, true);
+        else new DataView(data.buffer).setBigUint64(i, this.#device.getBigUint64(from.base + i, true), true);
       }
       return [...data];
     }
-    for (let i = 0; i < sizeBytes; i++) data[i >> 2]! |= this.#view.getUint8(byteAddress(from, i)) << (8 * (i & 3));
+    for (let i = 0; i < sizeBytes; i++) data[i >> 2]! |= this.#device.getUint8(byteAddress(from, i)) << (8 * (i & 3));
     return [...data];
   }
 
@@ -212,12 +216,12 @@ export class ReferenceMachine implements Machine {
     if (isTogether(to, sizeBytes)) {
       const words = new DataView(Int32Array.from(data).buffer);
       for (let i = 0; i < sizeBytes; i += 8) {
-        if (sizeBytes - i < 8) this.#view.setInt32(to.base + i, words.getInt32(i, true), true);
-        else this.#view.setBigUint64(to.base + i, words.getBigUint64(i, true), true);
+        if (sizeBytes - i < 8) this.#device.setInt32(to.base + i, words.getInt32(i, true), true);
+        else this.#device.setBigUint64(to.base + i, words.getBigUint64(i, true), true);
       }
       return;
     }
-    for (let i = 0; i < sizeBytes; i++) this.#view.setUint8(byteAddress(to, i), data[i >> 2]! >>> (8 * (i & 3)));
+    for (let i = 0; i < sizeBytes; i++) this.#device.setUint8(byteAddress(to, i), data[i >> 2]! >>> (8 * (i & 3)));
   }
 
   atomic(
@@ -244,20 +248,21 @@ export class ReferenceMachine implements Machine {
       }
     }
     if (sizeBytes === 4) {
-      const old = this.#view.getInt32(base, true);
-      this.#view.setInt32(base, Number(update(old)), true);
+      const old = this.#device.getInt32(base, true);
+      this.#device.setInt32(base, Number(update(old)), true);
       return old;
     }
-    const old = BigInt(this.#view.getUint32(base, true)) | (BigInt(this.#view.getUint32(base + stride, true)) << 32n);
+    const old =
+      BigInt(this.#device.getUint32(base, true)) | (BigInt(this.#device.getUint32(base + stride, true)) << 32n);
     const value = BigInt(update(old));
-    this.#view.setUint32(base, Number(value & 0xffffffffn), true);
-    this.#view.setUint32(base + stride, Number(value >> 32n), true);
+    this.#device.setUint32(base, Number(value & 0xffffffffn), true);
+    this.#device.setUint32(base + stride, Number(value >> 32n), true);
     return old;
   }
 
   fence(): void {
     // Nothing passes an atomic operation.
-    Atomics.or(this.#emulator.memory.words, THREADS_RUN >>> 2, 0);
+    Atomics.or(this.#emulator.state.words, THREADS_RUN >>> 2, 0);
   }
 
   branch(): void {
@@ -266,7 +271,7 @@ export class ReferenceMachine implements Machine {
 
   jump(pc: bigint): void {
     const offset = this.#emulator.memory.offset(pc);
-    if (offset === undefined || !this.#emulator.memory.find(offset))
+    if (offset === undefined || !this.#emulator.memory.code(offset))
       throw new WaveFault(this.#record, FAULT_JUMP, -1, pc);
     this.#next = this.#cache.jumpTarget(offset);
   }

@@ -5,11 +5,12 @@
 import { assert } from '../../base/errors.ts';
 import type { WorkgroupClaims, WorkgroupRange } from '../group-scheduler.ts';
 
-// For all threads: rung by workers when the main thread should look, by the main thread when sleeping waves should; and how often code was
-// withdrawn.
+// For all threads: rung by workers when the main thread should look, by the main thread when sleeping waves should; how often code was
+// withdrawn; and the epoch, which begins when memory is freed.
 const BELL = 0;
 const WAKE = 1;
 const GENERATION = 2;
+const EPOCH = 3;
 const COMMON_BYTES = 64;
 
 // For each team.
@@ -23,7 +24,8 @@ const STATE = 0;
 const CALL = 1;
 const TEXT_SIZE = 2;
 const RESIDENT_COUNT = 3;
-const RESIDENTS = 4;
+const PASSED = 4;
+const RESIDENTS = 5;
 const MAX_RESIDENTS = 1000;
 const TEXT_OFFSET = 4096;
 const WORKER_BYTES = 8192;
@@ -90,6 +92,15 @@ export class Control {
   withdraw(): void {
     Atomics.add(this.#words, GENERATION, 1);
   }
+
+  get epoch(): number {
+    return Atomics.load(this.#words, EPOCH);
+  }
+
+  /** Begins the next epoch and returns it. What the main thread stored before is seen by whoever sees the epoch. */
+  beginEpoch(): number {
+    return (Atomics.add(this.#words, EPOCH, 1) + 1) | 0;
+  }
 }
 
 /** The workgroups of a dispatch that no thread has begun. */
@@ -151,6 +162,19 @@ export class WorkerWords {
 
   set state(state: number) {
     Atomics.store(this.#words, STATE, state);
+  }
+
+  /** The thread runs no code, and will see all that was stored before the epoch began. */
+  pass(epoch: number): void {
+    Atomics.store(this.#words, PASSED, epoch);
+  }
+
+  /** Whether the thread has run no code at some time since the epoch began: it passed it, or waits for the host or the main thread. */
+  hasPassed(epoch: number): boolean {
+    const { state } = this;
+    if (state !== WORKER_STATES.running || Atomics.load(this.#words, CALL) !== CALLS.none) return true;
+    // Epochs wrap.
+    return ((Atomics.load(this.#words, PASSED) - epoch) | 0) >= 0;
   }
 
   assign(job: number): void {

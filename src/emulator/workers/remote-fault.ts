@@ -3,7 +3,7 @@ import type { WaveFault } from '../faults.ts';
 import type { GroupScheduler } from '../group-scheduler.ts';
 import type { Triple } from '../launch.ts';
 import { RECORD_PC, RECORD_TARGET, WAVE_MODE } from '../layout.ts';
-import type { LinearMemory } from '../memory.ts';
+import type { LinearMemory } from '../linear-memory.ts';
 
 export interface RemoteFault {
   /** Offset of the instruction. */
@@ -18,12 +18,12 @@ export interface RemoteFault {
   readonly wave: number;
 }
 
-export function faultOf(memory: LinearMemory, faulted: ReturnType<GroupScheduler['faulted']>): RemoteFault {
+export function faultOf(state: LinearMemory, faulted: ReturnType<GroupScheduler['faulted']>): RemoteFault {
   const { slot, wave } = faulted;
   const { record, code, lane, address } = faulted.fault satisfies WaveFault;
   return {
-    pc: pcOf(memory, record),
-    mode: memory.view.getUint32(slot.waves[wave]!.base + WAVE_MODE, true),
+    pc: pcOf(state, record),
+    mode: state.view.getUint32(slot.waves[wave]!.base + WAVE_MODE, true),
     code,
     lane,
     address: String(address),

@@ -1,72 +1,136 @@
-/** Device memory as a worker sees it. The main thread keeps account of what is allocated; the worker asks it, seldom. */
+/** The two memories as a worker sees them. The main thread keeps account of what is allocated; the worker asks it, seldom. */
 import { WavewrightError } from '../../base/errors.ts';
-import type { EmulatorMemory, LinearMemory, Region, RegionOptions } from '../memory.ts';
+import { LinearMemory } from '../linear-memory.ts';
+import type { CodeRange, EmulatorMemory, RegionOptions, SharedMemory } from '../memory.ts';
+import type { SharedState, StateMemory } from '../state-memory.ts';
 
 export type MemoryQuestion =
   | { readonly kind: 'allocate'; readonly sizeBytes: number; readonly options: RegionOptions }
   | { readonly kind: 'free'; readonly offset: number }
-  | { readonly kind: 'find'; readonly offset: number };
+  | { readonly kind: 'allocate state'; readonly sizeBytes: number; readonly zeroed: boolean }
+  | { readonly kind: 'free state'; readonly offset: number }
+  | { readonly kind: 'code'; readonly offset: number };
 
-/** Freed memory that all workers keep for their next workgroups. */
+/** Puts a question to the main thread and waits for the answer. */
+type Ask = (question: MemoryQuestion) => unknown;
+
+/** Freed state, and freed LDS, that all workers keep for their next workgroups. */
 const MAX_KEPT_BYTES = 64 * 2 ** 20;
 const EXHAUSTED = 'LIMIT_EXCEEDED';
 
 /** What the main thread answers. */
-export function answerMemory(memory: EmulatorMemory, question: MemoryQuestion): unknown {
+export function answerMemory(
+  { state, memory }: { readonly state: StateMemory; readonly memory: EmulatorMemory },
+  question: MemoryQuestion,
+): unknown {
   switch (question.kind) {
     case 'allocate':
-      try {
-        return memory.allocate(question.sizeBytes, question.options);
-      } catch (error) {
-        if (error instanceof WavewrightError && error.code === EXHAUSTED) return { message: error.what };
-        throw error;
-      }
+      return orExhausted(() => memory.allocate(question.sizeBytes, question.options));
     case 'free':
       memory.free(question.offset);
       return null;
-    case 'find':
-      return memory.find(question.offset) ?? null;
+    case 'allocate state':
+      return orExhausted(() => state.allocate(question.sizeBytes, question.zeroed));
+    case 'free state':
+      state.free(question.offset);
+      return null;
+    case 'code':
+      return memory.code(question.offset) ?? null;
   }
+}
+
+function orExhausted(allocate: () => number): unknown {
+  try {
+    return allocate();
+  } catch (error) {
+    if (error instanceof WavewrightError && error.code === EXHAUSTED) return { message: error.what };
+    throw error;
+  }
+}
+
+/** The offset in an answer. Throws LIMIT_EXCEEDED when no memory is left. */
+function offsetIn(answer: unknown): number {
+  if (typeof answer === 'number') return answer;
+  throw new WavewrightError(EXHAUSTED, (answer as { message: string }).message);
 }
 
 interface Block {
   readonly offset: number;
   readonly sizeBytes: number;
-  readonly key: string;
 }
 
-export class RemoteMemory implements LinearMemory {
-  readonly memory: WebAssembly.Memory;
-  readonly buffer: SharedArrayBuffer;
-  readonly view: DataView;
-  readonly bytes: Uint8Array;
-  readonly words: Int32Array;
-  readonly windowHi: number;
-  readonly pages: number;
-  readonly #ask: (question: MemoryQuestion) => unknown;
+/** Blocks whose contents nobody expects to be anything: freed ones are kept and used again without a question. */
+class KeptBlocks {
+  readonly #maxBytes: number;
+  readonly #release: (offset: number) => void;
   readonly #used = new Map<number, Block>();
   /** Freed, the last one last. */
   readonly #kept: Block[] = [];
-  readonly #maxKeptBytes: number;
   #keptBytes = 0;
-  #regions: Region[] = [];
+
+  constructor(maxBytes: number, release: (offset: number) => void) {
+    this.#maxBytes = maxBytes;
+    this.#release = release;
+  }
+
+  take(sizeBytes: number, allocate: () => number): number {
+    const index = this.#kept.findLastIndex((block) => block.sizeBytes === sizeBytes);
+    const block = index >= 0 ? this.#kept.splice(index, 1)[0]! : { offset: allocate(), sizeBytes };
+    if (index >= 0) this.#keptBytes -= sizeBytes;
+    this.#used.set(block.offset, block);
+    return block.offset;
+  }
+
+  /** False for what was not taken here. */
+  giveBack(offset: number): boolean {
+    const block = this.#used.get(offset);
+    if (!block) return false;
+    this.#used.delete(offset);
+    this.#kept.push(block);
+    this.#keptBytes += block.sizeBytes;
+    while (this.#keptBytes > this.#maxBytes) {
+      const oldest = this.#kept.shift()!;
+      this.#keptBytes -= oldest.sizeBytes;
+      this.#release(oldest.offset);
+    }
+    return true;
+  }
+}
+
+export class RemoteState extends LinearMemory implements SharedState {
+  readonly #ask: Ask;
+  readonly #waves: KeptBlocks;
 
   /** `workers`: how many there are. */
-  constructor(
-    memory: WebAssembly.Memory,
-    windowHi: number,
-    workers: number,
-    ask: (question: MemoryQuestion) => unknown,
-  ) {
-    this.#maxKeptBytes = MAX_KEPT_BYTES / workers;
-    this.memory = memory;
-    this.buffer = memory.buffer as SharedArrayBuffer;
-    this.view = new DataView(this.buffer);
-    this.bytes = new Uint8Array(this.buffer);
-    this.words = new Int32Array(this.buffer);
-    this.windowHi = windowHi;
-    this.pages = this.buffer.byteLength / 65536;
+  constructor(memory: WebAssembly.Memory, workers: number, ask: Ask) {
+    super(memory);
     this.#ask = ask;
+    this.#waves = new KeptBlocks(MAX_KEPT_BYTES / workers, (offset) => ask({ kind: 'free state', offset }));
+  }
+
+  /** Throws LIMIT_EXCEEDED when no memory is left. */
+  allocate(sizeBytes: number, zeroed: boolean): number {
+    const ask = (): number => offsetIn(this.#ask({ kind: 'allocate state', sizeBytes, zeroed }));
+    return zeroed ? ask() : this.#waves.take(sizeBytes, ask);
+  }
+
+  free(offset: number): void {
+    if (!this.#waves.giveBack(offset)) this.#ask({ kind: 'free state', offset });
+  }
+}
+
+export class RemoteMemory extends LinearMemory implements SharedMemory {
+  readonly windowHi: number;
+  readonly #ask: Ask;
+  readonly #lds: KeptBlocks;
+  #code: CodeRange[] = [];
+
+  /** `workers`: how many there are. */
+  constructor(memory: WebAssembly.Memory, windowHi: number, workers: number, ask: Ask) {
+    super(memory);
+    this.windowHi = windowHi;
+    this.#ask = ask;
+    this.#lds = new KeptBlocks(MAX_KEPT_BYTES / workers, (offset) => ask({ kind: 'free', offset }));
   }
 
   address(offset: number): bigint {
@@ -79,50 +143,26 @@ export class RemoteMemory implements LinearMemory {
 
   /** Throws LIMIT_EXCEEDED when no memory is left. */
   allocate(sizeBytes: number, options: RegionOptions = {}): number {
-    const key = JSON.stringify([sizeBytes, options]);
-    const index = this.#kept.findLastIndex((block) => block.key === key);
-    if (index >= 0) {
-      const block = this.#kept.splice(index, 1)[0]!;
-      this.#keptBytes -= block.sizeBytes;
-      this.#used.set(block.offset, block);
-      return block.offset;
-    }
-    const answer = this.#ask({ kind: 'allocate', sizeBytes, options });
-    if (typeof answer !== 'number') throw new WavewrightError(EXHAUSTED, (answer as { message: string }).message);
-    // Only what the GPU cannot reach, and nobody expects to be zero, may stay allocated.
-    if (options.permissions === 0 && options.uninitialized) {
-      this.#used.set(answer, { offset: answer, sizeBytes, key });
-    }
-    return answer;
+    const ask = (): number => offsetIn(this.#ask({ kind: 'allocate', sizeBytes, options }));
+    const isLds = options.permissions === 0 && options.uninitialized;
+    return isLds ? this.#lds.take(sizeBytes, ask) : ask();
   }
 
   free(offset: number): void {
-    const block = this.#used.get(offset);
-    if (!block) {
-      this.#ask({ kind: 'free', offset });
-      return;
-    }
-    this.#used.delete(offset);
-    this.#kept.push(block);
-    this.#keptBytes += block.sizeBytes;
-    while (this.#keptBytes > this.#maxKeptBytes) {
-      const oldest = this.#kept.shift()!;
-      this.#keptBytes -= oldest.sizeBytes;
-      this.#ask({ kind: 'free', offset: oldest.offset });
-    }
+    if (!this.#lds.giveBack(offset)) this.#ask({ kind: 'free', offset });
   }
 
-  /** The region that contains `offset`, as it was since `forget`. */
-  find(offset: number): Region | undefined {
-    const known = this.#regions.find((region) => offset >= region.offset && offset < region.offset + region.sizeBytes);
+  /** As it was since `forget`. */
+  code(offset: number): CodeRange | undefined {
+    const known = this.#code.find((range) => offset >= range.offset && offset < range.offset + range.sizeBytes);
     if (known) return known;
-    const found = this.#ask({ kind: 'find', offset }) as Region | null;
-    if (found) this.#regions.push(found);
+    const found = this.#ask({ kind: 'code', offset }) as CodeRange | null;
+    if (found) this.#code.push(found);
     return found ?? undefined;
   }
 
-  /** Regions may be others from now on. */
+  /** Code may be elsewhere from now on. */
   forget(): void {
-    this.#regions = [];
+    this.#code = [];
   }
 }

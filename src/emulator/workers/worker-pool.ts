@@ -4,7 +4,8 @@ import type { CoreOptions } from '../emulator-core.ts';
 import type { WorkgroupClaims, WorkgroupRange } from '../group-scheduler.ts';
 import type { Launch } from '../launch.ts';
 import { THREADS_RUN } from '../layout.ts';
-import type { EmulatorMemory } from '../memory.ts';
+import type { EmulatorMemory, Grace } from '../memory.ts';
+import type { StateMemory } from '../state-memory.ts';
 import { type Claims, Control, WORKER_STATES, type WorkerWords } from './control.ts';
 import { NOTHING_DONE, type WorkerOutcome } from './outcome.ts';
 import { answerMemory, type MemoryQuestion } from './remote-memory.ts';
@@ -63,10 +64,10 @@ class Member {
   }
 }
 
-export class WorkerPool {
+export class WorkerPool implements Grace {
   readonly control: Control;
   readonly atOnce: boolean;
-  readonly #memory: EmulatorMemory;
+  readonly #memories: { readonly state: StateMemory; readonly memory: EmulatorMemory };
   readonly #count: number;
   readonly #start: (index: number, onEnd: (reason: string) => void) => Thread;
   readonly #members: Member[] = [];
@@ -79,10 +80,15 @@ export class WorkerPool {
    * `count`: workers beside the main thread, at least 1. `originMs`: of the device's clock, since the epoch. Throws UNSUPPORTED where there can
    * be none.
    */
-  constructor(memory: EmulatorMemory, options: CoreOptions & WorkerOptions, count: number, originMs: number) {
+  constructor(
+    memories: { readonly state: StateMemory; readonly memory: EmulatorMemory },
+    options: CoreOptions & WorkerOptions,
+    count: number,
+    originMs: number,
+  ) {
     const obstacle = options.threads?.obstacle;
     if (obstacle !== undefined) throw new WavewrightError('UNSUPPORTED', `${count + 1} workers: ${obstacle}`);
-    this.#memory = memory;
+    this.#memories = memories;
     this.#count = count;
     this.#teams = new Array<WorkerTeam | undefined>(count).fill(undefined);
     this.atOnce = options.workersAtOnce ?? false;
@@ -97,8 +103,9 @@ export class WorkerPool {
       ...(countsClasses !== undefined && { countsClasses }),
     };
     const shared = {
-      memory: memory.memory,
-      windowHi: memory.windowHi,
+      state: memories.state.memory,
+      memory: memories.memory.memory,
+      windowHi: memories.memory.windowHi,
       control: this.control.buffer,
       workers: count,
       originMs,
@@ -141,7 +148,7 @@ export class WorkerPool {
       member.team = team;
       member.job = ++this.#jobs;
       // From here on atomics lock.
-      Atomics.store(this.#memory.words, THREADS_RUN >> 2, 1);
+      Atomics.store(this.#memories.state.words, THREADS_RUN >> 2, 1);
       member.words.assign(member.job);
       member.thread.post({ number: member.job, launch: team.launch, team: team.index });
     }
@@ -152,7 +159,7 @@ export class WorkerPool {
   release(member: Member): void {
     member.team = undefined;
     member.words.state = WORKER_STATES.idle;
-    if (this.#members.every(({ team }) => !team)) Atomics.store(this.#memory.words, THREADS_RUN >> 2, 0);
+    if (this.#members.every(({ team }) => !team)) Atomics.store(this.#memories.state.words, THREADS_RUN >> 2, 0);
   }
 
   /** Whether any worker has, or may begin, something to do; and whether those that do have only waves that sleep. */
@@ -164,6 +171,18 @@ export class WorkerPool {
     return this.#members.every(({ team, words }) => !team || words.state === WORKER_STATES.asleep);
   }
 
+  begin(): number {
+    return this.busy ? this.control.beginEpoch() : 0;
+  }
+
+  isPast(epoch: number): boolean {
+    return epoch === 0 || this.#members.every(({ team, words }) => !team || words.hasPassed(epoch));
+  }
+
+  wait(epoch: number): void {
+    while (!this.isPast(epoch)) this.control.waitForBell(this.control.bell, WAIT_MS);
+  }
+
   disband(team: WorkerTeam): void {
     this.#teams[team.index] = undefined;
   }
@@ -173,12 +192,12 @@ export class WorkerPool {
     this.#seenBell = this.control.bell;
     if (this.#members.some(({ words }) => words.state === WORKER_STATES.asleep)) this.control.wake();
     for (const { team, words } of this.#members) {
-      if (team) words.answer((question) => answerMemory(this.#memory, question as MemoryQuestion));
+      if (team) words.answer((question) => answerMemory(this.#memories, question as MemoryQuestion));
     }
   }
 
   /** Waits until a worker has something to say, since this was looked for, at most `timeoutMs`. */
-  wait(timeoutMs: number): void {
+  listen(timeoutMs: number): void {
     this.control.waitForBell(this.#seenBell, timeoutMs);
     this.attend();
   }
@@ -231,7 +250,7 @@ export class WorkerTeam {
   }
 
   waitUntilBegun(): void {
-    while (this.#members.some(({ words }) => words.state < 0)) this.#pool.wait(WAIT_MS);
+    while (this.#members.some(({ words }) => words.state < 0)) this.#pool.listen(WAIT_MS);
   }
 
   /** Looks who has ended. When nothing is left to begin, those that have not begun need not. */
@@ -254,7 +273,7 @@ export class WorkerTeam {
     for (;;) {
       this.poll();
       if (this.#members.length === 0) break;
-      this.#pool.wait(WAIT_MS);
+      this.#pool.listen(WAIT_MS);
     }
     this.#pool.disband(this);
   }

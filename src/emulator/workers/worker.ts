@@ -7,11 +7,12 @@ import { Grid, type Launch } from '../launch.ts';
 import { type Claims, Control, WORKER_STATES, type WorkerWords } from './control.ts';
 import { NOTHING_DONE, type WorkerOutcome } from './outcome.ts';
 import { faultOf, type RemoteFault } from './remote-fault.ts';
-import { RemoteMemory } from './remote-memory.ts';
+import { RemoteMemory, RemoteState } from './remote-memory.ts';
 
 /** What a worker's thread is started with; it can be cloned. */
 export interface WorkerSetup {
   readonly options: CoreOptions;
+  readonly state: WebAssembly.Memory;
   readonly memory: WebAssembly.Memory;
   readonly windowHi: number;
   /** The words that the threads share (control.ts). */
@@ -39,18 +40,20 @@ const MAX_ERROR_CHARACTERS = 1000;
 export class EmulatorWorker {
   readonly #control: Control;
   readonly #words: WorkerWords;
+  readonly #state: RemoteState;
   readonly #memory: RemoteMemory;
   readonly #core: EmulatorCore;
   #generation = 0;
   /** Code was withdrawn while a job ran. */
   #isStale = false;
 
-  constructor({ options, memory, windowHi, control, workers, index, originMs }: WorkerSetup) {
+  constructor({ options, state, memory, windowHi, control, workers, index, originMs }: WorkerSetup) {
     this.#control = new Control(workers, control);
     this.#words = this.#control.worker(index);
     const ask = (question: unknown): unknown => this.#words.ask(question, () => this.#control.ring());
+    this.#state = new RemoteState(state, workers, ask);
     this.#memory = new RemoteMemory(memory, windowHi, workers, ask);
-    this.#core = new EmulatorCore(options, this.#memory, originMs - performance.timeOrigin);
+    this.#core = new EmulatorCore(options, this.#state, this.#memory, originMs - performance.timeOrigin);
   }
 
   /** Runs workgroups until none is left to begin and those that it began have ended, or it is told to stop. */
@@ -86,7 +89,7 @@ export class EmulatorWorker {
       this.#turns(scheduler, claims);
     } catch (error) {
       if (error instanceof WaveFault) {
-        fault = faultOf(this.#memory, scheduler.faulted(error));
+        fault = faultOf(this.#state, scheduler.faulted(error));
         claims.stop();
       } else if (!(isExhausted(error) && scheduler.left === 0 && scheduler.resident.length === 0)) throw error;
     } finally {
@@ -99,6 +102,8 @@ export class EmulatorWorker {
   #turns(scheduler: GroupScheduler, claims: Claims): void {
     let sleepMs = FIRST_SLEEP_MS;
     while (!claims.stopped) {
+      // No code runs on this thread here: what was freed before can be used again as far as this one is concerned.
+      this.#words.pass(this.#control.epoch);
       const { generation } = this.#control;
       if (generation !== this.#generation) this.#withdraw(generation);
       const { wakes } = this.#control;
