@@ -7,9 +7,8 @@ import { test } from 'node:test';
 import { assembleFile } from '../src/assembler/assemble-file.ts';
 import { linkCodeObject } from '../src/codeobject/link.ts';
 import { createEmulatedDevice } from '../src/devices/emulated/index.ts';
-import { nodeThreads } from '../src/devices/emulated/node-threads.ts';
 import type { EmulatorOptions } from '../src/emulator/emulator.ts';
-import type { FaultKind, TierInstructions } from '../src/hsa/device.ts';
+import type { FaultKind } from '../src/hsa/device.ts';
 import {
   type Agent,
   CodeObjectReader,
@@ -23,6 +22,7 @@ import {
   type QueueError,
   type Runtime,
 } from '../src/hsa/index.ts';
+import { EXECUTORS, type ExecutorOptions } from './kernel-rig.test-support.ts';
 
 const LANES = 64;
 /** Of the buffer: the last iteration of a loop leaves it. */
@@ -184,19 +184,6 @@ ${body}
 
 const source = Object.entries(CASES).map(([name, { body }]) => kernel(name, body));
 const image = linkCodeObject([{ bytes: assembleFile(source.join(''), { processor: 'gfx90a' }), name: 'faults.o' }]);
-
-interface ExecutorOptions extends Partial<EmulatorOptions> {
-  /** What must run at least a part of the loops. */
-  readonly tier?: keyof TierInstructions;
-}
-
-const EXECUTORS: Readonly<Record<string, ExecutorOptions>> = {
-  reference: { executor: 'reference', tier: 'reference' },
-  'T0, handlers': { executor: 'handlers', tier: 'handlers' },
-  'T1, regions': { executor: 'jit', compileThreshold: 1, vertical: 'never', tier: 'regions' },
-  'T2, loops': { executor: 'jit', compileThreshold: 1, vertical: 'always', tier: 'loops' },
-  workers: { executor: 'jit', compileThreshold: 1, threads: nodeThreads, workers: 3, workersAtOnce: true },
-};
 
 const isLoop = (name: string): boolean => ['read', 'write', 'atomic'].includes(name);
 

@@ -83,6 +83,35 @@ test('freed memory is used again late, that of a dispatch at once', () => {
   fresh.free(rest);
 });
 
+test('memory is used again when every thread has left the code that it ran when it was freed', () => {
+  const sizeBytes = 100 * 2 ** 20;
+  const overlaps = (a: number, b: number): boolean => Math.abs(a - b) < sizeBytes;
+  for (const isTransient of [false, true]) {
+    const threads = { epoch: 0, passed: 0, waits: 0 };
+    const fresh = new EmulatorMemory(0x7f00, new StateMemory(), 2 ** 28);
+    fresh.grace = {
+      begin: () => ++threads.epoch,
+      isPast: (epoch) => epoch <= threads.passed,
+      wait: (epoch) => {
+        threads.waits++;
+        threads.passed = Math.max(threads.passed, epoch);
+      },
+    };
+    const first = fresh.allocate(sizeBytes, { isTransient });
+    fresh.free(first);
+    const second = fresh.allocate(sizeBytes);
+    assert.ok(!overlaps(second, first), 'a thread may still store there');
+    threads.passed = threads.epoch;
+    fresh.free(fresh.allocate(4096));
+    assert.ok(overlaps(fresh.allocate(sizeBytes), first));
+    assert.equal(threads.waits, 0);
+    // Where there is no other memory, threads are waited for.
+    fresh.free(second);
+    assert.ok(overlaps(fresh.allocate(sizeBytes), second));
+    assert.ok(threads.waits > 0);
+  }
+});
+
 test('what is kept of freed memory is bounded', () => {
   const fresh = new EmulatorMemory(0x7f00, new StateMemory(), 2 ** 28);
   for (let i = 0; i < 50_000; i++) fresh.free(fresh.allocate(4096));
