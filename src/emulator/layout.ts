@@ -17,6 +17,17 @@ export const DEVICE_MEMORY = 1;
 /** Allocations begin at multiples of this. */
 export const PAGE_SIZE_BYTES = 4096;
 
+/**
+ * Never permitted, behind every region that the GPU may access: an access, and a group of accesses that is checked at its first and its
+ * last byte, is smaller.
+ */
+export const HOLE_BYTES = PAGE_SIZE_BYTES;
+
+/** A workgroup has no more LDS on any target; sums of offsets that are below a size do not wrap. */
+export const MAX_LDS_BYTES = 65_536;
+/** Behind it is as much as a vector load of one place reads too much, to throw it away. */
+export const LDS_SLACK_BYTES = 12;
+
 /** First byte of device memory that is handed out: what is below is never permitted, so that sums that wrap end there. */
 export const DEVICE_START = 0x10000;
 

@@ -5,7 +5,15 @@
 import { WavewrightError } from '../base/errors.ts';
 import { fillBytes } from './fill.ts';
 import { FreeRanges } from './free-ranges.ts';
-import { DEVICE_START, GRANULE_SIZE_BYTES, MAY_READ, MAY_WRITE, PAGE_SIZE_BYTES, VALIDITY_MAP } from './layout.ts';
+import {
+  DEVICE_START,
+  GRANULE_SIZE_BYTES,
+  HOLE_BYTES,
+  MAY_READ,
+  MAY_WRITE,
+  PAGE_SIZE_BYTES,
+  VALIDITY_MAP,
+} from './layout.ts';
 import { createLinearMemory, LinearMemory } from './linear-memory.ts';
 import type { SharedState, StateMemory } from './state-memory.ts';
 
@@ -50,12 +58,6 @@ const NO_THREADS: Grace = { begin: () => 0, isPast: () => true, wait: () => {} }
 const MAX_REMEMBERED = 4096;
 /** Freed memory is not used again before so much was freed after it, or memory runs out. */
 const MAX_QUARANTINE_BYTES = 64 * 2 ** 20;
-/**
- * Never permitted, behind every region that the GPU may access: an access, and a group of them that is checked at its first and its last byte,
- * is smaller than this (jit/access-group.ts).
- */
-const HOLE_BYTES = PAGE_SIZE_BYTES;
-
 const roundUp = (value: number, granule: number): number => Math.ceil(value / granule) * granule;
 
 interface Owned extends Region {

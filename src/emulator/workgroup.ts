@@ -1,4 +1,5 @@
 /** A resident workgroup: its waves, LDS and private memory. Slots are reused from one workgroup to the next. */
+import { assert } from '../base/errors.ts';
 import { fillBytes } from './fill.ts';
 import {
   GROUP_STATES,
@@ -12,7 +13,7 @@ import {
   type WaveState,
 } from './group-layout.ts';
 import { type Launch, privateSegmentSizeBytes, type Triple } from './launch.ts';
-import { rowSizeBytes, waveSizeBytes } from './layout.ts';
+import { LDS_SLACK_BYTES, MAX_LDS_BYTES, rowSizeBytes, waveSizeBytes } from './layout.ts';
 import type { Memories, RegionOptions, SharedMemory } from './memory.ts';
 import type { SharedState } from './state-memory.ts';
 
@@ -57,6 +58,7 @@ export class WorkgroupSlot {
     this.#memory = memory;
     this.#launch = launch;
     const { waveSize, ldsSizeBytes } = launch;
+    assert(ldsSizeBytes <= MAX_LDS_BYTES, () => `${ldsSizeBytes} bytes of LDS were refused`);
     const [x, y, z] = launch.workgroupSize;
     const count = Math.ceil((x * y * z) / waveSize);
     const stateSize = aligned(waveSizeBytes(waveSize));
@@ -71,7 +73,8 @@ export class WorkgroupSlot {
     let lds = 0;
     try {
       // Every workgroup begins with LDS cleared. Scratch is cleared here: it must not show what another kernel left.
-      if (ldsSizeBytes > 0) lds = this.#allocate(ldsSizeBytes, 'LDS', { permissions: 0, uninitialized: true });
+      const isOwn = { permissions: 0, uninitialized: true };
+      if (ldsSizeBytes > 0) lds = this.#allocate(ldsSizeBytes + LDS_SLACK_BYTES, 'LDS', isOwn);
       if (privateSize > 0) scratch = this.#allocate(count * privateSize, 'scratch', { holeBytes: SCRATCH_HOLE_BYTES });
     } catch (error) {
       this.release();

@@ -1,9 +1,10 @@
 /** Takes addresses apart: accesses whose addresses differ by a constant share what is found out about them. */
+import { DEVICE_START } from '../layout.ts';
 import { constantOf, type Graph, isOp } from './graph.ts';
 import type { AddressParts, IndexedAddress, Node } from './node.ts';
 
-/** A sum that wraps around 2^32 ends below this, where the emulator's own state is and no access is permitted. */
-const MAX_OFFSET = 0x10000;
+/** A sum that wraps around 2^32 ends below this, where no access is permitted. */
+const MAX_OFFSET = DEVICE_START;
 const MAX_SHIFT = 15;
 
 /** `isWide`: the address has 64 bits. */

@@ -5,7 +5,7 @@
  */
 import { assert } from '../../base/errors.ts';
 import type { Label, Local } from '../../wasm/function.ts';
-import { DEVICE_MEMORY, MAY_READ, MAY_WRITE } from '../layout.ts';
+import { DEVICE_MEMORY, HOLE_BYTES, MAY_READ, MAY_WRITE } from '../layout.ts';
 import { loadPair } from '../lowering/dword-pairs.ts';
 import type { LaneArgument } from '../lowering/emitter.ts';
 import { pushValidity } from '../lowering/memory-access.ts';
@@ -248,6 +248,10 @@ export class FastMemory {
   }
 
   #openLinear(group: AccessGroup, low: Local, slow: Label): Opened {
+    assert(
+      group.space === 'lds' || group.max - group.min + 12 < HOLE_BYTES,
+      () => `${group.max - group.min} bytes are smaller than a hole`,
+    );
     const { address, state } = this.environment;
     const { f } = state;
     const isLds = group.space === 'lds';

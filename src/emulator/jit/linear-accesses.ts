@@ -4,7 +4,7 @@
  */
 import { assert } from '../../base/errors.ts';
 import type { Label, Local } from '../../wasm/function.ts';
-import { MAY_READ, MAY_WRITE } from '../layout.ts';
+import { HOLE_BYTES, MAX_LDS_BYTES, MAY_READ, MAY_WRITE } from '../layout.ts';
 import { loadPair } from '../lowering/dword-pairs.ts';
 import type { LaneArgument } from '../lowering/emitter.ts';
 import { pushValidity } from '../lowering/memory-access.ts';
@@ -248,7 +248,7 @@ export class LinearAccesses {
     f.op('i32.mul');
     f.set(span);
     if (group.space === 'lds') this.#openLds(group, address, stride, span, no);
-    else if (this.#looksAtHigh(group)) this.#openGlobal(group, address, stride, span, no);
+    else if (this.#looksAtHigh(group)) this.#openGlobal(group, { address, stride, span }, chunks, no);
     f.free(span);
     if (vector) this.#openVector(group, vector, stride, no);
   }
@@ -297,7 +297,9 @@ export class LinearAccesses {
       translate();
       return;
     }
-    // All three terms are small: their sum does not wrap. That of a vector load where all lanes are the same reads up to 12 bytes more.
+    // Address and stride are below a size of at most MAX_LDS_BYTES, or are refused: no sum wraps. A vector load where all lanes are the
+    // same reads up to 12 bytes more (LDS_SLACK_BYTES).
+    assert(max + 64 * MAX_LDS_BYTES < 2 ** 31, () => `an LDS access that ends at ${max} is small`);
     f.get(address);
     f.get(size);
     f.op('i32.ge_u');
@@ -342,7 +344,12 @@ export class LinearAccesses {
     f.set(address);
   }
 
-  #openGlobal({ parts, min, max, writes }: AccessGroup, address: Local, stride: Local, span: Local, no: Label): void {
+  #openGlobal(
+    { parts, min, max, writes }: AccessGroup,
+    { address, stride, span }: { readonly address: Local; readonly stride: Local; readonly span: Local },
+    chunks: number,
+    no: Label,
+  ): void {
     const { state, scalar } = this.#environment;
     const { f } = state;
     const high = parts.indexed ? parts.indexed.baseHigh : parts.high;
@@ -367,6 +374,10 @@ export class LinearAccesses {
       f.op('i32.ne');
       f.brIf(no);
     }
+    assert(
+      (chunks * 4 - 1) * MAX_STRIDE_BYTES + max - min < HOLE_BYTES,
+      () => `${max - min} bytes of ${chunks} chunks are smaller than a hole`,
+    );
     f.get(stride);
     f.i32(MAX_STRIDE_BYTES);
     f.op('i32.gt_u');
