@@ -156,7 +156,8 @@ class World {
     set(WAVE_PRIVATE_SIZE, PRIVATE_SIZE);
     set(WAVE_JUMP_CACHE, cache.jumpCache);
     let record = cache.record(code);
-    const maps = Buffer.from(state.buffer, VALIDITY_MAP, (this.code + 2 ** 20) >>> 6);
+    const [first, last] = [this.lds >>> 6, (this.code + 2 ** 20) >>> 6];
+    const maps = Buffer.from(state.buffer, VALIDITY_MAP + first, last - first);
     const before = Buffer.from(maps);
     let fault: string | undefined;
     try {

@@ -58,6 +58,9 @@ const NO_THREADS: Grace = { begin: () => 0, isPast: () => true, wait: () => {} }
 const MAX_REMEMBERED = 4096;
 /** Freed memory is not used again before so much was freed after it, or memory runs out. */
 const MAX_QUARANTINE_BYTES = 64 * 2 ** 20;
+/** Set by test/high-memory.ts: allocations are above 2 GiB, where offsets are negative as signed integers, and end with the 4 GiB. */
+export const placement = { isHigh: false };
+
 const roundUp = (value: number, granule: number): number => Math.ceil(value / granule) * granule;
 
 interface Owned extends Region {
@@ -90,20 +93,25 @@ export class EmulatorMemory extends LinearMemory {
   #reusable = 0;
   #quarantineBytes = 0;
   #liveBytes = 0;
+  /** First byte that is handed out. */
+  readonly #start: number;
   /** Memory from here on was never handed out and is still zero. */
-  #untouched = DEVICE_START;
+  #untouched: number;
 
   /** The validity map is in `state`. */
   constructor(windowHi: number, state: StateMemory, maxSizeBytes = 2 ** 32) {
-    super(createLinearMemory(DEVICE_START + maxSizeBytes, 'the emulated device memory'));
+    const start = placement.isHigh ? Math.max(2 ** 31, 2 ** 32 - maxSizeBytes) : DEVICE_START;
+    super(createLinearMemory(start + maxSizeBytes, 'the emulated device memory'));
+    this.#start = start;
+    this.#untouched = start;
     this.windowHi = windowHi;
     this.#state = state;
     this.#owners = new Uint32Array(this.buffer.byteLength / PAGE_SIZE_BYTES);
-    this.#free.giveBack(DEVICE_START, this.buffer.byteLength);
+    this.#free.giveBack(start, this.buffer.byteLength);
   }
 
   get sizeBytes(): number {
-    return this.buffer.byteLength - DEVICE_START;
+    return this.buffer.byteLength - this.#start;
   }
 
   address(offset: number): bigint {

@@ -1,0 +1,7 @@
+/**
+ * `node --import ./test/high-memory.ts --test FILES`: emulated devices allocate above 2 GiB, up to the end of their 4 GiB. An offset that is
+ * taken for a signed integer anywhere shows there.
+ */
+import { placement } from '../src/emulator/memory.ts';
+
+placement.isHigh = true;
