@@ -6,8 +6,9 @@ import type { DispatchStatistics } from './device.ts';
 import { expectCallback } from './handles.ts';
 import { PACKET_SIZE_BYTES, PACKET_TYPE } from './layouts.ts';
 import { decodeHeader } from './packet.ts';
-import type { PacketConsumer, PacketSource } from './packet-processor.ts';
+import type { PacketConsumer, PacketSource, QueueError } from './packet-processor.ts';
 import { Queue, type QueueOptions, type QueueOwner, type QueuePriority } from './queue.ts';
+import { HsaError } from './status.ts';
 
 /** Hands packets of 64 bytes on; may be called any number of times while the interceptor runs. */
 export type PacketWriter = (packets: readonly Uint8Array[]) => void;
@@ -20,12 +21,20 @@ class InterceptConsumer implements PacketConsumer {
   readonly #inner: Queue;
   readonly #interceptors: readonly Interceptor[];
   readonly #words: Int32Array<SharedArrayBuffer>;
+  readonly #onError: (error: QueueError) => void;
   #isForwarding = false;
+  #isStopped = false;
 
-  constructor(queue: PacketSource, inner: Queue, interceptors: readonly Interceptor[]) {
+  constructor(
+    queue: PacketSource,
+    inner: Queue,
+    interceptors: readonly Interceptor[],
+    onError: (error: QueueError) => void,
+  ) {
     this.#queue = queue;
     this.#inner = inner;
     this.#interceptors = interceptors;
+    this.#onError = onError;
     const { ring } = queue;
     this.#words = new Int32Array(ring.buffer, ring.byteOffset, ring.byteLength / 4);
     for (let slot = 0; slot < queue.sizePackets; slot++) this.#setInvalid(slot);
@@ -41,7 +50,7 @@ class InterceptConsumer implements PacketConsumer {
 
   /** Hands on what is ready. Waits for room in the second queue come back here, while a packet is on its way. */
   process(): boolean {
-    if (this.#isForwarding || this.#inner.error !== undefined) return false;
+    if (this.#isForwarding || this.#isStopped || this.#inner.error !== undefined) return false;
     this.#queue.takeDoorbell();
     this.#isForwarding = true;
     let moved = false;
@@ -57,7 +66,8 @@ class InterceptConsumer implements PacketConsumer {
     const index = this.#queue.readDispatchId;
     const slot = Number(index & BigInt(this.#queue.sizePackets - 1));
     const header = Atomics.load(this.#words, (slot * PACKET_SIZE_BYTES) / 4);
-    if (decodeHeader(header).type === PACKET_TYPE.invalid || this.#inner.error !== undefined) return false;
+    const isOver = this.#isStopped || this.#inner.error !== undefined;
+    if (isOver || decodeHeader(header).type === PACKET_TYPE.invalid) return false;
     const start = slot * PACKET_SIZE_BYTES;
     this.#intercept(0, [this.#queue.ring.slice(start, start + PACKET_SIZE_BYTES)], index);
     this.#setInvalid(slot);
@@ -68,10 +78,24 @@ class InterceptConsumer implements PacketConsumer {
   #intercept(position: number, packets: readonly Uint8Array[], index: bigint): void {
     const interceptor = this.#interceptors[position];
     if (interceptor) interceptor(packets, index, (written) => this.#intercept(position + 1, written, index));
-    else for (const packet of packets) this.#inner.submitPacket(packet);
+    else for (const packet of packets) this.#submit(packet, index);
+  }
+
+  #submit(packet: Uint8Array, packetIndex: bigint): void {
+    if (this.#isStopped || this.#inner.error !== undefined) return;
+    try {
+      this.#inner.submitPacket(packet);
+    } catch (error) {
+      if (!(error instanceof HsaError)) throw error;
+      // Where the second queue failed while this waited for room in it, it has said so.
+      if (this.#inner.error !== undefined) return;
+      this.stop();
+      this.#onError({ error: error.within({ section: `AQL packet ${packetIndex}` }), packetIndex });
+    }
   }
 
   stop(): void {
+    this.#isStopped = true;
     this.#inner.inactivate();
   }
 
@@ -98,7 +122,7 @@ export class InterceptQueue extends Queue {
     let inner: Queue | undefined;
     super(owner, options, (queue, onError) => {
       inner = createInner((error) => onError(error));
-      return new InterceptConsumer(queue, inner, interceptors);
+      return new InterceptConsumer(queue, inner, interceptors, onError);
     });
     this.#interceptors = interceptors;
     this.#inner = inner!;
