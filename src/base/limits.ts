@@ -23,6 +23,8 @@ export const LIMITS = {
   metadataDepth: 32,
   /** Kernels of one code object. */
   kernels: 65_536,
+  /** Bytes of the arguments of one kernel, hidden ones included. */
+  kernargBytes: 2 ** 20,
   /** Arguments of one kernel, hidden ones included. */
   kernelArguments: 4_096,
   /** Entries of one offload bundle. */

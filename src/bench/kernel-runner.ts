@@ -2,7 +2,7 @@
 import { WavewrightError } from '../base/errors.ts';
 import { createEmulatedDevice } from '../devices/emulated/index.ts';
 import type { DispatchArgument } from '../dispatch/argument-text.ts';
-import { kernargSizeBytes, placeArguments, writeArguments } from '../dispatch/kernel-arguments.ts';
+import { launchSizes, placeArguments, writeArguments } from '../dispatch/kernel-arguments.ts';
 import type { EmulatorOptions } from '../emulator/emulator.ts';
 import type { Device, DispatchStatistics } from '../hsa/device.ts';
 import { CodeObjectReader, createRuntime, type Queue, type Runtime } from '../hsa/index.ts';
@@ -59,19 +59,19 @@ export class KernelRunner implements Disposable {
       return address;
     };
     const places = placeArguments(kernel, args.map(dispatchArgument));
-    const kernarg = pool.allocate(kernargSizeBytes(kernel, places));
+    const sizes = launchSizes(kernel, places, 0, kernel.privateSegmentSizeBytes);
+    const { kernargSizeBytes, ...segments } = sizes;
+    const kernarg = pool.allocate(kernargSizeBytes);
     const extent = (sizes: readonly number[]) => [sizes[0]!, sizes[1] ?? 1, sizes[2] ?? 1] as const;
-    const groupSegmentSizeBytes = writeArguments(
-      this.#runtime.view(kernarg, kernargSizeBytes(kernel, places)),
+    writeArguments(
+      this.#runtime.view(kernarg, kernargSizeBytes),
       kernel,
       places,
+      sizes,
       { allocate, functionAddress: () => 0n },
       { gridSize: extent(grid), workgroupSize: extent(workgroup), dims: grid.length as 1 | 2 | 3 },
     );
-    const packet = {
-      ...{ kernel: kernel.kernelObject, grid, workgroup, kernarg, groupSegmentSizeBytes },
-      privateSegmentSizeBytes: kernel.privateSegmentSizeBytes,
-    };
+    const packet = { kernel: kernel.kernelObject, grid, workgroup, kernarg, ...segments };
     const signal = this.#runtime.createSignal(1n);
     return () => {
       signal.store(1n);

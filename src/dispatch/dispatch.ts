@@ -5,12 +5,13 @@ import type { Agent } from '../hsa/agent.ts';
 import type { Device, DispatchStatistics } from '../hsa/device.ts';
 import type { Executable } from '../hsa/executable.ts';
 import type { KernelSymbol } from '../hsa/executable-symbol.ts';
+import type { LaunchSizes } from '../hsa/launch-sizes.ts';
 import { CodeObjectReader } from '../hsa/loaded-code-object.ts';
 import type { Queue } from '../hsa/queue.ts';
 import { createRuntime, type Runtime } from '../hsa/runtime.ts';
 import type { Signal } from '../hsa/signal.ts';
 import type { DispatchArgument } from './argument-text.ts';
-import { kernargSizeBytes, placeArguments, writeArguments } from './kernel-arguments.ts';
+import { launchSizes, placeArguments, writeArguments } from './kernel-arguments.ts';
 
 /** Names in one hint. */
 const MAX_LISTED = 20;
@@ -133,9 +134,12 @@ class Session implements Disposable {
 
   run(): DispatchOutcome {
     const kernel = this.#kernel;
-    const { args, repeat = 1, cpuTimeNs } = this.#request;
+    const { args, repeat = 1, cpuTimeNs, dynamicLdsSizeBytes = 0, stackSizeBytes = 0 } = this.#request;
     const places = placeArguments(kernel, args);
-    const kernarg = this.#allocate(kernargSizeBytes(kernel, places), 'kernel arguments');
+    const stackBytes = kernel.dynamicCallstack ? stackSizeBytes : 0;
+    const privateBytes = Math.max(kernel.privateSegmentSizeBytes, stackBytes);
+    const sizes = launchSizes(kernel, places, dynamicLdsSizeBytes, privateBytes);
+    const kernarg = this.#allocate(sizes.kernargSizeBytes, 'kernel arguments');
     const context = {
       allocate: (argument: DispatchArgument & { readonly kind: 'buffer' }) => {
         const address = this.#allocate(argument.sizeBytes, `argument ${argument.text}`);
@@ -144,15 +148,15 @@ class Session implements Disposable {
       },
       functionAddress: (name: string) => this.#functionAddress(name),
     };
-    const segment = this.#runtime.view(kernarg, kernargSizeBytes(kernel, places));
-    const groupSegmentSizeBytes = writeArguments(segment, kernel, places, context, this.#hiddenValues());
+    const segment = this.#runtime.view(kernarg, sizes.kernargSizeBytes);
+    writeArguments(segment, kernel, places, sizes, context, this.#hiddenValues());
     const runs: DispatchRun[] = [];
     const initial = segment.slice();
     for (let i = 0; i < repeat; i++) {
       segment.set(initial);
       this.#fillBuffers();
       const before = cpuTimeNs?.();
-      const durationNs = this.#runOnce(kernarg, groupSegmentSizeBytes);
+      const durationNs = this.#runOnce(kernarg, sizes);
       runs.push({ durationNs, ...(cpuTimeNs && { cpuNs: cpuTimeNs() - before! }) });
     }
     return {
@@ -167,13 +171,9 @@ class Session implements Disposable {
     };
   }
 
-  #runOnce(kernarg: bigint, groupSegmentSizeBytes: number): number {
-    const { grid, workgroup, timeoutMs, stackSizeBytes = 0 } = this.#request;
+  #runOnce(kernarg: bigint, { groupSegmentSizeBytes, privateSegmentSizeBytes }: LaunchSizes): number {
+    const { grid, workgroup, timeoutMs } = this.#request;
     const kernel = this.#kernel;
-    const privateSegmentSizeBytes = Math.max(
-      kernel.privateSegmentSizeBytes,
-      kernel.dynamicCallstack ? stackSizeBytes : 0,
-    );
     this.#done.store(1n);
     try {
       this.#queue.dispatch({
@@ -224,7 +224,7 @@ class Session implements Disposable {
   }
 
   #hiddenValues(): HiddenArgumentValues {
-    const { grid, workgroup, dynamicLdsSizeBytes } = this.#request;
+    const { grid, workgroup } = this.#request;
     const { sharedApertureHi, privateApertureHi } = this.#agent.requireDevice().properties;
     const extent = (sizes: readonly number[]) => [sizes[0] ?? 1, sizes[1] ?? 1, sizes[2] ?? 1] as const;
     return {
@@ -234,7 +234,6 @@ class Session implements Disposable {
       queuePtr: this.#queue.address,
       sharedBase: sharedApertureHi,
       privateBase: privateApertureHi,
-      ...(dynamicLdsSizeBytes !== undefined && { dynamicLdsSizeBytes }),
     };
   }
 

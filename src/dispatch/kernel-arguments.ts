@@ -3,6 +3,7 @@ import { WavewrightError } from '../base/errors.ts';
 import { type HiddenArgumentValues, isHiddenArgument, writeHiddenArguments } from '../codeobject/hidden-arguments.ts';
 import type { KernelArgument } from '../codeobject/metadata.ts';
 import type { KernelSymbol } from '../hsa/executable-symbol.ts';
+import { checkLaunchSizes, type LaunchSizes } from '../hsa/launch-sizes.ts';
 import type { DispatchArgument } from './argument-text.ts';
 
 /** Where an argument goes. */
@@ -22,6 +23,8 @@ export interface ArgumentContext {
 }
 
 const MAX_LDS_ALIGNMENT_BYTES = 16;
+/** Of a segment, which kernels without arguments have, too. */
+const MIN_KERNARG_BYTES = 16;
 
 const SHARED = 'dynamic_shared_pointer';
 /** Kinds of values that each kind of argument can be. */
@@ -79,7 +82,8 @@ export function placeArguments(kernel: KernelSymbol, args: readonly DispatchArgu
     if (argument.kind === 'value' && argument.elements !== undefined && wanted && argument.elements !== wanted) {
       fail(`expected ${wanted === 'float' ? 'f16, f32 or f64' : 'an integer'}, or hex`);
     }
-    return { argument, offsetBytes, sizeBytes, alignmentBytes: pointeeAlignmentBytes ?? MAX_LDS_ALIGNMENT_BYTES };
+    const alignmentBytes = Math.max(pointeeAlignmentBytes ?? MAX_LDS_ALIGNMENT_BYTES, 1);
+    return { argument, offsetBytes, sizeBytes, alignmentBytes };
   });
 }
 
@@ -105,21 +109,55 @@ function placeByAlignment({ name, kernargSegmentSizeBytes }: KernelSymbol, args:
   return places;
 }
 
-/** Bytes that the kernarg segment needs. */
-export const kernargSizeBytes = (kernel: KernelSymbol, places: readonly Place[]): number =>
-  Math.max(kernel.kernargSegmentSizeBytes, 16, ...places.map((place) => place.offsetBytes + place.sizeBytes));
+/** Where each `local` argument begins in group memory, in order, and the end of the last one. */
+function placeLocals(start: number, places: readonly Place[]): { readonly offsets: number[]; readonly end: number } {
+  const offsets: number[] = [];
+  let end = start;
+  for (const { argument, alignmentBytes } of places) {
+    if (argument.kind !== 'local') continue;
+    const offset = Math.ceil(end / alignmentBytes) * alignmentBytes;
+    offsets.push(offset);
+    end = offset + argument.sizeBytes;
+  }
+  return { offsets, end };
+}
 
-/** Fills the segment; returns the group memory of a workgroup, that of the kernel included. */
+/**
+ * What a launch takes: group memory with that of `local` arguments and what is asked for besides, the kernarg segment, and `privateSegmentSizeBytes`.
+ * Throws INVALID_ALLOCATION where the device does not have so much.
+ */
+export function launchSizes(
+  kernel: KernelSymbol,
+  places: readonly Place[],
+  dynamicLdsSizeBytes: number,
+  privateSegmentSizeBytes: number,
+): Required<LaunchSizes> {
+  const groupSegmentSizeBytes = placeLocals(kernel.groupSegmentSizeBytes, places).end + dynamicLdsSizeBytes;
+  const sizes = {
+    groupSegmentSizeBytes,
+    privateSegmentSizeBytes,
+    kernargSizeBytes: Math.max(
+      kernel.kernargSegmentSizeBytes,
+      MIN_KERNARG_BYTES,
+      ...places.map((place) => place.offsetBytes + place.sizeBytes),
+    ),
+  };
+  checkLaunchSizes(kernel.agent.requireDevice(), kernel, sizes);
+  return sizes;
+}
+
+/** Fills the segment. `sizes`: what `launchSizes` said. */
 export function writeArguments(
   segment: Uint8Array,
   kernel: KernelSymbol,
   places: readonly Place[],
+  sizes: LaunchSizes,
   context: ArgumentContext,
   launch: HiddenArgumentValues,
-): number {
+): void {
   const view = new DataView(segment.buffer, segment.byteOffset, segment.byteLength);
-  let groupSegmentSizeBytes = kernel.groupSegmentSizeBytes;
-  for (const { argument, offsetBytes, alignmentBytes } of places) {
+  const locals = placeLocals(kernel.groupSegmentSizeBytes, places).offsets;
+  for (const { argument, offsetBytes } of places) {
     switch (argument.kind) {
       case 'value':
         segment.set(argument.bytes, offsetBytes);
@@ -131,12 +169,9 @@ export function writeArguments(
         view.setBigUint64(offsetBytes, context.functionAddress(argument.name), true);
         break;
       case 'local':
-        groupSegmentSizeBytes = Math.ceil(groupSegmentSizeBytes / alignmentBytes) * alignmentBytes;
-        view.setUint32(offsetBytes, groupSegmentSizeBytes, true);
-        groupSegmentSizeBytes += argument.sizeBytes;
+        view.setUint32(offsetBytes, locals.shift()!, true);
     }
   }
-  const dynamicLdsSizeBytes = (launch.dynamicLdsSizeBytes ?? 0) + groupSegmentSizeBytes - kernel.groupSegmentSizeBytes;
+  const dynamicLdsSizeBytes = sizes.groupSegmentSizeBytes - kernel.groupSegmentSizeBytes;
   if (kernel.metadata !== undefined) writeHiddenArguments(view, kernel.metadata, { ...launch, dynamicLdsSizeBytes });
-  return groupSegmentSizeBytes + (launch.dynamicLdsSizeBytes ?? 0);
 }

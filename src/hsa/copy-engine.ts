@@ -4,7 +4,8 @@
  */
 import type { Agent } from './agent.ts';
 import type { DeviceMemory } from './device.ts';
-import { completeSignal, expectSignals, type Progress, type Signal, signalValue } from './signal.ts';
+import { guestAddress } from './guest-address.ts';
+import { completeSignal, expectSignals, failSignal, type Progress, type Signal, signalValue } from './signal.ts';
 import { HsaError, withStatus } from './status.ts';
 
 /** Where a copied box starts, and how far its rows and planes are apart, in bytes. */
@@ -18,7 +19,7 @@ export interface PitchedPointer {
 interface CopyDependencies {
   /** The copy starts when all of them are 0. */
   readonly dependencies?: readonly Signal[];
-  /** Loses 1 when the copy is done, and gets its times. */
+  /** Loses 1 when the copy is done, and gets its times. It becomes negative when the copy fails: minus the status. */
   readonly completionSignal?: Signal;
   /** Whose memory it is; only checked. */
   readonly destinationAgent?: Agent;
@@ -55,8 +56,8 @@ export interface MemoryLookup {
 
 interface PendingCopy {
   readonly run: () => void;
-  readonly dependencies: readonly bigint[];
-  readonly completionSignal: bigint;
+  readonly dependencies: readonly Signal[];
+  readonly completionSignal: Signal | undefined;
 }
 
 const checkSize = (what: string, value: number): void => {
@@ -64,9 +65,13 @@ const checkSize = (what: string, value: number): void => {
   throw new HsaError('INVALID_ARGUMENT', `${what} is ${value}, expected an integer from 0`);
 };
 
+/** Signals are in memory that others may free or write to while a copy waits: they are looked up as a packet's are. */
+const isPending = ({ memory, address }: Signal): boolean => signalValue(memory, guestAddress(address)) !== 0n;
+
 export class CopyEngine {
   readonly #lookup: MemoryLookup;
   readonly #pending: PendingCopy[] = [];
+  #failure: HsaError | undefined;
   /** Whether completion signals get the times of copies. */
   isTimed = true;
 
@@ -100,6 +105,8 @@ export class CopyEngine {
     const [width, rows, planes] = range;
     for (const size of range) checkSize('a size of the range', size);
     for (const { address, pitchBytes, sliceBytes = 0 } of [destination, source]) {
+      checkSize('a pitch', pitchBytes);
+      checkSize('a slice', sliceBytes);
       if (pitchBytes < width || (planes > 1 && sliceBytes < pitchBytes * rows)) {
         const what = `rows of ${width} bytes, ${rows} of them in a plane`;
         throw new HsaError(
@@ -114,6 +121,7 @@ export class CopyEngine {
     const place = ({ address, pitchBytes, sliceBytes = 0 }: PitchedPointer, row: number, plane: number): bigint =>
       address + BigInt(plane * sliceBytes + row * pitchBytes);
     this.#enqueue(() => {
+      if (width === 0) return;
       for (let plane = 0; plane < planes; plane++) {
         for (let row = 0; row < rows; row++)
           this.copy(place(destination, row, plane), place(source, row, plane), width);
@@ -123,19 +131,34 @@ export class CopyEngine {
 
   /** Runs what may start; returns whether anything did. */
   process(): boolean {
-    const lookup = this.#lookup;
     let moved = false;
     for (const copy of [...this.#pending]) {
-      if (copy.dependencies.some((address) => signalValue(lookup.memoryOf(address), address) !== 0n)) continue;
+      try {
+        if (copy.dependencies.some(isPending)) continue;
+        const start = this.#lookup.clock();
+        copy.run();
+        const { completionSignal: signal } = copy;
+        const [startTicks, endTicks] = this.isTimed ? [start, this.#lookup.clock()] : [0n, 0n];
+        if (signal) completeSignal(signal.memory, guestAddress(signal.address), startTicks, endTicks);
+      } catch (error) {
+        if (!(error instanceof HsaError)) throw error;
+        this.#fail(copy, error);
+      }
       this.#pending.splice(this.#pending.indexOf(copy), 1);
-      const start = lookup.clock();
-      copy.run();
-      const { completionSignal: signal } = copy;
-      const [startTicks, endTicks] = this.isTimed ? [start, lookup.clock()] : [0n, 0n];
-      if (signal !== 0n) completeSignal(lookup.memoryOf(signal), signal, startTicks, endTicks);
       moved = true;
     }
     return moved;
+  }
+
+  /** Memory or signals are gone since the copy was submitted, or GPU code wrote to the signal (HSA runtime 1.2: then it becomes negative). */
+  #fail({ completionSignal: signal }: PendingCopy, error: HsaError): void {
+    if (signal && failSignal(signal.memory, guestAddress(signal.address), error)) return;
+    this.#failure = error.within({ section: 'an asynchronous copy' });
+  }
+
+  /** Of the last copy that failed and had no signal to say so. */
+  get failure(): HsaError | undefined {
+    return this.#failure;
   }
 
   /** Whether no copy waits or runs. */
@@ -156,8 +179,8 @@ export class CopyEngine {
     );
     this.#pending.push({
       run,
-      dependencies: dependencies.map(({ address }) => address),
-      completionSignal: completionSignal?.address ?? 0n,
+      dependencies: [...dependencies],
+      completionSignal,
     });
   }
 

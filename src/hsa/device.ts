@@ -1,8 +1,11 @@
 /**
  * The contract between the HSA runtime and whatever executes kernels: the emulator, or a real GPU reached by FFI. One suite
- * runs against every implementation. All addresses are GPU virtual addresses; host code reaches memory through `view`.
+ * runs against every implementation. All addresses are GPU virtual addresses; host code reaches its own through `view`, those that GPU code
+ * can have chosen through `guestView`.
  */
+import type { WavewrightError } from '../base/errors.ts';
 import type { SourceLine } from '../codeobject/line-table.ts';
+import type { GuestAddress, HostAddress } from './guest-address.ts';
 
 export interface DeviceProperties {
   /** Processor as LLVM names it, e.g. `gfx90a`. */
@@ -13,6 +16,8 @@ export interface DeviceProperties {
   readonly wavefrontSize: 32 | 64;
   readonly computeUnitCount: number;
   readonly ldsSizeBytes: number;
+  /** Private memory (scratch) that a work-item can have. */
+  readonly maxPrivateSizeBytes: number;
   readonly maxWorkgroupSize: number;
   readonly maxWavesPerComputeUnit: number;
   readonly memorySizeBytes: number;
@@ -64,14 +69,28 @@ export interface AllocateOptions {
   readOnly?: boolean;
 }
 
-export interface DeviceMemory {
+/** What whoever follows addresses from outside has of a memory. */
+export interface GuestMemory {
+  /**
+   * Live host view of memory that the GPU itself may use so now; undefined where it may not: nothing is allocated there, the range is not inside
+   * one allocation, access was taken away, it is read-only, or it is the device's own. Looked up again for each use: what was there may be freed.
+   */
+  guestView(address: GuestAddress, sizeBytes: number, access: GuestAccess): Uint8Array<SharedArrayBuffer> | undefined;
+}
+
+export type GuestAccess = 'read' | 'write';
+
+export interface DeviceMemory extends GuestMemory {
   /** Zero-filled. Throws LIMIT_EXCEEDED when memory is exhausted, USAGE on a bad size or alignment. */
   allocate(sizeBytes: number, options?: AllocateOptions): bigint;
   /** Throws USAGE when `address` is not the start of a live allocation. */
   free(address: bigint): void;
-  /** Live host view of device memory (backed by a SharedArrayBuffer). Throws USAGE when the range is not inside one allocation. */
-  view(address: bigint, sizeBytes: number): Uint8Array<SharedArrayBuffer>;
-  /** The live allocation that contains `address`. */
+  /**
+   * Live host view of what the host allocated (backed by a SharedArrayBuffer), whatever kernels may do there. Throws USAGE when the range is not
+   * inside one allocation.
+   */
+  view(address: HostAddress, sizeBytes: number): Uint8Array<SharedArrayBuffer>;
+  /** The live allocation of the host's that contains `address`: for reports, and to tell memories apart. */
   find(address: bigint): Allocation | undefined;
   /**
    * Lets kernels use the allocation that starts at `address`, or not; the host uses it in any case. Absent where the device cannot take access away.
@@ -87,8 +106,8 @@ export interface KernelDispatch {
   readonly privateSegmentSizeBytes: number;
   readonly groupSegmentSizeBytes: number;
   /** Address of the 64-byte kernel descriptor. */
-  readonly kernelObject: bigint;
-  readonly kernargAddress: bigint;
+  readonly kernelObject: GuestAddress;
+  readonly kernargAddress: GuestAddress;
   /** Addresses that the kernel may ask for in its initial SGPRs. */
   readonly dispatchPacketAddress: bigint;
   readonly queueAddress: bigint;
@@ -158,6 +177,8 @@ export interface DispatchStatistics {
 export interface Dispatch {
   readonly state: 'running' | 'complete' | 'faulted' | 'cancelled';
   readonly fault?: Fault | undefined;
+  /** Why the device cancelled it, where it was not asked to: what it needed was not there. */
+  readonly error?: WavewrightError | undefined;
   /** Device clock ticks. */
   readonly startTicks: bigint;
   readonly endTicks: bigint;
@@ -191,6 +212,10 @@ export interface Device {
   releaseQueue?(queueAddress: bigint): void;
   /** Runs resident waves for about `sliceMs` (default 5) on the calling thread. A device with threads of its own returns at once. */
   advance(sliceMs?: number): AdvanceResult;
+  /**
+   * Cancels what runs. Then everything is refused with NOT_INITIALIZED but giving back: `free`, `withdrawCode`, `releaseQueue` and another `close`,
+   * which do nothing.
+   */
   close(): void;
 }
 

@@ -12,6 +12,7 @@ import type {
   KernelDispatch,
   PublishedCode,
 } from './device.ts';
+import type { GuestAddress } from './guest-address.ts';
 import { NO_STATISTICS } from './statistics.ts';
 
 /** Yields `waiting` where a wave would spin on the host, `running` to give up its slice. Throws a `FakeFault` to fault. */
@@ -81,10 +82,19 @@ export class FakeMemory implements DeviceMemory {
   }
 
   view(address: bigint, sizeBytes: number): Uint8Array<SharedArrayBuffer> {
+    const bytes = this.#view(address, sizeBytes);
+    if (bytes !== undefined) return bytes;
+    throw new WavewrightError('USAGE', `0x${address.toString(16)} is not inside one allocation`);
+  }
+
+  /** Fake kernels may do everything with all memory. */
+  guestView(address: GuestAddress, sizeBytes: number): Uint8Array<SharedArrayBuffer> | undefined {
+    return this.#view(address, sizeBytes);
+  }
+
+  #view(address: bigint, sizeBytes: number): Uint8Array<SharedArrayBuffer> | undefined {
     const owner = this.find(address);
-    if (owner === undefined || address + BigInt(sizeBytes) > owner.address + BigInt(owner.sizeBytes)) {
-      throw new WavewrightError('USAGE', `0x${address.toString(16)} is not inside one allocation`);
-    }
+    if (owner === undefined || address + BigInt(sizeBytes) > owner.address + BigInt(owner.sizeBytes)) return undefined;
     return new Uint8Array(this.buffer, Number(address - BASE), sizeBytes);
   }
 
@@ -144,6 +154,7 @@ export class FakeDevice implements Device {
       wavefrontSize: 64,
       computeUnitCount: 4,
       ldsSizeBytes: 65_536,
+      maxPrivateSizeBytes: 262_128,
       maxWorkgroupSize: 1024,
       maxWavesPerComputeUnit: 32,
       memorySizeBytes: sizeBytes,

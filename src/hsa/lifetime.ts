@@ -1,14 +1,19 @@
-/** Whether a runtime is there for its objects: hsa_init counts up, hsa_shut_down counts down (HSA runtime 1.2, section 2.1). */
+/**
+ * Whether a runtime is there for its objects: hsa_init counts up, hsa_shut_down counts down (HSA runtime 1.2, section 2.1). A device has one, too:
+ * it is open or closed.
+ */
 import { HsaError } from './status.ts';
 
 const MAX_REFERENCES = 2 ** 31 - 1;
 
 export class Lifetime {
   #references: number;
+  readonly #end: string;
 
-  /** `references`: how often it was retained already; for tests of the limit. */
-  constructor(references = 1) {
+  /** `references`: how often it was retained already; for tests of the limit. `end`: what errors say of what is over. */
+  constructor(references = 1, end = 'the runtime was shut down') {
     this.#references = references;
+    this.#end = end;
   }
 
   get isLive(): boolean {
@@ -33,6 +38,6 @@ export class Lifetime {
 
   /** Throws NOT_INITIALIZED after the last release. */
   expect(): void {
-    if (!this.isLive) throw new HsaError('NOT_INITIALIZED', 'the runtime was shut down');
+    if (!this.isLive) throw new HsaError('NOT_INITIALIZED', this.#end);
   }
 }

@@ -32,7 +32,9 @@ export class LoadedKernel extends LoadedSymbol implements KernelSymbol {
     const { descriptor, metadata } = kernel;
     this.kernargSegmentSizeBytes = metadata?.kernargSegmentSizeBytes ?? descriptor.kernargSizeBytes;
     this.kernargSegmentAlignmentBytes = Math.max(metadata?.kernargSegmentAlignmentBytes ?? 0, 16);
-    this.groupSegmentSizeBytes = metadata?.groupSegmentFixedSizeBytes ?? descriptor.groupSegmentFixedSizeBytes;
+    const { groupSegmentFixedSizeBytes } = descriptor;
+    // The device gives what the descriptor asks for, whatever the metadata says.
+    this.groupSegmentSizeBytes = Math.max(groupSegmentFixedSizeBytes, metadata?.groupSegmentFixedSizeBytes ?? 0);
     this.wavefrontSize = wavefrontSize(descriptor);
     this.metadata = metadata;
     this.maxWorkgroupSize = maxWorkgroupSizeByVgprs({
@@ -115,7 +117,7 @@ export class LoadedKernel extends LoadedSymbol implements KernelSymbol {
 
   get #fixedPrivateBytes(): number {
     const { descriptor, metadata } = this.#kernel;
-    return metadata?.privateSegmentFixedSizeBytes ?? descriptor.privateSegmentFixedSizeBytes;
+    return Math.max(descriptor.privateSegmentFixedSizeBytes, metadata?.privateSegmentFixedSizeBytes ?? 0);
   }
 
   /** The compiler saw all that the kernel calls: what it says is right. */

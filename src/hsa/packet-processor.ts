@@ -4,9 +4,12 @@
  * A packet stays in its slot until it and all earlier ones are complete, because kernels read their own packet.
  */
 import { WavewrightError } from '../base/errors.ts';
+import { KERNEL_DESCRIPTOR_SIZE_BYTES } from '../codeobject/kernel-descriptor.ts';
 import type { Agent } from './agent.ts';
-import type { Device, Dispatch, DispatchStatistics, Fault } from './device.ts';
+import type { Device, Dispatch, DispatchStatistics, Fault, GuestMemory } from './device.ts';
 import { explainFault, faultError } from './faults.ts';
+import type { GuestAddress } from './guest-address.ts';
+import { checkLaunchSizes } from './launch-sizes.ts';
 import { PACKET_SIZE_BYTES, PACKET_TYPE } from './layouts.ts';
 import {
   decodeBarrier,
@@ -16,7 +19,7 @@ import {
   type Extent,
   type KernelDispatchPacket,
 } from './packet.ts';
-import { completeSignal, conditionHolds, signalValue, signalWords } from './signal.ts';
+import { completeSignal, conditionHolds, guestSignalWords, signalValue } from './signal.ts';
 import { addStatistics, NO_STATISTICS } from './statistics.ts';
 import { HsaError } from './status.ts';
 
@@ -51,7 +54,7 @@ export interface PacketConsumer {
 
 interface StartedPacket {
   readonly index: bigint;
-  readonly completionSignal: bigint;
+  readonly completionSignal: GuestAddress;
   /** Absent for barrier packets, which are complete once started. */
   readonly dispatch: Dispatch | undefined;
   readonly kernel?: string | undefined;
@@ -61,6 +64,8 @@ interface StartedPacket {
 export class PacketProcessor implements PacketConsumer {
   readonly #agent: Agent;
   readonly #device: Device;
+  /** All addresses that packets hold are looked up here. */
+  readonly #memory: GuestMemory;
   readonly #queue: PacketSource;
   readonly #onError: (error: QueueError) => void;
   readonly #words: Int32Array<SharedArrayBuffer>;
@@ -74,6 +79,7 @@ export class PacketProcessor implements PacketConsumer {
   constructor(agent: Agent, queue: PacketSource, onError: (error: QueueError) => void) {
     this.#agent = agent;
     this.#device = agent.requireDevice();
+    this.#memory = this.#device.memory;
     this.#queue = queue;
     this.#onError = onError;
     const { ring } = queue;
@@ -129,7 +135,8 @@ export class PacketProcessor implements PacketConsumer {
       if (packet.complete || dispatch === undefined || dispatch.state === 'running') continue;
       if (dispatch.state === 'complete') this.#complete(packet, dispatch.startTicks, dispatch.endTicks);
       else if (dispatch.fault !== undefined) this.#fail(packet.index, dispatch.fault, packet.kernel);
-      else this.#refuse(packet.index, new HsaError('ERROR', `AQL packet ${packet.index}: the dispatch was cancelled`));
+      else
+        this.#refuse(packet.index, dispatch.error ?? new HsaError('ERROR', 'the dispatch was cancelled', {}, 'USAGE'));
       moved = true;
     }
     while (this.#started[0]?.complete) {
@@ -144,7 +151,12 @@ export class PacketProcessor implements PacketConsumer {
     packet.complete = true;
     if (packet.dispatch !== undefined) this.#statistics = addStatistics(this.#statistics, packet.dispatch.statistics);
     if (packet.completionSignal === 0n) return;
-    completeSignal(this.#device.memory, packet.completionSignal, startTicks, endTicks);
+    try {
+      completeSignal(this.#memory, packet.completionSignal, startTicks, endTicks);
+    } catch (error) {
+      // The signal was there when the packet started; since then its memory may be gone, or GPU code wrote to it.
+      this.#refuse(packet.index, error);
+    }
   }
 
   #fail(packetIndex: bigint, found: Fault, kernel: string | undefined): void {
@@ -158,9 +170,11 @@ export class PacketProcessor implements PacketConsumer {
     });
   }
 
-  #refuse(packetIndex: bigint, error: WavewrightError): void {
+  /** Ends the queue with what a packet can be refused for; a defect of ours is thrown on. */
+  #refuse(packetIndex: bigint, error: unknown): void {
+    if (!(error instanceof WavewrightError)) throw error;
     this.stop();
-    this.#onError({ error, packetIndex });
+    this.#onError({ error: error.within({ section: `AQL packet ${packetIndex}` }), packetIndex });
   }
 
   /** Returns whether the next packet started. */
@@ -184,8 +198,7 @@ export class PacketProcessor implements PacketConsumer {
       }
       return true;
     } catch (error) {
-      if (!(error instanceof WavewrightError)) throw error;
-      this.#refuse(this.#next, error.within({ section: `AQL packet ${this.#next}` }));
+      this.#refuse(this.#next, error);
       return false;
     }
   }
@@ -193,26 +206,25 @@ export class PacketProcessor implements PacketConsumer {
   /** `undefined`: a barrier packet whose signals do not allow it yet. */
   #start(type: number, bytes: Uint8Array, slot: number): StartedPacket | undefined {
     const index = this.#next;
-    const { memory } = this.#device;
     if (type === PACKET_TYPE.kernelDispatch) {
       const packet = decodeKernelDispatch(bytes);
       const { completionSignal } = packet;
-      if (completionSignal !== 0n) signalWords(memory, completionSignal);
+      this.#expectCompletion(completionSignal);
       const kernel = this.#agent.kernels.get(packet.kernelObject)?.name.replace(/\.kd$/, '');
       return { index, completionSignal, dispatch: this.#dispatch(packet, slot), kernel, complete: false };
     }
     if (type === PACKET_TYPE.barrierAnd || type === PACKET_TYPE.barrierOr) {
       const { dependencies, completionSignal } = decodeBarrier(bytes);
-      if (completionSignal !== 0n) signalWords(memory, completionSignal);
-      const done = dependencies.map((address) => signalValue(memory, address) === 0n);
+      this.#expectCompletion(completionSignal);
+      const done = dependencies.map((address) => signalValue(this.#memory, address) === 0n);
       const allowed =
         type === PACKET_TYPE.barrierAnd ? !done.includes(false) : done.length === 0 || done.includes(true);
       return allowed ? { index, completionSignal, dispatch: undefined, complete: false } : undefined;
     }
     if (type === PACKET_TYPE.vendor) {
       const { signal, condition, value, mask, completionSignal } = decodeBarrierValue(bytes);
-      if (completionSignal !== 0n) signalWords(memory, completionSignal);
-      const allowed = signal === 0n || conditionHolds(condition, signalValue(memory, signal) & mask, value);
+      this.#expectCompletion(completionSignal);
+      const allowed = signal === 0n || conditionHolds(condition, signalValue(this.#memory, signal) & mask, value);
       return allowed ? { index, completionSignal, dispatch: undefined, complete: false } : undefined;
     }
     throw new HsaError(
@@ -221,8 +233,13 @@ export class PacketProcessor implements PacketConsumer {
     );
   }
 
-  #dispatch(packet: KernelDispatchPacket, slot: number): Dispatch {
-    const { properties, memory } = this.#device;
+  /** Throws INVALID_SIGNAL where the packet could not complete its signal. */
+  #expectCompletion(signal: GuestAddress): void {
+    if (signal !== 0n) guestSignalWords(this.#memory, signal, 'write');
+  }
+
+  #dispatch(packet: KernelDispatchPacket<GuestAddress>, slot: number): Dispatch {
+    const { properties } = this.#device;
     const { dimensions, groupSegmentSizeBytes, kernelObject } = packet;
     if (dimensions === 0) {
       throw new HsaError('INCOMPATIBLE_ARGUMENTS', 'a kernel dispatch of 0 dimensions, expected 1 to 3');
@@ -237,15 +254,15 @@ export class PacketProcessor implements PacketConsumer {
         `${what}, ${this.#device.name} takes at most ${properties.maxWorkgroupSize}`,
       );
     }
-    if (groupSegmentSizeBytes > properties.ldsSizeBytes) {
-      const what = `${groupSegmentSizeBytes} bytes of group memory`;
-      throw new HsaError('INVALID_ALLOCATION', `${what}, ${this.#device.name} has ${properties.ldsSizeBytes}`);
-    }
-    if (kernelObject % 64n !== 0n || memory.find(kernelObject) === undefined) {
+    const isAligned = kernelObject % 64n === 0n;
+    if (!isAligned || this.#memory.guestView(kernelObject, KERNEL_DESCRIPTOR_SIZE_BYTES, 'read') === undefined) {
       const what = `no kernel descriptor at 0x${kernelObject.toString(16)}`;
-      throw new HsaError('INVALID_CODE_OBJECT', `${what}: expected a mapped, 64-byte aligned one`);
+      throw new HsaError('INVALID_CODE_OBJECT', `${what}: expected a 64-byte aligned one that the GPU may read`);
     }
     const kernel = this.#agent.kernels.get(kernelObject);
+    const privateSegmentSizeBytes =
+      kernel?.privateBytesFor(packet.privateSegmentSizeBytes) ?? packet.privateSegmentSizeBytes;
+    checkLaunchSizes(this.#device, kernel, { groupSegmentSizeBytes, privateSegmentSizeBytes });
     if (kernel?.maxWorkgroupSize !== undefined && workItems > kernel.maxWorkgroupSize) {
       const what = `a workgroup of ${workItems} work-items`;
       throw new HsaError('OUT_OF_REGISTERS', `${what}, ${kernel.name} has registers for ${kernel.maxWorkgroupSize}`);
@@ -253,8 +270,7 @@ export class PacketProcessor implements PacketConsumer {
     return this.#device.dispatch({
       workgroupSize,
       gridSize,
-      privateSegmentSizeBytes:
-        kernel?.privateBytesFor(packet.privateSegmentSizeBytes) ?? packet.privateSegmentSizeBytes,
+      privateSegmentSizeBytes,
       groupSegmentSizeBytes,
       kernelObject,
       kernargAddress: packet.kernargAddress,

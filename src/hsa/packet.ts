@@ -1,4 +1,5 @@
 /** AQL packets: 64 bytes in a queue's ring (HSA system architecture 1.2, section 2.9; spec/hsa.md section 2.1). */
+import { type GuestAddress, guestAddress } from './guest-address.ts';
 import {
   AMD_FORMAT_BARRIER_VALUE,
   BARRIER_BIT,
@@ -12,7 +13,8 @@ import { HsaError } from './status.ts';
 
 export type Extent = readonly [number, number, number];
 
-export interface KernelDispatchPacket {
+/** `Address`: who chose the addresses. What is decoded comes from outside: GPU code writes packets, too. */
+export interface KernelDispatchPacket<Address extends bigint = bigint> {
   readonly dimensions: number;
   /** Work-items of a workgroup, 16 bits each. */
   readonly workgroupSize: Extent;
@@ -20,26 +22,26 @@ export interface KernelDispatchPacket {
   readonly gridSize: Extent;
   readonly privateSegmentSizeBytes: number;
   readonly groupSegmentSizeBytes: number;
-  readonly kernelObject: bigint;
-  readonly kernargAddress: bigint;
+  readonly kernelObject: Address;
+  readonly kernargAddress: Address;
   /** Address of a signal, 0 for none. */
-  readonly completionSignal: bigint;
+  readonly completionSignal: Address;
 }
 
-export interface BarrierPacket {
+export interface BarrierPacket<Address extends bigint = bigint> {
   /** At most five signal addresses; 0 for none. */
-  readonly dependencies: readonly bigint[];
-  readonly completionSignal: bigint;
+  readonly dependencies: readonly Address[];
+  readonly completionSignal: Address;
 }
 
-export interface BarrierValuePacket {
+export interface BarrierValuePacket<Address extends bigint = bigint> {
   /** Address of a signal; 0 waits for nothing. */
-  readonly signal: bigint;
+  readonly signal: Address;
   readonly condition: (typeof SIGNAL_CONDITIONS)[number];
   /** `(signal & mask) condition value` lets later packets start. */
   readonly value: bigint;
   readonly mask: bigint;
-  readonly completionSignal: bigint;
+  readonly completionSignal: Address;
 }
 
 export interface PacketHeader {
@@ -67,6 +69,9 @@ function dataView({ buffer }: Uint8Array): DataView {
   return view;
 }
 
+/** The address at an offset of the buffer. */
+const addressAt = (data: DataView, offset: number): GuestAddress => guestAddress(data.getBigUint64(offset, true));
+
 /**
  * Fills all of `packet` but the first four bytes and returns those, {header, setup}: storing them with release order is what hands
  * the packet over.
@@ -90,7 +95,7 @@ export function encodeKernelDispatch(packet: Uint8Array, fields: KernelDispatchP
   return encodeHeader(PACKET_TYPE.kernelDispatch, barrier) | (fields.dimensions << 16);
 }
 
-export function decodeKernelDispatch(packet: Uint8Array): KernelDispatchPacket {
+export function decodeKernelDispatch(packet: Uint8Array): KernelDispatchPacket<GuestAddress> {
   const { dispatch } = PACKET;
   const data = dataView(packet);
   const base = packet.byteOffset;
@@ -102,9 +107,9 @@ export function decodeKernelDispatch(packet: Uint8Array): KernelDispatchPacket {
     gridSize: [grid(0), grid(1), grid(2)],
     privateSegmentSizeBytes: data.getUint32(base + dispatch.privateSegmentSize, true),
     groupSegmentSizeBytes: data.getUint32(base + dispatch.groupSegmentSize, true),
-    kernelObject: data.getBigUint64(base + dispatch.kernelObject, true),
-    kernargAddress: data.getBigUint64(base + dispatch.kernargAddress, true),
-    completionSignal: data.getBigUint64(base + PACKET.completionSignal, true),
+    kernelObject: addressAt(data, base + dispatch.kernelObject),
+    kernargAddress: addressAt(data, base + dispatch.kernargAddress),
+    completionSignal: addressAt(data, base + PACKET.completionSignal),
   };
 }
 
@@ -125,15 +130,15 @@ export function encodeBarrier(
   return encodeHeader(mode === 'all' ? PACKET_TYPE.barrierAnd : PACKET_TYPE.barrierOr, barrier);
 }
 
-export function decodeBarrier(packet: Uint8Array): BarrierPacket {
+export function decodeBarrier(packet: Uint8Array): BarrierPacket<GuestAddress> {
   const data = dataView(packet);
   const base = packet.byteOffset;
-  const dependencies: bigint[] = [];
+  const dependencies: GuestAddress[] = [];
   for (let index = 0; index < BARRIER_DEPENDENCIES; index++) {
-    const address = data.getBigUint64(base + PACKET.barrier.dependencies + 8 * index, true);
+    const address = addressAt(data, base + PACKET.barrier.dependencies + 8 * index);
     if (address !== 0n) dependencies.push(address);
   }
-  return { dependencies, completionSignal: data.getBigUint64(base + PACKET.completionSignal, true) };
+  return { dependencies, completionSignal: addressAt(data, base + PACKET.completionSignal) };
 }
 
 /** As `encodeKernelDispatch`, for the vendor packet that waits for a value of a signal. */
@@ -151,7 +156,7 @@ export function encodeBarrierValue(packet: Uint8Array, fields: BarrierValuePacke
 }
 
 /** Throws INVALID_PACKET_FORMAT for another vendor packet or an unknown condition. */
-export function decodeBarrierValue(packet: Uint8Array): BarrierValuePacket {
+export function decodeBarrierValue(packet: Uint8Array): BarrierValuePacket<GuestAddress> {
   const { barrierValue } = PACKET;
   const data = dataView(packet);
   const base = packet.byteOffset;
@@ -165,10 +170,10 @@ export function decodeBarrierValue(packet: Uint8Array): BarrierValuePacket {
     throw new HsaError('INVALID_PACKET_FORMAT', `a barrier-value packet with condition ${code}, expected 0 to 3`);
   }
   return {
-    signal: data.getBigUint64(base + barrierValue.signal, true),
+    signal: addressAt(data, base + barrierValue.signal),
     condition,
     value: data.getBigInt64(base + barrierValue.value, true),
     mask: data.getBigInt64(base + barrierValue.mask, true),
-    completionSignal: data.getBigUint64(base + PACKET.completionSignal, true),
+    completionSignal: addressAt(data, base + PACKET.completionSignal),
   };
 }

@@ -324,8 +324,8 @@ export class Queue implements Disposable {
       dimensions,
       workgroupSize: extent(options.workgroup, 0xffff, 'workgroup'),
       gridSize: extent(options.grid, 0xffff_ffff, 'grid'),
-      privateSegmentSizeBytes: options.privateSegmentSizeBytes ?? 0,
-      groupSegmentSizeBytes: options.groupSegmentSizeBytes ?? 0,
+      privateSegmentSizeBytes: segment(options.privateSegmentSizeBytes, 'private'),
+      groupSegmentSizeBytes: segment(options.groupSegmentSizeBytes, 'group'),
       kernelObject: options.kernel,
       kernargAddress: options.kernarg ?? 0n,
       completionSignal: this.#addressOf(options.completionSignal),
@@ -448,6 +448,13 @@ function extent(sizes: readonly number[], maximum: number, what: string): Extent
     }
   }
   return [sizes[0] ?? 1, sizes[1] ?? 1, sizes[2] ?? 1];
+}
+
+/** A packet has 32 bits for the size. */
+function segment(sizeBytes: number | undefined, what: string): number {
+  if (sizeBytes === undefined) return 0;
+  if (Number.isInteger(sizeBytes) && sizeBytes >= 0 && sizeBytes <= 0xffff_ffff) return sizeBytes;
+  throw new HsaError('INVALID_ARGUMENT', `a dispatch with ${sizeBytes} bytes of ${what} memory`);
 }
 
 /** Throws INVALID_QUEUE_CREATION, INVALID_ARGUMENT and OUT_OF_RESOURCES for what no queue of the device can have. */

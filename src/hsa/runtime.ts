@@ -401,7 +401,7 @@ export class Runtime implements Progress, Disposable {
 
   get failure(): Error | undefined {
     for (const queue of this.#queues) if (queue.error !== undefined) return queue.error.error;
-    return undefined;
+    return this.#copies.failure;
   }
 
   /**

@@ -3,7 +3,8 @@
  * runtime 1.2, section 2.4; spec/hsa.md section 2.1).
  */
 import type { Agent } from './agent.ts';
-import type { AdvanceResult, DeviceMemory } from './device.ts';
+import type { AdvanceResult, DeviceMemory, GuestAccess, GuestMemory } from './device.ts';
+import { type GuestAddress, guestAddress, type HostAddress } from './guest-address.ts';
 import { expectHandle } from './handles.ts';
 import { SIGNAL, SIGNAL_KIND } from './layouts.ts';
 import type { Lifetime } from './lifetime.ts';
@@ -32,24 +33,32 @@ export interface Progress {
   readonly lifetime: Lifetime;
 }
 
-/** The eight 64-bit words of the signal at `address`. Throws INVALID_SIGNAL when there is none. */
-export function signalWords(memory: DeviceMemory, address: bigint): BigInt64Array<SharedArrayBuffer> {
-  const owner = memory.find(address);
-  if (address % 64n !== 0n || owner === undefined || address + 64n > owner.address + BigInt(owner.sizeBytes)) {
-    throw new HsaError(
-      'INVALID_SIGNAL',
-      `no signal at 0x${address.toString(16)}: expected a mapped, 64-byte aligned one`,
-    );
-  }
-  const bytes = memory.view(address, SIGNAL.sizeBytes);
-  return new BigInt64Array(bytes.buffer, bytes.byteOffset, SIGNAL.sizeBytes / 8);
+type SignalWords = BigInt64Array<SharedArrayBuffer>;
+
+const wordsOf = ({ buffer, byteOffset }: Uint8Array<SharedArrayBuffer>): SignalWords =>
+  new BigInt64Array(buffer, byteOffset, SIGNAL.sizeBytes / 8);
+
+/** The eight 64-bit words of a signal that the host placed. */
+const hostSignalWords = (memory: DeviceMemory, address: HostAddress): SignalWords =>
+  wordsOf(memory.view(address, SIGNAL.sizeBytes));
+
+/** Of a signal that a packet names. Throws INVALID_SIGNAL where the GPU could not use one so. */
+export function guestSignalWords(memory: GuestMemory, address: GuestAddress, access: GuestAccess): SignalWords {
+  const bytes = address % 64n === 0n ? memory.guestView(address, SIGNAL.sizeBytes, access) : undefined;
+  if (bytes !== undefined) return wordsOf(bytes);
+  throw new HsaError(
+    'INVALID_SIGNAL',
+    `no signal at 0x${address.toString(16)}: expected a 64-byte aligned one that the GPU may ${access}`,
+  );
 }
 
 const VALUE = SIGNAL.value / 8;
+/** Takes an event's number. */
+const MAILBOX_BYTES = 8;
 
 /** Makes 64 bytes a signal of kind USER. */
-export function initializeSignal(memory: DeviceMemory, address: bigint, initial: bigint): void {
-  const words = signalWords(memory, address).fill(0n);
+export function initializeSignal(memory: DeviceMemory, address: HostAddress, initial: bigint): void {
+  const words = hostSignalWords(memory, address).fill(0n);
   words[SIGNAL.kind / 8] = SIGNAL_KIND.user;
   words[VALUE] = initial;
 }
@@ -57,25 +66,36 @@ export function initializeSignal(memory: DeviceMemory, address: bigint, initial:
 /** How long an asynchronous wait keeps the event loop waiting. */
 const ASYNC_SLICE_MS = 5;
 
-export function signalValue(memory: DeviceMemory, address: bigint): bigint {
-  return Atomics.load(signalWords(memory, address), VALUE);
+/** What a packet or a copy waits for. Throws INVALID_SIGNAL. */
+export function signalValue(memory: GuestMemory, address: GuestAddress): bigint {
+  return Atomics.load(guestSignalWords(memory, address, 'read'), VALUE);
 }
 
-/** What a packet processor does with a completion signal: time stamps, then the value, then the event mailbox. */
-export function completeSignal(memory: DeviceMemory, address: bigint, startTicks: bigint, endTicks: bigint): void {
-  const words = signalWords(memory, address);
+/**
+ * What a packet processor does with a completion signal: time stamps, then the value, then the event mailbox. All of it is GPU code's to write, the
+ * mailbox's address too. Throws INVALID_SIGNAL and MEMORY_FAULT where the GPU could not write; then nothing is written.
+ */
+export function completeSignal(memory: GuestMemory, address: GuestAddress, startTicks: bigint, endTicks: bigint): void {
+  const words = guestSignalWords(memory, address, 'write');
+  const mailbox = guestAddress(BigInt.asUintN(64, words[SIGNAL.eventMailboxPtr / 8]!));
+  const target = mailbox === 0n ? undefined : memory.guestView(mailbox, MAILBOX_BYTES, 'write');
+  if (mailbox !== 0n && target === undefined) {
+    const what = `the event mailbox 0x${mailbox.toString(16)} of the signal 0x${address.toString(16)}`;
+    throw new HsaError('MEMORY_FAULT', `${what} is not in memory that the GPU may write`);
+  }
   Atomics.store(words, SIGNAL.startTicks / 8, startTicks);
   Atomics.store(words, SIGNAL.endTicks / 8, endTicks);
   Atomics.sub(words, VALUE, 1n);
-  const mailbox = BigInt.asUintN(64, words[SIGNAL.eventMailboxPtr / 8]!);
-  if (mailbox !== 0n) {
-    const target = memory.view(mailbox, 8);
-    new DataView(target.buffer, target.byteOffset).setBigUint64(
-      0,
-      BigInt.asUintN(32, words[SIGNAL.eventId / 8]!),
-      true,
-    );
-  }
+  if (target === undefined) return;
+  const event = BigInt.asUintN(32, words[SIGNAL.eventId / 8]!);
+  new DataView(target.buffer, target.byteOffset).setBigUint64(0, event, true);
+}
+
+/** Makes a signal say that what it stands for failed; false where it cannot be written either. */
+export function failSignal(memory: GuestMemory, address: GuestAddress, { hsaStatus }: HsaError): boolean {
+  const bytes = memory.guestView(address, SIGNAL.sizeBytes, 'write');
+  if (bytes !== undefined) Atomics.store(wordsOf(bytes), VALUE, BigInt(-hsaStatus));
+  return bytes !== undefined;
 }
 
 /** Throws INVALID_ARGUMENT for another condition. */
@@ -118,7 +138,7 @@ export class Signal implements Disposable {
     this.address = address;
     this.memory = memory;
     this.consumers = consumers;
-    this.#live = signalWords(memory, address);
+    this.#live = hostSignalWords(memory, address);
     this.#runtime = runtime;
     this.#release = release;
   }

@@ -1,6 +1,7 @@
 /** One kernel of a program, as it is to be launched. */
 import { WavewrightError } from '../base/errors.ts';
 import type { KernelSymbol } from '../hsa/executable-symbol.ts';
+import { checkLaunchSizes } from '../hsa/launch-sizes.ts';
 import type { Generation } from './generation.ts';
 
 export type Extent = readonly [number, number, number];
@@ -27,9 +28,9 @@ const MAX_GRID_SIZE = 2 ** 32 - 1;
 
 /**
  * Throws BAD_INPUT when the kernel does not take the arguments of the start-up code, USAGE when it does not take that many
- * work-items.
+ * work-items, INVALID_ALLOCATION for more memory than the device has. `scratchSizeBytes`: of a work-item.
  */
-export function checkLaunch({ kernel, blocks, threads, argumentsSizeBytes }: Launch): void {
+export function checkLaunch({ kernel, blocks, threads, argumentsSizeBytes }: Launch, scratchSizeBytes: number): void {
   const name = kernelName(kernel);
   const { metadata, kernargSegmentSizeBytes } = kernel;
   if (metadata === undefined) throw new WavewrightError('BAD_INPUT', `the metadata does not list kernel '${name}'`);
@@ -37,6 +38,11 @@ export function checkLaunch({ kernel, blocks, threads, argumentsSizeBytes }: Lau
     const what = `kernel '${name}' takes ${kernargSegmentSizeBytes} bytes of arguments, expected at least ${argumentsSizeBytes}`;
     throw new WavewrightError('BAD_INPUT', what);
   }
+  checkLaunchSizes(kernel.agent.requireDevice(), kernel, {
+    groupSegmentSizeBytes: kernel.groupSegmentSizeBytes,
+    privateSegmentSizeBytes: scratchSizeBytes,
+    kernargSizeBytes: kernargSegmentSizeBytes,
+  });
   const grid = blocks.map((count, dimension) => count * threads[dimension]!);
   if (grid.some((size) => size > MAX_GRID_SIZE)) {
     const what = `${grid.join(' x ')} work-items, a dispatch takes at most ${MAX_GRID_SIZE} in each dimension`;

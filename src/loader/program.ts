@@ -178,7 +178,10 @@ class ProgramRun {
     const result = this.#allocate('fine-grained', 4, "main's result");
     const status = () => this.#data(result, 4).getInt32(0, true);
     const launches = this.#launches(result, status);
-    for (const launch of launches) checkLaunch(launch);
+    for (const launch of launches) {
+      const { kernel, threads } = launch;
+      checkLaunch(launch, this.#image.resources(kernel, threads, this.#options.stackSizeBytes).scratchSizeBytes);
+    }
     const loadMs = performance.now() - startMs;
     try {
       for (const launch of launches) {

@@ -16,12 +16,17 @@ import type {
   Dispatch,
   DispatchStatistics,
   Fault,
+  GuestAccess,
   KernelDispatch,
   PublishedCode,
 } from '../../hsa/device.ts';
+import type { GuestAddress, HostAddress } from '../../hsa/guest-address.ts';
+import { Lifetime } from '../../hsa/lifetime.ts';
 import { DescriptorCache, launchOf } from './launch.ts';
 
 const LDS_SIZE_BYTES = 65536;
+/** The lanes' dwords are interleaved: a wave64 has a GiB then, so that every offset in its scratch is a positive number of 32 bits. */
+const MAX_PRIVATE_SIZE_BYTES = 2 ** 24;
 const MAX_WORKGROUP_SIZE = 1024;
 const MAX_INDEX = 127;
 const MAX_WORKERS = 256;
@@ -35,51 +40,81 @@ function targetIdOf(processor: string): string {
 
 class EmulatedMemory implements DeviceMemory {
   readonly #emulator: Emulator;
+  readonly #lifetime: Lifetime;
+  /** Offsets of what the host allocated: the emulator has regions besides, which are nobody else's. */
+  readonly #allocated = new Set<number>();
 
-  constructor(emulator: Emulator) {
+  constructor(emulator: Emulator, lifetime: Lifetime) {
     this.#emulator = emulator;
+    this.#lifetime = lifetime;
   }
 
   allocate(sizeBytes: number, options: AllocateOptions = {}): bigint {
+    this.#lifetime.expect();
     const { memory } = this.#emulator;
     const offset = memory.allocate(sizeBytes, {
       ...(options.alignmentBytes !== undefined && { alignmentBytes: options.alignmentBytes }),
       ...(options.label !== undefined && { label: options.label }),
       permissions: options.readOnly ? MAY_READ : MAY_READ | MAY_WRITE,
     });
+    this.#allocated.add(offset);
     return memory.address(offset);
   }
 
   free(address: bigint): void {
-    this.#emulator.memory.free(this.#offset(address));
+    if (!this.#lifetime.isLive) return;
+    const offset = this.#start(address);
+    this.#emulator.memory.free(offset);
+    this.#allocated.delete(offset);
   }
 
   setAccess(address: bigint, isAllowed: boolean): void {
-    this.#emulator.memory.protect(this.#offset(address), isAllowed ? MAY_READ | MAY_WRITE : 0);
+    this.#lifetime.expect();
+    this.#emulator.memory.protect(this.#start(address), isAllowed ? MAY_READ | MAY_WRITE : 0);
   }
 
-  view(address: bigint, sizeBytes: number): Uint8Array<SharedArrayBuffer> {
-    const offset = this.#offset(address);
-    const region = this.#emulator.memory.find(offset);
-    if (!region || offset + sizeBytes > region.offset + region.sizeBytes) {
-      throw new WavewrightError(
-        'USAGE',
-        `${sizeBytes} bytes at 0x${address.toString(16)} are not inside one allocation`,
-      );
-    }
-    return new Uint8Array(this.#emulator.memory.buffer, offset, sizeBytes);
+  view(address: HostAddress, sizeBytes: number): Uint8Array<SharedArrayBuffer> {
+    const region = this.#find(address);
+    const bytes = region && this.#viewInside(region, address, sizeBytes);
+    if (bytes) return bytes;
+    throw new WavewrightError('USAGE', `${sizeBytes} bytes at 0x${address.toString(16)} are not inside one allocation`);
+  }
+
+  guestView(address: GuestAddress, sizeBytes: number, access: GuestAccess): Uint8Array<SharedArrayBuffer> | undefined {
+    this.#lifetime.expect();
+    const { memory } = this.#emulator;
+    const offset = memory.offset(address);
+    const region = offset === undefined ? undefined : memory.find(offset);
+    const isPermitted = region && (region.permissions & (access === 'write' ? MAY_WRITE : MAY_READ)) !== 0;
+    return isPermitted ? this.#viewInside(region, address, sizeBytes) : undefined;
   }
 
   find(address: bigint): Allocation | undefined {
-    const offset = this.#emulator.memory.offset(address);
-    return offset === undefined ? undefined : allocationOf(this.#emulator, this.#emulator.memory.find(offset));
+    return allocationOf(this.#emulator, this.#find(address));
   }
 
-  #offset(address: bigint): number {
+  /** Of the host's. */
+  #find(address: bigint): Region | undefined {
+    this.#lifetime.expect();
+    const { memory } = this.#emulator;
+    const offset = memory.offset(address);
+    const region = offset === undefined ? undefined : memory.find(offset);
+    return region && this.#allocated.has(region.offset) ? region : undefined;
+  }
+
+  /** `address` is in the region; undefined when the range does not end there. */
+  #viewInside(region: Region, address: bigint, sizeBytes: number): Uint8Array<SharedArrayBuffer> | undefined {
+    const { memory } = this.#emulator;
+    const offset = Number(address & 0xffff_ffffn);
+    const isInside = sizeBytes >= 0 && offset + sizeBytes <= region.offset + region.sizeBytes;
+    return isInside ? new Uint8Array(memory.buffer, offset, sizeBytes) : undefined;
+  }
+
+  /** Throws USAGE for what is not the start of an allocation of the host's. */
+  #start(address: bigint): number {
     const offset = this.#emulator.memory.offset(address);
-    if (offset === undefined)
-      throw new WavewrightError('USAGE', `0x${address.toString(16)} is not an address of this device`);
-    return offset;
+    if (offset !== undefined && this.#allocated.has(offset)) return offset;
+    throw new WavewrightError('USAGE', `no allocation starts at 0x${address.toString(16)}`);
   }
 }
 
@@ -91,6 +126,7 @@ function allocationOf(emulator: Emulator, region: Region | undefined): Allocatio
 }
 
 class EmulatedDispatch implements Dispatch {
+  error: WavewrightError | undefined;
   readonly #emulator: Emulator;
   readonly #inner: EmulatorDispatch;
 
@@ -142,6 +178,8 @@ class EmulatedDevice implements Device {
   readonly memory: DeviceMemory;
   readonly #emulator: Emulator;
   readonly #descriptors: DescriptorCache;
+  readonly #lifetime: Lifetime;
+  readonly #running = new Set<EmulatedDispatch>();
 
   constructor(options: EmulatorOptions) {
     const { index = 0 } = options;
@@ -157,13 +195,15 @@ class EmulatedDevice implements Device {
     const { target, memory } = this.#emulator;
     const spaces = this.#emulator.spaces(target.waveSizes[0]!);
     this.name = `emulated:${target.processor}`;
-    this.memory = new EmulatedMemory(this.#emulator);
+    this.#lifetime = new Lifetime(1, `device ${this.name} was closed`);
+    this.memory = new EmulatedMemory(this.#emulator, this.#lifetime);
     this.properties = {
       processor: target.processor,
       targetId: targetIdOf(target.processor),
       wavefrontSize: target.waveSizes[0]!,
       computeUnitCount: 1,
       ldsSizeBytes: LDS_SIZE_BYTES,
+      maxPrivateSizeBytes: MAX_PRIVATE_SIZE_BYTES,
       maxWorkgroupSize: MAX_WORKGROUP_SIZE,
       maxWavesPerComputeUnit: 32,
       memorySizeBytes: memory.sizeBytes,
@@ -174,10 +214,12 @@ class EmulatedDevice implements Device {
   }
 
   clock(): bigint {
+    this.#lifetime.expect();
     return this.#emulator.clock();
   }
 
   publishCode(code: PublishedCode): void {
+    this.#lifetime.expect();
     const { memory } = this.#emulator;
     this.#emulator.publishCode(memory.offset(code.address) ?? 0, () =>
       code.symbols.map(({ name, address, sizeBytes }) => ({ name, offset: memory.offset(address) ?? 0, sizeBytes })),
@@ -185,21 +227,34 @@ class EmulatedDevice implements Device {
   }
 
   withdrawCode(address: bigint): void {
-    this.#emulator.withdrawCode(this.#emulator.memory.offset(address) ?? 0);
+    if (this.#lifetime.isLive) this.#emulator.withdrawCode(this.#emulator.memory.offset(address) ?? 0);
   }
 
   dispatch(packet: KernelDispatch): Dispatch {
-    const launch = launchOf(this.#emulator, this.memory, packet, this.#descriptors);
-    return new EmulatedDispatch(this.#emulator, this.#emulator.dispatch(launch));
+    this.#lifetime.expect();
+    const launch = launchOf(this.#emulator, this, packet, this.#descriptors);
+    const dispatch = new EmulatedDispatch(this.#emulator, this.#emulator.dispatch(launch));
+    this.#running.add(dispatch);
+    return dispatch;
   }
 
   advance(sliceMs = DEFAULT_SLICE_MS): AdvanceResult {
-    return this.#emulator.advance(sliceMs);
+    this.#lifetime.expect();
+    try {
+      return this.#emulator.advance(sliceMs);
+    } catch (error) {
+      if (!(error instanceof WavewrightError) || error.code === 'INTERNAL') throw error;
+      // The emulator cancelled the dispatch that could not go on, and no other.
+      for (const dispatch of this.#running) if (dispatch.state === 'cancelled') dispatch.error ??= error;
+      return 'running';
+    } finally {
+      for (const dispatch of this.#running) if (dispatch.state !== 'running') this.#running.delete(dispatch);
+    }
   }
 
   close(): void {
     // The memory is unmapped when the device is collected.
-    this.#emulator.close();
+    if (this.#lifetime.release()) this.#emulator.close();
   }
 }
 

@@ -9,7 +9,8 @@ import {
 import type { ProcessorFamily } from '../../codeobject/processors.ts';
 import { Emulator } from '../../emulator/emulator.ts';
 import type { Launch } from '../../emulator/launch.ts';
-import type { DeviceMemory } from '../../hsa/device.ts';
+import { guestAddress } from '../../hsa/guest-address.ts';
+import { createEmulatedDevice } from './index.ts';
 import { launchOf } from './launch.ts';
 
 /** The launch of a kernel that asks for kernel arguments, workgroup ids x and z, and what `change` adds. */
@@ -29,18 +30,26 @@ function launchWith(
   descriptor.rsrc1.granulatedWorkitemVgprCount = 4;
   change(descriptor);
   emulator.memory.bytes.set(encodeKernelDescriptor(descriptor), offset);
-  const memory = { view: () => emulator.memory.bytes.slice(offset, offset + 64) } as unknown as DeviceMemory; // reason: launchOf reads the descriptor only
-  return launchOf(emulator, memory, {
-    workgroupSize: [64, 1, 1],
-    gridSize: [64, 1, 1],
-    privateSegmentSizeBytes: 0,
-    groupSegmentSizeBytes: 0,
-    kernelObject: emulator.memory.address(offset),
-    kernargAddress: 0x1_0000_2000n,
-    dispatchPacketAddress: 0n,
-    queueAddress: 0n,
-    dispatchId: 0n,
-  });
+  const { name, properties } = createEmulatedDevice({ processor, memorySizeBytes: 2 ** 24 });
+  const memory = {
+    guestView: (address: bigint, size: number) =>
+      new Uint8Array(emulator.memory.buffer, emulator.memory.offset(address), size),
+  };
+  return launchOf(
+    emulator,
+    { name, properties, memory },
+    {
+      workgroupSize: [64, 1, 1],
+      gridSize: [64, 1, 1],
+      privateSegmentSizeBytes: 0,
+      groupSegmentSizeBytes: 0,
+      kernelObject: guestAddress(emulator.memory.address(offset)),
+      kernargAddress: guestAddress(0x1_0000_2000n),
+      dispatchPacketAddress: 0n,
+      queueAddress: 0n,
+      dispatchId: 0n,
+    },
+  );
 }
 
 // LLVM AMDGPU usage: GRANULATED_WORKITEM_VGPR_COUNT counts in 8 for wave32 of gfx10 and gfx11, in 4 for wave64; SGPRs after the user's.

@@ -10,8 +10,13 @@ import {
 import { type ProcessorFamily, processorNamed } from '../../codeobject/processors.ts';
 import type { Emulator } from '../../emulator/emulator.ts';
 import type { Launch } from '../../emulator/launch.ts';
-import type { DeviceMemory, KernelDispatch } from '../../hsa/device.ts';
+import type { Device, GuestMemory, KernelDispatch } from '../../hsa/device.ts';
+import { guestAddress } from '../../hsa/guest-address.ts';
+import { checkLaunchSizes } from '../../hsa/launch-sizes.ts';
 
+/** An instruction has a dword at least. */
+const MIN_CODE_BYTES = 4;
+const MAX_GRID_SIZE = 2 ** 32 - 1;
 /** Registers of an emulated wave; hardware has up to 512 unified, 256 of each kind. */
 const VGPR_LIMIT = 256;
 const MAX_CACHED_DESCRIPTORS = 4096;
@@ -42,24 +47,42 @@ function isSame(a: Uint8Array, b: Uint8Array): boolean {
   return true;
 }
 
+/** What `launchOf` needs of the device. */
+export type LaunchDevice = Pick<Device, 'name' | 'properties'> & { readonly memory: GuestMemory };
+
+/** Throws BAD_INPUT, UNSUPPORTED, LIMIT_EXCEEDED and USAGE for what cannot be launched. */
 export function launchOf(
   emulator: Emulator,
-  memory: DeviceMemory,
+  device: LaunchDevice,
   packet: KernelDispatch,
   descriptors = new DescriptorCache(emulator),
 ): Launch {
-  const bytes = memory.view(packet.kernelObject, KERNEL_DESCRIPTOR_SIZE_BYTES);
+  checkExtents(device, packet);
+  const { memory } = device;
   const { target } = emulator;
-  const descriptor = descriptors.decode(packet.kernelObject, bytes);
-  const entry = emulator.memory.offset(packet.kernelObject + descriptor.kernelCodeEntryByteOffset);
-  if (entry === undefined || !emulator.memory.find(entry)) {
-    throw new WavewrightError('BAD_INPUT', `kernel entry is outside device memory`, { section: 'kernel descriptor' });
+  const refuse = (what: string): never => {
+    throw new WavewrightError('BAD_INPUT', what, { section: 'kernel descriptor' });
+  };
+  const { kernelObject } = packet;
+  const bytes =
+    memory.guestView(kernelObject, KERNEL_DESCRIPTOR_SIZE_BYTES, 'read') ??
+    refuse(`0x${kernelObject.toString(16)} is not in memory that the GPU may read`);
+  const descriptor = descriptors.decode(kernelObject, bytes);
+  const entryAddress = guestAddress(BigInt.asUintN(64, kernelObject + descriptor.kernelCodeEntryByteOffset));
+  const entry = emulator.memory.offset(entryAddress);
+  // Hosts may write code into any memory and dispatch it: it need not be published.
+  if (entry === undefined || memory.guestView(entryAddress, MIN_CODE_BYTES, 'read') === undefined) {
+    return refuse(`the kernel's entry 0x${entryAddress.toString(16)} is not in memory that the GPU may read`);
   }
+  const ldsSizeBytes = Math.max(packet.groupSegmentSizeBytes, descriptor.groupSegmentFixedSizeBytes);
+  const privateSizeBytes = Math.max(packet.privateSegmentSizeBytes, descriptor.privateSegmentFixedSizeBytes);
+  checkLaunchSizes(device, undefined, {
+    groupSegmentSizeBytes: ldsSizeBytes,
+    privateSegmentSizeBytes: privateSizeBytes,
+  });
   const waveSize = wavefrontSize(descriptor);
   if (!target.waveSizes.includes(waveSize)) {
-    throw new WavewrightError('BAD_INPUT', `waves of ${waveSize} lanes, which ${target.processor} does not have`, {
-      section: 'kernel descriptor',
-    });
+    refuse(`waves of ${waveSize} lanes, which ${target.processor} does not have`);
   }
   const vectorRegisters = vectorRegisterCount(descriptor);
   const accumulatorStart = target.unifiedVgprs ? ((descriptor.rsrc3.accumOffset ?? 0) + 1) * 4 : vectorRegisters;
@@ -69,13 +92,28 @@ export function launchOf(
     waveSize,
     workgroupSize: packet.workgroupSize,
     gridSize: packet.gridSize,
-    ldsSizeBytes: Math.max(packet.groupSegmentSizeBytes, descriptor.groupSegmentFixedSizeBytes),
-    privateSizeBytes: Math.max(packet.privateSegmentSizeBytes, descriptor.privateSegmentFixedSizeBytes),
+    ldsSizeBytes,
+    privateSizeBytes,
     workItemIdComponents: Math.min(descriptor.rsrc2.enableVgprWorkitemId, 2) as 0 | 1 | 2,
     mode: modeOf(target, descriptor),
     vgprCount: Math.min(vectorRegisters, accumulatorStart, VGPR_LIMIT),
     agprCount: Math.max(0, Math.min(vectorRegisters - accumulatorStart, VGPR_LIMIT)),
   };
+}
+
+/** Throws USAGE for a grid that the emulator could not count or a workgroup that it could not place. */
+function checkExtents({ name, properties }: LaunchDevice, { workgroupSize, gridSize }: KernelDispatch): void {
+  const isWhole = (size: number): boolean => Number.isInteger(size) && size >= 1 && size <= MAX_GRID_SIZE;
+  const workItems = workgroupSize[0] * workgroupSize[1] * workgroupSize[2];
+  const groups = (d: 0 | 1 | 2): number => Math.ceil(gridSize[d] / workgroupSize[d]);
+  const isCounted = Number.isSafeInteger(groups(0) * groups(1) * groups(2));
+  const isPlaced = workItems <= properties.maxWorkgroupSize;
+  if (isCounted && isPlaced && workgroupSize.every(isWhole) && gridSize.every(isWhole)) return;
+  const what = `a grid of ${gridSize.join(' x ')} work-items in workgroups of ${workgroupSize.join(' x ')}`;
+  throw new WavewrightError(
+    'USAGE',
+    `${what}, ${name} takes workgroups of ${properties.maxWorkgroupSize} and grids of 2^53 workgroups`,
+  );
 }
 
 type SgprLayout = Pick<

@@ -8,6 +8,7 @@ import type {
   KernelDispatch,
   PublishedCode,
 } from '../../hsa/device.ts';
+import { Lifetime } from '../../hsa/lifetime.ts';
 import { driverHint, HsaLibrary, type LibraryOptions, noDevice } from './library.ts';
 import { NativeMemory } from './native-memory.ts';
 import { type NativeClock, NativeQueue } from './native-queue.ts';
@@ -20,6 +21,8 @@ export interface NativeDeviceOptions extends LibraryOptions {
   readonly index?: number;
 }
 
+/** Of a lane, what ROCr has scratch for (amd_aql_queue.cpp). */
+const MAX_PRIVATE_SIZE_BYTES = 262_128;
 const SYSTEM_TIMESTAMP = 2;
 const SYSTEM_TIMESTAMP_FREQUENCY = 3;
 
@@ -32,7 +35,7 @@ class NativeDevice implements Device {
   readonly #clock: NativeClock;
   /** By the queue of ours that they work for; 0 for the one that told the apertures. */
   readonly #queues = new Map<bigint, NativeQueue>();
-  #isOpen = true;
+  readonly #lifetime: Lifetime;
 
   constructor(library: HsaLibrary, index: number) {
     const queries = new AgentQueries(library);
@@ -49,7 +52,8 @@ class NativeDevice implements Device {
     this.#library = library;
     this.#agent = agent;
     this.name = `hsa:${index}`;
-    this.memory = new NativeMemory(library, pool.handle, agent);
+    this.#lifetime = new Lifetime(1, `device ${this.name} was closed`);
+    this.memory = new NativeMemory(library, pool.handle, agent, this.#lifetime);
     const frequency = queries.timestampFrequency(agent);
     const systemFrequency = this.#system(SYSTEM_TIMESTAMP_FREQUENCY);
     this.#clock = { ticks: (time) => (time * frequency) / systemFrequency };
@@ -62,6 +66,7 @@ class NativeDevice implements Device {
       wavefrontSize,
       computeUnitCount: queries.computeUnitCount(agent),
       ldsSizeBytes: queries.groupSegmentBytes(agent),
+      maxPrivateSizeBytes: MAX_PRIVATE_SIZE_BYTES,
       maxWorkgroupSize: queries.maxWorkgroupSize(agent),
       maxWavesPerComputeUnit: queries.maxWavesPerComputeUnit(agent),
       memorySizeBytes: pool.sizeBytes,
@@ -80,17 +85,20 @@ class NativeDevice implements Device {
   }
 
   clock(): bigint {
+    this.#lifetime.expect();
     return this.#clock.ticks(this.#system(SYSTEM_TIMESTAMP));
   }
 
   /** No code was ever at an address before: nothing has to be told to instruction caches. */
   publishCode({ address }: PublishedCode): void {
+    this.#lifetime.expect();
     this.memory.keep(address);
   }
 
   withdrawCode(): void {}
 
   dispatch(packet: KernelDispatch): Dispatch {
+    this.#lifetime.expect();
     let queue = this.#queues.get(packet.queueAddress);
     if (queue === undefined) {
       queue = new NativeQueue(this.#library, this.#agent, this.properties.wavefrontSize, this.#clock);
@@ -105,16 +113,17 @@ class NativeDevice implements Device {
   }
 
   advance(): AdvanceResult {
+    this.#lifetime.expect();
     let isRunning = false;
     for (const queue of this.#queues.values()) isRunning = queue.advance() || isRunning;
     return isRunning ? 'running' : 'idle';
   }
 
   close(): void {
-    if (!this.#isOpen) return;
-    this.#isOpen = false;
+    if (!this.#lifetime.isLive) return;
     for (const queue of this.#queues.values()) queue.close();
     this.memory.freeAll();
+    this.#lifetime.release();
     this.#library.call.hsa_shut_down();
   }
 }

@@ -1,6 +1,8 @@
 /** Memory that a GPU and this process share: fine-grained system memory that code may be put into. */
 import { WavewrightError } from '../../base/errors.ts';
 import type { AllocateOptions, Allocation, DeviceMemory } from '../../hsa/device.ts';
+import type { GuestAddress, HostAddress } from '../../hsa/guest-address.ts';
+import type { Lifetime } from '../../hsa/lifetime.ts';
 import type { HsaLibrary } from './library.ts';
 
 const PAGE_BYTES = 4096;
@@ -21,11 +23,13 @@ export class NativeMemory implements DeviceMemory {
   readonly #live = new Map<bigint, Owned>();
   readonly #kept = new Set<bigint>();
   readonly #outOfUse: bigint[] = [];
+  readonly #lifetime: Lifetime;
 
-  constructor(library: HsaLibrary, pool: bigint, agent: bigint) {
+  constructor(library: HsaLibrary, pool: bigint, agent: bigint, lifetime: Lifetime) {
     this.#library = library;
     this.#pool = pool;
     this.#agent = agent;
+    this.#lifetime = lifetime;
   }
 
   /** `readOnly` is refused: a real GPU cannot be kept from writing. */
@@ -33,6 +37,7 @@ export class NativeMemory implements DeviceMemory {
     sizeBytes: number,
     { alignmentBytes = PAGE_BYTES, label = '', readOnly = false }: AllocateOptions = {},
   ): bigint {
+    this.#lifetime.expect();
     if (!Number.isSafeInteger(sizeBytes) || sizeBytes < 1 || (alignmentBytes & (alignmentBytes - 1)) !== 0) {
       throw new WavewrightError('USAGE', `allocation of ${sizeBytes} bytes aligned to ${alignmentBytes}`);
     }
@@ -66,6 +71,7 @@ export class NativeMemory implements DeviceMemory {
   }
 
   free(address: bigint): void {
+    if (!this.#lifetime.isLive) return;
     const owned = this.#live.get(address);
     if (owned === undefined) {
       throw new WavewrightError('USAGE', `0x${address.toString(16)} is not the start of a live allocation`);
@@ -85,19 +91,28 @@ export class NativeMemory implements DeviceMemory {
     return owned && { address: owned.address, sizeBytes: owned.sizeBytes, label: owned.label };
   }
 
-  view(address: bigint, sizeBytes: number): Uint8Array<SharedArrayBuffer> {
+  view(address: HostAddress, sizeBytes: number): Uint8Array<SharedArrayBuffer> {
+    const bytes = this.#view(address, sizeBytes);
+    if (bytes !== undefined) return bytes;
+    throw new WavewrightError('USAGE', `${sizeBytes} bytes at 0x${address.toString(16)} are not inside one allocation`);
+  }
+
+  /** The GPU may do everything with all that it was given; what else it reaches is not this process's to look at. */
+  guestView(address: GuestAddress, sizeBytes: number): Uint8Array<SharedArrayBuffer> | undefined {
+    return this.#view(address, sizeBytes);
+  }
+
+  #view(address: bigint, sizeBytes: number): Uint8Array<SharedArrayBuffer> | undefined {
     const owned = this.#owner(address);
-    if (owned === undefined || address + BigInt(sizeBytes) > owned.address + BigInt(owned.sizeBytes)) {
-      throw new WavewrightError(
-        'USAGE',
-        `${sizeBytes} bytes at 0x${address.toString(16)} are not inside one allocation`,
-      );
-    }
+    if (owned === undefined) return undefined;
     const start = Number(address - owned.address);
-    return owned.bytes.subarray(start, start + sizeBytes);
+    return sizeBytes >= 0 && start + sizeBytes <= owned.sizeBytes
+      ? owned.bytes.subarray(start, start + sizeBytes)
+      : undefined;
   }
 
   #owner(address: bigint): Owned | undefined {
+    this.#lifetime.expect();
     const owned = this.#pages.get(address / BigInt(PAGE_BYTES));
     return owned && address >= owned.address && address < owned.address + BigInt(owned.sizeBytes) ? owned : undefined;
   }
