@@ -8,7 +8,7 @@ import { buildImage, IMAGE_BASE } from './image.test-support.ts';
 import { CodeObjectReader } from './loaded-code-object.ts';
 import { readCodeObjectFile } from './node-code-object-reader.ts';
 import { createRuntime } from './runtime.ts';
-import { HsaError } from './status.ts';
+import { HSA_STATUS, HsaError } from './status.ts';
 
 function setUp() {
   const device = new FakeDevice();
@@ -48,6 +48,37 @@ test('a copy waits for its dependencies, completes its signal with times, and le
   assert.equal(second.waitSync('eq', 0n), 0n);
   assert.deepEqual([...runtime.view(c, 8)], new Array(8).fill(7));
   assert.ok(second.endTicks >= second.startTicks && second.startTicks > first.endTicks);
+});
+
+test('a copy that cannot be done any more makes its signal negative, and disturbs nothing else', () => {
+  const { runtime, agent, allocate } = setUp();
+  const [gone, kept] = [allocate(8), allocate(8)];
+  const [gate, failed, done] = [runtime.createSignal(1n), runtime.createSignal(1n), runtime.createSignal(1n)];
+  const copy = { destination: kept, sizeBytes: 8, dependencies: [gate] };
+  runtime.copyAsync({ ...copy, source: gone, completionSignal: failed });
+  runtime.copyAsync({ ...copy, source: kept, completionSignal: done });
+  agent.pool('coarse-grained').free(gone);
+  gate.store(0n);
+  assert.equal(done.waitSync('eq', 0n), 0n);
+  assert.equal(failed.load(), BigInt(-HSA_STATUS.INVALID_ARGUMENT.value));
+  assert.equal(runtime.failure, undefined);
+  // Without a signal, waits that can never end say it.
+  const lost = allocate(8);
+  gate.store(1n);
+  runtime.copyAsync({ ...copy, source: lost });
+  agent.pool('coarse-grained').free(lost);
+  gate.store(0n);
+  assert.throws(() => gate.waitSync('eq', 5n), /an asynchronous copy: .* not inside one allocation/);
+});
+
+test('rows of no bytes take no time, however many there are', () => {
+  const { runtime, allocate } = setUp();
+  const place = { address: allocate(8), pitchBytes: 0 };
+  const completionSignal = runtime.createSignal(1n);
+  runtime.copyRectAsync({ destination: place, source: place, range: [0, 2 ** 40, 1], completionSignal });
+  assert.equal(completionSignal.waitSync('eq', 0n), 0n);
+  const odd = { destination: { ...place, pitchBytes: 1.5 }, source: place, range: [1, 2, 1] } as const;
+  assert.throws(() => runtime.copyRectAsync(odd), refused('INVALID_ARGUMENT'));
 });
 
 test('bad copies are refused when they are submitted', () => {

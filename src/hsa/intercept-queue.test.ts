@@ -73,6 +73,33 @@ test('an error of what was written stops the queue, and disposing it frees both'
   assert.equal(runtime.failure, undefined);
 });
 
+test('packets that never find room stop the queue; progress does not throw', () => {
+  const { queue, run, runtime } = setUp();
+  const gate = runtime.createSignal(1n);
+  queue.register(([packet], _, write) => {
+    for (let i = 0; i < 8; i++) write([packet!.slice()]);
+  });
+  queue.barrier({ dependencies: [gate], mode: 'all' });
+  run(1n);
+  while (runtime.progress() !== 'idle');
+  assert.match(
+    queue.error?.error.message ?? 'none',
+    /^AQL packet 0: queue \d+ is full and none of its packets can start$/,
+  );
+});
+
+test('a queue that was made inactive hands on nothing', () => {
+  const { queue, run, runtime } = setUp();
+  let seen = 0;
+  queue.register(() => {
+    seen++;
+  });
+  queue.inactivate();
+  run(1n);
+  runtime.progress();
+  assert.equal(seen, 0);
+});
+
 test('the queue that runs the packets has the settings of the other one, priority too', () => {
   const { runtime, device, queue: low } = setUp();
   const normal = runtime.createInterceptQueue(runtime.gpuAgents[0]!, { type: 'single' });

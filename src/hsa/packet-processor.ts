@@ -21,7 +21,7 @@ import {
 } from './packet.ts';
 import { completeSignal, conditionHolds, guestSignalWords, signalValue } from './signal.ts';
 import { addStatistics, NO_STATISTICS } from './statistics.ts';
-import { HsaError } from './status.ts';
+import { HsaError, statusError } from './status.ts';
 
 export interface QueueError {
   readonly error: WavewrightError;
@@ -174,7 +174,8 @@ export class PacketProcessor implements PacketConsumer {
   #refuse(packetIndex: bigint, error: unknown): void {
     if (!(error instanceof WavewrightError)) throw error;
     this.stop();
-    this.#onError({ error: error.within({ section: `AQL packet ${packetIndex}` }), packetIndex });
+    const place = { section: `AQL packet ${packetIndex}` };
+    this.#onError({ error: statusError('ERROR', error).within(place), packetIndex });
   }
 
   /** Returns whether the next packet started. */

@@ -67,10 +67,15 @@ export function withStatus<T>(status: HsaStatus, run: () => T): T {
   try {
     return run();
   } catch (error) {
-    if (!(error instanceof WavewrightError) || error instanceof HsaError || error.code === 'INTERNAL') throw error;
-    const { code, what, context } = error;
-    throw new HsaError(code === 'LIMIT_EXCEEDED' ? 'OUT_OF_RESOURCES' : status, what, context, code);
+    throw error instanceof WavewrightError ? statusError(status, error) : error;
   }
+}
+
+/** `error` with a status, see `withStatus`. */
+export function statusError(status: HsaStatus, error: WavewrightError): WavewrightError {
+  if (error instanceof HsaError || error.code === 'INTERNAL') return error;
+  const { code, what, context } = error;
+  return new HsaError(code === 'LIMIT_EXCEEDED' ? 'OUT_OF_RESOURCES' : status, what, context, code);
 }
 
 /** A failure of the HSA runtime: a `WavewrightError` that knows its `hsa_status_t`. */

@@ -94,6 +94,11 @@ test('a kernel with a dynamic stack gets 16 KiB of scratch, or what was asked fo
   const second = await run({ options: { stackSizeBytes: 65_536 } });
   await second.promise;
   assert.equal(second.device.packets[1]!.privateSegmentSizeBytes, 65_536);
+  const third = await run({ options: { stackSizeBytes: 2 ** 30 } });
+  const refusal =
+    /kernel '_start' asks for 1073741824 bytes of private memory for each work-item, fake:gfx90a has at most 262128$/;
+  await assert.rejects(third.promise, refusal);
+  assert.equal(third.device.packets.length, 0, 'it is known before the first kernel runs');
 });
 
 test('the clock frequency of the device is stored for the program', async () => {
