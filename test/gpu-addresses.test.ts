@@ -140,6 +140,7 @@ class Rig implements Disposable {
     const freed = at(this.allocate(64));
     this.agent.pool('coarse-grained').free(freed.address);
     const readOnly = at(this.device.memory.allocate(64, { readOnly: true }));
+    this.device.memory.setAccess?.(readOnly.address, true);
     const nowhere = { address: 0x40n, bytes: new Uint8Array(64) };
     const end = this.allocate(PAGE_BYTES) + BigInt(PAGE_BYTES);
     const bytes = this.#view(end - 4n, 4).fill(PATTERN);

@@ -41,8 +41,8 @@ function targetIdOf(processor: string): string {
 class EmulatedMemory implements DeviceMemory {
   readonly #emulator: Emulator;
   readonly #lifetime: Lifetime;
-  /** Offsets of what the host allocated: the emulator has regions besides, which are nobody else's. */
-  readonly #allocated = new Set<number>();
+  /** Offsets of what the host allocated, with what kernels may do there at most: the emulator has regions besides, which are nobody else's. */
+  readonly #allocated = new Map<number, number>();
 
   constructor(emulator: Emulator, lifetime: Lifetime) {
     this.#emulator = emulator;
@@ -52,12 +52,13 @@ class EmulatedMemory implements DeviceMemory {
   allocate(sizeBytes: number, options: AllocateOptions = {}): bigint {
     this.#lifetime.expect();
     const { memory } = this.#emulator;
+    const permissions = options.readOnly ? MAY_READ : MAY_READ | MAY_WRITE;
     const offset = memory.allocate(sizeBytes, {
       ...(options.alignmentBytes !== undefined && { alignmentBytes: options.alignmentBytes }),
       ...(options.label !== undefined && { label: options.label }),
-      permissions: options.readOnly ? MAY_READ : MAY_READ | MAY_WRITE,
+      permissions,
     });
-    this.#allocated.add(offset);
+    this.#allocated.set(offset, permissions);
     return memory.address(offset);
   }
 
@@ -70,7 +71,8 @@ class EmulatedMemory implements DeviceMemory {
 
   setAccess(address: bigint, isAllowed: boolean): void {
     this.#lifetime.expect();
-    this.#emulator.memory.protect(this.#start(address), isAllowed ? MAY_READ | MAY_WRITE : 0);
+    const offset = this.#start(address);
+    this.#emulator.memory.protect(offset, isAllowed ? this.#allocated.get(offset)! : 0);
   }
 
   view(address: HostAddress, sizeBytes: number): Uint8Array<SharedArrayBuffer> {
