@@ -4,7 +4,7 @@ import { processorNamed } from '../../codeobject/processors.ts';
 import type { EmulatorDispatch } from '../../emulator/dispatch.ts';
 import { CLOCK_FREQUENCY_HZ, Emulator, type EmulatorOptions } from '../../emulator/emulator.ts';
 import type { EmulatorFault } from '../../emulator/faults.ts';
-import { MAY_READ, MAY_WRITE } from '../../emulator/layout.ts';
+import { MAX_LDS_BYTES, MAY_READ, MAY_WRITE } from '../../emulator/layout.ts';
 import type { Region } from '../../emulator/memory.ts';
 import type {
   AdvanceResult,
@@ -24,7 +24,6 @@ import type { GuestAddress, HostAddress } from '../../hsa/guest-address.ts';
 import { Lifetime } from '../../hsa/lifetime.ts';
 import { DescriptorCache, launchOf } from './launch.ts';
 
-const LDS_SIZE_BYTES = 65536;
 /** The lanes' dwords are interleaved: a wave64 has a GiB then, so that every offset in its scratch is a positive number of 32 bits. */
 const MAX_PRIVATE_SIZE_BYTES = 2 ** 24;
 const MAX_WORKGROUP_SIZE = 1024;
@@ -204,7 +203,7 @@ class EmulatedDevice implements Device {
       targetId: targetIdOf(target.processor),
       wavefrontSize: target.waveSizes[0]!,
       computeUnitCount: 1,
-      ldsSizeBytes: LDS_SIZE_BYTES,
+      ldsSizeBytes: MAX_LDS_BYTES,
       maxPrivateSizeBytes: MAX_PRIVATE_SIZE_BYTES,
       maxWorkgroupSize: MAX_WORKGROUP_SIZE,
       maxWavesPerComputeUnit: 32,
