@@ -2,7 +2,7 @@
  * Machine code to records: decodes what is reachable by direct branches from an address, and links the records. One cache for each
  * (wave size, MODE), because handlers are specialised on both.
  */
-import { assert, WavewrightError } from '../base/errors.ts';
+import { WavewrightError } from '../base/errors.ts';
 import type { Rounding } from '../ir/float-bits.ts';
 import type { FloatMode } from '../ir/float-builder.ts';
 import type { Leaf, Program, Value } from '../ir/types.ts';
@@ -11,7 +11,7 @@ import { dppTable } from '../isa/amdgpu/dpp.ts';
 import type { Instruction } from '../isa/amdgpu/instruction.ts';
 import { dppTableSlot, InstructionBuilder } from '../isa/amdgpu/instruction-builder.ts';
 import { instructionClass } from '../isa/amdgpu/instruction-class.ts';
-import { GPR_INDEX_FIELDS, MODE_GPR_INDEX } from '../isa/amdgpu/instructions/gpr-index.ts';
+import { MODE_GPR_INDEX } from '../isa/amdgpu/instructions/gpr-index.ts';
 import { isImmediate } from '../isa/amdgpu/row.ts';
 import type { HandlerTable } from './handlers/handler-table.ts';
 import {
@@ -26,7 +26,6 @@ import {
   RECORD_NEW_MODE_JUMP_CACHE,
   RECORD_NEW_MODE_NEXT,
   RECORD_NEXT_PC,
-  RECORD_OPERAND_COUNT,
   RECORD_OPERANDS,
   RECORD_PC,
   RECORD_SIZE_BYTES,
@@ -40,8 +39,9 @@ import type { OperandKind } from './lowering/handler-state.ts';
 import type { AddressSpaces } from './lowering/memory-access.ts';
 import type { Memories, SharedMemory } from './memory.ts';
 import { modifierKey } from './modifier-key.ts';
-import { relativeKind } from './relative-registers.ts';
 import type { SharedState } from './state-memory.ts';
+import { assertRecordHolds, assertWithinOperands } from './operand-bounds.ts';
+import { relativeRegister, relativeTag } from './relative-registers.ts';
 
 const SCALAR_REGISTER_COUNT = 128;
 /** Instructions decoded at once; code beyond is decoded when a wave gets there. */
@@ -374,10 +374,7 @@ export class CodeCache {
     if (target !== undefined) view.setUint32(record + RECORD_TARGET, this.#target(target), true);
     const kinds: OperandKind[] = [];
     let shape = '';
-    assert(
-      instruction.row.operands.length <= RECORD_OPERAND_COUNT,
-      () => `${instruction.row.name} has too many operands for a record`,
-    );
+    assertRecordHolds(instruction);
     for (let index = 0; index < instruction.row.operands.length; index++) {
       const [kind, tag] = this.#fillOperand(record + RECORD_OPERANDS + index * 8, instruction, index);
       if (kind === undefined)
@@ -390,11 +387,11 @@ export class CodeCache {
     }
     const key = `${instruction.row.name} ${instruction.format.name}${shape}${modifierKey(instruction)} ${this.waveSize} ${this.#mode}`;
     try {
-      const slot = this.#handlers.slot(key, () => ({
-        program: new InstructionBuilder(instruction, this.#floatMode).build(),
-        operandKinds: kinds,
-        instructionClass: instructionClass(instruction.row),
-      }));
+      const slot = this.#handlers.slot(key, () => {
+        const program = new InstructionBuilder(instruction, this.#floatMode).build();
+        assertWithinOperands(program, instruction);
+        return { program, operandKinds: kinds, instructionClass: instructionClass(instruction.row) };
+      });
       view.setUint32(record + RECORD_HANDLER, slot, true);
     } catch (error) {
       if (!(error instanceof WavewrightError) || error.code !== 'UNSUPPORTED') throw error;
@@ -419,16 +416,13 @@ export class CodeCache {
         if (operand.register + dwords > VGPR_COUNT) return [undefined, `v${operand.register} with ${dwords} dwords`];
         const base = operand.accumulator ? waveAgprs(this.waveSize) : WAVE_VGPRS;
         view.setUint32(at, base + operand.register * row, true);
-        if (spec.relative) return twice(relativeKind(spec, 'vector', dwords));
-        return this.#mode & MODE_GPR_INDEX
-          ? indexedKind(instruction, spec.field)
-          : ['vector', instruction.isHighHalf(index) ? 'h' : 'v'];
+        return this.#registerKind(instruction, index, 'vector', instruction.isHighHalf(index) ? 'h' : 'v');
       }
       case 'scalar':
         if (operand.register + dwords > SCALAR_REGISTER_COUNT)
           return [undefined, `s${operand.register} with ${dwords} dwords`];
         view.setUint32(at, operand.register * 4, true);
-        return spec.relative ? twice(relativeKind(spec, 'scalar', dwords)) : ['scalar', 's'];
+        return this.#registerKind(instruction, index, 'scalar', 's');
       case 'constant':
         view.setBigUint64(at, operand.value, true);
         return ['constant', 'c'];
@@ -446,6 +440,17 @@ export class CodeCache {
     }
   }
 
+  /** Handlers are for one number of registers: what `#fillOperand` has checked is what they access. */
+  #registerKind(
+    instruction: Instruction,
+    index: number,
+    file: 'vector' | 'scalar',
+    tag: string,
+  ): [OperandKind, string] {
+    const relative = relativeRegister(instruction, index, this.#mode);
+    return relative ? [relative, relativeTag(relative)] : [file, `${tag}${instruction.dwords(index)}`];
+  }
+
   #laneTable(instruction: Instruction): number {
     const bytes = dppTable(instruction);
     const key = bytes.join();
@@ -458,14 +463,6 @@ export class CodeCache {
     return address;
   }
 }
-
-/** While VGPR indexing is on, the sources and the destination of vector instructions are relative. */
-function indexedKind(instruction: Instruction, field: string): [OperandKind, string] {
-  const bit = instruction.format.name.startsWith('V') ? GPR_INDEX_FIELDS.indexOf(field) : -1;
-  return bit < 0 ? ['vector', 'v'] : [`relative ${bit as 0 | 1 | 2 | 3}`, `r${bit}`];
-}
-
-const twice = (kind: OperandKind): [OperandKind, string] => [kind, kind];
 
 const nextOffset = ({ offset, instruction }: Decoded): number => offset + (instruction?.sizeBytes ?? 0);
 

@@ -77,21 +77,22 @@ export class MatrixLowering {
   #overwritesSources(): boolean {
     const row = this.#state.rowSizeBytes;
     const { operand } = this.#destinations[0]!.at;
-    const start = this.#state.place.parameter(operand, 0);
+    const start = this.#state.registerOffset(operand);
     if (start === undefined) return true;
     const end = start + this.#destinations.length * row;
-    const overlaps = (value: Value): boolean => {
-      if (!isRegister(value)) return false;
-      const at = this.#state.place.parameter(value.leaf.at.operand, 0)! + value.leaf.at.dword * row;
-      return at >= start && at < end;
+    const offsetOf = ({ leaf: { at } }: RegisterValue): number | undefined => {
+      const first = this.#state.registerOffset(at.operand);
+      return first === undefined ? undefined : first + at.dword * row;
     };
     const factors = [this.#leftOperand, this.#rightOperand];
     return this.#args.some((arg, index) => {
-      if (!isRegister(arg) || !overlaps(arg)) return false;
+      if (!isRegister(arg)) return false;
+      const at = offsetOf(arg);
+      if (at !== undefined && (at < start || at >= end)) return false;
       const result = index - this.#offsets.accumulators;
       if (result < 0) return factors.includes(arg.leaf.at.operand);
       // An accumulator is read just before its own result is written.
-      return this.#state.place.parameter(arg.leaf.at.operand, 0)! + arg.leaf.at.dword * row !== start + result * row;
+      return at !== start + result * row;
     });
   }
 
@@ -130,7 +131,7 @@ export class MatrixLowering {
   #factor(index: number, operand: number | undefined): number {
     if (operand === undefined) return this.#row(index);
     const { dword } = (this.#args[index] as RegisterValue).leaf.at; // reason: all factors of an operand are registers
-    return (this.#state.place.parameter(operand, 0) ?? 0) + dword * this.#state.rowSizeBytes;
+    return (this.#state.registerOffset(operand) ?? 0) + dword * this.#state.rowSizeBytes;
   }
 
   /** Stores a lane value that is an argument into its rows. The row pointer is the wave's base plus 4 bytes for each lane before `chunk`. */
@@ -175,12 +176,12 @@ export class MatrixLowering {
 
   /** Adds the products to the accumulators, in the registers of the results or in rows. */
   emit(): void {
-    const { f, spaces, place } = this.#state;
+    const { f, spaces } = this.#state;
     const { results } = this.#product;
     const nan = this.#nan();
     const chunk = f.local('i32');
     const register = this.#args.slice(this.#offsets.accumulators).find(isRegister);
-    const isMoved = register && place.parameter(register.leaf.at.operand, 0) === undefined;
+    const isMoved = register && this.#state.registerOffset(register.leaf.at.operand) === undefined;
     const pointers: Pointers = {
       left: f.local('i32'),
       right: f.local('i32'),
@@ -235,12 +236,12 @@ export class MatrixLowering {
    * The registers of `operand` are added where only the record knows them.
    */
   #setPointer(pointer: Local, chunk: Local, operand: number | undefined, offset: (lane: number) => number): void {
-    const { f, wave, spaces, place } = this.#state;
+    const { f, wave, spaces } = this.#state;
     const first = 4 * this.#columns;
     const weights: number[] = [];
     for (let lane = first; lane < spaces.waveSize; lane *= 2) weights.push(offset(lane) - offset(0));
     f.get(wave);
-    if (operand !== undefined && place.parameter(operand, 0) === undefined) {
+    if (operand !== undefined && this.#state.registerOffset(operand) === undefined) {
       this.#state.pushRegisterOffset(operand);
       f.op('i32.add');
     }
@@ -323,17 +324,17 @@ export class MatrixLowering {
       return this.#row(this.#offsets.accumulators + result) + lane * this.#elementSizeBytes + half * 16;
     }
     const { operand, dword } = this.#destinations[result]!.at;
-    return this.#state.place.parameter(operand, 0)! + dword * this.#state.rowSizeBytes + lane * 4;
+    return this.#state.registerOffset(operand)! + dword * this.#state.rowSizeBytes + lane * 4;
   }
 
   #loadAccumulator({ result, lane, half }: Vector, { own, registers }: Pointers): Local {
-    const { f, place, rowSizeBytes } = this.#state;
+    const { f, rowSizeBytes } = this.#state;
     const index = this.#offsets.accumulators + result;
     const value = this.#args[index]!;
     if (isRegister(value)) {
       const { operand, dword } = value.leaf.at;
       f.get(registers ?? own);
-      f.load('v128.load', (place.parameter(operand, 0) ?? 0) + dword * rowSizeBytes + lane * 4);
+      f.load('v128.load', (this.#state.registerOffset(operand) ?? 0) + dword * rowSizeBytes + lane * 4);
     } else if (value.lane) {
       f.get(own);
       f.load('v128.load', this.#row(index) + lane * this.#elementSizeBytes + half * 16);

@@ -106,7 +106,7 @@ export class ReferenceExecutor implements Executor {
       view.setUint32(count, view.getUint32(count, true) + 1, true);
     }
     const machine = new ReferenceMachine(this.#emulator, cache, instruction, record, wave);
-    evaluate(this.#program(instruction, mode, floatMode(mode)), machine);
+    if (machine.findRegisters(mode)) evaluate(this.#program(instruction, mode, floatMode(mode)), machine);
     return machine.next();
   }
 
