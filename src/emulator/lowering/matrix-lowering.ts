@@ -3,7 +3,7 @@
  * and the results are read from the rows. All registers have been read before the first one is written.
  */
 import { assert } from '../../base/errors.ts';
-import { argumentOffsets, type MatrixProduct } from '../../ir/matrix-product.ts';
+import { argumentOffsets, type MatrixProduct, type Place } from '../../ir/matrix-product.ts';
 import type { Value } from '../../ir/types.ts';
 import type { Local } from '../../wasm/function.ts';
 import type { FunctionRef } from '../../wasm/types.ts';
@@ -65,6 +65,7 @@ export class MatrixLowering {
     this.#rowSizeBytes = state.spaces.waveSize * this.#elementSizeBytes;
     this.#offsets = argumentOffsets(this.#product);
     assert(product.args.length * this.#rowSizeBytes <= MATRIX_ROW_COUNT * 256, 'rows of a matrix product');
+    assertPlaces(this.#product, product.args, state.spaces.waveSize);
     const { left, right } = this.#product;
     // Selectors are looked for at a distance from the left factors.
     this.#leftOperand = this.#product.selects ? undefined : commonOperand(product.args.slice(0, left));
@@ -421,6 +422,36 @@ export class MatrixLowering {
       }
     });
   }
+}
+
+/** Products whose places were looked at, with the highest selector. */
+const checkedProducts = new WeakMap<MatrixProduct, number>();
+
+/** Factors are elements that there are, of lanes that there are, whatever the selectors hold: nothing checks this when the product runs. */
+function assertPlaces(product: MatrixProduct, args: readonly Value[], waveSize: 32 | 64): void {
+  const { left, right, steps, results, selects } = product;
+  const { selectors, right: firstRight } = argumentOffsets(product);
+  const most = selects ? Math.max(...args.slice(selectors, firstRight).map(mostOf)) : 0;
+  if ((checkedProducts.get(product) ?? -1) >= most) return;
+  const exists = ({ element, lane }: Place, count: number): boolean =>
+    element >= 0 && element < count && lane >= 0 && lane < waveSize;
+  for (let lane = 0; lane < waveSize; lane++) {
+    for (let result = 0; result < results; result++) {
+      for (let step = 0; step < steps; step++) {
+        const { element, lane: from } = product.rightPlace(result, lane, step);
+        const isWithin = exists({ element, lane: from }, right) && element + most < right;
+        assert(isWithin && exists(product.leftPlace(result, lane, step), left), 'places of a matrix product');
+      }
+    }
+  }
+  checkedProducts.set(product, most);
+}
+
+/** The highest value of some bits of a register, as unsigned. */
+function mostOf({ leaf, args }: Value): number {
+  const constant = args[1]?.leaf.kind === 'const' ? Number(args[1].leaf.value) : undefined;
+  if (leaf.kind !== 'pure' || constant === undefined) return 0xffffffff;
+  return leaf.op === 'i32.and' ? constant >>> 0 : leaf.op === 'i32.shrU' ? 0xffffffff >>> constant : 0xffffffff;
 }
 
 /** The operand whose registers all the values are. */
