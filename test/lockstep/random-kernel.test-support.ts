@@ -123,6 +123,13 @@ export class KernelGenerator {
     return this.#words;
   }
 
+  /** One vector instruction without memory. */
+  vectorRow(): number[] {
+    this.#words = [];
+    this.#row((name) => name.startsWith('v_'));
+    return this.#words;
+  }
+
   #below(limit: number): number {
     return this.#random() % limit;
   }

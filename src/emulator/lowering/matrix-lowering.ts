@@ -433,14 +433,13 @@ function assertPlaces(product: MatrixProduct, args: readonly Value[], waveSize: 
   const { selectors, right: firstRight } = argumentOffsets(product);
   const most = selects ? Math.max(...args.slice(selectors, firstRight).map(mostOf)) : 0;
   if ((checkedProducts.get(product) ?? -1) >= most) return;
-  const exists = ({ element, lane }: Place, count: number): boolean =>
-    element >= 0 && element < count && lane >= 0 && lane < waveSize;
-  for (let lane = 0; lane < waveSize; lane++) {
+  const exists = ({ element, lane }: Place, count: number, lanes: number): boolean =>
+    element >= 0 && element < count && lane >= 0 && lane + lanes <= waveSize;
+  for (let lane = 0; lane < waveSize; lane += 4) {
     for (let result = 0; result < results; result++) {
       for (let step = 0; step < steps; step++) {
-        const { element, lane: from } = product.rightPlace(result, lane, step);
-        const isWithin = exists({ element, lane: from }, right) && element + most < right;
-        assert(isWithin && exists(product.leftPlace(result, lane, step), left), 'places of a matrix product');
+        const isLeft = exists(product.leftPlace(result, lane, step), left, 1);
+        assert(isLeft && exists(product.rightPlace(result, lane, step), right - most, 4), 'places of a matrix product');
       }
     }
   }
