@@ -5,6 +5,8 @@
  */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { WavewrightError } from '../src/base/errors.ts';
+import { floatMode } from '../src/emulator/code-cache.ts';
 import { Emulator, type ExecutorName } from '../src/emulator/emulator.ts';
 import {
   MAY_READ,
@@ -18,10 +20,12 @@ import {
   WAVE_VGPRS,
   waveSizeBytes,
 } from '../src/emulator/layout.ts';
+import { assertRecordHolds, assertWithinOperands } from '../src/emulator/operand-bounds.ts';
 import { assembleInstruction } from '../src/isa/amdgpu/assembler/assemble.ts';
 import { decoderFor, encodingsOf } from '../src/isa/amdgpu/decode.ts';
 import { bytesOf } from '../src/isa/amdgpu/encode.ts';
 import type { Instruction } from '../src/isa/amdgpu/instruction.ts';
+import { InstructionBuilder } from '../src/isa/amdgpu/instruction-builder.ts';
 import { ROWS } from '../src/isa/amdgpu/instructions/index.ts';
 import { targetFor } from '../src/isa/amdgpu/targets.ts';
 import { randomGenerator } from './lockstep/lockstep.test-support.ts';
@@ -81,6 +85,12 @@ class World {
     this.#codeSize += (words.length + 2) * 4;
     assert.ok(this.#codeSize <= CODE_SIZE);
     return at;
+  }
+
+  /** Whether the code begins with what is no instruction. */
+  isIllegal(words: readonly number[]): boolean {
+    const cache = this.#emulator.codeCache(this.#waveSize, MODE);
+    return cache.untranslated(cache.record(this.place(words)))?.code === 'illegal';
   }
 
   /** Runs the code from a state, and fails when something around that changed; returns the state after it, without what executors keep there. */
@@ -320,5 +330,82 @@ test('a constant in place of four registers is read from nowhere else', () => {
       const difference = differenceOf(found, expected, 64);
       assert.equal(difference, undefined, `${text} on ${executor}: ${difference}`);
     }
+  }
+});
+
+/** What an operand can end at, as fields of any width hold it. */
+const BORDERS = [95, 96, 100, 101, 103, 104, 105, 106, 107, 122, 123, 124, 125, 126, 127, 250, 252, 253, 254, 255];
+
+/** Where the registers of an operand and those of its file end. */
+function endOf(instruction: Instruction, index: number) {
+  const operand = instruction.operand(index);
+  if (instruction.access(index) === undefined) return undefined;
+  if (operand.kind !== 'vector' && operand.kind !== 'scalar') return undefined;
+  const dwords = instruction.dwords(index);
+  const count = operand.kind === 'vector' ? VGPR_COUNT : 128;
+  return { kind: operand.kind, dwords, end: operand.register + dwords, count };
+}
+
+for (const [processor, waveSize] of [
+  ['gfx908', 64],
+  ['gfx90a', 64],
+  ['gfx942', 64],
+  ['gfx1030', 32],
+  ['gfx1100', 32],
+  ['gfx1100', 64],
+  ['gfx1200', 32],
+] as const) {
+  test(`${processor} wave${waveSize}: no operand goes beyond its file, and no program beyond its operands`, () => {
+    const target = targetFor(processor);
+    const random = randomGenerator(0xb0de5);
+    const decoder = decoderFor(processor, waveSize);
+    const world = new World(processor, 'handlers', waveSize);
+    let [wide, vectors] = [0, 0];
+    for (const encoding of ROWS.filter((row) => row.semantics).flatMap((row) => encodingsOf(row, target))) {
+      if (encoding.format.name === 'VOPD' && waveSize === 64) continue;
+      for (let attempt = 0; attempt < 8; attempt++) {
+        const words = randomEncoding(encoding, random, target);
+        for (const { field } of encoding.row.operands) {
+          const located = encoding.format.fields.find(({ name }) => name === field);
+          if (!located || located.width < 5 || random() % 3 === 0) continue;
+          const number = BORDERS[random() % BORDERS.length]! | (located.width === 9 && random() & 1 ? 256 : 0);
+          const [dword, shift, mask] = [located.low >> 5, located.low & 31, 2 ** located.width - 1];
+          words[dword] = ((words[dword]! & ~(mask << shift)) | ((number & mask) << shift)) >>> 0;
+        }
+        const instruction = decoder.decode(new DataView(bytesOf([...words, 0, 0]).buffer), 0);
+        if (typeof instruction === 'string') continue;
+        assertRecordHolds(instruction);
+        const ends = instruction.row.operands.flatMap((_, index) => endOf(instruction, index) ?? []);
+        vectors += ends.filter(({ kind }) => kind === 'vector').length;
+        wide += ends.filter(({ end, count, dwords }) => end === count && dwords > 1).length;
+        // What the decoder takes all the same is no instruction that runs.
+        const isWithin = ends.every(({ end, count }) => end <= count) || world.isIllegal(words);
+        assert.ok(isWithin, `${instruction.name} [${words.map((word) => word.toString(16))}]`);
+        try {
+          assertWithinOperands(new InstructionBuilder(instruction, floatMode(MODE)).build(), instruction);
+        } catch (error) {
+          if (!(error instanceof WavewrightError) || error.code !== 'UNSUPPORTED') throw error;
+        }
+      }
+    }
+    assert.ok(vectors > 1000 && wide > 100, `${vectors} vector operands, ${wide} wide ones at the end of their file`);
+  });
+}
+
+test('a program that goes beyond its operands is a defect', () => {
+  const words = assembleInstruction('v_add_f64 v[0:1], v[2:3], 1.0', {
+    target: targetFor('gfx90a'),
+    waveSize: 64,
+  }).words;
+  const instruction = decoderFor('gfx90a', 64).decode(new DataView(bytesOf(words).buffer), 0);
+  assert.ok(typeof instruction !== 'string');
+  const accesses = (operand: number, dword: number) => () => {
+    const builder = new InstructionBuilder(instruction, floatMode(MODE));
+    builder.operand({ operand, dword }, operand < 2);
+    assertWithinOperands(builder.finish(), instruction);
+  };
+  for (const operand of [0, 1, 2]) {
+    accesses(operand, 1)();
+    assert.throws(accesses(operand, 2), /accesses dword 2 of operand/);
   }
 });

@@ -407,6 +407,8 @@ export class CodeCache {
     const operand = instruction.operand(index);
     const dwords = isImmediate(spec.type) ? 0 : instruction.dwords(index);
     if (operand.kind === 'null') return ['constant', 'null'];
+    // An atomic that returns nothing has any number in the field of its destination.
+    if (instruction.access(index) === undefined) return ['constant', 'unused'];
     if (spec.access !== 'read' && operand.kind !== (spec.file === 'scalar' ? 'scalar' : 'vector')) {
       return [undefined, `destination ${spec.field}`];
     }

@@ -102,16 +102,21 @@ export class HandlerState {
     const moved = f.local('i32');
     f.get(wave);
     f.load('i32.load', STATE_OFFSETS.m0);
-    f.i32(index.shift);
-    f.op('i32.shr_u');
+    if (index.shift > 0) {
+      f.i32(index.shift);
+      f.op('i32.shr_u');
+    }
     f.i32(index.mask);
     f.op('i32.and');
-    f.tee(distance);
-    f.i32(count);
-    f.get(distance);
-    f.i32(count);
-    f.op('i32.lt_u');
-    f.select();
+    // A larger index could overflow below; one of 8 bits is never larger.
+    if (index.mask >>> 0 > count) {
+      f.tee(distance);
+      f.i32(count);
+      f.get(distance);
+      f.i32(count);
+      f.op('i32.lt_u');
+      f.select();
+    }
     f.i32(registerSizeBytes);
     f.op('i32.mul');
     if (index.enabledBy !== 0) {
