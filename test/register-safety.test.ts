@@ -66,12 +66,12 @@ class World {
   constructor(processor: string, executor: ExecutorName, waveSize: 32 | 64) {
     this.#emulator = new Emulator({ processor, executor, compileThreshold: 0, memorySizeBytes: 2 ** 26 });
     this.#waveSize = waveSize;
-    const { memory } = this.#emulator;
+    const { memory, state: own } = this.#emulator;
     const size = waveSizeBytes(waveSize);
     this.#waves = [0xa5, 0x3c].map((filler) => {
-      const start = memory.allocate(2 * GUARD + size, { permissions: 0 });
-      memory.bytes.fill(filler, start, start + 2 * GUARD + size);
-      const guards = [start, start + GUARD + size].map((at) => Buffer.from(memory.buffer, at, GUARD));
+      const start = own.allocate(2 * GUARD + size, true);
+      own.bytes.fill(filler, start, start + 2 * GUARD + size);
+      const guards = [start, start + GUARD + size].map((at) => Buffer.from(own.buffer, at, GUARD));
       return { base: start + GUARD, guards, filled: Buffer.alloc(GUARD, filler) };
     });
     this.#code = memory.allocate(CODE_SIZE, { permissions: MAY_READ });
@@ -101,10 +101,10 @@ class World {
   }
 
   #run(code: number, state: Uint32Array, mode: number, wave: GuardedWave, text: string): Buffer {
-    const { memory } = this.#emulator;
+    const own = this.#emulator.state;
     const { base, guards, filled } = wave;
-    memory.words.set(state, base >> 2);
-    const set = (field: number, value: number): void => memory.view.setUint32(base + field, value, true);
+    own.words.set(state, base >> 2);
+    const set = (field: number, value: number): void => own.view.setUint32(base + field, value, true);
     const cache = this.#emulator.codeCache(this.#waveSize, mode);
     set(WAVE_MODE, mode);
     set(WAVE_JUMP_CACHE, cache.jumpCache);
@@ -112,9 +112,9 @@ class World {
     assert.ok(guards[0]!.equals(filled), `${text}: before the wave`);
     assert.ok(guards[1]!.equals(filled), `${text}: behind the wave`);
     for (const field of [WAVE_EXIT, WAVE_RECORD, WAVE_JUMP_CACHE, WAVE_MODE]) set(field, 0);
-    memory.bytes.fill(0, base + WAVE_BUDGET, base + WAVE_BLOCK + 4);
-    memory.bytes.fill(0, base + WAVE_TEMPORARY_ROWS, base + WAVE_VGPRS);
-    return Buffer.from(Buffer.from(memory.buffer, base, waveSizeBytes(this.#waveSize)));
+    own.bytes.fill(0, base + WAVE_BUDGET, base + WAVE_BLOCK + 4);
+    own.bytes.fill(0, base + WAVE_TEMPORARY_ROWS, base + WAVE_VGPRS);
+    return Buffer.from(Buffer.from(own.buffer, base, waveSizeBytes(this.#waveSize)));
   }
 }
 

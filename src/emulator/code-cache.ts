@@ -39,9 +39,9 @@ import type { OperandKind } from './lowering/handler-state.ts';
 import type { AddressSpaces } from './lowering/memory-access.ts';
 import type { Memories, SharedMemory } from './memory.ts';
 import { modifierKey } from './modifier-key.ts';
-import type { SharedState } from './state-memory.ts';
 import { assertRecordHolds, assertWithinOperands } from './operand-bounds.ts';
 import { relativeRegister, relativeTag } from './relative-registers.ts';
+import type { SharedState } from './state-memory.ts';
 
 const SCALAR_REGISTER_COUNT = 128;
 /** Instructions decoded at once; code beyond is decoded when a wave gets there. */
