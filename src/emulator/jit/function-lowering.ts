@@ -33,6 +33,8 @@ export interface LoweredFunction {
   readonly regions: readonly (readonly [first: number, last: number])[];
   /** Of each block. */
   readonly liveIn: readonly LiveIn[];
+  /** Loops that run chunk by chunk: numbers of their instructions, those of the header first. */
+  readonly loops: readonly (readonly number[])[];
 }
 
 export function lowerFunction(
@@ -46,7 +48,8 @@ export function lowerFunction(
   context.module.export(FUNCTION_NAME, state.f);
   const lowering = new FunctionLowering(state, blocks, vertical);
   lowering.emit();
-  return { literals: state.literals.items, regions: lowering.regions, liveIn: lowering.liveIn };
+  const { regions, liveIn, loops } = lowering;
+  return { literals: state.literals.items, regions, liveIn, loops };
 }
 
 class FunctionLowering {
@@ -76,6 +79,12 @@ class FunctionLowering {
 
   get liveIn(): LiveIn[] {
     return this.#blocks.map((block) => this.#liveness.liveIn(block));
+  }
+
+  get loops(): number[][] {
+    return [...this.#vertical.values()].map(({ plan }) =>
+      plan.loop.blocks.flatMap(({ instructions }) => instructions.map(({ index }) => index)),
+    );
   }
 
   emit(): void {

@@ -43,8 +43,9 @@ import type { VerticalMode } from './vertical/vertical-loops.ts';
 /** Times that code is reached before it is compiled, about where that pays: spec/jit.md, recommendation 5. */
 export const DEFAULT_THRESHOLD = 500;
 const NEVER = 0x7fffffff;
+const TURN_INSTRUCTIONS = 200_000;
 /** More than a turn: a loop chunk by chunk has no more iterations. */
-const MAX_REPEATED_INSTRUCTIONS = 1_000_000;
+const MAX_REPEATED_INSTRUCTIONS = 2 * TURN_INSTRUCTIONS;
 
 /** Where a record can be entered. */
 interface Entry {
@@ -62,11 +63,13 @@ interface Compiled {
   readonly slots: number[];
   /** For an instruction with an access in a region with others before it, the first of these. */
   readonly regionStarts: Map<number, number>;
+  /** For the header of a loop that runs chunk by chunk, the records of its instructions. */
+  readonly loops: Map<number, ReadonlySet<number>>;
 }
 
 export class JitExecutor implements Executor {
   readonly tier = 'handlers';
-  readonly turnInstructions = 200_000;
+  readonly turnInstructions = TURN_INSTRUCTIONS;
   readonly sliceInstructions = 1_000_000;
   readonly #emulator: EmulatorCore;
   /** The tier below: it runs what is not compiled. */
@@ -117,7 +120,13 @@ export class JitExecutor implements Executor {
     let compiled = this.#compiled.get(cache);
     if (compiled?.generation !== cache.generation) {
       if (compiled) this.handlers.release(compiled.slots);
-      compiled = { generation: cache.generation, entries: new Map(), slots: [], regionStarts: new Map() };
+      compiled = {
+        generation: cache.generation,
+        entries: new Map(),
+        slots: [],
+        regionStarts: new Map(),
+        loops: new Map(),
+      };
       this.#compiled.set(cache, compiled);
     }
     return compiled;
@@ -180,6 +189,10 @@ export class JitExecutor implements Executor {
       for (let n = first + 1; n <= last; n++)
         compiled.regionStarts.set(instructions[n]!.record, instructions[first]!.record);
     }
+    for (const loop of module.loops) {
+      const records = loop.map((n) => instructions[n]!.record);
+      compiled.loops.set(records[0]!, new Set(records));
+    }
   }
 
   #placeLiterals(cache: CodeCache, literals: readonly Literal[], recordOf: (instruction: number) => number): number {
@@ -221,17 +234,20 @@ export class JitExecutor implements Executor {
     return shape;
   }
 
+  /** Passes leaders and records that only go on elsewhere. */
+  #passed(cache: CodeCache, record: number): number | undefined {
+    const { view } = this.#emulator.state;
+    for (let at = record, i = 0; i < 8; i++) {
+      const behind = cache.behindLeader(at);
+      if (this.#shape(behind)?.key !== 'goto') return behind;
+      at = view.getUint32(behind + RECORD_TARGET, true);
+    }
+    return undefined;
+  }
+
   #viewOf(cache: CodeCache, compiled: Compiled): CodeView {
     const { view } = this.#emulator.state;
-    /** Passes leaders and records that only go on elsewhere. */
-    const passed = (record: number): number | undefined => {
-      for (let at = record, i = 0; i < 8; i++) {
-        const behind = cache.behindLeader(at);
-        if (this.#shape(behind)?.key !== 'goto') return behind;
-        at = view.getUint32(behind + RECORD_TARGET, true);
-      }
-      return undefined;
-    };
+    const passed = (record: number): number | undefined => this.#passed(cache, record);
     return {
       shape: (record) => this.#shape(record),
       pc: (record) => view.getUint32(record + RECORD_PC, true),
@@ -284,7 +300,8 @@ export class JitExecutor implements Executor {
 
   /**
    * The chunks before the faulting one have come to the end of the loop, and the others, like the registers of the wave, have not changed:
-   * these run it once more from its header, instruction by instruction.
+   * these run it once more from its header, instruction by instruction. What they load may be other by now: when they leave the loop, in
+   * which nothing stores, the fault is the one that was thrown.
    */
   #firstFaultInLoop(fault: WaveFault, wave: number, header: number): WaveFault {
     const { view } = this.#emulator.state;
@@ -294,11 +311,12 @@ export class JitExecutor implements Executor {
     view.setUint32(wave + WAVE_BLOCK, 0, true);
     view.setBigUint64(exec, BigInt.asUintN(64, view.getBigUint64(exec, true) & from), true);
     const cache = this.#cacheOf(wave);
+    const loop = this.#compiledOf(cache).loops.get(header);
     let record = header;
     try {
-      for (let left = MAX_REPEATED_INSTRUCTIONS; left > 0; left--) {
+      for (let left = MAX_REPEATED_INSTRUCTIONS; left > 0 && loop?.has(record); left--) {
         this.handlers.run(record, wave, 1);
-        record = cache.behindLeader(view.getUint32(wave + WAVE_RECORD, true));
+        record = this.#passed(cache, view.getUint32(wave + WAVE_RECORD, true)) ?? 0;
       }
     } catch (error) {
       if (error instanceof WaveFault) return error;
