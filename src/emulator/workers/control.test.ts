@@ -61,3 +61,22 @@ test('a question is answered once', () => {
   answer();
   assert.equal(asked, 1);
 });
+
+test('texts of any length and kind pass, shortened', () => {
+  const control = new Control(1);
+  const words = control.worker(0);
+  for (const character of ['a', 'ü', '\u0001', '\ud800', '😀', '"']) {
+    const text = character.repeat(3000);
+    const answer = (): void => words.answer((question) => ({ label: text, question }));
+    const { label, question } = control.worker(0).ask({ label: text }, answer) as {
+      readonly label: string;
+      readonly question: { readonly label: string };
+    };
+    for (const received of [label, question.label]) {
+      assert.equal(received.length, 1000);
+      assert.ok(received.startsWith(text.slice(0, 997)) && received.endsWith('...'));
+    }
+    words.finish({ error: text });
+    assert.deepEqual(words.outcome(), { error: `${text.slice(0, 997)}...` });
+  }
+});

@@ -35,7 +35,6 @@ export interface WorkerJob {
 /** How long a worker waits for the host when all its waves sleep, at first and at most. */
 const FIRST_SLEEP_MS = 0.02;
 const LAST_SLEEP_MS = 1;
-const MAX_ERROR_CHARACTERS = 1000;
 
 export class EmulatorWorker {
   readonly #control: Control;
@@ -136,5 +135,5 @@ const isExhausted = (error: unknown): boolean => error instanceof WavewrightErro
 function describeError(error: unknown): { code: ErrorCode; what: string } {
   if (error instanceof WavewrightError) return { code: error.code, what: error.what };
   const what = error instanceof Error ? (error.stack ?? error.message) : String(error);
-  return { code: 'INTERNAL', what: `in a worker: ${what}`.slice(0, MAX_ERROR_CHARACTERS) };
+  return { code: 'INTERNAL', what: `in a worker: ${what}` };
 }
