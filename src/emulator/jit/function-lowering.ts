@@ -27,6 +27,9 @@ import { type VerticalLoop, type VerticalMode, verticalLoops } from './vertical/
 /** What the module exports. */
 export const FUNCTION_NAME = 'f';
 
+/** Emitting so much takes about a tenth of a second; the functions of real kernels have up to 100 KB. */
+const MAX_CODE_BYTES = 1 << 18;
+
 export interface LoweredFunction {
   readonly literals: readonly Literal[];
   /** Regions of more than one instruction with accesses of lanes: numbers of the first and the last instruction. */
@@ -37,6 +40,7 @@ export interface LoweredFunction {
   readonly loops: readonly (readonly number[])[];
 }
 
+/** Throws LIMIT_EXCEEDED when the function becomes too long. */
 export function lowerFunction(
   context: ModuleContext,
   spaces: AddressSpaces,
@@ -45,6 +49,7 @@ export function lowerFunction(
   vertical: VerticalMode,
 ): LoweredFunction {
   const state = new FunctionState(context, spaces, name);
+  state.f.maxCodeBytes = MAX_CODE_BYTES;
   context.module.export(FUNCTION_NAME, state.f);
   const lowering = new FunctionLowering(state, blocks, vertical);
   lowering.emit();

@@ -2,6 +2,7 @@
  * The T1 executor. Waves start in the handlers (T0); a leader that was reached often enough asks for its code to be compiled, and from then
  * on calls the function. State is complete in memory wherever a function ends, so that both tiers mix freely.
  */
+import { WavewrightError } from '../../base/errors.ts';
 import { INSTRUCTION_CLASSES } from '../../isa/amdgpu/instruction-class.ts';
 import type { CodeCache } from '../code-cache.ts';
 import type { EmulatorCore, Executor } from '../emulator-core.ts';
@@ -32,7 +33,7 @@ import {
   WAVE_RECORD,
 } from '../layout.ts';
 import { ModuleContext, pagesOf } from '../lowering/module-context.ts';
-import { type CodeView, collectBlocks } from './control-flow.ts';
+import { type Block, type CodeView, collectBlocks, MAX_INSTRUCTIONS } from './control-flow.ts';
 import { type Decoded, decoded, type Shape, shapeOf } from './decoded.ts';
 import { FUNCTION_NAME, lowerFunction } from './function-lowering.ts';
 import type { Literal } from './literals.ts';
@@ -43,6 +44,8 @@ import type { VerticalMode } from './vertical/vertical-loops.ts';
 /** Times that code is reached before it is compiled, about where that pays: spec/jit.md, recommendation 5. */
 export const DEFAULT_THRESHOLD = 500;
 const NEVER = 0x7fffffff;
+/** A function that became too long is tried again with so many times fewer instructions. */
+const SMALLER = 4;
 const TURN_INSTRUCTIONS = 200_000;
 /** More than a turn: a loop chunk by chunk has no more iterations. */
 const MAX_REPEATED_INSTRUCTIONS = 2 * TURN_INSTRUCTIONS;
@@ -152,11 +155,23 @@ export class JitExecutor implements Executor {
     view.setUint32(leader + RECORD_HANDLER, slot, true);
   }
 
+  /** Where a function becomes too long, fewer instructions are tried; a single one that is too long stays with the handlers. */
   #compileFrom(cache: CodeCache, compiled: Compiled, record: number): void {
+    const view = this.#viewOf(cache, compiled);
+    for (let count = MAX_INSTRUCTIONS; count > 0; count = Math.floor(count / SMALLER)) {
+      const blocks = collectBlocks(view, record, count);
+      if (blocks.length === 0) return;
+      const module = this.#moduleOf(cache, blocks, record);
+      if (!module) continue;
+      this.#install(cache, compiled, blocks, module);
+      return;
+    }
+  }
+
+  /** Undefined when the function becomes too long. */
+  #moduleOf(cache: CodeCache, blocks: readonly Block[], record: number): CompiledModule | undefined {
     const { state, target, checksAccesses, countsClasses } = this.#emulator;
     const pages = pagesOf(this.#emulator);
-    const blocks = collectBlocks(this.#viewOf(cache, compiled), record);
-    if (blocks.length === 0) return;
     const spaces = this.#emulator.spaces(cache.waveSize);
     const vertical = this.#vertical;
     const options = {
@@ -168,11 +183,19 @@ export class JitExecutor implements Executor {
       observers: countsClasses ? 'classes' : '',
     } as const;
     const name = `code ${state.view.getUint32(record + RECORD_PC, true).toString(16)}`;
-    const module = compiledModule(blocks, options, state.bytes, (): CompiledModule => {
+    return compiledModule(blocks, options, state.bytes, () => {
       const context = new ModuleContext(probeHost(), pages, { checksAccesses, countsClasses });
-      const lowered = lowerFunction(context, spaces, blocks, name, vertical);
-      return { ...lowered, module: new WebAssembly.Module(context.module.toBytes()) };
+      try {
+        const lowered = lowerFunction(context, spaces, blocks, name, vertical);
+        return { ...lowered, module: new WebAssembly.Module(context.module.toBytes()) };
+      } catch (error) {
+        if (error instanceof WavewrightError && error.code === 'LIMIT_EXCEEDED') return undefined;
+        throw error;
+      }
     });
+  }
+
+  #install(cache: CodeCache, compiled: Compiled, blocks: readonly Block[], module: CompiledModule): void {
     const slot = this.handlers.install(module.module).get(FUNCTION_NAME)!;
     compiled.slots.push(slot);
     const instructions = blocks.flatMap((block) => block.instructions);

@@ -21,17 +21,18 @@ export interface CompileOptions {
 }
 
 const MAX_MODULES = 4096;
-const modules = new Map<string, CompiledModule>();
+const modules = new Map<string, CompiledModule | undefined>();
 
+/** Undefined: it cannot be compiled, as `compile` said. */
 export function compiledModule(
   blocks: readonly Block[],
   options: CompileOptions,
   bytes: Uint8Array,
-  compile: () => CompiledModule,
-): CompiledModule {
+  compile: () => CompiledModule | undefined,
+): CompiledModule | undefined {
   const key = keyOf(blocks, options, bytes);
   let compiled = modules.get(key);
-  if (compiled) modules.delete(key);
+  if (modules.has(key)) modules.delete(key);
   else {
     compiled = compile();
     if (modules.size >= MAX_MODULES) modules.delete(modules.keys().next().value!);
