@@ -1,7 +1,7 @@
 /** What the host does for GPU code is bounded: it decodes and compiles in small steps that count, and forgets what is too much. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { Rig } from './budgets.test-support.ts';
+import { assembled, Rig } from './budgets.test-support.ts';
 
 const FAULT_IN_LOOP = `
   v_mov_b32 v0, 0
@@ -78,5 +78,69 @@ for (const [executor, iterations] of [
     const expected = [0, 1, 2, 3].flatMap(() => [iterations * 0.5, 1, 2, 4]);
     assert.deepEqual([...floats], [...expected, 0, 0, 0, 0]);
     if (executor === 'jit') assert.ok(dispatch.tiers.regions > 0.9 * dispatch.instructions);
+  });
+}
+
+/** Many instructions of different shapes: each needs a handler of its own. */
+function manyShapes(count: number): string {
+  const lines: string[] = [];
+  for (const name of ['v_fma_f32', 'v_med3_f32', 'v_min3_f32', 'v_max3_f32', 'v_div_fixup_f32'])
+    for (const clamp of ['', 'clamp'])
+      for (const factor of ['', 'mul:2', 'mul:4', 'div:2'])
+        for (let signs = 0; signs < 64; signs++) {
+          const operands = ['v4', 'v5', 'v6'].map((text, i) => {
+            const size = (signs >> i) & 1 ? `|${text}|` : text;
+            return (signs >> (3 + i)) & 1 ? `-${size}` : size;
+          });
+          lines.push(`${name} v7, ${operands.join(', ')} ${clamp} ${factor}`);
+        }
+  return lines.slice(0, count).join('\n');
+}
+
+for (const executor of ['reference', 'handlers', 'jit'] as const) {
+  test(`${executor}: code of many shapes is decoded and compiled in steps, between which the host has its turn`, () => {
+    using rig = new Rig({ executor });
+    const dispatch = rig.start(
+      assembled(`${manyShapes(300)}\nv_mov_b32 v1, 1\nv_mov_b32 v0, 0
+      global_store_dword v0, v1, s[0:1]\ns_endpgm`),
+    );
+    let turns = 0;
+    // Each call has one turn of the wave at least, and returns behind its deadline.
+    for (; rig.emulator.advance(0) !== 'idle'; turns++);
+    assert.equal(dispatch.state, 'complete');
+    assert.ok(turns >= 3, `${turns} turns`);
+    assert.equal(rig.dword(0), 1);
+    // Without T1, records between blocks count, too.
+    if (executor !== 'handlers') assert.equal(dispatch.instructions, 304);
+  });
+
+  test(`${executor}: a wave that changes MODE for ever does not keep the host from its turn`, () => {
+    using rig = new Rig({ executor });
+    const dispatch = rig.start(
+      assembled(`.Lloop:
+      s_setreg_b32 hwreg(HW_REG_MODE, 0, 8), s4\ns_add_u32 s4, s4, 1\n${manyShapes(20)}\ns_branch .Lloop`),
+    );
+    for (let i = 0; i < 10; i++) {
+      assert.equal(rig.emulator.advance(0), 'running');
+      assert.ok(dispatch.instructions < 10_000, `${dispatch.instructions} instructions after ${i} turns`);
+    }
+    dispatch.cancel();
+  });
+
+  test(`${executor}: waves that wait for others of their workgroup do not use up all turns`, () => {
+    using rig = new Rig({ executor });
+    const dispatch = rig.start(
+      assembled(`
+      v_readfirstlane_b32 s4, v0\nv_mov_b32 v2, 0\nv_mov_b32 v3, 1\ns_cmp_eq_u32 s4, ${15 * 64}\ns_cbranch_scc1 .Lstore
+    .Lwait:
+      s_load_dword s5, s[0:1], 0 glc\ns_waitcnt lgkmcnt(0)\ns_cmp_eq_u32 s5, 0\ns_cbranch_scc1 .Lwait\ns_endpgm
+    .Lstore:
+      global_store_dword v2, v3, s[0:1]\ns_endpgm`),
+      1,
+      1024,
+    );
+    for (let i = 0; i < 50 && rig.emulator.advance(5) !== 'idle'; i++);
+    assert.equal(dispatch.state, 'complete');
+    dispatch.cancel();
   });
 }

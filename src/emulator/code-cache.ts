@@ -14,6 +14,7 @@ import { instructionClass } from '../isa/amdgpu/instruction-class.ts';
 import { MODE_GPR_INDEX } from '../isa/amdgpu/instructions/gpr-index.ts';
 import { isImmediate } from '../isa/amdgpu/row.ts';
 import type { HandlerTable } from './handlers/handler-table.ts';
+import type { HostWork } from './host-work.ts';
 import {
   JUMP_CACHE_ENTRIES,
   LEADER_AGPRS,
@@ -46,8 +47,12 @@ import type { SharedState } from './state-memory.ts';
 const SCALAR_REGISTER_COUNT = 128;
 /** Instructions decoded at once; code beyond is decoded when a wave gets there. */
 const MAX_INSTRUCTIONS = 20_000;
+const FIRST_INSTRUCTIONS = 4096;
+const MIN_INSTRUCTIONS = 64;
 /** Records are placed in blocks of at least this size, so that small requests share pages. */
 const BLOCK_SIZE_BYTES = 1 << 16;
+/** Of the host's own objects of a cache. */
+const CACHE_BYTES = 8192;
 const SHARED_BASE = 235;
 const PRIVATE_LIMIT = 238;
 
@@ -112,7 +117,9 @@ export class CodeCache {
   readonly #blocks: number[] = [];
   #next = 0;
   #blockEnd = 0;
-  #generation = 0;
+  readonly #work: HostWork;
+  /** Instructions that the next request decodes: fewer after one of which not all got a handler. */
+  #maxInstructions = FIRST_INSTRUCTIONS;
 
   constructor(
     { state, memory }: Memories,
@@ -120,8 +127,10 @@ export class CodeCache {
     spaces: AddressSpaces,
     processor: string,
     mode: number,
+    work: HostWork,
     leaderCount?: number,
   ) {
+    this.#work = work;
     this.#leaderCount = leaderCount;
     this.#state = state;
     this.#memory = memory;
@@ -132,50 +141,24 @@ export class CodeCache {
     this.#mode = mode;
     this.#floatMode = floatMode(mode);
     this.jumpCache = state.allocate(JUMP_CACHE_ENTRIES * 8, false);
-    this.#clearJumpCache();
+    state.bytes.fill(0xff, this.jumpCache, this.jumpCache + JUMP_CACHE_ENTRIES * 8);
+    work.allocate(JUMP_CACHE_ENTRIES * 8 + CACHE_BYTES);
   }
 
-  /** Changes when records become invalid. */
-  get generation(): number {
-    return this.#generation;
-  }
-
-  #clearJumpCache(): void {
-    this.#state.bytes.fill(0xff, this.jumpCache, this.jumpCache + JUMP_CACHE_ENTRIES * 8);
-  }
-
-  /** Forgets code in a range, because it was unloaded. Waves that run there must have ended. */
-  invalidate(start: number, end: number): void {
-    for (const [offset, record] of this.#records) {
-      if (offset < start || offset >= end) continue;
-      this.#records.delete(offset);
-      this.#instructions.delete(record);
-      this.#untranslated.delete(record);
-      this.#leaders.delete(record);
-    }
-    this.#clearJumpCache();
-  }
-
-  /** Forgets everything and gives its memory back. No wave may be running. */
-  clear(): void {
-    this.#records.clear();
-    this.#instructions.clear();
-    this.#untranslated.clear();
-    this.#laneTables.clear();
-    this.#stubs.clear();
-    this.#leaders.clear();
-    this.#leaderOf.clear();
-    this.#generation++;
-    for (const block of this.#blocks.splice(0)) this.#state.free(block);
-    this.#next = 0;
-    this.#blockEnd = 0;
-    this.#clearJumpCache();
+  /** Gives its memory back. No record of it may be used any more. */
+  release(): void {
+    for (const block of [...this.#blocks, this.jumpCache]) this.#state.free(block);
   }
 
   /** Where to go on at code offset `offset`: its record, or the leader of that; decoded and compiled when it is not yet. */
   record(offset: number): number {
     if (!this.#records.has(offset)) this.#translate(offset);
     return this.leader(this.#records.get(offset)!);
+  }
+
+  /** Whether the code at an offset is decoded. */
+  has(offset: number): boolean {
+    return this.#records.has(offset);
   }
 
   /** The leader of a record, made when there is none; the record itself when leaders are not asked for. */
@@ -217,6 +200,13 @@ export class CodeCache {
     return record;
   }
 
+  /** Where a wave goes on that was at code offset `offset` when code was forgotten: decodes nothing yet. */
+  resumption(offset: number): number {
+    const record = this.#target(offset);
+    this.#handlers.compile();
+    return record;
+  }
+
   /**
    * Where a wave goes on with this code whose MODE became `mode`: behind the instruction of record `changing`, which finds it by itself
    * from then on.
@@ -239,7 +229,9 @@ export class CodeCache {
   }
 
   #translate(start: number): void {
-    const decoded = this.#reachable(start).sort((a, b) => a.offset - b.offset);
+    const found = this.#reachable(start);
+    this.#work.decode(found.length);
+    const decoded = found.toSorted((a, b) => a.offset - b.offset);
     // A run of consecutive instructions gets consecutive records; where one falls through to code that has records elsewhere, a record
     // that branches there follows.
     const branches: { record: number; offset: number }[] = [];
@@ -251,15 +243,36 @@ export class CodeCache {
       if (branch) branches.push(branch);
       runStart = i;
     }
-    for (const item of decoded) this.#fill(this.#records.get(item.offset)!, item);
+    const postponed = found.slice(this.#fillAll(found));
+    for (const { offset } of postponed) this.#postpone(offset);
+    this.#maxInstructions = postponed.length
+      ? Math.max(MIN_INSTRUCTIONS, 2 * (found.length - postponed.length))
+      : Math.min(MAX_INSTRUCTIONS, 2 * this.#maxInstructions);
     for (const { record, offset } of branches) this.#fillBranch(record, offset);
     for (const { offset } of decoded) {
       const stub = this.#stubs.get(offset);
-      if (stub === undefined) continue;
+      if (stub === undefined || !this.#records.has(offset)) continue;
       this.#fillBranch(stub, offset);
       this.#stubs.delete(offset);
     }
     this.#handlers.compile();
+  }
+
+  /** Fills records until there are too many new handlers; returns how many are filled. */
+  #fillAll(items: readonly Decoded[]): number {
+    for (const [i, item] of items.entries()) {
+      if (this.#handlers.isFull) return i;
+      this.#fill(this.#records.get(item.offset)!, item);
+    }
+    return items.length;
+  }
+
+  /** The instruction is decoded once more when a wave gets there. */
+  #postpone(offset: number): void {
+    const record = this.#records.get(offset)!;
+    this.#records.delete(offset);
+    if (!this.#stubs.has(offset)) this.#stubs.set(offset, record);
+    this.#fillBranch(record, offset);
   }
 
   /** Record of a branch target: a stub that asks for the code when it is not decoded. */
@@ -294,7 +307,7 @@ export class CodeCache {
     const found = new Map<number, Decoded>();
     const work = [start];
     for (let offset = work.pop(); offset !== undefined; offset = work.pop()) {
-      while (!found.has(offset) && !this.#records.has(offset) && found.size < MAX_INSTRUCTIONS) {
+      while (!found.has(offset) && !this.#records.has(offset) && found.size < this.#maxInstructions) {
         const item = this.#decode(offset);
         found.set(offset, item);
         const { instruction } = item;
@@ -348,6 +361,7 @@ export class CodeCache {
       const blockSize = Math.max(size, BLOCK_SIZE_BYTES);
       this.#next = this.#state.allocate(blockSize, true);
       this.#blocks.push(this.#next);
+      this.#work.allocate(blockSize);
       this.#blockEnd = this.#next + blockSize;
     }
     const start = this.#next;

@@ -85,7 +85,7 @@ export class EmulatorDispatch {
     try {
       for (let nowMs = beginMs; this.state === 'running'; nowMs = performance.now()) {
         if (!this.#help(this.#workedMs + nowMs - beginMs)) break;
-        const turn = this.#scheduler.turn();
+        const turn = this.#scheduler.turn(deadline);
         if (turn === 'done' && !this.#team?.size) this.#finish('complete');
         else if (turn === 'waiting') return turn;
         else if (turn !== 'running' || performance.now() >= deadline) return 'running';

@@ -79,7 +79,7 @@ export class EmulatorMemory extends LinearMemory {
   /** High word of every address in this memory. */
   readonly windowHi: number;
   /** Code that may have been decoded is gone: its memory was freed, or is no longer permitted. */
-  onCodeGone: ((start: number, end: number) => void) | undefined;
+  onCodeGone: (() => void) | undefined;
   grace: Grace = NO_THREADS;
   readonly #state: StateMemory;
   readonly #free = new FreeRanges();
@@ -178,8 +178,8 @@ export class EmulatorMemory extends LinearMemory {
     throw new WavewrightError('USAGE', `no allocation starts at 0x${this.address(offset).toString(16)}`);
   }
 
-  #forgetCode({ hasCode, offset, end }: Owned): void {
-    if (hasCode) this.onCodeGone?.(offset, end);
+  #forgetCode({ hasCode }: Owned): void {
+    if (hasCode) this.onCodeGone?.();
   }
 
   /** Memory in quarantine is used when there is no other, that which other threads may still access when they have looked up. */

@@ -46,7 +46,11 @@ export function collectBlocks(code: CodeView, entry: number, maxInstructions = M
     let record: number | undefined = at;
     while (record !== undefined && !shapes.has(record) && shapes.size < maxInstructions) {
       const shape = code.shape(record);
-      if (!shape || (record !== entry && (code.isCompiled(record) || values + shape.live.length > MAX_VALUES))) break;
+      if (
+        shape?.instructionClass === undefined ||
+        (record !== entry && (code.isCompiled(record) || values + shape.live.length > MAX_VALUES))
+      )
+        break;
       shapes.set(record, shape);
       values += shape.live.length;
       const target = shape.control === 'branch' || shape.control === 'conditional' ? code.target(record) : undefined;

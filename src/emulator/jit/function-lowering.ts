@@ -28,7 +28,7 @@ import { type VerticalLoop, type VerticalMode, verticalLoops } from './vertical/
 export const FUNCTION_NAME = 'f';
 
 /** Emitting so much takes about a tenth of a second; the functions of real kernels have up to 100 KB. */
-const MAX_CODE_BYTES = 1 << 18;
+export const MAX_CODE_BYTES = 1 << 18;
 
 export interface LoweredFunction {
   readonly literals: readonly Literal[];

@@ -35,7 +35,7 @@ import {
 import { ModuleContext, pagesOf } from '../lowering/module-context.ts';
 import { type Block, type CodeView, collectBlocks, MAX_INSTRUCTIONS } from './control-flow.ts';
 import { type Decoded, decoded, type Shape, shapeOf } from './decoded.ts';
-import { FUNCTION_NAME, lowerFunction } from './function-lowering.ts';
+import { FUNCTION_NAME, lowerFunction, MAX_CODE_BYTES } from './function-lowering.ts';
 import type { Literal } from './literals.ts';
 import type { LiveIn } from './liveness.ts';
 import { type CompiledModule, compiledModule } from './module-cache.ts';
@@ -61,7 +61,6 @@ interface Entry {
 
 /** Compiled code of one cache. */
 interface Compiled {
-  generation: number;
   readonly entries: Map<number, Entry>;
   readonly slots: number[];
   /** For an instruction with an access in a region with others before it, the first of these. */
@@ -78,7 +77,7 @@ export class JitExecutor implements Executor {
   /** The tier below: it runs what is not compiled. */
   readonly handlers: HandlerTable;
   readonly #shapes = new Map<number, Shape>();
-  readonly #compiled = new WeakMap<CodeCache, Compiled>();
+  readonly #compiled = new Map<CodeCache, Compiled>();
   readonly #vertical: VerticalMode;
 
   constructor(emulator: EmulatorCore, handlers: HandlerTable, vertical: VerticalMode) {
@@ -118,18 +117,16 @@ export class JitExecutor implements Executor {
     return this.#emulator.codeCache(this.handlers.waveSize, state.view.getUint32(wave + WAVE_MODE, true));
   }
 
-  /** Compiled code of a cache; forgotten when the cache forgot its records. */
+  forgetCode(): void {
+    for (const { slots } of this.#compiled.values()) this.handlers.release(slots);
+    this.#compiled.clear();
+    this.#shapes.clear();
+  }
+
   #compiledOf(cache: CodeCache): Compiled {
     let compiled = this.#compiled.get(cache);
-    if (compiled?.generation !== cache.generation) {
-      if (compiled) this.handlers.release(compiled.slots);
-      compiled = {
-        generation: cache.generation,
-        entries: new Map(),
-        slots: [],
-        regionStarts: new Map(),
-        loops: new Map(),
-      };
+    if (!compiled) {
+      compiled = { entries: new Map(), slots: [], regionStarts: new Map(), loops: new Map() };
       this.#compiled.set(cache, compiled);
     }
     return compiled;
@@ -170,7 +167,7 @@ export class JitExecutor implements Executor {
 
   /** Undefined when the function becomes too long. */
   #moduleOf(cache: CodeCache, blocks: readonly Block[], record: number): CompiledModule | undefined {
-    const { state, target, checksAccesses, countsClasses } = this.#emulator;
+    const { state, target, checksAccesses, countsClasses, work } = this.#emulator;
     const pages = pagesOf(this.#emulator);
     const spaces = this.#emulator.spaces(cache.waveSize);
     const vertical = this.#vertical;
@@ -187,15 +184,19 @@ export class JitExecutor implements Executor {
       const context = new ModuleContext(probeHost(), pages, { checksAccesses, countsClasses });
       try {
         const lowered = lowerFunction(context, spaces, blocks, name, vertical);
-        return { ...lowered, module: new WebAssembly.Module(context.module.toBytes()) };
+        const code = context.module.toBytes();
+        work.compile(code.length);
+        return { ...lowered, module: new WebAssembly.Module(code), sizeBytes: code.length };
       } catch (error) {
-        if (error instanceof WavewrightError && error.code === 'LIMIT_EXCEEDED') return undefined;
-        throw error;
+        if (!(error instanceof WavewrightError) || error.code !== 'LIMIT_EXCEEDED') throw error;
+        work.compile(MAX_CODE_BYTES);
+        return undefined;
       }
     });
   }
 
   #install(cache: CodeCache, compiled: Compiled, blocks: readonly Block[], module: CompiledModule): void {
+    this.#emulator.work.install(module.sizeBytes);
     const slot = this.handlers.install(module.module).get(FUNCTION_NAME)!;
     compiled.slots.push(slot);
     const instructions = blocks.flatMap((block) => block.instructions);

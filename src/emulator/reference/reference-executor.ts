@@ -13,11 +13,14 @@ import { GROUP_STATES, type GroupField, groupOffset, stateCode, type WaveState }
 import {
   EXIT_BUDGET,
   EXIT_CODES,
+  EXIT_JUMP,
   EXIT_UNTRANSLATED,
   RECORD_PC,
+  RECORD_SIZE_BYTES,
   RECORD_TARGET,
   WAVE_CLOCK,
   WAVE_EXIT,
+  WAVE_JUMP_PC,
   WAVE_MODE,
   WAVE_RECORD,
 } from '../layout.ts';
@@ -52,7 +55,7 @@ export class ReferenceExecutor implements Executor {
       const cache = this.#emulator.codeCache(this.#waveSize, mode);
       const instruction = cache.instruction(record);
       const next = this.#step(cache, mode, record, instruction, wave);
-      if (next === 0) return left - 1;
+      if (next === 0) return instruction || cache.untranslated(record) ? left - 1 : left;
       record = next;
       if (instruction) left--;
     }
@@ -100,7 +103,7 @@ export class ReferenceExecutor implements Executor {
       view.setUint32(wave + WAVE_RECORD, record, true);
       return 0;
     }
-    if (!instruction) return this.#branchRecord(cache, record);
+    if (!instruction) return this.#branchRecord(record, wave);
     if (this.#emulator.countsClasses) {
       const count = wave + classCountOffset(instructionClass(instruction.row));
       view.setUint32(count, view.getUint32(count, true) + 1, true);
@@ -114,10 +117,16 @@ export class ReferenceExecutor implements Executor {
     return [record];
   }
 
-  /** A record without an instruction stands for a branch, to code that may not be decoded yet. */
-  #branchRecord(cache: CodeCache, record: number): number {
-    const { view } = this.#emulator.state;
-    return view.getUint32(record + RECORD_TARGET, true) || cache.record(view.getUint32(record + RECORD_PC, true));
+  /** A record without an instruction stands for a branch, or for a jump to code that is not decoded yet. */
+  #branchRecord(record: number, wave: number): number {
+    const { memory, state } = this.#emulator;
+    const { view } = state;
+    const target = view.getUint32(record + RECORD_TARGET, true);
+    if (target !== 0) return target;
+    view.setBigUint64(wave + WAVE_JUMP_PC, memory.address(view.getUint32(record + RECORD_PC, true)), true);
+    view.setUint32(wave + WAVE_EXIT, EXIT_JUMP, true);
+    view.setUint32(wave + WAVE_RECORD, record + RECORD_SIZE_BYTES, true);
+    return 0;
   }
 
   #program(instruction: Instruction, mode: number, floats: FloatMode): Program {

@@ -7,6 +7,7 @@ import type { EmulatorCore } from '../emulator-core.ts';
 import { FAULT_JUMP, WaveFault } from '../faults.ts';
 import {
   EXIT_CODES,
+  EXIT_JUMP,
   EXIT_MODE,
   GRANULE_LOG2,
   MAY_READ,
@@ -22,6 +23,7 @@ import {
   VALIDITY_MAP,
   WAVE_CLOCK,
   WAVE_EXIT,
+  WAVE_JUMP_PC,
   WAVE_LDS_BASE,
   WAVE_LDS_SIZE,
   WAVE_PRIVATE_BASE,
@@ -268,7 +270,11 @@ export class ReferenceMachine implements Machine {
     const offset = this.#emulator.memory.offset(pc);
     if (offset === undefined || !this.#emulator.memory.code(offset))
       throw new WaveFault(this.#record, FAULT_JUMP, -1, pc);
-    this.#next = this.#cache.jumpTarget(offset);
+    if (this.#cache.has(offset)) this.#next = this.#cache.record(offset);
+    else {
+      this.#view.setBigUint64(this.#wave + WAVE_JUMP_PC, pc, true);
+      this.#leave(EXIT_JUMP);
+    }
   }
 
   exit(reason: ExitReason): void {

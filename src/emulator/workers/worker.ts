@@ -35,6 +35,8 @@ export interface WorkerJob {
 /** How long a worker waits for the host when all its waves sleep, at first and at most. */
 const FIRST_SLEEP_MS = 0.02;
 const LAST_SLEEP_MS = 1;
+/** Between looks at what the main thread says. */
+const SLICE_MS = 5;
 
 export class EmulatorWorker {
   readonly #control: Control;
@@ -43,8 +45,6 @@ export class EmulatorWorker {
   readonly #memory: RemoteMemory;
   readonly #core: EmulatorCore;
   #generation = 0;
-  /** Code was withdrawn while a job ran. */
-  #isStale = false;
 
   constructor({ options, state, memory, windowHi, control, workers, index, originMs }: WorkerSetup) {
     this.#control = new Control(workers, control);
@@ -77,9 +77,8 @@ export class EmulatorWorker {
   #renew(): void {
     this.#memory.forget();
     const { generation } = this.#control;
-    if (generation !== this.#generation || this.#isStale) this.#core.clearCode();
+    if (generation !== this.#generation) this.#core.clearCode();
     this.#generation = generation;
-    this.#isStale = false;
   }
 
   #runScheduler(scheduler: GroupScheduler, claims: Claims): WorkerOutcome {
@@ -103,10 +102,9 @@ export class EmulatorWorker {
     while (!claims.stopped) {
       // No code runs on this thread here: what was freed before can be used again as far as this one is concerned.
       this.#words.pass(this.#control.epoch);
-      const { generation } = this.#control;
-      if (generation !== this.#generation) this.#withdraw(generation);
+      if (this.#control.generation !== this.#generation) this.#renew();
       const { wakes } = this.#control;
-      const turn = scheduler.turn();
+      const turn = scheduler.turn(performance.now() + SLICE_MS);
       this.#words.residents = scheduler.resident.map(({ group }) => group);
       if (turn === 'done') return;
       if (turn === 'running' || turn === 'asleep') {
@@ -119,14 +117,6 @@ export class EmulatorWorker {
       this.#words.state = WORKER_STATES.running;
       sleepMs = Math.min(LAST_SLEEP_MS, sleepMs * 2);
     }
-  }
-
-  /** Waves that run now are elsewhere; their records stay. */
-  #withdraw(generation: number): void {
-    this.#core.invalidateCode(0, 2 ** 32);
-    this.#memory.forget();
-    this.#generation = generation;
-    this.#isStale = true;
   }
 }
 
