@@ -1,6 +1,7 @@
 /** What the host does for GPU code is bounded: it decodes and compiles in small steps that count, and forgets what is too much. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { nodeThreads } from '../src/devices/emulated/node-threads.ts';
 import { assembled, Rig } from './budgets.test-support.ts';
 
 const FAULT_IN_LOOP = `
@@ -41,7 +42,7 @@ for (const executor of ['reference', 'handlers', 'jit'] as const) {
 
 const FORMATTED = 'buffer_store_format_xyzw v[4:7], v[2:3], s[4:7], 0 idxen offen';
 /** Each of 4 lanes stores in 16 bytes of its own; a float of each iteration adds to what is stored last. */
-const formattedStores = (iterations: number): string => `
+const formattedStores = (iterations: number, stores: number): string => `
   s_mov_b32 s4, s0
   s_and_b32 s5, s1, 0xffff
   s_or_b32 s5, s5, 0x100000
@@ -57,7 +58,7 @@ const formattedStores = (iterations: number): string => `
   s_movk_i32 s10, ${iterations}
 .Lloop:
   v_add_f32 v4, 0.5, v4
-  ${`${FORMATTED}\n`.repeat(195)}
+  ${`${FORMATTED}\n`.repeat(stores)}
   s_sub_u32 s10, s10, 1
   s_cmp_lg_u32 s10, 0
   s_cbranch_scc0 .Lend
@@ -65,14 +66,14 @@ const formattedStores = (iterations: number): string => `
 .Lend:
   s_endpgm`;
 
-for (const [executor, iterations] of [
-  ['reference', 1],
-  ['handlers', 40],
-  ['jit', 40],
+for (const [executor, iterations, stores] of [
+  ['reference', 2, 20],
+  ['handlers', 40, 195],
+  ['jit', 40, 195],
 ] as const) {
   test(`${executor}: a loop whose function would be too long for WebAssembly runs`, () => {
     using rig = new Rig({ executor, compileThreshold: 1 });
-    const dispatch = rig.run(formattedStores(iterations));
+    const dispatch = rig.run(formattedStores(iterations, stores));
     assert.equal(dispatch.state, 'complete');
     const floats = new Float32Array(rig.emulator.memory.buffer, rig.buffer, 20);
     const expected = [0, 1, 2, 3].flatMap(() => [iterations * 0.5, 1, 2, 4]);
@@ -84,7 +85,7 @@ for (const [executor, iterations] of [
 /** Many instructions of different shapes: each needs a handler of its own. */
 function manyShapes(count: number): string {
   const lines: string[] = [];
-  for (const name of ['v_fma_f32', 'v_med3_f32', 'v_min3_f32', 'v_max3_f32', 'v_div_fixup_f32'])
+  for (const name of ['v_div_fixup_f32', 'v_fma_f32', 'v_med3_f32', 'v_min3_f32', 'v_max3_f32'])
     for (const clamp of ['', 'clamp'])
       for (const factor of ['', 'mul:2', 'mul:4', 'div:2'])
         for (let signs = 0; signs < 64; signs++) {
@@ -144,3 +145,56 @@ for (const executor of ['reference', 'handlers', 'jit'] as const) {
     dispatch.cancel();
   });
 }
+
+/** Every wave adds 1 to a counter many times, with a call, a barrier and another MODE in between. */
+const longWaves = (iterations: number): string => `
+  v_mov_b32 v2, 0
+  v_mov_b32 v3, 1
+  s_movk_i32 s10, ${iterations}
+.Lloop:
+  s_getpc_b64 s[4:5]
+  s_add_u32 s4, s4, .Lcalled-.Lloop-4
+  s_addc_u32 s5, s5, 0
+  s_swappc_b64 s[6:7], s[4:5]
+  s_setreg_b32 hwreg(HW_REG_MODE, 0, 4), s10
+  s_sub_u32 s10, s10, 1
+  s_cmp_lg_u32 s10, 0
+  s_cbranch_scc1 .Lloop
+  s_endpgm
+.Lcalled:
+  s_barrier
+  s_mov_b64 exec, 1
+  global_atomic_add v2, v3, s[0:1]
+  s_setpc_b64 s[6:7]`;
+
+for (const [name, iterations, options] of [
+  ['reference', 100, { executor: 'reference' }],
+  ['handlers', 500, { executor: 'handlers' }],
+  ['jit', 500, { compileThreshold: 3 }],
+  ['jit with workers', 500, { compileThreshold: 3, workers: 3, threads: nodeThreads, workersAtOnce: true }],
+] as const) {
+  test(`${name}: code is forgotten and decoded again while waves run`, () => {
+    using rig = new Rig(options);
+    const dispatch = rig.start(assembled(longWaves(iterations)), 8, 128);
+    let turns = 0;
+    for (; rig.emulator.advance(0) !== 'idle'; turns++) rig.emulator.withdrawCode(0);
+    assert.equal(dispatch.state, 'complete', String(dispatch.fault?.message));
+    assert.equal(rig.dword(0), 8 * 2 * iterations);
+    assert.ok(turns > 5, `${turns} turns`);
+  });
+}
+
+test('more code than may be decoded at a time runs, and its memory is given back', () => {
+  using rig = new Rig();
+  const count = 300_000;
+  const end = assembled('v_mov_b32 v0, 0\nv_mov_b32 v1, 1\nglobal_store_dword v0, v1, s[0:1]\ns_endpgm');
+  const zeros = new Uint8Array(count * 4 + end.length);
+  zeros.set(end, count * 4);
+  const dispatch = rig.start(zeros);
+  let mostBytes = 0;
+  while (rig.emulator.advance(20) !== 'idle') mostBytes = Math.max(mostBytes, rig.emulator.memory.usage.bytes);
+  assert.equal(dispatch.state, 'complete');
+  assert.equal(dispatch.instructions, count + 4);
+  assert.equal(rig.dword(0), 1);
+  assert.ok(mostBytes < count * 96, `${mostBytes} bytes for records and what else there is`);
+});
