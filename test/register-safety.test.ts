@@ -69,7 +69,7 @@ class World {
     const { memory, state: own } = this.#emulator;
     const size = waveSizeBytes(waveSize);
     this.#waves = [0xa5, 0x3c].map((filler) => {
-      const start = own.allocate(2 * GUARD + size, true);
+      const start = own.allocate(2 * GUARD + size);
       own.bytes.fill(filler, start, start + 2 * GUARD + size);
       const guards = [start, start + GUARD + size].map((at) => Buffer.from(own.buffer, at, GUARD));
       return { base: start + GUARD, guards, filled: Buffer.alloc(GUARD, filler) };

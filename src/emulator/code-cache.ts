@@ -140,7 +140,7 @@ export class CodeCache {
     this.#decoder = decoderFor(processor, spaces.waveSize);
     this.#mode = mode;
     this.#floatMode = floatMode(mode);
-    this.jumpCache = state.allocate(JUMP_CACHE_ENTRIES * 8, false);
+    this.jumpCache = state.allocate(JUMP_CACHE_ENTRIES * 8);
     state.bytes.fill(0xff, this.jumpCache, this.jumpCache + JUMP_CACHE_ENTRIES * 8);
     work.allocate(JUMP_CACHE_ENTRIES * 8 + CACHE_BYTES);
   }
@@ -359,7 +359,7 @@ export class CodeCache {
     const size = count * RECORD_SIZE_BYTES;
     if (this.#blockEnd - this.#next < size) {
       const blockSize = Math.max(size, BLOCK_SIZE_BYTES);
-      this.#next = this.#state.allocate(blockSize, true);
+      this.#next = this.#state.allocate(blockSize);
       this.#blocks.push(this.#next);
       this.#work.allocate(blockSize);
       this.#blockEnd = this.#next + blockSize;

@@ -68,9 +68,11 @@ export interface CoreOptions {
 /** Ticks of the device clock, as the fixed 100 MHz counter of the hardware. */
 export const CLOCK_FREQUENCY_HZ = 100_000_000;
 
-export class EmulatorCore<M extends SharedMemory = SharedMemory> implements Memories {
+export class EmulatorCore<M extends SharedMemory = SharedMemory, S extends SharedState = SharedState>
+  implements Memories
+{
   readonly target: Target;
-  readonly state: SharedState;
+  readonly state: S;
   readonly memory: M;
   readonly checksAccesses: boolean;
   readonly countsClasses: boolean;
@@ -87,7 +89,7 @@ export class EmulatorCore<M extends SharedMemory = SharedMemory> implements Memo
   readonly #handlers = new Map<32 | 64, HandlerTable>();
   readonly #caches = new Map<string, CodeCache>();
 
-  constructor(options: CoreOptions, state: SharedState, memory: M, origin = performance.now()) {
+  constructor(options: CoreOptions, state: S, memory: M, origin = performance.now()) {
     this.target = targetFor(options.processor);
     this.state = state;
     this.memory = memory;

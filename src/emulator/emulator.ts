@@ -30,7 +30,7 @@ export interface CodeSymbol {
   readonly sizeBytes: number;
 }
 
-export class Emulator extends EmulatorCore<EmulatorMemory> {
+export class Emulator extends EmulatorCore<EmulatorMemory, StateMemory> {
   /** None where one thread is enough. */
   readonly workers: WorkerPool | undefined;
   readonly #dispatches: EmulatorDispatch[] = [];
@@ -69,6 +69,7 @@ export class Emulator extends EmulatorCore<EmulatorMemory> {
   /** All that was decoded goes: it may refer to what is gone. */
   #forgetCode(): void {
     this.workers?.control.withdraw();
+    this.state.forgetOwners();
     this.clearCode();
   }
 

@@ -65,7 +65,8 @@ export class WorkgroupSlot {
     const stateSize = aligned(waveSizeBytes(waveSize));
     const groupSize = aligned(GROUP_STATES + count * 4);
     const templatesSize = aligned(count * templateBytes(waveSize));
-    const states = state.allocate(count * stateSize + groupSize + templatesSize, false);
+    const owner = `${launch.entry} ${launch.vgprCount} ${launch.agprCount}`;
+    const states = state.allocate(count * stateSize + groupSize + templatesSize, owner);
     this.#states = states;
     this.group = states + count * stateSize;
     this.#templates = this.group + groupSize;

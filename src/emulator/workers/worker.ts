@@ -77,7 +77,10 @@ export class EmulatorWorker {
   #renew(): void {
     this.#memory.forget();
     const { generation } = this.#control;
-    if (generation !== this.#generation) this.#core.clearCode();
+    if (generation !== this.#generation) {
+      this.#state.forgetOwners();
+      this.#core.clearCode();
+    }
     this.#generation = generation;
   }
 
