@@ -41,17 +41,22 @@ export class HostileInstructions {
     this.#waveSize = waveSize;
     const rows = ROWS.filter((row) => row.semantics);
     const all = rows.flatMap((row) => encodingsOf(row, this.target));
-    for (const encoding of all)
-      if (!this.#byName.has(encoding.row.name)) this.#byName.set(encoding.row.name, encoding);
+    for (const encoding of all) if (!this.#byName.has(encoding.row.name)) this.#byName.set(encoding.row.name, encoding);
     this.#all = all.filter(({ row, format }) => {
       if (row.flags.terminator === 'jump' || ENDS.test(row.name)) return false;
       return waveSize === 32 || format.name !== 'VOPD';
     });
     this.#memory = this.#all.filter(({ format }) => MEMORY_FORMATS.has(format.name));
-    this.#relative = this.#all.filter(({ row }) => row.operands.some(({ relative }) => relative) || /gpr_idx/.test(row.name));
+    this.#relative = this.#all.filter(
+      ({ row }) => row.operands.some(({ relative }) => relative) || /gpr_idx/.test(row.name),
+    );
     this.#matrix = this.#all.filter(({ format, row }) => format.name === 'VOP3P_MAI' || /wmma/.test(row.name));
-    this.#laneLoads = this.#memory.filter(({ row }) => /(load|read)(?!.*(lds|addtid))/.test(row.name) && row.format !== 'SMEM');
-    this.#lanes = this.#all.filter(({ row, format }) => LANE_FORMATS.test(format.name) && !CROSS_LANE.test(row.name + format.name));
+    this.#laneLoads = this.#memory.filter(
+      ({ row }) => /(load|read)(?!.*(lds|addtid))/.test(row.name) && row.format !== 'SMEM',
+    );
+    this.#lanes = this.#all.filter(
+      ({ row, format }) => LANE_FORMATS.test(format.name) && !CROSS_LANE.test(row.name + format.name),
+    );
   }
 
   /** A few instructions, straight or in a loop that moves its addresses. */
@@ -131,7 +136,9 @@ export class HostileInstructions {
       const isKnown = typeof found !== 'string';
       const size = isKnown ? found.sizeBytes : 4;
       const hex = words.slice(at / 4, at / 4 + size / 4).map((word) => word.toString(16).padStart(8, '0'));
-      lines.push(`    ${at.toString(16).padStart(3)}: ${isKnown ? instructionText(found) : 'not an instruction'}  // ${hex.join(' ')}`);
+      lines.push(
+        `    ${at.toString(16).padStart(3)}: ${isKnown ? instructionText(found) : 'not an instruction'}  // ${hex.join(' ')}`,
+      );
       at += size;
     }
     return lines.join('\n');
@@ -156,14 +163,17 @@ const isOperand = ({ name }: Field, format: Format): boolean => !(format.name ==
 function borderOf({ width, name }: Field, random: Random): number {
   const limit = 2 ** width;
   const isVectorSource = width === 9;
-  return random.weighted<() => number>([
-    [4, () => limit - 1 - random.below(Math.min(limit, 34))],
-    [2, () => random.below(Math.min(limit, 4))],
-    [2, () => limit / 2 + random.between(-2, 1)],
-    [isVectorSource ? 3 : 0, () => 256 + random.pick([0, 1, 2, 127, 128, 224, 240, 248, 252, 253, 254, 255])],
-    [/sdst|sbase|ssrc|sdata|srsrc|soffset/.test(name) ? 3 : 0, () => random.between(96, 127) % limit],
-    [2, () => random.below(limit)],
-  ])() & (limit - 1);
+  return (
+    random.weighted<() => number>([
+      [4, () => limit - 1 - random.below(Math.min(limit, 34))],
+      [2, () => random.below(Math.min(limit, 4))],
+      [2, () => limit / 2 + random.between(-2, 1)],
+      [isVectorSource ? 3 : 0, () => 256 + random.pick([0, 1, 2, 127, 128, 224, 240, 248, 252, 253, 254, 255])],
+      [/sdst|sbase|ssrc|sdata|srsrc|soffset/.test(name) ? 3 : 0, () => random.between(96, 127) % limit],
+      [2, () => random.below(limit)],
+    ])() &
+    (limit - 1)
+  );
 }
 
 function setField(words: number[], { low, width }: Field, value: number): void {

@@ -67,10 +67,23 @@ class Lockstep implements Subject {
     const machine = this.#machines[0]!;
     const { memory } = machine.emulator;
     const registers = new Uint32Array(waveSizeBytes(this.#waveSize) / 4);
-    const high = random.pick([memory.windowHi, memory.windowHi, memory.windowHi, SHARED_APERTURE_HI, PRIVATE_APERTURE_HI]);
+    const high = random.pick([
+      memory.windowHi,
+      memory.windowHi,
+      memory.windowHi,
+      SHARED_APERTURE_HI,
+      PRIVATE_APERTURE_HI,
+    ]);
     const highOf = (): number =>
       random.chance(85) ? high : random.pick([memory.windowHi, memory.windowHi + 1, memory.windowHi - 1, 0, -1]);
-    const edges = [...machine.edges, ...new Array<number>(6).fill(machine.dataEnd), LDS_SIZE, PRIVATE_SIZE, 0, LDS_SIZE];
+    const edges = [
+      ...machine.edges,
+      ...new Array<number>(6).fill(machine.dataEnd),
+      LDS_SIZE,
+      PRIVATE_SIZE,
+      0,
+      LDS_SIZE,
+    ];
     const isInside = random.chance(35);
     const low = (): number =>
       isInside
@@ -95,7 +108,19 @@ class Lockstep implements Subject {
         else registers[at + lane] = isMixed ? low() : base + lane * stride;
       }
     }
-    registers[124] = random.pick([0xffffffff, 0, 1, LDS_SIZE, 0xf0ff, 0x80ff, 0x8000, 0xff00ff, 255, 256, random.next()]);
+    registers[124] = random.pick([
+      0xffffffff,
+      0,
+      1,
+      LDS_SIZE,
+      0xf0ff,
+      0x80ff,
+      0x8000,
+      0xff00ff,
+      255,
+      256,
+      random.next(),
+    ]);
     new DataView(registers.buffer).setBigUint64(126 * 4, random.pick(EXECS), true);
     return registers;
   }

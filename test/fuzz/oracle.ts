@@ -181,7 +181,10 @@ setInterval(() => {
 }, 500);`;
 
 /** Tells where an iteration hangs that never comes back; returns what is to be told of each iteration. */
-function watch(name: string, targets: readonly string[]): { tell: (target: string, seed: number) => void; end(): void } {
+function watch(
+  name: string,
+  targets: readonly string[],
+): { tell: (target: string, seed: number) => void; end(): void } {
   const words = new Int32Array(new SharedArrayBuffer(12));
   const workerData = { words, name, targets, limitMs: WATCHDOG_SECONDS * 1000 };
   const worker = new Worker(WATCHDOG, { eval: true, workerData });

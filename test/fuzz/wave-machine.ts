@@ -2,9 +2,10 @@
  * One wave with its memory on one executor, between canaries: guards behind and before its state, LDS, scratch and data, filled with bytes that
  * are others on each executor, so that what is read there shows too. Machines that are made alike have everything in the same places.
  */
-import { type EmulatorOptions, Emulator } from '../../src/emulator/emulator.ts';
-import { WaveFault } from '../../src/emulator/faults.ts';
+
 import { MODE_REFUSED_BITS } from '../../src/emulator/code-cache.ts';
+import { Emulator, type EmulatorOptions } from '../../src/emulator/emulator.ts';
+import { WaveFault } from '../../src/emulator/faults.ts';
 import {
   EXIT_BUDGET,
   EXIT_CODES,
@@ -117,7 +118,10 @@ export class WaveMachine implements Disposable {
     const other = memory.allocate(DATA_SIZE, { permissions: 0 });
     this.code = memory.allocate(CODE_SIZE, { permissions: MAY_READ });
     memory.free(this.freed);
-    const behind = (start: number): Span => ({ start: start + VALID_SIZE, end: start + VALID_SIZE + PAGE_SIZE_BYTES - 128 });
+    const behind = (start: number): Span => ({
+      start: start + VALID_SIZE,
+      end: start + VALID_SIZE + PAGE_SIZE_BYTES - 128,
+    });
     this.#guards = [
       { start: 1024, end: VALIDITY_MAP },
       { start: states, end: this.wave },
