@@ -1,12 +1,13 @@
 /** Instructions with operands at the borders of what an encoding can say: last registers of each file, smallest and largest offsets. */
 import { instructionText } from '../../src/emulator/fault-report.ts';
 import { decoderFor, type Encoding, encodingsOf } from '../../src/isa/amdgpu/decode.ts';
-import { bytesOf, encodeFields, type FieldValues } from '../../src/isa/amdgpu/encode.ts';
+import { bytesOf } from '../../src/isa/amdgpu/encode.ts';
 import type { Field, Format } from '../../src/isa/amdgpu/formats.ts';
 import type { Instruction } from '../../src/isa/amdgpu/instruction.ts';
 import { ROWS } from '../../src/isa/amdgpu/instructions/index.ts';
 import { type Target, targetFor } from '../../src/isa/amdgpu/targets.ts';
 import { MEMORY_FORMATS, randomEncoding } from '../lockstep/random-encoding.test-support.ts';
+import { Emitter, LITERAL } from './emitter.ts';
 import type { Random } from './random.ts';
 
 const ATTEMPTS = 12;
@@ -20,14 +21,11 @@ const ENDS = /^s_(endpgm|barrier|sleep|trap|sendmsg|sendmsghalt|rfe|setkill|seth
 const LANE_FORMATS = /^VOP[123](_|$)|^VOPC/;
 const CROSS_LANE = /lane|permute|DPP|cmpx|movrel|swizzle|addtid|bpermute|atomic|rtn|add|sub|inc|dec|min|max|wrap|cmpst/;
 const COUNTER = 101;
-const INLINE_ZERO = 128;
-const LITERAL = 255;
-const NO_VALUES: FieldValues = {};
 
 export class HostileInstructions {
   readonly target: Target;
   readonly #waveSize: 32 | 64;
-  readonly #byName = new Map<string, Encoding>();
+  readonly #emitter: Emitter;
   readonly #all: readonly Encoding[];
   readonly #memory: readonly Encoding[];
   readonly #relative: readonly Encoding[];
@@ -41,7 +39,7 @@ export class HostileInstructions {
     this.#waveSize = waveSize;
     const rows = ROWS.filter((row) => row.semantics);
     const all = rows.flatMap((row) => encodingsOf(row, this.target));
-    for (const encoding of all) if (!this.#byName.has(encoding.row.name)) this.#byName.set(encoding.row.name, encoding);
+    this.#emitter = new Emitter(processor);
     this.#all = all.filter(({ row, format }) => {
       if (row.flags.terminator === 'jump' || ENDS.test(row.name)) return false;
       return waveSize === 32 || format.name !== 'VOPD';
@@ -69,28 +67,22 @@ export class HostileInstructions {
     const step = random.chance(70) ? this.#step(random) : [];
     const turns = [...body, ...step];
     return [
-      ...this.emit('s_movk_i32', { sdst: COUNTER, simm16: random.between(1, 5) }),
-      ...turns,
-      ...this.emit('s_sub_u32', { sdst: COUNTER, ssrc0: COUNTER, ssrc1: INLINE_ZERO + 1 }),
-      ...this.emit('s_cmp_lg_u32', { ssrc0: COUNTER, ssrc1: INLINE_ZERO }),
-      ...this.emit('s_cbranch_scc1', { simm16: (-turns.length - 3) & 0xffff }),
+      ...this.#emitter.emit('s_movk_i32', { sdst: COUNTER, simm16: random.between(1, 5) }),
+      ...this.#emitter.loop(COUNTER, turns),
     ];
-  }
-
-  emit(name: string, values: FieldValues = NO_VALUES): number[] {
-    const encoding = this.#byName.get(name);
-    if (!encoding) throw new Error(`${this.target.processor} has no ${name}`);
-    return encodeFields(encoding.format, encoding.opcode, values);
   }
 
   /** Addresses move on in a loop: some register plus a stride. */
   #step(random: Random): number[] {
     const register = random.below(80);
-    return [...this.emit('v_add_u32', { vdst: register, src0: LITERAL, src1: register }), random.pick(STRIDES) >>> 0];
+    return [
+      ...this.#emitter.emit('v_add_u32', { vdst: register, src0: LITERAL, src1: register }),
+      random.pick(STRIDES) >>> 0,
+    ];
   }
 
   #execOf(random: Random): number[] {
-    return this.emit(`s_mov_b${this.#waveSize}`, { sdst: 126, ssrc0: random.pick([193, 128, 129, 192, 144]) });
+    return this.#emitter.emit(`s_mov_b${this.#waveSize}`, { sdst: 126, ssrc0: random.pick([193, 128, 129, 192, 144]) });
   }
 
   #instruction(random: Random, isOfLanes: boolean): number[] {
