@@ -23,6 +23,7 @@ const KERNEL_STEP = 256;
 const SIGNALS = 6;
 const DESCRIPTORS = 64;
 const PROGRESS_CALLS = 6;
+const WORKERS_PERCENT = 10;
 
 const WORKERS = {
   executor: 'jit',
@@ -36,7 +37,8 @@ const DEVICES: Readonly<Record<string, Partial<EmulatorOptions>>> = { ...EXECUTO
 const LDS_SIZES = [0, 4, 1024, 1024, 4096, 65532, 65536, 65536, 65537, 65600, 2 ** 17, 2 ** 24];
 /** So large that addresses of few lanes wrap 32 bits within it. */
 const HUGE_SIZES = [2 ** 28, 805306368, 2 ** 30, 2 ** 31, 2 ** 32 - 64, 2 ** 32 - 1];
-const PRIVATE_SIZES = [0, 4, 16, 64, 512, 4096, 16384, 65536, 262128, 2 ** 20, 2 ** 24];
+const PRIVATE_SIZES = [0, 4, 16, 64, 512, 4096, 16384];
+const HUGE_PRIVATE_SIZES = [65536, 262128, 2 ** 20, 2 ** 24, ...HUGE_SIZES];
 const ACCESSES = {
   lds: [
     'ds_write_b32',
@@ -173,7 +175,6 @@ class Rig implements Disposable {
     const { error: failure, running } = this.#queue;
     if (failure) {
       tally.refused(failure.error);
-      if (process.env['DBG']) console.log(failure.error.message);
       const { fault } = failure;
       if (fault) tally.fault(fault.kind);
       const place = fault && `${fault.kind} ${fault.instruction} at ${this.#nameOf(fault.pc)} lane ${fault.lane}`;
@@ -331,7 +332,7 @@ class Rig implements Disposable {
     const chosen = random.chance(35) ? this.#kernels[0]! : kernel;
     const isHuge = random.chance(4);
     const ldsSize = random.pick(isHuge ? HUGE_SIZES : LDS_SIZES);
-    const privateSize = random.pick(random.chance(3) ? HUGE_SIZES : PRIVATE_SIZES);
+    const privateSize = random.pick(random.chance(2) ? HUGE_PRIVATE_SIZES : PRIVATE_SIZES);
     const slot = random.below(DESCRIPTORS);
     const descriptor = this.#descriptors + BigInt(64 * slot);
     const entry = random.chance(94) ? this.#code + BigInt(chosen.offset) : this.#anyPlace(random, usesOwn).address;
@@ -408,10 +409,14 @@ class Rig implements Disposable {
 }
 
 class Packets implements Subject {
+  readonly #target: string;
   readonly #rigs: readonly Rig[];
+  /** Made when it is first used: threads take a while to begin. */
+  #workers: Rig | undefined;
 
   constructor(target: string) {
-    this.#rigs = Object.keys(DEVICES).map((name) => new Rig(name, target));
+    this.#target = target;
+    this.#rigs = Object.keys(EXECUTOR_OPTIONS).map((name) => new Rig(name, target));
   }
 
   iterate(random: Random, tally: Tally): void {
@@ -420,15 +425,19 @@ class Packets implements Subject {
     for (const rig of this.#rigs) {
       tally.doing = `on ${rig.name}`;
       const outcome = rig.run(new Random(seed), tally);
-      // Workgroups of several threads race.
-      if (rig.name === 'workers') continue;
       expected ??= outcome;
       if (outcome !== expected) throw new Found('difference', `${outcome}, reference: ${expected}`);
     }
+    if (!random.chance(WORKERS_PERCENT)) return;
+    // Workgroups of several threads race: nothing is compared.
+    tally.doing = 'with workers';
+    this.#workers ??= new Rig('workers', this.#target);
+    this.#workers.run(new Random(seed), tally);
   }
 
   [Symbol.dispose](): void {
     for (const rig of this.#rigs) rig[Symbol.dispose]();
+    this.#workers?.[Symbol.dispose]();
   }
 }
 
