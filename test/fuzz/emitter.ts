@@ -7,6 +7,7 @@ import { type Target, targetFor } from '../../src/isa/amdgpu/targets.ts';
 export const LITERAL = 255;
 /** Inline constants: 0 and from it on up to 64. */
 export const ZERO = 128;
+const MINUS_ONE = 193;
 const VGPR = 256;
 
 export class Emitter {
@@ -36,10 +37,28 @@ export class Emitter {
   }
 
   /** s[`to`..] = dwords at s[0:1] + `offset`. */
-  arguments(name: 's_load_dwordx2' | 's_load_dwordx4', to: number, offset: number): number[] {
+  arguments(name: `s_load_dwordx${2 | 4 | 16}`, to: number, offset: number): number[] {
     const isGfx9 = this.target.families.includes('gfx9');
     const rest = isGfx9 ? { imm: 1 } : { soffset: this.target.scalars.none };
     return this.emit(name, { sdata: to, sbase: 0, offset, ...rest });
+  }
+
+  barrier(): number[] {
+    if (!this.target.families.includes('gfx12')) return this.emit('s_barrier');
+    return [...this.emit('s_barrier_signal', { ssrc0: MINUS_ONE }), ...this.emit('s_barrier_wait', { simm16: 0xffff })];
+  }
+
+  /** Ends s_set_gpr_idx_on, where that is. */
+  leaveIndexMode(): number[] {
+    return this.target.families.includes('gfx9') ? this.emit('s_set_gpr_idx_off') : [];
+  }
+
+  /** v[`vgpr`] becomes another value where `source` is not the same: the difference is added. */
+  differs(vgpr: number, source: number): number[] {
+    return [
+      ...this.emit('v_sub_u32', { vdst: 2, src0: source, src1: vgpr }),
+      ...this.emit('v_or_b32', { vdst: vgpr, src0: VGPR + 2, src1: vgpr }),
+    ];
   }
 
   copy(vgpr: number, sgpr: number): number[] {
@@ -104,6 +123,8 @@ export interface DescriptorFields {
   readonly privateSizeBytes?: number;
   readonly entryOffset: bigint;
   readonly isWave32?: boolean;
+  /** All 256 VGPRs, and as many accumulation registers. */
+  readonly isLarge?: boolean;
 }
 
 /** The 64 bytes of a kernel descriptor with 32 VGPRs, whose kernel finds its arguments by s[0:1]. */
@@ -112,6 +133,7 @@ export function descriptorBytes({
   privateSizeBytes = 0,
   entryOffset,
   isWave32,
+  isLarge,
 }: DescriptorFields): Uint8Array {
   const bytes = new Uint8Array(64);
   const view = new DataView(bytes.buffer);
@@ -119,8 +141,8 @@ export function descriptorBytes({
   view.setUint32(4, privateSizeBytes, true);
   view.setBigInt64(16, entryOffset, true);
   // Accumulation registers begin at v32; 32 VGPRs or more, denormals kept, DX10_CLAMP, IEEE.
-  view.setUint32(44, 7, true);
-  view.setUint32(48, 7 | (0xf << 16) | (1 << 21) | (1 << 23), true);
+  view.setUint32(44, isLarge ? 63 : 7, true);
+  view.setUint32(48, (isLarge ? 63 : 7) | (0xf << 16) | (1 << 21) | (1 << 23), true);
   // Scratch, 2 user SGPRs.
   view.setUint32(52, 1 | (2 << 1), true);
   view.setUint16(56, (1 << 3) | (isWave32 ? 1 << 10 : 0), true);

@@ -72,6 +72,17 @@ export class HostileInstructions {
     ];
   }
 
+  /** A vector instruction that stays in its lanes. */
+  vector(random: Random): number[] {
+    return this.#hostile(random.pick(this.#lanes), random);
+  }
+
+  /** An instruction by the name of its row; undefined where the target has none. */
+  named(name: string, random: Random): number[] | undefined {
+    const encoding = this.#all.find(({ row }) => row.name === name);
+    return encoding && this.#hostile(encoding, random);
+  }
+
   /** Addresses move on in a loop: some register plus a stride. */
   #step(random: Random): number[] {
     const register = random.below(80);

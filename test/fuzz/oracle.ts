@@ -1,6 +1,6 @@
 /**
  * What the safety oracles share: iterations that one seed decides, counts, findings with a command that repeats them, and a command line:
- * `node test/fuzz/NAME.ts [--target=all|gfx90a,...] [--seconds=N | --iterations=N] [--seed=S] [--findings=N] [--verbose]`.
+ * `node test/fuzz/NAME.ts [--target=all|gfx90a,...] [--seconds=N | --iterations=N] [--seed=S] [--findings=N] [--ignore=REGEX]`.
  */
 import { writeSync } from 'node:fs';
 import path from 'node:path';
@@ -102,6 +102,8 @@ export interface OracleOptions {
   readonly seed: number;
   /** Ends after so many. */
   readonly findings?: number;
+  /** Findings that are known: counted, and nothing else. */
+  readonly ignore?: RegExp | undefined;
   readonly report?: (text: string) => void;
   /** Told before each iteration. */
   readonly onIteration?: (target: string, seed: number) => void;
@@ -123,12 +125,13 @@ export function runOracle(oracle: Oracle, options: OracleOptions): Tally {
       if (subject === undefined) born = own;
       subject ??= oracle.create(target);
       const finding = iterate(oracle, subject, own, tally);
-      if (finding) {
+      if (finding && options.ignore?.test(finding.text)) tally.event('ignored findings');
+      else if (finding) {
         tally.findings.push({ ...finding, target, seed: own });
         report(`${finding.kind} on ${target}, seed ${own}: ${finding.text}\n${repeat(oracle, target, born, own)}`);
       }
-      // What is left after a finding is no fresh ground.
-      if (!finding && (number + 1) % oracle.lifetime !== 0) continue;
+      // What is left after a finding, or after an error, is no fresh ground.
+      if (!finding && tally.doing !== REFUSED && (number + 1) % oracle.lifetime !== 0) continue;
       subject[Symbol.dispose]();
       subject = undefined;
     }
@@ -144,6 +147,9 @@ function repeat({ name }: Oracle, target: string, born: number, own: number): st
   return born === own ? alone : `${alone}\n  with what ran before: ${command(born, own - born + 1)}`;
 }
 
+/** What an iteration was doing that ended early, by an error of the product that is no defect. */
+const REFUSED = 'was refused';
+
 function iterate(
   oracle: Oracle,
   subject: Subject,
@@ -155,6 +161,11 @@ function iterate(
   try {
     subject.iterate(new Random(seed), tally);
   } catch (error) {
+    if (error instanceof WavewrightError && error.code !== 'INTERNAL') {
+      tally.refused(error);
+      tally.doing = REFUSED;
+      return undefined;
+    }
     const text = error instanceof Found ? error.message : error instanceof Error ? error.stack : String(error);
     return { kind: error instanceof Found ? error.kind : 'internal', text: `${text}\n  ${tally.doing}` };
   }
@@ -207,6 +218,7 @@ export function oracleMain(oracle: Oracle, meta: ImportMeta): void {
       iterations: { type: 'string' },
       seed: { type: 'string', default: '1' },
       findings: { type: 'string', default: '10' },
+      ignore: { type: 'string' },
     },
   });
   const targets = values.target === 'all' ? ORACLE_TARGETS : values.target.split(',');
@@ -218,6 +230,7 @@ export function oracleMain(oracle: Oracle, meta: ImportMeta): void {
     targets,
     seed,
     findings: Number(values.findings),
+    ignore: values.ignore === undefined ? undefined : new RegExp(values.ignore),
     ...(iterations !== undefined && { iterations: Number(iterations) }),
     ...(iterations === undefined && { seconds: Number(seconds ?? 10) }),
     // At once, in case that the process does not survive.

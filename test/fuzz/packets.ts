@@ -4,7 +4,6 @@
  */
 import { createHash } from 'node:crypto';
 import { createEmulatedDevice } from '../../src/devices/emulated/index.ts';
-import { nodeThreads } from '../../src/devices/emulated/node-threads.ts';
 import type { EmulatorOptions } from '../../src/emulator/emulator.ts';
 import type { AdvanceResult, Device } from '../../src/hsa/device.ts';
 import { type Agent, createRuntime, type Queue, type Runtime, type Signal } from '../../src/hsa/index.ts';
@@ -14,7 +13,7 @@ import { STRIDES } from './hostile-instructions.ts';
 import { MemoryWatch, type Phase } from './memory-watch.ts';
 import { Found, type Oracle, oracleMain, type Subject, type Tally } from './oracle.ts';
 import { Random } from './random.ts';
-import { EXECUTOR_OPTIONS } from './wave-machine.ts';
+import { EXECUTOR_OPTIONS, WORKER_OPTIONS } from './wave-machine.ts';
 
 const MEMORY_SIZE_BYTES = 2 ** 30;
 const DATA_SIZE = 8192;
@@ -25,14 +24,7 @@ const DESCRIPTORS = 64;
 const PROGRESS_CALLS = 6;
 const WORKERS_PERCENT = 10;
 
-const WORKERS = {
-  executor: 'jit',
-  compileThreshold: 1,
-  threads: nodeThreads,
-  workers: 3,
-  workersAtOnce: true,
-} as const;
-const DEVICES: Readonly<Record<string, Partial<EmulatorOptions>>> = { ...EXECUTOR_OPTIONS, workers: WORKERS };
+const DEVICES: Readonly<Record<string, Partial<EmulatorOptions>>> = { ...EXECUTOR_OPTIONS, workers: WORKER_OPTIONS };
 
 const LDS_SIZES = [0, 4, 1024, 1024, 4096, 65532, 65536, 65536, 65537, 65600, 2 ** 17, 2 ** 24];
 /** So large that addresses of few lanes wrap 32 bits within it. */

@@ -3,13 +3,12 @@
  * runs that was there before.
  */
 import { createEmulatedDevice } from '../../src/devices/emulated/index.ts';
-import { nodeThreads } from '../../src/devices/emulated/node-threads.ts';
 import type { EmulatorOptions } from '../../src/emulator/emulator.ts';
 import type { Device, Dispatch } from '../../src/hsa/device.ts';
 import { descriptorBytes, Emitter, LITERAL } from './emitter.ts';
 import { Found, type Oracle, oracleMain, type Subject, type Tally } from './oracle.ts';
 import type { Random } from './random.ts';
-import { EXECUTOR_OPTIONS } from './wave-machine.ts';
+import { EXECUTOR_OPTIONS, WORKER_OPTIONS } from './wave-machine.ts';
 
 const MEMORY_SIZE_BYTES = 2 ** 28;
 const CODE_SIZE = 4096;
@@ -21,13 +20,6 @@ const STORED_BYTES = 65536;
 const SENTINEL = 0x5e;
 const TURNS = 2_000_000;
 const WORKGROUPS = 64;
-const WORKERS = {
-  executor: 'jit',
-  compileThreshold: 0,
-  threads: nodeThreads,
-  workers: 3,
-  workersAtOnce: true,
-} as const;
 const STORES = ['global_store_dword', 'global_store_dwordx4', 'global_atomic_add'] as const;
 
 class Rig implements Disposable {
@@ -196,7 +188,7 @@ class Reclaim implements Subject {
   readonly #rigs: readonly Rig[];
 
   constructor(target: string) {
-    this.#workers = new Rig('workers', target, WORKERS);
+    this.#workers = new Rig('workers', target, WORKER_OPTIONS);
     const alone = Object.entries(EXECUTOR_OPTIONS).map(([name, options]) => new Rig(name, target, options));
     this.#rigs = [...alone, this.#workers];
   }

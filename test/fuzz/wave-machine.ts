@@ -3,6 +3,7 @@
  * are others on each executor, so that what is read there shows too. Machines that are made alike have everything in the same places.
  */
 
+import { nodeThreads } from '../../src/devices/emulated/node-threads.ts';
 import { MODE_REFUSED_BITS } from '../../src/emulator/code-cache.ts';
 import { Emulator, type EmulatorOptions } from '../../src/emulator/emulator.ts';
 import { WaveFault } from '../../src/emulator/faults.ts';
@@ -41,6 +42,10 @@ export const EXECUTOR_OPTIONS = {
   regions: { executor: 'jit', compileThreshold: 0, vertical: 'never' },
   loops: { executor: 'jit', compileThreshold: 0, vertical: 'always' },
 } as const satisfies Readonly<Record<string, Partial<EmulatorOptions>>>;
+
+export const WORKER_OPTIONS: Partial<EmulatorOptions> = {
+  ...{ executor: 'jit', compileThreshold: 0, threads: nodeThreads, workers: 3, workersAtOnce: true },
+};
 
 export type Tier = keyof typeof EXECUTOR_OPTIONS;
 export const TIERS = Object.keys(EXECUTOR_OPTIONS) as Tier[]; // reason: keys of the object above
