@@ -48,7 +48,7 @@ export class HostileInstructions {
     this.#relative = this.#all.filter(
       ({ row }) => row.operands.some(({ relative }) => relative) || /gpr_idx/.test(row.name),
     );
-    this.#matrix = this.#all.filter(({ format, row }) => format.name === 'VOP3P_MAI' || /wmma/.test(row.name));
+    this.#matrix = this.#all.filter(({ format, row }) => format.name === 'VOP3P_MAI' || /wmma|accvgpr/.test(row.name));
     this.#laneLoads = this.#memory.filter(
       ({ row }) => /(load|read)(?!.*(lds|addtid))/.test(row.name) && row.format !== 'SMEM',
     );
@@ -62,6 +62,7 @@ export class HostileInstructions {
     const isLoop = random.chance(45);
     const isOfLanes = isLoop && random.chance(60);
     const body = random.times(random.between(1, 6), () => this.#instruction(random, isOfLanes)).flat();
+    if (this.#hasIndexMode && random.chance(20)) return this.#indexed(random);
     if (random.chance(8)) body.unshift(...this.#execOf(random));
     if (!isLoop) return body;
     const step = random.chance(70) ? this.#step(random) : [];
@@ -70,6 +71,17 @@ export class HostileInstructions {
       ...this.#emitter.emit('s_movk_i32', { sdst: COUNTER, simm16: random.between(1, 5) }),
       ...this.#emitter.loop(COUNTER, turns),
     ];
+  }
+
+  get #hasIndexMode(): boolean {
+    return this.target.families.includes('gfx9');
+  }
+
+  /** Vector instructions whose VGPR numbers M0 completes, the tuples of matrix products among them. */
+  #indexed(random: Random): number[] {
+    const one = (): number[] =>
+      this.#hostile(random.pick(this.#matrix.length > 0 && random.chance(50) ? this.#matrix : this.#all), random);
+    return [...this.named('s_set_gpr_idx_on', random)!, ...random.times(random.between(1, 3), one).flat()];
   }
 
   /** A vector instruction that stays in its lanes. */

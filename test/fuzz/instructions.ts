@@ -145,8 +145,6 @@ function difference(
     return `${found.fault} ${found.faultDetail}, handlers ${handlers.fault} ${handlers.faultDetail}`;
   }
   if (found.exit !== reference.exit) return `${found.exit}, reference ${reference.exit}`;
-  if (found.instructions !== reference.instructions)
-    return `${found.instructions} instructions, reference ${reference.instructions}`;
   const at = found.state.findIndex((value, i) => value !== reference.state[i]);
   if (at >= 0) {
     const row = Math.floor((at - WAVE_VGPRS / 4) / waveSize);

@@ -49,7 +49,7 @@ class Rig implements Disposable {
     this.#emitter = new Emitter(processor);
     this.#lanes = /gfx9/.test(processor) ? 64 : 32;
     this.#device = createEmulatedDevice({ processor, memorySizeBytes: MEMORY_SIZE_BYTES, ...options });
-    this.#watch = new MemoryWatch(this.#device);
+    this.#watch = MemoryWatch.of(this.#device);
     const { memory } = this.#device;
     this.#descriptor = memory.allocate(64, { label: 'descriptor', readOnly: true });
     this.#arguments = memory.allocate(SCALARS_SIZE + IMAGE_VGPRS * 256, { label: 'image', readOnly: true });

@@ -87,10 +87,15 @@ export class MemoryWatch {
   readonly #regions: Regions;
   readonly #snapshots = AREAS.map(({ start, end }) => Buffer.alloc(end - start));
 
-  constructor(device: Device) {
+  constructor(memory: EmulatorMemory) {
+    this.memory = memory;
+    this.#regions = regionsOf.get(memory) ?? emptyRegions();
+    regionsOf.set(memory, this.#regions);
+  }
+
+  static of(device: Device): MemoryWatch {
     device.memory.free(device.memory.allocate(64));
-    this.memory = lastUsed!;
-    this.#regions = regionsOf.get(this.memory)!;
+    return new MemoryWatch(lastUsed!);
   }
 
   get live(): readonly Watched[] {
@@ -118,6 +123,14 @@ export class MemoryWatch {
     for (const [i, { start, end }] of AREAS.entries())
       Buffer.from(this.memory.buffer, start, end - start).copy(this.#snapshots[i]!);
     this.#regions.recent.length = 0;
+  }
+
+  /** The host wrote there. */
+  wrote(start: number, sizeBytes: number): void {
+    for (const [i, area] of AREAS.entries()) {
+      if (start < area.start || start + sizeBytes > area.end) continue;
+      Buffer.from(this.memory.buffer, start, sizeBytes).copy(this.#snapshots[i]!, start - area.start);
+    }
   }
 
   /** Throws `Found` when something changed since `accept` that must not have. Regions that came or went since then are left out. */

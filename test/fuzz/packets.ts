@@ -71,7 +71,7 @@ class Rig implements Disposable {
   constructor(name: string, processor: string) {
     this.name = name;
     this.#device = createEmulatedDevice({ processor, memorySizeBytes: MEMORY_SIZE_BYTES, ...DEVICES[name] });
-    this.watch = new MemoryWatch(this.#device);
+    this.watch = MemoryWatch.of(this.#device);
     const { memory } = this.#device;
     const emitter = new Emitter(processor);
     this.#isWave32 = !emitter.target.waveSizes.includes(64) || emitter.target.waveSizes.includes(32);
@@ -271,7 +271,7 @@ class Rig implements Disposable {
   }
 
   #signalAddress(random: Random, usesOwn: boolean): bigint {
-    if (random.chance(85)) return random.pick(this.#signals).address;
+    if (random.chance(93)) return random.pick(this.#signals).address;
     return random.chance(30) ? 0n : this.#anyPlace(random, usesOwn).address;
   }
 

@@ -16,7 +16,6 @@ import {
   PAGE_SIZE_BYTES,
   RECORD_PC,
   RECORD_SIZE_BYTES,
-  THREADS_RUN,
   VALIDITY_MAP,
   WAVE_BUDGET,
   WAVE_COMPILED,
@@ -34,6 +33,7 @@ import {
   WAVE_VGPRS,
   waveSizeBytes,
 } from '../../src/emulator/layout.ts';
+import { MemoryWatch, type Span } from './memory-watch.ts';
 import { Found, type Tally } from './oracle.ts';
 
 export const EXECUTOR_OPTIONS = {
@@ -51,7 +51,7 @@ export type Tier = keyof typeof EXECUTOR_OPTIONS;
 export const TIERS = Object.keys(EXECUTOR_OPTIONS) as Tier[]; // reason: keys of the object above
 
 const MEMORY_SIZE_BYTES = 2 ** 25;
-const CODE_SIZE = 1 << 20;
+const CODE_SIZE = 1 << 19;
 export const LDS_SIZE = 1024;
 export const PRIVATE_SIZE = 512;
 const GUARD = 4096;
@@ -62,11 +62,6 @@ const DATA_SIZE = 4096 + 72;
 const VALID_SIZE = 4096 + 128;
 /** Instructions of a run that ends, at most. */
 const MAX_INSTRUCTIONS = 3000;
-
-export interface Span {
-  readonly start: number;
-  readonly end: number;
-}
 
 export interface WaveOutcome {
   /** Did not end. */
@@ -98,9 +93,7 @@ export class WaveMachine implements Disposable {
   readonly #filler: number;
   readonly #filled: Buffer;
   readonly #guards: readonly Span[];
-  /** Decoded code and what belongs to it, which executors change. */
-  readonly #codeState: Span[] = [];
-  #snapshot: Buffer | undefined;
+  readonly #watch: MemoryWatch;
   #codeSize = 0;
 
   constructor(processor: string, waveSize: 32 | 64, tier: Tier, filler: number) {
@@ -110,6 +103,7 @@ export class WaveMachine implements Disposable {
     this.#filled = Buffer.alloc(STATE_GUARD, filler);
     this.emulator = new Emulator({ processor, memorySizeBytes: MEMORY_SIZE_BYTES, ...EXECUTOR_OPTIONS[tier] });
     const { memory } = this.emulator;
+    this.#watch = new MemoryWatch(memory);
     const stateSize = waveSizeBytes(waveSize);
     const states = memory.allocate(stateSize + 2 * STATE_GUARD, { permissions: 0 });
     this.wave = states + STATE_GUARD;
@@ -141,18 +135,7 @@ export class WaveMachine implements Disposable {
     ];
     for (const { start, end } of this.#guards) memory.bytes.fill(filler, start, end);
     memory.bytes.set(CONTENTS.subarray(0, DATA_SIZE), this.readOnly);
-    this.#observeAllocations();
-  }
-
-  /** From here on the emulator allocates for decoded code only. */
-  #observeAllocations(): void {
-    const { memory } = this.emulator;
-    const allocate = memory.allocate.bind(memory);
-    memory.allocate = (sizeBytes, options) => {
-      const start = allocate(sizeBytes, options);
-      this.#codeState.push({ start, end: start + sizeBytes });
-      return start;
-    };
+    this.#watch.accept();
   }
 
   /** Offsets that an address may be at the edge of. */
@@ -178,7 +161,7 @@ export class WaveMachine implements Disposable {
     if (this.#codeSize > CODE_SIZE) throw new Error('the code memory is full');
     const bytes = new Uint8Array(all.buffer);
     this.emulator.memory.bytes.set(bytes, at);
-    this.#snapshot?.set(bytes, at);
+    this.#watch.wrote(at, bytes.length);
     return at;
   }
 
@@ -193,12 +176,6 @@ export class WaveMachine implements Disposable {
       { start: this.scratch, end: this.scratch + PRIVATE_SIZE * this.#waveSize },
       { start: this.data, end: this.data + VALID_SIZE },
     ];
-  }
-
-  /** What a run may change: what the wave may store to, its state, and decoded code; nothing else. */
-  get #mayChange(): Span[] {
-    const state = { start: this.wave, end: this.wave + waveSizeBytes(this.#waveSize) };
-    return [...this.#writable, state, { start: THREADS_RUN, end: THREADS_RUN + 4 }, ...this.#codeState];
   }
 
   /** Runs the code from these registers to its end, its fault, or a few thousand instructions. */
@@ -262,22 +239,8 @@ export class WaveMachine implements Disposable {
 
   /** All of memory is as it was at the last call, but for what a run may change. Throws `Found`. */
   checkAll(tally: Tally): void {
-    const all = Buffer.from(this.emulator.memory.buffer);
-    const last = this.#snapshot;
-    if (last) {
-      const spans = this.#mayChange.toSorted((a, b) => a.start - b.start);
-      let from = 0;
-      for (const { start, end } of [...spans, { start: all.length, end: all.length }]) {
-        if (start > from && all.compare(last, from, start, from, start) !== 0) {
-          let at = from;
-          while (all[at] === last[at]) at++;
-          throw new Found('escape', `${this.tier} changed a byte at 0x${at.toString(16)} since the last check`);
-        }
-        from = Math.max(from, end);
-      }
-      tally.event('whole memories compared');
-    }
-    this.#snapshot = Buffer.from(all);
+    this.#watch.check('run', tally);
+    this.#watch.accept();
   }
 
   [Symbol.dispose](): void {
