@@ -2,6 +2,7 @@
  * Instructions with operands and addresses at all borders, straight and in loops, on every executor from the same state: the same registers,
  * memory and faults, and canaries around all that the wave has.
  */
+import type { EmulatorOptions } from '../../src/emulator/emulator.ts';
 import { WAVE_VGPRS, waveSizeBytes } from '../../src/emulator/layout.ts';
 import { PRIVATE_APERTURE_HI, SHARED_APERTURE_HI } from '../../src/isa/amdgpu/registers.ts';
 import { HostileInstructions, STRIDES } from './hostile-instructions.ts';
@@ -23,10 +24,10 @@ class Lockstep implements Subject {
   readonly #waveSize: 32 | 64;
   #iterations = 0;
 
-  constructor(target: string, waveSize: 32 | 64) {
+  constructor(target: string, waveSize: 32 | 64, options: Partial<EmulatorOptions>) {
     this.#waveSize = waveSize;
     this.#instructions = new HostileInstructions(target, waveSize);
-    this.#machines = TIERS.map((tier, i) => new WaveMachine(target, waveSize, tier, FILLERS[i]!));
+    this.#machines = TIERS.map((tier, i) => new WaveMachine(target, waveSize, tier, FILLERS[i]!, options));
   }
 
   iterate(random: Random, tally: Tally): void {
@@ -155,11 +156,14 @@ function difference(
   return byte < 0 ? undefined : `byte ${byte} of LDS, scratch and data`;
 }
 
-export const instructions: Oracle = {
+/** The oracle with other options for the emulator: one that is broken shall be found. */
+export const createInstructions = (options: Partial<EmulatorOptions> = {}): Oracle => ({
   name: 'instructions',
   lifetime: 256,
   stuckMs: 10_000,
-  create: (target) => new Lockstep(target, /gfx9/.test(target) ? 64 : 32),
-};
+  create: (target) => new Lockstep(target, /gfx9/.test(target) ? 64 : 32, options),
+});
+
+export const instructions = createInstructions();
 
 oracleMain(instructions, import.meta);

@@ -96,12 +96,23 @@ export class WaveMachine implements Disposable {
   readonly #watch: MemoryWatch;
   #codeSize = 0;
 
-  constructor(processor: string, waveSize: 32 | 64, tier: Tier, filler: number) {
+  constructor(
+    processor: string,
+    waveSize: 32 | 64,
+    tier: Tier,
+    filler: number,
+    options: Partial<EmulatorOptions> = {},
+  ) {
     this.tier = tier;
     this.#waveSize = waveSize;
     this.#filler = filler;
     this.#filled = Buffer.alloc(STATE_GUARD, filler);
-    this.emulator = new Emulator({ processor, memorySizeBytes: MEMORY_SIZE_BYTES, ...EXECUTOR_OPTIONS[tier] });
+    this.emulator = new Emulator({
+      processor,
+      memorySizeBytes: MEMORY_SIZE_BYTES,
+      ...EXECUTOR_OPTIONS[tier],
+      ...options,
+    });
     const { memory } = this.emulator;
     this.#watch = new MemoryWatch(memory);
     const stateSize = waveSizeBytes(waveSize);
