@@ -118,6 +118,15 @@ export class MemoryWatch {
     return [...spans, { start: THREADS_RUN, end: THREADS_RUN + 4 }];
   }
 
+  /** Whether kernels may read at an address. */
+  isReadable(address: bigint): boolean {
+    const offset = this.memory.offset(address);
+    if (offset === undefined) return false;
+    return this.live.some(
+      ({ start, sizeBytes, permissions }) => permissions & MAY_READ && offset >= start && offset < start + sizeBytes,
+    );
+  }
+
   /** What is now, is how it has to be. */
   accept(): void {
     for (const [i, { start, end }] of AREAS.entries())

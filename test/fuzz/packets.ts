@@ -28,7 +28,7 @@ const DEVICES: Readonly<Record<string, Partial<EmulatorOptions>>> = { ...EXECUTO
 
 const LDS_SIZES = [0, 4, 1024, 1024, 4096, 65532, 65536, 65536, 65537, 65600, 2 ** 17, 2 ** 24];
 /** So large that addresses of few lanes wrap 32 bits within it. */
-const HUGE_SIZES = [2 ** 28, 805306368, 2 ** 30, 2 ** 31, 2 ** 32 - 64, 2 ** 32 - 1];
+const HUGE_SIZES = [2 ** 28, 805306368, 805306368, 805306368, 2 ** 30, 2 ** 31, 2 ** 32 - 64, 2 ** 32 - 1];
 const PRIVATE_SIZES = [0, 4, 16, 64, 512, 4096, 16384];
 const HUGE_PRIVATE_SIZES = [65536, 262128, 2 ** 20, 2 ** 24, ...HUGE_SIZES];
 const ACCESSES = {
@@ -169,6 +169,10 @@ class Rig implements Disposable {
       tally.refused(failure.error);
       const { fault } = failure;
       if (fault) tally.fault(fault.kind);
+      // Behind the end of code there is none: nothing was fetched.
+      const isNoCode = fault?.message.includes('no code at this address') ?? true;
+      if (fault && !isNoCode && !this.watch.isReadable(fault.pc))
+        throw new Found('escape', `an instruction was fetched from where kernels may not read: ${fault.message}`);
       const place = fault && `${fault.kind} ${fault.instruction} at ${this.#nameOf(fault.pc)} lane ${fault.lane}`;
       ends.push(place ?? `${failure.error.code} in packet ${failure.packetIndex - this.#queue.readDispatchId}`);
     }
@@ -321,15 +325,16 @@ class Rig implements Disposable {
   #fillDispatch(view: DataView, random: Random, usesOwn: boolean): void {
     const { dispatch } = PACKET;
     const kernel = random.pick(this.#kernels.filter(({ kind }) => kind !== 'poke' || random.chance(90)));
-    const chosen = random.chance(35) ? this.#kernels[0]! : kernel;
-    const isHuge = random.chance(4);
+    const isHuge = random.chance(2);
+    const ofLds = this.#kernels.filter(({ kind }) => kind === 'lds');
+    const chosen = isHuge ? random.pick(ofLds) : random.chance(35) ? this.#kernels[0]! : kernel;
     const ldsSize = random.pick(isHuge ? HUGE_SIZES : LDS_SIZES);
     const privateSize = random.pick(random.chance(2) ? HUGE_PRIVATE_SIZES : PRIVATE_SIZES);
     const slot = random.below(DESCRIPTORS);
     const descriptor = this.#descriptors + BigInt(64 * slot);
     const entry = random.chance(94) ? this.#code + BigInt(chosen.offset) : this.#anyPlace(random, usesOwn).address;
     const bytes = descriptorBytes({
-      ldsSizeBytes: random.chance(60) ? ldsSize : 0,
+      ldsSizeBytes: isHuge || random.chance(60) ? ldsSize : 0,
       privateSizeBytes: random.chance(60) ? privateSize : 0,
       entryOffset: BigInt.asIntN(64, entry - descriptor),
       isWave32: this.#isWave32 ? random.chance(70) : random.chance(2),
@@ -382,9 +387,13 @@ class Rig implements Disposable {
       }
     } else if (kind === 'jump') view.setBigUint64(0, this.#anyPlace(random, usesOwn).address, true);
     else {
+      const wraps = STRIDES.filter((stride) => stride >= 2 ** 27);
       const edge = kind === 'global' ? DATA_SIZE : random.pick([...LDS_SIZES, ...PRIVATE_SIZES, hugeSize]);
-      const stride = random.pick(STRIDES);
-      const base = edge - random.pick([4, 16, 0, edge, edge, 64]) - (random.chance(40) ? stride * random.below(64) : 0);
+      const stride = random.pick(hugeSize > 0 ? wraps : STRIDES);
+      const base =
+        hugeSize > 0 && random.chance(60)
+          ? 0
+          : edge - random.pick([4, 16, 0, edge, edge, 64]) - (random.chance(40) ? stride * random.below(64) : 0);
       view.setInt32(0, base | 0, true);
       view.setUint32(4, stride >>> 0, true);
       view.setUint32(8, random.between(1, 4), true);
