@@ -11,11 +11,15 @@ import { Emitter, LITERAL } from './emitter.ts';
 import type { Random } from './random.ts';
 
 const ATTEMPTS = 12;
-/** Steps between iterations and lanes: small, over granules and pages, and those that wrap 32 bits after a few lanes or the last one. */
+/**
+ * Steps between iterations and lanes: small, over granules and pages, huge, and those with which the last lane of 4, 8, 16, 32 or 64 is back at the
+ * first one's place.
+ */
 export const STRIDES = [
   ...[0, 4, 4, 4, 8, 12, 16, 64, 4096, -4, -64, 0x10000],
-  ...[0x08000000, 0x0fffffff, 0x10000000, 0x11111112, 0x20000000, 0x40000000, 0x7ffffffc, 0x80000000, 0xfffffff0],
-] as const;
+  ...[0x08000000, 0x0fffffff, 0x10000000, 0x20000000, 0x40000000, 0x7ffffffc, 0x80000000, 0xfffffff0],
+  ...[3, 7, 15, 15, 31, 63].map((lanes) => Math.ceil(2 ** 32 / lanes)),
+];
 /** What waits for others, or ends the wave: there is nothing behind it. */
 const ENDS = /^s_(endpgm|barrier|sleep|trap|sendmsg|sendmsghalt|rfe|setkill|sethalt|wakeup|set_vgpr_msb)/;
 const LANE_FORMATS = /^VOP[123](_|$)|^VOPC/;

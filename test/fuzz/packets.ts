@@ -67,6 +67,8 @@ class Rig implements Disposable {
   readonly #isWave32: boolean;
   #queue: Queue;
   #tally: Tally | undefined;
+  /** One wave after the other: then executors can be compared. */
+  #isOrdered = false;
 
   constructor(name: string, processor: string) {
     this.name = name;
@@ -147,6 +149,7 @@ class Rig implements Disposable {
     this.#fill(this.#arguments, ARGUMENTS_SIZE);
     for (const signal of this.#signals) this.#resetSignal(signal, random);
     const usesOwn = random.chance(40);
+    this.#isOrdered = random.chance(50);
     const packets = random.times(random.between(1, 4), () => this.#packet(random, usesOwn));
     this.watch.accept();
     let instructions = 0;
@@ -183,7 +186,7 @@ class Rig implements Disposable {
     // A queue that is not idle, or whose structure a kernel wrote, is no fresh ground.
     this.#queue[Symbol.dispose]();
     this.#queue = this.#runtime.createQueue(this.#agent, { sizePackets: 16 });
-    return usesOwn || running ? undefined : ends.join('; ');
+    return usesOwn || running || !this.#isOrdered ? undefined : ends.join('; ');
   }
 
   #nameOf(pc: bigint): string {
@@ -292,7 +295,7 @@ class Rig implements Disposable {
     ]);
     if (type !== kernelDispatch && random.chance(20))
       random.times(16, (i) => view.setUint32(4 * i, random.next(), true));
-    view.setUint16(0, type | (random.chance(50) ? 1 << 8 : 0), true);
+    view.setUint16(0, type | (this.#isOrdered || random.chance(50) ? 1 << 8 : 0), true);
     view.setBigUint64(PACKET.completionSignal, this.#signalAddress(random, usesOwn), true);
     if (type === kernelDispatch) this.#fillDispatch(view, random, usesOwn);
     else if (type === vendor) {
@@ -349,13 +352,16 @@ class Rig implements Disposable {
       ]),
       true,
     );
-    const sizes = random.chance(92)
+    const one = random.pick([1, 32]);
+    const some = random.chance(97)
       ? [random.pick([64, 64, 1, 32, 65, 128, 1024]), 1, 1]
       : random.times(3, () => random.below(70));
+    const sizes = this.#isOrdered ? [one, 1, 1] : some;
     for (const [i, size] of sizes.entries()) view.setUint16(dispatch.workgroupSize + 2 * i, size, true);
-    const grid = random.chance(95)
+    const many = random.chance(98)
       ? [sizes[0]! * random.pick([1, 1, 2, 5]), 1, 1]
       : random.times(3, () => random.next());
+    const grid = this.#isOrdered ? sizes : many;
     for (const [i, size] of grid.entries()) view.setUint32(dispatch.gridSize + 4 * i, size, true);
     view.setUint32(dispatch.groupSegmentSize, random.chance(30) ? ldsSize : 0, true);
     view.setUint32(dispatch.privateSegmentSize, random.chance(30) ? privateSize : 0, true);
@@ -387,7 +393,7 @@ class Rig implements Disposable {
       }
     } else if (kind === 'jump') view.setBigUint64(0, this.#anyPlace(random, usesOwn).address, true);
     else {
-      const wraps = STRIDES.filter((stride) => stride >= 2 ** 27);
+      const wraps = STRIDES.filter((stride) => stride > 2 ** 26 && stride % 4 !== 0);
       const edge = kind === 'global' ? DATA_SIZE : random.pick([...LDS_SIZES, ...PRIVATE_SIZES, hugeSize]);
       const stride = random.pick(hugeSize > 0 ? wraps : STRIDES);
       const base =
