@@ -20,10 +20,14 @@ export class Emitter {
       if (!this.#byName.has(encoding.row.name)) this.#byName.set(encoding.row.name, encoding);
   }
 
+  /** Registers that the row has no operand for are left out. */
   emit(name: string, values: FieldValues = {}): number[] {
     const encoding = this.#byName.get(name);
     if (!encoding) throw new Error(`${this.target.processor} has no ${name}`);
-    return encodeFields(encoding.format, encoding.opcode, values);
+    const { row, format, opcode } = encoding;
+    const isMeant = (field: string): boolean =>
+      !/^(vdst|sdst|data\d?)$/.test(field) || row.operands.some((operand) => operand.field === field);
+    return encodeFields(format, opcode, Object.fromEntries(Object.entries(values).filter(([field]) => isMeant(field))));
   }
 
   /** Goes through the body until the SGPR, which counts down, is 0: at least once. */

@@ -28,7 +28,7 @@ const DEVICES: Readonly<Record<string, Partial<EmulatorOptions>>> = { ...EXECUTO
 
 const LDS_SIZES = [0, 4, 1024, 1024, 4096, 65532, 65536, 65536, 65537, 65600, 2 ** 17, 2 ** 24];
 /** So large that addresses of few lanes wrap 32 bits within it. */
-const HUGE_SIZES = [2 ** 28, 805306368, 805306368, 805306368, 2 ** 30, 2 ** 31, 2 ** 32 - 64, 2 ** 32 - 1];
+const HUGE_SIZES = [2 ** 28, ...new Array<number>(6).fill(805306368), 2 ** 30, 2 ** 31, 2 ** 32 - 64, 2 ** 32 - 1];
 const PRIVATE_SIZES = [0, 4, 16, 64, 512, 4096, 16384];
 const HUGE_PRIVATE_SIZES = [65536, 262128, 2 ** 20, 2 ** 24, ...HUGE_SIZES];
 const ACCESSES = {
@@ -50,7 +50,11 @@ interface Place {
   readonly name: string;
 }
 
-type Kernel = { readonly kind: 'poke' | 'end' | 'jump' | keyof typeof ACCESSES; readonly offset: number };
+type Kernel = {
+  readonly name: string;
+  readonly kind: 'poke' | 'end' | 'jump' | keyof typeof ACCESSES;
+  readonly offset: number;
+};
 
 class Rig implements Disposable {
   readonly name: string;
@@ -93,18 +97,18 @@ class Rig implements Disposable {
   }
 
   #place(emitter: Emitter): Kernel[] {
-    const codes: [Kernel['kind'], number[]][] = [
+    const codes: [Kernel['kind'], number[], string?][] = [
       ['poke', emitter.poke()],
       ['end', emitter.end()],
       ['jump', emitter.jump('s_setpc_b64')],
       ['jump', emitter.jump('s_swappc_b64')],
     ];
     for (const kind of ['lds', 'scratch', 'global'] as const)
-      for (const access of ACCESSES[kind]) codes.push([kind, emitter.accesses(kind, access)]);
-    return codes.map(([kind, words], i) => {
+      for (const access of ACCESSES[kind]) codes.push([kind, emitter.accesses(kind, access), access]);
+    return codes.map(([kind, words, name = kind], i) => {
       const bytes = new Uint8Array(Uint32Array.from(words).buffer);
       this.#device.memory.view(this.#code + BigInt(i * KERNEL_STEP), bytes.length).set(bytes);
-      return { kind, offset: i * KERNEL_STEP };
+      return { name, kind, offset: i * KERNEL_STEP };
     });
   }
 
@@ -329,7 +333,8 @@ class Rig implements Disposable {
     const { dispatch } = PACKET;
     const kernel = random.pick(this.#kernels.filter(({ kind }) => kind !== 'poke' || random.chance(90)));
     const isHuge = random.chance(2);
-    const ofLds = this.#kernels.filter(({ kind }) => kind === 'lds');
+    // Accesses of four dwords are the ones that lanes make together.
+    const ofLds = this.#kernels.filter(({ name }) => /^ds_.*b128/.test(name));
     const chosen = isHuge ? random.pick(ofLds) : random.chance(35) ? this.#kernels[0]! : kernel;
     const ldsSize = random.pick(isHuge ? HUGE_SIZES : LDS_SIZES);
     const privateSize = random.pick(random.chance(2) ? HUGE_PRIVATE_SIZES : PRIVATE_SIZES);
@@ -393,7 +398,7 @@ class Rig implements Disposable {
       }
     } else if (kind === 'jump') view.setBigUint64(0, this.#anyPlace(random, usesOwn).address, true);
     else {
-      const wraps = STRIDES.filter((stride) => stride > 2 ** 26 && stride % 4 !== 0);
+      const wraps = [...STRIDES.slice(-6), Math.ceil(2 ** 32 / 15)];
       const edge = kind === 'global' ? DATA_SIZE : random.pick([...LDS_SIZES, ...PRIVATE_SIZES, hugeSize]);
       const stride = random.pick(hugeSize > 0 ? wraps : STRIDES);
       const base =
