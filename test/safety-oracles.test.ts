@@ -26,12 +26,12 @@ const event = (tally: Tally, name: string): number => tally.events.get(name) ?? 
 const SAMPLES: readonly Sample[] = [
   {
     oracle: instructions,
-    iterations: 40,
+    iterations: 25,
     happens: (tally) => tally.faults.size > 4 && event(tally, 'trap') > tally.executions / 10,
   },
   {
     oracle: isolation,
-    iterations: 12,
+    iterations: 10,
     happens: (tally) => event(tally, 'neighbours unharmed') > 0 && event(tally, 'no secret found') > 0,
   },
   {
@@ -58,6 +58,6 @@ for (const { oracle, iterations, happens } of SAMPLES) {
 
 test('an executor that does not check its accesses is found', () => {
   const oracle = createInstructions({ checksAccesses: false });
-  const { findings } = runOracle(oracle, { targets: ['gfx90a'], iterations: 60, seed: SEED, findings: 1 });
+  const { findings } = runOracle(oracle, { targets: ['gfx90a'], iterations: 100, seed: SEED, findings: 1 });
   assert.equal(findings.length, 1);
 });
