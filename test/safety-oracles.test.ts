@@ -41,10 +41,10 @@ const SAMPLES: readonly Sample[] = [
   },
   {
     oracle: reclaim,
-    iterations: 4,
+    iterations: 12,
     happens: (tally) => event(tally, 'code replaced') > 0 && tally.faults.has('memory'),
   },
-  { oracle: duration, iterations: 3, happens: (tally) => tally.executions > 0 },
+  { oracle: duration, iterations: 5, happens: (tally) => tally.executions > 0 },
 ];
 
 for (const { oracle, iterations, happens } of SAMPLES) {

@@ -15,7 +15,7 @@ const MEMORY_SIZE_BYTES = 2 ** 28;
 const RUN_MS = 400;
 const SLICE_MS = 5;
 /** A call of `advance` may take so long on a machine that does other things besides. */
-const ADVANCE_LIMIT_MS = 1500;
+const ADVANCE_LIMIT_MS = 1000;
 const CANCEL_LIMIT_MS = 500;
 /** The process may grow by so much for the code of one kernel. */
 const GROWTH_LIMIT_BYTES = 2 ** 30;
