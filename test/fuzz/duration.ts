@@ -4,6 +4,7 @@
  */
 import { createEmulatedDevice } from '../../src/devices/emulated/index.ts';
 import type { Device, Dispatch } from '../../src/hsa/device.ts';
+import { guestAddress } from '../../src/hsa/guest-address.ts';
 import { descriptorBytes, Emitter, LITERAL, ZERO } from './emitter.ts';
 import { HostileInstructions } from './hostile-instructions.ts';
 import { Found, type Oracle, oracleMain, type Subject, type Tally } from './oracle.ts';
@@ -84,8 +85,8 @@ class Duration implements Subject {
       gridSize: [128, 1, 1],
       privateSegmentSizeBytes: 64,
       groupSegmentSizeBytes: 0,
-      kernelObject: descriptor,
-      kernargAddress: address,
+      kernelObject: guestAddress(descriptor),
+      kernargAddress: guestAddress(address),
       dispatchPacketAddress: 0n,
       queueAddress: 0n,
       dispatchId: 0n,

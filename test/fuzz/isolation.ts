@@ -5,6 +5,7 @@
 import { createEmulatedDevice } from '../../src/devices/emulated/index.ts';
 import type { EmulatorOptions } from '../../src/emulator/emulator.ts';
 import type { Device, Dispatch } from '../../src/hsa/device.ts';
+import { guestAddress } from '../../src/hsa/guest-address.ts';
 import { PRIVATE_APERTURE_HI, SHARED_APERTURE_HI } from '../../src/isa/amdgpu/registers.ts';
 import { descriptorBytes, Emitter, LITERAL, ZERO } from './emitter.ts';
 import { HostileInstructions, STRIDES } from './hostile-instructions.ts';
@@ -92,8 +93,8 @@ class Rig implements Disposable {
       gridSize: [waves * groups * this.#lanes, 1, 1],
       privateSegmentSizeBytes: 0,
       groupSegmentSizeBytes: 0,
-      kernelObject: this.#descriptor,
-      kernargAddress: this.#arguments,
+      kernelObject: guestAddress(this.#descriptor),
+      kernargAddress: guestAddress(this.#arguments),
       dispatchPacketAddress: 0n,
       queueAddress: 0n,
       dispatchId: 0n,

@@ -5,6 +5,7 @@
 import { createEmulatedDevice } from '../../src/devices/emulated/index.ts';
 import type { EmulatorOptions } from '../../src/emulator/emulator.ts';
 import type { Device, Dispatch } from '../../src/hsa/device.ts';
+import { guestAddress } from '../../src/hsa/guest-address.ts';
 import { descriptorBytes, Emitter, LITERAL } from './emitter.ts';
 import { Found, type Oracle, oracleMain, type Subject, type Tally } from './oracle.ts';
 import type { Random } from './random.ts';
@@ -63,8 +64,8 @@ class Rig implements Disposable {
       gridSize: [64 * workgroups, 1, 1],
       privateSegmentSizeBytes: 0,
       groupSegmentSizeBytes: 0,
-      kernelObject: this.#descriptor,
-      kernargAddress: this.#arguments,
+      kernelObject: guestAddress(this.#descriptor),
+      kernargAddress: guestAddress(this.#arguments),
       dispatchPacketAddress: 0n,
       queueAddress: 0n,
       dispatchId: 0n,

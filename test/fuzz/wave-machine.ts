@@ -8,6 +8,7 @@ import { MODE_REFUSED_BITS } from '../../src/emulator/code-cache.ts';
 import { Emulator, type EmulatorOptions } from '../../src/emulator/emulator.ts';
 import { WaveFault } from '../../src/emulator/faults.ts';
 import {
+  DEVICE_START,
   EXIT_BUDGET,
   EXIT_CODES,
   EXIT_MODE,
@@ -93,6 +94,8 @@ export class WaveMachine implements Disposable {
   readonly #filler: number;
   readonly #filled: Buffer;
   readonly #guards: readonly Span[];
+  /** Around the wave's state. */
+  readonly #stateGuards: readonly Span[];
   readonly #watch: MemoryWatch;
   #codeSize = 0;
 
@@ -113,13 +116,13 @@ export class WaveMachine implements Disposable {
       ...EXECUTOR_OPTIONS[tier],
       ...options,
     });
-    const { memory } = this.emulator;
+    const { memory, state } = this.emulator;
     this.#watch = new MemoryWatch(memory);
     const stateSize = waveSizeBytes(waveSize);
-    const states = memory.allocate(stateSize + 2 * STATE_GUARD, { permissions: 0 });
+    const states = state.allocate(stateSize + 2 * STATE_GUARD);
     this.wave = states + STATE_GUARD;
     const privateSize = PRIVATE_SIZE * waveSize;
-    const own = memory.allocate(3 * GUARD + LDS_SIZE + privateSize, { permissions: 0 });
+    const own = memory.allocate(3 * GUARD + LDS_SIZE + privateSize, { permissions: 0, isTransient: true });
     this.lds = own + GUARD;
     this.scratch = this.lds + LDS_SIZE + GUARD;
     this.data = memory.allocate(DATA_SIZE);
@@ -133,9 +136,7 @@ export class WaveMachine implements Disposable {
       end: start + VALID_SIZE + PAGE_SIZE_BYTES - 128,
     });
     this.#guards = [
-      { start: 1024, end: VALIDITY_MAP },
-      { start: states, end: this.wave },
-      { start: this.wave + stateSize, end: this.wave + stateSize + STATE_GUARD },
+      { start: 1024, end: DEVICE_START },
       { start: own, end: this.lds },
       { start: this.lds + LDS_SIZE, end: this.scratch },
       { start: this.scratch + privateSize, end: this.scratch + privateSize + GUARD },
@@ -144,7 +145,12 @@ export class WaveMachine implements Disposable {
       behind(this.readOnly),
       { start: other, end: other + DATA_SIZE },
     ];
+    this.#stateGuards = [
+      { start: states, end: this.wave },
+      { start: this.wave + stateSize, end: this.wave + stateSize + STATE_GUARD },
+    ];
     for (const { start, end } of this.#guards) memory.bytes.fill(filler, start, end);
+    for (const { start, end } of this.#stateGuards) state.bytes.fill(filler, start, end);
     memory.bytes.set(CONTENTS.subarray(0, DATA_SIZE), this.readOnly);
     this.#watch.accept();
   }
@@ -192,12 +198,12 @@ export class WaveMachine implements Disposable {
   /** Runs the code from these registers to its end, its fault, or a few thousand instructions. */
   run(code: number, registers: Uint32Array, mode: number): WaveOutcome {
     const { emulator, wave } = this;
-    const { memory } = emulator;
+    const { memory, state: own } = emulator;
     for (const { start, end } of this.#writable) memory.bytes.set(CONTENTS.subarray(0, end - start), start);
-    memory.words.set(registers, wave >> 2);
-    memory.bytes.fill(this.#filler, wave + WAVE_TEMPORARY_ROWS, wave + WAVE_VGPRS);
-    const set = (field: number, value: number): void => memory.view.setUint32(wave + field, value, true);
-    const get = (field: number): number => memory.view.getUint32(wave + field, true);
+    own.words.set(registers, wave >> 2);
+    own.bytes.fill(this.#filler, wave + WAVE_TEMPORARY_ROWS, wave + WAVE_VGPRS);
+    const set = (field: number, value: number): void => own.view.setUint32(wave + field, value, true);
+    const get = (field: number): number => own.view.getUint32(wave + field, true);
     let cache = emulator.codeCache(this.#waveSize, mode);
     set(WAVE_MODE, mode);
     set(WAVE_LDS_BASE, this.lds);
@@ -205,7 +211,7 @@ export class WaveMachine implements Disposable {
     set(WAVE_PRIVATE_BASE, this.scratch);
     set(WAVE_PRIVATE_SIZE, PRIVATE_SIZE);
     set(WAVE_JUMP_CACHE, cache.jumpCache);
-    const pc = (record: number): string => (memory.view.getUint32(record + RECORD_PC, true) - this.code).toString(16);
+    const pc = (record: number): string => (own.view.getUint32(record + RECORD_PC, true) - this.code).toString(16);
     let record = cache.record(code);
     let instructions = 0;
     let [fault, faultDetail] = [undefined as string | undefined, ''];
@@ -231,7 +237,7 @@ export class WaveMachine implements Disposable {
     const number = get(WAVE_EXIT);
     const name = Object.entries(EXIT_CODES).find(([, code]) => code === number)?.[0] ?? `exit ${number}`;
     for (const field of PRIVATE_FIELDS) set(field, 0);
-    const state = new Uint32Array(memory.buffer, wave, waveSizeBytes(this.#waveSize) / 4).slice();
+    const state = new Uint32Array(own.buffer, wave, waveSizeBytes(this.#waveSize) / 4).slice();
     state.fill(0, WAVE_TEMPORARY_ROWS / 4, WAVE_VGPRS / 4);
     const bytes = Buffer.concat(this.#writable.map((span) => this.#bytes(span)));
     return { isUnfinished, instructions, fault, faultDetail, exit: name, state, memory: bytes };
@@ -239,8 +245,13 @@ export class WaveMachine implements Disposable {
 
   /** The canaries live. Throws `Found`. */
   checkGuards(): void {
-    for (const span of this.#guards) {
-      const bytes = this.#bytes(span);
+    this.#checkFilled(this.#guards, this.emulator.memory);
+    this.#checkFilled(this.#stateGuards, this.emulator.state);
+  }
+
+  #checkFilled(guards: readonly Span[], { buffer }: { readonly buffer: SharedArrayBuffer }): void {
+    for (const span of guards) {
+      const bytes = Buffer.from(buffer, span.start, span.end - span.start);
       if (bytes.equals(this.#filled.subarray(0, bytes.length))) continue;
       const at = bytes.findIndex((byte) => byte !== this.#filler);
       const place = `0x${(span.start + at).toString(16)}, ${span.start + at - this.wave} from the wave's state`;
