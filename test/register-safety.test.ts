@@ -6,7 +6,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { WavewrightError } from '../src/base/errors.ts';
-import { floatMode } from '../src/emulator/code-cache.ts';
 import { Emulator, type ExecutorName } from '../src/emulator/emulator.ts';
 import {
   MAY_READ,
@@ -20,6 +19,7 @@ import {
   WAVE_VGPRS,
   waveSizeBytes,
 } from '../src/emulator/layout.ts';
+import { floatMode } from '../src/emulator/mode.ts';
 import { assertRecordHolds, assertWithinOperands } from '../src/emulator/operand-bounds.ts';
 import { assembleInstruction } from '../src/isa/amdgpu/assembler/assemble.ts';
 import { decoderFor, encodingsOf } from '../src/isa/amdgpu/decode.ts';

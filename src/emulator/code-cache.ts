@@ -3,7 +3,6 @@
  * (wave size, MODE), because handlers are specialised on both.
  */
 import { WavewrightError } from '../base/errors.ts';
-import type { Rounding } from '../ir/float-bits.ts';
 import type { FloatMode } from '../ir/float-builder.ts';
 import type { Leaf, Program, Value } from '../ir/types.ts';
 import { type Decoder, decoderFor } from '../isa/amdgpu/decode.ts';
@@ -11,7 +10,6 @@ import { dppTable } from '../isa/amdgpu/dpp.ts';
 import type { Instruction } from '../isa/amdgpu/instruction.ts';
 import { dppTableSlot, InstructionBuilder } from '../isa/amdgpu/instruction-builder.ts';
 import { instructionClass } from '../isa/amdgpu/instruction-class.ts';
-import { MODE_GPR_INDEX } from '../isa/amdgpu/instructions/gpr-index.ts';
 import { isImmediate } from '../isa/amdgpu/row.ts';
 import type { HandlerTable } from './handlers/handler-table.ts';
 import type { HostWork } from './host-work.ts';
@@ -39,6 +37,7 @@ import {
 import type { OperandKind } from './lowering/handler-state.ts';
 import type { AddressSpaces } from './lowering/memory-access.ts';
 import type { Memories, SharedMemory } from './memory.ts';
+import { floatMode } from './mode.ts';
 import { modifierKey } from './modifier-key.ts';
 import { assertRecordHolds, assertWithinOperands } from './operand-bounds.ts';
 import { relativeRegister, relativeTag } from './relative-registers.ts';
@@ -67,27 +66,6 @@ interface Decoded {
   readonly instruction: Instruction | undefined;
   readonly failure?: Untranslated;
 }
-
-/** The MODE register as the float operations need it (CDNA2 ISA 3.6, table "Mode register fields"). */
-export function floatMode(mode: number): FloatMode {
-  const denormals = (shift: number) => ({
-    inputs: ((mode >> shift) & 1) === 0,
-    results: ((mode >> (shift + 1)) & 1) === 0,
-  });
-  return {
-    round32: (mode & 3) as Rounding,
-    round64: ((mode >> 2) & 3) as Rounding,
-    flush32: denormals(4),
-    flush64: denormals(6),
-    dx10Clamp: (mode & 0x100) !== 0,
-    ieee: (mode & 0x200) !== 0,
-  };
-}
-
-/** The bits of MODE that code is specialised on: rounding, denormals, DX10_CLAMP, IEEE. */
-export const MODE_KEY_BITS = 0x3ff | MODE_GPR_INDEX;
-/** Bits that no executor models: exceptions, VSKIP, debugging. */
-export const MODE_REFUSED_BITS = ~(MODE_KEY_BITS | (1 << 10));
 
 export class CodeCache {
   /** Address of the table that jump handlers look into. */

@@ -1,7 +1,7 @@
 /** What a thread needs to run waves: executors, handlers and decoded code of its own, on memory that all threads of a device share. */
 import { PRIVATE_APERTURE_HI, SHARED_APERTURE_HI } from '../isa/amdgpu/registers.ts';
 import { type Target, targetFor } from '../isa/amdgpu/targets.ts';
-import { CodeCache, MODE_KEY_BITS } from './code-cache.ts';
+import { CodeCache } from './code-cache.ts';
 import { WaveFault } from './faults.ts';
 import { type FaultCallback, HandlerTable } from './handlers/handler-table.ts';
 import { HostWork } from './host-work.ts';
@@ -9,6 +9,7 @@ import { DEFAULT_THRESHOLD, JitExecutor } from './jit/jit-executor.ts';
 import type { VerticalMode } from './jit/vertical/vertical-loops.ts';
 import type { AddressSpaces } from './lowering/memory-access.ts';
 import type { Memories, SharedMemory } from './memory.ts';
+import { MODE_KEY_BITS } from './mode.ts';
 import { ReferenceExecutor } from './reference/reference-executor.ts';
 import type { SharedState } from './state-memory.ts';
 

@@ -6,7 +6,7 @@
  */
 import { WavewrightError } from '../base/errors.ts';
 import { INSTRUCTION_CLASSES, type InstructionClass, instructionClass } from '../isa/amdgpu/instruction-class.ts';
-import { type CodeCache, MODE_REFUSED_BITS } from './code-cache.ts';
+import type { CodeCache } from './code-cache.ts';
 import type { EmulatorCore, Executor, RecordHolder } from './emulator-core.ts';
 import { FAULT_JUMP, FAULT_MODE, FAULT_TRAP, FAULT_UNTRANSLATED, isAccessFault, WaveFault } from './faults.ts';
 import type { WaveState } from './group-layout.ts';
@@ -25,6 +25,7 @@ import {
   WAVE_RECORD,
 } from './layout.ts';
 import { classCountOffset } from './lowering/class-counts.ts';
+import { MODE_REFUSED_BITS } from './mode.ts';
 import { pcOf } from './workers/remote-fault.ts';
 import { type Wave, WorkgroupSlot } from './workgroup.ts';
 

@@ -4,7 +4,6 @@
  */
 
 import { nodeThreads } from '../../src/devices/emulated/node-threads.ts';
-import { MODE_REFUSED_BITS } from '../../src/emulator/code-cache.ts';
 import { Emulator, type EmulatorOptions } from '../../src/emulator/emulator.ts';
 import { WaveFault } from '../../src/emulator/faults.ts';
 import {
@@ -34,6 +33,7 @@ import {
   WAVE_VGPRS,
   waveSizeBytes,
 } from '../../src/emulator/layout.ts';
+import { MODE_REFUSED_BITS } from '../../src/emulator/mode.ts';
 import { MemoryWatch, type Span } from './memory-watch.ts';
 import { Found, type Tally } from './oracle.ts';
 

@@ -5,7 +5,7 @@
 
 import assert from 'node:assert/strict';
 import { WavewrightError } from '../../src/base/errors.ts';
-import { floatMode } from '../../src/emulator/code-cache.ts';
+import { floatMode } from '../../src/emulator/mode.ts';
 import { decoderFor, type Encoding, encodingsOf } from '../../src/isa/amdgpu/decode.ts';
 import { encodeFields, type FieldValues } from '../../src/isa/amdgpu/encode.ts';
 import type { FormatName } from '../../src/isa/amdgpu/formats.ts';

@@ -6,7 +6,7 @@ import type { Program } from '../../ir/types.ts';
 import type { Instruction } from '../../isa/amdgpu/instruction.ts';
 import { InstructionBuilder } from '../../isa/amdgpu/instruction-builder.ts';
 import { instructionClass } from '../../isa/amdgpu/instruction-class.ts';
-import { type CodeCache, floatMode } from '../code-cache.ts';
+import type { CodeCache } from '../code-cache.ts';
 import type { EmulatorCore, Executor } from '../emulator-core.ts';
 import type { WaveFault } from '../faults.ts';
 import { GROUP_STATES, type GroupField, groupOffset, stateCode, type WaveState } from '../group-layout.ts';
@@ -25,6 +25,7 @@ import {
   WAVE_RECORD,
 } from '../layout.ts';
 import { classCountOffset } from '../lowering/class-counts.ts';
+import { floatMode } from '../mode.ts';
 import { ReferenceMachine } from './reference-machine.ts';
 
 /** What becomes of a wave that left for this, without the host. */
