@@ -1,6 +1,7 @@
 /** argv and envp of a program in device memory. */
+
+import { concatenate } from '../base/concatenate.ts';
 import { WavewrightError } from '../base/errors.ts';
-import { concatenate } from './concatenate.ts';
 
 export interface ArgumentBlock {
   /** Pointers, each list ended by a null one, then the strings. */

@@ -3,7 +3,7 @@
  * a few habits (spec/loader.md, table of generations and sections 1.1, 1.2 and 1.8).
  */
 import { WavewrightError } from '../base/errors.ts';
-import { GLIBC_DIALECT, LLVM_DIALECT, type PrintfDialect } from './printf/parse.ts';
+import { GLIBC_DIALECT, LLVM_DIALECT, type PrintfDialect } from '../printf/parse.ts';
 
 export interface Generation {
   /** `P19`: LLVM 19; `P20`: LLVM 20 to 22; `P23`: LLVM 23. */

@@ -1,7 +1,7 @@
 import { WavewrightError } from '../base/errors.ts';
 import type { MemoryPool } from '../hsa/memory-pool.ts';
+import type { PrintfDialect } from '../printf/parse.ts';
 import type { FileSystem } from './file-system.ts';
-import type { PrintfDialect } from './printf/parse.ts';
 import type { HostFunction, RpcHost, Termination } from './rpc/host.ts';
 import type { ServerHost } from './rpc/server.ts';
 import { type StandardStreams, type StreamLimits, StreamTable } from './streams.ts';

@@ -1,6 +1,7 @@
 /** C streams on the host for a GPU program: what `FILE *` means in RPC (spec/loader.md section 1.9). */
+
+import { concatenate } from '../base/concatenate.ts';
 import { WavewrightError } from '../base/errors.ts';
-import { concatenate } from './concatenate.ts';
 import type { Conversation } from './conversation.ts';
 import type { OpenFile } from './file-system.ts';
 

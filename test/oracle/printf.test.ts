@@ -10,9 +10,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { readArguments } from '../../src/loader/printf/arguments.ts';
-import { formatPrintf } from '../../src/loader/printf/format.ts';
-import { LLVM_DIALECT, parseFormat } from '../../src/loader/printf/parse.ts';
+import { readArguments } from '../../src/printf/arguments.ts';
+import { formatPrintf } from '../../src/printf/format.ts';
+import { LLVM_DIALECT, parseFormat } from '../../src/printf/parse.ts';
 
 const CASES = 30_000;
 const SEED = Number(process.env['WAVEWRIGHT_SEED'] ?? 1);

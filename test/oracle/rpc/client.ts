@@ -5,10 +5,10 @@ import path from 'node:path';
 import { Worker } from 'node:worker_threads';
 import type { Generation } from '../../../src/loader/generation.ts';
 import { MemoryFileSystem } from '../../../src/loader/memory-file-system.ts';
-import { LLVM_DIALECT } from '../../../src/loader/printf/parse.ts';
 import { rpcLayout } from '../../../src/loader/rpc/layout.ts';
 import { RpcServer, type ServerHost } from '../../../src/loader/rpc/server.ts';
 import { StreamTable } from '../../../src/loader/streams.ts';
+import { LLVM_DIALECT } from '../../../src/printf/parse.ts';
 
 const MEMORY_PAGES = 64;
 /** Behind the client's own data. */

@@ -1,9 +1,14 @@
 /** The printf conversation (spec/loader.md section 1.11): format, arguments, then the strings that the arguments point to. */
-import { WavewrightError } from '../../../base/errors.ts';
+
+import {
+  type ArgumentLayout,
+  argumentAreaSizeBytes,
+  readArguments,
+  stringAddresses,
+} from '../../../printf/arguments.ts';
+import { formatPrintf } from '../../../printf/format.ts';
+import { parseFormat, type Section } from '../../../printf/parse.ts';
 import type { Conversation } from '../../conversation.ts';
-import { type ArgumentLayout, argumentAreaSizeBytes, readArguments, stringAddresses } from '../../printf/arguments.ts';
-import { formatPrintf } from '../../printf/format.ts';
-import { parseFormat, type Section } from '../../printf/parse.ts';
 import type { HostStream } from '../../streams.ts';
 import type { Handler, RpcHost } from '../host.ts';
 import type { OpcodeName } from '../opcodes.ts';
@@ -48,16 +53,10 @@ function prints(target: Target, layout: ArgumentLayout): Handler {
   };
 }
 
-/** Bytes that a format may have; C asks for 4095 that one conversion may print. */
-const MAX_FORMAT_BYTES = 65_536;
 /** What a parsed section takes of this host, about. */
 const SECTION_BYTES = 256;
 
 function parse(port: ServerPort, format: Uint8Array, host: RpcHost): Section[] {
-  if (format.length > MAX_FORMAT_BYTES) {
-    const what = `a printf format of ${format.length} bytes, at most ${MAX_FORMAT_BYTES}`;
-    throw new WavewrightError('LIMIT_EXCEEDED', what);
-  }
   const sections = parseFormat(format, host.printf);
   port.hold(sections.length * SECTION_BYTES);
   return sections;

@@ -2,6 +2,7 @@
  * printf formats as the RPC server must read them (C23 7.23.6.1; spec/loader.md section 1.11): the client sends the format and a
  * block of arguments whose size only the server knows, so both sides must agree on every conversion.
  */
+import { WavewrightError } from '../base/errors.ts';
 
 /** What differs between the servers of LLVM generations. */
 export interface PrintfDialect {
@@ -54,6 +55,8 @@ export interface Section {
 
 const INTEGERS = 'dioxXubB';
 const FLOATS = 'aAeEfFgG';
+/** Bytes that a format may have; C asks for 4095 that one conversion may print. */
+const MAX_FORMAT_BYTES = 65_536;
 const PERCENT = 0x25;
 const MAX_INT = 0x7fff_ffff;
 const FLAGS: Readonly<Record<string, keyof Flags>> = {
@@ -64,8 +67,12 @@ const FLAGS: Readonly<Record<string, keyof Flags>> = {
   '0': 'zero',
 };
 
-/** Never fails: whatever is no conversion is text. `format` ends before its NUL. */
+/** Whatever is no conversion is text. `format` ends before its NUL. Throws LIMIT_EXCEEDED for one above `MAX_FORMAT_BYTES`. */
 export function parseFormat(format: Uint8Array, dialect: PrintfDialect): Section[] {
+  if (format.length > MAX_FORMAT_BYTES) {
+    const what = `a printf format of ${format.length} bytes, at most ${MAX_FORMAT_BYTES}`;
+    throw new WavewrightError('LIMIT_EXCEEDED', what);
+  }
   const sections: Section[] = [];
   let at = 0;
   while (at < format.length) {

@@ -1,5 +1,5 @@
 /** The argument area of a printf call, see `parse.ts`. */
-import { WavewrightError } from '../../base/errors.ts';
+import { WavewrightError } from '../base/errors.ts';
 import type { Measure, Section } from './parse.ts';
 
 /**

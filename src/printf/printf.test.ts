@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { WavewrightError } from '../../base/errors.ts';
+import { WavewrightError } from '../base/errors.ts';
 import { type ArgumentLayout, argumentAreaSizeBytes, readArguments, stringAddresses } from './arguments.ts';
 import { formatPrintf } from './format.ts';
 import { GLIBC_DIALECT, LLVM_DIALECT, type PrintfDialect, parseFormat } from './parse.ts';

@@ -1,6 +1,7 @@
 /** Formats a printf call, see `parse.ts` and `arguments.ts`. */
-import { WavewrightError } from '../../base/errors.ts';
-import { concatenate } from '../concatenate.ts';
+
+import { concatenate } from '../base/concatenate.ts';
+import { WavewrightError } from '../base/errors.ts';
 import type { ConversionArguments } from './arguments.ts';
 import { decodeDouble, exponentDigits, fixedDigits, generalDigits, hexDigits } from './float.ts';
 import type { Conversion, Flags, PrintfDialect, Section } from './parse.ts';
