@@ -1,4 +1,4 @@
-import { WavewrightError } from '../base/errors.ts';
+import { DeviceHeap } from '../hsa/device-heap.ts';
 import type { MemoryPool } from '../hsa/memory-pool.ts';
 import type { PrintfDialect } from '../printf/parse.ts';
 import type { FileSystem } from './file-system.ts';
@@ -23,11 +23,7 @@ export class ProgramHost implements ServerHost {
   readonly system?: NonNullable<RpcHost['system']>;
   readonly hostFunctions?: ReadonlyMap<bigint, HostFunction>;
   readonly #over = new AbortController();
-  readonly #pool: MemoryPool;
-  readonly #maxHeapBytes: number;
-  /** Sizes in bytes by address. */
-  readonly #allocated = new Map<bigint, number>();
-  #heapBytes = 0;
+  readonly #heap: DeviceHeap;
   #termination: Termination | undefined;
 
   constructor(options: ProgramHostOptions, printf: PrintfDialect, pool: MemoryPool) {
@@ -37,8 +33,7 @@ export class ProgramHost implements ServerHost {
     if (system) this.system = (command) => system(command, this.#over.signal);
     if (options.hostFunctions) this.hostFunctions = options.hostFunctions;
     this.printf = printf;
-    this.#pool = pool;
-    this.#maxHeapBytes = options.limits?.heapBytes ?? Number.POSITIVE_INFINITY;
+    this.#heap = new DeviceHeap(pool, options.limits?.heapBytes);
   }
 
   get termination(): Termination | undefined {
@@ -54,33 +49,17 @@ export class ProgramHost implements ServerHost {
   }
 
   allocate(sizeBytes: number, alignmentBytes: number): bigint {
-    if (this.#heapBytes + sizeBytes > this.#maxHeapBytes) return 0n;
-    try {
-      const address = this.#pool.allocate(sizeBytes, { alignmentBytes, label: 'malloc' });
-      this.#allocated.set(address, sizeBytes);
-      this.#heapBytes += sizeBytes;
-      return address;
-    } catch (error) {
-      if (error instanceof WavewrightError && error.code === 'LIMIT_EXCEEDED') return 0n;
-      throw error;
-    }
+    return this.#heap.allocate(sizeBytes, alignmentBytes);
   }
 
   free(address: bigint): void {
-    const sizeBytes = this.#allocated.get(address);
-    if (sizeBytes === undefined) {
-      throw new WavewrightError('RPC_PROTOCOL', `free of 0x${address.toString(16)}, which malloc did not return`);
-    }
-    this.#allocated.delete(address);
-    this.#heapBytes -= sizeBytes;
-    this.#pool.free(address, { isByHost: false });
+    this.#heap.free(address);
   }
 
   /** Closes all files, ends commands and frees what the program left allocated. */
   close(): void {
     this.#over.abort();
     this.streams.closeAll();
-    for (const address of this.#allocated.keys()) this.#pool.free(address);
-    this.#allocated.clear();
+    this.#heap.clear();
   }
 }
