@@ -122,3 +122,9 @@ export function toHex(bytes: Uint8Array): string {
   for (const byte of bytes) text += byte.toString(16).padStart(2, '0');
   return text;
 }
+
+/** The bytes of a C string. */
+export function beforeNul(bytes: Uint8Array): Uint8Array {
+  const nul = bytes.indexOf(0);
+  return nul < 0 ? bytes : bytes.subarray(0, nul);
+}

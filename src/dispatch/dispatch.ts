@@ -11,10 +11,14 @@ import type { Queue } from '../hsa/queue.ts';
 import { createRuntime, type Runtime } from '../hsa/runtime.ts';
 import type { Signal } from '../hsa/signal.ts';
 import type { DispatchArgument } from './argument-text.ts';
+import type { Print } from './hostcall/server.ts';
 import { launchSizes, placeArguments, writeArguments } from './kernel-arguments.ts';
+import { KernelServices, type ServicesOptions } from './kernel-services.ts';
 
 /** Names in one hint. */
 const MAX_LISTED = 20;
+/** The host serves a kernel for so long at a time. */
+const SERVICE_SLICE_MS = 20;
 
 export interface DispatchRequest {
   readonly device: Device;
@@ -34,6 +38,12 @@ export interface DispatchRequest {
   readonly repeat?: number;
   /** Of each run. */
   readonly timeoutMs?: number;
+  /** All workgroups run at the same time and may wait for each other. */
+  readonly cooperative?: boolean;
+  /** Bytes that device malloc gives out together; then it returns null. Default: what the device has. */
+  readonly heapBytes?: number;
+  /** Takes what the kernel prints. */
+  readonly onPrint?: Print;
   /** Processor time of this process, in nanoseconds. */
   readonly cpuTimeNs?: () => number;
 }
@@ -71,6 +81,17 @@ export function dispatchKernel(request: DispatchRequest): DispatchOutcome {
   checkLaunch(kernel, request);
   using session = new Session(runtime, agent, executable, kernel, request);
   return session.run();
+}
+
+function servicesOptions(
+  { wavefrontSize }: KernelSymbol,
+  { grid, workgroup, cooperative = false, heapBytes, onPrint }: DispatchRequest,
+): ServicesOptions {
+  const sizes = [0, 1, 2].map((i) => ({ items: grid[i] ?? 1, group: workgroup[i] ?? 1 }));
+  const workgroupCount = sizes.reduce((product, { items, group }) => product * Math.ceil(items / group), 1);
+  const groupSize = sizes.reduce((product, { group }) => product * group, 1);
+  const waveCount = workgroupCount * Math.ceil(groupSize / wavefrontSize);
+  return { workgroupCount, waveCount, isCooperative: cooperative, heapBytes, onPrint };
 }
 
 const plainName = ({ name }: KernelSymbol): string => name.replace(/\.kd$/, '');
@@ -116,6 +137,7 @@ class Session implements Disposable {
   readonly #request: DispatchRequest;
   readonly #queue: Queue;
   readonly #done: Signal;
+  readonly #services: KernelServices;
   readonly #buffers: { readonly argument: DispatchArgument & { readonly kind: 'buffer' }; readonly address: bigint }[] =
     [];
   readonly #allocated: bigint[] = [];
@@ -129,6 +151,8 @@ class Session implements Disposable {
     this.#request = request;
     this.#queue = runtime.createQueue(agent);
     this.#done = runtime.createSignal(0n);
+    this.#services = new KernelServices(runtime, agent, kernel, servicesOptions(kernel, request));
+    this.#memoryBytes = this.#services.memoryBytes;
     for (const { sizeBytes } of executable.loadedCodeObjects) this.#memoryBytes += sizeBytes;
   }
 
@@ -155,6 +179,7 @@ class Session implements Disposable {
     for (let i = 0; i < repeat; i++) {
       segment.set(initial);
       this.#fillBuffers();
+      this.#services.reset();
       const before = cpuTimeNs?.();
       const durationNs = this.#runOnce(kernarg, sizes);
       runs.push({ durationNs, ...(cpuTimeNs && { cpuNs: cpuTimeNs() - before! }) });
@@ -180,7 +205,7 @@ class Session implements Disposable {
         ...{ kernel: kernel.kernelObject, grid, workgroup, kernarg, completionSignal: this.#done },
         ...{ groupSegmentSizeBytes, privateSegmentSizeBytes },
       });
-      this.#done.waitSync('lt', 1n, timeoutMs === undefined ? {} : { timeoutMs });
+      this.#wait(timeoutMs);
       if (this.#queue.error !== undefined) throw this.#queue.error.error;
     } catch (error) {
       if (error instanceof WavewrightError) throw error.within({ section: `kernel '${plainName(kernel)}'` });
@@ -194,6 +219,24 @@ class Session implements Disposable {
     }
     const ticks = this.#done.endTicks - this.#done.startTicks;
     return Number((ticks * 1_000_000_000n) / BigInt(this.#agent.info.timestampFrequencyHz));
+  }
+
+  /** Slices of the device and of what the kernel asks this host for in turns, until it ended or the time is over. */
+  #wait(timeoutMs: number | undefined): void {
+    const deadline = performance.now() + (timeoutMs ?? Number.POSITIVE_INFINITY);
+    const services = this.#services;
+    try {
+      while (this.#done.load() > 0n && this.#queue.error === undefined && performance.now() < deadline) {
+        // The wait says why a kernel never ends when the device has no work.
+        if (this.#runtime.progress() === 'idle') {
+          this.#done.waitSync('lt', 1n, timeoutMs === undefined ? {} : { timeoutMs });
+          break;
+        }
+        services.poll(Math.min(deadline, performance.now() + SERVICE_SLICE_MS));
+      }
+    } finally {
+      services.finish();
+    }
   }
 
   #fillBuffers(): void {
@@ -234,6 +277,7 @@ class Session implements Disposable {
       queuePtr: this.#queue.address,
       sharedBase: sharedApertureHi,
       privateBase: privateApertureHi,
+      ...this.#services.hidden,
     };
   }
 
@@ -247,6 +291,7 @@ class Session implements Disposable {
   [Symbol.dispose](): void {
     this.#queue[Symbol.dispose]();
     this.#done[Symbol.dispose]();
+    this.#services[Symbol.dispose]();
     for (const address of this.#allocated) this.#runtime.cpuAgent.pool('fine-grained', this.#agent).free(address);
   }
 }

@@ -2,6 +2,17 @@
 import { WavewrightError } from '../base/errors.ts';
 import type { MemoryPool } from './memory-pool.ts';
 
+/** Allocators of GPU programs take memory in slabs of this size and find their headers by masking pointers with it. */
+const SLAB_BYTES = 2 * 2 ** 20;
+const MIN_ALIGNMENT_BYTES = 4096;
+
+/** Memory of a size that a GPU program chose; 0 for no bytes, and when there are not so many. */
+export function allocateForProgram(heap: Pick<DeviceHeap, 'allocate'>, size: bigint): bigint {
+  if (size === 0n || size > BigInt(Number.MAX_SAFE_INTEGER)) return 0n;
+  const sizeBytes = Number(size);
+  return heap.allocate(sizeBytes, sizeBytes % SLAB_BYTES === 0 ? SLAB_BYTES : MIN_ALIGNMENT_BYTES);
+}
+
 export class DeviceHeap {
   readonly #pool: MemoryPool;
   readonly #maxBytes: number;

@@ -1,6 +1,6 @@
 /**
  * printf formats as the RPC server must read them (C23 7.23.6.1; spec/loader.md section 1.11): the client sends the format and a
- * block of arguments whose size only the server knows, so both sides must agree on every conversion.
+ * block of arguments whose size only the server knows, so both sides must agree on every conversion. HIP's and OpenCL's are read with it, too.
  */
 import { WavewrightError } from '../base/errors.ts';
 
@@ -12,6 +12,8 @@ export interface PrintfDialect {
   readonly takesCountPointer: boolean;
   /** `q` is a length modifier, the same as `ll`. */
   readonly hasQuadModifier: boolean;
+  /** `v2` to `v16` make a conversion one of vectors, and `hl` is their length modifier for 32 bits. */
+  readonly hasVectors: boolean;
 }
 
 /** LLVM 19 to 22 print with LLVM's own engine. */
@@ -19,9 +21,22 @@ export const LLVM_DIALECT: PrintfDialect = {
   nullPointer: '(nullptr)',
   takesCountPointer: false,
   hasQuadModifier: false,
+  hasVectors: false,
 };
-/** LLVM 23 prints with the host's C library, glibc here. */
-export const GLIBC_DIALECT: PrintfDialect = { nullPointer: '(nil)', takesCountPointer: true, hasQuadModifier: true };
+/** LLVM 23 and HIP print with the host's C library, glibc here. */
+export const GLIBC_DIALECT: PrintfDialect = {
+  nullPointer: '(nil)',
+  takesCountPointer: true,
+  hasQuadModifier: true,
+  hasVectors: false,
+};
+/** OpenCL C 2.0, section 6.13.13. */
+export const OPENCL_DIALECT: PrintfDialect = {
+  nullPointer: '(nil)',
+  takesCountPointer: false,
+  hasQuadModifier: false,
+  hasVectors: true,
+};
 
 export interface Flags {
   left: boolean;
@@ -38,6 +53,8 @@ export interface Conversion {
   readonly flags: Readonly<Flags>;
   readonly width: Measure;
   readonly precision: Measure;
+  /** Of a vector; 1 for everything else. */
+  readonly elementCount: number;
   /** Width of an integer value, 1 to 64. */
   readonly bits: number;
   /** Bytes of the value in the argument area: 0, 4 or 8. */
@@ -55,6 +72,7 @@ export interface Section {
 
 const INTEGERS = 'dioxXubB';
 const FLOATS = 'aAeEfFgG';
+const VECTOR_SIZES = [2, 3, 4, 8, 16];
 /** Bytes that a format may have; C asks for 4095 that one conversion may print. */
 const MAX_FORMAT_BYTES = 65_536;
 const PERCENT = 0x25;
@@ -111,15 +129,21 @@ class ConversionParser {
     }
     const width = this.#measure();
     const precision = this.#take('.') ? (this.#measure() ?? 0) : undefined;
+    const elementCount = this.#vector();
     const bits = this.#lengthModifier();
     const specifier = this.#peek();
     if (specifier !== '') this.at++;
     const argumentSizeBytes = this.#argumentSizeBytes(specifier, bits);
-    const known = argumentSizeBytes !== undefined && (bits !== undefined || specifier === '%');
+    const isVector = elementCount !== 1;
+    const known =
+      argumentSizeBytes !== undefined &&
+      (bits !== undefined || specifier === '%') &&
+      (!isVector || (VECTOR_SIZES.includes(elementCount) && (INTEGERS + FLOATS).includes(specifier)));
     return {
       flags,
       width,
       precision,
+      elementCount,
       bits: bits ?? 32,
       argumentSizeBytes: known ? argumentSizeBytes : 0,
       specifier: known ? specifier : undefined,
@@ -160,9 +184,18 @@ class ConversionParser {
     return value;
   }
 
+  /** Elements of a vector, 0 for a `v` without a number; 1 where there is no `v`. */
+  #vector(): number {
+    if (!this.#dialect.hasVectors || !this.#take('v')) return 1;
+    return this.#number() ?? 0;
+  }
+
   /** Bits of an integer; `undefined` for a `w` without a usable width. */
   #lengthModifier(): number | undefined {
-    if (this.#take('h')) return this.#take('h') ? 8 : 16;
+    if (this.#take('h')) {
+      if (this.#dialect.hasVectors && this.#take('l')) return 32;
+      return this.#take('h') ? 8 : 16;
+    }
     if (this.#take('l')) {
       this.#take('l');
       return 64;

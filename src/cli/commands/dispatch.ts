@@ -14,6 +14,7 @@ import { writeOutput } from '../output-file.ts';
 const MAX_REPEAT = 1_000_000;
 const MAX_STACK_BYTES = 2 ** 28;
 const MAX_LDS_BYTES = 2 ** 20;
+const MAX_HEAP_BYTES = 2 ** 32;
 const MAX_TIMEOUT_SECONDS = 1_000_000;
 const NS_PER_US = 1000;
 
@@ -39,6 +40,14 @@ export const dispatch = defineCommand({
       max: MAX_STACK_BYTES,
       description: 'private memory of a work-item where it cannot be seen how much the calls need; by default 16384',
     },
+    'heap-size': {
+      kind: 'integer',
+      placeholder: 'BYTES',
+      min: 0,
+      max: MAX_HEAP_BYTES,
+      description: 'device memory that malloc of kernels gives out; then it returns null',
+    },
+    cooperative: { kind: 'flag', description: 'all workgroups run at the same time and may wait for each other' },
     repeat: {
       kind: 'integer',
       placeholder: 'N',
@@ -71,6 +80,7 @@ export const dispatch = defineCommand({
     'Arguments, in their order:',
     ...ARGUMENT_KINDS.map((kind) => `  ${kind}`),
     'Hidden arguments are filled in. An output FILE of - is standard output; times and JSON then go to standard error.',
+    "What kernels print goes to standard output; to standard error where an output or JSON has that, and for assert and HIP's stderr.",
     'Example: wavewright dispatch vadd.co --grid 256 --workgroup 64 --arg out:sum:1024 --arg in:a --arg in:b --arg i32:256',
   ],
   async run({ stdout, stderr }, options, files) {
@@ -83,12 +93,16 @@ export const dispatch = defineCommand({
     using resources = new DisposableStack();
     resources.defer(() => device.close());
     const target = parseTargetId(device.properties.targetId);
+    const isTaken = options.format === 'json' || args.some((each) => each.kind === 'buffer' && each.output === '-');
     const outcome = dispatchKernel({
       device,
       images: containers.map((images) => pickCodeObject(images, target)),
       ...(options.kernel !== undefined && { kernel: options.kernel }),
       ...{ grid, workgroup, args, repeat: options.repeat, dynamicLdsSizeBytes: options['dynamic-lds'] },
       ...(options['stack-size'] !== undefined && { stackSizeBytes: options['stack-size'] }),
+      ...(options['heap-size'] !== undefined && { heapBytes: options['heap-size'] }),
+      cooperative: options.cooperative,
+      onPrint: (stream, text) => (stream === 'stdout' && !isTaken ? stdout : stderr)(text),
       ...(options.timeout !== undefined && { timeoutMs: options.timeout * 1000 }),
       cpuTimeNs,
     });

@@ -5,6 +5,7 @@
  * Each side has one mailbox word; equal words mean that the client owns the packets, different ones that the server does. Storing
  * the inverse of one's own word hands the packets over.
  */
+import { beforeNul } from '../../base/bytes.ts';
 import { WavewrightError } from '../../base/errors.ts';
 import type { Conversation } from '../conversation.ts';
 import { PACKET_SIZE_BYTES } from './layout.ts';
@@ -279,10 +280,4 @@ export function expectMailboxes({ mailboxA, mailboxB }: RpcMemory, index: number
   const found = [own, word].map((word) => `0x${(word >>> 0).toString(16)}`).join(' and ');
   const what = `the mailbox words are ${found}, expected 0 or 1: the program wrote over them`;
   throw new WavewrightError('RPC_PROTOCOL', what);
-}
-
-/** The bytes of a C string. */
-export function beforeNul(bytes: Uint8Array): Uint8Array {
-  const nul = bytes.indexOf(0);
-  return nul < 0 ? bytes : bytes.subarray(0, nul);
 }

@@ -1,5 +1,6 @@
 /** The printf conversation (spec/loader.md section 1.11): format, arguments, then the strings that the arguments point to. */
 
+import { beforeNul } from '../../../base/bytes.ts';
 import {
   type ArgumentLayout,
   argumentAreaSizeBytes,
@@ -12,7 +13,7 @@ import type { Conversation } from '../../conversation.ts';
 import type { HostStream } from '../../streams.ts';
 import type { Handler, RpcHost } from '../host.ts';
 import type { OpcodeName } from '../opcodes.ts';
-import { beforeNul, type ServerPort } from '../port.ts';
+import type { ServerPort } from '../port.ts';
 
 type Target = (port: ServerPort, host: RpcHost) => Conversation<readonly HostStream[]>;
 

@@ -1,13 +1,10 @@
 /** Ending the program, device memory, commands and functions of the host (spec/loader.md section 1.9). */
 import { decodeUtf8 } from '../../../base/bytes.ts';
 import { WavewrightError } from '../../../base/errors.ts';
+import { allocateForProgram } from '../../../hsa/device-heap.ts';
 import { type Conversation, settled } from '../../conversation.ts';
 import type { Handler, RpcHost, Termination } from '../host.ts';
 import type { OpcodeName } from '../opcodes.ts';
-
-/** Client allocators take memory in slabs of this size and find their headers by masking pointers with it. */
-const SLAB_BYTES = 2 * 2 ** 20;
-const MIN_ALIGNMENT_BYTES = 4096;
 
 /** The extra round trip shows the client that the server listens. */
 function ends(termination: (status: number) => Termination): Handler {
@@ -18,12 +15,6 @@ function ends(termination: (status: number) => Termination): Handler {
     const lane = port.lanes[0];
     host.terminate(termination(lane === undefined ? 0 : Number(BigInt.asIntN(32, port.word(lane, 0)))));
   };
-}
-
-function allocate(host: RpcHost, size: bigint): bigint {
-  if (size === 0n || size > BigInt(Number.MAX_SAFE_INTEGER)) return 0n;
-  const sizeBytes = Number(size);
-  return host.allocate(sizeBytes, sizeBytes % SLAB_BYTES === 0 ? SLAB_BYTES : MIN_ALIGNMENT_BYTES);
 }
 
 /** `replies`: the client waits for a result. */
@@ -52,7 +43,7 @@ export const processHandlers = {
   ABORT: ends(() => ({ kind: 'abort' })),
   *MALLOC(port, host) {
     yield* port.receive();
-    yield* port.reply(port.perLane((lane) => allocate(host, port.word(lane, 0))));
+    yield* port.reply(port.perLane((lane) => allocateForProgram(host, port.word(lane, 0))));
   },
   *FREE(port, host) {
     yield* port.receive();
