@@ -36,6 +36,11 @@ export class Messages {
   readonly #open = new Map<bigint, Message>();
   #next = 0n;
   #heldBytes = 0;
+  readonly #maxHeldBytes: number;
+
+  constructor(maxHeldBytes: number = MAX_HELD_BYTES) {
+    this.#maxHeldBytes = maxHeldBytes;
+  }
 
   /**
    * Takes one request: `slot` holds its words. The bytes of the message when it ended; otherwise undefined, and the lane finds in word 0 with what it goes
@@ -70,10 +75,8 @@ export class Messages {
 
   #hold(sizeBytes: number): void {
     this.#heldBytes += sizeBytes;
-    if (this.#heldBytes <= MAX_HELD_BYTES) return;
-    throw new WavewrightError(
-      'LIMIT_EXCEEDED',
-      `messages of more than ${MAX_HELD_BYTES} bytes have begun and not ended`,
-    );
+    if (this.#heldBytes <= this.#maxHeldBytes) return;
+    const what = `messages of more than ${this.#maxHeldBytes} bytes have begun and not ended`;
+    throw new WavewrightError('LIMIT_EXCEEDED', what);
   }
 }
