@@ -1,0 +1,222 @@
+/** Kernels that ask the host while they run, written against the protocol of ROCm 5 and 6 without its device libraries; on every executor. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { createEmulatedDevice } from '../src/devices/emulated/index.ts';
+import { type DispatchRequest, dispatchKernel } from '../src/dispatch/dispatch.ts';
+import { EXECUTORS, type ExecutorOptions, imageOf, kernelText } from './kernel-rig.test-support.ts';
+
+const LANES = 64;
+
+/**
+ * Takes a packet, asks for a service with what `fill` stores for each lane (at v8 behind the payloads s[14:15]), waits, stores the low dword of the
+ * answer to the results and gives the packet back. s[10:11]: the buffer; v0: the lane; v5: offset of the header; one lane works on the stacks.
+ */
+const asks = (service: number, fill: string): string => `
+  s_load_dwordx4 s[8:11], s[0:1], 0x0
+  s_waitcnt lgkmcnt(0)
+  s_load_dwordx4 s[12:15], s[10:11], 0x0
+  s_load_dwordx2 s[16:17], s[10:11], 0x28
+  s_waitcnt lgkmcnt(0)
+  s_mov_b64 s[20:21], exec
+  s_mov_b64 exec, 1
+  v_mov_b32 v10, s10
+  v_mov_b32 v11, s11
+take:
+  global_load_dwordx2 v[14:15], v[10:11], off offset:24 glc
+  s_waitcnt vmcnt(0)
+  v_and_b32 v4, s16, v14
+  v_mul_u32_u24 v5, 24, v4
+  global_load_dwordx2 v[12:13], v5, s[12:13] glc
+  s_waitcnt vmcnt(0)
+  global_atomic_cmpswap_x2 v[16:17], v[10:11], v[12:15], off offset:24 glc
+  s_waitcnt vmcnt(0)
+  v_cmp_ne_u64 vcc, v[16:17], v[14:15]
+  s_cbranch_vccnz take
+  v_readfirstlane_b32 s18, v4
+  v_readfirstlane_b32 s22, v14
+  v_readfirstlane_b32 s23, v15
+  v_mov_b32 v6, s20
+  v_mov_b32 v7, s21
+  global_store_dwordx2 v5, v[6:7], s[12:13] offset:8
+  v_mov_b32 v6, ${service}
+  v_mov_b32 v7, 1
+  global_store_dwordx2 v5, v[6:7], s[12:13] offset:16
+  s_mov_b64 exec, s[20:21]
+  s_lshl_b32 s19, s18, 12
+  v_lshlrev_b32 v8, 6, v0
+  v_add_u32 v8, s19, v8
+${fill}
+  s_waitcnt vmcnt(0)
+  s_mov_b64 exec, 1
+ready:
+  global_load_dwordx2 v[14:15], v[10:11], off offset:32 glc
+  s_waitcnt vmcnt(0)
+  global_store_dwordx2 v5, v[14:15], s[12:13]
+  v_mov_b32 v12, s22
+  v_mov_b32 v13, s23
+  s_waitcnt vmcnt(0)
+  global_atomic_cmpswap_x2 v[16:17], v[10:11], v[12:15], off offset:32 glc
+  s_waitcnt vmcnt(0)
+  v_cmp_ne_u64 vcc, v[16:17], v[14:15]
+  s_cbranch_vccnz ready
+wait:
+  s_sleep 1
+  global_load_dword v6, v5, s[12:13] offset:20 glc
+  s_waitcnt vmcnt(0)
+  v_readfirstlane_b32 s24, v6
+  s_and_b32 s24, s24, 1
+  s_cbranch_scc1 wait
+  s_mov_b64 exec, s[20:21]
+  global_load_dwordx2 v[6:7], v8, s[14:15] glc
+  s_lshl_b32 s24, s4, 6
+  v_add_u32 v9, s24, v0
+  v_lshlrev_b32 v9, 2, v9
+  s_waitcnt vmcnt(0)
+  global_store_dword v9, v6, s[8:9]
+  s_mov_b64 exec, 1
+  s_add_u32 s22, s22, s16
+  s_addc_u32 s23, s23, 0
+  s_add_u32 s22, s22, 1
+  s_addc_u32 s23, s23, 0
+give:
+  global_load_dwordx2 v[14:15], v[10:11], off offset:24 glc
+  s_waitcnt vmcnt(0)
+  global_store_dwordx2 v5, v[14:15], s[12:13]
+  v_mov_b32 v12, s22
+  v_mov_b32 v13, s23
+  s_waitcnt vmcnt(0)
+  global_atomic_cmpswap_x2 v[16:17], v[10:11], v[12:15], off offset:24 glc
+  s_waitcnt vmcnt(0)
+  v_cmp_ne_u64 vcc, v[16:17], v[14:15]
+  s_cbranch_vccnz give
+  s_endpgm`;
+
+/** Four words follow the descriptor: the stream, 'lane %u\n' with its NUL, the lane in the grid. */
+const PRINTF = `
+  v_mov_b32 v20, 0x83
+  v_mov_b32 v21, 0
+  v_mov_b32 v22, 0
+  v_mov_b32 v23, 0
+  global_store_dwordx4 v8, v[20:23], s[14:15]
+  v_mov_b32 v20, 0x656e616c
+  v_mov_b32 v21, 0x0a752520
+  global_store_dwordx4 v8, v[20:23], s[14:15] offset:16
+  s_lshl_b32 s24, s4, 6
+  v_add_u32 v22, s24, v0
+  global_store_dwordx2 v8, v[22:23], s[14:15] offset:32`;
+
+/** Every lane asks for a KiB more than the one before, from 1 KiB on. */
+const ALLOCATE = `
+  v_mov_b32 v20, 0
+  v_mov_b32 v21, 0
+  v_add_u32 v22, 1, v0
+  v_lshlrev_b32 v22, 10, v22
+  v_mov_b32 v23, 0
+  global_store_dwordx4 v8, v[20:23], s[14:15]`;
+
+/** `hidden`: kind of the argument behind that of the results. */
+const metadata = (name: string, hidden: string): string => `
+.amdgpu_metadata
+---
+amdhsa.version: [1, 2]
+amdhsa.target: amdgcn-amd-amdhsa--gfx90a
+amdhsa.kernels:
+  - .name: ${name}
+    .symbol: ${name}.kd
+    .kernarg_segment_size: 24
+    .group_segment_fixed_size: 0
+    .private_segment_fixed_size: 0
+    .kernarg_segment_align: 8
+    .wavefront_size: 64
+    .sgpr_count: 64
+    .vgpr_count: 32
+    .max_flat_workgroup_size: 1024
+    .args:
+      - .offset: 0
+        .size: 8
+        .value_kind: global_buffer
+      - .offset: 8
+        .size: 8
+        .value_kind: ${hidden}
+...
+.end_amdgpu_metadata
+`;
+
+const imageFor = (service: number, fill: string, hidden = 'hidden_hostcall_buffer'): Uint8Array =>
+  imageOf(kernelText('k', asks(service, fill)), metadata('k', hidden));
+
+/** What the kernel printed, and its results. */
+function dispatch(
+  { tier: _, ...options }: ExecutorOptions,
+  image: Uint8Array,
+  groups: number,
+  request: Partial<DispatchRequest> = {},
+): { printed: string; results: Uint32Array } {
+  const device = createEmulatedDevice({ processor: 'gfx90a', memorySizeBytes: 2 ** 28, ...options });
+  let printed = '';
+  try {
+    const sizeBytes = 4 * LANES * groups;
+    const { outputs } = dispatchKernel({
+      ...{ device, images: [{ bytes: image, name: 'kernels.co' }], grid: [LANES * groups], workgroup: [LANES] },
+      args: [{ kind: 'buffer', text: 'out', contents: new Uint8Array(), sizeBytes, output: 'results' }],
+      onPrint: (stream, text) => {
+        assert.equal(stream, 'stdout');
+        printed += new TextDecoder().decode(text);
+      },
+      ...request,
+    });
+    return { printed, results: new Uint32Array(outputs[0]!.bytes.buffer) };
+  } finally {
+    device.close();
+  }
+}
+
+for (const [name, options] of Object.entries(EXECUTORS)) {
+  test(`printf from every lane of many waves: ${name}`, () => {
+    const groups = 40;
+    const { printed, results } = dispatch(options, imageFor(2, PRINTF), groups, { repeat: 2 });
+    const lines = printed.split('\n');
+    assert.equal(lines.pop(), '');
+    const numbers = lines.map((line) => Number(/^lane (\d+)$/.exec(line)![1]));
+    const all = Array.from({ length: LANES * groups }, (_, i) => i);
+    const ascending = numbers.toSorted((a, b) => a - b);
+    assert.deepEqual(
+      ascending,
+      all.flatMap((lane) => [lane, lane]),
+    );
+    assert.ok(
+      numbers.every((lane, i) => lane % LANES === i % LANES),
+      'lanes of a wave stay together',
+    );
+    assert.deepEqual(
+      [...results],
+      all.map((lane) => `lane ${lane}\n`.length),
+    );
+  });
+}
+
+test('device memory from the host: every lane another address, within the limit of the heap', () => {
+  const limit = { heapBytes: 1024 * ((LANES * (LANES + 1)) / 2) };
+  const { results } = dispatch({}, imageFor(3, ALLOCATE), 1, limit);
+  assert.equal(new Set(results).size, LANES);
+  assert.ok(results.every((address) => address !== 0 && address % 4096 === 0));
+  const short = dispatch({}, imageFor(3, ALLOCATE), 1, { heapBytes: limit.heapBytes - 1 });
+  assert.deepEqual(
+    [...short.results].map((address) => address === 0),
+    Array.from({ length: LANES }, (_, i) => i === LANES - 1),
+  );
+});
+
+test('services that are missing or do not exist end the dispatch', () => {
+  assert.throws(() => dispatch({}, imageFor(1, PRINTF), 1), {
+    code: 'UNSUPPORTED',
+    message: /function call/,
+  });
+  assert.throws(() => dispatch({}, imageFor(77, PRINTF), 1), { code: 'RPC_PROTOCOL', message: /service 77/ });
+});
+
+test('a kernel that is not answered any more runs into its time limit', () => {
+  const lost = asks(2, PRINTF).replace('s_cbranch_scc1 wait', 's_branch wait');
+  const image = imageOf(kernelText('k', lost), metadata('k', 'hidden_hostcall_buffer'));
+  assert.throws(() => dispatch({}, image, 1, { timeoutMs: 200 }), { code: 'TIMEOUT' });
+});
