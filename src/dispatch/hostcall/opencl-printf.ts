@@ -75,7 +75,7 @@ export class OpenclFormat {
       const argument = take();
       if (argument === undefined) break;
       if (conversion.specifier === 's') strings.push(beforeNul(argument));
-      for (const [index, element] of elementsOf(argument, conversion).entries()) {
+      for (const [index, element] of elementsOf(argument, conversion.elementCount).entries()) {
         if (index > 0) {
           sections.push(COMMA);
           values.push(undefined);
@@ -90,15 +90,11 @@ export class OpenclFormat {
 
 const dwordsOf = (sizeBytes: number): number => Math.ceil(sizeBytes / 4) * 4;
 
-/**
- * A vector of three takes as much room as one of four. The compiler rounds sizes up to dwords, so that the length modifier tells more of small elements;
- * that of 32 bits is what a conversion without one has, too.
- */
-function elementsOf(argument: Uint8Array, { elementCount, bits }: Conversion): Uint8Array[] {
-  if (elementCount === 1) return [argument];
-  const room = Math.floor(argument.length / (elementCount === 3 ? 4 : elementCount));
-  const sizeBytes = bits < 32 ? Math.min(bits / 8, room) : room;
-  return Array.from({ length: elementCount }, (_, i) => argument.subarray(i * sizeBytes, (i + 1) * sizeBytes));
+/** A vector of three takes as much room as one of four; elements of one that would end within a dword are wider than their type. */
+function elementsOf(argument: Uint8Array, count: number): Uint8Array[] {
+  if (count === 1) return [argument];
+  const sizeBytes = Math.floor(argument.length / (count === 3 ? 4 : count));
+  return Array.from({ length: count }, (_, i) => argument.subarray(i * sizeBytes, (i + 1) * sizeBytes));
 }
 
 /** The first 8 bytes, unsigned. */

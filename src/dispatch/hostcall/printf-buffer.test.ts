@@ -50,7 +50,7 @@ test("OpenCL: numbers of every size, strings, vectors, and the metadata's way to
     '1,-1|0.000000,1.500000,-inf|1,2,3,4,5,6,7,ff| 1,65535|1,-1',
   );
   assert.equal(
-    printed(['3:2:16:4:%v4hld %.3v2hhd'], record(3, 1, -2, 3, -4, { bytes: [255, 2] })),
+    printed(['3:2:16:4:%v4hld %.3v2hhd'], record(3, 1, -2, 3, -4, { bytes: [255, 255, 2, 0] })),
     '1,-2,3,-4 -001,002',
   );
 });
