@@ -1,6 +1,11 @@
 /** Kernels that ask the host while they run, written against the protocol of ROCm 5 and 6 without its device libraries; on every executor. */
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { after, test } from 'node:test';
+import { runCommandLine } from '../src/cli/command-line.ts';
+import { COMMANDS } from '../src/cli/commands.ts';
 import { createEmulatedDevice } from '../src/devices/emulated/index.ts';
 import { type DispatchRequest, dispatchKernel } from '../src/dispatch/dispatch.ts';
 import { EXECUTORS, type ExecutorOptions, imageOf, kernelText } from './kernel-rig.test-support.ts';
@@ -219,4 +224,30 @@ test('a kernel that is not answered any more runs into its time limit', () => {
   const lost = asks(2, PRINTF).replace('s_cbranch_scc1 wait', 's_branch wait');
   const image = imageOf(kernelText('k', lost), metadata('k', 'hidden_hostcall_buffer'));
   assert.throws(() => dispatch({}, image, 1, { timeoutMs: 200 }), { code: 'TIMEOUT' });
+});
+
+const folder = mkdtempSync(path.join(tmpdir(), 'wavewright-hostcall-'));
+after(() => rmSync(folder, { recursive: true }));
+
+test('what a kernel prints goes to standard output, or to standard error where that is taken', async () => {
+  const file = path.join(folder, 'prints.co');
+  writeFileSync(file, imageFor(2, PRINTF));
+  const run = async (...options: string[]) => {
+    const [stdout, stderr]: Buffer[][] = [[], []];
+    const context = {
+      stdout: (data: Uint8Array | string) => void stdout!.push(Buffer.from(data)),
+      stderr: (data: Uint8Array | string) => void stderr!.push(Buffer.from(data)),
+      env: {},
+    };
+    const argv = ['dispatch', file, '--grid=64', '--workgroup=64', ...options];
+    assert.equal(await runCommandLine(COMMANDS, argv, context), 0);
+    return { stdout: Buffer.concat(stdout!), stderr: Buffer.concat(stderr!).toString() };
+  };
+  const lines = Array.from({ length: LANES }, (_, lane) => `lane ${lane}\n`).join('');
+  const plain = await run('--arg=zero:256');
+  assert.deepEqual([plain.stdout.toString(), plain.stderr], [lines, '']);
+  const json = await run('--arg=zero:256', '--format=json');
+  assert.deepEqual([JSON.parse(json.stdout.toString()).kernel, json.stderr], ['k', lines]);
+  const data = await run('--arg=out:-:256');
+  assert.deepEqual([data.stdout.length, data.stderr], [256, lines]);
 });
