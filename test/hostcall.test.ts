@@ -200,6 +200,51 @@ for (const [name, options] of Object.entries(EXECUTORS)) {
   });
 }
 
+/** The first lane of each workgroup counts up what they meet at and waits until all have; then lanes store how many workgroups there are. */
+const MEETS = `
+  s_load_dwordx4 s[8:11], s[0:1], 0x0
+  s_waitcnt lgkmcnt(0)
+  s_cmp_eq_u64 s[10:11], 0
+  s_cbranch_scc1 alone
+  s_load_dword s12, s[10:11], 0x28
+  v_mov_b32 v1, 0
+  v_mov_b32 v2, 1
+  s_mov_b64 s[20:21], exec
+  s_mov_b64 exec, 1
+  global_atomic_add v1, v2, s[10:11] offset:32
+  s_waitcnt vmcnt(0) lgkmcnt(0)
+meet:
+  s_sleep 1
+  global_load_dword v3, v1, s[10:11] offset:32 glc
+  s_waitcnt vmcnt(0)
+  v_readfirstlane_b32 s13, v3
+  s_cmp_lt_u32 s13, s12
+  s_cbranch_scc1 meet
+  s_mov_b64 exec, s[20:21]
+  s_lshl_b32 s24, s4, 6
+  v_add_u32 v9, s24, v0
+  v_lshlrev_b32 v9, 2, v9
+  v_mov_b32 v4, s12
+  global_store_dword v9, v4, s[8:9]
+alone:
+  s_endpgm`;
+
+test('workgroups of a cooperative grid meet; without the option they are told that they are none', () => {
+  const image = imageOf(kernelText('k', MEETS), metadata('k', 'hidden_multigrid_sync_arg'));
+  const groups = 30;
+  for (const [name, options] of Object.entries(EXECUTORS)) {
+    const { results } = dispatch(options, image, groups, { cooperative: true, repeat: 2 });
+    assert.ok(
+      results.every((count) => count === groups),
+      name,
+    );
+  }
+  assert.ok(dispatch({}, image, groups).results.every((count) => count === 0));
+  const tooLarge = { code: 'USAGE', message: /cooperative grid of 2049 waves, at most 2048/ };
+  assert.throws(() => dispatch({}, image, 2049, { cooperative: true }), tooLarge);
+  assert.ok(dispatch({}, image, 2048, { cooperative: true }).results.every((count) => count === 2048));
+});
+
 test('device memory from the host: every lane another address, within the limit of the heap', () => {
   const limit = { heapBytes: 1024 * ((LANES * (LANES + 1)) / 2) };
   const { results } = dispatch({}, imageFor(3, ALLOCATE), 1, limit);

@@ -17,6 +17,8 @@ import { KernelServices, type ServicesOptions } from './kernel-services.ts';
 
 /** Names in one hint. */
 const MAX_LISTED = 20;
+/** What every device can have resident at once, where LDS and registers allow. */
+const MAX_COOPERATIVE_WAVES = 2048;
 /** The host serves a kernel for so long at a time. */
 const SERVICE_SLICE_MS = 20;
 
@@ -151,7 +153,12 @@ class Session implements Disposable {
     this.#request = request;
     this.#queue = runtime.createQueue(agent);
     this.#done = runtime.createSignal(0n);
-    this.#services = new KernelServices(runtime, agent, kernel, servicesOptions(kernel, request));
+    const services = servicesOptions(kernel, request);
+    if (services.isCooperative && services.waveCount > MAX_COOPERATIVE_WAVES) {
+      const what = `a cooperative grid of ${services.waveCount} waves, at most ${MAX_COOPERATIVE_WAVES} run at the same time`;
+      throw new WavewrightError('USAGE', what);
+    }
+    this.#services = new KernelServices(runtime, agent, kernel, services);
     this.#memoryBytes = this.#services.memoryBytes;
     for (const { sizeBytes } of executable.loadedCodeObjects) this.#memoryBytes += sizeBytes;
   }
