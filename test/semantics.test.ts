@@ -25,6 +25,7 @@ const EXCEPTIONS: readonly (readonly [name: RegExp, reason: string])[] = [
     /^s_(endpgm|barrier|sleep|sendmsg|sendmsg_rtn_b32|sendmsg_rtn_b64|trap)$/,
     'they act on more than a wave; tests of the dispatch',
   ],
+  [/^ds_gws_(init|barrier)$/, 'they act on more than a wave; global-wave-sync.test.ts'],
   [/^t?buffer_(load|store)_format_/, 'conversions by the formats of buffers have a suite of their own beside the rows'],
   [/^s_subvector_loop_(begin|end)$/, 'loops; rdna3-scalar.test.ts'],
 ];

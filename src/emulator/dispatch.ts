@@ -3,6 +3,7 @@ import { WavewrightError } from '../base/errors.ts';
 import type { Emulator } from './emulator.ts';
 import { reportFault } from './fault-report.ts';
 import { type EmulatorFault, WaveFault } from './faults.ts';
+import { GlobalWaveSync } from './global-wave-sync.ts';
 import { GROUP_STATES, type GroupField, groupOffset, WAVE_STATES } from './group-layout.ts';
 import {
   addCounts,
@@ -145,6 +146,8 @@ export class EmulatorDispatch {
 
   #finish(state: DispatchState): void {
     this.state = state;
+    // Waves that came to a global barrier and left no other way would be waited with.
+    if (state !== 'complete') new GlobalWaveSync(this.#emulator.state).resetAll();
     this.#team?.stop();
     this.endTicks = this.#emulator.clock();
     this.#scheduler.release();

@@ -9,6 +9,7 @@ import { INSTRUCTION_CLASSES, type InstructionClass, instructionClass } from '..
 import type { CodeCache } from './code-cache.ts';
 import type { EmulatorCore, Executor, RecordHolder } from './emulator-core.ts';
 import { FAULT_JUMP, FAULT_MODE, FAULT_TRAP, FAULT_UNTRANSLATED, isAccessFault, WaveFault } from './faults.ts';
+import { GlobalWaveSync } from './global-wave-sync.ts';
 import type { WaveState } from './group-layout.ts';
 import { type Grid, initializeWave, type Launch, workgroupSizeAt } from './launch.ts';
 import {
@@ -23,6 +24,7 @@ import {
   WAVE_JUMP_PC,
   WAVE_MODE,
   WAVE_RECORD,
+  WAVE_REQUEST,
 } from './layout.ts';
 import { classCountOffset } from './lowering/class-counts.ts';
 import { MODE_REFUSED_BITS } from './mode.ts';
@@ -42,6 +44,11 @@ const LONG_RESIDENT = 4;
 const STALLS_BEFORE_ADMISSION = 256;
 /** A wave that sleeps before it ran so many instructions waits for something; loops that look at a word take about 10 to 30. */
 const WAITING_INSTRUCTIONS = 64;
+
+/** Of what a wave asks of global wave sync (instructions/ds.ts): the resource above how many waves there are besides; or that EXEC is 0. */
+const GWS_RESOURCE_SHIFT = 24;
+const GWS_COUNT_MASK = 0xff_ffff;
+const NO_LANES = -1;
 
 /** A slice of an executor takes about so long. */
 const SLICE_US = 5000;
@@ -113,6 +120,9 @@ export class GroupScheduler implements RecordHolder {
   #round: RoundResult = 'waited';
   /** Rounds in a row in which all waves slept. */
   #stalls = 0;
+  readonly #sync: GlobalWaveSync;
+  /** Rounds that waves wait for the end of at global barriers, by the address of the wave. */
+  readonly #rounds = new Map<number, bigint>();
   /** Instructions after which the host has its turn: few at first, so that workers join soon. */
   #slice: number;
 
@@ -133,6 +143,7 @@ export class GroupScheduler implements RecordHolder {
     this.#next = first;
     this.#end = end;
     this.#claims = claims;
+    this.#sync = new GlobalWaveSync(core.state);
     core.holders.add(this);
   }
 
@@ -255,8 +266,9 @@ export class GroupScheduler implements RecordHolder {
       for (;;) {
         const index = executor.runGroup(slot.group, this.#core.clock());
         if (index < 0) break;
-        slot.setState(index, this.#afterExit(slot.waves[index]!));
-        isAwake = true;
+        const state = this.#afterExit(slot.waves[index]!);
+        slot.setState(index, state);
+        if (state !== 'sleeping') isAwake = true;
         this.#chargeHost(slot);
         if (slot.get('used') >= slot.get('limit')) break;
       }
@@ -336,12 +348,36 @@ export class GroupScheduler implements RecordHolder {
         return goOn(this.#jump(wave, record));
       case EXIT_MODE:
         return goOn(this.#switchMode(wave, record));
+      case EXIT_CODES['gws-init']:
+        return this.#syncGlobally(wave, record, false);
+      case EXIT_CODES['gws-barrier']:
+        return this.#syncGlobally(wave, record, true);
       case EXIT_UNTRANSLATED:
         throw new WaveFault(record, FAULT_UNTRANSLATED, -1, 0n);
       default:
         if (this.#executor.resume?.(wave.base)) return 'ready';
         throw new WaveFault(record - RECORD_SIZE_BYTES, FAULT_TRAP, -1, 0n);
     }
+  }
+
+  /** A wave that has to wait comes back to its instruction; `record`: the following one. */
+  #syncGlobally({ base }: Wave, record: number, isBarrier: boolean): WaveState {
+    const { view } = this.#core.state;
+    const request = view.getInt32(base + WAVE_REQUEST, true);
+    if (request === NO_LANES) return 'ready';
+    const [resource, count] = [request >>> GWS_RESOURCE_SHIFT, (request & GWS_COUNT_MASK) + 1];
+    if (!isBarrier) {
+      this.#sync.reset(resource);
+      return 'ready';
+    }
+    const round = this.#rounds.get(base) ?? this.#sync.arrive(resource, count);
+    if (this.#sync.hasEnded(resource, round)) {
+      this.#rounds.delete(base);
+      return 'ready';
+    }
+    this.#rounds.set(base, round);
+    view.setUint32(base + WAVE_RECORD, record - RECORD_SIZE_BYTES, true);
+    return 'sleeping';
   }
 
   #jump(wave: Wave, record: number): number {

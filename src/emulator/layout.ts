@@ -36,6 +36,10 @@ export const DEVICE_START = 0x10000;
 /** A word: whether several threads run waves, so that atomics must lock. */
 export const THREADS_RUN = 64;
 
+/** What waves of all workgroups meet at (global-wave-sync.ts): a word of 64 bits for each resource. */
+export const GLOBAL_WAVE_SYNC = 1024;
+export const GLOBAL_WAVE_SYNC_COUNT = 64;
+
 /** One byte for each granule of the 4 GiB of device memory: what the GPU may do there. */
 export const VALIDITY_MAP = 0x10000;
 /** A smaller granule costs nothing but memory: the check takes as long with pages. */
@@ -78,6 +82,8 @@ export const WAVE_PRIVATE_SIZE = 548;
 export const WAVE_JUMP_PC = 552;
 /** Table that maps jump targets to records: see JUMP_CACHE_ENTRIES. */
 export const WAVE_JUMP_CACHE = 560;
+/** What the wave wants of the host when it leaves. */
+export const WAVE_REQUEST = 564;
 /** 64-bit device clock, refreshed by the scheduler whenever it runs the wave. */
 export const WAVE_CLOCK = 568;
 /** Record of the header of the loop that runs chunk by chunk (T2) and may fault; 0 when none does. */
@@ -110,6 +116,7 @@ export const STATE_OFFSETS: Readonly<Record<StateSlot, number>> = {
   mode: WAVE_MODE,
   status: WAVE_STATUS,
   trapsts: WAVE_TRAPSTS,
+  request: WAVE_REQUEST,
   m0: 124 * 4,
   exec: 126 * 4,
   vcc: 106 * 4,
@@ -154,7 +161,15 @@ export const LEADER_SGPRS = RECORD_OPERANDS + 20;
 export const JUMP_CACHE_ENTRIES = 1024;
 
 /** Exits that a program asks for, and those of the executor. */
-export const EXIT_CODES: Readonly<Record<ExitReason, number>> = { end: 1, barrier: 2, sleep: 3, trap: 4, interrupt: 5 };
+export const EXIT_CODES: Readonly<Record<ExitReason, number>> = {
+  end: 1,
+  barrier: 2,
+  sleep: 3,
+  trap: 4,
+  interrupt: 5,
+  'gws-init': 10,
+  'gws-barrier': 11,
+};
 /** The instruction budget ran out. */
 export const EXIT_BUDGET = 0;
 /** A jump to WAVE_JUMP_PC, which is not in the jump cache. */

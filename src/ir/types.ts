@@ -10,7 +10,7 @@ import type { OpName } from './ops.ts';
 export type Type = 'i1' | 'i32' | 'i64';
 
 /** Registers of a wave that instructions reach without naming them as an operand. */
-export type StateSlot = 'scc' | 'exec' | 'vcc' | 'm0' | 'mode' | 'status' | 'trapsts';
+export type StateSlot = 'scc' | 'exec' | 'vcc' | 'm0' | 'mode' | 'status' | 'trapsts' | 'request';
 
 /** Masks of lanes are i64; a wave of 32 lanes reads the low half, zero-extended, and leaves the high half as it is. */
 export const isMaskSlot = (slot: StateSlot): boolean => slot === 'exec' || slot === 'vcc';
@@ -18,10 +18,10 @@ export const isMaskSlot = (slot: StateSlot): boolean => slot === 'exec' || slot 
 export type MemorySpace = 'global' | 'flat' | 'lds' | 'private';
 
 /**
- * Why a wave leaves the executor. `sleep` gives other waves and the host a chance to run; `trap` and `halt` end the dispatch
+ * Why a wave leaves the executor. `gws-init` and `gws-barrier` are done by the host, with what the state `request` says. `sleep` gives other waves and the host a chance to run; `trap` and `halt` end the dispatch
  * with a fault.
  */
-export type ExitReason = 'end' | 'barrier' | 'sleep' | 'trap' | 'interrupt';
+export type ExitReason = 'end' | 'barrier' | 'sleep' | 'trap' | 'interrupt' | 'gws-init' | 'gws-barrier';
 
 /** One dword of an operand of the instruction; which register or constant it is stands in the decoded instruction. */
 export interface OperandDword {

@@ -65,6 +65,21 @@ extern "C" KERNEL void k(int *out, const char *text) {
 }
 `;
 
+/** Five times: a word for each round, which all workgroups have counted up when one passes. */
+const HIP_GRID_SYNC = `${HIP_PRELUDE}
+extern "C" DEVICE void __ockl_grid_sync();
+extern "C" DEVICE int __ockl_grid_is_valid();
+extern "C" KERNEL void k(int *out, const char *text) {
+  if (!__ockl_grid_is_valid()) return;
+  for (int round = 0; round < 5; round++) {
+    if (item() % 64 == 0) __hip_atomic_fetch_add(out + round, 1, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_AGENT);
+    __ockl_grid_sync();
+    if (__hip_atomic_load(out + round, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_AGENT) == ${ITEMS / 64})
+      __hip_atomic_fetch_add(out + 5, 1, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_AGENT);
+  }
+}
+`;
+
 /** The libraries of this version hold no \`__printf_alloc\` that clang 19 would use, so the sources have theirs. */
 const BUFFERED = `${HIP_PRINTF}
 extern "C" __attribute__((device, used, noinline)) __attribute__((address_space(1))) char *__printf_alloc(unsigned bytes) {
@@ -192,6 +207,18 @@ for (const { flags, processors, waveSize } of HAS_DEVICE_LIBRARIES ? DEVICE_LIBR
     }
     const { results } = run(processor, reader, { request: { heapBytes: 4096 } });
     assert.ok(results.every((result) => result === -1));
+  });
+
+  test(`HIP's grid groups: ${target}`, () => {
+    const reader = build(HIP, HIP_GRID_SYNC, processor, options);
+    for (const [name, how] of Object.entries(RUNS)) {
+      const { results } = run(processor, reader, { ...how, request: { cooperative: true } });
+      assert.deepEqual([...results.slice(0, 6)], [...new Array<number>(5).fill(ITEMS / 64), 5 * ITEMS], name);
+    }
+    assert.ok(
+      run(processor, reader, {}).results.every((result) => result === 0),
+      'the grid is not valid',
+    );
   });
 
   test(`HIP's printf into a buffer: ${target}`, () => {

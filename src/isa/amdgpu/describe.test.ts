@@ -26,7 +26,7 @@ test('exact, approximate and missing', () => {
   assert.equal(of('v_rcp_f32'), 'approximate');
   assert.equal(of('v_mfma_f32_32x32x1f32'), 'approximate');
   assert.equal(of('v_mfma_i32_32x32x4i8'), 'exact');
-  assert.equal(of('ds_gws_init'), 'missing');
+  assert.equal(of('ds_gws_sema_v'), 'missing');
 });
 
 test('a description has encodings, operands, meaning and the section of the manual', () => {

@@ -51,6 +51,7 @@ export class TestWave {
   mode = 0x2f0;
   status = 0;
   trapsts = 0;
+  request = 0;
   ticks = 1000n;
   pc = 0x1000n;
   branched = false;
@@ -137,14 +138,14 @@ export class TestWave {
       readState(slot) {
         const register = PAIR_SLOTS[slot];
         if (register !== undefined) return BigInt.asUintN(wave.waveSize, wave.pair(register));
-        return slot === 'm0' ? wave.sgprs[SGPR_M0]! : wave[slot as 'scc' | 'mode' | 'status' | 'trapsts'];
+        return slot === 'm0' ? wave.sgprs[SGPR_M0]! : wave[slot as 'scc' | 'mode' | 'status' | 'trapsts' | 'request'];
       },
       writeState(slot, value) {
         const register = PAIR_SLOTS[slot];
         if (register !== undefined && wave.waveSize === 64) wave.setPair(register, value as bigint);
         else if (register !== undefined) wave.sgprs[register] = Number(BigInt.asIntN(32, value as bigint));
         else if (slot === 'm0') wave.sgprs[SGPR_M0] = Number(value);
-        else wave[slot as 'scc' | 'mode' | 'status' | 'trapsts'] = Number(value);
+        else wave[slot as 'scc' | 'mode' | 'status' | 'trapsts' | 'request'] = Number(value);
       },
       laneTable(_operand, lane) {
         return dppTable(instruction)[lane]!;

@@ -369,9 +369,26 @@ test('append and consume count the active lanes once; by-lane addresses start at
   assert.equal(wave.vgprs[5]![6], 49);
 });
 
-test('ds_nop does nothing; the GDS and global wave sync are refused', () => {
+test('ds_nop does nothing; the GDS and semaphores of global wave sync are refused', () => {
   const wave = new TestWave();
   run(wave, 'ds_nop', {});
   assert.throws(() => run(wave, 'ds_add_u32', { gds: 1 }), { code: 'UNSUPPORTED', message: /ds_add_u32' with gds/ });
-  assert.throws(() => run(wave, 'ds_gws_barrier', { gds: 1 }), { code: 'UNSUPPORTED', message: /ds_gws_barrier/ });
+  assert.throws(() => run(wave, 'ds_gws_sema_v', { gds: 1 }), { code: 'UNSUPPORTED', message: /ds_gws_sema_v/ });
+});
+
+test('global wave sync asks the host, with the resource and what the first active lane says', () => {
+  for (const [name, reason] of [
+    ['ds_gws_init', 'gws-init'],
+    ['ds_gws_barrier', 'gws-barrier'],
+  ] as const) {
+    const wave = new TestWave();
+    for (const lane of LANES) wave.vgprs[4]![lane] = 0x0700_0000 + lane;
+    wave.sgprs[124] = 0xffc5_1234;
+    wave.exec = 0b11000n;
+    run(wave, name, { gds: 1, data: 4, ...offsets(2) });
+    assert.deepEqual([wave.exited, wave.request], [reason, (7 << 24) | 3]);
+    wave.exec = 0n;
+    run(wave, name, { gds: 1, data: 4, ...offsets(2) });
+    assert.equal(wave.request | 0, -1);
+  }
 });

@@ -1,8 +1,9 @@
 /** DS: the local data share, and moves between lanes that use its crossbar. CDNA2 ISA chapter 11 and 12.12; RDNA3 ISA 12.5. */
-import type { Value } from '../../../ir/types.ts';
+import type { ExitReason, Value } from '../../../ir/types.ts';
 import type { InstructionBuilder } from '../instruction-builder.ts';
 import { type Opcodes, type Row, row, type Semantics } from '../row.ts';
 import { type AtomicUpdate, INTEGER_UPDATES, LDS_FLOAT_UPDATES } from './atomics.ts';
+import { firstLane } from './lanes.ts';
 import { atomic, type LoadKind, linearPort, load, type PortOf, refuse, registerType, store } from './memory.ts';
 import { variant } from './opcode-variants.ts';
 import { ldsSwizzleSource } from './swizzle.ts';
@@ -40,6 +41,20 @@ const renamed = (name: string, gfx9: number, gfx10 = gfx9): Opcodes => ({
 
 /** Global wave sync, until gfx11. */
 const gws = (gfx9: number, gfx10: number): Opcodes => ({ gfx9, gfx10, gfx12: -1 });
+
+/**
+ * The first lane says how many waves there are besides it; M0 and the offset name the resource (CDNA2 ISA 12.13.1, "GWS"). The host finds both in one
+ * dword, the resource from bit 24 on; -1 where no lane is active.
+ */
+const syncGlobally =
+  (reason: ExitReason): Semantics =>
+  (b) => {
+    const base = b.bits(b.state('m0'), 16, 6);
+    const resource = b.and(b.add(base, b.i32(b.field('offset') & 63)), b.i32(63));
+    const others = b.bits(b.readLane({ operand: b.index('data'), dword: 0 }, firstLane(b)), 0, 24);
+    b.setState('request', b.select(b.isZero(b.exec), b.i32(-1), b.or(others, b.shl(resource, 24))));
+    b.exit(reason);
+  };
 
 /** On all targets by the same name. */
 const common = (gfx9: number, gfx10 = gfx9): Opcodes => ({ gfx9, gfx10 });
@@ -349,9 +364,9 @@ export const DS_ROWS: readonly Row[] = [
 
   // Global wave sync: between workgroups, on a resource that the driver allots. Its data stands in the place of the address.
   row('DS', 'ds_gws_sema_release_all', gws(152, 24), 'offset:imm16'),
-  row('DS', 'ds_gws_init', gws(153, 25), 'data:b32 offset:imm16'),
+  row('DS', 'ds_gws_init', gws(153, 25), 'data:b32 offset:imm16', syncGlobally('gws-init')),
   row('DS', 'ds_gws_sema_v', gws(154, 26), 'offset:imm16'),
   row('DS', 'ds_gws_sema_br', gws(155, 27), 'data:b32 offset:imm16'),
   row('DS', 'ds_gws_sema_p', gws(156, 28), 'offset:imm16'),
-  row('DS', 'ds_gws_barrier', gws(157, 29), 'data:b32 offset:imm16'),
+  row('DS', 'ds_gws_barrier', gws(157, 29), 'data:b32 offset:imm16', syncGlobally('gws-barrier')),
 ];
