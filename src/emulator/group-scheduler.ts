@@ -120,9 +120,8 @@ export class GroupScheduler implements RecordHolder {
   #round: RoundResult = 'waited';
   /** Rounds in a row in which all waves slept. */
   #stalls = 0;
-  readonly #sync: GlobalWaveSync;
-  /** Rounds that waves wait for the end of at global barriers, by the address of the wave. */
-  readonly #rounds = new Map<number, bigint>();
+  /** From the first wave on that asks for it; with the rounds that waves wait for the end of, by the address of the wave. */
+  #sync: { readonly barriers: GlobalWaveSync; readonly rounds: Map<number, bigint> } | undefined;
   /** Instructions after which the host has its turn: few at first, so that workers join soon. */
   #slice: number;
 
@@ -143,7 +142,6 @@ export class GroupScheduler implements RecordHolder {
     this.#next = first;
     this.#end = end;
     this.#claims = claims;
-    this.#sync = new GlobalWaveSync(core.state);
     core.holders.add(this);
   }
 
@@ -365,17 +363,19 @@ export class GroupScheduler implements RecordHolder {
     const { view } = this.#core.state;
     const request = view.getInt32(base + WAVE_REQUEST, true);
     if (request === NO_LANES) return 'ready';
+    this.#sync ??= { barriers: new GlobalWaveSync(this.#core.state), rounds: new Map() };
+    const { barriers, rounds } = this.#sync;
     const [resource, count] = [request >>> GWS_RESOURCE_SHIFT, (request & GWS_COUNT_MASK) + 1];
     if (!isBarrier) {
-      this.#sync.reset(resource);
+      barriers.reset(resource);
       return 'ready';
     }
-    const round = this.#rounds.get(base) ?? this.#sync.arrive(resource, count);
-    if (this.#sync.hasEnded(resource, round)) {
-      this.#rounds.delete(base);
+    const round = rounds.get(base) ?? barriers.arrive(resource, count);
+    if (barriers.hasEnded(resource, round)) {
+      rounds.delete(base);
       return 'ready';
     }
-    this.#rounds.set(base, round);
+    rounds.set(base, round);
     view.setUint32(base + WAVE_RECORD, record - RECORD_SIZE_BYTES, true);
     return 'sleeping';
   }
