@@ -28,7 +28,8 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   'devices/cuda-native': ['base', 'codeobject', 'hsa'],
   bench: ['base', 'codeobject', 'assembler', 'dispatch', 'hsa', 'emulator', 'devices/emulated'],
   dispatch: ['base', 'codeobject', 'hsa'],
-  loader: ['base', 'codeobject', 'hsa'],
+  kernels: ['base', 'codeobject', 'assembler', 'dispatch', 'hsa'],
+  loader: ['base', 'codeobject', 'dispatch', 'hsa'],
   hal: ['base', 'codeobject', 'hsa'],
   profile: ['base', 'hal'],
   replay: ['base', 'hal'],
@@ -53,6 +54,7 @@ const NO_NODE = [
   'hsa',
   'dispatch',
   'devices/emulated',
+  'kernels',
   'loader',
 ];
 

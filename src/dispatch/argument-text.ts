@@ -1,26 +1,17 @@
 /** Kernel arguments as text: `KIND:VALUE`, as `wavewright dispatch --arg` takes them. */
 import { WavewrightError } from '../base/errors.ts';
+import type { BufferArgument, LaunchArgument } from './kernel-arguments.ts';
 
-/** An argument before it is placed: its bytes, memory that a pointer points to, LDS, or a device function. */
-export type DispatchArgument =
-  | {
-      readonly kind: 'value';
-      readonly text: string;
-      readonly bytes: Uint8Array;
-      /** What it was written as; undefined: bytes that fit every type. */
-      readonly elements?: 'integer' | 'float' | undefined;
-    }
-  | {
-      readonly kind: 'buffer';
-      readonly text: string;
-      /** What the memory holds before every run; zero behind it. */
-      readonly contents: Uint8Array;
-      readonly sizeBytes: number;
-      /** File that gets the memory's contents after the last run. */
-      readonly output: string | undefined;
-    }
-  | { readonly kind: 'local'; readonly text: string; readonly sizeBytes: number }
-  | { readonly kind: 'function'; readonly text: string; readonly name: string };
+/** Memory that holds what files hold. */
+export interface FileBuffer extends BufferArgument {
+  /** What the memory holds before every run; zero behind it. */
+  readonly contents: Uint8Array;
+  readonly sizeBytes: number;
+  /** File that gets the memory's contents after the last run. */
+  readonly output: string | undefined;
+}
+
+export type DispatchArgument = LaunchArgument<FileBuffer>;
 
 const MAX_BUFFER_BYTES = 2 ** 32;
 

@@ -1,17 +1,16 @@
 /** Runs one kernel of some code objects, once or several times, and says what came out and how long it took. */
 import { WavewrightError } from '../base/errors.ts';
-import type { HiddenArgumentValues } from '../codeobject/hidden-arguments.ts';
 import type { Agent } from '../hsa/agent.ts';
 import type { Device, DispatchStatistics } from '../hsa/device.ts';
 import type { Executable } from '../hsa/executable.ts';
-import type { KernelSymbol } from '../hsa/executable-symbol.ts';
-import type { LaunchSizes } from '../hsa/launch-sizes.ts';
+import { type KernelSymbol, kernelName } from '../hsa/executable-symbol.ts';
 import { CodeObjectReader } from '../hsa/loaded-code-object.ts';
 import type { Queue } from '../hsa/queue.ts';
 import { createRuntime, type Runtime } from '../hsa/runtime.ts';
 import type { Signal } from '../hsa/signal.ts';
-import type { DispatchArgument } from './argument-text.ts';
-import { launchSizes, placeArguments, writeArguments } from './kernel-arguments.ts';
+import type { DispatchArgument, FileBuffer } from './argument-text.ts';
+import { placeArguments, writeArguments } from './kernel-arguments.ts';
+import { launchPacket, type PreparedLaunch, prepareLaunch, writeHidden } from './launch.ts';
 
 /** Names in one hint. */
 const MAX_LISTED = 20;
@@ -68,44 +67,21 @@ export function dispatchKernel(request: DispatchRequest): DispatchOutcome {
   for (const { bytes, name } of request.images) executable.loadCodeObject(agent, new CodeObjectReader(bytes, name));
   executable.freeze();
   const kernel = chooseKernel(executable, request.kernel);
-  checkLaunch(kernel, request);
   using session = new Session(runtime, agent, executable, kernel, request);
   return session.run();
 }
 
-const plainName = ({ name }: KernelSymbol): string => name.replace(/\.kd$/, '');
-
 function chooseKernel({ symbols }: Executable, wanted: string | undefined): KernelSymbol {
   const kernels = symbols.filter((symbol) => symbol.kind === 'kernel');
-  const names = kernels.map(plainName).join(', ');
+  const names = kernels.map(kernelName).join(', ');
   const found =
-    wanted === undefined ? kernels : kernels.filter((each) => plainName(each) === wanted || each.name === wanted);
+    wanted === undefined ? kernels : kernels.filter((each) => kernelName(each) === wanted || each.name === wanted);
   if (found[0] !== undefined && (found.length === 1 || wanted !== undefined)) return found[0];
   const what =
     found.length > 1 ? 'there are several kernels' : `there is no kernel${wanted === undefined ? '' : ` '${wanted}'`}`;
   throw new WavewrightError(found.length > 1 ? 'USAGE' : 'BAD_INPUT', what, {
     ...(names !== '' && { hint: found.length > 1 ? `choose one with --kernel: ${names}` : `the kernels are ${names}` }),
   });
-}
-
-function checkLaunch(kernel: KernelSymbol, { grid, workgroup }: DispatchRequest): void {
-  const { metadata } = kernel;
-  const name = plainName(kernel);
-  const fail = (what: string): never => {
-    throw new WavewrightError('USAGE', what);
-  };
-  const size = workgroup.reduce((product, each) => product * each, 1);
-  if (metadata === undefined) return;
-  if (size > metadata.maxFlatWorkgroupSize) {
-    fail(`a workgroup of ${size} work-items, kernel '${name}' takes at most ${metadata.maxFlatWorkgroupSize}`);
-  }
-  const required = metadata.reqdWorkgroupSize;
-  if (required?.some((each, i) => each !== (workgroup[i] ?? 1))) {
-    fail(`a workgroup of ${workgroup.join(' x ')}, kernel '${name}' must have ${required.join(' x ')}`);
-  }
-  if (metadata.uniformWorkgroupSize === 1 && grid.some((each, i) => each % (workgroup[i] ?? 1) !== 0)) {
-    fail(`a grid of ${grid.join(' x ')} is no multiple of the workgroup, which kernel '${name}' was built for`);
-  }
 }
 
 class Session implements Disposable {
@@ -116,8 +92,7 @@ class Session implements Disposable {
   readonly #request: DispatchRequest;
   readonly #queue: Queue;
   readonly #done: Signal;
-  readonly #buffers: { readonly argument: DispatchArgument & { readonly kind: 'buffer' }; readonly address: bigint }[] =
-    [];
+  readonly #buffers: { readonly argument: FileBuffer; readonly address: bigint }[] = [];
   readonly #allocated: bigint[] = [];
   #memoryBytes = 0;
 
@@ -134,29 +109,31 @@ class Session implements Disposable {
 
   run(): DispatchOutcome {
     const kernel = this.#kernel;
-    const { args, repeat = 1, cpuTimeNs, dynamicLdsSizeBytes = 0, stackSizeBytes = 0 } = this.#request;
-    const places = placeArguments(kernel, args);
-    const stackBytes = kernel.dynamicCallstack ? stackSizeBytes : 0;
-    const privateBytes = Math.max(kernel.privateSegmentSizeBytes, stackBytes);
-    const sizes = launchSizes(kernel, places, dynamicLdsSizeBytes, privateBytes);
-    const kernarg = this.#allocate(sizes.kernargSizeBytes, 'kernel arguments');
+    const { args, repeat = 1, cpuTimeNs, dynamicLdsSizeBytes = 0, ...request } = this.#request;
+    const placed = placeArguments(kernel, args);
+    const dynamicGroupSizeBytes = placed.localSizeBytes + dynamicLdsSizeBytes;
+    const launch = prepareLaunch(kernel, { ...request, ...placed, dynamicGroupSizeBytes });
+    const { kernargSizeBytes } = launch.sizes;
+    const kernarg = this.#allocate(kernargSizeBytes, 'kernel arguments');
     const context = {
-      allocate: (argument: DispatchArgument & { readonly kind: 'buffer' }) => {
+      address: (argument: FileBuffer) => {
         const address = this.#allocate(argument.sizeBytes, `argument ${argument.text}`);
         this.#buffers.push({ argument, address });
         return address;
       },
       functionAddress: (name: string) => this.#functionAddress(name),
     };
-    const segment = this.#runtime.view(kernarg, sizes.kernargSizeBytes);
-    writeArguments(segment, kernel, places, sizes, context, this.#hiddenValues());
+    const segment = this.#runtime.view(kernarg, kernargSizeBytes);
+    const data = new DataView(segment.buffer, segment.byteOffset, kernargSizeBytes);
+    writeArguments(data, placed, context);
+    writeHidden(launch, data, this.#queue);
     const runs: DispatchRun[] = [];
     const initial = segment.slice();
     for (let i = 0; i < repeat; i++) {
       segment.set(initial);
       this.#fillBuffers();
       const before = cpuTimeNs?.();
-      const durationNs = this.#runOnce(kernarg, sizes);
+      const durationNs = this.#runOnce(kernarg, launch);
       runs.push({ durationNs, ...(cpuTimeNs && { cpuNs: cpuTimeNs() - before! }) });
     }
     return {
@@ -171,24 +148,21 @@ class Session implements Disposable {
     };
   }
 
-  #runOnce(kernarg: bigint, { groupSegmentSizeBytes, privateSegmentSizeBytes }: LaunchSizes): number {
-    const { grid, workgroup, timeoutMs } = this.#request;
+  #runOnce(kernarg: bigint, launch: PreparedLaunch): number {
+    const { timeoutMs } = this.#request;
     const kernel = this.#kernel;
     this.#done.store(1n);
     try {
-      this.#queue.dispatch({
-        ...{ kernel: kernel.kernelObject, grid, workgroup, kernarg, completionSignal: this.#done },
-        ...{ groupSegmentSizeBytes, privateSegmentSizeBytes },
-      });
+      this.#queue.dispatch(launchPacket(launch, kernarg, this.#done));
       this.#done.waitSync('lt', 1n, timeoutMs === undefined ? {} : { timeoutMs });
       if (this.#queue.error !== undefined) throw this.#queue.error.error;
     } catch (error) {
-      if (error instanceof WavewrightError) throw error.within({ section: `kernel '${plainName(kernel)}'` });
+      if (error instanceof WavewrightError) throw error.within({ section: `kernel '${kernelName(kernel)}'` });
       throw error;
     }
     if (this.#done.load() > 0n) {
       const waves = this.#queue.describeWaves().join('\n  ');
-      throw new WavewrightError('TIMEOUT', `kernel '${plainName(kernel)}' did not end within ${timeoutMs! / 1000} s`, {
+      throw new WavewrightError('TIMEOUT', `kernel '${kernelName(kernel)}' did not end within ${timeoutMs! / 1000} s`, {
         ...(waves !== '' && { hint: `its waves:\n  ${waves}` }),
       });
     }
@@ -221,20 +195,6 @@ class Session implements Disposable {
           ? `the device functions are ${names.slice(0, MAX_LISTED).join(', ')}${names.length > MAX_LISTED ? ', …' : ''}`
           : 'none of the files exports a device function; clang wants -fvisibility=default',
     });
-  }
-
-  #hiddenValues(): HiddenArgumentValues {
-    const { grid, workgroup } = this.#request;
-    const { sharedApertureHi, privateApertureHi } = this.#agent.requireDevice().properties;
-    const extent = (sizes: readonly number[]) => [sizes[0] ?? 1, sizes[1] ?? 1, sizes[2] ?? 1] as const;
-    return {
-      gridSize: extent(grid),
-      workgroupSize: extent(workgroup),
-      dims: Math.max(grid.length, workgroup.length) as 1 | 2 | 3,
-      queuePtr: this.#queue.address,
-      sharedBase: sharedApertureHi,
-      privateBase: privateApertureHi,
-    };
   }
 
   #allocate(sizeBytes: number, label: string): bigint {

@@ -195,7 +195,8 @@ export interface Dispatch {
  */
 export type AdvanceResult = 'idle' | 'running' | 'waiting';
 
-export interface Device {
+/** `using` closes it. */
+export interface Device extends Disposable {
   /** As the user names it: `emulated:gfx90a`. */
   readonly name: string;
   readonly properties: DeviceProperties;

@@ -1,5 +1,6 @@
 /** What the loader needs of a program's image once it is loaded: kernels, RPC client, clock (spec/loader.md sections 1.2 and 2). */
 import { WavewrightError } from '../base/errors.ts';
+import { privateSizeBytes } from '../dispatch/launch.ts';
 import type { Agent } from '../hsa/agent.ts';
 import type { Executable } from '../hsa/executable.ts';
 import type { KernelSymbol } from '../hsa/executable-symbol.ts';
@@ -9,7 +10,7 @@ import { detectGeneration, type Generation } from './generation.ts';
 import type { Extent } from './launch.ts';
 import { type KernelResources, kernelResources } from './resource-usage.ts';
 
-const DEFAULT_STACK_SIZE_BYTES = 16_384;
+export const DEFAULT_STACK_SIZE_BYTES = 16_384;
 const CLOCK_SYMBOL = '__llvm_libc_clock_freq';
 
 export class ProgramImage implements Disposable {
@@ -86,7 +87,7 @@ export class ProgramImage implements Disposable {
     const parsed = kernel.codeObject.codeObject.kernels.find(({ symbol }) => symbol.name === kernel.name)!;
     return kernelResources(kernel, parsed.descriptor, {
       processor: kernel.agent.requireDevice().properties.processor,
-      scratchSizeBytes: Math.max(kernel.privateSegmentSizeBytes, kernel.dynamicCallstack ? stackSizeBytes : 0),
+      scratchSizeBytes: privateSizeBytes(kernel, stackSizeBytes),
       workgroupSize: threads[0] * threads[1] * threads[2],
     });
   }

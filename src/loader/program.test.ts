@@ -425,7 +425,7 @@ const notPrograms: Record<string, { change: Setup; code: string; message: RegExp
   'too many threads': {
     change: { options: { threads: [1025, 1, 1] } },
     code: 'USAGE',
-    message: /1025 x 1 x 1 threads, kernel '_start' takes at most 1024/,
+    message: /a workgroup of 1025 work-items, kernel '_start' takes at most 1024/,
   },
   'too many blocks': {
     change: { options: { blocks: [2 ** 31, 1, 1], threads: [2, 1, 1] } },

@@ -1,8 +1,10 @@
 /** Runs the `main` of a GPU program: the kernels of the start-up code, with the RPC server between the slices of the device. */
 import { assert, WavewrightError } from '../base/errors.ts';
-import { explicitArgumentsEnd, writeHiddenArguments } from '../codeobject/hidden-arguments.ts';
+import { explicitArgumentsEnd } from '../codeobject/hidden-arguments.ts';
+import { launchPacket, type PreparedLaunch, writeHidden } from '../dispatch/launch.ts';
 import type { Agent } from '../hsa/agent.ts';
 import type { AdvanceResult, Device, DispatchStatistics } from '../hsa/device.ts';
+import { kernelName } from '../hsa/executable-symbol.ts';
 import type { Queue } from '../hsa/queue.ts';
 import { createRuntime, type Runtime } from '../hsa/runtime.ts';
 import type { Signal } from '../hsa/signal.ts';
@@ -10,11 +12,11 @@ import { addStatistics } from '../hsa/statistics.ts';
 import { argumentBlock } from './argument-block.ts';
 import type { FileSystem } from './file-system.ts';
 import type { Generation } from './generation.ts';
-import { checkLaunch, defaultPortCount, type Extent, kernelName, type Launch, ONE } from './launch.ts';
+import { defaultPortCount, type Extent, type Launch, ONE, prepareProgramLaunch } from './launch.ts';
 import { MemoryFileSystem } from './memory-file-system.ts';
 import { LLVM_DIALECT } from './printf/parse.ts';
 import { ProgramHost } from './program-host.ts';
-import { ProgramImage } from './program-image.ts';
+import { DEFAULT_STACK_SIZE_BYTES, ProgramImage } from './program-image.ts';
 import type { KernelResources } from './resource-usage.ts';
 import type { Handler, HostFunction } from './rpc/host.ts';
 import { clientStruct, rpcLayout } from './rpc/layout.ts';
@@ -177,15 +179,13 @@ class ProgramRun {
   async main(startMs: number): Promise<ProgramResult> {
     const result = this.#allocate('fine-grained', 4, "main's result");
     const status = () => this.#data(result, 4).getInt32(0, true);
+    const { stackSizeBytes = DEFAULT_STACK_SIZE_BYTES } = this.#options;
     const launches = this.#launches(result, status);
-    for (const launch of launches) {
-      const { kernel, threads } = launch;
-      checkLaunch(launch, this.#image.resources(kernel, threads, this.#options.stackSizeBytes).scratchSizeBytes);
-    }
+    const prepared = launches.map((launch) => prepareProgramLaunch(launch, stackSizeBytes));
     const loadMs = performance.now() - startMs;
     try {
-      for (const launch of launches) {
-        await this.#launch(launch);
+      for (const [i, launch] of launches.entries()) {
+        await this.#launch(launch, prepared[i]!);
         if (this.#host.terminated) break;
       }
     } finally {
@@ -260,31 +260,19 @@ class ProgramRun {
     };
   }
 
-  async #launch({ kernel, blocks, threads, writeArguments }: Launch): Promise<void> {
+  async #launch({ kernel, threads, writeArguments }: Launch, prepared: PreparedLaunch): Promise<void> {
     const name = kernelName(kernel);
-    const { metadata, kernargSegmentSizeBytes } = kernel;
-    const grid: Extent = [blocks[0] * threads[0], blocks[1] * threads[1], blocks[2] * threads[2]];
-    const dims = grid[2] !== 1 ? 3 : grid[1] !== 1 ? 2 : 1;
-    const kernarg = this.#allocate('kernarg', Math.max(kernargSegmentSizeBytes, 16), `kernarg of ${name}`);
-    const data = this.#data(kernarg, kernargSegmentSizeBytes);
+    const { kernargSizeBytes } = prepared.sizes;
+    const kernarg = this.#allocate('kernarg', kernargSizeBytes, `kernarg of ${name}`);
+    const data = this.#data(kernarg, kernargSizeBytes);
     writeArguments(data);
-    const queuePtr = this.#queue.address;
-    writeHiddenArguments(data, metadata!, { gridSize: grid, workgroupSize: threads, dims, queuePtr });
-    const resources = this.#image.resources(kernel, threads, this.#options.stackSizeBytes);
-    this.#options.onKernel?.(resources);
+    writeHidden(prepared, data, this.#queue);
+    this.#options.onKernel?.(this.#image.resources(kernel, threads, this.#options.stackSizeBytes));
     if (this.#server) this.#server.laneStride = kernel.wavefrontSize;
     using completionSignal = this.#runtime.createSignal(1n, this.#agent);
     const before = this.#queue.statistics;
     const startMs = performance.now();
-    this.#queue.dispatch({
-      kernel: kernel.kernelObject,
-      grid: grid.slice(0, dims),
-      workgroup: threads.slice(0, dims),
-      kernarg,
-      completionSignal,
-      groupSegmentSizeBytes: kernel.groupSegmentSizeBytes,
-      privateSegmentSizeBytes: resources.scratchSizeBytes,
-    });
+    this.#queue.dispatch(launchPacket(prepared, kernarg, completionSignal));
     await this.#finish(name, completionSignal);
     this.#kernels.push({
       kernel: name,

@@ -257,6 +257,10 @@ class EmulatedDevice implements Device {
     // The memory is unmapped when the device is collected.
     if (this.#lifetime.release()) this.#emulator.close();
   }
+
+  [Symbol.dispose](): void {
+    this.close();
+  }
 }
 
 /**
