@@ -15,4 +15,5 @@ export { formatTargetId, parseTargetId, type TargetId } from './codeobject/targe
 export { createEmulatedDevice } from './devices/emulated/index.ts';
 export * from './hsa/index.ts';
 export * as hsa from './hsa/index.ts';
+export * from './kernels/index.ts';
 export * from './loader/index.ts';

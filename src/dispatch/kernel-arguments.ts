@@ -109,6 +109,12 @@ const pointeeType = ({ valueKind, typeName = '' }: KernelArgument): ElementType 
 export const explicitParameters = ({ metadata }: KernelSymbol): KernelArgument[] | undefined =>
   metadata?.args.filter((argument) => !isHiddenArgument(argument));
 
+/** `index`: from 0. `parameter`: what the metadata says of it, if anything. */
+export function argumentError(index: number, text: string, why: string, parameter?: KernelArgument): WavewrightError {
+  const known = parameter === undefined ? '' : `; ${describe(parameter)}`;
+  return new WavewrightError('USAGE', `argument ${index + 1}, ${text}: ${why}${known}`);
+}
+
 /** Throws USAGE where number, kind or size of the arguments is not what the kernel takes. */
 export function placeArguments<Buffer extends BufferArgument>(
   kernel: KernelSymbol,
@@ -135,9 +141,11 @@ function placeByMetadata<Buffer extends BufferArgument>(
   args: readonly LaunchArgument<Buffer>[],
 ): Place<Buffer>[] {
   if (args.length !== parameters.length) {
+    const next = parameters[args.length];
+    const missing = next === undefined ? '' : `; number ${args.length + 1} is missing: ${describe(next)}`;
     throw new WavewrightError(
       'USAGE',
-      `${args.length} arguments, kernel '${kernelName(kernel)}' takes ${parameters.length}`,
+      `${args.length} arguments, kernel '${kernelName(kernel)}' takes ${parameters.length}${missing}`,
       {
         ...(parameters.length > 0 && {
           hint: `its arguments: ${parameters.map((each, i) => describe(each, `number ${i + 1}`)).join('; ')}`,
@@ -149,7 +157,7 @@ function placeByMetadata<Buffer extends BufferArgument>(
     const argument = args[i]!;
     const { offsetBytes, sizeBytes, valueKind, pointeeAlignmentBytes } = parameter;
     const fail = (why: string): never => {
-      throw new WavewrightError('USAGE', `argument ${i + 1}, ${argument.text}: ${why}; ${describe(parameter)}`);
+      throw argumentError(i, argument.text, why, parameter);
     };
     const known = Object.values(FITTING).flat();
     if (!known.includes(valueKind)) {
