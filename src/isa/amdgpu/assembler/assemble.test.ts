@@ -53,6 +53,26 @@ test('both halves of VOPD', () => {
   assert.equal(hex('v_dual_mov_b32 v3, 0 :: v_dual_mov_b32 v4, 0', 'gfx1100'), 'ca100080 03040080');
 });
 
+test('two moves of VOPD may read one bank of VGPRs from gfx12 on', () => {
+  const text = 'v_dual_mov_b32 v42, v31 :: v_dual_mov_b32 v41, v3';
+  assert.equal(hex(text, 'gfx1200'), 'ca10011f 2a280103');
+  assert.throws(() => hex(text, 'gfx1100'), /different banks/);
+  assert.throws(() => hex('v_dual_mul_f32 v42, v31, v0 :: v_dual_mov_b32 v41, v3', 'gfx1200'), /different banks/);
+});
+
+test('in front of a relocation, the name of a register is that of a symbol', () => {
+  for (const name of ['s1', 'v5', 'vcc', 'exec', 'm0', 'off']) {
+    const { words, fixup } = assembleInstruction(`s_add_u32 s4, s4, ${name}@rel32@lo+4`, context('gfx90a'));
+    assert.equal(words[0], 0x8004ff04);
+    assert.deepEqual(fixup?.expression, {
+      kind: 'binary',
+      operator: '+',
+      left: { kind: 'symbol', name, variant: 'rel32@lo' },
+      right: { kind: 'number', value: 4n },
+    });
+  }
+});
+
 /** Text, column of the caret, message. */
 const ERRORS: readonly (readonly [text: string, column: number, what: RegExp])[] = [
   ['v_foo v0', 1, /unknown instruction 'v_foo'/],

@@ -115,10 +115,14 @@ function dualSources(name: string, half: 'x' | 'y'): (string | undefined)[] {
   return [first, second, /fmac|dot2acc/.test(name) ? `vdst${half}` : undefined];
 }
 
-/** VOPD: sources in the same place of both halves come from different banks of VGPRs, of which the third has two (RDNA3 ISA 7.6). */
+/**
+ * VOPD: sources in the same place of both halves come from different banks of VGPRs, of which the third has two (RDNA3 ISA 7.6). Of two
+ * moves, gfx12 reads the second one's source where there is no other.
+ */
 const dualBanks: Constraint = (instruction) => {
-  const { row } = instruction;
+  const { row, families } = instruction;
   if (!row.halves) return undefined;
+  if (families.includes('gfx12') && row.halves.every(({ format }) => format === 'VOP1')) return undefined;
   const register = (field: string | undefined): number | undefined => {
     const index = row.operands.findIndex((spec) => spec.field === field);
     const operand = index < 0 ? undefined : instruction.operand(index);
