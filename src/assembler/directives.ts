@@ -3,9 +3,15 @@ import { WavewrightError } from '../base/errors.ts';
 import { floatBits } from '../isa/amdgpu/assembler/constant.ts';
 import type { TextReader } from '../isa/amdgpu/assembler/text-reader.ts';
 import type { Assembly } from './assembly.ts';
-import { numberBytes, SECTION_FLAGS, SECTION_TYPES } from './section.ts';
-import { stringBytes } from './source.ts';
+import { CFI_DIRECTIVES } from './call-frames.ts';
+import { CONDITIONAL_DIRECTIVES } from './conditionals.ts';
+import { DEBUG_DIRECTIVES } from './debug-directives.ts';
+import { MACRO_DIRECTIVES } from './macros.ts';
+import { numberBytes, SECTION_TYPES } from './section.ts';
+import { SECTION_DIRECTIVES } from './section-directives.ts';
+import { sourceLines, stringBytes } from './source.ts';
 
+/** What a directive does with the rest of its statement. */
 export type Directive = (assembly: Assembly, reader: TextReader) => void;
 
 function symbolName(reader: TextReader): string {
@@ -136,41 +142,6 @@ const alignment =
     align(assembly, isPower ? 2 ** amount : Math.max(amount, 1), value, limit);
   };
 
-/** `.section NAME, "flags", @type, SIZE`. */
-function sectionArguments(assembly: Assembly, reader: TextReader): ReturnType<Assembly['section']> {
-  reader.skipBlanks();
-  const name = reader.string() ?? /^[^\s,]+/.exec(reader.text.slice(reader.position))?.[0];
-  if (name === undefined) return reader.fail('expected the name of a section');
-  if (!reader.text.slice(0, reader.position).endsWith('"')) reader.position += name.length;
-  if (!reader.accept(',')) return assembly.section(name);
-  reader.skipBlanks();
-  const at = reader.position;
-  const letters = reader.string() ?? reader.fail('expected the flags of a section in quotes');
-  let flags = 0n;
-  for (const letter of letters) {
-    const flag = SECTION_FLAGS[letter];
-    if (flag === undefined) {
-      reader.failedAt = at;
-      throw new WavewrightError('UNSUPPORTED', `section flag '${letter}'`);
-    }
-    flags |= flag;
-  }
-  let type: number | undefined;
-  let entrySize = 0;
-  if (reader.accept(',')) {
-    if (!reader.accept('@') && !reader.accept('%')) reader.fail("expected '@' and the type of a section");
-    const typeName = reader.word() ?? '';
-    type = SECTION_TYPES[typeName] ?? reader.fail(`unknown section type '${typeName}'`);
-    if (reader.accept(',')) entrySize = count(assembly, reader, 'entry size');
-  }
-  return assembly.section(name, type ?? SECTION_TYPES['progbits'], flags, entrySize);
-}
-
-const named =
-  (name: string): Directive =>
-  (assembly) =>
-    assembly.switchTo(assembly.section(name));
-
 const SYMBOL_TYPES: Readonly<Record<string, number>> = {
   notype: 0,
   object: 1,
@@ -246,36 +217,51 @@ const identify: Directive = (assembly, reader) => {
   assembly.current = current;
 };
 
-/** A symbol that names the source, first in the symbol table. */
-const file: Directive = (assembly, reader) => {
-  const name = reader.string();
-  if (name === undefined) {
-    throw new WavewrightError('UNSUPPORTED', 'line tables: .file with a number', { hint: 'compile without -g' });
-  }
-  const symbol = assembly.symbols.get(name);
-  symbol.type = 4;
-  symbol.binding = 'local';
+const leb128 =
+  (isSigned: boolean): Directive =>
+  (assembly, reader) => {
+    do assembly.appendLeb128(assembly.localize(reader.expression()), isSigned);
+    while (reader.accept(','));
+  };
+
+/** `.include "FILE"`: its lines come next. */
+const include: Directive = (assembly, reader) => {
+  const name = decodedString(reader);
+  const source = new TextDecoder().decode(assembly.readFile(name));
+  assembly.lines.count(source);
+  const expansion = { what: `the file that '${name}' was included in`, at: assembly.line };
+  assembly.lines.push(
+    sourceLines(source, name).map((line) => ({ ...line, expansion })),
+    false,
+  );
+};
+
+/** `.incbin "FILE", SKIP, COUNT`: its bytes. */
+const includeBytes: Directive = (assembly, reader) => {
+  const bytes = assembly.readFile(decodedString(reader));
+  const start = reader.accept(',') && !reader.peek(',') ? count(assembly, reader, 'offset') : 0;
+  const size = reader.accept(',') ? count(assembly, reader, 'size') : bytes.length;
+  assembly.append(bytes.subarray(start, start + size));
+};
+
+function decodedString(reader: TextReader): string {
+  return new TextDecoder().decode(stringBytes(reader.string() ?? reader.fail('expected the name of a file in quotes')));
+}
+
+/** `.error "TEXT"`. */
+const error: Directive = (_, reader) => {
+  const text = reader.string();
+  throw new WavewrightError('BAD_INPUT', text ?? 'the source says .err');
 };
 
 const EMPTY = new Uint8Array(0);
 
 export const DIRECTIVES: Readonly<Record<string, Directive>> = {
-  '.text': named('.text'),
-  '.data': named('.data'),
-  '.bss': named('.bss'),
-  '.rodata': named('.rodata'),
-  '.section': (assembly, reader) => assembly.switchTo(sectionArguments(assembly, reader)),
-  '.pushsection': (assembly, reader) => {
-    const section = sectionArguments(assembly, reader);
-    assembly.stack.push(assembly.current);
-    assembly.switchTo(section);
-  },
-  '.popsection': (assembly, reader) => {
-    assembly.switchTo(assembly.stack.pop() ?? reader.fail('.popsection without .pushsection'));
-  },
-  '.previous': (assembly, reader) => {
-    assembly.switchTo(assembly.previous ?? reader.fail('there is no previous section'));
-  },
+  ...SECTION_DIRECTIVES,
+  ...MACRO_DIRECTIVES,
+  ...CONDITIONAL_DIRECTIVES,
+  ...DEBUG_DIRECTIVES,
+  ...CFI_DIRECTIVES,
   '.byte': values(1),
   '.short': values(2),
   '.hword': values(2),
@@ -316,7 +302,13 @@ export const DIRECTIVES: Readonly<Record<string, Directive>> = {
   '.equ': set,
   '.comm': common,
   '.ident': identify,
-  '.file': file,
+  '.uleb128': leb128(false),
+  '.sleb128': leb128(true),
+  '.include': include,
+  '.incbin': includeBytes,
+  '.error': error,
+  '.err': error,
+  '.end': (assembly) => assembly.lines.end(),
   '.addrsig': (assembly) => {
     assembly.addressSignificant ??= [];
   },

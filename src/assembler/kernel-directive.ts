@@ -11,6 +11,7 @@ import {
 } from '../codeobject/kernel-descriptor.ts';
 import { type ProcessorFamily, processorNamed } from '../codeobject/processors.ts';
 import type { Assembly, AssemblyTarget } from './assembly.ts';
+import type { SourceLine } from './source.ts';
 
 const FAMILIES: readonly ProcessorFamily[] = ['gfx9', 'gfx90a', 'gfx10', 'gfx11', 'gfx12'];
 
@@ -261,10 +262,13 @@ export class KernelBlock {
   readonly #assembly: Assembly;
   readonly #name: string;
   readonly #kernel: Kernel;
+  /** Where it begins. */
+  readonly line: SourceLine;
 
   constructor(assembly: Assembly, name: string) {
     this.#assembly = assembly;
     this.#name = name;
+    this.line = assembly.line;
     this.#kernel = newKernel(assembly.target);
   }
 
@@ -310,7 +314,7 @@ export class KernelBlock {
         left: { kind: 'symbol', name: this.#name, variant: 'rel64' },
         right: { kind: 'number', value: BigInt(ENTRY_OFFSET) },
       },
-      line: this.#assembly.line.number,
+      line: this.#assembly.line,
     });
   }
 }

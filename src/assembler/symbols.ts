@@ -22,13 +22,16 @@ export class AssembledSymbol {
   size: Expression | undefined;
   /** Mentioned where it must be in the symbol table although it is not defined. */
   isUsed = false;
+  /** Stands for the section of its name. */
+  isSection = false;
 
   constructor(name: string) {
     this.name = name;
   }
 
+  /** Not in the symbol table: relocations name the section instead. */
   get isTemporary(): boolean {
-    return this.name.startsWith('.L') || this.name.startsWith('\u0001');
+    return this.isSection || this.name.startsWith('.L') || this.name.startsWith('\u0001');
   }
 }
 
@@ -63,6 +66,16 @@ export class SymbolTable {
       this.#symbols.set(name, symbol);
     }
     return symbol;
+  }
+
+  /** Names of sections that nothing else has stand for the beginnings of the sections. */
+  nameSections(sections: readonly AssembledSection[]): void {
+    for (const section of sections) {
+      const symbol = this.get(section.name);
+      if (symbol.definition || symbol.binding) continue;
+      symbol.definition = { kind: 'label', section, offset: 0 };
+      symbol.isSection = true;
+    }
   }
 
   /** The value of a symbol that is equal to a number. */
