@@ -109,7 +109,6 @@ class FileAssembler {
 
   #assemble(line: SourceLine): void {
     const assembly = this.#assembly;
-    assembly.line = line;
     if (this.#block && 'metadata' in this.#block && line.code.trim() !== '.end_amdgpu_metadata') {
       this.#block.metadata.push(line.text);
     } else if (line.code.trim() !== '') {
@@ -274,6 +273,6 @@ export function assembleFile(source: string, options: AssembleOptions = {}): Uin
   });
 }
 
-function refuseFile(name: string): never {
-  throw new WavewrightError('UNSUPPORTED', `'${name}': this source cannot include files`);
+function refuseFile(): never {
+  throw new WavewrightError('UNSUPPORTED', 'this source cannot include files');
 }

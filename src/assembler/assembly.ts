@@ -53,8 +53,6 @@ export class Assembly {
   /** What `.popsection` returns to. */
   readonly stack: Pick<Assembly, 'current' | 'previous'>[] = [];
   readonly lines: LineStream;
-  /** The statement that is being assembled. */
-  line: SourceLine;
   readonly macros = new Map<string, Macro>();
   /** Macros that were expanded. */
   expansions = 0;
@@ -69,12 +67,20 @@ export class Assembly {
   constructor({ file, lines, target, readFile, leb128Sizes }: AssemblySource) {
     this.file = file;
     this.lines = lines;
-    this.line = { file, number: 0, text: '', code: '' };
     this.target = target;
     this.readFile = readFile;
     this.leb128Sizes = leb128Sizes;
     this.current = this.section('.text');
     this.current.alignmentBytes = 4;
+  }
+
+  /** The line that is being assembled. */
+  get line(): SourceLine {
+    return this.lines.line;
+  }
+
+  set line(line: SourceLine) {
+    this.lines.line = line;
   }
 
   /**

@@ -226,10 +226,10 @@ const leb128 =
 
 /** `.include "FILE"`: its lines come next. */
 const include: Directive = (assembly, reader) => {
-  const name = decodedString(reader);
-  const source = new TextDecoder().decode(assembly.readFile(name));
+  const { name, bytes } = namedFile(assembly, reader);
+  const source = new TextDecoder().decode(bytes);
   assembly.lines.count(source);
-  const expansion = { what: `the file that '${name}' was included in`, at: assembly.line };
+  const expansion = { what: 'this .include', at: assembly.line };
   assembly.lines.push(
     sourceLines(source, name).map((line) => ({ ...line, expansion })),
     false,
@@ -238,14 +238,23 @@ const include: Directive = (assembly, reader) => {
 
 /** `.incbin "FILE", SKIP, COUNT`: its bytes. */
 const includeBytes: Directive = (assembly, reader) => {
-  const bytes = assembly.readFile(decodedString(reader));
+  const { bytes } = namedFile(assembly, reader);
   const start = reader.accept(',') && !reader.peek(',') ? count(assembly, reader, 'offset') : 0;
   const size = reader.accept(',') ? count(assembly, reader, 'size') : bytes.length;
   assembly.append(bytes.subarray(start, start + size));
 };
 
-function decodedString(reader: TextReader): string {
-  return new TextDecoder().decode(stringBytes(reader.string() ?? reader.fail('expected the name of a file in quotes')));
+function namedFile(assembly: Assembly, reader: TextReader): { readonly name: string; readonly bytes: Uint8Array } {
+  reader.skipBlanks();
+  reader.failedAt = reader.position;
+  const literal = reader.string() ?? reader.fail('expected the name of a file in quotes');
+  const name = new TextDecoder().decode(stringBytes(literal));
+  try {
+    return { name, bytes: assembly.readFile(name) };
+  } catch (error) {
+    if (!(error instanceof WavewrightError)) throw error;
+    throw new WavewrightError(error.code, `'${name}': ${error.what}`, { ...error.context, cause: error });
+  }
 }
 
 /** `.error "TEXT"`. */
@@ -315,7 +324,7 @@ export const DIRECTIVES: Readonly<Record<string, Directive>> = {
   '.addrsig_sym': eachSymbol((assembly, name) => {
     assembly.addressSignificant ??= [];
     assembly.addressSignificant.push(name);
-    assembly.symbols.get(name).isUsed = true;
+    assembly.symbols.get(name);
   }),
   // Says to the linker of Mach-O what it must keep.
   '.no_dead_strip': eachSymbol(() => {}),

@@ -26,9 +26,12 @@ const LINE_COST = 16;
 
 export class LineStream {
   readonly #frames: Frame[] = [];
+  /** The one that is being assembled. */
+  line: SourceLine;
   #expandedSize = 0;
 
   constructor(source: string, file: string) {
+    this.line = { file, number: 0, text: '', code: '' };
     this.#frames.push({ lines: sourceLines(source, file), isMacro: false, at: 0, repetitions: 0, conditions: [] });
   }
 
@@ -39,11 +42,16 @@ export class LineStream {
 
   /** The next line; undefined at the end of everything. Throws BAD_INPUT at the end of something in which an `.if` is open. */
   next(): SourceLine | undefined {
-    for (let line: SourceLine | undefined; this.#frames.length > 0; ) {
-      line = this.nextHere();
-      if (line) return line;
+    while (this.#frames.length > 0) {
+      const line = this.nextHere();
+      if (line) {
+        this.line = line;
+        return line;
+      }
       const open = this.#frames.pop()?.conditions[0];
-      if (open) throw new WavewrightError('BAD_INPUT', `'.if' in line ${open.line.number} without '.endif'`);
+      if (!open) continue;
+      this.line = open.line;
+      throw new WavewrightError('BAD_INPUT', `no '.endif' behind`);
     }
     return undefined;
   }

@@ -176,7 +176,9 @@ export class ObjectWriter {
     const { numbers, groups, count } = this.#numberSections();
     const hasSignificance = this.#assembly.addressSignificant !== undefined;
     const symbolsNumber = count + (hasSignificance ? 1 : 0);
-    const { symbols, indexOf, localCount } = this.#collectSymbols(numbers, groups);
+    const { symbols, numberOf, localCount } = this.#collectSymbols(numbers, groups);
+    const indexOf = (target: AssembledSymbol | AssembledSection): number =>
+      numberOf(target) ?? fail('a symbol of a relocation is not in the symbol table');
     const strings = new StringTableBuilder();
     const symbolBytes = encodeSymbols(symbols, strings);
     const written = this.#assembly.sections.flatMap((section): SectionToWrite[] => {
@@ -190,7 +192,7 @@ export class ObjectWriter {
         ...(list ? [this.#relocationSection(section, list, indexOf, [symbolsNumber, numbers.get(section)!])] : []),
       ];
     });
-    if (hasSignificance) written.push(this.#significanceSection(indexOf, symbolsNumber));
+    if (hasSignificance) written.push(this.#significanceSection(numberOf, symbolsNumber));
     return writeElf({
       type: ET_REL,
       machine: EM_AMDGPU,
@@ -277,11 +279,18 @@ export class ObjectWriter {
     };
   }
 
-  /** Numbers of the symbols whose addresses matter, in LEB128. */
-  #significanceSection(indexOf: (target: AssembledSymbol) => number, link: number): SectionToWrite {
+  /** Numbers of the symbols whose addresses matter, in LEB128, as far as the symbol table has them. */
+  #significanceSection(numberOf: (target: AssembledSymbol) => number | undefined, link: number): SectionToWrite {
     const { addressSignificant = [], symbols } = this.#assembly;
-    const bytes = concatenate(addressSignificant.map((name) => unsigned(indexOf(symbols.get(name)))));
-    return { name: '.llvm_addrsig', type: SHT_LLVM_ADDRSIG, flags: 0x80000000n, bytes, link, alignmentBytes: 1 };
+    const numbers = addressSignificant.flatMap((name) => numberOf(symbols.get(name)) ?? []);
+    return {
+      name: '.llvm_addrsig',
+      type: SHT_LLVM_ADDRSIG,
+      flags: 0x80000000n,
+      bytes: concatenate(numbers.map(unsigned)),
+      link,
+      alignmentBytes: 1,
+    };
   }
 
   /** Local symbols first; sections that relocations name, then the others in the order of their first mention. */
@@ -290,7 +299,7 @@ export class ObjectWriter {
     groups: ReadonlyMap<string, Group>,
   ): {
     symbols: SymbolToWrite[];
-    indexOf: (target: AssembledSymbol | AssembledSection) => number;
+    numberOf: (target: AssembledSymbol | AssembledSection) => number | undefined;
     localCount: number;
   } {
     const targets = new Set([...this.#relocations.values()].flat().map(({ target }) => target));
@@ -313,7 +322,7 @@ export class ObjectWriter {
     });
     return {
       symbols: entries,
-      indexOf: (target) => index.get(target) ?? fail('a symbol of a relocation is not in the symbol table'),
+      numberOf: (target) => index.get(target),
       localCount: sections.length + locals.length + 1,
     };
   }
