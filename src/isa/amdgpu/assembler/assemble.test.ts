@@ -60,6 +60,21 @@ test('two moves of VOPD may read one bank of VGPRs from gfx12 on', () => {
   assert.throws(() => hex('v_dual_mul_f32 v42, v31, v0 :: v_dual_mov_b32 v41, v3', 'gfx1200'), /different banks/);
 });
 
+test('gfx908 has accumulators in matrix products and moves, and nowhere else', () => {
+  assert.equal(hex('v_mfma_f32_16x16x4f32 a[0:3], a3, v1, a[4:7]', 'gfx908'), 'd3c50000 0c120303');
+  assert.equal(hex('v_accvgpr_read_b32 v2, a0', 'gfx908'), 'd3d84002 18000100');
+  assert.equal(hex('v_accvgpr_write_b32 a0, 1.0', 'gfx908'), 'd3d94000 180000f2');
+  for (const [text, what] of [
+    ['v_mfma_f32_16x16x4f32 v[0:3], v3, v1, v[0:3]', /invalid operand/],
+    ['v_mfma_f32_32x32x4bf16_1k a[0:31], v[2:3], v[2:3], a[0:31]', /unknown instruction/],
+    ['global_load_dword a0, v[0:1], off', /invalid operand/],
+    ['ds_write_b32 v0, a0', /invalid operand/],
+  ] as const) {
+    assert.throws(() => hex(text, 'gfx908'), what, text);
+  }
+  assert.throws(() => hex('v_accvgpr_read_b32 v2, a0', 'gfx906'), /unknown instruction/);
+});
+
 test('in front of a relocation, the name of a register is that of a symbol', () => {
   for (const name of ['s1', 'v5', 'vcc', 'exec', 'm0', 'off']) {
     const { words, fixup } = assembleInstruction(`s_add_u32 s4, s4, ${name}@rel32@lo+4`, context('gfx90a'));

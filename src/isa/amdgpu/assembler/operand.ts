@@ -62,7 +62,7 @@ function registers(
   if (count < 1 || first + count > LIMITS[file]!(target.scalars)) reader.fail('register index is out of range', at);
   if (file === 'v' || file === 'a') {
     const accumulator = file === 'a';
-    if (accumulator && !target.unifiedVgprs) reader.fail(`${target.processor} has no accumulator registers`, at);
+    if (accumulator && !target.hasAccumulators) reader.fail(`${target.processor} has no accumulator registers`, at);
     return { kind: 'vector', accumulator, first, count, high: half === undefined ? undefined : half === '.h' };
   }
   const alignment = count === 1 ? 1 : count === 2 ? 2 : 4;
