@@ -60,6 +60,12 @@ test('two moves of VOPD may read one bank of VGPRs from gfx12 on', () => {
   assert.throws(() => hex('v_dual_mul_f32 v42, v31, v0 :: v_dual_mov_b32 v41, v3', 'gfx1200'), /different banks/);
 });
 
+test('offsets and formats of gfx12', () => {
+  assert.equal(hex('flat_store_b64 v[0:1], v[2:3] offset:-4', 'gfx1200'), 'ec06c07c 01000000 fffffc00');
+  assert.equal(hex('buffer_load_b32 v2, off, s[0:3], null offset:4', 'gfx1200'), 'c405007c 00800002 00000400');
+  assert.throws(() => hex('flat_load_b32 v0, v[2:3] offset:-4', 'gfx1100'), /expected 0 to 4095/);
+});
+
 test('gfx908 has accumulators in matrix products and moves, and nowhere else', () => {
   assert.equal(hex('v_mfma_f32_16x16x4f32 a[0:3], a3, v1, a[4:7]', 'gfx908'), 'd3c50000 0c120303');
   assert.equal(hex('v_accvgpr_read_b32 v2, a0', 'gfx908'), 'd3d84002 18000100');
