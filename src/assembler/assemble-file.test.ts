@@ -126,6 +126,19 @@ test('a kernel is linked to a code object that says what the source says', () =>
   assert.equal(code!.value % 256n, 0n);
 });
 
+test('what a kernel needs may be said behind it', () => {
+  const late = KERNEL.replace('next_free_vgpr 1', 'next_free_vgpr max(k.vgprs, 1)')
+    .replace('accum_offset 4', 'accum_offset alignto(k.vgprs, 4)')
+    .concat('.set k.vgprs, max(9, other.vgprs)\n.set other.vgprs, 41\n');
+  const known = KERNEL.replace('next_free_vgpr 1', 'next_free_vgpr 41').replace('accum_offset 4', 'accum_offset 44');
+  const rodata = (source: string) => sectionHex(source, '.rodata');
+  assert.equal(rodata(late), rodata(known));
+  assert.throws(
+    () => assemble(late.replace('vgprs, 41', 'vgprs, 641')),
+    /f\.s:18:5: \.amdhsa_accum_offset is 644, expected 0 to 256/,
+  );
+});
+
 test('linking refuses what it cannot resolve', () => {
   const hidden = assemble('.hidden far\n s_add_u32 s0, s0, far@rel32@lo+4');
   assert.throws(() => linkCodeObject([{ name: 'a.o', bytes: hidden }]), /undefined hidden symbol 'far'/);

@@ -96,6 +96,10 @@ class FileAssembler {
     assembly.symbols.nameSections(assembly.sections);
     // What is missing in a wrong source would be reported once more.
     if (this.#errors.length === 0) {
+      for (const { line, apply } of assembly.atEnd) {
+        assembly.line = line;
+        this.#guard(undefined, apply);
+      }
       for (const section of assembly.sections) {
         for (const fixup of section.fixups) {
           assembly.line = fixup.line;
@@ -226,7 +230,7 @@ class FileAssembler {
       this.#block = undefined;
       return;
     }
-    block.set(name, this.#assembly.absolute(reader, 'the value'));
+    block.set(name, reader);
   }
 
   #endMetadata(reader: TextReader): void {

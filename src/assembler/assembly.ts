@@ -8,6 +8,7 @@ import { TextReader } from '../isa/amdgpu/assembler/text-reader.ts';
 import { bytesOf } from '../isa/amdgpu/encode.ts';
 import type { CodeContext, Instruction } from '../isa/amdgpu/instruction.ts';
 import { CallFrames } from './call-frames.ts';
+import { resourceFunction } from './kernel-resources.ts';
 import { type Leb128Sizes, leb128 } from './leb128.ts';
 import type { LineStream } from './line-stream.ts';
 import { LineTable } from './line-table.ts';
@@ -34,13 +35,19 @@ export interface AssemblySource {
   readonly leb128Sizes: Leb128Sizes;
 }
 
+/** What has to wait for the end of the file, and the line that asks for it. */
+export interface LateStep {
+  readonly line: SourceLine;
+  readonly apply: () => void;
+}
+
 /** Bytes of one section; what a source of a few lines may ask for. */
 const SECTION_LIMIT_BYTES = 2 ** 28;
 
 export class Assembly {
   readonly file: string;
   readonly target: AssemblyTarget;
-  readonly symbols = new SymbolTable();
+  readonly symbols: SymbolTable;
   readonly sections: AssembledSection[] = [];
   readonly #sectionOf = new Map<string, AssembledSection>();
   /** In their order, the names that `.addrsig_sym` gave; undefined without `.addrsig`. */
@@ -59,6 +66,8 @@ export class Assembly {
   /** The bytes of a file that the source includes. */
   readonly readFile: (name: string) => Uint8Array;
   readonly leb128Sizes: Leb128Sizes;
+  /** In their order. */
+  readonly atEnd: LateStep[] = [];
   readonly lineTable = new LineTable();
   readonly frames = new CallFrames();
   readonly #localLabels = new Map<string, number>();
@@ -68,6 +77,7 @@ export class Assembly {
     this.file = file;
     this.lines = lines;
     this.target = target;
+    this.symbols = new SymbolTable((name, args) => resourceFunction(target, name, args));
     this.readFile = readFile;
     this.leb128Sizes = leb128Sizes;
     this.current = this.section('.text');
@@ -219,6 +229,8 @@ export class Assembly {
         return { ...expression, operand: this.localize(expression.operand) };
       case 'binary':
         return { ...expression, left: this.localize(expression.left), right: this.localize(expression.right) };
+      case 'call':
+        return { ...expression, args: expression.args.map((argument) => this.localize(argument)) };
     }
   }
 

@@ -1,6 +1,7 @@
 /** Directives for sections, data and symbols, as LLVM's assembler for AMDGPU takes them. */
 import { WavewrightError } from '../base/errors.ts';
 import { floatBits } from '../isa/amdgpu/assembler/constant.ts';
+import type { Expression } from '../isa/amdgpu/assembler/expression.ts';
 import type { TextReader } from '../isa/amdgpu/assembler/text-reader.ts';
 import type { Assembly } from './assembly.ts';
 import { CFI_DIRECTIVES } from './call-frames.ts';
@@ -171,8 +172,9 @@ export function setSymbol(assembly: Assembly, name: string, reader: TextReader):
   const symbol = assembly.symbols.get(name);
   if (symbol.definition && symbol.definition.kind !== 'equal') reader.fail(`symbol '${name}' is already defined`);
   const expression = assembly.localize(reader.expression());
-  const { constant, plus, minus } = assembly.symbols.evaluate(expression);
-  const value = plus || minus ? expression : { kind: 'number' as const, value: constant };
+  const known = assembly.symbols.isOpen(expression) ? undefined : assembly.symbols.evaluate(expression);
+  const isNumber = known && !known.plus && !known.minus;
+  const value: Expression = isNumber ? { kind: 'number', value: known.constant } : expression;
   symbol.definition = { kind: 'equal', expression: value };
 }
 

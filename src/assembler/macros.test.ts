@@ -129,6 +129,16 @@ test('what expansions ask for has a limit', () => {
   }
 });
 
+test('symbols may stand for what follows, within limits', () => {
+  const source =
+    '.set a, max(1, b)\n.set b, alignto(c, 4)\n.set c, or(1, 4)\n.byte a, b, c, totalnumvgprs(3, 5), extrasgprs(1, 0, 0)';
+  assert.deepEqual(bytesOf(source), [8, 8, 5, 11, 2]);
+  const doubled = Array.from({ length: 60 }, (_, i) => `.set a${i + 1}, max(a${i}, a${i})`).join('\n');
+  assert.match(messageOf(`${doubled}\n.set a0, 1\n.long a60`), /takes too many steps/);
+  assert.match(messageOf('.set a, max(a, 1)\n.long a'), /defined by themselves/);
+  assert.match(messageOf('.set a, alignto(1)'), /expected 2 arguments of 'alignto'/);
+});
+
 test('numbers in LEB128 have the size that their values need', () => {
   assert.deepEqual(bytesOf('.uleb128 300, 5\n.sleb128 -300, -64, 63, 64'), [172, 2, 5, 212, 125, 64, 63, 192, 0]);
   // The size of the first is part of its value.

@@ -64,6 +64,7 @@ interface Relocation {
 function isRelative(expression: Expression): boolean {
   switch (expression.kind) {
     case 'number':
+    case 'call':
       return false;
     case 'symbol':
       return expression.variant === undefined || !expression.variant.startsWith('abs32');

@@ -314,12 +314,38 @@ s_nop 0
 .asciz "x"
 `;
 
+/** Resources of kernels as LLVM 20 and later write them, in the functions that LLVM 19 knows. */
+const RESOURCES = `
+.set k.num_vgpr, max(32, f.num_vgpr)
+.set k.num_agpr, max(0, f.num_agpr)
+.set k.uses_vcc, or(1, f.uses_vcc)
+.set f.num_vgpr, 41
+.set f.num_agpr, 7
+.set f.uses_vcc, 0
+.text
+resources: s_endpgm
+.rodata
+.long max(1, 5, 3), or(1, 6), alignto(5, 4), extrasgprs(1, 0, 0), extrasgprs(0, 1, 0), extrasgprs(0,0,1), extrasgprs(0,0,0), totalnumvgprs(7, 41), totalnumvgprs(0, 41), totalnumvgprs(50, 41)
+.long k.num_vgpr, k.num_agpr, k.uses_vcc, late
+.p2align 6
+.amdhsa_kernel resources
+ .amdhsa_next_free_vgpr max(totalnumvgprs(k.num_agpr, k.num_vgpr), 1)
+ .amdhsa_next_free_sgpr max(late + extrasgprs(k.uses_vcc, 0, 1), 1) - extrasgprs(k.uses_vcc, 0, 1)
+ .amdhsa_reserve_vcc k.uses_vcc
+ .amdhsa_private_segment_fixed_size late * 4
+ ACC
+.end_amdhsa_kernel
+.set late, max(17, 20)
+`;
+
 test('macros, conditions, line tables, frames and groups mean what they mean to LLVM', { skip: isMissing }, () => {
-  for (const processor of ['gfx90a', 'gfx1100']) {
+  for (const processor of [...PROCESSORS, 'gfx908']) {
+    const accumulators = /gfx9[04][a2]/.test(processor) ? '.amdhsa_accum_offset alignto(max(k.num_vgpr, 1), 4)' : '';
+    const source = `${HAND_WRITTEN}${RESOURCES.replace('ACC', accumulators)}`;
     const [text, object] = [path.join(folder, 'hand.s'), path.join(folder, 'hand.o')];
-    writeFileSync(text, HAND_WRITTEN);
+    writeFileSync(text, source);
     execute('llvm-mc-19', ['--triple=amdgcn-amd-amdhsa', `--mcpu=${processor}`, '--filetype=obj', text, '-o', object]);
-    const own = parseElf(assembleFile(HAND_WRITTEN, { processor, file: text }));
+    const own = parseElf(assembleFile(source, { processor, file: text }));
     assert.deepEqual(describeObject(own), describeObject(parseElf(readFileSync(object))), processor);
   }
 });
