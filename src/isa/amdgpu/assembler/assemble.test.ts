@@ -64,6 +64,16 @@ test('offsets and formats of gfx12', () => {
   assert.equal(hex('flat_store_b64 v[0:1], v[2:3] offset:-4', 'gfx1200'), 'ec06c07c 01000000 fffffc00');
   assert.equal(hex('buffer_load_b32 v2, off, s[0:3], null offset:4', 'gfx1200'), 'c405007c 00800002 00000400');
   assert.throws(() => hex('flat_load_b32 v0, v[2:3] offset:-4', 'gfx1100'), /expected 0 to 4095/);
+  assert.equal(hex('buffer_load_b32 v2, off, s[0:3], null offset:-4', 'gfx1200'), 'c405007c 00800002 fffffc00');
+  assert.equal(hex('s_load_b96 s[0:2], s[80:81], 0x67612d', 'gfx1200'), 'f400a028 f867612d');
+  assert.throws(() => hex('s_load_b64 s[0:1], s[80:81], 0x67612d', 'gfx1100'), /expected a number from -1048576/);
+  assert.equal(hex('s_buffer_load_u8 s0, s[48:51], s36 offset:-0x70acf3', 'gfx1200'), 'f4032018 488f530d');
+});
+
+test('gfx11.5 takes scalars behind lanes', () => {
+  const text = 'v_xnor_b32_e64_dpp v104, v107, s3 dpp8:[1,3,3,0,0,0,0,0] fi:1';
+  assert.equal(hex(text, 'gfx1200'), 'd51e0068 000006ea 0000d96b');
+  assert.throws(() => hex(text, 'gfx1100'), /cannot have the modifier 'dpp8'/);
 });
 
 test('gfx908 has accumulators in matrix products and moves, and nowhere else', () => {

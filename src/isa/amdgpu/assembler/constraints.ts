@@ -56,8 +56,10 @@ const matrixOverlap: Constraint = (instruction) => {
   return overlaps ? 'the sum and the result must be the same registers or none of the same' : undefined;
 };
 
+/** Up to gfx11. */
 const bufferOffset: Constraint = (instruction) => {
-  const { format, row } = instruction;
+  const { format, row, families } = instruction;
+  if (families.includes('gfx12')) return undefined;
   const spec = row.operands.find(({ field }) => field === 'offset');
   const isBuffer = row.operands.some(({ field, type }) => field === 'sbase' && type === 'b128');
   if (format.name !== 'SMEM' || !spec || !isBuffer) return undefined;
@@ -143,9 +145,10 @@ const waitSource: Constraint = (instruction) => {
   return instruction.operand(index).kind === 'null' ? undefined : 'the register must be null';
 };
 
-/** Behind lanes of another register, gfx11 takes no scalar registers and constants. */
+/** Behind lanes of another register, gfx11 takes no scalar registers and constants; gfx11.5 does. */
 const laneSources: Constraint = (instruction) => {
-  if (!instruction.hasDpp || !instruction.families.includes('gfx11')) return undefined;
+  const { families } = instruction;
+  if (!instruction.hasDpp || !families.includes('gfx11') || families.includes('gfx115')) return undefined;
   const isScalar = instruction.row.operands.some(({ field }, index) => {
     return /^src[01]$/.test(field) && instruction.operand(index).kind !== 'vector';
   });
