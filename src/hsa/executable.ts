@@ -1,25 +1,26 @@
 /**
  * Executables (hsa_executable_t): code objects of one or more agents, linked with each other. Loading registers what a code object
  * defines; freezing resolves every relocation over all of them and over external definitions, in any order (spec/hsa.md section
- * 3.5). A symbol that a code object defines itself always means its own copy.
+ * 3.5). What names mean, `LinkScope` says.
  */
 
-import { STT_NOTYPE } from '../elf/constants.ts';
+import { isLinkerDefined } from '../codeobject/link.ts';
+import { STT_NOTYPE, STV_DEFAULT } from '../elf/constants.ts';
 import type { ElfSymbol } from '../elf/symbols.ts';
 import type { Agent } from './agent.ts';
 import { CallGraph } from './call-graph.ts';
 import type { ExecutableSymbol } from './executable-symbol.ts';
+import { FunctionArrays } from './function-arrays.ts';
 import { expectHandle } from './handles.ts';
 import { PROFILES, ROUNDING_MODES } from './info-table.ts';
 import type { Lifetime } from './lifetime.ts';
-import { checkCalls, type LinkEntry, linkEntries, mismatches } from './link-map.ts';
+import { checkCalls, type LinkEntry, linkEntries, mismatches, undefinedSymbols } from './link-map.ts';
+import { alreadyDefined, LinkScope } from './link-scope.ts';
 import { CodeObjectReader, type Definition, LoadedCodeObject } from './loaded-code-object.ts';
 import { LoadedKernel } from './loaded-kernel.ts';
 import { loadableRelocation, relocate } from './relocations.ts';
 import { HsaError } from './status.ts';
 
-/** Names of undefined symbols that one error lists. */
-const MAX_LISTED = 10;
 const EXTERNAL = 'external definition';
 
 interface Patch {
@@ -27,12 +28,6 @@ interface Patch {
   readonly offset: number;
   readonly bits: number;
   readonly value: bigint;
-}
-
-/** The names that the code objects of one agent share. */
-interface Namespace {
-  readonly definitions: Map<string, Definition>;
-  readonly symbols: Map<string, ExecutableSymbol>;
 }
 
 export interface ExecutableOptions {
@@ -52,7 +47,8 @@ export interface ExecutableOwner {
 
 export class Executable implements Disposable {
   readonly #codeObjects: LoadedCodeObject[] = [];
-  readonly #namespaces = new Map<Agent, Namespace>();
+  readonly #scopes = new Map<Agent, LinkScope>();
+  readonly #arrays = new Map<Agent, FunctionArrays>();
   readonly #symbols: ExecutableSymbol[] = [];
   readonly #owner: ExecutableOwner;
   readonly profile: 'base' | 'full';
@@ -89,14 +85,16 @@ export class Executable implements Disposable {
     this.#expectUnfrozen();
     this.#owner.expectAgent(agent);
     expectHandle(reader, CodeObjectReader, 'INVALID_CODE_OBJECT_READER');
-    const codeObject = new LoadedCodeObject(this, agent, reader);
+    const scope = this.#scope(agent);
+    const codeObject = new LoadedCodeObject(this, agent, reader, scope.groups);
     try {
       const definitions = codeObject.definitions();
       const symbols = codeObject.symbols();
-      for (const definition of definitions) this.#checkUnique(agent, definition, reader.name);
-      for (const definition of definitions) this.#define(agent, definition);
+      for (const definition of definitions) scope.expectUnique(definition, reader.name);
+      for (const definition of definitions) scope.define(definition);
+      scope.add(codeObject, symbols);
+      scope.groups = codeObject.groups;
       this.#symbols.push(...symbols);
-      for (const symbol of symbols) this.#defineSymbol(symbol);
     } catch (error) {
       agent.requireDevice().memory.free(codeObject.address);
       throw error;
@@ -110,8 +108,8 @@ export class Executable implements Disposable {
     this.#expectUnfrozen();
     this.#owner.expectAgent(agent);
     const definition = externalDefinition(name, address);
-    this.#checkUnique(agent, definition, EXTERNAL);
-    this.#define(agent, definition);
+    this.#scope(agent).expectUnique(definition, EXTERNAL);
+    this.#scope(agent).define(definition);
   }
 
   /**
@@ -137,11 +135,16 @@ export class Executable implements Disposable {
   }
 
   #entriesOf(codeObject: LoadedCodeObject): LinkEntry[] {
-    return linkEntries(codeObject, (name) => this.#definitionFor(codeObject.agent, name));
+    return linkEntries(codeObject, (name) => this.#definitionFor(codeObject, name));
   }
 
-  #definitionFor(agent: Agent, name: string): Definition | undefined {
-    return this.#namespace(agent).definitions.get(name) ?? this.#programDefinitions.get(name);
+  /** What the name means to `user`. */
+  #definitionFor(user: LoadedCodeObject, name: string): Definition | undefined {
+    const scope = this.#scope(user.agent);
+    const definition = scope.lookUp(name, user);
+    if (definition !== undefined || !user.isRelocatable) return definition ?? this.#programDefinitions.get(name);
+    if (isLinkerDefined(name)) return linkerDefinition(name, this.#arrays.get(user.agent)?.addressOf(name) ?? 0n);
+    return scope.isInternal(name) ? undefined : this.#programDefinitions.get(name);
   }
 
   /** What is declared otherwise than it is defined, one line each; empty for a valid executable (hsa_executable_validate). */
@@ -155,12 +158,17 @@ export class Executable implements Disposable {
    */
   freeze(): void {
     this.#expectUnfrozen();
+    for (const agent of this.#scopes.keys()) {
+      if (!this.#arrays.has(agent))
+        this.#arrays.set(agent, new FunctionArrays(this.#codeObjectsOf(agent), agent.requireDevice().memory));
+    }
     const entries = this.#codeObjects.map((codeObject) => this.#entriesOf(codeObject));
     const patches = this.#codeObjects.flatMap((codeObject, i) => this.#resolve(codeObject, entries[i]!));
     checkCalls(entries.flat());
     for (const patch of patches) writeField(patch);
+    for (const arrays of this.#arrays.values()) arrays.fill();
     this.#frozen = true;
-    for (const agent of this.#namespaces.keys()) this.#link(agent);
+    for (const agent of this.#scopes.keys()) this.#link(agent);
     for (const codeObject of this.#codeObjects) {
       codeObject.agent.requireDevice().publishCode(codeObject.publishedCode());
       codeObject.agent.codeObjects.add(codeObject);
@@ -168,11 +176,15 @@ export class Executable implements Disposable {
   }
 
   #link(agent: Agent): void {
-    const codeObjects = this.#codeObjects.filter((codeObject) => codeObject.agent === agent);
-    const lookUp = (name: string) => this.#definitionFor(agent, name)?.address;
+    const codeObjects = this.#codeObjectsOf(agent);
+    const lookUp = (user: LoadedCodeObject, name: string) => this.#definitionFor(user, name)?.address;
     const graph = new CallGraph(codeObjects, agent.requireDevice().properties.wavefrontSize, lookUp);
     for (const codeObject of codeObjects) codeObject.link(graph, codeObjects.length > 1);
     for (const symbol of this.#kernelsOf(agent)) agent.kernels.set(symbol.kernelObject, symbol);
+  }
+
+  #codeObjectsOf(agent: Agent): LoadedCodeObject[] {
+    return this.#codeObjects.filter((codeObject) => codeObject.agent === agent);
   }
 
   #kernelsOf(agent: Agent): LoadedKernel[] {
@@ -203,9 +215,9 @@ export class Executable implements Disposable {
   findSymbol(name: string, agent?: Agent): ExecutableSymbol | undefined {
     this.expectLive();
     if (agent !== undefined) this.#owner.expectAgent(agent);
-    if (agent !== undefined) return this.#namespaces.get(agent)?.symbols.get(name);
-    for (const { symbols } of this.#namespaces.values()) {
-      const symbol = symbols.get(name);
+    if (agent !== undefined) return this.#scopes.get(agent)?.symbolNamed(name);
+    for (const scope of this.#scopes.values()) {
+      const symbol = scope.symbolNamed(name);
       if (symbol !== undefined) return symbol;
     }
     return undefined;
@@ -223,7 +235,7 @@ export class Executable implements Disposable {
   [Symbol.dispose](): void {
     if (this.#isDisposed) return;
     this.#isDisposed = true;
-    for (const agent of this.#namespaces.keys()) {
+    for (const agent of this.#scopes.keys()) {
       for (const kernel of this.#kernelsOf(agent)) agent.kernels.delete(kernel.kernelObject);
     }
     for (const codeObject of this.#codeObjects) {
@@ -233,9 +245,11 @@ export class Executable implements Disposable {
       if (this.#frozen) device.withdrawCode(address);
       device.memory.free(address);
     }
+    for (const arrays of this.#arrays.values()) arrays[Symbol.dispose]();
     this.#codeObjects.length = 0;
     this.#symbols.length = 0;
-    this.#namespaces.clear();
+    this.#scopes.clear();
+    this.#arrays.clear();
     this.#programDefinitions.clear();
     this.#owner.onDispose(this);
   }
@@ -255,39 +269,17 @@ export class Executable implements Disposable {
     if (this.#frozen) throw new HsaError('FROZEN_EXECUTABLE', 'the executable is frozen');
   }
 
-  #namespace(agent: Agent): Namespace {
-    let namespace = this.#namespaces.get(agent);
-    if (namespace === undefined) {
-      namespace = { definitions: new Map(), symbols: new Map() };
-      this.#namespaces.set(agent, namespace);
+  #scope(agent: Agent): LinkScope {
+    let scope = this.#scopes.get(agent);
+    if (scope === undefined) {
+      scope = new LinkScope();
+      this.#scopes.set(agent, scope);
     }
-    return namespace;
-  }
-
-  #checkUnique(agent: Agent, { name, weak }: Definition, file: string): void {
-    const known = this.#namespace(agent).definitions.get(name);
-    if (known === undefined || known.weak || weak) return;
-    throw alreadyDefined(name, file);
-  }
-
-  /** Strong wins over weak, the first of two weak ones stays. */
-  #define(agent: Agent, definition: Definition): void {
-    const { definitions } = this.#namespace(agent);
-    const known = definitions.get(definition.name);
-    if (known === undefined || (known.weak && !definition.weak)) definitions.set(definition.name, definition);
-  }
-
-  #defineSymbol(symbol: ExecutableSymbol): void {
-    if (symbol.linkage !== 'program') return;
-    const { symbols } = this.#namespace(symbol.agent);
-    const known = symbols.get(symbol.name);
-    if (known === undefined || (known.binding === 'weak' && symbol.binding === 'strong')) {
-      symbols.set(symbol.name, symbol);
-    }
+    return scope;
   }
 
   #resolve(codeObject: LoadedCodeObject, entries: readonly LinkEntry[]): Patch[] {
-    const missing = entries.filter(({ resolution }) => resolution === 'undefined').map(({ symbol }) => symbol.name);
+    const missing = entries.filter(({ resolution }) => resolution === 'undefined');
     const addresses = new Map<ElfSymbol, bigint>(entries.map(({ symbol, address }) => [symbol, address]));
     const { image, loadDelta } = codeObject;
     const patches: Patch[] = [];
@@ -309,18 +301,20 @@ export class Executable implements Disposable {
         throw error.within({ file: codeObject.name, section: `dynamic relocation ${index}` });
       }
     }
-    if (missing.length > 0) throw undefinedSymbols([...new Set(missing)], codeObject.name);
+    if (missing.length > 0) throw undefinedSymbols(missing, this.#codeObjectsOf(codeObject.agent));
     return patches;
   }
 }
 
 function externalDefinition(name: string, address: bigint): Definition {
   if (typeof name !== 'string' || name === '') throw new HsaError('INVALID_ARGUMENT', 'a definition without a name');
-  return { name, address, weak: false, type: STT_NOTYPE, codeObject: undefined };
+  return { ...linkerDefinition(name, address), strength: 'strong' };
 }
 
-function alreadyDefined(name: string, file: string): HsaError {
-  return new HsaError('VARIABLE_ALREADY_DEFINED', `symbol '${name}' is already defined in this executable`, { file });
+/** What no code object defines. */
+function linkerDefinition(name: string, address: bigint): Definition {
+  const nothing = { type: STT_NOTYPE, visibility: STV_DEFAULT, sizeBytes: 0, codeObject: undefined } as const;
+  return { name, address, strength: 'weak', ...nothing };
 }
 
 function writeField({ image, offset, bits, value }: Patch): void {
@@ -332,14 +326,4 @@ function writeField({ image, offset, bits, value }: Patch): void {
 function inPlaceAddend(image: DataView, offset: number, bits: number): bigint {
   if (bits === 64) return image.getBigInt64(offset, true);
   return BigInt(bits === 32 ? image.getInt32(offset, true) : image.getInt16(offset, true));
-}
-
-function undefinedSymbols(names: readonly string[], file: string): HsaError {
-  const listed = names.slice(0, MAX_LISTED).map((name) => `'${name}'`);
-  if (names.length > listed.length) listed.push(`${names.length - listed.length} more`);
-  const what = `undefined ${names.length === 1 ? 'symbol' : 'symbols'} ${listed.join(', ')}`;
-  return new HsaError('VARIABLE_UNDEFINED', what, {
-    file,
-    hint: 'load what defines it into the same executable',
-  });
 }

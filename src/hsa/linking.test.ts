@@ -298,14 +298,23 @@ test('a function that nobody defines is named; a hidden one is not found', () =>
   assert.equal(executable.findSymbol('f'), undefined);
 });
 
-test('a relocatable object that declares as hidden what it lacks is refused', () => {
-  const { load } = setUp();
-  assert.throws(
-    () => load(object('user.o', `.hidden f\n${kernelText('k', callText('f'))}`)),
-    (error: unknown) =>
-      refused('INVALID_CODE_OBJECT', /user\.o: undefined hidden symbol 'f'/)(error) &&
-      /-fvisibility/.test((error as HsaError).context.hint ?? ''),
-  );
+test('what a relocatable object declares as hidden must be in another one', () => {
+  const user = object('user.o', `.hidden f\n${kernelText('k', callText('f'))}`);
+  const body = 'v_add_u32_e32 v0, 3, v0';
+  for (const others of [[], [linked('library.co', functionText('f', body))]]) {
+    const { executable, load } = setUp();
+    load(user, ...others);
+    assert.throws(
+      () => executable.freeze(),
+      (error: unknown) =>
+        refused('VARIABLE_UNDEFINED', /user\.o: undefined hidden symbol 'f'/)(error) &&
+        /-fvisibility/.test((error as HsaError).context.hint ?? ''),
+    );
+  }
+  const { executable, load, run } = setUp();
+  load(user, object('library.o', functionText('f', body, { visibility: 'hidden' })));
+  executable.freeze();
+  assert.equal(run('k'), 4);
 });
 
 test('the host can define a function of one code object as one of its own choice', () => {

@@ -118,7 +118,7 @@ if (!hasClang) {
           build(language, source, processor, ['-O1', '-fvisibility=default'], isObject);
         const [user, a, b] = [FEATURES.user, FEATURES.a, FEATURES.b].map((source) => part(source, false));
         const objects = [FEATURES.a, FEATURES.user, FEATURES.b].map((source) => part(source, true));
-        const expected = (both: number) => [2005, both, 0x51, 231, 1005, 0x51, 2005, 15, 0x5d, 200, 3, 44, 7];
+        const expected = (both: number) => [2005, both, 0x51, 231, 2005, 0x51, 2005, 15, 0x5d, 200, 3, 44, 7];
         const cases = [
           { readers: [user!, a!, b!], both: 6 },
           { readers: [b!, a!, user!], both: 7 },
