@@ -30,9 +30,11 @@ export interface DispatchRequest {
   readonly dynamicLdsSizeBytes?: number;
   /** Private memory of a work-item where it cannot be seen how much the calls need. Default 16,384. */
   readonly stackSizeBytes?: number;
+  /** Whether constructors run before the first kernel, and destructors after the last. Default `run`. */
+  readonly constructors?: 'run' | 'none';
   /** Default 1; every run starts with the same memory. */
   readonly repeat?: number;
-  /** Of each run. */
+  /** Of each run, and of the constructors and destructors. */
   readonly timeoutMs?: number;
   /** Processor time of this process, in nanoseconds. */
   readonly cpuTimeNs?: () => number;
@@ -66,20 +68,34 @@ export function dispatchKernel(request: DispatchRequest): DispatchOutcome {
   using executable = runtime.createExecutable();
   const agent = runtime.gpuAgents[0]!;
   for (const { bytes, name } of request.images) executable.loadCodeObject(agent, new CodeObjectReader(bytes, name));
-  executable.freeze();
+  const { constructors = 'run', stackSizeBytes, timeoutMs } = request;
+  const how = {
+    ...(stackSizeBytes !== undefined && { stackSizeBytes }),
+    ...(timeoutMs !== undefined && { timeoutMs }),
+  };
+  executable.freeze({ constructors, ...how });
   const kernel = chooseKernel(executable, request.kernel);
   checkLaunch(kernel, request);
   using session = new Session(runtime, agent, executable, kernel, request);
-  return session.run();
+  session.run();
+  executable.runDestructors(how);
+  return session.outcome();
 }
 
 const plainName = ({ name }: KernelSymbol): string => name.replace(/\.kd$/, '');
 
-function chooseKernel({ symbols }: Executable, wanted: string | undefined): KernelSymbol {
-  const kernels = symbols.filter((symbol) => symbol.kind === 'kernel');
+/** Those that call constructors and destructors need not be told from the one that is meant. */
+const isPlain = ({ name }: KernelSymbol): boolean => !/^amdgcn\.device\.(init|fini)\.kd$/.test(name);
+
+function chooseKernel(executable: Executable, wanted: string | undefined): KernelSymbol {
+  const kernels = executable.symbols.filter((symbol) => symbol.kind === 'kernel');
   const names = kernels.map(plainName).join(', ');
+  const shared = wanted === undefined ? undefined : executable.findSymbol(`${wanted.replace(/\.kd$/, '')}.kd`);
+  if (shared?.kind === 'kernel') return shared;
   const found =
-    wanted === undefined ? kernels : kernels.filter((each) => plainName(each) === wanted || each.name === wanted);
+    wanted === undefined
+      ? kernels.filter(isPlain)
+      : kernels.filter((each) => plainName(each) === wanted || each.name === wanted);
   if (found[0] !== undefined && (found.length === 1 || wanted !== undefined)) return found[0];
   const what =
     found.length > 1 ? 'there are several kernels' : `there is no kernel${wanted === undefined ? '' : ` '${wanted}'`}`;
@@ -119,6 +135,7 @@ class Session implements Disposable {
   readonly #buffers: { readonly argument: DispatchArgument & { readonly kind: 'buffer' }; readonly address: bigint }[] =
     [];
   readonly #allocated: bigint[] = [];
+  readonly #runs: DispatchRun[] = [];
   #memoryBytes = 0;
 
   constructor(runtime: Runtime, agent: Agent, executable: Executable, kernel: KernelSymbol, request: DispatchRequest) {
@@ -132,7 +149,7 @@ class Session implements Disposable {
     for (const { sizeBytes } of executable.loadedCodeObjects) this.#memoryBytes += sizeBytes;
   }
 
-  run(): DispatchOutcome {
+  run(): void {
     const kernel = this.#kernel;
     const { args, repeat = 1, cpuTimeNs, dynamicLdsSizeBytes = 0, stackSizeBytes = 0 } = this.#request;
     const places = placeArguments(kernel, args);
@@ -150,18 +167,21 @@ class Session implements Disposable {
     };
     const segment = this.#runtime.view(kernarg, sizes.kernargSizeBytes);
     writeArguments(segment, kernel, places, sizes, context, this.#hiddenValues());
-    const runs: DispatchRun[] = [];
     const initial = segment.slice();
     for (let i = 0; i < repeat; i++) {
       segment.set(initial);
       this.#fillBuffers();
       const before = cpuTimeNs?.();
       const durationNs = this.#runOnce(kernarg, sizes);
-      runs.push({ durationNs, ...(cpuTimeNs && { cpuNs: cpuTimeNs() - before! }) });
+      this.#runs.push({ durationNs, ...(cpuTimeNs && { cpuNs: cpuTimeNs() - before! }) });
     }
+  }
+
+  outcome(): DispatchOutcome {
+    const kernel = this.#kernel;
     return {
       kernel,
-      runs,
+      runs: this.#runs,
       statistics: this.#queue.statistics,
       outputs: this.#buffers.flatMap(({ argument: { output, sizeBytes }, address }) =>
         output === undefined ? [] : [{ file: output, bytes: this.#runtime.view(address, sizeBytes).slice() }],

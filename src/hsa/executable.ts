@@ -9,6 +9,7 @@ import { STT_NOTYPE, STV_DEFAULT } from '../elf/constants.ts';
 import type { ElfSymbol } from '../elf/symbols.ts';
 import type { Agent } from './agent.ts';
 import { CallGraph } from './call-graph.ts';
+import { type ConstructorCall, type ConstructorOptions, constructorCalls } from './constructors.ts';
 import type { ExecutableSymbol } from './executable-symbol.ts';
 import { FunctionArrays } from './function-arrays.ts';
 import { expectHandle } from './handles.ts';
@@ -43,6 +44,12 @@ export interface ExecutableOwner {
   /** Throws NOT_INITIALIZED and INVALID_AGENT. */
   expectAgent(agent: Agent): void;
   onDispose(executable: Executable): void;
+  runConstructors(calls: readonly ConstructorCall[], options: ConstructorOptions): void;
+}
+
+export interface FreezeOptions extends ConstructorOptions {
+  /** Whether the constructors of what is loaded run now; `none` for who starts their kernels himself. Default `run`. */
+  readonly constructors?: 'run' | 'none';
 }
 
 export class Executable implements Disposable {
@@ -56,6 +63,7 @@ export class Executable implements Disposable {
   /** Addresses that names have for all agents. */
   readonly #programDefinitions = new Map<string, Definition>();
   #frozen = false;
+  #hasDestructors = false;
   #isDisposed = false;
 
   /** Use `Runtime.createExecutable`. */
@@ -153,10 +161,11 @@ export class Executable implements Disposable {
   }
 
   /**
-   * Relocates and publishes all code; nothing can be loaded any more. Memory is untouched when it throws: VARIABLE_UNDEFINED with the
-   * names that nothing defines, INCOMPATIBLE_ARGUMENTS for calls between code that was built for other waves or arguments.
+   * Relocates and publishes all code, then runs its constructors; nothing can be loaded any more. Memory is untouched when linking throws:
+   * VARIABLE_UNDEFINED with the names that nothing defines, INCOMPATIBLE_ARGUMENTS for calls between code that was built for other waves or
+   * arguments. Constructors throw what kernels throw, GPU_FAULT and TIMEOUT; the executable is frozen then.
    */
-  freeze(): void {
+  freeze({ constructors = 'run', ...how }: FreezeOptions = {}): void {
     this.#expectUnfrozen();
     for (const agent of this.#scopes.keys()) {
       if (!this.#arrays.has(agent))
@@ -173,6 +182,17 @@ export class Executable implements Disposable {
       codeObject.agent.requireDevice().publishCode(codeObject.publishedCode());
       codeObject.agent.codeObjects.add(codeObject);
     }
+    if (constructors === 'none') return;
+    this.#owner.runConstructors(constructorCalls(this, 'init'), how);
+    this.#hasDestructors = true;
+  }
+
+  /** Runs the destructors of what `freeze` constructed, once; disposal does not. Throws what kernels throw. */
+  runDestructors(options: ConstructorOptions = {}): void {
+    this.expectLive();
+    if (!this.#hasDestructors) return;
+    this.#hasDestructors = false;
+    this.#owner.runConstructors(constructorCalls(this, 'fini'), options);
   }
 
   #link(agent: Agent): void {

@@ -106,6 +106,8 @@ export function build(
 export interface RunOptions {
   readonly executor?: ExecutorName;
   readonly workItems?: number;
+  /** Whether constructors run when the executable is frozen. */
+  readonly constructors?: 'run' | 'none';
   /** Kernels without arguments that run before, in one work-item. */
   readonly before?: readonly string[];
   /** Arguments behind the address of the results. */
@@ -116,14 +118,14 @@ export interface RunOptions {
 export function run(
   processor: string,
   readers: readonly CodeObjectReader[],
-  { executor = 'jit', workItems = 64, before = [], more = () => [] }: RunOptions = {},
+  { executor = 'jit', workItems = 64, before = [], constructors = 'run', more = () => [] }: RunOptions = {},
 ): { values: number[]; kernel: LoadedKernel } {
   const device = createEmulatedDevice({ processor, executor, compileThreshold: 0, memorySizeBytes: 2 ** 28 });
   using runtime = createRuntime({ devices: [device] });
   const agent = runtime.gpuAgents[0]!;
   const executable = runtime.createExecutable();
   for (const reader of readers) executable.loadCodeObject(agent, reader);
-  executable.freeze();
+  executable.freeze({ constructors });
   const kernel = executable.getSymbol('k.kd') as LoadedKernel;
   // Read from memory, which is gone afterwards.
   assert.ok(kernel.needs);

@@ -155,7 +155,7 @@ if (!hasClang) {
       }
     });
 
-    test(`constructors run when their kernel is started, and call what is linked: ${processor}`, () => {
+    test(`constructors run once before the first kernel, in their order, and call what is linked: ${processor}`, () => {
       const user = `int v = 1, order = 0;
 int other(int);
 __attribute__((constructor(200))) static void second(void) { v = v * 10 + other(order++); }
@@ -165,8 +165,10 @@ EXTERN KERNEL void k(GLOBAL int *out) { out[0] = v; }`;
         const options = ['-O2', '-fvisibility=default'];
         const part = (source: string) => build(C, source, processor, options, isObject);
         const readers = [part(user), part('int other(int x) { return x + 5; }')];
-        assert.equal(run(processor, readers, { workItems: 1 }).values[0], 1);
-        assert.equal(run(processor, readers, { workItems: 1, before: ['amdgcn.device.init'] }).values[0], 156);
+        assert.equal(run(processor, readers, { workItems: 1 }).values[0], 156);
+        const own = { workItems: 1, constructors: 'none' } as const;
+        assert.equal(run(processor, readers, own).values[0], 1);
+        assert.equal(run(processor, readers, { ...own, before: ['amdgcn.device.init'] }).values[0], 156);
       }
     });
 

@@ -39,6 +39,10 @@ export const dispatch = defineCommand({
       max: MAX_STACK_BYTES,
       description: 'private memory of a work-item where it cannot be seen how much the calls need; by default 16384',
     },
+    'no-constructors': {
+      kind: 'flag',
+      description: 'run no constructors before the first kernel, and no destructors after the last',
+    },
     repeat: {
       kind: 'integer',
       placeholder: 'N',
@@ -88,6 +92,7 @@ export const dispatch = defineCommand({
       images: containers.map((images) => pickCodeObject(images, target)),
       ...(options.kernel !== undefined && { kernel: options.kernel }),
       ...{ grid, workgroup, args, repeat: options.repeat, dynamicLdsSizeBytes: options['dynamic-lds'] },
+      ...(options['no-constructors'] && { constructors: 'none' }),
       ...(options['stack-size'] !== undefined && { stackSizeBytes: options['stack-size'] }),
       ...(options.timeout !== undefined && { timeoutMs: options.timeout * 1000 }),
       cpuTimeNs,
