@@ -62,6 +62,7 @@ export const DT_JMPREL = 23;
 export const DT_FLAGS = 30;
 export const DT_RELR = 36;
 export const DT_GNU_HASH = 0x6ffffef5;
+export const DT_VERSYM = 0x6ffffff0;
 
 /** In DT_FLAGS. */
 export const DF_SYMBOLIC = 2n;
@@ -175,6 +176,8 @@ export const DYNAMIC_TAG_NAMES: Names = {
   1879048185: 'DT_RELACOUNT',
   1879048186: 'DT_RELCOUNT',
   1879048187: 'DT_FLAGS_1',
+  1879048188: 'DT_VERDEF',
+  1879048189: 'DT_VERDEFNUM',
   1879048190: 'DT_VERNEED',
   1879048191: 'DT_VERNEEDNUM',
 };

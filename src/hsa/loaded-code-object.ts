@@ -21,7 +21,9 @@ import {
   STB_WEAK,
   STT_COMMON,
   STT_FUNC,
+  STT_GNU_IFUNC,
   STT_OBJECT,
+  STT_TLS,
   STV_DEFAULT,
   STV_PROTECTED,
 } from '../elf/constants.ts';
@@ -140,6 +142,7 @@ export class LoadedCodeObject {
     const device = agent.requireDevice();
     const { codeObject, ...rest } = withStatus('INVALID_CODE_OBJECT', () => readLinked(reader, groups));
     checkTarget(codeObject, agent);
+    checkSymbols(codeObject, rest.isRelocatable);
     const extent = loadExtent(codeObject);
     const { sizeBytes, alignmentBytes } = extent;
     this.executable = executable;
@@ -216,9 +219,15 @@ export class LoadedCodeObject {
   }
 
   #globals(): readonly ElfSymbol[] {
-    const { elf, symbols } = this.codeObject;
+    const { elf } = this.codeObject;
     if (this.isRelocatable) return elf.symbols.filter(({ index, binding }) => index > 0 && binding !== STB_LOCAL);
-    return symbols.filter(isExported);
+    return this.#exported;
+  }
+
+  /** Of several versions, the default one goes by the plain name. */
+  get #exported(): readonly ElfSymbol[] {
+    const { elf, symbols } = this.codeObject;
+    return symbols.filter((symbol) => isExported(symbol) && !isOldVersion(elf.dynamicVersions, symbol));
   }
 
   /** Names that it shares with nobody. */
@@ -237,9 +246,11 @@ export class LoadedCodeObject {
   }
 
   /** Whether the linker left it to the loader whose definition its own uses of the symbol mean. */
-  isReplaceable({ binding, visibility }: ElfSymbol): boolean {
+  isReplaceable(symbol: ElfSymbol): boolean {
+    const { binding, visibility } = symbol;
     if (this.isRelocatable) return binding !== STB_LOCAL;
-    return binding !== STB_LOCAL && visibility === STV_DEFAULT && !this.#bindsItself;
+    const isOpen = binding !== STB_LOCAL && visibility === STV_DEFAULT && !this.#bindsItself;
+    return isOpen && !isOldVersion(this.codeObject.elf.dynamicVersions, symbol);
   }
 
   /** Linked with -Bsymbolic. */
@@ -335,7 +346,7 @@ export class LoadedCodeObject {
         found.push(new LoadedVariable(base));
       }
     };
-    for (const symbol of codeObject.symbols.filter(isExported)) {
+    for (const symbol of this.#exported) {
       exportedNames.add(symbol.name);
       add(symbol, 'program');
     }
@@ -387,6 +398,12 @@ function isExported(symbol: ElfSymbol): boolean {
   return symbol.binding !== STB_LOCAL && isDefined(symbol) && isShared;
 }
 
+/** Of DT_VERSYM: the version is not the one that plain names mean. */
+const VERSYM_HIDDEN = 0x8000;
+
+const isOldVersion = (versions: readonly number[] | undefined, { index }: ElfSymbol): boolean =>
+  ((versions?.[index] ?? 0) & VERSYM_HIDDEN) !== 0;
+
 /** Of unique symbols, the first stays: they exist for that. */
 const strengthOf = ({ binding, type }: ElfSymbol): Definition['strength'] =>
   binding === STB_WEAK || binding === STB_GNU_UNIQUE ? 'weak' : type === STT_COMMON ? 'common' : 'strong';
@@ -408,6 +425,32 @@ function readLinked({ bytes, name }: CodeObjectReader, groups: ReadonlySet<strin
     throw new HsaError('INVALID_CODE_OBJECT', error.what, { file: name, ...error.context });
   }
 }
+
+const REFUSED_TYPES = new Map([
+  [STT_GNU_IFUNC, 'an indirect function (STT_GNU_IFUNC)'],
+  [STT_TLS, 'a variable of each thread (STT_TLS)'],
+]);
+
+/** Refuses by name what stands for something else than its address. */
+function checkSymbols({ name: file, elf }: CodeObject, isRelocatable: boolean): void {
+  const refuse = (what: string, hint?: string): never => {
+    throw new HsaError('INVALID_CODE_OBJECT', what, { file, ...(hint !== undefined && { hint }) }, 'UNSUPPORTED');
+  };
+  for (const symbol of new Set([...elf.dynamicSymbols, ...elf.symbols])) {
+    const type = REFUSED_TYPES.get(symbol.type);
+    if (type !== undefined) refuse(`symbol '${symbol.name}' is ${type}, which GPU code cannot have`);
+    if (isRelocatable && symbol.name.includes('@'))
+      refuse(`symbol '${symbol.name}' has a version`, 'link it with ld.lld');
+  }
+  const versions = elf.dynamicVersions;
+  for (const symbol of elf.dynamicSymbols) {
+    const isWanted = !isDefined(symbol) && ((versions?.[symbol.index] ?? 0) & ~VERSYM_HIDDEN) > VERSION_GLOBAL;
+    if (isWanted) refuse(`it asks for a certain version of symbol '${symbol.name}'`, 'link it without versions');
+  }
+}
+
+/** Of DT_VERSYM: from the next number on they are versions. */
+const VERSION_GLOBAL = 1;
 
 function checkTarget({ name: file, target }: CodeObject, agent: Agent): void {
   const reason = explainIncompatibility(target, parseTargetId(agent.isas[0]!.targetId));
