@@ -2,7 +2,7 @@
 import { WavewrightError } from '../base/errors.ts';
 import type { HiddenArgumentValues } from '../codeobject/hidden-arguments.ts';
 import type { Agent } from '../hsa/agent.ts';
-import type { Device, DispatchStatistics } from '../hsa/device.ts';
+import type { Device, DispatchStatistics, Fault } from '../hsa/device.ts';
 import type { Executable } from '../hsa/executable.ts';
 import type { KernelSymbol } from '../hsa/executable-symbol.ts';
 import type { LaunchSizes } from '../hsa/launch-sizes.ts';
@@ -28,7 +28,7 @@ export interface DispatchRequest {
   readonly args: readonly DispatchArgument[];
   /** Group memory beyond that of the kernel and of `local` arguments. */
   readonly dynamicLdsSizeBytes?: number;
-  /** Private memory of a work-item where it cannot be seen how much the calls need. Default 16,384. */
+  /** Private memory of a work-item, where it needs more than is known. Default: 16,384 where it cannot be seen how much the calls need. */
   readonly stackSizeBytes?: number;
   /** Whether constructors run before the first kernel, and destructors after the last. Default `run`. */
   readonly constructors?: 'run' | 'none';
@@ -124,6 +124,10 @@ function checkLaunch(kernel: KernelSymbol, { grid, workgroup }: DispatchRequest)
   }
 }
 
+/** In private memory, by whatever instruction. */
+const isStackFault = (fault: Fault | undefined): boolean =>
+  fault?.kind === 'aperture' || fault?.nearestAllocation?.label.startsWith('scratch') === true;
+
 class Session implements Disposable {
   readonly #runtime: Runtime;
   readonly #agent: Agent;
@@ -153,8 +157,7 @@ class Session implements Disposable {
     const kernel = this.#kernel;
     const { args, repeat = 1, cpuTimeNs, dynamicLdsSizeBytes = 0, stackSizeBytes = 0 } = this.#request;
     const places = placeArguments(kernel, args);
-    const stackBytes = kernel.dynamicCallstack ? stackSizeBytes : 0;
-    const privateBytes = Math.max(kernel.privateSegmentSizeBytes, stackBytes);
+    const privateBytes = Math.max(kernel.privateSegmentSizeBytes, stackSizeBytes);
     const sizes = launchSizes(kernel, places, dynamicLdsSizeBytes, privateBytes);
     const kernarg = this.#allocate(sizes.kernargSizeBytes, 'kernel arguments');
     const context = {
@@ -203,8 +206,10 @@ class Session implements Disposable {
       this.#done.waitSync('lt', 1n, timeoutMs === undefined ? {} : { timeoutMs });
       if (this.#queue.error !== undefined) throw this.#queue.error.error;
     } catch (error) {
-      if (error instanceof WavewrightError) throw error.within({ section: `kernel '${plainName(kernel)}'` });
-      throw error;
+      if (!(error instanceof WavewrightError)) throw error;
+      const isStack = isStackFault(this.#queue.error?.fault);
+      const hint = 'its stack may be too small: --stack-size=BYTES of a work-item gives it more';
+      throw error.within({ section: `kernel '${plainName(kernel)}'`, ...(isStack && { hint }) });
     }
     if (this.#done.load() > 0n) {
       const waves = this.#queue.describeWaves().join('\n  ');

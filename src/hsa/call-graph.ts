@@ -3,7 +3,7 @@
  * alone could not know (spec/hsa.md section 3.3). Every function is looked into at most once, whatever is asked for.
  */
 import { WavewrightError } from '../base/errors.ts';
-import { analyzeFunction, type FunctionAnalysis } from '../lift/function-analysis.ts';
+import { analyzeFunction, type FunctionAnalysis, type WalkBudget } from '../lift/function-analysis.ts';
 import { mostRegisters, type RegisterCounts } from '../lift/register-limits.ts';
 import { type CodeFunction, CodeMap } from './code-map.ts';
 import type { LoadedCodeObject } from './loaded-code-object.ts';
@@ -56,6 +56,7 @@ export class CallGraph {
   readonly #reach = new Map<CodeFunction, Reach>();
   readonly #needs = new Map<CodeFunction, CodeNeeds>();
   #any: Reach | undefined;
+  readonly #walk: WalkBudget = { steps: 1_000_000 };
 
   /** All code objects of one agent, relocated; `addressOf`: what a name means to a code object that shares it with others. */
   constructor(
@@ -220,7 +221,7 @@ export class CallGraph {
     try {
       return analyzeFunction(
         {
-          ...{ address, processor, waveSize: this.#waveSize(codeObject) },
+          ...{ address, processor, waveSize: this.#waveSize(codeObject), walk: this.#walk },
           bytes: codeObject.loadedBytes(address, sizeBytes).slice(),
           readConstant: (at) => codeObject.constantDword(at),
         },

@@ -37,7 +37,8 @@ export const dispatch = defineCommand({
       placeholder: 'BYTES',
       min: 1024,
       max: MAX_STACK_BYTES,
-      description: 'private memory of a work-item where it cannot be seen how much the calls need; by default 16384',
+      description:
+        'private memory of a work-item, for more than is known to be needed; by default 16384 where that cannot be seen',
     },
     'no-constructors': {
       kind: 'flag',
