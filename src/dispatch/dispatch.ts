@@ -30,6 +30,8 @@ export interface DispatchRequest {
   readonly dynamicLdsSizeBytes?: number;
   /** Private memory of a work-item, where it needs more than is known. Default: 16,384 where it cannot be seen how much the calls need. */
   readonly stackSizeBytes?: number;
+  /** Of libraries whose code does not show it. */
+  readonly waveSize?: 32 | 64;
   /** Whether constructors run before the first kernel, and destructors after the last. Default `run`. */
   readonly constructors?: 'run' | 'none';
   /** Default 1; every run starts with the same memory. */
@@ -68,12 +70,12 @@ export function dispatchKernel(request: DispatchRequest): DispatchOutcome {
   using executable = runtime.createExecutable();
   const agent = runtime.gpuAgents[0]!;
   for (const { bytes, name } of request.images) executable.loadCodeObject(agent, new CodeObjectReader(bytes, name));
-  const { constructors = 'run', stackSizeBytes, timeoutMs } = request;
+  const { constructors = 'run', waveSize, stackSizeBytes, timeoutMs } = request;
   const how = {
     ...(stackSizeBytes !== undefined && { stackSizeBytes }),
     ...(timeoutMs !== undefined && { timeoutMs }),
   };
-  executable.freeze({ constructors, ...how });
+  executable.freeze({ constructors, ...(waveSize && { waveSize }), ...how });
   const kernel = chooseKernel(executable, request.kernel);
   checkLaunch(kernel, request);
   using session = new Session(runtime, agent, executable, kernel, request);

@@ -16,10 +16,14 @@ export const LINK_VERSION = 1;
 export type LinkReport = ReturnType<typeof describeLink>;
 
 /**
- * Loads the code objects into one executable of the device and freezes it, if it can be. Addresses are `0x…` as loaded. Throws what
+ * Loads the code objects into one executable of the device and freezes it, if it can be; `waveSize` as for that. Addresses are `0x…` as loaded. Throws what
  * loading throws; what freezing would throw stands in `problems`.
  */
-export function describeLink(device: Device, images: readonly { readonly bytes: Uint8Array; readonly name: string }[]) {
+export function describeLink(
+  device: Device,
+  images: readonly { readonly bytes: Uint8Array; readonly name: string }[],
+  waveSize?: 32 | 64,
+) {
   using runtime = createRuntime({ devices: [device] });
   using executable = runtime.createExecutable();
   for (const { bytes, name } of images) {
@@ -28,7 +32,7 @@ export function describeLink(device: Device, images: readonly { readonly bytes: 
   const relocations = executable.linkMap().map(describeEntry);
   const problems = [...executable.validate()];
   try {
-    executable.freeze({ constructors: 'none' });
+    executable.freeze({ constructors: 'none', ...(waveSize && { waveSize }) });
   } catch (error) {
     if (!(error instanceof WavewrightError) || error.code === 'INTERNAL') throw error;
     problems.push(error.message);

@@ -65,7 +65,7 @@ export class CallGraph {
     addressOf: (user: LoadedCodeObject, name: string) => bigint | undefined,
   ) {
     this.#code = new CodeMap(codeObjects);
-    this.#waveSize = (codeObject) => codeObject.kernelWaveSize ?? defaultWaveSize;
+    this.#waveSize = (codeObject) => codeObject.waveSize ?? defaultWaveSize;
     this.#addressOf = addressOf;
   }
 

@@ -50,6 +50,8 @@ export interface ExecutableOwner {
 export interface FreezeOptions extends ConstructorOptions {
   /** Whether the constructors of what is loaded run now; `none` for who starts their kernels himself. Default `run`. */
   readonly constructors?: 'run' | 'none';
+  /** What code was compiled for that does not show it: libraries without kernels on targets with waves of 32 and of 64 lanes. */
+  readonly waveSize?: 32 | 64;
 }
 
 export class Executable implements Disposable {
@@ -165,7 +167,7 @@ export class Executable implements Disposable {
    * VARIABLE_UNDEFINED with the names that nothing defines, INCOMPATIBLE_ARGUMENTS for calls between code that was built for other waves or
    * arguments. Constructors throw what kernels throw, GPU_FAULT and TIMEOUT; the executable is frozen then.
    */
-  freeze({ constructors = 'run', ...how }: FreezeOptions = {}): void {
+  freeze({ constructors = 'run', waveSize, ...how }: FreezeOptions = {}): void {
     this.#expectUnfrozen();
     for (const agent of this.#scopes.keys()) {
       if (!this.#arrays.has(agent))
@@ -173,11 +175,11 @@ export class Executable implements Disposable {
     }
     const entries = this.#codeObjects.map((codeObject) => this.#entriesOf(codeObject));
     const patches = this.#codeObjects.flatMap((codeObject, i) => this.#resolve(codeObject, entries[i]!));
-    checkCalls(entries.flat());
+    checkCalls(entries.flat(), waveSize);
     for (const patch of patches) writeField(patch);
     for (const arrays of this.#arrays.values()) arrays.fill();
     this.#frozen = true;
-    for (const agent of this.#scopes.keys()) this.#link(agent);
+    for (const agent of this.#scopes.keys()) this.#link(agent, waveSize);
     for (const codeObject of this.#codeObjects) {
       codeObject.agent.requireDevice().publishCode(codeObject.publishedCode());
       codeObject.agent.codeObjects.add(codeObject);
@@ -195,10 +197,10 @@ export class Executable implements Disposable {
     this.#owner.runConstructors(constructorCalls(this, 'fini'), options);
   }
 
-  #link(agent: Agent): void {
+  #link(agent: Agent, waveSize: 32 | 64 | undefined): void {
     const codeObjects = this.#codeObjectsOf(agent);
     const lookUp = (user: LoadedCodeObject, name: string) => this.#definitionFor(user, name)?.address;
-    const graph = new CallGraph(codeObjects, agent.requireDevice().properties.wavefrontSize, lookUp);
+    const graph = new CallGraph(codeObjects, waveSize ?? agent.requireDevice().properties.wavefrontSize, lookUp);
     for (const codeObject of codeObjects) codeObject.link(graph, codeObjects.length > 1);
     for (const symbol of this.#kernelsOf(agent)) agent.kernels.set(symbol.kernelObject, symbol);
   }

@@ -93,16 +93,24 @@ export function mismatches(entries: readonly LinkEntry[]): string[] {
 /** From this version on hidden arguments have other places (spec/hsa.md section 2.5). */
 const PACKED_ARGUMENTS_VERSION = 5;
 
-/** Throws INCOMPATIBLE_ARGUMENTS where code of one code object calls code of another that was built for other waves or arguments. */
-export function checkCalls(entries: readonly LinkEntry[]): void {
+/**
+ * Throws INCOMPATIBLE_ARGUMENTS where code of one code object calls code of another that was built for other waves or arguments. `waveSize`: of
+ * code that does not show it.
+ */
+export function checkCalls(entries: readonly LinkEntry[], waveSize?: 32 | 64): void {
   for (const { user, symbol, definition } of entries) {
     const library = definition?.codeObject;
     if (library === undefined || definition?.type !== STT_FUNC) continue;
-    const refuse = (what: string, ours: string | number, theirs: string | number): never => {
+    const refuse = (
+      what: string,
+      ours: string | number,
+      theirs: string | number,
+      hint = 'build both with the same options',
+    ): never => {
       throw new HsaError(
         'INCOMPATIBLE_ARGUMENTS',
         `'${symbol.name}' of ${library.name} has ${what} ${theirs}, its user has ${ours}`,
-        { file: user.name, hint: 'build both with the same options' },
+        { file: user.name, hint },
         'UNSUPPORTED',
       );
     };
@@ -110,7 +118,13 @@ export function checkCalls(entries: readonly LinkEntry[]): void {
     if (packed(user) !== packed(library)) {
       refuse('code object version', user.codeObject.version, library.codeObject.version);
     }
-    const [ours, theirs] = [user.waveSize, library.waveSize];
+    const ours = user.waveSize ?? waveSize;
+    const theirs = library.waveSize ?? waveSize;
     if (ours !== undefined && theirs !== undefined && ours !== theirs) refuse('waves of lanes:', ours, theirs);
+    // Code for waves of 32 lanes may hold something where waves of 64 put the other half of a mask.
+    if (ours === 64 && theirs === undefined && library.keepsMasks) {
+      const hint = 'its code does not show it: say it with --wave-size, or waveSize where the executable is frozen';
+      refuse('waves of lanes:', ours, 'unknown', hint);
+    }
   }
 }

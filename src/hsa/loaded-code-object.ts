@@ -28,7 +28,7 @@ import {
   STV_PROTECTED,
 } from '../elf/constants.ts';
 import { type ElfSymbol, isDefined } from '../elf/symbols.ts';
-import { waveSizeOfCode } from '../lift/wave-size.ts';
+import { type WaveSizeEvidence, waveSizeOfCode } from '../lift/wave-size.ts';
 import type { Agent } from './agent.ts';
 import type { CallGraph } from './call-graph.ts';
 import type { PublishedCode } from './device.ts';
@@ -131,7 +131,7 @@ export class LoadedCodeObject {
   readonly #extent: Extent;
   #localNames: ReadonlySet<string> | undefined;
   #lines: LineTable | undefined;
-  #waveSize: { readonly value: 32 | 64 | undefined } | undefined;
+  #waveSize: WaveSizeEvidence | undefined;
   readonly #symbols: (LoadedKernel | LoadedVariable | LoadedFunction)[] = [];
 
   /**
@@ -282,18 +282,32 @@ export class LoadedCodeObject {
 
   /** What its code was compiled for, as far as that can be told. */
   get waveSize(): 32 | 64 | undefined {
-    this.#waveSize ??= { value: this.#findWaveSize() };
-    return this.#waveSize.value;
+    return this.#waveSizeEvidence.waveSize;
   }
 
-  #findWaveSize(): 32 | 64 | undefined {
+  /** Whether it matters to waves of 64 lanes that the wave size is not known. */
+  get keepsMasks(): boolean {
+    return this.#waveSizeEvidence.keepsMasks;
+  }
+
+  get #waveSizeEvidence(): WaveSizeEvidence {
+    this.#waveSize ??= this.#findWaveSize();
+    return this.#waveSize;
+  }
+
+  #findWaveSize(): WaveSizeEvidence {
     const { elf, target } = this.codeObject;
     const [only, ...others] = this.agent.isas[0]!.wavefrontSizes;
-    if (others.length === 0) return only;
-    if (this.kernelWaveSize !== undefined) return this.kernelWaveSize;
+    const waveSize = others.length === 0 ? only : this.kernelWaveSize;
+    if (waveSize !== undefined) return { waveSize, keepsMasks: true };
     const code = elf.segments.filter(({ type, flags }) => type === PT_LOAD && (flags & PF_X) !== 0);
-    const sizes = code.map((segment) => waveSizeOfCode(elf.segmentBytes(segment), target.processor));
-    return sizes.find((size) => size !== undefined);
+    const found = code.map((segment) => waveSizeOfCode(elf.segmentBytes(segment), target.processor));
+    return (
+      found.find((each) => each.waveSize !== undefined) ?? {
+        waveSize: undefined,
+        keepsMasks: found.some(({ keepsMasks }) => keepsMasks),
+      }
+    );
   }
 
   /** Live bytes at a loaded address. Throws INVALID_CODE_OBJECT outside the image. */

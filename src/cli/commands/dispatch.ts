@@ -10,6 +10,7 @@ import { defineCommand } from '../command.ts';
 import { openDevice, WORKERS_OPTION } from '../device-name.ts';
 import { readInput } from '../input.ts';
 import { writeOutput } from '../output-file.ts';
+import { WAVE_SIZE_OPTION, waveSizeOf } from '../wave-size-option.ts';
 
 const MAX_REPEAT = 1_000_000;
 const MAX_STACK_BYTES = 2 ** 28;
@@ -40,6 +41,7 @@ export const dispatch = defineCommand({
       description:
         'private memory of a work-item, for more than is known to be needed; by default 16384 where that cannot be seen',
     },
+    'wave-size': WAVE_SIZE_OPTION,
     'no-constructors': {
       kind: 'flag',
       description: 'run no constructors before the first kernel, and no destructors after the last',
@@ -88,11 +90,13 @@ export const dispatch = defineCommand({
     using resources = new DisposableStack();
     resources.defer(() => device.close());
     const target = parseTargetId(device.properties.targetId);
+    const waveSize = waveSizeOf(options['wave-size']);
     const outcome = dispatchKernel({
       device,
       images: containers.map((images) => pickCodeObject(images, target)),
       ...(options.kernel !== undefined && { kernel: options.kernel }),
       ...{ grid, workgroup, args, repeat: options.repeat, dynamicLdsSizeBytes: options['dynamic-lds'] },
+      ...(waveSize && { waveSize }),
       ...(options['no-constructors'] && { constructors: 'none' }),
       ...(options['stack-size'] !== undefined && { stackSizeBytes: options['stack-size'] }),
       ...(options.timeout !== undefined && { timeoutMs: options.timeout * 1000 }),
