@@ -31,6 +31,8 @@ export const LIMITS = {
   bundleEntries: 4_096,
   /** Bytes of one entry id of an offload bundle. */
   bundleIdBytes: 4_096,
+  /** Members of one archive. */
+  archiveMembers: 1_000_000,
   /** Bytes of all sections that one file is disassembled in; sections may overlap. */
   disassembledBytes: 2 ** 32,
   /** Characters that macros, repetitions and included files add to an assembler source, a line counting for 16 more. */

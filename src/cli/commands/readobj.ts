@@ -1,4 +1,4 @@
-import { openCodeObjects, pickCodeObject } from '../../codeobject/container.ts';
+import { imagesOf, openLinkFile, pickLinkImages } from '../../codeobject/link-files.ts';
 import { nodeDecompress } from '../../codeobject/node-decompress.ts';
 import { describeFile } from '../../codeobject/report.ts';
 import { formatReport } from '../../codeobject/report-text.ts';
@@ -37,11 +37,10 @@ export const readobj = defineCommand({
       `${JSON.stringify(report, undefined, format === 'json' ? 2 : undefined)}\n`;
     if (link) {
       const { describeLink, formatLink } = await import('../../dispatch/link-report.ts');
-      const containers = files.map((file) => openCodeObjects(readInput(file), file, { decompress: nodeDecompress }));
-      const device = await openDevice(undefined, containers[0]!);
+      const linkFiles = files.map((file) => openLinkFile(readInput(file), file, { decompress: nodeDecompress }));
+      const device = await openDevice(undefined, imagesOf(linkFiles[0]!));
       const target = parseTargetId(device.properties.targetId);
-      const images = containers.map((each) => pickCodeObject(each, target));
-      const report = describeLink(device, images, waveSizeOf(waveSize));
+      const report = describeLink(device, pickLinkImages(linkFiles, target), waveSizeOf(waveSize));
       device.close();
       const all = !symbols && !relocations;
       stdout(
