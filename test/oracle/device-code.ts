@@ -39,6 +39,23 @@ export const C: Language = {
 `,
   options: ['-std=c17'],
 };
+/** Without what a run-time library has: types at run time, locks of static variables. */
+const CPP_OPTIONS = ['-fno-rtti', '-fno-exceptions', '-fno-threadsafe-statics'];
+export const CPP: Language = {
+  name: 'C++',
+  file: '.cpp',
+  prelude: `#define EXTERN extern "C"
+#define DEVICE
+#define GLOBAL
+#define DECLARED extern "C"
+#define DEFINED extern "C"
+#define VARIABLE
+#define IN_VARIABLE
+#define CONSTANT const
+#define KERNEL __attribute__((amdgpu_kernel))
+`,
+  options: ['-std=c++17', ...CPP_OPTIONS],
+};
 export const OPENCL: Language = {
   name: 'OpenCL C',
   file: '.cl',
@@ -68,7 +85,16 @@ export const HIP: Language = {
 #define CONSTANT __attribute__((device)) const
 #define KERNEL __attribute__((global))
 `,
-  options: ['-x', 'hip', '--cuda-device-only', '-nogpuinc', '-fgpu-rdc', '--no-gpu-bundle-output'],
+  options: [
+    '-x',
+    'hip',
+    '-std=c++17',
+    '-fno-rtti',
+    '--cuda-device-only',
+    '-nogpuinc',
+    '-fgpu-rdc',
+    '--no-gpu-bundle-output',
+  ],
 };
 export const LANGUAGES = [C, OPENCL, HIP];
 
