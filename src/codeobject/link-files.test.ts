@@ -2,9 +2,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
+import { readTestFile } from '../../test/data/codeobjects/load.ts';
 import { assembleFile } from '../assembler/assemble-file.ts';
 import { WavewrightError } from '../base/errors.ts';
 import { imagesOf, openLinkFile, pickLinkImages } from './link-files.ts';
+import { nodeDecompress } from './node-decompress.ts';
 import { parseTargetId } from './target-id.ts';
 
 const object = (source: string, processor = 'gfx90a'): Uint8Array => assembleFile(source, { processor });
@@ -112,5 +114,22 @@ test('thin and damaged archives end in a WavewrightError', () => {
       },
     ),
     { numRuns: 300 },
+  );
+});
+
+test('the bundles of a host program are modules, other files are not', () => {
+  const files = [openLinkFile(readTestFile('host.elf'), 'host', { decompress: nodeDecompress })];
+  const images = pickLinkImages(files, parseTargetId('gfx1100'));
+  assert.deepEqual(
+    images.map(({ bundle, isModule }) => [bundle, isModule]),
+    [
+      [0, true],
+      [1, true],
+    ],
+  );
+  const bundle = [openLinkFile(readTestFile('fat.bundle'), 'fat.bundle')];
+  assert.deepEqual(
+    pickLinkImages(bundle, parseTargetId('gfx1100')).map(({ isModule }) => isModule),
+    [false],
   );
 });

@@ -13,6 +13,12 @@ import {
 } from './container.ts';
 import { explainIncompatibility, type TargetId } from './target-id.ts';
 
+/** What is loaded of a file. */
+export interface LinkImage extends CodeObjectImage {
+  /** The file has code in several bundles, which were compiled apart: each has its own definitions. */
+  readonly isModule: boolean;
+}
+
 /** A member of an archive; bitcode is known by the archive's index alone. */
 interface LazyMember extends ArchiveMember {
   readonly images: readonly CodeObjectImage[];
@@ -61,7 +67,7 @@ function namesOf({ bytes, name }: CodeObjectImage): Names {
 
 /** Goes through files in their order, as lld does: what is taken of an archive stands where it was first missed. */
 class Selection {
-  readonly picked: CodeObjectImage[] = [];
+  readonly picked: LinkImage[] = [];
   readonly #agent: TargetId;
   readonly #defined = new Set<string>();
   readonly #missing: Set<string>;
@@ -74,7 +80,8 @@ class Selection {
   }
 
   addFile({ images, members }: LinkFile): void {
-    for (const image of pickCodeObjects(images, this.#agent)) this.#find(this.#add([image]));
+    const picked = pickCodeObjects(images, this.#agent);
+    for (const image of picked) this.#find(this.#add([image], picked.length > 1));
     for (const member of members) {
       const names = isBitcode(member.bytes)
         ? member.indexedSymbols
@@ -100,15 +107,16 @@ class Selection {
       else if (isBitcode(member.bytes)) throw bitcodeError(member.name);
       else if (!this.#taken.has(member)) {
         this.#taken.add(member);
-        stack.push(...this.#add(this.#imagesOf(member)).toReversed());
+        const images = this.#imagesOf(member);
+        stack.push(...this.#add(images, images.length > 1).toReversed());
       }
     }
   }
 
   /** Returns the names that the images lack. */
-  #add(images: readonly CodeObjectImage[]): string[] {
+  #add(images: readonly CodeObjectImage[], isModule: boolean): string[] {
     return images.flatMap((image) => {
-      this.picked.push(image);
+      this.picked.push({ ...image, isModule });
       const { defined, missing } = namesOf(image);
       for (const name of defined) {
         this.#defined.add(name);
@@ -127,7 +135,7 @@ export function pickLinkImages(
   files: readonly LinkFile[],
   agent: TargetId,
   wanted: readonly string[] = [],
-): CodeObjectImage[] {
+): LinkImage[] {
   const selection = new Selection(agent, wanted);
   for (const file of files) selection.addFile(file);
   return selection.picked;

@@ -19,7 +19,7 @@ const MAX_LISTED = 20;
 export interface DispatchRequest {
   readonly device: Device;
   /** One executable is made of all. */
-  readonly images: readonly { readonly bytes: Uint8Array; readonly name: string }[];
+  readonly images: readonly { readonly bytes: Uint8Array; readonly name: string; readonly isModule?: boolean }[];
   /** Needed where the images have several kernels. */
   readonly kernel?: string;
   /** Work-items in 1 to 3 dimensions. */
@@ -69,7 +69,9 @@ export function dispatchKernel(request: DispatchRequest): DispatchOutcome {
   using runtime = createRuntime({ devices: [request.device] });
   using executable = runtime.createExecutable();
   const agent = runtime.gpuAgents[0]!;
-  for (const { bytes, name } of request.images) executable.loadCodeObject(agent, new CodeObjectReader(bytes, name));
+  for (const { bytes, name, isModule = false } of request.images) {
+    executable.loadCodeObject(agent, new CodeObjectReader(bytes, name), { isModule });
+  }
   const { constructors = 'run', waveSize, stackSizeBytes, timeoutMs } = request;
   const how = {
     ...(stackSizeBytes !== undefined && { stackSizeBytes }),

@@ -21,13 +21,13 @@ export type LinkReport = ReturnType<typeof describeLink>;
  */
 export function describeLink(
   device: Device,
-  images: readonly { readonly bytes: Uint8Array; readonly name: string }[],
+  images: readonly { readonly bytes: Uint8Array; readonly name: string; readonly isModule?: boolean }[],
   waveSize?: 32 | 64,
 ) {
   using runtime = createRuntime({ devices: [device] });
   using executable = runtime.createExecutable();
-  for (const { bytes, name } of images) {
-    executable.loadCodeObject(runtime.gpuAgents[0]!, new CodeObjectReader(bytes, name));
+  for (const { bytes, name, isModule = false } of images) {
+    executable.loadCodeObject(runtime.gpuAgents[0]!, new CodeObjectReader(bytes, name), { isModule });
   }
   const relocations = executable.linkMap().map(describeEntry);
   const problems = [...executable.validate()];

@@ -47,6 +47,14 @@ export interface ExecutableOwner {
   runConstructors(calls: readonly ConstructorCall[], options: ConstructorOptions): void;
 }
 
+export interface LoadOptions {
+  /**
+   * Whether its own definitions are its own, however many other code objects have the same: HIP compiles each source file of a program to such a
+   * module, unless -fgpu-rdc is given. Default false.
+   */
+  readonly isModule?: boolean;
+}
+
 export interface FreezeOptions extends ConstructorOptions {
   /** Whether the constructors of what is loaded run now; `none` for who starts their kernels himself. Default `run`. */
   readonly constructors?: 'run' | 'none';
@@ -91,12 +99,12 @@ export class Executable implements Disposable {
    * Loads a code object for a GPU agent. Throws FROZEN_EXECUTABLE, INVALID_CODE_OBJECT, INCOMPATIBLE_ARGUMENTS when it was built
    * for another target, and VARIABLE_ALREADY_DEFINED when two strong definitions share a name.
    */
-  loadCodeObject(agent: Agent, reader: CodeObjectReader): LoadedCodeObject {
+  loadCodeObject(agent: Agent, reader: CodeObjectReader, { isModule = false }: LoadOptions = {}): LoadedCodeObject {
     this.#expectUnfrozen();
     this.#owner.expectAgent(agent);
     expectHandle(reader, CodeObjectReader, 'INVALID_CODE_OBJECT_READER');
     const scope = this.#scope(agent);
-    const codeObject = new LoadedCodeObject(this, agent, reader, scope.groups);
+    const codeObject = new LoadedCodeObject(this, agent, reader, { groups: scope.groups, isModule });
     try {
       const definitions = codeObject.definitions();
       const symbols = codeObject.symbols();

@@ -6,7 +6,7 @@ export type { CodeNeeds } from './call-graph.ts';
 export type { ConstructorOptions } from './constructors.ts';
 export type { CopyOptions, CopyRectOptions, PitchedPointer } from './copy-engine.ts';
 export type * from './device.ts';
-export { Executable, type ExecutableOptions, type FreezeOptions } from './executable.ts';
+export { Executable, type ExecutableOptions, type FreezeOptions, type LoadOptions } from './executable.ts';
 export {
   CODE_OBJECT_STORAGE,
   EXECUTABLE_INFO,

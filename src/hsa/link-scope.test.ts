@@ -17,6 +17,7 @@ type Kind = 'o' | 'co';
 interface Part {
   readonly name: string;
   readonly bytes: Uint8Array;
+  readonly isModule?: boolean;
 }
 
 const seeing = (name: string, visibility: Visibility) => (visibility === 'default' ? '' : `.${visibility} ${name}\n`);
@@ -33,8 +34,8 @@ function part(name: string, kind: Kind, source: string): Part {
 function load(...parts: readonly Part[]) {
   const runtime = createRuntime({ devices: [device] });
   const executable = runtime.createExecutable();
-  for (const { bytes, name } of parts) {
-    executable.loadCodeObject(runtime.gpuAgents[0]!, new CodeObjectReader(bytes, name));
+  for (const { bytes, name, isModule = false } of parts) {
+    executable.loadCodeObject(runtime.gpuAgents[0]!, new CodeObjectReader(bytes, name), { isModule });
   }
   executable.freeze();
   const quad = (address: bigint): bigint => {
@@ -221,4 +222,17 @@ test('what is hidden in a file is named when another one lacks it', () => {
   const library = part('library', 'co', symbol('x', '.quad 1', 'globl', 'hidden') + symbol('seen', '.quad 2'));
   const hint = /'x' is hidden in library\.co: compile that with -fvisibility=default/;
   assert.throws(() => load(user, library), refused('VARIABLE_UNDEFINED', /user\.co: undefined symbol 'x'/, hint));
+});
+
+test('modules may define the same; each means its own, others find the first, or what is there besides', () => {
+  const module = (name: string, value: number) => ({
+    ...part(name, 'co', symbol('x', `.quad ${value}`) + use(name)),
+    isModule: true,
+  });
+  const user = part('user', 'o', use('user'));
+  const { executable, seenBy } = load(module('a', 1), module('b', 2), user);
+  assert.deepEqual(['a', 'b', 'user'].map(seenBy), [1, 2, 1]);
+  assert.equal(executable.getSymbol('x').codeObject.name, 'a.co');
+  const withStrong = load(module('a', 1), user, part('c', 'co', symbol('x', '.quad 3')));
+  assert.deepEqual(['a', 'user'].map(withStrong.seenBy), [1, 3]);
 });

@@ -16,16 +16,11 @@ import {
   PT_GNU_RELRO,
   PT_LOAD,
   SHN_ABS,
-  STB_GNU_UNIQUE,
   STB_LOCAL,
-  STB_WEAK,
   STT_COMMON,
   STT_FUNC,
-  STT_GNU_IFUNC,
   STT_OBJECT,
-  STT_TLS,
   STV_DEFAULT,
-  STV_PROTECTED,
 } from '../elf/constants.ts';
 import { type ElfSymbol, isDefined } from '../elf/symbols.ts';
 import { type WaveSizeEvidence, waveSizeOfCode } from '../lift/wave-size.ts';
@@ -38,6 +33,7 @@ import { LoadedFunction } from './loaded-function.ts';
 import { LoadedKernel } from './loaded-kernel.ts';
 import { LoadedVariable } from './loaded-variable.ts';
 import { HsaError, withStatus } from './status.ts';
+import { checkSymbols, isExported, isOldVersion, type Strength, strengthOf } from './symbol-rules.ts';
 
 /** Where the bytes of a code object come from (hsa_code_object_reader_t). */
 export class CodeObjectReader implements Disposable {
@@ -95,7 +91,7 @@ interface Extent {
 export interface Definition {
   readonly name: string;
   readonly address: bigint;
-  readonly strength: 'weak' | 'common' | 'strong';
+  readonly strength: Strength;
   /** STV_*. */
   readonly visibility: number;
   /** STT_*. */
@@ -115,6 +111,8 @@ export class LoadedCodeObject {
   readonly codeObject: CodeObject;
   /** Whether it was a relocatable object: a linker would have joined it with the others. */
   readonly isRelocatable: boolean;
+  /** Whether what it defines itself is its own, and for others only what they find nowhere else. */
+  readonly isModule: boolean;
   /** Signatures of all COMDAT groups that are there once this is loaded. */
   readonly groups: ReadonlySet<string>;
   /** Constructors and destructors of a relocatable object. */
@@ -138,7 +136,12 @@ export class LoadedCodeObject {
    * Reads the code object, a relocatable one after linking it, and copies its segments; relocations are left. Throws INVALID_CODE_OBJECT,
    * INCOMPATIBLE_ARGUMENTS for another target than the agent's, OUT_OF_RESOURCES. `groups`: COMDAT groups that are there already.
    */
-  constructor(executable: Executable, agent: Agent, reader: CodeObjectReader, groups: ReadonlySet<string>) {
+  constructor(
+    executable: Executable,
+    agent: Agent,
+    reader: CodeObjectReader,
+    { groups, isModule }: { groups: ReadonlySet<string>; isModule: boolean },
+  ) {
     const device = agent.requireDevice();
     const { codeObject, ...rest } = withStatus('INVALID_CODE_OBJECT', () => readLinked(reader, groups));
     checkTarget(codeObject, agent);
@@ -153,6 +156,7 @@ export class LoadedCodeObject {
     this.codeObject = codeObject;
     this.functionInfo = rest.functionInfo;
     this.isRelocatable = rest.isRelocatable;
+    this.isModule = isModule;
     this.groups = rest.groups;
     this.arrays = rest.arrays;
     this.sizeBytes = sizeBytes;
@@ -205,7 +209,7 @@ export class LoadedCodeObject {
       .map((symbol) => ({
         name: symbol.name,
         address: this.addressOf(symbol),
-        strength: strengthOf(symbol),
+        strength: this.isModule ? 'weak' : strengthOf(symbol),
         visibility: symbol.visibility,
         type: symbol.type,
         sizeBytes: symbol.sizeBytes,
@@ -248,6 +252,7 @@ export class LoadedCodeObject {
   /** Whether the linker left it to the loader whose definition its own uses of the symbol mean. */
   isReplaceable(symbol: ElfSymbol): boolean {
     const { binding, visibility } = symbol;
+    if (this.isModule) return false;
     if (this.isRelocatable) return binding !== STB_LOCAL;
     const isOpen = binding !== STB_LOCAL && visibility === STV_DEFAULT && !this.#bindsItself;
     return isOpen && !isOldVersion(this.codeObject.elf.dynamicVersions, symbol);
@@ -407,21 +412,6 @@ export class LoadedCodeObject {
   }
 }
 
-function isExported(symbol: ElfSymbol): boolean {
-  const isShared = symbol.visibility === STV_DEFAULT || symbol.visibility === STV_PROTECTED;
-  return symbol.binding !== STB_LOCAL && isDefined(symbol) && isShared;
-}
-
-/** Of DT_VERSYM: the version is not the one that plain names mean. */
-const VERSYM_HIDDEN = 0x8000;
-
-const isOldVersion = (versions: readonly number[] | undefined, { index }: ElfSymbol): boolean =>
-  ((versions?.[index] ?? 0) & VERSYM_HIDDEN) !== 0;
-
-/** Of unique symbols, the first stays: they exist for that. */
-const strengthOf = ({ binding, type }: ElfSymbol): Definition['strength'] =>
-  binding === STB_WEAK || binding === STB_GNU_UNIQUE ? 'weak' : type === STT_COMMON ? 'common' : 'strong';
-
 type Linked = Pick<LoadedCodeObject, 'codeObject' | 'functionInfo' | 'isRelocatable' | 'groups' | 'arrays'>;
 
 /** A relocatable object is linked by itself, so that it has a place before the others are known; the loader does the rest. */
@@ -439,32 +429,6 @@ function readLinked({ bytes, name }: CodeObjectReader, groups: ReadonlySet<strin
     throw new HsaError('INVALID_CODE_OBJECT', error.what, { file: name, ...error.context });
   }
 }
-
-const REFUSED_TYPES = new Map([
-  [STT_GNU_IFUNC, 'an indirect function (STT_GNU_IFUNC)'],
-  [STT_TLS, 'a variable of each thread (STT_TLS)'],
-]);
-
-/** Refuses by name what stands for something else than its address. */
-function checkSymbols({ name: file, elf }: CodeObject, isRelocatable: boolean): void {
-  const refuse = (what: string, hint?: string): never => {
-    throw new HsaError('INVALID_CODE_OBJECT', what, { file, ...(hint !== undefined && { hint }) }, 'UNSUPPORTED');
-  };
-  for (const symbol of new Set([...elf.dynamicSymbols, ...elf.symbols])) {
-    const type = REFUSED_TYPES.get(symbol.type);
-    if (type !== undefined) refuse(`symbol '${symbol.name}' is ${type}, which GPU code cannot have`);
-    if (isRelocatable && symbol.name.includes('@'))
-      refuse(`symbol '${symbol.name}' has a version`, 'link it with ld.lld');
-  }
-  const versions = elf.dynamicVersions;
-  for (const symbol of elf.dynamicSymbols) {
-    const isWanted = !isDefined(symbol) && ((versions?.[symbol.index] ?? 0) & ~VERSYM_HIDDEN) > VERSION_GLOBAL;
-    if (isWanted) refuse(`it asks for a certain version of symbol '${symbol.name}'`, 'link it without versions');
-  }
-}
-
-/** Of DT_VERSYM: from the next number on they are versions. */
-const VERSION_GLOBAL = 1;
 
 function checkTarget({ name: file, target }: CodeObject, agent: Agent): void {
   const reason = explainIncompatibility(target, parseTargetId(agent.isas[0]!.targetId));
