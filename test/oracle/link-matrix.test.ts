@@ -259,4 +259,30 @@ if (!hasTools) {
       }
     }
   }
+
+  for (const processor of ['gfx90a', 'gfx942', 'gfx1100']) {
+    test(`constructors and common symbols of objects, as lld orders them, ${processor}`, () => {
+      const append = (name: string, priority: number, digit: number): string =>
+        `__attribute__((constructor(${priority}))) static void ${name}(void) { order = order * 10 + ${digit}; }\n`;
+      const parts = {
+        a: `volatile int order = 0; int shared[4];\n${append('one', 300, 1)}${append('two', 102, 2)}
+int *of_b(void); int last(void);
+EXTERN KERNEL void k(GLOBAL int *out) { *of_b() = 5; out[0] = order; out[1] = last(); out[2] = of_b() == shared + 3; out[3] = shared[3]; }`,
+        b: `extern volatile int order; int shared[9];\n${append('three', 101, 3)}${append('four', 200, 4)}
+int *of_b(void) { return &shared[3]; } int last(void) { shared[8] = 6; return shared[8]; }`,
+      };
+      const options = ['-O2', '-fcommon', '-fvisibility=default'];
+      const objects = {
+        a: build(C, parts.a, processor, options, true),
+        b: build(C, parts.b, processor, options, true),
+      };
+      for (const order of [['a', 'b'] as const, ['b', 'a'] as const]) {
+        const readers = order.map((name) => objects[name]);
+        const values = (linked: readonly CodeObjectReader[]) =>
+          run(processor, linked, { workItems: 1 }).values.slice(0, 4);
+        assert.deepEqual(values([lld(readers)]), [3241, 6, 1, 5], `lld, ${order}`);
+        assert.deepEqual(values(readers), [3241, 6, 1, 5], `${order}`);
+      }
+    });
+  }
 }
