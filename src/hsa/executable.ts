@@ -103,9 +103,10 @@ export class Executable implements Disposable {
     this.#expectUnfrozen();
     this.#owner.expectAgent(agent);
     expectHandle(reader, CodeObjectReader, 'INVALID_CODE_OBJECT_READER');
-    const scope = this.#scope(agent);
-    const codeObject = new LoadedCodeObject(this, agent, reader, { groups: scope.groups, isModule });
+    const groups = this.#scopes.get(agent)?.groups ?? new Set();
+    const codeObject = new LoadedCodeObject(this, agent, reader, { groups, isModule });
     try {
+      const scope = this.#scope(agent);
       const definitions = codeObject.definitions();
       const symbols = codeObject.symbols();
       for (const definition of definitions) scope.expectUnique(definition, reader.name);
