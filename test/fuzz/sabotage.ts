@@ -112,7 +112,7 @@ const SABOTAGES: readonly Sabotage[] = [
     file: 'src/emulator/jit/linear-accesses.ts',
     from: "f.i32(MAX_STRIDE_BYTES);\n    f.op('i32.gt_u');",
     to: "f.i32(MAX_STRIDE_BYTES);\n    f.op('i32.gt_u');\n    f.i32(0);\n    f.op('i32.and');",
-    noticedBy: instructions,
+    noticedBy: test('test/far-lanes.test.ts'),
   },
   {
     name: 'sixteen lanes: permission of global memory',
@@ -234,6 +234,8 @@ function run(
     target,
     text.replace(from, () => to),
   );
+  const load = spawnSync(process.execPath, ['--input-type=module', '--eval', `import ${JSON.stringify(target)}`]);
+  assert.equal(load.status, 0, `${file} loads: ${load.stderr}`);
   const beginMs = performance.now();
   const { status } = spawnSync(process.execPath, noticedBy, { cwd: root, timeout: LIMIT_MS, stdio: 'ignore' });
   const ms = performance.now() - beginMs;
