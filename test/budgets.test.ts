@@ -198,3 +198,25 @@ test('more code than may be decoded at a time runs, and its memory is given back
   assert.equal(rig.dword(0), 1);
   assert.ok(mostBytes < count * 96, `${mostBytes} bytes for records and what else there is`);
 });
+
+for (const executor of ['reference', 'handlers', 'jit'] as const) {
+  test(`${executor}: a turn has the fewer instructions, the longer one of them takes`, () => {
+    const instructionsOf = (body: string): number => {
+      using rig = new Rig({ executor, compileThreshold: 1 });
+      const dispatch = rig.start(assembled(body));
+      // Each call gives the waves one turn: no time is left for another.
+      for (let i = 0; i < 40; i++) rig.emulator.advance(0);
+      const before = dispatch.instructions;
+      rig.emulator.advance(0);
+      return dispatch.instructions - before;
+    };
+    const loopWith = (other: string): string => `
+      .L: v_add_u32 v0, 1, v0
+      s_cbranch_scc0 .L
+      ${other}
+      s_endpgm`;
+    const light = instructionsOf(loopWith('s_nop 0'));
+    const heavy = instructionsOf(loopWith(FORMATTED));
+    assert.ok(heavy > 0 && heavy < light / 8, `${heavy} and ${light} instructions`);
+  });
+}

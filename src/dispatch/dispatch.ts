@@ -1,7 +1,7 @@
 /** Runs one kernel of some code objects, once or several times, and says what came out and how long it took. */
 import { WavewrightError } from '../base/errors.ts';
 import type { Agent } from '../hsa/agent.ts';
-import type { Device, DispatchStatistics } from '../hsa/device.ts';
+import type { Device, DispatchStatistics, Fault } from '../hsa/device.ts';
 import type { Executable } from '../hsa/executable.ts';
 import { type KernelSymbol, kernelName } from '../hsa/executable-symbol.ts';
 import { CodeObjectReader } from '../hsa/loaded-code-object.ts';
@@ -18,7 +18,7 @@ const MAX_LISTED = 20;
 export interface DispatchRequest {
   readonly device: Device;
   /** One executable is made of all. */
-  readonly images: readonly { readonly bytes: Uint8Array; readonly name: string }[];
+  readonly images: readonly { readonly bytes: Uint8Array; readonly name: string; readonly isModule?: boolean }[];
   /** Needed where the images have several kernels. */
   readonly kernel?: string;
   /** Work-items in 1 to 3 dimensions. */
@@ -27,11 +27,15 @@ export interface DispatchRequest {
   readonly args: readonly DispatchArgument[];
   /** Group memory beyond that of the kernel and of `local` arguments. */
   readonly dynamicLdsSizeBytes?: number;
-  /** Private memory of a work-item where it cannot be seen how much the calls need. Default 16,384. */
+  /** Private memory of a work-item, where it needs more than is known. Default: 16,384 where it cannot be seen how much the calls need. */
   readonly stackSizeBytes?: number;
+  /** Of libraries whose code does not show it. */
+  readonly waveSize?: 32 | 64;
+  /** Whether constructors run before the first kernel, and destructors after the last. Default `run`. */
+  readonly constructors?: 'run' | 'none';
   /** Default 1; every run starts with the same memory. */
   readonly repeat?: number;
-  /** Of each run. */
+  /** Of each run, and of the constructors and destructors. */
   readonly timeoutMs?: number;
   /** Processor time of this process, in nanoseconds. */
   readonly cpuTimeNs?: () => number;
@@ -64,18 +68,34 @@ export function dispatchKernel(request: DispatchRequest): DispatchOutcome {
   using runtime = createRuntime({ devices: [request.device] });
   using executable = runtime.createExecutable();
   const agent = runtime.gpuAgents[0]!;
-  for (const { bytes, name } of request.images) executable.loadCodeObject(agent, new CodeObjectReader(bytes, name));
-  executable.freeze();
+  for (const { bytes, name, isModule = false } of request.images) {
+    executable.loadCodeObject(agent, new CodeObjectReader(bytes, name), { isModule });
+  }
+  const { constructors = 'run', waveSize, stackSizeBytes, timeoutMs } = request;
+  const how = {
+    ...(stackSizeBytes !== undefined && { stackSizeBytes }),
+    ...(timeoutMs !== undefined && { timeoutMs }),
+  };
+  executable.freeze({ constructors, ...(waveSize && { waveSize }), ...how });
   const kernel = chooseKernel(executable, request.kernel);
   using session = new Session(runtime, agent, executable, kernel, request);
-  return session.run();
+  session.run();
+  executable.runDestructors(how);
+  return session.outcome();
 }
 
-function chooseKernel({ symbols }: Executable, wanted: string | undefined): KernelSymbol {
-  const kernels = symbols.filter((symbol) => symbol.kind === 'kernel');
+/** Those that call constructors and destructors need not be told from the one that is meant. */
+const isPlain = ({ name }: KernelSymbol): boolean => !/^amdgcn\.device\.(init|fini)\.kd$/.test(name);
+
+function chooseKernel(executable: Executable, wanted: string | undefined): KernelSymbol {
+  const kernels = executable.symbols.filter((symbol) => symbol.kind === 'kernel');
   const names = kernels.map(kernelName).join(', ');
+  const shared = wanted === undefined ? undefined : executable.findSymbol(`${wanted.replace(/\.kd$/, '')}.kd`);
+  if (shared?.kind === 'kernel') return shared;
   const found =
-    wanted === undefined ? kernels : kernels.filter((each) => kernelName(each) === wanted || each.name === wanted);
+    wanted === undefined
+      ? kernels.filter(isPlain)
+      : kernels.filter((each) => kernelName(each) === wanted || each.name === wanted);
   if (found[0] !== undefined && (found.length === 1 || wanted !== undefined)) return found[0];
   const what =
     found.length > 1 ? 'there are several kernels' : `there is no kernel${wanted === undefined ? '' : ` '${wanted}'`}`;
@@ -83,6 +103,10 @@ function chooseKernel({ symbols }: Executable, wanted: string | undefined): Kern
     ...(names !== '' && { hint: found.length > 1 ? `choose one with --kernel: ${names}` : `the kernels are ${names}` }),
   });
 }
+
+/** In private memory, by whatever instruction. */
+const isStackFault = (fault: Fault | undefined): boolean =>
+  fault?.kind === 'aperture' || fault?.nearestAllocation?.label.startsWith('scratch') === true;
 
 class Session implements Disposable {
   readonly #runtime: Runtime;
@@ -94,6 +118,7 @@ class Session implements Disposable {
   readonly #done: Signal;
   readonly #buffers: { readonly argument: FileBuffer; readonly address: bigint }[] = [];
   readonly #allocated: bigint[] = [];
+  readonly #runs: DispatchRun[] = [];
   #memoryBytes = 0;
 
   constructor(runtime: Runtime, agent: Agent, executable: Executable, kernel: KernelSymbol, request: DispatchRequest) {
@@ -107,7 +132,7 @@ class Session implements Disposable {
     for (const { sizeBytes } of executable.loadedCodeObjects) this.#memoryBytes += sizeBytes;
   }
 
-  run(): DispatchOutcome {
+  run(): void {
     const kernel = this.#kernel;
     const { args, repeat = 1, cpuTimeNs, dynamicLdsSizeBytes = 0, ...request } = this.#request;
     const placed = placeArguments(kernel, args);
@@ -127,18 +152,21 @@ class Session implements Disposable {
     const data = new DataView(segment.buffer, segment.byteOffset, kernargSizeBytes);
     writeArguments(data, placed, context);
     writeHidden(launch, data, this.#queue);
-    const runs: DispatchRun[] = [];
     const initial = segment.slice();
     for (let i = 0; i < repeat; i++) {
       segment.set(initial);
       this.#fillBuffers();
       const before = cpuTimeNs?.();
       const durationNs = this.#runOnce(kernarg, launch);
-      runs.push({ durationNs, ...(cpuTimeNs && { cpuNs: cpuTimeNs() - before! }) });
+      this.#runs.push({ durationNs, ...(cpuTimeNs && { cpuNs: cpuTimeNs() - before! }) });
     }
+  }
+
+  outcome(): DispatchOutcome {
+    const kernel = this.#kernel;
     return {
       kernel,
-      runs,
+      runs: this.#runs,
       statistics: this.#queue.statistics,
       outputs: this.#buffers.flatMap(({ argument: { output, sizeBytes }, address }) =>
         output === undefined ? [] : [{ file: output, bytes: this.#runtime.view(address, sizeBytes).slice() }],
@@ -157,8 +185,10 @@ class Session implements Disposable {
       this.#done.waitSync('lt', 1n, timeoutMs === undefined ? {} : { timeoutMs });
       if (this.#queue.error !== undefined) throw this.#queue.error.error;
     } catch (error) {
-      if (error instanceof WavewrightError) throw error.within({ section: `kernel '${kernelName(kernel)}'` });
-      throw error;
+      if (!(error instanceof WavewrightError)) throw error;
+      const isStack = isStackFault(this.#queue.error?.fault);
+      const hint = 'its stack may be too small: --stack-size=BYTES of a work-item gives it more';
+      throw error.within({ section: `kernel '${kernelName(kernel)}'`, ...(isStack && { hint }) });
     }
     if (this.#done.load() > 0n) {
       const waves = this.#queue.describeWaves().join('\n  ');

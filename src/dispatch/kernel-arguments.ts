@@ -65,7 +65,8 @@ const FITTING: Readonly<Record<LaunchArgument<BufferArgument>['kind'], readonly 
   function: ['by_value', 'global_buffer'],
 };
 
-function describe({ name, typeName, valueKind, sizeBytes }: KernelArgument, unnamed = 'it'): string {
+/** What the metadata says of a parameter, for errors. */
+export function describeParameter({ name, typeName, valueKind, sizeBytes }: KernelArgument, unnamed = 'it'): string {
   const type = typeName === undefined ? `${sizeBytes} bytes` : `${typeName}, ${sizeBytes} bytes`;
   return `${name === undefined ? unnamed : `'${name}'`} is ${valueKind} (${type})`;
 }
@@ -111,7 +112,7 @@ export const explicitParameters = ({ metadata }: KernelSymbol): KernelArgument[]
 
 /** `index`: from 0. `parameter`: what the metadata says of it, if anything. */
 export function argumentError(index: number, text: string, why: string, parameter?: KernelArgument): WavewrightError {
-  const known = parameter === undefined ? '' : `; ${describe(parameter)}`;
+  const known = parameter === undefined ? '' : `; ${describeParameter(parameter)}`;
   return new WavewrightError('USAGE', `argument ${index + 1}, ${text}: ${why}${known}`);
 }
 
@@ -141,14 +142,12 @@ function placeByMetadata<Buffer extends BufferArgument>(
   args: readonly LaunchArgument<Buffer>[],
 ): Place<Buffer>[] {
   if (args.length !== parameters.length) {
-    const next = parameters[args.length];
-    const missing = next === undefined ? '' : `; number ${args.length + 1} is missing: ${describe(next)}`;
     throw new WavewrightError(
       'USAGE',
-      `${args.length} arguments, kernel '${kernelName(kernel)}' takes ${parameters.length}${missing}`,
+      `${args.length} arguments, kernel '${kernelName(kernel)}' takes ${parameters.length}`,
       {
         ...(parameters.length > 0 && {
-          hint: `its arguments: ${parameters.map((each, i) => describe(each, `number ${i + 1}`)).join('; ')}`,
+          hint: `its arguments: ${parameters.map((each, i) => describeParameter(each, `number ${i + 1}`)).join('; ')}`,
         }),
       },
     );
@@ -161,7 +160,7 @@ function placeByMetadata<Buffer extends BufferArgument>(
     };
     const known = Object.values(FITTING).flat();
     if (!known.includes(valueKind)) {
-      throw new WavewrightError('UNSUPPORTED', `argument ${i + 1}: ${describe(parameter)}`);
+      throw new WavewrightError('UNSUPPORTED', `argument ${i + 1}: ${describeParameter(parameter)}`);
     }
     if (!FITTING[argument.kind].includes(valueKind))
       fail(`expected ${valueKind === SHARED ? 'local:BYTES' : 'no local memory'}`);

@@ -17,7 +17,7 @@ export interface LaunchRequest {
   readonly argumentsSizeBytes?: number;
   /** Group memory that the launch adds to the kernel's own. */
   readonly dynamicGroupSizeBytes?: number;
-  /** Private memory of a work-item where it cannot be seen how much the calls need. Default: what the kernel says. */
+  /** Private memory of a work-item, where it needs more than is known. Default: 16,384 where it cannot be seen how much the calls need. */
   readonly stackSizeBytes?: number;
 }
 
@@ -40,16 +40,12 @@ export function prepareLaunch(kernel: KernelSymbol, request: LaunchRequest): Pre
   checkExtents(kernel, grid, workgroup);
   const sizes = {
     groupSegmentSizeBytes: kernel.groupSegmentSizeBytes + dynamicGroupSizeBytes,
-    privateSegmentSizeBytes: privateSizeBytes(kernel, stackSizeBytes),
+    privateSegmentSizeBytes: Math.max(kernel.privateSegmentSizeBytes, stackSizeBytes),
     kernargSizeBytes: Math.max(kernel.kernargSegmentSizeBytes, argumentsSizeBytes, MIN_KERNARG_BYTES),
   };
   checkLaunchSizes(kernel.agent.requireDevice(), kernel, sizes);
   return { kernel, grid, workgroup, sizes };
 }
-
-/** Private memory of a work-item, as it is launched. */
-export const privateSizeBytes = (kernel: KernelSymbol, stackSizeBytes: number): number =>
-  Math.max(kernel.privateSegmentSizeBytes, kernel.dynamicCallstack ? stackSizeBytes : 0);
 
 function checkExtents(kernel: KernelSymbol, grid: readonly number[], workgroup: readonly number[]): void {
   const name = kernelName(kernel);

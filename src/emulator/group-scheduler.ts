@@ -241,8 +241,9 @@ export class GroupScheduler implements RecordHolder {
     const executor = this.#executor;
     this.#running = slot;
     let isAwake = false;
-    slot.set('turn', executor.turnInstructions);
-    slot.set('limit', this.#slice);
+    const share = this.#core.work.turnShare;
+    slot.set('turn', Math.ceil(executor.turnInstructions * share));
+    slot.set('limit', Math.ceil(this.#slice * share));
     this.#slice = Math.min(2 * this.#slice, executor.sliceInstructions);
     slot.set('used', 0);
     slot.set('events', 0);
@@ -258,7 +259,8 @@ export class GroupScheduler implements RecordHolder {
         slot.setState(index, this.#afterExit(slot.waves[index]!));
         isAwake = true;
         this.#chargeHost(slot);
-        if (slot.get('used') >= slot.get('limit')) break;
+        // Heavier code than before has shorter turns from now on.
+        if (slot.get('used') >= slot.get('limit') || this.#core.work.turnShare < share) break;
       }
     } finally {
       const started = slot.get('started');

@@ -5,6 +5,7 @@ import { numberBytes } from '../dispatch/argument-text.ts';
 import {
   argumentError,
   type BufferArgument,
+  describeParameter,
   explicitParameters,
   type LaunchArgument,
   valueType,
@@ -56,6 +57,10 @@ export interface PlacedBuffer extends BufferArgument {
 /** Throws USAGE for a value that does not fit what the metadata says, or whose type it does not say. */
 export function launchArguments(kernel: KernelSymbol, values: readonly unknown[]): LaunchArgument<PlacedBuffer>[] {
   const parameters = explicitParameters(kernel);
+  const missing = parameters?.[values.length];
+  if (missing !== undefined) {
+    throw new WavewrightError('USAGE', `argument ${values.length + 1} is missing: ${describeParameter(missing)}`);
+  }
   return values.map((value, i) => {
     // Too many are refused as such.
     const isExtra = parameters !== undefined && i >= parameters.length;

@@ -1,7 +1,8 @@
 /** Kernels, buffers and launches on one device: what a host program needs where it has no `main` to run. */
 import { assembleFile } from '../assembler/assemble-file.ts';
 import { assert, WavewrightError } from '../base/errors.ts';
-import { type ContainerOptions, openCodeObjects, pickCodeObject } from '../codeobject/container.ts';
+import type { ContainerOptions } from '../codeobject/container.ts';
+import { type LinkFile, openLinkFile, pickLinkImages } from '../codeobject/link-files.ts';
 import { parseTargetId } from '../codeobject/target-id.ts';
 import { placeArguments, writeArguments } from '../dispatch/kernel-arguments.ts';
 import { launchPacket, type PreparedLaunch, prepareLaunch, writeHidden } from '../dispatch/launch.ts';
@@ -19,17 +20,18 @@ import { DeviceBuffer } from './buffer.ts';
 import { bytesOf, isTypedArray, type TypedArray, type TypedArrayName, valueText } from './elements.ts';
 import { type LaunchOptions, type LaunchResult, Module } from './module.ts';
 
-/** The bytes of a code object, a relocatable object, an offload bundle or a program with one inside; or assembler source in LLVM's syntax. */
+/** The bytes of a code object, a relocatable object, an archive, an offload bundle or a program with one inside; or assembler source in LLVM's syntax. */
 export type Code = Uint8Array | string;
 
-export interface LoadOptions extends ContainerOptions {
+export interface ModuleOptions extends ContainerOptions {
   /** What errors call the code. Default: `code`. */
   readonly name?: string;
+  /** Whether constructors of global objects run when the code is loaded. Default `run`. */
+  readonly constructors?: 'run' | 'none';
 }
 
 /** The event loop gets a turn at least this often, in milliseconds. */
 const YIELD_INTERVAL_MS = 20;
-const DEFAULT_STACK_BYTES = 16_384;
 
 /** What a launch writes for its arguments, once it is its turn. */
 interface Ready extends PreparedLaunch {
@@ -57,16 +59,16 @@ export class Context implements Disposable {
    * Loads code for the device; several pieces are linked with each other. Throws BAD_INPUT for what is no code, UNSUPPORTED for code for other
    * targets, USAGE with line and column for wrong assembler source.
    */
-  load(code: Code | readonly Code[], options: LoadOptions = {}): Module {
+  load(code: Code | readonly Code[], options: ModuleOptions = {}): Module {
     this.#expectLive();
     const executable = this.#runtime.createExecutable();
     try {
-      const pieces = Array.isArray(code) ? code : [code];
-      for (const piece of pieces) {
-        const { bytes, name } = this.#image(piece, options);
-        executable.loadCodeObject(this.#agent, new CodeObjectReader(bytes, name));
+      const { name = 'code', constructors = 'run', ...container } = options;
+      const pieces = [code].flat().map((piece) => this.#open(piece, name, container));
+      for (const { isModule, ...image } of pickLinkImages(pieces, parseTargetId(this.device.properties.targetId))) {
+        executable.loadCodeObject(this.#agent, new CodeObjectReader(image.bytes, image.name), { isModule });
       }
-      executable.freeze();
+      executable.freeze({ constructors });
     } catch (error) {
       executable[Symbol.dispose]();
       throw error;
@@ -74,12 +76,11 @@ export class Context implements Disposable {
     return new Module(executable, (...launch) => this.#launch(...launch));
   }
 
-  #image(code: unknown, { name = 'code', ...options }: LoadOptions): { bytes: Uint8Array; name: string } {
-    const { processor, targetId } = this.device.properties;
-    if (typeof code === 'string') return { bytes: assembleFile(code, { file: name, processor }), name };
-    if (!isTypedArray(code))
-      throw new WavewrightError('USAGE', `${valueText(code)}, expected bytes or assembler source`);
-    return pickCodeObject(openCodeObjects(bytesOf(code), name, options), parseTargetId(targetId));
+  #open(code: unknown, name: string, options: ContainerOptions): LinkFile {
+    const { processor } = this.device.properties;
+    if (typeof code === 'string') return openLinkFile(assembleFile(code, { file: name, processor }), name);
+    if (isTypedArray(code)) return openLinkFile(bytesOf(code), name, options);
+    throw new WavewrightError('USAGE', `${valueText(code)}, expected bytes or assembler source`);
   }
 
   /** Device memory that holds `contents` and is read as an array of the same type. Throws LIMIT_EXCEEDED where there is not enough. */
@@ -150,7 +151,7 @@ export class Context implements Disposable {
     executable.expectLive();
     checkOptions(options);
     const placed = placeArguments(kernel, launchArguments(kernel, args));
-    const { dynamicLdsSizeBytes = 0, stackSizeBytes = DEFAULT_STACK_BYTES } = options;
+    const { dynamicLdsSizeBytes = 0, stackSizeBytes = 0 } = options;
     const launch = prepareLaunch(kernel, {
       grid: extentOf(options.grid),
       workgroup: extentOf(options.workgroup),

@@ -77,7 +77,7 @@ test('arguments that do not fit are named', async () => {
   using out = context.buffer(new Int32Array(64));
   using floats = context.buffer(new Float32Array(64));
   const cases: [readonly unknown[], RegExp][] = [
-    [[out], /^1 arguments, kernel 'scale' takes 2; number 2 is missing: 'factor' is by_value \(int, 4 bytes\)$/],
+    [[out], /^kernel 'scale': argument 2 is missing: 'factor' is by_value \(int, 4 bytes\)$/],
     [[out, 1, 2], /^3 arguments, kernel 'scale' takes 2$/],
     [[out, 1.5], /^kernel 'scale': argument 2, 1\.5: '1\.5' is no i32; 'factor' is by_value \(int, 4 bytes\)$/],
     [[out, 2 ** 33], /argument 2, 8589934592: '8589934592' is no i32; 'factor'/],

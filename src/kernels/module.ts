@@ -13,7 +13,7 @@ export interface LaunchOptions {
   readonly workgroup: number | readonly number[];
   /** Group memory beyond that of the kernel and of `LocalMemory` arguments, in bytes. */
   readonly dynamicLdsSizeBytes?: number;
-  /** Private memory of a work-item where it cannot be seen how much the calls need, in bytes. Default 16,384. */
+  /** Private memory of a work-item in bytes, where it needs more than is known. Default: 16,384 where it cannot be seen how much the calls need. */
   readonly stackSizeBytes?: number;
   /** Of running, in milliseconds of wall time. Default: none. */
   readonly timeoutMs?: number;
@@ -88,7 +88,8 @@ export class Module implements Disposable {
 
   /** Throws BAD_INPUT, with the names that there are, when there is no kernel of this name. */
   kernel(name: string): ModuleKernel {
-    const symbol = this.#kernels.find((each) => kernelName(each) === name);
+    const shared = this.#executable.findSymbol(`${name}.kd`);
+    const symbol = shared?.kind === 'kernel' ? shared : this.#kernels.find((each) => kernelName(each) === name);
     if (symbol === undefined) throw this.#missing('kernel', name, this.kernelNames);
     return new ModuleKernel(symbol, (options, args) => this.#launcher(this.#executable, symbol, options, args));
   }

@@ -18,6 +18,10 @@ export interface Launch {
   readonly writeArguments: (data: DataView) => void;
 }
 
+/** Private memory of a work-item, as it is launched. */
+export const scratchSizeBytes = (kernel: KernelSymbol, stackSizeBytes: number): number =>
+  Math.max(kernel.privateSegmentSizeBytes, kernel.dynamicCallstack ? stackSizeBytes : 0);
+
 /**
  * Throws BAD_INPUT when the kernel does not take the arguments of the start-up code, USAGE when it does not take that many
  * work-items, INVALID_ALLOCATION for more memory than the device has.
@@ -38,7 +42,7 @@ export function prepareProgramLaunch(
   return prepareLaunch(kernel, {
     grid: grid.slice(0, dimensions),
     workgroup: threads.slice(0, dimensions),
-    stackSizeBytes,
+    stackSizeBytes: scratchSizeBytes(kernel, stackSizeBytes),
   });
 }
 

@@ -1,13 +1,12 @@
 /** What the loader needs of a program's image once it is loaded: kernels, RPC client, clock (spec/loader.md sections 1.2 and 2). */
 import { WavewrightError } from '../base/errors.ts';
-import { privateSizeBytes } from '../dispatch/launch.ts';
 import type { Agent } from '../hsa/agent.ts';
 import type { Executable } from '../hsa/executable.ts';
 import type { KernelSymbol } from '../hsa/executable-symbol.ts';
 import { CodeObjectReader } from '../hsa/loaded-code-object.ts';
 import type { Runtime } from '../hsa/runtime.ts';
 import { detectGeneration, type Generation } from './generation.ts';
-import type { Extent } from './launch.ts';
+import { type Extent, scratchSizeBytes } from './launch.ts';
 import { type KernelResources, kernelResources } from './resource-usage.ts';
 
 export const DEFAULT_STACK_SIZE_BYTES = 16_384;
@@ -33,7 +32,8 @@ export class ProgramImage implements Disposable {
     this.#executable = runtime.createExecutable();
     try {
       this.#executable.loadCodeObject(agent, new CodeObjectReader(bytes, name));
-      this.#executable.freeze();
+      // The program's own start-up code calls them, or the loader starts their kernels in the order that it wants.
+      this.#executable.freeze({ constructors: 'none' });
       this.begin = this.#requireKernel('_begin');
       this.start = this.#requireKernel('_start');
       this.end = this.#requireKernel('_end');
@@ -87,7 +87,7 @@ export class ProgramImage implements Disposable {
     const parsed = kernel.codeObject.codeObject.kernels.find(({ symbol }) => symbol.name === kernel.name)!;
     return kernelResources(kernel, parsed.descriptor, {
       processor: kernel.agent.requireDevice().properties.processor,
-      scratchSizeBytes: privateSizeBytes(kernel, stackSizeBytes),
+      scratchSizeBytes: scratchSizeBytes(kernel, stackSizeBytes),
       workgroupSize: threads[0] * threads[1] * threads[2],
     });
   }

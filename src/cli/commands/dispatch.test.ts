@@ -3,6 +3,8 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { after, test } from 'node:test';
+import { assembleFile } from '../../assembler/assemble-file.ts';
+import { linkCodeObject } from '../../codeobject/link.ts';
 import { runCommandLine } from '../command-line.ts';
 import { COMMANDS } from '../commands.ts';
 
@@ -188,4 +190,31 @@ test('info lists agents', async () => {
   assert.match(text, /^HSA 1\.1, .*\n\nhost: CPU agent cpu\n/);
   assert.match(text, /\n {2}queues {12}1 to \d+ packets each\n/);
   assert.match(text, /\nemulated:gfx1100: GPU agent gfx1100\n(.*\n)* {2}wavefront {9}32 lanes\n/);
+});
+
+test('a fault in the stack names the option that makes it larger, which counts for every kernel', async () => {
+  const source = `.text
+.p2align 8
+.globl k
+.type k,@function
+k:
+ s_movk_i32 s4, 0x7000
+ scratch_store_dword off, v0, s4
+ s_endpgm
+.rodata
+.p2align 6
+.amdhsa_kernel k
+ .amdhsa_next_free_vgpr 8
+ .amdhsa_next_free_sgpr 16
+ .amdhsa_accum_offset 8
+ .amdhsa_enable_private_segment 1
+.end_amdhsa_kernel
+`;
+  const bytes = assembleFile(source, { processor: 'gfx942', file: 'deep.s' });
+  writeFileSync(at('deep.co'), linkCodeObject([{ name: 'deep.o', bytes }]));
+  const argv = ['dispatch', at('deep.co'), '--grid=1', '--workgroup=1'];
+  const { status, stderr } = await run(...argv);
+  assert.equal(status, 6);
+  assert.match(stderr, /outside the private segment at 0x7000.*\nhint: its stack may be too small: --stack-size=BYTES/);
+  assert.equal((await run(...argv, '--stack-size=32768')).status, 0);
 });

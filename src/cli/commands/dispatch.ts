@@ -1,5 +1,5 @@
 import { WavewrightError } from '../../base/errors.ts';
-import { openCodeObjects, pickCodeObject } from '../../codeobject/container.ts';
+import { imagesOf, openLinkFile, pickLinkImages } from '../../codeobject/link-files.ts';
 import { nodeDecompress } from '../../codeobject/node-decompress.ts';
 import { parseTargetId } from '../../codeobject/target-id.ts';
 import { ARGUMENT_KINDS, parseArgument } from '../../dispatch/argument-text.ts';
@@ -10,6 +10,7 @@ import { defineCommand } from '../command.ts';
 import { openDevice, WORKERS_OPTION } from '../device-name.ts';
 import { readInput } from '../input.ts';
 import { writeOutput } from '../output-file.ts';
+import { WAVE_SIZE_OPTION, waveSizeOf } from '../wave-size-option.ts';
 
 const MAX_REPEAT = 1_000_000;
 const MAX_STACK_BYTES = 2 ** 28;
@@ -37,7 +38,13 @@ export const dispatch = defineCommand({
       placeholder: 'BYTES',
       min: 1024,
       max: MAX_STACK_BYTES,
-      description: 'private memory of a work-item where it cannot be seen how much the calls need; by default 16384',
+      description:
+        'private memory of a work-item, for more than is known to be needed; by default 16384 where that cannot be seen',
+    },
+    'wave-size': WAVE_SIZE_OPTION,
+    'no-constructors': {
+      kind: 'flag',
+      description: 'run no constructors before the first kernel, and no destructors after the last',
     },
     repeat: {
       kind: 'integer',
@@ -67,7 +74,8 @@ export const dispatch = defineCommand({
     json: 'one object with times, instructions by class, tiers and memory; `schema` and `version` say how to read it',
   },
   notes: [
-    'FILE is a code object, a relocatable object, an offload bundle or a program with one inside. All FILEs are linked with each other.',
+    'FILE is a code object, a relocatable object, an offload bundle, a program with some inside, or an archive of these, of which the members',
+    'count that define what is missing. All FILEs are linked with each other.',
     'Arguments, in their order:',
     ...ARGUMENT_KINDS.map((kind) => `  ${kind}`),
     'Hidden arguments are filled in. An output FILE of - is standard output; times and JSON then go to standard error.',
@@ -77,17 +85,27 @@ export const dispatch = defineCommand({
     const grid = extentOf('grid', options.grid);
     const workgroup = extentOf('workgroup', options.workgroup);
     const args = (options.arg ?? []).map((text) => parseArgument(text, readInput));
-    const containers = files.map((file) => openCodeObjects(readInput(file), file, { decompress: nodeDecompress }));
+    const linkFiles = files.map((file) => openLinkFile(readInput(file), file, { decompress: nodeDecompress }));
     const countsClasses = options.time || options.format === 'json';
-    const device = await openDevice(options.device, containers[0]!, { workers: options.workers, countsClasses });
+    const device = await openDevice(options.device, imagesOf(linkFiles[0]!), {
+      workers: options.workers,
+      countsClasses,
+    });
     using resources = new DisposableStack();
     resources.defer(() => device.close());
     const target = parseTargetId(device.properties.targetId);
+    const wanted = [
+      ...(options.kernel === undefined ? [] : [options.kernel]),
+      ...args.flatMap((argument) => (argument.kind === 'function' ? [argument.name] : [])),
+    ];
+    const waveSize = waveSizeOf(options['wave-size']);
     const outcome = dispatchKernel({
       device,
-      images: containers.map((images) => pickCodeObject(images, target)),
+      images: pickLinkImages(linkFiles, target, wanted),
       ...(options.kernel !== undefined && { kernel: options.kernel }),
       ...{ grid, workgroup, args, repeat: options.repeat, dynamicLdsSizeBytes: options['dynamic-lds'] },
+      ...(waveSize && { waveSize }),
+      ...(options['no-constructors'] && { constructors: 'none' }),
       ...(options['stack-size'] !== undefined && { stackSizeBytes: options['stack-size'] }),
       ...(options.timeout !== undefined && { timeoutMs: options.timeout * 1000 }),
       cpuTimeNs,
