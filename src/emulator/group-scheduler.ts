@@ -193,11 +193,11 @@ export class GroupScheduler implements RecordHolder {
   }
 
   leaveRecords(): () => void {
-    const { memory } = this.#core;
-    const { view } = memory;
+    const { state } = this.#core;
+    const { view } = state;
     for (const slot of [...this.#resident, ...this.#idle]) slot.hasTemplates = false;
     const places = this.#resident.flatMap((slot) =>
-      slot.liveWaves.map((wave) => ({ wave, pc: pcOf(memory, view.getUint32(wave.base + WAVE_RECORD, true)) })),
+      slot.liveWaves.map((wave) => ({ wave, pc: pcOf(state, view.getUint32(wave.base + WAVE_RECORD, true)) })),
     );
     return () => {
       for (const { wave, pc } of places) {

@@ -413,8 +413,9 @@ export class Runtime implements Progress, Disposable {
    */
   [Symbol.dispose](): void {
     if (!this.lifetime.release()) return;
-    for (const executable of [...this.#executables]) executable[Symbol.dispose]();
+    // What runs ends before its code goes.
     for (const queue of [...this.#queues]) queue[Symbol.dispose]();
+    for (const executable of [...this.#executables]) executable[Symbol.dispose]();
     for (const pages of this.#signals.values()) pages.free();
     this.ipc.releaseAll();
     this.#allocations.freeAll();
