@@ -177,7 +177,7 @@ for (const [name, iterations, options] of [
     using rig = new Rig(options);
     const dispatch = rig.start(assembled(longWaves(iterations)), 8, 128);
     let turns = 0;
-    for (; rig.emulator.advance(0) !== 'idle'; turns++) rig.emulator.withdrawCode(0);
+    for (; rig.emulator.advance(0) !== 'idle'; turns++) rig.emulator.withdrawCode(rig.entry);
     assert.equal(dispatch.state, 'complete', String(dispatch.fault?.message));
     assert.equal(rig.dword(0), 8 * 2 * iterations);
     assert.ok(turns > 5, `${turns} turns`);
@@ -192,7 +192,7 @@ test('more code than may be decoded at a time runs, and its memory is given back
   zeros.set(end, count * 4);
   const dispatch = rig.start(zeros);
   let mostBytes = 0;
-  while (rig.emulator.advance(20) !== 'idle') mostBytes = Math.max(mostBytes, rig.emulator.memory.usage.bytes);
+  while (rig.emulator.advance(20) !== 'idle') mostBytes = Math.max(mostBytes, rig.emulator.state.usedBytes);
   assert.equal(dispatch.state, 'complete');
   assert.equal(dispatch.instructions, count + 4);
   assert.equal(rig.dword(0), 1);
