@@ -29,7 +29,7 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   bench: ['base', 'codeobject', 'assembler', 'dispatch', 'hsa', 'emulator', 'devices/emulated'],
   dispatch: ['base', 'codeobject', 'hsa'],
   kernels: ['base', 'codeobject', 'assembler', 'dispatch', 'hsa'],
-  loader: ['base', 'codeobject', 'dispatch', 'hsa'],
+  loader: ['base', 'codeobject', 'hsa'],
   hal: ['base', 'codeobject', 'hsa'],
   profile: ['base', 'hal'],
   replay: ['base', 'hal'],

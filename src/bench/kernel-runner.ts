@@ -3,10 +3,10 @@ import { WavewrightError } from '../base/errors.ts';
 import { createEmulatedDevice } from '../devices/emulated/index.ts';
 import type { DispatchArgument, FileBuffer } from '../dispatch/argument-text.ts';
 import { placeArguments, writeArguments } from '../dispatch/kernel-arguments.ts';
-import { launchPacket, prepareLaunch, writeHidden } from '../dispatch/launch.ts';
 import type { EmulatorOptions } from '../emulator/emulator.ts';
 import type { Device, DispatchStatistics } from '../hsa/device.ts';
 import { CodeObjectReader, createRuntime, type Queue, type Runtime } from '../hsa/index.ts';
+import { launchPacket, prepareLaunch, writeHidden } from '../hsa/launch.ts';
 import type { Argument, Launch } from './kernel-benchmark.ts';
 
 /** A code object and what to call it in errors. */

@@ -4,13 +4,13 @@ import type { Agent } from '../hsa/agent.ts';
 import type { Device, DispatchStatistics, Fault } from '../hsa/device.ts';
 import type { Executable } from '../hsa/executable.ts';
 import { type KernelSymbol, kernelName } from '../hsa/executable-symbol.ts';
+import { launchPacket, launchTimeout, type PreparedLaunch, prepareLaunch, writeHidden } from '../hsa/launch.ts';
 import { CodeObjectReader } from '../hsa/loaded-code-object.ts';
 import type { Queue } from '../hsa/queue.ts';
 import { createRuntime, type Runtime } from '../hsa/runtime.ts';
 import type { Signal } from '../hsa/signal.ts';
 import type { DispatchArgument, FileBuffer } from './argument-text.ts';
 import { placeArguments, writeArguments } from './kernel-arguments.ts';
-import { launchPacket, type PreparedLaunch, prepareLaunch, writeHidden } from './launch.ts';
 
 /** Names in one hint. */
 const MAX_LISTED = 20;
@@ -190,12 +190,7 @@ class Session implements Disposable {
       const hint = 'its stack may be too small: --stack-size=BYTES of a work-item gives it more';
       throw error.within({ section: `kernel '${kernelName(kernel)}'`, ...(isStack && { hint }) });
     }
-    if (this.#done.load() > 0n) {
-      const waves = this.#queue.describeWaves().join('\n  ');
-      throw new WavewrightError('TIMEOUT', `kernel '${kernelName(kernel)}' did not end within ${timeoutMs! / 1000} s`, {
-        ...(waves !== '' && { hint: `its waves:\n  ${waves}` }),
-      });
-    }
+    if (this.#done.load() > 0n) throw launchTimeout(launch, this.#queue, timeoutMs!);
     const ticks = this.#done.endTicks - this.#done.startTicks;
     return Number((ticks * 1_000_000_000n) / BigInt(this.#agent.info.timestampFrequencyHz));
   }

@@ -3,9 +3,9 @@
  * hold (LLVM, "AMDGPUCtorDtorLowering").
  */
 import { WavewrightError } from '../base/errors.ts';
-import { writeHiddenArguments } from '../codeobject/hidden-arguments.ts';
 import type { Executable } from './executable.ts';
-import type { KernelSymbol } from './executable-symbol.ts';
+import { type KernelSymbol, kernelName } from './executable-symbol.ts';
+import { launchPacket, launchTimeout, prepareLaunch, writeHidden } from './launch.ts';
 import type { LoadedCodeObject } from './loaded-code-object.ts';
 import type { Runtime } from './runtime.ts';
 import { HsaError } from './status.ts';
@@ -28,14 +28,14 @@ export interface ConstructorCall {
   readonly codeObjects: readonly LoadedCodeObject[];
 }
 
-const kernelName = (phase: ConstructorPhase): string => `amdgcn.device.${phase}`;
+const callerName = (phase: ConstructorPhase): string => `amdgcn.device.${phase}`;
 
 /**
  * In the order in which they run: those of code objects as they were loaded, then one for all relocatable objects; destructors the other way
  * round.
  */
 export function constructorCalls(executable: Executable, phase: ConstructorPhase): ConstructorCall[] {
-  const name = `${kernelName(phase)}.kd`;
+  const name = `${callerName(phase)}.kd`;
   const agents = new Set(executable.loadedCodeObjects.map(({ agent }) => agent));
   const calls = [...agents].flatMap((agent) => {
     const codeObjects = executable.loadedCodeObjects.filter((each) => each.agent === agent);
@@ -62,7 +62,7 @@ export function runConstructors(
   for (const { phase, kernel, codeObjects } of calls) {
     if (kernel !== undefined) runOnce(runtime, kernel, options);
     else {
-      const what = `it has ${phase === 'init' ? 'constructors' : 'destructors'}, but no file has the kernel '${kernelName(phase)}' that calls them`;
+      const what = `it has ${phase === 'init' ? 'constructors' : 'destructors'}, but no file has the kernel '${callerName(phase)}' that calls them`;
       throw new HsaError('INVALID_CODE_OBJECT', what, { file: codeObjects[0]!.name });
     }
   }
@@ -70,41 +70,28 @@ export function runConstructors(
 
 /** One work-item. */
 function runOnce(runtime: Runtime, kernel: KernelSymbol, { stackSizeBytes = 0, timeoutMs }: ConstructorOptions): void {
-  const { agent, metadata } = kernel;
+  const { agent, dynamicCallstack } = kernel;
+  const launch = prepareLaunch(kernel, {
+    grid: [1],
+    workgroup: [1],
+    stackSizeBytes: dynamicCallstack ? stackSizeBytes : 0,
+  });
+  const { kernargSizeBytes } = launch.sizes;
   const pool = runtime.cpuAgent.pool('kernarg', agent);
   using resources = new DisposableStack();
   const queue = resources.use(runtime.createQueue(agent));
   const done = resources.use(runtime.createSignal(1n));
-  const sizeBytes = Math.max(kernel.kernargSegmentSizeBytes, 16);
-  const kernarg = pool.allocate(sizeBytes, { label: 'kernel arguments' });
+  const kernarg = pool.allocate(kernargSizeBytes, { label: 'kernel arguments' });
   resources.defer(() => pool.free(kernarg));
-  if (metadata !== undefined) {
-    const bytes = runtime.view(kernarg, sizeBytes);
-    const { sharedApertureHi, privateApertureHi } = agent.requireDevice().properties;
-    writeHiddenArguments(new DataView(bytes.buffer, bytes.byteOffset, sizeBytes), metadata, {
-      ...{ gridSize: [1, 1, 1], workgroupSize: [1, 1, 1], dims: 1 },
-      ...{ queuePtr: queue.address, sharedBase: sharedApertureHi, privateBase: privateApertureHi },
-    });
-  }
-  const privateSegmentSizeBytes = Math.max(
-    kernel.privateSegmentSizeBytes,
-    kernel.dynamicCallstack ? stackSizeBytes : 0,
-  );
-  const section = `kernel '${kernel.name.replace(/\.kd$/, '')}'`;
+  const bytes = runtime.view(kernarg, kernargSizeBytes);
+  writeHidden(launch, new DataView(bytes.buffer, bytes.byteOffset, kernargSizeBytes), queue);
   try {
-    queue.dispatch({
-      ...{ kernel: kernel.kernelObject, grid: [1], workgroup: [1], kernarg, completionSignal: done },
-      ...{ groupSegmentSizeBytes: kernel.groupSegmentSizeBytes, privateSegmentSizeBytes },
-    });
+    queue.dispatch(launchPacket(launch, kernarg, done));
     done.waitSync('lt', 1n, timeoutMs === undefined ? {} : { timeoutMs });
     if (queue.error !== undefined) throw queue.error.error;
   } catch (error) {
+    const section = `kernel '${kernelName(kernel)}'`;
     throw error instanceof WavewrightError ? error.within({ section }) : error;
   }
-  if (done.load() > 0n) {
-    const waves = queue.describeWaves().join('\n  ');
-    throw new WavewrightError('TIMEOUT', `${section} did not end within ${timeoutMs! / 1000} s`, {
-      ...(waves !== '' && { hint: `its waves:\n  ${waves}` }),
-    });
-  }
+  if (done.load() > 0n) throw launchTimeout(launch, queue, timeoutMs!);
 }

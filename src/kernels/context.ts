@@ -5,11 +5,11 @@ import type { ContainerOptions } from '../codeobject/container.ts';
 import { type LinkFile, openLinkFile, pickLinkImages } from '../codeobject/link-files.ts';
 import { parseTargetId } from '../codeobject/target-id.ts';
 import { placeArguments, writeArguments } from '../dispatch/kernel-arguments.ts';
-import { launchPacket, type PreparedLaunch, prepareLaunch, writeHidden } from '../dispatch/launch.ts';
 import type { Agent } from '../hsa/agent.ts';
 import type { Device } from '../hsa/device.ts';
 import type { Executable } from '../hsa/executable.ts';
 import { type KernelSymbol, kernelName } from '../hsa/executable-symbol.ts';
+import { launchPacket, launchTimeout, type PreparedLaunch, prepareLaunch, writeHidden } from '../hsa/launch.ts';
 import { CodeObjectReader } from '../hsa/loaded-code-object.ts';
 import type { Queue } from '../hsa/queue.ts';
 import { createRuntime, type Runtime } from '../hsa/runtime.ts';
@@ -202,7 +202,7 @@ export class Context implements Disposable {
   }
 
   async #finish(
-    { kernel }: Ready,
+    ready: Ready,
     queue: Queue,
     done: Signal,
     { timeoutMs = Number.POSITIVE_INFINITY, signal }: LaunchOptions,
@@ -211,13 +211,10 @@ export class Context implements Disposable {
     while (done.load() > 0n) {
       if (queue.error !== undefined) throw queue.error.error;
       signal?.throwIfAborted();
-      if (performance.now() >= deadline) {
-        const lines = [`it did not end within ${timeoutMs / 1000} s`, ...queue.describeWaves()];
-        throw new WavewrightError('TIMEOUT', lines.join('\n  '));
-      }
+      if (performance.now() >= deadline) throw launchTimeout(ready, queue, timeoutMs);
       const state = this.#runtime.progress();
       const isOver = done.load() <= 0n || queue.error !== undefined;
-      assert(isOver || state !== 'idle', () => `kernel ${kernelName(kernel)} is neither running nor complete`);
+      assert(isOver || state !== 'idle', () => `kernel ${kernelName(ready.kernel)} is neither running nor complete`);
       await this.#yield(!isOver && state === 'waiting');
     }
     if (queue.error !== undefined) throw queue.error.error;

@@ -245,10 +245,11 @@ test('a launch that is stopped, or faults, leaves the context usable', async () 
     await scale.launch(LANES, out, 3);
     assert.equal(out.read()[2], 6);
   };
-  await assert.rejects(spin.launch({ ...LANES, timeoutMs: 20 }, flag), {
-    name: 'WavewrightError',
-    code: 'TIMEOUT',
-    message: /^kernel 'scale': it did not end within 0\.02 s\n {2}.*scale\+0x/,
+  await assert.rejects(spin.launch({ ...LANES, timeoutMs: 20 }, flag), (error) => {
+    assert.ok(error instanceof WavewrightError && error.code === 'TIMEOUT');
+    assert.equal(error.message, "kernel 'scale' did not end within 0.02 s");
+    assert.match(error.context.hint ?? '', /^its waves:\n {2}.*scale\+0x/);
+    return true;
   });
   await works();
   const controller = new AbortController();

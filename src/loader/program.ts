@@ -1,10 +1,10 @@
 /** Runs the `main` of a GPU program: the kernels of the start-up code, with the RPC server between the slices of the device. */
 import { assert, WavewrightError } from '../base/errors.ts';
 import { explicitArgumentsEnd } from '../codeobject/hidden-arguments.ts';
-import { launchPacket, type PreparedLaunch, writeHidden } from '../dispatch/launch.ts';
 import type { Agent } from '../hsa/agent.ts';
 import type { AdvanceResult, Device, DispatchStatistics } from '../hsa/device.ts';
 import { kernelName } from '../hsa/executable-symbol.ts';
+import { launchPacket, type PreparedLaunch, writeHidden } from '../hsa/launch.ts';
 import type { Queue } from '../hsa/queue.ts';
 import { createRuntime, type Runtime } from '../hsa/runtime.ts';
 import type { Signal } from '../hsa/signal.ts';

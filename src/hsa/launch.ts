@@ -1,13 +1,13 @@
 /**
  * One launch of a kernel, prepared: what it asks for is held against what the kernel takes and the device has before anything is
- * allocated; then come the hidden arguments and the packet. Programs, single dispatches and the kernels of a context are all launched so.
+ * allocated; then come the hidden arguments and the packet. Programs, constructors, single dispatches and the kernels of a context are all launched so.
  */
 import { WavewrightError } from '../base/errors.ts';
 import { type HiddenArgumentValues, writeHiddenArguments } from '../codeobject/hidden-arguments.ts';
-import { type KernelSymbol, kernelName } from '../hsa/executable-symbol.ts';
-import { checkLaunchSizes, type LaunchSizes } from '../hsa/launch-sizes.ts';
-import type { DispatchOptions, Queue } from '../hsa/queue.ts';
-import type { Signal } from '../hsa/signal.ts';
+import { type KernelSymbol, kernelName } from './executable-symbol.ts';
+import { checkLaunchSizes, type LaunchSizes } from './launch-sizes.ts';
+import type { DispatchOptions, Queue } from './queue.ts';
+import type { Signal } from './signal.ts';
 
 export interface LaunchRequest {
   /** Work-items in 1 to 3 dimensions. */
@@ -109,4 +109,11 @@ export function launchPacket(
   const { groupSegmentSizeBytes, privateSegmentSizeBytes } = sizes;
   const packet = { kernel: kernel.kernelObject, grid, workgroup, kernarg, completionSignal };
   return { ...packet, groupSegmentSizeBytes, privateSegmentSizeBytes };
+}
+
+/** Of a launch that its time limit ended, with where its waves stand. */
+export function launchTimeout({ kernel }: PreparedLaunch, queue: Queue, timeoutMs: number): WavewrightError {
+  const waves = queue.describeWaves().join('\n  ');
+  const what = `kernel '${kernelName(kernel)}' did not end within ${timeoutMs / 1000} s`;
+  return new WavewrightError('TIMEOUT', what, waves === '' ? {} : { hint: `its waves:\n  ${waves}` });
 }
