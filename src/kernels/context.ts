@@ -177,7 +177,7 @@ export class Context implements Disposable {
     using resources = new DisposableStack();
     const kernarg = pool.allocate(kernargSizeBytes, { label: 'kernel arguments' });
     resources.defer(() => {
-      if (!this.#isDisposed) pool.free(kernarg);
+      if (!this.#isDisposed) pool.free(kernarg, { isByHost: false });
     });
     this.#queue ??= this.#runtime.createQueue(this.#agent);
     const queue = this.#queue;
