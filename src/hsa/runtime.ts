@@ -62,6 +62,10 @@ export interface RuntimeOptions {
 /** Throws INVALID_ARGUMENT without a device, NOT_SUPPORTED for a device that cannot enforce access. */
 export function createRuntime({ devices, enforcesAccess = false }: RuntimeOptions): Runtime {
   if (devices.length === 0) throw new HsaError('INVALID_ARGUMENT', 'a runtime needs at least one device');
+  for (const device of devices) {
+    if (typeof device?.dispatch === 'function') continue;
+    throw new HsaError('INVALID_ARGUMENT', `a device is ${String(device)}, expected what createEmulatedDevice gives`);
+  }
   const unable = enforcesAccess && devices.find(({ memory }) => memory.setAccess === undefined);
   if (unable) throw new HsaError('NOT_SUPPORTED', `${unable.name} cannot take access to memory away`);
   return new Runtime(devices, enforcesAccess);

@@ -61,6 +61,10 @@ export class Context implements Disposable {
    */
   load(code: Code | readonly Code[], options: ModuleOptions = {}): Module {
     this.#expectLive();
+    if (typeof options !== 'object' || options === null) {
+      throw new WavewrightError('USAGE', `${valueText(options)}, expected options such as { name }`);
+    }
+    if ([code].flat().length === 0) throw new WavewrightError('USAGE', 'no code to load');
     const executable = this.#runtime.createExecutable();
     try {
       const { name = 'code', constructors = 'run', ...container } = options;

@@ -310,6 +310,15 @@ test('code and buffers that cannot be are named', () => {
   });
   assert.throws(() => context.load(Uint8Array.of(1, 2, 3)), { code: 'BAD_INPUT', message: /neither an ELF file/ });
   assert.throws(() => context.load(example('kernels/vadd.gfx1100.co')), { code: 'UNSUPPORTED' });
+  assert.throws(() => context.load([]), usage(/no code to load/));
+  assert.throws(() => context.load('', anything(null)), usage(/null, expected options such as/));
+  for (const value of [undefined, {}, null]) {
+    assert.throws(() => createContext(anything(value)), {
+      code: 'USAGE',
+      message: /expected what createEmulatedDevice gives/,
+    });
+    assert.throws(() => createEmulatedDevice(anything(value)), usage(/a device without a processor/));
+  }
   assert.throws(() => context.load(anything(5)), usage(/5, expected bytes or assembler source/));
   assert.throws(() => context.load(SCALE).kernel('scala'), { message: /no kernel 'scala'; there are scale$/ });
   for (const [contents, message] of [

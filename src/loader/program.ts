@@ -21,7 +21,7 @@ import type { KernelResources } from './resource-usage.ts';
 import type { Handler, HostFunction } from './rpc/host.ts';
 import { clientStruct, rpcLayout } from './rpc/layout.ts';
 import { type ConversationRecord, type OpcodeStatistics, RpcServer } from './rpc/server.ts';
-import { checkRunOptions } from './run-options.ts';
+import { checkRunOptions, programName } from './run-options.ts';
 import { CallerStreams, type ProgramOutput, type StreamOptions } from './standard-streams.ts';
 import type { StreamLimits } from './streams.ts';
 
@@ -113,7 +113,7 @@ const MAX_LISTED_WAVES = 32;
  * is not implemented, GPU_FAULT, RPC_PROTOCOL, TIMEOUT with the state of the waves, LIMIT_EXCEEDED and USAGE.
  */
 export async function runProgram(bytes: Uint8Array, options: RunOptions): Promise<ProgramResult> {
-  const name = options.name ?? options.args[0] ?? 'image';
+  const name = programName(options);
   const startMs = performance.now();
   try {
     checkRunOptions(options);

@@ -268,5 +268,8 @@ class EmulatedDevice implements Device {
  * `close` ends them.
  */
 export function createEmulatedDevice(options: EmulatorOptions): Device {
+  if (typeof options?.processor !== 'string') {
+    throw new WavewrightError('USAGE', 'a device without a processor', { hint: "for example { processor: 'gfx90a' }" });
+  }
   return new EmulatedDevice(options);
 }
