@@ -7,6 +7,8 @@ export interface CommandContext {
   readonly env: Readonly<Record<string, string | undefined>>;
   /** `stdout` and `stderr` are those of this process: child processes may inherit them, and a terminal may be behind them. */
   readonly isProcess?: boolean;
+  /** What time limits are measured with, in milliseconds; by default wall time. */
+  readonly clock?: () => number;
 }
 
 /** What a command takes besides options. */

@@ -55,9 +55,17 @@ export async function openDevice(
   return device;
 }
 
+/** Emulated devices take long to load, and not every command that names devices opens one. */
+export async function loadEmulator() {
+  const [{ createEmulatedDevice }, { nodeThreads }] = await Promise.all([
+    import('../devices/emulated/index.ts'),
+    import('../devices/emulated/node-threads.ts'),
+  ]);
+  return { createEmulatedDevice, nodeThreads };
+}
+
 async function createDevice(processor: string, { workers, countsClasses = false }: DeviceOptions): Promise<Device> {
-  const { createEmulatedDevice } = await import('../devices/emulated/index.ts');
-  const { nodeThreads } = await import('../devices/emulated/node-threads.ts');
+  const { createEmulatedDevice, nodeThreads } = await loadEmulator();
   const threads = { threads: nodeThreads, ...(workers !== undefined && { workers }) };
   return createEmulatedDevice({ processor, countsClasses, ...threads });
 }

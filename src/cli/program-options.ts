@@ -114,6 +114,7 @@ export function runOptions(
     onStderr: stderr,
     ...accessOf(options, environment, context),
     ...(options.timeout !== undefined && { timeoutMs: options.timeout * 1000 }),
+    ...(context.clock && { clock: context.clock }),
     ...(trace !== undefined && { onConversation: tracer(trace, stderr, resources) }),
   };
 }

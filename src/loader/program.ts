@@ -22,6 +22,7 @@ import { type ConversationRecord, type OpcodeStatistics, RpcServer } from './rpc
 import { checkRunOptions } from './run-options.ts';
 import { CallerStreams, type ProgramOutput, type StreamOptions } from './standard-streams.ts';
 import type { StreamLimits } from './streams.ts';
+import { TimeLimit } from './time-limit.ts';
 
 /** What a program may take; see also `timeoutMs`. */
 export interface RunLimits extends StreamLimits {
@@ -44,8 +45,10 @@ export interface RunOptions extends StreamOptions {
   filesystem?: FileSystem;
   /** What errors call the image. Default: `args[0]`. */
   name?: string;
-  /** For the whole run, in milliseconds of wall time. Default: none. */
+  /** For the whole run from the call on, loading included, in milliseconds. Default: none. */
   timeoutMs?: number;
+  /** What `timeoutMs` is measured with, in milliseconds from any start; never faster than wall time, which is the default. */
+  clock?: () => number;
   /** Ends the run with the signal's reason, which `runProgram` throws. */
   signal?: AbortSignal;
   limits?: RunLimits;
@@ -115,12 +118,13 @@ export async function runProgram(bytes: Uint8Array, options: RunOptions): Promis
   const startMs = performance.now();
   try {
     checkRunOptions(options);
+    const limit = new TimeLimit(options.timeoutMs, options.clock);
     options.signal?.throwIfAborted();
     using resources = new DisposableStack();
     const runtime = resources.use(createRuntime({ devices: [options.device] }));
     const agent = runtime.gpuAgents[0]!;
     const image = resources.use(new ProgramImage(runtime, agent, bytes, name));
-    return await new ProgramRun(runtime, agent, image, options, resources).main(startMs);
+    return await new ProgramRun(runtime, agent, image, options, resources, limit).main(startMs);
   } catch (error) {
     throw error instanceof WavewrightError ? error.within({ file: name }) : error;
   }
@@ -138,17 +142,24 @@ class ProgramRun {
   readonly #server: RpcServer | undefined;
   readonly #kernels: KernelRun[] = [];
   readonly #resources: DisposableStack;
-  readonly #deadline: number;
+  readonly #limit: TimeLimit;
   #nextYield = performance.now() + YIELD_INTERVAL_MS;
 
   /** What the run takes is given back by `resources`. */
-  constructor(runtime: Runtime, agent: Agent, image: ProgramImage, options: RunOptions, resources: DisposableStack) {
+  constructor(
+    runtime: Runtime,
+    agent: Agent,
+    image: ProgramImage,
+    options: RunOptions,
+    resources: DisposableStack,
+    limit: TimeLimit,
+  ) {
     this.#runtime = runtime;
     this.#agent = agent;
     this.#image = image;
     this.#options = options;
     this.#resources = resources;
-    this.#deadline = performance.now() + (options.timeoutMs ?? Number.POSITIVE_INFINITY);
+    this.#limit = limit;
     this.#queue = resources.use(runtime.createQueue(agent));
     this.#streams = new CallerStreams(options);
     const host = { ...options, streams: this.#streams, fileSystem: options.filesystem ?? new MemoryFileSystem() };
@@ -315,7 +326,7 @@ class ProgramRun {
   async #pause(name: string, state: AdvanceResult, waits: number): Promise<void> {
     this.#options.signal?.throwIfAborted();
     const nowMs = performance.now();
-    if (nowMs >= this.#deadline) throw this.#timeout(name);
+    if (this.#limit.isOver(nowMs)) throw this.#timeout(name);
     const sleeps = state === 'waiting' && waits > SPIN_TURNS;
     if (!sleeps && nowMs < this.#nextYield) return;
     const sleepMs = sleeps ? Math.min(1 + (waits - SPIN_TURNS) / TURNS_PER_SLEEP_MS, MAX_SLEEP_MS) : 0;

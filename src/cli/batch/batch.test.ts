@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { availableParallelism, tmpdir } from 'node:os';
 import path from 'node:path';
 import { after, test } from 'node:test';
 import { runCommandLine } from '../command-line.ts';
@@ -113,7 +113,7 @@ test("cases in LLVM libc's and in GoogleTest's form", () => {
 
 test('a batch runs all, says what failed and why, and its status is 1', { timeout: 120_000 }, async () => {
   const junit = path.join(folder, 'junit.xml');
-  const { status, stdout, stderr } = await runTests('--jobs=2', '--timeout=2', `--junit=${junit}`, folder);
+  const { status, stdout, stderr } = await runTests('--jobs=1', '--timeout=2', `--junit=${junit}`, folder);
   assert.deepEqual([status, stderr], [1, '']);
   assert.match(stdout, /^PASS {4}.*hello \([\d.]+ s\)$/m);
   assert.match(stdout, /^FAIL {4}.*exits \([\d.]+ s, status 3\)\n(?: {8}.*\n)* {8}leaving with 3$/m);
@@ -123,6 +123,15 @@ test('a batch runs all, says what failed and why, and its status is 1', { timeou
   const xml = readFileSync(junit, 'utf8');
   assert.equal(xml.match(/<testsuite /g)?.length, 4);
   assert.match(xml, /Hello, one two, from lane 1 of 2 \(argc=3\)/);
+});
+
+test('more programs at once than cores warn, and none of them pays for the others', { timeout: 600_000 }, async () => {
+  const jobs = 4 * availableParallelism() + 8;
+  const list = path.join(folder, 'many');
+  writeFileSync(list, `${path.join(folder, 'hello')}\n`.repeat(jobs));
+  const { stdout, stderr } = await runTests(`--jobs=${jobs}`, '--timeout=2', list);
+  assert.match(stdout, new RegExp(`^${jobs} passed, 0 failed of ${jobs} programs`, 'm'));
+  assert.match(stderr, /^wavewright: warning: --jobs=\d+ is more than the machine has cores \(\d+\): .*\n$/);
 });
 
 test('as JSON, with one program and options for it', { timeout: 60_000 }, async () => {

@@ -7,7 +7,7 @@ import { nodeDecompress } from '../../codeobject/node-decompress.ts';
 import type { Device } from '../../hsa/device.ts';
 import type { CommandContext } from '../command.ts';
 import { run, runImages } from '../commands/run.ts';
-import { openDevice } from '../device-name.ts';
+import { loadEmulator, openDevice } from '../device-name.ts';
 import { readInput } from '../input.ts';
 import { parseArguments } from '../options.ts';
 import { reportError } from '../report.ts';
@@ -21,13 +21,17 @@ export interface WorkerRequest {
   readonly options: readonly string[];
 }
 
-/** What comes back for each request. */
+/** What comes back for each request: first that the program's time begins, then what came of it. */
+export type WorkerMessage = 'started' | WorkerReply;
+
 export interface WorkerReply {
   readonly status: number;
   readonly durationMs: number;
   readonly stdout: string;
   readonly stderr: string;
 }
+
+const US_PER_MS = 1000;
 
 /** The device of the last test, when that left it as it was, and what it was asked for: memory is what a device costs. */
 let kept: { readonly device: Device; readonly workers: number | undefined; readonly stats: boolean } | undefined;
@@ -40,6 +44,7 @@ async function perform({ test, options }: WorkerRequest): Promise<WorkerReply> {
     stdout: (data) => stdout.write(data),
     stderr: (data) => stderr.write(data),
     env: { ...process.env, ...test.environment },
+    clock: ownTimeMs,
   };
   let status: number;
   try {
@@ -69,4 +74,16 @@ async function runTest(context: CommandContext, test: TestCase, options: readonl
   return await runImages(context, parsed.options, parsed.operands, images, device);
 }
 
-parentPort?.on('message', async (request: WorkerRequest) => parentPort!.postMessage(await perform(request)));
+/** What this thread took or chose to wait; not the time in which it could have run while others did. */
+function ownTimeMs(): number {
+  const { user, system } = process.threadCpuUsage();
+  return (user + system) / US_PER_MS + performance.eventLoopUtilization().idle;
+}
+
+// Loading what every program needs is no program's time.
+await loadEmulator();
+const send = (message: WorkerMessage): void => parentPort?.postMessage(message);
+parentPort?.on('message', async (request: WorkerRequest) => {
+  send('started');
+  send(await perform(request));
+});

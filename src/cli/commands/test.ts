@@ -35,7 +35,8 @@ export const test = defineCommand({
       placeholder: 'SECONDS',
       max: 1_000_000,
       default: DEFAULT_TIMEOUT_SECONDS,
-      description: 'time limit of each program',
+      description:
+        'time limit of each program: what its thread takes, and at most ten times that by the clock on the wall',
     },
     retries: {
       kind: 'integer',
@@ -66,8 +67,13 @@ export const test = defineCommand({
     if (tests.length === 0) throw new WavewrightError('USAGE', `there is no program in ${operands.join(', ')}`);
     // A report that cannot be written is known before the tests have run.
     if (options.junit !== undefined) writeOutput(options.junit, new Uint8Array());
+    const cores = availableParallelism();
+    if (options.jobs > cores) {
+      const what = `--jobs=${options.jobs} is more than the machine has cores (${cores}): programs wait for each other`;
+      context.stderr(`wavewright: warning: ${what}\n`);
+    }
     const beganAt = new Date();
-    const workers = options.workers ?? Math.max(1, Math.floor(availableParallelism() / options.jobs));
+    const workers = options.workers ?? Math.max(1, Math.floor(cores / options.jobs));
     const progress = new Progress(context, tests.length);
     progress.show(0);
     const startMs = performance.now();
