@@ -20,7 +20,7 @@ after(() => rmSync(scratch, { recursive: true }));
 function start(launcher: string, nodeArguments: string[], argv: string[], options: SpawnOptions = {}) {
   const child = spawn(process.execPath, [...nodeArguments, launcher, ...argv], {
     stdio: 'pipe',
-    timeout: 20_000,
+    timeout: 600_000,
     killSignal: 'SIGKILL',
     ...options,
   });

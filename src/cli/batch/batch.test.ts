@@ -111,7 +111,7 @@ test("cases in LLVM libc's and in GoogleTest's form", () => {
   assert.deepEqual(reportedCases(coloured), [{ name: 'A.B', outcome: 'passed', took: '5 us' }]);
 });
 
-test('a batch runs all, says what failed and why, and its status is 1', { timeout: 120_000 }, async () => {
+test('a batch runs all, says what failed and why, and its status is 1', { timeout: 600_000 }, async () => {
   const junit = path.join(folder, 'junit.xml');
   const { status, stdout, stderr } = await runTests('--jobs=1', '--timeout=2', `--junit=${junit}`, folder);
   assert.deepEqual([status, stderr], [1, '']);
@@ -134,7 +134,7 @@ test('more programs at once than cores warn, and none of them pays for the other
   assert.match(stderr, /^wavewright: warning: --jobs=\d+ is more than the machine has cores \(\d+\): .*\n$/);
 });
 
-test('as JSON, with one program and options for it', { timeout: 60_000 }, async () => {
+test('as JSON, with one program and options for it', { timeout: 600_000 }, async () => {
   const { status, stdout } = await runTests(
     '--format=json',
     '--run=--max-output=5',
@@ -148,7 +148,7 @@ test('as JSON, with one program and options for it', { timeout: 60_000 }, async 
   assert.match(report.tests[0].stderr, /writes more than 5 bytes/);
 });
 
-test('what is wrong with one program, or its sidecar, costs that one', { timeout: 120_000 }, async () => {
+test('what is wrong with one program, or its sidecar, costs that one', { timeout: 600_000 }, async () => {
   const place = path.join(folder, 'hostile');
   mkdirSync(place);
   const image = readFileSync(example('hello/hello.gfx90a.co'));
