@@ -1,4 +1,3 @@
-import { writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { assembleFile } from '../../assembler/assemble-file.ts';
 import { WavewrightError } from '../../base/errors.ts';
@@ -6,6 +5,7 @@ import { linkCodeObject } from '../../codeobject/link.ts';
 import { isElf } from '../../elf/header.ts';
 import { defineCommand } from '../command.ts';
 import { readInput } from '../input.ts';
+import { writeOutput } from '../output-file.ts';
 
 /** The option names of llvm-mc. */
 export const asm = defineCommand({
@@ -46,16 +46,7 @@ export const asm = defineCommand({
       const options = { file: name, features, ...(mcpu !== undefined && { processor: mcpu }) };
       return { name, bytes: assembleFile(new TextDecoder().decode(bytes), options) };
     });
-    write(output, isLinked ? linkCodeObject(objects) : objects[0]!.bytes);
+    writeOutput(output, isLinked ? linkCodeObject(objects) : objects[0]!.bytes);
     return 0;
   },
 });
-
-function write(file: string, bytes: Uint8Array): void {
-  try {
-    writeFileSync(file, bytes);
-  } catch (error) {
-    const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown error';
-    throw new WavewrightError('IO', `cannot be written (${code})`, { file, cause: error });
-  }
-}

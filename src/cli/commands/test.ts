@@ -6,7 +6,7 @@ import { formatJunit } from '../batch/junit.ts';
 import { runBatch, type TestResult } from '../batch/pool.ts';
 import { type CommandContext, defineCommand } from '../command.ts';
 import { WORKERS_OPTION } from '../device-name.ts';
-import { writeOutput } from '../output-file.ts';
+import { checkOutput, writeOutput } from '../output-file.ts';
 
 const MAX_JOBS = 256;
 const MAX_RETRIES = 100;
@@ -66,7 +66,7 @@ export const test = defineCommand({
     const tests = operands.flatMap(collectTests).filter(({ name }) => name.includes(options.filter ?? ''));
     if (tests.length === 0) throw new WavewrightError('USAGE', `there is no program in ${operands.join(', ')}`);
     // A report that cannot be written is known before the tests have run.
-    if (options.junit !== undefined) writeOutput(options.junit, new Uint8Array());
+    if (options.junit !== undefined) checkOutput(options.junit);
     const cores = availableParallelism();
     if (options.jobs > cores) {
       const what = `--jobs=${options.jobs} is more than the machine has cores (${cores}): programs wait for each other`;
