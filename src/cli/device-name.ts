@@ -1,8 +1,13 @@
 import { WavewrightError } from '../base/errors.ts';
-import type { CodeObjectImage } from '../codeobject/container.ts';
+import { type CodeObjectImage, openCodeObjects } from '../codeobject/container.ts';
+import { nodeDecompress } from '../codeobject/node-decompress.ts';
 import { formatTargetId, parseTargetId, type TargetId } from '../codeobject/target-id.ts';
 import type { Device } from '../hsa/device.ts';
 import { PROCESSORS } from '../isa/amdgpu/targets.ts';
+import { readInput } from './input.ts';
+
+/** What a GPU address of 32 bits inside a device reaches. */
+const MAX_DEVICE_MEMORY_BYTES = 2 ** 32;
 
 /** Of commands that run kernels. */
 export const WORKERS_OPTION = {
@@ -13,13 +18,31 @@ export const WORKERS_OPTION = {
   description: 'threads that run the workgroups of a kernel; by default as many as the machine has cores',
 } as const;
 
+/** Of commands that run kernels. */
+export const MEMORY_OPTION = {
+  kind: 'integer',
+  placeholder: 'BYTES',
+  min: 2 ** 20,
+  max: MAX_DEVICE_MEMORY_BYTES,
+  default: MAX_DEVICE_MEMORY_BYTES,
+  description:
+    'memory of the emulated device, for code, buffers and malloc together; decompressed bundles are no larger',
+} as const;
+
 const HINT = `devices are ${PROCESSORS.map((processor) => `emulated:${processor}`).join(', ')}, and hsa:0 on for AMD GPUs of this machine`;
 
 export interface DeviceOptions {
+  /** Of an emulated device; default: all that it can have. */
+  readonly memorySizeBytes?: number | undefined;
   /** Of an emulated device. */
   readonly workers?: number | undefined;
   /** Whether an emulated device counts instructions by class. */
   readonly countsClasses?: boolean;
+}
+
+/** The code objects in a file, for a device with so much memory. */
+export function openImages(file: string, memorySizeBytes: number): CodeObjectImage[] {
+  return openCodeObjects(readInput(file), file, { decompress: nodeDecompress, maxExpandedBytes: memorySizeBytes });
 }
 
 /**
@@ -64,10 +87,13 @@ export async function loadEmulator() {
   return { createEmulatedDevice, nodeThreads };
 }
 
-async function createDevice(processor: string, { workers, countsClasses = false }: DeviceOptions): Promise<Device> {
+async function createDevice(
+  processor: string,
+  { workers, countsClasses = false, memorySizeBytes = MAX_DEVICE_MEMORY_BYTES }: DeviceOptions,
+): Promise<Device> {
   const { createEmulatedDevice, nodeThreads } = await loadEmulator();
   const threads = { threads: nodeThreads, ...(workers !== undefined && { workers }) };
-  return createEmulatedDevice({ processor, countsClasses, ...threads });
+  return createEmulatedDevice({ processor, countsClasses, memorySizeBytes, ...threads });
 }
 
 function parseName(text: string): TargetId {

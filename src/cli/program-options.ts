@@ -10,7 +10,7 @@ import { createSandbox } from '../loader/node-sandbox.ts';
 import { createNodeSystem } from '../loader/node-system.ts';
 import { formatConversation } from '../loader/rpc/trace.ts';
 import type { CommandContext } from './command.ts';
-import { WORKERS_OPTION } from './device-name.ts';
+import { MEMORY_OPTION, WORKERS_OPTION } from './device-name.ts';
 import type { OptionRow, OptionTable, OptionValues } from './options.ts';
 import { writeAll } from './output.ts';
 
@@ -60,6 +60,7 @@ export const PROGRAM_OPTIONS = {
     description: 'stop the program after this time, with status 124 and a report of where every wave stands',
   },
   workers: WORKERS_OPTION,
+  memory: MEMORY_OPTION,
   'stack-size': {
     kind: 'integer',
     placeholder: 'BYTES',

@@ -1,5 +1,6 @@
 /** Runs the `main` of a GPU program: the kernels of the start-up code, with the RPC server between the slices of the device. */
 import { assert, WavewrightError } from '../base/errors.ts';
+import { TimeLimit } from '../base/time-limit.ts';
 import { explicitArgumentsEnd, writeHiddenArguments } from '../codeobject/hidden-arguments.ts';
 import type { Agent } from '../hsa/agent.ts';
 import type { AdvanceResult, Device, DispatchStatistics } from '../hsa/device.ts';
@@ -22,7 +23,6 @@ import { type ConversationRecord, type OpcodeStatistics, RpcServer } from './rpc
 import { checkRunOptions } from './run-options.ts';
 import { CallerStreams, type ProgramOutput, type StreamOptions } from './standard-streams.ts';
 import type { StreamLimits } from './streams.ts';
-import { TimeLimit } from './time-limit.ts';
 
 /** What a program may take; see also `timeoutMs`. */
 export interface RunLimits extends StreamLimits {
@@ -49,6 +49,8 @@ export interface RunOptions extends StreamOptions {
   timeoutMs?: number;
   /** What `timeoutMs` is measured with, in milliseconds from any start; never faster than wall time, which is the default. */
   clock?: () => number;
+  /** When the time of `timeoutMs` began, by that clock. Default: with the call. */
+  startedMs?: number;
   /** Ends the run with the signal's reason, which `runProgram` throws. */
   signal?: AbortSignal;
   limits?: RunLimits;
@@ -98,6 +100,7 @@ export interface ProgramStatistics {
 }
 
 const ABORT_STATUS = 134;
+const LOADING = 'while the program was loaded';
 /** How often in a row every wave may wait for nothing that the server can give before the loop sleeps between slices. */
 const SPIN_TURNS = 64;
 /** It sleeps longer the longer nothing happened, so that a program that waits for its user costs no time to speak of. */
@@ -118,12 +121,14 @@ export async function runProgram(bytes: Uint8Array, options: RunOptions): Promis
   const startMs = performance.now();
   try {
     checkRunOptions(options);
-    const limit = new TimeLimit(options.timeoutMs, options.clock);
+    const limit = new TimeLimit(options.timeoutMs, options.clock, options.startedMs);
     options.signal?.throwIfAborted();
     using resources = new DisposableStack();
     const runtime = resources.use(createRuntime({ devices: [options.device] }));
     const agent = runtime.gpuAgents[0]!;
+    limit.expect(LOADING);
     const image = resources.use(new ProgramImage(runtime, agent, bytes, name));
+    limit.expect(LOADING);
     return await new ProgramRun(runtime, agent, image, options, resources, limit).main(startMs);
   } catch (error) {
     throw error instanceof WavewrightError ? error.within({ file: name }) : error;

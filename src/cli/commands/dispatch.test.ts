@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { after, test } from 'node:test';
+import { zstdCompressSync } from 'node:zlib';
 import { runCommandLine } from '../command-line.ts';
 import { COMMANDS } from '../commands.ts';
 
@@ -188,4 +190,42 @@ test('info lists agents', async () => {
   assert.match(text, /^HSA 1\.1, .*\n\nhost: CPU agent cpu\n/);
   assert.match(text, /\n {2}queues {12}1 to \d+ packets each\n/);
   assert.match(text, /\nemulated:gfx1100: GPU agent gfx1100\n(.*\n)* {2}wavefront {9}32 lanes\n/);
+});
+
+const GIB_BUFFERS = [...Array(3).fill('--arg=zero:1200000000'), '--arg=i32:100'];
+
+test('memory that a kernel does not use takes none of the machine', () => {
+  // In a process of its own: what others use does not count.
+  const launcher = path.resolve(import.meta.dirname, '../../../bin/wavewright.js');
+  const argv = [launcher, 'dispatch', VADD, ...SHAPE, ...GIB_BUFFERS, '--format=json'];
+  const { status, stdout } = spawnSync(process.execPath, argv, { encoding: 'utf8' });
+  assert.equal(status, 0);
+  assert.ok(JSON.parse(stdout).peakResidentBytes < 600 * 2 ** 20, stdout);
+});
+
+test('--memory bounds buffers and what bundles expand to, before anything is allocated', async () => {
+  const buffers = await run('dispatch', VADD, ...SHAPE, '--memory=1000000000', ...GIB_BUFFERS);
+  assert.equal(buffers.status, 3);
+  assert.match(buffers.stderr, /an allocation of 1200000000 bytes, the \S+ pool has 10000\d+ \[LIMIT_EXCEEDED\]/);
+  const expanded = new Uint8Array(2 ** 21);
+  const compressed = zstdCompressSync(expanded);
+  // Magic, version 3, method zstd, sizes of file and contents, hash.
+  const header = Buffer.alloc(32);
+  header.write('CCOB');
+  header.writeUInt16LE(3, 4);
+  header.writeUInt16LE(1, 6);
+  header.writeBigUInt64LE(BigInt(32 + compressed.length), 8);
+  header.writeBigUInt64LE(BigInt(expanded.length), 16);
+  writeFileSync(at('bundle'), Buffer.concat([header, compressed]));
+  for (const command of [['dispatch', ...SHAPE], ['run']]) {
+    const bundle = await run(...command, '--memory=1048576', at('bundle'));
+    assert.equal(bundle.status, 3);
+    assert.match(bundle.stderr, /expands to 2097152 bytes, there is memory for 1048576 \[LIMIT_EXCEEDED\]/);
+  }
+});
+
+test('the time limit holds while files are loaded', async () => {
+  const { status, stderr } = await run('dispatch', VADD, ...SHAPE, '--timeout=0.000001', '--arg=i32:1');
+  assert.equal(status, 124);
+  assert.match(stderr, /time limit of 0\.000001 s ran out while the files were loaded \[TIMEOUT\]/);
 });

@@ -1,13 +1,13 @@
 import { WavewrightError } from '../../base/errors.ts';
-import { openCodeObjects, pickCodeObject } from '../../codeobject/container.ts';
-import { nodeDecompress } from '../../codeobject/node-decompress.ts';
+import { TimeLimit } from '../../base/time-limit.ts';
+import { pickCodeObject } from '../../codeobject/container.ts';
 import { parseTargetId } from '../../codeobject/target-id.ts';
 import { ARGUMENT_KINDS, parseArgument } from '../../dispatch/argument-text.ts';
 import { type DispatchOutcome, dispatchKernel } from '../../dispatch/dispatch.ts';
 import type { ClassInstructions } from '../../hsa/device.ts';
 import { instructionCounts, tierShares } from '../../hsa/statistics.ts';
 import { defineCommand } from '../command.ts';
-import { openDevice, WORKERS_OPTION } from '../device-name.ts';
+import { MEMORY_OPTION, openDevice, openImages, WORKERS_OPTION } from '../device-name.ts';
 import { readInput } from '../input.ts';
 import { writeOutput } from '../output-file.ts';
 
@@ -52,7 +52,7 @@ export const dispatch = defineCommand({
       kind: 'seconds',
       placeholder: 'SECONDS',
       max: MAX_TIMEOUT_SECONDS,
-      description: 'stop a run after this time, with status 124 and a report of where every wave stands',
+      description: 'stop loading, or a run, after this time, with status 124 and a report of where every wave stands',
     },
     device: {
       kind: 'text',
@@ -60,6 +60,7 @@ export const dispatch = defineCommand({
       description: "where to run, for example emulated:gfx90a; by default the emulator of the first file's target",
     },
     workers: WORKERS_OPTION,
+    memory: MEMORY_OPTION,
     format: { kind: 'choice', choices: ['text', 'json'], default: 'text', description: 'how to print' },
   },
   formats: {
@@ -74,12 +75,16 @@ export const dispatch = defineCommand({
     'Example: wavewright dispatch vadd.co --grid 256 --workgroup 64 --arg out:sum:1024 --arg in:a --arg in:b --arg i32:256',
   ],
   async run({ stdout, stderr }, options, files) {
+    const timeoutMs = options.timeout === undefined ? undefined : options.timeout * 1000;
+    const loadLimit = new TimeLimit(timeoutMs);
     const grid = extentOf('grid', options.grid);
     const workgroup = extentOf('workgroup', options.workgroup);
     const args = (options.arg ?? []).map((text) => parseArgument(text, readInput));
-    const containers = files.map((file) => openCodeObjects(readInput(file), file, { decompress: nodeDecompress }));
+    const memorySizeBytes = options.memory;
+    const containers = files.map((file) => openImages(file, memorySizeBytes));
     const countsClasses = options.time || options.format === 'json';
-    const device = await openDevice(options.device, containers[0]!, { workers: options.workers, countsClasses });
+    const { workers } = options;
+    const device = await openDevice(options.device, containers[0]!, { workers, countsClasses, memorySizeBytes });
     using resources = new DisposableStack();
     resources.defer(() => device.close());
     const target = parseTargetId(device.properties.targetId);
@@ -89,7 +94,8 @@ export const dispatch = defineCommand({
       ...(options.kernel !== undefined && { kernel: options.kernel }),
       ...{ grid, workgroup, args, repeat: options.repeat, dynamicLdsSizeBytes: options['dynamic-lds'] },
       ...(options['stack-size'] !== undefined && { stackSizeBytes: options['stack-size'] }),
-      ...(options.timeout !== undefined && { timeoutMs: options.timeout * 1000 }),
+      ...(timeoutMs !== undefined && { timeoutMs }),
+      loadLimit,
       cpuTimeNs,
     });
     for (const { file, bytes } of outcome.outputs) {

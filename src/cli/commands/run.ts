@@ -1,11 +1,9 @@
-import { type CodeObjectImage, openCodeObjects, pickCodeObject } from '../../codeobject/container.ts';
-import { nodeDecompress } from '../../codeobject/node-decompress.ts';
+import { type CodeObjectImage, pickCodeObject } from '../../codeobject/container.ts';
 import { parseTargetId } from '../../codeobject/target-id.ts';
 import type { Device } from '../../hsa/device.ts';
 import { formatInspection, formatResources, inspectProgram, runProgram } from '../../loader/index.ts';
 import { type CommandContext, defineCommand } from '../command.ts';
-import { openDevice } from '../device-name.ts';
-import { readInput } from '../input.ts';
+import { openDevice, openImages } from '../device-name.ts';
 import { acquireMachineLock } from '../machine-lock.ts';
 import { gridOf, PROGRAM_OPTIONS, type ProgramOptions, runOptions } from '../program-options.ts';
 import { formatStatistics } from '../statistics-text.ts';
@@ -30,23 +28,26 @@ async function runImageFile(
   args: readonly string[],
 ): Promise<number> {
   const file = args[0]!;
-  const images = openCodeObjects(readInput(file), file, { decompress: nodeDecompress });
+  const startedMs = performance.now();
+  const images = openImages(file, options.memory);
   const device = await openDevice(options.device, images, {
     workers: options.workers,
+    memorySizeBytes: options.memory,
     countsClasses: options.stats,
   });
   using resources = new DisposableStack();
   resources.defer(() => device.close());
-  return await runImages(context, options, args, images, device);
+  return await runImages(context, options, args, images, device, startedMs);
 }
 
-/** Runs the image among `images` that fits the device, which stays open. */
+/** Runs the image among `images` that fits the device, which stays open. `startedMs`: since when the time limit runs; by default from now on. */
 export async function runImages(
   context: CommandContext,
   options: ProgramOptions,
   args: readonly string[],
   images: readonly CodeObjectImage[],
   device: Device,
+  startedMs?: number,
 ): Promise<number> {
   using resources = new DisposableStack();
   const { bytes, name } = pickCodeObject(images, parseTargetId(device.properties.targetId));
@@ -60,6 +61,7 @@ export async function runImages(
   if (options.serialize) resources.use(await acquireMachineLock());
   const result = await runProgram(bytes, {
     ...runWith,
+    ...(startedMs !== undefined && { startedMs }),
     device,
     name,
     args,

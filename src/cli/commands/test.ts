@@ -5,7 +5,7 @@ import { collectTests } from '../batch/collect.ts';
 import { formatJunit } from '../batch/junit.ts';
 import { runBatch, type TestResult } from '../batch/pool.ts';
 import { type CommandContext, defineCommand } from '../command.ts';
-import { WORKERS_OPTION } from '../device-name.ts';
+import { MEMORY_OPTION, WORKERS_OPTION } from '../device-name.ts';
 import { checkOutput, writeOutput } from '../output-file.ts';
 
 const MAX_JOBS = 256;
@@ -30,6 +30,7 @@ export const test = defineCommand({
       ...WORKERS_OPTION,
       description: 'threads that run the workgroups of each program; by default the cores that --jobs leaves',
     },
+    memory: { ...MEMORY_OPTION, description: 'memory of the emulated device of each program' },
     timeout: {
       kind: 'seconds',
       placeholder: 'SECONDS',
@@ -81,7 +82,7 @@ export const test = defineCommand({
       jobs: options.jobs,
       timeoutMs: options.timeout * 1000,
       retries: options.retries,
-      runOptions: [`--workers=${workers}`, ...(options.run ?? [])],
+      runOptions: [`--workers=${workers}`, `--memory=${options.memory}`, ...(options.run ?? [])],
       onResult: (result, done) => {
         progress.clear();
         if (options.format === 'text') context.stdout(formatResult(result));

@@ -26,3 +26,13 @@ test('without a limit it is never over; without a clock wall time counts', () =>
   assert.equal(new TimeLimit(1000).isOver(), false);
   assert.equal(new TimeLimit(0).isOver(), true);
 });
+
+test('time that went by before counts, and what it ran out in is said', () => {
+  const limit = new TimeLimit(1500, () => 2000, 600);
+  assert.equal(limit.isOver(), false);
+  limit.expect('while nothing was done');
+  assert.throws(() => new TimeLimit(1500, () => 2100, 600).expect('while files were read'), {
+    code: 'TIMEOUT',
+    message: 'the time limit of 1.5 s ran out while files were read',
+  });
+});
