@@ -72,6 +72,13 @@ test('arguments, standard streams and the exit status pass through a hand-over',
   }
 });
 
+test('nothing of a hand-over stays in the environment', async () => {
+  const print = "console.log(Object.keys(process.env).filter((name) => name.startsWith('WAVEWRIGHT')).join());";
+  const env = Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith('WAVEWRIGHT')));
+  const { stdout, status } = await start(publishedPackage('environment', print, true), OLD_NODE, [], { env }).end;
+  assert.deepEqual([status, stdout], [0, '\n']);
+});
+
 test('a signal reaches the command line, and its status is 128 + the signal', async () => {
   const wait = "console.log('ready'); setInterval(() => {}, 1000);";
   const launcher = publishedPackage('wait', wait, true);

@@ -7,6 +7,10 @@ export interface CommandContext {
   readonly env: Readonly<Record<string, string | undefined>>;
   /** `stdout` and `stderr` are those of this process: child processes may inherit them, and a terminal may be behind them. */
   readonly isProcess?: boolean;
+  /** Which of the two a terminal with colour reads. */
+  readonly colour?: { readonly stdout: boolean; readonly stderr: boolean };
+  /** Warnings and news are not wanted, only results and errors. */
+  readonly isQuiet?: boolean;
   /** What time limits are measured with, in milliseconds; by default wall time. */
   readonly clock?: () => number;
 }

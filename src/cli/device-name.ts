@@ -46,7 +46,7 @@ export function openImages(file: string, memorySizeBytes: number): CodeObjectIma
 }
 
 /**
- * The device of --device, for example `emulated:gfx90a` or `emulated:gfx90a:xnack-`; without a name, or with `emulated` alone, the
+ * The device of --device, for example `emulated:gfx90a` or `emulated:gfx90a:xnack-`, also without `emulated:`; without a name, or with `emulated` alone, the
  * emulator for the target of the first image that it can run; `hsa:1` is the second AMD GPU of the machine. Throws NO_DEVICE for
  * another kind of device, an unknown processor or features that the device does not have, UNSUPPORTED for a processor that is not
  * emulated. `open`: a device that is open already, and is returned when it is the same.
@@ -56,7 +56,8 @@ export async function openDevice(
   images: readonly CodeObjectImage[],
   { open, ...options }: DeviceOptions & { readonly open?: Device | undefined } = {},
 ): Promise<Device> {
-  const [kind, ...rest] = (name ?? 'emulated').split(':');
+  const [first = '', ...others] = (name ?? 'emulated').split(':');
+  const [kind, ...rest] = PROCESSORS.includes(first) ? ['emulated', first, ...others] : [first, ...others];
   if (kind === 'hsa' && rest.length <= 1 && /^\d*$/.test(rest[0] ?? '')) {
     const index = Number(rest[0] ?? 0);
     if (open?.name === `hsa:${index}`) return open;

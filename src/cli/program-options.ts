@@ -1,5 +1,5 @@
 /** The options that say how a program runs: of `run`, of the upstream loaders' command lines, and of `.params` files for `test`. */
-import { closeSync, openSync, statSync } from 'node:fs';
+import { closeSync, existsSync, openSync, statSync } from 'node:fs';
 import { WavewrightError } from '../base/errors.ts';
 import { printable } from '../base/text.ts';
 import type { FileSystem, OpenFile } from '../loader/file-system.ts';
@@ -158,7 +158,8 @@ function accessOf(
   };
   const directory = options.cwd;
   if (directory !== undefined && !isDirectory(directory)) {
-    throw new WavewrightError('IO', 'is no directory', { file: directory });
+    const what = existsSync(directory) ? 'is no directory' : 'no such directory';
+    throw new WavewrightError('IO', what, { file: directory });
   }
   const system = createNodeSystem({ directory, environment, ...(context.isProcess ? {} : { output: context }) });
   if (!sandboxed) return { filesystem: createNodeFileSystem(directory), system, limits };

@@ -10,6 +10,7 @@ import { defineCommand } from '../command.ts';
 import { MEMORY_OPTION, openDevice, openImages, WORKERS_OPTION } from '../device-name.ts';
 import { readInput } from '../input.ts';
 import { writeOutput } from '../output-file.ts';
+import { warn } from '../report.ts';
 
 const MAX_REPEAT = 1_000_000;
 const MAX_STACK_BYTES = 2 ** 28;
@@ -74,7 +75,8 @@ export const dispatch = defineCommand({
     'Hidden arguments are filled in. An output FILE of - is standard output; times and JSON then go to standard error.',
     'Example: wavewright dispatch vadd.co --grid 256 --workgroup 64 --arg out:sum:1024 --arg in:a --arg in:b --arg i32:256',
   ],
-  async run({ stdout, stderr }, options, files) {
+  async run(context, options, files) {
+    const { stdout, stderr } = context;
     const timeoutMs = options.timeout === undefined ? undefined : options.timeout * 1000;
     const loadLimit = new TimeLimit(timeoutMs);
     const grid = extentOf('grid', options.grid);
@@ -104,7 +106,7 @@ export const dispatch = defineCommand({
     }
     const name = outcome.kernel.name.replace(/\.kd$/, '');
     for (const problem of outcome.hardwareProblems) {
-      stderr(`wavewright: warning: on hardware, kernel '${name}' ${problem}\n`);
+      warn(context, `on hardware, kernel '${name}' ${problem}`);
     }
     const print = outcome.outputs.some(({ file }) => file === '-') ? stderr : stdout;
     if (options.format === 'json')
