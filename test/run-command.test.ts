@@ -57,14 +57,19 @@ for (const [signal, status] of [
     const shell = spawn('sh', ['-c', '"$@" & echo $!; wait $!; echo $?', 'sh', ...argv], { stdio: 'pipe' });
     const closed = once(shell, 'close');
     let stdout = '';
+    let stderr = '';
     shell.stdout.on('data', (data) => {
       stdout += data;
     });
     for await (const text of shell.stderr.setEncoding('utf8')) {
+      stderr += text;
       if (text.includes('_start:')) process.kill(Number(stdout.trim()), signal);
     }
     await closed;
     assert.equal(stdout.split('\n')[1], String(status));
+    const report =
+      /\nwavewright: interrupted in kernel '_start'\n {2}1 wave running at pc 0x.* in _start\+.*\n {2}this looks like/;
+    if (signal === 'SIGINT') assert.match(stderr, report);
   });
 }
 

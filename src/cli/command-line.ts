@@ -3,7 +3,7 @@ import { ERROR_CODES, WavewrightError } from '../base/errors.ts';
 import type { CommandContext, CommandRow } from './command.ts';
 import { commandHelp, overview } from './help.ts';
 import { parseArguments } from './options.ts';
-import { reportError, warn } from './report.ts';
+import { errorJson, reportError, warn } from './report.ts';
 import { didYouMean } from './suggest.ts';
 
 /**
@@ -59,7 +59,12 @@ async function perform(
     const what = `'${parsed.misplaced}' stands behind '${image}' and goes to the program; options of wavewright stand before it; '-- ${image}' says that this is meant`;
     warn(itsContext, what);
   }
-  return await command.run(itsContext, parsed.options, parsed.operands);
+  try {
+    return await command.run(itsContext, parsed.options, parsed.operands);
+  } catch (error) {
+    if (error instanceof WavewrightError && parsed.options['format'] === 'json') context.stdout(errorJson(error));
+    throw error;
+  }
 }
 
 async function helpFor(row: CommandRow): Promise<string> {

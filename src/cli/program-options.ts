@@ -66,8 +66,8 @@ export const PROGRAM_OPTIONS = {
     placeholder: 'BYTES',
     min: 1024,
     max: MAX_STACK_BYTES,
-    default: 16_384,
-    description: 'scratch of a work-item where the compiler could not know how much stack the kernel needs',
+    description:
+      'scratch of a work-item, at least; by default what a kernel needs, 16384 where the compiler could not know',
   },
   'heap-size': limit('BYTES', 'device memory that malloc gives out; then it returns null'),
   env: list('NAME=VALUE', 'set a variable of the environment of the program; may be repeated'),
@@ -109,7 +109,7 @@ export function runOptions(
   return {
     env: environment,
     ...gridOf(options),
-    stackSizeBytes: options['stack-size'],
+    ...(options['stack-size'] !== undefined && { stackSizeBytes: options['stack-size'] }),
     stdin: stdinOf(options.stdin, resources),
     onStdout: stdout,
     onStderr: stderr,

@@ -30,7 +30,7 @@ export interface DispatchRequest {
   readonly args: readonly DispatchArgument[];
   /** Group memory beyond that of the kernel and of `local` arguments. */
   readonly dynamicLdsSizeBytes?: number;
-  /** Private memory of a work-item where it cannot be seen how much the calls need. Default 16,384. */
+  /** Private memory of a work-item, at least. Default: what the kernel needs, 16,384 where that cannot be seen. */
   readonly stackSizeBytes?: number;
   /** Default 1; every run starts with the same memory. */
   readonly repeat?: number;
@@ -145,8 +145,8 @@ class Session implements Disposable {
     const kernel = this.#kernel;
     const { args, repeat = 1, cpuTimeNs, dynamicLdsSizeBytes = 0, stackSizeBytes = 0 } = this.#request;
     const places = placeArguments(kernel, args);
-    const stackBytes = kernel.dynamicCallstack ? stackSizeBytes : 0;
-    const privateBytes = Math.max(kernel.privateSegmentSizeBytes, stackBytes);
+    const hasStack = kernel.dynamicCallstack || kernel.privateSegmentSizeBytes > 0;
+    const privateBytes = Math.max(kernel.privateSegmentSizeBytes, hasStack ? stackSizeBytes : 0);
     const sizes = launchSizes(kernel, places, dynamicLdsSizeBytes, privateBytes);
     const kernarg = this.#allocate(sizes.kernargSizeBytes, 'kernel arguments');
     const context = {
@@ -196,10 +196,8 @@ class Session implements Disposable {
       throw error;
     }
     if (this.#done.load() > 0n) {
-      const waves = this.#queue.describeWaves().join('\n  ');
-      throw new WavewrightError('TIMEOUT', `kernel '${plainName(kernel)}' did not end within ${timeoutMs! / 1000} s`, {
-        ...(waves !== '' && { hint: `its waves:\n  ${waves}` }),
-      });
+      const what = `kernel '${plainName(kernel)}' did not end within ${timeoutMs! / 1000} s`;
+      throw new WavewrightError('TIMEOUT', [what, ...this.#queue.describeWaves()].join('\n  '));
     }
     const ticks = this.#done.endTicks - this.#done.startTicks;
     return Number((ticks * 1_000_000_000n) / BigInt(this.#agent.info.timestampFrequencyHz));

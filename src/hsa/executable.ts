@@ -160,7 +160,8 @@ export class Executable implements Disposable {
     checkCalls(entries.flat());
     for (const patch of patches) writeField(patch);
     this.#frozen = true;
-    for (const agent of this.#namespaces.keys()) this.#link(agent);
+    // Not only those of names that others see: all of a code object may be hidden.
+    for (const agent of new Set(this.#codeObjects.map((codeObject) => codeObject.agent))) this.#link(agent);
     for (const codeObject of this.#codeObjects) {
       codeObject.agent.requireDevice().publishCode(codeObject.publishedCode());
       codeObject.agent.codeObjects.add(codeObject);

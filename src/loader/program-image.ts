@@ -83,12 +83,16 @@ export class ProgramImage implements Disposable {
     new DataView(bytes.buffer, bytes.byteOffset, 8).setBigUint64(0, BigInt(frequencyHz), true);
   }
 
-  /** `stackSizeBytes`: scratch of a work-item where the compiler could not know the size of the stack. */
-  resources(kernel: KernelSymbol, threads: Extent, stackSizeBytes = DEFAULT_STACK_SIZE_BYTES): KernelResources {
+  /** `stackSizeBytes`: scratch of a work-item at least; by default what the kernel needs, or as much as is usual where the compiler could not know. */
+  resources(kernel: KernelSymbol, threads: Extent, stackSizeBytes?: number): KernelResources {
+    // A kernel without private memory has no stack, whatever was asked for.
+    const hasStack = kernel.dynamicCallstack || kernel.privateSegmentSizeBytes > 0;
+    const usualBytes = kernel.dynamicCallstack ? DEFAULT_STACK_SIZE_BYTES : 0;
+    const leastBytes = hasStack ? (stackSizeBytes ?? usualBytes) : 0;
     const parsed = kernel.codeObject.codeObject.kernels.find(({ symbol }) => symbol.name === kernel.name)!;
     return kernelResources(kernel, parsed.descriptor, {
       processor: kernel.agent.requireDevice().properties.processor,
-      scratchSizeBytes: Math.max(kernel.privateSegmentSizeBytes, kernel.dynamicCallstack ? stackSizeBytes : 0),
+      scratchSizeBytes: Math.max(kernel.privateSegmentSizeBytes, leastBytes),
       workgroupSize: threads[0] * threads[1] * threads[2],
     });
   }

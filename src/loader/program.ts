@@ -53,6 +53,8 @@ export interface RunOptions extends StreamOptions {
   startedMs?: number;
   /** Ends the run with the signal's reason, which `runProgram` throws. */
   signal?: AbortSignal;
+  /** Called when the signal ends the run while a kernel runs: the kernel, and where its waves stand, a line each. */
+  onAbort?: (kernel: string, waves: readonly string[]) => void;
   limits?: RunLimits;
   /**
    * C's system: gives the wait status of a command. Other waves go on while a promise is open; the signal says that the program is over. Default:
@@ -67,7 +69,7 @@ export interface RunOptions extends StreamOptions {
   onConversation?: (conversation: ConversationRecord) => void;
   /** RPC ports, from 1 to what the program's generation allows. Default: what `_start` can hold at once, see launch.ts. */
   portCount?: number;
-  /** Scratch of a work-item where the compiler could not know the size of the stack, in bytes. Default: 16 KiB. */
+  /** Scratch of a work-item, at least, in bytes. Default: what the kernel needs, 16 KiB where the compiler could not know the stack. */
   stackSizeBytes?: number;
   /** Called before each kernel. */
   onKernel?: (resources: KernelResources) => void;
@@ -329,7 +331,11 @@ class ProgramRun {
   }
 
   async #pause(name: string, state: AdvanceResult, waits: number): Promise<void> {
-    this.#options.signal?.throwIfAborted();
+    const { signal, onAbort } = this.#options;
+    if (signal?.aborted) {
+      onAbort?.(name, this.#waveLines());
+      throw signal.reason;
+    }
     const nowMs = performance.now();
     if (this.#limit.isOver(nowMs)) throw this.#timeout(name);
     const sleeps = state === 'waiting' && waits > SPIN_TURNS;
@@ -341,10 +347,14 @@ class ProgramRun {
   }
 
   #timeout(name: string): WavewrightError {
+    const what = `the time limit of ${this.#options.timeoutMs! / 1000} s ran out in kernel '${name}'`;
+    return new WavewrightError('TIMEOUT', [what, ...this.#waveLines()].join('\n  '));
+  }
+
+  #waveLines(): string[] {
     const waves = this.#queue.describeWaves();
     const lines = waves.slice(0, MAX_LISTED_WAVES);
     if (waves.length > lines.length) lines.push(`and ${waves.length - lines.length} more waves`);
-    const what = `the time limit of ${this.#options.timeoutMs! / 1000} s ran out in kernel '${name}'`;
-    return new WavewrightError('TIMEOUT', [what, ...lines].join('\n  '));
+    return lines;
   }
 }

@@ -151,7 +151,10 @@ test('a fault names the kernel', async () => {
   ];
   const { status, stderr } = await run(...argv);
   assert.equal(status, 6);
-  assert.match(stderr, /kernel 'vadd': invalid write of address 0x1000 by 'global_store_dword .* in vadd\+0x/);
+  assert.match(
+    stderr,
+    /kernel 'vadd': invalid write of address 0x1000 \[GPU_FAULT\]\n {2}instruction: 'global_store_dword .*'\n {2}at: +pc 0x[0-9a-f]+ in vadd\+0x/,
+  );
 });
 
 test('readobj --link shows what is resolved, and fails where something is missing', async () => {
@@ -228,4 +231,42 @@ test('the time limit holds while files are loaded', async () => {
   const { status, stderr } = await run('dispatch', VADD, ...SHAPE, '--timeout=0.000001', '--arg=i32:1');
   assert.equal(status, 124);
   assert.match(stderr, /time limit of 0\.000001 s ran out while the files were loaded \[TIMEOUT\]/);
+});
+
+/** Writes 4000 bytes into its private memory, of which the compiler is said to know 16; or loops, with line tables. */
+const STACK = (usesDynamicStack: 0 | 1) => `.amdgcn_target "amdgcn-amd-amdhsa--gfx942"
+.text
+.p2align 8
+.hidden k
+k:
+  v_mov_b32_e32 v1, 7
+  scratch_store_dword off, v1, off offset:4000
+  s_endpgm
+.size k, .-k
+.section .rodata
+.p2align 6
+.amdhsa_kernel k
+  .amdhsa_next_free_vgpr 4
+  .amdhsa_next_free_sgpr 16
+  .amdhsa_accum_offset 4
+  .amdhsa_enable_private_segment 1
+  .amdhsa_private_segment_fixed_size 16
+  .amdhsa_uses_dynamic_stack ${usesDynamicStack}
+.end_amdhsa_kernel
+.hidden k.kd
+`;
+
+test('a stack of unknown size has room, also where all is hidden; --stack-size counts for any, and the fault says so', async () => {
+  for (const usesDynamicStack of [0, 1] as const) {
+    writeFileSync(at('stack.s'), STACK(usesDynamicStack));
+    assert.deepEqual(await run('asm', at('stack.s'), '-o', at('stack.co')).then(({ stderr }) => stderr), '');
+    const argv = ['dispatch', at('stack.co'), '--grid=1', '--workgroup=1'];
+    const plain = await run(...argv);
+    assert.equal(plain.status, usesDynamicStack ? 0 : 6, plain.stderr);
+    assert.equal((await run(...argv, '--stack-size=8192')).status, 0);
+    const small = await run(...argv, '--stack-size=1024');
+    assert.equal(small.status, 6);
+    const hint = /\nhint: a work-item had 1024 bytes of private memory, its stack included: --stack-size=BYTES .*\n$/;
+    assert.match(small.stderr, hint);
+  }
 });

@@ -38,7 +38,8 @@ export const dispatch = defineCommand({
       placeholder: 'BYTES',
       min: 1024,
       max: MAX_STACK_BYTES,
-      description: 'private memory of a work-item where it cannot be seen how much the calls need; by default 16384',
+      description:
+        'private memory of a work-item, at least; by default what the kernel needs, 16384 where that cannot be seen',
     },
     repeat: {
       kind: 'integer',

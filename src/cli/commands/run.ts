@@ -1,9 +1,11 @@
+import { printable } from '../../base/text.ts';
 import { type CodeObjectImage, pickCodeObject } from '../../codeobject/container.ts';
 import { parseTargetId } from '../../codeobject/target-id.ts';
 import type { Device } from '../../hsa/device.ts';
 import { formatInspection, formatResources, inspectProgram, runProgram } from '../../loader/index.ts';
 import { type CommandContext, defineCommand } from '../command.ts';
 import { openDevice, openImages } from '../device-name.ts';
+import { Interruption } from '../interruption.ts';
 import { acquireMachineLock } from '../machine-lock.ts';
 import { gridOf, PROGRAM_OPTIONS, type ProgramOptions, runOptions } from '../program-options.ts';
 import { formatStatistics } from '../statistics-text.ts';
@@ -53,15 +55,20 @@ export async function runImages(
   const { bytes, name } = pickCodeObject(images, parseTargetId(device.properties.targetId));
   if (options.inspect) {
     const stackSizeBytes = options['stack-size'];
-    context.stdout(formatInspection(inspectProgram(bytes, { device, name, stackSizeBytes, ...gridOf(options) })));
+    const stack = stackSizeBytes === undefined ? {} : { stackSizeBytes };
+    context.stdout(formatInspection(inspectProgram(bytes, { device, name, ...stack, ...gridOf(options) })));
     return 0;
   }
   const { stderr } = context;
   const runWith = runOptions(options, context, resources);
   if (options.serialize) resources.use(await acquireMachineLock());
+  const interruption = context.isProcess ? resources.use(new Interruption()) : undefined;
+  const onAbort = (kernel: string, waves: readonly string[]) =>
+    stderr(`wavewright: interrupted in kernel '${kernel}'\n${waves.map((line) => `  ${printable(line)}\n`).join('')}`);
   const result = await runProgram(bytes, {
     ...runWith,
     ...(startedMs !== undefined && { startedMs }),
+    ...(interruption && { signal: interruption.signal, onAbort }),
     device,
     name,
     args,

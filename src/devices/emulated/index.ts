@@ -163,8 +163,8 @@ class EmulatedDispatch implements Dispatch {
     this.#inner.cancel();
   }
 
-  describeWaves(): string[] {
-    return this.#inner.describeWaves();
+  describeWaves(sourceOf?: (pc: bigint) => string | undefined): string[] {
+    return this.#inner.describeWaves(sourceOf);
   }
 }
 

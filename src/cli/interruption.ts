@@ -1,0 +1,19 @@
+/** Ctrl-C while a program runs: it is stopped, and says where it was; a second one ends the process at once, as without this. */
+export class Interruption implements Disposable {
+  readonly #controller = new AbortController();
+  readonly #onInterrupt = () => this.#controller.abort(new Error('interrupted'));
+
+  constructor() {
+    process.once('SIGINT', this.#onInterrupt);
+  }
+
+  get signal(): AbortSignal {
+    return this.#controller.signal;
+  }
+
+  /** Ends the process by the signal that it took, if it took one: shells and scripts look for that. */
+  [Symbol.dispose](): void {
+    process.off('SIGINT', this.#onInterrupt);
+    if (this.signal.aborted) process.kill(process.pid, 'SIGINT');
+  }
+}
