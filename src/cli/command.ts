@@ -21,6 +21,8 @@ export interface Operands {
   readonly usage: string;
   readonly min: number;
   readonly max: number;
+  /** What it may be, where that is a short list: for completion. */
+  readonly choices?: readonly string[];
   /** Everything after the first operand belongs to the program that it names, options included. */
   readonly firstEndsOptions?: boolean;
 }

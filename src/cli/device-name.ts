@@ -41,7 +41,7 @@ export interface DeviceOptions {
 }
 
 /** The code objects in a file, for a device with so much memory. */
-export function openImages(file: string, memorySizeBytes: number): CodeObjectImage[] {
+export function openImages(file: string, memorySizeBytes = MAX_DEVICE_MEMORY_BYTES): CodeObjectImage[] {
   return openCodeObjects(readInput(file), file, { decompress: nodeDecompress, maxExpandedBytes: memorySizeBytes });
 }
 

@@ -189,7 +189,16 @@ test('info lists agents', async () => {
     ],
   );
   assert.deepEqual(agents[1].isas, ['amdgcn-amd-amdhsa--gfx942:sramecc+:xnack-']);
-  const text = (await run('info')).stdout.toString();
+  const one = (await run('info')).stdout.toString();
+  assert.equal(one.match(/: GPU agent /g)?.length, 1);
+  assert.match(one, /\n\d+ processors are emulated, .*\ngfx900 .* gfx1201/);
+  const apply = (await run('info', '--format=json', LINK[0]!)).stdout.toString();
+  assert.deepEqual(
+    JSON.parse(apply).agents.map(({ name }: { name: string }) => name),
+    ['cpu', 'gfx90a'],
+  );
+  assert.equal((await run('info', '--all', LINK[0]!)).status, 2);
+  const text = (await run('info', '--all')).stdout.toString();
   assert.match(text, /^HSA 1\.1, .*\n\nhost: CPU agent cpu\n/);
   assert.match(text, /\n {2}queues {12}1 to \d+ packets each\n/);
   assert.match(text, /\nemulated:gfx1100: GPU agent gfx1100\n(.*\n)* {2}wavefront {9}32 lanes\n/);
