@@ -1,3 +1,5 @@
+import { printable } from '../base/text.ts';
+
 /** Ctrl-C while a program runs: it is stopped, and says where it was; a second one ends the process at once, as without this. */
 export class Interruption implements Disposable {
   readonly #controller = new AbortController();
@@ -5,6 +7,11 @@ export class Interruption implements Disposable {
 
   constructor() {
     process.once('SIGINT', this.#onInterrupt);
+  }
+
+  /** What the user is told. */
+  static report(kernel: string, waves: readonly string[]): string {
+    return `wavewright: interrupted in kernel '${kernel}'\n${waves.map((line) => `  ${printable(line)}\n`).join('')}`;
   }
 
   get signal(): AbortSignal {

@@ -14,6 +14,8 @@ import type { Signal } from '../hsa/signal.ts';
 import type { DispatchArgument } from './argument-text.ts';
 import { launchSizes, placeArguments, writeArguments } from './kernel-arguments.ts';
 
+/** A caller who wants one gets a turn this often, in milliseconds. */
+const TURN_MS = 50;
 /** Names in one hint. */
 const MAX_LISTED = 20;
 const LOADING = 'while the files were loaded';
@@ -66,6 +68,44 @@ export interface DispatchOutcome {
  * throw.
  */
 export function dispatchKernel(request: DispatchRequest): DispatchOutcome {
+  const steps = dispatchSteps(request);
+  for (;;) {
+    const step = steps.next();
+    if (step.done) return step.value;
+  }
+}
+
+/**
+ * As `dispatchKernel`, but awaits `pause` every now and then while the kernel runs; what that throws ends it.
+ */
+export async function dispatchKernelInTurns(
+  request: DispatchRequest,
+  pause: (kernel: RunningKernel) => Promise<void>,
+): Promise<DispatchOutcome> {
+  const steps = dispatchSteps(request);
+  try {
+    for (;;) {
+      const step = steps.next();
+      if (step.done) return step.value;
+      await pause(step.value);
+    }
+  } finally {
+    // Gives back what the kernel has, when `pause` threw.
+    steps.return(undefined as never); // reason: the value of a generator that is left is nobody's
+  }
+}
+
+/** A kernel that runs, or is about to. */
+export interface RunningKernel {
+  readonly name: string;
+  /** Where its waves stand, in lines. */
+  readonly describeWaves: () => string[];
+}
+
+/** Gives its caller a turn now and then. */
+type Steps<T> = Generator<RunningKernel, T>;
+
+function* dispatchSteps(request: DispatchRequest): Steps<DispatchOutcome> {
   using runtime = createRuntime({ devices: [request.device] });
   using executable = runtime.createExecutable();
   const agent = runtime.gpuAgents[0]!;
@@ -79,7 +119,7 @@ export function dispatchKernel(request: DispatchRequest): DispatchOutcome {
   const kernel = chooseKernel(executable, request.kernel);
   checkLaunch(kernel, request);
   using session = new Session(runtime, agent, executable, kernel, request);
-  return session.run();
+  return yield* session.run();
 }
 
 const plainName = ({ name }: KernelSymbol): string => name.replace(/\.kd$/, '');
@@ -129,6 +169,7 @@ class Session implements Disposable {
     [];
   readonly #allocated: bigint[] = [];
   #memoryBytes = 0;
+  #nextTurnMs = performance.now() + TURN_MS;
 
   constructor(runtime: Runtime, agent: Agent, executable: Executable, kernel: KernelSymbol, request: DispatchRequest) {
     this.#runtime = runtime;
@@ -141,7 +182,7 @@ class Session implements Disposable {
     for (const { sizeBytes } of executable.loadedCodeObjects) this.#memoryBytes += sizeBytes;
   }
 
-  run(): DispatchOutcome {
+  *run(): Steps<DispatchOutcome> {
     const kernel = this.#kernel;
     const { args, repeat = 1, cpuTimeNs, dynamicLdsSizeBytes = 0, stackSizeBytes = 0 } = this.#request;
     const places = placeArguments(kernel, args);
@@ -164,8 +205,9 @@ class Session implements Disposable {
     for (let i = 0; i < repeat; i++) {
       segment.set(initial);
       this.#fillBuffers(i === 0);
+      yield* this.#turn();
       const before = cpuTimeNs?.();
-      const durationNs = this.#runOnce(kernarg, sizes);
+      const durationNs = yield* this.#runOnce(kernarg, sizes);
       runs.push({ durationNs, ...(cpuTimeNs && { cpuNs: cpuTimeNs() - before! }) });
     }
     return {
@@ -180,7 +222,7 @@ class Session implements Disposable {
     };
   }
 
-  #runOnce(kernarg: bigint, { groupSegmentSizeBytes, privateSegmentSizeBytes }: LaunchSizes): number {
+  *#runOnce(kernarg: bigint, { groupSegmentSizeBytes, privateSegmentSizeBytes }: LaunchSizes): Steps<number> {
     const { grid, workgroup, timeoutMs } = this.#request;
     const kernel = this.#kernel;
     this.#done.store(1n);
@@ -189,7 +231,7 @@ class Session implements Disposable {
         ...{ kernel: kernel.kernelObject, grid, workgroup, kernarg, completionSignal: this.#done },
         ...{ groupSegmentSizeBytes, privateSegmentSizeBytes },
       });
-      this.#done.waitSync('lt', 1n, timeoutMs === undefined ? {} : { timeoutMs });
+      yield* this.#wait(timeoutMs);
       if (this.#queue.error !== undefined) throw this.#queue.error.error;
     } catch (error) {
       if (error instanceof WavewrightError) throw error.within({ section: `kernel '${plainName(kernel)}'` });
@@ -201,6 +243,31 @@ class Session implements Disposable {
     }
     const ticks = this.#done.endTicks - this.#done.startTicks;
     return Number((ticks * 1_000_000_000n) / BigInt(this.#agent.info.timestampFrequencyHz));
+  }
+
+  /** Until the kernel is done, its queue has failed or the time is over. */
+  *#wait(timeoutMs = Number.POSITIVE_INFINITY): Steps<void> {
+    const startMs = performance.now();
+    for (;;) {
+      const turnMs = Math.min(TURN_MS, timeoutMs - (performance.now() - startMs));
+      const endMs = performance.now() + turnMs;
+      this.#done.waitSync('lt', 1n, { timeoutMs: turnMs });
+      if (this.#done.load() < 1n || this.#queue.error !== undefined) return;
+      const nowMs = performance.now();
+      if (nowMs - startMs >= timeoutMs) return;
+      if (nowMs < endMs) {
+        // Nothing can go on any more: without a time limit that is an error.
+        if (timeoutMs === Number.POSITIVE_INFINITY) this.#done.waitSync('lt', 1n);
+        return;
+      }
+      yield* this.#turn();
+    }
+  }
+
+  *#turn(): Steps<void> {
+    if (performance.now() < this.#nextTurnMs) return;
+    yield { name: plainName(this.#kernel), describeWaves: () => this.#queue.describeWaves() };
+    this.#nextTurnMs = performance.now() + TURN_MS;
   }
 
   /** New memory is zero already; writing that would make it take the host's. */

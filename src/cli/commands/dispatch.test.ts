@@ -1,9 +1,11 @@
 import assert from 'node:assert/strict';
-import { spawnSync } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { after, test } from 'node:test';
+import { setTimeout } from 'node:timers/promises';
 import { zstdCompressSync } from 'node:zlib';
 import { runCommandLine } from '../command-line.ts';
 import { COMMANDS } from '../commands.ts';
@@ -234,6 +236,54 @@ test('--memory bounds buffers and what bundles expand to, before anything is all
     assert.equal(bundle.status, 3);
     assert.match(bundle.stderr, /expands to 2097152 bytes, there is memory for 1048576 \[LIMIT_EXCEEDED\]/);
   }
+});
+
+/** Never ends. */
+const LOOP = `.amdgcn_target "amdgcn-amd-amdhsa--gfx90a"
+.text
+.p2align 8
+.globl k
+.type k,@function
+k:
+  s_sleep 1
+  s_branch k
+.size k, .-k
+.section .rodata
+.p2align 6
+.amdhsa_kernel k
+  .amdhsa_next_free_vgpr 4
+  .amdhsa_next_free_sgpr 16
+  .amdhsa_accum_offset 4
+.end_amdhsa_kernel
+`;
+const PLACE = / {2}1 wave (?:running|asleep) at pc 0x[0-9a-f]+ in k\+0x.*\n {2}this looks like .*\n/;
+
+test('a kernel that does not end says where its waves are, a line each: at the time limit and after Ctrl-C', async () => {
+  writeFileSync(at('loop.s'), LOOP);
+  assert.equal((await run('asm', at('loop.s'), '-o', at('loop.co'))).status, 0);
+  const late = await run('dispatch', at('loop.co'), '--grid=1', '--workgroup=1', '--timeout=1');
+  assert.equal(late.status, 124);
+  assert.match(
+    late.stderr,
+    new RegExp(`^wavewright: error: .*did not end within 1 s \\[TIMEOUT\\]\\n${PLACE.source}$`),
+  );
+  const launcher = path.resolve(import.meta.dirname, '../../../bin/wavewright.js');
+  // Before the kernel runs a signal ends the process without a word.
+  for (const seconds of [1, 5, 30]) {
+    const child = spawn(process.execPath, [launcher, 'dispatch', at('loop.co'), '--grid=1', '--workgroup=1']);
+    const closed = once(child, 'close');
+    let stderr = '';
+    child.stderr.setEncoding('utf8').on('data', (text) => {
+      stderr += text;
+    });
+    await setTimeout(seconds * 1000);
+    child.kill('SIGINT');
+    assert.deepEqual(await closed, [null, 'SIGINT']);
+    if (stderr === '') continue;
+    assert.match(stderr, new RegExp(`^wavewright: interrupted in kernel 'k'\\n${PLACE.source}$`));
+    return;
+  }
+  assert.fail('the kernel never ran');
 });
 
 test('the time limit holds while files are loaded', async () => {

@@ -1,14 +1,16 @@
+import { setImmediate } from 'node:timers/promises';
 import { WavewrightError } from '../../base/errors.ts';
 import { TimeLimit } from '../../base/time-limit.ts';
 import { pickCodeObject } from '../../codeobject/container.ts';
 import { parseTargetId } from '../../codeobject/target-id.ts';
 import { ARGUMENT_KINDS, parseArgument } from '../../dispatch/argument-text.ts';
-import { type DispatchOutcome, dispatchKernel } from '../../dispatch/dispatch.ts';
+import { type DispatchOutcome, dispatchKernelInTurns, type RunningKernel } from '../../dispatch/dispatch.ts';
 import type { ClassInstructions } from '../../hsa/device.ts';
 import { instructionCounts, tierShares } from '../../hsa/statistics.ts';
 import { defineCommand } from '../command.ts';
 import { MEMORY_OPTION, openDevice, openImages, WORKERS_OPTION } from '../device-name.ts';
 import { readInput } from '../input.ts';
+import { Interruption } from '../interruption.ts';
 import { writeOutput } from '../output-file.ts';
 import { warn } from '../report.ts';
 
@@ -91,7 +93,14 @@ export const dispatch = defineCommand({
     using resources = new DisposableStack();
     resources.defer(() => device.close());
     const target = parseTargetId(device.properties.targetId);
-    const outcome = dispatchKernel({
+    const { signal } = context.isProcess ? resources.use(new Interruption()) : {};
+    const pause = async ({ name, describeWaves }: RunningKernel) => {
+      await setImmediate();
+      if (!signal?.aborted) return;
+      stderr(Interruption.report(name, describeWaves()));
+      throw signal.reason;
+    };
+    const request = {
       device,
       images: containers.map((images) => pickCodeObject(images, target)),
       ...(options.kernel !== undefined && { kernel: options.kernel }),
@@ -100,7 +109,8 @@ export const dispatch = defineCommand({
       ...(timeoutMs !== undefined && { timeoutMs }),
       loadLimit,
       cpuTimeNs,
-    });
+    };
+    const outcome = await dispatchKernelInTurns(request, pause);
     for (const { file, bytes } of outcome.outputs) {
       if (file === '-') stdout(bytes);
       else writeOutput(file, bytes);

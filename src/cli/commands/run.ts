@@ -1,4 +1,3 @@
-import { printable } from '../../base/text.ts';
 import { type CodeObjectImage, pickCodeObject } from '../../codeobject/container.ts';
 import { parseTargetId } from '../../codeobject/target-id.ts';
 import type { Device } from '../../hsa/device.ts';
@@ -63,8 +62,7 @@ export async function runImages(
   const runWith = runOptions(options, context, resources);
   if (options.serialize) resources.use(await acquireMachineLock());
   const interruption = context.isProcess ? resources.use(new Interruption()) : undefined;
-  const onAbort = (kernel: string, waves: readonly string[]) =>
-    stderr(`wavewright: interrupted in kernel '${kernel}'\n${waves.map((line) => `  ${printable(line)}\n`).join('')}`);
+  const onAbort = (kernel: string, waves: readonly string[]) => stderr(Interruption.report(kernel, waves));
   const result = await runProgram(bytes, {
     ...runWith,
     ...(startedMs !== undefined && { startedMs }),
