@@ -9,6 +9,7 @@ export {
   type ContainerOptions,
   openCodeObjects,
   pickCodeObject,
+  pickCodeObjects,
 } from './codeobject/container.ts';
 export { type HiddenArgumentValues, writeHiddenArguments } from './codeobject/hidden-arguments.ts';
 export { formatTargetId, parseTargetId, type TargetId } from './codeobject/target-id.ts';

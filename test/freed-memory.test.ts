@@ -49,7 +49,25 @@ const scratch = (access: string): string => `
   s_endpgm`;
 const SCRATCH = ['.amdhsa_private_segment_fixed_size 256', '.amdhsa_system_sgpr_private_segment_wavefront_offset 1'];
 
+/** Registers beyond those that the kernel asked for: the first kernel leaves something in them, the second stores what it finds. */
+const LEAVE = `
+  v_mov_b32 v200, 0x5ec2e701
+  v_accvgpr_write_b32 a200, v200
+  s_mov_b32 s90, 0x5ec2e701
+  s_endpgm`;
+const LOOK = `
+  s_load_dwordx2 s[8:9], s[0:1], 0x0
+  v_accvgpr_read_b32 v3, a200
+  v_or_b32 v3, v200, v3
+  v_or_b32 v3, s90, v3
+  v_lshlrev_b32 v1, 2, v0
+  s_waitcnt lgkmcnt(0)
+  global_store_dword v1, v3, s[8:9]
+  s_endpgm`;
+
 const image = imageOf(
+  kernelText('leave', LEAVE),
+  kernelText('look', LOOK),
   kernelText('go', GO),
   kernelText(
     'fill',
@@ -123,6 +141,20 @@ for (const [executor, options] of Object.entries(EXECUTORS)) {
       () => rig.runCode(code),
       (error: unknown) => error instanceof HsaError && /jump to/.test(error.message),
     );
+  });
+
+  test(`${executor}: registers show nothing of other kernels`, () => {
+    using rig = new KernelRig(options, image);
+    const out = rig.allocate(64 * 4);
+    for (let i = 0; i < 3; i++) {
+      rig.run('leave');
+      // Its waves' state is no longer kept for the kernel: the next one gets it.
+      const address = rig.address('leave.kd');
+      rig.device.publishCode({ address, sizeBytes: 64, name: 'leave', symbols: [] });
+      rig.run('look', out);
+      const seen = new Uint32Array(rig.runtime.view(out, 64 * 4).slice().buffer);
+      assert.ok(seen.every((dword) => dword === 0));
+    }
   });
 
   test(`${executor}: scratch shows nothing of other kernels`, () => {

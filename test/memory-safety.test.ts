@@ -84,7 +84,7 @@ class World {
     this.#waveSize = waveSize;
     this.emulator = new Emulator({ processor, executor, compileThreshold: 0, memorySizeBytes: 2 ** 26 });
     const { memory, state } = this.emulator;
-    this.wave = state.allocate(waveSizeBytes(waveSize), true);
+    this.wave = state.allocate(waveSizeBytes(waveSize));
     const privateSize = PRIVATE_SIZE * waveSize;
     const own = memory.allocate(3 * GUARD + LDS_SIZE + privateSize, { permissions: 0 });
     this.lds = own + GUARD;

@@ -23,7 +23,7 @@ const LOADING = 'while the files were loaded';
 export interface DispatchRequest {
   readonly device: Device;
   /** One executable is made of all. */
-  readonly images: readonly { readonly bytes: Uint8Array; readonly name: string }[];
+  readonly images: readonly { readonly bytes: Uint8Array; readonly name: string; readonly isModule?: boolean }[];
   /** Needed where the images have several kernels. */
   readonly kernel?: string;
   /** Work-items in 1 to 3 dimensions. */
@@ -34,11 +34,15 @@ export interface DispatchRequest {
   readonly dynamicLdsSizeBytes?: number;
   /** Private memory of a work-item, at least. Default: what the kernel needs, 16,384 where that cannot be seen. */
   readonly stackSizeBytes?: number;
+  /** Of libraries whose code does not show it. */
+  readonly waveSize?: 32 | 64;
+  /** Whether constructors run before the first kernel, and destructors after the last. Default `run`. */
+  readonly constructors?: 'run' | 'none';
   /** Default 1; every run starts with the same memory. */
   readonly repeat?: number;
   /** Of reading and loading the images; it may have begun before. */
   readonly loadLimit?: TimeLimit;
-  /** Of each run. */
+  /** Of each run, and of the constructors and destructors. */
   readonly timeoutMs?: number;
   /** Processor time of this process, in nanoseconds. */
   readonly cpuTimeNs?: () => number;
@@ -110,25 +114,39 @@ function* dispatchSteps(request: DispatchRequest): Steps<DispatchOutcome> {
   using executable = runtime.createExecutable();
   const agent = runtime.gpuAgents[0]!;
   const { loadLimit = new TimeLimit() } = request;
-  for (const { bytes, name } of request.images) {
+  for (const { bytes, name, isModule = false } of request.images) {
     loadLimit.expect(LOADING);
-    executable.loadCodeObject(agent, new CodeObjectReader(bytes, name));
+    executable.loadCodeObject(agent, new CodeObjectReader(bytes, name), { isModule });
   }
-  executable.freeze();
+  const { constructors = 'run', waveSize, stackSizeBytes, timeoutMs } = request;
+  const how = {
+    ...(stackSizeBytes !== undefined && { stackSizeBytes }),
+    ...(timeoutMs !== undefined && { timeoutMs }),
+  };
+  executable.freeze({ constructors, ...(waveSize && { waveSize }), ...how });
   loadLimit.expect(LOADING);
   const kernel = chooseKernel(executable, request.kernel);
   checkLaunch(kernel, request);
   using session = new Session(runtime, agent, executable, kernel, request);
-  return yield* session.run();
+  yield* session.run();
+  executable.runDestructors(how);
+  return session.outcome();
 }
 
 const plainName = ({ name }: KernelSymbol): string => name.replace(/\.kd$/, '');
 
-function chooseKernel({ symbols }: Executable, wanted: string | undefined): KernelSymbol {
-  const kernels = symbols.filter((symbol) => symbol.kind === 'kernel');
+/** Those that call constructors and destructors need not be told from the one that is meant. */
+const isPlain = ({ name }: KernelSymbol): boolean => !/^amdgcn\.device\.(init|fini)\.kd$/.test(name);
+
+function chooseKernel(executable: Executable, wanted: string | undefined): KernelSymbol {
+  const kernels = executable.symbols.filter((symbol) => symbol.kind === 'kernel');
   const names = kernels.map(plainName).join(', ');
+  const shared = wanted === undefined ? undefined : executable.findSymbol(`${wanted.replace(/\.kd$/, '')}.kd`);
+  if (shared?.kind === 'kernel') return shared;
   const found =
-    wanted === undefined ? kernels : kernels.filter((each) => plainName(each) === wanted || each.name === wanted);
+    wanted === undefined
+      ? kernels.filter(isPlain)
+      : kernels.filter((each) => plainName(each) === wanted || each.name === wanted);
   if (found[0] !== undefined && (found.length === 1 || wanted !== undefined)) return found[0];
   const what =
     found.length > 1 ? 'there are several kernels' : `there is no kernel${wanted === undefined ? '' : ` '${wanted}'`}`;
@@ -168,6 +186,7 @@ class Session implements Disposable {
   readonly #buffers: { readonly argument: DispatchArgument & { readonly kind: 'buffer' }; readonly address: bigint }[] =
     [];
   readonly #allocated: bigint[] = [];
+  readonly #runs: DispatchRun[] = [];
   #memoryBytes = 0;
   #nextTurnMs = performance.now() + TURN_MS;
 
@@ -182,12 +201,11 @@ class Session implements Disposable {
     for (const { sizeBytes } of executable.loadedCodeObjects) this.#memoryBytes += sizeBytes;
   }
 
-  *run(): Steps<DispatchOutcome> {
+  *run(): Steps<void> {
     const kernel = this.#kernel;
     const { args, repeat = 1, cpuTimeNs, dynamicLdsSizeBytes = 0, stackSizeBytes = 0 } = this.#request;
     const places = placeArguments(kernel, args);
-    const hasStack = kernel.dynamicCallstack || kernel.privateSegmentSizeBytes > 0;
-    const privateBytes = Math.max(kernel.privateSegmentSizeBytes, hasStack ? stackSizeBytes : 0);
+    const privateBytes = Math.max(kernel.privateSegmentSizeBytes, stackSizeBytes);
     const sizes = launchSizes(kernel, places, dynamicLdsSizeBytes, privateBytes);
     const kernarg = this.#allocate(sizes.kernargSizeBytes, 'kernel arguments');
     const context = {
@@ -200,7 +218,6 @@ class Session implements Disposable {
     };
     const segment = this.#runtime.view(kernarg, sizes.kernargSizeBytes);
     writeArguments(segment, kernel, places, sizes, context, this.#hiddenValues());
-    const runs: DispatchRun[] = [];
     const initial = segment.slice();
     for (let i = 0; i < repeat; i++) {
       segment.set(initial);
@@ -208,11 +225,15 @@ class Session implements Disposable {
       yield* this.#turn();
       const before = cpuTimeNs?.();
       const durationNs = yield* this.#runOnce(kernarg, sizes);
-      runs.push({ durationNs, ...(cpuTimeNs && { cpuNs: cpuTimeNs() - before! }) });
+      this.#runs.push({ durationNs, ...(cpuTimeNs && { cpuNs: cpuTimeNs() - before! }) });
     }
+  }
+
+  outcome(): DispatchOutcome {
+    const kernel = this.#kernel;
     return {
       kernel,
-      runs,
+      runs: this.#runs,
       statistics: this.#queue.statistics,
       outputs: this.#buffers.flatMap(({ argument: { output, sizeBytes }, address }) =>
         output === undefined ? [] : [{ file: output, bytes: this.#runtime.view(address, sizeBytes).slice() }],
@@ -234,8 +255,8 @@ class Session implements Disposable {
       yield* this.#wait(timeoutMs);
       if (this.#queue.error !== undefined) throw this.#queue.error.error;
     } catch (error) {
-      if (error instanceof WavewrightError) throw error.within({ section: `kernel '${plainName(kernel)}'` });
-      throw error;
+      if (!(error instanceof WavewrightError)) throw error;
+      throw error.within({ section: `kernel '${plainName(kernel)}'` });
     }
     if (this.#done.load() > 0n) {
       const what = `kernel '${plainName(kernel)}' did not end within ${timeoutMs! / 1000} s`;

@@ -2,8 +2,7 @@
  * Machine code to records: decodes what is reachable by direct branches from an address, and links the records. One cache for each
  * (wave size, MODE), because handlers are specialised on both.
  */
-import { assert, WavewrightError } from '../base/errors.ts';
-import type { Rounding } from '../ir/float-bits.ts';
+import { WavewrightError } from '../base/errors.ts';
 import type { FloatMode } from '../ir/float-builder.ts';
 import type { Leaf, Program, Value } from '../ir/types.ts';
 import { type Decoder, decoderFor } from '../isa/amdgpu/decode.ts';
@@ -11,9 +10,9 @@ import { dppTable } from '../isa/amdgpu/dpp.ts';
 import type { Instruction } from '../isa/amdgpu/instruction.ts';
 import { dppTableSlot, InstructionBuilder } from '../isa/amdgpu/instruction-builder.ts';
 import { instructionClass } from '../isa/amdgpu/instruction-class.ts';
-import { GPR_INDEX_FIELDS, MODE_GPR_INDEX } from '../isa/amdgpu/instructions/gpr-index.ts';
 import { isImmediate } from '../isa/amdgpu/row.ts';
 import type { HandlerTable } from './handlers/handler-table.ts';
+import type { HostWork } from './host-work.ts';
 import {
   JUMP_CACHE_ENTRIES,
   LEADER_AGPRS,
@@ -26,7 +25,6 @@ import {
   RECORD_NEW_MODE_JUMP_CACHE,
   RECORD_NEW_MODE_NEXT,
   RECORD_NEXT_PC,
-  RECORD_OPERAND_COUNT,
   RECORD_OPERANDS,
   RECORD_PC,
   RECORD_SIZE_BYTES,
@@ -39,15 +37,21 @@ import {
 import type { OperandKind } from './lowering/handler-state.ts';
 import type { AddressSpaces } from './lowering/memory-access.ts';
 import type { Memories, SharedMemory } from './memory.ts';
+import { floatMode } from './mode.ts';
 import { modifierKey } from './modifier-key.ts';
-import { relativeKind } from './relative-registers.ts';
+import { assertRecordHolds, assertWithinOperands } from './operand-bounds.ts';
+import { relativeRegister, relativeTag } from './relative-registers.ts';
 import type { SharedState } from './state-memory.ts';
 
 const SCALAR_REGISTER_COUNT = 128;
 /** Instructions decoded at once; code beyond is decoded when a wave gets there. */
 const MAX_INSTRUCTIONS = 20_000;
+const FIRST_INSTRUCTIONS = 4096;
+const MIN_INSTRUCTIONS = 64;
 /** Records are placed in blocks of at least this size, so that small requests share pages. */
 const BLOCK_SIZE_BYTES = 1 << 16;
+/** Of the host's own objects of a cache. */
+const CACHE_BYTES = 8192;
 const SHARED_BASE = 235;
 const PRIVATE_LIMIT = 238;
 
@@ -62,27 +66,6 @@ interface Decoded {
   readonly instruction: Instruction | undefined;
   readonly failure?: Untranslated;
 }
-
-/** The MODE register as the float operations need it (CDNA2 ISA 3.6, table "Mode register fields"). */
-export function floatMode(mode: number): FloatMode {
-  const denormals = (shift: number) => ({
-    inputs: ((mode >> shift) & 1) === 0,
-    results: ((mode >> (shift + 1)) & 1) === 0,
-  });
-  return {
-    round32: (mode & 3) as Rounding,
-    round64: ((mode >> 2) & 3) as Rounding,
-    flush32: denormals(4),
-    flush64: denormals(6),
-    dx10Clamp: (mode & 0x100) !== 0,
-    ieee: (mode & 0x200) !== 0,
-  };
-}
-
-/** The bits of MODE that code is specialised on: rounding, denormals, DX10_CLAMP, IEEE. */
-export const MODE_KEY_BITS = 0x3ff | MODE_GPR_INDEX;
-/** Bits that no executor models: exceptions, VSKIP, debugging. */
-export const MODE_REFUSED_BITS = ~(MODE_KEY_BITS | (1 << 10));
 
 export class CodeCache {
   /** Address of the table that jump handlers look into. */
@@ -112,7 +95,9 @@ export class CodeCache {
   readonly #blocks: number[] = [];
   #next = 0;
   #blockEnd = 0;
-  #generation = 0;
+  readonly #work: HostWork;
+  /** Instructions that the next request decodes: fewer after one of which not all got a handler. */
+  #maxInstructions = FIRST_INSTRUCTIONS;
 
   constructor(
     { state, memory }: Memories,
@@ -120,8 +105,10 @@ export class CodeCache {
     spaces: AddressSpaces,
     processor: string,
     mode: number,
+    work: HostWork,
     leaderCount?: number,
   ) {
+    this.#work = work;
     this.#leaderCount = leaderCount;
     this.#state = state;
     this.#memory = memory;
@@ -131,51 +118,25 @@ export class CodeCache {
     this.#decoder = decoderFor(processor, spaces.waveSize);
     this.#mode = mode;
     this.#floatMode = floatMode(mode);
-    this.jumpCache = state.allocate(JUMP_CACHE_ENTRIES * 8, false);
-    this.#clearJumpCache();
+    this.jumpCache = state.allocate(JUMP_CACHE_ENTRIES * 8);
+    state.bytes.fill(0xff, this.jumpCache, this.jumpCache + JUMP_CACHE_ENTRIES * 8);
+    work.allocate(JUMP_CACHE_ENTRIES * 8 + CACHE_BYTES);
   }
 
-  /** Changes when records become invalid. */
-  get generation(): number {
-    return this.#generation;
-  }
-
-  #clearJumpCache(): void {
-    this.#state.bytes.fill(0xff, this.jumpCache, this.jumpCache + JUMP_CACHE_ENTRIES * 8);
-  }
-
-  /** Forgets code in a range, because it was unloaded. Waves that run there must have ended. */
-  invalidate(start: number, end: number): void {
-    for (const [offset, record] of this.#records) {
-      if (offset < start || offset >= end) continue;
-      this.#records.delete(offset);
-      this.#instructions.delete(record);
-      this.#untranslated.delete(record);
-      this.#leaders.delete(record);
-    }
-    this.#clearJumpCache();
-  }
-
-  /** Forgets everything and gives its memory back. No wave may be running. */
-  clear(): void {
-    this.#records.clear();
-    this.#instructions.clear();
-    this.#untranslated.clear();
-    this.#laneTables.clear();
-    this.#stubs.clear();
-    this.#leaders.clear();
-    this.#leaderOf.clear();
-    this.#generation++;
-    for (const block of this.#blocks.splice(0)) this.#state.free(block);
-    this.#next = 0;
-    this.#blockEnd = 0;
-    this.#clearJumpCache();
+  /** Gives its memory back. No record of it may be used any more. */
+  release(): void {
+    for (const block of [...this.#blocks, this.jumpCache]) this.#state.free(block);
   }
 
   /** Where to go on at code offset `offset`: its record, or the leader of that; decoded and compiled when it is not yet. */
   record(offset: number): number {
     if (!this.#records.has(offset)) this.#translate(offset);
     return this.leader(this.#records.get(offset)!);
+  }
+
+  /** Whether the code at an offset is decoded. */
+  has(offset: number): boolean {
+    return this.#records.has(offset);
   }
 
   /** The leader of a record, made when there is none; the record itself when leaders are not asked for. */
@@ -217,6 +178,13 @@ export class CodeCache {
     return record;
   }
 
+  /** Where a wave goes on that was at code offset `offset` when code was forgotten: decodes nothing yet. */
+  resumption(offset: number): number {
+    const record = this.#target(offset);
+    this.#handlers.compile();
+    return record;
+  }
+
   /**
    * Where a wave goes on with this code whose MODE became `mode`: behind the instruction of record `changing`, which finds it by itself
    * from then on.
@@ -239,7 +207,9 @@ export class CodeCache {
   }
 
   #translate(start: number): void {
-    const decoded = this.#reachable(start).sort((a, b) => a.offset - b.offset);
+    const found = this.#reachable(start);
+    this.#work.decode(found.length);
+    const decoded = found.toSorted((a, b) => a.offset - b.offset);
     // A run of consecutive instructions gets consecutive records; where one falls through to code that has records elsewhere, a record
     // that branches there follows.
     const branches: { record: number; offset: number }[] = [];
@@ -251,15 +221,36 @@ export class CodeCache {
       if (branch) branches.push(branch);
       runStart = i;
     }
-    for (const item of decoded) this.#fill(this.#records.get(item.offset)!, item);
+    const postponed = found.slice(this.#fillAll(found));
+    for (const { offset } of postponed) this.#postpone(offset);
+    this.#maxInstructions = postponed.length
+      ? Math.max(MIN_INSTRUCTIONS, 2 * (found.length - postponed.length))
+      : Math.min(MAX_INSTRUCTIONS, 2 * this.#maxInstructions);
     for (const { record, offset } of branches) this.#fillBranch(record, offset);
     for (const { offset } of decoded) {
       const stub = this.#stubs.get(offset);
-      if (stub === undefined) continue;
+      if (stub === undefined || !this.#records.has(offset)) continue;
       this.#fillBranch(stub, offset);
       this.#stubs.delete(offset);
     }
     this.#handlers.compile();
+  }
+
+  /** Fills records until there are too many new handlers; returns how many are filled. */
+  #fillAll(items: readonly Decoded[]): number {
+    for (const [i, item] of items.entries()) {
+      if (this.#handlers.isFull) return i;
+      this.#fill(this.#records.get(item.offset)!, item);
+    }
+    return items.length;
+  }
+
+  /** The instruction is decoded once more when a wave gets there. */
+  #postpone(offset: number): void {
+    const record = this.#records.get(offset)!;
+    this.#records.delete(offset);
+    if (!this.#stubs.has(offset)) this.#stubs.set(offset, record);
+    this.#fillBranch(record, offset);
   }
 
   /** Record of a branch target: a stub that asks for the code when it is not decoded. */
@@ -294,7 +285,7 @@ export class CodeCache {
     const found = new Map<number, Decoded>();
     const work = [start];
     for (let offset = work.pop(); offset !== undefined; offset = work.pop()) {
-      while (!found.has(offset) && !this.#records.has(offset) && found.size < MAX_INSTRUCTIONS) {
+      while (!found.has(offset) && !this.#records.has(offset) && found.size < this.#maxInstructions) {
         const item = this.#decode(offset);
         found.set(offset, item);
         const { instruction } = item;
@@ -346,8 +337,9 @@ export class CodeCache {
     const size = count * RECORD_SIZE_BYTES;
     if (this.#blockEnd - this.#next < size) {
       const blockSize = Math.max(size, BLOCK_SIZE_BYTES);
-      this.#next = this.#state.allocate(blockSize, true);
+      this.#next = this.#state.allocate(blockSize);
       this.#blocks.push(this.#next);
+      this.#work.allocate(blockSize);
       this.#blockEnd = this.#next + blockSize;
     }
     const start = this.#next;
@@ -374,10 +366,7 @@ export class CodeCache {
     if (target !== undefined) view.setUint32(record + RECORD_TARGET, this.#target(target), true);
     const kinds: OperandKind[] = [];
     let shape = '';
-    assert(
-      instruction.row.operands.length <= RECORD_OPERAND_COUNT,
-      () => `${instruction.row.name} has too many operands for a record`,
-    );
+    assertRecordHolds(instruction);
     for (let index = 0; index < instruction.row.operands.length; index++) {
       const [kind, tag] = this.#fillOperand(record + RECORD_OPERANDS + index * 8, instruction, index);
       if (kind === undefined)
@@ -390,12 +379,13 @@ export class CodeCache {
     }
     const key = `${instruction.row.name} ${instruction.format.name}${shape}${modifierKey(instruction)} ${this.waveSize} ${this.#mode}`;
     try {
-      const slot = this.#handlers.slot(key, () => ({
-        program: new InstructionBuilder(instruction, this.#floatMode).build(),
-        operandKinds: kinds,
-        instructionClass: instructionClass(instruction.row),
-      }));
+      const slot = this.#handlers.slot(key, () => {
+        const program = new InstructionBuilder(instruction, this.#floatMode).build();
+        assertWithinOperands(program, instruction);
+        return { program, operandKinds: kinds, instructionClass: instructionClass(instruction.row) };
+      });
       view.setUint32(record + RECORD_HANDLER, slot, true);
+      this.#work.decodeInstruction(this.#handlers.request(slot)!.weight);
     } catch (error) {
       if (!(error instanceof WavewrightError) || error.code !== 'UNSUPPORTED') throw error;
       return { code: 'unsupported', message: error.what };
@@ -410,6 +400,8 @@ export class CodeCache {
     const operand = instruction.operand(index);
     const dwords = isImmediate(spec.type) ? 0 : instruction.dwords(index);
     if (operand.kind === 'null') return ['constant', 'null'];
+    // An atomic that returns nothing has any number in the field of its destination.
+    if (instruction.access(index) === undefined) return ['constant', 'unused'];
     if (spec.access !== 'read' && operand.kind !== (spec.file === 'scalar' ? 'scalar' : 'vector')) {
       return [undefined, `destination ${spec.field}`];
     }
@@ -419,16 +411,13 @@ export class CodeCache {
         if (operand.register + dwords > VGPR_COUNT) return [undefined, `v${operand.register} with ${dwords} dwords`];
         const base = operand.accumulator ? waveAgprs(this.waveSize) : WAVE_VGPRS;
         view.setUint32(at, base + operand.register * row, true);
-        if (spec.relative) return twice(relativeKind(spec, 'vector', dwords));
-        return this.#mode & MODE_GPR_INDEX
-          ? indexedKind(instruction, spec.field)
-          : ['vector', instruction.isHighHalf(index) ? 'h' : 'v'];
+        return this.#registerKind(instruction, index, 'vector', instruction.isHighHalf(index) ? 'h' : 'v');
       }
       case 'scalar':
         if (operand.register + dwords > SCALAR_REGISTER_COUNT)
           return [undefined, `s${operand.register} with ${dwords} dwords`];
         view.setUint32(at, operand.register * 4, true);
-        return spec.relative ? twice(relativeKind(spec, 'scalar', dwords)) : ['scalar', 's'];
+        return this.#registerKind(instruction, index, 'scalar', 's');
       case 'constant':
         view.setBigUint64(at, operand.value, true);
         return ['constant', 'c'];
@@ -446,6 +435,17 @@ export class CodeCache {
     }
   }
 
+  /** Handlers are for one number of registers: what `#fillOperand` has checked is what they access. */
+  #registerKind(
+    instruction: Instruction,
+    index: number,
+    file: 'vector' | 'scalar',
+    tag: string,
+  ): [OperandKind, string] {
+    const relative = relativeRegister(instruction, index, this.#mode);
+    return relative ? [relative, relativeTag(relative)] : [file, `${tag}${instruction.dwords(index)}`];
+  }
+
   #laneTable(instruction: Instruction): number {
     const bytes = dppTable(instruction);
     const key = bytes.join();
@@ -458,14 +458,6 @@ export class CodeCache {
     return address;
   }
 }
-
-/** While VGPR indexing is on, the sources and the destination of vector instructions are relative. */
-function indexedKind(instruction: Instruction, field: string): [OperandKind, string] {
-  const bit = instruction.format.name.startsWith('V') ? GPR_INDEX_FIELDS.indexOf(field) : -1;
-  return bit < 0 ? ['vector', 'v'] : [`relative ${bit as 0 | 1 | 2 | 3}`, `r${bit}`];
-}
-
-const twice = (kind: OperandKind): [OperandKind, string] => [kind, kind];
 
 const nextOffset = ({ offset, instruction }: Decoded): number => offset + (instruction?.sizeBytes ?? 0);
 

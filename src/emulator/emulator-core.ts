@@ -1,13 +1,15 @@
 /** What a thread needs to run waves: executors, handlers and decoded code of its own, on memory that all threads of a device share. */
 import { PRIVATE_APERTURE_HI, SHARED_APERTURE_HI } from '../isa/amdgpu/registers.ts';
 import { type Target, targetFor } from '../isa/amdgpu/targets.ts';
-import { CodeCache, MODE_KEY_BITS } from './code-cache.ts';
+import { CodeCache } from './code-cache.ts';
 import { WaveFault } from './faults.ts';
 import { type FaultCallback, HandlerTable } from './handlers/handler-table.ts';
+import { HostWork } from './host-work.ts';
 import { DEFAULT_THRESHOLD, JitExecutor } from './jit/jit-executor.ts';
 import type { VerticalMode } from './jit/vertical/vertical-loops.ts';
 import type { AddressSpaces } from './lowering/memory-access.ts';
 import type { Memories, SharedMemory } from './memory.ts';
+import { MODE_KEY_BITS } from './mode.ts';
 import { ReferenceExecutor } from './reference/reference-executor.ts';
 import type { SharedState } from './state-memory.ts';
 
@@ -29,11 +31,19 @@ export interface Executor {
   resume?(wave: number): boolean;
   /** The fault to report for one that was thrown. */
   firstFault?(fault: WaveFault, wave: number): WaveFault;
+  /** Forgets what it made of decoded code. */
+  forgetCode?(): void;
   /** Records of instructions that are counted by class, but that a wave did not get to when it faulted. */
   uncounted(fault: WaveFault, wave: number): readonly number[];
 }
 
 export type ExecutorName = 'handlers' | 'reference' | 'jit';
+
+/** What keeps records of waves. */
+export interface RecordHolder {
+  /** Gives up all records; what it returns finds them again in code that is decoded anew. */
+  leaveRecords(): () => void;
+}
 
 /** How code runs: the same on every thread of a device. */
 export interface CoreOptions {
@@ -59,12 +69,18 @@ export interface CoreOptions {
 /** Ticks of the device clock, as the fixed 100 MHz counter of the hardware. */
 export const CLOCK_FREQUENCY_HZ = 100_000_000;
 
-export class EmulatorCore<M extends SharedMemory = SharedMemory> implements Memories {
+export class EmulatorCore<M extends SharedMemory = SharedMemory, S extends SharedState = SharedState>
+  implements Memories
+{
   readonly target: Target;
-  readonly state: SharedState;
+  readonly state: S;
   readonly memory: M;
   readonly checksAccesses: boolean;
   readonly countsClasses: boolean;
+  /** What decoding and compiling took. */
+  readonly work = new HostWork();
+  /** Those whose waves run, between their turns. */
+  readonly holders = new Set<RecordHolder>();
   /** When the device's clock was 0, in milliseconds of this thread's performance.now. */
   readonly #origin: number;
   readonly #executorName: ExecutorName;
@@ -74,7 +90,7 @@ export class EmulatorCore<M extends SharedMemory = SharedMemory> implements Memo
   readonly #handlers = new Map<32 | 64, HandlerTable>();
   readonly #caches = new Map<string, CodeCache>();
 
-  constructor(options: CoreOptions, state: SharedState, memory: M, origin = performance.now()) {
+  constructor(options: CoreOptions, state: S, memory: M, origin = performance.now()) {
     this.target = targetFor(options.processor);
     this.state = state;
     this.memory = memory;
@@ -118,7 +134,7 @@ export class EmulatorCore<M extends SharedMemory = SharedMemory> implements Memo
         throw new WaveFault(record, code, lane, (BigInt(high >>> 0) << 32n) | BigInt(low >>> 0));
       };
       const options = { isLowest: this.#executorName === 'jit', countsClasses: this.countsClasses };
-      table = new HandlerTable(this, this.spaces(waveSize), fault, options);
+      table = new HandlerTable(this, this.spaces(waveSize), fault, options, this.work);
       this.#handlers.set(waveSize, table);
     }
     return table;
@@ -132,19 +148,29 @@ export class EmulatorCore<M extends SharedMemory = SharedMemory> implements Memo
       const handlers = this.#handlerTable(waveSize);
       const leaderCount = this.#executorName === 'jit' ? this.#compileThreshold : undefined;
       const spaces = this.spaces(waveSize);
-      cache = new CodeCache(this, handlers, spaces, this.target.processor, mode & MODE_KEY_BITS, leaderCount);
+      const { processor } = this.target;
+      cache = new CodeCache(this, handlers, spaces, processor, mode & MODE_KEY_BITS, this.work, leaderCount);
       this.#caches.set(key, cache);
     }
     return cache;
   }
 
-  /** Forgets all decoded code and gives its memory back. No wave may be running. */
+  /** Forgets all decoded code and gives its memory back, between turns: waves go on in what is decoded anew. */
   clearCode(): void {
-    for (const cache of this.#caches.values()) cache.clear();
+    const resumptions = [...this.holders].map((holder) => holder.leaveRecords());
+    for (const executor of this.#executors.values()) executor.forgetCode?.();
+    for (const cache of this.#caches.values()) cache.release();
+    this.#caches.clear();
+    this.work.forgetCode();
+    if (this.work.hasManyHandlers) {
+      for (const table of this.#handlers.values()) table.clear();
+      this.work.forgetHandlers();
+    }
+    for (const resume of resumptions) resume();
   }
 
-  /** Forgets the code in a range of offsets; its memory is given back with the rest. */
-  invalidateCode(start: number, end: number): void {
-    for (const cache of this.#caches.values()) cache.invalidate(start, end);
+  /** Between turns: forgets what was decoded and compiled when it became too much. */
+  boundCode(): void {
+    if (this.work.isTooMuch) this.clearCode();
   }
 }

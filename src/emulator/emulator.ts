@@ -30,7 +30,7 @@ export interface CodeSymbol {
   readonly sizeBytes: number;
 }
 
-export class Emulator extends EmulatorCore<EmulatorMemory> {
+export class Emulator extends EmulatorCore<EmulatorMemory, StateMemory> {
   /** None where one thread is enough. */
   readonly workers: WorkerPool | undefined;
   readonly #dispatches: EmulatorDispatch[] = [];
@@ -42,7 +42,7 @@ export class Emulator extends EmulatorCore<EmulatorMemory> {
     const state = new StateMemory();
     const memory = new EmulatorMemory(WINDOW_HI + (options.index ?? 0), state, options.memorySizeBytes);
     super(options, state, memory, origin);
-    memory.onCodeGone = (start, end) => this.#forgetCode(start, end);
+    memory.onCodeGone = () => this.#forgetCode();
     const workers = (options.workers ?? options.threads?.parallelism ?? 1) - 1;
     if (workers > 0 && options.threads) {
       this.workers = new WorkerPool({ state, memory }, options, workers, performance.timeOrigin + origin);
@@ -66,11 +66,11 @@ export class Emulator extends EmulatorCore<EmulatorMemory> {
     this.memory.renewCode(offset);
   }
 
-  /** Decoded code may refer to other decoded code: its memory is given back when no kernel runs. */
-  #forgetCode(start: number, end: number): void {
+  /** All that was decoded goes: it may refer to what is gone. */
+  #forgetCode(): void {
     this.workers?.control.withdraw();
-    if (this.#dispatches.every(({ state }) => state !== 'running')) this.clearCode();
-    else this.invalidateCode(start, end);
+    this.state.forgetOwners();
+    this.clearCode();
   }
 
   dispatch(launch: Launch): EmulatorDispatch {

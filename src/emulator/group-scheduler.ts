@@ -6,8 +6,8 @@
  */
 import { WavewrightError } from '../base/errors.ts';
 import { INSTRUCTION_CLASSES, type InstructionClass, instructionClass } from '../isa/amdgpu/instruction-class.ts';
-import { type CodeCache, MODE_REFUSED_BITS } from './code-cache.ts';
-import type { EmulatorCore, Executor } from './emulator-core.ts';
+import type { CodeCache } from './code-cache.ts';
+import type { EmulatorCore, Executor, RecordHolder } from './emulator-core.ts';
 import { FAULT_JUMP, FAULT_MODE, FAULT_TRAP, FAULT_UNTRANSLATED, isAccessFault, WaveFault } from './faults.ts';
 import type { WaveState } from './group-layout.ts';
 import { type Grid, initializeWave, type Launch, workgroupSizeAt } from './launch.ts';
@@ -25,6 +25,8 @@ import {
   WAVE_RECORD,
 } from './layout.ts';
 import { classCountOffset } from './lowering/class-counts.ts';
+import { MODE_REFUSED_BITS } from './mode.ts';
+import { pcOf } from './workers/remote-fault.ts';
 import { type Wave, WorkgroupSlot } from './workgroup.ts';
 
 /** Waves that may be resident at once; hardware has a few thousand. */
@@ -41,6 +43,8 @@ const STALLS_BEFORE_ADMISSION = 256;
 /** A wave that sleeps before it ran so many instructions waits for something; loops that look at a word take about 10 to 30. */
 const WAITING_INSTRUCTIONS = 64;
 
+/** A slice of an executor takes about so long. */
+const SLICE_US = 5000;
 /** The first slice is a so manieth of a full one. */
 const FIRST_SLICES = 16;
 
@@ -84,7 +88,7 @@ export function addCounts<Name extends string>(sum: Record<Name, number>, more: 
 export const noInstructions = (): ClassInstructions =>
   Object.fromEntries(INSTRUCTION_CLASSES.map((name) => [name, 0])) as ClassInstructions;
 
-export class GroupScheduler {
+export class GroupScheduler implements RecordHolder {
   instructions = 0;
   readonly tiers: TierInstructions = { reference: 0, handlers: 0, regions: 0, loops: 0 };
   /** Where they are counted. */
@@ -104,6 +108,9 @@ export class GroupScheduler {
   /** Workgroups that ended in their turn alone, and their instructions. */
   #ended = 0;
   #endedInstructions = 0;
+  /** Of the current round: those that have not had their turn, the next one last, and what the others did. */
+  #waiting: WorkgroupSlot[] = [];
+  #round: RoundResult = 'waited';
   /** Rounds in a row in which all waves slept. */
   #stalls = 0;
   /** Instructions after which the host has its turn: few at first, so that workers join soon. */
@@ -126,6 +133,7 @@ export class GroupScheduler {
     this.#next = first;
     this.#end = end;
     this.#claims = claims;
+    core.holders.add(this);
   }
 
   /** From here on a workgroup is long. */
@@ -157,10 +165,14 @@ export class GroupScheduler {
     this.#end = this.#next;
   }
 
-  /** Gives every resident workgroup a turn. Throws WaveFault; `faulted` says where. */
-  turn(): TurnResult {
+  /**
+   * Gives every resident workgroup a turn; behind `deadline` (milliseconds of performance.now) the next call goes on with the others. Throws
+   * WaveFault; `faulted` says where.
+   */
+  turn(deadline: number): TurnResult {
     if (this.#resident.length === 0 && !this.#admit()) return 'done';
-    const round = this.#round();
+    if (!this.#runRound(deadline)) return 'running';
+    const round = this.#round;
     this.#stalls = round === 'waited' ? this.#stalls + 1 : 0;
     if (round !== 'waited') return round === 'awake' ? 'running' : 'asleep';
     if (this.#stalls % STALLS_BEFORE_ADMISSION === 0) {
@@ -180,25 +192,48 @@ export class GroupScheduler {
     return { fault, slot, wave };
   }
 
+  leaveRecords(): () => void {
+    const { state } = this.#core;
+    const { view } = state;
+    for (const slot of [...this.#resident, ...this.#idle]) slot.hasTemplates = false;
+    const places = this.#resident.flatMap((slot) =>
+      slot.liveWaves.map((wave) => ({ wave, pc: pcOf(state, view.getUint32(wave.base + WAVE_RECORD, true)) })),
+    );
+    return () => {
+      for (const { wave, pc } of places) {
+        const cache = this.#cacheOf(wave);
+        view.setUint32(wave.base + WAVE_RECORD, cache.resumption(pc), true);
+        view.setUint32(wave.base + WAVE_JUMP_CACHE, cache.jumpCache, true);
+      }
+    };
+  }
+
   /** Gives back the memory of all workgroups. */
   release(): void {
+    this.#core.holders.delete(this);
+    this.#waiting = [];
     for (const slot of [...this.#resident.splice(0), ...this.#idle.splice(0)]) slot.release();
   }
 
-  /** Gives every resident workgroup a turn. */
-  #round(): RoundResult {
-    let result: RoundResult = 'waited';
-    for (const slot of [...this.#resident]) {
+  /** Gives every resident workgroup a turn, at least one before `deadline`; whether all have had it. */
+  #runRound(deadline: number): boolean {
+    if (this.#waiting.length === 0) {
+      this.#waiting = this.#resident.toReversed();
+      this.#round = 'waited';
+    }
+    for (let slot = this.#waiting.pop(); slot; slot = this.#waiting.pop()) {
+      this.#core.boundCode();
       slot.wake();
       const turn = this.#runSlot(slot);
-      if (turn === 'awake' || result === 'waited') result = turn;
+      if (turn === 'awake' || this.#round === 'waited') this.#round = turn;
       if (slot.ended) this.#retire(slot);
       else if (slot.instructions - slot.instructionsSeen >= this.#patience) {
         slot.instructionsSeen = slot.instructions;
         this.#admit();
       }
+      if (this.#waiting.length > 0 && performance.now() >= deadline) return false;
     }
-    return result;
+    return true;
   }
 
   /** Runs the waves of a slot until none is ready or its turn is over. */
@@ -206,8 +241,9 @@ export class GroupScheduler {
     const executor = this.#executor;
     this.#running = slot;
     let isAwake = false;
-    slot.set('turn', executor.turnInstructions);
-    slot.set('limit', this.#slice);
+    const share = this.#core.work.turnShare;
+    slot.set('turn', Math.ceil(executor.turnInstructions * share));
+    slot.set('limit', Math.ceil(this.#slice * share));
     this.#slice = Math.min(2 * this.#slice, executor.sliceInstructions);
     slot.set('used', 0);
     slot.set('events', 0);
@@ -222,7 +258,9 @@ export class GroupScheduler {
         if (index < 0) break;
         slot.setState(index, this.#afterExit(slot.waves[index]!));
         isAwake = true;
-        if (slot.get('used') >= slot.get('limit')) break;
+        this.#chargeHost(slot);
+        // Heavier code than before has shorter turns from now on.
+        if (slot.get('used') >= slot.get('limit') || this.#core.work.turnShare < share) break;
       }
     } finally {
       const started = slot.get('started');
@@ -233,6 +271,12 @@ export class GroupScheduler {
     }
     if (isAwake || slot.get('events') > 0) return 'awake';
     return slot.get('used') > slot.get('live') * WAITING_INSTRUCTIONS ? 'asleep' : 'waited';
+  }
+
+  /** What the host did for waves counts as the instructions that would have taken as long. */
+  #chargeHost(slot: WorkgroupSlot): void {
+    const instructions = Math.ceil((this.#core.work.takeUs() * this.#executor.sliceInstructions) / SLICE_US);
+    slot.set('limit', Math.max(0, slot.get('limit') - instructions));
   }
 
   #count(slot: WorkgroupSlot, isNew: boolean): void {
@@ -281,6 +325,7 @@ export class GroupScheduler {
     const { view } = this.#core.state;
     const record = view.getUint32(wave.base + WAVE_RECORD, true);
     const goOn = (next: number): WaveState => {
+      this.#core.work.answerExit();
       view.setUint32(wave.base + WAVE_RECORD, next, true);
       return 'ready';
     };

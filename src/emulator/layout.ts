@@ -82,6 +82,8 @@ export const WAVE_JUMP_CACHE = 560;
 export const WAVE_CLOCK = 568;
 /** Record of the header of the loop that runs chunk by chunk (T2) and may fault; 0 when none does. */
 export const WAVE_LOOP = 576;
+/** Two dwords that are always 0. */
+export const WAVE_ZEROS = 584;
 /** Instructions that the wave may still run in its turn; kept here by executors whose functions run many. */
 export const WAVE_BUDGET = 704;
 /** Instructions that compiled code ran since the wave's turn began, and of these the ones that ran in loops compiled as a whole (T2). */

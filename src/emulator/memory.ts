@@ -79,9 +79,10 @@ export class EmulatorMemory extends LinearMemory {
   /** High word of every address in this memory. */
   readonly windowHi: number;
   /** Code that may have been decoded is gone: its memory was freed, or is no longer permitted. */
-  onCodeGone: ((start: number, end: number) => void) | undefined;
+  onCodeGone: (() => void) | undefined;
   grace: Grace = NO_THREADS;
-  readonly #state: StateMemory;
+  /** Where the validity map is. */
+  readonly state: StateMemory;
   readonly #free = new FreeRanges();
   readonly #regions = new Map<number, Owned>();
   /** For each page the offset of the region that it belongs to, without the hole behind it; 0 for none. */
@@ -98,14 +99,13 @@ export class EmulatorMemory extends LinearMemory {
   /** Memory from here on was never handed out and is still zero. */
   #untouched: number;
 
-  /** The validity map is in `state`. */
   constructor(windowHi: number, state: StateMemory, maxSizeBytes = 2 ** 32) {
     const start = placement.isHigh ? Math.max(2 ** 31, 2 ** 32 - maxSizeBytes) : DEVICE_START;
     super(createLinearMemory(start + maxSizeBytes, 'the emulated device memory'));
     this.#start = start;
     this.#untouched = start;
     this.windowHi = windowHi;
-    this.#state = state;
+    this.state = state;
     this.#owners = new Uint32Array(this.buffer.byteLength / PAGE_SIZE_BYTES);
     this.#free.giveBack(start, this.buffer.byteLength);
   }
@@ -178,8 +178,8 @@ export class EmulatorMemory extends LinearMemory {
     throw new WavewrightError('USAGE', `no allocation starts at 0x${this.address(offset).toString(16)}`);
   }
 
-  #forgetCode({ hasCode, offset, end }: Owned): void {
-    if (hasCode) this.onCodeGone?.(offset, end);
+  #forgetCode({ hasCode }: Owned): void {
+    if (hasCode) this.onCodeGone?.();
   }
 
   /** Memory in quarantine is used when there is no other, that which other threads may still access when they have looked up. */
@@ -199,7 +199,7 @@ export class EmulatorMemory extends LinearMemory {
     const [first, last] = [start, start + sizeBytes - 1];
     this.#owners.fill(owner, Math.floor(first / PAGE_SIZE_BYTES), Math.floor(last / PAGE_SIZE_BYTES) + 1);
     const granule = (offset: number): number => VALIDITY_MAP + Math.floor(offset / GRANULE_SIZE_BYTES);
-    fillBytes(this.#state.bytes, permissions, granule(first), granule(last) + 1);
+    fillBytes(this.state.bytes, permissions, granule(first), granule(last) + 1);
   }
 
   /** The GPU faults on the region from now on. Throws USAGE when none starts at `offset`. */

@@ -1,66 +1,115 @@
 /**
- * Registers whose number M0 completes: v_movrels_b32 and its like. RDNA3 ISA 3.3.1.4 and 3.3.2.2: a source out of range is register 0,
- * a destination out of range is not written.
+ * Registers chosen at run time: M0 completes their numbers. This is the one definition, for all executors, of which register it is and of what
+ * happens out of range, that is when the first or the last register of an operand is none of its file:
+ * - A source of a vector instruction is read from register 0 of its file on (CDNA3 ISA 3.6.1; RDNA4 ISA 3.3.2.2 says so of wide ones too). The
+ *   manuals let VGPR indexing apply to all vector instructions and say nothing about AGPRs: theirs is a file like that of the VGPRs.
+ * - A scalar source is read from s0 on (CDNA3 ISA 3.6.1), from gfx11 on it is 0 (RDNA3 ISA 3.3.1.4). What is no SGPR and not VCC is out of range.
+ * - An instruction with a destination out of range does nothing at all, also where it has other results (CDNA3 ISA 3.6.1, RDNA3 ISA 3.3.2.2).
  */
-import type { OperandSpec } from '../isa/amdgpu/row.ts';
-import { rowSizeBytes, VGPR_COUNT, WAVE_SGPRS, WAVE_TEMPORARY_ROWS, WAVE_VGPRS } from './layout.ts';
+import { assert } from '../base/errors.ts';
+import type { Instruction } from '../isa/amdgpu/instruction.ts';
+import { GPR_INDEX_FIELDS, gprIndexField, MODE_GPR_INDEX } from '../isa/amdgpu/instructions/gpr-index.ts';
+import { rowSizeBytes, VGPR_COUNT, WAVE_SGPRS, WAVE_VGPRS, WAVE_ZEROS, waveAgprs } from './layout.ts';
 
 /** SGPRs and VCC. */
 const SGPR_COUNT = 108;
+/** Dwords at WAVE_ZEROS. */
+const ZERO_DWORDS = 2;
 
-/** `part`: the bits of M0 that count; `pair` all but the lowest. */
+/** What of M0 is added to the number of a register, where all bits of `enabledBy` are set in it. */
+interface Index {
+  readonly shift: number;
+  readonly mask: number;
+  readonly enabledBy: number;
+}
+
+const INDICES = {
+  whole: { shift: 0, mask: -1, enabledBy: 0 },
+  /** RDNA3 ISA 3.3.1.3: for pairs the lowest bit does not count. */
+  pair: { shift: 0, mask: -2, enabledBy: 0 },
+  low: { shift: 0, mask: 0x3ff, enabledBy: 0 },
+  high: { shift: 16, mask: 0x3ff, enabledBy: 0 },
+  src0: gprIndex('src0'),
+  src1: gprIndex('src1'),
+  src2: gprIndex('src2'),
+  vdst: gprIndex('vdst'),
+} satisfies Readonly<Record<string, Index>>;
+
+function gprIndex(field: (typeof GPR_INDEX_FIELDS)[number]): Index {
+  return { shift: 0, mask: 0xff, enabledBy: 1 << (12 + GPR_INDEX_FIELDS.indexOf(field)) };
+}
+
 export interface RelativeRegister {
-  readonly file: 'vector' | 'scalar';
+  readonly file: 'vector' | 'accumulator' | 'scalar';
+  /** What is read and written counts as destination. */
   readonly role: 'source' | 'destination';
-  readonly part: NonNullable<OperandSpec['relative']> | 'pair';
+  /** Registers that the operand takes. */
+  readonly dwords: number;
+  readonly index: keyof typeof INDICES;
+  /** What is read in place of a source out of range: from the first register of the file on, or 0. */
+  readonly missing: 'first' | 'zero';
 }
 
-export type RelativeKind =
-  `relative ${RelativeRegister['file']} ${RelativeRegister['role']} ${RelativeRegister['part']}`;
-
-export function relativeKind(
-  { access, relative }: OperandSpec,
-  file: 'vector' | 'scalar',
-  dwords: number,
-): RelativeKind {
-  return `relative ${file} ${access === 'read' ? 'source' : 'destination'} ${dwords === 2 ? 'pair' : relative!}`;
+/** Operand `index` if M0 has a part in which register it is, while MODE is `mode`. */
+export function relativeRegister(instruction: Instruction, index: number, mode: number): RelativeRegister | undefined {
+  const { relative, access } = instruction.row.operands[index]!;
+  const field = mode & MODE_GPR_INDEX ? gprIndexField(instruction, index) : undefined;
+  if (!relative && !field) return undefined;
+  const operand = instruction.operand(index);
+  if (operand.kind !== 'vector' && (operand.kind !== 'scalar' || !relative)) return undefined;
+  const dwords = instruction.dwords(index);
+  const file = operand.kind === 'vector' && operand.accumulator ? 'accumulator' : operand.kind;
+  return {
+    file,
+    role: access === 'read' ? 'source' : 'destination',
+    dwords,
+    index: relative && dwords === 2 ? 'pair' : (relative ?? field!),
+    missing: file === 'scalar' && instruction.families.includes('gfx11') ? 'zero' : 'first',
+  };
 }
 
-export function parseRelativeKind(kind: string): RelativeRegister | undefined {
-  const [, file, role, part] = kind.split(' ');
-  return part === undefined ? undefined : ({ file, role, part } as RelativeRegister);
-}
+/** What distinguishes the code for one from that for another. */
+export const relativeTag = ({ file, role, dwords, index, missing }: RelativeRegister): string =>
+  `relative ${file} ${role} ${dwords} ${index} ${missing}`;
 
-interface Bounds {
+/** Offsets are from the wave's base. */
+export interface Reach {
+  readonly index: Index;
   readonly registerSizeBytes: number;
+  /** Registers of the file: a larger index counts as this. */
   readonly count: number;
-  /** Offset from the wave's base behind the last register. */
-  readonly end: number;
-  /** Offset that stands for registers out of range. */
+  /** Of the last register that the operand can begin with. */
+  readonly last: number;
+  /** What a source out of range is. */
   readonly fallback: number;
 }
 
-export function boundsOf({ file, role }: RelativeRegister, waveSize: 32 | 64): Bounds {
-  const isVector = file === 'vector';
-  const registerSizeBytes = isVector ? rowSizeBytes(waveSize) : 4;
-  const count = isVector ? VGPR_COUNT : SGPR_COUNT;
-  const first = isVector ? WAVE_VGPRS : WAVE_SGPRS;
-  const fallback = role === 'source' ? first : WAVE_TEMPORARY_ROWS;
-  return { registerSizeBytes, count, end: first + count * registerSizeBytes, fallback };
+export function reachOf({ file, dwords, index, missing }: RelativeRegister, waveSize: 32 | 64): Reach {
+  const isScalar = file === 'scalar';
+  const registerSizeBytes = isScalar ? 4 : rowSizeBytes(waveSize);
+  const count = isScalar ? SGPR_COUNT : VGPR_COUNT;
+  const first = isScalar ? WAVE_SGPRS : file === 'vector' ? WAVE_VGPRS : waveAgprs(waveSize);
+  assert(dwords >= 1 && dwords <= (missing === 'zero' ? ZERO_DWORDS : count), () => `${dwords} relative registers`);
+  return {
+    index: INDICES[index],
+    registerSizeBytes,
+    count,
+    last: first + (count - dwords) * registerSizeBytes,
+    fallback: missing === 'zero' ? WAVE_ZEROS : first,
+  };
 }
 
-/** Shift and mask that take the index out of M0. */
-export const INDEX_BITS: Readonly<Record<RelativeRegister['part'], readonly [shift: number, mask: number]>> = {
-  whole: [0, -1],
-  pair: [0, -2],
-  low: [0, 0x3ff],
-  high: [16, 0x3ff],
-};
-
-/** Offset of the register from the wave's base; `offset` is that of the register that the instruction names. */
-export function relativeOffset(register: RelativeRegister, waveSize: 32 | 64, offset: number, m0: number): number {
-  const { registerSizeBytes, count, end, fallback } = boundsOf(register, waveSize);
-  const [shift, mask] = INDEX_BITS[register.part];
-  const moved = offset + Math.min(((m0 >>> shift) & mask) >>> 0, count) * registerSizeBytes;
-  return moved < end ? moved : fallback;
+/** Offset of the register that M0 leads to from the one at `offset`, which the instruction names; undefined: a destination out of range. */
+export function movedOffset(
+  register: RelativeRegister,
+  waveSize: 32 | 64,
+  offset: number,
+  m0: number,
+): number | undefined {
+  const { index, registerSizeBytes, count, last, fallback } = reachOf(register, waveSize);
+  const isEnabled = (m0 & index.enabledBy) === index.enabledBy;
+  const distance = isEnabled ? Math.min(((m0 >>> index.shift) & index.mask) >>> 0, count) : 0;
+  const moved = offset + distance * registerSizeBytes;
+  if (moved <= last) return moved;
+  return register.role === 'source' ? fallback : undefined;
 }

@@ -13,11 +13,24 @@ const MAX_STATE_BYTES = 2 ** 31;
 
 const roundUp = (value: number): number => Math.ceil(value / PAGE_SIZE_BYTES) * PAGE_SIZE_BYTES;
 
+interface Block {
+  readonly offset: number;
+  readonly end: number;
+  readonly owner: string | undefined;
+}
+
+/** Freed blocks that wait for their owner: as much as a few kernels that take turns have. */
+const MAX_KEPT_BYTES = 16 * 2 ** 20;
+
 export class StateMemory extends LinearMemory {
   readonly #free = new FreeRanges();
-  /** Bytes of what is allocated, by its offset. */
-  readonly #sizes = new Map<number, number>();
+  readonly #blocks = new Map<number, Block>();
+  /** Freed ones of owners, the last one last. */
+  readonly #kept: Block[] = [];
+  #keptBytes = 0;
   #usedBytes = 0;
+  /** Memory from here on was never handed out and is still zero. */
+  #untouched = STATE_START;
 
   /** Throws LIMIT_EXCEEDED, and UNSUPPORTED where modules cannot have two memories. */
   constructor() {
@@ -36,28 +49,71 @@ export class StateMemory extends LinearMemory {
     return this.#usedBytes;
   }
 
-  /** Returns the offset of whole pages, which are zero if `zeroed`. Throws LIMIT_EXCEEDED when none are left. */
-  allocate(sizeBytes: number, zeroed: boolean): number {
+  /**
+   * Returns the offset of whole pages. They are zero, or as the same owner left them: waves of one kernel may see what earlier ones had in
+   * registers, those of another may not. Throws LIMIT_EXCEEDED when none are left.
+   */
+  allocate(sizeBytes: number, owner?: string): number {
     const takenBytes = roundUp(sizeBytes);
-    const start = this.#free.take(takenBytes, PAGE_SIZE_BYTES);
-    if (start === undefined) {
-      throw new WavewrightError('LIMIT_EXCEEDED', `out of memory for waves and decoded code: ${sizeBytes} bytes more`, {
-        hint: `the emulator has ${this.buffer.byteLength - STATE_START} bytes for the state of one device`,
-      });
-    }
-    this.#sizes.set(start, takenBytes);
+    const block = this.#takeKept(takenBytes, owner) ?? this.#take(takenBytes, owner);
+    this.#blocks.set(block.offset, block);
     this.#usedBytes += takenBytes;
-    if (zeroed) fillBytes(this.bytes, 0, start, start + takenBytes);
-    return start;
+    return block.offset;
+  }
+
+  #takeKept(takenBytes: number, owner: string | undefined): Block | undefined {
+    if (owner === undefined) return undefined;
+    const index = this.#kept.findLastIndex((block) => block.owner === owner && block.end - block.offset === takenBytes);
+    if (index < 0) return undefined;
+    this.#keptBytes -= takenBytes;
+    return this.#kept.splice(index, 1)[0]!;
+  }
+
+  #take(takenBytes: number, owner: string | undefined): Block {
+    let offset = this.#free.take(takenBytes, PAGE_SIZE_BYTES);
+    if (offset === undefined) {
+      this.forgetOwners();
+      offset = this.#free.take(takenBytes, PAGE_SIZE_BYTES);
+    }
+    if (offset === undefined) {
+      throw new WavewrightError(
+        'LIMIT_EXCEEDED',
+        `out of memory for waves and decoded code: ${takenBytes} bytes more`,
+        {
+          hint: `the emulator has ${this.buffer.byteLength - STATE_START} bytes for the state of one device`,
+        },
+      );
+    }
+    const end = offset + takenBytes;
+    if (offset < this.#untouched) fillBytes(this.bytes, 0, offset, Math.min(end, this.#untouched));
+    this.#untouched = Math.max(this.#untouched, end);
+    return { offset, end, owner };
   }
 
   /** Throws USAGE when nothing starts at `offset`. What is freed is used again at once. */
   free(offset: number): void {
-    const takenBytes = this.#sizes.get(offset);
-    if (takenBytes === undefined) throw new WavewrightError('USAGE', `no state starts at 0x${offset.toString(16)}`);
-    this.#sizes.delete(offset);
-    this.#usedBytes -= takenBytes;
-    this.#free.giveBack(offset, offset + takenBytes, true);
+    const block = this.#blocks.get(offset);
+    if (block === undefined) throw new WavewrightError('USAGE', `no state starts at 0x${offset.toString(16)}`);
+    this.#blocks.delete(offset);
+    const sizeBytes = block.end - offset;
+    this.#usedBytes -= sizeBytes;
+    if (block.owner === undefined) {
+      this.#free.giveBack(offset, block.end, true);
+      return;
+    }
+    this.#kept.push(block);
+    this.#keptBytes += sizeBytes;
+    while (this.#keptBytes > MAX_KEPT_BYTES) this.#giveBack(this.#kept.shift()!);
+  }
+
+  #giveBack({ offset, end }: Block): void {
+    this.#keptBytes -= end - offset;
+    this.#free.giveBack(offset, end, true);
+  }
+
+  /** An owner of the same name is another from now on. */
+  forgetOwners(): void {
+    for (const block of this.#kept.splice(0)) this.#giveBack(block);
   }
 }
 

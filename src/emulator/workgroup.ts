@@ -25,6 +25,7 @@ export interface Wave {
 const READY = stateCode('ready');
 const SPENT = stateCode('spent');
 const SLEEPING = stateCode('sleeping');
+const ENDED = stateCode('ended');
 
 const ALIGNMENT = 256;
 /**
@@ -64,7 +65,8 @@ export class WorkgroupSlot {
     const stateSize = aligned(waveSizeBytes(waveSize));
     const groupSize = aligned(GROUP_STATES + count * 4);
     const templatesSize = aligned(count * templateBytes(waveSize));
-    const states = state.allocate(count * stateSize + groupSize + templatesSize, false);
+    const owner = `${launch.entry} ${launch.vgprCount} ${launch.agprCount}`;
+    const states = state.allocate(count * stateSize + groupSize + templatesSize, owner);
     this.#states = states;
     this.group = states + count * stateSize;
     this.#templates = this.group + groupSize;
@@ -118,13 +120,20 @@ export class WorkgroupSlot {
     return [this.get('idX'), this.get('idY'), this.get('idZ')];
   }
 
-  /** Lets the waves go on that sleep or have used their turn. */
+  /** Lets the waves go on that sleep, and those that have used their turn when no other still has its own. */
   wake(): void {
     const { words } = this.#state;
     const first = (this.group + GROUP_STATES) >> 2;
-    for (let at = first; at < first + this.waveCount; at++) {
-      if (words[at] === SLEEPING || words[at] === SPENT) words[at] = READY;
+    const end = first + this.waveCount;
+    const someWait = words.subarray(first, end).includes(READY);
+    for (let at = first; at < end; at++) {
+      if (words[at] === SLEEPING || (words[at] === SPENT && !someWait)) words[at] = READY;
     }
+  }
+
+  get liveWaves(): readonly Wave[] {
+    const first = (this.group + GROUP_STATES) >> 2;
+    return this.waves.filter((_, i) => i < this.waveCount && this.#state.words[first + i] !== ENDED);
   }
 
   setState(wave: number, state: WaveState): void {

@@ -4,6 +4,7 @@
  */
 import { Agent } from './agent.ts';
 import { Allocations } from './allocations.ts';
+import { type ConstructorCall, type ConstructorOptions, runConstructors } from './constructors.ts';
 import { COPY_ENGINE, CopyEngine, type CopyOptions, type CopyRectOptions } from './copy-engine.ts';
 import type { AdvanceResult, Device, DeviceMemory, Fault } from './device.ts';
 import { Executable, type ExecutableOptions } from './executable.ts';
@@ -251,6 +252,8 @@ export class Runtime implements Progress, Disposable {
       lifetime: this.lifetime,
       expectAgent: (agent: Agent) => this.#expectAgent(agent),
       onDispose: (disposed: Executable) => this.#executables.delete(disposed),
+      runConstructors: (calls: readonly ConstructorCall[], how: ConstructorOptions) =>
+        runConstructors(this, calls, how),
     };
     const executable = new Executable(owner, options);
     this.#executables.add(executable);
@@ -410,8 +413,9 @@ export class Runtime implements Progress, Disposable {
    */
   [Symbol.dispose](): void {
     if (!this.lifetime.release()) return;
-    for (const executable of [...this.#executables]) executable[Symbol.dispose]();
+    // What runs ends before its code goes.
     for (const queue of [...this.#queues]) queue[Symbol.dispose]();
+    for (const executable of [...this.#executables]) executable[Symbol.dispose]();
     for (const pages of this.#signals.values()) pages.free();
     this.ipc.releaseAll();
     this.#allocations.freeAll();

@@ -34,7 +34,8 @@ export class ProgramImage implements Disposable {
     this.#executable = runtime.createExecutable();
     try {
       this.#executable.loadCodeObject(agent, new CodeObjectReader(bytes, name));
-      this.#executable.freeze();
+      // The program's own start-up code calls them, or the loader starts their kernels in the order that it wants.
+      this.#executable.freeze({ constructors: 'none' });
       this.begin = this.#requireKernel('_begin');
       this.start = this.#requireKernel('_start');
       this.end = this.#requireKernel('_end');

@@ -1,4 +1,4 @@
-import { assert } from '../base/errors.ts';
+import { assert, WavewrightError } from '../base/errors.ts';
 import { ByteWriter } from './bytes.ts';
 import {
   type Access,
@@ -21,6 +21,11 @@ import { type FunctionRef, type FunctionType, VALUE_TYPE_BYTE, type ValueType } 
 const EMPTY_BLOCK = 0x40;
 /** Bit of an access's alignment: the index of a memory other than 0 follows (core specification 3.0, section 5.4.6). */
 const HAS_MEMORY_INDEX = 0x40;
+/** What engines take: https://webassembly.github.io/spec/js-api/#limits. */
+const MAX_CODE_BYTES = 7_654_321;
+const MAX_LOCALS = 50_000;
+/** The longest instruction, declarations of locals, and what is emitted from one look at the size to the next, fit in here. */
+const SPARE_BYTES = 65_536;
 
 /** A parameter or a local variable. It may not be used after `free`: its slot may then belong to another `Local`. */
 export interface Local {
@@ -40,12 +45,15 @@ interface LocalSlot extends Local {
 /**
  * Emits the body of one function, instruction by instruction, in stack order. Types of operands are not tracked:
  * `WebAssembly.validate` on the finished module tells. A wrong label, a freed local or an immediate out of range is an INTERNAL error.
+ * What grows beyond the limits of engines, or beyond `maxCodeBytes`, throws LIMIT_EXCEEDED while it is emitted.
  */
 export class FunctionBuilder implements FunctionRef {
   readonly index: number;
   readonly type: FunctionType;
   /** Shown in stack traces and disassemblies; undefined: the function has no entry in the name section. */
   readonly name: string | undefined;
+  /** About where the function becomes too long. */
+  maxCodeBytes = MAX_CODE_BYTES - SPARE_BYTES;
 
   readonly #code = new ByteWriter(1024);
   readonly #parameters: LocalSlot[];
@@ -84,6 +92,7 @@ export class FunctionBuilder implements FunctionRef {
     let index = this.#freeSlots.get(type)?.pop();
     if (index === undefined) {
       index = this.#parameters.length + this.#localTypes.length;
+      this.#limit(index, MAX_LOCALS - 1, 'locals');
       this.#localTypes.push(type);
     }
     const local: LocalSlot = { index, type, live: true };
@@ -325,6 +334,7 @@ export class FunctionBuilder implements FunctionRef {
 
   #access({ opcode, alignLog2 }: Access, offset: number, memory: number): void {
     assert(offset >= 0 && offset <= 0xffff_ffff, () => `wasm memory offset ${offset} is not in 0..2^32-1`);
+    this.#limit(this.#code.length, this.maxCodeBytes, 'bytes');
     this.#opcode(opcode);
     if (memory === 0) this.#code.u32(alignLog2);
     else {
@@ -346,6 +356,7 @@ export class FunctionBuilder implements FunctionRef {
   }
 
   #nest(opcode: number, result: ValueType | undefined, body: (label: Label) => void): void {
+    this.#limit(this.#code.length, this.maxCodeBytes, 'bytes');
     this.#code.byte(opcode);
     this.#code.byte(result === undefined ? EMPTY_BLOCK : VALUE_TYPE_BYTE[result]);
     const label: Label = { height: this.#labels.length };
@@ -353,6 +364,11 @@ export class FunctionBuilder implements FunctionRef {
     body(label);
     assert(this.#labels.pop() === label, 'wasm blocks are not nested');
     this.#code.byte(CONTROL.end);
+  }
+
+  #limit(value: number, limit: number, unit: string): void {
+    if (value > limit)
+      throw new WavewrightError('LIMIT_EXCEEDED', `a WebAssembly function of more than ${limit} ${unit}`);
   }
 
   #depth(label: Label): number {

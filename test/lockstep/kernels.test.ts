@@ -6,6 +6,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { difference, type Fill, Lockstep, randomGenerator } from './lockstep.test-support.ts';
 import { KernelGenerator, WINDOW_SGPR } from './random-kernel.test-support.ts';
+import { relativeProgram } from './relative-program.test-support.ts';
 
 const [FROM = 1, COUNT = 50] = (process.env['WAVEWRIGHT_SEEDS'] ?? '1:50').split(':').map(Number);
 /** Programs that once were compiled to something else, and why. */
@@ -72,6 +73,16 @@ for (const [processor, waveSize] of TARGETS) {
       const random = randomGenerator(seed);
       const mode = randomMode(random);
       compare(lockstep, random, seed, new KernelGenerator(processor, waveSize, mode, random).loops(), mode);
+    }
+  });
+
+  test(`${processor} wave${waveSize}: random programs with registers relative to M0`, () => {
+    const lockstep = new Lockstep(processor, waveSize);
+    for (const seed of SEEDS) {
+      const random = randomGenerator(seed);
+      const mode = randomMode(random);
+      const generator = new KernelGenerator(processor, waveSize, mode, random);
+      compare(lockstep, random, seed, relativeProgram(generator, processor, waveSize, random), mode);
     }
   });
 }

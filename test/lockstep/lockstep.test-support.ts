@@ -79,7 +79,7 @@ class Machine {
   constructor(processor: string, executor: ExecutorName, vertical: 'never' | 'always') {
     this.emulator = new Emulator({ processor, executor, vertical, compileThreshold: 0, memorySizeBytes: 2 ** 28 });
     const { memory, state } = this.emulator;
-    this.wave = state.allocate(waveSizeBytes(64), true);
+    this.wave = state.allocate(waveSizeBytes(64));
     this.areas = memory.allocate(LDS_SIZE + PRIVATE_SIZE * 64 + GUARD, { permissions: 0 });
     this.data = memory.allocate(DATA_SIZE);
     this.code = memory.allocate(CODE_SIZE, { permissions: MAY_READ });

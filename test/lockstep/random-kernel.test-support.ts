@@ -5,7 +5,7 @@
 
 import assert from 'node:assert/strict';
 import { WavewrightError } from '../../src/base/errors.ts';
-import { floatMode } from '../../src/emulator/code-cache.ts';
+import { floatMode } from '../../src/emulator/mode.ts';
 import { decoderFor, type Encoding, encodingsOf } from '../../src/isa/amdgpu/decode.ts';
 import { encodeFields, type FieldValues } from '../../src/isa/amdgpu/encode.ts';
 import type { FormatName } from '../../src/isa/amdgpu/formats.ts';
@@ -120,6 +120,13 @@ export class KernelGenerator {
       else this.#lanesLoop(1 + this.#below(8));
     }
     if (this.#below(2) === 0) this.#storeSome();
+    return this.#words;
+  }
+
+  /** One vector instruction without memory. */
+  vectorRow(): number[] {
+    this.#words = [];
+    this.#row((name) => name.startsWith('v_'));
     return this.#words;
   }
 

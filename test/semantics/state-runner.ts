@@ -44,7 +44,7 @@ export class StateRunner {
     this.#emulator = new Emulator({ processor, executor, compileThreshold: 0, memorySizeBytes: 2 ** 28 });
     this.#waveSize = waveSize;
     const { memory, state } = this.#emulator;
-    this.#wave = state.allocate(waveSizeBytes(waveSize), true);
+    this.#wave = state.allocate(waveSizeBytes(waveSize));
     this.#lds = memory.allocate(LDS_SIZE_BYTES, { permissions: 0 });
     this.#private = memory.allocate(PRIVATE_SIZE_BYTES * waveSize, { permissions: 0 });
     this.#memory = memory.allocate(MEMORY_SIZE_BYTES);

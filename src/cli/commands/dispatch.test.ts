@@ -7,6 +7,8 @@ import path from 'node:path';
 import { after, test } from 'node:test';
 import { setTimeout } from 'node:timers/promises';
 import { zstdCompressSync } from 'node:zlib';
+import { assembleFile } from '../../assembler/assemble-file.ts';
+import { linkCodeObject } from '../../codeobject/link.ts';
 import { runCommandLine } from '../command-line.ts';
 import { COMMANDS } from '../commands.ts';
 
@@ -328,4 +330,31 @@ test('a stack of unknown size has room, also where all is hidden; --stack-size c
     const hint = /\nhint: a work-item had 1024 bytes of private memory, its stack included: --stack-size=BYTES .*\n$/;
     assert.match(small.stderr, hint);
   }
+});
+
+test('a fault in the stack names the option that makes it larger, which counts for every kernel', async () => {
+  const source = `.text
+.p2align 8
+.globl k
+.type k,@function
+k:
+ s_movk_i32 s4, 0x7000
+ scratch_store_dword off, v0, s4
+ s_endpgm
+.rodata
+.p2align 6
+.amdhsa_kernel k
+ .amdhsa_next_free_vgpr 8
+ .amdhsa_next_free_sgpr 16
+ .amdhsa_accum_offset 8
+ .amdhsa_enable_private_segment 1
+.end_amdhsa_kernel
+`;
+  const bytes = assembleFile(source, { processor: 'gfx942', file: 'deep.s' });
+  writeFileSync(at('deep.co'), linkCodeObject([{ name: 'deep.o', bytes }]));
+  const argv = ['dispatch', at('deep.co'), '--grid=1', '--workgroup=1'];
+  const { status, stderr } = await run(...argv);
+  assert.equal(status, 6);
+  assert.match(stderr, /outside the private segment at 0x7000[\s\S]*\nhint: .*--stack-size=BYTES/);
+  assert.equal((await run(...argv, '--stack-size=32768')).status, 0);
 });

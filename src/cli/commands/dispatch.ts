@@ -1,18 +1,25 @@
 import { setImmediate } from 'node:timers/promises';
 import { WavewrightError } from '../../base/errors.ts';
 import { TimeLimit } from '../../base/time-limit.ts';
-import { pickCodeObject } from '../../codeobject/container.ts';
+import { imagesOf, openLinkFile, pickLinkImages } from '../../codeobject/link-files.ts';
+import { nodeDecompress } from '../../codeobject/node-decompress.ts';
 import { parseTargetId } from '../../codeobject/target-id.ts';
 import { ARGUMENT_KINDS, parseArgument } from '../../dispatch/argument-text.ts';
-import { type DispatchOutcome, dispatchKernelInTurns, type RunningKernel } from '../../dispatch/dispatch.ts';
+import {
+  type DispatchOutcome,
+  type DispatchRequest,
+  dispatchKernelInTurns,
+  type RunningKernel,
+} from '../../dispatch/dispatch.ts';
 import type { ClassInstructions } from '../../hsa/device.ts';
 import { instructionCounts, tierShares } from '../../hsa/statistics.ts';
 import { defineCommand } from '../command.ts';
-import { MEMORY_OPTION, openDevice, openImages, WORKERS_OPTION } from '../device-name.ts';
+import { MEMORY_OPTION, openDevice, WORKERS_OPTION } from '../device-name.ts';
 import { readInput } from '../input.ts';
 import { Interruption } from '../interruption.ts';
 import { writeOutput } from '../output-file.ts';
 import { warn } from '../report.ts';
+import { WAVE_SIZE_OPTION, waveSizeOf } from '../wave-size-option.ts';
 
 const MAX_REPEAT = 1_000_000;
 const MAX_STACK_BYTES = 2 ** 28;
@@ -43,6 +50,11 @@ export const dispatch = defineCommand({
       description:
         'private memory of a work-item, at least; by default what the kernel needs, 16384 where that cannot be seen',
     },
+    'wave-size': WAVE_SIZE_OPTION,
+    'no-constructors': {
+      kind: 'flag',
+      description: 'run no constructors before the first kernel, and no destructors after the last',
+    },
     repeat: {
       kind: 'integer',
       placeholder: 'N',
@@ -72,7 +84,8 @@ export const dispatch = defineCommand({
     json: 'one object with times, instructions by class, tiers and memory; `schema` and `version` say how to read it',
   },
   notes: [
-    'FILE is a code object, a relocatable object, an offload bundle or a program with one inside. All FILEs are linked with each other.',
+    'FILE is a code object, a relocatable object, an offload bundle, a program with some inside, or an archive of these, of which the members',
+    'count that define what is missing. All FILEs are linked with each other.',
     'Arguments, in their order:',
     ...ARGUMENT_KINDS.map((kind) => `  ${kind}`),
     'Hidden arguments are filled in. An output FILE of - is standard output; times and JSON then go to standard error.',
@@ -86,13 +99,23 @@ export const dispatch = defineCommand({
     const workgroup = extentOf('workgroup', options.workgroup);
     const args = (options.arg ?? []).map((text) => parseArgument(text, readInput));
     const memorySizeBytes = options.memory;
-    const containers = files.map((file) => openImages(file, memorySizeBytes));
+    const openOptions = {
+      decompress: nodeDecompress,
+      ...(memorySizeBytes !== undefined && { maxExpandedBytes: memorySizeBytes }),
+    };
+    const linkFiles = files.map((file) => openLinkFile(readInput(file), file, openOptions));
     const countsClasses = options.time || options.format === 'json';
     const { workers } = options;
-    const device = await openDevice(options.device, containers[0]!, { workers, countsClasses, memorySizeBytes });
+    const images = imagesOf(linkFiles[0]!);
+    const device = await openDevice(options.device, images, { workers, countsClasses, memorySizeBytes });
     using resources = new DisposableStack();
     resources.defer(() => device.close());
     const target = parseTargetId(device.properties.targetId);
+    const wanted = [
+      ...(options.kernel === undefined ? [] : [options.kernel]),
+      ...args.flatMap((argument) => (argument.kind === 'function' ? [argument.name] : [])),
+    ];
+    const waveSize = waveSizeOf(options['wave-size']);
     const { signal } = context.isProcess ? resources.use(new Interruption()) : {};
     const pause = async ({ name, describeWaves }: RunningKernel) => {
       await setImmediate();
@@ -100,11 +123,13 @@ export const dispatch = defineCommand({
       stderr(Interruption.report(name, describeWaves()));
       throw signal.reason;
     };
-    const request = {
+    const request: DispatchRequest = {
       device,
-      images: containers.map((images) => pickCodeObject(images, target)),
+      images: pickLinkImages(linkFiles, target, wanted),
       ...(options.kernel !== undefined && { kernel: options.kernel }),
       ...{ grid, workgroup, args, repeat: options.repeat, dynamicLdsSizeBytes: options['dynamic-lds'] },
+      ...(waveSize && { waveSize }),
+      ...(options['no-constructors'] && { constructors: 'none' }),
       ...(options['stack-size'] !== undefined && { stackSizeBytes: options['stack-size'] }),
       ...(timeoutMs !== undefined && { timeoutMs }),
       loadLimit,

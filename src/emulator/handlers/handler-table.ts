@@ -8,6 +8,8 @@ import type { InstructionClass } from '../../isa/amdgpu/instruction-class.ts';
 import type { FunctionBuilder, Local } from '../../wasm/function.ts';
 import type { WaveFault } from '../faults.ts';
 import { probeHost, softImports } from '../host.ts';
+import type { HostWork } from '../host-work.ts';
+import { weightOf } from '../instruction-weight.ts';
 import {
   EXIT_BUDGET,
   EXIT_COMPILE,
@@ -49,6 +51,8 @@ export interface HandlerRequest {
   readonly key: string;
   readonly program: Program;
   readonly operandKinds: readonly OperandKind[];
+  /** About how long it takes (instruction-weight.ts). */
+  readonly weight: number;
   /** Undefined for records that stand for no instruction: they cost the budget nothing. */
   readonly instructionClass: InstructionClass | undefined;
 }
@@ -57,6 +61,10 @@ export interface HandlerRequest {
 type RunFunction = (record: number, wave: number, budget: number) => number;
 
 const FIRST_SLOT = 1;
+/** Behind the slots that are always there. */
+const FIRST_FREE_SLOT = FIRST_SLOT + 2;
+/** Programs of so many values are made to handlers at once, which takes about 50 ms; usual code needs a quarter of that. */
+const MAX_PENDING_VALUES = 4096;
 
 export class HandlerTable {
   readonly tier = 'handlers';
@@ -82,14 +90,18 @@ export class HandlerTable {
   readonly #pending: HandlerRequest[] = [];
   readonly #requests: HandlerRequest[] = [];
   readonly #freeSlots: number[] = [];
-  #nextSlot = FIRST_SLOT + 2;
+  readonly #work: HostWork;
+  #pendingValues = 0;
+  #nextSlot = FIRST_FREE_SLOT;
 
   constructor(
     memories: Memories,
     spaces: AddressSpaces,
     fault: FaultCallback,
     { isLowest, countsClasses }: HandlerOptions,
+    work: HostWork,
   ) {
+    this.#work = work;
     this.#pages = pagesOf(memories);
     this.#spaces = spaces;
     this.#options = { isCompact: isLowest, countsClasses };
@@ -120,16 +132,25 @@ export class HandlerTable {
   }
 
   /** Slot for a key; the handler is compiled by the next `compile`. */
-  slot(key: string, build: () => Omit<HandlerRequest, 'key'>): number {
+  slot(key: string, build: () => Omit<HandlerRequest, 'key' | 'weight'>): number {
     let slot = this.#slots.get(key);
     if (slot === undefined) {
-      const request = { key, ...build() };
+      const built = build();
+      const request = { key, ...built, weight: weightOf(built.program) };
       this.#pending.push(request);
       this.#requests[this.#nextSlot] = request;
       slot = this.#nextSlot++;
       this.#slots.set(key, slot);
+      const values = request.program.values.length;
+      this.#pendingValues += values;
+      this.#work.prepareHandler(values);
     }
     return slot;
+  }
+
+  /** Whether the handlers that the next `compile` makes are as many as it may take. */
+  get isFull(): boolean {
+    return this.#pendingValues >= MAX_PENDING_VALUES;
   }
 
   /** What the handler in a slot was made from; undefined for slots that are no instruction's. */
@@ -159,6 +180,18 @@ export class HandlerTable {
     }
   }
 
+  /** Forgets all handlers and what was installed. No record may name any. */
+  clear(): void {
+    for (let slot = FIRST_FREE_SLOT; slot < Math.min(this.#nextSlot, this.#table.length); slot++)
+      this.#table.set(slot, null);
+    this.#slots.clear();
+    this.#requests.length = 0;
+    this.#pending.length = 0;
+    this.#pendingValues = 0;
+    this.#freeSlots.length = 0;
+    this.#nextSlot = FIRST_FREE_SLOT;
+  }
+
   #reserve(): void {
     if (this.#table.length < this.#nextSlot)
       this.#table.grow(Math.max(this.#table.length, this.#nextSlot - this.#table.length));
@@ -180,6 +213,7 @@ export class HandlerTable {
       }),
     );
     this.#pending.length = 0;
+    this.#pendingValues = 0;
     context.module.elements(first, functions);
     this.#reserve();
     this.#instantiate(context);

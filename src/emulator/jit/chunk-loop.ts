@@ -4,8 +4,9 @@
  * through a second body, which can do everything; so do chunks with some lanes off. Few operations without accesses run for all chunks
  * with masks and without a loop. spec/jit.md sections 1 and 4.
  */
+import { assert } from '../../base/errors.ts';
 import type { Label, Local } from '../../wasm/function.ts';
-import { NIBBLE_MASKS, WAVE_TEMPORARY_ROWS } from '../layout.ts';
+import { NIBBLE_MASKS, TEMPORARY_ROW_COUNT, WAVE_TEMPORARY_ROWS } from '../layout.ts';
 import { type Lanes, splat } from '../lowering/emitter.ts';
 import { type AccessGroup, addressNodes, groupAccesses, haveFastAccess, usedBy } from './access-group.ts';
 import { ChunkBody, lanesBehind } from './chunk-body.ts';
@@ -390,6 +391,7 @@ export class ChunkLoop {
   #copyRow(offset: number): void {
     const { f, wave, spaces } = this.#state;
     const rowSize = spaces.waveSize * 4;
+    assert(this.#copies.size < TEMPORARY_ROW_COUNT, 'rows that other lanes read have copies');
     const copy = WAVE_TEMPORARY_ROWS + this.#copies.size * rowSize;
     this.#copies.set(offset, copy);
     for (let at = 0; at < rowSize; at += 16) {

@@ -3,7 +3,9 @@ import { RECORD_SIZE_BYTES } from '../layout.ts';
 import type { Decoded, Shape } from './decoded.ts';
 
 /** Compile time grows faster than the size of a function: spec/jit.md section 5. */
-const MAX_INSTRUCTIONS = 200;
+export const MAX_INSTRUCTIONS = 200;
+/** So many values of their programs are about as much as can be compiled; 200 usual instructions have up to 3300. */
+const MAX_VALUES = 6000;
 
 /** What the compiler asks about decoded code. */
 export interface CodeView {
@@ -32,8 +34,9 @@ export interface Block {
 }
 
 /** Blocks in the order of their addresses; the one of `entry` is among them. */
-export function collectBlocks(code: CodeView, entry: number): Block[] {
+export function collectBlocks(code: CodeView, entry: number, maxInstructions = MAX_INSTRUCTIONS): Block[] {
   const shapes = new Map<number, Shape>();
+  let values = 0;
   /** Records that begin a block. */
   const starts = new Set([entry]);
   /** Where a record that is no end of a block goes on. */
@@ -41,10 +44,15 @@ export function collectBlocks(code: CodeView, entry: number): Block[] {
   const work = [entry];
   for (let at = work.pop(); at !== undefined; at = work.pop()) {
     let record: number | undefined = at;
-    while (record !== undefined && !shapes.has(record) && shapes.size < MAX_INSTRUCTIONS) {
+    while (record !== undefined && !shapes.has(record) && shapes.size < maxInstructions) {
       const shape = code.shape(record);
-      if (!shape || (record !== entry && code.isCompiled(record))) break;
+      if (
+        shape?.instructionClass === undefined ||
+        (record !== entry && (code.isCompiled(record) || values + shape.live.length > MAX_VALUES))
+      )
+        break;
       shapes.set(record, shape);
+      values += shape.live.length;
       const target = shape.control === 'branch' || shape.control === 'conditional' ? code.target(record) : undefined;
       if (target !== undefined) {
         starts.add(target);

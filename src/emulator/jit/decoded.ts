@@ -37,7 +37,7 @@ export interface Decoded {
 
 const ALONE = new Set<Value['leaf']['kind']>(['writeLane', 'matrixProduct']);
 
-export const isRelative = (kind: OperandKind): boolean => kind.startsWith('relative');
+export const isRelative = (kind: OperandKind): boolean => typeof kind === 'object';
 
 export function shapeOf({ key, program, operandKinds, instructionClass }: HandlerRequest): Shape {
   const live = liveValues(program);

@@ -27,14 +27,20 @@ import { type VerticalLoop, type VerticalMode, verticalLoops } from './vertical/
 /** What the module exports. */
 export const FUNCTION_NAME = 'f';
 
+/** Emitting so much takes about a tenth of a second; the functions of real kernels have up to 100 KB. */
+export const MAX_CODE_BYTES = 1 << 18;
+
 export interface LoweredFunction {
   readonly literals: readonly Literal[];
   /** Regions of more than one instruction with accesses of lanes: numbers of the first and the last instruction. */
   readonly regions: readonly (readonly [first: number, last: number])[];
   /** Of each block. */
   readonly liveIn: readonly LiveIn[];
+  /** Loops that run chunk by chunk: numbers of their instructions, those of the header first. */
+  readonly loops: readonly (readonly number[])[];
 }
 
+/** Throws LIMIT_EXCEEDED when the function becomes too long. */
 export function lowerFunction(
   context: ModuleContext,
   spaces: AddressSpaces,
@@ -43,10 +49,12 @@ export function lowerFunction(
   vertical: VerticalMode,
 ): LoweredFunction {
   const state = new FunctionState(context, spaces, name);
+  state.f.maxCodeBytes = MAX_CODE_BYTES;
   context.module.export(FUNCTION_NAME, state.f);
   const lowering = new FunctionLowering(state, blocks, vertical);
   lowering.emit();
-  return { literals: state.literals.items, regions: lowering.regions, liveIn: lowering.liveIn };
+  const { regions, liveIn, loops } = lowering;
+  return { literals: state.literals.items, regions, liveIn, loops };
 }
 
 class FunctionLowering {
@@ -76,6 +84,12 @@ class FunctionLowering {
 
   get liveIn(): LiveIn[] {
     return this.#blocks.map((block) => this.#liveness.liveIn(block));
+  }
+
+  get loops(): number[][] {
+    return [...this.#vertical.values()].map(({ plan }) =>
+      plan.loop.blocks.flatMap(({ instructions }) => instructions.map(({ index }) => index)),
+    );
   }
 
   emit(): void {

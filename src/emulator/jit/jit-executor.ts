@@ -2,6 +2,7 @@
  * The T1 executor. Waves start in the handlers (T0); a leader that was reached often enough asks for its code to be compiled, and from then
  * on calls the function. State is complete in memory wherever a function ends, so that both tiers mix freely.
  */
+import { WavewrightError } from '../../base/errors.ts';
 import { INSTRUCTION_CLASSES } from '../../isa/amdgpu/instruction-class.ts';
 import type { CodeCache } from '../code-cache.ts';
 import type { EmulatorCore, Executor } from '../emulator-core.ts';
@@ -32,9 +33,9 @@ import {
   WAVE_RECORD,
 } from '../layout.ts';
 import { ModuleContext, pagesOf } from '../lowering/module-context.ts';
-import { type CodeView, collectBlocks } from './control-flow.ts';
+import { type Block, type CodeView, collectBlocks, MAX_INSTRUCTIONS } from './control-flow.ts';
 import { type Decoded, decoded, type Shape, shapeOf } from './decoded.ts';
-import { FUNCTION_NAME, lowerFunction } from './function-lowering.ts';
+import { FUNCTION_NAME, lowerFunction, MAX_CODE_BYTES } from './function-lowering.ts';
 import type { Literal } from './literals.ts';
 import type { LiveIn } from './liveness.ts';
 import { type CompiledModule, compiledModule } from './module-cache.ts';
@@ -43,8 +44,11 @@ import type { VerticalMode } from './vertical/vertical-loops.ts';
 /** Times that code is reached before it is compiled, about where that pays: spec/jit.md, recommendation 5. */
 export const DEFAULT_THRESHOLD = 500;
 const NEVER = 0x7fffffff;
+/** A function that became too long is tried again with so many times fewer instructions. */
+const SMALLER = 4;
+const TURN_INSTRUCTIONS = 200_000;
 /** More than a turn: a loop chunk by chunk has no more iterations. */
-const MAX_REPEATED_INSTRUCTIONS = 1_000_000;
+const MAX_REPEATED_INSTRUCTIONS = 2 * TURN_INSTRUCTIONS;
 
 /** Where a record can be entered. */
 interface Entry {
@@ -57,22 +61,23 @@ interface Entry {
 
 /** Compiled code of one cache. */
 interface Compiled {
-  generation: number;
   readonly entries: Map<number, Entry>;
   readonly slots: number[];
   /** For an instruction with an access in a region with others before it, the first of these. */
   readonly regionStarts: Map<number, number>;
+  /** For the header of a loop that runs chunk by chunk, the records of its instructions. */
+  readonly loops: Map<number, ReadonlySet<number>>;
 }
 
 export class JitExecutor implements Executor {
   readonly tier = 'handlers';
-  readonly turnInstructions = 200_000;
+  readonly turnInstructions = TURN_INSTRUCTIONS;
   readonly sliceInstructions = 1_000_000;
   readonly #emulator: EmulatorCore;
   /** The tier below: it runs what is not compiled. */
   readonly handlers: HandlerTable;
   readonly #shapes = new Map<number, Shape>();
-  readonly #compiled = new WeakMap<CodeCache, Compiled>();
+  readonly #compiled = new Map<CodeCache, Compiled>();
   readonly #vertical: VerticalMode;
 
   constructor(emulator: EmulatorCore, handlers: HandlerTable, vertical: VerticalMode) {
@@ -112,12 +117,16 @@ export class JitExecutor implements Executor {
     return this.#emulator.codeCache(this.handlers.waveSize, state.view.getUint32(wave + WAVE_MODE, true));
   }
 
-  /** Compiled code of a cache; forgotten when the cache forgot its records. */
+  forgetCode(): void {
+    for (const { slots } of this.#compiled.values()) this.handlers.release(slots);
+    this.#compiled.clear();
+    this.#shapes.clear();
+  }
+
   #compiledOf(cache: CodeCache): Compiled {
     let compiled = this.#compiled.get(cache);
-    if (compiled?.generation !== cache.generation) {
-      if (compiled) this.handlers.release(compiled.slots);
-      compiled = { generation: cache.generation, entries: new Map(), slots: [], regionStarts: new Map() };
+    if (!compiled) {
+      compiled = { entries: new Map(), slots: [], regionStarts: new Map(), loops: new Map() };
       this.#compiled.set(cache, compiled);
     }
     return compiled;
@@ -143,11 +152,23 @@ export class JitExecutor implements Executor {
     view.setUint32(leader + RECORD_HANDLER, slot, true);
   }
 
+  /** Where a function becomes too long, fewer instructions are tried; a single one that is too long stays with the handlers. */
   #compileFrom(cache: CodeCache, compiled: Compiled, record: number): void {
-    const { state, target, checksAccesses, countsClasses } = this.#emulator;
+    const view = this.#viewOf(cache, compiled);
+    for (let count = MAX_INSTRUCTIONS; count > 0; count = Math.floor(count / SMALLER)) {
+      const blocks = collectBlocks(view, record, count);
+      if (blocks.length === 0) return;
+      const module = this.#moduleOf(cache, blocks, record);
+      if (!module) continue;
+      this.#install(cache, compiled, blocks, module);
+      return;
+    }
+  }
+
+  /** Undefined when the function becomes too long. */
+  #moduleOf(cache: CodeCache, blocks: readonly Block[], record: number): CompiledModule | undefined {
+    const { state, target, checksAccesses, countsClasses, work } = this.#emulator;
     const pages = pagesOf(this.#emulator);
-    const blocks = collectBlocks(this.#viewOf(cache, compiled), record);
-    if (blocks.length === 0) return;
     const spaces = this.#emulator.spaces(cache.waveSize);
     const vertical = this.#vertical;
     const options = {
@@ -159,11 +180,23 @@ export class JitExecutor implements Executor {
       observers: countsClasses ? 'classes' : '',
     } as const;
     const name = `code ${state.view.getUint32(record + RECORD_PC, true).toString(16)}`;
-    const module = compiledModule(blocks, options, state.bytes, (): CompiledModule => {
+    return compiledModule(blocks, options, state.bytes, () => {
       const context = new ModuleContext(probeHost(), pages, { checksAccesses, countsClasses });
-      const lowered = lowerFunction(context, spaces, blocks, name, vertical);
-      return { ...lowered, module: new WebAssembly.Module(context.module.toBytes()) };
+      try {
+        const lowered = lowerFunction(context, spaces, blocks, name, vertical);
+        const code = context.module.toBytes();
+        work.compile(code.length);
+        return { ...lowered, module: new WebAssembly.Module(code), sizeBytes: code.length };
+      } catch (error) {
+        if (!(error instanceof WavewrightError) || error.code !== 'LIMIT_EXCEEDED') throw error;
+        work.compile(MAX_CODE_BYTES);
+        return undefined;
+      }
     });
+  }
+
+  #install(cache: CodeCache, compiled: Compiled, blocks: readonly Block[], module: CompiledModule): void {
+    this.#emulator.work.install(module.sizeBytes);
     const slot = this.handlers.install(module.module).get(FUNCTION_NAME)!;
     compiled.slots.push(slot);
     const instructions = blocks.flatMap((block) => block.instructions);
@@ -179,6 +212,10 @@ export class JitExecutor implements Executor {
     for (const [first, last] of module.regions) {
       for (let n = first + 1; n <= last; n++)
         compiled.regionStarts.set(instructions[n]!.record, instructions[first]!.record);
+    }
+    for (const loop of module.loops) {
+      const records = loop.map((n) => instructions[n]!.record);
+      compiled.loops.set(records[0]!, new Set(records));
     }
   }
 
@@ -221,17 +258,20 @@ export class JitExecutor implements Executor {
     return shape;
   }
 
+  /** Passes leaders and records that only go on elsewhere. */
+  #passed(cache: CodeCache, record: number): number | undefined {
+    const { view } = this.#emulator.state;
+    for (let at = record, i = 0; i < 8; i++) {
+      const behind = cache.behindLeader(at);
+      if (this.#shape(behind)?.key !== 'goto') return behind;
+      at = view.getUint32(behind + RECORD_TARGET, true);
+    }
+    return undefined;
+  }
+
   #viewOf(cache: CodeCache, compiled: Compiled): CodeView {
     const { view } = this.#emulator.state;
-    /** Passes leaders and records that only go on elsewhere. */
-    const passed = (record: number): number | undefined => {
-      for (let at = record, i = 0; i < 8; i++) {
-        const behind = cache.behindLeader(at);
-        if (this.#shape(behind)?.key !== 'goto') return behind;
-        at = view.getUint32(behind + RECORD_TARGET, true);
-      }
-      return undefined;
-    };
+    const passed = (record: number): number | undefined => this.#passed(cache, record);
     return {
       shape: (record) => this.#shape(record),
       pc: (record) => view.getUint32(record + RECORD_PC, true),
@@ -284,7 +324,8 @@ export class JitExecutor implements Executor {
 
   /**
    * The chunks before the faulting one have come to the end of the loop, and the others, like the registers of the wave, have not changed:
-   * these run it once more from its header, instruction by instruction.
+   * these run it once more from its header, instruction by instruction. What they load may be other by now: when they leave the loop, in
+   * which nothing stores, the fault is the one that was thrown.
    */
   #firstFaultInLoop(fault: WaveFault, wave: number, header: number): WaveFault {
     const { view } = this.#emulator.state;
@@ -294,11 +335,12 @@ export class JitExecutor implements Executor {
     view.setUint32(wave + WAVE_BLOCK, 0, true);
     view.setBigUint64(exec, BigInt.asUintN(64, view.getBigUint64(exec, true) & from), true);
     const cache = this.#cacheOf(wave);
+    const loop = this.#compiledOf(cache).loops.get(header);
     let record = header;
     try {
-      for (let left = MAX_REPEATED_INSTRUCTIONS; left > 0; left--) {
+      for (let left = MAX_REPEATED_INSTRUCTIONS; left > 0 && loop?.has(record); left--) {
         this.handlers.run(record, wave, 1);
-        record = cache.behindLeader(view.getUint32(wave + WAVE_RECORD, true));
+        record = this.#passed(cache, view.getUint32(wave + WAVE_RECORD, true)) ?? 0;
       }
     } catch (error) {
       if (error instanceof WaveFault) return error;

@@ -183,6 +183,9 @@ export class Liveness {
       return this.#bit(offset) | high;
     };
     for (const { leaf, lane, args } of live) {
+      if (lane || leaf.kind === 'ballot') reads |= slot('exec');
+      // Which register it is only running it tells: `isOpaque` stands for what is read, and what is written counts as kept.
+      if ('at' in leaf && isRelative(operandKinds[leaf.at.operand]!)) continue;
       switch (leaf.kind) {
         case 'operand':
           if (operandKinds[leaf.at.operand] === 'constant') break;
@@ -208,7 +211,6 @@ export class Liveness {
           break;
         }
       }
-      if (lane || leaf.kind === 'ballot') reads |= slot('exec');
     }
     return {
       reads: reads | partial,

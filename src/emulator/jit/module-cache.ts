@@ -7,6 +7,8 @@ import type { VerticalMode } from './vertical/vertical-loops.ts';
 
 export interface CompiledModule extends LoweredFunction {
   readonly module: WebAssembly.Module;
+  /** Of the module. */
+  readonly sizeBytes: number;
 }
 
 /** What code is specialised on besides itself; MODE and wave size are in the keys of the shapes. */
@@ -20,26 +22,36 @@ export interface CompileOptions {
   readonly observers: '' | 'classes';
 }
 
-const MAX_MODULES = 4096;
-const modules = new Map<string, CompiledModule>();
+/** Machine code takes about 16 times as much. */
+const MAX_BYTES = 2 ** 24;
+let totalBytes = 0;
+const modules = new Map<string, CompiledModule | undefined>();
 
+/** Undefined: it cannot be compiled, as `compile` said. */
 export function compiledModule(
   blocks: readonly Block[],
   options: CompileOptions,
   bytes: Uint8Array,
-  compile: () => CompiledModule,
-): CompiledModule {
+  compile: () => CompiledModule | undefined,
+): CompiledModule | undefined {
   const key = keyOf(blocks, options, bytes);
   let compiled = modules.get(key);
-  if (compiled) modules.delete(key);
+  if (modules.has(key)) modules.delete(key);
   else {
     compiled = compile();
-    if (modules.size >= MAX_MODULES) modules.delete(modules.keys().next().value!);
+    totalBytes += bytesOf(key, compiled);
   }
   // The map is in order of last use.
   modules.set(key, compiled);
+  for (const [oldest, module] of modules) {
+    if (totalBytes <= MAX_BYTES || oldest === key) break;
+    modules.delete(oldest);
+    totalBytes -= bytesOf(oldest, module);
+  }
   return compiled;
 }
+
+const bytesOf = (key: string, module: CompiledModule | undefined): number => key.length + (module?.sizeBytes ?? 0);
 
 function keyOf(blocks: readonly Block[], options: CompileOptions, bytes: Uint8Array): string {
   const { processor, spaces, pages, checksAccesses, vertical, observers } = options;

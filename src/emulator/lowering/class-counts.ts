@@ -1,7 +1,13 @@
 /** Counting of instructions by class, in the wave state: code has it only where it is asked for. */
+import { assert } from '../../base/errors.ts';
 import { INSTRUCTION_CLASSES, type InstructionClass } from '../../isa/amdgpu/instruction-class.ts';
 import type { FunctionBuilder, Local } from '../../wasm/function.ts';
-import { WAVE_CLASS_COUNTS } from '../layout.ts';
+import { WAVE_CLASS_COUNTS, WAVE_TEMPORARY_ROWS } from '../layout.ts';
+
+assert(
+  WAVE_CLASS_COUNTS + INSTRUCTION_CLASSES.length * 4 <= WAVE_TEMPORARY_ROWS,
+  'counts of all classes have a place in the wave state',
+);
 
 /** Offset of the count of a class in the wave state. */
 export const classCountOffset = (name: InstructionClass): number =>

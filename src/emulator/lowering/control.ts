@@ -20,6 +20,13 @@ import type { HandlerState } from './handler-state.ts';
 /** Exits after which the wave goes on with the next instruction. */
 export const RESUMING: ReadonlySet<ExitReason> = new Set(['barrier', 'sleep', 'interrupt']);
 
+/** Whether it says where the wave goes on. */
+export const isControl = ({ leaf }: Value): boolean =>
+  leaf.kind === 'branch' ||
+  leaf.kind === 'jump' ||
+  leaf.kind === 'exit' ||
+  (leaf.kind === 'setState' && leaf.slot === 'mode');
+
 /** Ends an instruction: pushes the next record, or 0 after an exit code and where to resume are stored. */
 export function emitControl(state: HandlerState, after: readonly Value[]): void {
   const { f, place } = state;

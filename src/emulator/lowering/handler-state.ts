@@ -3,18 +3,12 @@ import type { Leaf, Type, Value } from '../../ir/types.ts';
 import type { FunctionBuilder, Local } from '../../wasm/function.ts';
 import type { LoadName, StoreName } from '../../wasm/opcodes.ts';
 import { STATE_OFFSETS } from '../layout.ts';
-import {
-  boundsOf,
-  INDEX_BITS,
-  parseRelativeKind,
-  type RelativeKind,
-  type RelativeRegister,
-} from '../relative-registers.ts';
+import { type RelativeRegister, reachOf } from '../relative-registers.ts';
 import { type Emitter, wasmType } from './emitter.ts';
 import type { AddressSpaces } from './memory-access.ts';
 
-/** A relative vector operand adds M0[7:0] to its register number when bit 12 + n of M0 is set. */
-export type OperandKind = 'vector' | `relative ${0 | 1 | 2 | 3}` | RelativeKind | 'scalar' | 'constant';
+/** A relative register is looked up when the instruction runs. */
+export type OperandKind = 'vector' | RelativeRegister | 'scalar' | 'constant';
 export type LeafOf<K extends Leaf['kind']> = Extract<Leaf, { kind: K }>;
 
 /** What an instruction knows about itself besides its program: read from its record, or known where code is emitted for one place. */
@@ -51,6 +45,8 @@ export class HandlerState {
   /** EXEC at the start, in an i64; the handlers of instructions without lanes do not load it. */
   exec: Local | undefined;
   readonly #uniform = new Map<Value, Local>();
+  /** Offsets of relative registers from the wave's base, by operand. */
+  readonly #moved = new Map<number, Local>();
 
   constructor(e: Emitter, spaces: AddressSpaces, operandKinds: readonly OperandKind[], place: InstructionPlace) {
     this.f = e.f;
@@ -77,61 +73,97 @@ export class HandlerState {
     return local;
   }
 
-  /** Pushes the offset of an operand's register from the wave's base. */
-  pushRegisterOffset(operand: number): void {
-    const { f, wave } = this;
-    this.place.pushParameter(operand, 0);
-    const kind = this.operandKinds[operand];
-    if (!kind?.startsWith('relative')) return;
-    const register = parseRelativeKind(kind);
-    if (register) {
-      this.#moveRegister(register);
-      return;
+  /**
+   * Looks up the relative registers, before anything else. Returns whether all that are destinations exist, undefined when there are none: without
+   * them the instruction does nothing.
+   */
+  findRegisters(): Local | undefined {
+    let exist: Local | undefined;
+    for (const [operand, kind] of this.operandKinds.entries()) {
+      if (typeof kind !== 'object') continue;
+      const found = this.#findRegister(operand, kind);
+      if (!found) continue;
+      if (exist) {
+        this.f.get(exist);
+        this.f.get(found);
+        this.f.op('i32.and');
+        this.f.set(exist);
+        this.f.free(found);
+      } else exist = found;
     }
-    f.get(wave);
-    f.load('i32.load', STATE_OFFSETS.m0);
-    f.i32(0xff);
-    f.op('i32.and');
-    f.i32(this.rowSizeBytes);
-    f.op('i32.mul');
-    f.i32(0);
-    f.get(wave);
-    f.load('i32.load', STATE_OFFSETS.m0);
-    f.i32(0x1000 << Number(kind.at(-1)));
-    f.op('i32.and');
-    f.select();
-    f.op('i32.add');
+    return exist;
   }
 
-  /** Replaces the offset of a register by that of the one that M0 leads to, as `relativeOffset` says. */
-  #moveRegister(register: RelativeRegister): void {
+  /** As `movedOffset` says; returns whether a destination exists. */
+  #findRegister(operand: number, register: RelativeRegister): Local | undefined {
     const { f, wave } = this;
-    const { registerSizeBytes, count, end, fallback } = boundsOf(register, this.spaces.waveSize);
-    const [shift, mask] = INDEX_BITS[register.part];
-    const index = f.local('i32');
+    const { index, registerSizeBytes, count, last, fallback } = reachOf(register, this.spaces.waveSize);
+    const distance = f.local('i32');
     const moved = f.local('i32');
     f.get(wave);
     f.load('i32.load', STATE_OFFSETS.m0);
-    f.i32(shift);
-    f.op('i32.shr_u');
-    f.i32(mask);
+    if (index.shift > 0) {
+      f.i32(index.shift);
+      f.op('i32.shr_u');
+    }
+    f.i32(index.mask);
     f.op('i32.and');
-    f.tee(index);
-    f.i32(count);
-    f.get(index);
-    f.i32(count);
-    f.op('i32.lt_u');
-    f.select();
+    // A larger index could overflow below; one of 8 bits is never larger.
+    if (index.mask >>> 0 > count) {
+      f.tee(distance);
+      f.i32(count);
+      f.get(distance);
+      f.i32(count);
+      f.op('i32.lt_u');
+      f.select();
+    }
     f.i32(registerSizeBytes);
     f.op('i32.mul');
+    if (index.enabledBy !== 0) {
+      f.i32(0);
+      f.get(wave);
+      f.load('i32.load', STATE_OFFSETS.m0);
+      f.i32(index.enabledBy);
+      f.op('i32.and');
+      f.select();
+    }
+    this.place.pushParameter(operand, 0);
     f.op('i32.add');
-    f.tee(moved);
+    f.set(moved);
+    f.free(distance);
+    this.#moved.set(operand, moved);
+    if (register.role === 'destination') {
+      const exists = f.local('i32');
+      f.get(moved);
+      f.i32(last);
+      f.op('i32.le_u');
+      f.set(exists);
+      return exists;
+    }
+    f.get(moved);
     f.i32(fallback);
     f.get(moved);
-    f.i32(end);
-    f.op('i32.lt_u');
+    f.i32(last);
+    f.op('i32.le_u');
     f.select();
-    f.free(index, moved);
+    f.set(moved);
+    return undefined;
+  }
+
+  /** Offset of an operand's register from the wave's base where that is known. */
+  registerOffset(operand: number): number | undefined {
+    return typeof this.operandKinds[operand] === 'object' ? undefined : this.place.parameter(operand, 0);
+  }
+
+  /** Pushes the offset of an operand's register from the wave's base. */
+  pushRegisterOffset(operand: number): void {
+    if (typeof this.operandKinds[operand] !== 'object') {
+      this.place.pushParameter(operand, 0);
+      return;
+    }
+    const moved = this.#moved.get(operand);
+    assert(moved, () => `register of operand ${operand} was looked up`);
+    this.f.get(moved);
   }
 
   /** Pushes the address of an operand's register in the wave state. */

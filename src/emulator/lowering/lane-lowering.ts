@@ -5,7 +5,7 @@
 import { assert } from '../../base/errors.ts';
 import type { Type, Value } from '../../ir/types.ts';
 import type { Local } from '../../wasm/function.ts';
-import { NIBBLE_MASKS, WAVE_TEMPORARY_ROWS } from '../layout.ts';
+import { NIBBLE_MASKS, TEMPORARY_ROW_COUNT, WAVE_TEMPORARY_ROWS } from '../layout.ts';
 import { EMISSION } from './emission.ts';
 import { captured, emitLanes, type LaneArgument, type Lanes, splat } from './emitter.ts';
 import type { HandlerState, LeafOf } from './handler-state.ts';
@@ -213,6 +213,7 @@ export class LaneLowering {
   #copyRow({ at }: LeafOf<'gather'>): void {
     const key = `${at.operand} ${at.dword}`;
     if (this.#temporaryRows.has(key)) return;
+    assert(this.#temporaryRows.size < TEMPORARY_ROW_COUNT, 'rows that other lanes read have copies');
     const offset = WAVE_TEMPORARY_ROWS + this.#temporaryRows.size * this.#state.rowSizeBytes;
     this.#temporaryRows.set(key, offset);
     const f = this.#state.f;

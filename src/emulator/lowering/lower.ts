@@ -7,7 +7,7 @@ import { isMatrixProgram } from '../../ir/matrix-product.ts';
 import type { Leaf, Program, Value } from '../../ir/types.ts';
 import type { FunctionBuilder, Local } from '../../wasm/function.ts';
 import { STATE_OFFSETS } from '../layout.ts';
-import { emitControl } from './control.ts';
+import { emitControl, isControl } from './control.ts';
 import { HandlerState, type OperandKind } from './handler-state.ts';
 import { LaneLowering } from './lane-lowering.ts';
 import { MatrixLowering } from './matrix-lowering.ts';
@@ -49,6 +49,19 @@ export function lowerHandler(
 
 /** Emits all but where the wave goes on: `emitControl` needs the values that are returned. */
 export function emitMeaning(state: HandlerState, program: Program): Value[] {
+  const exist = state.findRegisters();
+  if (!exist) return emitPhases(state, program);
+  const { f } = state;
+  let after: Value[] = [];
+  f.get(exist);
+  f.if(undefined, () => {
+    after = emitPhases(state, program);
+  });
+  assert(!after.some(isControl), 'an instruction that may do nothing goes on with the next one');
+  return after;
+}
+
+function emitPhases(state: HandlerState, program: Program): Value[] {
   const live = liveValues(program);
   const phases = phasesOf(live);
   const inPhase = (phase: Phase): Value[] => live.filter((value) => phases.get(value) === phase);

@@ -3,7 +3,7 @@
  * and the results are read from the rows. All registers have been read before the first one is written.
  */
 import { assert } from '../../base/errors.ts';
-import { argumentOffsets, type MatrixProduct } from '../../ir/matrix-product.ts';
+import { argumentOffsets, type MatrixProduct, type Place } from '../../ir/matrix-product.ts';
 import type { Value } from '../../ir/types.ts';
 import type { Local } from '../../wasm/function.ts';
 import type { FunctionRef } from '../../wasm/types.ts';
@@ -65,6 +65,7 @@ export class MatrixLowering {
     this.#rowSizeBytes = state.spaces.waveSize * this.#elementSizeBytes;
     this.#offsets = argumentOffsets(this.#product);
     assert(product.args.length * this.#rowSizeBytes <= MATRIX_ROW_COUNT * 256, 'rows of a matrix product');
+    assertPlaces(this.#product, product.args, state.spaces.waveSize);
     const { left, right } = this.#product;
     // Selectors are looked for at a distance from the left factors.
     this.#leftOperand = this.#product.selects ? undefined : commonOperand(product.args.slice(0, left));
@@ -77,21 +78,22 @@ export class MatrixLowering {
   #overwritesSources(): boolean {
     const row = this.#state.rowSizeBytes;
     const { operand } = this.#destinations[0]!.at;
-    const start = this.#state.place.parameter(operand, 0);
+    const start = this.#state.registerOffset(operand);
     if (start === undefined) return true;
     const end = start + this.#destinations.length * row;
-    const overlaps = (value: Value): boolean => {
-      if (!isRegister(value)) return false;
-      const at = this.#state.place.parameter(value.leaf.at.operand, 0)! + value.leaf.at.dword * row;
-      return at >= start && at < end;
+    const offsetOf = ({ leaf: { at } }: RegisterValue): number | undefined => {
+      const first = this.#state.registerOffset(at.operand);
+      return first === undefined ? undefined : first + at.dword * row;
     };
     const factors = [this.#leftOperand, this.#rightOperand];
     return this.#args.some((arg, index) => {
-      if (!isRegister(arg) || !overlaps(arg)) return false;
+      if (!isRegister(arg)) return false;
+      const at = offsetOf(arg);
+      if (at !== undefined && (at < start || at >= end)) return false;
       const result = index - this.#offsets.accumulators;
       if (result < 0) return factors.includes(arg.leaf.at.operand);
       // An accumulator is read just before its own result is written.
-      return this.#state.place.parameter(arg.leaf.at.operand, 0)! + arg.leaf.at.dword * row !== start + result * row;
+      return at !== start + result * row;
     });
   }
 
@@ -130,7 +132,7 @@ export class MatrixLowering {
   #factor(index: number, operand: number | undefined): number {
     if (operand === undefined) return this.#row(index);
     const { dword } = (this.#args[index] as RegisterValue).leaf.at; // reason: all factors of an operand are registers
-    return (this.#state.place.parameter(operand, 0) ?? 0) + dword * this.#state.rowSizeBytes;
+    return (this.#state.registerOffset(operand) ?? 0) + dword * this.#state.rowSizeBytes;
   }
 
   /** Stores a lane value that is an argument into its rows. The row pointer is the wave's base plus 4 bytes for each lane before `chunk`. */
@@ -175,12 +177,12 @@ export class MatrixLowering {
 
   /** Adds the products to the accumulators, in the registers of the results or in rows. */
   emit(): void {
-    const { f, spaces, place } = this.#state;
+    const { f, spaces } = this.#state;
     const { results } = this.#product;
     const nan = this.#nan();
     const chunk = f.local('i32');
     const register = this.#args.slice(this.#offsets.accumulators).find(isRegister);
-    const isMoved = register && place.parameter(register.leaf.at.operand, 0) === undefined;
+    const isMoved = register && this.#state.registerOffset(register.leaf.at.operand) === undefined;
     const pointers: Pointers = {
       left: f.local('i32'),
       right: f.local('i32'),
@@ -235,12 +237,12 @@ export class MatrixLowering {
    * The registers of `operand` are added where only the record knows them.
    */
   #setPointer(pointer: Local, chunk: Local, operand: number | undefined, offset: (lane: number) => number): void {
-    const { f, wave, spaces, place } = this.#state;
+    const { f, wave, spaces } = this.#state;
     const first = 4 * this.#columns;
     const weights: number[] = [];
     for (let lane = first; lane < spaces.waveSize; lane *= 2) weights.push(offset(lane) - offset(0));
     f.get(wave);
-    if (operand !== undefined && place.parameter(operand, 0) === undefined) {
+    if (operand !== undefined && this.#state.registerOffset(operand) === undefined) {
       this.#state.pushRegisterOffset(operand);
       f.op('i32.add');
     }
@@ -323,17 +325,17 @@ export class MatrixLowering {
       return this.#row(this.#offsets.accumulators + result) + lane * this.#elementSizeBytes + half * 16;
     }
     const { operand, dword } = this.#destinations[result]!.at;
-    return this.#state.place.parameter(operand, 0)! + dword * this.#state.rowSizeBytes + lane * 4;
+    return this.#state.registerOffset(operand)! + dword * this.#state.rowSizeBytes + lane * 4;
   }
 
   #loadAccumulator({ result, lane, half }: Vector, { own, registers }: Pointers): Local {
-    const { f, place, rowSizeBytes } = this.#state;
+    const { f, rowSizeBytes } = this.#state;
     const index = this.#offsets.accumulators + result;
     const value = this.#args[index]!;
     if (isRegister(value)) {
       const { operand, dword } = value.leaf.at;
       f.get(registers ?? own);
-      f.load('v128.load', (place.parameter(operand, 0) ?? 0) + dword * rowSizeBytes + lane * 4);
+      f.load('v128.load', (this.#state.registerOffset(operand) ?? 0) + dword * rowSizeBytes + lane * 4);
     } else if (value.lane) {
       f.get(own);
       f.load('v128.load', this.#row(index) + lane * this.#elementSizeBytes + half * 16);
@@ -420,6 +422,35 @@ export class MatrixLowering {
       }
     });
   }
+}
+
+/** Products whose places were looked at, with the highest selector. */
+const checkedProducts = new WeakMap<MatrixProduct, number>();
+
+/** Factors are elements that there are, of lanes that there are, whatever the selectors hold: nothing checks this when the product runs. */
+function assertPlaces(product: MatrixProduct, args: readonly Value[], waveSize: 32 | 64): void {
+  const { left, right, steps, results, selects } = product;
+  const { selectors, right: firstRight } = argumentOffsets(product);
+  const most = selects ? Math.max(...args.slice(selectors, firstRight).map(mostOf)) : 0;
+  if ((checkedProducts.get(product) ?? -1) >= most) return;
+  const exists = ({ element, lane }: Place, count: number, lanes: number): boolean =>
+    element >= 0 && element < count && lane >= 0 && lane + lanes <= waveSize;
+  for (let lane = 0; lane < waveSize; lane += 4) {
+    for (let result = 0; result < results; result++) {
+      for (let step = 0; step < steps; step++) {
+        const isLeft = exists(product.leftPlace(result, lane, step), left, 1);
+        assert(isLeft && exists(product.rightPlace(result, lane, step), right - most, 4), 'places of a matrix product');
+      }
+    }
+  }
+  checkedProducts.set(product, most);
+}
+
+/** The highest value of some bits of a register, as unsigned. */
+function mostOf({ leaf, args }: Value): number {
+  const constant = args[1]?.leaf.kind === 'const' ? Number(args[1].leaf.value) : undefined;
+  if (leaf.kind !== 'pure' || constant === undefined) return 0xffffffff;
+  return leaf.op === 'i32.and' ? constant >>> 0 : leaf.op === 'i32.shrU' ? 0xffffffff >>> constant : 0xffffffff;
 }
 
 /** The operand whose registers all the values are. */

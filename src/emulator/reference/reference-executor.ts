@@ -6,22 +6,26 @@ import type { Program } from '../../ir/types.ts';
 import type { Instruction } from '../../isa/amdgpu/instruction.ts';
 import { InstructionBuilder } from '../../isa/amdgpu/instruction-builder.ts';
 import { instructionClass } from '../../isa/amdgpu/instruction-class.ts';
-import { type CodeCache, floatMode } from '../code-cache.ts';
+import type { CodeCache } from '../code-cache.ts';
 import type { EmulatorCore, Executor } from '../emulator-core.ts';
 import type { WaveFault } from '../faults.ts';
 import { GROUP_STATES, type GroupField, groupOffset, stateCode, type WaveState } from '../group-layout.ts';
 import {
   EXIT_BUDGET,
   EXIT_CODES,
+  EXIT_JUMP,
   EXIT_UNTRANSLATED,
   RECORD_PC,
+  RECORD_SIZE_BYTES,
   RECORD_TARGET,
   WAVE_CLOCK,
   WAVE_EXIT,
+  WAVE_JUMP_PC,
   WAVE_MODE,
   WAVE_RECORD,
 } from '../layout.ts';
 import { classCountOffset } from '../lowering/class-counts.ts';
+import { floatMode } from '../mode.ts';
 import { ReferenceMachine } from './reference-machine.ts';
 
 /** What becomes of a wave that left for this, without the host. */
@@ -52,7 +56,7 @@ export class ReferenceExecutor implements Executor {
       const cache = this.#emulator.codeCache(this.#waveSize, mode);
       const instruction = cache.instruction(record);
       const next = this.#step(cache, mode, record, instruction, wave);
-      if (next === 0) return left - 1;
+      if (next === 0) return instruction || cache.untranslated(record) ? left - 1 : left;
       record = next;
       if (instruction) left--;
     }
@@ -100,13 +104,13 @@ export class ReferenceExecutor implements Executor {
       view.setUint32(wave + WAVE_RECORD, record, true);
       return 0;
     }
-    if (!instruction) return this.#branchRecord(cache, record);
+    if (!instruction) return this.#branchRecord(record, wave);
     if (this.#emulator.countsClasses) {
       const count = wave + classCountOffset(instructionClass(instruction.row));
       view.setUint32(count, view.getUint32(count, true) + 1, true);
     }
     const machine = new ReferenceMachine(this.#emulator, cache, instruction, record, wave);
-    evaluate(this.#program(instruction, mode, floatMode(mode)), machine);
+    if (machine.findRegisters(mode)) evaluate(this.#program(instruction, mode, floatMode(mode)), machine);
     return machine.next();
   }
 
@@ -114,10 +118,16 @@ export class ReferenceExecutor implements Executor {
     return [record];
   }
 
-  /** A record without an instruction stands for a branch, to code that may not be decoded yet. */
-  #branchRecord(cache: CodeCache, record: number): number {
-    const { view } = this.#emulator.state;
-    return view.getUint32(record + RECORD_TARGET, true) || cache.record(view.getUint32(record + RECORD_PC, true));
+  /** A record without an instruction stands for a branch, or for a jump to code that is not decoded yet. */
+  #branchRecord(record: number, wave: number): number {
+    const { memory, state } = this.#emulator;
+    const { view } = state;
+    const target = view.getUint32(record + RECORD_TARGET, true);
+    if (target !== 0) return target;
+    view.setBigUint64(wave + WAVE_JUMP_PC, memory.address(view.getUint32(record + RECORD_PC, true)), true);
+    view.setUint32(wave + WAVE_EXIT, EXIT_JUMP, true);
+    view.setUint32(wave + WAVE_RECORD, record + RECORD_SIZE_BYTES, true);
+    return 0;
   }
 
   #program(instruction: Instruction, mode: number, floats: FloatMode): Program {

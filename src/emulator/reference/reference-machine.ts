@@ -2,12 +2,12 @@ import type { Machine } from '../../ir/evaluate.ts';
 import type { Evaluated } from '../../ir/op.ts';
 import { type ExitReason, isMaskSlot, type MemorySpace, type OperandDword, type StateSlot } from '../../ir/types.ts';
 import type { Instruction } from '../../isa/amdgpu/instruction.ts';
-import { GPR_INDEX_FIELDS, MODE_GPR_INDEX } from '../../isa/amdgpu/instructions/gpr-index.ts';
 import type { CodeCache } from '../code-cache.ts';
 import type { EmulatorCore } from '../emulator-core.ts';
 import { FAULT_JUMP, WaveFault } from '../faults.ts';
 import {
   EXIT_CODES,
+  EXIT_JUMP,
   EXIT_MODE,
   GRANULE_LOG2,
   MAY_READ,
@@ -23,6 +23,7 @@ import {
   VALIDITY_MAP,
   WAVE_CLOCK,
   WAVE_EXIT,
+  WAVE_JUMP_PC,
   WAVE_LDS_BASE,
   WAVE_LDS_SIZE,
   WAVE_PRIVATE_BASE,
@@ -36,7 +37,7 @@ import {
   FAULT_MISALIGNED,
   FAULT_PRIVATE,
 } from '../lowering/memory-access.ts';
-import { parseRelativeKind, relativeKind, relativeOffset } from '../relative-registers.ts';
+import { movedOffset, relativeRegister } from '../relative-registers.ts';
 
 /** Where an access goes: offset of its first dword in device memory, and the distance between dwords. */
 interface Translated {
@@ -65,6 +66,8 @@ export class ReferenceMachine implements Machine {
   /** Of device memory. */
   readonly #device: DataView;
   readonly #row: number;
+  /** Offsets of registers that M0 had a part in, by operand. */
+  #moved: Map<number, number> | undefined;
   #next: number;
 
   constructor(emulator: EmulatorCore, cache: CodeCache, instruction: Instruction, record: number, wave: number) {
@@ -103,29 +106,23 @@ export class ReferenceMachine implements Machine {
     return this.#view.getUint32(this.#record + RECORD_OPERANDS + operand * 8, true);
   }
 
+  /** Looks up the registers that M0 leads to, before anything else; false: one that would be written does not exist, and nothing is done. */
+  findRegisters(mode: number): boolean {
+    for (let index = 0; index < this.#instruction.row.operands.length; index++) {
+      const register = relativeRegister(this.#instruction, index, mode);
+      if (!register) continue;
+      const m0 = this.#view.getInt32(this.#wave + STATE_OFFSETS.m0, true);
+      const offset = movedOffset(register, this.#instruction.waveSize, this.#parameter(index), m0);
+      if (offset === undefined) return false;
+      this.#moved ??= new Map();
+      this.#moved.set(index, offset);
+    }
+    return true;
+  }
+
   #registerOffset({ operand, dword }: OperandDword, lane: number): number {
-    const base = this.#wave + this.#movedRegister(operand);
-    return lane < 0 ? base + dword * 4 : base + dword * this.#row + lane * 4 + this.#relativeOffset(operand);
-  }
-
-  /** Offset of the operand's register, or of the one that M0 leads to. */
-  #movedRegister(index: number): number {
-    const offset = this.#parameter(index);
-    const spec = this.#instruction.row.operands[index]!;
-    const { kind } = this.#instruction.operand(index);
-    if (!spec.relative || (kind !== 'vector' && kind !== 'scalar')) return offset;
-    const register = parseRelativeKind(relativeKind(spec, kind, this.#instruction.dwords(index)))!;
-    const m0 = this.#view.getInt32(this.#wave + STATE_OFFSETS.m0, true);
-    return relativeOffset(register, this.#instruction.waveSize, offset, m0);
-  }
-
-  /** VGPR indexing: what M0 adds to the register of a vector operand. */
-  #relativeOffset(operand: number): number {
-    if (!(this.#view.getUint32(this.#wave + STATE_OFFSETS.mode, true) & MODE_GPR_INDEX)) return 0;
-    const bit = GPR_INDEX_FIELDS.indexOf(this.#instruction.row.operands[operand]!.field);
-    const m0 = this.#view.getUint32(this.#wave + STATE_OFFSETS.m0, true);
-    const selected = bit >= 0 && this.#instruction.format.name.startsWith('V') && (m0 >> (12 + bit)) & 1;
-    return selected ? (m0 & 0xff) * this.#row : 0;
+    const base = this.#wave + (this.#moved?.get(operand) ?? this.#parameter(operand));
+    return lane < 0 ? base + dword * 4 : base + dword * this.#row + lane * 4;
   }
 
   readOperand(at: OperandDword, lane: number): number {
@@ -273,7 +270,11 @@ export class ReferenceMachine implements Machine {
     const offset = this.#emulator.memory.offset(pc);
     if (offset === undefined || !this.#emulator.memory.code(offset))
       throw new WaveFault(this.#record, FAULT_JUMP, -1, pc);
-    this.#next = this.#cache.jumpTarget(offset);
+    if (this.#cache.has(offset)) this.#next = this.#cache.record(offset);
+    else {
+      this.#view.setBigUint64(this.#wave + WAVE_JUMP_PC, pc, true);
+      this.#leave(EXIT_JUMP);
+    }
   }
 
   exit(reason: ExitReason): void {

@@ -61,3 +61,46 @@ test('a question is answered once', () => {
   answer();
   assert.equal(asked, 1);
 });
+
+test('texts of any length and kind pass, shortened', () => {
+  const control = new Control(1);
+  const words = control.worker(0);
+  for (const character of ['a', 'ü', '\u0001', '\ud800', '😀', '"']) {
+    const text = character.repeat(3000);
+    const answer = (): void => words.answer((question) => ({ label: text, question }));
+    const { label, question } = control.worker(0).ask({ label: text }, answer) as {
+      readonly label: string;
+      readonly question: { readonly label: string };
+    };
+    for (const received of [label, question.label]) {
+      assert.equal(received.length, 1000);
+      assert.ok(received.startsWith(text.slice(0, 997)) && received.endsWith('...'));
+    }
+    words.finish({ error: text });
+    assert.deepEqual(words.outcome(), { error: `${text.slice(0, 997)}...` });
+  }
+});
+
+test('a thread has passed an epoch when it ran no code at some time since', () => {
+  const control = new Control(1);
+  const words = control.worker(0);
+  const epoch = control.beginEpoch();
+  for (const state of [WORKER_STATES.idle, WORKER_STATES.asleep, WORKER_STATES.finished, -3]) {
+    words.state = state;
+    assert.ok(words.hasPassed(epoch), `${state}`);
+  }
+  words.state = WORKER_STATES.running;
+  assert.ok(!words.hasPassed(epoch));
+  words.ask('may I', () => {
+    assert.ok(words.hasPassed(epoch), 'it waits for an answer');
+    words.answer(() => 'yes');
+  });
+  assert.ok(!words.hasPassed(epoch));
+  words.pass(control.epoch);
+  assert.ok(words.hasPassed(epoch));
+  assert.ok(!words.hasPassed(control.beginEpoch()));
+  // Epochs wrap.
+  words.pass(2 ** 31 - 1);
+  assert.ok(words.hasPassed(2 ** 31 - 2));
+  assert.ok(!words.hasPassed(-(2 ** 31)));
+});

@@ -28,7 +28,9 @@ const PASSED = 4;
 const RESIDENTS = 5;
 const MAX_RESIDENTS = 1000;
 const TEXT_OFFSET = 4096;
-const WORKER_BYTES = 8192;
+const WORKER_BYTES = 16384;
+/** Of each text in a message, which has two of them at most: as JSON in UTF-8 a character takes up to 6 bytes. */
+const MAX_CHARACTERS = 1000;
 
 /** What a worker does: `asleep`: all its waves sleep. A job that it has not begun is the negative of the job's number. */
 export const WORKER_STATES = { idle: 0, running: 1, asleep: 2, finished: 3 } as const;
@@ -215,7 +217,9 @@ export class WorkerWords {
   }
 
   #write(value: unknown): void {
-    const bytes = new TextEncoder().encode(JSON.stringify(value));
+    const bytes = new TextEncoder().encode(
+      JSON.stringify(value, (_, part) => (typeof part === 'string' ? shortened(part) : part)),
+    );
     assert(bytes.length <= this.#text.length, 'a text between threads fits');
     this.#text.set(bytes);
     this.#words[TEXT_SIZE] = bytes.length;
@@ -237,3 +241,6 @@ export class WorkerWords {
     this.#words[RESIDENT_COUNT] = listed.length;
   }
 }
+
+const shortened = (text: string): string =>
+  text.length > MAX_CHARACTERS ? `${text.slice(0, MAX_CHARACTERS - 3)}...` : text;

@@ -34,7 +34,7 @@ test('the state of waves, and LDS, are used again without a question, up to a li
   const options = { label: 'LDS', uninitialized: true, isTransient: true, permissions: 0 };
   const takers = [
     {
-      take: (size: number) => remoteState.allocate(size, false),
+      take: (size: number) => remoteState.allocate(size, 'a kernel'),
       free: (offset: number) => remoteState.free(offset),
       used: () => state.usedBytes,
     },

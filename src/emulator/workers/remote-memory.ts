@@ -7,7 +7,7 @@ import type { SharedState, StateMemory } from '../state-memory.ts';
 export type MemoryQuestion =
   | { readonly kind: 'allocate'; readonly sizeBytes: number; readonly options: RegionOptions }
   | { readonly kind: 'free'; readonly offset: number }
-  | { readonly kind: 'allocate state'; readonly sizeBytes: number; readonly zeroed: boolean }
+  | { readonly kind: 'allocate state'; readonly sizeBytes: number; readonly owner?: string | undefined }
   | { readonly kind: 'free state'; readonly offset: number }
   | { readonly kind: 'code'; readonly offset: number };
 
@@ -30,7 +30,7 @@ export function answerMemory(
       memory.free(question.offset);
       return null;
     case 'allocate state':
-      return orExhausted(() => state.allocate(question.sizeBytes, question.zeroed));
+      return orExhausted(() => state.allocate(question.sizeBytes, question.owner));
     case 'free state':
       state.free(question.offset);
       return null;
@@ -57,9 +57,10 @@ function offsetIn(answer: unknown): number {
 interface Block {
   readonly offset: number;
   readonly sizeBytes: number;
+  readonly owner: string;
 }
 
-/** Blocks whose contents nobody expects to be anything: freed ones are kept and used again without a question. */
+/** Freed blocks are kept and used again, by their owners and without a question: what they hold is no news to these. */
 class KeptBlocks {
   readonly #maxBytes: number;
   readonly #release: (offset: number) => void;
@@ -73,9 +74,9 @@ class KeptBlocks {
     this.#release = release;
   }
 
-  take(sizeBytes: number, allocate: () => number): number {
-    const index = this.#kept.findLastIndex((block) => block.sizeBytes === sizeBytes);
-    const block = index >= 0 ? this.#kept.splice(index, 1)[0]! : { offset: allocate(), sizeBytes };
+  take(sizeBytes: number, owner: string, allocate: () => number): number {
+    const index = this.#kept.findLastIndex((block) => block.sizeBytes === sizeBytes && block.owner === owner);
+    const block = index >= 0 ? this.#kept.splice(index, 1)[0]! : { offset: allocate(), sizeBytes, owner };
     if (index >= 0) this.#keptBytes -= sizeBytes;
     this.#used.set(block.offset, block);
     return block.offset;
@@ -88,12 +89,20 @@ class KeptBlocks {
     this.#used.delete(offset);
     this.#kept.push(block);
     this.#keptBytes += block.sizeBytes;
-    while (this.#keptBytes > this.#maxBytes) {
+    this.#shrink(this.#maxBytes);
+    return true;
+  }
+
+  clear(): void {
+    this.#shrink(0);
+  }
+
+  #shrink(maxBytes: number): void {
+    while (this.#keptBytes > maxBytes) {
       const oldest = this.#kept.shift()!;
       this.#keptBytes -= oldest.sizeBytes;
       this.#release(oldest.offset);
     }
-    return true;
   }
 }
 
@@ -108,14 +117,18 @@ export class RemoteState extends LinearMemory implements SharedState {
     this.#waves = new KeptBlocks(MAX_KEPT_BYTES / workers, (offset) => ask({ kind: 'free state', offset }));
   }
 
-  /** Throws LIMIT_EXCEEDED when no memory is left. */
-  allocate(sizeBytes: number, zeroed: boolean): number {
-    const ask = (): number => offsetIn(this.#ask({ kind: 'allocate state', sizeBytes, zeroed }));
-    return zeroed ? ask() : this.#waves.take(sizeBytes, ask);
+  /** As of StateMemory. Throws LIMIT_EXCEEDED when no memory is left. */
+  allocate(sizeBytes: number, owner?: string): number {
+    const ask = (): number => offsetIn(this.#ask({ kind: 'allocate state', sizeBytes, owner }));
+    return owner === undefined ? ask() : this.#waves.take(sizeBytes, owner, ask);
   }
 
   free(offset: number): void {
     if (!this.#waves.giveBack(offset)) this.#ask({ kind: 'free state', offset });
+  }
+
+  forgetOwners(): void {
+    this.#waves.clear();
   }
 }
 
@@ -145,7 +158,7 @@ export class RemoteMemory extends LinearMemory implements SharedMemory {
   allocate(sizeBytes: number, options: RegionOptions = {}): number {
     const ask = (): number => offsetIn(this.#ask({ kind: 'allocate', sizeBytes, options }));
     const isLds = options.permissions === 0 && options.uninitialized;
-    return isLds ? this.#lds.take(sizeBytes, ask) : ask();
+    return isLds ? this.#lds.take(sizeBytes, 'LDS', ask) : ask();
   }
 
   free(offset: number): void {

@@ -35,7 +35,8 @@ export interface WorkerJob {
 /** How long a worker waits for the host when all its waves sleep, at first and at most. */
 const FIRST_SLEEP_MS = 0.02;
 const LAST_SLEEP_MS = 1;
-const MAX_ERROR_CHARACTERS = 1000;
+/** Between looks at what the main thread says. */
+const SLICE_MS = 5;
 
 export class EmulatorWorker {
   readonly #control: Control;
@@ -44,8 +45,6 @@ export class EmulatorWorker {
   readonly #memory: RemoteMemory;
   readonly #core: EmulatorCore;
   #generation = 0;
-  /** Code was withdrawn while a job ran. */
-  #isStale = false;
 
   constructor({ options, state, memory, windowHi, control, workers, index, originMs }: WorkerSetup) {
     this.#control = new Control(workers, control);
@@ -78,9 +77,11 @@ export class EmulatorWorker {
   #renew(): void {
     this.#memory.forget();
     const { generation } = this.#control;
-    if (generation !== this.#generation || this.#isStale) this.#core.clearCode();
+    if (generation !== this.#generation) {
+      this.#state.forgetOwners();
+      this.#core.clearCode();
+    }
     this.#generation = generation;
-    this.#isStale = false;
   }
 
   #runScheduler(scheduler: GroupScheduler, claims: Claims): WorkerOutcome {
@@ -104,10 +105,9 @@ export class EmulatorWorker {
     while (!claims.stopped) {
       // No code runs on this thread here: what was freed before can be used again as far as this one is concerned.
       this.#words.pass(this.#control.epoch);
-      const { generation } = this.#control;
-      if (generation !== this.#generation) this.#withdraw(generation);
+      if (this.#control.generation !== this.#generation) this.#renew();
       const { wakes } = this.#control;
-      const turn = scheduler.turn();
+      const turn = scheduler.turn(performance.now() + SLICE_MS);
       this.#words.residents = scheduler.resident.map(({ group }) => group);
       if (turn === 'done') return;
       if (turn === 'running' || turn === 'asleep') {
@@ -121,14 +121,6 @@ export class EmulatorWorker {
       sleepMs = Math.min(LAST_SLEEP_MS, sleepMs * 2);
     }
   }
-
-  /** Waves that run now are elsewhere; their records stay. */
-  #withdraw(generation: number): void {
-    this.#core.invalidateCode(0, 2 ** 32);
-    this.#memory.forget();
-    this.#generation = generation;
-    this.#isStale = true;
-  }
 }
 
 const isExhausted = (error: unknown): boolean => error instanceof WavewrightError && error.code === 'LIMIT_EXCEEDED';
@@ -136,5 +128,5 @@ const isExhausted = (error: unknown): boolean => error instanceof WavewrightErro
 function describeError(error: unknown): { code: ErrorCode; what: string } {
   if (error instanceof WavewrightError) return { code: error.code, what: error.what };
   const what = error instanceof Error ? (error.stack ?? error.message) : String(error);
-  return { code: 'INTERNAL', what: `in a worker: ${what}`.slice(0, MAX_ERROR_CHARACTERS) };
+  return { code: 'INTERNAL', what: `in a worker: ${what}` };
 }

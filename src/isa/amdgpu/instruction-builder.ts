@@ -95,6 +95,9 @@ export class InstructionBuilder extends Builder {
     const operand = this.instruction.operand(index);
     if (operand.kind === 'null') return this.i32(0);
     if (operand.kind === 'special' && !isAperture(operand.encoding)) return this.#special(operand.encoding, dword);
+    // Constants have 64 bits; behind these is their sign.
+    const isConstant = operand.kind === 'constant' || operand.kind === 'special';
+    if (isConstant && dword > 1) return this.shrS(this.operand({ operand: index, dword: 1 }, false), 31);
     return this.operand({ operand: index, dword }, operand.kind === 'vector');
   }
 

@@ -9,7 +9,7 @@ import { WAVE_MATRIX_ROWS } from '../../layout.ts';
 import { EMISSION } from '../../lowering/emission.ts';
 import { captured, type Emitter, emitLanes, type LaneArgument, type Lanes, splat } from '../../lowering/emitter.ts';
 import { emitLoad } from '../../lowering/lane-memory.ts';
-import { type AccessGroup, groupAccesses, isAccess } from '../access-group.ts';
+import { type AccessGroup, groupAccesses, isAccess, isLeftOut } from '../access-group.ts';
 import { laneIdsOf, maskOf, rowOf } from '../chunk-place.ts';
 import { FastMemory } from '../fast-memory.ts';
 import { Hoisted, hoistForAccesses } from '../hoisted.ts';
@@ -388,6 +388,10 @@ export class LoopBody {
       case 'laneMask':
         return [maskOf(f, place, this.#uniform.local(args[0]!))];
       case 'load': {
+        if (this.#slow && isLeftOut(node)) {
+          f.v128([0, 0, 0, 0]);
+          return [captured(f)];
+        }
         if (this.#slow) return this.#memory!.loadAll(node);
         const pushRecord = (): void => state.pushRecord(node.instruction);
         const access = { pushRecord, wave: state.wave, chunk: place.chunk, nibble: this.#nibble! };

@@ -2,8 +2,16 @@
  * A loop that runs chunk by chunk: each group of chunks goes through all iterations with its registers in locals, before the next group
  * begins. spec/jit.md section 1, scheme C, and section 4.
  */
+import { assert } from '../../../base/errors.ts';
 import type { Local } from '../../../wasm/function.ts';
-import { STATE_OFFSETS, WAVE_BUDGET, WAVE_LOOP, WAVE_LOOPED, WAVE_MATRIX_ROWS } from '../../layout.ts';
+import {
+  MATRIX_ROW_COUNT,
+  STATE_OFFSETS,
+  WAVE_BUDGET,
+  WAVE_LOOP,
+  WAVE_LOOPED,
+  WAVE_MATRIX_ROWS,
+} from '../../layout.ts';
 import { classMix, emitClassCounts } from '../../lowering/class-counts.ts';
 import { isAccess } from '../access-group.ts';
 import type { Decoded } from '../decoded.ts';
@@ -274,6 +282,7 @@ export class LoopLowering {
   #eachNote(count: Local, body: (at: Local) => void): void {
     const { f, wave } = this.#state;
     const sizeBytes = this.#plan.graph.skips.length * 16;
+    assert(MAX_NOTED_ITERATIONS * sizeBytes <= MATRIX_ROW_COUNT * 256, 'notes on skips fit where they stand');
     const [at, end] = [f.local('i32'), f.local('i32')];
     f.get(wave);
     f.tee(at);

@@ -3,11 +3,27 @@
  * bit 0 src0, 1 src1, 2 src2, 3 vdst. CDNA2 ISA 3.9.2 "VGPR indexing". The executors look at MODE and M0; these are the scalar side.
  */
 import type { Value } from '../../../ir/types.ts';
+import type { Instruction } from '../instruction.ts';
 import type { InstructionBuilder } from '../instruction-builder.ts';
 
 export const MODE_GPR_INDEX = 1 << 27;
-/** Field whose VGPR number bit 12 + i of M0 makes relative. */
-export const GPR_INDEX_FIELDS: readonly string[] = ['src0', 'src1', 'src2', 'vdst'];
+/** Bit 12 + i of M0 makes the VGPR number of this operand relative. */
+export const GPR_INDEX_FIELDS = ['src0', 'src1', 'src2', 'vdst'] as const;
+
+/**
+ * Which of the bits of M0 counts for operand `index` where that is a VGPR: none of scalar and memory instructions. Later generations use the bit
+ * of MODE for something else.
+ */
+export function gprIndexField(
+  { row, format, families }: Instruction,
+  index: number,
+): (typeof GPR_INDEX_FIELDS)[number] | undefined {
+  if (!format.name.startsWith('V') || !families.includes('gfx9')) return undefined;
+  const { field } = row.operands[index]!;
+  // CDNA3 ISA 6.6.2: v_madmk multiplies with its constant, which is source 1 then.
+  const isBehindConstant = row.operands.slice(0, index).some(({ type }) => type === 'literal32');
+  return GPR_INDEX_FIELDS.find((name) => name === (isBehindConstant && field === 'src1' ? 'src2' : field));
+}
 
 const INDEX_BITS = 0xff;
 const SELECT_BITS = 0xf000;
