@@ -11,9 +11,6 @@ const MAX_NOTES = 20;
 const CLEAR_LINE = '\r\x1b[K';
 
 interface FileState {
-  tests: number;
-  failed: number;
-  skipped: number;
   readonly startMs: number;
   /** What its tests have to say. */
   readonly notes: string[];
@@ -43,30 +40,28 @@ export default async function* report(events: AsyncIterable<TestEvent>): AsyncGe
         if (isFile) known++;
         break;
       case 'test:dequeue':
-        if (isFile) files.set(file!, { tests: 0, failed: 0, skipped: 0, startMs: performance.now(), notes: [] });
+        if (isFile) files.set(file!, { startMs: performance.now(), notes: [] });
         break;
       case 'test:pass':
       case 'test:fail': {
         if (data.details.type === 'suite') break;
         const isSkipped = data.skip !== undefined && data.skip !== false;
-        if (state && !isFile) state.tests++;
         if (state && isSkipped) {
-          state.skipped++;
           state.notes.push(`skipped: ${data.name}${typeof data.skip === 'string' ? ` (${data.skip})` : ''}`);
         }
         if (type !== 'test:fail' || isSkipped || data.todo) break;
-        if (state) state.failed++;
         const where = `${relative(file ?? '')}${data.line === undefined || isFile ? '' : `:${data.line}`}`;
         failures.push(`${where}: ${isFile ? 'the file failed' : data.name}`);
         const { error } = data.details;
         yield line(`✖ ${failures.at(-1)}\n${indented(inspect(error.cause ?? error))}`);
         break;
       }
-      case 'test:complete':
-        if (!isFile || !state) break;
+      // Of a file it comes behind all of the file's tests; other events of files that run at the same time come in any order.
+      case 'test:summary':
+        if (!state) break;
         done++;
         files.delete(file!);
-        for (const text of fileLines(progress(), file!, state)) yield line(text);
+        for (const text of fileLines(progress(), file!, data.counts, state)) yield line(text);
         break;
       case 'test:diagnostic':
         if (file === undefined) summary.push(`ℹ ${data.message}`);
@@ -83,7 +78,16 @@ export default async function* report(events: AsyncIterable<TestEvent>): AsyncGe
   yield `${summary.join('\n')}\n`;
 }
 
-function fileLines(progress: string, file: string, { tests, failed, skipped, startMs, notes }: FileState): string[] {
+interface Counts {
+  readonly tests: number;
+  readonly passed: number;
+  readonly skipped: number;
+  readonly todo: number;
+}
+
+function fileLines(progress: string, file: string, counted: Counts, { startMs, notes }: FileState): string[] {
+  const { tests, skipped } = counted;
+  const failed = tests - counted.passed - skipped - counted.todo;
   const counts = [
     `${tests} test${tests === 1 ? '' : 's'}`,
     ...(failed > 0 ? [`${failed} failed`] : []),
