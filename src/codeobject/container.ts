@@ -68,6 +68,8 @@ export type Container =
 export interface ContainerOptions {
   /** Needed for compressed bundles. */
   decompress?: Decompress | undefined;
+  /** What a compressed bundle may expand to, and all of one file together, where that is less than `LIMITS.decompressedBytes`. */
+  maxExpandedBytes?: number | undefined;
 }
 
 const FAT_BINARY_SECTION = '.hip_fatbin';
@@ -111,6 +113,9 @@ export function openContainer(bytes: Uint8Array, name: string, options: Containe
   return { kind: 'host-elf', bundles, host: elf };
 }
 
+const expandedSize = (bundles: readonly FoundBundle[]): number =>
+  bundles.reduce((sum, { compression }) => sum + (compression?.uncompressedSizeBytes ?? 0), 0);
+
 function readFatBinary(
   elf: ElfFile,
   section: ElfSection,
@@ -119,11 +124,13 @@ function readFatBinary(
   options: ContainerOptions,
 ): void {
   const region = new ByteReader(elf.sectionBytes(section), { file: name, section: FAT_BINARY_SECTION });
+  const { maxExpandedBytes = Number.POSITIVE_INFINITY } = options;
   // One bundle per linked object file, each padded with zeros to its alignment.
   for (let at = skipZeros(region.bytes, 0); at < region.length; ) {
-    const { bundle, sizeBytes } = openBundle(region, at, section.offset, options);
+    const rest = { ...options, maxExpandedBytes: maxExpandedBytes - expandedSize(bundles) };
+    const { bundle, sizeBytes } = openBundle(region, at, section.offset, rest);
     bundles.push(bundle);
-    const expandedBytes = bundles.reduce((sum, each) => sum + (each.compression?.uncompressedSizeBytes ?? 0), 0);
+    const expandedBytes = expandedSize(bundles);
     checkLimit('decompressedBytes', expandedBytes, { file: name, section: FAT_BINARY_SECTION, offset: at });
     at = skipZeros(region.bytes, at + sizeBytes);
   }
@@ -204,7 +211,7 @@ function openBundle(
   region: ByteReader,
   at: number,
   fileOffset: number,
-  { decompress }: ContainerOptions,
+  { decompress, maxExpandedBytes = Number.POSITIVE_INFINITY }: ContainerOptions,
 ): { bundle: FoundBundle; sizeBytes: number } {
   const reader = region.region(at, region.length - at, region.source.section ?? 'offload bundle');
   const offset = fileOffset + at;
@@ -216,6 +223,11 @@ function openBundle(
     };
   }
   const compression = readCompressedBundleHeader(reader);
+  const { uncompressedSizeBytes } = compression;
+  if (uncompressedSizeBytes > maxExpandedBytes) {
+    const what = `the bundle expands to ${uncompressedSizeBytes} bytes, there is memory for ${maxExpandedBytes}`;
+    throw new WavewrightError('LIMIT_EXCEEDED', what, { ...reader.source, offset });
+  }
   const expanded = expandCompressedBundle(reader, compression, decompress);
   const { entries } = readBundle(
     new ByteReader(expanded, { ...reader.source, section: 'uncompressed offload bundle' }),

@@ -1,7 +1,8 @@
 /** Runs one kernel of some code objects, once or several times, and says what came out and how long it took. */
 import { WavewrightError } from '../base/errors.ts';
+import { TimeLimit } from '../base/time-limit.ts';
 import type { Agent } from '../hsa/agent.ts';
-import type { Device, DispatchStatistics, Fault } from '../hsa/device.ts';
+import type { Device, DispatchStatistics } from '../hsa/device.ts';
 import type { Executable } from '../hsa/executable.ts';
 import { type KernelSymbol, kernelName } from '../hsa/executable-symbol.ts';
 import { launchPacket, launchTimeout, type PreparedLaunch, prepareLaunch, writeHidden } from '../hsa/launch.ts';
@@ -12,8 +13,11 @@ import type { Signal } from '../hsa/signal.ts';
 import type { DispatchArgument, FileBuffer } from './argument-text.ts';
 import { placeArguments, writeArguments } from './kernel-arguments.ts';
 
+/** A caller who wants one gets a turn this often, in milliseconds. */
+const TURN_MS = 50;
 /** Names in one hint. */
 const MAX_LISTED = 20;
+const LOADING = 'while the files were loaded';
 
 export interface DispatchRequest {
   readonly device: Device;
@@ -27,7 +31,7 @@ export interface DispatchRequest {
   readonly args: readonly DispatchArgument[];
   /** Group memory beyond that of the kernel and of `local` arguments. */
   readonly dynamicLdsSizeBytes?: number;
-  /** Private memory of a work-item, where it needs more than is known. Default: 16,384 where it cannot be seen how much the calls need. */
+  /** Private memory of a work-item, at least. Default: what the kernel needs, 16,384 where that cannot be seen. */
   readonly stackSizeBytes?: number;
   /** Of libraries whose code does not show it. */
   readonly waveSize?: 32 | 64;
@@ -35,6 +39,8 @@ export interface DispatchRequest {
   readonly constructors?: 'run' | 'none';
   /** Default 1; every run starts with the same memory. */
   readonly repeat?: number;
+  /** Of reading and loading the images; it may have begun before. */
+  readonly loadLimit?: TimeLimit;
   /** Of each run, and of the constructors and destructors. */
   readonly timeoutMs?: number;
   /** Processor time of this process, in nanoseconds. */
@@ -65,10 +71,50 @@ export interface DispatchOutcome {
  * throw.
  */
 export function dispatchKernel(request: DispatchRequest): DispatchOutcome {
+  const steps = dispatchSteps(request);
+  for (;;) {
+    const step = steps.next();
+    if (step.done) return step.value;
+  }
+}
+
+/**
+ * As `dispatchKernel`, but awaits `pause` every now and then while the kernel runs; what that throws ends it.
+ */
+export async function dispatchKernelInTurns(
+  request: DispatchRequest,
+  pause: (kernel: RunningKernel) => Promise<void>,
+): Promise<DispatchOutcome> {
+  const steps = dispatchSteps(request);
+  try {
+    for (;;) {
+      const step = steps.next();
+      if (step.done) return step.value;
+      await pause(step.value);
+    }
+  } finally {
+    // Gives back what the kernel has, when `pause` threw.
+    steps.return(undefined as never); // reason: the value of a generator that is left is nobody's
+  }
+}
+
+/** A kernel that runs, or is about to. */
+export interface RunningKernel {
+  readonly name: string;
+  /** Where its waves stand, in lines. */
+  readonly describeWaves: () => string[];
+}
+
+/** Gives its caller a turn now and then. */
+type Steps<T> = Generator<RunningKernel, T>;
+
+function* dispatchSteps(request: DispatchRequest): Steps<DispatchOutcome> {
   using runtime = createRuntime({ devices: [request.device] });
   using executable = runtime.createExecutable();
   const agent = runtime.gpuAgents[0]!;
+  const { loadLimit = new TimeLimit() } = request;
   for (const { bytes, name, isModule = false } of request.images) {
+    loadLimit.expect(LOADING);
     executable.loadCodeObject(agent, new CodeObjectReader(bytes, name), { isModule });
   }
   const { constructors = 'run', waveSize, stackSizeBytes, timeoutMs } = request;
@@ -77,9 +123,10 @@ export function dispatchKernel(request: DispatchRequest): DispatchOutcome {
     ...(timeoutMs !== undefined && { timeoutMs }),
   };
   executable.freeze({ constructors, ...(waveSize && { waveSize }), ...how });
+  loadLimit.expect(LOADING);
   const kernel = chooseKernel(executable, request.kernel);
   using session = new Session(runtime, agent, executable, kernel, request);
-  session.run();
+  yield* session.run();
   executable.runDestructors(how);
   return session.outcome();
 }
@@ -104,10 +151,6 @@ function chooseKernel(executable: Executable, wanted: string | undefined): Kerne
   });
 }
 
-/** In private memory, by whatever instruction. */
-const isStackFault = (fault: Fault | undefined): boolean =>
-  fault?.kind === 'aperture' || fault?.nearestAllocation?.label.startsWith('scratch') === true;
-
 class Session implements Disposable {
   readonly #runtime: Runtime;
   readonly #agent: Agent;
@@ -120,6 +163,7 @@ class Session implements Disposable {
   readonly #allocated: bigint[] = [];
   readonly #runs: DispatchRun[] = [];
   #memoryBytes = 0;
+  #nextTurnMs = performance.now() + TURN_MS;
 
   constructor(runtime: Runtime, agent: Agent, executable: Executable, kernel: KernelSymbol, request: DispatchRequest) {
     this.#runtime = runtime;
@@ -132,7 +176,7 @@ class Session implements Disposable {
     for (const { sizeBytes } of executable.loadedCodeObjects) this.#memoryBytes += sizeBytes;
   }
 
-  run(): void {
+  *run(): Steps<void> {
     const kernel = this.#kernel;
     const { args, repeat = 1, cpuTimeNs, dynamicLdsSizeBytes = 0, ...request } = this.#request;
     const placed = placeArguments(kernel, args);
@@ -155,9 +199,10 @@ class Session implements Disposable {
     const initial = segment.slice();
     for (let i = 0; i < repeat; i++) {
       segment.set(initial);
-      this.#fillBuffers();
+      this.#fillBuffers(i === 0);
+      yield* this.#turn();
       const before = cpuTimeNs?.();
-      const durationNs = this.#runOnce(kernarg, launch);
+      const durationNs = yield* this.#runOnce(kernarg, launch);
       this.#runs.push({ durationNs, ...(cpuTimeNs && { cpuNs: cpuTimeNs() - before! }) });
     }
   }
@@ -176,30 +221,53 @@ class Session implements Disposable {
     };
   }
 
-  #runOnce(kernarg: bigint, launch: PreparedLaunch): number {
+  *#runOnce(kernarg: bigint, launch: PreparedLaunch): Steps<number> {
     const { timeoutMs } = this.#request;
-    const kernel = this.#kernel;
     this.#done.store(1n);
     try {
       this.#queue.dispatch(launchPacket(launch, kernarg, this.#done));
-      this.#done.waitSync('lt', 1n, timeoutMs === undefined ? {} : { timeoutMs });
+      yield* this.#wait(timeoutMs);
       if (this.#queue.error !== undefined) throw this.#queue.error.error;
     } catch (error) {
       if (!(error instanceof WavewrightError)) throw error;
-      const isStack = isStackFault(this.#queue.error?.fault);
-      const hint = 'its stack may be too small: --stack-size=BYTES of a work-item gives it more';
-      throw error.within({ section: `kernel '${kernelName(kernel)}'`, ...(isStack && { hint }) });
+      throw error.within({ section: `kernel '${kernelName(this.#kernel)}'` });
     }
     if (this.#done.load() > 0n) throw launchTimeout(launch, this.#queue, timeoutMs!);
     const ticks = this.#done.endTicks - this.#done.startTicks;
     return Number((ticks * 1_000_000_000n) / BigInt(this.#agent.info.timestampFrequencyHz));
   }
 
-  #fillBuffers(): void {
+  /** Until the kernel is done, its queue has failed or the time is over. */
+  *#wait(timeoutMs = Number.POSITIVE_INFINITY): Steps<void> {
+    const startMs = performance.now();
+    for (;;) {
+      const turnMs = Math.min(TURN_MS, timeoutMs - (performance.now() - startMs));
+      const endMs = performance.now() + turnMs;
+      this.#done.waitSync('lt', 1n, { timeoutMs: turnMs });
+      if (this.#done.load() < 1n || this.#queue.error !== undefined) return;
+      const nowMs = performance.now();
+      if (nowMs - startMs >= timeoutMs) return;
+      if (nowMs < endMs) {
+        // Nothing can go on any more: without a time limit that is an error.
+        if (timeoutMs === Number.POSITIVE_INFINITY) this.#done.waitSync('lt', 1n);
+        return;
+      }
+      yield* this.#turn();
+    }
+  }
+
+  *#turn(): Steps<void> {
+    if (performance.now() < this.#nextTurnMs) return;
+    yield { name: kernelName(this.#kernel), describeWaves: () => this.#queue.describeWaves() };
+    this.#nextTurnMs = performance.now() + TURN_MS;
+  }
+
+  /** New memory is zero already; writing that would make it take the host's. */
+  #fillBuffers(isNew: boolean): void {
     for (const { argument, address } of this.#buffers) {
       const view = this.#runtime.view(address, argument.sizeBytes);
       view.set(argument.contents);
-      view.fill(0, argument.contents.length);
+      if (!isNew) view.fill(0, argument.contents.length);
     }
   }
 

@@ -151,8 +151,8 @@ export class EmulatorDispatch {
   }
 
   /** Where the resident waves are, of all threads: a line for each place, and what it looks like. */
-  describeWaves(): string[] {
-    return describeWavePlaces(this.wavePlaces());
+  describeWaves(sourceOf?: (pc: bigint) => string | undefined): string[] {
+    return describeWavePlaces(this.wavePlaces(), sourceOf);
   }
 
   /** Where each resident wave is that has not ended. */
@@ -174,9 +174,11 @@ export class EmulatorDispatch {
       const next = pcOf(own, own.view.getUint32(wave + WAVE_RECORD, true));
       // What a wave waits in is behind it, and one dword long.
       const waits = state === 'barrier' || state === 'sleeping';
-      const place = this.#emulator.describeRecord(cache, cache.record(waits ? next - 4 : next));
+      const at = waits ? next - 4 : next;
+      const place = this.#emulator.describeRecord(cache, cache.record(at));
       const exec = own.view.getBigUint64(wave + STATE_OFFSETS.exec, true);
-      return [{ workgroup, wave: index, state, place, exec: BigInt.asUintN(waveSize, exec) }];
+      const pc = this.#emulator.memory.address(at);
+      return [{ workgroup, wave: index, state, place, pc, exec: BigInt.asUintN(waveSize, exec) }];
     });
   }
 }

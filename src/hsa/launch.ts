@@ -113,7 +113,6 @@ export function launchPacket(
 
 /** Of a launch that its time limit ended, with where its waves stand. */
 export function launchTimeout({ kernel }: PreparedLaunch, queue: Queue, timeoutMs: number): WavewrightError {
-  const waves = queue.describeWaves().join('\n  ');
   const what = `kernel '${kernelName(kernel)}' did not end within ${timeoutMs / 1000} s`;
-  return new WavewrightError('TIMEOUT', what, waves === '' ? {} : { hint: `its waves:\n  ${waves}` });
+  return new WavewrightError('TIMEOUT', [what, ...queue.describeWaves()].join('\n  '));
 }

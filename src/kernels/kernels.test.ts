@@ -247,8 +247,7 @@ test('a launch that is stopped, or faults, leaves the context usable', async () 
   };
   await assert.rejects(spin.launch({ ...LANES, timeoutMs: 20 }, flag), (error) => {
     assert.ok(error instanceof WavewrightError && error.code === 'TIMEOUT');
-    assert.equal(error.message, "kernel 'scale' did not end within 0.02 s");
-    assert.match(error.context.hint ?? '', /^its waves:\n {2}.*scale\+0x/);
+    assert.match(error.message, /^kernel 'scale' did not end within 0\.02 s\n {2}.*scale\+0x/);
     return true;
   });
   await works();

@@ -64,7 +64,7 @@ export class ModuleKernel {
 
   /**
    * Runs the kernel once, after all earlier launches of the context; hidden arguments are filled in. The event loop has its turns meanwhile. Throws
-   * USAGE for a grid or arguments that the kernel does not take, GPU_FAULT with the instruction, TIMEOUT with the state of the waves as its hint, and LIMIT_EXCEEDED.
+   * USAGE for a grid or arguments that the kernel does not take, GPU_FAULT with the instruction, TIMEOUT with the state of the waves, and LIMIT_EXCEEDED.
    */
   launch(options: LaunchOptions, ...args: ArgumentValue[]): Promise<LaunchResult> {
     return this.#launch(options, args);

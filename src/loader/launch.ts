@@ -18,9 +18,18 @@ export interface Launch {
   readonly writeArguments: (data: DataView) => void;
 }
 
-/** Private memory of a work-item, as it is launched. */
-export const scratchSizeBytes = (kernel: KernelSymbol, stackSizeBytes: number): number =>
-  Math.max(kernel.privateSegmentSizeBytes, kernel.dynamicCallstack ? stackSizeBytes : 0);
+const DEFAULT_STACK_SIZE_BYTES = 16_384;
+
+/**
+ * Private memory of a work-item, as it is launched: `stackSizeBytes` at least; by default what the kernel needs, or as much as is usual where the
+ * compiler could not know.
+ */
+export function scratchSizeBytes(kernel: KernelSymbol, stackSizeBytes: number | undefined): number {
+  // A kernel without private memory has no stack, whatever was asked for.
+  const hasStack = kernel.dynamicCallstack || kernel.privateSegmentSizeBytes > 0;
+  const usualBytes = kernel.dynamicCallstack ? DEFAULT_STACK_SIZE_BYTES : 0;
+  return Math.max(kernel.privateSegmentSizeBytes, hasStack ? (stackSizeBytes ?? usualBytes) : 0);
+}
 
 /**
  * Throws BAD_INPUT when the kernel does not take the arguments of the start-up code, USAGE when it does not take that many
@@ -28,7 +37,7 @@ export const scratchSizeBytes = (kernel: KernelSymbol, stackSizeBytes: number): 
  */
 export function prepareProgramLaunch(
   { kernel, blocks, threads, argumentsSizeBytes }: Launch,
-  stackSizeBytes: number,
+  stackSizeBytes: number | undefined,
 ): PreparedLaunch {
   const name = kernelName(kernel);
   const { metadata, kernargSegmentSizeBytes } = kernel;

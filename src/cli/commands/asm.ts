@@ -1,4 +1,4 @@
-import { existsSync, writeFileSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import path from 'node:path';
 import { assembleFile } from '../../assembler/assemble-file.ts';
 import { WavewrightError } from '../../base/errors.ts';
@@ -6,6 +6,7 @@ import { linkCodeObject } from '../../codeobject/link.ts';
 import { isElf } from '../../elf/header.ts';
 import { defineCommand } from '../command.ts';
 import { readInput } from '../input.ts';
+import { writeOutput } from '../output-file.ts';
 
 const LINK_HINT = '-o FILE.co links objects';
 
@@ -58,7 +59,7 @@ export const asm = defineCommand({
       const options = { file: name, features, readFile, ...(mcpu !== undefined && { processor: mcpu }) };
       return { name, bytes: assembleFile(new TextDecoder().decode(bytes), options) };
     });
-    write(output, isLinked ? linkCodeObject(objects) : objects[0]!.bytes);
+    writeOutput(output, isLinked ? linkCodeObject(objects) : objects[0]!.bytes);
     return 0;
   },
 });
@@ -67,13 +68,4 @@ export const asm = defineCommand({
 function locate(name: string, folders: readonly string[]): string {
   const candidates = [path.normalize(`./${name}`), ...folders.map((folder) => path.join(folder, name))];
   return path.isAbsolute(name) ? name : (candidates.find((file) => existsSync(file)) ?? name);
-}
-
-function write(file: string, bytes: Uint8Array): void {
-  try {
-    writeFileSync(file, bytes);
-  } catch (error) {
-    const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown error';
-    throw new WavewrightError('IO', `cannot be written (${code})`, { file, cause: error });
-  }
 }

@@ -1,15 +1,24 @@
+import { setImmediate } from 'node:timers/promises';
 import { WavewrightError } from '../../base/errors.ts';
+import { TimeLimit } from '../../base/time-limit.ts';
 import { imagesOf, openLinkFile, pickLinkImages } from '../../codeobject/link-files.ts';
 import { nodeDecompress } from '../../codeobject/node-decompress.ts';
 import { parseTargetId } from '../../codeobject/target-id.ts';
 import { ARGUMENT_KINDS, parseArgument } from '../../dispatch/argument-text.ts';
-import { type DispatchOutcome, dispatchKernel } from '../../dispatch/dispatch.ts';
+import {
+  type DispatchOutcome,
+  type DispatchRequest,
+  dispatchKernelInTurns,
+  type RunningKernel,
+} from '../../dispatch/dispatch.ts';
 import type { ClassInstructions } from '../../hsa/device.ts';
 import { instructionCounts, tierShares } from '../../hsa/statistics.ts';
 import { defineCommand } from '../command.ts';
-import { openDevice, WORKERS_OPTION } from '../device-name.ts';
+import { MEMORY_OPTION, openDevice, WORKERS_OPTION } from '../device-name.ts';
 import { readInput } from '../input.ts';
+import { Interruption } from '../interruption.ts';
 import { writeOutput } from '../output-file.ts';
+import { warn } from '../report.ts';
 import { WAVE_SIZE_OPTION, waveSizeOf } from '../wave-size-option.ts';
 
 const MAX_REPEAT = 1_000_000;
@@ -39,7 +48,7 @@ export const dispatch = defineCommand({
       min: 1024,
       max: MAX_STACK_BYTES,
       description:
-        'private memory of a work-item, for more than is known to be needed; by default 16384 where that cannot be seen',
+        'private memory of a work-item, at least; by default what the kernel needs, 16384 where that cannot be seen',
     },
     'wave-size': WAVE_SIZE_OPTION,
     'no-constructors': {
@@ -59,7 +68,7 @@ export const dispatch = defineCommand({
       kind: 'seconds',
       placeholder: 'SECONDS',
       max: MAX_TIMEOUT_SECONDS,
-      description: 'stop a run after this time, with status 124 and a report of where every wave stands',
+      description: 'stop loading, or a run, after this time, with status 124 and a report of where every wave stands',
     },
     device: {
       kind: 'text',
@@ -67,6 +76,7 @@ export const dispatch = defineCommand({
       description: "where to run, for example emulated:gfx90a; by default the emulator of the first file's target",
     },
     workers: WORKERS_OPTION,
+    memory: MEMORY_OPTION,
     format: { kind: 'choice', choices: ['text', 'json'], default: 'text', description: 'how to print' },
   },
   formats: {
@@ -81,16 +91,23 @@ export const dispatch = defineCommand({
     'Hidden arguments are filled in. An output FILE of - is standard output; times and JSON then go to standard error.',
     'Example: wavewright dispatch vadd.co --grid 256 --workgroup 64 --arg out:sum:1024 --arg in:a --arg in:b --arg i32:256',
   ],
-  async run({ stdout, stderr }, options, files) {
+  async run(context, options, files) {
+    const { stdout, stderr } = context;
+    const timeoutMs = options.timeout === undefined ? undefined : options.timeout * 1000;
+    const loadLimit = new TimeLimit(timeoutMs);
     const grid = extentOf('grid', options.grid);
     const workgroup = extentOf('workgroup', options.workgroup);
     const args = (options.arg ?? []).map((text) => parseArgument(text, readInput));
-    const linkFiles = files.map((file) => openLinkFile(readInput(file), file, { decompress: nodeDecompress }));
+    const memorySizeBytes = options.memory;
+    const openOptions = {
+      decompress: nodeDecompress,
+      ...(memorySizeBytes !== undefined && { maxExpandedBytes: memorySizeBytes }),
+    };
+    const linkFiles = files.map((file) => openLinkFile(readInput(file), file, openOptions));
     const countsClasses = options.time || options.format === 'json';
-    const device = await openDevice(options.device, imagesOf(linkFiles[0]!), {
-      workers: options.workers,
-      countsClasses,
-    });
+    const { workers } = options;
+    const images = imagesOf(linkFiles[0]!);
+    const device = await openDevice(options.device, images, { workers, countsClasses, memorySizeBytes });
     using resources = new DisposableStack();
     resources.defer(() => device.close());
     const target = parseTargetId(device.properties.targetId);
@@ -99,7 +116,14 @@ export const dispatch = defineCommand({
       ...args.flatMap((argument) => (argument.kind === 'function' ? [argument.name] : [])),
     ];
     const waveSize = waveSizeOf(options['wave-size']);
-    const outcome = dispatchKernel({
+    const { signal } = context.isProcess ? resources.use(new Interruption()) : {};
+    const pause = async ({ name, describeWaves }: RunningKernel) => {
+      await setImmediate();
+      if (!signal?.aborted) return;
+      stderr(Interruption.report(name, describeWaves()));
+      throw signal.reason;
+    };
+    const request: DispatchRequest = {
       device,
       images: pickLinkImages(linkFiles, target, wanted),
       ...(options.kernel !== undefined && { kernel: options.kernel }),
@@ -107,16 +131,18 @@ export const dispatch = defineCommand({
       ...(waveSize && { waveSize }),
       ...(options['no-constructors'] && { constructors: 'none' }),
       ...(options['stack-size'] !== undefined && { stackSizeBytes: options['stack-size'] }),
-      ...(options.timeout !== undefined && { timeoutMs: options.timeout * 1000 }),
+      ...(timeoutMs !== undefined && { timeoutMs }),
+      loadLimit,
       cpuTimeNs,
-    });
+    };
+    const outcome = await dispatchKernelInTurns(request, pause);
     for (const { file, bytes } of outcome.outputs) {
       if (file === '-') stdout(bytes);
       else writeOutput(file, bytes);
     }
     const name = outcome.kernel.name.replace(/\.kd$/, '');
     for (const problem of outcome.hardwareProblems) {
-      stderr(`wavewright: warning: on hardware, kernel '${name}' ${problem}\n`);
+      warn(context, `on hardware, kernel '${name}' ${problem}`);
     }
     const print = outcome.outputs.some(({ file }) => file === '-') ? stderr : stdout;
     if (options.format === 'json')
