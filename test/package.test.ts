@@ -109,7 +109,12 @@ test('every command in README is in a block that is run', () => {
   const prose = readme.replace(/^```\w*\n.*?^```\n/gms, '');
   assert.deepEqual(prose.match(/^ {4}\S.*$/gm), null, 'no indented blocks');
   const languages = new Set(BLOCKS.map(({ language }) => language));
-  assert.deepEqual([...languages].sort(), ['html', 'sh', 'text', 'ts']);
+  assert.deepEqual([...languages].sort(), ['bash', 'html', 'sh', 'text', 'ts']);
+  // For a checkout, which the tests run in already.
+  assert.deepEqual(
+    BLOCKS.filter(({ language }) => language === 'bash').map(({ text }) => text),
+    ['npm ci && npx wavewright run examples/hello/hello.gfx90a.co world\n', 'npm ci && npm test\n'],
+  );
   const synopses = BLOCKS.filter(({ language, text }) => language === 'text' && /^(npx )?wavewright .*/.test(text));
   for (const { text } of synopses) assert.match(text, /\[/, 'what is no command to paste shows what can be left out');
 });
