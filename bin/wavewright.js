@@ -4,6 +4,8 @@
 const REQUIRED_MAJOR = 26;
 
 if (Number.parseInt(process.versions.node, 10) >= REQUIRED_MAJOR) {
+  // It has done its work: a wavewright that a program starts under an old Node hands over on its own.
+  delete process.env.WAVEWRIGHT_HANDED_OVER;
   const [{ existsSync }, { enableCompileCache, registerHooks }] = await Promise.all([
     import('node:fs'),
     import('node:module'),

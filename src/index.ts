@@ -9,10 +9,12 @@ export {
   type ContainerOptions,
   openCodeObjects,
   pickCodeObject,
+  pickCodeObjects,
 } from './codeobject/container.ts';
 export { type HiddenArgumentValues, writeHiddenArguments } from './codeobject/hidden-arguments.ts';
 export { formatTargetId, parseTargetId, type TargetId } from './codeobject/target-id.ts';
 export { createEmulatedDevice } from './devices/emulated/index.ts';
 export * from './hsa/index.ts';
 export * as hsa from './hsa/index.ts';
+export * from './kernels/index.ts';
 export * from './loader/index.ts';

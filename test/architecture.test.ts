@@ -29,6 +29,7 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   'devices/cuda-native': ['base', 'codeobject', 'hsa'],
   bench: ['base', 'codeobject', 'assembler', 'dispatch', 'hsa', 'emulator', 'devices/emulated'],
   dispatch: ['base', 'codeobject', 'hsa', 'printf'],
+  kernels: ['base', 'codeobject', 'assembler', 'dispatch', 'hsa'],
   loader: ['base', 'codeobject', 'hsa', 'printf'],
   hal: ['base', 'codeobject', 'hsa'],
   profile: ['base', 'hal'],
@@ -55,6 +56,7 @@ const NO_NODE = [
   'dispatch',
   'printf',
   'devices/emulated',
+  'kernels',
   'loader',
 ];
 

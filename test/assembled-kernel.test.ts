@@ -1,6 +1,6 @@
 /** A hand-written kernel: assembled, linked, run on the emulated GPU; and the same on the command line. */
 import assert from 'node:assert/strict';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { after, test } from 'node:test';
@@ -123,7 +123,20 @@ test('wavewright asm: objects, code objects, errors', async () => {
   const fromObject = readFileSync(file('k.co'));
   assert.deepEqual(await run(file('k.s'), '-o', file('k.co'), '--mcpu=gfx90a'), [0, '']);
   assert.deepEqual(readFileSync(file('k.co')), fromObject);
+  mkdirSync(file('include'));
+  writeFileSync(path.join(folder, 'include', 'nops.inc'), '.rept 3\n s_nop 0\n.endr\n');
+  writeFileSync(file('nops.s'), '.include "nops.inc"\n');
+  writeFileSync(file('empty.s'), '');
+  const target = '--mcpu=gfx90a';
+  assert.deepEqual(await run(file('nops.s'), '-o', file('nops.o'), target, '-I', file('include')), [0, '']);
+  assert.deepEqual(
+    new Uint8Array(readFileSync(file('nops.o'))),
+    assembleFile(' s_nop 0\n'.repeat(3), { processor: 'gfx90a' }),
+  );
   for (const [argv, status, message] of [
+    [[file('nops.s'), '-o', file('k.o'), target], 3, /nops\.s:1:10: 'nops\.inc': no such file \[IO\]/],
+    [[file('empty.s'), '-o', file('k.o')], 3, /empty\.s: is empty, expected assembler source/],
+    [[file('k.o'), '-o', file('l.o')], 2, /k\.o: is an object, expected assembler source/],
     [[file('k.s')], 2, /no output: name it with -o \[USAGE\]/],
     [[file('k.s'), '-o', file('k.elf')], 2, /ends in neither \.o nor \.co/],
     [[file('k.s'), file('k.s'), '-o', file('k.o')], 2, /several files make a \.co/],

@@ -18,6 +18,8 @@ export function assembled(body: string): Uint8Array {
 export class Rig implements Disposable {
   readonly emulator: Emulator;
   readonly buffer: number;
+  /** Where the code is that was started last. */
+  entry = 0;
 
   constructor(options: Omit<EmulatorOptions, 'processor'> = {}) {
     this.emulator = new Emulator({ processor: PROCESSOR, memorySizeBytes: 2 ** 28, ...options });
@@ -27,6 +29,7 @@ export class Rig implements Disposable {
   start(code: Uint8Array, workgroups = 1, workgroupSize = 64): EmulatorDispatch {
     const { memory } = this.emulator;
     const entry = memory.allocate(code.length, { label: 'code', permissions: MAY_READ });
+    this.entry = entry;
     memory.bytes.set(code, entry);
     this.emulator.publishCode(entry, () => [{ name: 'kernel', offset: entry, sizeBytes: code.length }]);
     const launch: Launch = {

@@ -177,7 +177,7 @@ for (const [name, iterations, options] of [
     using rig = new Rig(options);
     const dispatch = rig.start(assembled(longWaves(iterations)), 8, 128);
     let turns = 0;
-    for (; rig.emulator.advance(0) !== 'idle'; turns++) rig.emulator.withdrawCode(0);
+    for (; rig.emulator.advance(0) !== 'idle'; turns++) rig.emulator.withdrawCode(rig.entry);
     assert.equal(dispatch.state, 'complete', String(dispatch.fault?.message));
     assert.equal(rig.dword(0), 8 * 2 * iterations);
     assert.ok(turns > 5, `${turns} turns`);
@@ -192,9 +192,31 @@ test('more code than may be decoded at a time runs, and its memory is given back
   zeros.set(end, count * 4);
   const dispatch = rig.start(zeros);
   let mostBytes = 0;
-  while (rig.emulator.advance(20) !== 'idle') mostBytes = Math.max(mostBytes, rig.emulator.memory.usage.bytes);
+  while (rig.emulator.advance(20) !== 'idle') mostBytes = Math.max(mostBytes, rig.emulator.state.usedBytes);
   assert.equal(dispatch.state, 'complete');
   assert.equal(dispatch.instructions, count + 4);
   assert.equal(rig.dword(0), 1);
   assert.ok(mostBytes < count * 96, `${mostBytes} bytes for records and what else there is`);
 });
+
+for (const executor of ['reference', 'handlers', 'jit'] as const) {
+  test(`${executor}: a turn has the fewer instructions, the longer one of them takes`, () => {
+    const instructionsOf = (body: string): number => {
+      using rig = new Rig({ executor, compileThreshold: 1 });
+      const dispatch = rig.start(assembled(body));
+      // Each call gives the waves one turn: no time is left for another.
+      for (let i = 0; i < 40; i++) rig.emulator.advance(0);
+      const before = dispatch.instructions;
+      rig.emulator.advance(0);
+      return dispatch.instructions - before;
+    };
+    const loopWith = (other: string): string => `
+      .L: v_add_u32 v0, 1, v0
+      s_cbranch_scc0 .L
+      ${other}
+      s_endpgm`;
+    const light = instructionsOf(loopWith('s_nop 0'));
+    const heavy = instructionsOf(loopWith(FORMATTED));
+    assert.ok(heavy > 0 && heavy < light / 8, `${heavy} and ${light} instructions`);
+  });
+}

@@ -142,8 +142,9 @@ for (const name of THROUGH_COMMAND_LINE) {
     const args = example.args.map((arg) => arg.replace('$OUT', scratch));
     const { stdout, stderr, status } = spawnSync(
       process.execPath,
-      ['bin/wavewright.js', 'run', ...example.loaderFlags, example.image, ...args],
-      { cwd: ROOT, env: example.env ?? {}, input: example.stdin ?? '', encoding: 'utf8', timeout: 60_000 },
+      // Some of the program's words look like options of ours, and are meant.
+      ['bin/wavewright.js', 'run', ...example.loaderFlags, '--', example.image, ...args],
+      { cwd: ROOT, env: example.env ?? {}, input: example.stdin ?? '', encoding: 'utf8', timeout: 600_000 },
     );
     const files = readdirSync(scratch).map((file) => [file, sha256(readFileSync(path.join(scratch, file)))]);
     for (const [file = ''] of files) rmSync(path.join(scratch, file));

@@ -7,7 +7,6 @@ import { test } from 'node:test';
 import { assembleFile } from '../src/assembler/assemble-file.ts';
 import { linkCodeObject } from '../src/codeobject/link.ts';
 import { createEmulatedDevice } from '../src/devices/emulated/index.ts';
-import { nodeThreads } from '../src/devices/emulated/node-threads.ts';
 import type { EmulatorOptions } from '../src/emulator/emulator.ts';
 import {
   type Agent,
@@ -23,6 +22,7 @@ import {
 } from '../src/hsa/index.ts';
 import { PACKET_SIZE_BYTES, SIGNAL } from '../src/hsa/layouts.ts';
 import { encodeBarrier, encodeBarrierValue, encodeKernelDispatch } from '../src/hsa/packet.ts';
+import { EXECUTORS } from './kernel-rig.test-support.ts';
 
 /** Waits until the word at the third argument is not 0, if there is one; then stores pairs of address and 64-bit value from a list. */
 const SOURCE = `.text
@@ -83,13 +83,6 @@ const MAX_SETTLE_MS = 30_000;
 /** Of an `amd_kernel_descriptor_t`. */
 const DESCRIPTOR = { groupSegmentSize: 0, privateSegmentSize: 4, entryOffset: 16 } as const;
 
-const EXECUTORS: Readonly<Record<string, Partial<EmulatorOptions>>> = {
-  reference: { executor: 'reference' },
-  'T0, handlers': { executor: 'handlers' },
-  'T1, regions': { executor: 'jit', compileThreshold: 1, vertical: 'never' },
-  'T2, loops': { executor: 'jit', compileThreshold: 1, vertical: 'always' },
-  workers: { executor: 'jit', compileThreshold: 1, threads: nodeThreads, workers: 3, workersAtOnce: true },
-};
 const GROUPS = 12;
 
 type Store = readonly [address: bigint, value: bigint];

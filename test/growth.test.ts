@@ -46,14 +46,23 @@ class Rig {
     assert.equal(dispatch.state, 'complete');
     return dispatch;
   }
+
+  /** What is allocated in device memory, and in state memory. */
+  get usage() {
+    return { device: this.emulator.memory.usage, stateBytes: this.emulator.state.usedBytes };
+  }
+
+  get usedBytes(): number {
+    return this.usage.device.bytes + this.usage.stateBytes;
+  }
 }
 
 test('dispatches leave nothing behind', () => {
   const rig = new Rig(20);
   for (let i = 0; i < 10; i++) rig.run(1);
-  const before = rig.emulator.memory.usage;
+  const before = rig.usage;
   for (let i = 0; i < 5000; i++) rig.run(1);
-  assert.deepEqual(rig.emulator.memory.usage, before);
+  assert.deepEqual(rig.usage, before);
 });
 
 test('a large grid takes the memory of a small one', () => {
@@ -61,7 +70,7 @@ test('a large grid takes the memory of a small one', () => {
   const most = (workgroups: number): number => {
     let bytes = 0;
     const dispatch = rig.run(workgroups, () => {
-      bytes = Math.max(bytes, rig.emulator.memory.usage.bytes);
+      bytes = Math.max(bytes, rig.usedBytes);
     });
     assert.deepEqual([dispatch.waves, dispatch.instructions], [workgroups, workgroups * 21]);
     return bytes;
@@ -77,7 +86,7 @@ test('long workgroups do not pile up', () => {
     const most = (workgroups: number): number => {
       let bytes = 0;
       rig.run(workgroups, () => {
-        bytes = Math.max(bytes, rig.emulator.memory.usage.bytes);
+        bytes = Math.max(bytes, rig.usedBytes);
       });
       return bytes;
     };
@@ -101,8 +110,7 @@ test('compiled code grows with the kernel', () => {
       bytes = 0;
       const rig = new Rig(instructions);
       for (let i = 0; i < 4; i++) rig.run(4);
-      const { bytes: memoryBytes } = rig.emulator.memory.usage;
-      return { code: bytes, memory: memoryBytes };
+      return { code: bytes, memory: rig.usedBytes };
     }) as [{ code: number; memory: number }, { code: number; memory: number }];
     assert.ok(small.code > 1000, `${small.code} bytes of code`);
     assert.ok(large.code < small.code * 8 * 1.2, `${large.code} bytes of code for 8 times ${small.code}`);

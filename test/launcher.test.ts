@@ -20,7 +20,7 @@ after(() => rmSync(scratch, { recursive: true }));
 function start(launcher: string, nodeArguments: string[], argv: string[], options: SpawnOptions = {}) {
   const child = spawn(process.execPath, [...nodeArguments, launcher, ...argv], {
     stdio: 'pipe',
-    timeout: 20_000,
+    timeout: 600_000,
     killSignal: 'SIGKILL',
     ...options,
   });
@@ -70,6 +70,13 @@ test('arguments, standard streams and the exit status pass through a hand-over',
     child.stdin?.end('input');
     assert.deepEqual(await end, { status: 42, signal: null, stdout: '["a b","--c="] input\n', stderr: 'new\n' });
   }
+});
+
+test('nothing of a hand-over stays in the environment', async () => {
+  const print = "console.log(Object.keys(process.env).filter((name) => name.startsWith('WAVEWRIGHT')).join());";
+  const env = Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith('WAVEWRIGHT')));
+  const { stdout, status } = await start(publishedPackage('environment', print, true), OLD_NODE, [], { env }).end;
+  assert.deepEqual([status, stdout], [0, '\n']);
 });
 
 test('a signal reaches the command line, and its status is 128 + the signal', async () => {

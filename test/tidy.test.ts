@@ -125,6 +125,15 @@ const RULES: readonly Rule[] = [
     good: src("throw new WavewrightError('USAGE', 'no');\nthrow new HsaError('ERROR', 'no');\nthrow error;\n"),
   },
   {
+    // Offsets in device memory use all 32 bits; those of constants in compiled code are small.
+    name: 'offsets are not taken for signed integers',
+    applies: (file) => isProduct(file) && /^src\/(?:emulator\/(?!jit\/|lowering\/)|devices\/|hsa\/)/.test(file),
+    check: (file) =>
+      matches(file, /\b(?:offset|address|base|start|end|entry|low)\b\s*(?:>>(?!>| 32n)|<<|\|\s*0\b)/g, true),
+    bad: at('src/emulator/x.ts', 'words[offset >> 2] = 1;\n'),
+    good: at('src/emulator/x.ts', 'words[offset >>> 2] = 1;\nwindow = address >> 32n;\n'),
+  },
+  {
     name: 'only the command line prints',
     applies: (file) => isProduct(file) && !file.startsWith('src/cli/'),
     check: (file) => matches(file, /\bconsole\.\w+/g, true),

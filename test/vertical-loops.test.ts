@@ -60,8 +60,46 @@ const BUFFER_LOADS = `
   global_store_dword v0, v5, s[10:11]
   s_endpgm`;
 
-test('buffer loads in a loop chunk by chunk give what they give one after the other', () => {
-  const image = imageOf(kernelText('sums', BUFFER_LOADS));
+/** Words of scratch that lie in two rows. */
+const UNALIGNED_LOADS = `
+  s_load_dwordx4 s[8:11], s[0:1], 0x0
+  s_mov_b64 s[16:17], src_private_base
+  v_mov_b32 v7, s17
+  v_mov_b32 v6, 0
+  v_mul_u32_u24 v2, 0x10305, v0
+  s_movk_i32 s20, 64
+1:
+  flat_store_dword v[6:7], v2
+  v_add_u32 v2, 0x7654321, v2
+  v_add_u32 v6, 4, v6
+  s_sub_u32 s20, s20, 1
+  s_cmp_lg_u32 s20, 0
+  s_cbranch_scc1 1b
+  s_waitcnt vmcnt(0) lgkmcnt(0)
+  v_mov_b32 v5, 0
+  s_movk_i32 s20, 20
+  s_movk_i32 s21, 4
+2:
+  scratch_load_dwordx2 v[2:3], off, s21 offset:59
+  s_waitcnt vmcnt(0)
+  v_add3_u32 v5, v2, v3, v5
+  s_add_u32 s21, s21, 4
+  s_sub_u32 s20, s20, 1
+  s_cmp_lg_u32 s20, 0
+  s_cbranch_scc1 2b
+  v_lshlrev_b32 v0, 2, v0
+  global_store_dword v0, v5, s[10:11]
+  s_endpgm`;
+
+for (const [what, body] of Object.entries({
+  'buffer loads': BUFFER_LOADS,
+  'unaligned loads of scratch': UNALIGNED_LOADS,
+})) {
+  test(`${what} in a loop chunk by chunk give what they give one after the other`, () => checkSums(body));
+}
+
+function checkSums(body: string): void {
+  const image = imageOf(kernelText('sums', body, ['.amdhsa_private_segment_fixed_size 256']));
   const [expected, ...others] = Object.entries(EXECUTORS).map(([name, options]) => {
     using rig = new KernelRig(options, image);
     const [data, out] = [rig.allocate(1024), rig.allocate(256)];
@@ -70,4 +108,4 @@ test('buffer loads in a loop chunk by chunk give what they give one after the ot
     return { name, sums: Buffer.from(rig.runtime.view(out, 256)).toString('hex') };
   });
   for (const { name, sums } of others) assert.equal(sums, expected!.sums, name);
-});
+}

@@ -413,7 +413,9 @@ test('workers do not keep a process alive', () => {
     const name = 'examples/kernels/saxpy.gfx90a.co';
     runner.prepare({ name, bytes: readFileSync(name) }, 'saxpy', kernel.launch('small'))();
     console.log('ran');`;
-  const output = execFileSync(process.execPath, ['--input-type=module-typescript', '-e', program], { timeout: 60_000 });
+  const output = execFileSync(process.execPath, ['--input-type=module-typescript', '-e', program], {
+    timeout: 600_000,
+  });
   assert.equal(output.toString(), 'ran\n');
 });
 

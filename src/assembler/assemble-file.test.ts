@@ -29,7 +29,7 @@ const ERRORS: readonly (readonly [source: string, message: string])[] = [
   ['  v_mov_b32 v0', 'f.s:1:3: too few operands for instruction'],
   ['\n s_branch nowhere', "f.s:2:2: undefined label 'nowhere'"],
   ['.foo', "f.s:1:1: unknown directive '.foo'"],
-  ['.macro m', "f.s:1:1: directive '.macro'"],
+  ['.macro m', "f.s:1:1: no '.endm' behind"],
   ['a: \na:', "f.s:2:1: symbol 'a' is already defined"],
   ['.long 1,', 'f.s:1:9: expected an expression'],
   ['.byte 256', 'f.s:1:1: 256 does not fit 1 bytes'],
@@ -47,8 +47,8 @@ const ERRORS: readonly (readonly [source: string, message: string])[] = [
   ['.amdhsa_kernel k\n.amdhsa_foo 1', "f.s:2:1: unknown .amdhsa_kernel directive '.amdhsa_foo'"],
   ['.amdhsa_kernel k\n.amdhsa_ieee_mode 2', 'f.s:2:1: .amdhsa_ieee_mode is 2, expected 0 to 1'],
   ['.amdhsa_kernel k\n.amdhsa_wavefront_size32 1', 'f.s:2:1: .amdhsa_wavefront_size32 is not for gfx90a'],
-  ['.amdhsa_kernel k', 'f.s: the file ends within a block'],
-  ['.loc 1 2 3', "f.s:1:1: directive '.loc'"],
+  ['.amdhsa_kernel k', 'f.s:1:1: the file ends within this block'],
+  ['.loc 1 2 3', 'f.s:1:6: no .file 1'],
   ['.short undefined', 'f.s:1:1: there is no relocation of 1 or 2 bytes'],
   ['.long a * 2', 'f.s:1:1: expected an expression that a relocation can hold'],
 ];
@@ -124,6 +124,19 @@ test('a kernel is linked to a code object that says what the source says', () =>
   const entry = new DataView(elf.read(descriptor!.value, 64, 'descriptor').slice().buffer).getBigInt64(16, true);
   assert.equal(descriptor!.value + entry, code!.value);
   assert.equal(code!.value % 256n, 0n);
+});
+
+test('what a kernel needs may be said behind it', () => {
+  const late = KERNEL.replace('next_free_vgpr 1', 'next_free_vgpr max(k.vgprs, 1)')
+    .replace('accum_offset 4', 'accum_offset alignto(k.vgprs, 4)')
+    .concat('.set k.vgprs, max(9, other.vgprs)\n.set other.vgprs, 41\n');
+  const known = KERNEL.replace('next_free_vgpr 1', 'next_free_vgpr 41').replace('accum_offset 4', 'accum_offset 44');
+  const rodata = (source: string) => sectionHex(source, '.rodata');
+  assert.equal(rodata(late), rodata(known));
+  assert.throws(
+    () => assemble(late.replace('vgprs, 41', 'vgprs, 641')),
+    /f\.s:18:5: \.amdhsa_accum_offset is 644, expected 0 to 256/,
+  );
 });
 
 test('linking refuses what it cannot resolve', () => {

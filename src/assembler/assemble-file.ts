@@ -1,5 +1,6 @@
 /** An assembler source file to a relocatable AMDGPU object: what `llvm-mc -filetype=obj` makes of it. */
-import { WavewrightError } from '../base/errors.ts';
+import { assert, WavewrightError } from '../base/errors.ts';
+import { LIMITS } from '../base/limits.ts';
 import type { CodeObjectVersion } from '../codeobject/elf-flags.ts';
 import { parseTargetId, type TargetId } from '../codeobject/target-id.ts';
 import type { TextReader } from '../isa/amdgpu/assembler/text-reader.ts';
@@ -7,9 +8,12 @@ import { targetFor } from '../isa/amdgpu/targets.ts';
 import { Assembly, type AssemblyTarget } from './assembly.ts';
 import { DIRECTIVES, setSymbol } from './directives.ts';
 import { KernelBlock } from './kernel-directive.ts';
+import { Leb128Sizes } from './leb128.ts';
+import { LineStream } from './line-stream.ts';
+import { expandMacro } from './macros.ts';
 import { metadataNote } from './metadata.ts';
 import { ObjectWriter } from './object.ts';
-import { type SourceLine, sourceLines } from './source.ts';
+import type { SourceLine } from './source.ts';
 
 export interface AssembleOptions {
   /** A target id such as `gfx90a:xnack-`; the one of `.amdgcn_target` when it is not given. */
@@ -18,6 +22,8 @@ export interface AssembleOptions {
   readonly features?: readonly string[];
   /** What errors call the source. */
   readonly file?: string;
+  /** The bytes of a file that the source includes by this name; without it, no file can be included. */
+  readonly readFile?: (name: string) => Uint8Array;
 }
 
 const FEATURES = new Set(['wavefrontsize32', 'wavefrontsize64', 'cumode', 'tgsplit', 'xnack', 'sramecc']);
@@ -53,55 +59,92 @@ function targetOf(source: string, { processor, features = [] }: AssembleOptions)
   };
 }
 
-const REFUSED = new Set([
-  ...['.macro', '.endm', '.rept', '.endr', '.irp', '.irpc', '.include', '.incbin', '.altmacro', '.loc'],
-  ...['.if', '.ifdef', '.ifndef', '.else', '.elseif', '.endif', '.ifeq', '.ifne'],
-  ...['.uleb128', '.sleb128', '.symver', '.reloc', '.loc', '.subsection', '.hsa_code_object_version'],
-]);
+const REFUSED = new Set(['.altmacro', '.symver', '.reloc', '.subsection', '.hsa_code_object_version']);
+
+/** How often a file is assembled until the sizes of its numbers in LEB128 are known. */
+const PASS_LIMIT = 32;
 
 /** Directives that belong to AMDGPU alone. */
-type BlockKind = KernelBlock | { readonly metadata: string[] };
+type BlockKind = KernelBlock | { readonly line: SourceLine; readonly metadata: string[] };
 
 class FileAssembler {
   readonly #assembly: Assembly;
+  readonly #errors: WavewrightError[] = [];
   #block: BlockKind | undefined;
 
   constructor(assembly: Assembly) {
     this.#assembly = assembly;
   }
 
-  run(lines: readonly SourceLine[]): Uint8Array {
+  run(): Uint8Array {
     const assembly = this.#assembly;
     this.#setGeneration();
-    for (const line of lines) {
-      assembly.line = line;
-      if (this.#block && 'metadata' in this.#block && line.code.trim() !== '.end_amdgpu_metadata') {
-        this.#block.metadata.push(line.text);
-        continue;
-      }
-      if (line.code.trim() === '') continue;
-      const reader = assembly.reader(line.code, 0);
-      this.#guard(reader, line, () => this.#statement(reader));
+    for (let hasMore = true; hasMore; ) {
+      const next = this.#guard(undefined, () => ({ line: assembly.lines.next() }));
+      if (next?.line) this.#assemble(next.line);
+      hasMore = !next || next.line !== undefined;
     }
-    if (this.#block) throw new WavewrightError('BAD_INPUT', 'the file ends within a block', { file: assembly.file });
     const writer = new ObjectWriter(assembly);
-    for (const section of assembly.sections) {
-      for (const fixup of section.fixups) {
-        const line = lines[fixup.line - 1]!;
-        this.#guard(undefined, line, () => writer.resolve(section, fixup));
+    this.#guard(undefined, () => {
+      if (this.#block) {
+        assembly.line = this.#block.line;
+        throw new WavewrightError('BAD_INPUT', 'the file ends within this block');
+      }
+      assembly.frames.write(assembly);
+      assembly.lineTable.write(assembly);
+    });
+    assembly.symbols.nameSections(assembly.sections);
+    // What is missing in a wrong source would be reported once more.
+    if (this.#errors.length === 0) {
+      for (const { line, apply } of assembly.atEnd) {
+        assembly.line = line;
+        this.#guard(undefined, apply);
+      }
+      for (const section of assembly.sections) {
+        for (const fixup of section.fixups) {
+          assembly.line = fixup.line;
+          this.#guard(undefined, () => writer.resolve(section, fixup));
+        }
       }
     }
-    return this.#guard(undefined, lines.at(-1)!, () => writer.write());
+    const image = this.#errors.length === 0 ? this.#guard(undefined, () => writer.write()) : undefined;
+    return image ?? this.#fail();
   }
 
-  #guard<T>(reader: TextReader | undefined, line: SourceLine, action: () => T): T {
+  #assemble(line: SourceLine): void {
+    const assembly = this.#assembly;
+    if (this.#block && 'metadata' in this.#block && line.code.trim() !== '.end_amdgpu_metadata') {
+      this.#block.metadata.push(line.text);
+    } else if (line.code.trim() !== '') {
+      const reader = assembly.reader(line.code, 0);
+      this.#guard(reader, () => this.#statement(reader));
+    }
+  }
+
+  /** Keeps what is wrong with the line that is being assembled, and gives up when there is too much. */
+  #guard<T>(reader: TextReader | undefined, action: () => T): T | undefined {
+    const started = this.#assembly.line;
     try {
       return action();
     } catch (error) {
       if (!(error instanceof WavewrightError) || error.code === 'INTERNAL') throw error;
+      const { line } = this.#assembly;
       const start = /^\s*/.exec(line.text)![0].length;
-      throw this.#assembly.located(error, line, Math.max(reader?.failedAt ?? start, start));
+      const column = line === started ? Math.max(reader?.failedAt ?? start, start) : start;
+      this.#errors.push(this.#assembly.located(error, line, column));
+      if (this.#errors.length >= LIMITS.assemblerErrors || error.code === 'LIMIT_EXCEEDED') this.#fail();
+      return undefined;
     }
+  }
+
+  /** All errors as one, with the place of the first. */
+  #fail(): never {
+    const [first, ...others] = this.#errors;
+    assert(first !== undefined, 'there is an error');
+    if (others.length === 0) throw first;
+    const count = this.#errors.length >= LIMITS.assemblerErrors ? 'too many errors' : `${others.length + 1} errors`;
+    const what = [first.what, ...others.map(({ message }) => message), count].join('\n');
+    throw new WavewrightError(first.code, what, first.context);
   }
 
   /** `.amdgcn.gfx_generation_number` and so on: gfx90a is 9, 0, 10. */
@@ -119,7 +162,9 @@ class FileAssembler {
     if (reader.atEnd) return;
     const start = reader.position;
     const word = reader.word();
+    const macro = word === undefined ? undefined : this.#assembly.macros.get(word);
     if (word !== undefined && !reader.peek('==') && reader.accept('=')) setSymbol(this.#assembly, word, reader);
+    else if (macro) expandMacro(this.#assembly, macro, reader);
     else if (word?.startsWith('.')) this.#directive(word, reader, start);
     else {
       reader.position = start;
@@ -157,7 +202,7 @@ class FileAssembler {
       this.#block = new KernelBlock(this.#assembly, reader.word() ?? reader.fail('expected the name of a kernel'));
     },
     '.amdgpu_metadata': () => {
-      this.#block = { metadata: [] };
+      this.#block = { line: this.#assembly.line, metadata: [] };
     },
     '.end_amdgpu_metadata': (reader) => this.#endMetadata(reader),
   };
@@ -185,7 +230,7 @@ class FileAssembler {
       this.#block = undefined;
       return;
     }
-    block.set(name, this.#assembly.absolute(reader, 'the value'));
+    block.set(name, reader);
   }
 
   #endMetadata(reader: TextReader): void {
@@ -214,10 +259,24 @@ class FileAssembler {
 }
 
 /**
- * Assembles `source`. Throws BAD_INPUT with file, line and column for wrong source, UNSUPPORTED for directives and targets that are
- * not implemented, USAGE for wrong options.
+ * Assembles `source`. Throws BAD_INPUT with file, line and column for wrong source, with up to 20 errors in its message; UNSUPPORTED
+ * for directives and targets that are not implemented, USAGE for wrong options.
  */
 export function assembleFile(source: string, options: AssembleOptions = {}): Uint8Array {
-  const assembly = new Assembly(options.file ?? '<source>', targetOf(source, options));
-  return new FileAssembler(assembly).run(sourceLines(source));
+  const { file = '<source>', readFile = refuseFile } = options;
+  const target = targetOf(source, options);
+  const leb128Sizes = new Leb128Sizes();
+  for (let pass = 0; pass < PASS_LIMIT; pass++) {
+    leb128Sizes.restart();
+    const assembly = new Assembly({ file, target, readFile, leb128Sizes, lines: new LineStream(source, file) });
+    const image = new FileAssembler(assembly).run();
+    if (!leb128Sizes.hasGrown) return image;
+  }
+  throw new WavewrightError('LIMIT_EXCEEDED', `numbers in LEB128 depend on each other more than ${PASS_LIMIT} times`, {
+    file,
+  });
+}
+
+function refuseFile(): never {
+  throw new WavewrightError('UNSUPPORTED', 'this source cannot include files');
 }

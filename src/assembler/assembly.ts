@@ -7,7 +7,13 @@ import type { Expression } from '../isa/amdgpu/assembler/expression.ts';
 import { TextReader } from '../isa/amdgpu/assembler/text-reader.ts';
 import { bytesOf } from '../isa/amdgpu/encode.ts';
 import type { CodeContext, Instruction } from '../isa/amdgpu/instruction.ts';
-import { AssembledSection, usualKind } from './section.ts';
+import { CallFrames } from './call-frames.ts';
+import { resourceFunction } from './kernel-resources.ts';
+import { type Leb128Sizes, leb128 } from './leb128.ts';
+import type { LineStream } from './line-stream.ts';
+import { LineTable } from './line-table.ts';
+import type { Macro } from './macros.ts';
+import { AssembledSection, numberBytes, type SectionIdentity, usualKind } from './section.ts';
 import type { SourceLine } from './source.ts';
 import { SymbolTable } from './symbols.ts';
 
@@ -21,14 +27,29 @@ export interface AssemblyTarget {
   readonly threadGroupSplit: boolean;
 }
 
+export interface AssemblySource {
+  readonly file: string;
+  readonly lines: LineStream;
+  readonly target: AssemblyTarget;
+  readonly readFile: (name: string) => Uint8Array;
+  readonly leb128Sizes: Leb128Sizes;
+}
+
+/** What has to wait for the end of the file, and the line that asks for it. */
+export interface LateStep {
+  readonly line: SourceLine;
+  readonly apply: () => void;
+}
+
 /** Bytes of one section; what a source of a few lines may ask for. */
 const SECTION_LIMIT_BYTES = 2 ** 28;
 
 export class Assembly {
   readonly file: string;
   readonly target: AssemblyTarget;
-  readonly symbols = new SymbolTable();
+  readonly symbols: SymbolTable;
   readonly sections: AssembledSection[] = [];
+  readonly #sectionOf = new Map<string, AssembledSection>();
   /** In their order, the names that `.addrsig_sym` gave; undefined without `.addrsig`. */
   addressSignificant: string[] | undefined;
   codeObjectVersion: CodeObjectVersion = 5;
@@ -36,20 +57,56 @@ export class Assembly {
   readonly kernels: { readonly name: string }[] = [];
   current: AssembledSection;
   previous: AssembledSection | undefined;
-  readonly stack: AssembledSection[] = [];
-  line: SourceLine = { number: 0, text: '', code: '' };
+  /** What `.popsection` returns to. */
+  readonly stack: Pick<Assembly, 'current' | 'previous'>[] = [];
+  readonly lines: LineStream;
+  readonly macros = new Map<string, Macro>();
+  /** Macros that were expanded. */
+  expansions = 0;
+  /** The bytes of a file that the source includes. */
+  readonly readFile: (name: string) => Uint8Array;
+  readonly leb128Sizes: Leb128Sizes;
+  /** In their order. */
+  readonly atEnd: LateStep[] = [];
+  readonly lineTable = new LineTable();
+  readonly frames = new CallFrames();
   readonly #localLabels = new Map<string, number>();
   #temporaries = 0;
 
-  constructor(file: string, target: AssemblyTarget) {
+  constructor({ file, lines, target, readFile, leb128Sizes }: AssemblySource) {
     this.file = file;
+    this.lines = lines;
     this.target = target;
+    this.symbols = new SymbolTable((name, args) => resourceFunction(target, name, args));
+    this.readFile = readFile;
+    this.leb128Sizes = leb128Sizes;
     this.current = this.section('.text');
+    this.current.alignmentBytes = 4;
   }
 
-  /** The section of this name; a new one is made as its name or the arguments say. */
-  section(name: string, type?: number, flags?: bigint, entrySizeBytes = 0): AssembledSection {
-    const known = this.sections.find((section) => section.name === name);
+  /** The line that is being assembled. */
+  get line(): SourceLine {
+    return this.lines.line;
+  }
+
+  set line(line: SourceLine) {
+    this.lines.line = line;
+  }
+
+  /**
+   * The section of this name, group and number; a new one is made as its name or the arguments say. Throws BAD_INPUT when it was
+   * something else before.
+   */
+  section(
+    name: string,
+    type?: number,
+    flags?: bigint,
+    entrySizeBytes = 0,
+    identity: SectionIdentity = {},
+  ): AssembledSection {
+    const { group, unique, linkedTo } = identity;
+    const key = [name, group, unique, linkedTo].join('\0');
+    const known = this.#sectionOf.get(key);
     if (known) {
       if ((type ?? known.type) !== known.type || (flags ?? known.flags) !== known.flags) {
         throw new WavewrightError('BAD_INPUT', `section '${name}' had another type or other flags before`);
@@ -57,8 +114,9 @@ export class Assembly {
       return known;
     }
     const usual = usualKind(name);
-    const section = new AssembledSection(name, type ?? usual.type, flags ?? usual.flags, entrySizeBytes);
+    const section = new AssembledSection(name, type ?? usual.type, flags ?? usual.flags, entrySizeBytes, identity);
     this.sections.push(section);
+    this.#sectionOf.set(key, section);
     return section;
   }
 
@@ -76,6 +134,11 @@ export class Assembly {
 
   /** Appends to the current section; only zeros where it has no bytes in the file. */
   append(bytes: Uint8Array): void {
+    this.lineTable.mark(this.current);
+    this.#put(bytes);
+  }
+
+  #put(bytes: Uint8Array): void {
     this.checkRoom(bytes.length);
     if (!this.current.hasBytes && bytes.some((byte) => byte !== 0)) {
       throw new WavewrightError('BAD_INPUT', `section '${this.current.name}' can hold only zeros`);
@@ -88,7 +151,7 @@ export class Assembly {
     this.checkRoom(count * element.length);
     const bytes = new Uint8Array(count * element.length);
     if (element.some((byte) => byte !== 0)) for (let i = 0; i < count; i++) bytes.set(element, i * element.length);
-    this.append(bytes);
+    this.#put(bytes);
   }
 
   appendZeros(count: number): void {
@@ -97,27 +160,39 @@ export class Assembly {
 
   /** Puts a field of `sizeBytes` there; what is not known yet is filled in at the end. */
   appendValue(expression: Expression, sizeBytes: 1 | 2 | 4 | 8): void {
-    const offset = this.current.sizeBytes;
-    const value = this.#knownNumber(expression);
-    this.append(new Uint8Array(sizeBytes));
-    if (value === undefined) {
-      this.current.fixups.push({ offset, kind: sizeBytes, expression, line: this.line.number });
+    if (expression.kind !== 'number') {
+      const offset = this.current.sizeBytes;
+      this.append(new Uint8Array(sizeBytes));
+      this.current.fixups.push({ offset, kind: sizeBytes, expression, line: this.line });
       return;
     }
+    const signed = BigInt.asIntN(64, expression.value);
+    const value = signed < 0n ? signed : expression.value;
     const bits = BigInt(8 * sizeBytes);
     if (value < -(1n << (bits - 1n)) || value >= 1n << bits) {
       throw new WavewrightError('BAD_INPUT', `${value} does not fit ${sizeBytes} bytes`);
     }
-    if (value !== 0n && !this.current.hasBytes) {
-      throw new WavewrightError('BAD_INPUT', `section '${this.current.name}' can hold only zeros`);
-    }
-    this.current.patch(offset, value, sizeBytes);
+    this.append(numberBytes(value, sizeBytes));
   }
 
-  #knownNumber(expression: Expression): bigint | undefined {
-    if (expression.kind === 'number')
-      return BigInt.asIntN(64, expression.value) < 0n ? BigInt.asIntN(64, expression.value) : expression.value;
-    return undefined;
+  /** The address of a place, of which the linker knows more. */
+  appendPlace(section: AssembledSection, offset: number, sizeBytes: 4 | 8): void {
+    const name = `\u0001place.${this.#temporaries++}`;
+    this.symbols.get(name).definition = { kind: 'label', section, offset };
+    this.appendValue({ kind: 'symbol', name, variant: undefined }, sizeBytes);
+  }
+
+  /** A number in LEB128: as short as it can be when it is known, else as long as it was found to be the last time. */
+  appendLeb128(expression: Expression, isSigned: boolean): void {
+    const { constant, plus, minus } = this.symbols.evaluate(expression);
+    if (!plus && !minus) {
+      this.append(leb128(constant, isSigned));
+      return;
+    }
+    const size = this.leb128Sizes.next();
+    const offset = this.current.sizeBytes;
+    this.append(new Uint8Array(size.sizeBytes));
+    this.current.fixups.push({ offset, kind: { isSigned, ...size }, expression, line: this.line });
   }
 
   defineLabel(name: string): void {
@@ -143,12 +218,19 @@ export class Assembly {
     switch (expression.kind) {
       case 'number':
         return expression;
-      case 'symbol':
+      case 'symbol': {
+        // What is a number now is that number, whatever it becomes.
+        const { definition, binding } = this.symbols.find(expression.name) ?? {};
+        const isNumber = definition?.kind === 'equal' && definition.expression.kind === 'number' && binding !== 'weak';
+        if (isNumber && expression.variant === undefined) return definition.expression;
         return { ...expression, name: this.#localName(expression.name) };
+      }
       case 'unary':
         return { ...expression, operand: this.localize(expression.operand) };
       case 'binary':
         return { ...expression, left: this.localize(expression.left), right: this.localize(expression.right) };
+      case 'call':
+        return { ...expression, args: expression.args.map((argument) => this.localize(argument)) };
     }
   }
 
@@ -178,13 +260,12 @@ export class Assembly {
   /** Assembles the instruction that `reader` stands before. */
   instruction(reader: TextReader): void {
     const { instruction, words, fixup } = assembleAt(reader, this.target.context);
-    if (this.current.alignmentBytes < 4) this.current.alignmentBytes = 4;
     const offset = this.current.sizeBytes;
     const expression = fixup && this.localize(fixup.expression);
     this.append(bytesOf(words));
     if (fixup && expression) {
       const at = fixup.kind === 'literal' ? offset + instruction.code.length * 4 : offset;
-      this.current.fixups.push({ offset: at, kind: fixup.kind, expression, line: this.line.number });
+      this.current.fixups.push({ offset: at, kind: fixup.kind, expression, line: this.line });
     }
     this.#countRegisters(instruction);
   }
@@ -212,10 +293,14 @@ export class Assembly {
     this.symbols.get(name).definition = { kind: 'equal', expression: { kind: 'number', value } };
   }
 
-  /** The error with file, line and column in front and the line with a caret behind. */
+  /** The error with file, line and column in front, and behind it the line with a caret and what the line was made of. */
   located(error: WavewrightError, line: SourceLine, column: number): WavewrightError {
-    const what = `${error.what}\n${withCaret(line.text, column)}`;
+    const within: string[] = [];
+    for (let { expansion } = line; expansion; expansion = expansion.at.expansion) {
+      within.push(`${expansion.at.file}:${expansion.at.number}: in ${expansion.what}`);
+    }
+    const what = [error.what, withCaret(line.text, column), ...within].join('\n');
     const { cause: _, ...context } = error.context;
-    return new WavewrightError(error.code, what, { ...context, file: `${this.file}:${line.number}:${column + 1}` });
+    return new WavewrightError(error.code, what, { ...context, file: `${line.file}:${line.number}:${column + 1}` });
   }
 }

@@ -1,11 +1,18 @@
 /** Directives for sections, data and symbols, as LLVM's assembler for AMDGPU takes them. */
 import { WavewrightError } from '../base/errors.ts';
 import { floatBits } from '../isa/amdgpu/assembler/constant.ts';
+import type { Expression } from '../isa/amdgpu/assembler/expression.ts';
 import type { TextReader } from '../isa/amdgpu/assembler/text-reader.ts';
 import type { Assembly } from './assembly.ts';
-import { numberBytes, SECTION_FLAGS, SECTION_TYPES } from './section.ts';
-import { stringBytes } from './source.ts';
+import { CFI_DIRECTIVES } from './call-frames.ts';
+import { CONDITIONAL_DIRECTIVES } from './conditionals.ts';
+import { DEBUG_DIRECTIVES } from './debug-directives.ts';
+import { MACRO_DIRECTIVES } from './macros.ts';
+import { numberBytes, SECTION_TYPES } from './section.ts';
+import { SECTION_DIRECTIVES } from './section-directives.ts';
+import { sourceLines, stringBytes } from './source.ts';
 
+/** What a directive does with the rest of its statement. */
 export type Directive = (assembly: Assembly, reader: TextReader) => void;
 
 function symbolName(reader: TextReader): string {
@@ -136,41 +143,6 @@ const alignment =
     align(assembly, isPower ? 2 ** amount : Math.max(amount, 1), value, limit);
   };
 
-/** `.section NAME, "flags", @type, SIZE`. */
-function sectionArguments(assembly: Assembly, reader: TextReader): ReturnType<Assembly['section']> {
-  reader.skipBlanks();
-  const name = reader.string() ?? /^[^\s,]+/.exec(reader.text.slice(reader.position))?.[0];
-  if (name === undefined) return reader.fail('expected the name of a section');
-  if (!reader.text.slice(0, reader.position).endsWith('"')) reader.position += name.length;
-  if (!reader.accept(',')) return assembly.section(name);
-  reader.skipBlanks();
-  const at = reader.position;
-  const letters = reader.string() ?? reader.fail('expected the flags of a section in quotes');
-  let flags = 0n;
-  for (const letter of letters) {
-    const flag = SECTION_FLAGS[letter];
-    if (flag === undefined) {
-      reader.failedAt = at;
-      throw new WavewrightError('UNSUPPORTED', `section flag '${letter}'`);
-    }
-    flags |= flag;
-  }
-  let type: number | undefined;
-  let entrySize = 0;
-  if (reader.accept(',')) {
-    if (!reader.accept('@') && !reader.accept('%')) reader.fail("expected '@' and the type of a section");
-    const typeName = reader.word() ?? '';
-    type = SECTION_TYPES[typeName] ?? reader.fail(`unknown section type '${typeName}'`);
-    if (reader.accept(',')) entrySize = count(assembly, reader, 'entry size');
-  }
-  return assembly.section(name, type ?? SECTION_TYPES['progbits'], flags, entrySize);
-}
-
-const named =
-  (name: string): Directive =>
-  (assembly) =>
-    assembly.switchTo(assembly.section(name));
-
 const SYMBOL_TYPES: Readonly<Record<string, number>> = {
   notype: 0,
   object: 1,
@@ -200,8 +172,9 @@ export function setSymbol(assembly: Assembly, name: string, reader: TextReader):
   const symbol = assembly.symbols.get(name);
   if (symbol.definition && symbol.definition.kind !== 'equal') reader.fail(`symbol '${name}' is already defined`);
   const expression = assembly.localize(reader.expression());
-  const { constant, plus, minus } = assembly.symbols.evaluate(expression);
-  const value = plus || minus ? expression : { kind: 'number' as const, value: constant };
+  const known = assembly.symbols.isOpen(expression) ? undefined : assembly.symbols.evaluate(expression);
+  const isNumber = known && !known.plus && !known.minus;
+  const value: Expression = isNumber ? { kind: 'number', value: known.constant } : expression;
   symbol.definition = { kind: 'equal', expression: value };
 }
 
@@ -246,36 +219,60 @@ const identify: Directive = (assembly, reader) => {
   assembly.current = current;
 };
 
-/** A symbol that names the source, first in the symbol table. */
-const file: Directive = (assembly, reader) => {
-  const name = reader.string();
-  if (name === undefined) {
-    throw new WavewrightError('UNSUPPORTED', 'line tables: .file with a number', { hint: 'compile without -g' });
+const leb128 =
+  (isSigned: boolean): Directive =>
+  (assembly, reader) => {
+    do assembly.appendLeb128(assembly.localize(reader.expression()), isSigned);
+    while (reader.accept(','));
+  };
+
+/** `.include "FILE"`: its lines come next. */
+const include: Directive = (assembly, reader) => {
+  const { name, bytes } = namedFile(assembly, reader);
+  const source = new TextDecoder().decode(bytes);
+  assembly.lines.count(source);
+  const expansion = { what: 'this .include', at: assembly.line };
+  assembly.lines.push(
+    sourceLines(source, name).map((line) => ({ ...line, expansion })),
+    false,
+  );
+};
+
+/** `.incbin "FILE", SKIP, COUNT`: its bytes. */
+const includeBytes: Directive = (assembly, reader) => {
+  const { bytes } = namedFile(assembly, reader);
+  const start = reader.accept(',') && !reader.peek(',') ? count(assembly, reader, 'offset') : 0;
+  const size = reader.accept(',') ? count(assembly, reader, 'size') : bytes.length;
+  assembly.append(bytes.subarray(start, start + size));
+};
+
+function namedFile(assembly: Assembly, reader: TextReader): { readonly name: string; readonly bytes: Uint8Array } {
+  reader.skipBlanks();
+  reader.failedAt = reader.position;
+  const literal = reader.string() ?? reader.fail('expected the name of a file in quotes');
+  const name = new TextDecoder().decode(stringBytes(literal));
+  try {
+    return { name, bytes: assembly.readFile(name) };
+  } catch (error) {
+    if (!(error instanceof WavewrightError)) throw error;
+    throw new WavewrightError(error.code, `'${name}': ${error.what}`, { ...error.context, cause: error });
   }
-  const symbol = assembly.symbols.get(name);
-  symbol.type = 4;
-  symbol.binding = 'local';
+}
+
+/** `.error "TEXT"`. */
+const error: Directive = (_, reader) => {
+  const text = reader.string();
+  throw new WavewrightError('BAD_INPUT', text ?? 'the source says .err');
 };
 
 const EMPTY = new Uint8Array(0);
 
 export const DIRECTIVES: Readonly<Record<string, Directive>> = {
-  '.text': named('.text'),
-  '.data': named('.data'),
-  '.bss': named('.bss'),
-  '.rodata': named('.rodata'),
-  '.section': (assembly, reader) => assembly.switchTo(sectionArguments(assembly, reader)),
-  '.pushsection': (assembly, reader) => {
-    const section = sectionArguments(assembly, reader);
-    assembly.stack.push(assembly.current);
-    assembly.switchTo(section);
-  },
-  '.popsection': (assembly, reader) => {
-    assembly.switchTo(assembly.stack.pop() ?? reader.fail('.popsection without .pushsection'));
-  },
-  '.previous': (assembly, reader) => {
-    assembly.switchTo(assembly.previous ?? reader.fail('there is no previous section'));
-  },
+  ...SECTION_DIRECTIVES,
+  ...MACRO_DIRECTIVES,
+  ...CONDITIONAL_DIRECTIVES,
+  ...DEBUG_DIRECTIVES,
+  ...CFI_DIRECTIVES,
   '.byte': values(1),
   '.short': values(2),
   '.hword': values(2),
@@ -316,14 +313,20 @@ export const DIRECTIVES: Readonly<Record<string, Directive>> = {
   '.equ': set,
   '.comm': common,
   '.ident': identify,
-  '.file': file,
+  '.uleb128': leb128(false),
+  '.sleb128': leb128(true),
+  '.include': include,
+  '.incbin': includeBytes,
+  '.error': error,
+  '.err': error,
+  '.end': (assembly) => assembly.lines.end(),
   '.addrsig': (assembly) => {
     assembly.addressSignificant ??= [];
   },
   '.addrsig_sym': eachSymbol((assembly, name) => {
     assembly.addressSignificant ??= [];
     assembly.addressSignificant.push(name);
-    assembly.symbols.get(name).isUsed = true;
+    assembly.symbols.get(name);
   }),
   // Says to the linker of Mach-O what it must keep.
   '.no_dead_strip': eachSymbol(() => {}),

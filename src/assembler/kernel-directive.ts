@@ -10,7 +10,10 @@ import {
   type KernelDescriptor,
 } from '../codeobject/kernel-descriptor.ts';
 import { type ProcessorFamily, processorNamed } from '../codeobject/processors.ts';
-import type { Assembly, AssemblyTarget } from './assembly.ts';
+import type { TextReader } from '../isa/amdgpu/assembler/text-reader.ts';
+import type { Assembly, AssemblyTarget, LateStep } from './assembly.ts';
+import { extraSgprs } from './kernel-resources.ts';
+import type { SourceLine } from './source.ts';
 
 const FAMILIES: readonly ProcessorFamily[] = ['gfx9', 'gfx90a', 'gfx10', 'gfx11', 'gfx12'];
 
@@ -212,14 +215,11 @@ function newKernel(target: AssemblyTarget): Kernel {
 const alignUp = (value: number, granule: number): number => Math.ceil(value / granule) * granule;
 const blocks = (count: number, granule: number): number => alignUp(Math.max(count, 1), granule) / granule - 1;
 
-/** VCC, FLAT_SCRATCH and XNACK_MASK stand behind the SGPRs of the kernel up to gfx9 (CDNA2 ISA 3.6.1). */
 function sgprBlocks(kernel: Kernel): number {
   const { family } = kernel.descriptor;
   if (family !== 'gfx9' && family !== 'gfx90a') return 0;
-  const { architectedFlatScratch } = kernel.target.context.target;
-  const usesFlatScratch = kernel.reserveFlatScratch || architectedFlatScratch;
-  const extra = usesFlatScratch ? 6 : kernel.reserveXnackMask ? 4 : kernel.reserveVcc ? 2 : 0;
-  return blocks(kernel.nextFreeSgpr + extra, 8);
+  const { target, reserveVcc, reserveFlatScratch, reserveXnackMask } = kernel;
+  return blocks(kernel.nextFreeSgpr + extraSgprs(target, reserveVcc, reserveFlatScratch, reserveXnackMask), 8);
 }
 
 function vgprGranule({ family, properties }: KernelDescriptor): number {
@@ -261,15 +261,20 @@ export class KernelBlock {
   readonly #assembly: Assembly;
   readonly #name: string;
   readonly #kernel: Kernel;
+  /** Values that are not known yet. */
+  readonly #open: LateStep[] = [];
+  /** Where it begins. */
+  readonly line: SourceLine;
 
   constructor(assembly: Assembly, name: string) {
     this.#assembly = assembly;
     this.#name = name;
+    this.line = assembly.line;
     this.#kernel = newKernel(assembly.target);
   }
 
-  /** `.amdhsa_NAME VALUE`. */
-  set(directive: string, value: bigint): void {
+  /** `.amdhsa_NAME VALUE`; what the value is may follow in the file. */
+  set(directive: string, reader: TextReader): void {
     const name = directive.replace(/^\.amdhsa_/, '');
     const found = KERNEL_DIRECTIVES[name];
     if (!found || !directive.startsWith('.amdhsa_')) fail(`unknown .amdhsa_kernel directive '${directive}'`);
@@ -281,15 +286,22 @@ export class KernelBlock {
       fail(`${directive} is not for a target ${hasArchitected ? 'with' : 'without'} architected flat scratch`);
     }
     if (seen.has(name)) fail(`${directive} appears twice`);
-    if (value < 0n || value > BigInt(found.limit)) fail(`${directive} is ${value}, expected 0 to ${found.limit}`);
     seen.add(name);
-    found.set(this.#kernel, Number(value));
+    const { symbols, line } = this.#assembly;
+    const expression = this.#assembly.localize(reader.expression());
+    const apply = (): void => {
+      const { constant: value, plus, minus } = symbols.evaluate(expression);
+      if (plus || minus) fail(`the value of ${directive} is not a number`);
+      if (value < 0n || value > BigInt(found.limit)) fail(`${directive} is ${value}, expected 0 to ${found.limit}`);
+      found.set(this.#kernel, Number(value));
+    };
+    if (symbols.isOpen(expression)) this.#open.push({ line, apply });
+    else apply();
   }
 
   /** `.end_amdhsa_kernel`: the descriptor, and its symbol with the binding and the visibility of the kernel. */
   end(): void {
-    const bytes = finish(this.#kernel);
-    const { symbols, current } = this.#assembly;
+    const { symbols, current, line } = this.#assembly;
     const code = symbols.get(this.#name);
     const descriptor = symbols.get(`${this.#name}.kd`);
     descriptor.binding = code.binding ?? (code.definition ? 'local' : 'global');
@@ -300,7 +312,11 @@ export class KernelBlock {
     if (code.visibility === 0) code.visibility = 3;
     this.#assembly.defineLabel(descriptor.name);
     const offset = current.sizeBytes + ENTRY_OFFSET;
-    this.#assembly.append(bytes);
+    const start = current.sizeBytes;
+    this.#assembly.append(new Uint8Array(KERNEL_DESCRIPTOR_SIZE_BYTES));
+    const fill = (): void => current.patchBytes(start, finish(this.#kernel));
+    if (this.#open.length === 0) fill();
+    else this.#assembly.atEnd.push(...this.#open, { line, apply: fill });
     current.fixups.push({
       offset,
       kind: 8,
@@ -310,7 +326,7 @@ export class KernelBlock {
         left: { kind: 'symbol', name: this.#name, variant: 'rel64' },
         right: { kind: 'number', value: BigInt(ENTRY_OFFSET) },
       },
-      line: this.#assembly.line.number,
+      line: this.#assembly.line,
     });
   }
 }

@@ -14,14 +14,18 @@ import {
 } from '../elf/writer.ts';
 import type { Expression } from '../isa/amdgpu/assembler/expression.ts';
 import type { Assembly } from './assembly.ts';
-import type { AssembledSection, FieldFixup } from './section.ts';
+import { leb128, unsigned } from './leb128.ts';
+import { type AssembledSection, type FieldFixup, type Leb128Field, numberBytes, SHF_GROUP } from './section.ts';
 import type { AssembledSymbol, RelocatableValue } from './symbols.ts';
 
 const SHN_ABS = 0xfff1;
 const SHN_COMMON = 0xfff2;
 const STT_SECTION = 3;
-const STT_FILE = 4;
 const SHF_INFO_LINK = 0x40n;
+const SHT_GROUP = 17;
+const GRP_COMDAT = 1;
+/** Numbers from there on have other meanings (ELF, "Special Section Indexes"). */
+const SECTION_LIMIT = 0xfef0;
 const SHT_LLVM_ADDRSIG = 0x6fff4c03;
 
 const R = { ABS32_LO: 1, ABS32_HI: 2, ABS64: 3, REL32: 4, REL64: 5, ABS32: 6, REL16: 14 } as const;
@@ -38,6 +42,16 @@ const VARIANTS: Readonly<Record<string, number>> = {
   'abs32@hi': R.ABS32_HI,
 };
 
+/** Sections that are linked together or not at all. */
+interface Group {
+  readonly signature: AssembledSymbol;
+  /** Of the section that says so. */
+  readonly number: number;
+  readonly isComdat: boolean;
+  /** Header numbers. */
+  readonly members: number[];
+}
+
 interface Relocation {
   readonly offset: number;
   readonly type: number;
@@ -50,6 +64,7 @@ interface Relocation {
 function isRelative(expression: Expression): boolean {
   switch (expression.kind) {
     case 'number':
+    case 'call':
       return false;
     case 'symbol':
       return expression.variant === undefined || !expression.variant.startsWith('abs32');
@@ -74,7 +89,8 @@ export class ObjectWriter {
   /** Fills in what is known, keeps the rest as relocations. Throws BAD_INPUT for what neither can hold. */
   resolve(section: AssembledSection, fixup: FieldFixup): void {
     const value = this.#assembly.symbols.evaluate(fixup.expression);
-    if (fixup.kind === 'branch') this.#resolveBranch(section, fixup, value);
+    if (typeof fixup.kind === 'object') this.#resolveLeb128(section, fixup.offset, fixup.kind, value);
+    else if (fixup.kind === 'branch') this.#resolveBranch(section, fixup, value);
     else if (fixup.kind === 'literal') this.#resolveField(section, fixup, value, 4, isRelative(fixup.expression));
     else this.#resolveField(section, fixup, value, fixup.kind, false);
   }
@@ -95,6 +111,14 @@ export class ObjectWriter {
     // The field of an address 0, as LLVM leaves it; the relocation overwrites it.
     section.patch(offset, (constant - 4n) / 4n, 2);
     this.#add(section, this.#relocation(offset, R.REL16, plus.symbol, constant));
+  }
+
+  /** Asks for another size where this one is too small. */
+  #resolveLeb128(section: AssembledSection, offset: number, field: Leb128Field, value: RelocatableValue): void {
+    if (value.plus || value.minus) fail('there is no relocation for LEB128');
+    const bytes = leb128(value.constant, field.isSigned, field.sizeBytes);
+    if (bytes.length > field.sizeBytes) this.#assembly.leb128Sizes.grow(field.ordinal, bytes.length);
+    else section.patchBytes(offset, bytes);
   }
 
   #resolveField(
@@ -149,26 +173,27 @@ export class ObjectWriter {
 
   /** The bytes of the file. */
   write(): Uint8Array {
-    const { sections, target, codeObjectVersion } = this.#assembly;
-    const numbers = new Map<AssembledSection, number>();
-    let next = 1;
-    for (const section of sections) {
-      numbers.set(section, next);
-      next += this.#relocations.has(section) ? 2 : 1;
-    }
+    const { target, codeObjectVersion } = this.#assembly;
+    const { numbers, groups, count } = this.#numberSections();
     const hasSignificance = this.#assembly.addressSignificant !== undefined;
-    const symbolsNumber = next + (hasSignificance ? 1 : 0);
-    const { symbols, indexOf, localCount } = this.#collectSymbols(numbers);
+    const symbolsNumber = count + (hasSignificance ? 1 : 0);
+    const { symbols, numberOf, localCount } = this.#collectSymbols(numbers, groups);
+    const indexOf = (target: AssembledSymbol | AssembledSection): number =>
+      numberOf(target) ?? fail('a symbol of a relocation is not in the symbol table');
     const strings = new StringTableBuilder();
     const symbolBytes = encodeSymbols(symbols, strings);
-    const written = sections.flatMap((section): SectionToWrite[] => {
+    const written = this.#assembly.sections.flatMap((section): SectionToWrite[] => {
+      const group = groups.get(section.identity.group ?? '');
+      const isFirst = group !== undefined && group.members[0] === numbers.get(section);
+      const own = { ...described(section), bytes: section.bytes, sizeBytes: section.sizeBytes };
       const list = this.#relocations.get(section);
-      const own: SectionToWrite = { ...described(section), bytes: section.bytes, sizeBytes: section.sizeBytes };
-      return list
-        ? [own, this.#relocationSection(section, list, indexOf, [symbolsNumber, numbers.get(section)!])]
-        : [own];
+      return [
+        ...(isFirst ? [groupSection(group, indexOf(group.signature), symbolsNumber)] : []),
+        { ...own, link: this.#linkedSection(section, numbers) },
+        ...(list ? [this.#relocationSection(section, list, indexOf, [symbolsNumber, numbers.get(section)!])] : []),
+      ];
     });
-    if (hasSignificance) written.push(this.#significanceSection(indexOf, symbolsNumber));
+    if (hasSignificance) written.push(this.#significanceSection(numberOf, symbolsNumber));
     return writeElf({
       type: ET_REL,
       machine: EM_AMDGPU,
@@ -195,6 +220,38 @@ export class ObjectWriter {
     });
   }
 
+  /** Header numbers: each section stands before its relocations, the first one of a group behind the section of the group. */
+  #numberSections(): { numbers: Map<AssembledSection, number>; groups: Map<string, Group>; count: number } {
+    const numbers = new Map<AssembledSection, number>();
+    const groups = new Map<string, Group>();
+    let count = 1;
+    for (const section of this.#assembly.sections) {
+      const { group: name, isComdat = false } = section.identity;
+      let group = name === undefined ? undefined : groups.get(name);
+      if (name !== undefined && !group) {
+        group = { signature: this.#assembly.symbols.get(name), number: count++, isComdat, members: [] };
+        groups.set(name, group);
+      }
+      numbers.set(section, count);
+      group?.members.push(count++);
+      if (!group) count++;
+      if (!this.#relocations.has(section)) continue;
+      group?.members.push(count);
+      count++;
+    }
+    if (count > SECTION_LIMIT) {
+      throw new WavewrightError('LIMIT_EXCEEDED', `${count} sections, expected at most ${SECTION_LIMIT}`);
+    }
+    return { numbers, groups, count };
+  }
+
+  /** The section that `.section` with the flag `o` names a symbol of; 0 where there is none. */
+  #linkedSection({ identity: { linkedTo } }: AssembledSection, numbers: ReadonlyMap<AssembledSection, number>): number {
+    const definition = linkedTo === undefined ? undefined : this.#assembly.symbols.find(linkedTo)?.definition;
+    if (linkedTo !== undefined && definition?.kind !== 'label') fail(`'${linkedTo}' is in no section`);
+    return definition?.kind === 'label' ? numbers.get(definition.section)! : 0;
+  }
+
   #relocationSection(
     section: AssembledSection,
     list: readonly Relocation[],
@@ -214,7 +271,7 @@ export class ObjectWriter {
     return {
       name: `.rela${section.name}`,
       type: SHT_RELA,
-      flags: SHF_INFO_LINK,
+      flags: section.identity.group === undefined ? SHF_INFO_LINK : SHF_GROUP,
       bytes: encodeRelocations(entries),
       link,
       info,
@@ -223,37 +280,51 @@ export class ObjectWriter {
     };
   }
 
-  /** Numbers of the symbols whose addresses matter, in LEB128. */
-  #significanceSection(indexOf: (target: AssembledSymbol) => number, link: number): SectionToWrite {
+  /** Numbers of the symbols whose addresses matter, in LEB128, as far as the symbol table has them. */
+  #significanceSection(numberOf: (target: AssembledSymbol) => number | undefined, link: number): SectionToWrite {
     const { addressSignificant = [], symbols } = this.#assembly;
-    const bytes = concatenate(addressSignificant.map((name) => unsignedLeb128(indexOf(symbols.get(name)))));
-    return { name: '.llvm_addrsig', type: SHT_LLVM_ADDRSIG, flags: 0x80000000n, bytes, link, alignmentBytes: 1 };
+    const numbers = addressSignificant.flatMap((name) => numberOf(symbols.get(name)) ?? []);
+    return {
+      name: '.llvm_addrsig',
+      type: SHT_LLVM_ADDRSIG,
+      flags: 0x80000000n,
+      bytes: concatenate(numbers.map(unsigned)),
+      link,
+      alignmentBytes: 1,
+    };
   }
 
-  /** Local symbols first; sections that relocations name, files, then the others in the order of their first mention. */
-  #collectSymbols(numbers: ReadonlyMap<AssembledSection, number>): {
+  /** Local symbols first; sections that relocations name, then the others in the order of their first mention. */
+  #collectSymbols(
+    numbers: ReadonlyMap<AssembledSection, number>,
+    groups: ReadonlyMap<string, Group>,
+  ): {
     symbols: SymbolToWrite[];
-    indexOf: (target: AssembledSymbol | AssembledSection) => number;
+    numberOf: (target: AssembledSymbol | AssembledSection) => number | undefined;
     localCount: number;
   } {
     const targets = new Set([...this.#relocations.values()].flat().map(({ target }) => target));
     const all = this.#assembly.symbols.all.filter(
       (symbol) =>
-        !symbol.name.startsWith('.amdgcn.') && (!symbol.isTemporary || targets.has(symbol)) && isListed(symbol),
+        groups.has(symbol.name) ||
+        (!symbol.name.startsWith('.amdgcn.') && (!symbol.isTemporary || targets.has(symbol)) && isListed(symbol)),
     );
     const sections = this.#assembly.sections.filter((section) => targets.has(section));
-    const files = all.filter(({ type }) => type === STT_FILE);
-    const locals = all.filter((symbol) => symbol.type !== STT_FILE && isLocal(symbol));
-    const others = all.filter((symbol) => symbol.type !== STT_FILE && !isLocal(symbol));
-    const order = [...files, ...sections, ...locals, ...others];
+    // The name of a group that is no symbol besides.
+    const isName = (symbol: AssembledSymbol): boolean => groups.has(symbol.name) && !isListed(symbol);
+    const isFirst = (symbol: AssembledSymbol): boolean => isLocal(symbol) || isName(symbol);
+    const locals = all.filter(isFirst);
+    const order = [...sections, ...locals, ...all.filter((symbol) => !isFirst(symbol))];
     const index = new Map(order.map((target, i) => [target, i + 1]));
-    const entries = order.map((target) =>
-      'alignmentBytes' in target ? sectionSymbol(numbers.get(target)!) : this.#symbolEntry(target, numbers),
-    );
+    const entries = order.map((target) => {
+      if ('alignmentBytes' in target) return sectionSymbol(numbers.get(target)!);
+      const entry = this.#symbolEntry(target, numbers);
+      return isName(target) ? { ...entry, binding: 0, section: groups.get(target.name)!.number } : entry;
+    });
     return {
       symbols: entries,
-      indexOf: (target) => index.get(target) ?? fail('a symbol of a relocation is not in the symbol table'),
-      localCount: files.length + sections.length + locals.length + 1,
+      numberOf: (target) => index.get(target),
+      localCount: sections.length + locals.length + 1,
     };
   }
 
@@ -263,7 +334,6 @@ export class ObjectWriter {
     const size = symbol.size && this.#assembly.symbols.evaluate(symbol.size);
     if (size?.plus || size?.minus) fail(`the size of '${name}' is not known`);
     const common = { name, binding, type, visibility, sizeBytes: BigInt.asUintN(64, size?.constant ?? 0n) };
-    if (type === STT_FILE) return { ...common, section: SHN_ABS, value: 0n };
     switch (definition?.kind) {
       case undefined:
         return { ...common, section: 0, value: 0n };
@@ -290,8 +360,7 @@ export class ObjectWriter {
 }
 
 /** What is neither defined nor used leaves no trace. */
-const isListed = ({ definition, isUsed, type }: AssembledSymbol): boolean =>
-  definition !== undefined || isUsed || type === STT_FILE;
+const isListed = ({ definition, isUsed }: AssembledSymbol): boolean => definition !== undefined || isUsed;
 
 const described = ({ name, type, flags, alignmentBytes, entrySizeBytes }: AssembledSection) => ({
   name,
@@ -317,14 +386,17 @@ function relocationType(variant: string | undefined, sizeBytes: number, isRelati
   return isRelativeField ? R.REL32 : R.ABS32;
 }
 
-function unsignedLeb128(value: number): Uint8Array {
-  const bytes: number[] = [];
-  let rest = value;
-  do {
-    bytes.push((rest & 127) | (rest > 127 ? 128 : 0));
-    rest >>>= 7;
-  } while (rest > 0);
-  return Uint8Array.from(bytes);
+function groupSection({ isComdat, members }: Group, signature: number, symbolsNumber: number): SectionToWrite {
+  return {
+    name: '.group',
+    type: SHT_GROUP,
+    flags: 0n,
+    bytes: concatenate([isComdat ? GRP_COMDAT : 0, ...members].map((word) => numberBytes(BigInt(word), 4))),
+    link: symbolsNumber,
+    info: signature,
+    alignmentBytes: 4,
+    entrySizeBytes: 4,
+  };
 }
 
 function fail(what: string): never {

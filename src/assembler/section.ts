@@ -1,26 +1,48 @@
 /** A section that is being filled. */
 import type { Expression } from '../isa/amdgpu/assembler/expression.ts';
+import type { SourceLine } from './source.ts';
 
 /** A field whose value is known at the end. */
 export interface FieldFixup {
   readonly offset: number;
   /** `literal` and `branch` belong to instructions; a number is the size of a data field. */
-  readonly kind: 'literal' | 'branch' | 1 | 2 | 4 | 8;
+  readonly kind: 'literal' | 'branch' | 1 | 2 | 4 | 8 | Leb128Field;
   readonly expression: Expression;
-  readonly line: number;
+  readonly line: SourceLine;
+}
+
+/** A number in LEB128 that was not known where it stands. */
+export interface Leb128Field {
+  readonly isSigned: boolean;
+  readonly ordinal: number;
+  readonly sizeBytes: number;
+}
+
+/** What tells sections of one name apart, and ties them together. */
+export interface SectionIdentity {
+  /** The symbol that names the group. */
+  readonly group?: string;
+  /** Of the groups of one name in all objects, one is linked. */
+  readonly isComdat?: boolean;
+  readonly unique?: number;
+  /** The symbol in whose section's order it is linked. */
+  readonly linkedTo?: string;
 }
 
 const SHF_WRITE = 1n;
 const SHF_ALLOC = 2n;
 const SHF_EXECINSTR = 4n;
-const SHF_MERGE = 0x10n;
+export const SHF_MERGE = 0x10n;
 const SHF_STRINGS = 0x20n;
+export const SHF_LINK_ORDER = 0x80n;
+export const SHF_GROUP = 0x200n;
+const SHF_GNU_RETAIN = 0x200000n;
 const SHF_EXCLUDE = 0x80000000n;
 const SHT_PROGBITS = 1;
 const SHT_NOTE = 7;
 const SHT_NOBITS = 8;
 
-/** Letters in the flags of `.section`; groups, links and threads are not supported. */
+/** Letters in the flags of `.section`; threads are not supported. */
 export const SECTION_FLAGS: Readonly<Record<string, bigint>> = {
   w: SHF_WRITE,
   a: SHF_ALLOC,
@@ -28,6 +50,9 @@ export const SECTION_FLAGS: Readonly<Record<string, bigint>> = {
   M: SHF_MERGE,
   S: SHF_STRINGS,
   e: SHF_EXCLUDE,
+  o: SHF_LINK_ORDER,
+  G: SHF_GROUP,
+  R: SHF_GNU_RETAIN,
 };
 
 export const SECTION_TYPES: Readonly<Record<string, number>> = {
@@ -67,16 +92,18 @@ export class AssembledSection {
   readonly type: number;
   readonly flags: bigint;
   readonly entrySizeBytes: number;
+  readonly identity: SectionIdentity;
   alignmentBytes = 1;
   readonly fixups: FieldFixup[] = [];
   #bytes = new Uint8Array(256);
   #sizeBytes = 0;
 
-  constructor(name: string, type: number, flags: bigint, entrySizeBytes = 0) {
+  constructor(name: string, type: number, flags: bigint, entrySizeBytes = 0, identity: SectionIdentity = {}) {
     this.name = name;
     this.type = type;
     this.flags = flags;
     this.entrySizeBytes = entrySizeBytes;
+    this.identity = identity;
   }
 
   get sizeBytes(): number {
@@ -117,7 +144,11 @@ export class AssembledSection {
 
   /** Overwrites what is there. */
   patch(offset: number, value: bigint, sizeBytes: 1 | 2 | 4 | 8): void {
-    this.#bytes.set(numberBytes(value, sizeBytes), offset);
+    this.patchBytes(offset, numberBytes(value, sizeBytes));
+  }
+
+  patchBytes(offset: number, bytes: Uint8Array): void {
+    this.#bytes.set(bytes, offset);
   }
 }
 

@@ -2,16 +2,20 @@
 import { WavewrightError } from '../base/errors.ts';
 
 export interface SourceLine {
+  /** What errors call the file. */
+  readonly file: string;
   /** From 1. */
   readonly number: number;
-  /** As written. */
+  /** As written, with the arguments of the macro in place of its parameters. */
   readonly text: string;
   /** With blanks in place of comments: columns stay. */
   readonly code: string;
+  /** What the line was made of, and where that was asked for. */
+  readonly expansion?: { readonly what: string; readonly at: SourceLine };
 }
 
 /** `;`, `//` and block comments; strings are left alone. A block comment may span lines. */
-export function sourceLines(source: string): SourceLine[] {
+export function sourceLines(source: string, file: string): SourceLine[] {
   let inBlock = false;
   return source.split(/\r?\n/).map((text, index) => {
     let code = '';
@@ -40,7 +44,7 @@ export function sourceLines(source: string): SourceLine[] {
         at++;
       }
     }
-    return { number: index + 1, text, code: code.trimEnd() };
+    return { file, number: index + 1, text, code: code.trimEnd() };
   });
 }
 
@@ -49,6 +53,11 @@ function endOfString(text: string, start: number): number {
   let at = start + 1;
   while (at < text.length && text[at] !== '"') at += text[at] === '\\' ? 2 : 1;
   return Math.min(at + 1, text.length);
+}
+
+/** The first word of a line: what it does, unless that is the name of a label. */
+export function firstWord({ code }: SourceLine): string | undefined {
+  return /^\s*([A-Za-z_.$][\w.$]*)/.exec(code)?.[1];
 }
 
 const ESCAPES: Readonly<Record<string, number>> = { n: 10, t: 9, r: 13, b: 8, f: 12, '"': 34, '\\': 92 };

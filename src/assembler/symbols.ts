@@ -1,6 +1,6 @@
 /** Symbols of a file that is being assembled, and the values of expressions with them. */
 import { WavewrightError } from '../base/errors.ts';
-import { applyBinary, applyUnary, type Expression } from '../isa/amdgpu/assembler/expression.ts';
+import { applyBinary, applyUnary, type Expression, type FunctionName } from '../isa/amdgpu/assembler/expression.ts';
 import type { AssembledSection } from './section.ts';
 
 export type Definition =
@@ -22,13 +22,16 @@ export class AssembledSymbol {
   size: Expression | undefined;
   /** Mentioned where it must be in the symbol table although it is not defined. */
   isUsed = false;
+  /** Stands for the section of its name. */
+  isSection = false;
 
   constructor(name: string) {
     this.name = name;
   }
 
+  /** Not in the symbol table: relocations name the section instead. */
   get isTemporary(): boolean {
-    return this.name.startsWith('.L') || this.name.startsWith('\u0001');
+    return this.isSection || this.name.startsWith('.L') || this.name.startsWith('\u0001');
   }
 }
 
@@ -41,11 +44,21 @@ export interface RelocatableValue {
 
 const absolute = (constant: bigint): RelocatableValue => ({ constant, plus: undefined, minus: undefined });
 const wrap = (value: bigint): bigint => BigInt.asIntN(64, value);
-/** Symbols that are equal to others. */
-const DEPTH_LIMIT = 100;
+/** Expressions within one another, those of symbols that are equal to others included. */
+const DEPTH_LIMIT = 1000;
+const STEP_LIMIT = 100_000;
+
+/** The value of a function of numbers. */
+export type Functions = (name: FunctionName, args: readonly bigint[]) => bigint;
 
 export class SymbolTable {
   readonly #symbols = new Map<string, AssembledSymbol>();
+  readonly #functions: Functions;
+  #steps = 0;
+
+  constructor(functions: Functions) {
+    this.#functions = functions;
+  }
 
   /** In the order of their first mention. */
   get all(): readonly AssembledSymbol[] {
@@ -65,6 +78,16 @@ export class SymbolTable {
     return symbol;
   }
 
+  /** Names of sections that nothing else has stand for the beginnings of the sections. */
+  nameSections(sections: readonly AssembledSection[]): void {
+    for (const section of sections) {
+      const symbol = this.get(section.name);
+      if (symbol.definition || symbol.binding) continue;
+      symbol.definition = { kind: 'label', section, offset: 0 };
+      symbol.isSection = true;
+    }
+  }
+
   /** The value of a symbol that is equal to a number. */
   numberOf(name: string): bigint | undefined {
     const symbol = this.#symbols.get(name);
@@ -73,8 +96,30 @@ export class SymbolTable {
     return value.plus || value.minus ? undefined : value.constant;
   }
 
-  /** Throws BAD_INPUT for what no relocation can hold. */
+  /** Whether something in the expression has no definition yet. */
+  isOpen(expression: Expression, seen = new Set<string>()): boolean {
+    switch (expression.kind) {
+      case 'number':
+        return false;
+      case 'symbol': {
+        if (seen.has(expression.name)) return false;
+        seen.add(expression.name);
+        const definition = this.#symbols.get(expression.name)?.definition;
+        return !definition || (definition.kind === 'equal' && this.isOpen(definition.expression, seen));
+      }
+      case 'unary':
+        return this.isOpen(expression.operand, seen);
+      case 'binary':
+        return this.isOpen(expression.left, seen) || this.isOpen(expression.right, seen);
+      case 'call':
+        return expression.args.some((argument) => this.isOpen(argument, seen));
+    }
+  }
+
+  /** Throws BAD_INPUT for what no relocation can hold, LIMIT_EXCEEDED when symbols that are equal to others take too many steps. */
   evaluate(expression: Expression, depth = 0): RelocatableValue {
+    this.#steps = depth === 0 ? 0 : this.#steps + 1;
+    if (this.#steps > STEP_LIMIT) throw new WavewrightError('LIMIT_EXCEEDED', 'the expression takes too many steps');
     if (depth > DEPTH_LIMIT) throw new WavewrightError('BAD_INPUT', 'symbols are defined by themselves');
     switch (expression.kind) {
       case 'number':
@@ -82,20 +127,30 @@ export class SymbolTable {
       case 'symbol':
         return this.#symbolValue(expression.name, expression.variant, depth);
       case 'unary': {
-        const operand = this.evaluate(expression.operand, depth);
+        const operand = this.evaluate(expression.operand, depth + 1);
         if (expression.operator === '+') return operand;
         if (operand.plus || operand.minus) return fail();
         return absolute(applyUnary(expression.operator, operand.constant));
       }
       case 'binary': {
-        const left = this.evaluate(expression.left, depth);
-        const right = this.evaluate(expression.right, depth);
+        const left = this.evaluate(expression.left, depth + 1);
+        const right = this.evaluate(expression.right, depth + 1);
         if (expression.operator === '+') return this.#sum(left, right);
         if (expression.operator === '-') return this.#sum(left, negated(right));
         if (left.plus || left.minus || right.plus || right.minus) return this.#compared(expression, left, right);
         const value = applyBinary(expression.operator, left.constant, right.constant);
         if (value === undefined) throw new WavewrightError('BAD_INPUT', 'division by zero');
         return absolute(value);
+      }
+      case 'call': {
+        const args = expression.args.map((argument) => this.evaluate(argument, depth + 1));
+        if (args.some(({ plus, minus }) => plus || minus)) return fail();
+        return absolute(
+          this.#functions(
+            expression.name,
+            args.map(({ constant }) => constant),
+          ),
+        );
       }
     }
   }

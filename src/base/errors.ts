@@ -27,7 +27,18 @@ export interface ErrorContext {
   offset?: number | bigint;
   /** What the user can do about it. */
   hint?: string;
+  /** A long message in parts, for those who print it in lines or read it by program. */
+  report?: ErrorReport;
   cause?: unknown;
+}
+
+export interface ErrorReport {
+  /** In place of the message. */
+  readonly headline: string;
+  /** What else the message says, by label: short words without a colon. */
+  readonly fields: Readonly<Record<string, string>>;
+  /** The line that a program's source has there; line and column from 1 on, column 0 when it is not known. */
+  readonly source?: { readonly file: string; readonly line: number; readonly column: number };
 }
 
 export class WavewrightError extends Error {
@@ -42,6 +53,11 @@ export class WavewrightError extends Error {
     this.code = code;
     this.what = what;
     this.context = context;
+  }
+
+  /** The first part of the message where it has several, with its place. */
+  get headline(): string {
+    return formatMessage(this.context.report?.headline ?? this.what, this.context);
   }
 
   /** The documented exit status of the command line for this code. */

@@ -31,8 +31,16 @@ export const LIMITS = {
   bundleEntries: 4_096,
   /** Bytes of one entry id of an offload bundle. */
   bundleIdBytes: 4_096,
+  /** Members of one archive. */
+  archiveMembers: 1_000_000,
   /** Bytes of all sections that one file is disassembled in; sections may overlap. */
   disassembledBytes: 2 ** 32,
+  /** Characters that macros, repetitions and included files add to an assembler source, a line counting for 16 more. */
+  expandedCharacters: 2 ** 24,
+  /** Macros, repetitions and included files within one another. */
+  expansionDepth: 64,
+  /** Errors that the assembler reports before it gives up. */
+  assemblerErrors: 20,
   /** Bytes that one compressed offload bundle may expand to. */
   decompressedBytes: 2 ** 30,
 } as const;

@@ -1,11 +1,12 @@
 /** Runs benchmark kernels on an emulated device, through the HSA runtime. */
 import { WavewrightError } from '../base/errors.ts';
 import { createEmulatedDevice } from '../devices/emulated/index.ts';
-import type { DispatchArgument } from '../dispatch/argument-text.ts';
-import { launchSizes, placeArguments, writeArguments } from '../dispatch/kernel-arguments.ts';
+import type { DispatchArgument, FileBuffer } from '../dispatch/argument-text.ts';
+import { placeArguments, writeArguments } from '../dispatch/kernel-arguments.ts';
 import type { EmulatorOptions } from '../emulator/emulator.ts';
 import type { Device, DispatchStatistics } from '../hsa/device.ts';
 import { CodeObjectReader, createRuntime, type Queue, type Runtime } from '../hsa/index.ts';
+import { launchPacket, prepareLaunch, writeHidden } from '../hsa/launch.ts';
 import type { Argument, Launch } from './kernel-benchmark.ts';
 
 /** A code object and what to call it in errors. */
@@ -51,33 +52,29 @@ export class KernelRunner implements Disposable {
     if (kernel.kind !== 'kernel') throw new WavewrightError('BAD_INPUT', `${kernelName} is a ${kernel.kind}`);
     const pool = agent.pool('coarse-grained');
     const buffers: Uint8Array[] = [];
-    const allocate = ({ contents, sizeBytes }: DispatchArgument & { readonly kind: 'buffer' }): bigint => {
-      const address = pool.allocate(sizeBytes);
-      const buffer = this.#runtime.view(address, sizeBytes);
+    const address = ({ contents, sizeBytes }: FileBuffer): bigint => {
+      const start = pool.allocate(sizeBytes);
+      const buffer = this.#runtime.view(start, sizeBytes);
       buffer.set(contents);
       buffers.push(buffer);
-      return address;
+      return start;
     };
-    const places = placeArguments(kernel, args.map(dispatchArgument));
-    const sizes = launchSizes(kernel, places, 0, kernel.privateSegmentSizeBytes);
-    const { kernargSizeBytes, ...segments } = sizes;
+    const placed = placeArguments(kernel, args.map(dispatchArgument));
+    const { localSizeBytes: dynamicGroupSizeBytes, argumentsSizeBytes } = placed;
+    const prepared = prepareLaunch(kernel, { grid, workgroup, argumentsSizeBytes, dynamicGroupSizeBytes });
+    const { kernargSizeBytes } = prepared.sizes;
     const kernarg = pool.allocate(kernargSizeBytes);
-    const extent = (sizes: readonly number[]) => [sizes[0]!, sizes[1] ?? 1, sizes[2] ?? 1] as const;
-    writeArguments(
-      this.#runtime.view(kernarg, kernargSizeBytes),
-      kernel,
-      places,
-      sizes,
-      { allocate, functionAddress: () => 0n },
-      { gridSize: extent(grid), workgroupSize: extent(workgroup), dims: grid.length as 1 | 2 | 3 },
-    );
-    const packet = { kernel: kernel.kernelObject, grid, workgroup, kernarg, ...segments };
+    const segment = this.#runtime.view(kernarg, kernargSizeBytes);
+    const data = new DataView(segment.buffer, segment.byteOffset, kernargSizeBytes);
+    writeArguments(data, placed, { address, functionAddress: () => 0n });
+    writeHidden(prepared, data, this.#queue);
     const signal = this.#runtime.createSignal(1n);
+    const packet = launchPacket(prepared, kernarg, signal);
     return () => {
       signal.store(1n);
       const cpu = process.threadCpuUsage();
       const start = performance.now();
-      this.#queue.dispatch({ ...packet, completionSignal: signal });
+      this.#queue.dispatch(packet);
       signal.waitSync('lt', 1n);
       const wallMs = performance.now() - start;
       const { user, system } = process.threadCpuUsage(cpu);

@@ -96,6 +96,7 @@ options:
   --sink=PLACE              a long description a long description a long description a long
                             description a long description a long description a long description a
                             long description end
+  --quiet                   no warnings
   --help, -h                this text
 
 formats:
@@ -107,7 +108,8 @@ A note.
 });
 
 test('the version is the package version', async () => {
-  assert.match((await wavewright(ROWS, '--version')).stdout, /^wavewright \d+\.\d+\.\d+\n$/);
+  for (const spelling of ['--version', '-V'])
+    assert.match((await wavewright(ROWS, spelling)).stdout, /^wavewright \d+\.\d+\.\d+\n$/);
 });
 
 test('usage errors', async () => {

@@ -3,7 +3,7 @@ import { ERROR_CODES, WavewrightError } from '../base/errors.ts';
 import type { CommandContext, CommandRow } from './command.ts';
 import { commandHelp, overview } from './help.ts';
 import { parseArguments } from './options.ts';
-import { reportError } from './report.ts';
+import { errorJson, reportError, warn } from './report.ts';
 import { didYouMean } from './suggest.ts';
 
 /**
@@ -18,7 +18,7 @@ export async function runCommandLine(
   try {
     return await perform(commands, argv, context);
   } catch (error) {
-    const { text, exitStatus } = reportError(error, context.env['WAVEWRIGHT_DEBUG'] === '1');
+    const { text, exitStatus } = reportError(error, context.env['WAVEWRIGHT_DEBUG'] === '1', context.colour?.stderr);
     context.stderr(text);
     return exitStatus;
   }
@@ -35,6 +35,7 @@ async function perform(
       context.stderr(overview(commands));
       return ERROR_CODES.USAGE.exit;
     case '--version':
+    case '-V':
       context.stdout(`wavewright ${packageVersion()}\n`);
       return 0;
     case '--help':
@@ -52,7 +53,18 @@ async function perform(
     context.stdout(commandHelp(row, command));
     return 0;
   }
-  return await command.run(context, parsed.options, parsed.operands);
+  const itsContext = parsed.quiet ? { ...context, isQuiet: true } : context;
+  if (parsed.misplaced !== undefined) {
+    const [image] = parsed.operands;
+    const what = `'${parsed.misplaced}' stands behind '${image}' and goes to the program; options of wavewright stand before it; '-- ${image}' says that this is meant`;
+    warn(itsContext, what);
+  }
+  try {
+    return await command.run(itsContext, parsed.options, parsed.operands);
+  } catch (error) {
+    if (error instanceof WavewrightError && parsed.options['format'] === 'json') context.stdout(errorJson(error));
+    throw error;
+  }
 }
 
 async function helpFor(row: CommandRow): Promise<string> {
@@ -63,7 +75,7 @@ function find(commands: readonly CommandRow[], name: string): CommandRow {
   const row = commands.find((candidate) => candidate.name === name);
   if (row !== undefined) return row;
   const what = name.startsWith('-') ? `unknown option '${name}'` : `unknown command '${name}'`;
-  const known = [...commands.map((candidate) => candidate.name), 'help', '--help', '--version'];
+  const known = [...commands.map((candidate) => candidate.name), 'help', '--help', '--version', '-V'];
   throw new WavewrightError('USAGE', what, {
     hint: didYouMean(name, known) ?? '`wavewright --help` lists the commands',
   });

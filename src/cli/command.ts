@@ -7,6 +7,12 @@ export interface CommandContext {
   readonly env: Readonly<Record<string, string | undefined>>;
   /** `stdout` and `stderr` are those of this process: child processes may inherit them, and a terminal may be behind them. */
   readonly isProcess?: boolean;
+  /** Which of the two a terminal with colour reads. */
+  readonly colour?: { readonly stdout: boolean; readonly stderr: boolean };
+  /** Warnings and news are not wanted, only results and errors. */
+  readonly isQuiet?: boolean;
+  /** What time limits are measured with, in milliseconds; by default wall time. */
+  readonly clock?: () => number;
 }
 
 /** What a command takes besides options. */
@@ -15,6 +21,8 @@ export interface Operands {
   readonly usage: string;
   readonly min: number;
   readonly max: number;
+  /** What it may be, where that is a short list: for completion. */
+  readonly choices?: readonly string[];
   /** Everything after the first operand belongs to the program that it names, options included. */
   readonly firstEndsOptions?: boolean;
 }

@@ -47,4 +47,9 @@ export const COMMANDS: readonly CommandRow[] = [
     summary: 'measure kernels on the emulator, and what it costs to start and to compile',
     load: async () => (await import('./commands/bench.ts')).bench,
   },
+  {
+    name: 'completion',
+    summary: 'print what makes a shell complete commands and options',
+    load: async () => (await import('./commands/completion.ts')).completion,
+  },
 ];

@@ -8,7 +8,8 @@ test('an open device is used again when it is the one that is meant, and stays o
   const open = await openDevice('emulated:gfx90a', []);
   devices.defer(() => open.close());
   assert.equal(await openDevice('emulated:gfx90a', [], { open }), open);
-  assert.equal(await openDevice('emulated:gfx90a:sramecc+', [], { open }), open);
+  for (const name of ['emulated:gfx90a:sramecc+', 'gfx90a', 'gfx90a:sramecc+'])
+    assert.equal(await openDevice(name, [], { open }), open);
   const other = await openDevice('emulated:gfx1100', [], { open });
   devices.defer(() => other.close());
   assert.equal(other.name, 'emulated:gfx1100');

@@ -1,8 +1,13 @@
 import { WavewrightError } from '../base/errors.ts';
-import type { CodeObjectImage } from '../codeobject/container.ts';
+import { type CodeObjectImage, openCodeObjects } from '../codeobject/container.ts';
+import { nodeDecompress } from '../codeobject/node-decompress.ts';
 import { formatTargetId, parseTargetId, type TargetId } from '../codeobject/target-id.ts';
 import type { Device } from '../hsa/device.ts';
 import { PROCESSORS } from '../isa/amdgpu/targets.ts';
+import { readInput } from './input.ts';
+
+/** What a GPU address of 32 bits inside a device reaches. */
+const MAX_DEVICE_MEMORY_BYTES = 2 ** 32;
 
 /** Of commands that run kernels. */
 export const WORKERS_OPTION = {
@@ -13,17 +18,35 @@ export const WORKERS_OPTION = {
   description: 'threads that run the workgroups of a kernel; by default as many as the machine has cores',
 } as const;
 
+/** Of commands that run kernels. */
+export const MEMORY_OPTION = {
+  kind: 'integer',
+  placeholder: 'BYTES',
+  min: 2 ** 20,
+  max: MAX_DEVICE_MEMORY_BYTES,
+  default: MAX_DEVICE_MEMORY_BYTES,
+  description:
+    'memory of the emulated device, for code, buffers and malloc together; decompressed bundles are no larger',
+} as const;
+
 const HINT = `devices are ${PROCESSORS.map((processor) => `emulated:${processor}`).join(', ')}, and hsa:0 on for AMD GPUs of this machine`;
 
 export interface DeviceOptions {
+  /** Of an emulated device; default: all that it can have. */
+  readonly memorySizeBytes?: number | undefined;
   /** Of an emulated device. */
   readonly workers?: number | undefined;
   /** Whether an emulated device counts instructions by class. */
   readonly countsClasses?: boolean;
 }
 
+/** The code objects in a file, for a device with so much memory. */
+export function openImages(file: string, memorySizeBytes = MAX_DEVICE_MEMORY_BYTES): CodeObjectImage[] {
+  return openCodeObjects(readInput(file), file, { decompress: nodeDecompress, maxExpandedBytes: memorySizeBytes });
+}
+
 /**
- * The device of --device, for example `emulated:gfx90a` or `emulated:gfx90a:xnack-`; without a name, or with `emulated` alone, the
+ * The device of --device, for example `emulated:gfx90a` or `emulated:gfx90a:xnack-`, also without `emulated:`; without a name, or with `emulated` alone, the
  * emulator for the target of the first image that it can run; `hsa:1` is the second AMD GPU of the machine. Throws NO_DEVICE for
  * another kind of device, an unknown processor or features that the device does not have, UNSUPPORTED for a processor that is not
  * emulated. `open`: a device that is open already, and is returned when it is the same.
@@ -33,7 +56,8 @@ export async function openDevice(
   images: readonly CodeObjectImage[],
   { open, ...options }: DeviceOptions & { readonly open?: Device | undefined } = {},
 ): Promise<Device> {
-  const [kind, ...rest] = (name ?? 'emulated').split(':');
+  const [first = '', ...others] = (name ?? 'emulated').split(':');
+  const [kind, ...rest] = PROCESSORS.includes(first) ? ['emulated', first, ...others] : [first, ...others];
   if (kind === 'hsa' && rest.length <= 1 && /^\d*$/.test(rest[0] ?? '')) {
     const index = Number(rest[0] ?? 0);
     if (open?.name === `hsa:${index}`) return open;
@@ -55,11 +79,22 @@ export async function openDevice(
   return device;
 }
 
-async function createDevice(processor: string, { workers, countsClasses = false }: DeviceOptions): Promise<Device> {
-  const { createEmulatedDevice } = await import('../devices/emulated/index.ts');
-  const { nodeThreads } = await import('../devices/emulated/node-threads.ts');
+/** Emulated devices take long to load, and not every command that names devices opens one. */
+export async function loadEmulator() {
+  const [{ createEmulatedDevice }, { nodeThreads }] = await Promise.all([
+    import('../devices/emulated/index.ts'),
+    import('../devices/emulated/node-threads.ts'),
+  ]);
+  return { createEmulatedDevice, nodeThreads };
+}
+
+async function createDevice(
+  processor: string,
+  { workers, countsClasses = false, memorySizeBytes = MAX_DEVICE_MEMORY_BYTES }: DeviceOptions,
+): Promise<Device> {
+  const { createEmulatedDevice, nodeThreads } = await loadEmulator();
   const threads = { threads: nodeThreads, ...(workers !== undefined && { workers }) };
-  return createEmulatedDevice({ processor, countsClasses, ...threads });
+  return createEmulatedDevice({ processor, countsClasses, memorySizeBytes, ...threads });
 }
 
 function parseName(text: string): TargetId {

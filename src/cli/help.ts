@@ -26,7 +26,8 @@ export function overview(commands: readonly CommandRow[]): string {
     [
       'options:',
       entry('--help, -h', 'this text; after a command, its options'),
-      entry('--version', 'the version of wavewright'),
+      entry('--version, -V', 'the version of wavewright'),
+      entry('--quiet', 'after a command: results and errors only, no warnings'),
     ],
     ['exit status:', ...EXIT_STATUSES.map(([status, what]) => entry(String(status).padStart(3), what))],
     ['`wavewright help COMMAND` describes a command.'],
@@ -38,7 +39,12 @@ export function commandHelp(row: CommandRow, command: Command): string {
   const { operands, options, formats, notes = [] } = command;
   return sections(
     [`usage: wavewright ${row.name} [OPTIONS] ${operands.usage}`, '', capitalised(row.summary)],
-    ['options:', ...Object.entries(options).map(optionEntry), entry(helpSpellings(options), 'this text')],
+    [
+      'options:',
+      ...Object.entries(options).map(optionEntry),
+      entry('--quiet', 'no warnings'),
+      entry(helpSpellings(options), 'this text'),
+    ],
     formats ? ['formats:', ...Object.entries(formats).map(([name, what]) => entry(name, what))] : [],
     [...notes],
   );

@@ -15,8 +15,11 @@ const REASONS: Readonly<Record<string, string>> = {
   ENAMETOOLONG: 'the name is too long',
 };
 
-/** The bytes of a file that the user named; `-` is standard input. Throws IO when it cannot be read, BAD_INPUT when it is empty. */
-export function readInput(file: string): Uint8Array {
+/**
+ * The bytes of a file that the user named; `-` is standard input. Throws IO when it cannot be read, BAD_INPUT when it is empty and not
+ * `expected`.
+ */
+export function readInput(file: string, expected = 'a code object'): Uint8Array {
   const source = file === '-' ? STDIN : file;
   let bytes: Uint8Array;
   try {
@@ -29,7 +32,7 @@ export function readInput(file: string): Uint8Array {
   } catch (error) {
     throw error instanceof WavewrightError ? error : ioError(error, file);
   }
-  if (bytes.length === 0) throw new WavewrightError('BAD_INPUT', 'is empty, expected a code object', { file });
+  if (bytes.length === 0) throw new WavewrightError('BAD_INPUT', `is empty, expected ${expected}`, { file });
   return bytes;
 }
 

@@ -1,4 +1,6 @@
+import { isatty } from 'node:tty';
 import { ERROR_CODES } from '../base/errors.ts';
+import { wantsColour } from './colour.ts';
 import type { CommandContext } from './command.ts';
 import { runCommandLine } from './command-line.ts';
 import { COMMANDS } from './commands.ts';
@@ -18,12 +20,13 @@ const context: CommandContext = {
   },
   env: process.env,
   isProcess: true,
+  colour: { stdout: wantsColour(isatty(1), process.env), stderr: wantsColour(isatty(2), process.env) },
 };
 
 // Errors that no command awaited: reported like the others, without Node's stack trace.
 for (const event of ['uncaughtException', 'unhandledRejection'] as const) {
   process.on(event, (error: unknown) => {
-    const { text, exitStatus } = reportError(error, process.env['WAVEWRIGHT_DEBUG'] === '1');
+    const { text, exitStatus } = reportError(error, process.env['WAVEWRIGHT_DEBUG'] === '1', context.colour?.stderr);
     context.stderr(text);
     process.exit(exitStatus);
   });

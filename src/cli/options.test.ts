@@ -91,6 +91,25 @@ test('one dash is enough for a command that stands in for an LLVM tool, and only
   refused(tool, ['-verbose', 'a'], /unknown option '-verbose'/, /did you mean '--verbose'/);
 });
 
+test('--quiet is an option of every command; neither it nor help takes a value', () => {
+  const parsed = parseArguments(tool, ['--quiet', 'a']);
+  assert.equal(!parsed.help && parsed.quiet, true);
+  refused(tool, ['--help=1', 'a'], /--help takes no value, but '1' was given/);
+  refused(tool, ['--quiet=', 'a'], /--quiet takes no value, but '' was given/);
+});
+
+test('an option of ours behind the image is noticed, one behind -- is meant', () => {
+  for (const [argv, misplaced] of [
+    [['a.co', 'word', '--blocks=2'], '--blocks=2'],
+    [['a.co', '-timeout', '2'], '-timeout'],
+    [['a.co', '--other', '--', '--blocks=2'], undefined],
+    [['--', 'a.co', '--blocks=2'], undefined],
+  ] as const) {
+    const parsed = parseArguments(runner, argv);
+    assert.equal(!parsed.help && parsed.misplaced, misplaced);
+  }
+});
+
 test('help wins, also over errors that come later', () => {
   assert.equal(parseArguments(tool, ['--help']).help, true);
   assert.equal(parseArguments(tool, ['a', '-h', '--nonsense']).help, true);

@@ -70,13 +70,21 @@ export interface Grammar<T extends OptionTable> {
 
 export type ParsedArguments<T extends OptionTable> =
   | { readonly help: true }
-  | { readonly help: false; readonly options: OptionValues<T>; readonly operands: readonly string[] };
+  | {
+      readonly help: false;
+      readonly options: OptionValues<T>;
+      readonly operands: readonly string[];
+      /** --quiet, which every command has. */
+      readonly quiet?: boolean;
+      /** An option of ours that went to the program because it stands behind its name, without -- before or between. */
+      readonly misplaced?: string;
+    };
 
 type RawValue = string | number | boolean | readonly string[] | undefined;
 
 /**
  * Splits arguments into options and operands: `--name value`, `--name=value`, `--` ends the options, a repeated option
- * overrides the earlier one, `--help` and `-h` win over everything. Throws USAGE.
+ * overrides the earlier one, `--help` and `-h` win over everything, `--quiet` is every command's. Throws USAGE.
  */
 export function parseArguments<const T extends OptionTable>(
   grammar: Grammar<T>,
@@ -91,6 +99,9 @@ export function parseArguments<const T extends OptionTable>(
     values[name] = row.kind === 'flag' ? false : row.kind === 'list' ? undefined : row.default;
   }
   const operands: string[] = [];
+  const spelling = singleDash ? /^--?([^-=][^=]*)(?:=(.*))?$/s : /^--([^=]+)(?:=(.*))?$/s;
+  let quiet = false;
+  let misplaced: string | undefined;
   let at = 0;
   for (; at < argv.length; at++) {
     const argument = argv[at]!;
@@ -99,23 +110,31 @@ export function parseArguments<const T extends OptionTable>(
       break;
     }
     if (isHelp(argument)) return { help: true };
+    if (argument === '--quiet') {
+      quiet = true;
+      continue;
+    }
     const group = grammar.groupedFlags ? flagGroup(argument, names, options) : undefined;
     if (group) {
       for (const name of group) values[name] = true;
       continue;
     }
-    const match = (singleDash ? /^--?([^-=][^=]*)(?:=(.*))?$/s : /^--([^=]+)(?:=(.*))?$/s).exec(argument);
+    const match = spelling.exec(argument);
     if (match === null) {
       if (argument.startsWith('-') && argument !== '-') unknownOption(grammar, argument, names);
       operands.push(argument);
       if (expected.firstEndsOptions) {
-        at++;
+        misplaced = ownOption(argv.slice(++at), spelling, names);
         break;
       }
       continue;
     }
     const name = names.get(match[1]!);
-    if (name === undefined) unknownOption(grammar, argument, names);
+    if (name === undefined) {
+      const isFlag = match[2] !== undefined && ['help', 'quiet'].includes(match[1]!);
+      if (isFlag) throw usage(grammar, `--${match[1]} takes no value, but '${match[2]}' was given`);
+      unknownOption(grammar, argument, names);
+    }
     const row = options[name]!;
     const spelled = `--${match[1]}`;
     let text = match[2];
@@ -138,7 +157,14 @@ export function parseArguments<const T extends OptionTable>(
     throw usage(grammar, `missing argument, expected \`wavewright ${grammar.name} [OPTIONS] ${expected.usage}\``);
   }
   if (operands.length > expected.max) throw usage(grammar, `unexpected argument '${operands[expected.max]}'`);
-  return { help: false, options: values as OptionValues<T>, operands };
+  const rest = { ...(quiet && { quiet }), ...(misplaced !== undefined && { misplaced }) };
+  return { help: false, options: values as OptionValues<T>, operands, ...rest };
+}
+
+/** The first of the program's words that is spelled as an option of ours; those behind -- are meant. */
+function ownOption(words: readonly string[], spelling: RegExp, names: Map<string, string>): string | undefined {
+  const end = words.indexOf('--');
+  return words.slice(0, end < 0 ? words.length : end).find((word) => names.has(spelling.exec(word)?.[1] ?? ''));
 }
 
 /** How the value of an option is shown in help and messages. */
@@ -189,7 +215,7 @@ function parseValue(grammar: Grammar<OptionTable>, row: OptionRow, spelled: stri
 
 function unknownOption(grammar: Grammar<OptionTable>, argument: string, names: Map<string, string>): never {
   const option = argument.split('=', 1)[0]!;
-  const known = [...names.keys(), 'help'].map((name) => `--${name}`);
+  const known = [...names.keys(), 'help', 'quiet'].map((name) => `--${name}`);
   const bare = option.replace(/^-+/, '--');
   throw usage(grammar, `unknown option '${option}' for ${grammar.name}`, didYouMean(bare, known));
 }

@@ -1,5 +1,5 @@
 /** The options that say how a program runs: of `run`, of the upstream loaders' command lines, and of `.params` files for `test`. */
-import { closeSync, openSync, statSync } from 'node:fs';
+import { closeSync, existsSync, openSync, statSync } from 'node:fs';
 import { WavewrightError } from '../base/errors.ts';
 import { printable } from '../base/text.ts';
 import type { FileSystem, OpenFile } from '../loader/file-system.ts';
@@ -10,7 +10,7 @@ import { createSandbox } from '../loader/node-sandbox.ts';
 import { createNodeSystem } from '../loader/node-system.ts';
 import { formatConversation } from '../loader/rpc/trace.ts';
 import type { CommandContext } from './command.ts';
-import { WORKERS_OPTION } from './device-name.ts';
+import { MEMORY_OPTION, WORKERS_OPTION } from './device-name.ts';
 import type { OptionRow, OptionTable, OptionValues } from './options.ts';
 import { writeAll } from './output.ts';
 
@@ -60,13 +60,14 @@ export const PROGRAM_OPTIONS = {
     description: 'stop the program after this time, with status 124 and a report of where every wave stands',
   },
   workers: WORKERS_OPTION,
+  memory: MEMORY_OPTION,
   'stack-size': {
     kind: 'integer',
     placeholder: 'BYTES',
     min: 1024,
     max: MAX_STACK_BYTES,
-    default: 16_384,
-    description: 'scratch of a work-item where the compiler could not know how much stack the kernel needs',
+    description:
+      'scratch of a work-item, at least; by default what a kernel needs, 16384 where the compiler could not know',
   },
   'heap-size': limit('BYTES', 'device memory that malloc gives out; then it returns null'),
   env: list('NAME=VALUE', 'set a variable of the environment of the program; may be repeated'),
@@ -108,12 +109,13 @@ export function runOptions(
   return {
     env: environment,
     ...gridOf(options),
-    stackSizeBytes: options['stack-size'],
+    ...(options['stack-size'] !== undefined && { stackSizeBytes: options['stack-size'] }),
     stdin: stdinOf(options.stdin, resources),
     onStdout: stdout,
     onStderr: stderr,
     ...accessOf(options, environment, context),
     ...(options.timeout !== undefined && { timeoutMs: options.timeout * 1000 }),
+    ...(context.clock && { clock: context.clock }),
     ...(trace !== undefined && { onConversation: tracer(trace, stderr, resources) }),
   };
 }
@@ -156,7 +158,8 @@ function accessOf(
   };
   const directory = options.cwd;
   if (directory !== undefined && !isDirectory(directory)) {
-    throw new WavewrightError('IO', 'is no directory', { file: directory });
+    const what = existsSync(directory) ? 'is no directory' : 'no such directory';
+    throw new WavewrightError('IO', what, { file: directory });
   }
   const system = createNodeSystem({ directory, environment, ...(context.isProcess ? {} : { output: context }) });
   if (!sandboxed) return { filesystem: createNodeFileSystem(directory), system, limits };

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { didYouMean } from './suggest.ts';
 
 test('the closest known word is suggested, when it is close', () => {
-  const known = ['run', 'readobj', 'objdump', '--blocks-x', '--blocks-y', '--threads-x'];
+  const known = ['run', 'readobj', 'objdump', '--blocks-x', '--blocks-y', '--blocks', '--threads-x'];
   const cases: [string, string | undefined][] = [
     ['rnu', 'run'],
     ['ru', 'run'],
@@ -11,6 +11,7 @@ test('the closest known word is suggested, when it is close', () => {
     ['--block-x', '--blocks-x'],
     ['--blocks_y', '--blocks-y'],
     ['--treads-x', '--threads-x'],
+    ['--bogus', undefined],
     ['profile', undefined],
     ['xyz', undefined],
     ['', undefined],

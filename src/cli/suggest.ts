@@ -1,7 +1,7 @@
-/** `did you mean 'x'?` for the closest of `known`, or undefined when none is close. */
+/** `did you mean 'x'?` for the closest of `known`, or undefined when none is close: dashes in front make no word longer. */
 export function didYouMean(given: string, known: readonly string[]): string | undefined {
   let best: string | undefined;
-  let bestDistance = Math.min(3, Math.ceil(given.length / 3)) + 1;
+  let bestDistance = Math.min(2, Math.ceil((given.replace(/^-+/, '').length - 1) / 3)) + 1;
   for (const candidate of known) {
     const distance = editDistance(given, candidate, bestDistance);
     if (distance < bestDistance) {

@@ -1,6 +1,6 @@
 import { WavewrightError } from '../base/errors.ts';
 import { checkLimit } from '../base/limits.ts';
-import { DT_RELR, ET_REL } from '../elf/constants.ts';
+import { DT_RELR, ET_REL, STB_WEAK } from '../elf/constants.ts';
 import { type ElfFile, parseElf } from '../elf/elf.ts';
 import { type ElfSymbol, isDefined, isInSection } from '../elf/symbols.ts';
 import { type CodeObjectVersion, identifyCodeObject } from './elf-flags.ts';
@@ -113,12 +113,14 @@ function findKernels(
   const kernels: Kernel[] = [];
   const listed = new Set<string>();
   const add = (symbolName: string, kernelMetadata: KernelMetadata | undefined) => {
+    const found = descriptors.get(symbolName);
     if (listed.has(symbolName)) {
+      // Of a weak kernel in several relocatable objects, such as one that calls constructors, a linker keeps the first, but the notes of all.
+      if (found?.symbol.binding === STB_WEAK) return;
       const what = `the metadata lists the kernel descriptor '${symbolName}' twice`;
       throw new WavewrightError('BAD_INPUT', what, { file });
     }
     listed.add(symbolName);
-    const found = descriptors.get(symbolName);
     // A kernel that is not exported has no symbol in a stripped file: nothing can launch it.
     if (found === undefined) return;
     const { symbol, isExported } = found;

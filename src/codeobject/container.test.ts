@@ -4,7 +4,7 @@ import { deflateSync, zstdCompressSync } from 'node:zlib';
 import fc from 'fast-check';
 import { errorCodeOf, mutationsOf, readTestFile } from '../../test/data/codeobjects/load.ts';
 import { WavewrightError } from '../base/errors.ts';
-import { openCodeObjects, openContainer, pickCodeObject } from './container.ts';
+import { openCodeObjects, openContainer, pickCodeObject, pickCodeObjects } from './container.ts';
 import { nodeDecompress } from './node-decompress.ts';
 import { formatTargetId, parseTargetId } from './target-id.ts';
 
@@ -92,6 +92,11 @@ test('a host program has one fat binary per source file', () => {
   assert.equal(images.length, 4);
   assert.equal(images[0]!.offset, 0x2000);
   assert.deepEqual(bytes.subarray(0x2000, 0x2000 + tiny.gfx90a.length), tiny.gfx90a);
+  const picked = pickCodeObjects(images, parseTargetId('gfx1100'));
+  assert.deepEqual(
+    picked.map(({ name }) => name),
+    ['file[hipv4-amdgcn-amd-amdhsa--gfx1100]', 'file[bundle 2, hipv4-amdgcn-amd-amdhsa--gfx1100]'],
+  );
 });
 
 test('ids are split into kind, triple and target', () => {
@@ -264,6 +269,7 @@ test('the best image for an agent: exact before generic, chosen features before 
     target: { ...parseTargetId(target), genericVersion },
     bytes: new Uint8Array(0),
     offset: 0,
+    bundle: 0,
   });
   const images = [
     image('a', 'gfx9-4-generic', 1),
@@ -302,4 +308,14 @@ test('cut and mutated containers give WavewrightError or a result, nothing else'
     }),
     { numRuns: 2_000 },
   );
+});
+
+test('bitcode is named as such, in a file and in a bundle', () => {
+  const bitcode = Uint8Array.of(0x42, 0x43, 0xc0, 0xde, 0x35, 0x14, 0, 0);
+  const bundle = makeBundle([['hip-amdgcn-amd-amdhsa--gfx90a', bitcode]]);
+  for (const bytes of [bitcode, bundle]) {
+    const error = errorOf(() => open(bytes));
+    assert.match(error.message, /^file.*: LLVM bitcode/);
+    assert.match(error.context.hint ?? '', /-fno-lto/);
+  }
 });

@@ -2,7 +2,7 @@ import { ByteReader } from '../base/bytes.ts';
 import { WavewrightError } from '../base/errors.ts';
 import { checkLimit } from '../base/limits.ts';
 import { type ElfFile, parseElf } from '../elf/elf.ts';
-import { isElf } from '../elf/header.ts';
+import { type ElfSection, isElf } from '../elf/header.ts';
 import {
   type CompressedBundleHeader,
   type Decompress,
@@ -55,6 +55,8 @@ export interface CodeObjectImage {
   bytes: Uint8Array;
   /** From the start of the file, or of the uncompressed bundle. */
   offset: number;
+  /** Number of its bundle in the file; 0 for a file that is the code object itself. */
+  bundle: number;
 }
 
 /** What a file is: a code object, one bundle, or a host program with fat binaries in .hip_fatbin. */
@@ -66,9 +68,13 @@ export type Container =
 export interface ContainerOptions {
   /** Needed for compressed bundles. */
   decompress?: Decompress | undefined;
+  /** What a compressed bundle may expand to, and all of one file together, where that is less than `LIMITS.decompressedBytes`. */
+  maxExpandedBytes?: number | undefined;
 }
 
 const FAT_BINARY_SECTION = '.hip_fatbin';
+/** Of objects whose GPU code is linked together with the program (clang's new offloading driver, -fgpu-rdc). */
+const OFFLOADING_SECTION = '.llvm.offloading';
 
 /**
  * Finds out what a file is and lists the bundles in it. Errors: `BAD_INPUT` when it is nothing of this or is malformed,
@@ -79,6 +85,7 @@ export function openContainer(bytes: Uint8Array, name: string, options: Containe
   if (isBundle(bytes) || isCompressedBundle(bytes)) {
     return { kind: 'offload-bundle', bundles: [openBundle(file, 0, 0, options).bundle], host: undefined };
   }
+  if (isBitcode(bytes)) throw bitcodeError(name);
   if (!isElf(bytes)) {
     if (bytes.length === 0) file.fail('the file is empty');
     const what = 'neither an ELF file nor an offload bundle';
@@ -91,24 +98,42 @@ export function openContainer(bytes: Uint8Array, name: string, options: Containe
     const what = `the code is for NVIDIA GPUs (e_machine ${EM_CUDA}), which are not supported yet`;
     throw new WavewrightError('UNSUPPORTED', what, { file: name, offset: 18 });
   }
-  const section = elf.sectionNamed(FAT_BINARY_SECTION);
-  if (section === undefined) {
+  // An object that is not linked yet may have several of them.
+  const sections = elf.sections.filter((section) => section.name === FAT_BINARY_SECTION);
+  if (sections.length === 0) {
     const what = `e_machine is ${describeMachine(elf.header.machine)}, expected AMD GPU (${EM_AMDGPU})`;
-    const hint = `a host program needs a section ${FAT_BINARY_SECTION} with its GPU code`;
+    const hint =
+      elf.sectionNamed(OFFLOADING_SECTION) === undefined
+        ? `a host program needs a section ${FAT_BINARY_SECTION} with its GPU code`
+        : `its section ${OFFLOADING_SECTION} waits for the compiler to link GPU code: link the program first`;
     throw new WavewrightError('BAD_INPUT', what, { file: name, offset: 18, hint });
   }
-  const region = new ByteReader(elf.sectionBytes(section), { file: name, section: FAT_BINARY_SECTION });
   const bundles: FoundBundle[] = [];
-  let expandedBytes = 0;
+  for (const section of sections) readFatBinary(elf, section, bundles, name, options);
+  return { kind: 'host-elf', bundles, host: elf };
+}
+
+const expandedSize = (bundles: readonly FoundBundle[]): number =>
+  bundles.reduce((sum, { compression }) => sum + (compression?.uncompressedSizeBytes ?? 0), 0);
+
+function readFatBinary(
+  elf: ElfFile,
+  section: ElfSection,
+  bundles: FoundBundle[],
+  name: string,
+  options: ContainerOptions,
+): void {
+  const region = new ByteReader(elf.sectionBytes(section), { file: name, section: FAT_BINARY_SECTION });
+  const { maxExpandedBytes = Number.POSITIVE_INFINITY } = options;
   // One bundle per linked object file, each padded with zeros to its alignment.
   for (let at = skipZeros(region.bytes, 0); at < region.length; ) {
-    const { bundle, sizeBytes } = openBundle(region, at, section.offset, options);
+    const rest = { ...options, maxExpandedBytes: maxExpandedBytes - expandedSize(bundles) };
+    const { bundle, sizeBytes } = openBundle(region, at, section.offset, rest);
     bundles.push(bundle);
-    expandedBytes += bundle.compression?.uncompressedSizeBytes ?? 0;
+    const expandedBytes = expandedSize(bundles);
     checkLimit('decompressedBytes', expandedBytes, { file: name, section: FAT_BINARY_SECTION, offset: at });
     at = skipZeros(region.bytes, at + sizeBytes);
   }
-  return { kind: 'host-elf', bundles, host: elf };
 }
 
 /**
@@ -126,15 +151,15 @@ export function openCodeObjects(bytes: Uint8Array, name: string, options: Contai
 /** The AMD GPU code objects of an opened file, in file order; `bytes` and `name` as for `openContainer`. */
 export function listCodeObjects(container: Container, bytes: Uint8Array, name: string): CodeObjectImage[] {
   if (container.kind === 'code-object') {
-    return [{ name, id: undefined, target: readTarget(bytes, name), bytes, offset: 0 }];
+    return [{ name, id: undefined, target: readTarget(bytes, name), bytes, offset: 0, bundle: 0 }];
   }
-  const images: CodeObjectImage[] = [];
-  for (const { id, target, bytes: entryBytes, offset } of container.bundles.flatMap((bundle) => bundle.entries)) {
-    if (target === undefined) continue;
-    const entryName = `${name}[${id}]`;
-    images.push({ name: entryName, id, target: readTarget(entryBytes, entryName), bytes: entryBytes, offset });
-  }
-  return images;
+  return container.bundles.flatMap(({ entries }, bundle) =>
+    entries.flatMap(({ id, target, bytes: entryBytes, offset }) => {
+      if (target === undefined) return [];
+      const entryName = `${name}[${bundle === 0 ? '' : `bundle ${bundle + 1}, `}${id}]`;
+      return { name: entryName, id, target: readTarget(entryBytes, entryName), bytes: entryBytes, offset, bundle };
+    }),
+  );
 }
 
 /**
@@ -157,7 +182,27 @@ export function pickCodeObject(images: readonly CodeObjectImage[], agent: Target
   throw new WavewrightError('UNSUPPORTED', `no code object for ${formatTargetId(agent)} (${reasons.join('; ')})`);
 }
 
+/** The images of a file that run on `agent`: one of each bundle, which are different code. Errors: as `pickCodeObject`. */
+export function pickCodeObjects(images: readonly CodeObjectImage[], agent: TargetId): CodeObjectImage[] {
+  const bundles = Map.groupBy(images, ({ bundle }) => bundle);
+  return [...bundles.values()].map((each) => pickCodeObject(each, agent));
+}
+
+const BITCODE_MAGICS = ['BC\xc0\xde', '\xde\xc0\x17\x0b'];
+
+/** Whether it is LLVM's representation of a program, also with the wrapper that Apple's linker wants (LLVM, "Bitcode File Format"). */
+export const isBitcode = (bytes: Uint8Array): boolean =>
+  BITCODE_MAGICS.includes(String.fromCharCode(...bytes.subarray(0, 4)));
+
+export function bitcodeError(file: string): WavewrightError {
+  return new WavewrightError('BAD_INPUT', 'LLVM bitcode (of -flto, -emit-llvm or -fgpu-rdc), not machine code', {
+    file,
+    hint: 'let clang make code of it: compile with -fno-lto, or clang --target=amdgcn-amd-amdhsa -mcpu=PROCESSOR -c -x ir FILE.bc -o FILE.o',
+  });
+}
+
 function readTarget(bytes: Uint8Array, name: string): CodeObjectTarget {
+  if (isBitcode(bytes)) throw bitcodeError(name);
   return identifyCodeObject(parseElf(bytes, name).header, name).target;
 }
 
@@ -166,7 +211,7 @@ function openBundle(
   region: ByteReader,
   at: number,
   fileOffset: number,
-  { decompress }: ContainerOptions,
+  { decompress, maxExpandedBytes = Number.POSITIVE_INFINITY }: ContainerOptions,
 ): { bundle: FoundBundle; sizeBytes: number } {
   const reader = region.region(at, region.length - at, region.source.section ?? 'offload bundle');
   const offset = fileOffset + at;
@@ -178,6 +223,11 @@ function openBundle(
     };
   }
   const compression = readCompressedBundleHeader(reader);
+  const { uncompressedSizeBytes } = compression;
+  if (uncompressedSizeBytes > maxExpandedBytes) {
+    const what = `the bundle expands to ${uncompressedSizeBytes} bytes, there is memory for ${maxExpandedBytes}`;
+    throw new WavewrightError('LIMIT_EXCEEDED', what, { ...reader.source, offset });
+  }
   const expanded = expandCompressedBundle(reader, compression, decompress);
   const { entries } = readBundle(
     new ByteReader(expanded, { ...reader.source, section: 'uncompressed offload bundle' }),

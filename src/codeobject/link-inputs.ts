@@ -1,9 +1,20 @@
 /** Relocatable objects of one target, their sections grouped by output section and their symbols resolved. */
+import { ByteReader } from '../base/bytes.ts';
 import { WavewrightError } from '../base/errors.ts';
-import { ET_REL, SHN_ABS, SHN_UNDEF, SHT_NOBITS, STB_WEAK, STT_SECTION, STV_PROTECTED } from '../elf/constants.ts';
+import {
+  ET_REL,
+  SHN_ABS,
+  SHN_UNDEF,
+  SHT_GROUP,
+  SHT_NOBITS,
+  STB_GLOBAL,
+  STB_LOCAL,
+  STB_WEAK,
+  STT_SECTION,
+  STV_PROTECTED,
+} from '../elf/constants.ts';
 import { type ElfFile, parseElf } from '../elf/elf.ts';
 import type { ElfSection } from '../elf/header.ts';
-import type { ElfSymbol } from '../elf/symbols.ts';
 import { identifyCodeObject } from './elf-flags.ts';
 
 const SHF_WRITE = 1n;
@@ -13,7 +24,8 @@ const SHF_EXCLUDE = 0x80000000n;
 const SHN_COMMON = 0xfff2;
 /** Of a variable in group memory that the linker has to give a place (LLVM AMDGPU usage, "SHN_AMDGPU_LDS"). */
 const SHN_AMDGPU_LDS = 0xff00;
-const STB_LOCAL = 0;
+/** Flag of a section group of which a program keeps one (System V ABI, "Section Groups"). */
+const GRP_COMDAT = 1;
 
 /** A section of an input, with its place in the output once there is one. */
 export interface InputSection {
@@ -44,6 +56,8 @@ export interface LinkedSymbol {
   type: number;
   visibility: number;
   isDefined: boolean;
+  /** Without a place until all files are read: the largest of one name gets one. */
+  isCommon: boolean;
   section: InputSection | undefined;
   /** Offset in `section`, or the value. */
   value: bigint;
@@ -73,7 +87,7 @@ const outputName = (name: string): string =>
   PREFIXES.find((prefix) => name === prefix || name.startsWith(`${prefix}.`)) ?? name;
 
 /** `.init_array.101` runs before `.init_array`. */
-function priority(name: string): number {
+export function priority(name: string): number {
   const number = /^\.(?:init|fini)_array\.(\d+)$/.exec(name)?.[1];
   return number === undefined ? 65536 : Number(number);
 }
@@ -92,12 +106,37 @@ function openObjects(objects: readonly { readonly bytes: Uint8Array; readonly na
   return files;
 }
 
-export function readInputs(objects: readonly { readonly bytes: Uint8Array; readonly name: string }[]): LinkInputs {
+/** Sections of the file's COMDAT groups that `groups` has already; the others are added to it. */
+function discardedSections(file: ElfFile, groups: Set<string>): ReadonlySet<number> {
+  const discarded = new Set<number>();
+  for (const section of file.sections) {
+    if (section.type !== SHT_GROUP) continue;
+    const words = new ByteReader(file.sectionBytes(section), {
+      ...(file.name && { file: file.name }),
+      section: '.group',
+    });
+    if ((words.u32('flags of a group') & GRP_COMDAT) === 0) continue;
+    const signature = file.symbols[section.info] ?? fail(`section ${section.index} has no signature`, file);
+    const name = signature.type === STT_SECTION ? file.sections[signature.sectionIndex]?.name : signature.name;
+    if (name === undefined || name === '') fail(`the signature of section ${section.index} has no name`, file);
+    if (!groups.has(name)) groups.add(name);
+    else while (words.remaining > 0) discarded.add(words.u32('section of a group'));
+  }
+  return discarded;
+}
+
+/** `groups`: signatures of the COMDAT groups that are there already; those of the objects are added. */
+export function readInputs(
+  objects: readonly { readonly bytes: Uint8Array; readonly name: string }[],
+  groups = new Set<string>(),
+): LinkInputs {
   const files = openObjects(objects);
   const sectionOf = new Map<ElfSection, InputSection>();
   const sections = new Map<string, OutputSection>();
   for (const file of files) {
+    const discarded = discardedSections(file, groups);
     for (const section of file.sections) {
+      if (discarded.has(section.index)) continue;
       if ((section.flags & SHF_ALLOC) === 0n || (section.flags & SHF_EXCLUDE) !== 0n) continue;
       const part: InputSection = { file, section, bytes: file.sectionBytes(section), address: 0 };
       sectionOf.set(section, part);
@@ -108,7 +147,7 @@ export function readInputs(objects: readonly { readonly bytes: Uint8Array; reado
   const locals: LinkedSymbol[] = [];
   const symbolsOf = new Map<ElfFile, LinkedSymbol[]>();
   for (const file of files) symbolsOf.set(file, readSymbols(file, { sectionOf, globals, locals }));
-  placeCommons(sections, files[0]!, globals, symbolsOf);
+  placeCommons(sections, files[0]!, globals);
   for (const output of sections.values()) {
     output.parts.sort((a, b) => priority(a.section.name) - priority(b.section.name));
     output.alignmentBytes = output.parts.reduce((most, { section }) => Math.max(most, section.alignmentBytes), 1);
@@ -144,47 +183,61 @@ function readSymbols(file: ElfFile, { sectionOf, globals, locals }: SymbolContex
       throw new WavewrightError('UNSUPPORTED', what, { ...(file.name !== undefined && { file: file.name }), hint });
     }
     const section = sectionOf.get(file.sections[symbol.sectionIndex]!);
+    const isCommon = symbol.sectionIndex === SHN_COMMON;
+    const isDefined = symbol.sectionIndex === SHN_ABS || isCommon || section !== undefined;
     const linked: LinkedSymbol = {
       name: symbol.name,
-      binding: symbol.binding,
+      // What a group that is there already defines must be found there.
+      binding:
+        !isDefined && symbol.sectionIndex !== SHN_UNDEF && symbol.binding === STB_WEAK ? STB_GLOBAL : symbol.binding,
       type: symbol.type,
       visibility: symbol.visibility,
-      isDefined: symbol.sectionIndex === SHN_ABS || symbol.sectionIndex === SHN_COMMON || section !== undefined,
+      isDefined,
+      isCommon,
       section,
       value: symbol.value,
       sizeBytes: symbol.sizeBytes,
       isUsed: false,
     };
-    if (symbol.binding !== STB_LOCAL) return resolve(globals, linked, symbol, file);
+    if (symbol.binding !== STB_LOCAL) return resolve(globals, linked, file);
     if (symbol.type !== STT_SECTION && symbol.index > 0 && section) locals.push(linked);
     return linked;
   });
 }
 
-/** A definition replaces what is undefined, a strong one a weak one; the strictest visibility wins. */
-function resolve(
-  globals: Map<string, LinkedSymbol>,
-  linked: LinkedSymbol,
-  symbol: ElfSymbol,
-  file: ElfFile,
-): LinkedSymbol {
-  const known = globals.get(symbol.name);
+const STRONG = 3;
+
+/** How much a symbol has to say about what its name means. */
+function rank({ isDefined, isCommon, binding }: LinkedSymbol): number {
+  if (!isDefined) return 0;
+  if (binding === STB_WEAK) return 1;
+  return isCommon ? 2 : STRONG;
+}
+
+/** A strong definition comes before a common one, that before a weak one; the strictest visibility wins. */
+function resolve(globals: Map<string, LinkedSymbol>, linked: LinkedSymbol, file: ElfFile): LinkedSymbol {
+  const known = globals.get(linked.name);
   if (!known) {
-    globals.set(symbol.name, linked);
+    globals.set(linked.name, linked);
     return linked;
   }
-  const visibilities = [known.visibility, linked.visibility].filter((visibility) => visibility !== 0);
-  const visibility = visibilities.length === 0 ? 0 : Math.min(...visibilities);
-  const isDefinition = linked.isDefined && symbol.sectionIndex !== SHN_UNDEF;
-  if (isDefinition && known.isDefined && known.binding !== STB_WEAK && linked.binding !== STB_WEAK) {
-    const isCommon = (each: LinkedSymbol): boolean => each.section === undefined;
-    if (!isCommon(known) && !isCommon(linked)) fail(`symbol '${symbol.name}' is defined twice`, file);
+  const visibility = strictest(known.visibility, linked.visibility);
+  const isSameNumber = !known.section && !linked.section && known.value === linked.value;
+  if (rank(known) === STRONG && rank(linked) === STRONG && !isSameNumber) {
+    fail(`symbol '${linked.name}' is defined twice`, file);
   }
-  const replaces = isDefinition && (!known.isDefined || (known.binding === STB_WEAK && linked.binding !== STB_WEAK));
-  if (replaces) Object.assign(known, { ...linked, isUsed: known.isUsed });
+  if (known.isCommon && linked.isCommon) {
+    known.sizeBytes = Math.max(known.sizeBytes, linked.sizeBytes);
+    if (linked.value > known.value) known.value = linked.value;
+  } else if (rank(linked) > rank(known)) Object.assign(known, { ...linked, isUsed: known.isUsed });
   else if (!known.isDefined && linked.binding !== STB_WEAK) known.binding = linked.binding;
   known.visibility = visibility;
   return known;
+}
+
+/** Of two STV_*: default gives way to all others, of which the lower number hides more. */
+export function strictest(a: number, b: number): number {
+  return a === 0 || b === 0 ? a + b : Math.min(a, b);
 }
 
 /** Common symbols get zeroed space in .bss; their value was their alignment. */
@@ -192,16 +245,9 @@ function placeCommons(
   sections: Map<string, OutputSection>,
   file: ElfFile,
   globals: ReadonlyMap<string, LinkedSymbol>,
-  symbolsOf: ReadonlyMap<ElfFile, readonly LinkedSymbol[]>,
 ): void {
-  const commons = new Set<LinkedSymbol>();
-  for (const [owner, symbols] of symbolsOf) {
-    owner.symbols.forEach((symbol, index) => {
-      if (symbol.sectionIndex === SHN_COMMON && symbols[index]!.section === undefined) commons.add(symbols[index]!);
-    });
-  }
   for (const symbol of globals.values()) {
-    if (!commons.has(symbol)) continue;
+    if (!symbol.isCommon) continue;
     const alignmentBytes = Math.max(1, Number(symbol.value));
     const section: ElfSection = {
       index: 0,
@@ -232,3 +278,8 @@ export const isPreemptible = (symbol: LinkedSymbol): boolean =>
   symbol.binding !== STB_LOCAL &&
   symbol.visibility === 0 &&
   !(symbol.binding === STB_WEAK && !symbol.isDefined && !symbol.isUsed);
+
+/** Whether another relocatable object may define the symbol in place of this one, now that they are linked one by one. */
+export const isReplaceable = (symbol: LinkedSymbol): boolean =>
+  isPreemptible(symbol) ||
+  (symbol.binding !== STB_LOCAL && (!symbol.isDefined || symbol.isCommon || symbol.binding === STB_WEAK));

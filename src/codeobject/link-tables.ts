@@ -1,4 +1,5 @@
 /** The tables that a loader reads: dynamic symbols, hash tables (System V ABI, "Hash Table"; the GNU one as lld writes it). */
+import type { ElfFile } from '../elf/elf.ts';
 import { concatenate, encodeSymbols, StringTableBuilder, type SymbolToWrite } from '../elf/writer.ts';
 
 function elfHash(name: string): number {
@@ -72,4 +73,27 @@ export function symbolTable(symbols: readonly SymbolToWrite[]): { bytes: Uint8Ar
   const strings = new StringTableBuilder();
   const bytes = encodeSymbols(symbols, strings);
   return { bytes, strings: strings.bytes() };
+}
+
+/** Of .dynamic, with the end. */
+export function tagBytes(tags: readonly (readonly [tag: number, value: number])[]): Uint8Array {
+  const bytes = new Uint8Array((tags.length + 1) * 16);
+  const view = new DataView(bytes.buffer);
+  tags.forEach(([tag, value], index) => {
+    view.setBigUint64(index * 16, BigInt(tag), true);
+    view.setBigUint64(index * 16 + 8, BigInt(value), true);
+  });
+  return bytes;
+}
+
+/** The strings of the tools that made the objects, each once. */
+export function commentOf(files: readonly ElfFile[]): Uint8Array {
+  const sections = files.flatMap((file) => {
+    const section = file.sectionNamed('.comment');
+    return section ? [file.sectionBytes(section)] : [];
+  });
+  const texts = new Set(sections.flatMap((bytes) => new TextDecoder().decode(bytes).split('\0')).filter(Boolean));
+  return texts.size === 0
+    ? new Uint8Array(0)
+    : concatenate([Uint8Array.of(0), ...[...texts].map((text) => new TextEncoder().encode(`${text}\0`))]);
 }

@@ -3,11 +3,20 @@
  * "User Guide for AMDGPU Backend", "Relocation Records" and "ELF Code Object"; System V ABI, "Dynamic Linking".
  */
 import { assert, WavewrightError } from '../base/errors.ts';
-import { ET_DYN, SHT_DYNSYM, SHT_NOBITS, SHT_RELA, SHT_STRTAB, SHT_SYMTAB } from '../elf/constants.ts';
+import {
+  ET_DYN,
+  SHT_DYNSYM,
+  SHT_NOBITS,
+  SHT_RELA,
+  SHT_STRTAB,
+  SHT_SYMTAB,
+  STB_LOCAL,
+  STT_COMMON,
+  STV_HIDDEN,
+} from '../elf/constants.ts';
 import type { ElfFile } from '../elf/elf.ts';
 import type { ElfRelocation } from '../elf/relocations.ts';
 import {
-  concatenate,
   encodeRelocations,
   type RelocationToWrite,
   type SectionToWrite,
@@ -19,19 +28,20 @@ import {
   type InputSection,
   isExported,
   isPreemptible,
+  isReplaceable,
   type LinkedSymbol,
   type LinkInputs,
   type OutputSection,
+  priority,
   readInputs,
 } from './link-inputs.ts';
 import { layOut, segmentsOf } from './link-layout.ts';
-import { dynamicOrder, gnuHashTable, hashTable, symbolTable } from './link-tables.ts';
+import { commentOf, dynamicOrder, gnuHashTable, hashTable, symbolTable, tagBytes } from './link-tables.ts';
 import { relocationType } from './relocation-types.ts';
 
 const [SHF_WRITE, SHF_ALLOC, SHF_EXECINSTR] = [1n, 2n, 4n];
 const [SHT_HASH, SHT_DYNAMIC, SHT_GNU_HASH] = [5, 6, 0x6ffffff6];
 const R = { ABS64: 3, RELATIVE64: 13 } as const;
-const STV_HIDDEN = 2;
 
 /** A relocation that the loader applies. */
 interface DynamicRelocation {
@@ -49,17 +59,23 @@ interface PendingRelocation {
   readonly symbol: LinkedSymbol;
 }
 
-export interface LinkOptions {
-  /**
-   * Leaves every value that is not known yet to the loader, whatever its type. lld refuses all but addresses of 64 bits, as ROCm's loader
-   * would have to.
-   */
-  readonly forLoader?: boolean;
+/** Entries of an array of constructors or destructors that stood in one section, in the order in which they stand now. */
+export interface ArrayPart {
+  readonly kind: ArrayKind;
+  /** Linked address. */
+  readonly address: number;
+  readonly count: number;
+  /** Lower ones run first. */
+  readonly priority: number;
 }
+
+const ARRAY_KINDS = ['init_array', 'fini_array', 'preinit_array'] as const;
+export type ArrayKind = (typeof ARRAY_KINDS)[number];
 
 class Linker {
   readonly #inputs: LinkInputs;
   readonly #forLoader: boolean;
+  readonly #isPreemptible: (symbol: LinkedSymbol) => boolean;
   readonly #pending: PendingRelocation[] = [];
   readonly #dynamic: DynamicRelocation[] = [];
   /** Slots of the global offset table. */
@@ -71,13 +87,18 @@ class Linker {
   readonly #dynamicNumbers = new Map<LinkedSymbol, number>();
   readonly #outputOf = new Map<InputSection, OutputSection>();
 
-  constructor(inputs: LinkInputs, { forLoader = false }: LinkOptions) {
+  /**
+   * `forLoader`: leaves every value that is not known yet to the loader, whatever its type, and everything that another object may define in its place.
+   * lld refuses all but addresses of 64 bits, as ROCm's loader would have to.
+   */
+  constructor(inputs: LinkInputs, forLoader: boolean) {
     this.#inputs = inputs;
     this.#forLoader = forLoader;
+    this.#isPreemptible = forLoader ? isReplaceable : isPreemptible;
   }
 
   link(): Uint8Array {
-    this.#defineBounds();
+    if (!this.#forLoader) this.#defineOwn();
     for (const file of this.#inputs.files) this.#scan(file);
     const { globals } = this.#inputs;
     const visible = [...globals.values()].filter((symbol) => isExported(symbol) && (symbol.isDefined || symbol.isUsed));
@@ -97,19 +118,16 @@ class Linker {
     return this.#write();
   }
 
-  /** Symbols for the ends of arrays of functions, which the linker defines when they are used. */
-  #defineBounds(): void {
-    for (const kind of ['init_array', 'fini_array', 'preinit_array']) {
-      for (const end of ['start', 'end']) {
-        const symbol = this.#inputs.globals.get(`__${kind}_${end}`);
-        if (!symbol || symbol.isDefined) continue;
-        Object.assign(symbol, { isDefined: true, visibility: STV_HIDDEN, section: undefined, value: 0n });
-      }
+  /** Symbols that the linker defines when they are used; over several objects that is the loader's work. */
+  #defineOwn(): void {
+    for (const symbol of this.#inputs.globals.values()) {
+      if (symbol.isDefined || !isLinkerDefined(symbol.name)) continue;
+      Object.assign(symbol, { isDefined: true, visibility: STV_HIDDEN, section: undefined, value: 0n });
     }
   }
 
   #defineBoundValues(): void {
-    for (const kind of ['init_array', 'fini_array', 'preinit_array']) {
+    for (const kind of ARRAY_KINDS) {
       const output = this.#outputs.find(({ name }) => name === `.${kind}`);
       for (const end of ['start', 'end']) {
         const symbol = this.#inputs.globals.get(`__${kind}_${end}`);
@@ -117,6 +135,15 @@ class Linker {
         symbol.value = output ? BigInt(output.address + (end === 'end' ? output.sizeBytes : 0)) : 0n;
       }
     }
+  }
+
+  /** After linking. */
+  get arrays(): ArrayPart[] {
+    return ARRAY_KINDS.flatMap((kind) =>
+      (this.#find(`.${kind}`)?.parts ?? []).map(({ address, section: { name, sizeBytes } }) => {
+        return { kind, address, count: Math.floor(sizeBytes / 8), priority: priority(name) };
+      }),
+    );
   }
 
   /** What each relocation needs of the loader. */
@@ -138,7 +165,11 @@ class Linker {
     const row = relocationType(type);
     const where = { file: part.file.name ?? 'object', section: part.section.name, offset };
     if (!row || row.fieldBits === 0) throw new WavewrightError('UNSUPPORTED', `relocation type ${type}`, where);
-    const isNear = !isPreemptible(symbol);
+    const isNear = !this.#isPreemptible(symbol);
+    if (symbol.binding === STB_LOCAL && !symbol.isDefined) {
+      const what = `${row.name} against '${symbol.name}' in a COMDAT group that another file has already`;
+      throw new WavewrightError('BAD_INPUT', what, where);
+    }
     if (row.name.includes('GOTPCREL')) {
       if (!this.#got.has(symbol)) {
         const place = { section: 'got', offset: this.#got.size * 8, target: symbol, addend: 0n } as const;
@@ -170,12 +201,14 @@ class Linker {
     if (!this.#forLoader) throw refusal;
     const { type, offset, addend = 0n } = relocation;
     this.#dynamic.push({ section: part, offset: Number(offset), target: symbol, addend, symbol, type });
+    // Distances are there as long as nobody replaces the symbol: a kernel descriptor tells where its code is before it is loaded.
+    if (symbol.isDefined) this.#pending.push({ part, relocation, symbol });
   }
 
   #checkUndefined(): void {
     for (const symbol of this.#inputs.globals.values()) {
       const isStrong = symbol.binding === 1;
-      if (!symbol.isDefined && symbol.isUsed && isStrong && !isPreemptible(symbol)) {
+      if (!symbol.isDefined && symbol.isUsed && isStrong && !this.#isPreemptible(symbol)) {
         throw new WavewrightError('BAD_INPUT', `undefined hidden symbol '${symbol.name}'`);
       }
     }
@@ -220,7 +253,7 @@ class Linker {
   #fillTables(): void {
     const symbols = this.#dynamicSymbols.map((symbol, i) => {
       const entry = this.#symbolEntry(symbol);
-      return i < this.#hiddenCount ? { ...entry, binding: 0 } : entry;
+      return i < this.#hiddenCount && !this.#forLoader ? { ...entry, binding: 0 } : entry;
     });
     const { bytes, strings } = symbolTable(symbols);
     const names = this.#dynamicSymbols.map(({ name }) => name);
@@ -237,7 +270,7 @@ class Linker {
     const got = new Uint8Array(this.#got.size * 8);
     const view = new DataView(got.buffer);
     for (const [symbol, index] of this.#got) {
-      const isKnown = symbol.isDefined && !isPreemptible(symbol);
+      const isKnown = symbol.isDefined && !this.#isPreemptible(symbol);
       view.setBigUint64(index * 8, isKnown ? this.#addressOf(symbol) : 0n, true);
     }
     this.#contents.set('.got', got);
@@ -287,7 +320,8 @@ class Linker {
   #symbolEntry(symbol: LinkedSymbol): SymbolToWrite {
     const output = symbol.section && this.#outputOf.get(symbol.section);
     const section = output ? output.index : symbol.isDefined ? SHN_ABS : 0;
-    return { ...plainSymbol(symbol), section, value: this.#addressOf(symbol) };
+    const type = symbol.isCommon && this.#forLoader ? STT_COMMON : symbol.type;
+    return { ...plainSymbol(symbol), type, section, value: this.#addressOf(symbol) };
   }
 
   #apply({ part, relocation, symbol }: PendingRelocation): void {
@@ -297,11 +331,9 @@ class Linker {
     const place = BigInt(part.address) + offset;
     const target = row.name.includes('GOTPCREL')
       ? BigInt(this.#find('.got')!.address + this.#got.get(symbol)! * 8)
-      : isPreemptible(symbol)
-        ? 0n
-        : this.#addressOf(symbol);
+      : this.#addressOf(symbol);
     const relative = row.calculation.includes('- P') ? place : 0n;
-    const value = isPreemptible(symbol) && type === R.ABS64 ? 0n : target + addend - relative;
+    const value = this.#isPreemptible(symbol) && type === R.ABS64 ? 0n : target + addend - relative;
     const view = this.#viewOf(part);
     const at = Number(offset);
     const where = { file: part.file.name ?? 'object', section: part.section.name, offset };
@@ -348,9 +380,11 @@ class Linker {
       const flags = 0x30n;
       sections.push({ name: '.comment', type: 1, flags, bytes: comment, alignmentBytes: 1, entrySizeBytes: 1 });
     }
-    const locals = [...this.#inputs.locals, ...[...this.#inputs.globals.values()].filter(isLocalized)];
+    // The loader still has to know what other objects may mean.
+    const isLocal = (symbol: LinkedSymbol) => !this.#forLoader && isLocalized(symbol);
+    const locals = [...this.#inputs.locals, ...[...this.#inputs.globals.values()].filter(isLocal)];
     const globals = [...this.#inputs.globals.values()].filter(
-      (symbol) => !isLocalized(symbol) && (symbol.isDefined || symbol.isUsed),
+      (symbol) => !isLocal(symbol) && (symbol.isDefined || symbol.isUsed),
     );
     const { bytes, strings } = symbolTable([
       ...locals.map((symbol) => ({ ...this.#symbolEntry(symbol), binding: 0 })),
@@ -406,6 +440,7 @@ const ABSOLUTE: LinkedSymbol = {
   type: 0,
   visibility: 0,
   isDefined: true,
+  isCommon: false,
   section: undefined,
   value: 0n,
   sizeBytes: 0,
@@ -419,11 +454,14 @@ const ARRAY_TAGS = [
   ['.fini_array', 26, 28],
 ] as const;
 
-const BOUNDS = /^__(?:pre)?(?:init|fini)_array_(?:start|end)$/;
+/** The ends of arrays of functions, and what tells one code object from another. */
+const LINKER_DEFINED = /^__(?:preinit_array|init_array|fini_array)_(?:start|end)$|^__dso_handle$/;
+
+export const isLinkerDefined = (name: string): boolean => LINKER_DEFINED.test(name);
 
 /** Whether the address moves with the code object. */
 const isRelative = (symbol: LinkedSymbol): boolean =>
-  symbol.isDefined && (symbol.section !== undefined || BOUNDS.test(symbol.name));
+  symbol.isDefined && (symbol.section !== undefined || isLinkerDefined(symbol.name));
 
 const isLocalized = (symbol: LinkedSymbol): boolean => symbol.isDefined && !isExported(symbol);
 
@@ -434,36 +472,24 @@ const plainSymbol = ({ name, binding, type, visibility, sizeBytes }: LinkedSymbo
   sizeBytes: BigInt(sizeBytes),
 });
 
-function tagBytes(tags: readonly (readonly [tag: number, value: number])[]): Uint8Array {
-  const bytes = new Uint8Array((tags.length + 1) * 16);
-  const view = new DataView(bytes.buffer);
-  tags.forEach(([tag, value], index) => {
-    view.setBigUint64(index * 16, BigInt(tag), true);
-    view.setBigUint64(index * 16 + 8, BigInt(value), true);
-  });
-  return bytes;
-}
-
 function fillNops(bytes: Uint8Array): void {
   for (let at = 0; at + 4 <= bytes.length; at += 4) bytes.set([0, 0, 0x80, 0xbf], at);
 }
 
-/** The strings of the tools that made the objects, each once. */
-function commentOf(files: readonly ElfFile[]): Uint8Array {
-  const sections = files.flatMap((file) => {
-    const section = file.sectionNamed('.comment');
-    return section ? [file.sectionBytes(section)] : [];
-  });
-  const texts = new Set(sections.flatMap((bytes) => new TextDecoder().decode(bytes).split('\0')).filter(Boolean));
-  return texts.size === 0
-    ? new Uint8Array(0)
-    : concatenate([Uint8Array.of(0), ...[...texts].map((text) => new TextEncoder().encode(`${text}\0`))]);
+/** Throws BAD_INPUT for what is no such object, undefined hidden symbols and addresses that are not known when linking. */
+export function linkCodeObject(objects: readonly { readonly bytes: Uint8Array; readonly name: string }[]): Uint8Array {
+  return new Linker(readInputs(objects), false).link();
 }
 
-/** Throws BAD_INPUT for what is no such object, undefined hidden symbols and addresses that are not known when linking. */
-export function linkCodeObject(
-  objects: readonly { readonly bytes: Uint8Array; readonly name: string }[],
-  options: LinkOptions = {},
-): Uint8Array {
-  return new Linker(readInputs(objects), options).link();
+/**
+ * One object for a loader that links it with others. `groups`: signatures of the COMDAT groups that these have; what they have is left out here, and
+ * those of this object are added. Throws as `linkCodeObject`.
+ */
+export function linkForLoader(
+  object: { readonly bytes: Uint8Array; readonly name: string },
+  groups: Set<string>,
+): { readonly bytes: Uint8Array; readonly arrays: readonly ArrayPart[] } {
+  const linker = new Linker(readInputs([object], groups), true);
+  const bytes = linker.link();
+  return { bytes, arrays: linker.arrays };
 }

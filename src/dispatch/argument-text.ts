@@ -1,26 +1,17 @@
 /** Kernel arguments as text: `KIND:VALUE`, as `wavewright dispatch --arg` takes them. */
 import { WavewrightError } from '../base/errors.ts';
+import type { BufferArgument, LaunchArgument } from './kernel-arguments.ts';
 
-/** An argument before it is placed: its bytes, memory that a pointer points to, LDS, or a device function. */
-export type DispatchArgument =
-  | {
-      readonly kind: 'value';
-      readonly text: string;
-      readonly bytes: Uint8Array;
-      /** What it was written as; undefined: bytes that fit every type. */
-      readonly elements?: 'integer' | 'float' | undefined;
-    }
-  | {
-      readonly kind: 'buffer';
-      readonly text: string;
-      /** What the memory holds before every run; zero behind it. */
-      readonly contents: Uint8Array;
-      readonly sizeBytes: number;
-      /** File that gets the memory's contents after the last run. */
-      readonly output: string | undefined;
-    }
-  | { readonly kind: 'local'; readonly text: string; readonly sizeBytes: number }
-  | { readonly kind: 'function'; readonly text: string; readonly name: string };
+/** Memory that holds what files hold. */
+export interface FileBuffer extends BufferArgument {
+  /** What the memory holds before every run; zero behind it. */
+  readonly contents: Uint8Array;
+  readonly sizeBytes: number;
+  /** File that gets the memory's contents after the last run. */
+  readonly output: string | undefined;
+}
+
+export type DispatchArgument = LaunchArgument<FileBuffer>;
 
 const MAX_BUFFER_BYTES = 2 ** 32;
 
@@ -79,6 +70,15 @@ const SCALARS: Readonly<Record<string, { readonly sizeBytes: number; readonly wr
   },
 };
 
+/** Numbers one after the other. `kind`: u8 to f64. Throws USAGE for what is none of that kind. */
+export function numberBytes(kind: string, numbers: readonly string[]): Uint8Array {
+  const { sizeBytes, write } = SCALARS[kind]!;
+  const bytes = new Uint8Array(sizeBytes * numbers.length);
+  const view = new DataView(bytes.buffer);
+  for (const [i, number] of numbers.entries()) write(view, i * sizeBytes, number);
+  return bytes;
+}
+
 /** One line each, for help texts. */
 export const ARGUMENT_KINDS: readonly string[] = [
   'u8 i8 u16 i16 u32 i32 u64 i64 f16 f32 f64 :VALUE   by value; VALUE,VALUE,... for a vector',
@@ -95,12 +95,8 @@ export const ARGUMENT_KINDS: readonly string[] = [
 export function parseArgument(text: string, readFile: (file: string) => Uint8Array): DispatchArgument {
   const [, kind = '', value = ''] = /^(\w+):(.*)$/s.exec(text) ?? [];
   try {
-    const scalar = Object.hasOwn(SCALARS, kind) ? SCALARS[kind] : undefined;
-    if (scalar !== undefined) {
-      const elements = value.split(',');
-      const bytes = new Uint8Array(scalar.sizeBytes * elements.length);
-      const view = new DataView(bytes.buffer);
-      for (const [i, element] of elements.entries()) scalar.write(view, i * scalar.sizeBytes, element);
+    if (Object.hasOwn(SCALARS, kind)) {
+      const bytes = numberBytes(kind, value.split(','));
       return { kind: 'value', text, bytes, elements: kind.startsWith('f') ? 'float' : 'integer' };
     }
     switch (kind) {

@@ -1,31 +1,34 @@
 /** Runs one kernel of some code objects, once or several times, and says what came out and how long it took. */
 import { WavewrightError } from '../base/errors.ts';
-import type { HiddenArgumentValues } from '../codeobject/hidden-arguments.ts';
+import { TimeLimit } from '../base/time-limit.ts';
 import type { Agent } from '../hsa/agent.ts';
 import type { Device, DispatchStatistics } from '../hsa/device.ts';
 import type { Executable } from '../hsa/executable.ts';
-import type { KernelSymbol } from '../hsa/executable-symbol.ts';
-import type { LaunchSizes } from '../hsa/launch-sizes.ts';
+import { type KernelSymbol, kernelName } from '../hsa/executable-symbol.ts';
+import { launchPacket, launchTimeout, type PreparedLaunch, prepareLaunch, writeHidden } from '../hsa/launch.ts';
 import { CodeObjectReader } from '../hsa/loaded-code-object.ts';
 import type { Queue } from '../hsa/queue.ts';
 import { createRuntime, type Runtime } from '../hsa/runtime.ts';
 import type { Signal } from '../hsa/signal.ts';
-import type { DispatchArgument } from './argument-text.ts';
+import type { DispatchArgument, FileBuffer } from './argument-text.ts';
 import type { Print } from './hostcall/server.ts';
-import { launchSizes, placeArguments, writeArguments } from './kernel-arguments.ts';
+import { placeArguments, writeArguments } from './kernel-arguments.ts';
 import { KernelServices, type ServicesOptions } from './kernel-services.ts';
 
+/** A caller who wants one gets a turn this often, in milliseconds. */
+const TURN_MS = 50;
 /** Names in one hint. */
 const MAX_LISTED = 20;
 /** What every device can have resident at once, where LDS and registers allow. */
 const MAX_COOPERATIVE_WAVES = 2048;
 /** The host serves a kernel for so long at a time. */
 const SERVICE_SLICE_MS = 20;
+const LOADING = 'while the files were loaded';
 
 export interface DispatchRequest {
   readonly device: Device;
   /** One executable is made of all. */
-  readonly images: readonly { readonly bytes: Uint8Array; readonly name: string }[];
+  readonly images: readonly { readonly bytes: Uint8Array; readonly name: string; readonly isModule?: boolean }[];
   /** Needed where the images have several kernels. */
   readonly kernel?: string;
   /** Work-items in 1 to 3 dimensions. */
@@ -34,11 +37,17 @@ export interface DispatchRequest {
   readonly args: readonly DispatchArgument[];
   /** Group memory beyond that of the kernel and of `local` arguments. */
   readonly dynamicLdsSizeBytes?: number;
-  /** Private memory of a work-item where it cannot be seen how much the calls need. Default 16,384. */
+  /** Private memory of a work-item, at least. Default: what the kernel needs, 16,384 where that cannot be seen. */
   readonly stackSizeBytes?: number;
+  /** Of libraries whose code does not show it. */
+  readonly waveSize?: 32 | 64;
+  /** Whether constructors run before the first kernel, and destructors after the last. Default `run`. */
+  readonly constructors?: 'run' | 'none';
   /** Default 1; every run starts with the same memory. */
   readonly repeat?: number;
-  /** Of each run. */
+  /** Of reading and loading the images; it may have begun before. */
+  readonly loadLimit?: TimeLimit;
+  /** Of each run, and of the constructors and destructors. */
   readonly timeoutMs?: number;
   /** All workgroups run at the same time and may wait for each other. */
   readonly cooperative?: boolean;
@@ -74,15 +83,64 @@ export interface DispatchOutcome {
  * throw.
  */
 export function dispatchKernel(request: DispatchRequest): DispatchOutcome {
+  const steps = dispatchSteps(request);
+  for (;;) {
+    const step = steps.next();
+    if (step.done) return step.value;
+  }
+}
+
+/**
+ * As `dispatchKernel`, but awaits `pause` every now and then while the kernel runs; what that throws ends it.
+ */
+export async function dispatchKernelInTurns(
+  request: DispatchRequest,
+  pause: (kernel: RunningKernel) => Promise<void>,
+): Promise<DispatchOutcome> {
+  const steps = dispatchSteps(request);
+  try {
+    for (;;) {
+      const step = steps.next();
+      if (step.done) return step.value;
+      await pause(step.value);
+    }
+  } finally {
+    // Gives back what the kernel has, when `pause` threw.
+    steps.return(undefined as never); // reason: the value of a generator that is left is nobody's
+  }
+}
+
+/** A kernel that runs, or is about to. */
+export interface RunningKernel {
+  readonly name: string;
+  /** Where its waves stand, in lines. */
+  readonly describeWaves: () => string[];
+}
+
+/** Gives its caller a turn now and then. */
+type Steps<T> = Generator<RunningKernel, T>;
+
+function* dispatchSteps(request: DispatchRequest): Steps<DispatchOutcome> {
   using runtime = createRuntime({ devices: [request.device] });
   using executable = runtime.createExecutable();
   const agent = runtime.gpuAgents[0]!;
-  for (const { bytes, name } of request.images) executable.loadCodeObject(agent, new CodeObjectReader(bytes, name));
-  executable.freeze();
+  const { loadLimit = new TimeLimit() } = request;
+  for (const { bytes, name, isModule = false } of request.images) {
+    loadLimit.expect(LOADING);
+    executable.loadCodeObject(agent, new CodeObjectReader(bytes, name), { isModule });
+  }
+  const { constructors = 'run', waveSize, stackSizeBytes, timeoutMs } = request;
+  const how = {
+    ...(stackSizeBytes !== undefined && { stackSizeBytes }),
+    ...(timeoutMs !== undefined && { timeoutMs }),
+  };
+  executable.freeze({ constructors, ...(waveSize && { waveSize }), ...how });
+  loadLimit.expect(LOADING);
   const kernel = chooseKernel(executable, request.kernel);
-  checkLaunch(kernel, request);
   using session = new Session(runtime, agent, executable, kernel, request);
-  return session.run();
+  yield* session.run();
+  executable.runDestructors(how);
+  return session.outcome();
 }
 
 function servicesOptions(
@@ -96,39 +154,24 @@ function servicesOptions(
   return { workgroupCount, waveCount, isCooperative: cooperative, heapBytes, onPrint };
 }
 
-const plainName = ({ name }: KernelSymbol): string => name.replace(/\.kd$/, '');
+/** Those that call constructors and destructors need not be told from the one that is meant. */
+const isPlain = ({ name }: KernelSymbol): boolean => !/^amdgcn\.device\.(init|fini)\.kd$/.test(name);
 
-function chooseKernel({ symbols }: Executable, wanted: string | undefined): KernelSymbol {
-  const kernels = symbols.filter((symbol) => symbol.kind === 'kernel');
-  const names = kernels.map(plainName).join(', ');
+function chooseKernel(executable: Executable, wanted: string | undefined): KernelSymbol {
+  const kernels = executable.symbols.filter((symbol) => symbol.kind === 'kernel');
+  const names = kernels.map(kernelName).join(', ');
+  const shared = wanted === undefined ? undefined : executable.findSymbol(`${wanted.replace(/\.kd$/, '')}.kd`);
+  if (shared?.kind === 'kernel') return shared;
   const found =
-    wanted === undefined ? kernels : kernels.filter((each) => plainName(each) === wanted || each.name === wanted);
+    wanted === undefined
+      ? kernels.filter(isPlain)
+      : kernels.filter((each) => kernelName(each) === wanted || each.name === wanted);
   if (found[0] !== undefined && (found.length === 1 || wanted !== undefined)) return found[0];
   const what =
     found.length > 1 ? 'there are several kernels' : `there is no kernel${wanted === undefined ? '' : ` '${wanted}'`}`;
   throw new WavewrightError(found.length > 1 ? 'USAGE' : 'BAD_INPUT', what, {
     ...(names !== '' && { hint: found.length > 1 ? `choose one with --kernel: ${names}` : `the kernels are ${names}` }),
   });
-}
-
-function checkLaunch(kernel: KernelSymbol, { grid, workgroup }: DispatchRequest): void {
-  const { metadata } = kernel;
-  const name = plainName(kernel);
-  const fail = (what: string): never => {
-    throw new WavewrightError('USAGE', what);
-  };
-  const size = workgroup.reduce((product, each) => product * each, 1);
-  if (metadata === undefined) return;
-  if (size > metadata.maxFlatWorkgroupSize) {
-    fail(`a workgroup of ${size} work-items, kernel '${name}' takes at most ${metadata.maxFlatWorkgroupSize}`);
-  }
-  const required = metadata.reqdWorkgroupSize;
-  if (required?.some((each, i) => each !== (workgroup[i] ?? 1))) {
-    fail(`a workgroup of ${workgroup.join(' x ')}, kernel '${name}' must have ${required.join(' x ')}`);
-  }
-  if (metadata.uniformWorkgroupSize === 1 && grid.some((each, i) => each % (workgroup[i] ?? 1) !== 0)) {
-    fail(`a grid of ${grid.join(' x ')} is no multiple of the workgroup, which kernel '${name}' was built for`);
-  }
 }
 
 class Session implements Disposable {
@@ -140,10 +183,11 @@ class Session implements Disposable {
   readonly #queue: Queue;
   readonly #done: Signal;
   readonly #services: KernelServices;
-  readonly #buffers: { readonly argument: DispatchArgument & { readonly kind: 'buffer' }; readonly address: bigint }[] =
-    [];
+  readonly #buffers: { readonly argument: FileBuffer; readonly address: bigint }[] = [];
   readonly #allocated: bigint[] = [];
+  readonly #runs: DispatchRun[] = [];
   #memoryBytes = 0;
+  #nextTurnMs = performance.now() + TURN_MS;
 
   constructor(runtime: Runtime, agent: Agent, executable: Executable, kernel: KernelSymbol, request: DispatchRequest) {
     this.#runtime = runtime;
@@ -163,37 +207,43 @@ class Session implements Disposable {
     for (const { sizeBytes } of executable.loadedCodeObjects) this.#memoryBytes += sizeBytes;
   }
 
-  run(): DispatchOutcome {
+  *run(): Steps<void> {
     const kernel = this.#kernel;
-    const { args, repeat = 1, cpuTimeNs, dynamicLdsSizeBytes = 0, stackSizeBytes = 0 } = this.#request;
-    const places = placeArguments(kernel, args);
-    const stackBytes = kernel.dynamicCallstack ? stackSizeBytes : 0;
-    const privateBytes = Math.max(kernel.privateSegmentSizeBytes, stackBytes);
-    const sizes = launchSizes(kernel, places, dynamicLdsSizeBytes, privateBytes);
-    const kernarg = this.#allocate(sizes.kernargSizeBytes, 'kernel arguments');
+    const { args, repeat = 1, cpuTimeNs, dynamicLdsSizeBytes = 0, ...request } = this.#request;
+    const placed = placeArguments(kernel, args);
+    const dynamicGroupSizeBytes = placed.localSizeBytes + dynamicLdsSizeBytes;
+    const launch = prepareLaunch(kernel, { ...request, ...placed, dynamicGroupSizeBytes });
+    const { kernargSizeBytes } = launch.sizes;
+    const kernarg = this.#allocate(kernargSizeBytes, 'kernel arguments');
     const context = {
-      allocate: (argument: DispatchArgument & { readonly kind: 'buffer' }) => {
+      address: (argument: FileBuffer) => {
         const address = this.#allocate(argument.sizeBytes, `argument ${argument.text}`);
         this.#buffers.push({ argument, address });
         return address;
       },
       functionAddress: (name: string) => this.#functionAddress(name),
     };
-    const segment = this.#runtime.view(kernarg, sizes.kernargSizeBytes);
-    writeArguments(segment, kernel, places, sizes, context, this.#hiddenValues());
-    const runs: DispatchRun[] = [];
+    const segment = this.#runtime.view(kernarg, kernargSizeBytes);
+    const data = new DataView(segment.buffer, segment.byteOffset, kernargSizeBytes);
+    writeArguments(data, placed, context);
+    writeHidden(launch, data, this.#queue, this.#services.hidden);
     const initial = segment.slice();
     for (let i = 0; i < repeat; i++) {
       segment.set(initial);
-      this.#fillBuffers();
+      this.#fillBuffers(i === 0);
       this.#services.reset();
+      yield* this.#turn();
       const before = cpuTimeNs?.();
-      const durationNs = this.#runOnce(kernarg, sizes);
-      runs.push({ durationNs, ...(cpuTimeNs && { cpuNs: cpuTimeNs() - before! }) });
+      const durationNs = yield* this.#runOnce(kernarg, launch);
+      this.#runs.push({ durationNs, ...(cpuTimeNs && { cpuNs: cpuTimeNs() - before! }) });
     }
+  }
+
+  outcome(): DispatchOutcome {
+    const kernel = this.#kernel;
     return {
       kernel,
-      runs,
+      runs: this.#runs,
       statistics: this.#queue.statistics,
       outputs: this.#buffers.flatMap(({ argument: { output, sizeBytes }, address }) =>
         output === undefined ? [] : [{ file: output, bytes: this.#runtime.view(address, sizeBytes).slice() }],
@@ -203,54 +253,53 @@ class Session implements Disposable {
     };
   }
 
-  #runOnce(kernarg: bigint, { groupSegmentSizeBytes, privateSegmentSizeBytes }: LaunchSizes): number {
-    const { grid, workgroup, timeoutMs } = this.#request;
-    const kernel = this.#kernel;
+  *#runOnce(kernarg: bigint, launch: PreparedLaunch): Steps<number> {
+    const { timeoutMs } = this.#request;
     this.#done.store(1n);
     try {
-      this.#queue.dispatch({
-        ...{ kernel: kernel.kernelObject, grid, workgroup, kernarg, completionSignal: this.#done },
-        ...{ groupSegmentSizeBytes, privateSegmentSizeBytes },
-      });
-      this.#wait(timeoutMs);
+      this.#queue.dispatch(launchPacket(launch, kernarg, this.#done));
+      yield* this.#wait(timeoutMs);
       if (this.#queue.error !== undefined) throw this.#queue.error.error;
     } catch (error) {
-      if (error instanceof WavewrightError) throw error.within({ section: `kernel '${plainName(kernel)}'` });
-      throw error;
+      if (!(error instanceof WavewrightError)) throw error;
+      throw error.within({ section: `kernel '${kernelName(this.#kernel)}'` });
     }
-    if (this.#done.load() > 0n) {
-      const waves = this.#queue.describeWaves().join('\n  ');
-      throw new WavewrightError('TIMEOUT', `kernel '${plainName(kernel)}' did not end within ${timeoutMs! / 1000} s`, {
-        ...(waves !== '' && { hint: `its waves:\n  ${waves}` }),
-      });
-    }
+    if (this.#done.load() > 0n) throw launchTimeout(launch, this.#queue, timeoutMs!);
     const ticks = this.#done.endTicks - this.#done.startTicks;
     return Number((ticks * 1_000_000_000n) / BigInt(this.#agent.info.timestampFrequencyHz));
   }
 
-  /** Slices of the device and of what the kernel asks this host for in turns, until it ended or the time is over. */
-  #wait(timeoutMs: number | undefined): void {
-    const deadline = performance.now() + (timeoutMs ?? Number.POSITIVE_INFINITY);
+  /** Slices of the device and of what the kernel asks this host for in turns, until it ended, its queue failed or the time is over. */
+  *#wait(timeoutMs = Number.POSITIVE_INFINITY): Steps<void> {
+    const deadline = performance.now() + timeoutMs;
     const services = this.#services;
     try {
       while (this.#done.load() > 0n && this.#queue.error === undefined && performance.now() < deadline) {
-        // The wait says why a kernel never ends when the device has no work.
         if (this.#runtime.progress() === 'idle') {
-          this.#done.waitSync('lt', 1n, timeoutMs === undefined ? {} : { timeoutMs });
-          break;
+          // The wait says why a kernel never ends when the device has no work.
+          this.#done.waitSync('lt', 1n, timeoutMs === Number.POSITIVE_INFINITY ? {} : { timeoutMs });
+          return;
         }
         services.poll(Math.min(deadline, performance.now() + SERVICE_SLICE_MS));
+        yield* this.#turn();
       }
     } finally {
       services.finish();
     }
   }
 
-  #fillBuffers(): void {
+  *#turn(): Steps<void> {
+    if (performance.now() < this.#nextTurnMs) return;
+    yield { name: kernelName(this.#kernel), describeWaves: () => this.#queue.describeWaves() };
+    this.#nextTurnMs = performance.now() + TURN_MS;
+  }
+
+  /** New memory is zero already; writing that would make it take the host's. */
+  #fillBuffers(isNew: boolean): void {
     for (const { argument, address } of this.#buffers) {
       const view = this.#runtime.view(address, argument.sizeBytes);
       view.set(argument.contents);
-      view.fill(0, argument.contents.length);
+      if (!isNew) view.fill(0, argument.contents.length);
     }
   }
 
@@ -271,21 +320,6 @@ class Session implements Disposable {
           ? `the device functions are ${names.slice(0, MAX_LISTED).join(', ')}${names.length > MAX_LISTED ? ', …' : ''}`
           : 'none of the files exports a device function; clang wants -fvisibility=default',
     });
-  }
-
-  #hiddenValues(): HiddenArgumentValues {
-    const { grid, workgroup } = this.#request;
-    const { sharedApertureHi, privateApertureHi } = this.#agent.requireDevice().properties;
-    const extent = (sizes: readonly number[]) => [sizes[0] ?? 1, sizes[1] ?? 1, sizes[2] ?? 1] as const;
-    return {
-      gridSize: extent(grid),
-      workgroupSize: extent(workgroup),
-      dims: Math.max(grid.length, workgroup.length) as 1 | 2 | 3,
-      queuePtr: this.#queue.address,
-      sharedBase: sharedApertureHi,
-      privateBase: privateApertureHi,
-      ...this.#services.hidden,
-    };
   }
 
   #allocate(sizeBytes: number, label: string): bigint {

@@ -3,6 +3,7 @@ import { WavewrightError } from '../base/errors.ts';
 import { hex, printable } from '../base/text.ts';
 import { table } from '../codeobject/report-text.ts';
 import type { CodeNeeds } from '../hsa/call-graph.ts';
+import { type ConstructorCall, constructorCalls } from '../hsa/constructors.ts';
 import type { Device } from '../hsa/device.ts';
 import type { ExecutableSymbol } from '../hsa/executable-symbol.ts';
 import type { LinkEntry } from '../hsa/link-map.ts';
@@ -15,19 +16,23 @@ export const LINK_VERSION = 1;
 export type LinkReport = ReturnType<typeof describeLink>;
 
 /**
- * Loads the code objects into one executable of the device and freezes it, if it can be. Addresses are `0x…` as loaded. Throws what
+ * Loads the code objects into one executable of the device and freezes it, if it can be; `waveSize` as for that. Addresses are `0x…` as loaded. Throws what
  * loading throws; what freezing would throw stands in `problems`.
  */
-export function describeLink(device: Device, images: readonly { readonly bytes: Uint8Array; readonly name: string }[]) {
+export function describeLink(
+  device: Device,
+  images: readonly { readonly bytes: Uint8Array; readonly name: string; readonly isModule?: boolean }[],
+  waveSize?: 32 | 64,
+) {
   using runtime = createRuntime({ devices: [device] });
   using executable = runtime.createExecutable();
-  for (const { bytes, name } of images) {
-    executable.loadCodeObject(runtime.gpuAgents[0]!, new CodeObjectReader(bytes, name));
+  for (const { bytes, name, isModule = false } of images) {
+    executable.loadCodeObject(runtime.gpuAgents[0]!, new CodeObjectReader(bytes, name), { isModule });
   }
   const relocations = executable.linkMap().map(describeEntry);
   const problems = [...executable.validate()];
   try {
-    executable.freeze();
+    executable.freeze({ constructors: 'none', ...(waveSize && { waveSize }) });
   } catch (error) {
     if (!(error instanceof WavewrightError) || error.code === 'INTERNAL') throw error;
     problems.push(error.message);
@@ -38,6 +43,7 @@ export function describeLink(device: Device, images: readonly { readonly bytes: 
     device: device.name,
     symbols: executable.symbols.map(describeSymbol),
     relocations,
+    constructors: [...constructorCalls(executable, 'init'), ...constructorCalls(executable, 'fini')].map(describeCall),
     problems,
   };
 }
@@ -45,6 +51,10 @@ export function describeLink(device: Device, images: readonly { readonly bytes: 
 function describeEntry({ user, symbol, relocationCount, resolution, definition }: LinkEntry) {
   const file = resolution === 'own' ? user.name : (definition?.codeObject?.name ?? null);
   return { user: user.name, symbol: symbol.name, relocationCount, resolution, definedBy: file };
+}
+
+function describeCall({ phase, kernel, codeObjects }: ConstructorCall) {
+  return { phase, kernel: kernel?.name.replace(/\.kd$/, '') ?? null, files: codeObjects.map(({ name }) => name) };
 }
 
 function describeSymbol(symbol: ExecutableSymbol) {
@@ -80,6 +90,12 @@ export function formatLink(report: LinkReport, { symbols, relocations }: { symbo
   }
   for (const { name, hardwareProblems } of report.symbols) {
     for (const problem of hardwareProblems) lines.push(`on hardware, ${name.replace(/\.kd$/, '')} ${problem}`);
+  }
+  for (const { phase, kernel, files } of report.constructors) {
+    const [what, when] =
+      phase === 'init' ? ['constructors', 'before the first kernel'] : ['destructors', 'after the last kernel'];
+    const runs = kernel === null ? `never run: no file has amdgcn.device.${phase}` : `${kernel} runs ${when}`;
+    lines.push(`${what} of ${files.join(', ')}: ${runs}`);
   }
   for (const problem of report.problems) lines.push(`problem: ${problem}`);
   if (lines.at(-1) === '') lines.pop();

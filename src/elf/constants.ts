@@ -19,22 +19,28 @@ export const SHT_NOTE = 7;
 export const SHT_NOBITS = 8;
 export const SHT_REL = 9;
 export const SHT_DYNSYM = 11;
+export const SHT_GROUP = 17;
 
 export const SHN_UNDEF = 0;
 export const SHN_LORESERVE = 0xff00;
 export const SHN_ABS = 0xfff1;
 export const SHN_XINDEX = 0xffff;
 
+export const STB_LOCAL = 0;
 export const STB_GLOBAL = 1;
 export const STB_WEAK = 2;
+export const STB_GNU_UNIQUE = 10;
 
 export const STT_NOTYPE = 0;
 export const STT_OBJECT = 1;
 export const STT_FUNC = 2;
 export const STT_SECTION = 3;
 export const STT_COMMON = 5;
+export const STT_TLS = 6;
+export const STT_GNU_IFUNC = 10;
 
 export const STV_DEFAULT = 0;
+export const STV_HIDDEN = 2;
 export const STV_PROTECTED = 3;
 
 export const DT_NULL = 0;
@@ -47,13 +53,19 @@ export const DT_RELASZ = 8;
 export const DT_RELAENT = 9;
 export const DT_STRSZ = 10;
 export const DT_SYMENT = 11;
+export const DT_SYMBOLIC = 16;
 export const DT_REL = 17;
 export const DT_RELSZ = 18;
 export const DT_RELENT = 19;
 export const DT_PLTREL = 20;
 export const DT_JMPREL = 23;
+export const DT_FLAGS = 30;
 export const DT_RELR = 36;
 export const DT_GNU_HASH = 0x6ffffef5;
+export const DT_VERSYM = 0x6ffffff0;
+
+/** In DT_FLAGS. */
+export const DF_SYMBOLIC = 2n;
 
 type Names = Readonly<Record<number, string>>;
 
@@ -112,6 +124,7 @@ export const SYMBOL_TYPE_NAMES: Names = {
   4: 'STT_FILE',
   5: 'STT_COMMON',
   6: 'STT_TLS',
+  10: 'STT_GNU_IFUNC',
 };
 
 export const SYMBOL_VISIBILITY_NAMES: Names = {
@@ -163,6 +176,8 @@ export const DYNAMIC_TAG_NAMES: Names = {
   1879048185: 'DT_RELACOUNT',
   1879048186: 'DT_RELCOUNT',
   1879048187: 'DT_FLAGS_1',
+  1879048188: 'DT_VERDEF',
+  1879048189: 'DT_VERDEFNUM',
   1879048190: 'DT_VERNEED',
   1879048191: 'DT_VERNEEDNUM',
 };

@@ -17,6 +17,7 @@ import {
   DT_STRTAB,
   DT_SYMENT,
   DT_SYMTAB,
+  DT_VERSYM,
 } from './constants.ts';
 import { type ElfRelocation, REL_ENTRY_SIZE_BYTES, RELA_ENTRY_SIZE_BYTES, readRelocations } from './relocations.ts';
 import { readStringTable } from './strings.ts';
@@ -86,6 +87,14 @@ export class DynamicTables {
     );
     const table = this.#at(address, count * SYMBOL_ENTRY_SIZE_BYTES, 'dynamic symbol table');
     return readSymbols(table, readStringTable(names));
+  }
+
+  /** DT_VERSYM: a version for each of `count` symbols; undefined without it. */
+  readVersions(count: number): number[] | undefined {
+    const address = this.#values.get(DT_VERSYM);
+    if (address === undefined) return undefined;
+    const table = this.#at(address, count * 2, 'DT_VERSYM table');
+    return Array.from({ length: count }, () => table.u16('version of a symbol'));
   }
 
   /** DT_RELA, DT_REL and DT_JMPREL, in this order. */

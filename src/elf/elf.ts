@@ -40,6 +40,7 @@ export class ElfFile {
   #symbols: ElfSymbol[] | undefined;
   #dynamic: { entries: ElfDynamicEntry[]; tables: DynamicTables } | undefined;
   #dynamicSymbols: ElfSymbol[] | undefined;
+  #dynamicVersions: { readonly value: readonly number[] | undefined } | undefined;
   #dynamicRelocations: ElfRelocation[] | undefined;
   #relocationSections: ElfRelocationSection[] | undefined;
   #notes: ElfNote[] | undefined;
@@ -74,6 +75,12 @@ export class ElfFile {
   get dynamicSymbols(): readonly ElfSymbol[] {
     this.#dynamicSymbols ??= this.#readDynamicSymbols();
     return this.#dynamicSymbols;
+  }
+
+  /** What DT_VERSYM says of each dynamic symbol (LSB, "Symbol Version Table"); undefined in a file without versions. */
+  get dynamicVersions(): readonly number[] | undefined {
+    this.#dynamicVersions ??= { value: this.#openDynamic().tables.readVersions(this.dynamicSymbols.length) };
+    return this.#dynamicVersions.value;
   }
 
   /** The relocations that a loader applies: DT_RELA, DT_REL and DT_JMPREL. */

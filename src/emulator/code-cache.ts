@@ -385,6 +385,7 @@ export class CodeCache {
         return { program, operandKinds: kinds, instructionClass: instructionClass(instruction.row) };
       });
       view.setUint32(record + RECORD_HANDLER, slot, true);
+      this.#work.decodeInstruction(this.#handlers.request(slot)!.weight);
     } catch (error) {
       if (!(error instanceof WavewrightError) || error.code !== 'UNSUPPORTED') throw error;
       return { code: 'unsupported', message: error.what };

@@ -154,8 +154,8 @@ export class EmulatorDispatch {
   }
 
   /** Where the resident waves are, of all threads: a line for each place, and what it looks like. */
-  describeWaves(): string[] {
-    return describeWavePlaces(this.wavePlaces());
+  describeWaves(sourceOf?: (pc: bigint) => string | undefined): string[] {
+    return describeWavePlaces(this.wavePlaces(), sourceOf);
   }
 
   /** Where each resident wave is that has not ended. */
@@ -165,21 +165,23 @@ export class EmulatorDispatch {
   }
 
   #placesOf(group: number): WavePlace[] {
-    const memory = this.#emulator.state;
+    const own = this.#emulator.state;
     const { waveSize } = this.#launch;
-    const get = (field: GroupField): number => memory.view.getInt32(group + groupOffset(field), true);
+    const get = (field: GroupField): number => own.view.getInt32(group + groupOffset(field), true);
     const workgroup = [get('idX'), get('idY'), get('idZ')] as const;
     return Array.from({ length: get('count') }, (_, index) => index).flatMap((index): WavePlace[] => {
-      const state = WAVE_STATES[memory.view.getInt32(group + GROUP_STATES + index * 4, true)]!;
+      const state = WAVE_STATES[own.view.getInt32(group + GROUP_STATES + index * 4, true)]!;
       if (state === 'ended') return [];
       const wave = get('waves') + index * get('waveStride');
-      const cache = this.#emulator.codeCache(waveSize, memory.view.getUint32(wave + WAVE_MODE, true));
-      const next = pcOf(memory, memory.view.getUint32(wave + WAVE_RECORD, true));
+      const cache = this.#emulator.codeCache(waveSize, own.view.getUint32(wave + WAVE_MODE, true));
+      const next = pcOf(own, own.view.getUint32(wave + WAVE_RECORD, true));
       // What a wave waits in is behind it, and one dword long.
       const waits = state === 'barrier' || state === 'sleeping';
-      const place = this.#emulator.describeRecord(cache, cache.record(waits ? next - 4 : next));
-      const exec = memory.view.getBigUint64(wave + STATE_OFFSETS.exec, true);
-      return [{ workgroup, wave: index, state, place, exec: BigInt.asUintN(waveSize, exec) }];
+      const at = waits ? next - 4 : next;
+      const place = this.#emulator.describeRecord(cache, cache.record(at));
+      const exec = own.view.getBigUint64(wave + STATE_OFFSETS.exec, true);
+      const pc = this.#emulator.memory.address(at);
+      return [{ workgroup, wave: index, state, place, pc, exec: BigInt.asUintN(waveSize, exec) }];
     });
   }
 }

@@ -12,7 +12,7 @@ import { type WorkerOptions, WorkerPool } from './workers/worker-pool.ts';
 export { CLOCK_FREQUENCY_HZ, type Executor, type ExecutorName } from './emulator-core.ts';
 
 export interface EmulatorOptions extends CoreOptions, WorkerOptions {
-  /** Upper limit of device memory; at most 4 GiB, the default. */
+  /** Bytes of device memory, code included; at most 4 GiB, the default. What is never used takes no memory of the host's. */
   readonly memorySizeBytes?: number;
   /** Number of the device among those of one runtime, 0 to 127: keeps their addresses apart. Default 0. */
   readonly index?: number;

@@ -34,44 +34,42 @@ export function reportFault(
   const location = emulator.locate(offset);
   const instruction = instructionText(cache.instruction(fault.record));
   const at = `pc ${hex(pc)}${location && ` in ${location}`}`;
-  const base = { pc, instruction, location, ...place };
   const where = `workgroup (${place.workgroup.join(', ')}), wave ${place.wave}`;
+  const lane = fault.lane < 0 ? '' : `, lane ${fault.lane}`;
+  /** `by`: names the instruction, which some texts do themselves. */
+  const report = (kind: EmulatorFault['kind'], what: string, by = ` by '${instruction}'`): EmulatorFault => ({
+    ...{ kind, what, pc, instruction, location, ...place, ...(fault.lane >= 0 && { lane: fault.lane }) },
+    message: `${what}${by} at ${at}; ${where}${lane}`,
+  });
   const untranslated = cache.untranslated(fault.record);
-  if (untranslated?.code === 'illegal') {
-    return { ...base, kind: 'illegal-instruction', message: `${untranslated.message} at ${at}; ${where}` };
-  }
+  if (untranslated?.code === 'illegal') return report('illegal-instruction', untranslated.message, '');
   const { processor } = emulator.target;
-  if (untranslated) {
-    return { ...base, kind: 'unsupported', message: `${untranslated.message} (${processor}) at ${at}; ${where}` };
-  }
+  if (untranslated) return report('unsupported', `${untranslated.message} (${processor})`, '');
   const { address } = fault;
   switch (fault.code) {
     case FAULT_MODE:
-      return {
-        ...base,
-        kind: 'unsupported',
-        message: `unsupported MODE ${hex(address)} (${processor}) by '${instruction}' at ${at}; ${where}`,
-      };
+      return report('unsupported', `unsupported MODE ${hex(address)} (${processor})`);
     case FAULT_JUMP: {
-      const message = `jump to ${hex(address)}, where there is no code, by '${instruction}' at ${at}; ${where}`;
-      return withPlace(emulator, { ...base, kind: 'memory', message, address, access: 'execute' });
+      const jump = report('memory', `jump to ${hex(address)}, where there is no code,`);
+      return withPlace(emulator, { ...jump, address, access: 'execute' });
     }
   }
-  if (fault.code < 0) return { ...base, kind: 'exception', message: `trap by '${instruction}' at ${at}; ${where}` };
+  if (fault.code < 0) return report('exception', 'trap');
   const kind = accessKind(fault.code);
-  const lane = fault.lane < 0 ? '' : `, lane ${fault.lane}`;
-  const message = `${describeAccess(fault.code, address)} by '${instruction}' at ${at}; ${where}${lane}`;
   const access = accessName(fault.code);
-  const report = { ...base, ...(fault.lane >= 0 && { lane: fault.lane }), kind, message, address, access };
-  return kind === 'memory' ? withPlace(emulator, report) : report;
+  const found = { ...report(kind, describeAccess(fault.code, address)), address, access };
+  return kind === 'memory' ? withPlace(emulator, found) : found;
 }
 
 /** With what is near the address. */
 function withPlace({ memory }: Emulator, fault: EmulatorFault & { readonly address: bigint }): EmulatorFault {
   const target = memory.offset(fault.address);
-  if (target === undefined) return { ...fault, message: `${fault.message}; not an address of this device` };
+  if (target === undefined) {
+    const near = 'not an address of this device';
+    return { ...fault, near, message: `${fault.message}; ${near}` };
+  }
   const nearest = memory.nearest(target);
   const freed = memory.find(target) ? undefined : memory.findFreed(target);
-  const message = `${fault.message}; ${describePlace(target, fault.access, nearest, freed, memory.address(0))}`;
-  return { ...fault, ...(nearest && { nearest }), ...(freed && { freed }), message };
+  const near = describePlace(target, fault.access, nearest, freed, memory.address(0));
+  return { ...fault, near, message: `${fault.message}; ${near}`, ...(nearest && { nearest }), ...(freed && { freed }) };
 }

@@ -36,6 +36,9 @@ export const isAccessFault = ({ code }: WaveFault): boolean => code >= 0;
 export interface EmulatorFault {
   readonly kind: EmulatorFaultKind;
   readonly message: string;
+  /** The part of the message that says what was attempted, and the one that says what memory is there. */
+  readonly what: string;
+  readonly near?: string;
   readonly pc: bigint;
   readonly instruction: string;
   readonly location: string;

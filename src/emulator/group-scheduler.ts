@@ -202,11 +202,11 @@ export class GroupScheduler implements RecordHolder {
   }
 
   leaveRecords(): () => void {
-    const { memory } = this.#core;
-    const { view } = memory;
+    const { state } = this.#core;
+    const { view } = state;
     for (const slot of [...this.#resident, ...this.#idle]) slot.hasTemplates = false;
     const places = this.#resident.flatMap((slot) =>
-      slot.liveWaves.map((wave) => ({ wave, pc: pcOf(memory, view.getUint32(wave.base + WAVE_RECORD, true)) })),
+      slot.liveWaves.map((wave) => ({ wave, pc: pcOf(state, view.getUint32(wave.base + WAVE_RECORD, true)) })),
     );
     return () => {
       for (const { wave, pc } of places) {
@@ -250,8 +250,9 @@ export class GroupScheduler implements RecordHolder {
     const executor = this.#executor;
     this.#running = slot;
     let isAwake = false;
-    slot.set('turn', executor.turnInstructions);
-    slot.set('limit', this.#slice);
+    const share = this.#core.work.turnShare;
+    slot.set('turn', Math.ceil(executor.turnInstructions * share));
+    slot.set('limit', Math.ceil(this.#slice * share));
     this.#slice = Math.min(2 * this.#slice, executor.sliceInstructions);
     slot.set('used', 0);
     slot.set('events', 0);
@@ -268,7 +269,8 @@ export class GroupScheduler implements RecordHolder {
         slot.setState(index, state);
         if (state !== 'sleeping') isAwake = true;
         this.#chargeHost(slot);
-        if (slot.get('used') >= slot.get('limit')) break;
+        // Heavier code than before has shorter turns from now on.
+        if (slot.get('used') >= slot.get('limit') || this.#core.work.turnShare < share) break;
       }
     } finally {
       const started = slot.get('started');

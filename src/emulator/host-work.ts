@@ -2,6 +2,7 @@
  * What the host does for waves besides running them: it decodes, compiles and answers exits. The time of that counts against the slice, and
  * the memory that it leaves behind is bounded. Both are estimates, so that what waves do depends on the speed of no machine.
  */
+import { turnShare } from './instruction-weight.ts';
 
 /** Microseconds of an instruction that is decoded, a value of a program that becomes a handler, and a byte of a function of T1. */
 const DECODE_US = 5;
@@ -22,6 +23,18 @@ export class HostWork {
   #codeBytes = 0;
   /** Of handlers, which are good for any code. */
   #handlerBytes = 0;
+  /** Weight of the heaviest instruction that was decoded. */
+  #heaviest = 1;
+
+  /** `weight`: of instruction-weight.ts. */
+  decodeInstruction(weight: number): void {
+    this.#heaviest = Math.max(this.#heaviest, weight);
+  }
+
+  /** The part of a full turn that waves have: less where one instruction may take as long as many. */
+  get turnShare(): number {
+    return turnShare(this.#heaviest);
+  }
 
   decode(instructions: number): void {
     this.#spentUs += instructions * DECODE_US;
@@ -69,6 +82,7 @@ export class HostWork {
   }
 
   forgetCode(): void {
+    this.#heaviest = 1;
     this.#codeBytes = 0;
   }
 

@@ -36,7 +36,7 @@ const TWO_MEMORIES = Uint8Array.of(
 export function expectTwoMemories(isSupported = WebAssembly.validate(TWO_MEMORIES)): void {
   if (isSupported) return;
   throw new WavewrightError('UNSUPPORTED', 'this engine runs no WebAssembly modules with several memories', {
-    hint: 'Node 22, Chromium 120, Firefox 125 and later ones do',
+    hint: 'Node 22 and Chromium 120 and later ones do',
   });
 }
 

@@ -9,6 +9,8 @@ export interface WavePlace {
   /** `pc 0x7f0000001040 in kernel+0x40: s_barrier`: the next instruction; of a wave that waits, the one that it waits in. */
   readonly place: string;
   readonly exec: bigint;
+  /** Of the instruction in `place`. */
+  readonly pc?: bigint;
 }
 
 /** Places that are listed; the others are counted. */
@@ -25,15 +27,20 @@ const WORDS: Readonly<Record<WavePlace['state'], string>> = {
 
 const counted = (count: number, noun: string): string => `${count} ${noun}${count === 1 ? '' : 's'}`;
 
-/** A line for each place where waves stand, the one with the most waves first, and what it looks like. Empty without waves. */
-export function describeWavePlaces(waves: readonly WavePlace[]): string[] {
+/** A line for each place where waves stand, the one with the most waves first, and what it looks like. Empty without waves. `sourceOf`: where the
+ * instruction at a pc comes from. */
+export function describeWavePlaces(
+  waves: readonly WavePlace[],
+  sourceOf: (pc: bigint) => string | undefined = () => undefined,
+): string[] {
   if (waves.length === 0) return [];
   const places = [...Map.groupBy(waves, ({ state, place }) => `${WORDS[state]} at ${place}`)];
   places.sort(([, a], [, b]) => b.length - a.length);
   const lines = places.slice(0, MAX_PLACES).map(([place, there]) => {
-    const [{ exec }] = there as [WavePlace];
+    const [{ exec, pc }] = there as [WavePlace];
+    const source = pc === undefined ? undefined : sourceOf(pc);
     const others = there.some((wave) => wave.exec !== exec) ? ' and others' : '';
-    return `${counted(there.length, 'wave')} ${place}; EXEC 0x${exec.toString(16)}${others}; ${namesOf(there)}`;
+    return `${counted(there.length, 'wave')} ${place}${source === undefined ? '' : `; ${source}`}; EXEC 0x${exec.toString(16)}${others}; ${namesOf(there)}`;
   });
   if (places.length > MAX_PLACES) {
     const rest = places.slice(MAX_PLACES).reduce((sum, [, there]) => sum + there.length, 0);

@@ -133,7 +133,7 @@ export class WorkgroupSlot {
 
   get liveWaves(): readonly Wave[] {
     const first = (this.group + GROUP_STATES) >> 2;
-    return this.waves.filter((_, i) => i < this.waveCount && this.#memory.words[first + i] !== ENDED);
+    return this.waves.filter((_, i) => i < this.waveCount && this.#state.words[first + i] !== ENDED);
   }
 
   setState(wave: number, state: WaveState): void {

@@ -3,7 +3,7 @@
  * alone could not know (spec/hsa.md section 3.3). Every function is looked into at most once, whatever is asked for.
  */
 import { WavewrightError } from '../base/errors.ts';
-import { analyzeFunction, type FunctionAnalysis } from '../lift/function-analysis.ts';
+import { analyzeFunction, type FunctionAnalysis, type WalkBudget } from '../lift/function-analysis.ts';
 import { mostRegisters, type RegisterCounts } from '../lift/register-limits.ts';
 import { type CodeFunction, CodeMap } from './code-map.ts';
 import type { LoadedCodeObject } from './loaded-code-object.ts';
@@ -50,21 +50,22 @@ interface Edge {
 export class CallGraph {
   readonly #code: CodeMap;
   readonly #waveSize: (codeObject: LoadedCodeObject) => 32 | 64;
-  readonly #addressOf: (name: string) => bigint | undefined;
+  readonly #addressOf: (user: LoadedCodeObject, name: string) => bigint | undefined;
   readonly #analyses = new Map<CodeFunction, FunctionAnalysis>();
   readonly #edges = new Map<CodeFunction, readonly Edge[]>();
   readonly #reach = new Map<CodeFunction, Reach>();
   readonly #needs = new Map<CodeFunction, CodeNeeds>();
   #any: Reach | undefined;
+  readonly #walk: WalkBudget = { steps: 1_000_000 };
 
-  /** All code objects of one agent, relocated; `addressOf`: what a name means that a code object does not define itself. */
+  /** All code objects of one agent, relocated; `addressOf`: what a name means to a code object that shares it with others. */
   constructor(
     codeObjects: readonly LoadedCodeObject[],
     defaultWaveSize: 32 | 64,
-    addressOf: (name: string) => bigint | undefined,
+    addressOf: (user: LoadedCodeObject, name: string) => bigint | undefined,
   ) {
     this.#code = new CodeMap(codeObjects);
-    this.#waveSize = (codeObject) => codeObject.kernelWaveSize ?? defaultWaveSize;
+    this.#waveSize = (codeObject) => codeObject.waveSize ?? defaultWaveSize;
     this.#addressOf = addressOf;
   }
 
@@ -205,7 +206,10 @@ export class CallGraph {
     const info = codeObject.functionInfo.get(name);
     if (!info) return undefined;
     const { privateSegmentSizeBytes: stackBytes, callees, hasIndirectCalls, hasDynamicStack, ...counts } = info;
-    const targets = callees.map((each) => this.#code.addressOf(codeObject, each) ?? this.#addressOf(each));
+    const isLocal = (callee: string) => codeObject.localNames.has(callee);
+    const targets = callees.map((each) =>
+      isLocal(each) ? this.#code.addressOf(codeObject, each) : this.#addressOf(codeObject, each),
+    );
     return {
       ...{ ...counts, stackBytes, isStackKnown: !hasDynamicStack, isReadable: true, fallsThrough: false },
       calls: [...targets, ...(hasIndirectCalls ? [undefined] : [])].map((target) => ({ target, stackBytes })),
@@ -217,7 +221,7 @@ export class CallGraph {
     try {
       return analyzeFunction(
         {
-          ...{ address, processor, waveSize: this.#waveSize(codeObject) },
+          ...{ address, processor, waveSize: this.#waveSize(codeObject), walk: this.#walk },
           bytes: codeObject.loadedBytes(address, sizeBytes).slice(),
           readConstant: (at) => codeObject.constantDword(at),
         },

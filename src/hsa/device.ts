@@ -120,6 +120,9 @@ export type FaultKind = 'memory' | 'aperture' | 'illegal-instruction' | 'unsuppo
 export interface Fault {
   readonly kind: FaultKind;
   readonly message: string;
+  /** The part of the message that says what was attempted, and the one that says what memory is there, where the device tells them apart. */
+  readonly what?: string;
+  readonly near?: string;
   readonly pc: bigint;
   /** Instruction text as LLVM prints it. */
   readonly instruction: string;
@@ -186,7 +189,7 @@ export interface Dispatch {
   /** Stops all waves; used by time limits and by a program's exit. Idempotent. */
   cancel(): void;
   /** Where the resident waves stand, for a kernel that does not end: a bounded number of lines, and what it looks like. */
-  describeWaves(): string[];
+  describeWaves(sourceOf?: (pc: bigint) => string | undefined): string[];
 }
 
 /**
@@ -195,7 +198,8 @@ export interface Dispatch {
  */
 export type AdvanceResult = 'idle' | 'running' | 'waiting';
 
-export interface Device {
+/** `using` closes it. */
+export interface Device extends Disposable {
   /** As the user names it: `emulated:gfx90a`. */
   readonly name: string;
   readonly properties: DeviceProperties;

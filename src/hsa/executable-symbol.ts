@@ -51,4 +51,7 @@ export interface FunctionSymbol extends SymbolBase {
   readonly needs: CodeNeeds | undefined;
 }
 
+/** As the source names it: without the suffix of its descriptor. */
+export const kernelName = ({ name }: Pick<KernelSymbol, 'name'>): string => name.replace(/\.kd$/, '');
+
 export type ExecutableSymbol = KernelSymbol | VariableSymbol | FunctionSymbol;

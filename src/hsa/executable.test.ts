@@ -237,12 +237,19 @@ test('an undefined weak symbol is 0, its addend still counts', () => {
   assert.equal(loaded.u64(0), 3n);
 });
 
-test('strong beats weak in either order, the first of two weak ones stays, own definitions bind to the own copy', () => {
+test('strong beats weak in either order, the first of two weak ones stays, a preemptible own definition gives way, a protected one does not', () => {
   const { executable, load } = setUp();
   const weak = load({
     symbols: [variable('x', 0, { binding: 'weak' }), variable('y', 8, { binding: 'weak' })],
     relocations: [{ dataOffset: 16, type: R.abs64, symbol: 'x' }],
   });
+  const bound = load(
+    {
+      symbols: [variable('x', 0, { binding: 'weak', visibility: 'protected' })],
+      relocations: [{ dataOffset: 16, type: R.abs64, symbol: 'x' }],
+    },
+    'bound.co',
+  );
   const strong = load({ symbols: [variable('x', 0), variable('y', 8, { binding: 'weak' })] }, 'strong.co');
   const user = load(
     {
@@ -257,7 +264,8 @@ test('strong beats weak in either order, the first of two weak ones stays, own d
   executable.freeze();
   assert.equal(user.u64(0), strong.at(0));
   assert.equal(user.u64(8), weak.at(8));
-  assert.equal(weak.u64(16), weak.at(0));
+  assert.equal(weak.u64(16), strong.at(0));
+  assert.equal(bound.u64(16), bound.at(0));
   assert.equal(executable.getSymbol('x').address, strong.at(0));
 });
 

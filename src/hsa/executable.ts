@@ -1,25 +1,27 @@
 /**
  * Executables (hsa_executable_t): code objects of one or more agents, linked with each other. Loading registers what a code object
  * defines; freezing resolves every relocation over all of them and over external definitions, in any order (spec/hsa.md section
- * 3.5). A symbol that a code object defines itself always means its own copy.
+ * 3.5). What names mean, `LinkScope` says.
  */
 
-import { STT_NOTYPE } from '../elf/constants.ts';
+import { isLinkerDefined } from '../codeobject/link.ts';
+import { STT_NOTYPE, STV_DEFAULT } from '../elf/constants.ts';
 import type { ElfSymbol } from '../elf/symbols.ts';
 import type { Agent } from './agent.ts';
 import { CallGraph } from './call-graph.ts';
+import { type ConstructorCall, type ConstructorOptions, constructorCalls } from './constructors.ts';
 import type { ExecutableSymbol } from './executable-symbol.ts';
+import { FunctionArrays } from './function-arrays.ts';
 import { expectHandle } from './handles.ts';
 import { PROFILES, ROUNDING_MODES } from './info-table.ts';
 import type { Lifetime } from './lifetime.ts';
-import { checkCalls, type LinkEntry, linkEntries, mismatches } from './link-map.ts';
+import { checkCalls, type LinkEntry, linkEntries, mismatches, undefinedSymbols } from './link-map.ts';
+import { alreadyDefined, LinkScope } from './link-scope.ts';
 import { CodeObjectReader, type Definition, LoadedCodeObject } from './loaded-code-object.ts';
 import { LoadedKernel } from './loaded-kernel.ts';
 import { loadableRelocation, relocate } from './relocations.ts';
 import { HsaError } from './status.ts';
 
-/** Names of undefined symbols that one error lists. */
-const MAX_LISTED = 10;
 const EXTERNAL = 'external definition';
 
 interface Patch {
@@ -27,12 +29,6 @@ interface Patch {
   readonly offset: number;
   readonly bits: number;
   readonly value: bigint;
-}
-
-/** The names that the code objects of one agent share. */
-interface Namespace {
-  readonly definitions: Map<string, Definition>;
-  readonly symbols: Map<string, ExecutableSymbol>;
 }
 
 export interface ExecutableOptions {
@@ -48,11 +44,28 @@ export interface ExecutableOwner {
   /** Throws NOT_INITIALIZED and INVALID_AGENT. */
   expectAgent(agent: Agent): void;
   onDispose(executable: Executable): void;
+  runConstructors(calls: readonly ConstructorCall[], options: ConstructorOptions): void;
+}
+
+export interface LoadOptions {
+  /**
+   * Whether its own definitions are its own, however many other code objects have the same: HIP compiles each source file of a program to such a
+   * module, unless -fgpu-rdc is given. Default false.
+   */
+  readonly isModule?: boolean;
+}
+
+export interface FreezeOptions extends ConstructorOptions {
+  /** Whether the constructors of what is loaded run now; `none` for who starts their kernels himself. Default `run`. */
+  readonly constructors?: 'run' | 'none';
+  /** What code was compiled for that does not show it: libraries without kernels on targets with waves of 32 and of 64 lanes. */
+  readonly waveSize?: 32 | 64;
 }
 
 export class Executable implements Disposable {
   readonly #codeObjects: LoadedCodeObject[] = [];
-  readonly #namespaces = new Map<Agent, Namespace>();
+  readonly #scopes = new Map<Agent, LinkScope>();
+  readonly #arrays = new Map<Agent, FunctionArrays>();
   readonly #symbols: ExecutableSymbol[] = [];
   readonly #owner: ExecutableOwner;
   readonly profile: 'base' | 'full';
@@ -60,6 +73,7 @@ export class Executable implements Disposable {
   /** Addresses that names have for all agents. */
   readonly #programDefinitions = new Map<string, Definition>();
   #frozen = false;
+  #hasDestructors = false;
   #isDisposed = false;
 
   /** Use `Runtime.createExecutable`. */
@@ -85,18 +99,21 @@ export class Executable implements Disposable {
    * Loads a code object for a GPU agent. Throws FROZEN_EXECUTABLE, INVALID_CODE_OBJECT, INCOMPATIBLE_ARGUMENTS when it was built
    * for another target, and VARIABLE_ALREADY_DEFINED when two strong definitions share a name.
    */
-  loadCodeObject(agent: Agent, reader: CodeObjectReader): LoadedCodeObject {
+  loadCodeObject(agent: Agent, reader: CodeObjectReader, { isModule = false }: LoadOptions = {}): LoadedCodeObject {
     this.#expectUnfrozen();
     this.#owner.expectAgent(agent);
     expectHandle(reader, CodeObjectReader, 'INVALID_CODE_OBJECT_READER');
-    const codeObject = new LoadedCodeObject(this, agent, reader);
+    const groups = this.#scopes.get(agent)?.groups ?? new Set();
+    const codeObject = new LoadedCodeObject(this, agent, reader, { groups, isModule });
     try {
+      const scope = this.#scope(agent);
       const definitions = codeObject.definitions();
       const symbols = codeObject.symbols();
-      for (const definition of definitions) this.#checkUnique(agent, definition, reader.name);
-      for (const definition of definitions) this.#define(agent, definition);
+      for (const definition of definitions) scope.expectUnique(definition, reader.name);
+      for (const definition of definitions) scope.define(definition);
+      scope.add(codeObject, symbols);
+      scope.groups = codeObject.groups;
       this.#symbols.push(...symbols);
-      for (const symbol of symbols) this.#defineSymbol(symbol);
     } catch (error) {
       agent.requireDevice().memory.free(codeObject.address);
       throw error;
@@ -110,8 +127,8 @@ export class Executable implements Disposable {
     this.#expectUnfrozen();
     this.#owner.expectAgent(agent);
     const definition = externalDefinition(name, address);
-    this.#checkUnique(agent, definition, EXTERNAL);
-    this.#define(agent, definition);
+    this.#scope(agent).expectUnique(definition, EXTERNAL);
+    this.#scope(agent).define(definition);
   }
 
   /**
@@ -137,11 +154,16 @@ export class Executable implements Disposable {
   }
 
   #entriesOf(codeObject: LoadedCodeObject): LinkEntry[] {
-    return linkEntries(codeObject, (name) => this.#definitionFor(codeObject.agent, name));
+    return linkEntries(codeObject, (name) => this.#definitionFor(codeObject, name));
   }
 
-  #definitionFor(agent: Agent, name: string): Definition | undefined {
-    return this.#namespace(agent).definitions.get(name) ?? this.#programDefinitions.get(name);
+  /** What the name means to `user`. */
+  #definitionFor(user: LoadedCodeObject, name: string): Definition | undefined {
+    const scope = this.#scope(user.agent);
+    const definition = scope.lookUp(name, user);
+    if (definition !== undefined || !user.isRelocatable) return definition ?? this.#programDefinitions.get(name);
+    if (isLinkerDefined(name)) return linkerDefinition(name, this.#arrays.get(user.agent)?.addressOf(name) ?? 0n);
+    return scope.isInternal(name) ? undefined : this.#programDefinitions.get(name);
   }
 
   /** What is declared otherwise than it is defined, one line each; empty for a valid executable (hsa_executable_validate). */
@@ -150,29 +172,50 @@ export class Executable implements Disposable {
   }
 
   /**
-   * Relocates and publishes all code; nothing can be loaded any more. Memory is untouched when it throws: VARIABLE_UNDEFINED with the
-   * names that nothing defines, INCOMPATIBLE_ARGUMENTS for calls between code that was built for other waves or arguments.
+   * Relocates and publishes all code, then runs its constructors; nothing can be loaded any more. Memory is untouched when linking throws:
+   * VARIABLE_UNDEFINED with the names that nothing defines, INCOMPATIBLE_ARGUMENTS for calls between code that was built for other waves or
+   * arguments. Constructors throw what kernels throw, GPU_FAULT and TIMEOUT; the executable is frozen then.
    */
-  freeze(): void {
+  freeze({ constructors = 'run', waveSize, ...how }: FreezeOptions = {}): void {
     this.#expectUnfrozen();
+    for (const agent of this.#scopes.keys()) {
+      if (!this.#arrays.has(agent))
+        this.#arrays.set(agent, new FunctionArrays(this.#codeObjectsOf(agent), agent.requireDevice().memory));
+    }
     const entries = this.#codeObjects.map((codeObject) => this.#entriesOf(codeObject));
     const patches = this.#codeObjects.flatMap((codeObject, i) => this.#resolve(codeObject, entries[i]!));
-    checkCalls(entries.flat());
+    checkCalls(entries.flat(), waveSize);
     for (const patch of patches) writeField(patch);
+    for (const arrays of this.#arrays.values()) arrays.fill();
     this.#frozen = true;
-    for (const agent of this.#namespaces.keys()) this.#link(agent);
+    for (const agent of this.#scopes.keys()) this.#link(agent, waveSize);
     for (const codeObject of this.#codeObjects) {
       codeObject.agent.requireDevice().publishCode(codeObject.publishedCode());
       codeObject.agent.codeObjects.add(codeObject);
     }
+    if (constructors === 'none') return;
+    this.#owner.runConstructors(constructorCalls(this, 'init'), how);
+    this.#hasDestructors = true;
   }
 
-  #link(agent: Agent): void {
-    const codeObjects = this.#codeObjects.filter((codeObject) => codeObject.agent === agent);
-    const lookUp = (name: string) => this.#definitionFor(agent, name)?.address;
-    const graph = new CallGraph(codeObjects, agent.requireDevice().properties.wavefrontSize, lookUp);
+  /** Runs the destructors of what `freeze` constructed, once; disposal does not. Throws what kernels throw. */
+  runDestructors(options: ConstructorOptions = {}): void {
+    this.expectLive();
+    if (!this.#hasDestructors) return;
+    this.#hasDestructors = false;
+    this.#owner.runConstructors(constructorCalls(this, 'fini'), options);
+  }
+
+  #link(agent: Agent, waveSize: 32 | 64 | undefined): void {
+    const codeObjects = this.#codeObjectsOf(agent);
+    const lookUp = (user: LoadedCodeObject, name: string) => this.#definitionFor(user, name)?.address;
+    const graph = new CallGraph(codeObjects, waveSize ?? agent.requireDevice().properties.wavefrontSize, lookUp);
     for (const codeObject of codeObjects) codeObject.link(graph, codeObjects.length > 1);
     for (const symbol of this.#kernelsOf(agent)) agent.kernels.set(symbol.kernelObject, symbol);
+  }
+
+  #codeObjectsOf(agent: Agent): LoadedCodeObject[] {
+    return this.#codeObjects.filter((codeObject) => codeObject.agent === agent);
   }
 
   #kernelsOf(agent: Agent): LoadedKernel[] {
@@ -203,9 +246,9 @@ export class Executable implements Disposable {
   findSymbol(name: string, agent?: Agent): ExecutableSymbol | undefined {
     this.expectLive();
     if (agent !== undefined) this.#owner.expectAgent(agent);
-    if (agent !== undefined) return this.#namespaces.get(agent)?.symbols.get(name);
-    for (const { symbols } of this.#namespaces.values()) {
-      const symbol = symbols.get(name);
+    if (agent !== undefined) return this.#scopes.get(agent)?.symbolNamed(name);
+    for (const scope of this.#scopes.values()) {
+      const symbol = scope.symbolNamed(name);
       if (symbol !== undefined) return symbol;
     }
     return undefined;
@@ -223,7 +266,7 @@ export class Executable implements Disposable {
   [Symbol.dispose](): void {
     if (this.#isDisposed) return;
     this.#isDisposed = true;
-    for (const agent of this.#namespaces.keys()) {
+    for (const agent of this.#scopes.keys()) {
       for (const kernel of this.#kernelsOf(agent)) agent.kernels.delete(kernel.kernelObject);
     }
     for (const codeObject of this.#codeObjects) {
@@ -233,9 +276,11 @@ export class Executable implements Disposable {
       if (this.#frozen) device.withdrawCode(address);
       device.memory.free(address);
     }
+    for (const arrays of this.#arrays.values()) arrays[Symbol.dispose]();
     this.#codeObjects.length = 0;
     this.#symbols.length = 0;
-    this.#namespaces.clear();
+    this.#scopes.clear();
+    this.#arrays.clear();
     this.#programDefinitions.clear();
     this.#owner.onDispose(this);
   }
@@ -255,39 +300,17 @@ export class Executable implements Disposable {
     if (this.#frozen) throw new HsaError('FROZEN_EXECUTABLE', 'the executable is frozen');
   }
 
-  #namespace(agent: Agent): Namespace {
-    let namespace = this.#namespaces.get(agent);
-    if (namespace === undefined) {
-      namespace = { definitions: new Map(), symbols: new Map() };
-      this.#namespaces.set(agent, namespace);
+  #scope(agent: Agent): LinkScope {
+    let scope = this.#scopes.get(agent);
+    if (scope === undefined) {
+      scope = new LinkScope();
+      this.#scopes.set(agent, scope);
     }
-    return namespace;
-  }
-
-  #checkUnique(agent: Agent, { name, weak }: Definition, file: string): void {
-    const known = this.#namespace(agent).definitions.get(name);
-    if (known === undefined || known.weak || weak) return;
-    throw alreadyDefined(name, file);
-  }
-
-  /** Strong wins over weak, the first of two weak ones stays. */
-  #define(agent: Agent, definition: Definition): void {
-    const { definitions } = this.#namespace(agent);
-    const known = definitions.get(definition.name);
-    if (known === undefined || (known.weak && !definition.weak)) definitions.set(definition.name, definition);
-  }
-
-  #defineSymbol(symbol: ExecutableSymbol): void {
-    if (symbol.linkage !== 'program') return;
-    const { symbols } = this.#namespace(symbol.agent);
-    const known = symbols.get(symbol.name);
-    if (known === undefined || (known.binding === 'weak' && symbol.binding === 'strong')) {
-      symbols.set(symbol.name, symbol);
-    }
+    return scope;
   }
 
   #resolve(codeObject: LoadedCodeObject, entries: readonly LinkEntry[]): Patch[] {
-    const missing = entries.filter(({ resolution }) => resolution === 'undefined').map(({ symbol }) => symbol.name);
+    const missing = entries.filter(({ resolution }) => resolution === 'undefined');
     const addresses = new Map<ElfSymbol, bigint>(entries.map(({ symbol, address }) => [symbol, address]));
     const { image, loadDelta } = codeObject;
     const patches: Patch[] = [];
@@ -309,18 +332,20 @@ export class Executable implements Disposable {
         throw error.within({ file: codeObject.name, section: `dynamic relocation ${index}` });
       }
     }
-    if (missing.length > 0) throw undefinedSymbols([...new Set(missing)], codeObject.name);
+    if (missing.length > 0) throw undefinedSymbols(missing, this.#codeObjectsOf(codeObject.agent));
     return patches;
   }
 }
 
 function externalDefinition(name: string, address: bigint): Definition {
   if (typeof name !== 'string' || name === '') throw new HsaError('INVALID_ARGUMENT', 'a definition without a name');
-  return { name, address, weak: false, type: STT_NOTYPE, codeObject: undefined };
+  return { ...linkerDefinition(name, address), strength: 'strong' };
 }
 
-function alreadyDefined(name: string, file: string): HsaError {
-  return new HsaError('VARIABLE_ALREADY_DEFINED', `symbol '${name}' is already defined in this executable`, { file });
+/** What no code object defines. */
+function linkerDefinition(name: string, address: bigint): Definition {
+  const nothing = { type: STT_NOTYPE, visibility: STV_DEFAULT, sizeBytes: 0, codeObject: undefined } as const;
+  return { name, address, strength: 'weak', ...nothing };
 }
 
 function writeField({ image, offset, bits, value }: Patch): void {
@@ -332,14 +357,4 @@ function writeField({ image, offset, bits, value }: Patch): void {
 function inPlaceAddend(image: DataView, offset: number, bits: number): bigint {
   if (bits === 64) return image.getBigInt64(offset, true);
   return BigInt(bits === 32 ? image.getInt32(offset, true) : image.getInt16(offset, true));
-}
-
-function undefinedSymbols(names: readonly string[], file: string): HsaError {
-  const listed = names.slice(0, MAX_LISTED).map((name) => `'${name}'`);
-  if (names.length > listed.length) listed.push(`${names.length - listed.length} more`);
-  const what = `undefined ${names.length === 1 ? 'symbol' : 'symbols'} ${listed.join(', ')}`;
-  return new HsaError('VARIABLE_UNDEFINED', what, {
-    file,
-    hint: 'load what defines it into the same executable',
-  });
 }

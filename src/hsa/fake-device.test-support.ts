@@ -210,6 +210,8 @@ export class FakeDevice implements Device {
 
   close(): void {}
 
+  [Symbol.dispose](): void {}
+
   #step(dispatch: FakeDispatch): 'running' | 'waiting' | 'done' {
     try {
       const { done, value } = dispatch.body.next();

@@ -17,13 +17,15 @@ export interface ImageKernel {
 
 export interface ImageSymbol {
   readonly name: string;
-  readonly type?: 'none' | 'object' | 'function';
+  readonly type?: keyof typeof TYPES;
   readonly binding?: 'local' | 'global' | 'weak';
   readonly visibility?: 'default' | 'hidden' | 'protected';
   /** Offset in the data area; absent: undefined here. */
   readonly dataOffset?: number;
   /** A value that loading does not move, instead of an offset. */
   readonly absolute?: number;
+  /** Of DT_VERSYM; the file has it when a symbol gives one. */
+  readonly version?: number;
   readonly sizeBytes?: number;
 }
 
@@ -51,7 +53,7 @@ export interface ImageOptions {
 }
 
 const BINDINGS = { local: 0, global: 1, weak: 2 };
-const TYPES = { none: 0, object: 1, function: 2 };
+const TYPES = { none: 0, object: 1, function: 2, tls: 6, ifunc: 10 };
 const VISIBILITIES = { default: 0, hidden: 2, protected: 3 };
 const SHN_ABS = 0xfff1;
 const SHT = { symtab: 2, strtab: 3 };
@@ -63,6 +65,7 @@ interface TableSymbol {
   readonly section: number;
   readonly value: number;
   readonly sizeBytes: number;
+  readonly version?: number;
 }
 
 class Writer {
@@ -188,12 +191,15 @@ export function buildImage(options: ImageOptions = {}): Uint8Array {
       section: absolute !== undefined ? SHN_ABS : dataOffset === undefined ? 0 : 1,
       value: absolute ?? (dataOffset === undefined ? 0 : IMAGE_DATA + dataOffset),
       sizeBytes: dataOffset === undefined ? 0 : sizeBytes,
+      ...(symbol.version !== undefined && { version: symbol.version }),
     });
   }
   const dynamicSymbols = symbolTable(exported);
   const symtabAt = writer.append(dynamicSymbols.table);
   const stringsAt = writer.append(dynamicSymbols.strings);
   const hashAt = writer.append(fields([4, 0], [4, exported.length + 1]));
+  const versions = fields([2, 0], ...exported.map(({ version = 1 }) => [2, version] as const));
+  const versionsAt = writer.append(versions);
   const relocationSizeBytes = options.addendsInPlace ? 16 : 24;
   const rela = join(
     relocations.map(({ dataOffset, type, symbol, addend = 0n }) => {
@@ -209,6 +215,7 @@ export function buildImage(options: ImageOptions = {}): Uint8Array {
     [6, IMAGE_BASE + symtabAt],
     [10, dynamicSymbols.strings.length],
     [11, 24],
+    ...(symbols.some(({ version }) => version !== undefined) ? ([[0x6ffffff0, IMAGE_BASE + versionsAt]] as const) : []),
     ...(relocations.length === 0
       ? []
       : ([

@@ -3,9 +3,10 @@ export { Agent, type AgentInfo, type Cache } from './agent.ts';
 export { AGENT_INFO, type AgentInfoValue, agentInfo, CACHE_INFO, type ClockCounters, cacheInfo } from './agent-info.ts';
 export type { DeallocationCallback } from './allocations.ts';
 export type { CodeNeeds } from './call-graph.ts';
+export type { ConstructorOptions } from './constructors.ts';
 export type { CopyOptions, CopyRectOptions, PitchedPointer } from './copy-engine.ts';
 export type * from './device.ts';
-export { Executable, type ExecutableOptions } from './executable.ts';
+export { Executable, type ExecutableOptions, type FreezeOptions, type LoadOptions } from './executable.ts';
 export {
   CODE_OBJECT_STORAGE,
   EXECUTABLE_INFO,

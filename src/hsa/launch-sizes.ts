@@ -1,6 +1,7 @@
 /** What a launch takes of a device, held against what the device has: on every way to one, and before anything is allocated. */
 import { LIMITS } from '../base/limits.ts';
 import type { Device } from './device.ts';
+import { kernelName } from './executable-symbol.ts';
 import { HsaError } from './status.ts';
 
 export interface LaunchSizes {
@@ -26,7 +27,7 @@ export function checkLaunchSizes(
 ): void {
   const { ldsSizeBytes, maxPrivateSizeBytes } = properties;
   const refuse = (what: string, limit: string): never => {
-    const name = kernel === undefined ? 'the kernel' : `kernel '${kernel.name.replace(/\.kd$/, '')}'`;
+    const name = kernel === undefined ? 'the kernel' : `kernel '${kernelName(kernel)}'`;
     throw new HsaError('INVALID_ALLOCATION', `${name} asks for ${what}, ${limit}`);
   };
   // NaN is refused with what is too large.

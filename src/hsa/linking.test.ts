@@ -298,14 +298,23 @@ test('a function that nobody defines is named; a hidden one is not found', () =>
   assert.equal(executable.findSymbol('f'), undefined);
 });
 
-test('a relocatable object that declares as hidden what it lacks is refused', () => {
-  const { load } = setUp();
-  assert.throws(
-    () => load(object('user.o', `.hidden f\n${kernelText('k', callText('f'))}`)),
-    (error: unknown) =>
-      refused('INVALID_CODE_OBJECT', /user\.o: undefined hidden symbol 'f'/)(error) &&
-      /-fvisibility/.test((error as HsaError).context.hint ?? ''),
-  );
+test('what a relocatable object declares as hidden must be in another one', () => {
+  const user = object('user.o', `.hidden f\n${kernelText('k', callText('f'))}`);
+  const body = 'v_add_u32_e32 v0, 3, v0';
+  for (const others of [[], [linked('library.co', functionText('f', body))]]) {
+    const { executable, load } = setUp();
+    load(user, ...others);
+    assert.throws(
+      () => executable.freeze(),
+      (error: unknown) =>
+        refused('VARIABLE_UNDEFINED', /user\.o: undefined hidden symbol 'f'/)(error) &&
+        /-fvisibility/.test((error as HsaError).context.hint ?? ''),
+    );
+  }
+  const { executable, load, run } = setUp();
+  load(user, object('library.o', functionText('f', body, { visibility: 'hidden' })));
+  executable.freeze();
+  assert.equal(run('k'), 4);
 });
 
 test('the host can define a function of one code object as one of its own choice', () => {
@@ -330,20 +339,32 @@ test('a kernel calls what the host hands it', () => {
   assert.equal(run('k', 0, [executable.getSymbol('g').address]), 7);
 });
 
+const WAVE64 = ['+wavefrontsize64'];
+const WAVE64_USER = kernelText('k', callText('f'), '.amdhsa_wavefront_size32 0')
+  .replace('global_store_dword', 'global_store_b32')
+  .replace('s_load_dwordx4', 's_load_b128')
+  .replace('s_load_dwordx2', 's_load_b64');
+
 test('a wave32 library is refused for a wave64 kernel, before memory is touched', () => {
-  const features = ['+wavefrontsize64'];
   const wave32 = functionText('f', 's_or_saveexec_b32 s4, -1\n s_mov_b32 exec_lo, s4');
-  const user = kernelText('k', callText('f'), '.amdhsa_wavefront_size32 0')
-    .replace('global_store_dword', 'global_store_b32')
-    .replace('s_load_dwordx4', 's_load_b128')
-    .replace('s_load_dwordx2', 's_load_b64');
   const { executable, load } = setUp('gfx1100');
-  load(object('user.o', user, 'gfx1100', features), object('library.o', wave32, 'gfx1100'));
+  load(object('user.o', WAVE64_USER, 'gfx1100', WAVE64), object('library.o', wave32, 'gfx1100'));
   assert.throws(
     () => executable.freeze(),
     refused('INCOMPATIBLE_ARGUMENTS', /user\.o: 'f' of library\.o has waves of lanes: 32, its user has 64/),
   );
   assert.equal(executable.frozen, false);
+});
+
+test('a library whose code does not show its wave size is refused for a wave64 kernel until the user says it', () => {
+  const unclear = functionText('f', 'v_cmp_lt_i32_e64 s[0:1], v0, v1\n v_cndmask_b32_e64 v0, 7, 8, s[0:1]');
+  const parts = [object('user.o', WAVE64_USER, 'gfx1100', WAVE64), object('library.o', unclear, 'gfx1100', WAVE64)];
+  const { executable, load } = setUp('gfx1100');
+  load(...parts);
+  const status = 'INCOMPATIBLE_ARGUMENTS';
+  assert.throws(() => executable.freeze(), refused(status, /'f' of library\.o has waves of lanes: unknown/));
+  assert.throws(() => executable.freeze({ waveSize: 32 }), refused(status, /'f' of library\.o has waves of lanes: 32/));
+  executable.freeze({ waveSize: 64 });
 });
 
 test('a library with another xnack setting than the agent is refused', () => {

@@ -7,22 +7,23 @@ import { type CodeObject, parseCodeObject } from '../codeobject/code-object.ts';
 import { type FunctionInfo, readFunctionInfo } from '../codeobject/function-info.ts';
 import { wavefrontSize } from '../codeobject/kernel-descriptor.ts';
 import { LineTable, type SourceLine } from '../codeobject/line-table.ts';
-import { linkCodeObject } from '../codeobject/link.ts';
+import { type ArrayPart, linkForLoader } from '../codeobject/link.ts';
 import { explainIncompatibility, parseTargetId } from '../codeobject/target-id.ts';
 import {
+  DF_SYMBOLIC,
+  DT_FLAGS,
+  DT_SYMBOLIC,
   PT_GNU_RELRO,
   PT_LOAD,
   SHN_ABS,
-  STB_GLOBAL,
-  STB_WEAK,
+  STB_LOCAL,
   STT_COMMON,
   STT_FUNC,
   STT_OBJECT,
   STV_DEFAULT,
-  STV_PROTECTED,
 } from '../elf/constants.ts';
 import { type ElfSymbol, isDefined } from '../elf/symbols.ts';
-import { waveSizeOfCode } from '../lift/wave-size.ts';
+import { type WaveSizeEvidence, waveSizeOfCode } from '../lift/wave-size.ts';
 import type { Agent } from './agent.ts';
 import type { CallGraph } from './call-graph.ts';
 import type { PublishedCode } from './device.ts';
@@ -32,6 +33,7 @@ import { LoadedFunction } from './loaded-function.ts';
 import { LoadedKernel } from './loaded-kernel.ts';
 import { LoadedVariable } from './loaded-variable.ts';
 import { HsaError, withStatus } from './status.ts';
+import { checkSymbols, isExported, isOldVersion, type Strength, strengthOf } from './symbol-rules.ts';
 
 /** Where the bytes of a code object come from (hsa_code_object_reader_t). */
 export class CodeObjectReader implements Disposable {
@@ -89,9 +91,12 @@ interface Extent {
 export interface Definition {
   readonly name: string;
   readonly address: bigint;
-  readonly weak: boolean;
+  readonly strength: Strength;
+  /** STV_*. */
+  readonly visibility: number;
   /** STT_*. */
   readonly type: number;
+  readonly sizeBytes: number;
   /** Absent for an external definition. */
   readonly codeObject: LoadedCodeObject | undefined;
 }
@@ -104,6 +109,14 @@ export class LoadedCodeObject {
   readonly name: string;
   readonly uri: string;
   readonly codeObject: CodeObject;
+  /** Whether it was a relocatable object: a linker would have joined it with the others. */
+  readonly isRelocatable: boolean;
+  /** Whether what it defines itself is its own, and for others only what they find nowhere else. */
+  readonly isModule: boolean;
+  /** Signatures of all COMDAT groups that are there once this is loaded. */
+  readonly groups: ReadonlySet<string>;
+  /** Constructors and destructors of a relocatable object. */
+  readonly arrays: readonly ArrayPart[];
   /** What the compiler says of functions, by name; linkers leave it out. */
   readonly functionInfo: ReadonlyMap<string, FunctionInfo>;
   /** Start and size of the allocation. */
@@ -114,18 +127,25 @@ export class LoadedCodeObject {
   /** The live bytes of the allocation. */
   readonly image: DataView<SharedArrayBuffer>;
   readonly #extent: Extent;
+  #localNames: ReadonlySet<string> | undefined;
   #lines: LineTable | undefined;
-  #waveSize: { readonly value: 32 | 64 | undefined } | undefined;
+  #waveSize: WaveSizeEvidence | undefined;
   readonly #symbols: (LoadedKernel | LoadedVariable | LoadedFunction)[] = [];
 
   /**
    * Reads the code object, a relocatable one after linking it, and copies its segments; relocations are left. Throws INVALID_CODE_OBJECT,
-   * INCOMPATIBLE_ARGUMENTS for another target than the agent's, OUT_OF_RESOURCES.
+   * INCOMPATIBLE_ARGUMENTS for another target than the agent's, OUT_OF_RESOURCES. `groups`: COMDAT groups that are there already.
    */
-  constructor(executable: Executable, agent: Agent, reader: CodeObjectReader) {
+  constructor(
+    executable: Executable,
+    agent: Agent,
+    reader: CodeObjectReader,
+    { groups, isModule }: { groups: ReadonlySet<string>; isModule: boolean },
+  ) {
     const device = agent.requireDevice();
-    const { codeObject, functionInfo } = withStatus('INVALID_CODE_OBJECT', () => readLinked(reader));
+    const { codeObject, ...rest } = withStatus('INVALID_CODE_OBJECT', () => readLinked(reader, groups));
     checkTarget(codeObject, agent);
+    checkSymbols(codeObject, rest.isRelocatable);
     const extent = loadExtent(codeObject);
     const { sizeBytes, alignmentBytes } = extent;
     this.executable = executable;
@@ -134,7 +154,11 @@ export class LoadedCodeObject {
     this.name = reader.name;
     this.uri = reader.uri;
     this.codeObject = codeObject;
-    this.functionInfo = functionInfo;
+    this.functionInfo = rest.functionInfo;
+    this.isRelocatable = rest.isRelocatable;
+    this.isModule = isModule;
+    this.groups = rest.groups;
+    this.arrays = rest.arrays;
     this.sizeBytes = sizeBytes;
     const label = `code object ${reader.name}`;
     this.address = withStatus('INVALID_CODE_OBJECT', () =>
@@ -178,15 +202,67 @@ export class LoadedCodeObject {
     });
   }
 
-  /** Everything with external linkage, for relocations of any code object of the executable. */
+  /** What other code objects may mean: all that is exported, of a relocatable object all that is not local. */
   definitions(): Definition[] {
-    return this.codeObject.symbols.filter(isExported).map((symbol) => ({
-      name: symbol.name,
-      address: this.addressOf(symbol),
-      weak: symbol.binding === STB_WEAK,
-      type: symbol.type,
-      codeObject: this,
-    }));
+    return this.#globals()
+      .filter(isDefined)
+      .map((symbol) => ({
+        name: symbol.name,
+        address: this.addressOf(symbol),
+        strength: this.isModule ? 'weak' : strengthOf(symbol),
+        visibility: symbol.visibility,
+        type: symbol.type,
+        sizeBytes: symbol.sizeBytes,
+        codeObject: this,
+      }));
+  }
+
+  /** STV_* of what a relocatable object says of names that it shares with others. */
+  nameVisibilities(): [name: string, visibility: number][] {
+    return this.isRelocatable ? this.#globals().map(({ name, visibility }) => [name, visibility]) : [];
+  }
+
+  #globals(): readonly ElfSymbol[] {
+    const { elf } = this.codeObject;
+    if (this.isRelocatable) return elf.symbols.filter(({ index, binding }) => index > 0 && binding !== STB_LOCAL);
+    return this.#exported;
+  }
+
+  /** Of several versions, the default one goes by the plain name. */
+  get #exported(): readonly ElfSymbol[] {
+    const { elf, symbols } = this.codeObject;
+    return symbols.filter((symbol) => isExported(symbol) && !isOldVersion(elf.dynamicVersions, symbol));
+  }
+
+  /** Names that it shares with nobody. */
+  get localNames(): ReadonlySet<string> {
+    this.#localNames ??= new Set(
+      this.codeObject.elf.symbols.filter(({ binding }) => binding === STB_LOCAL).map(({ name }) => name),
+    );
+    return this.#localNames;
+  }
+
+  /** Whether it defines the name for itself alone; a stripped file does not tell. */
+  hides(name: string): boolean {
+    const isOwn = (symbol: ElfSymbol) => symbol.name === name && isDefined(symbol);
+    const { elf, symbols } = this.codeObject;
+    return elf.symbols.some(isOwn) && !symbols.some((symbol) => isOwn(symbol) && isExported(symbol));
+  }
+
+  /** Whether the linker left it to the loader whose definition its own uses of the symbol mean. */
+  isReplaceable(symbol: ElfSymbol): boolean {
+    const { binding, visibility } = symbol;
+    if (this.isModule) return false;
+    if (this.isRelocatable) return binding !== STB_LOCAL;
+    const isOpen = binding !== STB_LOCAL && visibility === STV_DEFAULT && !this.#bindsItself;
+    return isOpen && !isOldVersion(this.codeObject.elf.dynamicVersions, symbol);
+  }
+
+  /** Linked with -Bsymbolic. */
+  get #bindsItself(): boolean {
+    return this.codeObject.elf.dynamic.some(
+      ({ tag, value }) => tag === DT_SYMBOLIC || (tag === DT_FLAGS && (value & DF_SYMBOLIC) !== 0n),
+    );
   }
 
   segments(): SegmentDescriptor[] {
@@ -211,18 +287,32 @@ export class LoadedCodeObject {
 
   /** What its code was compiled for, as far as that can be told. */
   get waveSize(): 32 | 64 | undefined {
-    this.#waveSize ??= { value: this.#findWaveSize() };
-    return this.#waveSize.value;
+    return this.#waveSizeEvidence.waveSize;
   }
 
-  #findWaveSize(): 32 | 64 | undefined {
+  /** Whether it matters to waves of 64 lanes that the wave size is not known. */
+  get keepsMasks(): boolean {
+    return this.#waveSizeEvidence.keepsMasks;
+  }
+
+  get #waveSizeEvidence(): WaveSizeEvidence {
+    this.#waveSize ??= this.#findWaveSize();
+    return this.#waveSize;
+  }
+
+  #findWaveSize(): WaveSizeEvidence {
     const { elf, target } = this.codeObject;
     const [only, ...others] = this.agent.isas[0]!.wavefrontSizes;
-    if (others.length === 0) return only;
-    if (this.kernelWaveSize !== undefined) return this.kernelWaveSize;
+    const waveSize = others.length === 0 ? only : this.kernelWaveSize;
+    if (waveSize !== undefined) return { waveSize, keepsMasks: true };
     const code = elf.segments.filter(({ type, flags }) => type === PT_LOAD && (flags & PF_X) !== 0);
-    const sizes = code.map((segment) => waveSizeOfCode(elf.segmentBytes(segment), target.processor));
-    return sizes.find((size) => size !== undefined);
+    const found = code.map((segment) => waveSizeOfCode(elf.segmentBytes(segment), target.processor));
+    return (
+      found.find((each) => each.waveSize !== undefined) ?? {
+        waveSize: undefined,
+        keepsMasks: found.some(({ keepsMasks }) => keepsMasks),
+      }
+    );
   }
 
   /** Live bytes at a loaded address. Throws INVALID_CODE_OBJECT outside the image. */
@@ -261,7 +351,7 @@ export class LoadedCodeObject {
       const base = {
         name: symbol.name,
         linkage,
-        binding: symbol.binding === STB_WEAK ? 'weak' : 'strong',
+        binding: strengthOf(symbol) === 'weak' ? 'weak' : 'strong',
         agent: this.agent,
         codeObject: this,
         address: this.addressOf(symbol),
@@ -275,7 +365,7 @@ export class LoadedCodeObject {
         found.push(new LoadedVariable(base));
       }
     };
-    for (const symbol of codeObject.symbols.filter(isExported)) {
+    for (const symbol of this.#exported) {
       exportedNames.add(symbol.name);
       add(symbol, 'program');
     }
@@ -322,22 +412,21 @@ export class LoadedCodeObject {
   }
 }
 
-function isExported(symbol: ElfSymbol): boolean {
-  const global = symbol.binding === STB_GLOBAL || symbol.binding === STB_WEAK;
-  return global && isDefined(symbol) && (symbol.visibility === STV_DEFAULT || symbol.visibility === STV_PROTECTED);
-}
+type Linked = Pick<LoadedCodeObject, 'codeObject' | 'functionInfo' | 'isRelocatable' | 'groups' | 'arrays'>;
 
-/** Hidden symbols are gone after linking, so a relocatable object is linked by itself. */
-function readLinked({ bytes, name }: CodeObjectReader): Pick<LoadedCodeObject, 'codeObject' | 'functionInfo'> {
+/** A relocatable object is linked by itself, so that it has a place before the others are known; the loader does the rest. */
+function readLinked({ bytes, name }: CodeObjectReader, groups: ReadonlySet<string>): Linked {
   const codeObject = parseCodeObject(bytes, name);
-  if (!codeObject.isRelocatable) return { codeObject, functionInfo: new Map() };
+  const { isRelocatable } = codeObject;
+  if (!isRelocatable) return { codeObject, functionInfo: new Map(), isRelocatable, groups, arrays: [] };
   try {
-    const linked = parseCodeObject(linkCodeObject([{ bytes, name }], { forLoader: true }), name);
-    return { codeObject: linked, functionInfo: readFunctionInfo(codeObject.elf) };
+    const all = new Set(groups);
+    const { bytes: linked, arrays } = linkForLoader({ bytes, name }, all);
+    const functionInfo = readFunctionInfo(codeObject.elf);
+    return { codeObject: parseCodeObject(linked, name), functionInfo, isRelocatable, groups: all, arrays };
   } catch (error) {
     if (!(error instanceof WavewrightError) || error.code !== 'BAD_INPUT') throw error;
-    const hint = /hidden symbol/.test(error.what) ? { hint: 'compile with -fvisibility=default or protected' } : {};
-    throw new HsaError('INVALID_CODE_OBJECT', error.what, { file: name, ...hint, ...error.context });
+    throw new HsaError('INVALID_CODE_OBJECT', error.what, { file: name, ...error.context });
   }
 }
 

@@ -3,14 +3,16 @@
  * order; one with the barrier bit waits for all earlier ones, a barrier packet holds back all later ones until its signals allow.
  * A packet stays in its slot until it and all earlier ones are complete, because kernels read their own packet.
  */
+
 import { WavewrightError } from '../base/errors.ts';
 import { KERNEL_DESCRIPTOR_SIZE_BYTES } from '../codeobject/kernel-descriptor.ts';
 import type { Agent } from './agent.ts';
 import type { Device, Dispatch, DispatchStatistics, Fault, GuestMemory } from './device.ts';
-import { explainFault, faultError } from './faults.ts';
+import { explainFault, faultError, sourceAt } from './faults.ts';
 import type { GuestAddress } from './guest-address.ts';
 import { checkLaunchSizes } from './launch-sizes.ts';
 import { PACKET_SIZE_BYTES, PACKET_TYPE } from './layouts.ts';
+import type { LoadedKernel } from './loaded-kernel.ts';
 import {
   decodeBarrier,
   decodeBarrierValue,
@@ -58,8 +60,13 @@ interface StartedPacket {
   /** Absent for barrier packets, which are complete once started. */
   readonly dispatch: Dispatch | undefined;
   readonly kernel?: string | undefined;
+  /** That a work-item of the kernel got. */
+  readonly privateSizeBytes?: number;
   complete: boolean;
 }
+
+const privateBytes = (kernel: LoadedKernel | undefined, packetBytes: number): number =>
+  kernel?.privateBytesFor(packetBytes) ?? packetBytes;
 
 export class PacketProcessor implements PacketConsumer {
   readonly #agent: Agent;
@@ -123,7 +130,13 @@ export class PacketProcessor implements PacketConsumer {
   }
 
   describeWaves(): string[] {
-    return this.#started.flatMap(({ dispatch }) => (dispatch?.state === 'running' ? dispatch.describeWaves() : []));
+    const sourceOf = (pc: bigint): string | undefined => {
+      const source = sourceAt(this.#agent, pc);
+      return source && `${source.file}:${source.line}:${source.column}`;
+    };
+    return this.#started.flatMap(({ dispatch }) =>
+      dispatch?.state === 'running' ? dispatch.describeWaves(sourceOf) : [],
+    );
   }
 
   /** Returns whether a packet completed or failed. */
@@ -134,7 +147,7 @@ export class PacketProcessor implements PacketConsumer {
       const { dispatch } = packet;
       if (packet.complete || dispatch === undefined || dispatch.state === 'running') continue;
       if (dispatch.state === 'complete') this.#complete(packet, dispatch.startTicks, dispatch.endTicks);
-      else if (dispatch.fault !== undefined) this.#fail(packet.index, dispatch.fault, packet.kernel);
+      else if (dispatch.fault !== undefined) this.#fail(packet, dispatch.fault);
       else
         this.#refuse(packet.index, dispatch.error ?? new HsaError('ERROR', 'the dispatch was cancelled', {}, 'USAGE'));
       moved = true;
@@ -159,11 +172,11 @@ export class PacketProcessor implements PacketConsumer {
     }
   }
 
-  #fail(packetIndex: bigint, found: Fault, kernel: string | undefined): void {
+  #fail({ index: packetIndex, kernel, privateSizeBytes }: StartedPacket, found: Fault): void {
     this.stop();
     const fault = explainFault(found, this.#agent);
     this.#onError({
-      error: faultError(fault, this.#agent, kernel),
+      error: faultError(fault, this.#agent, { kernel, privateSizeBytes }),
       packetIndex,
       fault,
       ...(kernel !== undefined && { kernel }),
@@ -211,8 +224,11 @@ export class PacketProcessor implements PacketConsumer {
       const packet = decodeKernelDispatch(bytes);
       const { completionSignal } = packet;
       this.#expectCompletion(completionSignal);
-      const kernel = this.#agent.kernels.get(packet.kernelObject)?.name.replace(/\.kd$/, '');
-      return { index, completionSignal, dispatch: this.#dispatch(packet, slot), kernel, complete: false };
+      const kernel = this.#agent.kernels.get(packet.kernelObject);
+      const dispatch = this.#dispatch(packet, slot);
+      const privateSizeBytes = privateBytes(kernel, packet.privateSegmentSizeBytes);
+      const name = kernel?.name.replace(/\.kd$/, '');
+      return { index, completionSignal, dispatch, kernel: name, privateSizeBytes, complete: false };
     }
     if (type === PACKET_TYPE.barrierAnd || type === PACKET_TYPE.barrierOr) {
       const { dependencies, completionSignal } = decodeBarrier(bytes);
@@ -261,8 +277,7 @@ export class PacketProcessor implements PacketConsumer {
       throw new HsaError('INVALID_CODE_OBJECT', `${what}: expected a 64-byte aligned one that the GPU may read`);
     }
     const kernel = this.#agent.kernels.get(kernelObject);
-    const privateSegmentSizeBytes =
-      kernel?.privateBytesFor(packet.privateSegmentSizeBytes) ?? packet.privateSegmentSizeBytes;
+    const privateSegmentSizeBytes = privateBytes(kernel, packet.privateSegmentSizeBytes);
     checkLaunchSizes(this.#device, kernel, { groupSegmentSizeBytes, privateSegmentSizeBytes });
     if (kernel?.maxWorkgroupSize !== undefined && workItems > kernel.maxWorkgroupSize) {
       const what = `a workgroup of ${workItems} work-items`;

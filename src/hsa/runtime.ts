@@ -4,6 +4,7 @@
  */
 import { Agent } from './agent.ts';
 import { Allocations } from './allocations.ts';
+import { type ConstructorCall, type ConstructorOptions, runConstructors } from './constructors.ts';
 import { COPY_ENGINE, CopyEngine, type CopyOptions, type CopyRectOptions } from './copy-engine.ts';
 import type { AdvanceResult, Device, DeviceMemory, Fault } from './device.ts';
 import { Executable, type ExecutableOptions } from './executable.ts';
@@ -61,6 +62,10 @@ export interface RuntimeOptions {
 /** Throws INVALID_ARGUMENT without a device, NOT_SUPPORTED for a device that cannot enforce access. */
 export function createRuntime({ devices, enforcesAccess = false }: RuntimeOptions): Runtime {
   if (devices.length === 0) throw new HsaError('INVALID_ARGUMENT', 'a runtime needs at least one device');
+  for (const device of devices) {
+    if (typeof device?.dispatch === 'function') continue;
+    throw new HsaError('INVALID_ARGUMENT', `a device is ${String(device)}, expected what createEmulatedDevice gives`);
+  }
   const unable = enforcesAccess && devices.find(({ memory }) => memory.setAccess === undefined);
   if (unable) throw new HsaError('NOT_SUPPORTED', `${unable.name} cannot take access to memory away`);
   return new Runtime(devices, enforcesAccess);
@@ -251,6 +256,8 @@ export class Runtime implements Progress, Disposable {
       lifetime: this.lifetime,
       expectAgent: (agent: Agent) => this.#expectAgent(agent),
       onDispose: (disposed: Executable) => this.#executables.delete(disposed),
+      runConstructors: (calls: readonly ConstructorCall[], how: ConstructorOptions) =>
+        runConstructors(this, calls, how),
     };
     const executable = new Executable(owner, options);
     this.#executables.add(executable);
@@ -410,8 +417,9 @@ export class Runtime implements Progress, Disposable {
    */
   [Symbol.dispose](): void {
     if (!this.lifetime.release()) return;
-    for (const executable of [...this.#executables]) executable[Symbol.dispose]();
+    // What runs ends before its code goes.
     for (const queue of [...this.#queues]) queue[Symbol.dispose]();
+    for (const executable of [...this.#executables]) executable[Symbol.dispose]();
     for (const pages of this.#signals.values()) pages.free();
     this.ipc.releaseAll();
     this.#allocations.freeAll();

@@ -87,6 +87,33 @@ test('stack: frames, what lies above them, and where calls find the pointer', ()
   assert.deepEqual([dynamic.isStackKnown, dynamic.calls[0]?.stackBytes], [false, undefined]);
 });
 
+test('objects of a leaf function end where accesses are seen; more may lie behind them', () => {
+  const measure = (source: string, processor = 'gfx90a') => {
+    const { stackBytes, isStackKnown } = analyze(`${source}${RETURN}`, { processor });
+    return [stackBytes, isStackKnown];
+  };
+  const above = 'v_lshrrev_b32_e64 v0, 6, s32\n v_add_u32_e32 v2, 0x1000, v0\n v_mov_b32_e32 v3, 0\n';
+  assert.deepEqual(measure(`${above} flat_store_dwordx2 v[2:3], v[4:5]`), [0x1008, false]);
+  assert.deepEqual(measure(`${above} flat_store_dword v[4:5], v2`), [0x1004, false]);
+  const flat = 's_add_i32 s4, s32, 0x2000\n v_mov_b32_e32 v2, s4\n scratch_store_dword v2, v1, off';
+  assert.deepEqual(measure(flat, 'gfx942'), [0x2004, false]);
+  // A spill beside an object does not show where the object ends.
+  const spill = 'v_lshrrev_b32_e64 v0, 6, s32\n buffer_store_dword v1, off, s[0:3], s32 offset:100';
+  assert.deepEqual(measure(spill), [104, false]);
+});
+
+test('the loop that fills an object of a leaf function shows where it ends', () => {
+  const fill = (end: string, processor = 'gfx942') => {
+    const loop = `s_mov_b32 s4, 0\n1:\n s_add_i32 s5, s32, s4\n v_mov_b32_e32 v2, s5\n v_mov_b32_e32 v3, 0\n flat_store_dword v[2:3], v4\n s_add_i32 s4, s4, 4\n s_cmp_lt_i32 s4, ${end}\n s_cbranch_scc1 1b`;
+    return analyze(`${loop}${RETURN}`, { processor }).stackBytes;
+  };
+  assert.equal(fill('60000'), 60_000);
+  assert.equal(fill('s9'), 4);
+  assert.equal(fill('-1'), 4);
+  const endless = analyze(`v_mov_b32_e32 v0, s32\n1:\n s_nop 0\n s_branch 1b${RETURN}`, { processor: 'gfx942' });
+  assert.deepEqual([endless.stackBytes, endless.isStackKnown], [4, false]);
+});
+
 test('a kernel sets the stack pointer to the end of its frame', () => {
   const kernel = analyze(`s_movk_i32 s32, 0x800\n s_getpc_b64 s[4:5]\n${CALL} s_endpgm`, { isKernel: true });
   assert.deepEqual([kernel.calls[0]?.stackBytes, kernel.isStackKnown], [32, true]);

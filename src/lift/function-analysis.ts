@@ -5,7 +5,7 @@
 import { decoderFor } from '../isa/amdgpu/decode.ts';
 import type { Instruction } from '../isa/amdgpu/instruction.ts';
 import { mostRegisters } from './register-limits.ts';
-import { evaluateScalar, forgetResults, type Jump, ScalarState } from './scalar-state.ts';
+import { evaluateUniform, forgetResults, type Jump, ScalarState } from './scalar-state.ts';
 
 export interface FunctionCode {
   /** Bytes of the function alone. */
@@ -16,6 +16,13 @@ export interface FunctionCode {
   readonly waveSize: 32 | 64;
   /** A dword of memory that is complete and never written, such as the global offset table. */
   readConstant(address: bigint): number | undefined;
+  /** Shared by functions that are looked into together. */
+  readonly walk?: WalkBudget;
+}
+
+/** How many instructions may be followed one by one; they take about 5 us each. */
+export interface WalkBudget {
+  steps: number;
 }
 
 export interface Call {
@@ -60,6 +67,8 @@ const STACK_SPAN = 0x02000000;
 const MAX_ROUNDS = 20;
 /** Steps that the analysis takes for each instruction, all rounds and ways together; compilers' code takes fewer than 5. */
 const MAX_STEPS = 64;
+/** A walk through a function with objects of unknown ends is over when so many steps show nothing new. */
+const MAX_IDLE_STEPS = 2000;
 
 interface Step {
   readonly instruction: Instruction;
@@ -81,6 +90,8 @@ class Analyzer {
   #sgprs = 0;
   #specialSgprs: number;
   #stackTop = STACK_START;
+  /** The highest value of the stack pointer itself. */
+  #pointerTop = STACK_START;
   #fallsThrough = false;
   #stepsLeft: number;
   #isReadable = true;
@@ -119,6 +130,8 @@ class Analyzer {
       this.#runAll(isKernel);
     }
     if (labels !== this.#labels.size || this.#stepsLeft <= 0) this.#isReadable = false;
+    const hasOpenFrame = this.#hasObjects && this.#pointerTop === STACK_START && !isKernel;
+    if (hasOpenFrame) this.#walk();
     const stackBytes = Math.ceil((this.#stackTop - STACK_START) / this.#scale);
     const counts = {
       vgprCount: this.#vgprs,
@@ -129,9 +142,8 @@ class Analyzer {
     return {
       ...(this.#isReadable ? counts : mostRegisters(this.#code.processor)),
       stackBytes,
-      // Objects of a function that moves the stack pointer lie below it; a leaf function keeps them above.
-      isStackKnown:
-        this.#isReadable && this.#isStackBounded && !(this.#hasObjects && this.#stackTop === STACK_START && !isKernel),
+      // Objects of a function that moves the stack pointer lie below it; a leaf function keeps them above, where only accesses show them.
+      isStackKnown: this.#isReadable && this.#isStackBounded && !hasOpenFrame,
       isReadable: this.#isReadable,
       calls: [...this.#calls.values()],
       fallsThrough: this.#fallsThrough,
@@ -139,9 +151,7 @@ class Analyzer {
   }
 
   #runAll(isKernel: boolean): void {
-    const entry = new ScalarState();
-    entry.registers[STACK_POINTER] = STACK_START;
-    const entries = new Map([[0, entry]]);
+    const entries = new Map([[0, entryState()]]);
     const pending = [0];
     for (let at = pending.pop(); at !== undefined && this.#stepsLeft > 0; at = pending.pop()) {
       for (const [next, state] of this.#run(at, entries.get(at)!.clone(), isKernel)) {
@@ -171,13 +181,13 @@ class Analyzer {
       const next = at + instruction.sizeBytes;
       this.#note(instruction, state);
       if (!isScalar(instruction)) {
-        forgetResults(instruction, state);
+        this.#computeAddress(instruction, state);
         at = next;
         continue;
       }
       const pc = this.#code.address + BigInt(at);
       const returns = readsReturnAddress(instruction);
-      const jump = evaluateScalar(instruction, state, { pc, readConstant: this.#code.readConstant });
+      const jump = evaluateUniform(instruction, state, { pc, readConstant: this.#code.readConstant });
       this.#noteStackPointer(state, isKernel);
       switch (instruction.row.flags.terminator) {
         case 'end':
@@ -194,6 +204,41 @@ class Analyzer {
       }
       at = next;
     }
+  }
+
+  /** Runs on for as long as constants decide the way: the loop that fills an object shows where it ends. */
+  #walk(): void {
+    const state = entryState();
+    const budget = this.#code.walk ?? { steps: 250_000 };
+    for (let at = 0, idle = 0; idle < MAX_IDLE_STEPS && budget.steps > 0; budget.steps--) {
+      const instruction = this.#steps.get(at)?.instruction;
+      if (!instruction) return;
+      const known = this.#stackTop;
+      this.#note(instruction, state);
+      idle = this.#stackTop > known ? 0 : idle + 1;
+      at += instruction.sizeBytes;
+      if (!isScalar(instruction)) {
+        this.#computeAddress(instruction, state);
+        continue;
+      }
+      const pc = this.#code.address + BigInt(at - instruction.sizeBytes);
+      const jump = evaluateUniform(instruction, state, { pc, readConstant: this.#code.readConstant });
+      const { terminator } = instruction.row.flags;
+      if (terminator === 'branch' || (terminator === 'conditional' && jump?.isTaken)) at += labelOf(instruction);
+      else if (terminator !== undefined && jump?.isTaken !== false) return;
+    }
+  }
+
+  /** Of vector registers only addresses in the stack are followed, which are few. */
+  #computeAddress(instruction: Instruction, state: ScalarState): void {
+    const isRelated = instruction.row.operands.some((_, index) => {
+      if (!instruction.access(index)?.includes('read')) return false;
+      const value = knownValue(instruction, index, state);
+      return isStackAddress(value, 1) || isStackAddress(value, this.#scale);
+    });
+    if (isRelated && !isAccess(instruction)) {
+      evaluateUniform(instruction, state, { pc: 0n, readConstant: () => undefined });
+    } else forgetResults(instruction, state);
   }
 
   /** A branch to other code, or the end of the function: what follows may be another one. */
@@ -235,9 +280,7 @@ class Analyzer {
 
   /** Registers that are named, and what is done with the stack. */
   #note(instruction: Instruction, state: ScalarState): void {
-    const { format, row } = instruction;
-    const isAccess = format.name === 'MUBUF' || format.name === 'SCRATCH';
-    row.operands.forEach(({ field }, index) => {
+    instruction.row.operands.forEach(({ field }, index) => {
       const operand = instruction.operand(index);
       const end = 'register' in operand ? operand.register + instruction.dwords(index) : 0;
       if (operand.kind === 'vector') {
@@ -248,13 +291,21 @@ class Analyzer {
         else if (operand.register < SPECIAL_END) {
           this.#specialSgprs = Math.max(this.#specialSgprs, SPECIAL_END - operand.register);
         }
-        const value = state.registers[operand.register];
-        if (isScalar(instruction)) return;
-        if (isAccess && (field === 'soffset' || field === 'saddr')) {
-          if (isStackAddress(value, 1)) this.#touch(value, instruction.field('offset') + accessBytes(instruction));
-        } else if (isStackAddress(value, 1) || isStackAddress(value, this.#scale)) this.#hasObjects = true;
       }
+      if (!isScalar(instruction)) this.#noteStack(instruction, knownValue(instruction, index, state), field);
     });
+  }
+
+  /** What an operand that is an address in the stack says of it. */
+  #noteStack(instruction: Instruction, value: number | undefined, field: string): void {
+    if (isAccess(instruction) && (field === 'soffset' || field === 'saddr')) {
+      if (isStackAddress(value, 1)) this.#touch(value, instruction.field('offset') + accessBytes(instruction));
+      return;
+    }
+    const ofLane = isStackAddress(value, this.#scale) ? value * this.#scale : value;
+    if (!isStackAddress(ofLane, 1)) return;
+    this.#hasObjects = true;
+    this.#touch(ofLane, isAccess(instruction) ? accessBytes(instruction) : 4);
   }
 
   /** `endBytes`: behind the access, from `value` on. */
@@ -270,9 +321,27 @@ class Analyzer {
       state.registers[STACK_POINTER] = pointer;
     }
     if (pointer === undefined) this.#isStackBounded = false;
-    else if (isStackAddress(pointer, 1)) this.#stackTop = Math.max(this.#stackTop, pointer);
+    else if (isStackAddress(pointer, 1)) {
+      this.#pointerTop = Math.max(this.#pointerTop, pointer);
+      this.#stackTop = Math.max(this.#stackTop, pointer);
+    }
   }
 }
+
+function entryState(): ScalarState {
+  const state = new ScalarState();
+  state.registers[STACK_POINTER] = STACK_START;
+  return state;
+}
+
+/** The first dword of a register. */
+function knownValue(instruction: Instruction, index: number, state: ScalarState): number | undefined {
+  const operand = instruction.operand(index);
+  if (operand.kind === 'vector') return operand.accumulator ? undefined : state.vectors.get(operand.register);
+  return operand.kind === 'scalar' ? state.registers[operand.register] : undefined;
+}
+
+const isAccess = ({ format }: Instruction): boolean => /^(MUBUF|SCRATCH|FLAT)$/.test(format.name);
 
 /** What an access to the stack reads or writes of a lane, in whole dwords. */
 const accessBytes = (instruction: Instruction): number =>

@@ -18,9 +18,13 @@ const MODE = {
 
 const REGISTERS = 128;
 
-/** Scalar registers, numbered as operands, and SCC; `undefined` where the value is not known. */
+/**
+ * Scalar registers, numbered as operands, and SCC; `undefined` where the value is not known. Of vector registers, dwords that are the same in all
+ * lanes that wrote them.
+ */
 export class ScalarState {
   readonly registers: (number | undefined)[];
+  readonly vectors = new Map<number, number>();
   scc: number | undefined;
 
   constructor(registers: readonly (number | undefined)[] = new Array<undefined>(REGISTERS).fill(undefined)) {
@@ -30,6 +34,7 @@ export class ScalarState {
   clone(): ScalarState {
     const copy = new ScalarState(this.registers);
     copy.scc = this.scc;
+    for (const [register, value] of this.vectors) copy.vectors.set(register, value);
     return copy;
   }
 
@@ -40,6 +45,9 @@ export class ScalarState {
       if (this.registers[i] === undefined || this.registers[i] === other.registers[i]) continue;
       this.registers[i] = undefined;
       changed = true;
+    }
+    for (const [register, value] of this.vectors) {
+      if (other.vectors.get(register) !== value) changed = this.vectors.delete(register);
     }
     if (this.scc !== undefined && this.scc !== other.scc) {
       this.scc = undefined;
@@ -65,9 +73,10 @@ export interface ScalarContext {
   readConstant(address: bigint): number | undefined;
 }
 
-/** Where an instruction that jumps goes to. */
+/** Where an instruction that jumps goes to, or whether one that branches does. */
 export interface Jump {
   readonly target: bigint | undefined;
+  readonly isTaken: boolean | undefined;
 }
 
 const programs = new WeakMap<Instruction, Program | undefined>();
@@ -93,12 +102,20 @@ export function forgetResults(instruction: Instruction, state: ScalarState): voi
   instruction.row.operands.forEach((_, index) => {
     if (!instruction.access(index)?.includes('write')) return;
     const operand = instruction.operand(index);
-    if (operand.kind === 'scalar') state.forget(operand.register, operand.register + instruction.dwords(index));
+    const dwords = instruction.dwords(index);
+    if (operand.kind === 'scalar') state.forget(operand.register, operand.register + dwords);
+    else if (operand.kind === 'vector' && !operand.accumulator) {
+      for (let dword = 0; dword < dwords; dword++) state.vectors.delete(operand.register + dword);
+    }
   });
 }
 
-/** Carries out an instruction of a scalar format as far as its operands are known. */
-export function evaluateScalar(instruction: Instruction, state: ScalarState, context: ScalarContext): Jump | undefined {
+/** Carries out an instruction as far as its operands are known: of a scalar format, or one that does the same in all lanes. */
+export function evaluateUniform(
+  instruction: Instruction,
+  state: ScalarState,
+  context: ScalarContext,
+): Jump | undefined {
   const program = programOf(instruction);
   if (!program) {
     forgetResults(instruction, state);
@@ -165,7 +182,10 @@ class Evaluation {
         if (leaf.slot === 'scc') state.scc = known[0] === undefined ? undefined : Number(known[0]);
         return undefined;
       case 'jump':
-        this.#jump = { target: known[0] as bigint | undefined };
+        this.#jump = { target: known[0] as bigint | undefined, isTaken: undefined };
+        return undefined;
+      case 'branch':
+        this.#jump = { target: undefined, isTaken: known[0] === undefined ? undefined : Boolean(known[0]) };
         return undefined;
       default:
         return undefined;
@@ -175,13 +195,17 @@ class Evaluation {
   #read(index: number, dword: number): number | undefined {
     const operand = this.#instruction.operand(index);
     if (operand.kind === 'constant') return Number(BigInt.asIntN(32, operand.value >> BigInt(32 * dword)));
+    if (operand.kind === 'vector' && !operand.accumulator) return this.#state.vectors.get(operand.register + dword);
     return operand.kind === 'scalar' ? this.#state.registers[operand.register + dword] : undefined;
   }
 
-  #write(index: number, dword: number, value: Evaluated | undefined, conditional: boolean): void {
+  #write(index: number, dword: number, result: Evaluated | undefined, conditional: boolean): void {
     const operand = this.#instruction.operand(index);
-    if (operand.kind !== 'scalar') return;
-    this.#state.registers[operand.register + dword] =
-      value === undefined || conditional ? undefined : Number(value) | 0;
+    const value = result === undefined || conditional ? undefined : Number(result) | 0;
+    if (operand.kind === 'scalar') this.#state.registers[operand.register + dword] = value;
+    else if (operand.kind === 'vector' && !operand.accumulator) {
+      if (value === undefined) this.#state.vectors.delete(operand.register + dword);
+      else this.#state.vectors.set(operand.register + dword, value);
+    }
   }
 }

@@ -2,26 +2,95 @@
 import { decoderFor } from '../isa/amdgpu/decode.ts';
 import type { Instruction } from '../isa/amdgpu/instruction.ts';
 
-const EXEC = 126;
+const [VCC, EXEC] = [106, 126];
+/** Registers behind them are VCC, EXEC, constants. */
+const LAST_SGPR = 105;
+
+export interface WaveSizeEvidence {
+  /** Undefined where nothing shows it, as in straight code. */
+  readonly waveSize: 32 | 64 | undefined;
+  /** Masks of lanes stand in SGPRs: where the wave size is not known, waves of 64 might overwrite what stands beside them. */
+  readonly keepsMasks: boolean;
+}
 
 /**
- * From the first instruction that writes EXEC as 32 or as 64 bits, or reads it as 64; undefined where none does, as in straight code,
- * which runs in waves of either size. Throws UNSUPPORTED for a processor without instruction tables.
+ * From the first instruction that writes EXEC as 32 or as 64 bits, or reads it as 64, and from masks of lanes: vector instructions make and
+ * use them, scalar ones show how wide they are. Throws UNSUPPORTED for a processor without instruction tables.
  */
-export function waveSizeOfCode(bytes: Uint8Array, processor: string): 32 | 64 | undefined {
+export function waveSizeOfCode(bytes: Uint8Array, processor: string): WaveSizeEvidence {
   const decoder = decoderFor(processor, 32);
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  const block = new MaskBlock();
+  let keepsMasks = false;
   for (let offset = 0; offset + 4 <= view.byteLength; ) {
     const instruction = decoder.decode(view, offset);
     if (typeof instruction === 'string') {
       offset += 4;
       continue;
     }
-    const size = execSize(instruction);
-    if (size !== undefined) return size;
+    const waveSize = execSize(instruction) ?? block.note(instruction);
+    if (waveSize !== undefined) return { waveSize, keepsMasks: true };
+    keepsMasks ||= block.hasMasks;
+    if (instruction.row.flags.terminator !== undefined) block.clear();
     offset += instruction.sizeBytes;
   }
-  return undefined;
+  return { waveSize: undefined, keepsMasks };
+}
+
+/** What is known of registers between two branches. */
+class MaskBlock {
+  /** First registers of masks that vector instructions made. */
+  readonly #masks = new Set<number>();
+  /** How many dwords at once scalar instructions wrote. */
+  readonly #written = new Map<number, number>();
+  hasMasks = false;
+
+  clear(): void {
+    this.#masks.clear();
+    this.#written.clear();
+  }
+
+  note(instruction: Instruction): 32 | 64 | undefined {
+    const isScalar = /^S(OP|MEM)/.test(instruction.format.name);
+    let waveSize: 32 | 64 | undefined;
+    const operands = instruction.row.operands.flatMap(({ type }, index) => {
+      const operand = instruction.operand(index);
+      if (operand.kind !== 'scalar' || operand.register > VCC) return [];
+      const { register } = operand;
+      return [
+        { register, dwords: instruction.dwords(index), isMask: type === 'mask', access: instruction.access(index) },
+      ];
+    });
+    for (const { register, dwords, isMask, access } of operands) {
+      if (!access?.includes('read')) continue;
+      if (isScalar && this.#masks.has(register)) waveSize ??= dwords === 2 ? 64 : 32;
+      if (!isScalar && isMask) waveSize ??= this.#writtenSize(register);
+    }
+    for (const { register, dwords, isMask, access } of operands) {
+      if (!access?.includes('write')) continue;
+      for (let i = 0; i < dwords; i++) this.#forget(register + i);
+      if (isScalar) this.#written.set(register, dwords);
+      else if (isMask) {
+        this.#masks.add(register);
+        if (register <= LAST_SGPR) this.hasMasks = true;
+        // Waves of 64 have masks in pairs of registers.
+        if (register % 2 === 1) waveSize ??= 32;
+      }
+    }
+    return waveSize;
+  }
+
+  /** A mask that two instructions wrote by halves is 64 bits wide. */
+  #writtenSize(register: number): 32 | 64 | undefined {
+    const dwords = this.#written.get(register);
+    if (dwords === 2) return 64;
+    return dwords === 1 && !this.#written.has(register + 1) ? 32 : undefined;
+  }
+
+  #forget(register: number): void {
+    this.#masks.delete(register);
+    this.#written.delete(register);
+  }
 }
 
 function execSize(instruction: Instruction): 32 | 64 | undefined {

@@ -257,7 +257,7 @@ test('standard input that has nothing yet does not hold the process up', {
     console.log(nodeStdin.read(new Uint8Array(10)));`;
   const argv = ['--input-type=module-typescript', '-e', script];
   const read = (stdin: 'pipe' | number, input?: string) => {
-    const options = { stdio: [stdin, 'pipe', 'inherit'] as ('pipe' | 'inherit' | number)[], timeout: 20_000 };
+    const options = { stdio: [stdin, 'pipe', 'inherit'] as ('pipe' | 'inherit' | number)[], timeout: 600_000 };
     return String(spawnSync(process.execPath, argv, { ...options, ...(input !== undefined && { input }) }).stdout);
   };
   const { descriptor } = pipe(context);

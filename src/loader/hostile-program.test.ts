@@ -338,10 +338,10 @@ const ATTEMPTS: Readonly<Record<string, Attempt>> = {
 };
 
 for (const [what, { start, options = {}, ends }] of Object.entries(ATTEMPTS)) {
-  test(`${what}: ${typeof ends === 'number' ? 'fails as in C' : ends[0]}`, { timeout: 20_000 }, async () => {
+  test(`${what}: ${typeof ends === 'number' ? 'fails as in C' : ends[0]}`, { timeout: 600_000 }, async () => {
     const { promise, device } = await run({
       start,
-      options: { timeoutMs: 10_000, filesystem: new MemoryFileSystem(), ...options },
+      options: { timeoutMs: 600_000, filesystem: new MemoryFileSystem(), ...options },
     });
     if (typeof ends === 'number') assert.equal((await promise).status, ends);
     else {

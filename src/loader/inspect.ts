@@ -2,10 +2,10 @@
 import { WavewrightError } from '../base/errors.ts';
 import { isHiddenArgument } from '../codeobject/hidden-arguments.ts';
 import type { Device } from '../hsa/device.ts';
-import type { KernelSymbol } from '../hsa/executable-symbol.ts';
+import { type KernelSymbol, kernelName } from '../hsa/executable-symbol.ts';
 import { createRuntime } from '../hsa/runtime.ts';
 import type { Generation } from './generation.ts';
-import { defaultPortCount, type Extent, kernelName, ONE } from './launch.ts';
+import { defaultPortCount, type Extent, ONE } from './launch.ts';
 import { ProgramImage } from './program-image.ts';
 import { formatResources, type KernelResources } from './resource-usage.ts';
 import { rpcLayout } from './rpc/layout.ts';

@@ -1,7 +1,7 @@
 /** One kernel of a program, as it is to be launched. */
 import { WavewrightError } from '../base/errors.ts';
-import type { KernelSymbol } from '../hsa/executable-symbol.ts';
-import { checkLaunchSizes } from '../hsa/launch-sizes.ts';
+import { type KernelSymbol, kernelName } from '../hsa/executable-symbol.ts';
+import { type PreparedLaunch, prepareLaunch } from '../hsa/launch.ts';
 import type { Generation } from './generation.ts';
 
 export type Extent = readonly [number, number, number];
@@ -18,19 +18,27 @@ export interface Launch {
   readonly writeArguments: (data: DataView) => void;
 }
 
-/** The kernel's name without the suffix of its descriptor. */
-export function kernelName(kernel: KernelSymbol): string {
-  return kernel.name.replace(/\.kd$/, '');
-}
+const DEFAULT_STACK_SIZE_BYTES = 16_384;
 
-/** A dispatch packet counts work-items in 32 bits. */
-const MAX_GRID_SIZE = 2 ** 32 - 1;
+/**
+ * Private memory of a work-item, as it is launched: `stackSizeBytes` at least; by default what the kernel needs, or as much as is usual where the
+ * compiler could not know.
+ */
+export function scratchSizeBytes(kernel: KernelSymbol, stackSizeBytes: number | undefined): number {
+  // A kernel without private memory has no stack, whatever was asked for.
+  const hasStack = kernel.dynamicCallstack || kernel.privateSegmentSizeBytes > 0;
+  const usualBytes = kernel.dynamicCallstack ? DEFAULT_STACK_SIZE_BYTES : 0;
+  return Math.max(kernel.privateSegmentSizeBytes, hasStack ? (stackSizeBytes ?? usualBytes) : 0);
+}
 
 /**
  * Throws BAD_INPUT when the kernel does not take the arguments of the start-up code, USAGE when it does not take that many
- * work-items, INVALID_ALLOCATION for more memory than the device has. `scratchSizeBytes`: of a work-item.
+ * work-items, INVALID_ALLOCATION for more memory than the device has.
  */
-export function checkLaunch({ kernel, blocks, threads, argumentsSizeBytes }: Launch, scratchSizeBytes: number): void {
+export function prepareProgramLaunch(
+  { kernel, blocks, threads, argumentsSizeBytes }: Launch,
+  stackSizeBytes: number | undefined,
+): PreparedLaunch {
   const name = kernelName(kernel);
   const { metadata, kernargSegmentSizeBytes } = kernel;
   if (metadata === undefined) throw new WavewrightError('BAD_INPUT', `the metadata does not list kernel '${name}'`);
@@ -38,20 +46,13 @@ export function checkLaunch({ kernel, blocks, threads, argumentsSizeBytes }: Lau
     const what = `kernel '${name}' takes ${kernargSegmentSizeBytes} bytes of arguments, expected at least ${argumentsSizeBytes}`;
     throw new WavewrightError('BAD_INPUT', what);
   }
-  checkLaunchSizes(kernel.agent.requireDevice(), kernel, {
-    groupSegmentSizeBytes: kernel.groupSegmentSizeBytes,
-    privateSegmentSizeBytes: scratchSizeBytes,
-    kernargSizeBytes: kernargSegmentSizeBytes,
-  });
   const grid = blocks.map((count, dimension) => count * threads[dimension]!);
-  if (grid.some((size) => size > MAX_GRID_SIZE)) {
-    const what = `${grid.join(' x ')} work-items, a dispatch takes at most ${MAX_GRID_SIZE} in each dimension`;
-    throw new WavewrightError('USAGE', what);
-  }
-  if (threads[0] * threads[1] * threads[2] > metadata.maxFlatWorkgroupSize) {
-    const what = `${threads.join(' x ')} threads, kernel '${name}' takes at most ${metadata.maxFlatWorkgroupSize}`;
-    throw new WavewrightError('USAGE', what);
-  }
+  const dimensions = grid[2] !== 1 ? 3 : grid[1] !== 1 ? 2 : 1;
+  return prepareLaunch(kernel, {
+    grid: grid.slice(0, dimensions),
+    workgroup: threads.slice(0, dimensions),
+    stackSizeBytes: scratchSizeBytes(kernel, stackSizeBytes),
+  });
 }
 
 /** As the upstream loaders have up to LLVM 22. */

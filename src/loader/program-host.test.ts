@@ -129,6 +129,7 @@ test('other waves go on while a command runs, and its end is the answer', async 
 
 test('a command that nobody waits for any more is told so', async () => {
   const signals: AbortSignal[] = [];
+  let nowMs = 0;
   const { promise } = await run({
     start: (wave) =>
       wave.call('SYSTEM', [0], function* (port) {
@@ -137,8 +138,10 @@ test('a command that nobody waits for any more is told so', async () => {
       }),
     options: {
       timeoutMs: 20,
+      clock: () => nowMs,
       system: (_command, signal) => {
         signals.push(signal);
+        nowMs = 20;
         return new Promise(() => undefined);
       },
     },

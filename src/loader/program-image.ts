@@ -6,10 +6,11 @@ import type { KernelSymbol } from '../hsa/executable-symbol.ts';
 import { CodeObjectReader } from '../hsa/loaded-code-object.ts';
 import type { Runtime } from '../hsa/runtime.ts';
 import { detectGeneration, type Generation } from './generation.ts';
-import type { Extent } from './launch.ts';
+import { type Extent, scratchSizeBytes } from './launch.ts';
 import { type KernelResources, kernelResources } from './resource-usage.ts';
 
-const DEFAULT_STACK_SIZE_BYTES = 16_384;
+/** Names in one hint. */
+const MAX_LISTED = 20;
 const CLOCK_SYMBOL = '__llvm_libc_clock_freq';
 
 export class ProgramImage implements Disposable {
@@ -32,7 +33,8 @@ export class ProgramImage implements Disposable {
     this.#executable = runtime.createExecutable();
     try {
       this.#executable.loadCodeObject(agent, new CodeObjectReader(bytes, name));
-      this.#executable.freeze();
+      // The program's own start-up code calls them, or the loader starts their kernels in the order that it wants.
+      this.#executable.freeze({ constructors: 'none' });
       this.begin = this.#requireKernel('_begin');
       this.start = this.#requireKernel('_start');
       this.end = this.#requireKernel('_end');
@@ -81,12 +83,12 @@ export class ProgramImage implements Disposable {
     new DataView(bytes.buffer, bytes.byteOffset, 8).setBigUint64(0, BigInt(frequencyHz), true);
   }
 
-  /** `stackSizeBytes`: scratch of a work-item where the compiler could not know the size of the stack. */
-  resources(kernel: KernelSymbol, threads: Extent, stackSizeBytes = DEFAULT_STACK_SIZE_BYTES): KernelResources {
+  /** `stackSizeBytes`: scratch of a work-item at least; by default what the kernel needs, or as much as is usual where the compiler could not know. */
+  resources(kernel: KernelSymbol, threads: Extent, stackSizeBytes?: number): KernelResources {
     const parsed = kernel.codeObject.codeObject.kernels.find(({ symbol }) => symbol.name === kernel.name)!;
     return kernelResources(kernel, parsed.descriptor, {
       processor: kernel.agent.requireDevice().properties.processor,
-      scratchSizeBytes: Math.max(kernel.privateSegmentSizeBytes, kernel.dynamicCallstack ? stackSizeBytes : 0),
+      scratchSizeBytes: scratchSizeBytes(kernel, stackSizeBytes),
       workgroupSize: threads[0] * threads[1] * threads[2],
     });
   }
@@ -114,10 +116,14 @@ export class ProgramImage implements Disposable {
   #requireKernel(name: string): KernelSymbol {
     const kernel = this.#kernel(name);
     if (kernel !== undefined) return kernel;
-    const found = this.#executable.symbols.filter(({ kind }) => kind === 'kernel').map((symbol) => symbol.name);
+    const kernels = this.#executable.symbols.filter(({ kind }) => kind === 'kernel');
+    const found = kernels.map((symbol) => symbol.name.replace(/\.kd$/, ''));
+    const start = 'a program needs _begin, _start and _end, which the start-up code of the C library has';
+    const listed = `${found.slice(0, MAX_LISTED).join(', ')}${found.length > MAX_LISTED ? ', …' : ''}`;
+    const single = `\`wavewright dispatch ${this.name} --kernel=${found[0]} --grid=... --workgroup=...\` runs a kernel alone`;
     throw new WavewrightError('BAD_INPUT', `the image has no kernel '${name}'`, {
       section: 'symbol table',
-      hint: `a program needs _begin, _start and _end, which the start-up code of the C library has; found ${found.length === 0 ? 'no kernel' : found.join(', ')}`,
+      hint: found.length === 0 ? `${start}; found no kernel` : `${start}; found ${listed}: ${single}`,
     });
   }
 }

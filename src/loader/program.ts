@@ -1,8 +1,11 @@
 /** Runs the `main` of a GPU program: the kernels of the start-up code, with the RPC server between the slices of the device. */
 import { assert, WavewrightError } from '../base/errors.ts';
-import { explicitArgumentsEnd, writeHiddenArguments } from '../codeobject/hidden-arguments.ts';
+import { TimeLimit } from '../base/time-limit.ts';
+import { explicitArgumentsEnd } from '../codeobject/hidden-arguments.ts';
 import type { Agent } from '../hsa/agent.ts';
 import type { AdvanceResult, Device, DispatchStatistics } from '../hsa/device.ts';
+import { kernelName } from '../hsa/executable-symbol.ts';
+import { launchPacket, type PreparedLaunch, writeHidden } from '../hsa/launch.ts';
 import type { Queue } from '../hsa/queue.ts';
 import { createRuntime, type Runtime } from '../hsa/runtime.ts';
 import type { Signal } from '../hsa/signal.ts';
@@ -11,7 +14,7 @@ import { LLVM_DIALECT } from '../printf/parse.ts';
 import { argumentBlock } from './argument-block.ts';
 import type { FileSystem } from './file-system.ts';
 import type { Generation } from './generation.ts';
-import { checkLaunch, defaultPortCount, type Extent, kernelName, type Launch, ONE } from './launch.ts';
+import { defaultPortCount, type Extent, type Launch, ONE, prepareProgramLaunch } from './launch.ts';
 import { MemoryFileSystem } from './memory-file-system.ts';
 import { ProgramHost } from './program-host.ts';
 import { ProgramImage } from './program-image.ts';
@@ -19,7 +22,7 @@ import type { KernelResources } from './resource-usage.ts';
 import type { Handler, HostFunction } from './rpc/host.ts';
 import { clientStruct, rpcLayout } from './rpc/layout.ts';
 import { type ConversationRecord, type OpcodeStatistics, RpcServer } from './rpc/server.ts';
-import { checkRunOptions } from './run-options.ts';
+import { checkRunOptions, programName } from './run-options.ts';
 import { CallerStreams, type ProgramOutput, type StreamOptions } from './standard-streams.ts';
 import type { StreamLimits } from './streams.ts';
 
@@ -44,10 +47,16 @@ export interface RunOptions extends StreamOptions {
   filesystem?: FileSystem;
   /** What errors call the image. Default: `args[0]`. */
   name?: string;
-  /** For the whole run, in milliseconds of wall time. Default: none. */
+  /** For the whole run from the call on, loading included, in milliseconds. Default: none. */
   timeoutMs?: number;
+  /** What `timeoutMs` is measured with, in milliseconds from any start; never faster than wall time, which is the default. */
+  clock?: () => number;
+  /** When the time of `timeoutMs` began, by that clock. Default: with the call. */
+  startedMs?: number;
   /** Ends the run with the signal's reason, which `runProgram` throws. */
   signal?: AbortSignal;
+  /** Called when the signal ends the run while a kernel runs: the kernel, and where its waves stand, a line each. */
+  onAbort?: (kernel: string, waves: readonly string[]) => void;
   limits?: RunLimits;
   /**
    * C's system: gives the wait status of a command. Other waves go on while a promise is open; the signal says that the program is over. Default:
@@ -62,7 +71,7 @@ export interface RunOptions extends StreamOptions {
   onConversation?: (conversation: ConversationRecord) => void;
   /** RPC ports, from 1 to what the program's generation allows. Default: what `_start` can hold at once, see launch.ts. */
   portCount?: number;
-  /** Scratch of a work-item where the compiler could not know the size of the stack, in bytes. Default: 16 KiB. */
+  /** Scratch of a work-item, at least, in bytes. Default: what the kernel needs, 16 KiB where the compiler could not know the stack. */
   stackSizeBytes?: number;
   /** Called before each kernel. */
   onKernel?: (resources: KernelResources) => void;
@@ -95,6 +104,7 @@ export interface ProgramStatistics {
 }
 
 const ABORT_STATUS = 134;
+const LOADING = 'while the program was loaded';
 /** How often in a row every wave may wait for nothing that the server can give before the loop sleeps between slices. */
 const SPIN_TURNS = 64;
 /** It sleeps longer the longer nothing happened, so that a program that waits for its user costs no time to speak of. */
@@ -111,16 +121,19 @@ const MAX_LISTED_WAVES = 32;
  * is not implemented, GPU_FAULT, RPC_PROTOCOL, TIMEOUT with the state of the waves, LIMIT_EXCEEDED and USAGE.
  */
 export async function runProgram(bytes: Uint8Array, options: RunOptions): Promise<ProgramResult> {
-  const name = options.name ?? options.args[0] ?? 'image';
+  const name = programName(options);
   const startMs = performance.now();
   try {
     checkRunOptions(options);
+    const limit = new TimeLimit(options.timeoutMs, options.clock, options.startedMs);
     options.signal?.throwIfAborted();
     using resources = new DisposableStack();
     const runtime = resources.use(createRuntime({ devices: [options.device] }));
     const agent = runtime.gpuAgents[0]!;
+    limit.expect(LOADING);
     const image = resources.use(new ProgramImage(runtime, agent, bytes, name));
-    return await new ProgramRun(runtime, agent, image, options, resources).main(startMs);
+    limit.expect(LOADING);
+    return await new ProgramRun(runtime, agent, image, options, resources, limit).main(startMs);
   } catch (error) {
     throw error instanceof WavewrightError ? error.within({ file: name }) : error;
   }
@@ -138,17 +151,24 @@ class ProgramRun {
   readonly #server: RpcServer | undefined;
   readonly #kernels: KernelRun[] = [];
   readonly #resources: DisposableStack;
-  readonly #deadline: number;
+  readonly #limit: TimeLimit;
   #nextYield = performance.now() + YIELD_INTERVAL_MS;
 
   /** What the run takes is given back by `resources`. */
-  constructor(runtime: Runtime, agent: Agent, image: ProgramImage, options: RunOptions, resources: DisposableStack) {
+  constructor(
+    runtime: Runtime,
+    agent: Agent,
+    image: ProgramImage,
+    options: RunOptions,
+    resources: DisposableStack,
+    limit: TimeLimit,
+  ) {
     this.#runtime = runtime;
     this.#agent = agent;
     this.#image = image;
     this.#options = options;
     this.#resources = resources;
-    this.#deadline = performance.now() + (options.timeoutMs ?? Number.POSITIVE_INFINITY);
+    this.#limit = limit;
     this.#queue = resources.use(runtime.createQueue(agent));
     this.#streams = new CallerStreams(options);
     const host = { ...options, streams: this.#streams, fileSystem: options.filesystem ?? new MemoryFileSystem() };
@@ -177,15 +197,13 @@ class ProgramRun {
   async main(startMs: number): Promise<ProgramResult> {
     const result = this.#allocate('fine-grained', 4, "main's result");
     const status = () => this.#data(result, 4).getInt32(0, true);
+    const { stackSizeBytes } = this.#options;
     const launches = this.#launches(result, status);
-    for (const launch of launches) {
-      const { kernel, threads } = launch;
-      checkLaunch(launch, this.#image.resources(kernel, threads, this.#options.stackSizeBytes).scratchSizeBytes);
-    }
+    const prepared = launches.map((launch) => prepareProgramLaunch(launch, stackSizeBytes));
     const loadMs = performance.now() - startMs;
     try {
-      for (const launch of launches) {
-        await this.#launch(launch);
+      for (const [i, launch] of launches.entries()) {
+        await this.#launch(launch, prepared[i]!);
         if (this.#host.terminated) break;
       }
     } finally {
@@ -260,31 +278,19 @@ class ProgramRun {
     };
   }
 
-  async #launch({ kernel, blocks, threads, writeArguments }: Launch): Promise<void> {
+  async #launch({ kernel, threads, writeArguments }: Launch, prepared: PreparedLaunch): Promise<void> {
     const name = kernelName(kernel);
-    const { metadata, kernargSegmentSizeBytes } = kernel;
-    const grid: Extent = [blocks[0] * threads[0], blocks[1] * threads[1], blocks[2] * threads[2]];
-    const dims = grid[2] !== 1 ? 3 : grid[1] !== 1 ? 2 : 1;
-    const kernarg = this.#allocate('kernarg', Math.max(kernargSegmentSizeBytes, 16), `kernarg of ${name}`);
-    const data = this.#data(kernarg, kernargSegmentSizeBytes);
+    const { kernargSizeBytes } = prepared.sizes;
+    const kernarg = this.#allocate('kernarg', kernargSizeBytes, `kernarg of ${name}`);
+    const data = this.#data(kernarg, kernargSizeBytes);
     writeArguments(data);
-    const queuePtr = this.#queue.address;
-    writeHiddenArguments(data, metadata!, { gridSize: grid, workgroupSize: threads, dims, queuePtr });
-    const resources = this.#image.resources(kernel, threads, this.#options.stackSizeBytes);
-    this.#options.onKernel?.(resources);
+    writeHidden(prepared, data, this.#queue);
+    this.#options.onKernel?.(this.#image.resources(kernel, threads, this.#options.stackSizeBytes));
     if (this.#server) this.#server.laneStride = kernel.wavefrontSize;
     using completionSignal = this.#runtime.createSignal(1n, this.#agent);
     const before = this.#queue.statistics;
     const startMs = performance.now();
-    this.#queue.dispatch({
-      kernel: kernel.kernelObject,
-      grid: grid.slice(0, dims),
-      workgroup: threads.slice(0, dims),
-      kernarg,
-      completionSignal,
-      groupSegmentSizeBytes: kernel.groupSegmentSizeBytes,
-      privateSegmentSizeBytes: resources.scratchSizeBytes,
-    });
+    this.#queue.dispatch(launchPacket(prepared, kernarg, completionSignal));
     await this.#finish(name, completionSignal);
     this.#kernels.push({
       kernel: name,
@@ -313,9 +319,13 @@ class ProgramRun {
   }
 
   async #pause(name: string, state: AdvanceResult, waits: number): Promise<void> {
-    this.#options.signal?.throwIfAborted();
+    const { signal, onAbort } = this.#options;
+    if (signal?.aborted) {
+      onAbort?.(name, this.#waveLines());
+      throw signal.reason;
+    }
     const nowMs = performance.now();
-    if (nowMs >= this.#deadline) throw this.#timeout(name);
+    if (this.#limit.isOver(nowMs)) throw this.#timeout(name);
     const sleeps = state === 'waiting' && waits > SPIN_TURNS;
     if (!sleeps && nowMs < this.#nextYield) return;
     const sleepMs = sleeps ? Math.min(1 + (waits - SPIN_TURNS) / TURNS_PER_SLEEP_MS, MAX_SLEEP_MS) : 0;
@@ -325,10 +335,14 @@ class ProgramRun {
   }
 
   #timeout(name: string): WavewrightError {
+    const what = `the time limit of ${this.#options.timeoutMs! / 1000} s ran out in kernel '${name}'`;
+    return new WavewrightError('TIMEOUT', [what, ...this.#waveLines()].join('\n  '));
+  }
+
+  #waveLines(): string[] {
     const waves = this.#queue.describeWaves();
     const lines = waves.slice(0, MAX_LISTED_WAVES);
     if (waves.length > lines.length) lines.push(`and ${waves.length - lines.length} more waves`);
-    const what = `the time limit of ${this.#options.timeoutMs! / 1000} s ran out in kernel '${name}'`;
-    return new WavewrightError('TIMEOUT', [what, ...lines].join('\n  '));
+    return lines;
   }
 }

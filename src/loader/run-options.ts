@@ -9,6 +9,14 @@ function check(name: string, value: number | undefined, min: number, isWhole = t
   throw new WavewrightError('USAGE', `${name} is ${value}, expected ${expected}`);
 }
 
+/** What errors call the image. Throws USAGE where there are no options to run a program with. */
+export function programName(options: RunOptions): string {
+  if (!Array.isArray(options?.args) || typeof options.device !== 'object') {
+    throw new WavewrightError('USAGE', 'a program without options, expected at least { device, args }');
+  }
+  return options.name ?? options.args[0] ?? 'image';
+}
+
 /** Throws USAGE. What the device or the kernel allows is checked where that is known. */
 export function checkRunOptions({
   blocks,

@@ -43,6 +43,7 @@ test('standard input is text, bytes, a source, or nothing; output without a take
     });
     const { output } = await promise;
     assert.deepEqual([text(output.stdout), text(output.stderr)], [expected, '']);
+    assert.deepEqual(output.text, { stdout: expected, stderr: '' });
   }
 });
 

@@ -19,7 +19,11 @@ export interface StreamOptions {
 export interface ProgramOutput {
   readonly stdout: Uint8Array;
   readonly stderr: Uint8Array;
+  /** The same as text, from UTF-8. */
+  readonly text: { readonly stdout: string; readonly stderr: string };
 }
+
+type Stream = 'stdout' | 'stderr';
 
 /** Of both streams together. */
 const MAX_COLLECTED_BYTES = 2 ** 28;
@@ -29,7 +33,7 @@ export class CallerStreams implements StandardStreams {
   readonly stdin: Pick<OpenFile, 'read'>;
   readonly stdout: (bytes: Uint8Array) => void;
   readonly stderr: (bytes: Uint8Array) => void;
-  readonly #collected: Record<keyof ProgramOutput, Uint8Array[]> = { stdout: [], stderr: [] };
+  readonly #collected: Record<Stream, Uint8Array[]> = { stdout: [], stderr: [] };
   #collectedBytes = 0;
 
   constructor({ stdin = new Uint8Array(), onStdout, onStderr }: StreamOptions) {
@@ -39,10 +43,17 @@ export class CallerStreams implements StandardStreams {
   }
 
   get output(): ProgramOutput {
-    return { stdout: concatenate(this.#collected.stdout), stderr: concatenate(this.#collected.stderr) };
+    const bytes = { stdout: concatenate(this.#collected.stdout), stderr: concatenate(this.#collected.stderr) };
+    const text = (stream: Stream): string => new TextDecoder().decode(bytes[stream]);
+    return {
+      ...bytes,
+      get text() {
+        return { stdout: text('stdout'), stderr: text('stderr') };
+      },
+    };
   }
 
-  #collect(stream: keyof ProgramOutput, bytes: Uint8Array): void {
+  #collect(stream: Stream, bytes: Uint8Array): void {
     this.#collectedBytes += bytes.length;
     if (this.#collectedBytes > MAX_COLLECTED_BYTES) {
       throw new WavewrightError('LIMIT_EXCEEDED', `more than ${MAX_COLLECTED_BYTES} bytes of output to collect`, {

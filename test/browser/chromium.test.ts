@@ -70,7 +70,7 @@ const HELLO = {
   stderr: '',
 };
 
-test('a page runs programs and kernels', { skip, timeout: 120_000 }, async () => {
+test('a page runs programs and kernels', { skip, timeout: 600_000 }, async () => {
   const page = await open('plain');
   assert.deepEqual(await onPage(page, 'hello'), HELLO);
   const digest = 'ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad';
@@ -81,7 +81,7 @@ test('a page runs programs and kernels', { skip, timeout: 120_000 }, async () =>
 
 test('threads are refused where memory cannot be shared, or the caller must not wait', {
   skip,
-  timeout: 120_000,
+  timeout: 600_000,
 }, async () => {
   const [plain, isolated] = [await open('plain'), await open('isolated')];
   assert.equal(await onPage(isolated, 'parallelism'), 1);
@@ -95,7 +95,7 @@ test('threads are refused where memory cannot be shared, or the caller must not 
 
 test('workers of an isolated page run programs and kernels, on several threads', {
   skip,
-  timeout: 180_000,
+  timeout: 600_000,
 }, async () => {
   const page = await open('isolated');
   assert.ok(Number(await inWorker(page, 'parallelism')) >= 1);

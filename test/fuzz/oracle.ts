@@ -156,7 +156,7 @@ function iterate(
   seed: number,
   tally: Tally,
 ): Pick<Finding, 'kind' | 'text'> | undefined {
-  const startMs = performance.now();
+  const cpu = process.cpuUsage();
   tally.doing = '';
   try {
     subject.iterate(new Random(seed), tally);
@@ -169,21 +169,25 @@ function iterate(
     const text = error instanceof Found ? error.message : error instanceof Error ? error.stack : String(error);
     return { kind: error instanceof Found ? error.kind : 'internal', text: `${text}\n  ${tally.doing}` };
   }
-  const durationMs = performance.now() - startMs;
+  // CPU time of all threads: a loaded machine makes nothing hang. What sleeps for ever is the watchdog's.
+  const { user, system } = process.cpuUsage(cpu);
+  const durationMs = (user + system) / 1000;
   if (durationMs < oracle.stuckMs) return undefined;
-  return { kind: 'hang', text: `the iteration took ${Math.round(durationMs)} ms: ${tally.doing}` };
+  return { kind: 'hang', text: `the iteration took ${Math.round(durationMs)} ms of CPU: ${tally.doing}` };
 }
 
-/** Seconds after which an iteration that has not come back is given up, with the process. */
-const WATCHDOG_SECONDS = 60;
+/** Seconds of the process's CPU, and of the clock, after which an iteration that has not come back is given up, with the process. */
+const WATCHDOG_CPU_SECONDS = 60;
+const WATCHDOG_SECONDS = 900;
 const WATCHDOG = `
 const { workerData } = require('node:worker_threads');
 const { writeSync } = require('node:fs');
-let [seen, sinceMs] = [-1, performance.now()];
+const cpuMs = () => { const { user, system } = process.cpuUsage(); return (user + system) / 1000; };
+let [seen, sinceMs, sinceCpuMs] = [-1, performance.now(), cpuMs()];
 setInterval(() => {
   const now = Atomics.load(workerData.words, 0);
-  if (now !== seen) [seen, sinceMs] = [now, performance.now()];
-  if (performance.now() < sinceMs + workerData.limitMs) return;
+  if (now !== seen) [seen, sinceMs, sinceCpuMs] = [now, performance.now(), cpuMs()];
+  if (performance.now() < sinceMs + workerData.limitMs && cpuMs() < sinceCpuMs + workerData.cpuLimitMs) return;
   const [, target, seed] = workerData.words;
   const name = workerData.targets[target];
   writeSync(2, 'hang on ' + name + ', seed ' + (seed >>> 0) + ': the iteration did not come back\\n  repeat: node test/fuzz/' +
@@ -197,7 +201,13 @@ function watch(
   targets: readonly string[],
 ): { tell: (target: string, seed: number) => void; end(): void } {
   const words = new Int32Array(new SharedArrayBuffer(12));
-  const workerData = { words, name, targets, limitMs: WATCHDOG_SECONDS * 1000 };
+  const workerData = {
+    words,
+    name,
+    targets,
+    limitMs: WATCHDOG_SECONDS * 1000,
+    cpuLimitMs: WATCHDOG_CPU_SECONDS * 1000,
+  };
   const worker = new Worker(WATCHDOG, { eval: true, workerData });
   worker.unref();
   const tell = (target: string, seed: number): void => {

@@ -21,6 +21,7 @@ const EXECS = [0x0ffffff0ffff0001n, 0x8000000000000000n, 0n, 0x5a5a5a5af0f0ffffn
 
 /** How many states each encoding gets: fewer where a target has most rows from another, and one where a format only moves lanes before. */
 const TARGETS = [
+  ['gfx908', 64, 1],
   ['gfx90a', 64, 2],
   ['gfx942', 64, 1],
   ['gfx1030', 32, 1],

@@ -18,6 +18,7 @@ import { LLVM_ERRATA } from '../../src/isa/amdgpu/errata.ts';
 import { targetFor } from '../../src/isa/amdgpu/targets.ts';
 import { encodingSamples } from './encoding-samples.ts';
 import { llvmDisassemble, waveSizeFeature } from './llvm-mc.ts';
+import { describeObject } from './object-description.ts';
 
 const ROOT = path.resolve(import.meta.dirname, '../..');
 const folder = mkdtempSync(path.join(tmpdir(), 'wavewright-assembler-'));
@@ -132,31 +133,6 @@ function compile(source: string, options: readonly string[], processor: string):
   const { stderr } = execute('clang-19', [...common, ...options, '-S', source, '-o', output]);
   assert.equal(stderr, '');
   return output;
-}
-
-const STRING_TABLES = /^(|\.strtab|\.shstrtab|\.symtab|\.llvm_addrsig)$/;
-
-/** What an object says, apart from the order of its symbols and strings. */
-function describe(elf: ElfFile): Record<string, unknown> {
-  const { osAbi, abiVersion, flags, type } = elf.header;
-  const sectionName = (index: number): string => elf.sections[index]?.name ?? String(index);
-  const sections = elf.sections
-    .filter(({ name }) => !STRING_TABLES.test(name))
-    .map((section) => ({
-      name: section.name,
-      kind: [section.type, section.flags, section.sizeBytes, section.alignmentBytes, section.entrySizeBytes].join(' '),
-      bytes: section.name.startsWith('.rela') ? '' : Buffer.from(elf.sectionBytes(section)).toString('hex'),
-    }));
-  const symbols = elf.symbols.map(({ name, binding, type, visibility, sectionIndex, value, sizeBytes }) =>
-    [name, binding, type, visibility, sectionName(sectionIndex), value, sizeBytes].join(' '),
-  );
-  const relocations = elf.relocationSections.flatMap(({ name, relocations }) =>
-    relocations.map(({ offset, type, symbol, addend }) => {
-      const target = symbol?.name || (symbol && sectionName(symbol.sectionIndex));
-      return [name, offset, type, target, addend].join(' ');
-    }),
-  );
-  return { header: [osAbi, abiVersion, flags, type], sections, symbols: symbols.toSorted(), relocations };
 }
 
 /** Every directive and operator in one file. */
@@ -290,7 +266,7 @@ for (const processor of ['gfx90a', 'gfx942', 'gfx1100']) {
     for (const [source, ...options] of SOURCES) {
       const file = compile(source, options, processor);
       const own = parseElf(assembleFile(readFileSync(file, 'utf8'), { file }));
-      assert.deepEqual(describe(own), describe(theirs(file)), source);
+      assert.deepEqual(describeObject(own), describeObject(theirs(file)), source);
     }
   });
 
@@ -300,7 +276,7 @@ for (const processor of ['gfx90a', 'gfx942', 'gfx1100']) {
     const names = processor === 'gfx1100' ? HAND_WRITTEN.replace('s_load_dwordx2', 's_load_b64') : HAND_WRITTEN;
     const source = names.replace('TARGET', `amdgcn-amd-amdhsa--${processor}`).replace('ACCUM', accumulators);
     writeFileSync(file, source);
-    assert.deepEqual(describe(parseElf(assembleFile(source, { file }))), describe(theirs(file)));
+    assert.deepEqual(describeObject(parseElf(assembleFile(source, { file }))), describeObject(theirs(file)));
   });
 
   test(`${processor}: assembled and linked programs run as those of clang and lld`, () => {

@@ -4,8 +4,10 @@
  */
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { test } from 'node:test';
+import { after, test } from 'node:test';
 import { promisify } from 'node:util';
 import { createEmulatedDevice } from '../../src/index.ts';
 import { compare, inParallel } from '../fuzz/differential.ts';
@@ -21,8 +23,15 @@ const DEVICE_HEADERS = path.resolve(import.meta.dirname, '../data/csmith');
 const LONG: Readonly<Record<number, string>> = { 50: '-O0: a loop of 160 million turns' };
 const execute = promisify(execFile);
 
+/** csmith leaves a file where it runs. */
+const scratch = mkdtempSync(path.join(tmpdir(), 'wavewright-csmith-'));
+after(() => rmSync(scratch, { recursive: true }));
+
 async function csmith(seed: number): Promise<string> {
-  const { stdout } = await execute('csmith', ['--concise', '--seed', String(seed)], { maxBuffer: 2 ** 26 });
+  const { stdout } = await execute('csmith', ['--concise', '--seed', String(seed)], {
+    cwd: scratch,
+    maxBuffer: 2 ** 26,
+  });
   return stdout;
 }
 

@@ -39,6 +39,23 @@ export const C: Language = {
 `,
   options: ['-std=c17'],
 };
+/** Without what a run-time library has: types at run time, locks of static variables. */
+const CPP_OPTIONS = ['-fno-rtti', '-fno-exceptions', '-fno-threadsafe-statics'];
+export const CPP: Language = {
+  name: 'C++',
+  file: '.cpp',
+  prelude: `#define EXTERN extern "C"
+#define DEVICE
+#define GLOBAL
+#define DECLARED extern "C"
+#define DEFINED extern "C"
+#define VARIABLE
+#define IN_VARIABLE
+#define CONSTANT const
+#define KERNEL __attribute__((amdgpu_kernel))
+`,
+  options: ['-std=c++17', ...CPP_OPTIONS],
+};
 export const OPENCL: Language = {
   name: 'OpenCL C',
   file: '.cl',
@@ -68,7 +85,16 @@ export const HIP: Language = {
 #define CONSTANT __attribute__((device)) const
 #define KERNEL __attribute__((global))
 `,
-  options: ['-x', 'hip', '--cuda-device-only', '-nogpuinc', '-fgpu-rdc', '--no-gpu-bundle-output'],
+  options: [
+    '-x',
+    'hip',
+    '-std=c++17',
+    '-fno-rtti',
+    '--cuda-device-only',
+    '-nogpuinc',
+    '-fgpu-rdc',
+    '--no-gpu-bundle-output',
+  ],
 };
 export const LANGUAGES = [C, OPENCL, HIP];
 
@@ -106,6 +132,8 @@ export function build(
 export interface RunOptions {
   readonly executor?: ExecutorName;
   readonly workItems?: number;
+  /** Whether constructors run when the executable is frozen. */
+  readonly constructors?: 'run' | 'none';
   /** Kernels without arguments that run before, in one work-item. */
   readonly before?: readonly string[];
   /** Arguments behind the address of the results. */
@@ -116,14 +144,14 @@ export interface RunOptions {
 export function run(
   processor: string,
   readers: readonly CodeObjectReader[],
-  { executor = 'jit', workItems = 64, before = [], more = () => [] }: RunOptions = {},
+  { executor = 'jit', workItems = 64, before = [], constructors = 'run', more = () => [] }: RunOptions = {},
 ): { values: number[]; kernel: LoadedKernel } {
   const device = createEmulatedDevice({ processor, executor, compileThreshold: 0, memorySizeBytes: 2 ** 28 });
   using runtime = createRuntime({ devices: [device] });
   const agent = runtime.gpuAgents[0]!;
   const executable = runtime.createExecutable();
   for (const reader of readers) executable.loadCodeObject(agent, reader);
-  executable.freeze();
+  executable.freeze({ constructors });
   const kernel = executable.getSymbol('k.kd') as LoadedKernel;
   // Read from memory, which is gone afterwards.
   assert.ok(kernel.needs);

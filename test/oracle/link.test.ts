@@ -1,7 +1,11 @@
 /** Libraries and their users, compiled apart by clang from C, OpenCL C and HIP, linked when they are loaded, run on the emulator. */
 import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
 import { test } from 'node:test';
-import { type Executable, HsaError } from '../../src/hsa/index.ts';
+import { CodeObjectReader, type Executable, HsaError } from '../../src/hsa/index.ts';
 import { build, C, HIP, hasClang, LANGUAGES, OPENCL, run } from './device-code.ts';
 
 const isRequired = process.env['WAVEWRIGHT_REQUIRE_ORACLES'] !== undefined;
@@ -118,7 +122,7 @@ if (!hasClang) {
           build(language, source, processor, ['-O1', '-fvisibility=default'], isObject);
         const [user, a, b] = [FEATURES.user, FEATURES.a, FEATURES.b].map((source) => part(source, false));
         const objects = [FEATURES.a, FEATURES.user, FEATURES.b].map((source) => part(source, true));
-        const expected = (both: number) => [2005, both, 0x51, 231, 1005, 0x51, 2005, 15, 0x5d, 200, 3, 44, 7];
+        const expected = (both: number) => [2005, both, 0x51, 231, 2005, 0x51, 2005, 15, 0x5d, 200, 3, 44, 7];
         const cases = [
           { readers: [user!, a!, b!], both: 6 },
           { readers: [b!, a!, user!], both: 7 },
@@ -155,7 +159,7 @@ if (!hasClang) {
       }
     });
 
-    test(`constructors run when their kernel is started, and call what is linked: ${processor}`, () => {
+    test(`constructors run once before the first kernel, in their order, and call what is linked: ${processor}`, () => {
       const user = `int v = 1, order = 0;
 int other(int);
 __attribute__((constructor(200))) static void second(void) { v = v * 10 + other(order++); }
@@ -165,8 +169,10 @@ EXTERN KERNEL void k(GLOBAL int *out) { out[0] = v; }`;
         const options = ['-O2', '-fvisibility=default'];
         const part = (source: string) => build(C, source, processor, options, isObject);
         const readers = [part(user), part('int other(int x) { return x + 5; }')];
-        assert.equal(run(processor, readers, { workItems: 1 }).values[0], 1);
-        assert.equal(run(processor, readers, { workItems: 1, before: ['amdgcn.device.init'] }).values[0], 156);
+        assert.equal(run(processor, readers, { workItems: 1 }).values[0], 156);
+        const own = { workItems: 1, constructors: 'none' } as const;
+        assert.equal(run(processor, readers, own).values[0], 1);
+        assert.equal(run(processor, readers, { ...own, before: ['amdgcn.device.init'] }).values[0], 156);
       }
     });
 
@@ -201,6 +207,47 @@ EXTERN KERNEL void k(GLOBAL int *out) { out[0] = v; }`;
         () => run('gfx1100', readers),
         (error: unknown) => error instanceof HsaError && /waves of lanes: (32|64)/.test(error.message),
       );
+    }
+  });
+
+  test('-Bsymbolic keeps a code object to its own definitions', () => {
+    const options = ['-O2', '-fvisibility=default'];
+    const user = `EXTERN __attribute__((weak)) int hook(int x) { return x + 1; }
+EXTERN KERNEL void k(GLOBAL int *out) { out[0] = hook(5); }`;
+    const strong = build(C, 'EXTERN int hook(int x) { return x + 2; }', 'gfx90a', options);
+    for (const [more, expected] of [
+      [[], 7],
+      [['-Wl,-Bsymbolic'], 6],
+    ] as const) {
+      const readers = [build(C, user, 'gfx90a', [...options, ...more]), strong];
+      assert.equal(run('gfx90a', readers, { workItems: 1 }).values[0], expected);
+    }
+  });
+
+  test('the lines of README.md build libraries that link', () => {
+    const root = path.join(import.meta.dirname, '../..');
+    const readme = readFileSync(path.join(root, 'README.md'), 'utf8');
+    const lines = [...readme.matchAll(/^ {4}(clang.* filters\.(c|hip) -o filters\.co)$/gm)];
+    assert.deepEqual(
+      lines.map(([, , suffix]) => suffix),
+      ['c', 'hip'],
+    );
+    const folder = mkdtempSync(path.join(tmpdir(), 'wavewright-readme-'));
+    try {
+      for (const [, line, suffix] of lines) {
+        const device = suffix === 'hip' ? 'extern "C" __attribute__((device)) ' : '';
+        writeFileSync(path.join(folder, `filters.${suffix}`), `${device}int twice(int x) { return 2 * x; }\n`);
+        execFileSync('sh', ['-c', line!], { cwd: folder });
+        const library = new CodeObjectReader(
+          new Uint8Array(readFileSync(path.join(folder, 'filters.co'))),
+          'filters.co',
+        );
+        const user = 'EXTERN int twice(int); EXTERN KERNEL void k(GLOBAL int *out) { out[0] = twice(21); }';
+        const readers = [build(C, user, 'gfx90a', ['-O2', '-fvisibility=default']), library];
+        assert.equal(run('gfx90a', readers, { workItems: 1 }).values[0], 42);
+      }
+    } finally {
+      rmSync(folder, { recursive: true });
     }
   });
 

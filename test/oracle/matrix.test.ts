@@ -20,7 +20,7 @@ type Format = 'f32' | 'xf32' | 'f64' | 'f16' | 'bf16' | 'i8' | 'fp8' | 'bf8';
 
 interface Product {
   readonly builtin: string;
-  readonly processor: 'gfx90a' | 'gfx942';
+  readonly processor: 'gfx908' | 'gfx90a' | 'gfx942';
   readonly shape: readonly [m: number, n: number, k: number, blocks: number];
   readonly left: Format;
   readonly right?: Format;
@@ -40,6 +40,11 @@ const BYTES: Readonly<Record<Format, 1 | 2 | 4 | 8>> = {
 const MEMORY_TYPES = { 1: 'uchar', 2: 'ushort', 4: 'float', 8: 'double' } as const;
 
 const PRODUCTS: readonly Product[] = [
+  { builtin: 'mfma_f32_32x32x1f32', processor: 'gfx908', shape: [32, 32, 1, 2], left: 'f32' },
+  { builtin: 'mfma_f32_16x16x4f32', processor: 'gfx908', shape: [16, 16, 4, 1], left: 'f32' },
+  { builtin: 'mfma_f32_4x4x4f16', processor: 'gfx908', shape: [4, 4, 4, 16], left: 'f16' },
+  { builtin: 'mfma_i32_32x32x8i8', processor: 'gfx908', shape: [32, 32, 8, 1], left: 'i8' },
+  { builtin: 'mfma_f32_32x32x4bf16', processor: 'gfx908', shape: [32, 32, 4, 1], left: 'bf16' },
   { builtin: 'mfma_f32_32x32x1f32', processor: 'gfx90a', shape: [32, 32, 1, 2], left: 'f32' },
   { builtin: 'mfma_f32_16x16x1f32', processor: 'gfx90a', shape: [16, 16, 1, 4], left: 'f32' },
   { builtin: 'mfma_f32_4x4x1f32', processor: 'gfx90a', shape: [4, 4, 1, 16], left: 'f32' },
@@ -217,7 +222,11 @@ function makeCase({ shape: [m, n, k, blocks], left, right = left, sparse }: Prod
 }
 
 for (const executor of ['handlers', 'reference'] as const) {
-  const devices = { gfx90a: new KernelDevice('gfx90a', executor), gfx942: new KernelDevice('gfx942', executor) };
+  const devices = {
+    gfx908: new KernelDevice('gfx908', executor),
+    gfx90a: new KernelDevice('gfx90a', executor),
+    gfx942: new KernelDevice('gfx942', executor),
+  };
   for (const product of PRODUCTS) {
     const { builtin, processor, left } = product;
     test(`${processor} ${builtin}: ${executor}`, () => {

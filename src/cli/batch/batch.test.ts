@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { availableParallelism, tmpdir } from 'node:os';
 import path from 'node:path';
 import { after, test } from 'node:test';
 import { runCommandLine } from '../command-line.ts';
@@ -111,9 +111,9 @@ test("cases in LLVM libc's and in GoogleTest's form", () => {
   assert.deepEqual(reportedCases(coloured), [{ name: 'A.B', outcome: 'passed', took: '5 us' }]);
 });
 
-test('a batch runs all, says what failed and why, and its status is 1', { timeout: 120_000 }, async () => {
+test('a batch runs all, says what failed and why, and its status is 1', { timeout: 600_000 }, async () => {
   const junit = path.join(folder, 'junit.xml');
-  const { status, stdout, stderr } = await runTests('--jobs=2', '--timeout=2', `--junit=${junit}`, folder);
+  const { status, stdout, stderr } = await runTests('--jobs=1', '--timeout=2', `--junit=${junit}`, folder);
   assert.deepEqual([status, stderr], [1, '']);
   assert.match(stdout, /^PASS {4}.*hello \([\d.]+ s\)$/m);
   assert.match(stdout, /^FAIL {4}.*exits \([\d.]+ s, status 3\)\n(?: {8}.*\n)* {8}leaving with 3$/m);
@@ -125,7 +125,16 @@ test('a batch runs all, says what failed and why, and its status is 1', { timeou
   assert.match(xml, /Hello, one two, from lane 1 of 2 \(argc=3\)/);
 });
 
-test('as JSON, with one program and options for it', { timeout: 60_000 }, async () => {
+test('more programs at once than cores warn, and none of them pays for the others', { timeout: 600_000 }, async () => {
+  const jobs = 4 * availableParallelism() + 8;
+  const list = path.join(folder, 'many');
+  writeFileSync(list, `${path.join(folder, 'hello')}\n`.repeat(jobs));
+  const { stdout, stderr } = await runTests(`--jobs=${jobs}`, '--timeout=2', list);
+  assert.match(stdout, new RegExp(`^${jobs} passed, 0 failed of ${jobs} programs`, 'm'));
+  assert.match(stderr, /^wavewright: warning: --jobs=\d+ is more than the machine has cores \(\d+\): .*\n$/);
+});
+
+test('as JSON, with one program and options for it', { timeout: 600_000 }, async () => {
   const { status, stdout } = await runTests(
     '--format=json',
     '--run=--max-output=5',
@@ -139,7 +148,7 @@ test('as JSON, with one program and options for it', { timeout: 60_000 }, async 
   assert.match(report.tests[0].stderr, /writes more than 5 bytes/);
 });
 
-test('what is wrong with one program, or its sidecar, costs that one', { timeout: 120_000 }, async () => {
+test('what is wrong with one program, or its sidecar, costs that one', { timeout: 600_000 }, async () => {
   const place = path.join(folder, 'hostile');
   mkdirSync(place);
   const image = readFileSync(example('hello/hello.gfx90a.co'));

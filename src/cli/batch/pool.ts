@@ -3,7 +3,7 @@ import path from 'node:path';
 import { Worker } from 'node:worker_threads';
 import type { TestCase } from './collect.ts';
 import { type ReportedCase, reportedCases } from './reported-cases.ts';
-import type { WorkerReply, WorkerRequest } from './worker.ts';
+import type { WorkerMessage, WorkerReply, WorkerRequest } from './worker.ts';
 
 export interface BatchOptions {
   readonly jobs: number;
@@ -30,8 +30,12 @@ export interface TestResult {
 }
 
 const TIMEOUT_STATUS = 124;
-/** The emulator stops by itself at the limit; a thread that does not is ended this much later. */
-const GRACE_MS = 5000;
+/**
+ * The loader stops a program by itself when it took its time. A thread that shares the machine with others takes longer by the clock on the wall:
+ * only one that needs so many times as long, and so much more, is ended.
+ */
+const WALL_FACTOR = 10;
+const GRACE_MS = 30_000;
 
 /** Results in the order of `tests`. */
 export async function runBatch(tests: readonly TestCase[], options: BatchOptions): Promise<TestResult[]> {
@@ -70,7 +74,7 @@ class TestThread implements Disposable {
     const { timeoutMs, runOptions } = this.#options;
     const options = [...runOptions, `--timeout=${timeoutMs / 1000}`];
     const startMs = performance.now();
-    const answer = await this.#ask({ test, options }, timeoutMs + GRACE_MS);
+    const answer = await this.#ask({ test, options }, timeoutMs * WALL_FACTOR + GRACE_MS);
     if (typeof answer !== 'string') return resultOf(test, answer);
     // Whatever the thread still does must not go on.
     this[Symbol.dispose]();
@@ -86,18 +90,21 @@ class TestThread implements Disposable {
     };
   }
 
-  /** The reply; `silent` when none came in time, or why the thread ended. */
+  /** The reply; `silent` when none came in time after the program started, or why the thread ended. */
   #ask(request: WorkerRequest, limitMs: number): Promise<WorkerReply | string> {
     const url = new URL(`./worker${path.extname(import.meta.url)}`, import.meta.url);
     this.#worker ??= new Worker(url, { stdin: true });
     const worker = this.#worker;
     return new Promise((resolve) => {
       const answers = {
-        message: (reply: WorkerReply) => settle(reply),
+        message: (reply: WorkerMessage) => {
+          if (reply === 'started') timer = setTimeout(() => settle('silent'), limitMs);
+          else settle(reply);
+        },
         error: (error: unknown) => settle(String(error)),
         exit: (code: number) => settle(`the thread ended with ${code}`),
       };
-      const timer = setTimeout(() => settle('silent'), limitMs);
+      let timer: NodeJS.Timeout | undefined;
       const settle = (answer: WorkerReply | string) => {
         clearTimeout(timer);
         for (const [event, listener] of Object.entries(answers)) worker.off(event, listener);

@@ -2,13 +2,10 @@
 import { devNull } from 'node:os';
 import { parentPort } from 'node:worker_threads';
 import { WavewrightError } from '../../base/errors.ts';
-import { openCodeObjects } from '../../codeobject/container.ts';
-import { nodeDecompress } from '../../codeobject/node-decompress.ts';
 import type { Device } from '../../hsa/device.ts';
 import type { CommandContext } from '../command.ts';
 import { run, runImages } from '../commands/run.ts';
-import { openDevice } from '../device-name.ts';
-import { readInput } from '../input.ts';
+import { loadEmulator, openDevice, openImages } from '../device-name.ts';
 import { parseArguments } from '../options.ts';
 import { reportError } from '../report.ts';
 import { CapturedOutput } from './captured-output.ts';
@@ -21,7 +18,9 @@ export interface WorkerRequest {
   readonly options: readonly string[];
 }
 
-/** What comes back for each request. */
+/** What comes back for each request: first that the program's time begins, then what came of it. */
+export type WorkerMessage = 'started' | WorkerReply;
+
 export interface WorkerReply {
   readonly status: number;
   readonly durationMs: number;
@@ -29,8 +28,17 @@ export interface WorkerReply {
   readonly stderr: string;
 }
 
+const US_PER_MS = 1000;
+
 /** The device of the last test, when that left it as it was, and what it was asked for: memory is what a device costs. */
-let kept: { readonly device: Device; readonly workers: number | undefined; readonly stats: boolean } | undefined;
+let kept:
+  | {
+      readonly device: Device;
+      readonly workers: number | undefined;
+      readonly stats: boolean;
+      readonly memory: number;
+    }
+  | undefined;
 
 async function perform({ test, options }: WorkerRequest): Promise<WorkerReply> {
   const stdout = new CapturedOutput();
@@ -40,6 +48,7 @@ async function perform({ test, options }: WorkerRequest): Promise<WorkerReply> {
     stdout: (data) => stdout.write(data),
     stderr: (data) => stderr.write(data),
     env: { ...process.env, ...test.environment },
+    clock: ownTimeMs,
   };
   let status: number;
   try {
@@ -60,13 +69,26 @@ async function runTest(context: CommandContext, test: TestCase, options: readonl
   const argv = [`--stdin=${devNull}`, ...options, ...test.loaderArguments, '--', test.image, ...test.programArguments];
   const parsed = parseArguments({ ...run, name: 'run' }, argv);
   if (parsed.help) throw new WavewrightError('USAGE', 'it asks for help, which runs nothing');
-  const images = openCodeObjects(readInput(test.image), test.image, { decompress: nodeDecompress });
-  const { device: name, workers, stats } = parsed.options;
-  const open = kept?.workers === workers && kept?.stats === stats ? kept?.device : undefined;
-  const device = await openDevice(name, images, { workers, countsClasses: stats, open });
+  const { device: name, workers, stats, memory } = parsed.options;
+  const images = openImages(test.image, memory);
+  const fits = kept?.workers === workers && kept?.stats === stats && kept?.memory === memory;
+  const open = fits ? kept?.device : undefined;
+  const device = await openDevice(name, images, { workers, countsClasses: stats, memorySizeBytes: memory, open });
   if (device !== kept?.device) kept?.device.close();
-  kept = { device, workers, stats };
+  kept = { device, workers, stats, memory };
   return await runImages(context, parsed.options, parsed.operands, images, device);
 }
 
-parentPort?.on('message', async (request: WorkerRequest) => parentPort!.postMessage(await perform(request)));
+/** What this thread took or chose to wait; not the time in which it could have run while others did. */
+function ownTimeMs(): number {
+  const { user, system } = process.threadCpuUsage();
+  return (user + system) / US_PER_MS + performance.eventLoopUtilization().idle;
+}
+
+// Loading what every program needs is no program's time.
+await loadEmulator();
+const send = (message: WorkerMessage): void => parentPort?.postMessage(message);
+parentPort?.on('message', async (request: WorkerRequest) => {
+  send('started');
+  send(await perform(request));
+});

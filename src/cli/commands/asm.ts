@@ -1,4 +1,4 @@
-import { writeFileSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import path from 'node:path';
 import { assembleFile } from '../../assembler/assemble-file.ts';
 import { WavewrightError } from '../../base/errors.ts';
@@ -6,6 +6,9 @@ import { linkCodeObject } from '../../codeobject/link.ts';
 import { isElf } from '../../elf/header.ts';
 import { defineCommand } from '../command.ts';
 import { readInput } from '../input.ts';
+import { writeOutput } from '../output-file.ts';
+
+const LINK_HINT = '-o FILE.co links objects';
 
 /** The option names of llvm-mc. */
 export const asm = defineCommand({
@@ -27,12 +30,18 @@ export const asm = defineCommand({
       placeholder: '+FEATURE,...',
       description: 'wavefrontsize32, wavefrontsize64, cumode, tgsplit, xnack or sramecc, each with + or -',
     },
+    I: {
+      kind: 'list',
+      placeholder: 'DIR',
+      description: 'where files of .include and .incbin are, besides the working directory',
+    },
   },
   notes: [
     'FILE is assembler source in the syntax of LLVM, or with -o FILE.co a relocatable object too; - is standard input.',
     'Several files are linked into one code object.',
+    'Up to 20 errors are reported, each with its line and the macros and files that it came from.',
   ],
-  async run(_context, { o: output, mcpu, mattr }, files) {
+  async run(_context, { o: output, mcpu, mattr, I: folders = [] }, files) {
     if (output === undefined) throw new WavewrightError('USAGE', 'no output: name it with -o');
     const isLinked = path.extname(output) === '.co';
     if (!isLinked && path.extname(output) !== '.o') {
@@ -41,21 +50,22 @@ export const asm = defineCommand({
     if (!isLinked && files.length > 1) throw new WavewrightError('USAGE', 'several files make a .co, not a .o');
     const features = (mattr ?? []).flatMap((value) => value.split(','));
     const objects = files.map((name) => {
-      const bytes = readInput(name);
-      if (isLinked && isElf(bytes)) return { name, bytes };
-      const options = { file: name, features, ...(mcpu !== undefined && { processor: mcpu }) };
+      const bytes = readInput(name, 'assembler source');
+      if (isElf(bytes)) {
+        if (isLinked) return { name, bytes };
+        throw new WavewrightError('USAGE', 'is an object, expected assembler source', { file: name, hint: LINK_HINT });
+      }
+      const readFile = (included: string): Uint8Array => readInput(locate(included, folders), 'something to include');
+      const options = { file: name, features, readFile, ...(mcpu !== undefined && { processor: mcpu }) };
       return { name, bytes: assembleFile(new TextDecoder().decode(bytes), options) };
     });
-    write(output, isLinked ? linkCodeObject(objects) : objects[0]!.bytes);
+    writeOutput(output, isLinked ? linkCodeObject(objects) : objects[0]!.bytes);
     return 0;
   },
 });
 
-function write(file: string, bytes: Uint8Array): void {
-  try {
-    writeFileSync(file, bytes);
-  } catch (error) {
-    const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown error';
-    throw new WavewrightError('IO', `cannot be written (${code})`, { file, cause: error });
-  }
+/** As it is named, or in the first of the folders that has it. */
+function locate(name: string, folders: readonly string[]): string {
+  const candidates = [path.normalize(`./${name}`), ...folders.map((folder) => path.join(folder, name))];
+  return path.isAbsolute(name) ? name : (candidates.find((file) => existsSync(file)) ?? name);
 }

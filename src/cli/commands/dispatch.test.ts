@@ -1,8 +1,14 @@
 import assert from 'node:assert/strict';
+import { spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { after, test } from 'node:test';
+import { setTimeout } from 'node:timers/promises';
+import { zstdCompressSync } from 'node:zlib';
+import { assembleFile } from '../../assembler/assemble-file.ts';
+import { linkCodeObject } from '../../codeobject/link.ts';
 import { runCommandLine } from '../command-line.ts';
 import { COMMANDS } from '../commands.ts';
 
@@ -149,7 +155,10 @@ test('a fault names the kernel', async () => {
   ];
   const { status, stderr } = await run(...argv);
   assert.equal(status, 6);
-  assert.match(stderr, /kernel 'vadd': invalid write of address 0x1000 by 'global_store_dword .* in vadd\+0x/);
+  assert.match(
+    stderr,
+    /kernel 'vadd': invalid write of address 0x1000 \[GPU_FAULT\]\n {2}instruction: 'global_store_dword .*'\n {2}at: +pc 0x[0-9a-f]+ in vadd\+0x/,
+  );
 });
 
 test('readobj --link shows what is resolved, and fails where something is missing', async () => {
@@ -184,8 +193,168 @@ test('info lists agents', async () => {
     ],
   );
   assert.deepEqual(agents[1].isas, ['amdgcn-amd-amdhsa--gfx942:sramecc+:xnack-']);
-  const text = (await run('info')).stdout.toString();
+  const one = (await run('info')).stdout.toString();
+  assert.equal(one.match(/: GPU agent /g)?.length, 1);
+  assert.match(one, /\n\d+ processors are emulated, .*\ngfx900 .* gfx1201/);
+  const apply = (await run('info', '--format=json', LINK[0]!)).stdout.toString();
+  assert.deepEqual(
+    JSON.parse(apply).agents.map(({ name }: { name: string }) => name),
+    ['cpu', 'gfx90a'],
+  );
+  assert.equal((await run('info', '--all', LINK[0]!)).status, 2);
+  const text = (await run('info', '--all')).stdout.toString();
   assert.match(text, /^HSA 1\.1, .*\n\nhost: CPU agent cpu\n/);
   assert.match(text, /\n {2}queues {12}1 to \d+ packets each\n/);
   assert.match(text, /\nemulated:gfx1100: GPU agent gfx1100\n(.*\n)* {2}wavefront {9}32 lanes\n/);
+});
+
+const GIB_BUFFERS = [...Array(3).fill('--arg=zero:1200000000'), '--arg=i32:100'];
+
+test('memory that a kernel does not use takes none of the machine', () => {
+  // In a process of its own: what others use does not count.
+  const launcher = path.resolve(import.meta.dirname, '../../../bin/wavewright.js');
+  const argv = [launcher, 'dispatch', VADD, ...SHAPE, ...GIB_BUFFERS, '--format=json'];
+  const { status, stdout } = spawnSync(process.execPath, argv, { encoding: 'utf8' });
+  assert.equal(status, 0);
+  assert.ok(JSON.parse(stdout).peakResidentBytes < 600 * 2 ** 20, stdout);
+});
+
+test('--memory bounds buffers and what bundles expand to, before anything is allocated', async () => {
+  const buffers = await run('dispatch', VADD, ...SHAPE, '--memory=1000000000', ...GIB_BUFFERS);
+  assert.equal(buffers.status, 3);
+  assert.match(buffers.stderr, /an allocation of 1200000000 bytes, the \S+ pool has 10000\d+ \[LIMIT_EXCEEDED\]/);
+  const expanded = new Uint8Array(2 ** 21);
+  const compressed = zstdCompressSync(expanded);
+  // Magic, version 3, method zstd, sizes of file and contents, hash.
+  const header = Buffer.alloc(32);
+  header.write('CCOB');
+  header.writeUInt16LE(3, 4);
+  header.writeUInt16LE(1, 6);
+  header.writeBigUInt64LE(BigInt(32 + compressed.length), 8);
+  header.writeBigUInt64LE(BigInt(expanded.length), 16);
+  writeFileSync(at('bundle'), Buffer.concat([header, compressed]));
+  for (const command of [['dispatch', ...SHAPE], ['run']]) {
+    const bundle = await run(...command, '--memory=1048576', at('bundle'));
+    assert.equal(bundle.status, 3);
+    assert.match(bundle.stderr, /expands to 2097152 bytes, there is memory for 1048576 \[LIMIT_EXCEEDED\]/);
+  }
+});
+
+/** Never ends. */
+const LOOP = `.amdgcn_target "amdgcn-amd-amdhsa--gfx90a"
+.text
+.p2align 8
+.globl k
+.type k,@function
+k:
+  s_sleep 1
+  s_branch k
+.size k, .-k
+.section .rodata
+.p2align 6
+.amdhsa_kernel k
+  .amdhsa_next_free_vgpr 4
+  .amdhsa_next_free_sgpr 16
+  .amdhsa_accum_offset 4
+.end_amdhsa_kernel
+`;
+const PLACE = / {2}1 wave (?:running|asleep) at pc 0x[0-9a-f]+ in k\+0x.*\n {2}this looks like .*\n/;
+
+test('a kernel that does not end says where its waves are, a line each: at the time limit and after Ctrl-C', async () => {
+  writeFileSync(at('loop.s'), LOOP);
+  assert.equal((await run('asm', at('loop.s'), '-o', at('loop.co'))).status, 0);
+  const late = await run('dispatch', at('loop.co'), '--grid=1', '--workgroup=1', '--timeout=1');
+  assert.equal(late.status, 124);
+  assert.match(
+    late.stderr,
+    new RegExp(`^wavewright: error: .*did not end within 1 s \\[TIMEOUT\\]\\n${PLACE.source}$`),
+  );
+  const launcher = path.resolve(import.meta.dirname, '../../../bin/wavewright.js');
+  // Before the kernel runs a signal ends the process without a word.
+  for (const seconds of [1, 5, 30]) {
+    const child = spawn(process.execPath, [launcher, 'dispatch', at('loop.co'), '--grid=1', '--workgroup=1']);
+    const closed = once(child, 'close');
+    let stderr = '';
+    child.stderr.setEncoding('utf8').on('data', (text) => {
+      stderr += text;
+    });
+    await setTimeout(seconds * 1000);
+    child.kill('SIGINT');
+    assert.deepEqual(await closed, [null, 'SIGINT']);
+    if (stderr === '') continue;
+    assert.match(stderr, new RegExp(`^wavewright: interrupted in kernel 'k'\\n${PLACE.source}$`));
+    return;
+  }
+  assert.fail('the kernel never ran');
+});
+
+test('the time limit holds while files are loaded', async () => {
+  const { status, stderr } = await run('dispatch', VADD, ...SHAPE, '--timeout=0.000001', '--arg=i32:1');
+  assert.equal(status, 124);
+  assert.match(stderr, /time limit of 0\.000001 s ran out while the files were loaded \[TIMEOUT\]/);
+});
+
+/** Writes 4000 bytes into its private memory, of which the compiler is said to know 16; or loops, with line tables. */
+const STACK = (usesDynamicStack: 0 | 1) => `.amdgcn_target "amdgcn-amd-amdhsa--gfx942"
+.text
+.p2align 8
+.hidden k
+k:
+  v_mov_b32_e32 v1, 7
+  scratch_store_dword off, v1, off offset:4000
+  s_endpgm
+.size k, .-k
+.section .rodata
+.p2align 6
+.amdhsa_kernel k
+  .amdhsa_next_free_vgpr 4
+  .amdhsa_next_free_sgpr 16
+  .amdhsa_accum_offset 4
+  .amdhsa_enable_private_segment 1
+  .amdhsa_private_segment_fixed_size 16
+  .amdhsa_uses_dynamic_stack ${usesDynamicStack}
+.end_amdhsa_kernel
+.hidden k.kd
+`;
+
+test('a stack of unknown size has room, also where all is hidden; --stack-size counts for any, and the fault says so', async () => {
+  for (const usesDynamicStack of [0, 1] as const) {
+    writeFileSync(at('stack.s'), STACK(usesDynamicStack));
+    assert.deepEqual(await run('asm', at('stack.s'), '-o', at('stack.co')).then(({ stderr }) => stderr), '');
+    const argv = ['dispatch', at('stack.co'), '--grid=1', '--workgroup=1'];
+    const plain = await run(...argv);
+    assert.equal(plain.status, usesDynamicStack ? 0 : 6, plain.stderr);
+    assert.equal((await run(...argv, '--stack-size=8192')).status, 0);
+    const small = await run(...argv, '--stack-size=1024');
+    assert.equal(small.status, 6);
+    const hint = /\nhint: a work-item had 1024 bytes of private memory, its stack included: --stack-size=BYTES .*\n$/;
+    assert.match(small.stderr, hint);
+  }
+});
+
+test('a fault in the stack names the option that makes it larger, which counts for every kernel', async () => {
+  const source = `.text
+.p2align 8
+.globl k
+.type k,@function
+k:
+ s_movk_i32 s4, 0x7000
+ scratch_store_dword off, v0, s4
+ s_endpgm
+.rodata
+.p2align 6
+.amdhsa_kernel k
+ .amdhsa_next_free_vgpr 8
+ .amdhsa_next_free_sgpr 16
+ .amdhsa_accum_offset 8
+ .amdhsa_enable_private_segment 1
+.end_amdhsa_kernel
+`;
+  const bytes = assembleFile(source, { processor: 'gfx942', file: 'deep.s' });
+  writeFileSync(at('deep.co'), linkCodeObject([{ name: 'deep.o', bytes }]));
+  const argv = ['dispatch', at('deep.co'), '--grid=1', '--workgroup=1'];
+  const { status, stderr } = await run(...argv);
+  assert.equal(status, 6);
+  assert.match(stderr, /outside the private segment at 0x7000[\s\S]*\nhint: .*--stack-size=BYTES/);
+  assert.equal((await run(...argv, '--stack-size=32768')).status, 0);
 });

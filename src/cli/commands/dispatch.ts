@@ -1,15 +1,25 @@
+import { setImmediate } from 'node:timers/promises';
 import { WavewrightError } from '../../base/errors.ts';
-import { openCodeObjects, pickCodeObject } from '../../codeobject/container.ts';
+import { TimeLimit } from '../../base/time-limit.ts';
+import { imagesOf, openLinkFile, pickLinkImages } from '../../codeobject/link-files.ts';
 import { nodeDecompress } from '../../codeobject/node-decompress.ts';
 import { parseTargetId } from '../../codeobject/target-id.ts';
 import { ARGUMENT_KINDS, parseArgument } from '../../dispatch/argument-text.ts';
-import { type DispatchOutcome, dispatchKernel } from '../../dispatch/dispatch.ts';
+import {
+  type DispatchOutcome,
+  type DispatchRequest,
+  dispatchKernelInTurns,
+  type RunningKernel,
+} from '../../dispatch/dispatch.ts';
 import type { ClassInstructions } from '../../hsa/device.ts';
 import { instructionCounts, tierShares } from '../../hsa/statistics.ts';
 import { defineCommand } from '../command.ts';
-import { openDevice, WORKERS_OPTION } from '../device-name.ts';
+import { MEMORY_OPTION, openDevice, WORKERS_OPTION } from '../device-name.ts';
 import { readInput } from '../input.ts';
+import { Interruption } from '../interruption.ts';
 import { writeOutput } from '../output-file.ts';
+import { warn } from '../report.ts';
+import { WAVE_SIZE_OPTION, waveSizeOf } from '../wave-size-option.ts';
 
 const MAX_REPEAT = 1_000_000;
 const MAX_STACK_BYTES = 2 ** 28;
@@ -38,7 +48,13 @@ export const dispatch = defineCommand({
       placeholder: 'BYTES',
       min: 1024,
       max: MAX_STACK_BYTES,
-      description: 'private memory of a work-item where it cannot be seen how much the calls need; by default 16384',
+      description:
+        'private memory of a work-item, at least; by default what the kernel needs, 16384 where that cannot be seen',
+    },
+    'wave-size': WAVE_SIZE_OPTION,
+    'no-constructors': {
+      kind: 'flag',
+      description: 'run no constructors before the first kernel, and no destructors after the last',
     },
     'heap-size': {
       kind: 'integer',
@@ -61,7 +77,7 @@ export const dispatch = defineCommand({
       kind: 'seconds',
       placeholder: 'SECONDS',
       max: MAX_TIMEOUT_SECONDS,
-      description: 'stop a run after this time, with status 124 and a report of where every wave stands',
+      description: 'stop loading, or a run, after this time, with status 124 and a report of where every wave stands',
     },
     device: {
       kind: 'text',
@@ -69,6 +85,7 @@ export const dispatch = defineCommand({
       description: "where to run, for example emulated:gfx90a; by default the emulator of the first file's target",
     },
     workers: WORKERS_OPTION,
+    memory: MEMORY_OPTION,
     format: { kind: 'choice', choices: ['text', 'json'], default: 'text', description: 'how to print' },
   },
   formats: {
@@ -76,43 +93,70 @@ export const dispatch = defineCommand({
     json: 'one object with times, instructions by class, tiers and memory; `schema` and `version` say how to read it',
   },
   notes: [
-    'FILE is a code object, a relocatable object, an offload bundle or a program with one inside. All FILEs are linked with each other.',
+    'FILE is a code object, a relocatable object, an offload bundle, a program with some inside, or an archive of these, of which the members',
+    'count that define what is missing. All FILEs are linked with each other.',
     'Arguments, in their order:',
     ...ARGUMENT_KINDS.map((kind) => `  ${kind}`),
     'Hidden arguments are filled in. An output FILE of - is standard output; times and JSON then go to standard error.',
     "What kernels print goes to standard output; to standard error where an output or JSON has that, and for assert and HIP's stderr.",
     'Example: wavewright dispatch vadd.co --grid 256 --workgroup 64 --arg out:sum:1024 --arg in:a --arg in:b --arg i32:256',
   ],
-  async run({ stdout, stderr }, options, files) {
+  async run(context, options, files) {
+    const { stdout, stderr } = context;
+    const timeoutMs = options.timeout === undefined ? undefined : options.timeout * 1000;
+    const loadLimit = new TimeLimit(timeoutMs);
     const grid = extentOf('grid', options.grid);
     const workgroup = extentOf('workgroup', options.workgroup);
     const args = (options.arg ?? []).map((text) => parseArgument(text, readInput));
-    const containers = files.map((file) => openCodeObjects(readInput(file), file, { decompress: nodeDecompress }));
+    const memorySizeBytes = options.memory;
+    const openOptions = {
+      decompress: nodeDecompress,
+      ...(memorySizeBytes !== undefined && { maxExpandedBytes: memorySizeBytes }),
+    };
+    const linkFiles = files.map((file) => openLinkFile(readInput(file), file, openOptions));
     const countsClasses = options.time || options.format === 'json';
-    const device = await openDevice(options.device, containers[0]!, { workers: options.workers, countsClasses });
+    const { workers } = options;
+    const images = imagesOf(linkFiles[0]!);
+    const device = await openDevice(options.device, images, { workers, countsClasses, memorySizeBytes });
     using resources = new DisposableStack();
     resources.defer(() => device.close());
     const target = parseTargetId(device.properties.targetId);
+    const wanted = [
+      ...(options.kernel === undefined ? [] : [options.kernel]),
+      ...args.flatMap((argument) => (argument.kind === 'function' ? [argument.name] : [])),
+    ];
+    const waveSize = waveSizeOf(options['wave-size']);
+    const { signal } = context.isProcess ? resources.use(new Interruption()) : {};
+    const pause = async ({ name, describeWaves }: RunningKernel) => {
+      await setImmediate();
+      if (!signal?.aborted) return;
+      stderr(Interruption.report(name, describeWaves()));
+      throw signal.reason;
+    };
     const isTaken = options.format === 'json' || args.some((each) => each.kind === 'buffer' && each.output === '-');
-    const outcome = dispatchKernel({
+    const request: DispatchRequest = {
       device,
-      images: containers.map((images) => pickCodeObject(images, target)),
+      images: pickLinkImages(linkFiles, target, wanted),
       ...(options.kernel !== undefined && { kernel: options.kernel }),
       ...{ grid, workgroup, args, repeat: options.repeat, dynamicLdsSizeBytes: options['dynamic-lds'] },
+      ...(waveSize && { waveSize }),
+      ...(options['no-constructors'] && { constructors: 'none' }),
       ...(options['stack-size'] !== undefined && { stackSizeBytes: options['stack-size'] }),
       ...(options['heap-size'] !== undefined && { heapBytes: options['heap-size'] }),
       cooperative: options.cooperative,
       onPrint: (stream, text) => (stream === 'stdout' && !isTaken ? stdout : stderr)(text),
-      ...(options.timeout !== undefined && { timeoutMs: options.timeout * 1000 }),
+      ...(timeoutMs !== undefined && { timeoutMs }),
+      loadLimit,
       cpuTimeNs,
-    });
+    };
+    const outcome = await dispatchKernelInTurns(request, pause);
     for (const { file, bytes } of outcome.outputs) {
       if (file === '-') stdout(bytes);
       else writeOutput(file, bytes);
     }
     const name = outcome.kernel.name.replace(/\.kd$/, '');
     for (const problem of outcome.hardwareProblems) {
-      stderr(`wavewright: warning: on hardware, kernel '${name}' ${problem}\n`);
+      warn(context, `on hardware, kernel '${name}' ${problem}`);
     }
     const print = outcome.outputs.some(({ file }) => file === '-') ? stderr : stdout;
     if (options.format === 'json')

@@ -1,29 +1,53 @@
+import { WavewrightError } from '../../base/errors.ts';
 import { createRuntime } from '../../hsa/index.ts';
 import { PROCESSORS } from '../../isa/amdgpu/targets.ts';
 import { describeAgents, describeSystem, formatAgents } from '../agent-report.ts';
 import { defineCommand } from '../command.ts';
-import { openDevice } from '../device-name.ts';
+import { openDevice, openImages } from '../device-name.ts';
+
+/** What is shown where nothing says which: the one that is tested most. */
+const USUAL_PROCESSOR = 'gfx90a';
 
 export const info = defineCommand({
-  operands: { usage: '', min: 0, max: 0 },
+  operands: { usage: '[FILE]', min: 0, max: 1 },
   options: {
-    device: { kind: 'text', placeholder: 'NAME', description: 'this device only; by default all emulated ones' },
+    device: {
+      kind: 'text',
+      placeholder: 'NAME',
+      description: 'this device; by default the one that FILE would run on',
+    },
+    all: { kind: 'flag', description: 'all emulated devices' },
     format: { kind: 'choice', choices: ['text', 'json'], default: 'text', description: 'how to print' },
   },
   formats: { text: 'for people', json: 'one object; `schema` and `version` say how to read it' },
-  notes: ['Agents, their instruction sets, memory pools and limits: what rocminfo shows of a real machine.'],
-  async run({ stdout }, { device, format }) {
-    const names = device === undefined ? PROCESSORS.map((processor) => `emulated:${processor}`) : [device];
+  notes: [
+    'Agents, their instruction sets, memory pools and limits: what rocminfo shows of a real machine.',
+    `Without FILE and NAME it is emulated:${USUAL_PROCESSOR}: run and dispatch emulate whatever processor their FILE is for.`,
+  ],
+  async run({ stdout }, { device, all, format }, [file]) {
+    if (all && (device !== undefined || file !== undefined)) {
+      throw new WavewrightError('USAGE', '--all shows every emulated device, expected neither --device nor FILE');
+    }
+    const images = file === undefined ? [] : openImages(file);
+    const usual = file === undefined ? `emulated:${USUAL_PROCESSOR}` : undefined;
+    const names = all ? PROCESSORS.map((processor) => `emulated:${processor}`) : [device ?? usual];
     const reports = [];
     for (const name of names) {
-      const opened = await openDevice(name, []);
+      const opened = await openDevice(name, images);
       using runtime = createRuntime({ devices: [opened] });
       reports.push(...describeAgents(runtime.agents).filter(({ kind }) => kind === 'gpu' || reports.length === 0));
       opened.close();
     }
     const system = describeSystem();
     const report = { schema: 'wavewright.info', version: 1, system, agents: reports };
-    stdout(format === 'json' ? `${JSON.stringify(report, undefined, 2)}\n` : formatAgents(system, reports));
+    if (format === 'json') stdout(`${JSON.stringify(report, undefined, 2)}\n`);
+    else {
+      stdout(formatAgents(system, reports));
+      if (usual !== undefined && device === undefined && !all) stdout(`\n${others()}`);
+    }
     return 0;
   },
 });
+
+const others = (): string =>
+  `${PROCESSORS.length} processors are emulated, each code object's own: \`wavewright info FILE\` shows that one, \`info --all\` all:\n${PROCESSORS.join(' ')}\n`;

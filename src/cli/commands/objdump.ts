@@ -6,6 +6,7 @@ import { objdump as dump, missingSections } from '../../objdump/objdump.ts';
 import { type ObjdumpOptions, parseAddress, waveSizeOf } from '../../objdump/options.ts';
 import { defineCommand } from '../command.ts';
 import { readInput } from '../input.ts';
+import { warn } from '../report.ts';
 
 const LISTS = ['section', 'disassemble-symbols', 'mattr'] as const;
 
@@ -47,7 +48,8 @@ export const objdump = defineCommand({
     'FILE is a code object, a relocatable object, an offload bundle or a program with one inside; - is standard input.',
     'The output is what llvm-objdump 19 prints.',
   ],
-  async run({ stdout, stderr }, options, files) {
+  async run(context, options, files) {
+    const { stdout } = context;
     const [sections, disassembleSymbols, features] = LISTS.map((name) =>
       (options[name] ?? []).flatMap((value) => (name === 'section' ? [value] : value.split(','))),
     ) as [string[], string[], string[]];
@@ -71,13 +73,13 @@ export const objdump = defineCommand({
       symbolizeOperands: options['symbolize-operands'],
     };
     checkOptions(chosen);
-    const warn = (message: string): void => stderr(`wavewright: warning: ${message}\n`);
+    const report = (message: string): void => warn(context, message);
     const images = files.flatMap((file) => openCodeObjects(readInput(file), file, { decompress: nodeDecompress }));
-    for (const { bytes, name } of images) dump(bytes, name, chosen, { write: stdout, warn });
+    for (const { bytes, name } of images) dump(bytes, name, chosen, { write: stdout, warn: report });
     if (sections.length > 0) {
       const elfs = images.map(({ bytes, name }) => parseElf(bytes, name));
       for (const name of missingSections(elfs, sections)) {
-        warn(`section '${name}' mentioned in a -j/--section option, but not found in any input file`);
+        report(`section '${name}' mentioned in a -j/--section option, but not found in any input file`);
       }
     }
     return 0;

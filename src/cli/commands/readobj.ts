@@ -1,4 +1,4 @@
-import { openCodeObjects, pickCodeObject } from '../../codeobject/container.ts';
+import { imagesOf, openLinkFile, pickLinkImages } from '../../codeobject/link-files.ts';
 import { nodeDecompress } from '../../codeobject/node-decompress.ts';
 import { describeFile } from '../../codeobject/report.ts';
 import { formatReport } from '../../codeobject/report-text.ts';
@@ -6,6 +6,7 @@ import { parseTargetId } from '../../codeobject/target-id.ts';
 import { defineCommand } from '../command.ts';
 import { openDevice } from '../device-name.ts';
 import { readInput } from '../input.ts';
+import { WAVE_SIZE_OPTION, waveSizeOf } from '../wave-size-option.ts';
 
 /** The whole content of files, or with --link what they would be together. */
 export const readobj = defineCommand({
@@ -18,6 +19,7 @@ export const readobj = defineCommand({
       description:
         'what linking all FILEs with each other would resolve, as when they are loaded; status 1 when it would fail',
     },
+    'wave-size': WAVE_SIZE_OPTION,
     format: {
       kind: 'choice',
       choices: ['text', 'json', 'jsonl'],
@@ -30,16 +32,15 @@ export const readobj = defineCommand({
     json: 'one object per file; `schema` and `version` say how to read it',
     jsonl: 'the same, one line per file',
   },
-  async run({ stdout }, { format, symbols, relocations, link }, files) {
+  async run({ stdout }, { format, symbols, relocations, link, 'wave-size': waveSize }, files) {
     const json = (report: object): string =>
       `${JSON.stringify(report, undefined, format === 'json' ? 2 : undefined)}\n`;
     if (link) {
       const { describeLink, formatLink } = await import('../../dispatch/link-report.ts');
-      const containers = files.map((file) => openCodeObjects(readInput(file), file, { decompress: nodeDecompress }));
-      const device = await openDevice(undefined, containers[0]!);
+      const linkFiles = files.map((file) => openLinkFile(readInput(file), file, { decompress: nodeDecompress }));
+      const device = await openDevice(undefined, imagesOf(linkFiles[0]!));
       const target = parseTargetId(device.properties.targetId);
-      const images = containers.map((each) => pickCodeObject(each, target));
-      const report = describeLink(device, images);
+      const report = describeLink(device, pickLinkImages(linkFiles, target), waveSizeOf(waveSize));
       device.close();
       const all = !symbols && !relocations;
       stdout(

@@ -1,11 +1,10 @@
-import { type CodeObjectImage, openCodeObjects, pickCodeObject } from '../../codeobject/container.ts';
-import { nodeDecompress } from '../../codeobject/node-decompress.ts';
+import { type CodeObjectImage, pickCodeObject } from '../../codeobject/container.ts';
 import { parseTargetId } from '../../codeobject/target-id.ts';
 import type { Device } from '../../hsa/device.ts';
 import { formatInspection, formatResources, inspectProgram, runProgram } from '../../loader/index.ts';
 import { type CommandContext, defineCommand } from '../command.ts';
-import { openDevice } from '../device-name.ts';
-import { readInput } from '../input.ts';
+import { openDevice, openImages } from '../device-name.ts';
+import { Interruption } from '../interruption.ts';
 import { acquireMachineLock } from '../machine-lock.ts';
 import { gridOf, PROGRAM_OPTIONS, type ProgramOptions, runOptions } from '../program-options.ts';
 import { formatStatistics } from '../statistics-text.ts';
@@ -30,36 +29,44 @@ async function runImageFile(
   args: readonly string[],
 ): Promise<number> {
   const file = args[0]!;
-  const images = openCodeObjects(readInput(file), file, { decompress: nodeDecompress });
+  const startedMs = performance.now();
+  const images = openImages(file, options.memory);
   const device = await openDevice(options.device, images, {
     workers: options.workers,
+    memorySizeBytes: options.memory,
     countsClasses: options.stats,
   });
   using resources = new DisposableStack();
   resources.defer(() => device.close());
-  return await runImages(context, options, args, images, device);
+  return await runImages(context, options, args, images, device, startedMs);
 }
 
-/** Runs the image among `images` that fits the device, which stays open. */
+/** Runs the image among `images` that fits the device, which stays open. `startedMs`: since when the time limit runs; by default from now on. */
 export async function runImages(
   context: CommandContext,
   options: ProgramOptions,
   args: readonly string[],
   images: readonly CodeObjectImage[],
   device: Device,
+  startedMs?: number,
 ): Promise<number> {
   using resources = new DisposableStack();
   const { bytes, name } = pickCodeObject(images, parseTargetId(device.properties.targetId));
   if (options.inspect) {
     const stackSizeBytes = options['stack-size'];
-    context.stdout(formatInspection(inspectProgram(bytes, { device, name, stackSizeBytes, ...gridOf(options) })));
+    const stack = stackSizeBytes === undefined ? {} : { stackSizeBytes };
+    context.stdout(formatInspection(inspectProgram(bytes, { device, name, ...stack, ...gridOf(options) })));
     return 0;
   }
   const { stderr } = context;
   const runWith = runOptions(options, context, resources);
   if (options.serialize) resources.use(await acquireMachineLock());
+  const interruption = context.isProcess ? resources.use(new Interruption()) : undefined;
+  const onAbort = (kernel: string, waves: readonly string[]) => stderr(Interruption.report(kernel, waves));
   const result = await runProgram(bytes, {
     ...runWith,
+    ...(startedMs !== undefined && { startedMs }),
+    ...(interruption && { signal: interruption.signal, onAbort }),
     device,
     name,
     args,

@@ -4,9 +4,11 @@ import { printable } from '../../base/text.ts';
 import { collectTests } from '../batch/collect.ts';
 import { formatJunit } from '../batch/junit.ts';
 import { runBatch, type TestResult } from '../batch/pool.ts';
+import { paint } from '../colour.ts';
 import { type CommandContext, defineCommand } from '../command.ts';
-import { WORKERS_OPTION } from '../device-name.ts';
-import { writeOutput } from '../output-file.ts';
+import { MEMORY_OPTION, WORKERS_OPTION } from '../device-name.ts';
+import { checkOutput, writeOutput } from '../output-file.ts';
+import { warn } from '../report.ts';
 
 const MAX_JOBS = 256;
 const MAX_RETRIES = 100;
@@ -30,12 +32,14 @@ export const test = defineCommand({
       ...WORKERS_OPTION,
       description: 'threads that run the workgroups of each program; by default the cores that --jobs leaves',
     },
+    memory: { ...MEMORY_OPTION, description: 'memory of the emulated device of each program' },
     timeout: {
       kind: 'seconds',
       placeholder: 'SECONDS',
       max: 1_000_000,
       default: DEFAULT_TIMEOUT_SECONDS,
-      description: 'time limit of each program',
+      description:
+        'time limit of each program: what its thread takes, and at most ten times that by the clock on the wall',
     },
     retries: {
       kind: 'integer',
@@ -65,9 +69,14 @@ export const test = defineCommand({
     const tests = operands.flatMap(collectTests).filter(({ name }) => name.includes(options.filter ?? ''));
     if (tests.length === 0) throw new WavewrightError('USAGE', `there is no program in ${operands.join(', ')}`);
     // A report that cannot be written is known before the tests have run.
-    if (options.junit !== undefined) writeOutput(options.junit, new Uint8Array());
+    if (options.junit !== undefined) checkOutput(options.junit);
+    const cores = availableParallelism();
+    if (options.jobs > cores) {
+      const what = `--jobs=${options.jobs} is more than the machine has cores (${cores}): programs wait for each other`;
+      warn(context, what);
+    }
     const beganAt = new Date();
-    const workers = options.workers ?? Math.max(1, Math.floor(availableParallelism() / options.jobs));
+    const workers = options.workers ?? Math.max(1, Math.floor(cores / options.jobs));
     const progress = new Progress(context, tests.length);
     progress.show(0);
     const startMs = performance.now();
@@ -75,10 +84,11 @@ export const test = defineCommand({
       jobs: options.jobs,
       timeoutMs: options.timeout * 1000,
       retries: options.retries,
-      runOptions: [`--workers=${workers}`, ...(options.run ?? [])],
+      runOptions: [`--workers=${workers}`, `--memory=${options.memory}`, ...(options.run ?? [])],
       onResult: (result, done) => {
         progress.clear();
-        if (options.format === 'text') context.stdout(formatResult(result));
+        const isNews = result.outcome !== 'passed' || !context.isQuiet;
+        if (options.format === 'text' && isNews) context.stdout(formatResult(result, context.colour?.stdout));
         progress.show(done);
       },
     });
@@ -118,7 +128,7 @@ function formatSummary({ tests, passed, failed, timedOut, crashed, cases, durati
 
 const LABELS = { passed: 'PASS', failed: 'FAIL', 'timed-out': 'TIMEOUT', crashed: 'CRASH' } as const;
 
-function formatResult(result: TestResult): string {
+function formatResult(result: TestResult, hasColour: boolean | undefined): string {
   const { name, outcome, status, durationMs, attempts, cases } = result;
   const bad = cases.filter((one) => one.outcome === 'failed' || one.outcome === 'unfinished');
   const notes = [
@@ -127,7 +137,8 @@ function formatResult(result: TestResult): string {
     ...(attempts > 1 ? [`${attempts} attempts`] : []),
     ...(outcome === 'failed' ? [`status ${status}`] : []),
   ];
-  const head = `${LABELS[outcome].padEnd(7)} ${printable(name)} (${notes.join(', ')})\n`;
+  const label = paint(LABELS[outcome].padEnd(7), outcome === 'passed' ? 'green' : 'red', hasColour);
+  const head = `${label} ${printable(name)} (${notes.join(', ')})\n`;
   if (outcome === 'passed') return head;
   const lines = `${result.stdout}${result.stderr}`.trimEnd().split('\n').slice(-MAX_LINES_SHOWN);
   const shown = [...bad.map((one) => `${one.outcome}: ${one.name}`), ...lines].filter((line) => line !== '');
@@ -143,7 +154,7 @@ class Progress {
   constructor(context: CommandContext, total: number) {
     this.#context = context;
     this.#total = total;
-    this.#active = context.isProcess === true && process.stderr.isTTY;
+    this.#active = context.isProcess === true && process.stderr.isTTY && !context.isQuiet;
   }
 
   show(done: number): void {

@@ -29,6 +29,7 @@ const MAX_PRIVATE_SIZE_BYTES = 2 ** 24;
 const MAX_WORKGROUP_SIZE = 1024;
 const MAX_INDEX = 127;
 const MAX_WORKERS = 256;
+const MAX_MEMORY_BYTES = 2 ** 32;
 const DEFAULT_SLICE_MS = 5;
 
 /** With the features that the processor lets a code object choose as the emulated device sets them. */
@@ -162,8 +163,8 @@ class EmulatedDispatch implements Dispatch {
     this.#inner.cancel();
   }
 
-  describeWaves(): string[] {
-    return this.#inner.describeWaves();
+  describeWaves(sourceOf?: (pc: bigint) => string | undefined): string[] {
+    return this.#inner.describeWaves(sourceOf);
   }
 }
 
@@ -190,6 +191,11 @@ class EmulatedDevice implements Device {
     const { workers = 1 } = options;
     if (!Number.isInteger(workers) || workers < 1 || workers > MAX_WORKERS) {
       throw new WavewrightError('USAGE', `${workers} workers, expected an integer from 1 to ${MAX_WORKERS}`);
+    }
+    const { memorySizeBytes = MAX_MEMORY_BYTES } = options;
+    if (!Number.isInteger(memorySizeBytes) || memorySizeBytes < 1 || memorySizeBytes > MAX_MEMORY_BYTES) {
+      const what = `${memorySizeBytes} bytes of memory, expected an integer from 1 to ${MAX_MEMORY_BYTES}`;
+      throw new WavewrightError('USAGE', what);
     }
     this.#emulator = new Emulator(options);
     this.#descriptors = new DescriptorCache(this.#emulator);
@@ -257,6 +263,10 @@ class EmulatedDevice implements Device {
     // The memory is unmapped when the device is collected.
     if (this.#lifetime.release()) this.#emulator.close();
   }
+
+  [Symbol.dispose](): void {
+    this.close();
+  }
 }
 
 /**
@@ -264,5 +274,8 @@ class EmulatedDevice implements Device {
  * `close` ends them.
  */
 export function createEmulatedDevice(options: EmulatorOptions): Device {
+  if (typeof options?.processor !== 'string') {
+    throw new WavewrightError('USAGE', 'a device without a processor', { hint: "for example { processor: 'gfx90a' }" });
+  }
   return new EmulatedDevice(options);
 }

@@ -86,6 +86,7 @@ export function launchOf(
   }
   const vectorRegisters = vectorRegisterCount(descriptor);
   const accumulatorStart = target.unifiedVgprs ? ((descriptor.rsrc3.accumOffset ?? 0) + 1) * 4 : vectorRegisters;
+  const ownAccumulators = target.hasAccumulators && !target.unifiedVgprs ? vectorRegisters : 0;
   return {
     ...sgprLayout(target, descriptor, packet),
     entry,
@@ -97,7 +98,7 @@ export function launchOf(
     workItemIdComponents: Math.min(descriptor.rsrc2.enableVgprWorkitemId, 2) as 0 | 1 | 2,
     mode: modeOf(target, descriptor),
     vgprCount: Math.min(vectorRegisters, accumulatorStart, VGPR_LIMIT),
-    agprCount: Math.max(0, Math.min(vectorRegisters - accumulatorStart, VGPR_LIMIT)),
+    agprCount: Math.max(0, Math.min(vectorRegisters - accumulatorStart + ownAccumulators, VGPR_LIMIT)),
   };
 }
 

@@ -126,6 +126,10 @@ class NativeDevice implements Device {
     this.#lifetime.release();
     this.#library.call.hsa_shut_down();
   }
+
+  [Symbol.dispose](): void {
+    this.close();
+  }
 }
 
 /** Throws NO_DEVICE, with what was tried, where there is no HSA runtime, no GPU, or no GPU of that number. */

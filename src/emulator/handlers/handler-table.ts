@@ -9,6 +9,7 @@ import type { FunctionBuilder, Local } from '../../wasm/function.ts';
 import type { WaveFault } from '../faults.ts';
 import { probeHost, softImports } from '../host.ts';
 import type { HostWork } from '../host-work.ts';
+import { weightOf } from '../instruction-weight.ts';
 import {
   EXIT_BUDGET,
   EXIT_COMPILE,
@@ -50,6 +51,8 @@ export interface HandlerRequest {
   readonly key: string;
   readonly program: Program;
   readonly operandKinds: readonly OperandKind[];
+  /** About how long it takes (instruction-weight.ts). */
+  readonly weight: number;
   /** Undefined for records that stand for no instruction: they cost the budget nothing. */
   readonly instructionClass: InstructionClass | undefined;
 }
@@ -129,10 +132,11 @@ export class HandlerTable {
   }
 
   /** Slot for a key; the handler is compiled by the next `compile`. */
-  slot(key: string, build: () => Omit<HandlerRequest, 'key'>): number {
+  slot(key: string, build: () => Omit<HandlerRequest, 'key' | 'weight'>): number {
     let slot = this.#slots.get(key);
     if (slot === undefined) {
-      const request = { key, ...build() };
+      const built = build();
+      const request = { key, ...built, weight: weightOf(built.program) };
       this.#pending.push(request);
       this.#requests[this.#nextSlot] = request;
       slot = this.#nextSlot++;

@@ -3,7 +3,7 @@ import type { WaveFault } from '../faults.ts';
 import type { GroupScheduler } from '../group-scheduler.ts';
 import type { Triple } from '../launch.ts';
 import { RECORD_PC, RECORD_TARGET, WAVE_MODE } from '../layout.ts';
-import type { LinearMemory } from '../linear-memory.ts';
+import type { SharedState } from '../state-memory.ts';
 
 export interface RemoteFault {
   /** Offset of the instruction. */
@@ -18,7 +18,7 @@ export interface RemoteFault {
   readonly wave: number;
 }
 
-export function faultOf(state: LinearMemory, faulted: ReturnType<GroupScheduler['faulted']>): RemoteFault {
+export function faultOf(state: SharedState, faulted: ReturnType<GroupScheduler['faulted']>): RemoteFault {
   const { slot, wave } = faulted;
   const { record, code, lane, address } = faulted.fault satisfies WaveFault;
   return {
@@ -33,7 +33,7 @@ export function faultOf(state: LinearMemory, faulted: ReturnType<GroupScheduler[
 }
 
 /** Code offset of a record; a leader has that of the record it stands for. */
-export function pcOf({ view }: LinearMemory, record: number): number {
+export function pcOf({ view }: SharedState, record: number): number {
   return (
     view.getUint32(record + RECORD_PC, true) ||
     view.getUint32(view.getUint32(record + RECORD_TARGET, true) + RECORD_PC, true)

@@ -108,7 +108,8 @@ function meaningOf(row: Row, encoding: Encoding, target: Target): string[] {
     if (spec.file === 'immediate') return;
     const isScalar = spec.file === 'scalar';
     const number = spec.type === 'mask' ? 106 : spec.field === 'saddr' ? target.scalars.none : 4 * (index + 1);
-    draft.setEncoded(index, isScalar ? number : spec.file === 'any' ? 256 + number : number);
+    const isSource = spec.file === 'any' || (spec.file === 'accumulator' && spec.access === 'read');
+    draft.setEncoded(index, !isScalar && isSource ? 256 + number : number);
   });
   for (const [field, value] of [
     ['op_sel_hi', 3],

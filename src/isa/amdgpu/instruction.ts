@@ -148,7 +148,6 @@ export class Instruction {
   /** The values that an immediate can have. */
   immediateRange(spec: OperandSpec): readonly [low: number, high: number] {
     const [width, signed] = this.#immediateForm(spec);
-    if (width === WIDE_OFFSET && spec.type === 'imm12') return [0, 2 ** (width - 1) - 1];
     return signed ? [-(2 ** (width - 1)), 2 ** (width - 1) - 1] : [0, 2 ** width - 1];
   }
 

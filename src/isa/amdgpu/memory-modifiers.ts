@@ -154,6 +154,15 @@ const noScalarAddress: Modifier = {
   },
 };
 
+/** Accesses without a format have the field from gfx12 on; LLVM puts the usual one there. */
+const unusedFormat: Modifier = {
+  print: () => '',
+  parse: () => false,
+  preset: (draft) => {
+    if (draft.has('format')) draft.set('format', USUAL_FORMAT);
+  },
+};
+
 /** Of instructions that write back or invalidate caches on gfx12. */
 export const CACHE_CONTROL: readonly Modifier[] = [...CACHE_POLICY, noScalarAddress];
 
@@ -169,7 +178,7 @@ export const MEMORY_MODIFIERS: Readonly<Partial<Record<FormatName, readonly Modi
   FLAT: [...GLOBAL, noScalarAddress],
   GLOBAL,
   SCRATCH: GLOBAL,
-  MUBUF: [...BUFFER, lds(true), ...CACHE, lds(false), flag('tfe')],
+  MUBUF: [unusedFormat, ...BUFFER, lds(true), ...CACHE, lds(false), flag('tfe')],
   MTBUF: [bufferFormat, ...BUFFER, ...CACHE],
   EXP: [flag('done'), flag('compr'), flag('vm'), flag('row', 'row_en')],
   LDSDIR: [waitFor('wait_vdst'), waitFor('wait_va_vdst'), waitFor('wait_vm_vsrc')],

@@ -10,6 +10,8 @@ export interface Target {
   readonly waveSizes: readonly (32 | 64)[];
   /** Register files of VGPRs and AGPRs are one; ACCUM_OFFSET splits it (CDNA2 ISA 3.6.4). */
   readonly unifiedVgprs: boolean;
+  /** Has AGPRs: where the files are not one, as many as VGPRs (LLVM AMDGPU usage, GRANULATED_WORKITEM_VGPR_COUNT). */
+  readonly hasAccumulators: boolean;
   /** FLAT_SCRATCH is set up by hardware, not by the kernel prologue. */
   readonly architectedFlatScratch: boolean;
   readonly packedWorkItemIds: boolean;
@@ -24,6 +26,7 @@ const GFX9: Traits = {
   families: ['gfx9'],
   waveSizes: [64],
   unifiedVgprs: false,
+  hasAccumulators: false,
   architectedFlatScratch: false,
   packedWorkItemIds: false,
   workgroupIdsInTrapRegisters: false,
@@ -33,6 +36,7 @@ const GFX90A: Traits = {
   ...GFX9,
   families: ['gfx90a', 'gfx908', 'gfx906', 'gfx904', 'gfx9'],
   unifiedVgprs: true,
+  hasAccumulators: true,
   packedWorkItemIds: true,
 };
 const GFX940: Traits = { ...GFX90A, families: ['gfx940', ...GFX90A.families], architectedFlatScratch: true };
@@ -55,7 +59,7 @@ const TARGETS: readonly Target[] = (
     ['gfx900 gfx902 gfx909 gfx90c', { ...GFX9, families: ['gfx900', 'gfx9'] }],
     ['gfx904', { ...GFX9, families: ['gfx904', 'gfx9'] }],
     ['gfx906', { ...GFX9, families: ['gfx906', 'gfx904', 'gfx9'] }],
-    ['gfx908', { ...GFX9, families: ['gfx908', 'gfx906', 'gfx904', 'gfx9'] }],
+    ['gfx908', { ...GFX9, families: ['gfx908', 'gfx906', 'gfx904', 'gfx9'], hasAccumulators: true }],
     ['gfx90a', GFX90A],
     ['gfx940 gfx941 gfx942', GFX940],
     ['gfx9-generic', GFX9],

@@ -1,6 +1,6 @@
 /** Whether a loop can run chunk by chunk with the same result, and what that takes. */
 import { STATE_OFFSETS } from '../../layout.ts';
-import { isAccess } from '../access-group.ts';
+import { haveFastAccess, isAccess } from '../access-group.ts';
 import type { Block } from '../control-flow.ts';
 import { constantOf, isOp } from '../graph.ts';
 import type { Literals } from '../literals.ts';
@@ -105,6 +105,7 @@ class Planner {
     const cleared = new Set<number>();
     const isCarried = (offset: number): boolean => scalars.has(offset) || masks.has(this.#maskBase(offset));
     if (
+      !haveFastAccess(nodes.filter(({ lane }) => lane)) ||
       !this.#isUntainted(nodes, [...rows.values(), ...scalars.values(), ...masks.values()]) ||
       !this.#isExact(masks, tests, cleared, isCarried)
     )

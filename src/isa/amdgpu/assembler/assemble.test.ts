@@ -53,6 +53,57 @@ test('both halves of VOPD', () => {
   assert.equal(hex('v_dual_mov_b32 v3, 0 :: v_dual_mov_b32 v4, 0', 'gfx1100'), 'ca100080 03040080');
 });
 
+test('two moves of VOPD may read one bank of VGPRs from gfx12 on', () => {
+  const text = 'v_dual_mov_b32 v42, v31 :: v_dual_mov_b32 v41, v3';
+  assert.equal(hex(text, 'gfx1200'), 'ca10011f 2a280103');
+  assert.throws(() => hex(text, 'gfx1100'), /different banks/);
+  assert.throws(() => hex('v_dual_mul_f32 v42, v31, v0 :: v_dual_mov_b32 v41, v3', 'gfx1200'), /different banks/);
+});
+
+test('offsets and formats of gfx12', () => {
+  assert.equal(hex('flat_store_b64 v[0:1], v[2:3] offset:-4', 'gfx1200'), 'ec06c07c 01000000 fffffc00');
+  assert.equal(hex('buffer_load_b32 v2, off, s[0:3], null offset:4', 'gfx1200'), 'c405007c 00800002 00000400');
+  assert.throws(() => hex('flat_load_b32 v0, v[2:3] offset:-4', 'gfx1100'), /expected 0 to 4095/);
+  assert.equal(hex('buffer_load_b32 v2, off, s[0:3], null offset:-4', 'gfx1200'), 'c405007c 00800002 fffffc00');
+  assert.equal(hex('s_load_b96 s[0:2], s[80:81], 0x67612d', 'gfx1200'), 'f400a028 f867612d');
+  assert.throws(() => hex('s_load_b64 s[0:1], s[80:81], 0x67612d', 'gfx1100'), /expected a number from -1048576/);
+  assert.equal(hex('s_buffer_load_u8 s0, s[48:51], s36 offset:-0x70acf3', 'gfx1200'), 'f4032018 488f530d');
+});
+
+test('gfx11.5 takes scalars behind lanes', () => {
+  const text = 'v_xnor_b32_e64_dpp v104, v107, s3 dpp8:[1,3,3,0,0,0,0,0] fi:1';
+  assert.equal(hex(text, 'gfx1200'), 'd51e0068 000006ea 0000d96b');
+  assert.throws(() => hex(text, 'gfx1100'), /cannot have the modifier 'dpp8'/);
+});
+
+test('gfx908 has accumulators in matrix products and moves, and nowhere else', () => {
+  assert.equal(hex('v_mfma_f32_16x16x4f32 a[0:3], a3, v1, a[4:7]', 'gfx908'), 'd3c50000 0c120303');
+  assert.equal(hex('v_accvgpr_read_b32 v2, a0', 'gfx908'), 'd3d84002 18000100');
+  assert.equal(hex('v_accvgpr_write_b32 a0, 1.0', 'gfx908'), 'd3d94000 180000f2');
+  for (const [text, what] of [
+    ['v_mfma_f32_16x16x4f32 v[0:3], v3, v1, v[0:3]', /invalid operand/],
+    ['v_mfma_f32_32x32x4bf16_1k a[0:31], v[2:3], v[2:3], a[0:31]', /unknown instruction/],
+    ['global_load_dword a0, v[0:1], off', /invalid operand/],
+    ['ds_write_b32 v0, a0', /invalid operand/],
+  ] as const) {
+    assert.throws(() => hex(text, 'gfx908'), what, text);
+  }
+  assert.throws(() => hex('v_accvgpr_read_b32 v2, a0', 'gfx906'), /unknown instruction/);
+});
+
+test('in front of a relocation, the name of a register is that of a symbol', () => {
+  for (const name of ['s1', 'v5', 'vcc', 'exec', 'm0', 'off']) {
+    const { words, fixup } = assembleInstruction(`s_add_u32 s4, s4, ${name}@rel32@lo+4`, context('gfx90a'));
+    assert.equal(words[0], 0x8004ff04);
+    assert.deepEqual(fixup?.expression, {
+      kind: 'binary',
+      operator: '+',
+      left: { kind: 'symbol', name, variant: 'rel32@lo' },
+      right: { kind: 'number', value: 4n },
+    });
+  }
+});
+
 /** Text, column of the caret, message. */
 const ERRORS: readonly (readonly [text: string, column: number, what: RegExp])[] = [
   ['v_foo v0', 1, /unknown instruction 'v_foo'/],

@@ -56,8 +56,10 @@ const matrixOverlap: Constraint = (instruction) => {
   return overlaps ? 'the sum and the result must be the same registers or none of the same' : undefined;
 };
 
+/** Up to gfx11. */
 const bufferOffset: Constraint = (instruction) => {
-  const { format, row } = instruction;
+  const { format, row, families } = instruction;
+  if (families.includes('gfx12')) return undefined;
   const spec = row.operands.find(({ field }) => field === 'offset');
   const isBuffer = row.operands.some(({ field, type }) => field === 'sbase' && type === 'b128');
   if (format.name !== 'SMEM' || !spec || !isBuffer) return undefined;
@@ -115,10 +117,14 @@ function dualSources(name: string, half: 'x' | 'y'): (string | undefined)[] {
   return [first, second, /fmac|dot2acc/.test(name) ? `vdst${half}` : undefined];
 }
 
-/** VOPD: sources in the same place of both halves come from different banks of VGPRs, of which the third has two (RDNA3 ISA 7.6). */
+/**
+ * VOPD: sources in the same place of both halves come from different banks of VGPRs, of which the third has two (RDNA3 ISA 7.6). Of two
+ * moves, gfx12 reads the second one's source where there is no other.
+ */
 const dualBanks: Constraint = (instruction) => {
-  const { row } = instruction;
+  const { row, families } = instruction;
   if (!row.halves) return undefined;
+  if (families.includes('gfx12') && row.halves.every(({ format }) => format === 'VOP1')) return undefined;
   const register = (field: string | undefined): number | undefined => {
     const index = row.operands.findIndex((spec) => spec.field === field);
     const operand = index < 0 ? undefined : instruction.operand(index);
@@ -139,9 +145,10 @@ const waitSource: Constraint = (instruction) => {
   return instruction.operand(index).kind === 'null' ? undefined : 'the register must be null';
 };
 
-/** Behind lanes of another register, gfx11 takes no scalar registers and constants. */
+/** Behind lanes of another register, gfx11 takes no scalar registers and constants; gfx11.5 does. */
 const laneSources: Constraint = (instruction) => {
-  if (!instruction.hasDpp || !instruction.families.includes('gfx11')) return undefined;
+  const { families } = instruction;
+  if (!instruction.hasDpp || !families.includes('gfx11') || families.includes('gfx115')) return undefined;
   const isScalar = instruction.row.operands.some(({ field }, index) => {
     return /^src[01]$/.test(field) && instruction.operand(index).kind !== 'vector';
   });

@@ -14,7 +14,21 @@ export type Expression =
       readonly operator: BinaryOperator;
       readonly left: Expression;
       readonly right: Expression;
-    };
+    }
+  | { readonly kind: 'call'; readonly name: FunctionName; readonly args: readonly Expression[] };
+
+/** What `.set` of compilers computes resources with (LLVM's AMDGPU back end, AMDGPUMCExpr): how many arguments each takes. */
+export const FUNCTIONS = {
+  max: undefined,
+  or: undefined,
+  alignto: 2,
+  /** Of VCC, FLAT_SCRATCH and XNACK_MASK: the SGPRs that they take behind those of the kernel. */
+  extrasgprs: 3,
+  /** Of AGPRs and VGPRs. */
+  totalnumvgprs: 2,
+} as const;
+export type FunctionName = keyof typeof FUNCTIONS;
+export const isFunctionName = (text: string): text is FunctionName => Object.hasOwn(FUNCTIONS, text);
 
 /** Higher binds tighter; all are left-associative. */
 export const PRECEDENCE = {
@@ -99,6 +113,9 @@ export function evaluate(expression: Expression, symbols: Symbols): bigint | und
       const right = evaluate(expression.right, symbols);
       return left === undefined || right === undefined ? undefined : applyBinary(expression.operator, left, right);
     }
+    case 'call':
+      // Some depend on the target: the assembler of the file knows it.
+      return undefined;
   }
 }
 

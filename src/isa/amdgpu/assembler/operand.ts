@@ -62,7 +62,7 @@ function registers(
   if (count < 1 || first + count > LIMITS[file]!(target.scalars)) reader.fail('register index is out of range', at);
   if (file === 'v' || file === 'a') {
     const accumulator = file === 'a';
-    if (accumulator && !target.unifiedVgprs) reader.fail(`${target.processor} has no accumulator registers`, at);
+    if (accumulator && !target.hasAccumulators) reader.fail(`${target.processor} has no accumulator registers`, at);
     return { kind: 'vector', accumulator, first, count, high: half === undefined ? undefined : half === '.h' };
   }
   const alignment = count === 1 ? 1 : count === 2 ? 2 : 4;
@@ -79,13 +79,23 @@ function range(reader: TextReader, target: Target, at: number, file: string): Op
   return registers(reader, target, at, [file, first, last - first + 1]);
 }
 
+/** The next word where it may name a register, not taken: before a relocation (`s1@rel32@lo`) it is a symbol of that name. */
+function registerWord(reader: TextReader): string | undefined {
+  const start = reader.position;
+  const word = reader.word();
+  const isSymbol = reader.text.charAt(reader.position) === '@';
+  reader.position = start;
+  return isSymbol ? undefined : word;
+}
+
 /** A register by its name; undefined, with nothing read, when there is none. */
 function parseRegister(reader: TextReader, target: Target): OperandValue | undefined {
   reader.skipBlanks();
   const at = reader.position;
   if (reader.peek('[')) return registerList(reader, target);
-  const word = reader.word();
+  const word = registerWord(reader);
   if (word === undefined) return undefined;
+  reader.word();
   if (FILE_NAME.test(word) && reader.peek('[')) return range(reader, target, at, word);
   const numbered = REGISTER_NAME.exec(word);
   if (numbered) {
@@ -178,7 +188,7 @@ function negatesSource(reader: TextReader, target: Target): boolean {
 }
 
 function isRegisterNext(reader: TextReader, target: Target): boolean {
-  const word = reader.peekWord();
+  const word = registerWord(reader);
   if (word === undefined) return false;
   if (REGISTER_NAME.test(word) || scalarByName(word) || word === 'm0') return true;
   const start = reader.position;

@@ -42,8 +42,9 @@ export function placeOperand(
 const IMMEDIATE_LOW = -(2 ** 15);
 const IMMEDIATE_HIGH = 2 ** 16 - 1;
 
-function immediateLimits({ type, field }: OperandSpec): readonly [low: number, high: number] {
-  if (type === 'simm21') return [-(2 ** 20), 2 ** 20 - 1];
+function immediateLimits(draft: Draft, spec: OperandSpec): readonly [low: number, high: number] {
+  const { type, field } = spec;
+  if (type === 'simm21') return draft.immediateRange(spec);
   return type === 'label' || field === 'simm16'
     ? [IMMEDIATE_LOW, IMMEDIATE_HIGH]
     : [0, 2 ** Number(type.replace(/\D+/, '')) - 1];
@@ -62,7 +63,7 @@ function placeImmediate(
   }
   if (value.kind === 'expression') return 'expected an absolute expression';
   if (value.kind !== 'integer') return WRONG;
-  const [low, high] = immediateLimits(spec);
+  const [low, high] = immediateLimits(draft, spec);
   if (value.value < low || value.value > high) return `expected a number from ${low} to ${high}`;
   draft.set(spec.field, Number(value.value));
   return undefined;

@@ -4,7 +4,10 @@ import {
   type BinaryOperator,
   type Expression,
   evaluate,
+  FUNCTIONS,
+  type FunctionName,
   isBinaryOperator,
+  isFunctionName,
   isUnaryOperator,
   PRECEDENCE,
   type Symbols,
@@ -175,7 +178,19 @@ export class TextReader {
     if (number) return number;
     const name = this.word() ?? this.#quotedName();
     if (name === undefined) return this.fail('expected an expression');
+    if (isFunctionName(name) && this.accept('(')) return this.#call(name);
     return { kind: 'symbol', name, variant: this.#variant() };
+  }
+
+  /** The arguments of a function, behind its parenthesis. */
+  #call(name: FunctionName): Expression {
+    const args: Expression[] = [];
+    do args.push(this.expression());
+    while (this.accept(','));
+    const count = FUNCTIONS[name];
+    if (count !== undefined && args.length !== count) this.fail(`expected ${count} arguments of '${name}'`);
+    this.expect(')');
+    return { kind: 'call', name, args };
   }
 
   #quotedName(): string | undefined {

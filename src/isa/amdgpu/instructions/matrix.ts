@@ -248,13 +248,14 @@ const CDNA2_AND_3_ROWS: readonly Row[] = [
   ]),
 ];
 
-/** gfx908 has those of CDNA2 before the last bf16 and the f64 ones; accumulators are AGPRs. Their rounding and denormals are not known. */
-const CDNA1_ROWS: readonly Row[] = CDNA2_AND_3_ROWS.flatMap(({ name, opcodes, operands }) => {
+/** gfx908 has those of CDNA2 before the last bf16 and the f64 ones; accumulators are AGPRs. */
+const CDNA1_ROWS: readonly Row[] = CDNA2_AND_3_ROWS.flatMap(({ name, opcodes, operands, semantics, flags }) => {
   const opcode = opcodes.gfx90a?.opcode;
   if (opcode === undefined || /_1k$|f64$/.test(name)) return [];
   const [vdst, src0, src1, src2] = operands.map(({ type }) => type);
   const operandText = `=vdst:${vdst}/a src0:${src0} src1:${src1} src2:${src2}/a`;
-  return [row('VOP3P_MAI', name, { gfx908: opcode, gfx90a: -1 }, operandText)];
+  const reason = flags.approximate && { approximate: `${flags.approximate}, nor how CDNA1 differs from CDNA2` };
+  return [row('VOP3P_MAI', name, { gfx908: opcode, gfx90a: -1 }, operandText, semantics, { ...flags, ...reason })];
 });
 
 export const MATRIX_ROWS: readonly Row[] = [...CDNA2_AND_3_ROWS, ...CDNA1_ROWS];

@@ -1,0 +1,120 @@
+/** Code that is loaded and linked, and its kernels. */
+import { WavewrightError } from '../base/errors.ts';
+import { explicitParameters } from '../dispatch/kernel-arguments.ts';
+import type { DispatchStatistics } from '../hsa/device.ts';
+import type { Executable } from '../hsa/executable.ts';
+import { type KernelSymbol, kernelName } from '../hsa/executable-symbol.ts';
+import { type ArgumentValue, FunctionAddress } from './arguments.ts';
+
+export interface LaunchOptions {
+  /** Work-items, in one dimension as a number, else in x, y, z. A grid counts work-items, not workgroups. */
+  readonly grid: number | readonly number[];
+  /** Work-items of a workgroup. */
+  readonly workgroup: number | readonly number[];
+  /** Group memory beyond that of the kernel and of `LocalMemory` arguments, in bytes. */
+  readonly dynamicLdsSizeBytes?: number;
+  /** Private memory of a work-item in bytes, where it needs more than is known. Default: 16,384 where it cannot be seen how much the calls need. */
+  readonly stackSizeBytes?: number;
+  /** Of running, in milliseconds of wall time. Default: none. */
+  readonly timeoutMs?: number;
+  /** Stops the kernel; the launch throws the signal's reason. */
+  readonly signal?: AbortSignal;
+}
+
+export interface LaunchResult {
+  /** By the clock of the device. */
+  readonly durationNs: number;
+  readonly statistics: DispatchStatistics;
+}
+
+/** What a kernel is called with, as the metadata says it; names and types are those that the compiler left there. */
+export interface KernelParameter {
+  readonly name: string | undefined;
+  readonly typeName: string | undefined;
+  /** `by_value`, `global_buffer`, `dynamic_shared_pointer`, ... */
+  readonly valueKind: string;
+  readonly sizeBytes: number;
+}
+
+/** What a context does for its modules. */
+export type Launcher = (
+  executable: Executable,
+  kernel: KernelSymbol,
+  options: LaunchOptions,
+  args: readonly unknown[],
+) => Promise<LaunchResult>;
+
+/** A kernel of a module, to be launched any number of times. */
+export class ModuleKernel {
+  readonly name: string;
+  /** Undefined for a kernel that the metadata does not list: then arguments are placed one after the other. */
+  readonly parameters: readonly KernelParameter[] | undefined;
+  readonly #launch: (options: LaunchOptions, args: readonly unknown[]) => Promise<LaunchResult>;
+
+  constructor(
+    symbol: KernelSymbol,
+    launch: (options: LaunchOptions, args: readonly unknown[]) => Promise<LaunchResult>,
+  ) {
+    this.name = kernelName(symbol);
+    this.parameters = explicitParameters(symbol)?.map(({ name, typeName, valueKind, sizeBytes }) => {
+      return { name, typeName, valueKind, sizeBytes };
+    });
+    this.#launch = launch;
+  }
+
+  /**
+   * Runs the kernel once, after all earlier launches of the context; hidden arguments are filled in. The event loop has its turns meanwhile. Throws
+   * USAGE for a grid or arguments that the kernel does not take, GPU_FAULT with the instruction, TIMEOUT with the state of the waves, and LIMIT_EXCEEDED.
+   */
+  launch(options: LaunchOptions, ...args: ArgumentValue[]): Promise<LaunchResult> {
+    return this.#launch(options, args);
+  }
+}
+
+/** Use `Context.load`. `using` unloads it; the context unloads those that are left. */
+export class Module implements Disposable {
+  readonly #executable: Executable;
+  readonly #launcher: Launcher;
+
+  constructor(executable: Executable, launcher: Launcher) {
+    this.#executable = executable;
+    this.#launcher = launcher;
+  }
+
+  /** Names of all kernels. */
+  get kernelNames(): readonly string[] {
+    return this.#kernels.map(kernelName);
+  }
+
+  /** Throws BAD_INPUT, with the names that there are, when there is no kernel of this name. */
+  kernel(name: string): ModuleKernel {
+    const shared = this.#executable.findSymbol(`${name}.kd`);
+    const symbol = shared?.kind === 'kernel' ? shared : this.#kernels.find((each) => kernelName(each) === name);
+    if (symbol === undefined) throw this.#missing('kernel', name, this.kernelNames);
+    return new ModuleKernel(symbol, (options, args) => this.#launcher(this.#executable, symbol, options, args));
+  }
+
+  /** A device function, as an argument of a kernel that calls it. Throws BAD_INPUT when there is none of this name. */
+  deviceFunction(name: string): FunctionAddress {
+    const symbol = this.#executable.findSymbol(name);
+    if (symbol?.kind === 'indirect-function') return new FunctionAddress(name);
+    const functions = this.#executable.symbols.filter(({ kind }) => kind === 'indirect-function');
+    const names = functions.filter(({ linkage }) => linkage === 'program').map((each) => each.name);
+    throw this.#missing('device function', name, names);
+  }
+
+  get #kernels(): KernelSymbol[] {
+    return this.#executable.symbols.filter((symbol) => symbol.kind === 'kernel');
+  }
+
+  #missing(what: string, name: string, names: readonly string[]): WavewrightError {
+    const found = names.length === 0 ? 'there are none' : `there are ${names.slice(0, 20).join(', ')}`;
+    const file = this.#executable.loadedCodeObjects.map((each) => each.name).join(', ');
+    return new WavewrightError('BAD_INPUT', `there is no ${what} '${name}'; ${found}`, { file });
+  }
+
+  /** Idempotent. */
+  [Symbol.dispose](): void {
+    this.#executable[Symbol.dispose]();
+  }
+}

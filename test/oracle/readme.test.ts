@@ -1,0 +1,67 @@
+/** README.md's commands that need clang or take long, and its web page in Chromium, with the package installed in an empty folder. */
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import path from 'node:path';
+import { after, before, test } from 'node:test';
+import { chromium } from 'playwright-core';
+import { type InstalledPackage, installPackage, needsOracle, readmeBlocks, runIn } from '../installed-package.ts';
+
+const isRequired = process.env['WAVEWRIGHT_REQUIRE_ORACLES'] !== undefined;
+const isMissing = (program: string): boolean => spawnSync(program, ['--version']).error !== undefined;
+const DEVICE_LIBRARIES = '/usr/lib/x86_64-linux-gnu/amdgcn/bitcode';
+const CHROMIUM = '/usr/bin/chromium';
+const TYPES: Readonly<Record<string, string>> = {
+  ...{ '.html': 'text/html', '.js': 'text/javascript', '.mjs': 'text/javascript' },
+};
+
+const BLOCKS = readmeBlocks();
+const skip = !isRequired && isMissing('clang-19') && 'clang-19 is not installed';
+
+let installed: InstalledPackage;
+before(() => {
+  installed = installPackage();
+  // What the first kernel of README.md leaves, which commands after it read.
+  writeFileSync(
+    path.join(installed.folder, 'a'),
+    Float32Array.from({ length: 256 }, (_, i) => i),
+  );
+});
+after(() => installed[Symbol.dispose]());
+
+for (const block of BLOCKS.filter((each) => each.language === 'sh' && needsOracle(each))) {
+  const lacksLibraries = block.text.includes(DEVICE_LIBRARIES) && !existsSync(DEVICE_LIBRARIES);
+  const reason = skip || (!isRequired && lacksLibraries && 'rocm-device-libs is not installed');
+  test(`README line ${block.line}: commands run as they stand`, { skip: reason }, () => {
+    const { stdout, stderr, status } = runIn(installed.folder, 'bash', ['-euo', 'pipefail', '-c', block.text]);
+    assert.equal(status, 0, `${stdout}${stderr}`);
+    if (block.output !== undefined) assert.equal(stdout, block.output);
+  });
+}
+
+test("README's page runs a program", {
+  skip: !isRequired && !existsSync(CHROMIUM) && `${CHROMIUM} is not installed`,
+}, async () => {
+  const [page] = BLOCKS.filter(({ language }) => language === 'html');
+  writeFileSync(path.join(installed.folder, 'page.html'), page!.text);
+  await using resources = new AsyncDisposableStack();
+  const server = createServer((request, response) => {
+    const file = path.join(installed.folder, new URL(request.url!, 'http://localhost').pathname);
+    response.writeHead(existsSync(file) ? 200 : 404, {
+      'content-type': TYPES[path.extname(file)] ?? 'application/octet-stream',
+    });
+    response.end(existsSync(file) ? readFileSync(file) : undefined);
+  });
+  resources.defer(() => void server.close());
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  // reason: a server that listens on a port has an address with one.
+  const { port } = server.address() as AddressInfo;
+  const browser = await chromium.launch({ executablePath: CHROMIUM, chromiumSandbox: process.getuid?.() !== 0 });
+  resources.defer(() => browser.close());
+  const tab = await browser.newPage();
+  await tab.goto(`http://127.0.0.1:${port}/page.html`);
+  const text = tab.locator('#out').filter({ hasText: 'Hello' });
+  assert.equal(await text.textContent({ timeout: 60_000 }), 'Hello, browser, from lane 0 of 1 (argc=2)\n');
+});

@@ -1,0 +1,120 @@
+/** The package in an empty folder: what is in it, its types for a strict user, and README.md's commands and programs as they stand there. */
+import assert from 'node:assert/strict';
+import { readFileSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
+import { after, before, test } from 'node:test';
+import manifest from '../package.json' with { type: 'json' };
+import {
+  type Block,
+  type InstalledPackage,
+  installPackage,
+  needsOracle,
+  ROOT,
+  readmeBlocks,
+  runIn,
+} from './installed-package.ts';
+
+const MAX_UNPACKED_BYTES = 6 * 2 ** 20;
+const BLOCKS = readmeBlocks();
+const scripts = BLOCKS.filter(({ language }) => language === 'sh');
+const programs = BLOCKS.filter(({ language }) => language === 'ts');
+assert.ok(scripts.length >= 10 && programs.length >= 4, 'the blocks are found');
+
+let installed: InstalledPackage;
+before(() => {
+  installed = installPackage();
+});
+after(() => installed[Symbol.dispose]());
+
+const isInstallation = ({ text }: Block): boolean => text.startsWith('npm install');
+const inPackage = (file: string): string => path.join(installed.folder, 'node_modules/wavewright', file);
+
+test('the package has what it needs and nothing besides', () => {
+  const { files, unpackedSizeBytes } = installed;
+  for (const name of Object.values(manifest.bin)) assert.ok(files.includes(name), name);
+  for (const { types, default: script } of Object.values(manifest.exports)) {
+    for (const name of [types, script]) assert.ok(files.includes(name.replace('./', '')), name);
+  }
+  for (const name of ['README.md', 'LICENSE', 'NOTICE', 'examples/kernels/vadd.cl'])
+    assert.ok(files.includes(name), name);
+  const stray = files.filter((name) => /\.map$|\.test|test-support|(^|\/)(\.|platform\.info|node_modules)/.test(name));
+  assert.deepEqual(stray, []);
+  const known = /^(bin|docs|examples)\/|^dist\/.+\.(js|d\.ts)$|^[A-Z]+(\.md)?$|^package\.json$/;
+  assert.deepEqual(
+    files.filter((name) => !known.test(name)),
+    [],
+  );
+  assert.ok(unpackedSizeBytes < MAX_UNPACKED_BYTES, `${unpackedSizeBytes} bytes`);
+  for (const name of files.filter((file) => file.endsWith('.js'))) {
+    assert.ok(!/sourceMappingURL=/.test(readFileSync(inPackage(name), 'utf8')), name);
+  }
+});
+
+test('links lead to what is in the package', () => {
+  const broken: string[] = [];
+  for (const name of installed.files.filter((file) => file.endsWith('.md'))) {
+    const text = readFileSync(inPackage(name), 'utf8');
+    for (const [, target = ''] of text.matchAll(/\]\(([^)\s]+)\)/g)) {
+      if (/^https?:|^#/.test(target)) continue;
+      const file = path.posix.join(path.posix.dirname(name), target.replace(/#.*/, '')).replace(/\/$/, '');
+      const isThere = installed.files.some((each) => each === file || each.startsWith(`${file}/`));
+      if (!isThere) broken.push(`${name}: ${target}`);
+    }
+  }
+  assert.deepEqual(broken, []);
+});
+
+test("README's programs and every type of the package pass a strict compiler", () => {
+  const { folder } = installed;
+  for (const [i, { text }] of programs.entries()) writeFileSync(path.join(folder, `program-${i}.mts`), text);
+  const compilerOptions = {
+    ...{ strict: true, noEmit: true, module: 'nodenext', target: 'esnext', skipLibCheck: false },
+    ...{ types: ['node'], typeRoots: [path.join(ROOT, 'node_modules/@types')] },
+  };
+  const include = ['*.mts', 'examples/**/*.mts'];
+  writeFileSync(path.join(folder, 'tsconfig.json'), JSON.stringify({ compilerOptions, include }));
+  const { stdout, status } = runIn(folder, process.execPath, [path.join(ROOT, 'node_modules/typescript/bin/tsc')]);
+  assert.equal(stdout, '');
+  assert.equal(status, 0);
+});
+
+test("README's first program in TypeScript is the example", () => {
+  assert.equal(programs[0]!.text, readFileSync(path.join(ROOT, 'examples/typescript/vadd.mts'), 'utf8'));
+});
+
+for (const [i, block] of programs.entries()) {
+  test(`README line ${block.line}: a program prints what is said`, () => {
+    writeFileSync(path.join(installed.folder, `program-${i}.mts`), block.text);
+    const { stdout, stderr, status } = runIn(installed.folder, process.execPath, [`program-${i}.mts`]);
+    assert.deepEqual({ stdout, stderr, status }, { stdout: block.output, stderr: '', status: 0 });
+  });
+}
+
+test('README says how the package is installed as these tests do it', () => {
+  const [block] = scripts.filter(isInstallation);
+  const { name, version } = manifest;
+  assert.equal(block?.text, `npm install ${name}-${version}.tgz\ncp -r node_modules/${name}/examples .\n`);
+});
+
+for (const block of scripts.filter((each) => !isInstallation(each) && !needsOracle(each))) {
+  test(`README line ${block.line}: commands run as they stand`, () => {
+    const { stdout, stderr, status } = runIn(installed.folder, 'bash', ['-euo', 'pipefail', '-c', block.text]);
+    assert.equal(status, 0, stderr);
+    if (block.output !== undefined) assert.equal(stdout, block.output);
+  });
+}
+
+test('every command in README is in a block that is run', () => {
+  const readme = readFileSync(path.join(ROOT, 'README.md'), 'utf8');
+  const prose = readme.replace(/^```\w*\n.*?^```\n/gms, '');
+  assert.deepEqual(prose.match(/^ {4}\S.*$/gm), null, 'no indented blocks');
+  const languages = new Set(BLOCKS.map(({ language }) => language));
+  assert.deepEqual([...languages].sort(), ['bash', 'html', 'sh', 'text', 'ts']);
+  // For a checkout, which the tests run in already.
+  assert.deepEqual(
+    BLOCKS.filter(({ language }) => language === 'bash').map(({ text }) => text),
+    ['npm ci && npx wavewright run examples/hello/hello.gfx90a.co world\n', 'npm ci && npm test\n'],
+  );
+  const synopses = BLOCKS.filter(({ language, text }) => language === 'text' && /^(npx )?wavewright .*/.test(text));
+  for (const { text } of synopses) assert.match(text, /\[/, 'what is no command to paste shows what can be left out');
+});
