@@ -5,6 +5,8 @@
 
 import {
   DEVICE_START,
+  GLOBAL_WAVE_SYNC,
+  GLOBAL_WAVE_SYNC_COUNT,
   GRANULE_SIZE_BYTES,
   MAY_READ,
   MAY_WRITE,
@@ -148,7 +150,9 @@ export class MemoryWatch {
     const spans = [...regionsOf(memory).live.values()].filter(isOpen).map(({ start, sizeBytes }) => {
       return { start, end: start + Math.ceil(sizeBytes / GRANULE_SIZE_BYTES) * GRANULE_SIZE_BYTES };
     });
-    return memory === this.memory ? spans : [...spans, { start: THREADS_RUN, end: THREADS_RUN + 4 }];
+    if (memory === this.memory) return spans;
+    const sync = { start: GLOBAL_WAVE_SYNC, end: GLOBAL_WAVE_SYNC + GLOBAL_WAVE_SYNC_COUNT * 8 };
+    return [...spans, { start: THREADS_RUN, end: THREADS_RUN + 4 }, ...(phase === 'run' ? [sync] : [])];
   }
 
   /** Whether kernels may read at an address. */
