@@ -111,6 +111,13 @@ const RULES: readonly Rule[] = [
     good: at('README.md', 'see src/work/notes and ./tmp/x'),
   },
   {
+    name: 'no documents that are not in the repository',
+    applies: isAnyOther,
+    check: (file) => matches(file, /\bspec\/[a-z-]+\.md\b/g),
+    bad: src('/** As spec/hsa.md says. */\n'),
+    good: src('/** As docs/hsa.md says. */\n'),
+  },
+  {
     name: 'no registry hosts, not in the lock file either',
     applies: isAnyOther,
     check: (file) => matches(file, /registry\.(?:npmjs|yarnpkg)\.\w+|"resolved": "https?:[^"]*"/g),

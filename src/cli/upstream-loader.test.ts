@@ -1,4 +1,4 @@
-/** The command lines of LLVM's loaders: their flags, messages and statuses (spec/loader.md section 3). */
+/** The command lines of LLVM's loaders: their flags, messages and statuses. */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { copyFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';

@@ -1,5 +1,5 @@
 /**
- * The command lines of LLVM's GPU loaders (spec/loader.md section 3), so that a build of LLVM can be pointed at this one:
+ * The command lines of LLVM's GPU loaders, so that a build of LLVM can be pointed at this one:
  * `llvm-gpu-loader` of LLVM 21 to 23, and `amdhsa-loader` and `nvptx-loader` of LLVM 17 to 22, which have had two front ends. In LLVM 21 and 22
  * the names do not matter, only what the image is for.
  */

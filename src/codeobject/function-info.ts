@@ -1,6 +1,6 @@
 /**
  * Section `.amdgpu.info` of relocatable objects: what the compiler knows of each function alone, for whoever links it. Entries of kind,
- * length and payload (LLVM, "AMDGPUObjLinkingInfo.h"; spec/hsa.md section 3.3).
+ * length and payload (LLVM, "AMDGPUObjLinkingInfo.h").
  */
 import { ByteReader } from '../base/bytes.ts';
 import { STT_FUNC, STT_SECTION } from '../elf/constants.ts';

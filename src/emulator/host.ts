@@ -5,7 +5,7 @@ import type { HostTraits } from './lowering/module-context.ts';
 
 let traits: HostTraits | undefined;
 
-/** Runs one relaxed_madd whose result tells a fused multiply-add (2^-24) from a separate one (0): spec/jit.md section 3. */
+/** Runs one relaxed_madd whose result tells a fused multiply-add (2^-24) from a separate one (0). */
 export function probeHost(): HostTraits {
   if (traits) return traits;
   const m = new ModuleBuilder();

@@ -1,4 +1,4 @@
-/** What can be asked of an agent by number (hsa_agent_info_t, hsa_amd_agent_info_t; spec/hsa.md section 1.4), and of its caches. */
+/** What can be asked of an agent by number (hsa_agent_info_t, hsa_amd_agent_info_t), and of its caches. */
 import { Agent, type Cache } from './agent.ts';
 import type { BoardProperties } from './device.ts';
 import { extensionBits } from './extensions.ts';

@@ -1,4 +1,4 @@
-/** Agents: what can run code (hsa_agent_t; HSA runtime 1.2, section 2.3; spec/hsa.md section 1.4). */
+/** Agents: what can run code (hsa_agent_t; HSA runtime 1.2, section 2.3). */
 import type { Device } from './device.ts';
 import { agentIsa, type Isa } from './isa.ts';
 import type { Lifetime } from './lifetime.ts';

@@ -1,6 +1,6 @@
 /**
  * Who calls whom in the linked code of an agent, and what a kernel needs over all that it can reach: a compiler that saw the kernel
- * alone could not know (spec/hsa.md section 3.3). Every function is looked into at most once, whatever is asked for.
+ * alone could not know. Every function is looked into at most once, whatever is asked for.
  */
 import { WavewrightError } from '../base/errors.ts';
 import { analyzeFunction, type FunctionAnalysis, type WalkBudget } from '../lift/function-analysis.ts';

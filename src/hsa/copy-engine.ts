@@ -1,5 +1,5 @@
 /**
- * Copies that wait for signals and complete one (hsa_amd_memory_async_copy, hsa_amd_memory_async_copy_rect; spec/hsa.md section 1.2). They
+ * Copies that wait for signals and complete one (hsa_amd_memory_async_copy, hsa_amd_memory_async_copy_rect). They
  * run on the host while the runtime makes progress; one that may not start yet does not hold back later ones.
  */
 import type { Agent } from './agent.ts';

@@ -23,14 +23,14 @@ export interface DeviceProperties {
   readonly memorySizeBytes: number;
   /** Ticks per second of `clock` and of s_memrealtime. */
   readonly timestampFrequencyHz: number;
-  /** High words of the flat apertures (spec/hsa.md section 2.1: group_aperture_hi, private_aperture_hi). */
+  /** High words of the flat apertures (group_aperture_hi, private_aperture_hi). */
   readonly sharedApertureHi: number;
   readonly privateApertureHi: number;
   /** What a board adds to a processor; all of it may be absent, for the emulator it is. */
   readonly board?: BoardProperties;
 }
 
-/** Figures of a real GPU that only reports and tuning ask for (spec/hsa.md section 1.4). */
+/** Figures of a real GPU that only reports and tuning ask for. */
 export interface BoardProperties {
   readonly productName?: string;
   /** At most 20 characters; `GPU-` and 16 hexadecimal digits. */
@@ -99,7 +99,7 @@ export interface DeviceMemory extends GuestMemory {
   setAccess?(address: bigint, isAllowed: boolean): void;
 }
 
-/** A kernel dispatch packet after the queue has parsed it (spec/hsa.md section 2.1). Sizes in work-items. */
+/** A kernel dispatch packet after the queue has parsed it. Sizes in work-items. */
 export interface KernelDispatch {
   readonly workgroupSize: readonly [number, number, number];
   readonly gridSize: readonly [number, number, number];

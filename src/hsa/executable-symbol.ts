@@ -1,4 +1,4 @@
-/** Symbols of an executable (hsa_executable_symbol_t; spec/hsa.md sections 2.5 and 3.5). */
+/** Symbols of an executable (hsa_executable_symbol_t). */
 import type { KernelMetadata } from '../codeobject/metadata.ts';
 import type { Agent } from './agent.ts';
 import type { CodeNeeds } from './call-graph.ts';

@@ -1,7 +1,6 @@
 /**
  * Executables (hsa_executable_t): code objects of one or more agents, linked with each other. Loading registers what a code object
- * defines; freezing resolves every relocation over all of them and over external definitions, in any order (spec/hsa.md section
- * 3.5). What names mean, `LinkScope` says.
+ * defines; freezing resolves every relocation over all of them and over external definitions, in any order. What names mean, `LinkScope` says.
  */
 
 import { isLinkerDefined } from '../codeobject/link.ts';

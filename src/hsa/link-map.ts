@@ -90,7 +90,7 @@ export function mismatches(entries: readonly LinkEntry[]): string[] {
   });
 }
 
-/** From this version on hidden arguments have other places (spec/hsa.md section 2.5). */
+/** From this version on hidden arguments have other places. */
 const PACKED_ARGUMENTS_VERSION = 5;
 
 /**

@@ -1,6 +1,5 @@
 /**
- * A code object in device memory: one allocation that holds all PT_LOAD segments at their relative addresses (spec/hsa.md section
- * 2.5), and the symbols that it defines.
+ * A code object in device memory: one allocation that holds all PT_LOAD segments at their relative addresses, and the symbols that it defines.
  */
 import { WavewrightError } from '../base/errors.ts';
 import { type CodeObject, parseCodeObject } from '../codeobject/code-object.ts';

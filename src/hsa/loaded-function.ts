@@ -1,4 +1,4 @@
-/** A device function of a loaded code object as an executable symbol (spec/hsa.md section 3.5). */
+/** A device function of a loaded code object as an executable symbol. */
 import type { CodeNeeds } from './call-graph.ts';
 import type { FunctionSymbol } from './executable-symbol.ts';
 import { LoadedSymbol } from './loaded-symbol.ts';

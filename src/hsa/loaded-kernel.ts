@@ -12,7 +12,7 @@ import type { CallGraph, CodeNeeds } from './call-graph.ts';
 import type { KernelSymbol, SymbolBase } from './executable-symbol.ts';
 import { LoadedSymbol } from './loaded-symbol.ts';
 
-/** Stack of a lane below a call whose needs are not known: what LLVM assumes for one (spec/hsa.md section 3.3). */
+/** Stack of a lane below a call whose needs are not known: what LLVM assumes for one. */
 export const UNKNOWN_STACK_BYTES = 16_384;
 
 export class LoadedKernel extends LoadedSymbol implements KernelSymbol {

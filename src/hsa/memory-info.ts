@@ -1,4 +1,4 @@
-/** What can be asked of pools and regions by number (hsa_amd_memory_pool_info_t, hsa_region_info_t; spec/hsa.md section 1.5). */
+/** What can be asked of pools and regions by number (hsa_amd_memory_pool_info_t, hsa_region_info_t). */
 import { Agent } from './agent.ts';
 import { expectHandle } from './handles.ts';
 import { answer, type Questions, SEGMENT_GLOBAL, SEGMENT_GROUP } from './info-table.ts';

@@ -1,5 +1,5 @@
 /**
- * Memory pools (hsa_amd_memory_pool_t; spec/hsa.md section 1.5), which are the regions of the core specification too. Every address is
+ * Memory pools (hsa_amd_memory_pool_t), which are the regions of the core specification too. Every address is
  * valid on the host and on the device.
  */
 import type { Allocations } from './allocations.ts';

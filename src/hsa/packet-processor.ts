@@ -1,5 +1,5 @@
 /**
- * The consuming side of a queue (HSA system architecture 1.2, sections 2.8 and 2.9; spec/hsa.md section 2.2): packets start in
+ * The consuming side of a queue (HSA system architecture 1.2, sections 2.8 and 2.9): packets start in
  * order; one with the barrier bit waits for all earlier ones, a barrier packet holds back all later ones until its signals allow.
  * A packet stays in its slot until it and all earlier ones are complete, because kernels read their own packet.
  */

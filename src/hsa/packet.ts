@@ -1,4 +1,4 @@
-/** AQL packets: 64 bytes in a queue's ring (HSA system architecture 1.2, section 2.9; spec/hsa.md section 2.1). */
+/** AQL packets: 64 bytes in a queue's ring (HSA system architecture 1.2, section 2.9). */
 import { type GuestAddress, guestAddress } from './guest-address.ts';
 import {
   AMD_FORMAT_BARRIER_VALUE,

@@ -1,4 +1,4 @@
-/** What an address belongs to (hsa_amd_pointer_info; spec/hsa.md section 2.1). */
+/** What an address belongs to (hsa_amd_pointer_info). */
 import type { Agent } from './agent.ts';
 import type { Allocations } from './allocations.ts';
 import type { LockedMemories } from './locked-memory.ts';

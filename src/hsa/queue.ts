@@ -1,6 +1,5 @@
 /**
- * A user-mode queue: an `amd_queue_t` and a ring of AQL packets in device memory (HSA runtime 1.2, section 2.5; spec/hsa.md sections
- * 2.1 and 2.2). Any code that knows the structures may produce packets; `dispatch` and `barrier` do it for host code.
+ * A user-mode queue: an `amd_queue_t` and a ring of AQL packets in device memory (HSA runtime 1.2, section 2.5). Any code that knows the structures may produce packets; `dispatch` and `barrier` do it for host code.
  */
 import type { Agent } from './agent.ts';
 import type { Device, DispatchStatistics } from './device.ts';
@@ -89,7 +88,7 @@ export interface BarrierValueOptions {
 
 /** Of a queue's ring. */
 export const MAX_QUEUE_SIZE_PACKETS = 131_072;
-/** Private memory of a lane that a queue can be asked for (spec/hsa.md section 2.2), and what stands for no wish. */
+/** Private memory of a lane that a queue can be asked for, and what stands for no wish. */
 const MAX_PRIVATE_BYTES = 262_128;
 const NO_WISH = 0xffff_ffff;
 /** Behind the queue structure: the doorbell signal, the word it rings, the inactive signal; the ring starts on the next page. */

@@ -1,5 +1,5 @@
 /**
- * What the relocations of a loaded image store ("Relocation Records" in LLVM's AMDGPU usage guide; spec/hsa.md section 3.2). Records
+ * What the relocations of a loaded image store ("Relocation Records" in LLVM's AMDGPU usage guide). Records
  * that need a global offset table are a linker's work and cannot stand in a loaded image.
  */
 import { type RelocationType, relocationType } from '../codeobject/relocation-types.ts';

@@ -1,6 +1,6 @@
 /**
  * Signals: 64-byte `amd_signal_t` objects in device memory, so that kernels, packets and the host share them by address (HSA
- * runtime 1.2, section 2.4; spec/hsa.md section 2.1).
+ * runtime 1.2, section 2.4).
  */
 import type { Agent } from './agent.ts';
 import type { AdvanceResult, DeviceMemory, GuestAccess, GuestMemory } from './device.ts';

@@ -1,4 +1,4 @@
-/** What can be asked of a symbol by number (hsa_executable_symbol_info_t; spec/hsa.md sections 2.5 and 3.5). */
+/** What can be asked of a symbol by number (hsa_executable_symbol_info_t). */
 import type { Agent } from './agent.ts';
 import type { ExecutableSymbol, FunctionSymbol, KernelSymbol, VariableSymbol } from './executable-symbol.ts';
 import { expectHandle } from './handles.ts';

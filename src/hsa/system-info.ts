@@ -1,4 +1,4 @@
-/** What can be asked of the whole system by number (hsa_system_info_t, hsa_amd_system_info_t; spec/hsa.md section 1.2). */
+/** What can be asked of the whole system by number (hsa_system_info_t, hsa_amd_system_info_t). */
 import { extensionBits } from './extensions.ts';
 import { answer, MACHINE_MODEL_LARGE, type Questions } from './info-table.ts';
 

@@ -1,6 +1,6 @@
 /**
  * What a function in machine code needs and calls, read from its instructions: registers, stack, and the targets of calls as far
- * as they are constants (LLVM "User Guide for AMDGPU Backend", "Non-Kernel Functions"; spec/hsa.md sections 3.3 and 3.4).
+ * as they are constants (LLVM "User Guide for AMDGPU Backend", "Non-Kernel Functions").
  */
 import { decoderFor } from '../isa/amdgpu/decode.ts';
 import type { Instruction } from '../isa/amdgpu/instruction.ts';

@@ -1,6 +1,6 @@
 /**
  * The three generations of LLVM's GPU C library that programs are linked with; they differ in the layout of the RPC client and in
- * a few habits (spec/loader.md, table of generations and sections 1.1, 1.2 and 1.8).
+ * a few habits.
  */
 import { WavewrightError } from '../base/errors.ts';
 import { GLIBC_DIALECT, LLVM_DIALECT, type PrintfDialect } from '../printf/parse.ts';

@@ -1,4 +1,4 @@
-/** What the loader needs of a program's image once it is loaded: kernels, RPC client, clock (spec/loader.md sections 1.2 and 2). */
+/** What the loader needs of a program's image once it is loaded: kernels, RPC client, clock. */
 import { WavewrightError } from '../base/errors.ts';
 import type { Agent } from '../hsa/agent.ts';
 import type { Executable } from '../hsa/executable.ts';

@@ -1,4 +1,4 @@
-/** C streams on the host for a GPU program: what `FILE *` means in RPC (spec/loader.md section 1.9). */
+/** C streams on the host for a GPU program: what `FILE *` means in RPC. */
 
 import { concatenate } from '../base/concatenate.ts';
 import { WavewrightError } from '../base/errors.ts';

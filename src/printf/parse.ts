@@ -1,5 +1,5 @@
 /**
- * printf formats as the RPC server must read them (C23 7.23.6.1; spec/loader.md section 1.11): the client sends the format and a
+ * printf formats as the RPC server must read them (C23 7.23.6.1): the client sends the format and a
  * block of arguments whose size only the server knows, so both sides must agree on every conversion. HIP's and OpenCL's are read with it, too.
  */
 import { WavewrightError } from '../base/errors.ts';

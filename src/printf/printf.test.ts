@@ -31,7 +31,7 @@ function print(format: string, args: readonly Argument[] = [], dialect: PrintfDi
 const d = (double: number) => ({ double });
 
 const cases: [expected: string, format: string, ...args: Argument[]][] = [
-  // What the tests of LLVM's GPU C library fix about bad formats: spec/loader.md section 1.11.
+  // What the tests of LLVM's GPU C library fix about bad formats.
   ['%**d', '%**d', 1],
   ['%**d     1', '%**d%6d', 1, 1],
   ['%**.**f', '%**.**f', 1],

@@ -120,7 +120,7 @@ function testOf(image: string): TestCase {
 }
 
 /**
- * LLVM 23's sidecar of a test (spec/loader.md section 3.6): a line for each argument of the loader, `---`, a line for each
+ * LLVM 23's sidecar of a test: a line for each argument of the loader, `---`, a line for each
  * argument of the program, `---`, a line NAME=VALUE for each variable.
  */
 export function parseSidecar(

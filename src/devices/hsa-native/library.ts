@@ -12,7 +12,7 @@ import { HsaError, statusNamed } from '../../hsa/status.ts';
 const SYSTEM_PATHS = ['libhsa-runtime64.so.1', '/opt/rocm/lib/libhsa-runtime64.so.1'];
 /** Where the library is. */
 export const LIBRARY_VARIABLE = 'WAVEWRIGHT_LIBHSA_PATH';
-/** What every export of the library carries (spec/hsa.md section 1.1). */
+/** What every export of the library carries. */
 const SYMBOL_VERSION = 'ROCR_1';
 const RTLD_NOW = 2;
 const NAME_BYTES = 64;

@@ -1,4 +1,4 @@
-/** What the library says of agents, as the Device contract has it (spec/hsa.md sections 1.4 and 1.5). */
+/** What the library says of agents, as the Device contract has it. */
 import { WavewrightError } from '../../base/errors.ts';
 import { AGENT_INFO } from '../../hsa/agent-info.ts';
 import type { BoardProperties } from '../../hsa/device.ts';

@@ -2,7 +2,7 @@
  * The lane values of a region: a loop over the chunks of 4 lanes. Chunks whose lanes are all active go through a body without masks and
  * without calls. Where that meets something unusual (a NaN, an access that is not plain) it has changed nothing yet, and the chunk goes
  * through a second body, which can do everything; so do chunks with some lanes off. Few operations without accesses run for all chunks
- * with masks and without a loop. spec/jit.md sections 1 and 4.
+ * with masks and without a loop.
  */
 import { assert } from '../../base/errors.ts';
 import type { Label, Local } from '../../wasm/function.ts';

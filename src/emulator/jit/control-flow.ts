@@ -2,7 +2,7 @@
 import { RECORD_SIZE_BYTES } from '../layout.ts';
 import type { Decoded, Shape } from './decoded.ts';
 
-/** Compile time grows faster than the size of a function: spec/jit.md section 5. */
+/** Compile time grows faster than the size of a function. */
 export const MAX_INSTRUCTIONS = 200;
 /** So many values of their programs are about as much as can be compiled; 200 usual instructions have up to 3300. */
 const MAX_VALUES = 6000;

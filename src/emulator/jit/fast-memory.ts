@@ -1,7 +1,7 @@
 /**
  * Loads and stores of a chunk, whose lanes that are off look like others to it: contiguous dwords, one address for all lanes, or any addresses, found out
  * once for all accesses whose addresses differ by constants. What is not permitted or not plain goes to the slow body, which finds the
- * lane to blame. spec/jit.md sections 1 and 2.
+ * lane to blame.
  */
 import { assert } from '../../base/errors.ts';
 import type { Label, Local } from '../../wasm/function.ts';

@@ -41,7 +41,7 @@ import type { LiveIn } from './liveness.ts';
 import { type CompiledModule, compiledModule } from './module-cache.ts';
 import type { VerticalMode } from './vertical/vertical-loops.ts';
 
-/** Times that code is reached before it is compiled, about where that pays: spec/jit.md, recommendation 5. */
+/** Times that code is reached before it is compiled, about where that pays. */
 export const DEFAULT_THRESHOLD = 500;
 const NEVER = 0x7fffffff;
 /** A function that became too long is tried again with so many times fewer instructions. */

@@ -1,6 +1,6 @@
 /**
  * Which registers anything still reads: what is dead need not be stored. Scalar registers as usual. A row of a VGPR that is overwritten is
- * dead only in the lanes that are active then (spec/jit.md section 1), so that lanes that are off are looked at apart; a change of EXEC that
+ * dead only in the lanes that are active then, so that lanes that are off are looked at apart; a change of EXEC that
  * only takes lanes off, or only adds some, says which of them become the others. Where a wave leaves the function, everything is live,
  * unless it ends.
  */

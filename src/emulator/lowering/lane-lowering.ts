@@ -13,7 +13,7 @@ import { emitAtomic } from './lane-atomics.ts';
 import { emitLoad, emitStore, type LaneAccess } from './lane-memory.ts';
 import type { MatrixLowering } from './matrix-lowering.ts';
 
-/** Chunks in a loop body when all lanes are active, for instructions of few operations: spec/jit.md section 1. */
+/** Chunks in a loop body when all lanes are active, for instructions of few operations. */
 const UNROLL = 4;
 const UNROLL_LIMIT = 24;
 

@@ -118,7 +118,7 @@ interface Together {
 
 /**
  * Tries the ways in which four active lanes access memory together; runs `slow` when none applies or the access is not permitted, so
- * that it finds the lane to blame. spec/jit.md section 2.
+ * that it finds the lane to blame.
  */
 function accessTogether(
   e: Emitter,

@@ -1,5 +1,5 @@
 /**
- * Every function of priority P0 and P1 (spec/hsa.md section 1.3) with the errors that the specification names for it: after the end of the
+ * Every function of priority P0 and P1 with the errors that the specification names for it: after the end of the
  * runtime, with null, with objects of another runtime, with destroyed ones, after freezing, with sizes and agents that cannot be.
  */
 import assert from 'node:assert/strict';

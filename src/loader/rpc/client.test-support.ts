@@ -1,5 +1,5 @@
 /**
- * The GPU side of RPC in JavaScript (spec/loader.md sections 1.3 to 1.9), written from the specification alone: what the server is
+ * The GPU side of RPC in JavaScript, written from the specification alone: what the server is
  * tested against. Every `yield` is a spin of the wave.
  */
 import assert from 'node:assert/strict';

@@ -1,5 +1,5 @@
 /**
- * The server's side of rpc::dispatch of LLVM 23: a typed function call in one conversation (spec/loader.md section 1.10). What the
+ * The server's side of rpc::dispatch of LLVM 23: a typed function call in one conversation. What the
  * arguments point to travels first, then the arguments, then what the function left in the memory that it was given.
  */
 import { WavewrightError } from '../../base/errors.ts';

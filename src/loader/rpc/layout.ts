@@ -1,4 +1,4 @@
-/** The buffer that an RPC client and its server share, and the client's own struct (spec/loader.md sections 1.1 and 1.2). */
+/** The buffer that an RPC client and its server share, and the client's own struct. */
 import type { Generation } from '../generation.ts';
 
 export const PACKET_SIZE_BYTES = 64;

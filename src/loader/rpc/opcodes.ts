@@ -1,4 +1,4 @@
-/** RPC opcodes of the GPU C library (spec/loader.md section 1.8), by number without the class byte. */
+/** RPC opcodes of the GPU C library, by number without the class byte. */
 
 export const OPCODES = {
   NOOP: 0,

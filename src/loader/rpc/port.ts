@@ -1,5 +1,5 @@
 /**
- * The server's side of one port (spec/loader.md sections 1.3 to 1.7). A conversation yields whenever it has to wait, so that the server can
+ * The server's side of one port. A conversation yields whenever it has to wait, so that the server can
  * serve other ports in the meantime.
  *
  * Each side has one mailbox word; equal words mean that the client owns the packets, different ones that the server does. Storing

@@ -23,7 +23,7 @@ const configuration = fc.record({
 });
 
 test('the buffer and the client struct have the layout of each generation', () => {
-  // Offsets and totals printed by programs compiled with the upstream headers: spec/loader.md section 1.1.
+  // Offsets and totals printed by programs compiled with the upstream headers.
   const shape = (name: Generation['name'], ports: number, lanes: number) => {
     const { mailboxA, mailboxB, headers, packets, sizeBytes } = rpcLayout(GENERATIONS[name], ports, lanes);
     return [mailboxA, mailboxB, headers, packets, sizeBytes];

@@ -1,6 +1,6 @@
 /**
  * The RPC server: serves the ports of the shared buffer without ever waiting for one of them. `poll` is called between the slices
- * of the device (spec/loader.md sections 1.1 to 1.6).
+ * of the device.
  */
 import { WavewrightError } from '../../base/errors.ts';
 import type { Conversation } from '../conversation.ts';

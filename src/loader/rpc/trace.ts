@@ -1,4 +1,4 @@
-/** RPC conversations as text, one line each: what every packet and byte stream means (spec/loader.md sections 1.9 and 1.11). */
+/** RPC conversations as text, one line each: what every packet and byte stream means. */
 import { toHex } from '../../base/bytes.ts';
 import { printable } from '../../base/text.ts';
 import type { RecordedStep } from './port.ts';

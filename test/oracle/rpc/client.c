@@ -1,5 +1,5 @@
 /*
- * The GPU side of RPC (spec/loader.md sections 1.3 to 1.9) in C, written from the specification: many waves whose steps are
+ * The GPU side of RPC in C, written from the specification: many waves whose steps are
  * interleaved at random, each in one conversation after the other. Compiled to WebAssembly, with the server's buffer as memory.
  * It shares no code with the server nor with the client in TypeScript.
  */

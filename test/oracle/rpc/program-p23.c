@@ -1,5 +1,5 @@
 /*
- * A program in the form of LLVM 23's GPU libc, from the specification (spec/loader.md): the client struct of 2,096 bytes with a
+ * A program in the form of LLVM 23's GPU libc, from the specification: the client struct of 2,096 bytes with a
  * doorbell, constructors and destructors as kernels that the compiler makes, and an `_end` without an argument.
  */
 typedef unsigned int u32;

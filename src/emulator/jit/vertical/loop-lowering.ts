@@ -1,6 +1,6 @@
 /**
  * A loop that runs chunk by chunk: each group of chunks goes through all iterations with its registers in locals, before the next group
- * begins. spec/jit.md section 1, scheme C, and section 4.
+ * begins.
  */
 import { assert } from '../../../base/errors.ts';
 import type { Local } from '../../../wasm/function.ts';

@@ -1,4 +1,4 @@
-/** Streams and files (spec/loader.md section 1.9). Results are C's: 0 or -1, NULL, short counts. */
+/** Streams and files. Results are C's: 0 or -1, NULL, short counts. */
 import { beforeNul, decodeUtf8 } from '../../../base/bytes.ts';
 import type { Conversation } from '../../conversation.ts';
 import { parseOpenMode } from '../../file-system.ts';

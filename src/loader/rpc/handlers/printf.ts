@@ -1,4 +1,4 @@
-/** The printf conversation (spec/loader.md section 1.11): format, arguments, then the strings that the arguments point to. */
+/** The printf conversation: format, arguments, then the strings that the arguments point to. */
 
 import { beforeNul } from '../../../base/bytes.ts';
 import {

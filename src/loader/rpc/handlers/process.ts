@@ -1,4 +1,4 @@
-/** Ending the program, device memory, commands and functions of the host (spec/loader.md section 1.9). */
+/** Ending the program, device memory, commands and functions of the host. */
 import { decodeUtf8 } from '../../../base/bytes.ts';
 import { WavewrightError } from '../../../base/errors.ts';
 import { allocateForProgram } from '../../../hsa/device-heap.ts';

@@ -1,4 +1,4 @@
-/** What LLVM's own tests of RPC ask for (spec/loader.md sections 1.8 and 1.9). */
+/** What LLVM's own tests of RPC ask for. */
 import type { Handler } from '../host.ts';
 
 export const selfTestHandlers = {
