@@ -226,3 +226,10 @@ for (const [name, count] of MUTATED) {
     assert.ok(counts.length >= 4, 'the damage is of many kinds');
   });
 }
+
+test('damaged files through every command end in a documented status', () => {
+  const fuzzer = path.resolve(import.meta.dirname, 'fuzz/commands.ts');
+  const { status, stderr, stdout } = spawnSync(process.execPath, [fuzzer, '4', '1'], { encoding: 'utf8' });
+  assert.equal(status, 0, stderr);
+  assert.match(stdout, /^[1-9]\d* commands from seed 1; .*; 0 findings\n$/);
+});
