@@ -17,7 +17,8 @@ export function sourceExcerpt({ file, line, column }: NonNullable<ErrorReport['s
   return column > 0 ? [shown, `${' '.repeat(number.length)} | ${' '.repeat(column - 1)}^`] : [shown];
 }
 
-function readSource(file: string): string | undefined {
+/** The text of a source file that a code object names; undefined where it is no plain file of bounded size. */
+export function readSource(file: string): string | undefined {
   try {
     // Opening a pipe would wait for who writes to it.
     const descriptor = openSync(file, constants.O_RDONLY | constants.O_NONBLOCK);

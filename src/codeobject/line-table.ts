@@ -1,6 +1,7 @@
 /** Source lines of code: the line number programs of `.debug_line` (DWARF 5, section 6.2; versions 4 and 5, 32-bit format). */
 import { ByteReader } from '../base/bytes.ts';
 import { WavewrightError } from '../base/errors.ts';
+import { firstAbove } from '../base/search.ts';
 import type { ElfFile } from '../elf/elf.ts';
 
 export interface SourceLine {
@@ -81,7 +82,7 @@ export class LineTable {
   /** The line of the instruction at a linked address; undefined where the compiler named none. */
   lineAt(address: bigint): SourceLine | undefined {
     const sequence = this.#sequences.find(({ start, end }) => address >= start && address < end);
-    const row = sequence?.rows.findLast((each) => each.address <= address);
+    const row = sequence?.rows[firstAbove(sequence.rows, address) - 1];
     // Line 0 stands for code that belongs to no line.
     return row && row.line > 0 ? { file: row.file, line: row.line, column: row.column } : undefined;
   }

@@ -9,6 +9,7 @@ import type { Instruction } from '../isa/amdgpu/instruction.ts';
 import { alignmentRemark } from './alignment-remark.ts';
 import type { ObjdumpOptions } from './options.ts';
 import type { Output } from './output.ts';
+import type { SourceLines } from './source-lines.ts';
 import type { Label, SymbolMap } from './symbol-map.ts';
 import { relocationName, relocationValue } from './tables.ts';
 
@@ -31,6 +32,8 @@ interface CodeSection {
   readonly decoder: Decoder;
   readonly options: ObjdumpOptions;
   readonly out: Output;
+  /** Where source lines are wanted. */
+  readonly source: SourceLines | undefined;
 }
 
 /** Target of a branch that stands at `address`, undefined for other instructions: a 16-bit count of dwords from its end. */
@@ -74,6 +77,7 @@ export class CodePrinter {
         at += zeros;
         continue;
       }
+      this.#code.source?.print(this.#code.base + at);
       const size = this.#printInstruction(at);
       this.#printRelocations(at, at + size);
       at += size;

@@ -4,7 +4,7 @@ import { checkLimit } from '../base/limits.ts';
 import { identifyCodeObject } from '../codeobject/elf-flags.ts';
 import { KERNEL_DESCRIPTOR_SIZE_BYTES } from '../codeobject/kernel-descriptor.ts';
 import { processorNamed } from '../codeobject/processors.ts';
-import { STT_COMMON, STT_FUNC, STT_OBJECT } from '../elf/constants.ts';
+import { ET_REL, STT_COMMON, STT_FUNC, STT_OBJECT } from '../elf/constants.ts';
 import type { ElfFile } from '../elf/elf.ts';
 import type { ElfSection } from '../elf/header.ts';
 import type { ElfRelocation } from '../elf/relocations.ts';
@@ -13,9 +13,11 @@ import { targetFor } from '../isa/amdgpu/targets.ts';
 import { CodePrinter } from './code-printer.ts';
 import { printData } from './data-lines.ts';
 import { type DescriptorTarget, kernelDescriptorText } from './kernel-descriptor-text.ts';
+import type { ObjdumpStreams } from './objdump.ts';
 import { addressOf, bytesOf, isText, isVirtual, sectionsOf } from './object-view.ts';
 import type { ObjdumpOptions } from './options.ts';
 import type { Output } from './output.ts';
+import { SourceLines } from './source-lines.ts';
 import { compareLabels, type Label, SymbolMap } from './symbol-map.ts';
 import { isSelected, relocationsByTarget } from './tables.ts';
 
@@ -33,26 +35,28 @@ interface Listing {
   readonly relocations: ReadonlyMap<number, readonly ElfRelocation[]>;
   /** Names of all labels that were reached, for the report of those that were not. */
   readonly found: Set<string>;
+  readonly source: SourceLines | undefined;
 }
 
 /**
  * Prints the selected sections. `warn` gets what is remarkable about the options. Errors: UNSUPPORTED for a processor without instruction
- * tables and for source lines of a file that has debug information, BAD_INPUT.
+ * tables and for source lines of an object that is not linked, BAD_INPUT.
  */
 export function printDisassembly(
   elf: ElfFile,
   options: ObjdumpOptions,
   out: Output,
-  warn: (message: string) => void,
+  { warn, readSource }: Required<Pick<ObjdumpStreams, 'warn' | 'readSource'>>,
 ): void {
   const context = elf.name === undefined ? {} : { file: elf.name };
-  if (options.source && elf.sections.some(({ name }) => name.startsWith('.debug_line'))) {
-    throw new WavewrightError('UNSUPPORTED', 'source lines of a file with debug information are not supported', {
+  const hasLines = elf.sections.some(({ name }) => name.startsWith('.debug_line'));
+  if (options.source && hasLines && elf.header.type === ET_REL) {
+    throw new WavewrightError('UNSUPPORTED', 'source lines of an object that is not linked are not supported', {
       ...context,
       hint: 'without --source the instructions are shown',
     });
   }
-  if (options.source) warn(`'${elf.name}': failed to parse debug information for ${elf.name}`);
+  if (options.source && !hasLines) warn(`'${elf.name}': failed to parse debug information for ${elf.name}`);
   const { version, target } = identifyCodeObject(elf.header, elf.name);
   const processor = options.processor ?? target.processor;
   const { waveSizes, architectedFlatScratch } = targetFor(processor);
@@ -68,6 +72,7 @@ export function printDisassembly(
     symbols: new SymbolMap(elf),
     relocations: options.relocations ? relocationsByTarget(elf) : new Map(),
     found: new Set(),
+    source: options.source && hasLines ? new SourceLines(elf, out, { warn, readSource }) : undefined,
   };
   const chosen = (options.sections ?? []).length > 0 || options.disassembleAll;
   const sections = sectionsOf(elf).filter(

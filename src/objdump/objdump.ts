@@ -19,6 +19,8 @@ export interface ObjdumpStreams {
   readonly write: (bytes: Uint8Array) => void;
   /** A line without its newline: what the options name and the file lacks. */
   readonly warn: (message: string) => void;
+  /** The text of a source file that a line table names; undefined where it cannot be read. Default: none can. */
+  readonly readSource?: (file: string) => string | undefined;
 }
 
 /**
@@ -31,7 +33,7 @@ export function objdump(
   bytes: Uint8Array,
   name: string,
   options: ObjdumpOptions,
-  { write, warn }: ObjdumpStreams,
+  { write, warn, readSource = () => undefined }: ObjdumpStreams,
 ): void {
   const elf = parseElf(bytes, name);
   const out = new Output(write);
@@ -46,7 +48,7 @@ export function objdump(
     const disassemble = options.disassemble || disassembleAll || source || disassembleSymbols.length > 0;
     if (options.relocations && !disassemble) printRelocations(elf, options, out);
     if (options.dynamicRelocations) printDynamicRelocations(elf, out);
-    if (disassemble) printDisassembly(elf, options, out, warn);
+    if (disassemble) printDisassembly(elf, options, out, { warn, readSource });
   } finally {
     out.flush();
   }

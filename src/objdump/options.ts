@@ -12,7 +12,7 @@ export interface ObjdumpOptions {
   readonly disassemble?: boolean;
   /** Of data too, as if it were code. */
   readonly disassembleAll?: boolean;
-  /** Interleaved with source lines; refused for files that have debug information. */
+  /** Interleaved with source lines; refused for relocatable objects with debug information. */
   readonly source?: boolean;
   /** Names; empty for all. */
   readonly disassembleSymbols?: readonly string[];

@@ -228,3 +228,35 @@ test('what is wrong with options and files is said on stderr', async () => {
   assert.match((await ours(['-h', '-j', '.nope', file])).stderr, /warning: section '\.nope' mentioned in a -j/);
   assert.match((await ours(['-d', '--start-address=0xffffff', file])).stderr, /no section has address greater than/);
 });
+
+for (const processor of ['gfx90a', 'gfx1100']) {
+  test(`${processor}: -S shows the lines of the source`, async () => {
+    const wrong: string[] = [];
+    for (const debug of ['-g', '-gdwarf-4', '-gline-tables-only']) {
+      for (const level of ['-O0', '-O2']) {
+        for (const kernel of ['mandelbrot', 'reduction']) {
+          const source = path.join(ROOT, `examples/kernels/${kernel}.cl`);
+          const file = path.join(scratch, `${kernel}.${processor}${debug}${level}.co`);
+          const flags = [
+            '--target=amdgcn-amd-amdhsa',
+            `-mcpu=${processor}`,
+            '-nogpulib',
+            '-cl-std=CL2.0',
+            '-x',
+            'cl',
+            level,
+            '-g',
+            debug,
+          ];
+          execFileSync('clang-19', [...flags, source, '-o', file], { stdio: 'pipe', timeout: 60_000 });
+          const { stdout, stderr, status } = await ours(['-S', file]);
+          const expected = theirs(['-S', file]);
+          assert.match(expected, /^; {2,}.*;$/m);
+          const found = status === 0 ? difference(stdout, expected) : stderr;
+          if (found !== undefined) wrong.push(`${path.basename(file)}: ${found}`);
+        }
+      }
+    }
+    assert.deepEqual(wrong, []);
+  });
+}

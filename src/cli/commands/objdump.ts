@@ -7,6 +7,7 @@ import { type ObjdumpOptions, parseAddress, waveSizeOf } from '../../objdump/opt
 import { defineCommand } from '../command.ts';
 import { readInput } from '../input.ts';
 import { warn } from '../report.ts';
+import { readSource } from '../source-excerpt.ts';
 
 const LISTS = ['section', 'disassemble-symbols', 'mattr'] as const;
 
@@ -27,7 +28,7 @@ export const objdump = defineCommand({
     source: {
       kind: 'flag',
       aliases: ['S'],
-      description: 'with source lines; refused where there is debug information',
+      description: 'with source lines, where line tables and sources are there',
     },
     syms: { kind: 'flag', aliases: ['t'], description: 'the symbol table' },
     'dynamic-syms': { kind: 'flag', aliases: ['T'], description: 'the dynamic symbol table' },
@@ -75,7 +76,7 @@ export const objdump = defineCommand({
     checkOptions(chosen);
     const report = (message: string): void => warn(context, message);
     const images = files.flatMap((file) => openCodeObjects(readInput(file), file, { decompress: nodeDecompress }));
-    for (const { bytes, name } of images) dump(bytes, name, chosen, { write: stdout, warn: report });
+    for (const { bytes, name } of images) dump(bytes, name, chosen, { write: stdout, warn: report, readSource });
     if (sections.length > 0) {
       const elfs = images.map(({ bytes, name }) => parseElf(bytes, name));
       for (const name of missingSections(elfs, sections)) {
