@@ -1,7 +1,4 @@
-/**
- * Who may import whom (design section 2; ARCHITECTURE.md shows the picture). A folder that is not listed may import nothing and
- * be imported by nobody but the command line.
- */
+/** Who may import whom; ARCHITECTURE.md shows the picture. A folder that is not listed may import nothing and be imported by nobody but the command line. */
 import assert from 'node:assert/strict';
 import path from 'node:path';
 import { test } from 'node:test';

@@ -113,8 +113,8 @@ const RULES: readonly Rule[] = [
   {
     name: 'no documents that are not in the repository',
     applies: isAnyOther,
-    check: (file) => matches(file, /\bspec\/[a-z-]+\.md\b/g),
-    bad: src('/** As spec/hsa.md says. */\n'),
+    check: (file) => matches(file, /\bspec\/[a-z-]+\.md\b|\bdesign section \d/g),
+    bad: src(`/** As ${'spec'}/hsa.md says. */\n`),
     good: src('/** As docs/hsa.md says. */\n'),
   },
   {
