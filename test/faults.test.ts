@@ -4,8 +4,6 @@
  */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { assembleFile } from '../src/assembler/assemble-file.ts';
-import { linkCodeObject } from '../src/codeobject/link.ts';
 import { createEmulatedDevice } from '../src/devices/emulated/index.ts';
 import type { EmulatorOptions } from '../src/emulator/emulator.ts';
 import type { FaultKind } from '../src/hsa/device.ts';
@@ -22,7 +20,7 @@ import {
   type QueueError,
   type Runtime,
 } from '../src/hsa/index.ts';
-import { EXECUTORS, type ExecutorOptions } from './kernel-rig.test-support.ts';
+import { EXECUTORS, type ExecutorOptions, imageOf, kernelText } from './kernel-rig.test-support.ts';
 
 const LANES = 64;
 /** Of the buffer: the last iteration of a loop leaves it. */
@@ -163,27 +161,8 @@ const CASES: Readonly<Record<string, Expected>> = {
   },
 };
 
-const kernel = (name: string, body: string) => `.text
-.globl ${name}
-.p2align 8
-.type ${name},@function
-${name}:
-${body}
-.size ${name}, .-${name}
-.rodata
-.p2align 6
-.amdhsa_kernel ${name}
- .amdhsa_user_sgpr_kernarg_segment_ptr 1
- .amdhsa_user_sgpr_count 4
- .amdhsa_next_free_vgpr 8
- .amdhsa_next_free_sgpr 16
- .amdhsa_accum_offset 8
- .amdhsa_private_segment_fixed_size 64
-.end_amdhsa_kernel
-`;
-
-const source = Object.entries(CASES).map(([name, { body }]) => kernel(name, body));
-const image = linkCodeObject([{ bytes: assembleFile(source.join(''), { processor: 'gfx90a' }), name: 'faults.o' }]);
+const PRIVATE_SEGMENT = ['.amdhsa_private_segment_fixed_size 64'];
+const image = imageOf(...Object.entries(CASES).map(([name, { body }]) => kernelText(name, body, PRIVATE_SEGMENT)));
 
 const isLoop = (name: string): boolean => ['read', 'write', 'atomic'].includes(name);
 
