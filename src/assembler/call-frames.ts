@@ -1,6 +1,7 @@
 /** `.cfi_*` to `.debug_frame` (DWARF 5, 6.4): one common entry and one for each function, as LLVM writes them. */
+
+import { concatenate } from '../base/concatenate.ts';
 import { WavewrightError } from '../base/errors.ts';
-import { concatenate } from '../elf/writer.ts';
 import type { TextReader } from '../isa/amdgpu/assembler/text-reader.ts';
 import type { Assembly } from './assembly.ts';
 import type { Directive } from './directives.ts';

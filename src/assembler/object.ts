@@ -1,9 +1,9 @@
 /** Fixups to relocations, and the sections and symbols of an assembly to a relocatable ELF file. */
+import { concatenate } from '../base/concatenate.ts';
 import { WavewrightError } from '../base/errors.ts';
 import { ELFOSABI_AMDGPU_HSA, EM_AMDGPU, encodeElfFlags } from '../codeobject/elf-flags.ts';
 import { ET_REL, SHT_RELA, SHT_STRTAB, SHT_SYMTAB } from '../elf/constants.ts';
 import {
-  concatenate,
   encodeRelocations,
   encodeSymbols,
   type RelocationToWrite,

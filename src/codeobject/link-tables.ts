@@ -1,6 +1,8 @@
 /** The tables that a loader reads: dynamic symbols, hash tables (System V ABI, "Hash Table"; the GNU one as lld writes it). */
+
+import { concatenate } from '../base/concatenate.ts';
 import type { ElfFile } from '../elf/elf.ts';
-import { concatenate, encodeSymbols, StringTableBuilder, type SymbolToWrite } from '../elf/writer.ts';
+import { encodeSymbols, StringTableBuilder, type SymbolToWrite } from '../elf/writer.ts';
 
 function elfHash(name: string): number {
   let hash = 0;

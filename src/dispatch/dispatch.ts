@@ -5,7 +5,14 @@ import type { Agent } from '../hsa/agent.ts';
 import type { Device, DispatchStatistics } from '../hsa/device.ts';
 import type { Executable } from '../hsa/executable.ts';
 import { type KernelSymbol, kernelName } from '../hsa/executable-symbol.ts';
-import { launchPacket, launchTimeout, type PreparedLaunch, prepareLaunch, writeHidden } from '../hsa/launch.ts';
+import {
+  launchDurationNs,
+  launchPacket,
+  launchTimeout,
+  type PreparedLaunch,
+  prepareLaunch,
+  writeHidden,
+} from '../hsa/launch.ts';
 import { CodeObjectReader } from '../hsa/loaded-code-object.ts';
 import type { Queue } from '../hsa/queue.ts';
 import { createRuntime, type Runtime } from '../hsa/runtime.ts';
@@ -265,8 +272,7 @@ class Session implements Disposable {
       throw error.within({ section: `kernel '${kernelName(this.#kernel)}'` });
     }
     if (this.#done.load() > 0n) throw launchTimeout(launch, this.#queue, timeoutMs!);
-    const ticks = this.#done.endTicks - this.#done.startTicks;
-    return Number((ticks * 1_000_000_000n) / BigInt(this.#agent.info.timestampFrequencyHz));
+    return launchDurationNs(launch, this.#done);
   }
 
   /** Slices of the device and of what the kernel asks this host for in turns, until it ended, its queue failed or the time is over. */

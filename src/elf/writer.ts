@@ -1,4 +1,5 @@
 /** Writes ELF64 little-endian files: header, segments, sections, string tables, symbols, relocations. The counterpart of elf.ts. */
+import { concatenate } from '../base/concatenate.ts';
 import { assert } from '../base/errors.ts';
 import { SHT_NOBITS } from './constants.ts';
 
@@ -69,16 +70,6 @@ export class StringTableBuilder {
   bytes(): Uint8Array {
     return concatenate(this.#parts);
   }
-}
-
-export function concatenate(parts: readonly Uint8Array[]): Uint8Array {
-  const result = new Uint8Array(parts.reduce((sum, part) => sum + part.length, 0));
-  let at = 0;
-  for (const part of parts) {
-    result.set(part, at);
-    at += part.length;
-  }
-  return result;
 }
 
 export interface SymbolToWrite {

@@ -111,6 +111,12 @@ export function launchPacket(
   return { ...packet, groupSegmentSizeBytes, privateSegmentSizeBytes };
 }
 
+/** From the kernel's start to its end, by the clock of the device. `completionSignal`: that of the launch, which is complete. */
+export function launchDurationNs({ kernel }: PreparedLaunch, completionSignal: Signal): number {
+  const ticks = completionSignal.endTicks - completionSignal.startTicks;
+  return Number((ticks * 1_000_000_000n) / BigInt(kernel.agent.info.timestampFrequencyHz));
+}
+
 /** Of a launch that its time limit ended, with where its waves stand. */
 export function launchTimeout({ kernel }: PreparedLaunch, queue: Queue, timeoutMs: number): WavewrightError {
   const what = `kernel '${kernelName(kernel)}' did not end within ${timeoutMs / 1000} s`;

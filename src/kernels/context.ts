@@ -9,7 +9,14 @@ import type { Agent } from '../hsa/agent.ts';
 import type { Device } from '../hsa/device.ts';
 import type { Executable } from '../hsa/executable.ts';
 import { type KernelSymbol, kernelName } from '../hsa/executable-symbol.ts';
-import { launchPacket, launchTimeout, type PreparedLaunch, prepareLaunch, writeHidden } from '../hsa/launch.ts';
+import {
+  launchDurationNs,
+  launchPacket,
+  launchTimeout,
+  type PreparedLaunch,
+  prepareLaunch,
+  writeHidden,
+} from '../hsa/launch.ts';
 import { CodeObjectReader } from '../hsa/loaded-code-object.ts';
 import type { Queue } from '../hsa/queue.ts';
 import { createRuntime, type Runtime } from '../hsa/runtime.ts';
@@ -198,9 +205,8 @@ export class Context implements Disposable {
       this.#queue = undefined;
       throw error;
     }
-    const ticks = done.endTicks - done.startTicks;
     return {
-      durationNs: Number((ticks * 1_000_000_000n) / BigInt(this.#agent.info.timestampFrequencyHz)),
+      durationNs: launchDurationNs(ready, done),
       statistics: addStatistics(queue.statistics, before, -1),
     };
   }
