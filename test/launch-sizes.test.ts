@@ -5,7 +5,7 @@ import { assembledImage, kernelSource } from '../src/bench/assembled-kernel.ts';
 import { createEmulatedDevice } from '../src/devices/emulated/index.ts';
 import type { DispatchArgument } from '../src/dispatch/argument-text.ts';
 import { dispatchKernel } from '../src/dispatch/dispatch.ts';
-import { CodeObjectReader, createRuntime } from '../src/hsa/index.ts';
+import { CodeObjectReader, createRuntime, type Queue, type Runtime } from '../src/hsa/index.ts';
 
 /** A kernel with a `local` argument behind 1000 bytes of its own. */
 function source({ group = 1000, kernarg = 16, alignment = 64, argument = 0 }): string {
@@ -67,14 +67,22 @@ test('arguments have a limit, also where one of them is far away', () => {
   assert.throws(() => run({ argument: 2 ** 32 - 4 }, 16), refused(`kernel 'k' asks for ${2 ** 32}${limit}`));
 });
 
-test('a packet has 32 bits for a size', () => {
-  using runtime = createRuntime({ devices: [createEmulatedDevice({ processor: 'gfx90a', memorySizeBytes: 2 ** 26 })] });
+const smallRuntime = (): Runtime =>
+  createRuntime({ devices: [createEmulatedDevice({ processor: 'gfx90a', memorySizeBytes: 2 ** 26 })] });
+
+/** A queue, and the address of a kernel that does nothing. */
+function queueWithKernel(runtime: Runtime): { readonly queue: Queue; readonly kernel: bigint } {
   const agent = runtime.gpuAgents[0]!;
   const executable = runtime.createExecutable();
   executable.loadCodeObject(agent, new CodeObjectReader(assembledImage(kernelSource('k', ''), 'k').bytes));
   executable.freeze();
-  const queue = runtime.createQueue(agent);
-  const launch = { kernel: executable.getSymbol('k.kd').address, grid: [1], workgroup: [1] };
+  return { queue: runtime.createQueue(agent), kernel: executable.getSymbol('k.kd').address };
+}
+
+test('a packet has 32 bits for a size', () => {
+  using runtime = smallRuntime();
+  const { queue, kernel } = queueWithKernel(runtime);
+  const launch = { kernel, grid: [1], workgroup: [1] };
   for (const size of [-1, 0.5, Number.NaN, 2 ** 32 + 64]) {
     assert.throws(() => queue.dispatch({ ...launch, groupSegmentSizeBytes: size }), /bytes of group memory/);
     assert.throws(() => queue.dispatch({ ...launch, privateSegmentSizeBytes: size }), /bytes of private memory/);
@@ -83,14 +91,10 @@ test('a packet has 32 bits for a size', () => {
 });
 
 test('grids that cannot be counted are refused', () => {
-  using runtime = createRuntime({ devices: [createEmulatedDevice({ processor: 'gfx90a', memorySizeBytes: 2 ** 26 })] });
-  const agent = runtime.gpuAgents[0]!;
-  const executable = runtime.createExecutable();
-  executable.loadCodeObject(agent, new CodeObjectReader(assembledImage(kernelSource('k', ''), 'k').bytes));
-  executable.freeze();
-  const queue = runtime.createQueue(agent);
+  using runtime = smallRuntime();
+  const { queue, kernel } = queueWithKernel(runtime);
   const most = 2 ** 32 - 1;
-  queue.dispatch({ kernel: executable.getSymbol('k.kd').address, grid: [most, most, most], workgroup: [1, 1, 1] });
+  queue.dispatch({ kernel, grid: [most, most, most], workgroup: [1, 1, 1] });
   runtime.progress();
   assert.match(queue.error?.error.message ?? '', /AQL packet 0: a grid of 4294967295 x .*grids of 2\^53 workgroups$/);
 });
