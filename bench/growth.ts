@@ -4,8 +4,8 @@
  */
 import { assembledImage, kernelSource } from '../src/bench/assembled-kernel.ts';
 import { SAMPLE_MS, timed } from '../src/bench/sampling.ts';
-import { EmulatorMemory } from '../src/emulator/memory.ts';
-import { StateMemory } from '../src/emulator/state-memory.ts';
+import { EmulatorMemory } from '../src/emulator/machine/memory.ts';
+import { StateMemory } from '../src/emulator/machine/state-memory.ts';
 import { CodeObjectReader, createEmulatedDevice, createRuntime, type KernelSymbol } from '../src/index.ts';
 
 const PROCESSOR = 'gfx90a';

@@ -7,9 +7,9 @@ import { after, test } from 'node:test';
 import { assembleFile } from '../src/assembler/assemble-file.ts';
 import { runCommandLine } from '../src/cli/command-line.ts';
 import { COMMANDS } from '../src/cli/commands.ts';
-import { linkCodeObject } from '../src/codeobject/link.ts';
 import { createEmulatedDevice } from '../src/devices/emulated/index.ts';
 import { CodeObjectReader, createRuntime } from '../src/hsa/index.ts';
+import { linkCodeObject } from '../src/linker/link.ts';
 
 /** Every work-item stores 3 * its number + table[1], which a relocated pointer leads to. */
 const SOURCE = `

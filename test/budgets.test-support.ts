@@ -1,10 +1,10 @@
 /** Code in assembler text on a bare emulator: s[0:1] has the address of a buffer, s2 the workgroup's id, v0 the work-item's. */
 import { assembleFile } from '../src/assembler/assemble-file.ts';
 import { parseElf } from '../src/elf/elf.ts';
-import type { EmulatorDispatch } from '../src/emulator/dispatch.ts';
+import type { Launch } from '../src/emulator/amdgpu/launch.ts';
 import { Emulator, type EmulatorOptions } from '../src/emulator/emulator.ts';
-import type { Launch } from '../src/emulator/launch.ts';
-import { MAY_READ } from '../src/emulator/layout.ts';
+import { MAY_READ } from '../src/emulator/machine/layout.ts';
+import type { EmulatorDispatch } from '../src/emulator/schedule/dispatch.ts';
 
 const PROCESSOR = 'gfx90a';
 const MODE = 0x3f0;

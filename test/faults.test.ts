@@ -4,9 +4,9 @@
  */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import type { FaultKind } from '../src/device/device.ts';
 import { createEmulatedDevice } from '../src/devices/emulated/index.ts';
 import type { EmulatorOptions } from '../src/emulator/emulator.ts';
-import type { FaultKind } from '../src/hsa/device.ts';
 import {
   type Agent,
   CodeObjectReader,

@@ -5,7 +5,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { assembleFile } from '../src/assembler/assemble-file.ts';
-import { linkCodeObject } from '../src/codeobject/link.ts';
 import { createEmulatedDevice } from '../src/devices/emulated/index.ts';
 import type { EmulatorOptions } from '../src/emulator/emulator.ts';
 import {
@@ -20,8 +19,9 @@ import {
   type Runtime,
   type Signal,
 } from '../src/hsa/index.ts';
-import { PACKET_SIZE_BYTES, SIGNAL } from '../src/hsa/layouts.ts';
-import { encodeBarrier, encodeBarrierValue, encodeKernelDispatch } from '../src/hsa/packet.ts';
+import { PACKET_SIZE_BYTES, SIGNAL } from '../src/hsa/objects/layouts.ts';
+import { encodeBarrier, encodeBarrierValue, encodeKernelDispatch } from '../src/hsa/queues/packet.ts';
+import { linkCodeObject } from '../src/linker/link.ts';
 import { EXECUTORS } from './kernel-rig.test-support.ts';
 
 /** Waits until the word at the third argument is not 0, if there is one; then stores pairs of address and 64-bit value from a list. */

@@ -1,8 +1,8 @@
 /** What work costs grows with the work and no faster: counted in memory, instructions and bytes of WebAssembly, never in time. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { EmulatorDispatch } from '../src/emulator/dispatch.ts';
 import { Emulator } from '../src/emulator/emulator.ts';
+import type { EmulatorDispatch } from '../src/emulator/schedule/dispatch.ts';
 
 const S_ENDPGM = 0xbf810000;
 /** s_mov_b32 s0, `rounds`; s_sub_u32 s0, s0, 1; s_cmp_lg_u32 s0, 0; s_cbranch_scc1 back to the subtraction. */

@@ -2,6 +2,6 @@
  * `node --import ./test/high-memory.ts --test FILES`: emulated devices allocate above 2 GiB, up to the end of their 4 GiB. An offset that is
  * taken for a signed integer anywhere shows there.
  */
-import { placement } from '../src/emulator/memory.ts';
+import { placement } from '../src/emulator/machine/memory.ts';
 
 placement.isHigh = true;

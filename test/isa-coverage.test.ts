@@ -3,8 +3,8 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { test } from 'node:test';
-import { coverage } from '../src/isa/amdgpu/coverage.ts';
-import { coverageMarkdown } from '../src/isa/amdgpu/coverage-text.ts';
+import { coverage } from '../src/isa/amdgpu/report/coverage.ts';
+import { coverageMarkdown } from '../src/isa/amdgpu/report/coverage-text.ts';
 
 const PAGE = path.resolve(import.meta.dirname, '../docs/isa-coverage.md');
 

@@ -5,7 +5,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Emulator, type ExecutorName } from '../src/emulator/emulator.ts';
-import { WaveFault } from '../src/emulator/faults.ts';
+import { WaveFault } from '../src/emulator/machine/faults.ts';
 import {
   DEVICE_START,
   EXIT_BUDGET,
@@ -25,12 +25,12 @@ import {
   WAVE_RECORD,
   WAVE_VGPRS,
   waveSizeBytes,
-} from '../src/emulator/layout.ts';
-import { decoderFor, type Encoding, encodingsOf } from '../src/isa/amdgpu/decode.ts';
-import { bytesOf } from '../src/isa/amdgpu/encode.ts';
-import { ROWS } from '../src/isa/amdgpu/instructions/index.ts';
-import { PRIVATE_APERTURE_HI, SHARED_APERTURE_HI } from '../src/isa/amdgpu/registers.ts';
-import { type Target, targetFor } from '../src/isa/amdgpu/targets.ts';
+} from '../src/emulator/machine/layout.ts';
+import { decoderFor, type Encoding, encodingsOf } from '../src/isa/amdgpu/encoding/decode.ts';
+import { bytesOf } from '../src/isa/amdgpu/encoding/encode.ts';
+import { PRIVATE_APERTURE_HI, SHARED_APERTURE_HI } from '../src/isa/amdgpu/encoding/registers.ts';
+import { type Target, targetFor } from '../src/isa/amdgpu/encoding/targets.ts';
+import { ROWS } from '../src/isa/amdgpu/rows/index.ts';
 import { randomGenerator } from './lockstep/lockstep.test-support.ts';
 import { MEMORY_FORMATS, randomEncoding } from './lockstep/random-encoding.test-support.ts';
 

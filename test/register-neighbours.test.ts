@@ -6,8 +6,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { assembleFile } from '../src/assembler/assemble-file.ts';
 import { KernelRunner } from '../src/bench/kernel-runner.ts';
-import { linkCodeObject } from '../src/codeobject/link.ts';
 import { nodeThreads } from '../src/devices/emulated/node-threads.ts';
+import { linkCodeObject } from '../src/linker/link.ts';
 
 /** Each of them has a destination or a source that all indices, or all from some on, lead out of its file; what is in range comes first. */
 const ATTACKS = [

@@ -6,6 +6,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { WavewrightError } from '../src/base/errors.ts';
+import { floatMode } from '../src/emulator/amdgpu/mode.ts';
+import { assertRecordHolds, assertWithinOperands } from '../src/emulator/amdgpu/operand-bounds.ts';
 import { Emulator, type ExecutorName } from '../src/emulator/emulator.ts';
 import {
   MAY_READ,
@@ -18,16 +20,14 @@ import {
   WAVE_TEMPORARY_ROWS,
   WAVE_VGPRS,
   waveSizeBytes,
-} from '../src/emulator/layout.ts';
-import { floatMode } from '../src/emulator/mode.ts';
-import { assertRecordHolds, assertWithinOperands } from '../src/emulator/operand-bounds.ts';
-import { assembleInstruction } from '../src/isa/amdgpu/assembler/assemble.ts';
-import { decoderFor, encodingsOf } from '../src/isa/amdgpu/decode.ts';
-import { bytesOf } from '../src/isa/amdgpu/encode.ts';
-import type { Instruction } from '../src/isa/amdgpu/instruction.ts';
-import { InstructionBuilder } from '../src/isa/amdgpu/instruction-builder.ts';
-import { ROWS } from '../src/isa/amdgpu/instructions/index.ts';
-import { targetFor } from '../src/isa/amdgpu/targets.ts';
+} from '../src/emulator/machine/layout.ts';
+import { decoderFor, encodingsOf } from '../src/isa/amdgpu/encoding/decode.ts';
+import { bytesOf } from '../src/isa/amdgpu/encoding/encode.ts';
+import type { Instruction } from '../src/isa/amdgpu/encoding/instruction.ts';
+import { targetFor } from '../src/isa/amdgpu/encoding/targets.ts';
+import { ROWS } from '../src/isa/amdgpu/rows/index.ts';
+import { InstructionBuilder } from '../src/isa/amdgpu/semantics/instruction-builder.ts';
+import { assembleInstruction } from '../src/isa/amdgpu/text/assembler/assemble.ts';
 import { randomGenerator } from './lockstep/lockstep.test-support.ts';
 import { randomEncoding } from './lockstep/random-encoding.test-support.ts';
 

@@ -6,8 +6,8 @@ import expected from '../examples/expected.json' with { type: 'json' };
 import type { KernelBenchmark } from '../src/bench/kernel-benchmark.ts';
 import { KernelRunner } from '../src/bench/kernel-runner.ts';
 import { KERNELS } from '../src/bench/kernels.ts';
+import type { DispatchStatistics } from '../src/device/device.ts';
 import type { ExecutorName } from '../src/emulator/emulator.ts';
-import type { DispatchStatistics } from '../src/hsa/device.ts';
 import { createEmulatedDevice, MemoryFileSystem, WavewrightError } from '../src/index.ts';
 import { runImage } from './fuzz/run-image.ts';
 

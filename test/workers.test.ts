@@ -7,11 +7,11 @@ import { assembleFile } from '../src/assembler/assemble-file.ts';
 import { differenceFrom } from '../src/bench/kernel-benchmark.ts';
 import { KernelRunner } from '../src/bench/kernel-runner.ts';
 import { KERNELS } from '../src/bench/kernels.ts';
-import { linkCodeObject } from '../src/codeobject/link.ts';
 import { createEmulatedDevice } from '../src/devices/emulated/index.ts';
 import { nodeThreads } from '../src/devices/emulated/node-threads.ts';
 import type { EmulatorOptions, ExecutorName } from '../src/emulator/emulator.ts';
 import { CodeObjectReader, createRuntime, type Queue, type QueueError } from '../src/hsa/index.ts';
+import { linkCodeObject } from '../src/linker/link.ts';
 
 const kernelSource = (name: string, body: string): string => `
   .text

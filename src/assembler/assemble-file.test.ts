@@ -2,9 +2,9 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { WavewrightError } from '../base/errors.ts';
-import { linkCodeObject } from '../codeobject/link.ts';
-import { describeFile } from '../codeobject/report.ts';
 import { parseElf } from '../elf/elf.ts';
+import { describeFile } from '../inspect/report.ts';
+import { linkCodeObject } from '../linker/link.ts';
 import { assembleFile } from './assemble-file.ts';
 
 const assemble = (source: string) => assembleFile(source, { processor: 'gfx90a', file: 'f.s' });

@@ -2,11 +2,11 @@
 import { WavewrightError } from '../base/errors.ts';
 import type { CodeObjectVersion } from '../codeobject/elf-flags.ts';
 import type { TargetId } from '../codeobject/target-id.ts';
-import { assembleAt, withCaret } from '../isa/amdgpu/assembler/assemble.ts';
-import type { Expression } from '../isa/amdgpu/assembler/expression.ts';
-import { TextReader } from '../isa/amdgpu/assembler/text-reader.ts';
-import { bytesOf } from '../isa/amdgpu/encode.ts';
-import type { CodeContext, Instruction } from '../isa/amdgpu/instruction.ts';
+import { bytesOf } from '../isa/amdgpu/encoding/encode.ts';
+import type { CodeContext, Instruction } from '../isa/amdgpu/encoding/instruction.ts';
+import { assembleAt, withCaret } from '../isa/amdgpu/text/assembler/assemble.ts';
+import type { Expression } from '../isa/amdgpu/text/assembler/expression.ts';
+import { TextReader } from '../isa/amdgpu/text/assembler/text-reader.ts';
 import { CallFrames } from './call-frames.ts';
 import { resourceFunction } from './kernel-resources.ts';
 import { type Leb128Sizes, leb128 } from './leb128.ts';

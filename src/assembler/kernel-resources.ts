@@ -1,7 +1,7 @@
 /** What registers a kernel needs besides those that it names (LLVM "User Guide for AMDGPU Backend", kernel descriptor). */
 import { assert } from '../base/errors.ts';
 import { processorNamed } from '../codeobject/processors.ts';
-import type { FunctionName } from '../isa/amdgpu/assembler/expression.ts';
+import type { FunctionName } from '../isa/amdgpu/text/assembler/expression.ts';
 import type { AssemblyTarget } from './assembly.ts';
 
 /** VCC, FLAT_SCRATCH and XNACK_MASK stand behind the SGPRs of the kernel up to gfx9 (CDNA2 ISA 3.6.1), VCC alone from gfx10 on. */

@@ -2,7 +2,7 @@
  * `.macro`, `.rept`, `.irp`, `.irpc`: lines that are assembled with texts in place of parameters, as LLVM's assembler does it.
  */
 import { WavewrightError } from '../base/errors.ts';
-import type { TextReader } from '../isa/amdgpu/assembler/text-reader.ts';
+import type { TextReader } from '../isa/amdgpu/text/assembler/text-reader.ts';
 import type { Assembly } from './assembly.ts';
 import type { Directive } from './directives.ts';
 import { firstWord, type SourceLine } from './source.ts';

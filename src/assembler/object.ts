@@ -12,7 +12,7 @@ import {
   type SymbolToWrite,
   writeElf,
 } from '../elf/writer.ts';
-import type { Expression } from '../isa/amdgpu/assembler/expression.ts';
+import type { Expression } from '../isa/amdgpu/text/assembler/expression.ts';
 import type { Assembly } from './assembly.ts';
 import { leb128, unsigned } from './leb128.ts';
 import { type AssembledSection, type FieldFixup, type Leb128Field, numberBytes, SHF_GROUP } from './section.ts';

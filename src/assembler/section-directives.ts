@@ -1,6 +1,6 @@
 /** `.section` and its relatives. */
 import { WavewrightError } from '../base/errors.ts';
-import type { TextReader } from '../isa/amdgpu/assembler/text-reader.ts';
+import type { TextReader } from '../isa/amdgpu/text/assembler/text-reader.ts';
 import type { Assembly } from './assembly.ts';
 import type { Directive } from './directives.ts';
 import {

@@ -1,5 +1,5 @@
 /** A section that is being filled. */
-import type { Expression } from '../isa/amdgpu/assembler/expression.ts';
+import type { Expression } from '../isa/amdgpu/text/assembler/expression.ts';
 import type { SourceLine } from './source.ts';
 
 /** A field whose value is known at the end. */

@@ -1,6 +1,11 @@
 /** Symbols of a file that is being assembled, and the values of expressions with them. */
 import { WavewrightError } from '../base/errors.ts';
-import { applyBinary, applyUnary, type Expression, type FunctionName } from '../isa/amdgpu/assembler/expression.ts';
+import {
+  applyBinary,
+  applyUnary,
+  type Expression,
+  type FunctionName,
+} from '../isa/amdgpu/text/assembler/expression.ts';
 import type { AssembledSection } from './section.ts';
 
 export type Definition =

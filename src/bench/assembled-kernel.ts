@@ -1,6 +1,6 @@
 /** Kernels in assembly, for what compilers would not write. */
 import { assembleFile } from '../assembler/assemble-file.ts';
-import { linkCodeObject } from '../codeobject/link.ts';
+import { linkCodeObject } from '../linker/link.ts';
 import type { KernelImage } from './kernel-runner.ts';
 
 /** A kernel of the given instructions, for gfx90a; it may use v0 to v31 and s0 to s31. */

@@ -1,12 +1,12 @@
 /** Runs benchmark kernels on an emulated device, through the HSA runtime. */
 import { WavewrightError } from '../base/errors.ts';
+import type { Device, DispatchStatistics } from '../device/device.ts';
 import { createEmulatedDevice } from '../devices/emulated/index.ts';
-import type { DispatchArgument, FileBuffer } from '../dispatch/argument-text.ts';
-import { placeArguments, writeArguments } from '../dispatch/kernel-arguments.ts';
 import type { EmulatorOptions } from '../emulator/emulator.ts';
-import type { Device, DispatchStatistics } from '../hsa/device.ts';
 import { CodeObjectReader, createRuntime, type Queue, type Runtime } from '../hsa/index.ts';
-import { launchPacket, prepareLaunch, writeHidden } from '../hsa/launch.ts';
+import { launchPacket, prepareLaunch, writeHidden } from '../hsa/queues/launch.ts';
+import type { DispatchArgument, FileBuffer } from '../launch/argument-text.ts';
+import { placeArguments, writeArguments } from '../launch/kernel-arguments.ts';
 import type { Argument, Launch } from './kernel-benchmark.ts';
 
 /** A code object and what to call it in errors. */

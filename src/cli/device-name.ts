@@ -2,8 +2,8 @@ import { WavewrightError } from '../base/errors.ts';
 import { type CodeObjectImage, openCodeObjects } from '../codeobject/container.ts';
 import { nodeDecompress } from '../codeobject/node-decompress.ts';
 import { formatTargetId, parseTargetId, type TargetId } from '../codeobject/target-id.ts';
-import type { Device } from '../hsa/device.ts';
-import { PROCESSORS } from '../isa/amdgpu/targets.ts';
+import type { Device } from '../device/device.ts';
+import { PROCESSORS } from '../isa/amdgpu/encoding/targets.ts';
 import { readInput } from './input.ts';
 
 /** What a GPU address of 32 bits inside a device reaches. */

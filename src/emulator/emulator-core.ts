@@ -1,17 +1,17 @@
 /** What a thread needs to run waves: executors, handlers and decoded code of its own, on memory that all threads of a device share. */
-import { PRIVATE_APERTURE_HI, SHARED_APERTURE_HI } from '../isa/amdgpu/registers.ts';
-import { type Target, targetFor } from '../isa/amdgpu/targets.ts';
-import { CodeCache } from './code-cache.ts';
-import { WaveFault } from './faults.ts';
+import { PRIVATE_APERTURE_HI, SHARED_APERTURE_HI } from '../isa/amdgpu/encoding/registers.ts';
+import { type Target, targetFor } from '../isa/amdgpu/encoding/targets.ts';
+import { MODE_KEY_BITS } from './amdgpu/mode.ts';
+import { CodeCache } from './code/code-cache.ts';
 import { type FaultCallback, HandlerTable } from './handlers/handler-table.ts';
-import { HostWork } from './host-work.ts';
 import { DEFAULT_THRESHOLD, JitExecutor } from './jit/jit-executor.ts';
-import type { VerticalMode } from './jit/vertical/vertical-loops.ts';
+import type { VerticalMode } from './jit/loops/vertical-loops.ts';
 import type { AddressSpaces } from './lowering/memory-access.ts';
-import type { Memories, SharedMemory } from './memory.ts';
-import { MODE_KEY_BITS } from './mode.ts';
+import { WaveFault } from './machine/faults.ts';
+import { HostWork } from './machine/host-work.ts';
+import type { Memories, SharedMemory } from './machine/memory.ts';
+import type { SharedState } from './machine/state-memory.ts';
 import { ReferenceExecutor } from './reference/reference-executor.ts';
-import type { SharedState } from './state-memory.ts';
 
 /** Runs a wave from a record until it exits; returns what is left of the budget. The wave state says why. */
 export interface Executor {

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { EmulatorDispatch } from './dispatch.ts';
+import type { Launch, Triple } from './amdgpu/launch.ts';
 import { CLOCK_FREQUENCY_HZ, Emulator, type ExecutorName } from './emulator.ts';
-import type { Launch, Triple } from './launch.ts';
+import type { EmulatorDispatch } from './schedule/dispatch.ts';
 
 const DEFAULT_MODE = 0x3f0;
 

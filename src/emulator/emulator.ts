@@ -1,12 +1,13 @@
 /** One emulated GPU: memory, executors and running kernels. Work happens in `advance`. */
-import type { CodeCache } from './code-cache.ts';
-import { EmulatorDispatch } from './dispatch.ts';
+
+import type { Launch } from './amdgpu/launch.ts';
+import type { CodeCache } from './code/code-cache.ts';
 import { type CoreOptions, EmulatorCore } from './emulator-core.ts';
-import { instructionText } from './fault-report.ts';
-import type { Launch } from './launch.ts';
-import { RECORD_PC } from './layout.ts';
-import { EmulatorMemory } from './memory.ts';
-import { StateMemory } from './state-memory.ts';
+import { RECORD_PC } from './machine/layout.ts';
+import { EmulatorMemory } from './machine/memory.ts';
+import { StateMemory } from './machine/state-memory.ts';
+import { EmulatorDispatch } from './schedule/dispatch.ts';
+import { instructionText } from './schedule/fault-report.ts';
 import { type WorkerOptions, WorkerPool } from './workers/worker-pool.ts';
 
 export { CLOCK_FREQUENCY_HZ, type Executor, type ExecutorName } from './emulator-core.ts';

@@ -1,7 +1,8 @@
 /** Arguments of a launch as JavaScript has them, made those that are placed in a kernarg segment. */
 import { WavewrightError } from '../base/errors.ts';
 import type { KernelArgument } from '../codeobject/metadata.ts';
-import { numberBytes } from '../dispatch/argument-text.ts';
+import type { KernelSymbol } from '../hsa/executables/executable-symbol.ts';
+import { numberBytes } from '../launch/argument-text.ts';
 import {
   argumentError,
   type BufferArgument,
@@ -9,8 +10,7 @@ import {
   explicitParameters,
   type LaunchArgument,
   valueType,
-} from '../dispatch/kernel-arguments.ts';
-import type { KernelSymbol } from '../hsa/executable-symbol.ts';
+} from '../launch/kernel-arguments.ts';
 import { DeviceBuffer } from './buffer.ts';
 import { bytesOf, elementOf, isTypedArray, type TypedArray, valueText } from './elements.ts';
 

@@ -2,13 +2,12 @@
 import { assembleFile } from '../assembler/assemble-file.ts';
 import { assert, WavewrightError } from '../base/errors.ts';
 import type { ContainerOptions } from '../codeobject/container.ts';
-import { type LinkFile, openLinkFile, pickLinkImages } from '../codeobject/link-files.ts';
 import { parseTargetId } from '../codeobject/target-id.ts';
-import { placeArguments, writeArguments } from '../dispatch/kernel-arguments.ts';
-import type { Agent } from '../hsa/agent.ts';
-import type { Device } from '../hsa/device.ts';
-import type { Executable } from '../hsa/executable.ts';
-import { type KernelSymbol, kernelName } from '../hsa/executable-symbol.ts';
+import type { Device } from '../device/device.ts';
+import type { Executable } from '../hsa/executables/executable.ts';
+import { type KernelSymbol, kernelName } from '../hsa/executables/executable-symbol.ts';
+import { CodeObjectReader } from '../hsa/executables/loaded-code-object.ts';
+import type { Agent } from '../hsa/objects/agent.ts';
 import {
   launchDurationNs,
   launchPacket,
@@ -16,12 +15,13 @@ import {
   type PreparedLaunch,
   prepareLaunch,
   writeHidden,
-} from '../hsa/launch.ts';
-import { CodeObjectReader } from '../hsa/loaded-code-object.ts';
-import type { Queue } from '../hsa/queue.ts';
-import { createRuntime, type Runtime } from '../hsa/runtime.ts';
-import type { Signal } from '../hsa/signal.ts';
-import { addStatistics } from '../hsa/statistics.ts';
+} from '../hsa/queues/launch.ts';
+import type { Queue } from '../hsa/queues/queue.ts';
+import { createRuntime, type Runtime } from '../hsa/runtime/runtime.ts';
+import { addStatistics } from '../hsa/runtime/statistics.ts';
+import type { Signal } from '../hsa/signals/signal.ts';
+import { placeArguments, writeArguments } from '../launch/kernel-arguments.ts';
+import { type LinkFile, openLinkFile, pickLinkImages } from '../linker/link-files.ts';
 import { launchArguments } from './arguments.ts';
 import { DeviceBuffer } from './buffer.ts';
 import { bytesOf, isTypedArray, type TypedArray, type TypedArrayName, valueText } from './elements.ts';

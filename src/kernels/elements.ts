@@ -1,5 +1,5 @@
 /** Typed arrays and the types of GPU code that they hold the elements of. */
-import type { ElementType } from '../dispatch/kernel-arguments.ts';
+import type { ElementType } from '../launch/kernel-arguments.ts';
 
 /** What a buffer is made of and read as, by name. */
 export interface TypedArrays {

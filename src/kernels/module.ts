@@ -1,9 +1,9 @@
 /** Code that is loaded and linked, and its kernels. */
 import { WavewrightError } from '../base/errors.ts';
-import { explicitParameters } from '../dispatch/kernel-arguments.ts';
-import type { DispatchStatistics } from '../hsa/device.ts';
-import type { Executable } from '../hsa/executable.ts';
-import { type KernelSymbol, kernelName } from '../hsa/executable-symbol.ts';
+import type { DispatchStatistics } from '../device/device.ts';
+import type { Executable } from '../hsa/executables/executable.ts';
+import { type KernelSymbol, kernelName } from '../hsa/executables/executable-symbol.ts';
+import { explicitParameters } from '../launch/kernel-arguments.ts';
 import { type ArgumentValue, FunctionAddress } from './arguments.ts';
 
 export interface LaunchOptions {

@@ -2,8 +2,8 @@
  * What a function in machine code needs and calls, read from its instructions: registers, stack, and the targets of calls as far
  * as they are constants (LLVM "User Guide for AMDGPU Backend", "Non-Kernel Functions").
  */
-import { decoderFor } from '../isa/amdgpu/decode.ts';
-import type { Instruction } from '../isa/amdgpu/instruction.ts';
+import { decoderFor } from '../isa/amdgpu/encoding/decode.ts';
+import type { Instruction } from '../isa/amdgpu/encoding/instruction.ts';
 import { mostRegisters } from './register-limits.ts';
 import { evaluateUniform, forgetResults, type Jump, ScalarState } from './scalar-state.ts';
 

@@ -3,8 +3,8 @@ import { WavewrightError } from '../base/errors.ts';
 import type { Evaluated } from '../ir/op.ts';
 import { OPS } from '../ir/ops.ts';
 import type { Program, Value } from '../ir/types.ts';
-import type { Instruction } from '../isa/amdgpu/instruction.ts';
-import { InstructionBuilder } from '../isa/amdgpu/instruction-builder.ts';
+import type { Instruction } from '../isa/amdgpu/encoding/instruction.ts';
+import { InstructionBuilder } from '../isa/amdgpu/semantics/instruction-builder.ts';
 
 /** Rounding to nearest, denormals kept. No scalar instruction that computes addresses looks at it. */
 const MODE = {

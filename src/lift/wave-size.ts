@@ -1,6 +1,6 @@
 /** Which wave size machine code was compiled for: nothing in a code object says so where there is no kernel. */
-import { decoderFor } from '../isa/amdgpu/decode.ts';
-import type { Instruction } from '../isa/amdgpu/instruction.ts';
+import { decoderFor } from '../isa/amdgpu/encoding/decode.ts';
+import type { Instruction } from '../isa/amdgpu/encoding/instruction.ts';
 
 const [VCC, EXEC] = [106, 126];
 /** Registers behind them are VCC, EXEC, constants. */

@@ -1,10 +1,10 @@
 /** What the loader needs of a program's image once it is loaded: kernels, RPC client, clock. */
 import { WavewrightError } from '../base/errors.ts';
-import type { Agent } from '../hsa/agent.ts';
-import type { Executable } from '../hsa/executable.ts';
-import type { KernelSymbol } from '../hsa/executable-symbol.ts';
-import { CodeObjectReader } from '../hsa/loaded-code-object.ts';
-import type { Runtime } from '../hsa/runtime.ts';
+import type { Executable } from '../hsa/executables/executable.ts';
+import type { KernelSymbol } from '../hsa/executables/executable-symbol.ts';
+import { CodeObjectReader } from '../hsa/executables/loaded-code-object.ts';
+import type { Agent } from '../hsa/objects/agent.ts';
+import type { Runtime } from '../hsa/runtime/runtime.ts';
 import { detectGeneration, type Generation } from './generation.ts';
 import { type Extent, scratchSizeBytes } from './launch.ts';
 import { type KernelResources, kernelResources } from './resource-usage.ts';

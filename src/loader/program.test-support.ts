@@ -1,6 +1,6 @@
 /** Programs on a fake device: an image of each generation, and waves in JavaScript that talk to the server. */
-import { FakeDevice, type KernelBody, type KernelContext } from '../hsa/fake-device.test-support.ts';
-import { buildImage, IMAGE_BASE, IMAGE_DATA, type ImageOptions } from '../hsa/image.test-support.ts';
+import { FakeDevice, type KernelBody, type KernelContext } from '../hsa/runtime/fake-device.test-support.ts';
+import { buildImage, IMAGE_BASE, IMAGE_DATA, type ImageOptions } from '../hsa/runtime/image.test-support.ts';
 import { GENERATIONS, type Generation } from './generation.ts';
 import { MemoryFileSystem } from './memory-file-system.ts';
 import { type RunOptions, runProgram } from './program.ts';

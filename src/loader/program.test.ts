@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { WavewrightError } from '../base/errors.ts';
-import { FakeDevice, FakeFault } from '../hsa/fake-device.test-support.ts';
-import { buildImage } from '../hsa/image.test-support.ts';
+import { FakeDevice, FakeFault } from '../hsa/runtime/fake-device.test-support.ts';
+import { buildImage } from '../hsa/runtime/image.test-support.ts';
 import { GENERATIONS } from './generation.ts';
 import {
   CLIENT_OFFSET,

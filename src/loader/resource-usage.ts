@@ -1,6 +1,6 @@
 import { type KernelDescriptor, scalarRegisterCount, vectorRegisterCount } from '../codeobject/kernel-descriptor.ts';
 import { wavesPerSimd } from '../codeobject/occupancy.ts';
-import { type KernelSymbol, kernelName } from '../hsa/executable-symbol.ts';
+import { type KernelSymbol, kernelName } from '../hsa/executables/executable-symbol.ts';
 
 /** What a kernel takes, by its metadata or, where that is silent, by its descriptor. */
 export interface KernelResources {

@@ -2,9 +2,10 @@
  * The host has its turn in time, whatever code asks of the decoder, the compiler and the scheduler: code without end, many shapes in many modes,
  * large blocks and many branches. A call that advances the device returns soon, and a cancelled dispatch is over.
  */
+
+import type { Device, Dispatch } from '../../src/device/device.ts';
+import { guestAddress } from '../../src/device/guest-address.ts';
 import { createEmulatedDevice } from '../../src/devices/emulated/index.ts';
-import type { Device, Dispatch } from '../../src/hsa/device.ts';
-import { guestAddress } from '../../src/hsa/guest-address.ts';
 import { descriptorBytes, Emitter, LITERAL, ZERO } from './emitter.ts';
 import { HostileInstructions } from './hostile-instructions.ts';
 import { Found, type Oracle, oracleMain, type Subject, type Tally } from './oracle.ts';

@@ -1,8 +1,8 @@
 /** Instructions by the names of their rows, which are the same on all targets, and small kernels made of them. */
-import { type Encoding, encodingsOf } from '../../src/isa/amdgpu/decode.ts';
-import { encodeFields, type FieldValues } from '../../src/isa/amdgpu/encode.ts';
-import { ROWS } from '../../src/isa/amdgpu/instructions/index.ts';
-import { type Target, targetFor } from '../../src/isa/amdgpu/targets.ts';
+import { type Encoding, encodingsOf } from '../../src/isa/amdgpu/encoding/decode.ts';
+import { encodeFields, type FieldValues } from '../../src/isa/amdgpu/encoding/encode.ts';
+import { type Target, targetFor } from '../../src/isa/amdgpu/encoding/targets.ts';
+import { ROWS } from '../../src/isa/amdgpu/rows/index.ts';
 
 export const LITERAL = 255;
 /** Inline constants: 0 and from it on up to 64. */

@@ -1,11 +1,11 @@
 /** Instructions with operands at the borders of what an encoding can say: last registers of each file, smallest and largest offsets. */
-import { instructionText } from '../../src/emulator/fault-report.ts';
-import { decoderFor, type Encoding, encodingsOf } from '../../src/isa/amdgpu/decode.ts';
-import { bytesOf } from '../../src/isa/amdgpu/encode.ts';
-import type { Field, Format } from '../../src/isa/amdgpu/formats.ts';
-import type { Instruction } from '../../src/isa/amdgpu/instruction.ts';
-import { ROWS } from '../../src/isa/amdgpu/instructions/index.ts';
-import { type Target, targetFor } from '../../src/isa/amdgpu/targets.ts';
+import { instructionText } from '../../src/emulator/schedule/fault-report.ts';
+import { decoderFor, type Encoding, encodingsOf } from '../../src/isa/amdgpu/encoding/decode.ts';
+import { bytesOf } from '../../src/isa/amdgpu/encoding/encode.ts';
+import type { Field, Format } from '../../src/isa/amdgpu/encoding/formats.ts';
+import type { Instruction } from '../../src/isa/amdgpu/encoding/instruction.ts';
+import { type Target, targetFor } from '../../src/isa/amdgpu/encoding/targets.ts';
+import { ROWS } from '../../src/isa/amdgpu/rows/index.ts';
 import { MEMORY_FORMATS, randomEncoding } from '../lockstep/random-encoding.test-support.ts';
 import { Emitter, LITERAL } from './emitter.ts';
 import type { Random } from './random.ts';

@@ -3,8 +3,8 @@
  * memory and faults, and canaries around all that the wave has.
  */
 import type { EmulatorOptions } from '../../src/emulator/emulator.ts';
-import { WAVE_VGPRS, waveSizeBytes } from '../../src/emulator/layout.ts';
-import { PRIVATE_APERTURE_HI, SHARED_APERTURE_HI } from '../../src/isa/amdgpu/registers.ts';
+import { WAVE_VGPRS, waveSizeBytes } from '../../src/emulator/machine/layout.ts';
+import { PRIVATE_APERTURE_HI, SHARED_APERTURE_HI } from '../../src/isa/amdgpu/encoding/registers.ts';
 import { HostileInstructions, STRIDES } from './hostile-instructions.ts';
 import { Found, type Oracle, oracleMain, type Subject, type Tally } from './oracle.ts';
 import type { Random } from './random.ts';

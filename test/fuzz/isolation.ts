@@ -2,11 +2,12 @@
  * Dispatches keep to themselves: all memory that is not the GPU's is the same before and after each, waves beside a hostile one keep their
  * registers, all executors store the same, and nothing of an earlier kernel shows in registers, LDS and scratch of a later one.
  */
+
+import type { Device, Dispatch } from '../../src/device/device.ts';
+import { guestAddress } from '../../src/device/guest-address.ts';
 import { createEmulatedDevice } from '../../src/devices/emulated/index.ts';
 import type { EmulatorOptions } from '../../src/emulator/emulator.ts';
-import type { Device, Dispatch } from '../../src/hsa/device.ts';
-import { guestAddress } from '../../src/hsa/guest-address.ts';
-import { PRIVATE_APERTURE_HI, SHARED_APERTURE_HI } from '../../src/isa/amdgpu/registers.ts';
+import { PRIVATE_APERTURE_HI, SHARED_APERTURE_HI } from '../../src/isa/amdgpu/encoding/registers.ts';
 import { descriptorBytes, Emitter, LITERAL, ZERO } from './emitter.ts';
 import { HostileInstructions, STRIDES } from './hostile-instructions.ts';
 import { MemoryWatch } from './memory-watch.ts';

@@ -3,6 +3,7 @@
  * place; all other bytes must stay as they are. Devices must be made after this module was loaded.
  */
 
+import type { Device } from '../../src/device/device.ts';
 import {
   DEVICE_START,
   GLOBAL_WAVE_SYNC,
@@ -14,10 +15,9 @@ import {
   PAGE_SIZE_BYTES,
   THREADS_RUN,
   VALIDITY_MAP,
-} from '../../src/emulator/layout.ts';
-import { EmulatorMemory, type RegionOptions } from '../../src/emulator/memory.ts';
-import { StateMemory } from '../../src/emulator/state-memory.ts';
-import type { Device } from '../../src/hsa/device.ts';
+} from '../../src/emulator/machine/layout.ts';
+import { EmulatorMemory, type RegionOptions } from '../../src/emulator/machine/memory.ts';
+import { StateMemory } from '../../src/emulator/machine/state-memory.ts';
 import { Found, type Tally } from './oracle.ts';
 
 interface Watched {

@@ -3,11 +3,11 @@
  * kernels may store to, throws nothing, and all executors end the same way.
  */
 import { createHash } from 'node:crypto';
+import type { AdvanceResult, Device } from '../../src/device/device.ts';
 import { createEmulatedDevice } from '../../src/devices/emulated/index.ts';
 import type { EmulatorOptions } from '../../src/emulator/emulator.ts';
-import type { AdvanceResult, Device } from '../../src/hsa/device.ts';
 import { type Agent, createRuntime, type Queue, type Runtime, type Signal } from '../../src/hsa/index.ts';
-import { PACKET, PACKET_TYPE, SIGNAL } from '../../src/hsa/layouts.ts';
+import { PACKET, PACKET_TYPE, SIGNAL } from '../../src/hsa/objects/layouts.ts';
 import { descriptorBytes, Emitter } from './emitter.ts';
 import { STRIDES } from './hostile-instructions.ts';
 import { MemoryWatch, type Phase } from './memory-watch.ts';

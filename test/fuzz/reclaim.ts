@@ -2,10 +2,11 @@
  * Memory that is freed and used again while kernels store to it and run from it: no store arrives in what was allocated there since, and no code
  * runs that was there before.
  */
+
+import type { Device, Dispatch } from '../../src/device/device.ts';
+import { guestAddress } from '../../src/device/guest-address.ts';
 import { createEmulatedDevice } from '../../src/devices/emulated/index.ts';
 import type { EmulatorOptions } from '../../src/emulator/emulator.ts';
-import type { Device, Dispatch } from '../../src/hsa/device.ts';
-import { guestAddress } from '../../src/hsa/guest-address.ts';
 import { descriptorBytes, Emitter, LITERAL } from './emitter.ts';
 import { Found, type Oracle, oracleMain, type Subject, type Tally } from './oracle.ts';
 import type { Random } from './random.ts';

@@ -4,8 +4,9 @@
  */
 
 import { nodeThreads } from '../../src/devices/emulated/node-threads.ts';
+import { MODE_REFUSED_BITS } from '../../src/emulator/amdgpu/mode.ts';
 import { Emulator, type EmulatorOptions } from '../../src/emulator/emulator.ts';
-import { WaveFault } from '../../src/emulator/faults.ts';
+import { WaveFault } from '../../src/emulator/machine/faults.ts';
 import {
   DEVICE_START,
   EXIT_BUDGET,
@@ -32,8 +33,7 @@ import {
   WAVE_TEMPORARY_ROWS,
   WAVE_VGPRS,
   waveSizeBytes,
-} from '../../src/emulator/layout.ts';
-import { MODE_REFUSED_BITS } from '../../src/emulator/mode.ts';
+} from '../../src/emulator/machine/layout.ts';
 import { MemoryWatch, type Span } from './memory-watch.ts';
 import { Found, type Tally } from './oracle.ts';
 

@@ -3,9 +3,9 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { WavewrightError } from '../../src/base/errors.ts';
 import type { ExecutorName } from '../../src/emulator/emulator.ts';
-import { encodingsOf } from '../../src/isa/amdgpu/decode.ts';
-import { ROWS } from '../../src/isa/amdgpu/instructions/index.ts';
-import { targetFor } from '../../src/isa/amdgpu/targets.ts';
+import { encodingsOf } from '../../src/isa/amdgpu/encoding/decode.ts';
+import { targetFor } from '../../src/isa/amdgpu/encoding/targets.ts';
+import { ROWS } from '../../src/isa/amdgpu/rows/index.ts';
 import { difference, type Fill, Lockstep, randomGenerator } from './lockstep.test-support.ts';
 import { MEMORY_FORMATS, randomEncoding } from './random-encoding.test-support.ts';
 

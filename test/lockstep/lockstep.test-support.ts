@@ -1,6 +1,6 @@
 /** Runs code on every executor from the same state, and compares everything they change. */
 import { Emulator, type ExecutorName } from '../../src/emulator/emulator.ts';
-import { WaveFault } from '../../src/emulator/faults.ts';
+import { WaveFault } from '../../src/emulator/machine/faults.ts';
 import {
   EXIT_BUDGET,
   EXIT_CODES,
@@ -23,7 +23,7 @@ import {
   WAVE_TEMPORARY_ROWS,
   WAVE_VGPRS,
   waveSizeBytes,
-} from '../../src/emulator/layout.ts';
+} from '../../src/emulator/machine/layout.ts';
 import { ReferenceExecutor } from '../../src/emulator/reference/reference-executor.ts';
 
 export const LDS_SIZE = 1024;

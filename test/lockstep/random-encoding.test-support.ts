@@ -1,10 +1,10 @@
 /** Encodings of a row with random operands. */
 import assert from 'node:assert/strict';
-import { decoderFor, type Encoding } from '../../src/isa/amdgpu/decode.ts';
-import { bytesOf, encodeFields } from '../../src/isa/amdgpu/encode.ts';
-import { fixedBits } from '../../src/isa/amdgpu/fixed-bits.ts';
-import type { Field, FormatName } from '../../src/isa/amdgpu/formats.ts';
-import type { Target } from '../../src/isa/amdgpu/targets.ts';
+import { decoderFor, type Encoding } from '../../src/isa/amdgpu/encoding/decode.ts';
+import { bytesOf, encodeFields } from '../../src/isa/amdgpu/encoding/encode.ts';
+import { fixedBits } from '../../src/isa/amdgpu/encoding/fixed-bits.ts';
+import type { Field, FormatName } from '../../src/isa/amdgpu/encoding/formats.ts';
+import type { Target } from '../../src/isa/amdgpu/encoding/targets.ts';
 
 export const MEMORY_FORMATS = new Set<FormatName>(['DS', 'FLAT', 'GLOBAL', 'SCRATCH', 'MUBUF', 'SMEM']);
 

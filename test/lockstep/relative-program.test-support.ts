@@ -1,6 +1,7 @@
 /** Random programs of registers that M0 chooses, in range and out of range, between other instructions. */
-import { assembleInstruction } from '../../src/isa/amdgpu/assembler/assemble.ts';
-import { targetFor } from '../../src/isa/amdgpu/targets.ts';
+
+import { targetFor } from '../../src/isa/amdgpu/encoding/targets.ts';
+import { assembleInstruction } from '../../src/isa/amdgpu/text/assembler/assemble.ts';
 import type { KernelGenerator } from './random-kernel.test-support.ts';
 
 const VECTOR_MOVES = ['v_movreld_b32', 'v_movrels_b32', 'v_movrelsd_b32', 'v_movrelsd_2_b32', 'v_swaprel_b32'];

@@ -1,11 +1,11 @@
 /** The opcodes of the memory formats against LLVM's disassembler. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { type Encoding, encodingsOf } from '../../src/isa/amdgpu/decode.ts';
-import { encodeFields, type FieldValues } from '../../src/isa/amdgpu/encode.ts';
-import { type FormatName, formatByName, formatsOf } from '../../src/isa/amdgpu/formats.ts';
-import { ROWS } from '../../src/isa/amdgpu/instructions/index.ts';
-import { targetFor } from '../../src/isa/amdgpu/targets.ts';
+import { type Encoding, encodingsOf } from '../../src/isa/amdgpu/encoding/decode.ts';
+import { encodeFields, type FieldValues } from '../../src/isa/amdgpu/encoding/encode.ts';
+import { type FormatName, formatByName, formatsOf } from '../../src/isa/amdgpu/encoding/formats.ts';
+import { targetFor } from '../../src/isa/amdgpu/encoding/targets.ts';
+import { ROWS } from '../../src/isa/amdgpu/rows/index.ts';
 import { llvmDisassemble } from './llvm-mc.ts';
 
 /** Where an address has no scalar part: gfx9, gfx11, gfx10. */

@@ -1,13 +1,13 @@
 /** What is an instruction and what is none, against LLVM's disassembler: plausible encodings with wrong bits, and random words. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { type Decoder, decoderFor, encodingsOf } from '../../src/isa/amdgpu/decode.ts';
-import { formatInstruction } from '../../src/isa/amdgpu/disassemble.ts';
-import { bytesOf } from '../../src/isa/amdgpu/encode.ts';
-import { LLVM_ERRATA, LLVM_REFUSALS } from '../../src/isa/amdgpu/errata.ts';
-import { isIdleSource } from '../../src/isa/amdgpu/fixed-bits.ts';
-import { ROWS } from '../../src/isa/amdgpu/instructions/index.ts';
-import { type Target, targetFor } from '../../src/isa/amdgpu/targets.ts';
+import { type Decoder, decoderFor, encodingsOf } from '../../src/isa/amdgpu/encoding/decode.ts';
+import { bytesOf } from '../../src/isa/amdgpu/encoding/encode.ts';
+import { LLVM_ERRATA, LLVM_REFUSALS } from '../../src/isa/amdgpu/encoding/errata.ts';
+import { isIdleSource } from '../../src/isa/amdgpu/encoding/fixed-bits.ts';
+import { type Target, targetFor } from '../../src/isa/amdgpu/encoding/targets.ts';
+import { ROWS } from '../../src/isa/amdgpu/rows/index.ts';
+import { formatInstruction } from '../../src/isa/amdgpu/text/disassemble.ts';
 import { encodingSamples, type Random, random } from './encoding-samples.ts';
 import { llvmTexts } from './llvm-mc.ts';
 

@@ -1,12 +1,12 @@
 /** The opcodes and registers of the vector formats against LLVM's disassembler. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { Decoder } from '../../src/isa/amdgpu/decode.ts';
-import { encodeFields, type FieldValues } from '../../src/isa/amdgpu/encode.ts';
-import { type Format, type FormatName, formatByName, generationOf } from '../../src/isa/amdgpu/formats.ts';
-import type { Instruction } from '../../src/isa/amdgpu/instruction.ts';
-import { scalarText, vgprText } from '../../src/isa/amdgpu/registers.ts';
-import { type Target, targetFor } from '../../src/isa/amdgpu/targets.ts';
+import { Decoder } from '../../src/isa/amdgpu/encoding/decode.ts';
+import { encodeFields, type FieldValues } from '../../src/isa/amdgpu/encoding/encode.ts';
+import { type Format, type FormatName, formatByName, generationOf } from '../../src/isa/amdgpu/encoding/formats.ts';
+import type { Instruction } from '../../src/isa/amdgpu/encoding/instruction.ts';
+import { scalarText, vgprText } from '../../src/isa/amdgpu/encoding/registers.ts';
+import { type Target, targetFor } from '../../src/isa/amdgpu/encoding/targets.ts';
 import { llvmDisassemble } from './llvm-mc.ts';
 
 const v = (register: number): number => 256 + register;

@@ -6,8 +6,8 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { createEmulatedDevice } from '../../src/devices/emulated/index.ts';
 import type { ExecutorName } from '../../src/emulator/emulator.ts';
+import type { LoadedKernel } from '../../src/hsa/executables/loaded-kernel.ts';
 import { CodeObjectReader, createRuntime, type Executable, type KernelSymbol } from '../../src/hsa/index.ts';
-import type { LoadedKernel } from '../../src/hsa/loaded-kernel.ts';
 
 export const hasClang = spawnSync('clang-19', ['--version']).status === 0;
 

@@ -4,11 +4,11 @@ import { execFileSync } from 'node:child_process';
 import { globSync } from 'node:fs';
 import path from 'node:path';
 import { test } from 'node:test';
-import { decoderFor } from '../../src/isa/amdgpu/decode.ts';
-import { formatInstruction } from '../../src/isa/amdgpu/disassemble.ts';
-import { encode, type FieldValues } from '../../src/isa/amdgpu/encode.test-support.ts';
-import { LLVM_ERRATA } from '../../src/isa/amdgpu/errata.ts';
-import type { Instruction } from '../../src/isa/amdgpu/instruction.ts';
+import { decoderFor } from '../../src/isa/amdgpu/encoding/decode.ts';
+import { encode, type FieldValues } from '../../src/isa/amdgpu/encoding/encode.test-support.ts';
+import { LLVM_ERRATA } from '../../src/isa/amdgpu/encoding/errata.ts';
+import type { Instruction } from '../../src/isa/amdgpu/encoding/instruction.ts';
+import { formatInstruction } from '../../src/isa/amdgpu/text/disassemble.ts';
 import { encodingSamples, random } from './encoding-samples.ts';
 import { llvmDisassemble } from './llvm-mc.ts';
 

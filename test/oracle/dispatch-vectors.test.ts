@@ -7,10 +7,10 @@ import { existsSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { test } from 'node:test';
 import { assembleFile } from '../../src/assembler/assemble-file.ts';
-import { linkCodeObject } from '../../src/codeobject/link.ts';
 import { createEmulatedDevice } from '../../src/devices/emulated/index.ts';
-import type { DispatchArgument } from '../../src/dispatch/argument-text.ts';
-import { dispatchKernel } from '../../src/dispatch/dispatch.ts';
+import type { DispatchArgument } from '../../src/launch/argument-text.ts';
+import { dispatchKernel } from '../../src/launch/dispatch.ts';
+import { linkCodeObject } from '../../src/linker/link.ts';
 import { fuses, type KernelVector, modeOf, readKernelVectors, TOLERANCE_ULPS, within } from './kernel-vectors.ts';
 
 const SHARED = path.resolve(import.meta.dirname, '../../../shared');

@@ -1,9 +1,9 @@
 /** Encodings of every instruction with plausible operands and modifiers, for comparison with other tools. Reproducible. */
-import { type Encoding, encodingsOf } from '../../src/isa/amdgpu/decode.ts';
-import { encodeFields } from '../../src/isa/amdgpu/encode.ts';
-import { type Family, type Field, generationOf } from '../../src/isa/amdgpu/formats.ts';
-import { ROWS } from '../../src/isa/amdgpu/instructions/index.ts';
-import { targetFor } from '../../src/isa/amdgpu/targets.ts';
+import { type Encoding, encodingsOf } from '../../src/isa/amdgpu/encoding/decode.ts';
+import { encodeFields } from '../../src/isa/amdgpu/encoding/encode.ts';
+import { type Family, type Field, generationOf } from '../../src/isa/amdgpu/encoding/formats.ts';
+import { targetFor } from '../../src/isa/amdgpu/encoding/targets.ts';
+import { ROWS } from '../../src/isa/amdgpu/rows/index.ts';
 
 export interface EncodingSample {
   readonly encoding: Encoding;

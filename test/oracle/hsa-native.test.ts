@@ -9,13 +9,13 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { after, test } from 'node:test';
 import { WavewrightError } from '../../src/base/errors.ts';
+import type { Device } from '../../src/device/device.ts';
 import { openNativeDevice, startDevice } from '../../src/devices/hsa-native/index.ts';
 import { HsaLibrary, LIBRARY_VARIABLE } from '../../src/devices/hsa-native/library.ts';
-import { AGENT_INFO, agentInfo } from '../../src/hsa/agent-info.ts';
 import { conform } from '../../src/hsa/conformance/suite.test-support.ts';
-import type { Device } from '../../src/hsa/device.ts';
-import { createRuntime, type Runtime } from '../../src/hsa/runtime.ts';
-import { HsaError } from '../../src/hsa/status.ts';
+import { AGENT_INFO, agentInfo } from '../../src/hsa/objects/agent-info.ts';
+import { HsaError } from '../../src/hsa/objects/status.ts';
+import { createRuntime, type Runtime } from '../../src/hsa/runtime/runtime.ts';
 
 const source = new URL('./hsa-mock/', import.meta.url).pathname;
 const folder = mkdtempSync(path.join(tmpdir(), 'wavewright-hsa-'));

@@ -4,9 +4,9 @@
  */
 import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
+import type { Launch, Triple } from '../../src/emulator/amdgpu/launch.ts';
 import { Emulator, type ExecutorName } from '../../src/emulator/emulator.ts';
-import type { Launch, Triple } from '../../src/emulator/launch.ts';
-import { decoderFor } from '../../src/isa/amdgpu/decode.ts';
+import { decoderFor } from '../../src/isa/amdgpu/encoding/decode.ts';
 
 interface RecordedBuffer {
   /** Device address when it was recorded. */

@@ -13,8 +13,8 @@ import { openContainer } from '../../src/codeobject/container.ts';
 import { vectorRegisterCount } from '../../src/codeobject/kernel-descriptor.ts';
 import { nodeDecompress } from '../../src/codeobject/node-decompress.ts';
 import { PROCESSORS } from '../../src/codeobject/processors.ts';
-import { describeFile } from '../../src/codeobject/report.ts';
 import { formatTargetId } from '../../src/codeobject/target-id.ts';
+import { describeFile } from '../../src/inspect/report.ts';
 import { CODE_OBJECT_FILES, CONTAINER_FILES, readTestFile } from '../data/codeobjects/load.ts';
 import { readManifest, rebuild } from '../data/codeobjects/rebuild.ts';
 

@@ -6,10 +6,10 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { after, test } from 'node:test';
 import { promisify } from 'node:util';
-import { decoderFor } from '../../src/isa/amdgpu/decode.ts';
-import { formatInstruction } from '../../src/isa/amdgpu/disassemble.ts';
-import { LLVM_ERRATA } from '../../src/isa/amdgpu/errata.ts';
-import { PROCESSORS, targetFor } from '../../src/isa/amdgpu/targets.ts';
+import { decoderFor } from '../../src/isa/amdgpu/encoding/decode.ts';
+import { LLVM_ERRATA } from '../../src/isa/amdgpu/encoding/errata.ts';
+import { PROCESSORS, targetFor } from '../../src/isa/amdgpu/encoding/targets.ts';
+import { formatInstruction } from '../../src/isa/amdgpu/text/disassemble.ts';
 import { encodingSamples } from './encoding-samples.ts';
 import { llvmDisassemble } from './llvm-mc.ts';
 

@@ -16,7 +16,7 @@ import {
   WAVE_VGPRS,
   waveAgprs,
   waveSizeBytes,
-} from '../../src/emulator/layout.ts';
+} from '../../src/emulator/machine/layout.ts';
 import { dwordsOfHex, hexOfDwords, type Recording, type Registers, type State } from './recorded.ts';
 
 const LDS_SIZE_BYTES = 65536;

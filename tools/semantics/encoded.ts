@@ -1,8 +1,8 @@
 /** Encodings as LLVM takes them: fields that an instruction does not have are zero, whatever is asked for. */
-import type { Encoding } from '../../src/isa/amdgpu/decode.ts';
-import { encodeFields, type FieldValues } from '../../src/isa/amdgpu/encode.ts';
-import { fixedBits } from '../../src/isa/amdgpu/fixed-bits.ts';
-import type { Target } from '../../src/isa/amdgpu/targets.ts';
+import type { Encoding } from '../../src/isa/amdgpu/encoding/decode.ts';
+import { encodeFields, type FieldValues } from '../../src/isa/amdgpu/encoding/encode.ts';
+import { fixedBits } from '../../src/isa/amdgpu/encoding/fixed-bits.ts';
+import type { Target } from '../../src/isa/amdgpu/encoding/targets.ts';
 
 export function encodedWords(encoding: Encoding, target: Target, values: FieldValues): number[] {
   const { masks, values: fixed } = fixedBits(encoding, target);

@@ -4,10 +4,10 @@
  *
  *   node tools/semantics/lockstep.ts PROCESSOR [STATES] [PATTERN]
  */
-import { encodingsOf } from '../../src/isa/amdgpu/decode.ts';
-import { ROWS } from '../../src/isa/amdgpu/instructions/index.ts';
-import type { Row } from '../../src/isa/amdgpu/row.ts';
-import { targetFor } from '../../src/isa/amdgpu/targets.ts';
+import { encodingsOf } from '../../src/isa/amdgpu/encoding/decode.ts';
+import { targetFor } from '../../src/isa/amdgpu/encoding/targets.ts';
+import { ROWS } from '../../src/isa/amdgpu/rows/index.ts';
+import type { Row } from '../../src/isa/amdgpu/rows/row.ts';
 import { differences } from '../../test/semantics/difference.ts';
 import type { Recording } from '../../test/semantics/recorded.ts';
 import { StateRunner } from '../../test/semantics/state-runner.ts';

@@ -2,15 +2,15 @@
  * States of matrix products, by three loops over exact numbers. The elements are small multiples of powers of two, so that sums are exact
  * in every order, and a few NaNs. Layouts: CDNA3 ISA 7.1.4 (in f64 AMD's matrix instruction calculator), RDNA3 ISA 7.9.
  */
-import { type Encoding, encodingsOf } from '../../src/isa/amdgpu/decode.ts';
-import { ROWS } from '../../src/isa/amdgpu/instructions/index.ts';
+import { type Encoding, encodingsOf } from '../../src/isa/amdgpu/encoding/decode.ts';
+import { type Target, targetFor } from '../../src/isa/amdgpu/encoding/targets.ts';
+import { ROWS } from '../../src/isa/amdgpu/rows/index.ts';
 import {
   inputPlace,
   outputPlace,
   type Product,
   productOf,
-} from '../../src/isa/amdgpu/instructions/matrix.test-support.ts';
-import { type Target, targetFor } from '../../src/isa/amdgpu/targets.ts';
+} from '../../src/isa/amdgpu/rows/matrix/matrix.test-support.ts';
 import { type Dyadic, type FloatType, NEAREST, plus, positiveNan, rounded, times, unsigned } from './numbers.ts';
 import { namesOf } from './register-file.ts';
 import { type Generated, StateBuilder, type UnsourcedRecording } from './state-builder.ts';

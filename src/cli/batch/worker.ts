@@ -2,7 +2,7 @@
 import { devNull } from 'node:os';
 import { parentPort } from 'node:worker_threads';
 import { WavewrightError } from '../../base/errors.ts';
-import type { Device } from '../../hsa/device.ts';
+import type { Device } from '../../device/device.ts';
 import type { CommandContext } from '../command.ts';
 import { run, runImages } from '../commands/run.ts';
 import { loadEmulator, openDevice, openImages } from '../device-name.ts';

@@ -8,7 +8,7 @@ import { after, test } from 'node:test';
 import { setTimeout } from 'node:timers/promises';
 import { zstdCompressSync } from 'node:zlib';
 import { assembleFile } from '../../assembler/assemble-file.ts';
-import { linkCodeObject } from '../../codeobject/link.ts';
+import { linkCodeObject } from '../../linker/link.ts';
 import { runCommandLine } from '../command-line.ts';
 import { COMMANDS } from '../commands.ts';
 

@@ -1,18 +1,18 @@
 import { setImmediate } from 'node:timers/promises';
 import { WavewrightError } from '../../base/errors.ts';
 import { TimeLimit } from '../../base/time-limit.ts';
-import { imagesOf, openLinkFile, pickLinkImages } from '../../codeobject/link-files.ts';
 import { nodeDecompress } from '../../codeobject/node-decompress.ts';
 import { parseTargetId } from '../../codeobject/target-id.ts';
-import { ARGUMENT_KINDS, parseArgument } from '../../dispatch/argument-text.ts';
+import type { ClassInstructions } from '../../device/device.ts';
+import { instructionCounts, tierShares } from '../../hsa/runtime/statistics.ts';
+import { ARGUMENT_KINDS, parseArgument } from '../../launch/argument-text.ts';
 import {
   type DispatchOutcome,
   type DispatchRequest,
   dispatchKernelInTurns,
   type RunningKernel,
-} from '../../dispatch/dispatch.ts';
-import type { ClassInstructions } from '../../hsa/device.ts';
-import { instructionCounts, tierShares } from '../../hsa/statistics.ts';
+} from '../../launch/dispatch.ts';
+import { imagesOf, openLinkFile, pickLinkImages } from '../../linker/link-files.ts';
 import { defineCommand } from '../command.ts';
 import { MEMORY_OPTION, openDevice, WORKERS_OPTION } from '../device-name.ts';
 import { readInput } from '../input.ts';

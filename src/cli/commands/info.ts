@@ -1,6 +1,6 @@
 import { WavewrightError } from '../../base/errors.ts';
 import { createRuntime } from '../../hsa/index.ts';
-import { PROCESSORS } from '../../isa/amdgpu/targets.ts';
+import { PROCESSORS } from '../../isa/amdgpu/encoding/targets.ts';
 import { describeAgents, describeSystem, formatAgents } from '../agent-report.ts';
 import { defineCommand } from '../command.ts';
 import { openDevice, openImages } from '../device-name.ts';

@@ -1,14 +1,14 @@
 import { toHex } from '../../base/bytes.ts';
 import { WavewrightError } from '../../base/errors.ts';
-import { coverage } from '../../isa/amdgpu/coverage.ts';
-import { coverageMarkdown, coverageText } from '../../isa/amdgpu/coverage-text.ts';
-import { decoderFor } from '../../isa/amdgpu/decode.ts';
-import { describe } from '../../isa/amdgpu/describe.ts';
-import { decodedText, descriptionsText, fieldsOf } from '../../isa/amdgpu/describe-text.ts';
-import { formatInstruction } from '../../isa/amdgpu/disassemble.ts';
-import { ROWS } from '../../isa/amdgpu/instructions/index.ts';
-import { PROCESSORS, targetFor } from '../../isa/amdgpu/targets.ts';
-import { waveSizeOf } from '../../objdump/options.ts';
+import { waveSizeOf } from '../../inspect/objdump/options.ts';
+import { decoderFor } from '../../isa/amdgpu/encoding/decode.ts';
+import { PROCESSORS, targetFor } from '../../isa/amdgpu/encoding/targets.ts';
+import { coverage } from '../../isa/amdgpu/report/coverage.ts';
+import { coverageMarkdown, coverageText } from '../../isa/amdgpu/report/coverage-text.ts';
+import { describe } from '../../isa/amdgpu/report/describe.ts';
+import { decodedText, descriptionsText, fieldsOf } from '../../isa/amdgpu/report/describe-text.ts';
+import { ROWS } from '../../isa/amdgpu/rows/index.ts';
+import { formatInstruction } from '../../isa/amdgpu/text/disassemble.ts';
 import { defineCommand } from '../command.ts';
 import { didYouMean } from '../suggest.ts';
 

@@ -1,8 +1,8 @@
-import { imagesOf, openLinkFile, pickLinkImages } from '../../codeobject/link-files.ts';
 import { nodeDecompress } from '../../codeobject/node-decompress.ts';
-import { describeFile } from '../../codeobject/report.ts';
-import { formatReport } from '../../codeobject/report-text.ts';
 import { parseTargetId } from '../../codeobject/target-id.ts';
+import { describeFile } from '../../inspect/report.ts';
+import { formatReport } from '../../inspect/report-text.ts';
+import { imagesOf, openLinkFile, pickLinkImages } from '../../linker/link-files.ts';
 import { defineCommand } from '../command.ts';
 import { openDevice } from '../device-name.ts';
 import { readInput } from '../input.ts';
@@ -36,7 +36,7 @@ export const readobj = defineCommand({
     const json = (report: object): string =>
       `${JSON.stringify(report, undefined, format === 'json' ? 2 : undefined)}\n`;
     if (link) {
-      const { describeLink, formatLink } = await import('../../dispatch/link-report.ts');
+      const { describeLink, formatLink } = await import('../../launch/link-report.ts');
       const linkFiles = files.map((file) => openLinkFile(readInput(file), file, { decompress: nodeDecompress }));
       const device = await openDevice(undefined, imagesOf(linkFiles[0]!));
       const target = parseTargetId(device.properties.targetId);

@@ -1,6 +1,6 @@
 import { type CodeObjectImage, pickCodeObject } from '../../codeobject/container.ts';
 import { parseTargetId } from '../../codeobject/target-id.ts';
-import type { Device } from '../../hsa/device.ts';
+import type { Device } from '../../device/device.ts';
 import { formatInspection, formatResources, inspectProgram, runProgram } from '../../loader/index.ts';
 import { type CommandContext, defineCommand } from '../command.ts';
 import { openDevice, openImages } from '../device-name.ts';

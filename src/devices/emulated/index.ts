@@ -1,11 +1,6 @@
 /** The emulator behind the Device contract. */
 import { WavewrightError } from '../../base/errors.ts';
 import { processorNamed } from '../../codeobject/processors.ts';
-import type { EmulatorDispatch } from '../../emulator/dispatch.ts';
-import { CLOCK_FREQUENCY_HZ, Emulator, type EmulatorOptions } from '../../emulator/emulator.ts';
-import type { EmulatorFault } from '../../emulator/faults.ts';
-import { MAX_LDS_BYTES, MAY_READ, MAY_WRITE } from '../../emulator/layout.ts';
-import type { Region } from '../../emulator/memory.ts';
 import type {
   AdvanceResult,
   AllocateOptions,
@@ -19,9 +14,14 @@ import type {
   GuestAccess,
   KernelDispatch,
   PublishedCode,
-} from '../../hsa/device.ts';
-import type { GuestAddress, HostAddress } from '../../hsa/guest-address.ts';
-import { Lifetime } from '../../hsa/lifetime.ts';
+} from '../../device/device.ts';
+import type { GuestAddress, HostAddress } from '../../device/guest-address.ts';
+import { CLOCK_FREQUENCY_HZ, Emulator, type EmulatorOptions } from '../../emulator/emulator.ts';
+import type { EmulatorFault } from '../../emulator/machine/faults.ts';
+import { MAX_LDS_BYTES, MAY_READ, MAY_WRITE } from '../../emulator/machine/layout.ts';
+import type { Region } from '../../emulator/machine/memory.ts';
+import type { EmulatorDispatch } from '../../emulator/schedule/dispatch.ts';
+import { Lifetime } from '../../hsa/objects/lifetime.ts';
 import { DescriptorCache, launchOf } from './launch.ts';
 
 /** The lanes' dwords are interleaved: a wave64 has a GiB then, so that every offset in its scratch is a positive number of 32 bits. */

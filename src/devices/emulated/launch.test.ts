@@ -7,9 +7,9 @@ import {
   type KernelDescriptor,
 } from '../../codeobject/kernel-descriptor.ts';
 import type { ProcessorFamily } from '../../codeobject/processors.ts';
+import { guestAddress } from '../../device/guest-address.ts';
+import type { Launch } from '../../emulator/amdgpu/launch.ts';
 import { Emulator } from '../../emulator/emulator.ts';
-import type { Launch } from '../../emulator/launch.ts';
-import { guestAddress } from '../../hsa/guest-address.ts';
 import { createEmulatedDevice } from './index.ts';
 import { launchOf } from './launch.ts';
 

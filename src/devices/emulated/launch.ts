@@ -8,11 +8,11 @@ import {
   wavefrontSize,
 } from '../../codeobject/kernel-descriptor.ts';
 import { type ProcessorFamily, processorNamed } from '../../codeobject/processors.ts';
+import type { Device, GuestMemory, KernelDispatch } from '../../device/device.ts';
+import { guestAddress } from '../../device/guest-address.ts';
+import type { Launch } from '../../emulator/amdgpu/launch.ts';
 import type { Emulator } from '../../emulator/emulator.ts';
-import type { Launch } from '../../emulator/launch.ts';
-import type { Device, GuestMemory, KernelDispatch } from '../../hsa/device.ts';
-import { guestAddress } from '../../hsa/guest-address.ts';
-import { checkLaunchSizes } from '../../hsa/launch-sizes.ts';
+import { checkLaunchSizes } from '../../hsa/queues/launch-sizes.ts';
 
 /** An instruction has a dword at least. */
 const MIN_CODE_BYTES = 4;

@@ -7,8 +7,8 @@ import type {
   Dispatch,
   KernelDispatch,
   PublishedCode,
-} from '../../hsa/device.ts';
-import { Lifetime } from '../../hsa/lifetime.ts';
+} from '../../device/device.ts';
+import { Lifetime } from '../../hsa/objects/lifetime.ts';
 import { driverHint, HsaLibrary, type LibraryOptions, noDevice } from './library.ts';
 import { NativeMemory } from './native-memory.ts';
 import { type NativeClock, NativeQueue } from './native-queue.ts';

@@ -6,7 +6,7 @@
 import type * as Ffi from 'node:ffi';
 import { existsSync } from 'node:fs';
 import { WavewrightError } from '../../base/errors.ts';
-import { HsaError, statusNamed } from '../../hsa/status.ts';
+import { HsaError, statusNamed } from '../../hsa/objects/status.ts';
 
 /** Names that are looked for when neither a path nor the environment says where the library is. */
 const SYSTEM_PATHS = ['libhsa-runtime64.so.1', '/opt/rocm/lib/libhsa-runtime64.so.1'];

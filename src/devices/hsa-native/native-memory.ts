@@ -1,8 +1,8 @@
 /** Memory that a GPU and this process share: fine-grained system memory that code may be put into. */
 import { WavewrightError } from '../../base/errors.ts';
-import type { AllocateOptions, Allocation, DeviceMemory } from '../../hsa/device.ts';
-import type { GuestAddress, HostAddress } from '../../hsa/guest-address.ts';
-import type { Lifetime } from '../../hsa/lifetime.ts';
+import type { AllocateOptions, Allocation, DeviceMemory } from '../../device/device.ts';
+import type { GuestAddress, HostAddress } from '../../device/guest-address.ts';
+import type { Lifetime } from '../../hsa/objects/lifetime.ts';
 import type { HsaLibrary } from './library.ts';
 
 const PAGE_BYTES = 4096;

@@ -1,9 +1,9 @@
 /** What the library says of agents, as the Device contract has it. */
 import { WavewrightError } from '../../base/errors.ts';
-import { AGENT_INFO } from '../../hsa/agent-info.ts';
-import type { BoardProperties } from '../../hsa/device.ts';
-import { ISA_INFO } from '../../hsa/isa-info.ts';
-import { MEMORY_POOL_INFO } from '../../hsa/memory-info.ts';
+import type { BoardProperties } from '../../device/device.ts';
+import { MEMORY_POOL_INFO } from '../../hsa/memory/memory-info.ts';
+import { AGENT_INFO } from '../../hsa/objects/agent-info.ts';
+import { ISA_INFO } from '../../hsa/objects/isa-info.ts';
 import type { HsaLibrary } from './library.ts';
 
 const GPU = 1;

@@ -4,6 +4,7 @@
  */
 import type { FunctionBuilder, Label, Local } from '../../wasm/function.ts';
 import type { FunctionRef } from '../../wasm/types.ts';
+import type { ModuleContext } from '../lowering/module-context.ts';
 import {
   GROUP_STATES,
   type GroupField,
@@ -13,7 +14,7 @@ import {
   TEMPLATE_ROWS_OFFSET,
   TEMPLATE_SCALAR_BYTES,
   templateBytes,
-} from '../group-layout.ts';
+} from '../machine/group-layout.ts';
 import {
   DEVICE_MEMORY,
   EXIT_CODES,
@@ -27,8 +28,7 @@ import {
   WAVE_LOOPED,
   WAVE_RECORD,
   waveAgprs,
-} from '../layout.ts';
-import type { ModuleContext } from '../lowering/module-context.ts';
+} from '../machine/layout.ts';
 
 /** (group, clock) -> number of the wave whose exit the host must look at, -1 when no wave can go on or the host has its turn. */
 export type RunGroup = (group: number, clock: bigint) => number;

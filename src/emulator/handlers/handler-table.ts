@@ -4,12 +4,17 @@
  */
 import { assert } from '../../base/errors.ts';
 import type { Program } from '../../ir/types.ts';
-import type { InstructionClass } from '../../isa/amdgpu/instruction-class.ts';
+import type { InstructionClass } from '../../isa/amdgpu/encoding/instruction-class.ts';
 import type { FunctionBuilder, Local } from '../../wasm/function.ts';
-import type { WaveFault } from '../faults.ts';
-import { probeHost, softImports } from '../host.ts';
-import type { HostWork } from '../host-work.ts';
-import { weightOf } from '../instruction-weight.ts';
+import { classMix, emitClassCounts } from '../lowering/class-counts.ts';
+import type { OperandKind } from '../lowering/handler-state.ts';
+import { probeHost, softImports } from '../lowering/host.ts';
+import { lowerHandler } from '../lowering/lower.ts';
+import type { AddressSpaces } from '../lowering/memory-access.ts';
+import { type MemoryPages, ModuleContext, pagesOf } from '../lowering/module-context.ts';
+import type { WaveFault } from '../machine/faults.ts';
+import type { HostWork } from '../machine/host-work.ts';
+import { weightOf } from '../machine/instruction-weight.ts';
 import {
   EXIT_BUDGET,
   EXIT_COMPILE,
@@ -22,13 +27,8 @@ import {
   WAVE_EXIT,
   WAVE_LOOPED,
   WAVE_RECORD,
-} from '../layout.ts';
-import { classMix, emitClassCounts } from '../lowering/class-counts.ts';
-import type { OperandKind } from '../lowering/handler-state.ts';
-import { lowerHandler } from '../lowering/lower.ts';
-import type { AddressSpaces } from '../lowering/memory-access.ts';
-import { type MemoryPages, ModuleContext, pagesOf } from '../lowering/module-context.ts';
-import type { Memories } from '../memory.ts';
+} from '../machine/layout.ts';
+import type { Memories } from '../machine/memory.ts';
 import { emitRunGroup, type RunGroup } from './group-runner.ts';
 
 export type FaultCallback = (

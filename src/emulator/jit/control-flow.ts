@@ -1,5 +1,5 @@
 /** The blocks of one function: code that is reachable from a record by direct branches, up to a number of instructions. */
-import { RECORD_SIZE_BYTES } from '../layout.ts';
+import { RECORD_SIZE_BYTES } from '../machine/layout.ts';
 import type { Decoded, Shape } from './decoded.ts';
 
 /** Compile time grows faster than the size of a function. */

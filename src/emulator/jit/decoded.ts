@@ -1,11 +1,11 @@
 /** Decoded instructions as the compiler sees them: record, program and operand parameters. */
 import type { Program, Value } from '../../ir/types.ts';
-import type { InstructionClass } from '../../isa/amdgpu/instruction-class.ts';
+import type { InstructionClass } from '../../isa/amdgpu/encoding/instruction-class.ts';
 import type { HandlerRequest } from '../handlers/handler-table.ts';
-import { RECORD_OPERANDS } from '../layout.ts';
 import { RESUMING } from '../lowering/control.ts';
 import type { OperandKind } from '../lowering/handler-state.ts';
 import { liveValues } from '../lowering/lower.ts';
+import { RECORD_OPERANDS } from '../machine/layout.ts';
 
 /** What is the same for all instructions with one handler. */
 export interface Shape {

@@ -5,24 +5,31 @@
 
 import type { Label, Local } from '../../wasm/function.ts';
 import { addToBudget } from '../handlers/handler-table.ts';
-import { LEADER_BLOCK, LEADER_LITERALS, RECORD_HANDLER, WAVE_BLOCK, WAVE_BUDGET, WAVE_COMPILED } from '../layout.ts';
 import { classMix, emitClassCounts } from '../lowering/class-counts.ts';
 import { emitControl } from '../lowering/control.ts';
 import { HandlerState } from '../lowering/handler-state.ts';
 import { emitMeaning } from '../lowering/lower.ts';
 import type { AddressSpaces } from '../lowering/memory-access.ts';
 import type { ModuleContext } from '../lowering/module-context.ts';
+import {
+  LEADER_BLOCK,
+  LEADER_LITERALS,
+  RECORD_HANDLER,
+  WAVE_BLOCK,
+  WAVE_BUDGET,
+  WAVE_COMPILED,
+} from '../machine/layout.ts';
 import type { Block, Successor } from './control-flow.ts';
 import type { Decoded } from './decoded.ts';
-import { FixedPlace } from './fixed-place.ts';
 import { FunctionState } from './function-state.ts';
 import type { Literal } from './literals.ts';
 import { type LiveIn, Liveness } from './liveness.ts';
-import type { Node, Region } from './node.ts';
-import { RegionBuilder } from './region-builder.ts';
-import { RegionLowering } from './region-lowering.ts';
-import { LoopLowering } from './vertical/loop-lowering.ts';
-import { type VerticalLoop, type VerticalMode, verticalLoops } from './vertical/vertical-loops.ts';
+import { LoopLowering } from './loops/loop-lowering.ts';
+import { type VerticalLoop, type VerticalMode, verticalLoops } from './loops/vertical-loops.ts';
+import { FixedPlace } from './regions/fixed-place.ts';
+import type { Node, Region } from './regions/node.ts';
+import { RegionBuilder } from './regions/region-builder.ts';
+import { RegionLowering } from './regions/region-lowering.ts';
 
 /** What the module exports. */
 export const FUNCTION_NAME = 'f';

@@ -1,9 +1,9 @@
 /** Values that are computed once before the loop over the chunks, by name. */
 import { assert } from '../../base/errors.ts';
 import type { FunctionBuilder, Local } from '../../wasm/function.ts';
-import { WAVE_LDS_BASE, WAVE_LDS_SIZE, WAVE_PRIVATE_BASE, WAVE_PRIVATE_SIZE } from '../layout.ts';
-import type { AccessGroup } from './access-group.ts';
+import { WAVE_LDS_BASE, WAVE_LDS_SIZE, WAVE_PRIVATE_BASE, WAVE_PRIVATE_SIZE } from '../machine/layout.ts';
 import type { FunctionState } from './function-state.ts';
+import type { AccessGroup } from './regions/access-group.ts';
 
 export class Hoisted {
   readonly #f: FunctionBuilder;

@@ -3,13 +3,14 @@
  * on calls the function. State is complete in memory wherever a function ends, so that both tiers mix freely.
  */
 import { WavewrightError } from '../../base/errors.ts';
-import { INSTRUCTION_CLASSES } from '../../isa/amdgpu/instruction-class.ts';
-import type { CodeCache } from '../code-cache.ts';
+import { INSTRUCTION_CLASSES } from '../../isa/amdgpu/encoding/instruction-class.ts';
+import type { CodeCache } from '../code/code-cache.ts';
 import type { EmulatorCore, Executor } from '../emulator-core.ts';
-import { WaveFault } from '../faults.ts';
 import type { RunGroup } from '../handlers/group-runner.ts';
 import type { HandlerTable } from '../handlers/handler-table.ts';
-import { probeHost } from '../host.ts';
+import { probeHost } from '../lowering/host.ts';
+import { ModuleContext, pagesOf } from '../lowering/module-context.ts';
+import { WaveFault } from '../machine/faults.ts';
 import {
   EXIT_COMPILE,
   LEADER_AGPRS,
@@ -31,15 +32,14 @@ import {
   WAVE_LOOP,
   WAVE_MODE,
   WAVE_RECORD,
-} from '../layout.ts';
-import { ModuleContext, pagesOf } from '../lowering/module-context.ts';
+} from '../machine/layout.ts';
 import { type Block, type CodeView, collectBlocks, MAX_INSTRUCTIONS } from './control-flow.ts';
 import { type Decoded, decoded, type Shape, shapeOf } from './decoded.ts';
 import { FUNCTION_NAME, lowerFunction, MAX_CODE_BYTES } from './function-lowering.ts';
 import type { Literal } from './literals.ts';
 import type { LiveIn } from './liveness.ts';
+import type { VerticalMode } from './loops/vertical-loops.ts';
 import { type CompiledModule, compiledModule } from './module-cache.ts';
-import type { VerticalMode } from './vertical/vertical-loops.ts';
 
 /** Times that code is reached before it is compiled, about where that pays. */
 export const DEFAULT_THRESHOLD = 500;

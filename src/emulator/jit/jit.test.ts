@@ -6,10 +6,10 @@ import { fromConstant } from '../../ir/builder.ts';
 import type { Evaluated } from '../../ir/op.ts';
 import { OPS } from '../../ir/ops.ts';
 import { Emulator } from '../emulator.ts';
-import { addressParts } from './address-parts.ts';
-import { Graph } from './graph.ts';
 import { JitExecutor } from './jit-executor.ts';
-import type { Node } from './node.ts';
+import { addressParts } from './regions/address-parts.ts';
+import { Graph } from './regions/graph.ts';
+import type { Node } from './regions/node.ts';
 
 /** What a node is when the rows hold these values. */
 function evaluate(node: Node, rows: ReadonlyMap<number, number>): Evaluated {

@@ -6,7 +6,7 @@
  */
 import { isMatrixProgram } from '../../ir/matrix-product.ts';
 import { isMaskSlot, type StateSlot, type Value } from '../../ir/types.ts';
-import { STATE_OFFSETS, VGPR_COUNT, WAVE_VGPRS } from '../layout.ts';
+import { STATE_OFFSETS, VGPR_COUNT, WAVE_VGPRS } from '../machine/layout.ts';
 import type { Block } from './control-flow.ts';
 import { type Decoded, isRelative } from './decoded.ts';
 

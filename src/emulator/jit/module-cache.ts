@@ -3,7 +3,7 @@ import type { AddressSpaces } from '../lowering/memory-access.ts';
 import type { MemoryPages } from '../lowering/module-context.ts';
 import type { Block } from './control-flow.ts';
 import type { LoweredFunction } from './function-lowering.ts';
-import type { VerticalMode } from './vertical/vertical-loops.ts';
+import type { VerticalMode } from './loops/vertical-loops.ts';
 
 export interface CompiledModule extends LoweredFunction {
   readonly module: WebAssembly.Module;

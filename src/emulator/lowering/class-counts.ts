@@ -1,8 +1,8 @@
 /** Counting of instructions by class, in the wave state: code has it only where it is asked for. */
 import { assert } from '../../base/errors.ts';
-import { INSTRUCTION_CLASSES, type InstructionClass } from '../../isa/amdgpu/instruction-class.ts';
+import { INSTRUCTION_CLASSES, type InstructionClass } from '../../isa/amdgpu/encoding/instruction-class.ts';
 import type { FunctionBuilder, Local } from '../../wasm/function.ts';
-import { WAVE_CLASS_COUNTS, WAVE_TEMPORARY_ROWS } from '../layout.ts';
+import { WAVE_CLASS_COUNTS, WAVE_TEMPORARY_ROWS } from '../machine/layout.ts';
 
 assert(
   WAVE_CLASS_COUNTS + INSTRUCTION_CLASSES.length * 4 <= WAVE_TEMPORARY_ROWS,

@@ -14,7 +14,7 @@ import {
   WAVE_JUMP_PC,
   WAVE_MODE,
   WAVE_RECORD,
-} from '../layout.ts';
+} from '../machine/layout.ts';
 import type { HandlerState } from './handler-state.ts';
 
 /** Exits after which the wave goes on with the next instruction. */

@@ -3,7 +3,7 @@
  * the hardware.
  */
 import type { FunctionBuilder, Local } from '../../wasm/function.ts';
-import { DEVICE_MEMORY } from '../layout.ts';
+import { DEVICE_MEMORY } from '../machine/layout.ts';
 import { EVEN_DWORDS, ODD_DWORDS, shuffleDwords } from './int-emission.ts';
 
 /** Sets the dwords of four lanes at `lanes` + `at`; of one lane for all where there is one. */

@@ -4,9 +4,9 @@ import fc from 'fast-check';
 import type { Evaluated } from '../../ir/op.ts';
 import { OP_NAMES, OPS, type OpName } from '../../ir/ops.ts';
 import type { Type } from '../../ir/types.ts';
-import { probeHost, softImports } from '../host.ts';
 import { EMISSION } from './emission.ts';
 import { emitLanes, emitScalar, splat, wasmType } from './emitter.ts';
+import { probeHost, softImports } from './host.ts';
 import { ModuleContext } from './module-context.ts';
 
 const memory = new WebAssembly.Memory({ initial: 1, maximum: 1, shared: true });

@@ -2,8 +2,8 @@ import { assert } from '../../base/errors.ts';
 import type { Leaf, Type, Value } from '../../ir/types.ts';
 import type { FunctionBuilder, Local } from '../../wasm/function.ts';
 import type { LoadName, StoreName } from '../../wasm/opcodes.ts';
-import { STATE_OFFSETS } from '../layout.ts';
-import { type RelativeRegister, reachOf } from '../relative-registers.ts';
+import { type RelativeRegister, reachOf } from '../amdgpu/relative-registers.ts';
+import { STATE_OFFSETS } from '../machine/layout.ts';
 import { type Emitter, wasmType } from './emitter.ts';
 import type { AddressSpaces } from './memory-access.ts';
 

@@ -2,7 +2,7 @@
 import type { OpName } from '../../ir/ops.ts';
 import type { Type, Update, Value } from '../../ir/types.ts';
 import type { FunctionBuilder, Label, Local } from '../../wasm/function.ts';
-import { DEVICE_MEMORY, THREADS_RUN } from '../layout.ts';
+import { DEVICE_MEMORY, THREADS_RUN } from '../machine/layout.ts';
 import { EMISSION } from './emission.ts';
 import {
   type Emitter,

@@ -5,7 +5,7 @@
 import { assert } from '../../base/errors.ts';
 import type { Type, Value } from '../../ir/types.ts';
 import type { Local } from '../../wasm/function.ts';
-import { NIBBLE_MASKS, TEMPORARY_ROW_COUNT, WAVE_TEMPORARY_ROWS } from '../layout.ts';
+import { NIBBLE_MASKS, TEMPORARY_ROW_COUNT, WAVE_TEMPORARY_ROWS } from '../machine/layout.ts';
 import { EMISSION } from './emission.ts';
 import { captured, emitLanes, type LaneArgument, type Lanes, splat } from './emitter.ts';
 import type { HandlerState, LeafOf } from './handler-state.ts';

@@ -1,7 +1,7 @@
 import type { Leaf, MemorySpace } from '../../ir/types.ts';
 import type { FunctionBuilder, Label, Local } from '../../wasm/function.ts';
 import type { LoadName } from '../../wasm/opcodes.ts';
-import { DEVICE_MEMORY, MAY_READ, MAY_WRITE, WAVE_LDS_BASE, WAVE_LDS_SIZE } from '../layout.ts';
+import { DEVICE_MEMORY, MAY_READ, MAY_WRITE, WAVE_LDS_BASE, WAVE_LDS_SIZE } from '../machine/layout.ts';
 import { loadPair } from './dword-pairs.ts';
 import { type Emitter, extract, type LaneArgument } from './emitter.ts';
 import { EVEN_DWORDS, ODD_DWORDS, shuffleDwords, shuffled } from './int-emission.ts';

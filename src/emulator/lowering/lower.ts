@@ -6,7 +6,7 @@ import { assert } from '../../base/errors.ts';
 import { isMatrixProgram } from '../../ir/matrix-product.ts';
 import type { Leaf, Program, Value } from '../../ir/types.ts';
 import type { FunctionBuilder, Local } from '../../wasm/function.ts';
-import { STATE_OFFSETS } from '../layout.ts';
+import { STATE_OFFSETS } from '../machine/layout.ts';
 import { emitControl, isControl } from './control.ts';
 import { HandlerState, type OperandKind } from './handler-state.ts';
 import { LaneLowering } from './lane-lowering.ts';

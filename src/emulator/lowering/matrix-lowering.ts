@@ -7,7 +7,7 @@ import { argumentOffsets, type MatrixProduct, type Place } from '../../ir/matrix
 import type { Value } from '../../ir/types.ts';
 import type { Local } from '../../wasm/function.ts';
 import type { FunctionRef } from '../../wasm/types.ts';
-import { MATRIX_ROW_COUNT, WAVE_MATRIX_ROWS } from '../layout.ts';
+import { MATRIX_ROW_COUNT, WAVE_MATRIX_ROWS } from '../machine/layout.ts';
 import { EMISSION } from './emission.ts';
 import { captured, type Lanes } from './emitter.ts';
 import type { HandlerState, LeafOf } from './handler-state.ts';

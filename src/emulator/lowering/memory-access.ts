@@ -15,7 +15,7 @@ import {
   WAVE_LDS_SIZE,
   WAVE_PRIVATE_BASE,
   WAVE_PRIVATE_SIZE,
-} from '../layout.ts';
+} from '../machine/layout.ts';
 import type { ModuleContext } from './module-context.ts';
 
 export type AccessKind = 'read' | 'write' | 'atomic';

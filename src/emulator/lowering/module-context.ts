@@ -1,7 +1,7 @@
 import type { FunctionBuilder } from '../../wasm/function.ts';
 import { ModuleBuilder } from '../../wasm/module.ts';
 import type { FunctionRef, FunctionType, ValueType } from '../../wasm/types.ts';
-import type { Memories } from '../memory.ts';
+import type { Memories } from '../machine/memory.ts';
 
 /** What the machine under WebAssembly does, found once at start. */
 export interface HostTraits {

@@ -1,6 +1,6 @@
 /** The instruction of a handler, which runs for every record of its shape. Parameter 0 is the record. */
 import type { FunctionBuilder } from '../../wasm/function.ts';
-import { RECORD_NEXT_PC, RECORD_OPERANDS, RECORD_PC, RECORD_SIZE_BYTES, RECORD_TARGET } from '../layout.ts';
+import { RECORD_NEXT_PC, RECORD_OPERANDS, RECORD_PC, RECORD_SIZE_BYTES, RECORD_TARGET } from '../machine/layout.ts';
 import type { InstructionPlace } from './handler-state.ts';
 
 export class RecordPlace implements InstructionPlace {

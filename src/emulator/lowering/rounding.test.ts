@@ -16,9 +16,9 @@ import {
   patterns,
 } from '../../ir/exact-rounding.test-support.ts';
 import type { Value } from '../../ir/types.ts';
-import { probeHost, softImports } from '../host.ts';
 import { EMISSION } from './emission.ts';
 import { captured, type Emitter, emitLanes, type Lanes, splat } from './emitter.ts';
+import { probeHost, softImports } from './host.ts';
 import { ModuleContext } from './module-context.ts';
 
 interface Case {

@@ -2,7 +2,7 @@
 import { assert } from '../../base/errors.ts';
 import type { Value } from '../../ir/types.ts';
 import type { Local } from '../../wasm/function.ts';
-import { STATE_OFFSETS, WAVE_CLOCK } from '../layout.ts';
+import { STATE_OFFSETS, WAVE_CLOCK } from '../machine/layout.ts';
 import { EMISSION } from './emission.ts';
 import { emitScalar } from './emitter.ts';
 import type { HandlerState, LeafOf } from './handler-state.ts';

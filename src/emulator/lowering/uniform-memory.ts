@@ -1,6 +1,6 @@
 /** One memory access of the whole wave, e.g. s_load_dwordx4; what orders it. */
 import type { FunctionBuilder, Local } from '../../wasm/function.ts';
-import { DEVICE_MEMORY, THREADS_RUN } from '../layout.ts';
+import { DEVICE_MEMORY, THREADS_RUN } from '../machine/layout.ts';
 import type { Emitter } from './emitter.ts';
 import type { LeafOf } from './handler-state.ts';
 import { pushPermitted } from './lane-memory.ts';

@@ -3,13 +3,15 @@
 import { evaluate } from '../../ir/evaluate.ts';
 import type { FloatMode } from '../../ir/float-builder.ts';
 import type { Program } from '../../ir/types.ts';
-import type { Instruction } from '../../isa/amdgpu/instruction.ts';
-import { InstructionBuilder } from '../../isa/amdgpu/instruction-builder.ts';
-import { instructionClass } from '../../isa/amdgpu/instruction-class.ts';
-import type { CodeCache } from '../code-cache.ts';
+import type { Instruction } from '../../isa/amdgpu/encoding/instruction.ts';
+import { instructionClass } from '../../isa/amdgpu/encoding/instruction-class.ts';
+import { InstructionBuilder } from '../../isa/amdgpu/semantics/instruction-builder.ts';
+import { floatMode } from '../amdgpu/mode.ts';
+import type { CodeCache } from '../code/code-cache.ts';
 import type { EmulatorCore, Executor } from '../emulator-core.ts';
-import type { WaveFault } from '../faults.ts';
-import { GROUP_STATES, type GroupField, groupOffset, stateCode, type WaveState } from '../group-layout.ts';
+import { classCountOffset } from '../lowering/class-counts.ts';
+import type { WaveFault } from '../machine/faults.ts';
+import { GROUP_STATES, type GroupField, groupOffset, stateCode, type WaveState } from '../machine/group-layout.ts';
 import {
   EXIT_BUDGET,
   EXIT_CODES,
@@ -23,9 +25,7 @@ import {
   WAVE_JUMP_PC,
   WAVE_MODE,
   WAVE_RECORD,
-} from '../layout.ts';
-import { classCountOffset } from '../lowering/class-counts.ts';
-import { floatMode } from '../mode.ts';
+} from '../machine/layout.ts';
 import { ReferenceMachine } from './reference-machine.ts';
 
 /** What becomes of a wave that left for this, without the host. */

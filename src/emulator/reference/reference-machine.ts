@@ -1,10 +1,18 @@
 import type { Machine } from '../../ir/evaluate.ts';
 import type { Evaluated } from '../../ir/op.ts';
 import { type ExitReason, isMaskSlot, type MemorySpace, type OperandDword, type StateSlot } from '../../ir/types.ts';
-import type { Instruction } from '../../isa/amdgpu/instruction.ts';
-import type { CodeCache } from '../code-cache.ts';
+import type { Instruction } from '../../isa/amdgpu/encoding/instruction.ts';
+import { movedOffset, relativeRegister } from '../amdgpu/relative-registers.ts';
+import type { CodeCache } from '../code/code-cache.ts';
 import type { EmulatorCore } from '../emulator-core.ts';
-import { FAULT_JUMP, WaveFault } from '../faults.ts';
+import {
+  ACCESS_CODES,
+  type AccessKind,
+  FAULT_LDS,
+  FAULT_MISALIGNED,
+  FAULT_PRIVATE,
+} from '../lowering/memory-access.ts';
+import { FAULT_JUMP, WaveFault } from '../machine/faults.ts';
 import {
   EXIT_CODES,
   EXIT_JUMP,
@@ -29,15 +37,7 @@ import {
   WAVE_PRIVATE_BASE,
   WAVE_PRIVATE_SIZE,
   WAVE_RECORD,
-} from '../layout.ts';
-import {
-  ACCESS_CODES,
-  type AccessKind,
-  FAULT_LDS,
-  FAULT_MISALIGNED,
-  FAULT_PRIVATE,
-} from '../lowering/memory-access.ts';
-import { movedOffset, relativeRegister } from '../relative-registers.ts';
+} from '../machine/layout.ts';
 
 /** Where an access goes: offset of its first dword in device memory, and the distance between dwords. */
 interface Translated {

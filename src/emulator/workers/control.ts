@@ -3,7 +3,7 @@
  * accessed atomically; texts are read after the word that announces them.
  */
 import { assert } from '../../base/errors.ts';
-import type { WorkgroupClaims, WorkgroupRange } from '../group-scheduler.ts';
+import type { WorkgroupClaims, WorkgroupRange } from '../schedule/group-scheduler.ts';
 
 // For all threads: rung by workers when the main thread should look, by the main thread when sleeping waves should; how often code was
 // withdrawn; and the epoch, which begins when memory is freed.

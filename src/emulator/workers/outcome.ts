@@ -1,6 +1,6 @@
 /** What a worker tells of a job. */
 import type { ErrorCode } from '../../base/errors.ts';
-import type { GroupScheduler } from '../group-scheduler.ts';
+import type { GroupScheduler } from '../schedule/group-scheduler.ts';
 import type { RemoteFault } from './remote-fault.ts';
 
 type Counters = Pick<GroupScheduler, 'instructions' | 'tiers' | 'classes' | 'waves' | 'workgroups'>;

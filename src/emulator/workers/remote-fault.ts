@@ -1,9 +1,10 @@
 /** A fault as one thread tells another: without what only the main thread knows, and without records, which each thread has its own of. */
-import type { WaveFault } from '../faults.ts';
-import type { GroupScheduler } from '../group-scheduler.ts';
-import type { Triple } from '../launch.ts';
-import { RECORD_PC, RECORD_TARGET, WAVE_MODE } from '../layout.ts';
-import type { SharedState } from '../state-memory.ts';
+
+import type { Triple } from '../amdgpu/launch.ts';
+import type { WaveFault } from '../machine/faults.ts';
+import { RECORD_PC, RECORD_TARGET, WAVE_MODE } from '../machine/layout.ts';
+import type { SharedState } from '../machine/state-memory.ts';
+import type { GroupScheduler } from '../schedule/group-scheduler.ts';
 
 export interface RemoteFault {
   /** Offset of the instruction. */

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { WavewrightError } from '../../base/errors.ts';
-import { EmulatorMemory } from '../memory.ts';
-import { StateMemory } from '../state-memory.ts';
+import { EmulatorMemory } from '../machine/memory.ts';
+import { StateMemory } from '../machine/state-memory.ts';
 import { answerMemory, type MemoryQuestion, RemoteMemory, RemoteState } from './remote-memory.ts';
 
 function setUp(workers = 1) {

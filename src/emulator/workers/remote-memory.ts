@@ -1,8 +1,8 @@
 /** The two memories as a worker sees them. The main thread keeps account of what is allocated; the worker asks it, seldom. */
 import { WavewrightError } from '../../base/errors.ts';
-import { LinearMemory } from '../linear-memory.ts';
-import type { CodeRange, EmulatorMemory, RegionOptions, SharedMemory } from '../memory.ts';
-import type { SharedState, StateMemory } from '../state-memory.ts';
+import { LinearMemory } from '../machine/linear-memory.ts';
+import type { CodeRange, EmulatorMemory, RegionOptions, SharedMemory } from '../machine/memory.ts';
+import type { SharedState, StateMemory } from '../machine/state-memory.ts';
 
 export type MemoryQuestion =
   | { readonly kind: 'allocate'; readonly sizeBytes: number; readonly options: RegionOptions }

@@ -1,11 +1,11 @@
 /** The main thread's side of workers: starts their threads, gives them jobs, answers their questions. */
 import { WavewrightError } from '../../base/errors.ts';
+import type { Launch } from '../amdgpu/launch.ts';
 import type { CoreOptions } from '../emulator-core.ts';
-import type { WorkgroupClaims, WorkgroupRange } from '../group-scheduler.ts';
-import type { Launch } from '../launch.ts';
-import { THREADS_RUN } from '../layout.ts';
-import type { EmulatorMemory, Grace } from '../memory.ts';
-import type { StateMemory } from '../state-memory.ts';
+import { THREADS_RUN } from '../machine/layout.ts';
+import type { EmulatorMemory, Grace } from '../machine/memory.ts';
+import type { StateMemory } from '../machine/state-memory.ts';
+import type { WorkgroupClaims, WorkgroupRange } from '../schedule/group-scheduler.ts';
 import { type Claims, Control, WORKER_STATES, type WorkerWords } from './control.ts';
 import { NOTHING_DONE, type WorkerOutcome } from './outcome.ts';
 import { answerMemory, type MemoryQuestion } from './remote-memory.ts';

@@ -1,9 +1,9 @@
 /** The part of the emulator that runs in a worker: workgroups of one dispatch after the other. */
 import { type ErrorCode, WavewrightError } from '../../base/errors.ts';
+import { Grid, type Launch } from '../amdgpu/launch.ts';
 import { type CoreOptions, EmulatorCore } from '../emulator-core.ts';
-import { WaveFault } from '../faults.ts';
-import { GroupScheduler } from '../group-scheduler.ts';
-import { Grid, type Launch } from '../launch.ts';
+import { WaveFault } from '../machine/faults.ts';
+import { GroupScheduler } from '../schedule/group-scheduler.ts';
 import { type Claims, Control, WORKER_STATES, type WorkerWords } from './control.ts';
 import { NOTHING_DONE, type WorkerOutcome } from './outcome.ts';
 import { faultOf, type RemoteFault } from './remote-fault.ts';

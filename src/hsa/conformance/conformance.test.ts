@@ -1,5 +1,5 @@
 import { createEmulatedDevice } from '../../devices/emulated/index.ts';
-import { FakeDevice } from '../fake-device.test-support.ts';
+import { FakeDevice } from '../runtime/fake-device.test-support.ts';
 import { conform } from './suite.test-support.ts';
 
 conform({ name: 'fake device', open: () => new FakeDevice() });

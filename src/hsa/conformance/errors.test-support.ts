@@ -4,9 +4,9 @@
  */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { Device } from '../device.ts';
-import { createRuntime, type Runtime } from '../runtime.ts';
-import type { HsaStatus } from '../status.ts';
+import type { Device } from '../../device/device.ts';
+import type { HsaStatus } from '../objects/status.ts';
+import { createRuntime, type Runtime } from '../runtime/runtime.ts';
 import { executableFunctions } from './executable-errors.test-support.ts';
 import { infoFunctions, runtimeFunctions } from './info-errors.test-support.ts';
 import { memoryFunctions, sharingFunctions } from './memory-errors.test-support.ts';

@@ -1,7 +1,7 @@
 /** Errors of the functions of executables, their code objects and symbols. */
-import { executableInfo, loadedCodeObjectInfo } from '../executable-info.ts';
-import { CodeObjectReader } from '../loaded-code-object.ts';
-import { symbolInfo } from '../symbol-info.ts';
+import { executableInfo, loadedCodeObjectInfo } from '../executables/executable-info.ts';
+import { CodeObjectReader } from '../executables/loaded-code-object.ts';
+import { symbolInfo } from '../executables/symbol-info.ts';
 import { executableErrors, NULL, type Refusals, UNKNOWN_ID, type World } from './world.test-support.ts';
 
 export function executableFunctions(world: World): Record<string, Refusals> {

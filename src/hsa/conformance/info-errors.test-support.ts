@@ -1,10 +1,11 @@
 /** Errors of the functions that ask: of the runtime, agents, instruction sets, pools, executables and symbols. */
-import { agentInfo, cacheInfo } from '../agent-info.ts';
-import { isaCompatible, isaFromName } from '../isa.ts';
-import { isaExceptionPolicies, isaInfo, isaRoundMethod, wavefrontInfo } from '../isa-info.ts';
-import { agentMemoryPoolInfo, memoryPoolInfo, regionInfo } from '../memory-info.ts';
-import { createRuntime } from '../runtime.ts';
-import { UNSUPPORTED_FUNCTIONS, type UnsupportedFunction } from '../unsupported.ts';
+
+import { agentMemoryPoolInfo, memoryPoolInfo, regionInfo } from '../memory/memory-info.ts';
+import { agentInfo, cacheInfo } from '../objects/agent-info.ts';
+import { isaCompatible, isaFromName } from '../objects/isa.ts';
+import { isaExceptionPolicies, isaInfo, isaRoundMethod, wavefrontInfo } from '../objects/isa-info.ts';
+import { createRuntime } from '../runtime/runtime.ts';
+import { UNSUPPORTED_FUNCTIONS, type UnsupportedFunction } from '../runtime/unsupported.ts';
 import { NOWHERE, NULL, type Refusals, UNKNOWN_ID, type World } from './world.test-support.ts';
 
 export function runtimeFunctions({ own, ended }: World): Record<string, Refusals> {

@@ -1,9 +1,5 @@
 /** Attributes by number: each of the specification is answered with the right kind of value, any other one is refused. */
 import assert from 'node:assert/strict';
-import { AGENT_INFO, agentInfo, CACHE_INFO, cacheInfo } from '../agent-info.ts';
-import { EXTENSION } from '../extensions.ts';
-import { isaCompatible, isaFromName } from '../isa.ts';
-import { ISA_INFO, isaExceptionPolicies, isaInfo, isaRoundMethod, WAVEFRONT_INFO, wavefrontInfo } from '../isa-info.ts';
 import {
   AGENT_MEMORY_POOL_INFO,
   agentMemoryPoolInfo,
@@ -11,8 +7,19 @@ import {
   memoryPoolInfo,
   REGION_INFO,
   regionInfo,
-} from '../memory-info.ts';
-import { SYSTEM_INFO } from '../system-info.ts';
+} from '../memory/memory-info.ts';
+import { AGENT_INFO, agentInfo, CACHE_INFO, cacheInfo } from '../objects/agent-info.ts';
+import { isaCompatible, isaFromName } from '../objects/isa.ts';
+import {
+  ISA_INFO,
+  isaExceptionPolicies,
+  isaInfo,
+  isaRoundMethod,
+  WAVEFRONT_INFO,
+  wavefrontInfo,
+} from '../objects/isa-info.ts';
+import { EXTENSION } from '../runtime/extensions.ts';
+import { SYSTEM_INFO } from '../runtime/system-info.ts';
 import { refused, type Subject, withRuntime } from './subject.test-support.ts';
 
 const UNKNOWN = 0x7fff;

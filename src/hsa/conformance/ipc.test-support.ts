@@ -1,7 +1,7 @@
 /** Memory and signals that two runtimes of one device share by handle. */
 import assert from 'node:assert/strict';
-import type { Device } from '../device.ts';
-import { createRuntime, type Runtime } from '../runtime.ts';
+import type { Device } from '../../device/device.ts';
+import { createRuntime, type Runtime } from '../runtime/runtime.ts';
 import { refused, type Subject, withRuntime } from './subject.test-support.ts';
 
 /** Another runtime of the device, as another program part would make it. */

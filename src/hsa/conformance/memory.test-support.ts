@@ -1,9 +1,14 @@
 /** Allocations, access, pointers, locks, copies: what they do, and every error that the specification names. */
 import assert from 'node:assert/strict';
-import type { Agent } from '../agent.ts';
-import { AGENT_MEMORY_POOL_INFO, agentMemoryPoolInfo, MEMORY_POOL_INFO, memoryPoolInfo } from '../memory-info.ts';
-import type { MemoryPool } from '../memory-pool.ts';
-import { createRuntime } from '../runtime.ts';
+import {
+  AGENT_MEMORY_POOL_INFO,
+  agentMemoryPoolInfo,
+  MEMORY_POOL_INFO,
+  memoryPoolInfo,
+} from '../memory/memory-info.ts';
+import type { MemoryPool } from '../memory/memory-pool.ts';
+import type { Agent } from '../objects/agent.ts';
+import { createRuntime } from '../runtime/runtime.ts';
 import { refused, type Subject, withRuntime } from './subject.test-support.ts';
 
 export function conformMemory(subject: Subject): void {

@@ -1,5 +1,5 @@
 /** Errors of the functions of signals and queues. Those that differ only in the memory order stand together. */
-import type { Agent } from '../agent.ts';
+import type { Agent } from '../objects/agent.ts';
 import {
   agentErrors,
   NULL,

@@ -1,6 +1,6 @@
 /** Signals, groups, queues, executables and the runtime itself: settings, and errors by state and by foreign objects. */
 import assert from 'node:assert/strict';
-import { EXECUTABLE_INFO, executableInfo } from '../executable-info.ts';
+import { EXECUTABLE_INFO, executableInfo } from '../executables/executable-info.ts';
 import { refused, type Subject, withRuntime } from './subject.test-support.ts';
 
 const U64 = (value: bigint) => BigInt.asIntN(64, value);

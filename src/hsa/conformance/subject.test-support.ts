@@ -1,10 +1,10 @@
 /** What the runtime's conformance suite runs on: any device, fresh for every test. */
 import { type TestContext, test } from 'node:test';
 import { WavewrightError } from '../../base/errors.ts';
-import type { Agent } from '../agent.ts';
-import type { Device } from '../device.ts';
-import { createRuntime, type Runtime } from '../runtime.ts';
-import { HsaError, type HsaStatus } from '../status.ts';
+import type { Device } from '../../device/device.ts';
+import type { Agent } from '../objects/agent.ts';
+import { HsaError, type HsaStatus } from '../objects/status.ts';
+import { createRuntime, type Runtime } from '../runtime/runtime.ts';
 
 export interface Subject {
   readonly name: string;

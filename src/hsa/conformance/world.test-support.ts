@@ -1,12 +1,12 @@
 /** What the errors of the runtime's functions are tried with: objects that live, that were destroyed, of another runtime, of one that ended. */
 import { encodeElfFlags } from '../../codeobject/elf-flags.ts';
 import { parseTargetId } from '../../codeobject/target-id.ts';
-import type { Agent } from '../agent.ts';
-import type { Device } from '../device.ts';
-import { buildImage } from '../image.test-support.ts';
-import { CodeObjectReader } from '../loaded-code-object.ts';
-import type { Runtime } from '../runtime.ts';
-import type { HsaStatus } from '../status.ts';
+import type { Device } from '../../device/device.ts';
+import { CodeObjectReader } from '../executables/loaded-code-object.ts';
+import type { Agent } from '../objects/agent.ts';
+import type { HsaStatus } from '../objects/status.ts';
+import { buildImage } from '../runtime/image.test-support.ts';
+import type { Runtime } from '../runtime/runtime.ts';
 
 /** What JavaScript may pass for any handle. */
 export const NULL = null as never;

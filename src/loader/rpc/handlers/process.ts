@@ -1,7 +1,7 @@
 /** Ending the program, device memory, commands and functions of the host. */
 import { decodeUtf8 } from '../../../base/bytes.ts';
 import { WavewrightError } from '../../../base/errors.ts';
-import { allocateForProgram } from '../../../hsa/device-heap.ts';
+import { allocateForProgram } from '../../../hsa/memory/device-heap.ts';
 import { type Conversation, settled } from '../../conversation.ts';
 import type { Handler, RpcHost, Termination } from '../host.ts';
 import type { OpcodeName } from '../opcodes.ts';

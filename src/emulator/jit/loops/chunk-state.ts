@@ -1,0 +1,41 @@
+/** What all groups of a loop use, and what a chunk has while it goes through the loop. */
+import type { Local } from '../../../wasm/function.ts';
+import type { Lanes } from '../../lowering/emitter.ts';
+import type { FunctionState } from '../function-state.ts';
+import type { ChunkPlace } from '../regions/chunk-place.ts';
+import type { Node } from '../regions/node.ts';
+import type { LoopPlan } from './loop-plan.ts';
+import type { LoopValues } from './loop-values.ts';
+
+export interface LoopEnvironment {
+  readonly state: FunctionState;
+  readonly plan: LoopPlan;
+  /** Values that do not change. */
+  readonly invariants: LoopValues;
+  /** Scalar registers that change, as they were before the loop. */
+  readonly entries: ReadonlyMap<number, Local>;
+  /** Results of all groups: masks (i64), and whether a lane of a mask is set. */
+  readonly masks: ReadonlyMap<number, Local>;
+  readonly tests: ReadonlyMap<number, Local>;
+  /** Number of the group's first lane, and the wave's address plus 4 bytes for each lane below. */
+  readonly chunk: Local;
+  readonly pointer: Local;
+  /** Iterations of the current group, and at most. */
+  readonly count: Local;
+  readonly limit: Local;
+  /** Most iterations of a group so far. */
+  readonly longest: Local;
+  /** Whether some group has not come to the end. */
+  readonly unfinished: Local;
+}
+
+export interface Chunk {
+  readonly place: ChunkPlace;
+  readonly lanes: Map<Node, Lanes>;
+  /** Registers that change, by their places, and the masks of tests. */
+  readonly rows: Map<number, Local>;
+  readonly masks: Map<number, Local>;
+  readonly tests: Map<number, Local>;
+  /** What was seen of NaNs: 32-bit lanes, 64-bit lanes. */
+  readonly nans: { readonly f32x4: Local; readonly f64x2: readonly [Local, Local] } | undefined;
+}

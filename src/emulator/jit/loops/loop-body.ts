@@ -1,0 +1,421 @@
+/**
+ * The code that takes a group of chunks through a loop. The fast way gives up where a result would not be exact, or an access is not
+ * plain; it has changed nothing then. The slow way does everything, for one chunk.
+ */
+import { assert } from '../../../base/errors.ts';
+import type { Type } from '../../../ir/types.ts';
+import type { Label, Local } from '../../../wasm/function.ts';
+import { EMISSION } from '../../lowering/emission.ts';
+import { captured, type Emitter, emitLanes, type LaneArgument, type Lanes, splat } from '../../lowering/emitter.ts';
+import { emitLoad } from '../../lowering/lane-memory.ts';
+import { WAVE_MATRIX_ROWS } from '../../machine/layout.ts';
+import { Hoisted, hoistForAccesses } from '../hoisted.ts';
+import { type AccessGroup, groupAccesses, isAccess, isLeftOut } from '../regions/access-group.ts';
+import { laneIdsOf, maskOf, rowOf } from '../regions/chunk-place.ts';
+import { FastMemory } from '../regions/fast-memory.ts';
+import type { Node } from '../regions/node.ts';
+import { emitResults } from './chunk-results.ts';
+import type { Chunk, LoopEnvironment } from './chunk-state.ts';
+import { InvariantPlaces } from './invariant-places.ts';
+import { LoopValues } from './loop-values.ts';
+import { NanWatch } from './nan-watch.ts';
+import { argumentsOf, removal, vectorArguments } from './node-arguments.ts';
+
+/** What a group leaves; valid until `release`. */
+export interface GroupResults {
+  /** Values of the wave after the last iteration. */
+  readonly scalars: ReadonlyMap<number, Local>;
+}
+
+export class LoopBody {
+  readonly #environment: LoopEnvironment;
+  readonly #isFast: boolean;
+  readonly #nodes: readonly Node[];
+  readonly #nans: NanWatch | undefined;
+  readonly #memory: FastMemory | undefined;
+  readonly #hoisted: Hoisted;
+  #groups: ReadonlyMap<Node, AccessGroup> = new Map();
+  readonly #lastUse = new Map<Node, Node>();
+  readonly #kept = new Set<Node>();
+  readonly #chunkCount: number;
+  /** Uniform values that lanes use. */
+  readonly #splatted: readonly Node[];
+  readonly #places: InvariantPlaces | undefined;
+  #chunk!: Chunk;
+  #uniform!: LoopValues;
+  #slow: Label | undefined;
+  #nibble: Local | undefined;
+  /** Address of the notes on skips of this iteration, less their offset in the wave. */
+  #notes: Local | undefined;
+
+  /** `chunkCount`: chunks of a group. */
+  constructor(environment: LoopEnvironment, chunkCount: number, isFast: boolean) {
+    this.#environment = environment;
+    this.#chunkCount = chunkCount;
+    this.#isFast = isFast;
+    const { plan, state } = environment;
+    this.#hoisted = new Hoisted(state.f);
+    const { again, skips } = plan.graph;
+    const results = [
+      ...plan.rows.values(),
+      ...plan.masks.values(),
+      ...[...plan.tests.values(), ...skips].map(({ mask }) => mask),
+    ];
+    if (again.kind === 'lanes') results.push(again.mask);
+    const needed = new Set([...results, plan.graph.exec]);
+    for (const node of plan.nodes.toReversed()) {
+      if (!node.lane || (!needed.has(node) && !isAccess(node))) continue;
+      needed.add(node);
+      for (const arg of argumentsOf(node, isFast)) needed.add(arg);
+    }
+    this.#nodes = plan.nodes.filter((node) => node.lane && needed.has(node));
+    for (const node of results) this.#kept.add(node);
+    this.#kept.add(plan.graph.exec);
+    const splatted = new Set(results);
+    for (const node of this.#nodes) {
+      for (const arg of argumentsOf(node, isFast)) this.#lastUse.set(arg, node);
+      for (const arg of vectorArguments(node, isFast)) splatted.add(arg);
+    }
+    this.#splatted = [...splatted].filter((node) => !node.lane);
+    if (!isFast) return;
+    const hoisted = this.#hoisted;
+    const argument = (node: Node): LaneArgument => this.#argument(node);
+    this.#groups = groupAccesses(this.#nodes);
+    this.#memory = new FastMemory({
+      state,
+      hoisted,
+      groups: this.#groups,
+      linear: undefined,
+      argument,
+      address: argument,
+    });
+    this.#nans = new NanWatch(environment, this.#nodes);
+    this.#places = new InvariantPlaces(environment, this.#nodes, chunkCount, this.#kept);
+  }
+
+  get hasAccesses(): boolean {
+    return this.#nodes.some(isAccess);
+  }
+
+  /** Emits what comes before the loop over the groups. */
+  prepare(): void {
+    hoistForAccesses(this.#environment.state, this.#hoisted, new Set(this.#groups.values()));
+    const { state, invariants, plan } = this.#environment;
+    const { f, wave } = state;
+    for (const node of this.#splatted) {
+      if (plan.variant.has(node)) continue;
+      const place = this.#places?.get(node);
+      if (place === undefined) invariants.splat(node);
+      else {
+        const [lanes] = splat(state.e, invariants.local(node), node.type as Type);
+        f.get(wave);
+        f.get(lanes!);
+        f.store('v128.store', place);
+        f.free(lanes!);
+      }
+    }
+  }
+
+  release(): void {
+    this.#hoisted.release();
+  }
+
+  /** Emits a group of chunks; `slow`: where it goes when it gives up. `nibble`: the active lanes, for the slow way. */
+  emit(slow: Label | undefined, nibble: Local | undefined, done: (results: GroupResults) => void): void {
+    const { state, plan, count, limit, unfinished } = this.#environment;
+    const { f } = state;
+    this.#slow = slow;
+    this.#nibble = nibble;
+    const chunks = Array.from({ length: this.#chunkCount }, (_, i) => this.#enter(i * 4));
+    const scalars = new Map<number, Local>();
+    for (const offset of plan.scalars.keys()) {
+      const local = f.local('i32');
+      f.get(this.#environment.entries.get(offset)!);
+      f.set(local);
+      scalars.set(offset, local);
+    }
+    const goesOn = f.local('i32');
+    f.i32(0);
+    f.set(count);
+    this.#places?.begin();
+    if (plan.graph.skips.length > 0) {
+      this.#notes = f.local('i32');
+      f.get(state.wave);
+      f.set(this.#notes);
+    }
+    f.i32(0);
+    f.set(goesOn);
+    f.block(undefined, (end) => {
+      f.loop(undefined, (again) => {
+        this.#iteration(chunks, scalars);
+        f.op('i32.eqz');
+        f.brIf(end);
+        f.get(count);
+        f.get(limit);
+        f.op('i32.ne');
+        f.brIf(again);
+      });
+      f.i32(1);
+      f.set(goesOn);
+    });
+    if (slow) for (const chunk of chunks) this.#nans?.giveUp(chunk, slow);
+    f.get(unfinished);
+    f.get(goesOn);
+    f.op('i32.or');
+    f.set(unfinished);
+    emitResults(this.#environment, chunks);
+    done({ scalars });
+    this.#places?.end();
+    if (this.#notes) f.free(this.#notes);
+    f.free(goesOn, ...scalars.values());
+    for (const chunk of chunks) this.#leave(chunk);
+  }
+
+  // Before and after the iterations
+
+  #enter(offset: number): Chunk {
+    const { state, plan, chunk: lane, pointer } = this.#environment;
+    const { f } = state;
+    const fresh = (): Local => f.local('v128');
+    const chunk: Chunk = {
+      place: { chunk: lane, pointer, offset },
+      lanes: new Map(),
+      rows: new Map(),
+      masks: new Map(),
+      tests: new Map(),
+      nans: this.#nans?.begin(),
+    };
+    this.#chunk = chunk;
+    for (const at of plan.tests.keys()) chunk.tests.set(at, fresh());
+    this.#uniform = this.#environment.invariants;
+    for (const at of plan.rows.keys()) {
+      const local = fresh();
+      chunk.rows.set(at, local);
+      f.get(pointer);
+      f.load('v128.load', at + offset * 4);
+      f.set(local);
+    }
+    for (const base of plan.masks.keys()) {
+      const node = plan.graph.entryMasks.get(base);
+      const local =
+        node && plan.nodes.includes(node) ? maskOf(f, chunk.place, this.#uniform.local(node.args[0]!)) : fresh();
+      chunk.masks.set(base, local);
+    }
+    for (const node of this.#nodes) {
+      const { leaf } = node;
+      if (leaf.kind === 'row' && plan.rows.has(leaf.offset)) chunk.lanes.set(node, [chunk.rows.get(leaf.offset)!]);
+      else if (!plan.variant.has(node)) this.#setInvariant(node);
+    }
+    for (const [base, node] of plan.graph.entryMasks) {
+      const local = chunk.masks.get(base);
+      if (local) chunk.lanes.set(node, [local]);
+    }
+    return chunk;
+  }
+
+  #setInvariant(node: Node): void {
+    const { state } = this.#environment;
+    const { f } = state;
+    const { lanes } = this.#chunk;
+    const place = this.#places?.get(node);
+    if (place !== undefined && node.leaf.kind === 'row') return;
+    const held = this.#places?.load(this.#chunk, argumentsOf(node, this.#isFast)) ?? [];
+    const result = f.scoped(() => this.#lanesOf(state.e, node));
+    this.#places?.unload(this.#chunk, held);
+    if (place === undefined) lanes.set(node, result);
+    else {
+      f.get(state.wave);
+      f.get(result[0]!);
+      f.store('v128.store', place + this.#chunk.place.offset * 4);
+      f.free(result[0]!);
+    }
+  }
+
+  #leave({ lanes, rows, masks, tests, nans }: Chunk): void {
+    const all = [...[...lanes.values()].flat(), ...rows.values(), ...masks.values(), ...tests.values()];
+    this.#environment.state.f.free(...new Set([...all, ...(nans ? [nans.f32x4, ...nans.f64x2] : [])]));
+  }
+
+  // An iteration
+
+  /** Pushes whether another one follows. */
+  #iteration(chunks: readonly Chunk[], scalars: ReadonlyMap<number, Local>): void {
+    const { state, plan, invariants, count } = this.#environment;
+    const { f } = state;
+    const { again, skips } = plan.graph;
+    this.#uniform = new LoopValues(state, invariants, scalars);
+    for (const node of plan.nodes) if (!node.lane && plan.variant.has(node)) this.#uniform.emit(node);
+    for (const node of this.#splatted) if (plan.variant.has(node)) this.#uniform.splat(node);
+    const fixed = chunks.map(({ lanes }) => new Set(lanes.keys()));
+    for (const [i, chunk] of chunks.entries()) {
+      this.#chunk = chunk;
+      for (const node of this.#nodes)
+        if (plan.variant.has(node) && !fixed[i]!.has(node)) this.#emitNode(node, fixed[i]!);
+      this.#memory?.close();
+    }
+    skips.forEach(({ mask }, i) => {
+      this.#noteSkip(chunks, mask, i);
+    });
+    if (this.#notes) {
+      f.get(this.#notes);
+      f.i32(skips.length * 16);
+      f.op('i32.add');
+      f.set(this.#notes);
+    }
+    if (again.kind === 'wave') {
+      f.get(this.#uniform.local(again.condition));
+      if (!again.when) f.op('i32.eqz');
+    } else {
+      this.#pushAny(chunks, again.mask);
+      // Shorter code than v128.any_true.
+      f.op('i32x4.bitmask');
+    }
+    f.get(count);
+    f.i32(1);
+    f.op('i32.add');
+    f.set(count);
+    for (const chunk of chunks) {
+      this.#chunk = chunk;
+      this.#assign([
+        ...[...chunk.rows].map(([at, local]) => [local, this.#lanes(plan.rows.get(at)!)] as const),
+        ...[...chunk.masks].map(([base, local]) => [local, this.#lanes(plan.masks.get(base)!)] as const),
+        ...[...chunk.tests].map(([at, local]) => [local, this.#lanes(plan.tests.get(at)!.mask)] as const),
+      ]);
+    }
+    this.#assign([...scalars].map(([at, local]) => [local, this.#uniform.local(plan.scalars.get(at)!)] as const));
+    for (const [i, { lanes }] of chunks.entries()) {
+      for (const [node, locals] of lanes) {
+        if (fixed[i]!.has(node)) continue;
+        f.free(...new Set(locals));
+        lanes.delete(node);
+      }
+    }
+    this.#uniform.release();
+    this.#places?.move();
+  }
+
+  /** All at once: a value may be what another place had. */
+  #assign(values: readonly (readonly [to: Local, from: Local])[]): void {
+    const { f } = this.#environment.state;
+    const changed = values.filter(([to, from]) => to !== from);
+    for (const [, from] of changed) f.get(from);
+    for (const [to] of changed.toReversed()) f.set(to);
+  }
+
+  #lanes(node: Node): Local {
+    return this.#argument(node).lanes[0]!;
+  }
+
+  /** Pushes the union of a mask over the chunks. */
+  #pushAny(chunks: readonly Chunk[], mask: Node): void {
+    const { f } = this.#environment.state;
+    chunks.forEach((chunk, i) => {
+      this.#chunk = chunk;
+      f.get(this.#lanes(mask));
+      if (i > 0) f.op('v128.or');
+    });
+  }
+
+  /** Collects over all groups whether a lane had work in skippable code, for each iteration. */
+  #noteSkip(chunks: readonly Chunk[], mask: Node, index: number): void {
+    const { f } = this.#environment.state;
+    const at = this.#notes!;
+    f.get(at);
+    f.get(at);
+    f.load('v128.load', WAVE_MATRIX_ROWS + index * 16);
+    this.#pushAny(chunks, mask);
+    f.op('v128.or');
+    f.store('v128.store', WAVE_MATRIX_ROWS + index * 16);
+  }
+
+  #emitNode(node: Node, fixed: ReadonlySet<Node>): void {
+    const { state } = this.#environment;
+    const { f } = state;
+    const { lanes, place } = this.#chunk;
+    if (node.leaf.kind !== 'loaded') {
+      if (isAccess(node) && this.#slow) this.#memory!.open(node, place, this.#slow);
+      const emitter = this.#nans?.emitter(node, this.#chunk) ?? state.e;
+      const held = this.#places?.load(this.#chunk, argumentsOf(node, this.#isFast)) ?? [];
+      const result = f.scoped(() => this.#lanesOf(emitter, node));
+      this.#places?.unload(this.#chunk, held);
+      if (node.leaf.kind === 'load') this.#setLoaded(node, result);
+      else lanes.set(node, result);
+    }
+    if (!this.#lastUse.has(node)) this.#free(node, fixed);
+    for (const arg of new Set(argumentsOf(node, this.#isFast)))
+      if (this.#lastUse.get(arg) === node) this.#free(arg, fixed);
+  }
+
+  #free(node: Node, fixed: ReadonlySet<Node>): void {
+    const { lanes } = this.#chunk;
+    const locals = lanes.get(node);
+    if (!locals || this.#kept.has(node) || fixed.has(node)) return;
+    this.#environment.state.f.free(...new Set(locals));
+    lanes.delete(node);
+  }
+
+  #argument(node: Node): LaneArgument {
+    const lanes = this.#chunk.lanes.get(node);
+    if (!node.lane) return this.#uniform.argument(node, lanes);
+    assert(lanes, `node ${node.id} (${node.leaf.kind}) has lanes`);
+    return { lanes };
+  }
+
+  #lanesOf(e: Emitter, node: Node): Lanes {
+    const { f } = e;
+    const { leaf, args } = node;
+    const { state } = this.#environment;
+    const { place } = this.#chunk;
+    switch (leaf.kind) {
+      case 'pure': {
+        const [kept, removed] = removal(node);
+        if (!kept || !removed)
+          return emitLanes(
+            e,
+            leaf.op,
+            EMISSION[leaf.op],
+            args.map((arg) => this.#argument(arg)),
+          );
+        f.get(this.#lanes(kept));
+        f.get(this.#lanes(removed));
+        f.op('v128.andnot');
+        return [captured(f)];
+      }
+      case 'row':
+        return [rowOf(f, place, leaf.offset)];
+      case 'laneId':
+        return [laneIdsOf(f, place)];
+      case 'laneMask':
+        return [maskOf(f, place, this.#uniform.local(args[0]!))];
+      case 'load': {
+        if (this.#slow && isLeftOut(node)) {
+          f.v128([0, 0, 0, 0]);
+          return [captured(f)];
+        }
+        if (this.#slow) return this.#memory!.loadAll(node);
+        const pushRecord = (): void => state.pushRecord(node.instruction);
+        const access = { pushRecord, wave: state.wave, chunk: place.chunk, nibble: this.#nibble! };
+        return emitLoad(
+          e,
+          state.spaces,
+          access,
+          leaf,
+          args.map((arg) => this.#argument(arg)),
+        );
+      }
+      default:
+        assert(false, `per-lane ${leaf.kind} in a loop`);
+    }
+  }
+
+  #setLoaded(load: Node, lanes: Lanes): void {
+    lanes.forEach((local, i) => {
+      const node =
+        i === 0
+          ? load
+          : this.#nodes.find(({ leaf, args }) => leaf.kind === 'loaded' && leaf.index === i && args[0] === load);
+      if (node) this.#chunk.lanes.set(node, [local]);
+      else this.#environment.state.f.free(local);
+    });
+  }
+}

@@ -1,0 +1,115 @@
+/**
+ * Estimates of the cycles that a chunk takes for an iteration, region by region (T1) and with a group of chunks in registers. Constants fit
+ * measurements on one machine (bench/HISTORY.md); what counts is on which side of each other the estimates are.
+ */
+import type { Node } from '../regions/node.ts';
+import type { LoopPlan } from './loop-plan.ts';
+
+/** Groups of so many chunks are tried. */
+const CHUNK_COUNTS: readonly number[] = [1, 2, 4];
+const VECTOR_OPERATIONS_PER_CYCLE = 2.2;
+const MEMORY_OPERATIONS_PER_CYCLE = 1.8;
+const SCALAR_OPERATIONS_PER_CYCLE = 3;
+/** An access with its checks, for lanes and for the wave. */
+const ACCESS_OPERATIONS = 15;
+const UNIFORM_ACCESS_OPERATIONS = 12;
+/** For each value that is carried on in memory. */
+const SPILL_CYCLES = 2;
+const CARRIED_REGISTERS = 12;
+/** Of an iteration, beside its own operations. */
+const LOOP_CYCLES = 2;
+/** Lanes that wait for others, masks, and further regions cost region by region about this much more in loops that lanes leave. */
+const DIVERGENCE = 1.5;
+/** How much cheaper a loop must be to be taken out of T1. */
+const GAIN = 0.9;
+/** Iterations that are followed to find what one adds. */
+const ITERATIONS = 8;
+
+const operation = ({ leaf }: Node): string => (leaf.kind === 'pure' ? leaf.op : leaf.kind);
+
+/** Vector instructions, and cycles until the result is there. */
+function costOf(node: Node): readonly [operations: number, latency: number] {
+  const op = operation(node);
+  const wide = op.startsWith('i64.') || op.startsWith('f64.') ? 2 : 1;
+  if (/^f\d\d\.(add|sub|mul|fma|fromI32.|toI32.)$/.test(op)) return [wide, 4];
+  if (/\.(div|sqrt)$/.test(op)) return [5 * wide, 14];
+  if (/F16$|f16/.test(op)) return [14, 12];
+  if (/mulHi|^i64\.mul$/.test(op)) return [7, 8];
+  if (op === 'i32.mul') return [1, 4];
+  if (/\.(shl|shrU|shrS)$/.test(op) && node.args[1]!.lane) return [14 * wide, 8];
+  if (/clz|ctz|popcnt/.test(op)) return [12, 10];
+  if (op === 'load') return [ACCESS_OPERATIONS, 10];
+  return /^(loaded|row|laneMask|laneId)$/.test(op) ? [0, 0] : [wide, 1.25];
+}
+
+/** Cycles by which an iteration ends later than the one before when nothing but dependences count. */
+function dependenceCycles({ nodes, rows, masks, graph, variant }: LoopPlan): number {
+  const carried = new Map<Node, Node>();
+  for (const node of nodes) {
+    const next = node.leaf.kind === 'row' ? rows.get(node.leaf.offset) : undefined;
+    if (next) carried.set(node, next);
+  }
+  for (const [base, node] of graph.entryMasks) {
+    const next = masks.get(base);
+    if (next) carried.set(node, next);
+  }
+  let ends = new Map<Node, number>();
+  const times: number[] = [];
+  for (let i = 0; i <= ITERATIONS; i++) {
+    const at = new Map<Node, number>();
+    for (const node of nodes) {
+      if (!node.lane || !variant.has(node)) continue;
+      const next = carried.get(node);
+      const start = next ? (ends.get(next) ?? 0) : Math.max(0, ...node.args.map((arg) => at.get(arg) ?? 0));
+      at.set(node, start + costOf(node)[1]);
+    }
+    ends = at;
+    times.push(Math.max(0, ...[...carried.values()].map((node) => at.get(node) ?? 0)));
+  }
+  return (times[ITERATIONS]! - times[ITERATIONS / 2]!) / (ITERATIONS / 2);
+}
+
+export interface LoopEstimate {
+  /** How many chunks to run at once. */
+  readonly chunkCount: number;
+  /** Whether that is faster than T1. */
+  readonly pays: boolean;
+}
+
+export function estimate(plan: LoopPlan, waveSize: 32 | 64): LoopEstimate {
+  const { nodes, rows, masks, graph, variant } = plan;
+  const lanes = nodes.filter((node) => node.lane && variant.has(node));
+  const operations = lanes.reduce((sum, node) => sum + costOf(node)[0], 0);
+  const floats = lanes.filter((node) => costOf(node)[1] === 4 && operation(node).startsWith('f')).length;
+  const rowReads = nodes.filter(({ leaf }) => leaf.kind === 'row').length;
+  const uniform = nodes.filter((node) => !node.lane && variant.has(node));
+  const scalarOperations = uniform.reduce(
+    (sum, { leaf }) => sum + (leaf.kind === 'load' ? UNIFORM_ACCESS_OPERATIONS : 1),
+    0,
+  );
+  const scalarCycles = scalarOperations / SCALAR_OPERATIONS_PER_CYCLE;
+  const lanesLeave = graph.again.kind === 'lanes' || graph.writesExec;
+  // T1 looks at the sum of all float results for NaNs.
+  const regions =
+    Math.max(
+      (operations + floats) / VECTOR_OPERATIONS_PER_CYCLE,
+      (rowReads + rows.size) / MEMORY_OPERATIONS_PER_CYCLE,
+    ) *
+      (lanesLeave ? DIVERGENCE : 1) +
+    (scalarCycles * 4) / waveSize;
+  const dependences = dependenceCycles(plan);
+  // Rows that are written only are not carried from one iteration to the next.
+  const carriedRows = nodes.filter((node) => node.leaf.kind === 'row' && variant.has(node)).length;
+  const carried = carriedRows + masks.size;
+  const cyclesOf = (chunkCount: number): number => {
+    const spilled = Math.max(0, carried * chunkCount - CARRIED_REGISTERS);
+    const bound = Math.max(
+      dependences / chunkCount,
+      operations / VECTOR_OPERATIONS_PER_CYCLE,
+      (rowReads - carriedRows) / MEMORY_OPERATIONS_PER_CYCLE,
+    );
+    return bound + (spilled * SPILL_CYCLES + scalarCycles + LOOP_CYCLES) / chunkCount;
+  };
+  const chunkCount = CHUNK_COUNTS.reduce((best, count) => (cyclesOf(count) < cyclesOf(best) ? count : best));
+  return { chunkCount, pays: cyclesOf(chunkCount) < regions * GAIN };
+}

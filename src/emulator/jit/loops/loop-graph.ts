@@ -1,0 +1,43 @@
+/** One iteration of a loop as values, and what is known of the loop. */
+import type { Decoded } from '../decoded.ts';
+import type { Node, NodeOf } from '../regions/node.ts';
+
+/** Blocks that the wave skips when a mask is empty; code for lanes runs them all the same, with nothing active. */
+export interface Skip {
+  /** Per lane. */
+  readonly mask: Node;
+  /** Those that run when the mask is not empty, and do not depend on a further skip. */
+  readonly instructions: Decoded[];
+}
+
+/** When the next iteration follows: as long as lanes are left in a mask, or by a condition of the wave. */
+export type Again =
+  | { readonly kind: 'lanes'; readonly mask: Node }
+  | { readonly kind: 'wave'; readonly condition: Node; readonly when: boolean };
+
+/**
+ * Leaves of kind `row` and `scalar` are what a register holds when the iteration begins; so is a `laneMask` of a scalar register in `masks`.
+ */
+export interface LoopGraph {
+  readonly nodes: readonly Node[];
+  /** Registers that the loop writes, with their values after an iteration: rows of VGPRs, scalars, masks of lanes. */
+  readonly rows: ReadonlyMap<number, Node>;
+  readonly scalars: ReadonlyMap<number, Node>;
+  readonly masks: ReadonlyMap<number, Node>;
+  /** The nodes of masks when the iteration begins, by register. */
+  readonly entryMasks: ReadonlyMap<number, Node>;
+  /** Registers that depend on whether the wave skipped blocks: by register, the masks of these skips. Their values are those of a wave that did not. */
+  readonly ambiguous: ReadonlyMap<number, readonly Node[]>;
+  readonly again: Again;
+  /** EXEC of a lane when the iteration begins. */
+  readonly exec: Node;
+  readonly writesExec: boolean;
+  /** Whether inactive lanes are read. */
+  readonly readsInactive: boolean;
+  readonly skips: readonly Skip[];
+  /** Those of an iteration that skips all it can. */
+  readonly instructions: readonly Decoded[];
+}
+
+/** Mask of all lanes of the wave from a value per lane. */
+export const isBallot = (node: Node): node is NodeOf<'ballot'> => node.leaf.kind === 'ballot';

@@ -1,0 +1,372 @@
+/**
+ * A loop that runs chunk by chunk: each group of chunks goes through all iterations with its registers in locals, before the next group
+ * begins.
+ */
+import { assert } from '../../../base/errors.ts';
+import type { Local } from '../../../wasm/function.ts';
+import { classMix, emitClassCounts } from '../../lowering/class-counts.ts';
+import {
+  MATRIX_ROW_COUNT,
+  STATE_OFFSETS,
+  WAVE_BUDGET,
+  WAVE_LOOP,
+  WAVE_LOOPED,
+  WAVE_MATRIX_ROWS,
+} from '../../machine/layout.ts';
+import type { Decoded } from '../decoded.ts';
+import type { FunctionState } from '../function-state.ts';
+import { isAccess } from '../regions/access-group.ts';
+import type { LoopEnvironment } from './chunk-state.ts';
+import { LoopBody } from './loop-body.ts';
+import type { LoopPlan } from './loop-plan.ts';
+import { LoopValues } from './loop-values.ts';
+
+/** Iterations after which the wave's registers are made complete, at most: bounds the table of skips. */
+const MAX_NOTED_ITERATIONS = 128;
+const MAX_ITERATIONS = 1 << 20;
+
+export class LoopLowering {
+  readonly #state: FunctionState;
+  readonly #plan: LoopPlan;
+  readonly #chunkCount: number;
+  readonly #entries = new Map<number, Local>();
+  readonly #finals = new Map<number, Local>();
+  readonly #masks = new Map<number, Local>();
+  readonly #tests = new Map<number, Local>();
+
+  /** `chunkCount`: chunks of a group. */
+  constructor(state: FunctionState, plan: LoopPlan, chunkCount: number) {
+    this.#state = state;
+    this.#plan = plan;
+    this.#chunkCount = chunkCount;
+  }
+
+  /**
+   * Runs the loop from its header, unless no lane is active. `leave` is emitted where the wave has left the loop, `suspend` where it is at
+   * the header with its budget used up.
+   */
+  emit(leave: () => void, suspend: () => void): void {
+    const { f, wave, spaces } = this.#state;
+    f.block(undefined, (otherwise) => {
+      f.get(wave);
+      f.load(spaces.waveSize === 64 ? 'i64.load' : 'i64.load32_u', STATE_OFFSETS.exec);
+      f.op('i64.eqz');
+      f.brIf(otherwise);
+      f.loop(undefined, (again) => {
+        const unfinished = this.#emitRun();
+        f.get(unfinished);
+        f.op('i32.eqz');
+        f.if(undefined, leave);
+        f.get(wave);
+        f.load('i32.load', WAVE_BUDGET);
+        f.i32(0);
+        f.op('i32.gt_s');
+        f.brIf(again);
+        suspend();
+        f.free(unfinished);
+      });
+    });
+  }
+
+  /** All groups, up to a number of iterations; returns whether the loop has not come to its end. */
+  #emitRun(): Local {
+    const { f, wave } = this.#state;
+    const plan = this.#plan;
+    const i32 = (): Local => f.local('i32');
+    const [chunk, pointer, count, limit, unfinished, longest] = [i32(), i32(), i32(), i32(), i32(), i32()];
+    this.#setLimit(limit);
+    const mayFault = plan.nodes.some(isAccess);
+    if (mayFault) this.#setLoop(() => this.#state.pushRecord(plan.loop.header.instructions[0]!.index));
+    const invariants = new LoopValues(this.#state);
+    for (const node of plan.nodes) if (!node.lane && !plan.variant.has(node)) invariants.emit(node);
+    for (const offset of plan.scalars.keys()) {
+      const entry = i32();
+      f.get(wave);
+      f.load('i32.load', offset);
+      f.set(entry);
+      this.#entries.set(offset, entry);
+      this.#finals.set(offset, i32());
+    }
+    for (const base of plan.masks.keys()) this.#zeroed(this.#masks, base, 'i64');
+    for (const offset of plan.tests.keys()) this.#zeroed(this.#tests, offset, 'i32');
+    const environment: LoopEnvironment = {
+      state: this.#state,
+      plan,
+      invariants,
+      entries: this.#entries,
+      masks: this.#masks,
+      tests: this.#tests,
+      chunk,
+      pointer,
+      count,
+      limit,
+      longest,
+      unfinished,
+    };
+    for (const local of [chunk, unfinished, longest]) {
+      f.i32(0);
+      f.set(local);
+    }
+    f.get(wave);
+    f.set(pointer);
+    this.#emitGroups(environment);
+    this.#store(longest);
+    if (mayFault) this.#setLoop(() => f.i32(0));
+    invariants.release();
+    for (const locals of [this.#entries, this.#finals, this.#masks, this.#tests]) {
+      f.free(...locals.values());
+      locals.clear();
+    }
+    f.free(chunk, pointer, count, limit, longest);
+    return unfinished;
+  }
+
+  #setLoop(pushRecord: () => void): void {
+    const { f, wave } = this.#state;
+    f.get(wave);
+    pushRecord();
+    f.store('i32.store', WAVE_LOOP);
+  }
+
+  #zeroed(locals: Map<number, Local>, key: number, type: 'i32' | 'i64'): void {
+    const { f } = this.#state;
+    const local = f.local(type);
+    if (type === 'i64') f.i64(0n);
+    else f.i32(0);
+    f.set(local);
+    locals.set(key, local);
+  }
+
+  #emitGroups(environment: LoopEnvironment): void {
+    const { f, spaces } = this.#state;
+    const { chunk, pointer } = environment;
+    const fast = new LoopBody(environment, this.#chunkCount, true);
+    fast.prepare();
+    const bits = f.local('i32');
+    const end = f.local('i32');
+    const lanes = this.#chunkCount * 4;
+    const all = 2 ** lanes - 1;
+    const mustRun = this.#plan.masks.size + this.#plan.tests.size > 0;
+    f.loop(undefined, (again) => {
+      f.get(chunk);
+      f.i32(lanes);
+      f.op('i32.add');
+      f.set(end);
+      f.block(undefined, (done) => {
+        this.#setBits(bits, chunk, all);
+        if (!mustRun) {
+          f.get(bits);
+          f.op('i32.eqz');
+          f.brIf(done);
+        }
+        f.block(undefined, (giveUp) => {
+          if (fast.hasAccesses) {
+            f.get(bits);
+            f.i32(all);
+            f.op('i32.ne');
+            f.brIf(giveUp);
+          }
+          fast.emit(giveUp, undefined, ({ scalars }) => {
+            this.#keepLongest(environment, scalars);
+          });
+          f.br(done);
+        });
+        const invariants = new LoopValues(this.#state, environment.invariants);
+        const slow = new LoopBody({ ...environment, invariants }, 1, false);
+        slow.prepare();
+        f.loop(undefined, (next) => {
+          this.#setBits(bits, chunk, 15);
+          slow.emit(undefined, bits, ({ scalars }) => {
+            this.#keepLongest(environment, scalars);
+          });
+          this.#advance(chunk, pointer, 4);
+          f.get(chunk);
+          f.get(end);
+          f.op('i32.ne');
+          f.brIf(next);
+        });
+        invariants.release();
+        this.#advance(chunk, pointer, -lanes);
+      });
+      this.#advance(chunk, pointer, lanes);
+      f.get(chunk);
+      f.i32(spaces.waveSize);
+      f.op('i32.ne');
+      f.brIf(again);
+    });
+    fast.release();
+    f.free(bits, end);
+  }
+
+  #advance(chunk: Local, pointer: Local, lanes: number): void {
+    const { f } = this.#state;
+    for (const [local, amount] of [
+      [chunk, lanes],
+      [pointer, lanes * 4],
+    ] as const) {
+      f.get(local);
+      f.i32(amount);
+      f.op('i32.add');
+      f.set(local);
+    }
+  }
+
+  /** Lanes that are active when the loop is entered, from `chunk` on. */
+  #setBits(bits: Local, chunk: Local, all: number): void {
+    const { f, wave } = this.#state;
+    f.get(wave);
+    f.load('i64.load', STATE_OFFSETS.exec);
+    f.get(chunk);
+    f.op('i64.extend_i32_u');
+    f.op('i64.shr_u');
+    f.op('i32.wrap_i64');
+    f.i32(all);
+    f.op('i32.and');
+    f.set(bits);
+  }
+
+  /** The group that takes longest has the registers of the wave. */
+  #keepLongest({ count, longest }: LoopEnvironment, scalars: ReadonlyMap<number, Local>): void {
+    const { f } = this.#state;
+    f.get(count);
+    f.get(longest);
+    f.op('i32.gt_u');
+    f.if(undefined, () => {
+      f.get(count);
+      f.set(longest);
+      for (const [offset, local] of scalars) {
+        f.get(local);
+        f.set(this.#finals.get(offset)!);
+      }
+    });
+  }
+
+  /** As many iterations as the budget lasts for, and at least one. */
+  #setLimit(limit: Local): void {
+    const { f, wave } = this.#state;
+    const { skips, instructions: always } = this.#plan.graph;
+    const instructions = skips.reduce((sum, skip) => sum + skip.instructions.length, always.length);
+    const clamp = (value: number, name: 'i32.lt_s' | 'i32.gt_s'): void => {
+      f.set(limit);
+      f.get(limit);
+      f.i32(value);
+      f.get(limit);
+      f.i32(value);
+      f.op(name);
+      f.select();
+    };
+    f.get(wave);
+    f.load('i32.load', WAVE_BUDGET);
+    f.i32(instructions - 1);
+    f.op('i32.add');
+    f.i32(instructions);
+    f.op('i32.div_s');
+    clamp(1, 'i32.gt_s');
+    clamp(skips.length > 0 ? MAX_NOTED_ITERATIONS : MAX_ITERATIONS, 'i32.lt_s');
+    f.set(limit);
+    if (skips.length > 0) this.#clearSkips(limit);
+  }
+
+  #clearSkips(limit: Local): void {
+    const { f } = this.#state;
+    this.#eachNote(limit, (at) => {
+      this.#plan.graph.skips.forEach((_, i) => {
+        f.get(at);
+        f.v128([0, 0, 0, 0]);
+        f.store('v128.store', WAVE_MATRIX_ROWS + i * 16);
+      });
+    });
+  }
+
+  /** Emits `body` for the notes of each iteration up to `count`, which is at least 1. */
+  #eachNote(count: Local, body: (at: Local) => void): void {
+    const { f, wave } = this.#state;
+    const sizeBytes = this.#plan.graph.skips.length * 16;
+    assert(MAX_NOTED_ITERATIONS * sizeBytes <= MATRIX_ROW_COUNT * 256, 'notes on skips fit where they stand');
+    const [at, end] = [f.local('i32'), f.local('i32')];
+    f.get(wave);
+    f.tee(at);
+    f.get(count);
+    f.i32(sizeBytes);
+    f.op('i32.mul');
+    f.op('i32.add');
+    f.set(end);
+    f.loop(undefined, (again) => {
+      body(at);
+      f.get(at);
+      f.i32(sizeBytes);
+      f.op('i32.add');
+      f.tee(at);
+      f.get(end);
+      f.op('i32.ne');
+      f.brIf(again);
+    });
+    f.free(at, end);
+  }
+
+  /** Registers of the wave, and what its iterations cost. */
+  #store(longest: Local): void {
+    const { f, wave, spaces } = this.#state;
+    const { scalars, graph } = this.#plan;
+    for (const offset of scalars.keys()) {
+      f.get(wave);
+      f.get(this.#finals.get(offset)!);
+      f.store('i32.store', offset);
+    }
+    for (const [base, local] of this.#masks) {
+      f.get(wave);
+      f.get(local);
+      f.store(spaces.waveSize === 64 ? 'i64.store' : 'i64.store32', base);
+    }
+    for (const [offset, local] of this.#tests) {
+      f.get(wave);
+      f.get(local);
+      if (!this.#plan.tests.get(offset)!.when) f.op('i32.eqz');
+      f.store('i32.store', offset);
+    }
+    const spent = f.local('i32');
+    f.get(longest);
+    f.i32(graph.instructions.length);
+    f.op('i32.mul');
+    f.set(spent);
+    this.#countClasses(graph.instructions, () => f.get(longest));
+    if (graph.skips.length > 0) {
+      this.#eachNote(longest, (at) => {
+        graph.skips.forEach(({ instructions }, i) => {
+          f.get(spent);
+          f.i32(instructions.length);
+          f.i32(0);
+          f.get(at);
+          f.load('v128.load', WAVE_MATRIX_ROWS + i * 16);
+          f.op('v128.any_true');
+          f.select();
+          f.op('i32.add');
+          f.set(spent);
+          this.#countClasses(instructions, () => {
+            f.get(at);
+            f.load('v128.load', WAVE_MATRIX_ROWS + i * 16);
+            f.op('v128.any_true');
+          });
+        });
+      });
+    }
+    for (const [at, name] of [
+      [WAVE_BUDGET, 'i32.sub'],
+      [WAVE_LOOPED, 'i32.add'],
+    ] as const) {
+      f.get(wave);
+      f.get(wave);
+      f.load('i32.load', at);
+      f.get(spent);
+      f.op(name);
+      f.store('i32.store', at);
+    }
+    f.free(spent);
+  }
+  /** Instructions that ran as often as `times` pushes. */
+  #countClasses(instructions: readonly Decoded[], times: () => void): void {
+    const { f, wave, context } = this.#state;
+    if (!context.countsClasses) return;
+    emitClassCounts(f, wave, classMix(instructions.map(({ shape }) => shape.instructionClass)), times);
+  }
+}

@@ -1,0 +1,257 @@
+/** Whether a loop can run chunk by chunk with the same result, and what that takes. */
+import { STATE_OFFSETS } from '../../machine/layout.ts';
+import type { Block } from '../control-flow.ts';
+import type { Literals } from '../literals.ts';
+import type { Liveness } from '../liveness.ts';
+import { haveFastAccess, isAccess } from '../regions/access-group.ts';
+import { constantOf, isOp } from '../regions/graph.ts';
+import type { Node } from '../regions/node.ts';
+import { LoopBuilder } from './loop-builder.ts';
+import { isBallot, type LoopGraph } from './loop-graph.ts';
+import type { MaskAlgebra } from './mask-algebra.ts';
+import { iteration, type MaskLogic } from './mask-logic.ts';
+import type { NaturalLoop } from './natural-loop.ts';
+
+const EXEC = STATE_OFFSETS.exec;
+const MAX_SKIPS = 4;
+
+/** A number that says whether a lane of a mask is set. */
+export interface LaneTest {
+  readonly mask: Node;
+  readonly when: boolean;
+}
+
+export interface LoopPlan {
+  readonly loop: NaturalLoop;
+  readonly graph: LoopGraph;
+  /** What an iteration must compute, in order. */
+  readonly nodes: readonly Node[];
+  /** Nodes that change from one iteration to the next. */
+  readonly variant: ReadonlySet<Node>;
+  /** Registers to be stored after the last iteration, and to be handed on to the next one. */
+  readonly rows: ReadonlyMap<number, Node>;
+  readonly scalars: ReadonlyMap<number, Node>;
+  readonly masks: ReadonlyMap<number, Node>;
+  readonly tests: ReadonlyMap<number, LaneTest>;
+  /** Masks of which lanes that leave the loop before others lose their bit in the next iteration of these. */
+  readonly cleared: ReadonlySet<number>;
+  /** Rows that something after the loop may read. */
+  readonly rowsOutside: ReadonlySet<number>;
+}
+
+export interface PlanOptions {
+  readonly waveSize: 32 | 64;
+  readonly windowHi: number;
+  readonly literals: Literals;
+}
+
+export function planLoop(loop: NaturalLoop, liveness: Liveness, options: PlanOptions): LoopPlan | undefined {
+  const writesExec = loop.blocks.some(({ instructions }) => instructions.some((each) => liveness.writesExec(each)));
+  const masks = new Set(writesExec ? [EXEC] : []);
+  for (;;) {
+    const builder = new LoopBuilder(loop, masks, { ...options, writesExec });
+    const graph = builder.build();
+    if (!graph || graph.skips.length > MAX_SKIPS) return undefined;
+    if (builder.newMasks.size === 0) return new Planner(loop, graph, builder.masks, liveness, options.waveSize).plan();
+    for (const base of builder.newMasks) masks.add(base);
+  }
+}
+
+class Planner {
+  readonly #loop: NaturalLoop;
+  readonly #graph: LoopGraph;
+  readonly #masks: MaskAlgebra;
+  readonly #logic: MaskLogic;
+  readonly #liveness: Liveness;
+  readonly #waveSize: 32 | 64;
+  readonly #tainted = new Map<Node, boolean>();
+
+  constructor(loop: NaturalLoop, graph: LoopGraph, masks: MaskAlgebra, liveness: Liveness, waveSize: 32 | 64) {
+    this.#loop = loop;
+    this.#graph = graph;
+    this.#masks = masks;
+    this.#logic = masks.logic;
+    this.#liveness = liveness;
+    this.#waveSize = waveSize;
+  }
+
+  plan(): LoopPlan | undefined {
+    const graph = this.#graph;
+    const all = { ...graph, rows: this.#rows() };
+    const isLive = ([offset]: readonly [number, Node]): boolean => this.#isLiveAt(this.#exitBlock, offset);
+    const rows = new Map([...all.rows].filter(isLive));
+    const masks = new Map([...all.masks].filter(isLive));
+    const scalars = new Map<number, Node>();
+    const tests = new Map<number, LaneTest>();
+    for (const [offset, node] of [...all.scalars].filter(isLive)) {
+      const test = laneTest(node);
+      if (test) tests.set(offset, test);
+      else scalars.set(offset, node);
+    }
+    // Beside what is read after the loop, what the next iteration needs for that.
+    let nodes: readonly Node[] = [];
+    for (let size = -1; size !== nodes.length; ) {
+      size = nodes.length;
+      nodes = this.#needed(rows, scalars, masks, tests);
+      const read = new Set(nodes);
+      for (const { leaf } of nodes) {
+        if (leaf.kind === 'row' && all.rows.has(leaf.offset)) rows.set(leaf.offset, all.rows.get(leaf.offset)!);
+        if (leaf.kind === 'scalar' && all.scalars.has(leaf.offset))
+          scalars.set(leaf.offset, all.scalars.get(leaf.offset)!);
+      }
+      for (const [base, mask] of graph.entryMasks)
+        if (read.has(mask) && all.masks.has(base)) masks.set(base, all.masks.get(base)!);
+    }
+    const cleared = new Set<number>();
+    const isCarried = (offset: number): boolean => scalars.has(offset) || masks.has(this.#maskBase(offset));
+    if (
+      !haveFastAccess(nodes.filter(({ lane }) => lane)) ||
+      !this.#isUntainted(nodes, [...rows.values(), ...scalars.values(), ...masks.values()]) ||
+      !this.#isExact(masks, tests, cleared, isCarried)
+    )
+      return undefined;
+    const rowsOutside = new Set([...rows.keys()].filter((offset) => this.#liveness.isLiveAt(this.#exitBlock, offset)));
+    return {
+      loop: this.#loop,
+      graph,
+      nodes,
+      variant: this.#variant(nodes),
+      rows,
+      scalars,
+      masks,
+      tests,
+      cleared,
+      rowsOutside,
+    };
+  }
+
+  /** Of rows that are dead outside, lanes that leave need no value, nor those that are inactive. */
+  #rows(): Map<number, Node> {
+    const { rows, masks, writesExec, readsInactive } = this.#graph;
+    const exec = masks.get(EXEC);
+    if (!writesExec || readsInactive || !exec) return new Map(rows);
+    const active = this.#logic.table(exec);
+    const isLive = (offset: number): boolean => this.#liveness.isLiveAt(this.#exitBlock, offset);
+    return new Map([...rows].map(([at, node]) => [at, isLive(at) ? node : this.#masks.simplified(node, active)]));
+  }
+
+  get #exitBlock() {
+    return this.#loop.latch[this.#loop.exit];
+  }
+
+  /** The first register of the mask that a register may be a part of. */
+  #maskBase(offset: number): number {
+    return this.#waveSize === 64 ? offset & ~7 : offset;
+  }
+
+  /** Whether a register is read at a place; of a mask in two registers, either of them. */
+  #isLiveAt(block: Block | undefined, offset: number): boolean {
+    const isPair = this.#waveSize === 64 && this.#graph.masks.has(offset);
+    return this.#liveness.isLiveAt(block, offset) || (isPair && this.#liveness.isLiveAt(block, offset + 4));
+  }
+
+  #needed(
+    rows: ReadonlyMap<number, Node>,
+    scalars: ReadonlyMap<number, Node>,
+    masks: ReadonlyMap<number, Node>,
+    tests: ReadonlyMap<number, LaneTest>,
+  ): Node[] {
+    const { nodes, again, exec, skips } = this.#graph;
+    const needed = new Set<Node>([...rows.values(), ...scalars.values(), ...masks.values(), exec]);
+    for (const { mask } of [...tests.values(), ...skips]) needed.add(mask);
+    needed.add(again.kind === 'lanes' ? again.mask : again.condition);
+    for (const node of nodes.toReversed()) {
+      if (!needed.has(node) && !isAccess(node)) continue;
+      needed.add(node);
+      for (const arg of node.args) needed.add(arg);
+      if (node.address)
+        for (const part of [node.address.low, node.address.high, node.address.floor]) if (part) needed.add(part);
+    }
+    return nodes.filter((node) => needed.has(node));
+  }
+
+  /** Whether numbers depend on what all lanes computed. */
+  #isTainted(node: Node): boolean {
+    let tainted = this.#tainted.get(node);
+    if (tainted === undefined) {
+      tainted = isBallot(node) || (!node.lane && node.args.some((arg) => this.#isTainted(arg)));
+      this.#tainted.set(node, tainted);
+    }
+    return tainted;
+  }
+
+  #isUntainted(nodes: readonly Node[], results: readonly Node[]): boolean {
+    const { again } = this.#graph;
+    const used = [...results, ...nodes.flatMap((node) => (node.lane || isAccess(node) ? node.args : []))];
+    if (again.kind === 'wave') used.push(again.condition);
+    return !used.some((node) => !node.lane && this.#isTainted(node));
+  }
+
+  /** Whether groups of lanes can leave the loop before others do, and skipped code counts as run; finds the masks that are cleared. */
+  #isExact(
+    masks: ReadonlyMap<number, Node>,
+    tests: ReadonlyMap<number, LaneTest>,
+    cleared: Set<number>,
+    isCarried: (offset: number) => boolean,
+  ): boolean {
+    const graph = this.#graph;
+    const logic = this.#logic;
+    const { again, ambiguous, entryMasks, skips } = graph;
+    const after = (base: number): bigint | undefined => {
+      const mask = graph.masks.get(base) ?? entryMasks.get(base);
+      return mask && logic.table(mask);
+    };
+    const lanesDecide = again.kind === 'lanes';
+    for (const [offset, skipped] of ambiguous) {
+      if (this.#liveness.isLiveAt(this.#exitBlock, offset)) return false;
+      if (!isCarried(offset)) continue;
+      // Where the wave may have skipped, the lanes must be done.
+      if (!lanesDecide || !skipped.every((mask) => logic.implies(after(EXEC), logic.table(mask)))) return false;
+    }
+    if (!lanesDecide) return true;
+    if (!graph.writesExec || !logic.equal(after(EXEC), logic.table(again.mask))) return false;
+    if (!skips.every(({ mask }) => logic.implies(logic.table(mask), logic.table(graph.exec)))) return false;
+    // Lanes that are done must stay as they are while others go on.
+    const done = logic.not(after(EXEC));
+    const next = new Map<Node, bigint>();
+    for (const [base, node] of entryMasks) {
+      const table = after(base);
+      if (table !== undefined) next.set(node, table);
+    }
+    const second = iteration(next);
+    const stays = (mask: Node): boolean => logic.equal(logic.table(mask), logic.table(mask, second), done);
+    for (const [base, mask] of masks) {
+      if (stays(mask)) continue;
+      if (!logic.equal(logic.table(mask, second), 0n, done)) return false;
+      cleared.add(base);
+    }
+    return [again.mask, ...[...tests.values()].map(({ mask }) => mask)].every(stays);
+  }
+
+  #variant(nodes: readonly Node[]): Set<Node> {
+    const { rows, scalars, masks, entryMasks } = this.#graph;
+    const changing = new Set<Node>([...masks.keys()].map((base) => entryMasks.get(base)!));
+    const variant = new Set<Node>();
+    for (const node of nodes) {
+      const { leaf } = node;
+      const changes =
+        (leaf.kind === 'row' && rows.has(leaf.offset)) ||
+        (leaf.kind === 'scalar' && scalars.has(leaf.offset)) ||
+        leaf.kind === 'load' ||
+        changing.has(node) ||
+        node.args.some((arg) => variant.has(arg));
+      if (changes) variant.add(node);
+    }
+    return variant;
+  }
+}
+
+/** A comparison of a mask with zero. */
+function laneTest(node: Node): LaneTest | undefined {
+  let when = false;
+  let condition = node;
+  for (; isOp(condition, 'i1.not'); condition = condition.args[0]!) when = !when;
+  const mask = condition.args[0];
+  const isTest = mask && isBallot(mask) && isOp(condition, 'i64.eq') && constantOf(condition.args[1]!) === 0n;
+  return isTest ? { mask: mask.args[0]!, when } : undefined;
+}

@@ -1,0 +1,96 @@
+/** Emits what nan-checks.ts finds necessary. */
+import type { Label } from '../../../wasm/function.ts';
+import type { Emitter } from '../../lowering/emitter.ts';
+import { widenMask } from '../../lowering/int-emission.ts';
+import type { Node } from '../regions/node.ts';
+import type { Chunk, LoopEnvironment } from './chunk-state.ts';
+import { type NanChecks, nanChecks } from './nan-checks.ts';
+
+export class NanWatch {
+  readonly #environment: LoopEnvironment;
+  readonly #checks: NanChecks;
+
+  constructor(environment: LoopEnvironment, nodes: readonly Node[]) {
+    this.#environment = environment;
+    this.#checks = nanChecks(nodes, environment.plan.rows);
+  }
+
+  /** Where a chunk collects what it sees. */
+  begin(): Chunk['nans'] {
+    if (this.#checks.values.size === 0) return undefined;
+    const { f } = this.#environment.state;
+    const [f32x4, low, high] = [f.local('v128'), f.local('v128'), f.local('v128')];
+    for (const local of [f32x4, low, high]) {
+      f.v128([0, 0, 0, 0]);
+      f.set(local);
+    }
+    return { f32x4, f64x2: [low, high] };
+  }
+
+  /** Looks for NaNs of the node in active lanes, where that is necessary, and goes on. */
+  emitter(node: Node, { nans, lanes }: Chunk): Emitter {
+    const { state, plan } = this.#environment;
+    const { f, context } = state;
+    const { exec, writesExec } = plan.graph;
+    let half = 0;
+    const deferNan: Emitter['deferNan'] = (width, result) => {
+      if (!nans || !this.#checks.values.has(node)) return;
+      const index = width === 'f64x2' ? half++ & 1 : 0;
+      const into = width === 'f32x4' ? nans.f32x4 : nans.f64x2[index]!;
+      f.get(into);
+      f.get(result);
+      f.get(result);
+      f.op(`${width}.ne`);
+      if (writesExec) {
+        const active = lanes.get(exec)![0]!;
+        const masks = width === 'f64x2' ? widenMask(state.e, active) : [];
+        f.get(masks[index] ?? active);
+        f.op('v128.and');
+        f.free(...masks);
+      }
+      f.op('v128.or');
+      f.set(into);
+    };
+    return { f, context, deferNan };
+  }
+
+  /** Goes to `slow` if there was a NaN that counts. */
+  giveUp({ nans, lanes, rows }: Chunk, slow: Label): void {
+    const { state, plan } = this.#environment;
+    const { f } = state;
+    const { exec, writesExec } = plan.graph;
+    const active = lanes.get(exec)![0]!;
+    const leaveIfAny = (): void => {
+      f.op('v128.any_true');
+      f.brIf(slow);
+    };
+    if (nans) {
+      // Where EXEC changes, active lanes were picked out at once.
+      const wide = writesExec ? [] : widenMask(state.e, active);
+      for (const [local, mask] of [
+        [nans.f32x4, active],
+        [nans.f64x2[0], wide[0]],
+        [nans.f64x2[1], wide[1]],
+      ] as const) {
+        f.get(local);
+        if (!writesExec) {
+          f.get(mask!);
+          f.op('v128.and');
+        }
+        leaveIfAny();
+      }
+      f.free(...wide);
+    }
+    for (const offset of this.#checks.rows) {
+      f.get(rows.get(offset)!);
+      f.get(rows.get(offset)!);
+      f.op('f32x4.ne');
+      // Of rows that count inside the loop only, lanes that go on.
+      if (!writesExec || !plan.rowsOutside.has(offset)) {
+        f.get(active);
+        f.op('v128.and');
+      }
+      leaveIfAny();
+    }
+  }
+}

@@ -1,0 +1,119 @@
+/** Accesses of a region whose addresses differ by constants only: what is checked for all of them at once. */
+import type { MemorySpace } from '../../../ir/types.ts';
+import type { AddressParts, Node } from './node.ts';
+
+/** Accesses further apart than this are checked apart: first and last byte of such a range are not in two allocations, between which is a hole. */
+const RANGE_BYTES = 2048;
+
+/** How the lanes' addresses lie. */
+export const GATHER = 0;
+export const CONTIGUOUS = 1;
+export const BROADCAST = 2;
+
+export interface AccessGroup {
+  readonly space: MemorySpace;
+  readonly parts: AddressParts;
+  readonly writes: boolean;
+  /** Offsets of the first byte and after the last byte that any of them touches. */
+  min: number;
+  max: number;
+  /** Whether all, whether any of them is of one dword. */
+  allDwords: boolean;
+  anyDword: boolean;
+  /** Size of each of them; 0: they differ. */
+  unitBytes: number;
+  readonly offsets: Set<number>;
+}
+
+export interface Access {
+  readonly space: MemorySpace;
+  readonly sizeBytes: number;
+  readonly writes: boolean;
+  readonly predicate: Node | undefined;
+  readonly parts: AddressParts;
+}
+
+export const isAccess = ({ leaf }: Node): boolean =>
+  leaf.kind === 'load' || leaf.kind === 'store' || leaf.kind === 'atomic';
+
+/** An access that the fast body leaves out: it gives up when a lane makes it. */
+export const isLeftOut = ({ leaf }: Node): boolean => (leaf.kind === 'load' || leaf.kind === 'store') && !!leaf.isRare;
+
+/** What the emission of a lane value reads; a fast access reads the parts of its address. */
+export function usedBy(node: Node, isFast: boolean): readonly Node[] {
+  if (isFast && isLeftOut(node)) return node.args.slice(-1);
+  return isFast && node.address ? [...partsOf(node.address), ...node.args.slice(1)] : node.args;
+}
+
+const partsOf = ({ low, high, floor }: AddressParts): readonly Node[] =>
+  [low, high, floor].filter((node) => node !== undefined);
+
+export const addressNodes = ({ parts }: AccessGroup): readonly Node[] => partsOf(parts);
+
+/** Undefined for nodes that are no load or store of lanes. */
+export function accessOf({ leaf, address, args }: Node): Access | undefined {
+  if (!address || (leaf.kind !== 'load' && leaf.kind !== 'store')) return undefined;
+  const { space, sizeBytes, predicated } = leaf;
+  return {
+    space,
+    sizeBytes,
+    writes: leaf.kind === 'store',
+    predicate: predicated ? args.at(-1) : undefined,
+    parts: address,
+  };
+}
+
+/** Whether the accesses of a region have a short way each; with more than one atomic, the second could not give up any more. */
+export function haveFastAccess(nodes: readonly Node[]): boolean {
+  const isAtomic = ({ leaf }: Node): boolean => leaf.kind === 'atomic';
+  return nodes.every((node) => !isAccess(node) || hasFastAccess(node)) && nodes.filter(isAtomic).length < 2;
+}
+
+/** Whether an access of four lanes has a short way; in private memory an access must not touch two rows for a dword. */
+function hasFastAccess(node: Node): boolean {
+  if (node.leaf.kind === 'atomic') return node.leaf.space !== 'private';
+  const access = accessOf(node);
+  if (!access) return false;
+  const { space, sizeBytes, parts } = access;
+  return space !== 'private' || (parts.offset & 3) + Math.min(sizeBytes, 4) <= 4;
+}
+
+export function groupAccesses(nodes: readonly Node[]): Map<Node, AccessGroup> {
+  const groups = new Map<string, AccessGroup>();
+  const result = new Map<Node, AccessGroup>();
+  for (const node of nodes) {
+    const access = accessOf(node);
+    if (!access || isLeftOut(node)) continue;
+    const { space, parts, sizeBytes, writes } = access;
+    const { low, high, floor, offset } = parts;
+    const range = space === 'lds' || space === 'private' ? 0 : Math.floor(offset / RANGE_BYTES);
+    const key = [space, low.id, high?.id, floor?.id, range, writes].join();
+    let group = groups.get(key);
+    if (!group) {
+      group = {
+        space,
+        parts,
+        writes,
+        min: offset,
+        max: 0,
+        allDwords: true,
+        anyDword: false,
+        unitBytes: sizeBytes,
+        offsets: new Set(),
+      };
+      groups.set(key, group);
+    }
+    group.min = Math.min(group.min, offset);
+    group.max = Math.max(group.max, offset + sizeBytes);
+    group.allDwords &&= sizeBytes === 4;
+    group.anyDword ||= sizeBytes === 4;
+    if (group.unitBytes !== sizeBytes) group.unitBytes = 0;
+    group.offsets.add(offset);
+    result.set(node, group);
+  }
+  return result;
+}
+
+/** Whether it is worth looking for a pattern: dwords next to each other; loads of one place. */
+export const mayBe = (pattern: number, { anyDword, writes }: AccessGroup): boolean =>
+  pattern === CONTIGUOUS ? anyDword : !writes;

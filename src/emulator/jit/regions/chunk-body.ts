@@ -1,0 +1,395 @@
+/** The values of one chunk of 4 lanes. */
+import { assert } from '../../../base/errors.ts';
+import type { Type } from '../../../ir/types.ts';
+import type { Label, Local } from '../../../wasm/function.ts';
+import { EMISSION } from '../../lowering/emission.ts';
+import { captured, type Emitter, emitLanes, type LaneArgument, type Lanes } from '../../lowering/emitter.ts';
+import { emitAtomic } from '../../lowering/lane-atomics.ts';
+import { emitLoad, emitStore, type LaneAccess } from '../../lowering/lane-memory.ts';
+import { NIBBLE_SPREADS } from '../../machine/layout.ts';
+import { isAccess, isLeftOut, usedBy } from './access-group.ts';
+import type { ChunkEnvironment } from './chunk-loop.ts';
+import { type ChunkPlace, laneIdsOf, maskOf, pushFirstLane, rowOf } from './chunk-place.ts';
+import { FastAtomic } from './fast-atomic.ts';
+import { FastMemory } from './fast-memory.ts';
+import { keepsNan } from './graph.ts';
+import type { Evaluated, LinearAccesses } from './linear-accesses.ts';
+import type { Node, NodeOf } from './node.ts';
+
+interface Body {
+  readonly place: ChunkPlace;
+  readonly e: Emitter;
+  /** Mask of the active lanes; undefined where all are. */
+  readonly mask: Local | undefined;
+  /** The same as bits, for accesses. */
+  readonly nibble: Local | undefined;
+  /** Where a chunk with something unusual goes. */
+  readonly slow: Label | undefined;
+}
+
+export class ChunkBody {
+  readonly #environment: ChunkEnvironment;
+  /** Lane values that this body needs, in order. */
+  readonly #nodes: readonly Node[];
+  readonly #isFast: boolean;
+  readonly #memory: FastMemory | undefined;
+  readonly #atomic: FastAtomic | undefined;
+  readonly #lastUse = new Map<Node, Node>();
+  readonly #kept: Set<Node>;
+  /** Nodes whose NaN another node's check finds too. */
+  readonly #covered = new Set<Node>();
+  #lanes = new Map<Node, Lanes>();
+  /** Of each load, the nodes of its dwords. */
+  readonly #dwords = new Map<Node, Node[]>();
+  readonly #linear: LinearAccesses | undefined;
+  /** In a chunk with lanes off: its vector of NIBBLE_SPREADS, and what was made with it for an access that is being opened. */
+  #spread: Local | undefined;
+  readonly #opening: Local[] = [];
+  /** Dwords of a fast body that are not loaded yet: that happens before their first use, so that few are held at a time. */
+  readonly #unloaded = new Set<Node>();
+
+  /** `isFast`: without calls; it gives up on what is unusual. With `linear`, whose accesses are looked at before the chunk. */
+  constructor(environment: ChunkEnvironment, isFast: boolean, linear?: LinearAccesses) {
+    this.#environment = environment;
+    const { region, ballots, lanes } = environment;
+    this.#kept = new Set([...region.rows.values(), ...[...ballots.keys()].map(({ args }) => args[0]!)]);
+    this.#isFast = isFast;
+    this.#linear = linear;
+    const needed = new Set(this.#kept);
+    for (const node of lanes.toReversed()) {
+      if (!needed.has(node) && !isAccess(node)) continue;
+      needed.add(node);
+      for (const arg of this.#uses(node)) needed.add(arg);
+    }
+    this.#nodes = lanes.filter((node) => needed.has(node));
+    const atomic = this.#nodes.find((node): node is NodeOf<'atomic'> => node.leaf.kind === 'atomic');
+    for (const node of this.#nodes) {
+      if (node.leaf.kind === 'load') this.#dwords.set(node, [node]);
+      if (node.leaf.kind === 'loaded') this.#dwords.get(node.args[0]!)![node.leaf.index] = node;
+      for (const arg of this.#uses(node)) {
+        this.#lastUse.set(arg, node);
+        // Nothing that comes after an atomic is done again.
+        if (keepsNan(node) && !(atomic && node.id > atomic.id)) this.#covered.add(arg);
+      }
+    }
+    if (isFast) {
+      const argument = (node: Node): LaneArgument => this.#argument(node);
+      const address = (node: Node): LaneArgument => this.#addressArgument(node);
+      const { state, hoisted, groups } = environment;
+      this.#memory = new FastMemory({ state, hoisted, groups, linear, argument, address });
+      if (atomic) this.#atomic = new FastAtomic(environment.state, atomic);
+    }
+  }
+
+  #uses(node: Node): readonly Node[] {
+    const group = this.#environment.groups.get(node);
+    return group && this.#linear?.has(group) ? node.args.slice(1) : usedBy(node, this.#isFast);
+  }
+
+  /** Whether a fast body may give up. */
+  get mayGiveUp(): boolean {
+    return this.#nodes.some((node) => isAccess(node) || keepsNan(node));
+  }
+
+  /** About what a chunk costs: its values. */
+  get size(): number {
+    return this.#nodes.length;
+  }
+
+  get hasAccesses(): boolean {
+    return this.#nodes.some(isAccess);
+  }
+
+  /** Emits what comes before the loop. */
+  prepare(): void {
+    this.#atomic?.prepare();
+  }
+
+  release(): void {
+    this.#atomic?.release();
+  }
+
+  /** Emits lane values that depend on no access. */
+  evaluate(place: ChunkPlace, nodes: readonly Node[]): Evaluated {
+    const { e } = this.#environment.state;
+    const body = { place, e, mask: undefined, nibble: undefined, slow: undefined };
+    const outer = this.#lanes;
+    const own = new Map<Node, Lanes>();
+    this.#lanes = own;
+    for (const node of lanesBehind(nodes))
+      own.set(
+        node,
+        e.f.scoped(() => this.#lanesOf(body, node)),
+      );
+    this.#lanes = outer;
+    return {
+      argument: (node) => (node.lane ? { lanes: own.get(node)! } : this.#argument(node)),
+      release: () => e.f.free(...new Set([...own.values()].flat())),
+    };
+  }
+
+  /** The fast way. Where lanes may be off, `mask` says which are on, and `nibble` where there are accesses. */
+  emitFast(place: ChunkPlace, slow: Label | undefined, mask?: Local, nibble?: Local): void {
+    const { f, context } = this.#environment.state;
+    if (nibble && this.hasAccesses) {
+      f.get(nibble);
+      f.i32(4);
+      f.op('i32.shl');
+      f.load('v128.load', NIBBLE_SPREADS);
+      this.#spread = captured(f);
+    }
+    // The sum of results is a NaN when one of them is. Infinities may make it one too, which does no harm.
+    const sums = { f32x4: f.local('v128'), f64x2: f.local('v128') };
+    const summed = new Set<'f32x4' | 'f64x2'>();
+    const found = (width: 'f32x4' | 'f64x2', result: Local): void => {
+      f.get(result);
+      if (summed.has(width)) {
+        f.get(sums[width]);
+        f.op(`${width}.add`);
+      }
+      f.set(sums[width]);
+      summed.add(width);
+    };
+    const giveUpOnNan = (): void => {
+      for (const width of summed) {
+        f.get(sums[width]);
+        f.get(sums[width]);
+        f.op(`${width}.ne`);
+        if (mask && width === 'f32x4') {
+          f.get(mask);
+          f.op('v128.and');
+        }
+        f.op(width === 'f32x4' ? 'i32x4.bitmask' : 'i64x2.bitmask');
+        f.brIf(slow!);
+      }
+      summed.clear();
+    };
+    for (const node of this.#nodes) {
+      // What a store writes must be right; after it the chunk can still be done again, because it then stores the same.
+      if (node.leaf.kind === 'store' || node === this.#atomic?.node) {
+        giveUpOnNan();
+        for (const unloaded of this.#unloaded) this.#load(unloaded);
+      }
+      const deferNan = this.#covered.has(node) ? () => {} : found;
+      const isLate = this.#atomic !== undefined && node.id >= this.#atomic.node.id;
+      const e = isLate ? { f, context } : { f, context, deferNan };
+      this.#emitNode({ place, e, mask, nibble, slow }, node);
+    }
+    giveUpOnNan();
+    f.free(sums.f32x4, sums.f64x2);
+    this.#commit({ place, e: { f, context }, mask, nibble, slow });
+    this.#memory!.close();
+    if (this.#spread) f.free(this.#spread);
+    this.#spread = undefined;
+    this.#linear?.advance();
+  }
+
+  emitSlow(place: ChunkPlace, nibble: Local, mask: Local): void {
+    const body = { place, e: this.#environment.state.e, mask, nibble, slow: undefined };
+    for (const node of this.#nodes) this.#emitNode(body, node);
+    this.#commit(body);
+  }
+
+  /** Part of an address, or a predicate: lanes that are off look like one that is on, so that they ask for nothing else. */
+  #addressArgument(node: Node): LaneArgument {
+    if (!this.#spread || !node.lane) return this.#argument(node);
+    const { f } = this.#environment.state;
+    f.get(this.#argument(node).lanes[0]!);
+    f.get(this.#spread);
+    f.op('i8x16.relaxed_swizzle');
+    const lanes = captured(f);
+    this.#opening.push(lanes);
+    return { lanes: [lanes] };
+  }
+
+  #argument(node: Node): LaneArgument {
+    if (node.lane) return { lanes: this.#lanes.get(node)! };
+    return { lanes: this.#environment.splat(node), scalar: this.#environment.scalar(node) };
+  }
+
+  /** Emits a node and gives back the locals of values that nothing needs any more. */
+  #emitNode(body: Body, node: Node): void {
+    const { f } = body.e;
+    const uses = this.#uses(node);
+    for (const arg of uses) this.#load(arg);
+    if (isAccess(node) && node !== this.#atomic?.node && body.slow) this.#memory!.open(node, body.place, body.slow);
+    f.free(...this.#opening.splice(0));
+    if (node.leaf.kind === 'load' && this.#isFast && !isLeftOut(node)) {
+      for (const dword of this.#dwords.get(node)!) if (dword) this.#unloaded.add(dword);
+    } else if (node.leaf.kind !== 'loaded') {
+      const lanes = f.scoped(() => this.#lanesOf(body, node));
+      this.#opening.length = 0;
+      if (node.leaf.kind === 'load') this.#setLoaded(node, lanes);
+      else this.#lanes.set(node, lanes);
+    }
+    if (!this.#lastUse.has(node)) this.#release(node);
+    for (const arg of new Set(uses)) if (this.#lastUse.get(arg) === node) this.#release(arg);
+  }
+
+  /** Loads a dword that is not loaded yet, and what is loaded with it. */
+  #load(node: Node): void {
+    if (!this.#unloaded.has(node)) return;
+    const { leaf, args } = node;
+    const [load, index] = leaf.kind === 'loaded' ? [args[0]!, leaf.index] : [node, 0];
+    const nodes = this.#dwords.get(load)!;
+    for (const [dword, local] of this.#memory!.load(load, index)) {
+      const loaded = nodes[dword];
+      if (loaded && this.#unloaded.delete(loaded)) this.#lanes.set(loaded, [local]);
+      else this.#environment.state.f.free(local);
+    }
+  }
+
+  #release(node: Node): void {
+    if (this.#kept.has(node)) return;
+    this.#unloaded.delete(node);
+    const lanes = this.#lanes.get(node);
+    if (!lanes) return;
+    this.#environment.state.f.free(...new Set(lanes));
+    this.#lanes.delete(node);
+  }
+
+  #lanesOf(body: Body, node: Node): Lanes {
+    const { e, place } = body;
+    const { f } = e;
+    const { leaf, args } = node;
+    const { state } = this.#environment;
+    switch (leaf.kind) {
+      case 'pure':
+        return emitLanes(
+          e,
+          leaf.op,
+          EMISSION[leaf.op],
+          args.map((arg) => this.#argument(arg)),
+        );
+      case 'row':
+        return [rowOf(f, place, leaf.offset)];
+      case 'laneId':
+        return [laneIdsOf(f, place)];
+      case 'laneByte':
+        state.pushLiteral(leaf.index);
+        f.get(place.chunk);
+        f.op('i32.add');
+        f.load('v128.load32_zero', place.offset);
+        f.op('i16x8.extend_low_i8x16_u');
+        f.op('i32x4.extend_low_i16x8_u');
+        return [captured(f)];
+      case 'laneMask':
+        return [maskOf(f, place, this.#environment.scalar(args[0]!))];
+      case 'gatherRow':
+        return [this.#gather(leaf.offset, this.#argument(args[0]!).lanes[0]!)];
+      case 'load':
+        if (body.slow && isLeftOut(node)) {
+          f.v128([0, 0, 0, 0]);
+          return [captured(f)];
+        }
+        return emitLoad(e, state.spaces, this.#access(body, node), leaf, this.#arguments(node));
+      case 'store':
+        if (body.slow && isLeftOut(node)) return [];
+        if (body.slow && this.#memory) this.#memory.store(node, body);
+        else emitStore(e, state.spaces, this.#access(body, node), leaf, this.#arguments(node));
+        return [];
+      case 'atomic':
+        if (body.slow && this.#atomic) {
+          const isRead = this.#lastUse.has(node) || this.#kept.has(node);
+          return this.#atomic.emit(this.#memory!.environment, isRead, body.slow, body.nibble);
+        }
+        return emitAtomic(e, state.spaces, this.#access(body, node), leaf, node.type as Type, this.#arguments(node));
+      default:
+        assert(false, `per-lane ${leaf.kind}`);
+    }
+  }
+
+  #arguments(node: Node): LaneArgument[] {
+    return node.args.map((arg) => this.#argument(arg));
+  }
+
+  #access({ place, nibble }: Body, node: Node): LaneAccess {
+    const { state } = this.#environment;
+    const pushRecord = (): void => state.pushRecord(node.instruction);
+    return { pushRecord, wave: state.wave, chunk: place.chunk, nibble: nibble! };
+  }
+
+  /** Gives the dwords of a load to their nodes; one that nothing reads has no node. */
+  #setLoaded(load: Node, lanes: Lanes): void {
+    const nodes = this.#dwords.get(load)!;
+    lanes.forEach((local, i) => {
+      const node = nodes[i];
+      if (node) this.#lanes.set(node, [local]);
+      else this.#environment.state.f.free(local);
+    });
+  }
+
+  #gather(offset: number, index: Local): Local {
+    const { f, wave, spaces } = this.#environment.state;
+    const row = this.#environment.gatheredRow(offset);
+    const result = f.local('v128');
+    for (let lane = 0; lane < 4; lane++) {
+      f.get(wave);
+      f.get(index);
+      f.lane('i32x4.extract_lane', lane);
+      f.i32(spaces.waveSize - 1);
+      f.op('i32.and');
+      f.i32(2);
+      f.op('i32.shl');
+      f.op('i32.add');
+      f.get(result);
+      f.loadLane('v128.load32_lane', row, lane);
+      f.set(result);
+    }
+    return result;
+  }
+
+  /** Stores what the region leaves in registers and masks. */
+  #commit(body: Body): void {
+    const { region, ballots } = this.#environment;
+    for (const [offset, node] of region.rows) {
+      this.#load(node);
+      this.#storeRow(body, offset, node);
+    }
+    for (const [ballot, local] of ballots) this.#accumulate(body, local, this.#argument(ballot.args[0]!).lanes[0]!);
+    for (const lanes of this.#lanes.values()) this.#environment.state.f.free(...new Set(lanes));
+    this.#lanes.clear();
+  }
+
+  #storeRow({ e: { f }, place, mask }: Body, offset: number, node: Node): void {
+    if (node.leaf.kind === 'row' && node.leaf.offset === offset) return;
+    const at = offset + place.offset * 4;
+    f.get(place.pointer);
+    f.get(this.#argument(node).lanes[0]!);
+    if (mask && !this.#environment.region.wholeRows.has(offset)) {
+      f.get(place.pointer);
+      f.load('v128.load', at);
+      f.get(mask);
+      f.op('v128.bitselect');
+    }
+    f.store('v128.store', at);
+  }
+
+  /** ballot |= (bits of the condition in active lanes) << chunk. */
+  #accumulate({ e: { f }, place, mask }: Body, ballot: Local, condition: Local): void {
+    f.get(ballot);
+    f.get(condition);
+    if (mask) {
+      f.get(mask);
+      f.op('v128.and');
+    }
+    f.op('i32x4.bitmask');
+    f.op('i64.extend_i32_u');
+    pushFirstLane(f, place);
+    f.op('i64.shl');
+    f.op('i64.or');
+    f.set(ballot);
+  }
+}
+
+/** The lane values among some nodes and all that they are computed from, in order. */
+export function lanesBehind(nodes: readonly Node[]): readonly Node[] {
+  const found = new Set<Node>();
+  const add = (node: Node): void => {
+    if (!node.lane || found.has(node)) return;
+    found.add(node);
+    node.args.forEach(add);
+  };
+  nodes.forEach(add);
+  return [...found].sort((a, b) => a.id - b.id);
+}

@@ -1,0 +1,404 @@
+/**
+ * The lane values of a region: a loop over the chunks of 4 lanes. Chunks whose lanes are all active go through a body without masks and
+ * without calls. Where that meets something unusual (a NaN, an access that is not plain) it has changed nothing yet, and the chunk goes
+ * through a second body, which can do everything; so do chunks with some lanes off. Few operations without accesses run for all chunks
+ * with masks and without a loop.
+ */
+import { assert } from '../../../base/errors.ts';
+import type { Label, Local } from '../../../wasm/function.ts';
+import { type Lanes, splat } from '../../lowering/emitter.ts';
+import { NIBBLE_MASKS, TEMPORARY_ROW_COUNT, WAVE_TEMPORARY_ROWS } from '../../machine/layout.ts';
+import type { FunctionState } from '../function-state.ts';
+import { Hoisted, hoistForAccesses } from '../hoisted.ts';
+import { type AccessGroup, addressNodes, groupAccesses, haveFastAccess, usedBy } from './access-group.ts';
+import { ChunkBody, lanesBehind } from './chunk-body.ts';
+import { type Evaluated, LinearAccesses } from './linear-accesses.ts';
+import type { Node, NodeOf, Region } from './node.ts';
+
+/** What both bodies use: values that do not change from chunk to chunk. */
+export interface ChunkEnvironment {
+  readonly state: FunctionState;
+  readonly region: Region;
+  readonly lanes: readonly Node[];
+  scalar(node: Node): Local;
+  splat(node: Node): Lanes;
+  readonly hoisted: Hoisted;
+  /** Accesses that have a short way. */
+  readonly groups: ReadonlyMap<Node, AccessGroup>;
+  /** Masks that the loop collects. */
+  readonly ballots: ReadonlyMap<NodeOf<'ballot'>, Local>;
+  /** Offset in the wave state of a row that lanes read from each other. */
+  gatheredRow(offset: number): number;
+}
+
+/** Values of a chunk up to which all chunks are done with masks, without a loop. */
+const MASKED_SIZE = 10;
+/** Active lanes up to which chunks are looked for that have one. */
+const SPARSE_LANES = 4;
+/** Values up to which there is a fast body for chunks with some lanes off. */
+const MAX_MASKED_SIZE = 80;
+/** Chunks of an iteration by the values of one, at most. */
+const UNROLL: readonly (readonly [size: number, chunks: number])[] = [
+  [16, 4],
+  [40, 2],
+  [Number.POSITIVE_INFINITY, 1],
+];
+/** Chunks whose addresses are looked at together: 16 lanes, a row of the usual workgroups in two dimensions. */
+const AHEAD_CHUNKS = 4;
+/** Addresses of more values than this are not looked at ahead of their chunk. */
+const MAX_AHEAD = 16;
+const AHEAD = new Set<Node['leaf']['kind']>(['row', 'laneId', 'laneByte', 'laneMask']);
+
+/** Whether the addresses of a group can be computed apart from the chunk: few integer operations, and nothing that is loaded. */
+function isAheadOfChunk(group: AccessGroup): boolean {
+  const nodes = lanesBehind(addressNodes(group));
+  return (
+    nodes.length <= MAX_AHEAD &&
+    nodes.every(({ leaf }) => (leaf.kind === 'pure' ? leaf.op.startsWith('i') : AHEAD.has(leaf.kind)))
+  );
+}
+
+interface LinearBody {
+  readonly accesses: LinearAccesses;
+  readonly body: ChunkBody;
+}
+
+export class ChunkLoop {
+  readonly ballots = new Map<NodeOf<'ballot'>, Local>();
+  readonly #state: FunctionState;
+  readonly #region: Region;
+  readonly #lanes: readonly Node[];
+  readonly #scalar: (node: Node) => Local;
+  readonly #splats = new Map<Node, Lanes>();
+  readonly #copies = new Map<number, number>();
+  readonly #chunk: Local;
+  readonly #pointer: Local;
+
+  constructor(
+    state: FunctionState,
+    region: Region,
+    lanes: readonly Node[],
+    ballots: readonly NodeOf<'ballot'>[],
+    scalar: (node: Node) => Local,
+  ) {
+    this.#state = state;
+    this.#region = region;
+    this.#lanes = lanes;
+    this.#scalar = scalar;
+    this.#chunk = state.f.local('i32');
+    this.#pointer = state.f.local('i32');
+    for (const ballot of ballots) this.ballots.set(ballot, state.f.local('i64'));
+  }
+
+  emit(): void {
+    const { f, wave } = this.#state;
+    this.#prepare();
+    const isFast = haveFastAccess(this.#lanes);
+    const groups = isFast ? groupAccesses(this.#lanes) : new Map<Node, AccessGroup>();
+    const hoisted = new Hoisted(f);
+    hoistForAccesses(this.#state, hoisted, new Set(groups.values()));
+    const environment: ChunkEnvironment = {
+      state: this.#state,
+      hoisted,
+      groups,
+      region: this.#region,
+      lanes: this.#lanes,
+      scalar: this.#scalar,
+      splat: (node) => this.#splats.get(node)!,
+      ballots: this.ballots,
+      gatheredRow: (offset) => this.#copies.get(offset) ?? offset,
+    };
+    const slow = new ChunkBody(environment, false);
+    const fast = isFast ? new ChunkBody(environment, true) : undefined;
+    fast?.prepare();
+    const isAtomic = this.#lanes.some(({ leaf }) => leaf.kind === 'atomic');
+    const ahead = new Set([...groups.values()].filter((group) => !isAtomic && isAheadOfChunk(group)));
+    const linear =
+      ahead.size > 0 ? new LinearAccesses({ state: this.#state, hoisted, scalar: this.#scalar }, ahead) : undefined;
+    f.i32(0);
+    f.set(this.#chunk);
+    f.get(wave);
+    f.set(this.#pointer);
+    if (!fast) this.#emitSlowLoop(slow);
+    else if (fast.size <= MASKED_SIZE && !fast.hasAccesses) this.#emitShort(fast, slow);
+    else this.#emitGroups(fast, slow, linear && { accesses: linear, body: new ChunkBody(environment, true, linear) });
+    fast?.release();
+    linear?.release();
+    hoisted.release();
+    f.free(this.#chunk, this.#pointer, ...new Set([...this.#splats.values()].flat()));
+  }
+
+  /** Few operations: without masks when all lanes of the wave are active, chunk by chunk when few are. */
+  #emitShort(fast: ChunkBody, slow: ChunkBody): void {
+    const { f, spaces } = this.#state;
+    const pushExec = (): void => f.get(this.#scalar(this.#region.exec!));
+    pushExec();
+    f.i64(spaces.waveSize === 64 ? -1n : 0xffffffffn);
+    f.op('i64.eq');
+    f.if(
+      undefined,
+      () => this.#emitGroups(fast, slow),
+      () => {
+        pushExec();
+        f.op('i64.popcnt');
+        f.i64(BigInt(SPARSE_LANES));
+        f.op('i64.le_u');
+        f.if(
+          undefined,
+          () => this.#emitSlowLoop(slow, undefined, fast),
+          () => this.#emitMasked(fast, slow),
+        );
+      },
+    );
+  }
+
+  /** All chunks with masks. */
+  #emitMasked(fast: ChunkBody, slow: ChunkBody): void {
+    const { f, spaces } = this.#state;
+    const zero = f.local('i32');
+    f.i32(0);
+    f.set(zero);
+    const emitAll = (giveUp?: Label): void => {
+      for (let offset = 0; offset < spaces.waveSize; offset += 4) {
+        if (giveUp) {
+          // Where the chunks that are not done begin.
+          f.i32(offset);
+          f.set(this.#chunk);
+        }
+        const nibble = f.local('i32');
+        this.#setNibble(nibble, offset, 15);
+        const mask = this.#maskOf(nibble);
+        f.free(nibble);
+        fast.emitFast({ chunk: zero, pointer: this.#pointer, offset }, giveUp, mask);
+        f.free(mask);
+      }
+    };
+    if (!fast.mayGiveUp) emitAll();
+    else
+      f.block(undefined, (done) => {
+        f.block(undefined, (giveUp) => {
+          emitAll(giveUp);
+          f.br(done);
+        });
+        f.get(this.#chunk);
+        f.i32(2);
+        f.op('i32.shl');
+        f.get(this.#pointer);
+        f.op('i32.add');
+        f.set(this.#pointer);
+        this.#emitSlowLoop(slow);
+      });
+    f.free(zero);
+  }
+
+  /** A loop over groups of chunks that are fully active, or else go one by one. */
+  #emitGroups(fast: ChunkBody, slow: ChunkBody, linear?: LinearBody): void {
+    const { f, spaces } = this.#state;
+    const unrolled = (body: ChunkBody): number => UNROLL.find(([size]) => body.size <= size)![1];
+    const chunks = linear ? AHEAD_CHUNKS : unrolled(fast);
+    const lanes = chunks * 4;
+    const bits = f.local('i32');
+    const end = f.local('i32');
+    f.loop(undefined, (again) => {
+      f.get(this.#chunk);
+      f.i32(lanes);
+      f.op('i32.add');
+      f.set(end);
+      f.block(undefined, (done) => {
+        f.block(undefined, (giveUp) => {
+          this.#setNibble(bits, this.#chunk, 2 ** lanes - 1);
+          f.get(bits);
+          f.i32(2 ** lanes - 1);
+          f.op('i32.ne');
+          f.brIf(giveUp);
+          const each = (body: ChunkBody): void => this.#emitChunks(body, unrolled(body), chunks, end, giveUp);
+          if (linear) {
+            f.block(undefined, (no) => {
+              const place = { chunk: this.#chunk, pointer: this.#pointer };
+              const at = (i: number): Evaluated =>
+                linear.body.evaluate({ ...place, offset: i * 4 }, linear.accesses.nodes);
+              linear.accesses.emit(chunks, this.#chunk, at, no);
+              each(linear.body);
+              f.br(done);
+            });
+          }
+          each(fast);
+          f.br(done);
+        });
+        const isShort = !fast.hasAccesses && fast.size <= MASKED_SIZE;
+        const mayMask = !isShort && fast.size <= MAX_MASKED_SIZE;
+        this.#emitSlowLoop(slow, end, mayMask ? fast : undefined);
+      });
+      f.get(this.#chunk);
+      f.i32(spaces.waveSize);
+      f.op('i32.ne');
+      f.brIf(again);
+    });
+    f.free(bits, end);
+  }
+
+  /** Chunks from #chunk on up to `end`, `unrolled` of them in an iteration. */
+  #emitChunks(body: ChunkBody, unrolled: number, chunks: number, end: Local, giveUp: Label): void {
+    const { f } = this.#state;
+    const each = (): void => {
+      for (let i = 0; i < unrolled; i++) {
+        body.emitFast({ chunk: this.#chunk, pointer: this.#pointer, offset: 0 }, giveUp);
+        this.#advance();
+      }
+    };
+    if (chunks === unrolled) each();
+    else
+      f.loop(undefined, (next) => {
+        each();
+        f.get(this.#chunk);
+        f.get(end);
+        f.op('i32.ne');
+        f.brIf(next);
+      });
+  }
+
+  /**
+   * Chunks with active lanes from #chunk on, up to `end` or the last one. With `masked`, a fast body that may have masks, chunks with some lanes
+   * off try that first. Afterwards no lane is active between `end` and #chunk, which is the wave's size after the last one.
+   */
+  #emitSlowLoop(slow: ChunkBody, end?: Local, masked?: ChunkBody): void {
+    const { f, spaces } = this.#state;
+    const nibble = f.local('i32');
+    const place = { chunk: this.#chunk, pointer: this.#pointer, offset: 0 };
+    f.block(undefined, (done) => {
+      f.loop(undefined, (again) => {
+        this.#skipInactive(done);
+        if (end) {
+          f.get(this.#chunk);
+          f.get(end);
+          f.op('i32.ge_u');
+          f.brIf(done);
+        }
+        this.#setNibble(nibble, this.#chunk, 15);
+        const mask = this.#maskOf(nibble);
+        f.block(undefined, (next) => {
+          if (masked) {
+            f.block(undefined, (giveUp) => {
+              masked.emitFast(place, giveUp, mask, nibble);
+              f.br(next);
+            });
+          }
+          slow.emitSlow(place, nibble, mask);
+        });
+        f.free(mask);
+        this.#advance();
+        f.get(this.#chunk);
+        f.i32(spaces.waveSize);
+        f.op('i32.ne');
+        f.brIf(again);
+      });
+    });
+    f.free(nibble);
+  }
+
+  /** Goes on to the next chunk with an active lane, or to `done` behind the last chunk. */
+  #skipInactive(done: Label): void {
+    const { f, spaces } = this.#state;
+    const lanes = f.local('i32');
+    const rest = f.local('i64');
+    f.get(this.#scalar(this.#region.exec!));
+    f.get(this.#chunk);
+    f.op('i64.extend_i32_u');
+    f.op('i64.shr_u');
+    f.tee(rest);
+    f.op('i64.eqz');
+    f.if(undefined, () => {
+      f.i32(spaces.waveSize);
+      f.set(this.#chunk);
+      f.br(done);
+    });
+    f.get(rest);
+    f.op('i64.ctz');
+    f.op('i32.wrap_i64');
+    f.i32(-4);
+    f.op('i32.and');
+    f.set(lanes);
+    this.#advance(lanes);
+    f.free(lanes, rest);
+  }
+
+  /** Goes on to the next chunk, or by so many lanes. */
+  #advance(lanes?: Local): void {
+    const { f } = this.#state;
+    f.get(this.#pointer);
+    if (lanes) {
+      f.get(lanes);
+      f.i32(2);
+      f.op('i32.shl');
+    } else f.i32(16);
+    f.op('i32.add');
+    f.set(this.#pointer);
+    f.get(this.#chunk);
+    if (lanes) f.get(lanes);
+    else f.i32(4);
+    f.op('i32.add');
+    f.set(this.#chunk);
+  }
+
+  /** Active lanes from `lane` on, cut to `bits`. */
+  #setNibble(nibble: Local, lane: Local | number, bits: number): void {
+    const { f } = this.#state;
+    f.get(this.#scalar(this.#region.exec!));
+    if (typeof lane === 'number') f.i64(BigInt(lane));
+    else {
+      f.get(lane);
+      f.op('i64.extend_i32_u');
+    }
+    f.op('i64.shr_u');
+    f.op('i32.wrap_i64');
+    f.i32(bits);
+    f.op('i32.and');
+    f.set(nibble);
+  }
+
+  #maskOf(nibble: Local): Local {
+    const { f } = this.#state;
+    const mask = f.local('v128');
+    f.get(nibble);
+    f.i32(4);
+    f.op('i32.shl');
+    f.load('v128.load', NIBBLE_MASKS);
+    f.set(mask);
+    return mask;
+  }
+
+  #prepare(): void {
+    const { f } = this.#state;
+    const { rows, gathered } = this.#region;
+    for (const node of this.#lanes) {
+      if (node.leaf.kind === 'laneMask') continue;
+      for (const arg of [...usedBy(node, true), ...usedBy(node, false)]) this.#splat(arg);
+    }
+    for (const node of rows.values()) this.#splat(node);
+    for (const local of this.ballots.values()) {
+      f.i64(0n);
+      f.set(local);
+    }
+    for (const offset of gathered) if (rows.has(offset)) this.#copyRow(offset);
+  }
+
+  #splat(node: Node): void {
+    if (node.lane || this.#splats.has(node)) return;
+    this.#splats.set(node, splat(this.#state.e, this.#scalar(node), node.type as 'i32'));
+  }
+
+  /** A row that the region writes while other lanes still read it is read from a copy. */
+  #copyRow(offset: number): void {
+    const { f, wave, spaces } = this.#state;
+    const rowSize = spaces.waveSize * 4;
+    assert(this.#copies.size < TEMPORARY_ROW_COUNT, 'rows that other lanes read have copies');
+    const copy = WAVE_TEMPORARY_ROWS + this.#copies.size * rowSize;
+    this.#copies.set(offset, copy);
+    for (let at = 0; at < rowSize; at += 16) {
+      f.get(wave);
+      f.get(wave);
+      f.load('v128.load', offset + at);
+      f.store('v128.store', copy + at);
+    }
+  }
+}

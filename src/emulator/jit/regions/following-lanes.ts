@@ -1,0 +1,83 @@
+/** Accesses of four lanes whose values follow each other without a gap, at linear addresses that are permitted. */
+import type { FunctionBuilder, Local } from '../../../wasm/function.ts';
+import { EVEN_DWORDS, ODD_DWORDS, shuffleDwords } from '../../lowering/int-emission.ts';
+import { DEVICE_MEMORY } from '../../machine/layout.ts';
+
+/** The values of four lanes that follow each other, of 4 bytes at most. */
+export function pushFollowing(f: FunctionBuilder, address: Local, offset: number, sizeBytes: number): void {
+  f.get(address);
+  switch (sizeBytes) {
+    case 1:
+      f.load('v128.load32_zero', offset, DEVICE_MEMORY);
+      f.op('i16x8.extend_low_i8x16_u');
+      f.op('i32x4.extend_low_i16x8_u');
+      return;
+    case 2:
+      f.load('v128.load16x4_u', offset, DEVICE_MEMORY);
+      return;
+    default:
+      f.load('v128.load', offset, DEVICE_MEMORY);
+  }
+}
+
+const PACKED_BYTES = [0, 4, 8, 12, ...new Array<number>(12).fill(0)];
+const PACKED_HALVES = [0, 1, 4, 5, 8, 9, 12, 13, ...new Array<number>(8).fill(0)];
+const LOW_PAIRS = shuffleDwords(0, 4, 1, 5);
+const HIGH_PAIRS = shuffleDwords(2, 6, 3, 7);
+
+/** Sizes are 1, 2, 4 and 8. */
+export function storeFollowing(
+  f: FunctionBuilder,
+  address: Local,
+  offset: number,
+  data: readonly Local[],
+  sizeBytes: number,
+): void {
+  const [first, second = first] = data as [Local, ...Local[]];
+  f.get(address);
+  f.get(first);
+  if (sizeBytes === 4) f.store('v128.store', offset, DEVICE_MEMORY);
+  else if (sizeBytes === 8) {
+    f.get(second);
+    f.shuffle(LOW_PAIRS);
+    f.store('v128.store', offset, DEVICE_MEMORY);
+    f.get(address);
+    f.get(first);
+    f.get(second);
+    f.shuffle(HIGH_PAIRS);
+    f.store('v128.store', offset + 16, DEVICE_MEMORY);
+  } else {
+    f.get(first);
+    f.shuffle(sizeBytes === 1 ? PACKED_BYTES : PACKED_HALVES);
+    f.loadLane(sizeBytes === 1 ? 'v128.store32_lane' : 'v128.store64_lane', offset, 0, DEVICE_MEMORY);
+  }
+}
+
+/** Sets the low and the high dwords of values of 8 bytes; each lane gets that of the lane that `swizzle` says. */
+export function loadFollowingPair(
+  f: FunctionBuilder,
+  address: Local,
+  at: number,
+  swizzle: Local,
+  low: Local,
+  high: Local,
+): void {
+  const first = f.local('v128');
+  for (const [half, vector] of [first, high].entries()) {
+    f.get(address);
+    f.load('v128.load', at + half * 16, DEVICE_MEMORY);
+    f.set(vector);
+  }
+  for (const [dword, pattern] of [
+    [low, EVEN_DWORDS],
+    [high, ODD_DWORDS],
+  ] as const) {
+    f.get(first);
+    f.get(high);
+    f.shuffle(pattern);
+    f.get(swizzle);
+    f.op('i8x16.relaxed_swizzle');
+    f.set(dword);
+  }
+  f.free(first);
+}

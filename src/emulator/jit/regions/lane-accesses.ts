@@ -1,0 +1,66 @@
+/** Accesses of four lanes, one lane after the other, at linear addresses that are permitted. */
+import type { FunctionBuilder, Local } from '../../../wasm/function.ts';
+import { pairsOf, storePair } from '../../lowering/dword-pairs.ts';
+import { DEVICE_MEMORY } from '../../machine/layout.ts';
+
+/** One dword, or less. */
+export function loadLanes(
+  f: FunctionBuilder,
+  result: Local,
+  lanes: readonly Local[],
+  at: number,
+  sizeBytes: number,
+): void {
+  if (sizeBytes >= 4) {
+    f.get(lanes[0]!);
+    f.load('v128.load32_zero', at, DEVICE_MEMORY);
+  } else f.v128([0, 0, 0, 0]);
+  f.set(result);
+  for (let lane = sizeBytes >= 4 ? 1 : 0; lane < 4; lane++) {
+    f.get(lanes[lane]!);
+    f.get(result);
+    if (sizeBytes === 1) f.loadLane('v128.load8_lane', at, lane * 4, DEVICE_MEMORY);
+    else if (sizeBytes === 2) f.loadLane('v128.load16_lane', at, lane * 2, DEVICE_MEMORY);
+    else f.loadLane('v128.load32_lane', at, lane, DEVICE_MEMORY);
+    f.set(result);
+  }
+}
+
+/** Runs `body`, with `nibble` where the lane is on. */
+export function ifActive(f: FunctionBuilder, lane: number, nibble: Local | undefined, body: () => void): void {
+  if (!nibble) {
+    body();
+    return;
+  }
+  f.get(nibble);
+  f.i32(1 << lane);
+  f.op('i32.and');
+  f.if(undefined, body);
+}
+
+/** Of lanes that write the same place the last one counts. */
+export function storeLanes(
+  f: FunctionBuilder,
+  lanes: readonly Local[],
+  offset: number,
+  data: readonly Local[],
+  sizeBytes: number,
+  nibble?: Local,
+): void {
+  const pairs = data.flatMap((dword, i) => (i % 2 === 1 ? [pairsOf(f, data[i - 1]!, dword)] : []));
+  for (const [lane, address] of lanes.entries()) {
+    ifActive(f, lane, nibble, () => {
+      for (const [i, pair] of pairs.entries()) storePair(f, pair, lane, address, offset + i * 8);
+      for (const [i, dword] of data.entries()) {
+        if (i < pairs.length * 2) continue;
+        const at = offset + i * 4;
+        f.get(address);
+        f.get(dword);
+        if (sizeBytes === 1) f.loadLane('v128.store8_lane', at, lane * 4, DEVICE_MEMORY);
+        else if (sizeBytes === 2) f.loadLane('v128.store16_lane', at, lane * 2, DEVICE_MEMORY);
+        else f.loadLane('v128.store32_lane', at, lane, DEVICE_MEMORY);
+      }
+    });
+  }
+  for (const pair of pairs) f.free(...pair);
+}

@@ -1,0 +1,477 @@
+/**
+ * Accesses of several chunks whose addresses are looked at together, before these chunks run: where all lanes' addresses follow each other,
+ * or are all the same, one check permits the accesses of all these lanes, and each is made of loads or stores of vectors.
+ */
+import { assert } from '../../../base/errors.ts';
+import type { Label, Local } from '../../../wasm/function.ts';
+import { loadPair } from '../../lowering/dword-pairs.ts';
+import type { LaneArgument } from '../../lowering/emitter.ts';
+import { pushValidity } from '../../lowering/memory-access.ts';
+import { HOLE_BYTES, MAX_LDS_BYTES, MAY_READ, MAY_WRITE } from '../../machine/layout.ts';
+import type { FunctionState } from '../function-state.ts';
+import type { Hoisted } from '../hoisted.ts';
+import { type AccessGroup, accessOf } from './access-group.ts';
+import { loadFollowingPair, pushFollowing, storeFollowing } from './following-lanes.ts';
+import { loadLanes, storeLanes } from './lane-accesses.ts';
+import type { IndexedAddress, Node } from './node.ts';
+import { pushPrivate, storePrivate } from './private-rows.ts';
+
+/** An index that moves an address by this or more either way is not looked at here. */
+const REACH_LOG2 = 29;
+/** Lanes further apart than this in global memory are not looked at here: first and last byte then say nothing of what is between them. */
+const MAX_STRIDE_BYTES = 128;
+/** Sizes of accesses that are one or two vectors where the lanes follow each other. */
+const VECTOR_UNITS = new Set([1, 2, 4, 8]);
+
+/** What is known of a group of accesses in the chunks that follow: its lanes' addresses are at equal distances, in private memory the same. */
+interface LinearAccess {
+  /** Linear address of the next chunk's first lane, without the accesses' offsets. */
+  readonly address: Local;
+  /** Bytes from lane to lane; undefined in private memory. */
+  readonly stride: Local | undefined;
+  /** Absent where the accesses are never made of vectors. */
+  readonly vector: VectorAccess | undefined;
+}
+
+interface VectorAccess {
+  /** Whether the lanes' values follow each other, or, of a load, are all the same; undefined where nothing else is looked for. */
+  readonly isVector: Local | undefined;
+  /** Bytes of each lane's value in that of four lanes that follow each other. */
+  readonly swizzle: Local;
+}
+
+/** What is expected of a group's addresses while they are looked at. */
+interface Comparison {
+  readonly expected: Local;
+  /** From chunk to chunk; undefined in private memory. */
+  readonly step: Local | undefined;
+  /** Not zero in a lane that is not as expected. */
+  readonly unusual: Local;
+}
+
+export interface LinearEnvironment {
+  readonly state: FunctionState;
+  readonly hoisted: Hoisted;
+  scalar(node: Node): Local;
+}
+
+/** Values that were emitted; `release` frees them. */
+export interface Evaluated {
+  argument(node: Node): LaneArgument;
+  release(): void;
+}
+
+/** Lane values that are looked at. */
+const comparedNodes = ({ parts }: AccessGroup): Node[] => {
+  const other = parts.indexed ? parts.indexed.index : parts.high;
+  return other?.lane ? [parts.low, other] : [parts.low];
+};
+
+/** Whether accesses touch one place after another: then the lanes, too, may be further apart than one access. */
+const hasNeighbors = ({ offsets, unitBytes }: AccessGroup): boolean =>
+  [...offsets].some((offset) => offsets.has(offset + unitBytes));
+
+export class LinearAccesses {
+  /** Lane values that `emit` needs. */
+  readonly nodes: readonly Node[];
+  readonly #environment: LinearEnvironment;
+  readonly #accesses = new Map<AccessGroup, LinearAccess>();
+
+  constructor(environment: LinearEnvironment, groups: Iterable<AccessGroup>) {
+    this.#environment = environment;
+    const { f } = environment.state;
+    for (const group of groups) {
+      const isPrivate = group.space === 'private';
+      this.#accesses.set(group, {
+        address: f.local('i32'),
+        stride: isPrivate ? undefined : f.local('i32'),
+        vector:
+          !isPrivate && VECTOR_UNITS.has(group.unitBytes)
+            ? { isVector: hasNeighbors(group) ? f.local('i32') : undefined, swizzle: f.local('v128') }
+            : undefined,
+      });
+    }
+    this.nodes = [...this.#accesses.keys()].flatMap(comparedNodes);
+  }
+
+  has(group: AccessGroup): boolean {
+    return this.#accesses.has(group);
+  }
+
+  release(): void {
+    const { f } = this.#environment.state;
+    for (const { address, stride, vector } of this.#accesses.values())
+      f.free(...[address, stride, vector?.isVector, vector?.swizzle].filter((local) => local !== undefined));
+  }
+
+  /** Goes on to the next chunk. */
+  advance(): void {
+    const { f } = this.#environment.state;
+    for (const { address, stride } of this.#accesses.values()) {
+      f.get(address);
+      if (stride) {
+        f.get(stride);
+        f.i32(2);
+        f.op('i32.shl');
+      } else f.i32(16);
+      f.op('i32.add');
+      f.set(address);
+    }
+  }
+
+  /**
+   * Looks at the accesses of `chunks` chunks from lane `firstLane` on; `at` emits values of one of them. Where not all are linear, goes
+   * to `no`.
+   */
+  emit(chunks: number, firstLane: Local, at: (chunk: number) => Evaluated, no: Label): void {
+    const { f } = this.#environment.state;
+    const comparisons = new Map<AccessGroup, Comparison>();
+    for (let chunk = 0; chunk < chunks; chunk++) {
+      const { argument, release } = at(chunk);
+      const lanes = (node: Node): Local => argument(node).lanes[0]!;
+      for (const [group, access] of this.#accesses) {
+        if (chunk === 0) comparisons.set(group, this.#begin(access, lanes(group.parts.low)));
+        else this.#next(comparisons.get(group)!);
+        this.#compare(comparisons.get(group)!, group, lanes);
+      }
+      release();
+    }
+    for (const { unusual } of comparisons.values()) f.get(unusual);
+    for (let i = 1; i < comparisons.size; i++) f.op('v128.or');
+    f.op('v128.any_true');
+    f.brIf(no);
+    for (const [group, access] of this.#accesses) {
+      this.#open(group, access, chunks, firstLane, no);
+      const { expected, step, unusual } = comparisons.get(group)!;
+      f.free(expected, unusual, ...(step ? [step] : []));
+    }
+  }
+
+  /** From the first two lanes, what to expect of the others. */
+  #begin(access: LinearAccess, low: Local): Comparison {
+    const { state, hoisted } = this.#environment;
+    const { f } = state;
+    const [expected, unusual] = [f.local('v128'), f.local('v128')];
+    const { address, stride } = access;
+    f.get(low);
+    f.lane('i32x4.extract_lane', 0);
+    f.tee(address);
+    f.op('i32x4.splat');
+    f.set(expected);
+    f.v128([0, 0, 0, 0]);
+    f.set(unusual);
+    if (!stride) return { expected, step: undefined, unusual };
+    const step = f.local('v128');
+    f.get(low);
+    f.lane('i32x4.extract_lane', 1);
+    f.get(address);
+    f.op('i32.sub');
+    f.tee(stride);
+    f.op('i32x4.splat');
+    f.tee(step);
+    f.get(hoisted.get('lanes'));
+    f.op('i32x4.mul');
+    f.get(expected);
+    f.op('i32x4.add');
+    f.set(expected);
+    f.get(step);
+    f.i32(2);
+    f.op('i32x4.shl');
+    f.set(step);
+    return { expected, step, unusual };
+  }
+
+  #next({ step, expected }: Comparison): void {
+    if (!step) return;
+    const { f } = this.#environment.state;
+    f.get(expected);
+    f.get(step);
+    f.op('i32x4.add');
+    f.set(expected);
+  }
+
+  /** The high word of a flat address also says in which space it is. */
+  #looksAtHigh({ space }: AccessGroup): boolean {
+    return this.#environment.state.context.checksAccesses || space === 'flat';
+  }
+
+  #compare({ expected, unusual }: Comparison, group: AccessGroup, lanes: (node: Node) => Local): void {
+    const { state, hoisted } = this.#environment;
+    const { f } = state;
+    const { parts } = group;
+    f.get(unusual);
+    f.get(lanes(parts.low));
+    f.get(expected);
+    f.op('v128.xor');
+    f.op('v128.or');
+    if (!this.#looksAtHigh(group)) {
+      f.set(unusual);
+      return;
+    }
+    if (parts.indexed) {
+      this.#pushOutOfReach(parts.indexed, lanes(parts.indexed.index));
+      f.op('v128.or');
+    } else if (parts.high?.lane) {
+      f.get(lanes(parts.high));
+      f.get(hoisted.get('window'));
+      f.op('v128.xor');
+      f.op('v128.or');
+    }
+    f.set(unusual);
+  }
+
+  /** Pushes what is not zero where an index goes too far. */
+  #pushOutOfReach({ shift, isSigned }: IndexedAddress, index: Local): void {
+    const { f } = this.#environment.state;
+    const reach = REACH_LOG2 - shift;
+    f.get(index);
+    if (isSigned) {
+      f.i32(2 ** reach);
+      f.op('i32x4.splat');
+      f.op('i32x4.add');
+    }
+    f.i32(isSigned ? reach + 1 : reach);
+    f.op('i32x4.shr_u');
+  }
+
+  /** Checks the range that the accesses touch. */
+  #open(group: AccessGroup, access: LinearAccess, chunks: number, firstLane: Local, no: Label): void {
+    const { f } = this.#environment.state;
+    const { address, stride, vector } = access;
+    if (!stride) {
+      this.#openPrivate(group, address, firstLane, no);
+      return;
+    }
+    const span = f.local('i32');
+    f.get(stride);
+    f.i32(chunks * 4 - 1);
+    f.op('i32.mul');
+    f.set(span);
+    if (group.space === 'lds') this.#openLds(group, address, stride, span, no);
+    else if (this.#looksAtHigh(group)) this.#openGlobal(group, { address, stride, span }, chunks, no);
+    f.free(span);
+    if (vector) this.#openVector(group, vector, stride, no);
+  }
+
+  #openVector({ unitBytes, writes }: AccessGroup, { isVector, swizzle }: VectorAccess, stride: Local, no: Label): void {
+    const { f } = this.#environment.state;
+    f.get(stride);
+    f.i32(unitBytes);
+    f.op('i32.eq');
+    if (!writes) {
+      f.get(stride);
+      f.op('i32.eqz');
+      f.op('i32.or');
+    }
+    if (isVector) f.set(isVector);
+    else {
+      f.op('i32.eqz');
+      f.brIf(no);
+    }
+    if (writes) return;
+    // Each lane its own value, or that of the first lane.
+    f.v128([0x03020100, 0x07060504, 0x0b0a0908, 0x0f0e0d0c]);
+    f.i32(0);
+    f.get(stride);
+    f.i32(0);
+    f.op('i32.ne');
+    f.op('i32.sub');
+    f.i32(0x03020100);
+    f.op('i32.or');
+    f.op('i32x4.splat');
+    f.op('v128.and');
+    f.set(swizzle);
+  }
+
+  #openLds({ max }: AccessGroup, address: Local, stride: Local, span: Local, no: Label): void {
+    const { state, hoisted } = this.#environment;
+    const { f } = state;
+    const size = hoisted.get('lds size');
+    const translate = (): void => {
+      f.get(address);
+      f.get(hoisted.get('lds base'));
+      f.op('i32.add');
+      f.set(address);
+    };
+    if (!state.context.checksAccesses) {
+      translate();
+      return;
+    }
+    // Address and stride are below a size of at most MAX_LDS_BYTES, or are refused: no sum wraps. A vector load where all lanes are the
+    // same reads up to 12 bytes more (LDS_SLACK_BYTES).
+    assert(max + 64 * MAX_LDS_BYTES < 2 ** 31, () => `an LDS access that ends at ${max} is small`);
+    f.get(address);
+    f.get(size);
+    f.op('i32.ge_u');
+    f.get(stride);
+    f.get(size);
+    f.op('i32.ge_u');
+    f.op('i32.or');
+    f.get(address);
+    f.get(span);
+    f.op('i32.add');
+    f.i32(max);
+    f.op('i32.add');
+    f.get(size);
+    f.op('i32.gt_u');
+    f.op('i32.or');
+    f.brIf(no);
+    translate();
+  }
+
+  #openPrivate({ max }: AccessGroup, address: Local, firstLane: Local, no: Label): void {
+    const { state, hoisted } = this.#environment;
+    const { f } = state;
+    f.get(address);
+    f.i32(3);
+    f.op('i32.and');
+    if (state.context.checksAccesses) {
+      f.get(address);
+      f.get(hoisted.get(`private count ${max}`));
+      f.op('i32.ge_u');
+      f.op('i32.or');
+    }
+    f.brIf(no);
+    f.get(address);
+    f.i32(state.spaces.waveSize);
+    f.op('i32.mul');
+    f.get(firstLane);
+    f.i32(2);
+    f.op('i32.shl');
+    f.op('i32.add');
+    f.get(hoisted.get('private base'));
+    f.op('i32.add');
+    f.set(address);
+  }
+
+  #openGlobal(
+    { parts, min, max, writes }: AccessGroup,
+    { address, stride, span }: { readonly address: Local; readonly stride: Local; readonly span: Local },
+    chunks: number,
+    no: Label,
+  ): void {
+    const { state, scalar } = this.#environment;
+    const { f } = state;
+    const high = parts.indexed ? parts.indexed.baseHigh : parts.high;
+    assert(high, 'a global address has a high word');
+    if (!high.lane) {
+      f.get(scalar(high));
+      f.i32(state.spaces.windowHi);
+      f.op('i32.ne');
+      f.brIf(no);
+    }
+    if (parts.indexed) {
+      // The sum did not wrap: its low word is below that of the base if and only if the index is negative.
+      const base = scalar(parts.indexed.baseLow);
+      f.get(address);
+      f.get(base);
+      f.op('i32.lt_u');
+      f.get(address);
+      f.get(base);
+      f.op('i32.sub');
+      f.i32(0);
+      f.op('i32.lt_s');
+      f.op('i32.ne');
+      f.brIf(no);
+    }
+    assert(
+      (chunks * 4 - 1) * MAX_STRIDE_BYTES + max - min < HOLE_BYTES,
+      () => `${max - min} bytes of ${chunks} chunks are smaller than a hole`,
+    );
+    f.get(stride);
+    f.i32(MAX_STRIDE_BYTES);
+    f.op('i32.gt_u');
+    f.brIf(no);
+    pushValidity(f, () => {
+      f.get(address);
+      f.i32(min);
+      f.op('i32.add');
+    });
+    pushValidity(f, () => {
+      f.get(address);
+      f.get(span);
+      f.op('i32.add');
+      f.i32(max - 1);
+      f.op('i32.add');
+    });
+    f.op('i32.and');
+    f.i32(writes ? MAY_WRITE : MAY_READ);
+    f.op('i32.and');
+    f.op('i32.eqz');
+    f.brIf(no);
+  }
+
+  /** Vector of one dword of a load, without another of its pair. */
+  load(node: Node, group: AccessGroup, index: number): Local {
+    const { f, spaces } = this.#environment.state;
+    const access = this.#accesses.get(group)!;
+    const { address, vector } = access;
+    const { offset } = node.address!;
+    const { sizeBytes } = accessOf(node)!;
+    const result = f.local('v128');
+    const following = (): void => {
+      pushFollowing(f, address, offset, sizeBytes);
+      f.get(vector!.swizzle);
+      f.op('i8x16.relaxed_swizzle');
+      f.set(result);
+    };
+    const apart = (): void =>
+      this.#withLanes(access, (lanes) => loadLanes(f, result, lanes, offset + index * 4, sizeBytes));
+    if (group.space === 'private') {
+      pushPrivate(f, address, offset, index, sizeBytes, spaces.waveSize);
+      f.set(result);
+    } else if (vector?.isVector) {
+      f.get(vector.isVector);
+      f.if(undefined, following, apart);
+    } else if (vector) following();
+    else apart();
+    return result;
+  }
+
+  /** Sets the vectors of two dwords of a load, of which each lane's are read at once. */
+  loadPair(node: Node, group: AccessGroup, index: number, low: Local, high: Local): void {
+    const { f } = this.#environment.state;
+    const access = this.#accesses.get(group)!;
+    const { address, vector } = access;
+    const at = node.address!.offset + index * 4;
+    const following = (): void => loadFollowingPair(f, address, at, vector!.swizzle, low, high);
+    const apart = (): void => this.#withLanes(access, (lanes) => loadPair(f, lanes, at, low, high));
+    if (vector?.isVector) {
+      f.get(vector.isVector);
+      f.if(undefined, following, apart);
+    } else if (vector) following();
+    else apart();
+  }
+
+  store(node: Node, group: AccessGroup, data: readonly Local[]): void {
+    const { f, spaces } = this.#environment.state;
+    const access = this.#accesses.get(group)!;
+    const { address, vector } = access;
+    const { offset } = node.address!;
+    const { sizeBytes } = accessOf(node)!;
+    const following = (): void => storeFollowing(f, address, offset, data, sizeBytes);
+    const apart = (): void => this.#withLanes(access, (lanes) => storeLanes(f, lanes, offset, data, sizeBytes));
+    if (group.space === 'private') storePrivate(f, address, offset, data, sizeBytes, spaces.waveSize);
+    else if (vector?.isVector) {
+      f.get(vector.isVector);
+      f.if(undefined, following, apart);
+    } else if (vector) following();
+    else apart();
+  }
+
+  /** Emits the addresses of the chunk's lanes for `body`. */
+  #withLanes({ address, stride }: LinearAccess, body: (lanes: readonly Local[]) => void): void {
+    const { f } = this.#environment.state;
+    const lanes = [address];
+    while (lanes.length < 4) {
+      const lane = f.local('i32');
+      f.get(lanes.at(-1)!);
+      f.get(stride!);
+      f.op('i32.add');
+      f.set(lane);
+      lanes.push(lane);
+    }
+    body(lanes);
+    f.free(...lanes.slice(1));
+  }
+}

@@ -1,0 +1,85 @@
+/** Values of a region: what the programs of its instructions compute, with registers renamed. */
+import type { Leaf, Type } from '../../../ir/types.ts';
+
+/** Before the loop over the chunks, in it, or after it because a value depends on what all lanes computed. */
+export type Phase = 'before' | 'lanes' | 'after';
+
+export type NodeLeaf =
+  | Extract<
+      Leaf,
+      {
+        kind: 'const' | 'pure' | 'clock' | 'laneId' | 'laneMask' | 'ballot' | 'load' | 'loaded' | 'store' | 'atomic';
+      }
+    >
+  /** What a place of the wave state holds when the region begins; i64: two dwords. */
+  | { readonly kind: 'scalar'; readonly offset: number }
+  /** What a row of a VGPR holds when the region begins. */
+  | { readonly kind: 'row'; readonly offset: number }
+  /** A row in the lane args[0], uniform. */
+  | { readonly kind: 'rowLane'; readonly offset: number }
+  /** A row in the lane args[0], another for each lane. */
+  | { readonly kind: 'gatherRow'; readonly offset: number }
+  /** A number of the function that stands in memory: see literals.ts. */
+  | { readonly kind: 'literal'; readonly index: number }
+  /** Byte `lane` of the table whose address is a literal. */
+  | { readonly kind: 'laneByte'; readonly index: number };
+
+/**
+ * The address of an access in parts, for accesses of all four lanes of a chunk: low + offset. The low word of the sum of the parts must not
+ * be below `floor`, or the addition carried into the high word.
+ */
+export interface AddressParts {
+  readonly low: Node;
+  /** Absent in LDS and private memory. */
+  readonly high: Node | undefined;
+  readonly floor: Node | undefined;
+  /** 0 .. 2^31 - 1. */
+  readonly offset: number;
+  /** low and high again, when they are those of a uniform base plus an index: without the high word that costs less to check. */
+  readonly indexed: IndexedAddress | undefined;
+}
+
+/** The 64-bit sum of a uniform base and a 32-bit `index`, extended and shifted left by less than 16. */
+export interface IndexedAddress {
+  readonly baseLow: Node;
+  readonly baseHigh: Node;
+  readonly index: Node;
+  readonly shift: number;
+  readonly isSigned: boolean;
+}
+
+export interface Node {
+  readonly id: number;
+  readonly leaf: NodeLeaf;
+  readonly type: Type | 'void';
+  readonly lane: boolean;
+  readonly phase: Phase;
+  readonly args: readonly Node[];
+  /** Of a memory access: number of its instruction in the function. */
+  readonly instruction: number;
+  /** Of an access of lanes. */
+  readonly address: AddressParts | undefined;
+}
+
+export type NodeOf<K extends NodeLeaf['kind']> = Node & { readonly leaf: Extract<NodeLeaf, { kind: K }> };
+
+/** Instructions that run together: uniform values first, then all lane values of one chunk after the other, then what needs both. */
+export interface Region {
+  readonly nodes: readonly Node[];
+  /** EXEC of everything per lane; undefined when nothing is. */
+  readonly exec: Node | undefined;
+  /** Places of the wave state, and rows of VGPRs, with the values that they get. */
+  readonly scalars: ReadonlyMap<number, Node>;
+  readonly rows: ReadonlyMap<number, Node>;
+  /** Rows that may be written in lanes that are off, too: nothing reads these. */
+  readonly wholeRows: ReadonlySet<number>;
+  /** Rows that are read across lanes. */
+  readonly gathered: ReadonlySet<number>;
+  /** Condition of the conditional branch that ends the region. */
+  readonly branch: Node | undefined;
+  /** Whether one of its loads must come after all stores before it. */
+  readonly fences: boolean;
+  /** Numbers of the first and the last instruction in the function. */
+  readonly first: number;
+  readonly last: number;
+}

@@ -1,0 +1,91 @@
+/** A region as WebAssembly: uniform values, the loop over the chunks, uniform values that need the lanes, registers. */
+import { assert } from '../../../base/errors.ts';
+import type { Local } from '../../../wasm/function.ts';
+import { emitFence } from '../../lowering/uniform-memory.ts';
+import type { FunctionState } from '../function-state.ts';
+import { isAccess, usedBy } from './access-group.ts';
+import { ChunkLoop } from './chunk-loop.ts';
+import { isOp } from './graph.ts';
+import type { Node, NodeOf, Region } from './node.ts';
+import { UniformValues } from './uniform-values.ts';
+
+export class RegionLowering {
+  readonly #state: FunctionState;
+  readonly #region: Region;
+  readonly #values: UniformValues;
+
+  constructor(state: FunctionState, region: Region) {
+    this.#state = state;
+    this.#region = region;
+    this.#values = new UniformValues(state);
+  }
+
+  /** Emits the region; the condition of its branch, if it ends in one, is in a local that the caller frees. */
+  emit(): Local | undefined {
+    const region = this.#region;
+    const values = this.#values;
+    const needed = neededNodes(region);
+    if (region.fences) emitFence(this.#state.f);
+    for (const node of needed) if (node.phase === 'before') values.emit(node);
+    const lanes = needed.filter(({ phase }) => phase === 'lanes');
+    const ballots = needed.filter((node): node is NodeOf<'ballot'> => node.leaf.kind === 'ballot');
+    if (lanes.length + ballots.length + region.rows.size > 0) {
+      assert(region.exec, 'a region with lane values has an EXEC');
+      const loop = new ChunkLoop(this.#state, region, lanes, ballots, (node) => values.local(node));
+      loop.emit();
+      for (const [node, local] of loop.ballots) values.hold(node, local);
+    }
+    for (const node of needed) if (node.phase === 'after' && node.leaf.kind !== 'ballot') values.emit(node);
+    this.#storeScalars();
+    const condition = region.branch && this.#copyOf(region.branch);
+    values.release();
+    return condition;
+  }
+
+  #copyOf(node: Node): Local {
+    const { f } = this.#state;
+    const copy = f.local('i32');
+    f.get(this.#values.local(node));
+    f.set(copy);
+    return copy;
+  }
+
+  #storeScalars(): void {
+    const { f, wave } = this.#state;
+    const { scalars } = this.#region;
+    const written = new Set<number>();
+    for (const [offset, node] of scalars) {
+      if (written.has(offset) || isUnchanged(offset, node)) continue;
+      const high = scalars.get(offset + 4);
+      f.get(wave);
+      if (isOp(node, 'i64.low') && high && isOp(high, 'i64.high') && high.args[0] === node.args[0]) {
+        f.get(this.#values.local(node.args[0]!));
+        f.store('i64.store', offset);
+        written.add(offset + 4);
+      } else {
+        f.get(this.#values.local(node));
+        f.store('i32.store', offset);
+      }
+    }
+  }
+}
+
+/** Whether a place gets what it had. */
+const isUnchanged = (offset: number, { leaf, type }: Node): boolean =>
+  leaf.kind === 'scalar' && leaf.offset === offset && type !== 'i64';
+
+/** Nodes that the region's results and accesses need, in order. */
+function neededNodes({ nodes, exec, scalars, rows, branch }: Region): Node[] {
+  const needed = new Set<Node>();
+  for (const [offset, node] of scalars) if (!isUnchanged(offset, node)) needed.add(node);
+  for (const node of rows.values()) needed.add(node);
+  if (exec) needed.add(exec);
+  if (branch) needed.add(branch);
+  // Arguments come before what uses them.
+  for (const node of nodes.toReversed()) {
+    if (!needed.has(node) && !isAccess(node)) continue;
+    needed.add(node);
+    for (const arg of [...usedBy(node, true), ...usedBy(node, false)]) needed.add(arg);
+  }
+  return nodes.filter((node) => needed.has(node));
+}

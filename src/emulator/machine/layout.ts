@@ -1,0 +1,182 @@
+/**
+ * Where things are in the emulator's two linear memories. Device memory holds what the GPU may reach: allocations, scratch and LDS.
+ * State memory holds the emulator's own: the validity map, constant tables, wave states and decoded code; no address of a GPU leads
+ * there. Every executor works on this layout, so that a wave can change executors between any two instructions.
+ */
+import type { ExitReason, StateSlot } from '../../ir/types.ts';
+
+/**
+ * Indices of the memories in every module. The engine keeps the base of memory 0 at hand, and registers of waves are what code
+ * touches most.
+ */
+export const STATE_MEMORY = 0;
+export const DEVICE_MEMORY = 1;
+
+// Device memory.
+
+/** Allocations begin at multiples of this. */
+export const PAGE_SIZE_BYTES = 4096;
+
+/**
+ * Never permitted, behind every region that the GPU may access: an access, and a group of accesses that is checked at its first and its
+ * last byte, is smaller.
+ */
+export const HOLE_BYTES = PAGE_SIZE_BYTES;
+
+/** A workgroup has no more LDS on any target; sums of offsets that are below a size do not wrap. */
+export const MAX_LDS_BYTES = 65_536;
+/** Behind it is as much as a vector load of one place reads too much, to throw it away. */
+export const LDS_SLACK_BYTES = 12;
+
+/** First byte of device memory that is handed out: what is below is never permitted, so that sums that wrap end there. */
+export const DEVICE_START = 0x10000;
+
+// State memory.
+
+/** A word: whether several threads run waves, so that atomics must lock. */
+export const THREADS_RUN = 64;
+
+/** What waves of all workgroups meet at (global-wave-sync.ts): a word of 64 bits for each resource. */
+export const GLOBAL_WAVE_SYNC = 1024;
+export const GLOBAL_WAVE_SYNC_COUNT = 64;
+
+/** One byte for each granule of the 4 GiB of device memory: what the GPU may do there. */
+export const VALIDITY_MAP = 0x10000;
+/** A smaller granule costs nothing but memory: the check takes as long with pages. */
+export const GRANULE_LOG2 = 6;
+export const GRANULE_SIZE_BYTES = 1 << GRANULE_LOG2;
+const VALIDITY_MAP_SIZE_BYTES = 2 ** 32 / GRANULE_SIZE_BYTES;
+export const MAY_READ = 1;
+export const MAY_WRITE = 2;
+
+/** 16 vectors: all ones in 32-bit lane i where bit i of the index is set. */
+export const NIBBLE_MASKS = VALIDITY_MAP + VALIDITY_MAP_SIZE_BYTES;
+
+/**
+ * 16 vectors of byte numbers, for a swizzle: a lane whose bit is not set gets what the next lower lane with a set bit has, without one what the
+ * lowest such lane has.
+ */
+export const NIBBLE_SPREADS = NIBBLE_MASKS + 256;
+
+/** First byte that state memory's allocator hands out. */
+export const STATE_START = NIBBLE_MASKS + PAGE_SIZE_BYTES;
+
+// Wave state. Offsets from the wave's base.
+
+/** 128 dwords: SGPRs and the other scalar registers at their operand encoding (VCC 106, M0 124, EXEC 126). */
+export const WAVE_SGPRS = 0;
+export const WAVE_SCC = 512;
+export const WAVE_MODE = 516;
+export const WAVE_STATUS = 520;
+export const WAVE_TRAPSTS = 524;
+/** Why the executor returned: a number of EXIT_CODES. */
+export const WAVE_EXIT = 528;
+/** Record to continue with. */
+export const WAVE_RECORD = 532;
+export const WAVE_LDS_BASE = 536;
+export const WAVE_LDS_SIZE = 540;
+/** Private segment: lane-interleaved dwords; bytes of each lane. */
+export const WAVE_PRIVATE_BASE = 544;
+export const WAVE_PRIVATE_SIZE = 548;
+/** Target of a jump whose record is not known yet. */
+export const WAVE_JUMP_PC = 552;
+/** Table that maps jump targets to records: see JUMP_CACHE_ENTRIES. */
+export const WAVE_JUMP_CACHE = 560;
+/** What the wave wants of the host when it leaves. */
+export const WAVE_REQUEST = 564;
+/** 64-bit device clock, refreshed by the scheduler whenever it runs the wave. */
+export const WAVE_CLOCK = 568;
+/** Record of the header of the loop that runs chunk by chunk (T2) and may fault; 0 when none does. */
+export const WAVE_LOOP = 576;
+/** Two dwords that are always 0. */
+export const WAVE_ZEROS = 584;
+/** Instructions that the wave may still run in its turn; kept here by executors whose functions run many. */
+export const WAVE_BUDGET = 704;
+/** Instructions that compiled code ran since the wave's turn began, and of these the ones that ran in loops compiled as a whole (T2). */
+export const WAVE_COMPILED = 708;
+export const WAVE_LOOPED = 712;
+/** Where instructions are counted by class: record that the block begins with which compiled code runs, 0 in handlers; and the counts. */
+export const WAVE_BLOCK = 716;
+export const WAVE_CLASS_COUNTS = 720;
+export const WAVE_TEMPORARY_ROWS = 1024;
+export const TEMPORARY_ROW_COUNT = 8;
+/** Elements of a product of matrices, each a row of dwords, or of pairs of dwords. */
+export const WAVE_MATRIX_ROWS = WAVE_TEMPORARY_ROWS + TEMPORARY_ROW_COUNT * 256;
+export const MATRIX_ROW_COUNT = 48;
+export const WAVE_VGPRS = WAVE_MATRIX_ROWS + MATRIX_ROW_COUNT * 256;
+export const VGPR_COUNT = 256;
+
+/** Rows are register-major: one dword for each lane. */
+export const rowSizeBytes = (waveSize: 32 | 64): number => waveSize * 4;
+export const waveAgprs = (waveSize: 32 | 64): number => WAVE_VGPRS + VGPR_COUNT * rowSizeBytes(waveSize);
+export const waveSizeBytes = (waveSize: 32 | 64): number => waveAgprs(waveSize) + VGPR_COUNT * rowSizeBytes(waveSize);
+
+export const STATE_OFFSETS: Readonly<Record<StateSlot, number>> = {
+  scc: WAVE_SCC,
+  mode: WAVE_MODE,
+  status: WAVE_STATUS,
+  trapsts: WAVE_TRAPSTS,
+  request: WAVE_REQUEST,
+  m0: 124 * 4,
+  exec: 126 * 4,
+  vcc: 106 * 4,
+};
+
+// Decoded instructions.
+
+export const RECORD_SIZE_BYTES = 96;
+/** Table slot of the handler. */
+export const RECORD_HANDLER = 0;
+/** Record of the branch target. */
+export const RECORD_TARGET = 4;
+/** Low 32 bits of the address of this and of the next instruction; the high bits are the device's window. */
+export const RECORD_PC = 8;
+export const RECORD_NEXT_PC = 12;
+/** Operands, 8 bytes each: offset of the register from the wave's base, or the constant, or the address of a lane table. */
+export const RECORD_OPERANDS = 16;
+export const RECORD_OPERAND_COUNT = 10;
+/**
+ * Of an instruction that changes MODE, in place of operands that it does not have: the MODE that it left last, the record to go on with then,
+ * and the jump cache of the code for that MODE.
+ */
+export const RECORD_NEW_MODE = RECORD_OPERANDS + 64;
+export const RECORD_NEW_MODE_NEXT = RECORD_OPERANDS + 68;
+export const RECORD_NEW_MODE_JUMP_CACHE = RECORD_OPERANDS + 72;
+/** No MODE that code runs with. */
+export const NO_MODE = 0xffffffff;
+
+// A leader is a record without an instruction, before the instruction at RECORD_TARGET: branches to that go to the leader.
+
+/** How often it is reached until its code is compiled. */
+export const LEADER_COUNT = RECORD_OPERANDS;
+/** Once compiled: number of its block in the function, and address of the function's literals. */
+export const LEADER_BLOCK = RECORD_OPERANDS + 4;
+export const LEADER_LITERALS = RECORD_OPERANDS + 8;
+/** How many VGPRs, AGPRs and SGPRs below VCC, from the first on, a wave that starts here may read before it writes them. */
+export const LEADER_VGPRS = RECORD_OPERANDS + 12;
+export const LEADER_AGPRS = RECORD_OPERANDS + 16;
+export const LEADER_SGPRS = RECORD_OPERANDS + 20;
+
+/** Direct-mapped by bits 2.. of the address: pairs of (low 32 bits of the address, record). */
+export const JUMP_CACHE_ENTRIES = 1024;
+
+/** Exits that a program asks for, and those of the executor. */
+export const EXIT_CODES: Readonly<Record<ExitReason, number>> = {
+  end: 1,
+  barrier: 2,
+  sleep: 3,
+  trap: 4,
+  interrupt: 5,
+  'gws-init': 10,
+  'gws-barrier': 11,
+};
+/** The instruction budget ran out. */
+export const EXIT_BUDGET = 0;
+/** A jump to WAVE_JUMP_PC, which is not in the jump cache. */
+export const EXIT_JUMP = 6;
+/** MODE changed, to one that the instruction's record does not know: code is specialised on it. */
+export const EXIT_MODE = 7;
+/** The record is not translated: bad bytes or an unsupported instruction. */
+export const EXIT_UNTRANSLATED = 8;
+/** A leader was reached so often that its code is worth compiling. */
+export const EXIT_COMPILE = 9;

@@ -1,0 +1,66 @@
+/** A shared WebAssembly memory of fixed size, and what TypeScript sees of it. */
+import { WavewrightError } from '../../base/errors.ts';
+
+/** Sizes to try, largest first: reserving address space fails where it is limited. */
+const PAGE_COUNTS = [65536, 32768, 16384, 4096];
+const WASM_PAGE_BYTES = 65536;
+
+/** A memory as TypeScript and the modules of lowered code see it. */
+export class LinearMemory {
+  readonly memory: WebAssembly.Memory;
+  readonly buffer: SharedArrayBuffer;
+  /** Of 64 KiB. */
+  readonly pages: number;
+  readonly view: DataView;
+  readonly bytes: Uint8Array;
+  readonly words: Int32Array;
+
+  /** `memory` is shared. */
+  constructor(memory: WebAssembly.Memory) {
+    this.memory = memory;
+    this.buffer = memory.buffer as SharedArrayBuffer;
+    this.pages = this.buffer.byteLength / WASM_PAGE_BYTES;
+    this.view = new DataView(this.buffer);
+    this.bytes = new Uint8Array(this.buffer);
+    this.words = new Int32Array(this.buffer);
+  }
+}
+
+/** A module that imports two memories: core specification 3.0 allows that, older engines do not. */
+const TWO_MEMORIES = Uint8Array.of(
+  ...[0x00, 0x61, 0x73, 0x6d, 0x01, 0x00, 0x00, 0x00],
+  ...[0x02, 0x0f, 0x02, 0x01, 0x61, 0x01, 0x61, 0x02, 0x00, 0x00, 0x01, 0x61, 0x01, 0x62, 0x02, 0x00, 0x00],
+);
+
+/** Throws UNSUPPORTED where a module cannot have two memories. */
+export function expectTwoMemories(isSupported = WebAssembly.validate(TWO_MEMORIES)): void {
+  if (isSupported) return;
+  throw new WavewrightError('UNSUPPORTED', 'this engine runs no WebAssembly modules with several memories', {
+    hint: 'Node 22 and Chromium 120 and later ones do',
+  });
+}
+
+/**
+ * At most `maxSizeBytes`, less where address space is limited. Throws LIMIT_EXCEEDED when there is not enough for the smallest
+ * device, and UNSUPPORTED.
+ */
+export function createLinearMemory(maxSizeBytes: number, what: string): WebAssembly.Memory {
+  expectTwoMemories();
+  const limit = Math.min(65536, Math.ceil(maxSizeBytes / WASM_PAGE_BYTES));
+  const counts = [limit, ...PAGE_COUNTS.filter((pages) => pages < limit)];
+  let cause: unknown;
+  for (const pages of counts) {
+    try {
+      // Grown at once: V8 collects garbage first for a memory that is large from the start, which takes longer than starting up.
+      const memory = new WebAssembly.Memory({ initial: 1, maximum: pages, shared: true });
+      memory.grow(pages - 1);
+      return memory;
+    } catch (error) {
+      cause = error;
+    }
+  }
+  throw new WavewrightError('LIMIT_EXCEEDED', `no address space for ${what}`, {
+    cause,
+    hint: 'at least 512 MiB of virtual address space are needed',
+  });
+}

@@ -1,0 +1,187 @@
+/** One running kernel: what came of it, and where its waves are. */
+import { WavewrightError } from '../../base/errors.ts';
+import { Grid, type Launch } from '../amdgpu/launch.ts';
+import type { Emulator } from '../emulator.ts';
+import { type EmulatorFault, WaveFault } from '../machine/faults.ts';
+import { GROUP_STATES, type GroupField, groupOffset, WAVE_STATES } from '../machine/group-layout.ts';
+import { STATE_OFFSETS, WAVE_MODE, WAVE_RECORD } from '../machine/layout.ts';
+import { faultOf, pcOf, type RemoteFault } from '../workers/remote-fault.ts';
+import type { WorkerTeam } from '../workers/worker-pool.ts';
+import { reportFault } from './fault-report.ts';
+import { GlobalWaveSync } from './global-wave-sync.ts';
+import {
+  addCounts,
+  type ClassInstructions,
+  GroupScheduler,
+  type TierInstructions,
+  type TurnResult,
+} from './group-scheduler.ts';
+import { describeWavePlaces, type WavePlace } from './wave-report.ts';
+
+export type DispatchState = 'running' | 'complete' | 'faulted' | 'cancelled';
+/** `waiting`: every resident wave sleeps. */
+export type StepResult = Exclude<TurnResult, 'asleep' | 'stalled'>;
+
+export class EmulatorDispatch {
+  state: DispatchState = 'running';
+  fault: EmulatorFault | undefined;
+  readonly startTicks: bigint;
+  endTicks = 0n;
+  readonly #emulator: Emulator;
+  readonly #launch: Launch;
+  readonly #scheduler: GroupScheduler;
+  #team: WorkerTeam | undefined;
+  /** Time in `step`. */
+  #workedMs = 0;
+
+  constructor(emulator: Emulator, launch: Launch) {
+    this.#emulator = emulator;
+    this.#launch = launch;
+    const grid = new Grid(launch);
+    this.#scheduler = new GroupScheduler(emulator, launch, grid, { first: 0, end: grid.total });
+    this.startTicks = emulator.clock();
+  }
+
+  get instructions(): number {
+    return this.#sum('instructions');
+  }
+
+  get tiers(): TierInstructions {
+    const sum = { ...this.#scheduler.tiers };
+    for (const { tiers } of this.#team?.outcomes ?? []) addCounts(sum, tiers);
+    return sum;
+  }
+
+  /** Where they are counted. */
+  get classes(): ClassInstructions | undefined {
+    const sum = this.#scheduler.classes && { ...this.#scheduler.classes };
+    for (const { classes } of this.#team?.outcomes ?? []) if (sum && classes) addCounts(sum, classes);
+    return sum;
+  }
+
+  get waves(): number {
+    return this.#sum('waves');
+  }
+
+  get workgroups(): number {
+    return this.#sum('workgroups');
+  }
+
+  /** Of all threads; of a worker when it has ended. */
+  #sum(counter: 'instructions' | 'waves' | 'workgroups'): number {
+    const outcomes = this.#team?.outcomes ?? [];
+    return outcomes.reduce((sum, outcome) => sum + outcome[counter], this.#scheduler[counter]);
+  }
+
+  cancel(): void {
+    if (this.state === 'running') this.#finish('cancelled');
+  }
+
+  /**
+   * Runs until `deadline` (milliseconds of performance.now), the end, or until every resident wave sleeps or is a worker's: then only time,
+   * the host and workers make progress.
+   */
+  step(deadline: number): StepResult {
+    const beginMs = performance.now();
+    try {
+      for (let nowMs = beginMs; this.state === 'running'; nowMs = performance.now()) {
+        if (!this.#help(this.#workedMs + nowMs - beginMs)) break;
+        const turn = this.#scheduler.turn(deadline);
+        if (turn === 'done' && !this.#team?.size) this.#finish('complete');
+        else if (turn === 'waiting') return turn;
+        else if (turn !== 'running' || performance.now() >= deadline) return 'running';
+      }
+    } catch (error) {
+      if (!(error instanceof WaveFault)) {
+        this.#finish('cancelled');
+        throw error;
+      }
+      this.#fail(faultOf(this.#emulator.state, this.#scheduler.faulted(error)));
+    } finally {
+      this.#workedMs += performance.now() - beginMs;
+      if (this.state !== 'running' && !this.#team && this.workgroups > 1) {
+        this.#emulator.workers?.missed(this.#workedMs);
+      }
+    }
+    return 'done';
+  }
+
+  /** Lets workers join where the kernel runs long, and looks what came of them; false after a fault. */
+  #help(workedMs: number): boolean {
+    const { workers } = this.#emulator;
+    if (!workers) return true;
+    const leftMs = this.#team ? 0 : this.#leftMs(workedMs);
+    if (!this.#team && this.#scheduler.left > 0 && workers.areWorth(workedMs, leftMs)) {
+      this.#scheduler.share((range) => {
+        this.#team = workers.join(this.#launch, range, leftMs);
+        return this.#team?.claims;
+      });
+    }
+    const team = this.#team;
+    if (!team) return true;
+    workers.attend();
+    team.recruit();
+    team.poll();
+    for (const { fault, error } of team.outcomes) {
+      if (error) throw new WavewrightError(error.code, error.what);
+      if (!fault) continue;
+      this.#fail(fault);
+      return false;
+    }
+    return true;
+  }
+
+  /** How long the workgroups that have not begun will take one thread, by what the others took. */
+  #leftMs(workedMs: number): number {
+    const { left, workgroups } = this.#scheduler;
+    return workgroups === 0 ? 0 : (workedMs * left) / workgroups;
+  }
+
+  #fail({ pc, mode, code, lane, address, workgroup, wave }: RemoteFault): void {
+    const cache = this.#emulator.codeCache(this.#launch.waveSize, mode);
+    const fault = new WaveFault(cache.behindLeader(cache.record(pc)), code, lane, BigInt(address));
+    this.fault = reportFault(this.#emulator, fault, cache, { workgroup, wave });
+    this.#finish('faulted');
+  }
+
+  #finish(state: DispatchState): void {
+    this.state = state;
+    // Waves that came to a global barrier and left no other way would be waited with.
+    if (state !== 'complete') new GlobalWaveSync(this.#emulator.state).resetAll();
+    this.#team?.stop();
+    this.endTicks = this.#emulator.clock();
+    this.#scheduler.release();
+  }
+
+  /** Where the resident waves are, of all threads: a line for each place, and what it looks like. */
+  describeWaves(sourceOf?: (pc: bigint) => string | undefined): string[] {
+    return describeWavePlaces(this.wavePlaces(), sourceOf);
+  }
+
+  /** Where each resident wave is that has not ended. */
+  wavePlaces(): WavePlace[] {
+    const groups = [...this.#scheduler.resident.map(({ group }) => group), ...(this.#team?.residents ?? [])];
+    return groups.flatMap((group) => this.#placesOf(group));
+  }
+
+  #placesOf(group: number): WavePlace[] {
+    const own = this.#emulator.state;
+    const { waveSize } = this.#launch;
+    const get = (field: GroupField): number => own.view.getInt32(group + groupOffset(field), true);
+    const workgroup = [get('idX'), get('idY'), get('idZ')] as const;
+    return Array.from({ length: get('count') }, (_, index) => index).flatMap((index): WavePlace[] => {
+      const state = WAVE_STATES[own.view.getInt32(group + GROUP_STATES + index * 4, true)]!;
+      if (state === 'ended') return [];
+      const wave = get('waves') + index * get('waveStride');
+      const cache = this.#emulator.codeCache(waveSize, own.view.getUint32(wave + WAVE_MODE, true));
+      const next = pcOf(own, own.view.getUint32(wave + WAVE_RECORD, true));
+      // What a wave waits in is behind it, and one dword long.
+      const waits = state === 'barrier' || state === 'sleeping';
+      const at = waits ? next - 4 : next;
+      const place = this.#emulator.describeRecord(cache, cache.record(at));
+      const exec = own.view.getBigUint64(wave + STATE_OFFSETS.exec, true);
+      const pc = this.#emulator.memory.address(at);
+      return [{ workgroup, wave: index, state, place, pc, exec: BigInt.asUintN(waveSize, exec) }];
+    });
+  }
+}

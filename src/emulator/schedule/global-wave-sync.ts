@@ -1,0 +1,42 @@
+/**
+ * Global wave sync: barriers of waves of all workgroups, at resources that all threads see. A word of 64 bits for each: how often all that were waited for
+ * have come, above how many have come since.
+ */
+import { GLOBAL_WAVE_SYNC, GLOBAL_WAVE_SYNC_COUNT } from '../machine/layout.ts';
+import type { LinearMemory } from '../machine/linear-memory.ts';
+
+const ROUND_SHIFT = 32n;
+const ARRIVED_MASK = 0xffff_ffffn;
+
+export class GlobalWaveSync {
+  readonly #words: BigUint64Array<SharedArrayBuffer>;
+
+  constructor({ buffer }: Pick<LinearMemory, 'buffer'>) {
+    this.#words = new BigUint64Array(buffer, GLOBAL_WAVE_SYNC, GLOBAL_WAVE_SYNC_COUNT);
+  }
+
+  /** A wave comes to a barrier of `count` waves: the round that it waits for the end of. */
+  arrive(resource: number, count: number): bigint {
+    for (;;) {
+      const word = Atomics.load(this.#words, resource);
+      const isLast = (word & ARRIVED_MASK) + 1n >= BigInt(count);
+      const next = isLast ? ((word >> ROUND_SHIFT) + 1n) << ROUND_SHIFT : word + 1n;
+      if (Atomics.compareExchange(this.#words, resource, word, BigInt.asUintN(64, next)) === word) {
+        return word >> ROUND_SHIFT;
+      }
+    }
+  }
+
+  hasEnded(resource: number, round: bigint): boolean {
+    return Atomics.load(this.#words, resource) >> ROUND_SHIFT !== round;
+  }
+
+  /** Nobody has come. */
+  reset(resource: number): void {
+    Atomics.and(this.#words, resource, ~ARRIVED_MASK & ((1n << 64n) - 1n));
+  }
+
+  resetAll(): void {
+    for (let resource = 0; resource < GLOBAL_WAVE_SYNC_COUNT; resource++) this.reset(resource);
+  }
+}

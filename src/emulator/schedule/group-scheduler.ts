@@ -1,0 +1,494 @@
+/**
+ * Runs workgroups of one launch on one thread. Workgroups are taken in order; a wave runs until its budget is used, it ends, waits at a
+ * barrier or sleeps. More workgroups become resident only while those that are cannot go on though the host had its turn, or run much longer than
+ * those that ended, so that workgroups that wait for each other make progress; then a long one that ends is not replaced until they are few again.
+ * So few are resident at a time: their memory stays in the caches, and what they share (an allocator's slabs, locks) stays small.
+ */
+import { WavewrightError } from '../../base/errors.ts';
+import {
+  INSTRUCTION_CLASSES,
+  type InstructionClass,
+  instructionClass,
+} from '../../isa/amdgpu/encoding/instruction-class.ts';
+import { type Grid, initializeWave, type Launch, workgroupSizeAt } from '../amdgpu/launch.ts';
+import { MODE_REFUSED_BITS } from '../amdgpu/mode.ts';
+import type { CodeCache } from '../code/code-cache.ts';
+import type { EmulatorCore, Executor, RecordHolder } from '../emulator-core.ts';
+import { classCountOffset } from '../lowering/class-counts.ts';
+import { FAULT_JUMP, FAULT_MODE, FAULT_TRAP, FAULT_UNTRANSLATED, isAccessFault, WaveFault } from '../machine/faults.ts';
+import type { WaveState } from '../machine/group-layout.ts';
+import {
+  EXIT_BUDGET,
+  EXIT_CODES,
+  EXIT_JUMP,
+  EXIT_MODE,
+  EXIT_UNTRANSLATED,
+  RECORD_SIZE_BYTES,
+  WAVE_EXIT,
+  WAVE_JUMP_CACHE,
+  WAVE_JUMP_PC,
+  WAVE_MODE,
+  WAVE_RECORD,
+  WAVE_REQUEST,
+} from '../machine/layout.ts';
+import { pcOf } from '../workers/remote-fault.ts';
+import { GlobalWaveSync } from './global-wave-sync.ts';
+import { type Wave, WorkgroupSlot } from './workgroup.ts';
+
+/** Waves that may be resident at once; hardware has a few thousand. */
+const MAX_RESIDENT_WAVES = 2048;
+/** After so many turns of a wave of one workgroup, in which none ended, another is admitted: it may wait for one that is not resident. */
+const TURNS_BEFORE_ADMISSION = 16;
+/** Where workgroups are long by themselves it is after this many times what one of them takes, and so many times the turns at most. */
+const AVERAGES_BEFORE_ADMISSION = 2;
+const MAX_LONGER = 8;
+/** So many long ones keep for each other what they share. */
+const LONG_RESIDENT = 4;
+/** As many more are admitted after all waves slept so often in a row, with turns of the host: allocators look 128 times at a word before they go on. */
+const STALLS_BEFORE_ADMISSION = 256;
+/** A wave that sleeps before it ran so many instructions waits for something; loops that look at a word take about 10 to 30. */
+const WAITING_INSTRUCTIONS = 64;
+
+/** Of what a wave asks of global wave sync (instructions/ds.ts): the resource above how many waves there are besides; or that EXEC is 0. */
+const GWS_RESOURCE_SHIFT = 24;
+const GWS_COUNT_MASK = 0xff_ffff;
+const NO_LANES = -1;
+
+/** A slice of an executor takes about so long. */
+const SLICE_US = 5000;
+/** The first slice is a so manieth of a full one. */
+const FIRST_SLICES = 16;
+
+/** Workgroups from `first` on and before `end`, in the order of the grid. */
+export interface WorkgroupRange {
+  readonly first: number;
+  readonly end: number;
+}
+
+/** Where a thread finds further workgroups that no other thread begins. */
+export interface WorkgroupClaims {
+  /** How many no thread has taken yet. */
+  readonly left: number;
+  /** Takes up to `count`; the range is empty when none are left. */
+  take(count: number): WorkgroupRange;
+}
+
+/**
+ * `asleep`: every resident wave sleeps after it did something, the host may have to; `stalled`: they sleep after they looked that they must, and
+ * soon others will become resident; `waiting`: none can; `done`: no workgroup is left for this thread.
+ */
+export type TurnResult = 'done' | 'running' | 'asleep' | 'stalled' | 'waiting';
+
+/** What waves did in a turn: `awake`: one did not end it asleep. */
+type RoundResult = 'awake' | 'asleep' | 'waited';
+
+/**
+ * Wave-instructions by what ran them: the reference executor, handlers (T0), compiled regions (T1) and loops compiled as a whole (T2).
+ * Compiled code calls no handlers.
+ */
+export type TierInstructions = Record<'reference' | 'handlers' | 'regions' | 'loops', number>;
+
+/** Wave-instructions by class. */
+export type ClassInstructions = Record<InstructionClass, number>;
+
+/** Adds to each count. */
+export function addCounts<Name extends string>(sum: Record<Name, number>, more: Readonly<Record<Name, number>>): void {
+  for (const name of Object.keys(sum) as Name[]) sum[name] += more[name];
+}
+
+export const noInstructions = (): ClassInstructions =>
+  Object.fromEntries(INSTRUCTION_CLASSES.map((name) => [name, 0])) as ClassInstructions;
+
+export class GroupScheduler implements RecordHolder {
+  instructions = 0;
+  readonly tiers: TierInstructions = { reference: 0, handlers: 0, regions: 0, loops: 0 };
+  /** Where they are counted. */
+  readonly classes: ClassInstructions | undefined;
+  waves = 0;
+  workgroups = 0;
+  readonly #core: EmulatorCore;
+  readonly #launch: Launch;
+  readonly #grid: Grid;
+  readonly #executor: Executor;
+  #next: number;
+  #end: number;
+  #claims: WorkgroupClaims | undefined;
+  readonly #resident: WorkgroupSlot[] = [];
+  readonly #idle: WorkgroupSlot[] = [];
+  #running: WorkgroupSlot | undefined;
+  /** Workgroups that ended in their turn alone, and their instructions. */
+  #ended = 0;
+  #endedInstructions = 0;
+  /** Of the current round: those that have not had their turn, the next one last, and what the others did. */
+  #waiting: WorkgroupSlot[] = [];
+  #round: RoundResult = 'waited';
+  /** Rounds in a row in which all waves slept. */
+  #stalls = 0;
+  /** From the first wave on that asks for it; with the rounds that waves wait for the end of, by the address of the wave. */
+  #sync: { readonly barriers: GlobalWaveSync; readonly rounds: Map<number, bigint> } | undefined;
+  /** Instructions after which the host has its turn: few at first, so that workers join soon. */
+  #slice: number;
+
+  /** Runs a range of workgroups, and those that it can claim. */
+  constructor(
+    core: EmulatorCore,
+    launch: Launch,
+    grid: Grid,
+    { first, end }: WorkgroupRange,
+    claims?: WorkgroupClaims,
+  ) {
+    this.#core = core;
+    this.#launch = launch;
+    this.#grid = grid;
+    this.#executor = core.executor(launch.waveSize);
+    if (core.countsClasses) this.classes = noInstructions();
+    this.#slice = Math.floor(this.#executor.sliceInstructions / FIRST_SLICES);
+    this.#next = first;
+    this.#end = end;
+    this.#claims = claims;
+    core.holders.add(this);
+  }
+
+  /** From here on a workgroup is long. */
+  get #longInstructions(): number {
+    return TURNS_BEFORE_ADMISSION * this.#executor.turnInstructions;
+  }
+
+  /** What a workgroup runs for until another is admitted. */
+  get #patience(): number {
+    const average = this.#ended && this.#endedInstructions / this.#ended;
+    const long = this.#longInstructions;
+    return Math.min(Math.max(long, AVERAGES_BEFORE_ADMISSION * average), MAX_LONGER * long);
+  }
+
+  get resident(): readonly WorkgroupSlot[] {
+    return this.#resident;
+  }
+
+  /** Workgroups of its range that it has not begun. */
+  get left(): number {
+    return this.#end - this.#next;
+  }
+
+  /** Gives the workgroups that it has not begun away, to take them from `claims` as others do. */
+  share(open: (range: WorkgroupRange) => WorkgroupClaims | undefined): void {
+    const claims = open({ first: this.#next, end: this.#end });
+    if (!claims) return;
+    this.#claims = claims;
+    this.#end = this.#next;
+  }
+
+  /**
+   * Gives every resident workgroup a turn; behind `deadline` (milliseconds of performance.now) the next call goes on with the others. Throws
+   * WaveFault; `faulted` says where.
+   */
+  turn(deadline: number): TurnResult {
+    if (this.#resident.length === 0 && !this.#admit()) return 'done';
+    if (!this.#runRound(deadline)) return 'running';
+    const round = this.#round;
+    this.#stalls = round === 'waited' ? this.#stalls + 1 : 0;
+    if (round !== 'waited') return round === 'awake' ? 'running' : 'asleep';
+    if (this.#stalls % STALLS_BEFORE_ADMISSION === 0) {
+      const wanted = this.#resident.length;
+      for (let i = 0; i < wanted && this.#admit(); i++);
+    }
+    return this.#left > 0 ? 'stalled' : 'waiting';
+  }
+
+  /** The wave that threw, and what it threw; or an earlier instruction's fault. */
+  faulted(thrown: WaveFault): { readonly fault: WaveFault; readonly slot: WorkgroupSlot; readonly wave: number } {
+    const slot = this.#running!;
+    const wave = slot.get('current');
+    const { base } = slot.waves[wave]!;
+    const fault = this.#executor.firstFault?.(thrown, base) ?? thrown;
+    this.#countFaulted(slot, fault, base);
+    return { fault, slot, wave };
+  }
+
+  leaveRecords(): () => void {
+    const { state } = this.#core;
+    const { view } = state;
+    for (const slot of [...this.#resident, ...this.#idle]) slot.hasTemplates = false;
+    const places = this.#resident.flatMap((slot) =>
+      slot.liveWaves.map((wave) => ({ wave, pc: pcOf(state, view.getUint32(wave.base + WAVE_RECORD, true)) })),
+    );
+    return () => {
+      for (const { wave, pc } of places) {
+        const cache = this.#cacheOf(wave);
+        view.setUint32(wave.base + WAVE_RECORD, cache.resumption(pc), true);
+        view.setUint32(wave.base + WAVE_JUMP_CACHE, cache.jumpCache, true);
+      }
+    };
+  }
+
+  /** Gives back the memory of all workgroups. */
+  release(): void {
+    this.#core.holders.delete(this);
+    this.#waiting = [];
+    for (const slot of [...this.#resident.splice(0), ...this.#idle.splice(0)]) slot.release();
+  }
+
+  /** Gives every resident workgroup a turn, at least one before `deadline`; whether all have had it. */
+  #runRound(deadline: number): boolean {
+    if (this.#waiting.length === 0) {
+      this.#waiting = this.#resident.toReversed();
+      this.#round = 'waited';
+    }
+    for (let slot = this.#waiting.pop(); slot; slot = this.#waiting.pop()) {
+      this.#core.boundCode();
+      slot.wake();
+      const turn = this.#runSlot(slot);
+      if (turn === 'awake' || this.#round === 'waited') this.#round = turn;
+      if (slot.ended) this.#retire(slot);
+      else if (slot.instructions - slot.instructionsSeen >= this.#patience) {
+        slot.instructionsSeen = slot.instructions;
+        this.#admit();
+      }
+      if (this.#waiting.length > 0 && performance.now() >= deadline) return false;
+    }
+    return true;
+  }
+
+  /** Runs the waves of a slot until none is ready or its turn is over. */
+  #runSlot(slot: WorkgroupSlot): RoundResult {
+    const executor = this.#executor;
+    this.#running = slot;
+    let isAwake = false;
+    const share = this.#core.work.turnShare;
+    slot.set('turn', Math.ceil(executor.turnInstructions * share));
+    slot.set('limit', Math.ceil(this.#slice * share));
+    this.#slice = Math.min(2 * this.#slice, executor.sliceInstructions);
+    slot.set('used', 0);
+    slot.set('events', 0);
+    slot.set('compiled', 0);
+    slot.set('looped', 0);
+    slot.set('started', 0);
+    slot.set('remaining', slot.hasTemplates && this.#resident.length === 1 ? this.#end - this.#next : 0);
+    if (slot.hasTemplates) slot.setTriple('next', this.#grid.idOf(this.#next));
+    try {
+      for (;;) {
+        const index = executor.runGroup(slot.group, this.#core.clock());
+        if (index < 0) break;
+        const state = this.#afterExit(slot.waves[index]!);
+        slot.setState(index, state);
+        if (state !== 'sleeping') isAwake = true;
+        this.#chargeHost(slot);
+        // Heavier code than before has shorter turns from now on.
+        if (slot.get('used') >= slot.get('limit') || this.#core.work.turnShare < share) break;
+      }
+    } finally {
+      const started = slot.get('started');
+      this.#count(slot, started > 0);
+      this.#next += started;
+      this.workgroups += started;
+      this.waves += started * slot.get('fullCount');
+    }
+    if (isAwake || slot.get('events') > 0) return 'awake';
+    return slot.get('used') > slot.get('live') * WAITING_INSTRUCTIONS ? 'asleep' : 'waited';
+  }
+
+  /** What the host did for waves counts as the instructions that would have taken as long. */
+  #chargeHost(slot: WorkgroupSlot): void {
+    const instructions = Math.ceil((this.#core.work.takeUs() * this.#executor.sliceInstructions) / SLICE_US);
+    slot.set('limit', Math.max(0, slot.get('limit') - instructions));
+  }
+
+  #count(slot: WorkgroupSlot, isNew: boolean): void {
+    const [used, compiled, looped] = [slot.get('used'), slot.get('compiled'), slot.get('looped')];
+    if (isNew) slot.instructions = slot.instructionsSeen = 0;
+    else slot.instructions += used;
+    this.instructions += used;
+    this.tiers[this.#executor.tier] += used - compiled;
+    this.tiers.regions += compiled - looped;
+    this.tiers.loops += looped;
+    this.#countClasses(slot);
+  }
+
+  /** Takes the counts of the waves of a slot. */
+  #countClasses(slot: WorkgroupSlot): void {
+    const { classes } = this;
+    if (!classes) return;
+    const { view } = this.#core.state;
+    for (const { base } of slot.waves) {
+      for (const name of INSTRUCTION_CLASSES) {
+        const at = base + classCountOffset(name);
+        classes[name] += view.getUint32(at, true);
+        view.setUint32(at, 0, true);
+      }
+    }
+  }
+
+  /** The turn in which a wave faulted is known by its classes alone: all instructions before the one that faulted. */
+  #countFaulted(slot: WorkgroupSlot, fault: WaveFault, wave: number): void {
+    const { classes } = this;
+    if (!classes) return;
+    this.#countClasses(slot);
+    const cache = this.#core.codeCache(this.#launch.waveSize, this.#core.state.view.getUint32(wave + WAVE_MODE, true));
+    if (isAccessFault(fault)) {
+      for (const record of this.#executor.uncounted(fault, wave)) {
+        classes[instructionClass(cache.instruction(record)!.row)]--;
+      }
+    }
+    const total = Object.values(classes).reduce((sum, count) => sum + count, 0);
+    this.tiers[this.#executor.tier] += total - this.instructions;
+    this.instructions = total;
+  }
+
+  /** Looks at why a wave left the executor; returns its new state. */
+  #afterExit(wave: Wave): WaveState {
+    const { view } = this.#core.state;
+    const record = view.getUint32(wave.base + WAVE_RECORD, true);
+    const goOn = (next: number): WaveState => {
+      this.#core.work.answerExit();
+      view.setUint32(wave.base + WAVE_RECORD, next, true);
+      return 'ready';
+    };
+    switch (view.getUint32(wave.base + WAVE_EXIT, true)) {
+      case EXIT_BUDGET:
+        return 'spent';
+      case EXIT_CODES.interrupt:
+        return 'ready';
+      case EXIT_JUMP:
+        return goOn(this.#jump(wave, record));
+      case EXIT_MODE:
+        return goOn(this.#switchMode(wave, record));
+      case EXIT_CODES['gws-init']:
+        return this.#syncGlobally(wave, record, false);
+      case EXIT_CODES['gws-barrier']:
+        return this.#syncGlobally(wave, record, true);
+      case EXIT_UNTRANSLATED:
+        throw new WaveFault(record, FAULT_UNTRANSLATED, -1, 0n);
+      default:
+        if (this.#executor.resume?.(wave.base)) return 'ready';
+        throw new WaveFault(record - RECORD_SIZE_BYTES, FAULT_TRAP, -1, 0n);
+    }
+  }
+
+  /** A wave that has to wait comes back to its instruction; `record`: the following one. */
+  #syncGlobally({ base }: Wave, record: number, isBarrier: boolean): WaveState {
+    const { view } = this.#core.state;
+    const request = view.getInt32(base + WAVE_REQUEST, true);
+    if (request === NO_LANES) return 'ready';
+    this.#sync ??= { barriers: new GlobalWaveSync(this.#core.state), rounds: new Map() };
+    const { barriers, rounds } = this.#sync;
+    const [resource, count] = [request >>> GWS_RESOURCE_SHIFT, (request & GWS_COUNT_MASK) + 1];
+    if (!isBarrier) {
+      barriers.reset(resource);
+      return 'ready';
+    }
+    const round = rounds.get(base) ?? barriers.arrive(resource, count);
+    if (barriers.hasEnded(resource, round)) {
+      rounds.delete(base);
+      return 'ready';
+    }
+    rounds.set(base, round);
+    view.setUint32(base + WAVE_RECORD, record - RECORD_SIZE_BYTES, true);
+    return 'sleeping';
+  }
+
+  #jump(wave: Wave, record: number): number {
+    const { memory, state } = this.#core;
+    const pc = state.view.getBigUint64(wave.base + WAVE_JUMP_PC, true);
+    const offset = memory.offset(pc);
+    if (offset === undefined || !memory.code(offset))
+      throw new WaveFault(record - RECORD_SIZE_BYTES, FAULT_JUMP, -1, pc);
+    return this.#cacheOf(wave).jumpTarget(offset);
+  }
+
+  #switchMode(wave: Wave, record: number): number {
+    const { view } = this.#core.state;
+    const mode = view.getUint32(wave.base + WAVE_MODE, true);
+    if (mode & MODE_REFUSED_BITS) throw new WaveFault(record - RECORD_SIZE_BYTES, FAULT_MODE, -1, BigInt(mode));
+    const cache = this.#cacheOf(wave);
+    this.#core.state.view.setUint32(wave.base + WAVE_JUMP_CACHE, cache.jumpCache, true);
+    return cache.afterModeChange(record - RECORD_SIZE_BYTES, mode);
+  }
+
+  #cacheOf(wave: Wave): CodeCache {
+    return this.#core.codeCache(this.#launch.waveSize, this.#core.state.view.getUint32(wave.base + WAVE_MODE, true));
+  }
+
+  /** Workgroups that this thread may still begin. */
+  get #left(): number {
+    return this.left + (this.#claims?.left ?? 0);
+  }
+
+  /** Makes the next workgroup resident; false when there is none or no room. */
+  #admit(): boolean {
+    if (this.#left === 0) return false;
+    const slot = this.#idle.pop() ?? this.#newSlot();
+    if (!slot) return false;
+    if (!this.#hasNext()) {
+      this.#idle.push(slot);
+      return false;
+    }
+    this.#start(slot);
+    this.#resident.push(slot);
+    return true;
+  }
+
+  /** Whether there is a next workgroup for this thread; takes some when it has none. */
+  #hasNext(): boolean {
+    if (this.#next < this.#end) return true;
+    if (!this.#claims) return false;
+    // About as many as run before the host has its turn.
+    const average = this.instructions / this.workgroups;
+    const { first, end } = this.#claims.take(Math.max(1, Math.floor(this.#executor.sliceInstructions / average) || 1));
+    this.#next = first;
+    this.#end = end;
+    return first < end;
+  }
+
+  /** Undefined when there is no room; the first workgroup of a launch must fit. */
+  #newSlot(): WorkgroupSlot | undefined {
+    const resident = this.#resident.reduce((sum, slot) => sum + slot.waves.length, 0);
+    if (resident >= MAX_RESIDENT_WAVES) return undefined;
+    try {
+      return new WorkgroupSlot(this.#core, this.#launch);
+    } catch (error) {
+      if (resident > 0 && error instanceof WavewrightError && error.code === 'LIMIT_EXCEEDED') return undefined;
+      throw error;
+    }
+  }
+
+  #start(slot: WorkgroupSlot): void {
+    const launch = this.#launch;
+    const { target } = this.#core;
+    const id = this.#grid.idOf(this.#next++);
+    const size = workgroupSizeAt(launch, id);
+    const cache = this.#core.codeCache(launch.waveSize, launch.mode);
+    const start = { record: cache.record(launch.entry), jumpCache: cache.jumpCache };
+    const count = Math.ceil((size[0] * size[1] * size[2]) / launch.waveSize);
+    slot.setTriple('id', id);
+    slot.setTriple('count', this.#grid.counts);
+    slot.setTriple('full', this.#grid.full);
+    slot.set('count', count);
+    slot.set('live', count);
+    slot.instructions = 0;
+    slot.instructionsSeen = 0;
+    slot.clearLds();
+    for (let i = 0; i < count; i++) {
+      const wave = slot.waves[i]!;
+      const place = { wave: wave.base, ldsBase: slot.ldsBase, privateBase: wave.privateBase };
+      initializeWave(this.#core, target, launch, place, id, size, i, start);
+      slot.setState(i, 'ready');
+    }
+    const isFull = id.every((position, d) => position < this.#grid.full[d]!);
+    if (isFull && !slot.hasTemplates && (this.#next < this.#end || this.#claims)) slot.saveTemplates();
+    this.workgroups++;
+    this.waves += count;
+  }
+
+  /** The workgroup ended: its slot takes the next one, or is kept for later. */
+  #retire(slot: WorkgroupSlot): void {
+    for (const other of this.#resident) other.instructionsSeen = other.instructions;
+    this.#ended++;
+    this.#endedInstructions += slot.instructions;
+    const isReplaced = this.#resident.length <= LONG_RESIDENT || slot.instructions < this.#longInstructions;
+    if (isReplaced && this.#hasNext()) this.#start(slot);
+    else {
+      this.#resident.splice(this.#resident.indexOf(slot), 1);
+      this.#idle.push(slot);
+    }
+  }
+}

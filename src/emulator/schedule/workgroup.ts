@@ -1,0 +1,179 @@
+/** A resident workgroup: its waves, LDS and private memory. Slots are reused from one workgroup to the next. */
+import { assert } from '../../base/errors.ts';
+import { type Launch, privateSegmentSizeBytes, type Triple } from '../amdgpu/launch.ts';
+import { fillBytes } from '../machine/fill.ts';
+import {
+  GROUP_STATES,
+  type GroupField,
+  groupOffset,
+  stateCode,
+  TEMPLATE_ROWS_OFFSET,
+  TEMPLATE_SCALAR_BYTES,
+  templateBytes,
+  templateRowBytes,
+  type WaveState,
+} from '../machine/group-layout.ts';
+import { LDS_SLACK_BYTES, MAX_LDS_BYTES, rowSizeBytes, waveSizeBytes } from '../machine/layout.ts';
+import type { Memories, RegionOptions, SharedMemory } from '../machine/memory.ts';
+import type { SharedState } from '../machine/state-memory.ts';
+
+export interface Wave {
+  readonly base: number;
+  readonly privateBase: number;
+}
+
+const READY = stateCode('ready');
+const SPENT = stateCode('spent');
+const SLEEPING = stateCode('sleeping');
+const ENDED = stateCode('ended');
+
+const ALIGNMENT = 256;
+/**
+ * Where scratch is a buffer nothing but this checks its end: a stack that grows beyond it by a frame of up to a KiB ends here, in a fault
+ * that says so, and not in the memory of others.
+ */
+const SCRATCH_HOLE_BYTES = 65_536;
+const aligned = (sizeBytes: number): number => Math.ceil(sizeBytes / ALIGNMENT) * ALIGNMENT;
+
+/** Memory of one workgroup of a launch. */
+export class WorkgroupSlot {
+  readonly waves: readonly Wave[];
+  readonly ldsBase: number;
+  /** Where the runner's part is: group-layout.ts. */
+  readonly group: number;
+  /** Instructions that this workgroup has run; and had when last a workgroup ended, or was admitted for this one. */
+  instructions = 0;
+  instructionsSeen = 0;
+  /** The runner can begin further workgroups here. */
+  hasTemplates = false;
+  readonly #state: SharedState;
+  readonly #memory: SharedMemory;
+  readonly #launch: Launch;
+  /** What was allocated in state memory, and in device memory. */
+  readonly #states: number;
+  readonly #regions: number[] = [];
+  readonly #templates: number;
+
+  constructor({ state, memory }: Memories, launch: Launch) {
+    this.#state = state;
+    this.#memory = memory;
+    this.#launch = launch;
+    const { waveSize, ldsSizeBytes } = launch;
+    assert(ldsSizeBytes <= MAX_LDS_BYTES, () => `${ldsSizeBytes} bytes of LDS were refused`);
+    const [x, y, z] = launch.workgroupSize;
+    const count = Math.ceil((x * y * z) / waveSize);
+    const stateSize = aligned(waveSizeBytes(waveSize));
+    const groupSize = aligned(GROUP_STATES + count * 4);
+    const templatesSize = aligned(count * templateBytes(waveSize));
+    const owner = `${launch.entry} ${launch.vgprCount} ${launch.agprCount}`;
+    const states = state.allocate(count * stateSize + groupSize + templatesSize, owner);
+    this.#states = states;
+    this.group = states + count * stateSize;
+    this.#templates = this.group + groupSize;
+    const privateSize = privateSegmentSizeBytes(launch);
+    let scratch = 0;
+    let lds = 0;
+    try {
+      // Every workgroup begins with LDS cleared. Scratch is cleared here: it must not show what another kernel left.
+      const isOwn = { permissions: 0, uninitialized: true };
+      if (ldsSizeBytes > 0) lds = this.#allocate(ldsSizeBytes + LDS_SLACK_BYTES, 'LDS', isOwn);
+      if (privateSize > 0) scratch = this.#allocate(count * privateSize, 'scratch', { holeBytes: SCRATCH_HOLE_BYTES });
+    } catch (error) {
+      this.release();
+      throw error;
+    }
+    this.ldsBase = lds;
+    this.waves = Array.from({ length: count }, (_, i) => ({
+      base: states + i * stateSize,
+      privateBase: scratch + i * privateSize,
+    }));
+    const rowSize = rowSizeBytes(waveSize);
+    this.set('waves', states);
+    this.set('waveStride', stateSize);
+    this.set('templates', this.#templates);
+    this.set('vgprBytes', Math.max(0, launch.vgprCount * rowSize - templateRowBytes(waveSize)));
+    this.set('agprBytes', launch.agprCount * rowSize);
+    this.set('lds', this.ldsBase);
+    this.set('ldsBytes', ldsSizeBytes);
+    this.set('fullCount', count);
+    launch.workgroupIdSgprs.forEach((sgpr, d) => {
+      this.set((['sgprX', 'sgprY', 'sgprZ'] as const)[d]!, sgpr === undefined ? -1 : sgpr * 4);
+    });
+  }
+
+  get(field: GroupField): number {
+    return this.#state.words[(this.group + groupOffset(field)) >> 2]!;
+  }
+
+  set(field: GroupField, value: number): void {
+    this.#state.words[(this.group + groupOffset(field)) >> 2] = value;
+  }
+
+  setTriple(name: 'id' | 'next' | 'count' | 'full', [x, y, z]: Triple): void {
+    this.set(`${name}X`, x);
+    this.set(`${name}Y`, y);
+    this.set(`${name}Z`, z);
+  }
+
+  /** Workgroup that runs here. */
+  get id(): Triple {
+    return [this.get('idX'), this.get('idY'), this.get('idZ')];
+  }
+
+  /** Lets the waves go on that sleep, and those that have used their turn when no other still has its own. */
+  wake(): void {
+    const { words } = this.#state;
+    const first = (this.group + GROUP_STATES) >> 2;
+    const end = first + this.waveCount;
+    const someWait = words.subarray(first, end).includes(READY);
+    for (let at = first; at < end; at++) {
+      if (words[at] === SLEEPING || (words[at] === SPENT && !someWait)) words[at] = READY;
+    }
+  }
+
+  get liveWaves(): readonly Wave[] {
+    const first = (this.group + GROUP_STATES) >> 2;
+    return this.waves.filter((_, i) => i < this.waveCount && this.#state.words[first + i] !== ENDED);
+  }
+
+  setState(wave: number, state: WaveState): void {
+    this.#state.words[((this.group + GROUP_STATES) >> 2) + wave] = stateCode(state);
+  }
+
+  /** The waves of a workgroup that is not cut begin as these have just been set up. */
+  saveTemplates(): void {
+    const { bytes } = this.#state;
+    const { waveSize } = this.#launch;
+    this.waves.forEach(({ base }, i) => {
+      const template = this.#templates + i * templateBytes(waveSize);
+      const rows = base + TEMPLATE_ROWS_OFFSET;
+      bytes.copyWithin(template, base, base + TEMPLATE_SCALAR_BYTES);
+      bytes.copyWithin(template + TEMPLATE_SCALAR_BYTES, rows, rows + templateRowBytes(waveSize));
+    });
+    this.hasTemplates = true;
+  }
+
+  #allocate(sizeBytes: number, label: string, options: RegionOptions): number {
+    const offset = this.#memory.allocate(sizeBytes, { ...options, label, isTransient: true });
+    this.#regions.push(offset);
+    return offset;
+  }
+
+  clearLds(): void {
+    fillBytes(this.#memory.bytes, 0, this.ldsBase, this.ldsBase + this.#launch.ldsSizeBytes);
+  }
+
+  /** Waves of the current workgroup; at the edge of the grid fewer than the slot has. */
+  get waveCount(): number {
+    return this.get('count');
+  }
+
+  get ended(): boolean {
+    return this.get('live') === 0;
+  }
+
+  release(): void {
+    this.#state.free(this.#states);
+    for (const region of this.#regions.splice(0)) this.#memory.free(region);
+  }
+}

@@ -1,0 +1,132 @@
+/** A kernel of a loaded code object: what its descriptor and metadata say, and what linking makes of it. */
+import type { Kernel } from '../../codeobject/code-object.ts';
+import {
+  SGPR_ALLOCATION_GRANULE,
+  scalarRegisterCount,
+  vectorRegisterCount,
+  wavefrontSize,
+} from '../../codeobject/kernel-descriptor.ts';
+import type { KernelMetadata } from '../../codeobject/metadata.ts';
+import { maxWorkgroupSizeByVgprs } from '../../codeobject/occupancy.ts';
+import type { CallGraph, CodeNeeds } from './call-graph.ts';
+import type { KernelSymbol, SymbolBase } from './executable-symbol.ts';
+import { LoadedSymbol } from './loaded-symbol.ts';
+
+/** Stack of a lane below a call whose needs are not known: what LLVM assumes for one. */
+export const UNKNOWN_STACK_BYTES = 16_384;
+
+export class LoadedKernel extends LoadedSymbol implements KernelSymbol {
+  readonly kind = 'kernel';
+  readonly kernargSegmentSizeBytes: number;
+  readonly kernargSegmentAlignmentBytes: number;
+  readonly groupSegmentSizeBytes: number;
+  readonly wavefrontSize: 32 | 64;
+  readonly metadata: KernelMetadata | undefined;
+  /** What the registers of a compute unit are enough for; undefined where that is not known. */
+  readonly maxWorkgroupSize: number | undefined;
+  readonly #kernel: Kernel;
+  #isLinked = false;
+
+  constructor(base: SymbolBase, kernel: Kernel) {
+    super(base);
+    const { descriptor, metadata } = kernel;
+    this.kernargSegmentSizeBytes = metadata?.kernargSegmentSizeBytes ?? descriptor.kernargSizeBytes;
+    this.kernargSegmentAlignmentBytes = Math.max(metadata?.kernargSegmentAlignmentBytes ?? 0, 16);
+    const { groupSegmentFixedSizeBytes } = descriptor;
+    // The device gives what the descriptor asks for, whatever the metadata says.
+    this.groupSegmentSizeBytes = Math.max(groupSegmentFixedSizeBytes, metadata?.groupSegmentFixedSizeBytes ?? 0);
+    this.wavefrontSize = wavefrontSize(descriptor);
+    this.metadata = metadata;
+    this.maxWorkgroupSize = maxWorkgroupSizeByVgprs({
+      processor: base.agent.name,
+      vgprs: vectorRegisterCount(descriptor),
+      wavefrontSize: this.wavefrontSize,
+    });
+    this.#kernel = kernel;
+  }
+
+  override link(graph: CallGraph, isLinked: boolean): void {
+    super.link(graph, isLinked);
+    this.#isLinked = isLinked;
+  }
+
+  get kernelObject(): bigint {
+    return this.address;
+  }
+
+  get needs(): CodeNeeds | undefined {
+    return this.graph?.needsOf(this.address + this.#kernel.descriptor.kernelCodeEntryByteOffset);
+  }
+
+  get privateSegmentSizeBytes(): number {
+    return Math.max(this.#fixedPrivateBytes, this.#linkedNeeds?.privateSegmentSizeBytes ?? 0);
+  }
+
+  get dynamicCallstack(): boolean {
+    const { descriptor, metadata } = this.#kernel;
+    const compiled = metadata?.usesDynamicStack ?? descriptor.properties.usesDynamicStack;
+    const needs = this.#linkedNeeds;
+    if (needs === undefined) return compiled;
+    return needs.directCallees.length === 0 && !needs.hasIndirectCalls ? compiled : !needs.isStackKnown;
+  }
+
+  /**
+   * Private memory of a lane for a dispatch whose packet asks for `packetBytes`: enough for what is called. A packet that asks for
+   * more than is known to be needed has chosen its own stack.
+   */
+  privateBytesFor(packetBytes: number): number {
+    const known = this.privateSegmentSizeBytes;
+    if (packetBytes > known || !this.dynamicCallstack) return Math.max(packetBytes, known);
+    // Also where nothing else is loaded: a linker may have put what the compiler did not see into the same file.
+    const { needs } = this;
+    const isKnown = needs?.isStackKnown === true && needs.directCallees.length > 0;
+    return Math.max(known, needs?.privateSegmentSizeBytes ?? 0) + (isKnown ? 0 : UNKNOWN_STACK_BYTES);
+  }
+
+  /** What would go wrong on hardware, where a packet gets the registers and the memory that the descriptor asks for. */
+  get hardwareProblems(): readonly string[] {
+    const { needs } = this;
+    if (needs === undefined || this.#isComplete) return [];
+    const { descriptor } = this.#kernel;
+    const registers = vectorRegisterCount(descriptor);
+    const accumulatorStart = descriptor.family === 'gfx90a' ? ((descriptor.rsrc3.accumOffset ?? 0) + 1) * 4 : registers;
+    const problems: string[] = [];
+    const check = (what: string, needed: number, present: number, granule = 1): void => {
+      if (needed > Math.ceil(present / granule) * granule)
+        problems.push(`needs ${needed} ${what}, its descriptor asks for ${present}`);
+    };
+    check('VGPRs', needs.vgprCount, Math.min(registers, accumulatorStart));
+    check('AGPRs', needs.agprCount, descriptor.family === 'gfx90a' ? registers - accumulatorStart : registers);
+    const sgprCount = needs.sgprCount + needs.specialSgprCount;
+    check('SGPRs', sgprCount, scalarRegisterCount(descriptor), SGPR_ALLOCATION_GRANULE);
+    if (!needs.isReadable) problems.push('reaches code that cannot be read, which may use any register and any stack');
+    if (needs.isStackKnown) {
+      check('bytes of private memory', needs.privateSegmentSizeBytes, this.#fixedPrivateBytes);
+    } else if (needs.directCallees.length > 0 || needs.hasIndirectCalls) {
+      const why = needs.isRecursive
+        ? 'recursion'
+        : needs.hasIndirectCalls
+          ? 'an indirect call'
+          : 'a frame of unknown size';
+      problems.push(
+        `needs private memory of unknown size (${why}), at least ${needs.privateSegmentSizeBytes} bytes; its descriptor asks for ${this.#fixedPrivateBytes}`,
+      );
+    }
+    return problems;
+  }
+
+  get #fixedPrivateBytes(): number {
+    const { descriptor, metadata } = this.#kernel;
+    return Math.max(descriptor.privateSegmentFixedSizeBytes, metadata?.privateSegmentFixedSizeBytes ?? 0);
+  }
+
+  /** The compiler saw all that the kernel calls: what it says is right. */
+  get #isComplete(): boolean {
+    return this.#kernel.metadata?.usesDynamicStack === false;
+  }
+
+  /** Where other code objects may be called. */
+  get #linkedNeeds(): CodeNeeds | undefined {
+    return this.#isLinked && !this.#isComplete ? this.needs : undefined;
+  }
+}

@@ -1,0 +1,46 @@
+/** What a launch takes of a device, held against what the device has: on every way to one, and before anything is allocated. */
+import { LIMITS } from '../../base/limits.ts';
+import type { Device } from '../../device/device.ts';
+import { kernelName } from '../executables/executable-symbol.ts';
+import { HsaError } from '../objects/status.ts';
+
+export interface LaunchSizes {
+  /** Group memory of a workgroup, that of the kernel included. */
+  readonly groupSegmentSizeBytes: number;
+  /** Private memory of a work-item. */
+  readonly privateSegmentSizeBytes: number;
+  readonly kernargSizeBytes?: number;
+}
+
+/** What errors say of the kernel, where it is known. */
+interface SizedKernel {
+  readonly name: string;
+  /** Its own, without what the launch adds. */
+  readonly groupSegmentSizeBytes: number;
+}
+
+/** Throws INVALID_ALLOCATION, with the sizes and the limit. */
+export function checkLaunchSizes(
+  { name: deviceName, properties }: Pick<Device, 'name' | 'properties'>,
+  kernel: SizedKernel | undefined,
+  { groupSegmentSizeBytes, privateSegmentSizeBytes, kernargSizeBytes = 0 }: LaunchSizes,
+): void {
+  const { ldsSizeBytes, maxPrivateSizeBytes } = properties;
+  const refuse = (what: string, limit: string): never => {
+    const name = kernel === undefined ? 'the kernel' : `kernel '${kernelName(kernel)}'`;
+    throw new HsaError('INVALID_ALLOCATION', `${name} asks for ${what}, ${limit}`);
+  };
+  // NaN is refused with what is too large.
+  if (!(groupSegmentSizeBytes <= ldsSizeBytes)) {
+    const own = kernel?.groupSegmentSizeBytes;
+    const parts = own === undefined ? '' : ` (${own} of its own, ${groupSegmentSizeBytes - own} with the launch)`;
+    refuse(`${groupSegmentSizeBytes} bytes of group memory${parts}`, `${deviceName} has ${ldsSizeBytes}`);
+  }
+  if (!(privateSegmentSizeBytes <= maxPrivateSizeBytes)) {
+    const what = `${privateSegmentSizeBytes} bytes of private memory for each work-item`;
+    refuse(what, `${deviceName} has at most ${maxPrivateSizeBytes}`);
+  }
+  if (!(kernargSizeBytes <= LIMITS.kernargBytes)) {
+    refuse(`${kernargSizeBytes} bytes of arguments`, `at most ${LIMITS.kernargBytes} are supported`);
+  }
+}

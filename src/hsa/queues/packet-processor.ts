@@ -1,0 +1,321 @@
+/**
+ * The consuming side of a queue (HSA system architecture 1.2, sections 2.8 and 2.9): packets start in
+ * order; one with the barrier bit waits for all earlier ones, a barrier packet holds back all later ones until its signals allow.
+ * A packet stays in its slot until it and all earlier ones are complete, because kernels read their own packet.
+ */
+
+import { WavewrightError } from '../../base/errors.ts';
+import { KERNEL_DESCRIPTOR_SIZE_BYTES } from '../../codeobject/kernel-descriptor.ts';
+import type { Device, Dispatch, DispatchStatistics, Fault, GuestMemory } from '../../device/device.ts';
+import type { GuestAddress } from '../../device/guest-address.ts';
+import type { LoadedKernel } from '../executables/loaded-kernel.ts';
+import type { Agent } from '../objects/agent.ts';
+import { PACKET_SIZE_BYTES, PACKET_TYPE } from '../objects/layouts.ts';
+import { HsaError, statusError } from '../objects/status.ts';
+import { addStatistics, NO_STATISTICS } from '../runtime/statistics.ts';
+import { completeSignal, conditionHolds, guestSignalWords, signalValue } from '../signals/signal.ts';
+import { explainFault, faultError, sourceAt } from './faults.ts';
+import { checkLaunchSizes } from './launch-sizes.ts';
+import {
+  decodeBarrier,
+  decodeBarrierValue,
+  decodeHeader,
+  decodeKernelDispatch,
+  type Extent,
+  type KernelDispatchPacket,
+} from './packet.ts';
+
+export interface QueueError {
+  readonly error: WavewrightError;
+  readonly packetIndex: bigint;
+  readonly fault?: Fault;
+  /** Of the dispatch that failed, where its executable is still there. */
+  readonly kernel?: string;
+}
+
+/** What the processor needs to know of its queue. */
+export interface PacketSource {
+  readonly address: bigint;
+  readonly ringAddress: bigint;
+  readonly ring: Uint8Array<SharedArrayBuffer>;
+  readonly sizePackets: number;
+  readDispatchId: bigint;
+  /** Whether a doorbell rang since the last call. */
+  takeDoorbell(): boolean;
+}
+
+/** What takes packets out of a queue. */
+export interface PacketConsumer {
+  readonly statistics: DispatchStatistics;
+  readonly running: boolean;
+  /** Returns whether anything moved. */
+  process(): boolean;
+  stop(): void;
+  describeWaves(): string[];
+}
+
+interface StartedPacket {
+  readonly index: bigint;
+  readonly completionSignal: GuestAddress;
+  /** Absent for barrier packets, which are complete once started. */
+  readonly dispatch: Dispatch | undefined;
+  readonly kernel?: string | undefined;
+  /** That a work-item of the kernel got. */
+  readonly privateSizeBytes?: number;
+  complete: boolean;
+}
+
+const privateBytes = (kernel: LoadedKernel | undefined, packetBytes: number): number =>
+  kernel?.privateBytesFor(packetBytes) ?? packetBytes;
+
+export class PacketProcessor implements PacketConsumer {
+  readonly #agent: Agent;
+  readonly #device: Device;
+  /** All addresses that packets hold are looked up here. */
+  readonly #memory: GuestMemory;
+  readonly #queue: PacketSource;
+  readonly #onError: (error: QueueError) => void;
+  readonly #words: Int32Array<SharedArrayBuffer>;
+  /** Packets that started and are not retired yet, oldest first. */
+  readonly #started: StartedPacket[] = [];
+  #next = 0n;
+  #rung = false;
+  #stopped = false;
+  #statistics = NO_STATISTICS;
+
+  constructor(agent: Agent, queue: PacketSource, onError: (error: QueueError) => void) {
+    this.#agent = agent;
+    this.#device = agent.requireDevice();
+    this.#memory = this.#device.memory;
+    this.#queue = queue;
+    this.#onError = onError;
+    const { ring } = queue;
+    this.#words = new Int32Array(ring.buffer, ring.byteOffset, ring.byteLength / 4);
+    for (let slot = 0; slot < queue.sizePackets; slot++) this.#setInvalid(slot);
+  }
+
+  /** Totals over all completed dispatches. */
+  get statistics(): DispatchStatistics {
+    return this.#statistics;
+  }
+
+  get running(): boolean {
+    return this.#started.some(({ dispatch }) => dispatch?.state === 'running');
+  }
+
+  /**
+   * Completes what the device finished, starts what may start; returns whether anything did. Never throws for what a packet
+   * holds.
+   */
+  process(): boolean {
+    if (this.#stopped) return false;
+    this.#rung = this.#queue.takeDoorbell() || this.#rung;
+    let moved = this.#reap();
+    while (this.#rung && !this.#stopped && this.#startNext()) {
+      this.#reap();
+      moved = true;
+    }
+    return moved;
+  }
+
+  /** Cancels what runs; nothing starts or completes any more. Idempotent. */
+  stop(): void {
+    if (this.#stopped) return;
+    this.#stopped = true;
+    for (const { dispatch, complete } of this.#started) {
+      if (dispatch === undefined || complete) continue;
+      dispatch.cancel();
+      this.#statistics = addStatistics(this.#statistics, dispatch.statistics);
+    }
+  }
+
+  describeWaves(): string[] {
+    const sourceOf = (pc: bigint): string | undefined => {
+      const source = sourceAt(this.#agent, pc);
+      return source && `${source.file}:${source.line}:${source.column}`;
+    };
+    return this.#started.flatMap(({ dispatch }) =>
+      dispatch?.state === 'running' ? dispatch.describeWaves(sourceOf) : [],
+    );
+  }
+
+  /** Returns whether a packet completed or failed. */
+  #reap(): boolean {
+    let moved = false;
+    for (const packet of this.#started) {
+      if (this.#stopped) return true;
+      const { dispatch } = packet;
+      if (packet.complete || dispatch === undefined || dispatch.state === 'running') continue;
+      if (dispatch.state === 'complete') this.#complete(packet, dispatch.startTicks, dispatch.endTicks);
+      else if (dispatch.fault !== undefined) this.#fail(packet, dispatch.fault);
+      else
+        this.#refuse(packet.index, dispatch.error ?? new HsaError('ERROR', 'the dispatch was cancelled', {}, 'USAGE'));
+      moved = true;
+    }
+    while (this.#started[0]?.complete) {
+      const { index } = this.#started.shift()!;
+      this.#setInvalid(this.#slot(index));
+      this.#queue.readDispatchId = index + 1n;
+    }
+    return moved;
+  }
+
+  #complete(packet: StartedPacket, startTicks: bigint, endTicks: bigint): void {
+    packet.complete = true;
+    if (packet.dispatch !== undefined) this.#statistics = addStatistics(this.#statistics, packet.dispatch.statistics);
+    if (packet.completionSignal === 0n) return;
+    try {
+      completeSignal(this.#memory, packet.completionSignal, startTicks, endTicks);
+    } catch (error) {
+      // The signal was there when the packet started; since then its memory may be gone, or GPU code wrote to it.
+      this.#refuse(packet.index, error);
+    }
+  }
+
+  #fail({ index: packetIndex, kernel, privateSizeBytes }: StartedPacket, found: Fault): void {
+    this.stop();
+    const fault = explainFault(found, this.#agent);
+    this.#onError({
+      error: faultError(fault, this.#agent, { kernel, privateSizeBytes }),
+      packetIndex,
+      fault,
+      ...(kernel !== undefined && { kernel }),
+    });
+  }
+
+  /** Ends the queue with what a packet can be refused for; a defect of ours is thrown on. */
+  #refuse(packetIndex: bigint, error: unknown): void {
+    if (!(error instanceof WavewrightError)) throw error;
+    this.stop();
+    const place = { section: `AQL packet ${packetIndex}` };
+    this.#onError({ error: statusError('ERROR', error).within(place), packetIndex });
+  }
+
+  /** Returns whether the next packet started. */
+  #startNext(): boolean {
+    const slot = this.#slot(this.#next);
+    const { type, barrier } = decodeHeader(Atomics.load(this.#words, slot * (PACKET_SIZE_BYTES / 4)));
+    if (type === PACKET_TYPE.invalid || this.#started.length >= this.#queue.sizePackets) {
+      this.#rung = type !== PACKET_TYPE.invalid;
+      return false;
+    }
+    if (barrier && this.#started.length > 0) return false;
+    const bytes = this.#queue.ring.subarray(slot * PACKET_SIZE_BYTES, (slot + 1) * PACKET_SIZE_BYTES);
+    try {
+      const packet = this.#start(type, bytes, slot);
+      if (packet === undefined) return false;
+      this.#started.push(packet);
+      this.#next += 1n;
+      if (packet.dispatch === undefined) {
+        const ticks = this.#device.clock();
+        this.#complete(packet, ticks, ticks);
+      }
+      return true;
+    } catch (error) {
+      this.#refuse(this.#next, error);
+      return false;
+    }
+  }
+
+  /** `undefined`: a barrier packet whose signals do not allow it yet. */
+  #start(type: number, bytes: Uint8Array, slot: number): StartedPacket | undefined {
+    const index = this.#next;
+    if (type === PACKET_TYPE.kernelDispatch) {
+      const packet = decodeKernelDispatch(bytes);
+      const { completionSignal } = packet;
+      this.#expectCompletion(completionSignal);
+      const kernel = this.#agent.kernels.get(packet.kernelObject);
+      const dispatch = this.#dispatch(packet, slot);
+      const privateSizeBytes = privateBytes(kernel, packet.privateSegmentSizeBytes);
+      const name = kernel?.name.replace(/\.kd$/, '');
+      return { index, completionSignal, dispatch, kernel: name, privateSizeBytes, complete: false };
+    }
+    if (type === PACKET_TYPE.barrierAnd || type === PACKET_TYPE.barrierOr) {
+      const { dependencies, completionSignal } = decodeBarrier(bytes);
+      this.#expectCompletion(completionSignal);
+      const done = dependencies.map((address) => signalValue(this.#memory, address) === 0n);
+      const allowed =
+        type === PACKET_TYPE.barrierAnd ? !done.includes(false) : done.length === 0 || done.includes(true);
+      return allowed ? { index, completionSignal, dispatch: undefined, complete: false } : undefined;
+    }
+    if (type === PACKET_TYPE.vendor) {
+      const { signal, condition, value, mask, completionSignal } = decodeBarrierValue(bytes);
+      this.#expectCompletion(completionSignal);
+      const allowed = signal === 0n || conditionHolds(condition, signalValue(this.#memory, signal) & mask, value);
+      return allowed ? { index, completionSignal, dispatch: undefined, complete: false } : undefined;
+    }
+    throw new HsaError(
+      'INVALID_PACKET_FORMAT',
+      `packet type ${type}, expected a kernel dispatch (2), a barrier-AND (3), a barrier-OR (5) or a barrier-value (0)`,
+    );
+  }
+
+  /** Throws INVALID_SIGNAL where the packet could not complete its signal. */
+  #expectCompletion(signal: GuestAddress): void {
+    if (signal !== 0n) guestSignalWords(this.#memory, signal, 'write');
+  }
+
+  #dispatch(packet: KernelDispatchPacket<GuestAddress>, slot: number): Dispatch {
+    const { properties } = this.#device;
+    const { dimensions, groupSegmentSizeBytes, kernelObject } = packet;
+    if (dimensions === 0) {
+      throw new HsaError('INCOMPATIBLE_ARGUMENTS', 'a kernel dispatch of 0 dimensions, expected 1 to 3');
+    }
+    const workgroupSize = usedExtent(packet.workgroupSize, dimensions, 'workgroup');
+    const gridSize = usedExtent(packet.gridSize, dimensions, 'grid');
+    const workItems = workgroupSize[0] * workgroupSize[1] * workgroupSize[2];
+    if (workItems > properties.maxWorkgroupSize) {
+      const what = `a workgroup of ${workgroupSize.join(' x ')} work-items`;
+      throw new HsaError(
+        'INVALID_ARGUMENT',
+        `${what}, ${this.#device.name} takes at most ${properties.maxWorkgroupSize}`,
+      );
+    }
+    const isAligned = kernelObject % 64n === 0n;
+    if (!isAligned || this.#memory.guestView(kernelObject, KERNEL_DESCRIPTOR_SIZE_BYTES, 'read') === undefined) {
+      const what = `no kernel descriptor at 0x${kernelObject.toString(16)}`;
+      throw new HsaError('INVALID_CODE_OBJECT', `${what}: expected a 64-byte aligned one that the GPU may read`);
+    }
+    const kernel = this.#agent.kernels.get(kernelObject);
+    const privateSegmentSizeBytes = privateBytes(kernel, packet.privateSegmentSizeBytes);
+    checkLaunchSizes(this.#device, kernel, { groupSegmentSizeBytes, privateSegmentSizeBytes });
+    if (kernel?.maxWorkgroupSize !== undefined && workItems > kernel.maxWorkgroupSize) {
+      const what = `a workgroup of ${workItems} work-items`;
+      throw new HsaError('OUT_OF_REGISTERS', `${what}, ${kernel.name} has registers for ${kernel.maxWorkgroupSize}`);
+    }
+    return this.#device.dispatch({
+      workgroupSize,
+      gridSize,
+      privateSegmentSizeBytes,
+      groupSegmentSizeBytes,
+      kernelObject,
+      kernargAddress: packet.kernargAddress,
+      dispatchPacketAddress: this.#queue.ringAddress + BigInt(slot * PACKET_SIZE_BYTES),
+      queueAddress: this.#queue.address,
+      dispatchId: this.#next,
+    });
+  }
+
+  #slot(index: bigint): number {
+    return Number(index & BigInt(this.#queue.sizePackets - 1));
+  }
+
+  #setInvalid(slot: number): void {
+    Atomics.store(this.#words, slot * (PACKET_SIZE_BYTES / 4), PACKET_TYPE.invalid);
+  }
+}
+
+/** Sizes of the dimensions in use; a packet may leave the others 0 or 1. */
+function usedExtent(sizes: Extent, dimensions: number, what: string): Extent {
+  const checked = sizes.map((size, dimension) => {
+    const used = dimension < dimensions;
+    if (used ? size === 0 : size > 1) {
+      throw new HsaError(
+        'INVALID_ARGUMENT',
+        `${what} size ${size} in dimension ${dimension} of a ${dimensions}-dimensional dispatch, expected ${used ? 'at least 1' : '1'}`,
+      );
+    }
+    return Math.max(size, 1);
+  });
+  return [checked[0]!, checked[1]!, checked[2]!];
+}

@@ -1,0 +1,44 @@
+/** Sums of what dispatches did. */
+import type { DispatchStatistics, TierInstructions } from '../../device/device.ts';
+
+export const NO_STATISTICS: DispatchStatistics = {
+  instructions: 0,
+  tiers: { reference: 0, handlers: 0, regions: 0, loops: 0 },
+  workgroups: 0,
+  waves: 0,
+};
+
+/** `a` plus `b`, or with `factor` -1 minus. */
+export function addStatistics(a: DispatchStatistics, b: DispatchStatistics, factor = 1): DispatchStatistics {
+  const classes = a.classes && b.classes ? sumOf(a.classes, b.classes, factor) : (a.classes ?? b.classes);
+  return {
+    instructions: a.instructions + factor * b.instructions,
+    tiers: sumOf(a.tiers, b.tiers, factor),
+    ...(classes && { classes }),
+    workgroups: a.workgroups + factor * b.workgroups,
+    waves: a.waves + factor * b.waves,
+  };
+}
+
+function sumOf<Counts extends Readonly<Record<string, number>>>(a: Counts, b: Counts, factor: number): Counts {
+  const sum: Record<string, number> = {};
+  for (const name in a) sum[name] = a[name]! + factor * b[name]!;
+  return sum as Counts;
+}
+
+/** Counts that are not 0, the largest first: `120 valu, 8 salu`. */
+export const instructionCounts = (counts: Readonly<Record<string, number>>): string =>
+  Object.entries(counts)
+    .filter(([, count]) => count > 0)
+    .toSorted(([, a], [, b]) => b - a)
+    .map(([name, count]) => `${count} ${name}`)
+    .join(', ');
+
+/** Shares of the tiers that ran anything, in percent: `1.2% handlers, 98.8% regions`; empty when nothing ran. */
+export function tierShares(tiers: TierInstructions): string {
+  const total = Object.values(tiers).reduce((sum, count) => sum + count, 0);
+  return Object.entries(tiers)
+    .filter(([, count]) => count > 0)
+    .map(([tier, count]) => `${((count / total) * 100).toFixed(1)}% ${tier}`)
+    .join(', ');
+}

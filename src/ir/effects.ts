@@ -1,0 +1,60 @@
+/**
+ * What an instruction in its place may touch, as far as its encoding tells, whether or not its meaning is known: what analyses, listings and
+ * rewriters of code ask. Everything that the instruction's program touches lies within its effects.
+ */
+import type { MemorySpace, StateSlot } from './types.ts';
+
+/**
+ * The files of registers that all languages share. `scalar`: one value for the wave. `vector` and `accumulator`: rows with a value for
+ * each lane.
+ */
+export type RegisterFile = 'scalar' | 'vector' | 'accumulator';
+
+/** Neighbouring registers of 32 bits, from number `first` on. */
+export interface RegisterRange {
+  readonly file: RegisterFile;
+  readonly first: number;
+  readonly dwords: number;
+}
+
+/** A range that an instruction writes. `isPartial`: bits or active lanes of it may keep what they had. */
+export interface WrittenRange extends RegisterRange {
+  readonly isPartial: boolean;
+}
+
+/** An access to memory. `unknown` is a space that the encoding does not tell. */
+export interface MemoryEffect {
+  readonly space: MemorySpace | 'constant' | 'unknown';
+  readonly access: 'load' | 'store' | 'atomic';
+}
+
+/** An instruction in flight counts in one or more of these until it is done; a wait names them. */
+export type WaitCounter =
+  | 'vmcnt'
+  | 'lgkmcnt'
+  | 'expcnt'
+  | 'vscnt'
+  | 'loadcnt'
+  | 'samplecnt'
+  | 'bvhcnt'
+  | 'storecnt'
+  | 'dscnt'
+  | 'kmcnt';
+
+export interface Effects {
+  readonly reads: readonly RegisterRange[];
+  readonly writes: readonly WrittenRange[];
+  /** State that no operand names: SCC, EXEC, VCC, M0, MODE, ... */
+  readonly readsState: ReadonlySet<StateSlot>;
+  readonly writesState: ReadonlySet<StateSlot>;
+  /** Registers that a value known only at run time chooses: any of these files may be read, or written. */
+  readonly readsAnyOf: ReadonlySet<RegisterFile>;
+  readonly writesAnyOf: ReadonlySet<RegisterFile>;
+  readonly memory: readonly MemoryEffect[];
+  /** Counters that the instruction raises until it is done. */
+  readonly counters: ReadonlySet<WaitCounter>;
+  /** Counters that it waits for, with the number at most that may be left: 0 is all. */
+  readonly waits: ReadonlyMap<WaitCounter, number>;
+  /** Classes of manually resolved hazards that it takes part in, as the language's manuals name them. */
+  readonly hazards: ReadonlySet<string>;
+}

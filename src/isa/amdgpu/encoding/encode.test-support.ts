@@ -1,0 +1,21 @@
+/** Machine code by the name of the instruction, for tests. */
+import { assert } from '../../../base/errors.ts';
+import { ROWS } from '../rows/index.ts';
+import type { Row } from '../rows/row.ts';
+import { encodingsOf } from './decode.ts';
+import { encodeFields, type FieldValues } from './encode.ts';
+import type { FormatName } from './formats.ts';
+import { targetFor } from './targets.ts';
+
+export type { FieldValues } from './encode.ts';
+
+/** Words of the instruction `name`, in its first encoding or in `formatName`. */
+export function encode(name: string, values: FieldValues, formatName?: FormatName, processor = 'gfx90a'): number[] {
+  const isCalledSo = (row: Row): boolean => Object.values(row.opcodes).some((opcode) => opcode.name === name);
+  const encodings = ROWS.filter((row) => row.name === name || isCalledSo(row)).flatMap((row) =>
+    encodingsOf(row, targetFor(processor)),
+  );
+  const encoding = encodings.find(({ format }) => formatName === undefined || format.name === formatName);
+  assert(encoding, `${name} has an encoding ${formatName ?? ''}`);
+  return encodeFields(encoding.format, encoding.opcode, values);
+}

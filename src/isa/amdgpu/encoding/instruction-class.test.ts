@@ -1,0 +1,31 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { ROWS } from '../rows/index.ts';
+import { INSTRUCTION_CLASSES, instructionClass } from './instruction-class.ts';
+
+test('every class has instructions, and names agree with it where they say what an instruction is', () => {
+  const names = new Map(INSTRUCTION_CLASSES.map((name) => [name, new Set<string>()]));
+  for (const row of ROWS) names.get(instructionClass(row))!.add(row.name);
+  const expected: [RegExp, string][] = [
+    [/^v_(mfma|smfmac|wmma|swmmac)/, 'matrix'],
+    [/^(global|buffer|tbuffer|image)_/, 'vmem'],
+    [/^flat_/, 'flat'],
+    [/^scratch_/, 'scratch'],
+    [/^(ds|lds)_/, 'lds'],
+    [/^s_(cbranch|branch|setpc|swappc|call)/, 'branch'],
+    [/^s_sendmsg/, 'message'],
+    [/^s_(load|buffer_load|dcache|memtime)/, 'smem'],
+    [/^s_(add|mul|mov|cmp|getreg|setreg)/, 'salu'],
+    [/^s_(nop|waitcnt|barrier|endpgm|sleep)/, 'other'],
+    [/^exp$/, 'export'],
+    [/^v_(?!mfma|smfmac|wmma|swmmac)/, 'valu'],
+  ];
+  for (const [name, all] of names) assert.ok(all.size > 0, name);
+  for (const [pattern, name] of expected) {
+    for (const [other, all] of names) {
+      const found = [...all].filter((each) => pattern.test(each));
+      if (other !== name) assert.deepEqual(found, [], `${pattern} in ${other}`);
+      else assert.ok(found.length > 0, `${pattern}`);
+    }
+  }
+});

@@ -1,0 +1,59 @@
+/** What kind of unit executes an instruction: as the performance counters SQ_INSTS_* of rocprof tell instructions apart. */
+
+import type { Row } from '../rows/row.ts';
+import type { FormatName } from './formats.ts';
+
+/**
+ * `valu`: vector instructions without `matrix`, which are MFMA, SMFMAC and WMMA; `vmem`: global, buffer and image accesses; `flat`: accesses
+ * through the flat aperture, whatever they reach; `lds`: DS, cross-lane permutes included; `branch`: branches, jumps and calls; `other`: waits,
+ * barriers, s_nop, s_endpgm and what else the sequencer does by itself.
+ */
+export const INSTRUCTION_CLASSES = [
+  'valu',
+  'matrix',
+  'salu',
+  'smem',
+  'vmem',
+  'flat',
+  'scratch',
+  'lds',
+  'branch',
+  'message',
+  'export',
+  'other',
+] as const;
+
+export type InstructionClass = (typeof INSTRUCTION_CLASSES)[number];
+
+/** Of formats that are not vector instructions. */
+const BY_FORMAT: Readonly<Partial<Record<FormatName, InstructionClass>>> = {
+  SOP1: 'salu',
+  SOP2: 'salu',
+  SOPC: 'salu',
+  SOPK: 'salu',
+  SOPP: 'other',
+  SMEM: 'smem',
+  DS: 'lds',
+  LDSDIR: 'lds',
+  FLAT: 'flat',
+  GLOBAL: 'vmem',
+  SCRATCH: 'scratch',
+  MUBUF: 'vmem',
+  MTBUF: 'vmem',
+  MIMG: 'vmem',
+  VSAMPLE: 'vmem',
+  EXP: 'export',
+};
+
+/** MFMA and SMFMAC have a third source, which moves between the register files have not; in WMMA matrices are spread over the wave. */
+const isMatrixProduct = (format: FormatName, operands: Row['operands']): boolean =>
+  operands.some(({ field, type }) => (format === 'VOP3P_MAI' && field === 'src2') || type.startsWith('wave'));
+
+export function instructionClass({ format, flags, operands }: Row): InstructionClass {
+  if (flags.message) return 'message';
+  if (flags.synchronises) return 'other';
+  if (flags.terminator !== undefined && flags.terminator !== 'end') return 'branch';
+  const byFormat = BY_FORMAT[format];
+  if (byFormat !== undefined) return byFormat;
+  return isMatrixProduct(format, operands) ? 'matrix' : 'valu';
+}

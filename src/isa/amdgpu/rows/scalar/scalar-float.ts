@@ -1,0 +1,100 @@
+/**
+ * Floating point of the scalar unit, since gfx11.5: the results of the vector instructions, without modifiers of the operands. A result of 16 bits
+ * clears the other half of its register. RDNA3.5 ISA 6.8.
+ */
+import type { FloatBuilder } from '../../../../ir/float-builder.ts';
+import type { Value } from '../../../../ir/types.ts';
+import { maximum, minimum } from '../../semantics/float-rules.ts';
+import type { InstructionBuilder } from '../../semantics/instruction-builder.ts';
+import { f16TowardZero, packHalves } from '../../semantics/packing.ts';
+import { type OperandType, type Row, row } from '../row.ts';
+import { FLOAT_TESTS } from '../vector/vopc.ts';
+
+type ScalarFloat = 'f32' | 'f16';
+type Operation = (f: FloatBuilder, x: Value, y: Value, b: InstructionBuilder) => Value;
+
+const TYPES: readonly ScalarFloat[] = ['f32', 'f16'];
+
+/** Opcodes of the forms for f32 and f16. */
+const unary = (name: string, opcodes: Readonly<Record<ScalarFloat, number>>, operation: Operation): Row[] =>
+  TYPES.map((type) =>
+    row('SOP1', `s_${name}_${type}`, { gfx115: opcodes[type] }, `=sdst:${type} ssrc0:${type}`, (b, x) =>
+      operation(b.float(type), x, x, b),
+    ),
+  );
+
+/** gfx12 calls the minimum and maximum that prefer numbers so. */
+const binary = (
+  name: string,
+  opcodes: Readonly<Record<ScalarFloat, number>>,
+  operation: Operation,
+  since: 'gfx115' | 'gfx12' = 'gfx115',
+): Row[] =>
+  TYPES.map((type) =>
+    row(
+      'SOP2',
+      `s_${name}_${type}`,
+      {
+        [since]: opcodes[type],
+        ...(/^m(in|ax)$/.test(name) && { gfx12: [`s_${name}_num_${type}`, opcodes[type]] as const }),
+      },
+      `=sdst:${type} ssrc0:${type} ssrc1:${type}`,
+      (b, x, y) => operation(b.float(type), x, y, b),
+    ),
+  );
+
+const convert = (
+  name: string,
+  opcode: number,
+  result: OperandType,
+  source: OperandType,
+  semantics: (b: InstructionBuilder, x: Value) => Value,
+): Row => row('SOP1', `s_cvt_${name}`, { gfx115: opcode }, `=sdst:${result} ssrc0:${source}`, semantics);
+
+const fromHalf = (b: InstructionBuilder, x: Value): Value => b.f16.toF32(b.f16.input(x));
+
+/** Without the constant results, which the scalar unit lacks. */
+const compares = (type: ScalarFloat, first: number): Row[] =>
+  FLOAT_TESTS.flatMap(([name, test], i) => {
+    if (name === 'f' || name === 'tru') return [];
+    return row('SOPC', `s_cmp_${name}_${type}`, { gfx115: first + i }, `ssrc0:${type} ssrc1:${type}`, (b, x, y) =>
+      b.setScc(test(b, b.float(type), x, y)),
+    );
+  });
+
+export const SCALAR_FLOAT_ROWS: readonly Row[] = [
+  ...unary('ceil', { f32: 96, f16: 107 }, (f, x) => f.ceil(x)),
+  ...unary('floor', { f32: 97, f16: 108 }, (f, x) => f.floor(x)),
+  ...unary('trunc', { f32: 98, f16: 109 }, (f, x) => f.trunc(x)),
+  ...unary('rndne', { f32: 99, f16: 110 }, (f, x) => f.nearest(x)),
+  convert('f32_i32', 100, 'f32', 'i32', (b, x) => b.f32.fromI32S(x)),
+  convert('f32_u32', 101, 'f32', 'u32', (b, x) => b.f32.fromI32U(x)),
+  convert('i32_f32', 102, 'i32', 'f32', (b, x) => b.op('f32.toI32S', x)),
+  convert('u32_f32', 103, 'u32', 'f32', (b, x) => b.op('f32.toI32U', x)),
+  convert('f16_f32', 104, 'f16', 'f32', (b, x) => b.f16.result(b.f16.fromF32(b.f32.input(x)))),
+  convert('f32_f16', 105, 'f32', 'f16', fromHalf),
+  convert('hi_f32_f16', 106, 'f32', 'b32', (b, x) => fromHalf(b, b.shrU(x, 16))),
+  ...compares('f32', 64),
+  ...compares('f16', 80),
+  ...binary('add', { f32: 64, f16: 73 }, (f, x, y) => f.add(x, y)),
+  ...binary('sub', { f32: 65, f16: 74 }, (f, x, y) => f.sub(x, y)),
+  ...binary('min', { f32: 66, f16: 75 }, (f, x, y) => f.min(x, y)),
+  ...binary('max', { f32: 67, f16: 76 }, (f, x, y) => f.max(x, y)),
+  ...binary('minimum', { f32: 79, f16: 81 }, (f, x, y, b) => minimum(b, f, x, y), 'gfx12'),
+  ...binary('maximum', { f32: 80, f16: 82 }, (f, x, y, b) => maximum(b, f, x, y), 'gfx12'),
+  ...binary('mul', { f32: 68, f16: 77 }, (f, x, y) => f.mul(x, y)),
+  row('SOP2', 's_fmaak_f32', { gfx115: 69 }, '=sdst:f32 ssrc0:f32 ssrc1:f32 literal:literal32', (b, x, y, literal) =>
+    b.f32.fma(x!, y!, literal!),
+  ),
+  row('SOP2', 's_fmamk_f32', { gfx115: 70 }, '=sdst:f32 ssrc0:f32 literal:literal32 ssrc1:f32', (b, x, literal, y) =>
+    b.f32.fma(x!, literal!, y!),
+  ),
+  ...TYPES.map((type, i) =>
+    row('SOP2', `s_fmac_${type}`, { gfx115: [71, 78][i]! }, `+sdst:${type} ssrc0:${type} ssrc1:${type}`, (b, d, x, y) =>
+      b.float(type).fma(x!, y!, d!),
+    ),
+  ),
+  row('SOP2', 's_cvt_pk_rtz_f16_f32', { gfx115: 72 }, '=sdst:b32 ssrc0:f32 ssrc1:f32', (b, x, y) =>
+    packHalves(b, f16TowardZero(b, x!), f16TowardZero(b, y!)),
+  ),
+];

@@ -1,0 +1,225 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { WavewrightError } from '../../../../base/errors.ts';
+import { decoderFor } from '../../encoding/decode.ts';
+import { TestWave } from '../../semantics/machine.test-support.ts';
+import { M0, VCC } from '../scalar.test-support.ts';
+
+interface Encoding {
+  readonly sdata?: number;
+  /** First SGPR of the base. */
+  readonly sbase?: number;
+  /** Immediate offset; absent: imm = 0. */
+  readonly offset?: number;
+  /** SGPR with an offset. */
+  readonly soffset?: number;
+}
+
+/** soffset stands in the low bits of `offset` when there is no immediate (soffset_en = 0), and in its own field else. */
+function smem(
+  opcode: number,
+  { sdata = 0, sbase = 0, offset, soffset }: Encoding,
+  soffsetEn = offset !== undefined,
+): number[] {
+  const useField = soffset !== undefined && soffsetEn;
+  const first =
+    0xc0000000 |
+    (opcode << 18) |
+    (offset === undefined ? 0 : 1 << 17) |
+    (useField ? 1 << 14 : 0) |
+    (sdata << 6) |
+    (sbase >> 1);
+  const low = offset === undefined ? (useField ? 0 : (soffset ?? 0)) : offset & 0x1fffff;
+  return [first, low | (useField ? soffset << 25 : 0)];
+}
+
+/** Memory whose dword at byte address a is a * 0x10001. */
+function waveWithPattern(): TestWave {
+  const wave = new TestWave();
+  for (let at = 0; at < 4096; at += 4) wave.memory.setUint32(at, at * 0x10001, true);
+  return wave;
+}
+const pattern = (address: number, dwords: number): number[] =>
+  Array.from({ length: dwords }, (_, i) => (address + 4 * i) * 0x10001);
+
+test('s_load reads 1 to 16 dwords, whatever EXEC is', () => {
+  for (const [opcode, dwords, name] of [
+    [0, 1, 's_load_dword'],
+    [1, 2, 's_load_dwordx2'],
+    [2, 4, 's_load_dwordx4'],
+    [3, 8, 's_load_dwordx8'],
+    [4, 16, 's_load_dwordx16'],
+  ] as const) {
+    const wave = waveWithPattern();
+    wave.exec = 0n;
+    wave.setPair(2, 0x100n);
+    wave.sgprs[20 + dwords] = 99;
+    assert.equal(wave.run(smem(opcode, { sdata: 20, sbase: 2, offset: 0x20 })).row.name, name);
+    assert.deepEqual([...wave.sgprs.subarray(20, 20 + dwords)], pattern(0x120, dwords));
+    assert.equal(wave.sgprs[20 + dwords], 99);
+  }
+});
+
+test('addresses: every form of offset; the two low bits of each part are ignored', () => {
+  const cases: readonly (readonly [bigint, Encoding, number, number?, boolean?])[] = [
+    [0x100n, { offset: 0 }, 0x100],
+    [0x100n, { offset: -0x40 }, 0xc0],
+    [0x103n, { offset: 3 }, 0x100],
+    [0x100n, { soffset: 8 }, 0x148, 0x48],
+    [0x100n, { soffset: 8 }, 0x148, 0x48, true],
+    [0x100n, { soffset: M0 }, 0x148, 0x4b],
+    [0x103n, { offset: 7, soffset: 8 }, 0x14c, 0x4b],
+    [0x100n, { offset: -4, soffset: 8 }, 0x144, 0x48],
+    [-0xffff_0000n, { soffset: 8 }, 0x100, 0xffff_0100], // the SGPR is unsigned
+  ];
+  for (const [base, encoding, expected, offset = 0, soffsetEn] of cases) {
+    const wave = waveWithPattern();
+    wave.setPair(2, base);
+    wave.sgprs[encoding.soffset ?? 8] = offset;
+    wave.run(smem(0, { sdata: 20, sbase: 2, ...encoding }, soffsetEn));
+    assert.equal(wave.sgprs[20], pattern(expected, 1)[0], JSON.stringify(encoding));
+  }
+});
+
+test('the destination may be the base, VCC or M0', () => {
+  const wave = waveWithPattern();
+  wave.setPair(2, 0x200n);
+  wave.run(smem(1, { sdata: 2, sbase: 2, offset: 8 }));
+  assert.deepEqual([...wave.sgprs.subarray(2, 4)], pattern(0x208, 2));
+  wave.setPair(2, 0x200n);
+  wave.run(smem(1, { sdata: VCC, sbase: 2, offset: 0 }));
+  assert.deepEqual([...wave.sgprs.subarray(VCC, VCC + 2)], pattern(0x200, 2));
+  wave.run(smem(0, { sdata: M0, sbase: 2, offset: 0 }));
+  assert.equal(wave.sgprs[M0], pattern(0x200, 1)[0]);
+});
+
+function setResource(wave: TestWave, at: number, base: number, stride: number, records: number): void {
+  wave.setPair(at, BigInt(base) | 0xc000_1234_0000_0000n | (BigInt(stride) << 48n));
+  wave.sgprs[at + 1] = wave.sgprs[at + 1]! & ~0x1234; // base bits 47..32
+  wave.sgprs[at + 2] = records;
+  wave.sgprs[at + 3] = -1;
+}
+
+test('s_buffer_load reads inside the buffer and gives 0 beyond', () => {
+  const inside = (address: number, dwords: number, endsAt: number): number[] =>
+    pattern(address, dwords).map((value, i) => (address + 4 * i + 4 <= endsAt ? value : 0));
+  for (const [opcode, dwords, name] of [
+    [8, 1, 's_buffer_load_dword'],
+    [9, 2, 's_buffer_load_dwordx2'],
+    [10, 4, 's_buffer_load_dwordx4'],
+    [11, 8, 's_buffer_load_dwordx8'],
+    [12, 16, 's_buffer_load_dwordx16'],
+  ] as const) {
+    for (const [stride, records] of [
+      [0, 64],
+      [0, 66],
+      [16, 4],
+      [0, 0],
+      [16, 0],
+      [0x3fff, 0x7fffffff],
+      [0, 0xffff_ffff],
+    ] as const) {
+      const size = Math.max(stride, 1) * records;
+      for (const offset of [0, 4, 6, 0x30, 0x3c, 0x40, 0x44]) {
+        const wave = waveWithPattern();
+        setResource(wave, 4, 0x400, stride, records);
+        assert.equal(wave.run(smem(opcode, { sdata: 20, sbase: 4, offset })).row.name, name);
+        const start = 0x400 + (offset & ~3);
+        const what = `${name} at ${offset} of ${stride} * ${records}`;
+        assert.deepEqual([...wave.sgprs.subarray(20, 20 + dwords)], inside(start, dwords, 0x400 + size), what);
+      }
+    }
+  }
+});
+
+test('s_buffer_load: SGPR offsets are unsigned, and so is the immediate; the sum is not cut to 32 bits', () => {
+  const read = (encoding: Encoding, offset: number, records = 0x100): number => {
+    const wave = waveWithPattern();
+    setResource(wave, 4, 0x402, 0, records);
+    wave.sgprs[8] = offset;
+    wave.sgprs[20] = -1;
+    wave.run(smem(8, { sdata: 20, sbase: 4, ...encoding }));
+    return wave.sgprs[20]!;
+  };
+  assert.equal(read({ soffset: 8 }, 0x23), pattern(0x420, 1)[0]);
+  assert.equal(read({ offset: 0x10, soffset: 8 }, 0x23), pattern(0x430, 1)[0]);
+  assert.equal(read({ soffset: 8 }, -4), 0);
+  assert.equal(read({ offset: -4 }, 0), 0);
+  assert.equal(read({ offset: 8, soffset: 8 }, -4), 0);
+  assert.equal(read({ offset: 8, soffset: 8 }, -4, 0xffff_ffff), 0);
+  assert.equal(read({ offset: -4 }, 0, 0x11_0000), 0);
+});
+
+test('s_buffer_load: the base has 48 bits', () => {
+  for (const high of [0x4000, 0x8000]) {
+    const wave = waveWithPattern();
+    wave.setPair(4, (BigInt(high) << 32n) | 0x400n);
+    wave.sgprs[6] = 0x100;
+    assert.throws(
+      () => wave.run(smem(8, { sdata: 20, sbase: 4, offset: 0 })),
+      RangeError,
+      'far outside the test memory',
+    );
+  }
+});
+
+test('s_memtime and s_memrealtime read the clock', () => {
+  for (const [opcode, name] of [
+    [36, 's_memtime'],
+    [37, 's_memrealtime'],
+  ] as const) {
+    const wave = new TestWave();
+    wave.ticks = 0x1_2345_6789n;
+    assert.equal(wave.run(smem(opcode, { sdata: 20 })).row.name, name);
+    assert.equal(wave.pair(20), 0x1_2345_6789n);
+  }
+});
+
+test('cache control and prefetches have no effect', () => {
+  for (const [opcode, name] of [
+    [32, 's_dcache_inv'],
+    [33, 's_dcache_wb'],
+    [34, 's_dcache_inv_vol'],
+    [35, 's_dcache_wb_vol'],
+    [38, 's_atc_probe'],
+    [39, 's_atc_probe_buffer'],
+    [40, 's_dcache_discard'],
+    [41, 's_dcache_discard_x2'],
+  ] as const) {
+    const wave = waveWithPattern();
+    const before = wave.sgprs.slice();
+    const memory = wave.memory.buffer.slice(0);
+    const address = /inv|wb/.test(name) ? { imm: 0 } : { sbase: 2, offset: 0x10 };
+    assert.equal(wave.run(smem(opcode, address)).row.name, name);
+    assert.deepEqual(wave.sgprs, before);
+    assert.deepEqual(wave.memory.buffer, memory);
+  }
+});
+
+test('an atomic writes its data registers only with glc', () => {
+  for (const [glc, access] of [
+    [0, 'read'],
+    [1, 'readwrite'],
+  ] as const) {
+    const [first, second] = smem(130, { sdata: 20, sbase: 2, offset: 0 }) as [number, number];
+    const code = new DataView(Uint32Array.of(first | (glc << 16), second).buffer);
+    const instruction = decoderFor('gfx90a', 64).decode(code, 0);
+    assert.ok(typeof instruction === 'object');
+    assert.deepEqual([instruction.row.name, instruction.access(0)], ['s_atomic_add', access]);
+  }
+});
+
+test('what cannot run is refused by name', () => {
+  for (const [opcode, sdata, message] of [
+    [5, 20, /^unsupported instruction 's_scratch_load_dword'$/],
+    [16, 20, /^unsupported instruction 's_store_dword'$/],
+    [26, 20, /^unsupported instruction 's_buffer_store_dwordx4'$/],
+    [65, 20, /^unsupported instruction 's_buffer_atomic_cmpswap'$/],
+    [172, 20, /^unsupported instruction 's_atomic_dec_x2'$/],
+  ] as const) {
+    assert.throws(
+      () => new TestWave().run(smem(opcode, { sdata, sbase: 2, offset: 0 })),
+      (error) => error instanceof WavewrightError && error.code === 'UNSUPPORTED' && message.test(error.message),
+    );
+  }
+});

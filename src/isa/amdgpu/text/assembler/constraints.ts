@@ -1,0 +1,186 @@
+/** What an instruction may not combine although its encoding can: LLVM's assembler refuses it, its disassembler shows it. */
+import { SRC_LITERAL } from '../../encoding/formats.ts';
+import type { Instruction } from '../../encoding/instruction.ts';
+import { isAperture, SGPR_VCC_LO } from '../../encoding/registers.ts';
+
+/** Why the instruction is refused, undefined when it is not. */
+type Constraint = (instruction: Instruction) => string | undefined;
+
+/** A pair counts beside its halves. */
+const VCC = `${SGPR_VCC_LO} 2`;
+const SOURCES = /^src[012]$/;
+const LIMITED_FORMATS = /^VOP(1|2|C|3|3B|3P)(_SDWA|_DPP8?)?$/;
+
+/** How many scalar values a vector instruction may read (CDNA2 ISA 6.2.1, RDNA3 ISA 7.2.1). VCC that the encoding implies is one, NULL is none. */
+const constantBus: Constraint = (instruction) => {
+  const { format, row, families } = instruction;
+  if (!LIMITED_FORMATS.test(format.name)) return undefined;
+  const values = new Set<string>(row.name.startsWith('v_div_fmas_') ? [VCC] : []);
+  for (const [index, { field, access, type, file }] of row.operands.entries()) {
+    if (type === 'literal32') values.add('literal');
+    if (access === 'write' || file === 'immediate' || !SOURCES.test(field)) continue;
+    const { kind } = instruction.operand(index);
+    const encoded = instruction.encoded(index);
+    // The lane to write may be in M0 besides.
+    if (row.name === 'v_writelane_b32' && encoded === instruction.scalars.m0) continue;
+    if (kind === 'scalar') values.add(`${encoded} ${instruction.dwords(index)}`);
+    if (kind === 'special') values.add(String(encoded));
+    if (kind === 'constant' && encoded === SRC_LITERAL) values.add('literal');
+  }
+  const limit = families.includes('gfx10') ? 2 : 1;
+  return values.size > limit ? 'the instruction reads too many scalar values (constant bus)' : undefined;
+};
+
+/** gfx90a and gfx94x: groups of VGPRs begin at an even one (CDNA2 ISA 3.6.4). */
+const alignedVgprs: Constraint = (instruction) => {
+  if (!instruction.families.includes('gfx90a')) return undefined;
+  const isOdd = instruction.row.operands.some((_, index) => {
+    if (instruction.access(index) === undefined) return false;
+    const operand = instruction.operand(index);
+    return operand.kind === 'vector' && operand.register % 2 === 1 && instruction.dwords(index) > 1;
+  });
+  return isOdd ? 'groups of VGPRs must begin at an even register' : undefined;
+};
+
+/** A matrix product of more than 4 registers may accumulate in place, or apart from its source. */
+const matrixOverlap: Constraint = (instruction) => {
+  const { format, row } = instruction;
+  if (format.name !== 'VOP3P_MAI') return undefined;
+  const index = (name: string): number => row.operands.findIndex(({ field }) => field === name);
+  const [result, addend] = [index('vdst'), index('src2')];
+  if (addend < 0 || instruction.dwords(result) <= 4) return undefined;
+  const [to, from] = [instruction.operand(result), instruction.operand(addend)];
+  if (to.kind !== 'vector' || from.kind !== 'vector' || to.accumulator !== from.accumulator) return undefined;
+  const distance = Math.abs(to.register - from.register);
+  const overlaps = distance > 0 && distance < instruction.dwords(result) && instruction.dwords(addend) > 1;
+  return overlaps ? 'the sum and the result must be the same registers or none of the same' : undefined;
+};
+
+/** Up to gfx11. */
+const bufferOffset: Constraint = (instruction) => {
+  const { format, row, families } = instruction;
+  if (families.includes('gfx12')) return undefined;
+  const spec = row.operands.find(({ field }) => field === 'offset');
+  const isBuffer = row.operands.some(({ field, type }) => field === 'sbase' && type === 'b128');
+  if (format.name !== 'SMEM' || !spec || !isBuffer) return undefined;
+  return instruction.immediate(spec) < 0 ? 'the offset in a buffer must not be negative' : undefined;
+};
+
+/** gfx94x: dot products take their halves in order. */
+const dotSelect: Constraint = (instruction) => {
+  const { families, format, row } = instruction;
+  if (!families.includes('gfx940') || format.name !== 'VOP3P' || !row.name.startsWith('v_dot')) return undefined;
+  const inOrder = instruction.field('op_sel') === 0 && instruction.field('op_sel_hi') === 3;
+  return inOrder && instruction.field('op_sel_hi_2') === 1 ? undefined : 'a dot product cannot have op_sel';
+};
+
+const laneSource: Constraint = (instruction) => {
+  if (!/^v_read(first)?lane/.test(instruction.row.name)) return undefined;
+  const index = instruction.row.operands.findIndex(({ field }) => field === 'src0');
+  return instruction.operand(index).kind === 'vector' ? undefined : 'the lanes to read must be those of a VGPR';
+};
+
+const REGISTER_SOURCES = /^s_(setpc_b64|rfe_b64|movrels_b(32|64)|cbranch_join)$/;
+/** Addresses may be those of the apertures, others may be bits such as SCC. */
+const ADDRESS_SOURCES = /^s_(setpc|rfe|movrels)_b64$/;
+
+/** Where constants make no sense. */
+const registerSource: Constraint = (instruction) => {
+  const { row, families } = instruction;
+  if (!families.includes('gfx9')) return undefined;
+  const name = REGISTER_SOURCES.test(row.name) ? /^ssrc/ : row.name.startsWith('v_smfmac_') ? /^src2$/ : undefined;
+  const hasConstant = row.operands.some(({ field }, index) => {
+    if (!name?.test(field)) return false;
+    const operand = instruction.operand(index);
+    if (operand.kind !== 'special') return operand.kind === 'constant';
+    return row.name.startsWith('v_') || ADDRESS_SOURCES.test(row.name) !== isAperture(operand.encoding);
+  });
+  return hasConstant ? 'the source must be a register' : undefined;
+};
+
+const [SRC_POPS_EXITING_WAVE_ID, SRC_VCCZ, SRC_EXECZ] = [239, 251, 252];
+
+/** Values that gfx11 no longer has (RDNA3 ISA 15.1). */
+const missingValue: Constraint = (instruction) => {
+  if (!instruction.families.includes('gfx11')) return undefined;
+  const isMissing = instruction.row.operands.some((_, index) => {
+    const operand = instruction.operand(index);
+    return operand.kind === 'special' && [SRC_POPS_EXITING_WAVE_ID, SRC_VCCZ, SRC_EXECZ].includes(operand.encoding);
+  });
+  return isMissing ? 'the target does not have this value' : undefined;
+};
+
+/** The field of each source of a half of VOPD: multiply-add with a constant in its middle has its register as the third source. */
+function dualSources(name: string, half: 'x' | 'y'): (string | undefined)[] {
+  const [first, second] = [`src${half}0`, `vsrc${half}1`];
+  if (name.includes('fmamk')) return [first, undefined, second];
+  return [first, second, /fmac|dot2acc/.test(name) ? `vdst${half}` : undefined];
+}
+
+/**
+ * VOPD: sources in the same place of both halves come from different banks of VGPRs, of which the third has two (RDNA3 ISA 7.6). Of two
+ * moves, gfx12 reads the second one's source where there is no other.
+ */
+const dualBanks: Constraint = (instruction) => {
+  const { row, families } = instruction;
+  if (!row.halves) return undefined;
+  if (families.includes('gfx12') && row.halves.every(({ format }) => format === 'VOP1')) return undefined;
+  const register = (field: string | undefined): number | undefined => {
+    const index = row.operands.findIndex((spec) => spec.field === field);
+    const operand = index < 0 ? undefined : instruction.operand(index);
+    return operand?.kind === 'vector' ? operand.register : undefined;
+  };
+  const [x, y] = [dualSources(row.halves[0].name, 'x'), dualSources(row.halves[1].name, 'y')];
+  const collides = x.some((field, i) => {
+    const [a, b] = [register(field), register(y[i])];
+    return a !== undefined && b !== undefined && (a - b) % (i === 2 ? 2 : 4) === 0;
+  });
+  return collides ? 'sources of both halves must be in different banks of VGPRs' : undefined;
+};
+
+/** Counters on gfx10 and later are compared with nothing but NULL. */
+const waitSource: Constraint = (instruction) => {
+  const index = instruction.row.operands.findIndex(({ field }) => field === 'sdst');
+  if (!/^s_waitcnt_\w+cnt$/.test(instruction.row.name) || index < 0) return undefined;
+  return instruction.operand(index).kind === 'null' ? undefined : 'the register must be null';
+};
+
+/** Behind lanes of another register, gfx11 takes no scalar registers and constants; gfx11.5 does. */
+const laneSources: Constraint = (instruction) => {
+  const { families } = instruction;
+  if (!instruction.hasDpp || !families.includes('gfx11') || families.includes('gfx115')) return undefined;
+  const isScalar = instruction.row.operands.some(({ field }, index) => {
+    return /^src[01]$/.test(field) && instruction.operand(index).kind !== 'vector';
+  });
+  return isScalar ? 'sources of a lane form must be VGPRs' : undefined;
+};
+
+const indexMode: Constraint = (instruction) => {
+  if (!instruction.row.name.startsWith('s_set_gpr_idx_')) return undefined;
+  const field = instruction.has('ssrc1') ? 'ssrc1' : 'simm16';
+  const hasMode = instruction.row.name !== 's_set_gpr_idx_idx' && instruction.row.name !== 's_set_gpr_idx_off';
+  return hasMode && instruction.field(field) > 15 ? 'an index mode has 4 bits' : undefined;
+};
+
+const CONSTRAINTS: readonly Constraint[] = [
+  constantBus,
+  alignedVgprs,
+  matrixOverlap,
+  bufferOffset,
+  dotSelect,
+  laneSource,
+  registerSource,
+  missingValue,
+  dualBanks,
+  waitSource,
+  laneSources,
+  indexMode,
+];
+
+export function constraintError(instruction: Instruction): string | undefined {
+  for (const constraint of CONSTRAINTS) {
+    const what = constraint(instruction);
+    if (what !== undefined) return what;
+  }
+  return undefined;
+}

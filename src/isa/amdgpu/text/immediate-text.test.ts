@@ -1,0 +1,60 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import type { Family } from '../encoding/formats.ts';
+import { TextReader } from './assembler/text-reader.ts';
+import { SPELLED } from './immediate-text.ts';
+
+const TARGETS: readonly (readonly Family[])[] = [
+  ['gfx9'],
+  ['gfx90a', 'gfx908', 'gfx906', 'gfx9'],
+  ['gfx940', 'gfx90a', 'gfx908', 'gfx906', 'gfx9'],
+  ['gfx10'],
+  ['gfx11', 'gfx10'],
+];
+
+/** Spelled otherwise than as a number or as parts that are numbers. */
+const isNamed = (text: string): boolean =>
+  /[A-Za-z_]\(|^[A-Za-z]/.test(text) && !/^invalid_|\b(UC_VERSION_GFX\d+\))/.test(text);
+
+test('what is spelled reads back as the same text', () => {
+  const immediate = fc.tuple(fc.constantFrom(...Object.keys(SPELLED)), fc.constantFrom(...TARGETS), fc.nat(0xffff));
+  fc.assert(
+    fc.property(immediate, ([name, families, value]) => {
+      const { field, spelling } = SPELLED[name]!;
+      const limit = field === 'target' ? 63 : field === 'simm16' ? 0xffff : 0xff;
+      const text = spelling.print(value & limit, families);
+      if (!isNamed(text) || /\(\d+\|/.test(text)) return;
+      const reader = new TextReader(text);
+      const parsed = spelling.parse(reader, families);
+      assert.notEqual(parsed, undefined, text);
+      assert.ok(reader.atEnd, text);
+      assert.equal(spelling.print(parsed!, families), text);
+    }),
+    { numRuns: 3000 },
+  );
+});
+
+test('examples of each target, as LLVM prints them', () => {
+  const print = (name: string, value: number, families: readonly Family[]): string =>
+    SPELLED[name]!.spelling.print(value, families);
+  const [gfx9, , , gfx10, gfx11] = TARGETS as [
+    readonly Family[],
+    unknown,
+    unknown,
+    readonly Family[],
+    readonly Family[],
+  ];
+  assert.equal(print('s_waitcnt', 0xc07f, gfx9), 'lgkmcnt(0)');
+  assert.equal(print('s_waitcnt', 0xcf7f, gfx10), 'lgkmcnt(15)');
+  assert.equal(print('s_waitcnt', 0xfc07, gfx11), 'lgkmcnt(0)');
+  assert.equal(print('s_delay_alu', 0x1b1, gfx11), 'instid0(VALU_DEP_1) | instskip(SKIP_2) | instid1(VALU_DEP_3)');
+  assert.equal(
+    print('s_waitcnt_depctr', 0x1f, gfx11),
+    'depctr_hold_cnt(0) depctr_va_vdst(0) depctr_va_sdst(0) depctr_va_ssrc(0)',
+  );
+  assert.equal(print('s_sendmsg', 3, gfx11), 'sendmsg(MSG_DEALLOC_VGPRS)');
+  assert.equal(print('s_sendmsg', 3, gfx10), 'sendmsg(MSG_GS_DONE, GS_OP_NOP)');
+  assert.equal(print('s_getreg_b32', 29 | (19 << 11), gfx11), 'hwreg(HW_REG_SHADER_CYCLES, 0, 20)');
+  assert.equal(print('s_version', 0x6009, gfx11), '(UC_VERSION_GFX12|UC_VERSION_W64_BIT)|UC_VERSION_W32_BIT');
+});

@@ -1,0 +1,39 @@
+/** How one immediate is spelled, in both directions; immediate-text.ts says which instruction has which. */
+import { assert } from '../../../base/errors.ts';
+import type { Family } from '../encoding/formats.ts';
+import type { TextReader } from './assembler/text-reader.ts';
+
+/** One way to spell an immediate. A plain number is always another. */
+export interface ImmediateSpelling {
+  readonly print: (value: number, families: readonly Family[]) => string;
+  /** Undefined, with nothing read, when the text is not spelled so. */
+  readonly parse: (reader: TextReader, families: readonly Family[]) => number | undefined;
+}
+
+/** Runs `parse` on what is between the parentheses of `name(...)`. */
+export function call<T>(reader: TextReader, name: string, parse: () => T): T | undefined {
+  const start = reader.position;
+  if (!reader.acceptWord(name) || !reader.accept('(')) {
+    reader.position = start;
+    return undefined;
+  }
+  const value = parse();
+  reader.expect(')');
+  return value;
+}
+
+/** A name of the table, or a number of 0 to `high`. */
+export function named(reader: TextReader, names: Readonly<Record<number, string>>, high: number, what: string): number {
+  const word = reader.peekWord();
+  const found = Object.keys(names).find((value) => names[Number(value)] === word);
+  if (word === undefined || found === undefined) return reader.integerIn(0, high, what);
+  reader.word();
+  return Number(found);
+}
+
+/** The table of the first of the families (own first) that has one. */
+export function ofFamily<T>(tables: Readonly<Partial<Record<Family, T>>>, families: readonly Family[]): T {
+  const found = families.map((family) => tables[family]).find((table) => table !== undefined);
+  assert(found !== undefined, () => `a table for ${families.join(', ')}`);
+  return found;
+}
