@@ -9,7 +9,7 @@ import { SharedRegions } from './shared-regions.ts';
 
 /** Frees that a fault can explain; each keeps a stack trace. */
 const MAX_REMEMBERED = 4096;
-const OWN_FRAME = /\/hsa\/(?:allocations|memory-pool|runtime-memory|locked-memory)\.[jt]s/;
+const OWN_FRAME = /\/hsa\/memory\/(?:allocations|memory-pool|runtime-memory|locked-memory)\.[jt]s/;
 
 export type DeallocationCallback = (address: bigint) => void;
 
