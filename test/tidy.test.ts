@@ -9,7 +9,7 @@ const MAX_MEDIAN_LINES = 200;
 /** A file with at most this many lines may explain itself. */
 const SMALL_FILE_LINES = 40;
 /** Tables, as long as their subject. */
-const TABLES = /^src\/isa\/amdgpu\/instructions\//;
+const TABLES = /^src\/isa\/amdgpu\/rows\//;
 
 /** The error class, its HSA form, and what unwinds a wave inside the emulator. */
 const THROWN = ['WavewrightError', 'HsaError', 'WaveFault'];
