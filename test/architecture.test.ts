@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import path from 'node:path';
 import { test } from 'node:test';
 import manifest from '../package.json' with { type: 'json' };
+import { strongComponents } from '../src/flow/strong-components.ts';
 import { lineAt, readSources, type SourceFile } from './sources.ts';
 
 /** Folder under src -> folders that it may import. Its own files are always allowed. */
@@ -65,6 +66,68 @@ const NO_NODE = [
 
 /** Imports that break the rules and wait for repair, as `FILE -> TARGET`. Entries may only be removed. */
 const DEBT: readonly string[] = [];
+
+/**
+ * The rooms inside a folder, low to high: each may import those before it and nothing behind. `.` is the room of the files directly in the
+ * folder. Every folder that has folders stands here (`devices` has none of its own: ALLOWED lists what is in it).
+ */
+const ROOMS: Readonly<Record<string, readonly string[]>> = {
+  bench: ['kernels', '.'],
+  cli: ['.', 'batch', 'commands'],
+  emulator: ['machine', 'amdgpu', 'lowering', 'handlers', 'code', 'jit', 'reference', 'workers', 'schedule', '.'],
+  'emulator/jit': ['regions', 'loops', '.'],
+  hsa: ['objects', 'signals', 'memory', 'executables', 'queues', 'runtime', '.'],
+  inspect: ['objdump', '.'],
+  isa: ['amdgpu'],
+  'isa/amdgpu': ['encoding', 'semantics', 'rows', 'text', 'report', '.'],
+  'isa/amdgpu/rows': ['matrix', 'vector', 'memory', 'scalar', '.'],
+  'isa/amdgpu/text': ['assembler', '.'],
+  launch: ['hostcall', '.'],
+  loader: ['rpc', '.'],
+  'loader/rpc': ['handlers', '.'],
+};
+
+/** Arrows between rooms that point upwards and wait for repair. Entries may only be removed. */
+const ROOM_DEBT: Readonly<Record<string, readonly string[]>> = {
+  bench: ['kernels -> .'],
+  cli: ['. -> commands', 'batch -> commands'],
+  emulator: [
+    'jit -> .',
+    'machine -> amdgpu',
+    'machine -> lowering',
+    'reference -> .',
+    'schedule -> .',
+    'workers -> .',
+    'workers -> schedule',
+  ],
+  'emulator/jit': ['loops -> .', 'regions -> .'],
+  hsa: [
+    'executables -> queues',
+    'executables -> runtime',
+    'objects -> executables',
+    'objects -> memory',
+    'objects -> queues',
+    'objects -> runtime',
+    'queues -> runtime',
+  ],
+  'isa/amdgpu': ['encoding -> rows', 'encoding -> text', 'semantics -> rows', 'semantics -> text'],
+  'isa/amdgpu/rows': ['matrix -> .', 'memory -> .', 'scalar -> .', 'vector -> .'],
+  'isa/amdgpu/text': ['assembler -> .'],
+  loader: ['rpc -> .'],
+  'loader/rpc': ['handlers -> .'],
+};
+
+/** How many files of a folder import each other in circles and wait for repair. Numbers may only fall; at 0 the entry goes. */
+const CIRCLE_DEBT: Readonly<Record<string, number>> = {
+  assembler: 9,
+  cli: 5,
+  emulator: 11,
+  hsa: 33,
+  inspect: 4,
+  ir: 9,
+  isa: 60,
+  loader: 2,
+};
 
 interface Import {
   readonly file: string;
@@ -164,6 +227,62 @@ function folderEdges(files: readonly SourceFile[]): Map<string, Set<string>> {
   return edges;
 }
 
+/** Where a product file imports another one under src. */
+function productImports(files: readonly SourceFile[]): Import[] {
+  return files
+    .filter(({ path: name }) => !isTest(name))
+    .flatMap(importsOf)
+    .filter(({ target }) => target.startsWith('src/'));
+}
+
+/** The room of `folder` that a file below it is in. */
+function roomOf(folder: string, file: string): string {
+  const parts = file.slice(`src/${folder}/`.length).split('/');
+  return parts.length === 1 ? '.' : parts[0]!;
+}
+
+/** Arrows between the rooms of `folder` that do not point down, each with the lines that draw it. */
+function roomViolations(folder: string, rooms: readonly string[], files: readonly SourceFile[]): Map<string, string[]> {
+  const found = new Map<string, string[]>();
+  const isInside = (file: string): boolean => file.startsWith(`src/${folder}/`);
+  for (const { file, line, target } of productImports(files.filter((each) => isInside(each.path)))) {
+    if (!isInside(target)) continue;
+    const [from, to] = [roomOf(folder, file), roomOf(folder, target)];
+    const isDown = rooms.includes(to) && rooms.indexOf(to) < rooms.indexOf(from);
+    if (from === to || isDown) continue;
+    const arrow = `${from} -> ${to}`;
+    found.set(arrow, [...(found.get(arrow) ?? []), `${file}:${line} -> ${target}`]);
+  }
+  return found;
+}
+
+/** Folders under src with product files in folders of their own. */
+function foldersWithRooms(files: readonly SourceFile[]): Set<string> {
+  const folders = new Set<string>();
+  for (const { path: file } of files.filter((each) => !isTest(each.path))) {
+    const parts = file.split('/').slice(1, -1);
+    for (let depth = 1; depth < parts.length; depth++) folders.add(parts.slice(0, depth).join('/'));
+  }
+  folders.delete('devices');
+  return folders;
+}
+
+/** Groups of files that import each other. */
+function fileCircles(files: readonly SourceFile[]): string[][] {
+  const nodes = new Map(files.map((file) => [file.path, { path: file.path, next: new Set<string>() }]));
+  for (const { file, target } of productImports(files)) if (nodes.has(target)) nodes.get(file)!.next.add(target);
+  const done = new Set<object>();
+  const circles: string[][] = [];
+  for (const node of nodes.values()) {
+    const successors = (each: typeof node) => [...each.next].map((name) => nodes.get(name)!);
+    for (const component of strongComponents(node, successors, (each) => done.has(each))) {
+      for (const each of component) done.add(each);
+      if (component.length > 1) circles.push(component.map((each) => each.path).sort());
+    }
+  }
+  return circles;
+}
+
 const sources = readSources('src').filter(({ path: name }) => name.endsWith('.ts'));
 
 test('imports follow the allow-list', () => {
@@ -184,6 +303,60 @@ test('the allow-list itself has no cycle and names no shell', () => {
   for (const targets of Object.values(ALLOWED)) {
     for (const target of targets) assert.ok(target in ALLOWED, target);
   }
+});
+
+test('every folder with folders in it says in what order they stand', () => {
+  assert.deepEqual([...foldersWithRooms(sources)].filter((folder) => !(folder in ROOMS)).sort(), []);
+});
+
+for (const [folder, rooms] of Object.entries(ROOMS)) {
+  test(`the rooms of ${folder} import downwards`, () => {
+    const found = roomViolations(folder, rooms, sources);
+    const debts = ROOM_DEBT[folder] ?? [];
+    assert.deepEqual(
+      [...found].filter(([arrow]) => !debts.includes(arrow)).flatMap(([, lines]) => lines),
+      [],
+    );
+    assert.deepEqual(
+      debts.filter((arrow) => !found.has(arrow)),
+      [],
+      'these debts are paid: remove them from ROOM_DEBT',
+    );
+  });
+}
+
+test('files import each other in no circle', () => {
+  const circles = fileCircles(sources);
+  const folders = new Set([...Object.keys(CIRCLE_DEBT), ...circles.flat().map(folderOf)]);
+  for (const folder of folders) {
+    const inFolder = circles.filter(([first]) => folderOf(first!) === folder);
+    const debt = CIRCLE_DEBT[folder] ?? 0;
+    const count = inFolder.flat().length;
+    const text = inFolder.map((circle) => circle.join('\n  ')).join('\n\n  ');
+    assert.ok(count <= debt, `${count} files of ${folder} are on circles, ${debt} are known:\n\n  ${text}`);
+    assert.equal(count, debt, `fewer files of ${folder} are on circles: lower its number in CIRCLE_DEBT`);
+  }
+});
+
+test('the rules for rooms and circles find what they should', () => {
+  const at = (file: string, ...targets: string[]): SourceFile => ({
+    path: file,
+    text: targets.map((target) => `import type { x } from '${target}';`).join('\n'),
+  });
+  const rooms = ['low', 'high', '.'];
+  const arrows = (...files: SourceFile[]) => [...roomViolations('a', rooms, files).keys()];
+  assert.deepEqual(arrows(at('src/a/high/x.ts', '../low/x.ts', './y.ts', '../../b/x.ts')), []);
+  assert.deepEqual(arrows(at('src/a/x.ts', './low/deep/x.ts', './y.ts')), []);
+  assert.deepEqual(arrows(at('src/a/low/x.ts', '../high/x.ts')), ['low -> high']);
+  assert.deepEqual(arrows(at('src/a/low/deep/x.ts', '../../x.ts')), ['low -> .']);
+  assert.deepEqual(arrows(at('src/a/high/x.ts', '../unlisted/x.ts')), ['high -> unlisted']);
+  assert.deepEqual(arrows(at('src/a/unlisted/x.ts', '../low/x.ts')), ['unlisted -> low']);
+  assert.deepEqual(arrows(at('src/a/low/x.test.ts', '../high/x.ts')), []);
+  const nested = [at('src/a/x.ts'), at('src/b/c/d/x.ts'), at('src/devices/e/x.ts'), at('src/f/g/x.test.ts')];
+  assert.deepEqual([...foldersWithRooms(nested)], ['b', 'b/c']);
+  const [x, y, z] = [at('src/a/x.ts', './y.ts'), at('src/a/y.ts', './z.ts'), at('src/a/z.ts', './x.ts')];
+  assert.deepEqual(fileCircles([x, y]), []);
+  assert.deepEqual(fileCircles([at('src/a/w.ts', './x.ts'), x, y, z]), [[x.path, y.path, z.path]]);
 });
 
 test('the rules find what they should', () => {
