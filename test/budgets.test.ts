@@ -1,8 +1,9 @@
 /** What the host does for GPU code is bounded: it decodes and compiles in small steps that count, and forgets what is too much. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { machineCode } from '../src/assembler/machine-code.test-support.ts';
 import { nodeThreads } from '../src/devices/emulated/node-threads.ts';
-import { assembled, Rig } from './budgets.test-support.ts';
+import { EmulatorRig } from '../src/emulator/emulator-rig.test-support.ts';
 
 const FAULT_IN_LOOP = `
   v_mov_b32 v0, 0
@@ -23,7 +24,7 @@ const FAULT_IN_LOOP = `
 
 for (const executor of ['reference', 'handlers', 'jit'] as const) {
   test(`${executor}: after a fault a wave does nothing, even when another thread mends what it faulted for`, () => {
-    using rig = new Rig({ executor, vertical: 'always', compileThreshold: 0 });
+    using rig = new EmulatorRig({ executor, vertical: 'always', compileThreshold: 0 });
     rig.setDword(0, 0x400000);
     const waveExecutor = rig.emulator.executor(64);
     const firstFault = waveExecutor.firstFault?.bind(waveExecutor);
@@ -72,7 +73,7 @@ for (const [executor, iterations, stores] of [
   ['jit', 40, 195],
 ] as const) {
   test(`${executor}: a loop whose function would be too long for WebAssembly runs`, () => {
-    using rig = new Rig({ executor, compileThreshold: 1 });
+    using rig = new EmulatorRig({ executor, compileThreshold: 1 });
     const dispatch = rig.run(formattedStores(iterations, stores));
     assert.equal(dispatch.state, 'complete');
     const floats = new Float32Array(rig.emulator.memory.buffer, rig.buffer, 20);
@@ -100,11 +101,9 @@ function manyShapes(count: number): string {
 
 for (const executor of ['reference', 'handlers', 'jit'] as const) {
   test(`${executor}: code of many shapes is decoded and compiled in steps, between which the host has its turn`, () => {
-    using rig = new Rig({ executor });
-    const dispatch = rig.start(
-      assembled(`${manyShapes(300)}\nv_mov_b32 v1, 1\nv_mov_b32 v0, 0
-      global_store_dword v0, v1, s[0:1]\ns_endpgm`),
-    );
+    using rig = new EmulatorRig({ executor });
+    const dispatch = rig.start(`${manyShapes(300)}\nv_mov_b32 v1, 1\nv_mov_b32 v0, 0
+      global_store_dword v0, v1, s[0:1]\ns_endpgm`);
     let turns = 0;
     // Each call has one turn of the wave at least, and returns behind its deadline.
     for (; rig.emulator.advance(0) !== 'idle'; turns++);
@@ -116,11 +115,9 @@ for (const executor of ['reference', 'handlers', 'jit'] as const) {
   });
 
   test(`${executor}: a wave that changes MODE for ever does not keep the host from its turn`, () => {
-    using rig = new Rig({ executor });
-    const dispatch = rig.start(
-      assembled(`.Lloop:
-      s_setreg_b32 hwreg(HW_REG_MODE, 0, 8), s4\ns_add_u32 s4, s4, 1\n${manyShapes(20)}\ns_branch .Lloop`),
-    );
+    using rig = new EmulatorRig({ executor });
+    const dispatch = rig.start(`.Lloop:
+      s_setreg_b32 hwreg(HW_REG_MODE, 0, 8), s4\ns_add_u32 s4, s4, 1\n${manyShapes(20)}\ns_branch .Lloop`);
     for (let i = 0; i < 10; i++) {
       assert.equal(rig.emulator.advance(0), 'running');
       assert.ok(dispatch.instructions < 10_000, `${dispatch.instructions} instructions after ${i} turns`);
@@ -129,16 +126,15 @@ for (const executor of ['reference', 'handlers', 'jit'] as const) {
   });
 
   test(`${executor}: waves that wait for others of their workgroup do not use up all turns`, () => {
-    using rig = new Rig({ executor });
+    using rig = new EmulatorRig({ executor });
     const dispatch = rig.start(
-      assembled(`
+      `
       v_readfirstlane_b32 s4, v0\nv_mov_b32 v2, 0\nv_mov_b32 v3, 1\ns_cmp_eq_u32 s4, ${15 * 64}\ns_cbranch_scc1 .Lstore
     .Lwait:
       s_load_dword s5, s[0:1], 0 glc\ns_waitcnt lgkmcnt(0)\ns_cmp_eq_u32 s5, 0\ns_cbranch_scc1 .Lwait\ns_endpgm
     .Lstore:
-      global_store_dword v2, v3, s[0:1]\ns_endpgm`),
-      1,
-      1024,
+      global_store_dword v2, v3, s[0:1]\ns_endpgm`,
+      { gridSize: [1024, 1, 1], workgroupSize: [1024, 1, 1] },
     );
     for (let i = 0; i < 50 && rig.emulator.advance(5) !== 'idle'; i++);
     assert.equal(dispatch.state, 'complete');
@@ -174,8 +170,8 @@ for (const [name, iterations, options] of [
   ['jit with workers', 500, { compileThreshold: 3, workers: 3, threads: nodeThreads, workersAtOnce: true }],
 ] as const) {
   test(`${name}: code is forgotten and decoded again while waves run`, () => {
-    using rig = new Rig(options);
-    const dispatch = rig.start(assembled(longWaves(iterations)), 8, 128);
+    using rig = new EmulatorRig(options);
+    const dispatch = rig.start(longWaves(iterations), { gridSize: [8 * 128, 1, 1], workgroupSize: [128, 1, 1] });
     let turns = 0;
     for (; rig.emulator.advance(0) !== 'idle'; turns++) rig.emulator.withdrawCode(rig.entry);
     assert.equal(dispatch.state, 'complete', String(dispatch.fault?.message));
@@ -185,9 +181,9 @@ for (const [name, iterations, options] of [
 }
 
 test('more code than may be decoded at a time runs, and its memory is given back', () => {
-  using rig = new Rig();
+  using rig = new EmulatorRig();
   const count = 300_000;
-  const end = assembled('v_mov_b32 v0, 0\nv_mov_b32 v1, 1\nglobal_store_dword v0, v1, s[0:1]\ns_endpgm');
+  const end = machineCode('v_mov_b32 v0, 0\nv_mov_b32 v1, 1\nglobal_store_dword v0, v1, s[0:1]\ns_endpgm');
   const zeros = new Uint8Array(count * 4 + end.length);
   zeros.set(end, count * 4);
   const dispatch = rig.start(zeros);
@@ -202,8 +198,8 @@ test('more code than may be decoded at a time runs, and its memory is given back
 for (const executor of ['reference', 'handlers', 'jit'] as const) {
   test(`${executor}: a turn has the fewer instructions, the longer one of them takes`, () => {
     const instructionsOf = (body: string): number => {
-      using rig = new Rig({ executor, compileThreshold: 1 });
-      const dispatch = rig.start(assembled(body));
+      using rig = new EmulatorRig({ executor, compileThreshold: 1 });
+      const dispatch = rig.start(body);
       // Each call gives the waves one turn: no time is left for another.
       for (let i = 0; i < 40; i++) rig.emulator.advance(0);
       const before = dispatch.instructions;

@@ -1,6 +1,7 @@
 /** Small programs with the registers that they must leave: one JSON object a line, as `test/vectors-gfx11.test.ts` describes. */
 import { readFileSync } from 'node:fs';
 import { Emulator, type ExecutorName } from '../src/emulator/emulator.ts';
+import { PLAIN_LAUNCH } from '../src/emulator/emulator-rig.test-support.ts';
 
 export interface InstructionVector {
   readonly test: string;
@@ -58,6 +59,7 @@ export class InstructionVectorRunner {
     let next = userSgprCount;
     const id = (bit: number): number | undefined => ((vector.rsrc2 >> bit) & 1 ? next++ : undefined);
     const dispatch = this.#emulator.dispatch({
+      ...PLAIN_LAUNCH,
       entry,
       waveSize: 32,
       gridSize: [vector.n_lanes, 1, 1],
@@ -65,11 +67,7 @@ export class InstructionVectorRunner {
       ldsSizeBytes: LDS_SIZE_BYTES,
       privateSizeBytes: vector.scratch,
       userSgprs: Uint32Array.of(Number(address & 0xffffffffn), Number(address >> 32n)),
-      scratchDescriptorSgpr: undefined,
-      flatScratchSgpr: undefined,
-      scratchOffsetSgpr: undefined,
       workgroupIdSgprs: [id(7), id(8), id(9)],
-      workItemIdComponents: 0,
       mode: MODE,
       vgprCount: 256,
       agprCount: 0,

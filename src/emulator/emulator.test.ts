@@ -1,108 +1,102 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { Launch, Triple } from './amdgpu/launch.ts';
-import { CLOCK_FREQUENCY_HZ, Emulator, type ExecutorName } from './emulator.ts';
-import type { EmulatorDispatch } from './schedule/dispatch.ts';
+import { machineCode } from '../assembler/machine-code.test-support.ts';
+import { CLOCK_FREQUENCY_HZ } from './emulator.ts';
+import { EmulatorRig } from './emulator-rig.test-support.ts';
 
-const DEFAULT_MODE = 0x3f0;
-
-interface Options {
-  grid?: Triple;
-  workgroup?: Triple;
-  ldsSizeBytes?: number;
-  privateSizeBytes?: number;
-  mode?: number;
-}
-
-/** A kernel given as dwords, with the address of one zero-filled buffer in s[0:1] and the workgroup id in s2. */
-class Rig {
-  readonly emulator: Emulator;
-  readonly buffer: number;
-  /** Offset of the latest kernel. */
-  code = 0;
-
-  constructor(executor: ExecutorName) {
-    this.emulator = new Emulator({ processor: 'gfx90a', executor, compileThreshold: 0, memorySizeBytes: 2 ** 28 });
-    this.buffer = this.emulator.memory.allocate(4096, { label: 'buffer' });
-  }
-
-  start(words: readonly number[], options: Options = {}): EmulatorDispatch {
-    const { memory } = this.emulator;
-    const entry = memory.allocate(words.length * 4, { label: 'code' });
-    this.code = entry;
-    for (const [i, word] of words.entries()) memory.view.setUint32(entry + i * 4, word, true);
-    this.emulator.publishCode(entry, () => [{ name: 'kernel', offset: entry, sizeBytes: words.length * 4 }]);
-    const launch: Launch = {
-      entry,
-      waveSize: 64,
-      gridSize: options.grid ?? [64, 1, 1],
-      workgroupSize: options.workgroup ?? [64, 1, 1],
-      ldsSizeBytes: options.ldsSizeBytes ?? 0,
-      privateSizeBytes: options.privateSizeBytes ?? 0,
-      userSgprs: Uint32Array.of(this.buffer, memory.windowHi),
-      scratchDescriptorSgpr: undefined,
-      flatScratchSgpr: undefined,
-      workgroupIdSgprs: [2, undefined, undefined],
-      scratchOffsetSgpr: undefined,
-      workItemIdComponents: 0,
-      mode: options.mode ?? DEFAULT_MODE,
-      vgprCount: 16,
-      agprCount: 0,
-    };
-    return this.emulator.dispatch(launch);
-  }
-
-  run(words: readonly number[], options?: Options): EmulatorDispatch {
-    const dispatch = this.start(words, options);
-    for (let i = 0; i < 100 && this.emulator.advance(50) !== 'idle'; i++);
-    return dispatch;
-  }
-
-  dword(index: number): number {
-    return this.emulator.memory.view.getUint32(this.buffer + index * 4, true);
-  }
-}
-
-// v_and_b32 v0, 0x3ff, v0; v_lshlrev_b32 v1, 2, v0; ds_write_b32 v1, v0; s_barrier; v_xor_b32 v2, 0xff, v0;
-// v_lshlrev_b32 v2, 2, v2; ds_read_b32 v3, v2; global_store_dword v1, v3, s[0:1]
-const EXCHANGE = [
-  0x260000ff, 0x000003ff, 0x24020082, 0xd81a0000, 0x00000001, 0xbf8cc07f, 0xbf8a0000, 0x2a0400ff, 0x000000ff,
-  0x24040482, 0xd86c0000, 0x03000002, 0xbf8cc07f, 0xdc708000, 0x00000301, 0xbf810000,
-];
-// Workgroup 0 loads s[0:1] until it is 7; workgroup 3 stores 7 there.
-const WAIT_FOR_WORKGROUP_3 = [
-  0xbf068002, 0xbf840008, 0xc0020100, 0x00000000, 0xbf8cc07f, 0xbf068704, 0xbf84fffb, 0xbf810000, 0xbf800000,
-  0xbf800000, 0xbf068302, 0xbf840004, 0x7e020280, 0x7e040287, 0xdc708000, 0x00000201, 0xbf810000,
-];
-// v_mov_b32 v0, 0; v_mov_b32 v1, 0; s_mov_b64 exec, 0xf0; global_load_dword v2, v[0:1], off
-const NULL_LOAD = [0x7e000280, 0x7e020280, 0xbefe01ff, 0x000000f0, 0xdc508000, 0x027f0000, 0xbf810000];
-// v_mov_b32 v1, 1; v_add_f32 v2, v1, v1; s_setreg_imm32_b32 hwreg(HW_REG_MODE, 4, 2), 0; v_add_f32 v3, v1, v1; store v[2:3]
-const SWITCH_DENORMALS_OFF = [
-  0x7e020281, 0x02040301, 0xba000901, 0x00000000, 0x02060301, 0x24000083, 0xdc748000, 0x00000200, 0xbf810000,
-];
-// s_getpc_b64 s[4:5]; s_add_u32 s4, s4, 24; s_addc_u32 s5, s5, 0; s_swappc_b64 s[6:7], s[4:5]; global_store_dword v0, v1, s[0:1];
-// s_endpgm; function: v_lshlrev_b32 v0, 2, v0; v_mov_b32 v1, 0x1234; s_setpc_b64 s[6:7]
-const CALL = [
-  0xbe841c00, 0x80049804, 0x82058005, 0xbe861e04, 0xdc708000, 0x00000100, 0xbf810000, 0x24000082, 0x7e0202ff,
-  0x00001234, 0xbe801d06,
-];
-// v2 = 1 + v0 % 4, in private memory; v[4:5] = 0x44332211 + v0, 0x88776655: flat_store_dwordx2 v[2:3], v[4:5];
-// flat_store_short v[2:3], v4 offset:10; then flat loads of dwordx4 at 0, dwordx2 at v2, ushort at v2 + 10, stored at s[0:1] + 32 * v0
-const MISALIGNED_PRIVATE = [
-  0x26040083, 0x68040481, 0x7e0602ff, 0x00020000, 0x680800ff, 0x44332211, 0x7e0a02ff, 0x88776655, 0xdc740000,
-  0x00000402, 0xdc68000a, 0x00000402, 0xbf8c0070, 0x7e0c0280, 0x7e0e0303, 0xdc5c0000, 0x08000006, 0xdc540000,
-  0x0c000002, 0xdc48000a, 0x0e000002, 0xbf8c0070, 0x24020085, 0xdc7c8000, 0x00000801, 0xdc748010, 0x00000c01,
-  0xdc708018, 0x00000e01, 0xbf810000,
-];
-const LOOP = [0xbf82ffff]; // s_branch -1
-// v_readfirstlane_b32 s4, v0; s_cmp_eq_u32 s4, 64; s_cbranch_scc1 2; s_barrier; s_endpgm; s_branch -1
-const MISSED_BARRIER = [0x7e080500, 0xbf06c004, 0xbf850002, 0xbf8a0000, 0xbf810000, 0xbf82ffff];
-const SLEEP_LOOP = [0xbf8e0001, 0xbf82fffe]; // s_sleep 1; s_branch -2
+/** Work-items i and i ^ 0xff exchange their numbers. */
+const EXCHANGE = `
+  v_and_b32 v0, 0x3ff, v0
+  v_lshlrev_b32 v1, 2, v0
+  ds_write_b32 v1, v0
+  s_waitcnt lgkmcnt(0)
+  s_barrier
+  v_xor_b32 v2, 0xff, v0
+  v_lshlrev_b32 v2, 2, v2
+  ds_read_b32 v3, v2
+  s_waitcnt lgkmcnt(0)
+  global_store_dword v1, v3, s[0:1]
+  s_endpgm`;
+/** Workgroup 0 loads the first dword until it is 7; workgroup 3 stores 7 there. */
+const WAIT_FOR_WORKGROUP_3 = `
+  s_cmp_eq_u32 s2, 0
+  s_cbranch_scc0 .Lothers
+.Lwait:
+  s_load_dword s4, s[0:1], 0
+  s_waitcnt lgkmcnt(0)
+  s_cmp_eq_u32 s4, 7
+  s_cbranch_scc0 .Lwait
+  s_endpgm
+  s_nop 0
+  s_nop 0
+.Lothers:
+  s_cmp_eq_u32 s2, 3
+  s_cbranch_scc0 .Lend
+  v_mov_b32 v1, 0
+  v_mov_b32 v2, 7
+  global_store_dword v1, v2, s[0:1]
+.Lend:
+  s_endpgm`;
+const NULL_LOAD = `
+  v_mov_b32 v0, 0
+  v_mov_b32 v1, 0
+  s_mov_b64 exec, 0xf0
+  global_load_dword v2, v[0:1], off
+  s_endpgm`;
+const SWITCH_DENORMALS_OFF = `
+  v_mov_b32 v1, 1
+  v_add_f32 v2, v1, v1
+  s_setreg_imm32_b32 hwreg(HW_REG_MODE, 4, 2), 0
+  v_add_f32 v3, v1, v1
+  v_lshlrev_b32 v0, 3, v0
+  global_store_dwordx2 v0, v[2:3], s[0:1]
+  s_endpgm`;
+const CALL = `
+  s_getpc_b64 s[4:5]
+  s_add_u32 s4, s4, 24         // the function
+  s_addc_u32 s5, s5, 0
+  s_swappc_b64 s[6:7], s[4:5]
+  global_store_dword v0, v1, s[0:1]
+  s_endpgm
+  v_lshlrev_b32 v0, 2, v0
+  v_mov_b32 v1, 0x1234
+  s_setpc_b64 s[6:7]`;
+/** Stores to private memory at 1 + v0 % 4, then loads what stands around it and stores that in 32 bytes of each work-item. */
+const MISALIGNED_PRIVATE = `
+  v_and_b32 v2, 3, v0
+  v_add_u32 v2, 1, v2
+  v_mov_b32 v3, 0x20000
+  v_add_u32 v4, 0x44332211, v0
+  v_mov_b32 v5, 0x88776655
+  flat_store_dwordx2 v[2:3], v[4:5]
+  flat_store_short v[2:3], v4 offset:10
+  s_waitcnt vmcnt(0) lgkmcnt(0)
+  v_mov_b32 v6, 0
+  v_mov_b32 v7, v3
+  flat_load_dwordx4 v[8:11], v[6:7]
+  flat_load_dwordx2 v[12:13], v[2:3]
+  flat_load_ushort v14, v[2:3] offset:10
+  s_waitcnt vmcnt(0) lgkmcnt(0)
+  v_lshlrev_b32 v1, 5, v0
+  global_store_dwordx4 v1, v[8:11], s[0:1]
+  global_store_dwordx2 v1, v[12:13], s[0:1] offset:16
+  global_store_dword v1, v14, s[0:1] offset:24
+  s_endpgm`;
+const LOOP = '.L: s_branch .L';
+const MISSED_BARRIER = `
+  v_readfirstlane_b32 s4, v0
+  s_cmp_eq_u32 s4, 64
+  s_cbranch_scc1 .Lwave1
+  s_barrier
+  s_endpgm
+.Lwave1:
+  s_branch .Lwave1`;
+const SLEEP_LOOP = '.L: s_sleep 1\n s_branch .L';
 
 for (const executor of ['handlers', 'reference', 'jit'] as const) {
   test(`${executor}: waves of a workgroup meet at a barrier and see each other's LDS`, () => {
-    const rig = new Rig(executor);
-    const dispatch = rig.run(EXCHANGE, { grid: [256, 1, 1], workgroup: [256, 1, 1], ldsSizeBytes: 1024 });
+    using rig = new EmulatorRig({ executor, compileThreshold: 0 });
+    const dispatch = rig.run(EXCHANGE, { gridSize: [256, 1, 1], workgroupSize: [256, 1, 1], ldsSizeBytes: 1024 });
     assert.equal(dispatch.state, 'complete');
     for (let i = 0; i < 256; i++) assert.equal(rig.dword(i), i ^ 0xff);
     assert.equal(dispatch.waves, 4);
@@ -110,13 +104,13 @@ for (const executor of ['handlers', 'reference', 'jit'] as const) {
   });
 
   test(`${executor}: a workgroup that waits for a later one does not hang`, () => {
-    const rig = new Rig(executor);
-    assert.equal(rig.run(WAIT_FOR_WORKGROUP_3, { grid: [256, 1, 1] }).state, 'complete');
+    using rig = new EmulatorRig({ executor, compileThreshold: 0 });
+    assert.equal(rig.run(WAIT_FOR_WORKGROUP_3, { gridSize: [256, 1, 1] }).state, 'complete');
     assert.equal(rig.dword(0), 7);
   });
 
   test(`${executor}: a fault names access, address, instruction, place, lane and the nearest allocation`, () => {
-    const rig = new Rig(executor);
+    using rig = new EmulatorRig({ executor, compileThreshold: 0 });
     const dispatch = rig.run(NULL_LOAD);
     assert.equal(dispatch.state, 'faulted');
     const { fault } = dispatch;
@@ -131,19 +125,19 @@ for (const executor of ['handlers', 'reference', 'jit'] as const) {
   });
 
   test(`${executor}: code after a write of MODE follows the new mode`, () => {
-    const rig = new Rig(executor);
+    using rig = new EmulatorRig({ executor, compileThreshold: 0 });
     assert.equal(rig.run(SWITCH_DENORMALS_OFF).state, 'complete');
     assert.deepEqual([rig.dword(0), rig.dword(1)], [2, 0]);
   });
 
   test(`${executor}: a call through s_swappc_b64 returns`, () => {
-    const rig = new Rig(executor);
+    using rig = new EmulatorRig({ executor, compileThreshold: 0 });
     assert.equal(rig.run(CALL).state, 'complete');
     for (let i = 0; i < 64; i++) assert.equal(rig.dword(i), 0x1234);
   });
 
   test(`${executor}: an endless kernel gives the time back and can be cancelled`, () => {
-    const rig = new Rig(executor);
+    using rig = new EmulatorRig({ executor, compileThreshold: 0 });
     const dispatch = rig.start(LOOP);
     assert.equal(rig.emulator.advance(5), 'running');
     assert.match(
@@ -156,8 +150,8 @@ for (const executor of ['handlers', 'reference', 'jit'] as const) {
   });
 
   test(`${executor}: waves that only sleep are reported as waiting`, () => {
-    const rig = new Rig(executor);
-    const dispatch = rig.start(SLEEP_LOOP, { grid: [512, 1, 1] });
+    using rig = new EmulatorRig({ executor, compileThreshold: 0 });
+    const dispatch = rig.start(SLEEP_LOOP, { gridSize: [512, 1, 1] });
     for (let turn = 0; turn < 10_000 && rig.emulator.advance(5000) === 'running'; turn++);
     assert.equal(rig.emulator.advance(5000), 'waiting');
     const [place, impression] = dispatch.describeWaves();
@@ -166,8 +160,8 @@ for (const executor of ['handlers', 'reference', 'jit'] as const) {
   });
 
   test(`${executor}: a barrier that one wave does not reach is reported with where every wave is`, () => {
-    const rig = new Rig(executor);
-    const dispatch = rig.start(MISSED_BARRIER, { grid: [256, 1, 1], workgroup: [256, 1, 1] });
+    using rig = new EmulatorRig({ executor, compileThreshold: 0 });
+    const dispatch = rig.start(MISSED_BARRIER, { gridSize: [256, 1, 1], workgroupSize: [256, 1, 1] });
     const waiting = (): number => dispatch.wavePlaces().filter(({ state }) => state === 'barrier').length;
     for (let i = 0; i < 1000 && waiting() < 3; i++) rig.emulator.advance(5);
     assert.deepEqual(
@@ -181,36 +175,36 @@ for (const executor of ['handlers', 'reference', 'jit'] as const) {
   });
 
   test(`${executor}: bytes that are no instruction, and code that ends, are illegal instructions`, () => {
-    const rig = new Rig(executor);
-    const bad = rig.run([0xbf800000, 0x7fffffff]);
+    using rig = new EmulatorRig({ executor, compileThreshold: 0 });
+    const bad = rig.run('s_nop 0\n .long 0x7fffffff');
     assert.equal(bad.fault?.kind, 'illegal-instruction');
     assert.match(
       bad.fault?.message ?? '',
       /^illegal instruction: 0x7fffffff is not a gfx90a instruction at pc 0x7f00[0-9a-f]+ in kernel\+0x4; workgroup \(0, 0, 0\), wave 0$/,
     );
-    assert.match(rig.run([0xbf800000]).fault?.message ?? '', /^illegal instruction: no code at this address/);
+    assert.match(rig.run('s_nop 0').fault?.message ?? '', /^illegal instruction: no code at this address/);
   });
 
   test(`${executor}: what does not fit into memory at once runs one after the other`, () => {
-    const rig = new Rig(executor);
+    using rig = new EmulatorRig({ executor, compileThreshold: 0 });
     // 128 MiB of private memory for each workgroup, in 256 MiB of memory; a workgroup that sleeps asks for the next one.
-    const dispatch = rig.run([0xbf8e0001, 0xbf8e0001, ...CALL], { grid: [512, 1, 1], privateSizeBytes: 2 ** 21 });
+    const dispatch = rig.run(`s_sleep 1\n s_sleep 1\n ${CALL}`, { gridSize: [512, 1, 1], privateSizeBytes: 2 ** 21 });
     assert.equal(dispatch.state, 'complete');
     assert.equal(dispatch.workgroups, 8);
   });
 
   test(`${executor}: work-items beyond the grid do not run`, () => {
-    const rig = new Rig(executor);
-    const dispatch = rig.run(CALL, { grid: [100, 1, 1] });
+    using rig = new EmulatorRig({ executor, compileThreshold: 0 });
+    const dispatch = rig.run(CALL, { gridSize: [100, 1, 1] });
     assert.equal(dispatch.workgroups, 2);
     assert.deepEqual([rig.dword(35), rig.dword(36), rig.dword(63)], [0x1234, 0x1234, 0x1234]);
-    const small = new Rig(executor);
-    small.run(CALL, { grid: [36, 1, 1] });
+    using small = new EmulatorRig({ executor, compileThreshold: 0 });
+    small.run(CALL, { gridSize: [36, 1, 1] });
     assert.deepEqual([small.dword(35), small.dword(36)], [0x1234, 0]);
   });
 
   test(`${executor}: private memory takes accesses that begin inside a dword`, () => {
-    const rig = new Rig(executor);
+    using rig = new EmulatorRig({ executor, compileThreshold: 0 });
     assert.equal(rig.run(MISALIGNED_PRIVATE, { privateSizeBytes: 32 }).state, 'complete');
     for (let lane = 0; lane < 64; lane++) {
       const at = 1 + (lane % 4);
@@ -228,14 +222,13 @@ for (const executor of ['handlers', 'reference', 'jit'] as const) {
   });
 
   test(`${executor}: withdrawn code leaves no memory behind`, () => {
-    const rig = new Rig(executor);
+    using rig = new EmulatorRig({ executor, compileThreshold: 0 });
     const { memory } = rig.emulator;
-    const words = [...new Array<number>(5000).fill(0xbf800000), 0xbf810000];
+    const code = machineCode(`${'s_nop 0\n'.repeat(5000)} s_endpgm`);
     const runAndWithdraw = (): object => {
-      assert.equal(rig.run(words).state, 'complete');
-      const code = memory.find(rig.code)!;
-      rig.emulator.withdrawCode(code.offset);
-      memory.free(code.offset);
+      assert.equal(rig.run(code).state, 'complete');
+      rig.emulator.withdrawCode(rig.entry);
+      memory.free(rig.entry);
       const { regions, bytes } = memory.usage;
       return { regions, bytes };
     };
@@ -245,5 +238,6 @@ for (const executor of ['handlers', 'reference', 'jit'] as const) {
 }
 
 test('the clock of a new device is beyond its first second', () => {
-  assert.ok(new Rig('jit').emulator.clock() > BigInt(CLOCK_FREQUENCY_HZ));
+  using rig = new EmulatorRig();
+  assert.ok(rig.emulator.clock() > BigInt(CLOCK_FREQUENCY_HZ));
 });

@@ -6,6 +6,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import type { Launch, Triple } from '../../src/emulator/amdgpu/launch.ts';
 import { Emulator, type ExecutorName } from '../../src/emulator/emulator.ts';
+import { DEFAULT_MODE, PLAIN_LAUNCH } from '../../src/emulator/emulator-rig.test-support.ts';
 import { decoderFor } from '../../src/isa/amdgpu/encoding/decode.ts';
 
 interface RecordedBuffer {
@@ -53,8 +54,6 @@ export function readKernelVectors(root: string): KernelVector[] {
 const KERNARG_SIZE_BYTES = 4096;
 const PRIVATE_SIZE_BYTES = 16384;
 const FLOAT_MODE_BITS = 0xff;
-/** Rounding to nearest even, denormals kept, DX10_CLAMP and IEEE: what clang asks for. */
-const DEFAULT_MODE = 0x3f0;
 
 /** compute_pgm_rsrc1 from bit 12 on as MODE; records without these bits are from before the kernel's descriptor set them. */
 export function modeOf(rsrc1: number): number {
@@ -134,17 +133,14 @@ export function runKernelVector(vector: KernelVector, processor: string, executo
   emulator.publishCode(codeOffset, () => [{ name: vector.Kernel, offset: codeOffset, sizeBytes: code.length }]);
   const kernargAddress = memory.address(kernarg);
   const dispatch = emulator.dispatch({
+    ...PLAIN_LAUNCH,
     entry: codeOffset + vector.Entry,
-    waveSize: 64,
     gridSize: vector.Grid,
     workgroupSize: vector.WG,
     ldsSizeBytes: vector.LDS,
     // The record says whether a kernel has private memory, not how much.
     privateSizeBytes: vector.Rsrc2 & 1 ? PRIVATE_SIZE_BYTES : 0,
     userSgprs: Uint32Array.of(Number(kernargAddress & 0xffffffffn), Number(kernargAddress >> 32n)),
-    scratchDescriptorSgpr: undefined,
-    flatScratchSgpr: undefined,
-    scratchOffsetSgpr: undefined,
     ...registersOf(vector.Rsrc2),
     mode: modeOf(vector.Rsrc1),
     vgprCount: 256,

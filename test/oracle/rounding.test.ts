@@ -1,6 +1,6 @@
 /**
  * MODE.FP_ROUND against this machine's fesetround: the same operands through `test/data/rounding/rounding.c`, built by clang, and through
- * instructions between two s_setreg, assembled by LLVM, on every executor; and through the float builder, which also has the
+ * instructions between two s_setreg, on every executor; and through the float builder, which also has the
  * operations that no instruction rounds.
  */
 import assert from 'node:assert/strict';
@@ -10,7 +10,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { Emulator, type ExecutorName } from '../../src/emulator/emulator.ts';
+import { EmulatorRig } from '../../src/emulator/emulator-rig.test-support.ts';
 import { Builder } from '../../src/ir/builder.ts';
 import { type FloatType, MODES, type Mode, patterns } from '../../src/ir/exact-rounding.test-support.ts';
 import type { Value } from '../../src/ir/types.ts';
@@ -128,19 +128,8 @@ function shown(type: FloatType, bits: bigint): string {
   return BigInt.asUintN(size - 1, bits) > INFINITY[type] ? 'NaN' : `0x${BigInt.asUintN(size, bits).toString(16)}`;
 }
 
-function assemble(text: string): number[] {
-  const input = text;
-  const output = execFileSync('llvm-mc-19', ['--triple=amdgcn', '--mcpu=gfx90a', '--show-encoding'], {
-    input,
-    encoding: 'utf8',
-  });
-  const bytes = [...output.matchAll(/encoding: \[(.*?)\]/g)].flatMap(([, list]) => list!.split(',').map(Number));
-  return [...new Uint32Array(Uint8Array.from(bytes).buffer)];
-}
-
 /** Record i of the buffer in s[0:1] belongs to work-item i. */
-const kernel = (code: string, mode: Mode): number[] =>
-  assemble(`
+const kernel = (code: string, mode: Mode): string => `
   s_lshl_b32 s3, s2, 11
   v_lshlrev_b32 v1, 5, v0
   v_add_u32 v1, s3, v1
@@ -150,47 +139,20 @@ const kernel = (code: string, mode: Mode): number[] =>
   ${code.replace('MODE', `s_setreg_imm32_b32 hwreg(HW_REG_MODE, 0, 4), ${mode * 5}`)}
   s_setreg_imm32_b32 hwreg(HW_REG_MODE, 0, 4), 0
   global_store_dwordx2 v1, v[10:11], s[0:1] offset:24
-  s_endpgm`);
+  s_endpgm`;
 
-class Rig {
-  readonly #emulator: Emulator;
-  readonly #buffer: number;
+/** Where an operand is; behind the operands stands the result. */
+const at = (rig: EmulatorRig, tuple: number, operand: number): number => rig.buffer + tuple * RECORD_SIZE + operand * 8;
 
-  constructor(executor: ExecutorName) {
-    this.#emulator = new Emulator({ processor: 'gfx90a', executor, compileThreshold: 1, memorySizeBytes: 2 ** 28 });
-    this.#buffer = this.#emulator.memory.allocate(COUNT * RECORD_SIZE);
-  }
-
-  run(words: readonly number[], tuples: readonly bigint[][]): bigint[] {
-    const { memory } = this.#emulator;
-    const entry = memory.allocate(words.length * 4);
-    for (const [i, word] of words.entries()) memory.view.setUint32(entry + i * 4, word, true);
-    this.#emulator.publishCode(entry, () => [{ name: 'kernel', offset: entry, sizeBytes: words.length * 4 }]);
-    const at = (tuple: number, operand: number): number => this.#buffer + tuple * RECORD_SIZE + operand * 8;
-    tuples.forEach((tuple, i) => {
-      for (const [operand, bits] of tuple.entries()) memory.view.setBigUint64(at(i, operand), bits, true);
-    });
-    const dispatch = this.#emulator.dispatch({
-      entry,
-      waveSize: 64,
-      gridSize: [tuples.length, 1, 1],
-      workgroupSize: [64, 1, 1],
-      ldsSizeBytes: 0,
-      privateSizeBytes: 0,
-      userSgprs: Uint32Array.of(this.#buffer, memory.windowHi),
-      scratchDescriptorSgpr: undefined,
-      flatScratchSgpr: undefined,
-      workgroupIdSgprs: [2, undefined, undefined],
-      scratchOffsetSgpr: undefined,
-      workItemIdComponents: 0,
-      mode: 0x3f0,
-      vgprCount: 24,
-      agprCount: 0,
-    });
-    while (this.#emulator.advance(1000) !== 'idle');
-    assert.equal(dispatch.fault, undefined);
-    return tuples.map((_, i) => memory.view.getBigUint64(at(i, OPERAND_COUNT), true));
-  }
+function run(rig: EmulatorRig, code: string, tuples: readonly bigint[][]): bigint[] {
+  const { view } = rig.emulator.memory;
+  tuples.forEach((tuple, i) => {
+    for (const [operand, bits] of tuple.entries()) view.setBigUint64(at(rig, i, operand), bits, true);
+  });
+  const dispatch = rig.run(code, { gridSize: [tuples.length, 1, 1] });
+  assert.equal(dispatch.fault, undefined);
+  assert.equal(dispatch.state, 'complete');
+  return tuples.map((_, i) => view.getBigUint64(at(rig, i, OPERAND_COUNT), true));
 }
 
 const tuples = operands();
@@ -210,12 +172,12 @@ function compare(
 }
 
 for (const executor of ['handlers', 'jit', 'reference'] as const) {
-  const rig = new Rig(executor);
+  const rig = new EmulatorRig({ executor, compileThreshold: 1, bufferSizeBytes: COUNT * RECORD_SIZE });
   const chosen = tuples.slice(0, executor === 'reference' ? 512 : COUNT);
   OPERATIONS.forEach(({ name, code }, operation) => {
     if (code === undefined) return;
     test(`${name} rounds as this machine does: ${executor}`, () => {
-      for (const mode of MODES) compare(operation, mode, rig.run(kernel(code, mode), chosen));
+      for (const mode of MODES) compare(operation, mode, run(rig, kernel(code, mode), chosen));
     });
   });
 }

@@ -5,7 +5,7 @@ import fc from 'fast-check';
 import { fromConstant } from '../../ir/builder.ts';
 import type { Evaluated } from '../../ir/op.ts';
 import { OPS } from '../../ir/ops.ts';
-import { Emulator } from '../emulator.ts';
+import { EmulatorRig } from '../emulator-rig.test-support.ts';
 import { JitExecutor } from './jit-executor.ts';
 import { addressParts } from './regions/address-parts.ts';
 import { Graph } from './regions/graph.ts';
@@ -99,40 +99,24 @@ test('addresses that differ by a constant have the same base', () => {
   assert.equal(addressParts(graph, large, true).offset, 0);
 });
 
-// s_mov_b32 s4, 3; loop: v_add_u32 v1, 1, v1; v_mov_b32 v2, v1; s_sub_u32 s4, s4, 1; s_cmp_lg_u32 s4, 0; s_cbranch_scc1 loop;
-// s_sleep 0; v_lshlrev_b32 v0, 2, v0; global_store_dword v0, v1, s[0:1]; s_endpgm
-const LOOP = [
-  0xbe840083, 0x68020281, 0x7e040301, 0x80848104, 0xbf078004, 0xbf85fffb, 0xbf8e0000, 0x24000082, 0xdc708000,
-  0x00000100, 0xbf810000,
-];
+const LOOP = `
+  s_mov_b32 s4, 3
+.Lloop:
+  v_add_u32 v1, 1, v1
+  v_mov_b32 v2, v1
+  s_sub_u32 s4, s4, 1
+  s_cmp_lg_u32 s4, 0
+  s_cbranch_scc1 .Lloop
+  s_sleep 0
+  v_lshlrev_b32 v0, 2, v0
+  global_store_dword v0, v1, s[0:1]
+  s_endpgm`;
 
-function run(emulator: Emulator): { instructions: number; first: number } {
-  const { memory } = emulator;
-  const buffer = memory.allocate(4096);
-  const entry = memory.allocate(LOOP.length * 4);
-  LOOP.forEach((word, i) => {
-    memory.view.setUint32(entry + i * 4, word, true);
-  });
-  const dispatch = emulator.dispatch({
-    entry,
-    waveSize: 64,
-    gridSize: [64 * 40, 1, 1],
-    workgroupSize: [64, 1, 1],
-    ldsSizeBytes: 0,
-    privateSizeBytes: 0,
-    userSgprs: Uint32Array.of(buffer, memory.windowHi),
-    scratchDescriptorSgpr: undefined,
-    flatScratchSgpr: undefined,
-    workgroupIdSgprs: [undefined, undefined, undefined],
-    scratchOffsetSgpr: undefined,
-    workItemIdComponents: 0,
-    mode: 0x3f0,
-    vgprCount: 8,
-    agprCount: 0,
-  });
-  for (let i = 0; i < 1000 && emulator.advance(10) !== 'idle'; i++);
-  assert.equal(dispatch.fault?.message, undefined);
-  return { instructions: dispatch.instructions, first: memory.view.getUint32(buffer, true) };
+function run(rig: EmulatorRig): { instructions: number; first: number } {
+  rig.setDword(0, 0);
+  const { fault, instructions } = rig.run(LOOP, { gridSize: [64 * 40, 1, 1] });
+  assert.equal(fault?.message, undefined);
+  return { instructions, first: rig.dword(0) };
 }
 
 for (const [name, compileThreshold] of [
@@ -141,10 +125,10 @@ for (const [name, compileThreshold] of [
   ['never', 1e9],
 ] as const) {
   test(`compiled ${name}: the same result from the same number of instructions`, () => {
-    const emulator = new Emulator({ processor: 'gfx90a', executor: 'jit', compileThreshold, memorySizeBytes: 2 ** 28 });
-    assert.ok(emulator.executor(64) instanceof JitExecutor);
-    assert.deepEqual(run(emulator), { instructions: 40 * (1 + 3 * 5 + 4), first: 3 });
-    emulator.withdrawCode(0);
-    assert.equal(run(emulator).first, 3, 'after all code was forgotten');
+    using rig = new EmulatorRig({ compileThreshold });
+    assert.ok(rig.emulator.executor(64) instanceof JitExecutor);
+    assert.deepEqual(run(rig), { instructions: 40 * (1 + 3 * 5 + 4), first: 3 });
+    rig.emulator.withdrawCode(0);
+    assert.equal(run(rig).first, 3, 'after all code was forgotten');
   });
 }
