@@ -79,14 +79,9 @@ const quadDwords: Semantics = (b, window, reference) => {
 
 const PACKED = '=vdst:b64 src0:b64 src1:b32 src2:b64';
 
+// biome-ignore format: one row per line, as the tables of the manual
 export const quadSadRows: readonly Row[] = [
-  row('VOP3', 'v_qsad_pk_u16_u8', { gfx9: 485, gfx10: 370, gfx11: 570 }, PACKED, quadPacked(false)),
-  row('VOP3', 'v_mqsad_pk_u16_u8', { gfx9: 486, gfx10: 371, gfx11: 571 }, PACKED, quadPacked(true)),
-  row(
-    'VOP3',
-    'v_mqsad_u32_u8',
-    { gfx9: 487, gfx10: 373, gfx11: 573 },
-    '=vdst:b128 src0:b64 src1:b32 src2:b128',
-    quadDwords,
-  ),
+  row('VOP3', 'v_qsad_pk_u16_u8', { gfx9: 0x1e5, gfx10: 0x172, gfx11: 0x23a }, PACKED, quadPacked(false)),
+  row('VOP3', 'v_mqsad_pk_u16_u8', { gfx9: 0x1e6, gfx10: 0x173, gfx11: 0x23b }, PACKED, quadPacked(true)),
+  row('VOP3', 'v_mqsad_u32_u8', { gfx9: 0x1e7, gfx10: 0x175, gfx11: 0x23d }, '=vdst:b128 src0:b64 src1:b32 src2:b128', quadDwords),
 ];

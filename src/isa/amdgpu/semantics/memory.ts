@@ -167,15 +167,15 @@ const wideGfx11 = (opcode: number): number => opcode + (opcode < 56 ? 14 : 13);
 
 /** Floating-point atomics that all vector memory formats have, with the families that have them. */
 const FLOAT_ATOMICS: readonly (readonly [name: string, opcodes: Opcodes, bits: 32 | 64, update: AtomicUpdate])[] = [
-  ['add_f64', { gfx90a: 79 }, 64, CACHE_FLOAT_UPDATES.addF64],
-  ['min_f64', { gfx90a: 80 }, 64, CACHE_FLOAT_UPDATES.minF64],
-  ['max_f64', { gfx90a: 81 }, 64, CACHE_FLOAT_UPDATES.maxF64],
-  ['fcmpswap', { gfx10: 62, gfx11: ['cmpswap_f32', 80], gfx12: -1 }, 32, MODE_COMPARISONS.compareSwapF32],
-  ['fmin', { gfx10: 63, gfx11: ['min_f32', 81], gfx12: ['min_num_f32', 81] }, 32, MODE_COMPARISONS.minF32],
-  ['fmax', { gfx10: 64, gfx11: ['max_f32', 82], gfx12: ['max_num_f32', 82] }, 32, MODE_COMPARISONS.maxF32],
-  ['fcmpswap_x2', { gfx10: 94, gfx11: -1 }, 64, MODE_COMPARISONS.compareSwapF64],
-  ['fmin_x2', { gfx10: 95, gfx11: -1 }, 64, MODE_COMPARISONS.minF64],
-  ['fmax_x2', { gfx10: 96, gfx11: -1 }, 64, MODE_COMPARISONS.maxF64],
+  ['add_f64', { gfx90a: 0x4f }, 64, CACHE_FLOAT_UPDATES.addF64],
+  ['min_f64', { gfx90a: 0x50 }, 64, CACHE_FLOAT_UPDATES.minF64],
+  ['max_f64', { gfx90a: 0x51 }, 64, CACHE_FLOAT_UPDATES.maxF64],
+  ['fcmpswap', { gfx10: 0x3e, gfx11: ['cmpswap_f32', 0x50], gfx12: -1 }, 32, MODE_COMPARISONS.compareSwapF32],
+  ['fmin', { gfx10: 0x3f, gfx11: ['min_f32', 0x51], gfx12: ['min_num_f32', 0x51] }, 32, MODE_COMPARISONS.minF32],
+  ['fmax', { gfx10: 0x40, gfx11: ['max_f32', 0x52], gfx12: ['max_num_f32', 0x52] }, 32, MODE_COMPARISONS.maxF32],
+  ['fcmpswap_x2', { gfx10: 0x5e, gfx11: -1 }, 64, MODE_COMPARISONS.compareSwapF64],
+  ['fmin_x2', { gfx10: 0x5f, gfx11: -1 }, 64, MODE_COMPARISONS.minF64],
+  ['fmax_x2', { gfx10: 0x60, gfx11: -1 }, 64, MODE_COMPARISONS.maxF64],
 ];
 
 /** How a format of vector memory instructions writes its operands and finds its address. */
@@ -250,11 +250,11 @@ export const clampedSubtraction = (memory: VectorMemory): Row =>
   atomicRow(
     memory,
     'csub',
-    { gfx10: 52, gfx101: -1, gfx11: ['csub_u32', 55], gfx12: ['sub_clamp_u32', 55] },
+    { gfx10: 0x34, gfx101: -1, gfx11: ['csub_u32', 0x37], gfx12: ['sub_clamp_u32', 0x37] },
     32,
     INTEGER_UPDATES.clampedSub,
   );
 
 /** The subtraction that does nothing where it would go below 0. */
 export const conditionalSubtraction = (memory: VectorMemory): Row =>
-  atomicRow(memory, 'cond_sub_u32', { gfx12: 80 }, 32, INTEGER_UPDATES.conditionalSub);
+  atomicRow(memory, 'cond_sub_u32', { gfx12: 0x50 }, 32, INTEGER_UPDATES.conditionalSub);

@@ -108,9 +108,9 @@ const namedOnGfx12 = (rows: readonly Row[], opcodes: readonly number[]): Row[] =
 
 export const VOP1_SMALL_FLOAT_ROWS: readonly Row[] = [
   ...VOP1_GFX940_ROWS,
-  ...namedOnGfx12(VOP1_GFX940_ROWS, [108, 110, 109, 111]),
+  ...namedOnGfx12(VOP1_GFX940_ROWS, [0x6c, 0x6e, 0x6d, 0x6f]),
 ];
 export const VOP3_SMALL_FLOAT_ROWS: readonly Row[] = [
   ...VOP3_GFX940_ROWS,
-  ...namedOnGfx12(VOP3_GFX940_ROWS, [873, 875, 874, 876]),
+  ...namedOnGfx12(VOP3_GFX940_ROWS, [0x369, 0x36b, 0x36a, 0x36c]),
 ];

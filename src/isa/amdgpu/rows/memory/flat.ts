@@ -100,9 +100,9 @@ const byLane: PortOf = (b) => {
 
 /** Floating-point atomics of 32 bits, which FLAT got later than GLOBAL. */
 const floatAtomicRows = (memory: VectorMemory, since: 'gfx908' | 'gfx940'): Row[] => [
-  atomicRow(memory, 'add_f32', { [since]: 77, gfx11: 86 }, 32, CACHE_FLOAT_UPDATES.addF32),
-  atomicRow(memory, 'pk_add_f16', { [since]: 78, gfx12: 89 }, 32, CACHE_FLOAT_UPDATES.packedAddF16),
-  atomicRow(memory, 'pk_add_bf16', { gfx940: 82, gfx12: 90 }, 32, CACHE_FLOAT_UPDATES.packedAddBf16),
+  atomicRow(memory, 'add_f32', { [since]: 0x4d, gfx11: 0x56 }, 32, CACHE_FLOAT_UPDATES.addF32),
+  atomicRow(memory, 'pk_add_f16', { [since]: 0x4e, gfx12: 0x59 }, 32, CACHE_FLOAT_UPDATES.packedAddF16),
+  atomicRow(memory, 'pk_add_bf16', { gfx940: 0x52, gfx12: 0x5a }, 32, CACHE_FLOAT_UPDATES.packedAddBf16),
 ];
 
 const addressByLane = (verb: string, gfx10: number, gfx11: number): Opcodes => ({
@@ -111,11 +111,12 @@ const addressByLane = (verb: string, gfx10: number, gfx11: number): Opcodes => (
   gfx11: [`global_${verb}_addtid_b32`, gfx11],
 });
 
+// biome-ignore format: one row per line, as the tables of the manual
 export const FLAT_ROWS: readonly Row[] = [
   ...loadAndStoreRows(FLAT),
   ...atomicRows(FLAT),
   ...floatAtomicRows(FLAT, 'gfx940'),
-  atomicRow(FLAT, 'sub_clamp_u32', { gfx12: 55 }, 32, INTEGER_UPDATES.clampedSub),
+  atomicRow(FLAT, 'sub_clamp_u32', { gfx12: 0x37 }, 32, INTEGER_UPDATES.clampedSub),
   conditionalSubtraction(FLAT),
   ...loadAndStoreRows(GLOBAL),
   ...atomicRows(GLOBAL),
@@ -123,32 +124,18 @@ export const FLAT_ROWS: readonly Row[] = [
   clampedSubtraction(GLOBAL),
   conditionalSubtraction(GLOBAL),
   // Memory is coherent: there is nothing to write back or to invalidate.
-  ...(['inv', 'wb', 'wbinv'] as const).map((name, i) =>
-    row('GLOBAL', `global_${name}`, { gfx12: [43, 44, 79][i]! }, '', () => {}),
-  ),
+  ...(['inv', 'wb', 'wbinv'] as const).map((name, i) => row('GLOBAL', `global_${name}`, { gfx12: [43, 44, 79][i]! }, '', () => {})),
   // Known by name.
-  row('GLOBAL', 'global_load_block', { gfx12: 83 }, GLOBAL.loadOperands('=', 'b1024')),
-  row('GLOBAL', 'global_store_block', { gfx12: 84 }, GLOBAL.storeOperands('b1024')),
-  row('GLOBAL', 'global_load_tr_b128', { gfx12: 87 }, GLOBAL.loadOperands('=', 'wave128')),
-  row('GLOBAL', 'global_load_tr_b64', { gfx12: 88 }, GLOBAL.loadOperands('=', 'wave64')),
-  row('GLOBAL', 'global_atomic_ordered_add_b64', { gfx12: 115 }, GLOBAL.atomicOperands('b64', 'b64')),
+  row('GLOBAL', 'global_load_block', { gfx12: 0x53 }, GLOBAL.loadOperands('=', 'b1024')),
+  row('GLOBAL', 'global_store_block', { gfx12: 0x54 }, GLOBAL.storeOperands('b1024')),
+  row('GLOBAL', 'global_load_tr_b128', { gfx12: 0x57 }, GLOBAL.loadOperands('=', 'wave128')),
+  row('GLOBAL', 'global_load_tr_b64', { gfx12: 0x58 }, GLOBAL.loadOperands('=', 'wave64')),
+  row('GLOBAL', 'global_atomic_ordered_add_b64', { gfx12: 0x73 }, GLOBAL.atomicOperands('b64', 'b64')),
   ...ldsLoadRows(GLOBAL),
-  row(
-    'GLOBAL',
-    'global_load_dword_addtid',
-    addressByLane('load', 22, 40),
-    '=vdst:b32 saddr:address offset:simm13',
-    load(byLane, { sizeBytes: 4 }),
-  ),
-  row(
-    'GLOBAL',
-    'global_store_dword_addtid',
-    addressByLane('store', 23, 41),
-    'data:b32 saddr:address offset:simm13',
-    store(byLane, 'data', 4),
-  ),
+  row('GLOBAL', 'global_load_dword_addtid', addressByLane('load', 0x16, 0x28), '=vdst:b32 saddr:address offset:simm13', load(byLane, { sizeBytes: 4 })),
+  row('GLOBAL', 'global_store_dword_addtid', addressByLane('store', 0x17, 0x29), 'data:b32 saddr:address offset:simm13', store(byLane, 'data', 4)),
   ...loadAndStoreRows(SCRATCH),
   ...ldsLoadRows(SCRATCH),
-  row('SCRATCH', 'scratch_load_block', { gfx12: 83 }, SCRATCH.loadOperands('=', 'b1024')),
-  row('SCRATCH', 'scratch_store_block', { gfx12: 84 }, SCRATCH.storeOperands('b1024')),
+  row('SCRATCH', 'scratch_load_block', { gfx12: 0x53 }, SCRATCH.loadOperands('=', 'b1024')),
+  row('SCRATCH', 'scratch_store_block', { gfx12: 0x54 }, SCRATCH.storeOperands('b1024')),
 ];

@@ -5,6 +5,6 @@
 import { type Row, row } from '../row.ts';
 
 export const LDSDIR_ROWS: readonly Row[] = [
-  row('LDSDIR', 'lds_param_load', { gfx11: 0, gfx12: ['ds_param_load', 0] }, '=vdst:b32'),
-  row('LDSDIR', 'lds_direct_load', { gfx11: 1, gfx12: ['ds_direct_load', 1] }, '=vdst:b32'),
+  row('LDSDIR', 'lds_param_load', { gfx11: 0x00, gfx12: ['ds_param_load', 0x00] }, '=vdst:b32'),
+  row('LDSDIR', 'lds_direct_load', { gfx11: 0x01, gfx12: ['ds_direct_load', 0x01] }, '=vdst:b32'),
 ];

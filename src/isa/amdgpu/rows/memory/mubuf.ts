@@ -57,7 +57,7 @@ const formatRows = FORMAT_COMPONENTS.flatMap(([name, dwords, d16Dwords], i) => {
     row(
       'MUBUF',
       `buffer_store_format_${name}`,
-      common(4 + i),
+      common(0x04 + i),
       MUBUF.storeOperands(type),
       storeFormatted({ channels: i + 1, format: 'resource' }),
       CONVERTS,
@@ -65,7 +65,7 @@ const formatRows = FORMAT_COMPONENTS.flatMap(([name, dwords, d16Dwords], i) => {
     row(
       'MUBUF',
       `buffer_load_format_d16_${name}`,
-      d16('load', 8 + i, 128 + i),
+      d16('load', 0x08 + i, 0x80 + i),
       MUBUF.loadOperands(name === 'x' ? '+' : '=', d16Type),
       loadFormatted({ channels: i + 1, d16: 'packed', format: 'resource' }),
       CONVERTS,
@@ -73,7 +73,7 @@ const formatRows = FORMAT_COMPONENTS.flatMap(([name, dwords, d16Dwords], i) => {
     row(
       'MUBUF',
       `buffer_store_format_d16_${name}`,
-      d16('store', 12 + i, 132 + i),
+      d16('store', 0x0c + i, 0x84 + i),
       MUBUF.storeOperands(d16Type),
       storeFormatted({ channels: i + 1, d16: 'packed', format: 'resource' }),
       CONVERTS,
@@ -101,39 +101,26 @@ const storeFromLds: Semantics = (b) => {
 
 const noEffect = (): void => {};
 
+// biome-ignore format: one row per line, as the tables of the manual
 export const MUBUF_ROWS: readonly Row[] = [
   ...formatRows,
   ...loadAndStoreRows(MUBUF),
-  row(
-    'MUBUF',
-    'buffer_load_format_d16_hi_x',
-    { gfx9: 38, gfx10: 38, gfx11: ['buffer_load_d16_hi_format_x', 38] },
-    MUBUF.loadOperands('+', 'b32'),
-    loadFormatted({ channels: 1, d16: 'high', format: 'resource' }),
-    CONVERTS,
-  ),
-  row(
-    'MUBUF',
-    'buffer_store_format_d16_hi_x',
-    { gfx9: 39, gfx10: 39, gfx11: ['buffer_store_d16_hi_format_x', 39] },
-    MUBUF.storeOperands('b32'),
-    storeFormatted({ channels: 1, d16: 'high', format: 'resource' }),
-    CONVERTS,
-  ),
+  row('MUBUF', 'buffer_load_format_d16_hi_x', { gfx9: 0x26, gfx10: 0x26, gfx11: ['buffer_load_d16_hi_format_x', 0x26] }, MUBUF.loadOperands('+', 'b32'), loadFormatted({ channels: 1, d16: 'high', format: 'resource' }), CONVERTS),
+  row('MUBUF', 'buffer_store_format_d16_hi_x', { gfx9: 0x27, gfx10: 0x27, gfx11: ['buffer_store_d16_hi_format_x', 0x27] }, MUBUF.storeOperands('b32'), storeFormatted({ channels: 1, d16: 'high', format: 'resource' }), CONVERTS),
   // Memory is coherent: there is nothing to write back or to invalidate.
-  row('MUBUF', 'buffer_wbl2', { gfx90a: 40 }, '', noEffect),
-  row('MUBUF', 'buffer_invl2', { gfx90a: 41, gfx940: -1 }, '', noEffect),
-  row('MUBUF', 'buffer_inv', { gfx940: 41 }, '', noEffect),
-  row('MUBUF', 'buffer_store_lds_dword', 61, 'srsrc:b128 soffset:b32 offset:imm12', storeFromLds),
-  row('MUBUF', 'buffer_wbinvl1', 62, '', noEffect),
-  row('MUBUF', 'buffer_wbinvl1_vol', 63, '', noEffect),
-  row('MUBUF', 'buffer_gl0_inv', { gfx10: 113, gfx11: 43, gfx12: -1 }, '', noEffect),
-  row('MUBUF', 'buffer_gl1_inv', { gfx10: 114, gfx11: 44, gfx12: -1 }, '', noEffect),
+  row('MUBUF', 'buffer_wbl2', { gfx90a: 0x28 }, '', noEffect),
+  row('MUBUF', 'buffer_invl2', { gfx90a: 0x29, gfx940: -1 }, '', noEffect),
+  row('MUBUF', 'buffer_inv', { gfx940: 0x29 }, '', noEffect),
+  row('MUBUF', 'buffer_store_lds_dword', 0x3d, 'srsrc:b128 soffset:b32 offset:imm12', storeFromLds),
+  row('MUBUF', 'buffer_wbinvl1', 0x3e, '', noEffect),
+  row('MUBUF', 'buffer_wbinvl1_vol', 0x3f, '', noEffect),
+  row('MUBUF', 'buffer_gl0_inv', { gfx10: 0x71, gfx11: 0x2b, gfx12: -1 }, '', noEffect),
+  row('MUBUF', 'buffer_gl1_inv', { gfx10: 0x72, gfx11: 0x2c, gfx12: -1 }, '', noEffect),
   ...ldsLoadRows,
   ...atomicRows(MUBUF),
-  atomicRow(MUBUF, 'add_f32', { gfx908: 77, gfx11: 86 }, 32, CACHE_FLOAT_UPDATES.addF32),
-  atomicRow(MUBUF, 'pk_add_f16', { gfx908: 78, gfx12: 89 }, 32, CACHE_FLOAT_UPDATES.packedAddF16),
-  atomicRow(MUBUF, 'pk_add_bf16', { gfx12: 90 }, 32, CACHE_FLOAT_UPDATES.packedAddBf16),
+  atomicRow(MUBUF, 'add_f32', { gfx908: 0x4d, gfx11: 0x56 }, 32, CACHE_FLOAT_UPDATES.addF32),
+  atomicRow(MUBUF, 'pk_add_f16', { gfx908: 0x4e, gfx12: 0x59 }, 32, CACHE_FLOAT_UPDATES.packedAddF16),
+  atomicRow(MUBUF, 'pk_add_bf16', { gfx12: 0x5a }, 32, CACHE_FLOAT_UPDATES.packedAddBf16),
   clampedSubtraction(MUBUF),
   conditionalSubtraction(MUBUF),
 ];

@@ -62,39 +62,34 @@ const compares = (type: ScalarFloat, first: number): Row[] =>
     );
   });
 
+// biome-ignore format: one row per line, as the tables of the manual
 export const SCALAR_FLOAT_ROWS: readonly Row[] = [
-  ...unary('ceil', { f32: 96, f16: 107 }, (f, x) => f.ceil(x)),
-  ...unary('floor', { f32: 97, f16: 108 }, (f, x) => f.floor(x)),
-  ...unary('trunc', { f32: 98, f16: 109 }, (f, x) => f.trunc(x)),
-  ...unary('rndne', { f32: 99, f16: 110 }, (f, x) => f.nearest(x)),
-  convert('f32_i32', 100, 'f32', 'i32', (b, x) => b.f32.fromI32S(x)),
-  convert('f32_u32', 101, 'f32', 'u32', (b, x) => b.f32.fromI32U(x)),
-  convert('i32_f32', 102, 'i32', 'f32', (b, x) => b.op('f32.toI32S', x)),
-  convert('u32_f32', 103, 'u32', 'f32', (b, x) => b.op('f32.toI32U', x)),
-  convert('f16_f32', 104, 'f16', 'f32', (b, x) => b.f16.result(b.f16.fromF32(b.f32.input(x)))),
-  convert('f32_f16', 105, 'f32', 'f16', fromHalf),
-  convert('hi_f32_f16', 106, 'f32', 'b32', (b, x) => fromHalf(b, b.shrU(x, 16))),
-  ...compares('f32', 64),
-  ...compares('f16', 80),
-  ...binary('add', { f32: 64, f16: 73 }, (f, x, y) => f.add(x, y)),
-  ...binary('sub', { f32: 65, f16: 74 }, (f, x, y) => f.sub(x, y)),
-  ...binary('min', { f32: 66, f16: 75 }, (f, x, y) => f.min(x, y)),
-  ...binary('max', { f32: 67, f16: 76 }, (f, x, y) => f.max(x, y)),
-  ...binary('minimum', { f32: 79, f16: 81 }, (f, x, y, b) => minimum(b, f, x, y), 'gfx12'),
-  ...binary('maximum', { f32: 80, f16: 82 }, (f, x, y, b) => maximum(b, f, x, y), 'gfx12'),
-  ...binary('mul', { f32: 68, f16: 77 }, (f, x, y) => f.mul(x, y)),
-  row('SOP2', 's_fmaak_f32', { gfx115: 69 }, '=sdst:f32 ssrc0:f32 ssrc1:f32 literal:literal32', (b, x, y, literal) =>
-    b.f32.fma(x!, y!, literal!),
-  ),
-  row('SOP2', 's_fmamk_f32', { gfx115: 70 }, '=sdst:f32 ssrc0:f32 literal:literal32 ssrc1:f32', (b, x, literal, y) =>
-    b.f32.fma(x!, literal!, y!),
-  ),
+  ...unary('ceil', { f32: 0x60, f16: 0x6b }, (f, x) => f.ceil(x)),
+  ...unary('floor', { f32: 0x61, f16: 0x6c }, (f, x) => f.floor(x)),
+  ...unary('trunc', { f32: 0x62, f16: 0x6d }, (f, x) => f.trunc(x)),
+  ...unary('rndne', { f32: 0x63, f16: 0x6e }, (f, x) => f.nearest(x)),
+  convert('f32_i32', 0x64, 'f32', 'i32', (b, x) => b.f32.fromI32S(x)),
+  convert('f32_u32', 0x65, 'f32', 'u32', (b, x) => b.f32.fromI32U(x)),
+  convert('i32_f32', 0x66, 'i32', 'f32', (b, x) => b.op('f32.toI32S', x)),
+  convert('u32_f32', 0x67, 'u32', 'f32', (b, x) => b.op('f32.toI32U', x)),
+  convert('f16_f32', 0x68, 'f16', 'f32', (b, x) => b.f16.result(b.f16.fromF32(b.f32.input(x)))),
+  convert('f32_f16', 0x69, 'f32', 'f16', fromHalf),
+  convert('hi_f32_f16', 0x6a, 'f32', 'b32', (b, x) => fromHalf(b, b.shrU(x, 16))),
+  ...compares('f32', 0x40),
+  ...compares('f16', 0x50),
+  ...binary('add', { f32: 0x40, f16: 0x49 }, (f, x, y) => f.add(x, y)),
+  ...binary('sub', { f32: 0x41, f16: 0x4a }, (f, x, y) => f.sub(x, y)),
+  ...binary('min', { f32: 0x42, f16: 0x4b }, (f, x, y) => f.min(x, y)),
+  ...binary('max', { f32: 0x43, f16: 0x4c }, (f, x, y) => f.max(x, y)),
+  ...binary('minimum', { f32: 0x4f, f16: 0x51 }, (f, x, y, b) => minimum(b, f, x, y), 'gfx12'),
+  ...binary('maximum', { f32: 0x50, f16: 0x52 }, (f, x, y, b) => maximum(b, f, x, y), 'gfx12'),
+  ...binary('mul', { f32: 0x44, f16: 0x4d }, (f, x, y) => f.mul(x, y)),
+  row('SOP2', 's_fmaak_f32', { gfx115: 0x45 }, '=sdst:f32 ssrc0:f32 ssrc1:f32 literal:literal32', (b, x, y, literal) => b.f32.fma(x!, y!, literal!)),
+  row('SOP2', 's_fmamk_f32', { gfx115: 0x46 }, '=sdst:f32 ssrc0:f32 literal:literal32 ssrc1:f32', (b, x, literal, y) => b.f32.fma(x!, literal!, y!)),
   ...TYPES.map((type, i) =>
     row('SOP2', `s_fmac_${type}`, { gfx115: [71, 78][i]! }, `+sdst:${type} ssrc0:${type} ssrc1:${type}`, (b, d, x, y) =>
       b.float(type).fma(x!, y!, d!),
     ),
   ),
-  row('SOP2', 's_cvt_pk_rtz_f16_f32', { gfx115: 72 }, '=sdst:b32 ssrc0:f32 ssrc1:f32', (b, x, y) =>
-    packHalves(b, f16TowardZero(b, x!), f16TowardZero(b, y!)),
-  ),
+  row('SOP2', 's_cvt_pk_rtz_f16_f32', { gfx115: 0x48 }, '=sdst:b32 ssrc0:f32 ssrc1:f32', (b, x, y) => packHalves(b, f16TowardZero(b, x!), f16TowardZero(b, y!))),
 ];

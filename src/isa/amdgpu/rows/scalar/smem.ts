@@ -111,7 +111,7 @@ const prefetch = (name: string, opcode: number, base: string): Row =>
   smem(`s_${name}`, { gfx12: opcode }, `${base}offset:simm21 soffset:b32 sdata:imm8`, nothing);
 
 const scratchLoads = SHORT_WIDTHS.map(([suffix, type], i) =>
-  smem(`s_scratch_load_${suffix}`, withoutRdna2(5 + i), `=sdata:${type} ${ADDRESS}`),
+  smem(`s_scratch_load_${suffix}`, withoutRdna2(0x05 + i), `=sdata:${type} ${ADDRESS}`),
 );
 
 const stores = (name: string, opcode: number, address: string): Row[] =>
@@ -131,38 +131,33 @@ const atomics = (name: string, opcode: number, address: string): Row[] =>
     ];
   });
 
+// biome-ignore format: one row per line, as the tables of the manual
 export const SMEM_ROWS: readonly Row[] = [
-  ...loads('s_load', 0, 0, ADDRESS, load),
-  ...partialLoads('s_load', 0, ADDRESS, () => load, loadPart),
+  ...loads('s_load', 0x00, 0x00, ADDRESS, load),
+  ...partialLoads('s_load', 0x00, ADDRESS, () => load, loadPart),
   ...scratchLoads,
-  ...loads('s_buffer_load', 8, 16, BUFFER_ADDRESS, bufferLoad),
-  ...partialLoads(
-    's_buffer_load',
-    16,
-    BUFFER_ADDRESS,
-    () => bufferLoad,
-    () => undefined,
-  ),
-  ...stores('s_store', 16, ADDRESS),
-  ...stores('s_scratch_store', 21, ADDRESS),
-  ...stores('s_buffer_store', 24, BUFFER_ADDRESS),
-  smem('s_gl1_inv', { gfx10: 31, gfx11: 32, gfx12: -1 }, '', nothing),
-  smem('s_dcache_inv', { gfx9: 32, gfx10: 32, gfx11: 33 }, '', nothing),
-  smem('s_dcache_wb', withoutRdna2(33), '', nothing),
-  smem('s_dcache_inv_vol', 34, '', nothing),
-  smem('s_dcache_wb_vol', 35, '', nothing),
-  smem('s_memtime', { gfx9: 36, gfx10: 36, gfx11: -1 }, '=sdata:b64', (b) => b.clock()),
-  smem('s_memrealtime', { gfx9: 37, gfx10: 37, gfx11: -1 }, '=sdata:b64', (b) => b.clock()),
-  smem('s_atc_probe', { gfx9: 38, gfx10: 38, gfx11: 34, gfx12: 34 }, `sdata:imm8 ${ADDRESS}`, nothing),
-  smem('s_atc_probe_buffer', { gfx9: 39, gfx10: 39, gfx11: 35 }, `sdata:imm8 ${BUFFER_ADDRESS}`, nothing),
-  smem('s_dcache_discard', withoutRdna2(40), ADDRESS, nothing),
-  smem('s_dcache_discard_x2', withoutRdna2(41), ADDRESS, nothing),
-  smem('s_get_waveid_in_workgroup', { gfx101: 42 }, '=sdata:b32'),
-  prefetch('prefetch_inst', 36, 'sbase:b64 '),
-  prefetch('prefetch_inst_pc_rel', 37, ''),
-  prefetch('prefetch_data', 38, 'sbase:b64 '),
-  prefetch('buffer_prefetch_data', 39, 'sbase:b128 '),
-  prefetch('prefetch_data_pc_rel', 40, ''),
-  ...atomics('s_buffer_atomic', 64, BUFFER_ADDRESS),
-  ...atomics('s_atomic', 128, ADDRESS),
+  ...loads('s_buffer_load', 0x08, 0x10, BUFFER_ADDRESS, bufferLoad),
+  ...partialLoads('s_buffer_load', 0x10, BUFFER_ADDRESS, () => bufferLoad, () => undefined),
+  ...stores('s_store', 0x10, ADDRESS),
+  ...stores('s_scratch_store', 0x15, ADDRESS),
+  ...stores('s_buffer_store', 0x18, BUFFER_ADDRESS),
+  smem('s_gl1_inv', { gfx10: 0x1f, gfx11: 0x20, gfx12: -1 }, '', nothing),
+  smem('s_dcache_inv', { gfx9: 0x20, gfx10: 0x20, gfx11: 0x21 }, '', nothing),
+  smem('s_dcache_wb', withoutRdna2(0x21), '', nothing),
+  smem('s_dcache_inv_vol', 0x22, '', nothing),
+  smem('s_dcache_wb_vol', 0x23, '', nothing),
+  smem('s_memtime', { gfx9: 0x24, gfx10: 0x24, gfx11: -1 }, '=sdata:b64', (b) => b.clock()),
+  smem('s_memrealtime', { gfx9: 0x25, gfx10: 0x25, gfx11: -1 }, '=sdata:b64', (b) => b.clock()),
+  smem('s_atc_probe', { gfx9: 0x26, gfx10: 0x26, gfx11: 0x22, gfx12: 0x22 }, `sdata:imm8 ${ADDRESS}`, nothing),
+  smem('s_atc_probe_buffer', { gfx9: 0x27, gfx10: 0x27, gfx11: 0x23 }, `sdata:imm8 ${BUFFER_ADDRESS}`, nothing),
+  smem('s_dcache_discard', withoutRdna2(0x28), ADDRESS, nothing),
+  smem('s_dcache_discard_x2', withoutRdna2(0x29), ADDRESS, nothing),
+  smem('s_get_waveid_in_workgroup', { gfx101: 0x2a }, '=sdata:b32'),
+  prefetch('prefetch_inst', 0x24, 'sbase:b64 '),
+  prefetch('prefetch_inst_pc_rel', 0x25, ''),
+  prefetch('prefetch_data', 0x26, 'sbase:b64 '),
+  prefetch('buffer_prefetch_data', 0x27, 'sbase:b128 '),
+  prefetch('prefetch_data_pc_rel', 0x28, ''),
+  ...atomics('s_buffer_atomic', 0x40, BUFFER_ADDRESS),
+  ...atomics('s_atomic', 0x80, ADDRESS),
 ];

@@ -160,96 +160,67 @@ const JUMP: RowFlags = { terminator: 'jump' };
 const MESSAGE: RowFlags = { message: true };
 const SYNCHRONISES: RowFlags = { synchronises: true };
 
+// biome-ignore format: one row per line, as the tables of the manual
 export const SOP1_ROWS: readonly Row[] = [
-  ...pair('s_mov', { gfx9: 0, gfx10: 3, gfx11: 0 }, (_, x) => x),
+  ...pair('s_mov', { gfx9: 0x00, gfx10: 0x03, gfx11: 0x00 }, (_, x) => x),
   ...(['b32', 'b64'] as const).map((type, i) =>
-    sop1(`s_cmov_${type}`, variant({ gfx9: 2, gfx10: 5, gfx11: 2 }, i), `+sdst:${type} ssrc0:${type}`, (b, old, x) =>
+    sop1(`s_cmov_${type}`, variant({ gfx9: 0x02, gfx10: 0x05, gfx11: 0x02 }, i), `+sdst:${type} ssrc0:${type}`, (b, old, x) =>
       b.select(b.scc, x!, old!),
     ),
   ),
-  ...pair('s_not', { gfx9: 4, gfx10: 7, gfx11: 30 }, (b, x) => sccNonZero(b, b.not(x))),
-  ...pair('s_wqm', { gfx9: 6, gfx10: 9, gfx11: 28 }, (b, x) =>
-    sccNonZero(b, b.mul(quadsWithAny(b, x), constant(b, x, 15n))),
-  ),
-  ...pair('s_brev', { gfx9: 8, gfx10: 11, gfx11: 4 }, reverseBits),
-  ...count('s_bcnt0_i32', { gfx9: 10, gfx10: 13, gfx11: 22 }, (b, x) => sccNonZero(b, popcount(b, b.not(x)))),
-  ...count('s_bcnt1_i32', { gfx9: 12, gfx10: 15, gfx11: 24 }, (b, x) => sccNonZero(b, popcount(b, x))),
-  ...count('s_ff0_i32', { gfx9: 14, gfx10: 17, gfx11: -1 }, (b, x) => lowestOne(b, b.not(x))),
-  ...count('s_ff1_i32', { gfx9: 16, gfx10: 19, gfx11: ['s_ctz_i32', 8] }, lowestOne),
-  ...count('s_flbit_i32', { gfx9: 18, gfx10: 21, gfx11: ['s_clz_i32', 10] }, zerosAboveHighestOne),
-  sop1('s_flbit_i32', { gfx9: 20, gfx10: 23, gfx11: ['s_cls_i32', 12] }, '=sdst:i32 ssrc0:i32', signBits),
-  sop1('s_flbit_i32_i64', { gfx9: 21, gfx10: 24, gfx11: ['s_cls_i32_i64', 13] }, '=sdst:i32 ssrc0:i64', signBits),
-  sop1('s_sext_i32_i8', { gfx9: 22, gfx10: 25, gfx11: 14 }, '=sdst:i32 ssrc0:b32', (b, x) => b.sext8(x)),
-  sop1('s_sext_i32_i16', { gfx9: 23, gfx10: 26, gfx11: 15 }, '=sdst:i32 ssrc0:b32', (b, x) => b.sext16(x)),
-  sop1('s_bitset0_b32', { gfx9: 24, gfx10: 27, gfx11: 16 }, '+sdst:b32 ssrc0:b32', (b, old, i) =>
-    b.and(old, b.not(b.shl(b.i32(1), i))),
-  ),
-  sop1('s_bitset0_b64', { gfx9: 25, gfx10: 28, gfx11: 17 }, '+sdst:b64 ssrc0:b32', (b, old, i) =>
-    b.and(old, b.not(b.shl(b.i64(1n), i))),
-  ),
-  sop1('s_bitset1_b32', { gfx9: 26, gfx10: 29, gfx11: 18 }, '+sdst:b32 ssrc0:b32', (b, old, i) =>
-    b.or(old, b.shl(b.i32(1), i)),
-  ),
-  sop1('s_bitset1_b64', { gfx9: 27, gfx10: 30, gfx11: 19 }, '+sdst:b64 ssrc0:b32', (b, old, i) =>
-    b.or(old, b.shl(b.i64(1n), i)),
-  ),
-  sop1('s_getpc_b64', { gfx9: 28, gfx10: 31, gfx11: 71 }, '=sdst:b64', (b) => b.nextPc()),
-  sop1('s_setpc_b64', { gfx9: 29, gfx10: 32, gfx11: 72 }, 'ssrc0:b64', (b, target) => b.jump(target), JUMP),
-  sop1('s_swappc_b64', { gfx9: 30, gfx10: 33, gfx11: 73 }, '=sdst:b64 ssrc0:b64', swapPc, JUMP),
-  sop1('s_rfe_b64', { gfx9: 31, gfx10: 34, gfx11: 74 }, 'ssrc0:b64', undefined, JUMP),
+  ...pair('s_not', { gfx9: 0x04, gfx10: 0x07, gfx11: 0x1e }, (b, x) => sccNonZero(b, b.not(x))),
+  ...pair('s_wqm', { gfx9: 0x06, gfx10: 0x09, gfx11: 0x1c }, (b, x) => sccNonZero(b, b.mul(quadsWithAny(b, x), constant(b, x, 15n)))),
+  ...pair('s_brev', { gfx9: 0x08, gfx10: 0x0b, gfx11: 0x04 }, reverseBits),
+  ...count('s_bcnt0_i32', { gfx9: 0x0a, gfx10: 0x0d, gfx11: 0x16 }, (b, x) => sccNonZero(b, popcount(b, b.not(x)))),
+  ...count('s_bcnt1_i32', { gfx9: 0x0c, gfx10: 0x0f, gfx11: 0x18 }, (b, x) => sccNonZero(b, popcount(b, x))),
+  ...count('s_ff0_i32', { gfx9: 0x0e, gfx10: 0x11, gfx11: -1 }, (b, x) => lowestOne(b, b.not(x))),
+  ...count('s_ff1_i32', { gfx9: 0x10, gfx10: 0x13, gfx11: ['s_ctz_i32', 0x08] }, lowestOne),
+  ...count('s_flbit_i32', { gfx9: 0x12, gfx10: 0x15, gfx11: ['s_clz_i32', 0x0a] }, zerosAboveHighestOne),
+  sop1('s_flbit_i32', { gfx9: 0x14, gfx10: 0x17, gfx11: ['s_cls_i32', 0x0c] }, '=sdst:i32 ssrc0:i32', signBits),
+  sop1('s_flbit_i32_i64', { gfx9: 0x15, gfx10: 0x18, gfx11: ['s_cls_i32_i64', 0x0d] }, '=sdst:i32 ssrc0:i64', signBits),
+  sop1('s_sext_i32_i8', { gfx9: 0x16, gfx10: 0x19, gfx11: 0x0e }, '=sdst:i32 ssrc0:b32', (b, x) => b.sext8(x)),
+  sop1('s_sext_i32_i16', { gfx9: 0x17, gfx10: 0x1a, gfx11: 0x0f }, '=sdst:i32 ssrc0:b32', (b, x) => b.sext16(x)),
+  sop1('s_bitset0_b32', { gfx9: 0x18, gfx10: 0x1b, gfx11: 0x10 }, '+sdst:b32 ssrc0:b32', (b, old, i) => b.and(old, b.not(b.shl(b.i32(1), i)))),
+  sop1('s_bitset0_b64', { gfx9: 0x19, gfx10: 0x1c, gfx11: 0x11 }, '+sdst:b64 ssrc0:b32', (b, old, i) => b.and(old, b.not(b.shl(b.i64(1n), i)))),
+  sop1('s_bitset1_b32', { gfx9: 0x1a, gfx10: 0x1d, gfx11: 0x12 }, '+sdst:b32 ssrc0:b32', (b, old, i) => b.or(old, b.shl(b.i32(1), i))),
+  sop1('s_bitset1_b64', { gfx9: 0x1b, gfx10: 0x1e, gfx11: 0x13 }, '+sdst:b64 ssrc0:b32', (b, old, i) => b.or(old, b.shl(b.i64(1n), i))),
+  sop1('s_getpc_b64', { gfx9: 0x1c, gfx10: 0x1f, gfx11: 0x47 }, '=sdst:b64', (b) => b.nextPc()),
+  sop1('s_setpc_b64', { gfx9: 0x1d, gfx10: 0x20, gfx11: 0x48 }, 'ssrc0:b64', (b, target) => b.jump(target), JUMP),
+  sop1('s_swappc_b64', { gfx9: 0x1e, gfx10: 0x21, gfx11: 0x49 }, '=sdst:b64 ssrc0:b64', swapPc, JUMP),
+  sop1('s_rfe_b64', { gfx9: 0x1f, gfx10: 0x22, gfx11: 0x4a }, 'ssrc0:b64', undefined, JUMP),
   ...execRows(['s_and_saveexec', 's_and_saveexec'], [32, 36, 60, 32], saveExec, (b, x, exec) => b.and(x, exec)),
   ...execRows(['s_or_saveexec', 's_or_saveexec'], [33, 37, 61, 34], saveExec, (b, x, exec) => b.or(x, exec)),
   ...execRows(['s_xor_saveexec', 's_xor_saveexec'], [34, 38, 62, 36], saveExec, (b, x, exec) => b.xor(x, exec)),
-  ...execRows(['s_andn2_saveexec', 's_and_not1_saveexec'], [35, 39, 63, 48], saveExec, (b, x, exec) =>
-    b.and(x, b.not(exec)),
-  ),
-  ...execRows(['s_orn2_saveexec', 's_or_not1_saveexec'], [36, 40, 64, 50], saveExec, (b, x, exec) =>
-    b.or(x, b.not(exec)),
-  ),
-  ...execRows(['s_nand_saveexec', 's_nand_saveexec'], [37, 41, 65, 38], saveExec, (b, x, exec) =>
-    b.not(b.and(x, exec)),
-  ),
+  ...execRows(['s_andn2_saveexec', 's_and_not1_saveexec'], [35, 39, 63, 48], saveExec, (b, x, exec) => b.and(x, b.not(exec))),
+  ...execRows(['s_orn2_saveexec', 's_or_not1_saveexec'], [36, 40, 64, 50], saveExec, (b, x, exec) => b.or(x, b.not(exec))),
+  ...execRows(['s_nand_saveexec', 's_nand_saveexec'], [37, 41, 65, 38], saveExec, (b, x, exec) => b.not(b.and(x, exec))),
   ...execRows(['s_nor_saveexec', 's_nor_saveexec'], [38, 42, 66, 40], saveExec, (b, x, exec) => b.not(b.or(x, exec))),
-  ...execRows(['s_xnor_saveexec', 's_xnor_saveexec'], [39, 43, 67, 42], saveExec, (b, x, exec) =>
-    b.not(b.xor(x, exec)),
-  ),
-  ...execRows(['s_andn1_saveexec', 's_and_not0_saveexec'], [51, 55, 68, 44], saveExec, (b, x, exec) =>
-    b.and(b.not(x), exec),
-  ),
-  ...execRows(['s_orn1_saveexec', 's_or_not0_saveexec'], [52, 56, 69, 46], saveExec, (b, x, exec) =>
-    b.or(b.not(x), exec),
-  ),
-  ...execRows(['s_andn1_wrexec', 's_and_not0_wrexec'], [53, 57, 70, 52], writeExec, (b, x, exec) =>
-    b.and(b.not(x), exec),
-  ),
-  ...execRows(['s_andn2_wrexec', 's_and_not1_wrexec'], [54, 58, 71, 54], writeExec, (b, x, exec) =>
-    b.and(x, b.not(exec)),
-  ),
-  sop1('s_quadmask_b32', { gfx9: 40, gfx10: 44, gfx11: 26 }, '=sdst:b32 ssrc0:b32', (b, x) =>
-    sccNonZero(b, quadMask32(b, x)),
-  ),
-  sop1('s_quadmask_b64', { gfx9: 41, gfx10: 45, gfx11: 27 }, '=sdst:b64 ssrc0:b64', (b, x) => {
+  ...execRows(['s_xnor_saveexec', 's_xnor_saveexec'], [39, 43, 67, 42], saveExec, (b, x, exec) => b.not(b.xor(x, exec))),
+  ...execRows(['s_andn1_saveexec', 's_and_not0_saveexec'], [51, 55, 68, 44], saveExec, (b, x, exec) => b.and(b.not(x), exec)),
+  ...execRows(['s_orn1_saveexec', 's_or_not0_saveexec'], [52, 56, 69, 46], saveExec, (b, x, exec) => b.or(b.not(x), exec)),
+  ...execRows(['s_andn1_wrexec', 's_and_not0_wrexec'], [53, 57, 70, 52], writeExec, (b, x, exec) => b.and(b.not(x), exec)),
+  ...execRows(['s_andn2_wrexec', 's_and_not1_wrexec'], [54, 58, 71, 54], writeExec, (b, x, exec) => b.and(x, b.not(exec))),
+  sop1('s_quadmask_b32', { gfx9: 0x28, gfx10: 0x2c, gfx11: 0x1a }, '=sdst:b32 ssrc0:b32', (b, x) => sccNonZero(b, quadMask32(b, x))),
+  sop1('s_quadmask_b64', { gfx9: 0x29, gfx10: 0x2d, gfx11: 0x1b }, '=sdst:b64 ssrc0:b64', (b, x) => {
     const high = b.shl(quadMask32(b, b.high(x)), 8);
     return sccNonZero(b, b.zext64(b.or(quadMask32(b, b.low(x)), high)));
   }),
-  sop1('s_movrels_b32', { gfx9: 42, gfx10: 46, gfx11: 64 }, '=sdst:b32 ssrc0:b32/whole', (_, x) => x),
-  sop1('s_movrels_b64', { gfx9: 43, gfx10: 47, gfx11: 65 }, '=sdst:b64 ssrc0:b64/whole', (_, x) => x),
-  sop1('s_movreld_b32', { gfx9: 44, gfx10: 48, gfx11: 66 }, '=sdst:b32/whole ssrc0:b32', (_, x) => x),
-  sop1('s_movreld_b64', { gfx9: 45, gfx10: 49, gfx11: 67 }, '=sdst:b64/whole ssrc0:b64', (_, x) => x),
-  sop1('s_movrelsd_2_b32', { gfx10: 73, gfx11: 68 }, '=sdst:b32/high ssrc0:b32/low', (_, x) => x),
-  sop1('s_cbranch_join', 46, 'ssrc0:b32', undefined, { terminator: 'jump', writesExec: true }),
-  sop1('s_abs_i32', { gfx9: 48, gfx10: 52, gfx11: 21 }, '=sdst:i32 ssrc0:i32', (b, x) =>
-    sccNonZero(b, b.select(b.ltS(x, b.i32(0)), b.neg(x), x)),
-  ),
-  sop1('s_set_gpr_idx_idx', 50, 'ssrc0:b32', setIndex),
-  sop1('s_bitreplicate_b64_b32', { gfx9: 55, gfx10: 59, gfx11: 20 }, '=sdst:b64 ssrc0:b32', replicate),
-  sop1('s_sendmsg_rtn_b32', { gfx11: 76 }, '=sdst:b32', (b) => b.low(messageReply(b)), MESSAGE),
-  sop1('s_sendmsg_rtn_b64', { gfx11: 77 }, '=sdst:b64', messageReply, MESSAGE),
-  sop1('s_barrier_signal', { gfx12: 78 }, 'ssrc0:b32', signalBarrier, SYNCHRONISES),
-  sop1('s_barrier_signal_isfirst', { gfx12: 79 }, 'ssrc0:b32', undefined, SYNCHRONISES),
-  sop1('s_get_barrier_state', { gfx12: 80 }, '=sdst:b32 ssrc0:b32'),
-  sop1('s_barrier_init', { gfx12: 81 }, 'ssrc0:b32', undefined, SYNCHRONISES),
-  sop1('s_barrier_join', { gfx12: 82 }, 'ssrc0:b32', undefined, SYNCHRONISES),
-  sop1('s_wakeup_barrier', { gfx12: 87 }, 'ssrc0:b32'),
-  sop1('s_sleep_var', { gfx12: 88 }, 'ssrc0:b32', (b) => b.exit('sleep'), SYNCHRONISES),
+  sop1('s_movrels_b32', { gfx9: 0x2a, gfx10: 0x2e, gfx11: 0x40 }, '=sdst:b32 ssrc0:b32/whole', (_, x) => x),
+  sop1('s_movrels_b64', { gfx9: 0x2b, gfx10: 0x2f, gfx11: 0x41 }, '=sdst:b64 ssrc0:b64/whole', (_, x) => x),
+  sop1('s_movreld_b32', { gfx9: 0x2c, gfx10: 0x30, gfx11: 0x42 }, '=sdst:b32/whole ssrc0:b32', (_, x) => x),
+  sop1('s_movreld_b64', { gfx9: 0x2d, gfx10: 0x31, gfx11: 0x43 }, '=sdst:b64/whole ssrc0:b64', (_, x) => x),
+  sop1('s_movrelsd_2_b32', { gfx10: 0x49, gfx11: 0x44 }, '=sdst:b32/high ssrc0:b32/low', (_, x) => x),
+  sop1('s_cbranch_join', 0x2e, 'ssrc0:b32', undefined, { terminator: 'jump', writesExec: true }),
+  sop1('s_abs_i32', { gfx9: 0x30, gfx10: 0x34, gfx11: 0x15 }, '=sdst:i32 ssrc0:i32', (b, x) => sccNonZero(b, b.select(b.ltS(x, b.i32(0)), b.neg(x), x))),
+  sop1('s_set_gpr_idx_idx', 0x32, 'ssrc0:b32', setIndex),
+  sop1('s_bitreplicate_b64_b32', { gfx9: 0x37, gfx10: 0x3b, gfx11: 0x14 }, '=sdst:b64 ssrc0:b32', replicate),
+  sop1('s_sendmsg_rtn_b32', { gfx11: 0x4c }, '=sdst:b32', (b) => b.low(messageReply(b)), MESSAGE),
+  sop1('s_sendmsg_rtn_b64', { gfx11: 0x4d }, '=sdst:b64', messageReply, MESSAGE),
+  sop1('s_barrier_signal', { gfx12: 0x4e }, 'ssrc0:b32', signalBarrier, SYNCHRONISES),
+  sop1('s_barrier_signal_isfirst', { gfx12: 0x4f }, 'ssrc0:b32', undefined, SYNCHRONISES),
+  sop1('s_get_barrier_state', { gfx12: 0x50 }, '=sdst:b32 ssrc0:b32'),
+  sop1('s_barrier_init', { gfx12: 0x51 }, 'ssrc0:b32', undefined, SYNCHRONISES),
+  sop1('s_barrier_join', { gfx12: 0x52 }, 'ssrc0:b32', undefined, SYNCHRONISES),
+  sop1('s_wakeup_barrier', { gfx12: 0x57 }, 'ssrc0:b32'),
+  sop1('s_sleep_var', { gfx12: 0x58 }, 'ssrc0:b32', (b) => b.exit('sleep'), SYNCHRONISES),
 ];

@@ -38,55 +38,41 @@ const endSubvectors: Semantics = (b, kept) => {
 
 const SUBVECTORS: RowFlags = { terminator: 'conditional', writesExec: true };
 
-const waitFor = (counter: string, gfx10: number): Row =>
-  sopk(`s_waitcnt_${counter}`, { gfx10, gfx11: gfx10 + 1, gfx12: -1 }, 'sdst:b32 simm16:imm16', nothing, {
-    synchronises: true,
-  });
+const WAITS: RowFlags = { synchronises: true };
 
+const call: Semantics = (b, distance) => {
+  b.jump(b.add(b.nextPc(), b.sext64(distance!)));
+  return b.nextPc();
+};
+
+// biome-ignore format: one row per line, as the tables of the manual
 export const SOPK_ROWS: readonly Row[] = [
-  sopk('s_movk_i32', { gfx9: 0, gfx10: 0 }, '=sdst:i32 simm16:simm16', (_, constant) => constant),
-  sopk('s_version', { gfx10: 1 }, '', nothing),
-  sopk('s_cmovk_i32', { gfx9: 1, gfx10: 2 }, '+sdst:i32 simm16:simm16', (b, old, constant) =>
-    b.select(b.scc, constant, old),
-  ),
-  ...RELATIONS.map(([name, signed], i) =>
-    compare(`s_cmpk_${name}_i32`, { gfx9: 2 + i, gfx10: 3 + i, gfx12: -1 }, 'sdst:i32 simm16:simm16', signed),
-  ),
-  ...RELATIONS.map(([name, , unsigned], i) =>
-    compare(`s_cmpk_${name}_u32`, { gfx9: 8 + i, gfx10: 9 + i, gfx12: -1 }, 'sdst:u32 simm16:imm16', unsigned),
-  ),
-  sopk('s_addk_i32', { gfx9: 14, gfx10: 15, gfx12: ['s_addk_co_i32', 15] }, '+sdst:i32 simm16:simm16', addSigned),
-  sopk('s_mulk_i32', { gfx9: 15, gfx10: 16 }, '+sdst:i32 simm16:simm16', (b, x, constant) => b.mul(x, constant)),
-  sopk('s_cbranch_i_fork', 16, 'sdst:b64 simm16:label', undefined, { terminator: 'jump', writesExec: true }),
-  sopk('s_getreg_b32', { gfx9: 17, gfx10: 18, gfx11: 17 }, '=sdst:b32', getRegister),
-  sopk('s_setreg_b32', { gfx9: 18, gfx10: 19, gfx11: 18 }, 'sdst:b32', setRegister),
-  sopk('s_setreg_imm32_b32', { gfx9: 20, gfx10: 21, gfx11: 19 }, 'literal:literal32', setRegister),
-  sopk(
-    's_call_b64',
-    { gfx9: 21, gfx10: 22, gfx11: 20 },
-    '=sdst:b64 simm16:label',
-    (b, distance) => {
-      b.jump(b.add(b.nextPc(), b.sext64(distance)));
-      return b.nextPc();
-    },
-    { terminator: 'jump' },
-  ),
-  waitFor('vscnt', 23),
-  waitFor('vmcnt', 24),
-  waitFor('expcnt', 25),
-  waitFor('lgkmcnt', 26),
-  sopk(
-    's_subvector_loop_begin',
-    { gfx10: 27, gfx11: 22, gfx12: -1 },
-    '+sdst:b32 simm16:label',
-    beginSubvectors,
-    SUBVECTORS,
-  ),
-  sopk(
-    's_subvector_loop_end',
-    { gfx10: 28, gfx11: 23, gfx12: -1 },
-    '+sdst:b32 simm16:label',
-    endSubvectors,
-    SUBVECTORS,
-  ),
+  sopk('s_movk_i32', { gfx9: 0x00, gfx10: 0x00 }, '=sdst:i32 simm16:simm16', (_, constant) => constant),
+  sopk('s_version', { gfx10: 0x01 }, '', nothing),
+  sopk('s_cmovk_i32', { gfx9: 0x01, gfx10: 0x02 }, '+sdst:i32 simm16:simm16', (b, old, constant) => b.select(b.scc, constant, old)),
+  compare('s_cmpk_eq_i32', { gfx9: 0x02, gfx10: 0x03, gfx12: -1 }, 'sdst:i32 simm16:simm16', RELATIONS.signed.eq),
+  compare('s_cmpk_lg_i32', { gfx9: 0x03, gfx10: 0x04, gfx12: -1 }, 'sdst:i32 simm16:simm16', RELATIONS.signed.lg),
+  compare('s_cmpk_gt_i32', { gfx9: 0x04, gfx10: 0x05, gfx12: -1 }, 'sdst:i32 simm16:simm16', RELATIONS.signed.gt),
+  compare('s_cmpk_ge_i32', { gfx9: 0x05, gfx10: 0x06, gfx12: -1 }, 'sdst:i32 simm16:simm16', RELATIONS.signed.ge),
+  compare('s_cmpk_lt_i32', { gfx9: 0x06, gfx10: 0x07, gfx12: -1 }, 'sdst:i32 simm16:simm16', RELATIONS.signed.lt),
+  compare('s_cmpk_le_i32', { gfx9: 0x07, gfx10: 0x08, gfx12: -1 }, 'sdst:i32 simm16:simm16', RELATIONS.signed.le),
+  compare('s_cmpk_eq_u32', { gfx9: 0x08, gfx10: 0x09, gfx12: -1 }, 'sdst:u32 simm16:imm16', RELATIONS.unsigned.eq),
+  compare('s_cmpk_lg_u32', { gfx9: 0x09, gfx10: 0x0a, gfx12: -1 }, 'sdst:u32 simm16:imm16', RELATIONS.unsigned.lg),
+  compare('s_cmpk_gt_u32', { gfx9: 0x0a, gfx10: 0x0b, gfx12: -1 }, 'sdst:u32 simm16:imm16', RELATIONS.unsigned.gt),
+  compare('s_cmpk_ge_u32', { gfx9: 0x0b, gfx10: 0x0c, gfx12: -1 }, 'sdst:u32 simm16:imm16', RELATIONS.unsigned.ge),
+  compare('s_cmpk_lt_u32', { gfx9: 0x0c, gfx10: 0x0d, gfx12: -1 }, 'sdst:u32 simm16:imm16', RELATIONS.unsigned.lt),
+  compare('s_cmpk_le_u32', { gfx9: 0x0d, gfx10: 0x0e, gfx12: -1 }, 'sdst:u32 simm16:imm16', RELATIONS.unsigned.le),
+  sopk('s_addk_i32', { gfx9: 0x0e, gfx10: 0x0f, gfx12: ['s_addk_co_i32', 0x0f] }, '+sdst:i32 simm16:simm16', addSigned),
+  sopk('s_mulk_i32', { gfx9: 0x0f, gfx10: 0x10 }, '+sdst:i32 simm16:simm16', (b, x, constant) => b.mul(x, constant)),
+  sopk('s_cbranch_i_fork', 0x10, 'sdst:b64 simm16:label', undefined, { terminator: 'jump', writesExec: true }),
+  sopk('s_getreg_b32', { gfx9: 0x11, gfx10: 0x12, gfx11: 0x11 }, '=sdst:b32', getRegister),
+  sopk('s_setreg_b32', { gfx9: 0x12, gfx10: 0x13, gfx11: 0x12 }, 'sdst:b32', setRegister),
+  sopk('s_setreg_imm32_b32', { gfx9: 0x14, gfx10: 0x15, gfx11: 0x13 }, 'literal:literal32', setRegister),
+  sopk('s_call_b64', { gfx9: 0x15, gfx10: 0x16, gfx11: 0x14 }, '=sdst:b64 simm16:label', call, { terminator: 'jump' }),
+  sopk('s_waitcnt_vscnt', { gfx10: 0x17, gfx11: 0x18, gfx12: -1 }, 'sdst:b32 simm16:imm16', nothing, WAITS),
+  sopk('s_waitcnt_vmcnt', { gfx10: 0x18, gfx11: 0x19, gfx12: -1 }, 'sdst:b32 simm16:imm16', nothing, WAITS),
+  sopk('s_waitcnt_expcnt', { gfx10: 0x19, gfx11: 0x1a, gfx12: -1 }, 'sdst:b32 simm16:imm16', nothing, WAITS),
+  sopk('s_waitcnt_lgkmcnt', { gfx10: 0x1a, gfx11: 0x1b, gfx12: -1 }, 'sdst:b32 simm16:imm16', nothing, WAITS),
+  sopk('s_subvector_loop_begin', { gfx10: 0x1b, gfx11: 0x16, gfx12: -1 }, '+sdst:b32 simm16:label', beginSubvectors, SUBVECTORS),
+  sopk('s_subvector_loop_end', { gfx10: 0x1c, gfx11: 0x17, gfx12: -1 }, '+sdst:b32 simm16:label', endSubvectors, SUBVECTORS),
 ];

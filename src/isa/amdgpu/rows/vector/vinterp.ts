@@ -38,10 +38,10 @@ function secondPass(name: string, opcode: number, result: 'f16' | 'f32', { towar
 }
 
 export const VINTERP_ROWS: readonly Row[] = [
-  firstPass('v_interp_p10_f32', 0, 'f32'),
-  secondPass('v_interp_p2_f32', 1, 'f32'),
-  firstPass('v_interp_p10_f16_f32', 2, 'f16'),
-  secondPass('v_interp_p2_f16_f32', 3, 'f16'),
-  firstPass('v_interp_p10_rtz_f16_f32', 4, 'f16', { towardZero: true }),
-  secondPass('v_interp_p2_rtz_f16_f32', 5, 'f16', { towardZero: true }),
+  firstPass('v_interp_p10_f32', 0x00, 'f32'),
+  secondPass('v_interp_p2_f32', 0x01, 'f32'),
+  firstPass('v_interp_p10_f16_f32', 0x02, 'f16'),
+  secondPass('v_interp_p2_f16_f32', 0x03, 'f16'),
+  firstPass('v_interp_p10_rtz_f16_f32', 0x04, 'f16', { towardZero: true }),
+  secondPass('v_interp_p2_rtz_f16_f32', 0x05, 'f16', { towardZero: true }),
 ];

@@ -3,8 +3,9 @@
  *
  * Accuracy: v_rcp, v_sqrt and their f16 forms round correctly; v_rsq_f32 and v_rsq_f16 are computed in f64 and rounded, at most
  * 0.5001 ulp off. The manual allows 1 ulp for f32, 0.51 ulp for f16 and 2^29 ulp for the f64 forms, which divide and extract
- * exactly here. All of them round to nearest whatever MODE says: that keeps these bounds in every mode. v_exp, v_log, v_sin, v_cos: see transcendental.ts. The f32 forms of v_exp, v_log, v_rcp, v_rsq and v_sqrt flush
- * denormals whatever MODE says.
+ * exactly here. All of them round to nearest whatever MODE says: that keeps these bounds in every mode. For v_exp,
+ * v_log, v_sin and v_cos see transcendental.ts. The f32 forms of v_exp, v_log, v_rcp, v_rsq and v_sqrt flush denormals
+ * whatever MODE says.
  */
 import { NEAREST_EVEN } from '../../../../ir/float-bits.ts';
 import type { Value } from '../../../../ir/types.ts';
@@ -23,22 +24,20 @@ import { frexp } from '../../semantics/scaling.ts';
 import { cosineOfTurns, exp2, log2, sineOfTurns } from '../../semantics/transcendental.ts';
 import { type Opcodes, type Row, type RowFlags, row, type Semantics } from '../row.ts';
 
-const TRANSCENDENTAL = /^v_(exp|log|rcp|rcp_iflag|rsq|sqrt|sin|cos)$/;
 const WITHIN_ACCURACY: RowFlags = { approximate: "within AMD's documented accuracy, the same bits on every host" };
 
 type Unary = (b: InstructionBuilder, x: Value, type: FloatType) => Value;
 
-function unary(name: string, type: FloatType, opcodes: Opcodes, compute: Unary): Row {
-  const flags: RowFlags = {
-    ...(type === 'f64' && { noSdwa: true }),
-    ...(TRANSCENDENTAL.test(name) && WITHIN_ACCURACY),
-  };
-  return row('VOP1', `${name}_${type}`, opcodes, `=vdst:${type} src0:${type}`, (b, x) => compute(b, x, type), flags);
+function unary(name: string, type: FloatType, opcodes: Opcodes, compute: Unary, accuracy: RowFlags = {}): Row {
+  const flags: RowFlags = { ...(type === 'f64' && { noSdwa: true }), ...accuracy };
+  return row('VOP1', name, opcodes, `=vdst:${type} src0:${type}`, (b, x) => compute(b, x, type), flags);
 }
 
-/** The forms of an instruction by type. */
-const forms = (name: string, opcodes: Readonly<Partial<Record<FloatType, Opcodes>>>, compute: Unary): Row[] =>
-  (Object.entries(opcodes) as [FloatType, Opcodes][]).map(([type, own]) => unary(name, type, own, compute));
+const trunc: Unary = (b, x, type) => floatOf(b, type).trunc(x);
+const ceil: Unary = (b, x, type) => floatOf(b, type).ceil(x);
+const nearest: Unary = (b, x, type) => floatOf(b, type).nearest(x);
+const floor: Unary = (b, x, type) => floatOf(b, type).floor(x);
+const mantissa: Unary = (b, x, type) => frexp(b, type, x).mantissa;
 
 /** Largest number below 1: the limit of v_fract (CDNA3 ISA, V_FRACT_F32). */
 const BELOW_ONE: Readonly<Record<FloatType, bigint>> = { f16: 0x3bffn, f32: 0x3f7fffffn, f64: 0x3fefffffffffffffn };
@@ -120,64 +119,48 @@ const exponent =
 /** The clamp bit of an integer result changes nothing. */
 const EXPONENT: RowFlags = { integerClamp: true };
 
+// biome-ignore format: one row per line, as the tables of the manual
 export const VOP1_FLOAT_ROWS: readonly Row[] = [
-  ...forms(
-    'v_trunc',
-    { f64: { gfx9: 23, gfx10: 23 }, f32: { gfx9: 28, gfx10: 33 }, f16: { gfx9: 70, gfx10: 93 } },
-    (b, x, type) => floatOf(b, type).trunc(x),
-  ),
-  ...forms(
-    'v_ceil',
-    { f64: { gfx9: 24, gfx10: 24 }, f32: { gfx9: 29, gfx10: 34 }, f16: { gfx9: 69, gfx10: 92 } },
-    (b, x, type) => floatOf(b, type).ceil(x),
-  ),
-  ...forms(
-    'v_rndne',
-    { f64: { gfx9: 25, gfx10: 25 }, f32: { gfx9: 30, gfx10: 35 }, f16: { gfx9: 71, gfx10: 94 } },
-    (b, x, type) => floatOf(b, type).nearest(x),
-  ),
-  ...forms(
-    'v_floor',
-    { f64: { gfx9: 26, gfx10: 26 }, f32: { gfx9: 31, gfx10: 36 }, f16: { gfx9: 68, gfx10: 91 } },
-    (b, x, type) => floatOf(b, type).floor(x),
-  ),
-  ...forms(
-    'v_fract',
-    { f32: { gfx9: 27, gfx10: 32 }, f64: { gfx9: 50, gfx10: 62 }, f16: { gfx9: 72, gfx10: 95 } },
-    fract,
-  ),
-  ...forms('v_exp', { f32: { gfx9: 32, gfx10: 37 }, f16: { gfx9: 65, gfx10: 88 } }, exponential),
-  ...forms('v_log', { f32: { gfx9: 33, gfx10: 39 }, f16: { gfx9: 64, gfx10: 87 } }, logarithm),
-  ...forms(
-    'v_rcp',
-    { f32: { gfx9: 34, gfx10: 42 }, f64: { gfx9: 37, gfx10: 47 }, f16: { gfx9: 61, gfx10: 84 } },
-    reciprocal,
-  ),
-  unary('v_rcp_iflag', 'f32', { gfx9: 35, gfx10: 43 }, reciprocal),
-  ...forms(
-    'v_rsq',
-    { f32: { gfx9: 36, gfx10: 46 }, f64: { gfx9: 38, gfx10: 49 }, f16: { gfx9: 63, gfx10: 86 } },
-    reciprocalRoot,
-  ),
-  ...forms(
-    'v_sqrt',
-    { f32: { gfx9: 39, gfx10: 51 }, f64: { gfx9: 40, gfx10: 52 }, f16: { gfx9: 62, gfx10: 85 } },
-    squareRoot,
-  ),
-  ...forms('v_sin', { f32: { gfx9: 41, gfx10: 53 }, f16: { gfx9: 73, gfx10: 96 } }, sine),
-  ...forms('v_cos', { f32: { gfx9: 42, gfx10: 54 }, f16: { gfx9: 74, gfx10: 97 } }, periodic(cosineOfTurns)),
-  row('VOP1', 'v_frexp_exp_i32_f64', { gfx9: 48, gfx10: 60 }, '=vdst:i32 src0:f64', exponent('f64'), {
-    ...EXPONENT,
-    noSdwa: true,
-  }),
-  row('VOP1', 'v_frexp_exp_i32_f32', { gfx9: 51, gfx10: 63 }, '=vdst:i32 src0:f32', exponent('f32'), EXPONENT),
-  row('VOP1', 'v_frexp_exp_i16_f16', { gfx9: 67, gfx10: 90 }, '=vdst:i16 src0:f16', exponent('f16'), EXPONENT),
-  ...forms(
-    'v_frexp_mant',
-    { f64: { gfx9: 49, gfx10: 61 }, f32: { gfx9: 52, gfx10: 64 }, f16: { gfx9: 66, gfx10: 89 } },
-    (b, x, type) => frexp(b, type, x).mantissa,
-  ),
+  unary('v_trunc_f64', 'f64', { gfx9: 0x17, gfx10: 0x17 }, trunc),
+  unary('v_trunc_f32', 'f32', { gfx9: 0x1c, gfx10: 0x21 }, trunc),
+  unary('v_trunc_f16', 'f16', { gfx9: 0x46, gfx10: 0x5d }, trunc),
+  unary('v_ceil_f64', 'f64', { gfx9: 0x18, gfx10: 0x18 }, ceil),
+  unary('v_ceil_f32', 'f32', { gfx9: 0x1d, gfx10: 0x22 }, ceil),
+  unary('v_ceil_f16', 'f16', { gfx9: 0x45, gfx10: 0x5c }, ceil),
+  unary('v_rndne_f64', 'f64', { gfx9: 0x19, gfx10: 0x19 }, nearest),
+  unary('v_rndne_f32', 'f32', { gfx9: 0x1e, gfx10: 0x23 }, nearest),
+  unary('v_rndne_f16', 'f16', { gfx9: 0x47, gfx10: 0x5e }, nearest),
+  unary('v_floor_f64', 'f64', { gfx9: 0x1a, gfx10: 0x1a }, floor),
+  unary('v_floor_f32', 'f32', { gfx9: 0x1f, gfx10: 0x24 }, floor),
+  unary('v_floor_f16', 'f16', { gfx9: 0x44, gfx10: 0x5b }, floor),
+  unary('v_fract_f32', 'f32', { gfx9: 0x1b, gfx10: 0x20 }, fract),
+  unary('v_fract_f64', 'f64', { gfx9: 0x32, gfx10: 0x3e }, fract),
+  unary('v_fract_f16', 'f16', { gfx9: 0x48, gfx10: 0x5f }, fract),
+  unary('v_exp_f32', 'f32', { gfx9: 0x20, gfx10: 0x25 }, exponential, WITHIN_ACCURACY),
+  unary('v_exp_f16', 'f16', { gfx9: 0x41, gfx10: 0x58 }, exponential, WITHIN_ACCURACY),
+  unary('v_log_f32', 'f32', { gfx9: 0x21, gfx10: 0x27 }, logarithm, WITHIN_ACCURACY),
+  unary('v_log_f16', 'f16', { gfx9: 0x40, gfx10: 0x57 }, logarithm, WITHIN_ACCURACY),
+  unary('v_rcp_f32', 'f32', { gfx9: 0x22, gfx10: 0x2a }, reciprocal, WITHIN_ACCURACY),
+  unary('v_rcp_f64', 'f64', { gfx9: 0x25, gfx10: 0x2f }, reciprocal, WITHIN_ACCURACY),
+  unary('v_rcp_f16', 'f16', { gfx9: 0x3d, gfx10: 0x54 }, reciprocal, WITHIN_ACCURACY),
+  unary('v_rcp_iflag_f32', 'f32', { gfx9: 0x23, gfx10: 0x2b }, reciprocal, WITHIN_ACCURACY),
+  unary('v_rsq_f32', 'f32', { gfx9: 0x24, gfx10: 0x2e }, reciprocalRoot, WITHIN_ACCURACY),
+  unary('v_rsq_f64', 'f64', { gfx9: 0x26, gfx10: 0x31 }, reciprocalRoot, WITHIN_ACCURACY),
+  unary('v_rsq_f16', 'f16', { gfx9: 0x3f, gfx10: 0x56 }, reciprocalRoot, WITHIN_ACCURACY),
+  unary('v_sqrt_f32', 'f32', { gfx9: 0x27, gfx10: 0x33 }, squareRoot, WITHIN_ACCURACY),
+  unary('v_sqrt_f64', 'f64', { gfx9: 0x28, gfx10: 0x34 }, squareRoot, WITHIN_ACCURACY),
+  unary('v_sqrt_f16', 'f16', { gfx9: 0x3e, gfx10: 0x55 }, squareRoot, WITHIN_ACCURACY),
+  unary('v_sin_f32', 'f32', { gfx9: 0x29, gfx10: 0x35 }, sine, WITHIN_ACCURACY),
+  unary('v_sin_f16', 'f16', { gfx9: 0x49, gfx10: 0x60 }, sine, WITHIN_ACCURACY),
+  unary('v_cos_f32', 'f32', { gfx9: 0x2a, gfx10: 0x36 }, periodic(cosineOfTurns), WITHIN_ACCURACY),
+  unary('v_cos_f16', 'f16', { gfx9: 0x4a, gfx10: 0x61 }, periodic(cosineOfTurns), WITHIN_ACCURACY),
+  row('VOP1', 'v_frexp_exp_i32_f64', { gfx9: 0x30, gfx10: 0x3c }, '=vdst:i32 src0:f64', exponent('f64'), { ...EXPONENT, noSdwa: true }),
+  row('VOP1', 'v_frexp_exp_i32_f32', { gfx9: 0x33, gfx10: 0x3f }, '=vdst:i32 src0:f32', exponent('f32'), EXPONENT),
+  row('VOP1', 'v_frexp_exp_i16_f16', { gfx9: 0x43, gfx10: 0x5a }, '=vdst:i16 src0:f16', exponent('f16'), EXPONENT),
+  unary('v_frexp_mant_f64', 'f64', { gfx9: 0x31, gfx10: 0x3d }, mantissa),
+  unary('v_frexp_mant_f32', 'f32', { gfx9: 0x34, gfx10: 0x40 }, mantissa),
+  unary('v_frexp_mant_f16', 'f16', { gfx9: 0x42, gfx10: 0x59 }, mantissa),
   // What "legacy" changes at zero and infinity is not published.
-  row('VOP1', 'v_exp_legacy_f32', 75, '=vdst:f32 src0:f32'),
-  row('VOP1', 'v_log_legacy_f32', 76, '=vdst:f32 src0:f32'),
+  row('VOP1', 'v_exp_legacy_f32', 0x4b, '=vdst:f32 src0:f32'),
+  row('VOP1', 'v_log_legacy_f32', 0x4c, '=vdst:f32 src0:f32'),
 ];

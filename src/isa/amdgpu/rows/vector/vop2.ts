@@ -61,124 +61,57 @@ const carrying =
     return [b.field('clamp') ? b.select(carry, b.i32(limit), value) : value, carry];
   };
 
+const maxU16: Semantics = (b, x, y) => b.maxU(asNarrow(b, 'u16', x!), asNarrow(b, 'u16', y!));
+const maxI16: Semantics = (b, x, y) => b.maxS(asNarrow(b, 'i16', x!), asNarrow(b, 'i16', y!));
+const minU16: Semantics = (b, x, y) => b.minU(asNarrow(b, 'u16', x!), asNarrow(b, 'u16', y!));
+const minI16: Semantics = (b, x, y) => b.minS(asNarrow(b, 'i16', x!), asNarrow(b, 'i16', y!));
+
+const addWithCarry = carrying(addCarry, -1);
+const subtractWithBorrow = carrying(subtractBorrow, 0);
+const subtractReversedWithBorrow = carrying(subtractBorrow, 0, true);
+
+const selectByMask: Semantics = (b, x, y, mask) => b.select(mask!, y!, x!);
+
 const CARRY_OUT = '=vdst:u32 =sdst:mask src0:u32 src1:u32';
 const CARRY_IN_OUT = `${CARRY_OUT} src2:mask`;
 
+// biome-ignore format: one row per line, as the tables of the manual
 export const VOP2_ROWS: readonly Row[] = [
-  row(
-    'VOP2',
-    'v_cndmask_b32',
-    { gfx9: 0, gfx10: 1 },
-    '=vdst:b32 src0:f32 src1:f32 src2:mask',
-    (b, x, y, mask) => b.select(mask, y, x),
-    { vopd: 9 },
-  ),
-  vop2(
-    'v_mul_i32_i24',
-    { gfx9: 6, gfx10: 9 },
-    'i32',
-    (b, x, y) => saturating('i32', multiply)(b, signed24(b, x), signed24(b, y)),
-    CLAMPS,
-  ),
-  vop2('v_mul_hi_i32_i24', { gfx9: 7, gfx10: 10 }, 'i32', (b, x, y) =>
-    b.op('i32.mulHiS', signed24(b, x), signed24(b, y)),
-  ),
-  vop2(
-    'v_mul_u32_u24',
-    { gfx9: 8, gfx10: 11 },
-    'u32',
-    (b, x, y) => saturating('u32', multiply)(b, unsigned24(b, x), unsigned24(b, y)),
-    CLAMPS,
-  ),
-  vop2('v_mul_hi_u32_u24', { gfx9: 9, gfx10: 12 }, 'u32', (b, x, y) =>
-    b.op('i32.mulHiU', unsigned24(b, x), unsigned24(b, y)),
-  ),
-  vop2('v_min_i32', { gfx9: 12, gfx10: 17 }, 'i32', (b, x, y) => b.minS(x, y)),
-  vop2('v_max_i32', { gfx9: 13, gfx10: 18 }, 'i32', (b, x, y) => b.maxS(x, y)),
-  vop2('v_min_u32', { gfx9: 14, gfx10: 19 }, 'u32', (b, x, y) => b.minU(x, y)),
-  vop2('v_max_u32', { gfx9: 15, gfx10: 20 }, 'u32', (b, x, y) => b.maxU(x, y)),
-  reversedShift('v_lshrrev_b32', { gfx9: 16, gfx10: 22, gfx11: 25 }, 'u32', 'shrU'),
-  reversedShift('v_ashrrev_i32', { gfx9: 17, gfx10: 24, gfx11: 26 }, 'i32', 'shrS'),
-  reversedShift('v_lshlrev_b32', { gfx9: 18, gfx10: 26, gfx11: 24 }, 'u32', 'shl', { vopd: 17 }),
-  vop2('v_and_b32', { gfx9: 19, gfx10: 27 }, 'b32', (b, x, y) => b.and(x, y), { vopd: 18 }),
-  vop2('v_or_b32', { gfx9: 20, gfx10: 28 }, 'b32', (b, x, y) => b.or(x, y)),
-  vop2('v_xor_b32', { gfx9: 21, gfx10: 29 }, 'b32', (b, x, y) => b.xor(x, y)),
-  ...alsoIn('VOP3', row('VOP2', 'v_add_co_u32', 25, CARRY_OUT, carrying(addCarry, -1), CARRIES), {
-    gfx10: 783,
-    gfx11: 768,
-  }),
-  ...alsoIn('VOP3', row('VOP2', 'v_sub_co_u32', 26, CARRY_OUT, carrying(subtractBorrow, 0), CARRIES), {
-    gfx10: 784,
-    gfx11: 769,
-  }),
-  ...alsoIn('VOP3', row('VOP2', 'v_subrev_co_u32', 27, CARRY_OUT, carrying(subtractBorrow, 0, true), CARRIES), {
-    gfx10: 793,
-    gfx11: 770,
-  }),
-  row(
-    'VOP2',
-    'v_addc_co_u32',
-    { gfx9: 28, gfx10: ['v_add_co_ci_u32', 40], gfx11: ['v_add_co_ci_u32', 32] },
-    CARRY_IN_OUT,
-    carrying(addCarry, -1),
-    CARRIES,
-  ),
-  row(
-    'VOP2',
-    'v_subb_co_u32',
-    { gfx9: 29, gfx10: ['v_sub_co_ci_u32', 41], gfx11: ['v_sub_co_ci_u32', 33] },
-    CARRY_IN_OUT,
-    carrying(subtractBorrow, 0),
-    CARRIES,
-  ),
-  row(
-    'VOP2',
-    'v_subbrev_co_u32',
-    { gfx9: 30, gfx10: ['v_subrev_co_ci_u32', 42], gfx11: ['v_subrev_co_ci_u32', 34] },
-    CARRY_IN_OUT,
-    carrying(subtractBorrow, 0, true),
-    CARRIES,
-  ),
-  ...alsoIn('VOP3', vop2('v_add_u16', 38, 'u16', saturating('u16', add), CLAMPS), { gfx10: ['v_add_nc_u16', 771] }),
-  ...alsoIn('VOP3', vop2('v_sub_u16', 39, 'u16', saturating('u16', subtract), CLAMPS), {
-    gfx10: ['v_sub_nc_u16', 772],
-  }),
-  vop2('v_subrev_u16', 40, 'u16', saturating('u16', subtractReversed), CLAMPS),
-  ...alsoIn('VOP3', vop2('v_mul_lo_u16', 41, 'u16', saturating('u16', multiply), { ...CLAMPS, ...HALVES_UNSAID }), {
-    gfx10: 773,
-  }),
-  ...alsoIn('VOP3', reversedShift('v_lshlrev_b16', 42, 'u16', 'shl', HALVES_UNSAID), { gfx10: 788, gfx11: 824 }),
-  ...alsoIn('VOP3', reversedShift('v_lshrrev_b16', 43, 'u16', 'shrU', HALVES_UNSAID), { gfx10: 775, gfx11: 825 }),
-  ...alsoIn('VOP3', reversedShift('v_ashrrev_i16', 44, 'i16', 'shrS', HALVES_UNSAID), { gfx10: 776, gfx11: 826 }),
-  ...alsoIn(
-    'VOP3',
-    vop2('v_max_u16', 47, 'u16', (b, x, y) => b.maxU(asNarrow(b, 'u16', x), asNarrow(b, 'u16', y)), HALVES_UNSAID),
-    { gfx10: 777 },
-  ),
-  ...alsoIn(
-    'VOP3',
-    vop2('v_max_i16', 48, 'i16', (b, x, y) => b.maxS(asNarrow(b, 'i16', x), asNarrow(b, 'i16', y)), HALVES_UNSAID),
-    { gfx10: 778 },
-  ),
-  ...alsoIn(
-    'VOP3',
-    vop2('v_min_u16', 49, 'u16', (b, x, y) => b.minU(asNarrow(b, 'u16', x), asNarrow(b, 'u16', y)), HALVES_UNSAID),
-    { gfx10: 779 },
-  ),
-  ...alsoIn(
-    'VOP3',
-    vop2('v_min_i16', 50, 'i16', (b, x, y) => b.minS(asNarrow(b, 'i16', x), asNarrow(b, 'i16', y)), HALVES_UNSAID),
-    { gfx10: 780 },
-  ),
-  vop2('v_add_u32', { gfx9: 52, gfx10: ['v_add_nc_u32', 37] }, 'u32', saturating('u32', add), { ...CLAMPS, vopd: 16 }),
-  vop2('v_sub_u32', { gfx9: 53, gfx10: ['v_sub_nc_u32', 38] }, 'u32', saturating('u32', subtract), CLAMPS),
-  vop2(
-    'v_subrev_u32',
-    { gfx9: 54, gfx10: ['v_subrev_nc_u32', 39] },
-    'u32',
-    saturating('u32', subtractReversed),
-    CLAMPS,
-  ),
-  vop2('v_xnor_b32', { gfx906: 61, gfx10: 30 }, 'b32', (b, x, y) => b.not(b.xor(x, y))),
+  row('VOP2', 'v_cndmask_b32', { gfx9: 0x00, gfx10: 0x01 }, '=vdst:b32 src0:f32 src1:f32 src2:mask', selectByMask, { vopd: 0x09 }),
+  vop2('v_mul_i32_i24', { gfx9: 0x06, gfx10: 0x09 }, 'i32', (b, x, y) => saturating('i32', multiply)(b, signed24(b, x), signed24(b, y)), CLAMPS),
+  vop2('v_mul_hi_i32_i24', { gfx9: 0x07, gfx10: 0x0a }, 'i32', (b, x, y) => b.op('i32.mulHiS', signed24(b, x), signed24(b, y))),
+  vop2('v_mul_u32_u24', { gfx9: 0x08, gfx10: 0x0b }, 'u32', (b, x, y) => saturating('u32', multiply)(b, unsigned24(b, x), unsigned24(b, y)), CLAMPS),
+  vop2('v_mul_hi_u32_u24', { gfx9: 0x09, gfx10: 0x0c }, 'u32', (b, x, y) => b.op('i32.mulHiU', unsigned24(b, x), unsigned24(b, y))),
+  vop2('v_min_i32', { gfx9: 0x0c, gfx10: 0x11 }, 'i32', (b, x, y) => b.minS(x, y)),
+  vop2('v_max_i32', { gfx9: 0x0d, gfx10: 0x12 }, 'i32', (b, x, y) => b.maxS(x, y)),
+  vop2('v_min_u32', { gfx9: 0x0e, gfx10: 0x13 }, 'u32', (b, x, y) => b.minU(x, y)),
+  vop2('v_max_u32', { gfx9: 0x0f, gfx10: 0x14 }, 'u32', (b, x, y) => b.maxU(x, y)),
+  reversedShift('v_lshrrev_b32', { gfx9: 0x10, gfx10: 0x16, gfx11: 0x19 }, 'u32', 'shrU'),
+  reversedShift('v_ashrrev_i32', { gfx9: 0x11, gfx10: 0x18, gfx11: 0x1a }, 'i32', 'shrS'),
+  reversedShift('v_lshlrev_b32', { gfx9: 0x12, gfx10: 0x1a, gfx11: 0x18 }, 'u32', 'shl', { vopd: 0x11 }),
+  vop2('v_and_b32', { gfx9: 0x13, gfx10: 0x1b }, 'b32', (b, x, y) => b.and(x, y), { vopd: 0x12 }),
+  vop2('v_or_b32', { gfx9: 0x14, gfx10: 0x1c }, 'b32', (b, x, y) => b.or(x, y)),
+  vop2('v_xor_b32', { gfx9: 0x15, gfx10: 0x1d }, 'b32', (b, x, y) => b.xor(x, y)),
+  ...alsoIn('VOP3', row('VOP2', 'v_add_co_u32', 0x19, CARRY_OUT, addWithCarry, CARRIES), { gfx10: 0x30f, gfx11: 0x300 }),
+  ...alsoIn('VOP3', row('VOP2', 'v_sub_co_u32', 0x1a, CARRY_OUT, subtractWithBorrow, CARRIES), { gfx10: 0x310, gfx11: 0x301 }),
+  ...alsoIn('VOP3', row('VOP2', 'v_subrev_co_u32', 0x1b, CARRY_OUT, subtractReversedWithBorrow, CARRIES), { gfx10: 0x319, gfx11: 0x302 }),
+  row('VOP2', 'v_addc_co_u32', { gfx9: 0x1c, gfx10: ['v_add_co_ci_u32', 0x28], gfx11: ['v_add_co_ci_u32', 0x20] }, CARRY_IN_OUT, addWithCarry, CARRIES),
+  row('VOP2', 'v_subb_co_u32', { gfx9: 0x1d, gfx10: ['v_sub_co_ci_u32', 0x29], gfx11: ['v_sub_co_ci_u32', 0x21] }, CARRY_IN_OUT, subtractWithBorrow, CARRIES),
+  row('VOP2', 'v_subbrev_co_u32', { gfx9: 0x1e, gfx10: ['v_subrev_co_ci_u32', 0x2a], gfx11: ['v_subrev_co_ci_u32', 0x22] }, CARRY_IN_OUT, subtractReversedWithBorrow, CARRIES),
+  ...alsoIn('VOP3', vop2('v_add_u16', 0x26, 'u16', saturating('u16', add), CLAMPS), { gfx10: ['v_add_nc_u16', 0x303] }),
+  ...alsoIn('VOP3', vop2('v_sub_u16', 0x27, 'u16', saturating('u16', subtract), CLAMPS), { gfx10: ['v_sub_nc_u16', 0x304] }),
+  vop2('v_subrev_u16', 0x28, 'u16', saturating('u16', subtractReversed), CLAMPS),
+  ...alsoIn('VOP3', vop2('v_mul_lo_u16', 0x29, 'u16', saturating('u16', multiply), { ...CLAMPS, ...HALVES_UNSAID }), { gfx10: 0x305 }),
+  ...alsoIn('VOP3', reversedShift('v_lshlrev_b16', 0x2a, 'u16', 'shl', HALVES_UNSAID), { gfx10: 0x314, gfx11: 0x338 }),
+  ...alsoIn('VOP3', reversedShift('v_lshrrev_b16', 0x2b, 'u16', 'shrU', HALVES_UNSAID), { gfx10: 0x307, gfx11: 0x339 }),
+  ...alsoIn('VOP3', reversedShift('v_ashrrev_i16', 0x2c, 'i16', 'shrS', HALVES_UNSAID), { gfx10: 0x308, gfx11: 0x33a }),
+  ...alsoIn('VOP3', vop2('v_max_u16', 0x2f, 'u16', maxU16, HALVES_UNSAID), { gfx10: 0x309 }),
+  ...alsoIn('VOP3', vop2('v_max_i16', 0x30, 'i16', maxI16, HALVES_UNSAID), { gfx10: 0x30a }),
+  ...alsoIn('VOP3', vop2('v_min_u16', 0x31, 'u16', minU16, HALVES_UNSAID), { gfx10: 0x30b }),
+  ...alsoIn('VOP3', vop2('v_min_i16', 0x32, 'i16', minI16, HALVES_UNSAID), { gfx10: 0x30c }),
+  vop2('v_add_u32', { gfx9: 0x34, gfx10: ['v_add_nc_u32', 0x25] }, 'u32', saturating('u32', add), { ...CLAMPS, vopd: 0x10 }),
+  vop2('v_sub_u32', { gfx9: 0x35, gfx10: ['v_sub_nc_u32', 0x26] }, 'u32', saturating('u32', subtract), CLAMPS),
+  vop2('v_subrev_u32', { gfx9: 0x36, gfx10: ['v_subrev_nc_u32', 0x27] }, 'u32', saturating('u32', subtractReversed), CLAMPS),
+  vop2('v_xnor_b32', { gfx906: 0x3d, gfx10: 0x1e }, 'b32', (b, x, y) => b.not(b.xor(x, y))),
   ...VOP2_FLOAT_ROWS,
 ];

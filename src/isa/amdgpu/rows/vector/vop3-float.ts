@@ -17,17 +17,7 @@ import { f16TowardZero, insertByte, normalizedI16, normalizedU16, packHalves } f
 import { ldexp } from '../../semantics/scaling.ts';
 import { VOP3_SMALL_FLOAT_ROWS } from '../../semantics/small-floats.ts';
 import { twoOverPiSegment } from '../../semantics/two-over-pi.ts';
-import {
-  alsoIn,
-  type ByFamily,
-  moved,
-  type Opcodes,
-  type OperandType,
-  type Row,
-  type RowFlags,
-  row,
-  type Semantics,
-} from '../row.ts';
+import { alsoIn, type Opcodes, type OperandType, type Row, type RowFlags, row, type Semantics } from '../row.ts';
 import { dotInBf16, dotInF16 } from './dot-products.ts';
 import { VOP1_FLOAT_ROWS } from './vop1-float.ts';
 
@@ -35,6 +25,7 @@ type Ternary = (b: InstructionBuilder, type: FloatType, x: Value, y: Value, z: V
 
 const KEEPS_HIGH_HALF: RowFlags = { keepsHighHalf: true };
 const NO_VOP3_DPP: RowFlags = { noVop3Dpp: true };
+const HALVES_UNSAID: RowFlags = { opSelText: 'none' };
 
 function ternary(name: string, type: FloatType, opcodes: Opcodes, compute: Ternary, flags: RowFlags = {}): Row {
   const operandText = `=vdst:${type} src0:${type} src1:${type} src2:${type}`;
@@ -70,58 +61,34 @@ const med3: Ternary = (b, type, x, y, z) => {
   return b.select(hasNan, min3(b, type, x, y, z), others);
 };
 
-/** min3, max3 and med3 in steps of three opcodes; on gfx12 by other names. */
-function order(type: FloatType, first: ByFamily, gfx12: readonly [min3: number, max3: number, med3: number]): Row[] {
-  const operations = [
-    ['min3', min3],
-    ['max3', max3],
-    ['med3', med3],
-  ] as const;
-  return operations.map(([name, operation], i) => {
-    const opcodes = { ...moved(first, 3 * i), gfx12: [`v_${name}_num_${type}`, gfx12[i]!] as const };
-    return ternary(`v_${name}_${type}`, type, opcodes, operation);
-  });
+const fmasByVcc =
+  (type: 'f32' | 'f64'): Ternary =>
+  (b, _, x, y, z) =>
+    divFmas(b, type, x, y, z, b.laneMask(b.state('vcc')));
+
+function scaleOfDivision(name: string, type: 'f32' | 'f64', opcodes: Opcodes): Row {
+  const operandText = `=vdst:${type} =sdst:mask src0:${type} src1:${type} src2:${type}`;
+  const flags: RowFlags = { vop3b: true, noVop3Dpp: true };
+  return row('VOP3', name, opcodes, operandText, (b, x, y, z) => divScale(b, type, x, y, z), flags);
 }
 
-/** Opcodes of f32; those of f64 follow. */
-interface DivisionOpcodes {
-  readonly fixup: ByFamily;
-  readonly scale: ByFamily;
-  readonly fmas: ByFamily;
-}
-
-const DIVISION: DivisionOpcodes = {
-  fixup: { gfx9: 478, gfx10: 351, gfx11: 551 },
-  scale: { gfx9: 480, gfx10: 365, gfx11: 764 },
-  fmas: { gfx9: 482, gfx10: 367, gfx11: 567 },
-};
-
-function division(type: 'f32' | 'f64', distance: number): Row[] {
-  const scaleOperands = `=vdst:${type} =sdst:mask src0:${type} src1:${type} src2:${type}`;
-  const divFmasByVcc: Ternary = (b, _, x, y, z) => divFmas(b, type, x, y, z, b.laneMask(b.state('vcc')));
-  return [
-    ternary(`v_div_fixup_${type}`, type, moved(DIVISION.fixup, distance), divFixup, NO_VOP3_DPP),
-    row(
-      'VOP3',
-      `v_div_scale_${type}`,
-      moved(DIVISION.scale, distance),
-      scaleOperands,
-      (b, x, y, z) => divScale(b, type, x, y, z),
-      {
-        vop3b: true,
-        noVop3Dpp: true,
-      },
-    ),
-    ternary(`v_div_fmas_${type}`, type, moved(DIVISION.fmas, distance), divFmasByVcc, NO_VOP3_DPP),
-  ];
-}
+const addF64: Semantics = (b, x, y) => b.f64.add(x!, y!);
+const mulF64: Semantics = (b, x, y) => b.f64.mul(x!, y!);
+const minF64: Semantics = (b, x, y) => b.f64.min(x!, y!);
+const maxF64: Semantics = (b, x, y) => b.f64.max(x!, y!);
 
 const packBoth =
   (convert: (b: InstructionBuilder, x: Value) => Value): Semantics =>
   (b, x, y) =>
     packHalves(b, convert(b, x), convert(b, y));
 
-/** What z, y or x gives where it is the largest in magnitude, the earlier one of equal ones. CDNA3 ISA and RDNA3 ISA, V_CUBEID_F32 and the following. */
+const packI16 = (type: 'f16' | 'f32'): Semantics => packBoth((b, x) => normalizedI16(b, type, x));
+const packU16 = (type: 'f16' | 'f32'): Semantics => packBoth((b, x) => normalizedU16(b, type, x));
+
+/**
+ * What z, y or x gives where it is the largest in magnitude, the earlier one of equal ones. CDNA3 ISA and RDNA3 ISA,
+ * V_CUBEID_F32 and the following.
+ */
 function byLargest(b: InstructionBuilder, [x, y, z]: readonly Value[], onZ: Value, onY: Value, onX: Value): Value {
   const { f32 } = b;
   const atLeast = (p: Value, q: Value): Value => f32.le(f32.abs(q), f32.abs(p));
@@ -183,197 +150,121 @@ const HALF_DOT: RowFlags = {
   approximate: 'each product is added with one rounding; AMD does not publish where the hardware rounds',
 };
 
+const dot2F16: Semantics = (b, x, y, z) => dotInF16(b, packedF16(b, 'src0', x!), packedF16(b, 'src1', y!), z!);
+const dot2Bf16: Semantics = (b, x, y, z) => dotInBf16(b, packedBf16(b, 'src0', x!), packedBf16(b, 'src1', y!), z!);
+const fmaLegacy: Ternary = (b, _, x, y, z) => legacyFma(b, x, y, z);
+
 /** Instructions that gfx10 and gfx11 brought. RDNA3 ISA 16.12. */
+// biome-ignore format: one row per line, as the tables of the manual
 const LATER_ROWS: readonly Row[] = [
-  ternary(
-    'v_fma_legacy_f32',
-    'f32',
-    { gfx10: 320, gfx101: -1, gfx11: ['v_fma_dx9_zero_f32', 521] },
-    (b, _, x, y, z) => legacyFma(b, x, y, z),
-    NO_VOP3_DPP,
-  ),
-  row('VOP3', 'v_mullit_f32', { gfx10: 336, gfx11: 536 }, '=vdst:f32 src0:f32 src1:f32 src2:f32', mulLit),
-  ternary('v_maxmin_f32', 'f32', { gfx11: 606, gfx12: ['v_maxmin_num_f32', 617] }, inTurn('max', 'min')),
-  ternary('v_minmax_f32', 'f32', { gfx11: 607, gfx12: ['v_minmax_num_f32', 616] }, inTurn('min', 'max')),
-  ternary('v_maxmin_f16', 'f16', { gfx11: 608, gfx12: ['v_maxmin_num_f16', 619] }, inTurn('max', 'min'), {
-    opSelText: 'none',
-  }),
-  ternary('v_minmax_f16', 'f16', { gfx11: 609, gfx12: ['v_minmax_num_f16', 618] }, inTurn('min', 'max'), {
-    opSelText: 'none',
-  }),
-  row(
-    'VOP3',
-    'v_dot2_f16_f16',
-    { gfx11: 614 },
-    '=vdst:b16 src0:v2f16 src1:v2f16 src2:f16',
-    (b, x, y, z) => dotInF16(b, packedF16(b, 'src0', x), packedF16(b, 'src1', y), z),
-    HALF_DOT,
-  ),
-  row(
-    'VOP3',
-    'v_dot2_bf16_bf16',
-    { gfx11: 615 },
-    '=vdst:b16 src0:v2bf16 src1:v2bf16 src2:bf16',
-    (b, x, y, z) => dotInBf16(b, packedBf16(b, 'src0', x), packedBf16(b, 'src1', y), z),
-    HALF_DOT,
-  ),
-  binary('v_cvt_pk_i16_f32', { gfx11: 774 }, 'b32', 'f32', packIntegers('i16')),
-  binary('v_cvt_pk_u16_f32', { gfx11: 775 }, 'b32', 'f32', packIntegers('u16')),
+  ternary('v_fma_legacy_f32', 'f32', { gfx10: 0x140, gfx101: -1, gfx11: ['v_fma_dx9_zero_f32', 0x209] }, fmaLegacy, NO_VOP3_DPP),
+  row('VOP3', 'v_mullit_f32', { gfx10: 0x150, gfx11: 0x218 }, '=vdst:f32 src0:f32 src1:f32 src2:f32', mulLit),
+  ternary('v_maxmin_f32', 'f32', { gfx11: 0x25e, gfx12: ['v_maxmin_num_f32', 0x269] }, inTurn('max', 'min')),
+  ternary('v_minmax_f32', 'f32', { gfx11: 0x25f, gfx12: ['v_minmax_num_f32', 0x268] }, inTurn('min', 'max')),
+  ternary('v_maxmin_f16', 'f16', { gfx11: 0x260, gfx12: ['v_maxmin_num_f16', 0x26b] }, inTurn('max', 'min'), HALVES_UNSAID),
+  ternary('v_minmax_f16', 'f16', { gfx11: 0x261, gfx12: ['v_minmax_num_f16', 0x26a] }, inTurn('min', 'max'), HALVES_UNSAID),
+  row('VOP3', 'v_dot2_f16_f16', { gfx11: 0x266 }, '=vdst:b16 src0:v2f16 src1:v2f16 src2:f16', dot2F16, HALF_DOT),
+  row('VOP3', 'v_dot2_bf16_bf16', { gfx11: 0x267 }, '=vdst:b16 src0:v2bf16 src1:v2bf16 src2:bf16', dot2Bf16, HALF_DOT),
+  binary('v_cvt_pk_i16_f32', { gfx11: 0x306 }, 'b32', 'f32', packIntegers('i16')),
+  binary('v_cvt_pk_u16_f32', { gfx11: 0x307 }, 'b32', 'f32', packIntegers('u16')),
 ];
 
 type Order = typeof minimum;
 
+const unlessNan =
+  (type: FloatType, order: Order): Semantics =>
+  (b, x, y) =>
+    order(b, floatOf(b, type), x!, y!);
+const threeUnlessNan =
+  (first: Order, second: Order): Ternary =>
+  (b, type, x, y, z) => {
+    const f = floatOf(b, type);
+    return second(b, f, first(b, f, x, y), z);
+  };
+
 /** gfx12: a NaN among the sources is the result. RDNA4 ISA 16.12. */
-const NAN_ROWS: readonly Row[] = (['f64', 'f32', 'f16'] as const).flatMap((type, i) => {
-  const halves: RowFlags = type === 'f16' ? { opSelText: 'none' } : {};
-  const three =
-    (first: Order, second: Order): Ternary =>
-    (b, _, x, y, z) => {
-      const f = floatOf(b, type);
-      return second(b, f, first(b, f, x, y), z);
-    };
-  const two = (order: Order) => (b: InstructionBuilder, x: Value, y: Value) => order(b, floatOf(b, type), x, y);
-  const places = [
-    [833, 0, 0],
-    [869, 557, 620],
-    [871, 559, 622],
-  ] as const;
-  const [pair, triple, both] = places[i]!;
-  return [
-    binary(`v_minimum_${type}`, { gfx12: pair }, type, type, two(minimum), halves),
-    binary(`v_maximum_${type}`, { gfx12: pair + 1 }, type, type, two(maximum), halves),
-    ...(type === 'f64'
-      ? []
-      : [
-          ternary(`v_minimum3_${type}`, type, { gfx12: triple }, three(minimum, minimum)),
-          ternary(`v_maximum3_${type}`, type, { gfx12: triple + 1 }, three(maximum, maximum)),
-          ternary(`v_minimummaximum_${type}`, type, { gfx12: both }, three(minimum, maximum)),
-          ternary(`v_maximumminimum_${type}`, type, { gfx12: both + 1 }, three(maximum, minimum)),
-        ]),
-  ];
-});
+// biome-ignore format: one row per line, as the tables of the manual
+const NAN_ROWS: readonly Row[] = [
+  binary('v_minimum_f64', { gfx12: 0x341 }, 'f64', 'f64', unlessNan('f64', minimum)),
+  binary('v_maximum_f64', { gfx12: 0x342 }, 'f64', 'f64', unlessNan('f64', maximum)),
+  binary('v_minimum_f32', { gfx12: 0x365 }, 'f32', 'f32', unlessNan('f32', minimum)),
+  binary('v_maximum_f32', { gfx12: 0x366 }, 'f32', 'f32', unlessNan('f32', maximum)),
+  ternary('v_minimum3_f32', 'f32', { gfx12: 0x22d }, threeUnlessNan(minimum, minimum)),
+  ternary('v_maximum3_f32', 'f32', { gfx12: 0x22e }, threeUnlessNan(maximum, maximum)),
+  ternary('v_minimummaximum_f32', 'f32', { gfx12: 0x26c }, threeUnlessNan(minimum, maximum)),
+  ternary('v_maximumminimum_f32', 'f32', { gfx12: 0x26d }, threeUnlessNan(maximum, minimum)),
+  binary('v_minimum_f16', { gfx12: 0x367 }, 'f16', 'f16', unlessNan('f16', minimum), HALVES_UNSAID),
+  binary('v_maximum_f16', { gfx12: 0x368 }, 'f16', 'f16', unlessNan('f16', maximum), HALVES_UNSAID),
+  ternary('v_minimum3_f16', 'f16', { gfx12: 0x22f }, threeUnlessNan(minimum, minimum)),
+  ternary('v_maximum3_f16', 'f16', { gfx12: 0x230 }, threeUnlessNan(maximum, maximum)),
+  ternary('v_minimummaximum_f16', 'f16', { gfx12: 0x26e }, threeUnlessNan(minimum, maximum)),
+  ternary('v_maximumminimum_f16', 'f16', { gfx12: 0x26f }, threeUnlessNan(maximum, minimum)),
+];
 
-/** gfx12: with scalar operands. */
-const SCALAR_TRANSCENDENTALS: readonly Row[] = ['exp', 'log', 'rcp', 'rsq', 'sqrt'].flatMap((name, i) =>
-  (['f32', 'f16'] as const).map((type, k) => {
-    const { semantics, flags } = VOP1_FLOAT_ROWS.find((each) => each.name === `v_${name}_${type}`)!;
-    const operandText = `=vdst:${type}/s src0:${type}/s`;
-    return row('VOP3', `v_s_${name}_${type}`, { gfx12: 640 + 2 * i + k }, operandText, semantics, {
-      ...flags,
-      ...NO_VOP3_DPP,
-      opSelText: 'none',
-    });
-  }),
-);
+/** gfx12: `original` of VOP1 with scalar operands. */
+function inScalars(name: string, type: 'f32' | 'f16', opcodes: Opcodes, original: string): Row {
+  const { semantics, flags } = VOP1_FLOAT_ROWS.find((each) => each.name === original)!;
+  const ownFlags: RowFlags = { ...flags, ...NO_VOP3_DPP, ...HALVES_UNSAID };
+  return row('VOP3', name, opcodes, `=vdst:${type}/s src0:${type}/s`, semantics, ownFlags);
+}
 
+const SCALAR_TRANSCENDENTALS: readonly Row[] = [
+  inScalars('v_s_exp_f32', 'f32', { gfx12: 0x280 }, 'v_exp_f32'),
+  inScalars('v_s_exp_f16', 'f16', { gfx12: 0x281 }, 'v_exp_f16'),
+  inScalars('v_s_log_f32', 'f32', { gfx12: 0x282 }, 'v_log_f32'),
+  inScalars('v_s_log_f16', 'f16', { gfx12: 0x283 }, 'v_log_f16'),
+  inScalars('v_s_rcp_f32', 'f32', { gfx12: 0x284 }, 'v_rcp_f32'),
+  inScalars('v_s_rcp_f16', 'f16', { gfx12: 0x285 }, 'v_rcp_f16'),
+  inScalars('v_s_rsq_f32', 'f32', { gfx12: 0x286 }, 'v_rsq_f32'),
+  inScalars('v_s_rsq_f16', 'f16', { gfx12: 0x287 }, 'v_rsq_f16'),
+  inScalars('v_s_sqrt_f32', 'f32', { gfx12: 0x288 }, 'v_sqrt_f32'),
+  inScalars('v_s_sqrt_f16', 'f16', { gfx12: 0x289 }, 'v_sqrt_f16'),
+];
+
+// biome-ignore format: one row per line, as the tables of the manual
 export const VOP3_FLOAT_ROWS: readonly Row[] = [
-  ternary('v_mad_legacy_f32', 'f32', { gfx9: 448, gfx940: -1, gfx101: 320 }, (b, _, x, y, z) => legacyMad(b, x, y, z)),
-  ternary('v_mad_f32', 'f32', { gfx9: 449, gfx940: -1, gfx101: 321 }, mad('f32')),
-  row('VOP3', 'v_cubeid_f32', { gfx9: 452, gfx10: 324, gfx11: 524 }, '=vdst:f32 src0:f32 src1:f32 src2:f32', cubeFace),
-  row('VOP3', 'v_cubesc_f32', { gfx9: 453, gfx10: 325, gfx11: 525 }, '=vdst:f32 src0:f32 src1:f32 src2:f32', cubeS),
-  row('VOP3', 'v_cubetc_f32', { gfx9: 454, gfx10: 326, gfx11: 526 }, '=vdst:f32 src0:f32 src1:f32 src2:f32', cubeT),
-  row(
-    'VOP3',
-    'v_cubema_f32',
-    { gfx9: 455, gfx10: 327, gfx11: 527 },
-    '=vdst:f32 src0:f32 src1:f32 src2:f32',
-    cubeMajorAxis,
-  ),
-  ternary('v_fma_f32', 'f32', { gfx9: 459, gfx10: 331, gfx11: 531 }, fma),
-  ternary('v_fma_f64', 'f64', { gfx9: 460, gfx10: 332, gfx11: 532 }, fma),
-  ...order('f32', { gfx9: 464, gfx10: 337, gfx11: 537 }, [553, 554, 561]),
-  row(
-    'VOP3',
-    'v_cvt_pk_u8_f32',
-    { gfx9: 477, gfx10: 350, gfx11: 550 },
-    '=vdst:b32 src0:f32 src1:u32 src2:u32',
-    insertByte,
-  ),
-  ...division('f32', 0),
-  ...division('f64', 1),
-  ternary('v_mad_legacy_f16', 'f16', 490, mad('f16')),
-  ternary('v_fma_legacy_f16', 'f16', 494, fma),
-  ternary('v_div_fixup_legacy_f16', 'f16', 495, divFixup),
-  row('VOP3', 'v_cvt_pkaccum_u8_f32', 496, '+vdst:b32 src0:f32 src1:u32', (b, d, x, position) =>
-    insertByte(b, x, position, d),
-  ),
-  ...order('f16', { gfx9: 500, gfx10: 849, gfx11: 585 }, [555, 556, 562]),
-  ternary('v_mad_f16', 'f16', 515, mad('f16'), KEEPS_HIGH_HALF),
-  ternary('v_fma_f16', 'f16', { gfx9: 518, gfx10: 843, gfx11: 584 }, fma, KEEPS_HIGH_HALF),
-  ternary('v_div_fixup_f16', 'f16', { gfx9: 519, gfx10: 863, gfx11: 596 }, divFixup, KEEPS_HIGH_HALF),
-  ...alsoIn(
-    'VOP2',
-    binary('v_add_f64', { gfx9: 640, gfx10: 356, gfx11: 807, gfx12: -1 }, 'f64', 'f64', (b, x, y) => b.f64.add(x, y)),
-    { gfx12: ['v_add_f64', 2] },
-  ),
-  ...alsoIn(
-    'VOP2',
-    binary('v_mul_f64', { gfx9: 641, gfx10: 357, gfx11: 808, gfx12: -1 }, 'f64', 'f64', (b, x, y) => b.f64.mul(x, y)),
-    { gfx12: ['v_mul_f64', 6] },
-  ),
-  ...alsoIn(
-    'VOP2',
-    binary('v_min_f64', { gfx9: 642, gfx10: 358, gfx11: 809, gfx12: -1 }, 'f64', 'f64', (b, x, y) => b.f64.min(x, y)),
-    { gfx12: ['v_min_num_f64', 13] },
-  ),
-  ...alsoIn(
-    'VOP2',
-    binary('v_max_f64', { gfx9: 643, gfx10: 359, gfx11: 810, gfx12: -1 }, 'f64', 'f64', (b, x, y) => b.f64.max(x, y)),
-    { gfx12: ['v_max_num_f64', 14] },
-  ),
-  row('VOP3', 'v_ldexp_f64', { gfx9: 644, gfx10: 360, gfx11: 811 }, '=vdst:f64 src0:f64 src1:i32', (b, x, n) =>
-    ldexp(b, 'f64', x, n),
-  ),
-  row('VOP3', 'v_ldexp_f32', { gfx9: 648, gfx10: 866, gfx11: 796 }, '=vdst:f32 src0:f32 src1:i32', (b, x, n) =>
-    ldexp(b, 'f32', x, n),
-  ),
-  row(
-    'VOP3',
-    'v_trig_preop_f64',
-    { gfx9: 658, gfx10: 372, gfx11: 815 },
-    '=vdst:f64 src0:f64 src1:u32',
-    twoOverPiSegment,
-  ),
-  binary(
-    'v_cvt_pknorm_i16_f32',
-    { gfx9: 660, gfx10: 872, gfx11: ['v_cvt_pk_norm_i16_f32', 801] },
-    'b32',
-    'f32',
-    packBoth((b, x) => normalizedI16(b, 'f32', x)),
-  ),
-  binary(
-    'v_cvt_pknorm_u16_f32',
-    { gfx9: 661, gfx10: 873, gfx11: ['v_cvt_pk_norm_u16_f32', 802] },
-    'b32',
-    'f32',
-    packBoth((b, x) => normalizedU16(b, 'f32', x)),
-  ),
-  ...alsoIn('VOP2', binary('v_cvt_pkrtz_f16_f32', 662, 'b32', 'f32', packBoth(f16TowardZero)), {
-    gfx10: 47,
-    gfx11: ['v_cvt_pk_rtz_f16_f32', 47],
-  }),
-  binary(
-    'v_cvt_pknorm_i16_f16',
-    { gfx9: 665, gfx10: 786, gfx11: ['v_cvt_pk_norm_i16_f16', 786] },
-    'b32',
-    'f16',
-    packBoth((b, x) => normalizedI16(b, 'f16', x)),
-  ),
-  binary(
-    'v_cvt_pknorm_u16_f16',
-    { gfx9: 666, gfx10: 787, gfx11: ['v_cvt_pk_norm_u16_f16', 787] },
-    'b32',
-    'f16',
-    packBoth((b, x) => normalizedU16(b, 'f16', x)),
-  ),
-  binary(
-    'v_pack_b32_f16',
-    { gfx9: 672, gfx10: 785 },
-    'b32',
-    'f16',
-    packBoth((b, x) => b.f16.input(x)),
-  ),
-  binary('v_mul_legacy_f32', { gfx90a: 673 }, 'f32', 'f32', legacyProduct),
+  ternary('v_mad_legacy_f32', 'f32', { gfx9: 0x1c0, gfx940: -1, gfx101: 0x140 }, (b, _, x, y, z) => legacyMad(b, x, y, z)),
+  ternary('v_mad_f32', 'f32', { gfx9: 0x1c1, gfx940: -1, gfx101: 0x141 }, mad('f32')),
+  row('VOP3', 'v_cubeid_f32', { gfx9: 0x1c4, gfx10: 0x144, gfx11: 0x20c }, '=vdst:f32 src0:f32 src1:f32 src2:f32', cubeFace),
+  row('VOP3', 'v_cubesc_f32', { gfx9: 0x1c5, gfx10: 0x145, gfx11: 0x20d }, '=vdst:f32 src0:f32 src1:f32 src2:f32', cubeS),
+  row('VOP3', 'v_cubetc_f32', { gfx9: 0x1c6, gfx10: 0x146, gfx11: 0x20e }, '=vdst:f32 src0:f32 src1:f32 src2:f32', cubeT),
+  row('VOP3', 'v_cubema_f32', { gfx9: 0x1c7, gfx10: 0x147, gfx11: 0x20f }, '=vdst:f32 src0:f32 src1:f32 src2:f32', cubeMajorAxis),
+  ternary('v_fma_f32', 'f32', { gfx9: 0x1cb, gfx10: 0x14b, gfx11: 0x213 }, fma),
+  ternary('v_fma_f64', 'f64', { gfx9: 0x1cc, gfx10: 0x14c, gfx11: 0x214 }, fma),
+  ternary('v_min3_f32', 'f32', { gfx9: 0x1d0, gfx10: 0x151, gfx11: 0x219, gfx12: ['v_min3_num_f32', 0x229] }, min3),
+  ternary('v_max3_f32', 'f32', { gfx9: 0x1d3, gfx10: 0x154, gfx11: 0x21c, gfx12: ['v_max3_num_f32', 0x22a] }, max3),
+  ternary('v_med3_f32', 'f32', { gfx9: 0x1d6, gfx10: 0x157, gfx11: 0x21f, gfx12: ['v_med3_num_f32', 0x231] }, med3),
+  row('VOP3', 'v_cvt_pk_u8_f32', { gfx9: 0x1dd, gfx10: 0x15e, gfx11: 0x226 }, '=vdst:b32 src0:f32 src1:u32 src2:u32', insertByte),
+  ternary('v_div_fixup_f32', 'f32', { gfx9: 0x1de, gfx10: 0x15f, gfx11: 0x227 }, divFixup, NO_VOP3_DPP),
+  scaleOfDivision('v_div_scale_f32', 'f32', { gfx9: 0x1e0, gfx10: 0x16d, gfx11: 0x2fc }),
+  ternary('v_div_fmas_f32', 'f32', { gfx9: 0x1e2, gfx10: 0x16f, gfx11: 0x237 }, fmasByVcc('f32'), NO_VOP3_DPP),
+  ternary('v_div_fixup_f64', 'f64', { gfx9: 0x1df, gfx10: 0x160, gfx11: 0x228 }, divFixup, NO_VOP3_DPP),
+  scaleOfDivision('v_div_scale_f64', 'f64', { gfx9: 0x1e1, gfx10: 0x16e, gfx11: 0x2fd }),
+  ternary('v_div_fmas_f64', 'f64', { gfx9: 0x1e3, gfx10: 0x170, gfx11: 0x238 }, fmasByVcc('f64'), NO_VOP3_DPP),
+  ternary('v_mad_legacy_f16', 'f16', 0x1ea, mad('f16')),
+  ternary('v_fma_legacy_f16', 'f16', 0x1ee, fma),
+  ternary('v_div_fixup_legacy_f16', 'f16', 0x1ef, divFixup),
+  row('VOP3', 'v_cvt_pkaccum_u8_f32', 0x1f0, '+vdst:b32 src0:f32 src1:u32', (b, d, x, position) => insertByte(b, x, position, d)),
+  ternary('v_min3_f16', 'f16', { gfx9: 0x1f4, gfx10: 0x351, gfx11: 0x249, gfx12: ['v_min3_num_f16', 0x22b] }, min3),
+  ternary('v_max3_f16', 'f16', { gfx9: 0x1f7, gfx10: 0x354, gfx11: 0x24c, gfx12: ['v_max3_num_f16', 0x22c] }, max3),
+  ternary('v_med3_f16', 'f16', { gfx9: 0x1fa, gfx10: 0x357, gfx11: 0x24f, gfx12: ['v_med3_num_f16', 0x232] }, med3),
+  ternary('v_mad_f16', 'f16', 0x203, mad('f16'), KEEPS_HIGH_HALF),
+  ternary('v_fma_f16', 'f16', { gfx9: 0x206, gfx10: 0x34b, gfx11: 0x248 }, fma, KEEPS_HIGH_HALF),
+  ternary('v_div_fixup_f16', 'f16', { gfx9: 0x207, gfx10: 0x35f, gfx11: 0x254 }, divFixup, KEEPS_HIGH_HALF),
+  ...alsoIn('VOP2', binary('v_add_f64', { gfx9: 0x280, gfx10: 0x164, gfx11: 0x327, gfx12: -1 }, 'f64', 'f64', addF64), { gfx12: ['v_add_f64', 0x02] }),
+  ...alsoIn('VOP2', binary('v_mul_f64', { gfx9: 0x281, gfx10: 0x165, gfx11: 0x328, gfx12: -1 }, 'f64', 'f64', mulF64), { gfx12: ['v_mul_f64', 0x06] }),
+  ...alsoIn('VOP2', binary('v_min_f64', { gfx9: 0x282, gfx10: 0x166, gfx11: 0x329, gfx12: -1 }, 'f64', 'f64', minF64), { gfx12: ['v_min_num_f64', 0x0d] }),
+  ...alsoIn('VOP2', binary('v_max_f64', { gfx9: 0x283, gfx10: 0x167, gfx11: 0x32a, gfx12: -1 }, 'f64', 'f64', maxF64), { gfx12: ['v_max_num_f64', 0x0e] }),
+  row('VOP3', 'v_ldexp_f64', { gfx9: 0x284, gfx10: 0x168, gfx11: 0x32b }, '=vdst:f64 src0:f64 src1:i32', (b, x, n) => ldexp(b, 'f64', x, n)),
+  row('VOP3', 'v_ldexp_f32', { gfx9: 0x288, gfx10: 0x362, gfx11: 0x31c }, '=vdst:f32 src0:f32 src1:i32', (b, x, n) => ldexp(b, 'f32', x, n)),
+  row('VOP3', 'v_trig_preop_f64', { gfx9: 0x292, gfx10: 0x174, gfx11: 0x32f }, '=vdst:f64 src0:f64 src1:u32', twoOverPiSegment),
+  binary('v_cvt_pknorm_i16_f32', { gfx9: 0x294, gfx10: 0x368, gfx11: ['v_cvt_pk_norm_i16_f32', 0x321] }, 'b32', 'f32', packI16('f32')),
+  binary('v_cvt_pknorm_u16_f32', { gfx9: 0x295, gfx10: 0x369, gfx11: ['v_cvt_pk_norm_u16_f32', 0x322] }, 'b32', 'f32', packU16('f32')),
+  ...alsoIn('VOP2', binary('v_cvt_pkrtz_f16_f32', 0x296, 'b32', 'f32', packBoth(f16TowardZero)), { gfx10: 0x2f, gfx11: ['v_cvt_pk_rtz_f16_f32', 0x2f] }),
+  binary('v_cvt_pknorm_i16_f16', { gfx9: 0x299, gfx10: 0x312, gfx11: ['v_cvt_pk_norm_i16_f16', 0x312] }, 'b32', 'f16', packI16('f16')),
+  binary('v_cvt_pknorm_u16_f16', { gfx9: 0x29a, gfx10: 0x313, gfx11: ['v_cvt_pk_norm_u16_f16', 0x313] }, 'b32', 'f16', packU16('f16')),
+  binary('v_pack_b32_f16', { gfx9: 0x2a0, gfx10: 0x311 }, 'b32', 'f16', packBoth((b, x) => b.f16.input(x))),
+  binary('v_mul_legacy_f32', { gfx90a: 0x2a1 }, 'f32', 'f32', legacyProduct),
   ...LATER_ROWS,
   ...VOP3_SMALL_FLOAT_ROWS,
   ...NAN_ROWS,

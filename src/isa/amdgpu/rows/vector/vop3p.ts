@@ -152,14 +152,23 @@ function dot(name: string, opcodes: Opcodes, width: 4 | 8 | 16, type: 'i32' | 'u
   return row('VOP3P', name, opcodes, operandText, dotIntegers(width, 'source', type), CLAMPS);
 }
 
+const dot2F16: Semantics = (b, x, y, z) => dotF16(b, packedF16(b, 'src0', x!), packedF16(b, 'src1', y!), z!);
+const dot2Bf16: Semantics = (b, x, y, z) => dotBf16(b, packedBf16(b, 'src0', x!), packedBf16(b, 'src1', y!), z!);
+
+/**
+ * The low dword comes from src0, the high one from src1; op_sel chooses in both. op_sel_hi has no meaning (CDNA3 ISA,
+ * V_PK_MOV_B32).
+ */
+const moveDwords: Semantics = (b, x, y) => b.pack(packedDwords(b, 'src0', x!)[0], packedDwords(b, 'src1', y!)[0]);
+
 /** `+`: 16-bit results leave the other half of a register as it was. */
 const WMMA_ROWS: readonly Row[] = [
-  wmma('f32_16x16x16_f16', 64, '=vdst:wave256 src0:b256 src1:b256 src2:wave256', waveMultiplyF32('f16')),
-  wmma('f32_16x16x16_bf16', 65, '=vdst:wave256 src0:b256 src1:b256 src2:wave256', waveMultiplyF32('bf16')),
-  wmma('f16_16x16x16_f16', 66, '+vdst:wave256 src0:b256 src1:b256 src2:wave256f16', waveMultiplyHalf('f16')),
-  wmma('bf16_16x16x16_bf16', 67, '+vdst:wave256 src0:b256 src1:b256 src2:wave256', waveMultiplyHalf('bf16')),
-  wmma('i32_16x16x16_iu8', 68, '=vdst:wave256 src0:b128 src1:b128 src2:wave256', waveMultiplyIntegers(8)),
-  wmma('i32_16x16x16_iu4', 69, '=vdst:wave256 src0:b64 src1:b64 src2:wave256', waveMultiplyIntegers(4)),
+  wmma('f32_16x16x16_f16', 0x40, '=vdst:wave256 src0:b256 src1:b256 src2:wave256', waveMultiplyF32('f16')),
+  wmma('f32_16x16x16_bf16', 0x41, '=vdst:wave256 src0:b256 src1:b256 src2:wave256', waveMultiplyF32('bf16')),
+  wmma('f16_16x16x16_f16', 0x42, '+vdst:wave256 src0:b256 src1:b256 src2:wave256f16', waveMultiplyHalf('f16')),
+  wmma('bf16_16x16x16_bf16', 0x43, '+vdst:wave256 src0:b256 src1:b256 src2:wave256', waveMultiplyHalf('bf16')),
+  wmma('i32_16x16x16_iu8', 0x44, '=vdst:wave256 src0:b128 src1:b128 src2:wave256', waveMultiplyIntegers(8)),
+  wmma('i32_16x16x16_iu4', 0x45, '=vdst:wave256 src0:b64 src1:b64 src2:wave256', waveMultiplyIntegers(4)),
 ];
 
 /** gfx12: no element stands twice. Known by name: the layout is another. RDNA4 ISA 7.12. */
@@ -197,69 +206,55 @@ const WMMA_GFX12_ROWS: readonly Row[] = (
 /** gfx10.1 has dot products in some of its processors. */
 const dots = (opcode: number) => ({ gfx10: opcode, gfx101: -1, gfx1011: opcode });
 
+// biome-ignore format: one row per line, as the tables of the manual
 export const VOP3P_ROWS: readonly Row[] = [
-  packedI16('v_pk_mad_i16', { gfx9: 0, gfx10: 0 }, 'i16', 3, multiplyAdd),
-  packedI16('v_pk_mul_lo_u16', { gfx9: 1, gfx10: 1 }, 'u16', 2, multiply),
-  packedI16('v_pk_add_i16', { gfx9: 2, gfx10: 2 }, 'i16', 2, add),
-  packedI16('v_pk_sub_i16', { gfx9: 3, gfx10: 3 }, 'i16', 2, subtract),
-  packedShift('v_pk_lshlrev_b16', { gfx9: 4, gfx10: 4 }, 'u16', 'shl'),
-  packedShift('v_pk_lshrrev_b16', { gfx9: 5, gfx10: 5 }, 'u16', 'shrU'),
-  packedShift('v_pk_ashrrev_i16', { gfx9: 6, gfx10: 6 }, 'i16', 'shrS'),
-  packedOrder('max', 7, 'i16', 'maxS'),
-  packedOrder('min', 8, 'i16', 'minS'),
-  packedI16('v_pk_mad_u16', { gfx9: 9, gfx10: 9 }, 'u16', 3, multiplyAdd),
-  packedI16('v_pk_add_u16', { gfx9: 10, gfx10: 10 }, 'u16', 2, add),
-  packedI16('v_pk_sub_u16', { gfx9: 11, gfx10: 11 }, 'u16', 2, subtract),
-  packedOrder('max', 12, 'u16', 'maxU'),
-  packedOrder('min', 13, 'u16', 'minU'),
-  packedHalfFloats('v_pk_fma_f16', { gfx9: 14, gfx10: 14 }, 3, (f, x, y, z) => f.fma(x, y, z)),
-  packedHalfFloats('v_pk_add_f16', { gfx9: 15, gfx10: 15 }, 2, (f, x, y) => f.add(x, y)),
-  packedHalfFloats('v_pk_mul_f16', { gfx9: 16, gfx10: 16 }, 2, (f, x, y) => f.mul(x, y)),
-  packedHalfFloats('v_pk_min_f16', { gfx9: 17, gfx10: 17, gfx12: ['v_pk_min_num_f16', 27] }, 2, (f, x, y) =>
-    f.min(x, y),
-  ),
-  packedHalfFloats('v_pk_max_f16', { gfx9: 18, gfx10: 18, gfx12: ['v_pk_max_num_f16', 28] }, 2, (f, x, y) =>
-    f.max(x, y),
-  ),
-  mixed('v_mad_mix_f32', { gfx900: 32 }, 'f32', {}, unfused),
-  mixed('v_mad_mixlo_f16', { gfx900: 33 }, 'f16', { keepsHighHalf: true }, unfused),
-  mixed('v_mad_mixhi_f16', { gfx900: 34 }, 'f16', { writesHighHalf: true }, unfused),
-  mixed('v_fma_mix_f32', { gfx904: 32, gfx10: 32 }, 'f32', DPP),
-  mixed('v_fma_mixlo_f16', { gfx904: 33, gfx10: 33 }, 'f16', { ...DPP, keepsHighHalf: true }),
-  mixed('v_fma_mixhi_f16', { gfx904: 34, gfx10: 34 }, 'f16', { ...DPP, writesHighHalf: true }),
-  row(
-    'VOP3P',
-    'v_dot2_f32_f16',
-    { gfx906: 35, ...dots(19) },
-    '=vdst:f32 src0:v2f16 src1:v2f16 src2:f32',
-    (b, x, y, z) => dotF16(b, packedF16(b, 'src0', x), packedF16(b, 'src1', y), z),
-    DPP,
-  ),
-  row('VOP3P', 'v_dot2_f32_bf16', { gfx11: 26 }, '=vdst:f32 src0:v2bf16 src1:v2bf16 src2:f32', (b, x, y, z) =>
-    dotBf16(b, packedBf16(b, 'src0', x), packedBf16(b, 'src1', y), z),
-  ),
-  row('VOP3P', 'v_dot4_i32_iu8', { gfx11: 22 }, MIXED_SIGNS, dotMixedSigns(8), CLAMPS),
-  row('VOP3P', 'v_dot8_i32_iu4', { gfx11: 24 }, MIXED_SIGNS, dotMixedSigns(4), CLAMPS),
-  dot('v_dot2_i32_i16', { gfx906: 38, ...dots(20), gfx11: -1 }, 16, 'i32'),
-  dot('v_dot2_u32_u16', { gfx906: 39, ...dots(21), gfx11: -1 }, 16, 'u32'),
-  dot('v_dot4_i32_i8', { gfx906: 40, ...dots(22), gfx11: -1 }, 8, 'i32'),
-  dot('v_dot4_u32_u8', { gfx906: 41, ...dots(23) }, 8, 'u32'),
-  dot('v_dot8_i32_i4', { gfx906: 42, ...dots(24), gfx11: -1 }, 4, 'i32'),
-  dot('v_dot8_u32_u4', { gfx906: 43, ...dots(25) }, 4, 'u32'),
-  packedFloats('v_pk_fma_f32', 48, 3, (f, x, y, z) => f.fma(x, y, z)),
-  packedFloats('v_pk_mul_f32', 49, 2, (f, x, y) => f.mul(x, y)),
-  packedFloats('v_pk_add_f32', 50, 2, (f, x, y) => f.add(x, y)),
-  // The low dword comes from src0, the high one from src1; op_sel chooses in both. op_sel_hi has no meaning (CDNA3 ISA, V_PK_MOV_B32).
-  row('VOP3P', 'v_pk_mov_b32', { gfx90a: 51 }, '=vdst:v2b32 src0:v2b32 src1:v2b32', (b, x, y) =>
-    b.pack(packedDwords(b, 'src0', x)[0], packedDwords(b, 'src1', y)[0]),
-  ),
-  row('VOP3P', 'v_accvgpr_read_b32', { gfx908: 88 }, '=vdst:b32 src0:b32/a', (_, x) => x),
-  row('VOP3P', 'v_accvgpr_write_b32', { gfx908: 89 }, '=vdst:b32/a src0:b32', (_, x) => x),
-  packedUnlessNan('v_pk_minimum_f16', 29, minimum),
-  packedUnlessNan('v_pk_maximum_f16', 30, maximum),
-  ...['fp8_bf8', 'bf8_fp8', 'fp8_fp8', 'bf8_bf8'].map((formats, i) =>
-    row('VOP3P', `v_dot4_f32_${formats}`, { gfx12: 36 + i }, '=vdst:f32 src0:b32 src1:b32 src2:f32', undefined, DPP),
-  ),
+  packedI16('v_pk_mad_i16', { gfx9: 0x00, gfx10: 0x00 }, 'i16', 3, multiplyAdd),
+  packedI16('v_pk_mul_lo_u16', { gfx9: 0x01, gfx10: 0x01 }, 'u16', 2, multiply),
+  packedI16('v_pk_add_i16', { gfx9: 0x02, gfx10: 0x02 }, 'i16', 2, add),
+  packedI16('v_pk_sub_i16', { gfx9: 0x03, gfx10: 0x03 }, 'i16', 2, subtract),
+  packedShift('v_pk_lshlrev_b16', { gfx9: 0x04, gfx10: 0x04 }, 'u16', 'shl'),
+  packedShift('v_pk_lshrrev_b16', { gfx9: 0x05, gfx10: 0x05 }, 'u16', 'shrU'),
+  packedShift('v_pk_ashrrev_i16', { gfx9: 0x06, gfx10: 0x06 }, 'i16', 'shrS'),
+  packedOrder('max', 0x07, 'i16', 'maxS'),
+  packedOrder('min', 0x08, 'i16', 'minS'),
+  packedI16('v_pk_mad_u16', { gfx9: 0x09, gfx10: 0x09 }, 'u16', 3, multiplyAdd),
+  packedI16('v_pk_add_u16', { gfx9: 0x0a, gfx10: 0x0a }, 'u16', 2, add),
+  packedI16('v_pk_sub_u16', { gfx9: 0x0b, gfx10: 0x0b }, 'u16', 2, subtract),
+  packedOrder('max', 0x0c, 'u16', 'maxU'),
+  packedOrder('min', 0x0d, 'u16', 'minU'),
+  packedHalfFloats('v_pk_fma_f16', { gfx9: 0x0e, gfx10: 0x0e }, 3, (f, x, y, z) => f.fma(x, y, z)),
+  packedHalfFloats('v_pk_add_f16', { gfx9: 0x0f, gfx10: 0x0f }, 2, (f, x, y) => f.add(x, y)),
+  packedHalfFloats('v_pk_mul_f16', { gfx9: 0x10, gfx10: 0x10 }, 2, (f, x, y) => f.mul(x, y)),
+  packedHalfFloats('v_pk_min_f16', { gfx9: 0x11, gfx10: 0x11, gfx12: ['v_pk_min_num_f16', 0x1b] }, 2, (f, x, y) => f.min(x, y)),
+  packedHalfFloats('v_pk_max_f16', { gfx9: 0x12, gfx10: 0x12, gfx12: ['v_pk_max_num_f16', 0x1c] }, 2, (f, x, y) => f.max(x, y)),
+  mixed('v_mad_mix_f32', { gfx900: 0x20 }, 'f32', {}, unfused),
+  mixed('v_mad_mixlo_f16', { gfx900: 0x21 }, 'f16', { keepsHighHalf: true }, unfused),
+  mixed('v_mad_mixhi_f16', { gfx900: 0x22 }, 'f16', { writesHighHalf: true }, unfused),
+  mixed('v_fma_mix_f32', { gfx904: 0x20, gfx10: 0x20 }, 'f32', DPP),
+  mixed('v_fma_mixlo_f16', { gfx904: 0x21, gfx10: 0x21 }, 'f16', { ...DPP, keepsHighHalf: true }),
+  mixed('v_fma_mixhi_f16', { gfx904: 0x22, gfx10: 0x22 }, 'f16', { ...DPP, writesHighHalf: true }),
+  row('VOP3P', 'v_dot2_f32_f16', { gfx906: 0x23, ...dots(0x13) }, '=vdst:f32 src0:v2f16 src1:v2f16 src2:f32', dot2F16, DPP),
+  row('VOP3P', 'v_dot2_f32_bf16', { gfx11: 0x1a }, '=vdst:f32 src0:v2bf16 src1:v2bf16 src2:f32', dot2Bf16),
+  row('VOP3P', 'v_dot4_i32_iu8', { gfx11: 0x16 }, MIXED_SIGNS, dotMixedSigns(8), CLAMPS),
+  row('VOP3P', 'v_dot8_i32_iu4', { gfx11: 0x18 }, MIXED_SIGNS, dotMixedSigns(4), CLAMPS),
+  dot('v_dot2_i32_i16', { gfx906: 0x26, ...dots(0x14), gfx11: -1 }, 16, 'i32'),
+  dot('v_dot2_u32_u16', { gfx906: 0x27, ...dots(0x15), gfx11: -1 }, 16, 'u32'),
+  dot('v_dot4_i32_i8', { gfx906: 0x28, ...dots(0x16), gfx11: -1 }, 8, 'i32'),
+  dot('v_dot4_u32_u8', { gfx906: 0x29, ...dots(0x17) }, 8, 'u32'),
+  dot('v_dot8_i32_i4', { gfx906: 0x2a, ...dots(0x18), gfx11: -1 }, 4, 'i32'),
+  dot('v_dot8_u32_u4', { gfx906: 0x2b, ...dots(0x19) }, 4, 'u32'),
+  packedFloats('v_pk_fma_f32', 0x30, 3, (f, x, y, z) => f.fma(x, y, z)),
+  packedFloats('v_pk_mul_f32', 0x31, 2, (f, x, y) => f.mul(x, y)),
+  packedFloats('v_pk_add_f32', 0x32, 2, (f, x, y) => f.add(x, y)),
+  row('VOP3P', 'v_pk_mov_b32', { gfx90a: 0x33 }, '=vdst:v2b32 src0:v2b32 src1:v2b32', moveDwords),
+  row('VOP3P', 'v_accvgpr_read_b32', { gfx908: 0x58 }, '=vdst:b32 src0:b32/a', (_, x) => x),
+  row('VOP3P', 'v_accvgpr_write_b32', { gfx908: 0x59 }, '=vdst:b32/a src0:b32', (_, x) => x),
+  packedUnlessNan('v_pk_minimum_f16', 0x1d, minimum),
+  packedUnlessNan('v_pk_maximum_f16', 0x1e, maximum),
+  row('VOP3P', 'v_dot4_f32_fp8_bf8', { gfx12: 0x24 }, '=vdst:f32 src0:b32 src1:b32 src2:f32', undefined, DPP),
+  row('VOP3P', 'v_dot4_f32_bf8_fp8', { gfx12: 0x25 }, '=vdst:f32 src0:b32 src1:b32 src2:f32', undefined, DPP),
+  row('VOP3P', 'v_dot4_f32_fp8_fp8', { gfx12: 0x26 }, '=vdst:f32 src0:b32 src1:b32 src2:f32', undefined, DPP),
+  row('VOP3P', 'v_dot4_f32_bf8_bf8', { gfx12: 0x27 }, '=vdst:f32 src0:b32 src1:b32 src2:f32', undefined, DPP),
   ...MATRIX_ROWS,
   ...WMMA_ROWS,
   ...WMMA_GFX12_ROWS,

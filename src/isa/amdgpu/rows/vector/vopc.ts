@@ -60,7 +60,7 @@ interface Place {
   readonly distance: ByFamily;
 }
 
-const DISTANCE: ByFamily = { gfx9: 16, gfx10: 16, gfx11: 128 };
+const DISTANCE: ByFamily = { gfx9: 0x10, gfx10: 0x10, gfx11: 0x80 };
 
 /** The name that families from gfx11 on have, if it is another. */
 const namedBy = (prefix: string, opcodes: ByFamily, gfx11Suffix: string): Opcodes =>
@@ -141,7 +141,7 @@ const FRACTION_BITS = { f16: 10, f32: 23, f64: 52 } as const;
 
 /** Bit of src1 for the class of src0: signalling NaN, quiet NaN, then from -infinity (2) to +infinity (9). */
 function classify(type: 'f16' | 'f32' | 'f64', opcodes: ByFamily): Row[] {
-  return pair(`class_${type}`, { opcodes, distance: { ...DISTANCE, gfx9: 1 } }, [type, 'b32'], (b, x, mask) => {
+  return pair(`class_${type}`, { opcodes, distance: { ...DISTANCE, gfx9: 0x01 } }, [type, 'b32'], (b, x, mask) => {
     const f = b.float(type);
     const minNormal = type === 'f64' ? b.i64(1n << 52n) : b.i32(1 << FRACTION_BITS[type]);
     const distance = b.select(
