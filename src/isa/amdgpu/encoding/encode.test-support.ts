@@ -1,13 +1,19 @@
-/** Machine code by the name of the instruction, for tests. */
+/** Machine code of one instruction for tests: from its text, or by its name and the fields of an encoding. */
 import { assert } from '../../../base/errors.ts';
 import { ROWS } from '../rows/index.ts';
 import type { Row } from '../rows/row.ts';
+import { assembleInstruction } from '../text/assembler/assemble.ts';
 import { encodingsOf } from './decode.ts';
 import { encodeFields, type FieldValues } from './encode.ts';
 import type { FormatName } from './formats.ts';
 import { targetFor } from './targets.ts';
 
 export type { FieldValues } from './encode.ts';
+
+/** Words of an instruction in assembler text. */
+export function assemble(text: string, processor = 'gfx90a', waveSize: 32 | 64 = 64): readonly number[] {
+  return assembleInstruction(text, { target: targetFor(processor), waveSize }).words;
+}
 
 /** Words of the instruction `name`, in its first encoding or in `formatName`. */
 export function encode(name: string, values: FieldValues, formatName?: FormatName, processor = 'gfx90a'): number[] {

@@ -1,20 +1,10 @@
-/** Encodings of the scalar formats and arithmetic on BigInt to compare with. CDNA2 ISA 13.1 and 13.2. */
+/** Scalar registers, and arithmetic on BigInt to compare with. */
 
-export const sop1 = (opcode: number, sdst: number, ssrc0: number): number =>
-  0xbe800000 | (sdst << 16) | (opcode << 8) | ssrc0;
-export const sop2 = (opcode: number, sdst: number, ssrc0: number, ssrc1: number): number =>
-  0x80000000 | (opcode << 23) | (sdst << 16) | (ssrc1 << 8) | ssrc0;
-export const sopc = (opcode: number, ssrc0: number, ssrc1: number): number =>
-  0xbf000000 | (opcode << 16) | (ssrc1 << 8) | ssrc0;
-export const sopk = (opcode: number, sdst: number, simm16: number): number =>
-  0xb0000000 | (opcode << 23) | (sdst << 16) | (simm16 & 0xffff);
-export const sopp = (opcode: number, simm16 = 0): number => 0xbf800000 | (opcode << 16) | (simm16 & 0xffff);
-
-export const EXEC = 126;
 export const VCC = 106;
 export const M0 = 124;
-/** ssrc: a literal follows. */
-export const LITERAL = 255;
+
+/** `s6` or `s[6:7]`. */
+export const sgprs = (first: number, bits: 32 | 64): string => (bits === 32 ? `s${first}` : `s[${first}:${first + 1}]`);
 
 export const u = (bits: 32 | 64, value: bigint): bigint => BigInt.asUintN(bits, value);
 export const s = (bits: 32 | 64, value: bigint): bigint => BigInt.asIntN(bits, value);

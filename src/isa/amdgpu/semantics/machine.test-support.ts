@@ -6,6 +6,8 @@ import type { FloatMode } from '../../../ir/float-builder.ts';
 import type { Evaluated } from '../../../ir/op.ts';
 import type { ExitReason, MemorySpace, StateSlot } from '../../../ir/types.ts';
 import { decoderFor } from '../encoding/decode.ts';
+import { assemble } from '../encoding/encode.test-support.ts';
+import { bytesOf } from '../encoding/encode.ts';
 import type { Instruction } from '../encoding/instruction.ts';
 import {
   isAperture,
@@ -91,11 +93,10 @@ export class TestWave {
     this.sgprs[register + 1] = Number(BigInt.asIntN(32, value >> 32n));
   }
 
-  /** Decodes and executes one instruction given as dwords; returns it. */
-  run(words: readonly number[], processor = 'gfx90a', floatMode = DEFAULT_MODE): Instruction {
-    const code = new DataView(new ArrayBuffer(words.length * 4));
-    for (const [i, word] of words.entries()) code.setUint32(i * 4, word >>> 0, true);
-    const instruction = decoderFor(processor, this.waveSize).decode(code, 0);
+  /** Decodes and executes one instruction given as text or dwords; returns it. */
+  run(code: string | readonly number[], processor = 'gfx90a', floatMode = DEFAULT_MODE): Instruction {
+    const words = typeof code === 'string' ? assemble(code, processor, this.waveSize) : code;
+    const instruction = decoderFor(processor, this.waveSize).decode(new DataView(bytesOf(words).buffer), 0);
     assert(
       typeof instruction === 'object',
       `decoding ${words.map((word) => word.toString(16))}: ${String(instruction)}`,

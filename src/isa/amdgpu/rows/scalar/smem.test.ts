@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { WavewrightError } from '../../../../base/errors.ts';
 import { decoderFor } from '../../encoding/decode.ts';
+import { encode } from '../../encoding/encode.test-support.ts';
 import { TestWave } from '../../semantics/machine.test-support.ts';
 import { M0, VCC } from '../scalar.test-support.ts';
 
@@ -17,20 +18,19 @@ interface Encoding {
 
 /** soffset stands in the low bits of `offset` when there is no immediate (soffset_en = 0), and in its own field else. */
 function smem(
-  opcode: number,
+  name: string,
   { sdata = 0, sbase = 0, offset, soffset }: Encoding,
   soffsetEn = offset !== undefined,
 ): number[] {
-  const useField = soffset !== undefined && soffsetEn;
-  const first =
-    0xc0000000 |
-    (opcode << 18) |
-    (offset === undefined ? 0 : 1 << 17) |
-    (useField ? 1 << 14 : 0) |
-    (sdata << 6) |
-    (sbase >> 1);
-  const low = offset === undefined ? (useField ? 0 : (soffset ?? 0)) : offset & 0x1fffff;
-  return [first, low | (useField ? soffset << 25 : 0)];
+  const usesField = soffset !== undefined && soffsetEn;
+  return encode(name, {
+    sdata,
+    sbase: sbase >> 1,
+    imm: offset === undefined ? 0 : 1,
+    soffset_en: usesField ? 1 : 0,
+    soffset: usesField ? soffset : 0,
+    offset: (offset ?? (usesField ? 0 : (soffset ?? 0))) & 0x1fffff,
+  });
 }
 
 /** Memory whose dword at byte address a is a * 0x10001. */
@@ -43,18 +43,18 @@ const pattern = (address: number, dwords: number): number[] =>
   Array.from({ length: dwords }, (_, i) => (address + 4 * i) * 0x10001);
 
 test('s_load reads 1 to 16 dwords, whatever EXEC is', () => {
-  for (const [opcode, dwords, name] of [
-    [0, 1, 's_load_dword'],
-    [1, 2, 's_load_dwordx2'],
-    [2, 4, 's_load_dwordx4'],
-    [3, 8, 's_load_dwordx8'],
-    [4, 16, 's_load_dwordx16'],
+  for (const [dwords, name] of [
+    [1, 's_load_dword'],
+    [2, 's_load_dwordx2'],
+    [4, 's_load_dwordx4'],
+    [8, 's_load_dwordx8'],
+    [16, 's_load_dwordx16'],
   ] as const) {
     const wave = waveWithPattern();
     wave.exec = 0n;
     wave.setPair(2, 0x100n);
     wave.sgprs[20 + dwords] = 99;
-    assert.equal(wave.run(smem(opcode, { sdata: 20, sbase: 2, offset: 0x20 })).row.name, name);
+    assert.equal(wave.run(smem(name, { sdata: 20, sbase: 2, offset: 0x20 })).row.name, name);
     assert.deepEqual([...wave.sgprs.subarray(20, 20 + dwords)], pattern(0x120, dwords));
     assert.equal(wave.sgprs[20 + dwords], 99);
   }
@@ -76,7 +76,7 @@ test('addresses: every form of offset; the two low bits of each part are ignored
     const wave = waveWithPattern();
     wave.setPair(2, base);
     wave.sgprs[encoding.soffset ?? 8] = offset;
-    wave.run(smem(0, { sdata: 20, sbase: 2, ...encoding }, soffsetEn));
+    wave.run(smem('s_load_dword', { sdata: 20, sbase: 2, ...encoding }, soffsetEn));
     assert.equal(wave.sgprs[20], pattern(expected, 1)[0], JSON.stringify(encoding));
   }
 });
@@ -84,12 +84,12 @@ test('addresses: every form of offset; the two low bits of each part are ignored
 test('the destination may be the base, VCC or M0', () => {
   const wave = waveWithPattern();
   wave.setPair(2, 0x200n);
-  wave.run(smem(1, { sdata: 2, sbase: 2, offset: 8 }));
+  wave.run(smem('s_load_dwordx2', { sdata: 2, sbase: 2, offset: 8 }));
   assert.deepEqual([...wave.sgprs.subarray(2, 4)], pattern(0x208, 2));
   wave.setPair(2, 0x200n);
-  wave.run(smem(1, { sdata: VCC, sbase: 2, offset: 0 }));
+  wave.run(smem('s_load_dwordx2', { sdata: VCC, sbase: 2, offset: 0 }));
   assert.deepEqual([...wave.sgprs.subarray(VCC, VCC + 2)], pattern(0x200, 2));
-  wave.run(smem(0, { sdata: M0, sbase: 2, offset: 0 }));
+  wave.run(smem('s_load_dword', { sdata: M0, sbase: 2, offset: 0 }));
   assert.equal(wave.sgprs[M0], pattern(0x200, 1)[0]);
 });
 
@@ -103,12 +103,12 @@ function setResource(wave: TestWave, at: number, base: number, stride: number, r
 test('s_buffer_load reads inside the buffer and gives 0 beyond', () => {
   const inside = (address: number, dwords: number, endsAt: number): number[] =>
     pattern(address, dwords).map((value, i) => (address + 4 * i + 4 <= endsAt ? value : 0));
-  for (const [opcode, dwords, name] of [
-    [8, 1, 's_buffer_load_dword'],
-    [9, 2, 's_buffer_load_dwordx2'],
-    [10, 4, 's_buffer_load_dwordx4'],
-    [11, 8, 's_buffer_load_dwordx8'],
-    [12, 16, 's_buffer_load_dwordx16'],
+  for (const [dwords, name] of [
+    [1, 's_buffer_load_dword'],
+    [2, 's_buffer_load_dwordx2'],
+    [4, 's_buffer_load_dwordx4'],
+    [8, 's_buffer_load_dwordx8'],
+    [16, 's_buffer_load_dwordx16'],
   ] as const) {
     for (const [stride, records] of [
       [0, 64],
@@ -123,7 +123,7 @@ test('s_buffer_load reads inside the buffer and gives 0 beyond', () => {
       for (const offset of [0, 4, 6, 0x30, 0x3c, 0x40, 0x44]) {
         const wave = waveWithPattern();
         setResource(wave, 4, 0x400, stride, records);
-        assert.equal(wave.run(smem(opcode, { sdata: 20, sbase: 4, offset })).row.name, name);
+        assert.equal(wave.run(smem(name, { sdata: 20, sbase: 4, offset })).row.name, name);
         const start = 0x400 + (offset & ~3);
         const what = `${name} at ${offset} of ${stride} * ${records}`;
         assert.deepEqual([...wave.sgprs.subarray(20, 20 + dwords)], inside(start, dwords, 0x400 + size), what);
@@ -138,7 +138,7 @@ test('s_buffer_load: SGPR offsets are unsigned, and so is the immediate; the sum
     setResource(wave, 4, 0x402, 0, records);
     wave.sgprs[8] = offset;
     wave.sgprs[20] = -1;
-    wave.run(smem(8, { sdata: 20, sbase: 4, ...encoding }));
+    wave.run(smem('s_buffer_load_dword', { sdata: 20, sbase: 4, ...encoding }));
     return wave.sgprs[20]!;
   };
   assert.equal(read({ soffset: 8 }, 0x23), pattern(0x420, 1)[0]);
@@ -156,7 +156,7 @@ test('s_buffer_load: the base has 48 bits', () => {
     wave.setPair(4, (BigInt(high) << 32n) | 0x400n);
     wave.sgprs[6] = 0x100;
     assert.throws(
-      () => wave.run(smem(8, { sdata: 20, sbase: 4, offset: 0 })),
+      () => wave.run(smem('s_buffer_load_dword', { sdata: 20, sbase: 4, offset: 0 })),
       RangeError,
       'far outside the test memory',
     );
@@ -164,33 +164,30 @@ test('s_buffer_load: the base has 48 bits', () => {
 });
 
 test('s_memtime and s_memrealtime read the clock', () => {
-  for (const [opcode, name] of [
-    [36, 's_memtime'],
-    [37, 's_memrealtime'],
-  ] as const) {
+  for (const name of ['s_memtime', 's_memrealtime'] as const) {
     const wave = new TestWave();
     wave.ticks = 0x1_2345_6789n;
-    assert.equal(wave.run(smem(opcode, { sdata: 20 })).row.name, name);
+    assert.equal(wave.run(smem(name, { sdata: 20 })).row.name, name);
     assert.equal(wave.pair(20), 0x1_2345_6789n);
   }
 });
 
 test('cache control and prefetches have no effect', () => {
-  for (const [opcode, name] of [
-    [32, 's_dcache_inv'],
-    [33, 's_dcache_wb'],
-    [34, 's_dcache_inv_vol'],
-    [35, 's_dcache_wb_vol'],
-    [38, 's_atc_probe'],
-    [39, 's_atc_probe_buffer'],
-    [40, 's_dcache_discard'],
-    [41, 's_dcache_discard_x2'],
+  for (const name of [
+    's_dcache_inv',
+    's_dcache_wb',
+    's_dcache_inv_vol',
+    's_dcache_wb_vol',
+    's_atc_probe',
+    's_atc_probe_buffer',
+    's_dcache_discard',
+    's_dcache_discard_x2',
   ] as const) {
     const wave = waveWithPattern();
     const before = wave.sgprs.slice();
     const memory = wave.memory.buffer.slice(0);
     const address = /inv|wb/.test(name) ? { imm: 0 } : { sbase: 2, offset: 0x10 };
-    assert.equal(wave.run(smem(opcode, address)).row.name, name);
+    assert.equal(wave.run(smem(name, address)).row.name, name);
     assert.deepEqual(wave.sgprs, before);
     assert.deepEqual(wave.memory.buffer, memory);
   }
@@ -201,7 +198,7 @@ test('an atomic writes its data registers only with glc', () => {
     [0, 'read'],
     [1, 'readwrite'],
   ] as const) {
-    const [first, second] = smem(130, { sdata: 20, sbase: 2, offset: 0 }) as [number, number];
+    const [first, second] = smem('s_atomic_add', { sdata: 20, sbase: 2, offset: 0 }) as [number, number];
     const code = new DataView(Uint32Array.of(first | (glc << 16), second).buffer);
     const instruction = decoderFor('gfx90a', 64).decode(code, 0);
     assert.ok(typeof instruction === 'object');
@@ -210,15 +207,15 @@ test('an atomic writes its data registers only with glc', () => {
 });
 
 test('what cannot run is refused by name', () => {
-  for (const [opcode, sdata, message] of [
-    [5, 20, /^unsupported instruction 's_scratch_load_dword'$/],
-    [16, 20, /^unsupported instruction 's_store_dword'$/],
-    [26, 20, /^unsupported instruction 's_buffer_store_dwordx4'$/],
-    [65, 20, /^unsupported instruction 's_buffer_atomic_cmpswap'$/],
-    [172, 20, /^unsupported instruction 's_atomic_dec_x2'$/],
+  for (const [name, message] of [
+    ['s_scratch_load_dword', /^unsupported instruction 's_scratch_load_dword'$/],
+    ['s_store_dword', /^unsupported instruction 's_store_dword'$/],
+    ['s_buffer_store_dwordx4', /^unsupported instruction 's_buffer_store_dwordx4'$/],
+    ['s_buffer_atomic_cmpswap', /^unsupported instruction 's_buffer_atomic_cmpswap'$/],
+    ['s_atomic_dec_x2', /^unsupported instruction 's_atomic_dec_x2'$/],
   ] as const) {
     assert.throws(
-      () => new TestWave().run(smem(opcode, { sdata, sbase: 2, offset: 0 })),
+      () => new TestWave().run(smem(name, { sdata: 20, sbase: 2, offset: 0 })),
       (error) => error instanceof WavewrightError && error.code === 'UNSUPPORTED' && message.test(error.message),
     );
   }

@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { WavewrightError } from '../../../../base/errors.ts';
+import { assemble } from '../../encoding/encode.test-support.ts';
 import { TestWave } from '../../semantics/machine.test-support.ts';
-import { EDGES_32, EDGES_64, EXEC, LITERAL, s, sop2, u, VCC } from '../scalar.test-support.ts';
+import { EDGES_32, EDGES_64, s, sgprs, u } from '../scalar.test-support.ts';
 
 type Result = readonly [result: bigint, scc?: boolean];
 /** Sources as unsigned values, SCC before; the result is taken modulo the width, a missing scc stays as it was. */
@@ -13,7 +14,6 @@ const wave = new TestWave();
 /** Every pair of the values, with SCC off and on: sources in s[2:3] and s[4:5], result in s[6:7]. */
 function check(
   name: string,
-  opcode: number,
   widths: readonly [32 | 64, 32 | 64, 32 | 64],
   xs: readonly bigint[],
   ys: readonly bigint[],
@@ -21,6 +21,7 @@ function check(
 ) {
   test(name, () => {
     const [width, xWidth, yWidth] = widths;
+    const words = assemble(`${name} ${sgprs(6, width)}, ${sgprs(2, xWidth)}, ${sgprs(4, yWidth)}`);
     for (const x of xs) {
       for (const y of ys) {
         for (const scc of [0, 1]) {
@@ -28,7 +29,7 @@ function check(
           wave.setPair(4, yWidth === 64 ? y : y | 0xbeef_0000_0000n);
           wave.setPair(6, 0n);
           wave.scc = scc;
-          assert.equal(wave.run([sop2(opcode, 6, 2, 4)]).row.name, name);
+          assert.equal(wave.run(words).row.name, name);
           const [result, sccAfter = scc === 1] = expect(x, y, BigInt(scc));
           const what = `${name}(0x${x.toString(16)}, 0x${y.toString(16)}) with scc ${scc}`;
           assert.equal(wave.pair(6).toString(16), u(width, result).toString(16), what);
@@ -39,10 +40,8 @@ function check(
   });
 }
 
-const check32 = (name: string, opcode: number, expect: Expect, ys = EDGES_32) =>
-  check(name, opcode, [32, 32, 32], EDGES_32, ys, expect);
-const check64 = (name: string, opcode: number, expect: Expect) =>
-  check(name, opcode, [64, 64, 64], EDGES_64, EDGES_64, expect);
+const check32 = (name: string, expect: Expect, ys = EDGES_32) => check(name, [32, 32, 32], EDGES_32, ys, expect);
+const check64 = (name: string, expect: Expect) => check(name, [64, 64, 64], EDGES_64, EDGES_64, expect);
 
 const LIMIT = 1n << 32n;
 const fits = (value: bigint): boolean => s(32, value) === value;
@@ -50,18 +49,18 @@ const i = (value: bigint): bigint => s(32, value);
 const pick = (first: boolean, x: bigint, y: bigint): bigint => (first ? x : y);
 const nonZero = (result: bigint): Result => [result, u(64, result) !== 0n];
 
-check32('s_add_u32', 0, (x, y) => [x + y, x + y >= LIMIT]);
-check32('s_sub_u32', 1, (x, y) => [x - y, y > x]);
-check32('s_add_i32', 2, (x, y) => [x + y, !fits(i(x) + i(y))]);
-check32('s_sub_i32', 3, (x, y) => [x - y, !fits(i(x) - i(y))]);
-check32('s_addc_u32', 4, (x, y, scc) => [x + y + scc, x + y + scc >= LIMIT]);
-check32('s_subb_u32', 5, (x, y, scc) => [x - y - scc, y + scc > x]);
-check32('s_min_i32', 6, (x, y) => [pick(i(x) < i(y), x, y), i(x) < i(y)]);
-check32('s_min_u32', 7, (x, y) => [pick(x < y, x, y), x < y]);
-check32('s_max_i32', 8, (x, y) => [pick(i(x) > i(y), x, y), i(x) >= i(y)]);
-check32('s_max_u32', 9, (x, y) => [pick(x > y, x, y), x >= y]);
-check32('s_cselect_b32', 10, (x, y, scc) => [scc ? x : y]);
-check64('s_cselect_b64', 11, (x, y, scc) => [scc ? x : y]);
+check32('s_add_u32', (x, y) => [x + y, x + y >= LIMIT]);
+check32('s_sub_u32', (x, y) => [x - y, y > x]);
+check32('s_add_i32', (x, y) => [x + y, !fits(i(x) + i(y))]);
+check32('s_sub_i32', (x, y) => [x - y, !fits(i(x) - i(y))]);
+check32('s_addc_u32', (x, y, scc) => [x + y + scc, x + y + scc >= LIMIT]);
+check32('s_subb_u32', (x, y, scc) => [x - y - scc, y + scc > x]);
+check32('s_min_i32', (x, y) => [pick(i(x) < i(y), x, y), i(x) < i(y)]);
+check32('s_min_u32', (x, y) => [pick(x < y, x, y), x < y]);
+check32('s_max_i32', (x, y) => [pick(i(x) > i(y), x, y), i(x) >= i(y)]);
+check32('s_max_u32', (x, y) => [pick(x > y, x, y), x >= y]);
+check32('s_cselect_b32', (x, y, scc) => [scc ? x : y]);
+check64('s_cselect_b64', (x, y, scc) => [scc ? x : y]);
 
 const BITWISE: readonly (readonly [string, (x: bigint, y: bigint) => bigint])[] = [
   ['and', (x, y) => x & y],
@@ -73,24 +72,21 @@ const BITWISE: readonly (readonly [string, (x: bigint, y: bigint) => bigint])[] 
   ['nor', (x, y) => ~(x | y)],
   ['xnor', (x, y) => ~(x ^ y)],
 ];
-BITWISE.forEach(([name, operation], index) => {
-  check32(`s_${name}_b32`, 12 + 2 * index, (x, y) => nonZero(u(32, operation(x, y))));
-  check64(`s_${name}_b64`, 13 + 2 * index, (x, y) => nonZero(operation(x, y)));
-});
+for (const [name, operation] of BITWISE) {
+  check32(`s_${name}_b32`, (x, y) => nonZero(u(32, operation(x, y))));
+  check64(`s_${name}_b64`, (x, y) => nonZero(operation(x, y)));
+}
 
-const shift64 = (name: string, opcode: number, expect: Expect, ys = EDGES_32) =>
-  check(name, opcode, [64, 64, 32], EDGES_64, ys, expect);
-check32('s_lshl_b32', 28, (x, y) => nonZero(u(32, x << (y & 31n))));
-shift64('s_lshl_b64', 29, (x, y) => nonZero(x << (y & 63n)));
-check32('s_lshr_b32', 30, (x, y) => nonZero(x >> (y & 31n)));
-shift64('s_lshr_b64', 31, (x, y) => nonZero(x >> (y & 63n)));
-check32('s_ashr_i32', 32, (x, y) => nonZero(u(32, i(x) >> (y & 31n))));
-shift64('s_ashr_i64', 33, (x, y) => nonZero(s(64, x) >> (y & 63n)));
-check32('s_bfm_b32', 34, (x, y) => [((1n << (x & 31n)) - 1n) << (y & 31n)]);
-check('s_bfm_b64', 35, [64, 32, 32], EDGES_32, [...EDGES_32, 40n, 63n], (x, y) => [
-  ((1n << (x & 63n)) - 1n) << (y & 63n),
-]);
-check32('s_mul_i32', 36, (x, y) => [x * y]);
+const shift64 = (name: string, expect: Expect, ys = EDGES_32) => check(name, [64, 64, 32], EDGES_64, ys, expect);
+check32('s_lshl_b32', (x, y) => nonZero(u(32, x << (y & 31n))));
+shift64('s_lshl_b64', (x, y) => nonZero(x << (y & 63n)));
+check32('s_lshr_b32', (x, y) => nonZero(x >> (y & 31n)));
+shift64('s_lshr_b64', (x, y) => nonZero(x >> (y & 63n)));
+check32('s_ashr_i32', (x, y) => nonZero(u(32, i(x) >> (y & 31n))));
+shift64('s_ashr_i64', (x, y) => nonZero(s(64, x) >> (y & 63n)));
+check32('s_bfm_b32', (x, y) => [((1n << (x & 31n)) - 1n) << (y & 31n)]);
+check('s_bfm_b64', [64, 32, 32], EDGES_32, [...EDGES_32, 40n, 63n], (x, y) => [((1n << (x & 63n)) - 1n) << (y & 63n)]);
+check32('s_mul_i32', (x, y) => [x * y]);
 
 /** Offset in [5:0], width in [22:16], and bits that do not count. */
 const FIELDS = [0, 1, 7, 8, 31, 32, 33, 63, 64, 65, 127].flatMap((width) =>
@@ -99,23 +95,23 @@ const FIELDS = [0, 1, 7, 8, 31, 32, 33, 63, 64, 65, 127].flatMap((width) =>
 const field = (x: bigint, width: bigint): bigint => x & ((1n << width) - 1n);
 const signedField = (x: bigint, width: bigint): bigint => (width === 0n ? 0n : BigInt.asIntN(Number(width), x));
 const widthOf = (y: bigint): bigint => (y >> 16n) & 127n;
-check32('s_bfe_u32', 37, (x, y) => nonZero(field(x >> (y & 31n), widthOf(y))), FIELDS);
-check32('s_bfe_i32', 38, (x, y) => nonZero(u(32, signedField(i(x) >> (y & 31n), widthOf(y)))), FIELDS);
-shift64('s_bfe_u64', 39, (x, y) => nonZero(field(x >> (y & 63n), widthOf(y))), FIELDS);
-shift64('s_bfe_i64', 40, (x, y) => nonZero(signedField(s(64, x) >> (y & 63n), widthOf(y))), FIELDS);
+check32('s_bfe_u32', (x, y) => nonZero(field(x >> (y & 31n), widthOf(y))), FIELDS);
+check32('s_bfe_i32', (x, y) => nonZero(u(32, signedField(i(x) >> (y & 31n), widthOf(y)))), FIELDS);
+shift64('s_bfe_u64', (x, y) => nonZero(field(x >> (y & 63n), widthOf(y))), FIELDS);
+shift64('s_bfe_i64', (x, y) => nonZero(signedField(s(64, x) >> (y & 63n), widthOf(y))), FIELDS);
 
-check32('s_absdiff_i32', 42, (x, y) => {
+check32('s_absdiff_i32', (x, y) => {
   const difference = i(x - y);
   return nonZero(u(32, difference < 0n ? -difference : difference));
 });
-check32('s_mul_hi_u32', 44, (x, y) => [(x * y) >> 32n]);
-check32('s_mul_hi_i32', 45, (x, y) => [(i(x) * i(y)) >> 32n]);
+check32('s_mul_hi_u32', (x, y) => [(x * y) >> 32n]);
+check32('s_mul_hi_i32', (x, y) => [(i(x) * i(y)) >> 32n]);
 for (const amount of [1n, 2n, 3n, 4n]) {
-  check32(`s_lshl${amount}_add_u32`, 45 + Number(amount), (x, y) => [(x << amount) + y, (x << amount) + y >= LIMIT]);
+  check32(`s_lshl${amount}_add_u32`, (x, y) => [(x << amount) + y, (x << amount) + y >= LIMIT]);
 }
-check32('s_pack_ll_b32_b16', 50, (x, y) => [((y & 0xffffn) << 16n) | (x & 0xffffn)]);
-check32('s_pack_lh_b32_b16', 51, (x, y) => [((y >> 16n) << 16n) | (x & 0xffffn)]);
-check32('s_pack_hh_b32_b16', 52, (x, y) => [((y >> 16n) << 16n) | (x >> 16n)]);
+check32('s_pack_ll_b32_b16', (x, y) => [((y & 0xffffn) << 16n) | (x & 0xffffn)]);
+check32('s_pack_lh_b32_b16', (x, y) => [((y >> 16n) << 16n) | (x & 0xffffn)]);
+check32('s_pack_hh_b32_b16', (x, y) => [((y >> 16n) << 16n) | (x >> 16n)]);
 
 test('the examples of the manual for s_absdiff_i32', () => {
   for (const [x, y, expected] of [
@@ -126,25 +122,25 @@ test('the examples of the manual for s_absdiff_i32', () => {
   ] as const) {
     wave.sgprs[2] = x;
     wave.sgprs[4] = y;
-    wave.run([sop2(42, 6, 2, 4)]);
+    wave.run('s_absdiff_i32 s6, s2, s4');
     assert.equal(wave.sgprs[6]! >>> 0, expected);
   }
 });
 
 test('constants: 32-bit ones in both places, 64-bit ones extended by the type', () => {
-  wave.run([sop2(3, 6, 193, 192)]); // s_sub_i32 s6, -1, 64
+  wave.run('s_sub_i32 s6, -1, 64');
   assert.equal(wave.sgprs[6], -65);
-  wave.run([sop2(0, 6, LITERAL, 129), 0xffffffff]); // s_add_u32 s6, 0xffffffff, 1
+  wave.run('s_add_u32 s6, 0xffffffe0, 32');
   assert.deepEqual([wave.sgprs[6], wave.scc], [0, 1]);
-  wave.run([sop2(15, 6, 193, 128)]); // s_or_b64 s[6:7], -1, 0
+  wave.run('s_or_b64 s[6:7], -1, 0');
   assert.equal(wave.pair(6), 0xffff_ffff_ffff_ffffn);
-  wave.run([sop2(15, 6, LITERAL, 128), 0x80000000]); // s_or_b64 s[6:7], 0x80000000, 0
+  wave.run('s_or_b64 s[6:7], 0x80000000, 0');
   assert.equal(wave.pair(6), 0x8000_0000n);
-  wave.run([sop2(33, 6, LITERAL, 129), 0x80000000]); // s_ashr_i64 s[6:7], 0x80000000, 1: a signed literal
+  wave.run('s_ashr_i64 s[6:7], 0x80000000, 1'); // a signed literal
   assert.equal(wave.pair(6), 0xffff_ffff_c000_0000n);
-  wave.run([sop2(13, 6, 242, 193)]); // s_and_b64 s[6:7], 1.0, -1
+  wave.run('s_and_b64 s[6:7], 1.0, -1');
   assert.equal(wave.pair(6), 0x3ff0_0000_0000_0000n);
-  wave.run([sop2(12, 6, 242, 193)]); // s_and_b32 s6, 1.0, -1
+  wave.run('s_and_b32 s6, 1.0, -1');
   assert.equal(wave.sgprs[6], 0x3f800000);
 });
 
@@ -152,45 +148,41 @@ test('special sources: scc, vccz and execz are 0 or 1, apertures have their base
   wave.scc = 1;
   wave.vcc = 0n;
   wave.exec = 0n;
-  for (const [ssrc, expected] of [
-    [253, 1],
-    [251, 1],
-    [252, 1],
-  ] as const) {
+  for (const source of ['src_scc', 'src_vccz', 'src_execz']) {
     wave.scc = 1;
-    wave.run([sop2(24, 6, ssrc, 128)]); // s_nor_b32 s6, ssrc, 0
-    assert.equal(wave.sgprs[6], ~expected);
+    wave.run(`s_nor_b32 s6, ${source}, 0`);
+    assert.equal(wave.sgprs[6], ~1);
   }
   wave.exec = 1n << 63n;
   wave.vcc = 1n << 32n;
-  for (const ssrc of [251, 252]) {
-    wave.run([sop2(14, 6, ssrc, 128)]);
+  for (const source of ['src_vccz', 'src_execz']) {
+    wave.run(`s_or_b32 s6, ${source}, 0`);
     assert.equal(wave.sgprs[6], 0);
   }
-  wave.run([sop2(15, 6, 235, 128)]); // s_or_b64 s[6:7], src_shared_base, 0
+  wave.run('s_or_b64 s[6:7], src_shared_base, 0');
   assert.equal(wave.pair(6), 0x1_0000_0000_0000n);
-  wave.run([sop2(15, 6, 237, 128)]);
+  wave.run('s_or_b64 s[6:7], src_private_base, 0');
   assert.equal(wave.pair(6), 0x2_0000_0000_0000n);
-  wave.run([sop2(14, 6, 235, 128)]); // the 32-bit form reads the low dword
+  wave.run('s_or_b32 s6, src_shared_base, 0'); // the low dword
   assert.equal(wave.sgprs[6], 0);
 });
 
 test('exec and vcc are ordinary destinations; EXEC = 0 stops no scalar instruction', () => {
   wave.exec = 0n;
   wave.setPair(2, 0xf0f0_f0f0_0f0f_0f0fn);
-  wave.run([sop2(27, EXEC, 2, 2)]); // s_xnor_b64 exec, s[2:3], s[2:3]
+  wave.run('s_xnor_b64 exec, s[2:3], s[2:3]');
   assert.equal(wave.exec, 0xffff_ffff_ffff_ffffn);
-  wave.run([sop2(13, VCC, EXEC, 2)]); // s_and_b64 vcc, exec, s[2:3]
+  wave.run('s_and_b64 vcc, exec, s[2:3]');
   assert.equal(wave.vcc, 0xf0f0_f0f0_0f0f_0f0fn);
 });
 
 test('what cannot run is refused by name', () => {
-  const refused = (words: number[], message: RegExp) =>
+  const refused = (text: string, message: RegExp) =>
     assert.throws(
-      () => wave.run(words),
+      () => wave.run(text),
       (error) => error instanceof WavewrightError && error.code === 'UNSUPPORTED' && message.test(error.message),
     );
-  refused([sop2(41, 0, 2, 4)], /s_cbranch_g_fork/);
-  refused([sop2(43, 0, 2, 4)], /s_rfe_restore_b64/);
-  refused([sop2(0, 6, 239, 4)], /source operand 239 of instruction 's_add_u32'/);
+  refused('s_cbranch_g_fork s[2:3], s[4:5]', /s_cbranch_g_fork/);
+  refused('s_rfe_restore_b64 s[2:3], s4', /s_rfe_restore_b64/);
+  refused('s_add_u32 s6, src_pops_exiting_wave_id, s4', /source operand 239 of instruction 's_add_u32'/);
 });
