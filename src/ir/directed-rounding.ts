@@ -7,8 +7,8 @@
  *   underflows to zero, because an exact zero comes out positive.
  * Errors of NaNs and of exact infinities are NaNs, which are neither below nor above zero.
  */
-import type { Builder } from './builder.ts';
 import { type Rounding, TOWARD_NEGATIVE, TOWARD_POSITIVE } from './float-bits.ts';
+import type { PureBuilder } from './pure-builder.ts';
 import type { Value } from './types.ts';
 
 export interface Arithmetic {
@@ -44,7 +44,7 @@ interface Side {
 }
 
 /** `nearest`, or its neighbour where the exact result lies on the side that `rounding` takes. Neighbours differ by 1 in their bits. */
-export function settle(b: Builder, rounding: Rounding, nearest: Value, isNegative: Value, exact: Side): Value {
+export function settle(b: PureBuilder, rounding: Rounding, nearest: Value, isNegative: Value, exact: Side): Value {
   const one = nearest.type === 'i64' ? b.i64(1n) : b.i32(1);
   const outward = b.add(nearest, one);
   const inward = b.sub(nearest, one);
@@ -59,13 +59,13 @@ export function settle(b: Builder, rounding: Rounding, nearest: Value, isNegativ
 }
 
 const SIGN = 1n << 63n;
-const isNegative64 = (b: Builder, x: Value): Value => b.ltS(x, b.i64(0n));
-const negated = (b: Builder, x: Value): Value => b.xor(x, b.i64(SIGN));
-const magnitude = (b: Builder, x: Value): Value => b.and(x, b.i64(SIGN - 1n));
-const less = (b: Builder, x: Value, y: Value): Value => b.op('f64.lt', x, y);
+const isNegative64 = (b: PureBuilder, x: Value): Value => b.ltS(x, b.i64(0n));
+const negated = (b: PureBuilder, x: Value): Value => b.xor(x, b.i64(SIGN));
+const magnitude = (b: PureBuilder, x: Value): Value => b.and(x, b.i64(SIGN - 1n));
+const less = (b: PureBuilder, x: Value, y: Value): Value => b.op('f64.lt', x, y);
 
 /** `sum`, the nearest f64 to x + y, with its rest: of two numbers the smaller one loses what the larger one has no place for. */
-function exactSum(b: Builder, rounding: Rounding, sum: Value, x: Value, y: Value): Sum {
+function exactSum(b: PureBuilder, rounding: Rounding, sum: Value, x: Value, y: Value): Sum {
   const isOrdered = b.ltU(magnitude(b, y), magnitude(b, x));
   const [large, small] = [b.select(isOrdered, x, y), b.select(isOrdered, y, x)];
   const rest = b.op('f64.sub', small, b.op('f64.sub', sum, large));
@@ -75,7 +75,7 @@ function exactSum(b: Builder, rounding: Rounding, sum: Value, x: Value, y: Value
   return { value: b.select(isZero, b.and(b.or(x, y), b.i64(SIGN)), sum), rest };
 }
 
-export function directedNarrow(b: Builder, rounding: Rounding, { isNegative, widen, nearestFromF64 }: Narrow) {
+export function directedNarrow(b: PureBuilder, rounding: Rounding, { isNegative, widen, nearestFromF64 }: Narrow) {
   const narrow = ({ value, rest }: Sum): Value => {
     const nearest = nearestFromF64(value);
     const back = widen(nearest);
@@ -119,7 +119,7 @@ export function directedNarrow(b: Builder, rounding: Rounding, { isNegative, wid
   return arithmetic;
 }
 
-export function directedF64(b: Builder, rounding: Rounding): Arithmetic {
+export function directedF64(b: PureBuilder, rounding: Rounding): Arithmetic {
   const sum = (nearest: Value, x: Value, y: Value): Value => {
     const { value, rest } = exactSum(b, rounding, nearest, x, y);
     const zero = b.i64(0n);

@@ -1,10 +1,19 @@
 /** The reference executor of the ir: one value after the other, lane by lane. Slow and obvious. */
 import { assert } from '../base/errors.ts';
-import { fromConstant } from './builder.ts';
-import { isMatrixProgram, multiplyMatrices } from './matrix-product.ts';
+import { fromConstant } from './folding.ts';
+import { multiplyMatrices } from './matrix-product.ts';
 import type { Evaluated } from './op.ts';
 import { OPS } from './ops.ts';
-import type { ExitReason, MemorySpace, OperandDword, Program, StateSlot, Update, Value } from './types.ts';
+import {
+  type ExitReason,
+  isMatrixProgram,
+  type MemorySpace,
+  type OperandDword,
+  type Program,
+  type StateSlot,
+  type Update,
+  type Value,
+} from './types.ts';
 
 /** The wave that a program runs on. `lane` is -1 for a uniform register. Values of 32 bits are in int32 form. */
 export interface Machine {

@@ -2,10 +2,10 @@
  * Floating-point operations as instructions mean them: the MODE register's rounding and denormal settings applied to the pure
  * operations, minimum and maximum, and everything that is composed of integer operations on the bits.
  */
-import type { Builder } from './builder.ts';
 import { type Arithmetic, directedF64, directedNarrow, type NarrowArithmetic, settle } from './directed-rounding.ts';
 import { NEAREST_EVEN, type Rounding } from './float-bits.ts';
 import type { OpName } from './ops.ts';
+import type { PureBuilder } from './pure-builder.ts';
 import type { Value } from './types.ts';
 
 /** The part of MODE that changes results. */
@@ -79,7 +79,7 @@ interface Layout {
   constant(pattern: bigint): Value;
 }
 
-function bitOperations(b: Builder, layout: Layout, flush: { inputs: boolean; results: boolean }) {
+function bitOperations(b: PureBuilder, layout: Layout, flush: { inputs: boolean; results: boolean }) {
   const { bits, fractionBits, constant } = layout;
   const sign = 1n << BigInt(bits - 1);
   const infinity = ((1n << BigInt(bits - 1 - fractionBits)) - 1n) << BigInt(fractionBits);
@@ -110,9 +110,9 @@ function bitOperations(b: Builder, layout: Layout, flush: { inputs: boolean; res
  * than +0 (CDNA3 ISA 12.9, V_MIN_F32 and V_MAX_F32).
  */
 function minMax(
-  b: Builder,
+  b: PureBuilder,
   f: Pick<FloatBuilder, 'isNan' | 'isSignalling' | 'quiet' | 'lt' | 'eq' | 'input' | 'result' | 'isNegative'>,
-  wantLess: boolean,
+  { wantLess, ieee }: { readonly wantLess: boolean; readonly ieee: boolean },
   x: Value,
   y: Value,
 ): Value {
@@ -120,7 +120,7 @@ function minMax(
   const less = b.op('i1.or', f.lt(p, q), b.op('i1.and', f.eq(p, q), f.isNegative(p)));
   const ordered = wantLess ? b.select(less, p, q) : b.select(less, q, p);
   let value = b.select(f.isNan(p), q, b.select(f.isNan(q), p, ordered));
-  if (b.mode.ieee) {
+  if (ieee) {
     value = b.select(f.isSignalling(p), f.quiet(p), b.select(f.isSignalling(q), f.quiet(q), value));
   }
   return f.result(value);
@@ -128,14 +128,14 @@ function minMax(
 
 /** Clamp to 0..1 (CDNA3 ISA 6.2.3): -0 becomes +0, NaN becomes 0 with DX10_CLAMP and stays otherwise. */
 function clampUnit(
-  b: Builder,
-  f: Pick<FloatBuilder, 'lt' | 'isNan' | 'isNegative'>,
-  zero: Value,
-  one: Value,
+  b: PureBuilder,
+  f: Pick<FloatBuilder, 'lt' | 'isNan' | 'isNegative' | 'constant'>,
+  dx10Clamp: boolean,
   a: Value,
 ): Value {
+  const [zero, one] = [f.constant(0), f.constant(1)];
   const low = b.select(b.op('i1.and', f.isNegative(a), b.not(f.isNan(a))), zero, b.select(f.lt(one, a), one, a));
-  return b.mode.dx10Clamp ? b.select(f.isNan(a), zero, low) : low;
+  return dx10Clamp ? b.select(f.isNan(a), zero, low) : low;
 }
 
 type BitOperations = ReturnType<typeof bitOperations>;
@@ -149,8 +149,17 @@ interface Exact {
   compare(name: string, a: Value, b: Value): Value;
 }
 
+/** What the operations of a width are made of. */
+interface Parts {
+  readonly base: BitOperations;
+  readonly exact: Exact;
+  /** Rounded as the mode says. */
+  readonly unflushed: Arithmetic;
+}
+
 /** All operations of a width. */
-function complete(b: Builder, base: BitOperations, exact: Exact, unflushed: Arithmetic): FloatBuilder {
+function complete(b: PureBuilder, { ieee, dx10Clamp }: FloatMode, parts: Parts): FloatBuilder {
+  const { base, exact, unflushed } = parts;
   const { input, result } = base;
   const binary =
     (compute: Binary): Binary =>
@@ -184,17 +193,21 @@ function complete(b: Builder, base: BitOperations, exact: Exact, unflushed: Arit
   };
   return {
     ...partial,
-    min: (x, y) => minMax(b, partial, true, x, y),
-    max: (x, y) => minMax(b, partial, false, x, y),
-    clamp: (a) => clampUnit(b, partial, exact.constant(0), exact.constant(1), a),
+    min: (x, y) => minMax(b, partial, { wantLess: true, ieee }, x, y),
+    max: (x, y) => minMax(b, partial, { wantLess: false, ieee }, x, y),
+    clamp: (a) => clampUnit(b, partial, dx10Clamp, a),
   };
 }
 
 /** f32 and f64, whose pure operations bear their names. */
-function wideOperations(b: Builder, prefix: 'f32' | 'f64'): { base: BitOperations; exact: Exact; nearest: Arithmetic } {
+function wideOperations(
+  b: PureBuilder,
+  mode: FloatMode,
+  prefix: 'f32' | 'f64',
+): { base: BitOperations; exact: Exact; nearest: Arithmetic } {
   const bits = prefix === 'f32' ? 32 : 64;
   const pattern = (value: bigint): Value => (bits === 32 ? b.i32(Number(BigInt.asIntN(32, value))) : b.i64(value));
-  const flush = bits === 32 ? b.mode.flush32 : b.mode.flush64;
+  const flush = bits === 32 ? mode.flush32 : mode.flush64;
   const view = new DataView(new ArrayBuffer(8));
   const op = (name: string, ...args: Value[]): Value => b.op(`${prefix}.${name}` as OpName, ...args);
   const named =
@@ -223,17 +236,19 @@ function wideOperations(b: Builder, prefix: 'f32' | 'f64'): { base: BitOperation
   };
 }
 
-function doubleBuilder(b: Builder, rounding: Rounding): FloatBuilder {
-  const { base, exact, nearest } = wideOperations(b, 'f64');
-  return complete(b, base, exact, rounding === NEAREST_EVEN ? nearest : directedF64(b, rounding));
+function doubleBuilder(b: PureBuilder, mode: FloatMode): FloatBuilder {
+  const { base, exact, nearest } = wideOperations(b, mode, 'f64');
+  const unflushed = mode.round64 === NEAREST_EVEN ? nearest : directedF64(b, mode.round64);
+  return complete(b, mode, { base, exact, unflushed });
 }
 
-function singleBuilder(b: Builder, rounding: Rounding): F32Builder {
-  const { base, exact, nearest } = wideOperations(b, 'f32');
+function singleBuilder(b: PureBuilder, mode: FloatMode): F32Builder {
+  const rounding = mode.round32;
+  const { base, exact, nearest } = wideOperations(b, mode, 'f32');
   const nearestFromF64 = (a: Value): Value => b.op('f32.fromF64', a);
   if (rounding === NEAREST_EVEN) {
     return {
-      ...complete(b, base, exact, nearest),
+      ...complete(b, mode, { base, exact, unflushed: nearest }),
       fromF64: nearestFromF64,
       fromI32S: (a) => b.op('f32.fromI32S', a),
       fromI32U: (a) => b.op('f32.fromI32U', a),
@@ -242,7 +257,7 @@ function singleBuilder(b: Builder, rounding: Rounding): F32Builder {
   const widen = (a: Value): Value => b.op('f64.fromF32', a);
   const directed = directedNarrow(b, rounding, { isNegative: base.isNegative, widen, nearestFromF64 });
   return {
-    ...complete(b, base, exact, directed),
+    ...complete(b, mode, { base, exact, unflushed: directed }),
     fromF64: directed.fromF64,
     fromI32S: (a) => directed.fromF64(b.op('f64.fromI32S', a)),
     fromI32U: (a) => directed.fromF64(b.op('f64.fromI32U', a)),
@@ -253,9 +268,10 @@ function singleBuilder(b: Builder, rounding: Rounding): F32Builder {
  * To nearest, f16 is computed in f32, exactly, and rounded once more: innocuous for + - * / sqrt because 24 >= 2 * 11 + 2; a fused
  * multiply-add goes through f64 with rounding to odd.
  */
-function halfBuilder(b: Builder, rounding: Rounding): F16Builder {
+function halfBuilder(b: PureBuilder, mode: FloatMode): F16Builder {
+  const rounding = mode.round64;
   const pattern = (value: bigint): Value => b.i32(Number(value));
-  const base = bitOperations(b, { bits: 16, fractionBits: 10, constant: pattern }, b.mode.flush64);
+  const base = bitOperations(b, { bits: 16, fractionBits: 10, constant: pattern }, mode.flush64);
   const toF32 = (a: Value): Value => b.op('f32.fromF16', a);
   const widen = (a: Value): Value => b.op('f64.fromF32', toF32(a));
   const nearestFromF32 = (a: Value): Value => b.op('f16.fromF32', a);
@@ -292,33 +308,34 @@ function halfBuilder(b: Builder, rounding: Rounding): F16Builder {
   const unflushed = isNearest
     ? nearest
     : directedNarrow(b, rounding, { isNegative: base.isNegative, widen, nearestFromF64 });
+  const single = wideOperations(b, mode, 'f32').exact;
   const exact: Exact = {
-    constant: (value) => nearestFromF32(b.f32.constant(value)),
+    constant: (value) => nearestFromF32(single.constant(value)),
     whole: (name, a) => nearestFromF32(inF32(name, a)),
     compare: inF32,
   };
   return {
-    ...complete(b, base, exact, unflushed),
+    ...complete(b, mode, { base, exact, unflushed }),
     toF32,
     fromF32: isNearest ? nearestFromF32 : directedFromF32,
     fromF64: unflushed.fromF64,
   };
 }
 
-/** The operations of the three widths, f32 rounded by `round32`, the others by `round64`; made when first asked for. */
-export function makeFloatBuilders(b: Builder, round32: Rounding, round64: Rounding): FloatBuilders {
+/** The operations of the three widths; made when first asked for. */
+export function makeFloatBuilders(b: PureBuilder, mode: FloatMode): FloatBuilders {
   let [f16, f32, f64]: Partial<[F16Builder, F32Builder, FloatBuilder]> = [];
   return {
     get f16() {
-      f16 ??= halfBuilder(b, round64);
+      f16 ??= halfBuilder(b, mode);
       return f16;
     },
     get f32() {
-      f32 ??= singleBuilder(b, round32);
+      f32 ??= singleBuilder(b, mode);
       return f32;
     },
     get f64() {
-      f64 ??= doubleBuilder(b, round64);
+      f64 ??= doubleBuilder(b, mode);
       return f64;
     },
   };

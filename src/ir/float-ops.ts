@@ -15,8 +15,7 @@ import {
   quieted,
   type Rounding,
 } from './float-bits.ts';
-import { type Evaluated, type Op, op } from './op.ts';
-import type { Type } from './types.ts';
+import { type Evaluated, type Op, op, type Type } from './op.ts';
 
 const scratch = new DataView(new ArrayBuffer(8));
 

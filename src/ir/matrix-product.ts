@@ -1,7 +1,6 @@
 /** Sums of products over elements that are spread over the lanes: what the matrix instructions compute. */
 import { F32, F64, type FloatFormat, fusedMultiplyAdd, isNan } from './float-bits.ts';
 import type { Evaluated } from './op.ts';
-import type { Program } from './types.ts';
 
 /** Element `element` of lane `lane`. */
 export interface Place {
@@ -37,10 +36,6 @@ export function argumentOffsets({ left, right, selects }: MatrixProduct) {
   const rightStart = left + (selects ? left : 0);
   return { selectors: left, right: rightStart, accumulators: rightStart + right };
 }
-
-/** Programs with a product work on all lanes, whatever EXEC holds. */
-export const isMatrixProgram = ({ values }: Program): boolean =>
-  values.some(({ leaf }) => leaf.kind === 'matrixProduct');
 
 const FORMATS: Readonly<Record<'f32' | 'f64', FloatFormat>> = { f32: F32, f64: F64 };
 const NANS = { f32: 0x7fc00000n, f64: 0x7ff8000000000000n } as const;

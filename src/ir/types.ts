@@ -5,9 +5,10 @@
  * operation says how they are read. 16-bit values sit in the low half of an i32.
  */
 import type { MatrixProduct } from './matrix-product.ts';
+import type { Type } from './op.ts';
 import type { OpName } from './ops.ts';
 
-export type Type = 'i1' | 'i32' | 'i64';
+export type { Type } from './op.ts';
 
 /** Registers of a wave that instructions reach without naming them as an operand. */
 export type StateSlot = 'scc' | 'exec' | 'vcc' | 'm0' | 'mode' | 'status' | 'trapsts' | 'request';
@@ -94,6 +95,8 @@ export type Leaf =
   | { readonly kind: 'jump' }
   | { readonly kind: 'exit'; readonly reason: ExitReason };
 
+export type LeafOf<K extends Leaf['kind']> = Extract<Leaf, { kind: K }>;
+
 export interface Value {
   readonly id: number;
   readonly leaf: Leaf;
@@ -113,3 +116,7 @@ export interface Program {
   readonly values: readonly Value[];
   readonly waveSize: 32 | 64;
 }
+
+/** Programs with a product work on all lanes, whatever EXEC holds. */
+export const isMatrixProgram = ({ values }: Program): boolean =>
+  values.some(({ leaf }) => leaf.kind === 'matrixProduct');

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { fromConstant } from '../../ir/builder.ts';
+import { fromConstant } from '../../ir/folding.ts';
 import type { Evaluated } from '../../ir/op.ts';
 import { OPS } from '../../ir/ops.ts';
 import { EmulatorRig } from '../emulator-rig.test-support.ts';
@@ -22,7 +22,7 @@ function evaluate(node: Node, rows: ReadonlyMap<number, number>): Evaluated {
   return compute(...node.args.map((arg) => evaluate(arg, rows)));
 }
 
-const row = (graph: Graph, offset: number): Node => graph.share({ kind: 'row', offset }, offset, 'i32', true);
+const row = (graph: Graph, offset: number): Node => graph.share({ kind: 'row', offset }, 'i32', true);
 
 test('halves of shifted, added and multiplied pairs are what the 64-bit operation gives', () => {
   const word = fc.oneof(fc.integer(), fc.constantFrom(0, -1, 1, -0x80000000, 0x7fffffff));
@@ -79,7 +79,7 @@ test('addresses that differ by a constant have the same base', () => {
   assert.equal(near!.high, row(graph, 256));
   assert.deepEqual([near!.low, near!.offset, far!.low, far!.offset], [far!.low, 16, near!.low, 4096]);
 
-  const scalar = graph.share({ kind: 'scalar', offset: 8 }, 8, 'i64', false);
+  const scalar = graph.share({ kind: 'scalar', offset: 8 }, 'i64', false);
   const index = graph.op('i64.zext32', row(graph, 0));
   const parts = addressParts(
     graph,
@@ -91,7 +91,7 @@ test('addresses that differ by a constant have the same base', () => {
   assert.equal(parts.high, graph.op('i64.high', scalar));
 
   // What is the same for all lanes is no index: nothing is to be looked at lane by lane.
-  const uniform = graph.op('i64.zext32', graph.share({ kind: 'scalar', offset: 24 }, 24, 'i32', false));
+  const uniform = graph.op('i64.zext32', graph.share({ kind: 'scalar', offset: 24 }, 'i32', false));
   assert.equal(addressParts(graph, graph.op('i64.add', scalar, uniform), true).indexed, undefined);
 
   // A constant that could carry into permitted memory stays in the address.

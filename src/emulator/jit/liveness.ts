@@ -4,8 +4,7 @@
  * only takes lanes off, or only adds some, says which of them become the others. Where a wave leaves the function, everything is live,
  * unless it ends.
  */
-import { isMatrixProgram } from '../../ir/matrix-product.ts';
-import { isMaskSlot, type StateSlot, type Value } from '../../ir/types.ts';
+import { isMaskSlot, isMatrixProgram, type StateSlot, type Value } from '../../ir/types.ts';
 import { STATE_OFFSETS, VGPR_COUNT, WAVE_VGPRS } from '../machine/layout.ts';
 import type { Block } from './control-flow.ts';
 import { type Decoded, isRelative } from './decoded.ts';

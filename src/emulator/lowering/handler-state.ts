@@ -1,5 +1,5 @@
 import { assert } from '../../base/errors.ts';
-import type { Leaf, Type, Value } from '../../ir/types.ts';
+import type { Type, Value } from '../../ir/types.ts';
 import type { FunctionBuilder, Local } from '../../wasm/function.ts';
 import type { LoadName, StoreName } from '../../wasm/opcodes.ts';
 import { type RelativeRegister, reachOf } from '../amdgpu/relative-registers.ts';
@@ -9,7 +9,6 @@ import type { AddressSpaces } from './memory-access.ts';
 
 /** A relative register is looked up when the instruction runs. */
 export type OperandKind = 'vector' | RelativeRegister | 'scalar' | 'constant';
-export type LeafOf<K extends Leaf['kind']> = Extract<Leaf, { kind: K }>;
 
 /** What an instruction knows about itself besides its program: read from its record, or known where code is emitted for one place. */
 export interface InstructionPlace {

@@ -1,6 +1,6 @@
 /** Atomics of one chunk of 4 lanes. */
 import type { OpName } from '../../ir/ops.ts';
-import type { Type, Update, Value } from '../../ir/types.ts';
+import type { LeafOf, Type, Update, Value } from '../../ir/types.ts';
 import type { FunctionBuilder, Label, Local } from '../../wasm/function.ts';
 import { DEVICE_MEMORY, THREADS_RUN } from '../machine/layout.ts';
 import { EMISSION } from './emission.ts';
@@ -14,7 +14,6 @@ import {
   type Lanes,
   wasmType,
 } from './emitter.ts';
-import type { LeafOf } from './handler-state.ts';
 import { accessOf, forEachLane, isWide, type LaneAccess } from './lane-memory.ts';
 import type { AddressSpaces } from './memory-access.ts';
 

@@ -3,12 +3,12 @@
  * active lane are skipped and register writes are blended.
  */
 import { assert } from '../../base/errors.ts';
-import type { Type, Value } from '../../ir/types.ts';
+import type { LeafOf, Type, Value } from '../../ir/types.ts';
 import type { Local } from '../../wasm/function.ts';
 import { NIBBLE_MASKS, TEMPORARY_ROW_COUNT, WAVE_TEMPORARY_ROWS } from '../machine/layout.ts';
 import { EMISSION } from './emission.ts';
 import { captured, emitLanes, type LaneArgument, type Lanes, splat } from './emitter.ts';
-import type { HandlerState, LeafOf } from './handler-state.ts';
+import type { HandlerState } from './handler-state.ts';
 import { emitAtomic } from './lane-atomics.ts';
 import { emitLoad, emitStore, type LaneAccess } from './lane-memory.ts';
 import type { MatrixLowering } from './matrix-lowering.ts';

@@ -1,4 +1,4 @@
-import type { Leaf, MemorySpace } from '../../ir/types.ts';
+import type { LeafOf, MemorySpace } from '../../ir/types.ts';
 import type { FunctionBuilder, Label, Local } from '../../wasm/function.ts';
 import type { LoadName } from '../../wasm/opcodes.ts';
 import { DEVICE_MEMORY, MAY_READ, MAY_WRITE, WAVE_LDS_BASE, WAVE_LDS_SIZE } from '../machine/layout.ts';
@@ -16,8 +16,6 @@ import {
   splitStore,
   translator,
 } from './memory-access.ts';
-
-type LeafOf<K extends Leaf['kind']> = Extract<Leaf, { kind: K }>;
 
 /** Locals that every access of a chunk needs. `nibble` holds the active lanes, `chunk` the number of the first lane. */
 export interface LaneAccess {

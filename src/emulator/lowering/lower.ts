@@ -3,8 +3,7 @@
  * the lanes' result (masks to SGPRs, branches, exits). Registers live in the wave state; which ones is read from the record.
  */
 import { assert } from '../../base/errors.ts';
-import { isMatrixProgram } from '../../ir/matrix-product.ts';
-import type { Leaf, Program, Value } from '../../ir/types.ts';
+import { isMatrixProgram, type Leaf, type Program, type Value } from '../../ir/types.ts';
 import type { FunctionBuilder, Local } from '../../wasm/function.ts';
 import { STATE_OFFSETS } from '../machine/layout.ts';
 import { emitControl, isControl } from './control.ts';

@@ -4,13 +4,13 @@
  */
 import { assert } from '../../base/errors.ts';
 import { argumentOffsets, type MatrixProduct, type Place } from '../../ir/matrix-product.ts';
-import type { Value } from '../../ir/types.ts';
+import type { LeafOf, Value } from '../../ir/types.ts';
 import type { Local } from '../../wasm/function.ts';
 import type { FunctionRef } from '../../wasm/types.ts';
 import { MATRIX_ROW_COUNT, WAVE_MATRIX_ROWS } from '../machine/layout.ts';
 import { EMISSION } from './emission.ts';
 import { captured, type Lanes } from './emitter.ts';
-import type { HandlerState, LeafOf } from './handler-state.ts';
+import type { HandlerState } from './handler-state.ts';
 
 /** Vectors of accumulators that are computed together: enough to hide the latency of an addition, few enough to stay in registers. */
 const ACCUMULATORS = 8;

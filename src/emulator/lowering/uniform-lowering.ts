@@ -1,11 +1,11 @@
 /** Uniform values of a handler: one for the wave, in a scalar local. */
 import { assert } from '../../base/errors.ts';
-import type { Value } from '../../ir/types.ts';
+import type { LeafOf, Value } from '../../ir/types.ts';
 import type { Local } from '../../wasm/function.ts';
 import { STATE_OFFSETS, WAVE_CLOCK } from '../machine/layout.ts';
 import { EMISSION } from './emission.ts';
 import { emitScalar } from './emitter.ts';
-import type { HandlerState, LeafOf } from './handler-state.ts';
+import type { HandlerState } from './handler-state.ts';
 import type { LaneLowering } from './lane-lowering.ts';
 import { emitFence, emitUniformLoad } from './uniform-memory.ts';
 

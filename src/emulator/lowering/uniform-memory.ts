@@ -1,8 +1,8 @@
 /** One memory access of the whole wave, e.g. s_load_dwordx4; what orders it. */
+import type { LeafOf } from '../../ir/types.ts';
 import type { FunctionBuilder, Local } from '../../wasm/function.ts';
 import { DEVICE_MEMORY, THREADS_RUN } from '../machine/layout.ts';
 import type { Emitter } from './emitter.ts';
-import type { LeafOf } from './handler-state.ts';
 import { pushPermitted } from './lane-memory.ts';
 import { type AddressSpaces, translator } from './memory-access.ts';
 

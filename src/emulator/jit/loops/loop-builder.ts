@@ -245,7 +245,7 @@ export class LoopBuilder {
       case 'state':
         return isMaskSlot(leaf.slot) ? this.#wide(STATE_OFFSETS[leaf.slot]) : this.#scalar(STATE_OFFSETS[leaf.slot]);
       case 'laneId':
-        return graph.share(leaf, '', 'i32', true);
+        return graph.share(leaf, 'i32', true);
       case 'laneMask':
         return this.masks.given(this.masks.lift(this.#arg(value, 0)) ?? this.#unfit(value), this.#execLanes());
       case 'ballot':
@@ -253,7 +253,7 @@ export class LoopBuilder {
       case 'load':
         return this.#load(value);
       case 'loaded':
-        return graph.share(leaf, leaf.index, 'i32', value.lane, [this.#arg(value, 0)]);
+        return graph.share(leaf, 'i32', value.lane, [this.#arg(value, 0)]);
       case 'setOperand':
         this.#setOperand(value);
         return undefined;
@@ -271,7 +271,7 @@ export class LoopBuilder {
   /** Stands for a value that the loop cannot have. */
   #unfit({ type, lane }: Pick<Value, 'type' | 'lane'>): Node {
     this.#fits = false;
-    return this.#graph.share({ kind: 'laneId' }, 'unfit', type === 'void' ? 'i32' : type, lane);
+    return this.#graph.add({ kind: 'laneId' }, type === 'void' ? 'i32' : type, lane, []);
   }
 
   #load(value: Value): Node {
@@ -314,7 +314,7 @@ export class LoopBuilder {
   }
 
   #entryRow(offset: number): Node {
-    return this.#graph.share({ kind: 'row', offset }, offset, 'i32', true);
+    return this.#graph.share({ kind: 'row', offset }, 'i32', true);
   }
 
   /** As the active lanes see it. */
@@ -331,7 +331,7 @@ export class LoopBuilder {
     const base = this.#maskBase(offset);
     if (!this.#maskRegisters.has(base)) {
       const type = offset === STATE_OFFSETS.scc ? 'i1' : 'i32';
-      return graph.share({ kind: 'scalar', offset }, offset, type, false);
+      return graph.share({ kind: 'scalar', offset }, type, false);
     }
     return graph.op(offset === base ? 'i64.low' : 'i64.high', this.masks.ballot(this.#entryMask(base)));
   }
@@ -340,9 +340,9 @@ export class LoopBuilder {
     let mask = this.#entryMasks.get(base);
     if (!mask) {
       const type = this.#options.waveSize === 64 ? 'i64' : 'i32';
-      const scalar = this.#graph.share({ kind: 'scalar', offset: base }, base, type, false);
+      const scalar = this.#graph.share({ kind: 'scalar', offset: base }, type, false);
       const bits = type === 'i64' ? scalar : this.#graph.op('i64.zext32', scalar);
-      mask = this.#graph.share({ kind: 'laneMask' }, '', 'i1', true, [bits]);
+      mask = this.#graph.share({ kind: 'laneMask' }, 'i1', true, [bits]);
       this.#entryMasks.set(base, mask);
     }
     return mask;

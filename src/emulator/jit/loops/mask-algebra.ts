@@ -80,7 +80,7 @@ export class MaskAlgebra {
   ballot(lanes: Node): Node {
     return constantOf(lanes) === 0n
       ? this.#graph.constant(0n, 'i64')
-      : this.#graph.share({ kind: 'ballot' }, '', 'i64', false, [lanes]);
+      : this.#graph.share({ kind: 'ballot' }, 'i64', false, [lanes]);
   }
 
   /** Whether a number is a mask that depends on lanes; in waves of 32 lanes masks are i32 too. */
@@ -107,7 +107,7 @@ export class MaskAlgebra {
     }
     if (isOp(node, 'i64.zext32') && this.#waveSize === 32) return this.lift(node.args[0]!);
     const mask = node.type === 'i32' ? graph.op('i64.zext32', node) : node;
-    return graph.share({ kind: 'laneMask' }, '', 'i1', true, [mask]);
+    return graph.share({ kind: 'laneMask' }, 'i1', true, [mask]);
   }
 
   /** An operation, in every lane where it is one on masks. */

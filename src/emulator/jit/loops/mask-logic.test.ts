@@ -8,8 +8,8 @@ import { iteration, MAX_VARIABLES, MaskLogic } from './mask-logic.ts';
 
 const graph = new Graph(64);
 const atoms = [0, 1, 2].map((offset) => {
-  const bits = graph.share({ kind: 'scalar', offset }, offset, 'i64', false);
-  return graph.share({ kind: 'laneMask' }, '', 'i1', true, [bits]);
+  const bits = graph.share({ kind: 'scalar', offset }, 'i64', false);
+  return graph.share({ kind: 'laneMask' }, 'i1', true, [bits]);
 });
 
 interface Formula {
@@ -69,8 +69,8 @@ test('a second iteration begins with the masks of the first, and knows nothing o
 test('nothing is concluded from more than can be told apart', () => {
   const logic = new MaskLogic();
   const many = Array.from({ length: MAX_VARIABLES + 1 }, (_, i) => {
-    const bits = graph.share({ kind: 'scalar', offset: 100 + i }, 100 + i, 'i64', false);
-    return graph.share({ kind: 'laneMask' }, '', 'i1', true, [bits]);
+    const bits = graph.share({ kind: 'scalar', offset: 100 + i }, 'i64', false);
+    return graph.share({ kind: 'laneMask' }, 'i1', true, [bits]);
   });
   const tables = many.map((node) => logic.table(node));
   assert.equal(tables.at(-1), undefined);

@@ -1,6 +1,5 @@
 /** Makes nodes: constants are folded, equal values are shared, and changes can be taken back to a mark. */
-import { fromConstant, toConstant } from '../../../ir/builder.ts';
-import type { Evaluated } from '../../../ir/op.ts';
+import { foldConstants, type SharedLeaf, shareKey } from '../../../ir/folding.ts';
 import { OPS, type OpName } from '../../../ir/ops.ts';
 import type { Type } from '../../../ir/types.ts';
 import type { AddressParts, Node, NodeLeaf, Phase } from './node.ts';
@@ -71,9 +70,9 @@ export class Graph {
     return node;
   }
 
-  /** As `add`, for values that are the same whenever leaf and arguments are: `tag` says which leaf it is. */
-  share(leaf: NodeLeaf, tag: string | number | bigint, type: Type, lane: boolean, args: readonly Node[] = []): Node {
-    const key = `${leaf.kind} ${type} ${tag} ${args.map(({ id }) => id).join(' ')}`;
+  /** As `add`, for values that are the same whenever leaf and arguments are. */
+  share(leaf: NodeLeaf & SharedLeaf, type: Type, lane: boolean, args: readonly Node[] = []): Node {
+    const key = shareKey(leaf, type, args);
     let node = this.#shared.get(key);
     if (!node) {
       node = this.add(leaf, type, lane, args);
@@ -83,7 +82,7 @@ export class Graph {
   }
 
   constant(value: bigint, type: Type): Node {
-    return this.share({ kind: 'const', value }, value, type, false);
+    return this.share({ kind: 'const', value }, type, false);
   }
 
   op(op: OpName, ...args: Node[]): Node {
@@ -91,7 +90,6 @@ export class Graph {
       this.#folded(op, args) ??
       this.share(
         { kind: 'pure', op },
-        op,
         OPS[op].result,
         args.some(({ lane }) => lane),
         args,
@@ -100,11 +98,8 @@ export class Graph {
   }
 
   #folded(op: OpName, args: readonly Node[]): Node | undefined {
-    const { result, evaluate } = OPS[op];
-    if (args.every(isConst)) {
-      const values = args.map((arg) => fromConstant(arg.leaf.value, arg.type));
-      return this.constant(toConstant((evaluate as (...args: Evaluated[]) => Evaluated)(...values), result), result);
-    }
+    const constant = foldConstants(op, args);
+    if (constant !== undefined) return this.constant(constant, OPS[op].result);
     const [a, b, c] = args as [Node, Node, Node];
     const first = constantOf(a);
     const second = b && constantOf(b);

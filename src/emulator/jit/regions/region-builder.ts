@@ -143,7 +143,7 @@ export class RegionBuilder {
         define(graph.add(leaf, 'i64', false, []));
         return;
       case 'laneId':
-        define(graph.share(leaf, '', 'i32', true));
+        define(graph.share(leaf, 'i32', true));
         return;
       case 'laneTable': {
         const index = this.#literals.index({
@@ -151,7 +151,7 @@ export class RegionBuilder {
           instruction: this.#instruction.index,
           operand: leaf.operand,
         });
-        define(graph.share({ kind: 'laneByte', index }, index, 'i32', true));
+        define(graph.share({ kind: 'laneByte', index }, 'i32', true));
         return;
       }
       case 'laneMask':
@@ -200,7 +200,7 @@ export class RegionBuilder {
 
   #literal(kind: 'pc' | 'nextPc'): Node {
     const index = this.#literals.index({ kind, instruction: this.#instruction.index });
-    return this.#graph.share({ kind: 'literal', index }, index, 'i32', false);
+    return this.#graph.share({ kind: 'literal', index }, 'i32', false);
   }
 
   /** A lane value with an argument that all lanes must have computed before. */
@@ -221,12 +221,12 @@ export class RegionBuilder {
   }
 
   #row(offset: number): Node {
-    return this.#rows.get(offset) ?? this.#graph.share({ kind: 'row', offset }, offset, 'i32', true);
+    return this.#rows.get(offset) ?? this.#graph.share({ kind: 'row', offset }, 'i32', true);
   }
 
   #scalar(offset: number): Node {
     const type = offset === STATE_OFFSETS.scc ? 'i1' : 'i32';
-    return this.#scalars.get(offset) ?? this.#graph.share({ kind: 'scalar', offset }, offset, type, false);
+    return this.#scalars.get(offset) ?? this.#graph.share({ kind: 'scalar', offset }, type, false);
   }
 
   #state(slot: StateSlot): Node {
@@ -237,7 +237,7 @@ export class RegionBuilder {
   #wide(offset: number): Node {
     if (this.#scalars.has(offset) || this.#scalars.has(offset + 4))
       return this.#graph.op('i64.pack', this.#scalar(offset), this.#scalar(offset + 4));
-    return this.#graph.share({ kind: 'scalar', offset }, offset, 'i64', false);
+    return this.#graph.share({ kind: 'scalar', offset }, 'i64', false);
   }
 
   #setScalar(offset: number, node: Node): void {
@@ -275,7 +275,7 @@ export class RegionBuilder {
 
   #laneMask(mask: Node): Node {
     if (mask.leaf.kind === 'ballot' && mask.args[0]!.lane) return mask.args[0]!;
-    return this.#pure(this.#graph.share({ kind: 'laneMask' }, '', 'i1', true, [mask]));
+    return this.#pure(this.#graph.share({ kind: 'laneMask' }, 'i1', true, [mask]));
   }
 
   #ballot(condition: Node): Node {
@@ -287,7 +287,7 @@ export class RegionBuilder {
   #gather(offset: number, index: Node): Node {
     this.#refuse(this.#rows.has(offset));
     if (!this.#gathered.has(offset)) this.#graph.journal.set(this.#gathered, offset, true);
-    return this.#pure(this.#graph.share({ kind: 'gatherRow', offset }, offset, 'i32', true, [index]));
+    return this.#pure(this.#graph.share({ kind: 'gatherRow', offset }, 'i32', true, [index]));
   }
 
   #access(value: Value): Node {
