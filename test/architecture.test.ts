@@ -121,10 +121,9 @@ const ROOM_DEBT: Readonly<Record<string, readonly string[]>> = {
 const CIRCLE_DEBT: Readonly<Record<string, number>> = {
   assembler: 9,
   cli: 5,
-  emulator: 11,
+  emulator: 9,
   hsa: 33,
   inspect: 4,
-  ir: 9,
   isa: 60,
   loader: 2,
 };

@@ -7,14 +7,31 @@ import { captured, type Emitter, emitLanes, type LaneArgument, type Lanes } from
 import { emitAtomic } from '../../lowering/lane-atomics.ts';
 import { emitLoad, emitStore, type LaneAccess } from '../../lowering/lane-memory.ts';
 import { NIBBLE_SPREADS } from '../../machine/layout.ts';
-import { isAccess, isLeftOut, usedBy } from './access-group.ts';
-import type { ChunkEnvironment } from './chunk-loop.ts';
+import type { FunctionState } from '../function-state.ts';
+import type { Hoisted } from '../hoisted.ts';
+import { type AccessGroup, isAccess, isLeftOut, usedBy } from './access-group.ts';
 import { type ChunkPlace, laneIdsOf, maskOf, pushFirstLane, rowOf } from './chunk-place.ts';
 import { FastAtomic } from './fast-atomic.ts';
 import { FastMemory } from './fast-memory.ts';
 import { keepsNan } from './graph.ts';
 import type { Evaluated, LinearAccesses } from './linear-accesses.ts';
-import type { Node, NodeOf } from './node.ts';
+import type { Node, NodeOf, Region } from './node.ts';
+
+/** What the bodies of a loop use: values that do not change from chunk to chunk. */
+export interface ChunkEnvironment {
+  readonly state: FunctionState;
+  readonly region: Region;
+  readonly lanes: readonly Node[];
+  scalar(node: Node): Local;
+  splat(node: Node): Lanes;
+  readonly hoisted: Hoisted;
+  /** Accesses that have a short way. */
+  readonly groups: ReadonlyMap<Node, AccessGroup>;
+  /** Masks that the loop collects. */
+  readonly ballots: ReadonlyMap<NodeOf<'ballot'>, Local>;
+  /** Offset in the wave state of a row that lanes read from each other. */
+  gatheredRow(offset: number): number;
+}
 
 interface Body {
   readonly place: ChunkPlace;

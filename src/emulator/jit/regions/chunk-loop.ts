@@ -11,25 +11,9 @@ import { NIBBLE_MASKS, TEMPORARY_ROW_COUNT, WAVE_TEMPORARY_ROWS } from '../../ma
 import type { FunctionState } from '../function-state.ts';
 import { Hoisted, hoistForAccesses } from '../hoisted.ts';
 import { type AccessGroup, addressNodes, groupAccesses, haveFastAccess, usedBy } from './access-group.ts';
-import { ChunkBody, lanesBehind } from './chunk-body.ts';
+import { ChunkBody, type ChunkEnvironment, lanesBehind } from './chunk-body.ts';
 import { type Evaluated, LinearAccesses } from './linear-accesses.ts';
 import type { Node, NodeOf, Region } from './node.ts';
-
-/** What both bodies use: values that do not change from chunk to chunk. */
-export interface ChunkEnvironment {
-  readonly state: FunctionState;
-  readonly region: Region;
-  readonly lanes: readonly Node[];
-  scalar(node: Node): Local;
-  splat(node: Node): Lanes;
-  readonly hoisted: Hoisted;
-  /** Accesses that have a short way. */
-  readonly groups: ReadonlyMap<Node, AccessGroup>;
-  /** Masks that the loop collects. */
-  readonly ballots: ReadonlyMap<NodeOf<'ballot'>, Local>;
-  /** Offset in the wave state of a row that lanes read from each other. */
-  gatheredRow(offset: number): number;
-}
 
 /** Values of a chunk up to which all chunks are done with masks, without a loop. */
 const MASKED_SIZE = 10;
