@@ -1,6 +1,6 @@
 /** One kernel on one target: checked, measured, compared. */
 import type { TierInstructions } from '../device/device.ts';
-import { addStatistics } from '../hsa/runtime/statistics.ts';
+import { addStatistics } from '../device/statistics.ts';
 import type { KernelRunner, Measured } from './kernel-runner.ts';
 import { type Rival, runChecked, type Task } from './rivals.ts';
 import { repeated, type Subject, sampleInTurn } from './sampling.ts';

@@ -1,4 +1,4 @@
-import { instructionCounts, tierShares } from '../hsa/runtime/statistics.ts';
+import { instructionCounts, tierShares } from '../device/statistics.ts';
 import type { ProgramStatistics } from '../loader/index.ts';
 
 const NAME_WIDTH = 28;

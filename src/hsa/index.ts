@@ -14,14 +14,13 @@ export {
 export type {
   ExecutableSymbol,
   FunctionSymbol,
-  KernelSymbol,
   VariableSymbol,
 } from './executables/executable-symbol.ts';
+export type { KernelSymbol } from './executables/kernel-symbol.ts';
 export type { LinkEntry, LinkResolution } from './executables/link-map.ts';
-export { CodeObjectReader, LoadedCodeObject, type SegmentDescriptor } from './executables/loaded-code-object.ts';
-export type { LoaderExtension } from './executables/loader-extension.ts';
+export { CodeObjectReader, LoadedCodeObject } from './executables/loaded-code-object.ts';
+export type { LoaderExtension, SegmentDescriptor } from './executables/loader-extension.ts';
 export { SYMBOL_INFO, type SymbolInfo, symbolInfo } from './executables/symbol-info.ts';
-export type { DeallocationCallback } from './memory/allocations.ts';
 export type { CopyOptions, CopyRectOptions, PitchedPointer } from './memory/copy-engine.ts';
 export type { IpcSharing } from './memory/ipc.ts';
 export type { LockedMemory } from './memory/locked-memory.ts';
@@ -35,7 +34,6 @@ export {
   REGION_INFO,
   regionInfo,
 } from './memory/memory-info.ts';
-export { ALLOCATE_FLAGS, MemoryPool, type PoolAllocateOptions, type PoolKind } from './memory/memory-pool.ts';
 export type { PointerInfo } from './memory/pointer-info.ts';
 export type { RuntimeMemory } from './memory/runtime-memory.ts';
 export { Agent, type AgentInfo, type Cache } from './objects/agent.ts';
@@ -47,6 +45,7 @@ export {
   type ClockCounters,
   cacheInfo,
 } from './objects/agent-info.ts';
+export { EXTENSION } from './objects/extensions.ts';
 export { type Isa, isaCompatible, isaFromName } from './objects/isa.ts';
 export {
   ISA_INFO,
@@ -57,7 +56,15 @@ export {
   WAVEFRONT_INFO,
   wavefrontInfo,
 } from './objects/isa-info.ts';
+export {
+  ALLOCATE_FLAGS,
+  type DeallocationCallback,
+  MemoryPool,
+  type PoolAllocateOptions,
+  type PoolKind,
+} from './objects/memory-pool.ts';
 export { HSA_STATUS, HsaError, type HsaStatus, statusNamed } from './objects/status.ts';
+export { SYSTEM_INFO, type SystemInfoValue } from './objects/system-info.ts';
 export { FAULT_REASON } from './queues/faults.ts';
 export { type Interceptor, InterceptQueue, type PacketWriter } from './queues/intercept-queue.ts';
 export type { QueueError } from './queues/packet-processor.ts';
@@ -70,7 +77,6 @@ export {
   type QueuePriority,
   type QueueType,
 } from './queues/queue.ts';
-export { EXTENSION } from './runtime/extensions.ts';
 export {
   createRuntime,
   type MemoryFaultEvent,
@@ -78,7 +84,6 @@ export {
   type RuntimeOptions,
   type SystemEventHandler,
 } from './runtime/runtime.ts';
-export { SYSTEM_INFO, type SystemInfoValue } from './runtime/system-info.ts';
 export { UNSUPPORTED_FUNCTIONS, type UnsupportedFunction } from './runtime/unsupported.ts';
 export {
   type LoadOrder,

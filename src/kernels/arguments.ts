@@ -1,7 +1,7 @@
 /** Arguments of a launch as JavaScript has them, made those that are placed in a kernarg segment. */
 import { WavewrightError } from '../base/errors.ts';
 import type { KernelArgument } from '../codeobject/metadata.ts';
-import type { KernelSymbol } from '../hsa/executables/executable-symbol.ts';
+import type { KernelSymbol } from '../hsa/executables/kernel-symbol.ts';
 import { numberBytes } from '../launch/argument-text.ts';
 import {
   argumentError,

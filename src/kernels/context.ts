@@ -2,10 +2,12 @@
 import { assembleFile } from '../assembler/assemble-file.ts';
 import { assert, WavewrightError } from '../base/errors.ts';
 import type { ContainerOptions } from '../codeobject/container.ts';
+import { kernelName } from '../codeobject/kernel-name.ts';
 import { parseTargetId } from '../codeobject/target-id.ts';
 import type { Device } from '../device/device.ts';
+import { addStatistics } from '../device/statistics.ts';
 import type { Executable } from '../hsa/executables/executable.ts';
-import { type KernelSymbol, kernelName } from '../hsa/executables/executable-symbol.ts';
+import type { KernelSymbol } from '../hsa/executables/kernel-symbol.ts';
 import { CodeObjectReader } from '../hsa/executables/loaded-code-object.ts';
 import type { Agent } from '../hsa/objects/agent.ts';
 import {
@@ -18,7 +20,6 @@ import {
 } from '../hsa/queues/launch.ts';
 import type { Queue } from '../hsa/queues/queue.ts';
 import { createRuntime, type Runtime } from '../hsa/runtime/runtime.ts';
-import { addStatistics } from '../hsa/runtime/statistics.ts';
 import type { Signal } from '../hsa/signals/signal.ts';
 import { placeArguments, writeArguments } from '../launch/kernel-arguments.ts';
 import { type LinkFile, openLinkFile, pickLinkImages } from '../linker/link-files.ts';

@@ -1,9 +1,10 @@
 /** Runs one kernel of some code objects, once or several times, and says what came out and how long it took. */
 import { WavewrightError } from '../base/errors.ts';
 import { TimeLimit } from '../base/time-limit.ts';
+import { kernelName } from '../codeobject/kernel-name.ts';
 import type { Device, DispatchStatistics } from '../device/device.ts';
 import type { Executable } from '../hsa/executables/executable.ts';
-import { type KernelSymbol, kernelName } from '../hsa/executables/executable-symbol.ts';
+import type { KernelSymbol } from '../hsa/executables/kernel-symbol.ts';
 import { CodeObjectReader } from '../hsa/executables/loaded-code-object.ts';
 import type { Agent } from '../hsa/objects/agent.ts';
 import {

@@ -1,8 +1,9 @@
 /** Arguments in the kernarg segment of a kernel, each checked against what the metadata says of it. */
 import { WavewrightError } from '../base/errors.ts';
 import { isHiddenArgument } from '../codeobject/hidden-arguments.ts';
+import { kernelName } from '../codeobject/kernel-name.ts';
 import type { KernelArgument } from '../codeobject/metadata.ts';
-import { type KernelSymbol, kernelName } from '../hsa/executables/executable-symbol.ts';
+import type { KernelSymbol } from '../hsa/executables/kernel-symbol.ts';
 
 /** Memory that a pointer points to; who launches says where it is. */
 export interface BufferArgument {

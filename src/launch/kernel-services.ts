@@ -4,7 +4,7 @@
  */
 import { concatenate } from '../base/concatenate.ts';
 import type { HiddenArgumentValues } from '../codeobject/hidden-arguments.ts';
-import type { KernelSymbol } from '../hsa/executables/executable-symbol.ts';
+import type { KernelSymbol } from '../hsa/executables/kernel-symbol.ts';
 import { DeviceHeap } from '../hsa/memory/device-heap.ts';
 import type { Agent } from '../hsa/objects/agent.ts';
 import type { Runtime } from '../hsa/runtime/runtime.ts';

@@ -1,8 +1,9 @@
 /** What running a program would load and start, without running it. */
 import { WavewrightError } from '../base/errors.ts';
 import { isHiddenArgument } from '../codeobject/hidden-arguments.ts';
+import { kernelName } from '../codeobject/kernel-name.ts';
 import type { Device } from '../device/device.ts';
-import { type KernelSymbol, kernelName } from '../hsa/executables/executable-symbol.ts';
+import type { KernelSymbol } from '../hsa/executables/kernel-symbol.ts';
 import { createRuntime } from '../hsa/runtime/runtime.ts';
 import type { Generation } from './generation.ts';
 import { defaultPortCount, type Extent, ONE } from './launch.ts';

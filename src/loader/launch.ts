@@ -1,6 +1,7 @@
 /** One kernel of a program, as it is to be launched. */
 import { WavewrightError } from '../base/errors.ts';
-import { type KernelSymbol, kernelName } from '../hsa/executables/executable-symbol.ts';
+import { kernelName } from '../codeobject/kernel-name.ts';
+import type { KernelSymbol } from '../hsa/executables/kernel-symbol.ts';
 import { type PreparedLaunch, prepareLaunch } from '../hsa/queues/launch.ts';
 import type { Generation } from './generation.ts';
 

@@ -1,5 +1,5 @@
 import { DeviceHeap } from '../hsa/memory/device-heap.ts';
-import type { MemoryPool } from '../hsa/memory/memory-pool.ts';
+import type { MemoryPool } from '../hsa/objects/memory-pool.ts';
 import type { PrintfDialect } from '../printf/parse.ts';
 import type { FileSystem } from './file-system.ts';
 import type { HostFunction, RpcHost, Termination } from './rpc/host.ts';

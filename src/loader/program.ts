@@ -2,13 +2,13 @@
 import { assert, WavewrightError } from '../base/errors.ts';
 import { TimeLimit } from '../base/time-limit.ts';
 import { explicitArgumentsEnd } from '../codeobject/hidden-arguments.ts';
+import { kernelName } from '../codeobject/kernel-name.ts';
 import type { AdvanceResult, Device, DispatchStatistics } from '../device/device.ts';
-import { kernelName } from '../hsa/executables/executable-symbol.ts';
+import { addStatistics } from '../device/statistics.ts';
 import type { Agent } from '../hsa/objects/agent.ts';
 import { launchPacket, type PreparedLaunch, writeHidden } from '../hsa/queues/launch.ts';
 import type { Queue } from '../hsa/queues/queue.ts';
 import { createRuntime, type Runtime } from '../hsa/runtime/runtime.ts';
-import { addStatistics } from '../hsa/runtime/statistics.ts';
 import type { Signal } from '../hsa/signals/signal.ts';
 import { LLVM_DIALECT } from '../printf/parse.ts';
 import { argumentBlock } from './argument-block.ts';

@@ -1,6 +1,7 @@
 import { type KernelDescriptor, scalarRegisterCount, vectorRegisterCount } from '../codeobject/kernel-descriptor.ts';
+import { kernelName } from '../codeobject/kernel-name.ts';
 import { wavesPerSimd } from '../codeobject/occupancy.ts';
-import { type KernelSymbol, kernelName } from '../hsa/executables/executable-symbol.ts';
+import type { KernelSymbol } from '../hsa/executables/kernel-symbol.ts';
 
 /** What a kernel takes, by its metadata or, where that is silent, by its descriptor. */
 export interface KernelResources {

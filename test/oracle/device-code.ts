@@ -6,7 +6,6 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { createEmulatedDevice } from '../../src/devices/emulated/index.ts';
 import type { ExecutorName } from '../../src/emulator/emulator.ts';
-import type { LoadedKernel } from '../../src/hsa/executables/loaded-kernel.ts';
 import { CodeObjectReader, createRuntime, type Executable, type KernelSymbol } from '../../src/hsa/index.ts';
 
 export const hasClang = spawnSync('clang-19', ['--version']).status === 0;
@@ -145,14 +144,14 @@ export function run(
   processor: string,
   readers: readonly CodeObjectReader[],
   { executor = 'jit', workItems = 64, before = [], constructors = 'run', more = () => [] }: RunOptions = {},
-): { values: number[]; kernel: LoadedKernel } {
+): { values: number[]; kernel: KernelSymbol } {
   const device = createEmulatedDevice({ processor, executor, compileThreshold: 0, memorySizeBytes: 2 ** 28 });
   using runtime = createRuntime({ devices: [device] });
   const agent = runtime.gpuAgents[0]!;
   const executable = runtime.createExecutable();
   for (const reader of readers) executable.loadCodeObject(agent, reader);
   executable.freeze({ constructors });
-  const kernel = executable.getSymbol('k.kd') as LoadedKernel;
+  const kernel = executable.getSymbol('k.kd') as KernelSymbol;
   // Read from memory, which is gone afterwards.
   assert.ok(kernel.needs);
   const [out, kernarg] = [

@@ -4,7 +4,7 @@ import { TimeLimit } from '../../base/time-limit.ts';
 import { nodeDecompress } from '../../codeobject/node-decompress.ts';
 import { parseTargetId } from '../../codeobject/target-id.ts';
 import type { ClassInstructions } from '../../device/device.ts';
-import { instructionCounts, tierShares } from '../../hsa/runtime/statistics.ts';
+import { instructionCounts, tierShares } from '../../device/statistics.ts';
 import { ARGUMENT_KINDS, parseArgument } from '../../launch/argument-text.ts';
 import {
   type DispatchOutcome,

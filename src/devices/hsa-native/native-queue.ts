@@ -1,8 +1,8 @@
 /** A queue of the real runtime: takes dispatches from one queue of ours, and says when they are done. */
 import type { Dispatch, DispatchStatistics, Fault, KernelDispatch } from '../../device/device.ts';
+import { NO_STATISTICS } from '../../device/statistics.ts';
 import { QUEUE } from '../../hsa/objects/layouts.ts';
 import { encodeKernelDispatch } from '../../hsa/queues/packet.ts';
-import { NO_STATISTICS } from '../../hsa/runtime/statistics.ts';
 import type { HsaLibrary } from './library.ts';
 
 const PACKETS = 1024;

@@ -9,6 +9,7 @@ import {
   regionInfo,
 } from '../memory/memory-info.ts';
 import { AGENT_INFO, agentInfo, CACHE_INFO, cacheInfo } from '../objects/agent-info.ts';
+import { EXTENSION } from '../objects/extensions.ts';
 import { isaCompatible, isaFromName } from '../objects/isa.ts';
 import {
   ISA_INFO,
@@ -18,8 +19,7 @@ import {
   WAVEFRONT_INFO,
   wavefrontInfo,
 } from '../objects/isa-info.ts';
-import { EXTENSION } from '../runtime/extensions.ts';
-import { SYSTEM_INFO } from '../runtime/system-info.ts';
+import { SYSTEM_INFO } from '../objects/system-info.ts';
 import { refused, type Subject, withRuntime } from './subject.test-support.ts';
 
 const UNKNOWN = 0x7fff;

@@ -6,8 +6,8 @@ import {
   MEMORY_POOL_INFO,
   memoryPoolInfo,
 } from '../memory/memory-info.ts';
-import type { MemoryPool } from '../memory/memory-pool.ts';
 import type { Agent } from '../objects/agent.ts';
+import type { MemoryPool } from '../objects/memory-pool.ts';
 import { createRuntime } from '../runtime/runtime.ts';
 import { refused, type Subject, withRuntime } from './subject.test-support.ts';
 

@@ -4,7 +4,7 @@ import { expectHandle } from '../objects/handles.ts';
 import { answer, PROFILES, type Questions, ROUNDING_MODES } from '../objects/info-table.ts';
 import { HsaError } from '../objects/status.ts';
 import { Executable } from './executable.ts';
-import { LoadedCodeObject } from './loaded-code-object.ts';
+import { type CodeObjectOwner, LoadedCodeObject } from './loaded-code-object.ts';
 
 /** Numbers of the specification. */
 export const EXECUTABLE_INFO = { profile: 1, state: 2, defaultFloatRoundingMode: 3 } as const;
@@ -48,7 +48,7 @@ const isFile = ({ uri }: LoadedCodeObject): boolean => uri.startsWith('file:');
 export const storageType = (codeObject: LoadedCodeObject): number =>
   isFile(codeObject) ? CODE_OBJECT_STORAGE.file : CODE_OBJECT_STORAGE.memory;
 
-type LoadedCodeObjectInfo = number | bigint | string | Uint8Array | Agent | Executable;
+type LoadedCodeObjectInfo = number | bigint | string | Uint8Array | Agent | CodeObjectOwner;
 
 const LOADED: Questions<LoadedCodeObject, LoadedCodeObjectInfo> = {
   [LOADED_CODE_OBJECT_INFO.executable]: ({ executable }) => executable,

@@ -1,57 +1,61 @@
-/** Symbols of an executable (hsa_executable_symbol_t). */
-import type { KernelMetadata } from '../../codeobject/metadata.ts';
-import type { Agent } from '../objects/agent.ts';
+/** Symbols of an executable: variables, device functions and kernels, and which of them a code object has. */
+
+import { STT_COMMON, STT_FUNC, STT_OBJECT } from '../../elf/constants.ts';
+import type { ElfSymbol } from '../../elf/symbols.ts';
+import { isDefined } from '../../elf/symbols.ts';
 import type { CodeNeeds } from './call-graph.ts';
+import { KernelSymbol } from './kernel-symbol.ts';
 import type { LoadedCodeObject } from './loaded-code-object.ts';
+import { LoadedSymbol } from './loaded-symbol.ts';
+import { strengthOf } from './symbol-rules.ts';
 
-/** What all kinds of symbols have. */
-export interface SymbolBase {
-  /** A kernel's ends in `.kd`. */
-  readonly name: string;
-  /** `program`: found by name; `module`: local to its code object, found by iteration only, names may repeat. */
-  readonly linkage: 'program' | 'module';
-  readonly binding: 'strong' | 'weak';
-  readonly agent: Agent;
-  readonly codeObject: LoadedCodeObject;
-  /** Where the code object was loaded; what stands there is complete once the executable is frozen. */
-  readonly address: bigint;
-  readonly sizeBytes: number;
-}
-
-export interface KernelSymbol extends SymbolBase {
-  readonly kind: 'kernel';
-  /** What a dispatch packet names: the address of the kernel descriptor. */
-  readonly kernelObject: bigint;
-  readonly kernargSegmentSizeBytes: number;
-  readonly kernargSegmentAlignmentBytes: number;
-  readonly groupSegmentSizeBytes: number;
-  /** Of a lane: the compiler's fixed size, once frozen at least what the functions of other code objects need that it calls. */
-  readonly privateSegmentSizeBytes: number;
-  /** More may be needed: recursion, calls through pointers, allocations of unknown size. */
-  readonly dynamicCallstack: boolean;
-  readonly wavefrontSize: 32 | 64;
-  /** Absent for a kernel that the code object's metadata does not list. */
-  readonly metadata: KernelMetadata | undefined;
-  /** Registers, stack and callees over all that the kernel reaches; read from the code on first use, undefined before freezing. */
-  readonly needs: CodeNeeds | undefined;
-  /** Why the kernel would fail on hardware as it is linked here; empty when nothing is known against it. */
-  readonly hardwareProblems: readonly string[];
-}
-
-export interface VariableSymbol extends SymbolBase {
-  readonly kind: 'variable';
+export class VariableSymbol extends LoadedSymbol {
+  readonly kind = 'variable';
 }
 
 /** A device function: its address can be passed to kernels and called there. */
-export interface FunctionSymbol extends SymbolBase {
-  readonly kind: 'indirect-function';
+export class FunctionSymbol extends LoadedSymbol {
+  readonly kind = 'indirect-function';
+
   /** What a kernel calls: the address of the first instruction; 0 before freezing (HSA_EXECUTABLE_SYMBOL_INFO_INDIRECT_FUNCTION_OBJECT). */
-  readonly functionObject: bigint;
+  get functionObject(): bigint {
+    return this.graph === undefined ? 0n : this.address;
+  }
+
   /** As for kernels. */
-  readonly needs: CodeNeeds | undefined;
+  get needs(): CodeNeeds | undefined {
+    return this.graph?.needsOf(this.address);
+  }
 }
 
-/** As the source names it: without the suffix of its descriptor. */
-export const kernelName = ({ name }: Pick<KernelSymbol, 'name'>): string => name.replace(/\.kd$/, '');
-
 export type ExecutableSymbol = KernelSymbol | VariableSymbol | FunctionSymbol;
+
+/** Exported kernels, variables and device functions of a code object, then its local kernels and device functions. */
+export function executableSymbols(codeObject: LoadedCodeObject): ExecutableSymbol[] {
+  const { elf, kernels } = codeObject.codeObject;
+  const kernelOf = new Map(kernels.map((kernel) => [kernel.symbol, kernel]));
+  const kernelNames = new Set(kernels.map(({ name }) => name));
+  const exportedNames = new Set<string>();
+  const found: ExecutableSymbol[] = [];
+  const add = (symbol: ElfSymbol, linkage: 'program' | 'module') => {
+    const { name, sizeBytes } = symbol;
+    const binding = strengthOf(symbol) === 'weak' ? 'weak' : 'strong';
+    const origin = { name, linkage, binding, codeObject, address: codeObject.addressOf(symbol), sizeBytes } as const;
+    const kernel = kernelOf.get(symbol);
+    if (kernel !== undefined) found.push(new KernelSymbol(origin, kernel));
+    else if (symbol.type === STT_FUNC) {
+      if (!kernelNames.has(name)) found.push(new FunctionSymbol(origin));
+    } else if (linkage === 'program' && (symbol.type === STT_OBJECT || symbol.type === STT_COMMON)) {
+      found.push(new VariableSymbol(origin));
+    }
+  };
+  for (const symbol of codeObject.exported) {
+    exportedNames.add(symbol.name);
+    add(symbol, 'program');
+  }
+  for (const symbol of elf.symbols) {
+    const isLocal = isDefined(symbol) && !exportedNames.has(symbol.name);
+    if (isLocal && (symbol.type === STT_FUNC || kernelOf.has(symbol))) add(symbol, 'module');
+  }
+  return found;
+}

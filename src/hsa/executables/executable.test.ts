@@ -6,7 +6,7 @@ import { HsaError } from '../objects/status.ts';
 import { FakeDevice } from '../runtime/fake-device.test-support.ts';
 import { buildImage, IMAGE_DATA, type ImageOptions } from '../runtime/image.test-support.ts';
 import { createRuntime } from '../runtime/runtime.ts';
-import type { KernelSymbol } from './executable-symbol.ts';
+import type { KernelSymbol } from './kernel-symbol.ts';
 import { CodeObjectReader, type LoadedCodeObject } from './loaded-code-object.ts';
 
 const R = {

@@ -13,12 +13,12 @@ import type { Lifetime } from '../objects/lifetime.ts';
 import { HsaError } from '../objects/status.ts';
 import { CallGraph } from './call-graph.ts';
 import { type ConstructorCall, type ConstructorOptions, constructorCalls } from './constructors.ts';
-import type { ExecutableSymbol } from './executable-symbol.ts';
+import { type ExecutableSymbol, executableSymbols } from './executable-symbol.ts';
 import { FunctionArrays } from './function-arrays.ts';
+import type { KernelSymbol } from './kernel-symbol.ts';
 import { checkCalls, type LinkEntry, linkEntries, mismatches, undefinedSymbols } from './link-map.ts';
 import { alreadyDefined, LinkScope } from './link-scope.ts';
 import { CodeObjectReader, type Definition, LoadedCodeObject } from './loaded-code-object.ts';
-import { LoadedKernel } from './loaded-kernel.ts';
 import { loadableRelocation, relocate } from './relocations.ts';
 
 const EXTERNAL = 'external definition';
@@ -107,7 +107,7 @@ export class Executable implements Disposable {
     try {
       const scope = this.#scope(agent);
       const definitions = codeObject.definitions();
-      const symbols = codeObject.symbols();
+      const symbols = executableSymbols(codeObject);
       for (const definition of definitions) scope.expectUnique(definition, reader.name);
       for (const definition of definitions) scope.define(definition);
       scope.add(codeObject, symbols);
@@ -209,18 +209,19 @@ export class Executable implements Disposable {
     const codeObjects = this.#codeObjectsOf(agent);
     const lookUp = (user: LoadedCodeObject, name: string) => this.#definitionFor(user, name)?.address;
     const graph = new CallGraph(codeObjects, waveSize ?? agent.requireDevice().properties.wavefrontSize, lookUp);
-    for (const codeObject of codeObjects) codeObject.link(graph, codeObjects.length > 1);
-    for (const symbol of this.#kernelsOf(agent)) agent.kernels.set(symbol.kernelObject, symbol);
+    for (const symbol of this.#symbols) {
+      if (symbol.agent !== agent) continue;
+      symbol.link(graph, codeObjects.length > 1);
+      if (symbol.kind === 'kernel') agent.kernels.set(symbol.kernelObject, symbol);
+    }
   }
 
   #codeObjectsOf(agent: Agent): LoadedCodeObject[] {
     return this.#codeObjects.filter((codeObject) => codeObject.agent === agent);
   }
 
-  #kernelsOf(agent: Agent): LoadedKernel[] {
-    return this.#symbols.filter(
-      (symbol): symbol is LoadedKernel => symbol instanceof LoadedKernel && symbol.agent === agent,
-    );
+  #kernelsOf(agent: Agent): KernelSymbol[] {
+    return this.#symbols.filter((symbol) => symbol.kind === 'kernel').filter((kernel) => kernel.agent === agent);
   }
 
   /** All symbols, module linkage included. */

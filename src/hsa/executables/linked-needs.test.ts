@@ -6,8 +6,8 @@ import { createEmulatedDevice } from '../../devices/emulated/index.ts';
 import { callText } from '../runtime/call.test-support.ts';
 import { createRuntime } from '../runtime/runtime.ts';
 import type { CodeNeeds } from './call-graph.ts';
+import { type KernelSymbol, UNKNOWN_STACK_BYTES } from './kernel-symbol.ts';
 import { CodeObjectReader } from './loaded-code-object.ts';
-import { type LoadedKernel, UNKNOWN_STACK_BYTES } from './loaded-kernel.ts';
 
 const device = createEmulatedDevice({ processor: 'gfx942', memorySizeBytes: 2 ** 28 });
 
@@ -118,7 +118,7 @@ test('code that cannot be read may need everything', () => {
     `${symbol('odd')} .long 0xffffffff\n s_setpc_b64 s[30:31]\n.size odd, .-odd\n`,
   );
   assert.deepEqual([needs('odd').isReadable, needs('odd').vgprCount, needs('odd').agprCount], [false, 256, 256]);
-  const { hardwareProblems } = executable.getSymbol('k.kd') as LoadedKernel;
+  const { hardwareProblems } = executable.getSymbol('k.kd') as KernelSymbol;
   assert.match(hardwareProblems.join('; '), /needs 256 VGPRs, .*reaches code that cannot be read/);
 });
 
@@ -154,7 +154,7 @@ test('SGPRs behind the numbered ones are part of what hardware must have', () =>
     kernel('k', { calls: ['f'] }),
     func('f', { body: 's_mov_b32 s45, 0\n s_mov_b64 flat_scratch, 0' }),
   );
-  const { hardwareProblems } = executable.getSymbol('k.kd') as LoadedKernel;
+  const { hardwareProblems } = executable.getSymbol('k.kd') as KernelSymbol;
   assert.deepEqual(hardwareProblems, ['needs 52 SGPRs, its descriptor asks for 40']);
 });
 
@@ -164,7 +164,7 @@ test('SGPRs that the hardware allocates besides are no problem', () => {
     func('f', { body: 's_mov_b32 s41, 0\n s_mov_b64 flat_scratch, 0' }),
   );
   // 48 SGPRs: the descriptor asks for 40, of which the hardware makes a multiple of 16.
-  const { hardwareProblems } = executable.getSymbol('k.kd') as LoadedKernel;
+  const { hardwareProblems } = executable.getSymbol('k.kd') as KernelSymbol;
   assert.deepEqual(hardwareProblems, []);
 });
 
@@ -173,7 +173,7 @@ test('a packet gets what is known to be needed, and more where that is not all',
     kernel('known', { calls: ['leaf'], dynamic: 1 }) + kernel('unknown', { calls: ['loop'] }),
     func('leaf', { frame: 2000 }) + func('loop', { frame: 48, calls: ['loop'] }),
   );
-  const [known, unknown] = ['known', 'unknown'].map((name) => executable.getSymbol(`${name}.kd`) as LoadedKernel);
+  const [known, unknown] = ['known', 'unknown'].map((name) => executable.getSymbol(`${name}.kd`) as KernelSymbol);
   assert.deepEqual([known!.dynamicCallstack, known!.privateSegmentSizeBytes], [false, 2000]);
   assert.deepEqual(
     [0, 2000, 2001].map((bytes) => known!.privateBytesFor(bytes)),
@@ -189,7 +189,7 @@ test('a packet gets what is known to be needed, and more where that is not all',
 
 test('objects that a linker put into one file are looked into, where the compiler says that it did not see all', () => {
   const { executable } = link(kernel('k', { calls: ['leaf'], dynamic: 1 }) + func('leaf', { frame: 30_000 }));
-  const symbol = executable.getSymbol('k.kd') as LoadedKernel;
+  const symbol = executable.getSymbol('k.kd') as KernelSymbol;
   assert.deepEqual([symbol.dynamicCallstack, symbol.privateBytesFor(0)], [true, 30_000]);
   // A host that chooses has nothing looked into.
   assert.equal(symbol.privateBytesFor(16_384), 16_384);

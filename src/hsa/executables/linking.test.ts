@@ -9,7 +9,7 @@ import { linkCodeObject } from '../../linker/link.ts';
 import { HsaError } from '../objects/status.ts';
 import { callText } from '../runtime/call.test-support.ts';
 import { createRuntime } from '../runtime/runtime.ts';
-import type { KernelSymbol } from './executable-symbol.ts';
+import type { KernelSymbol } from './kernel-symbol.ts';
 import { CodeObjectReader } from './loaded-code-object.ts';
 import { symbolInfo } from './symbol-info.ts';
 

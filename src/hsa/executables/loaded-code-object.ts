@@ -16,9 +16,7 @@ import {
   PT_LOAD,
   SHN_ABS,
   STB_LOCAL,
-  STT_COMMON,
   STT_FUNC,
-  STT_OBJECT,
   STV_DEFAULT,
 } from '../../elf/constants.ts';
 import { type ElfSymbol, isDefined } from '../../elf/symbols.ts';
@@ -26,12 +24,6 @@ import { type WaveSizeEvidence, waveSizeOfCode } from '../../lift/wave-size.ts';
 import { type ArrayPart, linkForLoader } from '../../linker/link.ts';
 import type { Agent } from '../objects/agent.ts';
 import { HsaError, withStatus } from '../objects/status.ts';
-import type { CallGraph } from './call-graph.ts';
-import type { Executable } from './executable.ts';
-import type { ExecutableSymbol } from './executable-symbol.ts';
-import { LoadedFunction } from './loaded-function.ts';
-import { LoadedKernel } from './loaded-kernel.ts';
-import { LoadedVariable } from './loaded-variable.ts';
 import { checkSymbols, isExported, isOldVersion, type Strength, strengthOf } from './symbol-rules.ts';
 
 /** Where the bytes of a code object come from (hsa_code_object_reader_t). */
@@ -62,10 +54,9 @@ export class CodeObjectReader implements Disposable {
   }
 }
 
-/** hsa_ven_amd_loader_segment_descriptor_t: a loaded segment and where in the code object it comes from. */
-export interface SegmentDescriptor {
+/** A loaded segment and where in the code object it comes from. */
+export interface LoadedSegment {
   readonly agent: Agent;
-  readonly executable: Executable;
   readonly codeObject: LoadedCodeObject;
   /** The whole code object, as it was read. */
   readonly storage: Uint8Array;
@@ -100,8 +91,14 @@ export interface Definition {
   readonly codeObject: LoadedCodeObject | undefined;
 }
 
+/** Who loads a code object, as far as that concerns it. */
+export interface CodeObjectOwner {
+  /** Whether what was loaded is still there. */
+  readonly isLive: boolean;
+}
+
 export class LoadedCodeObject {
-  readonly executable: Executable;
+  readonly executable: CodeObjectOwner;
   readonly agent: Agent;
   /** What the reader held. */
   readonly storage: Uint8Array;
@@ -129,14 +126,13 @@ export class LoadedCodeObject {
   #localNames: ReadonlySet<string> | undefined;
   #lines: LineTable | undefined;
   #waveSize: WaveSizeEvidence | undefined;
-  readonly #symbols: (LoadedKernel | LoadedVariable | LoadedFunction)[] = [];
 
   /**
    * Reads the code object, a relocatable one after linking it, and copies its segments; relocations are left. Throws INVALID_CODE_OBJECT,
    * INCOMPATIBLE_ARGUMENTS for another target than the agent's, OUT_OF_RESOURCES. `groups`: COMDAT groups that are there already.
    */
   constructor(
-    executable: Executable,
+    executable: CodeObjectOwner,
     agent: Agent,
     reader: CodeObjectReader,
     { groups, isModule }: { groups: ReadonlySet<string>; isModule: boolean },
@@ -224,11 +220,11 @@ export class LoadedCodeObject {
   #globals(): readonly ElfSymbol[] {
     const { elf } = this.codeObject;
     if (this.isRelocatable) return elf.symbols.filter(({ index, binding }) => index > 0 && binding !== STB_LOCAL);
-    return this.#exported;
+    return this.exported;
   }
 
-  /** Of several versions, the default one goes by the plain name. */
-  get #exported(): readonly ElfSymbol[] {
+  /** What other code objects may mean by name. Of several versions, the default one goes by the plain name. */
+  get exported(): readonly ElfSymbol[] {
     const { elf, symbols } = this.codeObject;
     return symbols.filter((symbol) => isExported(symbol) && !isOldVersion(elf.dynamicVersions, symbol));
   }
@@ -264,12 +260,11 @@ export class LoadedCodeObject {
     );
   }
 
-  segments(): SegmentDescriptor[] {
+  segments(): LoadedSegment[] {
     return this.codeObject.elf.segments
       .filter(({ type }) => type === PT_LOAD)
       .map(({ offset, virtualAddress, memorySizeBytes }) => ({
         agent: this.agent,
-        executable: this.executable,
         codeObject: this,
         storage: this.storage,
         offset,
@@ -331,48 +326,6 @@ export class LoadedCodeObject {
     if (!isConstant) return undefined;
     const bytes = this.loadedBytes(address, 4);
     return new DataView(bytes.buffer, bytes.byteOffset, 4).getInt32(0, true);
-  }
-
-  /** Tells the symbols that the executable is frozen; see `LoadedSymbol.link`. */
-  link(graph: CallGraph, isLinked: boolean): void {
-    for (const symbol of this.#symbols) symbol.link(graph, isLinked);
-  }
-
-  /** Exported kernels, variables and device functions, then the local kernels and device functions. */
-  symbols(): ExecutableSymbol[] {
-    const { codeObject } = this;
-    const kernels = new Map(codeObject.kernels.map((kernel) => [kernel.symbol, kernel]));
-    const kernelNames = new Set(codeObject.kernels.map(({ name }) => name));
-    const exportedNames = new Set<string>();
-    const found = this.#symbols;
-    found.length = 0;
-    const add = (symbol: ElfSymbol, linkage: 'program' | 'module') => {
-      const base = {
-        name: symbol.name,
-        linkage,
-        binding: strengthOf(symbol) === 'weak' ? 'weak' : 'strong',
-        agent: this.agent,
-        codeObject: this,
-        address: this.addressOf(symbol),
-        sizeBytes: symbol.sizeBytes,
-      } as const;
-      const kernel = kernels.get(symbol);
-      if (kernel !== undefined) found.push(new LoadedKernel(base, kernel));
-      else if (symbol.type === STT_FUNC) {
-        if (!kernelNames.has(symbol.name)) found.push(new LoadedFunction(base));
-      } else if (linkage === 'program' && (symbol.type === STT_OBJECT || symbol.type === STT_COMMON)) {
-        found.push(new LoadedVariable(base));
-      }
-    };
-    for (const symbol of this.#exported) {
-      exportedNames.add(symbol.name);
-      add(symbol, 'program');
-    }
-    for (const symbol of codeObject.elf.symbols) {
-      const local = isDefined(symbol) && !exportedNames.has(symbol.name);
-      if (local && (symbol.type === STT_FUNC || kernels.has(symbol))) add(symbol, 'module');
-    }
-    return found;
   }
 
   /** Where the instruction at a loaded address comes from; undefined without line tables, and where they are damaged. */

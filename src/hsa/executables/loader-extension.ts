@@ -2,7 +2,12 @@
 
 import { HsaError } from '../objects/status.ts';
 import type { Executable } from './executable.ts';
-import type { SegmentDescriptor } from './loaded-code-object.ts';
+import type { LoadedSegment } from './loaded-code-object.ts';
+
+/** hsa_ven_amd_loader_segment_descriptor_t. */
+export interface SegmentDescriptor extends LoadedSegment {
+  readonly executable: Executable;
+}
 
 export class LoaderExtension {
   readonly #executables: () => readonly Executable[];
@@ -34,7 +39,9 @@ export class LoaderExtension {
 
   /** Segments of all loaded code objects (hsa_ven_amd_loader_query_segment_descriptors). */
   querySegmentDescriptors(): readonly SegmentDescriptor[] {
-    return this.executables.flatMap(({ loadedCodeObjects }) => loadedCodeObjects.flatMap((each) => each.segments()));
+    return this.executables.flatMap((executable) =>
+      executable.loadedCodeObjects.flatMap((each) => each.segments().map((segment) => ({ ...segment, executable }))),
+    );
   }
 
   #segmentAt(address: bigint): SegmentDescriptor {

@@ -2,7 +2,8 @@
 import type { Agent } from '../objects/agent.ts';
 import { expectHandle } from '../objects/handles.ts';
 import { HsaError } from '../objects/status.ts';
-import type { ExecutableSymbol, FunctionSymbol, KernelSymbol, VariableSymbol } from './executable-symbol.ts';
+import type { ExecutableSymbol, FunctionSymbol, VariableSymbol } from './executable-symbol.ts';
+import type { KernelSymbol } from './kernel-symbol.ts';
 import type { LoadedCodeObject } from './loaded-code-object.ts';
 import { LoadedSymbol } from './loaded-symbol.ts';
 

@@ -1,6 +1,6 @@
 /** Memory that a GPU program asks the host for and gives back: malloc of LLVM's C library and of HIP. */
 import { WavewrightError } from '../../base/errors.ts';
-import type { MemoryPool } from './memory-pool.ts';
+import type { MemoryPool } from '../objects/memory-pool.ts';
 
 /** Allocators of GPU programs take memory in slabs of this size and find their headers by masking pointers with it. */
 const SLAB_BYTES = 2 * 2 ** 20;

@@ -7,10 +7,10 @@ import type { DeviceMemory } from '../../device/device.ts';
 import type { Agent } from '../objects/agent.ts';
 import { expectHandle } from '../objects/handles.ts';
 import { SIGNAL } from '../objects/layouts.ts';
+import type { Allocations } from '../objects/memory-pool.ts';
+import { type SharedRegion, SharedRegions } from '../objects/shared-regions.ts';
 import { HsaError, withStatus } from '../objects/status.ts';
 import { expectSignals, initializeSignal, type Progress, Signal } from '../signals/signal.ts';
-import type { Allocations } from './allocations.ts';
-import { type SharedRegion, SharedRegions } from './shared-regions.ts';
 
 /** What the runtime tells. */
 export interface IpcOwner {

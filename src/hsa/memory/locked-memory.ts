@@ -3,8 +3,8 @@
  * makes progress: what the specification asks of locked memory, which is coarse-grained.
  */
 import type { Agent } from '../objects/agent.ts';
+import type { MemoryPool } from '../objects/memory-pool.ts';
 import { HsaError } from '../objects/status.ts';
-import type { MemoryPool } from './memory-pool.ts';
 
 export interface LockedMemory {
   readonly hostBytes: Uint8Array;

@@ -2,8 +2,8 @@
 import { Agent } from '../objects/agent.ts';
 import { expectHandle } from '../objects/handles.ts';
 import { answer, type Questions, SEGMENT_GLOBAL, SEGMENT_GROUP } from '../objects/info-table.ts';
+import { MemoryPool } from '../objects/memory-pool.ts';
 import { HsaError } from '../objects/status.ts';
-import { MemoryPool } from './memory-pool.ts';
 
 /** Numbers of the specification. */
 export const MEMORY_POOL_INFO = {

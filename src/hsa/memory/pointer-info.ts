@@ -1,6 +1,6 @@
 /** What an address belongs to (hsa_amd_pointer_info). */
 import type { Agent } from '../objects/agent.ts';
-import type { Allocations } from './allocations.ts';
+import type { Allocations } from '../objects/memory-pool.ts';
 import type { LockedMemories } from './locked-memory.ts';
 
 export interface PointerInfo {

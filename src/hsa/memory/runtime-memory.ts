@@ -4,10 +4,14 @@ import type { DeviceMemory } from '../../device/device.ts';
 import type { Agent } from '../objects/agent.ts';
 import { expectCallback, expectHandle } from '../objects/handles.ts';
 import type { Lifetime } from '../objects/lifetime.ts';
+import {
+  type Allocations,
+  type DeallocationCallback,
+  MemoryPool,
+  type PoolAllocation,
+} from '../objects/memory-pool.ts';
 import { HsaError } from '../objects/status.ts';
-import type { Allocations, DeallocationCallback, PoolAllocation } from './allocations.ts';
 import { LockedMemories, type LockedMemory } from './locked-memory.ts';
-import { MemoryPool } from './memory-pool.ts';
 import { type PointerInfo, pointerInfo } from './pointer-info.ts';
 
 /** What the runtime tells. */

@@ -1,10 +1,8 @@
 /** What can be asked of an agent by number (hsa_agent_info_t, hsa_amd_agent_info_t), and of its caches. */
 
 import type { BoardProperties } from '../../device/device.ts';
-import { MAX_QUEUE_SIZE_PACKETS } from '../queues/queue.ts';
-import { extensionBits } from '../runtime/extensions.ts';
-import { SYSTEM_FREQUENCY_HZ, systemTimestamp } from '../runtime/system-info.ts';
 import { Agent, type Cache } from './agent.ts';
+import { extensionBits } from './extensions.ts';
 import { expectHandle } from './handles.ts';
 import {
   answer,
@@ -12,11 +10,13 @@ import {
   GRID_MAX_DIM,
   GRID_MAX_SIZE,
   MACHINE_MODEL_LARGE,
+  MAX_QUEUE_SIZE_PACKETS,
   PROFILES,
   type Questions,
   ROUNDING_MODES,
 } from './info-table.ts';
 import type { Isa } from './isa.ts';
+import { SYSTEM_FREQUENCY_HZ, systemTimestamp } from './system-info.ts';
 
 /** Numbers of the specification. */
 export const AGENT_INFO = {

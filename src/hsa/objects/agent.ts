@@ -1,10 +1,9 @@
 /** Agents: what can run code (hsa_agent_t; HSA runtime 1.2, section 2.3). */
 import type { Device } from '../../device/device.ts';
-import type { LoadedCodeObject } from '../executables/loaded-code-object.ts';
-import type { LoadedKernel } from '../executables/loaded-kernel.ts';
-import type { MemoryPool, PoolKind } from '../memory/memory-pool.ts';
 import { agentIsa, type Isa } from './isa.ts';
 import type { Lifetime } from './lifetime.ts';
+import type { MemoryPool, PoolKind } from './memory-pool.ts';
+import type { ResidentCode, ResidentKernel } from './resident-code.ts';
 import { HsaError } from './status.ts';
 
 export interface AgentInfo {
@@ -56,9 +55,9 @@ export class Agent {
   /** What executes this agent's kernels; none for the CPU agent. */
   readonly device: Device | undefined;
   /** Kernels of frozen executables by kernel object, for what packets do not say of them. */
-  readonly kernels = new Map<bigint, LoadedKernel>();
+  readonly kernels = new Map<bigint, ResidentKernel>();
   /** Code objects of frozen executables. */
-  readonly codeObjects = new Set<LoadedCodeObject>();
+  readonly codeObjects = new Set<ResidentCode>();
 
   constructor({ lifetime, node, pools, systemPools = [], device, nearestCpu }: AgentOptions) {
     const properties = device?.properties;

@@ -2,8 +2,8 @@
 import type { ErrorReport } from '../../base/errors.ts';
 import type { SourceLine } from '../../codeobject/line-table.ts';
 import type { Fault } from '../../device/device.ts';
-import type { LoadedCodeObject } from '../executables/loaded-code-object.ts';
 import type { Agent } from '../objects/agent.ts';
+import type { ResidentCode } from '../objects/resident-code.ts';
 import { HsaError, type HsaStatus } from '../objects/status.ts';
 
 const STATUS: Record<Fault['kind'], HsaStatus> = {
@@ -17,7 +17,7 @@ const STATUS: Record<Fault['kind'], HsaStatus> = {
 
 /** The line that the instruction at `pc` comes from, where its code object has line tables. */
 export function sourceAt(agent: Agent, pc: bigint): SourceLine | undefined {
-  const isAt = ({ address, sizeBytes }: LoadedCodeObject): boolean => pc >= address && pc < address + BigInt(sizeBytes);
+  const isAt = ({ address, sizeBytes }: ResidentCode): boolean => pc >= address && pc < address + BigInt(sizeBytes);
   return [...agent.codeObjects].find(isAt)?.sourceLine(pc);
 }
 

@@ -1,7 +1,7 @@
 /** What a launch takes of a device, held against what the device has: on every way to one, and before anything is allocated. */
 import { LIMITS } from '../../base/limits.ts';
+import { kernelName } from '../../codeobject/kernel-name.ts';
 import type { Device } from '../../device/device.ts';
-import { kernelName } from '../executables/executable-symbol.ts';
 import { HsaError } from '../objects/status.ts';
 
 export interface LaunchSizes {

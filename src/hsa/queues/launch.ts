@@ -4,7 +4,8 @@
  */
 import { WavewrightError } from '../../base/errors.ts';
 import { type HiddenArgumentValues, writeHiddenArguments } from '../../codeobject/hidden-arguments.ts';
-import { type KernelSymbol, kernelName } from '../executables/executable-symbol.ts';
+import { kernelName } from '../../codeobject/kernel-name.ts';
+import type { KernelSymbol } from '../executables/kernel-symbol.ts';
 import type { Signal } from '../signals/signal.ts';
 import { checkLaunchSizes, type LaunchSizes } from './launch-sizes.ts';
 import type { DispatchOptions, Queue } from './queue.ts';

@@ -6,13 +6,14 @@
 
 import { WavewrightError } from '../../base/errors.ts';
 import { KERNEL_DESCRIPTOR_SIZE_BYTES } from '../../codeobject/kernel-descriptor.ts';
+import { kernelName } from '../../codeobject/kernel-name.ts';
 import type { Device, Dispatch, DispatchStatistics, Fault, GuestMemory } from '../../device/device.ts';
 import type { GuestAddress } from '../../device/guest-address.ts';
-import type { LoadedKernel } from '../executables/loaded-kernel.ts';
+import { addStatistics, NO_STATISTICS } from '../../device/statistics.ts';
 import type { Agent } from '../objects/agent.ts';
 import { PACKET_SIZE_BYTES, PACKET_TYPE } from '../objects/layouts.ts';
+import type { ResidentKernel } from '../objects/resident-code.ts';
 import { HsaError, statusError } from '../objects/status.ts';
-import { addStatistics, NO_STATISTICS } from '../runtime/statistics.ts';
 import { completeSignal, conditionHolds, guestSignalWords, signalValue } from '../signals/signal.ts';
 import { explainFault, faultError, sourceAt } from './faults.ts';
 import { checkLaunchSizes } from './launch-sizes.ts';
@@ -65,7 +66,7 @@ interface StartedPacket {
   complete: boolean;
 }
 
-const privateBytes = (kernel: LoadedKernel | undefined, packetBytes: number): number =>
+const privateBytes = (kernel: ResidentKernel | undefined, packetBytes: number): number =>
   kernel?.privateBytesFor(packetBytes) ?? packetBytes;
 
 export class PacketProcessor implements PacketConsumer {
@@ -227,7 +228,7 @@ export class PacketProcessor implements PacketConsumer {
       const kernel = this.#agent.kernels.get(packet.kernelObject);
       const dispatch = this.#dispatch(packet, slot);
       const privateSizeBytes = privateBytes(kernel, packet.privateSegmentSizeBytes);
-      const name = kernel?.name.replace(/\.kd$/, '');
+      const name = kernel && kernelName(kernel);
       return { index, completionSignal, dispatch, kernel: name, privateSizeBytes, complete: false };
     }
     if (type === PACKET_TYPE.barrierAnd || type === PACKET_TYPE.barrierOr) {

@@ -5,6 +5,7 @@
 import type { Device, DispatchStatistics } from '../../device/device.ts';
 import type { Agent } from '../objects/agent.ts';
 import { expectHandle } from '../objects/handles.ts';
+import { MAX_QUEUE_SIZE_PACKETS } from '../objects/info-table.ts';
 import {
   PACKET_SIZE_BYTES,
   QUEUE,
@@ -94,8 +95,6 @@ export interface BarrierValueOptions {
   barrier?: boolean;
 }
 
-/** Of a queue's ring. */
-export const MAX_QUEUE_SIZE_PACKETS = 131_072;
 /** Private memory of a lane that a queue can be asked for, and what stands for no wish. */
 const MAX_PRIVATE_BYTES = 262_128;
 const NO_WISH = 0xffff_ffff;

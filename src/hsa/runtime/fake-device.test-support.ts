@@ -13,7 +13,7 @@ import type {
   PublishedCode,
 } from '../../device/device.ts';
 import type { GuestAddress } from '../../device/guest-address.ts';
-import { NO_STATISTICS } from './statistics.ts';
+import { NO_STATISTICS } from '../../device/statistics.ts';
 
 /** Yields `waiting` where a wave would spin on the host, `running` to give up its slice. Throws a `FakeFault` to fault. */
 export type KernelBody = (context: KernelContext) => Generator<'running' | 'waiting', void>;

@@ -4,18 +4,19 @@
  */
 
 import type { AdvanceResult, Device, DeviceMemory, Fault } from '../../device/device.ts';
-import { type ConstructorCall, type ConstructorOptions, runConstructors } from '../executables/constructors.ts';
+import type { ConstructorCall, ConstructorOptions } from '../executables/constructors.ts';
 import { Executable, type ExecutableOptions } from '../executables/executable.ts';
 import { LoaderExtension } from '../executables/loader-extension.ts';
-import { Allocations } from '../memory/allocations.ts';
 import { COPY_ENGINE, CopyEngine, type CopyOptions, type CopyRectOptions } from '../memory/copy-engine.ts';
 import { IpcSharing } from '../memory/ipc.ts';
-import { MemoryPool } from '../memory/memory-pool.ts';
 import { RuntimeMemory } from '../memory/runtime-memory.ts';
 import { Agent } from '../objects/agent.ts';
+import { EXTENSION_VERSIONS } from '../objects/extensions.ts';
 import { expectCallback, expectHandle } from '../objects/handles.ts';
 import { Lifetime } from '../objects/lifetime.ts';
+import { Allocations, MemoryPool } from '../objects/memory-pool.ts';
 import { HsaError } from '../objects/status.ts';
+import { SYSTEM_FREQUENCY_HZ, type SystemInfoValue, systemInfo, systemTimestamp } from '../objects/system-info.ts';
 import { faultReason } from '../queues/faults.ts';
 import { InterceptQueue } from '../queues/intercept-queue.ts';
 import type { QueueError } from '../queues/packet-processor.ts';
@@ -32,8 +33,7 @@ import {
   waitAny,
   waitAnyAsync,
 } from '../signals/signal-waits.ts';
-import { EXTENSION_VERSIONS } from './extensions.ts';
-import { SYSTEM_FREQUENCY_HZ, type SystemInfoValue, systemInfo, systemTimestamp } from './system-info.ts';
+import { runConstructors } from './run-constructors.ts';
 import { type UnsupportedFunction, unsupported } from './unsupported.ts';
 
 /** `hsa_amd_event_t` of type memory fault. */

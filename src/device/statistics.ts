@@ -1,5 +1,5 @@
 /** Sums of what dispatches did. */
-import type { DispatchStatistics, TierInstructions } from '../../device/device.ts';
+import type { DispatchStatistics, TierInstructions } from './device.ts';
 
 export const NO_STATISTICS: DispatchStatistics = {
   instructions: 0,

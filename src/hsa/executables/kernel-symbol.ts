@@ -8,27 +8,28 @@ import {
 } from '../../codeobject/kernel-descriptor.ts';
 import type { KernelMetadata } from '../../codeobject/metadata.ts';
 import { maxWorkgroupSizeByVgprs } from '../../codeobject/occupancy.ts';
+import type { ResidentKernel } from '../objects/resident-code.ts';
 import type { CallGraph, CodeNeeds } from './call-graph.ts';
-import type { KernelSymbol, SymbolBase } from './executable-symbol.ts';
-import { LoadedSymbol } from './loaded-symbol.ts';
+import { LoadedSymbol, type SymbolOrigin } from './loaded-symbol.ts';
 
 /** Stack of a lane below a call whose needs are not known: what LLVM assumes for one. */
 export const UNKNOWN_STACK_BYTES = 16_384;
 
-export class LoadedKernel extends LoadedSymbol implements KernelSymbol {
+export class KernelSymbol extends LoadedSymbol implements ResidentKernel {
   readonly kind = 'kernel';
   readonly kernargSegmentSizeBytes: number;
   readonly kernargSegmentAlignmentBytes: number;
   readonly groupSegmentSizeBytes: number;
   readonly wavefrontSize: 32 | 64;
+  /** Absent for a kernel that the code object's metadata does not list. */
   readonly metadata: KernelMetadata | undefined;
   /** What the registers of a compute unit are enough for; undefined where that is not known. */
   readonly maxWorkgroupSize: number | undefined;
   readonly #kernel: Kernel;
   #isLinked = false;
 
-  constructor(base: SymbolBase, kernel: Kernel) {
-    super(base);
+  constructor(origin: SymbolOrigin, kernel: Kernel) {
+    super(origin);
     const { descriptor, metadata } = kernel;
     this.kernargSegmentSizeBytes = metadata?.kernargSegmentSizeBytes ?? descriptor.kernargSizeBytes;
     this.kernargSegmentAlignmentBytes = Math.max(metadata?.kernargSegmentAlignmentBytes ?? 0, 16);
@@ -38,7 +39,7 @@ export class LoadedKernel extends LoadedSymbol implements KernelSymbol {
     this.wavefrontSize = wavefrontSize(descriptor);
     this.metadata = metadata;
     this.maxWorkgroupSize = maxWorkgroupSizeByVgprs({
-      processor: base.agent.name,
+      processor: this.agent.name,
       vgprs: vectorRegisterCount(descriptor),
       wavefrontSize: this.wavefrontSize,
     });
@@ -50,18 +51,22 @@ export class LoadedKernel extends LoadedSymbol implements KernelSymbol {
     this.#isLinked = isLinked;
   }
 
+  /** What a dispatch packet names: the address of the kernel descriptor. */
   get kernelObject(): bigint {
     return this.address;
   }
 
+  /** Registers, stack and callees over all that the kernel reaches; read from the code on first use, undefined before freezing. */
   get needs(): CodeNeeds | undefined {
     return this.graph?.needsOf(this.address + this.#kernel.descriptor.kernelCodeEntryByteOffset);
   }
 
+  /** Of a lane: the compiler's fixed size, once frozen at least what the functions of other code objects need that it calls. */
   get privateSegmentSizeBytes(): number {
     return Math.max(this.#fixedPrivateBytes, this.#linkedNeeds?.privateSegmentSizeBytes ?? 0);
   }
 
+  /** More may be needed: recursion, calls through pointers, allocations of unknown size. */
   get dynamicCallstack(): boolean {
     const { descriptor, metadata } = this.#kernel;
     const compiled = metadata?.usesDynamicStack ?? descriptor.properties.usesDynamicStack;
@@ -83,7 +88,10 @@ export class LoadedKernel extends LoadedSymbol implements KernelSymbol {
     return Math.max(known, needs?.privateSegmentSizeBytes ?? 0) + (isKnown ? 0 : UNKNOWN_STACK_BYTES);
   }
 
-  /** What would go wrong on hardware, where a packet gets the registers and the memory that the descriptor asks for. */
+  /**
+   * Why the kernel would fail on hardware as it is linked here, where a packet gets the registers and the memory that the descriptor asks for; empty
+   * when nothing is known against it.
+   */
   get hardwareProblems(): readonly string[] {
     const { needs } = this;
     if (needs === undefined || this.#isComplete) return [];

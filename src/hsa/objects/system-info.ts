@@ -1,7 +1,7 @@
 /** What can be asked of the whole system by number (hsa_system_info_t, hsa_amd_system_info_t). */
 
-import { answer, MACHINE_MODEL_LARGE, type Questions } from '../objects/info-table.ts';
 import { extensionBits } from './extensions.ts';
+import { answer, MACHINE_MODEL_LARGE, type Questions } from './info-table.ts';
 
 /** Numbers of the specification. */
 export const SYSTEM_INFO = {

@@ -13,6 +13,6 @@ test('of memory that the host freed the line is known, of memory that the progra
     pool.free(address, options);
     return pool.allocations.freedBy(allocation);
   };
-  assert.match(freedBy()!, /allocations\.test\.ts/);
+  assert.match(freedBy()!, /memory-pool\.test\.ts/);
   assert.equal(freedBy({ isByHost: false }), undefined);
 });

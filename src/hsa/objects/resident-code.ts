@@ -1,0 +1,19 @@
+/** What an agent knows of the code that frozen executables have on it: what its packets and its faults need. */
+import type { SourceLine } from '../../codeobject/line-table.ts';
+
+export interface ResidentKernel {
+  /** Ends in `.kd`. */
+  readonly name: string;
+  readonly groupSegmentSizeBytes: number;
+  /** What the registers of a compute unit are enough for; undefined where that is not known. */
+  readonly maxWorkgroupSize: number | undefined;
+  /** Private memory of a lane for a dispatch whose packet asks for `packetBytes`: enough for what is called. */
+  privateBytesFor(packetBytes: number): number;
+}
+
+export interface ResidentCode {
+  readonly address: bigint;
+  readonly sizeBytes: number;
+  /** Where the instruction at a loaded address comes from; undefined where no line table says so. */
+  sourceLine(address: bigint): SourceLine | undefined;
+}
