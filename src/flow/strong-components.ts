@@ -9,7 +9,7 @@ interface Visit<T> {
  * The strongly connected components that `root` reaches, each behind all that it leads to. What `isDone` says of nodes is that they
  * were in earlier results. No recursion: a chain may be as long as memory.
  */
-export function* strongComponents<T extends object>(
+export function* strongComponents<T>(
   root: T,
   successors: (node: T) => Iterable<T>,
   isDone: (node: T) => boolean,
