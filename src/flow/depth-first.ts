@@ -1,5 +1,5 @@
 /** Depth-first walks over graphs, and the orders of nodes that they give. No recursion: a chain may be as long as memory. */
-import type { Graph } from './graph.ts';
+import type { FlowGraph } from './graph.ts';
 
 export interface DepthFirst {
   /** The reached nodes, each before those that were first met behind it. */
@@ -12,7 +12,7 @@ export interface DepthFirst {
 
 /** Walks from `starts`, one after the other, along successors in their order. */
 export function depthFirst(
-  { size, successors }: Pick<Graph, 'size' | 'successors'>,
+  { size, successors }: Pick<FlowGraph, 'size' | 'successors'>,
   starts: Iterable<number>,
 ): DepthFirst {
   const preorder: number[] = [];
@@ -45,5 +45,5 @@ export function depthFirst(
 }
 
 /** The nodes that the entries reach: without cycles, each comes after all that lead to it. */
-export const reversePostorder = (graph: Graph): readonly number[] =>
+export const reversePostorder = (graph: FlowGraph): readonly number[] =>
   depthFirst(graph, graph.entries).postorder.toReversed();

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import { depthFirst, reversePostorder } from './depth-first.ts';
 import { type Dominators, dominators, postDominators } from './dominators.ts';
-import { type Graph, reversed } from './graph.ts';
+import { type FlowGraph, reversed } from './graph.ts';
 import { anyGraph, chain, parseGraph, reach } from './graph-text.test-support.ts';
 
 /** As `node < dominator` in the order of the nodes. */
@@ -44,7 +44,7 @@ test('two ways out have no common post-dominator; an endless loop is a way out f
 });
 
 /** By the definition: `upper` is on every walk from `starts` to `node`. */
-function assertDominates(graph: Graph, starts: readonly number[], tree: Dominators): void {
+function assertDominates(graph: FlowGraph, starts: readonly number[], tree: Dominators): void {
   const reached = reach(graph, starts);
   for (let node = 0; node < graph.size; node++) {
     assert.equal(tree.isReached(node), reached.has(node));
@@ -68,7 +68,7 @@ test('a node dominates what cannot be reached when it is taken away', () => {
 });
 
 test('a node post-dominates what cannot leave when it is taken away', () => {
-  const starts = (graph: Graph): number[] => {
+  const starts = (graph: FlowGraph): number[] => {
     const back = reversed(graph);
     const canLeave = reach(back, back.entries);
     const isEndless = (node: number) =>
@@ -101,7 +101,7 @@ test('in reverse postorder only retreating edges go back', () => {
 });
 
 const SIZE = 100_000;
-const SHAPES: Readonly<Record<string, Graph>> = {
+const SHAPES: Readonly<Record<string, FlowGraph>> = {
   'a chain': chain(SIZE),
   'one exit of all': chain(SIZE, () => [SIZE - 1]),
   'loops in loops': chain(SIZE, (node) => (node > SIZE / 2 ? [SIZE - node] : [])),

@@ -3,7 +3,7 @@
  * compressed and without recursion): the time grows with the size of the graph, whatever its shape, but for a logarithm.
  */
 import { depthFirst } from './depth-first.ts';
-import { type Graph, reversed } from './graph.ts';
+import { type FlowGraph, reversed } from './graph.ts';
 import { strongComponents } from './strong-components.ts';
 import { Tree } from './tree.ts';
 
@@ -29,7 +29,7 @@ export class Dominators {
   }
 }
 
-export function dominators(graph: Graph): Dominators {
+export function dominators(graph: FlowGraph): Dominators {
   const walk = depthFirst(graph, graph.entries);
   return new Dominators(new Tree(immediateDominators(graph, walk.preorder, walk.parents), walk.preorder));
 }
@@ -38,13 +38,13 @@ export function dominators(graph: Graph): Dominators {
  * A node post-dominates those from which no walk leaves the graph without passing it. A walk that cannot leave any more, because it is in
  * an endless loop, counts as leaving from each node of that loop.
  */
-export function postDominators(graph: Graph): Dominators {
+export function postDominators(graph: FlowGraph): Dominators {
   const turned = reversed(graph);
   return dominators({ ...turned, entries: [...graph.exits, ...endlessNodes(graph)] });
 }
 
 /** The members of cycles that lead nowhere else. */
-function endlessNodes({ size, exits, successors, predecessors }: Graph): readonly number[] {
+function endlessNodes({ size, exits, successors, predecessors }: FlowGraph): readonly number[] {
   if (depthFirst({ size, successors: predecessors }, exits).preorder.length === size) return [];
   const isExit = new Set(exits);
   const done = new Set<number>();
@@ -68,7 +68,7 @@ function endlessNodes({ size, exits, successors, predecessors }: Graph): readonl
 
 /** Of each node; -1 for nodes that nothing else dominates, and for those that are not in `preorder`. */
 function immediateDominators(
-  { size, entries, predecessors }: Graph,
+  { size, entries, predecessors }: FlowGraph,
   preorder: readonly number[],
   parents: Int32Array,
 ): Int32Array {

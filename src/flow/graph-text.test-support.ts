@@ -1,9 +1,9 @@
 /** Graphs as text for tests: a line `a -> b c` for each node, `a -> b out` for one from which walks may leave. The first node is the entry. */
 import fc from 'fast-check';
-import { type Graph, graphOf } from './graph.ts';
+import { type FlowGraph, graphOf } from './graph.ts';
 
 export interface NamedGraph {
-  readonly graph: Graph;
+  readonly graph: FlowGraph;
   readonly names: readonly string[];
   number(name: string): number;
 }
@@ -26,7 +26,7 @@ export function parseGraph(text: string, entries?: readonly string[]): NamedGrap
 }
 
 /** Graphs of at most 9 nodes that are entered at some of them, and left at some. */
-export const anyGraph: fc.Arbitrary<Graph> = fc
+export const anyGraph: fc.Arbitrary<FlowGraph> = fc
   .integer({ min: 1, max: 9 })
   .chain((size) =>
     fc.record({
@@ -46,7 +46,7 @@ export const anyGraph: fc.Arbitrary<Graph> = fc
 
 /** The nodes that walks from `starts` reach without passing `without`. */
 export function reach(
-  { successors }: Pick<Graph, 'successors'>,
+  { successors }: Pick<FlowGraph, 'successors'>,
   starts: readonly number[],
   without?: number,
 ): ReadonlySet<number> {
@@ -56,5 +56,5 @@ export function reach(
 }
 
 /** A chain of `size` nodes from the entry to the exit; `more`: further edges of each. */
-export const chain = (size: number, more: (node: number) => readonly number[] = () => []): Graph =>
+export const chain = (size: number, more: (node: number) => readonly number[] = () => []): FlowGraph =>
   graphOf([...Array(size).keys()], [0], (node) => [node + 1 < size ? node + 1 : undefined, ...more(node)]);

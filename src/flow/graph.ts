@@ -1,6 +1,6 @@
 /** Directed graphs of whatever has successors: blocks of code, functions that call each other. Analyses work on the numbers of the nodes. */
 
-export interface Graph {
+export interface FlowGraph {
   /** Nodes have the numbers from 0 on. */
   readonly size: number;
   /** Where a walk may begin, and where one may leave the graph. */
@@ -19,7 +19,7 @@ export function graphOf<T>(
   nodes: readonly T[],
   entries: Iterable<T>,
   successorsOf: (node: T) => Iterable<T | undefined>,
-): Graph {
+): FlowGraph {
   const numbers = new Map(nodes.map((node, number) => [node, number]));
   const predecessors = nodes.map((): number[] => []);
   const exits: number[] = [];
@@ -42,6 +42,6 @@ export function graphOf<T>(
 }
 
 /** The graph with all edges turned round: what leaves it enters it. */
-export const reversed = ({ size, entries, exits, successors, predecessors }: Graph): Graph => ({
+export const reversed = ({ size, entries, exits, successors, predecessors }: FlowGraph): FlowGraph => ({
   ...{ size, entries: exits, exits: entries, successors: predecessors, predecessors: successors },
 });

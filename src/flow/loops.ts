@@ -1,7 +1,7 @@
 /** Natural loops and how they lie in each other. A loop has one header, which is the only way in; cycles with several ways in are told apart. */
 import { depthFirst } from './depth-first.ts';
 import { dominators } from './dominators.ts';
-import type { Graph } from './graph.ts';
+import type { FlowGraph } from './graph.ts';
 import { strongComponents } from './strong-components.ts';
 import { Tree } from './tree.ts';
 
@@ -21,13 +21,13 @@ export class LoopForest {
   readonly loops: readonly Loop[];
   /** Cycles that can be entered at several nodes: what is left of each when the edges back to headers are gone. */
   readonly irreducible: readonly (readonly number[])[];
-  readonly #graph: Graph;
+  readonly #graph: FlowGraph;
   readonly #numbers: ReadonlyMap<Loop, number>;
   readonly #tree: Tree;
   readonly #innermost: Int32Array;
 
   constructor(
-    graph: Graph,
+    graph: FlowGraph,
     loops: readonly Loop[],
     innermost: Int32Array,
     irreducible: readonly (readonly number[])[],
@@ -69,7 +69,7 @@ export class LoopForest {
 }
 
 /** Of the nodes that the entries reach. */
-export function loopForest(graph: Graph): LoopForest {
+export function loopForest(graph: FlowGraph): LoopForest {
   const { size, successors, predecessors } = graph;
   const order = depthFirst(graph, graph.entries).postorder.toReversed();
   const places = new Int32Array(size).fill(-1);
@@ -140,7 +140,7 @@ function outermostFirst(
 function irreducibleParts(
   order: readonly number[],
   places: Int32Array,
-  successors: Graph['successors'],
+  successors: FlowGraph['successors'],
   isBack: (from: number, to: number) => boolean,
 ): readonly (readonly number[])[] {
   const isIrreducible = order.some((from) =>
@@ -166,7 +166,11 @@ function irreducibleParts(
  * The nodes from which `latch` is reached without passing `header`, with the header: the loop of one edge back, where the header dominates the
  * latch. Undefined where a walk that does not pass the header may begin inside, at a node without predecessors.
  */
-export function loopOfEdge({ predecessors }: Graph, latch: number, header: number): ReadonlySet<number> | undefined {
+export function loopOfEdge(
+  { predecessors }: FlowGraph,
+  latch: number,
+  header: number,
+): ReadonlySet<number> | undefined {
   const inside = new Set([header, latch]);
   const work = latch === header ? [] : [latch];
   for (let node = work.pop(); node !== undefined; node = work.pop()) {

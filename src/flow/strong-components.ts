@@ -1,4 +1,4 @@
-/** Parts of a graph whose members reach each other (R. Tarjan, "Depth-First Search and Linear Graph Algorithms", 1972). */
+/** Parts of a graph whose members reach each other (R. Tarjan, "Depth-First Search and Linear FlowGraph Algorithms", 1972). */
 
 interface Visit<T> {
   readonly node: T;

@@ -1,4 +1,7 @@
 /** Innermost loops with one entry, the header, and one way out, at the end of the block that also leads back: as compilers rotate them. */
+import { depthFirst } from '../../../flow/depth-first.ts';
+import { type FlowGraph, graphOf } from '../../../flow/graph.ts';
+import { loopOfEdge } from '../../../flow/loops.ts';
 import type { Block } from '../control-flow.ts';
 
 export interface NaturalLoop {
@@ -26,62 +29,37 @@ const successors = (block: Block): readonly (Block | undefined)[] => {
 
 /** By their header; one of several loops with the same header. */
 export function naturalLoops(blocks: readonly Block[]): Map<Block, NaturalLoop> {
-  const predecessors = new Map<Block, Block[]>(blocks.map((block) => [block, []]));
-  for (const block of blocks)
-    for (const successor of successors(block)) if (successor) predecessors.get(successor)!.push(block);
+  // A wave may enter the function at any block that has a leader; a loop runs chunk by chunk where it is entered at its header.
+  const graph = graphOf(blocks, [], successors);
+  const exits = new Set(graph.exits);
   const loops = new Map<Block, NaturalLoop>();
   for (const latch of blocks) {
     if (latch.instructions.at(-1)!.shape.control !== 'conditional' || latch.next === latch.target) continue;
     for (const exit of ['next', 'target'] as const) {
       const header = latch[exit === 'next' ? 'target' : 'next'];
-      const body = header && bodyOf(header, latch, predecessors);
-      if (!body || body.has(latch[exit] as Block)) continue;
-      const order = inOrder(header, latch, body);
-      if (order) loops.set(header, { blocks: order, header, latch, exit });
+      const body = header && loopOfEdge(graph, latch.index, header.index);
+      if (!body || body.has(latch[exit]?.index ?? -1)) continue;
+      const order = inOrder(graph, exits, header.index, latch.index, body);
+      if (order) loops.set(header, { blocks: order.map((index) => blocks[index]!), header, latch, exit });
     }
   }
   return loops;
 }
 
-/** Blocks from which the latch is reached without passing the header; undefined where the loop can be entered or left elsewhere. */
-function bodyOf(
-  header: Block,
-  latch: Block,
-  predecessors: ReadonlyMap<Block, readonly Block[]>,
-): Set<Block> | undefined {
-  const body = new Set([header, latch]);
-  const work = latch === header ? [] : [latch];
-  for (let block = work.pop(); block; block = work.pop()) {
-    const before = predecessors.get(block)!;
-    if (before.length === 0) return undefined;
-    for (const predecessor of before) {
-      if (body.has(predecessor)) continue;
-      body.add(predecessor);
-      work.push(predecessor);
-    }
-  }
+/** In reverse postorder; undefined where the loop can be left elsewhere, or when there is a loop inside, or another way back. */
+function inOrder(
+  { size, successors: next }: FlowGraph,
+  exits: ReadonlySet<number>,
+  header: number,
+  latch: number,
+  body: ReadonlySet<number>,
+): readonly number[] | undefined {
   for (const block of body) {
-    const inside = successors(block).every((successor) => successor && body.has(successor));
-    if (block !== latch && (!inside || successors(block).length === 0)) return undefined;
+    if (block !== latch && (exits.has(block) || !next[block]!.every((to) => body.has(to)))) return undefined;
   }
-  return body;
-}
-
-/** In reverse postorder; undefined when there is a loop inside, or another way back. */
-function inOrder(header: Block, latch: Block, body: ReadonlySet<Block>): Block[] | undefined {
-  const order: Block[] = [];
-  const state = new Map<Block, 'open' | 'done'>();
-  const visit = (block: Block): boolean => {
-    if (state.has(block)) return state.get(block) === 'done';
-    state.set(block, 'open');
-    if (block !== latch) {
-      for (const successor of successors(block)) if (!visit(successor!)) return false;
-    }
-    state.set(block, 'done');
-    order.push(block);
-    return true;
-  };
-  if (!visit(header)) return undefined;
-  order.reverse();
-  return order.length === body.size && order.at(-1) === latch ? order : undefined;
+  const forward = next.map((each, from) => (from === latch ? [] : each));
+  const order = depthFirst({ size, successors: forward }, [header]).postorder.toReversed();
+  const places = new Map(order.map((block, place) => [block, place]));
+  const goesForward = order.every((from, place) => forward[from]!.every((to) => places.get(to)! > place));
+  return goesForward && order.length === body.size && order.at(-1) === latch ? order : undefined;
 }
