@@ -46,24 +46,6 @@ const WIDE_COMMENTS: readonly string[] = [
   'test/',
   'tools/',
 ];
-const RENAMED_NUMBERS: readonly string[] = [
-  'src/assembler/metadata.ts',
-  'src/assembler/object.ts',
-  'src/assembler/section.ts',
-  'src/cli/batch/collect.ts',
-  'src/elf/header.ts',
-  'src/hsa/executables/code-map.ts',
-  'src/hsa/executables/loaded-code-object.ts',
-  'src/inspect/objdump/code-printer.ts',
-  'src/inspect/objdump/disassembly.ts',
-  'src/inspect/objdump/object-view.ts',
-  'src/inspect/objdump/tables.ts',
-  'src/lift/function-analysis.ts',
-  'src/lift/wave-size.ts',
-  'src/linker/link-inputs.ts',
-  'src/linker/link-layout.ts',
-  'src/linker/link.ts',
-];
 const OVERLOADED_NAMES: readonly string[] = [
   'Access:',
   'ClassInstructions:',
@@ -89,7 +71,6 @@ const OVERLOADED_NAMES: readonly string[] = [
   'bytesOf:',
   'evaluate:',
   'hex:',
-  'isExported:',
   'numberBytes:',
   'objdump:',
   'waveSizeOf:',
@@ -238,7 +219,6 @@ const RULES: readonly Rule[] = [
       ),
     bad: src('const [EXEC, SHF_ALLOC] = [126, 2n];\n'),
     good: src('const READABLE_FLAGS = SHF_ALLOC;\nconst [DTYPE] = [1];\n'),
-    debts: RENAMED_NUMBERS,
   },
   {
     name: 'no registry hosts, not in the lock file either',

@@ -5,6 +5,7 @@
 import { encode } from '@msgpack/msgpack';
 import { WavewrightError } from '../base/errors.ts';
 import { LIMITS } from '../base/limits.ts';
+import { METADATA_NOTE_TYPE } from '../codeobject/code-object.ts';
 
 type Node = string | number | bigint | boolean | Node[] | { [key: string]: Node };
 
@@ -31,14 +32,13 @@ export function metadataNote(text: string): Uint8Array {
 }
 
 const NAME = new TextEncoder().encode('AMDGPU\0\0');
-const NT_AMDGPU_METADATA = 32;
 
 function note(description: Uint8Array): Uint8Array {
   const bytes = new Uint8Array(12 + NAME.length + Math.ceil(description.length / 4) * 4);
   const view = new DataView(bytes.buffer);
   view.setUint32(0, NAME.length - 1, true);
   view.setUint32(4, description.length, true);
-  view.setUint32(8, NT_AMDGPU_METADATA, true);
+  view.setUint32(8, METADATA_NOTE_TYPE, true);
   bytes.set(NAME, 12);
   bytes.set(description, 12 + NAME.length);
   return bytes;

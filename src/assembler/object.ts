@@ -2,7 +2,21 @@
 import { concatenate } from '../base/concatenate.ts';
 import { WavewrightError } from '../base/errors.ts';
 import { ELFOSABI_AMDGPU_HSA, EM_AMDGPU, encodeElfFlags } from '../codeobject/elf-flags.ts';
-import { ET_REL, SHT_RELA, SHT_STRTAB, SHT_SYMTAB } from '../elf/constants.ts';
+import { R_AMDGPU } from '../codeobject/relocation-types.ts';
+import {
+  ET_REL,
+  GRP_COMDAT,
+  SHF_GROUP,
+  SHF_INFO_LINK,
+  SHN_ABS,
+  SHN_COMMON,
+  SHT_GROUP,
+  SHT_LLVM_ADDRSIG,
+  SHT_RELA,
+  SHT_STRTAB,
+  SHT_SYMTAB,
+  STT_SECTION,
+} from '../elf/constants.ts';
 import {
   encodeRelocations,
   encodeSymbols,
@@ -15,31 +29,22 @@ import {
 import type { Expression } from '../isa/amdgpu/text/assembler/expression.ts';
 import type { Assembly } from './assembly.ts';
 import { leb128, unsigned } from './leb128.ts';
-import { type AssembledSection, type FieldFixup, type Leb128Field, numberBytes, SHF_GROUP } from './section.ts';
+import { type AssembledSection, type FieldFixup, type Leb128Field, numberBytes } from './section.ts';
 import type { AssembledSymbol, RelocatableValue } from './symbols.ts';
 
-const SHN_ABS = 0xfff1;
-const SHN_COMMON = 0xfff2;
-const STT_SECTION = 3;
-const SHF_INFO_LINK = 0x40n;
-const SHT_GROUP = 17;
-const GRP_COMDAT = 1;
 /** Numbers from there on have other meanings (ELF, "Special Section Indexes"). */
 const SECTION_LIMIT = 0xfef0;
-const SHT_LLVM_ADDRSIG = 0x6fff4c03;
-
-const R = { ABS32_LO: 1, ABS32_HI: 2, ABS64: 3, REL32: 4, REL64: 5, ABS32: 6, REL16: 14 } as const;
 
 /** What follows `@` (LLVM AMDGPU usage, "Relocation Records"). */
 const VARIANTS: Readonly<Record<string, number>> = {
-  gotpcrel: 7,
-  'gotpcrel32@lo': 8,
-  'gotpcrel32@hi': 9,
-  'rel32@lo': 10,
-  'rel32@hi': 11,
-  rel64: R.REL64,
-  'abs32@lo': R.ABS32_LO,
-  'abs32@hi': R.ABS32_HI,
+  gotpcrel: R_AMDGPU.GOTPCREL,
+  'gotpcrel32@lo': R_AMDGPU.GOTPCREL32_LO,
+  'gotpcrel32@hi': R_AMDGPU.GOTPCREL32_HI,
+  'rel32@lo': R_AMDGPU.REL32_LO,
+  'rel32@hi': R_AMDGPU.REL32_HI,
+  rel64: R_AMDGPU.REL64,
+  'abs32@lo': R_AMDGPU.ABS32_LO,
+  'abs32@hi': R_AMDGPU.ABS32_HI,
 };
 
 /** Sections that are linked together or not at all. */
@@ -110,7 +115,7 @@ export class ObjectWriter {
     if (!definition) fail(`undefined label '${plus.symbol.name}'`);
     // The field of an address 0, as LLVM leaves it; the relocation overwrites it.
     section.patch(offset, (constant - 4n) / 4n, 2);
-    this.#add(section, this.#relocation(offset, R.REL16, plus.symbol, constant));
+    this.#add(section, this.#relocation(offset, R_AMDGPU.REL16, plus.symbol, constant));
   }
 
   /** Asks for another size where this one is too small. */
@@ -382,8 +387,8 @@ const sectionSymbol = (section: number): SymbolToWrite => ({
 
 function relocationType(variant: string | undefined, sizeBytes: number, isRelativeField: boolean): number {
   if (variant !== undefined) return VARIANTS[variant] ?? fail(`unknown relocation '@${variant}'`);
-  if (sizeBytes === 8) return isRelativeField ? R.REL64 : R.ABS64;
-  return isRelativeField ? R.REL32 : R.ABS32;
+  if (sizeBytes === 8) return isRelativeField ? R_AMDGPU.REL64 : R_AMDGPU.ABS64;
+  return isRelativeField ? R_AMDGPU.REL32 : R_AMDGPU.ABS32;
 }
 
 function groupSection({ isComdat, members }: Group, signature: number, symbolsNumber: number): SectionToWrite {

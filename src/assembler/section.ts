@@ -1,4 +1,18 @@
 /** A section that is being filled. */
+import {
+  SHF_ALLOC,
+  SHF_EXCLUDE,
+  SHF_EXECINSTR,
+  SHF_GNU_RETAIN,
+  SHF_GROUP,
+  SHF_LINK_ORDER,
+  SHF_MERGE,
+  SHF_STRINGS,
+  SHF_WRITE,
+  SHT_NOBITS,
+  SHT_NOTE,
+  SHT_PROGBITS,
+} from '../elf/constants.ts';
 import type { Expression } from '../isa/amdgpu/text/assembler/expression.ts';
 import type { SourceLine } from './source.ts';
 
@@ -28,19 +42,6 @@ export interface SectionIdentity {
   /** The symbol in whose section's order it is linked. */
   readonly linkedTo?: string;
 }
-
-const SHF_WRITE = 1n;
-const SHF_ALLOC = 2n;
-const SHF_EXECINSTR = 4n;
-export const SHF_MERGE = 0x10n;
-const SHF_STRINGS = 0x20n;
-export const SHF_LINK_ORDER = 0x80n;
-export const SHF_GROUP = 0x200n;
-const SHF_GNU_RETAIN = 0x200000n;
-const SHF_EXCLUDE = 0x80000000n;
-const SHT_PROGBITS = 1;
-const SHT_NOTE = 7;
-const SHT_NOBITS = 8;
 
 /** Letters in the flags of `.section`; threads are not supported. */
 export const SECTION_FLAGS: Readonly<Record<string, bigint>> = {

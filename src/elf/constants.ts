@@ -9,21 +9,51 @@ export const ET_DYN = 3;
 export const PT_LOAD = 1;
 export const PT_DYNAMIC = 2;
 export const PT_NOTE = 4;
+export const PT_PHDR = 6;
+export const PT_GNU_STACK = 0x6474e551;
 export const PT_GNU_RELRO = 0x6474e552;
 
+/** Flags of a segment. */
+export const PF_X = 1;
+export const PF_W = 2;
+export const PF_R = 4;
+
 export const SHT_NULL = 0;
+export const SHT_PROGBITS = 1;
 export const SHT_SYMTAB = 2;
 export const SHT_STRTAB = 3;
 export const SHT_RELA = 4;
+export const SHT_HASH = 5;
+export const SHT_DYNAMIC = 6;
 export const SHT_NOTE = 7;
 export const SHT_NOBITS = 8;
 export const SHT_REL = 9;
 export const SHT_DYNSYM = 11;
 export const SHT_GROUP = 17;
+export const SHT_LLVM_ADDRSIG = 0x6fff4c03;
+export const SHT_GNU_HASH = 0x6ffffff6;
+
+/** Flags of a section. */
+export const SHF_WRITE = 1n;
+export const SHF_ALLOC = 2n;
+export const SHF_EXECINSTR = 4n;
+export const SHF_MERGE = 0x10n;
+export const SHF_STRINGS = 0x20n;
+export const SHF_INFO_LINK = 0x40n;
+export const SHF_LINK_ORDER = 0x80n;
+export const SHF_GROUP = 0x200n;
+export const SHF_GNU_RETAIN = 0x200000n;
+export const SHF_EXCLUDE = 0x80000000n;
+
+/** Flag of a section group of which a program keeps one (System V ABI, "Section Groups"). */
+export const GRP_COMDAT = 1;
 
 export const SHN_UNDEF = 0;
 export const SHN_LORESERVE = 0xff00;
+/** A variable in group memory that the linker has to give a place (LLVM AMDGPU usage, "SHN_AMDGPU_LDS"). */
+export const SHN_AMDGPU_LDS = 0xff00;
 export const SHN_ABS = 0xfff1;
+export const SHN_COMMON = 0xfff2;
 export const SHN_XINDEX = 0xffff;
 
 export const STB_LOCAL = 0;
@@ -35,6 +65,7 @@ export const STT_NOTYPE = 0;
 export const STT_OBJECT = 1;
 export const STT_FUNC = 2;
 export const STT_SECTION = 3;
+export const STT_FILE = 4;
 export const STT_COMMON = 5;
 export const STT_TLS = 6;
 export const STT_GNU_IFUNC = 10;
@@ -59,6 +90,10 @@ export const DT_RELSZ = 18;
 export const DT_RELENT = 19;
 export const DT_PLTREL = 20;
 export const DT_JMPREL = 23;
+export const DT_INIT_ARRAY = 25;
+export const DT_FINI_ARRAY = 26;
+export const DT_INIT_ARRAYSZ = 27;
+export const DT_FINI_ARRAYSZ = 28;
 export const DT_FLAGS = 30;
 export const DT_RELR = 36;
 export const DT_GNU_HASH = 0x6ffffef5;
@@ -195,22 +230,22 @@ export function sectionFlagLetters(flags: bigint): string {
 }
 
 const SECTION_FLAG_LETTERS: readonly (readonly [bigint, string])[] = [
-  [1n, 'W'],
-  [2n, 'A'],
-  [4n, 'X'],
-  [0x10n, 'M'],
-  [0x20n, 'S'],
-  [0x40n, 'I'],
-  [0x80n, 'L'],
+  [SHF_WRITE, 'W'],
+  [SHF_ALLOC, 'A'],
+  [SHF_EXECINSTR, 'X'],
+  [SHF_MERGE, 'M'],
+  [SHF_STRINGS, 'S'],
+  [SHF_INFO_LINK, 'I'],
+  [SHF_LINK_ORDER, 'L'],
   [0x100n, 'O'],
-  [0x200n, 'G'],
+  [SHF_GROUP, 'G'],
   [0x400n, 'T'],
   [0x800n, 'C'],
-  [0x200000n, 'R'],
-  [0x80000000n, 'E'],
+  [SHF_GNU_RETAIN, 'R'],
+  [SHF_EXCLUDE, 'E'],
 ];
 
 /** The flags of a segment as `R`, `W`, `X` letters. */
 export function segmentFlagLetters(flags: number): string {
-  return `${flags & 4 ? 'R' : '-'}${flags & 2 ? 'W' : '-'}${flags & 1 ? 'X' : '-'}`;
+  return `${flags & PF_R ? 'R' : '-'}${flags & PF_W ? 'W' : '-'}${flags & PF_X ? 'X' : '-'}`;
 }

@@ -1,6 +1,6 @@
 import type { ByteReader } from '../base/bytes.ts';
 import { checkLimit } from '../base/limits.ts';
-import { PT_LOAD, SHT_NOBITS, SHT_NULL } from './constants.ts';
+import { PT_LOAD, SHN_XINDEX, SHT_NOBITS, SHT_NULL } from './constants.ts';
 import { readStringTable } from './strings.ts';
 
 /** The ELF-64 file header (ELF-64 object file format 1.5, section 3). */
@@ -66,7 +66,6 @@ const HEADER_SIZE_BYTES = 64;
 export const SEGMENT_ENTRY_SIZE_BYTES = 56;
 export const SECTION_ENTRY_SIZE_BYTES = 64;
 const PN_XNUM = 0xffff;
-const SHN_XINDEX = 0xffff;
 
 /** Whether the bytes start with the ELF magic. */
 export function isElf(bytes: Uint8Array): boolean {

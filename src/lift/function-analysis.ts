@@ -4,6 +4,7 @@
  */
 import { decoderFor } from '../isa/amdgpu/encoding/decode.ts';
 import type { Instruction } from '../isa/amdgpu/encoding/instruction.ts';
+import { SGPR_VCC_LO } from '../isa/amdgpu/encoding/registers.ts';
 import { mostRegisters } from './register-limits.ts';
 import { evaluateUniform, forgetResults, type Jump, ScalarState } from './scalar-state.ts';
 
@@ -56,9 +57,8 @@ const STACK_POINTER = 32;
 const RETURN_ADDRESS = 30;
 /** Registers that a callee gives back as they were: from behind the return address up to VCC. */
 const FIRST_PRESERVED = 32;
-const VCC = 106;
 /** Behind VCC; up to gfx9 FLAT_SCRATCH and XNACK_MASK stand between it and the numbered registers. */
-const SPECIAL_END = VCC + 2;
+const SPECIAL_END = SGPR_VCC_LO + 2;
 const GFX9_SGPRS = 102;
 /** A value that nothing else has, so that addresses in the stack are recognised. */
 const STACK_START = 0x5a000000;
@@ -273,7 +273,7 @@ class Analyzer {
     // A function that ends with a call calls what does not return.
     if (!isCall || next === this.#code.bytes.length) return [];
     state.forget(0, FIRST_PRESERVED);
-    state.forget(VCC, state.registers.length);
+    state.forget(SGPR_VCC_LO, state.registers.length);
     state.scc = undefined;
     return [[next, state]];
   }

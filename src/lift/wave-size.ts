@@ -1,8 +1,8 @@
 /** Which wave size machine code was compiled for: nothing in a code object says so where there is no kernel. */
 import { decoderFor } from '../isa/amdgpu/encoding/decode.ts';
 import type { Instruction } from '../isa/amdgpu/encoding/instruction.ts';
+import { SGPR_EXEC_LO, SGPR_VCC_LO } from '../isa/amdgpu/encoding/registers.ts';
 
-const [VCC, EXEC] = [106, 126];
 /** Registers behind them are VCC, EXEC, constants. */
 const LAST_SGPR = 105;
 
@@ -55,7 +55,7 @@ class MaskBlock {
     let waveSize: 32 | 64 | undefined;
     const operands = instruction.row.operands.flatMap(({ type }, index) => {
       const operand = instruction.operand(index);
-      if (operand.kind !== 'scalar' || operand.register > VCC) return [];
+      if (operand.kind !== 'scalar' || operand.register > SGPR_VCC_LO) return [];
       const { register } = operand;
       return [
         { register, dwords: instruction.dwords(index), isMask: type === 'mask', access: instruction.access(index) },
@@ -97,7 +97,7 @@ function execSize(instruction: Instruction): 32 | 64 | undefined {
   const { name, row } = instruction;
   const accesses = row.operands.map((_, index) => {
     const operand = instruction.operand(index);
-    return operand.kind === 'scalar' && operand.register === EXEC ? (instruction.access(index) ?? '') : '';
+    return operand.kind === 'scalar' && operand.register === SGPR_EXEC_LO ? (instruction.access(index) ?? '') : '';
   });
   const isWritten = row.name.includes('saveexec') || accesses.some((access) => access.includes('write'));
   if (name.endsWith('_b64') && (isWritten || accesses.some(Boolean))) return 64;

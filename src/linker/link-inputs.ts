@@ -4,7 +4,14 @@ import { WavewrightError } from '../base/errors.ts';
 import { identifyCodeObject } from '../codeobject/elf-flags.ts';
 import {
   ET_REL,
+  GRP_COMDAT,
+  SHF_ALLOC,
+  SHF_EXCLUDE,
+  SHF_EXECINSTR,
+  SHF_WRITE,
   SHN_ABS,
+  SHN_AMDGPU_LDS,
+  SHN_COMMON,
   SHN_UNDEF,
   SHT_GROUP,
   SHT_NOBITS,
@@ -16,16 +23,6 @@ import {
 } from '../elf/constants.ts';
 import { type ElfFile, parseElf } from '../elf/elf.ts';
 import type { ElfSection } from '../elf/header.ts';
-
-const SHF_WRITE = 1n;
-const SHF_ALLOC = 2n;
-const SHF_EXECINSTR = 4n;
-const SHF_EXCLUDE = 0x80000000n;
-const SHN_COMMON = 0xfff2;
-/** Of a variable in group memory that the linker has to give a place (LLVM AMDGPU usage, "SHN_AMDGPU_LDS"). */
-const SHN_AMDGPU_LDS = 0xff00;
-/** Flag of a section group of which a program keeps one (System V ABI, "Section Groups"). */
-const GRP_COMDAT = 1;
 
 /** A section of an input, with its place in the output once there is one. */
 export interface InputSection {
@@ -270,7 +267,7 @@ function placeCommons(
 }
 
 /** Whether a loader sees the symbol. */
-export const isExported = (symbol: LinkedSymbol): boolean =>
+export const isSeenByLoader = (symbol: LinkedSymbol): boolean =>
   symbol.binding !== STB_LOCAL && (symbol.visibility === 0 || symbol.visibility === STV_PROTECTED);
 
 /** Whether another code object may define the symbol in place of this one. */
@@ -283,3 +280,28 @@ export const isPreemptible = (symbol: LinkedSymbol): boolean =>
 export const isReplaceable = (symbol: LinkedSymbol): boolean =>
   isPreemptible(symbol) ||
   (symbol.binding !== STB_LOCAL && (!symbol.isDefined || symbol.isCommon || symbol.binding === STB_WEAK));
+
+/** What relocation symbol 0 stands for. */
+export const ABSOLUTE: LinkedSymbol = {
+  name: '',
+  binding: 0,
+  type: 0,
+  visibility: 0,
+  isDefined: true,
+  isCommon: false,
+  section: undefined,
+  value: 0n,
+  sizeBytes: 0,
+  isUsed: true,
+};
+
+/** Symbols that the linker defines: the ends of arrays of functions, and what tells one code object from another. */
+const LINKER_DEFINED = /^__(?:preinit_array|init_array|fini_array)_(?:start|end)$|^__dso_handle$/;
+
+export const isLinkerDefined = (name: string): boolean => LINKER_DEFINED.test(name);
+
+/** Whether the address moves with the code object. */
+export const movesWithObject = (symbol: LinkedSymbol): boolean =>
+  symbol.isDefined && (symbol.section !== undefined || isLinkerDefined(symbol.name));
+
+export const isLocalized = (symbol: LinkedSymbol): boolean => symbol.isDefined && !isSeenByLoader(symbol);

@@ -1,6 +1,20 @@
 /** Addresses, file offsets and segments of a code object that is being linked. */
 import { assert } from '../base/errors.ts';
-import { SHT_NOBITS, SHT_NOTE } from '../elf/constants.ts';
+import {
+  PF_R,
+  PF_W,
+  PF_X,
+  PT_DYNAMIC,
+  PT_GNU_RELRO,
+  PT_GNU_STACK,
+  PT_LOAD,
+  PT_NOTE,
+  PT_PHDR,
+  SHF_EXECINSTR,
+  SHF_WRITE,
+  SHT_NOBITS,
+  SHT_NOTE,
+} from '../elf/constants.ts';
 import { alignUp, FILE_HEADER_SIZE_BYTES, SEGMENT_HEADER_SIZE_BYTES, type SegmentToWrite } from '../elf/writer.ts';
 import type { InputSection, OutputSection } from './link-inputs.ts';
 
@@ -8,10 +22,8 @@ import type { InputSection, OutputSection } from './link-inputs.ts';
 const PAGE_BYTES = 0x1000;
 /** Room for the headers of all segments that there can be. */
 const MAX_SEGMENTS = 9;
-const [PT_LOAD, PT_DYNAMIC, PT_NOTE, PT_PHDR] = [1, 2, 4, 6];
-const [PT_GNU_STACK, PT_GNU_RELRO] = [0x6474e551, 0x6474e552];
-const [READ, READ_WRITE, READ_EXECUTE] = [4, 6, 5];
-const [SHF_WRITE, SHF_EXECINSTR] = [1n, 4n];
+const READ_WRITE = PF_R | PF_W;
+const READ_EXECUTE = PF_R | PF_X;
 
 const isWritable = ({ flags }: OutputSection): boolean => (flags & SHF_WRITE) !== 0n;
 const isCode = ({ flags }: OutputSection): boolean => (flags & SHF_EXECINSTR) !== 0n;
@@ -108,7 +120,7 @@ export function segmentsOf(outputs: readonly OutputSection[]): SegmentToWrite[] 
   const readOnly = outputs.filter((output) => !isWritable(output) && !isCode(output));
   const relro = outputs.filter(isRelro);
   const data = outputs.filter((output) => isWritable(output) && !isRelro(output));
-  const [first] = segment(PT_LOAD, READ, readOnly, PAGE_BYTES);
+  const [first] = segment(PT_LOAD, PF_R, readOnly, PAGE_BYTES);
   assert(first, 'the dynamic symbols are read-only');
   const headers = {
     ...{ ...first, offset: 0, address: 0n },
@@ -127,11 +139,11 @@ export function segmentsOf(outputs: readonly OutputSection[]): SegmentToWrite[] 
       outputs.filter(({ name }) => name === '.dynamic'),
       8,
     ),
-    ...segment(PT_GNU_RELRO, READ, relro, 1),
+    ...segment(PT_GNU_RELRO, PF_R, relro, 1),
     { type: PT_GNU_STACK, flags: READ_WRITE, ...nowhere },
-    ...segment(PT_NOTE, READ, outputs.filter(isNote), 4),
+    ...segment(PT_NOTE, PF_R, outputs.filter(isNote), 4),
   ];
   const sizeBytes = (others.length + 1) * SEGMENT_HEADER_SIZE_BYTES;
   const place = { offset: FILE_HEADER_SIZE_BYTES, address: BigInt(FILE_HEADER_SIZE_BYTES), alignmentBytes: 8 };
-  return [{ type: PT_PHDR, flags: READ, ...place, fileSizeBytes: sizeBytes, memorySizeBytes: sizeBytes }, ...others];
+  return [{ type: PT_PHDR, flags: PF_R, ...place, fileSizeBytes: sizeBytes, memorySizeBytes: sizeBytes }, ...others];
 }

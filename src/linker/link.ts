@@ -4,10 +4,21 @@
  */
 import { assert, WavewrightError } from '../base/errors.ts';
 import { EM_AMDGPU } from '../codeobject/elf-flags.ts';
-import { relocationType } from '../codeobject/relocation-types.ts';
+import { R_AMDGPU, relocationType } from '../codeobject/relocation-types.ts';
 import {
+  DT_FINI_ARRAY,
+  DT_FINI_ARRAYSZ,
+  DT_INIT_ARRAY,
+  DT_INIT_ARRAYSZ,
   ET_DYN,
+  SHF_ALLOC,
+  SHF_EXECINSTR,
+  SHF_WRITE,
+  SHN_ABS,
+  SHT_DYNAMIC,
   SHT_DYNSYM,
+  SHT_GNU_HASH,
+  SHT_HASH,
   SHT_NOBITS,
   SHT_RELA,
   SHT_STRTAB,
@@ -26,22 +37,22 @@ import {
   writeElf,
 } from '../elf/writer.ts';
 import {
+  ABSOLUTE,
   type InputSection,
-  isExported,
+  isLinkerDefined,
+  isLocalized,
   isPreemptible,
   isReplaceable,
+  isSeenByLoader,
   type LinkedSymbol,
   type LinkInputs,
+  movesWithObject,
   type OutputSection,
   priority,
   readInputs,
 } from './link-inputs.ts';
 import { layOut, segmentsOf } from './link-layout.ts';
 import { commentOf, dynamicOrder, gnuHashTable, hashTable, symbolTable, tagBytes } from './link-tables.ts';
-
-const [SHF_WRITE, SHF_ALLOC, SHF_EXECINSTR] = [1n, 2n, 4n];
-const [SHT_HASH, SHT_DYNAMIC, SHT_GNU_HASH] = [5, 6, 0x6ffffff6];
-const R = { ABS64: 3, RELATIVE64: 13 } as const;
 
 /** A relocation that the loader applies. */
 interface DynamicRelocation {
@@ -101,8 +112,10 @@ class Linker {
     if (!this.#forLoader) this.#defineOwn();
     for (const file of this.#inputs.files) this.#scan(file);
     const { globals } = this.#inputs;
-    const visible = [...globals.values()].filter((symbol) => isExported(symbol) && (symbol.isDefined || symbol.isUsed));
-    const hidden = this.#dynamic.flatMap(({ symbol }) => (symbol && !isExported(symbol) ? symbol : []));
+    const visible = [...globals.values()].filter(
+      (symbol) => isSeenByLoader(symbol) && (symbol.isDefined || symbol.isUsed),
+    );
+    const hidden = this.#dynamic.flatMap(({ symbol }) => (symbol && !isSeenByLoader(symbol) ? symbol : []));
     this.#hiddenCount = new Set(hidden).size;
     this.#dynamicSymbols = [...new Set(hidden), ...dynamicOrder(visible)];
     for (const [i, symbol] of this.#dynamicSymbols.entries()) this.#dynamicNumbers.set(symbol, i + 1);
@@ -174,8 +187,8 @@ class Linker {
       if (!this.#got.has(symbol)) {
         const place = { section: 'got', offset: this.#got.size * 8, target: symbol, addend: 0n } as const;
         this.#got.set(symbol, this.#got.size);
-        if (!isNear) this.#dynamic.push({ ...place, symbol, type: R.ABS64 });
-        else if (symbol.isDefined) this.#dynamic.push({ ...place, symbol: undefined, type: R.RELATIVE64 });
+        if (!isNear) this.#dynamic.push({ ...place, symbol, type: R_AMDGPU.ABS64 });
+        else if (symbol.isDefined) this.#dynamic.push({ ...place, symbol: undefined, type: R_AMDGPU.RELATIVE64 });
       }
     } else if (row.calculation.includes('- P')) {
       if (!isNear) {
@@ -184,11 +197,11 @@ class Linker {
         this.#leave(part, relocation, symbol, new WavewrightError('BAD_INPUT', what, { ...where, hint }));
         return;
       }
-    } else if (type === R.ABS64) {
+    } else if (type === R_AMDGPU.ABS64) {
       const place = { section: part, offset: Number(offset), target: symbol, addend: relocation.addend ?? 0n };
       if (!isNear) this.#dynamic.push({ ...place, symbol, type });
-      else if (isRelative(symbol)) this.#dynamic.push({ ...place, symbol: undefined, type: R.RELATIVE64 });
-    } else if (!isNear || isRelative(symbol)) {
+      else if (movesWithObject(symbol)) this.#dynamic.push({ ...place, symbol: undefined, type: R_AMDGPU.RELATIVE64 });
+    } else if (!isNear || movesWithObject(symbol)) {
       const what = `${row.name} against symbol '${symbol.name}': its address is not known`;
       this.#leave(part, relocation, symbol, new WavewrightError('BAD_INPUT', what, where));
       return;
@@ -278,7 +291,9 @@ class Linker {
 
   /** Relative ones first, so that their count can be told. */
   #dynamicRelocations(): RelocationToWrite[] {
-    const order = this.#dynamic.toSorted((a, b) => Number(b.type === R.RELATIVE64) - Number(a.type === R.RELATIVE64));
+    const order = this.#dynamic.toSorted(
+      (a, b) => Number(b.type === R_AMDGPU.RELATIVE64) - Number(a.type === R_AMDGPU.RELATIVE64),
+    );
     return order.map(({ section, offset, symbol, type, target, addend }) => ({
       offset: BigInt((section === 'got' ? this.#find('.got')!.address : section.address) + offset),
       type,
@@ -293,7 +308,7 @@ class Linker {
       const section = sections.get(name);
       if (section) tags.push(...entries(section));
     };
-    const relative = this.#dynamic.filter(({ type }) => type === R.RELATIVE64).length;
+    const relative = this.#dynamic.filter(({ type }) => type === R_AMDGPU.RELATIVE64).length;
     add('.rela.dyn', ({ address, sizeBytes }) => [
       [7, address],
       [8, sizeBytes],
@@ -333,7 +348,7 @@ class Linker {
       ? BigInt(this.#find('.got')!.address + this.#got.get(symbol)! * 8)
       : this.#addressOf(symbol);
     const relative = row.calculation.includes('- P') ? place : 0n;
-    const value = this.#isPreemptible(symbol) && type === R.ABS64 ? 0n : target + addend - relative;
+    const value = this.#isPreemptible(symbol) && type === R_AMDGPU.ABS64 ? 0n : target + addend - relative;
     const view = this.#viewOf(part);
     const at = Number(offset);
     const where = { file: part.file.name ?? 'object', section: part.section.name, offset };
@@ -433,37 +448,11 @@ class Linker {
   }
 }
 
-/** What relocation symbol 0 stands for. */
-const ABSOLUTE: LinkedSymbol = {
-  name: '',
-  binding: 0,
-  type: 0,
-  visibility: 0,
-  isDefined: true,
-  isCommon: false,
-  section: undefined,
-  value: 0n,
-  sizeBytes: 0,
-  isUsed: true,
-};
-
-const SHN_ABS = 0xfff1;
-/** DT_INIT_ARRAY, DT_FINI_ARRAY and their sizes. */
+/** Arrays of functions, with the tags of their address and of their size. */
 const ARRAY_TAGS = [
-  ['.init_array', 25, 27],
-  ['.fini_array', 26, 28],
+  ['.init_array', DT_INIT_ARRAY, DT_INIT_ARRAYSZ],
+  ['.fini_array', DT_FINI_ARRAY, DT_FINI_ARRAYSZ],
 ] as const;
-
-/** The ends of arrays of functions, and what tells one code object from another. */
-const LINKER_DEFINED = /^__(?:preinit_array|init_array|fini_array)_(?:start|end)$|^__dso_handle$/;
-
-export const isLinkerDefined = (name: string): boolean => LINKER_DEFINED.test(name);
-
-/** Whether the address moves with the code object. */
-const isRelative = (symbol: LinkedSymbol): boolean =>
-  symbol.isDefined && (symbol.section !== undefined || isLinkerDefined(symbol.name));
-
-const isLocalized = (symbol: LinkedSymbol): boolean => symbol.isDefined && !isExported(symbol);
 
 const plainSymbol = ({ name, binding, type, visibility, sizeBytes }: LinkedSymbol): SymbolToWrite => ({
   ...{ name, binding, type, visibility },

@@ -3,6 +3,8 @@ import { closeSync, existsSync, openSync, readdirSync, readFileSync, readSync, s
 import path from 'node:path';
 import { WavewrightError } from '../../base/errors.ts';
 import { parseCodeObject } from '../../codeobject/code-object.ts';
+import { EM_AMDGPU } from '../../codeobject/elf-flags.ts';
+import { ET_DYN } from '../../elf/constants.ts';
 
 /** One program to run. */
 export interface TestCase {
@@ -20,8 +22,6 @@ export interface TestCase {
 
 const ELF_MAGIC = '\x7fELF';
 const BUNDLE_MAGIC = '__CLANG_OFFLOAD_BUNDLE__';
-const ET_DYN = 3;
-const EM_AMDGPU = 224;
 const SIDECAR = '.params';
 
 /**

@@ -1,7 +1,7 @@
 /** The functions of loaded code objects by their addresses. */
 import { firstAbove } from '../../base/search.ts';
 import { hex } from '../../base/text.ts';
-import { PT_LOAD, STT_FUNC } from '../../elf/constants.ts';
+import { PF_X, PT_LOAD, STT_FUNC } from '../../elf/constants.ts';
 import { isDefined } from '../../elf/symbols.ts';
 import type { LoadedCodeObject } from './loaded-code-object.ts';
 
@@ -26,7 +26,6 @@ interface NamedFunction extends CodeRange {
   readonly isKernel: boolean;
 }
 
-const PF_X = 1;
 /** Code without names may be looked into so often, over what it has of bytes: places where it is entered may overlap. */
 const MAX_PASSES = 4;
 

@@ -5,7 +5,7 @@
 
 import { STT_NOTYPE, STV_DEFAULT } from '../../elf/constants.ts';
 import type { ElfSymbol } from '../../elf/symbols.ts';
-import { isLinkerDefined } from '../../linker/link.ts';
+import { isLinkerDefined } from '../../linker/link-inputs.ts';
 import type { Agent } from '../objects/agent.ts';
 import { expectHandle } from '../objects/handles.ts';
 import { PROFILES, ROUNDING_MODES } from '../objects/info-table.ts';

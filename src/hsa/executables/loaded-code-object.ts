@@ -12,6 +12,8 @@ import {
   DF_SYMBOLIC,
   DT_FLAGS,
   DT_SYMBOLIC,
+  PF_W,
+  PF_X,
   PT_GNU_RELRO,
   PT_LOAD,
   SHN_ABS,
@@ -66,7 +68,6 @@ export interface LoadedSegment {
   readonly sizeBytes: number;
 }
 
-const [PF_X, PF_W] = [1, 2];
 const GRANULE_BYTES = 4096;
 const MAX_ALIGNMENT_BYTES = 2 ** 30;
 

@@ -1,5 +1,6 @@
 /** Instructions as lines: text, address and words, where a branch goes, relocations. */
 import { firstAbove } from '../../base/search.ts';
+import { STT_NOTYPE } from '../../elf/constants.ts';
 import type { ElfFile } from '../../elf/elf.ts';
 import type { ElfSection } from '../../elf/header.ts';
 import type { ElfRelocation } from '../../elf/relocations.ts';
@@ -16,7 +17,6 @@ import { relocationName, relocationValue } from './tables.ts';
 /** Column of the comment with address and words; the text starts behind a tab. */
 const TEXT_WIDTH = 59;
 const MIN_SKIPPED_ZEROS = 8;
-const STT_NOTYPE = 0;
 
 interface CodeSection {
   readonly elf: ElfFile;

@@ -4,7 +4,7 @@ import { checkLimit } from '../../base/limits.ts';
 import { identifyCodeObject } from '../../codeobject/elf-flags.ts';
 import { KERNEL_DESCRIPTOR_SIZE_BYTES } from '../../codeobject/kernel-descriptor.ts';
 import { processorNamed } from '../../codeobject/processors.ts';
-import { ET_REL, STT_COMMON, STT_FUNC, STT_OBJECT } from '../../elf/constants.ts';
+import { ET_REL, STT_COMMON, STT_FUNC, STT_NOTYPE, STT_OBJECT } from '../../elf/constants.ts';
 import type { ElfFile } from '../../elf/elf.ts';
 import type { ElfSection } from '../../elf/header.ts';
 import type { ElfRelocation } from '../../elf/relocations.ts';
@@ -20,8 +20,6 @@ import type { Output } from './output.ts';
 import { SourceLines } from './source-lines.ts';
 import { compareLabels, type Label, SymbolMap } from './symbol-map.ts';
 import { isSelected, relocationsByTarget } from './tables.ts';
-
-const STT_NOTYPE = 0;
 
 /** Everything that disassembling one file needs to know. */
 interface Listing {

@@ -1,17 +1,24 @@
 /** Sections and symbols of a code object as llvm-objdump sees them. */
 import { WavewrightError } from '../../base/errors.ts';
 import { hex } from '../../base/text.ts';
-import { ET_REL, PT_LOAD, SHN_LORESERVE, SHN_UNDEF, SHT_DYNSYM, SHT_NOBITS, STT_SECTION } from '../../elf/constants.ts';
+import {
+  ET_REL,
+  PF_X,
+  PT_LOAD,
+  SHF_ALLOC,
+  SHF_EXECINSTR,
+  SHF_WRITE,
+  SHN_LORESERVE,
+  SHN_UNDEF,
+  SHT_DYNSYM,
+  SHT_NOBITS,
+  SHT_PROGBITS,
+  STT_FILE,
+  STT_SECTION,
+} from '../../elf/constants.ts';
 import type { ElfFile } from '../../elf/elf.ts';
 import type { ElfSection } from '../../elf/header.ts';
 import type { ElfSymbol } from '../../elf/symbols.ts';
-
-const SHT_PROGBITS = 1;
-const SHF_WRITE = 1n;
-const SHF_ALLOC = 2n;
-const SHF_EXECINSTR = 4n;
-const PF_X = 1;
-const STT_FILE = 4;
 
 export const isText = ({ flags }: ElfSection): boolean => (flags & SHF_EXECINSTR) !== 0n;
 export const isAllocated = ({ flags }: ElfSection): boolean => (flags & SHF_ALLOC) !== 0n;

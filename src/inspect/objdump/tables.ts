@@ -7,8 +7,15 @@ import {
   DT_RELA,
   PT_LOAD,
   SHN_ABS,
+  SHN_COMMON,
+  SHT_DYNAMIC,
+  STB_GNU_UNIQUE,
+  STB_LOCAL,
+  STB_WEAK,
   STT_COMMON,
+  STT_FILE,
   STT_FUNC,
+  STT_GNU_IFUNC,
   STT_OBJECT,
   STT_SECTION,
 } from '../../elf/constants.ts';
@@ -28,13 +35,6 @@ import {
 import type { ObjdumpOptions } from './options.ts';
 import type { Output } from './output.ts';
 
-const SHN_COMMON = 0xfff2;
-const SHT_DYNAMIC = 6;
-const STB_LOCAL = 0;
-const STB_WEAK = 2;
-const STB_GNU_UNIQUE = 10;
-const STT_FILE = 4;
-const STT_GNU_IFUNC = 10;
 const VISIBILITIES = ['', ' .internal', ' .hidden', ' .protected'];
 const MIN_NAME_WIDTH = 13;
 const TYPE_WIDTH = 24;
