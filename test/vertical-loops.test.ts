@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
-import { differenceFrom } from '../src/bench/kernel-benchmark.ts';
 import { KernelRunner } from '../src/bench/kernel-runner.ts';
+import { differenceFrom } from '../src/bench/kernels/kernel-benchmark.ts';
 import { KERNELS } from '../src/bench/kernels.ts';
 import { EXECUTORS, imageOf, KernelRig, kernelText } from './kernel-rig.test-support.ts';
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { differenceFrom, type Result } from './kernel-benchmark.ts';
+import { differenceFrom, type Result } from './kernels/kernel-benchmark.ts';
 
 const bytesOf = (values: Result): Uint8Array => new Uint8Array(values.buffer);
 

@@ -7,7 +7,7 @@ import { CodeObjectReader, createRuntime, type Queue, type Runtime } from '../hs
 import { launchPacket, prepareLaunch, writeHidden } from '../hsa/queues/launch.ts';
 import type { DispatchArgument, FileBuffer } from '../launch/argument-text.ts';
 import { placeArguments, writeArguments } from '../launch/kernel-arguments.ts';
-import type { Argument, Launch } from './kernel-benchmark.ts';
+import type { Argument, Launch } from './kernels/kernel-benchmark.ts';
 
 /** A code object and what to call it in errors. */
 export interface KernelImage {

@@ -1,6 +1,6 @@
-import type { KernelBenchmark } from './kernel-benchmark.ts';
 import { ARITHMETIC } from './kernels/arithmetic.ts';
 import { DIVERGENCE } from './kernels/divergence.ts';
+import type { KernelBenchmark } from './kernels/kernel-benchmark.ts';
 import { MATRICES } from './kernels/matrices.ts';
 import { SHA256 } from './kernels/sha256.ts';
 import { STREAMS } from './kernels/streams.ts';

@@ -2,7 +2,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import path from 'node:path';
 import { WavewrightError } from '../base/errors.ts';
-import type { Launch } from './kernel-benchmark.ts';
+import type { Launch } from './kernels/kernel-benchmark.ts';
 import type { Sample, Subject } from './sampling.ts';
 
 const NEWLINE = 10;

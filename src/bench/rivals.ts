@@ -1,8 +1,8 @@
 /** What a kernel on the emulator is compared with: the emulator in other ways, the model, programs for the host. */
 import { WavewrightError } from '../base/errors.ts';
 import type { EmulatorOptions } from '../emulator/emulator.ts';
-import { type CheckedSize, differenceFrom, type KernelBenchmark, type Result } from './kernel-benchmark.ts';
 import { type KernelImage, KernelRunner, type Measured } from './kernel-runner.ts';
+import { type CheckedSize, differenceFrom, type KernelBenchmark, type Result } from './kernels/kernel-benchmark.ts';
 import type { Baseline } from './node-baseline.ts';
 import { repeated, type Subject, timed } from './sampling.ts';
 

@@ -2,12 +2,12 @@
 import { closeSync, existsSync, openSync, statSync } from 'node:fs';
 import { WavewrightError } from '../base/errors.ts';
 import { printable } from '../base/text.ts';
-import type { FileSystem, OpenFile } from '../loader/file-system.ts';
+import type { FileSystem, OpenFile } from '../loader/host/file-system.ts';
+import { createNodeFileSystem, nodeStdin } from '../loader/host/node-file-system.ts';
+import { createSandbox } from '../loader/host/node-sandbox.ts';
+import { createNodeSystem } from '../loader/host/node-system.ts';
 import type { RunOptions } from '../loader/index.ts';
 import type { Extent } from '../loader/launch.ts';
-import { createNodeFileSystem, nodeStdin } from '../loader/node-file-system.ts';
-import { createSandbox } from '../loader/node-sandbox.ts';
-import { createNodeSystem } from '../loader/node-system.ts';
 import { formatConversation } from '../loader/rpc/trace.ts';
 import type { CommandContext } from './command.ts';
 import { MEMORY_OPTION, WORKERS_OPTION } from './device-name.ts';

@@ -2,11 +2,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { WavewrightError } from '../base/errors.ts';
-import { MemoryFileSystem } from './memory-file-system.ts';
+import { MemoryFileSystem } from './host/memory-file-system.ts';
 import { CLIENT_OFFSET, DATA_OFFSET, run, type Wave, type WaveBody } from './program.test-support.ts';
-import type { RunOptions } from './program.ts';
 import type { ClientPort, Spin } from './rpc/client.test-support.ts';
-import type { OpcodeName } from './rpc/opcodes.ts';
+import type { OpcodeName } from './rpc/protocol/opcodes.ts';
+import type { RunOptions } from './run-options.ts';
 
 const text = (string: string) => new TextEncoder().encode(`${string}\0`);
 

@@ -5,11 +5,11 @@ import { kernelName } from '../codeobject/kernel-name.ts';
 import type { Device } from '../device/device.ts';
 import type { KernelSymbol } from '../hsa/executables/kernel-symbol.ts';
 import { createRuntime } from '../hsa/runtime/runtime.ts';
-import type { Generation } from './generation.ts';
 import { defaultPortCount, type Extent, ONE } from './launch.ts';
 import { ProgramImage } from './program-image.ts';
 import { formatResources, type KernelResources } from './resource-usage.ts';
-import { rpcLayout } from './rpc/layout.ts';
+import type { Generation } from './rpc/protocol/generation.ts';
+import { rpcLayout } from './rpc/protocol/layout.ts';
 
 export interface InspectOptions {
   /** Not closed afterwards. */

@@ -3,7 +3,7 @@ import { WavewrightError } from '../base/errors.ts';
 import { kernelName } from '../codeobject/kernel-name.ts';
 import type { KernelSymbol } from '../hsa/executables/kernel-symbol.ts';
 import { type PreparedLaunch, prepareLaunch } from '../hsa/queues/launch.ts';
-import type { Generation } from './generation.ts';
+import type { Generation } from './rpc/protocol/generation.ts';
 
 export type Extent = readonly [number, number, number];
 

@@ -1,9 +1,9 @@
 /** What a program gets of its host, and how much of it: ports, memory, commands, time. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { GENERATIONS } from './generation.ts';
 import { CLIENT_OFFSET, DATA_OFFSET, exit, run, type Wave } from './program.test-support.ts';
 import type { Spin } from './rpc/client.test-support.ts';
+import { GENERATIONS } from './rpc/protocol/generation.ts';
 
 test('a program without an RPC client runs without a server', async () => {
   const { promise } = await run({

@@ -1,10 +1,10 @@
 import { DeviceHeap } from '../hsa/memory/device-heap.ts';
 import type { MemoryPool } from '../hsa/objects/memory-pool.ts';
 import type { PrintfDialect } from '../printf/parse.ts';
-import type { FileSystem } from './file-system.ts';
-import type { HostFunction, RpcHost, Termination } from './rpc/host.ts';
+import type { FileSystem } from './host/file-system.ts';
+import { type StandardStreams, type StreamLimits, StreamTable } from './host/streams.ts';
+import type { HostFunction, RpcHost, Termination } from './rpc/protocol/host.ts';
 import type { ServerHost } from './rpc/server.ts';
-import { type StandardStreams, type StreamLimits, StreamTable } from './streams.ts';
 
 /** What a running program has of this host: streams, files, and the memory that it asked for. */
 export interface ProgramHostOptions {

@@ -5,9 +5,9 @@ import type { KernelSymbol } from '../hsa/executables/kernel-symbol.ts';
 import { CodeObjectReader } from '../hsa/executables/loaded-code-object.ts';
 import type { Agent } from '../hsa/objects/agent.ts';
 import type { Runtime } from '../hsa/runtime/runtime.ts';
-import { detectGeneration, type Generation } from './generation.ts';
 import { type Extent, scratchSizeBytes } from './launch.ts';
 import { type KernelResources, kernelResources } from './resource-usage.ts';
+import { detectGeneration, type Generation } from './rpc/protocol/generation.ts';
 
 /** Names in one hint. */
 const MAX_LISTED = 20;

@@ -1,11 +1,12 @@
 /** Programs on a fake device: an image of each generation, and waves in JavaScript that talk to the server. */
 import { FakeDevice, type KernelBody, type KernelContext } from '../hsa/runtime/fake-device.test-support.ts';
 import { buildImage, IMAGE_BASE, IMAGE_DATA, type ImageOptions } from '../hsa/runtime/image.test-support.ts';
-import { GENERATIONS, type Generation } from './generation.ts';
-import { MemoryFileSystem } from './memory-file-system.ts';
-import { type RunOptions, runProgram } from './program.ts';
+import { MemoryFileSystem } from './host/memory-file-system.ts';
+import { runProgram } from './program.ts';
 import { type ClientPort, RpcClient, type Spin } from './rpc/client.test-support.ts';
-import { OPCODES, type OpcodeName } from './rpc/opcodes.ts';
+import { GENERATIONS, type Generation } from './rpc/protocol/generation.ts';
+import { OPCODES, type OpcodeName } from './rpc/protocol/opcodes.ts';
+import type { RunOptions } from './run-options.ts';
 
 export const CLIENT_OFFSET = 64;
 export const CLOCK_OFFSET = 8;

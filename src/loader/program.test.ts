@@ -3,7 +3,6 @@ import { test } from 'node:test';
 import { WavewrightError } from '../base/errors.ts';
 import { FakeDevice, FakeFault } from '../hsa/runtime/fake-device.test-support.ts';
 import { buildImage } from '../hsa/runtime/image.test-support.ts';
-import { GENERATIONS } from './generation.ts';
 import {
   CLIENT_OFFSET,
   CLOCK_OFFSET,
@@ -19,6 +18,7 @@ import {
 } from './program.test-support.ts';
 import { runProgram } from './program.ts';
 import { formatResources } from './resource-usage.ts';
+import { GENERATIONS } from './rpc/protocol/generation.ts';
 
 const refused = (code: string, message: RegExp) => (error: unknown) => {
   assert.ok(error instanceof WavewrightError, String(error));

@@ -3,7 +3,7 @@ import { assert, WavewrightError } from '../base/errors.ts';
 import { TimeLimit } from '../base/time-limit.ts';
 import { explicitArgumentsEnd } from '../codeobject/hidden-arguments.ts';
 import { kernelName } from '../codeobject/kernel-name.ts';
-import type { AdvanceResult, Device, DispatchStatistics } from '../device/device.ts';
+import type { AdvanceResult, DispatchStatistics } from '../device/device.ts';
 import { addStatistics } from '../device/statistics.ts';
 import type { Agent } from '../hsa/objects/agent.ts';
 import { launchPacket, type PreparedLaunch, writeHidden } from '../hsa/queues/launch.ts';
@@ -12,70 +12,15 @@ import { createRuntime, type Runtime } from '../hsa/runtime/runtime.ts';
 import type { Signal } from '../hsa/signals/signal.ts';
 import { LLVM_DIALECT } from '../printf/parse.ts';
 import { argumentBlock } from './argument-block.ts';
-import type { FileSystem } from './file-system.ts';
-import type { Generation } from './generation.ts';
-import { defaultPortCount, type Extent, type Launch, ONE, prepareProgramLaunch } from './launch.ts';
-import { MemoryFileSystem } from './memory-file-system.ts';
+import { MemoryFileSystem } from './host/memory-file-system.ts';
+import { CallerStreams, type ProgramOutput } from './host/standard-streams.ts';
+import { defaultPortCount, type Launch, ONE, prepareProgramLaunch } from './launch.ts';
 import { ProgramHost } from './program-host.ts';
 import { ProgramImage } from './program-image.ts';
-import type { KernelResources } from './resource-usage.ts';
-import type { Handler, HostFunction } from './rpc/host.ts';
-import { clientStruct, rpcLayout } from './rpc/layout.ts';
-import { type ConversationRecord, type OpcodeStatistics, RpcServer } from './rpc/server.ts';
-import { checkRunOptions, programName } from './run-options.ts';
-import { CallerStreams, type ProgramOutput, type StreamOptions } from './standard-streams.ts';
-import type { StreamLimits } from './streams.ts';
-
-/** What a program may take; see also `timeoutMs`. */
-export interface RunLimits extends StreamLimits {
-  /** Bytes of device memory that malloc gives out together; then it returns null. Default: what the device has. */
-  readonly heapBytes?: number;
-}
-
-export interface RunOptions extends StreamOptions {
-  /** Not closed afterwards. */
-  device: Device;
-  /** argv; the first one is the name of the image. */
-  args: readonly string[];
-  /** envp; a variable that is undefined is left out. Default: empty. */
-  env?: Readonly<Record<string, string | undefined>>;
-  /** Workgroups of `_start` in x, y, z. Default: one. */
-  blocks?: Extent;
-  /** Work-items of a workgroup of `_start` in x, y, z. Default: one. */
-  threads?: Extent;
-  /** Default: an empty one in memory. */
-  filesystem?: FileSystem;
-  /** What errors call the image. Default: `args[0]`. */
-  name?: string;
-  /** For the whole run from the call on, loading included, in milliseconds. Default: none. */
-  timeoutMs?: number;
-  /** What `timeoutMs` is measured with, in milliseconds from any start; never faster than wall time, which is the default. */
-  clock?: () => number;
-  /** When the time of `timeoutMs` began, by that clock. Default: with the call. */
-  startedMs?: number;
-  /** Ends the run with the signal's reason, which `runProgram` throws. */
-  signal?: AbortSignal;
-  /** Called when the signal ends the run while a kernel runs: the kernel, and where its waves stand, a line each. */
-  onAbort?: (kernel: string, waves: readonly string[]) => void;
-  limits?: RunLimits;
-  /**
-   * C's system: gives the wait status of a command. Other waves go on while a promise is open; the signal says that the program is over. Default:
-   * the program may run none, and gets -1.
-   */
-  system?: (command: string, signal: AbortSignal) => number | Promise<number>;
-  /** Conversations of opcodes of your own, by the whole number; one of the C library can be replaced. */
-  opcodes?: ReadonlyMap<number, Handler>;
-  /** Functions for HOST_CALL and the offload runtime's host calls, by what the program takes for their address. */
-  hostFunctions?: ReadonlyMap<bigint, HostFunction>;
-  /** Called after each RPC conversation. */
-  onConversation?: (conversation: ConversationRecord) => void;
-  /** RPC ports, from 1 to what the program's generation allows. Default: what `_start` can hold at once, see launch.ts. */
-  portCount?: number;
-  /** Scratch of a work-item, at least, in bytes. Default: what the kernel needs, 16 KiB where the compiler could not know the stack. */
-  stackSizeBytes?: number;
-  /** Called before each kernel. */
-  onKernel?: (resources: KernelResources) => void;
-}
+import type { Generation } from './rpc/protocol/generation.ts';
+import { clientStruct, rpcLayout } from './rpc/protocol/layout.ts';
+import { type OpcodeStatistics, RpcServer } from './rpc/server.ts';
+import { checkRunOptions, programName, type RunOptions } from './run-options.ts';
 
 export interface KernelRun {
   readonly kernel: string;

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { run } from './program.test-support.ts';
-import { type RunOptions, runProgram } from './program.ts';
+import { runProgram } from './program.ts';
+import type { RunOptions } from './run-options.ts';
 
 const BAD: readonly [options: Partial<RunOptions>, message: RegExp][] = [
   [{ blocks: [1, 0, 1] }, /blocks is 0, expected an integer from 1/],

@@ -1,6 +1,7 @@
 /** What the tests run in the browser, on a page or in a worker of its; the server gives it this file as JavaScript. */
-import { differenceFrom } from '../../src/bench/kernel-benchmark.ts';
+
 import { KernelRunner } from '../../src/bench/kernel-runner.ts';
+import { differenceFrom } from '../../src/bench/kernels/kernel-benchmark.ts';
 import { KERNELS } from '../../src/bench/kernels.ts';
 import { Control } from '../../src/emulator/workers/control.ts';
 import type { WorkerSetup } from '../../src/emulator/workers/worker.ts';

@@ -4,13 +4,13 @@
  */
 import assert from 'node:assert/strict';
 import { WavewrightError } from '../../src/base/errors.ts';
-import { GENERATIONS } from '../../src/loader/generation.ts';
-import { MemoryFileSystem } from '../../src/loader/memory-file-system.ts';
+import { MemoryFileSystem } from '../../src/loader/host/memory-file-system.ts';
+import { StreamTable } from '../../src/loader/host/streams.ts';
 import { dispatched } from '../../src/loader/rpc/dispatch.ts';
-import { type RpcLayout, rpcLayout } from '../../src/loader/rpc/layout.ts';
-import { OPCODES } from '../../src/loader/rpc/opcodes.ts';
+import { GENERATIONS } from '../../src/loader/rpc/protocol/generation.ts';
+import { type RpcLayout, rpcLayout } from '../../src/loader/rpc/protocol/layout.ts';
+import { OPCODES } from '../../src/loader/rpc/protocol/opcodes.ts';
 import { RpcServer, type ServerHost } from '../../src/loader/rpc/server.ts';
-import { StreamTable } from '../../src/loader/streams.ts';
 import { Random } from './random.ts';
 
 const STUCK_MS = 10_000;

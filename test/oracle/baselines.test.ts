@@ -5,7 +5,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { after, test } from 'node:test';
-import { differenceFrom } from '../../src/bench/kernel-benchmark.ts';
+import { differenceFrom } from '../../src/bench/kernels/kernel-benchmark.ts';
 import { KERNELS } from '../../src/bench/kernels.ts';
 import { Baseline } from '../../src/bench/node-baseline.ts';
 

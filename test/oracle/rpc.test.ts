@@ -4,7 +4,7 @@
  */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { GENERATIONS } from '../../src/loader/generation.ts';
+import { GENERATIONS } from '../../src/loader/rpc/protocol/generation.ts';
 import { compileClient, race, talk } from './rpc/client.ts';
 
 const TOTAL = Number(process.env['WAVEWRIGHT_RPC_CONVERSATIONS'] ?? 120_000);

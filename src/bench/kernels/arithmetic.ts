@@ -1,5 +1,5 @@
 /** Registers only, no divergence: independent fused multiply-adds, and one dependent chain of integer operations. */
-import type { KernelBenchmark } from '../kernel-benchmark.ts';
+import type { KernelBenchmark } from './kernel-benchmark.ts';
 
 const ITEMS = { full: 1 << 14, small: 1 << 8, long: 1 << 17 };
 const ROUNDS = { full: 2000, small: 20, long: 2000 };

@@ -1,5 +1,5 @@
 /** Loops that lanes leave at different times, and branches that they take differently. */
-import type { KernelBenchmark } from '../kernel-benchmark.ts';
+import type { KernelBenchmark } from './kernel-benchmark.ts';
 
 const ITEMS = { full: 1 << 14, small: 1 << 8, long: 1 << 20 };
 const IMAGE = { full: [512, 384], small: [24, 20], long: [2048, 1536] } as const;

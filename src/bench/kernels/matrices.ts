@@ -1,6 +1,7 @@
 /** Matrix products: through LDS, and with the matrix instructions. */
-import type { KernelBenchmark, Launch } from '../kernel-benchmark.ts';
+
 import { ramp } from './inputs.ts';
+import type { KernelBenchmark, Launch } from './kernel-benchmark.ts';
 
 const MATRIX = { full: 256, small: 32, long: 768 };
 

@@ -1,6 +1,7 @@
 /** SHA-256 (FIPS 180-4) of one message in each lane: rotations, and registers by the dozen. */
-import type { KernelBenchmark } from '../kernel-benchmark.ts';
+
 import { scattered } from './inputs.ts';
+import type { KernelBenchmark } from './kernel-benchmark.ts';
 
 const ITEMS = { full: 1 << 13, small: 128, long: 1 << 16 };
 const BLOCKS = { full: 8, small: 2, long: 16 };

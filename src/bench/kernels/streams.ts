@@ -1,6 +1,7 @@
 /** One element for each work-item, memory in order or scattered. */
-import type { KernelBenchmark } from '../kernel-benchmark.ts';
+
 import { ramp } from './inputs.ts';
+import type { KernelBenchmark } from './kernel-benchmark.ts';
 
 const GRID = { full: [1024, 512], small: [64, 20], long: [4096, 4096] } as const;
 const ELEMENTS = { full: 1 << 20, small: 1 << 10, long: 1 << 25 };

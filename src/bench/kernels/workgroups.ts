@@ -1,6 +1,7 @@
 /** Workgroups whose work-items share data in LDS: tiles, atomics, a sorting network. */
-import type { KernelBenchmark } from '../kernel-benchmark.ts';
+
 import { ramp, scattered } from './inputs.ts';
+import type { KernelBenchmark } from './kernel-benchmark.ts';
 
 const BODIES = { full: 2048, small: 256, long: 1 << 14 };
 const VALUES = { full: 1 << 20, small: 5000, long: 1 << 25 };

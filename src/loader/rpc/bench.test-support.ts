@@ -1,13 +1,13 @@
 /** A server and a client on one buffer, without a device. */
 import assert from 'node:assert/strict';
 import { WavewrightError } from '../../base/errors.ts';
-import { GENERATIONS, type Generation } from '../generation.ts';
-import { MemoryFileSystem } from '../memory-file-system.ts';
-import { type StandardStreams, StreamTable } from '../streams.ts';
+import { MemoryFileSystem } from '../host/memory-file-system.ts';
+import { type StandardStreams, StreamTable } from '../host/streams.ts';
 import { type ClientPort, RpcClient, type Spin } from './client.test-support.ts';
-import type { Termination } from './host.ts';
-import { rpcLayout } from './layout.ts';
-import { OPCODES, type OpcodeName } from './opcodes.ts';
+import { GENERATIONS, type Generation } from './protocol/generation.ts';
+import type { Termination } from './protocol/host.ts';
+import { rpcLayout } from './protocol/layout.ts';
+import { OPCODES, type OpcodeName } from './protocol/opcodes.ts';
 import { RpcServer, type ServerHost, type ServerOptions } from './server.ts';
 
 export const text = (bytes: Uint8Array) => new TextDecoder().decode(bytes);

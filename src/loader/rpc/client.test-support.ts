@@ -3,7 +3,7 @@
  * tested against. Every `yield` is a spin of the wave.
  */
 import assert from 'node:assert/strict';
-import type { Generation } from '../generation.ts';
+import type { Generation } from './protocol/generation.ts';
 
 export type Spin<T = void> = Generator<'waiting', T, void>;
 

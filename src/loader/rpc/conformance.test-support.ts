@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { type Bench, bytes, cString, HOST_FUNCTION, text } from './bench.test-support.ts';
 import type { ClientPort, Spin } from './client.test-support.ts';
-import { OFFLOAD_HOST_CALL, OPCODES, type OpcodeName } from './opcodes.ts';
+import { OFFLOAD_HOST_CALL, OPCODES, type OpcodeName } from './protocol/opcodes.ts';
 
 /** A small generator of numbers (xorshift), so that a whole storm of waves follows from one seed. */
 export class Random {

@@ -2,12 +2,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { GENERATIONS } from '../generation.ts';
 import { type Bench, bytes, setUp, text } from './bench.test-support.ts';
 import type { Spin } from './client.test-support.ts';
 import { CONVERSATIONS, Random } from './conformance.test-support.ts';
 import { dispatched } from './dispatch.ts';
-import { OPCODES } from './opcodes.ts';
+import { GENERATIONS } from './protocol/generation.ts';
+import { OPCODES } from './protocol/opcodes.ts';
 import type { ConversationRecord } from './server.ts';
 import { formatConversation } from './trace.ts';
 

@@ -3,9 +3,9 @@
  * arguments point to travels first, then the arguments, then what the function left in the memory that it was given.
  */
 import { WavewrightError } from '../../base/errors.ts';
-import type { Conversation } from '../conversation.ts';
-import type { Handler } from './host.ts';
-import type { ServerPort } from './port.ts';
+import type { Conversation } from '../host/conversation.ts';
+import type { Handler } from './protocol/host.ts';
+import type { ServerPort } from './protocol/port.ts';
 
 export type DispatchParameter =
   /** A value of 1 to 64 bytes. */

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { type Bench, bytes, cString, setUp, text } from './bench.test-support.ts';
 import type { ClientPort, Spin } from './client.test-support.ts';
-import type { OpcodeName } from './opcodes.ts';
+import type { OpcodeName } from './protocol/opcodes.ts';
 
 const signed = (value: bigint | undefined) => BigInt.asIntN(64, value!);
 

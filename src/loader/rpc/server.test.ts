@@ -2,13 +2,13 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { WavewrightError } from '../../base/errors.ts';
-import { GENERATIONS, type Generation } from '../generation.ts';
-import { MemoryFileSystem } from '../memory-file-system.ts';
-import { StreamTable } from '../streams.ts';
+import { MemoryFileSystem } from '../host/memory-file-system.ts';
+import { StreamTable } from '../host/streams.ts';
 import { bytes, setUp, text } from './bench.test-support.ts';
 import type { ClientPort, Spin } from './client.test-support.ts';
-import { clientStruct, rpcLayout } from './layout.ts';
-import type { OpcodeName } from './opcodes.ts';
+import { GENERATIONS, type Generation } from './protocol/generation.ts';
+import { clientStruct, rpcLayout } from './protocol/layout.ts';
+import type { OpcodeName } from './protocol/opcodes.ts';
 import { RpcServer, type ServerHost } from './server.ts';
 
 const laneSet = (laneCount: number) =>

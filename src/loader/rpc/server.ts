@@ -3,16 +3,16 @@
  * of the device.
  */
 import { WavewrightError } from '../../base/errors.ts';
-import type { Conversation } from '../conversation.ts';
-import type { Generation } from '../generation.ts';
+import type { Conversation } from '../host/conversation.ts';
 import { fileHandlers } from './handlers/files.ts';
 import { printfHandlers } from './handlers/printf.ts';
 import { HOST_CALL_WITHOUT_REPLY, processHandlers } from './handlers/process.ts';
 import { EARLY_SELF_TESTS, LATE_SELF_TESTS, selfTestHandlers } from './handlers/self-test.ts';
-import type { Handler, RpcHost } from './host.ts';
-import { HEADER_SIZE_BYTES, PACKET_SIZE_BYTES, type RpcLayout } from './layout.ts';
-import { OFFLOAD_HOST_CALL, OPCODES, type OpcodeName } from './opcodes.ts';
-import { expectMailboxes, type RecordedStep, type RpcMemory, ServerPort } from './port.ts';
+import type { Generation } from './protocol/generation.ts';
+import type { Handler, RpcHost } from './protocol/host.ts';
+import { HEADER_SIZE_BYTES, PACKET_SIZE_BYTES, type RpcLayout } from './protocol/layout.ts';
+import { OFFLOAD_HOST_CALL, OPCODES, type OpcodeName } from './protocol/opcodes.ts';
+import { expectMailboxes, type RecordedStep, type RpcMemory, ServerPort } from './protocol/port.ts';
 
 /** What the server itself needs of its host, besides what handlers need. */
 export interface ServerHost extends RpcHost {

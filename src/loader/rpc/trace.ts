@@ -1,7 +1,7 @@
 /** RPC conversations as text, one line each: what every packet and byte stream means. */
 import { toHex } from '../../base/bytes.ts';
 import { printable } from '../../base/text.ts';
-import type { RecordedStep } from './port.ts';
+import type { RecordedStep } from './protocol/port.ts';
 import type { ConversationRecord } from './server.ts';
 
 /** Names of the words of a packet in slot order, or of a byte stream. A packet of no names carries nothing. */

@@ -3,11 +3,11 @@ import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import path from 'node:path';
 import { Worker } from 'node:worker_threads';
-import type { Generation } from '../../../src/loader/generation.ts';
-import { MemoryFileSystem } from '../../../src/loader/memory-file-system.ts';
-import { rpcLayout } from '../../../src/loader/rpc/layout.ts';
+import { MemoryFileSystem } from '../../../src/loader/host/memory-file-system.ts';
+import { StreamTable } from '../../../src/loader/host/streams.ts';
+import type { Generation } from '../../../src/loader/rpc/protocol/generation.ts';
+import { rpcLayout } from '../../../src/loader/rpc/protocol/layout.ts';
 import { RpcServer, type ServerHost } from '../../../src/loader/rpc/server.ts';
-import { StreamTable } from '../../../src/loader/streams.ts';
 import { LLVM_DIALECT } from '../../../src/printf/parse.ts';
 
 const MEMORY_PAGES = 64;

@@ -1,11 +1,11 @@
 /** Streams and files. Results are C's: 0 or -1, NULL, short counts. */
 import { beforeNul, decodeUtf8 } from '../../../base/bytes.ts';
-import type { Conversation } from '../../conversation.ts';
-import { parseOpenMode } from '../../file-system.ts';
-import type { HostStream } from '../../streams.ts';
-import type { Handler, RpcHost } from '../host.ts';
-import type { OpcodeName } from '../opcodes.ts';
-import type { ServerPort } from '../port.ts';
+import type { Conversation } from '../../host/conversation.ts';
+import { parseOpenMode } from '../../host/file-system.ts';
+import type { HostStream } from '../../host/streams.ts';
+import type { Handler, RpcHost } from '../protocol/host.ts';
+import type { OpcodeName } from '../protocol/opcodes.ts';
+import type { ServerPort } from '../protocol/port.ts';
 
 const EOF = -1;
 const NEWLINE = Uint8Array.of(0x0a);

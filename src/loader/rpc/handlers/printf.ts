@@ -9,11 +9,11 @@ import {
 } from '../../../printf/arguments.ts';
 import { formatPrintf } from '../../../printf/format.ts';
 import { parseFormat, type Section } from '../../../printf/parse.ts';
-import type { Conversation } from '../../conversation.ts';
-import type { HostStream } from '../../streams.ts';
-import type { Handler, RpcHost } from '../host.ts';
-import type { OpcodeName } from '../opcodes.ts';
-import type { ServerPort } from '../port.ts';
+import type { Conversation } from '../../host/conversation.ts';
+import type { HostStream } from '../../host/streams.ts';
+import type { Handler, RpcHost } from '../protocol/host.ts';
+import type { OpcodeName } from '../protocol/opcodes.ts';
+import type { ServerPort } from '../protocol/port.ts';
 
 type Target = (port: ServerPort, host: RpcHost) => Conversation<readonly HostStream[]>;
 

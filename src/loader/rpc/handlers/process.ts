@@ -2,9 +2,9 @@
 import { decodeUtf8 } from '../../../base/bytes.ts';
 import { WavewrightError } from '../../../base/errors.ts';
 import { allocateForProgram } from '../../../hsa/memory/device-heap.ts';
-import { type Conversation, settled } from '../../conversation.ts';
-import type { Handler, RpcHost, Termination } from '../host.ts';
-import type { OpcodeName } from '../opcodes.ts';
+import { type Conversation, settled } from '../../host/conversation.ts';
+import type { Handler, RpcHost, Termination } from '../protocol/host.ts';
+import type { OpcodeName } from '../protocol/opcodes.ts';
 
 /** The extra round trip shows the client that the server listens. */
 function ends(termination: (status: number) => Termination): Handler {

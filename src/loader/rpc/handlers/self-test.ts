@@ -1,5 +1,5 @@
 /** What LLVM's own tests of RPC ask for. */
-import type { Handler } from '../host.ts';
+import type { Handler } from '../protocol/host.ts';
 
 export const selfTestHandlers = {
   *NOOP(port) {

@@ -4,7 +4,7 @@ import { closeSync, mkdirSync, mkdtempSync, openSync, readFileSync, rmSync, writ
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { after, type TestContext, test } from 'node:test';
-import { WavewrightError } from '../base/errors.ts';
+import { WavewrightError } from '../../base/errors.ts';
 import type { Conversation } from './conversation.ts';
 import { type FileSystem, type OpenFile, parseOpenMode } from './file-system.ts';
 import { MemoryFileSystem } from './memory-file-system.ts';

@@ -1,5 +1,5 @@
 /** The buffer that an RPC client and its server share, and the client's own struct. */
-import type { Generation } from '../generation.ts';
+import type { Generation } from './generation.ts';
 
 export const PACKET_SIZE_BYTES = 64;
 export const HEADER_SIZE_BYTES = 16;

@@ -18,7 +18,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { after, beforeEach, test } from 'node:test';
 import { Worker } from 'node:worker_threads';
-import { WavewrightError } from '../base/errors.ts';
+import { WavewrightError } from '../../base/errors.ts';
 import { type FileSystem, type OpenFile, parseOpenMode } from './file-system.ts';
 import { createSandbox } from './node-sandbox.ts';
 

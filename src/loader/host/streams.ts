@@ -1,7 +1,7 @@
 /** C streams on the host for a GPU program: what `FILE *` means in RPC. */
 
-import { concatenate } from '../base/concatenate.ts';
-import { WavewrightError } from '../base/errors.ts';
+import { concatenate } from '../../base/concatenate.ts';
+import { WavewrightError } from '../../base/errors.ts';
 import type { Conversation } from './conversation.ts';
 import type { OpenFile } from './file-system.ts';
 

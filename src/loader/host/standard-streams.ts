@@ -1,7 +1,7 @@
 /** Standard input, output and error as the caller of a program gives and takes them. */
 
-import { concatenate } from '../base/concatenate.ts';
-import { WavewrightError } from '../base/errors.ts';
+import { concatenate } from '../../base/concatenate.ts';
+import { WavewrightError } from '../../base/errors.ts';
 import type { OpenFile } from './file-system.ts';
 import { MemoryFileSystem } from './memory-file-system.ts';
 import type { StandardStreams } from './streams.ts';

@@ -5,9 +5,9 @@
  * Each side has one mailbox word; equal words mean that the client owns the packets, different ones that the server does. Storing
  * the inverse of one's own word hands the packets over.
  */
-import { beforeNul } from '../../base/bytes.ts';
-import { WavewrightError } from '../../base/errors.ts';
-import type { Conversation } from '../conversation.ts';
+import { beforeNul } from '../../../base/bytes.ts';
+import { WavewrightError } from '../../../base/errors.ts';
+import type { Conversation } from '../../host/conversation.ts';
 import { PACKET_SIZE_BYTES } from './layout.ts';
 
 /** The typed arrays over the shared buffer. */

@@ -16,7 +16,7 @@ import {
   statSync,
 } from 'node:fs';
 import path from 'node:path';
-import { WavewrightError } from '../base/errors.ts';
+import { WavewrightError } from '../../base/errors.ts';
 import type { FileSystem, OpenFile, OpenMode } from './file-system.ts';
 import { attempt, NEW_FILE_MODE, NodeFile, openFlags, removePath, succeeds } from './node-file-system.ts';
 

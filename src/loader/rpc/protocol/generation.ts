@@ -2,8 +2,8 @@
  * The three generations of LLVM's GPU C library that programs are linked with; they differ in the layout of the RPC client and in
  * a few habits.
  */
-import { WavewrightError } from '../base/errors.ts';
-import { GLIBC_DIALECT, LLVM_DIALECT, type PrintfDialect } from '../printf/parse.ts';
+import { WavewrightError } from '../../../base/errors.ts';
+import { GLIBC_DIALECT, LLVM_DIALECT, type PrintfDialect } from '../../../printf/parse.ts';
 
 export interface Generation {
   /** `P19`: LLVM 19; `P20`: LLVM 20 to 22; `P23`: LLVM 23. */

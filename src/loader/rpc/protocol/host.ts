@@ -1,9 +1,9 @@
 /** What conversations act on: the host side of a running program. */
 
-import type { PrintfDialect } from '../../printf/parse.ts';
-import type { Conversation } from '../conversation.ts';
-import type { FileSystem } from '../file-system.ts';
-import type { StreamTable } from '../streams.ts';
+import type { PrintfDialect } from '../../../printf/parse.ts';
+import type { Conversation } from '../../host/conversation.ts';
+import type { FileSystem } from '../../host/file-system.ts';
+import type { StreamTable } from '../../host/streams.ts';
 import type { ServerPort } from './port.ts';
 
 /** How a program asked to end. */

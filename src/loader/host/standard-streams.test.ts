@@ -1,7 +1,7 @@
 /** What a caller gives a program to read and gets of what it writes, and how it ends one. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { run, type WaveBody } from './program.test-support.ts';
+import { run, type WaveBody } from '../program.test-support.ts';
 import { CallerStreams } from './standard-streams.ts';
 
 const text = (bytes: Uint8Array) => new TextDecoder().decode(bytes);
