@@ -21,7 +21,7 @@ import {
   STT_SECTION,
   STV_PROTECTED,
 } from '../elf/constants.ts';
-import { type ElfFile, parseElf } from '../elf/elf.ts';
+import type { ElfFile } from '../elf/elf.ts';
 import type { ElfSection } from '../elf/header.ts';
 
 /** A section of an input, with its place in the output once there is one. */
@@ -89,8 +89,7 @@ export function priority(name: string): number {
   return number === undefined ? 65536 : Number(number);
 }
 
-function openObjects(objects: readonly { readonly bytes: Uint8Array; readonly name: string }[]): ElfFile[] {
-  const files = objects.map(({ bytes, name }) => parseElf(bytes, name));
+function checkObjects(files: readonly ElfFile[]): void {
   const [first] = files;
   if (!first) throw new WavewrightError('USAGE', 'no object to link');
   for (const file of files) {
@@ -100,7 +99,6 @@ function openObjects(objects: readonly { readonly bytes: Uint8Array; readonly na
       fail(`its target or code object version is not that of ${first.name}`, file);
     }
   }
-  return files;
 }
 
 /** Sections of the file's COMDAT groups that `groups` has already; the others are added to it. */
@@ -123,11 +121,8 @@ function discardedSections(file: ElfFile, groups: Set<string>): ReadonlySet<numb
 }
 
 /** `groups`: signatures of the COMDAT groups that are there already; those of the objects are added. */
-export function readInputs(
-  objects: readonly { readonly bytes: Uint8Array; readonly name: string }[],
-  groups = new Set<string>(),
-): LinkInputs {
-  const files = openObjects(objects);
+export function readInputs(files: readonly ElfFile[], groups = new Set<string>()): LinkInputs {
+  checkObjects(files);
   const sectionOf = new Map<ElfSection, InputSection>();
   const sections = new Map<string, OutputSection>();
   for (const file of files) {

@@ -27,7 +27,7 @@ import {
   STT_COMMON,
   STV_HIDDEN,
 } from '../elf/constants.ts';
-import type { ElfFile } from '../elf/elf.ts';
+import { type ElfFile, parseElf } from '../elf/elf.ts';
 import type { ElfRelocation } from '../elf/relocations.ts';
 import {
   encodeRelocations,
@@ -467,7 +467,7 @@ function fillNops(bytes: Uint8Array): void {
 
 /** Throws BAD_INPUT for what is no such object, undefined hidden symbols and addresses that are not known when linking. */
 export function linkCodeObject(objects: readonly { readonly bytes: Uint8Array; readonly name: string }[]): Uint8Array {
-  return new Linker(readInputs(objects), false).link();
+  return new Linker(readInputs(objects.map(({ bytes, name }) => parseElf(bytes, name))), false).link();
 }
 
 /**
@@ -475,7 +475,7 @@ export function linkCodeObject(objects: readonly { readonly bytes: Uint8Array; r
  * those of this object are added. Throws as `linkCodeObject`.
  */
 export function linkForLoader(
-  object: { readonly bytes: Uint8Array; readonly name: string },
+  object: ElfFile,
   groups: Set<string>,
 ): { readonly bytes: Uint8Array; readonly arrays: readonly ArrayPart[] } {
   const linker = new Linker(readInputs([object], groups), true);

@@ -374,7 +374,7 @@ function readLinked({ bytes, name }: CodeObjectReader, groups: ReadonlySet<strin
   if (!isRelocatable) return { codeObject, functionInfo: new Map(), isRelocatable, groups, arrays: [] };
   try {
     const all = new Set(groups);
-    const { bytes: linked, arrays } = linkForLoader({ bytes, name }, all);
+    const { bytes: linked, arrays } = linkForLoader(codeObject.elf, all);
     const functionInfo = readFunctionInfo(codeObject.elf);
     return { codeObject: parseCodeObject(linked, name), functionInfo, isRelocatable, groups: all, arrays };
   } catch (error) {
