@@ -1,4 +1,5 @@
 /** The blocks of one function: code that is reachable from a record by direct branches, up to a number of instructions. */
+import { type BasicBlock, basicBlocks, type Followed, reachable } from '../../flow/blocks.ts';
 import { RECORD_SIZE_BYTES } from '../machine/layout.ts';
 import type { Decoded, Shape } from './decoded.ts';
 
@@ -21,78 +22,40 @@ export interface CodeView {
   decoded(record: number, shape: Shape, index: number): Decoded;
 }
 
-/** Where a block leads: another block, or out of the function after its last instruction. */
-export type Successor = Block | undefined;
+/** After an instruction that leaves, the next block is where the wave comes back. */
+export type Block = BasicBlock<Decoded>;
 
-export interface Block {
-  readonly index: number;
-  readonly instructions: readonly Decoded[];
-  /** After the last instruction, when it does not branch; after one that leaves, when the wave comes back. */
-  next: Successor;
-  /** Of the branch that the last instruction is. */
-  target: Successor;
-}
+/** Where a block leads: another block, or out of the function. */
+export type Successor = Block | undefined;
 
 /** Blocks in the order of their addresses; the one of `entry` is among them. */
 export function collectBlocks(code: CodeView, entry: number, maxInstructions = MAX_INSTRUCTIONS): Block[] {
-  const shapes = new Map<number, Shape>();
   let values = 0;
-  /** Records that begin a block. */
-  const starts = new Set([entry]);
-  /** Where a record that is no end of a block goes on. */
-  const following = new Map<number, number | undefined>();
-  const work = [entry];
-  for (let at = work.pop(); at !== undefined; at = work.pop()) {
-    let record: number | undefined = at;
-    while (record !== undefined && !shapes.has(record) && shapes.size < maxInstructions) {
-      const shape = code.shape(record);
-      if (
-        shape?.instructionClass === undefined ||
-        (record !== entry && (code.isCompiled(record) || values + shape.live.length > MAX_VALUES))
-      )
-        break;
-      shapes.set(record, shape);
-      values += shape.live.length;
-      const target = shape.control === 'branch' || shape.control === 'conditional' ? code.target(record) : undefined;
-      if (target !== undefined) {
-        starts.add(target);
-        work.push(target);
-      }
-      if (shape.control === 'branch' || (shape.control === 'leave' && !shape.resumes)) break;
-      const next = code.next(record);
-      following.set(record, next);
-      if (next !== undefined && (shape.control !== 'next' || next !== record + RECORD_SIZE_BYTES)) starts.add(next);
-      record = next;
-    }
-  }
-  const records = [...shapes.keys()].sort((a, b) => code.pc(a) - code.pc(b));
-  return link(code, records, shapes, starts, following);
+  const at = (record: number): Followed<Shape> | undefined => {
+    const shape = code.shape(record);
+    if (shape?.instructionClass === undefined) return undefined;
+    if (record !== entry && (code.isCompiled(record) || values + shape.live.length > MAX_VALUES)) return undefined;
+    values += shape.live.length;
+    return follow(code, record, shape);
+  };
+  const found = [...reachable(at, [entry], maxInstructions)].sort(([a], [b]) => code.pc(a) - code.pc(b));
+  const instructions = found.map(
+    ([record, followed], index) =>
+      [record, { ...followed, instruction: code.decoded(record, followed.instruction, index) }] as const,
+  );
+  return basicBlocks(new Map(instructions), [entry]);
 }
 
-function link(
-  code: CodeView,
-  records: readonly number[],
-  shapes: ReadonlyMap<number, Shape>,
-  starts: ReadonlySet<number>,
-  following: ReadonlyMap<number, number | undefined>,
-): Block[] {
-  const blocks: (Block & { readonly instructions: Decoded[] })[] = [];
-  const byStart = new Map<number, Block>();
-  records.forEach((record, index) => {
-    const previous = records[index - 1];
-    const continues = previous !== undefined && following.get(previous) === record && !starts.has(record);
-    if (!continues) {
-      const block = { index: blocks.length, instructions: [], next: undefined, target: undefined };
-      blocks.push(block);
-      byStart.set(record, block);
-    }
-    blocks.at(-1)!.instructions.push(code.decoded(record, shapes.get(record)!, index));
-  });
-  for (const block of blocks) {
-    const { record, shape } = block.instructions.at(-1)!;
-    const find = (to: number | undefined): Successor => (to === undefined ? undefined : byStart.get(to));
-    if (shape.control === 'branch' || shape.control === 'conditional') block.target = find(code.target(record));
-    if (shape.control !== 'branch') block.next = find(following.get(record));
-  }
-  return blocks;
+function follow(code: CodeView, record: number, shape: Shape): Followed<Shape> {
+  const { control, resumes } = shape;
+  const isBranch = control === 'branch' || control === 'conditional';
+  const leaves = control === 'leave' && !resumes;
+  const next = control === 'branch' || leaves ? undefined : code.next(record);
+  return {
+    instruction: shape,
+    next,
+    target: isBranch ? code.target(record) : undefined,
+    leaves,
+    endsBlock: control !== 'next' || next !== record + RECORD_SIZE_BYTES,
+  };
 }

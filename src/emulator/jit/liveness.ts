@@ -1,38 +1,13 @@
-/**
- * Which registers anything still reads: what is dead need not be stored. Scalar registers as usual. A row of a VGPR that is overwritten is
- * dead only in the lanes that are active then, so that lanes that are off are looked at apart; a change of EXEC that
- * only takes lanes off, or only adds some, says which of them become the others. Where a wave leaves the function, everything is live,
- * unless it ends.
- */
+/** Which places of the wave state anything still reads: what is dead need not be stored. */
+import { type LaneEffects, LaneLiveness, type MaskChange } from '../../flow/lane-liveness.ts';
 import { isMaskSlot, isMatrixProgram, type StateSlot, type Value } from '../../ir/types.ts';
 import { STATE_OFFSETS, VGPR_COUNT, WAVE_VGPRS } from '../machine/layout.ts';
 import type { Block } from './control-flow.ts';
 import { type Decoded, isRelative } from './decoded.ts';
 
-/** Sets of places in the wave state, as bits. */
-interface Live {
-  /** Read before they are overwritten: scalars, and rows in a lane that is active here. */
-  readonly active: bigint;
-  /** The same of rows in a lane that is off here. */
-  readonly inactive: bigint;
-}
-
-/** How an instruction changes EXEC; a lane that is active before a change that `grows` it is active after it. */
-type ExecChange = 'none' | 'shrinks' | 'grows' | 'any';
-
-interface Effects {
-  readonly reads: bigint;
-  /** Rows that are read in other lanes than the active ones. */
-  readonly crossReads: bigint;
-  readonly scalarWrites: bigint;
-  /** Rows that are written in all active lanes. */
-  readonly rowWrites: bigint;
+interface Effects extends LaneEffects {
   /** Also in some of the active lanes only. */
   readonly writesRows: boolean;
-  readonly execChange: ExecChange;
-  /** Reads registers that only running it tells. */
-  readonly isOpaque: boolean;
-  readonly ends: boolean;
 }
 
 /** What a wave that enters a block may read before it writes it, at least: where it starts there, nothing else need be set up. */
@@ -51,31 +26,19 @@ export class Liveness {
   readonly #rowSizeBytes: number;
   readonly #bits = new Map<number, bigint>();
   readonly #effects = new Map<Decoded, Effects>();
-  readonly #before = new Map<Block, Live>();
-  readonly #after = new Map<Decoded, Live>();
-  #everything = 0n;
-  #rows = 0n;
+  readonly #live: LaneLiveness<Decoded>;
 
   constructor(blocks: readonly Block[], waveSize: 32 | 64) {
     this.#rowSizeBytes = waveSize * 4;
     this.#bit(OTHERS);
     for (const { instructions } of blocks)
       for (const instruction of instructions) this.#effects.set(instruction, this.#effectsOf(instruction));
+    let [everything, rows] = [0n, 0n];
     for (const [offset, bit] of this.#bits) {
-      this.#everything |= bit;
-      if (offset === OTHERS || offset >= WAVE_VGPRS) this.#rows |= bit;
+      everything |= bit;
+      if (offset === OTHERS || offset >= WAVE_VGPRS) rows |= bit;
     }
-    const nothing = { active: 0n, inactive: 0n };
-    for (const block of blocks) this.#before.set(block, nothing);
-    for (let changed = true; changed; ) {
-      changed = false;
-      for (const block of blocks.toReversed()) {
-        const live = this.#blockEntry(block);
-        const old = this.#before.get(block)!;
-        changed ||= live.active !== old.active || live.inactive !== old.inactive;
-        this.#before.set(block, live);
-      }
-    }
+    this.#live = new LaneLiveness(blocks, (instruction) => this.#effects.get(instruction)!, { everything, rows });
   }
 
   /**
@@ -84,7 +47,7 @@ export class Liveness {
    */
   isLive(offset: number, own: readonly Decoded[]): boolean {
     const bit = this.#bits.get(offset);
-    const { active, inactive } = this.#after.get(own.at(-1)!)!;
+    const { active, inactive } = this.#live.after(own.at(-1)!);
     if (bit === undefined) return true;
     if (offset < WAVE_VGPRS || this.#changesOnlyBy('grows', own)) return (active & bit) !== 0n;
     return ((active | inactive) & bit) !== 0n;
@@ -93,7 +56,7 @@ export class Liveness {
   /** Whether a row is read in a lane that is off while the region runs: else the region may write all of it. */
   isLiveWhereOff(offset: number, own: readonly Decoded[]): boolean {
     const bit = this.#bits.get(offset);
-    const { active, inactive } = this.#after.get(own.at(-1)!)!;
+    const { active, inactive } = this.#live.after(own.at(-1)!);
     if (bit === undefined) return true;
     return ((this.#changesOnlyBy('shrinks', own) ? inactive : active | inactive) & bit) !== 0n;
   }
@@ -102,11 +65,11 @@ export class Liveness {
   #changesOnlyBy(change: 'grows' | 'shrinks', own: readonly Decoded[]): boolean {
     const effects = own.map((instruction) => this.#effects.get(instruction)!);
     const first = effects.findIndex(({ writesRows }) => writesRows);
-    return first >= 0 && effects.slice(first).every(({ execChange }) => execChange === 'none' || execChange === change);
+    return first >= 0 && effects.slice(first).every(({ maskChange }) => maskChange === 'none' || maskChange === change);
   }
 
   liveIn(block: Block): LiveIn {
-    const { active } = this.#before.get(block)!;
+    const { active } = this.#live.before(block);
     const agprs = WAVE_VGPRS + VGPR_COUNT * this.#rowSizeBytes;
     const live = [...this.#bits].filter(([, bit]) => (active & bit) !== 0n).map(([offset]) => offset);
     if (live.includes(OTHERS)) return { vgprs: VGPR_COUNT, agprs: VGPR_COUNT, sgprs: STATE_OFFSETS.vcc / 4 };
@@ -123,41 +86,12 @@ export class Liveness {
   isLiveAt(block: Block | undefined, offset: number): boolean {
     const bit = this.#bits.get(offset);
     if (bit === undefined || !block) return true;
-    const { active, inactive } = this.#before.get(block)!;
+    const { active, inactive } = this.#live.before(block);
     return ((active | inactive) & bit) !== 0n;
   }
 
   writesExec(instruction: Decoded): boolean {
-    return this.#effects.get(instruction)!.execChange !== 'none';
-  }
-
-  #blockEntry(block: Block): Live {
-    const { control, resumes } = block.instructions.at(-1)!.shape;
-    const everything = { active: this.#everything, inactive: this.#rows };
-    const of = (successor: Block | undefined): Live => (successor ? this.#before.get(successor)! : everything);
-    let live = control === 'leave' && !resumes ? everything : of(control === 'branch' ? block.target : block.next);
-    if (control === 'conditional') {
-      const other = of(block.target);
-      live = { active: live.active | other.active, inactive: live.inactive | other.inactive };
-    }
-    for (const instruction of block.instructions.toReversed()) {
-      this.#after.set(instruction, live);
-      live = this.#through(this.#effects.get(instruction)!, live);
-    }
-    return live;
-  }
-
-  #through(effects: Effects, after: Live): Live {
-    if (effects.ends) return { active: 0n, inactive: 0n };
-    if (effects.isOpaque) return { active: this.#everything, inactive: this.#rows };
-    const { reads, crossReads, scalarWrites, rowWrites, execChange } = effects;
-    let { active, inactive } = after;
-    if (execChange === 'shrinks' || execChange === 'any') active |= after.inactive;
-    if (execChange === 'grows' || execChange === 'any') inactive |= after.active & this.#rows;
-    return {
-      active: (active & ~(scalarWrites | rowWrites)) | reads | crossReads,
-      inactive: inactive | crossReads,
-    };
+    return this.#effects.get(instruction)!.maskChange !== 'none';
   }
 
   #bit(offset: number): bigint {
@@ -217,7 +151,7 @@ export class Liveness {
       scalarWrites,
       rowWrites,
       writesRows: (rowWrites | partial) !== 0n,
-      execChange: (scalarWrites & slot('exec')) === 0n ? 'none' : execChangeOf(instruction),
+      maskChange: (scalarWrites & slot('exec')) === 0n ? 'none' : maskChangeOf(instruction),
       isOpaque: operandKinds.some(isRelative),
       ends: live.some(({ leaf }) => leaf.kind === 'exit' && leaf.reason === 'end'),
     };
@@ -227,7 +161,7 @@ export class Liveness {
 const EXEC = STATE_OFFSETS.exec;
 
 /** What an instruction that writes EXEC does to it. */
-function execChangeOf({ shape, parameter }: Decoded): ExecChange {
+function maskChangeOf({ shape, parameter }: Decoded): MaskChange {
   const { live, operandKinds } = shape;
   const offsetOf = (at: { readonly operand: number; readonly dword: number }): number | undefined =>
     operandKinds[at.operand] === 'scalar' ? parameter(at.operand, 0) + at.dword * 4 : undefined;

@@ -1,0 +1,94 @@
+/** Basic blocks: code is followed from where it is entered, and cut where control comes together or parts. */
+import { type FlowGraph, graphOf } from './graph.ts';
+
+/** An instruction with the places where control goes on. A place is an offset, or whatever else numbers instructions. */
+export interface Followed<I> {
+  readonly instruction: I;
+  /** Without a branch that is taken; undefined: never. */
+  readonly next: number | undefined;
+  /** Of a direct branch. */
+  readonly target: number | undefined;
+  /** Whether control may go on elsewhere, at places that are not known. */
+  readonly leaves: boolean;
+  /** Whether the next instruction begins a block of its own. */
+  readonly endsBlock: boolean;
+}
+
+/** Instructions that run one after the other: only the first is branched to, only the last branches. */
+export interface BasicBlock<I> {
+  readonly index: number;
+  readonly instructions: readonly I[];
+  /** Where control goes on without a branch, and where the last instruction branches to; undefined: nowhere, or out of the blocks. */
+  readonly next: BasicBlock<I> | undefined;
+  readonly target: BasicBlock<I> | undefined;
+  /** Whether control may also go on outside of the blocks. */
+  readonly leaves: boolean;
+}
+
+/**
+ * What control reaches from `entries` along direct branches, by place, in the order in which it is found. `at` is asked once for each place;
+ * what it says is undefined is not followed.
+ */
+export function reachable<I>(
+  at: (place: number) => Followed<I> | undefined,
+  entries: Iterable<number>,
+  maxInstructions = Number.POSITIVE_INFINITY,
+): Map<number, Followed<I>> {
+  const found = new Map<number, Followed<I>>();
+  const work = [...entries];
+  for (let start = work.pop(); start !== undefined; start = work.pop()) {
+    let place: number | undefined = start;
+    while (place !== undefined && !found.has(place) && found.size < maxInstructions) {
+      const followed = at(place);
+      if (!followed) break;
+      found.set(place, followed);
+      if (followed.target !== undefined) work.push(followed.target);
+      place = followed.next;
+    }
+  }
+  return found;
+}
+
+/** The blocks of `code`, which stands in the order in which its blocks are to be numbered. `entries` begin blocks, too. */
+export function basicBlocks<I>(code: ReadonlyMap<number, Followed<I>>, entries: Iterable<number>): BasicBlock<I>[] {
+  const starts = new Set(entries);
+  /** Where the instruction before goes on: instructions may overlap, so that another one stands between. */
+  let expected: number | undefined;
+  for (const [place, { next, target, endsBlock }] of code) {
+    if (expected !== undefined && expected !== place) starts.add(expected);
+    if (target !== undefined) starts.add(target);
+    if (endsBlock && next !== undefined) starts.add(next);
+    expected = next;
+  }
+  type Open = { -readonly [K in keyof BasicBlock<I>]: BasicBlock<I>[K] } & { readonly instructions: I[] };
+  const blocks: Open[] = [];
+  const byStart = new Map<number, Open>();
+  const lasts: Followed<I>[] = [];
+  for (const [place, followed] of code) {
+    let block = blocks.at(-1);
+    if (!block || lasts.at(-1)!.next !== place || starts.has(place)) {
+      block = { index: blocks.length, instructions: [], next: undefined, target: undefined, leaves: false };
+      blocks.push(block);
+      byStart.set(place, block);
+      lasts.push(followed);
+    }
+    block.instructions.push(followed.instruction);
+    lasts[block.index] = followed;
+  }
+  for (const block of blocks) {
+    const { next, target, leaves } = lasts[block.index]!;
+    if (next !== undefined) block.next = byStart.get(next);
+    if (target !== undefined) block.target = byStart.get(target);
+    const isLost = (place: number | undefined) => place !== undefined && !byStart.has(place);
+    block.leaves = leaves || isLost(next) || isLost(target);
+  }
+  return blocks;
+}
+
+/** The graph of blocks, numbered by their index. */
+export const blockGraph = <I>(blocks: readonly BasicBlock<I>[], entries: readonly BasicBlock<I>[]): FlowGraph =>
+  graphOf(blocks, entries, ({ next, target, leaves }) => [
+    ...(next ? [next] : []),
+    ...(target ? [target] : []),
+    ...(leaves ? [undefined] : []),
+  ]);

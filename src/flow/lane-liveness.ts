@@ -1,0 +1,95 @@
+/**
+ * Which registers anything still reads. Scalar registers as usual. A row of a vector register that is overwritten is dead only in the
+ * lanes that are active then, so that lanes that are off are looked at apart; a change of the mask of active lanes that only takes lanes
+ * off, or only adds some, says which of them become the others. Where control leaves the blocks, everything is live, unless it ends.
+ */
+import { type BasicBlock, blockGraph } from './blocks.ts';
+import { solveDataFlow } from './data-flow.ts';
+
+/** Sets of places, scalars and rows, as bits. */
+export interface LiveLanes {
+  /** Read before they are overwritten: scalars, and rows in a lane that is active here. */
+  readonly active: bigint;
+  /** The same of rows in a lane that is off here. */
+  readonly inactive: bigint;
+}
+
+/** How an instruction changes the mask of active lanes; a lane that is active before a change that `grows` it is active after it. */
+export type MaskChange = 'none' | 'shrinks' | 'grows' | 'any';
+
+export interface LaneEffects {
+  /** Scalars, and rows in the active lanes. */
+  readonly reads: bigint;
+  /** Rows that are read in other lanes than the active ones. */
+  readonly crossReads: bigint;
+  readonly scalarWrites: bigint;
+  /** Rows that are written in all active lanes. */
+  readonly rowWrites: bigint;
+  readonly maskChange: MaskChange;
+  /** Reads registers that only running it tells. */
+  readonly isOpaque: boolean;
+  /** Nothing runs behind it. */
+  readonly ends: boolean;
+}
+
+/** All places, and those of them that are rows. */
+export interface PlaceSets {
+  readonly everything: bigint;
+  readonly rows: bigint;
+}
+
+const NOTHING: LiveLanes = { active: 0n, inactive: 0n };
+
+export class LaneLiveness<I> {
+  readonly #effectsOf: (instruction: I) => LaneEffects;
+  readonly #places: PlaceSets;
+  readonly #before: readonly LiveLanes[];
+  readonly #after = new Map<I, LiveLanes>();
+
+  constructor(blocks: readonly BasicBlock<I>[], effectsOf: (instruction: I) => LaneEffects, places: PlaceSets) {
+    this.#effectsOf = effectsOf;
+    this.#places = places;
+    const { incoming, outgoing } = solveDataFlow<LiveLanes>(blockGraph(blocks, blocks.slice(0, 1)), {
+      direction: 'backward',
+      nothing: NOTHING,
+      outside: this.#everything,
+      join: (a, b) => ({ active: a.active | b.active, inactive: a.inactive | b.inactive }),
+      equals: (a, b) => a.active === b.active && a.inactive === b.inactive,
+      transfer: (block, live) =>
+        blocks[block]!.instructions.reduceRight((after, each) => this.#through(effectsOf(each), after), live),
+    });
+    this.#before = outgoing;
+    for (const { index, instructions } of blocks) {
+      let live = incoming[index]!;
+      for (const instruction of instructions.toReversed()) {
+        this.#after.set(instruction, live);
+        live = this.#through(this.#effectsOf(instruction), live);
+      }
+    }
+  }
+
+  get #everything(): LiveLanes {
+    return { active: this.#places.everything, inactive: this.#places.rows };
+  }
+
+  before(block: BasicBlock<I>): LiveLanes {
+    return this.#before[block.index]!;
+  }
+
+  after(instruction: I): LiveLanes {
+    return this.#after.get(instruction)!;
+  }
+
+  #through(effects: LaneEffects, after: LiveLanes): LiveLanes {
+    if (effects.ends) return NOTHING;
+    if (effects.isOpaque) return this.#everything;
+    const { reads, crossReads, scalarWrites, rowWrites, maskChange } = effects;
+    let { active, inactive } = after;
+    if (maskChange === 'shrinks' || maskChange === 'any') active |= after.inactive;
+    if (maskChange === 'grows' || maskChange === 'any') inactive |= after.active & this.#places.rows;
+    return {
+      active: (active & ~(scalarWrites | rowWrites)) | reads | crossReads,
+      inactive: inactive | crossReads,
+    };
+  }
+}
