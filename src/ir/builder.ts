@@ -8,24 +8,13 @@ import {
   type FloatMode,
   makeFloatBuilders,
 } from './float-builder.ts';
+import { accessLanes, slotType } from './leaves.ts';
 import { argumentOffsets, type MatrixProduct } from './matrix-product.ts';
 import { PureBuilder } from './pure-builder.ts';
-import {
-  type ExitReason,
-  isMaskSlot,
-  type Leaf,
-  type MemorySpace,
-  type OperandDword,
-  type Program,
-  type StateSlot,
-  type Type,
-  type Update,
-  type Value,
-} from './types.ts';
+import type { ExitReason, Leaf, MemorySpace, OperandDword, Program, StateSlot, Type, Update, Value } from './types.ts';
 
-/** LDS and private addresses differ from lane to lane by their meaning, global ones only when an argument does. */
 const isLaneAccess = (space: MemorySpace, args: readonly Value[]): boolean =>
-  space !== 'global' || args.some((arg) => arg.lane);
+  accessLanes({ space }) === 'lane' || args.some((arg) => arg.lane);
 
 /** Builds the meaning of one instruction. */
 export class Builder extends PureBuilder implements FloatBuilders {
@@ -70,8 +59,7 @@ export class Builder extends PureBuilder implements FloatBuilders {
   }
 
   state(slot: StateSlot): Value {
-    const type = slot === 'scc' ? 'i1' : isMaskSlot(slot) ? 'i64' : 'i32';
-    return this.append({ kind: 'state', slot }, type, false, []);
+    return this.append({ kind: 'state', slot }, slotType(slot), false, []);
   }
 
   /** Address of this instruction. */

@@ -3,7 +3,8 @@
  * the lanes' result (masks to SGPRs, branches, exits). Registers live in the wave state; which ones is read from the record.
  */
 import { assert } from '../../base/errors.ts';
-import { isMatrixProgram, type Leaf, type Program, type Value } from '../../ir/types.ts';
+import { isEffect } from '../../ir/leaves.ts';
+import { isMatrixProgram, type Program, type Value } from '../../ir/types.ts';
 import type { FunctionBuilder, Local } from '../../wasm/function.ts';
 import { STATE_OFFSETS } from '../machine/layout.ts';
 import { emitControl, isControl } from './control.ts';
@@ -16,19 +17,6 @@ import { RecordPlace } from './record-place.ts';
 import { UniformLowering } from './uniform-lowering.ts';
 
 type Phase = 'before' | 'lanes' | 'after';
-
-const EFFECTS = new Set<Leaf['kind']>([
-  'load',
-  'atomic',
-  'store',
-  'fence',
-  'setOperand',
-  'writeLane',
-  'setState',
-  'branch',
-  'jump',
-  'exit',
-]);
 
 /** `begin` emits what comes first. */
 export function lowerHandler(
@@ -98,7 +86,7 @@ function phasesOf(live: readonly Value[]): Map<Value, Phase> {
       assert(!dependsOnLanes, 'a lane value depends on a result of all lanes');
       phases.set(value, 'lanes');
     } else {
-      const late = (EFFECTS.has(kind) && kind !== 'load' && kind !== 'fence') || kind === 'ballot' || dependsOnLanes;
+      const late = (isEffect(kind) && kind !== 'load' && kind !== 'fence') || kind === 'ballot' || dependsOnLanes;
       phases.set(value, late ? 'after' : 'before');
     }
   }
@@ -120,7 +108,7 @@ function emitMatrixLanes(state: HandlerState, perLane: readonly Value[]): void {
   };
   for (const [args, lanes] of matrix.stored) emit(args, lanes);
   matrix.emit();
-  if (!matrix.writesRegisters) emit(perLane.filter(({ leaf }) => EFFECTS.has(leaf.kind)));
+  if (!matrix.writesRegisters) emit(perLane.filter(({ leaf }) => isEffect(leaf.kind)));
 }
 
 const isMatrixResult = ({ leaf }: Value): boolean => leaf.kind === 'matrixProduct' || leaf.kind === 'matrixResult';
@@ -129,7 +117,7 @@ const isMatrixResult = ({ leaf }: Value): boolean => leaf.kind === 'matrixProduc
 export function liveValues(program: Program): Value[] {
   const needed = new Set<Value>();
   for (const value of program.values.toReversed()) {
-    if (!EFFECTS.has(value.leaf.kind) && !needed.has(value)) continue;
+    if (!isEffect(value.leaf.kind) && !needed.has(value)) continue;
     needed.add(value);
     for (const arg of value.args) needed.add(arg);
   }
