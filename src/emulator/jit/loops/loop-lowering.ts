@@ -26,9 +26,9 @@ const MAX_NOTED_ITERATIONS = 128;
 const MAX_ITERATIONS = 1 << 20;
 
 export class LoopLowering {
-  readonly #state: FunctionState;
-  readonly #plan: LoopPlan;
-  readonly #chunkCount: number;
+  readonly state: FunctionState;
+  readonly plan: LoopPlan;
+  readonly chunkCount: number;
   readonly #entries = new Map<number, Local>();
   readonly #finals = new Map<number, Local>();
   readonly #masks = new Map<number, Local>();
@@ -36,9 +36,9 @@ export class LoopLowering {
 
   /** `chunkCount`: chunks of a group. */
   constructor(state: FunctionState, plan: LoopPlan, chunkCount: number) {
-    this.#state = state;
-    this.#plan = plan;
-    this.#chunkCount = chunkCount;
+    this.state = state;
+    this.plan = plan;
+    this.chunkCount = chunkCount;
   }
 
   /**
@@ -46,7 +46,7 @@ export class LoopLowering {
    * the header with its budget used up.
    */
   emit(leave: () => void, suspend: () => void): void {
-    const { f, wave, spaces } = this.#state;
+    const { f, wave, spaces } = this.state;
     f.block(undefined, (otherwise) => {
       f.get(wave);
       f.load(spaces.waveSize === 64 ? 'i64.load' : 'i64.load32_u', STATE_OFFSETS.exec);
@@ -70,14 +70,14 @@ export class LoopLowering {
 
   /** All groups, up to a number of iterations; returns whether the loop has not come to its end. */
   #emitRun(): Local {
-    const { f, wave } = this.#state;
-    const plan = this.#plan;
+    const { f, wave } = this.state;
+    const plan = this.plan;
     const i32 = (): Local => f.local('i32');
     const [chunk, pointer, count, limit, unfinished, longest] = [i32(), i32(), i32(), i32(), i32(), i32()];
     this.#setLimit(limit);
     const mayFault = plan.nodes.some(isAccess);
-    if (mayFault) this.#setLoop(() => this.#state.pushRecord(plan.loop.header.instructions[0]!.index));
-    const invariants = new LoopValues(this.#state);
+    if (mayFault) this.#setLoop(() => this.state.pushRecord(plan.loop.header.instructions[0]!.index));
+    const invariants = new LoopValues(this.state);
     for (const node of plan.nodes) if (!node.lane && !plan.variant.has(node)) invariants.emit(node);
     for (const offset of plan.scalars.keys()) {
       const entry = i32();
@@ -90,7 +90,7 @@ export class LoopLowering {
     for (const base of plan.masks.keys()) this.#zeroed(this.#masks, base, 'i64');
     for (const offset of plan.tests.keys()) this.#zeroed(this.#tests, offset, 'i32');
     const environment: LoopEnvironment = {
-      state: this.#state,
+      state: this.state,
       plan,
       invariants,
       entries: this.#entries,
@@ -122,14 +122,14 @@ export class LoopLowering {
   }
 
   #setLoop(pushRecord: () => void): void {
-    const { f, wave } = this.#state;
+    const { f, wave } = this.state;
     f.get(wave);
     pushRecord();
     f.store('i32.store', WAVE_LOOP);
   }
 
   #zeroed(locals: Map<number, Local>, key: number, type: 'i32' | 'i64'): void {
-    const { f } = this.#state;
+    const { f } = this.state;
     const local = f.local(type);
     if (type === 'i64') f.i64(0n);
     else f.i32(0);
@@ -138,15 +138,15 @@ export class LoopLowering {
   }
 
   #emitGroups(environment: LoopEnvironment): void {
-    const { f, spaces } = this.#state;
+    const { f, spaces } = this.state;
     const { chunk, pointer } = environment;
-    const fast = new LoopBody(environment, this.#chunkCount, true);
+    const fast = new LoopBody(environment, this.chunkCount, true);
     fast.prepare();
     const bits = f.local('i32');
     const end = f.local('i32');
-    const lanes = this.#chunkCount * 4;
+    const lanes = this.chunkCount * 4;
     const all = 2 ** lanes - 1;
-    const mustRun = this.#plan.masks.size + this.#plan.tests.size > 0;
+    const mustRun = this.plan.masks.size + this.plan.tests.size > 0;
     f.loop(undefined, (again) => {
       f.get(chunk);
       f.i32(lanes);
@@ -171,7 +171,7 @@ export class LoopLowering {
           });
           f.br(done);
         });
-        const invariants = new LoopValues(this.#state, environment.invariants);
+        const invariants = new LoopValues(this.state, environment.invariants);
         const slow = new LoopBody({ ...environment, invariants }, 1, false);
         slow.prepare();
         f.loop(undefined, (next) => {
@@ -199,7 +199,7 @@ export class LoopLowering {
   }
 
   #advance(chunk: Local, pointer: Local, lanes: number): void {
-    const { f } = this.#state;
+    const { f } = this.state;
     for (const [local, amount] of [
       [chunk, lanes],
       [pointer, lanes * 4],
@@ -213,7 +213,7 @@ export class LoopLowering {
 
   /** Lanes that are active when the loop is entered, from `chunk` on. */
   #setBits(bits: Local, chunk: Local, all: number): void {
-    const { f, wave } = this.#state;
+    const { f, wave } = this.state;
     f.get(wave);
     f.load('i64.load', STATE_OFFSETS.exec);
     f.get(chunk);
@@ -227,7 +227,7 @@ export class LoopLowering {
 
   /** The group that takes longest has the registers of the wave. */
   #keepLongest({ count, longest }: LoopEnvironment, scalars: ReadonlyMap<number, Local>): void {
-    const { f } = this.#state;
+    const { f } = this.state;
     f.get(count);
     f.get(longest);
     f.op('i32.gt_u');
@@ -243,8 +243,8 @@ export class LoopLowering {
 
   /** As many iterations as the budget lasts for, and at least one. */
   #setLimit(limit: Local): void {
-    const { f, wave } = this.#state;
-    const { skips, instructions: always } = this.#plan.graph;
+    const { f, wave } = this.state;
+    const { skips, instructions: always } = this.plan.graph;
     const instructions = skips.reduce((sum, skip) => sum + skip.instructions.length, always.length);
     const clamp = (value: number, name: 'i32.lt_s' | 'i32.gt_s'): void => {
       f.set(limit);
@@ -268,9 +268,9 @@ export class LoopLowering {
   }
 
   #clearSkips(limit: Local): void {
-    const { f } = this.#state;
+    const { f } = this.state;
     this.#eachNote(limit, (at) => {
-      this.#plan.graph.skips.forEach((_, i) => {
+      this.plan.graph.skips.forEach((_, i) => {
         f.get(at);
         f.v128([0, 0, 0, 0]);
         f.store('v128.store', WAVE_MATRIX_ROWS + i * 16);
@@ -280,8 +280,8 @@ export class LoopLowering {
 
   /** Emits `body` for the notes of each iteration up to `count`, which is at least 1. */
   #eachNote(count: Local, body: (at: Local) => void): void {
-    const { f, wave } = this.#state;
-    const sizeBytes = this.#plan.graph.skips.length * 16;
+    const { f, wave } = this.state;
+    const sizeBytes = this.plan.graph.skips.length * 16;
     assert(MAX_NOTED_ITERATIONS * sizeBytes <= MATRIX_ROW_COUNT * 256, 'notes on skips fit where they stand');
     const [at, end] = [f.local('i32'), f.local('i32')];
     f.get(wave);
@@ -306,8 +306,8 @@ export class LoopLowering {
 
   /** Registers of the wave, and what its iterations cost. */
   #store(longest: Local): void {
-    const { f, wave, spaces } = this.#state;
-    const { scalars, graph } = this.#plan;
+    const { f, wave, spaces } = this.state;
+    const { scalars, graph } = this.plan;
     for (const offset of scalars.keys()) {
       f.get(wave);
       f.get(this.#finals.get(offset)!);
@@ -321,7 +321,7 @@ export class LoopLowering {
     for (const [offset, local] of this.#tests) {
       f.get(wave);
       f.get(local);
-      if (!this.#plan.tests.get(offset)!.when) f.op('i32.eqz');
+      if (!this.plan.tests.get(offset)!.when) f.op('i32.eqz');
       f.store('i32.store', offset);
     }
     const spent = f.local('i32');
@@ -365,7 +365,7 @@ export class LoopLowering {
   }
   /** Instructions that ran as often as `times` pushes. */
   #countClasses(instructions: readonly Decoded[], times: () => void): void {
-    const { f, wave, context } = this.#state;
+    const { f, wave, context } = this.state;
     if (!context.countsClasses) return;
     emitClassCounts(f, wave, classMix(instructions.map(({ shape }) => shape.instructionClass)), times);
   }

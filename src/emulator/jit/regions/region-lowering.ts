@@ -10,28 +10,28 @@ import type { Node, NodeOf, Region } from './node.ts';
 import { UniformValues } from './uniform-values.ts';
 
 export class RegionLowering {
-  readonly #state: FunctionState;
-  readonly #region: Region;
+  readonly state: FunctionState;
+  readonly region: Region;
   readonly #values: UniformValues;
 
   constructor(state: FunctionState, region: Region) {
-    this.#state = state;
-    this.#region = region;
+    this.state = state;
+    this.region = region;
     this.#values = new UniformValues(state);
   }
 
   /** Emits the region; the condition of its branch, if it ends in one, is in a local that the caller frees. */
   emit(): Local | undefined {
-    const region = this.#region;
+    const region = this.region;
     const values = this.#values;
     const needed = neededNodes(region);
-    if (region.fences) emitFence(this.#state.f);
+    if (region.fences) emitFence(this.state.f);
     for (const node of needed) if (node.phase === 'before') values.emit(node);
     const lanes = needed.filter(({ phase }) => phase === 'lanes');
     const ballots = needed.filter((node): node is NodeOf<'ballot'> => node.leaf.kind === 'ballot');
     if (lanes.length + ballots.length + region.rows.size > 0) {
       assert(region.exec, 'a region with lane values has an EXEC');
-      const loop = new ChunkLoop(this.#state, region, lanes, ballots, (node) => values.local(node));
+      const loop = new ChunkLoop(this.state, region, lanes, ballots, (node) => values.local(node));
       loop.emit();
       for (const [node, local] of loop.ballots) values.hold(node, local);
     }
@@ -43,7 +43,7 @@ export class RegionLowering {
   }
 
   #copyOf(node: Node): Local {
-    const { f } = this.#state;
+    const { f } = this.state;
     const copy = f.local('i32');
     f.get(this.#values.local(node));
     f.set(copy);
@@ -51,8 +51,8 @@ export class RegionLowering {
   }
 
   #storeScalars(): void {
-    const { f, wave } = this.#state;
-    const { scalars } = this.#region;
+    const { f, wave } = this.state;
+    const { scalars } = this.region;
     const written = new Set<number>();
     for (const [offset, node] of scalars) {
       if (written.has(offset) || isUnchanged(offset, node)) continue;
