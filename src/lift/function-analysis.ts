@@ -112,9 +112,9 @@ class Analyzer {
         continue;
       }
       this.#steps.set(offset, { instruction, offset });
+      const target = branchTarget(instruction, offset);
+      if (target !== undefined) this.#labels.add(target);
       offset += instruction.sizeBytes;
-      const { terminator } = instruction.row.flags;
-      if (terminator === 'branch' || terminator === 'conditional') this.#labels.add(offset + labelOf(instruction));
     }
     this.#stepsLeft = this.#steps.size * MAX_STEPS;
     // With architected flat scratch waves have the registers whether they are named or not.
@@ -193,10 +193,10 @@ class Analyzer {
         case 'end':
           return [];
         case 'branch':
-          return [[next + labelOf(instruction), state]];
+          return [[branchTarget(instruction, at)!, state]];
         case 'conditional':
           return [
-            [next + labelOf(instruction), state],
+            [branchTarget(instruction, at)!, state],
             [next, state.clone()],
           ];
         case 'jump':
@@ -216,15 +216,16 @@ class Analyzer {
       const known = this.#stackTop;
       this.#note(instruction, state);
       idle = this.#stackTop > known ? 0 : idle + 1;
+      const target = branchTarget(instruction, at);
+      const pc = this.#code.address + BigInt(at);
       at += instruction.sizeBytes;
       if (!isScalar(instruction)) {
         this.#computeAddress(instruction, state);
         continue;
       }
-      const pc = this.#code.address + BigInt(at - instruction.sizeBytes);
       const jump = evaluateUniform(instruction, state, { pc, readConstant: this.#code.readConstant });
       const { terminator } = instruction.row.flags;
-      if (terminator === 'branch' || (terminator === 'conditional' && jump?.isTaken)) at += labelOf(instruction);
+      if (target !== undefined && (terminator === 'branch' || jump?.isTaken)) at = target;
       else if (terminator !== undefined && jump?.isTaken !== false) return;
     }
   }
@@ -357,9 +358,10 @@ const isScalar = ({ format }: Instruction): boolean => /^S(OP|MEM)/.test(format.
 const isStackAddress = (value: number | undefined, scale: number): value is number =>
   value !== undefined && value >= STACK_START / scale && value < (STACK_START + STACK_SPAN) / scale;
 
-function labelOf(instruction: Instruction): number {
-  const spec = instruction.row.operands.find(({ type }) => type === 'label');
-  return spec === undefined ? 0 : instruction.immediate(spec);
+/** Where a direct branch that stands at `offset` goes. */
+function branchTarget(instruction: Instruction, offset: number): number | undefined {
+  const { terminator } = instruction.row.flags;
+  return terminator === 'branch' || terminator === 'conditional' ? instruction.labelTarget(offset) : undefined;
 }
 
 const readsReturnAddress = (instruction: Instruction): boolean =>

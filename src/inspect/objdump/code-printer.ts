@@ -36,13 +36,6 @@ interface CodeSection {
   readonly source: SourceLines | undefined;
 }
 
-/** Target of a branch that stands at `address`, undefined for other instructions: a 16-bit count of dwords from its end. */
-function branchTarget(instruction: Instruction, address: number): number | undefined {
-  const { operands } = instruction.row;
-  const label = operands.at(-1);
-  return label?.type === 'label' ? address + 4 + instruction.immediate(label) : undefined;
-}
-
 export class CodePrinter {
   readonly #code: CodeSection;
   readonly #view: DataView;
@@ -60,7 +53,7 @@ export class CodePrinter {
     const targets = new Set<number>();
     for (let at = 0; at < bytes.length; ) {
       const instruction = this.#decode(at);
-      const target = instruction && branchTarget(instruction, base + at);
+      const target = instruction?.labelTarget(base + at);
       if (target !== undefined && this.#nameOf(target) === undefined) targets.add(target);
       at += instruction?.sizeBytes ?? 4;
     }
@@ -104,7 +97,6 @@ export class CodePrinter {
   /** Returns its size. */
   #printInstruction(at: number): number {
     const { base, bytes, out } = this.#code;
-    const address = base + at;
     const instruction = this.#decode(at);
     if (!instruction) {
       const size = Math.min(4, bytes.length - at);
@@ -113,7 +105,7 @@ export class CodePrinter {
       out.newline();
       return size;
     }
-    const target = branchTarget(instruction, address);
+    const target = instruction.labelTarget(base + at);
     const name = target === undefined ? undefined : this.#nameOf(target);
     out.text('\t').padded(formatInstruction(instruction, name), TEXT_WIDTH);
     this.#printBytes(at, instruction.sizeBytes);

@@ -138,6 +138,12 @@ export class Instruction {
     return signed ? (value << unused) >> unused : (value << unused) >>> unused;
   }
 
+  /** Where the label that it names stands, for an instruction at `offset`; undefined when it names none. */
+  labelTarget(offset: number): number | undefined {
+    const label = this.row.operands.find(({ type }) => type === 'label');
+    return label && offset + this.sizeBytes + this.immediate(label);
+  }
+
   /** Offsets in memory have as many bits as the generation gives them, and on gfx12 a sign. */
   #immediateForm({ field, type }: OperandSpec): readonly [width: number, signed: boolean] {
     const { width } = this.#fields.get(field)!;
