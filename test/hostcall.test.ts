@@ -7,7 +7,7 @@ import { after, test } from 'node:test';
 import { runCommandLine } from '../src/cli/command-line.ts';
 import { COMMANDS } from '../src/cli/commands.ts';
 import { createEmulatedDevice } from '../src/devices/emulated/index.ts';
-import { type DispatchRequest, dispatchKernel } from '../src/launch/dispatch.ts';
+import { type DispatchRequest, dispatchKernel } from '../src/dispatch/dispatch.ts';
 import { EXECUTORS, type ExecutorOptions, imageOf, kernelText } from './kernel-rig.test-support.ts';
 
 const LANES = 64;

@@ -3,9 +3,9 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { assembledImage, kernelSource } from '../src/bench/assembled-kernel.ts';
 import { createEmulatedDevice } from '../src/devices/emulated/index.ts';
+import { dispatchKernel } from '../src/dispatch/dispatch.ts';
 import { CodeObjectReader, createRuntime, type Queue, type Runtime } from '../src/hsa/index.ts';
 import type { DispatchArgument } from '../src/launch/argument-text.ts';
-import { dispatchKernel } from '../src/launch/dispatch.ts';
 
 /** A kernel with a `local` argument behind 1000 bytes of its own. */
 function source({ group = 1000, kernarg = 16, alignment = 64, argument = 0 }): string {

@@ -37,7 +37,6 @@ const WIDE_COMMENTS: readonly string[] = [
   'src/ir/',
   'src/isa/',
   'src/kernels/',
-  'src/launch/',
   'src/lift/',
   'src/linker/',
   'src/loader/',

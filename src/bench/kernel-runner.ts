@@ -4,9 +4,10 @@ import type { Device, DispatchStatistics } from '../device/device.ts';
 import { createEmulatedDevice } from '../devices/emulated/index.ts';
 import type { EmulatorOptions } from '../emulator/emulator.ts';
 import { CodeObjectReader, createRuntime, type Queue, type Runtime } from '../hsa/index.ts';
-import { launchPacket, prepareLaunch, writeHidden } from '../hsa/queues/launch.ts';
+import { launchPacket } from '../hsa/queues/queue-launch.ts';
 import type { DispatchArgument, FileBuffer } from '../launch/argument-text.ts';
 import { placeArguments, writeArguments } from '../launch/kernel-arguments.ts';
+import { prepareLaunch, writeHidden } from '../launch/prepare.ts';
 import type { Argument, Launch } from './kernels/kernel-benchmark.ts';
 
 /** A code object and what to call it in errors. */
@@ -61,13 +62,18 @@ export class KernelRunner implements Disposable {
     };
     const placed = placeArguments(kernel, args.map(dispatchArgument));
     const { localSizeBytes: dynamicGroupSizeBytes, argumentsSizeBytes } = placed;
-    const prepared = prepareLaunch(kernel, { grid, workgroup, argumentsSizeBytes, dynamicGroupSizeBytes });
+    const prepared = prepareLaunch(this.#device, kernel, {
+      grid,
+      workgroup,
+      argumentsSizeBytes,
+      dynamicGroupSizeBytes,
+    });
     const { kernargSizeBytes } = prepared.sizes;
     const kernarg = pool.allocate(kernargSizeBytes);
     const segment = this.#runtime.view(kernarg, kernargSizeBytes);
     const data = new DataView(segment.buffer, segment.byteOffset, kernargSizeBytes);
     writeArguments(data, placed, { address, functionAddress: () => 0n });
-    writeHidden(prepared, data, this.#queue);
+    writeHidden(prepared, data, this.#queue.address);
     const signal = this.#runtime.createSignal(1n);
     const packet = launchPacket(prepared, kernarg, signal);
     return () => {

@@ -7,21 +7,16 @@ import { parseTargetId } from '../codeobject/target-id.ts';
 import type { Device } from '../device/device.ts';
 import { addStatistics } from '../device/statistics.ts';
 import type { Executable } from '../hsa/executables/executable.ts';
+import { functionAddress } from '../hsa/executables/function-address.ts';
 import type { KernelSymbol } from '../hsa/executables/kernel-symbol.ts';
 import { CodeObjectReader } from '../hsa/executables/loaded-code-object.ts';
 import type { Agent } from '../hsa/objects/agent.ts';
-import {
-  launchDurationNs,
-  launchPacket,
-  launchTimeout,
-  type PreparedLaunch,
-  prepareLaunch,
-  writeHidden,
-} from '../hsa/queues/launch.ts';
 import type { Queue } from '../hsa/queues/queue.ts';
+import { launchDurationNs, launchPacket, launchTimeout } from '../hsa/queues/queue-launch.ts';
 import { createRuntime, type Runtime } from '../hsa/runtime/runtime.ts';
 import type { Signal } from '../hsa/signals/signal.ts';
 import { placeArguments, writeArguments } from '../launch/kernel-arguments.ts';
+import { type PreparedLaunch, prepareLaunch, writeHidden } from '../launch/prepare.ts';
 import { type LinkFile, openLinkFile, pickLinkImages } from '../linker/link-files.ts';
 import { launchArguments } from './arguments.ts';
 import { DeviceBuffer } from './buffer.ts';
@@ -42,7 +37,7 @@ export interface ModuleOptions extends ContainerOptions {
 const YIELD_INTERVAL_MS = 20;
 
 /** What a launch writes for its arguments, once it is its turn. */
-interface Ready extends PreparedLaunch {
+interface Ready extends PreparedLaunch<KernelSymbol> {
   readonly write: (segment: DataView, queue: Queue) => void;
 }
 
@@ -163,8 +158,8 @@ export class Context implements Disposable {
     executable.expectLive();
     checkOptions(options);
     const placed = placeArguments(kernel, launchArguments(kernel, args));
-    const { dynamicLdsSizeBytes = 0, stackSizeBytes = 0 } = options;
-    const launch = prepareLaunch(kernel, {
+    const { dynamicLdsSizeBytes = 0, stackSizeBytes } = options;
+    const launch = prepareLaunch(this.device, kernel, {
       grid: extentOf(options.grid),
       workgroup: extentOf(options.workgroup),
       argumentsSizeBytes: placed.argumentsSizeBytes,
@@ -178,7 +173,7 @@ export class Context implements Disposable {
           address: ({ buffer }) => buffer.address,
           functionAddress: (name) => functionAddress(executable, name),
         });
-        writeHidden(launch, segment, queue);
+        writeHidden(launch, segment, queue.address);
       },
     };
   }
@@ -278,10 +273,4 @@ function checkOptions(options: LaunchOptions): void {
 function inKernel(name: string, error: unknown): unknown {
   const section = `kernel '${name}'`;
   return error instanceof WavewrightError && !error.what.includes(section) ? error.within({ section }) : error;
-}
-
-function functionAddress(executable: Executable, name: string): bigint {
-  const symbol = executable.findSymbol(name);
-  if (symbol?.kind === 'indirect-function') return symbol.functionObject;
-  throw new WavewrightError('USAGE', `there is no device function '${name}' in the kernel's module`);
 }

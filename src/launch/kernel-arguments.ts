@@ -3,7 +3,7 @@ import { WavewrightError } from '../base/errors.ts';
 import { isHiddenArgument } from '../codeobject/hidden-arguments.ts';
 import { kernelName } from '../codeobject/kernel-name.ts';
 import type { KernelArgument } from '../codeobject/metadata.ts';
-import type { KernelSymbol } from '../hsa/executables/kernel-symbol.ts';
+import type { LaunchableKernel } from './launchable-kernel.ts';
 
 /** Memory that a pointer points to; who launches says where it is. */
 export interface BufferArgument {
@@ -13,7 +13,10 @@ export interface BufferArgument {
   readonly elements?: ElementType | undefined;
 }
 
-/** An argument before it is placed: its bytes, memory that a pointer points to, LDS, or a device function. `text`: what errors call it. */
+/**
+ * An argument before it is placed: its bytes, memory that a pointer points to, LDS, or a device function.
+ * `text`: what errors call it.
+ */
 export type LaunchArgument<Buffer extends BufferArgument> =
   | {
       readonly kind: 'value';
@@ -108,7 +111,7 @@ const pointeeType = ({ valueKind, typeName = '' }: KernelArgument): ElementType 
   valueKind === 'global_buffer' ? numberType(typeName.replace(/\*$/, ''))?.element : undefined;
 
 /** Those that the caller gives, in order; undefined without metadata. */
-export const explicitParameters = ({ metadata }: KernelSymbol): KernelArgument[] | undefined =>
+export const explicitParameters = ({ metadata }: LaunchableKernel): KernelArgument[] | undefined =>
   metadata?.args.filter((argument) => !isHiddenArgument(argument));
 
 /** `index`: from 0. `parameter`: what the metadata says of it, if anything. */
@@ -119,7 +122,7 @@ export function argumentError(index: number, text: string, why: string, paramete
 
 /** Throws USAGE where number, kind or size of the arguments is not what the kernel takes. */
 export function placeArguments<Buffer extends BufferArgument>(
-  kernel: KernelSymbol,
+  kernel: LaunchableKernel,
   args: readonly LaunchArgument<Buffer>[],
 ): PlacedArguments<Buffer> {
   const parameters = explicitParameters(kernel);
@@ -138,7 +141,7 @@ export function placeArguments<Buffer extends BufferArgument>(
 }
 
 function placeByMetadata<Buffer extends BufferArgument>(
-  kernel: KernelSymbol,
+  kernel: LaunchableKernel,
   parameters: readonly KernelArgument[],
   args: readonly LaunchArgument<Buffer>[],
 ): Place<Buffer>[] {
@@ -183,7 +186,7 @@ function placeByMetadata<Buffer extends BufferArgument>(
 
 /** Without metadata: one after the other, each aligned to its size. */
 function placeByAlignment<Buffer extends BufferArgument>(
-  kernel: KernelSymbol,
+  kernel: LaunchableKernel,
   args: readonly LaunchArgument<Buffer>[],
 ): Place<Buffer>[] {
   const name = kernelName(kernel);

@@ -2,7 +2,8 @@
 import { WavewrightError } from '../base/errors.ts';
 import { kernelName } from '../codeobject/kernel-name.ts';
 import type { KernelSymbol } from '../hsa/executables/kernel-symbol.ts';
-import { type PreparedLaunch, prepareLaunch } from '../hsa/queues/launch.ts';
+import { type PreparedLaunch, prepareLaunch } from '../launch/prepare.ts';
+import { askedPrivateBytes, type StackRequest, UNKNOWN_STACK_BYTES } from '../launch/private-memory.ts';
 import type { Generation } from './rpc/protocol/generation.ts';
 
 export type Extent = readonly [number, number, number];
@@ -19,27 +20,28 @@ export interface Launch {
   readonly writeArguments: (data: DataView) => void;
 }
 
-const DEFAULT_STACK_SIZE_BYTES = 16_384;
-
 /**
  * Private memory of a work-item, as it is launched: `stackSizeBytes` at least; by default what the kernel needs, or as much as is usual where the
  * compiler could not know.
  */
 export function scratchSizeBytes(kernel: KernelSymbol, stackSizeBytes: number | undefined): number {
-  // A kernel without private memory has no stack, whatever was asked for.
-  const hasStack = kernel.dynamicCallstack || kernel.privateSegmentSizeBytes > 0;
-  const usualBytes = kernel.dynamicCallstack ? DEFAULT_STACK_SIZE_BYTES : 0;
-  return Math.max(kernel.privateSegmentSizeBytes, hasStack ? (stackSizeBytes ?? usualBytes) : 0);
+  return askedPrivateBytes(kernel, stackRequest(kernel, stackSizeBytes));
 }
+
+/** A kernel without private memory has no stack, whatever was asked for. */
+const stackRequest = ({ dynamicCallstack }: KernelSymbol, stackSizeBytes: number | undefined): StackRequest => ({
+  stackSizeBytes: stackSizeBytes ?? (dynamicCallstack ? UNKNOWN_STACK_BYTES : 0),
+  stackUsers: 'with-stack',
+});
 
 /**
  * Throws BAD_INPUT when the kernel does not take the arguments of the start-up code, USAGE when it does not take that many
- * work-items, INVALID_ALLOCATION for more memory than the device has.
+ * work-items, LIMIT_EXCEEDED for more memory than the device has.
  */
 export function prepareProgramLaunch(
   { kernel, blocks, threads, argumentsSizeBytes }: Launch,
   stackSizeBytes: number | undefined,
-): PreparedLaunch {
+): PreparedLaunch<KernelSymbol> {
   const name = kernelName(kernel);
   const { metadata, kernargSegmentSizeBytes } = kernel;
   if (metadata === undefined) throw new WavewrightError('BAD_INPUT', `the metadata does not list kernel '${name}'`);
@@ -49,10 +51,10 @@ export function prepareProgramLaunch(
   }
   const grid = blocks.map((count, dimension) => count * threads[dimension]!);
   const dimensions = grid[2] !== 1 ? 3 : grid[1] !== 1 ? 2 : 1;
-  return prepareLaunch(kernel, {
+  return prepareLaunch(kernel.agent.requireDevice(), kernel, {
     grid: grid.slice(0, dimensions),
     workgroup: threads.slice(0, dimensions),
-    stackSizeBytes: scratchSizeBytes(kernel, stackSizeBytes),
+    ...stackRequest(kernel, stackSizeBytes),
   });
 }
 

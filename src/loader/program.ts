@@ -5,11 +5,13 @@ import { explicitArgumentsEnd } from '../codeobject/hidden-arguments.ts';
 import { kernelName } from '../codeobject/kernel-name.ts';
 import type { AdvanceResult, DispatchStatistics } from '../device/device.ts';
 import { addStatistics } from '../device/statistics.ts';
+import type { KernelSymbol } from '../hsa/executables/kernel-symbol.ts';
 import type { Agent } from '../hsa/objects/agent.ts';
-import { launchPacket, type PreparedLaunch, writeHidden } from '../hsa/queues/launch.ts';
 import type { Queue } from '../hsa/queues/queue.ts';
+import { launchPacket } from '../hsa/queues/queue-launch.ts';
 import { createRuntime, type Runtime } from '../hsa/runtime/runtime.ts';
 import type { Signal } from '../hsa/signals/signal.ts';
+import { type PreparedLaunch, writeHidden } from '../launch/prepare.ts';
 import { LLVM_DIALECT } from '../printf/parse.ts';
 import { argumentBlock } from './argument-block.ts';
 import { MemoryFileSystem } from './host/memory-file-system.ts';
@@ -223,13 +225,13 @@ class ProgramRun {
     };
   }
 
-  async #launch({ kernel, threads, writeArguments }: Launch, prepared: PreparedLaunch): Promise<void> {
+  async #launch({ kernel, threads, writeArguments }: Launch, prepared: PreparedLaunch<KernelSymbol>): Promise<void> {
     const name = kernelName(kernel);
     const { kernargSizeBytes } = prepared.sizes;
     const kernarg = this.#allocate('kernarg', kernargSizeBytes, `kernarg of ${name}`);
     const data = this.#data(kernarg, kernargSizeBytes);
     writeArguments(data);
-    writeHidden(prepared, data, this.#queue);
+    writeHidden(prepared, data, this.#queue.address);
     this.#options.onKernel?.(this.#image.resources(kernel, threads, this.#options.stackSizeBytes));
     if (this.#server) this.#server.laneStride = kernel.wavefrontSize;
     using completionSignal = this.#runtime.createSignal(1n, this.#agent);

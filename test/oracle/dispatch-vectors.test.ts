@@ -8,8 +8,8 @@ import path from 'node:path';
 import { test } from 'node:test';
 import { assembleFile } from '../../src/assembler/assemble-file.ts';
 import { createEmulatedDevice } from '../../src/devices/emulated/index.ts';
+import { dispatchKernel } from '../../src/dispatch/dispatch.ts';
 import type { DispatchArgument } from '../../src/launch/argument-text.ts';
-import { dispatchKernel } from '../../src/launch/dispatch.ts';
 import { linkCodeObject } from '../../src/linker/link.ts';
 import { fuses, type KernelVector, modeOf, readKernelVectors, TOLERANCE_ULPS, within } from './kernel-vectors.ts';
 

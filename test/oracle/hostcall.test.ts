@@ -3,9 +3,9 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createEmulatedDevice } from '../../src/devices/emulated/index.ts';
 import { nodeThreads } from '../../src/devices/emulated/node-threads.ts';
+import { type DispatchRequest, dispatchKernel } from '../../src/dispatch/dispatch.ts';
 import type { EmulatorOptions } from '../../src/emulator/emulator.ts';
 import type { CodeObjectReader } from '../../src/hsa/index.ts';
-import { type DispatchRequest, dispatchKernel } from '../../src/launch/dispatch.ts';
 import { build, HIP, OPENCL } from './device-code.ts';
 import { DEVICE_LIBRARY_BUILDS, HAS_DEVICE_LIBRARIES } from './opencl/device-libraries.ts';
 

@@ -5,13 +5,13 @@ import { nodeDecompress } from '../../codeobject/node-decompress.ts';
 import { parseTargetId } from '../../codeobject/target-id.ts';
 import type { ClassInstructions } from '../../device/device.ts';
 import { instructionCounts, tierShares } from '../../device/statistics.ts';
-import { ARGUMENT_KINDS, parseArgument } from '../../launch/argument-text.ts';
 import {
   type DispatchOutcome,
   type DispatchRequest,
   dispatchKernelInTurns,
   type RunningKernel,
-} from '../../launch/dispatch.ts';
+} from '../../dispatch/dispatch.ts';
+import { ARGUMENT_KINDS, parseArgument } from '../../launch/argument-text.ts';
 import { imagesOf, openLinkFile, pickLinkImages } from '../../linker/link-files.ts';
 import { defineCommand } from '../command.ts';
 import { MEMORY_OPTION, openDevice, WORKERS_OPTION } from '../device-name.ts';

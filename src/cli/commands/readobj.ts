@@ -36,7 +36,7 @@ export const readobj = defineCommand({
     const json = (report: object): string =>
       `${JSON.stringify(report, undefined, format === 'json' ? 2 : undefined)}\n`;
     if (link) {
-      const { describeLink, formatLink } = await import('../../launch/link-report.ts');
+      const { describeLink, formatLink } = await import('../../dispatch/link-report.ts');
       const linkFiles = files.map((file) => openLinkFile(readInput(file), file, { decompress: nodeDecompress }));
       const device = await openDevice(undefined, imagesOf(linkFiles[0]!));
       const target = parseTargetId(device.properties.targetId);

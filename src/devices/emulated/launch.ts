@@ -12,7 +12,7 @@ import type { Device, GuestMemory, KernelDispatch } from '../../device/device.ts
 import { guestAddress } from '../../device/guest-address.ts';
 import type { Launch } from '../../emulator/amdgpu/launch.ts';
 import type { Emulator } from '../../emulator/emulator.ts';
-import { checkLaunchSizes } from '../../hsa/queues/launch-sizes.ts';
+import { checkLaunchSizes } from '../../launch/launch-sizes.ts';
 
 /** An instruction has a dword at least. */
 const MIN_CODE_BYTES = 4;

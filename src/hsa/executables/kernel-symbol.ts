@@ -8,14 +8,13 @@ import {
 } from '../../codeobject/kernel-descriptor.ts';
 import type { KernelMetadata } from '../../codeobject/metadata.ts';
 import { maxWorkgroupSizeByVgprs } from '../../codeobject/occupancy.ts';
+import type { LaunchableKernel } from '../../launch/launchable-kernel.ts';
+import { grantedPrivateBytes } from '../../launch/private-memory.ts';
 import type { ResidentKernel } from '../objects/resident-code.ts';
 import type { CallGraph, CodeNeeds } from './call-graph.ts';
 import { LoadedSymbol, type SymbolOrigin } from './loaded-symbol.ts';
 
-/** Stack of a lane below a call whose needs are not known: what LLVM assumes for one. */
-export const UNKNOWN_STACK_BYTES = 16_384;
-
-export class KernelSymbol extends LoadedSymbol implements ResidentKernel {
+export class KernelSymbol extends LoadedSymbol implements ResidentKernel, LaunchableKernel {
   readonly kind = 'kernel';
   readonly kernargSegmentSizeBytes: number;
   readonly kernargSegmentAlignmentBytes: number;
@@ -75,17 +74,8 @@ export class KernelSymbol extends LoadedSymbol implements ResidentKernel {
     return needs.directCallees.length === 0 && !needs.hasIndirectCalls ? compiled : !needs.isStackKnown;
   }
 
-  /**
-   * Private memory of a lane for a dispatch whose packet asks for `packetBytes`: enough for what is called. A packet that asks for
-   * more than is known to be needed has chosen its own stack.
-   */
   privateBytesFor(packetBytes: number): number {
-    const known = this.privateSegmentSizeBytes;
-    if (packetBytes > known || !this.dynamicCallstack) return Math.max(packetBytes, known);
-    // Also where nothing else is loaded: a linker may have put what the compiler did not see into the same file.
-    const { needs } = this;
-    const isKnown = needs?.isStackKnown === true && needs.directCallees.length > 0;
-    return Math.max(known, needs?.privateSegmentSizeBytes ?? 0) + (isKnown ? 0 : UNKNOWN_STACK_BYTES);
+    return grantedPrivateBytes(this, packetBytes);
   }
 
   /**

@@ -3,10 +3,11 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { assembleFile } from '../../assembler/assemble-file.ts';
 import { createEmulatedDevice } from '../../devices/emulated/index.ts';
+import { UNKNOWN_STACK_BYTES } from '../../launch/private-memory.ts';
 import { callText } from '../runtime/call.test-support.ts';
 import { createRuntime } from '../runtime/runtime.ts';
 import type { CodeNeeds } from './call-graph.ts';
-import { type KernelSymbol, UNKNOWN_STACK_BYTES } from './kernel-symbol.ts';
+import type { KernelSymbol } from './kernel-symbol.ts';
 import { CodeObjectReader } from './loaded-code-object.ts';
 
 const device = createEmulatedDevice({ processor: 'gfx942', memorySizeBytes: 2 ** 28 });

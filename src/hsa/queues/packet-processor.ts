@@ -10,13 +10,13 @@ import { kernelName } from '../../codeobject/kernel-name.ts';
 import type { Device, Dispatch, DispatchStatistics, Fault, GuestMemory } from '../../device/device.ts';
 import type { GuestAddress } from '../../device/guest-address.ts';
 import { addStatistics, NO_STATISTICS } from '../../device/statistics.ts';
+import { checkLaunchSizes } from '../../launch/launch-sizes.ts';
 import type { Agent } from '../objects/agent.ts';
 import { PACKET_SIZE_BYTES, PACKET_TYPE } from '../objects/layouts.ts';
 import type { ResidentKernel } from '../objects/resident-code.ts';
 import { HsaError, statusError } from '../objects/status.ts';
 import { completeSignal, conditionHolds, guestSignalWords, signalValue } from '../signals/signal.ts';
 import { explainFault, faultError, sourceAt } from './faults.ts';
-import { checkLaunchSizes } from './launch-sizes.ts';
 import {
   decodeBarrier,
   decodeBarrierValue,
@@ -279,22 +279,24 @@ export class PacketProcessor implements PacketConsumer {
     }
     const kernel = this.#agent.kernels.get(kernelObject);
     const privateSegmentSizeBytes = privateBytes(kernel, packet.privateSegmentSizeBytes);
-    checkLaunchSizes(this.#device, kernel, { groupSegmentSizeBytes, privateSegmentSizeBytes });
+    const sizes = { groupSegmentSizeBytes, privateSegmentSizeBytes };
+    withinDevice(() => checkLaunchSizes(this.#device, kernel, sizes));
     if (kernel?.maxWorkgroupSize !== undefined && workItems > kernel.maxWorkgroupSize) {
       const what = `a workgroup of ${workItems} work-items`;
       throw new HsaError('OUT_OF_REGISTERS', `${what}, ${kernel.name} has registers for ${kernel.maxWorkgroupSize}`);
     }
-    return this.#device.dispatch({
+    const launch = {
       workgroupSize,
       gridSize,
-      privateSegmentSizeBytes,
-      groupSegmentSizeBytes,
+      ...sizes,
       kernelObject,
       kernargAddress: packet.kernargAddress,
       dispatchPacketAddress: this.#queue.ringAddress + BigInt(slot * PACKET_SIZE_BYTES),
       queueAddress: this.#queue.address,
       dispatchId: this.#next,
-    });
+    };
+    // The descriptor may ask for more than the packet.
+    return withinDevice(() => this.#device.dispatch(launch));
   }
 
   #slot(index: bigint): number {
@@ -303,6 +305,16 @@ export class PacketProcessor implements PacketConsumer {
 
   #setInvalid(slot: number): void {
     Atomics.store(this.#words, slot * (PACKET_SIZE_BYTES / 4), PACKET_TYPE.invalid);
+  }
+}
+
+/** What `run` gives. Throws INVALID_ALLOCATION where that takes more than the device has. */
+function withinDevice<T>(run: () => T): T {
+  try {
+    return run();
+  } catch (error) {
+    if (!(error instanceof WavewrightError) || error.code !== 'LIMIT_EXCEEDED') throw error;
+    throw new HsaError('INVALID_ALLOCATION', error.what, error.context);
   }
 }
 

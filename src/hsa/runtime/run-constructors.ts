@@ -1,12 +1,13 @@
 /** Constructors and destructors are run: each kernel that calls them is one launch of one work-item, with a queue of its own. */
 import { WavewrightError } from '../../base/errors.ts';
 import { kernelName } from '../../codeobject/kernel-name.ts';
+import { prepareLaunch, writeHidden } from '../../launch/prepare.ts';
 import { type ConstructorCall, type ConstructorOptions, callerName } from '../executables/constructors.ts';
 import type { KernelSymbol } from '../executables/kernel-symbol.ts';
 import type { Agent } from '../objects/agent.ts';
 import { HsaError } from '../objects/status.ts';
-import { launchPacket, launchTimeout, prepareLaunch, writeHidden } from '../queues/launch.ts';
 import type { Queue } from '../queues/queue.ts';
+import { launchPacket, launchTimeout } from '../queues/queue-launch.ts';
 import type { Signal } from '../signals/signal.ts';
 
 /** What the runtime gives to launches of its own. */
@@ -33,16 +34,13 @@ export function runConstructors(
 }
 
 /** One work-item. */
-function runOnce(
-  runtime: LaunchHost,
-  kernel: KernelSymbol,
-  { stackSizeBytes = 0, timeoutMs }: ConstructorOptions,
-): void {
-  const { agent, dynamicCallstack } = kernel;
-  const launch = prepareLaunch(kernel, {
+function runOnce(runtime: LaunchHost, kernel: KernelSymbol, { stackSizeBytes, timeoutMs }: ConstructorOptions): void {
+  const { agent } = kernel;
+  const launch = prepareLaunch(agent.requireDevice(), kernel, {
     grid: [1],
     workgroup: [1],
-    stackSizeBytes: dynamicCallstack ? stackSizeBytes : 0,
+    stackSizeBytes,
+    stackUsers: 'unknown',
   });
   const { kernargSizeBytes } = launch.sizes;
   const pool = runtime.cpuAgent.pool('kernarg', agent);
@@ -52,7 +50,7 @@ function runOnce(
   const kernarg = pool.allocate(kernargSizeBytes, { label: 'kernel arguments' });
   resources.defer(() => pool.free(kernarg));
   const bytes = runtime.view(kernarg, kernargSizeBytes);
-  writeHidden(launch, new DataView(bytes.buffer, bytes.byteOffset, kernargSizeBytes), queue);
+  writeHidden(launch, new DataView(bytes.buffer, bytes.byteOffset, kernargSizeBytes), queue.address);
   try {
     queue.dispatch(launchPacket(launch, kernarg, done));
     done.waitSync('lt', 1n, timeoutMs === undefined ? {} : { timeoutMs });

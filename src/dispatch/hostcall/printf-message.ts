@@ -1,6 +1,6 @@
 /**
- * printf as HIP's compiler passes it on: the format with its NUL, then the arguments, each in 64-bit words of its own: a number in one, a string with
- * its NUL in as many as it takes.
+ * printf as HIP's compiler passes it on: the format with its NUL, then the arguments, each in 64-bit words of
+ * its own: a number in one, a string with its NUL in as many as it takes.
  */
 import { beforeNul } from '../../base/bytes.ts';
 import type { ConversionArguments } from '../../printf/arguments.ts';
@@ -15,7 +15,10 @@ export function printfText(message: Uint8Array): Uint8Array {
   return printArguments(format, message.subarray(wordsOf(format.length + 1)));
 }
 
-/** As `printfText`, with format and arguments apart. What follows the last argument that is there is not printed. */
+/**
+ * As `printfText`, with format and arguments apart. What follows the last argument that is there is not
+ * printed.
+ */
 export function printArguments(format: Uint8Array, area: Uint8Array): Uint8Array {
   const sections: Section[] = [];
   const values: (ConversionArguments | undefined)[] = [];

@@ -1,7 +1,8 @@
 /**
- * The buffer of `hidden_printf_buffer`, into which kernels put what they print: OpenCL's printf, and HIP's with `-mprintf-kind=buffered`. Two
- * dwords come first, the bytes in use and the room behind them; then records. The metadata lists what can be printed (`amdhsa.printf`); the
- * host prints when the kernel has ended.
+ * The buffer of `hidden_printf_buffer`, into which kernels put what they print: OpenCL's printf, and HIP's
+ * with `-mprintf-kind=buffered`. Two dwords come first, the bytes in use and the room behind them; then
+ * records. The metadata lists what can be printed (`amdhsa.printf`); the host prints when the kernel has
+ * ended.
  */
 import { WavewrightError } from '../../base/errors.ts';
 import { OpenclFormat } from './opencl-printf.ts';
@@ -36,7 +37,8 @@ export class PrintfFormats {
 
   /** Prints what a kernel left in the buffer. Throws RPC_PROTOCOL where that is no record, LIMIT_EXCEEDED. */
   print(buffer: Uint8Array<SharedArrayBuffer>, print: Print): void {
-    // The kernel has ended, but what its waves stored may come from anyone: only a copy stays what it was looked at for.
+    // The kernel has ended, but what its waves stored may come from anyone: only a copy stays what it was
+    // looked at for.
     const used = new DataView(buffer.buffer, buffer.byteOffset).getUint32(0, true);
     const records = buffer.slice(HEADER_SIZE_BYTES, HEADER_SIZE_BYTES + used);
     const next = this.#hip.size > 0 ? this.#printHip : this.#printOpencl;

@@ -1,6 +1,7 @@
 /**
- * One call of OpenCL's printf, as the metadata describes it: `NUMBER:COUNT:SIZE...:FORMAT`. A record holds the number, then the arguments, each in as many
- * bytes as its size says, rounded up to dwords: floats, vectors and the bytes of strings as they are.
+ * One call of OpenCL's printf, as the metadata describes it: `NUMBER:COUNT:SIZE...:FORMAT`. A record holds
+ * the number, then the arguments, each in as many bytes as its size says, rounded up to dwords: floats,
+ * vectors and the bytes of strings as they are.
  */
 import { beforeNul } from '../../base/bytes.ts';
 import { WavewrightError } from '../../base/errors.ts';
@@ -50,7 +51,9 @@ export class OpenclFormat {
     return new OpenclFormat(Number(number), sizes, new TextEncoder().encode(text));
   }
 
-  /** What the call prints; what follows the last argument that is there is not printed. Throws LIMIT_EXCEEDED. */
+  /**
+   * What the call prints; what follows the last argument that is there is not printed. Throws LIMIT_EXCEEDED.
+   */
   text(area: Uint8Array): Uint8Array {
     const sections: Section[] = [];
     const values: (ConversionArguments | undefined)[] = [];
@@ -90,7 +93,10 @@ export class OpenclFormat {
 
 const dwordsOf = (sizeBytes: number): number => Math.ceil(sizeBytes / 4) * 4;
 
-/** A vector of three takes as much room as one of four; elements of one that would end within a dword are wider than their type. */
+/**
+ * A vector of three takes as much room as one of four; elements of one that would end within a dword are
+ * wider than their type.
+ */
 function elementsOf(argument: Uint8Array, count: number): Uint8Array[] {
   if (count === 1) return [argument];
   const sizeBytes = Math.floor(argument.length / (count === 3 ? 4 : count));
@@ -104,7 +110,10 @@ function bitsOf(bytes: Uint8Array): bigint {
 
 const integer = (bytes: Uint8Array | undefined): number => Number(BigInt.asIntN(32, bitsOf(bytes ?? new Uint8Array())));
 
-/** As `formatPrintf` takes it: the bits of a double, whatever the element's own size; any address but null for a string. */
+/**
+ * As `formatPrintf` takes it: the bits of a double, whatever the element's own size; any address but null for
+ * a string.
+ */
 function printedValue(element: Uint8Array, { specifier = '' }: Conversion): bigint {
   if (specifier === 's') return 1n;
   if (!FLOATS.includes(specifier) || element.length >= 8) return bitsOf(element);

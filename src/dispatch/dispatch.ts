@@ -1,32 +1,27 @@
-/** Runs one kernel of some code objects, once or several times, and says what came out and how long it took. */
+/**
+ * Runs one kernel of some code objects, once or several times, and says what came out and how long it took.
+ */
 import { WavewrightError } from '../base/errors.ts';
 import { TimeLimit } from '../base/time-limit.ts';
 import { kernelName } from '../codeobject/kernel-name.ts';
 import type { Device, DispatchStatistics } from '../device/device.ts';
 import type { Executable } from '../hsa/executables/executable.ts';
+import { functionAddress } from '../hsa/executables/function-address.ts';
 import type { KernelSymbol } from '../hsa/executables/kernel-symbol.ts';
 import { CodeObjectReader } from '../hsa/executables/loaded-code-object.ts';
 import type { Agent } from '../hsa/objects/agent.ts';
-import {
-  launchDurationNs,
-  launchPacket,
-  launchTimeout,
-  type PreparedLaunch,
-  prepareLaunch,
-  writeHidden,
-} from '../hsa/queues/launch.ts';
 import type { Queue } from '../hsa/queues/queue.ts';
+import { launchDurationNs, launchPacket, launchTimeout } from '../hsa/queues/queue-launch.ts';
 import { createRuntime, type Runtime } from '../hsa/runtime/runtime.ts';
 import type { Signal } from '../hsa/signals/signal.ts';
-import type { DispatchArgument, FileBuffer } from './argument-text.ts';
+import type { DispatchArgument, FileBuffer } from '../launch/argument-text.ts';
+import { placeArguments, writeArguments } from '../launch/kernel-arguments.ts';
+import { type PreparedLaunch, prepareLaunch, writeHidden } from '../launch/prepare.ts';
 import type { Print } from './hostcall/server.ts';
-import { placeArguments, writeArguments } from './kernel-arguments.ts';
 import { KernelServices, type ServicesOptions } from './kernel-services.ts';
 
 /** A caller who wants one gets a turn this often, in milliseconds. */
 const TURN_MS = 50;
-/** Names in one hint. */
-const MAX_LISTED = 20;
 /** What every device can have resident at once, where LDS and registers allow. */
 const MAX_COOPERATIVE_WAVES = 2048;
 /** The host serves a kernel for so long at a time. */
@@ -45,7 +40,10 @@ export interface DispatchRequest {
   readonly args: readonly DispatchArgument[];
   /** Group memory beyond that of the kernel and of `local` arguments. */
   readonly dynamicLdsSizeBytes?: number;
-  /** Private memory of a work-item, at least. Default: what the kernel needs, 16,384 where that cannot be seen. */
+  /**
+   * Private memory of a work-item, at least. Default: what the kernel needs, 16,384 where that cannot be
+   * seen.
+   */
   readonly stackSizeBytes?: number;
   /** Of libraries whose code does not show it. */
   readonly waveSize?: 32 | 64;
@@ -87,8 +85,8 @@ export interface DispatchOutcome {
 }
 
 /**
- * Throws USAGE for a launch that does not fit the kernel, GPU_FAULT when the kernel faults, TIMEOUT, and what loading and linking
- * throw.
+ * Throws USAGE for a launch that does not fit the kernel, GPU_FAULT when the kernel faults, TIMEOUT, and what
+ * loading and linking throw.
  */
 export function dispatchKernel(request: DispatchRequest): DispatchOutcome {
   const steps = dispatchSteps(request);
@@ -220,7 +218,7 @@ class Session implements Disposable {
     const { args, repeat = 1, cpuTimeNs, dynamicLdsSizeBytes = 0, ...request } = this.#request;
     const placed = placeArguments(kernel, args);
     const dynamicGroupSizeBytes = placed.localSizeBytes + dynamicLdsSizeBytes;
-    const launch = prepareLaunch(kernel, { ...request, ...placed, dynamicGroupSizeBytes });
+    const launch = prepareLaunch(this.#agent.requireDevice(), kernel, { ...request, ...placed, dynamicGroupSizeBytes });
     const { kernargSizeBytes } = launch.sizes;
     const kernarg = this.#allocate(kernargSizeBytes, 'kernel arguments');
     const context = {
@@ -229,12 +227,12 @@ class Session implements Disposable {
         this.#buffers.push({ argument, address });
         return address;
       },
-      functionAddress: (name: string) => this.#functionAddress(name),
+      functionAddress: (name: string) => functionAddress(this.#executable, name),
     };
     const segment = this.#runtime.view(kernarg, kernargSizeBytes);
     const data = new DataView(segment.buffer, segment.byteOffset, kernargSizeBytes);
     writeArguments(data, placed, context);
-    writeHidden(launch, data, this.#queue, this.#services.hidden);
+    writeHidden(launch, data, this.#queue.address, this.#services.hidden);
     const initial = segment.slice();
     for (let i = 0; i < repeat; i++) {
       segment.set(initial);
@@ -261,7 +259,7 @@ class Session implements Disposable {
     };
   }
 
-  *#runOnce(kernarg: bigint, launch: PreparedLaunch): Steps<number> {
+  *#runOnce(kernarg: bigint, launch: PreparedLaunch<KernelSymbol>): Steps<number> {
     const { timeoutMs } = this.#request;
     this.#done.store(1n);
     try {
@@ -276,7 +274,10 @@ class Session implements Disposable {
     return launchDurationNs(launch, this.#done);
   }
 
-  /** Slices of the device and of what the kernel asks this host for in turns, until it ended, its queue failed or the time is over. */
+  /**
+   * Slices of the device and of what the kernel asks this host for in turns, until it ended, its queue failed
+   * or the time is over.
+   */
   *#wait(timeoutMs = Number.POSITIVE_INFINITY): Steps<void> {
     const deadline = performance.now() + timeoutMs;
     const services = this.#services;
@@ -308,25 +309,6 @@ class Session implements Disposable {
       view.set(argument.contents);
       if (!isNew) view.fill(0, argument.contents.length);
     }
-  }
-
-  #functionAddress(name: string): bigint {
-    const symbol = this.#executable.findSymbol(name);
-    if (symbol?.kind === 'indirect-function') return symbol.functionObject;
-    const functions = this.#executable.symbols.filter(({ kind }) => kind === 'indirect-function');
-    const local = functions.find((each) => each.name === name);
-    const found = symbol
-      ? `'${name}' is a ${symbol.kind}`
-      : local
-        ? `'${name}' is local to ${local.codeObject.name}`
-        : `there is no symbol '${name}'`;
-    const names = functions.filter(({ linkage }) => linkage === 'program').map((each) => each.name);
-    throw new WavewrightError('USAGE', `${found}, expected a device function`, {
-      hint:
-        names.length > 0
-          ? `the device functions are ${names.slice(0, MAX_LISTED).join(', ')}${names.length > MAX_LISTED ? ', …' : ''}`
-          : 'none of the files exports a device function; clang wants -fvisibility=default',
-    });
   }
 
   #allocate(sizeBytes: number, label: string): bigint {

@@ -1,10 +1,12 @@
 /**
- * The buffer in which waves ask the host for services, as ROCm 5 and 6 have it: a record of pointers that kernels find through
- * `hidden_hostcall_buffer`, headers of packets, and their payloads. Offsets in bytes, all values little-endian.
+ * The buffer in which waves ask the host for services, as ROCm 5 and 6 have it: a record of pointers that
+ * kernels find through `hidden_hostcall_buffer`, headers of packets, and their payloads. Offsets in bytes,
+ * all values little-endian.
  *
- * A wave takes a packet from the stack of free ones, fills header and payload, pushes it on the stack of ready ones and waits until the
- * host takes the ready flag away; then it reads its results in the payload and gives the packet back. A pointer of a stack is the number of a
- * packet below a tag that grows with every use.
+ * A wave takes a packet from the stack of free ones, fills header and payload, pushes it on the stack of
+ * ready ones and waits until the host takes the ready flag away; then it reads its results in the payload and
+ * gives the packet back. A pointer of a stack is the number of a packet below a tag that grows with every
+ * use.
  */
 import type { HostAddress } from '../../device/guest-address.ts';
 
@@ -20,8 +22,8 @@ export const PAYLOAD_SIZE_BYTES = LANES * SLOT_WORDS * 8;
 const RECORD_SIZE_BYTES = 64;
 
 /**
- * The packet that lies lowest in the stack of free ones and never leaves it: waves that find no other one take it, and spoil each other's requests. So
- * the host refuses it when it is ready.
+ * The packet that lies lowest in the stack of free ones and never leaves it: waves that find no other one
+ * take it, and spoil each other's requests. So the host refuses it when it is ready.
  */
 export const GUARD = 0;
 
@@ -33,7 +35,10 @@ export interface HostcallLayout {
   readonly sizeBytes: number;
 }
 
-/** Packets for so many waves at once, where that is not more than `MAX_PACKETS`: a device never has more of them resident by far. */
+/**
+ * Packets for so many waves at once, where that is not more than `MAX_PACKETS`: a device never has more of
+ * them resident by far.
+ */
 export function hostcallLayout(waves: number): HostcallLayout {
   const packetCount = Math.min(2 ** Math.ceil(Math.log2(waves + 1)), MAX_PACKETS);
   const headers = RECORD_SIZE_BYTES;
@@ -43,7 +48,10 @@ export function hostcallLayout(waves: number): HostcallLayout {
 
 const MAX_PACKETS = 16_384;
 
-/** `buffer`: where the buffer is in the memory of the device. `doorbell`: the address of a signal that waves ring. */
+/**
+ * `buffer`: where the buffer is in the memory of the device. `doorbell`: the address of a signal that waves
+ * ring.
+ */
 export function initializeHostcallBuffer(
   view: DataView,
   { packetCount, headers, payloads }: HostcallLayout,

@@ -1,8 +1,11 @@
-/** What a launch takes of a device, held against what the device has: on every way to one, and before anything is allocated. */
-import { LIMITS } from '../../base/limits.ts';
-import { kernelName } from '../../codeobject/kernel-name.ts';
-import type { Device } from '../../device/device.ts';
-import { HsaError } from '../objects/status.ts';
+/**
+ * What a launch takes of a device, held against what the device has: on every way to one, and before anything
+ * is allocated.
+ */
+import { WavewrightError } from '../base/errors.ts';
+import { LIMITS } from '../base/limits.ts';
+import { kernelName } from '../codeobject/kernel-name.ts';
+import type { Device } from '../device/device.ts';
 
 export interface LaunchSizes {
   /** Group memory of a workgroup, that of the kernel included. */
@@ -19,7 +22,7 @@ interface SizedKernel {
   readonly groupSegmentSizeBytes: number;
 }
 
-/** Throws INVALID_ALLOCATION, with the sizes and the limit. */
+/** Throws LIMIT_EXCEEDED, with the sizes and the limit. */
 export function checkLaunchSizes(
   { name: deviceName, properties }: Pick<Device, 'name' | 'properties'>,
   kernel: SizedKernel | undefined,
@@ -28,7 +31,7 @@ export function checkLaunchSizes(
   const { ldsSizeBytes, maxPrivateSizeBytes } = properties;
   const refuse = (what: string, limit: string): never => {
     const name = kernel === undefined ? 'the kernel' : `kernel '${kernelName(kernel)}'`;
-    throw new HsaError('INVALID_ALLOCATION', `${name} asks for ${what}, ${limit}`);
+    throw new WavewrightError('LIMIT_EXCEEDED', `${name} asks for ${what}, ${limit}`);
   };
   // NaN is refused with what is too large.
   if (!(groupSegmentSizeBytes <= ldsSizeBytes)) {

@@ -1,7 +1,8 @@
 /**
- * Serves what waves ask the host for while their kernel runs: HIP's printf, assert and device malloc. `poll` is called between the slices of
- * the device and never waits. All of the buffer is the kernel's to write: a number or an index that it holds means nothing
- * outside of it, and a packet is read where the layout has it, wherever the buffer's own pointers lead.
+ * Serves what waves ask the host for while their kernel runs: HIP's printf, assert and device malloc. `poll`
+ * is called between the slices of the device and never waits. All of the buffer is the kernel's to write: a
+ * number or an index that it holds means nothing outside of it, and a packet is read where the layout has it,
+ * wherever the buffer's own pointers lead.
  */
 import { WavewrightError } from '../../base/errors.ts';
 import { allocateForProgram, type DeviceHeap } from '../../hsa/memory/device-heap.ts';
@@ -20,7 +21,9 @@ export interface HostcallHost {
 /** Answers one lane, in its slot. */
 type Service = (slot: DataView, server: { readonly host: HostcallHost; readonly messages: Messages }) => void;
 
-/** A message is the stream (bit 0: stderr), the format and its arguments; the lane gets what printf returns. */
+/**
+ * A message is the stream (bit 0: stderr), the format and its arguments; the lane gets what printf returns.
+ */
 const print: Service = (slot, { host, messages }) => {
   const message = messages.take(slot);
   if (message === undefined) return;
@@ -74,8 +77,9 @@ export class HostcallServer {
   }
 
   /**
-   * Serves packets until none is ready, at least one before `deadline` (milliseconds of performance.now); how many. Throws RPC_PROTOCOL for requests that no
-   * kernel of ROCm makes, UNSUPPORTED for services that are missing here, LIMIT_EXCEEDED, and what the host throws.
+   * Serves packets until none is ready, at least one before `deadline` (milliseconds of performance.now); how
+   * many. Throws RPC_PROTOCOL for requests that no kernel of ROCm makes, UNSUPPORTED for services that are
+   * missing here, LIMIT_EXCEEDED, and what the host throws.
    */
   poll(deadline: number): number {
     this.#collect();

@@ -16,8 +16,9 @@ export const LINK_VERSION = 1;
 export type LinkReport = ReturnType<typeof describeLink>;
 
 /**
- * Loads the code objects into one executable of the device and freezes it, if it can be; `waveSize` as for that. Addresses are `0x…` as loaded. Throws what
- * loading throws; what freezing would throw stands in `problems`.
+ * Loads the code objects into one executable of the device and freezes it, if it can be; `waveSize` as for
+ * that. Addresses are `0x…` as loaded. Throws what loading throws; what freezing would throw stands in
+ * `problems`.
  */
 export function describeLink(
   device: Device,

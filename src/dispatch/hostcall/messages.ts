@@ -1,6 +1,7 @@
 /**
- * Messages longer than a slot: a lane sends them in several requests. Word 0 of each is a descriptor: bit 0 begins a message, bit 1 ends it, bits 5 to
- * 7 count the words that follow and belong to it, bits 8 to 63 are the number that the host gave the message when it began.
+ * Messages longer than a slot: a lane sends them in several requests. Word 0 of each is a descriptor: bit 0
+ * begins a message, bit 1 ends it, bits 5 to 7 count the words that follow and belong to it, bits 8 to 63 are
+ * the number that the host gave the message when it began.
  */
 import { WavewrightError } from '../../base/errors.ts';
 import { SLOT_WORDS } from './layout.ts';
@@ -43,8 +44,9 @@ export class Messages {
   }
 
   /**
-   * Takes one request: `slot` holds its words. The bytes of the message when it ended; otherwise undefined, and the lane finds in word 0 with what it goes
-   * on. Throws RPC_PROTOCOL for a message that did not begin, LIMIT_EXCEEDED.
+   * Takes one request: `slot` holds its words. The bytes of the message when it ended; otherwise undefined,
+   * and the lane finds in word 0 with what it goes on. Throws RPC_PROTOCOL for a message that did not begin,
+   * LIMIT_EXCEEDED.
    */
   take(slot: DataView): Uint8Array | undefined {
     const descriptor = slot.getBigUint64(0, true);

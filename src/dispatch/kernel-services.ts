@@ -1,6 +1,7 @@
 /**
- * What a kernel needs of this host besides its arguments, found through its hidden ones: the buffer in which it asks for services, the heap of device
- * malloc, the buffer of what it prints, and what the workgroups of a cooperative grid meet at.
+ * What a kernel needs of this host besides its arguments, found through its hidden ones: the buffer in which
+ * it asks for services, the heap of device malloc, the buffer of what it prints, and what the workgroups of a
+ * cooperative grid meet at.
  */
 import { concatenate } from '../base/concatenate.ts';
 import type { HiddenArgumentValues } from '../codeobject/hidden-arguments.ts';
@@ -23,7 +24,10 @@ export interface ServicesOptions {
   readonly onPrint?: Print | undefined;
 }
 
-/** The state of ROCm's allocator on the device (`__ockl_dm_alloc`): zeros are an empty heap, which asks the host for its first slab. */
+/**
+ * The state of ROCm's allocator on the device (`__ockl_dm_alloc`): zeros are an empty heap, which asks the
+ * host for its first slab.
+ */
 const HEAP_STATE_SIZE_BYTES = 128 * 2 ** 10;
 /** What a cooperative grid meets at (`mg_info` of ROCm 5 and 6), a grid alone; offsets in bytes. */
 const GRID_SYNC = { workgroupCount: 40, sizeBytes: 64 } as const;
@@ -69,7 +73,10 @@ export class KernelServices implements Disposable {
     for (const prepare of this.#beforeRun) prepare();
   }
 
-  /** Serves what the kernel asks for now, until `deadline` (milliseconds of performance.now). Throws what `HostcallServer.poll` throws. */
+  /**
+   * Serves what the kernel asks for now, until `deadline` (milliseconds of performance.now). Throws what
+   * `HostcallServer.poll` throws.
+   */
   poll(deadline: number): void {
     try {
       this.#server?.poll(deadline);
@@ -78,7 +85,10 @@ export class KernelServices implements Disposable {
     }
   }
 
-  /** Prints what the kernel left to be printed when it ended, however it did. Throws RPC_PROTOCOL, LIMIT_EXCEEDED. */
+  /**
+   * Prints what the kernel left to be printed when it ended, however it did. Throws RPC_PROTOCOL,
+   * LIMIT_EXCEEDED.
+   */
   finish(): void {
     try {
       this.#printBuffered();
@@ -106,7 +116,8 @@ export class KernelServices implements Disposable {
 
   #heapState(): bigint {
     const { address, bytes } = this.#allocate(HEAP_STATE_SIZE_BYTES, 'heap of the kernel');
-    // Where the state is a variable of the code object (before version 5), it lasts, and so do its allocations.
+    // Where the state is a variable of the code object (before version 5), it lasts, and so do its
+    // allocations.
     this.#beforeRun.push(() => {
       bytes.fill(0);
       this.#heap.clear();

@@ -1,16 +1,17 @@
 /**
- * One launch of a kernel, prepared: what it asks for is held against what the kernel takes and the device has before anything is
- * allocated; then come the hidden arguments and the packet. Programs, constructors, single dispatches and the kernels of a context are all launched so.
+ * One launch of a kernel, prepared: what it asks for is held against what the kernel takes and the device has
+ * before anything is allocated; then come the arguments, the hidden ones last. Programs, constructors, single
+ * dispatches and the kernels of a context are all launched so, whatever the queue is that they go into.
  */
-import { WavewrightError } from '../../base/errors.ts';
-import { type HiddenArgumentValues, writeHiddenArguments } from '../../codeobject/hidden-arguments.ts';
-import { kernelName } from '../../codeobject/kernel-name.ts';
-import type { KernelSymbol } from '../executables/kernel-symbol.ts';
-import type { Signal } from '../signals/signal.ts';
+import { WavewrightError } from '../base/errors.ts';
+import { type HiddenArgumentValues, writeHiddenArguments } from '../codeobject/hidden-arguments.ts';
+import { kernelName } from '../codeobject/kernel-name.ts';
+import type { Device } from '../device/device.ts';
 import { checkLaunchSizes, type LaunchSizes } from './launch-sizes.ts';
-import type { DispatchOptions, Queue } from './queue.ts';
+import type { LaunchableKernel } from './launchable-kernel.ts';
+import { askedPrivateBytes, type StackRequest } from './private-memory.ts';
 
-export interface LaunchRequest {
+export interface LaunchRequest extends StackRequest {
   /** Work-items in 1 to 3 dimensions. */
   readonly grid: readonly number[];
   readonly workgroup: readonly number[];
@@ -18,12 +19,14 @@ export interface LaunchRequest {
   readonly argumentsSizeBytes?: number;
   /** Group memory that the launch adds to the kernel's own. */
   readonly dynamicGroupSizeBytes?: number;
-  /** Private memory of a work-item, where it needs more than is known. Default: 16,384 where it cannot be seen how much the calls need. */
-  readonly stackSizeBytes?: number;
 }
 
-export interface PreparedLaunch {
-  readonly kernel: KernelSymbol;
+/** What a launch is for: where the limits are. */
+export type LaunchTarget = Pick<Device, 'name' | 'properties'>;
+
+export interface PreparedLaunch<Kernel = unknown> {
+  readonly device: LaunchTarget;
+  readonly kernel: Kernel & LaunchableKernel;
   readonly grid: readonly number[];
   readonly workgroup: readonly number[];
   readonly sizes: Required<LaunchSizes>;
@@ -35,20 +38,27 @@ const MAX_WORKGROUP_SIZE = 2 ** 16 - 1;
 /** Of a segment, which kernels without arguments have, too. */
 const MIN_KERNARG_BYTES = 16;
 
-/** Throws USAGE for a grid or a workgroup that the kernel does not take, INVALID_ALLOCATION for more memory than the device has. */
-export function prepareLaunch(kernel: KernelSymbol, request: LaunchRequest): PreparedLaunch {
-  const { grid, workgroup, argumentsSizeBytes = 0, dynamicGroupSizeBytes = 0, stackSizeBytes = 0 } = request;
+/**
+ * Throws USAGE for a grid or a workgroup that the kernel does not take, LIMIT_EXCEEDED for more memory than
+ * the device has.
+ */
+export function prepareLaunch<Kernel extends LaunchableKernel>(
+  device: LaunchTarget,
+  kernel: Kernel,
+  request: LaunchRequest,
+): PreparedLaunch<Kernel> {
+  const { grid, workgroup, argumentsSizeBytes = 0, dynamicGroupSizeBytes = 0 } = request;
   checkExtents(kernel, grid, workgroup);
   const sizes = {
     groupSegmentSizeBytes: kernel.groupSegmentSizeBytes + dynamicGroupSizeBytes,
-    privateSegmentSizeBytes: Math.max(kernel.privateSegmentSizeBytes, stackSizeBytes),
+    privateSegmentSizeBytes: askedPrivateBytes(kernel, request),
     kernargSizeBytes: Math.max(kernel.kernargSegmentSizeBytes, argumentsSizeBytes, MIN_KERNARG_BYTES),
   };
-  checkLaunchSizes(kernel.agent.requireDevice(), kernel, sizes);
-  return { kernel, grid, workgroup, sizes };
+  checkLaunchSizes(device, kernel, sizes);
+  return { device, kernel, grid, workgroup, sizes };
 }
 
-function checkExtents(kernel: KernelSymbol, grid: readonly number[], workgroup: readonly number[]): void {
+function checkExtents(kernel: LaunchableKernel, grid: readonly number[], workgroup: readonly number[]): void {
   const name = kernelName(kernel);
   const fail = (what: string): never => {
     throw new WavewrightError('USAGE', what);
@@ -79,47 +89,27 @@ function checkExtent(what: string, sizes: readonly number[], maximum: number): v
   throw new WavewrightError('USAGE', `${what} of ${sizes.join(' x ')} work-items, ${expected}`);
 }
 
-/** Fills in the hidden arguments that the metadata lists. `segment`: of `sizes.kernargSizeBytes`; `values`: what the launch does not say. */
+/**
+ * Fills in the hidden arguments that the metadata lists. `segment`: of `sizes.kernargSizeBytes`;
+ * `queueAddress`: that of the queue which the launch goes into; `values`: what the launch does not say.
+ */
 export function writeHidden(
-  { kernel, grid, workgroup, sizes }: PreparedLaunch,
+  { device, kernel, grid, workgroup, sizes }: PreparedLaunch,
   segment: DataView,
-  queue: Queue,
+  queueAddress: bigint,
   values: Partial<HiddenArgumentValues> = {},
 ): void {
   if (kernel.metadata === undefined) return;
-  const { sharedApertureHi, privateApertureHi } = kernel.agent.requireDevice().properties;
+  const { sharedApertureHi, privateApertureHi } = device.properties;
   const extent = (sizes: readonly number[]) => [sizes[0] ?? 1, sizes[1] ?? 1, sizes[2] ?? 1] as const;
   writeHiddenArguments(segment, kernel.metadata, {
     gridSize: extent(grid),
     workgroupSize: extent(workgroup),
     dims: grid.length > 2 || workgroup.length > 2 ? 3 : grid.length > 1 || workgroup.length > 1 ? 2 : 1,
     dynamicLdsSizeBytes: sizes.groupSegmentSizeBytes - kernel.groupSegmentSizeBytes,
-    queuePtr: queue.address,
+    queuePtr: queueAddress,
     sharedBase: sharedApertureHi,
     privateBase: privateApertureHi,
     ...values,
   });
-}
-
-/** What goes into the queue. */
-export function launchPacket(
-  { kernel, grid, workgroup, sizes }: PreparedLaunch,
-  kernarg: bigint,
-  completionSignal: Signal,
-): DispatchOptions {
-  const { groupSegmentSizeBytes, privateSegmentSizeBytes } = sizes;
-  const packet = { kernel: kernel.kernelObject, grid, workgroup, kernarg, completionSignal };
-  return { ...packet, groupSegmentSizeBytes, privateSegmentSizeBytes };
-}
-
-/** From the kernel's start to its end, by the clock of the device. `completionSignal`: that of the launch, which is complete. */
-export function launchDurationNs({ kernel }: PreparedLaunch, completionSignal: Signal): number {
-  const ticks = completionSignal.endTicks - completionSignal.startTicks;
-  return Number((ticks * 1_000_000_000n) / BigInt(kernel.agent.info.timestampFrequencyHz));
-}
-
-/** Of a launch that its time limit ended, with where its waves stand. */
-export function launchTimeout({ kernel }: PreparedLaunch, queue: Queue, timeoutMs: number): WavewrightError {
-  const what = `kernel '${kernelName(kernel)}' did not end within ${timeoutMs / 1000} s`;
-  return new WavewrightError('TIMEOUT', [what, ...queue.describeWaves()].join('\n  '));
 }
