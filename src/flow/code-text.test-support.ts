@@ -3,6 +3,7 @@
  * in all lanes; `exec &= s0`, `exec |= s0` and `exec = s0` change the active lanes; `if L` and `goto L` branch to the line that begins
  * with `L:`, and `jump`, `end` and `any` (which reads what only running it tells) stand alone.
  */
+import fc from 'fast-check';
 import { type BasicBlock, basicBlocks, type Followed, reachable } from './blocks.ts';
 import type { LaneEffects, MaskChange, PlaceSets } from './lane-liveness.ts';
 
@@ -88,3 +89,15 @@ export const effectsOf = ({ text, reads, crossReads, writes, maskChange }: Line)
   isOpaque: text === 'any',
   ends: text === 'end',
 });
+
+const anyPlace = fc.constantFrom('s0', 's1', 'v0', 'v1');
+const anyLine = fc.oneof(
+  { weight: 4, arbitrary: fc.tuple(anyPlace, anyPlace).map(([to, from]) => `${to} = ${from}`) },
+  fc.constantFrom('cross v0', 'exec &= s0', 'exec |= s0', 'exec = s1', 'end', 'jump', 'any'),
+  { weight: 2, arbitrary: fc.tuple(fc.constantFrom('if', 'goto'), fc.nat(9)).map(([word, to]) => `${word} L${to}`) },
+);
+
+/** Up to ten lines, each of which can be branched to. */
+export const anyCode: fc.Arbitrary<string> = fc
+  .array(anyLine, { minLength: 1, maxLength: 10 })
+  .map((lines) => lines.map((line, i) => `L${i}: ${line}`).join('\n'));

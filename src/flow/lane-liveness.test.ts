@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { basicBlocks, type Followed } from './blocks.ts';
-import { CodeText, effectsOf, type Line, namesOf, PLACES } from './code-text.test-support.ts';
+import { anyCode, CodeText, effectsOf, type Line, namesOf, PLACES } from './code-text.test-support.ts';
 import { LaneLiveness } from './lane-liveness.ts';
 
 /** What is live before each block, in the active lanes and in the others. */
@@ -66,17 +66,10 @@ function isLive(code: ReadonlyMap<number, Followed<Line>>, start: number, name: 
   return false;
 }
 
-const anyPlace = fc.constantFrom('s0', 's1', 'v0', 'v1');
-const anyLine = fc.oneof(
-  { weight: 4, arbitrary: fc.tuple(anyPlace, anyPlace).map(([to, from]) => `${to} = ${from}`) },
-  fc.constantFrom('cross v0', 'exec &= s0', 'exec |= s0', 'exec = s1', 'end', 'jump', 'any'),
-  { weight: 2, arbitrary: fc.tuple(fc.constantFrom('if', 'goto'), fc.nat(9)).map(([word, to]) => `${word} L${to}`) },
-);
-
 test('what is live is what a way reads first', () => {
   fc.assert(
-    fc.property(fc.array(anyLine, { minLength: 1, maxLength: 10 }), (lines) => {
-      const { blocks, code } = new CodeText(lines.map((line, i) => `L${i}: ${line}`).join('\n'));
+    fc.property(anyCode, (text) => {
+      const { blocks, code } = new CodeText(text);
       const live = new LaneLiveness(blocks, effectsOf, PLACES);
       const expected = (place: number, wasActive: boolean): string =>
         ['s0', 's1', 'v0', 'v1']
