@@ -8,7 +8,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { packageFile } from '../src/bench/node-images.ts';
 import { median } from '../src/bench/sampling.ts';
-import { readInput } from '../src/cli/input.ts';
+import { readInput } from '../src/cli/process/input.ts';
 import { createEmulatedDevice, type Device, runProgram } from '../src/index.ts';
 import { nodeThreads } from '../src/node.ts';
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { ERROR_CODES, WavewrightError } from '../base/errors.ts';
-import { type CommandRow, defineCommand } from './command.ts';
+import { type CommandRow, defineCommand } from './arguments/command.ts';
 import { runCommandLine } from './command-line.ts';
 import { COMMANDS } from './commands.ts';
 

@@ -1,4 +1,4 @@
-import type { CommandRow } from './command.ts';
+import type { CommandRow } from './arguments/command.ts';
 
 /** Every command of `wavewright`, in the order of the overview. */
 export const COMMANDS: readonly CommandRow[] = [
@@ -50,6 +50,6 @@ export const COMMANDS: readonly CommandRow[] = [
   {
     name: 'completion',
     summary: 'print what makes a shell complete commands and options',
-    load: async () => (await import('./commands/completion.ts')).completion,
+    load: async () => (await import('./commands/completion.ts')).completionOf(COMMANDS),
   },
 ];

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { test } from 'node:test';
+import { completionScript, SHELLS } from './arguments/completion.ts';
 import { COMMANDS } from './commands.ts';
-import { completionScript, SHELLS } from './completion.ts';
 
 /** What bash offers when the line has been typed so far. */
 async function offered(line: string): Promise<string[]> {
-  const script = `${await completionScript('bash')}
+  const script = `${await completionScript('bash', COMMANDS)}
     COMP_LINE="$1" COMP_POINT=\${#1}; _wavewright 2>/dev/null; printf '%s\\n' "\${COMPREPLY[@]}"`;
   const { stdout, stderr } = spawnSync('bash', ['-c', script, 'bash', line], {
     encoding: 'utf8',
@@ -30,7 +30,7 @@ test('bash completes commands, options, choices and files', { skip: !hasBash && 
 
 test('every shell has every command and every option', async () => {
   for (const shell of SHELLS) {
-    const script = await completionScript(shell);
+    const script = await completionScript(shell, COMMANDS);
     for (const { name, load } of COMMANDS) {
       assert.match(script, new RegExp(`\\b${name}\\b`), `${shell} ${name}`);
       for (const option of Object.keys((await load()).options)) {
@@ -38,5 +38,8 @@ test('every shell has every command and every option', async () => {
       }
     }
   }
-  await assert.rejects(completionScript('zhs'), { code: 'USAGE', message: "there is no completion for 'zhs'" });
+  await assert.rejects(completionScript('zhs', COMMANDS), {
+    code: 'USAGE',
+    message: "there is no completion for 'zhs'",
+  });
 });

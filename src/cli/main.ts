@@ -1,11 +1,11 @@
 import { isatty } from 'node:tty';
 import { ERROR_CODES } from '../base/errors.ts';
-import { wantsColour } from './colour.ts';
-import type { CommandContext } from './command.ts';
+import type { CommandContext } from './arguments/command.ts';
 import { runCommandLine } from './command-line.ts';
 import { COMMANDS } from './commands.ts';
-import { writeAll } from './output.ts';
-import { reportError } from './report.ts';
+import { wantsColour } from './process/colour.ts';
+import { writeAll } from './process/output.ts';
+import { reportError } from './text/report.ts';
 import { isUpstreamLoader } from './upstream-loader-names.ts';
 
 const context: CommandContext = {

@@ -6,11 +6,11 @@
 import { existsSync } from 'node:fs';
 import { WavewrightError } from '../base/errors.ts';
 import { printable } from '../base/text.ts';
-import type { CommandContext } from './command.ts';
+import type { CommandContext } from './arguments/command.ts';
+import { commandHelp } from './arguments/help.ts';
+import { parseArguments } from './arguments/options.ts';
 import { run } from './commands/run.ts';
-import { commandHelp } from './help.ts';
-import { parseArguments } from './options.ts';
-import { PROGRAM_OPTIONS } from './program-options.ts';
+import { PROGRAM_OPTIONS } from './program/program-options.ts';
 import type { UpstreamLoader } from './upstream-loader-names.ts';
 
 /** For everything that is wrong before or beside the program. */

@@ -3,11 +3,11 @@ import { devNull } from 'node:os';
 import { parentPort } from 'node:worker_threads';
 import { WavewrightError } from '../../base/errors.ts';
 import type { Device } from '../../device/device.ts';
-import type { CommandContext } from '../command.ts';
-import { run, runImages } from '../commands/run.ts';
-import { loadEmulator, openDevice, openImages } from '../device-name.ts';
-import { parseArguments } from '../options.ts';
-import { reportError } from '../report.ts';
+import type { CommandContext } from '../arguments/command.ts';
+import { loadEmulator, openDevice, openImages } from '../arguments/device-name.ts';
+import { parseArguments } from '../arguments/options.ts';
+import { RUN_GRAMMAR, runImages } from '../program/run-program.ts';
+import { reportError } from '../text/report.ts';
 import { CapturedOutput } from './captured-output.ts';
 import type { TestCase } from './collect.ts';
 
@@ -67,7 +67,7 @@ async function runTest(context: CommandContext, test: TestCase, options: readonl
   if (test.problem !== undefined) throw new WavewrightError('BAD_INPUT', test.problem);
   // Tests share the standard input of the process; one that wants input has --stdin in its options.
   const argv = [`--stdin=${devNull}`, ...options, ...test.loaderArguments, '--', test.image, ...test.programArguments];
-  const parsed = parseArguments({ ...run, name: 'run' }, argv);
+  const parsed = parseArguments(RUN_GRAMMAR, argv);
   if (parsed.help) throw new WavewrightError('USAGE', 'it asks for help, which runs nothing');
   const { device: name, workers, stats, memory } = parsed.options;
   const images = openImages(test.image, memory);
@@ -76,7 +76,7 @@ async function runTest(context: CommandContext, test: TestCase, options: readonl
   const device = await openDevice(name, images, { workers, countsClasses: stats, memorySizeBytes: memory, open });
   if (device !== kept?.device) kept?.device.close();
   kept = { device, workers, stats, memory };
-  return await runImages(context, parsed.options, parsed.operands, images, device);
+  return await runImages(context, { options: parsed.options, args: parsed.operands, images, device });
 }
 
 /** What this thread took or chose to wait; not the time in which it could have run while others did. */

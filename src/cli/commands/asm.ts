@@ -4,9 +4,9 @@ import { assembleFile } from '../../assembler/assemble-file.ts';
 import { WavewrightError } from '../../base/errors.ts';
 import { isElf } from '../../elf/header.ts';
 import { linkCodeObject } from '../../linker/link.ts';
-import { defineCommand } from '../command.ts';
-import { readInput } from '../input.ts';
-import { writeOutput } from '../output-file.ts';
+import { defineCommand } from '../arguments/command.ts';
+import { readInput } from '../process/input.ts';
+import { writeOutput } from '../process/output-file.ts';
 
 const LINK_HINT = '-o FILE.co links objects';
 

@@ -13,9 +13,9 @@ import { measureCompile, measureEmptyDispatch, measureHello } from '../../bench/
 import { measureWorkers } from '../../bench/node-worker-speed-up.ts';
 import { JS_RIVAL, programRival, type Rival, VARIANT_NAMES, variantRival } from '../../bench/rivals.ts';
 import { nodeThreads } from '../../devices/emulated/node-threads.ts';
-import { goalsText, KERNEL_HEADING, kernelLine, launchText, workersText } from '../bench-text.ts';
-import { defineCommand } from '../command.ts';
-import { WORKERS_OPTION } from '../device-name.ts';
+import { defineCommand } from '../arguments/command.ts';
+import { WORKERS_OPTION } from '../arguments/device-name.ts';
+import { goalsText, KERNEL_HEADING, kernelLine, launchText, workersText } from '../text/bench-text.ts';
 
 const TARGETS = ['gfx90a', 'gfx942', 'gfx1100'];
 const MAX_SAMPLES = 1000;

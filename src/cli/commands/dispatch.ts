@@ -13,13 +13,13 @@ import {
 } from '../../dispatch/dispatch.ts';
 import { ARGUMENT_KINDS, parseArgument } from '../../launch/argument-text.ts';
 import { imagesOf, openLinkFile, pickLinkImages } from '../../linker/link-files.ts';
-import { defineCommand } from '../command.ts';
-import { MEMORY_OPTION, openDevice, WORKERS_OPTION } from '../device-name.ts';
-import { readInput } from '../input.ts';
-import { Interruption } from '../interruption.ts';
-import { writeOutput } from '../output-file.ts';
-import { warn } from '../report.ts';
-import { WAVE_SIZE_OPTION, waveSizeOf } from '../wave-size-option.ts';
+import { defineCommand } from '../arguments/command.ts';
+import { MEMORY_OPTION, openDevice, WORKERS_OPTION } from '../arguments/device-name.ts';
+import { WAVE_SIZE_OPTION, waveSizeOf } from '../arguments/wave-size-option.ts';
+import { readInput } from '../process/input.ts';
+import { Interruption } from '../process/interruption.ts';
+import { writeOutput } from '../process/output-file.ts';
+import { warn } from '../text/report.ts';
 
 const MAX_REPEAT = 1_000_000;
 const MAX_STACK_BYTES = 2 ** 28;

@@ -1,9 +1,9 @@
 import { WavewrightError } from '../../base/errors.ts';
 import { createRuntime } from '../../hsa/index.ts';
 import { PROCESSORS } from '../../isa/amdgpu/encoding/targets.ts';
-import { describeAgents, describeSystem, formatAgents } from '../agent-report.ts';
-import { defineCommand } from '../command.ts';
-import { openDevice, openImages } from '../device-name.ts';
+import { defineCommand } from '../arguments/command.ts';
+import { openDevice, openImages } from '../arguments/device-name.ts';
+import { describeAgents, describeSystem, formatAgents } from '../text/agent-report.ts';
 
 /** What is shown where nothing says which: the one that is tested most. */
 const USUAL_PROCESSOR = 'gfx90a';

@@ -9,8 +9,8 @@ import { describe } from '../../isa/amdgpu/report/describe.ts';
 import { decodedText, descriptionsText, fieldsOf } from '../../isa/amdgpu/report/describe-text.ts';
 import { ROWS } from '../../isa/amdgpu/rows/index.ts';
 import { formatInstruction } from '../../isa/amdgpu/text/disassemble.ts';
-import { defineCommand } from '../command.ts';
-import { didYouMean } from '../suggest.ts';
+import { defineCommand } from '../arguments/command.ts';
+import { didYouMean } from '../arguments/suggest.ts';
 
 const VERBS = ['coverage', 'show', 'decode'];
 const WORD_DIGITS = 8;

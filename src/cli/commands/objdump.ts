@@ -4,10 +4,10 @@ import { nodeDecompress } from '../../codeobject/node-decompress.ts';
 import { parseElf } from '../../elf/elf.ts';
 import { objdump as dump, missingSections } from '../../inspect/objdump/objdump.ts';
 import { type ObjdumpOptions, parseAddress, waveSizeOf } from '../../inspect/objdump/options.ts';
-import { defineCommand } from '../command.ts';
-import { readInput } from '../input.ts';
-import { warn } from '../report.ts';
-import { readSource } from '../source-excerpt.ts';
+import { defineCommand } from '../arguments/command.ts';
+import { readInput } from '../process/input.ts';
+import { warn } from '../text/report.ts';
+import { readSource } from '../text/source-excerpt.ts';
 
 const LISTS = ['section', 'disassemble-symbols', 'mattr'] as const;
 

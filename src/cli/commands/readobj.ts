@@ -3,10 +3,10 @@ import { parseTargetId } from '../../codeobject/target-id.ts';
 import { describeFile } from '../../inspect/report.ts';
 import { formatReport } from '../../inspect/report-text.ts';
 import { imagesOf, openLinkFile, pickLinkImages } from '../../linker/link-files.ts';
-import { defineCommand } from '../command.ts';
-import { openDevice } from '../device-name.ts';
-import { readInput } from '../input.ts';
-import { WAVE_SIZE_OPTION, waveSizeOf } from '../wave-size-option.ts';
+import { defineCommand } from '../arguments/command.ts';
+import { openDevice } from '../arguments/device-name.ts';
+import { WAVE_SIZE_OPTION, waveSizeOf } from '../arguments/wave-size-option.ts';
+import { readInput } from '../process/input.ts';
 
 /** The whole content of files, or with --link what they would be together. */
 export const readobj = defineCommand({

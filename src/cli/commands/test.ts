@@ -1,14 +1,14 @@
 import { availableParallelism } from 'node:os';
 import { WavewrightError } from '../../base/errors.ts';
 import { printable } from '../../base/text.ts';
+import { type CommandContext, defineCommand } from '../arguments/command.ts';
+import { MEMORY_OPTION, WORKERS_OPTION } from '../arguments/device-name.ts';
 import { collectTests } from '../batch/collect.ts';
 import { formatJunit } from '../batch/junit.ts';
 import { runBatch, type TestResult } from '../batch/pool.ts';
-import { paint } from '../colour.ts';
-import { type CommandContext, defineCommand } from '../command.ts';
-import { MEMORY_OPTION, WORKERS_OPTION } from '../device-name.ts';
-import { checkOutput, writeOutput } from '../output-file.ts';
-import { warn } from '../report.ts';
+import { paint } from '../process/colour.ts';
+import { checkOutput, writeOutput } from '../process/output-file.ts';
+import { warn } from '../text/report.ts';
 
 const MAX_JOBS = 256;
 const MAX_RETRIES = 100;

@@ -1,13 +1,13 @@
 /** Agents as data and as text. */
 
-import { hex } from '../base/text.ts';
-import { MEMORY_POOL_INFO, memoryPoolInfo } from '../hsa/memory/memory-info.ts';
-import type { Agent } from '../hsa/objects/agent.ts';
-import { AGENT_INFO, agentInfo } from '../hsa/objects/agent-info.ts';
-import type { Isa } from '../hsa/objects/isa.ts';
-import { ISA_INFO, isaInfo } from '../hsa/objects/isa-info.ts';
-import type { MemoryPool } from '../hsa/objects/memory-pool.ts';
-import { SYSTEM_INFO, systemInfo } from '../hsa/objects/system-info.ts';
+import { hex } from '../../base/text.ts';
+import { MEMORY_POOL_INFO, memoryPoolInfo } from '../../hsa/memory/memory-info.ts';
+import type { Agent } from '../../hsa/objects/agent.ts';
+import { AGENT_INFO, agentInfo } from '../../hsa/objects/agent-info.ts';
+import type { Isa } from '../../hsa/objects/isa.ts';
+import { ISA_INFO, isaInfo } from '../../hsa/objects/isa-info.ts';
+import type { MemoryPool } from '../../hsa/objects/memory-pool.ts';
+import { SYSTEM_INFO, systemInfo } from '../../hsa/objects/system-info.ts';
 
 export type AgentReport = ReturnType<typeof describeAgents>[number];
 

@@ -1,6 +1,6 @@
 import { closeSync, fchmodSync, openSync, realpathSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
-import { WavewrightError } from '../base/errors.ts';
+import { WavewrightError } from '../../base/errors.ts';
 
 const NEW_FILE_MODE = 0o666;
 const PERMISSIONS = 0o7777;

@@ -5,13 +5,13 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { after, test } from 'node:test';
-import { runCommandLine } from './command-line.ts';
-import { COMMANDS } from './commands.ts';
-import { acquireMachineLock } from './machine-lock.ts';
-import { parseArguments } from './options.ts';
+import { parseArguments } from '../arguments/options.ts';
+import { runCommandLine } from '../command-line.ts';
+import { COMMANDS } from '../commands.ts';
+import { acquireMachineLock } from '../process/machine-lock.ts';
 import { PROGRAM_OPTIONS, runOptions } from './program-options.ts';
 
-const ROOT = path.resolve(import.meta.dirname, '../..');
+const ROOT = path.resolve(import.meta.dirname, '../../..');
 const HELLO = path.join(ROOT, 'examples/hello/hello.gfx90a.co');
 const folder = mkdtempSync(path.join(tmpdir(), 'wavewright-run-'));
 after(() => rmSync(folder, { recursive: true }));
@@ -181,7 +181,7 @@ test('a machine has one lock, and a holder that dies gives it back', async () =>
   first[Symbol.dispose]();
   await second;
   assert.deepEqual(order, ['first', 'second']);
-  const source = `const { acquireMachineLock } = await import(${JSON.stringify(path.join(import.meta.dirname, 'machine-lock.ts'))});
+  const source = `const { acquireMachineLock } = await import(${JSON.stringify(path.join(import.meta.dirname, '../process/machine-lock.ts'))});
     await acquireMachineLock(${JSON.stringify(name)}); console.log('held'); setInterval(() => {}, 1000);`;
   const holder = spawn(process.execPath, ['--input-type=module', '-e', source], {
     stdio: ['ignore', 'pipe', 'inherit'],

@@ -1,5 +1,5 @@
 /** Completion for shells, made of the tables that the command line is parsed with. */
-import { WavewrightError } from '../base/errors.ts';
+import { WavewrightError } from '../../base/errors.ts';
 import type { Command, CommandRow } from './command.ts';
 import type { OptionRow } from './options.ts';
 import { didYouMean } from './suggest.ts';
@@ -17,10 +17,9 @@ interface Described extends CommandRow {
   readonly command: Command;
 }
 
-/** The script for one of SHELLS. Throws USAGE for another one. */
-export async function completionScript(shell: string): Promise<string> {
-  const { COMMANDS } = await import('./commands.ts');
-  const rows = await Promise.all(COMMANDS.map(async (row) => ({ ...row, command: await row.load() })));
+/** The script for one of SHELLS that completes `commands`. Throws USAGE for another shell. */
+export async function completionScript(shell: string, commands: readonly CommandRow[]): Promise<string> {
+  const rows = await Promise.all(commands.map(async (row) => ({ ...row, command: await row.load() })));
   switch (shell) {
     case 'bash':
       return bash(rows);

@@ -1,8 +1,8 @@
 /** Benchmark results as text. */
-import type { GoalResult, LaunchCosts } from '../bench/goals.ts';
-import type { KernelReport } from '../bench/measure-kernel.ts';
-import type { WorkerSpeedUp } from '../bench/node-worker-speed-up.ts';
-import { tierShares } from '../device/statistics.ts';
+import type { GoalResult, LaunchCosts } from '../../bench/goals.ts';
+import type { KernelReport } from '../../bench/measure-kernel.ts';
+import type { WorkerSpeedUp } from '../../bench/node-worker-speed-up.ts';
+import { tierShares } from '../../device/statistics.ts';
 
 const MEGA = 1e6;
 

@@ -1,5 +1,4 @@
-import { WavewrightError } from '../base/errors.ts';
-import type { Operands } from './command.ts';
+import { WavewrightError } from '../../base/errors.ts';
 import { didYouMean } from './suggest.ts';
 
 interface Described {
@@ -59,6 +58,18 @@ export type OptionValues<T extends OptionTable> = {
   readonly [K in keyof T]: Value<T[K]> | (T[K] extends { kind: 'flag' } | { default: unknown } ? never : undefined);
 };
 
+/** What a command takes besides options. */
+export interface Operands {
+  /** As shown in the usage line, for example `FILE...`. */
+  readonly usage: string;
+  readonly min: number;
+  readonly max: number;
+  /** What it may be, where that is a short list: for completion. */
+  readonly choices?: readonly string[];
+  /** Everything after the first operand belongs to the program that it names, options included. */
+  readonly firstEndsOptions?: boolean;
+}
+
 /** What of a command matters for reading its arguments. */
 export interface Grammar<T extends OptionTable> {
   readonly name: string;
@@ -82,6 +93,15 @@ export type ParsedArguments<T extends OptionTable> =
 
 type RawValue = string | number | boolean | readonly string[] | undefined;
 
+/** A piece of a command line, before options have their values. */
+type Token =
+  | { readonly kind: 'help' | 'quiet' }
+  /** `text`: what was given for it. */
+  | { readonly kind: 'option'; readonly name: string; readonly spelled: string; readonly text?: string }
+  | { readonly kind: 'operand'; readonly text: string }
+  /** From here on everything is an operand; `misplaced`: what of it is spelled as an option of ours. */
+  | { readonly kind: 'end'; readonly operands: readonly string[]; readonly misplaced?: string };
+
 /**
  * Splits arguments into options and operands: `--name value`, `--name=value`, `--` ends the options, a repeated option
  * overrides the earlier one, `--help` and `-h` win over everything, `--quiet` is every command's. Throws USAGE.
@@ -90,75 +110,86 @@ export function parseArguments<const T extends OptionTable>(
   grammar: Grammar<T>,
   argv: readonly string[],
 ): ParsedArguments<T> {
-  const { options, operands: expected, singleDash = false } = grammar;
-  const names = nameIndex(options);
-  const isHelp = (argument: string): boolean =>
-    argument === '--help' || (argument === '-h' && !names.has('h')) || (singleDash && argument === '-help');
+  const { options, operands: expected } = grammar;
   const values: Record<string, RawValue> = {};
   for (const [name, row] of Object.entries(options)) {
     values[name] = row.kind === 'flag' ? false : row.kind === 'list' ? undefined : row.default;
   }
   const operands: string[] = [];
-  const spelling = singleDash ? /^--?([^-=][^=]*)(?:=(.*))?$/s : /^--([^=]+)(?:=(.*))?$/s;
-  let quiet = false;
-  let misplaced: string | undefined;
-  let at = 0;
-  for (; at < argv.length; at++) {
-    const argument = argv[at]!;
-    if (argument === '--') {
-      at++;
-      break;
-    }
-    if (isHelp(argument)) return { help: true };
-    if (argument === '--quiet') {
-      quiet = true;
-      continue;
-    }
-    const group = grammar.groupedFlags ? flagGroup(argument, names, options) : undefined;
-    if (group) {
-      for (const name of group) values[name] = true;
-      continue;
-    }
-    const match = spelling.exec(argument);
-    if (match === null) {
-      if (argument.startsWith('-') && argument !== '-') unknownOption(grammar, argument, names);
-      operands.push(argument);
-      if (expected.firstEndsOptions) {
-        misplaced = ownOption(argv.slice(++at), spelling, names);
+  const rest: { quiet?: boolean; misplaced?: string } = {};
+  for (const token of tokens(grammar, argv)) {
+    switch (token.kind) {
+      case 'help':
+        return { help: true };
+      case 'quiet':
+        rest.quiet = true;
         break;
-      }
-      continue;
+      case 'option':
+        values[token.name] = valueAfter(grammar, token, values[token.name]);
+        break;
+      case 'operand':
+        operands.push(token.text);
+        break;
+      case 'end':
+        operands.push(...token.operands);
+        if (token.misplaced !== undefined) rest.misplaced = token.misplaced;
     }
-    const name = names.get(match[1]!);
-    if (name === undefined) {
-      const isFlag = match[2] !== undefined && ['help', 'quiet'].includes(match[1]!);
-      if (isFlag) throw usage(grammar, `--${match[1]} takes no value, but '${match[2]}' was given`);
-      unknownOption(grammar, argument, names);
-    }
-    const row = options[name]!;
-    const spelled = `--${match[1]}`;
-    let text = match[2];
-    if (row.kind === 'flag') {
-      if (text !== undefined) throw usage(grammar, `${spelled} takes no value, but '${text}' was given`);
-      values[name] = true;
-      continue;
-    }
-    if (text === undefined && row.kind === 'text') text = row.implied;
-    if (text === undefined) {
-      text = argv[++at];
-      if (text === undefined) throw usage(grammar, `${spelled} needs a value: ${spelled}=${placeholderOf(row)}`);
-    }
-    const earlier = values[name];
-    if (row.kind === 'list') values[name] = [...(Array.isArray(earlier) ? earlier : []), text];
-    else values[name] = parseValue(grammar, row, spelled, text);
   }
-  operands.push(...argv.slice(at));
   if (operands.length < expected.min) {
     throw usage(grammar, `missing argument, expected \`wavewright ${grammar.name} [OPTIONS] ${expected.usage}\``);
   }
   if (operands.length > expected.max) throw usage(grammar, `unexpected argument '${operands[expected.max]}'`);
-  const rest = { ...(quiet && { quiet }), ...(misplaced !== undefined && { misplaced }) };
   return { help: false, options: values as OptionValues<T>, operands, ...rest };
+}
+
+/** The arguments one by one, each read only when the one before is accepted: the first that is wrong is reported. */
+function* tokens(grammar: Grammar<OptionTable>, argv: readonly string[]): Generator<Token> {
+  const { options, operands: expected, singleDash = false } = grammar;
+  const names = nameIndex(options);
+  const spelling = singleDash ? /^--?([^-=][^=]*)(?:=(.*))?$/s : /^--([^=]+)(?:=(.*))?$/s;
+  const isHelp = (argument: string): boolean =>
+    argument === '--help' || (argument === '-h' && !names.has('h')) || (singleDash && argument === '-help');
+  for (let at = 0; at < argv.length; at++) {
+    const argument = argv[at]!;
+    const group = grammar.groupedFlags ? flagGroup(argument, names, options) : undefined;
+    const match = spelling.exec(argument);
+    if (argument === '--') {
+      yield { kind: 'end', operands: argv.slice(at + 1) };
+      return;
+    }
+    if (isHelp(argument)) yield { kind: 'help' };
+    else if (argument === '--quiet') yield { kind: 'quiet' };
+    else if (group) for (const name of group) yield { kind: 'option', name, spelled: `-${name}` };
+    else if (match !== null) {
+      const name = names.get(match[1]!) ?? unknownName(grammar, argument, match, names);
+      const row = options[name]!;
+      const implied = row.kind === 'text' ? row.implied : undefined;
+      const text = match[2] ?? (row.kind === 'flag' ? undefined : (implied ?? argv[++at]));
+      yield { kind: 'option', name, spelled: `--${match[1]}`, ...(text !== undefined && { text }) };
+    } else {
+      if (argument.startsWith('-') && argument !== '-') unknownOption(grammar, argument, names);
+      yield { kind: 'operand', text: argument };
+      if (expected.firstEndsOptions) {
+        const operands = argv.slice(at + 1);
+        const misplaced = ownOption(operands, spelling, names);
+        yield { kind: 'end', operands, ...(misplaced !== undefined && { misplaced }) };
+        return;
+      }
+    }
+  }
+}
+
+/** The value of an option once `token` is read, after `earlier` from its default or from the tokens before. */
+function valueAfter(grammar: Grammar<OptionTable>, token: Token & { kind: 'option' }, earlier: RawValue): RawValue {
+  const row = grammar.options[token.name]!;
+  const { spelled, text } = token;
+  if (row.kind === 'flag') {
+    if (text === undefined) return true;
+    throw usage(grammar, `${spelled} takes no value, but '${text}' was given`);
+  }
+  if (text === undefined) throw usage(grammar, `${spelled} needs a value: ${spelled}=${placeholderOf(row)}`);
+  if (row.kind === 'list') return [...(Array.isArray(earlier) ? earlier : []), text];
+  return parseValue(grammar, row, spelled, text);
 }
 
 /** The first of the program's words that is spelled as an option of ours; those behind -- are meant. */
@@ -211,6 +242,18 @@ function parseValue(grammar: Grammar<OptionTable>, row: OptionRow, spelled: stri
     default:
       return text;
   }
+}
+
+/** For an option in the right form whose name is not in the table. */
+function unknownName(
+  grammar: Grammar<OptionTable>,
+  argument: string,
+  [, name, text]: RegExpExecArray,
+  names: Map<string, string>,
+): never {
+  const isFlag = text !== undefined && ['help', 'quiet'].includes(name!);
+  if (isFlag) throw usage(grammar, `--${name} takes no value, but '${text}' was given`);
+  unknownOption(grammar, argument, names);
 }
 
 function unknownOption(grammar: Grammar<OptionTable>, argument: string, names: Map<string, string>): never {

@@ -1,4 +1,4 @@
-import type { OptionTable, OptionValues } from './options.ts';
+import type { Operands, OptionTable, OptionValues } from './options.ts';
 
 /** Where a command writes. Data goes to `stdout`, everything else to `stderr`. Writes are synchronous and complete. */
 export interface CommandContext {
@@ -13,18 +13,6 @@ export interface CommandContext {
   readonly isQuiet?: boolean;
   /** What time limits are measured with, in milliseconds; by default wall time. */
   readonly clock?: () => number;
-}
-
-/** What a command takes besides options. */
-export interface Operands {
-  /** As shown in the usage line, for example `FILE...`. */
-  readonly usage: string;
-  readonly min: number;
-  readonly max: number;
-  /** What it may be, where that is a short list: for completion. */
-  readonly choices?: readonly string[];
-  /** Everything after the first operand belongs to the program that it names, options included. */
-  readonly firstEndsOptions?: boolean;
 }
 
 /** The part of a command that stands in the overview; the rest is loaded when the command is used. */

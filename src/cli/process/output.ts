@@ -1,5 +1,5 @@
 import { writeSync } from 'node:fs';
-import { WavewrightError } from '../base/errors.ts';
+import { WavewrightError } from '../../base/errors.ts';
 
 const encoder = new TextEncoder();
 /** Status of a process that SIGPIPE ended, as shells report it. */

@@ -1,6 +1,6 @@
 import { closeSync, constants, fstatSync, openSync, readFileSync } from 'node:fs';
-import type { ErrorReport } from '../base/errors.ts';
-import { printable } from '../base/text.ts';
+import type { ErrorReport } from '../../base/errors.ts';
+import { printable } from '../../base/text.ts';
 
 const MAX_SOURCE_BYTES = 2 ** 24;
 const MAX_COLUMNS = 160;

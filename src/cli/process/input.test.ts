@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync, symlinkSync, truncateSync, writeFileSync } from 'n
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { after, test } from 'node:test';
-import { type ErrorCode, WavewrightError } from '../base/errors.ts';
+import { type ErrorCode, WavewrightError } from '../../base/errors.ts';
 import { readInput } from './input.ts';
 
 const scratch = mkdtempSync(path.join(tmpdir(), 'wavewright-input-'));

@@ -1,6 +1,6 @@
 /** A lock that one process of a machine holds at a time, and that a process which dies gives back. */
 import { createServer } from 'node:net';
-import { WavewrightError } from '../base/errors.ts';
+import { WavewrightError } from '../../base/errors.ts';
 
 /** Sockets in the abstract namespace of Linux, and pipes of Windows, are names without a file. */
 const NAMES: Readonly<Partial<Record<NodeJS.Platform, (name: string) => string>>> = {

@@ -1,7 +1,7 @@
-import { type ErrorReport, WavewrightError } from '../base/errors.ts';
-import { printable } from '../base/text.ts';
-import { paint } from './colour.ts';
-import type { CommandContext } from './command.ts';
+import { type ErrorReport, WavewrightError } from '../../base/errors.ts';
+import { printable } from '../../base/text.ts';
+import type { CommandContext } from '../arguments/command.ts';
+import { paint } from '../process/colour.ts';
 import { sourceExcerpt } from './source-excerpt.ts';
 
 const INTERNAL_STATUS = 70;

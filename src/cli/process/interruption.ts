@@ -1,4 +1,4 @@
-import { printable } from '../base/text.ts';
+import { printable } from '../../base/text.ts';
 
 /** Ctrl-C while a program runs: it is stopped, and says where it was; a second one ends the process at once, as without this. */
 export class Interruption implements Disposable {

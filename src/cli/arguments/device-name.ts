@@ -1,10 +1,10 @@
-import { WavewrightError } from '../base/errors.ts';
-import { type CodeObjectImage, openCodeObjects } from '../codeobject/container.ts';
-import { nodeDecompress } from '../codeobject/node-decompress.ts';
-import { formatTargetId, parseTargetId, type TargetId } from '../codeobject/target-id.ts';
-import type { Device } from '../device/device.ts';
-import { PROCESSORS } from '../isa/amdgpu/encoding/targets.ts';
-import { readInput } from './input.ts';
+import { WavewrightError } from '../../base/errors.ts';
+import { type CodeObjectImage, openCodeObjects } from '../../codeobject/container.ts';
+import { nodeDecompress } from '../../codeobject/node-decompress.ts';
+import { formatTargetId, parseTargetId, type TargetId } from '../../codeobject/target-id.ts';
+import type { Device } from '../../device/device.ts';
+import { PROCESSORS } from '../../isa/amdgpu/encoding/targets.ts';
+import { readInput } from '../process/input.ts';
 
 /** What a GPU address of 32 bits inside a device reaches. */
 const MAX_DEVICE_MEMORY_BYTES = 2 ** 32;
@@ -61,7 +61,7 @@ export async function openDevice(
   if (kind === 'hsa' && rest.length <= 1 && /^\d*$/.test(rest[0] ?? '')) {
     const index = Number(rest[0] ?? 0);
     if (open?.name === `hsa:${index}`) return open;
-    const { openNativeDevice } = await import('../devices/hsa-native/index.ts');
+    const { openNativeDevice } = await import('../../devices/hsa-native/index.ts');
     return openNativeDevice({ index });
   }
   if (kind !== 'emulated') throw noDevice(`no device '${name}'`);
@@ -82,8 +82,8 @@ export async function openDevice(
 /** Emulated devices take long to load, and not every command that names devices opens one. */
 export async function loadEmulator() {
   const [{ createEmulatedDevice }, { nodeThreads }] = await Promise.all([
-    import('../devices/emulated/index.ts'),
-    import('../devices/emulated/node-threads.ts'),
+    import('../../devices/emulated/index.ts'),
+    import('../../devices/emulated/node-threads.ts'),
   ]);
   return { createEmulatedDevice, nodeThreads };
 }

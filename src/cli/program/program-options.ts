@@ -1,18 +1,18 @@
 /** The options that say how a program runs: of `run`, of the upstream loaders' command lines, and of `.params` files for `test`. */
 import { closeSync, existsSync, openSync, statSync } from 'node:fs';
-import { WavewrightError } from '../base/errors.ts';
-import { printable } from '../base/text.ts';
-import type { FileSystem, OpenFile } from '../loader/host/file-system.ts';
-import { createNodeFileSystem, nodeStdin } from '../loader/host/node-file-system.ts';
-import { createSandbox } from '../loader/host/node-sandbox.ts';
-import { createNodeSystem } from '../loader/host/node-system.ts';
-import type { RunOptions } from '../loader/index.ts';
-import type { Extent } from '../loader/launch.ts';
-import { formatConversation } from '../loader/rpc/trace.ts';
-import type { CommandContext } from './command.ts';
-import { MEMORY_OPTION, WORKERS_OPTION } from './device-name.ts';
-import type { OptionRow, OptionTable, OptionValues } from './options.ts';
-import { writeAll } from './output.ts';
+import { WavewrightError } from '../../base/errors.ts';
+import { printable } from '../../base/text.ts';
+import type { FileSystem, OpenFile } from '../../loader/host/file-system.ts';
+import { createNodeFileSystem, nodeStdin } from '../../loader/host/node-file-system.ts';
+import { createSandbox } from '../../loader/host/node-sandbox.ts';
+import { createNodeSystem } from '../../loader/host/node-system.ts';
+import type { RunOptions } from '../../loader/index.ts';
+import type { Extent } from '../../loader/launch.ts';
+import { formatConversation } from '../../loader/rpc/trace.ts';
+import type { CommandContext } from '../arguments/command.ts';
+import { MEMORY_OPTION, WORKERS_OPTION } from '../arguments/device-name.ts';
+import type { OptionRow, OptionTable, OptionValues } from '../arguments/options.ts';
+import { writeAll } from '../process/output.ts';
 
 /** The queue counts work-items in 32 bits and a workgroup's in 16; what a device or kernel allows is checked where it is known. */
 const MAX_BLOCKS = 2 ** 32 - 1;

@@ -1,5 +1,5 @@
-import { instructionCounts, tierShares } from '../device/statistics.ts';
-import type { ProgramStatistics } from '../loader/index.ts';
+import { instructionCounts, tierShares } from '../../device/statistics.ts';
+import type { ProgramStatistics } from '../../loader/index.ts';
 
 const NAME_WIDTH = 28;
 const row = (name: string, ...parts: string[]) => `  ${name.padEnd(NAME_WIDTH)}${parts.join(', ')}`;

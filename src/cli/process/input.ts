@@ -1,5 +1,5 @@
 import { fstatSync, readFileSync, statSync } from 'node:fs';
-import { WavewrightError } from '../base/errors.ts';
+import { WavewrightError } from '../../base/errors.ts';
 
 /** Node reads at most this much into one buffer. */
 const MAX_INPUT_BYTES = 2 ** 31 - 1;

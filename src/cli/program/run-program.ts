@@ -1,0 +1,59 @@
+/** How `run` reads its arguments and runs a program; batches and the loaders of LLVM's names do so as well. */
+import { type CodeObjectImage, pickCodeObject } from '../../codeobject/container.ts';
+import { parseTargetId } from '../../codeobject/target-id.ts';
+import type { Device } from '../../device/device.ts';
+import { formatInspection, formatResources, inspectProgram, runProgram } from '../../loader/index.ts';
+import type { CommandContext } from '../arguments/command.ts';
+import type { Grammar } from '../arguments/options.ts';
+import { Interruption } from '../process/interruption.ts';
+import { acquireMachineLock } from '../process/machine-lock.ts';
+import { formatStatistics } from '../text/statistics-text.ts';
+import { gridOf, PROGRAM_OPTIONS, type ProgramOptions, runOptions } from './program-options.ts';
+
+export const RUN_GRAMMAR = {
+  name: 'run',
+  operands: { usage: 'IMAGE [ARGUMENT...]', min: 1, max: Number.POSITIVE_INFINITY, firstEndsOptions: true },
+  singleDash: true,
+  options: PROGRAM_OPTIONS,
+} as const satisfies Grammar<typeof PROGRAM_OPTIONS>;
+
+export interface ProgramRun {
+  readonly options: ProgramOptions;
+  /** The path of the program and its arguments. */
+  readonly args: readonly string[];
+  /** What the file holds; the one that fits the device runs. */
+  readonly images: readonly CodeObjectImage[];
+  /** Stays open. */
+  readonly device: Device;
+  /** Since when the time limit runs; by default since the call. */
+  readonly startedMs?: number;
+}
+
+/** Runs a program to its end, or shows what would run; the exit status. */
+export async function runImages(context: CommandContext, run: ProgramRun): Promise<number> {
+  const { options, args, device } = run;
+  using resources = new DisposableStack();
+  const { bytes, name } = pickCodeObject(run.images, parseTargetId(device.properties.targetId));
+  if (options.inspect) {
+    const stackSizeBytes = options['stack-size'];
+    const stack = stackSizeBytes === undefined ? {} : { stackSizeBytes };
+    context.stdout(formatInspection(inspectProgram(bytes, { device, name, ...stack, ...gridOf(options) })));
+    return 0;
+  }
+  const { stderr } = context;
+  const runWith = runOptions(options, context, resources);
+  if (options.serialize) resources.use(await acquireMachineLock());
+  const interruption = context.isProcess ? resources.use(new Interruption()) : undefined;
+  const onAbort = (kernel: string, waves: readonly string[]) => stderr(Interruption.report(kernel, waves));
+  const result = await runProgram(bytes, {
+    ...runWith,
+    ...(run.startedMs !== undefined && { startedMs: run.startedMs }),
+    ...(interruption && { signal: interruption.signal, onAbort }),
+    device,
+    name,
+    args,
+    ...(options['print-resource-usage'] && { onKernel: (kernel) => stderr(`${formatResources(kernel)}\n`) }),
+  });
+  if (options.stats) stderr(formatStatistics(result.statistics));
+  return result.status;
+}
