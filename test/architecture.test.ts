@@ -82,7 +82,7 @@ const ROOMS: Readonly<Record<string, readonly string[]>> = {
   hsa: ['objects', 'signals', 'memory', 'executables', 'queues', 'runtime', '.'],
   inspect: ['objdump', '.'],
   isa: ['amdgpu'],
-  'isa/amdgpu': ['encoding', 'semantics', 'rows', 'text', 'report', '.'],
+  'isa/amdgpu': ['encoding', 'semantics', 'rows', 'text', 'effects', 'report', '.'],
   'isa/amdgpu/rows': ['matrix', 'vector', 'memory', 'scalar', '.'],
   'isa/amdgpu/text': ['assembler', '.'],
   loader: ['host', 'rpc', '.'],

@@ -77,7 +77,6 @@ const OVERLOADED_NAMES: readonly string[] = [
 const UNUSED_FILES: readonly string[] = [
   // For those who rewrite code.
   'src/flow/reaching-definitions.ts',
-  'src/ir/effects.ts',
   // Programs as text and what is wrong with them: for tests of front ends, and for those who debug one.
   'src/ir/leaf-text.ts',
   'src/ir/product-text.ts',

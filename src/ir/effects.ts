@@ -1,6 +1,9 @@
 /**
  * What an instruction in its place may touch, as far as its encoding tells, whether or not its meaning is known: what analyses, listings and
  * rewriters of code ask. Everything that the instruction's program touches lies within its effects.
+ *
+ * Some state has a number in the file of scalar registers as well (EXEC, VCC, M0 of AMDGPU). It stands in both lists, as a range of registers
+ * and as a slot, however the instruction names it: asking either list is enough.
  */
 import type { MemorySpace, StateSlot } from './types.ts';
 
@@ -17,12 +20,21 @@ export interface RegisterRange {
   readonly dwords: number;
 }
 
-/** A range that an instruction writes. `isPartial`: bits or active lanes of it may keep what they had. */
+/** A range that an instruction reads. `isCrossLane`: in other lanes than the active ones, too. */
+export interface ReadRange extends RegisterRange {
+  readonly isCrossLane: boolean;
+}
+
+/**
+ * A range that an instruction writes, in all or in the active lanes; scalar registers are the same in all. `isPartial`: bits or some of these
+ * lanes may keep what they had, so that a value from before may still be needed. Bits that stay in a register that is written are read, too.
+ */
 export interface WrittenRange extends RegisterRange {
+  readonly lanes: 'all' | 'active';
   readonly isPartial: boolean;
 }
 
-/** An access to memory. `unknown` is a space that the encoding does not tell. */
+/** An access to memory. `constant` is global memory through a cache that sees no stores; `unknown` is a space that the encoding does not tell. */
 export interface MemoryEffect {
   readonly space: MemorySpace | 'constant' | 'unknown';
   readonly access: 'load' | 'store' | 'atomic';
@@ -42,12 +54,11 @@ export type WaitCounter =
   | 'kmcnt';
 
 export interface Effects {
-  readonly reads: readonly RegisterRange[];
+  readonly reads: readonly ReadRange[];
   readonly writes: readonly WrittenRange[];
-  /** State that no operand names: SCC, EXEC, VCC, M0, MODE, ... */
   readonly readsState: ReadonlySet<StateSlot>;
   readonly writesState: ReadonlySet<StateSlot>;
-  /** Registers that a value known only at run time chooses: any of these files may be read, or written. */
+  /** Registers that a value known only at run time chooses, or that the encoding's tables do not tell: any of these files may be read, or written. */
   readonly readsAnyOf: ReadonlySet<RegisterFile>;
   readonly writesAnyOf: ReadonlySet<RegisterFile>;
   readonly memory: readonly MemoryEffect[];

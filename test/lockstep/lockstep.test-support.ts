@@ -168,6 +168,11 @@ export class Lockstep {
     for (let i = 0; i < this.#initialMemory.length; i++) this.#initialMemory[i] = random();
   }
 
+  /** What every run begins with, to be looked at and changed. */
+  get initial(): Uint32Array {
+    return this.#initial;
+  }
+
   /** Puts the address of the data into two scalar registers. */
   setWindow(register: number): void {
     this.#initial[register] = this.#plain.data;

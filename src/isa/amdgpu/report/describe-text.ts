@@ -33,6 +33,12 @@ function encodingText(encoding: DescribedEncoding): string {
 }
 
 const ROLES = { read: 'read', write: 'written', readwrite: 'read and written' } as const;
+const EFFECTS = [
+  ['reads', 'readsState'],
+  ['writes', 'writesState'],
+  ['memory', 'memory'],
+  ['raises', 'counters'],
+] as const;
 const CONDITIONS = { glc: ' when glc is set', vgpr: ' unless lds is set' } as const;
 
 function operandText({ field, type, access, file, widthBits, writtenIf }: DescribedOperand): string {
@@ -42,8 +48,11 @@ function operandText({ field, type, access, file, widthBits, writtenIf }: Descri
 }
 
 function descriptionText(description: Description, processors: readonly string[]): string {
-  const { name, rowName, encodings, operands, flags, exactness, meaning, manual } = description;
-  const set = Object.entries(flags).filter(([flag]) => flag !== 'approximate');
+  const { name, rowName, encodings, operands, flags, exactness, effects, meaning, manual } = description;
+  const set = Object.entries(flags).filter(([flag]) => flag !== 'approximate' && flag !== 'touches');
+  const touched = EFFECTS.flatMap(([what, key]) =>
+    effects[key].length > 0 ? [`  ${what.padEnd(8)} ${effects[key].join(', ')}`] : [],
+  );
   const lines = [
     `${name} (${processors.join(', ')})${rowName === name ? '' : `, ${rowName} in earlier generations`}`,
     ...(manual === undefined ? [] : [`manual: ${manual}`]),
@@ -54,6 +63,7 @@ function descriptionText(description: Description, processors: readonly string[]
     ...(set.length > 0
       ? [`flags: ${set.map(([flag, value]) => (value === true ? flag : `${flag}=${value}`)).join(', ')}`]
       : []),
+    ...(touched.length > 0 ? ['effects besides operands:', ...touched] : []),
     ...(meaning.length > 0 ? ['meaning:', ...meaning.slice(0, MAX_MEANING_LINES).map((line) => `  ${line}`)] : []),
     ...(meaning.length > MAX_MEANING_LINES ? [`  ... and ${meaning.length - MAX_MEANING_LINES} lines more`] : []),
   ];

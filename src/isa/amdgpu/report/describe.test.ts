@@ -47,6 +47,10 @@ test('a description has encodings, operands, meaning and the section of the manu
     ],
   );
   assert.equal(fma!.manual, 'CDNA2 ISA 12.11');
+  assert.match(
+    descriptionsText(describe('ds_append', targetFor('gfx1200'))),
+    /effects besides operands:\n {2}reads {4}m0, exec\n {2}memory {3}lds atomic, lds load\n {2}raises {3}dscnt\n/,
+  );
   assert.match(descriptionsText([fma!]), /VOP3 {9}opcode 0x1cb, 8 bytes, 110100\.+\n {4}op\[25:16\] vdst\[7:0\]/);
 });
 

@@ -1,6 +1,7 @@
 /** Everything that a row says about an instruction, for `wavewright isa show`. */
 import { WavewrightError } from '../../../base/errors.ts';
 import { formatProgram } from '../../../ir/program-text.ts';
+import { effectsOf } from '../effects/effects.ts';
 import { type Encoding, encodingsOf } from '../encoding/decode.ts';
 import { Draft } from '../encoding/encode.ts';
 import type { Field, FormatName } from '../encoding/formats.ts';
@@ -27,6 +28,15 @@ export interface DescribedOperand extends OperandSpec {
   readonly widthBits: number;
 }
 
+export interface DescribedEffects {
+  readonly readsState: readonly string[];
+  readonly writesState: readonly string[];
+  /** Spaces and how they are accessed. */
+  readonly memory: readonly string[];
+  /** What it raises until it is done. */
+  readonly counters: readonly string[];
+}
+
 export interface Description {
   /** As the target calls it. */
   readonly name: string;
@@ -37,6 +47,8 @@ export interface Description {
   readonly operands: readonly DescribedOperand[];
   readonly flags: RowFlags;
   readonly exactness: Exactness;
+  /** Of the first encoding, besides its operands. */
+  readonly effects: DescribedEffects;
   /** What it does, one line for each effect; empty when it is missing. */
   readonly meaning: readonly string[];
   /** Section of AMD's manual. */
@@ -67,6 +79,7 @@ export function describe(name: string, target: Target): Description[] {
 
 function describeRow(row: Row, name: string, encodings: readonly Encoding[], target: Target): Description {
   const waveSize = target.waveSizes[0]!;
+  const draft = sample(row, encodings[0]!, target);
   return {
     name,
     rowName: row.name,
@@ -86,7 +99,8 @@ function describeRow(row: Row, name: string, encodings: readonly Encoding[], tar
     })),
     flags: row.flags,
     exactness: exactnessOf(row),
-    meaning: meaningOf(row, encodings[0]!, target),
+    effects: describedEffects(draft),
+    meaning: meaningOf(draft),
     manual: manualSection(row.format, target.families),
   };
 }
@@ -99,9 +113,8 @@ function widthOf({ type }: OperandSpec, waveSize: 32 | 64): number {
   return type.startsWith('v2') ? 2 * Number(digits) : Number(digits);
 }
 
-/** The meaning with different registers for all operands: vector ones where both are possible. */
-function meaningOf(row: Row, encoding: Encoding, target: Target): string[] {
-  if (!row.semantics) return [];
+/** Different registers for all operands: vector ones where both are possible. */
+function sample(row: Row, encoding: Encoding, target: Target): Draft {
   const waveSize = target.waveSizes[0]!;
   const draft = new Draft(encoding, { target, waveSize });
   row.operands.forEach((spec, index) => {
@@ -116,6 +129,22 @@ function meaningOf(row: Row, encoding: Encoding, target: Target): string[] {
     ['op_sel_hi_2', 1],
   ] as const)
     if (draft.has(field)) draft.set(field, value);
+  return draft;
+}
+
+function describedEffects(draft: Draft): DescribedEffects {
+  const { readsState, writesState, memory, counters } = effectsOf(draft);
+  return {
+    readsState: [...readsState],
+    writesState: [...writesState],
+    memory: memory.map(({ space, access }) => `${space} ${access}`),
+    counters: [...counters],
+  };
+}
+
+function meaningOf(draft: Draft): string[] {
+  const { row } = draft;
+  if (!row.semantics) return [];
   const fields = row.operands.map(({ field }) => field);
   const nameOf = (index: number): string => {
     const field = fields[index] ?? 'dppLanes';

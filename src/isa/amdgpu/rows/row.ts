@@ -2,7 +2,8 @@
  * One row per instruction: name, opcodes per generation, operands with their roles, meaning. Decoder, disassembler, liveness
  * and every executor derive from it. The rows stand in `instructions/<format>.ts`.
  */
-import type { Value } from '../../../ir/types.ts';
+import type { MemoryEffect, RegisterFile, WaitCounter } from '../../../ir/effects.ts';
+import type { StateSlot, Value } from '../../../ir/types.ts';
 import type { Family, FormatName } from '../encoding/formats.ts';
 import type { InstructionBuilder } from '../semantics/instruction-builder.ts';
 
@@ -113,7 +114,33 @@ export interface RowFlags {
   readonly integerClamp?: boolean;
   /** How results can differ from the hardware's; without it they are exact. */
   readonly approximate?: string;
+  /** What it touches besides its operands and what its meaning says, where the format does not tell. */
+  readonly touches?: Touches;
+  /** The counter that it raises, where the format does not tell: that of stores, of ray tracing, of scalar memory. */
+  readonly counter?: 'store' | 'bvh' | 'scalar';
+  /** Waits for all counters; for those that s_waitcnt has in simm16; for these: one in bits 5:0, the first of two in bits 13:8. */
+  readonly waits?: 'all' | 'packed' | readonly WaitCounter[];
 }
+
+export interface Touches {
+  readonly readsState?: readonly StateSlot[];
+  readonly writesState?: readonly StateSlot[];
+  readonly readsAnyOf?: readonly RegisterFile[];
+  readonly writesAnyOf?: readonly RegisterFile[];
+  /** Its accesses, in place of what the format and the operands tell. */
+  readonly memory?: readonly MemoryEffect[];
+  /** Reads vector registers in lanes that are off, too. */
+  readonly isCrossLane?: boolean;
+  /** Leaves some of its destination as it was, and writes lanes that are off where others of their group are on. */
+  readonly isPartial?: boolean;
+}
+
+/** Branches of gfx9 that keep what is left to do on a stack in SGPRs (CDNA2 ISA 4.2.1). */
+export const FORK: RowFlags = {
+  terminator: 'jump',
+  writesExec: true,
+  touches: { readsAnyOf: ['scalar'], writesAnyOf: ['scalar'] },
+};
 
 /** Opcode -1: the family lacks what its ancestors have. */
 export interface Opcode {

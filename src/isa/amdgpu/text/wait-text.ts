@@ -1,48 +1,15 @@
 /** Waiting, in text: counters of s_waitcnt and s_waitcnt_depctr, and the hints of s_delay_alu. */
 
-import type { Family } from '../encoding/formats.ts';
+import {
+  type PackedCounter as Counter,
+  counterOf,
+  dependencyCounters,
+  limitOf,
+  WAIT_COUNTERS,
+} from '../encoding/wait-counters.ts';
 import type { TextReader } from './assembler/text-reader.ts';
 import { hex } from './operand-text.ts';
 import { call, type ImmediateSpelling, named, ofFamily } from './spelling.ts';
-
-/** A counter in pieces, lowest bits first. */
-interface Counter {
-  readonly name: string;
-  readonly bits: readonly (readonly [low: number, width: number])[];
-}
-
-const counter = (name: string, ...bits: Counter['bits']): Counter => ({ name, bits });
-
-/** s_waitcnt: CDNA2 ISA 4.4; RDNA2 ISA 4.4; RDNA3 ISA 5.6. */
-const WAIT_COUNTERS: Readonly<Partial<Record<Family, readonly Counter[]>>> = {
-  gfx9: [counter('vmcnt', [0, 4], [14, 2]), counter('expcnt', [4, 3]), counter('lgkmcnt', [8, 4])],
-  gfx10: [counter('vmcnt', [0, 4], [14, 2]), counter('expcnt', [4, 3]), counter('lgkmcnt', [8, 6])],
-  gfx11: [counter('vmcnt', [10, 6]), counter('expcnt', [0, 3]), counter('lgkmcnt', [4, 6])],
-};
-
-/** s_waitcnt_depctr, for hazards inside the wave (LLVM, AMDGPU user guide "depctr"). */
-const DEPENDENCY_COUNTERS_GFX101: readonly Counter[] = [
-  counter('depctr_sa_sdst', [0, 1]),
-  counter('depctr_va_vdst', [12, 4]),
-  counter('depctr_va_sdst', [9, 3]),
-  counter('depctr_va_ssrc', [8, 1]),
-  counter('depctr_va_vcc', [1, 1]),
-  counter('depctr_vm_vsrc', [2, 3]),
-];
-const DEPENDENCY_COUNTERS: readonly Counter[] = [counter('depctr_hold_cnt', [7, 1]), ...DEPENDENCY_COUNTERS_GFX101];
-const dependencyCounters = (families: readonly Family[]): readonly Counter[] =>
-  families.includes('gfx101') ? DEPENDENCY_COUNTERS_GFX101 : DEPENDENCY_COUNTERS;
-
-const limitOf = ({ bits }: Counter): number => 2 ** bits.reduce((sum, [, width]) => sum + width, 0) - 1;
-
-function counterOf(value: number, { bits }: Counter): number {
-  let [result, at] = [0, 0];
-  for (const [low, width] of bits) {
-    result |= ((value >> low) & (2 ** width - 1)) << at;
-    at += width;
-  }
-  return result;
-}
 
 function withCounter(value: number, { bits }: Counter, count: number): number {
   let [result, rest] = [value, count];

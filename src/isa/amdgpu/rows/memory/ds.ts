@@ -15,7 +15,7 @@ import {
 } from '../../semantics/memory.ts';
 import { ldsSwizzleSource } from '../../semantics/swizzle.ts';
 import { variant } from '../opcode-variants.ts';
-import { type Opcodes, type Row, row, type Semantics } from '../row.ts';
+import { type Opcodes, type Row, type RowFlags, row, type Semantics } from '../row.ts';
 
 const immediate = (b: InstructionBuilder, field: string): Value => b.dword(b.index(field), 0);
 
@@ -49,6 +49,8 @@ const renamed = (name: string, gfx9: number, gfx10 = gfx9): Opcodes => ({
 });
 
 /** Global wave sync, until gfx11. */
+/** M0 and the offset name the resource; memory has no part in it. */
+const GWS: RowFlags = { touches: { readsState: ['m0'], memory: [] } };
 const gws = (gfx9: number, gfx10: number): Opcodes => ({ gfx9, gfx10, gfx12: -1 });
 
 /**
@@ -349,7 +351,7 @@ export const DS_ROWS: readonly Row[] = [
   row('DS', 'ds_consume', common(0xbd, 0x3d), '=vdst:b32 offset:imm16', countLanes('sub', 'add')),
   row('DS', 'ds_append', common(0xbe, 0x3e), '=vdst:b32 offset:imm16', countLanes('add', 'sub')),
   row('DS', 'ds_nop', common(0x14), '', () => {}),
-  row('DS', 'ds_ordered_count', { gfx9: 0xbf, gfx90a: -1, gfx10: 0x3f, gfx12: -1 }, '=vdst:b32 addr:b32 offset:imm16'),
+  row('DS', 'ds_ordered_count', { gfx9: 0xbf, gfx90a: -1, gfx10: 0x3f, gfx12: -1 }, '=vdst:b32 addr:b32 offset:imm16', undefined, { touches: { readsState: ['m0'] } }),
 
   ...sourceInLds,
 
@@ -359,10 +361,10 @@ export const DS_ROWS: readonly Row[] = [
   row('DS', 'ds_sub_gs_reg_rtn', { gfx11: 0x7b, gfx12: -1 }, '=vdst:b64 data0:b32 offset:imm16'),
 
   // Global wave sync: between workgroups, on a resource that the driver allots. Its data stands in the place of the address.
-  row('DS', 'ds_gws_sema_release_all', gws(0x98, 0x18), 'offset:imm16'),
+  row('DS', 'ds_gws_sema_release_all', gws(0x98, 0x18), 'offset:imm16', undefined, GWS),
   row('DS', 'ds_gws_init', gws(0x99, 0x19), 'data:b32 offset:imm16', syncGlobally('gws-init')),
-  row('DS', 'ds_gws_sema_v', gws(0x9a, 0x1a), 'offset:imm16'),
-  row('DS', 'ds_gws_sema_br', gws(0x9b, 0x1b), 'data:b32 offset:imm16'),
-  row('DS', 'ds_gws_sema_p', gws(0x9c, 0x1c), 'offset:imm16'),
+  row('DS', 'ds_gws_sema_v', gws(0x9a, 0x1a), 'offset:imm16', undefined, GWS),
+  row('DS', 'ds_gws_sema_br', gws(0x9b, 0x1b), 'data:b32 offset:imm16', undefined, GWS),
+  row('DS', 'ds_gws_sema_p', gws(0x9c, 0x1c), 'offset:imm16', undefined, GWS),
   row('DS', 'ds_gws_barrier', gws(0x9d, 0x1d), 'data:b32 offset:imm16', syncGlobally('gws-barrier')),
 ];

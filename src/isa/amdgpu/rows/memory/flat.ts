@@ -15,7 +15,7 @@ import {
   store,
   type VectorMemory,
 } from '../../semantics/memory.ts';
-import { type Opcodes, type Row, row } from '../row.ts';
+import { type Opcodes, type Row, type RowFlags, row } from '../row.ts';
 
 /** Registers of an address operand as one value; undefined when the addressing mode has none. */
 function address(b: InstructionBuilder, field: string): Value | undefined {
@@ -111,6 +111,11 @@ const addressByLane = (verb: string, gfx10: number, gfx11: number): Opcodes => (
   gfx11: [`global_${verb}_addtid_b32`, gfx11],
 });
 
+/** M0 says which of the registers take part (RDNA4 ISA 10.7). */
+const BLOCK: RowFlags = { touches: { readsState: ['m0'], isPartial: true } };
+/** Lanes get what others load. */
+const TRANSPOSED: RowFlags = { touches: { isCrossLane: true } };
+
 // biome-ignore format: one row per line, as the tables of the manual
 export const FLAT_ROWS: readonly Row[] = [
   ...loadAndStoreRows(FLAT),
@@ -124,18 +129,18 @@ export const FLAT_ROWS: readonly Row[] = [
   clampedSubtraction(GLOBAL),
   conditionalSubtraction(GLOBAL),
   // Memory is coherent: there is nothing to write back or to invalidate.
-  ...(['inv', 'wb', 'wbinv'] as const).map((name, i) => row('GLOBAL', `global_${name}`, { gfx12: [43, 44, 79][i]! }, '', () => {})),
+  ...(['inv', 'wb', 'wbinv'] as const).map((name, i) => row('GLOBAL', `global_${name}`, { gfx12: [43, 44, 79][i]! }, '', () => {}, name === 'inv' ? {} : { counter: 'store' })),
   // Known by name.
-  row('GLOBAL', 'global_load_block', { gfx12: 0x53 }, GLOBAL.loadOperands('=', 'b1024')),
-  row('GLOBAL', 'global_store_block', { gfx12: 0x54 }, GLOBAL.storeOperands('b1024')),
-  row('GLOBAL', 'global_load_tr_b128', { gfx12: 0x57 }, GLOBAL.loadOperands('=', 'wave128')),
-  row('GLOBAL', 'global_load_tr_b64', { gfx12: 0x58 }, GLOBAL.loadOperands('=', 'wave64')),
+  row('GLOBAL', 'global_load_block', { gfx12: 0x53 }, GLOBAL.loadOperands('=', 'b1024'), undefined, BLOCK),
+  row('GLOBAL', 'global_store_block', { gfx12: 0x54 }, GLOBAL.storeOperands('b1024'), undefined, BLOCK),
+  row('GLOBAL', 'global_load_tr_b128', { gfx12: 0x57 }, GLOBAL.loadOperands('=', 'wave128'), undefined, TRANSPOSED),
+  row('GLOBAL', 'global_load_tr_b64', { gfx12: 0x58 }, GLOBAL.loadOperands('=', 'wave64'), undefined, TRANSPOSED),
   row('GLOBAL', 'global_atomic_ordered_add_b64', { gfx12: 0x73 }, GLOBAL.atomicOperands('b64', 'b64')),
   ...ldsLoadRows(GLOBAL),
   row('GLOBAL', 'global_load_dword_addtid', addressByLane('load', 0x16, 0x28), '=vdst:b32 saddr:address offset:simm13', load(byLane, { sizeBytes: 4 })),
   row('GLOBAL', 'global_store_dword_addtid', addressByLane('store', 0x17, 0x29), 'data:b32 saddr:address offset:simm13', store(byLane, 'data', 4)),
   ...loadAndStoreRows(SCRATCH),
   ...ldsLoadRows(SCRATCH),
-  row('SCRATCH', 'scratch_load_block', { gfx12: 0x53 }, SCRATCH.loadOperands('=', 'b1024')),
-  row('SCRATCH', 'scratch_store_block', { gfx12: 0x54 }, SCRATCH.storeOperands('b1024')),
+  row('SCRATCH', 'scratch_load_block', { gfx12: 0x53 }, SCRATCH.loadOperands('=', 'b1024'), undefined, BLOCK),
+  row('SCRATCH', 'scratch_store_block', { gfx12: 0x54 }, SCRATCH.storeOperands('b1024'), undefined, BLOCK),
 ];

@@ -1,7 +1,7 @@
 /**
  * MIMG: image accesses, known by name: images and samplers are not emulated. CDNA2 ISA 12.15; RDNA2 ISA 12.16, RDNA3 ISA 15.8, table 106.
  */
-import { alsoIn, type Row, row } from '../row.ts';
+import { alsoIn, type Row, type RowFlags, row } from '../row.ts';
 
 /** Opcodes on gfx9, gfx10 and gfx11; -1 where there is none. */
 const IMAGES: readonly (readonly [name: string, gfx9: number, gfx10: number, gfx11: number])[] = [
@@ -141,6 +141,16 @@ const IS_SAMPLE = /^(sample|gather|get_lod|msaa_load)/;
 
 const LATER = ['atomic_add_flt', 'atomic_min_flt', 'atomic_max_flt', 'atomic_pk_add_f16', 'atomic_pk_add_bf16'];
 
+/** Everything but stores and atomics loads, if only what the resource is like. */
+const accessing = (name: string): RowFlags => ({
+  touches: {
+    memory: [
+      { space: 'global', access: name.startsWith('store') ? 'store' : name.startsWith('atomic') ? 'atomic' : 'load' },
+    ],
+  },
+  ...(name.startsWith('bvh') && { counter: 'bvh' }),
+});
+
 export const MIMG_ROWS: readonly Row[] = [
   ...IMAGES.flatMap(([name, gfx9, gfx10, gfx11]) => {
     const inSample = IS_SAMPLE.test(name);
@@ -158,8 +168,10 @@ export const MIMG_ROWS: readonly Row[] = [
         ...(NAMES_GFX12[name] && { gfx12: [`image_${NAMES_GFX12[name]}`, gfx11] as const }),
       },
       '',
+      undefined,
+      accessing(name),
     );
     return inSample ? alsoIn('VSAMPLE', image, { gfx12: gfx11 }) : [image];
   }),
-  ...LATER.map((name, i) => row('MIMG', `image_${name}`, { gfx12: 131 + i }, '')),
+  ...LATER.map((name, i) => row('MIMG', `image_${name}`, { gfx12: 131 + i }, '', undefined, accessing(name))),
 ];

@@ -14,7 +14,7 @@ import {
   transferAddress,
   type VectorMemory,
 } from '../../semantics/memory.ts';
-import { type Opcodes, type Row, row, type Semantics } from '../row.ts';
+import { type Opcodes, type Row, type RowFlags, row, type Semantics } from '../row.ts';
 
 const ADDRESS = 'vaddr:address srsrc:b128 soffset:b32 offset:imm12';
 
@@ -91,8 +91,26 @@ const LDS_LOADS: readonly (readonly [name: string, opcode: number, kind?: LoadKi
   ['format_x', 50],
 ];
 
+/** What the form with a conversion, which has no meaning, does too. */
+const TO_LDS: RowFlags = {
+  touches: {
+    readsState: ['m0'],
+    memory: [
+      { space: 'global', access: 'load' },
+      { space: 'lds', access: 'store' },
+    ],
+  },
+};
+
 const ldsLoadRows = LDS_LOADS.map(([name, opcode, kind]) =>
-  row('MUBUF', `buffer_load_lds_${name}`, { gfx11: opcode, gfx12: -1 }, ADDRESS, kind && load(bufferPort, kind)),
+  row(
+    'MUBUF',
+    `buffer_load_lds_${name}`,
+    { gfx11: opcode, gfx12: -1 },
+    ADDRESS,
+    kind && load(bufferPort, kind),
+    TO_LDS,
+  ),
 );
 
 const storeFromLds: Semantics = (b) => {

@@ -7,7 +7,7 @@ import { setIndex } from '../../semantics/gpr-index.ts';
 import type { InstructionBuilder } from '../../semantics/instruction-builder.ts';
 import { sccNonZero } from '../../semantics/scc.ts';
 import { variant } from '../opcode-variants.ts';
-import { type Opcodes, type Row, type RowFlags, row, type Semantics } from '../row.ts';
+import { FORK, type Opcodes, type Row, type RowFlags, row, type Semantics } from '../row.ts';
 
 type Unary = (b: InstructionBuilder, x: Value) => Value;
 type Binary = (b: InstructionBuilder, x: Value, y: Value) => Value;
@@ -210,15 +210,15 @@ export const SOP1_ROWS: readonly Row[] = [
   sop1('s_movreld_b32', { gfx9: 0x2c, gfx10: 0x30, gfx11: 0x42 }, '=sdst:b32/whole ssrc0:b32', (_, x) => x),
   sop1('s_movreld_b64', { gfx9: 0x2d, gfx10: 0x31, gfx11: 0x43 }, '=sdst:b64/whole ssrc0:b64', (_, x) => x),
   sop1('s_movrelsd_2_b32', { gfx10: 0x49, gfx11: 0x44 }, '=sdst:b32/high ssrc0:b32/low', (_, x) => x),
-  sop1('s_cbranch_join', 0x2e, 'ssrc0:b32', undefined, { terminator: 'jump', writesExec: true }),
+  sop1('s_cbranch_join', 0x2e, 'ssrc0:b32', undefined, FORK),
   sop1('s_abs_i32', { gfx9: 0x30, gfx10: 0x34, gfx11: 0x15 }, '=sdst:i32 ssrc0:i32', (b, x) => sccNonZero(b, b.select(b.ltS(x, b.i32(0)), b.neg(x), x))),
   sop1('s_set_gpr_idx_idx', 0x32, 'ssrc0:b32', setIndex),
   sop1('s_bitreplicate_b64_b32', { gfx9: 0x37, gfx10: 0x3b, gfx11: 0x14 }, '=sdst:b64 ssrc0:b32', replicate),
   sop1('s_sendmsg_rtn_b32', { gfx11: 0x4c }, '=sdst:b32', (b) => b.low(messageReply(b)), MESSAGE),
   sop1('s_sendmsg_rtn_b64', { gfx11: 0x4d }, '=sdst:b64', messageReply, MESSAGE),
   sop1('s_barrier_signal', { gfx12: 0x4e }, 'ssrc0:b32', signalBarrier, SYNCHRONISES),
-  sop1('s_barrier_signal_isfirst', { gfx12: 0x4f }, 'ssrc0:b32', undefined, SYNCHRONISES),
-  sop1('s_get_barrier_state', { gfx12: 0x50 }, '=sdst:b32 ssrc0:b32'),
+  sop1('s_barrier_signal_isfirst', { gfx12: 0x4f }, 'ssrc0:b32', undefined, { ...SYNCHRONISES, touches: { writesState: ['scc'] } }),
+  sop1('s_get_barrier_state', { gfx12: 0x50 }, '=sdst:b32 ssrc0:b32', undefined, { counter: 'scalar' }),
   sop1('s_barrier_init', { gfx12: 0x51 }, 'ssrc0:b32', undefined, SYNCHRONISES),
   sop1('s_barrier_join', { gfx12: 0x52 }, 'ssrc0:b32', undefined, SYNCHRONISES),
   sop1('s_wakeup_barrier', { gfx12: 0x57 }, 'ssrc0:b32'),

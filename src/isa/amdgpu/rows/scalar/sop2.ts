@@ -6,7 +6,7 @@ import type { Value } from '../../../../ir/types.ts';
 import { bitField } from '../../semantics/bit-operations.ts';
 import type { InstructionBuilder } from '../../semantics/instruction-builder.ts';
 import { addSigned, sccCarry, sccNonZero, subSigned } from '../../semantics/scc.ts';
-import { type Opcodes, type OperandType, type Row, type RowFlags, row, type Semantics } from '../row.ts';
+import { FORK, type Opcodes, type OperandType, type Row, type RowFlags, row, type Semantics } from '../row.ts';
 
 type Binary = (b: InstructionBuilder, x: Value, y: Value) => Value;
 
@@ -125,7 +125,7 @@ export const SOP2_ROWS: readonly Row[] = [
   shift('s_bfe_i32', { gfx9: 0x26, gfx10: 0x28, gfx11: 0x27 }, 'i32', extract('shrS')),
   shift('s_bfe_u64', { gfx9: 0x27, gfx10: 0x29, gfx11: 0x28 }, 'u64', extract('shrU')),
   shift('s_bfe_i64', { gfx9: 0x28, gfx10: 0x2a, gfx11: 0x29 }, 'i64', extract('shrS')),
-  control('s_cbranch_g_fork', 0x29, 'ssrc0:b64 ssrc1:b64', { terminator: 'jump', writesExec: true }),
+  control('s_cbranch_g_fork', 0x29, 'ssrc0:b64 ssrc1:b64', FORK),
   sop2('s_absdiff_i32', { gfx9: 0x2a, gfx10: 0x2c, gfx11: 0x06 }, 'i32', absoluteDifference),
   control('s_rfe_restore_b64', 0x2b, 'ssrc0:b64 ssrc1:b32', { terminator: 'jump' }),
   sop2('s_mul_hi_u32', { gfx9: 0x2c, gfx10: 0x35, gfx11: 0x2d }, 'u32', (b, x, y) => b.op('i32.mulHiU', x, y)),

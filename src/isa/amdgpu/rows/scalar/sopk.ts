@@ -1,8 +1,9 @@
 /** SOPK: a 16-bit constant and a scalar register. CDNA2 ISA 12.2, "SOPK Instructions"; RDNA2 ISA 12.2, RDNA3 ISA 16.2. */
 
+import type { WaitCounter } from '../../../../ir/effects.ts';
 import { getRegister, setRegister } from '../../semantics/hardware-registers.ts';
 import { addSigned } from '../../semantics/scc.ts';
-import { type Opcodes, type Row, type RowFlags, row, type Semantics } from '../row.ts';
+import { FORK, type Opcodes, type Row, type RowFlags, row, type Semantics } from '../row.ts';
 import { type Comparison, RELATIONS } from './sopc.ts';
 
 function sopk(name: string, opcodes: Opcodes, operandText: string, semantics?: Semantics, flags?: RowFlags): Row {
@@ -38,7 +39,7 @@ const endSubvectors: Semantics = (b, kept) => {
 
 const SUBVECTORS: RowFlags = { terminator: 'conditional', writesExec: true };
 
-const WAITS: RowFlags = { synchronises: true };
+const waitsFor = (counter: WaitCounter): RowFlags => ({ synchronises: true, waits: [counter] });
 
 const call: Semantics = (b, distance) => {
   b.jump(b.add(b.nextPc(), b.sext64(distance!)));
@@ -64,15 +65,15 @@ export const SOPK_ROWS: readonly Row[] = [
   compare('s_cmpk_le_u32', { gfx9: 0x0d, gfx10: 0x0e, gfx12: -1 }, 'sdst:u32 simm16:imm16', RELATIONS.unsigned.le),
   sopk('s_addk_i32', { gfx9: 0x0e, gfx10: 0x0f, gfx12: ['s_addk_co_i32', 0x0f] }, '+sdst:i32 simm16:simm16', addSigned),
   sopk('s_mulk_i32', { gfx9: 0x0f, gfx10: 0x10 }, '+sdst:i32 simm16:simm16', (b, x, constant) => b.mul(x, constant)),
-  sopk('s_cbranch_i_fork', 0x10, 'sdst:b64 simm16:label', undefined, { terminator: 'jump', writesExec: true }),
+  sopk('s_cbranch_i_fork', 0x10, 'sdst:b64 simm16:label', undefined, FORK),
   sopk('s_getreg_b32', { gfx9: 0x11, gfx10: 0x12, gfx11: 0x11 }, '=sdst:b32', getRegister),
   sopk('s_setreg_b32', { gfx9: 0x12, gfx10: 0x13, gfx11: 0x12 }, 'sdst:b32', setRegister),
   sopk('s_setreg_imm32_b32', { gfx9: 0x14, gfx10: 0x15, gfx11: 0x13 }, 'literal:literal32', setRegister),
   sopk('s_call_b64', { gfx9: 0x15, gfx10: 0x16, gfx11: 0x14 }, '=sdst:b64 simm16:label', call, { terminator: 'jump' }),
-  sopk('s_waitcnt_vscnt', { gfx10: 0x17, gfx11: 0x18, gfx12: -1 }, 'sdst:b32 simm16:imm16', nothing, WAITS),
-  sopk('s_waitcnt_vmcnt', { gfx10: 0x18, gfx11: 0x19, gfx12: -1 }, 'sdst:b32 simm16:imm16', nothing, WAITS),
-  sopk('s_waitcnt_expcnt', { gfx10: 0x19, gfx11: 0x1a, gfx12: -1 }, 'sdst:b32 simm16:imm16', nothing, WAITS),
-  sopk('s_waitcnt_lgkmcnt', { gfx10: 0x1a, gfx11: 0x1b, gfx12: -1 }, 'sdst:b32 simm16:imm16', nothing, WAITS),
+  sopk('s_waitcnt_vscnt', { gfx10: 0x17, gfx11: 0x18, gfx12: -1 }, 'sdst:b32 simm16:imm16', nothing, waitsFor('vscnt')),
+  sopk('s_waitcnt_vmcnt', { gfx10: 0x18, gfx11: 0x19, gfx12: -1 }, 'sdst:b32 simm16:imm16', nothing, waitsFor('vmcnt')),
+  sopk('s_waitcnt_expcnt', { gfx10: 0x19, gfx11: 0x1a, gfx12: -1 }, 'sdst:b32 simm16:imm16', nothing, waitsFor('expcnt')),
+  sopk('s_waitcnt_lgkmcnt', { gfx10: 0x1a, gfx11: 0x1b, gfx12: -1 }, 'sdst:b32 simm16:imm16', nothing, waitsFor('lgkmcnt')),
   sopk('s_subvector_loop_begin', { gfx10: 0x1b, gfx11: 0x16, gfx12: -1 }, '+sdst:b32 simm16:label', beginSubvectors, SUBVECTORS),
   sopk('s_subvector_loop_end', { gfx10: 0x1c, gfx11: 0x17, gfx12: -1 }, '+sdst:b32 simm16:label', endSubvectors, SUBVECTORS),
 ];

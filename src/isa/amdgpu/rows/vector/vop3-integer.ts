@@ -12,6 +12,7 @@ import { signed24, unsigned24 } from './vop2.ts';
 const CLAMPS: RowFlags = { integerClamp: true };
 const HALVES_UNSAID: RowFlags = { opSelText: 'none' };
 const NO_VOP3_DPP: RowFlags = { noVop3Dpp: true };
+const PERMLANE_VAR: RowFlags = { noVop3Dpp: true, touches: { isCrossLane: true } };
 const CARRIES: RowFlags = { integerClamp: true, vop3b: true };
 const KEEPS_HIGH_HALF: RowFlags = { integerClamp: true, keepsHighHalf: true };
 
@@ -136,8 +137,8 @@ const LATER_ROWS: readonly Row[] = [
   row('VOP3', 'v_permlane16_b32', { gfx10: 0x377, gfx11: 0x25b }, PERMLANE, permuteRow(false), NO_VOP3_DPP),
   row('VOP3', 'v_permlanex16_b32', { gfx10: 0x378, gfx11: 0x25c }, PERMLANE, permuteRow(true), NO_VOP3_DPP),
   // The lanes come from src1: known by name.
-  row('VOP3', 'v_permlane16_var_b32', { gfx12: 0x30f }, '+vdst:b32 src0:b32 src1:b32', undefined, NO_VOP3_DPP),
-  row('VOP3', 'v_permlanex16_var_b32', { gfx12: 0x310 }, '+vdst:b32 src0:b32 src1:b32', undefined, NO_VOP3_DPP),
+  row('VOP3', 'v_permlane16_var_b32', { gfx12: 0x30f }, '+vdst:b32 src0:b32 src1:b32', undefined, PERMLANE_VAR),
+  row('VOP3', 'v_permlanex16_var_b32', { gfx12: 0x310 }, '+vdst:b32 src0:b32 src1:b32', undefined, PERMLANE_VAR),
   row('VOP3', 'v_cndmask_b16', { gfx11: 0x25d }, '=vdst:b16 src0:f16 src1:f16 src2:mask', (b, x, y, mask) => b.select(mask, y, x), HALVES_UNSAID),
   ternary('v_maxmin_u32', { gfx11: 0x262 }, 'u32', inTurn(maxU, minU)),
   ternary('v_minmax_u32', { gfx11: 0x263 }, 'u32', inTurn(minU, maxU)),

@@ -1,0 +1,50 @@
+/** The counters that s_waitcnt and s_waitcnt_depctr hold, and where. */
+import type { Family } from './formats.ts';
+
+/** A counter in pieces, lowest bits first. */
+export interface PackedCounter<Name extends string = string> {
+  readonly name: Name;
+  readonly bits: readonly (readonly [low: number, width: number])[];
+}
+
+const counter = <Name extends string>(name: Name, ...bits: PackedCounter['bits']): PackedCounter<Name> => ({
+  name,
+  bits,
+});
+
+/** s_waitcnt: CDNA2 ISA 4.4; RDNA2 ISA 4.4; RDNA3 ISA 5.6. */
+export const WAIT_COUNTERS: Readonly<
+  Partial<Record<Family, readonly PackedCounter<'vmcnt' | 'expcnt' | 'lgkmcnt'>[]>>
+> = {
+  gfx9: [counter('vmcnt', [0, 4], [14, 2]), counter('expcnt', [4, 3]), counter('lgkmcnt', [8, 4])],
+  gfx10: [counter('vmcnt', [0, 4], [14, 2]), counter('expcnt', [4, 3]), counter('lgkmcnt', [8, 6])],
+  gfx11: [counter('vmcnt', [10, 6]), counter('expcnt', [0, 3]), counter('lgkmcnt', [4, 6])],
+};
+
+/** s_waitcnt_depctr, for hazards inside the wave (LLVM, AMDGPU user guide "depctr"). */
+const DEPENDENCY_COUNTERS_GFX101: readonly PackedCounter[] = [
+  counter('depctr_sa_sdst', [0, 1]),
+  counter('depctr_va_vdst', [12, 4]),
+  counter('depctr_va_sdst', [9, 3]),
+  counter('depctr_va_ssrc', [8, 1]),
+  counter('depctr_va_vcc', [1, 1]),
+  counter('depctr_vm_vsrc', [2, 3]),
+];
+const DEPENDENCY_COUNTERS: readonly PackedCounter[] = [
+  counter('depctr_hold_cnt', [7, 1]),
+  ...DEPENDENCY_COUNTERS_GFX101,
+];
+export const dependencyCounters = (families: readonly Family[]): readonly PackedCounter[] =>
+  families.includes('gfx101') ? DEPENDENCY_COUNTERS_GFX101 : DEPENDENCY_COUNTERS;
+
+/** The highest count, which is no wait. */
+export const limitOf = ({ bits }: PackedCounter): number => 2 ** bits.reduce((sum, [, width]) => sum + width, 0) - 1;
+
+export function counterOf(value: number, { bits }: PackedCounter): number {
+  let [result, at] = [0, 0];
+  for (const [low, width] of bits) {
+    result |= ((value >> low) & (2 ** width - 1)) << at;
+    at += width;
+  }
+  return result;
+}
