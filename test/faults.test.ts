@@ -4,7 +4,7 @@
  */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { FaultKind } from '../src/device/device.ts';
+import type { FaultKind } from '../src/device/fault.ts';
 import { createEmulatedDevice } from '../src/devices/emulated/index.ts';
 import type { EmulatorOptions } from '../src/emulator/emulator.ts';
 import {

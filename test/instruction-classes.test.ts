@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { KernelRunner } from '../src/bench/kernel-runner.ts';
 import { KERNELS } from '../src/bench/kernels.ts';
-import type { DispatchStatistics } from '../src/device/device.ts';
+import type { DispatchStatistics } from '../src/device/statistics.ts';
 import type { EmulatorOptions } from '../src/emulator/emulator.ts';
 import { createEmulatedDevice } from '../src/index.ts';
 import { runImage } from './fuzz/run-image.ts';

@@ -1,6 +1,7 @@
 /** Kernels of a few instructions on an emulated device, through the HSA runtime: for suites that run on every executor. */
 import { assembleFile } from '../src/assembler/assemble-file.ts';
-import type { Device, TierInstructions } from '../src/device/device.ts';
+import type { Device } from '../src/device/device.ts';
+import type { TierInstructions } from '../src/device/statistics.ts';
 import { createEmulatedDevice } from '../src/devices/emulated/index.ts';
 import { nodeThreads } from '../src/devices/emulated/node-threads.ts';
 import type { EmulatorOptions } from '../src/emulator/emulator.ts';

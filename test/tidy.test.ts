@@ -26,7 +26,6 @@ const WIDE_COMMENTS: readonly string[] = [
   'src/bench/',
   'src/cli/',
   'src/codeobject/',
-  'src/device/',
   'src/devices/',
   'src/elf/',
   'src/emulator/',
@@ -47,7 +46,6 @@ const WIDE_COMMENTS: readonly string[] = [
 ];
 const OVERLOADED_NAMES: readonly string[] = [
   'Access:',
-  'ClassInstructions:',
   'Comparison:',
   'Control:',
   'Definition:',

@@ -6,7 +6,7 @@ import expected from '../examples/expected.json' with { type: 'json' };
 import { KernelRunner } from '../src/bench/kernel-runner.ts';
 import type { KernelBenchmark } from '../src/bench/kernels/kernel-benchmark.ts';
 import { KERNELS } from '../src/bench/kernels.ts';
-import type { DispatchStatistics } from '../src/device/device.ts';
+import type { DispatchStatistics } from '../src/device/statistics.ts';
 import type { ExecutorName } from '../src/emulator/emulator.ts';
 import { createEmulatedDevice, MemoryFileSystem, WavewrightError } from '../src/index.ts';
 import { runImage } from './fuzz/run-image.ts';

@@ -1,6 +1,7 @@
 /** Runs benchmark kernels on an emulated device, through the HSA runtime. */
 import { WavewrightError } from '../base/errors.ts';
-import type { Device, DispatchStatistics } from '../device/device.ts';
+import type { Device } from '../device/device.ts';
+import type { DispatchStatistics } from '../device/statistics.ts';
 import { createEmulatedDevice } from '../devices/emulated/index.ts';
 import type { EmulatorOptions } from '../emulator/emulator.ts';
 import { CodeObjectReader, createRuntime, type Queue, type Runtime } from '../hsa/index.ts';

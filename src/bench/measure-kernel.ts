@@ -1,5 +1,5 @@
 /** One kernel on one target: checked, measured, compared. */
-import type { TierInstructions } from '../device/device.ts';
+import type { TierInstructions } from '../device/statistics.ts';
 import { addStatistics } from '../device/statistics.ts';
 import type { KernelRunner, Measured } from './kernel-runner.ts';
 import { type Rival, runChecked, type Task } from './rivals.ts';

@@ -1,5 +1,23 @@
-/** Sums of what dispatches did. */
-import type { DispatchStatistics, TierInstructions } from './device.ts';
+/** What dispatches did, and sums of it. */
+
+/**
+ * Wave-instructions by what ran them: reference executor, handlers (T0), compiled regions (T1), loops
+ * compiled as a whole (T2).
+ */
+export type TierInstructions = Readonly<Record<'reference' | 'handlers' | 'regions' | 'loops', number>>;
+
+/** Wave-instructions by class; the device says which classes it tells apart. */
+export type InstructionCounts = Readonly<Record<string, number>>;
+
+export interface DispatchStatistics {
+  /** Wave-instructions executed. */
+  readonly instructions: number;
+  readonly tiers: TierInstructions;
+  /** Absent where the device does not count them. */
+  readonly classes?: InstructionCounts;
+  readonly workgroups: number;
+  readonly waves: number;
+}
 
 export const NO_STATISTICS: DispatchStatistics = {
   instructions: 0,
@@ -34,7 +52,9 @@ export const instructionCounts = (counts: Readonly<Record<string, number>>): str
     .map(([name, count]) => `${count} ${name}`)
     .join(', ');
 
-/** Shares of the tiers that ran anything, in percent: `1.2% handlers, 98.8% regions`; empty when nothing ran. */
+/**
+ * Shares of the tiers that ran anything, in percent: `1.2% handlers, 98.8% regions`; empty when nothing ran.
+ */
 export function tierShares(tiers: TierInstructions): string {
   const total = Object.values(tiers).reduce((sum, count) => sum + count, 0);
   return Object.entries(tiers)

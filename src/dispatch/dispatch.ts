@@ -4,7 +4,8 @@
 import { WavewrightError } from '../base/errors.ts';
 import { TimeLimit } from '../base/time-limit.ts';
 import { kernelName } from '../codeobject/kernel-name.ts';
-import type { Device, DispatchStatistics } from '../device/device.ts';
+import type { Device } from '../device/device.ts';
+import type { DispatchStatistics } from '../device/statistics.ts';
 import type { Executable } from '../hsa/executables/executable.ts';
 import { functionAddress } from '../hsa/executables/function-address.ts';
 import type { KernelSymbol } from '../hsa/executables/kernel-symbol.ts';

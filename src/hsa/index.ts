@@ -1,6 +1,11 @@
 /** The HSA runtime in TypeScript manners; see ARCHITECTURE.md for what stands on it. */
 
 export type * from '../device/device.ts';
+export type * from '../device/fault.ts';
+export type * from '../device/launch.ts';
+export type * from '../device/memory.ts';
+export type * from '../device/properties.ts';
+export type { DispatchStatistics, InstructionCounts, TierInstructions } from '../device/statistics.ts';
 export type { CodeNeeds } from './executables/call-graph.ts';
 export type { ConstructorOptions } from './executables/constructors.ts';
 export { Executable, type ExecutableOptions, type FreezeOptions, type LoadOptions } from './executables/executable.ts';

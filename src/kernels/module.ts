@@ -1,7 +1,7 @@
 /** Code that is loaded and linked, and its kernels. */
 import { WavewrightError } from '../base/errors.ts';
 import { kernelName } from '../codeobject/kernel-name.ts';
-import type { DispatchStatistics } from '../device/device.ts';
+import type { DispatchStatistics } from '../device/statistics.ts';
 import type { Executable } from '../hsa/executables/executable.ts';
 import type { KernelSymbol } from '../hsa/executables/kernel-symbol.ts';
 import { explicitParameters } from '../launch/kernel-arguments.ts';

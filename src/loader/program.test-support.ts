@@ -73,8 +73,8 @@ function* strings(context: KernelContext, address: bigint) {
 }
 
 export function wave(context: KernelContext, clientAddress: bigint, generation: Generation, laneCount = 64): Wave {
-  const { memory, packet } = context;
-  const kernarg = (offset: number) => memory.data(packet.kernargAddress + BigInt(offset), 8);
+  const { memory, launch } = context;
+  const kernarg = (offset: number) => memory.data(launch.argumentsAddress + BigInt(offset), 8);
   const connect = () => {
     const skip = generation.hasDoorbell ? 1 : 0;
     const struct = memory.data(clientAddress, generation.clientStructSizeBytes);
@@ -132,7 +132,7 @@ export const exit = (wave: Wave, status: bigint) =>
 
 /** `_end` up to LLVM 21: exits with main's result. */
 const endOf19: WaveBody = (wave) =>
-  exit(wave, BigInt(wave.memory.data(wave.packet.kernargAddress, 4).getInt32(0, true)));
+  exit(wave, BigInt(wave.memory.data(wave.launch.argumentsAddress, 4).getInt32(0, true)));
 
 const nothing: WaveBody = function* () {};
 

@@ -57,8 +57,8 @@ for (const generation of Object.values(GENERATIONS)) {
 
 test('the grid of _start and its hidden arguments are those that were asked for, the others are single', async () => {
   const { promise, device } = await run({
-    start: function* ({ packet, memory }) {
-      const data = memory.data(packet.kernargAddress, 288);
+    start: function* ({ launch, memory }) {
+      const data = memory.data(launch.argumentsAddress, 288);
       const at = (offset: number) => data.getUint32(32 + offset, true);
       assert.deepEqual([at(0), at(4), data.getUint16(44, true), data.getUint16(96, true)], [2, 3, 8, 2]);
       yield 'waiting';
@@ -66,7 +66,7 @@ test('the grid of _start and its hidden arguments are those that were asked for,
     options: { blocks: [2, 3, 1], threads: [8, 4, 1] },
   });
   assert.equal((await promise).status, 0);
-  const [begin, start, end] = device.packets;
+  const [begin, start, end] = device.launches;
   assert.deepEqual(
     [begin!.gridSize, begin!.workgroupSize],
     [
@@ -88,17 +88,17 @@ test('a kernel with a dynamic stack gets 16 KiB of scratch, or what was asked fo
   const first = await run();
   await first.promise;
   assert.deepEqual(
-    first.device.packets.map((packet) => packet.privateSegmentSizeBytes),
+    first.device.launches.map((launch) => launch.resources.privateSizeBytes),
     [0, 16_384, 0],
   );
   const second = await run({ options: { stackSizeBytes: 65_536 } });
   await second.promise;
-  assert.equal(second.device.packets[1]!.privateSegmentSizeBytes, 65_536);
+  assert.equal(second.device.launches[1]!.resources.privateSizeBytes, 65_536);
   const third = await run({ options: { stackSizeBytes: 2 ** 30 } });
   const refusal =
     /kernel '_start' asks for 1073741824 bytes of private memory for each work-item, fake:gfx90a has at most 262128$/;
   await assert.rejects(third.promise, refusal);
-  assert.equal(third.device.packets.length, 0, 'it is known before the first kernel runs');
+  assert.equal(third.device.launches.length, 0, 'it is known before the first kernel runs');
 });
 
 test('the clock frequency of the device is stored for the program', async () => {

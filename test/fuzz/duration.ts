@@ -3,8 +3,9 @@
  * large blocks and many branches. A call that advances the device returns soon, and a cancelled dispatch is over.
  */
 
-import type { Device, Dispatch } from '../../src/device/device.ts';
+import type { Device } from '../../src/device/device.ts';
 import { guestAddress } from '../../src/device/guest-address.ts';
+import type { Dispatch } from '../../src/device/launch.ts';
 import { createEmulatedDevice } from '../../src/devices/emulated/index.ts';
 import { descriptorBytes, Emitter, LITERAL, ZERO } from './emitter.ts';
 import { HostileInstructions } from './hostile-instructions.ts';
@@ -91,13 +92,9 @@ class Duration implements Subject {
     const dispatch = device.dispatch({
       workgroupSize: [64, 1, 1],
       gridSize: [128, 1, 1],
-      privateSegmentSizeBytes: 64,
-      groupSegmentSizeBytes: 0,
-      kernelObject: guestAddress(descriptor),
-      kernargAddress: guestAddress(address),
-      dispatchPacketAddress: 0n,
-      queueAddress: 0n,
-      dispatchId: 0n,
+      entry: guestAddress(descriptor),
+      argumentsAddress: guestAddress(address),
+      resources: { privateSizeBytes: 64, groupSizeBytes: 0 },
     });
     this.#advance(device, dispatch, tally);
     tally.executions++;

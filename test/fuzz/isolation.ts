@@ -3,8 +3,9 @@
  * registers, all executors store the same, and nothing of an earlier kernel shows in registers, LDS and scratch of a later one.
  */
 
-import type { Device, Dispatch } from '../../src/device/device.ts';
+import type { Device } from '../../src/device/device.ts';
 import { guestAddress } from '../../src/device/guest-address.ts';
+import type { Dispatch } from '../../src/device/launch.ts';
 import { createEmulatedDevice } from '../../src/devices/emulated/index.ts';
 import type { EmulatorOptions } from '../../src/emulator/emulator.ts';
 import { PRIVATE_APERTURE_HI, SHARED_APERTURE_HI } from '../../src/isa/amdgpu/encoding/registers.ts';
@@ -92,13 +93,9 @@ class Rig implements Disposable {
     const dispatch = this.#device.dispatch({
       workgroupSize: [waves * this.#lanes, 1, 1],
       gridSize: [waves * groups * this.#lanes, 1, 1],
-      privateSegmentSizeBytes: 0,
-      groupSegmentSizeBytes: 0,
-      kernelObject: guestAddress(this.#descriptor),
-      kernargAddress: guestAddress(this.#arguments),
-      dispatchPacketAddress: 0n,
-      queueAddress: 0n,
-      dispatchId: 0n,
+      entry: guestAddress(this.#descriptor),
+      argumentsAddress: guestAddress(this.#arguments),
+      resources: { privateSizeBytes: 0, groupSizeBytes: 0 },
     });
     try {
       for (let slice = 0; slice < SLICES && this.#device.advance(2) !== 'idle'; slice++);

@@ -3,8 +3,9 @@
  * runs that was there before.
  */
 
-import type { Device, Dispatch } from '../../src/device/device.ts';
+import type { Device } from '../../src/device/device.ts';
 import { guestAddress } from '../../src/device/guest-address.ts';
+import type { Dispatch } from '../../src/device/launch.ts';
 import { createEmulatedDevice } from '../../src/devices/emulated/index.ts';
 import type { EmulatorOptions } from '../../src/emulator/emulator.ts';
 import { descriptorBytes, Emitter, LITERAL } from './emitter.ts';
@@ -63,13 +64,9 @@ class Rig implements Disposable {
     return this.device.dispatch({
       workgroupSize: [64, 1, 1],
       gridSize: [64 * workgroups, 1, 1],
-      privateSegmentSizeBytes: 0,
-      groupSegmentSizeBytes: 0,
-      kernelObject: guestAddress(this.#descriptor),
-      kernargAddress: guestAddress(this.#arguments),
-      dispatchPacketAddress: 0n,
-      queueAddress: 0n,
-      dispatchId: 0n,
+      entry: guestAddress(this.#descriptor),
+      argumentsAddress: guestAddress(this.#arguments),
+      resources: { privateSizeBytes: 0, groupSizeBytes: 0 },
     });
   }
 

@@ -159,7 +159,7 @@ const SABOTAGES: readonly Sabotage[] = [
   },
   {
     name: 'launch: LDS of the descriptor',
-    file: 'src/devices/emulated/launch.ts',
+    file: 'src/devices/emulated/kernel-abi.ts',
     from: 'checkLaunchSizes(device, undefined, {',
     to: 'if (device === undefined) checkLaunchSizes(device, undefined, {',
     noticedBy: [...gpuAddresses, 'test/launch-sizes.test.ts'],

@@ -3,7 +3,7 @@ import { WavewrightError } from '../../base/errors.ts';
 import { TimeLimit } from '../../base/time-limit.ts';
 import { nodeDecompress } from '../../codeobject/node-decompress.ts';
 import { parseTargetId } from '../../codeobject/target-id.ts';
-import type { ClassInstructions } from '../../device/device.ts';
+import type { InstructionCounts } from '../../device/statistics.ts';
 import { instructionCounts, tierShares } from '../../device/statistics.ts';
 import {
   type DispatchOutcome,
@@ -220,7 +220,7 @@ function report(
   };
 }
 
-const perRun = (counts: ClassInstructions, runs: number): Record<string, number> =>
+const perRun = (counts: InstructionCounts, runs: number): Record<string, number> =>
   Object.fromEntries(Object.entries(counts).map(([name, count]) => [name, count / runs]));
 
 const microseconds = (ns: number): string => `${(ns / NS_PER_US).toFixed(1)} us`;

@@ -1,28 +1,20 @@
 /** The emulator behind the Device contract. */
 import { WavewrightError } from '../../base/errors.ts';
 import { processorNamed } from '../../codeobject/processors.ts';
-import type {
-  AdvanceResult,
-  AllocateOptions,
-  Allocation,
-  Device,
-  DeviceMemory,
-  DeviceProperties,
-  Dispatch,
-  DispatchStatistics,
-  Fault,
-  GuestAccess,
-  KernelDispatch,
-  PublishedCode,
-} from '../../device/device.ts';
+import type { AdvanceResult, Device, PublishedCode } from '../../device/device.ts';
+import type { Fault } from '../../device/fault.ts';
 import type { GuestAddress, HostAddress } from '../../device/guest-address.ts';
+import type { Dispatch, KernelLaunch } from '../../device/launch.ts';
+import type { AllocateOptions, Allocation, DeviceMemory, GuestAccess } from '../../device/memory.ts';
+import type { DeviceProperties } from '../../device/properties.ts';
+import type { DispatchStatistics } from '../../device/statistics.ts';
 import { CLOCK_FREQUENCY_HZ, Emulator, type EmulatorOptions } from '../../emulator/emulator.ts';
 import type { EmulatorFault } from '../../emulator/machine/faults.ts';
 import { MAX_LDS_BYTES, MAY_READ, MAY_WRITE } from '../../emulator/machine/layout.ts';
 import type { Region } from '../../emulator/machine/memory.ts';
 import type { EmulatorDispatch } from '../../emulator/schedule/dispatch.ts';
 import { Lifetime } from '../../hsa/objects/lifetime.ts';
-import { DescriptorCache, launchOf } from './launch.ts';
+import { DescriptorCache, launchOf } from './kernel-abi.ts';
 
 /** The lanes' dwords are interleaved: a wave64 has a GiB then, so that every offset in its scratch is a positive number of 32 bits. */
 const MAX_PRIVATE_SIZE_BYTES = 2 ** 24;
@@ -237,7 +229,7 @@ class EmulatedDevice implements Device {
     if (this.#lifetime.isLive) this.#emulator.withdrawCode(this.#emulator.memory.offset(address) ?? 0);
   }
 
-  dispatch(packet: KernelDispatch): Dispatch {
+  dispatch(packet: KernelLaunch): Dispatch {
     this.#lifetime.expect();
     const launch = launchOf(this.#emulator, this, packet, this.#descriptors);
     const dispatch = new EmulatedDispatch(this.#emulator, this.#emulator.dispatch(launch));

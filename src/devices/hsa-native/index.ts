@@ -1,13 +1,8 @@
 /** A real AMD GPU behind the Device contract: `hsa:N`, through the HSA runtime of the machine. */
 import { WavewrightError } from '../../base/errors.ts';
-import type {
-  AdvanceResult,
-  Device,
-  DeviceProperties,
-  Dispatch,
-  KernelDispatch,
-  PublishedCode,
-} from '../../device/device.ts';
+import type { AdvanceResult, Device, PublishedCode } from '../../device/device.ts';
+import type { Dispatch, KernelLaunch } from '../../device/launch.ts';
+import type { DeviceProperties } from '../../device/properties.ts';
 import { Lifetime } from '../../hsa/objects/lifetime.ts';
 import { driverHint, HsaLibrary, type LibraryOptions, noDevice } from './library.ts';
 import { NativeMemory } from './native-memory.ts';
@@ -97,14 +92,15 @@ class NativeDevice implements Device {
 
   withdrawCode(): void {}
 
-  dispatch(packet: KernelDispatch): Dispatch {
+  dispatch(launch: KernelLaunch): Dispatch {
     this.#lifetime.expect();
-    let queue = this.#queues.get(packet.queueAddress);
+    const { queueAddress = 0n } = launch.origin ?? {};
+    let queue = this.#queues.get(queueAddress);
     if (queue === undefined) {
       queue = new NativeQueue(this.#library, this.#agent, this.properties.wavefrontSize, this.#clock);
-      this.#queues.set(packet.queueAddress, queue);
+      this.#queues.set(queueAddress, queue);
     }
-    return queue.dispatch(packet);
+    return queue.dispatch(launch);
   }
 
   releaseQueue(queueAddress: bigint): void {

@@ -1,7 +1,7 @@
 /** Memory that a GPU and this process share: fine-grained system memory that code may be put into. */
 import { WavewrightError } from '../../base/errors.ts';
-import type { AllocateOptions, Allocation, DeviceMemory } from '../../device/device.ts';
 import type { GuestAddress, HostAddress } from '../../device/guest-address.ts';
+import type { AllocateOptions, Allocation, DeviceMemory } from '../../device/memory.ts';
 import type { Lifetime } from '../../hsa/objects/lifetime.ts';
 import type { HsaLibrary } from './library.ts';
 

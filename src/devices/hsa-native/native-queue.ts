@@ -1,5 +1,7 @@
 /** A queue of the real runtime: takes dispatches from one queue of ours, and says when they are done. */
-import type { Dispatch, DispatchStatistics, Fault, KernelDispatch } from '../../device/device.ts';
+import type { Fault } from '../../device/fault.ts';
+import type { Dispatch, KernelLaunch } from '../../device/launch.ts';
+import type { DispatchStatistics } from '../../device/statistics.ts';
 import { NO_STATISTICS } from '../../device/statistics.ts';
 import { QUEUE } from '../../hsa/objects/layouts.ts';
 import { encodeKernelDispatch } from '../../hsa/queues/packet.ts';
@@ -58,7 +60,7 @@ class NativeDispatch implements Dispatch {
 
 interface Entry {
   readonly dispatch: NativeDispatch;
-  readonly packet: KernelDispatch;
+  readonly launch: KernelLaunch;
   signal: bigint;
 }
 
@@ -107,12 +109,12 @@ export class NativeQueue {
     };
   }
 
-  dispatch(packet: KernelDispatch): Dispatch {
-    const groups = packet.gridSize.map((size, i) => Math.ceil(size / packet.workgroupSize[i]!));
+  dispatch(launch: KernelLaunch): Dispatch {
+    const groups = launch.gridSize.map((size, i) => Math.ceil(size / launch.workgroupSize[i]!));
     const workgroups = groups.reduce((product, each) => product * each, 1);
-    const workItems = packet.workgroupSize.reduce((product, each) => product * each, 1);
+    const workItems = launch.workgroupSize.reduce((product, each) => product * each, 1);
     const dispatch = new NativeDispatch(this, workgroups, workgroups * Math.ceil(workItems / this.#waveSize));
-    this.#waiting.push({ dispatch, packet, signal: 0n });
+    this.#waiting.push({ dispatch, launch, signal: 0n });
     this.advance();
     return dispatch;
   }
@@ -148,7 +150,12 @@ export class NativeQueue {
     this.#submitted = index + 1n;
     const slot = Number(index % BigInt(this.#ring.length / PACKET_BYTES)) * PACKET_BYTES;
     const bytes = this.#ring.subarray(slot, slot + PACKET_BYTES);
-    const fields = { ...entry.packet, dimensions: 3, completionSignal: entry.signal };
+    const { workgroupSize, gridSize, entry: kernelObject, argumentsAddress: kernargAddress, resources } = entry.launch;
+    const fields = {
+      ...{ dimensions: 3, workgroupSize, gridSize, kernelObject, kernargAddress, completionSignal: entry.signal },
+      privateSegmentSizeBytes: resources.privateSizeBytes,
+      groupSegmentSizeBytes: resources.groupSizeBytes,
+    };
     // Order among dispatches is the business of the queue above: no barrier bit.
     const header = encodeKernelDispatch(bytes, fields, false);
     Atomics.store(new Int32Array(bytes.buffer, bytes.byteOffset, 1), 0, header);

@@ -1,6 +1,6 @@
 /** What the library says of agents, as the Device contract has it. */
 import { WavewrightError } from '../../base/errors.ts';
-import type { BoardProperties } from '../../device/device.ts';
+import type { BoardProperties } from '../../device/properties.ts';
 import { MEMORY_POOL_INFO } from '../../hsa/memory/memory-info.ts';
 import { AGENT_INFO } from '../../hsa/objects/agent-info.ts';
 import { ISA_INFO } from '../../hsa/objects/isa-info.ts';

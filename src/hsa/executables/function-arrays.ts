@@ -3,7 +3,7 @@
  * (System V ABI, "Initialization and Termination Functions"; the order is that of lld).
  */
 
-import type { DeviceMemory } from '../../device/device.ts';
+import type { DeviceMemory } from '../../device/memory.ts';
 import type { ArrayPart } from '../../linker/link.ts';
 import type { LoadedCodeObject } from './loaded-code-object.ts';
 

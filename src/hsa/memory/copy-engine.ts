@@ -3,8 +3,8 @@
  * run on the host while the runtime makes progress; one that may not start yet does not hold back later ones.
  */
 
-import type { DeviceMemory } from '../../device/device.ts';
 import { guestAddress } from '../../device/guest-address.ts';
+import type { DeviceMemory } from '../../device/memory.ts';
 import type { Agent } from '../objects/agent.ts';
 import { HsaError, withStatus } from '../objects/status.ts';
 import {

@@ -3,7 +3,7 @@
  * common. No other process and no worker has the device itself: a handle that comes from there is refused like any that nobody made.
  */
 
-import type { DeviceMemory } from '../../device/device.ts';
+import type { DeviceMemory } from '../../device/memory.ts';
 import type { Agent } from '../objects/agent.ts';
 import { expectHandle } from '../objects/handles.ts';
 import { SIGNAL } from '../objects/layouts.ts';

@@ -1,6 +1,6 @@
 /** What can be done with memory that the pools of a runtime handed out, and with memory of the host. */
 
-import type { DeviceMemory } from '../../device/device.ts';
+import type { DeviceMemory } from '../../device/memory.ts';
 import type { Agent } from '../objects/agent.ts';
 import { expectCallback, expectHandle } from '../objects/handles.ts';
 import type { Lifetime } from '../objects/lifetime.ts';

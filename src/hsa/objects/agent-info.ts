@@ -1,6 +1,6 @@
 /** What can be asked of an agent by number (hsa_agent_info_t, hsa_amd_agent_info_t), and of its caches. */
 
-import type { BoardProperties } from '../../device/device.ts';
+import type { BoardProperties } from '../../device/properties.ts';
 import { Agent, type Cache } from './agent.ts';
 import { extensionBits } from './extensions.ts';
 import { expectHandle } from './handles.ts';

@@ -2,7 +2,7 @@
 import { WavewrightError } from '../../base/errors.ts';
 import { processorNamed } from '../../codeobject/processors.ts';
 import { explainIncompatibility, formatIsaName, parseTargetId } from '../../codeobject/target-id.ts';
-import type { DeviceProperties } from '../../device/device.ts';
+import type { DeviceProperties } from '../../device/properties.ts';
 import { expectHandle } from './handles.ts';
 import { HsaError } from './status.ts';
 

@@ -3,7 +3,7 @@
  * the host and on the device.
  */
 
-import type { AllocateOptions, Allocation, DeviceMemory } from '../../device/device.ts';
+import type { AllocateOptions, Allocation, DeviceMemory } from '../../device/memory.ts';
 import type { Lifetime } from './lifetime.ts';
 import { SharedRegions } from './shared-regions.ts';
 import { HsaError, withStatus } from './status.ts';

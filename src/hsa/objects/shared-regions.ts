@@ -1,5 +1,5 @@
 /** Device memory that several runtimes use: it is freed by the last one that lets it go. */
-import type { DeviceMemory } from '../../device/device.ts';
+import type { DeviceMemory } from '../../device/memory.ts';
 
 export interface SharedRegion {
   readonly kind: 'memory' | 'signal';

@@ -1,7 +1,7 @@
 /** How a device's fault reaches HSA's users: a status for the queue, and for memory faults a system event. */
 import type { ErrorReport } from '../../base/errors.ts';
 import type { SourceLine } from '../../codeobject/line-table.ts';
-import type { Fault } from '../../device/device.ts';
+import type { Fault } from '../../device/fault.ts';
 import type { Agent } from '../objects/agent.ts';
 import type { ResidentCode } from '../objects/resident-code.ts';
 import { HsaError, type HsaStatus } from '../objects/status.ts';

@@ -8,8 +8,8 @@ function setUp() {
   const device = new FakeDevice();
   const runtime = createRuntime({ devices: [device] });
   const ran: bigint[] = [];
-  const kernel = device.addKernel(function* ({ packet }) {
-    ran.push(packet.kernargAddress);
+  const kernel = device.addKernel(function* ({ launch }) {
+    ran.push(launch.argumentsAddress);
     yield 'running';
   });
   const queue = runtime.createInterceptQueue(runtime.gpuAgents[0]!, { sizePackets: 4 });
@@ -115,8 +115,8 @@ test('the queue that runs the packets has the settings of the other one, priorit
   }
   while (runtime.progress() !== 'idle');
   assert.deepEqual(order, ['normal', 'low']);
-  const types = device.packets.map(({ queueAddress }) => {
-    const bytes = runtime.view(queueAddress, 4);
+  const types = device.launches.map(({ origin }) => {
+    const bytes = runtime.view(origin!.queueAddress, 4);
     return new DataView(bytes.buffer, bytes.byteOffset).getUint32(0, true);
   });
   assert.deepEqual(types, [1, 0]);

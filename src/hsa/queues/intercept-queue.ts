@@ -2,7 +2,7 @@
  * A queue whose packets tools see, change, drop or add to before they run (hsa_amd_queue_intercept_create and _register). What they
  * write goes to a second queue, which runs it.
  */
-import type { DispatchStatistics } from '../../device/device.ts';
+import type { DispatchStatistics } from '../../device/statistics.ts';
 import { expectCallback } from '../objects/handles.ts';
 import { PACKET_SIZE_BYTES, PACKET_TYPE } from '../objects/layouts.ts';
 import { HsaError } from '../objects/status.ts';

@@ -7,8 +7,12 @@
 import { WavewrightError } from '../../base/errors.ts';
 import { KERNEL_DESCRIPTOR_SIZE_BYTES } from '../../codeobject/kernel-descriptor.ts';
 import { kernelName } from '../../codeobject/kernel-name.ts';
-import type { Device, Dispatch, DispatchStatistics, Fault, GuestMemory } from '../../device/device.ts';
+import type { Device } from '../../device/device.ts';
+import type { Fault } from '../../device/fault.ts';
 import type { GuestAddress } from '../../device/guest-address.ts';
+import type { Dispatch } from '../../device/launch.ts';
+import type { GuestMemory } from '../../device/memory.ts';
+import type { DispatchStatistics } from '../../device/statistics.ts';
 import { addStatistics, NO_STATISTICS } from '../../device/statistics.ts';
 import { checkLaunchSizes } from '../../launch/launch-sizes.ts';
 import type { Agent } from '../objects/agent.ts';
@@ -288,12 +292,14 @@ export class PacketProcessor implements PacketConsumer {
     const launch = {
       workgroupSize,
       gridSize,
-      ...sizes,
-      kernelObject,
-      kernargAddress: packet.kernargAddress,
-      dispatchPacketAddress: this.#queue.ringAddress + BigInt(slot * PACKET_SIZE_BYTES),
-      queueAddress: this.#queue.address,
-      dispatchId: this.#next,
+      entry: kernelObject,
+      argumentsAddress: packet.kernargAddress,
+      resources: { privateSizeBytes: privateSegmentSizeBytes, groupSizeBytes: groupSegmentSizeBytes },
+      origin: {
+        queueAddress: this.#queue.address,
+        packetAddress: this.#queue.ringAddress + BigInt(slot * PACKET_SIZE_BYTES),
+        index: this.#next,
+      },
     };
     // The descriptor may ask for more than the packet.
     return withinDevice(() => this.#device.dispatch(launch));

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { WavewrightError } from '../../base/errors.ts';
-import type { Allocation } from '../../device/device.ts';
+import type { Allocation } from '../../device/memory.ts';
 import { NO_STATISTICS } from '../../device/statistics.ts';
 import { CodeObjectReader } from '../executables/loaded-code-object.ts';
 import { PACKET_TYPE } from '../objects/layouts.ts';
@@ -38,12 +38,12 @@ const one = { grid: [1], workgroup: [1] };
 
 test('a dispatch packet tells the kernel where its packet, its queue and its arguments are', () => {
   const { device, runtime, queue } = setUp();
-  const kernel = device.addKernel(function* ({ packet, memory }) {
-    const dispatched = decodeKernelDispatch(memory.view(packet.dispatchPacketAddress, 64));
+  const kernel = device.addKernel(function* ({ launch, memory }) {
+    const dispatched = decodeKernelDispatch(memory.view(launch.origin!.packetAddress, 64));
     assert.deepEqual(dispatched.gridSize, [100, 3, 1]);
     yield 'running';
-    assert.equal(memory.data(packet.queueAddress, 256).getUint32(64, true), 0x1_0000);
-    assert.equal(memory.data(packet.queueAddress, 256).getUint32(68, true), 0x2_0000);
+    assert.equal(memory.data(launch.origin!.queueAddress, 256).getUint32(64, true), 0x1_0000);
+    assert.equal(memory.data(launch.origin!.queueAddress, 256).getUint32(68, true), 0x2_0000);
   });
   const kernarg = runtime.cpuAgent.pool('kernarg').allocate(64);
   const completionSignal = runtime.createSignal(1n);
@@ -58,18 +58,14 @@ test('a dispatch packet tells the kernel where its packet, its queue and its arg
   });
   assert.equal(index, 0n);
   assert.equal(completionSignal.waitSync('eq', 0n), 0n);
-  const { dispatchPacketAddress, queueAddress, dispatchId, ...rest } = device.packets[0]!;
-  assert.deepEqual(rest, {
+  assert.deepEqual(device.launches[0], {
     workgroupSize: [64, 1, 1],
     gridSize: [100, 3, 1],
-    privateSegmentSizeBytes: 256,
-    groupSegmentSizeBytes: 512,
-    kernelObject: kernel,
-    kernargAddress: kernarg,
+    entry: kernel,
+    argumentsAddress: kernarg,
+    resources: { privateSizeBytes: 256, groupSizeBytes: 512 },
+    origin: { queueAddress: queue.address, packetAddress: queue.ringAddress, index: 0n },
   });
-  assert.equal(dispatchPacketAddress, queue.ringAddress);
-  assert.equal(queueAddress, queue.address);
-  assert.equal(dispatchId, 0n);
   assert.ok(completionSignal.startTicks > 0n && completionSignal.endTicks > completionSignal.startTicks);
   assert.deepEqual(queue.statistics, { ...NO_STATISTICS, instructions: 7, workgroups: 1, waves: 1 });
 });
@@ -362,7 +358,7 @@ for (const [what, { status, message, change }] of Object.entries(refusals)) {
     assert.ok(error instanceof HsaError);
     assert.equal(error.status, status);
     assert.match(error.message, message);
-    assert.equal(device.packets.length, 0);
+    assert.equal(device.launches.length, 0);
     assert.throws(
       () => queue.dispatch({ kernel, ...one }),
       (thrown: unknown) => thrown === error,

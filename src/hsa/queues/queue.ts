@@ -2,7 +2,8 @@
  * A user-mode queue: an `amd_queue_t` and a ring of AQL packets in device memory (HSA runtime 1.2, section 2.5). Any code that knows the structures may produce packets; `dispatch` and `barrier` do it for host code.
  */
 
-import type { Device, DispatchStatistics } from '../../device/device.ts';
+import type { Device } from '../../device/device.ts';
+import type { DispatchStatistics } from '../../device/statistics.ts';
 import type { Agent } from '../objects/agent.ts';
 import { expectHandle } from '../objects/handles.ts';
 import { MAX_QUEUE_SIZE_PACKETS } from '../objects/info-table.ts';

@@ -1,25 +1,18 @@
 /** A device whose kernels are JavaScript generators: for tests of everything above the `Device` contract. */
 import { WavewrightError } from '../../base/errors.ts';
-import type {
-  AdvanceResult,
-  AllocateOptions,
-  Allocation,
-  Device,
-  DeviceMemory,
-  DeviceProperties,
-  Dispatch,
-  Fault,
-  KernelDispatch,
-  PublishedCode,
-} from '../../device/device.ts';
+import type { AdvanceResult, Device, PublishedCode } from '../../device/device.ts';
+import type { Fault } from '../../device/fault.ts';
 import type { GuestAddress } from '../../device/guest-address.ts';
+import type { Dispatch, KernelLaunch } from '../../device/launch.ts';
+import type { AllocateOptions, Allocation, DeviceMemory } from '../../device/memory.ts';
+import type { DeviceProperties } from '../../device/properties.ts';
 import { NO_STATISTICS } from '../../device/statistics.ts';
 
 /** Yields `waiting` where a wave would spin on the host, `running` to give up its slice. Throws a `FakeFault` to fault. */
 export type KernelBody = (context: KernelContext) => Generator<'running' | 'waiting', void>;
 
 export interface KernelContext {
-  readonly packet: KernelDispatch;
+  readonly launch: KernelLaunch;
   readonly memory: FakeMemory;
 }
 
@@ -137,7 +130,7 @@ export class FakeDevice implements Device {
   readonly properties: DeviceProperties;
   readonly memory: FakeMemory;
   readonly published: PublishedCode[] = [];
-  readonly packets: KernelDispatch[] = [];
+  readonly launches: KernelLaunch[] = [];
   /** Bodies of kernels in loaded code objects, by function name. */
   readonly kernels: Record<string, KernelBody> = {};
   readonly #bodies = new Map<bigint, KernelBody>();
@@ -187,11 +180,11 @@ export class FakeDevice implements Device {
     );
   }
 
-  dispatch(packet: KernelDispatch): Dispatch {
-    const body = this.#bodies.get(packet.kernelObject) ?? this.#publishedBody(packet.kernelObject);
+  dispatch(launch: KernelLaunch): Dispatch {
+    const body = this.#bodies.get(launch.entry) ?? this.#publishedBody(launch.entry);
     if (body === undefined) throw new WavewrightError('UNSUPPORTED', 'the fake device has no body for this kernel');
-    this.packets.push(packet);
-    const dispatch = new FakeDispatch(body({ packet, memory: this.memory }), this.clock());
+    this.launches.push(launch);
+    const dispatch = new FakeDispatch(body({ launch, memory: this.memory }), this.clock());
     this.#running.push(dispatch);
     return dispatch;
   }

@@ -3,7 +3,9 @@
  * which every wait calls, is what moves packets and kernels forward.
  */
 
-import type { AdvanceResult, Device, DeviceMemory, Fault } from '../../device/device.ts';
+import type { AdvanceResult, Device } from '../../device/device.ts';
+import type { Fault } from '../../device/fault.ts';
+import type { DeviceMemory } from '../../device/memory.ts';
 import type { ConstructorCall, ConstructorOptions } from '../executables/constructors.ts';
 import { Executable, type ExecutableOptions } from '../executables/executable.ts';
 import { LoaderExtension } from '../executables/loader-extension.ts';

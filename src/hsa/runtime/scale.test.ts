@@ -50,8 +50,8 @@ test('100 queues with packets in random order and a web of dependencies do what 
   const queues = Array.from({ length: queueCount }, () => runtime.createQueue(agent));
   const spans: Span[] = [];
   let clock = 0;
-  const kernel = device.addKernel(function* ({ packet }) {
-    const span = spans[Number(packet.kernargAddress)]!;
+  const kernel = device.addKernel(function* ({ launch }) {
+    const span = spans[Number(launch.argumentsAddress)]!;
     span.begin = ++clock;
     for (let turns = random(3); turns > 0; turns--) yield 'running';
     span.end = ++clock;
@@ -124,7 +124,7 @@ test('producers in other threads fill one queue: every packet runs once, in the 
   using runtime = createRuntime({ devices: [device] });
   const queue = runtime.createQueue(runtime.gpuAgents[0]!, { sizePackets: 128 });
   const seen = new Array<number>(producerCount).fill(0);
-  const kernelObject = device.addKernel(function* ({ packet: { kernargAddress } }) {
+  const kernelObject = device.addKernel(function* ({ launch: { argumentsAddress: kernargAddress } }) {
     const [producer, number] = [Number(kernargAddress >> 32n), Number(kernargAddress & 0xffff_ffffn)];
     assert.equal(number, seen[producer], `producer ${producer}`);
     seen[producer] = number + 1;

@@ -1,6 +1,6 @@
 /** Memory of signals, 64 to a page. */
 
-import type { DeviceMemory } from '../../device/device.ts';
+import type { DeviceMemory } from '../../device/memory.ts';
 import type { Agent } from '../objects/agent.ts';
 import { SIGNAL } from '../objects/layouts.ts';
 import { withStatus } from '../objects/status.ts';

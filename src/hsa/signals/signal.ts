@@ -3,8 +3,9 @@
  * runtime 1.2, section 2.4).
  */
 
-import type { AdvanceResult, DeviceMemory, GuestAccess, GuestMemory } from '../../device/device.ts';
+import type { AdvanceResult } from '../../device/device.ts';
 import { type GuestAddress, guestAddress, type HostAddress } from '../../device/guest-address.ts';
+import type { DeviceMemory, GuestAccess, GuestMemory } from '../../device/memory.ts';
 import type { Agent } from '../objects/agent.ts';
 import { expectHandle } from '../objects/handles.ts';
 import { SIGNAL, SIGNAL_KIND } from '../objects/layouts.ts';

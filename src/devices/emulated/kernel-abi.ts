@@ -1,4 +1,7 @@
-/** Kernel descriptor and packet to a launch: which SGPRs hold what. LLVM AMDGPU usage, "Initial Kernel Execution State". */
+/**
+ * The first half of the ABI of AMDGPU kernels: what descriptor and launch make of the initial registers (LLVM AMDGPU usage, "Initial Kernel
+ * Execution State"). The other half is the emulator's, which knows no code objects: it writes what `Launch` says into the state of each wave.
+ */
 import { WavewrightError } from '../../base/errors.ts';
 import {
   decodeKernelDescriptor,
@@ -8,8 +11,10 @@ import {
   wavefrontSize,
 } from '../../codeobject/kernel-descriptor.ts';
 import { type ProcessorFamily, processorNamed } from '../../codeobject/processors.ts';
-import type { Device, GuestMemory, KernelDispatch } from '../../device/device.ts';
+import type { Device } from '../../device/device.ts';
 import { guestAddress } from '../../device/guest-address.ts';
+import type { KernelLaunch, LaunchOrigin } from '../../device/launch.ts';
+import type { GuestMemory } from '../../device/memory.ts';
 import type { Launch } from '../../emulator/amdgpu/launch.ts';
 import type { Emulator } from '../../emulator/emulator.ts';
 import { checkLaunchSizes } from '../../launch/launch-sizes.ts';
@@ -20,6 +25,7 @@ const MAX_GRID_SIZE = 2 ** 32 - 1;
 /** Registers of an emulated wave; hardware has up to 512 unified, 256 of each kind. */
 const VGPR_LIMIT = 256;
 const MAX_CACHED_DESCRIPTORS = 4096;
+const NO_ORIGIN: LaunchOrigin = { queueAddress: 0n, packetAddress: 0n, index: 0n };
 
 /** Descriptors as they were decoded last, by address, with the bytes that they were decoded from. */
 export class DescriptorCache {
@@ -54,16 +60,16 @@ export type LaunchDevice = Pick<Device, 'name' | 'properties'> & { readonly memo
 export function launchOf(
   emulator: Emulator,
   device: LaunchDevice,
-  packet: KernelDispatch,
+  launch: KernelLaunch,
   descriptors = new DescriptorCache(emulator),
 ): Launch {
-  checkExtents(device, packet);
+  checkExtents(device, launch);
   const { memory } = device;
   const { target } = emulator;
   const refuse = (what: string): never => {
     throw new WavewrightError('BAD_INPUT', what, { section: 'kernel descriptor' });
   };
-  const { kernelObject } = packet;
+  const kernelObject = launch.entry;
   const bytes =
     memory.guestView(kernelObject, KERNEL_DESCRIPTOR_SIZE_BYTES, 'read') ??
     refuse(`0x${kernelObject.toString(16)} is not in memory that the GPU may read`);
@@ -74,8 +80,8 @@ export function launchOf(
   if (entry === undefined || memory.guestView(entryAddress, MIN_CODE_BYTES, 'read') === undefined) {
     return refuse(`the kernel's entry 0x${entryAddress.toString(16)} is not in memory that the GPU may read`);
   }
-  const ldsSizeBytes = Math.max(packet.groupSegmentSizeBytes, descriptor.groupSegmentFixedSizeBytes);
-  const privateSizeBytes = Math.max(packet.privateSegmentSizeBytes, descriptor.privateSegmentFixedSizeBytes);
+  const ldsSizeBytes = Math.max(launch.resources.groupSizeBytes, descriptor.groupSegmentFixedSizeBytes);
+  const privateSizeBytes = Math.max(launch.resources.privateSizeBytes, descriptor.privateSegmentFixedSizeBytes);
   checkLaunchSizes(device, undefined, {
     groupSegmentSizeBytes: ldsSizeBytes,
     privateSegmentSizeBytes: privateSizeBytes,
@@ -88,11 +94,11 @@ export function launchOf(
   const accumulatorStart = target.unifiedVgprs ? ((descriptor.rsrc3.accumOffset ?? 0) + 1) * 4 : vectorRegisters;
   const ownAccumulators = target.hasAccumulators && !target.unifiedVgprs ? vectorRegisters : 0;
   return {
-    ...sgprLayout(target, descriptor, packet),
+    ...sgprLayout(target, descriptor, launch),
     entry,
     waveSize,
-    workgroupSize: packet.workgroupSize,
-    gridSize: packet.gridSize,
+    workgroupSize: launch.workgroupSize,
+    gridSize: launch.gridSize,
     ldsSizeBytes,
     privateSizeBytes,
     workItemIdComponents: Math.min(descriptor.rsrc2.enableVgprWorkitemId, 2) as 0 | 1 | 2,
@@ -103,7 +109,7 @@ export function launchOf(
 }
 
 /** Throws USAGE for a grid that the emulator could not count or a workgroup that it could not place. */
-function checkExtents({ name, properties }: LaunchDevice, { workgroupSize, gridSize }: KernelDispatch): void {
+function checkExtents({ name, properties }: LaunchDevice, { workgroupSize, gridSize }: KernelLaunch): void {
   const isWhole = (size: number): boolean => Number.isInteger(size) && size >= 1 && size <= MAX_GRID_SIZE;
   const workItems = workgroupSize[0] * workgroupSize[1] * workgroupSize[2];
   const groups = (d: 0 | 1 | 2): number => Math.ceil(gridSize[d] / workgroupSize[d]);
@@ -125,7 +131,7 @@ type SgprLayout = Pick<
 function sgprLayout(
   target: Emulator['target'],
   { properties, rsrc2 }: KernelDescriptor,
-  packet: KernelDispatch,
+  { argumentsAddress, resources, origin = NO_ORIGIN }: KernelLaunch,
 ): SgprLayout {
   const user: number[] = [];
   const push64 = (value: bigint): void => {
@@ -133,12 +139,12 @@ function sgprLayout(
   };
   const reserve = (count: number): number => user.push(...new Array<number>(count).fill(0)) - count;
   const scratchDescriptorSgpr = properties.enableSgprPrivateSegmentBuffer ? reserve(4) : undefined;
-  if (properties.enableSgprDispatchPtr) push64(packet.dispatchPacketAddress);
-  if (properties.enableSgprQueuePtr) push64(packet.queueAddress);
-  if (properties.enableSgprKernargSegmentPtr) push64(packet.kernargAddress);
-  if (properties.enableSgprDispatchId) push64(packet.dispatchId);
+  if (properties.enableSgprDispatchPtr) push64(origin.packetAddress);
+  if (properties.enableSgprQueuePtr) push64(origin.queueAddress);
+  if (properties.enableSgprKernargSegmentPtr) push64(argumentsAddress);
+  if (properties.enableSgprDispatchId) push64(origin.index);
   const flatScratchSgpr = properties.enableSgprFlatScratchInit ? reserve(2) : undefined;
-  if (properties.enableSgprPrivateSegmentSize) user.push(packet.privateSegmentSizeBytes);
+  if (properties.enableSgprPrivateSegmentSize) user.push(resources.privateSizeBytes);
   // The count may be larger than what is enabled: preloaded kernel arguments, which the kernel's own prologue loads too.
   let next = Math.max(rsrc2.userSgprCount, user.length);
   const system = (enabled: boolean): number | undefined =>

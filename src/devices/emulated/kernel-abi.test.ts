@@ -11,7 +11,7 @@ import { guestAddress } from '../../device/guest-address.ts';
 import type { Launch } from '../../emulator/amdgpu/launch.ts';
 import { Emulator } from '../../emulator/emulator.ts';
 import { createEmulatedDevice } from './index.ts';
-import { launchOf } from './launch.ts';
+import { launchOf } from './kernel-abi.ts';
 
 /** The launch of a kernel that asks for kernel arguments, workgroup ids x and z, and what `change` adds. */
 function launchWith(
@@ -41,13 +41,9 @@ function launchWith(
     {
       workgroupSize: [64, 1, 1],
       gridSize: [64, 1, 1],
-      privateSegmentSizeBytes: 0,
-      groupSegmentSizeBytes: 0,
-      kernelObject: guestAddress(emulator.memory.address(offset)),
-      kernargAddress: guestAddress(0x1_0000_2000n),
-      dispatchPacketAddress: 0n,
-      queueAddress: 0n,
-      dispatchId: 0n,
+      entry: guestAddress(emulator.memory.address(offset)),
+      argumentsAddress: guestAddress(0x1_0000_2000n),
+      resources: { privateSizeBytes: 0, groupSizeBytes: 0 },
     },
   );
 }
