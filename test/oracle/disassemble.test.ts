@@ -4,68 +4,12 @@ import { execFileSync } from 'node:child_process';
 import { globSync } from 'node:fs';
 import path from 'node:path';
 import { test } from 'node:test';
-import { decoderFor } from '../../src/isa/amdgpu/encoding/decode.ts';
 import { encode, type FieldValues } from '../../src/isa/amdgpu/encoding/encode.test-support.ts';
-import { LLVM_ERRATA } from '../../src/isa/amdgpu/encoding/errata.ts';
-import type { Instruction } from '../../src/isa/amdgpu/encoding/instruction.ts';
-import { formatInstruction } from '../../src/isa/amdgpu/text/disassemble.ts';
 import { encodingSamples, random } from './encoding-samples.ts';
-import { llvmDisassemble } from './llvm-mc.ts';
+import { compareWithLlvm, isShown, type LlvmTarget, textOf } from './llvm-text.ts';
 
 const ROOT = path.resolve(import.meta.dirname, '../..');
 
-interface Target {
-  readonly processor: string;
-  readonly waveSize: 32 | 64;
-}
-
-function decode(words: readonly number[], { processor, waveSize }: Target): Instruction | string {
-  const code = new DataView(new ArrayBuffer(words.length * 4));
-  words.forEach((word, i) => {
-    code.setUint32(i * 4, word, true);
-  });
-  return decoderFor(processor, waveSize).decode(code, 0);
-}
-
-const textOf = (words: readonly number[], target: Target): string => {
-  const instruction = decode(words, target);
-  return typeof instruction === 'string' ? `<${instruction}>` : formatInstruction(instruction);
-};
-
-const hexWords = (words: readonly number[]): string =>
-  words.map((word) => word.toString(16).padStart(8, '0')).join(' ');
-
-interface Comparison {
-  /** Encodings that LLVM knows. */
-  accepted: number;
-  /** Of these, the ones that we print otherwise. */
-  readonly differences: string[];
-}
-
-/** `known` says which of the texts of LLVM to compare with. */
-function compare(
-  target: Target,
-  encodings: readonly (readonly number[])[],
-  known: (text: string) => boolean = () => true,
-): Comparison {
-  const texts = llvmDisassemble(encodings, target.processor, target.waveSize);
-  const result: Comparison = { accepted: 0, differences: [] };
-  encodings.forEach((words, i) => {
-    // Words that follow an instruction of 4 bytes are another instruction.
-    const ours = textOf(words, target);
-    const instruction = decode(words, target);
-    const isShort = typeof instruction === 'object' && instruction.sizeBytes < words.length * 4;
-    const theirs = isShort ? texts[i]?.split('; ')[0] : texts[i];
-    if (theirs === undefined || !known(theirs)) return;
-    result.accepted++;
-    if (ours !== theirs) result.differences.push(`${hexWords(words)}: ${ours}, expected ${theirs}`);
-  });
-  return result;
-}
-
-/** Images are known by name only, the parameter interpolation of gfx10 not at all. */
-const isShown = (text: string): boolean =>
-  !/^(image_|v_interp_\w+_e32)/.test(text) && !LLVM_ERRATA.some((erratum) => erratum.text.test(text));
 /** LLVM 19 does not survive reserved selects in these; the samples cover the others. */
 const isSdwa = (first: number): boolean => first < 2 ** 31 && (first & 0x1ff) === 249;
 
@@ -96,7 +40,7 @@ const IMMEDIATES_GFX12 = [
   ...['s_wait_loadcnt', 's_wait_kmcnt', 's_wait_storecnt_dscnt', 's_singleuse_vdst'],
 ];
 
-interface Subject extends Target {
+interface Subject extends LlvmTarget {
   /** How many instructions the checked-in code objects have at least; absent: there are none of this wave size. */
   readonly instructionCount?: number;
   readonly immediates: readonly string[];
@@ -157,7 +101,7 @@ for (const subject of SUBJECTS) {
   test(`${title} samples of every encoding of every instruction`, () => {
     const samples = encodingSamples(24, 1, processor);
     const encodings = samples.map(({ words }) => words);
-    const { accepted, differences } = compare(subject, encodings, isShown);
+    const { accepted, differences } = compareWithLlvm(subject, encodings, isShown);
     assert.deepEqual(differences.slice(0, 20), []);
     assert.ok(accepted > 15_000 && accepted > samples.length / 3, `${accepted} of ${samples.length} accepted`);
   });
@@ -178,7 +122,7 @@ for (const subject of SUBJECTS) {
         encode('ds_swizzle_b32', { vdst: 1, addr: 2, offset }, undefined, processor),
       ),
     ];
-    const { accepted, differences } = compare(subject, encodings);
+    const { accepted, differences } = compareWithLlvm(subject, encodings);
     assert.deepEqual(differences.slice(0, 20), []);
     assert.ok(accepted > encodings.length * 0.9, `${accepted} of ${encodings.length} accepted`);
   });
@@ -186,7 +130,7 @@ for (const subject of SUBJECTS) {
   test(`${title} random words`, () => {
     const r = random(3);
     const words = Array.from({ length: 20_000 }, () => [r(2 ** 32), r(2 ** 32)]).filter(([first]) => !isSdwa(first!));
-    const { accepted, differences } = compare(subject, words, isShown);
+    const { accepted, differences } = compareWithLlvm(subject, words, isShown);
     assert.deepEqual(differences.slice(0, 20), []);
     assert.ok(accepted > words.length * 0.4, `${accepted} of ${words.length} accepted`);
   });
@@ -202,7 +146,7 @@ for (const subject of SUBJECTS.filter(({ processor }) => processor === 'gfx1100'
       const prefix = VECTOR_PREFIXES[i % VECTOR_PREFIXES.length]!;
       return [(prefix | r(2 ** 26)) >>> 0, r(2 ** 32), r(2 ** 32), r(2 ** 32)];
     });
-    const { accepted, differences } = compare(subject, words, (text) => text.startsWith('v_'));
+    const { accepted, differences } = compareWithLlvm(subject, words, (text) => text.startsWith('v_'));
     assert.deepEqual(differences.slice(0, 20), []);
     assert.ok(accepted > 2_000, `${accepted} of ${words.length} accepted`);
   });

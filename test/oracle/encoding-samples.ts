@@ -4,6 +4,7 @@ import { encodeFields } from '../../src/isa/amdgpu/encoding/encode.ts';
 import { type Family, type Field, generationOf } from '../../src/isa/amdgpu/encoding/formats.ts';
 import { targetFor } from '../../src/isa/amdgpu/encoding/targets.ts';
 import { ROWS } from '../../src/isa/amdgpu/rows/index.ts';
+import type { Row } from '../../src/isa/amdgpu/rows/row.ts';
 
 export interface EncodingSample {
   readonly encoding: Encoding;
@@ -98,14 +99,21 @@ function sampleWords(encoding: Encoding, r: Random, families: readonly Family[])
   return [...words, pick(r, [r(2 ** 32), r(70), 0x3f800000, 0x12345678, 0x3e22f983, 0x3c00, 0xfffffff8])];
 }
 
-/** `perEncoding` samples of every encoding on a processor; at least two dwords each, the last one a literal or unused where a literal can follow. */
-export function encodingSamples(perEncoding: number, seed: number, processor: string): EncodingSample[] {
+/** `perEncoding` samples of every encoding of the rows on a processor; at least two dwords each, the last one a literal or unused where a literal can follow. */
+export function encodingSamples(
+  perEncoding: number,
+  seed: number,
+  processor: string,
+  rows: readonly Row[] = ROWS,
+): EncodingSample[] {
   const r = random(seed);
   const target = targetFor(processor);
-  return ROWS.flatMap((row) => encodingsOf(row, target)).flatMap((encoding) =>
-    Array.from({ length: perEncoding }, () => ({
-      encoding,
-      words: sampleWords(encoding, r, target.families).map((word) => word >>> 0),
-    })),
-  );
+  return rows
+    .flatMap((row) => encodingsOf(row, target))
+    .flatMap((encoding) =>
+      Array.from({ length: perEncoding }, () => ({
+        encoding,
+        words: sampleWords(encoding, r, target.families).map((word) => word >>> 0),
+      })),
+    );
 }
