@@ -2,11 +2,11 @@
 import { WavewrightError } from '../base/errors.ts';
 import { hex, printable } from '../base/text.ts';
 import type { Device } from '../device/device.ts';
-import type { CodeNeeds } from '../hsa/executables/call-graph.ts';
 import { type ConstructorCall, constructorCalls } from '../hsa/executables/constructors.ts';
 import type { ExecutableSymbol } from '../hsa/executables/executable-symbol.ts';
 import type { LinkEntry } from '../hsa/executables/link-map.ts';
 import { CodeObjectReader } from '../hsa/executables/loaded-code-object.ts';
+import type { CodeNeeds } from '../hsa/index.ts';
 import { createRuntime } from '../hsa/runtime/runtime.ts';
 import { table } from '../inspect/report-text.ts';
 

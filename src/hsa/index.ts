@@ -6,7 +6,7 @@ export type * from '../device/launch.ts';
 export type * from '../device/memory.ts';
 export type * from '../device/properties.ts';
 export type { DispatchStatistics, InstructionCounts, TierInstructions } from '../device/statistics.ts';
-export type { CodeNeeds } from './executables/call-graph.ts';
+export type { CodeNeeds } from '../lift/call-graph.ts';
 export type { ConstructorOptions } from './executables/constructors.ts';
 export { Executable, type ExecutableOptions, type FreezeOptions, type LoadOptions } from './executables/executable.ts';
 export {

@@ -3,7 +3,7 @@
 import { STT_COMMON, STT_FUNC, STT_OBJECT } from '../../elf/constants.ts';
 import type { ElfSymbol } from '../../elf/symbols.ts';
 import { isDefined } from '../../elf/symbols.ts';
-import type { CodeNeeds } from './call-graph.ts';
+import type { CodeNeeds } from '../../lift/call-graph.ts';
 import { KernelSymbol } from './kernel-symbol.ts';
 import type { LoadedCodeObject } from './loaded-code-object.ts';
 import { LoadedSymbol } from './loaded-symbol.ts';

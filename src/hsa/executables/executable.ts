@@ -5,13 +5,14 @@
 
 import { STT_NOTYPE, STV_DEFAULT } from '../../elf/constants.ts';
 import type { ElfSymbol } from '../../elf/symbols.ts';
+import { CallGraph } from '../../lift/call-graph.ts';
 import { isLinkerDefined } from '../../linker/link-inputs.ts';
 import type { Agent } from '../objects/agent.ts';
 import { expectHandle } from '../objects/handles.ts';
 import { PROFILES, ROUNDING_MODES } from '../objects/info-table.ts';
 import type { Lifetime } from '../objects/lifetime.ts';
 import { HsaError } from '../objects/status.ts';
-import { CallGraph } from './call-graph.ts';
+import { LinkedCodeView } from './code-view.ts';
 import { type ConstructorCall, type ConstructorOptions, constructorCalls } from './constructors.ts';
 import { type ExecutableSymbol, executableSymbols } from './executable-symbol.ts';
 import { FunctionArrays } from './function-arrays.ts';
@@ -207,8 +208,10 @@ export class Executable implements Disposable {
 
   #link(agent: Agent, waveSize: 32 | 64 | undefined): void {
     const codeObjects = this.#codeObjectsOf(agent);
-    const lookUp = (user: LoadedCodeObject, name: string) => this.#definitionFor(user, name)?.address;
-    const graph = new CallGraph(codeObjects, waveSize ?? agent.requireDevice().properties.wavefrontSize, lookUp);
+    const code = codeObjects.map(
+      (codeObject) => new LinkedCodeView(codeObject, (name) => this.#definitionFor(codeObject, name)?.address),
+    );
+    const graph = new CallGraph(code, waveSize ?? agent.requireDevice().properties.wavefrontSize);
     for (const symbol of this.#symbols) {
       if (symbol.agent !== agent) continue;
       symbol.link(graph, codeObjects.length > 1);

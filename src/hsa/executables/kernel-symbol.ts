@@ -10,8 +10,8 @@ import type { KernelMetadata } from '../../codeobject/metadata.ts';
 import { maxWorkgroupSizeByVgprs } from '../../codeobject/occupancy.ts';
 import type { LaunchableKernel } from '../../launch/launchable-kernel.ts';
 import { grantedPrivateBytes } from '../../launch/private-memory.ts';
+import type { CallGraph, CodeNeeds } from '../../lift/call-graph.ts';
 import type { ResidentKernel } from '../objects/resident-code.ts';
-import type { CallGraph, CodeNeeds } from './call-graph.ts';
 import { LoadedSymbol, type SymbolOrigin } from './loaded-symbol.ts';
 
 export class KernelSymbol extends LoadedSymbol implements ResidentKernel, LaunchableKernel {

@@ -4,9 +4,9 @@ import { test } from 'node:test';
 import { assembleFile } from '../../assembler/assemble-file.ts';
 import { createEmulatedDevice } from '../../devices/emulated/index.ts';
 import { UNKNOWN_STACK_BYTES } from '../../launch/private-memory.ts';
+import type { CodeNeeds } from '../../lift/call-graph.ts';
 import { callText } from '../runtime/call.test-support.ts';
 import { createRuntime } from '../runtime/runtime.ts';
-import type { CodeNeeds } from './call-graph.ts';
 import type { KernelSymbol } from './kernel-symbol.ts';
 import { CodeObjectReader } from './loaded-code-object.ts';
 

@@ -1,6 +1,7 @@
 /** What kernels, variables and device functions of a loaded code object have in common (hsa_executable_symbol_t). */
+
+import type { CallGraph } from '../../lift/call-graph.ts';
 import type { Agent } from '../objects/agent.ts';
-import type { CallGraph } from './call-graph.ts';
 import type { LoadedCodeObject } from './loaded-code-object.ts';
 
 /** What a symbol is made of. */

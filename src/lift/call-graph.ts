@@ -2,12 +2,12 @@
  * Who calls whom in the linked code of an agent, and what a kernel needs over all that it can reach: a compiler that saw the kernel
  * alone could not know. Every function is looked into at most once, whatever is asked for.
  */
-import { WavewrightError } from '../../base/errors.ts';
-import { strongComponents } from '../../flow/strong-components.ts';
-import { analyzeFunction, type FunctionAnalysis, type WalkBudget } from '../../lift/function-analysis.ts';
-import { mostRegisters, type RegisterCounts } from '../../lift/register-limits.ts';
+import { WavewrightError } from '../base/errors.ts';
+import { strongComponents } from '../flow/strong-components.ts';
 import { type CodeFunction, CodeMap } from './code-map.ts';
-import type { LoadedCodeObject } from './loaded-code-object.ts';
+import { analyzeFunction, type FunctionAnalysis, type WalkBudget } from './function-analysis.ts';
+import type { LoadedCode } from './loaded-code.ts';
+import { mostRegisters, type RegisterCounts } from './register-limits.ts';
 
 export interface CodeNeeds extends RegisterCounts {
   /** Private memory of a lane on the deepest path of calls that is known; a cycle of calls counts once. */
@@ -49,8 +49,7 @@ interface Edge {
 
 export class CallGraph {
   readonly #code: CodeMap;
-  readonly #waveSize: (codeObject: LoadedCodeObject) => 32 | 64;
-  readonly #addressOf: (user: LoadedCodeObject, name: string) => bigint | undefined;
+  readonly #defaultWaveSize: 32 | 64;
   readonly #analyses = new Map<CodeFunction, FunctionAnalysis>();
   readonly #edges = new Map<CodeFunction, readonly Edge[]>();
   readonly #reach = new Map<CodeFunction, Reach>();
@@ -58,15 +57,10 @@ export class CallGraph {
   #any: Reach | undefined;
   readonly #walk: WalkBudget = { steps: 1_000_000 };
 
-  /** All code objects of one agent, relocated; `addressOf`: what a name means to a code object that shares it with others. */
-  constructor(
-    codeObjects: readonly LoadedCodeObject[],
-    defaultWaveSize: 32 | 64,
-    addressOf: (user: LoadedCodeObject, name: string) => bigint | undefined,
-  ) {
+  /** All code objects of one agent. */
+  constructor(codeObjects: readonly LoadedCode[], defaultWaveSize: 32 | 64) {
     this.#code = new CodeMap(codeObjects);
-    this.#waveSize = (codeObject) => codeObject.waveSize ?? defaultWaveSize;
-    this.#addressOf = addressOf;
+    this.#defaultWaveSize = defaultWaveSize;
   }
 
   /** Of the kernel or device function that starts at `entry`; undefined when there is no code. */
@@ -202,13 +196,13 @@ export class CallGraph {
   }
 
   /** What the compiler says in `.amdgpu.info`, with the places of the functions that it names. */
-  #told({ name, codeObject }: CodeFunction): FunctionAnalysis | undefined {
-    const info = codeObject.functionInfo.get(name);
+  #told({ name, code }: CodeFunction): FunctionAnalysis | undefined {
+    const info = code.functionInfo.get(name);
     if (!info) return undefined;
     const { privateSegmentSizeBytes: stackBytes, callees, hasIndirectCalls, hasDynamicStack, ...counts } = info;
-    const isLocal = (callee: string) => codeObject.localNames.has(callee);
+    const isLocal = (callee: string) => code.localNames.has(callee);
     const targets = callees.map((each) =>
-      isLocal(each) ? this.#code.addressOf(codeObject, each) : this.#addressOf(codeObject, each),
+      isLocal(each) ? this.#code.addressOf(code, each) : code.sharedAddress(each),
     );
     return {
       ...{ ...counts, stackBytes, isStackKnown: !hasDynamicStack, isReadable: true, fallsThrough: false },
@@ -216,14 +210,14 @@ export class CallGraph {
     };
   }
 
-  #read({ address, sizeBytes, codeObject, isKernel }: CodeFunction): FunctionAnalysis {
-    const { processor } = codeObject.codeObject.target;
+  #read({ address, sizeBytes, code, isKernel }: CodeFunction): FunctionAnalysis {
+    const { processor, waveSize = this.#defaultWaveSize } = code;
     try {
       return analyzeFunction(
         {
-          ...{ address, processor, waveSize: this.#waveSize(codeObject), walk: this.#walk },
-          bytes: codeObject.loadedBytes(address, sizeBytes).slice(),
-          readConstant: (at) => codeObject.constantDword(at),
+          ...{ address, processor, waveSize, walk: this.#walk },
+          bytes: code.loadedBytes(address, sizeBytes).slice(),
+          readConstant: (at) => code.constantDword(at),
         },
         isKernel,
       );

@@ -1,27 +1,23 @@
-/** The functions of loaded code objects by their addresses. */
-import { firstAbove } from '../../base/search.ts';
-import { hex } from '../../base/text.ts';
-import { PF_X, PT_LOAD, STT_FUNC } from '../../elf/constants.ts';
-import { isDefined } from '../../elf/symbols.ts';
-import type { LoadedCodeObject } from './loaded-code-object.ts';
+/** The functions of loaded code by their addresses. */
+import { firstAbove } from '../base/search.ts';
+import { hex } from '../base/text.ts';
+import type { AddressRange, LoadedCode } from './loaded-code.ts';
 
 export interface CodeFunction {
   readonly name: string;
   readonly address: bigint;
   /** At most up to the next function: no byte belongs to two. */
   readonly sizeBytes: number;
-  readonly codeObject: LoadedCodeObject;
+  readonly code: LoadedCode;
   readonly isKernel: boolean;
 }
 
-interface CodeRange {
-  readonly start: bigint;
-  readonly end: bigint;
-  readonly codeObject: LoadedCodeObject;
+interface OwnedRange extends AddressRange {
+  readonly code: LoadedCode;
 }
 
 /** One that a symbol names. */
-interface NamedFunction extends CodeRange {
+interface NamedFunction extends OwnedRange {
   readonly name: string;
   readonly isKernel: boolean;
 }
@@ -30,24 +26,17 @@ interface NamedFunction extends CodeRange {
 const MAX_PASSES = 4;
 
 export class CodeMap {
-  readonly #codeObjects: readonly LoadedCodeObject[];
+  readonly #codeObjects: readonly LoadedCode[];
   #named: { readonly sorted: readonly CodeFunction[]; readonly byAddress: Map<bigint, CodeFunction> } | undefined;
   readonly #unnamed = new Map<bigint, CodeFunction>();
-  readonly #addresses = new Map<LoadedCodeObject, ReadonlyMap<string, bigint>>();
-  readonly #ranges: readonly CodeRange[];
+  readonly #addresses = new Map<LoadedCode, ReadonlyMap<string, bigint>>();
+  readonly #ranges: readonly OwnedRange[];
   /** Bytes that functions without names may still take. */
   #unnamedBytes: number;
 
-  constructor(codeObjects: readonly LoadedCodeObject[]) {
+  constructor(codeObjects: readonly LoadedCode[]) {
     this.#codeObjects = codeObjects;
-    this.#ranges = codeObjects.flatMap((codeObject) =>
-      codeObject.codeObject.elf.segments
-        .filter(({ type, flags }) => type === PT_LOAD && (flags & PF_X) !== 0)
-        .map(({ virtualAddress, memorySizeBytes }) => {
-          const start = virtualAddress + codeObject.loadDelta;
-          return { start, end: start + BigInt(memorySizeBytes), codeObject };
-        }),
-    );
+    this.#ranges = codeObjects.flatMap((code) => code.codeRanges.map((range) => ({ ...range, code })));
     this.#unnamedBytes = this.#ranges.reduce((sum, { start, end }) => sum + MAX_PASSES * Number(end - start), 0);
   }
 
@@ -56,13 +45,13 @@ export class CodeMap {
     return this.#open().sorted;
   }
 
-  /** The function that a code object itself has under a name. */
-  addressOf(codeObject: LoadedCodeObject, name: string): bigint | undefined {
-    let addresses = this.#addresses.get(codeObject);
+  /** The function that code itself has under a name. */
+  addressOf(code: LoadedCode, name: string): bigint | undefined {
+    let addresses = this.#addresses.get(code);
     if (!addresses) {
-      const own = this.functions.filter((each) => each.codeObject === codeObject);
+      const own = this.functions.filter((each) => each.code === code);
       addresses = new Map(own.map((each) => [each.name, each.address]));
-      this.#addresses.set(codeObject, addresses);
+      this.#addresses.set(code, addresses);
     }
     return addresses.get(name);
   }
@@ -87,7 +76,7 @@ export class CodeMap {
     const sizeBytes = Number(end - address);
     this.#unnamedBytes -= sizeBytes;
     if (this.#unnamedBytes < 0) return undefined;
-    const found = { name: hex(address), address, sizeBytes, codeObject: range.codeObject, isKernel: false };
+    const found = { name: hex(address), address, sizeBytes, code: range.code, isKernel: false };
     this.#unnamed.set(address, found);
     return found;
   }
@@ -99,29 +88,23 @@ export class CodeMap {
 
   #collect() {
     const byAddress = new Map<bigint, NamedFunction>();
-    for (const codeObject of this.#codeObjects) {
-      const { elf, kernels } = codeObject.codeObject;
-      const ranges = this.#ranges.filter((each) => each.codeObject === codeObject);
-      const kernelNames = new Set(kernels.map(({ name }) => name));
-      for (const symbol of [...elf.symbols, ...elf.dynamicSymbols]) {
-        if (symbol.type !== STT_FUNC || !isDefined(symbol)) continue;
-        const { name, sizeBytes } = symbol;
-        const start = codeObject.addressOf(symbol);
+    for (const code of this.#codeObjects) {
+      const ranges = this.#ranges.filter((each) => each.code === code);
+      for (const { name, address: start, sizeBytes, isKernel } of code.functionPlaces) {
         const range = ranges.find((each) => holds(each, start));
         if (!range) continue;
         const end = sizeBytes === 0 ? range.end : start + BigInt(sizeBytes);
-        const isKernel = kernelNames.has(name);
-        byAddress.set(start, { name, start, end: end < range.end ? end : range.end, codeObject, isKernel });
+        byAddress.set(start, { name, start, end: end < range.end ? end : range.end, code, isKernel });
       }
     }
     const named = [...byAddress.values()].sort((a, b) => (a.start < b.start ? -1 : 1));
-    const sorted = named.map(({ name, start, end, codeObject, isKernel }, i): CodeFunction => {
+    const sorted = named.map(({ name, start, end, code, isKernel }, i): CodeFunction => {
       const next = named[i + 1]?.start;
       const last = next !== undefined && next < end ? next : end;
-      return { name, address: start, sizeBytes: Number(last - start), codeObject, isKernel };
+      return { name, address: start, sizeBytes: Number(last - start), code, isKernel };
     });
     return { sorted, byAddress: new Map(sorted.map((each) => [each.address, each])) };
   }
 }
 
-const holds = ({ start, end }: CodeRange, address: bigint): boolean => address >= start && address < end;
+const holds = ({ start, end }: AddressRange, address: bigint): boolean => address >= start && address < end;
