@@ -22,3 +22,14 @@ for (const name of readdirSync(CASES)) {
     else assert.equal(found, text, `${file} is as it was; UPDATE_EXPECTED=1 accepts the change`);
   });
 }
+
+test('docs/jit.md shows what is in the cases', () => {
+  const document = readFileSync(path.join(import.meta.dirname, '../docs/jit.md'), 'utf8');
+  const quotes = [...document.matchAll(/<!-- (\S+) -->\n```\n([\s\S]*?)\n```\n/g)];
+  assert.equal(quotes.length, 6);
+  const plain = (text: string): string => text.replace(/^ +/gm, '');
+  for (const [, file, quote] of quotes) {
+    const whole = readFileSync(path.join(import.meta.dirname, '..', file!), 'utf8');
+    assert.ok(plain(whole).includes(plain(quote!)), `${file} has:\n${quote}`);
+  }
+});
