@@ -14,6 +14,7 @@ export {
 export { type HiddenArgumentValues, writeHiddenArguments } from './codeobject/hidden-arguments.ts';
 export { formatTargetId, parseTargetId, type TargetId } from './codeobject/target-id.ts';
 export { createEmulatedDevice } from './devices/emulated/index.ts';
+export { createNullDevice, type NullDeviceOptions } from './devices/null/index.ts';
 export * from './hsa/index.ts';
 export * as hsa from './hsa/index.ts';
 export * from './kernels/index.ts';

@@ -27,6 +27,7 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   launch: ['base', 'codeobject', 'device'],
   hsa: ['base', 'elf', 'codeobject', 'linker', 'flow', 'lift', 'device', 'launch'],
   'devices/emulated': ['base', 'codeobject', 'device', 'launch', 'hsa', 'emulator'],
+  'devices/null': ['base', 'device', 'hsa'],
   'devices/hsa-native': ['base', 'codeobject', 'device', 'hsa'],
   'devices/cuda-native': ['base', 'codeobject', 'device', 'hsa'],
   bench: ['base', 'codeobject', 'assembler', 'linker', 'device', 'launch', 'hsa', 'emulator', 'devices/emulated'],
@@ -62,6 +63,7 @@ const NO_NODE = [
   'dispatch',
   'printf',
   'devices/emulated',
+  'devices/null',
   'kernels',
   'loader',
 ];

@@ -1,6 +1,14 @@
 /** What a device is. */
 
+/**
+ * What a device can do besides holding memory and completing launches. `execution`: it runs the code of
+ * kernels; `faults`: it stops code that misuses memory, and says where; `access`: it takes memory away from
+ * kernels (`DeviceMemory.setAccess`).
+ */
+export type DeviceCapability = 'execution' | 'faults' | 'access';
+
 export interface DeviceProperties {
+  readonly capabilities: readonly DeviceCapability[];
   /** Processor as LLVM names it, e.g. `gfx90a`. */
   readonly processor: string;
   /** Full target id with the feature settings of this device, e.g. `gfx90a:sramecc+:xnack-`. */

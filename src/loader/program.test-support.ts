@@ -1,5 +1,5 @@
 /** Programs on a fake device: an image of each generation, and waves in JavaScript that talk to the server. */
-import { FakeDevice, type KernelBody, type KernelContext } from '../hsa/runtime/fake-device.test-support.ts';
+import { cStringAt, FakeDevice, type KernelBody, type KernelContext } from '../hsa/runtime/fake-device.test-support.ts';
 import { buildImage, IMAGE_BASE, IMAGE_DATA, type ImageOptions } from '../hsa/runtime/image.test-support.ts';
 import { MemoryFileSystem } from './host/memory-file-system.ts';
 import { runProgram } from './program.ts';
@@ -68,7 +68,7 @@ function* strings(context: KernelContext, address: bigint) {
   for (let at = address; ; at += 8n) {
     const pointer = context.memory.data(at, 8).getBigUint64(0, true);
     if (pointer === 0n) return;
-    yield context.memory.cString(pointer);
+    yield cStringAt(context.memory, pointer);
   }
 }
 

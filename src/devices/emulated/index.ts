@@ -199,6 +199,7 @@ class EmulatedDevice implements Device {
     this.properties = {
       processor: target.processor,
       targetId: targetIdOf(target.processor),
+      capabilities: ['execution', 'faults', 'access'],
       wavefrontSize: target.waveSizes[0]!,
       computeUnitCount: 1,
       ldsSizeBytes: MAX_LDS_BYTES,

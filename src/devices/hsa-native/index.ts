@@ -58,6 +58,7 @@ class NativeDevice implements Device {
     this.properties = {
       processor: queries.name(agent),
       targetId: queries.targetId(agent),
+      capabilities: ['execution', 'faults'],
       wavefrontSize,
       computeUnitCount: queries.computeUnitCount(agent),
       ldsSizeBytes: queries.groupSegmentBytes(agent),

@@ -44,53 +44,63 @@ export function conformMemory(subject: Subject): void {
     device.close();
   });
 
-  withRuntime(subject, 'access that is enforced', ({ device }) => {
-    const options = { devices: [device], enforcesAccess: true };
-    if (device.memory.setAccess === undefined) {
-      assert.throws(() => createRuntime(options), refused('NOT_SUPPORTED'));
-      return;
-    }
-    using runtime = createRuntime(options);
-    const { memory, cpuAgent } = runtime;
-    const agent = runtime.gpuAgents[0]!;
-    const [system, own] = [cpuAgent.pool('fine-grained'), agent.pool('coarse-grained')];
-    const access = (each: Agent, pool: MemoryPool) => agentMemoryPoolInfo(each, pool, AGENT_MEMORY_POOL_INFO.access);
-    assert.deepEqual([access(agent, system), access(agent, own), access(cpuAgent, system)], [2, 1, 1]);
-    const users = (address: bigint) => memory.pointerInfo(address).agents;
-    const [shared, mine] = [system.allocate(64), own.allocate(64)];
-    /** What kernels may do. */
-    const mayUse = (address: bigint) => device.memory.find(address)?.access === undefined;
-    const seen = () => [shared, mine].map((address) => [users(address), mayUse(address)]);
-    assert.deepEqual(seen(), [
-      [[], false],
-      [[agent], true],
-    ]);
-    for (const address of [shared, mine]) memory.allowAccess([agent], address);
-    assert.deepEqual(seen(), [
-      [[agent], true],
-      [[agent], true],
-    ]);
-    for (const address of [shared, mine]) memory.allowAccess([cpuAgent], address);
-    assert.deepEqual(seen(), [
-      [[], false],
-      [[agent], true],
-    ]);
-    memory.migrate(shared, own);
-    assert.deepEqual([users(shared), mayUse(shared)], [[agent], true]);
-    memory.migrate(shared, system);
-    assert.deepEqual([users(shared), mayUse(shared)], [[], false]);
-    const other = createRuntime({ devices: [device] });
-    other.ipc.attachMemory(runtime.ipc.createMemoryHandle(shared, 64), 64, [other.cpuAgent]);
-    assert.equal(mayUse(shared), false);
-    other.ipc.attachMemory(runtime.ipc.createMemoryHandle(shared, 64), 64, other.gpuAgents);
-    assert.equal(mayUse(shared), true);
-    other[Symbol.dispose]();
-    const [everyone, host] = [memory.lock(new Uint8Array(8)), memory.lock(new Uint8Array(8), [cpuAgent])];
-    assert.deepEqual(
-      [everyone, host].map(({ agentAddress }) => mayUse(agentAddress)),
-      [true, false],
-    );
-  });
+  withRuntime(
+    subject,
+    'access that cannot be enforced is refused',
+    ({ device }) => {
+      assert.throws(() => createRuntime({ devices: [device], enforcesAccess: true }), refused('NOT_SUPPORTED'));
+    },
+    { without: 'access' },
+  );
+
+  withRuntime(
+    subject,
+    'access that is enforced',
+    ({ device }) => {
+      const options = { devices: [device], enforcesAccess: true };
+      using runtime = createRuntime(options);
+      const { memory, cpuAgent } = runtime;
+      const agent = runtime.gpuAgents[0]!;
+      const [system, own] = [cpuAgent.pool('fine-grained'), agent.pool('coarse-grained')];
+      const access = (each: Agent, pool: MemoryPool) => agentMemoryPoolInfo(each, pool, AGENT_MEMORY_POOL_INFO.access);
+      assert.deepEqual([access(agent, system), access(agent, own), access(cpuAgent, system)], [2, 1, 1]);
+      const users = (address: bigint) => memory.pointerInfo(address).agents;
+      const [shared, mine] = [system.allocate(64), own.allocate(64)];
+      /** What kernels may do. */
+      const mayUse = (address: bigint) => device.memory.find(address)?.access === undefined;
+      const seen = () => [shared, mine].map((address) => [users(address), mayUse(address)]);
+      assert.deepEqual(seen(), [
+        [[], false],
+        [[agent], true],
+      ]);
+      for (const address of [shared, mine]) memory.allowAccess([agent], address);
+      assert.deepEqual(seen(), [
+        [[agent], true],
+        [[agent], true],
+      ]);
+      for (const address of [shared, mine]) memory.allowAccess([cpuAgent], address);
+      assert.deepEqual(seen(), [
+        [[], false],
+        [[agent], true],
+      ]);
+      memory.migrate(shared, own);
+      assert.deepEqual([users(shared), mayUse(shared)], [[agent], true]);
+      memory.migrate(shared, system);
+      assert.deepEqual([users(shared), mayUse(shared)], [[], false]);
+      const other = createRuntime({ devices: [device] });
+      other.ipc.attachMemory(runtime.ipc.createMemoryHandle(shared, 64), 64, [other.cpuAgent]);
+      assert.equal(mayUse(shared), false);
+      other.ipc.attachMemory(runtime.ipc.createMemoryHandle(shared, 64), 64, other.gpuAgents);
+      assert.equal(mayUse(shared), true);
+      other[Symbol.dispose]();
+      const [everyone, host] = [memory.lock(new Uint8Array(8)), memory.lock(new Uint8Array(8), [cpuAgent])];
+      assert.deepEqual(
+        [everyone, host].map(({ agentAddress }) => mayUse(agentAddress)),
+        [true, false],
+      );
+    },
+    { needs: ['access'] },
+  );
 
   withRuntime(subject, 'migration', ({ runtime, agent }) => {
     const { memory, cpuAgent } = runtime;

@@ -1,5 +1,6 @@
 /** The runtime's suite for any device: what holds on the emulator holds on a real GPU. */
 import { conformErrors } from './errors.test-support.ts';
+import { conformExecution } from './execution.test-support.ts';
 import { conformInfo } from './info.test-support.ts';
 import { conformIpc } from './ipc.test-support.ts';
 import { conformMemory } from './memory.test-support.ts';
@@ -10,6 +11,7 @@ export function conform(subject: Subject): void {
   conformInfo(subject);
   conformMemory(subject);
   conformObjects(subject);
+  conformExecution(subject);
   conformErrors(subject);
   conformIpc(subject);
 }
