@@ -11,7 +11,6 @@ const MAX_NOTES = 20;
 const CLEAR_LINE = '\r\x1b[K';
 
 interface FileState {
-  readonly startMs: number;
   /** What its tests have to say. */
   readonly notes: string[];
 }
@@ -40,7 +39,7 @@ export default async function* report(events: AsyncIterable<TestEvent>): AsyncGe
         if (isFile) known++;
         break;
       case 'test:dequeue':
-        if (isFile) files.set(file!, { startMs: performance.now(), notes: [] });
+        if (isFile) files.set(file!, { notes: [] });
         break;
       case 'test:pass':
       case 'test:fail': {
@@ -61,7 +60,7 @@ export default async function* report(events: AsyncIterable<TestEvent>): AsyncGe
         if (!state) break;
         done++;
         files.delete(file!);
-        for (const text of fileLines(progress(), file!, data.counts, state)) yield line(text);
+        for (const text of fileLines(progress(), file!, data, state.notes)) yield line(text);
         break;
       case 'test:diagnostic':
         if (file === undefined) summary.push(`ℹ ${data.message}`);
@@ -78,21 +77,20 @@ export default async function* report(events: AsyncIterable<TestEvent>): AsyncGe
   yield `${summary.join('\n')}\n`;
 }
 
-interface Counts {
-  readonly tests: number;
-  readonly passed: number;
-  readonly skipped: number;
-  readonly todo: number;
+interface Summary {
+  readonly counts: Readonly<Record<'tests' | 'passed' | 'skipped' | 'todo', number>>;
+  readonly duration_ms: number;
 }
 
-function fileLines(progress: string, file: string, counted: Counts, { startMs, notes }: FileState): string[] {
-  const { tests, skipped } = counted;
-  const failed = tests - counted.passed - skipped - counted.todo;
+/** `duration_ms`: of the file itself; its events wait for those of the files before it. */
+function fileLines(progress: string, file: string, summary: Summary, notes: readonly string[]): string[] {
+  const { tests, skipped, passed, todo } = summary.counts;
+  const failed = tests - passed - skipped - todo;
   const counts = [
     `${tests} test${tests === 1 ? '' : 's'}`,
     ...(failed > 0 ? [`${failed} failed`] : []),
     ...(skipped > 0 ? [`${skipped} skipped`] : []),
-    `${((performance.now() - startMs) / 1000).toFixed(1)} s`,
+    `${(summary.duration_ms / 1000).toFixed(1)} s`,
   ];
   const head = `${progress} ${failed > 0 ? '✖' : '✔'} ${relative(file)} (${counts.join(', ')})`;
   const more = notes.length - MAX_NOTES;
