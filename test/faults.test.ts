@@ -2,11 +2,12 @@
  * Every kind of fault on every executor, with workers too: status, event, and each thing that the report names. The queue ends, others and the
  * device go on.
  */
+
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { FaultKind } from '../src/device/fault.ts';
+import type { AmdgpuEmulatorOptions } from '../src/devices/emulated/amdgpu/emulator.ts';
 import { createEmulatedDevice } from '../src/devices/emulated/index.ts';
-import type { EmulatorOptions } from '../src/emulator/emulator.ts';
 import {
   type Agent,
   CodeObjectReader,
@@ -179,7 +180,7 @@ class Rig implements Disposable {
 
   readonly tier: ExecutorOptions['tier'];
 
-  constructor(options: Partial<EmulatorOptions>, tier: ExecutorOptions['tier']) {
+  constructor(options: Partial<AmdgpuEmulatorOptions>, tier: ExecutorOptions['tier']) {
     this.tier = tier;
     const device = createEmulatedDevice({ processor: 'gfx90a', memorySizeBytes: 2 ** 27, ...options });
     this.#close = () => device.close();

@@ -2,11 +2,12 @@
  * The host follows no address of GPU code's to where the GPU itself could not go: kernels write mailboxes, packets, kernel descriptors and code, and
  * memory is freed under signals. What is not allowed is not written, the queue ends with an error that says why, and nothing throws on the way.
  */
+
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { assembleFile } from '../src/assembler/assemble-file.ts';
+import type { AmdgpuEmulatorOptions } from '../src/devices/emulated/amdgpu/emulator.ts';
 import { createEmulatedDevice } from '../src/devices/emulated/index.ts';
-import type { EmulatorOptions } from '../src/emulator/emulator.ts';
 import {
   type Agent,
   CodeObjectReader,
@@ -101,7 +102,7 @@ class Rig implements Disposable {
   readonly kernel: bigint;
   readonly #view: (address: bigint, sizeBytes: number) => Uint8Array<SharedArrayBuffer>;
 
-  constructor(options: Partial<EmulatorOptions>) {
+  constructor(options: Partial<AmdgpuEmulatorOptions>) {
     this.device = createEmulatedDevice({ processor: 'gfx90a', memorySizeBytes: 2 ** 27, ...options });
     this.runtime = createRuntime({ devices: [this.device], enforcesAccess: true });
     this.agent = this.runtime.gpuAgents[0]!;

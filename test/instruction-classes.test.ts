@@ -1,15 +1,16 @@
 /** Instructions by class: every executor counts the same, and as many as it counts in all. */
+
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { KernelRunner } from '../src/bench/kernel-runner.ts';
 import { KERNELS } from '../src/bench/kernels.ts';
 import type { DispatchStatistics } from '../src/device/statistics.ts';
-import type { EmulatorOptions } from '../src/emulator/emulator.ts';
+import type { AmdgpuEmulatorOptions } from '../src/devices/emulated/amdgpu/emulator.ts';
 import { createEmulatedDevice } from '../src/index.ts';
 import { runImage } from './fuzz/run-image.ts';
 
-const EXECUTORS: Readonly<Record<string, Omit<EmulatorOptions, 'processor'>>> = {
+const EXECUTORS: Readonly<Record<string, Omit<AmdgpuEmulatorOptions, 'processor'>>> = {
   reference: { executor: 'reference' },
   handlers: { executor: 'handlers' },
   regions: { executor: 'jit', compileThreshold: 0, vertical: 'never' },

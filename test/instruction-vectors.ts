@@ -1,6 +1,8 @@
 /** Small programs with the registers that they must leave: one JSON object a line, as `test/vectors-gfx11.test.ts` describes. */
+
 import { readFileSync } from 'node:fs';
-import { Emulator, type ExecutorName } from '../src/emulator/emulator.ts';
+import { AmdgpuEmulator } from '../src/devices/emulated/amdgpu/emulator.ts';
+import type { ExecutorName } from '../src/emulator/emulator.ts';
 import { PLAIN_LAUNCH } from '../src/emulator/emulator-rig.test-support.ts';
 
 export interface InstructionVector {
@@ -38,10 +40,10 @@ const hex = (value: number): string => `0x${value.toString(16).padStart(8, '0')}
 
 /** Runs programs one after the other. */
 export class InstructionVectorRunner {
-  readonly #emulator: Emulator;
+  readonly #emulator: AmdgpuEmulator;
 
   constructor(processor: string, executor: ExecutorName) {
-    this.#emulator = new Emulator({ processor, executor, memorySizeBytes: 2 ** 28 });
+    this.#emulator = new AmdgpuEmulator({ processor, executor, memorySizeBytes: 2 ** 28 });
   }
 
   /** What differs from the expected registers, in words; empty when nothing does. */

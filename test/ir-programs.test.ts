@@ -2,7 +2,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { WavewrightError } from '../src/base/errors.ts';
-import { floatMode } from '../src/emulator/amdgpu/mode.ts';
 import { parseProgram, printProgram } from '../src/ir/text.ts';
 import type { Program } from '../src/ir/types.ts';
 import { problemsOf } from '../src/ir/verify.ts';
@@ -12,6 +11,7 @@ import type { Instruction } from '../src/isa/amdgpu/encoding/instruction.ts';
 import { type Target, targetFor } from '../src/isa/amdgpu/encoding/targets.ts';
 import { ROWS } from '../src/isa/amdgpu/rows/index.ts';
 import { InstructionBuilder } from '../src/isa/amdgpu/semantics/instruction-builder.ts';
+import { floatMode } from '../src/isa/amdgpu/semantics/mode.ts';
 import { randomGenerator } from './lockstep/lockstep.test-support.ts';
 import { randomEncoding } from './lockstep/random-encoding.test-support.ts';
 

@@ -1,14 +1,15 @@
 /** Kernels of a few instructions on an emulated device, through the HSA runtime: for suites that run on every executor. */
+
 import { assembleFile } from '../src/assembler/assemble-file.ts';
 import type { Device } from '../src/device/device.ts';
 import type { TierInstructions } from '../src/device/statistics.ts';
+import type { AmdgpuEmulatorOptions } from '../src/devices/emulated/amdgpu/emulator.ts';
 import { createEmulatedDevice } from '../src/devices/emulated/index.ts';
 import { nodeThreads } from '../src/devices/emulated/node-threads.ts';
-import type { EmulatorOptions } from '../src/emulator/emulator.ts';
 import { type Agent, CodeObjectReader, createRuntime, type Queue, type Runtime } from '../src/hsa/index.ts';
 import { linkCodeObject } from '../src/linker/link.ts';
 
-export interface ExecutorOptions extends Partial<EmulatorOptions> {
+export interface ExecutorOptions extends Partial<AmdgpuEmulatorOptions> {
   /** What must run at least a part of the loops. */
   readonly tier?: keyof TierInstructions;
 }

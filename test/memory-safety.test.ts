@@ -2,9 +2,11 @@
  * Device memory cannot be left: every instruction that accesses memory, in each of its encodings and on every executor, with addresses at and over
  * all edges. What it may not reach is filled twice with different bytes: nothing there changes, and the wave ends up the same.
  */
+
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { Emulator, type ExecutorName } from '../src/emulator/emulator.ts';
+import { AmdgpuEmulator } from '../src/devices/emulated/amdgpu/emulator.ts';
+import type { ExecutorName } from '../src/emulator/emulator.ts';
 import { WaveFault } from '../src/emulator/machine/faults.ts';
 import {
   DEVICE_START,
@@ -67,7 +69,7 @@ interface Outcome {
 }
 
 class World {
-  readonly emulator: Emulator;
+  readonly emulator: AmdgpuEmulator;
   readonly wave: number;
   readonly lds: number;
   readonly private: number;
@@ -82,7 +84,7 @@ class World {
 
   constructor(processor: string, executor: ExecutorName, waveSize: 32 | 64) {
     this.#waveSize = waveSize;
-    this.emulator = new Emulator({ processor, executor, compileThreshold: 0, memorySizeBytes: 2 ** 26 });
+    this.emulator = new AmdgpuEmulator({ processor, executor, compileThreshold: 0, memorySizeBytes: 2 ** 26 });
     const { memory, state } = this.emulator;
     this.wave = state.allocate(waveSizeBytes(waveSize));
     const privateSize = PRIVATE_SIZE * waveSize;

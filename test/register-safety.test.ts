@@ -3,12 +3,13 @@
  * with numbers at and over all borders. What is before and behind a wave's state is filled twice with different bytes: nothing there changes,
  * and the wave ends up the same. In range an instruction does what the one does that names the register itself.
  */
+
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { WavewrightError } from '../src/base/errors.ts';
-import { floatMode } from '../src/emulator/amdgpu/mode.ts';
-import { assertRecordHolds, assertWithinOperands } from '../src/emulator/amdgpu/operand-bounds.ts';
-import { Emulator, type ExecutorName } from '../src/emulator/emulator.ts';
+import { AmdgpuEmulator } from '../src/devices/emulated/amdgpu/emulator.ts';
+import { assertRecordHolds, assertWithinOperands } from '../src/emulator/code/operand-bounds.ts';
+import type { ExecutorName } from '../src/emulator/emulator.ts';
 import {
   MAY_READ,
   WAVE_BLOCK,
@@ -27,6 +28,8 @@ import type { Instruction } from '../src/isa/amdgpu/encoding/instruction.ts';
 import { targetFor } from '../src/isa/amdgpu/encoding/targets.ts';
 import { ROWS } from '../src/isa/amdgpu/rows/index.ts';
 import { InstructionBuilder } from '../src/isa/amdgpu/semantics/instruction-builder.ts';
+import { floatMode } from '../src/isa/amdgpu/semantics/mode.ts';
+import { AmdgpuStepReader } from '../src/isa/amdgpu/step.ts';
 import { assembleInstruction } from '../src/isa/amdgpu/text/assembler/assemble.ts';
 import { randomGenerator } from './lockstep/lockstep.test-support.ts';
 import { randomEncoding } from './lockstep/random-encoding.test-support.ts';
@@ -57,14 +60,14 @@ interface GuardedWave {
 }
 
 class World {
-  readonly #emulator: Emulator;
+  readonly #emulator: AmdgpuEmulator;
   readonly #waveSize: 32 | 64;
   readonly #waves: readonly GuardedWave[];
   readonly #code: number;
   #codeSize = 0;
 
   constructor(processor: string, executor: ExecutorName, waveSize: 32 | 64) {
-    this.#emulator = new Emulator({ processor, executor, compileThreshold: 0, memorySizeBytes: 2 ** 26 });
+    this.#emulator = new AmdgpuEmulator({ processor, executor, compileThreshold: 0, memorySizeBytes: 2 ** 26 });
     this.#waveSize = waveSize;
     const { memory, state: own } = this.#emulator;
     const size = waveSizeBytes(waveSize);
@@ -358,7 +361,7 @@ for (const [processor, waveSize] of [
   test(`${processor} wave${waveSize}: no operand goes beyond its file, and no program beyond its operands`, () => {
     const target = targetFor(processor);
     const random = randomGenerator(0xb0de5);
-    const decoder = decoderFor(processor, waveSize);
+    const reader = new AmdgpuStepReader(processor, waveSize, MODE);
     const world = new World(processor, 'handlers', waveSize);
     let [wide, vectors] = [0, 0];
     for (const encoding of ROWS.filter((row) => row.semantics).flatMap((row) => encodingsOf(row, target))) {
@@ -372,17 +375,19 @@ for (const [processor, waveSize] of [
           const [dword, shift, mask] = [located.low >> 5, located.low & 31, 2 ** located.width - 1];
           words[dword] = ((words[dword]! & ~(mask << shift)) | ((number & mask) << shift)) >>> 0;
         }
-        const instruction = decoder.decode(new DataView(bytesOf([...words, 0, 0]).buffer), 0);
-        if (typeof instruction === 'string') continue;
-        assertRecordHolds(instruction);
+        const step = reader.step(new DataView(bytesOf([...words, 0, 0]).buffer), 0);
+        if (typeof step === 'string') continue;
+        const { instruction } = step;
+        assertRecordHolds(step);
         const ends = instruction.row.operands.flatMap((_, index) => endOf(instruction, index) ?? []);
         vectors += ends.filter(({ kind }) => kind === 'vector').length;
         wide += ends.filter(({ end, count, dwords }) => end === count && dwords > 1).length;
         // What the decoder takes all the same is no instruction that runs.
         const isWithin = ends.every(({ end, count }) => end <= count) || world.isIllegal(words);
         assert.ok(isWithin, `${instruction.name} [${words.map((word) => word.toString(16))}]`);
+        if (step.illegal !== undefined) continue;
         try {
-          assertWithinOperands(new InstructionBuilder(instruction, floatMode(MODE)).build(), instruction);
+          assertWithinOperands(step.program(), step);
         } catch (error) {
           if (!(error instanceof WavewrightError) || error.code !== 'UNSUPPORTED') throw error;
         }
@@ -397,12 +402,12 @@ test('a program that goes beyond its operands is a defect', () => {
     target: targetFor('gfx90a'),
     waveSize: 64,
   }).words;
-  const instruction = decoderFor('gfx90a', 64).decode(new DataView(bytesOf(words).buffer), 0);
-  assert.ok(typeof instruction !== 'string');
+  const step = new AmdgpuStepReader('gfx90a', 64, MODE).step(new DataView(bytesOf(words).buffer), 0);
+  assert.ok(typeof step !== 'string');
   const accesses = (operand: number, dword: number) => () => {
-    const builder = new InstructionBuilder(instruction, floatMode(MODE));
+    const builder = new InstructionBuilder(step.instruction, floatMode(MODE));
     builder.operand({ operand, dword }, operand < 2);
-    assertWithinOperands(builder.finish(), instruction);
+    assertWithinOperands(builder.finish(), step);
   };
   for (const operand of [0, 1, 2]) {
     accesses(operand, 1)();

@@ -63,7 +63,6 @@ const OVERLOADED_NAMES: readonly string[] = [
   'Region:',
   'SourceLine:',
   'TierInstructions:',
-  'WavePlace:',
   'accessOf:',
   'bytesOf:',
   'evaluate:',
@@ -78,7 +77,6 @@ const UNUSED_FILES: readonly string[] = [
   // Programs as text and what is wrong with them: for tests of front ends, and for those who debug one.
   'src/ir/leaf-text.ts',
   'src/ir/product-text.ts',
-  'src/ir/step.ts',
   'src/ir/text.ts',
   'src/ir/verify.ts',
   'src/isa/amdgpu/encoding/errata.ts',

@@ -1,4 +1,5 @@
 /** Kernels on several threads do what they do on one: results, faults, ends. Workers join each dispatch as it begins. */
+
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
@@ -7,9 +8,10 @@ import { assembleFile } from '../src/assembler/assemble-file.ts';
 import { KernelRunner } from '../src/bench/kernel-runner.ts';
 import { differenceFrom } from '../src/bench/kernels/kernel-benchmark.ts';
 import { KERNELS } from '../src/bench/kernels.ts';
+import type { AmdgpuEmulatorOptions } from '../src/devices/emulated/amdgpu/emulator.ts';
 import { createEmulatedDevice } from '../src/devices/emulated/index.ts';
 import { nodeThreads } from '../src/devices/emulated/node-threads.ts';
-import type { EmulatorOptions, ExecutorName } from '../src/emulator/emulator.ts';
+import type { ExecutorName } from '../src/emulator/emulator.ts';
 import { CodeObjectReader, createRuntime, type Queue, type QueueError } from '../src/hsa/index.ts';
 import { linkCodeObject } from '../src/linker/link.ts';
 
@@ -220,7 +222,7 @@ class Rig implements Disposable {
   #executable: ReturnType<Rig['load']> | undefined;
   error: QueueError | undefined;
 
-  constructor(workers: number, options: Partial<EmulatorOptions> = {}) {
+  constructor(workers: number, options: Partial<AmdgpuEmulatorOptions> = {}) {
     this.device = createEmulatedDevice({
       processor: 'gfx90a',
       compileThreshold: 2,

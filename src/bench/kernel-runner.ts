@@ -1,9 +1,10 @@
 /** Runs benchmark kernels on an emulated device, through the HSA runtime. */
+
 import { WavewrightError } from '../base/errors.ts';
 import type { Device } from '../device/device.ts';
 import type { DispatchStatistics } from '../device/statistics.ts';
+import type { AmdgpuEmulatorOptions } from '../devices/emulated/amdgpu/emulator.ts';
 import { createEmulatedDevice } from '../devices/emulated/index.ts';
-import type { EmulatorOptions } from '../emulator/emulator.ts';
 import { CodeObjectReader, createRuntime, type Queue, type Runtime } from '../hsa/index.ts';
 import { launchPacket } from '../hsa/queues/queue-launch.ts';
 import type { DispatchArgument, FileBuffer } from '../launch/argument-text.ts';
@@ -30,7 +31,7 @@ export class KernelRunner implements Disposable {
   readonly #runtime: Runtime;
   readonly #queue: Queue;
 
-  constructor(options: EmulatorOptions) {
+  constructor(options: AmdgpuEmulatorOptions) {
     this.#device = createEmulatedDevice(options);
     this.#runtime = createRuntime({ devices: [this.#device] });
     this.#queue = this.#runtime.createQueue(this.#runtime.gpuAgents[0]!);

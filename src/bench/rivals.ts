@@ -1,6 +1,7 @@
 /** What a kernel on the emulator is compared with: the emulator in other ways, the model, programs for the host. */
+
 import { WavewrightError } from '../base/errors.ts';
-import type { EmulatorOptions } from '../emulator/emulator.ts';
+import type { AmdgpuEmulatorOptions } from '../devices/emulated/amdgpu/emulator.ts';
 import { type KernelImage, KernelRunner, type Measured } from './kernel-runner.ts';
 import { type CheckedSize, differenceFrom, type KernelBenchmark, type Result } from './kernels/kernel-benchmark.ts';
 import type { Baseline } from './node-baseline.ts';
@@ -30,7 +31,7 @@ export function runChecked(name: string, task: Task, size: CheckedSize, run: () 
 }
 
 /** Ways to run the emulator that are not the default, by name. */
-const VARIANTS: Readonly<Record<string, Partial<EmulatorOptions>>> = {
+const VARIANTS: Readonly<Record<string, Partial<AmdgpuEmulatorOptions>>> = {
   handlers: { executor: 'handlers' },
   reference: { executor: 'reference' },
   unchecked: { checksAccesses: false },

@@ -1,14 +1,14 @@
 /** What a thread needs to run waves: executors, handlers and decoded code of its own, on memory that all threads of a device share. */
-import { PRIVATE_APERTURE_HI, SHARED_APERTURE_HI } from '../isa/amdgpu/encoding/registers.ts';
-import { type Target, targetFor } from '../isa/amdgpu/encoding/targets.ts';
-import { MODE_KEY_BITS } from './amdgpu/mode.ts';
+import { assert } from '../base/errors.ts';
 import { CodeCache } from './code/code-cache.ts';
+import type { FrontEnd } from './code/front-end.ts';
 import { type FaultCallback, HandlerTable } from './handlers/handler-table.ts';
 import { DEFAULT_THRESHOLD, JitExecutor } from './jit/jit-executor.ts';
 import type { VerticalMode } from './jit/loops/vertical-loops.ts';
 import type { AddressSpaces } from './lowering/memory-access.ts';
 import { WaveFault } from './machine/faults.ts';
 import { HostWork } from './machine/host-work.ts';
+import { MAX_CLASSES } from './machine/layout.ts';
 import type { Memories, SharedMemory } from './machine/memory.ts';
 import type { SharedState } from './machine/state-memory.ts';
 import { ReferenceExecutor } from './reference/reference-executor.ts';
@@ -45,9 +45,8 @@ export interface RecordHolder {
   leaveRecords(): () => void;
 }
 
-/** How code runs: the same on every thread of a device. */
+/** How code runs: the same on every thread of a device. It can be cloned. */
 export interface CoreOptions {
-  readonly processor: string;
   /**
    * Default: `jit`, which compiles code that runs often (T1, loops T2) and runs the rest in the handlers (T0). `handlers` compiles nothing;
    * `reference` evaluates every instruction in TypeScript.
@@ -72,7 +71,8 @@ export const CLOCK_FREQUENCY_HZ = 100_000_000;
 export class EmulatorCore<M extends SharedMemory = SharedMemory, S extends SharedState = SharedState>
   implements Memories
 {
-  readonly target: Target;
+  /** The language of the code. */
+  readonly frontEnd: FrontEnd;
   readonly state: S;
   readonly memory: M;
   readonly checksAccesses: boolean;
@@ -90,8 +90,9 @@ export class EmulatorCore<M extends SharedMemory = SharedMemory, S extends Share
   readonly #handlers = new Map<32 | 64, HandlerTable>();
   readonly #caches = new Map<string, CodeCache>();
 
-  constructor(options: CoreOptions, state: S, memory: M, origin = performance.now()) {
-    this.target = targetFor(options.processor);
+  constructor(frontEnd: FrontEnd, options: CoreOptions, state: S, memory: M, origin = performance.now()) {
+    assert(frontEnd.classes.length <= MAX_CLASSES, 'counts of all classes have a place in the wave state');
+    this.frontEnd = frontEnd;
     this.state = state;
     this.memory = memory;
     this.checksAccesses = options.checksAccesses ?? true;
@@ -119,12 +120,8 @@ export class EmulatorCore<M extends SharedMemory = SharedMemory, S extends Share
   }
 
   spaces(waveSize: 32 | 64): AddressSpaces {
-    return {
-      windowHi: this.memory.windowHi,
-      sharedApertureHi: SHARED_APERTURE_HI,
-      privateApertureHi: PRIVATE_APERTURE_HI,
-      waveSize,
-    };
+    const { sharedApertureHi, privateApertureHi } = this.frontEnd;
+    return { windowHi: this.memory.windowHi, sharedApertureHi, privateApertureHi, waveSize };
   }
 
   #handlerTable(waveSize: 32 | 64): HandlerTable {
@@ -142,14 +139,17 @@ export class EmulatorCore<M extends SharedMemory = SharedMemory, S extends Share
 
   /** Decoded code for a wave size and MODE. */
   codeCache(waveSize: 32 | 64, mode: number): CodeCache {
-    const key = `${waveSize} ${mode & MODE_KEY_BITS}`;
+    const keyBits = mode & this.frontEnd.modeKeyBits;
+    const key = `${waveSize} ${keyBits}`;
     let cache = this.#caches.get(key);
     if (!cache) {
-      const handlers = this.#handlerTable(waveSize);
-      const leaderCount = this.#executorName === 'jit' ? this.#compileThreshold : undefined;
-      const spaces = this.spaces(waveSize);
-      const { processor } = this.target;
-      cache = new CodeCache(this, handlers, spaces, processor, mode & MODE_KEY_BITS, this.work, leaderCount);
+      cache = new CodeCache(this, {
+        waveSize,
+        reader: this.frontEnd.reader(waveSize, keyBits),
+        handlers: this.#handlerTable(waveSize),
+        work: this.work,
+        leaderCount: this.#executorName === 'jit' ? this.#compileThreshold : undefined,
+      });
       this.#caches.set(key, cache);
     }
     return cache;

@@ -1,7 +1,8 @@
 /** Kernels in assembler text on a bare emulator: s[0:1] has the address of a zeroed buffer, s2 the workgroup's id, v0 the work-item's. */
+
 import { machineCode } from '../assembler/machine-code.test-support.ts';
-import type { Launch } from './amdgpu/launch.ts';
-import { Emulator, type EmulatorOptions } from './emulator.ts';
+import { AmdgpuEmulator, type AmdgpuEmulatorOptions } from '../devices/emulated/amdgpu/emulator.ts';
+import type { AmdgpuLaunch } from '../devices/emulated/amdgpu/initial-registers.ts';
 import { MAY_READ } from './machine/layout.ts';
 import type { EmulatorDispatch } from './schedule/dispatch.ts';
 
@@ -9,7 +10,7 @@ import type { EmulatorDispatch } from './schedule/dispatch.ts';
 export const DEFAULT_MODE = 0x3f0;
 
 /** One wave of 64 without LDS and private memory, and no initial register but those that every launch names. */
-export const PLAIN_LAUNCH: Omit<Launch, 'entry' | 'userSgprs'> = {
+export const PLAIN_LAUNCH: Omit<AmdgpuLaunch, 'entry' | 'userSgprs'> = {
   waveSize: 64,
   gridSize: [64, 1, 1],
   workgroupSize: [64, 1, 1],
@@ -25,12 +26,12 @@ export const PLAIN_LAUNCH: Omit<Launch, 'entry' | 'userSgprs'> = {
   agprCount: 64,
 };
 
-export interface RigOptions extends Partial<EmulatorOptions> {
+export interface RigOptions extends Partial<AmdgpuEmulatorOptions> {
   readonly bufferSizeBytes?: number;
 }
 
 export class EmulatorRig implements Disposable {
-  readonly emulator: Emulator;
+  readonly emulator: AmdgpuEmulator;
   /** Offset of the buffer. */
   readonly buffer: number;
   readonly #processor: string;
@@ -39,7 +40,7 @@ export class EmulatorRig implements Disposable {
 
   constructor({ bufferSizeBytes = 2 ** 16, processor = 'gfx90a', ...options }: RigOptions = {}) {
     this.#processor = processor;
-    this.emulator = new Emulator({ processor, memorySizeBytes: 2 ** 28, ...options });
+    this.emulator = new AmdgpuEmulator({ processor, memorySizeBytes: 2 ** 28, ...options });
     this.buffer = this.emulator.memory.allocate(bufferSizeBytes, { label: 'buffer' });
   }
 
@@ -55,18 +56,18 @@ export class EmulatorRig implements Disposable {
   }
 
   /** Begins a launch of what was placed last. */
-  launch(options: Partial<Launch> = {}): EmulatorDispatch {
+  launch(options: Partial<AmdgpuLaunch> = {}): EmulatorDispatch {
     const userSgprs = Uint32Array.of(this.buffer, this.emulator.memory.windowHi);
     return this.emulator.dispatch({ ...PLAIN_LAUNCH, entry: this.entry, userSgprs, ...options });
   }
 
-  start(code: string | Uint8Array, options?: Partial<Launch>): EmulatorDispatch {
+  start(code: string | Uint8Array, options?: Partial<AmdgpuLaunch>): EmulatorDispatch {
     this.place(code);
     return this.launch(options);
   }
 
   /** Until it ends or has had so many slices of a few milliseconds. */
-  run(code: string | Uint8Array, options?: Partial<Launch>, slices = 4000): EmulatorDispatch {
+  run(code: string | Uint8Array, options?: Partial<AmdgpuLaunch>, slices = 4000): EmulatorDispatch {
     const dispatch = this.start(code, options);
     for (let i = 0; i < slices && this.emulator.advance(5) !== 'idle'; i++);
     return dispatch;

@@ -1,13 +1,14 @@
 /** One emulated GPU: memory, executors and running kernels. Work happens in `advance`. */
 
-import type { Launch } from './amdgpu/launch.ts';
 import type { CodeCache } from './code/code-cache.ts';
+import type { FrontEnd } from './code/front-end.ts';
 import { type CoreOptions, EmulatorCore } from './emulator-core.ts';
+import type { Launch } from './machine/launch.ts';
 import { RECORD_PC } from './machine/layout.ts';
 import { EmulatorMemory } from './machine/memory.ts';
 import { StateMemory } from './machine/state-memory.ts';
 import { EmulatorDispatch } from './schedule/dispatch.ts';
-import { instructionText } from './schedule/fault-report.ts';
+import { stepText } from './schedule/fault-report.ts';
 import { type WorkerOptions, WorkerPool } from './workers/worker-pool.ts';
 
 export { CLOCK_FREQUENCY_HZ, type Executor, type ExecutorName } from './emulator-core.ts';
@@ -38,15 +39,21 @@ export class Emulator extends EmulatorCore<EmulatorMemory, StateMemory> {
   /** By the offset of the code; in the order of their offsets, once a report asked for them. */
   readonly #symbols = new Map<number, () => readonly CodeSymbol[]>();
 
-  constructor(options: EmulatorOptions) {
+  constructor(frontEnd: FrontEnd, options: EmulatorOptions = {}) {
     const origin = performance.now() - UPTIME_MS;
     const state = new StateMemory();
     const memory = new EmulatorMemory(WINDOW_HI + (options.index ?? 0), state, options.memorySizeBytes);
-    super(options, state, memory, origin);
+    super(frontEnd, options, state, memory, origin);
     memory.onCodeGone = () => this.#forgetCode();
     const workers = (options.workers ?? options.threads?.parallelism ?? 1) - 1;
     if (workers > 0 && options.threads) {
-      this.workers = new WorkerPool({ state, memory }, options, workers, performance.timeOrigin + origin);
+      this.workers = new WorkerPool(
+        { state, memory },
+        frontEnd.processor,
+        options,
+        workers,
+        performance.timeOrigin + origin,
+      );
       memory.grace = this.workers;
     }
   }
@@ -125,8 +132,7 @@ export class Emulator extends EmulatorCore<EmulatorMemory, StateMemory> {
   describeRecord(cache: CodeCache, record: number): string {
     const at = cache.behindLeader(record);
     const offset = this.state.view.getUint32(at + RECORD_PC, true);
-    const instruction = cache.instruction(at);
     const location = this.locate(offset);
-    return `pc 0x${this.memory.address(offset).toString(16)}${location && ` in ${location}`}: ${instructionText(instruction)}`;
+    return `pc 0x${this.memory.address(offset).toString(16)}${location && ` in ${location}`}: ${stepText(cache.step(at))}`;
   }
 }

@@ -1,11 +1,11 @@
 /** Instructions with operands at the borders of what an encoding can say: last registers of each file, smallest and largest offsets. */
-import { instructionText } from '../../src/emulator/schedule/fault-report.ts';
 import { decoderFor, type Encoding, encodingsOf } from '../../src/isa/amdgpu/encoding/decode.ts';
 import { bytesOf } from '../../src/isa/amdgpu/encoding/encode.ts';
 import type { Field, Format } from '../../src/isa/amdgpu/encoding/formats.ts';
 import type { Instruction } from '../../src/isa/amdgpu/encoding/instruction.ts';
 import { type Target, targetFor } from '../../src/isa/amdgpu/encoding/targets.ts';
 import { ROWS } from '../../src/isa/amdgpu/rows/index.ts';
+import { formatInstruction } from '../../src/isa/amdgpu/text/disassemble.ts';
 import { MEMORY_FORMATS, randomEncoding } from '../lockstep/random-encoding.test-support.ts';
 import { Emitter, LITERAL } from './emitter.ts';
 import type { Random } from './random.ts';
@@ -156,7 +156,7 @@ export class HostileInstructions {
       const size = isKnown ? found.sizeBytes : 4;
       const hex = words.slice(at / 4, at / 4 + size / 4).map((word) => word.toString(16).padStart(8, '0'));
       lines.push(
-        `    ${at.toString(16).padStart(3)}: ${isKnown ? instructionText(found) : 'not an instruction'}  // ${hex.join(' ')}`,
+        `    ${at.toString(16).padStart(3)}: ${isKnown ? formatInstruction(found) : 'not an instruction'}  // ${hex.join(' ')}`,
       );
       at += size;
     }

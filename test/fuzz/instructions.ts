@@ -2,7 +2,7 @@
  * Instructions with operands and addresses at all borders, straight and in loops, on every executor from the same state: the same registers,
  * memory and faults, and canaries around all that the wave has.
  */
-import type { EmulatorOptions } from '../../src/emulator/emulator.ts';
+import type { AmdgpuEmulatorOptions } from '../../src/devices/emulated/amdgpu/emulator.ts';
 import { WAVE_VGPRS, waveSizeBytes } from '../../src/emulator/machine/layout.ts';
 import { PRIVATE_APERTURE_HI, SHARED_APERTURE_HI } from '../../src/isa/amdgpu/encoding/registers.ts';
 import { HostileInstructions, STRIDES } from './hostile-instructions.ts';
@@ -24,7 +24,7 @@ class Lockstep implements Subject {
   readonly #waveSize: 32 | 64;
   #iterations = 0;
 
-  constructor(target: string, waveSize: 32 | 64, options: Partial<EmulatorOptions>) {
+  constructor(target: string, waveSize: 32 | 64, options: Partial<AmdgpuEmulatorOptions>) {
     this.#waveSize = waveSize;
     this.#instructions = new HostileInstructions(target, waveSize);
     this.#machines = TIERS.map((tier, i) => new WaveMachine(target, waveSize, tier, FILLERS[i]!, options));
@@ -157,7 +157,7 @@ function difference(
 }
 
 /** The oracle with other options for the emulator: one that is broken shall be found. */
-export const createInstructions = (options: Partial<EmulatorOptions> = {}): Oracle => ({
+export const createInstructions = (options: Partial<AmdgpuEmulatorOptions> = {}): Oracle => ({
   name: 'instructions',
   lifetime: 256,
   stuckMs: 10_000,

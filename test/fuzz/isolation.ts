@@ -6,8 +6,8 @@
 import type { Device } from '../../src/device/device.ts';
 import { guestAddress } from '../../src/device/guest-address.ts';
 import type { Dispatch } from '../../src/device/launch.ts';
+import type { AmdgpuEmulatorOptions } from '../../src/devices/emulated/amdgpu/emulator.ts';
 import { createEmulatedDevice } from '../../src/devices/emulated/index.ts';
-import type { EmulatorOptions } from '../../src/emulator/emulator.ts';
 import { PRIVATE_APERTURE_HI, SHARED_APERTURE_HI } from '../../src/isa/amdgpu/encoding/registers.ts';
 import { descriptorBytes, Emitter, LITERAL, ZERO } from './emitter.ts';
 import { HostileInstructions, STRIDES } from './hostile-instructions.ts';
@@ -47,7 +47,7 @@ class Rig implements Disposable {
   readonly #out: bigint;
   #codeSize = 0;
 
-  constructor(name: string, processor: string, options: Partial<EmulatorOptions>) {
+  constructor(name: string, processor: string, options: Partial<AmdgpuEmulatorOptions>) {
     this.name = name;
     this.#emitter = new Emitter(processor);
     this.#lanes = /gfx9/.test(processor) ? 64 : 32;

@@ -2,10 +2,11 @@
  * Packets, descriptors, signals and mailboxes with any contents, from the host and from kernels: what serves them changes nothing but what
  * kernels may store to, throws nothing, and all executors end the same way.
  */
+
 import { createHash } from 'node:crypto';
 import type { AdvanceResult, Device } from '../../src/device/device.ts';
+import type { AmdgpuEmulatorOptions } from '../../src/devices/emulated/amdgpu/emulator.ts';
 import { createEmulatedDevice } from '../../src/devices/emulated/index.ts';
-import type { EmulatorOptions } from '../../src/emulator/emulator.ts';
 import { type Agent, createRuntime, type Queue, type Runtime, type Signal } from '../../src/hsa/index.ts';
 import { PACKET, PACKET_TYPE, SIGNAL } from '../../src/hsa/objects/layouts.ts';
 import { descriptorBytes, Emitter } from './emitter.ts';
@@ -24,7 +25,10 @@ const DESCRIPTORS = 64;
 const PROGRESS_CALLS = 6;
 const WORKERS_PERCENT = 10;
 
-const DEVICES: Readonly<Record<string, Partial<EmulatorOptions>>> = { ...EXECUTOR_OPTIONS, workers: WORKER_OPTIONS };
+const DEVICES: Readonly<Record<string, Partial<AmdgpuEmulatorOptions>>> = {
+  ...EXECUTOR_OPTIONS,
+  workers: WORKER_OPTIONS,
+};
 
 const LDS_SIZES = [0, 4, 1024, 1024, 4096, 65532, 65536, 65536, 65537, 65600, 2 ** 17, 2 ** 24];
 /** So large that addresses of few lanes wrap 32 bits within it. */

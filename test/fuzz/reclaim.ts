@@ -6,8 +6,8 @@
 import type { Device } from '../../src/device/device.ts';
 import { guestAddress } from '../../src/device/guest-address.ts';
 import type { Dispatch } from '../../src/device/launch.ts';
+import type { AmdgpuEmulatorOptions } from '../../src/devices/emulated/amdgpu/emulator.ts';
 import { createEmulatedDevice } from '../../src/devices/emulated/index.ts';
-import type { EmulatorOptions } from '../../src/emulator/emulator.ts';
 import { descriptorBytes, Emitter, LITERAL } from './emitter.ts';
 import { Found, type Oracle, oracleMain, type Subject, type Tally } from './oracle.ts';
 import type { Random } from './random.ts';
@@ -35,7 +35,7 @@ class Rig implements Disposable {
   readonly #codes: readonly bigint[];
   readonly #result: bigint;
 
-  constructor(name: string, processor: string, options: Partial<EmulatorOptions>) {
+  constructor(name: string, processor: string, options: Partial<AmdgpuEmulatorOptions>) {
     this.name = name;
     this.device = createEmulatedDevice({ processor, memorySizeBytes: MEMORY_SIZE_BYTES, ...options });
     const { memory } = this.device;

@@ -137,9 +137,9 @@ const SABOTAGES: readonly Sabotage[] = [
   },
   {
     name: 'registers that M0 chooses: end of the file',
-    file: 'src/emulator/amdgpu/relative-registers.ts',
-    from: 'last: first + (count - dwords) * registerSizeBytes,',
-    to: 'last: first + count * registerSizeBytes * 2,',
+    file: 'src/emulator/machine/operand-places.ts',
+    from: 'last: first + (count - dwords) * sizeBytes,',
+    to: 'last: first + count * sizeBytes * 2,',
     noticedBy: test('test/register-neighbours.test.ts'),
   },
   // Look-ups.
@@ -217,7 +217,7 @@ const SABOTAGES: readonly Sabotage[] = [
   {
     name: 'bits of MODE that are not modelled',
     file: 'src/emulator/schedule/group-scheduler.ts',
-    from: 'if (mode & MODE_REFUSED_BITS) throw',
+    from: 'if (mode & modeRefusedBits) throw',
     to: 'if (mode < 0) throw',
     noticedBy: test('test/faults.test.ts'),
   },

@@ -3,9 +3,8 @@
  * are others on each executor, so that what is read there shows too. Machines that are made alike have everything in the same places.
  */
 
+import { AmdgpuEmulator, type AmdgpuEmulatorOptions } from '../../src/devices/emulated/amdgpu/emulator.ts';
 import { nodeThreads } from '../../src/devices/emulated/node-threads.ts';
-import { MODE_REFUSED_BITS } from '../../src/emulator/amdgpu/mode.ts';
-import { Emulator, type EmulatorOptions } from '../../src/emulator/emulator.ts';
 import { WaveFault } from '../../src/emulator/machine/faults.ts';
 import {
   DEVICE_START,
@@ -34,6 +33,7 @@ import {
   WAVE_VGPRS,
   waveSizeBytes,
 } from '../../src/emulator/machine/layout.ts';
+import { MODE_REFUSED_BITS } from '../../src/isa/amdgpu/semantics/mode.ts';
 import { MemoryWatch, type Span } from './memory-watch.ts';
 import { Found, type Tally } from './oracle.ts';
 
@@ -42,9 +42,9 @@ export const EXECUTOR_OPTIONS = {
   handlers: { executor: 'handlers' },
   regions: { executor: 'jit', compileThreshold: 0, vertical: 'never' },
   loops: { executor: 'jit', compileThreshold: 0, vertical: 'always' },
-} as const satisfies Readonly<Record<string, Partial<EmulatorOptions>>>;
+} as const satisfies Readonly<Record<string, Partial<AmdgpuEmulatorOptions>>>;
 
-export const WORKER_OPTIONS: Partial<EmulatorOptions> = {
+export const WORKER_OPTIONS: Partial<AmdgpuEmulatorOptions> = {
   ...{ executor: 'jit', compileThreshold: 0, threads: nodeThreads, workers: 3, workersAtOnce: true },
 };
 
@@ -82,7 +82,7 @@ const PRIVATE_FIELDS = [WAVE_EXIT, WAVE_RECORD, WAVE_JUMP_CACHE, WAVE_BUDGET, WA
 
 export class WaveMachine implements Disposable {
   readonly tier: Tier;
-  readonly emulator: Emulator;
+  readonly emulator: AmdgpuEmulator;
   readonly wave: number;
   readonly lds: number;
   readonly scratch: number;
@@ -104,13 +104,13 @@ export class WaveMachine implements Disposable {
     waveSize: 32 | 64,
     tier: Tier,
     filler: number,
-    options: Partial<EmulatorOptions> = {},
+    options: Partial<AmdgpuEmulatorOptions> = {},
   ) {
     this.tier = tier;
     this.#waveSize = waveSize;
     this.#filler = filler;
     this.#filled = Buffer.alloc(STATE_GUARD, filler);
-    this.emulator = new Emulator({
+    this.emulator = new AmdgpuEmulator({
       processor,
       memorySizeBytes: MEMORY_SIZE_BYTES,
       ...EXECUTOR_OPTIONS[tier],

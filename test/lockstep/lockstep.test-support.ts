@@ -1,5 +1,6 @@
 /** Runs code on every executor from the same state, and compares everything they change. */
-import { Emulator, type ExecutorName } from '../../src/emulator/emulator.ts';
+import { AmdgpuEmulator } from '../../src/devices/emulated/amdgpu/emulator.ts';
+import type { ExecutorName } from '../../src/emulator/emulator.ts';
 import { WaveFault } from '../../src/emulator/machine/faults.ts';
 import {
   EXIT_BUDGET,
@@ -69,7 +70,7 @@ export interface Outcome {
 
 /** An emulator with one wave, its memory and code. Two of them that are made alike have everything in the same places. */
 class Machine {
-  readonly emulator: Emulator;
+  readonly emulator: AmdgpuEmulator;
   readonly wave: number;
   /** LDS, private memory and data stand together, so that one copy compares all memory that may change. */
   readonly areas: number;
@@ -77,7 +78,13 @@ class Machine {
   readonly code: number;
 
   constructor(processor: string, executor: ExecutorName, vertical: 'never' | 'always') {
-    this.emulator = new Emulator({ processor, executor, vertical, compileThreshold: 0, memorySizeBytes: 2 ** 28 });
+    this.emulator = new AmdgpuEmulator({
+      processor,
+      executor,
+      vertical,
+      compileThreshold: 0,
+      memorySizeBytes: 2 ** 28,
+    });
     const { memory, state } = this.emulator;
     this.wave = state.allocate(waveSizeBytes(64));
     this.areas = memory.allocate(LDS_SIZE + PRIVATE_SIZE * 64 + GUARD, { permissions: 0 });

@@ -5,13 +5,13 @@
 
 import assert from 'node:assert/strict';
 import { WavewrightError } from '../../src/base/errors.ts';
-import { floatMode } from '../../src/emulator/amdgpu/mode.ts';
 import { decoderFor, type Encoding, encodingsOf } from '../../src/isa/amdgpu/encoding/decode.ts';
 import { encodeFields, type FieldValues } from '../../src/isa/amdgpu/encoding/encode.ts';
 import type { FormatName } from '../../src/isa/amdgpu/encoding/formats.ts';
 import { type Target, targetFor } from '../../src/isa/amdgpu/encoding/targets.ts';
 import { ROWS } from '../../src/isa/amdgpu/rows/index.ts';
 import { InstructionBuilder } from '../../src/isa/amdgpu/semantics/instruction-builder.ts';
+import { floatMode } from '../../src/isa/amdgpu/semantics/mode.ts';
 import { randomEncoding } from './random-encoding.test-support.ts';
 
 export const WINDOW_SGPR = 94;

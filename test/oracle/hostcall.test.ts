@@ -1,10 +1,11 @@
 /** HIP's printf, assert and malloc and OpenCL's printf, built by clang with AMD's device libraries, and run by `dispatch`. */
+
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import type { AmdgpuEmulatorOptions } from '../../src/devices/emulated/amdgpu/emulator.ts';
 import { createEmulatedDevice } from '../../src/devices/emulated/index.ts';
 import { nodeThreads } from '../../src/devices/emulated/node-threads.ts';
 import { type DispatchRequest, dispatchKernel } from '../../src/dispatch/dispatch.ts';
-import type { EmulatorOptions } from '../../src/emulator/emulator.ts';
 import type { CodeObjectReader } from '../../src/hsa/index.ts';
 import { build, HIP, OPENCL } from './device-code.ts';
 import { DEVICE_LIBRARY_BUILDS, HAS_DEVICE_LIBRARIES } from './opencl/device-libraries.ts';
@@ -108,7 +109,7 @@ interface Outcome {
   readonly results: Int32Array;
 }
 
-type Run = Partial<EmulatorOptions> & { readonly request?: Partial<DispatchRequest> };
+type Run = Partial<AmdgpuEmulatorOptions> & { readonly request?: Partial<DispatchRequest> };
 
 function run(
   processor: string,

@@ -2,11 +2,14 @@
  * Recorded kernel dispatches: machine code, kernel arguments, memory before and after. One folder per kernel holds `dispatches.jsonl`,
  * one object a line, and the buffers' contents as files.
  */
+
 import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
-import type { Launch, Triple } from '../../src/emulator/amdgpu/launch.ts';
-import { Emulator, type ExecutorName } from '../../src/emulator/emulator.ts';
+import { AmdgpuEmulator } from '../../src/devices/emulated/amdgpu/emulator.ts';
+import type { AmdgpuLaunch } from '../../src/devices/emulated/amdgpu/initial-registers.ts';
+import type { ExecutorName } from '../../src/emulator/emulator.ts';
 import { DEFAULT_MODE, PLAIN_LAUNCH } from '../../src/emulator/emulator-rig.test-support.ts';
+import type { Triple } from '../../src/emulator/machine/launch.ts';
 import { decoderFor } from '../../src/isa/amdgpu/encoding/decode.ts';
 
 interface RecordedBuffer {
@@ -63,7 +66,7 @@ export function modeOf(rsrc1: number): number {
 }
 
 /** compute_pgm_rsrc2: bits 1 to 5 count the user SGPRs, bits 7 to 9 enable the workgroup ids, bits 11 and 12 the work-item ids. */
-function registersOf(rsrc2: number): Pick<Launch, 'workgroupIdSgprs' | 'workItemIdComponents'> {
+function registersOf(rsrc2: number): Pick<AmdgpuLaunch, 'workgroupIdSgprs' | 'workItemIdComponents'> {
   let next = (rsrc2 >> 1) & 31;
   const id = (bit: number): number | undefined => ((rsrc2 >> bit) & 1 ? next++ : undefined);
   return {
@@ -106,7 +109,7 @@ export const TOLERANCE_ULPS = 3;
  * The buffers are not where they were recorded: every 8-byte value of the kernel arguments that lies in a recorded buffer is moved with it.
  */
 export function runKernelVector(vector: KernelVector, processor: string, executor: ExecutorName): string | undefined {
-  const emulator = new Emulator({ processor, executor, compileThreshold: 1, memorySizeBytes: 2 ** 28 });
+  const emulator = new AmdgpuEmulator({ processor, executor, compileThreshold: 1, memorySizeBytes: 2 ** 28 });
   const { memory } = emulator;
   const file = (name: string): Buffer => readFileSync(path.join(vector.folder, name));
   const buffers = vector.Bufs.map((buffer) => {

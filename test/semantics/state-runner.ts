@@ -1,5 +1,6 @@
 /** Runs recorded states on an executor of ours. */
-import { Emulator, type ExecutorName } from '../../src/emulator/emulator.ts';
+import { AmdgpuEmulator } from '../../src/devices/emulated/amdgpu/emulator.ts';
+import type { ExecutorName } from '../../src/emulator/emulator.ts';
 import {
   EXIT_BUDGET,
   MAY_READ,
@@ -29,7 +30,7 @@ const NAMED: Readonly<Record<string, number>> = { exec: 126 * 4, m0: 124 * 4, sc
 const END = 0xffffffff;
 
 export class StateRunner {
-  readonly #emulator: Emulator;
+  readonly #emulator: AmdgpuEmulator;
   readonly #waveSize: 32 | 64;
   readonly #wave: number;
   readonly #lds: number;
@@ -41,7 +42,7 @@ export class StateRunner {
   readonly #placed = new Map<string, number>();
 
   constructor(processor: string, executor: ExecutorName, waveSize: 32 | 64) {
-    this.#emulator = new Emulator({ processor, executor, compileThreshold: 0, memorySizeBytes: 2 ** 28 });
+    this.#emulator = new AmdgpuEmulator({ processor, executor, compileThreshold: 0, memorySizeBytes: 2 ** 28 });
     this.#waveSize = waveSize;
     const { memory, state } = this.#emulator;
     this.#wave = state.allocate(waveSizeBytes(waveSize));

@@ -1,4 +1,5 @@
 /** The emulator behind the Device contract. */
+
 import { WavewrightError } from '../../base/errors.ts';
 import { processorNamed } from '../../codeobject/processors.ts';
 import type { AdvanceResult, Device, PublishedCode } from '../../device/device.ts';
@@ -8,12 +9,13 @@ import type { Dispatch, KernelLaunch } from '../../device/launch.ts';
 import type { AllocateOptions, Allocation, DeviceMemory, GuestAccess } from '../../device/memory.ts';
 import type { DeviceProperties } from '../../device/properties.ts';
 import type { DispatchStatistics } from '../../device/statistics.ts';
-import { CLOCK_FREQUENCY_HZ, Emulator, type EmulatorOptions } from '../../emulator/emulator.ts';
+import { CLOCK_FREQUENCY_HZ } from '../../emulator/emulator.ts';
 import type { EmulatorFault } from '../../emulator/machine/faults.ts';
 import { MAX_LDS_BYTES, MAY_READ, MAY_WRITE } from '../../emulator/machine/layout.ts';
 import type { Region } from '../../emulator/machine/memory.ts';
 import type { EmulatorDispatch } from '../../emulator/schedule/dispatch.ts';
 import { Lifetime } from '../../hsa/objects/lifetime.ts';
+import { AmdgpuEmulator, type AmdgpuEmulatorOptions } from './amdgpu/emulator.ts';
 import { DescriptorCache, launchOf } from './kernel-abi.ts';
 
 /** The lanes' dwords are interleaved: a wave64 has a GiB then, so that every offset in its scratch is a positive number of 32 bits. */
@@ -31,12 +33,12 @@ function targetIdOf(processor: string): string {
 }
 
 class EmulatedMemory implements DeviceMemory {
-  readonly #emulator: Emulator;
+  readonly #emulator: AmdgpuEmulator;
   readonly #lifetime: Lifetime;
   /** Offsets of what the host allocated, with what kernels may do there at most: the emulator has regions besides, which are nobody else's. */
   readonly #allocated = new Map<number, number>();
 
-  constructor(emulator: Emulator, lifetime: Lifetime) {
+  constructor(emulator: AmdgpuEmulator, lifetime: Lifetime) {
     this.#emulator = emulator;
     this.#lifetime = lifetime;
   }
@@ -112,7 +114,7 @@ class EmulatedMemory implements DeviceMemory {
   }
 }
 
-function allocationOf(emulator: Emulator, region: Region | undefined): Allocation | undefined {
+function allocationOf(emulator: AmdgpuEmulator, region: Region | undefined): Allocation | undefined {
   if (!region) return undefined;
   const { offset, sizeBytes, label, permissions } = region;
   const allocation = { address: emulator.memory.address(offset), sizeBytes, label };
@@ -121,10 +123,10 @@ function allocationOf(emulator: Emulator, region: Region | undefined): Allocatio
 
 class EmulatedDispatch implements Dispatch {
   error: WavewrightError | undefined;
-  readonly #emulator: Emulator;
+  readonly #emulator: AmdgpuEmulator;
   readonly #inner: EmulatorDispatch;
 
-  constructor(emulator: Emulator, inner: EmulatorDispatch) {
+  constructor(emulator: AmdgpuEmulator, inner: EmulatorDispatch) {
     this.#emulator = emulator;
     this.#inner = inner;
   }
@@ -160,7 +162,7 @@ class EmulatedDispatch implements Dispatch {
   }
 }
 
-function faultOf(emulator: Emulator, { nearest, freed, ...fault }: EmulatorFault): Fault {
+function faultOf(emulator: AmdgpuEmulator, { nearest, freed, ...fault }: EmulatorFault): Fault {
   const nearestAllocation = allocationOf(emulator, nearest);
   const freedAllocation = allocationOf(emulator, freed);
   return { ...fault, ...(nearestAllocation && { nearestAllocation }), ...(freedAllocation && { freedAllocation }) };
@@ -170,12 +172,12 @@ class EmulatedDevice implements Device {
   readonly name: string;
   readonly properties: DeviceProperties;
   readonly memory: DeviceMemory;
-  readonly #emulator: Emulator;
+  readonly #emulator: AmdgpuEmulator;
   readonly #descriptors: DescriptorCache;
   readonly #lifetime: Lifetime;
   readonly #running = new Set<EmulatedDispatch>();
 
-  constructor(options: EmulatorOptions) {
+  constructor(options: AmdgpuEmulatorOptions) {
     const { index = 0 } = options;
     if (!Number.isInteger(index) || index < 0 || index > MAX_INDEX) {
       throw new WavewrightError('USAGE', `device index ${index}, expected an integer from 0 to ${MAX_INDEX}`);
@@ -189,7 +191,7 @@ class EmulatedDevice implements Device {
       const what = `${memorySizeBytes} bytes of memory, expected an integer from 1 to ${MAX_MEMORY_BYTES}`;
       throw new WavewrightError('USAGE', what);
     }
-    this.#emulator = new Emulator(options);
+    this.#emulator = new AmdgpuEmulator(options);
     this.#descriptors = new DescriptorCache(this.#emulator);
     const { target, memory } = this.#emulator;
     const spaces = this.#emulator.spaces(target.waveSizes[0]!);
@@ -266,7 +268,7 @@ class EmulatedDevice implements Device {
  * Throws UNSUPPORTED for a processor without instruction tables. Kernels run on several threads where there are `threads` (in Node: nodeThreads);
  * `close` ends them.
  */
-export function createEmulatedDevice(options: EmulatorOptions): Device {
+export function createEmulatedDevice(options: AmdgpuEmulatorOptions): Device {
   if (typeof options?.processor !== 'string') {
     throw new WavewrightError('USAGE', 'a device without a processor', { hint: "for example { processor: 'gfx90a' }" });
   }

@@ -8,8 +8,8 @@ import {
 } from '../../codeobject/kernel-descriptor.ts';
 import type { ProcessorFamily } from '../../codeobject/processors.ts';
 import { guestAddress } from '../../device/guest-address.ts';
-import type { Launch } from '../../emulator/amdgpu/launch.ts';
-import { Emulator } from '../../emulator/emulator.ts';
+import { AmdgpuEmulator } from './amdgpu/emulator.ts';
+import type { AmdgpuLaunch } from './amdgpu/initial-registers.ts';
 import { createEmulatedDevice } from './index.ts';
 import { launchOf } from './kernel-abi.ts';
 
@@ -18,8 +18,8 @@ function launchWith(
   processor: string,
   family: ProcessorFamily,
   change: (descriptor: KernelDescriptor) => void,
-): Launch {
-  const emulator = new Emulator({ processor, memorySizeBytes: 2 ** 24 });
+): AmdgpuLaunch {
+  const emulator = new AmdgpuEmulator({ processor, memorySizeBytes: 2 ** 24 });
   const offset = emulator.memory.allocate(4096);
   const descriptor = decodeKernelDescriptor(new Uint8Array(64), family);
   descriptor.kernelCodeEntryByteOffset = 256n;

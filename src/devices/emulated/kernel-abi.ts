@@ -1,6 +1,7 @@
 /**
  * The first half of the ABI of AMDGPU kernels: what descriptor and launch make of the initial registers (LLVM AMDGPU usage, "Initial Kernel
- * Execution State"). The other half is the emulator's, which knows no code objects: it writes what `Launch` says into the state of each wave.
+ * Execution State"). The other half is
+ * `amdgpu/initial-registers.ts`, which knows no code objects: it writes what `AmdgpuLaunch` says into the state of each wave.
  */
 import { WavewrightError } from '../../base/errors.ts';
 import {
@@ -15,9 +16,9 @@ import type { Device } from '../../device/device.ts';
 import { guestAddress } from '../../device/guest-address.ts';
 import type { KernelLaunch, LaunchOrigin } from '../../device/launch.ts';
 import type { GuestMemory } from '../../device/memory.ts';
-import type { Launch } from '../../emulator/amdgpu/launch.ts';
-import type { Emulator } from '../../emulator/emulator.ts';
 import { checkLaunchSizes } from '../../launch/launch-sizes.ts';
+import type { AmdgpuEmulator } from './amdgpu/emulator.ts';
+import type { AmdgpuLaunch } from './amdgpu/initial-registers.ts';
 
 /** An instruction has a dword at least. */
 const MIN_CODE_BYTES = 4;
@@ -32,7 +33,7 @@ export class DescriptorCache {
   readonly #family: ProcessorFamily;
   readonly #known = new Map<bigint, { readonly bytes: Uint8Array; readonly descriptor: KernelDescriptor }>();
 
-  constructor({ target }: Emulator) {
+  constructor({ target }: AmdgpuEmulator) {
     this.#family = processorNamed(target.processor)!.family;
   }
 
@@ -58,11 +59,11 @@ export type LaunchDevice = Pick<Device, 'name' | 'properties'> & { readonly memo
 
 /** Throws BAD_INPUT, UNSUPPORTED, LIMIT_EXCEEDED and USAGE for what cannot be launched. */
 export function launchOf(
-  emulator: Emulator,
+  emulator: AmdgpuEmulator,
   device: LaunchDevice,
   launch: KernelLaunch,
   descriptors = new DescriptorCache(emulator),
-): Launch {
+): AmdgpuLaunch {
   checkExtents(device, launch);
   const { memory } = device;
   const { target } = emulator;
@@ -124,12 +125,12 @@ function checkExtents({ name, properties }: LaunchDevice, { workgroupSize, gridS
 }
 
 type SgprLayout = Pick<
-  Launch,
+  AmdgpuLaunch,
   'userSgprs' | 'scratchDescriptorSgpr' | 'flatScratchSgpr' | 'workgroupIdSgprs' | 'scratchOffsetSgpr'
 >;
 
 function sgprLayout(
-  target: Emulator['target'],
+  target: AmdgpuEmulator['target'],
   { properties, rsrc2 }: KernelDescriptor,
   { argumentsAddress, resources, origin = NO_ORIGIN }: KernelLaunch,
 ): SgprLayout {
@@ -167,7 +168,7 @@ function sgprLayout(
 }
 
 /** MODE as the packet processor sets it from the descriptor (CDNA2 ISA 3.6, RDNA3 ISA 3.3.2). Throws UNSUPPORTED for FP16_OVFL. */
-function modeOf({ families }: Emulator['target'], { rsrc1 }: KernelDescriptor): number {
+function modeOf({ families }: AmdgpuEmulator['target'], { rsrc1 }: KernelDescriptor): number {
   if (rsrc1.fp16Overflow) {
     throw new WavewrightError('UNSUPPORTED', 'f16 results that are clamped instead of overflowing', {
       section: 'kernel descriptor',

@@ -7,6 +7,6 @@ import type { NodeWorkerData } from './node-threads.ts';
 const { setup, compileCacheDirectory } = workerData as NodeWorkerData;
 if (compileCacheDirectory !== undefined) enableCompileCache(compileCacheDirectory);
 // After the cache is there: loading takes most of the time until a worker can begin.
-const { EmulatorWorker } = await import('../../emulator/workers/worker.ts');
-const worker = new EmulatorWorker(setup);
+const { createWorker } = await import('./amdgpu/worker.ts');
+const worker = createWorker(setup);
 parentPort?.on('message', (job: WorkerJob) => worker.run(job));

@@ -1,5 +1,6 @@
 /** A thread of a browser that runs workgroups; its first message is its setup, the others are jobs. */
-import { EmulatorWorker, type WorkerJob, type WorkerSetup } from '../../emulator/workers/worker.ts';
+import type { WorkerJob, WorkerSetup } from '../../emulator/workers/worker.ts';
+import { createWorker } from './amdgpu/worker.ts';
 
 interface WorkerScope {
   onmessage: ((event: { readonly data: unknown }) => void) | null;
@@ -8,6 +9,6 @@ interface WorkerScope {
 const scope = globalThis as unknown as WorkerScope; // reason: the types of Node's globals are the only ones that are declared
 
 scope.onmessage = ({ data: setup }) => {
-  const worker = new EmulatorWorker(setup as WorkerSetup);
+  const worker = createWorker(setup as WorkerSetup);
   scope.onmessage = ({ data: job }) => worker.run(job as WorkerJob);
 };

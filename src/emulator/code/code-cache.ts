@@ -1,23 +1,16 @@
 /**
  * Machine code to records: decodes what is reachable by direct branches from an address, and links the records. One cache for each
  * (wave size, MODE), because handlers are specialised on both.
+ *
+ * A record stands for one step at one place; a handler runs it. It holds the slot of the handler, the record of the branch target, the pc of
+ * the step and of the following one, and the parameters that steps with one handler differ in: for each operand the offset of its register in
+ * the wave state, its constant, or the address of its lane table. The record of the following step stands behind it; where that one has its
+ * record elsewhere, a record without a step leads there. Nothing reads a record back to learn what the step means: `step` says that.
  */
-import { WavewrightError } from '../../base/errors.ts';
-import type { FloatMode } from '../../ir/float-builder.ts';
+import { assert, WavewrightError } from '../../base/errors.ts';
+import { fallsThrough, followingOffset, type Step } from '../../ir/step.ts';
 import type { Leaf, Program, Value } from '../../ir/types.ts';
-import { type Decoder, decoderFor } from '../../isa/amdgpu/encoding/decode.ts';
-import type { Instruction } from '../../isa/amdgpu/encoding/instruction.ts';
-import { instructionClass } from '../../isa/amdgpu/encoding/instruction-class.ts';
-import { isImmediate } from '../../isa/amdgpu/rows/row.ts';
-import { dppTable } from '../../isa/amdgpu/semantics/dpp.ts';
-import { dppTableSlot, InstructionBuilder } from '../../isa/amdgpu/semantics/instruction-builder.ts';
-import { floatMode } from '../amdgpu/mode.ts';
-import { modifierKey } from '../amdgpu/modifier-key.ts';
-import { assertRecordHolds, assertWithinOperands } from '../amdgpu/operand-bounds.ts';
-import { relativeRegister, relativeTag } from '../amdgpu/relative-registers.ts';
 import type { HandlerTable } from '../handlers/handler-table.ts';
-import type { OperandKind } from '../lowering/handler-state.ts';
-import type { AddressSpaces } from '../lowering/memory-access.ts';
 import type { HostWork } from '../machine/host-work.ts';
 import {
   JUMP_CACHE_ENTRIES,
@@ -35,15 +28,15 @@ import {
   RECORD_PC,
   RECORD_SIZE_BYTES,
   RECORD_TARGET,
-  rowSizeBytes,
+  SCALAR_COUNT,
   VGPR_COUNT,
-  WAVE_VGPRS,
-  waveAgprs,
 } from '../machine/layout.ts';
 import type { Memories, SharedMemory } from '../machine/memory.ts';
+import { operandForm, registerOffset } from '../machine/operand-places.ts';
 import type { SharedState } from '../machine/state-memory.ts';
+import type { StepReader } from './front-end.ts';
+import { assertRecordHolds, assertWithinOperands } from './operand-bounds.ts';
 
-const SCALAR_REGISTER_COUNT = 128;
 /** Instructions decoded at once; code beyond is decoded when a wave gets there. */
 const MAX_INSTRUCTIONS = 20_000;
 const FIRST_INSTRUCTIONS = 4096;
@@ -52,8 +45,6 @@ const MIN_INSTRUCTIONS = 64;
 const BLOCK_SIZE_BYTES = 1 << 16;
 /** Of the host's own objects of a cache. */
 const CACHE_BYTES = 8192;
-const SHARED_BASE = 235;
-const PRIVATE_LIMIT = 238;
 
 /** Why a record stops the wave. */
 export interface Untranslated {
@@ -61,10 +52,21 @@ export interface Untranslated {
   readonly message: string;
 }
 
-interface Decoded {
+/** What is at an offset of the code. */
+interface Found {
   readonly offset: number;
-  readonly instruction: Instruction | undefined;
+  readonly step: Step | undefined;
   readonly failure?: Untranslated;
+}
+
+/** What a cache works with. */
+export interface CodeOptions {
+  readonly waveSize: 32 | 64;
+  readonly reader: StepReader;
+  readonly handlers: HandlerTable;
+  readonly work: HostWork;
+  /** Executions of a leader until its code is compiled; undefined: there are no leaders. */
+  readonly leaderCount: number | undefined;
 }
 
 export class CodeCache {
@@ -75,13 +77,10 @@ export class CodeCache {
   /** Where code is. */
   readonly #memory: SharedMemory;
   readonly #handlers: HandlerTable;
-  readonly #spaces: AddressSpaces;
-  readonly #decoder: Decoder;
-  readonly #mode: number;
-  readonly #floatMode: FloatMode;
+  readonly #reader: StepReader;
   /** Code offset to record. */
   readonly #records = new Map<number, number>();
-  readonly #instructions = new Map<number, Instruction>();
+  readonly #steps = new Map<number, Step>();
   readonly #untranslated = new Map<number, Untranslated>();
   readonly #laneTables = new Map<string, number>();
   /** Records that stand for code that is not decoded yet, by its offset. */
@@ -99,25 +98,14 @@ export class CodeCache {
   /** Instructions that the next request decodes: fewer after one of which not all got a handler. */
   #maxInstructions = FIRST_INSTRUCTIONS;
 
-  constructor(
-    { state, memory }: Memories,
-    handlers: HandlerTable,
-    spaces: AddressSpaces,
-    processor: string,
-    mode: number,
-    work: HostWork,
-    leaderCount?: number,
-  ) {
+  constructor({ state, memory }: Memories, { waveSize, reader, handlers, work, leaderCount }: CodeOptions) {
     this.#work = work;
     this.#leaderCount = leaderCount;
     this.#state = state;
     this.#memory = memory;
     this.#handlers = handlers;
-    this.#spaces = spaces;
-    this.waveSize = spaces.waveSize;
-    this.#decoder = decoderFor(processor, spaces.waveSize);
-    this.#mode = mode;
-    this.#floatMode = floatMode(mode);
+    this.#reader = reader;
+    this.waveSize = waveSize;
     this.jumpCache = state.allocate(JUMP_CACHE_ENTRIES * 8);
     state.bytes.fill(0xff, this.jumpCache, this.jumpCache + JUMP_CACHE_ENTRIES * 8);
     work.allocate(JUMP_CACHE_ENTRIES * 8 + CACHE_BYTES);
@@ -154,7 +142,7 @@ export class CodeCache {
       view.setUint32(leader + LEADER_COUNT, this.#leaderCount, true);
       view.setUint32(leader + LEADER_VGPRS, VGPR_COUNT, true);
       view.setUint32(leader + LEADER_AGPRS, VGPR_COUNT, true);
-      view.setUint32(leader + LEADER_SGPRS, SCALAR_REGISTER_COUNT, true);
+      view.setUint32(leader + LEADER_SGPRS, SCALAR_COUNT, true);
     }
     return leader;
   }
@@ -178,8 +166,8 @@ export class CodeCache {
     return record;
   }
 
-  /** Where a wave goes on that was at code offset `offset` when code was forgotten: decodes nothing yet. */
-  resumption(offset: number): number {
+  /** Where to go on at code offset `offset`, for a wave that may never get there: decodes nothing yet. */
+  destination(offset: number): number {
     const record = this.#target(offset);
     this.#handlers.compile();
     return record;
@@ -198,8 +186,22 @@ export class CodeCache {
     return next;
   }
 
-  instruction(record: number): Instruction | undefined {
-    return this.#instructions.get(record);
+  /** The step that a record stands for; undefined: for none. */
+  step(record: number): Step | undefined {
+    return this.#steps.get(record);
+  }
+
+  /** The step at an offset where code is decoded and can run. */
+  stepAt(offset: number): Step | undefined {
+    const record = this.#records.get(offset);
+    return record === undefined || this.#untranslated.has(record) ? undefined : this.#steps.get(record);
+  }
+
+  /** The record of the step at an offset where code is decoded. */
+  recordAt(offset: number): number {
+    const record = this.#records.get(offset);
+    assert(record !== undefined, 'there is a record where a step is');
+    return record;
   }
 
   untranslated(record: number): Untranslated | undefined {
@@ -209,15 +211,15 @@ export class CodeCache {
   #translate(start: number): void {
     const found = this.#reachable(start);
     this.#work.decode(found.length);
-    const decoded = found.toSorted((a, b) => a.offset - b.offset);
+    const sorted = found.toSorted((a, b) => a.offset - b.offset);
     // A run of consecutive instructions gets consecutive records; where one falls through to code that has records elsewhere, a record
     // that branches there follows.
     const branches: { record: number; offset: number }[] = [];
     let runStart = 0;
-    for (let i = 1; i <= decoded.length; i++) {
-      const previous = decoded[i - 1]!;
-      if (i < decoded.length && decoded[i]!.offset === nextOffset(previous)) continue;
-      const branch = this.#placeRun(decoded.slice(runStart, i));
+    for (let i = 1; i <= sorted.length; i++) {
+      const { step } = sorted[i - 1]!;
+      if (i < sorted.length && step && sorted[i]!.offset === followingOffset(step)) continue;
+      const branch = this.#placeRun(sorted.slice(runStart, i));
       if (branch) branches.push(branch);
       runStart = i;
     }
@@ -227,7 +229,7 @@ export class CodeCache {
       ? Math.max(MIN_INSTRUCTIONS, 2 * (found.length - postponed.length))
       : Math.min(MAX_INSTRUCTIONS, 2 * this.#maxInstructions);
     for (const { record, offset } of branches) this.#fillBranch(record, offset);
-    for (const { offset } of decoded) {
+    for (const { offset } of sorted) {
       const stub = this.#stubs.get(offset);
       if (stub === undefined || !this.#records.has(offset)) continue;
       this.#fillBranch(stub, offset);
@@ -237,7 +239,7 @@ export class CodeCache {
   }
 
   /** Fills records until there are too many new handlers; returns how many are filled. */
-  #fillAll(items: readonly Decoded[]): number {
+  #fillAll(items: readonly Found[]): number {
     for (const [i, item] of items.entries()) {
       if (this.#handlers.isFull) return i;
       this.#fill(this.#records.get(item.offset)!, item);
@@ -272,7 +274,7 @@ export class CodeCache {
     const [key, program] = target === undefined ? (['jump to pc', JUMP_TO_PC] as const) : (['goto', GOTO] as const);
     view.setUint32(
       record + RECORD_HANDLER,
-      this.#handlers.slot(key, () => ({ program, operandKinds: [], instructionClass: undefined })),
+      this.#handlers.slot(key, () => ({ program, operands: [], classIndex: undefined })),
       true,
     );
     view.setUint32(record + RECORD_TARGET, target === undefined ? 0 : this.leader(target), true);
@@ -281,55 +283,43 @@ export class CodeCache {
   }
 
   /** Decodes from `start` along fall-through and direct branches, up to code that has records. */
-  #reachable(start: number): Decoded[] {
-    const found = new Map<number, Decoded>();
+  #reachable(start: number): Found[] {
+    const found = new Map<number, Found>();
     const work = [start];
     for (let offset = work.pop(); offset !== undefined; offset = work.pop()) {
       while (!found.has(offset) && !this.#records.has(offset) && found.size < this.#maxInstructions) {
         const item = this.#decode(offset);
         found.set(offset, item);
-        const { instruction } = item;
-        if (!instruction) break;
-        const { terminator } = instruction.row.flags;
-        const target = branchTarget(item);
+        const { step } = item;
+        if (!step) break;
+        const target = directTarget(step);
         if (target !== undefined) work.push(target);
-        if (terminator !== undefined && terminator !== 'conditional') break;
-        offset = nextOffset(item);
+        if (!fallsThrough(step)) break;
+        offset = followingOffset(step);
       }
     }
     return [...found.values()];
   }
 
-  #decode(offset: number): Decoded {
+  #decode(offset: number): Found {
     const region = this.#memory.code(offset);
-    const illegal = (message: string): Decoded => ({
-      offset,
-      instruction: undefined,
-      failure: { code: 'illegal', message: `illegal instruction: ${message}` },
-    });
-    if (!region || offset & 3) return illegal(offset & 3 ? 'misaligned address' : 'no code at this address');
-    const code = new DataView(this.#memory.buffer, region.offset, region.sizeBytes);
-    const instruction = this.#decoder.decode(code, offset - region.offset);
-    if (typeof instruction !== 'string') return { offset, instruction };
-    const dword =
-      region.offset + region.sizeBytes - offset >= 4
-        ? `0x${this.#memory.view.getUint32(offset, true).toString(16).padStart(8, '0')}`
-        : 'the end of code';
-    return illegal(`${dword} is not a ${this.#decoder.target.processor} instruction`);
+    // Offsets of code are those in device memory.
+    const code = region && new DataView(this.#memory.buffer, 0, region.offset + region.sizeBytes);
+    const step = code ? this.#reader.step(code, offset) : 'no code at this address';
+    if (typeof step !== 'string') return { offset, step };
+    return { offset, step: undefined, failure: { code: 'illegal', message: `illegal instruction: ${step}` } };
   }
 
   /** Gives records to a run; returns the branch that must follow it, if any. */
-  #placeRun(run: readonly Decoded[]): { record: number; offset: number } | undefined {
-    const last = run.at(-1)!;
-    const { instruction } = last;
-    const terminator = instruction?.row.flags.terminator;
-    const fallsThrough = instruction !== undefined && (terminator === undefined || terminator === 'conditional');
-    let record = this.allocateRecords(run.length + (fallsThrough ? 1 : 0));
+  #placeRun(run: readonly Found[]): { record: number; offset: number } | undefined {
+    const { step } = run.at(-1)!;
+    const goesOn = step !== undefined && fallsThrough(step);
+    let record = this.allocateRecords(run.length + (goesOn ? 1 : 0));
     for (const item of run) {
       this.#records.set(item.offset, record);
       record += RECORD_SIZE_BYTES;
     }
-    return fallsThrough ? { record, offset: nextOffset(last) } : undefined;
+    return goesOn ? { record, offset: followingOffset(step) } : undefined;
   }
 
   /** Memory that lives as long as the decoded code; zero-filled or not. */
@@ -347,45 +337,39 @@ export class CodeCache {
     return start;
   }
 
-  #fill(record: number, item: Decoded): void {
+  #fill(record: number, { offset, step, failure }: Found): void {
     const { view } = this.#state;
-    view.setUint32(record + RECORD_PC, item.offset, true);
-    const failure = item.failure ?? this.#fillInstruction(record, item as Decoded & { instruction: Instruction });
-    if (!failure) return;
+    view.setUint32(record + RECORD_PC, offset, true);
+    const found = step ? this.#fillStep(record, step) : failure;
+    if (!found) return;
     view.setUint32(record + RECORD_HANDLER, this.#handlers.untranslatedSlot, true);
-    this.#untranslated.set(record, failure);
+    this.#untranslated.set(record, found);
   }
 
-  #fillInstruction(record: number, item: Decoded & { instruction: Instruction }): Untranslated | undefined {
-    const { instruction } = item;
+  #fillStep(record: number, step: Step): Untranslated | undefined {
     const { view } = this.#state;
-    this.#instructions.set(record, instruction);
-    view.setUint32(record + RECORD_NEXT_PC, nextOffset(item), true);
+    this.#steps.set(record, step);
+    view.setUint32(record + RECORD_NEXT_PC, followingOffset(step), true);
     view.setUint32(record + RECORD_NEW_MODE, NO_MODE, true);
-    const target = branchTarget(item);
+    const target = directTarget(step);
     if (target !== undefined) view.setUint32(record + RECORD_TARGET, this.#target(target), true);
-    const kinds: OperandKind[] = [];
-    let shape = '';
-    assertRecordHolds(instruction);
-    for (let index = 0; index < instruction.row.operands.length; index++) {
-      const [kind, tag] = this.#fillOperand(record + RECORD_OPERANDS + index * 8, instruction, index);
-      if (kind === undefined)
-        return { code: 'illegal', message: `illegal instruction: ${tag} of '${instruction.name}'` };
-      kinds.push(kind);
-      shape += ` ${tag}`;
+    const { illegal, operands } = step;
+    if (illegal !== undefined) return { code: 'illegal', message: `illegal instruction: ${illegal}` };
+    assertRecordHolds(step);
+    for (const [index, operand] of operands.entries()) {
+      const at = record + RECORD_OPERANDS + index * 8;
+      if (operand.kind === 'register') view.setUint32(at, registerOffset(operand, this.waveSize), true);
+      else if (operand.kind === 'constant') view.setBigUint64(at, operand.value, true);
+      else view.setUint32(at, this.laneTable(operand.bytes), true);
     }
-    if (instruction.hasDpp) {
-      view.setUint32(record + RECORD_OPERANDS + dppTableSlot(instruction) * 8, this.#laneTable(instruction), true);
-    }
-    const key = `${instruction.row.name} ${instruction.format.name}${shape}${modifierKey(instruction)} ${this.waveSize} ${this.#mode}`;
     try {
-      const slot = this.#handlers.slot(key, () => {
-        const program = new InstructionBuilder(instruction, this.#floatMode).build();
-        assertWithinOperands(program, instruction);
-        return { program, operandKinds: kinds, instructionClass: instructionClass(instruction.row) };
+      const slot = this.#handlers.slot(step.key, () => {
+        const program = step.program();
+        assertWithinOperands(program, step);
+        return { program, operands: operands.map(operandForm), classIndex: step.classIndex };
       });
       view.setUint32(record + RECORD_HANDLER, slot, true);
-      this.#work.decodeInstruction(this.#handlers.request(slot)!.weight);
+      this.#work.decodeInstruction(this.#handlers.weightOf(slot));
     } catch (error) {
       if (!(error instanceof WavewrightError) || error.code !== 'UNSUPPORTED') throw error;
       return { code: 'unsupported', message: error.what };
@@ -393,61 +377,8 @@ export class CodeCache {
     return undefined;
   }
 
-  /** Writes an operand's parameter; returns its kind and what of it distinguishes handlers. No kind: the register does not exist. */
-  #fillOperand(at: number, instruction: Instruction, index: number): [OperandKind | undefined, string] {
-    const { view } = this.#state;
-    const spec = instruction.row.operands[index]!;
-    const operand = instruction.operand(index);
-    const dwords = isImmediate(spec.type) ? 0 : instruction.dwords(index);
-    if (operand.kind === 'null') return ['constant', 'null'];
-    // An atomic that returns nothing has any number in the field of its destination.
-    if (instruction.access(index) === undefined) return ['constant', 'unused'];
-    if (spec.access !== 'read' && operand.kind !== (spec.file === 'scalar' ? 'scalar' : 'vector')) {
-      return [undefined, `destination ${spec.field}`];
-    }
-    const row = rowSizeBytes(this.waveSize);
-    switch (operand.kind) {
-      case 'vector': {
-        if (operand.register + dwords > VGPR_COUNT) return [undefined, `v${operand.register} with ${dwords} dwords`];
-        const base = operand.accumulator ? waveAgprs(this.waveSize) : WAVE_VGPRS;
-        view.setUint32(at, base + operand.register * row, true);
-        return this.#registerKind(instruction, index, 'vector', instruction.isHighHalf(index) ? 'h' : 'v');
-      }
-      case 'scalar':
-        if (operand.register + dwords > SCALAR_REGISTER_COUNT)
-          return [undefined, `s${operand.register} with ${dwords} dwords`];
-        view.setUint32(at, operand.register * 4, true);
-        return this.#registerKind(instruction, index, 'scalar', 's');
-      case 'constant':
-        view.setBigUint64(at, operand.value, true);
-        return ['constant', 'c'];
-      case 'special':
-        if (operand.encoding >= SHARED_BASE && operand.encoding <= PRIVATE_LIMIT) {
-          const limit = (operand.encoding - SHARED_BASE) & 1;
-          const isPrivate = operand.encoding >= SHARED_BASE + 2;
-          view.setUint32(at, limit ? 0xffffffff : 0, true);
-          view.setUint32(at + 4, isPrivate ? this.#spaces.privateApertureHi : this.#spaces.sharedApertureHi, true);
-          return ['constant', 'c'];
-        }
-        return ['constant', String(operand.encoding)];
-      case 'off':
-        return ['constant', 'off'];
-    }
-  }
-
-  /** Handlers are for one number of registers: what `#fillOperand` has checked is what they access. */
-  #registerKind(
-    instruction: Instruction,
-    index: number,
-    file: 'vector' | 'scalar',
-    tag: string,
-  ): [OperandKind, string] {
-    const relative = relativeRegister(instruction, index, this.#mode);
-    return relative ? [relative, relativeTag(relative)] : [file, `${tag}${instruction.dwords(index)}`];
-  }
-
-  #laneTable(instruction: Instruction): number {
-    const bytes = dppTable(instruction);
+  /** Address of a lane table. */
+  laneTable(bytes: Uint8Array): number {
     const key = bytes.join();
     let address = this.#laneTables.get(key);
     if (address === undefined) {
@@ -459,16 +390,9 @@ export class CodeCache {
   }
 }
 
-const nextOffset = ({ offset, instruction }: Decoded): number => offset + (instruction?.sizeBytes ?? 0);
-
 /** Offset that a direct branch goes to. */
-function branchTarget(item: Decoded): number | undefined {
-  const { instruction } = item;
-  const { terminator } = instruction?.row.flags ?? {};
-  if (!instruction || (terminator !== 'branch' && terminator !== 'conditional')) return undefined;
-  const label = instruction.row.operands.find(({ type }) => type === 'label');
-  return label && nextOffset(item) + instruction.immediate(label);
-}
+const directTarget = ({ control, target }: Step): number | undefined =>
+  control === 'branch' || control === 'conditional' ? target : undefined;
 
 // Programs of records that stand for no instruction.
 

@@ -4,10 +4,8 @@
  */
 import { assert } from '../../base/errors.ts';
 import type { Program } from '../../ir/types.ts';
-import type { InstructionClass } from '../../isa/amdgpu/encoding/instruction-class.ts';
 import type { FunctionBuilder, Local } from '../../wasm/function.ts';
 import { classMix, emitClassCounts } from '../lowering/class-counts.ts';
-import type { OperandKind } from '../lowering/handler-state.ts';
 import { probeHost, softImports } from '../lowering/host.ts';
 import { lowerHandler } from '../lowering/lower.ts';
 import type { AddressSpaces } from '../lowering/memory-access.ts';
@@ -29,6 +27,7 @@ import {
   WAVE_RECORD,
 } from '../machine/layout.ts';
 import type { Memories } from '../machine/memory.ts';
+import type { OperandForm } from '../machine/operand-places.ts';
 import { emitRunGroup, type RunGroup } from './group-runner.ts';
 
 export type FaultCallback = (
@@ -50,11 +49,11 @@ export interface HandlerOptions {
 export interface HandlerRequest {
   readonly key: string;
   readonly program: Program;
-  readonly operandKinds: readonly OperandKind[];
+  readonly operands: readonly OperandForm[];
   /** About how long it takes (instruction-weight.ts). */
   readonly weight: number;
   /** Undefined for records that stand for no instruction: they cost the budget nothing. */
-  readonly instructionClass: InstructionClass | undefined;
+  readonly classIndex: number | undefined;
 }
 
 /** (record, wave, budget) -> budget left. The wave's exit code and record say why it returned and where to go on. */
@@ -153,9 +152,15 @@ export class HandlerTable {
     return this.#pendingValues >= MAX_PENDING_VALUES;
   }
 
-  /** What the handler in a slot was made from; undefined for slots that are no instruction's. */
-  request(slot: number): HandlerRequest | undefined {
-    return this.#requests[slot];
+  /** About how long the handler in a slot takes (instruction-weight.ts). */
+  weightOf(slot: number): number {
+    return this.#requests[slot]!.weight;
+  }
+
+  /** What the handler of a key was made from. */
+  request(key: string): HandlerRequest | undefined {
+    const slot = this.#slots.get(key);
+    return slot === undefined ? undefined : this.#requests[slot];
   }
 
   /** Makes the functions that `module` exports callable; returns their slots by name. */
@@ -205,11 +210,11 @@ export class HandlerTable {
     if (this.#pending.length === 0) return;
     const context = new ModuleContext(probeHost(), this.#pages, this.#options);
     const first = this.#nextSlot - this.#pending.length;
-    const functions = this.#pending.map(({ key, program, operandKinds, instructionClass }) =>
-      lowerHandler(context, this.#spaces, program, operandKinds, key, (f, wave) => {
-        if (instructionClass === undefined) {
+    const functions = this.#pending.map(({ key, program, operands, classIndex }) =>
+      lowerHandler(context, this.#spaces, program, operands, key, (f, wave) => {
+        if (classIndex === undefined) {
           if (this.#hasBudget) addToBudget(f, wave, 1);
-        } else if (context.countsClasses) emitClassCounts(f, wave, classMix([instructionClass]));
+        } else if (context.countsClasses) emitClassCounts(f, wave, classMix([classIndex]));
       }),
     );
     this.#pending.length = 0;

@@ -1,19 +1,17 @@
-/** Decoded instructions as the compiler sees them: record, program and operand parameters. */
+/** Steps as the compiler sees them: with what all steps of one key share, and their operands as numbers. */
+import type { Step } from '../../ir/step.ts';
 import type { Program, Value } from '../../ir/types.ts';
-import type { InstructionClass } from '../../isa/amdgpu/encoding/instruction-class.ts';
 import type { HandlerRequest } from '../handlers/handler-table.ts';
 import { RESUMING } from '../lowering/control.ts';
-import type { OperandKind } from '../lowering/handler-state.ts';
 import { liveValues } from '../lowering/lower.ts';
-import { RECORD_OPERANDS } from '../machine/layout.ts';
+import { type OperandForm, registerOffset } from '../machine/operand-places.ts';
 
-/** What is the same for all instructions with one handler. */
+/** What is the same for all steps with one key. */
 export interface Shape {
   readonly key: string;
   readonly program: Program;
-  readonly operandKinds: readonly OperandKind[];
-  /** Undefined for records that stand for no instruction. */
-  readonly instructionClass: InstructionClass | undefined;
+  readonly operands: readonly OperandForm[];
+  readonly classIndex: number | undefined;
   /** What the program's effects need. */
   readonly live: readonly Value[];
   readonly control: Control;
@@ -27,7 +25,7 @@ export interface Shape {
 export type Control = 'next' | 'branch' | 'conditional' | 'leave';
 
 export interface Decoded {
-  readonly record: number;
+  readonly step: Step;
   readonly shape: Shape;
   /** Number in the function. */
   readonly index: number;
@@ -37,15 +35,14 @@ export interface Decoded {
 
 const ALONE = new Set<Value['leaf']['kind']>(['writeLane', 'matrixProduct']);
 
-export const isRelative = (kind: OperandKind): boolean => typeof kind === 'object';
+export const isRelative = ({ kind }: OperandForm): boolean => kind === 'relative';
 
-export function shapeOf({ key, program, operandKinds, instructionClass }: HandlerRequest): Shape {
+export function shapeOf({ key, program, operands, classIndex }: HandlerRequest): Shape {
   const live = liveValues(program);
   const control = controlOf(live);
-  const standsAlone =
-    control === 'leave' || operandKinds.some(isRelative) || live.some(({ leaf }) => ALONE.has(leaf.kind));
+  const standsAlone = control === 'leave' || operands.some(isRelative) || live.some(({ leaf }) => ALONE.has(leaf.kind));
   const resumes = live.some(({ leaf }) => leaf.kind === 'exit' && RESUMING.has(leaf.reason));
-  return { key, program, operandKinds, instructionClass, live, control, resumes, standsAlone };
+  return { key, program, operands, classIndex, live, control, resumes, standsAlone };
 }
 
 function controlOf(live: readonly Value[]): Control {
@@ -59,9 +56,15 @@ function controlOf(live: readonly Value[]): Control {
   return 'next';
 }
 
-export const decoded = (view: DataView, record: number, shape: Shape, index: number): Decoded => ({
-  record,
-  shape,
-  index,
-  parameter: (operand, dword) => view.getInt32(record + RECORD_OPERANDS + operand * 8 + dword * 4, true),
-});
+const DWORDS = 2;
+
+export function decoded(step: Step, shape: Shape, index: number, waveSize: 32 | 64): Decoded {
+  const parameters = new Int32Array(step.operands.length * DWORDS);
+  for (const [at, operand] of step.operands.entries()) {
+    if (operand.kind === 'register') parameters[at * DWORDS] = registerOffset(operand, waveSize);
+    if (operand.kind !== 'constant') continue;
+    parameters[at * DWORDS] = Number(operand.value & 0xffff_ffffn);
+    parameters[at * DWORDS + 1] = Number(operand.value >> 32n);
+  }
+  return { step, shape, index, parameter: (operand, dword) => parameters[operand * DWORDS + dword]! };
+}

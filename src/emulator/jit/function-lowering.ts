@@ -137,7 +137,7 @@ class FunctionLowering {
   #countClasses({ instructions }: Block): void {
     const { f, wave } = this.#state;
     this.#setBlock(() => this.#state.pushRecord(instructions[0]!.index));
-    emitClassCounts(f, wave, classMix(instructions.map(({ shape }) => shape.instructionClass)));
+    emitClassCounts(f, wave, classMix(instructions.map(({ shape }) => shape.classIndex)));
   }
 
   #setBlock(pushRecord: () => void): void {
@@ -276,10 +276,10 @@ class FunctionLowering {
   /** An instruction as its handler has it; one that leaves pushes the record to go on with, or 0. */
   #emitAlone(instruction: Decoded): void {
     const { e, spaces } = this.#state;
-    const { program, operandKinds, control } = instruction.shape;
+    const { program, operands, control } = instruction.shape;
     const place = new FixedPlace(this.#state, instruction, () => this.#goOn());
     e.f.scoped(() => {
-      const state = new HandlerState(e, spaces, operandKinds, place);
+      const state = new HandlerState(e, spaces, operands, place);
       const after = emitMeaning(state, program);
       if (control === 'leave') emitControl(state, after);
       return [];

@@ -2,9 +2,10 @@
  * The T1 executor. Waves start in the handlers (T0); a leader that was reached often enough asks for its code to be compiled, and from then
  * on calls the function. State is complete in memory wherever a function ends, so that both tiers mix freely.
  */
-import { WavewrightError } from '../../base/errors.ts';
-import { INSTRUCTION_CLASSES } from '../../isa/amdgpu/encoding/instruction-class.ts';
+import { assert, WavewrightError } from '../../base/errors.ts';
+import { followingOffset, type Step } from '../../ir/step.ts';
 import type { CodeCache } from '../code/code-cache.ts';
+import { pcOf } from '../code/record-pc.ts';
 import type { EmulatorCore, Executor } from '../emulator-core.ts';
 import type { RunGroup } from '../handlers/group-runner.ts';
 import type { HandlerTable } from '../handlers/handler-table.ts';
@@ -12,6 +13,7 @@ import { probeHost } from '../lowering/host.ts';
 import { ModuleContext, pagesOf } from '../lowering/module-context.ts';
 import { WaveFault } from '../machine/faults.ts';
 import {
+  classCountOffset,
   EXIT_COMPILE,
   LEADER_AGPRS,
   LEADER_BLOCK,
@@ -20,14 +22,9 @@ import {
   LEADER_SGPRS,
   LEADER_VGPRS,
   RECORD_HANDLER,
-  RECORD_NEXT_PC,
-  RECORD_OPERANDS,
-  RECORD_PC,
   RECORD_SIZE_BYTES,
-  RECORD_TARGET,
   STATE_OFFSETS,
   WAVE_BLOCK,
-  WAVE_CLASS_COUNTS,
   WAVE_EXIT,
   WAVE_LOOP,
   WAVE_MODE,
@@ -50,7 +47,7 @@ const TURN_INSTRUCTIONS = 200_000;
 /** More than a turn: a loop chunk by chunk has no more iterations. */
 const MAX_REPEATED_INSTRUCTIONS = 2 * TURN_INSTRUCTIONS;
 
-/** Where a record can be entered. */
+/** Where a function can be entered. */
 interface Entry {
   readonly slot: number;
   readonly block: number;
@@ -61,11 +58,12 @@ interface Entry {
 
 /** Compiled code of one cache. */
 interface Compiled {
+  /** By the offset of the code. */
   readonly entries: Map<number, Entry>;
   readonly slots: number[];
-  /** For an instruction with an access in a region with others before it, the first of these. */
-  readonly regionStarts: Map<number, number>;
-  /** For the header of a loop that runs chunk by chunk, the records of its instructions. */
+  /** The region of an instruction, by its offset, where the region has more than one. */
+  readonly regions: Map<number, readonly Decoded[]>;
+  /** Offsets of the instructions of a loop that runs chunk by chunk, by that of its header. */
   readonly loops: Map<number, ReadonlySet<number>>;
 }
 
@@ -76,7 +74,8 @@ export class JitExecutor implements Executor {
   readonly #emulator: EmulatorCore;
   /** The tier below: it runs what is not compiled. */
   readonly handlers: HandlerTable;
-  readonly #shapes = new Map<number, Shape>();
+  /** By the key of their steps. */
+  readonly #shapes = new Map<string, Shape>();
   readonly #compiled = new Map<CodeCache, Compiled>();
   readonly #vertical: VerticalMode;
 
@@ -126,7 +125,7 @@ export class JitExecutor implements Executor {
   #compiledOf(cache: CodeCache): Compiled {
     let compiled = this.#compiled.get(cache);
     if (!compiled) {
-      compiled = { entries: new Map(), slots: [], regionStarts: new Map(), loops: new Map() };
+      compiled = { entries: new Map(), slots: [], regions: new Map(), loops: new Map() };
       this.#compiled.set(cache, compiled);
     }
     return compiled;
@@ -134,9 +133,9 @@ export class JitExecutor implements Executor {
 
   #compile(cache: CodeCache, leader: number): void {
     const compiled = this.#compiledOf(cache);
-    const record = cache.behindLeader(leader);
-    if (!compiled.entries.has(record)) this.#compileFrom(cache, compiled, record);
-    const entry = compiled.entries.get(record);
+    const offset = pcOf(this.#emulator.state, leader);
+    if (!compiled.entries.has(offset)) this.#compileFrom(cache, compiled, offset);
+    const entry = compiled.entries.get(offset);
     if (entry) this.#enter(leader, entry);
     else this.#emulator.state.view.setInt32(leader + LEADER_COUNT, NEVER, true);
   }
@@ -153,12 +152,12 @@ export class JitExecutor implements Executor {
   }
 
   /** Where a function becomes too long, fewer instructions are tried; a single one that is too long stays with the handlers. */
-  #compileFrom(cache: CodeCache, compiled: Compiled, record: number): void {
+  #compileFrom(cache: CodeCache, compiled: Compiled, offset: number): void {
     const view = this.#viewOf(cache, compiled);
     for (let count = MAX_INSTRUCTIONS; count > 0; count = Math.floor(count / SMALLER)) {
-      const blocks = collectBlocks(view, record, count);
+      const blocks = collectBlocks(view, offset, count);
       if (blocks.length === 0) return;
-      const module = this.#moduleOf(cache, blocks, record);
+      const module = this.#moduleOf(cache, blocks, offset);
       if (!module) continue;
       this.#install(cache, compiled, blocks, module);
       return;
@@ -166,21 +165,21 @@ export class JitExecutor implements Executor {
   }
 
   /** Undefined when the function becomes too long. */
-  #moduleOf(cache: CodeCache, blocks: readonly Block[], record: number): CompiledModule | undefined {
-    const { state, target, checksAccesses, countsClasses, work } = this.#emulator;
+  #moduleOf(cache: CodeCache, blocks: readonly Block[], offset: number): CompiledModule | undefined {
+    const { frontEnd, checksAccesses, countsClasses, work } = this.#emulator;
     const pages = pagesOf(this.#emulator);
     const spaces = this.#emulator.spaces(cache.waveSize);
     const vertical = this.#vertical;
     const options = {
-      processor: target.processor,
+      processor: frontEnd.processor,
       spaces,
       pages,
       checksAccesses,
       vertical,
       observers: countsClasses ? 'classes' : '',
     } as const;
-    const name = `code ${state.view.getUint32(record + RECORD_PC, true).toString(16)}`;
-    return compiledModule(blocks, options, state.bytes, () => {
+    const name = `code ${offset.toString(16)}`;
+    return compiledModule(blocks, options, () => {
       const context = new ModuleContext(probeHost(), pages, { checksAccesses, countsClasses });
       try {
         const lowered = lowerFunction(context, spaces, blocks, name, vertical);
@@ -200,85 +199,52 @@ export class JitExecutor implements Executor {
     const slot = this.handlers.install(module.module).get(FUNCTION_NAME)!;
     compiled.slots.push(slot);
     const instructions = blocks.flatMap((block) => block.instructions);
-    const literals = this.#placeLiterals(cache, module.literals, (n) => instructions[n]!.record);
+    const literals = this.#placeLiterals(cache, module.literals, instructions);
     for (const block of blocks) {
-      const start = block.instructions[0]!.record;
+      const { offset } = block.instructions[0]!.step;
       const { index, instructions: own } = block;
       const entry = { slot, block: index, literals, liveIn: module.liveIn[index]!, instructions: own };
-      compiled.entries.set(start, entry);
-      const leader = cache.leaderOf(start);
+      compiled.entries.set(offset, entry);
+      const leader = cache.leaderOf(cache.recordAt(offset));
       if (leader !== undefined) this.#enter(leader, entry);
     }
     for (const [first, last] of module.regions) {
-      for (let n = first + 1; n <= last; n++)
-        compiled.regionStarts.set(instructions[n]!.record, instructions[first]!.record);
+      const region = instructions.slice(first, last + 1);
+      for (const { step } of region) compiled.regions.set(step.offset, region);
     }
     for (const loop of module.loops) {
-      const records = loop.map((n) => instructions[n]!.record);
-      compiled.loops.set(records[0]!, new Set(records));
+      const offsets = loop.map((n) => instructions[n]!.step.offset);
+      compiled.loops.set(offsets[0]!, new Set(offsets));
     }
   }
 
-  #placeLiterals(cache: CodeCache, literals: readonly Literal[], recordOf: (instruction: number) => number): number {
-    const { view } = this.#emulator.state;
+  #placeLiterals(cache: CodeCache, literals: readonly Literal[], instructions: readonly Decoded[]): number {
     const base = cache.allocateRecords(Math.ceil((literals.length * 4) / RECORD_SIZE_BYTES));
-    literals.forEach((literal, i) => {
-      const record = recordOf(literal.instruction);
-      const field = (offset: number): number => view.getUint32(record + offset, true);
-      const value = {
-        record: () => record,
-        pc: () => field(RECORD_PC),
-        nextPc: () => field(RECORD_NEXT_PC),
-        table: () => field(RECORD_OPERANDS + literal.operand! * 8),
-        target: () => field(RECORD_TARGET),
-        next: () => this.#leaderAfter(cache, record),
-      }[literal.kind]();
-      view.setUint32(base + i * 4, value, true);
-    });
+    for (const [i, literal] of literals.entries()) {
+      const value = literalValue(cache, literal, instructions[literal.instruction]!.step);
+      this.#emulator.state.view.setUint32(base + i * 4, value, true);
+    }
     return base;
   }
 
-  /** Where a wave goes on after the instruction of a record. */
-  #leaderAfter(cache: CodeCache, record: number): number {
-    const next = record + RECORD_SIZE_BYTES;
-    return this.#shape(next)?.key === 'goto'
-      ? this.#emulator.state.view.getUint32(next + RECORD_TARGET, true)
-      : cache.leader(next);
-  }
-
-  /** What the handler of a record was made from. */
-  #shape(record: number): Shape | undefined {
-    const slot = this.#emulator.state.view.getUint32(record + RECORD_HANDLER, true);
-    let shape = this.#shapes.get(slot);
-    const request = shape ? undefined : this.handlers.request(slot);
-    if (request) {
+  /** What the handler of a step was made from. */
+  #shape({ key }: Step): Shape {
+    let shape = this.#shapes.get(key);
+    if (!shape) {
+      const request = this.handlers.request(key);
+      assert(request, () => `${key} has a handler`);
       shape = shapeOf(request);
-      this.#shapes.set(slot, shape);
+      this.#shapes.set(key, shape);
     }
     return shape;
   }
 
-  /** Passes leaders and records that only go on elsewhere. */
-  #passed(cache: CodeCache, record: number): number | undefined {
-    const { view } = this.#emulator.state;
-    for (let at = record, i = 0; i < 8; i++) {
-      const behind = cache.behindLeader(at);
-      if (this.#shape(behind)?.key !== 'goto') return behind;
-      at = view.getUint32(behind + RECORD_TARGET, true);
-    }
-    return undefined;
-  }
-
   #viewOf(cache: CodeCache, compiled: Compiled): CodeView {
-    const { view } = this.#emulator.state;
-    const passed = (record: number): number | undefined => this.#passed(cache, record);
     return {
-      shape: (record) => this.#shape(record),
-      pc: (record) => view.getUint32(record + RECORD_PC, true),
-      next: (record) => passed(record + RECORD_SIZE_BYTES),
-      target: (record) => passed(view.getUint32(record + RECORD_TARGET, true)),
-      isCompiled: (record) => compiled.entries.has(record),
-      decoded: (record, shape, index) => decoded(view, record, shape, index),
+      step: (offset) => cache.stepAt(offset),
+      shape: (step) => this.#shape(step),
+      isCompiled: (offset) => compiled.entries.has(offset),
+      decoded: (step, shape, index) => decoded(step, shape, index, cache.waveSize),
     };
   }
 
@@ -290,19 +256,23 @@ export class JitExecutor implements Executor {
     const { view, bytes } = this.#emulator.state;
     const loop = view.getUint32(wave + WAVE_LOOP, true);
     if (loop !== 0) return this.#firstFaultInLoop(fault, wave, loop);
-    const start = this.#compiledOf(this.#cacheOf(wave)).regionStarts.get(fault.record);
-    if (start === undefined || fault.lane < 0) return fault;
+    const cache = this.#cacheOf(wave);
+    const faulting = pcOf(this.#emulator.state, fault.record);
+    const region = this.#compiledOf(cache).regions.get(faulting);
+    if (!region || fault.lane < 0) return fault;
     const exec = wave + STATE_OFFSETS.exec;
     const beyond = -1n << BigInt((fault.lane & ~3) + 4);
     // Running instructions once more does not count.
-    const counts = bytes.subarray(wave + WAVE_CLASS_COUNTS, wave + WAVE_CLASS_COUNTS + INSTRUCTION_CLASSES.length * 4);
+    const classes = this.#emulator.frontEnd.classes.length;
+    const counts = bytes.subarray(wave + classCountOffset(0), wave + classCountOffset(classes));
     const counted = counts.slice();
-    for (let record = start; record < fault.record; record += RECORD_SIZE_BYTES) {
-      const accesses = this.#shape(record)?.live.some(({ leaf, lane }) => leaf.kind === 'load' && lane);
+    for (const { step, shape } of region) {
+      if (step.offset === faulting) break;
+      const accesses = shape.live.some(({ leaf, lane }) => leaf.kind === 'load' && lane);
       const saved = view.getBigUint64(exec, true);
       if (accesses) view.setBigUint64(exec, BigInt.asUintN(64, saved & beyond), true);
       try {
-        this.handlers.run(record, wave, 1);
+        this.handlers.run(cache.recordAt(step.offset), wave, 1);
       } catch (error) {
         if (error instanceof WaveFault) return error;
         throw error;
@@ -315,10 +285,11 @@ export class JitExecutor implements Executor {
   }
 
   uncounted({ record }: WaveFault, wave: number): readonly number[] {
-    const block = this.#emulator.state.view.getUint32(wave + WAVE_BLOCK, true);
-    const records = this.#compiledOf(this.#cacheOf(wave))
-      .entries.get(block)
-      ?.instructions.map((each) => each.record);
+    const { state } = this.#emulator;
+    const cache = this.#cacheOf(wave);
+    const block = state.view.getUint32(wave + WAVE_BLOCK, true);
+    const entry = this.#compiledOf(cache).entries.get(pcOf(state, block));
+    const records = entry?.instructions.map(({ step }) => cache.recordAt(step.offset));
     return records?.includes(record) ? records.slice(records.indexOf(record)) : [record];
   }
 
@@ -335,17 +306,37 @@ export class JitExecutor implements Executor {
     view.setUint32(wave + WAVE_BLOCK, 0, true);
     view.setBigUint64(exec, BigInt.asUintN(64, view.getBigUint64(exec, true) & from), true);
     const cache = this.#cacheOf(wave);
-    const loop = this.#compiledOf(cache).loops.get(header);
-    let record = header;
+    let offset = pcOf(this.#emulator.state, header);
+    const loop = this.#compiledOf(cache).loops.get(offset);
     try {
-      for (let left = MAX_REPEATED_INSTRUCTIONS; left > 0 && loop?.has(record); left--) {
-        this.handlers.run(record, wave, 1);
-        record = this.#passed(cache, view.getUint32(wave + WAVE_RECORD, true)) ?? 0;
+      for (let left = MAX_REPEATED_INSTRUCTIONS; left > 0 && loop?.has(offset); left--) {
+        this.handlers.run(cache.recordAt(offset), wave, 1);
+        offset = pcOf(this.#emulator.state, view.getUint32(wave + WAVE_RECORD, true));
       }
     } catch (error) {
       if (error instanceof WaveFault) return error;
       throw error;
     }
     return fault;
+  }
+}
+
+function literalValue(cache: CodeCache, { kind, operand }: Literal, step: Step): number {
+  switch (kind) {
+    case 'record':
+      return cache.recordAt(step.offset);
+    case 'pc':
+      return step.offset;
+    case 'nextPc':
+      return followingOffset(step);
+    case 'table': {
+      const table = step.operands[operand!];
+      assert(table?.kind === 'laneTable', () => `operand ${operand} of ${step.text()} is a lane table`);
+      return cache.laneTable(table.bytes);
+    }
+    case 'target':
+      return cache.destination(step.target!);
+    case 'next':
+      return cache.destination(followingOffset(step));
   }
 }

@@ -105,11 +105,11 @@ export class Liveness {
 
   #effectsOf(instruction: Decoded): Effects {
     const { shape, parameter } = instruction;
-    const { program, live, operandKinds } = shape;
+    const { program, live, operands } = shape;
     const isMatrix = isMatrixProgram(program);
     let [reads, crossReads, scalarWrites, rowWrites, partial] = [0n, 0n, 0n, 0n, 0n];
     const place = (operand: number, dword: number): number =>
-      parameter(operand, 0) + dword * (operandKinds[operand] === 'scalar' ? 4 : this.#rowSizeBytes);
+      parameter(operand, 0) + dword * (operands[operand]!.kind === 'scalar' ? 4 : this.#rowSizeBytes);
     const slot = (name: StateSlot): bigint => {
       const offset = STATE_OFFSETS[name];
       const high = isMaskSlot(name) ? this.#bit(offset + 4) : 0n;
@@ -118,10 +118,10 @@ export class Liveness {
     for (const { leaf, lane, args } of live) {
       if (lane || leaf.kind === 'ballot') reads |= slot('exec');
       // Which register it is only running it tells: `isOpaque` stands for what is read, and what is written counts as kept.
-      if ('at' in leaf && isRelative(operandKinds[leaf.at.operand]!)) continue;
+      if ('at' in leaf && isRelative(operands[leaf.at.operand]!)) continue;
       switch (leaf.kind) {
         case 'operand':
-          if (operandKinds[leaf.at.operand] === 'constant') break;
+          if (operands[leaf.at.operand]!.kind === 'constant') break;
           reads |= this.#bit(place(leaf.at.operand, leaf.at.dword));
           if (isMatrix) crossReads |= this.#bit(place(leaf.at.operand, leaf.at.dword));
           break;
@@ -152,7 +152,7 @@ export class Liveness {
       rowWrites,
       writesRows: (rowWrites | partial) !== 0n,
       maskChange: (scalarWrites & slot('exec')) === 0n ? 'none' : maskChangeOf(instruction),
-      isOpaque: operandKinds.some(isRelative),
+      isOpaque: operands.some(isRelative),
       ends: live.some(({ leaf }) => leaf.kind === 'exit' && leaf.reason === 'end'),
     };
   }
@@ -162,9 +162,9 @@ const EXEC = STATE_OFFSETS.exec;
 
 /** What an instruction that writes EXEC does to it. */
 function maskChangeOf({ shape, parameter }: Decoded): MaskChange {
-  const { live, operandKinds } = shape;
+  const { live, operands } = shape;
   const offsetOf = (at: { readonly operand: number; readonly dword: number }): number | undefined =>
-    operandKinds[at.operand] === 'scalar' ? parameter(at.operand, 0) + at.dword * 4 : undefined;
+    operands[at.operand]!.kind === 'scalar' ? parameter(at.operand, 0) + at.dword * 4 : undefined;
   const isExec = ({ leaf }: Value, high: boolean): boolean =>
     leaf.kind === 'state'
       ? leaf.slot === 'exec'
@@ -175,7 +175,7 @@ function maskChangeOf({ shape, parameter }: Decoded): MaskChange {
     const inner = (arg: Value | undefined, part = high): boolean => arg !== undefined && compares(arg, grows, part);
     if (isExec(value, high)) return true;
     if (leaf.kind === 'const') return leaf.value === (grows ? -1n : 0n);
-    if (leaf.kind === 'operand' && operandKinds[leaf.at.operand] === 'constant')
+    if (leaf.kind === 'operand' && operands[leaf.at.operand]!.kind === 'constant')
       return parameter(leaf.at.operand, leaf.at.dword) === (grows ? -1 : 0);
     if (leaf.kind === 'ballot') return !grows;
     if (leaf.kind !== 'pure') return false;

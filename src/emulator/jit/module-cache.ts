@@ -31,10 +31,9 @@ const modules = new Map<string, CompiledModule | undefined>();
 export function compiledModule(
   blocks: readonly Block[],
   options: CompileOptions,
-  bytes: Uint8Array,
   compile: () => CompiledModule | undefined,
 ): CompiledModule | undefined {
-  const key = keyOf(blocks, options, bytes);
+  const key = keyOf(blocks, options);
   let compiled = modules.get(key);
   if (modules.has(key)) modules.delete(key);
   else {
@@ -53,7 +52,7 @@ export function compiledModule(
 
 const bytesOf = (key: string, module: CompiledModule | undefined): number => key.length + (module?.sizeBytes ?? 0);
 
-function keyOf(blocks: readonly Block[], options: CompileOptions, bytes: Uint8Array): string {
+function keyOf(blocks: readonly Block[], options: CompileOptions): string {
   const { processor, spaces, pages, checksAccesses, vertical, observers } = options;
   const parts: (string | number)[] = [
     processor,
@@ -66,16 +65,12 @@ function keyOf(blocks: readonly Block[], options: CompileOptions, bytes: Uint8Ar
   ];
   for (const { instructions, next, target } of blocks) {
     parts.push('\n', next?.index ?? '-', target?.index ?? '-');
-    for (const { shape, parameter } of instructions) {
+    for (const { step, shape, parameter } of instructions) {
       parts.push('\n', shape.key);
-      shape.operandKinds.forEach((kind, i) => {
-        parts.push(parameter(i, 0));
-        if (kind === 'constant') parts.push(parameter(i, 1));
-      });
-      for (const { leaf } of shape.live) {
-        if (leaf.kind !== 'laneTable') continue;
-        const at = parameter(leaf.operand, 0) >>> 0;
-        parts.push(bytes.subarray(at, at + spaces.waveSize).join());
+      for (const [i, operand] of step.operands.entries()) {
+        if (operand.kind === 'laneTable') parts.push(operand.bytes.join());
+        else parts.push(parameter(i, 0));
+        if (operand.kind === 'constant') parts.push(parameter(i, 1));
       }
     }
   }

@@ -1,22 +1,11 @@
 /** Counting of instructions by class, in the wave state: code has it only where it is asked for. */
-import { assert } from '../../base/errors.ts';
-import { INSTRUCTION_CLASSES, type InstructionClass } from '../../isa/amdgpu/encoding/instruction-class.ts';
 import type { FunctionBuilder, Local } from '../../wasm/function.ts';
-import { WAVE_CLASS_COUNTS, WAVE_TEMPORARY_ROWS } from '../machine/layout.ts';
+import { classCountOffset } from '../machine/layout.ts';
 
-assert(
-  WAVE_CLASS_COUNTS + INSTRUCTION_CLASSES.length * 4 <= WAVE_TEMPORARY_ROWS,
-  'counts of all classes have a place in the wave state',
-);
-
-/** Offset of the count of a class in the wave state. */
-export const classCountOffset = (name: InstructionClass): number =>
-  WAVE_CLASS_COUNTS + INSTRUCTION_CLASSES.indexOf(name) * 4;
-
-/** How many instructions of each class there are. */
-export function classMix(classes: Iterable<InstructionClass | undefined>): Map<InstructionClass, number> {
-  const mix = new Map<InstructionClass, number>();
-  for (const name of classes) if (name !== undefined) mix.set(name, (mix.get(name) ?? 0) + 1);
+/** How many instructions of each class there are, by the number of the class. */
+export function classMix(classes: Iterable<number | undefined>): Map<number, number> {
+  const mix = new Map<number, number>();
+  for (const index of classes) if (index !== undefined) mix.set(index, (mix.get(index) ?? 0) + 1);
   return mix;
 }
 
@@ -24,11 +13,11 @@ export function classMix(classes: Iterable<InstructionClass | undefined>): Map<I
 export function emitClassCounts(
   f: FunctionBuilder,
   wave: Local,
-  mix: ReadonlyMap<InstructionClass, number>,
+  mix: ReadonlyMap<number, number>,
   times?: () => void,
 ): void {
-  for (const [name, count] of mix) {
-    const offset = classCountOffset(name);
+  for (const [index, count] of mix) {
+    const offset = classCountOffset(index);
     f.get(wave);
     f.get(wave);
     f.load('i32.load', offset);

@@ -2,13 +2,10 @@ import { assert } from '../../base/errors.ts';
 import type { Type, Value } from '../../ir/types.ts';
 import type { FunctionBuilder, Local } from '../../wasm/function.ts';
 import type { LoadName, StoreName } from '../../wasm/opcodes.ts';
-import { type RelativeRegister, reachOf } from '../amdgpu/relative-registers.ts';
 import { STATE_OFFSETS } from '../machine/layout.ts';
+import { type OperandForm, type RelativeRegister, reachOf } from '../machine/operand-places.ts';
 import { type Emitter, wasmType } from './emitter.ts';
 import type { AddressSpaces } from './memory-access.ts';
-
-/** A relative register is looked up when the instruction runs. */
-export type OperandKind = 'vector' | RelativeRegister | 'scalar' | 'constant';
 
 /** What an instruction knows about itself besides its program: read from its record, or known where code is emitted for one place. */
 export interface InstructionPlace {
@@ -34,7 +31,7 @@ export class HandlerState {
   readonly f: FunctionBuilder;
   readonly e: Emitter;
   readonly spaces: AddressSpaces;
-  readonly operandKinds: readonly OperandKind[];
+  readonly operands: readonly OperandForm[];
   readonly place: InstructionPlace;
   readonly wave: Local;
   readonly rowSizeBytes: number;
@@ -47,11 +44,11 @@ export class HandlerState {
   /** Offsets of relative registers from the wave's base, by operand. */
   readonly #moved = new Map<number, Local>();
 
-  constructor(e: Emitter, spaces: AddressSpaces, operandKinds: readonly OperandKind[], place: InstructionPlace) {
+  constructor(e: Emitter, spaces: AddressSpaces, operands: readonly OperandForm[], place: InstructionPlace) {
     this.f = e.f;
     this.e = e;
     this.spaces = spaces;
-    this.operandKinds = operandKinds;
+    this.operands = operands;
     this.place = place;
     this.wave = this.f.param(1);
     this.rowSizeBytes = spaces.waveSize * 4;
@@ -78,9 +75,9 @@ export class HandlerState {
    */
   findRegisters(): Local | undefined {
     let exist: Local | undefined;
-    for (const [operand, kind] of this.operandKinds.entries()) {
-      if (typeof kind !== 'object') continue;
-      const found = this.#findRegister(operand, kind);
+    for (const [operand, form] of this.operands.entries()) {
+      if (form.kind !== 'relative') continue;
+      const found = this.#findRegister(operand, form.register);
       if (!found) continue;
       if (exist) {
         this.f.get(exist);
@@ -96,7 +93,8 @@ export class HandlerState {
   /** As `movedOffset` says; returns whether a destination exists. */
   #findRegister(operand: number, register: RelativeRegister): Local | undefined {
     const { f, wave } = this;
-    const { index, registerSizeBytes, count, last, fallback } = reachOf(register, this.spaces.waveSize);
+    const { index } = register;
+    const { registerSizeBytes, count, last, fallback } = reachOf(register, this.spaces.waveSize);
     const distance = f.local('i32');
     const moved = f.local('i32');
     f.get(wave);
@@ -131,7 +129,7 @@ export class HandlerState {
     f.set(moved);
     f.free(distance);
     this.#moved.set(operand, moved);
-    if (register.role === 'destination') {
+    if (index.role === 'destination') {
       const exists = f.local('i32');
       f.get(moved);
       f.i32(last);
@@ -149,14 +147,18 @@ export class HandlerState {
     return undefined;
   }
 
+  #isRelative(operand: number): boolean {
+    return this.operands[operand]?.kind === 'relative';
+  }
+
   /** Offset of an operand's register from the wave's base where that is known. */
   registerOffset(operand: number): number | undefined {
-    return typeof this.operandKinds[operand] === 'object' ? undefined : this.place.parameter(operand, 0);
+    return this.#isRelative(operand) ? undefined : this.place.parameter(operand, 0);
   }
 
   /** Pushes the offset of an operand's register from the wave's base. */
   pushRegisterOffset(operand: number): void {
-    if (typeof this.operandKinds[operand] !== 'object') {
+    if (!this.#isRelative(operand)) {
       this.place.pushParameter(operand, 0);
       return;
     }

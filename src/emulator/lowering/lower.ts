@@ -7,8 +7,9 @@ import { isEffect } from '../../ir/leaves.ts';
 import { isMatrixProgram, type Program, type Value } from '../../ir/types.ts';
 import type { FunctionBuilder, Local } from '../../wasm/function.ts';
 import { STATE_OFFSETS } from '../machine/layout.ts';
+import type { OperandForm } from '../machine/operand-places.ts';
 import { emitControl, isControl } from './control.ts';
-import { HandlerState, type OperandKind } from './handler-state.ts';
+import { HandlerState } from './handler-state.ts';
 import { LaneLowering } from './lane-lowering.ts';
 import { MatrixLowering } from './matrix-lowering.ts';
 import type { AddressSpaces } from './memory-access.ts';
@@ -23,13 +24,13 @@ export function lowerHandler(
   context: ModuleContext,
   spaces: AddressSpaces,
   program: Program,
-  operandKinds: readonly OperandKind[],
+  operands: readonly OperandForm[],
   name: string,
   begin?: (f: FunctionBuilder, wave: Local) => void,
 ): FunctionBuilder {
   const f = context.module.function(context.handlerType.parameters, context.handlerType.results, name);
   begin?.(f, f.param(1));
-  const state = new HandlerState({ f, context }, spaces, operandKinds, new RecordPlace(f));
+  const state = new HandlerState({ f, context }, spaces, operands, new RecordPlace(f));
   emitControl(state, emitMeaning(state, program));
   return f;
 }

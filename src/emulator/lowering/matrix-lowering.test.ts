@@ -10,6 +10,7 @@ import { DEFAULT_MODE } from '../../isa/amdgpu/semantics/machine.test-support.ts
 import { denseProduct, sparseProduct, waveProduct } from '../../isa/amdgpu/semantics/matrix-layout.ts';
 import type { FunctionBuilder } from '../../wasm/function.ts';
 import { RECORD_OPERANDS, WAVE_VGPRS, waveSizeBytes } from '../machine/layout.ts';
+import type { OperandForm } from '../machine/operand-places.ts';
 import { HandlerState } from './handler-state.ts';
 import { probeHost, softImports } from './host.ts';
 import { emitMeaning, lowerHandler } from './lower.ts';
@@ -74,7 +75,7 @@ function compile(program: Program, waveSize: 32 | 64, fused: boolean, offsets?: 
   const memory = new WebAssembly.Memory({ initial: PAGES, maximum: PAGES, shared: true });
   const context = new ModuleContext({ ...probeHost(), fused }, { state: PAGES, device: PAGES });
   const spaces = { windowHi: 0, sharedApertureHi: 1, privateApertureHi: 2, waveSize };
-  const kinds = Object.values(OPERANDS).map(() => 'vector' as const);
+  const kinds = Object.values(OPERANDS).map((): OperandForm => ({ kind: 'row' }));
   if (offsets) {
     const f = context.module.function(context.handlerType.parameters, context.handlerType.results);
     emitMeaning(new HandlerState({ f, context }, spaces, kinds, new KnownPlace(f, offsets)), program);

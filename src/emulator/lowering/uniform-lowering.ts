@@ -111,7 +111,7 @@ export class UniformLowering {
   #pushScalarOperand(leaf: LeafOf<'operand'>): void {
     const f = this.#state.f;
     const { operand, dword } = leaf.at;
-    if (this.#state.operandKinds[operand] === 'constant') {
+    if (this.#state.operands[operand]?.kind === 'constant') {
       this.#state.place.pushParameter(operand, dword);
     } else {
       this.#state.pushRegister(operand);

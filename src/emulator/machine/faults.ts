@@ -1,7 +1,7 @@
 /** Faults of a wave: thrown by executors, completed with what the emulator knows about code and memory. */
 
-import type { Triple } from '../amdgpu/launch.ts';
 import { ACCESS_CODES, FAULT_LDS, FAULT_MISALIGNED, FAULT_PRIVATE } from '../lowering/memory-access.ts';
+import type { Triple } from './launch.ts';
 import type { Region } from './memory.ts';
 
 export type EmulatorFaultKind = 'memory' | 'aperture' | 'illegal-instruction' | 'unsupported' | 'exception' | 'lds';

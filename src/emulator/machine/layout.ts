@@ -63,7 +63,8 @@ export const STATE_START = NIBBLE_MASKS + PAGE_SIZE_BYTES;
 
 // Wave state. Offsets from the wave's base.
 
-/** 128 dwords: SGPRs and the other scalar registers at their operand encoding (VCC 106, M0 124, EXEC 126). */
+export const SCALAR_COUNT = 128;
+/** SCALAR_COUNT dwords: SGPRs and the other scalar registers at their operand encoding (VCC 106, M0 124, EXEC 126). */
 export const WAVE_SGPRS = 0;
 export const WAVE_SCC = 512;
 export const WAVE_MODE = 516;
@@ -99,6 +100,8 @@ export const WAVE_LOOPED = 712;
 export const WAVE_BLOCK = 716;
 export const WAVE_CLASS_COUNTS = 720;
 export const WAVE_TEMPORARY_ROWS = 1024;
+export const MAX_CLASSES = (WAVE_TEMPORARY_ROWS - WAVE_CLASS_COUNTS) / 4;
+export const classCountOffset = (index: number): number => WAVE_CLASS_COUNTS + index * 4;
 export const TEMPORARY_ROW_COUNT = 8;
 /** Elements of a product of matrices, each a row of dwords, or of pairs of dwords. */
 export const WAVE_MATRIX_ROWS = WAVE_TEMPORARY_ROWS + TEMPORARY_ROW_COUNT * 256;

@@ -1,18 +1,14 @@
 /** The reference executor: evaluates every instruction's meaning in TypeScript, on the same state and records as the handlers. */
 
 import { evaluate } from '../../ir/evaluate.ts';
-import type { FloatMode } from '../../ir/float-builder.ts';
+import type { Step } from '../../ir/step.ts';
 import type { Program } from '../../ir/types.ts';
-import type { Instruction } from '../../isa/amdgpu/encoding/instruction.ts';
-import { instructionClass } from '../../isa/amdgpu/encoding/instruction-class.ts';
-import { InstructionBuilder } from '../../isa/amdgpu/semantics/instruction-builder.ts';
-import { floatMode } from '../amdgpu/mode.ts';
 import type { CodeCache } from '../code/code-cache.ts';
 import type { EmulatorCore, Executor } from '../emulator-core.ts';
-import { classCountOffset } from '../lowering/class-counts.ts';
 import type { WaveFault } from '../machine/faults.ts';
 import { GROUP_STATES, type GroupField, groupOffset, stateCode, type WaveState } from '../machine/group-layout.ts';
 import {
+  classCountOffset,
   EXIT_BUDGET,
   EXIT_CODES,
   EXIT_JUMP,
@@ -41,7 +37,7 @@ export class ReferenceExecutor implements Executor {
   readonly sliceInstructions = 5000;
   readonly #emulator: EmulatorCore;
   readonly #waveSize: 32 | 64;
-  readonly #programs = new WeakMap<Instruction, Map<number, Program>>();
+  readonly #programs = new WeakMap<Step, Program>();
 
   constructor(emulator: EmulatorCore, waveSize: 32 | 64) {
     this.#emulator = emulator;
@@ -54,11 +50,11 @@ export class ReferenceExecutor implements Executor {
     for (let left = budget; left > 0; ) {
       const mode = view.getUint32(wave + WAVE_MODE, true);
       const cache = this.#emulator.codeCache(this.#waveSize, mode);
-      const instruction = cache.instruction(record);
-      const next = this.#step(cache, mode, record, instruction, wave);
-      if (next === 0) return instruction || cache.untranslated(record) ? left - 1 : left;
+      const step = cache.step(record);
+      const next = this.#step(cache, record, step, wave);
+      if (next === 0) return step || cache.untranslated(record) ? left - 1 : left;
       record = next;
-      if (instruction) left--;
+      if (step) left--;
     }
     view.setUint32(wave + WAVE_EXIT, EXIT_BUDGET, true);
     view.setUint32(wave + WAVE_RECORD, record, true);
@@ -97,20 +93,20 @@ export class ReferenceExecutor implements Executor {
   }
 
   /** Next record; 0 after an exit was stored. */
-  #step(cache: CodeCache, mode: number, record: number, instruction: Instruction | undefined, wave: number): number {
+  #step(cache: CodeCache, record: number, step: Step | undefined, wave: number): number {
     const { view } = this.#emulator.state;
     if (cache.untranslated(record)) {
       view.setUint32(wave + WAVE_EXIT, EXIT_UNTRANSLATED, true);
       view.setUint32(wave + WAVE_RECORD, record, true);
       return 0;
     }
-    if (!instruction) return this.#branchRecord(record, wave);
+    if (!step) return this.#branchRecord(record, wave);
     if (this.#emulator.countsClasses) {
-      const count = wave + classCountOffset(instructionClass(instruction.row));
+      const count = wave + classCountOffset(step.classIndex);
       view.setUint32(count, view.getUint32(count, true) + 1, true);
     }
-    const machine = new ReferenceMachine(this.#emulator, cache, instruction, record, wave);
-    if (machine.findRegisters(mode)) evaluate(this.#program(instruction, mode, floatMode(mode)), machine);
+    const machine = new ReferenceMachine(this.#emulator, cache, step, record, wave);
+    if (machine.findRegisters()) evaluate(this.#program(step), machine);
     return machine.next();
   }
 
@@ -130,16 +126,12 @@ export class ReferenceExecutor implements Executor {
     return 0;
   }
 
-  #program(instruction: Instruction, mode: number, floats: FloatMode): Program {
-    let byMode = this.#programs.get(instruction);
-    if (!byMode) {
-      byMode = new Map();
-      this.#programs.set(instruction, byMode);
-    }
-    let program = byMode.get(mode);
+  /** Built for each step apart, not for each key: so it is seen when steps of one key differ. */
+  #program(step: Step): Program {
+    let program = this.#programs.get(step);
     if (!program) {
-      program = new InstructionBuilder(instruction, floats).build();
-      byMode.set(mode, program);
+      program = step.program();
+      this.#programs.set(step, program);
     }
     return program;
   }

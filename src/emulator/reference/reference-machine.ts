@@ -1,8 +1,8 @@
+import { assert } from '../../base/errors.ts';
 import type { Machine } from '../../ir/evaluate.ts';
 import type { Evaluated } from '../../ir/op.ts';
+import type { RegisterOperand, Step } from '../../ir/step.ts';
 import { type ExitReason, isMaskSlot, type MemorySpace, type OperandDword, type StateSlot } from '../../ir/types.ts';
-import type { Instruction } from '../../isa/amdgpu/encoding/instruction.ts';
-import { movedOffset, relativeRegister } from '../amdgpu/relative-registers.ts';
 import type { CodeCache } from '../code/code-cache.ts';
 import type { EmulatorCore } from '../emulator-core.ts';
 import {
@@ -21,7 +21,6 @@ import {
   MAY_READ,
   MAY_WRITE,
   RECORD_NEXT_PC,
-  RECORD_OPERANDS,
   RECORD_PC,
   RECORD_SIZE_BYTES,
   RECORD_TARGET,
@@ -38,6 +37,7 @@ import {
   WAVE_PRIVATE_SIZE,
   WAVE_RECORD,
 } from '../machine/layout.ts';
+import { movedOffset, registerOffset } from '../machine/operand-places.ts';
 
 /** Where an access goes: offset of its first dword in device memory, and the distance between dwords. */
 interface Translated {
@@ -58,7 +58,8 @@ const isTogether = ({ stride }: Translated, sizeBytes: number): boolean => strid
 export class ReferenceMachine implements Machine {
   readonly #emulator: EmulatorCore;
   readonly #cache: CodeCache;
-  readonly #instruction: Instruction;
+  readonly #step: Step;
+  readonly #waveSize: 32 | 64;
   readonly #record: number;
   readonly #wave: number;
   /** Of registers and records. */
@@ -70,15 +71,16 @@ export class ReferenceMachine implements Machine {
   #moved: Map<number, number> | undefined;
   #next: number;
 
-  constructor(emulator: EmulatorCore, cache: CodeCache, instruction: Instruction, record: number, wave: number) {
+  constructor(emulator: EmulatorCore, cache: CodeCache, step: Step, record: number, wave: number) {
     this.#emulator = emulator;
     this.#cache = cache;
-    this.#instruction = instruction;
+    this.#step = step;
+    this.#waveSize = cache.waveSize;
     this.#record = record;
     this.#wave = wave;
     this.#view = emulator.state.view;
     this.#device = emulator.memory.view;
-    this.#row = rowSizeBytes(instruction.waveSize);
+    this.#row = rowSizeBytes(cache.waveSize);
     this.#next = record + RECORD_SIZE_BYTES;
   }
 
@@ -99,20 +101,19 @@ export class ReferenceMachine implements Machine {
   }
 
   laneTable(operand: number, lane: number): number {
-    return this.#view.getUint8(this.#parameter(operand) + lane);
-  }
-
-  #parameter(operand: number): number {
-    return this.#view.getUint32(this.#record + RECORD_OPERANDS + operand * 8, true);
+    const table = this.#step.operands[operand];
+    assert(table?.kind === 'laneTable', () => `operand ${operand} is a lane table`);
+    return table.bytes[lane]!;
   }
 
   /** Looks up the registers that M0 leads to, before anything else; false: one that would be written does not exist, and nothing is done. */
-  findRegisters(mode: number): boolean {
-    for (let index = 0; index < this.#instruction.row.operands.length; index++) {
-      const register = relativeRegister(this.#instruction, index, mode);
-      if (!register) continue;
+  findRegisters(): boolean {
+    for (const [index, operand] of this.#step.operands.entries()) {
+      if (operand.kind !== 'register' || !operand.relative) continue;
+      const { file, dwords, relative } = operand;
       const m0 = this.#view.getInt32(this.#wave + STATE_OFFSETS.m0, true);
-      const offset = movedOffset(register, this.#instruction.waveSize, this.#parameter(index), m0);
+      const named = registerOffset(operand, this.#waveSize);
+      const offset = movedOffset({ file, dwords, index: relative }, this.#waveSize, named, m0);
       if (offset === undefined) return false;
       this.#moved ??= new Map();
       this.#moved.set(index, offset);
@@ -120,34 +121,33 @@ export class ReferenceMachine implements Machine {
     return true;
   }
 
-  #registerOffset({ operand, dword }: OperandDword, lane: number): number {
-    const base = this.#wave + (this.#moved?.get(operand) ?? this.#parameter(operand));
-    return lane < 0 ? base + dword * 4 : base + dword * this.#row + lane * 4;
+  #registerAddress(operand: RegisterOperand, { operand: index, dword }: OperandDword, lane: number): number {
+    const base = this.#wave + (this.#moved?.get(index) ?? registerOffset(operand, this.#waveSize));
+    return operand.file === 'scalar' ? base + dword * 4 : base + dword * this.#row + lane * 4;
   }
 
   readOperand(at: OperandDword, lane: number): number {
-    const { kind } = this.#instruction.operand(at.operand);
-    if (kind === 'constant' || kind === 'special') {
-      return this.#view.getInt32(this.#record + RECORD_OPERANDS + at.operand * 8 + at.dword * 4, true);
-    }
-    return this.#view.getInt32(this.#registerOffset(at, kind === 'vector' ? lane : -1), true);
+    const operand = this.#step.operands[at.operand]!;
+    if (operand.kind === 'constant') return Number(BigInt.asIntN(32, operand.value >> BigInt(at.dword * 32)));
+    assert(operand.kind === 'register', () => `operand ${at.operand} has a value`);
+    return this.#view.getInt32(this.#registerAddress(operand, at, lane), true);
   }
 
   writeOperand(at: OperandDword, lane: number, value: number): void {
-    this.#view.setInt32(this.#registerOffset(at, lane), value, true);
+    const operand = this.#step.operands[at.operand]!;
+    // What is written to an operand that is absent is lost.
+    if (operand.kind === 'register') this.#view.setInt32(this.#registerAddress(operand, at, lane), value, true);
   }
 
   readState(slot: StateSlot): Evaluated {
     const offset = this.#wave + STATE_OFFSETS[slot];
     if (!isMaskSlot(slot)) return this.#view.getInt32(offset, true);
-    return this.#instruction.waveSize === 64
-      ? this.#view.getBigUint64(offset, true)
-      : BigInt(this.#view.getUint32(offset, true));
+    return this.#waveSize === 64 ? this.#view.getBigUint64(offset, true) : BigInt(this.#view.getUint32(offset, true));
   }
 
   writeState(slot: StateSlot, value: Evaluated): void {
     const offset = this.#wave + STATE_OFFSETS[slot];
-    if (isMaskSlot(slot) && this.#instruction.waveSize === 64) this.#view.setBigUint64(offset, BigInt(value), true);
+    if (isMaskSlot(slot) && this.#waveSize === 64) this.#view.setBigUint64(offset, BigInt(value), true);
     else if (isMaskSlot(slot)) this.#view.setUint32(offset, Number(BigInt(value) & 0xffffffffn), true);
     else this.#view.setInt32(offset, Number(value), true);
     if (slot === 'mode') this.#leave(EXIT_MODE);
@@ -163,7 +163,7 @@ export class ReferenceMachine implements Machine {
     const low = Number(full & 0xffffffffn);
     if (space === 'lds') return this.#translateLds(access, sizeBytes, low, lane);
     if (space === 'private') return this.#translatePrivate(access, sizeBytes, low, lane);
-    const spaces = this.#emulator.spaces(this.#instruction.waveSize);
+    const spaces = this.#emulator.spaces(this.#waveSize);
     const high = Number(full >> 32n);
     if (high !== memory.windowHi && space === 'flat') {
       if (high === spaces.sharedApertureHi) return this.#translateLds(access, sizeBytes, low, lane, full);

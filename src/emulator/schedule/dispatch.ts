@@ -1,11 +1,12 @@
 /** One running kernel: what came of it, and where its waves are. */
 import { WavewrightError } from '../../base/errors.ts';
-import { Grid, type Launch } from '../amdgpu/launch.ts';
+import { pcOf } from '../code/record-pc.ts';
 import type { Emulator } from '../emulator.ts';
 import { type EmulatorFault, WaveFault } from '../machine/faults.ts';
 import { GROUP_STATES, type GroupField, groupOffset, WAVE_STATES } from '../machine/group-layout.ts';
+import { Grid, type Launch } from '../machine/launch.ts';
 import { STATE_OFFSETS, WAVE_MODE, WAVE_RECORD } from '../machine/layout.ts';
-import { faultOf, pcOf, type RemoteFault } from '../workers/remote-fault.ts';
+import { faultOf, type RemoteFault } from '../workers/remote-fault.ts';
 import type { WorkerTeam } from '../workers/worker-pool.ts';
 import { reportFault } from './fault-report.ts';
 import { GlobalWaveSync } from './global-wave-sync.ts';
@@ -175,9 +176,9 @@ export class EmulatorDispatch {
       const wave = get('waves') + index * get('waveStride');
       const cache = this.#emulator.codeCache(waveSize, own.view.getUint32(wave + WAVE_MODE, true));
       const next = pcOf(own, own.view.getUint32(wave + WAVE_RECORD, true));
-      // What a wave waits in is behind it, and one dword long.
+      // A wave that waits has gone past what it waits in.
       const waits = state === 'barrier' || state === 'sleeping';
-      const at = waits ? next - 4 : next;
+      const at = waits ? next - this.#emulator.frontEnd.waitSizeBytes : next;
       const place = this.#emulator.describeRecord(cache, cache.record(at));
       const exec = own.view.getBigUint64(wave + STATE_OFFSETS.exec, true);
       const pc = this.#emulator.memory.address(at);

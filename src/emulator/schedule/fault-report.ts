@@ -1,8 +1,6 @@
 /** A fault in words: what was attempted, by which instruction of which wave, and what memory is near. */
 
-import type { Instruction } from '../../isa/amdgpu/encoding/instruction.ts';
-import { formatInstruction } from '../../isa/amdgpu/text/disassemble.ts';
-import type { Triple } from '../amdgpu/launch.ts';
+import type { Step } from '../../ir/step.ts';
 import type { CodeCache } from '../code/code-cache.ts';
 import type { Emulator } from '../emulator.ts';
 import {
@@ -15,14 +13,13 @@ import {
   FAULT_MODE,
   type WaveFault,
 } from '../machine/faults.ts';
+import type { Triple } from '../machine/launch.ts';
 import { RECORD_PC } from '../machine/layout.ts';
 
 const hex = (value: bigint): string => `0x${value.toString(16)}`;
 
-/** The instruction as LLVM prints it. */
-export function instructionText(instruction: Instruction | undefined): string {
-  return instruction ? formatInstruction(instruction) : '(not an instruction)';
-}
+/** The instruction as the tools of its language print it. */
+export const stepText = (step: Step | undefined): string => step?.text() ?? '(not an instruction)';
 
 export function reportFault(
   emulator: Emulator,
@@ -33,7 +30,7 @@ export function reportFault(
   const offset = emulator.state.view.getUint32(fault.record + RECORD_PC, true);
   const pc = emulator.memory.address(offset);
   const location = emulator.locate(offset);
-  const instruction = instructionText(cache.instruction(fault.record));
+  const instruction = stepText(cache.step(fault.record));
   const at = `pc ${hex(pc)}${location && ` in ${location}`}`;
   const where = `workgroup (${place.workgroup.join(', ')}), wave ${place.wave}`;
   const lane = fault.lane < 0 ? '' : `, lane ${fault.lane}`;
@@ -44,7 +41,7 @@ export function reportFault(
   });
   const untranslated = cache.untranslated(fault.record);
   if (untranslated?.code === 'illegal') return report('illegal-instruction', untranslated.message, '');
-  const { processor } = emulator.target;
+  const { processor } = emulator.frontEnd;
   if (untranslated) return report('unsupported', `${untranslated.message} (${processor})`, '');
   const { address } = fault;
   switch (fault.code) {

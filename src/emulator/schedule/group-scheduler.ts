@@ -5,19 +5,14 @@
  * So few are resident at a time: their memory stays in the caches, and what they share (an allocator's slabs, locks) stays small.
  */
 import { WavewrightError } from '../../base/errors.ts';
-import {
-  INSTRUCTION_CLASSES,
-  type InstructionClass,
-  instructionClass,
-} from '../../isa/amdgpu/encoding/instruction-class.ts';
-import { type Grid, initializeWave, type Launch, workgroupSizeAt } from '../amdgpu/launch.ts';
-import { MODE_REFUSED_BITS } from '../amdgpu/mode.ts';
 import type { CodeCache } from '../code/code-cache.ts';
+import { pcOf } from '../code/record-pc.ts';
 import type { EmulatorCore, Executor, RecordHolder } from '../emulator-core.ts';
-import { classCountOffset } from '../lowering/class-counts.ts';
 import { FAULT_JUMP, FAULT_MODE, FAULT_TRAP, FAULT_UNTRANSLATED, isAccessFault, WaveFault } from '../machine/faults.ts';
 import type { WaveState } from '../machine/group-layout.ts';
+import { type Grid, type Launch, workgroupSizeAt } from '../machine/launch.ts';
 import {
+  classCountOffset,
   EXIT_BUDGET,
   EXIT_CODES,
   EXIT_JUMP,
@@ -31,8 +26,8 @@ import {
   WAVE_RECORD,
   WAVE_REQUEST,
 } from '../machine/layout.ts';
-import { pcOf } from '../workers/remote-fault.ts';
 import { GlobalWaveSync } from './global-wave-sync.ts';
+import { startWave } from './start-wave.ts';
 import { type Wave, WorkgroupSlot } from './workgroup.ts';
 
 /** Waves that may be resident at once; hardware has a few thousand. */
@@ -88,16 +83,13 @@ type RoundResult = 'awake' | 'asleep' | 'waited';
  */
 export type TierInstructions = Record<'reference' | 'handlers' | 'regions' | 'loops', number>;
 
-/** Wave-instructions by class. */
-export type ClassInstructions = Record<InstructionClass, number>;
+/** Wave-instructions by class, in the words of the front end. */
+export type ClassInstructions = Record<string, number>;
 
 /** Adds to each count. */
 export function addCounts<Name extends string>(sum: Record<Name, number>, more: Readonly<Record<Name, number>>): void {
   for (const name of Object.keys(sum) as Name[]) sum[name] += more[name];
 }
-
-export const noInstructions = (): ClassInstructions =>
-  Object.fromEntries(INSTRUCTION_CLASSES.map((name) => [name, 0])) as ClassInstructions;
 
 export class GroupScheduler implements RecordHolder {
   instructions = 0;
@@ -141,7 +133,7 @@ export class GroupScheduler implements RecordHolder {
     this.#launch = launch;
     this.#grid = grid;
     this.#executor = core.executor(launch.waveSize);
-    if (core.countsClasses) this.classes = noInstructions();
+    if (core.countsClasses) this.classes = Object.fromEntries(core.frontEnd.classes.map((name) => [name, 0]));
     this.#slice = Math.floor(this.#executor.sliceInstructions / FIRST_SLICES);
     this.#next = first;
     this.#end = end;
@@ -215,7 +207,7 @@ export class GroupScheduler implements RecordHolder {
     return () => {
       for (const { wave, pc } of places) {
         const cache = this.#cacheOf(wave);
-        view.setUint32(wave.base + WAVE_RECORD, cache.resumption(pc), true);
+        view.setUint32(wave.base + WAVE_RECORD, cache.destination(pc), true);
         view.setUint32(wave.base + WAVE_JUMP_CACHE, cache.jumpCache, true);
       }
     };
@@ -310,9 +302,9 @@ export class GroupScheduler implements RecordHolder {
     if (!classes) return;
     const { view } = this.#core.state;
     for (const { base } of slot.waves) {
-      for (const name of INSTRUCTION_CLASSES) {
-        const at = base + classCountOffset(name);
-        classes[name] += view.getUint32(at, true);
+      for (const [index, name] of this.#core.frontEnd.classes.entries()) {
+        const at = base + classCountOffset(index);
+        classes[name]! += view.getUint32(at, true);
         view.setUint32(at, 0, true);
       }
     }
@@ -326,7 +318,7 @@ export class GroupScheduler implements RecordHolder {
     const cache = this.#core.codeCache(this.#launch.waveSize, this.#core.state.view.getUint32(wave + WAVE_MODE, true));
     if (isAccessFault(fault)) {
       for (const record of this.#executor.uncounted(fault, wave)) {
-        classes[instructionClass(cache.instruction(record)!.row)]--;
+        classes[this.#core.frontEnd.classes[cache.step(record)!.classIndex]!]!--;
       }
     }
     const total = Object.values(classes).reduce((sum, count) => sum + count, 0);
@@ -398,7 +390,8 @@ export class GroupScheduler implements RecordHolder {
   #switchMode(wave: Wave, record: number): number {
     const { view } = this.#core.state;
     const mode = view.getUint32(wave.base + WAVE_MODE, true);
-    if (mode & MODE_REFUSED_BITS) throw new WaveFault(record - RECORD_SIZE_BYTES, FAULT_MODE, -1, BigInt(mode));
+    const { modeRefusedBits } = this.#core.frontEnd;
+    if (mode & modeRefusedBits) throw new WaveFault(record - RECORD_SIZE_BYTES, FAULT_MODE, -1, BigInt(mode));
     const cache = this.#cacheOf(wave);
     this.#core.state.view.setUint32(wave.base + WAVE_JUMP_CACHE, cache.jumpCache, true);
     return cache.afterModeChange(record - RECORD_SIZE_BYTES, mode);
@@ -453,7 +446,6 @@ export class GroupScheduler implements RecordHolder {
 
   #start(slot: WorkgroupSlot): void {
     const launch = this.#launch;
-    const { target } = this.#core;
     const id = this.#grid.idOf(this.#next++);
     const size = workgroupSizeAt(launch, id);
     const cache = this.#core.codeCache(launch.waveSize, launch.mode);
@@ -469,8 +461,8 @@ export class GroupScheduler implements RecordHolder {
     slot.clearLds();
     for (let i = 0; i < count; i++) {
       const wave = slot.waves[i]!;
-      const place = { wave: wave.base, ldsBase: slot.ldsBase, privateBase: wave.privateBase };
-      initializeWave(this.#core, target, launch, place, id, size, i, start);
+      const place = { ...wave, ldsBase: slot.ldsBase, workgroup: id, workgroupSize: size, index: i };
+      startWave(this.#core, launch, place, start);
       slot.setState(i, 'ready');
     }
     const isFull = id.every((position, d) => position < this.#grid.full[d]!);

@@ -1,7 +1,7 @@
 /** Where the waves of a dispatch stand, in words: for a kernel that does not end. */
 
-import type { Triple } from '../amdgpu/launch.ts';
 import type { WaveState } from '../machine/group-layout.ts';
+import type { Triple } from '../machine/launch.ts';
 
 export interface WavePlace {
   readonly workgroup: Triple;

@@ -1,6 +1,5 @@
 /** A resident workgroup: its waves, LDS and private memory. Slots are reused from one workgroup to the next. */
 import { assert } from '../../base/errors.ts';
-import { type Launch, privateSegmentSizeBytes, type Triple } from '../amdgpu/launch.ts';
 import { fillBytes } from '../machine/fill.ts';
 import {
   GROUP_STATES,
@@ -13,6 +12,7 @@ import {
   templateRowBytes,
   type WaveState,
 } from '../machine/group-layout.ts';
+import { type Launch, privateSegmentSizeBytes, type Triple } from '../machine/launch.ts';
 import { LDS_SLACK_BYTES, MAX_LDS_BYTES, rowSizeBytes, waveSizeBytes } from '../machine/layout.ts';
 import type { Memories, RegionOptions, SharedMemory } from '../machine/memory.ts';
 import type { SharedState } from '../machine/state-memory.ts';

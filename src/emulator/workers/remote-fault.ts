@@ -1,8 +1,9 @@
 /** A fault as one thread tells another: without what only the main thread knows, and without records, which each thread has its own of. */
 
-import type { Triple } from '../amdgpu/launch.ts';
+import { pcOf } from '../code/record-pc.ts';
 import type { WaveFault } from '../machine/faults.ts';
-import { RECORD_PC, RECORD_TARGET, WAVE_MODE } from '../machine/layout.ts';
+import type { Triple } from '../machine/launch.ts';
+import { WAVE_MODE } from '../machine/layout.ts';
 import type { SharedState } from '../machine/state-memory.ts';
 import type { GroupScheduler } from '../schedule/group-scheduler.ts';
 
@@ -31,12 +32,4 @@ export function faultOf(state: SharedState, faulted: ReturnType<GroupScheduler['
     workgroup: slot.id,
     wave,
   };
-}
-
-/** Code offset of a record; a leader has that of the record it stands for. */
-export function pcOf({ view }: SharedState, record: number): number {
-  return (
-    view.getUint32(record + RECORD_PC, true) ||
-    view.getUint32(view.getUint32(record + RECORD_TARGET, true) + RECORD_PC, true)
-  );
 }

@@ -1,7 +1,7 @@
 /** The main thread's side of workers: starts their threads, gives them jobs, answers their questions. */
 import { WavewrightError } from '../../base/errors.ts';
-import type { Launch } from '../amdgpu/launch.ts';
 import type { CoreOptions } from '../emulator-core.ts';
+import type { Launch } from '../machine/launch.ts';
 import { THREADS_RUN } from '../machine/layout.ts';
 import type { EmulatorMemory, Grace } from '../machine/memory.ts';
 import type { StateMemory } from '../machine/state-memory.ts';
@@ -77,11 +77,12 @@ export class WorkerPool implements Grace {
   #missedMs = 0;
 
   /**
-   * `count`: workers beside the main thread, at least 1. `originMs`: of the device's clock, since the epoch. Throws UNSUPPORTED where there can
+   * `processor`: names the front end. `count`: workers beside the main thread, at least 1. `originMs`: of the device's clock, since the epoch. Throws UNSUPPORTED where there can
    * be none.
    */
   constructor(
     memories: { readonly state: StateMemory; readonly memory: EmulatorMemory },
+    processor: string,
     options: CoreOptions & WorkerOptions,
     count: number,
     originMs: number,
@@ -93,9 +94,8 @@ export class WorkerPool implements Grace {
     this.#teams = new Array<WorkerTeam | undefined>(count).fill(undefined);
     this.atOnce = options.workersAtOnce ?? false;
     this.control = new Control(count);
-    const { processor, executor, compileThreshold, checksAccesses, vertical, countsClasses } = options;
+    const { executor, compileThreshold, checksAccesses, vertical, countsClasses } = options;
     const own = {
-      processor,
       ...(executor && { executor }),
       ...(compileThreshold !== undefined && { compileThreshold }),
       ...(checksAccesses !== undefined && { checksAccesses }),
@@ -103,6 +103,7 @@ export class WorkerPool implements Grace {
       ...(countsClasses !== undefined && { countsClasses }),
     };
     const shared = {
+      processor,
       state: memories.state.memory,
       memory: memories.memory.memory,
       windowHi: memories.memory.windowHi,

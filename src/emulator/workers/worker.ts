@@ -1,8 +1,9 @@
 /** The part of the emulator that runs in a worker: workgroups of one dispatch after the other. */
 import { type ErrorCode, WavewrightError } from '../../base/errors.ts';
-import { Grid, type Launch } from '../amdgpu/launch.ts';
+import type { FrontEnd } from '../code/front-end.ts';
 import { type CoreOptions, EmulatorCore } from '../emulator-core.ts';
 import { WaveFault } from '../machine/faults.ts';
+import { Grid, type Launch } from '../machine/launch.ts';
 import { GroupScheduler } from '../schedule/group-scheduler.ts';
 import { type Claims, Control, WORKER_STATES, type WorkerWords } from './control.ts';
 import { NOTHING_DONE, type WorkerOutcome } from './outcome.ts';
@@ -11,6 +12,8 @@ import { RemoteMemory, RemoteState } from './remote-memory.ts';
 
 /** What a worker's thread is started with; it can be cloned. */
 export interface WorkerSetup {
+  /** Names the front end. */
+  readonly processor: string;
   readonly options: CoreOptions;
   readonly state: WebAssembly.Memory;
   readonly memory: WebAssembly.Memory;
@@ -46,13 +49,20 @@ export class EmulatorWorker {
   readonly #core: EmulatorCore;
   #generation = 0;
 
-  constructor({ options, state, memory, windowHi, control, workers, index, originMs }: WorkerSetup) {
+  constructor(setup: WorkerSetup, frontEndOf: (processor: string) => FrontEnd) {
+    const { processor, options, state, memory, windowHi, control, workers, index, originMs } = setup;
     this.#control = new Control(workers, control);
     this.#words = this.#control.worker(index);
     const ask = (question: unknown): unknown => this.#words.ask(question, () => this.#control.ring());
     this.#state = new RemoteState(state, workers, ask);
     this.#memory = new RemoteMemory(memory, windowHi, workers, ask);
-    this.#core = new EmulatorCore(options, this.#state, this.#memory, originMs - performance.timeOrigin);
+    this.#core = new EmulatorCore(
+      frontEndOf(processor),
+      options,
+      this.#state,
+      this.#memory,
+      originMs - performance.timeOrigin,
+    );
   }
 
   /** Runs workgroups until none is left to begin and those that it began have ended, or it is told to stop. */

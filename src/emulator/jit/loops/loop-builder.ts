@@ -307,8 +307,8 @@ export class LoopBuilder {
   }
 
   #operand(operand: number, dword: number): Node {
-    const kind = this.#instruction.shape.operandKinds[operand];
-    if (kind === 'vector') return this.#row(this.#rowOffset(operand, dword));
+    const { kind } = this.#instruction.shape.operands[operand]!;
+    if (kind === 'row') return this.#row(this.#rowOffset(operand, dword));
     if (kind === 'constant') return this.#graph.constant(BigInt(this.#instruction.parameter(operand, dword)), 'i32');
     return this.#scalar(this.#instruction.parameter(operand, 0) + dword * 4);
   }

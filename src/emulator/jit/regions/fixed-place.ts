@@ -23,8 +23,7 @@ export class FixedPlace implements InstructionPlace {
   }
 
   pushParameter(operand: number, dword: number): void {
-    // Behind the operands stands the address of a lane table.
-    if (operand >= this.#instruction.shape.operandKinds.length) this.#pushLiteral('table', operand);
+    if (this.#instruction.shape.operands[operand]!.kind === 'laneTable') this.#pushLiteral('table', operand);
     else this.#state.f.i32(this.#instruction.parameter(operand, dword));
   }
 

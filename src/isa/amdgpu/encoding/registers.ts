@@ -4,6 +4,9 @@
  */
 import type { OperandType } from '../rows/row.ts';
 
+/** Registers of each vector file, and of the scalar file: SGPRs and what stands behind them. */
+export const VECTOR_REGISTER_COUNT = 256;
+export const SCALAR_REGISTER_COUNT = 128;
 export const SGPR_VCC_LO = 106;
 /** Where wave state keeps M0, on every target. */
 export const SGPR_M0 = 124;
@@ -31,12 +34,21 @@ export const SRC_EXECZ = 252;
 export const SRC_SCC = 253;
 export const SRC_LDS_DIRECT = 254;
 
-/** src_shared_base, src_shared_limit, src_private_base, src_private_limit: 64 bits, which the executor knows. */
-export const isAperture = (encoding: number): boolean => encoding >= 235 && encoding <= 238;
+/** src_shared_base, src_shared_limit, src_private_base, src_private_limit: 64 bits. */
+const SRC_SHARED_BASE = 235;
+const SRC_PRIVATE_LIMIT = 238;
+export const isAperture = (encoding: number): boolean => encoding >= SRC_SHARED_BASE && encoding <= SRC_PRIVATE_LIMIT;
 
 /** High dwords of the flat apertures, as amdkfd of the Linux kernel sets them on gfx9 and later. */
 export const SHARED_APERTURE_HI = 0x10000;
 export const PRIVATE_APERTURE_HI = 0x20000;
+
+/** The first or the last byte of an aperture. */
+export function apertureBound(encoding: number): bigint {
+  const isLimit = ((encoding - SRC_SHARED_BASE) & 1) === 1;
+  const high = encoding < SRC_SHARED_BASE + 2 ? SHARED_APERTURE_HI : PRIVATE_APERTURE_HI;
+  return (BigInt(high) << 32n) | (isLimit ? 0xffff_ffffn : 0n);
+}
 
 const FLOAT_CONSTANTS: Readonly<Record<number, number>> = {
   240: 0.5,

@@ -9,9 +9,8 @@ import type { Encoding } from './decode.ts';
 import { type FixedBits, fixedBits } from './fixed-bits.ts';
 import { type Field, type Format, generationOf, SRC_LITERAL } from './formats.ts';
 import { type CodeContext, type Instruction, LITERAL_SOURCES, scaleOf } from './instruction.ts';
-import { inlineConstant, SRC_LDS_DIRECT, scalarGroup, scalarText } from './registers.ts';
+import { inlineConstant, SRC_LDS_DIRECT, scalarGroup, scalarText, VECTOR_REGISTER_COUNT } from './registers.ts';
 
-const VGPR_COUNT = 256;
 const FIRST_VGPR = 256;
 
 /** Sources that must be addresses in registers (CDNA2 ISA 12.3). */
@@ -25,7 +24,7 @@ interface FieldCheck {
   readonly exists: Uint8Array;
 }
 
-const isVector = (register: number, dwords: number): boolean => register + dwords <= VGPR_COUNT;
+const isVector = (register: number, dwords: number): boolean => register + dwords <= VECTOR_REGISTER_COUNT;
 
 /** Whether `encoded`, below 256, names as many scalar registers or a constant. */
 function isScalar(encoded: number, dwords: number, { type }: OperandSpec, { target }: CodeContext): boolean {

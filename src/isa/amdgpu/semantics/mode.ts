@@ -1,7 +1,7 @@
 /** The MODE register: what code is specialised on. */
-import type { Rounding } from '../../ir/float-bits.ts';
-import type { FloatMode } from '../../ir/float-builder.ts';
-import { MODE_GPR_INDEX } from '../../isa/amdgpu/semantics/gpr-index.ts';
+import type { Rounding } from '../../../ir/float-bits.ts';
+import type { FloatMode } from '../../../ir/float-builder.ts';
+import { MODE_GPR_INDEX } from './gpr-index.ts';
 
 /** The MODE register as the float operations need it (CDNA2 ISA 3.6, table "Mode register fields"). */
 export function floatMode(mode: number): FloatMode {

@@ -1,0 +1,77 @@
+/** The registers that a wave of an AMD GPU starts with. CDNA2 ISA 3.6.10, LLVM AMDGPU usage "Initial Kernel Execution State". */
+import type { WaveStart } from '../../../emulator/code/front-end.ts';
+import type { Launch } from '../../../emulator/machine/launch.ts';
+import { WAVE_VGPRS } from '../../../emulator/machine/layout.ts';
+import type { Memories } from '../../../emulator/machine/memory.ts';
+import { FIRST_TTMP } from '../../../isa/amdgpu/encoding/registers.ts';
+import type { Target } from '../../../isa/amdgpu/encoding/targets.ts';
+
+/** Where the initial SGPRs of a wave come from; numbers are SGPR indices. */
+export interface AmdgpuLaunch extends Launch {
+  /** SGPRs from s0 on that are the same for all waves. */
+  readonly userSgprs: Uint32Array;
+  /** First of the four SGPRs of the scratch resource descriptor. */
+  readonly scratchDescriptorSgpr: number | undefined;
+  /** First of the two SGPRs with the scratch base for FLAT_SCRATCH. */
+  readonly flatScratchSgpr: number | undefined;
+  /** Offset of the wave's scratch from the descriptor's base: 0, since each wave has its own base. */
+  readonly scratchOffsetSgpr: number | undefined;
+  /** Highest component of the work-item id that v0.. hold: 0 x, 1 x and y, 2 all. */
+  readonly workItemIdComponents: 0 | 1 | 2;
+}
+
+/**
+ * Fields of the scratch buffer resource (CDNA2 ISA 9.1.8): swizzled, thread id added, the lanes of the wave a dword apart. From gfx10 on the wave
+ * size counts, and the check of the range that no access inside num_records fails (RDNA2 ISA 8.1.8: OOB_SELECT 2).
+ */
+const SCRATCH_WORD1_SWIZZLE = 1 << 31;
+const scratchWord3 = (target: Target, waveSize: 32 | 64): number =>
+  (1 << 23) | ((waveSize === 64 ? 3 : 2) << 21) | (target.families.includes('gfx10') ? 2 << 28 : 0);
+
+/** Trap registers that hold the workgroup's position on gfx12. */
+const TTMP7 = FIRST_TTMP + 7;
+const TTMP9 = FIRST_TTMP + 9;
+
+export function writeInitialRegisters(
+  { state, memory }: Memories,
+  target: Target,
+  launch: AmdgpuLaunch,
+  { wave, privateBase, workgroup, workgroupSize, firstItem, activeLanes }: WaveStart,
+): void {
+  const { words, view } = state;
+  const sgpr = wave >> 2;
+  launch.userSgprs.forEach((value, i) => {
+    words[sgpr + i] = value;
+  });
+  const scratch = memory.address(privateBase);
+  if (launch.scratchDescriptorSgpr !== undefined) {
+    const at = sgpr + launch.scratchDescriptorSgpr;
+    words[at] = Number(BigInt.asIntN(32, scratch));
+    words[at + 1] = Number((scratch >> 32n) & 0xffffn) | SCRATCH_WORD1_SWIZZLE;
+    words[at + 2] = launch.privateSizeBytes * launch.waveSize;
+    words[at + 3] = scratchWord3(target, launch.waveSize);
+  }
+  if (launch.flatScratchSgpr !== undefined) view.setBigUint64((sgpr + launch.flatScratchSgpr) * 4, scratch, true);
+  launch.workgroupIdSgprs.forEach((register, d) => {
+    if (register !== undefined) words[sgpr + register] = workgroup[d]!;
+  });
+  if (target.workgroupIdsInTrapRegisters) {
+    words[sgpr + TTMP7] = workgroup[1] | (workgroup[2] << 16);
+    words[sgpr + TTMP9] = workgroup[0];
+  }
+  if (launch.scratchOffsetSgpr !== undefined) words[sgpr + launch.scratchOffsetSgpr] = 0;
+  const [sizeX, sizeY] = workgroupSize;
+  const vgpr = (wave + WAVE_VGPRS) >> 2;
+  for (let lane = 0; lane < activeLanes; lane++) {
+    const item = firstItem + lane;
+    const x = item % sizeX;
+    const y = Math.floor(item / sizeX) % sizeY;
+    const z = Math.floor(item / (sizeX * sizeY));
+    if (target.packedWorkItemIds) words[vgpr + lane] = x | (y << 10) | (z << 20);
+    else {
+      words[vgpr + lane] = x;
+      if (launch.workItemIdComponents > 0) words[vgpr + launch.waveSize + lane] = y;
+      if (launch.workItemIdComponents > 1) words[vgpr + 2 * launch.waveSize + lane] = z;
+    }
+  }
+}

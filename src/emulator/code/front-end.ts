@@ -1,0 +1,45 @@
+/**
+ * What the emulator needs of a language of machine code. It knows no language by itself: a front end tells it what the bytes mean and how a
+ * wave starts, in terms of what all languages share: steps with programs (ir), and a wave's scalars and rows of lanes (layout.ts). A language
+ * with registers of its own kind, or without a mask of active lanes, places its registers on scalars and rows, and keeps the mask by programs.
+ */
+import type { Step } from '../../ir/step.ts';
+import type { Launch, Triple } from '../machine/launch.ts';
+import type { Memories } from '../machine/memory.ts';
+
+/** Reads the steps of code that runs in waves of one size, with one MODE. */
+export interface StepReader {
+  /** The step at byte `offset` of the code; where there is none, why. */
+  step(code: DataView, offset: number): Step | string;
+}
+
+/** Where a wave is, and which part of its workgroup it runs. */
+export interface WaveStart {
+  /** Base of the wave's state: zero, but for what every language has there. */
+  readonly wave: number;
+  readonly privateBase: number;
+  readonly workgroup: Triple;
+  /** Work-items of the workgroup in each dimension: fewer than the launch says at the edge of the grid. */
+  readonly workgroupSize: Triple;
+  /** Number of the work-item in lane 0, counted x first, and how many lanes have one. */
+  readonly firstItem: number;
+  readonly activeLanes: number;
+}
+
+export interface FrontEnd {
+  /** The processor that runs the code; the front end of another thread is made by this name. */
+  readonly processor: string;
+  /** What the instructions that a dispatch runs are counted by. */
+  readonly classes: readonly string[];
+  /** Bits of the state `mode` that programs are specialised on, and bits that no program can have set. */
+  readonly modeKeyBits: number;
+  readonly modeRefusedBits: number;
+  /** High dwords of the flat addresses of LDS and of private memory. */
+  readonly sharedApertureHi: number;
+  readonly privateApertureHi: number;
+  /** Size of the instructions that wait or sleep: a wave that does so has gone past one. */
+  readonly waitSizeBytes: number;
+  reader(waveSize: 32 | 64, mode: number): StepReader;
+  /** Writes the registers that a wave starts with, but for the mask of its active lanes. */
+  startWave(memories: Memories, launch: Launch, start: WaveStart): void;
+}

@@ -1,0 +1,10 @@
+import { RECORD_PC, RECORD_TARGET } from '../machine/layout.ts';
+import type { SharedState } from '../machine/state-memory.ts';
+
+/** Code offset of a record; a leader has that of the record it stands for. */
+export function pcOf({ view }: SharedState, record: number): number {
+  return (
+    view.getUint32(record + RECORD_PC, true) ||
+    view.getUint32(view.getUint32(record + RECORD_TARGET, true) + RECORD_PC, true)
+  );
+}

@@ -1,0 +1,220 @@
+/** Instructions in their places: what the executors, the compiler and analyses of code ask about them. */
+import type { Effects } from '../../ir/effects.ts';
+import type { FloatMode } from '../../ir/float-builder.ts';
+import type { Control, RegisterOperand, Step, StepOperand } from '../../ir/step.ts';
+import type { Program } from '../../ir/types.ts';
+import { effectsOf } from './effects/effects.ts';
+import { type Decoder, decoderFor } from './encoding/decode.ts';
+import type { Instruction, Operand } from './encoding/instruction.ts';
+import { INSTRUCTION_CLASSES, instructionClass } from './encoding/instruction-class.ts';
+import { apertureBound, isAperture, SCALAR_REGISTER_COUNT, VECTOR_REGISTER_COUNT } from './encoding/registers.ts';
+import { modifierKey } from './modifier-key.ts';
+import type { Row } from './rows/row.ts';
+import { dppTable } from './semantics/dpp.ts';
+import { MODE_GPR_INDEX } from './semantics/gpr-index.ts';
+import { InstructionBuilder } from './semantics/instruction-builder.ts';
+import { floatMode } from './semantics/mode.ts';
+import { relativeIndex } from './semantics/relative-registers.ts';
+import { formatInstruction } from './text/disassemble.ts';
+
+const DWORD_BYTES = 4;
+
+/** What steps are read with, and what their programs are specialised on. */
+interface StepContext {
+  readonly decoder: Decoder;
+  readonly waveSize: 32 | 64;
+  readonly mode: number;
+  readonly floatMode: FloatMode;
+  /** Keys of all steps: those that are equal are one string. */
+  readonly keys: Map<string, string>;
+}
+
+/** An operand, and what of it distinguishes programs; or what it names that does not exist. */
+type Resolved = { readonly operand: StepOperand; readonly tag: string } | { readonly missing: string };
+
+/** Reads the steps of code that runs with one MODE. */
+export class AmdgpuStepReader {
+  readonly #context: StepContext;
+
+  constructor(processor: string, waveSize: 32 | 64, mode: number) {
+    const decoder = decoderFor(processor, waveSize);
+    this.#context = { decoder, waveSize, mode, floatMode: floatMode(mode), keys: new Map() };
+  }
+
+  /** The step at a byte of the code; where there is no instruction, why. */
+  step(code: DataView, offset: number): AmdgpuStep | string {
+    if (offset % DWORD_BYTES !== 0) return 'misaligned address';
+    const { decoder } = this.#context;
+    const instruction = decoder.decode(code, offset);
+    if (typeof instruction !== 'string') return new AmdgpuStep(this.#context, offset, instruction);
+    const dword =
+      code.byteLength - offset >= DWORD_BYTES
+        ? `0x${code.getUint32(offset, true).toString(16).padStart(8, '0')}`
+        : 'the end of code';
+    return `${dword} is not a ${decoder.target.processor} instruction`;
+  }
+}
+
+export class AmdgpuStep implements Step {
+  readonly offset: number;
+  readonly instruction: Instruction;
+  readonly #context: StepContext;
+  #form: Form | undefined;
+
+  constructor(context: StepContext, offset: number, instruction: Instruction) {
+    this.#context = context;
+    this.offset = offset;
+    this.instruction = instruction;
+  }
+
+  get sizeBytes(): number {
+    return this.instruction.sizeBytes;
+  }
+
+  get operands(): readonly StepOperand[] {
+    return this.#resolved.operands;
+  }
+
+  get illegal(): string | undefined {
+    return this.#resolved.illegal;
+  }
+
+  get key(): string {
+    return this.#resolved.key;
+  }
+
+  get control(): Control {
+    return controlOf(this.instruction.row);
+  }
+
+  get target(): number | undefined {
+    const label = this.instruction.row.operands.find(({ type }) => type === 'label');
+    if (!label || this.control === 'next' || this.control === 'jump') return undefined;
+    return this.offset + this.sizeBytes + this.instruction.immediate(label);
+  }
+
+  get classIndex(): number {
+    return INSTRUCTION_CLASSES.indexOf(instructionClass(this.instruction.row));
+  }
+
+  get effects(): Effects {
+    return effectsOf(this.instruction, { gprIndexing: (this.#context.mode & MODE_GPR_INDEX) !== 0 });
+  }
+
+  program(): Program {
+    return new InstructionBuilder(this.instruction, this.#context.floatMode).build();
+  }
+
+  text(): string {
+    return formatInstruction(this.instruction);
+  }
+
+  get #resolved(): Form {
+    this.#form ??= formOf(this.instruction, this.#context);
+    return this.#form;
+  }
+}
+
+/** What the operands of a step come to. */
+interface Form {
+  readonly operands: readonly StepOperand[];
+  readonly key: string;
+  readonly illegal: string | undefined;
+}
+
+function formOf(instruction: Instruction, { waveSize, mode, keys }: StepContext): Form {
+  const { row, format, name } = instruction;
+  const operands: StepOperand[] = [];
+  let tags = '';
+  for (let index = 0; index < row.operands.length; index++) {
+    const resolved = resolve(instruction, index, mode);
+    if ('missing' in resolved) return { operands, key: '', illegal: `${resolved.missing} of '${name}'` };
+    operands.push(resolved.operand);
+    tags += ` ${resolved.tag}`;
+  }
+  // The table stands behind the operands of the row (dppTableSlot).
+  if (instruction.hasDpp) operands.push({ kind: 'laneTable', bytes: dppTable(instruction) });
+  const key = `${row.name} ${format.name}${tags}${modifierKey(instruction)} ${waveSize} ${mode}`;
+  const first = keys.get(key);
+  if (first === undefined) keys.set(key, key);
+  return { operands, key: first ?? key, illegal: undefined };
+}
+
+/** A jump that writes a register keeps the address to come back to. */
+function controlOf({ flags, operands }: Row): Control {
+  const { terminator = 'next' } = flags;
+  return terminator === 'jump' && operands.some(({ access }) => access !== 'read') ? 'call' : terminator;
+}
+
+const NOTHING: StepOperand = { kind: 'constant', value: 0n };
+
+function resolve(instruction: Instruction, index: number, mode: number): Resolved {
+  const spec = instruction.row.operands[index]!;
+  const operand = instruction.operand(index);
+  if (operand.kind === 'null') return { operand: NOTHING, tag: 'null' };
+  // An atomic that returns nothing has any number in the field of its destination.
+  if (instruction.access(index) === undefined) return { operand: NOTHING, tag: 'unused' };
+  if (spec.access !== 'read' && operand.kind !== (spec.file === 'scalar' ? 'scalar' : 'vector')) {
+    return { missing: `destination ${spec.field}` };
+  }
+  switch (operand.kind) {
+    case 'vector':
+    case 'scalar':
+      return resolveRegister(instruction, index, operand, mode);
+    case 'constant':
+      return { operand: { kind: 'constant', value: operand.value }, tag: 'c' };
+    case 'special':
+      if (isAperture(operand.encoding)) {
+        return { operand: { kind: 'constant', value: apertureBound(operand.encoding) }, tag: 'c' };
+      }
+      return { operand: NOTHING, tag: String(operand.encoding) };
+    case 'off':
+      return { operand: NOTHING, tag: 'off' };
+  }
+}
+
+function resolveRegister(
+  instruction: Instruction,
+  index: number,
+  operand: Extract<Operand, { kind: 'vector' | 'scalar' }>,
+  mode: number,
+): Resolved {
+  const dwords = instruction.dwords(index);
+  const isScalar = operand.kind === 'scalar';
+  const { register: first } = operand;
+  if (first + dwords > (isScalar ? SCALAR_REGISTER_COUNT : VECTOR_REGISTER_COUNT)) {
+    return { missing: `${isScalar ? 's' : 'v'}${first} with ${dwords} dwords` };
+  }
+  const file = isScalar ? 'scalar' : operand.accumulator ? 'accumulator' : 'vector';
+  const isHighHalf = !isScalar && instruction.isHighHalf(index);
+  const relative = relativeIndex(instruction, index, mode);
+  if (!relative) {
+    const tag = `${isScalar ? 's' : isHighHalf ? 'h' : 'v'}${dwords}`;
+    return { operand: registerOperand(file, first, dwords, isHighHalf), tag };
+  }
+  const { role, name, missing } = relative;
+  return {
+    operand: { kind: 'register', file, first, dwords, isHighHalf, relative },
+    tag: `relative ${file} ${role} ${dwords} ${name} ${missing}`,
+  };
+}
+
+/** Operands that are equal are one object: code has many of few. */
+const known = new Map<number, RegisterOperand>();
+const FILES = ['scalar', 'vector', 'accumulator'] as const;
+
+function registerOperand(
+  file: RegisterOperand['file'],
+  first: number,
+  dwords: number,
+  isHighHalf: boolean,
+): RegisterOperand {
+  const number =
+    ((FILES.indexOf(file) * VECTOR_REGISTER_COUNT + first) * VECTOR_REGISTER_COUNT + dwords) * 2 + Number(isHighHalf);
+  let operand = known.get(number);
+  if (!operand) {
+    operand = { kind: 'register', file, first, dwords, isHighHalf };
+    known.set(number, operand);
+  }
+  return operand;
+}
