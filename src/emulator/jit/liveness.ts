@@ -1,14 +1,10 @@
 /** Which places of the wave state anything still reads: what is dead need not be stored. */
-import { type LaneEffects, LaneLiveness, type MaskChange } from '../../flow/lane-liveness.ts';
-import { isMaskSlot, isMatrixProgram, type StateSlot, type Value } from '../../ir/types.ts';
+import { type ProgramEffects, programEffects } from '../../flow/lane-effects.ts';
+import { LaneLiveness } from '../../flow/lane-liveness.ts';
+import { isMaskSlot } from '../../ir/types.ts';
 import { STATE_OFFSETS, VGPR_COUNT, WAVE_VGPRS } from '../machine/layout.ts';
 import type { Block } from './control-flow.ts';
 import { type Decoded, isRelative } from './decoded.ts';
-
-interface Effects extends LaneEffects {
-  /** Also in some of the active lanes only. */
-  readonly writesRows: boolean;
-}
 
 /** What a wave that enters a block may read before it writes it, at least: where it starts there, nothing else need be set up. */
 export interface LiveIn {
@@ -25,7 +21,7 @@ const OTHERS = -1;
 export class Liveness {
   readonly #rowSizeBytes: number;
   readonly #bits = new Map<number, bigint>();
-  readonly #effects = new Map<Decoded, Effects>();
+  readonly #effects = new Map<Decoded, ProgramEffects>();
   readonly #live: LaneLiveness<Decoded>;
 
   constructor(blocks: readonly Block[], waveSize: 32 | 64) {
@@ -103,104 +99,21 @@ export class Liveness {
     return bit;
   }
 
-  #effectsOf(instruction: Decoded): Effects {
-    const { shape, parameter } = instruction;
+  #effectsOf({ shape, parameter }: Decoded): ProgramEffects {
     const { program, live, operands } = shape;
-    const isMatrix = isMatrixProgram(program);
-    let [reads, crossReads, scalarWrites, rowWrites, partial] = [0n, 0n, 0n, 0n, 0n];
-    const place = (operand: number, dword: number): number =>
-      parameter(operand, 0) + dword * (operands[operand]!.kind === 'scalar' ? 4 : this.#rowSizeBytes);
-    const slot = (name: StateSlot): bigint => {
-      const offset = STATE_OFFSETS[name];
-      const high = isMaskSlot(name) ? this.#bit(offset + 4) : 0n;
-      return this.#bit(offset) | high;
-    };
-    for (const { leaf, lane, args } of live) {
-      if (lane || leaf.kind === 'ballot') reads |= slot('exec');
-      // Which register it is only running it tells: `isOpaque` stands for what is read, and what is written counts as kept.
-      if ('at' in leaf && isRelative(operands[leaf.at.operand]!)) continue;
-      switch (leaf.kind) {
-        case 'operand':
-          if (operands[leaf.at.operand]!.kind === 'constant') break;
-          reads |= this.#bit(place(leaf.at.operand, leaf.at.dword));
-          if (isMatrix) crossReads |= this.#bit(place(leaf.at.operand, leaf.at.dword));
-          break;
-        case 'gather':
-        case 'readLane':
-          crossReads |= this.#bit(place(leaf.at.operand, leaf.at.dword));
-          break;
-        case 'state':
-          reads |= slot(leaf.slot);
-          break;
-        case 'setState':
-          // Waves of 32 lanes write one dword of a mask.
-          scalarWrites |= this.#rowSizeBytes === 128 ? this.#bit(STATE_OFFSETS[leaf.slot]) : slot(leaf.slot);
-          break;
-        case 'setOperand': {
-          const bit = this.#bit(place(leaf.at.operand, leaf.at.dword));
-          if (!lane) scalarWrites |= bit;
-          else if (args.length > 1) partial |= bit;
-          else rowWrites |= bit;
-          break;
-        }
-      }
-    }
-    return {
-      reads: reads | partial,
-      crossReads,
-      scalarWrites,
-      rowWrites,
-      writesRows: (rowWrites | partial) !== 0n,
-      maskChange: (scalarWrites & slot('exec')) === 0n ? 'none' : maskChangeOf(instruction),
-      isOpaque: operands.some(isRelative),
-      ends: live.some(({ leaf }) => leaf.kind === 'exit' && leaf.reason === 'end'),
-    };
+    return programEffects(program, live, {
+      register: ({ operand, dword }) => {
+        const { kind } = operands[operand]!;
+        if (kind !== 'scalar' && kind !== 'row') return undefined;
+        return this.#bit(parameter(operand, 0) + dword * (kind === 'scalar' ? 4 : this.#rowSizeBytes));
+      },
+      constant: ({ operand, dword }) =>
+        operands[operand]!.kind === 'constant' ? parameter(operand, dword) : undefined,
+      isRelative: (operand) => isRelative(operands[operand]!),
+      state: (slot) => {
+        const offset = STATE_OFFSETS[slot];
+        return isMaskSlot(slot) ? [this.#bit(offset), this.#bit(offset + 4)] : [this.#bit(offset)];
+      },
+    });
   }
-}
-
-const EXEC = STATE_OFFSETS.exec;
-
-/** What an instruction that writes EXEC does to it. */
-function maskChangeOf({ shape, parameter }: Decoded): MaskChange {
-  const { live, operands } = shape;
-  const offsetOf = (at: { readonly operand: number; readonly dword: number }): number | undefined =>
-    operands[at.operand]!.kind === 'scalar' ? parameter(at.operand, 0) + at.dword * 4 : undefined;
-  const isExec = ({ leaf }: Value, high: boolean): boolean =>
-    leaf.kind === 'state'
-      ? leaf.slot === 'exec'
-      : leaf.kind === 'operand' && offsetOf(leaf.at) === (high ? EXEC + 4 : EXEC);
-  /** Whether the bits of a value are a part of those of EXEC, or hold all of them; `high`: of its high dword. */
-  const compares = (value: Value, grows: boolean, high: boolean): boolean => {
-    const { leaf, args } = value;
-    const inner = (arg: Value | undefined, part = high): boolean => arg !== undefined && compares(arg, grows, part);
-    if (isExec(value, high)) return true;
-    if (leaf.kind === 'const') return leaf.value === (grows ? -1n : 0n);
-    if (leaf.kind === 'operand' && operands[leaf.at.operand]!.kind === 'constant')
-      return parameter(leaf.at.operand, leaf.at.dword) === (grows ? -1 : 0);
-    if (leaf.kind === 'ballot') return !grows;
-    if (leaf.kind !== 'pure') return false;
-    switch (leaf.op) {
-      case 'i64.low':
-        return inner(args[0], false);
-      case 'i64.high':
-        return inner(args[0], true);
-      case 'i64.pack':
-        return inner(args[0], false) && inner(args[1], true);
-      case 'i32.and':
-      case 'i64.and':
-        return grows ? inner(args[0]) && inner(args[1]) : inner(args[0]) || inner(args[1]);
-      case 'i32.or':
-      case 'i64.or':
-        return grows ? inner(args[0]) || inner(args[1]) : inner(args[0]) && inner(args[1]);
-      default:
-        return false;
-    }
-  };
-  const writes = live.flatMap(({ leaf, lane, args }) => {
-    if (leaf.kind === 'setState' && leaf.slot === 'exec') return [{ value: args[0]!, high: false }];
-    const at = leaf.kind === 'setOperand' && !lane ? offsetOf(leaf.at) : undefined;
-    return at === EXEC || at === EXEC + 4 ? [{ value: args[0]!, high: at > EXEC }] : [];
-  });
-  const all = (grows: boolean): boolean => writes.every(({ value, high }) => compares(value, grows, high));
-  return all(false) ? 'shrinks' : all(true) ? 'grows' : 'any';
 }

@@ -88,9 +88,8 @@ export class AmdgpuStep implements Step {
   }
 
   get target(): number | undefined {
-    const label = this.instruction.row.operands.find(({ type }) => type === 'label');
-    if (!label || this.control === 'next' || this.control === 'jump') return undefined;
-    return this.offset + this.sizeBytes + this.instruction.immediate(label);
+    const { control } = this;
+    return control === 'next' || control === 'jump' ? undefined : this.instruction.labelTarget(this.offset);
   }
 
   get classIndex(): number {
