@@ -2,9 +2,11 @@
  * What a function in machine code needs and calls, read from its instructions: registers, stack, and the targets of calls as far
  * as they are constants (LLVM "User Guide for AMDGPU Backend", "Non-Kernel Functions").
  */
-import { decoderFor } from '../isa/amdgpu/encoding/decode.ts';
+import { followingOffset } from '../ir/step.ts';
 import type { Instruction } from '../isa/amdgpu/encoding/instruction.ts';
 import { SGPR_VCC_LO } from '../isa/amdgpu/encoding/registers.ts';
+import { targetFor } from '../isa/amdgpu/encoding/targets.ts';
+import { type AmdgpuStep, AmdgpuStepReader } from '../isa/amdgpu/step.ts';
 import { mostRegisters } from './register-limits.ts';
 import { evaluateUniform, forgetResults, type Jump, ScalarState } from './scalar-state.ts';
 
@@ -70,10 +72,8 @@ const MAX_STEPS = 64;
 /** A walk through a function with objects of unknown ends is over when so many steps show nothing new. */
 const MAX_IDLE_STEPS = 2000;
 
-interface Step {
-  readonly instruction: Instruction;
-  readonly offset: number;
-}
+/** What is looked for does not depend on it. */
+const MODE = 0;
 
 class Analyzer {
   readonly #code: FunctionCode;
@@ -81,7 +81,7 @@ class Analyzer {
   readonly #scale: number;
   /** Behind the numbered SGPRs are VCC and the like. */
   readonly #sgprLimit: number;
-  readonly #steps = new Map<number, Step>();
+  readonly #steps = new Map<number, AmdgpuStep>();
   readonly #calls = new Map<number, Call>();
   /** Offsets that something jumps to: where states meet. */
   readonly #labels = new Set<number>();
@@ -99,26 +99,27 @@ class Analyzer {
   #hasObjects = false;
 
   constructor(code: FunctionCode) {
-    const decoder = decoderFor(code.processor, code.waveSize);
+    const { scalars, architectedFlatScratch } = targetFor(code.processor);
     this.#code = code;
-    this.#sgprLimit = decoder.target.scalars.sgprCount;
-    this.#scale = decoder.target.architectedFlatScratch ? 1 : code.waveSize;
+    this.#sgprLimit = scalars.sgprCount;
+    this.#scale = architectedFlatScratch ? 1 : code.waveSize;
+    const reader = new AmdgpuStepReader(code.processor, code.waveSize, MODE);
     const view = new DataView(code.bytes.buffer, code.bytes.byteOffset, code.bytes.byteLength);
     for (let offset = 0; offset < view.byteLength; ) {
-      const instruction = decoder.decode(view, offset);
-      if (typeof instruction === 'string') {
+      const step = reader.step(view, offset);
+      if (typeof step === 'string') {
         // Padding and data behind the last instruction are not reached; what is reached and missing is noticed there.
         offset += 4;
         continue;
       }
-      this.#steps.set(offset, { instruction, offset });
-      const target = branchTarget(instruction, offset);
+      this.#steps.set(offset, step);
+      const target = branchTarget(step);
       if (target !== undefined) this.#labels.add(target);
-      offset += instruction.sizeBytes;
+      offset = followingOffset(step);
     }
     this.#stepsLeft = this.#steps.size * MAX_STEPS;
     // With architected flat scratch waves have the registers whether they are named or not.
-    this.#specialSgprs = decoder.target.architectedFlatScratch ? SPECIAL_END - GFX9_SGPRS : 0;
+    this.#specialSgprs = architectedFlatScratch ? SPECIAL_END - GFX9_SGPRS : 0;
   }
 
   analyze(isKernel: boolean): FunctionAnalysis {
@@ -178,7 +179,7 @@ class Analyzer {
         return [];
       }
       const { instruction } = step;
-      const next = at + instruction.sizeBytes;
+      const next = followingOffset(step);
       this.#note(instruction, state);
       if (!isScalar(instruction)) {
         this.#computeAddress(instruction, state);
@@ -189,17 +190,20 @@ class Analyzer {
       const returns = readsReturnAddress(instruction);
       const jump = evaluateUniform(instruction, state, { pc, readConstant: this.#code.readConstant });
       this.#noteStackPointer(state, isKernel);
-      switch (instruction.row.flags.terminator) {
+      const target = branchTarget(step);
+      switch (step.control) {
         case 'end':
           return [];
         case 'branch':
-          return [[branchTarget(instruction, at)!, state]];
+          return [[target!, state]];
         case 'conditional':
           return [
-            [branchTarget(instruction, at)!, state],
+            [target!, state],
             [next, state.clone()],
           ];
         case 'jump':
+        case 'call':
+        case 'return':
           return this.#jump(step, jump, state, returns);
       }
       at = next;
@@ -211,22 +215,22 @@ class Analyzer {
     const state = entryState();
     const budget = this.#code.walk ?? { steps: 250_000 };
     for (let at = 0, idle = 0; idle < MAX_IDLE_STEPS && budget.steps > 0; budget.steps--) {
-      const instruction = this.#steps.get(at)?.instruction;
-      if (!instruction) return;
+      const step = this.#steps.get(at);
+      if (!step) return;
+      const { instruction } = step;
       const known = this.#stackTop;
       this.#note(instruction, state);
       idle = this.#stackTop > known ? 0 : idle + 1;
-      const target = branchTarget(instruction, at);
       const pc = this.#code.address + BigInt(at);
-      at += instruction.sizeBytes;
+      at = followingOffset(step);
       if (!isScalar(instruction)) {
         this.#computeAddress(instruction, state);
         continue;
       }
       const jump = evaluateUniform(instruction, state, { pc, readConstant: this.#code.readConstant });
-      const { terminator } = instruction.row.flags;
-      if (target !== undefined && (terminator === 'branch' || jump?.isTaken)) at = target;
-      else if (terminator !== undefined && jump?.isTaken !== false) return;
+      const target = branchTarget(step);
+      if (target !== undefined && (step.control === 'branch' || jump?.isTaken)) at = target;
+      else if (step.control !== 'next' && jump?.isTaken !== false) return;
     }
   }
 
@@ -256,12 +260,12 @@ class Analyzer {
   }
 
   #jump(
-    { instruction, offset }: Step,
+    step: AmdgpuStep,
     jump: Jump | undefined,
     state: ScalarState,
     returns: boolean,
   ): [offset: number, state: ScalarState][] {
-    const isCall = instruction.row.operands.some(({ access }) => access !== 'read');
+    const isCall = step.control === 'call';
     const target = jump?.target;
     const inside = target === undefined ? undefined : Number(target - this.#code.address);
     if (!isCall && returns) return [];
@@ -269,8 +273,8 @@ class Analyzer {
       this.#labels.add(inside);
       return [[inside, state]];
     }
-    this.#noteCall(offset, target, state);
-    const next = offset + instruction.sizeBytes;
+    this.#noteCall(step.offset, target, state);
+    const next = followingOffset(step);
     // A function that ends with a call calls what does not return.
     if (!isCall || next === this.#code.bytes.length) return [];
     state.forget(0, FIRST_PRESERVED);
@@ -358,11 +362,8 @@ const isScalar = ({ format }: Instruction): boolean => /^S(OP|MEM)/.test(format.
 const isStackAddress = (value: number | undefined, scale: number): value is number =>
   value !== undefined && value >= STACK_START / scale && value < (STACK_START + STACK_SPAN) / scale;
 
-/** Where a direct branch that stands at `offset` goes. */
-function branchTarget(instruction: Instruction, offset: number): number | undefined {
-  const { terminator } = instruction.row.flags;
-  return terminator === 'branch' || terminator === 'conditional' ? instruction.labelTarget(offset) : undefined;
-}
+/** Where a direct branch goes; calls are followed by what they compute. */
+const branchTarget = ({ control, target }: AmdgpuStep): number | undefined => (control === 'call' ? undefined : target);
 
 const readsReturnAddress = (instruction: Instruction): boolean =>
   instruction.row.operands.some((_, index) => {

@@ -1,7 +1,8 @@
 /** Which wave size machine code was compiled for: nothing in a code object says so where there is no kernel. */
-import { decoderFor } from '../isa/amdgpu/encoding/decode.ts';
+import { followingOffset } from '../ir/step.ts';
 import type { Instruction } from '../isa/amdgpu/encoding/instruction.ts';
 import { SGPR_EXEC_LO, SGPR_VCC_LO } from '../isa/amdgpu/encoding/registers.ts';
+import { AmdgpuStepReader } from '../isa/amdgpu/step.ts';
 
 /** Registers behind them are VCC, EXEC, constants. */
 const LAST_SGPR = 105;
@@ -18,21 +19,22 @@ export interface WaveSizeEvidence {
  * use them, scalar ones show how wide they are. Throws UNSUPPORTED for a processor without instruction tables.
  */
 export function waveSizeOfCode(bytes: Uint8Array, processor: string): WaveSizeEvidence {
-  const decoder = decoderFor(processor, 32);
+  const reader = new AmdgpuStepReader(processor, 32, 0);
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   const block = new MaskBlock();
   let keepsMasks = false;
   for (let offset = 0; offset + 4 <= view.byteLength; ) {
-    const instruction = decoder.decode(view, offset);
-    if (typeof instruction === 'string') {
+    const step = reader.step(view, offset);
+    if (typeof step === 'string') {
       offset += 4;
       continue;
     }
+    const { instruction, control } = step;
     const waveSize = execSize(instruction) ?? block.note(instruction);
     if (waveSize !== undefined) return { waveSize, keepsMasks: true };
     keepsMasks ||= block.hasMasks;
-    if (instruction.row.flags.terminator !== undefined) block.clear();
-    offset += instruction.sizeBytes;
+    if (control !== 'next') block.clear();
+    offset = followingOffset(step);
   }
   return { waveSize: undefined, keepsMasks };
 }
