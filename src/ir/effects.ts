@@ -53,6 +53,12 @@ export type WaitCounter =
   | 'dscnt'
   | 'kmcnt';
 
+/** A part in a hazard, by the name that the language's list gives it: what comes `before` another must be some way ahead of it. */
+export interface HazardRole {
+  readonly hazard: string;
+  readonly role: 'before' | 'after';
+}
+
 export interface Effects {
   readonly reads: readonly ReadRange[];
   readonly writes: readonly WrittenRange[];
@@ -66,6 +72,6 @@ export interface Effects {
   readonly counters: ReadonlySet<WaitCounter>;
   /** Counters that it waits for, with the number at most that may be left: 0 is all. */
   readonly waits: ReadonlyMap<WaitCounter, number>;
-  /** Classes of manually resolved hazards that it takes part in, as the language's manuals name them. */
-  readonly hazards: ReadonlySet<string>;
+  /** Hazards that the hardware does not resolve and that it takes part in. */
+  readonly hazards: readonly HazardRole[];
 }

@@ -13,6 +13,7 @@ import { parseElf } from '../../src/elf/elf.ts';
 import { isDefined } from '../../src/elf/symbols.ts';
 import { decoderFor } from '../../src/isa/amdgpu/encoding/decode.ts';
 import { hasClang } from './device-code.ts';
+import { hazardAt } from './hazard-distance.ts';
 import { type Place, placesOf, unsafeUse } from './wait-simulation.ts';
 
 const ROOT = path.resolve(import.meta.dirname, '../..');
@@ -79,5 +80,23 @@ for (const [processor, waveSize] of PROCESSORS) {
     }
     // The others order memory: before barriers, and behind atomics.
     assert.ok(needed / waits > NEEDED_SHARE, `${needed} of ${waits} waits are needed`);
+  });
+}
+
+for (const processor of ['gfx90a', 'gfx942']) {
+  test(`${processor}: clang's code keeps the distances of hazards, with s_nop where nothing else is there`, {
+    skip: !hasClang,
+  }, () => {
+    const found = new Set<string>();
+    for (const source of SOURCES) {
+      for (const [name, places] of functionsOf(source, processor, 64)) {
+        for (const number of places.keys()) {
+          assert.equal(hazardAt(places, number), undefined, `${source} ${name}`);
+          const shortened = hazardAt(places, number, false);
+          if (shortened !== undefined) found.add(shortened.split(' ')[0]!);
+        }
+      }
+    }
+    assert.deepEqual([...found], ['valu-vcc-div-fmas']);
   });
 }

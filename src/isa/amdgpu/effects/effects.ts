@@ -28,6 +28,7 @@ import {
 import { is16Bit, isFloat } from '../rows/row.ts';
 import { gprIndexField } from '../semantics/gpr-index.ts';
 import { raisedCounters, waitsOf } from './counters.ts';
+import { hazardRoles } from './hazards.ts';
 import { meaningOf, type Touched, touchedBy } from './meaning.ts';
 
 export interface EffectsOptions {
@@ -196,7 +197,12 @@ class Collector {
       memory,
       counters: raisedCounters(this.#instruction, memory),
       waits: waitsOf(this.#instruction),
-      hazards: new Set(),
+      hazards: hazardRoles({
+        instruction: this.#instruction,
+        readsState: this.#readsState,
+        writesState: this.#writesState,
+        writesScalars: this.#writes.some(({ file }) => file === 'scalar'),
+      }),
     };
   }
 
