@@ -1,6 +1,8 @@
 /**
- * Rates of the decoder and of the listing: instructions decoded and printed per second of thread CPU time, and `objdump -d` of a large code
- * object next to llvm-objdump-19, where that is installed (CPU time of the processes). `node bench/decode.ts` prints them. The object is made of the code of the examples, over and over.
+ * Rates of the decoder and of the listing: instructions decoded and printed per second of thread CPU time,
+ * and `objdump -d` of a large code object next to llvm-objdump-19, where that is installed (CPU time of the
+ * processes). `node bench/decode.ts` prints them. The object is made of the code of the examples, over and
+ * over.
  */
 import { spawnSync } from 'node:child_process';
 import { closeSync, globSync, mkdtempSync, openSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';

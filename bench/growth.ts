@@ -1,6 +1,7 @@
 /**
- * `node bench/growth.ts [WHAT...]`: how cost grows with work, for `waves`, `dispatches`, `length` and `allocations` (default: all). Thread CPU
- * time, which contains V8's compilation where that is synchronous, and memory.
+ * `node bench/growth.ts [WHAT...]`: how cost grows with work, for `waves`, `dispatches`, `length` and
+ * `allocations` (default: all). Thread CPU time, which contains V8's compilation where that is synchronous,
+ * and memory.
  */
 import { assembledImage, kernelSource } from '../src/bench/assembled-kernel.ts';
 import { SAMPLE_MS, timed } from '../src/bench/sampling.ts';

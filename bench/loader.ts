@@ -1,6 +1,7 @@
 /**
- * The loader: RPC conversations per second and a storm of allocations in CPU time, of one thread and of two, what a small program costs in
- * a batch and by itself in wall time; medians. `node bench/loader.ts [SAMPLES]`.
+ * The loader: RPC conversations per second and a storm of allocations in CPU time, of one thread and of two,
+ * what a small program costs in a batch and by itself in wall time; medians.
+ * `node bench/loader.ts [SAMPLES]`.
  */
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';

@@ -1,6 +1,6 @@
 /**
- * The HSA runtime: packets per second through one queue, symbols looked up, a large code object loaded and linked. `node bench/runtime.ts`
- * prints medians of thread CPU time.
+ * The HSA runtime: packets per second through one queue, symbols looked up, a large code object loaded and
+ * linked. `node bench/runtime.ts` prints medians of thread CPU time.
  */
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';

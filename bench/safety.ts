@@ -1,7 +1,8 @@
 /**
- * `node bench/safety.ts [--samples N] [--processor NAME] [KERNEL...]`: thread CPU time of the kernels with accesses checked and, for this
- * measurement only, not checked, as a ratio: medians of samples that alternate. Each has two devices, because where the host's kernel places
- * memory may count for more than the checks.
+ * `node bench/safety.ts [--samples N] [--processor NAME] [KERNEL...]`: thread CPU time of the kernels with
+ * accesses checked and, for this measurement only, not checked, as a ratio: medians of samples that
+ * alternate. Each has two devices, because where the host's kernel places memory may count for more than the
+ * checks.
  */
 import { readFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';

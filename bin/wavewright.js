@@ -1,6 +1,7 @@
 #!/usr/bin/env node
-// Starts the command line on a Node that can run it. An older Node (20 and later can run this file) hands over to the one that
-// the npm package `node` brings. Plain JavaScript; nothing is imported on the common path but the command line itself.
+// Starts the command line on a Node that can run it. An older Node (20 and later can run this file) hands
+// over to the one that the npm package `node` brings. Plain JavaScript; nothing is imported on the common
+// path but the command line itself.
 const REQUIRED_MAJOR = 26;
 
 if (Number.parseInt(process.versions.node, 10) >= REQUIRED_MAJOR) {
@@ -16,10 +17,12 @@ if (Number.parseInt(process.versions.node, 10) >= REQUIRED_MAJOR) {
   const [root, format, main] = isCheckout
     ? [source.href, 'module-typescript', 'cli/main.ts']
     : [new URL('../dist/', import.meta.url).href, 'module', 'cli/main.js'];
-  // Types are stripped and code is compiled once for all processes: NODE_COMPILE_CACHE, or a folder beside other temporary files.
+  // Types are stripped and code is compiled once for all processes: NODE_COMPILE_CACHE, or a folder beside
+  // other temporary files.
   enableCompileCache();
   registerHooks({
-    // Our imports name files exactly: nothing to search for, which is a third of what it takes to load some hundred modules.
+    // Our imports name files exactly: nothing to search for, which is a third of what it takes to load some
+    // hundred modules.
     resolve: (specifier, context, next) =>
       specifier.startsWith('.') && context.parentURL?.startsWith(root)
         ? { url: new URL(specifier, context.parentURL).href, format, shortCircuit: true }
@@ -59,7 +62,10 @@ async function handOver() {
   child.on('exit', (status, signal) => process.exit(signal === null ? status : 128 + constants.signals[signal]));
 }
 
-/** The binary of the npm package `node`, or of the per-platform package behind it, in any node_modules above `directory`. */
+/**
+ * The binary of the npm package `node`, or of the per-platform package behind it, in any node_modules above
+ * `directory`.
+ */
 function findNode(path, existsSync, directory) {
   const binary = process.platform === 'win32' ? 'node.exe' : 'node';
   const platform = `${process.platform === 'win32' ? 'win' : process.platform}-${process.arch}`;

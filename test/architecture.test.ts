@@ -1,4 +1,7 @@
-/** Who may import whom; ARCHITECTURE.md shows the picture. A folder that is not listed may import nothing and be imported by nobody but the command line. */
+/**
+ * Who may import whom; ARCHITECTURE.md shows the picture. A folder that is not listed may import nothing and
+ * be imported by nobody but the command line.
+ */
 import assert from 'node:assert/strict';
 import path from 'node:path';
 import { test } from 'node:test';
@@ -72,8 +75,9 @@ const NO_NODE = [
 const DEBT: readonly string[] = [];
 
 /**
- * The rooms inside a folder, low to high: each may import those before it and nothing behind. `.` is the room of the files directly in the
- * folder. Every folder that has folders stands here (`devices` has none of its own: ALLOWED lists what is in it).
+ * The rooms inside a folder, low to high: each may import those before it and nothing behind. `.` is the room
+ * of the files directly in the folder. Every folder that has folders stands here (`devices` has none of its
+ * own: ALLOWED lists what is in it).
  */
 const ROOMS: Readonly<Record<string, readonly string[]>> = {
   bench: ['kernels', '.'],
@@ -108,7 +112,10 @@ const ROOM_DEBT: Readonly<Record<string, readonly string[]>> = {
   'isa/amdgpu/text': ['assembler -> .'],
 };
 
-/** How many files of a folder import each other in circles and wait for repair. Numbers may only fall; at 0 the entry goes. */
+/**
+ * How many files of a folder import each other in circles and wait for repair. Numbers may only fall; at 0
+ * the entry goes.
+ */
 const CIRCLE_DEBT: Readonly<Record<string, number>> = {
   assembler: 9,
   emulator: 7,
@@ -138,7 +145,10 @@ function importsOf({ path: file, text }: SourceFile): Import[] {
   return found;
 }
 
-/** The folder that a file under src belongs to: `isa`, `devices/emulated`, or `(root)` for a file directly in src. */
+/**
+ * The folder that a file under src belongs to: `isa`, `devices/emulated`, or `(root)` for a file directly in
+ * src.
+ */
 function folderOf(file: string): string {
   const parts = file.split('/').slice(1, -1);
   if (parts.length === 0) return '(root)';
@@ -162,7 +172,8 @@ function violations(files: readonly SourceFile[]): string[] {
         }
         const other = folderOf(target);
         if (other === folder) continue;
-        // A test may build its input with any folder that the product could combine it with, but never a shell.
+        // A test may build its input with any folder that the product could combine it with, but never a
+        // shell.
         if (SHELLS.includes(other)) complain(`nothing may import ${other}`);
         else if (!SHELLS.includes(folder) && !isTest(file.path) && !ALLOWED[folder]?.includes(other)) {
           complain(`${folder} may not import ${other}`);

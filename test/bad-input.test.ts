@@ -1,4 +1,7 @@
-/** What is no program, or a bad one: always a clear error with the documented status, never a hang, a stack trace or a crash. */
+/**
+ * What is no program, or a bad one: always a clear error with the documented status, never a hang, a stack
+ * trace or a crash.
+ */
 import assert from 'node:assert/strict';
 import { spawn, spawnSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';

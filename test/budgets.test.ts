@@ -1,4 +1,7 @@
-/** What the host does for GPU code is bounded: it decodes and compiles in small steps that count, and forgets what is too much. */
+/**
+ * What the host does for GPU code is bounded: it decodes and compiles in small steps that count, and forgets
+ * what is too much.
+ */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { machineCode } from '../src/assembler/machine-code.test-support.ts';

@@ -1,6 +1,7 @@
 /**
- * Effects of every row, in each of its encodings, contain what its meaning touches, and what running it changes and depends on: from states that
- * differ only in what an instruction does not read, it changes what it writes to the same values, and nothing else.
+ * Effects of every row, in each of its encodings, contain what its meaning touches, and what running it
+ * changes and depends on: from states that differ only in what an instruction does not read, it changes what
+ * it writes to the same values, and nothing else.
  */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';

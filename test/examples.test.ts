@@ -1,4 +1,6 @@
-/** Every run of `examples/expected.json`: in this process on all executors, a few through the command line. */
+/**
+ * Every run of `examples/expected.json`: in this process on all executors, a few through the command line.
+ */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';

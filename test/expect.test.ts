@@ -1,6 +1,7 @@
 /**
- * What the compiler makes of small programs, as text: meaning, region or loop, WebAssembly. A difference is not always wrong, but should be
- * looked at: `UPDATE_EXPECTED=1 npm run test:expect` writes what is accepted, and the diff shows what was won or lost.
+ * What the compiler makes of small programs, as text: meaning, region or loop, WebAssembly. A difference is
+ * not always wrong, but should be looked at: `UPDATE_EXPECTED=1 npm run test:expect` writes what is accepted,
+ * and the diff shows what was won or lost.
  */
 import assert from 'node:assert/strict';
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';

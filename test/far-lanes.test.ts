@@ -1,4 +1,6 @@
-/** Lanes that access memory at equal distances are looked at together only where no hole fits between them. */
+/**
+ * Lanes that access memory at equal distances are looked at together only where no hole fits between them.
+ */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { HsaError } from '../src/hsa/index.ts';

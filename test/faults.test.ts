@@ -1,6 +1,6 @@
 /**
- * Every kind of fault on every executor, with workers too: status, event, and each thing that the report names. The queue ends, others and the
- * device go on.
+ * Every kind of fault on every executor, with workers too: status, event, and each thing that the report
+ * names. The queue ends, others and the device go on.
  */
 
 import assert from 'node:assert/strict';
@@ -28,7 +28,10 @@ const LANES = 64;
 const ITERATIONS = 40;
 const BUFFER_BYTES = ITERATIONS * LANES * 4;
 
-/** Goes through the buffer, 64 words at a time; the workgroup whose number is the second argument goes on behind it. */
+/**
+ * Goes through the buffer, 64 words at a time; the workgroup whose number is the second argument goes on
+ * behind it.
+ */
 const loop = (body: string) => `
   s_load_dwordx4 s[0:3], s[0:1], 0x0
   v_lshlrev_b32 v1, 2, v0
@@ -46,7 +49,10 @@ const loop = (body: string) => `
   s_cbranch_scc1 1b
   s_endpgm`;
 
-/** For lane 5 of wave 1 of the workgroup whose number is the second argument, with the pointer of the first one in v[2:3]. */
+/**
+ * For lane 5 of wave 1 of the workgroup whose number is the second argument, with the pointer of the first
+ * one in v[2:3].
+ */
 const once = (body: string) => `
   s_load_dwordx4 s[0:3], s[0:1], 0x0
   v_mov_b32 v4, 1

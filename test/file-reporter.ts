@@ -1,6 +1,6 @@
 /**
- * A reporter for node:test that says file by file what ran and how far it is, each failure when it happens and again in the end, then
- * node:test's own summary: `node --test --test-reporter=./test/file-reporter.ts`.
+ * A reporter for node:test that says file by file what ran and how far it is, each failure when it happens
+ * and again in the end, then node:test's own summary: `node --test --test-reporter=./test/file-reporter.ts`.
  */
 import path from 'node:path';
 import type { TestEvent } from 'node:test/reporters';
@@ -55,7 +55,8 @@ export default async function* report(events: AsyncIterable<TestEvent>): AsyncGe
         yield line(`✖ ${failures.at(-1)}\n${indented(inspect(error.cause ?? error))}`);
         break;
       }
-      // Of a file it comes behind all of the file's tests; other events of files that run at the same time come in any order.
+      // Of a file it comes behind all of the file's tests; other events of files that run at the same time
+      // come in any order.
       case 'test:summary':
         if (!state) break;
         done++;

@@ -1,4 +1,7 @@
-/** What was in memory before: code that was decoded there, what another kernel left. Nothing of it is used, or shown, on any executor. */
+/**
+ * What was in memory before: code that was decoded there, what another kernel left. Nothing of it is used, or
+ * shown, on any executor.
+ */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { HsaError } from '../src/hsa/index.ts';
@@ -49,7 +52,10 @@ const scratch = (access: string): string => `
   s_endpgm`;
 const SCRATCH = ['.amdhsa_private_segment_fixed_size 256', '.amdhsa_system_sgpr_private_segment_wavefront_offset 1'];
 
-/** Registers beyond those that the kernel asked for: the first kernel leaves something in them, the second stores what it finds. */
+/**
+ * Registers beyond those that the kernel asked for: the first kernel leaves something in them, the second
+ * stores what it finds.
+ */
 const LEAVE = `
   v_mov_b32 v200, 0x5ec2e701
   v_accvgpr_write_b32 a200, v200

@@ -7,8 +7,9 @@ const LANES = 64;
 const ROUNDS = 5;
 
 /**
- * The first wave of each workgroup (others would, too) counts up a word of each round, meets the others and adds what it finds there to its result: all
- * of them when nobody passes early. s5: how many workgroups there are besides.
+ * The first wave of each workgroup (others would, too) counts up a word of each round, meets the others and
+ * adds what it finds there to its result: all of them when nobody passes early. s5: how many workgroups there
+ * are besides.
  */
 const MEETS = `
   s_load_dwordx2 s[8:9], s[0:1], 0x0

@@ -1,6 +1,7 @@
 /**
- * The host follows no address of GPU code's to where the GPU itself could not go: kernels write mailboxes, packets, kernel descriptors and code, and
- * memory is freed under signals. What is not allowed is not written, the queue ends with an error that says why, and nothing throws on the way.
+ * The host follows no address of GPU code's to where the GPU itself could not go: kernels write mailboxes,
+ * packets, kernel descriptors and code, and memory is freed under signals. What is not allowed is not
+ * written, the queue ends with an error that says why, and nothing throws on the way.
  */
 
 import assert from 'node:assert/strict';
@@ -25,7 +26,10 @@ import { encodeBarrier, encodeBarrierValue, encodeKernelDispatch } from '../src/
 import { linkCodeObject } from '../src/linker/link.ts';
 import { EXECUTORS } from './kernel-rig.test-support.ts';
 
-/** Waits until the word at the third argument is not 0, if there is one; then stores pairs of address and 64-bit value from a list. */
+/**
+ * Waits until the word at the third argument is not 0, if there is one; then stores pairs of address and
+ * 64-bit value from a list.
+ */
 const SOURCE = `.text
 .globl poke
 .p2align 8
@@ -191,7 +195,10 @@ class Rig implements Disposable {
     return kernarg;
   }
 
-  /** The kernel writes a packet behind its own, and rings the doorbell. `bytes`: of a whole packet, header and all. */
+  /**
+   * The kernel writes a packet behind its own, and rings the doorbell. `bytes`: of a whole packet, header and
+   * all.
+   */
   pokePacket(queue: Queue, packet: Uint8Array): void {
     const data = new DataView(packet.buffer, packet.byteOffset, PACKET_SIZE_BYTES);
     const slot = queue.ringAddress + BigInt(PACKET_SIZE_BYTES);

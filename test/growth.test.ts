@@ -1,4 +1,7 @@
-/** What work costs grows with the work and no faster: counted in memory, instructions and bytes of WebAssembly, never in time. */
+/**
+ * What work costs grows with the work and no faster: counted in memory, instructions and bytes of
+ * WebAssembly, never in time.
+ */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { EmulatorRig } from '../src/emulator/emulator-rig.test-support.ts';

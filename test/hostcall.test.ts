@@ -1,4 +1,7 @@
-/** Kernels that ask the host while they run, written against the protocol of ROCm 5 and 6 without its device libraries; on every executor. */
+/**
+ * Kernels that ask the host while they run, written against the protocol of ROCm 5 and 6 without its device
+ * libraries; on every executor.
+ */
 import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -13,8 +16,9 @@ import { EXECUTORS, type ExecutorOptions, imageOf, kernelText } from './kernel-r
 const LANES = 64;
 
 /**
- * Takes a packet, asks for a service with what `fill` stores for each lane (at v8 behind the payloads s[14:15]), waits, stores the low dword of the
- * answer to the results and gives the packet back. s[10:11]: the buffer; v0: the lane; v5: offset of the header; one lane works on the stacks.
+ * Takes a packet, asks for a service with what `fill` stores for each lane (at v8 behind the payloads
+ * s[14:15]), waits, stores the low dword of the answer to the results and gives the packet back. s[10:11]:
+ * the buffer; v0: the lane; v5: offset of the header; one lane works on the stacks.
  */
 const asks = (service: number, fill: string): string => `
   s_load_dwordx4 s[8:11], s[0:1], 0x0
@@ -200,7 +204,10 @@ for (const [name, options] of Object.entries(EXECUTORS)) {
   });
 }
 
-/** The first lane of each workgroup counts up what they meet at and waits until all have; then lanes store how many workgroups there are. */
+/**
+ * The first lane of each workgroup counts up what they meet at and waits until all have; then lanes store how
+ * many workgroups there are.
+ */
 const MEETS = `
   s_load_dwordx4 s[8:11], s[0:1], 0x0
   s_waitcnt lgkmcnt(0)

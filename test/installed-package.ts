@@ -1,4 +1,7 @@
-/** The package as a user gets it: packed as `npm pack` does, installed into an empty folder by npm, which asks no registry. */
+/**
+ * The package as a user gets it: packed as `npm pack` does, installed into an empty folder by npm, which asks
+ * no registry.
+ */
 import { spawnSync } from 'node:child_process';
 import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -42,7 +42,9 @@ for (const processor of ['gfx90a', 'gfx1100']) {
   }
 }
 
-/** How often a wave looks whether the host has answered depends on when it has its turn: these classes do not. */
+/**
+ * How often a wave looks whether the host has answered depends on when it has its turn: these classes do not.
+ */
 const WITHOUT_POLLING = ['matrix', 'smem', 'flat', 'scratch', 'lds', 'message', 'export'] as const;
 
 for (const [image, executors] of [
@@ -66,7 +68,9 @@ for (const [image, executors] of [
   });
 }
 
-/** One wave, with a buffer that ends too early: what ran before the fault is counted, and nothing behind it. */
+/**
+ * One wave, with a buffer that ends too early: what ran before the fault is counted, and nothing behind it.
+ */
 for (const processor of ['gfx90a', 'gfx1100']) {
   test(`${processor}: faults`, () => {
     for (const name of ['sha256', 'stencil', 'matmul4x4', 'nbody']) {

@@ -1,4 +1,7 @@
-/** Small programs with the registers that they must leave: one JSON object a line, as `test/vectors-gfx11.test.ts` describes. */
+/**
+ * Small programs with the registers that they must leave: one JSON object a line, as
+ * `test/vectors-gfx11.test.ts` describes.
+ */
 
 import { readFileSync } from 'node:fs';
 import { AmdgpuEmulator } from '../src/devices/emulated/amdgpu/emulator.ts';
@@ -29,7 +32,10 @@ const LDS_SIZE_BYTES = 65536;
 
 const VGPR_COUNT = 16;
 const SGPR_COUNT = 16;
-/** Names of the dwords of the output buffer: a row of lanes for each VGPR, SGPRs, VCC_LO, SCC, EXEC_LO, and a rest that is unused. */
+/**
+ * Names of the dwords of the output buffer: a row of lanes for each VGPR, SGPRs, VCC_LO, SCC, EXEC_LO, and a
+ * rest that is unused.
+ */
 function nameOf(dword: number, lanes: number): string {
   if (dword < VGPR_COUNT * lanes) return `v${Math.floor(dword / lanes)} lane ${dword % lanes}`;
   const scalar = dword - VGPR_COUNT * lanes;

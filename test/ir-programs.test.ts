@@ -1,4 +1,7 @@
-/** The programs of all rows, in each of their encodings: the verifier finds nothing, and they come back from their text. */
+/**
+ * The programs of all rows, in each of their encodings: the verifier finds nothing, and they come back from
+ * their text.
+ */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { WavewrightError } from '../src/base/errors.ts';

@@ -1,4 +1,7 @@
-/** Kernels of a few instructions on an emulated device, through the HSA runtime: for suites that run on every executor. */
+/**
+ * Kernels of a few instructions on an emulated device, through the HSA runtime: for suites that run on every
+ * executor.
+ */
 
 import { assembleFile } from '../src/assembler/assemble-file.ts';
 import type { Device } from '../src/device/device.ts';
@@ -23,7 +26,10 @@ export const EXECUTORS: Readonly<Record<string, ExecutorOptions>> = {
   workers: { executor: 'jit', compileThreshold: 1, threads: nodeThreads, workers: 3, workersAtOnce: true },
 };
 
-/** A kernel with the address of its arguments in s[0:1], the workgroup in s4 and the work-item in v0; `directives` add to its descriptor. */
+/**
+ * A kernel with the address of its arguments in s[0:1], the workgroup in s4 and the work-item in v0;
+ * `directives` add to its descriptor.
+ */
 export const kernelText = (name: string, body: string, directives: readonly string[] = []): string => `.text
 .globl ${name}
 .p2align 8

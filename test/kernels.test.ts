@@ -1,4 +1,7 @@
-/** The benchmark kernels, compiled OpenCL C, give what plain JavaScript computes, on every target and executor. */
+/**
+ * The benchmark kernels, compiled OpenCL C, give what plain JavaScript computes, on every target and
+ * executor.
+ */
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';

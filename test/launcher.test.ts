@@ -36,7 +36,10 @@ function start(launcher: string, nodeArguments: string[], argv: string[], option
   return { child, end };
 }
 
-/** A package with only a dist folder, as published, whose command line is `main`; with or without the npm package `node`. */
+/**
+ * A package with only a dist folder, as published, whose command line is `main`; with or without the npm
+ * package `node`.
+ */
 function publishedPackage(name: string, main: string, withNode: boolean): string {
   const root = path.join(scratch, name);
   for (const folder of ['bin', 'dist/cli', 'node_modules/node/bin'])

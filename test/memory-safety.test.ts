@@ -1,6 +1,7 @@
 /**
- * Device memory cannot be left: every instruction that accesses memory, in each of its encodings and on every executor, with addresses at and over
- * all edges. What it may not reach is filled twice with different bytes: nothing there changes, and the wave ends up the same.
+ * Device memory cannot be left: every instruction that accesses memory, in each of its encodings and on every
+ * executor, with addresses at and over all edges. What it may not reach is filled twice with different bytes:
+ * nothing there changes, and the wave ends up the same.
  */
 
 import assert from 'node:assert/strict';
@@ -139,8 +140,8 @@ class World {
   }
 
   /**
-   * Runs the code from the state that `registers` begin with; fails when something changed that must not. The result holds until the next run with
-   * this filler.
+   * Runs the code from the state that `registers` begin with; fails when something changed that must not. The
+   * result holds until the next run with this filler.
    */
   run(code: number, registers: Uint32Array, filler: 0 | 1): Outcome {
     const { memory, state } = this.emulator;
@@ -186,7 +187,10 @@ class World {
   }
 }
 
-/** Registers full of addresses: pairs of low and high half in VGPRs, of which lanes have their own, one, or contiguous ones. */
+/**
+ * Registers full of addresses: pairs of low and high half in VGPRs, of which lanes have their own, one, or
+ * contiguous ones.
+ */
 function hostileRegisters(world: World, waveSize: 32 | 64, random: () => number): Uint32Array {
   const { memory } = world.emulator;
   const registers = new Uint32Array(waveSizeBytes(waveSize) / 4);
@@ -244,8 +248,8 @@ function hostileRegisters(world: World, waveSize: 32 | 64, random: () => number)
 }
 
 /**
- * Registers with addresses at one edge of memory that is valid, or what is to be added to the start of the data to get there: of one lane, of all,
- * or of contiguous lanes that meet the edge.
+ * Registers with addresses at one edge of memory that is valid, or what is to be added to the start of the
+ * data to get there: of one lane, of all, or of contiguous lanes that meet the edge.
  */
 function edgeRegisters(world: World, waveSize: 32 | 64, random: () => number): Uint32Array {
   const registers = hostileRegisters(world, waveSize, random);
@@ -318,7 +322,8 @@ for (const [processor, waveSize, states] of TARGETS) {
             Buffer.compare(outcome.bytes, other.bytes) === 0,
             `${text}: what it may not read makes no difference`,
           );
-          // Where several lanes fault, which one comes first is the reference's business: test/lockstep/instructions.test.ts.
+          // Where several lanes fault, which one comes first is the reference's business:
+          // test/lockstep/instructions.test.ts.
           expected ??= outcome;
           assert.equal(outcome.fault === undefined, expected.fault === undefined, text);
           if (outcome.fault !== undefined) faults++;

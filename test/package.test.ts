@@ -1,4 +1,7 @@
-/** The package in an empty folder: what is in it, its types for a strict user, and README.md's commands and programs as they stand there. */
+/**
+ * The package in an empty folder: what is in it, its types for a strict user, and README.md's commands and
+ * programs as they stand there.
+ */
 import assert from 'node:assert/strict';
 import { readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';

@@ -1,6 +1,7 @@
 /**
- * A wave that names registers out of range at run time, in a loop over all indices, beside waves that only wait for it: none of their registers changes,
- * nor its own. On all executors, and with workgroups on several threads.
+ * A wave that names registers out of range at run time, in a loop over all indices, beside waves that only
+ * wait for it: none of their registers changes, nor its own. On all executors, and with workgroups on several
+ * threads.
  */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -9,7 +10,10 @@ import { KernelRunner } from '../src/bench/kernel-runner.ts';
 import { nodeThreads } from '../src/devices/emulated/node-threads.ts';
 import { linkCodeObject } from '../src/linker/link.ts';
 
-/** Each of them has a destination or a source that all indices, or all from some on, lead out of its file; what is in range comes first. */
+/**
+ * Each of them has a destination or a source that all indices, or all from some on, lead out of its file;
+ * what is in range comes first.
+ */
 const ATTACKS = [
   'v_accvgpr_write_b32 a255, v1',
   'v_accvgpr_write_b32 a224, v1',
@@ -35,8 +39,8 @@ const attack = (text: string, i: number): string => `
   s_cbranch_scc1 .Lnext${i}`;
 
 /**
- * Waves of four; the second one attacks. All store 1 from every lane where s11, s31, v5, v255, a0, a7, a255 and VCC are what they had been set
- * to, else which one is not.
+ * Waves of four; the second one attacks. All store 1 from every lane where s11, s31, v5, v255, a0, a7, a255
+ * and VCC are what they had been set to, else which one is not.
  */
 const SOURCE = `
   .text

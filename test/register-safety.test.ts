@@ -1,7 +1,8 @@
 /**
- * Registers that are chosen at run time stay in their file: VGPR indexing of every vector instruction and all moves relative to M0, on all executors,
- * with numbers at and over all borders. What is before and behind a wave's state is filled twice with different bytes: nothing there changes,
- * and the wave ends up the same. In range an instruction does what the one does that names the register itself.
+ * Registers that are chosen at run time stay in their file: VGPR indexing of every vector instruction and all
+ * moves relative to M0, on all executors, with numbers at and over all borders. What is before and behind a
+ * wave's state is filled twice with different bytes: nothing there changes, and the wave ends up the same. In
+ * range an instruction does what the one does that names the register itself.
  */
 
 import assert from 'node:assert/strict';
@@ -96,7 +97,10 @@ class World {
     return cache.untranslated(cache.record(this.place(words)))?.code === 'illegal';
   }
 
-  /** Runs the code from a state, and fails when something around that changed; returns the state after it, without what executors keep there. */
+  /**
+   * Runs the code from a state, and fails when something around that changed; returns the state after it,
+   * without what executors keep there.
+   */
   run(code: number, state: Uint32Array, mode: number, text: string): Buffer {
     const [first, second] = this.#waves.map((wave) => this.#run(code, state, mode, wave, text)) as [Buffer, Buffer];
     assert.ok(first.equals(second), `${text}: what is around the wave makes no difference`);

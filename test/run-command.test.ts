@@ -1,4 +1,7 @@
-/** `wavewright run` as a process: streams, exit status and signals of a whole run. What programs compute is tested elsewhere. */
+/**
+ * `wavewright run` as a process: streams, exit status and signals of a whole run. What programs compute is
+ * tested elsewhere.
+ */
 import assert from 'node:assert/strict';
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';

@@ -1,6 +1,7 @@
 /**
- * The oracles of test/fuzz for a few seconds, each with a fixed seed and on every target: GPU code does not leave its memory, executors agree,
- * nothing is INTERNAL, and the host has its turn in time. For longer: `node test/fuzz/NAME.ts --seconds=3600`.
+ * The oracles of test/fuzz for a few seconds, each with a fixed seed and on every target: GPU code does not
+ * leave its memory, executors agree, nothing is INTERNAL, and the host has its turn in time. For longer:
+ * `node test/fuzz/NAME.ts --seconds=3600`.
  */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';

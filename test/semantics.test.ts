@@ -1,6 +1,6 @@
 /**
- * Recorded states (CONTRIBUTING.md, "Recorded states"): every executor makes of them what a source that is independent of the rows says,
- * and every row with semantics has enough of them.
+ * Recorded states (CONTRIBUTING.md, "Recorded states"): every executor makes of them what a source that is
+ * independent of the rows says, and every row with semantics has enough of them.
  */
 import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';

@@ -1,4 +1,7 @@
-/** The files that the repository tests look at: what a checkout holds, without dependencies, build output and git's own files. */
+/**
+ * The files that the repository tests look at: what a checkout holds, without dependencies, build output and
+ * git's own files.
+ */
 import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 
@@ -31,7 +34,10 @@ export function readSources(directory: string): SourceFile[] {
   return files.sort((a, b) => (a.path < b.path ? -1 : 1));
 }
 
-/** `text` with comments and the contents of strings blanked out; line numbers stay. Good enough for rules, not a parser. */
+/**
+ * `text` with comments and the contents of strings blanked out; line numbers stay. Good enough for rules, not
+ * a parser.
+ */
 export function withoutCommentsAndStrings(text: string): string {
   return text.replace(/\/\*[\s\S]*?\*\/|\/\/[^\n]*|'(?:\\.|[^'\\\n])*'|"(?:\\.|[^"\\\n])*"/g, (match) =>
     match.replace(/[^\n]/g, ' '),

@@ -1,4 +1,7 @@
-/** What runs the instructions: with a threshold of 0, compiled code runs all of them, in every example kernel and program. */
+/**
+ * What runs the instructions: with a threshold of 0, compiled code runs all of them, in every example kernel
+ * and program.
+ */
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';

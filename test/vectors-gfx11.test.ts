@@ -1,9 +1,10 @@
 /**
- * Instructions of gfx1100 in small programs from the test suite of another emulator: `shared/vectors/gfx11-instructions` beside the
- * repository, or the file that WAVEWRIGHT_GFX11_VECTORS names. A few of them are always there.
+ * Instructions of gfx1100 in small programs from the test suite of another emulator:
+ * `shared/vectors/gfx11-instructions` beside the repository, or the file that WAVEWRIGHT_GFX11_VECTORS names.
+ * A few of them are always there.
  *
- * A program starts with s[0:1] = address of the kernel arguments, the address of a buffer, and stores there what it leaves in v0 to
- * v15, s0 to s15, VCC_LO, SCC and EXEC_LO.
+ * A program starts with s[0:1] = address of the kernel arguments, the address of a buffer, and stores there
+ * what it leaves in v0 to v15, s0 to s15, VCC_LO, SCC and EXEC_LO.
  */
 import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
@@ -16,9 +17,10 @@ const ALL = process.env['WAVEWRIGHT_GFX11_VECTORS'] ?? path.join(SHARED, 'vector
 const isRequired = process.env['WAVEWRIGHT_REQUIRE_ORACLES'] !== undefined && existsSync(SHARED);
 
 /**
- * Programs whose expected registers are not what the "RDNA3 Instruction Set Architecture" says, with what differs. Of v_div_scale_f32
- * (page "V_DIV_SCALE_F32 764") it says that VCC begins as 0 and is set in the branches for large quotients and for denormal ones only;
- * a zero (here a flushed denormal, too) and a tiny numerator are in others. NAN.f has no sign there.
+ * Programs whose expected registers are not what the "RDNA3 Instruction Set Architecture" says, with what
+ * differs. Of v_div_scale_f32 (page "V_DIV_SCALE_F32 764") it says that VCC begins as 0 and is set in the
+ * branches for large quotients and for denormal ones only; a zero (here a flushed denormal, too) and a tiny
+ * numerator are in others. NAN.f has no sign there.
  */
 const NO_SCALING = 'vcc_lo: 0x00000000, expected 0x00000001';
 const NAN_SIGN = 'v2 lane 0: 0xffc00000, expected 0x7fc00000';

@@ -1,4 +1,7 @@
-/** Loops of real kernels run chunk by chunk where that pays, with the results of the models and as many instructions as otherwise. */
+/**
+ * Loops of real kernels run chunk by chunk where that pays, with the results of the models and as many
+ * instructions as otherwise.
+ */
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
@@ -34,7 +37,10 @@ for (const processor of ['gfx90a', 'gfx1100']) {
   });
 }
 
-/** Sums what lanes load from a buffer that ends before the last ones; unaligned words and what is out of range are seldom met. */
+/**
+ * Sums what lanes load from a buffer that ends before the last ones; unaligned words and what is out of range
+ * are seldom met.
+ */
 const BUFFER_LOADS = `
   s_load_dwordx4 s[8:11], s[0:1], 0x0
   v_mov_b32 v5, 0

@@ -1,4 +1,7 @@
-/** Kernels on several threads do what they do on one: results, faults, ends. Workers join each dispatch as it begins. */
+/**
+ * Kernels on several threads do what they do on one: results, faults, ends. Workers join each dispatch as it
+ * begins.
+ */
 
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
@@ -51,7 +54,10 @@ const metadataOf = (name: string): string => `
     .vgpr_count: 16
     .max_flat_workgroup_size: 64`;
 
-/** s[0:1]: a buffer; s2, s3: numbers; s6: the workgroup; v0: the work-item. Each writes only what the others do not, or by atomics. */
+/**
+ * s[0:1]: a buffer; s2, s3: numbers; s6: the workgroup; v0: the work-item. Each writes only what the others
+ * do not, or by atomics.
+ */
 const BODIES: Readonly<Record<string, string>> = {
   // Counters of 32 bits, of 64 bits, and a float, that every lane adds 1 to; s2 times.
   count: `
@@ -122,7 +128,8 @@ const BODIES: Readonly<Record<string, string>> = {
   endless: `
 .Lagain:
   s_branch .Lagain`,
-  // Odd workgroups write pairs of equal numbers, s2 times; even ones read them, and write 1 at 64 when they differ.
+  // Odd workgroups write pairs of equal numbers, s2 times; even ones read them, and write 1 at 64 when they
+  // differ.
   pairs: `
   v_mov_b32 v0, 0
   s_bitcmp1_b32 s6, 0
@@ -146,8 +153,8 @@ const BODIES: Readonly<Record<string, string>> = {
   s_sub_u32 s2, s2, 1
   s_cmp_lg_u32 s2, 0
   s_cbranch_scc1 .Lread`,
-  // Two workgroups write s2 numbers, each its own, and then read the other's; both wait for each other in between. 1 at 1024 says that
-  // neither saw what the other had written.
+  // Two workgroups write s2 numbers, each its own, and then read the other's; both wait for each other in
+  // between. 1 at 1024 says that neither saw what the other had written.
   overtaken: `
   s_mov_b64 exec, 1
   s_lshl_b32 s7, s6, 6

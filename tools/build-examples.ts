@@ -1,7 +1,7 @@
 /**
  * Builds the code objects under `examples/` and the results that their runs must have.
  *
- *   node tools/build-examples.ts --check      rebuild everything, compare with the checked-in files (exit 1 on a difference)
+ *   node tools/build-examples.ts --check      rebuild all, compare with the files; 1 on a difference
  *   node tools/build-examples.ts --write      rebuild everything, update the files and MANIFEST.json
  *   node tools/build-examples.ts --expected   run the programs built for the host and write expected.json
  *

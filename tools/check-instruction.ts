@@ -1,5 +1,6 @@
 /**
- * Everything that holds for one instruction, in seconds: its tests, random states on all executors, recorded states, LLVM's text, coverage.
+ * Everything that holds for one instruction, in seconds: its tests, random states on all executors, recorded
+ * states, LLVM's text, coverage.
  *
  *   npm run check:instruction -- NAME
  */

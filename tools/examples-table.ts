@@ -44,7 +44,10 @@ const RUNTIME_HEADERS = [
   'include/string.h',
 ].map((name) => `examples/device/${name}`);
 
-/** A C program with the device runtime, compiled and linked in one go (link-time optimisation makes it one module). */
+/**
+ * A C program with the device runtime, compiled and linked in one go (link-time optimisation makes it one
+ * module).
+ */
 function program(output: string, source: string, generation = 20, codeObjectVersion = 5): Image {
   const sources = [source, ...RUNTIME];
   const command = [

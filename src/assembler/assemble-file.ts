@@ -18,7 +18,9 @@ import type { SourceLine } from './source.ts';
 export interface AssembleOptions {
   /** A target id such as `gfx90a:xnack-`; the one of `.amdgcn_target` when it is not given. */
   readonly processor?: string;
-  /** `+wavefrontsize64`, `-wavefrontsize32`, `+cumode`, `+tgsplit`, `-xnack`, ...: as in llvm-mc's `-mattr`. */
+  /**
+   * `+wavefrontsize64`, `-wavefrontsize32`, `+cumode`, `+tgsplit`, `-xnack`, ...: as in llvm-mc's `-mattr`.
+   */
   readonly features?: readonly string[];
   /** What errors call the source. */
   readonly file?: string;
@@ -259,8 +261,8 @@ class FileAssembler {
 }
 
 /**
- * Assembles `source`. Throws BAD_INPUT with file, line and column for wrong source, with up to 20 errors in its message; UNSUPPORTED
- * for directives and targets that are not implemented, USAGE for wrong options.
+ * Assembles `source`. Throws BAD_INPUT with file, line and column for wrong source, with up to 20 errors in
+ * its message; UNSUPPORTED for directives and targets that are not implemented, USAGE for wrong options.
  */
 export function assembleFile(source: string, options: AssembleOptions = {}): Uint8Array {
   const { file = '<source>', readFile = refuseFile } = options;

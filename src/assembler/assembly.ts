@@ -94,8 +94,8 @@ export class Assembly {
   }
 
   /**
-   * The section of this name, group and number; a new one is made as its name or the arguments say. Throws BAD_INPUT when it was
-   * something else before.
+   * The section of this name, group and number; a new one is made as its name or the arguments say. Throws
+   * BAD_INPUT when it was something else before.
    */
   section(
     name: string,
@@ -182,7 +182,10 @@ export class Assembly {
     this.appendValue({ kind: 'symbol', name, variant: undefined }, sizeBytes);
   }
 
-  /** A number in LEB128: as short as it can be when it is known, else as long as it was found to be the last time. */
+  /**
+   * A number in LEB128: as short as it can be when it is known, else as long as it was found to be the last
+   * time.
+   */
   appendLeb128(expression: Expression, isSigned: boolean): void {
     const { constant, plus, minus } = this.symbols.evaluate(expression);
     if (!plus && !minus) {
@@ -293,7 +296,10 @@ export class Assembly {
     this.symbols.get(name).definition = { kind: 'equal', expression: { kind: 'number', value } };
   }
 
-  /** The error with file, line and column in front, and behind it the line with a caret and what the line was made of. */
+  /**
+   * The error with file, line and column in front, and behind it the line with a caret and what the line was
+   * made of.
+   */
   located(error: WavewrightError, line: SourceLine, column: number): WavewrightError {
     const within: string[] = [];
     for (let { expansion } = line; expansion; expansion = expansion.at.expansion) {

@@ -1,4 +1,6 @@
-/** `.cfi_*` to `.debug_frame` (DWARF 5, 6.4): one common entry and one for each function, as LLVM writes them. */
+/**
+ * `.cfi_*` to `.debug_frame` (DWARF 5, 6.4): one common entry and one for each function, as LLVM writes them.
+ */
 
 import { concatenate } from '../base/concatenate.ts';
 import { WavewrightError } from '../base/errors.ts';

@@ -10,7 +10,10 @@ const UINT16 = 2 ** 16 - 1;
 
 const decoded = (literal: string): string => new TextDecoder().decode(stringBytes(literal));
 
-/** `.file NUMBER "DIRECTORY" "NAME" md5 ... source ...`: for `.loc`. Objects for AMDGPU have no trace of `.file "NAME"`. */
+/**
+ * `.file NUMBER "DIRECTORY" "NAME" md5 ... source ...`: for `.loc`. Objects for AMDGPU have no trace of
+ * `.file "NAME"`.
+ */
 const file: Directive = (assembly, reader) => {
   if (reader.string() !== undefined) return;
   const number = reader.integerIn(0, UINT32, 'file number');

@@ -108,7 +108,10 @@ const origin: Directive = (assembly, reader) => {
 
 const S_NOP = Uint8Array.of(0, 0, 0x80, 0xbf);
 
-/** Up to the next multiple of `alignment`, unless that takes more than `limit` bytes: with the value, or with s_nop in code. */
+/**
+ * Up to the next multiple of `alignment`, unless that takes more than `limit` bytes: with the value, or with
+ * s_nop in code.
+ */
 function align(assembly: Assembly, alignment: number, value: Uint8Array | undefined, limit: number): void {
   const { current } = assembly;
   const padding = (alignment - (current.sizeBytes % alignment)) % alignment;

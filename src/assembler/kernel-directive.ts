@@ -1,6 +1,6 @@
 /**
- * `.amdhsa_kernel` to `.end_amdhsa_kernel`: the kernel descriptor. Directives, defaults and limits: LLVM "User Guide for AMDGPU
- * Backend", "Code Object V3 and Above Predefined Symbols" and "... Directives".
+ * `.amdhsa_kernel` to `.end_amdhsa_kernel`: the kernel descriptor. Directives, defaults and limits: LLVM
+ * "User Guide for AMDGPU Backend", "Code Object V3 and Above Predefined Symbols" and "... Directives".
  */
 import { WavewrightError } from '../base/errors.ts';
 import {
@@ -299,7 +299,9 @@ export class KernelBlock {
     else apply();
   }
 
-  /** `.end_amdhsa_kernel`: the descriptor, and its symbol with the binding and the visibility of the kernel. */
+  /**
+   * `.end_amdhsa_kernel`: the descriptor, and its symbol with the binding and the visibility of the kernel.
+   */
   end(): void {
     const { symbols, current, line } = this.#assembly;
     const code = symbols.get(this.#name);

@@ -1,10 +1,16 @@
-/** What registers a kernel needs besides those that it names (LLVM "User Guide for AMDGPU Backend", kernel descriptor). */
+/**
+ * What registers a kernel needs besides those that it names (LLVM "User Guide for AMDGPU Backend", kernel
+ * descriptor).
+ */
 import { assert } from '../base/errors.ts';
 import { processorNamed } from '../codeobject/processors.ts';
 import type { FunctionName } from '../isa/amdgpu/text/assembler/expression.ts';
 import type { AssemblyTarget } from './assembly.ts';
 
-/** VCC, FLAT_SCRATCH and XNACK_MASK stand behind the SGPRs of the kernel up to gfx9 (CDNA2 ISA 3.6.1), VCC alone from gfx10 on. */
+/**
+ * VCC, FLAT_SCRATCH and XNACK_MASK stand behind the SGPRs of the kernel up to gfx9 (CDNA2 ISA 3.6.1), VCC
+ * alone from gfx10 on.
+ */
 export function extraSgprs(target: AssemblyTarget, vcc: boolean, flatScratch: boolean, xnack: boolean): number {
   const { family } = processorNamed(target.id.processor)!;
   const isGfx9 = family === 'gfx9' || family === 'gfx90a';

@@ -17,8 +17,8 @@ export function leb128(value: bigint, isSigned: boolean, sizeBytes = 1): Uint8Ar
 export const unsigned = (value: number): Uint8Array => leb128(BigInt(value), false);
 
 /**
- * The sizes of numbers that are not known where they stand. A file is assembled again with larger ones until all fit: sizes only
- * grow, so this ends.
+ * The sizes of numbers that are not known where they stand. A file is assembled again with larger ones until
+ * all fit: sizes only grow, so this ends.
  */
 export class Leb128Sizes {
   readonly #sizes: number[] = [];

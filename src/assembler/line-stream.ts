@@ -1,4 +1,7 @@
-/** The lines of a source in the order in which they are assembled: files that are included, macros and repetitions stand in their places. */
+/**
+ * The lines of a source in the order in which they are assembled: files that are included, macros and
+ * repetitions stand in their places.
+ */
 import { WavewrightError } from '../base/errors.ts';
 import { checkLimit, LIMITS } from '../base/limits.ts';
 import { type SourceLine, sourceLines } from './source.ts';
@@ -40,7 +43,10 @@ export class LineStream {
     return this.#frames.at(-1)?.conditions ?? [];
   }
 
-  /** The next line; undefined at the end of everything. Throws BAD_INPUT at the end of something in which an `.if` is open. */
+  /**
+   * The next line; undefined at the end of everything. Throws BAD_INPUT at the end of something in which an
+   * `.if` is open.
+   */
   next(): SourceLine | undefined {
     while (this.#frames.length > 0) {
       const line = this.nextHere();

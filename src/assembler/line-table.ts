@@ -1,4 +1,7 @@
-/** `.file` and `.loc` to `.debug_line`: the line table of DWARF 4 or 5, opcode for opcode as LLVM writes it (DWARF 5, 6.2). */
+/**
+ * `.file` and `.loc` to `.debug_line`: the line table of DWARF 4 or 5, opcode for opcode as LLVM writes it
+ * (DWARF 5, 6.2).
+ */
 
 import { concatenate } from '../base/concatenate.ts';
 import { WavewrightError } from '../base/errors.ts';

@@ -1,5 +1,6 @@
 /**
- * `.macro`, `.rept`, `.irp`, `.irpc`: lines that are assembled with texts in place of parameters, as LLVM's assembler does it.
+ * `.macro`, `.rept`, `.irp`, `.irpc`: lines that are assembled with texts in place of parameters, as LLVM's
+ * assembler does it.
  */
 import { WavewrightError } from '../base/errors.ts';
 import type { TextReader } from '../isa/amdgpu/text/assembler/text-reader.ts';
@@ -45,7 +46,10 @@ function body(assembly: Assembly, kind: '.macro' | '.rept'): SourceLine[] {
 const OPERATOR = /[+\-~/*|^&!%<>]/;
 const BLANK = /[ \t]/;
 
-/** One argument: up to a comma or a blank that stands beside no operator; parentheses and quotes keep it together. */
+/**
+ * One argument: up to a comma or a blank that stands beside no operator; parentheses and quotes keep it
+ * together.
+ */
 function argument(reader: TextReader): string {
   const { text } = reader;
   let depth = 0;

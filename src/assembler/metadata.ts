@@ -1,6 +1,7 @@
 /**
- * `.amdgpu_metadata` to `.end_amdgpu_metadata`: a part of YAML to the note of a code object. Block maps and lists, flow lists, plain and
- * quoted scalars; a scalar is a number or a boolean when it looks like one, quoted or not, as LLVM reads it.
+ * `.amdgpu_metadata` to `.end_amdgpu_metadata`: a part of YAML to the note of a code object. Block maps and
+ * lists, flow lists, plain and quoted scalars; a scalar is a number or a boolean when it looks like one,
+ * quoted or not, as LLVM reads it.
  */
 import { encode } from '@msgpack/msgpack';
 import { WavewrightError } from '../base/errors.ts';

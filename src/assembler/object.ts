@@ -225,7 +225,10 @@ export class ObjectWriter {
     });
   }
 
-  /** Header numbers: each section stands before its relocations, the first one of a group behind the section of the group. */
+  /**
+   * Header numbers: each section stands before its relocations, the first one of a group behind the section
+   * of the group.
+   */
   #numberSections(): { numbers: Map<AssembledSection, number>; groups: Map<string, Group>; count: number } {
     const numbers = new Map<AssembledSection, number>();
     const groups = new Map<string, Group>();
@@ -299,7 +302,9 @@ export class ObjectWriter {
     };
   }
 
-  /** Local symbols first; sections that relocations name, then the others in the order of their first mention. */
+  /**
+   * Local symbols first; sections that relocations name, then the others in the order of their first mention.
+   */
   #collectSymbols(
     numbers: ReadonlyMap<AssembledSection, number>,
     groups: ReadonlyMap<string, Group>,

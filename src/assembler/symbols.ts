@@ -121,7 +121,10 @@ export class SymbolTable {
     }
   }
 
-  /** Throws BAD_INPUT for what no relocation can hold, LIMIT_EXCEEDED when symbols that are equal to others take too many steps. */
+  /**
+   * Throws BAD_INPUT for what no relocation can hold, LIMIT_EXCEEDED when symbols that are equal to others
+   * take too many steps.
+   */
   evaluate(expression: Expression, depth = 0): RelocatableValue {
     this.#steps = depth === 0 ? 0 : this.#steps + 1;
     if (this.#steps > STEP_LIMIT) throw new WavewrightError('LIMIT_EXCEEDED', 'the expression takes too many steps');

@@ -9,8 +9,8 @@ export interface ByteSource {
 }
 
 /**
- * A region of input bytes with a cursor: little-endian, every access checked. A read past the end throws `BAD_INPUT` that
- * names the field, the section and the offset.
+ * A region of input bytes with a cursor: little-endian, every access checked. A read past the end throws
+ * `BAD_INPUT` that names the field, the section and the offset.
  */
 export class ByteReader {
   readonly bytes: Uint8Array;

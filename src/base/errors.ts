@@ -1,6 +1,7 @@
 /**
- * The one error class of the project. Every failure that a user can cause carries a code from this closed list; the command
- * line maps the code to an exit status. Anything that is not a `WavewrightError` is a defect of ours (exit 70).
+ * The one error class of the project. Every failure that a user can cause carries a code from this closed
+ * list; the command line maps the code to an exit status. Anything that is not a `WavewrightError` is a
+ * defect of ours (exit 70).
  */
 export const ERROR_CODES = {
   USAGE: { exit: 2, what: 'the command line or an API argument is wrong' },
@@ -65,7 +66,9 @@ export class WavewrightError extends Error {
     return ERROR_CODES[this.code].exit;
   }
 
-  /** The same error with more context; context that is already set wins, because it is closer to the cause. */
+  /**
+   * The same error with more context; context that is already set wins, because it is closer to the cause.
+   */
   within(outer: ErrorContext): WavewrightError {
     return new WavewrightError(this.code, this.what, { ...outer, ...this.context });
   }
@@ -77,7 +80,10 @@ function formatMessage(what: string, context: ErrorContext): string {
   return [context.file, place, what].filter((part) => part !== undefined && part !== '').join(': ');
 }
 
-/** A condition that only a defect of ours can break. A message that takes work is a function: it is not worked out for nothing. */
+/**
+ * A condition that only a defect of ours can break. A message that takes work is a function: it is not worked
+ * out for nothing.
+ */
 export function assert(condition: unknown, message: string | (() => string)): asserts condition {
   if (!condition) throw new WavewrightError('INTERNAL', typeof message === 'string' ? message : message());
 }

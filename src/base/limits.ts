@@ -1,8 +1,8 @@
 import { type ErrorContext, WavewrightError } from './errors.ts';
 
 /**
- * Upper bounds on everything that is counted or measured by input. They are far above what compilers write and small enough
- * that hostile input can neither exhaust memory nor run for minutes.
+ * Upper bounds on everything that is counted or measured by input. They are far above what compilers write
+ * and small enough that hostile input can neither exhaust memory nor run for minutes.
  */
 export const LIMITS = {
   /** Program headers of one ELF file. */
@@ -35,7 +35,10 @@ export const LIMITS = {
   archiveMembers: 1_000_000,
   /** Bytes of all sections that one file is disassembled in; sections may overlap. */
   disassembledBytes: 2 ** 32,
-  /** Characters that macros, repetitions and included files add to an assembler source, a line counting for 16 more. */
+  /**
+   * Characters that macros, repetitions and included files add to an assembler source, a line counting for 16
+   * more.
+   */
   expandedCharacters: 2 ** 24,
   /** Macros, repetitions and included files within one another. */
   expansionDepth: 64,

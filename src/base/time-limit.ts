@@ -1,6 +1,9 @@
 import { WavewrightError } from './errors.ts';
 
-/** The time limit of a run, from when it is made. It is asked after every slice, so that it looks at the wall clock as long as that is enough. */
+/**
+ * The time limit of a run, from when it is made. It is asked after every slice, so that it looks at the wall
+ * clock as long as that is enough.
+ */
 export class TimeLimit {
   readonly #limitMs: number;
   readonly #clock: () => number;

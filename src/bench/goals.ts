@@ -75,7 +75,10 @@ function rateOf(against: string, { target, comparisons }: KernelReport, reports:
 
 const MAX_SAFETY = 1.25;
 
-/** What checking every access costs, in CPU time, where the rival `unchecked` was measured. `bench/safety.ts` is more exact. */
+/**
+ * What checking every access costs, in CPU time, where the rival `unchecked` was measured. `bench/safety.ts`
+ * is more exact.
+ */
 export const safetyGoals = (reports: readonly KernelReport[]): GoalResult[] =>
   reports.flatMap(({ kernel, target, unit, perSecond, comparisons }) =>
     comparisons

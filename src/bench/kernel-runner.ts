@@ -43,8 +43,8 @@ export class KernelRunner implements Disposable {
   }
 
   /**
-   * Loads a kernel and allocates its arguments; the result runs it and can be called again. What a run leaves in the buffers is there in the
-   * next one. Throws what loading throws; a run throws GPU_FAULT.
+   * Loads a kernel and allocates its arguments; the result runs it and can be called again. What a run leaves
+   * in the buffers is there in the next one. Throws what loading throws; a run throws GPU_FAULT.
    */
   prepare(image: KernelImage, kernelName: string, { grid, workgroup, args }: Launch): () => Measured {
     const agent = this.#runtime.gpuAgents[0]!;

@@ -25,7 +25,10 @@ export interface KernelReport {
   /** Of one launch, warm: CPU time of each thread, on average, and wall time. */
   readonly cpuMs: number;
   readonly wallMs: number;
-  /** What the first launch took beyond a warm one, in CPU time of all threads: decoding and compiling, also in the background. */
+  /**
+   * What the first launch took beyond a warm one, in CPU time of all threads: decoding and compiling, also in
+   * the background.
+   */
   readonly compileMs: number;
   /** Of one launch, warm, on average. */
   readonly instructions: number;

@@ -1,4 +1,7 @@
-/** A baseline program, `bench/baselines/baseline.c`, which runs the launches of the benchmark kernels in its own way. */
+/**
+ * A baseline program, `bench/baselines/baseline.c`, which runs the launches of the benchmark kernels in its
+ * own way.
+ */
 import { type ChildProcess, spawn } from 'node:child_process';
 import path from 'node:path';
 import { WavewrightError } from '../base/errors.ts';

@@ -1,4 +1,7 @@
-/** What it costs to start: a program from the command line, one wave on a warm device, code that was never compiled. */
+/**
+ * What it costs to start: a program from the command line, one wave on a warm device, code that was never
+ * compiled.
+ */
 import { spawnSync } from 'node:child_process';
 import { WavewrightError } from '../base/errors.ts';
 import { assembledImage, kernelSource } from './assembled-kernel.ts';
@@ -58,7 +61,10 @@ export async function measureEmptyDispatch(samples: number): Promise<EmptyDispat
   return { cpuUs: (cpuSeconds / DISPATCHES) * 1e6, wallUs: (wallSeconds / DISPATCHES) * 1e6 };
 }
 
-/** CPU time, of all threads, that the first launch of a kernel of so many instructions takes beyond a warm one. */
+/**
+ * CPU time, of all threads, that the first launch of a kernel of so many instructions takes beyond a warm
+ * one.
+ */
 export interface CompileTimes {
   readonly gpuInstructions: number;
   readonly cpuMs: number;
@@ -106,7 +112,10 @@ const MIXTURE = [
   'v_mad_u32_u24 vD, vA, vB, vC',
 ];
 
-/** About so many instructions of straight-line code with forward branches; another seed has no function in common. */
+/**
+ * About so many instructions of straight-line code with forward branches; another seed has no function in
+ * common.
+ */
 function mixedBody(instructions: number, seed: number): string {
   const lines: string[] = [];
   let state = seed;

@@ -1,4 +1,7 @@
-/** What a kernel on the emulator is compared with: the emulator in other ways, the model, programs for the host. */
+/**
+ * What a kernel on the emulator is compared with: the emulator in other ways, the model, programs for the
+ * host.
+ */
 
 import { WavewrightError } from '../base/errors.ts';
 import type { AmdgpuEmulatorOptions } from '../devices/emulated/amdgpu/emulator.ts';

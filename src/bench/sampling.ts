@@ -47,7 +47,10 @@ export function timed(run: () => void): { readonly cpuMs: number; readonly wallM
   return { cpuMs: (user + system) / 1000, wallMs };
 }
 
-/** Medians for each subject. Samples are taken in turn, so that what slows the machine down for a while slows all; the first do not count. */
+/**
+ * Medians for each subject. Samples are taken in turn, so that what slows the machine down for a while slows
+ * all; the first do not count.
+ */
 export async function sampleInTurn(subjects: readonly Subject[], samples: number): Promise<Sample[]> {
   const taken = subjects.map((): Sample[] => []);
   for (let round = 0; round <= samples; round++) {

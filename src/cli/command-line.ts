@@ -7,8 +7,8 @@ import { didYouMean } from './arguments/suggest.ts';
 import { errorJson, reportError, warn } from './text/report.ts';
 
 /**
- * Runs one command line (without the program's own name) and resolves to the exit status. Errors are reported on
- * `context.stderr`, never thrown.
+ * Runs one command line (without the program's own name) and resolves to the exit status. Errors are reported
+ * on `context.stderr`, never thrown.
  */
 export async function runCommandLine(
   commands: readonly CommandRow[],

@@ -1,7 +1,7 @@
 /**
  * The command lines of LLVM's GPU loaders, so that a build of LLVM can be pointed at this one:
- * `llvm-gpu-loader` of LLVM 21 to 23, and `amdhsa-loader` and `nvptx-loader` of LLVM 17 to 22, which have had two front ends. In LLVM 21 and 22
- * the names do not matter, only what the image is for.
+ * `llvm-gpu-loader` of LLVM 21 to 23, and `amdhsa-loader` and `nvptx-loader` of LLVM 17 to 22, which have had
+ * two front ends. In LLVM 21 and 22 the names do not matter, only what the image is for.
  */
 import { existsSync } from 'node:fs';
 import { WavewrightError } from '../base/errors.ts';
@@ -57,8 +57,8 @@ export async function runUpstreamLoader(
 }
 
 /**
- * Up to LLVM 19 the first word that is no option was the image, even one with a dash in front; later that is an error. What names
- * a file is the image here.
+ * Up to LLVM 19 the first word that is no option was the image, even one with a dash in front; later that is
+ * an error. What names a file is the image here.
  */
 function withEarlyImage(argv: readonly string[]): string[] {
   let at = 0;
@@ -79,7 +79,10 @@ const FLAGS: Readonly<Record<string, boolean>> = {
   ...{ false: false, FALSE: false, False: false, 0: false },
 };
 
-/** Values that LLVM's command line library reads and ours does not: flags with a value, and hexadecimal counts. */
+/**
+ * Values that LLVM's command line library reads and ours does not: flags with a value, and hexadecimal
+ * counts.
+ */
 function plainWords(argv: readonly string[]): string[] {
   const words: string[] = [];
   for (let at = 0; at < argv.length; at++) {

@@ -48,8 +48,8 @@ export interface CodeObject {
 }
 
 /**
- * Reads a code object. Errors: `BAD_INPUT` for anything malformed, `UNSUPPORTED` for version 2, other operating systems,
- * unknown processors and packed relocations, `LIMIT_EXCEEDED`.
+ * Reads a code object. Errors: `BAD_INPUT` for anything malformed, `UNSUPPORTED` for version 2, other
+ * operating systems, unknown processors and packed relocations, `LIMIT_EXCEEDED`.
  *
  * @param bytes the whole ELF file; kept and shared, so do not change it
  * @param name  what errors call it
@@ -115,7 +115,8 @@ function findKernels(
   const add = (symbolName: string, kernelMetadata: KernelMetadata | undefined) => {
     const found = descriptors.get(symbolName);
     if (listed.has(symbolName)) {
-      // Of a weak kernel in several relocatable objects, such as one that calls constructors, a linker keeps the first, but the notes of all.
+      // Of a weak kernel in several relocatable objects, such as one that calls constructors, a linker keeps
+      // the first, but the notes of all.
       if (found?.symbol.binding === STB_WEAK) return;
       const what = `the metadata lists the kernel descriptor '${symbolName}' twice`;
       throw new WavewrightError('BAD_INPUT', what, { file });

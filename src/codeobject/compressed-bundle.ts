@@ -5,8 +5,8 @@ import { checkLimit } from '../base/limits.ts';
 export type CompressionMethod = 'zlib' | 'zstd';
 
 /**
- * Expands `data`; must throw when it does not give `uncompressedSizeBytes` or fewer bytes. Injected, because Node and
- * browsers have different means; `nodeDecompress` is Node's.
+ * Expands `data`; must throw when it does not give `uncompressedSizeBytes` or fewer bytes. Injected, because
+ * Node and browsers have different means; `nodeDecompress` is Node's.
  */
 export type Decompress = (method: CompressionMethod, data: Uint8Array, uncompressedSizeBytes: number) => Uint8Array;
 
@@ -34,8 +34,8 @@ export function isCompressedBundle(bytes: Uint8Array): boolean {
 }
 
 /**
- * Reads the header (clang-offload-bundler, "Compressed Offload Bundles"): magic, version u16, method u16, total size (u32 in
- * version 2, u64 in 3, absent in 1), uncompressed size (u32, u64 in version 3), hash u64.
+ * Reads the header (clang-offload-bundler, "Compressed Offload Bundles"): magic, version u16, method u16,
+ * total size (u32 in version 2, u64 in 3, absent in 1), uncompressed size (u32, u64 in version 3), hash u64.
  */
 export function readCompressedBundleHeader(reader: ByteReader): CompressedBundleHeader {
   reader.offset = 0;

@@ -157,7 +157,10 @@ const patch = (bytes: Uint8Array, offset: number, ...values: number[]): Uint8Arr
   return copy;
 };
 
-/** Of the size of the second entry: behind the magic, the count, the first entry with its id, and the second's offset. */
+/**
+ * Of the size of the second entry: behind the magic, the count, the first entry with its id, and the second's
+ * offset.
+ */
 const SECOND_SIZE = 24 + 8 + 24 + 'host-x86_64-unknown-linux-gnu-'.length + 8;
 
 const REFUSED: [what: string, bytes: Uint8Array, code: string, message: RegExp][] = [

@@ -68,17 +68,22 @@ export type Container =
 export interface ContainerOptions {
   /** Needed for compressed bundles. */
   decompress?: Decompress | undefined;
-  /** What a compressed bundle may expand to, and all of one file together, where that is less than `LIMITS.decompressedBytes`. */
+  /**
+   * What a compressed bundle may expand to, and all of one file together, where that is less than
+   * `LIMITS.decompressedBytes`.
+   */
   maxExpandedBytes?: number | undefined;
 }
 
 const FAT_BINARY_SECTION = '.hip_fatbin';
-/** Of objects whose GPU code is linked together with the program (clang's new offloading driver, -fgpu-rdc). */
+/**
+ * Of objects whose GPU code is linked together with the program (clang's new offloading driver, -fgpu-rdc).
+ */
 const OFFLOADING_SECTION = '.llvm.offloading';
 
 /**
- * Finds out what a file is and lists the bundles in it. Errors: `BAD_INPUT` when it is nothing of this or is malformed,
- * `UNSUPPORTED` for a compressed bundle without a decompressor, `LIMIT_EXCEEDED`.
+ * Finds out what a file is and lists the bundles in it. Errors: `BAD_INPUT` when it is nothing of this or is
+ * malformed, `UNSUPPORTED` for a compressed bundle without a decompressor, `LIMIT_EXCEEDED`.
  */
 export function openContainer(bytes: Uint8Array, name: string, options: ContainerOptions = {}): Container {
   const file = new ByteReader(bytes, { file: name });
@@ -137,8 +142,8 @@ function readFatBinary(
 }
 
 /**
- * Lists the AMD GPU code objects of a file: a code object itself, a bundle, a compressed bundle, or a host program's fat
- * binaries. Errors: as `openContainer`; `BAD_INPUT` when there is none.
+ * Lists the AMD GPU code objects of a file: a code object itself, a bundle, a compressed bundle, or a host
+ * program's fat binaries. Errors: as `openContainer`; `BAD_INPUT` when there is none.
  */
 export function openCodeObjects(bytes: Uint8Array, name: string, options: ContainerOptions = {}): CodeObjectImage[] {
   const images = listCodeObjects(openContainer(bytes, name, options), bytes, name);
@@ -163,8 +168,8 @@ export function listCodeObjects(container: Container, bytes: Uint8Array, name: s
 }
 
 /**
- * The image that runs on `agent`: the exact processor before a generic one, chosen features before `any`, and the first in
- * the file among equals. Errors: `UNSUPPORTED` when none does, with the reasons.
+ * The image that runs on `agent`: the exact processor before a generic one, chosen features before `any`, and
+ * the first in the file among equals. Errors: `UNSUPPORTED` when none does, with the reasons.
  */
 export function pickCodeObject(images: readonly CodeObjectImage[], agent: TargetId): CodeObjectImage {
   const specificity = ({ target }: CodeObjectImage) =>
@@ -182,7 +187,10 @@ export function pickCodeObject(images: readonly CodeObjectImage[], agent: Target
   throw new WavewrightError('UNSUPPORTED', `no code object for ${formatTargetId(agent)} (${reasons.join('; ')})`);
 }
 
-/** The images of a file that run on `agent`: one of each bundle, which are different code. Errors: as `pickCodeObject`. */
+/**
+ * The images of a file that run on `agent`: one of each bundle, which are different code. Errors: as
+ * `pickCodeObject`.
+ */
 export function pickCodeObjects(images: readonly CodeObjectImage[], agent: TargetId): CodeObjectImage[] {
   const bundles = Map.groupBy(images, ({ bundle }) => bundle);
   return [...bundles.values()].map((each) => pickCodeObject(each, agent));
@@ -190,7 +198,10 @@ export function pickCodeObjects(images: readonly CodeObjectImage[], agent: Targe
 
 const BITCODE_MAGICS = ['BC\xc0\xde', '\xde\xc0\x17\x0b'];
 
-/** Whether it is LLVM's representation of a program, also with the wrapper that Apple's linker wants (LLVM, "Bitcode File Format"). */
+/**
+ * Whether it is LLVM's representation of a program, also with the wrapper that Apple's linker wants (LLVM,
+ * "Bitcode File Format").
+ */
 export const isBitcode = (bytes: Uint8Array): boolean =>
   BITCODE_MAGICS.includes(String.fromCharCode(...bytes.subarray(0, 4)));
 

@@ -1,9 +1,10 @@
 import type { ProcessorFamily } from './processors.ts';
 
 /**
- * The bit fields of a kernel descriptor's registers by processor family. Source: LLVM AMDGPU usage, "Kernel Descriptor" with
- * the tables compute_pgm_rsrc1, rsrc2, rsrc3 for GFX6-GFX12, and LLVM's AMDHSAKernelDescriptor.h for the widths.
- * A field of one bit is a boolean. `reserved` holds the bits without a name in place, so that a word survives a round trip.
+ * The bit fields of a kernel descriptor's registers by processor family. Source: LLVM AMDGPU usage, "Kernel
+ * Descriptor" with the tables compute_pgm_rsrc1, rsrc2, rsrc3 for GFX6-GFX12, and LLVM's
+ * AMDHSAKernelDescriptor.h for the widths. A field of one bit is a boolean. `reserved` holds the bits without
+ * a name in place, so that a word survives a round trip.
  */
 export interface ComputePgmRsrc1 {
   /** Vector registers: (value + 1) × granule, see `vectorRegisterCount`. */
@@ -116,7 +117,9 @@ export interface KernelCodeProperties {
   reserved: number;
 }
 
-/** One field: name, lowest bit, width, and the families from the first to the last (inclusive) that have it. */
+/**
+ * One field: name, lowest bit, width, and the families from the first to the last (inclusive) that have it.
+ */
 export type FieldRow<T> = readonly [
   name: Exclude<keyof T & string, 'reserved'>,
   shift: number,

@@ -31,8 +31,8 @@ export function describeMachine(machine: number): string {
 }
 
 /**
- * Decodes machine, OS ABI, ABI version and e_flags. Errors: `BAD_INPUT` when it is no AMD GPU code object, `UNSUPPORTED` for
- * version 2, other operating systems and processors that are not in the table.
+ * Decodes machine, OS ABI, ABI version and e_flags. Errors: `BAD_INPUT` when it is no AMD GPU code object,
+ * `UNSUPPORTED` for version 2, other operating systems and processors that are not in the table.
  */
 export function identifyCodeObject(header: ElfHeader, file: string | undefined): CodeObjectIdentity {
   const context = file === undefined ? {} : { file };
@@ -79,7 +79,10 @@ export function identifyCodeObject(header: ElfHeader, file: string | undefined):
 /** The two-bit fields of version 4 and higher. */
 const SETTINGS: readonly FeatureSetting[] = ['unsupported', 'any', 'off', 'on'];
 
-/** The e_flags of code object version 4 and higher, the inverse of `identifyCodeObject`. Errors: `UNSUPPORTED` for an unknown processor. */
+/**
+ * The e_flags of code object version 4 and higher, the inverse of `identifyCodeObject`. Errors: `UNSUPPORTED`
+ * for an unknown processor.
+ */
 export function encodeElfFlags({ version, target }: CodeObjectIdentity): number {
   const processor = processorNamed(target.processor);
   if (processor === undefined) throw new WavewrightError('UNSUPPORTED', `unknown processor '${target.processor}'`);

@@ -1,6 +1,6 @@
 /**
- * Section `.amdgpu.info` of relocatable objects: what the compiler knows of each function alone, for whoever links it. Entries of kind,
- * length and payload (LLVM, "AMDGPUObjLinkingInfo.h").
+ * Section `.amdgpu.info` of relocatable objects: what the compiler knows of each function alone, for whoever
+ * links it. Entries of kind, length and payload (LLVM, "AMDGPUObjLinkingInfo.h").
  */
 import { ByteReader } from '../base/bytes.ts';
 import { STT_FUNC, STT_SECTION } from '../elf/constants.ts';
@@ -91,7 +91,10 @@ function readEntry(info: Draft, kind: number, payload: Payload): void {
   }
 }
 
-/** Gives the name of the symbol that a relocation puts at an offset; assemblers name local ones by section and place. */
+/**
+ * Gives the name of the symbol that a relocation puts at an offset; assemblers name local ones by section and
+ * place.
+ */
 function symbolNames(elf: ElfFile, reader: ByteReader, relocations: readonly ElfRelocation[]) {
   const byOffset = new Map(relocations.map((each) => [Number(each.offset), each]));
   const place = ({ sectionIndex, value }: Pick<ElfSymbol, 'sectionIndex' | 'value'>) => `${sectionIndex}:${value}`;

@@ -1,7 +1,10 @@
 import { WavewrightError } from '../base/errors.ts';
 import type { KernelArgument, KernelMetadata } from './metadata.ts';
 
-/** What the hidden arguments of a dispatch are filled from. Pointers are GPU addresses; a missing one is written as 0. */
+/**
+ * What the hidden arguments of a dispatch are filled from. Pointers are GPU addresses; a missing one is
+ * written as 0.
+ */
 export interface HiddenArgumentValues {
   /** Work-items x, y, z; partial last workgroups are allowed. */
   gridSize: readonly [number, number, number];
@@ -28,8 +31,9 @@ export interface HiddenArgumentValues {
 type Row = readonly [sizeBytes: 2 | 4 | 8, value: (launch: HiddenArgumentValues) => number | bigint];
 
 /**
- * Size and value of every hidden argument. Source: LLVM AMDGPU usage, tables "Kernel Argument Metadata Map" for code object
- * version 3 and 5; version 4 and 6 add none. A block count counts whole workgroups only; the remainder is the partial one.
+ * Size and value of every hidden argument. Source: LLVM AMDGPU usage, tables "Kernel Argument Metadata Map"
+ * for code object version 3 and 5; version 4 and 6 add none. A block count counts whole workgroups only; the
+ * remainder is the partial one.
  */
 const ROWS: Readonly<Record<string, Row>> = {
   hidden_global_offset_x: [8, (launch) => launch.globalOffset?.[0] ?? 0n],
@@ -72,12 +76,12 @@ export function explicitArgumentsEnd(kernel: KernelMetadata): number {
 }
 
 /**
- * Writes the hidden arguments that the kernel's metadata lists into its kernarg segment. An argument that does not end within
- * `kernargSegmentSizeBytes` is not written: compilers cut off the tail that the kernel does not read. `hidden_none` stays
- * as it is.
+ * Writes the hidden arguments that the kernel's metadata lists into its kernarg segment. An argument that
+ * does not end within `kernargSegmentSizeBytes` is not written: compilers cut off the tail that the kernel
+ * does not read. `hidden_none` stays as it is.
  *
- * Errors: `USAGE` for a view shorter than the segment or launch values out of range, `BAD_INPUT` for metadata with a wrong
- * size, `UNSUPPORTED` for a hidden argument that is not in the table.
+ * Errors: `USAGE` for a view shorter than the segment or launch values out of range, `BAD_INPUT` for metadata
+ * with a wrong size, `UNSUPPORTED` for a hidden argument that is not in the table.
  */
 export function writeHiddenArguments(view: DataView, kernel: KernelMetadata, launch: HiddenArgumentValues): void {
   const segmentSizeBytes = kernel.kernargSegmentSizeBytes;

@@ -14,7 +14,10 @@ import type { ProcessorFamily } from './processors.ts';
 
 export const KERNEL_DESCRIPTOR_SIZE_BYTES = 64;
 
-/** The 64 bytes behind a kernel's `.kd` symbol (LLVM AMDGPU usage, "Kernel Descriptor"), code object version 3 and higher. */
+/**
+ * The 64 bytes behind a kernel's `.kd` symbol (LLVM AMDGPU usage, "Kernel Descriptor"), code object version 3
+ * and higher.
+ */
 export interface KernelDescriptor {
   /** Decides which fields the registers have. */
   family: ProcessorFamily;
@@ -143,8 +146,8 @@ export function wavefrontSize(descriptor: KernelDescriptor): 32 | 64 {
 }
 
 /**
- * Vector registers of each lane that the descriptor asks for; on the gfx90a family this counts the AccVGPRs, which start at
- * `accumOffset`. Granule: LLVM AMDGPU usage, field GRANULATED_WORKITEM_VGPR_COUNT.
+ * Vector registers of each lane that the descriptor asks for; on the gfx90a family this counts the AccVGPRs,
+ * which start at `accumOffset`. Granule: LLVM AMDGPU usage, field GRANULATED_WORKITEM_VGPR_COUNT.
  */
 export function vectorRegisterCount(descriptor: KernelDescriptor): number {
   const wave32 = descriptor.properties.enableWavefrontSize32;
@@ -160,7 +163,10 @@ export function scalarRegisterCount(descriptor: KernelDescriptor): number {
   return (descriptor.rsrc1.granulatedWavefrontSgprCount + 1) * 8;
 }
 
-/** Hardware up to gfx9 allocates scalar registers 16 at a time (LLVM's AMDGPUUsage, GRANULATED_WAVEFRONT_SGPR_COUNT). */
+/**
+ * Hardware up to gfx9 allocates scalar registers 16 at a time (LLVM's AMDGPUUsage,
+ * GRANULATED_WAVEFRONT_SGPR_COUNT).
+ */
 export const SGPR_ALLOCATION_GRANULE = 16;
 
 function decodeWord<T extends { reserved: number }>(word: number, fields: readonly Field[]): T {

@@ -1,4 +1,7 @@
-/** Source lines of code: the line number programs of `.debug_line` (DWARF 5, section 6.2; versions 4 and 5, 32-bit format). */
+/**
+ * Source lines of code: the line number programs of `.debug_line` (DWARF 5, section 6.2; versions 4 and 5,
+ * 32-bit format).
+ */
 import { ByteReader } from '../base/bytes.ts';
 import { WavewrightError } from '../base/errors.ts';
 import { firstAbove } from '../base/search.ts';
@@ -64,7 +67,10 @@ export class LineTable {
     this.#sequences = sequences;
   }
 
-  /** Throws BAD_INPUT for damaged tables, UNSUPPORTED for other versions, LIMIT_EXCEEDED for more than four million rows. */
+  /**
+   * Throws BAD_INPUT for damaged tables, UNSUPPORTED for other versions, LIMIT_EXCEEDED for more than four
+   * million rows.
+   */
   static read(elf: Pick<ElfFile, 'name' | 'sectionNamed' | 'sectionBytes'>): LineTable {
     const open = (name: string): ByteReader => {
       const section = elf.sectionNamed(name);

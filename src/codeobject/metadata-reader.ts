@@ -16,7 +16,10 @@ interface Key<T> {
   missing: T | undefined;
 }
 
-/** One row for every property of T except the collected unknown keys: the compiler checks that none is forgotten. */
+/**
+ * One row for every property of T except the collected unknown keys: the compiler checks that none is
+ * forgotten.
+ */
 type Schema<T> = { readonly [P in Exclude<keyof T, 'unknown'>]: Key<T[P]> };
 
 const required = <T>(key: string, convert: Convert<T>): Key<T> => ({
@@ -162,8 +165,8 @@ const metadata = record<CodeObjectMetadata>({
 });
 
 /**
- * Decodes the descriptor of the metadata note. Errors: `BAD_INPUT` for broken msgpack, a missing required key or a wrong type
- * (the message has the path, e.g. `amdhsa.kernels[0].args[2].offset`), `LIMIT_EXCEEDED`.
+ * Decodes the descriptor of the metadata note. Errors: `BAD_INPUT` for broken msgpack, a missing required key
+ * or a wrong type (the message has the path, e.g. `amdhsa.kernels[0].args[2].offset`), `LIMIT_EXCEEDED`.
  */
 export function readMetadata(bytes: Uint8Array, at: ErrorContext): CodeObjectMetadata {
   checkLimit('metadataBytes', bytes.length, at);

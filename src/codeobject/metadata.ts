@@ -1,6 +1,6 @@
 /**
- * The metadata of a code object: note type 32 of owner "AMDGPU", a msgpack map (LLVM AMDGPU usage, "Code Object V3/V4/V5/V6
- * Metadata"). Each interface has its table of keys; `metadata-reader.ts` walks them.
+ * The metadata of a code object: note type 32 of owner "AMDGPU", a msgpack map (LLVM AMDGPU usage, "Code
+ * Object V3/V4/V5/V6 Metadata"). Each interface has its table of keys; `metadata-reader.ts` walks them.
  */
 
 export interface CodeObjectMetadata {
@@ -67,7 +67,9 @@ export interface KernelArgument {
   sizeBytes: number;
   /** From the start of the kernarg segment. */
   offsetBytes: number;
-  /** `by_value`, `global_buffer`, …, `hidden_block_count_x`, …; a name of a later compiler is kept as it is. */
+  /**
+   * `by_value`, `global_buffer`, …, `hidden_block_count_x`, …; a name of a later compiler is kept as it is.
+   */
   valueKind: string;
   /** Alignment of what a `dynamic_shared_pointer` points to. */
   pointeeAlignmentBytes: number | undefined;

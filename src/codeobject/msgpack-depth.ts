@@ -1,7 +1,7 @@
 /**
- * How deep the maps and arrays of a msgpack value nest, found without building it: a decoder needs hundreds of bytes for every
- * level, so hostile nesting must be refused before. Stops at `limit + 1`, and at the end of cut-off bytes, which the decoder
- * reports. Source: the msgpack specification, "Formats".
+ * How deep the maps and arrays of a msgpack value nest, found without building it: a decoder needs hundreds
+ * of bytes for every level, so hostile nesting must be refused before. Stops at `limit + 1`, and at the end
+ * of cut-off bytes, which the decoder reports. Source: the msgpack specification, "Formats".
  */
 export function msgpackDepth(bytes: Uint8Array, limit: number): number {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
@@ -40,7 +40,10 @@ export function msgpackDepth(bytes: Uint8Array, limit: number): number {
   return deepest;
 }
 
-/** The heads 0xc0 to 0xdf: bytes of the length field, fixed payload bytes, values per unit of length (0: the unit is a byte). */
+/**
+ * The heads 0xc0 to 0xdf: bytes of the length field, fixed payload bytes, values per unit of length (0: the
+ * unit is a byte).
+ */
 const FORMATS: readonly (readonly [lengthBytes: 0 | 1 | 2 | 4, payloadBytes: number, itemsPerCount: 0 | 1 | 2])[] = [
   [0, 0, 0], // nil
   [0, 0, 0], // never used

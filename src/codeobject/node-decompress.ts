@@ -6,7 +6,8 @@ const MIN_CHUNK_BYTES = 64;
 
 /** The decompressor for Node. */
 export const nodeDecompress: Decompress = (method, data, uncompressedSizeBytes) => {
-  // One byte more than announced is enough to see that the data are longer; 0 is not a valid limit. In one piece: pieces are joined by copying.
+  // One byte more than announced is enough to see that the data are longer; 0 is not a valid limit. In one
+  // piece: pieces are joined by copying.
   const options = {
     maxOutputLength: uncompressedSizeBytes + 1,
     chunkSize: Math.max(MIN_CHUNK_BYTES, uncompressedSizeBytes + 1),

@@ -1,7 +1,7 @@
 /**
- * How many waves of a kernel a SIMD can hold at once: what `Occupancy [waves/SIMD]` of clang's kernel-resource-usage remarks says.
- * Register files and LDS by processor: AMD CDNA and RDNA ISA manuals; allocation granules: LLVM "User Guide for AMDGPU
- * Backend", granulated_workitem_vgpr_count.
+ * How many waves of a kernel a SIMD can hold at once: what `Occupancy [waves/SIMD]` of clang's
+ * kernel-resource-usage remarks says. Register files and LDS by processor: AMD CDNA and RDNA ISA manuals;
+ * allocation granules: LLVM "User Guide for AMDGPU Backend", granulated_workitem_vgpr_count.
  */
 
 interface ComputeUnit {
@@ -82,7 +82,10 @@ function wavesByVgprs(
   return Math.floor((vgprs * factor) / allocated);
 }
 
-/** Work-items of the largest workgroup whose waves have their VGPRs at once; `undefined` for a processor that is not in the table. */
+/**
+ * Work-items of the largest workgroup whose waves have their VGPRs at once; `undefined` for a processor that
+ * is not in the table.
+ */
 export function maxWorkgroupSizeByVgprs(
   kernel: Pick<OccupancyInput, 'processor' | 'vgprs' | 'wavefrontSize'>,
 ): number | undefined {
@@ -90,7 +93,9 @@ export function maxWorkgroupSizeByVgprs(
   return unit && wavesByVgprs(unit, kernel) * unit.simds * kernel.wavefrontSize;
 }
 
-/** From 1 up; `undefined` for a processor that is not in the table, and for a kernel that does not fit at all. */
+/**
+ * From 1 up; `undefined` for a processor that is not in the table, and for a kernel that does not fit at all.
+ */
 export function wavesPerSimd(kernel: OccupancyInput): number | undefined {
   const unit = UNITS[kernel.processor];
   if (unit === undefined || kernel.ldsSizeBytes > unit.ldsSizeBytes) return undefined;

@@ -22,8 +22,9 @@ export function isBundle(bytes: Uint8Array): boolean {
 }
 
 /**
- * Reads an uncompressed bundle (clang-offload-bundler, "Bundled Code Object Layout"): the magic, then the count and per entry
- * offset, size, length of the id (u64 each) and the id. `sizeBytes` is the end of the last entry.
+ * Reads an uncompressed bundle (clang-offload-bundler, "Bundled Code Object Layout"): the magic, then the
+ * count and per entry offset, size, length of the id (u64 each) and the id. `sizeBytes` is the end of the
+ * last entry.
  */
 export function readBundle(reader: ByteReader): { entries: BundleEntry[]; sizeBytes: number } {
   reader.offset = 0;

@@ -1,7 +1,8 @@
 /**
- * The AMD GPU processors: EF_AMDGPU_MACH number, name, which target features can be chosen, and the generic processor that
- * covers each. Source: LLVM "User Guide for AMDGPU Backend", tables of processors, generic processors and e_flags, as of
- * LLVM 19 to 23; gfx1154, gfx11-7-generic, gfx13-generic and gfx1250-strict from the ROCm compiler and runtime of 2026.
+ * The AMD GPU processors: EF_AMDGPU_MACH number, name, which target features can be chosen, and the generic
+ * processor that covers each. Source: LLVM "User Guide for AMDGPU Backend", tables of processors, generic
+ * processors and e_flags, as of LLVM 19 to 23; gfx1154, gfx11-7-generic, gfx13-generic and gfx1250-strict
+ * from the ROCm compiler and runtime of 2026.
  */
 
 /** Processors whose kernel descriptors have the same layout. */
@@ -29,7 +30,10 @@ export interface Processor {
   sramecc: boolean;
   /** Whether the name stands for several processors. */
   isGeneric: boolean;
-  /** Name of the generic processor whose code objects it runs, with the lowest generic version that includes it. */
+  /**
+   * Name of the generic processor whose code objects it runs, with the lowest generic version that includes
+   * it.
+   */
   generic: { name: string; sinceVersion: number } | undefined;
 }
 

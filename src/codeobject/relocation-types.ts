@@ -1,6 +1,7 @@
 /**
- * Relocation records of AMD GPU code objects (LLVM AMDGPU usage, "Relocation Records"). S = address of the symbol, A = addend,
- * P = address of the place, B = load base, G + GOT = address of the symbol's slot in the global offset table.
+ * Relocation records of AMD GPU code objects (LLVM AMDGPU usage, "Relocation Records"). S = address of the
+ * symbol, A = addend, P = address of the place, B = load base, G + GOT = address of the symbol's slot in the
+ * global offset table.
  */
 export interface RelocationType {
   name: string;

@@ -2,8 +2,8 @@ import { type ErrorContext, WavewrightError } from '../base/errors.ts';
 import { type Processor, processorNamed } from './processors.ts';
 
 /**
- * How code was built with regard to a target feature: `any` runs whatever the agent's setting is, `unsupported` means that the
- * processor has no choice.
+ * How code was built with regard to a target feature: `any` runs whatever the agent's setting is,
+ * `unsupported` means that the processor has no choice.
  */
 export type FeatureSetting = 'unsupported' | 'any' | 'off' | 'on';
 
@@ -25,8 +25,8 @@ export interface TargetIdErrors {
 const TRIPLE = /^amdg(?:cn|pu[0-9a-f.]*)-amd-amdhsa-(?:unknown)?-(.*)$/;
 
 /**
- * Parses a target id with or without its triple: `gfx90a`, `gfx90a:sramecc+:xnack-`, `amdgcn-amd-amdhsa--gfx90a:xnack+`.
- * A feature that the processor has and the text does not name is `any`.
+ * Parses a target id with or without its triple: `gfx90a`, `gfx90a:sramecc+:xnack-`,
+ * `amdgcn-amd-amdhsa--gfx90a:xnack+`. A feature that the processor has and the text does not name is `any`.
  */
 export function parseTargetId(text: string, { code = 'USAGE', context = {} }: TargetIdErrors = {}): TargetId {
   const fail = (what: string): never => {
@@ -77,8 +77,9 @@ export interface CodeObjectTarget extends TargetId {
 }
 
 /**
- * Why code built for `code` cannot run on `agent`; `undefined` when it can. The processor must be the same, or a generic one
- * that includes the agent's; a feature that is on or off must equal the agent's. `any` on either side matches.
+ * Why code built for `code` cannot run on `agent`; `undefined` when it can. The processor must be the same,
+ * or a generic one that includes the agent's; a feature that is on or off must equal the agent's. `any` on
+ * either side matches.
  */
 export function explainIncompatibility(code: CodeObjectTarget, agent: TargetId): string | undefined {
   if (code.processor !== agent.processor) {

@@ -1,6 +1,6 @@
 /**
- * Names of the numbers in ELF files: System V ABI, edition 4.1 with the ELF-64 object file format supplement 1.5, and the GNU
- * extensions that lld and binutils write.
+ * Names of the numbers in ELF files: System V ABI, edition 4.1 with the ELF-64 object file format supplement
+ * 1.5, and the GNU extensions that lld and binutils write.
  */
 
 export const ET_REL = 1;
@@ -217,7 +217,10 @@ export const DYNAMIC_TAG_NAMES: Names = {
   1879048191: 'DT_VERNEEDNUM',
 };
 
-/** The flags of a section in readelf's letters, e.g. `AX` for SHF_ALLOC | SHF_EXECINSTR; unknown bits give `x`. */
+/**
+ * The flags of a section in readelf's letters, e.g. `AX` for SHF_ALLOC | SHF_EXECINSTR; unknown bits give
+ * `x`.
+ */
 export function sectionFlagLetters(flags: bigint): string {
   let letters = '';
   let rest = flags;

@@ -20,8 +20,9 @@ import { readStringTable } from './strings.ts';
 import { type ElfSymbol, readSymbols, SYMBOL_ENTRY_SIZE_BYTES } from './symbols.ts';
 
 /**
- * Opens an ELF64 little-endian file. The header, the program headers and the section headers are read and checked at once;
- * symbols, relocations, notes and the dynamic section when first asked for. Errors: `BAD_INPUT`, `LIMIT_EXCEEDED`.
+ * Opens an ELF64 little-endian file. The header, the program headers and the section headers are read and
+ * checked at once; symbols, relocations, notes and the dynamic section when first asked for. Errors:
+ * `BAD_INPUT`, `LIMIT_EXCEEDED`.
  *
  * @param bytes the whole file; kept and shared, so do not change it
  * @param name  what errors call the file
@@ -77,7 +78,10 @@ export class ElfFile {
     return this.#dynamicSymbols;
   }
 
-  /** What DT_VERSYM says of each dynamic symbol (LSB, "Symbol Version Table"); undefined in a file without versions. */
+  /**
+   * What DT_VERSYM says of each dynamic symbol (LSB, "Symbol Version Table"); undefined in a file without
+   * versions.
+   */
   get dynamicVersions(): readonly number[] | undefined {
     this.#dynamicVersions ??= { value: this.#openDynamic().tables.readVersions(this.dynamicSymbols.length) };
     return this.#dynamicVersions.value;
@@ -116,7 +120,10 @@ export class ElfFile {
     return this.bytes.subarray(segment.offset, segment.offset + segment.fileSizeBytes);
   }
 
-  /** The bytes at an address of the loaded image; `BAD_INPUT` unless one PT_LOAD holds all of them in the file. */
+  /**
+   * The bytes at an address of the loaded image; `BAD_INPUT` unless one PT_LOAD holds all of them in the
+   * file.
+   */
   read(address: bigint, sizeBytes: number, what: string): Uint8Array {
     return this.#readAddress(address, sizeBytes, what).bytes;
   }

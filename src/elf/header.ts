@@ -72,7 +72,10 @@ export function isElf(bytes: Uint8Array): boolean {
   return bytes[0] === 0x7f && bytes[1] === 0x45 && bytes[2] === 0x4c && bytes[3] === 0x46;
 }
 
-/** Reads the file header. Errors: `BAD_INPUT` when it is not 64-bit little-endian ELF or its tables lie outside the file. */
+/**
+ * Reads the file header. Errors: `BAD_INPUT` when it is not 64-bit little-endian ELF or its tables lie
+ * outside the file.
+ */
 export function readHeader(file: ByteReader): ElfHeader {
   if (file.length === 0) file.fail('the file is empty, an ELF file expected', 0);
   if (!isElf(file.bytes)) file.fail('no ELF magic 7f 45 4c 46', 0);

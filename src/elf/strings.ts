@@ -6,7 +6,8 @@ export type StringTable = (offset: number, what: string) => string;
 /** Opens a string table: NUL-terminated UTF-8 names (System V ABI, "String Table"). */
 export function readStringTable(table: ByteReader): StringTable {
   const { bytes } = table;
-  // One decode for the whole table makes a name a cheap slice; that needs byte offset = character offset, so pure ASCII.
+  // One decode for the whole table makes a name a cheap slice; that needs byte offset = character offset, so
+  // pure ASCII.
   const text = bytes.every((byte) => byte < 0x80) ? decodeUtf8(bytes) : undefined;
   return (offset, what) => {
     if (offset === 0 && bytes.length === 0) return '';

@@ -1,4 +1,7 @@
-/** Writes ELF64 little-endian files: header, segments, sections, string tables, symbols, relocations. The counterpart of elf.ts. */
+/**
+ * Writes ELF64 little-endian files: header, segments, sections, string tables, symbols, relocations. The
+ * counterpart of elf.ts.
+ */
 import { concatenate } from '../base/concatenate.ts';
 import { assert } from '../base/errors.ts';
 import { SHT_NOBITS } from './constants.ts';

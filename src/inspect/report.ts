@@ -47,8 +47,9 @@ export type CodeObjectReport = ReturnType<typeof describeCodeObject>;
 export type KernelReport = ReturnType<typeof describeKernel>;
 
 /**
- * Everything that a file holds, ready for JSON: what `wavewright readobj` shows. Addresses, 64-bit values and flags are strings
- * `0x…`, sizes and offsets are numbers, constants have their names. Errors: as `openContainer` and `parseCodeObject`.
+ * Everything that a file holds, ready for JSON: what `wavewright readobj` shows. Addresses, 64-bit values and
+ * flags are strings `0x…`, sizes and offsets are numbers, constants have their names. Errors: as
+ * `openContainer` and `parseCodeObject`.
  */
 export function describeFile(bytes: Uint8Array, name: string, options: ContainerOptions = {}) {
   const container = openContainer(bytes, name, options);

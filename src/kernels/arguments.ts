@@ -14,7 +14,9 @@ import {
 import { DeviceBuffer } from './buffer.ts';
 import { bytesOf, elementOf, isTypedArray, type TypedArray, valueText } from './elements.ts';
 
-/** Memory of the workgroup that a kernel gets a pointer to (OpenCL's `local`, HIP's dynamic shared memory). */
+/**
+ * Memory of the workgroup that a kernel gets a pointer to (OpenCL's `local`, HIP's dynamic shared memory).
+ */
 export class LocalMemory {
   readonly sizeBytes: number;
 
@@ -37,9 +39,10 @@ export class FunctionAddress {
 }
 
 /**
- * A buffer for a pointer; a number, or an array of numbers for a vector, where the metadata says the type, as that of OpenCL C does; a bigint for an
- * integer of any size; a typed array for what it holds: `Float32Array.of(2)` is a float whatever the metadata says, a `Uint8Array` the bytes of a
- * struct; local memory; a device function.
+ * A buffer for a pointer; a number, or an array of numbers for a vector, where the metadata says the type, as
+ * that of OpenCL C does; a bigint for an integer of any size; a typed array for what it holds:
+ * `Float32Array.of(2)` is a float whatever the metadata says, a `Uint8Array` the bytes of a struct; local
+ * memory; a device function.
  */
 export type ArgumentValue =
   | DeviceBuffer

@@ -20,7 +20,9 @@ export interface BufferMemory {
 
 /** Use `Context.buffer`. `using` frees it; the context frees those that are left. */
 export class DeviceBuffer<Name extends TypedArrayName = TypedArrayName> implements Disposable {
-  /** The typed array that it was made of and is read as: `Float32Array`; of a buffer of bytes, `Uint8Array`. */
+  /**
+   * The typed array that it was made of and is read as: `Float32Array`; of a buffer of bytes, `Uint8Array`.
+   */
   readonly elements: Name;
   /** Elements. */
   readonly length: number;
@@ -44,7 +46,10 @@ export class DeviceBuffer<Name extends TypedArrayName = TypedArrayName> implemen
     return arrayOf(this.elements, this.#live.view());
   }
 
-  /** Copies `contents`, an array of the same type, to the elements from `start` on. Throws USAGE for what does not fit. */
+  /**
+   * Copies `contents`, an array of the same type, to the elements from `start` on. Throws USAGE for what does
+   * not fit.
+   */
   write(contents: TypedArray<Name>, start = 0): void {
     const view = this.#live.view();
     if (!isTypedArray(contents) || contents[Symbol.toStringTag] !== this.elements) {

@@ -23,7 +23,10 @@ import { DeviceBuffer } from './buffer.ts';
 import { bytesOf, isTypedArray, type TypedArray, type TypedArrayName, valueText } from './elements.ts';
 import { type LaunchOptions, type LaunchResult, Module } from './module.ts';
 
-/** The bytes of a code object, a relocatable object, an archive, an offload bundle or a program with one inside; or assembler source in LLVM's syntax. */
+/**
+ * The bytes of a code object, a relocatable object, an archive, an offload bundle or a program with one
+ * inside; or assembler source in LLVM's syntax.
+ */
 export type Code = Uint8Array | string;
 
 export interface ModuleOptions extends ContainerOptions {
@@ -59,8 +62,8 @@ export class Context implements Disposable {
   }
 
   /**
-   * Loads code for the device; several pieces are linked with each other. Throws BAD_INPUT for what is no code, UNSUPPORTED for code for other
-   * targets, USAGE with line and column for wrong assembler source.
+   * Loads code for the device; several pieces are linked with each other. Throws BAD_INPUT for what is no
+   * code, UNSUPPORTED for code for other targets, USAGE with line and column for wrong assembler source.
    */
   load(code: Code | readonly Code[], options: ModuleOptions = {}): Module {
     this.#expectLive();
@@ -90,7 +93,10 @@ export class Context implements Disposable {
     throw new WavewrightError('USAGE', `${valueText(code)}, expected bytes or assembler source`);
   }
 
-  /** Device memory that holds `contents` and is read as an array of the same type. Throws LIMIT_EXCEEDED where there is not enough. */
+  /**
+   * Device memory that holds `contents` and is read as an array of the same type. Throws LIMIT_EXCEEDED where
+   * there is not enough.
+   */
   buffer<Name extends TypedArrayName>(contents: TypedArray<Name>): DeviceBuffer<Name>;
   /** Zeroed bytes, which fit a pointer of any type. */
   buffer(sizeBytes: number): DeviceBuffer<'Uint8Array'>;

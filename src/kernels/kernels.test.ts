@@ -1,4 +1,7 @@
-/** Kernels from a host program: arguments against the metadata, launches in turn, what remains usable after each kind of end. */
+/**
+ * Kernels from a host program: arguments against the metadata, launches in turn, what remains usable after
+ * each kind of end.
+ */
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import path from 'node:path';

@@ -14,7 +14,10 @@ export interface LaunchOptions {
   readonly workgroup: number | readonly number[];
   /** Group memory beyond that of the kernel and of `LocalMemory` arguments, in bytes. */
   readonly dynamicLdsSizeBytes?: number;
-  /** Private memory of a work-item in bytes, where it needs more than is known. Default: 16,384 where it cannot be seen how much the calls need. */
+  /**
+   * Private memory of a work-item in bytes, where it needs more than is known. Default: 16,384 where it
+   * cannot be seen how much the calls need.
+   */
   readonly stackSizeBytes?: number;
   /** Of running, in milliseconds of wall time. Default: none. */
   readonly timeoutMs?: number;
@@ -28,7 +31,10 @@ export interface LaunchResult {
   readonly statistics: DispatchStatistics;
 }
 
-/** What a kernel is called with, as the metadata says it; names and types are those that the compiler left there. */
+/**
+ * What a kernel is called with, as the metadata says it; names and types are those that the compiler left
+ * there.
+ */
 export interface KernelParameter {
   readonly name: string | undefined;
   readonly typeName: string | undefined;
@@ -48,7 +54,9 @@ export type Launcher = (
 /** A kernel of a module, to be launched any number of times. */
 export class ModuleKernel {
   readonly name: string;
-  /** Undefined for a kernel that the metadata does not list: then arguments are placed one after the other. */
+  /**
+   * Undefined for a kernel that the metadata does not list: then arguments are placed one after the other.
+   */
   readonly parameters: readonly KernelParameter[] | undefined;
   readonly #launch: (options: LaunchOptions, args: readonly unknown[]) => Promise<LaunchResult>;
 
@@ -64,8 +72,9 @@ export class ModuleKernel {
   }
 
   /**
-   * Runs the kernel once, after all earlier launches of the context; hidden arguments are filled in. The event loop has its turns meanwhile. Throws
-   * USAGE for a grid or arguments that the kernel does not take, GPU_FAULT with the instruction, TIMEOUT with the state of the waves, and LIMIT_EXCEEDED.
+   * Runs the kernel once, after all earlier launches of the context; hidden arguments are filled in. The
+   * event loop has its turns meanwhile. Throws USAGE for a grid or arguments that the kernel does not take,
+   * GPU_FAULT with the instruction, TIMEOUT with the state of the waves, and LIMIT_EXCEEDED.
    */
   launch(options: LaunchOptions, ...args: ArgumentValue[]): Promise<LaunchResult> {
     return this.#launch(options, args);
@@ -95,7 +104,10 @@ export class Module implements Disposable {
     return new ModuleKernel(symbol, (options, args) => this.#launcher(this.#executable, symbol, options, args));
   }
 
-  /** A device function, as an argument of a kernel that calls it. Throws BAD_INPUT when there is none of this name. */
+  /**
+   * A device function, as an argument of a kernel that calls it. Throws BAD_INPUT when there is none of this
+   * name.
+   */
   deviceFunction(name: string): FunctionAddress {
     const symbol = this.#executable.findSymbol(name);
     if (symbol?.kind === 'indirect-function') return new FunctionAddress(name);

@@ -21,7 +21,10 @@ const textOf = (bytes: Uint8Array): string => String.fromCharCode(...bytes);
 export const isArchive = (bytes: Uint8Array): boolean =>
   [MAGIC, THIN_MAGIC].includes(textOf(bytes.subarray(0, MAGIC.length)));
 
-/** The members that are files, in their order. Throws BAD_INPUT, UNSUPPORTED for an archive that only names its files. */
+/**
+ * The members that are files, in their order. Throws BAD_INPUT, UNSUPPORTED for an archive that only names
+ * its files.
+ */
 export function readArchive(bytes: Uint8Array, file: string): ArchiveMember[] {
   const reader = new ByteReader(bytes, { file });
   if (textOf(reader.take(MAGIC.length, 'the magic')) === THIN_MAGIC) {

@@ -1,4 +1,7 @@
-/** Files to be linked with each other: all code of a file, but of an archive the members that define what is missing, as lld takes them. */
+/**
+ * Files to be linked with each other: all code of a file, but of an archive the members that define what is
+ * missing, as lld takes them.
+ */
 
 import {
   bitcodeError,
@@ -66,7 +69,10 @@ function namesOf({ bytes, name }: CodeObjectImage): Names {
   };
 }
 
-/** Goes through files in their order, as lld does: what is taken of an archive stands where it was first missed. */
+/**
+ * Goes through files in their order, as lld does: what is taken of an archive stands where it was first
+ * missed.
+ */
 class Selection {
   readonly picked: LinkImage[] = [];
   readonly #agent: TargetId;
@@ -129,8 +135,8 @@ class Selection {
 }
 
 /**
- * What is linked on `agent`; `wanted` names what is looked for besides what the files lack, such as a kernel. Errors: `UNSUPPORTED` for a file
- * without code for it, `BAD_INPUT` for bitcode that is needed.
+ * What is linked on `agent`; `wanted` names what is looked for besides what the files lack, such as a kernel.
+ * Errors: `UNSUPPORTED` for a file without code for it, `BAD_INPUT` for bitcode that is needed.
  */
 export function pickLinkImages(
   files: readonly LinkFile[],

@@ -271,7 +271,10 @@ export const isPreemptible = (symbol: LinkedSymbol): boolean =>
   symbol.visibility === 0 &&
   !(symbol.binding === STB_WEAK && !symbol.isDefined && !symbol.isUsed);
 
-/** Whether another relocatable object may define the symbol in place of this one, now that they are linked one by one. */
+/**
+ * Whether another relocatable object may define the symbol in place of this one, now that they are linked one
+ * by one.
+ */
 export const isReplaceable = (symbol: LinkedSymbol): boolean =>
   isPreemptible(symbol) ||
   (symbol.binding !== STB_LOCAL && (!symbol.isDefined || symbol.isCommon || symbol.binding === STB_WEAK));
@@ -290,7 +293,10 @@ export const ABSOLUTE: LinkedSymbol = {
   isUsed: true,
 };
 
-/** Symbols that the linker defines: the ends of arrays of functions, and what tells one code object from another. */
+/**
+ * Symbols that the linker defines: the ends of arrays of functions, and what tells one code object from
+ * another.
+ */
 const LINKER_DEFINED = /^__(?:preinit_array|init_array|fini_array)_(?:start|end)$|^__dso_handle$/;
 
 export const isLinkerDefined = (name: string): boolean => LINKER_DEFINED.test(name);

@@ -34,8 +34,8 @@ const isRelro = ({ name }: OutputSection): boolean =>
   /^\.(data\.rel\.ro|bss\.rel\.ro|(pre)?init_array|fini_array|dynamic|got)$/.test(name);
 
 /**
- * Gives the sections of the inputs and the tables of the linker their places, in the order of lld: read-only, code, relocated once,
- * writable.
+ * Gives the sections of the inputs and the tables of the linker their places, in the order of lld: read-only,
+ * code, relocated once, writable.
  */
 export function layOut(inputs: readonly OutputSection[], tables: ReadonlyMap<string, OutputSection>): OutputSection[] {
   const own = (...names: string[]): OutputSection[] => names.flatMap((name) => tables.get(name) ?? []);
@@ -65,7 +65,10 @@ export function layOut(inputs: readonly OutputSection[], tables: ReadonlyMap<str
   return outputs;
 }
 
-/** Addresses and file offsets are equal modulo the page, so that a segment can be mapped. Returns the end in the file. */
+/**
+ * Addresses and file offsets are equal modulo the page, so that a segment can be mapped. Returns the end in
+ * the file.
+ */
 function placeGroup(group: readonly OutputSection[], start: number, page: number): number {
   let offset = start;
   let address: number | undefined;

@@ -1,4 +1,7 @@
-/** The tables that a loader reads: dynamic symbols, hash tables (System V ABI, "Hash Table"; the GNU one as lld writes it). */
+/**
+ * The tables that a loader reads: dynamic symbols, hash tables (System V ABI, "Hash Table"; the GNU one as
+ * lld writes it).
+ */
 
 import { concatenate } from '../base/concatenate.ts';
 import type { ElfFile } from '../elf/elf.ts';

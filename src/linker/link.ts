@@ -1,6 +1,7 @@
 /**
- * Links relocatable objects of one target into a code object that ROCm and Wavewright load: what `ld.lld -shared` does for AMDGPU. LLVM
- * "User Guide for AMDGPU Backend", "Relocation Records" and "ELF Code Object"; System V ABI, "Dynamic Linking".
+ * Links relocatable objects of one target into a code object that ROCm and Wavewright load: what
+ * `ld.lld -shared` does for AMDGPU. LLVM "User Guide for AMDGPU Backend", "Relocation Records" and "ELF Code
+ * Object"; System V ABI, "Dynamic Linking".
  */
 import { assert, WavewrightError } from '../base/errors.ts';
 import { EM_AMDGPU } from '../codeobject/elf-flags.ts';
@@ -70,7 +71,10 @@ interface PendingRelocation {
   readonly symbol: LinkedSymbol;
 }
 
-/** Entries of an array of constructors or destructors that stood in one section, in the order in which they stand now. */
+/**
+ * Entries of an array of constructors or destructors that stood in one section, in the order in which they
+ * stand now.
+ */
 export interface ArrayPart {
   readonly kind: ArrayKind;
   /** Linked address. */
@@ -99,8 +103,9 @@ class Linker {
   readonly #outputOf = new Map<InputSection, OutputSection>();
 
   /**
-   * `forLoader`: leaves every value that is not known yet to the loader, whatever its type, and everything that another object may define in its place.
-   * lld refuses all but addresses of 64 bits, as ROCm's loader would have to.
+   * `forLoader`: leaves every value that is not known yet to the loader, whatever its type, and everything
+   * that another object may define in its place. lld refuses all but addresses of 64 bits, as ROCm's loader
+   * would have to.
    */
   constructor(inputs: LinkInputs, forLoader: boolean) {
     this.#inputs = inputs;
@@ -214,7 +219,8 @@ class Linker {
     if (!this.#forLoader) throw refusal;
     const { type, offset, addend = 0n } = relocation;
     this.#dynamic.push({ section: part, offset: Number(offset), target: symbol, addend, symbol, type });
-    // Distances are there as long as nobody replaces the symbol: a kernel descriptor tells where its code is before it is loaded.
+    // Distances are there as long as nobody replaces the symbol: a kernel descriptor tells where its code is
+    // before it is loaded.
     if (symbol.isDefined) this.#pending.push({ part, relocation, symbol });
   }
 
@@ -465,14 +471,17 @@ function fillNops(bytes: Uint8Array): void {
   for (let at = 0; at + 4 <= bytes.length; at += 4) bytes.set([0, 0, 0x80, 0xbf], at);
 }
 
-/** Throws BAD_INPUT for what is no such object, undefined hidden symbols and addresses that are not known when linking. */
+/**
+ * Throws BAD_INPUT for what is no such object, undefined hidden symbols and addresses that are not known when
+ * linking.
+ */
 export function linkCodeObject(objects: readonly { readonly bytes: Uint8Array; readonly name: string }[]): Uint8Array {
   return new Linker(readInputs(objects.map(({ bytes, name }) => parseElf(bytes, name))), false).link();
 }
 
 /**
- * One object for a loader that links it with others. `groups`: signatures of the COMDAT groups that these have; what they have is left out here, and
- * those of this object are added. Throws as `linkCodeObject`.
+ * One object for a loader that links it with others. `groups`: signatures of the COMDAT groups that these
+ * have; what they have is left out here, and those of this object are added. Throws as `linkCodeObject`.
  */
 export function linkForLoader(
   object: ElfFile,

@@ -3,8 +3,8 @@ import { WavewrightError } from '../base/errors.ts';
 import type { Measure, Section } from './parse.ts';
 
 /**
- * `packed`: no padding, as AMD GPU clients send it. `natural`: every argument aligned to its own size, as NVIDIA GPU clients send
- * it.
+ * `packed`: no padding, as AMD GPU clients send it. `natural`: every argument aligned to its own size, as
+ * NVIDIA GPU clients send it.
  */
 export type ArgumentLayout = 'packed' | 'natural';
 

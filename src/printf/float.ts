@@ -1,6 +1,6 @@
 /**
- * Text of doubles for `%a %e %f %g`, correctly rounded (to nearest, ties to even) from the exact value m * 2^e. Only digits: sign,
- * flags and padding are the caller's.
+ * Text of doubles for `%a %e %f %g`, correctly rounded (to nearest, ties to even) from the exact value m *
+ * 2^e. Only digits: sign, flags and padding are the caller's.
  */
 
 export interface Double {
@@ -78,7 +78,10 @@ function exponentText(letter: string, exponent: number): string {
   return `${letter}${exponent < 0 ? '-' : '+'}${Math.abs(exponent).toString().padStart(2, '0')}`;
 }
 
-/** One digit, a point if `point` or digits follow it, `precision` digits, `e` and an exponent of at least two digits. */
+/**
+ * One digit, a point if `point` or digits follow it, `precision` digits, `e` and an exponent of at least two
+ * digits.
+ */
 export function exponentDigits(value: Double, precision: number, point: boolean): string {
   const { digits, exponent } = scientific(value, precision);
   return withPoint(digits.slice(0, 1), digits.slice(1), point) + exponentText('e', exponent);

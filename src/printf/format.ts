@@ -52,8 +52,8 @@ interface Resolved {
 }
 
 /**
- * The bytes that the call prints. `strings` are the contents of the non-null `%s` arguments in order, without NUL. Throws
- * LIMIT_EXCEEDED above `MAX_OUTPUT_BYTES`.
+ * The bytes that the call prints. `strings` are the contents of the non-null `%s` arguments in order, without
+ * NUL. Throws LIMIT_EXCEEDED above `MAX_OUTPUT_BYTES`.
  */
 export function formatPrintf(
   sections: readonly Section[],

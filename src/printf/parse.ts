@@ -1,6 +1,7 @@
 /**
- * printf formats as the RPC server must read them (C23 7.23.6.1): the client sends the format and a
- * block of arguments whose size only the server knows, so both sides must agree on every conversion. HIP's and OpenCL's are read with it, too.
+ * printf formats as the RPC server must read them (C23 7.23.6.1): the client sends the format and a block of
+ * arguments whose size only the server knows, so both sides must agree on every conversion. HIP's and
+ * OpenCL's are read with it, too.
  */
 import { WavewrightError } from '../base/errors.ts';
 
@@ -59,7 +60,10 @@ export interface Conversion {
   readonly bits: number;
   /** Bytes of the value in the argument area: 0, 4 or 8. */
   readonly argumentSizeBytes: 0 | 4 | 8;
-  /** The conversion specifier; absent for a specification that is none: its text is printed, its `*` arguments are consumed. */
+  /**
+   * The conversion specifier; absent for a specification that is none: its text is printed, its `*` arguments
+   * are consumed.
+   */
   readonly specifier: string | undefined;
 }
 
@@ -85,7 +89,10 @@ const FLAGS: Readonly<Record<string, keyof Flags>> = {
   '0': 'zero',
 };
 
-/** Whatever is no conversion is text. `format` ends before its NUL. Throws LIMIT_EXCEEDED for one above `MAX_FORMAT_BYTES`. */
+/**
+ * Whatever is no conversion is text. `format` ends before its NUL. Throws LIMIT_EXCEEDED for one above
+ * `MAX_FORMAT_BYTES`.
+ */
 export function parseFormat(format: Uint8Array, dialect: PrintfDialect): Section[] {
   if (format.length > MAX_FORMAT_BYTES) {
     const what = `a printf format of ${format.length} bytes, at most ${MAX_FORMAT_BYTES}`;

@@ -10,7 +10,10 @@ type Argument = number | bigint | string | { readonly double: number } | null;
 
 const encoder = new TextEncoder();
 
-/** sprintf on arguments without padding: numbers are 32-bit integers, bigints 64-bit ones, null is a null pointer. */
+/**
+ * sprintf on arguments without padding: numbers are 32-bit integers, bigints 64-bit ones, null is a null
+ * pointer.
+ */
 function print(format: string, args: readonly Argument[] = [], dialect: PrintfDialect = LLVM_DIALECT): string {
   const area = new DataView(new ArrayBuffer(8 * args.length));
   const strings: Uint8Array[] = [];

@@ -1,4 +1,7 @@
-/** A growable byte buffer with the integer encodings of the WebAssembly binary format (core specification 2.0, section 5.2). */
+/**
+ * A growable byte buffer with the integer encodings of the WebAssembly binary format (core specification 2.0,
+ * section 5.2).
+ */
 export class ByteWriter {
   #bytes: Uint8Array;
   #length = 0;

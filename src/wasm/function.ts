@@ -19,15 +19,24 @@ import {
 import { type FunctionRef, type FunctionType, VALUE_TYPE_BYTE, type ValueType } from './types.ts';
 
 const EMPTY_BLOCK = 0x40;
-/** Bit of an access's alignment: the index of a memory other than 0 follows (core specification 3.0, section 5.4.6). */
+/**
+ * Bit of an access's alignment: the index of a memory other than 0 follows (core specification 3.0, section
+ * 5.4.6).
+ */
 const HAS_MEMORY_INDEX = 0x40;
 /** What engines take: https://webassembly.github.io/spec/js-api/#limits. */
 const MAX_CODE_BYTES = 7_654_321;
 const MAX_LOCALS = 50_000;
-/** The longest instruction, declarations of locals, and what is emitted from one look at the size to the next, fit in here. */
+/**
+ * The longest instruction, declarations of locals, and what is emitted from one look at the size to the next,
+ * fit in here.
+ */
 const SPARE_BYTES = 65_536;
 
-/** A parameter or a local variable. It may not be used after `free`: its slot may then belong to another `Local`. */
+/**
+ * A parameter or a local variable. It may not be used after `free`: its slot may then belong to another
+ * `Local`.
+ */
 export interface Local {
   readonly index: number;
   readonly type: ValueType;
@@ -43,9 +52,10 @@ interface LocalSlot extends Local {
 }
 
 /**
- * Emits the body of one function, instruction by instruction, in stack order. Types of operands are not tracked:
- * `WebAssembly.validate` on the finished module tells. A wrong label, a freed local or an immediate out of range is an INTERNAL error.
- * What grows beyond the limits of engines, or beyond `maxCodeBytes`, throws LIMIT_EXCEEDED while it is emitted.
+ * Emits the body of one function, instruction by instruction, in stack order. Types of operands are not
+ * tracked: `WebAssembly.validate` on the finished module tells. A wrong label, a freed local or an immediate
+ * out of range is an INTERNAL error. What grows beyond the limits of engines, or beyond `maxCodeBytes`,
+ * throws LIMIT_EXCEEDED while it is emitted.
  */
 export class FunctionBuilder implements FunctionRef {
   readonly index: number;
@@ -87,7 +97,10 @@ export class FunctionBuilder implements FunctionRef {
     return parameter;
   }
 
-  /** A local of `type`, in a freed slot when there is one: its value is then whatever was left there, not zero. */
+  /**
+   * A local of `type`, in a freed slot when there is one: its value is then whatever was left there, not
+   * zero.
+   */
   local(type: ValueType): Local {
     let index = this.#freeSlots.get(type)?.pop();
     if (index === undefined) {
@@ -194,7 +207,10 @@ export class FunctionBuilder implements FunctionRef {
     for (const index of indices) this.#code.byte(index);
   }
 
-  /** `offset` is 0..2^32-1; `memory` is the memory's index in the module. The alignment hint is the natural one. */
+  /**
+   * `offset` is 0..2^32-1; `memory` is the memory's index in the module. The alignment hint is the natural
+   * one.
+   */
   load(name: LoadName, offset: number, memory = 0): void {
     this.#access(LOAD[name], offset, memory);
   }

@@ -31,8 +31,8 @@ interface Limits {
 }
 
 /**
- * Builds one WebAssembly module: types, imports, functions, exports and element segments. Imported functions must be
- * declared before the first `function`, because they come first in the index space.
+ * Builds one WebAssembly module: types, imports, functions, exports and element segments. Imported functions
+ * must be declared before the first `function`, because they come first in the index space.
  */
 export class ModuleBuilder {
   readonly #types = new Map<string, FunctionType>();

@@ -22,7 +22,10 @@ function keys<T extends object>(table: T): (keyof T & string)[] {
   return Object.keys(table) as (keyof T & string)[]; // reason: Object.keys forgets the keys of a literal table
 }
 
-/** The lines that wabt prints for a function body. Its reader does not check types, so operands may be missing. */
+/**
+ * The lines that wabt prints for a function body. Its reader does not check types, so operands may be
+ * missing.
+ */
 function disassemble(body: (f: FunctionBuilder) => void): string[] {
   const m = new ModuleBuilder();
   m.importMemory('env', 'memory', { minPages: 1 });

@@ -1,7 +1,8 @@
 /**
- * Instruction names and their opcodes, grouped by the immediates that follow the opcode: WebAssembly core specification 2.0 section
- * 5.4, with the threads, relaxed SIMD and tail-call proposals. Instructions that a `FunctionBuilder` method encodes by itself
- * (control, constants, locals, calls, bulk memory, fence) are in `CONTROL`.
+ * Instruction names and their opcodes, grouped by the immediates that follow the opcode: WebAssembly core
+ * specification 2.0 section 5.4, with the threads, relaxed SIMD and tail-call proposals. Instructions that a
+ * `FunctionBuilder` method encodes by itself (control, constants, locals, calls, bulk memory, fence) are in
+ * `CONTROL`.
  *
  * An opcode is one byte, or `prefix << 16 | number` for the prefixed spaces.
  */

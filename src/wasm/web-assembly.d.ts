@@ -1,6 +1,7 @@
 /**
- * The part of the WebAssembly JavaScript interface that this project uses, on every host (TypeScript declares it only together
- * with the whole DOM, and Node's types leave it out). WebAssembly JavaScript Interface 2.0, section 5, with the threads proposal.
+ * The part of the WebAssembly JavaScript interface that this project uses, on every host (TypeScript declares
+ * it only together with the whole DOM, and Node's types leave it out). WebAssembly JavaScript Interface 2.0,
+ * section 5, with the threads proposal.
  */
 declare namespace WebAssembly {
   class Module {

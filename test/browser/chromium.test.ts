@@ -1,4 +1,7 @@
-/** The library as it is published, in headless Chromium: whole programs, kernels on all tiers, threads. Nothing leaves this machine. */
+/**
+ * The library as it is published, in headless Chromium: whole programs, kernels on all tiers, threads.
+ * Nothing leaves this machine.
+ */
 import assert from 'node:assert/strict';
 import { existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -1,4 +1,7 @@
-/** What the tests run in the browser, on a page or in a worker of its; the server gives it this file as JavaScript. */
+/**
+ * What the tests run in the browser, on a page or in a worker of its; the server gives it this file as
+ * JavaScript.
+ */
 
 import { KernelRunner } from '../../src/bench/kernel-runner.ts';
 import { differenceFrom } from '../../src/bench/kernels/kernel-benchmark.ts';
@@ -38,7 +41,9 @@ const collatzSteps = (first: number): number => {
   return steps;
 };
 
-/** Dispatches `collatz` through the runtime until `isEnough`; how often its results were right, and what ran. */
+/**
+ * Dispatches `collatz` through the runtime until `isEnough`; how often its results were right, and what ran.
+ */
 async function dispatchCollatz(threads: typeof webThreads, isEnough: () => boolean, workers?: number) {
   const COUNT = 65_536;
   const device = createEmulatedDevice({ processor: 'gfx90a', threads, ...(workers && { workers }) });

@@ -28,8 +28,9 @@ export function build(directory: string): void {
 }
 
 /**
- * Serves `/dist`, `/test` and `/examples`; a page with memory for several threads as `/isolated`, one without as `/plain`. The pages have an
- * import map; for workers, which import maps do not reach, the scripts are below `/bundled` with that import replaced, as bundlers do.
+ * Serves `/dist`, `/test` and `/examples`; a page with memory for several threads as `/isolated`, one without
+ * as `/plain`. The pages have an import map; for workers, which import maps do not reach, the scripts are
+ * below `/bundled` with that import replaced, as bundlers do.
  */
 export async function serve(dist: string): Promise<{ url: string } & Disposable> {
   const server = createServer((request, response) => {

@@ -1,4 +1,7 @@
-/** What the compiler makes of a program: regions and loops, and the WebAssembly of each, without what is there for rare cases. */
+/**
+ * What the compiler makes of a program: regions and loops, and the WebAssembly of each, without what is there
+ * for rare cases.
+ */
 import { LoopBody } from '../../src/emulator/jit/loops/loop-body.ts';
 import { LoopLowering } from '../../src/emulator/jit/loops/loop-lowering.ts';
 import { ChunkBody } from '../../src/emulator/jit/regions/chunk-body.ts';

@@ -20,7 +20,10 @@ class NodeText {
     return placeName(offset, this.#waveSize);
   }
 
-  /** Accesses, and values that are used more than once, in order; a `*` marks those that every lane has of its own. */
+  /**
+   * Accesses, and values that are used more than once, in order; a `*` marks those that every lane has of its
+   * own.
+   */
   lines(nodes: readonly Node[]): string[] {
     return nodes.flatMap((node) => {
       const { kind } = node.leaf;

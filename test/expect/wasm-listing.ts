@@ -1,6 +1,7 @@
 /**
- * WebAssembly as text while it is emitted: expressions instead of a stack, locals named for what they get first, places of the wave state by
- * name. What it listens to are the methods of `FunctionBuilder`, so that parts of a function can be left out.
+ * WebAssembly as text while it is emitted: expressions instead of a stack, locals named for what they get
+ * first, places of the wave state by name. What it listens to are the methods of `FunctionBuilder`, so that
+ * parts of a function can be left out.
  */
 import { STATE_MEMORY, VALIDITY_MAP } from '../../src/emulator/machine/layout.ts';
 import { FunctionBuilder, type Label, type Local } from '../../src/wasm/function.ts';

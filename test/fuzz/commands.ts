@@ -1,7 +1,8 @@
 /**
- * Damaged files through every command that takes files, in one process: `node test/fuzz/commands.ts [SECONDS] [FIRST-SEED] [PART]`, with PART of a
- * seed's command line to repeat. No input ends in INTERNAL, in another error than a WavewrightError, in more CPU time than the time limit and a few
- * seconds, or in more memory than it was given and what the process has anyway.
+ * Damaged files through every command that takes files, in one process:
+ * `node test/fuzz/commands.ts [SECONDS] [FIRST-SEED] [PART]`, with PART of a seed's command line to repeat.
+ * No input ends in INTERNAL, in another error than a WavewrightError, in more CPU time than the time limit
+ * and a few seconds, or in more memory than it was given and what the process has anyway.
  */
 import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';

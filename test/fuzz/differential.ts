@@ -1,4 +1,7 @@
-/** One program on two machines: what the host prints, and what the emulator prints at some optimisation levels. */
+/**
+ * One program on two machines: what the host prints, and what the emulator prints at some optimisation
+ * levels.
+ */
 import { type Device, type RunOptions, WavewrightError } from '../../src/index.ts';
 import { type Outcome, Output, runImage } from './run-image.ts';
 import type { Level, Toolchain } from './toolchain.ts';

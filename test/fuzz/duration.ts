@@ -1,6 +1,7 @@
 /**
- * The host has its turn in time, whatever code asks of the decoder, the compiler and the scheduler: code without end, many shapes in many modes,
- * large blocks and many branches. A call that advances the device returns soon, and a cancelled dispatch is over.
+ * The host has its turn in time, whatever code asks of the decoder, the compiler and the scheduler: code
+ * without end, many shapes in many modes, large blocks and many branches. A call that advances the device
+ * returns soon, and a cancelled dispatch is over.
  */
 
 import type { Device } from '../../src/device/device.ts';

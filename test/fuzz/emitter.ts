@@ -1,4 +1,6 @@
-/** Instructions by the names of their rows, which are the same on all targets, and small kernels made of them. */
+/**
+ * Instructions by the names of their rows, which are the same on all targets, and small kernels made of them.
+ */
 import { type Encoding, encodingsOf } from '../../src/isa/amdgpu/encoding/decode.ts';
 import { encodeFields, type FieldValues } from '../../src/isa/amdgpu/encoding/encode.ts';
 import { type Target, targetFor } from '../../src/isa/amdgpu/encoding/targets.ts';
@@ -73,7 +75,10 @@ export class Emitter {
     return this.emit('s_endpgm');
   }
 
-  /** Stores 8 bytes at each of some addresses: at s[0:1] is how many, and from byte 16 on are pairs of (address, value). */
+  /**
+   * Stores 8 bytes at each of some addresses: at s[0:1] is how many, and from byte 16 on are pairs of
+   * (address, value).
+   */
   poke(): number[] {
     const saddr = this.target.scalars.none;
     const next = [
@@ -91,8 +96,8 @@ export class Emitter {
   }
 
   /**
-   * Accesses at v1 = work-item * stride + base, which moves by a step in each turn: s[0:1] points to base, stride, turns, step, and a 64-bit
-   * pointer that `global` accesses add.
+   * Accesses at v1 = work-item * stride + base, which moves by a step in each turn: s[0:1] points to base,
+   * stride, turns, step, and a 64-bit pointer that `global` accesses add.
    */
   accesses(kind: 'lds' | 'scratch' | 'global', name: string): number[] {
     const fields: Record<typeof kind, FieldValues> = {

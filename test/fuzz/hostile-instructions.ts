@@ -1,4 +1,7 @@
-/** Instructions with operands at the borders of what an encoding can say: last registers of each file, smallest and largest offsets. */
+/**
+ * Instructions with operands at the borders of what an encoding can say: last registers of each file,
+ * smallest and largest offsets.
+ */
 import { decoderFor, type Encoding, encodingsOf } from '../../src/isa/amdgpu/encoding/decode.ts';
 import { bytesOf } from '../../src/isa/amdgpu/encoding/encode.ts';
 import type { Field, Format } from '../../src/isa/amdgpu/encoding/formats.ts';
@@ -12,8 +15,8 @@ import type { Random } from './random.ts';
 
 const ATTEMPTS = 12;
 /**
- * Steps between iterations and lanes: small, over granules and pages, huge, and those with which the last lane of 4, 8, 16, 32 or 64 is back at the
- * first one's place.
+ * Steps between iterations and lanes: small, over granules and pages, huge, and those with which the last
+ * lane of 4, 8, 16, 32 or 64 is back at the first one's place.
  */
 export const STRIDES = [
   ...[0, 4, 4, 4, 8, 12, 16, 64, 4096, -4, -64, 0x10000],

@@ -1,6 +1,6 @@
 /**
- * Instructions with operands and addresses at all borders, straight and in loops, on every executor from the same state: the same registers,
- * memory and faults, and canaries around all that the wave has.
+ * Instructions with operands and addresses at all borders, straight and in loops, on every executor from the
+ * same state: the same registers, memory and faults, and canaries around all that the wave has.
  */
 import type { AmdgpuEmulatorOptions } from '../../src/devices/emulated/amdgpu/emulator.ts';
 import { WAVE_VGPRS, waveSizeBytes } from '../../src/emulator/machine/layout.ts';
@@ -63,7 +63,10 @@ class Lockstep implements Subject {
     for (const machine of this.#machines) machine.checkAll(tally);
   }
 
-  /** Registers whose lanes have one address, addresses at equal distances that meet an edge in some lane, or each its own. */
+  /**
+   * Registers whose lanes have one address, addresses at equal distances that meet an edge in some lane, or
+   * each its own.
+   */
   #registers(random: Random): Uint32Array {
     const machine = this.#machines[0]!;
     const { memory } = machine.emulator;
@@ -131,7 +134,10 @@ class Lockstep implements Subject {
   }
 }
 
-/** What differs from the reference; of a fault's lane and address from the handlers, which make several lanes' accesses at once. */
+/**
+ * What differs from the reference; of a fault's lane and address from the handlers, which make several lanes'
+ * accesses at once.
+ */
 function difference(
   found: WaveOutcome,
   reference: WaveOutcome,

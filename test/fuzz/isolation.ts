@@ -1,6 +1,7 @@
 /**
- * Dispatches keep to themselves: all memory that is not the GPU's is the same before and after each, waves beside a hostile one keep their
- * registers, all executors store the same, and nothing of an earlier kernel shows in registers, LDS and scratch of a later one.
+ * Dispatches keep to themselves: all memory that is not the GPU's is the same before and after each, waves
+ * beside a hostile one keep their registers, all executors store the same, and nothing of an earlier kernel
+ * shows in registers, LDS and scratch of a later one.
  */
 
 import type { Device } from '../../src/device/device.ts';
@@ -300,7 +301,8 @@ class Isolation implements Subject {
     };
     for (const rig of this.#rigs) run(rig);
     const found = [...ends].filter(([, end]) => end !== undefined);
-    // Where lanes make several accesses, which fails first is the executor's business, but not whether one does.
+    // Where lanes make several accesses, which fails first is the executor's business, but not whether one
+    // does.
     const isFault = (end: string | undefined): boolean => !end?.startsWith('complete');
     const [first, ...others] = found;
     for (const other of others) {

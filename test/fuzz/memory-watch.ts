@@ -1,6 +1,7 @@
 /**
- * Watches all memory of an emulated device that is not the GPU's: what a dispatch, or the host that serves packets, may change is said in one
- * place; all other bytes must stay as they are. Devices must be made after this module was loaded.
+ * Watches all memory of an emulated device that is not the GPU's: what a dispatch, or the host that serves
+ * packets, may change is said in one place; all other bytes must stay as they are. Devices must be made after
+ * this module was loaded.
  */
 
 import type { Device } from '../../src/device/device.ts';
@@ -143,7 +144,10 @@ export class MemoryWatch {
     return this.#regions.freed;
   }
 
-  /** The only bytes that may change in a phase: what kernels may store to; while they run, LDS and the state of waves and code, too. */
+  /**
+   * The only bytes that may change in a phase: what kernels may store to; while they run, LDS and the state
+   * of waves and code, too.
+   */
   #mayChange(memory: Area['memory'], phase: Phase): Span[] {
     const isOpen = ({ permissions, isEmulators }: Watched): boolean =>
       isEmulators ? phase === 'run' : (permissions & MAY_WRITE) !== 0;
@@ -177,7 +181,10 @@ export class MemoryWatch {
     Buffer.from(this.memory.buffer, start, sizeBytes).copy(area.last, start - area.start);
   }
 
-  /** Throws `Found` when something changed since `accept` that must not have. Regions that came or went since then are left out. */
+  /**
+   * Throws `Found` when something changed since `accept` that must not have. Regions that came or went since
+   * then are left out.
+   */
   check(phase: Phase, tally: Tally): void {
     for (const area of this.#areas) this.#checkArea(area, phase);
     this.#checkMap();

@@ -1,6 +1,9 @@
 /**
- * What the safety oracles share: iterations that one seed decides, counts, findings with a command that repeats them, and a command line:
- * `node test/fuzz/NAME.ts [--target=all|gfx90a,...] [--seconds=N | --iterations=N] [--seed=S] [--findings=N] [--ignore=REGEX]`.
+ * What the safety oracles share: iterations that one seed decides, counts, findings with a command that
+ * repeats them, and a command line.
+ *
+ *     node test/fuzz/NAME.ts [--target=all|gfx90a,...] [--seconds=N | --iterations=N] [--seed=S]
+ *       [--findings=N] [--ignore=REGEX]
  */
 import { writeSync } from 'node:fs';
 import path from 'node:path';
@@ -12,8 +15,8 @@ import { Random } from './random.ts';
 export const ORACLE_TARGETS = ['gfx90a', 'gfx942', 'gfx1030', 'gfx1100', 'gfx1200'] as const;
 
 /**
- * `difference`: executors disagree; `escape`: bytes changed, or were seen, that no GPU code may reach; `internal`: INTERNAL, or an error that is no
- * WavewrightError; `hang`: host work took longer than its bound.
+ * `difference`: executors disagree; `escape`: bytes changed, or were seen, that no GPU code may reach;
+ * `internal`: INTERNAL, or an error that is no WavewrightError; `hang`: host work took longer than its bound.
  */
 export type FindingKind = 'difference' | 'escape' | 'internal' | 'hang';
 
@@ -86,7 +89,10 @@ export interface Subject extends Disposable {
 
 export interface Oracle {
   readonly name: string;
-  /** Iterations that one subject lives for: what it keeps decoded and compiled stays small, and seeds repeat from where it began. */
+  /**
+   * Iterations that one subject lives for: what it keeps decoded and compiled stays small, and seeds repeat
+   * from where it began.
+   */
   readonly lifetime: number;
   /** An iteration that takes longer is out of control. */
   readonly stuckMs: number;
@@ -176,7 +182,10 @@ function iterate(
   return { kind: 'hang', text: `the iteration took ${Math.round(durationMs)} ms of CPU: ${tally.doing}` };
 }
 
-/** Seconds of the process's CPU, and of the clock, after which an iteration that has not come back is given up, with the process. */
+/**
+ * Seconds of the process's CPU, and of the clock, after which an iteration that has not come back is given
+ * up, with the process.
+ */
 const WATCHDOG_CPU_SECONDS = 60;
 const WATCHDOG_SECONDS = 900;
 const WATCHDOG = `

@@ -1,6 +1,6 @@
 /**
- * Packets, descriptors, signals and mailboxes with any contents, from the host and from kernels: what serves them changes nothing but what
- * kernels may store to, throws nothing, and all executors end the same way.
+ * Packets, descriptors, signals and mailboxes with any contents, from the host and from kernels: what serves
+ * them changes nothing but what kernels may store to, throws nothing, and all executors end the same way.
  */
 
 import { createHash } from 'node:crypto';
@@ -150,7 +150,10 @@ class Rig implements Disposable {
     return new DataView(bytes.buffer, bytes.byteOffset, sizeBytes);
   }
 
-  /** One iteration; what came of it, comparable with that of another device unless it named what only this one has. */
+  /**
+   * One iteration; what came of it, comparable with that of another device unless it named what only this one
+   * has.
+   */
   run(random: Random, tally: Tally): string | undefined {
     this.#tally = tally;
     this.#fill(this.#data, DATA_SIZE);
@@ -217,7 +220,9 @@ class Rig implements Disposable {
     view.setBigUint64(SIGNAL.eventId, BigInt(random.next()), true);
   }
 
-  /** Addresses that packets, signals and kernels may name. `usesOwn`: those of the emulator's own regions too. */
+  /**
+   * Addresses that packets, signals and kernels may name. `usesOwn`: those of the emulator's own regions too.
+   */
   #anyPlace(random: Random, usesOwn: boolean): Place {
     const { live, memory: inner } = this.watch;
     const named = (label: string): Place => {

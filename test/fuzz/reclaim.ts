@@ -1,6 +1,6 @@
 /**
- * Memory that is freed and used again while kernels store to it and run from it: no store arrives in what was allocated there since, and no code
- * runs that was there before.
+ * Memory that is freed and used again while kernels store to it and run from it: no store arrives in what was
+ * allocated there since, and no code runs that was there before.
  */
 
 import type { Device } from '../../src/device/device.ts';
@@ -90,7 +90,8 @@ class Rig implements Disposable {
     this.#advance(random.between(2, 6));
     spin(random.below(4));
     memory.free(region);
-    // Kernels may not store there: what was checked after the free is refused, only what was checked before it can arrive.
+    // Kernels may not store there: what was checked after the free is refused, only what was checked before
+    // it can arrive.
     const since = { label: 'allocated since', readOnly: true };
     const others = [memory.allocate(size, since)];
     if (random.chance(50)) {

@@ -1,6 +1,7 @@
 /**
- * Random words in every part of the buffer that a program shares with the RPC server: `rpc-words.ts [WORDS] [SEED]`. Anything but a
- * WavewrightError, or a poll that takes seconds, ends the process with what it takes to repeat it.
+ * Random words in every part of the buffer that a program shares with the RPC server:
+ * `rpc-words.ts [WORDS] [SEED]`. Anything but a WavewrightError, or a poll that takes seconds, ends the
+ * process with what it takes to repeat it.
  */
 import assert from 'node:assert/strict';
 import { WavewrightError } from '../../src/base/errors.ts';
@@ -95,7 +96,10 @@ class Session {
     this.#server = new RpcServer(generation, this.#layout, new Uint8Array(buffer), createHost(random), options);
   }
 
-  /** Fills the packets of one port and hands them over, or does something that no client does; the words that it wrote. */
+  /**
+   * Fills the packets of one port and hands them over, or does something that no client does; the words that
+   * it wrote.
+   */
   step(): number {
     const random = this.#random;
     const { mailboxA, mailboxB, portCount } = this.#layout;

@@ -1,6 +1,7 @@
 /**
- * Runs damaged copies of a program: `run-mutated-images.ts IMAGE FIRST COUNT`. Prints a line `NUMBER OUTCOME` for each: `status N` or the
- * code of the error. Anything but a WavewrightError ends the process, and after all of them the undamaged program must still run.
+ * Runs damaged copies of a program: `run-mutated-images.ts IMAGE FIRST COUNT`. Prints a line `NUMBER OUTCOME`
+ * for each: `status N` or the code of the error. Anything but a WavewrightError ends the process, and after
+ * all of them the undamaged program must still run.
  */
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';

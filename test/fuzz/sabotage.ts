@@ -1,6 +1,7 @@
 /**
- * Takes checks out of a copy of the sources, one at a time, and runs the suite that is to notice: `node test/fuzz/sabotage.ts [NAME-PART]`. A
- * check that nobody misses is not tested. Prints how long each took to be missed; exits 1 when one was not within a minute.
+ * Takes checks out of a copy of the sources, one at a time, and runs the suite that is to notice:
+ * `node test/fuzz/sabotage.ts [NAME-PART]`. A check that nobody misses is not tested. Prints how long each
+ * took to be missed; exits 1 when one was not within a minute.
  */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';

@@ -46,8 +46,8 @@ export class Toolchain {
   }
 
   /**
-   * A program for a processor: front end, link-time optimisation and code generation at `level`; `undefined` when the compiler crashes or
-   * cannot select instructions for what it made itself of the program.
+   * A program for a processor: front end, link-time optimisation and code generation at `level`; `undefined`
+   * when the compiler crashes or cannot select instructions for what it made itself of the program.
    */
   async forDevice(source: string, level: Level, processor: string): Promise<Buffer | undefined> {
     try {

@@ -1,6 +1,7 @@
 /**
- * One wave with its memory on one executor, between canaries: guards behind and before its state, LDS, scratch and data, filled with bytes that
- * are others on each executor, so that what is read there shows too. Machines that are made alike have everything in the same places.
+ * One wave with its memory on one executor, between canaries: guards behind and before its state, LDS,
+ * scratch and data, filled with bytes that are others on each executor, so that what is read there shows too.
+ * Machines that are made alike have everything in the same places.
  */
 
 import { AmdgpuEmulator, type AmdgpuEmulatorOptions } from '../../src/devices/emulated/amdgpu/emulator.ts';
@@ -167,7 +168,10 @@ export class WaveMachine implements Disposable {
     return this.data + VALID_SIZE;
   }
 
-  /** Puts code into memory, with s_trap twice behind it: all registers count, and a branch over one dword ends too. */
+  /**
+   * Puts code into memory, with s_trap twice behind it: all registers count, and a branch over one dword ends
+   * too.
+   */
   place(words: readonly number[]): number {
     const at = this.code + this.#codeSize;
     const [trap, end] = this.emulator.target.families.includes('gfx11')

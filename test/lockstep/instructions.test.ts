@@ -1,4 +1,7 @@
-/** Every row with semantics, in each of its encodings, from random states: the handlers and compiled code do what the reference executor does. */
+/**
+ * Every row with semantics, in each of its encodings, from random states: the handlers and compiled code do
+ * what the reference executor does.
+ */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { WavewrightError } from '../../src/base/errors.ts';
@@ -20,7 +23,10 @@ const MEMORY_FILLS: Fill[] = ['contiguous', 'broadcast', 'pointers', 'small', 'r
 const ALL_LANES = -1n;
 const EXECS = [0x0ffffff0ffff0001n, 0x8000000000000000n, 0n, 0x5a5a5a5af0f0ffffn];
 
-/** How many states each encoding gets: fewer where a target has most rows from another, and one where a format only moves lanes before. */
+/**
+ * How many states each encoding gets: fewer where a target has most rows from another, and one where a format
+ * only moves lanes before.
+ */
 const TARGETS = [
   ['gfx908', 64, 1],
   ['gfx90a', 64, 2],
@@ -35,7 +41,10 @@ interface Code {
   readonly words: readonly number[];
   readonly text: string;
   readonly mode: number;
-  /** False where two stores of one instruction overlap, or two of its accesses fault: which lane's comes first is open, and one lane runs. */
+  /**
+   * False where two stores of one instruction overlap, or two of its accesses fault: which lane's comes first
+   * is open, and one lane runs.
+   */
   readonly isOrdered: boolean;
 }
 
@@ -43,7 +52,8 @@ for (const [processor, waveSize, states] of TARGETS) {
   const target = targetFor(processor);
   const lockstep = new Lockstep(processor, waveSize);
   const byFormat = Map.groupBy(
-    // Jumps leave the handlers for the scheduler, which the reference does at once: whole programs cover them.
+    // Jumps leave the handlers for the scheduler, which the reference does at once: whole programs cover
+    // them.
     ROWS.filter((row) => isChosen(row) && row.semantics && row.flags.terminator !== 'jump').flatMap((row) =>
       encodingsOf(row, target),
     ),
@@ -78,7 +88,8 @@ for (const [processor, waveSize, states] of TARGETS) {
         }
       };
       const all = Array.from({ length: name.includes('_DPP') ? 1 : states }, () => encodings).flat();
-      // Vector instructions are compiled a few together, which takes less time; v_cmpx among them soon leaves few lanes.
+      // Vector instructions are compiled a few together, which takes less time; v_cmpx among them soon leaves
+      // few lanes.
       const together = name.startsWith('VOPC') ? 3 : name.startsWith('V') ? 8 : 1;
       for (let first = 0; first < all.length; first += together) {
         const mode = MODES[random() % MODES.length]! | ROUNDINGS[random() % ROUNDINGS.length]!;

@@ -1,6 +1,7 @@
 /**
- * Random programs on the reference executor, the handlers and compiled code, from the same state: registers, memory and faults must be the
- * same at the end. `WAVEWRIGHT_SEEDS=FROM:COUNT` runs other programs than the usual ones.
+ * Random programs on the reference executor, the handlers and compiled code, from the same state: registers,
+ * memory and faults must be the same at the end. `WAVEWRIGHT_SEEDS=FROM:COUNT` runs other programs than the
+ * usual ones.
  */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -39,7 +40,8 @@ function compare(lockstep: Lockstep, random: () => number, seed: number, words: 
     lockstep.randomize(random, fill, BigInt.asUintN(64, EXECS[random() % EXECS.length]!), mode, 'global');
     lockstep.setWindow(WINDOW_SGPR);
     const reference = lockstep.run(record, 'reference', 1_000_000, true);
-    // An instruction with two accesses makes both for 4 lanes at a time: another of them may be the first to fault.
+    // An instruction with two accesses makes both for 4 lanes at a time: another of them may be the first to
+    // fault.
     const handlers = reference.fault === undefined ? undefined : lockstep.run(record, 'handlers', 1_000_000, true);
     assert.equal(handlers && handlers.fault === undefined, handlers && false, `seed ${seed}: no fault`);
     const expected = handlers ?? reference;

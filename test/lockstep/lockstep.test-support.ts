@@ -51,7 +51,10 @@ const INTERESTING = [
   0x3ff00000, 0x7ff00000,
 ];
 
-/** `contiguous` and `broadcast`: registers that are addresses of neighbouring dwords, or of one, in global memory or LDS. */
+/**
+ * `contiguous` and `broadcast`: registers that are addresses of neighbouring dwords, or of one, in global
+ * memory or LDS.
+ */
 export type Fill = 'pointers' | 'contiguous' | 'broadcast' | 'small' | 'interesting' | 'random';
 
 /** What runs a program; `jit` without T2, `vertical` with it wherever it is possible. */
@@ -68,7 +71,10 @@ export interface Outcome {
   readonly memory: Uint32Array;
 }
 
-/** An emulator with one wave, its memory and code. Two of them that are made alike have everything in the same places. */
+/**
+ * An emulator with one wave, its memory and code. Two of them that are made alike have everything in the same
+ * places.
+ */
 class Machine {
   readonly emulator: AmdgpuEmulator;
   readonly wave: number;
@@ -113,7 +119,10 @@ export class Lockstep {
     this.#reference = new ReferenceExecutor(this.#plain.emulator, waveSize);
   }
 
-  /** Puts code into memory, followed by s_trap twice (all registers count), so that a branch over one dword ends too; returns where. */
+  /**
+   * Puts code into memory, followed by s_trap twice (all registers count), so that a branch over one dword
+   * ends too; returns where.
+   */
   place(words: readonly number[], mode: number): number {
     const at = this.#codeSize;
     this.#codeSize += (words.length + 3) * 4;
@@ -186,7 +195,10 @@ export class Lockstep {
     this.#initial[register + 1] = this.#plain.emulator.memory.windowHi;
   }
 
-  /** Runs the code at `at` until it ends, in turns of `budget` instructions; a new MODE ends it, or the wave goes on with it. */
+  /**
+   * Runs the code at `at` until it ends, in turns of `budget` instructions; a new MODE ends it, or the wave
+   * goes on with it.
+   */
   run(at: number, on: Runner, budget = 1000, mayChangeMode = false): Outcome {
     const machine = on === 'jit' ? this.#compiled : on === 'vertical' ? this.#vertical : this.#plain;
     const { memory, state: own } = machine.emulator;
@@ -235,7 +247,9 @@ export class Lockstep {
   }
 }
 
-/** What differs first, in words; undefined when nothing does. After a fault only the fault itself is compared. */
+/**
+ * What differs first, in words; undefined when nothing does. After a fault only the fault itself is compared.
+ */
 export function difference(found: Outcome, reference: Outcome, waveSize = 64): string | undefined {
   if (found.fault !== reference.fault) return `fault '${found.fault}', reference '${reference.fault}'`;
   if (found.fault !== undefined) return undefined;

@@ -1,6 +1,7 @@
 /**
- * Random programs: straight lines, branches around code, loops, EXEC masks, memory in a window, and moves between lanes, from the rows.
- * Scalar registers from s94 and v100 on belong to the generator: s[94:95] holds the window's address.
+ * Random programs: straight lines, branches around code, loops, EXEC masks, memory in a window, and moves
+ * between lanes, from the rows. Scalar registers from s94 and v100 on belong to the generator: s[94:95] holds
+ * the window's address.
  */
 
 import assert from 'node:assert/strict';
@@ -269,7 +270,10 @@ export class KernelGenerator {
     }
   }
 
-  /** v[100:101] = the window's address + v100, signed or not, times a power of two, as compilers for gfx9 compute it. */
+  /**
+   * v[100:101] = the window's address + v100, signed or not, times a power of two, as compilers for gfx9
+   * compute it.
+   */
   #indexWindow(): void {
     const high = ADDRESS_VGPR + 1;
     const shift = this.#below(3);
@@ -440,7 +444,10 @@ export class KernelGenerator {
     else this.#global('global_load_dword', register, this.#below(8) * 4, false);
   }
 
-  /** As compilers write it: s_and_saveexec, with a branch around or not, the other side perhaps, and EXEC again. */
+  /**
+   * As compilers write it: s_and_saveexec, with a branch around or not, the other side perhaps, and EXEC
+   * again.
+   */
   #lanesMasked(size: number, depth: number): void {
     const saved = SAVED_EXEC[depth]!;
     const body = (isWanted?: (name: string) => boolean): void => this.#lanesBody(size, depth + 1, isWanted);

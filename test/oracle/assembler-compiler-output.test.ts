@@ -1,6 +1,7 @@
 /**
- * What compilers write assembles to what they assemble it to themselves: `clang -S` at all levels, with and without debug information,
- * against LLVM's assembler for the same text and against clang's own object. WAVEWRIGHT_SCALE=full takes 300 files.
+ * What compilers write assembles to what they assemble it to themselves: `clang -S` at all levels, with and
+ * without debug information, against LLVM's assembler for the same text and against clang's own object.
+ * WAVEWRIGHT_SCALE=full takes 300 files.
  */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
@@ -92,8 +93,9 @@ function compile({ source, processor, flavour, options }: Sample, text: string, 
 }
 
 /**
- * Sections with their sizes, symbols and relocations. The bytes of clang's own object differ in places from what its own assembler makes
- * of its text, and so does its line table, to which the text does not say where functions end; an empty section is in the text alone.
+ * Sections with their sizes, symbols and relocations. The bytes of clang's own object differ in places from
+ * what its own assembler makes of its text, and so does its line table, to which the text does not say where
+ * functions end; an empty section is in the text alone.
  */
 function comparable({ header, sections, symbols, relocations }: ObjectDescription): unknown {
   const kept = sections

@@ -1,6 +1,6 @@
 /**
- * The assembler against LLVM's: the texts of random instructions, the objects of compiled sources section by section, and what linked
- * code objects do.
+ * The assembler against LLVM's: the texts of random instructions, the objects of compiled sources section by
+ * section, and what linked code objects do.
  */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
@@ -65,7 +65,9 @@ const ABSENT = /^image_/;
 /** Texts that one process of llvm-mc takes. */
 const BATCH = 50_000;
 const SAMPLES_PER_ENCODING = 110;
-/** Of all texts, those that LLVM's assembler refuses and ours takes: combinations that its many checks find. */
+/**
+ * Of all texts, those that LLVM's assembler refuses and ours takes: combinations that its many checks find.
+ */
 const LENIENCY = 0.02;
 
 for (const [processor, waveSize] of [

@@ -1,4 +1,7 @@
-/** The baselines in C compute what the models compute, and answer with times. PoCL is measured where it is installed, and not needed here. */
+/**
+ * The baselines in C compute what the models compute, and answer with times. PoCL is measured where it is
+ * installed, and not needed here.
+ */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';

@@ -1,6 +1,7 @@
 /**
- * Programs of csmith on this machine and on emulated GPUs, alternately at -O0 and -O2: the checksums must agree. csmith also
- * makes programs that never end, and programs that clang 19 cannot compile for gfx90a; both are replaced by others.
+ * Programs of csmith on this machine and on emulated GPUs, alternately at -O0 and -O2: the checksums must
+ * agree. csmith also makes programs that never end, and programs that clang 19 cannot compile for gfx90a;
+ * both are replaced by others.
  */
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';

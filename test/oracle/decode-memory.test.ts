@@ -12,7 +12,10 @@ import { llvmDisassemble } from './llvm-mc.ts';
 const NO_SCALAR = [0x7f, 124, 125];
 const withoutScalar = (sample: FieldValues): FieldValues[] => NO_SCALAR.map((saddr) => ({ ...sample, saddr }));
 
-/** Fields that make the encodings of a format valid, whatever the opcode; those that a target lacks are left out. */
+/**
+ * Fields that make the encodings of a format valid, whatever the opcode; those that a target lacks are left
+ * out.
+ */
 const SAMPLES: Readonly<Partial<Record<FormatName, readonly FieldValues[]>>> = {
   DS: [{ addr: 2 }, {}, { gds: 1, addr: 2 }, { gds: 1 }],
   FLAT: [{ addr: 2, data: 4, vdst: 8 }, ...withoutScalar({ addr: 2, data: 4, vdst: 8 })],

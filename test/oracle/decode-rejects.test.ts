@@ -1,4 +1,7 @@
-/** What is an instruction and what is none, against LLVM's disassembler: plausible encodings with wrong bits, and random words. */
+/**
+ * What is an instruction and what is none, against LLVM's disassembler: plausible encodings with wrong bits,
+ * and random words.
+ */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { type Decoder, decoderFor, encodingsOf } from '../../src/isa/amdgpu/encoding/decode.ts';

@@ -9,7 +9,9 @@ import { scalarText } from '../../src/isa/amdgpu/encoding/registers.ts';
 import { targetFor } from '../../src/isa/amdgpu/encoding/targets.ts';
 import { llvmDisassemble } from './llvm-mc.ts';
 
-/** Fields that make the encodings of a format valid: LLVM refuses operands that an instruction does not have. */
+/**
+ * Fields that make the encodings of a format valid: LLVM refuses operands that an instruction does not have.
+ */
 const SAMPLES: Readonly<Partial<Record<FormatName, readonly FieldValues[]>>> = {
   SOP1: [{ sdst: 16, ssrc0: 2 }, { sdst: 16 }, { ssrc0: 2 }, { sdst: 16, ssrc0: 131 }],
   SOP2: [

@@ -14,7 +14,9 @@ const DWORDS: FieldValues = { src0_sel: 6, dst_sel: 6 };
 const LANES: FieldValues = { bank_mask: 15, row_mask: 15 };
 const ROW_NEW_BROADCAST = 0x150;
 
-/** Fields that make the encodings of a format valid: LLVM refuses operands that an instruction does not have. */
+/**
+ * Fields that make the encodings of a format valid: LLVM refuses operands that an instruction does not have.
+ */
 const SAMPLES: Readonly<Partial<Record<FormatName, readonly FieldValues[]>>> = {
   VOP1: [{ vdst: 2, src0: v(4) }, { vdst: 2, src0: 8 }, {}],
   VOP2: [
@@ -96,7 +98,10 @@ const TARGETS: readonly { readonly target: Target; readonly waveSize: 32 | 64 }[
   { target: targetFor('gfx1100'), waveSize: 64 },
 ];
 
-/** Opcodes of VOP2 that are followed by a literal, v_madmk and the like; nothing else may follow the 32-bit formats here. */
+/**
+ * Opcodes of VOP2 that are followed by a literal, v_madmk and the like; nothing else may follow the 32-bit
+ * formats here.
+ */
 const WITH_LITERAL = { gfx9: [23, 24, 36, 37], later: [44, 45, 55, 56] } as const;
 const LITERAL = 0x12345678;
 

@@ -139,7 +139,10 @@ export interface RunOptions {
   readonly more?: (executable: Executable) => readonly bigint[];
 }
 
-/** Kernel `k` of the linked code objects, with 64 numbers for results; the packet says nothing of private memory. */
+/**
+ * Kernel `k` of the linked code objects, with 64 numbers for results; the packet says nothing of private
+ * memory.
+ */
 export function run(
   processor: string,
   readers: readonly CodeObjectReader[],

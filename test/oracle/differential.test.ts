@@ -1,6 +1,7 @@
 /**
- * Generated C programs on this machine and on emulated GPUs, at -O0 and -O2: every checksum must agree. A disagreement names the
- * seed, on which the GPU depends; `WAVEWRIGHT_SEEDS=FROM:COUNT` runs other programs than the usual ones.
+ * Generated C programs on this machine and on emulated GPUs, at -O0 and -O2: every checksum must agree. A
+ * disagreement names the seed, on which the GPU depends; `WAVEWRIGHT_SEEDS=FROM:COUNT` runs other programs
+ * than the usual ones.
  */
 import assert from 'node:assert/strict';
 import path from 'node:path';

@@ -1,4 +1,7 @@
-/** Text of instructions against LLVM's disassembler: the checked-in code objects, samples of every encoding, immediates, random words. */
+/**
+ * Text of instructions against LLVM's disassembler: the checked-in code objects, samples of every encoding,
+ * immediates, random words.
+ */
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { globSync } from 'node:fs';
@@ -41,7 +44,10 @@ const IMMEDIATES_GFX12 = [
 ];
 
 interface Subject extends LlvmTarget {
-  /** How many instructions the checked-in code objects have at least; absent: there are none of this wave size. */
+  /**
+   * How many instructions the checked-in code objects have at least; absent: there are none of this wave
+   * size.
+   */
   readonly instructionCount?: number;
   readonly immediates: readonly string[];
   /** An instruction that spells 8 bits, and its fields. */

@@ -1,6 +1,6 @@
 /**
- * The compiled gfx942 kernels of `vectors-gfx942.test.ts` as code objects, run as `wavewright dispatch` runs kernels: descriptor,
- * queue, packet, arguments.
+ * The compiled gfx942 kernels of `vectors-gfx942.test.ts` as code objects, run as `wavewright dispatch` runs
+ * kernels: descriptor, queue, packet, arguments.
  */
 import assert from 'node:assert/strict';
 import { existsSync, readFileSync } from 'node:fs';
@@ -57,7 +57,10 @@ ${bytes(code.subarray(Entry))}.size ${name}, .-${name}
   return linkCodeObject([{ bytes: assembleFile(source, { processor: 'gfx942' }), name: `${name}.o` }]);
 }
 
-/** The recorded segment in steps of 8 bytes: the address of a buffer becomes that buffer. Undefined where one stands in two places. */
+/**
+ * The recorded segment in steps of 8 bytes: the address of a buffer becomes that buffer. Undefined where one
+ * stands in two places.
+ */
 function argumentsOf({ Kernarg, Bufs, folder }: KernelVector): DispatchArgument[] | undefined {
   const segment = Buffer.from(Kernarg.padEnd(Math.ceil(Kernarg.length / 16) * 16, '0'), 'hex');
   const used = new Set<string>();

@@ -1,4 +1,7 @@
-/** Encodings of every instruction with plausible operands and modifiers, for comparison with other tools. Reproducible. */
+/**
+ * Encodings of every instruction with plausible operands and modifiers, for comparison with other tools.
+ * Reproducible.
+ */
 import { type Encoding, encodingsOf } from '../../src/isa/amdgpu/encoding/decode.ts';
 import { encodeFields } from '../../src/isa/amdgpu/encoding/encode.ts';
 import { type Family, type Field, generationOf } from '../../src/isa/amdgpu/encoding/formats.ts';
@@ -99,7 +102,10 @@ function sampleWords(encoding: Encoding, r: Random, families: readonly Family[])
   return [...words, pick(r, [r(2 ** 32), r(70), 0x3f800000, 0x12345678, 0x3e22f983, 0x3c00, 0xfffffff8])];
 }
 
-/** `perEncoding` samples of every encoding of the rows on a processor; at least two dwords each, the last one a literal or unused where a literal can follow. */
+/**
+ * `perEncoding` samples of every encoding of the rows on a processor; at least two dwords each, the last one
+ * a literal or unused where a literal can follow.
+ */
 export function encodingSamples(
   perEncoding: number,
   seed: number,

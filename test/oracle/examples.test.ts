@@ -1,4 +1,7 @@
-/** The examples against their sources: every code object is what clang 19 makes of it, every expected result what the host computes. */
+/**
+ * The examples against their sources: every code object is what clang 19 makes of it, every expected result
+ * what the host computes.
+ */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from 'node:fs';

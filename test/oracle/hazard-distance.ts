@@ -2,7 +2,10 @@
 import { HAZARDS } from '../../src/isa/amdgpu/effects/hazards.ts';
 import type { Place } from './wait-simulation.ts';
 
-/** The hazard between an instruction and one shortly before it, in words. `countsNops`: else s_nop is as if it were not there. */
+/**
+ * The hazard between an instruction and one shortly before it, in words. `countsNops`: else s_nop is as if it
+ * were not there.
+ */
 export function hazardAt(places: readonly Place[], number: number, countsNops = true): string | undefined {
   const after = places[number]!;
   for (const { name, waitStates, via } of HAZARDS) {

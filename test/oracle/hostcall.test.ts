@@ -1,4 +1,7 @@
-/** HIP's printf, assert and malloc and OpenCL's printf, built by clang with AMD's device libraries, and run by `dispatch`. */
+/**
+ * HIP's printf, assert and malloc and OpenCL's printf, built by clang with AMD's device libraries, and run by
+ * `dispatch`.
+ */
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -81,7 +84,10 @@ extern "C" KERNEL void k(int *out, const char *text) {
 }
 `;
 
-/** The libraries of this version hold no \`__printf_alloc\` that clang 19 would use, so the sources have theirs. */
+/**
+ * The libraries of this version hold no \`__printf_alloc\` that clang 19 would use, so the sources have
+ * theirs.
+ */
 const BUFFERED = `${HIP_PRINTF}
 extern "C" __attribute__((device, used, noinline)) __attribute__((address_space(1))) char *__printf_alloc(unsigned bytes) {
   unsigned *head = (unsigned *)((ulong *)__builtin_amdgcn_implicitarg_ptr())[9];
@@ -193,7 +199,8 @@ for (const { flags, processors, waveSize } of HAS_DEVICE_LIBRARIES ? DEVICE_LIBR
     }
   });
 
-  // The allocator of this version of the libraries reads a clock that gfx11 does not have, which the compiler removes with the function around it.
+  // The allocator of this version of the libraries reads a clock that gfx11 does not have, which the compiler
+  // removes with the function around it.
   test(`HIP's malloc: ${target}`, {
     skip: processor.startsWith('gfx11') && 'the libraries have none for gfx11',
   }, () => {

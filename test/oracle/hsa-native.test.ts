@@ -1,6 +1,7 @@
 /**
- * The native device, `hsa:N`: against a library of our own that has the ABI of libhsa-runtime64.so.1 and records calls, and against the real
- * one where it is installed, which must say that there is no device on a machine without a GPU.
+ * The native device, `hsa:N`: against a library of our own that has the ABI of libhsa-runtime64.so.1 and
+ * records calls, and against the real one where it is installed, which must say that there is no device on a
+ * machine without a GPU.
  */
 import assert from 'node:assert/strict';
 import { execFileSync, spawnSync } from 'node:child_process';

@@ -1,6 +1,6 @@
 /**
- * Recorded kernel dispatches: machine code, kernel arguments, memory before and after. One folder per kernel holds `dispatches.jsonl`,
- * one object a line, and the buffers' contents as files.
+ * Recorded kernel dispatches: machine code, kernel arguments, memory before and after. One folder per kernel
+ * holds `dispatches.jsonl`, one object a line, and the buffers' contents as files.
  */
 
 import { readdirSync, readFileSync } from 'node:fs';
@@ -58,14 +58,20 @@ const KERNARG_SIZE_BYTES = 4096;
 const PRIVATE_SIZE_BYTES = 16384;
 const FLOAT_MODE_BITS = 0xff;
 
-/** compute_pgm_rsrc1 from bit 12 on as MODE; records without these bits are from before the kernel's descriptor set them. */
+/**
+ * compute_pgm_rsrc1 from bit 12 on as MODE; records without these bits are from before the kernel's
+ * descriptor set them.
+ */
 export function modeOf(rsrc1: number): number {
   const floatMode = (rsrc1 >> 12) & FLOAT_MODE_BITS;
   if (floatMode === 0) return DEFAULT_MODE;
   return floatMode | ((rsrc1 >> 21) & 1 ? 0x100 : 0) | ((rsrc1 >> 23) & 1 ? 0x200 : 0);
 }
 
-/** compute_pgm_rsrc2: bits 1 to 5 count the user SGPRs, bits 7 to 9 enable the workgroup ids, bits 11 and 12 the work-item ids. */
+/**
+ * compute_pgm_rsrc2: bits 1 to 5 count the user SGPRs, bits 7 to 9 enable the workgroup ids, bits 11 and 12
+ * the work-item ids.
+ */
 function registersOf(rsrc2: number): Pick<AmdgpuLaunch, 'workgroupIdSgprs' | 'workItemIdComponents'> {
   let next = (rsrc2 >> 1) & 31;
   const id = (bit: number): number | undefined => ((rsrc2 >> bit) & 1 ? next++ : undefined);
@@ -106,7 +112,8 @@ export const TOLERANCE_ULPS = 3;
 /**
  * Runs a dispatch and returns what differs, in words; undefined when every buffer holds what was recorded.
  *
- * The buffers are not where they were recorded: every 8-byte value of the kernel arguments that lies in a recorded buffer is moved with it.
+ * The buffers are not where they were recorded: every 8-byte value of the kernel arguments that lies in a
+ * recorded buffer is moved with it.
  */
 export function runKernelVector(vector: KernelVector, processor: string, executor: ExecutorName): string | undefined {
   const emulator = new AmdgpuEmulator({ processor, executor, compileThreshold: 1, memorySizeBytes: 2 ** 28 });

@@ -1,6 +1,7 @@
 /**
- * Constructs of C, C++, OpenCL C and HIP over two files, which must mean what lld's link of the same objects means, and what the host makes of
- * the same source: linked when they are loaded, as objects and as code objects, in both orders.
+ * Constructs of C, C++, OpenCL C and HIP over two files, which must mean what lld's link of the same objects
+ * means, and what the host makes of the same source: linked when they are loaded, as objects and as code
+ * objects, in both orders.
  */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';

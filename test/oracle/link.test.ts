@@ -1,4 +1,7 @@
-/** Libraries and their users, compiled apart by clang from C, OpenCL C and HIP, linked when they are loaded, run on the emulator. */
+/**
+ * Libraries and their users, compiled apart by clang from C, OpenCL C and HIP, linked when they are loaded,
+ * run on the emulator.
+ */
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';

@@ -1,4 +1,6 @@
-/** Programs of ours built against LLVM's own GPU libc, of any generation: CONTRIBUTING.md says how to get one. */
+/**
+ * Programs of ours built against LLVM's own GPU libc, of any generation: CONTRIBUTING.md says how to get one.
+ */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';

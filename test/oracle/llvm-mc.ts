@@ -10,7 +10,10 @@ const MARKER = [0xbf00ff00, 0x7a000000] as const;
 export const waveSizeFeature = (processor: string, waveSize: 32 | 64): string[] =>
   processor.startsWith('gfx9') ? [] : [`--mattr=+wavefrontsize${waveSize}`];
 
-/** What LLVM prints for each encoding (dwords), without leading white space; undefined for one that it rejects or comments on. */
+/**
+ * What LLVM prints for each encoding (dwords), without leading white space; undefined for one that it rejects
+ * or comments on.
+ */
 export const llvmDisassemble = (
   encodings: readonly (readonly number[])[],
   processor = 'gfx90a',

@@ -1,6 +1,7 @@
 /**
- * The ELF and code-object readers against LLVM 19: llvm-readobj's JSON for the ELF parts and the metadata, llvm-objdump for the
- * kernel descriptors, clang for the numbers and features of processors, clang-offload-bundler for bundles. A missing tool fails.
+ * The ELF and code-object readers against LLVM 19: llvm-readobj's JSON for the ELF parts and the metadata,
+ * llvm-objdump for the kernel descriptors, clang for the numbers and features of processors,
+ * clang-offload-bundler for bundles. A missing tool fails.
  */
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';

@@ -1,7 +1,7 @@
 /**
- * Products of matrices by clang's builtins, on both executors: each kernel loads the elements of its lane from matrices in row-major order,
- * where CDNA3 ISA 7.1.4 and 7.4 have them, and stores the result likewise; it must be the plain product. Numbers are small integers, so
- * that every sum is exact.
+ * Products of matrices by clang's builtins, on both executors: each kernel loads the elements of its lane
+ * from matrices in row-major order, where CDNA3 ISA 7.1.4 and 7.4 have them, and stores the result likewise;
+ * it must be the plain product. Numbers are small integers, so that every sum is exact.
  */
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';

@@ -1,4 +1,7 @@
-/** `wavewright objdump` against llvm-objdump 19, byte for byte: the checked-in code objects, and objects assembled for what those lack. */
+/**
+ * `wavewright objdump` against llvm-objdump 19, byte for byte: the checked-in code objects, and objects
+ * assembled for what those lack.
+ */
 import assert from 'node:assert/strict';
 import { execFileSync, spawnSync } from 'node:child_process';
 import { globSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -69,8 +72,9 @@ const ALWAYS: readonly (readonly string[])[] = [
 const ALL_SECTIONS: readonly (readonly string[])[] = [['-D'], ['-Dr', '--no-leading-addr'], ['-d', '-j', '.rodata']];
 
 /**
- * Files with data that LLVM shows as instructions whose operands it complains about ("Invalid register"): what we show in their place is the
- * instruction without the complaint. On gfx1100 most data look like 16-bit operations on registers that LLVM 19 does not know as halves.
+ * Files with data that LLVM shows as instructions whose operands it complains about ("Invalid register"):
+ * what we show in their place is the instruction without the complaint. On gfx1100 most data look like 16-bit
+ * operations on registers that LLVM 19 does not know as halves.
  */
 const COMPLAINTS = /^examples\/(kernels\/)?sha256\b|\.gfx1100\./;
 
@@ -85,7 +89,9 @@ for (const processor of PROCESSORS) {
   });
 }
 
-/** Local labels, calls, data in text, weak and absolute symbols, several sections, relocations of every kind. */
+/**
+ * Local labels, calls, data in text, weak and absolute symbols, several sections, relocations of every kind.
+ */
 const EVERYTHING = `
 	.text
 	.globl foo

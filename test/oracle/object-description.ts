@@ -1,4 +1,7 @@
-/** What a relocatable object says, apart from the order of its symbols and strings: for comparing one assembler's with another's. */
+/**
+ * What a relocatable object says, apart from the order of its symbols and strings: for comparing one
+ * assembler's with another's.
+ */
 import type { ElfFile } from '../../src/elf/elf.ts';
 import type { ElfSection } from '../../src/elf/header.ts';
 

@@ -1,7 +1,7 @@
 /**
- * The kernels of `test/data/opencl` and `test/data/hip`, built by clang as OpenCL C, C and HIP for GPUs and as C or C++ for this
- * machine: every buffer must hold the same afterwards, at every optimisation level. `WAVEWRIGHT_SOURCE=NAME` runs the sources whose
- * names begin so, `WAVEWRIGHT_TARGET=NAME` the GPUs.
+ * The kernels of `test/data/opencl` and `test/data/hip`, built by clang as OpenCL C, C and HIP for GPUs and
+ * as C or C++ for this machine: every buffer must hold the same afterwards, at every optimisation level.
+ * `WAVEWRIGHT_SOURCE=NAME` runs the sources whose names begin so, `WAVEWRIGHT_TARGET=NAME` the GPUs.
  */
 import assert from 'node:assert/strict';
 import { createCipheriv } from 'node:crypto';
@@ -37,7 +37,10 @@ const TARGETS: readonly Tested[] = [
   { processor: 'gfx1100', waveSize: 64, levels: ['O2'], everything: false },
 ];
 
-/** What an executor runs: which levels, about how many work-items, and whether all builds in all languages or one. */
+/**
+ * What an executor runs: which levels, about how many work-items, and whether all builds in all languages or
+ * one.
+ */
 interface Executor {
   readonly name: ExecutorName;
   readonly items: number;

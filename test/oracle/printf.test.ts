@@ -1,7 +1,8 @@
 /**
- * The loader's printf against the C library of this host: random conversions and values, compiled once with cc, run as one
- * process. Conversions whose result the standard leaves open, and those where LLVM's library differs from glibc (null pointers,
- * signs of %p), are left out; unit tests have them. A missing compiler fails.
+ * The loader's printf against the C library of this host: random conversions and values, compiled once with
+ * cc, run as one process. Conversions whose result the standard leaves open, and those where LLVM's library
+ * differs from glibc (null pointers, signs of %p), are left out; unit tests have them. A missing compiler
+ * fails.
  */
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
@@ -29,7 +30,8 @@ interface Case {
   readonly text: string;
 }
 
-// Reads records {kind, star count, 2 bytes pad, star[2], value, format, string (both NUL-padded)}, writes {length, bytes}.
+// Reads records {kind, star count, 2 bytes pad, star[2], value, format, string (both NUL-padded)}, writes
+// {length, bytes}.
 const PROGRAM = String.raw`
 #include <stdint.h>
 #include <stdio.h>
@@ -207,7 +209,10 @@ function weprint({ format, kind, stars, value, text }: Case): string {
   return Buffer.from(printed).toString('latin1');
 }
 
-/** glibc loses the zeros of `%#g` where rounding carries into the next power of ten: `%#g` of 999999.5 must be 1.00000e+06. */
+/**
+ * glibc loses the zeros of `%#g` where rounding carries into the next power of ten: `%#g` of 999999.5 must be
+ * 1.00000e+06.
+ */
 function isCarryOfAlternateG(format: string, printed: string): boolean {
   return /#.*g>$/i.test(format) && /^<[ +-]*0*1\.0*e/i.test(printed);
 }

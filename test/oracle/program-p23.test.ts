@@ -1,4 +1,7 @@
-/** A program in the form of LLVM 23's GPU libc, compiled here: constructor kernels, doorbell, wave size by kernel, `_end` without arguments. */
+/**
+ * A program in the form of LLVM 23's GPU libc, compiled here: constructor kernels, doorbell, wave size by
+ * kernel, `_end` without arguments.
+ */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';

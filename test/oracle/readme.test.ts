@@ -1,4 +1,7 @@
-/** README.md's commands that need clang or take long, and its web page in Chromium, with the package installed in an empty folder. */
+/**
+ * README.md's commands that need clang or take long, and its web page in Chromium, with the package installed
+ * in an empty folder.
+ */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';

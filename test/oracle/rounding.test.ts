@@ -1,7 +1,7 @@
 /**
- * MODE.FP_ROUND against this machine's fesetround: the same operands through `test/data/rounding/rounding.c`, built by clang, and through
- * instructions between two s_setreg, on every executor; and through the float builder, which also has the
- * operations that no instruction rounds.
+ * MODE.FP_ROUND against this machine's fesetround: the same operands through `test/data/rounding/rounding.c`,
+ * built by clang, and through instructions between two s_setreg, on every executor; and through the float
+ * builder, which also has the operations that no instruction rounds.
  */
 import assert from 'node:assert/strict';
 import { execFileSync, spawnSync } from 'node:child_process';
@@ -30,8 +30,8 @@ interface Operation {
 }
 
 /**
- * Quotient by the instructions for it: refined to the nearest number, whose remainder is exact, before the last steps round as the mode
- * says.
+ * Quotient by the instructions for it: refined to the nearest number, whose remainder is exact, before the
+ * last steps round as the mode says.
  */
 const DIVISION_F64 = `
   v_div_scale_f64 v[12:13], s[4:5], v[6:7], v[6:7], v[4:5]
@@ -94,7 +94,10 @@ const COUNT = GROUPS * 64;
 const OPERAND_COUNT = 3;
 const RECORD_SIZE = 32;
 
-/** Operands of all kinds: f64 patterns, and f32 patterns in the low dwords, some of them equal but for a few bits. */
+/**
+ * Operands of all kinds: f64 patterns, and f32 patterns in the low dwords, some of them equal but for a few
+ * bits.
+ */
 function operands(): bigint[][] {
   const doubles = fc.array(patterns('f64'), { minLength: OPERAND_COUNT, maxLength: OPERAND_COUNT });
   const singles = fc.array(patterns('f32'), { minLength: OPERAND_COUNT, maxLength: OPERAND_COUNT });

@@ -1,6 +1,7 @@
 /**
- * The RPC server against a client in C that was written from the specification, which also runs in a thread of its own. WAVEWRIGHT_RPC_CONVERSATIONS sets how many
- * conversations there are in all; a run of 10 million takes minutes.
+ * The RPC server against a client in C that was written from the specification, which also runs in a thread
+ * of its own. WAVEWRIGHT_RPC_CONVERSATIONS sets how many conversations there are in all; a run of 10 million
+ * takes minutes.
  */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -8,7 +9,10 @@ import { GENERATIONS } from '../../src/loader/rpc/protocol/generation.ts';
 import { compileClient, race, talk } from './rpc/client.ts';
 
 const TOTAL = Number(process.env['WAVEWRIGHT_RPC_CONVERSATIONS'] ?? 120_000);
-/** The part of the conversations in which client and server race: threads that take turns on few cores are slow. */
+/**
+ * The part of the conversations in which client and server race: threads that take turns on few cores are
+ * slow.
+ */
 const RACES = 0.1;
 const PORTS = [1, 3, 16, 64];
 const module = compileClient();

@@ -1,4 +1,7 @@
-/** Every processor that has instruction tables: its texts are LLVM's, and a program that clang builds for it runs. */
+/**
+ * Every processor that has instruction tables: its texts are LLVM's, and a program that clang builds for it
+ * runs.
+ */
 import assert from 'node:assert/strict';
 import { execFile, execFileSync } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';

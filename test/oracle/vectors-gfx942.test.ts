@@ -1,6 +1,6 @@
 /**
- * Compiled gfx942 kernels from the test suite of another emulator, on all executors: `shared/vectors/gfx942-kernels` beside the
- * repository, or the folder that WAVEWRIGHT_GFX942_VECTORS names.
+ * Compiled gfx942 kernels from the test suite of another emulator, on all executors:
+ * `shared/vectors/gfx942-kernels` beside the repository, or the folder that WAVEWRIGHT_GFX942_VECTORS names.
  */
 import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';

@@ -1,6 +1,6 @@
 /**
- * The counters and waits of effects against clang-19, which inserts a wait before each use of what a memory access gives: by our effects its code
- * is safe on every way, and is no longer where a wait is left out.
+ * The counters and waits of effects against clang-19, which inserts a wait before each use of what a memory
+ * access gives: by our effects its code is safe on every way, and is no longer where a wait is left out.
  */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';

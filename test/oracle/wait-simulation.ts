@@ -1,4 +1,7 @@
-/** Whether code waits for every register that an access in flight will write, on all ways through it, as the effects of its instructions say. */
+/**
+ * Whether code waits for every register that an access in flight will write, on all ways through it, as the
+ * effects of its instructions say.
+ */
 import type { Effects, RegisterRange, WaitCounter } from '../../src/ir/effects.ts';
 import { effectsOf } from '../../src/isa/amdgpu/effects/effects.ts';
 import type { Decoder } from '../../src/isa/amdgpu/encoding/decode.ts';
@@ -51,7 +54,10 @@ function* registersOf(ranges: readonly RegisterRange[]): Generator<string> {
 
 /** What is in flight. */
 class InFlight {
-  /** For each register the counters to wait for, with how many accesses were started behind that which writes it, at least. */
+  /**
+   * For each register the counters to wait for, with how many accesses were started behind that which writes
+   * it, at least.
+   */
   readonly registers = new Map<string, Map<WaitCounter, number>>();
   readonly kinds = new Map<WaitCounter, Set<string>>();
 
@@ -122,7 +128,8 @@ export function unsafeUse(places: readonly Place[], without?: number): string | 
     const state = entries.get(at)!.clone();
     const { instruction, effects, next } = places[at]!;
     if (at !== without) for (const [counter, left] of effects.waits) state.wait(counter, left);
-    // Accesses that are done in the order of their start may write a register one after the other, each a part of it.
+    // Accesses that are done in the order of their start may write a register one after the other, each a
+    // part of it.
     const isInOrder = (register: string): boolean =>
       [...state.registers.get(register)!.keys()].every(
         (counter) => effects.counters.has(counter) && state.isOrdered(counter),

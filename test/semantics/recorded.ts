@@ -1,11 +1,12 @@
 /**
- * Recorded states: what one instruction makes of given registers and memory. A line of `test/data/semantics/<encoding>.jsonl` is a
- * `Recording`; its expected values come from what `source` names, never from the row.
+ * Recorded states: what one instruction makes of given registers and memory. A line of
+ * `test/data/semantics/<encoding>.jsonl` is a `Recording`; its expected values come from what `source` names,
+ * never from the row.
  */
 
 /**
- * Registers by name: `v8`, `a8`, `s4` (VCC is s106 and s107), `p3` (dword 3 of each lane's private memory), `scc`, `m0`, `mode`,
- * each a dword of 8 hexadecimal digits for each column; `exec`, two dwords, low first.
+ * Registers by name: `v8`, `a8`, `s4` (VCC is s106 and s107), `p3` (dword 3 of each lane's private memory),
+ * `scc`, `m0`, `mode`, each a dword of 8 hexadecimal digits for each column; `exec`, two dwords, low first.
  */
 export type Registers = Readonly<Record<string, string>>;
 
@@ -25,13 +26,16 @@ export interface Recording {
   /** The MODE register. */
   readonly mode: number;
   /**
-   * `lanes`: the columns of a VGPR are the lanes from 0 on, one run; scalar registers have one column. `waves`: every column is
-   * a run of its own; a register with fewer columns is the same in the others.
+   * `lanes`: the columns of a VGPR are the lanes from 0 on, one run; scalar registers have one column.
+   * `waves`: every column is a run of its own; a register with fewer columns is the same in the others.
    */
   readonly columns: 'lanes' | 'waves';
   /** Which independent source the expected values come from. */
   readonly source: string;
-  /** Distance in units of the last place that a result of this type may have, for functions that AMD documents so. */
+  /**
+   * Distance in units of the last place that a result of this type may have, for functions that AMD documents
+   * so.
+   */
   readonly tolerance?: { readonly type: 'f16' | 'f32' | 'f64'; readonly ulp: number };
   /** Pairs of registers, by the name of the low one, to which the address of the memory is added. */
   readonly pointers?: readonly string[];

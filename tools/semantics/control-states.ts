@@ -1,4 +1,7 @@
-/** States of instructions that change no data: branches, waits, caches, MODE, register indexing. CDNA2 ISA 4 and 12.2 to 12.6, RDNA3 ISA 16. */
+/**
+ * States of instructions that change no data: branches, waits, caches, MODE, register indexing. CDNA2 ISA 4
+ * and 12.2 to 12.6, RDNA3 ISA 16.
+ */
 import { type Encoding, encodingsOf } from '../../src/isa/amdgpu/encoding/decode.ts';
 import { type Target, targetFor } from '../../src/isa/amdgpu/encoding/targets.ts';
 import { ROWS } from '../../src/isa/amdgpu/rows/index.ts';
@@ -164,7 +167,10 @@ function* gprIndex(make: (seed?: string) => StateBuilder, { row }: Encoding): Re
   yield s.finish(fields, 'waves', { mode });
 }
 
-/** Moves whose register numbers M0 changes: of the source, of the destination, of both, of each by a part of its own. */
+/**
+ * Moves whose register numbers M0 changes: of the source, of the destination, of both, of each by a part of
+ * its own.
+ */
 function offsets(name: string, m0: bigint): readonly [source: number, destination: number] {
   if (name.includes('sd_2')) return [Number(m0 & 0x3ffn), Number((m0 >> 16n) & 0x3ffn)];
   const all = Number(m0);

@@ -1,6 +1,6 @@
 /**
- * States of accesses that are not a place for each lane: pairs of places, moves between lanes, counters in the LDS, transfers between
- * LDS and memory. CDNA2 ISA 9.1.9, 11 and 12.12, CDNA3 ISA 10.3, RDNA3 ISA 12.5.
+ * States of accesses that are not a place for each lane: pairs of places, moves between lanes, counters in
+ * the LDS, transfers between LDS and memory. CDNA2 ISA 9.1.9, 11 and 12.12, CDNA3 ISA 10.3, RDNA3 ISA 12.5.
  */
 import { type Encoding, encodingsOf } from '../../src/isa/amdgpu/encoding/decode.ts';
 import { type Target, targetFor } from '../../src/isa/amdgpu/encoding/targets.ts';
@@ -83,7 +83,10 @@ function counter(s: StateBuilder, sign: 1n | -1n): UnsourcedRecording {
 
 const isOn = (s: StateBuilder, lane: number): boolean => ((s.before.exec >> BigInt(lane)) & 1n) === 1n;
 
-/** ds_permute pushes to the lane that the address names, the highest lane last; ds_bpermute pulls. Lanes that are off give 0. */
+/**
+ * ds_permute pushes to the lane that the address names, the highest lane last; ds_bpermute pulls. Lanes that
+ * are off give 0.
+ */
 function permute(s: StateBuilder, pushes: boolean): UnsourcedRecording {
   const reach = s.target.families.includes('gfx9') ? s.waveSize : 32;
   s.putLanes(`v${ADDRESS}`, () => 4 * s.r(reach) + s.r(4) + (s.r(2) ? 4 * reach : 0));

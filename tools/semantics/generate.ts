@@ -20,7 +20,10 @@ export const PLANS: readonly Plan[] = [
   { processor: 'gfx1100', waveSize: 32 },
 ];
 
-/** Accuracy by CDNA3 ISA 12.8: 1 ulp for f32, 2^29 ulp for f64; f16 is within 0.51 ulp, so at most the next number. */
+/**
+ * Accuracy by CDNA3 ISA 12.8: 1 ulp for f32, 2^29 ulp for f64; f16 is within 0.51 ulp, so at most the next
+ * number.
+ */
 const APPROXIMATE = /^v_(rcp|rcp_iflag|rsq|sqrt|exp|log|sin|cos)_(f16|f32|f64)$/;
 
 export function toleranceOf({ encoding }: Job): Recording['tolerance'] {

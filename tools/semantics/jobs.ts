@@ -1,4 +1,7 @@
-/** States before instructions: machine code and registers, for every encoding of the rows of a target that the models know. */
+/**
+ * States before instructions: machine code and registers, for every encoding of the rows of a target that the
+ * models know.
+ */
 import { type Encoding, encodingsOf } from '../../src/isa/amdgpu/encoding/decode.ts';
 import { type Target, targetFor } from '../../src/isa/amdgpu/encoding/targets.ts';
 import { ROWS } from '../../src/isa/amdgpu/rows/index.ts';
@@ -90,7 +93,10 @@ function registerFields({ format }: Encoding, operands: readonly Placed[]): Reco
   return values;
 }
 
-/** The division steps are defined for numbers whose products stay in the range; v_div_fixup looks at the special cases of numerator and denominator itself. */
+/**
+ * The division steps are defined for numbers whose products stay in the range; v_div_fixup looks at the
+ * special cases of numerator and denominator itself.
+ */
 const isFiniteOnly = (name: string, { field, access }: OperandSpec): boolean =>
   access === 'read' && (/^v_div_(scale|fmas)/.test(name) || (name.startsWith('v_div_fixup') && field === 'src0'));
 

@@ -1,4 +1,7 @@
-/** Instructions that look at other lanes: which lane each one reads. CDNA3 ISA 13.3.9 and 12.11, RDNA3 ISA 7.7 and 16.12. */
+/**
+ * Instructions that look at other lanes: which lane each one reads. CDNA3 ISA 13.3.9 and 12.11, RDNA3 ISA 7.7
+ * and 16.12.
+ */
 
 /** Source lane of DPP; undefined: there is none. */
 export function dppSource(control: number, lane: number, waveSize: number): number | undefined {

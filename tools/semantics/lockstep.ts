@@ -1,6 +1,7 @@
 /**
- * Reference, handlers and models on many random states of every row. A state is a lane that is on of a vector instruction, or a run of a
- * scalar one; the forms of a row that are recorded share the states. Prints what differs, and how many rows and states there were.
+ * Reference, handlers and models on many random states of every row. A state is a lane that is on of a vector
+ * instruction, or a run of a scalar one; the forms of a row that are recorded share the states. Prints what
+ * differs, and how many rows and states there were.
  *
  *   node tools/semantics/lockstep.ts PROCESSOR [STATES] [PATTERN]
  */

@@ -1,6 +1,7 @@
 /**
- * States of matrix products, by three loops over exact numbers. The elements are small multiples of powers of two, so that sums are exact
- * in every order, and a few NaNs. Layouts: CDNA3 ISA 7.1.4 (in f64 AMD's matrix instruction calculator), RDNA3 ISA 7.9.
+ * States of matrix products, by three loops over exact numbers. The elements are small multiples of powers of
+ * two, so that sums are exact in every order, and a few NaNs. Layouts: CDNA3 ISA 7.1.4 (in f64 AMD's matrix
+ * instruction calculator), RDNA3 ISA 7.9.
  */
 import { type Encoding, encodingsOf } from '../../src/isa/amdgpu/encoding/decode.ts';
 import { type Target, targetFor } from '../../src/isa/amdgpu/encoding/targets.ts';
@@ -159,7 +160,10 @@ function mfmaState(s: StateBuilder, product: Product): UnsourcedRecording {
   return s.finish({ vdst: SUM, src0: 256 + LEFT, src1: 256 + RIGHT, src2: 256 + (sparse ? INDICES : SUM) });
 }
 
-/** v_wmma in wave32: row l of A and column l of B are in lanes l and l + 16; row i of C in register i / 2, lanes from 16 * (i % 2) on. */
+/**
+ * v_wmma in wave32: row l of A and column l of B are in lanes l and l + 16; row i of C in register i / 2,
+ * lanes from 16 * (i % 2) on.
+ */
 function wmmaState(s: StateBuilder, name: string): UnsourcedRecording {
   const [, sum, left] = /^v_wmma_([a-z]+\d+)_16x16x16_([a-z]+\d+)$/.exec(name)!;
   const width = WIDTHS[left!]!;

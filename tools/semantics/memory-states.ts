@@ -1,4 +1,7 @@
-/** States of the memory formats, before and after: addresses that are the lanes' own, some of them next to the end of a buffer. */
+/**
+ * States of the memory formats, before and after: addresses that are the lanes' own, some of them next to the
+ * end of a buffer.
+ */
 import { type Encoding, encodingsOf } from '../../src/isa/amdgpu/encoding/decode.ts';
 import { type Target, targetFor } from '../../src/isa/amdgpu/encoding/targets.ts';
 import { ROWS } from '../../src/isa/amdgpu/rows/index.ts';

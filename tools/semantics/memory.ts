@@ -1,4 +1,7 @@
-/** Loads, stores and atomics on bytes: CDNA2 ISA 9 to 12.16, RDNA3 ISA 9 to 12. What an instruction does is told by its name. */
+/**
+ * Loads, stores and atomics on bytes: CDNA2 ISA 9 to 12.16, RDNA3 ISA 9 to 12. What an instruction does is
+ * told by its name.
+ */
 import { Arithmetic, isNan, NEAREST, quiet, signed, unsigned } from './numbers.ts';
 
 /** Little-endian bytes. */
@@ -84,7 +87,10 @@ export function loaded({ sizeBytes, isSigned, half }: Access, old: bigint, value
   return unsigned(8 * Math.max(sizeBytes, 4), wide);
 }
 
-/** Who computes the floats: the LDS keeps denormals as MODE says, which is to keep them; the caches flush f32 sums (CDNA2 ISA 9.5). */
+/**
+ * Who computes the floats: the LDS keeps denormals as MODE says, which is to keep them; the caches flush f32
+ * sums (CDNA2 ISA 9.5).
+ */
 export type Unit = 'lds' | 'cache';
 
 function floatSum(type: 'f32' | 'f64', unit: Unit, x: bigint, y: bigint): bigint {

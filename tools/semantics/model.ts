@@ -1,4 +1,7 @@
-/** What an instruction makes of a state, by the models of this folder: none of them looks at the rows' semantics. */
+/**
+ * What an instruction makes of a state, by the models of this folder: none of them looks at the rows'
+ * semantics.
+ */
 import { isFloat, type OperandType } from '../../src/isa/amdgpu/rows/row.ts';
 import type { State } from '../../test/semantics/recorded.ts';
 import { CONVERSION_MODELS } from './conversions.ts';
@@ -15,7 +18,10 @@ import { WAVE_MODELS } from './waves.ts';
 
 const LANE_MODELS: LaneModels = { ...INTEGER_MODELS, ...FLOAT_MODELS, ...CONVERSION_MODELS, ...PACKED_MODELS };
 
-/** 16-bit results on gfx9 that leave the high half alone (LLVM's zeroesHigh16BitsOfDest lists those that do not). */
+/**
+ * 16-bit results on gfx9 that leave the high half alone (LLVM's zeroesHigh16BitsOfDest lists those that do
+ * not).
+ */
 const KEEPS_HIGH_HALF = /^v_(mad_[fui]16|fma_f16|div_fixup_f16|fma_mixlo_f16|cvt_pk_(fp|bf)8_f32)$/;
 
 const is16 = (type: OperandType): boolean => /^(b|u|i|f|bf)16$/.test(type);

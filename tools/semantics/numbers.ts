@@ -1,6 +1,6 @@
 /**
- * Floating point by definition: exact results in big integers, rounded once. Written from IEEE 754 and the MODE register's
- * description; shares nothing with the emulator.
+ * Floating point by definition: exact results in big integers, rounded once. Written from IEEE 754 and the
+ * MODE register's description; shares nothing with the emulator.
  */
 
 export type FloatType = 'f16' | 'bf16' | 'f32' | 'f64';
@@ -74,7 +74,10 @@ export const compare = (x: Dyadic, y: Dyadic): number => {
 };
 
 const EXTRA_BITS = 160n;
-/** A quotient, far more precise than any format, odd where it is not exact, so that it rounds as the exact one. */
+/**
+ * A quotient, far more precise than any format, odd where it is not exact, so that it rounds as the exact
+ * one.
+ */
 export function quotient(x: Dyadic, y: Dyadic): Dyadic {
   const dividend = absolute(x.n) << (EXTRA_BITS + BigInt(lengthOf(absolute(y.n))));
   const divisor = absolute(y.n);
@@ -250,7 +253,10 @@ export class Arithmetic {
     return this.round({ n: wholeOf(exactValue(type, p), mode), e: 0 }, isNegative(type, p));
   }
 
-  /** V_MIN and V_MAX (CDNA3 ISA 12.9): IEEE quiets a signalling NaN; otherwise the other operand of a NaN; -0 below +0. */
+  /**
+   * V_MIN and V_MAX (CDNA3 ISA 12.9): IEEE quiets a signalling NaN; otherwise the other operand of a NaN; -0
+   * below +0.
+   */
   extreme(x: bigint, y: bigint, wantLess: boolean, ieee: boolean): bigint {
     const { type } = this;
     const [p, q] = [this.input(x), this.input(y)];

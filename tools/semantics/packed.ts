@@ -1,4 +1,7 @@
-/** Packed and dot-product instructions: CDNA3 ISA 12.10, RDNA3 ISA 16.10. op_sel, op_sel_hi, neg and neg_hi choose and negate halves. */
+/**
+ * Packed and dot-product instructions: CDNA3 ISA 12.10, RDNA3 ISA 16.10. op_sel, op_sel_hi, neg and neg_hi
+ * choose and negate halves.
+ */
 import { arithmetic, forTypes, type LaneContext, type LaneModel, type LaneModels } from './lane-context.ts';
 import { Arithmetic, converted, type FloatType, flushed, NEAREST, signBit, signed, unsigned } from './numbers.ts';
 import { limited, numberOf } from './vector-integers.ts';
@@ -101,7 +104,9 @@ const mix = (c: LaneContext, ...sources: bigint[]): bigint => {
 const mixToF16: LaneModel = (c, ...sources) =>
   arithmetic(c, 'f16').result(converted('f32', 'f16', c.mode.round64, mix(c, ...sources)));
 
-/** Sums in order of f32, each rounded to nearest; denormals of sources and sums are flushed (CDNA2 ISA 6.4). */
+/**
+ * Sums in order of f32, each rounded to nearest; denormals of sources and sums are flushed (CDNA2 ISA 6.4).
+ */
 function dotFloats(c: LaneContext, type: 'f16' | 'bf16', x: [bigint, bigint], y: [bigint, bigint], z: bigint): bigint {
   const f = arithmetic(c, 'f32').with(NEAREST).unflushed;
   const wide = (value: bigint): bigint => converted(type, 'f32', NEAREST, flushed(type, value));

@@ -1,7 +1,7 @@
 /**
- * Writes the recorded states, `test/data/semantics/<encoding>.jsonl`, by the models of this folder (CONTRIBUTING.md, "Recorded
- * states"). Lines that another emulator computed alike name it as their source too: give its results as files, or keep what the
- * existing lines say.
+ * Writes the recorded states, `test/data/semantics/<encoding>.jsonl`, by the models of this folder
+ * (CONTRIBUTING.md, "Recorded states"). Lines that another emulator computed alike name it as their source
+ * too: give its results as files, or keep what the existing lines say.
  *
  *   node tools/semantics/record.ts [FILE...]
  *   node tools/semantics/record.ts --jobs=cdna|rdna3     the states without results, for the other emulator

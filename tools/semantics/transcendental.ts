@@ -1,6 +1,6 @@
 /**
- * Elementary functions to about 150 bits in fixed point: series of arguments reduced exactly. An f32 or f16 that is rounded from
- * them is the correct rounding of the function.
+ * Elementary functions to about 150 bits in fixed point: series of arguments reduced exactly. An f32 or f16
+ * that is rounded from them is the correct rounding of the function.
  */
 import type { Dyadic } from './numbers.ts';
 

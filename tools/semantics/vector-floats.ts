@@ -119,7 +119,8 @@ function frexpExponent(type: Type): LaneModel {
   };
 }
 
-// Functions of the transcendental unit: f32 flushes denormals always, the others as MODE says; the result is rounded to nearest.
+// Functions of the transcendental unit: f32 flushes denormals always, the others as MODE says; the result is
+// rounded to nearest.
 
 type Function = (x: Dyadic, negative: boolean) => Dyadic;
 
@@ -354,7 +355,9 @@ const orders: Readonly<Record<string, (order: number | undefined) => boolean>> =
   tru: () => true,
 };
 
-/** Bits of the mask: signalling and quiet NaN, then -infinity, -normal, -denormal, -0, and the positive ones. */
+/**
+ * Bits of the mask: signalling and quiet NaN, then -infinity, -normal, -denormal, -0, and the positive ones.
+ */
 function classOf(type: Type, x: bigint): number {
   if (isNan(type, x)) return isSignalling(type, x) ? 0 : 1;
   const kind = isInfinite(type, x) ? 0 : isZero(type, x) ? 3 : isDenormal(type, x) ? 2 : 1;

@@ -1,4 +1,7 @@
-/** Integer, bit and byte instructions of the vector unit on big integers, from the descriptions in CDNA3 ISA 12 and RDNA3 ISA 16. */
+/**
+ * Integer, bit and byte instructions of the vector unit on big integers, from the descriptions in CDNA3 ISA
+ * 12 and RDNA3 ISA 16.
+ */
 import { forTypes, type LaneContext, type LaneModel, type LaneModels } from './lane-context.ts';
 import { absolute, signed, unsigned } from './numbers.ts';
 

@@ -1,4 +1,7 @@
-/** Instructions that move values between lanes or to scalar registers: CDNA3 ISA 12.8 and 12.11, RDNA3 ISA 16.8 and 16.12. */
+/**
+ * Instructions that move values between lanes or to scalar registers: CDNA3 ISA 12.8 and 12.11, RDNA3 ISA
+ * 16.8 and 16.12.
+ */
 import type { Job } from './jobs.ts';
 import { modeOf } from './lane-context.ts';
 import { Arithmetic, converted, NEAREST, TOWARD_ZERO } from './numbers.ts';
@@ -13,7 +16,10 @@ const register = (job: Job, field: string): string => {
 
 const isOn = (mask: bigint, lane: number): boolean => ((mask >> BigInt(lane)) & 1n) === 1n;
 
-/** A row of 16 lanes reads lanes of itself, or of the other row of the pair, as the 16 four-bit numbers in S1 and S2 say. */
+/**
+ * A row of 16 lanes reads lanes of itself, or of the other row of the pair, as the 16 four-bit numbers in S1
+ * and S2 say.
+ */
 const permlane =
   (crosses: boolean): WaveModel =>
   (job, before, after) => {
@@ -41,7 +47,10 @@ const INTERPOLATIONS = ['f32', 'f16_f32', 'rtz_f16_f32'].flatMap((type) => [
   `v_interp_p2_${type}`,
 ]);
 
-/** Sources of VINTERP stand in the lanes of a quad: P0 in the first, P10 in the second, P20 in the third (RDNA3 ISA 12.3). */
+/**
+ * Sources of VINTERP stand in the lanes of a quad: P0 in the first, P10 in the second, P20 in the third
+ * (RDNA3 ISA 12.3).
+ */
 function interpolation(name: string): WaveModel {
   const [, pass, rtz, type] = /^v_interp_(p10|p2)_(rtz_)?(f16|f32)/.exec(name)!;
   return (job, before, after) => {

@@ -1,4 +1,7 @@
-/** Registers only, no divergence: independent fused multiply-adds, and one dependent chain of integer operations. */
+/**
+ * Registers only, no divergence: independent fused multiply-adds, and one dependent chain of integer
+ * operations.
+ */
 import type { KernelBenchmark } from './kernel-benchmark.ts';
 
 const ITEMS = { full: 1 << 14, small: 1 << 8, long: 1 << 17 };

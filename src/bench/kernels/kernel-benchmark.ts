@@ -1,6 +1,8 @@
 /** What a benchmark kernel is: how it is launched, what counts as one operation, and what it must compute. */
 
-/** A number is a 32-bit integer; an array is a buffer that holds it; `{ sizeBytes }` is a zero-filled buffer. */
+/**
+ * A number is a 32-bit integer; an array is a buffer that holds it; `{ sizeBytes }` is a zero-filled buffer.
+ */
 export type Argument =
   | number
   | Int32Array
@@ -17,7 +19,10 @@ export interface Launch {
   readonly args: readonly Argument[];
 }
 
-/** Of launches whose results are compared with the model: `full` is measured, `small` is for tests and for the reference executor. */
+/**
+ * Of launches whose results are compared with the model: `full` is measured, `small` is for tests and for the
+ * reference executor.
+ */
 export type CheckedSize = 'full' | 'small';
 
 /** `long` takes some 200 ms or more, for what several workers can share. */
@@ -38,9 +43,15 @@ export interface KernelBenchmark {
   launch(size: Size): Launch;
   /** Operations of one launch. */
   operations(size: Size): number;
-  /** What the first buffer must hold after one run, computed by plain JavaScript; measured too, as the baseline `js`. */
+  /**
+   * What the first buffer must hold after one run, computed by plain JavaScript; measured too, as the
+   * baseline `js`.
+   */
   model(launch: Launch): Result;
-  /** Largest difference from the model, relative to the larger of 1 and the model's value. Without it, results are the same bits. */
+  /**
+   * Largest difference from the model, relative to the larger of 1 and the model's value. Without it, results
+   * are the same bits.
+   */
   readonly tolerance?: number;
 }
 

@@ -1,11 +1,17 @@
 import type { Operands, OptionTable, OptionValues } from './options.ts';
 
-/** Where a command writes. Data goes to `stdout`, everything else to `stderr`. Writes are synchronous and complete. */
+/**
+ * Where a command writes. Data goes to `stdout`, everything else to `stderr`. Writes are synchronous and
+ * complete.
+ */
 export interface CommandContext {
   readonly stdout: (data: Uint8Array | string) => void;
   readonly stderr: (data: Uint8Array | string) => void;
   readonly env: Readonly<Record<string, string | undefined>>;
-  /** `stdout` and `stderr` are those of this process: child processes may inherit them, and a terminal may be behind them. */
+  /**
+   * `stdout` and `stderr` are those of this process: child processes may inherit them, and a terminal may be
+   * behind them.
+   */
   readonly isProcess?: boolean;
   /** Which of the two a terminal with colour reads. */
   readonly colour?: { readonly stdout: boolean; readonly stderr: boolean };

@@ -46,9 +46,10 @@ export function openImages(file: string, memorySizeBytes = MAX_DEVICE_MEMORY_BYT
 }
 
 /**
- * The device of --device, for example `emulated:gfx90a` or `emulated:gfx90a:xnack-`, also without `emulated:`; without a name, or with `emulated` alone, the
- * emulator for the target of the first image that it can run; `hsa:1` is the second AMD GPU of the machine. Throws NO_DEVICE for
- * another kind of device, an unknown processor or features that the device does not have, UNSUPPORTED for a processor that is not
+ * The device of --device, for example `emulated:gfx90a` or `emulated:gfx90a:xnack-`, also without
+ * `emulated:`; without a name, or with `emulated` alone, the emulator for the target of the first image that
+ * it can run; `hsa:1` is the second AMD GPU of the machine. Throws NO_DEVICE for another kind of device, an
+ * unknown processor or features that the device does not have, UNSUPPORTED for a processor that is not
  * emulated. `open`: a device that is open already, and is returned when it is the same.
  */
 export async function openDevice(

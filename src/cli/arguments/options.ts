@@ -87,7 +87,10 @@ export type ParsedArguments<T extends OptionTable> =
       readonly operands: readonly string[];
       /** --quiet, which every command has. */
       readonly quiet?: boolean;
-      /** An option of ours that went to the program because it stands behind its name, without -- before or between. */
+      /**
+       * An option of ours that went to the program because it stands behind its name, without -- before or
+       * between.
+       */
       readonly misplaced?: string;
     };
 
@@ -103,8 +106,9 @@ type Token =
   | { readonly kind: 'end'; readonly operands: readonly string[]; readonly misplaced?: string };
 
 /**
- * Splits arguments into options and operands: `--name value`, `--name=value`, `--` ends the options, a repeated option
- * overrides the earlier one, `--help` and `-h` win over everything, `--quiet` is every command's. Throws USAGE.
+ * Splits arguments into options and operands: `--name value`, `--name=value`, `--` ends the options, a
+ * repeated option overrides the earlier one, `--help` and `-h` win over everything, `--quiet` is every
+ * command's. Throws USAGE.
  */
 export function parseArguments<const T extends OptionTable>(
   grammar: Grammar<T>,
@@ -142,7 +146,10 @@ export function parseArguments<const T extends OptionTable>(
   return { help: false, options: values as OptionValues<T>, operands, ...rest };
 }
 
-/** The arguments one by one, each read only when the one before is accepted: the first that is wrong is reported. */
+/**
+ * The arguments one by one, each read only when the one before is accepted: the first that is wrong is
+ * reported.
+ */
 function* tokens(grammar: Grammar<OptionTable>, argv: readonly string[]): Generator<Token> {
   const { options, operands: expected, singleDash = false } = grammar;
   const names = nameIndex(options);
@@ -179,7 +186,9 @@ function* tokens(grammar: Grammar<OptionTable>, argv: readonly string[]): Genera
   }
 }
 
-/** The value of an option once `token` is read, after `earlier` from its default or from the tokens before. */
+/**
+ * The value of an option once `token` is read, after `earlier` from its default or from the tokens before.
+ */
 function valueAfter(grammar: Grammar<OptionTable>, token: Token & { kind: 'option' }, earlier: RawValue): RawValue {
   const row = grammar.options[token.name]!;
   const { spelled, text } = token;

@@ -1,4 +1,7 @@
-/** `did you mean 'x'?` for the closest of `known`, or undefined when none is close: dashes in front make no word longer. */
+/**
+ * `did you mean 'x'?` for the closest of `known`, or undefined when none is close: dashes in front make no
+ * word longer.
+ */
 export function didYouMean(given: string, known: readonly string[]): string | undefined {
   let best: string | undefined;
   let bestDistance = Math.min(2, Math.ceil((given.replace(/^-+/, '').length - 1) / 3)) + 1;
@@ -13,8 +16,8 @@ export function didYouMean(given: string, known: readonly string[]): string | un
 }
 
 /**
- * Number of single-character insertions, deletions, replacements and swaps of neighbours (optimal string alignment), or any
- * number >= `limit` when it is not below `limit`.
+ * Number of single-character insertions, deletions, replacements and swaps of neighbours (optimal string
+ * alignment), or any number >= `limit` when it is not below `limit`.
  */
 function editDistance(a: string, b: string, limit: number): number {
   if (Math.abs(a.length - b.length) >= limit) return limit;

@@ -25,8 +25,9 @@ const BUNDLE_MAGIC = '__CLANG_OFFLOAD_BUNDLE__';
 const SIDECAR = '.params';
 
 /**
- * The programs that an operand names: those below a directory, the one in a file, or those in a list, a text file with a path on
- * each line, relative to the list if that is a file; lines that start with # are comments. Throws IO and BAD_INPUT.
+ * The programs that an operand names: those below a directory, the one in a file, or those in a list, a text
+ * file with a path on each line, relative to the list if that is a file; lines that start with # are
+ * comments. Throws IO and BAD_INPUT.
  */
 export function collectTests(operand: string): TestCase[] {
   const status = reading(operand, () => statSync(operand, { throwIfNoEntry: false }));
@@ -95,7 +96,10 @@ function kindOf(file: string): 'code-object' | 'bundle' | 'text' {
   return head.readUInt16LE(16) === ET_DYN && head.readUInt16LE(18) === EM_AMDGPU ? 'code-object' : 'text';
 }
 
-/** Whether a file in a directory is a program: other code objects lie there too. What cannot be read is run, so that the report says why. */
+/**
+ * Whether a file in a directory is a program: other code objects lie there too. What cannot be read is run,
+ * so that the report says why.
+ */
 function isProgram(file: string): boolean {
   try {
     const kind = reading(file, () => kindOf(file));

@@ -1,6 +1,7 @@
 /**
- * Results of a batch as JUnit XML: a suite for each program, a case for each one that it reports, or one for all. Elements and attributes
- * are those of Ant's JUnit task (the schema of the Windy Road JUnit-Schema project), and `skipped` of the suite.
+ * Results of a batch as JUnit XML: a suite for each program, a case for each one that it reports, or one for
+ * all. Elements and attributes are those of Ant's JUnit task (the schema of the Windy Road JUnit-Schema
+ * project), and `skipped` of the suite.
  */
 import { hostname } from 'node:os';
 import type { TestResult } from './pool.ts';

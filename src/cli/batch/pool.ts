@@ -1,4 +1,7 @@
-/** Threads that run the tests of a batch. A thread that does not answer in time, or dies, costs its own test only. */
+/**
+ * Threads that run the tests of a batch. A thread that does not answer in time, or dies, costs its own test
+ * only.
+ */
 import path from 'node:path';
 import { Worker } from 'node:worker_threads';
 import type { TestCase } from './collect.ts';
@@ -31,8 +34,9 @@ export interface TestResult {
 
 const TIMEOUT_STATUS = 124;
 /**
- * The loader stops a program by itself when it took its time. A thread that shares the machine with others takes longer by the clock on the wall:
- * only one that needs so many times as long, and so much more, is ended.
+ * The loader stops a program by itself when it took its time. A thread that shares the machine with others
+ * takes longer by the clock on the wall: only one that needs so many times as long, and so much more, is
+ * ended.
  */
 const WALL_FACTOR = 10;
 const GRACE_MS = 30_000;

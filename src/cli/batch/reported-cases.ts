@@ -15,7 +15,10 @@ const LINE = /\[\s*(RUN|OK|FAILED|SKIPPED)\s*\] (\S.*?)(?:, where .*?)?(?: \((?:
 /** LLVM's libc colours its marks; colours are no part of a line. */
 const COLOUR = new RegExp(`${String.fromCharCode(27)}\\[[\\d;]*m`, 'g');
 
-/** Cases in the order in which they started. GoogleTest lists failed ones again in the end; these lines start nothing. */
+/**
+ * Cases in the order in which they started. GoogleTest lists failed ones again in the end; these lines start
+ * nothing.
+ */
 export function reportedCases(output: string): ReportedCase[] {
   const cases: ReportedCase[] = [];
   let running: string | undefined;

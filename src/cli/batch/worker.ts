@@ -30,7 +30,10 @@ export interface WorkerReply {
 
 const US_PER_MS = 1000;
 
-/** The device of the last test, when that left it as it was, and what it was asked for: memory is what a device costs. */
+/**
+ * The device of the last test, when that left it as it was, and what it was asked for: memory is what a
+ * device costs.
+ */
 let kept:
   | {
       readonly device: Device;

@@ -294,7 +294,10 @@ test('the time limit holds while files are loaded', async () => {
   assert.match(stderr, /time limit of 0\.000001 s ran out while the files were loaded \[TIMEOUT\]/);
 });
 
-/** Writes 4000 bytes into its private memory, of which the compiler is said to know 16; or loops, with line tables. */
+/**
+ * Writes 4000 bytes into its private memory, of which the compiler is said to know 16; or loops, with line
+ * tables.
+ */
 const STACK = (usesDynamicStack: 0 | 1) => `.amdgcn_target "amdgcn-amd-amdhsa--gfx942"
 .text
 .p2align 8

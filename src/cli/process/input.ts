@@ -16,8 +16,8 @@ const REASONS: Readonly<Record<string, string>> = {
 };
 
 /**
- * The bytes of a file that the user named; `-` is standard input. Throws IO when it cannot be read, BAD_INPUT when it is empty and not
- * `expected`.
+ * The bytes of a file that the user named; `-` is standard input. Throws IO when it cannot be read, BAD_INPUT
+ * when it is empty and not `expected`.
  */
 export function readInput(file: string, expected = 'a code object'): Uint8Array {
   const source = file === '-' ? STDIN : file;
@@ -36,7 +36,10 @@ export function readInput(file: string, expected = 'a code object'): Uint8Array 
   return bytes;
 }
 
-/** What the operating system said about `file`, as an IO error. Anything but a system error is thrown on as it is. */
+/**
+ * What the operating system said about `file`, as an IO error. Anything but a system error is thrown on as it
+ * is.
+ */
 function ioError(error: unknown, file: string): WavewrightError {
   const code = error instanceof Error && 'code' in error ? String(error.code) : undefined;
   if (code === undefined) throw error;

@@ -1,6 +1,9 @@
 import { printable } from '../../base/text.ts';
 
-/** Ctrl-C while a program runs: it is stopped, and says where it was; a second one ends the process at once, as without this. */
+/**
+ * Ctrl-C while a program runs: it is stopped, and says where it was; a second one ends the process at once,
+ * as without this.
+ */
 export class Interruption implements Disposable {
   readonly #controller = new AbortController();
   readonly #onInterrupt = () => this.#controller.abort(new Error('interrupted'));

@@ -6,8 +6,9 @@ const NEW_FILE_MODE = 0o666;
 const PERMISSIONS = 0o7777;
 
 /**
- * Writes a file that the user named: beside it first, so that an old one stays whole when the disk is full or the process is
- * ended. Devices, pipes, and files in folders where nothing can be made are written in place. Throws IO.
+ * Writes a file that the user named: beside it first, so that an old one stays whole when the disk is full or
+ * the process is ended. Devices, pipes, and files in folders where nothing can be made are written in place.
+ * Throws IO.
  */
 export function writeOutput(file: string, bytes: Uint8Array): void {
   attempt(file, () => {
@@ -46,7 +47,10 @@ export function checkOutput(file: string): void {
 interface Place {
   /** Behind symbolic links. */
   readonly target: string;
-  /** A new file in the same folder, with the old one's permissions; none where the file is to be written in place. */
+  /**
+   * A new file in the same folder, with the old one's permissions; none where the file is to be written in
+   * place.
+   */
   readonly besides: { readonly name: string; readonly descriptor: number } | undefined;
 }
 

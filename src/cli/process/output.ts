@@ -7,8 +7,8 @@ const BROKEN_PIPE_STATUS = 141;
 const RETRY_MS = 1;
 
 /**
- * Writes everything, unbuffered: what a GPU program printed is out before the next instruction runs. When the reader has gone
- * away the process ends quietly, as other tools do. Throws IO, with `name` as the file.
+ * Writes everything, unbuffered: what a GPU program printed is out before the next instruction runs. When the
+ * reader has gone away the process ends quietly, as other tools do. Throws IO, with `name` as the file.
  */
 export function writeAll(fd: number, data: Uint8Array | string, name: string): void {
   let rest = typeof data === 'string' ? encoder.encode(data) : data;

@@ -1,4 +1,7 @@
-/** The options that say how a program runs: of `run`, of the upstream loaders' command lines, and of `.params` files for `test`. */
+/**
+ * The options that say how a program runs: of `run`, of the upstream loaders' command lines, and of `.params`
+ * files for `test`.
+ */
 import { closeSync, existsSync, openSync, statSync } from 'node:fs';
 import { WavewrightError } from '../../base/errors.ts';
 import { printable } from '../../base/text.ts';
@@ -14,7 +17,10 @@ import { MEMORY_OPTION, WORKERS_OPTION } from '../arguments/device-name.ts';
 import type { OptionRow, OptionTable, OptionValues } from '../arguments/options.ts';
 import { writeAll } from '../process/output.ts';
 
-/** The queue counts work-items in 32 bits and a workgroup's in 16; what a device or kernel allows is checked where it is known. */
+/**
+ * The queue counts work-items in 32 bits and a workgroup's in 16; what a device or kernel allows is checked
+ * where it is known.
+ */
 const MAX_BLOCKS = 2 ** 32 - 1;
 const MAX_THREADS = 2 ** 16 - 1;
 const MAX_STACK_BYTES = 2 ** 28;

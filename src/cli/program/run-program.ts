@@ -1,4 +1,6 @@
-/** How `run` reads its arguments and runs a program; batches and the loaders of LLVM's names do so as well. */
+/**
+ * How `run` reads its arguments and runs a program; batches and the loaders of LLVM's names do so as well.
+ */
 import { type CodeObjectImage, pickCodeObject } from '../../codeobject/container.ts';
 import { parseTargetId } from '../../codeobject/target-id.ts';
 import type { Device } from '../../device/device.ts';

@@ -12,7 +12,10 @@ export interface Report {
   readonly exitStatus: number;
 }
 
-/** What the error says besides its headline, a line for each label, with the line of the source where that can be read. */
+/**
+ * What the error says besides its headline, a line for each label, with the line of the source where that can
+ * be read.
+ */
 function reportLines({ fields, source }: ErrorReport): string[] {
   const width = Math.max(...Object.keys(fields).map(({ length }) => length)) + 2;
   return Object.entries(fields).flatMap(([label, value]) => [

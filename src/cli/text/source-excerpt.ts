@@ -6,8 +6,9 @@ const MAX_SOURCE_BYTES = 2 ** 24;
 const MAX_COLUMNS = 160;
 
 /**
- * The line of a program's source and a mark below its column; nothing when the file cannot be read. The name comes from the code
- * object: whatever it names, only text of a plain file of bounded size is read, and control characters are not shown as they are.
+ * The line of a program's source and a mark below its column; nothing when the file cannot be read. The name
+ * comes from the code object: whatever it names, only text of a plain file of bounded size is read, and
+ * control characters are not shown as they are.
  */
 export function sourceExcerpt({ file, line, column }: NonNullable<ErrorReport['source']>): string[] {
   const text = readSource(file)?.split('\n')[line - 1]?.trimEnd();
@@ -17,7 +18,9 @@ export function sourceExcerpt({ file, line, column }: NonNullable<ErrorReport['s
   return column > 0 ? [shown, `${' '.repeat(number.length)} | ${' '.repeat(column - 1)}^`] : [shown];
 }
 
-/** The text of a source file that a code object names; undefined where it is no plain file of bounded size. */
+/**
+ * The text of a source file that a code object names; undefined where it is no plain file of bounded size.
+ */
 export function readSource(file: string): string | undefined {
   try {
     // Opening a pipe would wait for who writes to it.

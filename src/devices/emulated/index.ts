@@ -18,7 +18,10 @@ import { Lifetime } from '../../hsa/objects/lifetime.ts';
 import { AmdgpuEmulator, type AmdgpuEmulatorOptions } from './amdgpu/emulator.ts';
 import { DescriptorCache, launchOf } from './kernel-abi.ts';
 
-/** The lanes' dwords are interleaved: a wave64 has a GiB then, so that every offset in its scratch is a positive number of 32 bits. */
+/**
+ * The lanes' dwords are interleaved: a wave64 has a GiB then, so that every offset in its scratch is a
+ * positive number of 32 bits.
+ */
 const MAX_PRIVATE_SIZE_BYTES = 2 ** 24;
 const MAX_WORKGROUP_SIZE = 1024;
 const MAX_INDEX = 127;
@@ -35,7 +38,10 @@ function targetIdOf(processor: string): string {
 class EmulatedMemory implements DeviceMemory {
   readonly #emulator: AmdgpuEmulator;
   readonly #lifetime: Lifetime;
-  /** Offsets of what the host allocated, with what kernels may do there at most: the emulator has regions besides, which are nobody else's. */
+  /**
+   * Offsets of what the host allocated, with what kernels may do there at most: the emulator has regions
+   * besides, which are nobody else's.
+   */
   readonly #allocated = new Map<number, number>();
 
   constructor(emulator: AmdgpuEmulator, lifetime: Lifetime) {
@@ -265,8 +271,8 @@ class EmulatedDevice implements Device {
 }
 
 /**
- * Throws UNSUPPORTED for a processor without instruction tables. Kernels run on several threads where there are `threads` (in Node: nodeThreads);
- * `close` ends them.
+ * Throws UNSUPPORTED for a processor without instruction tables. Kernels run on several threads where there
+ * are `threads` (in Node: nodeThreads); `close` ends them.
  */
 export function createEmulatedDevice(options: AmdgpuEmulatorOptions): Device {
   if (typeof options?.processor !== 'string') {

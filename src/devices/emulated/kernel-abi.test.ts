@@ -48,7 +48,8 @@ function launchWith(
   );
 }
 
-// LLVM AMDGPU usage: GRANULATED_WORKITEM_VGPR_COUNT counts in 8 for wave32 of gfx10 and gfx11, in 4 for wave64; SGPRs after the user's.
+// LLVM AMDGPU usage: GRANULATED_WORKITEM_VGPR_COUNT counts in 8 for wave32 of gfx10 and gfx11, in 4 for
+// wave64; SGPRs after the user's.
 test('gfx1100: the descriptor chooses the wave size; scratch needs no register', () => {
   for (const [waveSize, vgprCount] of [
     [32, 40],

@@ -1,7 +1,7 @@
 /**
- * The first half of the ABI of AMDGPU kernels: what descriptor and launch make of the initial registers (LLVM AMDGPU usage, "Initial Kernel
- * Execution State"). The other half is
- * `amdgpu/initial-registers.ts`, which knows no code objects: it writes what `AmdgpuLaunch` says into the state of each wave.
+ * The first half of the ABI of AMDGPU kernels: what descriptor and launch make of the initial registers (LLVM
+ * AMDGPU usage, "Initial Kernel Execution State"). The other half is `amdgpu/initial-registers.ts`, which
+ * knows no code objects: it writes what `AmdgpuLaunch` says into the state of each wave.
  */
 import { WavewrightError } from '../../base/errors.ts';
 import {
@@ -146,7 +146,8 @@ function sgprLayout(
   if (properties.enableSgprDispatchId) push64(origin.index);
   const flatScratchSgpr = properties.enableSgprFlatScratchInit ? reserve(2) : undefined;
   if (properties.enableSgprPrivateSegmentSize) user.push(resources.privateSizeBytes);
-  // The count may be larger than what is enabled: preloaded kernel arguments, which the kernel's own prologue loads too.
+  // The count may be larger than what is enabled: preloaded kernel arguments, which the kernel's own prologue
+  // loads too.
   let next = Math.max(rsrc2.userSgprCount, user.length);
   const system = (enabled: boolean): number | undefined =>
     enabled && !target.workgroupIdsInTrapRegisters ? next++ : undefined;
@@ -167,7 +168,10 @@ function sgprLayout(
   };
 }
 
-/** MODE as the packet processor sets it from the descriptor (CDNA2 ISA 3.6, RDNA3 ISA 3.3.2). Throws UNSUPPORTED for FP16_OVFL. */
+/**
+ * MODE as the packet processor sets it from the descriptor (CDNA2 ISA 3.6, RDNA3 ISA 3.3.2). Throws
+ * UNSUPPORTED for FP16_OVFL.
+ */
 function modeOf({ families }: AmdgpuEmulator['target'], { rsrc1 }: KernelDescriptor): number {
   if (rsrc1.fp16Overflow) {
     throw new WavewrightError('UNSUPPORTED', 'f16 results that are clamped instead of overflowing', {

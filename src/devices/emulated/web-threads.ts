@@ -18,7 +18,10 @@ interface WebWorker {
 
 const scope = globalThis as unknown as WebScope; // reason: the types of Node's globals are the only ones that are declared
 
-/** Why this thread can have no workers: memory is shared between isolated threads only, and a page must not wait for others. */
+/**
+ * Why this thread can have no workers: memory is shared between isolated threads only, and a page must not
+ * wait for others.
+ */
 function obstacle(): string | undefined {
   if (scope.document !== undefined) return 'a page must not wait for other threads: use the emulator in a worker';
   if (!scope.crossOriginIsolated) {
@@ -28,8 +31,8 @@ function obstacle(): string | undefined {
 }
 
 /**
- * Module workers, as many as the machine runs at once; none, and one thread, where this thread can have no others: on a page itself,
- * and without cross-origin isolation.
+ * Module workers, as many as the machine runs at once; none, and one thread, where this thread can have no
+ * others: on a page itself, and without cross-origin isolation.
  */
 export const webThreads: ThreadHost = {
   get parallelism() {

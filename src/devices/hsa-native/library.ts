@@ -1,6 +1,6 @@
 /**
- * `libhsa-runtime64.so.1` through node:ffi, which cannot be called from other threads: every callback that is passed here runs on the
- * calling thread, and queues are made without one.
+ * `libhsa-runtime64.so.1` through node:ffi, which cannot be called from other threads: every callback that is
+ * passed here runs on the calling thread, and queues are made without one.
  */
 
 import type * as Ffi from 'node:ffi';

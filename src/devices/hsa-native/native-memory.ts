@@ -97,7 +97,10 @@ export class NativeMemory implements DeviceMemory {
     throw new WavewrightError('USAGE', `${sizeBytes} bytes at 0x${address.toString(16)} are not inside one allocation`);
   }
 
-  /** The GPU may do everything with all that it was given; what else it reaches is not this process's to look at. */
+  /**
+   * The GPU may do everything with all that it was given; what else it reaches is not this process's to look
+   * at.
+   */
   guestView(address: GuestAddress, sizeBytes: number): Uint8Array<SharedArrayBuffer> | undefined {
     return this.#view(address, sizeBytes);
   }

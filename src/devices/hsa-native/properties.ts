@@ -79,7 +79,10 @@ export class AgentQueries {
     return Number(this.#pools(agent).find(({ segment }) => segment === SEGMENT_GROUP)?.sizeBytes ?? 0);
   }
 
-  /** The pool of the host whose memory both sides see at once; not the one for kernel arguments where there is another. */
+  /**
+   * The pool of the host whose memory both sides see at once; not the one for kernel arguments where there is
+   * another.
+   */
   fineGrainedPool(agent: bigint): Pool | undefined {
     const pools = this.#pools(agent).filter(
       ({ segment, flags }) => segment === SEGMENT_GLOBAL && (flags & FINE_GRAINED) !== 0n,

@@ -1,7 +1,7 @@
 /**
- * A device that runs nothing: every launch is complete when the device is advanced next, and memory is all that
- * kernels leave it as. It measures and tests what stands above devices (queues, programs, graphs of launches)
- * without the time that kernels take.
+ * A device that runs nothing: every launch is complete when the device is advanced next, and memory is all
+ * that kernels leave it as. It measures and tests what stands above devices (queues, programs, graphs of
+ * launches) without the time that kernels take.
  */
 import type { AdvanceResult, Device, PublishedCode } from '../../device/device.ts';
 import type { Fault } from '../../device/fault.ts';

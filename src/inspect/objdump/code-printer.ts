@@ -135,7 +135,10 @@ export class CodePrinter {
     else for (let i = 0; i < size; i += 4) out.spaces(1).word(this.#view.getUint32(at + i, true));
   }
 
-  /** The name of an address in the section; symbols with a type, functions say, are none that a branch is shown with. */
+  /**
+   * The name of an address in the section; symbols with a type, functions say, are none that a branch is
+   * shown with.
+   */
   #nameOf(address: number): string | undefined {
     const { labels } = this.#code;
     let name: string | undefined;

@@ -2,7 +2,10 @@ import type { Output } from './output.ts';
 
 const BYTES_PER_LINE = 8;
 
-/** Data among code: `[start, end)` of a section at `base`, eight bytes on a line, in hexadecimal and as characters. */
+/**
+ * Data among code: `[start, end)` of a section at `base`, eight bytes on a line, in hexadecimal and as
+ * characters.
+ */
 export function printData(bytes: Uint8Array, base: number, start: number, end: number, out: Output): void {
   for (let at = start; at < end; at += BYTES_PER_LINE) {
     const line = bytes.subarray(at, Math.min(end, at + BYTES_PER_LINE));

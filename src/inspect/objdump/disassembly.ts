@@ -1,4 +1,6 @@
-/** The sections of a code object as text: chunks from symbol to symbol, as code, kernel descriptors or data. */
+/**
+ * The sections of a code object as text: chunks from symbol to symbol, as code, kernel descriptors or data.
+ */
 import { WavewrightError } from '../../base/errors.ts';
 import { checkLimit } from '../../base/limits.ts';
 import { identifyCodeObject } from '../../codeobject/elf-flags.ts';
@@ -37,8 +39,8 @@ interface Listing {
 }
 
 /**
- * Prints the selected sections. `warn` gets what is remarkable about the options. Errors: UNSUPPORTED for a processor without instruction
- * tables and for source lines of an object that is not linked, BAD_INPUT.
+ * Prints the selected sections. `warn` gets what is remarkable about the options. Errors: UNSUPPORTED for a
+ * processor without instruction tables and for source lines of an object that is not linked, BAD_INPUT.
  */
 export function printDisassembly(
   elf: ElfFile,
@@ -142,7 +144,10 @@ function addTargets(labels: Label[], targets: ReadonlySet<number>): void {
   labels.sort(compareLabels);
 }
 
-/** Prints the kernel descriptor that one of the labels `here` names, and returns its size: 0 when there is none. */
+/**
+ * Prints the kernel descriptor that one of the labels `here` names, and returns its size: 0 when there is
+ * none.
+ */
 function printDescriptor(
   { descriptors, out }: Listing,
   here: readonly Label[],
@@ -166,7 +171,10 @@ function printDescriptor(
   return KERNEL_DESCRIPTOR_SIZE_BYTES;
 }
 
-/** Of several labels at one address those that were asked for, or else the last one; the last of code where there is code. */
+/**
+ * Of several labels at one address those that were asked for, or else the last one; the last of code where
+ * there is code.
+ */
 function shownLabels(
   here: readonly Label[],
   isData: boolean,

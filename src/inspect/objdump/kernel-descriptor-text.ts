@@ -1,4 +1,7 @@
-/** Kernel descriptors as the assembler directives that make them, in the order and the words of llvm-objdump 19. */
+/**
+ * Kernel descriptors as the assembler directives that make them, in the order and the words of llvm-objdump
+ * 19.
+ */
 import {
   decodeKernelDescriptor,
   KERNEL_DESCRIPTOR_SIZE_BYTES,
@@ -18,7 +21,9 @@ export interface DescriptorTarget {
 interface ReservedBits {
   readonly high: number;
   readonly low: number;
-  /** The word that LLVM names with bits counted in it; without, they count from the start of the descriptor. */
+  /**
+   * The word that LLVM names with bits counted in it; without, they count from the start of the descriptor.
+   */
   readonly word?: { readonly name: string; readonly firstBit: number };
   readonly why?: string;
   readonly families?: readonly ProcessorFamily[];
@@ -176,7 +181,8 @@ function propertyLines({ properties, kernargPreload }: KernelDescriptor, target:
 }
 
 /**
- * The descriptor of `kernel` as text that ends in a newline, or what is wrong with it. `bytes`: from its symbol to the next one.
+ * The descriptor of `kernel` as text that ends in a newline, or what is wrong with it. `bytes`: from its
+ * symbol to the next one.
  */
 export function kernelDescriptorText(
   kernel: string,

@@ -1,4 +1,7 @@
-/** What needs no other tool: bad input, options, the shape of the output. test/oracle/objdump.test.ts holds the text against llvm-objdump. */
+/**
+ * What needs no other tool: bad input, options, the shape of the output. test/oracle/objdump.test.ts holds
+ * the text against llvm-objdump.
+ */
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import path from 'node:path';

@@ -19,13 +19,16 @@ export interface ObjdumpStreams {
   readonly write: (bytes: Uint8Array) => void;
   /** A line without its newline: what the options name and the file lacks. */
   readonly warn: (message: string) => void;
-  /** The text of a source file that a line table names; undefined where it cannot be read. Default: none can. */
+  /**
+   * The text of a source file that a line table names; undefined where it cannot be read. Default: none can.
+   */
   readonly readSource?: (file: string) => string | undefined;
 }
 
 /**
- * Prints what `options` ask for of one AMDGPU ELF file: executable, shared or relocatable. What was printed before an error stays printed.
- * Errors: BAD_INPUT, LIMIT_EXCEEDED; UNSUPPORTED for disassembly of a processor without instruction tables.
+ * Prints what `options` ask for of one AMDGPU ELF file: executable, shared or relocatable. What was printed
+ * before an error stays printed. Errors: BAD_INPUT, LIMIT_EXCEEDED; UNSUPPORTED for disassembly of a
+ * processor without instruction tables.
  *
  * @param name what the listing and errors call the file
  */
@@ -76,7 +79,10 @@ function checkRange(
   warn(`'${elf.name}': ${what}`);
 }
 
-/** The sections of `wanted` that none of the files has, when they have none of them at all: what llvm-objdump warns about. */
+/**
+ * The sections of `wanted` that none of the files has, when they have none of them at all: what llvm-objdump
+ * warns about.
+ */
 export function missingSections(files: readonly ElfFile[], wanted: readonly string[]): string[] {
   const names = new Set(files.flatMap((elf) => sectionsOf(elf).map(({ name }) => name)));
   return wanted.some((name) => names.has(name)) ? [] : [...new Set(wanted.filter((name) => name !== ''))];

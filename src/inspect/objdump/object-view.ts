@@ -56,7 +56,10 @@ export function sectionsOf(elf: ElfFile): readonly ElfSection[] {
     }));
 }
 
-/** The bytes of a section, a made-up one included. Throws BAD_INPUT when a null section, whose range no reader looks at, goes beyond the file. */
+/**
+ * The bytes of a section, a made-up one included. Throws BAD_INPUT when a null section, whose range no reader
+ * looks at, goes beyond the file.
+ */
 export function bytesOf(elf: ElfFile, { index, offset, sizeBytes }: ElfSection): Uint8Array {
   const end = offset + sizeBytes;
   if (end <= elf.bytes.length) return elf.bytes.subarray(offset, end);
@@ -71,7 +74,9 @@ export const symbolsOf = (elf: ElfFile): readonly ElfSymbol[] => elf.symbols.sli
 export const dynamicSymbolsOf = (elf: ElfFile): readonly ElfSymbol[] =>
   elf.sections.some(({ type }) => type === SHT_DYNSYM) ? elf.dynamicSymbols.slice(1) : [];
 
-/** The section that a symbol is in; undefined for one that is undefined, absolute or common. Throws BAD_INPUT. */
+/**
+ * The section that a symbol is in; undefined for one that is undefined, absolute or common. Throws BAD_INPUT.
+ */
 export function sectionOf(elf: ElfFile, symbol: ElfSymbol): ElfSection | undefined {
   const { sectionIndex } = symbol;
   if (sectionIndex === SHN_UNDEF || sectionIndex >= SHN_LORESERVE) return undefined;

@@ -32,7 +32,10 @@ export interface ObjdumpOptions {
   readonly symbolizeOperands?: boolean;
 }
 
-/** An address as llvm-objdump takes it: decimal, `0x`, `0b` or octal with a leading 0; below 2^53. Throws USAGE. */
+/**
+ * An address as llvm-objdump takes it: decimal, `0x`, `0b` or octal with a leading 0; below 2^53. Throws
+ * USAGE.
+ */
 export function parseAddress(option: string, text: string): number {
   const octal = /^0[0-7]+$/.test(text);
   const value = octal ? Number.parseInt(text, 8) : /^(\d+|0[xX][\da-fA-F]+|0[bB][01]+)$/.test(text) ? Number(text) : -1;

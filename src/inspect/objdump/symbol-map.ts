@@ -54,8 +54,9 @@ export class SymbolMap {
   }
 
   /**
-   * The last label at or before `address`: of the section that starts closest before it, otherwise of a section at the same start, otherwise
-   * one that is in no section. In relocatable objects, whose sections all start at 0, of section `from` first.
+   * The last label at or before `address`: of the section that starts closest before it, otherwise of a
+   * section at the same start, otherwise one that is in no section. In relocatable objects, whose sections
+   * all start at 0, of section `from` first.
    */
   before(address: number, from: ElfSection): Label | undefined {
     for (const labels of this.#candidates(address, from)) {

@@ -134,7 +134,10 @@ function printRelocation(elf: ElfFile, relocation: ElfRelocation, out: Output): 
   out.line(`${hex16(relocation.offset)} ${type} ${relocationValue(elf, relocation)}`);
 }
 
-/** What is applied to each section of a relocatable object, by section index, sorted by offset. Empty for other files. */
+/**
+ * What is applied to each section of a relocatable object, by section index, sorted by offset. Empty for
+ * other files.
+ */
 export function relocationsByTarget(elf: ElfFile): Map<number, ElfRelocation[]> {
   const byTarget = new Map<number, ElfRelocation[]>();
   if (!isRelocatable(elf)) return byTarget;

@@ -17,7 +17,9 @@ export const CODE_OBJECT_FILES = readdirSync(folder).filter((name) => /\.(co|o)$
 /** The prebuilt files that hold several. */
 export const CONTAINER_FILES = ['fat.bundle', 'fat.ccob', 'host.elf'];
 
-/** Runs `read`; anything it throws must be a WavewrightError that is not a defect of ours. Returns its code. */
+/**
+ * Runs `read`; anything it throws must be a WavewrightError that is not a defect of ours. Returns its code.
+ */
 export function errorCodeOf(read: () => unknown): string | undefined {
   try {
     read();
@@ -30,7 +32,10 @@ export function errorCodeOf(read: () => unknown): string | undefined {
   }
 }
 
-/** Copies of `bytes` with up to four fields overwritten, mostly by values that matter to a reader of sizes and offsets. */
+/**
+ * Copies of `bytes` with up to four fields overwritten, mostly by values that matter to a reader of sizes and
+ * offsets.
+ */
 export function mutationsOf(bytes: Uint8Array): fc.Arbitrary<Uint8Array> {
   const interesting = fc.constantFrom(0n, 1n, 2n, 0x7fn, 0xffn, 0xffffn, 0x7fff_ffffn, 0xffff_ffffn, 1n << 53n, 2n ** 63n, 2n ** 64n - 1n);
   const position = fc.oneof(

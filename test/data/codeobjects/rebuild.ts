@@ -1,5 +1,6 @@
-// Rebuilds the prebuilt files of this folder from their sources: `node rebuild.ts` compares them with MANIFEST.json,
-// `node rebuild.ts --write` replaces the files and the manifest. The tools must be the versions that the manifest names.
+// Rebuilds the prebuilt files of this folder from their sources: `node rebuild.ts` compares them with
+// MANIFEST.json, `node rebuild.ts --write` replaces the files and the manifest. The tools must be the
+// versions that the manifest names.
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { copyFileSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';

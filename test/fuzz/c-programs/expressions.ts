@@ -255,7 +255,10 @@ export class Expressions {
     return this.#convertText(this.float(from, depth), from, to);
   }
 
-  /** Between the kinds only where the result is one on every machine: through a function, or through 16 bits for f16. */
+  /**
+   * Between the kinds only where the result is one on every machine: through a function, or through 16 bits
+   * for f16.
+   */
   #convertText(text: string, from: Scalar, to: Scalar): string {
     if (from.kind === to.kind || to === F64) return text;
     if (from.kind === 'float') return from === F16 ? `i32_from_f16(${text})` : `i64_from_${from.name}(${text})`;

@@ -1,6 +1,7 @@
 /**
- * Whole C programs from a seed: structs, globals, functions and a `main` that prints checksums. They have one meaning on every
- * machine with 64-bit pointers and IEEE floats, compiled with -fwrapv -fno-strict-aliasing -ffp-contract=off.
+ * Whole C programs from a seed: structs, globals, functions and a `main` that prints checksums. They have one
+ * meaning on every machine with 64-bit pointers and IEEE floats, compiled with -fwrapv -fno-strict-aliasing
+ * -ffp-contract=off.
  */
 import { Random } from '../random.ts';
 import { Expressions } from './expressions.ts';
@@ -23,7 +24,9 @@ import {
 
 export interface ProgramOptions {
   readonly seed: number;
-  /** One work-item, which may change static data; or many, each with data of its own, that meet at barriers. */
+  /**
+   * One work-item, which may change static data; or many, each with data of its own, that meet at barriers.
+   */
   readonly alone: boolean;
 }
 

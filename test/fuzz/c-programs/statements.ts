@@ -215,13 +215,16 @@ export class Statements {
     if (type.kind === 'integer' || type.kind === 'float') return e.of(type, 2);
     const source = scope.pick(this.#random, (variable) => variable.type === type);
     if (source === undefined) return `(${type.name}){0}`;
-    // Clang 19 takes a large struct's address for one in scratch, wherever the struct is: pass only local variables by value.
+    // Clang 19 takes a large struct's address for one in scratch, wherever the struct is: pass only local
+    // variables by value.
     const copy = this.#around.fresh('s');
     lines.push(`${type.name} ${copy} = ${this.#element(source, scope)};`);
     return copy;
   }
 
-  /** The result goes into a variable of its own: an expression around a call could read what the call changes. */
+  /**
+   * The result goes into a variable of its own: an expression around a call could read what the call changes.
+   */
   #call(scope: Scope): Line[] {
     const random = this.#random;
     const { callables, functionTables, fresh } = this.#around;
@@ -316,8 +319,8 @@ export class Statements {
   }
 
   /**
-   * memcpy, memmove, memset and memcmp on bytes of arrays of integers; memmove inside one array only, because clang 19 cannot
-   * expand it between address spaces.
+   * memcpy, memmove, memset and memcmp on bytes of arrays of integers; memmove inside one array only, because
+   * clang 19 cannot expand it between address spaces.
    */
   #bytes(scope: Scope): Line[] {
     const random = this.#random;

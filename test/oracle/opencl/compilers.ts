@@ -46,7 +46,10 @@ export const definitions = ({ processor, waveSize }: Target): string[] => [
   ...(processor.startsWith('gfx11') ? ['-DGFX11'] : []),
 ];
 
-/** The calls of a source's launches, and a main that reads the buffers, makes the calls and writes the buffers. */
+/**
+ * The calls of a source's launches, and a main that reads the buffers, makes the calls and writes the
+ * buffers.
+ */
 function hostProgram(source: string, launches: readonly Launch[]): string {
   const declaration = (argument: Argument, name: string): string => {
     if (argument.kind === 'value') {
@@ -102,7 +105,10 @@ export class Compilers {
     return readFile(image);
   }
 
-  /** What the buffers of each launch hold afterwards; `name` is that of the program, which plays the waves of `target`. */
+  /**
+   * What the buffers of each launch hold afterwards; `name` is that of the program, which plays the waves of
+   * `target`.
+   */
   async onHost(name: string, source: string, launches: readonly Launch[], target: Target): Promise<Results[]> {
     const program = path.join(this.#folder, name);
     const language = isHip(source) ? ['-x', 'c++', '-std=gnu++17', '-fno-rtti'] : ['-x', 'c', '-std=gnu17'];

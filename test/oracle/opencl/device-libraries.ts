@@ -1,4 +1,6 @@
-/** Builds with AMD's device libraries: those of Debian's package rocm-device-libs, or of another installation. */
+/**
+ * Builds with AMD's device libraries: those of Debian's package rocm-device-libs, or of another installation.
+ */
 import { existsSync } from 'node:fs';
 import path from 'node:path';
 import { type Build, EXACT } from './subject.ts';

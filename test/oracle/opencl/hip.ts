@@ -1,4 +1,7 @@
-/** Launches of the kernels of `test/data/hip`. Blocks are whole, as HIP has them; the last one has threads without work. */
+/**
+ * Launches of the kernels of `test/data/hip`. Blocks are whole, as HIP has them; the last one has threads
+ * without work.
+ */
 import { integers, positiveFloats, smallFloats } from './inputs.ts';
 import { type Argument, buffer, int, type Launch, launch, type Numbers, value, zeros } from './launch.ts';
 import type { Subject } from './subject.ts';

@@ -62,8 +62,8 @@ const FORMATS: Readonly<Record<FloatType, Format>> = {
 const MODERATE = [0.5, 1, 1.5, 2, 2.5, 3, 1 / 3, 0.1, 7, 100, 1000, 65504, 65519, 65520, 2 ** 31, 2 ** 32, 2 ** 63];
 
 /**
- * Zeros, denormals, infinities, quiet NaNs, the largest and smallest normal numbers, halves, and random bits: half of them with
- * exponents near 0.
+ * Zeros, denormals, infinities, quiet NaNs, the largest and smallest normal numbers, halves, and random bits:
+ * half of them with exponents near 0.
  */
 export function floats(type: FloatType, count: number, seed: number): Float16Array | Float32Array | Float64Array {
   const { mantissaBits, exponentBits } = FORMATS[type];

@@ -14,7 +14,10 @@ export type Numbers =
   | Float64Array;
 
 export type Argument =
-  /** Memory that the kernel may change. Its bytes are compared; with `ulps`, numbers may differ by so many units in the last place. */
+  /**
+   * Memory that the kernel may change. Its bytes are compared; with `ulps`, numbers may differ by so many
+   * units in the last place.
+   */
   | { readonly kind: 'buffer'; readonly contents: Numbers; readonly ulps?: number }
   /** By value; `type` is its C type. */
   | { readonly kind: 'value'; readonly type: string; readonly contents: Numbers }

@@ -4,7 +4,10 @@ import { floats, positiveFloats } from './inputs.ts';
 import { elementwise, type Launch, type Numbers } from './launch.ts';
 import type { Subject } from './subject.ts';
 
-/** How many results each kernel has, and how far from the exact ones they may be: OpenCL C 3.0, "Relative error as ULPs". */
+/**
+ * How many results each kernel has, and how far from the exact ones they may be: OpenCL C 3.0, "Relative
+ * error as ULPs".
+ */
 const KERNELS: readonly [name: string, results: number, ulps: number][] = [
   ['exact', 28, 0],
   ['within_2', 3, 2],

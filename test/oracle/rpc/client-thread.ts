@@ -1,4 +1,6 @@
-/** The C client in a thread of its own: it races with the server on the shared memory. Started by `client.ts`. */
+/**
+ * The C client in a thread of its own: it races with the server on the shared memory. Started by `client.ts`.
+ */
 import { parentPort, workerData } from 'node:worker_threads';
 import { type ClientExports, type ClientThread, STEPS, THREAD_WORDS } from './client.ts';
 

@@ -73,7 +73,10 @@ function expectSuccess(failed: number, { seed }: Talk): void {
   assert.equal(failed, 0, `conversation and line of the expectation that failed; seed ${seed}`);
 }
 
-/** Lets the client talk in turns with the server; the number of conversations. Fails when one of them is not as expected, or when they hang. */
+/**
+ * Lets the client talk in turns with the server; the number of conversations. Fails when one of them is not
+ * as expected, or when they hang.
+ */
 export function talk(module: WebAssembly.Module, options: Talk): number {
   const { conversations } = options;
   const { memory, server, configuration } = connect(module, options);
@@ -94,7 +97,10 @@ export function talk(module: WebAssembly.Module, options: Talk): number {
   return done;
 }
 
-/** Words that the thread of a client tells: conversations that are over, what failed, and whether it has ended. */
+/**
+ * Words that the thread of a client tells: conversations that are over, what failed, and whether it has
+ * ended.
+ */
 export const THREAD_WORDS = { done: 0, failed: 1, ended: 2 } as const;
 
 export interface ClientThread {

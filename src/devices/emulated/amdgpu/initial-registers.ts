@@ -1,4 +1,7 @@
-/** The registers that a wave of an AMD GPU starts with. CDNA2 ISA 3.6.10, LLVM AMDGPU usage "Initial Kernel Execution State". */
+/**
+ * The registers that a wave of an AMD GPU starts with. CDNA2 ISA 3.6.10, LLVM AMDGPU usage "Initial Kernel
+ * Execution State".
+ */
 import type { WaveStart } from '../../../emulator/code/front-end.ts';
 import type { Launch } from '../../../emulator/machine/launch.ts';
 import { WAVE_VGPRS } from '../../../emulator/machine/layout.ts';
@@ -21,8 +24,9 @@ export interface AmdgpuLaunch extends Launch {
 }
 
 /**
- * Fields of the scratch buffer resource (CDNA2 ISA 9.1.8): swizzled, thread id added, the lanes of the wave a dword apart. From gfx10 on the wave
- * size counts, and the check of the range that no access inside num_records fails (RDNA2 ISA 8.1.8: OOB_SELECT 2).
+ * Fields of the scratch buffer resource (CDNA2 ISA 9.1.8): swizzled, thread id added, the lanes of the wave a
+ * dword apart. From gfx10 on the wave size counts, and the check of the range that no access inside
+ * num_records fails (RDNA2 ISA 8.1.8: OOB_SELECT 2).
  */
 const SCRATCH_WORD1_SWIZZLE = 1 << 31;
 const scratchWord3 = (target: Target, waveSize: 32 | 64): number =>
