@@ -1,13 +1,16 @@
 /** Basic blocks: code is followed from where it is entered, and cut where control comes together or parts. */
 import { type FlowGraph, graphOf } from './graph.ts';
 
-/** An instruction with the places where control goes on. A place is an offset, or whatever else numbers instructions. */
-export interface Followed<I> {
-  readonly instruction: I;
+/** Where control goes on after an instruction. A place is an offset, or whatever else numbers instructions. */
+export interface Ways {
   /** Without a branch that is taken; undefined: never. */
   readonly next: number | undefined;
   /** Of a direct branch. */
   readonly target: number | undefined;
+}
+
+export interface Followed<I> extends Ways {
+  readonly instruction: I;
   /** Whether control may go on elsewhere, at places that are not known. */
   readonly leaves: boolean;
   /** Whether the next instruction begins a block of its own. */
@@ -29,17 +32,17 @@ export interface BasicBlock<I> {
  * What control reaches from `entries` along direct branches, by place, in the order in which it is found. `at` is asked once for each place;
  * what it says is undefined is not followed.
  */
-export function reachable<I>(
-  at: (place: number) => Followed<I> | undefined,
+export function reachable<W extends Ways>(
+  at: (place: number) => W | undefined,
   entries: Iterable<number>,
   maxInstructions = Number.POSITIVE_INFINITY,
-): Map<number, Followed<I>> {
-  const found = new Map<number, Followed<I>>();
+): Map<number, W> {
+  const found = new Map<number, W>();
   const work = [...entries];
   for (let start = work.pop(); start !== undefined; start = work.pop()) {
     let place: number | undefined = start;
     while (place !== undefined && !found.has(place) && found.size < maxInstructions) {
-      const followed = at(place);
+      const followed: W | undefined = at(place);
       if (!followed) break;
       found.set(place, followed);
       if (followed.target !== undefined) work.push(followed.target);

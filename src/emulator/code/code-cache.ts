@@ -8,6 +8,7 @@
  * record elsewhere, a record without a step leads there. Nothing reads a record back to learn what the step means: `step` says that.
  */
 import { assert, WavewrightError } from '../../base/errors.ts';
+import { reachable } from '../../flow/blocks.ts';
 import { fallsThrough, followingOffset, type Step } from '../../ir/step.ts';
 import type { Leaf, Program, Value } from '../../ir/types.ts';
 import type { HandlerTable } from '../handlers/handler-table.ts';
@@ -284,21 +285,14 @@ export class CodeCache {
 
   /** Decodes from `start` along fall-through and direct branches, up to code that has records. */
   #reachable(start: number): Found[] {
-    const found = new Map<number, Found>();
-    const work = [start];
-    for (let offset = work.pop(); offset !== undefined; offset = work.pop()) {
-      while (!found.has(offset) && !this.#records.has(offset) && found.size < this.#maxInstructions) {
-        const item = this.#decode(offset);
-        found.set(offset, item);
-        const { step } = item;
-        if (!step) break;
-        const target = directTarget(step);
-        if (target !== undefined) work.push(target);
-        if (!fallsThrough(step)) break;
-        offset = followingOffset(step);
-      }
-    }
-    return [...found.values()];
+    const at = (offset: number) => {
+      if (this.#records.has(offset)) return undefined;
+      const item = this.#decode(offset);
+      const { step } = item;
+      const next = step && fallsThrough(step) ? followingOffset(step) : undefined;
+      return { item, next, target: step && directTarget(step) };
+    };
+    return Array.from(reachable(at, [start], this.#maxInstructions).values(), ({ item }) => item);
   }
 
   #decode(offset: number): Found {
