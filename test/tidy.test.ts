@@ -29,30 +29,21 @@ const WIDE_COMMENTS: readonly string[] = [
 ];
 const OVERLOADED_NAMES: readonly string[] = [
   'Access:',
-  'Comparison:',
   'Control:',
   'Definition:',
   'DispatchArgument:',
   'Evaluated:',
   'Extent:',
   'Generation:',
-  'KernelReport:',
-  'Label:',
   'Launch:',
-  'LineTable:',
   'Narrow:',
   'PACKET_SIZE_BYTES:',
   'PROCESSORS:',
   'Region:',
-  'SourceLine:',
   'TierInstructions:',
   'accessOf:',
-  'bytesOf:',
   'evaluate:',
   'hex:',
-  'numberBytes:',
-  'objdump:',
-  'waveSizeOf:',
 ];
 const UNUSED_FILES: readonly string[] = [
   // For those who rewrite code.

@@ -13,7 +13,7 @@ import { LineStream } from './line-stream.ts';
 import { expandMacro } from './macros.ts';
 import { metadataNote } from './metadata.ts';
 import { ObjectWriter } from './object.ts';
-import type { SourceLine } from './source.ts';
+import type { AssemblyLine } from './source.ts';
 
 export interface AssembleOptions {
   /** A target id such as `gfx90a:xnack-`; the one of `.amdgcn_target` when it is not given. */
@@ -67,7 +67,7 @@ const REFUSED = new Set(['.altmacro', '.symver', '.reloc', '.subsection', '.hsa_
 const PASS_LIMIT = 32;
 
 /** Directives that belong to AMDGPU alone. */
-type BlockKind = KernelBlock | { readonly line: SourceLine; readonly metadata: string[] };
+type BlockKind = KernelBlock | { readonly line: AssemblyLine; readonly metadata: string[] };
 
 class FileAssembler {
   readonly #assembly: Assembly;
@@ -113,7 +113,7 @@ class FileAssembler {
     return image ?? this.#fail();
   }
 
-  #assemble(line: SourceLine): void {
+  #assemble(line: AssemblyLine): void {
     const assembly = this.#assembly;
     if (this.#block && 'metadata' in this.#block && line.code.trim() !== '.end_amdgpu_metadata') {
       this.#block.metadata.push(line.text);

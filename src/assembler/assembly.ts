@@ -11,10 +11,10 @@ import { CallFrames } from './call-frames.ts';
 import { resourceFunction } from './kernel-resources.ts';
 import { type Leb128Sizes, leb128 } from './leb128.ts';
 import type { LineStream } from './line-stream.ts';
-import { LineTable } from './line-table.ts';
+import { LineTableWriter } from './line-table.ts';
 import type { Macro } from './macros.ts';
-import { AssembledSection, numberBytes, type SectionIdentity, usualKind } from './section.ts';
-import type { SourceLine } from './source.ts';
+import { AssembledSection, littleEndian, type SectionIdentity, usualKind } from './section.ts';
+import type { AssemblyLine } from './source.ts';
 import { SymbolTable } from './symbols.ts';
 
 /** What is assembled for. */
@@ -37,7 +37,7 @@ export interface AssemblySource {
 
 /** What has to wait for the end of the file, and the line that asks for it. */
 export interface LateStep {
-  readonly line: SourceLine;
+  readonly line: AssemblyLine;
   readonly apply: () => void;
 }
 
@@ -68,7 +68,7 @@ export class Assembly {
   readonly leb128Sizes: Leb128Sizes;
   /** In their order. */
   readonly atEnd: LateStep[] = [];
-  readonly lineTable = new LineTable();
+  readonly lineTable = new LineTableWriter();
   readonly frames = new CallFrames();
   readonly #localLabels = new Map<string, number>();
   #temporaries = 0;
@@ -85,11 +85,11 @@ export class Assembly {
   }
 
   /** The line that is being assembled. */
-  get line(): SourceLine {
+  get line(): AssemblyLine {
     return this.lines.line;
   }
 
-  set line(line: SourceLine) {
+  set line(line: AssemblyLine) {
     this.lines.line = line;
   }
 
@@ -172,7 +172,7 @@ export class Assembly {
     if (value < -(1n << (bits - 1n)) || value >= 1n << bits) {
       throw new WavewrightError('BAD_INPUT', `${value} does not fit ${sizeBytes} bytes`);
     }
-    this.append(numberBytes(value, sizeBytes));
+    this.append(littleEndian(value, sizeBytes));
   }
 
   /** The address of a place, of which the linker knows more. */
@@ -300,7 +300,7 @@ export class Assembly {
    * The error with file, line and column in front, and behind it the line with a caret and what the line was
    * made of.
    */
-  located(error: WavewrightError, line: SourceLine, column: number): WavewrightError {
+  located(error: WavewrightError, line: AssemblyLine, column: number): WavewrightError {
     const within: string[] = [];
     for (let { expansion } = line; expansion; expansion = expansion.at.expansion) {
       within.push(`${expansion.at.file}:${expansion.at.number}: in ${expansion.what}`);

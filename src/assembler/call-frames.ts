@@ -8,8 +8,8 @@ import type { TextReader } from '../isa/amdgpu/text/assembler/text-reader.ts';
 import type { Assembly } from './assembly.ts';
 import type { Directive } from './directives.ts';
 import { leb128, unsigned } from './leb128.ts';
-import { type AssembledSection, numberBytes } from './section.ts';
-import type { SourceLine } from './source.ts';
+import { type AssembledSection, littleEndian } from './section.ts';
+import type { AssemblyLine } from './source.ts';
 
 /** What holds from an address on. */
 interface Rule {
@@ -18,7 +18,7 @@ interface Rule {
 }
 
 interface Frame {
-  readonly line: SourceLine;
+  readonly line: AssemblyLine;
   readonly section: AssembledSection;
   readonly start: number;
   end: number | undefined;
@@ -66,7 +66,7 @@ export class CallFrames {
     return frame;
   }
 
-  start(line: SourceLine, section: AssembledSection): void {
+  start(line: AssemblyLine, section: AssembledSection): void {
     const open = this.#frames.at(-1);
     if (open && open.end === undefined) throw new WavewrightError('BAD_INPUT', '.cfi_startproc without .cfi_endproc');
     this.#frames.push({ line, section, start: section.sizeBytes, end: undefined, rules: [], cfaOffset: 0n });
@@ -96,7 +96,7 @@ export class CallFrames {
     const common = current.sizeBytes;
     const [version, augmentation, segmentSize] = [4, 0, 0];
     entry(assembly, () => {
-      assembly.append(numberBytes(-1n, 4));
+      assembly.append(littleEndian(-1n, 4));
       assembly.append(Uint8Array.of(version, augmentation, ADDRESS_SIZE_BYTES, segmentSize, INSTRUCTION_SIZE_BYTES));
       assembly.append(Uint8Array.of(Number(DATA_ALIGNMENT), RETURN_ADDRESS_REGISTER));
     });
@@ -104,7 +104,7 @@ export class CallFrames {
       entry(assembly, () => {
         assembly.appendPlace(current, common, 4);
         assembly.appendPlace(section, start, 8);
-        assembly.append(numberBytes(BigInt(end! - start), 8));
+        assembly.append(littleEndian(BigInt(end! - start), 8));
         let at = start;
         for (const { offset, bytes } of rules) {
           assembly.append(concatenate([advance(offset - at), bytes]));
@@ -130,8 +130,8 @@ function advance(bytes: number): Uint8Array {
   if (instructions === 0) return new Uint8Array(0);
   if (instructions < 64) return Uint8Array.of(CFA.advance | instructions);
   if (instructions < 2 ** 8) return Uint8Array.of(CFA.advance1, instructions);
-  if (instructions < 2 ** 16) return Uint8Array.of(CFA.advance2, ...numberBytes(BigInt(instructions), 2));
-  return Uint8Array.of(CFA.advance4, ...numberBytes(BigInt(instructions), 4));
+  if (instructions < 2 ** 16) return Uint8Array.of(CFA.advance2, ...littleEndian(BigInt(instructions), 2));
+  return Uint8Array.of(CFA.advance4, ...littleEndian(BigInt(instructions), 4));
 }
 
 const register = (reader: TextReader): number => reader.integerIn(0, 2 ** 16 - 1, 'register number');

@@ -3,7 +3,7 @@ import { WavewrightError } from '../base/errors.ts';
 import type { TextReader } from '../isa/amdgpu/text/assembler/text-reader.ts';
 import type { Assembly } from './assembly.ts';
 import type { Directive } from './directives.ts';
-import { firstWord, type SourceLine } from './source.ts';
+import { type AssemblyLine, firstWord } from './source.ts';
 
 type Test = (assembly: Assembly, reader: TextReader) => boolean;
 
@@ -84,7 +84,7 @@ function skip(assembly: Assembly): void {
 }
 
 /** Whether the branch that `.else` or `.elseif` begins is assembled. */
-function enter(assembly: Assembly, line: SourceLine, word: string, reader: TextReader): boolean {
+function enter(assembly: Assembly, line: AssemblyLine, word: string, reader: TextReader): boolean {
   const condition = assembly.lines.conditions.at(-1);
   if (!condition || condition.hasElse) {
     assembly.line = line;

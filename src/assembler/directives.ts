@@ -8,7 +8,7 @@ import { CFI_DIRECTIVES } from './call-frames.ts';
 import { CONDITIONAL_DIRECTIVES } from './conditionals.ts';
 import { DEBUG_DIRECTIVES } from './debug-directives.ts';
 import { MACRO_DIRECTIVES } from './macros.ts';
-import { numberBytes, SECTION_TYPES } from './section.ts';
+import { littleEndian, SECTION_TYPES } from './section.ts';
 import { SECTION_DIRECTIVES } from './section-directives.ts';
 import { sourceLines, stringBytes } from './source.ts';
 
@@ -58,7 +58,7 @@ const floats =
       const number = text === undefined ? undefined : floatBits(Number(text), bits);
       if (text === undefined || number === undefined) return reader.fail('expected a floating-point number', at);
       reader.position += text.length;
-      assembly.append(numberBytes(number, bits / 8));
+      assembly.append(littleEndian(number, bits / 8));
     } while (reader.accept(','));
   };
 
@@ -83,7 +83,7 @@ function count(assembly: Assembly, reader: TextReader, what: string): number {
 const skip: Directive = (assembly, reader) => {
   const size = count(assembly, reader, 'size');
   const value = reader.accept(',') ? assembly.absolute(reader, 'value') : 0n;
-  assembly.appendRepeated(size, numberBytes(value, 1));
+  assembly.appendRepeated(size, littleEndian(value, 1));
 };
 
 /** Elements of up to 8 bytes, of which the value fills 4. */
@@ -91,7 +91,7 @@ const fill: Directive = (assembly, reader) => {
   const repeat = count(assembly, reader, 'repeat count');
   const size = reader.accept(',') ? Math.min(count(assembly, reader, 'size'), 8) : 1;
   const value = reader.accept(',') ? assembly.absolute(reader, 'value') : 0n;
-  assembly.appendRepeated(repeat, numberBytes(BigInt.asUintN(32, value), size));
+  assembly.appendRepeated(repeat, littleEndian(BigInt.asUintN(32, value), size));
 };
 
 const origin: Directive = (assembly, reader) => {
@@ -103,7 +103,7 @@ const origin: Directive = (assembly, reader) => {
   const offset = Number(constant) + (isHere ? base.offset : 0);
   const value = reader.accept(',') ? assembly.absolute(reader, 'value') : 0n;
   if (offset < assembly.current.sizeBytes) return reader.fail('the place is behind the end of the section', at);
-  assembly.appendRepeated(offset - assembly.current.sizeBytes, numberBytes(value, 1));
+  assembly.appendRepeated(offset - assembly.current.sizeBytes, littleEndian(value, 1));
 };
 
 const S_NOP = Uint8Array.of(0, 0, 0x80, 0xbf);
@@ -140,7 +140,7 @@ const alignment =
     let value: Uint8Array | undefined;
     let limit = Number.POSITIVE_INFINITY;
     if (reader.accept(',')) {
-      if (!reader.peek(',')) value = numberBytes(assembly.absolute(reader, 'value'), sizeBytes);
+      if (!reader.peek(',')) value = littleEndian(assembly.absolute(reader, 'value'), sizeBytes);
       if (reader.accept(',')) limit = count(assembly, reader, 'limit');
     }
     align(assembly, isPower ? 2 ** amount : Math.max(amount, 1), value, limit);

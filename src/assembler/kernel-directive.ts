@@ -13,7 +13,7 @@ import { type ProcessorFamily, processorNamed } from '../codeobject/processors.t
 import type { TextReader } from '../isa/amdgpu/text/assembler/text-reader.ts';
 import type { Assembly, AssemblyTarget, LateStep } from './assembly.ts';
 import { extraSgprs } from './kernel-resources.ts';
-import type { SourceLine } from './source.ts';
+import type { AssemblyLine } from './source.ts';
 
 const FAMILIES: readonly ProcessorFamily[] = ['gfx9', 'gfx90a', 'gfx10', 'gfx11', 'gfx12'];
 
@@ -264,7 +264,7 @@ export class KernelBlock {
   /** Values that are not known yet. */
   readonly #open: LateStep[] = [];
   /** Where it begins. */
-  readonly line: SourceLine;
+  readonly line: AssemblyLine;
 
   constructor(assembly: Assembly, name: string) {
     this.#assembly = assembly;

@@ -4,18 +4,18 @@
  */
 import { WavewrightError } from '../base/errors.ts';
 import { checkLimit, LIMITS } from '../base/limits.ts';
-import { type SourceLine, sourceLines } from './source.ts';
+import { type AssemblyLine, sourceLines } from './source.ts';
 
 /** An `.if` that is open: whether one of its branches has been assembled, and whether `.else` has come. */
 export interface Condition {
-  readonly line: SourceLine;
+  readonly line: AssemblyLine;
   isDone: boolean;
   hasElse: boolean;
 }
 
 /** A file, or what a macro or a repetition stands for. */
 interface Frame {
-  readonly lines: readonly SourceLine[];
+  readonly lines: readonly AssemblyLine[];
   readonly isMacro: boolean;
   /** Where the next line is. */
   at: number;
@@ -30,7 +30,7 @@ const LINE_COST = 16;
 export class LineStream {
   readonly #frames: Frame[] = [];
   /** The one that is being assembled. */
-  line: SourceLine;
+  line: AssemblyLine;
   #expandedSize = 0;
 
   constructor(source: string, file: string) {
@@ -47,7 +47,7 @@ export class LineStream {
    * The next line; undefined at the end of everything. Throws BAD_INPUT at the end of something in which an
    * `.if` is open.
    */
-  next(): SourceLine | undefined {
+  next(): AssemblyLine | undefined {
     while (this.#frames.length > 0) {
       const line = this.nextHere();
       if (line) {
@@ -63,7 +63,7 @@ export class LineStream {
   }
 
   /** The next line of the file or expansion that is being read now; undefined at its end. */
-  nextHere(): SourceLine | undefined {
+  nextHere(): AssemblyLine | undefined {
     const frame = this.#frames.at(-1);
     if (!frame) return undefined;
     if (frame.at >= frame.lines.length) {
@@ -77,7 +77,7 @@ export class LineStream {
   }
 
   /** Lines that come before the rest, `times` times. */
-  push(lines: readonly SourceLine[], isMacro: boolean, times = 1): void {
+  push(lines: readonly AssemblyLine[], isMacro: boolean, times = 1): void {
     if (times < 1 || lines.length === 0) return;
     checkLimit('expansionDepth', this.#frames.length, {});
     this.#frames.push({ lines, isMacro, at: 0, repetitions: times - 1, conditions: [] });

@@ -76,7 +76,7 @@ const START: Location = {
   discriminator: 0,
 };
 
-export class LineTable {
+export class LineTableWriter {
   /** 5 as soon as the source names its file 0. */
   #version = 4;
   #compilationDirectory = '';

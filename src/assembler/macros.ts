@@ -6,7 +6,7 @@ import { WavewrightError } from '../base/errors.ts';
 import type { TextReader } from '../isa/amdgpu/text/assembler/text-reader.ts';
 import type { Assembly } from './assembly.ts';
 import type { Directive } from './directives.ts';
-import { firstWord, type SourceLine } from './source.ts';
+import { type AssemblyLine, firstWord } from './source.ts';
 
 interface Parameter {
   readonly name: string;
@@ -18,7 +18,7 @@ interface Parameter {
 export interface Macro {
   readonly name: string;
   readonly parameters: readonly Parameter[];
-  readonly body: readonly SourceLine[];
+  readonly body: readonly AssemblyLine[];
 }
 
 const ENDS: Readonly<Record<string, RegExp>> = {
@@ -31,8 +31,8 @@ const BEGINS: Readonly<Record<string, RegExp>> = {
 };
 
 /** The lines up to the end of what `.macro` or `.rept` began here. */
-function body(assembly: Assembly, kind: '.macro' | '.rept'): SourceLine[] {
-  const lines: SourceLine[] = [];
+function body(assembly: Assembly, kind: '.macro' | '.rept'): AssemblyLine[] {
+  const lines: AssemblyLine[] = [];
   let depth = 0;
   for (let line = assembly.lines.nextHere(); line; line = assembly.lines.nextHere()) {
     const word = firstWord(line) ?? '';
@@ -119,10 +119,10 @@ function bind({ name, parameters }: Macro, reader: TextReader): Map<string, stri
 /** `\name` is the text of a parameter, `\@` the number of expansions before, `\()` nothing. */
 function substitute(
   assembly: Assembly,
-  lines: readonly SourceLine[],
+  lines: readonly AssemblyLine[],
   values: ReadonlyMap<string, string>,
-  expansion: SourceLine['expansion'] & object,
-): SourceLine[] {
+  expansion: AssemblyLine['expansion'] & object,
+): AssemblyLine[] {
   return lines.map(({ file, number, code }) => {
     assembly.lines.count(code);
     const text = code.replace(/\\(?:(@)|(\(\))|([\w.$]+))/g, (whole, at?: string, nothing?: string, name?: string) => {

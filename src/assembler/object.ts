@@ -29,7 +29,7 @@ import {
 import type { Expression } from '../isa/amdgpu/text/assembler/expression.ts';
 import type { Assembly } from './assembly.ts';
 import { leb128, unsigned } from './leb128.ts';
-import { type AssembledSection, type FieldFixup, type Leb128Field, numberBytes } from './section.ts';
+import { type AssembledSection, type FieldFixup, type Leb128Field, littleEndian } from './section.ts';
 import type { AssembledSymbol, RelocatableValue } from './symbols.ts';
 
 /** Numbers from there on have other meanings (ELF, "Special Section Indexes"). */
@@ -401,7 +401,7 @@ function groupSection({ isComdat, members }: Group, signature: number, symbolsNu
     name: '.group',
     type: SHT_GROUP,
     flags: 0n,
-    bytes: concatenate([isComdat ? GRP_COMDAT : 0, ...members].map((word) => numberBytes(BigInt(word), 4))),
+    bytes: concatenate([isComdat ? GRP_COMDAT : 0, ...members].map((word) => littleEndian(BigInt(word), 4))),
     link: symbolsNumber,
     info: signature,
     alignmentBytes: 4,

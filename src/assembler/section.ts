@@ -14,7 +14,7 @@ import {
   SHT_PROGBITS,
 } from '../elf/constants.ts';
 import type { Expression } from '../isa/amdgpu/text/assembler/expression.ts';
-import type { SourceLine } from './source.ts';
+import type { AssemblyLine } from './source.ts';
 
 /** A field whose value is known at the end. */
 export interface FieldFixup {
@@ -22,7 +22,7 @@ export interface FieldFixup {
   /** `literal` and `branch` belong to instructions; a number is the size of a data field. */
   readonly kind: 'literal' | 'branch' | 1 | 2 | 4 | 8 | Leb128Field;
   readonly expression: Expression;
-  readonly line: SourceLine;
+  readonly line: AssemblyLine;
 }
 
 /** A number in LEB128 that was not known where it stands. */
@@ -140,12 +140,12 @@ export class AssembledSection {
 
   /** Little-endian. */
   appendNumber(value: bigint, sizeBytes: 1 | 2 | 4 | 8): void {
-    this.append(numberBytes(value, sizeBytes));
+    this.append(littleEndian(value, sizeBytes));
   }
 
   /** Overwrites what is there. */
   patch(offset: number, value: bigint, sizeBytes: 1 | 2 | 4 | 8): void {
-    this.patchBytes(offset, numberBytes(value, sizeBytes));
+    this.patchBytes(offset, littleEndian(value, sizeBytes));
   }
 
   patchBytes(offset: number, bytes: Uint8Array): void {
@@ -153,7 +153,7 @@ export class AssembledSection {
   }
 }
 
-export function numberBytes(value: bigint, sizeBytes: number): Uint8Array {
+export function littleEndian(value: bigint, sizeBytes: number): Uint8Array {
   const bytes = new Uint8Array(8);
   new DataView(bytes.buffer).setBigUint64(0, BigInt.asUintN(64, value), true);
   return bytes.subarray(0, sizeBytes);

@@ -1,7 +1,7 @@
 /** Assembler source as lines without comments, at their places. */
 import { WavewrightError } from '../base/errors.ts';
 
-export interface SourceLine {
+export interface AssemblyLine {
   /** What errors call the file. */
   readonly file: string;
   /** From 1. */
@@ -11,11 +11,11 @@ export interface SourceLine {
   /** With blanks in place of comments: columns stay. */
   readonly code: string;
   /** What the line was made of, and where that was asked for. */
-  readonly expansion?: { readonly what: string; readonly at: SourceLine };
+  readonly expansion?: { readonly what: string; readonly at: AssemblyLine };
 }
 
 /** `;`, `//` and block comments; strings are left alone. A block comment may span lines. */
-export function sourceLines(source: string, file: string): SourceLine[] {
+export function sourceLines(source: string, file: string): AssemblyLine[] {
   let inBlock = false;
   return source.split(/\r?\n/).map((text, index) => {
     let code = '';
@@ -56,7 +56,7 @@ function endOfString(text: string, start: number): number {
 }
 
 /** The first word of a line: what it does, unless that is the name of a label. */
-export function firstWord({ code }: SourceLine): string | undefined {
+export function firstWord({ code }: AssemblyLine): string | undefined {
   return /^\s*([A-Za-z_.$][\w.$]*)/.exec(code)?.[1];
 }
 

@@ -8,7 +8,7 @@ import {
 } from '../isa/amdgpu/text/assembler/expression.ts';
 import type { AssembledSection } from './section.ts';
 
-export type Definition =
+export type SymbolDefinition =
   | { readonly kind: 'label'; readonly section: AssembledSection; readonly offset: number }
   | { readonly kind: 'equal'; readonly expression: Expression }
   | { readonly kind: 'common'; readonly sizeBytes: bigint; readonly alignmentBytes: bigint };
@@ -17,7 +17,7 @@ export type Binding = 'local' | 'global' | 'weak';
 
 export class AssembledSymbol {
   readonly name: string;
-  definition: Definition | undefined;
+  definition: SymbolDefinition | undefined;
   /** Undefined: nothing was said; then local when it is defined and global otherwise. */
   binding: Binding | undefined;
   /** STT_*. */

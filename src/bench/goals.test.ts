@@ -2,14 +2,14 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { GOAL_KERNELS, ratioGoals, safetyGoals } from './goals.ts';
 import { KERNELS } from './kernels.ts';
-import type { KernelReport } from './measure-kernel.ts';
+import type { KernelMeasurement } from './measure-kernel.ts';
 
 const report = (
   kernel: string,
   perSecond: number,
   comparisons: Readonly<Record<string, number>>,
   loops = 0,
-): KernelReport => ({
+): KernelMeasurement => ({
   ...{ target: 'gfx90a', kernel, unit: 'FMA', operations: 1, perSecond, cpuMs: 1, wallMs: 1, compileMs: 1 },
   ...{ instructions: 100, waves: 1, tiers: { reference: 0, handlers: 0, regions: 100 - loops, loops } },
   comparisons: Object.entries(comparisons).map(([name, rate]) => ({ name, perSecond: rate, ratio: perSecond / rate })),

@@ -1,6 +1,6 @@
 /** The ratios that the compiled tiers have to reach, and whether a run reached them. */
 
-import type { KernelReport } from './measure-kernel.ts';
+import type { KernelMeasurement } from './measure-kernel.ts';
 import type { CompileTimes, EmptyDispatchTimes, HelloTimes } from './node-launch-costs.ts';
 import type { WorkerSpeedUp } from './node-worker-speed-up.ts';
 
@@ -46,7 +46,7 @@ export interface GoalResult {
 const MEGA = 1e6;
 
 /** Goals whose kernel and rival were measured; `loops` ones where compiled loops ran most of the kernel. */
-export function ratioGoals(reports: readonly KernelReport[]): GoalResult[] {
+export function ratioGoals(reports: readonly KernelMeasurement[]): GoalResult[] {
   return reports.flatMap((report) =>
     RATIOS.filter(({ kernel }) => kernel === report.kernel).flatMap(({ against, atLeast, loops = false }) => {
       const rate = rateOf(against, report, reports);
@@ -65,9 +65,9 @@ export function ratioGoals(reports: readonly KernelReport[]): GoalResult[] {
   );
 }
 
-const total = ({ tiers }: KernelReport): number => Object.values(tiers).reduce((sum, count) => sum + count, 0);
+const total = ({ tiers }: KernelMeasurement): number => Object.values(tiers).reduce((sum, count) => sum + count, 0);
 
-function rateOf(against: string, { target, comparisons }: KernelReport, reports: readonly KernelReport[]) {
+function rateOf(against: string, { target, comparisons }: KernelMeasurement, reports: readonly KernelMeasurement[]) {
   const kernel = /^kernel (.*)$/.exec(against)?.[1];
   if (kernel === undefined) return comparisons.find(({ name }) => name === against)?.perSecond;
   return reports.find((other) => other.target === target && other.kernel === kernel)?.perSecond;
@@ -79,7 +79,7 @@ const MAX_SAFETY = 1.25;
  * What checking every access costs, in CPU time, where the rival `unchecked` was measured. `bench/safety.ts`
  * is more exact.
  */
-export const safetyGoals = (reports: readonly KernelReport[]): GoalResult[] =>
+export const safetyGoals = (reports: readonly KernelMeasurement[]): GoalResult[] =>
   reports.flatMap(({ kernel, target, unit, perSecond, comparisons }) =>
     comparisons
       .filter(({ name }) => name === 'unchecked')

@@ -10,7 +10,7 @@ import { launchPacket } from '../hsa/queues/queue-launch.ts';
 import type { DispatchArgument, FileBuffer } from '../launch/argument-text.ts';
 import { placeArguments, writeArguments } from '../launch/kernel-arguments.ts';
 import { prepareLaunch, writeHidden } from '../launch/prepare.ts';
-import type { Argument, Launch } from './kernels/kernel-benchmark.ts';
+import type { Argument, BenchmarkLaunch } from './kernels/kernel-benchmark.ts';
 
 /** A code object and what to call it in errors. */
 export interface KernelImage {
@@ -46,7 +46,7 @@ export class KernelRunner implements Disposable {
    * Loads a kernel and allocates its arguments; the result runs it and can be called again. What a run leaves
    * in the buffers is there in the next one. Throws what loading throws; a run throws GPU_FAULT.
    */
-  prepare(image: KernelImage, kernelName: string, { grid, workgroup, args }: Launch): () => Measured {
+  prepare(image: KernelImage, kernelName: string, { grid, workgroup, args }: BenchmarkLaunch): () => Measured {
     const agent = this.#runtime.gpuAgents[0]!;
     const executable = this.#runtime.createExecutable();
     executable.loadCodeObject(agent, new CodeObjectReader(image.bytes, image.name));

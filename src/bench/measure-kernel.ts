@@ -5,7 +5,7 @@ import type { KernelRunner, Measured } from './kernel-runner.ts';
 import { type Rival, runChecked, type Task } from './rivals.ts';
 import { repeated, type Subject, sampleInTurn } from './sampling.ts';
 
-export interface Comparison {
+export interface RivalComparison {
   readonly name: string;
   /** Operations per second of CPU time. */
   readonly perSecond: number;
@@ -13,7 +13,7 @@ export interface Comparison {
   readonly ratio: number;
 }
 
-export interface KernelReport {
+export interface KernelMeasurement {
   readonly target: string;
   readonly kernel: string;
   /** One operation. */
@@ -35,7 +35,7 @@ export interface KernelReport {
   readonly waves: number;
   /** Instructions by what ran them, in all warm launches. */
   readonly tiers: TierInstructions;
-  readonly comparisons: readonly Comparison[];
+  readonly comparisons: readonly RivalComparison[];
 }
 
 export interface MeasureOptions {
@@ -51,7 +51,7 @@ export async function measureKernel(
   runner: KernelRunner,
   task: Task,
   { rivals, samples, workers }: MeasureOptions,
-): Promise<KernelReport> {
+): Promise<KernelMeasurement> {
   const { benchmark } = task;
   const { name, kernel = name, unit } = benchmark;
   const operations = benchmark.operations('full');

@@ -5,7 +5,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import path from 'node:path';
 import { WavewrightError } from '../base/errors.ts';
-import type { Launch } from './kernels/kernel-benchmark.ts';
+import type { BenchmarkLaunch } from './kernels/kernel-benchmark.ts';
 import type { Sample, Subject } from './sampling.ts';
 
 const NEWLINE = 10;
@@ -38,7 +38,7 @@ export class Baseline implements Subject, AsyncDisposable {
   }
 
   /** False where the baseline has no such kernel. */
-  async prepare(kernel: string, { grid, workgroup, args }: Launch): Promise<boolean> {
+  async prepare(kernel: string, { grid, workgroup, args }: BenchmarkLaunch): Promise<boolean> {
     const sizes = [0, 1, 2].flatMap((i) => grid[i] ?? 1).concat([0, 1, 2].map((i) => workgroup[i] ?? 1));
     this.#send(`prepare ${kernel} ${grid.length} ${sizes.join(' ')} ${args.length}\n`);
     for (const argument of args) {

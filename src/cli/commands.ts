@@ -30,7 +30,7 @@ export const COMMANDS: readonly CommandRow[] = [
   {
     name: 'objdump',
     summary: 'disassemble code objects and print their symbols, sections and relocations as llvm-objdump does',
-    load: async () => (await import('./commands/objdump.ts')).objdump,
+    load: async () => (await import('./commands/objdump.ts')).objdumpCommand,
   },
   {
     name: 'isa',

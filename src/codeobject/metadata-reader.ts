@@ -1,7 +1,7 @@
 import { decode } from '@msgpack/msgpack';
 import { type ErrorContext, WavewrightError } from '../base/errors.ts';
 import { checkLimit, LIMITS } from '../base/limits.ts';
-import type { Access, CodeObjectMetadata, KernelArgument, KernelMetadata } from './metadata.ts';
+import type { ArgumentAccess, CodeObjectMetadata, KernelArgument, KernelMetadata } from './metadata.ts';
 import { msgpackDepth } from './msgpack-depth.ts';
 
 /** Converts a decoded value; throws `BAD_INPUT` naming `path` when it has the wrong type. */
@@ -100,7 +100,7 @@ function isMap(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value) && !ArrayBuffer.isView(value);
 }
 
-const access = oneOf<Access>('read_only', 'write_only', 'read_write');
+const access = oneOf<ArgumentAccess>('read_only', 'write_only', 'read_write');
 
 const argument = record<KernelArgument>({
   name: optional('.name', text),

@@ -74,8 +74,8 @@ export interface KernelArgument {
   /** Alignment of what a `dynamic_shared_pointer` points to. */
   pointeeAlignmentBytes: number | undefined;
   addressSpace: 'private' | 'global' | 'constant' | 'local' | 'generic' | 'region' | undefined;
-  access: Access | undefined;
-  actualAccess: Access | undefined;
+  access: ArgumentAccess | undefined;
+  actualAccess: ArgumentAccess | undefined;
   isConst: boolean | undefined;
   isRestrict: boolean | undefined;
   isVolatile: boolean | undefined;
@@ -83,4 +83,4 @@ export interface KernelArgument {
   unknown: Readonly<Record<string, unknown>>;
 }
 
-export type Access = 'read_only' | 'write_only' | 'read_write';
+export type ArgumentAccess = 'read_only' | 'write_only' | 'read_write';

@@ -12,7 +12,7 @@ import {
   valueType,
 } from '../launch/kernel-arguments.ts';
 import { DeviceBuffer } from './buffer.ts';
-import { bytesOf, elementOf, isTypedArray, type TypedArray, valueText } from './elements.ts';
+import { elementBytes, elementOf, isTypedArray, type TypedArray, valueText } from './elements.ts';
 
 /**
  * Memory of the workgroup that a kernel gets a pointer to (OpenCL's `local`, HIP's dynamic shared memory).
@@ -113,7 +113,7 @@ function valueBytes(
   if (isTypedArray(value)) {
     const element = elementOf(value[Symbol.toStringTag]);
     if (type && element && element !== type.element) fail(`expected elements of type ${type.element}`);
-    return padded(bytesOf(value));
+    return padded(elementBytes(value));
   }
   if (type !== undefined) {
     const values = Array.isArray(value) ? value : [value];

@@ -2,7 +2,7 @@
 import { WavewrightError } from '../base/errors.ts';
 import {
   arrayOf,
-  bytesOf,
+  elementBytes,
   isTypedArray,
   type TypedArray,
   type TypedArrayName,
@@ -59,7 +59,7 @@ export class DeviceBuffer<Name extends TypedArrayName = TypedArrayName> implemen
       const what = `${contents.length} elements from number ${start} on, the buffer has ${this.length}`;
       throw new WavewrightError('USAGE', what);
     }
-    view.set(bytesOf(contents), start * contents.BYTES_PER_ELEMENT);
+    view.set(elementBytes(contents), start * contents.BYTES_PER_ELEMENT);
   }
 
   get #live(): BufferMemory {

@@ -20,7 +20,7 @@ import { type PreparedLaunch, prepareLaunch, writeHidden } from '../launch/prepa
 import { type LinkFile, openLinkFile, pickLinkImages } from '../linker/link-files.ts';
 import { launchArguments } from './arguments.ts';
 import { DeviceBuffer } from './buffer.ts';
-import { bytesOf, isTypedArray, type TypedArray, type TypedArrayName, valueText } from './elements.ts';
+import { elementBytes, isTypedArray, type TypedArray, type TypedArrayName, valueText } from './elements.ts';
 import { type LaunchOptions, type LaunchResult, Module } from './module.ts';
 
 /**
@@ -89,7 +89,7 @@ export class Context implements Disposable {
   #open(code: unknown, name: string, options: ContainerOptions): LinkFile {
     const { processor } = this.device.properties;
     if (typeof code === 'string') return openLinkFile(assembleFile(code, { file: name, processor }), name);
-    if (isTypedArray(code)) return openLinkFile(bytesOf(code), name, options);
+    if (isTypedArray(code)) return openLinkFile(elementBytes(code), name, options);
     throw new WavewrightError('USAGE', `${valueText(code)}, expected bytes or assembler source`);
   }
 
@@ -120,7 +120,7 @@ export class Context implements Disposable {
       this.#expectLive();
       return this.#runtime.view(address, sizeBytes);
     };
-    if (!isSize) view().set(bytesOf(contents));
+    if (!isSize) view().set(elementBytes(contents));
     const free = () => {
       if (!this.#isDisposed) pool.free(address);
     };

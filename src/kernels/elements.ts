@@ -51,7 +51,7 @@ export const isTypedArray = (value: unknown): value is TypedArray =>
 
 export const elementOf = (name: TypedArrayName): ElementType | undefined => ROWS[name].element;
 
-export const bytesOf = ({ buffer, byteOffset, byteLength }: ArrayBufferView): Uint8Array =>
+export const elementBytes = ({ buffer, byteOffset, byteLength }: ArrayBufferView): Uint8Array =>
   new Uint8Array(buffer, byteOffset, byteLength);
 
 /** A copy of the bytes as an array of that kind. */

@@ -1,7 +1,6 @@
 import { assert, WavewrightError } from '../base/errors.ts';
 import { ByteWriter } from './bytes.ts';
 import {
-  type Access,
   ATOMIC_ACCESS,
   type AtomicName,
   CONTROL,
@@ -11,6 +10,7 @@ import {
   type LaneName,
   LOAD,
   type LoadName,
+  type MemoryAccess,
   PLAIN,
   type PlainName,
   STORE,
@@ -43,7 +43,7 @@ export interface Local {
 }
 
 /** The target of a branch: an enclosing block, if (branch to its end) or loop (branch to its start). */
-export interface Label {
+export interface BlockLabel {
   readonly height: number;
 }
 
@@ -69,7 +69,7 @@ export class FunctionBuilder implements FunctionRef {
   readonly #parameters: LocalSlot[];
   readonly #localTypes: ValueType[] = [];
   readonly #freeSlots = new Map<ValueType, number[]>();
-  readonly #labels: Label[] = [];
+  readonly #labels: BlockLabel[] = [];
   #scope: LocalSlot[] | undefined;
 
   constructor(index: number, type: FunctionType, name?: string) {
@@ -260,15 +260,15 @@ export class FunctionBuilder implements FunctionRef {
 
   // Control
 
-  block(result: ValueType | undefined, body: (label: Label) => void): void {
+  block(result: ValueType | undefined, body: (label: BlockLabel) => void): void {
     this.#nest(CONTROL.block, result, body);
   }
 
-  loop(result: ValueType | undefined, body: (label: Label) => void): void {
+  loop(result: ValueType | undefined, body: (label: BlockLabel) => void): void {
     this.#nest(CONTROL.loop, result, body);
   }
 
-  if(result: ValueType | undefined, then: (label: Label) => void, otherwise?: (label: Label) => void): void {
+  if(result: ValueType | undefined, then: (label: BlockLabel) => void, otherwise?: (label: BlockLabel) => void): void {
     this.#nest(CONTROL.if, result, (label) => {
       then(label);
       if (otherwise) {
@@ -278,17 +278,17 @@ export class FunctionBuilder implements FunctionRef {
     });
   }
 
-  br(label: Label): void {
+  br(label: BlockLabel): void {
     this.#code.byte(CONTROL.br);
     this.#code.u32(this.#depth(label));
   }
 
-  brIf(label: Label): void {
+  brIf(label: BlockLabel): void {
     this.#code.byte(CONTROL.br_if);
     this.#code.u32(this.#depth(label));
   }
 
-  brTable(labels: readonly Label[], otherwise: Label): void {
+  brTable(labels: readonly BlockLabel[], otherwise: BlockLabel): void {
     this.#code.byte(CONTROL.br_table);
     this.#code.u32(labels.length);
     for (const label of labels) this.#code.u32(this.#depth(label));
@@ -348,7 +348,7 @@ export class FunctionBuilder implements FunctionRef {
     }
   }
 
-  #access({ opcode, alignLog2 }: Access, offset: number, memory: number): void {
+  #access({ opcode, alignLog2 }: MemoryAccess, offset: number, memory: number): void {
     assert(offset >= 0 && offset <= 0xffff_ffff, () => `wasm memory offset ${offset} is not in 0..2^32-1`);
     this.#limit(this.#code.length, this.maxCodeBytes, 'bytes');
     this.#opcode(opcode);
@@ -371,11 +371,11 @@ export class FunctionBuilder implements FunctionRef {
     this.#code.u32(index);
   }
 
-  #nest(opcode: number, result: ValueType | undefined, body: (label: Label) => void): void {
+  #nest(opcode: number, result: ValueType | undefined, body: (label: BlockLabel) => void): void {
     this.#limit(this.#code.length, this.maxCodeBytes, 'bytes');
     this.#code.byte(opcode);
     this.#code.byte(result === undefined ? EMPTY_BLOCK : VALUE_TYPE_BYTE[result]);
-    const label: Label = { height: this.#labels.length };
+    const label: BlockLabel = { height: this.#labels.length };
     this.#labels.push(label);
     body(label);
     assert(this.#labels.pop() === label, 'wasm blocks are not nested');
@@ -387,7 +387,7 @@ export class FunctionBuilder implements FunctionRef {
       throw new WavewrightError('LIMIT_EXCEEDED', `a WebAssembly function of more than ${limit} ${unit}`);
   }
 
-  #depth(label: Label): number {
+  #depth(label: BlockLabel): number {
     assert(this.#labels[label.height] === label, 'branch to a wasm block that is not open');
     return this.#labels.length - 1 - label.height;
   }

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { WavewrightError } from '../base/errors.ts';
-import type { FunctionBuilder, Label } from './function.ts';
+import type { BlockLabel, FunctionBuilder } from './function.ts';
 import { ModuleBuilder } from './module.ts';
 import type { ValueType } from './types.ts';
 
@@ -98,7 +98,7 @@ test('if, else and br_table pick the right arm', () => {
       'i32',
       () => f.i32(-1),
       () => {
-        const arms: Label[] = [];
+        const arms: BlockLabel[] = [];
         const nest = (left: number) => {
           if (left === 0) {
             f.get(f.param(0));
@@ -146,7 +146,7 @@ test('freed locals are reused by type', () => {
 
 test('a branch out of a closed block is refused', () => {
   const f = new ModuleBuilder().function([], []);
-  let closed: Label | undefined;
+  let closed: BlockLabel | undefined;
   f.block(undefined, (label) => {
     closed = label;
   });

@@ -139,7 +139,7 @@ export const LANE = {
 } as const;
 
 /** A memory instruction: its opcode and the base-2 logarithm of its access size in bytes. */
-export interface Access {
+export interface MemoryAccess {
   readonly opcode: number;
   readonly alignLog2: number;
 }
@@ -148,10 +148,10 @@ export interface Access {
 function accesses<const N extends readonly (readonly [string, number])[]>(
   first: number,
   rows: N,
-): Record<N[number][0], Access> {
-  const table: Record<string, Access> = {};
+): Record<N[number][0], MemoryAccess> {
+  const table: Record<string, MemoryAccess> = {};
   for (const [i, [name, alignLog2]] of rows.entries()) table[name] = { opcode: first + i, alignLog2 };
-  return table as Record<N[number][0], Access>; // reason: one entry was written for every row of N
+  return table as Record<N[number][0], MemoryAccess>; // reason: one entry was written for every row of N
 }
 
 export const LOAD = {
@@ -245,8 +245,8 @@ type AtomicUpdate<O extends string> =
   | `i64.atomic.rmw32.${O}_u`;
 
 /** The seven widths of one atomic read-modify-write operation. */
-function updates<const O extends string>(first: number, operation: O): Record<AtomicUpdate<O>, Access> {
-  const table: Record<string, Access> = accesses(first, [
+function updates<const O extends string>(first: number, operation: O): Record<AtomicUpdate<O>, MemoryAccess> {
+  const table: Record<string, MemoryAccess> = accesses(first, [
     [`i32.atomic.rmw.${operation}`, 2],
     [`i64.atomic.rmw.${operation}`, 3],
     [`i32.atomic.rmw8.${operation}_u`, 0],
@@ -255,7 +255,7 @@ function updates<const O extends string>(first: number, operation: O): Record<At
     [`i64.atomic.rmw16.${operation}_u`, 1],
     [`i64.atomic.rmw32.${operation}_u`, 2],
   ]);
-  return table as Record<AtomicUpdate<O>, Access>; // reason: the seven names above are the members of the type
+  return table as Record<AtomicUpdate<O>, MemoryAccess>; // reason: the seven names above are the members of the type
 }
 
 /** Atomic accesses; their alignment is always exact (threads proposal). */

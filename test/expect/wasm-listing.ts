@@ -4,7 +4,7 @@
  * parts of a function can be left out.
  */
 import { STATE_MEMORY, VALIDITY_MAP } from '../../src/emulator/machine/layout.ts';
-import { FunctionBuilder, type Label, type Local } from '../../src/wasm/function.ts';
+import { type BlockLabel, FunctionBuilder, type Local } from '../../src/wasm/function.ts';
 import type { ValueType } from '../../src/wasm/types.ts';
 import { Names } from './names.ts';
 
@@ -30,7 +30,7 @@ export class Listing {
   readonly #names = new Names();
   readonly #locals = new Map<Local, string>();
   readonly #hints = new Map<Local, string>();
-  readonly #labels = new Map<Label, string>();
+  readonly #labels = new Map<BlockLabel, string>();
   #stack: string[] = [];
   readonly #seen = new Set<object>();
   #indent = 0;
@@ -108,7 +108,7 @@ export class Listing {
     return base === 'wave' ? name : `${base}.${name}`;
   }
 
-  #nested(head: string, kind: string, result: ValueType | undefined, label: Label, body: () => void): void {
+  #nested(head: string, kind: string, result: ValueType | undefined, label: BlockLabel, body: () => void): void {
     const outer = this.#stack;
     this.#stack = [];
     const name = this.#names.unique(kind);
@@ -124,7 +124,7 @@ export class Listing {
     this.#indent--;
   }
 
-  #jump(text: string, label: Label): string {
+  #jump(text: string, label: BlockLabel): string {
     return `${text} ${this.#labels.get(label) ?? 'outside'}`;
   }
 
@@ -213,7 +213,7 @@ export class Listing {
     }
     for (const kind of ['block', 'loop'] as const) {
       const plain = own[kind].value as FunctionBuilder['block']; // reason: a method of the prototype
-      replace(kind, function (this: FunctionBuilder, result: ValueType | undefined, emit: (label: Label) => void) {
+      replace(kind, function (this: FunctionBuilder, result: ValueType | undefined, emit: (label: BlockLabel) => void) {
         const listing = listingOf(this);
         if (!listing) return plain.call(this, result, emit);
         plain.call(this, result, (label) => listing.#nested(`${kind} LABEL`, kind, result, label, () => emit(label)));

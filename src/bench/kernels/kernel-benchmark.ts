@@ -12,7 +12,7 @@ export type Argument =
   | Float64Array
   | { readonly sizeBytes: number };
 
-export interface Launch {
+export interface BenchmarkLaunch {
   /** Work-items in each dimension. */
   readonly grid: readonly number[];
   readonly workgroup: readonly number[];
@@ -40,14 +40,14 @@ export interface KernelBenchmark {
   readonly processors?: readonly string[];
   /** One operation. */
   readonly unit: string;
-  launch(size: Size): Launch;
+  launch(size: Size): BenchmarkLaunch;
   /** Operations of one launch. */
   operations(size: Size): number;
   /**
    * What the first buffer must hold after one run, computed by plain JavaScript; measured too, as the
    * baseline `js`.
    */
-  model(launch: Launch): Result;
+  model(launch: BenchmarkLaunch): Result;
   /**
    * Largest difference from the model, relative to the larger of 1 and the model's value. Without it, results
    * are the same bits.

@@ -1,7 +1,7 @@
 /** Matrix products: through LDS, and with the matrix instructions. */
 
 import { ramp } from './inputs.ts';
-import type { KernelBenchmark, Launch } from './kernel-benchmark.ts';
+import type { BenchmarkLaunch, KernelBenchmark } from './kernel-benchmark.ts';
 
 const MATRIX = { full: 256, small: 32, long: 768 };
 
@@ -58,7 +58,7 @@ export const MATRICES: readonly KernelBenchmark[] = [
   },
 ];
 
-function multiplyMatrices({ args }: Launch): Float32Array {
+function multiplyMatrices({ args }: BenchmarkLaunch): Float32Array {
   const n = args[3] as number;
   const [a, b] = [args[1] as Float32Array, args[2] as Float32Array];
   const out = new Float32Array(n * n);

@@ -5,5 +5,5 @@ export const WAVE_SIZE_OPTION = {
   description: 'lanes of the waves that a library was built for, where it has no kernels and its code does not show it',
 } as const;
 
-export const waveSizeOf = (text: '32' | '64' | undefined): 32 | 64 | undefined =>
+export const chosenWaveSize = (text: '32' | '64' | undefined): 32 | 64 | undefined =>
   text === undefined ? undefined : text === '32' ? 32 : 64;

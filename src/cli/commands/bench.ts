@@ -6,7 +6,7 @@ import { GOAL_KERNELS, type LaunchCosts, limitGoals, ratioGoals, safetyGoals, wo
 import { KernelRunner } from '../../bench/kernel-runner.ts';
 import type { CheckedSize, KernelBenchmark, Result } from '../../bench/kernels/kernel-benchmark.ts';
 import { KERNELS } from '../../bench/kernels.ts';
-import { type KernelReport, measureKernel } from '../../bench/measure-kernel.ts';
+import { type KernelMeasurement, measureKernel } from '../../bench/measure-kernel.ts';
 import { Baseline } from '../../bench/node-baseline.ts';
 import { readKernelImage } from '../../bench/node-images.ts';
 import { measureCompile, measureEmptyDispatch, measureHello } from '../../bench/node-launch-costs.ts';
@@ -95,7 +95,7 @@ export const bench = defineCommand({
     const targets = chooseTargets(options.target);
     const launch = isGoals || suite === 'launch' ? await measureLaunchCosts(samples) : undefined;
     if (launch) print(launchText(launch));
-    const reports: KernelReport[] = [];
+    const reports: KernelMeasurement[] = [];
     if (isGoals || suite === 'kernels') {
       print(KERNEL_HEADING);
       for (const target of targets) {

@@ -15,7 +15,7 @@ import { ARGUMENT_KINDS, parseArgument } from '../../launch/argument-text.ts';
 import { imagesOf, openLinkFile, pickLinkImages } from '../../linker/link-files.ts';
 import { defineCommand } from '../arguments/command.ts';
 import { MEMORY_OPTION, openDevice, WORKERS_OPTION } from '../arguments/device-name.ts';
-import { WAVE_SIZE_OPTION, waveSizeOf } from '../arguments/wave-size-option.ts';
+import { chosenWaveSize, WAVE_SIZE_OPTION } from '../arguments/wave-size-option.ts';
 import { readInput } from '../process/input.ts';
 import { Interruption } from '../process/interruption.ts';
 import { writeOutput } from '../process/output-file.ts';
@@ -125,7 +125,7 @@ export const dispatch = defineCommand({
       ...(options.kernel === undefined ? [] : [options.kernel]),
       ...args.flatMap((argument) => (argument.kind === 'function' ? [argument.name] : [])),
     ];
-    const waveSize = waveSizeOf(options['wave-size']);
+    const waveSize = chosenWaveSize(options['wave-size']);
     const { signal } = context.isProcess ? resources.use(new Interruption()) : {};
     const pause = async ({ name, describeWaves }: RunningKernel) => {
       await setImmediate();

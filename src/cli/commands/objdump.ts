@@ -2,7 +2,7 @@ import { WavewrightError } from '../../base/errors.ts';
 import { openCodeObjects } from '../../codeobject/container.ts';
 import { nodeDecompress } from '../../codeobject/node-decompress.ts';
 import { parseElf } from '../../elf/elf.ts';
-import { objdump as dump, missingSections } from '../../inspect/objdump/objdump.ts';
+import { missingSections, objdump } from '../../inspect/objdump/objdump.ts';
 import { type ObjdumpOptions, parseAddress, waveSizeOf } from '../../inspect/objdump/options.ts';
 import { defineCommand } from '../arguments/command.ts';
 import { readInput } from '../process/input.ts';
@@ -12,7 +12,7 @@ import { readSource } from '../text/source-excerpt.ts';
 const LISTS = ['section', 'disassemble-symbols', 'mattr'] as const;
 
 /** The option names of LLVM's llvm-objdump. */
-export const objdump = defineCommand({
+export const objdumpCommand = defineCommand({
   operands: { usage: 'FILE...', min: 1, max: Number.POSITIVE_INFINITY },
   singleDash: true,
   groupedFlags: true,
@@ -76,7 +76,7 @@ export const objdump = defineCommand({
     checkOptions(chosen);
     const report = (message: string): void => warn(context, message);
     const images = files.flatMap((file) => openCodeObjects(readInput(file), file, { decompress: nodeDecompress }));
-    for (const { bytes, name } of images) dump(bytes, name, chosen, { write: stdout, warn: report, readSource });
+    for (const { bytes, name } of images) objdump(bytes, name, chosen, { write: stdout, warn: report, readSource });
     if (sections.length > 0) {
       const elfs = images.map(({ bytes, name }) => parseElf(bytes, name));
       for (const name of missingSections(elfs, sections)) {

@@ -5,7 +5,7 @@ import { formatReport } from '../../inspect/report-text.ts';
 import { imagesOf, openLinkFile, pickLinkImages } from '../../linker/link-files.ts';
 import { defineCommand } from '../arguments/command.ts';
 import { openDevice } from '../arguments/device-name.ts';
-import { WAVE_SIZE_OPTION, waveSizeOf } from '../arguments/wave-size-option.ts';
+import { chosenWaveSize, WAVE_SIZE_OPTION } from '../arguments/wave-size-option.ts';
 import { readInput } from '../process/input.ts';
 
 /** The whole content of files, or with --link what they would be together. */
@@ -40,7 +40,7 @@ export const readobj = defineCommand({
       const linkFiles = files.map((file) => openLinkFile(readInput(file), file, { decompress: nodeDecompress }));
       const device = await openDevice(undefined, imagesOf(linkFiles[0]!));
       const target = parseTargetId(device.properties.targetId);
-      const report = describeLink(device, pickLinkImages(linkFiles, target), waveSizeOf(waveSize));
+      const report = describeLink(device, pickLinkImages(linkFiles, target), chosenWaveSize(waveSize));
       device.close();
       const all = !symbols && !relocations;
       stdout(

@@ -1,6 +1,6 @@
 /** Benchmark results as text. */
 import type { GoalResult, LaunchCosts } from '../../bench/goals.ts';
-import type { KernelReport } from '../../bench/measure-kernel.ts';
+import type { KernelMeasurement } from '../../bench/measure-kernel.ts';
 import type { WorkerSpeedUp } from '../../bench/node-worker-speed-up.ts';
 import { tierShares } from '../../device/statistics.ts';
 
@@ -14,7 +14,7 @@ const mega = (perSecond: number): string => {
 export const KERNEL_HEADING = `${'target'.padEnd(9)}${'kernel'.padEnd(15)}${'rate per CPU second'.padEnd(26)}${'CPU ms'.padStart(9)}${'wall ms'.padStart(9)}${'compile ms'.padStart(12)}  instructions by tier; ratios\n`;
 
 /** One line of a table. */
-export function kernelLine(report: KernelReport): string {
+export function kernelLine(report: KernelMeasurement): string {
   const { target, kernel, unit, perSecond, cpuMs, wallMs, compileMs, tiers, comparisons } = report;
   const ratios = comparisons.map(
     ({ name, ratio, perSecond: other }) => `${ratio.toPrecision(3)} x ${name} (${mega(other)})`,

@@ -2,7 +2,7 @@
  * Runs the waves of a workgroup, and further workgroups in its place, until the host is needed: in WebAssembly, because small kernels
  * spend less time in a wave than it takes to call it.
  */
-import type { FunctionBuilder, Label, Local } from '../../wasm/function.ts';
+import type { BlockLabel, FunctionBuilder, Local } from '../../wasm/function.ts';
 import type { FunctionRef } from '../../wasm/types.ts';
 import type { ModuleContext } from '../lowering/module-context.ts';
 import {
@@ -226,7 +226,7 @@ class GroupRunner {
     });
   }
 
-  #onExit(reason: 'end' | 'barrier' | 'sleep', done: Label, body: () => void): void {
+  #onExit(reason: 'end' | 'barrier' | 'sleep', done: BlockLabel, body: () => void): void {
     const f = this.#f;
     f.get(this.#wave);
     f.load('i32.load', WAVE_EXIT);

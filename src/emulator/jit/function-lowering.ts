@@ -3,7 +3,7 @@
  * handler, (record, wave) -> next record, where the record is the leader of one of its blocks.
  */
 
-import type { Label, Local } from '../../wasm/function.ts';
+import type { BlockLabel, Local } from '../../wasm/function.ts';
 import { addToBudget } from '../handlers/handler-table.ts';
 import { classMix, emitClassCounts } from '../lowering/class-counts.ts';
 import { emitControl } from '../lowering/control.ts';
@@ -74,11 +74,11 @@ class FunctionLowering {
   readonly #next: Local;
   /** By their header. */
   readonly #vertical: ReadonlyMap<Block, VerticalLoop>;
-  #dispatch!: Label;
+  #dispatch!: BlockLabel;
   /** Takes the record to go on with. */
-  #leave!: Label;
+  #leave!: BlockLabel;
   /** Ends of the wasm blocks that precede the code of a block. */
-  readonly #labels: Label[] = [];
+  readonly #labels: BlockLabel[] = [];
 
   constructor(state: FunctionState, blocks: readonly Block[], vertical: VerticalMode) {
     this.#state = state;
@@ -166,7 +166,7 @@ class FunctionLowering {
     const vertical = this.#vertical.get(block);
     if (vertical) this.#emitVertical(vertical);
     const last = block.instructions.at(-1)!;
-    const body = (self?: Label): void => {
+    const body = (self?: BlockLabel): void => {
       addToBudget(f, wave, -block.instructions.length);
       if (this.#state.context.countsClasses) this.#countClasses(block);
       const condition = this.#emitInstructions(block.instructions);
@@ -215,7 +215,7 @@ class FunctionLowering {
     f.br(this.#dispatch);
   }
 
-  #goTo(block: Block, way: 'next' | 'target', self: Label | undefined): void {
+  #goTo(block: Block, way: 'next' | 'target', self: BlockLabel | undefined): void {
     const { f } = this.#state;
     const successor: Successor = block[way];
     const leave = (): void => this.#leaveFunction(block, way);

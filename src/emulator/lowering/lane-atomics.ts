@@ -1,7 +1,7 @@
 /** Atomics of one chunk of 4 lanes. */
 import type { OpName } from '../../ir/ops.ts';
 import type { LeafOf, Type, Update, Value } from '../../ir/types.ts';
-import type { FunctionBuilder, Label, Local } from '../../wasm/function.ts';
+import type { BlockLabel, FunctionBuilder, Local } from '../../wasm/function.ts';
 import { DEVICE_MEMORY, THREADS_RUN } from '../machine/layout.ts';
 import { EMISSION } from './emission.ts';
 import {
@@ -73,7 +73,7 @@ export function updateLane(
     extract(e, operand.lanes, type, lane);
     f.set(parameters[i + 1]!);
   });
-  const update = (again?: Label): void => {
+  const update = (again?: BlockLabel): void => {
     f.scoped(() => {
       const updated = emitUpdate(e, leaf.update, parameters);
       const write = (): void => {
@@ -119,7 +119,7 @@ function writeIfSame(
   base: Local,
   old: Local,
   updated: Local,
-  again: Label,
+  again: BlockLabel,
 ): void {
   const seen = f.local(type);
   f.get(base);

@@ -1,5 +1,5 @@
 import type { LeafOf, MemorySpace } from '../../ir/types.ts';
-import type { FunctionBuilder, Label, Local } from '../../wasm/function.ts';
+import type { BlockLabel, FunctionBuilder, Local } from '../../wasm/function.ts';
 import type { LoadName } from '../../wasm/opcodes.ts';
 import { DEVICE_MEMORY, MAY_READ, MAY_WRITE, WAVE_LDS_BASE, WAVE_LDS_SIZE } from '../machine/layout.ts';
 import { loadPair } from './dword-pairs.ts';
@@ -165,7 +165,7 @@ function accessTogether(
       });
     });
   };
-  let done: Label | undefined;
+  let done: BlockLabel | undefined;
   f.block(undefined, (label) => {
     done = label;
     f.get(at.nibble);

@@ -11,7 +11,7 @@ import { alignmentRemark } from './alignment-remark.ts';
 import type { ObjdumpOptions } from './options.ts';
 import type { Output } from './output.ts';
 import type { SourceLines } from './source-lines.ts';
-import type { Label, SymbolMap } from './symbol-map.ts';
+import type { CodeLabel, SymbolMap } from './symbol-map.ts';
 import { relocationName, relocationValue } from './tables.ts';
 
 /** Column of the comment with address and words; the text starts behind a tab. */
@@ -25,7 +25,7 @@ interface CodeSection {
   readonly base: number;
   readonly bytes: Uint8Array;
   /** Of the section, sorted. More may be added before printing. */
-  readonly labels: readonly Label[];
+  readonly labels: readonly CodeLabel[];
   readonly symbols: SymbolMap;
   /** To show among the instructions, by offset. */
   readonly relocations: readonly ElfRelocation[];

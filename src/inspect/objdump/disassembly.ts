@@ -16,11 +16,11 @@ import { CodePrinter } from './code-printer.ts';
 import { printData } from './data-lines.ts';
 import { type DescriptorTarget, kernelDescriptorText } from './kernel-descriptor-text.ts';
 import type { ObjdumpStreams } from './objdump.ts';
-import { addressOf, bytesOf, isText, isVirtual, sectionsOf } from './object-view.ts';
+import { addressOf, contentsOf, isText, isVirtual, sectionsOf } from './object-view.ts';
 import type { ObjdumpOptions } from './options.ts';
 import type { Output } from './output.ts';
 import { SourceLines } from './source-lines.ts';
-import { compareLabels, type Label, SymbolMap } from './symbol-map.ts';
+import { type CodeLabel, compareLabels, SymbolMap } from './symbol-map.ts';
 import { isSelected, relocationsByTarget } from './tables.ts';
 
 /** Everything that disassembling one file needs to know. */
@@ -90,7 +90,7 @@ export function printDisassembly(
 function printSection(listing: Listing, section: ElfSection): void {
   const { elf, options, out, symbols } = listing;
   const base = addressOf(elf, section);
-  const bytes = isVirtual(section) ? new Uint8Array() : bytesOf(elf, section);
+  const bytes = isVirtual(section) ? new Uint8Array() : contentsOf(elf, section);
   const labels = symbols.of(section);
   const relocations = listing.relocations.get(section.index) ?? [];
   const code = new CodePrinter({ ...listing, section, base, bytes, labels, relocations });
@@ -127,9 +127,9 @@ function printSection(listing: Listing, section: ElfSection): void {
   }
 }
 
-const isDataLabel = ({ type }: Label): boolean => type === STT_OBJECT || type === STT_COMMON;
+const isDataLabel = ({ type }: CodeLabel): boolean => type === STT_OBJECT || type === STT_COMMON;
 
-function printLabels(shown: readonly Label[], { leadingAddresses = true }: ObjdumpOptions, out: Output): void {
+function printLabels(shown: readonly CodeLabel[], { leadingAddresses = true }: ObjdumpOptions, out: Output): void {
   out.newline();
   for (const { address, name } of shown) {
     if (leadingAddresses) out.hex(address, 16).spaces(1);
@@ -138,7 +138,7 @@ function printLabels(shown: readonly Label[], { leadingAddresses = true }: Objdu
 }
 
 /** Labels L0, L1, ... for branch targets that have no name. */
-function addTargets(labels: Label[], targets: ReadonlySet<number>): void {
+function addTargets(labels: CodeLabel[], targets: ReadonlySet<number>): void {
   const sorted = [...targets].sort((a, b) => a - b);
   labels.push(...sorted.map((address, i) => ({ address, name: `L${i}`, type: STT_NOTYPE })));
   labels.sort(compareLabels);
@@ -150,7 +150,7 @@ function addTargets(labels: Label[], targets: ReadonlySet<number>): void {
  */
 function printDescriptor(
   { descriptors, out }: Listing,
-  here: readonly Label[],
+  here: readonly CodeLabel[],
   bytes: Uint8Array,
   base: number,
   chunkEnd: number,
@@ -176,10 +176,10 @@ function printDescriptor(
  * there is code.
  */
 function shownLabels(
-  here: readonly Label[],
+  here: readonly CodeLabel[],
   isData: boolean,
   { disassembleSymbols = [], disassembleAll }: ObjdumpOptions,
-): Label[] {
+): CodeLabel[] {
   if (disassembleSymbols.length > 0) return here.filter(({ name }) => disassembleSymbols.includes(name));
   const code = isData || disassembleAll ? undefined : here.findLast((label) => !isDataLabel(label));
   return [code ?? here.at(-1)!];

@@ -60,7 +60,7 @@ export function sectionsOf(elf: ElfFile): readonly ElfSection[] {
  * The bytes of a section, a made-up one included. Throws BAD_INPUT when a null section, whose range no reader
  * looks at, goes beyond the file.
  */
-export function bytesOf(elf: ElfFile, { index, offset, sizeBytes }: ElfSection): Uint8Array {
+export function contentsOf(elf: ElfFile, { index, offset, sizeBytes }: ElfSection): Uint8Array {
   const end = offset + sizeBytes;
   if (end <= elf.bytes.length) return elf.bytes.subarray(offset, end);
   const what = `section ${index} ends at ${hex(end)}, the file has ${hex(elf.bytes.length)} bytes`;

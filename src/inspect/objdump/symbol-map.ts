@@ -6,7 +6,7 @@ import type { ElfSymbol } from '../../elf/symbols.ts';
 import { dynamicSymbolsOf, isRelocatable, isShown, sectionOf, sectionsOf, symbolsOf } from './object-view.ts';
 
 /** A name for an address. */
-export interface Label {
+export interface CodeLabel {
   readonly address: number;
   readonly name: string;
   /** STT_*. */
@@ -14,13 +14,13 @@ export interface Label {
 }
 
 /** By address, then name, then type. */
-export const compareLabels = (a: Label, b: Label): number =>
+export const compareLabels = (a: CodeLabel, b: CodeLabel): number =>
   a.address - b.address || (a.name < b.name ? -1 : a.name > b.name ? 1 : a.type - b.type);
 
 /** Lists are sorted, and mutable: disassembly adds labels of its own. */
 export class SymbolMap {
-  readonly #bySection = new Map<number, Label[]>();
-  readonly #absolute: Label[] = [];
+  readonly #bySection = new Map<number, CodeLabel[]>();
+  readonly #absolute: CodeLabel[] = [];
   readonly #isRelocatable: boolean;
   /** By address; sections that share one in ascending size. */
   readonly #sections: readonly ElfSection[];
@@ -44,7 +44,7 @@ export class SymbolMap {
   }
 
   /** The labels of a section. */
-  of({ index }: ElfSection): Label[] {
+  of({ index }: ElfSection): CodeLabel[] {
     let labels = this.#bySection.get(index);
     if (!labels) {
       labels = [];
@@ -58,7 +58,7 @@ export class SymbolMap {
    * section at the same start, otherwise one that is in no section. In relocatable objects, whose sections
    * all start at 0, of section `from` first.
    */
-  before(address: number, from: ElfSection): Label | undefined {
+  before(address: number, from: ElfSection): CodeLabel | undefined {
     for (const labels of this.#candidates(address, from)) {
       const found = labels[firstAbove(labels, address) - 1];
       if (found) return found;
@@ -66,7 +66,7 @@ export class SymbolMap {
     return undefined;
   }
 
-  *#candidates(address: number, from: ElfSection): Generator<readonly Label[]> {
+  *#candidates(address: number, from: ElfSection): Generator<readonly CodeLabel[]> {
     if (this.#isRelocatable) yield this.of(from);
     else {
       let [low, high] = [0, this.#sections.length];

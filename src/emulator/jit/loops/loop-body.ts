@@ -4,7 +4,7 @@
  */
 import { assert } from '../../../base/errors.ts';
 import type { Type } from '../../../ir/types.ts';
-import type { Label, Local } from '../../../wasm/function.ts';
+import type { BlockLabel, Local } from '../../../wasm/function.ts';
 import { EMISSION } from '../../lowering/emission.ts';
 import { captured, type Emitter, emitLanes, type LaneArgument, type Lanes, splat } from '../../lowering/emitter.ts';
 import { emitLoad } from '../../lowering/lane-memory.ts';
@@ -43,7 +43,7 @@ export class LoopBody {
   readonly #places: InvariantPlaces | undefined;
   #chunk!: Chunk;
   #uniform!: LoopValues;
-  #slow: Label | undefined;
+  #slow: BlockLabel | undefined;
   #nibble: Local | undefined;
   /** Address of the notes on skips of this iteration, less their offset in the wave. */
   #notes: Local | undefined;
@@ -121,7 +121,7 @@ export class LoopBody {
   }
 
   /** Emits a group of chunks; `slow`: where it goes when it gives up. `nibble`: the active lanes, for the slow way. */
-  emit(slow: Label | undefined, nibble: Local | undefined, done: (results: GroupResults) => void): void {
+  emit(slow: BlockLabel | undefined, nibble: Local | undefined, done: (results: GroupResults) => void): void {
     const { state, plan, count, limit, unfinished } = this.#environment;
     const { f } = state;
     this.#slow = slow;

@@ -1,5 +1,5 @@
 /** Emits what nan-checks.ts finds necessary. */
-import type { Label } from '../../../wasm/function.ts';
+import type { BlockLabel } from '../../../wasm/function.ts';
 import type { Emitter } from '../../lowering/emitter.ts';
 import { widenMask } from '../../lowering/int-emission.ts';
 import type { Node } from '../regions/node.ts';
@@ -55,7 +55,7 @@ export class NanWatch {
   }
 
   /** Goes to `slow` if there was a NaN that counts. */
-  giveUp({ nans, lanes, rows }: Chunk, slow: Label): void {
+  giveUp({ nans, lanes, rows }: Chunk, slow: BlockLabel): void {
     const { state, plan } = this.#environment;
     const { f } = state;
     const { exec, writesExec } = plan.graph;

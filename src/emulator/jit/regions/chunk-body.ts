@@ -1,7 +1,7 @@
 /** The values of one chunk of 4 lanes. */
 import { assert } from '../../../base/errors.ts';
 import type { Type } from '../../../ir/types.ts';
-import type { Label, Local } from '../../../wasm/function.ts';
+import type { BlockLabel, Local } from '../../../wasm/function.ts';
 import { EMISSION } from '../../lowering/emission.ts';
 import { captured, type Emitter, emitLanes, type LaneArgument, type Lanes } from '../../lowering/emitter.ts';
 import { emitAtomic } from '../../lowering/lane-atomics.ts';
@@ -41,7 +41,7 @@ interface Body {
   /** The same as bits, for accesses. */
   readonly nibble: Local | undefined;
   /** Where a chunk with something unusual goes. */
-  readonly slow: Label | undefined;
+  readonly slow: BlockLabel | undefined;
 }
 
 export class ChunkBody {
@@ -146,7 +146,7 @@ export class ChunkBody {
   }
 
   /** The fast way. Where lanes may be off, `mask` says which are on, and `nibble` where there are accesses. */
-  emitFast(place: ChunkPlace, slow: Label | undefined, mask?: Local, nibble?: Local): void {
+  emitFast(place: ChunkPlace, slow: BlockLabel | undefined, mask?: Local, nibble?: Local): void {
     const { f, context } = this.#environment.state;
     if (nibble && this.hasAccesses) {
       f.get(nibble);

@@ -5,7 +5,7 @@
  * with masks and without a loop.
  */
 import { assert } from '../../../base/errors.ts';
-import type { Label, Local } from '../../../wasm/function.ts';
+import type { BlockLabel, Local } from '../../../wasm/function.ts';
 import { type Lanes, splat } from '../../lowering/emitter.ts';
 import { NIBBLE_MASKS, TEMPORARY_ROW_COUNT, WAVE_TEMPORARY_ROWS } from '../../machine/layout.ts';
 import type { FunctionState } from '../function-state.ts';
@@ -142,7 +142,7 @@ export class ChunkLoop {
     const zero = f.local('i32');
     f.i32(0);
     f.set(zero);
-    const emitAll = (giveUp?: Label): void => {
+    const emitAll = (giveUp?: BlockLabel): void => {
       for (let offset = 0; offset < spaces.waveSize; offset += 4) {
         if (giveUp) {
           // Where the chunks that are not done begin.
@@ -222,7 +222,7 @@ export class ChunkLoop {
   }
 
   /** Chunks from #chunk on up to `end`, `unrolled` of them in an iteration. */
-  #emitChunks(body: ChunkBody, unrolled: number, chunks: number, end: Local, giveUp: Label): void {
+  #emitChunks(body: ChunkBody, unrolled: number, chunks: number, end: Local, giveUp: BlockLabel): void {
     const { f } = this.#state;
     const each = (): void => {
       for (let i = 0; i < unrolled; i++) {
@@ -281,7 +281,7 @@ export class ChunkLoop {
   }
 
   /** Goes on to the next chunk with an active lane, or to `done` behind the last chunk. */
-  #skipInactive(done: Label): void {
+  #skipInactive(done: BlockLabel): void {
     const { f, spaces } = this.#state;
     const lanes = f.local('i32');
     const rest = f.local('i64');

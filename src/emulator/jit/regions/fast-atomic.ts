@@ -2,7 +2,7 @@
  * An atomic of a chunk, in the LDS or in the device's window: one check for all lanes, then one active lane after the other. What is not permitted or not aligned goes to the slow body.
  */
 import type { Type } from '../../../ir/types.ts';
-import type { Label, Local } from '../../../wasm/function.ts';
+import type { BlockLabel, Local } from '../../../wasm/function.ts';
 import { freshLanes, type Lanes } from '../../lowering/emitter.ts';
 import { updateLane } from '../../lowering/lane-atomics.ts';
 import { pushValidity } from '../../lowering/memory-access.ts';
@@ -55,7 +55,7 @@ export class FastAtomic {
   }
 
   /** The old values, in the lanes of `nibble` if given. It gives up before anything is changed. */
-  emit(of: AccessArguments, isRead: boolean, slow: Label, nibble: Local | undefined): Lanes {
+  emit(of: AccessArguments, isRead: boolean, slow: BlockLabel, nibble: Local | undefined): Lanes {
     const { e, f } = this.#state;
     const { leaf, type, args, address } = this.node;
     const isLds = leaf.space === 'lds';
@@ -97,7 +97,7 @@ export class FastAtomic {
     return old ?? [];
   }
 
-  #checkWindow(of: AccessArguments, low: Local, lanes: readonly Local[], slow: Label): void {
+  #checkWindow(of: AccessArguments, low: Local, lanes: readonly Local[], slow: BlockLabel): void {
     const { f, spaces } = this.#state;
     const { high, floor, offset } = this.node.address!;
     const { sizeBytes } = this.node.leaf;

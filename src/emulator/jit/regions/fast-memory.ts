@@ -4,7 +4,7 @@
  * lane to blame.
  */
 import { assert } from '../../../base/errors.ts';
-import type { Label, Local } from '../../../wasm/function.ts';
+import type { BlockLabel, Local } from '../../../wasm/function.ts';
 import { loadPair } from '../../lowering/dword-pairs.ts';
 import type { LaneArgument } from '../../lowering/emitter.ts';
 import { pushValidity } from '../../lowering/memory-access.ts';
@@ -185,7 +185,7 @@ export class FastMemory {
   }
 
   /** Checks the access and what its group has in common; comes before `load` or `store`. */
-  open(node: Node, place: ChunkPlace, slow: Label): void {
+  open(node: Node, place: ChunkPlace, slow: BlockLabel): void {
     const { address, groups, linear, state } = this.environment;
     const { f } = state;
     const { predicate } = accessOf(node)!;
@@ -208,7 +208,7 @@ export class FastMemory {
   }
 
   /** All lanes at the same offset: a part of a row. */
-  #openPrivate(group: AccessGroup, low: Local, { chunk, offset }: ChunkPlace, slow: Label): Opened {
+  #openPrivate(group: AccessGroup, low: Local, { chunk, offset }: ChunkPlace, slow: BlockLabel): Opened {
     const { f, spaces } = this.environment.state;
     const address = f.local('i32');
     f.get(low);
@@ -247,7 +247,7 @@ export class FastMemory {
     return { pattern: undefined, lanes: [address] };
   }
 
-  #openLinear(group: AccessGroup, low: Local, slow: Label): Opened {
+  #openLinear(group: AccessGroup, low: Local, slow: BlockLabel): Opened {
     assert(
       group.space === 'lds' || group.max - group.min + 12 < HOLE_BYTES,
       () => `${group.max - group.min} bytes are smaller than a hole`,
@@ -342,7 +342,7 @@ export class FastMemory {
     return { pattern, lanes };
   }
 
-  #checkHigh(high: LaneArgument, low: Local, floor: Local | undefined, slow: Label): void {
+  #checkHigh(high: LaneArgument, low: Local, floor: Local | undefined, slow: BlockLabel): void {
     const { f, spaces } = this.environment.state;
     if (high.scalar) {
       f.get(high.scalar);
@@ -359,7 +359,7 @@ export class FastMemory {
   }
 
   /** The addition of the parts did not carry. */
-  #checkFloor(low: Local, floor: Local, slow: Label): void {
+  #checkFloor(low: Local, floor: Local, slow: BlockLabel): void {
     const { f } = this.environment.state;
     f.get(low);
     f.get(floor);
@@ -382,7 +382,7 @@ export class FastMemory {
   }
 
   /** Permissions of every granule that the lanes touch first or last. */
-  #checkGather(group: AccessGroup, low: Local, lanes: readonly Local[], slow: Label): void {
+  #checkGather(group: AccessGroup, low: Local, lanes: readonly Local[], slow: BlockLabel): void {
     const { f } = this.environment.state;
     const isOneDword = group.allDwords && group.max - group.min === 4 && (group.min & 3) === 0;
     if (isOneDword) {
@@ -416,7 +416,7 @@ export class FastMemory {
     f.op('i32.and');
   }
 
-  #refuseUnlessPermitted({ writes }: AccessGroup, slow: Label): void {
+  #refuseUnlessPermitted({ writes }: AccessGroup, slow: BlockLabel): void {
     const { f } = this.environment.state;
     f.i32(writes ? MAY_WRITE : MAY_READ);
     f.op('i32.and');

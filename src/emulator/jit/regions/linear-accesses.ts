@@ -3,7 +3,7 @@
  * or are all the same, one check permits the accesses of all these lanes, and each is made of loads or stores of vectors.
  */
 import { assert } from '../../../base/errors.ts';
-import type { Label, Local } from '../../../wasm/function.ts';
+import type { BlockLabel, Local } from '../../../wasm/function.ts';
 import { loadPair } from '../../lowering/dword-pairs.ts';
 import type { LaneArgument } from '../../lowering/emitter.ts';
 import { pushValidity } from '../../lowering/memory-access.ts';
@@ -123,7 +123,7 @@ export class LinearAccesses {
    * Looks at the accesses of `chunks` chunks from lane `firstLane` on; `at` emits values of one of them. Where not all are linear, goes
    * to `no`.
    */
-  emit(chunks: number, firstLane: Local, at: (chunk: number) => Evaluated, no: Label): void {
+  emit(chunks: number, firstLane: Local, at: (chunk: number) => Evaluated, no: BlockLabel): void {
     const { f } = this.#environment.state;
     const comparisons = new Map<AccessGroup, Comparison>();
     for (let chunk = 0; chunk < chunks; chunk++) {
@@ -235,7 +235,7 @@ export class LinearAccesses {
   }
 
   /** Checks the range that the accesses touch. */
-  #open(group: AccessGroup, access: LinearAccess, chunks: number, firstLane: Local, no: Label): void {
+  #open(group: AccessGroup, access: LinearAccess, chunks: number, firstLane: Local, no: BlockLabel): void {
     const { f } = this.#environment.state;
     const { address, stride, vector } = access;
     if (!stride) {
@@ -253,7 +253,12 @@ export class LinearAccesses {
     if (vector) this.#openVector(group, vector, stride, no);
   }
 
-  #openVector({ unitBytes, writes }: AccessGroup, { isVector, swizzle }: VectorAccess, stride: Local, no: Label): void {
+  #openVector(
+    { unitBytes, writes }: AccessGroup,
+    { isVector, swizzle }: VectorAccess,
+    stride: Local,
+    no: BlockLabel,
+  ): void {
     const { f } = this.#environment.state;
     f.get(stride);
     f.i32(unitBytes);
@@ -283,7 +288,7 @@ export class LinearAccesses {
     f.set(swizzle);
   }
 
-  #openLds({ max }: AccessGroup, address: Local, stride: Local, span: Local, no: Label): void {
+  #openLds({ max }: AccessGroup, address: Local, stride: Local, span: Local, no: BlockLabel): void {
     const { state, hoisted } = this.#environment;
     const { f } = state;
     const size = hoisted.get('lds size');
@@ -319,7 +324,7 @@ export class LinearAccesses {
     translate();
   }
 
-  #openPrivate({ max }: AccessGroup, address: Local, firstLane: Local, no: Label): void {
+  #openPrivate({ max }: AccessGroup, address: Local, firstLane: Local, no: BlockLabel): void {
     const { state, hoisted } = this.#environment;
     const { f } = state;
     f.get(address);
@@ -348,7 +353,7 @@ export class LinearAccesses {
     { parts, min, max, writes }: AccessGroup,
     { address, stride, span }: { readonly address: Local; readonly stride: Local; readonly span: Local },
     chunks: number,
-    no: Label,
+    no: BlockLabel,
   ): void {
     const { state, scalar } = this.#environment;
     const { f } = state;
