@@ -10,7 +10,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { median, timed } from '../src/bench/sampling.ts';
 import { parseElf } from '../src/elf/elf.ts';
-import { decoderFor } from '../src/isa/amdgpu/encoding/decode.ts';
+import { decoderFor } from '../src/isa/amdgpu/decoder.ts';
 import { formatInstruction } from '../src/isa/amdgpu/text/disassemble.ts';
 
 const OBJECT_BYTES = 10 * 2 ** 20;

@@ -2,7 +2,7 @@
  * `WAVEWRIGHT_INSTRUCTION=NAME` leaves tests that go through all rows with the rows of one instruction:
  * tools/check-instruction.ts.
  */
-import type { Row } from '../src/isa/amdgpu/rows/row.ts';
+import type { Row } from '../src/isa/amdgpu/encoding/row.ts';
 
 export const CHOSEN_INSTRUCTION = process.env['WAVEWRIGHT_INSTRUCTION'];
 

@@ -29,8 +29,9 @@ import {
   WAVE_VGPRS,
   waveSizeBytes,
 } from '../src/emulator/machine/layout.ts';
-import { decoderFor, type Encoding, encodingsOf } from '../src/isa/amdgpu/encoding/decode.ts';
+import { decoderFor } from '../src/isa/amdgpu/decoder.ts';
 import { bytesOf } from '../src/isa/amdgpu/encoding/encode.ts';
+import { type Encoding, encodingsOf } from '../src/isa/amdgpu/encoding/encodings.ts';
 import { PRIVATE_APERTURE_HI, SHARED_APERTURE_HI } from '../src/isa/amdgpu/encoding/registers.ts';
 import { type Target, targetFor } from '../src/isa/amdgpu/encoding/targets.ts';
 import { ROWS } from '../src/isa/amdgpu/rows/index.ts';

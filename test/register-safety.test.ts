@@ -23,8 +23,9 @@ import {
   WAVE_VGPRS,
   waveSizeBytes,
 } from '../src/emulator/machine/layout.ts';
-import { decoderFor, encodingsOf } from '../src/isa/amdgpu/encoding/decode.ts';
+import { decoderFor } from '../src/isa/amdgpu/decoder.ts';
 import { bytesOf } from '../src/isa/amdgpu/encoding/encode.ts';
+import { encodingsOf } from '../src/isa/amdgpu/encoding/encodings.ts';
 import type { Instruction } from '../src/isa/amdgpu/encoding/instruction.ts';
 import { targetFor } from '../src/isa/amdgpu/encoding/targets.ts';
 import { ROWS } from '../src/isa/amdgpu/rows/index.ts';

@@ -7,7 +7,7 @@
 import { spawnSync } from 'node:child_process';
 import { globSync, readFileSync } from 'node:fs';
 import path from 'node:path';
-import { encodingsOf } from '../src/isa/amdgpu/encoding/decode.ts';
+import { encodingsOf } from '../src/isa/amdgpu/encoding/encodings.ts';
 import { targetFor } from '../src/isa/amdgpu/encoding/targets.ts';
 import { exactnessOf } from '../src/isa/amdgpu/report/coverage.ts';
 import { ROWS } from '../src/isa/amdgpu/rows/index.ts';

@@ -4,7 +4,7 @@ import { LIMITS } from '../base/limits.ts';
 import type { CodeObjectVersion } from '../codeobject/elf-flags.ts';
 import { parseTargetId, type TargetId } from '../codeobject/target-id.ts';
 import { targetFor } from '../isa/amdgpu/encoding/targets.ts';
-import type { TextReader } from '../isa/amdgpu/text/assembler/text-reader.ts';
+import type { TextReader } from '../isa/amdgpu/text/reader/text-reader.ts';
 import { Assembly, type AssemblyTarget } from './assembly.ts';
 import { DIRECTIVES, setSymbol } from './directives.ts';
 import { KernelBlock } from './kernel-directive.ts';

@@ -4,7 +4,7 @@
 
 import { concatenate } from '../base/concatenate.ts';
 import { WavewrightError } from '../base/errors.ts';
-import type { TextReader } from '../isa/amdgpu/text/assembler/text-reader.ts';
+import type { TextReader } from '../isa/amdgpu/text/reader/text-reader.ts';
 import type { Assembly } from './assembly.ts';
 import type { Directive } from './directives.ts';
 import { leb128, unsigned } from './leb128.ts';

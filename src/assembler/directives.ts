@@ -1,8 +1,8 @@
 /** Directives for sections, data and symbols, as LLVM's assembler for AMDGPU takes them. */
 import { WavewrightError } from '../base/errors.ts';
 import { floatBits } from '../isa/amdgpu/text/assembler/constant.ts';
-import type { Expression } from '../isa/amdgpu/text/assembler/expression.ts';
-import type { TextReader } from '../isa/amdgpu/text/assembler/text-reader.ts';
+import type { Expression } from '../isa/amdgpu/text/reader/expression.ts';
+import type { TextReader } from '../isa/amdgpu/text/reader/text-reader.ts';
 import type { Assembly } from './assembly.ts';
 import { CFI_DIRECTIVES } from './call-frames.ts';
 import { CONDITIONAL_DIRECTIVES } from './conditionals.ts';

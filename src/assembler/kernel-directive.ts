@@ -10,7 +10,7 @@ import {
   type KernelDescriptor,
 } from '../codeobject/kernel-descriptor.ts';
 import { type ProcessorFamily, processorNamed } from '../codeobject/processors.ts';
-import type { TextReader } from '../isa/amdgpu/text/assembler/text-reader.ts';
+import type { TextReader } from '../isa/amdgpu/text/reader/text-reader.ts';
 import type { Assembly, AssemblyTarget, LateStep } from './assembly.ts';
 import { extraSgprs } from './kernel-resources.ts';
 import type { AssemblyLine } from './source.ts';

@@ -4,7 +4,7 @@
  */
 import { assert } from '../base/errors.ts';
 import { processorNamed } from '../codeobject/processors.ts';
-import type { FunctionName } from '../isa/amdgpu/text/assembler/expression.ts';
+import type { FunctionName } from '../isa/amdgpu/text/reader/expression.ts';
 import type { AssemblyTarget } from './assembly.ts';
 
 /**

@@ -5,7 +5,7 @@
 
 import { concatenate } from '../base/concatenate.ts';
 import { WavewrightError } from '../base/errors.ts';
-import type { Expression } from '../isa/amdgpu/text/assembler/expression.ts';
+import type { Expression } from '../isa/amdgpu/text/reader/expression.ts';
 import type { Assembly } from './assembly.ts';
 import { leb128, unsigned } from './leb128.ts';
 import type { AssembledSection } from './section.ts';

@@ -3,7 +3,7 @@
  * assembler does it.
  */
 import { WavewrightError } from '../base/errors.ts';
-import type { TextReader } from '../isa/amdgpu/text/assembler/text-reader.ts';
+import type { TextReader } from '../isa/amdgpu/text/reader/text-reader.ts';
 import type { Assembly } from './assembly.ts';
 import type { Directive } from './directives.ts';
 import { type AssemblyLine, firstWord } from './source.ts';

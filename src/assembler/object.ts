@@ -26,7 +26,7 @@ import {
   type SymbolToWrite,
   writeElf,
 } from '../elf/writer.ts';
-import type { Expression } from '../isa/amdgpu/text/assembler/expression.ts';
+import type { Expression } from '../isa/amdgpu/text/reader/expression.ts';
 import type { Assembly } from './assembly.ts';
 import { leb128, unsigned } from './leb128.ts';
 import { type AssembledSection, type FieldFixup, type Leb128Field, littleEndian } from './section.ts';

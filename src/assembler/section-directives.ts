@@ -1,7 +1,7 @@
 /** `.section` and its relatives. */
 import { WavewrightError } from '../base/errors.ts';
 import { SHF_GROUP, SHF_LINK_ORDER, SHF_MERGE } from '../elf/constants.ts';
-import type { TextReader } from '../isa/amdgpu/text/assembler/text-reader.ts';
+import type { TextReader } from '../isa/amdgpu/text/reader/text-reader.ts';
 import type { Assembly } from './assembly.ts';
 import type { Directive } from './directives.ts';
 import { type AssembledSection, SECTION_FLAGS, SECTION_TYPES, type SectionIdentity } from './section.ts';

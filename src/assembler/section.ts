@@ -13,7 +13,7 @@ import {
   SHT_NOTE,
   SHT_PROGBITS,
 } from '../elf/constants.ts';
-import type { Expression } from '../isa/amdgpu/text/assembler/expression.ts';
+import type { Expression } from '../isa/amdgpu/text/reader/expression.ts';
 import type { AssemblyLine } from './source.ts';
 
 /** A field whose value is known at the end. */

@@ -1,11 +1,6 @@
 /** Symbols of a file that is being assembled, and the values of expressions with them. */
 import { WavewrightError } from '../base/errors.ts';
-import {
-  applyBinary,
-  applyUnary,
-  type Expression,
-  type FunctionName,
-} from '../isa/amdgpu/text/assembler/expression.ts';
+import { applyBinary, applyUnary, type Expression, type FunctionName } from '../isa/amdgpu/text/reader/expression.ts';
 import type { AssembledSection } from './section.ts';
 
 export type SymbolDefinition =

@@ -10,7 +10,7 @@
 import { machineCode } from '../../src/assembler/machine-code.test-support.ts';
 import { EmulatorRig } from '../../src/emulator/emulator-rig.test-support.ts';
 import { formatProgram } from '../../src/ir/program-text.ts';
-import { decoderFor } from '../../src/isa/amdgpu/encoding/decode.ts';
+import { decoderFor } from '../../src/isa/amdgpu/decoder.ts';
 import { InstructionBuilder } from '../../src/isa/amdgpu/semantics/instruction-builder.ts';
 import { DEFAULT_MODE } from '../../src/isa/amdgpu/semantics/machine.test-support.ts';
 import { formatInstruction } from '../../src/isa/amdgpu/text/disassemble.ts';

@@ -1,8 +1,9 @@
 /**
  * Instructions by the names of their rows, which are the same on all targets, and small kernels made of them.
  */
-import { type Encoding, encodingsOf } from '../../src/isa/amdgpu/encoding/decode.ts';
+
 import { encodeFields, type FieldValues } from '../../src/isa/amdgpu/encoding/encode.ts';
+import { type Encoding, encodingsOf } from '../../src/isa/amdgpu/encoding/encodings.ts';
 import { type Target, targetFor } from '../../src/isa/amdgpu/encoding/targets.ts';
 import { ROWS } from '../../src/isa/amdgpu/rows/index.ts';
 

@@ -2,8 +2,9 @@
  * Instructions with operands at the borders of what an encoding can say: last registers of each file,
  * smallest and largest offsets.
  */
-import { decoderFor, type Encoding, encodingsOf } from '../../src/isa/amdgpu/encoding/decode.ts';
+import { decoderFor } from '../../src/isa/amdgpu/decoder.ts';
 import { bytesOf } from '../../src/isa/amdgpu/encoding/encode.ts';
+import { type Encoding, encodingsOf } from '../../src/isa/amdgpu/encoding/encodings.ts';
 import type { Field, Format } from '../../src/isa/amdgpu/encoding/formats.ts';
 import type { Instruction } from '../../src/isa/amdgpu/encoding/instruction.ts';
 import { type Target, targetFor } from '../../src/isa/amdgpu/encoding/targets.ts';

@@ -6,7 +6,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { WavewrightError } from '../../src/base/errors.ts';
 import type { ExecutorName } from '../../src/emulator/emulator.ts';
-import { encodingsOf } from '../../src/isa/amdgpu/encoding/decode.ts';
+import { encodingsOf } from '../../src/isa/amdgpu/encoding/encodings.ts';
 import { targetFor } from '../../src/isa/amdgpu/encoding/targets.ts';
 import { ROWS } from '../../src/isa/amdgpu/rows/index.ts';
 import { isChosen } from '../chosen-instruction.ts';

@@ -1,7 +1,8 @@
 /** Encodings of a row with random operands. */
 import assert from 'node:assert/strict';
-import { decoderFor, type Encoding } from '../../src/isa/amdgpu/encoding/decode.ts';
+import { decoderFor } from '../../src/isa/amdgpu/decoder.ts';
 import { bytesOf, encodeFields } from '../../src/isa/amdgpu/encoding/encode.ts';
+import type { Encoding } from '../../src/isa/amdgpu/encoding/encodings.ts';
 import { fixedBits } from '../../src/isa/amdgpu/encoding/fixed-bits.ts';
 import type { Field, FormatName } from '../../src/isa/amdgpu/encoding/formats.ts';
 import type { Target } from '../../src/isa/amdgpu/encoding/targets.ts';

@@ -6,8 +6,9 @@
 
 import assert from 'node:assert/strict';
 import { WavewrightError } from '../../src/base/errors.ts';
-import { decoderFor, type Encoding, encodingsOf } from '../../src/isa/amdgpu/encoding/decode.ts';
+import { decoderFor } from '../../src/isa/amdgpu/decoder.ts';
 import { encodeFields, type FieldValues } from '../../src/isa/amdgpu/encoding/encode.ts';
+import { type Encoding, encodingsOf } from '../../src/isa/amdgpu/encoding/encodings.ts';
 import type { FormatName } from '../../src/isa/amdgpu/encoding/formats.ts';
 import { type Target, targetFor } from '../../src/isa/amdgpu/encoding/targets.ts';
 import { ROWS } from '../../src/isa/amdgpu/rows/index.ts';

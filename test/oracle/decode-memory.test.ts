@@ -1,8 +1,8 @@
 /** The opcodes of the memory formats against LLVM's disassembler. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { type Encoding, encodingsOf } from '../../src/isa/amdgpu/encoding/decode.ts';
 import { encodeFields, type FieldValues } from '../../src/isa/amdgpu/encoding/encode.ts';
+import { type Encoding, encodingsOf } from '../../src/isa/amdgpu/encoding/encodings.ts';
 import { type FormatName, formatByName, formatsOf } from '../../src/isa/amdgpu/encoding/formats.ts';
 import { targetFor } from '../../src/isa/amdgpu/encoding/targets.ts';
 import { ROWS } from '../../src/isa/amdgpu/rows/index.ts';

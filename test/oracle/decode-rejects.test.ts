@@ -4,8 +4,10 @@
  */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { type Decoder, decoderFor, encodingsOf } from '../../src/isa/amdgpu/encoding/decode.ts';
+import { decoderFor } from '../../src/isa/amdgpu/decoder.ts';
+import type { Decoder } from '../../src/isa/amdgpu/encoding/decode.ts';
 import { bytesOf } from '../../src/isa/amdgpu/encoding/encode.ts';
+import { encodingsOf } from '../../src/isa/amdgpu/encoding/encodings.ts';
 import { LLVM_ERRATA, LLVM_REFUSALS } from '../../src/isa/amdgpu/encoding/errata.ts';
 import { isIdleSource } from '../../src/isa/amdgpu/encoding/fixed-bits.ts';
 import { type Target, targetFor } from '../../src/isa/amdgpu/encoding/targets.ts';

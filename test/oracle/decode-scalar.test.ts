@@ -1,7 +1,7 @@
 /** The opcodes and registers of the scalar formats against LLVM's disassembler. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { decoderFor } from '../../src/isa/amdgpu/encoding/decode.ts';
+import { decoderFor } from '../../src/isa/amdgpu/decoder.ts';
 import { encodeFields, type FieldValues } from '../../src/isa/amdgpu/encoding/encode.ts';
 import { type Format, type FormatName, formatByName } from '../../src/isa/amdgpu/encoding/formats.ts';
 import type { Instruction } from '../../src/isa/amdgpu/encoding/instruction.ts';

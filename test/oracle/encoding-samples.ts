@@ -2,12 +2,13 @@
  * Encodings of every instruction with plausible operands and modifiers, for comparison with other tools.
  * Reproducible.
  */
-import { type Encoding, encodingsOf } from '../../src/isa/amdgpu/encoding/decode.ts';
+
 import { encodeFields } from '../../src/isa/amdgpu/encoding/encode.ts';
+import { type Encoding, encodingsOf } from '../../src/isa/amdgpu/encoding/encodings.ts';
 import { type Family, type Field, generationOf } from '../../src/isa/amdgpu/encoding/formats.ts';
+import type { Row } from '../../src/isa/amdgpu/encoding/row.ts';
 import { targetFor } from '../../src/isa/amdgpu/encoding/targets.ts';
 import { ROWS } from '../../src/isa/amdgpu/rows/index.ts';
-import type { Row } from '../../src/isa/amdgpu/rows/row.ts';
 
 export interface EncodingSample {
   readonly encoding: Encoding;

@@ -10,7 +10,7 @@ import type { AmdgpuLaunch } from '../../src/devices/emulated/amdgpu/initial-reg
 import type { ExecutorName } from '../../src/emulator/emulator.ts';
 import { DEFAULT_MODE, PLAIN_LAUNCH } from '../../src/emulator/emulator-rig.test-support.ts';
 import type { Triple } from '../../src/emulator/machine/launch.ts';
-import { decoderFor } from '../../src/isa/amdgpu/encoding/decode.ts';
+import { decoderFor } from '../../src/isa/amdgpu/decoder.ts';
 
 interface RecordedBuffer {
   /** Device address when it was recorded. */

@@ -1,5 +1,5 @@
 /** Our text of instructions beside that of LLVM's disassembler. */
-import { decoderFor } from '../../src/isa/amdgpu/encoding/decode.ts';
+import { decoderFor } from '../../src/isa/amdgpu/decoder.ts';
 import { LLVM_ERRATA } from '../../src/isa/amdgpu/encoding/errata.ts';
 import type { Instruction } from '../../src/isa/amdgpu/encoding/instruction.ts';
 import { formatInstruction } from '../../src/isa/amdgpu/text/disassemble.ts';

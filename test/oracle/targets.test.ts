@@ -9,7 +9,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { after, test } from 'node:test';
 import { promisify } from 'node:util';
-import { decoderFor } from '../../src/isa/amdgpu/encoding/decode.ts';
+import { decoderFor } from '../../src/isa/amdgpu/decoder.ts';
 import { LLVM_ERRATA } from '../../src/isa/amdgpu/encoding/errata.ts';
 import { PROCESSORS, targetFor } from '../../src/isa/amdgpu/encoding/targets.ts';
 import { formatInstruction } from '../../src/isa/amdgpu/text/disassemble.ts';

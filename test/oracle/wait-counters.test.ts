@@ -11,7 +11,7 @@ import { after, test } from 'node:test';
 import { STT_FUNC } from '../../src/elf/constants.ts';
 import { parseElf } from '../../src/elf/elf.ts';
 import { isDefined } from '../../src/elf/symbols.ts';
-import { decoderFor } from '../../src/isa/amdgpu/encoding/decode.ts';
+import { decoderFor } from '../../src/isa/amdgpu/decoder.ts';
 import { hasClang } from './device-code.ts';
 import { hazardAt } from './hazard-distance.ts';
 import { type Place, placesOf, unsafeUse } from './wait-simulation.ts';

@@ -2,7 +2,7 @@
  * States of instructions that change no data: branches, waits, caches, MODE, register indexing. CDNA2 ISA 4
  * and 12.2 to 12.6, RDNA3 ISA 16.
  */
-import { type Encoding, encodingsOf } from '../../src/isa/amdgpu/encoding/decode.ts';
+import { type Encoding, encodingsOf } from '../../src/isa/amdgpu/encoding/encodings.ts';
 import { type Target, targetFor } from '../../src/isa/amdgpu/encoding/targets.ts';
 import { ROWS } from '../../src/isa/amdgpu/rows/index.ts';
 import { COLUMNS, DEFAULT_MODE } from './jobs.ts';

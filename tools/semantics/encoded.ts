@@ -1,6 +1,7 @@
 /** Encodings as LLVM takes them: fields that an instruction does not have are zero, whatever is asked for. */
-import type { Encoding } from '../../src/isa/amdgpu/encoding/decode.ts';
+
 import { encodeFields, type FieldValues } from '../../src/isa/amdgpu/encoding/encode.ts';
+import type { Encoding } from '../../src/isa/amdgpu/encoding/encodings.ts';
 import { fixedBits } from '../../src/isa/amdgpu/encoding/fixed-bits.ts';
 import type { Target } from '../../src/isa/amdgpu/encoding/targets.ts';
 

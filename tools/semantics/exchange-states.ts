@@ -2,7 +2,7 @@
  * States of accesses that are not a place for each lane: pairs of places, moves between lanes, counters in
  * the LDS, transfers between LDS and memory. CDNA2 ISA 9.1.9, 11 and 12.12, CDNA3 ISA 10.3, RDNA3 ISA 12.5.
  */
-import { type Encoding, encodingsOf } from '../../src/isa/amdgpu/encoding/decode.ts';
+import { type Encoding, encodingsOf } from '../../src/isa/amdgpu/encoding/encodings.ts';
 import { type Target, targetFor } from '../../src/isa/amdgpu/encoding/targets.ts';
 import { ROWS } from '../../src/isa/amdgpu/rows/index.ts';
 import { COLUMNS } from './jobs.ts';

@@ -2,10 +2,10 @@
  * States before instructions: machine code and registers, for every encoding of the rows of a target that the
  * models know.
  */
-import { type Encoding, encodingsOf } from '../../src/isa/amdgpu/encoding/decode.ts';
+import { type Encoding, encodingsOf } from '../../src/isa/amdgpu/encoding/encodings.ts';
+import { dwordsOf, isFloat, type OperandSpec } from '../../src/isa/amdgpu/encoding/row.ts';
 import { type Target, targetFor } from '../../src/isa/amdgpu/encoding/targets.ts';
 import { ROWS } from '../../src/isa/amdgpu/rows/index.ts';
-import { dwordsOf, isFloat, type OperandSpec } from '../../src/isa/amdgpu/rows/row.ts';
 import { type Random, random } from '../../test/oracle/encoding-samples.ts';
 import { hexOfDwords, type Recording } from '../../test/semantics/recorded.ts';
 import { effectiveFields, encodedWords } from './encoded.ts';

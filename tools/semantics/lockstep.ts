@@ -5,10 +5,10 @@
  *
  *   node tools/semantics/lockstep.ts PROCESSOR [STATES] [PATTERN]
  */
-import { encodingsOf } from '../../src/isa/amdgpu/encoding/decode.ts';
+import { encodingsOf } from '../../src/isa/amdgpu/encoding/encodings.ts';
+import type { Row } from '../../src/isa/amdgpu/encoding/row.ts';
 import { targetFor } from '../../src/isa/amdgpu/encoding/targets.ts';
 import { ROWS } from '../../src/isa/amdgpu/rows/index.ts';
-import type { Row } from '../../src/isa/amdgpu/rows/row.ts';
 import { differences } from '../../test/semantics/difference.ts';
 import type { Recording } from '../../test/semantics/recorded.ts';
 import { StateRunner } from '../../test/semantics/state-runner.ts';

@@ -3,7 +3,7 @@
  * two, so that sums are exact in every order, and a few NaNs. Layouts: CDNA3 ISA 7.1.4 (in f64 AMD's matrix
  * instruction calculator), RDNA3 ISA 7.9.
  */
-import { type Encoding, encodingsOf } from '../../src/isa/amdgpu/encoding/decode.ts';
+import { type Encoding, encodingsOf } from '../../src/isa/amdgpu/encoding/encodings.ts';
 import { type Target, targetFor } from '../../src/isa/amdgpu/encoding/targets.ts';
 import { ROWS } from '../../src/isa/amdgpu/rows/index.ts';
 import {

@@ -2,10 +2,10 @@
  * States of the memory formats, before and after: addresses that are the lanes' own, some of them next to the
  * end of a buffer.
  */
-import { type Encoding, encodingsOf } from '../../src/isa/amdgpu/encoding/decode.ts';
+import { type Encoding, encodingsOf } from '../../src/isa/amdgpu/encoding/encodings.ts';
+import type { OperandType } from '../../src/isa/amdgpu/encoding/row.ts';
 import { type Target, targetFor } from '../../src/isa/amdgpu/encoding/targets.ts';
 import { ROWS } from '../../src/isa/amdgpu/rows/index.ts';
-import type { OperandType } from '../../src/isa/amdgpu/rows/row.ts';
 import type { Random } from '../../test/oracle/encoding-samples.ts';
 import { COLUMNS } from './jobs.ts';
 import { type Access, accessOf, Bytes, loaded, updated } from './memory.ts';

@@ -2,7 +2,7 @@
  * What an instruction makes of a state, by the models of this folder: none of them looks at the rows'
  * semantics.
  */
-import { isFloat, type OperandType } from '../../src/isa/amdgpu/rows/row.ts';
+import { isFloat, type OperandType } from '../../src/isa/amdgpu/encoding/row.ts';
 import type { State } from '../../test/semantics/recorded.ts';
 import { CONVERSION_MODELS } from './conversions.ts';
 import type { Job, Placed } from './jobs.ts';

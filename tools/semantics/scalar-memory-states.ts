@@ -1,5 +1,5 @@
 /** States of scalar loads: CDNA2 ISA 8, RDNA3 ISA 8. Every column is a run with an address of its own. */
-import { type Encoding, encodingsOf } from '../../src/isa/amdgpu/encoding/decode.ts';
+import { type Encoding, encodingsOf } from '../../src/isa/amdgpu/encoding/encodings.ts';
 import { type Target, targetFor } from '../../src/isa/amdgpu/encoding/targets.ts';
 import { ROWS } from '../../src/isa/amdgpu/rows/index.ts';
 import { COLUMNS } from './jobs.ts';

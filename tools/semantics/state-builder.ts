@@ -1,7 +1,7 @@
 /** A state that is being made, and what becomes of it. */
-import type { Encoding } from '../../src/isa/amdgpu/encoding/decode.ts';
+import type { Encoding } from '../../src/isa/amdgpu/encoding/encodings.ts';
+import type { OperandType } from '../../src/isa/amdgpu/encoding/row.ts';
 import type { Target } from '../../src/isa/amdgpu/encoding/targets.ts';
-import type { OperandType } from '../../src/isa/amdgpu/rows/row.ts';
 import { type Random, random } from '../../test/oracle/encoding-samples.ts';
 import { hexOfDwords, type Recording, type Registers } from '../../test/semantics/recorded.ts';
 import { encodedWords } from './encoded.ts';

@@ -1,5 +1,5 @@
 /** Register contents by operand type: edges of the type, neighbours, random bits. */
-import type { OperandType } from '../../src/isa/amdgpu/rows/row.ts';
+import type { OperandType } from '../../src/isa/amdgpu/encoding/row.ts';
 import type { Random } from '../../test/oracle/encoding-samples.ts';
 
 const F32 = [

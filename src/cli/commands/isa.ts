@@ -1,7 +1,7 @@
 import { toHex } from '../../base/bytes.ts';
 import { WavewrightError } from '../../base/errors.ts';
 import { waveSizeOf } from '../../inspect/objdump/options.ts';
-import { decoderFor } from '../../isa/amdgpu/encoding/decode.ts';
+import { decoderFor } from '../../isa/amdgpu/decoder.ts';
 import { PROCESSORS, targetFor } from '../../isa/amdgpu/encoding/targets.ts';
 import { coverage } from '../../isa/amdgpu/report/coverage.ts';
 import { coverageMarkdown, coverageText } from '../../isa/amdgpu/report/coverage-text.ts';

@@ -10,7 +10,8 @@ import { ET_REL, STT_COMMON, STT_FUNC, STT_NOTYPE, STT_OBJECT } from '../../elf/
 import type { ElfFile } from '../../elf/elf.ts';
 import type { ElfSection } from '../../elf/header.ts';
 import type { ElfRelocation } from '../../elf/relocations.ts';
-import { type Decoder, decoderFor } from '../../isa/amdgpu/encoding/decode.ts';
+import { decoderFor } from '../../isa/amdgpu/decoder.ts';
+import type { Decoder } from '../../isa/amdgpu/encoding/decode.ts';
 import { targetFor } from '../../isa/amdgpu/encoding/targets.ts';
 import { CodePrinter } from './code-printer.ts';
 import { printData } from './data-lines.ts';

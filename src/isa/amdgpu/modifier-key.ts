@@ -1,7 +1,7 @@
 /** What of an encoding, besides its operands, distinguishes handlers. */
 import type { Format } from './encoding/formats.ts';
 import type { Instruction } from './encoding/instruction.ts';
-import type { Row } from './rows/row.ts';
+import type { Row } from './encoding/row.ts';
 
 /** Fields that the record or the lane table carries; all others distinguish handlers. */
 const PARAMETER_FIELDS = new Set(['dpp_ctrl', 'dpp8', 'row_mask', 'bank_mask', 'acc']);

@@ -3,10 +3,10 @@
  * and 4.3 "Data dependency resolution"; RDNA2 ISA 4.4 for the counter of stores; RDNA3 ISA 5.6; RDNA4 ISA 5.7 for one counter for each kind.
  */
 import type { MemoryEffect, WaitCounter } from '../../../ir/effects.ts';
+import { ofFamily } from '../encoding/format.ts';
 import type { Family, FormatName } from '../encoding/formats.ts';
 import type { Instruction } from '../encoding/instruction.ts';
 import { counterOf, limitOf, WAIT_COUNTERS } from '../encoding/wait-counters.ts';
-import { ofFamily } from '../text/spelling.ts';
 
 /** What instructions of a generation raise. */
 interface Counters {

@@ -25,7 +25,7 @@ import {
   SRC_SCC,
   SRC_VCCZ,
 } from '../encoding/registers.ts';
-import { is16Bit, isFloat } from '../rows/row.ts';
+import { is16Bit, isFloat } from '../encoding/row.ts';
 import { gprIndexField } from '../semantics/gpr-index.ts';
 import { raisedCounters, waitsOf } from './counters.ts';
 import { hazardRoles } from './hazards.ts';

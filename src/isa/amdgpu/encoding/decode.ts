@@ -1,10 +1,10 @@
-/** Machine code to rows. The tables of a target are built once, from the rows. */
+/** Machine code to instructions, by tables of a target's rows. */
 import { assert } from '../../../base/errors.ts';
-import { ROWS } from '../rows/index.ts';
-import { is64Bit, type Row } from '../rows/row.ts';
-import { EXTENSION_MARKERS, type Format, type FormatName, formatByName, formatsOf, generationOf } from './formats.ts';
+import { type Encoding, encodingsOf } from './encodings.ts';
+import { EXTENSION_MARKERS, type Format, type FormatName, formatsOf, generationOf } from './formats.ts';
 import { Instruction } from './instruction.ts';
-import { type Target, targetFor } from './targets.ts';
+import type { Row } from './row.ts';
+import type { Target } from './targets.ts';
 import { Validity } from './validity.ts';
 
 /** Formats whose opcodes are among those of another. */
@@ -15,49 +15,11 @@ const TABLE_OF: Readonly<Partial<Record<FormatName, FormatName>>> = {
   VOP3P_MAI: 'VOP3P',
 };
 
-/** A row in one of its encodings. */
-export interface Encoding {
-  readonly row: Row;
-  /** As the target calls it. */
-  readonly name: string;
-  readonly format: Format;
-  readonly opcode: number;
-}
-
-/** Extensions that a row has where its format has them. Only CDNA2 and CDNA3 have DPP with 64-bit operands. */
-function hasExtension({ flags, format, operands }: Row, name: FormatName, { families }: Target): boolean {
-  if (name.endsWith('_SDWA')) return !flags.noSdwa;
-  if (name.startsWith('VOP3P')) return flags.vop3pDpp === true;
-  if (name.startsWith('VOP3') && format === 'VOP3' && flags.noVop3Dpp) return false;
-  return !flags.noDpp && (families.includes('gfx90a') || !operands.some(({ type }) => is64Bit(type)));
-}
-
-/** All encodings of a row on a target; empty when the target lacks the instruction. */
-export function encodingsOf(row: Row, target: Target): Encoding[] {
-  const family = target.families.find((candidate) => row.opcodes[candidate] !== undefined);
-  if (family === undefined) return [];
-  const { name, opcode } = row.opcodes[family]!;
-  if (opcode < 0) return [];
-  const { vop3Base, extended } = generationOf(target.families);
-  const encodings: Encoding[] = [];
-  const add = (formatName: FormatName, code: number): void => {
-    for (const each of [formatName, ...extended.map((format) => format.name)]) {
-      if (each !== formatName && !(each.startsWith(`${formatName}_`) && hasExtension(row, each, target))) continue;
-      encodings.push({ row, name, format: formatByName(each, target.families), opcode: code });
-    }
-  };
-  const wide = row.flags.vop3b ? 'VOP3B' : 'VOP3';
-  add(row.format === 'VOP3' ? wide : row.format, opcode);
-  const base = vop3Base[row.format];
-  if (base !== undefined && !row.flags.noVop3) add(wide, base + opcode);
-  return encodings;
-}
-
 interface FormatTable {
   readonly format: Format;
   /** By opcode. A slot of VOP3 may hold a VOP3B encoding, one of VOP3P a VOP3P_MAI encoding. */
   readonly encodings: (Encoding | undefined)[];
-  /** Of the encodings, made when they are first met. */
+  /** Checks of the encodings, each built on its first use. */
   readonly validities: (Validity | undefined)[];
   /** Position of src0, where its value can announce a dword more. */
   readonly marker: { readonly word: number; readonly shift: number; readonly mask: number } | undefined;
@@ -81,7 +43,8 @@ export class Decoder {
   readonly #extended = new Map<FormatName, FormatTable>();
   readonly #wideLiterals: boolean;
 
-  constructor(target: Target, waveSize: 32 | 64) {
+  /** The tables hold `rows`, which the instruction set above brings. */
+  constructor(target: Target, waveSize: 32 | 64, rows: readonly Row[]) {
     this.target = target;
     this.waveSize = waveSize;
     const tables = formatsOf(target.families)
@@ -96,7 +59,7 @@ export class Decoder {
     const { extended, wideLiterals } = generationOf(target.families);
     for (const format of extended) if (!TABLE_OF[format.name]) this.#extended.set(format.name, formatTable(format));
     this.#wideLiterals = wideLiterals;
-    for (const row of ROWS) {
+    for (const row of rows) {
       for (const encoding of encodingsOf(row, target)) {
         const name = TABLE_OF[encoding.format.name] ?? encoding.format.name;
         const table: FormatTable | undefined =
@@ -153,17 +116,4 @@ export class Decoder {
     const extension = EXTENSION_MARKERS[(words[marker.word]! >>> marker.shift) & marker.mask];
     return extension && this.#extended.get(`${format.name}_${extension}` as FormatName);
   }
-}
-
-const decoders = new Map<string, Decoder>();
-
-/** The decoder of a processor, built on first use. Throws UNSUPPORTED for an unknown processor. */
-export function decoderFor(processor: string, waveSize: 32 | 64): Decoder {
-  const key = `${processor} ${waveSize}`;
-  let decoder = decoders.get(key);
-  if (!decoder) {
-    decoder = new Decoder(targetFor(processor), waveSize);
-    decoders.set(key, decoder);
-  }
-  return decoder;
 }

@@ -1,11 +1,11 @@
 /** Machine code of one instruction for tests: from its text, or by its name and the fields of an encoding. */
 import { assert } from '../../../base/errors.ts';
 import { ROWS } from '../rows/index.ts';
-import type { Row } from '../rows/row.ts';
 import { assembleInstruction } from '../text/assembler/assemble.ts';
-import { encodingsOf } from './decode.ts';
 import { encodeFields, type FieldValues } from './encode.ts';
+import { encodingsOf } from './encodings.ts';
 import type { FormatName } from './formats.ts';
+import type { Row } from './row.ts';
 import { targetFor } from './targets.ts';
 
 export type { FieldValues } from './encode.ts';

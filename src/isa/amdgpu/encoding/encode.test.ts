@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
+import { decoderFor } from '../decoder.ts';
 import { ROWS } from '../rows/index.ts';
-import { decoderFor, type Encoding, encodingsOf } from './decode.ts';
 import { bytesOf, encodeFields } from './encode.ts';
+import { type Encoding, encodingsOf } from './encodings.ts';
 import { PROCESSORS, targetFor } from './targets.ts';
 
 /** Random fields of an encoding; fields that lie on others are left out. */

@@ -1,6 +1,6 @@
 /** Field values to machine code, the inverse of decode.ts. */
 import { assert } from '../../../base/errors.ts';
-import type { Encoding } from './decode.ts';
+import type { Encoding } from './encodings.ts';
 import type { Field, Format } from './formats.ts';
 import { type CodeContext, Instruction, scaleOf } from './instruction.ts';
 import { SGPR_VCC_LO } from './registers.ts';

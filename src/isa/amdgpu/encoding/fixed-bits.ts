@@ -4,12 +4,10 @@
  * an encoding with such a bit for no instruction. Bits that it ignores are not named. Found by asking llvm-mc for every bit of every encoding.
  */
 
-import { is16Bit, isFloat, type Row } from '../rows/row.ts';
-import { SPELLED } from '../text/immediate-text.ts';
-import { isGlobalOnly } from '../text/memory-modifiers.ts';
-import { choosesHalves, selectsHalves } from '../text/modifier-text.ts';
-import type { Encoding } from './decode.ts';
-import type { Field } from './formats.ts';
+import type { Encoding } from './encodings.ts';
+import type { Field } from './format.ts';
+import { selectsHalves, usesHalfSelects } from './half-selects.ts';
+import { is16Bit, isAtomic, isFloat, type Row } from './row.ts';
 import type { Target } from './targets.ts';
 
 export interface FixedBits {
@@ -28,16 +26,6 @@ const REGISTERS: Readonly<Record<string, RegExp>> = {
   VOPD: /^vsrc[xy]1$/,
 };
 
-/** Integer results that LLVM lets be scaled, alone and behind DPP. */
-const SCALED_INTEGER = /^v_(cvt_(norm_)?[iu]\d+_f\d+|frexp_exp_i(32_f64|16_f16))$/;
-/** Results that LLVM does not let be clamped, although there are floats or saturation. */
-const NEVER_CLAMPED =
-  /^v_(mul_lo_u16|(min|max|med)3_[iu]32|cvt_pk_[iu]16_[iu]32|cmpx?_class_\w+|cndmask_b\d+|dot2_b?f16_b?f16|cvt_(pk|sr)_b?f?fp?8_f32)$/;
-/** Adding floats to memory, without a scope on CDNA2. */
-const FLOAT_ATOMIC = /_atomic_((add|min|max)_f64|add_f32|pk_add_f16)$/;
-/** Between lanes only: there is no other memory. */
-const LDS_ONLY = /^ds_(b?permute_b32|nop|bvh_stack_rtn_b32)$/;
-
 const has = (row: Row, ...fields: readonly string[]): boolean =>
   row.operands.some((spec) => fields.includes(spec.field));
 
@@ -47,33 +35,34 @@ const absentSources = (row: Row): number =>
 
 /** LLVM gives the operands of a conditional move signs as if they were floats. */
 const isFloatPart = (row: Row, source: string): boolean =>
-  row.name === 'v_cndmask_b32' || row.operands.some(({ field, type }) => field === `src${source}` && isFloat(type));
+  row.flags.signs === 'floats' || row.operands.some(({ field, type }) => field === `src${source}` && isFloat(type));
 
 /** Whether sources can have signs: floats, what counts as one for LLVM, and halves that op_sel selects. */
 const hasSigns = (row: Row, target: Target): boolean =>
-  /^v_(dot|mov_b16|cndmask)/.test(row.name) ||
+  row.flags.signs === 'floats' ||
   row.operands.some(
     ({ field, type }) =>
-      /^src[012]$/.test(field) &&
-      (isFloat(type) || (is16Bit(type) && selectsHalves({ row, families: target.families }))),
+      /^src[012]$/.test(field) && (isFloat(type) || (is16Bit(type) && selectsHalves(row, target.families))),
   );
 
 /** Bits of the sources that cannot have signs: masks, the classes to compare with, and all where none is a float. */
 function unsignedSources(row: Row, target: Target): number {
-  if (/^v_(cvt_sr_|permlane)/.test(row.name)) return 0;
+  if (row.flags.signs === 'any') return 0;
   if (!hasSigns(row, target)) return 7;
   const hasMask = row.operands.some(({ field, type }) => field === 'src2' && type === 'mask');
-  return absentSources(row) | (/^v_cmpx?_class_/.test(row.name) ? 2 : 0) | (hasMask ? 4 : 0);
+  return absentSources(row) | (row.flags.signs === 'first' ? 2 : 0) | (hasMask ? 4 : 0);
 }
 
 const hasFloatResult = (row: Row): boolean =>
-  row.name === 'v_cvt_pkrtz_f16_f32' || row.operands.some(({ access, type }) => access !== 'read' && isFloat(type));
+  row.flags.scaled === 'always' || row.operands.some(({ access, type }) => access !== 'read' && isFloat(type));
 
-const scalesResult = (row: Row): boolean => SCALED_INTEGER.test(row.name) || hasFloatResult(row);
+const scalesResult = (row: Row): boolean => row.flags.scaled !== undefined || hasFloatResult(row);
 
-const clamps = (row: Row, target: Target): boolean =>
-  !NEVER_CLAMPED.test(row.name) &&
-  (hasSigns(row, target) || scalesResult(row) || row.flags.integerClamp === true || /sad_/.test(row.name));
+function clamps(row: Row, target: Target): boolean {
+  const { clampBit, integerClamp } = row.flags;
+  if (clampBit !== undefined) return clampBit === 'always';
+  return hasSigns(row, target) || scalesResult(row) || integerClamp === true;
+}
 
 const loadsLds = (row: Row): boolean => row.operands.some(({ writtenIf }) => writtenIf === 'vgpr');
 const movesData = (row: Row): boolean => has(row, 'vdata');
@@ -94,7 +83,7 @@ function fixedInVop3({ name }: Field, all: number, { row }: Encoding, target: Ta
     case 'vdst':
       return row.operands.length === 0 ? all : FREE;
     case 'op_sel':
-      return selectsHalves({ row, families: target.families }) ? absentSources(row) : FREE;
+      return selectsHalves(row, target.families) ? absentSources(row) : FREE;
     default:
       return FREE;
   }
@@ -102,24 +91,19 @@ function fixedInVop3({ name }: Field, all: number, { row }: Encoding, target: Ta
 
 function fixedInPacked({ name }: Field, all: number, { row }: Encoding): Fixed {
   const sources = absentSources(row);
-  const isMatrix = row.name.startsWith('v_wmma_');
-  if (name === 'clamp') return isMatrix && hasFloatMatrix(row) ? all : FREE;
-  if (name === 'op_sel' && !choosesHalves({ row })) return all;
+  if (name === 'clamp') return row.flags.clampBit === 'never' ? all : FREE;
+  if (name === 'op_sel' && !usesHalfSelects(row)) return all;
   return /^(neg|neg_hi|op_sel)$/.test(name) ? (sources === 6 ? all : sources) : FREE;
 }
-
-const hasFloatMatrix = (row: Row): boolean => !row.name.includes('_i32_');
 
 function fixedInMemory({ name }: Field, all: number, { row, format }: Encoding, { families }: Target): Fixed {
   const isCdna2 = families.includes('gfx90a') && !families.includes('gfx940');
   const isBuffer = format.name === 'MUBUF';
   const isCache = isBuffer && row.operands.length === 0;
-  const hasScope = /^buffer_(wbl2|inv)$/.test(row.name);
-  const isAtomic = row.name.includes('_atomic_');
-  const isLdsStore = row.name === 'buffer_store_lds_dword';
+  const { scoped: hasScope = false, storesLds = false, floatAtomic = false } = row.flags;
   switch (name) {
     case 'lds':
-      if (isLdsStore) return { mask: 1, value: 1 };
+      if (storesLds) return { mask: 1, value: 1 };
       return loadsLds(row) && format.name !== 'FLAT' ? FREE : all;
     case 'saddr':
       // From gfx10 on, the field says that FLAT has none.
@@ -127,29 +111,30 @@ function fixedInMemory({ name }: Field, all: number, { row, format }: Encoding, 
       return { mask: all, value: families.includes('gfx11') ? 124 : families.includes('gfx10') ? 125 : 0 };
     case 'idxen':
     case 'offen':
-      return isCache || isLdsStore ? all : FREE;
+      return isCache || storesLds ? all : FREE;
     case 'acc':
-      return isCache || isLdsStore || !has(row, 'vdst', 'data', 'vdata') ? all : FREE;
+      return isCache || storesLds || !has(row, 'vdst', 'data', 'vdata') ? all : FREE;
     case 'dlc':
       // gfx10 alone has no such bit for atomics.
-      if (isBuffer && isAtomic && !families.includes('gfx11')) return all;
+      if (isBuffer && isAtomic(row) && !families.includes('gfx11')) return all;
       return isCache ? all : FREE;
     case 'glc':
       // They return nothing.
-      if (families.includes('gfx908') && !families.includes('gfx90a') && FLOAT_ATOMIC.test(row.name)) return all;
+      if (families.includes('gfx908') && !families.includes('gfx90a') && floatAtomic) return all;
       return isCache && !hasScope ? all : FREE;
     case 'scc':
       if (isCache) return hasScope ? FREE : all;
-      return isCdna2 && FLOAT_ATOMIC.test(row.name) ? all : FREE;
+      return isCdna2 && floatAtomic ? all : FREE;
     case 'tfe':
-      return isBuffer && movesData(row) && !isAtomic && !row.name.includes('_lds_') ? FREE : all;
+      return isBuffer && movesData(row) && !isAtomic(row) ? FREE : all;
     default:
       return FREE;
   }
 }
 
 function fixedInDs({ name }: Field, all: number, { row }: Encoding): Fixed {
-  if (name === 'gds') return isGlobalOnly({ row }) ? { mask: 1, value: 1 } : LDS_ONLY.test(row.name) ? all : FREE;
+  if (name === 'gds')
+    return row.flags.gds === 'always' ? { mask: 1, value: 1 } : row.flags.gds === 'never' ? all : FREE;
   if (name === 'acc') return has(row, 'vdst', 'data', 'data0', 'data1') ? FREE : all;
   return name === 'offset' && row.operands.length === 0 ? all : FREE;
 }
@@ -202,14 +187,14 @@ function fixedOf(field: Field, encoding: Encoding, target: Target): Fixed {
     case 'VOPC_SDWA':
       return fixedInSdwa(field, all, encoding);
     case 'VOP3P_MAI':
-      return name === 'blgp' && row.name.startsWith('v_smfmac_') ? all : FREE;
+      return name === 'blgp' && row.flags.sparse ? all : FREE;
     case 'VINTERP':
       return name === 'op_sel' && !row.operands.some(({ type }) => is16Bit(type)) ? all : FREE;
     case 'SMEM':
       if (name === 'imm') return has(row, 'offset') ? FREE : all;
       return /^[gd]lc$/.test(name) && !hasCacheBits(encoding, target) ? all : FREE;
     case 'SOPP':
-      return name === 'simm16' && row.operands.length === 0 && !SPELLED[row.name] ? all : FREE;
+      return name === 'simm16' && row.operands.length === 0 && !row.flags.spelled ? all : FREE;
     default:
       return FREE;
   }

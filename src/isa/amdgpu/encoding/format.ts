@@ -1,4 +1,5 @@
 /** What an encoding format is, and how formats.ts writes the formats down. */
+import { assert } from '../../../base/errors.ts';
 
 /** Groups of targets with the same instruction encodings; a target searches its own first, then its ancestors. */
 export type Family =
@@ -16,6 +17,13 @@ export type Family =
   | 'gfx11'
   | 'gfx115'
   | 'gfx12';
+
+/** The table of the first of the families (own first) that has one. */
+export function ofFamily<T>(tables: Readonly<Partial<Record<Family, T>>>, families: readonly Family[]): T {
+  const found = families.map((family) => tables[family]).find((table) => table !== undefined);
+  assert(found !== undefined, () => `a table for ${families.join(', ')}`);
+  return found;
+}
 
 export interface Field {
   readonly name: string;

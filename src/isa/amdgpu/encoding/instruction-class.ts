@@ -1,7 +1,7 @@
 /** What kind of unit executes an instruction: as the performance counters SQ_INSTS_* of rocprof tell instructions apart. */
 
-import type { Row } from '../rows/row.ts';
 import type { FormatName } from './formats.ts';
+import type { Row } from './row.ts';
 
 /**
  * `valu`: vector instructions without `matrix`, which are MFMA, SMFMAC and WMMA; `vmem`: global, buffer and image accesses; `flat`: accesses

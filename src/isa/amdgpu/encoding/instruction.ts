@@ -1,3 +1,7 @@
+import type { Encoding } from './encodings.ts';
+import type { Family, Field, Format } from './formats.ts';
+import { generationOf, SRC_LITERAL } from './formats.ts';
+import { inlineConstant, literalConstant, type ScalarFile, SGPR_M0, SGPR_VCC_LO } from './registers.ts';
 import {
   type Access,
   dwordsOf,
@@ -7,11 +11,7 @@ import {
   type OperandSpec,
   type OperandType,
   type Row,
-} from '../rows/row.ts';
-import type { Encoding } from './decode.ts';
-import type { Family, Field, Format } from './formats.ts';
-import { generationOf, SRC_LITERAL } from './formats.ts';
-import { inlineConstant, literalConstant, type ScalarFile, SGPR_M0, SGPR_VCC_LO } from './registers.ts';
+} from './row.ts';
 import type { Target } from './targets.ts';
 
 /** What an operand field of a decoded instruction names. */

@@ -2,7 +2,7 @@
  * Source operand encodings (8 or 9 bits) of gfx9: SGPRs and special registers, inline constants, VGPRs.
  * CDNA2 ISA chapter 13.1, table "SSRC0"; values 0..127 address the scalar register file directly.
  */
-import type { OperandType } from '../rows/row.ts';
+import type { OperandType } from './row.ts';
 
 /** Registers of each vector file, and of the scalar file: SGPRs and what stands behind them. */
 export const VECTOR_REGISTER_COUNT = 256;

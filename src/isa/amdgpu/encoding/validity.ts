@@ -3,18 +3,15 @@
  * What can be said of a field by itself is looked up in a table of its values.
  */
 
-import { dwordsOf, isImmediate, type OperandSpec } from '../rows/row.ts';
-import { isLaneControl } from '../text/modifier-text.ts';
-import type { Encoding } from './decode.ts';
+import type { Encoding } from './encodings.ts';
 import { type FixedBits, fixedBits } from './fixed-bits.ts';
 import { type Field, type Format, generationOf, SRC_LITERAL } from './formats.ts';
 import { type CodeContext, type Instruction, LITERAL_SOURCES, scaleOf } from './instruction.ts';
+import { isLaneControl } from './lane-control.ts';
 import { inlineConstant, SRC_LDS_DIRECT, scalarGroup, scalarText, VECTOR_REGISTER_COUNT } from './registers.ts';
+import { dwordsOf, isImmediate, type OperandSpec } from './row.ts';
 
 const FIRST_VGPR = 256;
-
-/** Sources that must be addresses in registers (CDNA2 ISA 12.3). */
-const WITHOUT_LITERAL = /^s_(setpc_b64|rfe_b64|movrels_b(32|64)|cbranch_join)$/;
 
 /** A field and which of its values there are. */
 interface FieldCheck {
@@ -40,7 +37,8 @@ function isScalar(encoded: number, dwords: number, { type }: OperandSpec, { targ
 /** Whether a literal constant can stand for an operand. */
 function takesLiteral({ row, format }: Encoding, { field }: OperandSpec, { target }: CodeContext): boolean {
   const { wideLiterals } = generationOf(target.families);
-  return LITERAL_SOURCES.has(field) && (wideLiterals || format.sizeBytes === 4) && !WITHOUT_LITERAL.test(row.name);
+  const hasRoom = wideLiterals || format.sizeBytes === 4;
+  return LITERAL_SOURCES.has(field) && hasRoom && row.flags.registerSource === undefined;
 }
 
 /** The field of an operand that is always there and takes always as many registers. */
@@ -149,7 +147,7 @@ export class Validity {
     return false;
   }
 
-  /** The rest. */
+  /** Whether what the operands name exists, where their fields alone do not tell. */
   accepts(instruction: Instruction): boolean {
     if (this.#others.length === 0) return true;
     // A load to the LDS has no register that could be an accumulator or be followed by a status.

@@ -1,10 +1,10 @@
 /** Which instructions of a target the executors have, and how faithfully. All of it stands in the rows. */
 
-import { encodingsOf } from '../encoding/decode.ts';
+import { encodingsOf } from '../encoding/encodings.ts';
 import type { FormatName } from '../encoding/formats.ts';
+import type { Row } from '../encoding/row.ts';
 import { PROCESSORS, type Target, targetFor } from '../encoding/targets.ts';
 import { ROWS } from '../rows/index.ts';
-import type { Row } from '../rows/row.ts';
 
 /** `missing`: decoded and printed, but not executed. */
 export type Exactness = 'exact' | 'approximate' | 'missing';

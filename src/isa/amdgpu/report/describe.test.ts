@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { encodingsOf } from '../encoding/decode.ts';
+import { encodingsOf } from '../encoding/encodings.ts';
 import { PROCESSORS, targetFor } from '../encoding/targets.ts';
 import { ROWS } from '../rows/index.ts';
 import { countsOf, coverage, exactnessOf } from './coverage.ts';

@@ -2,12 +2,12 @@
 import { WavewrightError } from '../../../base/errors.ts';
 import { formatProgram } from '../../../ir/program-text.ts';
 import { effectsOf } from '../effects/effects.ts';
-import { type Encoding, encodingsOf } from '../encoding/decode.ts';
 import { Draft } from '../encoding/encode.ts';
+import { type Encoding, encodingsOf } from '../encoding/encodings.ts';
 import type { Field, FormatName } from '../encoding/formats.ts';
+import { dwordsOf, type OperandSpec, type Row, type RowFlags } from '../encoding/row.ts';
 import type { Target } from '../encoding/targets.ts';
 import { ROWS } from '../rows/index.ts';
-import { dwordsOf, type OperandSpec, type Row, type RowFlags } from '../rows/row.ts';
 import { InstructionBuilder } from '../semantics/instruction-builder.ts';
 import { type Exactness, exactnessOf } from './coverage.ts';
 import { manualSection } from './manuals.ts';

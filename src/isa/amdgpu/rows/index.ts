@@ -1,5 +1,6 @@
 /** The rows of all formats. */
 
+import type { Row } from '../encoding/row.ts';
 import { DS_ROWS } from './memory/ds.ts';
 import { EXP_ROWS } from './memory/exp.ts';
 import { FLAT_ROWS } from './memory/flat.ts';
@@ -7,7 +8,6 @@ import { LDSDIR_ROWS } from './memory/ldsdir.ts';
 import { MIMG_ROWS } from './memory/mimg.ts';
 import { MTBUF_ROWS } from './memory/mtbuf.ts';
 import { MUBUF_ROWS } from './memory/mubuf.ts';
-import type { Row } from './row.ts';
 import { SCALAR_FLOAT_ROWS } from './scalar/scalar-float.ts';
 import { SMEM_ROWS } from './scalar/smem.ts';
 import { SOP1_ROWS } from './scalar/sop1.ts';

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { WavewrightError } from '../../../base/errors.ts';
-import { decoderFor } from '../encoding/decode.ts';
+import { decoderFor } from '../decoder.ts';
 import { InstructionBuilder } from '../semantics/instruction-builder.ts';
 import { DEFAULT_MODE } from '../semantics/machine.test-support.ts';
 

@@ -2,13 +2,13 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { FloatMode } from '../../../ir/float-builder.ts';
-import { encodingsOf } from '../encoding/decode.ts';
 import { encode, type FieldValues } from '../encoding/encode.test-support.ts';
+import { encodingsOf } from '../encoding/encodings.ts';
 import type { Format, FormatName } from '../encoding/formats.ts';
+import { dwordsOf, type OperandSpec } from '../encoding/row.ts';
 import { targetFor } from '../encoding/targets.ts';
 import { DEFAULT_MODE, TestWave } from '../semantics/machine.test-support.ts';
 import { ROWS } from './index.ts';
-import { dwordsOf, type OperandSpec } from './row.ts';
 
 /** Registers that the operands get; masks stand in s[20:21] (sdst) and s[22:23] (src2) where the encoding lets them. */
 const REGISTERS: Readonly<Record<string, number>> = { src0: 4, src1: 8, src2: 12, vdst: 16, sdst: 20 };

@@ -6,10 +6,10 @@
 import { WavewrightError } from '../../../base/errors.ts';
 import { NEAREST_EVEN, TOWARD_ZERO } from '../../../ir/float-bits.ts';
 import type { Value } from '../../../ir/types.ts';
-import type { RowFlags, Semantics } from '../rows/row.ts';
+import type { RowFlags } from '../encoding/row.ts';
 import { type BufferPort, bufferPort } from './buffer-address.ts';
 import { type BufferFormat, type Kind, type NumberedFormat, numberedFormats } from './buffer-formats.ts';
-import type { InstructionBuilder } from './instruction-builder.ts';
+import type { InstructionBuilder, Semantics } from './instruction-builder.ts';
 import { refuse } from './memory.ts';
 
 /** AMD publishes neither how fractions are rounded nor what happens to numbers that do not fit. */

@@ -1,7 +1,7 @@
 /** Byte-wise instructions: averages, permutation, sums of absolute differences. CDNA2 ISA 12.11, opcodes 461 to 493. */
 import type { Builder } from '../../../ir/builder.ts';
 import type { Value } from '../../../ir/types.ts';
-import { type Row, row, type Semantics } from '../rows/row.ts';
+import type { Semantics } from './instruction-builder.ts';
 
 const BYTES = [0, 1, 2, 3];
 
@@ -57,7 +57,7 @@ function windowSums(b: Builder, window: Value, reference: Value, masked: boolean
 }
 
 /** Accumulates in four 16-bit fields; overflow of a field is lost. */
-const quadPacked =
+export const quadPacked =
   (masked: boolean): Semantics =>
   (b, window, reference, accumulator) => {
     const sums = windowSums(b, window, reference, masked);
@@ -68,7 +68,7 @@ const quadPacked =
     return b.pack(b.or(fields[0]!, b.shl(fields[1]!, 16)), b.or(fields[2]!, b.shl(fields[3]!, 16)));
   };
 
-const quadDwords: Semantics = (b, window, reference) => {
+export const quadDwords: Semantics = (b, window, reference) => {
   const accumulators = b.dwords(b.index('src2'));
   const sums = windowSums(b, window, reference, true);
   b.setDwords(
@@ -76,12 +76,3 @@ const quadDwords: Semantics = (b, window, reference) => {
     sums.map((sum, i) => b.add(sum, accumulators[i]!)),
   );
 };
-
-const PACKED = '=vdst:b64 src0:b64 src1:b32 src2:b64';
-
-// biome-ignore format: one row per line, as the tables of the manual
-export const quadSadRows: readonly Row[] = [
-  row('VOP3', 'v_qsad_pk_u16_u8', { gfx9: 0x1e5, gfx10: 0x172, gfx11: 0x23a }, PACKED, quadPacked(false)),
-  row('VOP3', 'v_mqsad_pk_u16_u8', { gfx9: 0x1e6, gfx10: 0x173, gfx11: 0x23b }, PACKED, quadPacked(true)),
-  row('VOP3', 'v_mqsad_u32_u8', { gfx9: 0x1e7, gfx10: 0x175, gfx11: 0x23d }, '=vdst:b128 src0:b64 src1:b32 src2:b128', quadDwords),
-];

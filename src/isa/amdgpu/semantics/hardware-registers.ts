@@ -6,8 +6,8 @@
 import { WavewrightError } from '../../../base/errors.ts';
 import type { Value } from '../../../ir/types.ts';
 import type { Family } from '../encoding/formats.ts';
+import { hardwareRegisterName } from '../encoding/hardware-register-names.ts';
 import { PRIVATE_APERTURE_HI, SHARED_APERTURE_HI } from '../encoding/registers.ts';
-import { hardwareRegisterName } from '../text/immediate-text.ts';
 import type { InstructionBuilder } from './instruction-builder.ts';
 
 const MODE = 1;

@@ -9,7 +9,15 @@ import type { Program, Value } from '../../../ir/types.ts';
 import { generationOf } from '../encoding/formats.ts';
 import type { Instruction } from '../encoding/instruction.ts';
 import { isAperture, SRC_EXECZ, SRC_SCC, SRC_VCCZ } from '../encoding/registers.ts';
-import { is16Bit, isFloat, isImmediate, type OperandSpec, type OperandType } from '../rows/row.ts';
+import {
+  is16Bit,
+  isFloat,
+  isImmediate,
+  type OperandSpec,
+  type OperandType,
+  type Results,
+  type Row,
+} from '../encoding/row.ts';
 
 /** Number of the operand slot that holds the lane table of a DPP instruction: one after the row's own operands. */
 export const dppTableSlot = (instruction: Instruction): number => instruction.row.operands.length;
@@ -17,6 +25,11 @@ export const dppTableSlot = (instruction: Instruction): number => instruction.ro
 /** Bytes of a DPP lane table: source lane, or one of these. */
 export const DPP_INVALID = 254;
 export const DPP_DISABLED = 255;
+
+/** Computes the results from the sources, both in operand order. Effects are calls on the builder. */
+export type Semantics = (b: InstructionBuilder, ...sources: Value[]) => Results;
+
+export const semanticsOf = ({ semantics }: Row): Semantics | undefined => semantics as Semantics | undefined; // reason: rows are written with `Semantics`; their type stands below the builder's.
 
 export class InstructionBuilder extends Builder {
   readonly instruction: Instruction;
@@ -31,13 +44,14 @@ export class InstructionBuilder extends Builder {
   /** Builds the whole instruction. Throws UNSUPPORTED when the row has no semantics. */
   build(): Program {
     const { row } = this.instruction;
-    if (!row.semantics) throw new WavewrightError('UNSUPPORTED', `unsupported instruction '${this.instruction.name}'`);
+    const semantics = semanticsOf(row);
+    if (!semantics) throw new WavewrightError('UNSUPPORTED', `unsupported instruction '${this.instruction.name}'`);
     const sources: Value[] = [];
     row.operands.forEach((spec, index) => {
       const access = this.instruction.access(index);
       if (access !== undefined && access !== 'write' && isSource(spec.type)) sources.push(this.read(index));
     });
-    const produced = row.semantics(this, ...sources);
+    const produced = semantics(this, ...sources);
     const results = produced === undefined ? [] : Array.isArray(produced) ? (produced as Value[]) : [produced as Value];
     const written = row.operands.flatMap((_, index) =>
       this.instruction.access(index)?.includes('write') ? [index] : [],

@@ -1,7 +1,6 @@
 /** Moves between lanes or a lane and a scalar register, and lane positions. CDNA2 ISA 12.8 and 12.11, RDNA3 ISA 16.8 and 16.12. */
 import type { Value } from '../../../ir/types.ts';
-import type { Semantics } from '../rows/row.ts';
-import type { InstructionBuilder } from './instruction-builder.ts';
+import type { InstructionBuilder, Semantics } from './instruction-builder.ts';
 
 /** Source 0 in lane `index`; the same for every lane when it is no VGPR. EXEC is not looked at. */
 export function readLane(b: InstructionBuilder, source: Value, index: Value): Value {

@@ -5,7 +5,7 @@ import { NEAREST_EVEN } from '../../../ir/float-bits.ts';
 import type { FloatMode } from '../../../ir/float-builder.ts';
 import type { Evaluated } from '../../../ir/op.ts';
 import type { ExitReason, MemorySpace, StateSlot } from '../../../ir/types.ts';
-import { decoderFor } from '../encoding/decode.ts';
+import { decoderFor } from '../decoder.ts';
 import { assemble } from '../encoding/encode.test-support.ts';
 import { bytesOf } from '../encoding/encode.ts';
 import type { Instruction } from '../encoding/instruction.ts';

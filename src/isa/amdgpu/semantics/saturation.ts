@@ -1,7 +1,7 @@
 /** Integer arithmetic under the clamp bit: CDNA2 ISA 6.5, "ALU Clamp Bit Usage". */
 import type { Builder } from '../../../ir/builder.ts';
 import type { Value } from '../../../ir/types.ts';
-import type { Semantics } from '../rows/row.ts';
+import type { Semantics } from './instruction-builder.ts';
 
 export type Narrow = 'u16' | 'i16' | 'u32' | 'i32';
 

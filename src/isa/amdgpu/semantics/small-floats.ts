@@ -1,19 +1,17 @@
 /**
- * Conversions between f32 and the 8-bit numbers of CDNA3, FP8 (E4M3, bias 8) and BF8 (E5M2, bias 16): without infinities and negative zero;
- * 0x80 is the NaN. CDNA3 ISA 7.2 and 12.8, opcodes 84 to 87 of VOP1, 12.11, opcodes 674 to 677 of VOP3.
+ * Conversions between f32 and the 8-bit numbers of CDNA3, FP8 (E4M3, bias 8) and BF8 (E5M2, bias 16): without infinities
+ * and negative zero; 0x80 is the NaN. CDNA3 ISA 7.2.
  */
 import type { Builder } from '../../../ir/builder.ts';
 import type { Value } from '../../../ir/types.ts';
-import { type Row, type RowFlags, row } from '../rows/row.ts';
-import type { InstructionBuilder } from './instruction-builder.ts';
 
-interface Layout {
+export interface SmallFloat {
   readonly name: 'fp8' | 'bf8';
   readonly fractionBits: 2 | 3;
   readonly bias: 8 | 16;
 }
 
-const LAYOUTS: readonly Layout[] = [
+export const SMALL_FLOATS: readonly [SmallFloat, SmallFloat] = [
   { name: 'fp8', fractionBits: 3, bias: 8 },
   { name: 'bf8', fractionBits: 2, bias: 16 },
 ];
@@ -27,7 +25,7 @@ const F32_NAN = 0x7fc00000;
 const FP16_OVFL_BIT = 23;
 
 /** The number in the low byte of `x`, exact: its bits in the places of an f32 are the number but for the difference of the biases. */
-function toF32(b: Builder, { fractionBits, bias }: Layout, x: Value): Value {
+export function toF32(b: Builder, { fractionBits, bias }: SmallFloat, x: Value): Value {
   const magnitude = b.shl(b.bits(x, 0, 7), F32_FRACTION_BITS - fractionBits);
   const value = b.op('f32.mul', magnitude, b.f32.constant(2 ** (F32_BIAS - bias)));
   const signed = b.or(value, b.shl(b.bits(x, 7, 1), 31));
@@ -35,11 +33,11 @@ function toF32(b: Builder, { fractionBits, bias }: Layout, x: Value): Value {
 }
 
 /** The number in the low byte of `x` as f32. */
-export const smallFloatToF32 = (b: Builder, name: Layout['name'], x: Value): Value =>
-  toF32(b, LAYOUTS.find((layout) => layout.name === name)!, x);
+export const smallFloatToF32 = (b: Builder, name: SmallFloat['name'], x: Value): Value =>
+  toF32(b, SMALL_FLOATS.find((layout) => layout.name === name)!, x);
 
 /** Rounded to nearest even. */
-function fromF32(b: Builder, { fractionBits, bias }: Layout, x: Value): Value {
+export function fromF32(b: Builder, { fractionBits, bias }: SmallFloat, x: Value): Value {
   const magnitude = b.f32.abs(x);
   // The exponents in between have the spacing of normal and of denormal numbers; larger numbers overflow with any.
   const smallest = F32_BIAS - bias + 1;
@@ -58,59 +56,3 @@ function fromF32(b: Builder, { fractionBits, bias }: Layout, x: Value): Value {
   const beyond = b.select(saturates, b.or(b.i32(LARGEST), sign), b.i32(NAN));
   return b.select(b.f32.isNan(x), b.i32(NAN), b.select(overflows, beyond, signed));
 }
-
-const SOURCE_ONLY: RowFlags = { noSdwaDestination: true };
-
-const VOP1_GFX940_ROWS: readonly Row[] = LAYOUTS.flatMap((layout, i) => [
-  row(
-    'VOP1',
-    `v_cvt_f32_${layout.name}`,
-    { gfx940: 84 + i },
-    '=vdst:f32 src0:b32',
-    (b, x) => toF32(b, layout, x),
-    SOURCE_ONLY,
-  ),
-  row(
-    'VOP1',
-    `v_cvt_pk_f32_${layout.name}`,
-    { gfx940: 86 + i },
-    '=vdst:v2f32 src0:b32',
-    (b, x) => b.pack(toF32(b, layout, x), toF32(b, layout, b.shrU(x, 8))),
-    SOURCE_ONLY,
-  ),
-]);
-
-/** Two bytes in the half of the destination that op_sel chooses; the clamp bit has no meaning. */
-const packed =
-  (layout: Layout) =>
-  (b: InstructionBuilder, x: Value, y: Value): Value =>
-    b.or(fromF32(b, layout, x), b.shl(fromF32(b, layout, y), 8));
-
-const VOP3_GFX940_ROWS: readonly Row[] = LAYOUTS.flatMap((layout, i) => [
-  row(
-    'VOP3',
-    `v_cvt_pk_${layout.name}_f32`,
-    { gfx940: 674 + i },
-    '=vdst:b16 src0:f32 src1:f32',
-    (b, x, y) => packed(layout)(b, x!, y!),
-    { integerClamp: true, keepsHighHalf: true },
-  ),
-  // The manual has the sum of number and random bits truncated (7.2), wrapped and rounded (12.11).
-  row('VOP3', `v_cvt_sr_${layout.name}_f32`, { gfx940: 676 + i }, '=vdst:b32 src0:f32 src1:u32'),
-]);
-
-/** gfx12 has the same conversions of other formats, with infinities and two zeros (RDNA4 ISA 7.5): known by name. */
-const namedOnGfx12 = (rows: readonly Row[], opcodes: readonly number[]): Row[] =>
-  rows.map(({ semantics: _, ...original }, i) => ({
-    ...original,
-    opcodes: { gfx12: { name: original.name, opcode: opcodes[i]! } },
-  }));
-
-export const VOP1_SMALL_FLOAT_ROWS: readonly Row[] = [
-  ...VOP1_GFX940_ROWS,
-  ...namedOnGfx12(VOP1_GFX940_ROWS, [0x6c, 0x6e, 0x6d, 0x6f]),
-];
-export const VOP3_SMALL_FLOAT_ROWS: readonly Row[] = [
-  ...VOP3_GFX940_ROWS,
-  ...namedOnGfx12(VOP3_GFX940_ROWS, [0x369, 0x36b, 0x36a, 0x36c]),
-];

@@ -5,8 +5,8 @@
 import type { Builder } from '../../../ir/builder.ts';
 import { NEAREST_EVEN } from '../../../ir/float-bits.ts';
 import type { Value } from '../../../ir/types.ts';
-import type { Semantics } from '../rows/row.ts';
 import { exponentField } from './float-rules.ts';
+import type { Semantics } from './instruction-builder.ts';
 import { scaleByPower } from './scaling.ts';
 
 /** The first 1201 bits of the fraction of 2/pi, highest first, then zeros. */

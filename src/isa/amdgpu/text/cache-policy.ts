@@ -1,9 +1,10 @@
 /** Temporal hints and scopes of gfx12's memory accesses. RDNA4 ISA 4.1.1; the spellings are LLVM's. */
 
 import type { Instruction } from '../encoding/instruction.ts';
-import type { Modifier } from '../encoding/modifier.ts';
-import type { TextReader } from './assembler/text-reader.ts';
+import { isAtomic, storesData } from '../encoding/row.ts';
+import type { Modifier } from './modifier.ts';
 import { hex } from './operand-text.ts';
+import type { TextReader } from './reader/text-reader.ts';
 
 const SCOPES = ['SCOPE_CU', 'SCOPE_SE', 'SCOPE_DEV', 'SCOPE_SYS'];
 const SYSTEM_SCOPE = 3;
@@ -18,8 +19,7 @@ const RETURN = 1;
 const NONTEMPORAL = 2;
 const CASCADE = 4;
 
-const isAtomic = ({ name }: Instruction): boolean => name.includes('_atomic_');
-const isStore = ({ name }: Instruction): boolean => name.includes('store');
+const isStore = ({ row }: Instruction): boolean => storesData(row);
 
 function atomicHint(hint: number, scope: number): string | undefined {
   if (hint & CASCADE) return scope < DEVICE_SCOPE ? undefined : hint & NONTEMPORAL ? 'CASCADE_NT' : 'CASCADE_RT';
@@ -28,7 +28,7 @@ function atomicHint(hint: number, scope: number): string | undefined {
 }
 
 function hintName(instruction: Instruction, hint: number, scope: number): string | undefined {
-  if (isAtomic(instruction)) {
+  if (isAtomic(instruction.row)) {
     const name = atomicHint(hint, scope);
     return name && `TH_ATOMIC_${name}`;
   }
@@ -42,7 +42,7 @@ const temporalHint: Modifier = {
     const hint = instruction.field('th');
     if (hint === 0) return '';
     const name = hintName(instruction, hint, instruction.field('scope'));
-    return ` th:${name ?? (isAtomic(instruction) ? `TH_ATOMIC_${hex(hint)}` : hex(hint))}`;
+    return ` th:${name ?? (isAtomic(instruction.row) ? `TH_ATOMIC_${hex(hint)}` : hex(hint))}`;
   },
   parse: (name, reader, draft) => {
     if (name !== 'th' || !draft.has('th')) return false;

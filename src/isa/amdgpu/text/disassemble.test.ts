@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { decoderFor } from '../encoding/decode.ts';
+import { decoderFor } from '../decoder.ts';
 import { formatInstruction } from './disassemble.ts';
 
 function text(words: readonly number[], processor = 'gfx90a'): string {

@@ -1,8 +1,8 @@
 /** Instructions as text, in the words of LLVM's disassembler (llvm-objdump -d). */
 import type { FormatName } from '../encoding/formats.ts';
 import type { Instruction } from '../encoding/instruction.ts';
-import { isImmediate, type OperandSpec } from '../rows/row.ts';
-import { SPELLED } from './immediate-text.ts';
+import { isImmediate, type OperandSpec } from '../encoding/row.ts';
+import { spellingOf } from './immediate-text.ts';
 import { modifierText } from './modifier-text.ts';
 import { constantText, hex, hexOffset, literalText, operandText } from './operand-text.ts';
 
@@ -72,7 +72,7 @@ function operandTexts(
   target?: string,
 ): string[] {
   const { row } = instruction;
-  const spelled = SPELLED[row.name];
+  const { spelled } = row.flags;
   const texts: string[] = [];
   for (let index = first; index < end; index++) {
     const spec = row.operands[index]!;
@@ -80,7 +80,7 @@ function operandTexts(
     texts.push(isImmediate(spec.type) ? immediateText(instruction, spec, target) : operandText(instruction, index));
   }
   if (!spelled) return texts;
-  const text = spelled.spelling.print(instruction.field(spelled.field), instruction.families);
+  const text = spellingOf(spelled).print(instruction.field(spelled.field), instruction.families);
   if (spelled.bare) return [`${text} ${texts[0]}`, ...texts.slice(1)];
   return (spelled.first ? [text, ...texts] : [...texts, text]).filter((part) => part !== '');
 }

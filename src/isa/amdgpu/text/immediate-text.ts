@@ -1,13 +1,15 @@
 /**
- * Immediates that LLVM spells as calls, both ways: counters, messages, hardware registers, lane patterns. `SPELLED` says which
- * instruction has which.
+ * Immediates that LLVM spells as calls, both ways: counters, messages, hardware registers, lane patterns. The flag `spelled`
+ * of a row says which it has.
  */
 
-import type { Family } from '../encoding/formats.ts';
-import { evaluate } from './assembler/expression.ts';
-import type { TextReader } from './assembler/text-reader.ts';
+import { type Family, ofFamily } from '../encoding/format.ts';
+import { HARDWARE_REGISTERS, hardwareRegisterName } from '../encoding/hardware-register-names.ts';
+import type { SpelledOperand, SpellingName } from '../encoding/row.ts';
 import { hex } from './operand-text.ts';
-import { call, type ImmediateSpelling, named, ofFamily } from './spelling.ts';
+import { evaluate } from './reader/expression.ts';
+import type { TextReader } from './reader/text-reader.ts';
+import { call, type ImmediateSpelling, named } from './spelling.ts';
 import { delay, dependencyCount, waitCount } from './wait-text.ts';
 
 export type { ImmediateSpelling } from './spelling.ts';
@@ -105,75 +107,6 @@ export const message: ImmediateSpelling = {
       return id | (operation << 4) | (stream << 8);
     }),
 };
-
-const COMMON_REGISTERS: Readonly<Record<number, string>> = {
-  1: 'HW_REG_MODE',
-  2: 'HW_REG_STATUS',
-  3: 'HW_REG_TRAPSTS',
-  5: 'HW_REG_GPR_ALLOC',
-  6: 'HW_REG_LDS_ALLOC',
-  7: 'HW_REG_IB_STS',
-  15: 'HW_REG_SH_MEM_BASES',
-};
-const TRAP_REGISTERS = { 16: 'HW_REG_TBA_LO', 17: 'HW_REG_TBA_HI', 18: 'HW_REG_TMA_LO', 19: 'HW_REG_TMA_HI' };
-const REGISTERS_GFX9 = { ...COMMON_REGISTERS, ...TRAP_REGISTERS, 4: 'HW_REG_HW_ID' };
-const HARDWARE_IDS = {
-  20: 'HW_REG_FLAT_SCR_LO',
-  21: 'HW_REG_FLAT_SCR_HI',
-  23: 'HW_REG_HW_ID1',
-  24: 'HW_REG_HW_ID2',
-};
-const RDNA_REGISTERS = { ...HARDWARE_IDS, 29: 'HW_REG_SHADER_CYCLES' };
-
-const REGISTERS_GFX101 = { ...COMMON_REGISTERS, ...TRAP_REGISTERS, ...HARDWARE_IDS, 25: 'HW_REG_POPS_PACKER' };
-
-const HARDWARE_REGISTERS: Readonly<Partial<Record<Family, Readonly<Record<number, string>>>>> = {
-  gfx9: REGISTERS_GFX9,
-  gfx940: {
-    ...REGISTERS_GFX9,
-    20: 'HW_REG_XCC_ID',
-    21: 'HW_REG_SQ_PERF_SNAPSHOT_DATA',
-    22: 'HW_REG_SQ_PERF_SNAPSHOT_DATA1',
-    23: 'HW_REG_SQ_PERF_SNAPSHOT_PC_LO',
-    24: 'HW_REG_SQ_PERF_SNAPSHOT_PC_HI',
-  },
-  gfx101: { ...REGISTERS_GFX101, 22: 'HW_REG_XNACK_MASK' },
-  gfx10: { ...REGISTERS_GFX101, ...RDNA_REGISTERS },
-  gfx11: {
-    ...COMMON_REGISTERS,
-    ...RDNA_REGISTERS,
-    18: 'HW_REG_PERF_SNAPSHOT_PC_LO',
-    19: 'HW_REG_PERF_SNAPSHOT_PC_HI',
-    27: 'HW_REG_PERF_SNAPSHOT_DATA',
-  },
-  gfx12: {
-    1: 'HW_REG_MODE',
-    2: 'HW_REG_STATUS',
-    4: 'HW_REG_STATE_PRIV',
-    5: 'HW_REG_GPR_ALLOC',
-    6: 'HW_REG_LDS_ALLOC',
-    7: 'HW_REG_IB_STS',
-    10: 'HW_REG_PERF_SNAPSHOT_DATA',
-    11: 'HW_REG_PERF_SNAPSHOT_PC_LO',
-    12: 'HW_REG_PERF_SNAPSHOT_PC_HI',
-    15: 'HW_REG_PERF_SNAPSHOT_DATA1',
-    16: 'HW_REG_PERF_SNAPSHOT_DATA2',
-    17: 'HW_REG_EXCP_FLAG_PRIV',
-    18: 'HW_REG_EXCP_FLAG_USER',
-    19: 'HW_REG_TRAP_CTRL',
-    20: 'HW_REG_SCRATCH_BASE_LO',
-    21: 'HW_REG_SCRATCH_BASE_HI',
-    23: 'HW_REG_HW_ID1',
-    24: 'HW_REG_HW_ID2',
-    29: 'HW_REG_SHADER_CYCLES_LO',
-    30: 'HW_REG_SHADER_CYCLES_HI',
-    31: 'HW_REG_DVGPR_ALLOC_LO',
-    32: 'HW_REG_DVGPR_ALLOC_HI',
-  },
-};
-
-export const hardwareRegisterName = (id: number, families: readonly Family[]): string =>
-  ofFamily(HARDWARE_REGISTERS, families)[id] ?? String(id);
 
 /** s_getreg and s_setreg: register in bits 0..5, first bit in 6..10, width - 1 in 11..15. */
 export const hardwareRegister: ImmediateSpelling = {
@@ -362,44 +295,19 @@ const attribute: ImmediateSpelling = {
   },
 };
 
-/** An operand that is spelled its own way; it may stand in a field that is no operand of the row. */
-export interface SpelledOperand {
-  readonly field: string;
-  readonly spelling: ImmediateSpelling;
-  /** In front of the other operands, instead of behind them. */
-  readonly first?: boolean;
-  /** No comma follows. */
-  readonly bare?: boolean;
-}
-
-/** By the name of the row. */
-export const SPELLED: Readonly<Record<string, SpelledOperand>> = {
-  s_endpgm: { field: 'simm16', spelling: optional },
-  s_waitcnt: { field: 'simm16', spelling: waitCount },
-  s_sendmsg: { field: 'simm16', spelling: message },
-  s_sendmsghalt: { field: 'simm16', spelling: message },
-  s_getreg_b32: { field: 'simm16', spelling: hardwareRegister },
-  s_setreg_b32: { field: 'simm16', spelling: hardwareRegister, first: true },
-  s_setreg_imm32_b32: { field: 'simm16', spelling: hardwareRegister, first: true },
-  s_set_gpr_idx_on: { field: 'ssrc1', spelling: indexMode },
-  s_set_gpr_idx_mode: { field: 'simm16', spelling: indexMode },
-  s_sendmsg_rtn_b32: { field: 'ssrc0', spelling: message },
-  s_sendmsg_rtn_b64: { field: 'ssrc0', spelling: message },
-  s_waitcnt_depctr: { field: 'simm16', spelling: dependencyCount },
-  s_delay_alu: { field: 'simm16', spelling: delay },
-  s_version: { field: 'simm16', spelling: version },
-  s_inst_prefetch: { field: 'simm16', spelling: hexadecimal },
-  s_singleuse_vdst: { field: 'simm16', spelling: hexadecimal },
-  ...Object.fromEntries(
-    ['load', 'store', 'sample', 'bvh', 'exp', 'ds', 'km', 'loadcnt_ds', 'storecnt_ds'].map((counter) => [
-      `s_wait_${counter}cnt`,
-      { field: 'simm16', spelling: hexadecimal },
-    ]),
-  ),
-  s_clause: { field: 'simm16', spelling: hexadecimal },
-  s_round_mode: { field: 'simm16', spelling: hexadecimal },
-  s_ttracedata_imm: { field: 'simm16', spelling: hexadecimal },
-  s_wait_event: { field: 'simm16', spelling: hexadecimal },
-  exp: { field: 'target', spelling: exportTarget, first: true, bare: true },
-  lds_param_load: { field: 'attr', spelling: attribute },
+const SPELLINGS: Readonly<Record<SpellingName, ImmediateSpelling>> = {
+  optional,
+  hexadecimal,
+  waitCount,
+  dependencyCount,
+  delay,
+  message,
+  hardwareRegister,
+  indexMode,
+  version,
+  exportTarget,
+  attribute,
 };
+
+/** How the operand that a row spells its own way is spelled. */
+export const spellingOf = ({ as }: SpelledOperand): ImmediateSpelling => SPELLINGS[as];

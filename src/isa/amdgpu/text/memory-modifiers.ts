@@ -3,12 +3,12 @@
 import type { Draft } from '../encoding/encode.ts';
 import type { FormatName } from '../encoding/formats.ts';
 import type { Instruction } from '../encoding/instruction.ts';
-import { flag, type Modifier, number, only, operandSpec } from '../encoding/modifier.ts';
 import { DATA_FORMATS, NUMBER_FORMATS, unifiedFormats } from '../semantics/buffer-formats.ts';
-import type { TextReader } from './assembler/text-reader.ts';
 import { CACHE_POLICY } from './cache-policy.ts';
 import { swizzle } from './immediate-text.ts';
+import { flag, type Modifier, number, only, operandSpec } from './modifier.ts';
 import { hexOffset } from './operand-text.ts';
+import type { TextReader } from './reader/text-reader.ts';
 
 const offset: Modifier = {
   print: (instruction) => {
@@ -18,15 +18,14 @@ const offset: Modifier = {
     const isUnsigned = instruction.format.name === 'FLAT' && !instruction.has('th');
     const value = isUnsigned ? instruction.field('offset') : instruction.immediate(spec);
     if (value === 0) return '';
-    const isPattern = instruction.row.name === 'ds_swizzle_b32';
+    const isPattern = instruction.row.flags.offsetPattern === true;
     return ` offset:${isPattern ? swizzle.print(value, instruction.families) : value}`;
   },
   parse: (name, reader, draft) => {
     const spec = operandSpec(draft, 'offset');
     if (name !== 'offset' || !spec) return false;
     reader.expect(':');
-    const isPattern = draft.row.name === 'ds_swizzle_b32';
-    const pattern = isPattern ? swizzle.parse(reader, draft.families) : undefined;
+    const pattern = draft.row.flags.offsetPattern ? swizzle.parse(reader, draft.families) : undefined;
     draft.set('offset', pattern ?? reader.integerIn(...draft.immediateRange(spec), 'offset'));
     return true;
   },
@@ -72,8 +71,7 @@ const SCALAR_CACHE: readonly Modifier[] = [flag('glc'), flag('dlc'), ...CACHE_PO
 );
 
 /** Instructions of the GDS, which gfx90a does not have: there the bit belongs to the encoding of global wave sync. */
-export const isGlobalOnly = ({ row }: Pick<Instruction, 'row'>): boolean =>
-  /^ds_(gws_|ordered_count|(add|sub)_gs_reg)/.test(row.name);
+const isGlobalOnly = ({ row }: Instruction): boolean => row.flags.gds === 'always';
 
 const globalOnly: Modifier = only(isGlobalOnly, {
   print: () => ' gds',

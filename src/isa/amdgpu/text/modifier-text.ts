@@ -4,13 +4,14 @@
  */
 
 import type { Draft } from '../encoding/encode.ts';
-import type { Family, FormatName } from '../encoding/formats.ts';
+import type { FormatName } from '../encoding/formats.ts';
+import { isPackedOperation, selectsHalves, sourceCount, usesHalfSelects } from '../encoding/half-selects.ts';
 import type { Instruction } from '../encoding/instruction.ts';
-import { bitList, flag, type Modifier, number, only, operandSpec, parseBits } from '../encoding/modifier.ts';
-import { is16Bit, type Row } from '../rows/row.ts';
-import type { TextReader } from './assembler/text-reader.ts';
+import { controlsOf, PLAIN_LANE_CONTROLS } from '../encoding/lane-control.ts';
 import { CACHE_CONTROL, MEMORY_MODIFIERS, SCOPE } from './memory-modifiers.ts';
-import { hex, isMixed } from './operand-text.ts';
+import { bitList, flag, type Modifier, number, only, operandSpec, parseBits } from './modifier.ts';
+import { hex } from './operand-text.ts';
+import type { TextReader } from './reader/text-reader.ts';
 
 const SCALES = ['', 'mul:2', 'mul:4', 'div:2'];
 
@@ -30,33 +31,13 @@ const outputScale: Modifier = {
   },
 };
 
-const sourceCount = ({ row }: Pick<Instruction, 'row'>): number =>
-  row.operands.filter(({ field }) => /^src\d$/.test(field)).length;
-
 /** Bits of sources that have both halves: LLVM does not show them. */
 const packedSources = ({ row }: Instruction): number =>
   row.operands.some(({ field, type }) => field === 'src0' && type.startsWith('v2')) ? 3 : 0;
 
-const selectCount = (instruction: Instruction): number =>
-  instruction.row.flags.opSelText === 'all' ? 3 : sourceCount(instruction);
+const selectCount = ({ row }: Instruction): number => (row.flags.opSelText === 'all' ? 3 : sourceCount(row));
 
-/** Conversions with stochastic rounding choose the byte of the result. */
-const selectsByte = ({ name }: Row): boolean => name.startsWith('v_cvt_sr_');
-
-/** VOP3: a bit for each source and one for the destination, of instructions that are not promoted from another format. */
-export const selectsHalves = ({ row, families }: Pick<Instruction, 'row' | 'families'>): boolean => {
-  if (row.flags.opSelText === 'all') return families.includes('gfx11');
-  if (families.includes('gfx12') && /^v_cvt_pk_f32_[fb][pf]8$/.test(row.name)) return true;
-  return (
-    row.format === 'VOP3' &&
-    row.operands.some(({ type }) => is16Bit(type)) &&
-    row.flags.opSelText !== 'none' &&
-    !row.name.includes('_legacy_') &&
-    !selectsByte(row)
-  );
-};
-
-const halfSelect: Modifier = only(selectsHalves, {
+const halfSelect: Modifier = only(({ row, families }) => selectsHalves(row, families), {
   print: (instruction) => {
     const bits = instruction.field('op_sel');
     const count = selectCount(instruction);
@@ -85,7 +66,7 @@ const fourSelects: Modifier = {
 };
 
 /** Fetch inactive and bound_ctrl of v_permlane. */
-const rowPermutation: Modifier = only(({ row }) => /^v_permlanex?16_/.test(row.name), {
+const rowPermutation: Modifier = only(({ row }) => row.flags.opSelText === 'permutation', {
   print: (instruction) => {
     const bits = instruction.field('op_sel') & 3;
     return bits === 0 ? '' : bitList('op_sel', bits, 2);
@@ -97,14 +78,14 @@ const rowPermutation: Modifier = only(({ row }) => /^v_permlanex?16_/.test(row.n
   },
 });
 
-/** Bits of op_sel as the number of a byte: of the result on gfx12, or of the source, whose bits are the other way round. */
+/** Bits of op_sel as the number of a byte: of the result, or of the source, whose bits are the other way round. */
 const byteOfHalves = ({ row }: Pick<Instruction, 'row'>, bits: number): number =>
-  selectsByte(row) ? bits >> 2 : ((bits & 1) << 1) | ((bits >> 1) & 1);
+  row.flags.opSelText === 'resultByte' ? bits >> 2 : ((bits & 1) << 1) | ((bits >> 1) & 1);
 
-const selectsByteByNumber = ({ row, families }: Pick<Instruction, 'row' | 'families'>): boolean =>
-  families.includes('gfx12') && (selectsByte(row) || /^v_cvt_f32_[fb][pf]8$/.test(row.name));
+const selectsByte = ({ row: { flags } }: Pick<Instruction, 'row'>): boolean =>
+  flags.opSelText === 'resultByte' || flags.opSelText === 'sourceByte';
 
-const byteNumber: Modifier = only(selectsByteByNumber, {
+const byteNumber: Modifier = only(selectsByte, {
   print: (instruction) => {
     const byte = byteOfHalves(instruction, instruction.field('op_sel'));
     return byte === 0 ? '' : ` byte_sel:${byte}`;
@@ -113,26 +94,23 @@ const byteNumber: Modifier = only(selectsByteByNumber, {
     if (name !== 'byte_sel' || !draft.has('op_sel')) return false;
     reader.expect(':');
     const byte = reader.integerIn(0, 3, 'byte');
-    draft.set('op_sel', selectsByte(draft.row) ? byte << 2 : byteOfHalves(draft, byte));
+    draft.set('op_sel', draft.row.flags.opSelText === 'resultByte' ? byte << 2 : byteOfHalves(draft, byte));
     return true;
   },
 });
 
-const byteSelect: Modifier = only(
-  (instruction) => selectsByte(instruction.row) && !selectsByteByNumber(instruction),
-  fourSelects,
-);
+const byteSelect: Modifier = only(({ row }) => row.flags.opSelText === 'four', fourSelects);
 
 /** VOP3P: a bit for each source, where not all are 0. */
 const packedBits = (text: string, field: string): Modifier => ({
   print: (instruction) => {
-    const count = sourceCount(instruction);
+    const count = sourceCount(instruction.row);
     const bits = instruction.field(field) & (2 ** count - 1);
     return bits === 0 ? '' : bitList(text, bits, count);
   },
   parse: (name, reader, draft) => {
     if (name !== text) return false;
-    draft.set(field, parseBits(reader, sourceCount(draft), name));
+    draft.set(field, parseBits(reader, sourceCount(draft.row), name));
     return true;
   },
 });
@@ -140,37 +118,32 @@ const packedBits = (text: string, field: string): Modifier => ({
 /** VOP3P: which half the high result is made of, usually the high one; the bits of sources that are not there are set. */
 const highHalves: Modifier = {
   print: (instruction) => {
-    const count = sourceCount(instruction);
+    const count = sourceCount(instruction.row);
     const bits = instruction.field('op_sel_hi') | (instruction.field('op_sel_hi_2') << 2);
     const all = 2 ** count - 1;
     return ((bits ^ usualHighHalves(instruction)) & all) === 0 ? '' : bitList('op_sel_hi', bits, count);
   },
   parse: (name, reader, draft) => {
     if (name !== 'op_sel_hi') return false;
-    const count = sourceCount(draft);
+    const count = sourceCount(draft.row);
     setHighHalves(draft, parseBits(reader, count, name) | (usualHighHalves(draft) & ~(2 ** count - 1)));
     return true;
   },
   preset: (draft) => setHighHalves(draft, usualHighHalves(draft)),
 };
 
-const usualHighHalves = (instruction: Instruction): number => (isMixed(instruction) ? 0 : 7);
+const usualHighHalves = ({ row }: Instruction): number => (row.flags.mixed ? 0 : 7);
 
 function setHighHalves(draft: Draft, bits: number): void {
   draft.set('op_sel_hi', bits & 3);
   draft.set('op_sel_hi_2', bits >> 2);
 }
 
-/** A move of an accumulator has one source. */
-const isPackedOperation = (instruction: Pick<Instruction, 'row'>): boolean => sourceCount(instruction) !== 1;
-const isSparse = ({ row }: Pick<Instruction, 'row'>): boolean => row.name.startsWith('v_swmmac_');
+const isSparse = ({ row }: Instruction): boolean => row.flags.opSelText === 'indexKey';
 const INDEX_KEYS = 4;
-/** Of matrices, only 16-bit results stand in halves. */
-export const choosesHalves = (instruction: Pick<Instruction, 'row'>): boolean =>
-  isPackedOperation(instruction) && !/^v_wmma_[fi]32_/.test(instruction.row.name);
-const saysHalves = (instruction: Instruction): boolean => choosesHalves(instruction) && !isSparse(instruction);
+const saysHalves = (instruction: Instruction): boolean => usesHalfSelects(instruction.row) && !isSparse(instruction);
 /** Mixed-precision operations have their signs on the sources. */
-const hasSigns = (instruction: Instruction): boolean => isPackedOperation(instruction) && !isMixed(instruction);
+const hasSigns = ({ row }: Instruction): boolean => isPackedOperation(row) && !row.flags.mixed;
 
 /** Which of the sets of indices in src2 a sparse product of gfx12 uses. */
 const indexKey: Modifier = only(isSparse, {
@@ -192,7 +165,7 @@ const PACKED: readonly Modifier[] = [
   { ...only(saysHalves, highHalves), preset: highHalves.preset! },
   only(hasSigns, packedBits('neg_lo', 'neg')),
   only(hasSigns, packedBits('neg_hi', 'neg_hi')),
-  only(isPackedOperation, flag('clamp')),
+  only(({ row }) => isPackedOperation(row), flag('clamp')),
 ];
 
 const SELECTIONS = ['BYTE_0', 'BYTE_1', 'BYTE_2', 'BYTE_3', 'WORD_0', 'WORD_1', 'DWORD'];
@@ -231,48 +204,6 @@ const sourceSelection = (source: 'src0' | 'src1'): Modifier =>
   only(
     (instruction) => operandSpec(instruction, source) !== undefined,
     selection(`${source}_sel`, SELECTIONS, 'DWORD'),
-  );
-
-interface LaneControl {
-  readonly name: string;
-  /** Control of `name:0` (or of the name alone), and the numbers that it has. */
-  readonly base: number;
-  readonly first: number;
-  readonly last: number;
-  /** The one number that is written, of a control without others. */
-  readonly fixed?: number;
-}
-
-/** DPP controls (CDNA2 ISA 13.3.9): a range is one control for each number of lanes, in the low bits. */
-const LANE_CONTROLS: readonly LaneControl[] = [
-  { name: 'row_shl', base: 0x100, first: 1, last: 15 },
-  { name: 'row_shr', base: 0x110, first: 1, last: 15 },
-  { name: 'row_ror', base: 0x120, first: 1, last: 15 },
-  { name: 'wave_shl', base: 0x130, first: 1, last: 1, fixed: 1 },
-  { name: 'wave_rol', base: 0x134, first: 1, last: 1, fixed: 1 },
-  { name: 'wave_shr', base: 0x138, first: 1, last: 1, fixed: 1 },
-  { name: 'wave_ror', base: 0x13c, first: 1, last: 1, fixed: 1 },
-  { name: 'row_bcast', base: 0x142, first: 15, last: 15, fixed: 15 },
-  { name: 'row_bcast', base: 0x143, first: 31, last: 31, fixed: 31 },
-  { name: 'row_newbcast', base: 0x150, first: 0, last: 15 },
-];
-/** Those of gfx10 and later (RDNA3 ISA 7.7.1). */
-const ROW_CONTROLS: readonly LaneControl[] = [
-  ...LANE_CONTROLS.slice(0, 3),
-  { name: 'row_share', base: 0x150, first: 0, last: 15 },
-  { name: 'row_xmask', base: 0x160, first: 0, last: 15 },
-];
-
-const controlsOf = (families: readonly Family[]): readonly LaneControl[] =>
-  families.includes('gfx9') ? LANE_CONTROLS : ROW_CONTROLS;
-const PLAIN_LANE_CONTROLS: Readonly<Record<string, number>> = { row_mirror: 0x140, row_half_mirror: 0x141 };
-
-/** Whether a lane control is not reserved. */
-export const isLaneControl = (control: number, families: readonly Family[]): boolean =>
-  control <= 0xff ||
-  Object.values(PLAIN_LANE_CONTROLS).includes(control) ||
-  controlsOf(families).some(({ base, first, last, fixed }) =>
-    fixed === undefined ? control >= base + first && control <= base + last : control === base,
   );
 
 function parseLaneControl(name: string, reader: TextReader, draft: Draft): number | undefined {
@@ -378,7 +309,8 @@ const waitForExports: Modifier = {
   print: (instruction) => ` wait_exp:${instruction.field('waitexp')}`,
 };
 
-const isDoubleProduct = ({ name }: Instruction): boolean => /^v_mfma_.*_f64$/.test(name);
+const isDoubleProduct = ({ row, families }: Instruction): boolean =>
+  row.flags.doubles === true && families.includes('gfx940');
 
 /** Signs of the sources where the matrix is of f64 (CDNA3). */
 const productSigns: Modifier = only(isDoubleProduct, {

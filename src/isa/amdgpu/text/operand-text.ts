@@ -3,7 +3,7 @@ import type { Draft } from '../encoding/encode.ts';
 import { SRC_LITERAL } from '../encoding/formats.ts';
 import type { Instruction } from '../encoding/instruction.ts';
 import { inlineConstant, scalarText, vgprText } from '../encoding/registers.ts';
-import { byType, is16Bit, isFloat, type OperandSpec, type OperandType } from '../rows/row.ts';
+import { byType, is16Bit, isFloat, type OperandSpec, type OperandType } from '../encoding/row.ts';
 
 const FLOAT_TEXT: Readonly<Record<number, string>> = {
   240: '0.5',
@@ -120,7 +120,7 @@ export function sourceModifiers(instruction: Instruction, { field, type }: Opera
   }
   const source = ['src0', 'src1', 'src2'].indexOf(field);
   const isPacked = instruction.format.name.startsWith('VOP3P');
-  if (source < 0 || (isPacked && !isMixed(instruction))) return NO_MODIFIERS;
+  if (source < 0 || (isPacked && !instruction.row.flags.mixed)) return NO_MODIFIERS;
   const bit = (name: string): boolean => ((instruction.field(name) >> source) & 1) === 1;
   const own = (name: string): boolean => instruction.field(`${field}_${name}`) === 1;
   const neg = bit('neg') || own('neg');
@@ -136,8 +136,8 @@ export function sourceModifiers(instruction: Instruction, { field, type }: Opera
 
 /** Integers that `neg` sign-extends: one among floats, an exponent say, and those whose halves op_sel chooses behind DPP. */
 function signExtends(instruction: Instruction): boolean {
-  const { name, format, flags, operands } = instruction.row;
-  if (isAmongFloats(instruction)) return !name.startsWith('v_cvt_sr_') || instruction.families.includes('gfx12');
+  const { format, flags, operands } = instruction.row;
+  if (isAmongFloats(instruction)) return flags.opSelText !== 'four';
   const choosesHalves = (format === 'VOP3' && flags.opSelText !== 'none') || flags.spellsHalves === true;
   return instruction.hasDpp && choosesHalves && operands.some(({ field, type }) => field === 'src0' && is16Bit(type));
 }
@@ -166,34 +166,32 @@ const isExponent16 = (instruction: Instruction, type: OperandType): boolean =>
   type === 'i16' && isAmongFloats(instruction);
 
 /** LLVM takes constants in place of gfx11's matrices in wave32 for 64-bit ones. */
-const isWideMatrix = ({ row, waveSize, families }: Instruction): boolean =>
-  waveSize === 32 && row.name.startsWith('v_wmma_') && !families.includes('gfx12');
+const isWideMatrix = ({ row, waveSize }: Instruction): boolean =>
+  waveSize === 32 && row.flags.wideConstants !== undefined;
 const isWideConstant = (instruction: Instruction, index: number): boolean =>
   instruction.encoded(index) === SRC_INV_2PI &&
   isWideMatrix(instruction) &&
-  !/^v_wmma_[fi]32_/.test(instruction.row.name);
+  instruction.row.flags.wideConstants === 'all';
 
 /** The type as which LLVM prints inline constants of a source, where that is another. */
 function constantType(instruction: Instruction, type: OperandType): OperandType {
   if (isExponent16(instruction, type)) return 'f16';
-  const isNumber = instruction.format.name === 'SOPC' || instruction.row.name === 'v_cndmask_b16';
-  return type === 'f16' && isNumber ? 'b16' : type;
+  if (type !== 'f16') return type;
+  return instruction.format.name === 'SOPC' ? 'b16' : (instruction.row.flags.constantTypes?.inline ?? type);
 }
 
 /** The type as which LLVM prints literals of a source, where that is another. */
 function literalType(instruction: Instruction, type: OperandType): OperandType {
   const { name: format } = instruction.format;
   if (type === 'f16' && (format === 'SOP1' || format === 'SOPC')) return format === 'SOP1' ? 'b32' : 'b16';
-  const { name, operands } = instruction.row;
-  if (isMixed(instruction) || isExponent16(instruction, type)) return 'f16';
+  const { flags, operands } = instruction.row;
+  if (flags.mixed || isExponent16(instruction, type)) return 'f16';
   if (type.startsWith('wave')) return 'f32';
-  if (type === 'f16' && name === 'v_cndmask_b16') return 'f32';
+  if (type === 'f16' && flags.constantTypes) return flags.constantTypes.literal;
   if (type === 'bf16') return 'v2bf16';
   // VOPD with a constant of its own in the other half.
   return type === 'v2f16' && operands.some((spec) => spec.type === 'literal32') ? 'f32' : type;
 }
-
-export const isMixed = ({ row }: Instruction): boolean => /^v_(fma|mad)_mix/.test(row.name);
 
 export function operandText(instruction: Instruction, index: number): string {
   const { abs, neg, sext } = sourceModifiers(instruction, instruction.row.operands[index]!);

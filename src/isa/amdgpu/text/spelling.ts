@@ -1,7 +1,6 @@
 /** How one immediate is spelled, in both directions; immediate-text.ts says which instruction has which. */
-import { assert } from '../../../base/errors.ts';
 import type { Family } from '../encoding/formats.ts';
-import type { TextReader } from './assembler/text-reader.ts';
+import type { TextReader } from './reader/text-reader.ts';
 
 /** One way to spell an immediate. A plain number is always another. */
 export interface ImmediateSpelling {
@@ -29,11 +28,4 @@ export function named(reader: TextReader, names: Readonly<Record<number, string>
   if (word === undefined || found === undefined) return reader.integerIn(0, high, what);
   reader.word();
   return Number(found);
-}
-
-/** The table of the first of the families (own first) that has one. */
-export function ofFamily<T>(tables: Readonly<Partial<Record<Family, T>>>, families: readonly Family[]): T {
-  const found = families.map((family) => tables[family]).find((table) => table !== undefined);
-  assert(found !== undefined, () => `a table for ${families.join(', ')}`);
-  return found;
 }

@@ -1,5 +1,6 @@
 /** Waiting, in text: counters of s_waitcnt and s_waitcnt_depctr, and the hints of s_delay_alu. */
 
+import { ofFamily } from '../encoding/format.ts';
 import {
   type PackedCounter as Counter,
   counterOf,
@@ -7,9 +8,9 @@ import {
   limitOf,
   WAIT_COUNTERS,
 } from '../encoding/wait-counters.ts';
-import type { TextReader } from './assembler/text-reader.ts';
 import { hex } from './operand-text.ts';
-import { call, type ImmediateSpelling, named, ofFamily } from './spelling.ts';
+import type { TextReader } from './reader/text-reader.ts';
+import { call, type ImmediateSpelling, named } from './spelling.ts';
 
 function withCounter(value: number, { bits }: Counter, count: number): number {
   let [result, rest] = [value, count];

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { WavewrightError } from '../../../../base/errors.ts';
 import { TOWARD_ZERO } from '../../../../ir/float-bits.ts';
 import type { FloatMode } from '../../../../ir/float-builder.ts';
-import { encodingsOf } from '../../encoding/decode.ts';
+import { encodingsOf } from '../../encoding/encodings.ts';
 import { targetFor } from '../../encoding/targets.ts';
 import { DEFAULT_MODE, TestWave } from '../../semantics/machine.test-support.ts';
 import { FLUSHING, f32, f64, fromF32 } from '../vector.test-support.ts';

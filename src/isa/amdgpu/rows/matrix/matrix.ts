@@ -8,10 +8,11 @@
  */
 import { WavewrightError } from '../../../../base/errors.ts';
 import type { Value } from '../../../../ir/types.ts';
-import type { InstructionBuilder } from '../../semantics/instruction-builder.ts';
+import type { OperandType, Row, RowFlags } from '../../encoding/row.ts';
+import { type InstructionBuilder, type Semantics, semanticsOf } from '../../semantics/instruction-builder.ts';
 import { type ElementFormat, elementBits, elements, flushedBelow, sumType } from '../../semantics/matrix-elements.ts';
 import { denseProduct, type MatrixShape, sparseProduct } from '../../semantics/matrix-layout.ts';
-import { type Opcodes, type OperandType, type Row, type RowFlags, row, type Semantics } from '../row.ts';
+import { type Opcodes, row } from '../table/row.ts';
 
 /** What happens to denormals. */
 interface Denormals {
@@ -149,10 +150,12 @@ function registersOf({ m, n, k, blocks }: MatrixShape, format: ElementFormat) {
 }
 
 /** Sums of integers are exact in any order. */
-const flagsOf = (left: ElementFormat): RowFlags =>
-  sumType(left) === 'i32'
-    ? {}
-    : { approximate: 'products are added in ascending order of k, one rounding each; AMD does not publish the order' };
+const flagsOf = (left: ElementFormat): RowFlags => ({
+  ...(left === 'f64' && { doubles: true }),
+  ...(sumType(left) !== 'i32' && {
+    approximate: 'products are added in ascending order of k, one rounding each; AMD does not publish the order',
+  }),
+});
 
 function mfma(name: string, opcodes: Opcodes, shape: MatrixShape, left: ElementFormat, right = left): Row {
   const { input, result } = registersOf(shape, left);
@@ -190,7 +193,10 @@ function smfmac(size: Size, opcode: number, left: ElementFormat, right = left): 
   const formats = left === 'fp8' || left === 'bf8' ? `${left}_${right}` : left;
   const name = `v_smfmac_${sumType(left)}_${size}_${formats}`;
   const operands = `+vdst:${registersOf(shape, left).result} src0:b64 src1:b128 src2:b32`;
-  return row('VOP3P_MAI', name, { gfx940: opcode }, operands, sparse(shape, left, right), flagsOf(left));
+  return row('VOP3P_MAI', name, { gfx940: opcode }, operands, sparse(shape, left, right), {
+    ...flagsOf(left),
+    sparse: true,
+  });
 }
 
 // biome-ignore format: one row per line, as the tables of the manual
@@ -247,13 +253,16 @@ const CDNA2_AND_3_ROWS: readonly Row[] = [
 ];
 
 /** gfx908 has those of CDNA2 before the last bf16 and the f64 ones; accumulators are AGPRs. */
-const CDNA1_ROWS: readonly Row[] = CDNA2_AND_3_ROWS.flatMap(({ name, opcodes, operands, semantics, flags }) => {
+const CDNA1_ROWS: readonly Row[] = CDNA2_AND_3_ROWS.flatMap((cdna2Row) => {
+  const { name, opcodes, operands, flags } = cdna2Row;
   const opcode = opcodes.gfx90a?.opcode;
   if (opcode === undefined || /_1k$|f64$/.test(name)) return [];
   const [vdst, src0, src1, src2] = operands.map(({ type }) => type);
   const operandText = `=vdst:${vdst}/a src0:${src0} src1:${src1} src2:${src2}/a`;
   const reason = flags.approximate && { approximate: `${flags.approximate}, nor how CDNA1 differs from CDNA2` };
-  return [row('VOP3P_MAI', name, { gfx908: opcode, gfx90a: -1 }, operandText, semantics, { ...flags, ...reason })];
+  return [
+    row('VOP3P_MAI', name, { gfx908: opcode, gfx90a: -1 }, operandText, semanticsOf(cdna2Row), { ...flags, ...reason }),
+  ];
 });
 
 export const MATRIX_ROWS: readonly Row[] = [...CDNA2_AND_3_ROWS, ...CDNA1_ROWS];

@@ -8,8 +8,9 @@ import { encodeFields, type FieldValues } from '../../encoding/encode.ts';
 import { formatByName } from '../../encoding/formats.ts';
 import { Instruction } from '../../encoding/instruction.ts';
 import { targetFor } from '../../encoding/targets.ts';
+import type { Semantics } from '../../semantics/instruction-builder.ts';
 import { DEFAULT_MODE, TestWave } from '../../semantics/machine.test-support.ts';
-import { row, type Semantics } from '../row.ts';
+import { row } from '../table/row.ts';
 import { f16, f32, fromF16, fromF32, randomBits } from '../vector.test-support.ts';
 import { waveMultiplyF32, waveMultiplyHalf, waveMultiplyIntegers } from './wmma.ts';
 

@@ -5,11 +5,10 @@
  */
 import { WavewrightError } from '../../../../base/errors.ts';
 import type { Value } from '../../../../ir/types.ts';
-import type { InstructionBuilder } from '../../semantics/instruction-builder.ts';
+import type { InstructionBuilder, Semantics } from '../../semantics/instruction-builder.ts';
 import { type ElementFormat, elements } from '../../semantics/matrix-elements.ts';
 import { waveProduct } from '../../semantics/matrix-layout.ts';
 import { add, saturating } from '../../semantics/saturation.ts';
-import type { Semantics } from '../row.ts';
 
 type HalfFormat = 'f16' | 'bf16';
 

@@ -1,21 +1,14 @@
 /** DS: the local data share, and moves between lanes that use its crossbar. CDNA2 ISA chapter 11 and 12.12; RDNA3 ISA 12.5. */
 import type { ExitReason, Value } from '../../../../ir/types.ts';
+import type { Row, RowFlags } from '../../encoding/row.ts';
 import { type AtomicUpdate, INTEGER_UPDATES, LDS_FLOAT_UPDATES } from '../../semantics/atomics.ts';
-import type { InstructionBuilder } from '../../semantics/instruction-builder.ts';
+import type { InstructionBuilder, Semantics } from '../../semantics/instruction-builder.ts';
 import { firstLane } from '../../semantics/lanes.ts';
-import {
-  atomic,
-  type LoadKind,
-  linearPort,
-  load,
-  type PortOf,
-  refuse,
-  registerType,
-  store,
-} from '../../semantics/memory.ts';
+import { atomic, type LoadKind, linearPort, load, type PortOf, refuse, store } from '../../semantics/memory.ts';
 import { ldsSwizzleSource } from '../../semantics/swizzle.ts';
-import { variant } from '../opcode-variants.ts';
-import { type Opcodes, type Row, type RowFlags, row, type Semantics } from '../row.ts';
+import { variant } from '../table/opcode-variants.ts';
+import { type Opcodes, row } from '../table/row.ts';
+import { registerType } from './vector-memory.ts';
 
 const immediate = (b: InstructionBuilder, field: string): Value => b.dword(b.index(field), 0);
 
@@ -50,7 +43,7 @@ const renamed = (name: string, gfx9: number, gfx10 = gfx9): Opcodes => ({
 
 /** Global wave sync, until gfx11. */
 /** M0 and the offset name the resource; memory has no part in it. */
-const GWS: RowFlags = { touches: { readsState: ['m0'], memory: [] } };
+const GWS: RowFlags = { gds: 'always', touches: { readsState: ['m0'], memory: [] } };
 const gws = (gfx9: number, gfx10: number): Opcodes => ({ gfx9, gfx10, gfx12: -1 });
 
 /**
@@ -263,6 +256,12 @@ const sourceInLds = SOURCES_IN_LDS.flatMap(([stem, letter, opcode, widths]) =>
   }),
 );
 
+const swizzle: Semantics = (b, _source, pattern) => fromLane(b, 'addr', ldsSwizzleSource(b, pattern!));
+
+/** In the GDS, or what only has to do with lanes. */
+const GLOBAL: RowFlags = { gds: 'always' };
+const LANES_ONLY: RowFlags = { gds: 'never' };
+
 const COMPARE_SWAP_F32 = LDS_FLOAT_UPDATES.compareSwapF32;
 const COMPARE_SWAP_F64 = LDS_FLOAT_UPDATES.compareSwapF64;
 
@@ -345,26 +344,26 @@ export const DS_ROWS: readonly Row[] = [
   row('DS', 'ds_write_addtid_b32', renamed('ds_write_addtid_b32', 0x1d, 0xb0), 'data0:b32 offset:imm16', store(addressByLane, 'data0', 4)),
   row('DS', 'ds_read_addtid_b32', renamed('ds_read_addtid_b32', 0xb6, 0xb1), '=vdst:b32 offset:imm16', load(addressByLane, { sizeBytes: 4 })),
 
-  row('DS', 'ds_swizzle_b32', common(0x3d, 0x35), '=vdst:b32 addr:b32 offset:imm16', (b, _source, pattern) => fromLane(b, 'addr', ldsSwizzleSource(b, pattern!))),
-  row('DS', 'ds_permute_b32', common(0x3e, 0xb2), '=vdst:b32 addr:b32 data0:b32 offset:imm16', pushToLane),
-  row('DS', 'ds_bpermute_b32', common(0x3f, 0xb3), '=vdst:b32 addr:b32 data0:b32 offset:imm16', pullFromLane),
+  row('DS', 'ds_swizzle_b32', common(0x3d, 0x35), '=vdst:b32 addr:b32 offset:imm16', swizzle, { offsetPattern: true }),
+  row('DS', 'ds_permute_b32', common(0x3e, 0xb2), '=vdst:b32 addr:b32 data0:b32 offset:imm16', pushToLane, LANES_ONLY),
+  row('DS', 'ds_bpermute_b32', common(0x3f, 0xb3), '=vdst:b32 addr:b32 data0:b32 offset:imm16', pullFromLane, LANES_ONLY),
   row('DS', 'ds_consume', common(0xbd, 0x3d), '=vdst:b32 offset:imm16', countLanes('sub', 'add')),
   row('DS', 'ds_append', common(0xbe, 0x3e), '=vdst:b32 offset:imm16', countLanes('add', 'sub')),
-  row('DS', 'ds_nop', common(0x14), '', () => {}),
-  row('DS', 'ds_ordered_count', { gfx9: 0xbf, gfx90a: -1, gfx10: 0x3f, gfx12: -1 }, '=vdst:b32 addr:b32 offset:imm16', undefined, { touches: { readsState: ['m0'] } }),
+  row('DS', 'ds_nop', common(0x14), '', () => {}, LANES_ONLY),
+  row('DS', 'ds_ordered_count', { gfx9: 0xbf, gfx90a: -1, gfx10: 0x3f, gfx12: -1 }, '=vdst:b32 addr:b32 offset:imm16', undefined, { touches: { readsState: ['m0'] }, gds: 'always' }),
 
   ...sourceInLds,
 
   // Ray tracing and geometry shaders.
-  row('DS', 'ds_bvh_stack_rtn_b32', { gfx11: 0xad, gfx12: -1 }, '=vdst:b32 +addr:b32 data0:b32 data1:b128 offset:imm16'),
-  row('DS', 'ds_add_gs_reg_rtn', { gfx11: 0x7a, gfx12: -1 }, '=vdst:b64 data0:b32 offset:imm16'),
-  row('DS', 'ds_sub_gs_reg_rtn', { gfx11: 0x7b, gfx12: -1 }, '=vdst:b64 data0:b32 offset:imm16'),
+  row('DS', 'ds_bvh_stack_rtn_b32', { gfx11: 0xad, gfx12: -1 }, '=vdst:b32 +addr:b32 data0:b32 data1:b128 offset:imm16', undefined, LANES_ONLY),
+  row('DS', 'ds_add_gs_reg_rtn', { gfx11: 0x7a, gfx12: -1 }, '=vdst:b64 data0:b32 offset:imm16', undefined, GLOBAL),
+  row('DS', 'ds_sub_gs_reg_rtn', { gfx11: 0x7b, gfx12: -1 }, '=vdst:b64 data0:b32 offset:imm16', undefined, GLOBAL),
 
   // Global wave sync: between workgroups, on a resource that the driver allots. Its data stands in the place of the address.
   row('DS', 'ds_gws_sema_release_all', gws(0x98, 0x18), 'offset:imm16', undefined, GWS),
-  row('DS', 'ds_gws_init', gws(0x99, 0x19), 'data:b32 offset:imm16', syncGlobally('gws-init')),
+  row('DS', 'ds_gws_init', gws(0x99, 0x19), 'data:b32 offset:imm16', syncGlobally('gws-init'), GLOBAL),
   row('DS', 'ds_gws_sema_v', gws(0x9a, 0x1a), 'offset:imm16', undefined, GWS),
   row('DS', 'ds_gws_sema_br', gws(0x9b, 0x1b), 'data:b32 offset:imm16', undefined, GWS),
   row('DS', 'ds_gws_sema_p', gws(0x9c, 0x1c), 'offset:imm16', undefined, GWS),
-  row('DS', 'ds_gws_barrier', gws(0x9d, 0x1d), 'data:b32 offset:imm16', syncGlobally('gws-barrier')),
+  row('DS', 'ds_gws_barrier', gws(0x9d, 0x1d), 'data:b32 offset:imm16', syncGlobally('gws-barrier'), GLOBAL),
 ];

@@ -1,21 +1,18 @@
 /** FLAT, GLOBAL and SCRATCH: CDNA2 ISA chapter 10 "Flat Memory Instructions" and 12.16; RDNA3 ISA chapter 11. */
 import type { Value } from '../../../../ir/types.ts';
+import type { Row, RowFlags } from '../../encoding/row.ts';
 import { CACHE_FLOAT_UPDATES, INTEGER_UPDATES } from '../../semantics/atomics.ts';
 import type { InstructionBuilder } from '../../semantics/instruction-builder.ts';
+import { type LoadKind, linearPort, load, type PortOf, store } from '../../semantics/memory.ts';
+import { type Opcodes, row } from '../table/row.ts';
 import {
   atomicRow,
   atomicRows,
   clampedSubtraction,
   conditionalSubtraction,
-  type LoadKind,
-  linearPort,
-  load,
   loadAndStoreRows,
-  type PortOf,
-  store,
   type VectorMemory,
-} from '../../semantics/memory.ts';
-import { type Opcodes, type Row, type RowFlags, row } from '../row.ts';
+} from './vector-memory.ts';
 
 /** Registers of an address operand as one value; undefined when the addressing mode has none. */
 function address(b: InstructionBuilder, field: string): Value | undefined {

@@ -1,7 +1,8 @@
 /**
  * MIMG: image accesses, known by name: images and samplers are not emulated. CDNA2 ISA 12.15; RDNA2 ISA 12.16, RDNA3 ISA 15.8, table 106.
  */
-import { alsoIn, type Row, type RowFlags, row } from '../row.ts';
+import type { Row, RowFlags } from '../../encoding/row.ts';
+import { alsoIn, row } from '../table/row.ts';
 
 /** Opcodes on gfx9, gfx10 and gfx11; -1 where there is none. */
 const IMAGES: readonly (readonly [name: string, gfx9: number, gfx10: number, gfx11: number])[] = [

@@ -1,20 +1,20 @@
 /** MUBUF: untyped buffer accesses through a resource descriptor (V#). CDNA2 ISA 9.1 and 12.13, RDNA2 ISA 8.1, RDNA3 ISA chapter 9. */
 
+import type { Row, RowFlags } from '../../encoding/row.ts';
 import { CACHE_FLOAT_UPDATES } from '../../semantics/atomics.ts';
 import { bufferPort } from '../../semantics/buffer-address.ts';
 import { CONVERTS, loadFormatted, storeFormatted } from '../../semantics/buffer-conversion.ts';
+import type { Semantics } from '../../semantics/instruction-builder.ts';
+import { type LoadKind, load, transferAddress } from '../../semantics/memory.ts';
+import { type Opcodes, row } from '../table/row.ts';
 import {
   atomicRow,
   atomicRows,
   clampedSubtraction,
   conditionalSubtraction,
-  type LoadKind,
-  load,
   loadAndStoreRows,
-  transferAddress,
   type VectorMemory,
-} from '../../semantics/memory.ts';
-import { type Opcodes, type Row, type RowFlags, row, type Semantics } from '../row.ts';
+} from './vector-memory.ts';
 
 const ADDRESS = 'vaddr:address srsrc:b128 soffset:b32 offset:imm12';
 
@@ -126,10 +126,10 @@ export const MUBUF_ROWS: readonly Row[] = [
   row('MUBUF', 'buffer_load_format_d16_hi_x', { gfx9: 0x26, gfx10: 0x26, gfx11: ['buffer_load_d16_hi_format_x', 0x26] }, MUBUF.loadOperands('+', 'b32'), loadFormatted({ channels: 1, d16: 'high', format: 'resource' }), CONVERTS),
   row('MUBUF', 'buffer_store_format_d16_hi_x', { gfx9: 0x27, gfx10: 0x27, gfx11: ['buffer_store_d16_hi_format_x', 0x27] }, MUBUF.storeOperands('b32'), storeFormatted({ channels: 1, d16: 'high', format: 'resource' }), CONVERTS),
   // Memory is coherent: there is nothing to write back or to invalidate.
-  row('MUBUF', 'buffer_wbl2', { gfx90a: 0x28 }, '', noEffect),
+  row('MUBUF', 'buffer_wbl2', { gfx90a: 0x28 }, '', noEffect, { scoped: true }),
   row('MUBUF', 'buffer_invl2', { gfx90a: 0x29, gfx940: -1 }, '', noEffect),
-  row('MUBUF', 'buffer_inv', { gfx940: 0x29 }, '', noEffect),
-  row('MUBUF', 'buffer_store_lds_dword', 0x3d, 'srsrc:b128 soffset:b32 offset:imm12', storeFromLds),
+  row('MUBUF', 'buffer_inv', { gfx940: 0x29 }, '', noEffect, { scoped: true }),
+  row('MUBUF', 'buffer_store_lds_dword', 0x3d, 'srsrc:b128 soffset:b32 offset:imm12', storeFromLds, { storesLds: true }),
   row('MUBUF', 'buffer_wbinvl1', 0x3e, '', noEffect),
   row('MUBUF', 'buffer_wbinvl1_vol', 0x3f, '', noEffect),
   row('MUBUF', 'buffer_gl0_inv', { gfx10: 0x71, gfx11: 0x2b, gfx12: -1 }, '', noEffect),

@@ -4,10 +4,11 @@
  */
 import type { FloatBuilder } from '../../../../ir/float-builder.ts';
 import type { Value } from '../../../../ir/types.ts';
+import type { OperandType, Row } from '../../encoding/row.ts';
 import { maximum, minimum } from '../../semantics/float-rules.ts';
 import type { InstructionBuilder } from '../../semantics/instruction-builder.ts';
 import { f16TowardZero, packHalves } from '../../semantics/packing.ts';
-import { type OperandType, type Row, row } from '../row.ts';
+import { row } from '../table/row.ts';
 import { FLOAT_TESTS } from '../vector/vopc.ts';
 
 type ScalarFloat = 'f32' | 'f16';

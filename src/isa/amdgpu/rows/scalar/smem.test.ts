@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { WavewrightError } from '../../../../base/errors.ts';
-import { decoderFor } from '../../encoding/decode.ts';
+import { decoderFor } from '../../decoder.ts';
 import { encode } from '../../encoding/encode.test-support.ts';
 import { TestWave } from '../../semantics/machine.test-support.ts';
 import { M0, VCC } from '../scalar.test-support.ts';

@@ -1,7 +1,8 @@
 /** SMEM: scalar memory reads, writes and atomics. CDNA2 ISA chapter 8 and 12.6, "SMEM Instructions"; RDNA3 ISA chapter 8. */
 import type { Value } from '../../../../ir/types.ts';
-import type { InstructionBuilder } from '../../semantics/instruction-builder.ts';
-import { type Opcodes, type OperandType, type Row, row, type Semantics } from '../row.ts';
+import type { OperandType, Row } from '../../encoding/row.ts';
+import type { InstructionBuilder, Semantics } from '../../semantics/instruction-builder.ts';
+import { type Opcodes, row } from '../table/row.ts';
 
 const ADDRESS = 'sbase:b64 soffset:address offset:simm21';
 const BUFFER_ADDRESS = 'sbase:b128 soffset:address offset:simm21';

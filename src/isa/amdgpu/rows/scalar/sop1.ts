@@ -2,12 +2,13 @@
 
 import { WavewrightError } from '../../../../base/errors.ts';
 import type { Value } from '../../../../ir/types.ts';
+import type { Row, RowFlags } from '../../encoding/row.ts';
 import { lowestOne, reverseBits, signBits, zerosAboveHighestOne } from '../../semantics/bit-operations.ts';
 import { setIndex } from '../../semantics/gpr-index.ts';
-import type { InstructionBuilder } from '../../semantics/instruction-builder.ts';
+import type { InstructionBuilder, Semantics } from '../../semantics/instruction-builder.ts';
 import { sccNonZero } from '../../semantics/scc.ts';
-import { variant } from '../opcode-variants.ts';
-import { FORK, type Opcodes, type Row, type RowFlags, row, type Semantics } from '../row.ts';
+import { variant } from '../table/opcode-variants.ts';
+import { FORK, type Opcodes, row } from '../table/row.ts';
 
 type Unary = (b: InstructionBuilder, x: Value) => Value;
 type Binary = (b: InstructionBuilder, x: Value, y: Value) => Value;
@@ -157,7 +158,7 @@ const swapPc: Semantics = (b, target) => {
 };
 
 const JUMP: RowFlags = { terminator: 'jump' };
-const MESSAGE: RowFlags = { message: true };
+const MESSAGE: RowFlags = { message: true, spelled: { field: 'ssrc0', as: 'message' } };
 const SYNCHRONISES: RowFlags = { synchronises: true };
 
 // biome-ignore format: one row per line, as the tables of the manual
@@ -185,9 +186,9 @@ export const SOP1_ROWS: readonly Row[] = [
   sop1('s_bitset1_b32', { gfx9: 0x1a, gfx10: 0x1d, gfx11: 0x12 }, '+sdst:b32 ssrc0:b32', (b, old, i) => b.or(old, b.shl(b.i32(1), i))),
   sop1('s_bitset1_b64', { gfx9: 0x1b, gfx10: 0x1e, gfx11: 0x13 }, '+sdst:b64 ssrc0:b32', (b, old, i) => b.or(old, b.shl(b.i64(1n), i))),
   sop1('s_getpc_b64', { gfx9: 0x1c, gfx10: 0x1f, gfx11: 0x47 }, '=sdst:b64', (b) => b.nextPc()),
-  sop1('s_setpc_b64', { gfx9: 0x1d, gfx10: 0x20, gfx11: 0x48 }, 'ssrc0:b64', (b, target) => b.jump(target), JUMP),
+  sop1('s_setpc_b64', { gfx9: 0x1d, gfx10: 0x20, gfx11: 0x48 }, 'ssrc0:b64', (b, target) => b.jump(target), { ...JUMP, registerSource: 'address' }),
   sop1('s_swappc_b64', { gfx9: 0x1e, gfx10: 0x21, gfx11: 0x49 }, '=sdst:b64 ssrc0:b64', swapPc, JUMP),
-  sop1('s_rfe_b64', { gfx9: 0x1f, gfx10: 0x22, gfx11: 0x4a }, 'ssrc0:b64', undefined, JUMP),
+  sop1('s_rfe_b64', { gfx9: 0x1f, gfx10: 0x22, gfx11: 0x4a }, 'ssrc0:b64', undefined, { ...JUMP, registerSource: 'address' }),
   ...execRows(['s_and_saveexec', 's_and_saveexec'], [32, 36, 60, 32], saveExec, (b, x, exec) => b.and(x, exec)),
   ...execRows(['s_or_saveexec', 's_or_saveexec'], [33, 37, 61, 34], saveExec, (b, x, exec) => b.or(x, exec)),
   ...execRows(['s_xor_saveexec', 's_xor_saveexec'], [34, 38, 62, 36], saveExec, (b, x, exec) => b.xor(x, exec)),
@@ -205,12 +206,12 @@ export const SOP1_ROWS: readonly Row[] = [
     const high = b.shl(quadMask32(b, b.high(x)), 8);
     return sccNonZero(b, b.zext64(b.or(quadMask32(b, b.low(x)), high)));
   }),
-  sop1('s_movrels_b32', { gfx9: 0x2a, gfx10: 0x2e, gfx11: 0x40 }, '=sdst:b32 ssrc0:b32/whole', (_, x) => x),
-  sop1('s_movrels_b64', { gfx9: 0x2b, gfx10: 0x2f, gfx11: 0x41 }, '=sdst:b64 ssrc0:b64/whole', (_, x) => x),
+  sop1('s_movrels_b32', { gfx9: 0x2a, gfx10: 0x2e, gfx11: 0x40 }, '=sdst:b32 ssrc0:b32/whole', (_, x) => x, { registerSource: 'plain' }),
+  sop1('s_movrels_b64', { gfx9: 0x2b, gfx10: 0x2f, gfx11: 0x41 }, '=sdst:b64 ssrc0:b64/whole', (_, x) => x, { registerSource: 'address' }),
   sop1('s_movreld_b32', { gfx9: 0x2c, gfx10: 0x30, gfx11: 0x42 }, '=sdst:b32/whole ssrc0:b32', (_, x) => x),
   sop1('s_movreld_b64', { gfx9: 0x2d, gfx10: 0x31, gfx11: 0x43 }, '=sdst:b64/whole ssrc0:b64', (_, x) => x),
   sop1('s_movrelsd_2_b32', { gfx10: 0x49, gfx11: 0x44 }, '=sdst:b32/high ssrc0:b32/low', (_, x) => x),
-  sop1('s_cbranch_join', 0x2e, 'ssrc0:b32', undefined, FORK),
+  sop1('s_cbranch_join', 0x2e, 'ssrc0:b32', undefined, { ...FORK, registerSource: 'plain' }),
   sop1('s_abs_i32', { gfx9: 0x30, gfx10: 0x34, gfx11: 0x15 }, '=sdst:i32 ssrc0:i32', (b, x) => sccNonZero(b, b.select(b.ltS(x, b.i32(0)), b.neg(x), x))),
   sop1('s_set_gpr_idx_idx', 0x32, 'ssrc0:b32', setIndex),
   sop1('s_bitreplicate_b64_b32', { gfx9: 0x37, gfx10: 0x3b, gfx11: 0x14 }, '=sdst:b64 ssrc0:b32', replicate),

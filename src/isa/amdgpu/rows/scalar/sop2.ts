@@ -3,10 +3,11 @@
  * pseudocode (>=), where the prose of CDNA2 has >: the two differ for equal sources only.
  */
 import type { Value } from '../../../../ir/types.ts';
+import type { OperandType, Row, RowFlags } from '../../encoding/row.ts';
 import { bitField } from '../../semantics/bit-operations.ts';
-import type { InstructionBuilder } from '../../semantics/instruction-builder.ts';
+import type { InstructionBuilder, Semantics } from '../../semantics/instruction-builder.ts';
 import { addSigned, sccCarry, sccNonZero, subSigned } from '../../semantics/scc.ts';
-import { FORK, type Opcodes, type OperandType, type Row, type RowFlags, row, type Semantics } from '../row.ts';
+import { FORK, type Opcodes, row } from '../table/row.ts';
 
 type Binary = (b: InstructionBuilder, x: Value, y: Value) => Value;
 

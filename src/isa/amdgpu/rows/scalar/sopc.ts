@@ -1,10 +1,11 @@
 /** SOPC: compares two scalar sources into SCC. CDNA2 ISA 12.4, "SOPC Instructions". */
 
 import type { Value } from '../../../../ir/types.ts';
+import type { Row } from '../../encoding/row.ts';
 import { bitAt } from '../../semantics/bit-operations.ts';
 import { indexOn } from '../../semantics/gpr-index.ts';
 import type { InstructionBuilder } from '../../semantics/instruction-builder.ts';
-import { type Opcodes, type Row, row } from '../row.ts';
+import { type Opcodes, row } from '../table/row.ts';
 
 export type Comparison = (b: InstructionBuilder, x: Value, y: Value) => Value;
 
@@ -55,7 +56,7 @@ export const SOPC_ROWS: readonly Row[] = [
   sopc('s_bitcmp1_b64', common(0x0f), 'ssrc0:b64 ssrc1:b32', bitAt),
   // MODE.vskip (CDNA2 ISA 4.7).
   row('SOPC', 's_setvskip', { gfx9: 0x10 }, 'ssrc0:b32 ssrc1:b32', undefined, { touches: { writesState: ['mode'] } }),
-  row('SOPC', 's_set_gpr_idx_on', 0x11, 'ssrc0:b32 ssrc1:imm8', indexOn),
+  row('SOPC', 's_set_gpr_idx_on', 0x11, 'ssrc0:b32 ssrc1:imm8', indexOn, { spelled: { field: 'ssrc1', as: 'indexMode' } }),
   sopc('s_cmp_eq_u64', { gfx9: 0x12, gfx10: 0x12, gfx11: 0x10 }, 'ssrc0:u64 ssrc1:u64', (b, x, y) => b.eq(x, y)),
   sopc('s_cmp_lg_u64', { gfx9: 0x13, gfx10: 0x13, gfx11: 0x11 }, 'ssrc0:u64 ssrc1:u64', (b, x, y) => b.ne(x, y)),
 ];

@@ -1,9 +1,11 @@
 /** SOPK: a 16-bit constant and a scalar register. CDNA2 ISA 12.2, "SOPK Instructions"; RDNA2 ISA 12.2, RDNA3 ISA 16.2. */
 
 import type { WaitCounter } from '../../../../ir/effects.ts';
+import type { Row, RowFlags } from '../../encoding/row.ts';
 import { getRegister, setRegister } from '../../semantics/hardware-registers.ts';
+import type { Semantics } from '../../semantics/instruction-builder.ts';
 import { addSigned } from '../../semantics/scc.ts';
-import { FORK, type Opcodes, type Row, type RowFlags, row, type Semantics } from '../row.ts';
+import { FORK, type Opcodes, row } from '../table/row.ts';
 import { type Comparison, RELATIONS } from './sopc.ts';
 
 function sopk(name: string, opcodes: Opcodes, operandText: string, semantics?: Semantics, flags?: RowFlags): Row {
@@ -39,7 +41,7 @@ const endSubvectors: Semantics = (b, kept) => {
 
 const SUBVECTORS: RowFlags = { terminator: 'conditional', writesExec: true };
 
-const waitsFor = (counter: WaitCounter): RowFlags => ({ synchronises: true, waits: [counter] });
+const waitsFor = (counter: WaitCounter): RowFlags => ({ synchronises: true, nullSource: true, waits: [counter] });
 
 const call: Semantics = (b, distance) => {
   b.jump(b.add(b.nextPc(), b.sext64(distance!)));
@@ -49,7 +51,7 @@ const call: Semantics = (b, distance) => {
 // biome-ignore format: one row per line, as the tables of the manual
 export const SOPK_ROWS: readonly Row[] = [
   sopk('s_movk_i32', { gfx9: 0x00, gfx10: 0x00 }, '=sdst:i32 simm16:simm16', (_, constant) => constant),
-  sopk('s_version', { gfx10: 0x01 }, '', nothing),
+  sopk('s_version', { gfx10: 0x01 }, '', nothing, { spelled: { field: 'simm16', as: 'version' } }),
   sopk('s_cmovk_i32', { gfx9: 0x01, gfx10: 0x02 }, '+sdst:i32 simm16:simm16', (b, old, constant) => b.select(b.scc, constant, old)),
   compare('s_cmpk_eq_i32', { gfx9: 0x02, gfx10: 0x03, gfx12: -1 }, 'sdst:i32 simm16:simm16', RELATIONS.signed.eq),
   compare('s_cmpk_lg_i32', { gfx9: 0x03, gfx10: 0x04, gfx12: -1 }, 'sdst:i32 simm16:simm16', RELATIONS.signed.lg),
@@ -66,9 +68,9 @@ export const SOPK_ROWS: readonly Row[] = [
   sopk('s_addk_i32', { gfx9: 0x0e, gfx10: 0x0f, gfx12: ['s_addk_co_i32', 0x0f] }, '+sdst:i32 simm16:simm16', addSigned),
   sopk('s_mulk_i32', { gfx9: 0x0f, gfx10: 0x10 }, '+sdst:i32 simm16:simm16', (b, x, constant) => b.mul(x, constant)),
   sopk('s_cbranch_i_fork', 0x10, 'sdst:b64 simm16:label', undefined, FORK),
-  sopk('s_getreg_b32', { gfx9: 0x11, gfx10: 0x12, gfx11: 0x11 }, '=sdst:b32', getRegister),
-  sopk('s_setreg_b32', { gfx9: 0x12, gfx10: 0x13, gfx11: 0x12 }, 'sdst:b32', setRegister),
-  sopk('s_setreg_imm32_b32', { gfx9: 0x14, gfx10: 0x15, gfx11: 0x13 }, 'literal:literal32', setRegister),
+  sopk('s_getreg_b32', { gfx9: 0x11, gfx10: 0x12, gfx11: 0x11 }, '=sdst:b32', getRegister, { spelled: { field: 'simm16', as: 'hardwareRegister' } }),
+  sopk('s_setreg_b32', { gfx9: 0x12, gfx10: 0x13, gfx11: 0x12 }, 'sdst:b32', setRegister, { spelled: { field: 'simm16', as: 'hardwareRegister', first: true } }),
+  sopk('s_setreg_imm32_b32', { gfx9: 0x14, gfx10: 0x15, gfx11: 0x13 }, 'literal:literal32', setRegister, { spelled: { field: 'simm16', as: 'hardwareRegister', first: true } }),
   sopk('s_call_b64', { gfx9: 0x15, gfx10: 0x16, gfx11: 0x14 }, '=sdst:b64 simm16:label', call, { terminator: 'jump' }),
   sopk('s_waitcnt_vscnt', { gfx10: 0x17, gfx11: 0x18, gfx12: -1 }, 'sdst:b32 simm16:imm16', nothing, waitsFor('vscnt')),
   sopk('s_waitcnt_vmcnt', { gfx10: 0x18, gfx11: 0x19, gfx12: -1 }, 'sdst:b32 simm16:imm16', nothing, waitsFor('vmcnt')),

@@ -2,9 +2,10 @@
 
 import { WavewrightError } from '../../../../base/errors.ts';
 import type { ExitReason, Value } from '../../../../ir/types.ts';
+import type { Row, RowFlags } from '../../encoding/row.ts';
 import { indexOff, selectOperands } from '../../semantics/gpr-index.ts';
-import type { InstructionBuilder } from '../../semantics/instruction-builder.ts';
-import { type Opcodes, type Row, type RowFlags, row, type Semantics } from '../row.ts';
+import type { InstructionBuilder, Semantics } from '../../semantics/instruction-builder.ts';
+import { type Opcodes, row } from '../table/row.ts';
 
 function sopp(name: string, opcodes: Opcodes, operandText: string, semantics?: Semantics, flags?: RowFlags): Row {
   return row('SOPP', name, opcodes, operandText, semantics, flags);
@@ -22,7 +23,8 @@ function branchIf(name: string, opcodes: Opcodes, condition: (b: InstructionBuil
 }
 
 const END: RowFlags = { terminator: 'end' };
-const MESSAGE: RowFlags = { message: true };
+const HEXADECIMAL: RowFlags = { spelled: { field: 'simm16', as: 'hexadecimal' } };
+const MESSAGE: RowFlags = { message: true, spelled: { field: 'simm16', as: 'message' } };
 /** STATUS.COND_DBG_USER and COND_DBG_SYS (CDNA2 ISA 3.4). */
 const DEBUG_USER = 1 << 20;
 const DEBUG_SYSTEM = 1 << 21;
@@ -70,7 +72,7 @@ const waitAtBarrier: Semantics = (b) => {
 // biome-ignore format: one row per line, as the tables of the manual
 export const SOPP_ROWS: readonly Row[] = [
   sopp('s_nop', { gfx9: 0x00, gfx10: 0x00 }, 'simm16:imm16', nothing),
-  sopp('s_endpgm', { gfx9: 0x01, gfx10: 0x01, gfx11: 0x30 }, 'simm16:imm16', exit('end'), END),
+  sopp('s_endpgm', { gfx9: 0x01, gfx10: 0x01, gfx11: 0x30 }, 'simm16:imm16', exit('end'), { ...END, spelled: { field: 'simm16', as: 'optional' } }),
   sopp('s_branch', { gfx9: 0x02, gfx10: 0x02, gfx11: 0x20 }, 'simm16:label', (b) => b.branch(b.i1(true)), { terminator: 'branch' }),
   sopp('s_wakeup', { gfx9: 0x03, gfx10: 0x03, gfx11: 0x34 }, '', nothing),
   branchIf('s_cbranch_scc0', { gfx9: 0x04, gfx10: 0x04, gfx11: 0x21 }, (b) => b.not(b.scc)),
@@ -81,7 +83,7 @@ export const SOPP_ROWS: readonly Row[] = [
   branchIf('s_cbranch_execnz', { gfx9: 0x09, gfx10: 0x09, gfx11: 0x26 }, (b) => b.not(b.isZero(b.exec))),
   sopp('s_barrier', { gfx9: 0x0a, gfx10: 0x0a, gfx11: 0x3d, gfx12: -1 }, '', exit('barrier')),
   sopp('s_setkill', { gfx9: 0x0b, gfx10: 0x0b, gfx11: 0x01 }, 'simm16:imm16', undefined, { touches: { writesState: ['status'] } }),
-  sopp('s_waitcnt', { gfx9: 0x0c, gfx10: 0x0c, gfx11: 0x09 }, 'simm16:imm16', nothing, { waits: 'packed' }),
+  sopp('s_waitcnt', { gfx9: 0x0c, gfx10: 0x0c, gfx11: 0x09 }, 'simm16:imm16', nothing, { waits: 'packed', spelled: { field: 'simm16', as: 'waitCount' } }),
   sopp('s_sethalt', { gfx9: 0x0d, gfx10: 0x0d, gfx11: 0x02 }, 'simm16:imm16', undefined, { touches: { writesState: ['status'] } }),
   sopp('s_sleep', { gfx9: 0x0e, gfx10: 0x0e, gfx11: 0x03 }, 'simm16:imm16', exit('sleep')),
   sopp('s_setprio', { gfx9: 0x0f, gfx10: 0x0f, gfx11: 0x35 }, 'simm16:imm16', nothing),
@@ -98,31 +100,31 @@ export const SOPP_ROWS: readonly Row[] = [
   branchIf('s_cbranch_cdbgsys_and_user', { gfx9: 0x1a, gfx10: 0x1a, gfx11: 0x2a, gfx12: -1 }, debugBoth),
   sopp('s_endpgm_saved', { gfx9: 0x1b, gfx10: 0x1b, gfx11: 0x31 }, '', undefined, END),
   sopp('s_set_gpr_idx_off', 0x1c, '', indexOff),
-  sopp('s_set_gpr_idx_mode', 0x1d, 'simm16:imm16', selectOperands),
+  sopp('s_set_gpr_idx_mode', 0x1d, 'simm16:imm16', selectOperands, { spelled: { field: 'simm16', as: 'indexMode' } }),
   sopp('s_endpgm_ordered_ps_done', { gfx9: 0x1e, gfx10: 0x1e, gfx11: -1 }, '', undefined, END),
   // Raises an illegal instruction: padding behind programs.
   sopp('s_code_end', { gfx10: 0x1f }, '', undefined, END),
-  sopp('s_inst_prefetch', { gfx10: 0x20, gfx11: ['s_set_inst_prefetch_distance', 0x04], gfx12: -1 }, 'simm16:imm16', nothing),
-  sopp('s_clause', { gfx10: 0x21, gfx11: 0x05 }, 'simm16:imm16', nothing),
+  sopp('s_inst_prefetch', { gfx10: 0x20, gfx11: ['s_set_inst_prefetch_distance', 0x04], gfx12: -1 }, 'simm16:imm16', nothing, HEXADECIMAL),
+  sopp('s_clause', { gfx10: 0x21, gfx11: 0x05 }, 'simm16:imm16', nothing, HEXADECIMAL),
   sopp('s_wait_idle', { gfx10: 0x22, gfx11: 0x0a }, '', nothing, { waits: 'all' }),
-  sopp('s_waitcnt_depctr', { gfx10: 0x23, gfx11: 0x08, gfx12: ['s_wait_alu', 0x08] }, 'simm16:imm16', nothing),
-  sopp('s_round_mode', { gfx10: 0x24, gfx11: 0x11 }, 'simm16:imm16', setMode(ROUND_BIT)),
+  sopp('s_waitcnt_depctr', { gfx10: 0x23, gfx11: 0x08, gfx12: ['s_wait_alu', 0x08] }, 'simm16:imm16', nothing, { spelled: { field: 'simm16', as: 'dependencyCount' } }),
+  sopp('s_round_mode', { gfx10: 0x24, gfx11: 0x11 }, 'simm16:imm16', setMode(ROUND_BIT), HEXADECIMAL),
   sopp('s_denorm_mode', { gfx10: 0x25, gfx11: 0x12 }, 'simm16:imm16', setMode(DENORM_BIT)),
-  sopp('s_ttracedata_imm', { gfx10: 0x28, gfx11: 0x3b }, 'simm16:imm16', nothing),
-  sopp('s_delay_alu', { gfx11: 0x07 }, 'simm16:imm16', nothing),
+  sopp('s_ttracedata_imm', { gfx10: 0x28, gfx11: 0x3b }, 'simm16:imm16', nothing, HEXADECIMAL),
+  sopp('s_delay_alu', { gfx11: 0x07 }, 'simm16:imm16', nothing, { spelled: { field: 'simm16', as: 'delay' } }),
   sopp('s_barrier_wait', { gfx12: 0x14 }, 'simm16:simm16', waitAtBarrier),
   sopp('s_barrier_leave', { gfx12: 0x15 }, '', undefined, { touches: { writesState: ['scc'] } }),
-  sopp('s_wait_loadcnt', { gfx12: 0x40 }, 'simm16:imm16', nothing, { waits: ['loadcnt'] }),
-  sopp('s_wait_storecnt', { gfx12: 0x41 }, 'simm16:imm16', nothing, { waits: ['storecnt'] }),
-  sopp('s_wait_samplecnt', { gfx12: 0x42 }, 'simm16:imm16', nothing, { waits: ['samplecnt'] }),
-  sopp('s_wait_bvhcnt', { gfx12: 0x43 }, 'simm16:imm16', nothing, { waits: ['bvhcnt'] }),
-  sopp('s_wait_expcnt', { gfx12: 0x44 }, 'simm16:imm16', nothing, { waits: ['expcnt'] }),
-  sopp('s_wait_dscnt', { gfx12: 0x46 }, 'simm16:imm16', nothing, { waits: ['dscnt'] }),
-  sopp('s_wait_kmcnt', { gfx12: 0x47 }, 'simm16:imm16', nothing, { waits: ['kmcnt'] }),
-  sopp('s_wait_loadcnt_dscnt', { gfx12: 0x48 }, 'simm16:imm16', nothing, { waits: ['loadcnt', 'dscnt'] }),
-  sopp('s_wait_storecnt_dscnt', { gfx12: 0x49 }, 'simm16:imm16', nothing, { waits: ['storecnt', 'dscnt'] }),
+  sopp('s_wait_loadcnt', { gfx12: 0x40 }, 'simm16:imm16', nothing, { waits: ['loadcnt'], ...HEXADECIMAL }),
+  sopp('s_wait_storecnt', { gfx12: 0x41 }, 'simm16:imm16', nothing, { waits: ['storecnt'], ...HEXADECIMAL }),
+  sopp('s_wait_samplecnt', { gfx12: 0x42 }, 'simm16:imm16', nothing, { waits: ['samplecnt'], ...HEXADECIMAL }),
+  sopp('s_wait_bvhcnt', { gfx12: 0x43 }, 'simm16:imm16', nothing, { waits: ['bvhcnt'], ...HEXADECIMAL }),
+  sopp('s_wait_expcnt', { gfx12: 0x44 }, 'simm16:imm16', nothing, { waits: ['expcnt'], ...HEXADECIMAL }),
+  sopp('s_wait_dscnt', { gfx12: 0x46 }, 'simm16:imm16', nothing, { waits: ['dscnt'], ...HEXADECIMAL }),
+  sopp('s_wait_kmcnt', { gfx12: 0x47 }, 'simm16:imm16', nothing, { waits: ['kmcnt'], ...HEXADECIMAL }),
+  sopp('s_wait_loadcnt_dscnt', { gfx12: 0x48 }, 'simm16:imm16', nothing, { waits: ['loadcnt', 'dscnt'], ...HEXADECIMAL }),
+  sopp('s_wait_storecnt_dscnt', { gfx12: 0x49 }, 'simm16:imm16', nothing, { waits: ['storecnt', 'dscnt'], ...HEXADECIMAL }),
   // Says that values are used once.
-  sopp('s_singleuse_vdst', { gfx115: 0x13 }, 'simm16:imm16', nothing),
+  sopp('s_singleuse_vdst', { gfx115: 0x13 }, 'simm16:imm16', nothing, HEXADECIMAL),
   // Waits for what only shaders with exports wait for.
-  sopp('s_wait_event', { gfx11: 0x0b }, 'simm16:imm16', nothing),
+  sopp('s_wait_event', { gfx11: 0x0b }, 'simm16:imm16', nothing, HEXADECIMAL),
 ];

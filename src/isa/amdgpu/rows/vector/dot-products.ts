@@ -3,11 +3,10 @@ import type { Builder } from '../../../../ir/builder.ts';
 import { NEAREST_EVEN } from '../../../../ir/float-bits.ts';
 import type { Value } from '../../../../ir/types.ts';
 import { flushed } from '../../semantics/float-rules.ts';
-import type { InstructionBuilder } from '../../semantics/instruction-builder.ts';
+import type { InstructionBuilder, Semantics } from '../../semantics/instruction-builder.ts';
 import type { Pair } from '../../semantics/packed-operands.ts';
 import { packedBits } from '../../semantics/packed-operands.ts';
 import { add, type Narrow, saturating } from '../../semantics/saturation.ts';
-import type { Semantics } from '../row.ts';
 
 /**
  * addend + x0 * y0 + x1 * y1 in this order in f32, each sum rounded (CDNA3 pseudocode); the products are exact. Denormals of

@@ -4,8 +4,9 @@
  */
 import { TOWARD_ZERO } from '../../../../ir/float-bits.ts';
 import type { Value } from '../../../../ir/types.ts';
-import type { InstructionBuilder } from '../../semantics/instruction-builder.ts';
-import { type OperandType, type Row, row, type Semantics } from '../row.ts';
+import type { OperandType, Row } from '../../encoding/row.ts';
+import type { InstructionBuilder, Semantics } from '../../semantics/instruction-builder.ts';
+import { row } from '../table/row.ts';
 
 /** Source `field` of lane `position` of the own quad, as f32. */
 function ofQuad(b: InstructionBuilder, field: string, type: OperandType, position: number): Value {

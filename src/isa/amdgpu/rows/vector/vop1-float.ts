@@ -9,6 +9,7 @@
  */
 import { NEAREST_EVEN } from '../../../../ir/float-bits.ts';
 import type { Value } from '../../../../ir/types.ts';
+import type { Row, RowFlags } from '../../encoding/row.ts';
 import {
   type FloatType,
   floatOf,
@@ -19,10 +20,10 @@ import {
   patternOf,
   toF64,
 } from '../../semantics/float-rules.ts';
-import type { InstructionBuilder } from '../../semantics/instruction-builder.ts';
+import type { InstructionBuilder, Semantics } from '../../semantics/instruction-builder.ts';
 import { frexp } from '../../semantics/scaling.ts';
 import { cosineOfTurns, exp2, log2, sineOfTurns } from '../../semantics/transcendental.ts';
-import { type Opcodes, type Row, type RowFlags, row, type Semantics } from '../row.ts';
+import { type Opcodes, row } from '../table/row.ts';
 
 const WITHIN_ACCURACY: RowFlags = { approximate: "within AMD's documented accuracy, the same bits on every host" };
 
@@ -154,9 +155,9 @@ export const VOP1_FLOAT_ROWS: readonly Row[] = [
   unary('v_sin_f16', 'f16', { gfx9: 0x49, gfx10: 0x60 }, sine, WITHIN_ACCURACY),
   unary('v_cos_f32', 'f32', { gfx9: 0x2a, gfx10: 0x36 }, periodic(cosineOfTurns), WITHIN_ACCURACY),
   unary('v_cos_f16', 'f16', { gfx9: 0x4a, gfx10: 0x61 }, periodic(cosineOfTurns), WITHIN_ACCURACY),
-  row('VOP1', 'v_frexp_exp_i32_f64', { gfx9: 0x30, gfx10: 0x3c }, '=vdst:i32 src0:f64', exponent('f64'), { ...EXPONENT, noSdwa: true }),
+  row('VOP1', 'v_frexp_exp_i32_f64', { gfx9: 0x30, gfx10: 0x3c }, '=vdst:i32 src0:f64', exponent('f64'), { ...EXPONENT, noSdwa: true, scaled: 'wide' }),
   row('VOP1', 'v_frexp_exp_i32_f32', { gfx9: 0x33, gfx10: 0x3f }, '=vdst:i32 src0:f32', exponent('f32'), EXPONENT),
-  row('VOP1', 'v_frexp_exp_i16_f16', { gfx9: 0x43, gfx10: 0x5a }, '=vdst:i16 src0:f16', exponent('f16'), EXPONENT),
+  row('VOP1', 'v_frexp_exp_i16_f16', { gfx9: 0x43, gfx10: 0x5a }, '=vdst:i16 src0:f16', exponent('f16'), { ...EXPONENT, scaled: 'wide' }),
   unary('v_frexp_mant_f64', 'f64', { gfx9: 0x31, gfx10: 0x3d }, mantissa),
   unary('v_frexp_mant_f32', 'f32', { gfx9: 0x34, gfx10: 0x40 }, mantissa),
   unary('v_frexp_mant_f16', 'f16', { gfx9: 0x42, gfx10: 0x59 }, mantissa),

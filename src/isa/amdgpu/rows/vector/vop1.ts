@@ -1,9 +1,11 @@
 /** VOP1: one source; moves and bit operations. CDNA2 ISA 12.8, "VOP1 Instructions". */
 
+import type { OperandType, Row, RowFlags } from '../../encoding/row.ts';
 import { lowestOne, reverseBits, signBits, zerosAboveHighestOne } from '../../semantics/bit-operations.ts';
+import type { Semantics } from '../../semantics/instruction-builder.ts';
 import { firstLane, readLane, swapWaveHalves } from '../../semantics/lanes.ts';
-import { VOP1_SMALL_FLOAT_ROWS } from '../../semantics/small-floats.ts';
-import { type Opcodes, type OperandType, type Row, type RowFlags, row, type Semantics } from '../row.ts';
+import { type Opcodes, row } from '../table/row.ts';
+import { VOP1_SMALL_FLOAT_ROWS } from './small-floats.ts';
 import { VOP1_CONVERSION_ROWS } from './vop1-conversion.ts';
 import { VOP1_FLOAT_ROWS } from './vop1-float.ts';
 
@@ -32,7 +34,7 @@ export const VOP1_ROWS: readonly Row[] = [
   row('VOP1', 'v_nop', { gfx9: 0x00, gfx10: 0x00 }, '', () => undefined, NEVER_EXTENDED),
   vop1('v_mov_b32', { gfx9: 0x01, gfx10: 0x01 }, 'b32', 'b32', (_, x) => x, { vopd: 0x08 }),
   row('VOP1', 'v_mov_b64', { gfx940: 0x38 }, '=vdst:b64 src0:b64', (_, x) => x, { noSdwa: true }),
-  row('VOP1', 'v_readfirstlane_b32', { gfx9: 0x02, gfx10: 0x02 }, '=vdst:b32/s src0:b32', (b, x) => readLane(b, x, firstLane(b)), ONLY_VOP1),
+  row('VOP1', 'v_readfirstlane_b32', { gfx9: 0x02, gfx10: 0x02 }, '=vdst:b32/s src0:b32', (b, x) => readLane(b, x, firstLane(b)), { ...ONLY_VOP1, vectorSource: true }),
   vop1('v_not_b32', { gfx9: 0x2b, gfx10: 0x37 }, 'b32', 'b32', (b, x) => b.not(x)),
   vop1('v_bfrev_b32', { gfx9: 0x2c, gfx10: 0x38 }, 'b32', 'b32', reverseBits),
   vop1('v_ffbh_u32', { gfx9: 0x2d, gfx10: 0x39, gfx11: ['v_clz_i32_u32', 0x39] }, 'u32', 'u32', zerosAboveHighestOne),
@@ -47,7 +49,7 @@ export const VOP1_ROWS: readonly Row[] = [
   // Forgets what is cached of VGPRs: nothing to see.
   row('VOP1', 'v_pipeflush', { gfx10: 0x1b }, '', () => undefined, NEVER_EXTENDED),
   // The only instruction whose halves LLVM 19 names in the 32-bit encoding.
-  vop1('v_mov_b16', { gfx11: 0x1c }, 'b16', 'b16', (_, x) => x, { noVop3: true, alwaysSuffixed: true, spellsHalves: true }),
+  vop1('v_mov_b16', { gfx11: 0x1c }, 'b16', 'b16', (_, x) => x, { noVop3: true, alwaysSuffixed: true, spellsHalves: true, signs: 'floats' }),
   // M0 changes the numbers of the registers.
   row('VOP1', 'v_movreld_b32', { gfx10: 0x42 }, '=vdst:b32/whole src0:b32', (_, x) => x),
   row('VOP1', 'v_movrels_b32', { gfx10: 0x43 }, '=vdst:b32 src0:b32/whole', (_, x) => x),

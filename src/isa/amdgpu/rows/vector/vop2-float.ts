@@ -1,5 +1,6 @@
 /** VOP2: floating point and dot products. CDNA2 ISA 12.7. */
 import type { Value } from '../../../../ir/types.ts';
+import type { Row, RowFlags } from '../../encoding/row.ts';
 import {
   type FloatType,
   floatOf,
@@ -8,11 +9,11 @@ import {
   legacyProduct,
   unfusedMultiplyAdd,
 } from '../../semantics/float-rules.ts';
-import type { InstructionBuilder } from '../../semantics/instruction-builder.ts';
+import type { InstructionBuilder, Semantics } from '../../semantics/instruction-builder.ts';
 import { packedF16 } from '../../semantics/packed-operands.ts';
 import { packHalves } from '../../semantics/packing.ts';
 import { ldexp } from '../../semantics/scaling.ts';
-import { type Opcodes, type Row, type RowFlags, row, type Semantics } from '../row.ts';
+import { type Opcodes, row } from '../table/row.ts';
 import { dotF16, dotIntegers } from './dot-products.ts';
 
 type Binary = (b: InstructionBuilder, type: FloatType, x: Value, y: Value) => Value;
@@ -82,7 +83,8 @@ const packedAccumulate: Semantics = (b, d, x, y) => {
 
 const dot4 = dotIntegers(8, 'accumulator');
 
-const CLAMPS: RowFlags = { integerClamp: true };
+/** LLVM 19 takes signs of the integers for those of floats. */
+const DOT_INTEGERS: RowFlags = { integerClamp: true, signs: 'floats' };
 
 // biome-ignore format: one row per line, as the tables of the manual
 export const VOP2_FLOAT_ROWS: readonly Row[] = [
@@ -117,10 +119,10 @@ export const VOP2_FLOAT_ROWS: readonly Row[] = [
   accumulate('v_mac_legacy_f32', { gfx101: 0x06 }, F32_SUM, (b, d, x, y) => legacyMad(b, x, y, d), { noDpp: true }),
   accumulate('v_dot2c_f32_f16', { gfx908: 0x37 }, DOT2, dot2Accumulate),
   accumulate('v_dot2c_f32_f16', { gfx10: 0x02, gfx101: -1, gfx1011: 0x02, gfx11: ['v_dot2acc_f32_f16', 0x02], gfx12: -1 }, DOT2, dot2Accumulate, { noVop3: true, vopd: 0x0c }),
-  accumulate('v_dot2c_i32_i16', { gfx908: 0x38 }, '+vdst:i32 src0:v2b16 src1:v2b16', dotIntegers(16, 'accumulator'), CLAMPS),
-  accumulate('v_dot4c_i32_i8', { gfx908: 0x39 }, '+vdst:i32 src0:b32 src1:b32', dot4, CLAMPS),
-  accumulate('v_dot4c_i32_i8', { gfx10: 0x0d, gfx101: -1, gfx1011: 0x0d, gfx11: -1 }, '+vdst:i32 src0:b32 src1:b32', dot4, { ...CLAMPS, noVop3: true }),
-  accumulate('v_dot8c_i32_i4', { gfx908: 0x3a }, '+vdst:i32 src0:b32 src1:b32', dotIntegers(4, 'accumulator'), CLAMPS),
+  accumulate('v_dot2c_i32_i16', { gfx908: 0x38 }, '+vdst:i32 src0:v2b16 src1:v2b16', dotIntegers(16, 'accumulator'), DOT_INTEGERS),
+  accumulate('v_dot4c_i32_i8', { gfx908: 0x39 }, '+vdst:i32 src0:b32 src1:b32', dot4, DOT_INTEGERS),
+  accumulate('v_dot4c_i32_i8', { gfx10: 0x0d, gfx101: -1, gfx1011: 0x0d, gfx11: -1 }, '+vdst:i32 src0:b32 src1:b32', dot4, { ...DOT_INTEGERS, noVop3: true }),
+  accumulate('v_dot8c_i32_i4', { gfx908: 0x3a }, '+vdst:i32 src0:b32 src1:b32', dotIntegers(4, 'accumulator'), DOT_INTEGERS),
   accumulate('v_pk_fmac_f16', { gfx908: 0x3c }, PACKED, packedAccumulate, { ...ONLY_VOP2, alwaysSuffixed: true }),
   accumulate('v_pk_fmac_f16', { gfx10: 0x3c, gfx11: -1 }, PACKED, packedAccumulate, ONLY_VOP2),
   accumulate('v_pk_fmac_f16', { gfx11: 0x3c }, PACKED, packedAccumulate, { noVop3: true }),

@@ -1,9 +1,10 @@
 /** VOP2: two sources; integers and bits. CDNA2 ISA 12.7, "VOP2 Instructions". */
 import type { Builder } from '../../../../ir/builder.ts';
 import type { Value } from '../../../../ir/types.ts';
-import type { InstructionBuilder } from '../../semantics/instruction-builder.ts';
+import type { OperandType, Row, RowFlags } from '../../encoding/row.ts';
+import type { InstructionBuilder, Semantics } from '../../semantics/instruction-builder.ts';
 import { add, asNarrow, multiply, saturating, subtract, subtractReversed } from '../../semantics/saturation.ts';
-import { alsoIn, type Opcodes, type OperandType, type Row, type RowFlags, row, type Semantics } from '../row.ts';
+import { alsoIn, type Opcodes, row } from '../table/row.ts';
 import { VOP2_FLOAT_ROWS } from './vop2-float.ts';
 
 const CLAMPS: RowFlags = { integerClamp: true };
@@ -77,7 +78,7 @@ const CARRY_IN_OUT = `${CARRY_OUT} src2:mask`;
 
 // biome-ignore format: one row per line, as the tables of the manual
 export const VOP2_ROWS: readonly Row[] = [
-  row('VOP2', 'v_cndmask_b32', { gfx9: 0x00, gfx10: 0x01 }, '=vdst:b32 src0:f32 src1:f32 src2:mask', selectByMask, { vopd: 0x09 }),
+  row('VOP2', 'v_cndmask_b32', { gfx9: 0x00, gfx10: 0x01 }, '=vdst:b32 src0:f32 src1:f32 src2:mask', selectByMask, { vopd: 0x09, clampBit: 'never', signs: 'floats' }),
   vop2('v_mul_i32_i24', { gfx9: 0x06, gfx10: 0x09 }, 'i32', (b, x, y) => saturating('i32', multiply)(b, signed24(b, x), signed24(b, y)), CLAMPS),
   vop2('v_mul_hi_i32_i24', { gfx9: 0x07, gfx10: 0x0a }, 'i32', (b, x, y) => b.op('i32.mulHiS', signed24(b, x), signed24(b, y))),
   vop2('v_mul_u32_u24', { gfx9: 0x08, gfx10: 0x0b }, 'u32', (b, x, y) => saturating('u32', multiply)(b, unsigned24(b, x), unsigned24(b, y)), CLAMPS),
@@ -101,7 +102,7 @@ export const VOP2_ROWS: readonly Row[] = [
   ...alsoIn('VOP3', vop2('v_add_u16', 0x26, 'u16', saturating('u16', add), CLAMPS), { gfx10: ['v_add_nc_u16', 0x303] }),
   ...alsoIn('VOP3', vop2('v_sub_u16', 0x27, 'u16', saturating('u16', subtract), CLAMPS), { gfx10: ['v_sub_nc_u16', 0x304] }),
   vop2('v_subrev_u16', 0x28, 'u16', saturating('u16', subtractReversed), CLAMPS),
-  ...alsoIn('VOP3', vop2('v_mul_lo_u16', 0x29, 'u16', saturating('u16', multiply), { ...CLAMPS, ...HALVES_UNSAID }), { gfx10: 0x305 }),
+  ...alsoIn('VOP3', vop2('v_mul_lo_u16', 0x29, 'u16', saturating('u16', multiply), { ...CLAMPS, ...HALVES_UNSAID, clampBit: 'never' }), { gfx10: 0x305 }),
   ...alsoIn('VOP3', reversedShift('v_lshlrev_b16', 0x2a, 'u16', 'shl', HALVES_UNSAID), { gfx10: 0x314, gfx11: 0x338 }),
   ...alsoIn('VOP3', reversedShift('v_lshrrev_b16', 0x2b, 'u16', 'shrU', HALVES_UNSAID), { gfx10: 0x307, gfx11: 0x339 }),
   ...alsoIn('VOP3', reversedShift('v_ashrrev_i16', 0x2c, 'i16', 'shrS', HALVES_UNSAID), { gfx10: 0x308, gfx11: 0x33a }),

@@ -1,5 +1,6 @@
 /** VOP3: floating point. CDNA2 ISA 12.11, "VOP3A & VOP3B Instructions". */
 import type { Value } from '../../../../ir/types.ts';
+import type { OperandType, Row, RowFlags } from '../../encoding/row.ts';
 import { divFixup, divFmas, divScale } from '../../semantics/division.ts';
 import {
   type FloatType,
@@ -11,20 +12,21 @@ import {
   minimum,
   unfusedMultiplyAdd,
 } from '../../semantics/float-rules.ts';
-import type { InstructionBuilder } from '../../semantics/instruction-builder.ts';
+import { type InstructionBuilder, type Semantics, semanticsOf } from '../../semantics/instruction-builder.ts';
 import { packedBf16, packedF16 } from '../../semantics/packed-operands.ts';
 import { f16TowardZero, insertByte, normalizedI16, normalizedU16, packHalves } from '../../semantics/packing.ts';
 import { ldexp } from '../../semantics/scaling.ts';
-import { VOP3_SMALL_FLOAT_ROWS } from '../../semantics/small-floats.ts';
 import { twoOverPiSegment } from '../../semantics/two-over-pi.ts';
-import { alsoIn, type Opcodes, type OperandType, type Row, type RowFlags, row, type Semantics } from '../row.ts';
+import { alsoIn, type Opcodes, row } from '../table/row.ts';
 import { dotInBf16, dotInF16 } from './dot-products.ts';
+import { VOP3_SMALL_FLOAT_ROWS } from './small-floats.ts';
 import { VOP1_FLOAT_ROWS } from './vop1-float.ts';
 
 type Ternary = (b: InstructionBuilder, type: FloatType, x: Value, y: Value, z: Value) => Value;
 
 const KEEPS_HIGH_HALF: RowFlags = { keepsHighHalf: true };
 const NO_VOP3_DPP: RowFlags = { noVop3Dpp: true };
+const BY_VCC: RowFlags = { noVop3Dpp: true, readsVcc: true };
 const HALVES_UNSAID: RowFlags = { opSelText: 'none' };
 
 function ternary(name: string, type: FloatType, opcodes: Opcodes, compute: Ternary, flags: RowFlags = {}): Row {
@@ -147,6 +149,7 @@ const packIntegers = (type: 'i16' | 'u16'): Semantics =>
 /** The clamp bit and OMOD are ignored (RDNA3 ISA 7.2.3.1). */
 const HALF_DOT: RowFlags = {
   integerClamp: true,
+  clampBit: 'never',
   approximate: 'each product is added with one rounding; AMD does not publish where the hardware rounds',
 };
 
@@ -203,9 +206,9 @@ const NAN_ROWS: readonly Row[] = [
 
 /** gfx12: `original` of VOP1 with scalar operands. */
 function inScalars(name: string, type: 'f32' | 'f16', opcodes: Opcodes, original: string): Row {
-  const { semantics, flags } = VOP1_FLOAT_ROWS.find((each) => each.name === original)!;
-  const ownFlags: RowFlags = { ...flags, ...NO_VOP3_DPP, ...HALVES_UNSAID };
-  return row('VOP3', name, opcodes, `=vdst:${type}/s src0:${type}/s`, semantics, ownFlags);
+  const vop1 = VOP1_FLOAT_ROWS.find((each) => each.name === original)!;
+  const flags: RowFlags = { ...vop1.flags, ...NO_VOP3_DPP, ...HALVES_UNSAID };
+  return row('VOP3', name, opcodes, `=vdst:${type}/s src0:${type}/s`, semanticsOf(vop1), flags);
 }
 
 const SCALAR_TRANSCENDENTALS: readonly Row[] = [
@@ -237,13 +240,13 @@ export const VOP3_FLOAT_ROWS: readonly Row[] = [
   row('VOP3', 'v_cvt_pk_u8_f32', { gfx9: 0x1dd, gfx10: 0x15e, gfx11: 0x226 }, '=vdst:b32 src0:f32 src1:u32 src2:u32', insertByte),
   ternary('v_div_fixup_f32', 'f32', { gfx9: 0x1de, gfx10: 0x15f, gfx11: 0x227 }, divFixup, NO_VOP3_DPP),
   scaleOfDivision('v_div_scale_f32', 'f32', { gfx9: 0x1e0, gfx10: 0x16d, gfx11: 0x2fc }),
-  ternary('v_div_fmas_f32', 'f32', { gfx9: 0x1e2, gfx10: 0x16f, gfx11: 0x237 }, fmasByVcc('f32'), NO_VOP3_DPP),
+  ternary('v_div_fmas_f32', 'f32', { gfx9: 0x1e2, gfx10: 0x16f, gfx11: 0x237 }, fmasByVcc('f32'), BY_VCC),
   ternary('v_div_fixup_f64', 'f64', { gfx9: 0x1df, gfx10: 0x160, gfx11: 0x228 }, divFixup, NO_VOP3_DPP),
   scaleOfDivision('v_div_scale_f64', 'f64', { gfx9: 0x1e1, gfx10: 0x16e, gfx11: 0x2fd }),
-  ternary('v_div_fmas_f64', 'f64', { gfx9: 0x1e3, gfx10: 0x170, gfx11: 0x238 }, fmasByVcc('f64'), NO_VOP3_DPP),
-  ternary('v_mad_legacy_f16', 'f16', 0x1ea, mad('f16')),
-  ternary('v_fma_legacy_f16', 'f16', 0x1ee, fma),
-  ternary('v_div_fixup_legacy_f16', 'f16', 0x1ef, divFixup),
+  ternary('v_div_fmas_f64', 'f64', { gfx9: 0x1e3, gfx10: 0x170, gfx11: 0x238 }, fmasByVcc('f64'), BY_VCC),
+  ternary('v_mad_legacy_f16', 'f16', 0x1ea, mad('f16'), { opSelText: 'none' }),
+  ternary('v_fma_legacy_f16', 'f16', 0x1ee, fma, { opSelText: 'none' }),
+  ternary('v_div_fixup_legacy_f16', 'f16', 0x1ef, divFixup, { opSelText: 'none' }),
   row('VOP3', 'v_cvt_pkaccum_u8_f32', 0x1f0, '+vdst:b32 src0:f32 src1:u32', (b, d, x, position) => insertByte(b, x, position, d)),
   ternary('v_min3_f16', 'f16', { gfx9: 0x1f4, gfx10: 0x351, gfx11: 0x249, gfx12: ['v_min3_num_f16', 0x22b] }, min3),
   ternary('v_max3_f16', 'f16', { gfx9: 0x1f7, gfx10: 0x354, gfx11: 0x24c, gfx12: ['v_max3_num_f16', 0x22c] }, max3),
@@ -260,7 +263,7 @@ export const VOP3_FLOAT_ROWS: readonly Row[] = [
   row('VOP3', 'v_trig_preop_f64', { gfx9: 0x292, gfx10: 0x174, gfx11: 0x32f }, '=vdst:f64 src0:f64 src1:u32', twoOverPiSegment),
   binary('v_cvt_pknorm_i16_f32', { gfx9: 0x294, gfx10: 0x368, gfx11: ['v_cvt_pk_norm_i16_f32', 0x321] }, 'b32', 'f32', packI16('f32')),
   binary('v_cvt_pknorm_u16_f32', { gfx9: 0x295, gfx10: 0x369, gfx11: ['v_cvt_pk_norm_u16_f32', 0x322] }, 'b32', 'f32', packU16('f32')),
-  ...alsoIn('VOP2', binary('v_cvt_pkrtz_f16_f32', 0x296, 'b32', 'f32', packBoth(f16TowardZero)), { gfx10: 0x2f, gfx11: ['v_cvt_pk_rtz_f16_f32', 0x2f] }),
+  ...alsoIn('VOP2', binary('v_cvt_pkrtz_f16_f32', 0x296, 'b32', 'f32', packBoth(f16TowardZero), { scaled: 'always' }), { gfx10: 0x2f, gfx11: ['v_cvt_pk_rtz_f16_f32', 0x2f] }),
   binary('v_cvt_pknorm_i16_f16', { gfx9: 0x299, gfx10: 0x312, gfx11: ['v_cvt_pk_norm_i16_f16', 0x312] }, 'b32', 'f16', packI16('f16')),
   binary('v_cvt_pknorm_u16_f16', { gfx9: 0x29a, gfx10: 0x313, gfx11: ['v_cvt_pk_norm_u16_f16', 0x313] }, 'b32', 'f16', packU16('f16')),
   binary('v_pack_b32_f16', { gfx9: 0x2a0, gfx10: 0x311 }, 'b32', 'f16', packBoth((b, x) => b.f16.input(x))),

@@ -1,18 +1,29 @@
 /** VOP3: integers, bits and lanes. CDNA2 ISA 12.11, "VOP3A & VOP3B Instructions". */
 import type { Builder } from '../../../../ir/builder.ts';
 import type { Value } from '../../../../ir/types.ts';
+import type { OperandType, Row, RowFlags } from '../../encoding/row.ts';
 import { bitField } from '../../semantics/bit-operations.ts';
-import { absoluteDifference, lerpBytes, permuteBytes, quadSadRows, sumBytes } from '../../semantics/byte-operations.ts';
-import type { InstructionBuilder } from '../../semantics/instruction-builder.ts';
+import {
+  absoluteDifference,
+  lerpBytes,
+  permuteBytes,
+  quadDwords,
+  quadPacked,
+  sumBytes,
+} from '../../semantics/byte-operations.ts';
+import type { InstructionBuilder, Semantics } from '../../semantics/instruction-builder.ts';
 import { countBelow, permuteRow, readLane } from '../../semantics/lanes.ts';
 import { add, asNarrow, multiplyAdd, type Narrow, saturate, saturating, subtract } from '../../semantics/saturation.ts';
-import { type Opcodes, type OperandType, type Row, type RowFlags, row, type Semantics } from '../row.ts';
+import { type Opcodes, row } from '../table/row.ts';
 import { signed24, unsigned24 } from './vop2.ts';
 
 const CLAMPS: RowFlags = { integerClamp: true };
 const HALVES_UNSAID: RowFlags = { opSelText: 'none' };
 const NO_VOP3_DPP: RowFlags = { noVop3Dpp: true };
-const PERMLANE_VAR: RowFlags = { noVop3Dpp: true, touches: { isCrossLane: true } };
+const PERMUTES: RowFlags = { noVop3Dpp: true, opSelText: 'permutation', signs: 'any' };
+const PERMLANE_VAR: RowFlags = { ...PERMUTES, touches: { isCrossLane: true } };
+/** The order of 32-bit integers: LLVM 19 has no clamp bit there, unlike with 16 bits. */
+const UNCLAMPED: RowFlags = { integerClamp: true, clampBit: 'never' };
 const CARRIES: RowFlags = { integerClamp: true, vop3b: true };
 const KEEPS_HIGH_HALF: RowFlags = { integerClamp: true, keepsHighHalf: true };
 
@@ -108,6 +119,7 @@ const maxS: Binary = (b, x, y) => b.maxS(x, y);
 const minU: Binary = (b, x, y) => b.minU(x, y);
 const maxU: Binary = (b, x, y) => b.maxU(x, y);
 
+const QUAD_PACKED = '=vdst:b64 src0:b64 src1:b32 src2:b64';
 const MAD_U64 = '=vdst:u64 =sdst:mask src0:u32 src1:u32 src2:u64';
 const MAD_I64 = '=vdst:i64 =sdst:mask src0:i32 src1:i32 src2:i64';
 const SHIFT_B64 = '=vdst:b64 src0:b32 src1:b64';
@@ -134,12 +146,12 @@ const shiftAddU64: Semantics = (b, x, amount, y) => {
 // biome-ignore format: one row per line, as the tables of the manual
 const LATER_ROWS: readonly Row[] = [
   ternary('v_xor3_b32', { gfx10: 0x178, gfx11: 0x240 }, 'b32', (b, x, y, z) => b.xor(b.xor(x, y), z)),
-  row('VOP3', 'v_permlane16_b32', { gfx10: 0x377, gfx11: 0x25b }, PERMLANE, permuteRow(false), NO_VOP3_DPP),
-  row('VOP3', 'v_permlanex16_b32', { gfx10: 0x378, gfx11: 0x25c }, PERMLANE, permuteRow(true), NO_VOP3_DPP),
+  row('VOP3', 'v_permlane16_b32', { gfx10: 0x377, gfx11: 0x25b }, PERMLANE, permuteRow(false), PERMUTES),
+  row('VOP3', 'v_permlanex16_b32', { gfx10: 0x378, gfx11: 0x25c }, PERMLANE, permuteRow(true), PERMUTES),
   // The lanes come from src1: known by name.
   row('VOP3', 'v_permlane16_var_b32', { gfx12: 0x30f }, '+vdst:b32 src0:b32 src1:b32', undefined, PERMLANE_VAR),
   row('VOP3', 'v_permlanex16_var_b32', { gfx12: 0x310 }, '+vdst:b32 src0:b32 src1:b32', undefined, PERMLANE_VAR),
-  row('VOP3', 'v_cndmask_b16', { gfx11: 0x25d }, '=vdst:b16 src0:f16 src1:f16 src2:mask', (b, x, y, mask) => b.select(mask, y, x), HALVES_UNSAID),
+  row('VOP3', 'v_cndmask_b16', { gfx11: 0x25d }, '=vdst:b16 src0:f16 src1:f16 src2:mask', (b, x, y, mask) => b.select(mask, y, x), { ...HALVES_UNSAID, clampBit: 'never', signs: 'floats', constantTypes: { inline: 'b16', literal: 'f32' } }),
   ternary('v_maxmin_u32', { gfx11: 0x262 }, 'u32', inTurn(maxU, minU)),
   ternary('v_minmax_u32', { gfx11: 0x263 }, 'u32', inTurn(minU, maxU)),
   ternary('v_maxmin_i32', { gfx11: 0x264 }, 'i32', inTurn(maxS, minS)),
@@ -159,22 +171,24 @@ export const VOP3_INTEGER_ROWS: readonly Row[] = [
   ternary('v_lerp_u8', { gfx9: 0x1cd, gfx10: 0x14d, gfx11: 0x215 }, 'b32', lerpBytes),
   ternary('v_alignbit_b32', { gfx9: 0x1ce, gfx10: 0x14e, gfx11: 0x216 }, 'b32', (b, x, y, z) => align(b, x, y, b.and(z, b.i32(31)))),
   ternary('v_alignbyte_b32', { gfx9: 0x1cf, gfx10: 0x14f, gfx11: 0x217 }, 'b32', (b, x, y, z) => align(b, x, y, b.shl(b.and(z, b.i32(3)), 3))),
-  ternary('v_min3_i32', { gfx9: 0x1d1, gfx10: 0x152, gfx11: 0x21a }, 'i32', inOrder('i32', min3), CLAMPS),
-  ternary('v_max3_i32', { gfx9: 0x1d4, gfx10: 0x155, gfx11: 0x21d }, 'i32', inOrder('i32', max3), CLAMPS),
-  ternary('v_med3_i32', { gfx9: 0x1d7, gfx10: 0x158, gfx11: 0x220 }, 'i32', inOrder('i32', med3), CLAMPS),
-  ternary('v_min3_u32', { gfx9: 0x1d2, gfx10: 0x153, gfx11: 0x21b }, 'u32', inOrder('u32', min3), CLAMPS),
-  ternary('v_max3_u32', { gfx9: 0x1d5, gfx10: 0x156, gfx11: 0x21e }, 'u32', inOrder('u32', max3), CLAMPS),
-  ternary('v_med3_u32', { gfx9: 0x1d8, gfx10: 0x159, gfx11: 0x221 }, 'u32', inOrder('u32', med3), CLAMPS),
+  ternary('v_min3_i32', { gfx9: 0x1d1, gfx10: 0x152, gfx11: 0x21a }, 'i32', inOrder('i32', min3), UNCLAMPED),
+  ternary('v_max3_i32', { gfx9: 0x1d4, gfx10: 0x155, gfx11: 0x21d }, 'i32', inOrder('i32', max3), UNCLAMPED),
+  ternary('v_med3_i32', { gfx9: 0x1d7, gfx10: 0x158, gfx11: 0x220 }, 'i32', inOrder('i32', med3), UNCLAMPED),
+  ternary('v_min3_u32', { gfx9: 0x1d2, gfx10: 0x153, gfx11: 0x21b }, 'u32', inOrder('u32', min3), UNCLAMPED),
+  ternary('v_max3_u32', { gfx9: 0x1d5, gfx10: 0x156, gfx11: 0x21e }, 'u32', inOrder('u32', max3), UNCLAMPED),
+  ternary('v_med3_u32', { gfx9: 0x1d8, gfx10: 0x159, gfx11: 0x221 }, 'u32', inOrder('u32', med3), UNCLAMPED),
   ternary('v_sad_u8', { gfx9: 0x1d9, gfx10: 0x15a, gfx11: 0x222 }, 'u32', saturatingSum(sumBytes(false)), CLAMPS),
   ternary('v_sad_hi_u8', { gfx9: 0x1da, gfx10: 0x15b, gfx11: 0x223 }, 'u32', sadHighU8, CLAMPS),
   ternary('v_sad_u16', { gfx9: 0x1db, gfx10: 0x15c, gfx11: 0x224 }, 'u32', sadU16, CLAMPS),
   ternary('v_sad_u32', { gfx9: 0x1dc, gfx10: 0x15d, gfx11: 0x225 }, 'u32', saturatingSum((b, x, y) => [absoluteDifference(b, x, y)]), CLAMPS),
   ternary('v_msad_u8', { gfx9: 0x1e4, gfx10: 0x171, gfx11: 0x239 }, 'u32', saturatingSum(sumBytes(true)), CLAMPS),
-  ...quadSadRows,
+  row('VOP3', 'v_qsad_pk_u16_u8', { gfx9: 0x1e5, gfx10: 0x172, gfx11: 0x23a }, QUAD_PACKED, quadPacked(false), { clampBit: 'always' }),
+  row('VOP3', 'v_mqsad_pk_u16_u8', { gfx9: 0x1e6, gfx10: 0x173, gfx11: 0x23b }, QUAD_PACKED, quadPacked(true), { clampBit: 'always' }),
+  row('VOP3', 'v_mqsad_u32_u8', { gfx9: 0x1e7, gfx10: 0x175, gfx11: 0x23d }, '=vdst:b128 src0:b64 src1:b32 src2:b128', quadDwords, { clampBit: 'always' }),
   row('VOP3', 'v_mad_u64_u32', { gfx9: 0x1e8, gfx10: 0x176, gfx11: 0x2fe, gfx12: ['v_mad_co_u64_u32', 0x2fe] }, MAD_U64, multiplyAddU64, CARRIES),
   row('VOP3', 'v_mad_i64_i32', { gfx9: 0x1e9, gfx10: 0x177, gfx11: 0x2ff, gfx12: ['v_mad_co_i64_i32', 0x2ff] }, MAD_I64, multiplyAddI64, CARRIES),
-  ternary('v_mad_legacy_u16', 0x1eb, 'u16', saturating('u16', multiplyAdd), CLAMPS),
-  ternary('v_mad_legacy_i16', 0x1ec, 'i16', saturating('i16', multiplyAdd), CLAMPS),
+  ternary('v_mad_legacy_u16', 0x1eb, 'u16', saturating('u16', multiplyAdd), { ...CLAMPS, opSelText: 'none' }),
+  ternary('v_mad_legacy_i16', 0x1ec, 'i16', saturating('i16', multiplyAdd), { ...CLAMPS, opSelText: 'none' }),
   ternary('v_perm_b32', { gfx9: 0x1ed, gfx10: 0x344, gfx11: 0x244 }, 'b32', permuteBytes),
   row('VOP3', 'v_mad_u32_u16', { gfx9: 0x1f1, gfx10: 0x373, gfx11: 0x259 }, '=vdst:u32 src0:u16 src1:u16 src2:u32', madU16, CLAMPS),
   row('VOP3', 'v_mad_i32_i16', { gfx9: 0x1f2, gfx10: 0x375, gfx11: 0x25a }, '=vdst:i32 src0:i16 src1:i16 src2:i32', madI16, CLAMPS),
@@ -198,8 +212,8 @@ export const VOP3_INTEGER_ROWS: readonly Row[] = [
   binary('v_mul_lo_u32', { gfx9: 0x285, gfx10: 0x169, gfx11: 0x32c }, 'u32', (b, x, y) => b.mul(x, y), NO_VOP3_DPP),
   binary('v_mul_hi_u32', { gfx9: 0x286, gfx10: 0x16a, gfx11: 0x32d }, 'u32', (b, x, y) => b.op('i32.mulHiU', x, y), NO_VOP3_DPP),
   binary('v_mul_hi_i32', { gfx9: 0x287, gfx10: 0x16c, gfx11: 0x32e }, 'i32', (b, x, y) => b.op('i32.mulHiS', x, y), NO_VOP3_DPP),
-  row('VOP3', 'v_readlane_b32', { gfx9: 0x289, gfx10: 0x360 }, '=vdst:b32/s src0:b32 src1:b32/s', (b, x, lane) => readLane(b, x, lane), NO_VOP3_DPP),
-  row('VOP3', 'v_writelane_b32', { gfx9: 0x28a, gfx10: 0x361 }, '+vdst:b32 src0:b32/s src1:b32/s', writeLane, NO_VOP3_DPP),
+  row('VOP3', 'v_readlane_b32', { gfx9: 0x289, gfx10: 0x360 }, '=vdst:b32/s src0:b32 src1:b32/s', (b, x, lane) => readLane(b, x, lane), { ...NO_VOP3_DPP, vectorSource: true }),
+  row('VOP3', 'v_writelane_b32', { gfx9: 0x28a, gfx10: 0x361 }, '+vdst:b32 src0:b32/s src1:b32/s', writeLane, { ...NO_VOP3_DPP, freeM0: true }),
   binary('v_bcnt_u32_b32', { gfx9: 0x28b, gfx10: 0x364, gfx11: 0x31e }, 'b32', (b, x, y) => b.add(b.op('i32.popcnt', x), y)),
   binary('v_mbcnt_lo_u32_b32', { gfx9: 0x28c, gfx10: 0x365, gfx11: 0x31f }, 'b32', (b, x, y) => countBelow(b, 'low', x, y)),
   binary('v_mbcnt_hi_u32_b32', { gfx9: 0x28d, gfx10: 0x366, gfx11: 0x320 }, 'b32', (b, x, y) => countBelow(b, 'high', x, y)),
@@ -208,8 +222,8 @@ export const VOP3_INTEGER_ROWS: readonly Row[] = [
   row('VOP3', 'v_lshrrev_b64', { gfx9: 0x290, gfx10: 0x300, gfx11: 0x33d }, SHIFT_B64, (b, amount, x) => b.shrU(x, amount)),
   row('VOP3', 'v_ashrrev_i64', { gfx9: 0x291, gfx10: 0x301, gfx11: 0x33e }, '=vdst:i64 src0:b32 src1:i64', (b, amount, x) => b.shrS(x, amount)),
   binary('v_bfm_b32', { gfx9: 0x293, gfx10: 0x363, gfx11: 0x31d }, 'b32', fieldMask),
-  binary('v_cvt_pk_u16_u32', { gfx9: 0x297, gfx10: 0x36a, gfx11: 0x323 }, 'u32', packSaturated('u16', 'zext64')),
-  binary('v_cvt_pk_i16_i32', { gfx9: 0x298, gfx10: 0x36b, gfx11: 0x324 }, 'i32', packSaturated('i16', 'sext64')),
+  binary('v_cvt_pk_u16_u32', { gfx9: 0x297, gfx10: 0x36a, gfx11: 0x323 }, 'u32', packSaturated('u16', 'zext64'), { clampBit: 'never' }),
+  binary('v_cvt_pk_i16_i32', { gfx9: 0x298, gfx10: 0x36b, gfx11: 0x324 }, 'i32', packSaturated('i16', 'sext64'), { clampBit: 'never' }),
   binary('v_add_i32', { gfx9: 0x29c, gfx10: ['v_add_nc_i32', 0x37f], gfx11: ['v_add_nc_i32', 0x326] }, 'i32', saturating('i32', add), CLAMPS),
   binary('v_sub_i32', { gfx9: 0x29d, gfx10: ['v_sub_nc_i32', 0x376], gfx11: ['v_sub_nc_i32', 0x325] }, 'i32', saturating('i32', subtract), CLAMPS),
   binary('v_add_i16', { gfx9: 0x29e, gfx10: ['v_add_nc_i16', 0x30d] }, 'i16', saturating('i16', add), CLAMPS),

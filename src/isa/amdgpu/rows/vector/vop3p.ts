@@ -2,8 +2,9 @@
 import type { Builder } from '../../../../ir/builder.ts';
 import type { FloatBuilder } from '../../../../ir/float-builder.ts';
 import type { Value } from '../../../../ir/types.ts';
+import type { Row, RowFlags } from '../../encoding/row.ts';
 import { maximum, minimum, unfusedMultiplyAdd } from '../../semantics/float-rules.ts';
-import type { InstructionBuilder } from '../../semantics/instruction-builder.ts';
+import type { InstructionBuilder, Semantics } from '../../semantics/instruction-builder.ts';
 import {
   type Pair,
   packedBf16,
@@ -16,11 +17,12 @@ import { packHalves } from '../../semantics/packing.ts';
 import { add, asNarrow, multiply, multiplyAdd, type Narrow, saturating, subtract } from '../../semantics/saturation.ts';
 import { MATRIX_ROWS } from '../matrix/matrix.ts';
 import { waveMultiplyF32, waveMultiplyHalf, waveMultiplyIntegers } from '../matrix/wmma.ts';
-import { type Opcodes, type Row, type RowFlags, row, type Semantics } from '../row.ts';
+import { type Opcodes, row } from '../table/row.ts';
 import { dotBf16, dotF16, dotIntegers, dotMixedSigns } from './dot-products.ts';
 
 const CLAMPS: RowFlags = { integerClamp: true };
 const DPP: RowFlags = { vop3pDpp: true };
+const DOT_DPP: RowFlags = { dot: true, vop3pDpp: true };
 const MIXED_SIGNS = '=vdst:i32 src0:b32 src1:b32 src2:i32';
 const FIELDS = ['src0', 'src1', 'src2'];
 
@@ -36,12 +38,18 @@ function packed(
   return row('VOP3P', name, opcodes, `=vdst:${type} ${sources.join(' ')}`, semantics, flags);
 }
 
-function wmma(name: string, opcode: number, operandText: string, semantics: Semantics): Row {
-  // Sums of integers are exact in any order.
-  const approximate = 'products are added in ascending order of k, one rounding each; AMD does not publish the order';
-  const flags = name.startsWith('i32') ? CLAMPS : { ...CLAMPS, approximate };
-  return row('VOP3P', `v_wmma_${name}`, { gfx11: opcode, gfx12: -1 }, operandText, semantics, flags);
-}
+/** The clamp bit is for integers, and only 16-bit results stand in halves. Sums of integers are exact in any order. */
+const INTEGER_MATRIX: RowFlags = { opSelText: 'none' };
+const F32_MATRIX: RowFlags = { clampBit: 'never', opSelText: 'none' };
+const HALF_MATRIX: RowFlags = { clampBit: 'never' };
+const SPARSE_WMMA: RowFlags = { opSelText: 'indexKey' };
+const WMMA: RowFlags = {
+  integerClamp: true,
+  approximate: 'products are added in ascending order of k, one rounding each; AMD does not publish the order',
+};
+const INTEGER_WMMA: RowFlags = { ...CLAMPS, ...INTEGER_MATRIX, wideConstants: 'literals' };
+const F32_WMMA: RowFlags = { ...WMMA, ...F32_MATRIX, wideConstants: 'literals' };
+const HALF_WMMA: RowFlags = { ...WMMA, ...HALF_MATRIX, wideConstants: 'all' };
 
 /** The same computation for the low and the high elements. */
 function elementwise(
@@ -142,14 +150,14 @@ function mixed(name: string, opcodes: Opcodes, result: 'f32' | 'f16', flags: Row
       const sum = compute(b, x, y, z);
       return result === 'f32' ? sum : b.f16.result(b.f16.fromF32(sum));
     },
-    flags,
+    { ...flags, mixed: true },
   );
 }
 
 function dot(name: string, opcodes: Opcodes, width: 4 | 8 | 16, type: 'i32' | 'u32'): Row {
   const source = width === 16 ? 'v2b16' : 'b32';
   const operandText = `=vdst:${type} src0:${source} src1:${source} src2:${type}`;
-  return row('VOP3P', name, opcodes, operandText, dotIntegers(width, 'source', type), CLAMPS);
+  return row('VOP3P', name, opcodes, operandText, dotIntegers(width, 'source', type), { ...CLAMPS, dot: true });
 }
 
 const dot2F16: Semantics = (b, x, y, z) => dotF16(b, packedF16(b, 'src0', x!), packedF16(b, 'src1', y!), z!);
@@ -162,46 +170,42 @@ const dot2Bf16: Semantics = (b, x, y, z) => dotBf16(b, packedBf16(b, 'src0', x!)
 const moveDwords: Semantics = (b, x, y) => b.pack(packedDwords(b, 'src0', x!)[0], packedDwords(b, 'src1', y!)[0]);
 
 /** `+`: 16-bit results leave the other half of a register as it was. */
+// biome-ignore format: one row per line, as the tables of the manual
 const WMMA_ROWS: readonly Row[] = [
-  wmma('f32_16x16x16_f16', 0x40, '=vdst:wave256 src0:b256 src1:b256 src2:wave256', waveMultiplyF32('f16')),
-  wmma('f32_16x16x16_bf16', 0x41, '=vdst:wave256 src0:b256 src1:b256 src2:wave256', waveMultiplyF32('bf16')),
-  wmma('f16_16x16x16_f16', 0x42, '+vdst:wave256 src0:b256 src1:b256 src2:wave256f16', waveMultiplyHalf('f16')),
-  wmma('bf16_16x16x16_bf16', 0x43, '+vdst:wave256 src0:b256 src1:b256 src2:wave256', waveMultiplyHalf('bf16')),
-  wmma('i32_16x16x16_iu8', 0x44, '=vdst:wave256 src0:b128 src1:b128 src2:wave256', waveMultiplyIntegers(8)),
-  wmma('i32_16x16x16_iu4', 0x45, '=vdst:wave256 src0:b64 src1:b64 src2:wave256', waveMultiplyIntegers(4)),
+  row('VOP3P', 'v_wmma_f32_16x16x16_f16', { gfx11: 0x40, gfx12: -1 }, '=vdst:wave256 src0:b256 src1:b256 src2:wave256', waveMultiplyF32('f16'), F32_WMMA),
+  row('VOP3P', 'v_wmma_f32_16x16x16_bf16', { gfx11: 0x41, gfx12: -1 }, '=vdst:wave256 src0:b256 src1:b256 src2:wave256', waveMultiplyF32('bf16'), F32_WMMA),
+  row('VOP3P', 'v_wmma_f16_16x16x16_f16', { gfx11: 0x42, gfx12: -1 }, '+vdst:wave256 src0:b256 src1:b256 src2:wave256f16', waveMultiplyHalf('f16'), HALF_WMMA),
+  row('VOP3P', 'v_wmma_bf16_16x16x16_bf16', { gfx11: 0x43, gfx12: -1 }, '+vdst:wave256 src0:b256 src1:b256 src2:wave256', waveMultiplyHalf('bf16'), HALF_WMMA),
+  row('VOP3P', 'v_wmma_i32_16x16x16_iu8', { gfx11: 0x44, gfx12: -1 }, '=vdst:wave256 src0:b128 src1:b128 src2:wave256', waveMultiplyIntegers(8), INTEGER_WMMA),
+  row('VOP3P', 'v_wmma_i32_16x16x16_iu4', { gfx11: 0x45, gfx12: -1 }, '=vdst:wave256 src0:b64 src1:b64 src2:wave256', waveMultiplyIntegers(4), INTEGER_WMMA),
 ];
 
 /** gfx12: no element stands twice. Known by name: the layout is another. RDNA4 ISA 7.12. */
-const WMMA_GFX12_ROWS: readonly Row[] = (
-  [
-    ['wmma_f32_16x16x16_f16', 64, 'wave256', 'wave128', 'wave128'],
-    ['wmma_f32_16x16x16_bf16', 65, 'wave256', 'wave128', 'wave128'],
-    ['wmma_f16_16x16x16_f16', 66, 'wave128f16', 'wave128', 'wave128'],
-    ['wmma_bf16_16x16x16_bf16', 67, 'wave128', 'wave128', 'wave128'],
-    ['wmma_i32_16x16x16_iu8', 68, 'wave256', 'wave64', 'wave64'],
-    ['wmma_i32_16x16x16_iu4', 69, 'wave256', 'wave32', 'wave32'],
-    ['wmma_f32_16x16x16_fp8_fp8', 70, 'wave256', 'wave64', 'wave64'],
-    ['wmma_f32_16x16x16_fp8_bf8', 71, 'wave256', 'wave64', 'wave64'],
-    ['wmma_f32_16x16x16_bf8_fp8', 72, 'wave256', 'wave64', 'wave64'],
-    ['wmma_f32_16x16x16_bf8_bf8', 73, 'wave256', 'wave64', 'wave64'],
-    ['wmma_i32_16x16x32_iu4', 74, 'wave256', 'wave64', 'wave64'],
-    ['swmmac_f32_16x16x32_f16', 80, 'wave256', 'wave128', 'wave256'],
-    ['swmmac_f32_16x16x32_bf16', 81, 'wave256', 'wave128', 'wave256'],
-    ['swmmac_f16_16x16x32_f16', 82, 'wave128', 'wave128', 'wave256'],
-    ['swmmac_bf16_16x16x32_bf16', 83, 'wave128', 'wave128', 'wave256'],
-    ['swmmac_i32_16x16x32_iu8', 84, 'wave256', 'wave64', 'wave128'],
-    ['swmmac_i32_16x16x32_iu4', 85, 'wave256', 'wave32', 'wave64'],
-    ['swmmac_i32_16x16x64_iu4', 86, 'wave256', 'wave64', 'wave128'],
-    ['swmmac_f32_16x16x32_fp8_fp8', 87, 'wave256', 'wave64', 'wave128'],
-    ['swmmac_f32_16x16x32_fp8_bf8', 88, 'wave256', 'wave64', 'wave128'],
-    ['swmmac_f32_16x16x32_bf8_fp8', 89, 'wave256', 'wave64', 'wave128'],
-    ['swmmac_f32_16x16x32_bf8_bf8', 90, 'wave256', 'wave64', 'wave128'],
-  ] as const
-).map(([name, opcode, result, left, right]) =>
-  name.startsWith('swmmac')
-    ? row('VOP3P', `v_${name}`, { gfx12: opcode }, `+vdst:${result} src0:${left} src1:${right} src2:b32`)
-    : row('VOP3P', `v_${name}`, { gfx12: opcode }, `=vdst:${result} src0:${left} src1:${right} src2:${result}`),
-);
+// biome-ignore format: one row per line, as the tables of the manual
+const WMMA_GFX12_ROWS: readonly Row[] = [
+  row('VOP3P', 'v_wmma_f32_16x16x16_f16', { gfx12: 0x40 }, '=vdst:wave256 src0:wave128 src1:wave128 src2:wave256', undefined, F32_MATRIX),
+  row('VOP3P', 'v_wmma_f32_16x16x16_bf16', { gfx12: 0x41 }, '=vdst:wave256 src0:wave128 src1:wave128 src2:wave256', undefined, F32_MATRIX),
+  row('VOP3P', 'v_wmma_f16_16x16x16_f16', { gfx12: 0x42 }, '=vdst:wave128f16 src0:wave128 src1:wave128 src2:wave128f16', undefined, HALF_MATRIX),
+  row('VOP3P', 'v_wmma_bf16_16x16x16_bf16', { gfx12: 0x43 }, '=vdst:wave128 src0:wave128 src1:wave128 src2:wave128', undefined, HALF_MATRIX),
+  row('VOP3P', 'v_wmma_i32_16x16x16_iu8', { gfx12: 0x44 }, '=vdst:wave256 src0:wave64 src1:wave64 src2:wave256', undefined, INTEGER_MATRIX),
+  row('VOP3P', 'v_wmma_i32_16x16x16_iu4', { gfx12: 0x45 }, '=vdst:wave256 src0:wave32 src1:wave32 src2:wave256', undefined, INTEGER_MATRIX),
+  row('VOP3P', 'v_wmma_f32_16x16x16_fp8_fp8', { gfx12: 0x46 }, '=vdst:wave256 src0:wave64 src1:wave64 src2:wave256', undefined, F32_MATRIX),
+  row('VOP3P', 'v_wmma_f32_16x16x16_fp8_bf8', { gfx12: 0x47 }, '=vdst:wave256 src0:wave64 src1:wave64 src2:wave256', undefined, F32_MATRIX),
+  row('VOP3P', 'v_wmma_f32_16x16x16_bf8_fp8', { gfx12: 0x48 }, '=vdst:wave256 src0:wave64 src1:wave64 src2:wave256', undefined, F32_MATRIX),
+  row('VOP3P', 'v_wmma_f32_16x16x16_bf8_bf8', { gfx12: 0x49 }, '=vdst:wave256 src0:wave64 src1:wave64 src2:wave256', undefined, F32_MATRIX),
+  row('VOP3P', 'v_wmma_i32_16x16x32_iu4', { gfx12: 0x4a }, '=vdst:wave256 src0:wave64 src1:wave64 src2:wave256', undefined, INTEGER_MATRIX),
+  row('VOP3P', 'v_swmmac_f32_16x16x32_f16', { gfx12: 0x50 }, '+vdst:wave256 src0:wave128 src1:wave256 src2:b32', undefined, SPARSE_WMMA),
+  row('VOP3P', 'v_swmmac_f32_16x16x32_bf16', { gfx12: 0x51 }, '+vdst:wave256 src0:wave128 src1:wave256 src2:b32', undefined, SPARSE_WMMA),
+  row('VOP3P', 'v_swmmac_f16_16x16x32_f16', { gfx12: 0x52 }, '+vdst:wave128 src0:wave128 src1:wave256 src2:b32', undefined, SPARSE_WMMA),
+  row('VOP3P', 'v_swmmac_bf16_16x16x32_bf16', { gfx12: 0x53 }, '+vdst:wave128 src0:wave128 src1:wave256 src2:b32', undefined, SPARSE_WMMA),
+  row('VOP3P', 'v_swmmac_i32_16x16x32_iu8', { gfx12: 0x54 }, '+vdst:wave256 src0:wave64 src1:wave128 src2:b32', undefined, SPARSE_WMMA),
+  row('VOP3P', 'v_swmmac_i32_16x16x32_iu4', { gfx12: 0x55 }, '+vdst:wave256 src0:wave32 src1:wave64 src2:b32', undefined, SPARSE_WMMA),
+  row('VOP3P', 'v_swmmac_i32_16x16x64_iu4', { gfx12: 0x56 }, '+vdst:wave256 src0:wave64 src1:wave128 src2:b32', undefined, SPARSE_WMMA),
+  row('VOP3P', 'v_swmmac_f32_16x16x32_fp8_fp8', { gfx12: 0x57 }, '+vdst:wave256 src0:wave64 src1:wave128 src2:b32', undefined, SPARSE_WMMA),
+  row('VOP3P', 'v_swmmac_f32_16x16x32_fp8_bf8', { gfx12: 0x58 }, '+vdst:wave256 src0:wave64 src1:wave128 src2:b32', undefined, SPARSE_WMMA),
+  row('VOP3P', 'v_swmmac_f32_16x16x32_bf8_fp8', { gfx12: 0x59 }, '+vdst:wave256 src0:wave64 src1:wave128 src2:b32', undefined, SPARSE_WMMA),
+  row('VOP3P', 'v_swmmac_f32_16x16x32_bf8_bf8', { gfx12: 0x5a }, '+vdst:wave256 src0:wave64 src1:wave128 src2:b32', undefined, SPARSE_WMMA),
+];
 
 /** gfx10.1 has dot products in some of its processors. */
 const dots = (opcode: number) => ({ gfx10: opcode, gfx101: -1, gfx1011: opcode });
@@ -233,10 +237,10 @@ export const VOP3P_ROWS: readonly Row[] = [
   mixed('v_fma_mix_f32', { gfx904: 0x20, gfx10: 0x20 }, 'f32', DPP),
   mixed('v_fma_mixlo_f16', { gfx904: 0x21, gfx10: 0x21 }, 'f16', { ...DPP, keepsHighHalf: true }),
   mixed('v_fma_mixhi_f16', { gfx904: 0x22, gfx10: 0x22 }, 'f16', { ...DPP, writesHighHalf: true }),
-  row('VOP3P', 'v_dot2_f32_f16', { gfx906: 0x23, ...dots(0x13) }, '=vdst:f32 src0:v2f16 src1:v2f16 src2:f32', dot2F16, DPP),
-  row('VOP3P', 'v_dot2_f32_bf16', { gfx11: 0x1a }, '=vdst:f32 src0:v2bf16 src1:v2bf16 src2:f32', dot2Bf16),
-  row('VOP3P', 'v_dot4_i32_iu8', { gfx11: 0x16 }, MIXED_SIGNS, dotMixedSigns(8), CLAMPS),
-  row('VOP3P', 'v_dot8_i32_iu4', { gfx11: 0x18 }, MIXED_SIGNS, dotMixedSigns(4), CLAMPS),
+  row('VOP3P', 'v_dot2_f32_f16', { gfx906: 0x23, ...dots(0x13) }, '=vdst:f32 src0:v2f16 src1:v2f16 src2:f32', dot2F16, DOT_DPP),
+  row('VOP3P', 'v_dot2_f32_bf16', { gfx11: 0x1a }, '=vdst:f32 src0:v2bf16 src1:v2bf16 src2:f32', dot2Bf16, { dot: true }),
+  row('VOP3P', 'v_dot4_i32_iu8', { gfx11: 0x16 }, MIXED_SIGNS, dotMixedSigns(8), { ...CLAMPS, dot: true }),
+  row('VOP3P', 'v_dot8_i32_iu4', { gfx11: 0x18 }, MIXED_SIGNS, dotMixedSigns(4), { ...CLAMPS, dot: true }),
   dot('v_dot2_i32_i16', { gfx906: 0x26, ...dots(0x14), gfx11: -1 }, 16, 'i32'),
   dot('v_dot2_u32_u16', { gfx906: 0x27, ...dots(0x15), gfx11: -1 }, 16, 'u32'),
   dot('v_dot4_i32_i8', { gfx906: 0x28, ...dots(0x16), gfx11: -1 }, 8, 'i32'),
@@ -251,10 +255,10 @@ export const VOP3P_ROWS: readonly Row[] = [
   row('VOP3P', 'v_accvgpr_write_b32', { gfx908: 0x59 }, '=vdst:b32/a src0:b32', (_, x) => x),
   packedUnlessNan('v_pk_minimum_f16', 0x1d, minimum),
   packedUnlessNan('v_pk_maximum_f16', 0x1e, maximum),
-  row('VOP3P', 'v_dot4_f32_fp8_bf8', { gfx12: 0x24 }, '=vdst:f32 src0:b32 src1:b32 src2:f32', undefined, DPP),
-  row('VOP3P', 'v_dot4_f32_bf8_fp8', { gfx12: 0x25 }, '=vdst:f32 src0:b32 src1:b32 src2:f32', undefined, DPP),
-  row('VOP3P', 'v_dot4_f32_fp8_fp8', { gfx12: 0x26 }, '=vdst:f32 src0:b32 src1:b32 src2:f32', undefined, DPP),
-  row('VOP3P', 'v_dot4_f32_bf8_bf8', { gfx12: 0x27 }, '=vdst:f32 src0:b32 src1:b32 src2:f32', undefined, DPP),
+  row('VOP3P', 'v_dot4_f32_fp8_bf8', { gfx12: 0x24 }, '=vdst:f32 src0:b32 src1:b32 src2:f32', undefined, DOT_DPP),
+  row('VOP3P', 'v_dot4_f32_bf8_fp8', { gfx12: 0x25 }, '=vdst:f32 src0:b32 src1:b32 src2:f32', undefined, DOT_DPP),
+  row('VOP3P', 'v_dot4_f32_fp8_fp8', { gfx12: 0x26 }, '=vdst:f32 src0:b32 src1:b32 src2:f32', undefined, DOT_DPP),
+  row('VOP3P', 'v_dot4_f32_bf8_bf8', { gfx12: 0x27 }, '=vdst:f32 src0:b32 src1:b32 src2:f32', undefined, DOT_DPP),
   ...MATRIX_ROWS,
   ...WMMA_ROWS,
   ...WMMA_GFX12_ROWS,

@@ -3,9 +3,11 @@ import type { Builder } from '../../../../ir/builder.ts';
 import type { FloatBuilder } from '../../../../ir/float-builder.ts';
 import type { Value } from '../../../../ir/types.ts';
 import type { Family } from '../../encoding/formats.ts';
+import type { OperandType, Row, RowFlags } from '../../encoding/row.ts';
 import { bitAt } from '../../semantics/bit-operations.ts';
+import type { Semantics } from '../../semantics/instruction-builder.ts';
 import { asNarrow } from '../../semantics/saturation.ts';
-import { type ByFamily, moved, type Opcodes, type OperandType, type Row, row, type Semantics } from '../row.ts';
+import { type ByFamily, moved, type Opcodes, row } from '../table/row.ts';
 
 export type FloatTest = (b: Builder, f: FloatBuilder, x: Value, y: Value) => Value;
 
@@ -60,6 +62,12 @@ interface Place {
   readonly distance: ByFamily;
 }
 
+interface PairOptions {
+  /** The name of gfx11 and later, where it is another. */
+  readonly gfx11Suffix?: string;
+  readonly flags?: RowFlags;
+}
+
 const DISTANCE: ByFamily = { gfx9: 0x10, gfx10: 0x10, gfx11: 0x80 };
 
 /** The name that families from gfx11 on have, if it is another. */
@@ -80,10 +88,10 @@ function pair(
   { opcodes, distance }: Place,
   types: readonly OperandType[],
   test: Semantics,
-  gfx11Suffix = suffix,
+  { gfx11Suffix = suffix, flags: own = {} }: PairOptions = {},
 ): Row[] {
   const sources = `src0:${types[0]} src1:${types[1]}`;
-  const flags = { noSdwa: types[0]!.endsWith('64') };
+  const flags: RowFlags = { ...own, noSdwa: types[0]!.endsWith('64') };
   const execFlags = { ...flags, writesExec: true };
   const writeExec: Semantics = (b, ...values) => {
     const condition = test(b, ...values) as Value;
@@ -117,7 +125,9 @@ function floatCompares(type: 'f16' | 'f32' | 'f64', first: ByFamily, gfx10UpperH
     };
     const semantics: Semantics = (b, x, y) => test(b, b.float(type), x!, y!);
     const gfx11Name = name === 'tru' ? 't' : name;
-    return pair(`${name}_${type}`, { opcodes, distance: DISTANCE }, [type, type], semantics, `${gfx11Name}_${type}`);
+    return pair(`${name}_${type}`, { opcodes, distance: DISTANCE }, [type, type], semantics, {
+      gfx11Suffix: `${gfx11Name}_${type}`,
+    });
   });
 }
 
@@ -139,20 +149,25 @@ function integerCompares(type: 'i16' | 'u16' | 'i32' | 'u32' | 'i64' | 'u64', fi
 
 const FRACTION_BITS = { f16: 10, f32: 23, f64: 52 } as const;
 
+/** The second source has bits, no sign. */
+const CLASSES: RowFlags = { clampBit: 'never', signs: 'first' };
+
 /** Bit of src1 for the class of src0: signalling NaN, quiet NaN, then from -infinity (2) to +infinity (9). */
 function classify(type: 'f16' | 'f32' | 'f64', opcodes: ByFamily): Row[] {
-  return pair(`class_${type}`, { opcodes, distance: { ...DISTANCE, gfx9: 0x01 } }, [type, 'b32'], (b, x, mask) => {
+  const semantics: Semantics = (b, x, mask) => {
     const f = b.float(type);
     const minNormal = type === 'f64' ? b.i64(1n << 52n) : b.i32(1 << FRACTION_BITS[type]);
     const distance = b.select(
-      f.isInfinite(x),
+      f.isInfinite(x!),
       b.i32(3),
-      b.select(f.isZero(x), b.i32(0), b.select(b.ltU(f.abs(x), minNormal), b.i32(1), b.i32(2))),
+      b.select(f.isZero(x!), b.i32(0), b.select(b.ltU(f.abs(x!), minNormal), b.i32(1), b.i32(2))),
     );
-    const number = b.select(f.isNegative(x), b.sub(b.i32(5), distance), b.add(b.i32(6), distance));
-    const index = b.select(f.isNan(x), b.select(f.isSignalling(x), b.i32(0), b.i32(1)), number);
-    return bitAt(b, mask, index);
-  });
+    const number = b.select(f.isNegative(x!), b.sub(b.i32(5), distance), b.add(b.i32(6), distance));
+    const index = b.select(f.isNan(x!), b.select(f.isSignalling(x!), b.i32(0), b.i32(1)), number);
+    return bitAt(b, mask!, index);
+  };
+  const place = { opcodes, distance: { ...DISTANCE, gfx9: 1 } };
+  return pair(`class_${type}`, place, [type, 'b32'], semantics, { flags: CLASSES });
 }
 
 export const VOPC_ROWS: readonly Row[] = [

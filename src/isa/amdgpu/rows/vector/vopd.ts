@@ -2,7 +2,8 @@
  * VOPD: two operations of VOP1 and VOP2 in one instruction, X and Y. Both read their sources before either writes. RDNA3 ISA 7.6, 15.3.7 and
  * 16.11. Which registers the two may share is left to whoever writes the code.
  */
-import type { OperandSpec, Row, Semantics } from '../row.ts';
+import type { OperandSpec, Row } from '../../encoding/row.ts';
+import { type Semantics, semanticsOf } from '../../semantics/instruction-builder.ts';
 
 type Half = 'x' | 'y';
 
@@ -29,7 +30,7 @@ const sourceCount = (row: Row): number => row.operands.filter(({ access }) => ac
 function both(x: Row, y: Row): Semantics {
   return (b, ...sources) => {
     const split = sourceCount(x);
-    const results = [x.semantics!(b, ...sources.slice(0, split)), y.semantics!(b, ...sources.slice(split))];
+    const results = [semanticsOf(x)!(b, ...sources.slice(0, split)), semanticsOf(y)!(b, ...sources.slice(split))];
     return results.flat().filter((value) => value !== undefined);
   };
 }

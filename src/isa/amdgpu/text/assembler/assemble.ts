@@ -1,20 +1,20 @@
 /** The text of one instruction, in LLVM's syntax, to machine code. Everything comes from the rows. */
 import { WavewrightError } from '../../../../base/errors.ts';
-import { type Encoding, encodingsOf } from '../../encoding/decode.ts';
 import { Draft } from '../../encoding/encode.ts';
+import { type Encoding, encodingsOf } from '../../encoding/encodings.ts';
 import { generationOf } from '../../encoding/formats.ts';
 import { type CodeContext, Instruction } from '../../encoding/instruction.ts';
 import { SGPR_EXEC_LO } from '../../encoding/registers.ts';
 import type { Target } from '../../encoding/targets.ts';
 import { ROWS } from '../../rows/index.ts';
 import { isElsewhere } from '../disassemble.ts';
-import { SPELLED } from '../immediate-text.ts';
+import { spellingOf } from '../immediate-text.ts';
 import { modifiersOf } from '../modifier-text.ts';
+import type { Symbols } from '../reader/expression.ts';
+import { TextReader } from '../reader/text-reader.ts';
 import { constraintError } from './constraints.ts';
-import type { Symbols } from './expression.ts';
 import { type ParsedOperand, parseOperand } from './operand.ts';
 import { type Fixup, isPlaced, type Placement, placeOperand } from './place.ts';
-import { TextReader } from './text-reader.ts';
 
 export interface AssembledInstruction {
   readonly instruction: Instruction;
@@ -84,7 +84,8 @@ interface Head {
 
 /** Reads operands up to the one without a comma behind it. */
 function parseOperands(reader: TextReader, candidates: readonly Encoding[], target: Target): ParsedOperand[] {
-  const { spelling, bare } = SPELLED[candidates[0]!.row.name] ?? {};
+  const { spelled } = candidates[0]!.row.flags;
+  const spelling = spelled && spellingOf(spelled);
   // Offsets of vector memory are modifiers.
   const hasOperands = candidates.some(({ row, format }) =>
     row.operands.some(({ field }) => format.name === 'SMEM' || !field.startsWith('offset')),
@@ -92,7 +93,7 @@ function parseOperands(reader: TextReader, candidates: readonly Encoding[], targ
   if ((!hasOperands && !spelling) || (reader.atEnd && !spelling)) return [];
   const operands: ParsedOperand[] = [];
   do operands.push(parseOperand(reader, target, spelling));
-  while (reader.accept(',') || (bare && operands.length === 1));
+  while (reader.accept(',') || (spelled?.bare && operands.length === 1));
   return operands;
 }
 
@@ -152,7 +153,7 @@ interface Slot {
 
 /** The operands that stand in the text, in its order. */
 function slotsOf(draft: Draft): Slot[] {
-  const spelled = SPELLED[draft.row.name];
+  const { spelled } = draft.row.flags;
   const slots: Slot[] = draft.row.operands.flatMap(({ field }, index) =>
     field === spelled?.field || isElsewhere(draft, index) ? [] : [{ index }],
   );
@@ -161,7 +162,7 @@ function slotsOf(draft: Draft): Slot[] {
 }
 
 function placeSpelled(draft: Draft, { value }: ParsedOperand): string | undefined {
-  const { field } = SPELLED[draft.row.name]!;
+  const { field } = draft.row.flags.spelled!;
   if (value.kind === 'expression') return 'expected an absolute expression';
   if (value.kind !== 'spelled' && value.kind !== 'integer') return 'invalid operand for instruction';
   const limit = draft.limit(field);

@@ -1,6 +1,6 @@
 /** Numbers as sources: which inline constant or literal a number in the text stands for. */
 import { constantBits, inlineConstant } from '../../encoding/registers.ts';
-import type { OperandType } from '../../rows/row.ts';
+import type { OperandType } from '../../encoding/row.ts';
 import type { OperandValue } from './operand.ts';
 
 export type EncodedConstant =

@@ -2,6 +2,7 @@
 import { SRC_LITERAL } from '../../encoding/formats.ts';
 import type { Instruction } from '../../encoding/instruction.ts';
 import { isAperture, SGPR_VCC_LO } from '../../encoding/registers.ts';
+import type { Row } from '../../encoding/row.ts';
 
 /** Why the instruction is refused, undefined when it is not. */
 type Constraint = (instruction: Instruction) => string | undefined;
@@ -15,14 +16,14 @@ const LIMITED_FORMATS = /^VOP(1|2|C|3|3B|3P)(_SDWA|_DPP8?)?$/;
 const constantBus: Constraint = (instruction) => {
   const { format, row, families } = instruction;
   if (!LIMITED_FORMATS.test(format.name)) return undefined;
-  const values = new Set<string>(row.name.startsWith('v_div_fmas_') ? [VCC] : []);
+  const values = new Set<string>(row.flags.readsVcc ? [VCC] : []);
   for (const [index, { field, access, type, file }] of row.operands.entries()) {
     if (type === 'literal32') values.add('literal');
     if (access === 'write' || file === 'immediate' || !SOURCES.test(field)) continue;
     const { kind } = instruction.operand(index);
     const encoded = instruction.encoded(index);
     // The lane to write may be in M0 besides.
-    if (row.name === 'v_writelane_b32' && encoded === instruction.scalars.m0) continue;
+    if (row.flags.freeM0 && encoded === instruction.scalars.m0) continue;
     if (kind === 'scalar') values.add(`${encoded} ${instruction.dwords(index)}`);
     if (kind === 'special') values.add(String(encoded));
     if (kind === 'constant' && encoded === SRC_LITERAL) values.add('literal');
@@ -69,31 +70,28 @@ const bufferOffset: Constraint = (instruction) => {
 /** gfx94x: dot products take their halves in order. */
 const dotSelect: Constraint = (instruction) => {
   const { families, format, row } = instruction;
-  if (!families.includes('gfx940') || format.name !== 'VOP3P' || !row.name.startsWith('v_dot')) return undefined;
+  if (!families.includes('gfx940') || format.name !== 'VOP3P' || !row.flags.dot) return undefined;
   const inOrder = instruction.field('op_sel') === 0 && instruction.field('op_sel_hi') === 3;
   return inOrder && instruction.field('op_sel_hi_2') === 1 ? undefined : 'a dot product cannot have op_sel';
 };
 
 const laneSource: Constraint = (instruction) => {
-  if (!/^v_read(first)?lane/.test(instruction.row.name)) return undefined;
+  if (!instruction.row.flags.vectorSource) return undefined;
   const index = instruction.row.operands.findIndex(({ field }) => field === 'src0');
   return instruction.operand(index).kind === 'vector' ? undefined : 'the lanes to read must be those of a VGPR';
 };
 
-const REGISTER_SOURCES = /^s_(setpc_b64|rfe_b64|movrels_b(32|64)|cbranch_join)$/;
-/** Addresses may be those of the apertures, others may be bits such as SCC. */
-const ADDRESS_SOURCES = /^s_(setpc|rfe|movrels)_b64$/;
-
-/** Where constants make no sense. */
+/** Where constants make no sense. Addresses may be those of the apertures, others may be bits such as SCC. */
 const registerSource: Constraint = (instruction) => {
   const { row, families } = instruction;
+  const { registerSource: source, sparse } = row.flags;
   if (!families.includes('gfx9')) return undefined;
-  const name = REGISTER_SOURCES.test(row.name) ? /^ssrc/ : row.name.startsWith('v_smfmac_') ? /^src2$/ : undefined;
+  const name = source ? /^ssrc/ : sparse ? /^src2$/ : undefined;
   const hasConstant = row.operands.some(({ field }, index) => {
     if (!name?.test(field)) return false;
     const operand = instruction.operand(index);
     if (operand.kind !== 'special') return operand.kind === 'constant';
-    return row.name.startsWith('v_') || ADDRESS_SOURCES.test(row.name) !== isAperture(operand.encoding);
+    return sparse || (source === 'address') !== isAperture(operand.encoding);
   });
   return hasConstant ? 'the source must be a register' : undefined;
 };
@@ -110,11 +108,15 @@ const missingValue: Constraint = (instruction) => {
   return isMissing ? 'the target does not have this value' : undefined;
 };
 
-/** The field of each source of a half of VOPD: multiply-add with a constant in its middle has its register as the third source. */
-function dualSources(name: string, half: 'x' | 'y'): (string | undefined)[] {
+/**
+ * The field of each source of a half of VOPD: a multiply-add with a constant in its middle has its register as the third
+ * source, one that accumulates has the destination there.
+ */
+function dualSources({ operands }: Row, half: 'x' | 'y'): (string | undefined)[] {
   const [first, second] = [`src${half}0`, `vsrc${half}1`];
-  if (name.includes('fmamk')) return [first, undefined, second];
-  return [first, second, /fmac|dot2acc/.test(name) ? `vdst${half}` : undefined];
+  const isMiddle = operands.findIndex(({ type }) => type === 'literal32') === 2;
+  if (isMiddle && operands.length === 4) return [first, undefined, second];
+  return [first, second, operands[0]?.access === 'readwrite' ? `vdst${half}` : undefined];
 }
 
 /**
@@ -130,7 +132,7 @@ const dualBanks: Constraint = (instruction) => {
     const operand = index < 0 ? undefined : instruction.operand(index);
     return operand?.kind === 'vector' ? operand.register : undefined;
   };
-  const [x, y] = [dualSources(row.halves[0].name, 'x'), dualSources(row.halves[1].name, 'y')];
+  const [x, y] = [dualSources(row.halves[0], 'x'), dualSources(row.halves[1], 'y')];
   const collides = x.some((field, i) => {
     const [a, b] = [register(field), register(y[i])];
     return a !== undefined && b !== undefined && (a - b) % (i === 2 ? 2 : 4) === 0;
@@ -141,7 +143,7 @@ const dualBanks: Constraint = (instruction) => {
 /** Counters on gfx10 and later are compared with nothing but NULL. */
 const waitSource: Constraint = (instruction) => {
   const index = instruction.row.operands.findIndex(({ field }) => field === 'sdst');
-  if (!/^s_waitcnt_\w+cnt$/.test(instruction.row.name) || index < 0) return undefined;
+  if (!instruction.row.flags.nullSource) return undefined;
   return instruction.operand(index).kind === 'null' ? undefined : 'the register must be null';
 };
 
@@ -156,10 +158,8 @@ const laneSources: Constraint = (instruction) => {
 };
 
 const indexMode: Constraint = (instruction) => {
-  if (!instruction.row.name.startsWith('s_set_gpr_idx_')) return undefined;
-  const field = instruction.has('ssrc1') ? 'ssrc1' : 'simm16';
-  const hasMode = instruction.row.name !== 's_set_gpr_idx_idx' && instruction.row.name !== 's_set_gpr_idx_off';
-  return hasMode && instruction.field(field) > 15 ? 'an index mode has 4 bits' : undefined;
+  const { spelled } = instruction.row.flags;
+  return spelled?.as === 'indexMode' && instruction.field(spelled.field) > 15 ? 'an index mode has 4 bits' : undefined;
 };
 
 const CONSTRAINTS: readonly Constraint[] = [

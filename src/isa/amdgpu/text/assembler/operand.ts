@@ -3,8 +3,8 @@
 import { FIRST_TTMP, type ScalarFile, scalarByName } from '../../encoding/registers.ts';
 import type { Target } from '../../encoding/targets.ts';
 import type { ImmediateSpelling } from '../immediate-text.ts';
-import { type Expression, evaluate } from './expression.ts';
-import type { TextReader } from './text-reader.ts';
+import { type Expression, evaluate } from '../reader/expression.ts';
+import type { TextReader } from '../reader/text-reader.ts';
 
 export type OperandValue =
   | {

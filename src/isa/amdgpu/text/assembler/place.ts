@@ -2,10 +2,10 @@
 import type { Draft } from '../../encoding/encode.ts';
 import { generationOf, SRC_LITERAL } from '../../encoding/formats.ts';
 import { LITERAL_SOURCES } from '../../encoding/instruction.ts';
-import { is16Bit, isImmediate, type OperandSpec } from '../../rows/row.ts';
+import { is16Bit, isImmediate, type OperandSpec } from '../../encoding/row.ts';
 import { setSourceModifiers } from '../operand-text.ts';
+import type { Expression } from '../reader/expression.ts';
 import { encodeConstant, floatBits } from './constant.ts';
-import type { Expression } from './expression.ts';
 import type { OperandValue, ParsedOperand } from './operand.ts';
 
 /** What an expression that is not known yet stands for. */

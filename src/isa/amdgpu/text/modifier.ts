@@ -1,7 +1,8 @@
 /** What a modifier in the text of an instruction is, and the simple kinds. */
-import type { TextReader } from '../text/assembler/text-reader.ts';
-import type { Draft } from './encode.ts';
-import type { Instruction } from './instruction.ts';
+
+import type { Draft } from '../encoding/encode.ts';
+import type { Instruction } from '../encoding/instruction.ts';
+import type { TextReader } from './reader/text-reader.ts';
 
 export interface Modifier {
   /** With its leading space; nothing when the fields are as without the modifier. */

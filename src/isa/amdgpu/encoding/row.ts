@@ -1,11 +1,10 @@
 /**
- * One row per instruction: name, opcodes per generation, operands with their roles, meaning. Decoder, disassembler, liveness
- * and every executor derive from it. The rows stand in `instructions/<format>.ts`.
+ * What a row is: name, opcodes per generation, operands with their roles, meaning of one instruction. Decoder,
+ * disassembler, liveness and every executor derive from it. The rows themselves stand in `rows/`.
  */
 import type { MemoryEffect, RegisterFile, WaitCounter } from '../../../ir/effects.ts';
 import type { StateSlot, Value } from '../../../ir/types.ts';
-import type { Family, FormatName } from '../encoding/formats.ts';
-import type { InstructionBuilder } from '../semantics/instruction-builder.ts';
+import type { Family, FormatName } from './format.ts';
 
 /**
  * How an operand is read. The letter says what modifiers and constants mean (b bits, u unsigned, i signed, f float), the
@@ -71,9 +70,9 @@ export interface OperandSpec {
   readonly relative?: 'whole' | 'low' | 'high';
 }
 
-/** Computes the results from the sources, both in operand order. Effects are calls on the builder. */
+/** What the semantics of a row give: a value for each operand that is written, or nothing. */
 // biome-ignore lint/suspicious/noConfusingVoidType: a row that has effects only is a function without a result.
-export type Semantics = (b: InstructionBuilder, ...sources: Value[]) => Value | readonly Value[] | undefined | void;
+export type Results = Value | readonly Value[] | undefined | void;
 
 export interface RowFlags {
   /** Changes control flow: nothing after it in straight line unless it is a conditional branch or a call. */
@@ -92,10 +91,59 @@ export interface RowFlags {
   /** The VOP3P encoding can have DPP (gfx11 and later). */
   readonly vop3pDpp?: boolean;
   /**
-   * Whose halves LLVM 19 lets op_sel choose in VOP3: `none`, although there are 16-bit operands; `all` and the destination once more as the
-   * third source (gfx11).
+   * What op_sel says in LLVM 19's text, where the types of the operands do not tell (RDNA3 ISA 7.4, RDNA4 ISA 7.5):
+   * - `none`: nothing, although there are 16-bit operands;
+   * - `all`: halves of the sources, and of the destination once more as the third one (gfx11);
+   * - `halves`: halves, although there are no 16-bit operands;
+   * - `four`: four bits as they stand;
+   * - `resultByte`, `sourceByte`: a byte of the result or of the source, by number;
+   * - `permutation`: fetching inactive lanes, and the bound of a row (v_permlane);
+   * - `indexKey`: which set of indices a sparse product takes.
    */
-  readonly opSelText?: 'none' | 'all';
+  readonly opSelText?: 'none' | 'all' | 'halves' | 'four' | 'resultByte' | 'sourceByte' | 'permutation' | 'indexKey';
+  /**
+   * Sources whose sign bits LLVM 19 leaves free, where floats among them do not tell: `any`, also of sources that are
+   * not there; `floats`, as if all were floats; `first`, of the first alone (CDNA2 ISA 6.2.2).
+   */
+  readonly signs?: 'any' | 'floats' | 'first';
+  /** LLVM 19 takes the clamp bit `never`, although a result is a float or saturates, or `always`, although neither is so. */
+  readonly clampBit?: 'never' | 'always';
+  /** LLVM 19 lets the result be scaled although it is no float: in VOP3 (`wide`), or in SDWA too (`always`). */
+  readonly scaled?: 'wide' | 'always';
+  /** Sources are registers, never constants: addresses, which apertures can be, or `plain` values (CDNA2 ISA 12.3). */
+  readonly registerSource?: 'address' | 'plain';
+  /** The first source is a VGPR (v_readlane). */
+  readonly vectorSource?: boolean;
+  /** The scalar source counts nothing but NULL (RDNA2 ISA 12.2, S_WAITCNT_VSCNT). */
+  readonly nullSource?: boolean;
+  /** VCC is a source that the text does not mention: one scalar value more (RDNA3 ISA 7.2.1). */
+  readonly readsVcc?: boolean;
+  /** A source in M0 does not count among the scalar values that an instruction may read (V_WRITELANE_B32). */
+  readonly freeM0?: boolean;
+  /** An operand that LLVM spells its own way; it may stand in a field that is no operand of the row. */
+  readonly spelled?: SpelledOperand;
+  /** The modifier `offset` is a pattern of lanes (CDNA2 ISA 12.12.1). */
+  readonly offsetPattern?: boolean;
+  /** A multiply-add of mixed precision: signs and magnitudes stand on the sources (RDNA3 ISA 7.5). */
+  readonly mixed?: boolean;
+  /** A dot product of VOP3P: gfx94x takes its halves in order (CDNA3 ISA 12.10). */
+  readonly dot?: boolean;
+  /** A matrix product with half of A, whose indices are in the third source (CDNA3 ISA 7.4). */
+  readonly sparse?: boolean;
+  /** A matrix product of f64, whose signs CDNA3 has in BLGP (CDNA3 ISA 7.1.5.3). */
+  readonly doubles?: boolean;
+  /** In wave32 LLVM 19 takes literals, or all constants, in place of matrices for 64-bit ones (RDNA3 ISA 7.9). */
+  readonly wideConstants?: 'literals' | 'all';
+  /** The types as which LLVM 19 prints constants and literals, where they are not those of the operands. */
+  readonly constantTypes?: { readonly inline: OperandType; readonly literal: OperandType };
+  /** A floating-point atomic, without a scope on CDNA2 and without a result on gfx908 (CDNA2 ISA 9.1.10). */
+  readonly floatAtomic?: boolean;
+  /** Writes back or invalidates caches up to a scope (CDNA3 ISA 9.1.10). */
+  readonly scoped?: boolean;
+  /** From the LDS to memory: the LDS bit is always set, and there is no address register (CDNA2 ISA 9.1.9). */
+  readonly storesLds?: boolean;
+  /** The GDS bit is `always` set (global wave sync, ordered count) or `never` (between lanes). CDNA2 ISA 11.1. */
+  readonly gds?: 'always' | 'never';
   /** LLVM says in which encoding the instruction is although there is no other. */
   readonly alwaysSuffixed?: boolean;
   /** LLVM says which half of a register each operand is in the 32-bit encoding. */
@@ -122,6 +170,29 @@ export interface RowFlags {
   readonly waits?: 'all' | 'packed' | readonly WaitCounter[];
 }
 
+/** How an immediate is spelled: as one of the calls of LLVM's syntax, or as a plain number of a kind. */
+export type SpellingName =
+  | 'optional'
+  | 'hexadecimal'
+  | 'waitCount'
+  | 'dependencyCount'
+  | 'delay'
+  | 'message'
+  | 'hardwareRegister'
+  | 'indexMode'
+  | 'version'
+  | 'exportTarget'
+  | 'attribute';
+
+export interface SpelledOperand {
+  readonly field: string;
+  readonly as: SpellingName;
+  /** In front of the other operands, instead of behind them. */
+  readonly first?: boolean;
+  /** No comma follows. */
+  readonly bare?: boolean;
+}
+
 export interface Touches {
   readonly readsState?: readonly StateSlot[];
   readonly writesState?: readonly StateSlot[];
@@ -134,13 +205,6 @@ export interface Touches {
   /** Leaves some of its destination as it was, and writes lanes that are off where others of their group are on. */
   readonly isPartial?: boolean;
 }
-
-/** Branches of gfx9 that keep what is left to do on a stack in SGPRs (CDNA2 ISA 4.2.1). */
-export const FORK: RowFlags = {
-  terminator: 'jump',
-  writesExec: true,
-  touches: { readsAnyOf: ['scalar'], writesAnyOf: ['scalar'] },
-};
 
 /** Opcode -1: the family lacks what its ancestors have. */
 export interface Opcode {
@@ -157,8 +221,11 @@ export interface Row {
   readonly flags: RowFlags;
   /** The rows of the two operations of VOPD; their operands follow one another. */
   readonly halves?: readonly [Row, Row];
-  /** Absent: the instruction is known by name but not executable yet. */
-  readonly semantics?: Semantics;
+  /**
+   * Computes the results from the sources. Its builder belongs to a layer above: see `semanticsOf`. Absent: the instruction is known
+   * by name but not executable yet.
+   */
+  readonly semantics?: (b: never, ...sources: Value[]) => Results;
 }
 
 const VECTOR_FIELDS = new Set([
@@ -205,50 +272,6 @@ function fileOf(field: string, type: OperandType, option: string | undefined): O
   if (option === 'a') return 'accumulator';
   return VECTOR_FIELDS.has(field) ? 'vector' : ANY_FIELDS.has(field) ? 'any' : 'scalar';
 }
-
-/** A plain number means the opcode of all gfx9 targets. With a name: the family calls the instruction so, `{ gfx9: 54, gfx11: ['ds_load_b32', 54] }`. */
-export type Opcodes = number | Readonly<Partial<Record<Family, number | readonly [name: string, opcode: number]>>>;
-
-/** Opcodes whose name is that of the row everywhere. */
-export type ByFamily = Readonly<Partial<Record<Family, number>>>;
-
-/** The opcodes `distance` above. */
-export const moved = (first: ByFamily, distance: number): ByFamily =>
-  Object.fromEntries(Object.entries(first).map(([family, opcode]) => [family, opcode + distance]));
-
-function opcodesByFamily(name: string, opcodes: Opcodes): Row['opcodes'] {
-  if (typeof opcodes === 'number') return { gfx9: { name, opcode: opcodes } };
-  return Object.fromEntries(
-    Object.entries(opcodes).map(([family, entry]) => [
-      family,
-      typeof entry === 'number' ? { name, opcode: entry } : { name: entry[0], opcode: entry[1] },
-    ]),
-  );
-}
-
-export function row(
-  format: FormatName,
-  name: string,
-  opcodes: Opcodes,
-  operandText: string,
-  semantics?: Semantics,
-  flags: RowFlags = {},
-): Row {
-  return {
-    name,
-    format,
-    opcodes: opcodesByFamily(name, opcodes),
-    operands: operands(operandText),
-    flags,
-    ...(semantics && { semantics }),
-  };
-}
-
-/** A row and the one of families that have the instruction in another format. */
-export const alsoIn = (format: FormatName, original: Row, opcodes: Opcodes): Row[] => [
-  original,
-  { ...original, format, opcodes: opcodesByFamily(original.name, opcodes) },
-];
 
 const DWORDS: Readonly<Partial<Record<OperandType, number>>> = {
   b64: 2,
@@ -297,3 +320,9 @@ export function immediateRange(type: OperandType): readonly [low: number, high: 
 export const is64Bit = (type: OperandType): boolean => DWORDS[type] === 2;
 export const is16Bit = (type: OperandType): boolean =>
   type === 'b16' || type === 'u16' || type === 'i16' || type === 'f16' || type === 'bf16';
+
+/** Combines memory with its data: what was there is returned where a bit of the encoding says so. */
+export const isAtomic = ({ operands }: Row): boolean => operands.some(({ writtenIf }) => writtenIf === 'glc');
+/** Writes registers to memory. */
+export const storesData = (row: Row): boolean =>
+  !isAtomic(row) && row.operands.some(({ field, access }) => /^v?data$/.test(field) && access === 'read');
