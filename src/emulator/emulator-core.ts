@@ -1,4 +1,7 @@
-/** What a thread needs to run waves: executors, handlers and decoded code of its own, on memory that all threads of a device share. */
+/**
+ * What a thread needs to run waves: executors, handlers and decoded code of its own, on memory that all
+ * threads of a device share.
+ */
 import { assert } from '../base/errors.ts';
 import { CodeCache } from './code/code-cache.ts';
 import type { FrontEnd } from './code/front-end.ts';
@@ -23,8 +26,8 @@ export interface Executor {
   readonly sliceInstructions: number;
   run(record: number, wave: number, budget: number): number;
   /**
-   * Runs the ready waves of a workgroup (group-layout.ts), and perhaps further workgroups in its place; returns the wave that left for a
-   * reason that the host must look at, -1 when none can go on now.
+   * Runs the ready waves of a workgroup (group-layout.ts), and perhaps further workgroups in its place;
+   * returns the wave that left for a reason that the host must look at, -1 when none can go on now.
    */
   runGroup(group: number, clock: bigint): number;
   /** Handles an exit that only the executor knows; false for others. */
@@ -48,15 +51,15 @@ export interface RecordHolder {
 /** How code runs: the same on every thread of a device. It can be cloned. */
 export interface CoreOptions {
   /**
-   * Default: `jit`, which compiles code that runs often (T1, loops T2) and runs the rest in the handlers (T0). `handlers` compiles nothing;
-   * `reference` evaluates every instruction in TypeScript.
+   * Default: `jit`, which compiles code that runs often (T1, loops T2) and runs the rest in the handlers
+   * (T0). `handlers` compiles nothing; `reference` evaluates every instruction in TypeScript.
    */
   readonly executor?: ExecutorName;
   /** How often code is reached before `jit` compiles it. */
   readonly compileThreshold?: number;
   /**
-   * Default true. False leaves out the checks of compiled code (T1), so that their cost can be measured: a wrong access then reaches memory that
-   * is not its own, or ends in an error of WebAssembly.
+   * Default true. False leaves out the checks of compiled code (T1), so that their cost can be measured: a
+   * wrong access then reaches memory that is not its own, or ends in an error of WebAssembly.
    */
   readonly checksAccesses?: boolean;
   /** Which loops `jit` runs chunk by chunk (T2); default: those where that pays. */
@@ -155,7 +158,9 @@ export class EmulatorCore<M extends SharedMemory = SharedMemory, S extends Share
     return cache;
   }
 
-  /** Forgets all decoded code and gives its memory back, between turns: waves go on in what is decoded anew. */
+  /**
+   * Forgets all decoded code and gives its memory back, between turns: waves go on in what is decoded anew.
+   */
   clearCode(): void {
     const resumptions = [...this.holders].map((holder) => holder.leaveRecords());
     for (const executor of this.#executors.values()) executor.forgetCode?.();

@@ -1,4 +1,7 @@
-/** Kernels in assembler text on a bare emulator: s[0:1] has the address of a zeroed buffer, s2 the workgroup's id, v0 the work-item's. */
+/**
+ * Kernels in assembler text on a bare emulator: s[0:1] has the address of a zeroed buffer, s2 the workgroup's
+ * id, v0 the work-item's.
+ */
 
 import { machineCode } from '../assembler/machine-code.test-support.ts';
 import { AmdgpuEmulator, type AmdgpuEmulatorOptions } from '../devices/emulated/amdgpu/emulator.ts';
@@ -9,7 +12,9 @@ import type { EmulatorDispatch } from './schedule/dispatch.ts';
 /** Rounding to nearest even, denormals kept, DX10_CLAMP and IEEE: what clang asks for. */
 export const DEFAULT_MODE = 0x3f0;
 
-/** One wave of 64 without LDS and private memory, and no initial register but those that every launch names. */
+/**
+ * One wave of 64 without LDS and private memory, and no initial register but those that every launch names.
+ */
 export const PLAIN_LAUNCH: Omit<AmdgpuLaunch, 'entry' | 'userSgprs'> = {
   waveSize: 64,
   gridSize: [64, 1, 1],

@@ -61,7 +61,10 @@ const CALL = `
   v_lshlrev_b32 v0, 2, v0
   v_mov_b32 v1, 0x1234
   s_setpc_b64 s[6:7]`;
-/** Stores to private memory at 1 + v0 % 4, then loads what stands around it and stores that in 32 bytes of each work-item. */
+/**
+ * Stores to private memory at 1 + v0 % 4, then loads what stands around it and stores that in 32 bytes of
+ * each work-item.
+ */
 const MISALIGNED_PRIVATE = `
   v_and_b32 v2, 3, v0
   v_add_u32 v2, 1, v2
@@ -187,7 +190,8 @@ for (const executor of ['handlers', 'reference', 'jit'] as const) {
 
   test(`${executor}: what does not fit into memory at once runs one after the other`, () => {
     using rig = new EmulatorRig({ executor, compileThreshold: 0 });
-    // 128 MiB of private memory for each workgroup, in 256 MiB of memory; a workgroup that sleeps asks for the next one.
+    // 128 MiB of private memory for each workgroup, in 256 MiB of memory; a workgroup that sleeps asks for
+    // the next one.
     const dispatch = rig.run(`s_sleep 1\n s_sleep 1\n ${CALL}`, { gridSize: [512, 1, 1], privateSizeBytes: 2 ** 21 });
     assert.equal(dispatch.state, 'complete');
     assert.equal(dispatch.workgroups, 8);

@@ -14,7 +14,10 @@ import { type WorkerOptions, WorkerPool } from './workers/worker-pool.ts';
 export { CLOCK_FREQUENCY_HZ, type Executor, type ExecutorName } from './emulator-core.ts';
 
 export interface EmulatorOptions extends CoreOptions, WorkerOptions {
-  /** Bytes of device memory, code included; at most 4 GiB, the default. What is never used takes no memory of the host's. */
+  /**
+   * Bytes of device memory, code included; at most 4 GiB, the default. What is never used takes no memory of
+   * the host's.
+   */
   readonly memorySizeBytes?: number;
   /** Number of the device among those of one runtime, 0 to 127: keeps their addresses apart. Default 0. */
   readonly index?: number;
@@ -87,7 +90,9 @@ export class Emulator extends EmulatorCore<EmulatorMemory, StateMemory> {
     return dispatch;
   }
 
-  /** Gives every running kernel a share of `sliceMs`; where only workers run waves, waits for them so long. */
+  /**
+   * Gives every running kernel a share of `sliceMs`; where only workers run waves, waits for them so long.
+   */
   advance(sliceMs: number): 'idle' | 'running' | 'waiting' {
     const deadline = performance.now() + sliceMs;
     for (;;) {

@@ -1,7 +1,9 @@
 /** Basic blocks: code is followed from where it is entered, and cut where control comes together or parts. */
 import { type FlowGraph, graphOf } from './graph.ts';
 
-/** Where control goes on after an instruction. A place is an offset, or whatever else numbers instructions. */
+/**
+ * Where control goes on after an instruction. A place is an offset, or whatever else numbers instructions.
+ */
 export interface Ways {
   /** Without a branch that is taken; undefined: never. */
   readonly next: number | undefined;
@@ -21,7 +23,10 @@ export interface Followed<I> extends Ways {
 export interface BasicBlock<I> {
   readonly index: number;
   readonly instructions: readonly I[];
-  /** Where control goes on without a branch, and where the last instruction branches to; undefined: nowhere, or out of the blocks. */
+  /**
+   * Where control goes on without a branch, and where the last instruction branches to; undefined: nowhere,
+   * or out of the blocks.
+   */
   readonly next: BasicBlock<I> | undefined;
   readonly target: BasicBlock<I> | undefined;
   /** Whether control may also go on outside of the blocks. */
@@ -29,8 +34,8 @@ export interface BasicBlock<I> {
 }
 
 /**
- * What control reaches from `entries` along direct branches, by place, in the order in which it is found. `at` is asked once for each place;
- * what it says is undefined is not followed.
+ * What control reaches from `entries` along direct branches, by place, in the order in which it is found.
+ * `at` is asked once for each place; what it says is undefined is not followed.
  */
 export function reachable<W extends Ways>(
   at: (place: number) => W | undefined,
@@ -52,7 +57,10 @@ export function reachable<W extends Ways>(
   return found;
 }
 
-/** The blocks of `code`, which stands in the order in which its blocks are to be numbered. `entries` begin blocks, too. */
+/**
+ * The blocks of `code`, which stands in the order in which its blocks are to be numbered. `entries` begin
+ * blocks, too.
+ */
 export function basicBlocks<I>(code: ReadonlyMap<number, Followed<I>>, entries: Iterable<number>): BasicBlock<I>[] {
   const starts = new Set(entries);
   /** Where the instruction before goes on: instructions may overlap, so that another one stands between. */

@@ -1,7 +1,8 @@
 /**
- * Code as text for tests, an instruction on a line: `s1 = s0 v2` reads s0 and v2 and writes s1, a row (v0) in the active lanes; `cross v1` reads v1
- * in all lanes; `exec &= s0`, `exec |= s0` and `exec = s0` change the active lanes; `if L` and `goto L` branch to the line that begins
- * with `L:`, and `jump`, `end` and `any` (which reads what only running it tells) stand alone.
+ * Code as text for tests, an instruction on a line: `s1 = s0 v2` reads s0 and v2 and writes s1, a row (v0) in
+ * the active lanes; `cross v1` reads v1 in all lanes; `exec &= s0`, `exec |= s0` and `exec = s0` change the
+ * active lanes; `if L` and `goto L` branch to the line that begins with `L:`, and `jump`, `end` and `any`
+ * (which reads what only running it tells) stand alone.
  */
 import fc from 'fast-check';
 import { type BasicBlock, basicBlocks, type Followed, reachable } from './blocks.ts';

@@ -1,4 +1,7 @@
-/** What is known at each node of a graph because of what the nodes before it, or behind it, do: least solutions of data-flow equations. */
+/**
+ * What is known at each node of a graph because of what the nodes before it, or behind it, do: least
+ * solutions of data-flow equations.
+ */
 import { depthFirst } from './depth-first.ts';
 import { type FlowGraph, reversed } from './graph.ts';
 
@@ -20,7 +23,10 @@ export interface DataFlowSolution<S> {
   readonly outgoing: readonly S[];
 }
 
-/** Nodes are visited in an order in which most of them come behind all that they depend on, and again only when that has changed. */
+/**
+ * Nodes are visited in an order in which most of them come behind all that they depend on, and again only
+ * when that has changed.
+ */
 export function solveDataFlow<S>(graph: FlowGraph, problem: DataFlowProblem<S>): DataFlowSolution<S> {
   const { direction, nothing, outside } = problem;
   const isForward = direction === 'forward';

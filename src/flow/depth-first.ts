@@ -1,4 +1,7 @@
-/** Depth-first walks over graphs, and the orders of nodes that they give. No recursion: a chain may be as long as memory. */
+/**
+ * Depth-first walks over graphs, and the orders of nodes that they give. No recursion: a chain may be as long
+ * as memory.
+ */
 import type { FlowGraph } from './graph.ts';
 
 export interface DepthFirst {

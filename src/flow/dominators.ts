@@ -1,13 +1,17 @@
 /**
- * Which nodes every walk passes (T. Lengauer and R. Tarjan, "A Fast Algorithm for Finding Dominators in a Flowgraph", 1979, with paths
- * compressed and without recursion): the time grows with the size of the graph, whatever its shape, but for a logarithm.
+ * Which nodes every walk passes (T. Lengauer and R. Tarjan, "A Fast Algorithm for Finding Dominators in a
+ * Flowgraph", 1979, with paths compressed and without recursion): the time grows with the size of the graph,
+ * whatever its shape, but for a logarithm.
  */
 import { depthFirst } from './depth-first.ts';
 import { type FlowGraph, reversed } from './graph.ts';
 import { strongComponents } from './strong-components.ts';
 import { Tree } from './tree.ts';
 
-/** A node dominates those that no walk from an entry reaches without passing it; each node that is reached dominates itself. */
+/**
+ * A node dominates those that no walk from an entry reaches without passing it; each node that is reached
+ * dominates itself.
+ */
 export class Dominators {
   readonly #tree: Tree;
 
@@ -35,8 +39,8 @@ export function dominators(graph: FlowGraph): Dominators {
 }
 
 /**
- * A node post-dominates those from which no walk leaves the graph without passing it. A walk that cannot leave any more, because it is in
- * an endless loop, counts as leaving from each node of that loop.
+ * A node post-dominates those from which no walk leaves the graph without passing it. A walk that cannot
+ * leave any more, because it is in an endless loop, counts as leaving from each node of that loop.
  */
 export function postDominators(graph: FlowGraph): Dominators {
   const turned = reversed(graph);
@@ -134,7 +138,10 @@ class CompressedForest {
     this.#ancestors[place] = parent;
   }
 
-  /** The place with the lowest semidominator from `place` up to below the root of its part, or that root itself. */
+  /**
+   * The place with the lowest semidominator from `place` up to below the root of its part, or that root
+   * itself.
+   */
   lowestAbove(place: number): number {
     const ancestors = this.#ancestors;
     if (ancestors[place]! < 0) return place;

@@ -1,4 +1,7 @@
-/** Graphs as text for tests: a line `a -> b c` for each node, `a -> b out` for one from which walks may leave. The first node is the entry. */
+/**
+ * Graphs as text for tests: a line `a -> b c` for each node, `a -> b out` for one from which walks may leave.
+ * The first node is the entry.
+ */
 import fc from 'fast-check';
 import { type FlowGraph, graphOf } from './graph.ts';
 

@@ -1,4 +1,7 @@
-/** Directed graphs of whatever has successors: blocks of code, functions that call each other. Analyses work on the numbers of the nodes. */
+/**
+ * Directed graphs of whatever has successors: blocks of code, functions that call each other. Analyses work
+ * on the numbers of the nodes.
+ */
 
 export interface FlowGraph {
   /** Nodes have the numbers from 0 on. */
@@ -12,8 +15,8 @@ export interface FlowGraph {
 }
 
 /**
- * The graph of `nodes`, numbered in their order. A successor that is undefined, or none of the nodes, leads out of the graph; a node without
- * successors is an exit, too.
+ * The graph of `nodes`, numbered in their order. A successor that is undefined, or none of the nodes, leads
+ * out of the graph; a node without successors is an exit, too.
  */
 export function graphOf<T>(
   nodes: readonly T[],

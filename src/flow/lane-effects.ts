@@ -17,7 +17,10 @@ export interface OperandPlaces {
   constant(at: OperandDword): number | undefined;
   /** Whether only running the instruction tells which register it is. */
   isRelative(operand: number): boolean;
-  /** The bits of a state: a low and a high one for masks of lanes. Registers that are the same as a state have its bits. */
+  /**
+   * The bits of a state: a low and a high one for masks of lanes. Registers that are the same as a state have
+   * its bits.
+   */
   state(slot: StateSlot): readonly bigint[];
 }
 
@@ -76,7 +79,10 @@ function maskChange(values: readonly Value[], places: OperandPlaces): MaskChange
   const exec = places.state('exec');
   const isExec = ({ leaf }: Value, half: number): boolean =>
     leaf.kind === 'state' ? leaf.slot === 'exec' : leaf.kind === 'operand' && places.register(leaf.at) === exec[half];
-  /** Whether the bits of a value are a part of those of EXEC, or hold all of them; `half`: of its low or high dword. */
+  /**
+   * Whether the bits of a value are a part of those of EXEC, or hold all of them; `half`: of its low or high
+   * dword.
+   */
   const compares = (value: Value, grows: boolean, half: number): boolean => {
     const { leaf, args } = value;
     const inner = (arg: Value | undefined, part = half): boolean => arg !== undefined && compares(arg, grows, part);

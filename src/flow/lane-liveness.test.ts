@@ -39,7 +39,10 @@ test('where control leaves, everything is live', () => {
   assert.deepEqual(liveness('s0 =\nany\nend'), ['s1 v0 v1 | v0 v1']);
 });
 
-/** By the definition: whether some way from before a line, and some fate of a lane on it, reads a place before it is overwritten. */
+/**
+ * By the definition: whether some way from before a line, and some fate of a lane on it, reads a place before
+ * it is overwritten.
+ */
 function isLive(code: ReadonlyMap<number, Followed<Line>>, start: number, name: string, wasActive: boolean): boolean {
   const isRow = name.startsWith('v');
   const seen = new Set<string>();

@@ -1,7 +1,8 @@
 /**
- * Which registers anything still reads. Scalar registers as usual. A row of a vector register that is overwritten is dead only in the
- * lanes that are active then, so that lanes that are off are looked at apart; a change of the mask of active lanes that only takes lanes
- * off, or only adds some, says which of them become the others. Where control leaves the blocks, everything is live, unless it ends.
+ * Which registers anything still reads. Scalar registers as usual. A row of a vector register that is
+ * overwritten is dead only in the lanes that are active then, so that lanes that are off are looked at apart;
+ * a change of the mask of active lanes that only takes lanes off, or only adds some, says which of them
+ * become the others. Where control leaves the blocks, everything is live, unless it ends.
  */
 import { type BasicBlock, blockGraph } from './blocks.ts';
 import { solveDataFlow } from './data-flow.ts';
@@ -14,7 +15,10 @@ export interface LiveLanes {
   readonly inactive: bigint;
 }
 
-/** How an instruction changes the mask of active lanes; a lane that is active before a change that `grows` it is active after it. */
+/**
+ * How an instruction changes the mask of active lanes; a lane that is active before a change that `grows` it
+ * is active after it.
+ */
 export type MaskChange = 'none' | 'shrinks' | 'grows' | 'any';
 
 export interface LaneEffects {

@@ -1,4 +1,7 @@
-/** Natural loops and how they lie in each other. A loop has one header, which is the only way in; cycles with several ways in are told apart. */
+/**
+ * Natural loops and how they lie in each other. A loop has one header, which is the only way in; cycles with
+ * several ways in are told apart.
+ */
 import { depthFirst } from './depth-first.ts';
 import { dominators } from './dominators.ts';
 import type { FlowGraph } from './graph.ts';
@@ -19,7 +22,10 @@ export interface Loop {
 export class LoopForest {
   /** Each behind the loops around it. */
   readonly loops: readonly Loop[];
-  /** Cycles that can be entered at several nodes: what is left of each when the edges back to headers are gone. */
+  /**
+   * Cycles that can be entered at several nodes: what is left of each when the edges back to headers are
+   * gone.
+   */
   readonly irreducible: readonly (readonly number[])[];
   readonly #graph: FlowGraph;
   readonly #numbers: ReadonlyMap<Loop, number>;
@@ -92,8 +98,8 @@ export function loopForest(graph: FlowGraph): LoopForest {
     }
     return top;
   };
-  // Headers of inner loops come behind those of outer ones in the order, so that inner loops are found first; a walk
-  // back from the latches of an outer one passes an inner one in a step.
+  // Headers of inner loops come behind those of outer ones in the order, so that inner loops are found first;
+  // a walk back from the latches of an outer one passes an inner one in a step.
   for (const header of order.toReversed()) {
     const latches = [...new Set(predecessors[header]!)].filter((from) => isBack(from, header));
     if (latches.length === 0) continue;
@@ -136,7 +142,10 @@ function outermostFirst(
   return [loops, innermost.map((loop) => (loop < 0 ? -1 : last - loop))];
 }
 
-/** A cycle with several ways in has an edge against the order to a node that does not dominate where it comes from. */
+/**
+ * A cycle with several ways in has an edge against the order to a node that does not dominate where it comes
+ * from.
+ */
 function irreducibleParts(
   order: readonly number[],
   places: Int32Array,
@@ -163,8 +172,9 @@ function irreducibleParts(
 }
 
 /**
- * The nodes from which `latch` is reached without passing `header`, with the header: the loop of one edge back, where the header dominates the
- * latch. Undefined where a walk that does not pass the header may begin inside, at a node without predecessors.
+ * The nodes from which `latch` is reached without passing `header`, with the header: the loop of one edge
+ * back, where the header dominates the latch. Undefined where a walk that does not pass the header may begin
+ * inside, at a node without predecessors.
  */
 export function loopOfEdge(
   { predecessors }: FlowGraph,

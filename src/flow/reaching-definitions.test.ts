@@ -7,7 +7,10 @@ import { type Definition, ReachingDefinitions } from './reaching-definitions.ts'
 
 const REGISTERS = ['s0', 's1', 'v0', 'v1'];
 
-/** A row keeps what it had in the lanes that are off; `any` stands for a write to a register that is not known. */
+/**
+ * A row keeps what it had in the lanes that are off; `any` stands for a write to a register that is not
+ * known.
+ */
 const definitionsOf = ({ text, writes }: Line): readonly Definition[] =>
   text === 'any'
     ? [{ register: undefined, isPartial: false }]

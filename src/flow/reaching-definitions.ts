@@ -1,4 +1,7 @@
-/** Which instructions may have written what a register holds. Asked for one use at a time: a question looks at each block once at most. */
+/**
+ * Which instructions may have written what a register holds. Asked for one use at a time: a question looks at
+ * each block once at most.
+ */
 import { type BasicBlock, blockGraph } from './blocks.ts';
 import type { FlowGraph } from './graph.ts';
 

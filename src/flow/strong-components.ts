@@ -1,4 +1,7 @@
-/** Parts of a graph whose members reach each other (R. Tarjan, "Depth-First Search and Linear FlowGraph Algorithms", 1972). */
+/**
+ * Parts of a graph whose members reach each other (R. Tarjan, "Depth-First Search and Linear FlowGraph
+ * Algorithms", 1972).
+ */
 
 interface Visit<T> {
   readonly node: T;
@@ -6,8 +9,8 @@ interface Visit<T> {
 }
 
 /**
- * The strongly connected components that `root` reaches, each behind all that it leads to. What `isDone` says of nodes is that they
- * were in earlier results. No recursion: a chain may be as long as memory.
+ * The strongly connected components that `root` reaches, each behind all that it leads to. What `isDone` says
+ * of nodes is that they were in earlier results. No recursion: a chain may be as long as memory.
  */
 export function* strongComponents<T>(
   root: T,

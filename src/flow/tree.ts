@@ -3,7 +3,10 @@
 export class Tree {
   /** The parent of each node; -1 for roots and for numbers that stand for no node. */
   readonly parents: Int32Array;
-  /** Number of each node in a preorder, and how many nodes are below it, with itself; 0 for numbers that stand for no node. */
+  /**
+   * Number of each node in a preorder, and how many nodes are below it, with itself; 0 for numbers that stand
+   * for no node.
+   */
   readonly #places: Uint32Array;
   readonly #sizes: Uint32Array;
 

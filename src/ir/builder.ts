@@ -108,7 +108,10 @@ export class Builder extends PureBuilder implements FloatBuilders {
     this.append({ kind: 'writeLane', at }, 'void', false, [index, value]);
   }
 
-  /** `accumulators` plus the products; per lane, for all lanes of the wave: EXEC does not count in the whole program. */
+  /**
+   * `accumulators` plus the products; per lane, for all lanes of the wave: EXEC does not count in the whole
+   * program.
+   */
   matrixProduct(
     product: MatrixProduct,
     left: readonly Value[],
@@ -138,9 +141,10 @@ export class Builder extends PureBuilder implements FloatBuilders {
   }
 
   /**
-   * Loads `sizeBytes` (1, 2, 4, 8, 12, 16; more for uniform loads) at `address`, one value for each dword; 1 and 2 bytes are zero-extended.
-   * The address is i64 for global and flat, i32 for lds and private (a byte offset in the lane's private segment). Lanes where
-   * `predicate` (i1) is off read 0 without an access (`isRare`: nearly all of them); a global access with nothing per lane in it is one access of the wave.
+   * Loads `sizeBytes` (1, 2, 4, 8, 12, 16; more for uniform loads) at `address`, one value for each dword; 1
+   * and 2 bytes are zero-extended. The address is i64 for global and flat, i32 for lds and private (a byte
+   * offset in the lane's private segment). Lanes where `predicate` (i1) is off read 0 without an access
+   * (`isRare`: nearly all of them); a global access with nothing per lane in it is one access of the wave.
    */
   load(space: MemorySpace, sizeBytes: number, address: Value, predicate?: Value, isRare = false): Value[] {
     const dwords = Math.max(1, sizeBytes / 4);
@@ -154,7 +158,9 @@ export class Builder extends PureBuilder implements FloatBuilders {
     return [first, ...others];
   }
 
-  /** Stores the dwords of `data` (one value also for 1 and 2 bytes), only in lanes where `predicate` is on. */
+  /**
+   * Stores the dwords of `data` (one value also for 1 and 2 bytes), only in lanes where `predicate` is on.
+   */
   store(
     space: MemorySpace,
     sizeBytes: number,
@@ -168,7 +174,10 @@ export class Builder extends PureBuilder implements FloatBuilders {
     this.append(leaf, 'void', isLaneAccess(space, args), args);
   }
 
-  /** Atomic read-modify-write per lane; returns the old value, 0 where `predicate` is off. `update` gets (old, data, compare?). */
+  /**
+   * Atomic read-modify-write per lane; returns the old value, 0 where `predicate` is off. `update` gets (old,
+   * data, compare?).
+   */
   atomic(
     space: MemorySpace,
     address: Value,

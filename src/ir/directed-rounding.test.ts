@@ -1,4 +1,7 @@
-/** Every operation that rounds, in the four rounding modes, against results by definition; constants are folded by the evaluator. */
+/**
+ * Every operation that rounds, in the four rounding modes, against results by definition; constants are
+ * folded by the evaluator.
+ */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';

@@ -1,11 +1,12 @@
 /**
- * Arithmetic rounded toward +infinity, -infinity or zero, denormals kept, composed of operations that round to nearest: the result is
- * the nearest number or its neighbour, and the sign of the nearest one's error tells which. That sign is exact:
- * - f32 and f16 are computed in f64. Products and what an addition drops are exact there; a quotient or a root that no number of the
- *   narrow width equals is farther from all of them than f64 rounds.
- * - f64: what an addition drops is a number. Otherwise the sign bit of a fused multiply-add is that of the error, even of one that
- *   underflows to zero, because an exact zero comes out positive.
- * Errors of NaNs and of exact infinities are NaNs, which are neither below nor above zero.
+ * Arithmetic rounded toward +infinity, -infinity or zero, denormals kept, composed of operations that round
+ * to nearest: the result is the nearest number or its neighbour, and the sign of the nearest one's error
+ * tells which. That sign is exact:
+ * - f32 and f16 are computed in f64. Products and what an addition drops are exact there; a quotient or a
+ *   root that no number of the narrow width equals is farther from all of them than f64 rounds.
+ * - f64: what an addition drops is a number. Otherwise the sign bit of a fused multiply-add is that of the
+ *   error, even of one that underflows to zero, because an exact zero comes out positive. Errors of NaNs and
+ *   of exact infinities are NaNs, which are neither below nor above zero.
  */
 import { type Rounding, TOWARD_NEGATIVE, TOWARD_POSITIVE } from './float-bits.ts';
 import type { PureBuilder } from './pure-builder.ts';
@@ -43,7 +44,10 @@ interface Side {
   isAbove(): Value;
 }
 
-/** `nearest`, or its neighbour where the exact result lies on the side that `rounding` takes. Neighbours differ by 1 in their bits. */
+/**
+ * `nearest`, or its neighbour where the exact result lies on the side that `rounding` takes. Neighbours
+ * differ by 1 in their bits.
+ */
 export function settle(b: PureBuilder, rounding: Rounding, nearest: Value, isNegative: Value, exact: Side): Value {
   const one = nearest.type === 'i64' ? b.i64(1n) : b.i32(1);
   const outward = b.add(nearest, one);
@@ -64,7 +68,10 @@ const negated = (b: PureBuilder, x: Value): Value => b.xor(x, b.i64(SIGN));
 const magnitude = (b: PureBuilder, x: Value): Value => b.and(x, b.i64(SIGN - 1n));
 const less = (b: PureBuilder, x: Value, y: Value): Value => b.op('f64.lt', x, y);
 
-/** `sum`, the nearest f64 to x + y, with its rest: of two numbers the smaller one loses what the larger one has no place for. */
+/**
+ * `sum`, the nearest f64 to x + y, with its rest: of two numbers the smaller one loses what the larger one
+ * has no place for.
+ */
 function exactSum(b: PureBuilder, rounding: Rounding, sum: Value, x: Value, y: Value): Sum {
   const isOrdered = b.ltU(magnitude(b, y), magnitude(b, x));
   const [large, small] = [b.select(isOrdered, x, y), b.select(isOrdered, y, x)];

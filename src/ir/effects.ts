@@ -1,15 +1,17 @@
 /**
- * What an instruction in its place may touch, as far as its encoding tells, whether or not its meaning is known: what analyses, listings and
- * rewriters of code ask. Everything that the instruction's program touches lies within its effects.
+ * What an instruction in its place may touch, as far as its encoding tells, whether or not its meaning is
+ * known: what analyses, listings and rewriters of code ask. Everything that the instruction's program touches
+ * lies within its effects.
  *
- * Some state has a number in the file of scalar registers as well (EXEC, VCC, M0 of AMDGPU). It stands in both lists, as a range of registers
- * and as a slot, however the instruction names it: asking either list is enough.
+ * Some state has a number in the file of scalar registers as well (EXEC, VCC, M0 of AMDGPU). It stands in
+ * both lists, as a range of registers and as a slot, however the instruction names it: asking either list is
+ * enough.
  */
 import type { MemorySpace, StateSlot } from './types.ts';
 
 /**
- * The files of registers that all languages share. `scalar`: one value for the wave. `vector` and `accumulator`: rows with a value for
- * each lane.
+ * The files of registers that all languages share. `scalar`: one value for the wave. `vector` and
+ * `accumulator`: rows with a value for each lane.
  */
 export type RegisterFile = 'scalar' | 'vector' | 'accumulator';
 
@@ -26,15 +28,19 @@ export interface ReadRange extends RegisterRange {
 }
 
 /**
- * A range that an instruction writes, in all or in the active lanes; scalar registers are the same in all. `isPartial`: bits or some of these
- * lanes may keep what they had, so that a value from before may still be needed. Bits that stay in a register that is written are read, too.
+ * A range that an instruction writes, in all or in the active lanes; scalar registers are the same in all.
+ * `isPartial`: bits or some of these lanes may keep what they had, so that a value from before may still be
+ * needed. Bits that stay in a register that is written are read, too.
  */
 export interface WrittenRange extends RegisterRange {
   readonly lanes: 'all' | 'active';
   readonly isPartial: boolean;
 }
 
-/** An access to memory. `constant` is global memory through a cache that sees no stores; `unknown` is a space that the encoding does not tell. */
+/**
+ * An access to memory. `constant` is global memory through a cache that sees no stores; `unknown` is a space
+ * that the encoding does not tell.
+ */
 export interface MemoryEffect {
   readonly space: MemorySpace | 'constant' | 'unknown';
   readonly access: 'load' | 'store' | 'atomic';
@@ -53,7 +59,10 @@ export type WaitCounter =
   | 'dscnt'
   | 'kmcnt';
 
-/** A part in a hazard, by the name that the language's list gives it: what comes `before` another must be some way ahead of it. */
+/**
+ * A part in a hazard, by the name that the language's list gives it: what comes `before` another must be some
+ * way ahead of it.
+ */
 export interface HazardRole {
   readonly hazard: string;
   readonly role: 'before' | 'after';
@@ -64,7 +73,10 @@ export interface Effects {
   readonly writes: readonly WrittenRange[];
   readonly readsState: ReadonlySet<StateSlot>;
   readonly writesState: ReadonlySet<StateSlot>;
-  /** Registers that a value known only at run time chooses, or that the encoding's tables do not tell: any of these files may be read, or written. */
+  /**
+   * Registers that a value known only at run time chooses, or that the encoding's tables do not tell: any of
+   * these files may be read, or written.
+   */
   readonly readsAnyOf: ReadonlySet<RegisterFile>;
   readonly writesAnyOf: ReadonlySet<RegisterFile>;
   readonly memory: readonly MemoryEffect[];

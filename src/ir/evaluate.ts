@@ -15,7 +15,9 @@ import {
   type Value,
 } from './types.ts';
 
-/** The wave that a program runs on. `lane` is -1 for a uniform register. Values of 32 bits are in int32 form. */
+/**
+ * The wave that a program runs on. `lane` is -1 for a uniform register. Values of 32 bits are in int32 form.
+ */
 export interface Machine {
   readOperand(at: OperandDword, lane: number): number;
   writeOperand(at: OperandDword, lane: number, value: number): void;
@@ -25,7 +27,10 @@ export interface Machine {
   readonly nextPc: bigint;
   clock(): bigint;
   laneTable(operand: number, lane: number): number;
-  /** Checks `sizeBytes` at the address, then returns it as dwords; 1 and 2 bytes are zero-extended. Throws on a fault. */
+  /**
+   * Checks `sizeBytes` at the address, then returns it as dwords; 1 and 2 bytes are zero-extended. Throws on
+   * a fault.
+   */
   load(space: MemorySpace, sizeBytes: number, address: Evaluated, lane: number): number[];
   store(space: MemorySpace, sizeBytes: number, address: Evaluated, data: readonly number[], lane: number): void;
   /** Reads, updates and writes without interruption; returns the old value. */

@@ -1,6 +1,6 @@
 /**
- * What the floating-point operations must give, by definition: an exact result is only compared with rationals, and the numbers of a
- * format are searched for its neighbours. Independent of float-bits.ts.
+ * What the floating-point operations must give, by definition: an exact result is only compared with
+ * rationals, and the numbers of a format are searched for its neighbours. Independent of float-bits.ts.
  */
 import fc from 'fast-check';
 
@@ -131,7 +131,10 @@ export type Operation = 'add' | 'sub' | 'mul' | 'div' | 'sqrt' | 'fma';
 export const ARITY: Readonly<Record<Operation, number>> = { add: 2, sub: 2, mul: 2, div: 2, sqrt: 1, fma: 3 };
 export const OPERATIONS = Object.keys(ARITY) as Operation[];
 
-/** Result on bit patterns: NaNs come out quieted, the first one first; an invalid operation gives the positive NaN. */
+/**
+ * Result on bit patterns: NaNs come out quieted, the first one first; an invalid operation gives the positive
+ * NaN.
+ */
 export function expected(operation: Operation, type: FloatType, mode: Mode, operands: readonly bigint[]): bigint {
   const nan = operands.find((x) => isNan(type, x));
   if (nan !== undefined) return nan | quietOf(type);
@@ -187,7 +190,10 @@ export function scaled(type: FloatType, mode: Mode, x: bigint, power: number): b
 export const flushed = (type: FloatType, x: bigint): bigint =>
   size(type, x) >> BigInt(FORMATS[type].fractionBits) === 0n ? x & signOf(type) : x;
 
-/** Every limit of the format: zeros, denormals, the smallest and largest normal numbers, one and its neighbours, infinity, NaNs. */
+/**
+ * Every limit of the format: zeros, denormals, the smallest and largest normal numbers, one and its
+ * neighbours, infinity, NaNs.
+ */
 export function edges(type: FloatType): bigint[] {
   const { fractionBits, bias } = FORMATS[type];
   const unit = 1n << BigInt(fractionBits);
@@ -227,8 +233,8 @@ export function patterns(type: FloatType): fc.Arbitrary<bigint> {
 }
 
 /**
- * Operands of an operation, now and then ones whose exact result comes close to a number: a quotient's product, a root's square, a
- * product's negation as the addend.
+ * Operands of an operation, now and then ones whose exact result comes close to a number: a quotient's
+ * product, a root's square, a product's negation as the addend.
  */
 export function operandTuples(operation: Operation, type: FloatType): fc.Arbitrary<bigint[]> {
   const arity = ARITY[operation];

@@ -1,4 +1,6 @@
-/** Exact arithmetic on IEEE 754 bit patterns for the evaluator: slow and obvious, no host rounding involved. */
+/**
+ * Exact arithmetic on IEEE 754 bit patterns for the evaluator: slow and obvious, no host rounding involved.
+ */
 
 /** Where a number goes that is not representable, numbered as in MODE.FP_ROUND (CDNA2 ISA 6.4, table 23). */
 export const NEAREST_EVEN = 0;
@@ -66,7 +68,8 @@ export function fromExact(value: Exact, f: FloatFormat, zeroSign: boolean, round
     rounded = magnitude >> BigInt(shift);
     if (roundsAway(rounded, magnitude & (unit - 1n), unit, negative, rounding)) rounded += 1n;
   }
-  // A subnormal has biased exponent 0; the hidden bit of a normal number, or a carry into it, adds one to the field.
+  // A subnormal has biased exponent 0; the hidden bit of a normal number, or a carry into it, adds one to the
+  // field.
   const field = BigInt(exponent - lowestExponent) << BigInt(f.fractionBits);
   const bits = rounded + field;
   // Beyond the largest number the next one would be infinity, at least half way to it.

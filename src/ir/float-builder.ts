@@ -1,6 +1,7 @@
 /**
- * Floating-point operations as instructions mean them: the MODE register's rounding and denormal settings applied to the pure
- * operations, minimum and maximum, and everything that is composed of integer operations on the bits.
+ * Floating-point operations as instructions mean them: the MODE register's rounding and denormal settings
+ * applied to the pure operations, minimum and maximum, and everything that is composed of integer operations
+ * on the bits.
  */
 import { type Arithmetic, directedF64, directedNarrow, type NarrowArithmetic, settle } from './directed-rounding.ts';
 import { NEAREST_EVEN, type Rounding } from './float-bits.ts';
@@ -106,8 +107,8 @@ function bitOperations(b: PureBuilder, layout: Layout, flush: { inputs: boolean;
 }
 
 /**
- * v_min / v_max: with IEEE set a signalling NaN comes out quieted; otherwise the other operand of a NaN is taken; -0 is less
- * than +0 (CDNA3 ISA 12.9, V_MIN_F32 and V_MAX_F32).
+ * v_min / v_max: with IEEE set a signalling NaN comes out quieted; otherwise the other operand of a NaN is
+ * taken; -0 is less than +0 (CDNA3 ISA 12.9, V_MIN_F32 and V_MAX_F32).
  */
 function minMax(
   b: PureBuilder,
@@ -265,8 +266,8 @@ function singleBuilder(b: PureBuilder, mode: FloatMode): F32Builder {
 }
 
 /**
- * To nearest, f16 is computed in f32, exactly, and rounded once more: innocuous for + - * / sqrt because 24 >= 2 * 11 + 2; a fused
- * multiply-add goes through f64 with rounding to odd.
+ * To nearest, f16 is computed in f32, exactly, and rounded once more: innocuous for + - * / sqrt because 24
+ * >= 2 * 11 + 2; a fused multiply-add goes through f64 with rounding to odd.
  */
 function halfBuilder(b: PureBuilder, mode: FloatMode): F16Builder {
   const rounding = mode.round64;

@@ -1,7 +1,8 @@
 /**
- * Floating-point operations on bit patterns, rounding to nearest even unless they say otherwise, denormals kept; rows flush denormals with separate
- * operations. A NaN operand comes out quieted, the first one first; an invalid operation gives the positive default NaN
- * (RDNA3 ISA section 7.2.3, CDNA3 ISA section 4.4 on IEEE NaN rules).
+ * Floating-point operations on bit patterns, rounding to nearest even unless they say otherwise, denormals
+ * kept; rows flush denormals with separate operations. A NaN operand comes out quieted, the first one first;
+ * an invalid operation gives the positive default NaN (RDNA3 ISA section 7.2.3, CDNA3 ISA section 4.4 on IEEE
+ * NaN rules).
  */
 import {
   convert,
@@ -58,7 +59,10 @@ const F64_HOST: HostFloat = {
   small: (bits) => bits,
 };
 
-/** Host arithmetic is exact IEEE for these (double rounding of f32 through f64 is innocuous for + - * / sqrt); only NaNs differ. */
+/**
+ * Host arithmetic is exact IEEE for these (double rounding of f32 through f64 is innocuous for + - * / sqrt);
+ * only NaNs differ.
+ */
 function arithmetic(host: HostFloat, compute: (...x: number[]) => number, ...operands: Evaluated[]): Evaluated {
   for (const bits of operands) {
     if (isNan(host.big(bits), host.format)) return host.small(quieted(host.big(bits), host.format));

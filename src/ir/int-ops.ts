@@ -1,6 +1,6 @@
 /**
- * Integer operations. i32 values are JavaScript numbers in int32 form, i64 values are bigints in unsigned 64-bit form, i1 is
- * 0 or 1. Shift amounts are taken modulo the width.
+ * Integer operations. i32 values are JavaScript numbers in int32 form, i64 values are bigints in unsigned
+ * 64-bit form, i1 is 0 or 1. Shift amounts are taken modulo the width.
  */
 import { type Op, op } from './op.ts';
 

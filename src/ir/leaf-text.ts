@@ -1,4 +1,7 @@
-/** What a leaf is as text, in one word: its kind and, behind dots, what else it holds. Arguments and blocks stand apart. */
+/**
+ * What a leaf is as text, in one word: its kind and, behind dots, what else it holds. Arguments and blocks
+ * stand apart.
+ */
 import type { LeafKind } from './leaves.ts';
 import type { MatrixProduct } from './matrix-product.ts';
 import { OPS, type OpName } from './ops.ts';

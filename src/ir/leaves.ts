@@ -1,6 +1,7 @@
 /**
- * What there is to know of each kind of leaf, in one table: verifier, text and lowering ask it. What a leaf computes stands in evaluate.ts and
- * in the lowerings, each of which has a table that the type checker compares with this one.
+ * What there is to know of each kind of leaf, in one table: verifier, text and lowering ask it. What a leaf
+ * computes stands in evaluate.ts and in the lowerings, each of which has a table that the type checker
+ * compares with this one.
  */
 import { argumentOffsets, type MatrixProduct } from './matrix-product.ts';
 import { OPS } from './ops.ts';
@@ -25,8 +26,9 @@ export interface Signature {
 }
 
 /**
- * Whether a value is one for each lane. `uniform`: never, and its arguments are not; `collects`: never, whatever its arguments are; `lane`:
- * always; `arguments`: when one of its arguments is; `given`: as its register is, and a uniform one has uniform arguments.
+ * Whether a value is one for each lane. `uniform`: never, and its arguments are not; `collects`: never,
+ * whatever its arguments are; `lane`: always; `arguments`: when one of its arguments is; `given`: as its
+ * register is, and a uniform one has uniform arguments.
  */
 export type LaneRule = 'uniform' | 'collects' | 'lane' | 'arguments' | 'given';
 
@@ -44,7 +46,10 @@ export const slotType = (slot: StateSlot): Type => (slot === 'scc' ? 'i1' : isMa
 
 const addressType = (space: MemorySpace): Type => (space === 'global' || space === 'flat' ? 'i64' : 'i32');
 
-/** LDS and private addresses differ from lane to lane by their meaning, global ones only when an argument does. */
+/**
+ * LDS and private addresses differ from lane to lane by their meaning, global ones only when an argument
+ * does.
+ */
 export const accessLanes = ({ space }: { readonly space: MemorySpace }): LaneRule =>
   space === 'global' ? 'arguments' : 'lane';
 

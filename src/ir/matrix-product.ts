@@ -9,13 +9,15 @@ export interface Place {
 }
 
 /**
- * Every lane holds elements of a left and of a right matrix and `results` accumulators. To each accumulator `steps` products are added, one
- * after the other. i32 keeps the low 32 bits; f32 and f64 (bits in an i64) multiply and add with one rounding to nearest even, denormals
- * kept, and a result that is a NaN is the positive one without payload.
+ * Every lane holds elements of a left and of a right matrix and `results` accumulators. To each accumulator
+ * `steps` products are added, one after the other. i32 keeps the low 32 bits; f32 and f64 (bits in an i64)
+ * multiply and add with one rounding to nearest even, denormals kept, and a result that is a NaN is the
+ * positive one without payload.
  *
- * What executors rely on: with lanes in groups of 4 from lane 0, the left factor of a group is one place and the right factors are 4
- * consecutive lanes of one element; and a place's number is a sum of one number for the group, in which every bit of the group's number
- * counts for itself, and one for result and step. The layouts of all matrix instructions are so.
+ * What executors rely on: with lanes in groups of 4 from lane 0, the left factor of a group is one place and
+ * the right factors are 4 consecutive lanes of one element; and a place's number is a sum of one number for
+ * the group, in which every bit of the group's number counts for itself, and one for result and step. The
+ * layouts of all matrix instructions are so.
  */
 export interface MatrixProduct {
   readonly type: 'i32' | 'f32' | 'f64';
@@ -24,7 +26,10 @@ export interface MatrixProduct {
   readonly right: number;
   readonly results: number;
   readonly steps: number;
-  /** Every left element comes with a number that is added to the element of the right factor: the left matrix is sparse. */
+  /**
+   * Every left element comes with a number that is added to the element of the right factor: the left matrix
+   * is sparse.
+   */
   readonly selects: boolean;
   /** Factors of product `step` of accumulator `result` of lane `lane`. */
   leftPlace(result: number, lane: number, step: number): Place;
@@ -55,7 +60,10 @@ function accumulate(
   return type === 'f32' ? Number(BigInt.asIntN(32, result)) : result;
 }
 
-/** The evaluator's form: `argument(i, lane)` is an argument in a lane; the result is one list of lanes for each accumulator. */
+/**
+ * The evaluator's form: `argument(i, lane)` is an argument in a lane; the result is one list of lanes for
+ * each accumulator.
+ */
 export function multiplyMatrices(
   product: MatrixProduct,
   waveSize: 32 | 64,

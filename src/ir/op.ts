@@ -1,6 +1,9 @@
 export type Type = 'i1' | 'i32' | 'i64';
 
-/** Run-time form of a value in the evaluator: number for i1 and i32 (int32 form), bigint for i64 (unsigned form). */
+/**
+ * Run-time form of a value in the evaluator: number for i1 and i32 (int32 form), bigint for i64 (unsigned
+ * form).
+ */
 export type Evaluated = number | bigint;
 
 /** A pure operation: signature and the one definition of its result. */

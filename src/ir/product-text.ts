@@ -1,6 +1,7 @@
 /**
- * Products of matrices as text. A factor's place is a number, element times lanes of the wave plus lane, and that is a sum: of one number
- * for the result, one for each bit of the lane's number and one for the step. So the layout of all lanes is three short lists.
+ * Products of matrices as text. A factor's place is a number, element times lanes of the wave plus lane, and
+ * that is a sum: of one number for the result, one for each bit of the lane's number and one for the step. So
+ * the layout of all lanes is three short lists.
  */
 import { assert } from '../base/errors.ts';
 import type { MatrixProduct, Place } from './matrix-product.ts';
@@ -10,7 +11,10 @@ type Side = 'left' | 'right';
 const TERMS = ['results', 'lanes', 'steps'] as const;
 const TYPES = ['i32', 'f32', 'f64'] as const;
 
-/** What is added to the place of result 0, lane 0, step 0, which is place 0: by result, by bit of the lane, by step. */
+/**
+ * What is added to the place of result 0, lane 0, step 0, which is place 0: by result, by bit of the lane, by
+ * step.
+ */
 type Layout = Readonly<Record<(typeof TERMS)[number], readonly number[]>>;
 
 const bitsOf = (waveSize: 32 | 64): number => Math.log2(waveSize);

@@ -1,4 +1,7 @@
-/** Programs as text for people: `vdst = f32.fma(src0, src1, src2)`. Values that are used more than once get a name. */
+/**
+ * Programs as text for people: `vdst = f32.fma(src0, src1, src2)`. Values that are used more than once get a
+ * name.
+ */
 import type { OperandDword, Program, Value } from './types.ts';
 
 /** How the text calls the registers of the instruction. */
@@ -49,7 +52,10 @@ class ProgramText {
     return lines;
   }
 
-  /** Accesses to memory stand where they happen; other values where they are used, unless that is in several places. */
+  /**
+   * Accesses to memory stand where they happen; other values where they are used, unless that is in several
+   * places.
+   */
   #needsName(value: Value): boolean {
     const { kind } = value.leaf;
     if (kind === 'atomic' || kind === 'load' || kind === 'matrixProduct') return true;

@@ -1,4 +1,7 @@
-/** Builds values that depend on nothing but their arguments: constants, pure operations and what is composed of them. */
+/**
+ * Builds values that depend on nothing but their arguments: constants, pure operations and what is composed
+ * of them.
+ */
 import { assert } from '../base/errors.ts';
 import { foldConstants, type SharedLeaf, shareKey } from './folding.ts';
 import { OPS, type OpName } from './ops.ts';

@@ -19,7 +19,10 @@ const SLOTS: readonly StateSlot[] = ['scc', 'exec', 'vcc', 'm0', 'mode'];
 /** `random` gives whole numbers from 0 on. */
 export function randomProgram(random: () => number, size: number): Program {
   const b = new Builder(random() % 2 ? 32 : 64, KEEP_DENORMALS);
-  /** What was made so far; of the wave alone, and in lanes. Ballots and what depends on them are in no list of lanes. */
+  /**
+   * What was made so far; of the wave alone, and in lanes. Ballots and what depends on them are in no list of
+   * lanes.
+   */
   const uniform: Value[] = [b.i1(true), b.i32(7), b.i64(1n << 40n), b.state('scc')];
   const early = [...uniform, b.laneId(), b.operand({ operand: 1, dword: 0 }, true)];
   const pick = <T>(list: readonly T[]): T => list[random() % list.length]!;

@@ -1,20 +1,28 @@
-/** An instruction in its place, whatever language it came from: what analyses of code, the compiler and the executors share. */
+/**
+ * An instruction in its place, whatever language it came from: what analyses of code, the compiler and the
+ * executors share.
+ */
 import type { Effects, RegisterRange } from './effects.ts';
 import type { Program } from './types.ts';
 
 /**
- * How M0 completes the number of a register when the instruction runs: where all bits of `enabledBy` are set in M0, the bits of `mask`, above
- * the lowest `shift` bits of M0, are added to it.
+ * How M0 completes the number of a register when the instruction runs: where all bits of `enabledBy` are set
+ * in M0, the bits of `mask`, above the lowest `shift` bits of M0, are added to it.
  */
 export interface RelativeIndex {
-  /** What is read and written counts as a destination; an instruction does nothing where one of its destinations does not exist. */
+  /**
+   * What is read and written counts as a destination; an instruction does nothing where one of its
+   * destinations does not exist.
+   */
   readonly role: 'source' | 'destination';
   readonly shift: number;
   readonly mask: number;
   readonly enabledBy: number;
   /** Registers of the file that can be reached. */
   readonly count: number;
-  /** What is read in place of a source that is none of them: the registers from number 0 on, or the value 0. */
+  /**
+   * What is read in place of a source that is none of them: the registers from number 0 on, or the value 0.
+   */
   readonly missing: 'first' | 'zero';
 }
 
@@ -33,8 +41,9 @@ export type StepOperand =
   | { readonly kind: 'laneTable'; readonly bytes: Uint8Array };
 
 /**
- * How control goes on: `next`, with the next instruction; `branch`, at the target; `conditional`, at one of the two; `jump`, at an address known at
- * run time; `call` likewise, and back to the next instruction; `return`, to the address that the caller left; `end`, nowhere.
+ * How control goes on: `next`, with the next instruction; `branch`, at the target; `conditional`, at one of
+ * the two; `jump`, at an address known at run time; `call` likewise, and back to the next instruction;
+ * `return`, to the address that the caller left; `end`, nowhere.
  */
 export type Control = 'next' | 'branch' | 'conditional' | 'jump' | 'call' | 'return' | 'end';
 

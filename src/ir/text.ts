@@ -10,8 +10,8 @@
  *     vcc = v4
  *     op0[0].lane = v2 if v3
  *
- * `.lane` marks what is there for each lane, `op1[0]` is dword 0 of operand 1, and a mask or a predicate follows `if`. Effects have numbers
- * too, but no names. Empty lines and what follows # are not read.
+ * `.lane` marks what is there for each lane, `op1[0]` is dword 0 of operand 1, and a mask or a predicate
+ * follows `if`. Effects have numbers too, but no names. Empty lines and what follows # are not read.
  */
 import { WavewrightError } from '../base/errors.ts';
 import { type LeafWord, parseLeaf, parseTarget, printLeaf, type Tail } from './leaf-text.ts';

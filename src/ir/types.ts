@@ -1,8 +1,9 @@
 /**
- * The intermediate representation: a flat list of typed operations in execution order that says what one instruction does.
+ * The intermediate representation: a flat list of typed operations in execution order that says what one
+ * instruction does.
  *
- * A value is either *uniform* (one for the wave) or *per lane*. Floating-point values are carried as their bits; the
- * operation says how they are read. 16-bit values sit in the low half of an i32.
+ * A value is either *uniform* (one for the wave) or *per lane*. Floating-point values are carried as their
+ * bits; the operation says how they are read. 16-bit values sit in the low half of an i32.
  */
 import type { MatrixProduct } from './matrix-product.ts';
 import type { Type } from './op.ts';
@@ -13,18 +14,25 @@ export type { Type } from './op.ts';
 /** Registers of a wave that instructions reach without naming them as an operand. */
 export type StateSlot = 'scc' | 'exec' | 'vcc' | 'm0' | 'mode' | 'status' | 'trapsts' | 'request';
 
-/** Masks of lanes are i64; a wave of 32 lanes reads the low half, zero-extended, and leaves the high half as it is. */
+/**
+ * Masks of lanes are i64; a wave of 32 lanes reads the low half, zero-extended, and leaves the high half as
+ * it is.
+ */
 export const isMaskSlot = (slot: StateSlot): boolean => slot === 'exec' || slot === 'vcc';
 
 export type MemorySpace = 'global' | 'flat' | 'lds' | 'private';
 
 /**
- * Why a wave leaves the executor. `gws-init` and `gws-barrier` are done by the host, with what the state `request` says. `sleep` gives other waves and the host a chance to run; `trap` and `halt` end the dispatch
+ * Why a wave leaves the executor. `gws-init` and `gws-barrier` are done by the host, with what the state
+ * `request` says. `sleep` gives other waves and the host a chance to run; `trap` and `halt` end the dispatch
  * with a fault.
  */
 export type ExitReason = 'end' | 'barrier' | 'sleep' | 'trap' | 'interrupt' | 'gws-init' | 'gws-barrier';
 
-/** One dword of an operand of the instruction; which register or constant it is stands in the decoded instruction. */
+/**
+ * One dword of an operand of the instruction; which register or constant it is stands in the decoded
+ * instruction.
+ */
 export interface OperandDword {
   readonly operand: number;
   readonly dword: number;
@@ -40,7 +48,9 @@ export type Leaf =
   | { readonly kind: 'nextPc' }
   | { readonly kind: 'clock' }
   | { readonly kind: 'laneId' }
-  /** Per-lane constant: byte `lane` of the table that the decoded instruction carries as operand `operand`. */
+  /**
+   * Per-lane constant: byte `lane` of the table that the decoded instruction carries as operand `operand`.
+   */
   | { readonly kind: 'laneTable'; readonly operand: number }
   | { readonly kind: 'pure'; readonly op: OpName }
   /** Bit of a uniform i64 (or i32 in wave32) for each lane. */
@@ -51,16 +61,20 @@ export type Leaf =
   | { readonly kind: 'gather'; readonly at: OperandDword }
   /** Value of a VGPR operand in one lane (uniform index). */
   | { readonly kind: 'readLane'; readonly at: OperandDword }
-  /** Result 0 of a product of matrices; args: see `argumentOffsets`. A program has at most one, and all its lanes count as active. */
+  /**
+   * Result 0 of a product of matrices; args: see `argumentOffsets`. A program has at most one, and all its
+   * lanes count as active.
+   */
   | { readonly kind: 'matrixProduct'; readonly product: MatrixProduct }
   /** Result `index` of the product in args[0]. */
   | { readonly kind: 'matrixResult'; readonly index: number }
   /**
-   * Memory accesses. Arguments: `[address]`, `[address, ...data]` (one i32 for each dword) of a store, `[address, data, compare?]` of an
-   * atomic. With `predicated` one more argument follows, an i1: a lane (or the wave) where it is 0 makes no access, so no fault, and reads 0.
-   * `isRare`, of accesses to one dword: it is 0 nearly everywhere, so that fast code runs without them.
-   * An access is the wave's own (once, EXEC not looked at) when the value is not `lane`, else one for each lane in EXEC; the
-   * arguments of a lane access may be uniform.
+   * Memory accesses. Arguments: `[address]`, `[address, ...data]` (one i32 for each dword) of a store,
+   * `[address, data, compare?]` of an atomic. With `predicated` one more argument follows, an i1: a lane (or
+   * the wave) where it is 0 makes no access, so no fault, and reads 0. `isRare`, of accesses to one dword: it
+   * is 0 nearly everywhere, so that fast code runs without them. An access is the wave's own (once, EXEC not
+   * looked at) when the value is not `lane`, else one for each lane in EXEC; the arguments of a lane access
+   * may be uniform.
    */
   | {
       readonly kind: 'load';
@@ -105,7 +119,9 @@ export interface Value {
   readonly args: readonly Value[];
 }
 
-/** New memory value of an atomic: uniform operations over the parameters 0 (old value), 1 (data), 2 (compare). */
+/**
+ * New memory value of an atomic: uniform operations over the parameters 0 (old value), 1 (data), 2 (compare).
+ */
 export interface Update {
   readonly body: readonly Value[];
   readonly result: Value;

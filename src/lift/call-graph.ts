@@ -1,6 +1,7 @@
 /**
- * Who calls whom in the linked code of an agent, and what a kernel needs over all that it can reach: a compiler that saw the kernel
- * alone could not know. Every function is looked into at most once, whatever is asked for.
+ * Who calls whom in the linked code of an agent, and what a kernel needs over all that it can reach: a
+ * compiler that saw the kernel alone could not know. Every function is looked into at most once, whatever is
+ * asked for.
  */
 import { WavewrightError } from '../base/errors.ts';
 import { strongComponents } from '../flow/strong-components.ts';
@@ -15,13 +16,22 @@ export interface CodeNeeds extends RegisterCounts {
   /** Whether that is all: no recursion, no indirect call, no allocation whose size cannot be seen. */
   readonly isStackKnown: boolean;
   readonly isRecursive: boolean;
-  /** Whether something that is reached calls what only the run tells. Any function of the agent counts as reached then. */
+  /**
+   * Whether something that is reached calls what only the run tells. Any function of the agent counts as
+   * reached then.
+   */
   readonly hasIndirectCalls: boolean;
-  /** Whether all code that is reached could be read; otherwise the counts of registers are the most that there are. */
+  /**
+   * Whether all code that is reached could be read; otherwise the counts of registers are the most that there
+   * are.
+   */
   readonly isReadable: boolean;
   /** Names of the functions that the code itself calls, as far as they are known. */
   readonly directCallees: readonly string[];
-  /** Names of the functions that are called, at any depth, in the order in which they are found; collected when asked for. */
+  /**
+   * Names of the functions that are called, at any depth, in the order in which they are found; collected
+   * when asked for.
+   */
   readonly callees: readonly string[];
 }
 
@@ -127,7 +137,10 @@ export class CallGraph {
     return this.#reach.get(entry)!;
   }
 
-  /** Of functions that call each other, or of a single one. A way around the cycle counts as its largest frame. */
+  /**
+   * Of functions that call each other, or of a single one. A way around the cycle counts as its largest
+   * frame.
+   */
   #reachOfComponent(component: readonly CodeFunction[]): Reach {
     const members = new Set(component);
     let reach = NOTHING;

@@ -22,7 +22,10 @@ interface NamedFunction extends OwnedRange {
   readonly isKernel: boolean;
 }
 
-/** Code without names may be looked into so often, over what it has of bytes: places where it is entered may overlap. */
+/**
+ * Code without names may be looked into so often, over what it has of bytes: places where it is entered may
+ * overlap.
+ */
 const MAX_PASSES = 4;
 
 export class CodeMap {
@@ -62,8 +65,8 @@ export class CodeMap {
   }
 
   /**
-   * The function that starts there; code that no symbol names, such as a hidden function of a stripped file, goes by its address.
-   * Undefined outside of code.
+   * The function that starts there; code that no symbol names, such as a hidden function of a stripped file,
+   * goes by its address. Undefined outside of code.
    */
   functionAt(address: bigint): CodeFunction | undefined {
     const { sorted, byAddress } = this.#open();

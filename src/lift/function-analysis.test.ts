@@ -166,7 +166,8 @@ test('SGPRs behind the numbered ones count up to gfx9', () => {
 });
 
 test('code that branches everywhere is given up in time that grows with its size', () => {
-  // Every label is reached with other constants: without a limit each would be followed once for each register.
+  // Every label is reached with other constants: without a limit each would be followed once for each
+  // register.
   const source = Array.from(
     { length: 400 },
     (_, i) => `s_movk_i32 s${i % 100}, ${i}\n s_cbranch_scc0 ${(i * 37) % 400}`,

@@ -1,6 +1,7 @@
 /**
- * What a function in machine code needs and calls, read from its instructions: registers, stack, and the targets of calls as far
- * as they are constants (LLVM "User Guide for AMDGPU Backend", "Non-Kernel Functions").
+ * What a function in machine code needs and calls, read from its instructions: registers, stack, and the
+ * targets of calls as far as they are constants (LLVM "User Guide for AMDGPU Backend", "Non-Kernel
+ * Functions").
  */
 import { followingOffset } from '../ir/step.ts';
 import type { Instruction } from '../isa/amdgpu/encoding/instruction.ts';
@@ -31,7 +32,10 @@ export interface WalkBudget {
 export interface Call {
   /** Undefined where only the run tells. */
   readonly target: bigint | undefined;
-  /** Private memory of a lane that is in use below the callee, in bytes; undefined behind an allocation of unknown size. */
+  /**
+   * Private memory of a lane that is in use below the callee, in bytes; undefined behind an allocation of
+   * unknown size.
+   */
   readonly stackBytes: number | undefined;
 }
 
@@ -41,13 +45,22 @@ export interface FunctionAnalysis {
   readonly agprCount: number;
   /** Without VCC and what follows it. */
   readonly sgprCount: number;
-  /** Up to gfx9: SGPRs behind the numbered ones, from the first that is named to VCC; 0 from gfx10 on, where they cost nothing. */
+  /**
+   * Up to gfx9: SGPRs behind the numbered ones, from the first that is named to VCC; 0 from gfx10 on, where
+   * they cost nothing.
+   */
   readonly specialSgprCount: number;
   /** Private memory of a lane that the function itself uses, as far as it can be seen. */
   readonly stackBytes: number;
-  /** Whether `stackBytes` is all: no allocation of unknown size, no object whose end cannot be seen, no unreadable code. */
+  /**
+   * Whether `stackBytes` is all: no allocation of unknown size, no object whose end cannot be seen, no
+   * unreadable code.
+   */
   readonly isStackKnown: boolean;
-  /** Whether all code that is reached could be followed; otherwise the counts of registers are the most that there are. */
+  /**
+   * Whether all code that is reached could be followed; otherwise the counts of registers are the most that
+   * there are.
+   */
   readonly isReadable: boolean;
   /** What is called, and what is jumped to outside of the function. */
   readonly calls: readonly Call[];
@@ -67,7 +80,10 @@ const STACK_START = 0x5a000000;
 const STACK_SPAN = 0x02000000;
 /** How often jumps through registers may show new labels. Compilers write few of them, for long branches. */
 const MAX_ROUNDS = 20;
-/** Steps that the analysis takes for each instruction, all rounds and ways together; compilers' code takes fewer than 5. */
+/**
+ * Steps that the analysis takes for each instruction, all rounds and ways together; compilers' code takes
+ * fewer than 5.
+ */
 const MAX_STEPS = 64;
 /** A walk through a function with objects of unknown ends is over when so many steps show nothing new. */
 const MAX_IDLE_STEPS = 2000;
@@ -108,7 +124,8 @@ class Analyzer {
     for (let offset = 0; offset < view.byteLength; ) {
       const step = reader.step(view, offset);
       if (typeof step === 'string') {
-        // Padding and data behind the last instruction are not reached; what is reached and missing is noticed there.
+        // Padding and data behind the last instruction are not reached; what is reached and missing is
+        // noticed there.
         offset += 4;
         continue;
       }
@@ -143,7 +160,8 @@ class Analyzer {
     return {
       ...(this.#isReadable ? counts : mostRegisters(this.#code.processor)),
       stackBytes,
-      // Objects of a function that moves the stack pointer lie below it; a leaf function keeps them above, where only accesses show them.
+      // Objects of a function that moves the stack pointer lie below it; a leaf function keeps them above,
+      // where only accesses show them.
       isStackKnown: this.#isReadable && this.#isStackBounded && !hasOpenFrame,
       isReadable: this.#isReadable,
       calls: [...this.#calls.values()],
@@ -373,7 +391,10 @@ const readsReturnAddress = (instruction: Instruction): boolean =>
     );
   });
 
-/** Throws UNSUPPORTED for a processor without instruction tables. Code that cannot be read is a function of unknown needs. */
+/**
+ * Throws UNSUPPORTED for a processor without instruction tables. Code that cannot be read is a function of
+ * unknown needs.
+ */
 export function analyzeFunction(code: FunctionCode, isKernel = false): FunctionAnalysis {
   return new Analyzer(code).analyze(isKernel);
 }

@@ -1,4 +1,7 @@
-/** Constants in the scalar registers of a wave: what the row's own meaning says of them, without running anything. */
+/**
+ * Constants in the scalar registers of a wave: what the row's own meaning says of them, without running
+ * anything.
+ */
 import { WavewrightError } from '../base/errors.ts';
 import type { Evaluated } from '../ir/op.ts';
 import { OPS } from '../ir/ops.ts';
@@ -19,8 +22,8 @@ const MODE = {
 const REGISTERS = 128;
 
 /**
- * Scalar registers, numbered as operands, and SCC; `undefined` where the value is not known. Of vector registers, dwords that are the same in all
- * lanes that wrote them.
+ * Scalar registers, numbered as operands, and SCC; `undefined` where the value is not known. Of vector
+ * registers, dwords that are the same in all lanes that wrote them.
  */
 export class ScalarState {
   readonly registers: (number | undefined)[];
@@ -110,7 +113,10 @@ export function forgetResults(instruction: Instruction, state: ScalarState): voi
   });
 }
 
-/** Carries out an instruction as far as its operands are known: of a scalar format, or one that does the same in all lanes. */
+/**
+ * Carries out an instruction as far as its operands are known: of a scalar format, or one that does the same
+ * in all lanes.
+ */
 export function evaluateUniform(
   instruction: Instruction,
   state: ScalarState,

@@ -1,4 +1,6 @@
-/** Which wave size machine code was compiled for: nothing in a code object says so where there is no kernel. */
+/**
+ * Which wave size machine code was compiled for: nothing in a code object says so where there is no kernel.
+ */
 import { followingOffset } from '../ir/step.ts';
 import type { Instruction } from '../isa/amdgpu/encoding/instruction.ts';
 import { SGPR_EXEC_LO, SGPR_VCC_LO } from '../isa/amdgpu/encoding/registers.ts';
@@ -10,13 +12,17 @@ const LAST_SGPR = 105;
 export interface WaveSizeEvidence {
   /** Undefined where nothing shows it, as in straight code. */
   readonly waveSize: 32 | 64 | undefined;
-  /** Masks of lanes stand in SGPRs: where the wave size is not known, waves of 64 might overwrite what stands beside them. */
+  /**
+   * Masks of lanes stand in SGPRs: where the wave size is not known, waves of 64 might overwrite what stands
+   * beside them.
+   */
   readonly keepsMasks: boolean;
 }
 
 /**
- * From the first instruction that writes EXEC as 32 or as 64 bits, or reads it as 64, and from masks of lanes: vector instructions make and
- * use them, scalar ones show how wide they are. Throws UNSUPPORTED for a processor without instruction tables.
+ * From the first instruction that writes EXEC as 32 or as 64 bits, or reads it as 64, and from masks of
+ * lanes: vector instructions make and use them, scalar ones show how wide they are. Throws UNSUPPORTED for a
+ * processor without instruction tables.
  */
 export function waveSizeOfCode(bytes: Uint8Array, processor: string): WaveSizeEvidence {
   const reader = new AmdgpuStepReader(processor, 32, 0);

@@ -1,6 +1,6 @@
 /**
- * Runs the waves of a workgroup, and further workgroups in its place, until the host is needed: in WebAssembly, because small kernels
- * spend less time in a wave than it takes to call it.
+ * Runs the waves of a workgroup, and further workgroups in its place, until the host is needed: in
+ * WebAssembly, because small kernels spend less time in a wave than it takes to call it.
  */
 import type { BlockLabel, FunctionBuilder, Local } from '../../wasm/function.ts';
 import type { FunctionRef } from '../../wasm/types.ts';
@@ -30,10 +30,16 @@ import {
   waveAgprs,
 } from '../machine/layout.ts';
 
-/** (group, clock) -> number of the wave whose exit the host must look at, -1 when no wave can go on or the host has its turn. */
+/**
+ * (group, clock) -> number of the wave whose exit the host must look at, -1 when no wave can go on or the
+ * host has its turn.
+ */
 export type RunGroup = (group: number, clock: bigint) => number;
 
-/** `run`: (record, wave, budget) -> budget left. `hasLeaders`: waves start at leaders, which say what has to be set up. */
+/**
+ * `run`: (record, wave, budget) -> budget left. `hasLeaders`: waves start at leaders, which say what has to
+ * be set up.
+ */
 export function emitRunGroup(
   context: ModuleContext,
   run: FunctionRef,
@@ -238,7 +244,10 @@ class GroupRunner {
     });
   }
 
-  /** Returns when the host has its turn, when there is no further workgroup, and when the next one is cut at the edge of the grid. */
+  /**
+   * Returns when the host has its turn, when there is no further workgroup, and when the next one is cut at
+   * the edge of the grid.
+   */
   #returnUnlessNext(): void {
     const f = this.#f;
     this.#pushIsBelowLimit();
@@ -331,7 +340,10 @@ class GroupRunner {
     }
   }
 
-  /** The rows of `file` from `first` on that may be read, as far as the kernel has them. Sizes are multiples of 128 bytes. */
+  /**
+   * The rows of `file` from `first` on that may be read, as far as the kernel has them. Sizes are multiples
+   * of 128 bytes.
+   */
   #clearRows(leader: Local, file: number, first: number, offset: number, sizeBytes: GroupField): void {
     this.#ifLive(leader, file, first, () => this.#clear(leader, file, first, offset, sizeBytes));
   }

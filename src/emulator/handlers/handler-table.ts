@@ -1,6 +1,6 @@
 /**
- * The T0 executor: one WebAssembly function per (instruction, operand shape), called by a small loop that is WebAssembly too. Handlers are
- * compiled when code that needs them is decoded, many in one module.
+ * The T0 executor: one WebAssembly function per (instruction, operand shape), called by a small loop that is
+ * WebAssembly too. Handlers are compiled when code that needs them is decoded, many in one module.
  */
 import { assert } from '../../base/errors.ts';
 import type { Program } from '../../ir/types.ts';
@@ -40,7 +40,9 @@ export type FaultCallback = (
 ) => void;
 
 export interface HandlerOptions {
-  /** Another tier compiles what runs often; waves start at leaders, and handlers are compact (ModuleContext). */
+  /**
+   * Another tier compiles what runs often; waves start at leaders, and handlers are compact (ModuleContext).
+   */
   readonly isLowest: boolean;
   /** Handlers count instructions by class. */
   readonly countsClasses: boolean;
@@ -56,13 +58,19 @@ export interface HandlerRequest {
   readonly classIndex: number | undefined;
 }
 
-/** (record, wave, budget) -> budget left. The wave's exit code and record say why it returned and where to go on. */
+/**
+ * (record, wave, budget) -> budget left. The wave's exit code and record say why it returned and where to go
+ * on.
+ */
 type RunFunction = (record: number, wave: number, budget: number) => number;
 
 const FIRST_SLOT = 1;
 /** Behind the slots that are always there. */
 const FIRST_FREE_SLOT = FIRST_SLOT + 2;
-/** Programs of so many values are made to handlers at once, which takes about 50 ms; usual code needs a quarter of that. */
+/**
+ * Programs of so many values are made to handlers at once, which takes about 50 ms; usual code needs a
+ * quarter of that.
+ */
 const MAX_PENDING_VALUES = 4096;
 
 export class HandlerTable {
@@ -74,9 +82,14 @@ export class HandlerTable {
   readonly untranslatedSlot = FIRST_SLOT;
   /** Slot of the handler of leaders, which count how often they are reached. */
   readonly leaderSlot = FIRST_SLOT + 1;
-  /** As `run`, with the budget in the wave state, where functions of many instructions take their part of it. */
+  /**
+   * As `run`, with the budget in the wave state, where functions of many instructions take their part of it.
+   */
   readonly runCounted: RunFunction;
-  /** Workgroups of which the waves run with `run`; below another tier, and to count classes, with `runCounted`. */
+  /**
+   * Workgroups of which the waves run with `run`; below another tier, and to count classes, with
+   * `runCounted`.
+   */
   readonly runGroup: RunGroup;
   readonly #pages: MemoryPages;
   readonly #spaces: AddressSpaces;
@@ -275,7 +288,10 @@ function emitRun(context: ModuleContext): FunctionBuilder {
   return f;
 }
 
-/** Leaves the executor when the leader's count ends; else goes on with the instruction it stands for, at no cost to the budget. */
+/**
+ * Leaves the executor when the leader's count ends; else goes on with the instruction it stands for, at no
+ * cost to the budget.
+ */
 function emitLeader(context: ModuleContext): FunctionBuilder {
   const f = context.module.function(context.handlerType.parameters, context.handlerType.results, 'leader');
   const [record, wave] = [f.param(0), f.param(1)];
@@ -311,7 +327,10 @@ export function addToBudget(f: FunctionBuilder, wave: Local, amount: number): vo
   f.store('i32.store', WAVE_BUDGET);
 }
 
-/** wave.budget = budget; while (wave.budget > 0) { next = handler(record, wave); wave.budget--; if (next == 0) return; record = next }. */
+/**
+ * wave.budget = budget; while (wave.budget > 0) { next = handler(record, wave); wave.budget--; if (next == 0)
+ * return; record = next }.
+ */
 function emitRunCounted(context: ModuleContext): FunctionBuilder {
   const f = context.module.function(['i32', 'i32', 'i32'], ['i32'], 'run counted');
   const [record, wave, budget] = [f.param(0), f.param(1), f.param(2)];

@@ -1,4 +1,7 @@
-/** Sets bytes from `start` to before `end`. V8 fills shared memory element by element: of long ranges, most are set as 64-bit words. */
+/**
+ * Sets bytes from `start` to before `end`. V8 fills shared memory element by element: of long ranges, most
+ * are set as 64-bit words.
+ */
 export function fillBytes(bytes: Uint8Array, value: number, start: number, end: number): void {
   const first = Math.ceil(start / 8) * 8;
   const count = Math.floor((end - first) / 8);

@@ -1,4 +1,7 @@
-/** Free address ranges of whole pages. Taking and giving back cost the same however many there are, but where memory is nearly full. */
+/**
+ * Free address ranges of whole pages. Taking and giving back cost the same however many there are, but where
+ * memory is nearly full.
+ */
 import { assert } from '../../base/errors.ts';
 import { PAGE_SIZE_BYTES } from './layout.ts';
 
@@ -29,7 +32,10 @@ export class FreeRanges {
   /** The range that is free longest first, so that memory is used again late. */
   readonly #bins = Array.from({ length: BIN_COUNT }, () => new Range(0, 0));
 
-  /** Returns the start of `sizeBytes` (whole pages) at a multiple of `alignment`, undefined when no range has them. */
+  /**
+   * Returns the start of `sizeBytes` (whole pages) at a multiple of `alignment`, undefined when no range has
+   * them.
+   */
   take(sizeBytes: number, alignment: number): number | undefined {
     const range = this.#find(sizeBytes, alignment);
     if (!range) return undefined;

@@ -1,6 +1,6 @@
 /**
- * The part of a resident workgroup that its runner keeps in linear memory: where its waves are and what each of them does, and what it takes
- * to begin further workgroups of the grid in its place.
+ * The part of a resident workgroup that its runner keeps in linear memory: where its waves are and what each
+ * of them does, and what it takes to begin further workgroups of the grid in its place.
  */
 import { WAVE_VGPRS } from './layout.ts';
 
@@ -21,7 +21,10 @@ const FIELDS = [
   /** Workgroups begun since the host last looked, and how many more may be. */
   'started',
   'remaining',
-  /** Ids of the current and of the next workgroup; workgroups in each dimension, those that are not cut at the edge, and their waves. */
+  /**
+   * Ids of the current and of the next workgroup; workgroups in each dimension, those that are not cut at the
+   * edge, and their waves.
+   */
   'idX',
   'idY',
   'idZ',

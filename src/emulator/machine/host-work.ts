@@ -1,16 +1,23 @@
 /**
- * What the host does for waves besides running them: it decodes, compiles and answers exits. The time of that counts against the slice, and
- * the memory that it leaves behind is bounded. Both are estimates, so that what waves do depends on the speed of no machine.
+ * What the host does for waves besides running them: it decodes, compiles and answers exits. The time of that
+ * counts against the slice, and the memory that it leaves behind is bounded. Both are estimates, so that what
+ * waves do depends on the speed of no machine.
  */
 import { turnShare } from './instruction-weight.ts';
 
-/** Microseconds of an instruction that is decoded, a value of a program that becomes a handler, and a byte of a function of T1. */
+/**
+ * Microseconds of an instruction that is decoded, a value of a program that becomes a handler, and a byte of
+ * a function of T1.
+ */
 const DECODE_US = 5;
 const VALUE_US = 10;
 const BYTE_US = 0.25;
 /** Of an exit that the host answers. */
 const EXIT_US = 2;
-/** Bytes of the host's own objects beside a record; of a handler, for each value; of machine code, for each byte of WebAssembly. */
+/**
+ * Bytes of the host's own objects beside a record; of a handler, for each value; of machine code, for each
+ * byte of WebAssembly.
+ */
 const INSTRUCTION_BYTES = 1024;
 const VALUE_BYTES = 512;
 const MACHINE_CODE_FACTOR = 16;

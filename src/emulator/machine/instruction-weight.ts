@@ -1,4 +1,7 @@
-/** How long an instruction takes, as an estimate that is the same on every machine: turns of waves are bounded by it. */
+/**
+ * How long an instruction takes, as an estimate that is the same on every machine: turns of waves are bounded
+ * by it.
+ */
 import type { Leaf, Program } from '../../ir/types.ts';
 
 const ACCESSES = new Set<Leaf['kind']>(['load', 'store', 'atomic']);
@@ -17,7 +20,10 @@ export function weightOf({ values }: Program): number {
   return weight;
 }
 
-/** Instructions up to this weight have turns of full length: all but matrix products of many steps and accesses that are taken apart. */
+/**
+ * Instructions up to this weight have turns of full length: all but matrix products of many steps and
+ * accesses that are taken apart.
+ */
 const FULL_TURN_WEIGHT = 64;
 
 /** The part of a full turn that waves have whose heaviest instruction is so heavy. */

@@ -1,13 +1,14 @@
 /**
- * Where things are in the emulator's two linear memories. Device memory holds what the GPU may reach: allocations, scratch and LDS.
- * State memory holds the emulator's own: the validity map, constant tables, wave states and decoded code; no address of a GPU leads
- * there. Every executor works on this layout, so that a wave can change executors between any two instructions.
+ * Where things are in the emulator's two linear memories. Device memory holds what the GPU may reach:
+ * allocations, scratch and LDS. State memory holds the emulator's own: the validity map, constant tables,
+ * wave states and decoded code; no address of a GPU leads there. Every executor works on this layout, so that
+ * a wave can change executors between any two instructions.
  */
 import type { ExitReason, StateSlot } from '../../ir/types.ts';
 
 /**
- * Indices of the memories in every module. The engine keeps the base of memory 0 at hand, and registers of waves are what code
- * touches most.
+ * Indices of the memories in every module. The engine keeps the base of memory 0 at hand, and registers of
+ * waves are what code touches most.
  */
 export const STATE_MEMORY = 0;
 export const DEVICE_MEMORY = 1;
@@ -18,8 +19,8 @@ export const DEVICE_MEMORY = 1;
 export const PAGE_SIZE_BYTES = 4096;
 
 /**
- * Never permitted, behind every region that the GPU may access: an access, and a group of accesses that is checked at its first and its
- * last byte, is smaller.
+ * Never permitted, behind every region that the GPU may access: an access, and a group of accesses that is
+ * checked at its first and its last byte, is smaller.
  */
 export const HOLE_BYTES = PAGE_SIZE_BYTES;
 
@@ -28,7 +29,10 @@ export const MAX_LDS_BYTES = 65_536;
 /** Behind it is as much as a vector load of one place reads too much, to throw it away. */
 export const LDS_SLACK_BYTES = 12;
 
-/** First byte of device memory that is handed out: what is below is never permitted, so that sums that wrap end there. */
+/**
+ * First byte of device memory that is handed out: what is below is never permitted, so that sums that wrap
+ * end there.
+ */
 export const DEVICE_START = 0x10000;
 
 // State memory.
@@ -53,8 +57,8 @@ export const MAY_WRITE = 2;
 export const NIBBLE_MASKS = VALIDITY_MAP + VALIDITY_MAP_SIZE_BYTES;
 
 /**
- * 16 vectors of byte numbers, for a swizzle: a lane whose bit is not set gets what the next lower lane with a set bit has, without one what the
- * lowest such lane has.
+ * 16 vectors of byte numbers, for a swizzle: a lane whose bit is not set gets what the next lower lane with a
+ * set bit has, without one what the lowest such lane has.
  */
 export const NIBBLE_SPREADS = NIBBLE_MASKS + 256;
 
@@ -64,7 +68,10 @@ export const STATE_START = NIBBLE_MASKS + PAGE_SIZE_BYTES;
 // Wave state. Offsets from the wave's base.
 
 export const SCALAR_COUNT = 128;
-/** SCALAR_COUNT dwords: SGPRs and the other scalar registers at their operand encoding (VCC 106, M0 124, EXEC 126). */
+/**
+ * SCALAR_COUNT dwords: SGPRs and the other scalar registers at their operand encoding (VCC 106, M0 124, EXEC
+ * 126).
+ */
 export const WAVE_SGPRS = 0;
 export const WAVE_SCC = 512;
 export const WAVE_MODE = 516;
@@ -93,10 +100,16 @@ export const WAVE_LOOP = 576;
 export const WAVE_ZEROS = 584;
 /** Instructions that the wave may still run in its turn; kept here by executors whose functions run many. */
 export const WAVE_BUDGET = 704;
-/** Instructions that compiled code ran since the wave's turn began, and of these the ones that ran in loops compiled as a whole (T2). */
+/**
+ * Instructions that compiled code ran since the wave's turn began, and of these the ones that ran in loops
+ * compiled as a whole (T2).
+ */
 export const WAVE_COMPILED = 708;
 export const WAVE_LOOPED = 712;
-/** Where instructions are counted by class: record that the block begins with which compiled code runs, 0 in handlers; and the counts. */
+/**
+ * Where instructions are counted by class: record that the block begins with which compiled code runs, 0 in
+ * handlers; and the counts.
+ */
 export const WAVE_BLOCK = 716;
 export const WAVE_CLASS_COUNTS = 720;
 export const WAVE_TEMPORARY_ROWS = 1024;
@@ -135,12 +148,15 @@ export const RECORD_TARGET = 4;
 /** Low 32 bits of the address of this and of the next instruction; the high bits are the device's window. */
 export const RECORD_PC = 8;
 export const RECORD_NEXT_PC = 12;
-/** Operands, 8 bytes each: offset of the register from the wave's base, or the constant, or the address of a lane table. */
+/**
+ * Operands, 8 bytes each: offset of the register from the wave's base, or the constant, or the address of a
+ * lane table.
+ */
 export const RECORD_OPERANDS = 16;
 export const RECORD_OPERAND_COUNT = 10;
 /**
- * Of an instruction that changes MODE, in place of operands that it does not have: the MODE that it left last, the record to go on with then,
- * and the jump cache of the code for that MODE.
+ * Of an instruction that changes MODE, in place of operands that it does not have: the MODE that it left
+ * last, the record to go on with then, and the jump cache of the code for that MODE.
  */
 export const RECORD_NEW_MODE = RECORD_OPERANDS + 64;
 export const RECORD_NEW_MODE_NEXT = RECORD_OPERANDS + 68;
@@ -148,14 +164,18 @@ export const RECORD_NEW_MODE_JUMP_CACHE = RECORD_OPERANDS + 72;
 /** No MODE that code runs with. */
 export const NO_MODE = 0xffffffff;
 
-// A leader is a record without an instruction, before the instruction at RECORD_TARGET: branches to that go to the leader.
+// A leader is a record without an instruction, before the instruction at RECORD_TARGET: branches to that go
+// to the leader.
 
 /** How often it is reached until its code is compiled. */
 export const LEADER_COUNT = RECORD_OPERANDS;
 /** Once compiled: number of its block in the function, and address of the function's literals. */
 export const LEADER_BLOCK = RECORD_OPERANDS + 4;
 export const LEADER_LITERALS = RECORD_OPERANDS + 8;
-/** How many VGPRs, AGPRs and SGPRs below VCC, from the first on, a wave that starts here may read before it writes them. */
+/**
+ * How many VGPRs, AGPRs and SGPRs below VCC, from the first on, a wave that starts here may read before it
+ * writes them.
+ */
 export const LEADER_VGPRS = RECORD_OPERANDS + 12;
 export const LEADER_AGPRS = RECORD_OPERANDS + 16;
 export const LEADER_SGPRS = RECORD_OPERANDS + 20;

@@ -41,8 +41,8 @@ export function expectTwoMemories(isSupported = WebAssembly.validate(TWO_MEMORIE
 }
 
 /**
- * At most `maxSizeBytes`, less where address space is limited. Throws LIMIT_EXCEEDED when there is not enough for the smallest
- * device, and UNSUPPORTED.
+ * At most `maxSizeBytes`, less where address space is limited. Throws LIMIT_EXCEEDED when there is not enough
+ * for the smallest device, and UNSUPPORTED.
  */
 export function createLinearMemory(maxSizeBytes: number, what: string): WebAssembly.Memory {
   expectTwoMemories();
@@ -51,7 +51,8 @@ export function createLinearMemory(maxSizeBytes: number, what: string): WebAssem
   let cause: unknown;
   for (const pages of counts) {
     try {
-      // Grown at once: V8 collects garbage first for a memory that is large from the start, which takes longer than starting up.
+      // Grown at once: V8 collects garbage first for a memory that is large from the start, which takes
+      // longer than starting up.
       const memory = new WebAssembly.Memory({ initial: 1, maximum: pages, shared: true });
       memory.grow(pages - 1);
       return memory;

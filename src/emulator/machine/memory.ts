@@ -1,6 +1,7 @@
 /**
- * Device memory: all that GPU code can reach. A GPU virtual address is `windowHi << 32 | offset`, so that translation is a compare of the
- * high word and a look into the validity map. Allocations begin at pages, are zero-filled and have a hole behind them.
+ * Device memory: all that GPU code can reach. A GPU virtual address is `windowHi << 32 | offset`, so that
+ * translation is a compare of the high word and a look into the validity map. Allocations begin at pages, are
+ * zero-filled and have a hole behind them.
  */
 import { WavewrightError } from '../../base/errors.ts';
 import { fillBytes } from './fill.ts';
@@ -40,11 +41,15 @@ export interface RegionOptions {
 }
 
 /**
- * Says when a thread can no longer access memory by a check that it made before the memory was freed: a check and its access stand in code
- * that runs without looking up, so a thread that has left such code since has no old check any more.
+ * Says when a thread can no longer access memory by a check that it made before the memory was freed: a check
+ * and its access stand in code that runs without looking up, so a thread that has left such code since has no
+ * old check any more.
  */
 export interface Grace {
-  /** Begins an epoch, in which checks fail that would have passed before; returns its number, 0 where no other thread runs code. */
+  /**
+   * Begins an epoch, in which checks fail that would have passed before; returns its number, 0 where no other
+   * thread runs code.
+   */
   begin(): number;
   /** Whether every thread has left the code that it ran when the epoch began. */
   isPast(epoch: number): boolean;
@@ -54,11 +59,17 @@ export interface Grace {
 
 const NO_THREADS: Grace = { begin: () => 0, isPast: () => true, wait: () => {} };
 
-/** Regions, at least, that are remembered after they left quarantine, so that a fault can say that memory was freed. */
+/**
+ * Regions, at least, that are remembered after they left quarantine, so that a fault can say that memory was
+ * freed.
+ */
 const MAX_REMEMBERED = 4096;
 /** Freed memory is not used again before so much was freed after it, or memory runs out. */
 const MAX_QUARANTINE_BYTES = 64 * 2 ** 20;
-/** Set by test/high-memory.ts: allocations are above 2 GiB, where offsets are negative as signed integers, and end with the 4 GiB. */
+/**
+ * Set by test/high-memory.ts: allocations are above 2 GiB, where offsets are negative as signed integers, and
+ * end with the 4 GiB.
+ */
 export const placement = { isHigh: false };
 
 const roundUp = (value: number, granule: number): number => Math.ceil(value / granule) * granule;
@@ -123,12 +134,18 @@ export class EmulatorMemory extends LinearMemory {
     return address >> 32n === BigInt(this.windowHi) ? Number(address & 0xffffffffn) : undefined;
   }
 
-  /** Regions that are allocated and the bytes that they take, and the bytes that were freed and are not used again yet. */
+  /**
+   * Regions that are allocated and the bytes that they take, and the bytes that were freed and are not used
+   * again yet.
+   */
   get usage(): { readonly regions: number; readonly bytes: number; readonly quarantinedBytes: number } {
     return { regions: this.#regions.size, bytes: this.#liveBytes, quarantinedBytes: this.#quarantineBytes };
   }
 
-  /** Returns the offset of memory, zero-filled unless `uninitialized`. Throws LIMIT_EXCEEDED when none is left. */
+  /**
+   * Returns the offset of memory, zero-filled unless `uninitialized`. Throws LIMIT_EXCEEDED when none is
+   * left.
+   */
   allocate(sizeBytes: number, options: RegionOptions = {}): number {
     const alignment = Math.max(options.alignmentBytes ?? 0, PAGE_SIZE_BYTES);
     if (!Number.isSafeInteger(sizeBytes) || sizeBytes <= 0) {
@@ -182,7 +199,10 @@ export class EmulatorMemory extends LinearMemory {
     if (hasCode) this.onCodeGone?.();
   }
 
-  /** Memory in quarantine is used when there is no other, that which other threads may still access when they have looked up. */
+  /**
+   * Memory in quarantine is used when there is no other, that which other threads may still access when they
+   * have looked up.
+   */
   #take(sizeBytes: number, alignment: number): number | undefined {
     if (sizeBytes > this.sizeBytes) return undefined;
     this.#releaseLeaving();
@@ -299,6 +319,9 @@ export interface Memories {
 /** Memory in which code is looked up and decoded. */
 export type CodeRange = Pick<Region, 'offset' | 'sizeBytes'>;
 
-/** What running code needs of device memory. Only one thread of a device keeps account of its regions; the others ask it. */
+/**
+ * What running code needs of device memory. Only one thread of a device keeps account of its regions; the
+ * others ask it.
+ */
 export type SharedMemory = LinearMemory &
   Pick<EmulatorMemory, 'windowHi' | 'address' | 'offset' | 'allocate' | 'free' | 'code'>;

@@ -20,8 +20,8 @@ export const registerOffset = ({ file, first }: RegisterOperand, waveSize: 32 | 
   fileStart(file, waveSize) + first * registerSizeBytes(file, waveSize);
 
 /**
- * What of an operand code depends on that is not emitted for one place: a register's number and a constant's value are parameters of the code.
- * `row`: a register with a value for each lane.
+ * What of an operand code depends on that is not emitted for one place: a register's number and a constant's
+ * value are parameters of the code. `row`: a register with a value for each lane.
  */
 export type OperandForm =
   | { readonly kind: 'row' | 'scalar' | 'constant' | 'laneTable' }
@@ -68,7 +68,10 @@ export function reachOf({ file, dwords, index }: RelativeRegister, waveSize: 32 
   };
 }
 
-/** Offset of the register that M0 leads to from the one at `offset`, which the instruction names; undefined: a destination out of range. */
+/**
+ * Offset of the register that M0 leads to from the one at `offset`, which the instruction names; undefined: a
+ * destination out of range.
+ */
 export function movedOffset(
   register: RelativeRegister,
   waveSize: 32 | 64,

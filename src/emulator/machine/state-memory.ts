@@ -1,6 +1,6 @@
 /**
- * The emulator's own memory: the validity map, constant tables, wave states, decoded code. No address that GPU code makes leads
- * here, whatever its value: code that accesses device memory names the other memory.
+ * The emulator's own memory: the validity map, constant tables, wave states, decoded code. No address that
+ * GPU code makes leads here, whatever its value: code that accesses device memory names the other memory.
  */
 import { WavewrightError } from '../../base/errors.ts';
 import { fillBytes } from './fill.ts';
@@ -50,8 +50,9 @@ export class StateMemory extends LinearMemory {
   }
 
   /**
-   * Returns the offset of whole pages. They are zero, or as the same owner left them: waves of one kernel may see what earlier ones had in
-   * registers, those of another may not. Throws LIMIT_EXCEEDED when none are left.
+   * Returns the offset of whole pages. They are zero, or as the same owner left them: waves of one kernel may
+   * see what earlier ones had in registers, those of another may not. Throws LIMIT_EXCEEDED when none are
+   * left.
    */
   allocate(sizeBytes: number, owner?: string): number {
     const takenBytes = roundUp(sizeBytes);
@@ -117,7 +118,10 @@ export class StateMemory extends LinearMemory {
   }
 }
 
-/** What running code needs of state memory. Only one thread of a device keeps account of it; the others ask it. */
+/**
+ * What running code needs of state memory. Only one thread of a device keeps account of it; the others ask
+ * it.
+ */
 export type SharedState = LinearMemory & Pick<StateMemory, 'allocate' | 'free'>;
 
 /** The lane that stands for `lane` when only those of `bits` count. */

@@ -79,8 +79,8 @@ export class EmulatorDispatch {
   }
 
   /**
-   * Runs until `deadline` (milliseconds of performance.now), the end, or until every resident wave sleeps or is a worker's: then only time,
-   * the host and workers make progress.
+   * Runs until `deadline` (milliseconds of performance.now), the end, or until every resident wave sleeps or
+   * is a worker's: then only time, the host and workers make progress.
    */
   step(deadline: number): StepResult {
     const beginMs = performance.now();

@@ -1,6 +1,6 @@
 /**
- * Global wave sync: barriers of waves of all workgroups, at resources that all threads see. A word of 64 bits for each: how often all that were waited for
- * have come, above how many have come since.
+ * Global wave sync: barriers of waves of all workgroups, at resources that all threads see. A word of 64 bits
+ * for each: how often all that were waited for have come, above how many have come since.
  */
 import { GLOBAL_WAVE_SYNC, GLOBAL_WAVE_SYNC_COUNT } from '../machine/layout.ts';
 import type { LinearMemory } from '../machine/linear-memory.ts';

@@ -7,7 +7,10 @@ export interface WavePlace {
   readonly workgroup: Triple;
   readonly wave: number;
   readonly state: Exclude<WaveState, 'ended'>;
-  /** `pc 0x7f0000001040 in kernel+0x40: s_barrier`: the next instruction; of a wave that waits, the one that it waits in. */
+  /**
+   * `pc 0x7f0000001040 in kernel+0x40: s_barrier`: the next instruction; of a wave that waits, the one that
+   * it waits in.
+   */
   readonly place: string;
   readonly exec: bigint;
   /** Of the instruction in `place`. */
@@ -28,8 +31,10 @@ const WORDS: Readonly<Record<WavePlace['state'], string>> = {
 
 const counted = (count: number, noun: string): string => `${count} ${noun}${count === 1 ? '' : 's'}`;
 
-/** A line for each place where waves stand, the one with the most waves first, and what it looks like. Empty without waves. `sourceOf`: where the
- * instruction at a pc comes from. */
+/**
+ * A line for each place where waves stand, the one with the most waves first, and what it looks like. Empty
+ * without waves. `sourceOf`: where the instruction at a pc comes from.
+ */
 export function describeWavePlaces(
   waves: readonly WavePlace[],
   sourceOf: (pc: bigint) => string | undefined = () => undefined,

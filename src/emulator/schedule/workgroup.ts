@@ -1,4 +1,6 @@
-/** A resident workgroup: its waves, LDS and private memory. Slots are reused from one workgroup to the next. */
+/**
+ * A resident workgroup: its waves, LDS and private memory. Slots are reused from one workgroup to the next.
+ */
 import { assert } from '../../base/errors.ts';
 import { fillBytes } from '../machine/fill.ts';
 import {
@@ -29,8 +31,8 @@ const ENDED = stateCode('ended');
 
 const ALIGNMENT = 256;
 /**
- * Where scratch is a buffer nothing but this checks its end: a stack that grows beyond it by a frame of up to a KiB ends here, in a fault
- * that says so, and not in the memory of others.
+ * Where scratch is a buffer nothing but this checks its end: a stack that grows beyond it by a frame of up to
+ * a KiB ends here, in a fault that says so, and not in the memory of others.
  */
 const SCRATCH_HOLE_BYTES = 65_536;
 const aligned = (sizeBytes: number): number => Math.ceil(sizeBytes / ALIGNMENT) * ALIGNMENT;
@@ -41,7 +43,10 @@ export class WorkgroupSlot {
   readonly ldsBase: number;
   /** Where the runner's part is: group-layout.ts. */
   readonly group: number;
-  /** Instructions that this workgroup has run; and had when last a workgroup ended, or was admitted for this one. */
+  /**
+   * Instructions that this workgroup has run; and had when last a workgroup ended, or was admitted for this
+   * one.
+   */
   instructions = 0;
   instructionsSeen = 0;
   /** The runner can begin further workgroups here. */
@@ -74,7 +79,8 @@ export class WorkgroupSlot {
     let scratch = 0;
     let lds = 0;
     try {
-      // Every workgroup begins with LDS cleared. Scratch is cleared here: it must not show what another kernel left.
+      // Every workgroup begins with LDS cleared. Scratch is cleared here: it must not show what another
+      // kernel left.
       const isOwn = { permissions: 0, uninitialized: true };
       if (ldsSizeBytes > 0) lds = this.#allocate(ldsSizeBytes + LDS_SLACK_BYTES, 'LDS', isOwn);
       if (privateSize > 0) scratch = this.#allocate(count * privateSize, 'scratch', { holeBytes: SCRATCH_HOLE_BYTES });

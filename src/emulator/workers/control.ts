@@ -1,12 +1,13 @@
 /**
- * What the threads of a device tell each other, in shared words of their own, which the GPU cannot reach. Words that several threads write are only
- * accessed atomically; texts are read after the word that announces them.
+ * What the threads of a device tell each other, in shared words of their own, which the GPU cannot reach.
+ * Words that several threads write are only accessed atomically; texts are read after the word that announces
+ * them.
  */
 import { assert } from '../../base/errors.ts';
 import type { WorkgroupClaims, WorkgroupRange } from '../schedule/group-scheduler.ts';
 
-// For all threads: rung by workers when the main thread should look, by the main thread when sleeping waves should; how often code was
-// withdrawn; and the epoch, which begins when memory is freed.
+// For all threads: rung by workers when the main thread should look, by the main thread when sleeping waves
+// should; how often code was withdrawn; and the epoch, which begins when memory is freed.
 const BELL = 0;
 const WAKE = 1;
 const GENERATION = 2;
@@ -29,10 +30,15 @@ const RESIDENTS = 5;
 const MAX_RESIDENTS = 1000;
 const TEXT_OFFSET = 4096;
 const WORKER_BYTES = 16384;
-/** Of each text in a message, which has two of them at most: as JSON in UTF-8 a character takes up to 6 bytes. */
+/**
+ * Of each text in a message, which has two of them at most: as JSON in UTF-8 a character takes up to 6 bytes.
+ */
 const MAX_CHARACTERS = 1000;
 
-/** What a worker does: `asleep`: all its waves sleep. A job that it has not begun is the negative of the job's number. */
+/**
+ * What a worker does: `asleep`: all its waves sleep. A job that it has not begun is the negative of the job's
+ * number.
+ */
 export const WORKER_STATES = { idle: 0, running: 1, asleep: 2, finished: 3 } as const;
 const CALLS = { none: 0, asked: 1, answered: 2 } as const;
 
@@ -99,7 +105,10 @@ export class Control {
     return Atomics.load(this.#words, EPOCH);
   }
 
-  /** Begins the next epoch and returns it. What the main thread stored before is seen by whoever sees the epoch. */
+  /**
+   * Begins the next epoch and returns it. What the main thread stored before is seen by whoever sees the
+   * epoch.
+   */
   beginEpoch(): number {
     return (Atomics.add(this.#words, EPOCH, 1) + 1) | 0;
   }
@@ -171,7 +180,10 @@ export class WorkerWords {
     Atomics.store(this.#words, PASSED, epoch);
   }
 
-  /** Whether the thread has run no code at some time since the epoch began: it passed it, or waits for the host or the main thread. */
+  /**
+   * Whether the thread has run no code at some time since the epoch began: it passed it, or waits for the
+   * host or the main thread.
+   */
   hasPassed(epoch: number): boolean {
     const { state } = this;
     if (state !== WORKER_STATES.running || Atomics.load(this.#words, CALL) !== CALLS.none) return true;
@@ -183,7 +195,9 @@ export class WorkerWords {
     Atomics.store(this.#words, STATE, -job);
   }
 
-  /** Begins a job, by the worker, or takes it back, by the main thread; false when the other one was faster. */
+  /**
+   * Begins a job, by the worker, or takes it back, by the main thread; false when the other one was faster.
+   */
   take(job: number, state: number): boolean {
     return Atomics.compareExchange(this.#words, STATE, -job, state) === -job;
   }
@@ -230,7 +244,9 @@ export class WorkerWords {
     return JSON.parse(new TextDecoder().decode(this.#text.slice(0, this.#words[TEXT_SIZE])));
   }
 
-  /** Where the runner's parts of the resident workgroups are (group-layout.ts); of very many the first ones. */
+  /**
+   * Where the runner's parts of the resident workgroups are (group-layout.ts); of very many the first ones.
+   */
   get residents(): readonly number[] {
     return [...this.#words.subarray(RESIDENTS, RESIDENTS + this.#words[RESIDENT_COUNT]!)];
   }

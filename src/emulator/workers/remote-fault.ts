@@ -1,4 +1,7 @@
-/** A fault as one thread tells another: without what only the main thread knows, and without records, which each thread has its own of. */
+/**
+ * A fault as one thread tells another: without what only the main thread knows, and without records, which
+ * each thread has its own of.
+ */
 
 import { pcOf } from '../code/record-pc.ts';
 import type { WaveFault } from '../machine/faults.ts';

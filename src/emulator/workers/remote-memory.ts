@@ -1,4 +1,7 @@
-/** The two memories as a worker sees them. The main thread keeps account of what is allocated; the worker asks it, seldom. */
+/**
+ * The two memories as a worker sees them. The main thread keeps account of what is allocated; the worker asks
+ * it, seldom.
+ */
 import { WavewrightError } from '../../base/errors.ts';
 import { LinearMemory } from '../machine/linear-memory.ts';
 import type { CodeRange, EmulatorMemory, RegionOptions, SharedMemory } from '../machine/memory.ts';
@@ -60,7 +63,10 @@ interface Block {
   readonly owner: string;
 }
 
-/** Freed blocks are kept and used again, by their owners and without a question: what they hold is no news to these. */
+/**
+ * Freed blocks are kept and used again, by their owners and without a question: what they hold is no news to
+ * these.
+ */
 class KeptBlocks {
   readonly #maxBytes: number;
   readonly #release: (offset: number) => void;

@@ -29,7 +29,10 @@ export interface ThreadHost {
 }
 
 export interface WorkerOptions {
-  /** Threads that run workgroups, the calling one among them. Default: as many as the machine runs at once; 1 without `threads`. */
+  /**
+   * Threads that run workgroups, the calling one among them. Default: as many as the machine runs at once; 1
+   * without `threads`.
+   */
   readonly workers?: number;
   readonly threads?: ThreadHost;
   /** Workers join each dispatch as soon as it begins, which waits for them. For tests; not in browsers,
@@ -37,10 +40,16 @@ export interface WorkerOptions {
   readonly workersAtOnce?: boolean;
 }
 
-/** A dispatch that ran so long, and has about so much to go, gets the workers that are there: they begin half a millisecond later. */
+/**
+ * A dispatch that ran so long, and has about so much to go, gets the workers that are there: they begin half
+ * a millisecond later.
+ */
 const JOIN_MS = 1;
 const JOIN_LEFT_MS = 3;
-/** Threads are started when what they could have helped with, or can, is about so long: they take a few hundred milliseconds to begin. */
+/**
+ * Threads are started when what they could have helped with, or can, is about so long: they take a few
+ * hundred milliseconds to begin.
+ */
 const START_MS = 400;
 /** Between looks at workers that are to stop, or to begin. */
 const WAIT_MS = 1;
@@ -77,8 +86,8 @@ export class WorkerPool implements Grace {
   #missedMs = 0;
 
   /**
-   * `processor`: names the front end. `count`: workers beside the main thread, at least 1. `originMs`: of the device's clock, since the epoch. Throws UNSUPPORTED where there can
-   * be none.
+   * `processor`: names the front end. `count`: workers beside the main thread, at least 1. `originMs`: of the
+   * device's clock, since the epoch. Throws UNSUPPORTED where there can be none.
    */
   constructor(
     memories: { readonly state: StateMemory; readonly memory: EmulatorMemory },
@@ -126,7 +135,10 @@ export class WorkerPool implements Grace {
     if (workedMs >= JOIN_MS) this.#missedMs += workedMs;
   }
 
-  /** Workers for the workgroups that a dispatch has not begun, of about `leftMs`; undefined when all help other dispatches. */
+  /**
+   * Workers for the workgroups that a dispatch has not begun, of about `leftMs`; undefined when all help
+   * other dispatches.
+   */
   join(launch: Launch, range: WorkgroupRange, leftMs: number): WorkerTeam | undefined {
     const useful = this.atOnce ? this.#count : Math.ceil((this.#missedMs + leftMs) / START_MS);
     while (this.#members.length < Math.min(this.#count, useful, range.end - range.first)) {
@@ -163,7 +175,10 @@ export class WorkerPool implements Grace {
     if (this.#members.every(({ team }) => !team)) Atomics.store(this.#memories.state.words, THREADS_RUN >> 2, 0);
   }
 
-  /** Whether any worker has, or may begin, something to do; and whether those that do have only waves that sleep. */
+  /**
+   * Whether any worker has, or may begin, something to do; and whether those that do have only waves that
+   * sleep.
+   */
   get busy(): boolean {
     return this.#members.some(({ team }) => team);
   }

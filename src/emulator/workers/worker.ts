@@ -65,7 +65,9 @@ export class EmulatorWorker {
     );
   }
 
-  /** Runs workgroups until none is left to begin and those that it began have ended, or it is told to stop. */
+  /**
+   * Runs workgroups until none is left to begin and those that it began have ended, or it is told to stop.
+   */
   run({ number, launch, team }: WorkerJob): void {
     if (!this.#words.take(number, WORKER_STATES.running)) return;
     const claims = this.#control.claims(team);
@@ -113,7 +115,8 @@ export class EmulatorWorker {
   #turns(scheduler: GroupScheduler, claims: Claims): void {
     let sleepMs = FIRST_SLEEP_MS;
     while (!claims.stopped) {
-      // No code runs on this thread here: what was freed before can be used again as far as this one is concerned.
+      // No code runs on this thread here: what was freed before can be used again as far as this one is
+      // concerned.
       this.#words.pass(this.#control.epoch);
       if (this.#control.generation !== this.#generation) this.#renew();
       const { wakes } = this.#control;
