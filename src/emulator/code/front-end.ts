@@ -40,6 +40,9 @@ export interface FrontEnd {
   /** Size of the instructions that wait or sleep: a wave that does so has gone past one. */
   readonly waitSizeBytes: number;
   reader(waveSize: 32 | 64, mode: number): StepReader;
-  /** Writes the registers that a wave starts with, but for the mask of its active lanes. */
+  /**
+   * Writes the registers that a wave starts with, but for the mask of its active lanes. Only the scalars that the launch names may depend on the
+   * position of the workgroup, and only the first rows (ID_REGISTERS) on the wave: further workgroups start as copies.
+   */
   startWave(memories: Memories, launch: Launch, start: WaveStart): void;
 }
