@@ -34,7 +34,10 @@ function setField(words: number[], format: Format, name: string, value: number):
   }
 }
 
-/** The dwords of an encoding; fields that are not given are 0, a value is cut to its field. A literal is not part of it. */
+/**
+ * The dwords of an encoding; fields that are not given are 0, a value is cut to its field. A literal is not
+ * part of it.
+ */
 export function encodeFields(format: Format, opcode: number, values: FieldValues): number[] {
   const words = emptyWords(format, opcode);
   for (const [name, value] of Object.entries(values)) setField(words, format, name, value);
@@ -67,7 +70,10 @@ export class Draft extends Instruction {
     return 2 ** field.width - 1;
   }
 
-  /** The inverse of `encoded`. False when the encoding has no field for operand `index`, or `number` does not fit. */
+  /**
+   * The inverse of `encoded`. False when the encoding has no field for operand `index`, or `number` does not
+   * fit.
+   */
   setEncoded(index: number, number: number): boolean {
     const { field } = this.row.operands[index]!;
     const located = this.located(field);

@@ -12,7 +12,9 @@ export interface Encoding {
   readonly opcode: number;
 }
 
-/** Extensions that a row has where its format has them. Only CDNA2 and CDNA3 have DPP with 64-bit operands. */
+/**
+ * Extensions that a row has where its format has them. Only CDNA2 and CDNA3 have DPP with 64-bit operands.
+ */
 function hasExtension({ flags, format, operands }: Row, name: FormatName, { families }: Target): boolean {
   if (name.endsWith('_SDWA')) return !flags.noSdwa;
   if (name.startsWith('VOP3P')) return flags.vop3pDpp === true;

@@ -35,8 +35,8 @@ export const LLVM_ERRATA: readonly Erratum[] = [
 ];
 
 /**
- * Instructions, as they are called here, that LLVM 19 takes for none although the hardware has them; besides wide vector instructions with
- * something in the fields of sources that they lack, which LLVM 23 writes.
+ * Instructions, as they are called here, that LLVM 19 takes for none although the hardware has them; besides
+ * wide vector instructions with something in the fields of sources that they lack, which LLVM 23 writes.
  */
 export const LLVM_REFUSALS: readonly Erratum[] = [
   {

@@ -1,7 +1,8 @@
 /**
- * Bits of an encoding that must have one value, because the instruction lacks what they say: signs of integers, a scale of something that
- * is no float, registers of operands that are not there. Hardware ignores most of them; LLVM 19, whose decoder is the measure here, takes
- * an encoding with such a bit for no instruction. Bits that it ignores are not named. Found by asking llvm-mc for every bit of every encoding.
+ * Bits of an encoding that must have one value, because the instruction lacks what they say: signs of
+ * integers, a scale of something that is no float, registers of operands that are not there. Hardware ignores
+ * most of them; LLVM 19, whose decoder is the measure here, takes an encoding with such a bit for no
+ * instruction. Bits that it ignores are not named. Found by asking llvm-mc for every bit of every encoding.
  */
 
 import type { Encoding } from './encodings.ts';
@@ -16,7 +17,10 @@ export interface FixedBits {
   readonly values: readonly number[];
 }
 
-/** Register fields that must be 0 in instructions without such an operand; the data fields of vector memory need not. */
+/**
+ * Register fields that must be 0 in instructions without such an operand; the data fields of vector memory
+ * need not.
+ */
 const REGISTERS: Readonly<Record<string, RegExp>> = {
   DS: /^(addr|data0|data1|vdst)$/,
   VOP1: /^vdst$/,
@@ -45,7 +49,10 @@ const hasSigns = (row: Row, target: Target): boolean =>
       /^src[012]$/.test(field) && (isFloat(type) || (is16Bit(type) && selectsHalves(row, target.families))),
   );
 
-/** Bits of the sources that cannot have signs: masks, the classes to compare with, and all where none is a float. */
+/**
+ * Bits of the sources that cannot have signs: masks, the classes to compare with, and all where none is a
+ * float.
+ */
 function unsignedSources(row: Row, target: Target): number {
   if (row.flags.signs === 'any') return 0;
   if (!hasSigns(row, target)) return 7;
@@ -200,7 +207,10 @@ function fixedOf(field: Field, encoding: Encoding, target: Target): Fixed {
   }
 }
 
-/** Whether a field is that of a source which a wide vector instruction lacks: from gfx10 on LLVM 23 writes the constant 0, 128, into it. */
+/**
+ * Whether a field is that of a source which a wide vector instruction lacks: from gfx10 on LLVM 23 writes the
+ * constant 0, 128, into it.
+ */
 export function isIdleSource(
   { name }: Field,
   { row, format }: Pick<Encoding, 'row' | 'format'>,

@@ -1,7 +1,9 @@
 /** What an encoding format is, and how formats.ts writes the formats down. */
 import { assert } from '../../../base/errors.ts';
 
-/** Groups of targets with the same instruction encodings; a target searches its own first, then its ancestors. */
+/**
+ * Groups of targets with the same instruction encodings; a target searches its own first, then its ancestors.
+ */
 export type Family =
   | 'gfx9'
   | 'gfx900'
@@ -93,7 +95,10 @@ export interface Format {
   readonly marker?: { readonly low: number; readonly value: number };
 }
 
-/** `name:high:low` or `name:bit`, separated by spaces, `name=text:bit` with LLVM's spelling; bits from 32 on are in the second dword. */
+/**
+ * `name:high:low` or `name:bit`, separated by spaces, `name=text:bit` with LLVM's spelling; bits from 32 on
+ * are in the second dword.
+ */
 export function fields(list: string): Field[] {
   return list.split(' ').map((part) => {
     const [names, high, low] = part.split(':');

@@ -1,7 +1,7 @@
 /**
- * Encoding formats: which bits identify a format, where its opcode is and where its fields are. One entry for each layout;
- * generations share an entry as long as the layout is the same.
- * Sources: "AMD Instinct MI200 Instruction Set Architecture" chapter 13 (Microcode formats), CDNA3 ISA chapter 13.
+ * Encoding formats: which bits identify a format, where its opcode is and where its fields are. One entry for
+ * each layout; generations share an entry as long as the layout is the same. Sources: "AMD Instinct MI200
+ * Instruction Set Architecture" chapter 13 (Microcode formats), CDNA3 ISA chapter 13.
  */
 
 import { assert } from '../../../base/errors.ts';
@@ -27,8 +27,8 @@ const RDNA3_DPP_FIELDS = (at: 32 | 64): string =>
 const DPP8_FIELDS = (at: 32 | 64): string => `fi:${at === 32 ? 1 : 33} src0:${at + 7}:${at} dpp8:${at + 31}:${at + 8}`;
 
 /**
- * In the order in which a decoder must try them: VOP1 and VOPC before VOP2, whose pattern contains theirs; the SDWA and DPP
- * forms are chosen by the value of src0, not by a pattern.
+ * In the order in which a decoder must try them: VOP1 and VOPC before VOP2, whose pattern contains theirs;
+ * the SDWA and DPP forms are chosen by the value of src0, not by a pattern.
  */
 const GFX9_FORMATS: readonly Format[] = [
   format('SOP1', 4, '101111101', 'op:15:8', 'sdst:22:16 ssrc0:7:0'),
@@ -218,8 +218,9 @@ const GFX12_BUFFER_FIELDS = `soffset:6:0 tfe:22 vdata:39:32 srsrc:49:41 ${GFX12_
 const GFX12_IMAGE_FIELDS = `dim:2:0 r128:4 d16:5 a16:6 dmask:25:22 vdata:39:32 rsrc:49:41 ${GFX12_CACHE}`;
 
 /**
- * RDNA4 ISA chapter 15 "Microcode Formats": vector memory accesses have 12 bytes. What the manual calls VBUFFER is MUBUF and, typed, MTBUF; VFLAT,
- * VGLOBAL and VSCRATCH are FLAT, GLOBAL and SCRATCH; VIMAGE is MIMG. The low bit of the temporal hint of an atomic is \`glc\`.
+ * RDNA4 ISA chapter 15 "Microcode Formats": vector memory accesses have 12 bytes. What the manual calls
+ * VBUFFER is MUBUF and, typed, MTBUF; VFLAT, VGLOBAL and VSCRATCH are FLAT, GLOBAL and SCRATCH; VIMAGE is
+ * MIMG. The low bit of the temporal hint of an atomic is \`glc\`.
  */
 const GFX12_FORMATS: readonly Format[] = [
   ...GFX11_FORMATS.filter(
@@ -275,7 +276,10 @@ function changed(name: FormatName, list: string): Format {
   return { ...original, fields: [...kept, ...others] };
 }
 
-/** Cache bits by their names on CDNA3 (CDNA3 ISA 9.1.10 and 10.1); loads to the LDS are instructions of their own. */
+/**
+ * Cache bits by their names on CDNA3 (CDNA3 ISA 9.1.10 and 10.1); loads to the LDS are instructions of their
+ * own.
+ */
 const GFX940_FLAT = 'glc=sc0:16 slc=nt:17 scc=sc1:25 acc:55';
 /** CDNA2: a bit for coherence with other devices, and accumulators as data. */
 const GFX90A_FLAT = 'scc:25 acc:55';
@@ -335,7 +339,9 @@ export interface Generation {
   readonly wideLiterals: boolean;
   /** A 16-bit result leaves the other half of its register as it was, whatever the instruction. */
   readonly keepsHalves: boolean;
-  /** VOP1, VOP2 and VOPC name halves of v0..v127 where operands have 16 bits: bit 7 says high (RDNA3 ISA 7.4). */
+  /**
+   * VOP1, VOP2 and VOPC name halves of v0..v127 where operands have 16 bits: bit 7 says high (RDNA3 ISA 7.4).
+   */
   readonly namesHalves: boolean;
 }
 
@@ -412,7 +418,10 @@ export function generationOf(families: readonly Family[]): Generation {
   return GENERATIONS[owner]!;
 }
 
-/** The primary formats of a target with these families (own first), in the order in which a decoder must try them. */
+/**
+ * The primary formats of a target with these families (own first), in the order in which a decoder must try
+ * them.
+ */
 export function formatsOf(families: readonly Family[]): Format[] {
   return generationOf(families).primary.map(({ name }) => formatByName(name, families));
 }

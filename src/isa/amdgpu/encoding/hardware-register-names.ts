@@ -1,4 +1,7 @@
-/** The registers behind s_getreg and s_setreg by number, in LLVM's words. CDNA2 ISA 5.8, RDNA3 ISA 3.4, RDNA4 ISA 3.4. */
+/**
+ * The registers behind s_getreg and s_setreg by number, in LLVM's words. CDNA2 ISA 5.8, RDNA3 ISA 3.4, RDNA4
+ * ISA 3.4.
+ */
 import { type Family, ofFamily } from './format.ts';
 
 const COMMON_REGISTERS: Readonly<Record<number, string>> = {

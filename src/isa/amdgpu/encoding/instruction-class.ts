@@ -1,12 +1,16 @@
-/** What kind of unit executes an instruction: as the performance counters SQ_INSTS_* of rocprof tell instructions apart. */
+/**
+ * What kind of unit executes an instruction: as the performance counters SQ_INSTS_* of rocprof tell
+ * instructions apart.
+ */
 
 import type { FormatName } from './formats.ts';
 import type { Row } from './row.ts';
 
 /**
- * `valu`: vector instructions without `matrix`, which are MFMA, SMFMAC and WMMA; `vmem`: global, buffer and image accesses; `flat`: accesses
- * through the flat aperture, whatever they reach; `lds`: DS, cross-lane permutes included; `branch`: branches, jumps and calls; `other`: waits,
- * barriers, s_nop, s_endpgm and what else the sequencer does by itself.
+ * `valu`: vector instructions without `matrix`, which are MFMA, SMFMAC and WMMA; `vmem`: global, buffer and
+ * image accesses; `flat`: accesses through the flat aperture, whatever they reach; `lds`: DS, cross-lane
+ * permutes included; `branch`: branches, jumps and calls; `other`: waits, barriers, s_nop, s_endpgm and what
+ * else the sequencer does by itself.
  */
 export const INSTRUCTION_CLASSES = [
   'valu',
@@ -45,7 +49,10 @@ const BY_FORMAT: Readonly<Partial<Record<FormatName, InstructionClass>>> = {
   EXP: 'export',
 };
 
-/** MFMA and SMFMAC have a third source, which moves between the register files have not; in WMMA matrices are spread over the wave. */
+/**
+ * MFMA and SMFMAC have a third source, which moves between the register files have not; in WMMA matrices are
+ * spread over the wave.
+ */
 const isMatrixProduct = (format: FormatName, operands: Row['operands']): boolean =>
   operands.some(({ field, type }) => (format === 'VOP3P_MAI' && field === 'src2') || type.startsWith('wave'));
 

@@ -17,7 +17,10 @@ import type { Target } from './targets.ts';
 /** What an operand field of a decoded instruction names. */
 export type Operand =
   | { readonly kind: 'vector'; readonly register: number; readonly accumulator: boolean }
-  /** SGPR number, or the number of VCC, M0, EXEC, ... in the scalar register file (0..127), for all targets as on gfx9. */
+  /**
+   * SGPR number, or the number of VCC, M0, EXEC, ... in the scalar register file (0..127), for all targets as
+   * on gfx9.
+   */
   | { readonly kind: 'scalar'; readonly register: number }
   | { readonly kind: 'constant'; readonly value: bigint }
   /** 235..239 and 251..254: apertures, vccz, execz, scc, LDS direct. */
@@ -219,15 +222,18 @@ export class Instruction {
     return dwordsOf(type, this.waveSize) + (field === 'vdata' ? this.field('tfe') : 0);
   }
 
-  /** Of SMEM: gfx9 says in bits of their own whether there is a register, later generations name NULL (RDNA3 ISA 8.1). */
+  /**
+   * Of SMEM: gfx9 says in bits of their own whether there is a register, later generations name NULL (RDNA3
+   * ISA 8.1).
+   */
   get #hasScalarOffset(): boolean {
     if (this.has('imm')) return this.field('imm') === 0 || this.field('soffset_en') === 1;
     return this.field('soffset') !== this.scalars.none;
   }
 
   /**
-   * Addressing modes: CDNA2 ISA 8.2.1.1 (scalar), 9.1.3 (buffers), 10.4 (global), 10.5 (scratch; on CDNA3 and gfx11 sve says whether addr is used,
-   * RDNA2 ISA 9.1 a value of saddr).
+   * Addressing modes: CDNA2 ISA 8.2.1.1 (scalar), 9.1.3 (buffers), 10.4 (global), 10.5 (scratch; on CDNA3 and
+   * gfx11 sve says whether addr is used, RDNA2 ISA 9.1 a value of saddr).
    */
   #addressDwords(field: string): number {
     if (field === 'soffset') return this.#hasScalarOffset ? 1 : 0;
@@ -244,8 +250,8 @@ export class Instruction {
   }
 
   /**
-   * The encoding's field for an operand: VOPC keeps `sdst` in `vdst` in its VOP3 form, in VOPC_SDWA only when sdst_en is set; SMEM has
-   * its SGPR offset in `offset` unless soffset_en is set.
+   * The encoding's field for an operand: VOPC keeps `sdst` in `vdst` in its VOP3 form, in VOPC_SDWA only when
+   * sdst_en is set; SMEM has its SGPR offset in `offset` unless soffset_en is set.
    */
   located(field: string): Field | undefined {
     const map = this.#fields;

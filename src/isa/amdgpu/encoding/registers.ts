@@ -67,8 +67,8 @@ const INV_2PI: Readonly<Record<16 | 32 | 64, bigint>> = { 16: 0x3118n, 32: 0x3e2
 const view = new DataView(new ArrayBuffer(8));
 
 /**
- * Width in bits that constants take for an operand type. Packed 16-bit integers get floats in f32 form (LLVM's
- * AMDGPUBaseInfo on inline constants of packed instructions).
+ * Width in bits that constants take for an operand type. Packed 16-bit integers get floats in f32 form
+ * (LLVM's AMDGPUBaseInfo on inline constants of packed instructions).
  */
 export function constantBits(type: OperandType): 16 | 32 | 64 {
   if (type.endsWith('16') && type !== 'v2b16' && type !== 'v2bf16') return 16;
@@ -99,7 +99,10 @@ export function inlineConstant(encoding: number, type: OperandType): bigint | un
   return BigInt(view.getUint32(0));
 }
 
-/** A 32-bit literal widened to the operand (CDNA2 ISA 5.1): sign-extended for signed, the high half for f64, else zero-extended. */
+/**
+ * A 32-bit literal widened to the operand (CDNA2 ISA 5.1): sign-extended for signed, the high half for f64,
+ * else zero-extended.
+ */
 export function literalConstant(literal: number, type: OperandType): bigint {
   if (type === 'f64') return BigInt(literal >>> 0) << 32n;
   if (type === 'i64') return BigInt.asUintN(64, BigInt(literal | 0));

@@ -1,16 +1,17 @@
 /**
- * What a row is: name, opcodes per generation, operands with their roles, meaning of one instruction. Decoder,
- * disassembler, liveness and every executor derive from it. The rows themselves stand in `rows/`.
+ * What a row is: name, opcodes per generation, operands with their roles, meaning of one instruction.
+ * Decoder, disassembler, liveness and every executor derive from it. The rows themselves stand in `rows/`.
  */
 import type { MemoryEffect, RegisterFile, WaitCounter } from '../../../ir/effects.ts';
 import type { StateSlot, Value } from '../../../ir/types.ts';
 import type { Family, FormatName } from './format.ts';
 
 /**
- * How an operand is read. The letter says what modifiers and constants mean (b bits, u unsigned, i signed, f float), the
- * number is the width in bits. `mask` is one bit per lane: 64 bits in wave64, 32 in wave32. `address` is part of a memory address:
- * how many registers it takes, none of them included, depends on the addressing mode. `wave256` is a matrix of 256 dwords over the
- * wave, `wave256f16` one whose constants are f16; smaller ones likewise.
+ * How an operand is read. The letter says what modifiers and constants mean (b bits, u unsigned, i signed, f
+ * float), the number is the width in bits. `mask` is one bit per lane: 64 bits in wave64, 32 in wave32.
+ * `address` is part of a memory address: how many registers it takes, none of them included, depends on the
+ * addressing mode. `wave256` is a matrix of 256 dwords over the wave, `wave256f16` one whose constants are
+ * f16; smaller ones likewise.
  */
 export type OperandType =
   | 'b16'
@@ -46,15 +47,18 @@ export type OperandType =
   | 'address'
   | ImmediateType;
 
-/** A constant inside the encoding: `imm` zero-extended, `simm` sign-extended. A label is a dword offset from the next instruction. */
+/**
+ * A constant inside the encoding: `imm` zero-extended, `simm` sign-extended. A label is a dword offset from
+ * the next instruction.
+ */
 export type ImmediateType = 'imm8' | 'imm12' | 'imm16' | 'simm13' | 'simm16' | 'simm21' | 'literal32' | 'label';
 
 /** What an instruction does with an operand. */
 export type Access = 'read' | 'write' | 'readwrite';
 
 /**
- * When an operand is written: `glc`, the old value of an atomic; `vgpr`, a load that does not go to the LDS (lds = 0). Otherwise the
- * instruction at most reads it.
+ * When an operand is written: `glc`, the old value of an atomic; `vgpr`, a load that does not go to the LDS
+ * (lds = 0). Otherwise the instruction at most reads it.
  */
 export type WriteCondition = 'glc' | 'vgpr';
 
@@ -91,7 +95,8 @@ export interface RowFlags {
   /** The VOP3P encoding can have DPP (gfx11 and later). */
   readonly vop3pDpp?: boolean;
   /**
-   * What op_sel says in LLVM 19's text, where the types of the operands do not tell (RDNA3 ISA 7.4, RDNA4 ISA 7.5):
+   * What op_sel says in LLVM 19's text, where the types of the operands do not tell (RDNA3 ISA 7.4, RDNA4 ISA
+   * 7.5):
    * - `none`: nothing, although there are 16-bit operands;
    * - `all`: halves of the sources, and of the destination once more as the third one (gfx11);
    * - `halves`: halves, although there are no 16-bit operands;
@@ -102,15 +107,23 @@ export interface RowFlags {
    */
   readonly opSelText?: 'none' | 'all' | 'halves' | 'four' | 'resultByte' | 'sourceByte' | 'permutation' | 'indexKey';
   /**
-   * Sources whose sign bits LLVM 19 leaves free, where floats among them do not tell: `any`, also of sources that are
-   * not there; `floats`, as if all were floats; `first`, of the first alone (CDNA2 ISA 6.2.2).
+   * Sources whose sign bits LLVM 19 leaves free, where floats among them do not tell: `any`, also of sources
+   * that are not there; `floats`, as if all were floats; `first`, of the first alone (CDNA2 ISA 6.2.2).
    */
   readonly signs?: 'any' | 'floats' | 'first';
-  /** LLVM 19 takes the clamp bit `never`, although a result is a float or saturates, or `always`, although neither is so. */
+  /**
+   * LLVM 19 takes the clamp bit `never`, although a result is a float or saturates, or `always`, although
+   * neither is so.
+   */
   readonly clampBit?: 'never' | 'always';
-  /** LLVM 19 lets the result be scaled although it is no float: in VOP3 (`wide`), or in SDWA too (`always`). */
+  /**
+   * LLVM 19 lets the result be scaled although it is no float: in VOP3 (`wide`), or in SDWA too (`always`).
+   */
   readonly scaled?: 'wide' | 'always';
-  /** Sources are registers, never constants: addresses, which apertures can be, or `plain` values (CDNA2 ISA 12.3). */
+  /**
+   * Sources are registers, never constants: addresses, which apertures can be, or `plain` values (CDNA2 ISA
+   * 12.3).
+   */
   readonly registerSource?: 'address' | 'plain';
   /** The first source is a VGPR (v_readlane). */
   readonly vectorSource?: boolean;
@@ -132,7 +145,9 @@ export interface RowFlags {
   readonly sparse?: boolean;
   /** A matrix product of f64, whose signs CDNA3 has in BLGP (CDNA3 ISA 7.1.5.3). */
   readonly doubles?: boolean;
-  /** In wave32 LLVM 19 takes literals, or all constants, in place of matrices for 64-bit ones (RDNA3 ISA 7.9). */
+  /**
+   * In wave32 LLVM 19 takes literals, or all constants, in place of matrices for 64-bit ones (RDNA3 ISA 7.9).
+   */
   readonly wideConstants?: 'literals' | 'all';
   /** The types as which LLVM 19 prints constants and literals, where they are not those of the operands. */
   readonly constantTypes?: { readonly inline: OperandType; readonly literal: OperandType };
@@ -140,9 +155,13 @@ export interface RowFlags {
   readonly floatAtomic?: boolean;
   /** Writes back or invalidates caches up to a scope (CDNA3 ISA 9.1.10). */
   readonly scoped?: boolean;
-  /** From the LDS to memory: the LDS bit is always set, and there is no address register (CDNA2 ISA 9.1.9). */
+  /**
+   * From the LDS to memory: the LDS bit is always set, and there is no address register (CDNA2 ISA 9.1.9).
+   */
   readonly storesLds?: boolean;
-  /** The GDS bit is `always` set (global wave sync, ordered count) or `never` (between lanes). CDNA2 ISA 11.1. */
+  /**
+   * The GDS bit is `always` set (global wave sync, ordered count) or `never` (between lanes). CDNA2 ISA 11.1.
+   */
   readonly gds?: 'always' | 'never';
   /** LLVM says in which encoding the instruction is although there is no other. */
   readonly alwaysSuffixed?: boolean;
@@ -158,15 +177,24 @@ export interface RowFlags {
   readonly writesHighHalf?: boolean;
   /** SDWA selects a part of the source only: the whole destination is written. */
   readonly noSdwaDestination?: boolean;
-  /** The semantics look at the clamp bit themselves: integers saturate, packed results, conversions that ignore it. */
+  /**
+   * The semantics look at the clamp bit themselves: integers saturate, packed results, conversions that
+   * ignore it.
+   */
   readonly integerClamp?: boolean;
   /** How results can differ from the hardware's; without it they are exact. */
   readonly approximate?: string;
   /** What it touches besides its operands and what its meaning says, where the format does not tell. */
   readonly touches?: Touches;
-  /** The counter that it raises, where the format does not tell: that of stores, of ray tracing, of scalar memory. */
+  /**
+   * The counter that it raises, where the format does not tell: that of stores, of ray tracing, of scalar
+   * memory.
+   */
   readonly counter?: 'store' | 'bvh' | 'scalar';
-  /** Waits for all counters; for those that s_waitcnt has in simm16; for these: one in bits 5:0, the first of two in bits 13:8. */
+  /**
+   * Waits for all counters; for those that s_waitcnt has in simm16; for these: one in bits 5:0, the first of
+   * two in bits 13:8.
+   */
   readonly waits?: 'all' | 'packed' | readonly WaitCounter[];
 }
 
@@ -202,7 +230,10 @@ export interface Touches {
   readonly memory?: readonly MemoryEffect[];
   /** Reads vector registers in lanes that are off, too. */
   readonly isCrossLane?: boolean;
-  /** Leaves some of its destination as it was, and writes lanes that are off where others of their group are on. */
+  /**
+   * Leaves some of its destination as it was, and writes lanes that are off where others of their group are
+   * on.
+   */
   readonly isPartial?: boolean;
 }
 
@@ -222,8 +253,8 @@ export interface Row {
   /** The rows of the two operations of VOPD; their operands follow one another. */
   readonly halves?: readonly [Row, Row];
   /**
-   * Computes the results from the sources. Its builder belongs to a layer above: see `semanticsOf`. Absent: the instruction is known
-   * by name but not executable yet.
+   * Computes the results from the sources. Its builder belongs to a layer above: see `semanticsOf`. Absent:
+   * the instruction is known by name but not executable yet.
    */
   readonly semantics?: (b: never, ...sources: Value[]) => Results;
 }
@@ -236,9 +267,10 @@ const ANY_FIELDS = new Set(['src0', 'src1', 'src2']);
 const IMMEDIATE_TYPE = /imm|literal|label/;
 
 /**
- * Operands in text: `field:type` separated by spaces; `=field:type` is written, `+field:type` is read and written. The file
- * follows from the field; a mask is scalar, and `/s` makes another field scalar (`=vdst:b32/s` of v_readfirstlane_b32), `/a` an
- * accumulator register. `/glc` and `/vgpr` are write conditions; `/whole`, `/low` and `/high` are the bits of M0 that a register is relative to.
+ * Operands in text: `field:type` separated by spaces; `=field:type` is written, `+field:type` is read and
+ * written. The file follows from the field; a mask is scalar, and `/s` makes another field scalar
+ * (`=vdst:b32/s` of v_readfirstlane_b32), `/a` an accumulator register. `/glc` and `/vgpr` are write
+ * conditions; `/whole`, `/low` and `/high` are the bits of M0 that a register is relative to.
  */
 export function operands(text: string): readonly OperandSpec[] {
   let known = parsedOperands.get(text);

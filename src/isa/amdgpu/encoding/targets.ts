@@ -10,12 +10,18 @@ export interface Target {
   readonly waveSizes: readonly (32 | 64)[];
   /** Register files of VGPRs and AGPRs are one; ACCUM_OFFSET splits it (CDNA2 ISA 3.6.4). */
   readonly unifiedVgprs: boolean;
-  /** Has AGPRs: where the files are not one, as many as VGPRs (LLVM AMDGPU usage, GRANULATED_WORKITEM_VGPR_COUNT). */
+  /**
+   * Has AGPRs: where the files are not one, as many as VGPRs (LLVM AMDGPU usage,
+   * GRANULATED_WORKITEM_VGPR_COUNT).
+   */
   readonly hasAccumulators: boolean;
   /** FLAT_SCRATCH is set up by hardware, not by the kernel prologue. */
   readonly architectedFlatScratch: boolean;
   readonly packedWorkItemIds: boolean;
-  /** The workgroup's position is in TTMP9 (x) and TTMP7 (y, z), not in SGPRs behind those of the user (RDNA4 ISA 3.5.3). */
+  /**
+   * The workgroup's position is in TTMP9 (x) and TTMP7 (y, z), not in SGPRs behind those of the user (RDNA4
+   * ISA 3.5.3).
+   */
   readonly workgroupIdsInTrapRegisters: boolean;
   readonly scalars: ScalarFile;
 }
@@ -53,7 +59,10 @@ const GFX115: Traits = { ...GFX11, families: ['gfx115', ...GFX11.families] };
 
 const GFX12: Traits = { ...GFX115, families: ['gfx12', ...GFX115.families], workgroupIdsInTrapRegisters: true };
 
-/** Processors that differ in nothing that the instruction set shows; a generic one has what all that it stands for have. */
+/**
+ * Processors that differ in nothing that the instruction set shows; a generic one has what all that it stands
+ * for have.
+ */
 const TARGETS: readonly Target[] = (
   [
     ['gfx900 gfx902 gfx909 gfx90c', { ...GFX9, families: ['gfx900', 'gfx9'] }],

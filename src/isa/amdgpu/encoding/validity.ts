@@ -1,6 +1,6 @@
 /**
- * Whether an encoding of a known opcode is an instruction: the bits that are fixed have their value, and what the other fields name exists.
- * What can be said of a field by itself is looked up in a table of its values.
+ * Whether an encoding of a known opcode is an instruction: the bits that are fixed have their value, and what
+ * the other fields name exists. What can be said of a field by itself is looked up in a table of its values.
  */
 
 import type { Encoding } from './encodings.ts';
@@ -86,7 +86,10 @@ function operandCheck(encoding: Encoding, spec: OperandSpec, field: Field, conte
   return check(field, table(key, width, exists));
 }
 
-/** Source fields whose value can announce a literal constant; fields of 8 bits in vector instructions hold VGPRs. */
+/**
+ * Source fields whose value can announce a literal constant; fields of 8 bits in vector instructions hold
+ * VGPRs.
+ */
 const literalFields = ({ row, format }: Encoding): Field[] =>
   row.operands.flatMap(({ field, file }) => {
     const found =

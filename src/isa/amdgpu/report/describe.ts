@@ -65,7 +65,10 @@ const MODE = {
   dx10Clamp: true,
 } as const;
 
-/** The instructions of a target that are called `name` there or on the oldest target; with a suffix of the encoding also. */
+/**
+ * The instructions of a target that are called `name` there or on the oldest target; with a suffix of the
+ * encoding also.
+ */
 export function describe(name: string, target: Target): Description[] {
   const bare = name.toLowerCase().replace(/_(e32|e64|sdwa|dpp|dpp8)$/, '');
   const isMeant = (each: string): boolean => each === bare || each === name;

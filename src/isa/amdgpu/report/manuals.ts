@@ -1,4 +1,7 @@
-/** Where AMD's manuals describe instructions: the sections of their chapters "Instructions" and of some formats. */
+/**
+ * Where AMD's manuals describe instructions: the sections of their chapters "Instructions" and of some
+ * formats.
+ */
 import type { Family, FormatName } from '../encoding/formats.ts';
 
 interface Manual {
@@ -64,7 +67,10 @@ const MANUALS: readonly Manual[] = [
   },
 ];
 
-/** The section for a row of this format in the manual of the first of the families (own first) that has one: `CDNA3 ISA 12.7`. */
+/**
+ * The section for a row of this format in the manual of the first of the families (own first) that has one:
+ * `CDNA3 ISA 12.7`.
+ */
 export function manualSection(format: FormatName, families: readonly Family[]): string | undefined {
   const [manual] = families.flatMap((own) => MANUALS.filter(({ family }) => own === family));
   const section = manual?.sections[format];

@@ -1,4 +1,7 @@
-/** What vector instructions do on gfx11 that gfx9 lacks or does otherwise. Expectations from the RDNA3 ISA, chapters 7 and 16. */
+/**
+ * What vector instructions do on gfx11 that gfx9 lacks or does otherwise. Expectations from the RDNA3 ISA,
+ * chapters 7 and 16.
+ */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { encode, type FieldValues } from '../encoding/encode.test-support.ts';

@@ -1,4 +1,7 @@
-/** What gfx11.5 and gfx12 add: scalar floats, minima that keep NaN, narrow scalar loads. RDNA3.5 ISA 6.8, RDNA4 ISA 16. */
+/**
+ * What gfx11.5 and gfx12 add: scalar floats, minima that keep NaN, narrow scalar loads. RDNA3.5 ISA 6.8,
+ * RDNA4 ISA 16.
+ */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { encode, type FieldValues } from '../encoding/encode.test-support.ts';

@@ -1,4 +1,7 @@
-/** What follows MODE.FP_ROUND and what does not, row by row. CDNA2 ISA 6.4, 9.5.1 and 12.7 to 12.11; CDNA3 ISA 12.8 and 12.11. */
+/**
+ * What follows MODE.FP_ROUND and what does not, row by row. CDNA2 ISA 6.4, 9.5.1 and 12.7 to 12.11; CDNA3 ISA
+ * 12.8 and 12.11.
+ */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';

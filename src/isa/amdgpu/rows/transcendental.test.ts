@@ -5,7 +5,9 @@ import { expectAll, F16_EDGES, FLUSHING, f16, f32, fromF16, fromF32, randomBits,
 const NAN = 0xffc00000n;
 const INF = 0x7f800000n;
 
-/** Distance in steps of f32 of a result from the exact value; the host's functions are good to about 1e-15. */
+/**
+ * Distance in steps of f32 of a result from the exact value; the host's functions are good to about 1e-15.
+ */
 function errorInSteps(result: number, exact: number): number {
   const exponent = Math.max(Math.floor(Math.log2(Math.abs(exact))), -126);
   return Math.abs(result - exact) / 2 ** (exponent - 23);

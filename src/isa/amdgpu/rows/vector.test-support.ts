@@ -1,4 +1,7 @@
-/** Runs vector instructions on many operands at once, one tuple in each active lane, against a model on bit patterns. */
+/**
+ * Runs vector instructions on many operands at once, one tuple in each active lane, against a model on bit
+ * patterns.
+ */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { FloatMode } from '../../../ir/float-builder.ts';
@@ -10,7 +13,10 @@ import { targetFor } from '../encoding/targets.ts';
 import { DEFAULT_MODE, TestWave } from '../semantics/machine.test-support.ts';
 import { ROWS } from './index.ts';
 
-/** Registers that the operands get; masks stand in s[20:21] (sdst) and s[22:23] (src2) where the encoding lets them. */
+/**
+ * Registers that the operands get; masks stand in s[20:21] (sdst) and s[22:23] (src2) where the encoding lets
+ * them.
+ */
 const REGISTERS: Readonly<Record<string, number>> = { src0: 4, src1: 8, src2: 12, vdst: 16, sdst: 20 };
 const SRC2_MASK = 22;
 const VCC = 106;
@@ -33,7 +39,9 @@ export interface Options {
   readonly processor?: string;
 }
 
-/** Bit pattern of the vector result and the lane's bit of the mask result; undefined where the row has none. */
+/**
+ * Bit pattern of the vector result and the lane's bit of the mask result; undefined where the row has none.
+ */
 export type Result = readonly [value: bigint | undefined, mask?: boolean];
 
 export const FLUSHING: FloatMode = {
@@ -263,7 +271,10 @@ const QUIET_BIT = { f16: 0x200n, f32: 0x400000n, f64: 0x8000000000000n } as cons
 const READ = { f16: fromF16, f32: fromF32, f64: fromF64 } as const;
 const WRITE = { f16, f32, f64 } as const;
 
-/** Correctly rounded: NaN sources come out quieted, the first one first; an invalid operation gives the positive NaN. */
+/**
+ * Correctly rounded: NaN sources come out quieted, the first one first; an invalid operation gives the
+ * positive NaN.
+ */
 export function rounded(
   type: 'f16' | 'f32' | 'f64',
   compute: (...x: number[]) => number,

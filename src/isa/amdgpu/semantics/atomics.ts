@@ -1,6 +1,7 @@
 /**
- * What atomics make of the value in memory. Integer ones are those of CDNA2 ISA 12.12 (DS) and 12.16 (FLAT), floating-point ones follow
- * 9.5 "Float Memory Atomics": rounding to nearest even, denormals by unit, NaN rules.
+ * What atomics make of the value in memory. Integer ones are those of CDNA2 ISA 12.12 (DS) and 12.16 (FLAT),
+ * floating-point ones follow 9.5 "Float Memory Atomics": rounding to nearest even, denormals by unit, NaN
+ * rules.
  */
 import type { Builder } from '../../../ir/builder.ts';
 import { NEAREST_EVEN } from '../../../ir/float-bits.ts';
@@ -8,7 +9,10 @@ import type { FloatBuilder } from '../../../ir/float-builder.ts';
 import type { OpName } from '../../../ir/ops.ts';
 import type { Value } from '../../../ir/types.ts';
 
-/** New value from the old one, the data and, where there is one, the second data operand (the comparand of a swap). */
+/**
+ * New value from the old one, the data and, where there is one, the second data operand (the comparand of a
+ * swap).
+ */
 export type AtomicUpdate = (b: Builder, old: Value, data: Value, second: Value) => Value;
 
 const number = (b: Builder, like: Value, value: number): Value =>
@@ -45,8 +49,8 @@ interface Comparison {
 }
 
 /**
- * Selection rules of 9.5.3: a signalling NaN wins, quieted; a quiet NaN loses against any number; -0 is below +0. The result is a source
- * as it was, flushed or not in the comparison.
+ * Selection rules of 9.5.3: a signalling NaN wins, quieted; a quiet NaN loses against any number; -0 is below
+ * +0. The result is a source as it was, flushed or not in the comparison.
  */
 function select(b: Builder, f: FloatBuilder, compare: Comparison, wantLess: boolean, old: Value, data: Value): Value {
   const oldFirst = b.op('i1.or', compare.lt(old, data), b.op('i1.and', compare.eq(old, data), f.isNegative(old)));
@@ -69,7 +73,10 @@ const flushed32 = (b: Builder, a: Value): Value =>
 const addF16 = (b: Builder, x: Value, y: Value): Value =>
   b.op('f16.fromF32', b.op('f32.add', b.op('f32.fromF16', x), b.op('f32.fromF16', y)));
 
-/** bf16 is the high half of f32; a sum rounded to f32 first rounds to the same bf16. A NaN is quiet before it is cut. */
+/**
+ * bf16 is the high half of f32; a sum rounded to f32 first rounds to the same bf16. A NaN is quiet before it
+ * is cut.
+ */
 function addBf16(b: Builder, x: Value, y: Value, flush: (value: Value) => Value = (value) => value): Value {
   const sum = flush(b.op('f32.add', flush(b.shl(x, 16)), flush(b.shl(y, 16))));
   const odd = b.bits(sum, 16, 1);

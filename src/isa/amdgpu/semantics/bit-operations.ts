@@ -37,8 +37,9 @@ export function reverseBits(b: Builder, x: Value): Value {
 }
 
 /**
- * `width` bits of `x` from bit `offset` on, extended by the right shift `shift`. A field that reaches beyond the top of `x` gets
- * what the shift brings in; a width of 0 gives 0, one of 32 (64) or more the shifted value.
+ * `width` bits of `x` from bit `offset` on, extended by the right shift `shift`. A field that reaches beyond
+ * the top of `x` gets what the shift brings in; a width of 0 gives 0, one of 32 (64) or more the shifted
+ * value.
  */
 export function bitField(b: Builder, x: Value, offset: Value, width: Value, shift: 'shrU' | 'shrS'): Value {
   const bits = widthOf(x);

@@ -1,6 +1,6 @@
 /**
- * Addresses and range checks of buffer accesses: resource descriptor (V#), index and offset. CDNA2 ISA 9.1.3 to 9.1.8; RDNA2 ISA 8.1.5,
- * RDNA3 ISA 9.4 and 9.6.
+ * Addresses and range checks of buffer accesses: resource descriptor (V#), index and offset. CDNA2 ISA 9.1.3
+ * to 9.1.8; RDNA2 ISA 8.1.5, RDNA3 ISA 9.4 and 9.6.
  */
 import type { Value } from '../../../ir/types.ts';
 import type { InstructionBuilder } from './instruction-builder.ts';
@@ -65,7 +65,10 @@ interface Components {
   readonly offset: Value | undefined;
 }
 
-/** Index and offset registers: the index comes first when there are both. An access between LDS and memory has none. */
+/**
+ * Index and offset registers: the index comes first when there are both. An access between LDS and memory has
+ * none.
+ */
 function components(b: InstructionBuilder): Components {
   const vaddr = b.instruction.row.operands.findIndex(({ field }) => field === 'vaddr');
   const registers = vaddr < 0 ? [] : b.dwords(vaddr);
@@ -91,7 +94,9 @@ function rangeCheckGfx9(b: InstructionBuilder, v: Descriptor, vector: Components
   };
 }
 
-/** From gfx10 on the descriptor chooses (RDNA3 ISA 9.4.1, table 46). Sums of offsets are compared in 64 bits. */
+/**
+ * From gfx10 on the descriptor chooses (RDNA3 ISA 9.4.1, table 46). Sums of offsets are compared in 64 bits.
+ */
 function rangeCheckGfx10(b: InstructionBuilder, v: Descriptor, index: Value): RangeCheck {
   const indexInside = b.ltU(index, v.recordCount);
   const soffset = b.zext64(b.dword(b.index('soffset'), 0));
@@ -109,8 +114,9 @@ function rangeCheckGfx10(b: InstructionBuilder, v: Descriptor, index: Value): Ra
 }
 
 /**
- * A linear buffer is the swizzled one with groups of one index and elements as long as the record:
- *   address = base + soffset + ((index / group * stride + element) * group) + index % group * elementSize + offset % elementSize.
+ * A linear buffer is the swizzled one with groups of one index and elements as long as the record: address =
+ * base + soffset + ((index / group * stride + element) * group) + index % group * elementSize + offset %
+ * elementSize.
  */
 export function bufferPort(b: InstructionBuilder): BufferPort {
   refuse(b, 'tfe');
@@ -158,8 +164,8 @@ export function bufferPort(b: InstructionBuilder): BufferPort {
   const isSwizzled = b.not(b.isZero(v.swizzled));
   const misalignment = b.and(offset, b.i32(3));
   /**
-   * Whether the next element may hold some of the bytes of a dword. Compilers store so into scratch: LLVM's AMDGPU feature
-   * unaligned-scratch-access, which every gfx9 has.
+   * Whether the next element may hold some of the bytes of a dword. Compilers store so into scratch: LLVM's
+   * AMDGPU feature unaligned-scratch-access, which every gfx9 has.
    */
   const straddles = (sizeBytes: number): Value => b.op('i1.and', isSwizzled, b.ltU(b.i32(4 - sizeBytes), misalignment));
   /** Addresses of the bytes of a dword that straddles. */

@@ -1,4 +1,7 @@
-/** Formatted buffer accesses: expected values are those that the names of the formats mean (CDNA2 ISA 9.1.4, RDNA3 ISA 9.3 and table 56). */
+/**
+ * Formatted buffer accesses: expected values are those that the names of the formats mean (CDNA2 ISA 9.1.4,
+ * RDNA3 ISA 9.3 and table 56).
+ */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { encode, type FieldValues } from '../encoding/encode.test-support.ts';

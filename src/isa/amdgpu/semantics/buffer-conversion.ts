@@ -1,7 +1,7 @@
 /**
- * Loads and stores of formatted buffer elements: components of 8, 16 and 32 bits and packed ones, as integers, floats and fractions. CDNA2 ISA
- * 9.1.3 and 9.1.4, RDNA3 ISA 9.3: integers stay integers, all else is f32 in registers, or f16 in the d16 forms; a component that the format lacks
- * is 0.
+ * Loads and stores of formatted buffer elements: components of 8, 16 and 32 bits and packed ones, as
+ * integers, floats and fractions. CDNA2 ISA 9.1.3 and 9.1.4, RDNA3 ISA 9.3: integers stay integers, all else
+ * is f32 in registers, or f16 in the d16 forms; a component that the format lacks is 0.
  */
 import { WavewrightError } from '../../../base/errors.ts';
 import { NEAREST_EVEN, TOWARD_ZERO } from '../../../ir/float-bits.ts';
@@ -139,7 +139,10 @@ function ofInstruction(b: InstructionBuilder): Candidate[] {
   throw new WavewrightError('UNSUPPORTED', `unsupported instruction '${b.instruction.name}' with format ${number}`);
 }
 
-/** The format in the resource: number format in bits 14:12 and data format in 18:15, or one number from bit 12 on. */
+/**
+ * The format in the resource: number format in bits 14:12 and data format in 18:15, or one number from bit 12
+ * on.
+ */
 function ofResource(b: InstructionBuilder): Candidate[] {
   const { families } = b.instruction;
   const word = b.dword(b.index('srsrc'), 3);

@@ -1,6 +1,7 @@
 /**
- * Formats of typed buffer accesses by number: sizes of the components from the highest down, and how their bits are read. CDNA2 ISA 9.1.8 (data
- * and number format), RDNA2 ISA 8.1.8 and RDNA3 ISA 10.7 (one number for both).
+ * Formats of typed buffer accesses by number: sizes of the components from the highest down, and how their
+ * bits are read. CDNA2 ISA 9.1.8 (data and number format), RDNA2 ISA 8.1.8 and RDNA3 ISA 10.7 (one number for
+ * both).
  */
 import type { Family } from '../encoding/formats.ts';
 
@@ -99,7 +100,10 @@ function unified(names: readonly string[]): NumberedFormat[] {
   });
 }
 
-/** Data format in bits 0..3, number format in 4..6. What gfx10 has no number for is not a format of gfx9 either. */
+/**
+ * Data format in bits 0..3, number format in 4..6. What gfx10 has no number for is not a format of gfx9
+ * either.
+ */
 const GFX9 = unified(GFX10).map(({ bits, kind }) => ({
   number:
     DATA_FORMATS.indexOf(`BUF_DATA_FORMAT_${bits.join('_')}`) | (NUMBER_FORMATS.indexOf(`BUF_NUM_FORMAT_${kind}`) << 4),

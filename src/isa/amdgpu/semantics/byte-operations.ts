@@ -1,4 +1,7 @@
-/** Byte-wise instructions: averages, permutation, sums of absolute differences. CDNA2 ISA 12.11, opcodes 461 to 493. */
+/**
+ * Byte-wise instructions: averages, permutation, sums of absolute differences. CDNA2 ISA 12.11, opcodes 461
+ * to 493.
+ */
 import type { Builder } from '../../../ir/builder.ts';
 import type { Value } from '../../../ir/types.ts';
 import type { Semantics } from './instruction-builder.ts';

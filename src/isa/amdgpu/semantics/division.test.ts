@@ -18,7 +18,9 @@ const VCC = 106;
 const ONE = 242;
 const [DENOMINATOR, NUMERATOR, SCALED_D, SCALED_N, RECIPROCAL, T, QUOTIENT] = [2, 4, 6, 8, 10, 12, 14];
 
-/** The sequence that LLVM's fdiv becomes on gfx9: Newton-Raphson on the scaled sources, then the two fix-ups. */
+/**
+ * The sequence that LLVM's fdiv becomes on gfx9: Newton-Raphson on the scaled sources, then the two fix-ups.
+ */
 function divide(wave: TestWave, type: 'f32' | 'f64'): void {
   const step = (name: string, vdst: number, s0: number, s1: number, s2: number, modifiers = {}): void => {
     wave.run(encode(`${name}_${type}`, { vdst, src0: s0, src1: s1, src2: s2, ...modifiers }));

@@ -1,11 +1,13 @@
 /**
- * The steps of an exact division: v_div_scale, v_div_fmas and v_div_fixup. CDNA2 ISA 12.11, opcodes 478 to 483; CDNA3 ISA for
- * the pseudocode. Two places of the pseudocode cannot be meant as they are printed, since the division that compilers build from
- * the steps would be wrong, and one more is missing in all manuals:
- * - v_div_fmas multiplies by 2^32 (f64: 2^64). The scale factors of v_div_scale are 2^64 (2^128) and go in both directions; the
- *   addend, the quotient found so far, tells which one it was.
- * - v_div_scale with a large denominator and a denormal quotient multiplies the denominator by 2^64, to infinity. It is divided.
- * - v_div_fixup gets a NaN for a quotient so large that the steps before overflow (infinity minus infinity): an infinity.
+ * The steps of an exact division: v_div_scale, v_div_fmas and v_div_fixup. CDNA2 ISA 12.11, opcodes 478 to
+ * 483; CDNA3 ISA for the pseudocode. Two places of the pseudocode cannot be meant as they are printed, since
+ * the division that compilers build from the steps would be wrong, and one more is missing in all manuals:
+ * - v_div_fmas multiplies by 2^32 (f64: 2^64). The scale factors of v_div_scale are 2^64 (2^128) and go in
+ *   both directions; the addend, the quotient found so far, tells which one it was.
+ * - v_div_scale with a large denominator and a denormal quotient multiplies the denominator by 2^64, to
+ *   infinity. It is divided.
+ * - v_div_fixup gets a NaN for a quotient so large that the steps before overflow (infinity minus infinity):
+ *   an infinity.
  */
 import type { Builder } from '../../../ir/builder.ts';
 import { NEAREST_EVEN } from '../../../ir/float-bits.ts';
@@ -63,14 +65,19 @@ function choose(b: Builder, cases: readonly (readonly [Value, Value])[], otherwi
   return cases.reduceRight((rest, [condition, value]) => b.select(condition, value, rest), otherwise);
 }
 
-/** |numerator / denominator| is below the normal numbers; the quotient of an f32 is not rounded to f32 first. */
+/**
+ * |numerator / denominator| is below the normal numbers; the quotient of an f32 is not rounded to f32 first.
+ */
 function isQuotientDenormal(b: Builder, type: 'f32' | 'f64', numerator: Value, denominator: Value): Value {
   const widen = (x: Value): Value => (type === 'f64' ? b.f64.abs(x) : b.op('f64.fromF32', b.f32.abs(x)));
   const quotient = b.op('f64.div', widen(numerator), widen(denominator));
   return b.op('f64.lt', quotient, b.f64.constant(LIMITS[type].minNormal));
 }
 
-/** Scales S0, which is the denominator S1 or the numerator S2. Returns it and whether v_div_fmas must scale the quotient back. */
+/**
+ * Scales S0, which is the denominator S1 or the numerator S2. Returns it and whether v_div_fmas must scale
+ * the quotient back.
+ */
 export function divScale(b: Builder, type: 'f32' | 'f64', s0: Value, s1: Value, s2: Value): [Value, Value] {
   const f = floatOf(b, type);
   const { scale, largeQuotient, tinyNumerator, largeDenominator } = LIMITS[type];
@@ -114,9 +121,11 @@ export function divScale(b: Builder, type: 'f32' | 'f64', s0: Value, s1: Value, 
 }
 
 /**
- * fma(S0, S1, S2), times 2^64 or 2^-64 (f64: 128) where `scaled`. The result is rounded once: when it is denormal and the
- * rounded sum lies halfway between two of them, the rest that the first rounding dropped decides. That rest is exact when S2 is
- * near the sum, as it is in a division. Rounding that is directed twice goes to the same side: nothing to decide. Input denormals are not flushed (CDNA3 ISA, V_DIV_FMAS_F32).
+ * fma(S0, S1, S2), times 2^64 or 2^-64 (f64: 128) where `scaled`. The result is rounded once: when it is
+ * denormal and the rounded sum lies halfway between two of them, the rest that the first rounding dropped
+ * decides. That rest is exact when S2 is near the sum, as it is in a division. Rounding that is directed
+ * twice goes to the same side: nothing to decide. Input denormals are not flushed (CDNA3 ISA,
+ * V_DIV_FMAS_F32).
  */
 export function divFmas(b: Builder, type: 'f32' | 'f64', s0: Value, s1: Value, s2: Value, scaled: Value): Value {
   const f = floatOf(b, type);
@@ -141,7 +150,10 @@ export function divFmas(b: Builder, type: 'f32' | 'f64', s0: Value, s1: Value, s
   return f.result(b.select(scaled, rescaled, sum));
 }
 
-/** Magnitude of a result whose sign is that of `sign` and that leaves the range as the square of `factor` does. */
+/**
+ * Magnitude of a result whose sign is that of `sign` and that leaves the range as the square of `factor`
+ * does.
+ */
 function extreme(b: Builder, type: 'f32' | 'f64', sign: Value, factor: number): Value {
   const f = floatOf(b, type);
   const square = (x: number): Value => f.abs(f.unflushed.mul(f.constant(x), f.constant(factor)));
@@ -149,7 +161,10 @@ function extreme(b: Builder, type: 'f32' | 'f64', sign: Value, factor: number): 
   return positive === negative ? positive : b.select(f.isNegative(sign), negative, positive);
 }
 
-/** The quotient S0 of S2 / S1 with the sign and the special cases of the exact one; f16 quotients need no range check. */
+/**
+ * The quotient S0 of S2 / S1 with the sign and the special cases of the exact one; f16 quotients need no
+ * range check.
+ */
 export function divFixup(b: Builder, type: FloatType, s0: Value, s1: Value, s2: Value): Value {
   const f = floatOf(b, type);
   const [denominator, numerator] = [f.input(s1), f.input(s2)];

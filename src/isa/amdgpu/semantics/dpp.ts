@@ -1,4 +1,7 @@
-/** Data-parallel primitives: which lane each lane reads. CDNA2 ISA 13.3.9 (DPP), table "DPP_CTRL"; RDNA3 ISA 7.7. */
+/**
+ * Data-parallel primitives: which lane each lane reads. CDNA2 ISA 13.3.9 (DPP), table "DPP_CTRL"; RDNA3 ISA
+ * 7.7.
+ */
 import { WavewrightError } from '../../../base/errors.ts';
 import type { Instruction } from '../encoding/instruction.ts';
 import { DPP_DISABLED, DPP_INVALID } from './instruction-builder.ts';

@@ -27,7 +27,9 @@ const infinityBits = ({ bits, fractionBits }: Layout): bigint =>
 
 export const infinityOf = (b: Builder, type: FloatType): Value => patternOf(b, type, infinityBits(LAYOUTS[type]));
 
-/** The NaN that the manual's examples give for roots, logarithms and quotients without value: negative, quiet. */
+/**
+ * The NaN that the manual's examples give for roots, logarithms and quotients without value: negative, quiet.
+ */
 export function invalidNan(b: Builder, type: FloatType): Value {
   const { bits, fractionBits } = LAYOUTS[type];
   return patternOf(b, type, (1n << BigInt(bits - 1)) | infinityBits(LAYOUTS[type]) | (1n << BigInt(fractionBits - 1)));
@@ -47,7 +49,9 @@ export function isDenormal(b: Builder, type: FloatType, x: Value): Value {
   return b.op('i1.and', b.ltU(f.abs(x), minNormal), b.not(f.isZero(x)));
 }
 
-/** Turns a denormal into a zero of its sign whatever MODE says, for instructions that the manual has flush. */
+/**
+ * Turns a denormal into a zero of its sign whatever MODE says, for instructions that the manual has flush.
+ */
 export function flushed(b: Builder, type: FloatType, x: Value): Value {
   return b.select(isDenormal(b, type, x), floatOf(b, type).copySign(patternOf(b, type, 0n), x), x);
 }
@@ -63,7 +67,10 @@ export function fromF64(floats: FloatBuilders, type: FloatType, x: Value): Value
   return type === 'f64' ? x : floats[type].fromF64(x);
 }
 
-/** Product and sum rounded one after the other; denormals are always flushed (CDNA2 ISA 12.11, V_MAD_F32 and V_MAD_F16). */
+/**
+ * Product and sum rounded one after the other; denormals are always flushed (CDNA2 ISA 12.11, V_MAD_F32 and
+ * V_MAD_F16).
+ */
 export function unfusedMultiplyAdd(b: Builder, type: 'f16' | 'f32', x: Value, y: Value, z: Value): Value {
   const f = floatOf(b, type);
   const flush = (value: Value): Value => flushed(b, type, value);
@@ -92,7 +99,10 @@ export function legacyMad(b: Builder, x: Value, y: Value, z: Value): Value {
   return flush(b.f32.add(flush(legacyProduct(b, flush(x), flush(y))), flush(z)));
 }
 
-/** The NaN that an operation with a NaN among its sources gives: a signalling one before a quiet one, the first before the second. */
+/**
+ * The NaN that an operation with a NaN among its sources gives: a signalling one before a quiet one, the
+ * first before the second.
+ */
 const propagatedNan = (b: Builder, f: FloatBuilder, x: Value, y: Value): Value =>
   b.select(f.isSignalling(x), f.quiet(x), b.select(f.isSignalling(y), f.quiet(y), b.select(f.isNan(x), x, y)));
 

@@ -1,6 +1,7 @@
 /**
- * VGPR indexing: while MODE.gpr_idx_en is set, vector instructions add M0[7:0] to the VGPR numbers of the operands that M0[15:12] selects:
- * bit 0 src0, 1 src1, 2 src2, 3 vdst. CDNA2 ISA 3.9.2 "VGPR indexing". The executors look at MODE and M0; these are the scalar side.
+ * VGPR indexing: while MODE.gpr_idx_en is set, vector instructions add M0[7:0] to the VGPR numbers of the
+ * operands that M0[15:12] selects: bit 0 src0, 1 src1, 2 src2, 3 vdst. CDNA2 ISA 3.9.2 "VGPR indexing". The
+ * executors look at MODE and M0; these are the scalar side.
  */
 import type { Value } from '../../../ir/types.ts';
 import type { Instruction } from '../encoding/instruction.ts';
@@ -11,8 +12,8 @@ export const MODE_GPR_INDEX = 1 << 27;
 export const GPR_INDEX_FIELDS = ['src0', 'src1', 'src2', 'vdst'] as const;
 
 /**
- * Which of the bits of M0 counts for operand `index` where that is a VGPR: none of scalar and memory instructions. Later generations use the bit
- * of MODE for something else.
+ * Which of the bits of M0 counts for operand `index` where that is a VGPR: none of scalar and memory
+ * instructions. Later generations use the bit of MODE for something else.
  */
 export function gprIndexField(
   { row, format, families }: Instruction,

@@ -1,7 +1,7 @@
 /**
- * The registers behind s_getreg_b32 and s_setreg_b32. CDNA2 ISA 5.8, "Access Instructions", tables 16 to 19, and 3.4 "Status
- * registers"; SH_MEM_BASES: the Linux kernel's amdkfd, which puts the apertures where `registers.ts` says. RDNA2 ISA 5.8 and
- * RDNA3 ISA 3.4.8 for the numbers from gfx10 on.
+ * The registers behind s_getreg_b32 and s_setreg_b32. CDNA2 ISA 5.8, "Access Instructions", tables 16 to 19,
+ * and 3.4 "Status registers"; SH_MEM_BASES: the Linux kernel's amdkfd, which puts the apertures where
+ * `registers.ts` says. RDNA2 ISA 5.8 and RDNA3 ISA 3.4.8 for the numbers from gfx10 on.
  */
 import { WavewrightError } from '../../../base/errors.ts';
 import type { Value } from '../../../ir/types.ts';
@@ -106,8 +106,8 @@ export function getRegister(b: InstructionBuilder): Value {
 }
 
 /**
- * Replaces the selected bits by the low bits of `value`. Throws UNSUPPORTED for registers other than MODE, TRAPSTS and, where kernels set it up,
- * FLAT_SCRATCH, which private memory is found without.
+ * Replaces the selected bits by the low bits of `value`. Throws UNSUPPORTED for registers other than MODE,
+ * TRAPSTS and, where kernels set it up, FLAT_SCRATCH, which private memory is found without.
  */
 export function setRegister(b: InstructionBuilder, value: Value): void {
   const { id, offset, mask } = registerField(b);

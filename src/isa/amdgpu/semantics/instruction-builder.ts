@@ -1,6 +1,7 @@
 /**
- * Turns a decoded instruction into ir: reads the row's source operands with the modifiers of the encoding (abs, neg, op_sel, SDWA
- * selects, DPP lanes), runs the row's semantics and writes the results back (omod, clamp, op_sel, SDWA destination).
+ * Turns a decoded instruction into ir: reads the row's source operands with the modifiers of the encoding
+ * (abs, neg, op_sel, SDWA selects, DPP lanes), runs the row's semantics and writes the results back (omod,
+ * clamp, op_sel, SDWA destination).
  */
 import { assert, WavewrightError } from '../../../base/errors.ts';
 import { Builder } from '../../../ir/builder.ts';
@@ -19,7 +20,10 @@ import {
   type Row,
 } from '../encoding/row.ts';
 
-/** Number of the operand slot that holds the lane table of a DPP instruction: one after the row's own operands. */
+/**
+ * Number of the operand slot that holds the lane table of a DPP instruction: one after the row's own
+ * operands.
+ */
 export const dppTableSlot = (instruction: Instruction): number => instruction.row.operands.length;
 
 /** Bytes of a DPP lane table: source lane, or one of these. */
@@ -142,7 +146,10 @@ export class InstructionBuilder extends Builder {
     return this.#floatModifiers(spec, this.#select(index, spec, low));
   }
 
-  /** Source operand `index` of one dword as it stands in another lane, whether EXEC has it on or not; with its modifiers. */
+  /**
+   * Source operand `index` of one dword as it stands in another lane, whether EXEC has it on or not; with its
+   * modifiers.
+   */
   readFrom(index: number, lane: Value): Value {
     if (!this.isVector(index)) return this.read(index);
     const spec = this.instruction.row.operands[index]!;
@@ -200,8 +207,8 @@ export class InstructionBuilder extends Builder {
   sourceDword(index: number, dword: number): Value {
     const { field } = this.instruction.row.operands[index]!;
     if (field !== 'src0' || !this.instruction.hasDpp) return this.dword(index, dword);
-    // A lane whose source is invalid or, without fetch inactive, switched off by EXEC gets 0 with bound_ctrl and DPP8; otherwise it is
-    // not written.
+    // A lane whose source is invalid or, without fetch inactive, switched off by EXEC gets 0 with bound_ctrl
+    // and DPP8; otherwise it is not written.
     const source = this.laneTable(dppTableSlot(this.instruction));
     const inRange = this.ltU(source, this.i32(DPP_INVALID));
     const sourceLane = this.and(source, this.i32(this.waveSize - 1));

@@ -1,4 +1,7 @@
-/** Moves between lanes or a lane and a scalar register, and lane positions. CDNA2 ISA 12.8 and 12.11, RDNA3 ISA 16.8 and 16.12. */
+/**
+ * Moves between lanes or a lane and a scalar register, and lane positions. CDNA2 ISA 12.8 and 12.11, RDNA3
+ * ISA 16.8 and 16.12.
+ */
 import type { Value } from '../../../ir/types.ts';
 import type { InstructionBuilder, Semantics } from './instruction-builder.ts';
 
@@ -13,13 +16,17 @@ export function firstLane(b: InstructionBuilder): Value {
   return b.select(b.isZero(b.exec), b.i32(0), b.op('i64.ctz', b.exec));
 }
 
-/** Each lane gets source 0 of the lane in the other half of a wave of 64, whether EXEC has it on or not; no operation in wave32. */
+/**
+ * Each lane gets source 0 of the lane in the other half of a wave of 64, whether EXEC has it on or not; no
+ * operation in wave32.
+ */
 export const swapWaveHalves: Semantics = (b) =>
   b.waveSize === 32 ? undefined : b.readFrom(b.index('src0'), b.xor(b.laneId(), b.i32(32)));
 
 /**
- * Source 0 of a lane of the same row of 16, or of the row beside it. Sources 1 and 2 have four bits for each lane of a row. op_sel has the bits
- * fetch inactive and bound_ctrl of DPP (RDNA3 ISA, V_PERMLANE16_B32 and 7.7.1).
+ * Source 0 of a lane of the same row of 16, or of the row beside it. Sources 1 and 2 have four bits for each
+ * lane of a row. op_sel has the bits fetch inactive and bound_ctrl of DPP (RDNA3 ISA, V_PERMLANE16_B32 and
+ * 7.7.1).
  */
 export const permuteRow =
   (other: boolean): Semantics =>

@@ -1,4 +1,7 @@
-/** A small wave for row tests: registers in arrays, memory as one buffer at address 0, no access checks beyond its size. */
+/**
+ * A small wave for row tests: registers in arrays, memory as one buffer at address 0, no access checks beyond
+ * its size.
+ */
 import { assert } from '../../../base/errors.ts';
 import { evaluate, type Machine } from '../../../ir/evaluate.ts';
 import { NEAREST_EVEN } from '../../../ir/float-bits.ts';

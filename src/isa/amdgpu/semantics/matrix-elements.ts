@@ -18,7 +18,10 @@ export function flushedBelow(b: Builder, x: Value, exponent: number): Value {
   return b.select(b.ltS(b.f32.abs(x), b.i32((exponent + 127) << 23)), sign, x);
 }
 
-/** f32 with 10 bits of fraction, to nearest even (the manual has no more than "round", CDNA3 ISA 7.1.2); infinities and NaNs stay. */
+/**
+ * f32 with 10 bits of fraction, to nearest even (the manual has no more than "round", CDNA3 ISA 7.1.2);
+ * infinities and NaNs stay.
+ */
 function reduced(b: Builder, x: Value): Value {
   const halfway = b.add(b.i32(0xfff), b.bits(x, 13, 1));
   const rounded = b.and(b.add(x, halfway), b.i32(~0x1fff));

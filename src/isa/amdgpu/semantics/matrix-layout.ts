@@ -1,4 +1,7 @@
-/** Where the lanes hold the elements of matrices. CDNA3 ISA 7.1.4 (dense), 7.4 (sparse); CDNA2 is the same; RDNA3 ISA 7.9. */
+/**
+ * Where the lanes hold the elements of matrices. CDNA3 ISA 7.1.4 (dense), 7.4 (sparse); CDNA2 is the same;
+ * RDNA3 ISA 7.9.
+ */
 import type { MatrixProduct, Place } from '../../../ir/matrix-product.ts';
 
 /** `blocks` products of a left matrix of m x k and a right one of k x n elements. */
@@ -34,8 +37,9 @@ function resultPosition({ m, n }: MatrixShape, result: number, lane: number): Po
 }
 
 /**
- * Results in f64: rows follow each other in lanes, then in registers. Of several blocks the same rows are neighbours, as AMD's matrix
- * instruction calculator has it; the formula of CDNA3 ISA 7.1.4.2 would have the rows of one block together.
+ * Results in f64: rows follow each other in lanes, then in registers. Of several blocks the same rows are
+ * neighbours, as AMD's matrix instruction calculator has it; the formula of CDNA3 ISA 7.1.4.2 would have the
+ * rows of one block together.
  */
 function doublePosition({ n, blocks }: MatrixShape, result: number, lane: number): Position {
   const lanes = Math.floor(lane / n);
@@ -43,7 +47,10 @@ function doublePosition({ n, blocks }: MatrixShape, result: number, lane: number
   return { block: lanes % blocks, i: Math.floor(lanes / blocks) + rowsInLanes * result, j: lane % n };
 }
 
-/** Element `k` of row (or column) `position`, when every lane holds `count` consecutive ones of a row of `size` rows in each block. */
+/**
+ * Element `k` of row (or column) `position`, when every lane holds `count` consecutive ones of a row of
+ * `size` rows in each block.
+ */
 const inputPlace = (
   { blocks }: MatrixShape,
   size: number,
@@ -80,7 +87,10 @@ export function denseProduct(type: MatrixProduct['type'], shape: MatrixShape): M
   };
 }
 
-/** v_smfmac: of every 4 elements of a row of A 2 are stored; selectors, one for each, say which of the 4 it is. */
+/**
+ * v_smfmac: of every 4 elements of a row of A 2 are stored; selectors, one for each, say which of the 4 it
+ * is.
+ */
 export function sparseProduct(type: MatrixProduct['type'], shape: MatrixShape): MatrixProduct {
   const { m, n, k } = shape;
   const stored = (k * m) / 64 / 2;
@@ -99,8 +109,8 @@ export function sparseProduct(type: MatrixProduct['type'], shape: MatrixShape): 
 }
 
 /**
- * v_wmma of 16 x 16 x 16: a lane holds a row of A and a column of B, the same in lanes that are 16 apart; rows of the result follow each
- * other in groups of 16 lanes, then in registers.
+ * v_wmma of 16 x 16 x 16: a lane holds a row of A and a column of B, the same in lanes that are 16 apart;
+ * rows of the result follow each other in groups of 16 lanes, then in registers.
  */
 export function waveProduct(type: 'f32' | 'i32', waveSize: 32 | 64): MatrixProduct {
   const groups = waveSize / 16;

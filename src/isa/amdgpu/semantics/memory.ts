@@ -1,4 +1,7 @@
-/** What the memory formats share: loads, stores and atomics on an access path. CDNA2 ISA 12.13 and 12.16; RDNA3 ISA 9.1 and 11. */
+/**
+ * What the memory formats share: loads, stores and atomics on an access path. CDNA2 ISA 12.13 and 12.16;
+ * RDNA3 ISA 9.1 and 11.
+ */
 import { WavewrightError } from '../../../base/errors.ts';
 import type { MemorySpace, Value } from '../../../ir/types.ts';
 import type { AtomicUpdate } from './atomics.ts';
@@ -42,8 +45,8 @@ export function destination(b: InstructionBuilder): number | undefined {
 }
 
 /**
- * Where in the LDS a lane's dword of a transfer between LDS and memory is: M0, whose value is a multiple of 4, plus the offset of the
- * instruction plus 4 for each lane (CDNA2 ISA 9.1.9, CDNA3 ISA 10.3).
+ * Where in the LDS a lane's dword of a transfer between LDS and memory is: M0, whose value is a multiple of
+ * 4, plus the offset of the instruction plus 4 for each lane (CDNA2 ISA 9.1.9, CDNA3 ISA 10.3).
  */
 export function transferAddress(b: InstructionBuilder): Value {
   const base = b.add(b.and(b.state('m0'), b.i32(0xfffc)), b.dword(b.index('offset'), 0));
@@ -58,8 +61,9 @@ export interface LoadKind {
 }
 
 /**
- * Whether an access passes the caches of the compute unit, as what other compute units write must be read: GLC, SC1 or a scope beyond the
- * compute unit (CDNA2 ISA 9.1.10, CDNA3 ISA 9.1.10, RDNA3 ISA 4.1.1; LLVM's memory models).
+ * Whether an access passes the caches of the compute unit, as what other compute units write must be read:
+ * GLC, SC1 or a scope beyond the compute unit (CDNA2 ISA 9.1.10, CDNA3 ISA 9.1.10, RDNA3 ISA 4.1.1; LLVM's
+ * memory models).
  */
 const isCoherent = (b: InstructionBuilder): boolean =>
   b.instruction.has('scope') ? b.field('scope') > 1 : (b.field('glc') | b.field('scc')) !== 0;
@@ -89,7 +93,10 @@ export const store =
     portOf(b).store(sizeBytes, half === 'high' ? [b.shrU(data[0]!, 16)] : data);
   };
 
-/** `sources` name the data registers in the order of the update's parameters; each holds one or two values of `bits`. */
+/**
+ * `sources` name the data registers in the order of the update's parameters; each holds one or two values of
+ * `bits`.
+ */
 export const atomic =
   (portOf: PortOf, sources: readonly string[], bits: 32 | 64, update: AtomicUpdate): Semantics =>
   (b) => {

@@ -1,6 +1,6 @@
 /**
- * Elements of packed operands. CDNA2 ISA 6.7 and 13.3.6: op_sel chooses the half that the low result reads, op_sel_hi the one for the
- * high result; neg and neg_hi negate them. Outside VOP3P the halves stand in order.
+ * Elements of packed operands. CDNA2 ISA 6.7 and 13.3.6: op_sel chooses the half that the low result reads,
+ * op_sel_hi the one for the high result; neg and neg_hi negate them. Outside VOP3P the halves stand in order.
  */
 import { WavewrightError } from '../../../base/errors.ts';
 import type { FloatBuilder } from '../../../ir/float-builder.ts';
@@ -38,8 +38,8 @@ function negated(b: InstructionBuilder, f: FloatBuilder, field: string, [low, hi
 }
 
 /**
- * Whether a source is an inline constant that gfx11 takes for both halves where op_sel does not choose (RDNA3 ISA 7.2.1 and 7.5.1, LLVM's
- * isPKFMACF16InlineConstant).
+ * Whether a source is an inline constant that gfx11 takes for both halves where op_sel does not choose (RDNA3
+ * ISA 7.2.1 and 7.5.1, LLVM's isPKFMACF16InlineConstant).
  */
 function isReplicated(b: InstructionBuilder, { leaf }: Value): boolean {
   if (leaf.kind !== 'operand' || b.instruction.has('op_sel_hi') || !b.instruction.families.includes('gfx11'))

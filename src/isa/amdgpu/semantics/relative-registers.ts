@@ -1,10 +1,13 @@
 /**
- * Registers chosen at run time: M0 completes their numbers. Which register it is, and what happens out of range, that is when the first or the
- * last register of an operand is none of its file:
- * - A source of a vector instruction is read from register 0 of its file on (CDNA3 ISA 3.6.1; RDNA4 ISA 3.3.2.2 says so of wide ones too). The
- *   manuals let VGPR indexing apply to all vector instructions and say nothing about AGPRs: theirs is a file like that of the VGPRs.
- * - A scalar source is read from s0 on (CDNA3 ISA 3.6.1), from gfx11 on it is 0 (RDNA3 ISA 3.3.1.4). What is no SGPR and not VCC is out of range.
- * - An instruction with a destination out of range does nothing at all, also where it has other results (CDNA3 ISA 3.6.1, RDNA3 ISA 3.3.2.2).
+ * Registers chosen at run time: M0 completes their numbers. Which register it is, and what happens out of
+ * range, that is when the first or the last register of an operand is none of its file:
+ * - A source of a vector instruction is read from register 0 of its file on (CDNA3 ISA 3.6.1; RDNA4 ISA
+ *   3.3.2.2 says so of wide ones too). The manuals let VGPR indexing apply to all vector instructions and say
+ *   nothing about AGPRs: theirs is a file like that of the VGPRs.
+ * - A scalar source is read from s0 on (CDNA3 ISA 3.6.1), from gfx11 on it is 0 (RDNA3 ISA 3.3.1.4). What is
+ *   no SGPR and not VCC is out of range.
+ * - An instruction with a destination out of range does nothing at all, also where it has other results
+ *   (CDNA3 ISA 3.6.1, RDNA3 ISA 3.3.2.2).
  */
 import type { RelativeIndex } from '../../../ir/step.ts';
 import type { Instruction } from '../encoding/instruction.ts';

@@ -21,8 +21,8 @@ export function saturate(b: Builder, type: Narrow, x: Value): Value {
 }
 
 /**
- * Sums and products of narrow integers: modulo 2^32 without the clamp bit (a 16-bit destination takes the low half), exact and
- * then saturated with it. `compute` works on i32 and on i64.
+ * Sums and products of narrow integers: modulo 2^32 without the clamp bit (a 16-bit destination takes the low
+ * half), exact and then saturated with it. `compute` works on i32 and on i64.
  */
 export const saturating =
   (type: Narrow, compute: (b: Builder, ...sources: Value[]) => Value): Semantics =>

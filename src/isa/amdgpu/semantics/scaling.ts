@@ -6,8 +6,9 @@ import { type FloatType, floatOf, fromF64, toF64 } from './float-rules.ts';
 import { powerOfTwo } from './transcendental.ts';
 
 /**
- * x * 2^n with one rounding, denormals kept. f64 takes up to three factors; the ones for small results leave the quotient of
- * the first steps normal, or so small that it rounds to zero anyway. Directed rounding of a step moves to the same side as the next.
+ * x * 2^n with one rounding, denormals kept. f64 takes up to three factors; the ones for small results leave
+ * the quotient of the first steps normal, or so small that it rounds to zero anyway. Directed rounding of a
+ * step moves to the same side as the next.
  */
 export function scaleByPower(b: Builder, type: FloatType, x: Value, n: Value, floats: FloatBuilders = b): Value {
   if (type !== 'f64') {
@@ -33,7 +34,10 @@ export function ldexp(b: Builder, type: FloatType, x: Value, n: Value): Value {
   return f.result(scaleByPower(b, type, f.input(x), n));
 }
 
-/** x = mantissa * 2^exponent with 1/2 <= |mantissa| < 1; zero, infinity and NaN have exponent 0 and are their own mantissa. */
+/**
+ * x = mantissa * 2^exponent with 1/2 <= |mantissa| < 1; zero, infinity and NaN have exponent 0 and are their
+ * own mantissa.
+ */
 export function frexp(b: Builder, type: FloatType, x: Value): { mantissa: Value; exponent: Value } {
   const f = floatOf(b, type);
   const source = f.input(x);

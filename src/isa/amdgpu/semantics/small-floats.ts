@@ -1,6 +1,6 @@
 /**
- * Conversions between f32 and the 8-bit numbers of CDNA3, FP8 (E4M3, bias 8) and BF8 (E5M2, bias 16): without infinities
- * and negative zero; 0x80 is the NaN. CDNA3 ISA 7.2.
+ * Conversions between f32 and the 8-bit numbers of CDNA3, FP8 (E4M3, bias 8) and BF8 (E5M2, bias 16): without
+ * infinities and negative zero; 0x80 is the NaN. CDNA3 ISA 7.2.
  */
 import type { Builder } from '../../../ir/builder.ts';
 import type { Value } from '../../../ir/types.ts';
@@ -24,7 +24,10 @@ const F32_NAN = 0x7fc00000;
 /** MODE.FP16_OVFL: numbers beyond the largest one become it. */
 const FP16_OVFL_BIT = 23;
 
-/** The number in the low byte of `x`, exact: its bits in the places of an f32 are the number but for the difference of the biases. */
+/**
+ * The number in the low byte of `x`, exact: its bits in the places of an f32 are the number but for the
+ * difference of the biases.
+ */
 export function toF32(b: Builder, { fractionBits, bias }: SmallFloat, x: Value): Value {
   const magnitude = b.shl(b.bits(x, 0, 7), F32_FRACTION_BITS - fractionBits);
   const value = b.op('f32.mul', magnitude, b.f32.constant(2 ** (F32_BIAS - bias)));
@@ -39,7 +42,8 @@ export const smallFloatToF32 = (b: Builder, name: SmallFloat['name'], x: Value):
 /** Rounded to nearest even. */
 export function fromF32(b: Builder, { fractionBits, bias }: SmallFloat, x: Value): Value {
   const magnitude = b.f32.abs(x);
-  // The exponents in between have the spacing of normal and of denormal numbers; larger numbers overflow with any.
+  // The exponents in between have the spacing of normal and of denormal numbers; larger numbers overflow with
+  // any.
   const smallest = F32_BIAS - bias + 1;
   const exponent = b.minU(b.maxU(b.shrU(magnitude, F32_FRACTION_BITS), b.i32(smallest)), b.i32(F32_BIAS + bias));
   // Adding and subtracting a power of two whose last place is the spacing rounds to a multiple of it.

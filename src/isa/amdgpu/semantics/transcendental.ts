@@ -1,10 +1,11 @@
 /**
- * Base-2 exponential and logarithm, sine and cosine of revolutions: deterministic polynomials on f64 bits, to be rounded once to
- * f32 or f16. The hardware's own results are not published bit for bit; the accuracy that CDNA2 ISA 12.8 gives is 1 ulp of f32.
+ * Base-2 exponential and logarithm, sine and cosine of revolutions: deterministic polynomials on f64 bits, to
+ * be rounded once to f32 or f16. The hardware's own results are not published bit for bit; the accuracy that
+ * CDNA2 ISA 12.8 gives is 1 ulp of f32.
  *
- * The coefficients are minimax fits (Remez exchange, relative error). Relative error of each function over its reduced range:
- * 2^r 8e-13, sin 7e-14, log2 3e-16; an f32 result is off by at most 0.5001 ulp. No fused operation is used, so every host
- * computes the same bits.
+ * The coefficients are minimax fits (Remez exchange, relative error). Relative error of each function over
+ * its reduced range: 2^r 8e-13, sin 7e-14, log2 3e-16; an f32 result is off by at most 0.5001 ulp. No fused
+ * operation is used, so every host computes the same bits.
  */
 import type { Builder } from '../../../ir/builder.ts';
 import type { Value } from '../../../ir/types.ts';

@@ -1,6 +1,7 @@
 /**
- * v_trig_preop_f64: segments of 2/pi for the reduction of large angles, toward zero. CDNA2 ISA 12.11, opcode 658. The manual's mask of the low
- * bits after a left shift is meant as the bits that the shift moves in front of the binary point.
+ * v_trig_preop_f64: segments of 2/pi for the reduction of large angles, toward zero. CDNA2 ISA 12.11, opcode
+ * 658. The manual's mask of the low bits after a left shift is meant as the bits that the shift moves in
+ * front of the binary point.
  */
 import type { Builder } from '../../../ir/builder.ts';
 import { NEAREST_EVEN } from '../../../ir/float-bits.ts';
@@ -18,7 +19,10 @@ const TWO_OVER_PI: readonly number[] = [
   0x56033046, 0xfc7b0000,
 ];
 
-/** Entry `index` of a table of constants; 0 beyond its end. Halves the table with one bit of the index after the other. */
+/**
+ * Entry `index` of a table of constants; 0 beyond its end. Halves the table with one bit of the index after
+ * the other.
+ */
 function lookUp(b: Builder, table: readonly number[], index: Value): Value {
   let entries = table.map((entry) => b.i32(entry));
   for (let bit = 0; entries.length > 1; bit++) {
@@ -29,7 +33,10 @@ function lookUp(b: Builder, table: readonly number[], index: Value): Value {
   return b.select(b.ltU(index, b.i32(table.length)), entries[0]!, b.i32(0));
 }
 
-/** Segment `src1` of 53 bits, as far down as the exponent of src0 reaches, in its place relative to the binary point. */
+/**
+ * Segment `src1` of 53 bits, as far down as the exponent of src0 reaches, in its place relative to the binary
+ * point.
+ */
 export const twoOverPiSegment: Semantics = (b, x, segment) => {
   const exponent = exponentField(b, 'f64', x);
   const beyond = b.maxS(b.sub(exponent, b.i32(1077)), b.i32(0));
@@ -41,7 +48,8 @@ export const twoOverPiSegment: Semantics = (b, x, segment) => {
     Value,
   ];
   const offset = b.and(shift, b.i32(31));
-  // 64 bits from the position on: the top 53 are the segment. A shift by 32 gives no bits of `low` when the offset is 0.
+  // 64 bits from the position on: the top 53 are the segment. A shift by 32 gives no bits of `low` when the
+  // offset is 0.
   const upper = b.shl(b.pack(middle, high), offset);
   const lower = b.shrU(b.zext64(low), b.sub(b.i32(32), offset));
   const bits = b.shrU(b.or(upper, lower), 11);
@@ -51,6 +59,7 @@ export const twoOverPiSegment: Semantics = (b, x, segment) => {
     b.op('f64.fromI32U', b.low(bits)),
   );
   const large = b.select(b.ltS(exponent, b.i32(1968)), b.i32(0), b.i32(128));
-  // Rounds toward zero whatever MODE says. So does the nearest number: a segment that loses digits loses a 0 first, always the same.
+  // Rounds toward zero whatever MODE says. So does the nearest number: a segment that loses digits loses a 0
+  // first, always the same.
   return scaleByPower(b, 'f64', value, b.add(b.sub(b.i32(-53), shift), large), b.rounding(NEAREST_EVEN));
 };

@@ -47,8 +47,9 @@ function immediateText(instruction: Instruction, spec: OperandSpec, target?: str
 }
 
 /**
- * Whether an operand does not stand among the operands: offsets of vector memory accesses, and one of a scalar access behind a register,
- * are modifiers. A scalar access without a register does not say so, but from gfx10 on where there is no offset either.
+ * Whether an operand does not stand among the operands: offsets of vector memory accesses, and one of a
+ * scalar access behind a register, are modifiers. A scalar access without a register does not say so, but
+ * from gfx10 on where there is no offset either.
  */
 export function isElsewhere(instruction: Instruction, index: number): boolean {
   const { field } = instruction.row.operands[index]!;
@@ -93,8 +94,9 @@ function formatHalves(instruction: Instruction, middle: number): string {
 }
 
 /**
- * Text of an instruction as `llvm-objdump -d` of LLVM 19 prints it: mnemonic with its encoding suffix, operands, modifiers. A branch
- * goes to `target`, or to what its 16-bit field says. Never throws: reserved field values are shown as numbers.
+ * Text of an instruction as `llvm-objdump -d` of LLVM 19 prints it: mnemonic with its encoding suffix,
+ * operands, modifiers. A branch goes to `target`, or to what its 16-bit field says. Never throws: reserved
+ * field values are shown as numbers.
  */
 export function formatInstruction(instruction: Instruction, target?: string): string {
   if (instruction.row.halves) return formatHalves(instruction, instruction.row.halves[0].operands.length);

@@ -1,6 +1,6 @@
 /**
- * Immediates that LLVM spells as calls, both ways: counters, messages, hardware registers, lane patterns. The flag `spelled`
- * of a row says which it has.
+ * Immediates that LLVM spells as calls, both ways: counters, messages, hardware registers, lane patterns. The
+ * flag `spelled` of a row says which it has.
  */
 
 import { type Family, ofFamily } from '../encoding/format.ts';
@@ -192,7 +192,9 @@ const SWIZZLES: Readonly<Record<string, (reader: TextReader) => number>> = {
   },
 };
 
-/** The 16-bit pattern of ds_swizzle_b32 under the name of the simplest form that has it (CDNA2 ISA 12.12.1). */
+/**
+ * The 16-bit pattern of ds_swizzle_b32 under the name of the simplest form that has it (CDNA2 ISA 12.12.1).
+ */
 export const swizzle: ImmediateSpelling = {
   print: (value) => {
     if ((value & 0xff00) === 0x8000) {

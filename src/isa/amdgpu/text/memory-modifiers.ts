@@ -70,7 +70,10 @@ const SCALAR_CACHE: readonly Modifier[] = [flag('glc'), flag('dlc'), ...CACHE_PO
   }, modifier),
 );
 
-/** Instructions of the GDS, which gfx90a does not have: there the bit belongs to the encoding of global wave sync. */
+/**
+ * Instructions of the GDS, which gfx90a does not have: there the bit belongs to the encoding of global wave
+ * sync.
+ */
 const isGlobalOnly = ({ row }: Instruction): boolean => row.flags.gds === 'always';
 
 const globalOnly: Modifier = only(isGlobalOnly, {

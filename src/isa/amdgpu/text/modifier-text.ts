@@ -1,6 +1,6 @@
 /**
- * How LLVM spells what follows the operands, format by format and both ways. A modifier is one object: the text of its fields in an
- * instruction, and what that text sets in a draft.
+ * How LLVM spells what follows the operands, format by format and both ways. A modifier is one object: the
+ * text of its fields in an instruction, and what that text sets in a draft.
  */
 
 import type { Draft } from '../encoding/encode.ts';
@@ -78,7 +78,10 @@ const rowPermutation: Modifier = only(({ row }) => row.flags.opSelText === 'perm
   },
 });
 
-/** Bits of op_sel as the number of a byte: of the result, or of the source, whose bits are the other way round. */
+/**
+ * Bits of op_sel as the number of a byte: of the result, or of the source, whose bits are the other way
+ * round.
+ */
 const byteOfHalves = ({ row }: Pick<Instruction, 'row'>, bits: number): number =>
   row.flags.opSelText === 'resultByte' ? bits >> 2 : ((bits & 1) << 1) | ((bits >> 1) & 1);
 
@@ -115,7 +118,10 @@ const packedBits = (text: string, field: string): Modifier => ({
   },
 });
 
-/** VOP3P: which half the high result is made of, usually the high one; the bits of sources that are not there are set. */
+/**
+ * VOP3P: which half the high result is made of, usually the high one; the bits of sources that are not there
+ * are set.
+ */
 const highHalves: Modifier = {
   print: (instruction) => {
     const count = sourceCount(instruction.row);

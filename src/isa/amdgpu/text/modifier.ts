@@ -7,7 +7,10 @@ import type { TextReader } from './reader/text-reader.ts';
 export interface Modifier {
   /** With its leading space; nothing when the fields are as without the modifier. */
   readonly print: (instruction: Instruction) => string;
-  /** Reads what follows the word `name` into the draft. False, with nothing read, when this modifier is not called so. */
+  /**
+   * Reads what follows the word `name` into the draft. False, with nothing read, when this modifier is not
+   * called so.
+   */
   readonly parse: (name: string, reader: TextReader, draft: Draft) => boolean;
   /** Sets the fields to what they are without the modifier, where that is not 0. */
   readonly preset?: (draft: Draft) => void;

@@ -38,8 +38,8 @@ const widthOf = byType(
 );
 
 /**
- * A constant as a number where the hardware has it inline, as a hexadecimal literal otherwise. `value` is what the source reads; a
- * literal that has the value of an inline constant looks like that constant.
+ * A constant as a number where the hardware has it inline, as a hexadecimal literal otherwise. `value` is
+ * what the source reads; a literal that has the value of an inline constant looks like that constant.
  */
 export function constantText(value: bigint, type: OperandType): string {
   const width = widthOf(type);
@@ -62,7 +62,10 @@ function brainFloatText(literal: number): string {
   return float === undefined ? hex(literal) : FLOAT_TEXT[Number(float)]!;
 }
 
-/** Literals have 32 bits, which an integer type does not interpret; only what hexadecimal shows is cut to 16 bits. */
+/**
+ * Literals have 32 bits, which an integer type does not interpret; only what hexadecimal shows is cut to 16
+ * bits.
+ */
 export function literalText(literal: number, type: OperandType): string {
   if (type === 'f64') return constantText(BigInt(literal) << 32n, type);
   if (type === 'v2bf16') return brainFloatText(literal);
@@ -112,7 +115,10 @@ export interface SourceModifiers {
 
 const NO_MODIFIERS: SourceModifiers = { abs: false, neg: false, sext: false };
 
-/** Wherever the encoding keeps them. Mixed-precision operations have abs in neg_hi; other packed ones have none on the source. */
+/**
+ * Wherever the encoding keeps them. Mixed-precision operations have abs in neg_hi; other packed ones have
+ * none on the source.
+ */
 export function sourceModifiers(instruction: Instruction, { field, type }: OperandSpec): SourceModifiers {
   const hasOwn = instruction.format.name.includes('_');
   if (!hasOwn && (instruction.field('neg') | instruction.field('abs') | instruction.field('neg_hi')) === 0) {
@@ -134,7 +140,10 @@ export function sourceModifiers(instruction: Instruction, { field, type }: Opera
   return { abs: false, neg: false, sext: own('sext') || (neg && signExtends(instruction)) };
 }
 
-/** Integers that `neg` sign-extends: one among floats, an exponent say, and those whose halves op_sel chooses behind DPP. */
+/**
+ * Integers that `neg` sign-extends: one among floats, an exponent say, and those whose halves op_sel chooses
+ * behind DPP.
+ */
 function signExtends(instruction: Instruction): boolean {
   const { format, flags, operands } = instruction.row;
   if (isAmongFloats(instruction)) return flags.opSelText !== 'four';

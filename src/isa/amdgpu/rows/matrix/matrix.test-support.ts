@@ -1,6 +1,7 @@
 /**
- * Matrices in registers and their product, computed element by element from the formulas of the manuals, which say where an element lies
- * (CDNA3 ISA 7.1.4); the instructions' own layouts go the other way, from the lane to the element.
+ * Matrices in registers and their product, computed element by element from the formulas of the manuals,
+ * which say where an element lies (CDNA3 ISA 7.1.4); the instructions' own layouts go the other way, from the
+ * lane to the element.
  */
 import assert from 'node:assert/strict';
 import { F32, F64, fusedMultiplyAdd, isNan } from '../../../../ir/float-bits.ts';
@@ -177,7 +178,9 @@ function item(wave: TestWave, first: number, lane: number, index: number, width:
 
 const cut = Math.floor;
 
-/** Item and lane of C[b, i, j] and D[b, i, j]: CDNA3 ISA 7.1.4.2; in f64 AMD's matrix instruction calculator. */
+/**
+ * Item and lane of C[b, i, j] and D[b, i, j]: CDNA3 ISA 7.1.4.2; in f64 AMD's matrix instruction calculator.
+ */
 export function outputPlace({ m, n, blocks, sum }: Product, b: number, i: number, j: number): [number, number] {
   if (sum === 'f64') {
     const rows = 64 / (n * blocks);
@@ -209,11 +212,16 @@ export interface Operands {
   readonly a: Matrix;
   readonly b: Matrix;
   readonly c: Matrix;
-  /** Of a sparse A: which columns of 4 * group are stored as elements 2 * group and 2 * group + 1 of a row. */
+  /**
+   * Of a sparse A: which columns of 4 * group are stored as elements 2 * group and 2 * group + 1 of a row.
+   */
   readonly index?: (i: number, stored: number) => number;
 }
 
-/** Puts the matrices where the instruction expects them. A sparse A has k / 2 columns; its indices go to set `set`. */
+/**
+ * Puts the matrices where the instruction expects them. A sparse A has k / 2 columns; its indices go to set
+ * `set`.
+ */
 export function place(wave: TestWave, product: Product, { a, b, c, index }: Operands, set = 0): void {
   const { m, n, k, blocks, left, right, sparse, sum } = product;
   const columns = sparse ? k / 2 : k;

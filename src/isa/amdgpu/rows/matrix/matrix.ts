@@ -1,10 +1,10 @@
 /**
- * VOP3P-MAI: matrix multiply-add. CDNA2 ISA 7, 12.10, opcodes 64 to 111, and 13.3.6.1; CDNA3 ISA 7, 12.10, opcodes 62 to 127, which names
- * most of them anew.
+ * VOP3P-MAI: matrix multiply-add. CDNA2 ISA 7, 12.10, opcodes 64 to 111, and 13.3.6.1; CDNA3 ISA 7, 12.10,
+ * opcodes 62 to 127, which names most of them anew.
  *
- * All lanes work, whatever EXEC says, and sums are rounded to nearest even, whatever MODE says (CDNA3 ISA 7.1.2). Approximate, because no
- * public text says more: each product is added with one rounding, in ascending order of k; CDNA2 flushes a sum's denormal at its end only; a
- * NaN is positive and has no payload.
+ * All lanes work, whatever EXEC says, and sums are rounded to nearest even, whatever MODE says (CDNA3 ISA
+ * 7.1.2). Approximate, because no public text says more: each product is added with one rounding, in
+ * ascending order of k; CDNA2 flushes a sum's denormal at its end only; a NaN is positive and has no payload.
  */
 import { WavewrightError } from '../../../../base/errors.ts';
 import type { Value } from '../../../../ir/types.ts';
@@ -25,8 +25,8 @@ interface Denormals {
 }
 
 /**
- * CDNA2 flushes f16 and bf16 products and has f32 follow MODE (CDNA2 ISA 7.1); CDNA3 lets MODE flush f32 in A and B and nothing else (CDNA3
- * ISA 7.3; the table in 7.1.2 has not even that).
+ * CDNA2 flushes f16 and bf16 products and has f32 follow MODE (CDNA2 ISA 7.1); CDNA3 lets MODE flush f32 in A
+ * and B and nothing else (CDNA3 ISA 7.3; the table in 7.1.2 has not even that).
  */
 function denormalsOf(b: InstructionBuilder, format: ElementFormat): Denormals {
   const { inputs, results } = b.mode.flush32;
@@ -82,7 +82,10 @@ function writeResults(b: InstructionBuilder, format: ElementFormat, results: rea
   b.setDwords(b.index('vdst'), dwords);
 }
 
-/** The lane that A is read from: the block of 64 >> CBSZ lanes that ABID names stands for all (CDNA3 ISA 7.1.5.1). */
+/**
+ * The lane that A is read from: the block of 64 >> CBSZ lanes that ABID names stands for all (CDNA3 ISA
+ * 7.1.5.1).
+ */
 function leftLane(b: InstructionBuilder): Value | undefined {
   const size = 64 >> b.field('cbsz');
   return size === 64 ? undefined : b.add(b.and(b.laneId(), b.i32(size - 1)), b.i32((size * b.field('abid')) & 63));

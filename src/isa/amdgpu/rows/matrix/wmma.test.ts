@@ -1,4 +1,7 @@
-/** The layouts are those of AMD's matrix instruction calculator for RDNA3, from the element to its register and lane. */
+/**
+ * The layouts are those of AMD's matrix instruction calculator for RDNA3, from the element to its register
+ * and lane.
+ */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { WavewrightError } from '../../../../base/errors.ts';

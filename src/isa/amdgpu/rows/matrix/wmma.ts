@@ -1,7 +1,8 @@
 /**
- * Products of 16 x 16 matrices, RDNA3 ISA 7.9 and 16.10, opcodes 64 to 69 of VOP3P. All lanes work, whatever EXEC says, and sums are rounded
- * to nearest even. Approximate, because no public text says more: products are added to an f32 with one rounding each, in ascending order
- * of k, denormals are kept, and a 16-bit result is rounded once, at the end.
+ * Products of 16 x 16 matrices, RDNA3 ISA 7.9 and 16.10, opcodes 64 to 69 of VOP3P. All lanes work, whatever
+ * EXEC says, and sums are rounded to nearest even. Approximate, because no public text says more: products
+ * are added to an f32 with one rounding each, in ascending order of k, denormals are kept, and a 16-bit
+ * result is rounded once, at the end.
  */
 import { WavewrightError } from '../../../../base/errors.ts';
 import type { Value } from '../../../../ir/types.ts';
@@ -64,7 +65,10 @@ export const waveMultiplyF32 =
 const bf16FromF32 = (b: InstructionBuilder, x: Value): Value =>
   b.shrU(b.add(x, b.add(b.i32(0x7fff), b.bits(x, 16, 1))), 16);
 
-/** All matrices of the format; a register has one element of C or D, in the half that OP_SEL[2] chooses, and D leaves the other as it was. */
+/**
+ * All matrices of the format; a register has one element of C or D, in the half that OP_SEL[2] chooses, and D
+ * leaves the other as it was.
+ */
 export const waveMultiplyHalf =
   (format: HalfFormat): Semantics =>
   (b) => {

@@ -1,4 +1,7 @@
-/** DS: the local data share, and moves between lanes that use its crossbar. CDNA2 ISA chapter 11 and 12.12; RDNA3 ISA 12.5. */
+/**
+ * DS: the local data share, and moves between lanes that use its crossbar. CDNA2 ISA chapter 11 and 12.12;
+ * RDNA3 ISA 12.5.
+ */
 import type { ExitReason, Value } from '../../../../ir/types.ts';
 import type { Row, RowFlags } from '../../encoding/row.ts';
 import { type AtomicUpdate, INTEGER_UPDATES, LDS_FLOAT_UPDATES } from '../../semantics/atomics.ts';
@@ -47,8 +50,8 @@ const GWS: RowFlags = { gds: 'always', touches: { readsState: ['m0'], memory: []
 const gws = (gfx9: number, gfx10: number): Opcodes => ({ gfx9, gfx10, gfx12: -1 });
 
 /**
- * The first lane says how many waves there are besides it; M0 and the offset name the resource (CDNA2 ISA 12.13.1, "GWS"). The host finds both in one
- * dword, the resource from bit 24 on; -1 where no lane is active.
+ * The first lane says how many waves there are besides it; M0 and the offset name the resource (CDNA2 ISA
+ * 12.13.1, "GWS"). The host finds both in one dword, the resource from bit 24 on; -1 where no lane is active.
  */
 const syncGlobally =
   (reason: ExitReason): Semantics =>
@@ -136,7 +139,10 @@ const swapped =
   (b, old, first, second) =>
     update(b, old, second, first);
 
-/** Stems with the opcode of the 32-bit form without return; `ds_add_rtn_u64` is `add` with `rtn` and the type's letter. */
+/**
+ * Stems with the opcode of the 32-bit form without return; `ds_add_rtn_u64` is `add` with `rtn` and the
+ * type's letter.
+ */
 const INTEGER_ATOMICS: readonly (readonly [
   stem: string,
   letter: string,
@@ -195,8 +201,9 @@ const addressInM0 = (b: InstructionBuilder): Value => {
 const addressByLane: PortOf = (b) => linearPort(b, 'lds', b.add(addressInM0(b), b.shl(b.laneId(), 2)));
 
 /**
- * The number of active lanes is added once, by the lowest one; every active lane gets the value from before. The other lanes read it
- * after the addition: nothing comes in between, because the waves of a workgroup take turns between instructions.
+ * The number of active lanes is added once, by the lowest one; every active lane gets the value from before.
+ * The other lanes read it after the addition: nothing comes in between, because the waves of a workgroup take
+ * turns between instructions.
  */
 const countLanes =
   (direction: 'add' | 'sub', undo: 'sub' | 'add'): Semantics =>
@@ -213,7 +220,9 @@ function fromLane(b: InstructionBuilder, source: string, lane: Value): Value {
   return b.select(b.laneBit(b.exec, lane), b.gather({ operand: b.index(source), dword: 0 }, lane), b.i32(0));
 }
 
-/** From gfx10 on a lane reaches the 32 lanes of its half only (RDNA3 ISA 12.5.2); `lane` is the one that asks. */
+/**
+ * From gfx10 on a lane reaches the 32 lanes of its half only (RDNA3 ISA 12.5.2); `lane` is the one that asks.
+ */
 function laneNumber(b: InstructionBuilder, address: Value, lane: Value): Value {
   const reach = b.instruction.families.includes('gfx9') ? b.waveSize : 32;
   const inReach = b.and(b.shrU(b.add(address, immediate(b, 'offset')), 2), b.i32(reach - 1));
@@ -235,7 +244,10 @@ const pushToLane: Semantics = (b) => {
   return result;
 };
 
-/** Up to gfx908: the data is in the LDS too, at a distance. Known by name; a 64-bit form is 64 opcodes further on. */
+/**
+ * Up to gfx908: the data is in the LDS too, at a distance. Known by name; a 64-bit form is 64 opcodes further
+ * on.
+ */
 const SOURCES_IN_LDS: readonly (readonly [
   stem: string,
   letter: string,
@@ -359,7 +371,8 @@ export const DS_ROWS: readonly Row[] = [
   row('DS', 'ds_add_gs_reg_rtn', { gfx11: 0x7a, gfx12: -1 }, '=vdst:b64 data0:b32 offset:imm16', undefined, GLOBAL),
   row('DS', 'ds_sub_gs_reg_rtn', { gfx11: 0x7b, gfx12: -1 }, '=vdst:b64 data0:b32 offset:imm16', undefined, GLOBAL),
 
-  // Global wave sync: between workgroups, on a resource that the driver allots. Its data stands in the place of the address.
+  // Global wave sync: between workgroups, on a resource that the driver allots. Its data stands in the place
+  // of the address.
   row('DS', 'ds_gws_sema_release_all', gws(0x98, 0x18), 'offset:imm16', undefined, GWS),
   row('DS', 'ds_gws_init', gws(0x99, 0x19), 'data:b32 offset:imm16', syncGlobally('gws-init'), GLOBAL),
   row('DS', 'ds_gws_sema_v', gws(0x9a, 0x1a), 'offset:imm16', undefined, GWS),

@@ -1,4 +1,6 @@
-/** FLAT, GLOBAL and SCRATCH: CDNA2 ISA chapter 10 "Flat Memory Instructions" and 12.16; RDNA3 ISA chapter 11. */
+/**
+ * FLAT, GLOBAL and SCRATCH: CDNA2 ISA chapter 10 "Flat Memory Instructions" and 12.16; RDNA3 ISA chapter 11.
+ */
 import type { Value } from '../../../../ir/types.ts';
 import type { Row, RowFlags } from '../../encoding/row.ts';
 import { CACHE_FLOAT_UPDATES, INTEGER_UPDATES } from '../../semantics/atomics.ts';

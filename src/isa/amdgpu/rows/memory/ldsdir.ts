@@ -1,6 +1,6 @@
 /**
- * LDSDIR: loads from the LDS for all lanes, of a parameter or from the address in M0. RDNA3 ISA 12.2.1 and 12.4. Known by name: they write the
- * lanes that EXEC turns off, too, where another lane of the quad is on.
+ * LDSDIR: loads from the LDS for all lanes, of a parameter or from the address in M0. RDNA3 ISA 12.2.1 and
+ * 12.4. Known by name: they write the lanes that EXEC turns off, too, where another lane of the quad is on.
  */
 import type { Row, RowFlags } from '../../encoding/row.ts';
 import { row } from '../table/row.ts';

@@ -1,5 +1,6 @@
 /**
- * MIMG: image accesses, known by name: images and samplers are not emulated. CDNA2 ISA 12.15; RDNA2 ISA 12.16, RDNA3 ISA 15.8, table 106.
+ * MIMG: image accesses, known by name: images and samplers are not emulated. CDNA2 ISA 12.15; RDNA2 ISA
+ * 12.16, RDNA3 ISA 15.8, table 106.
  */
 import type { Row, RowFlags } from '../../encoding/row.ts';
 import { alsoIn, row } from '../table/row.ts';

@@ -1,4 +1,7 @@
-/** MUBUF: untyped buffer accesses through a resource descriptor (V#). CDNA2 ISA 9.1 and 12.13, RDNA2 ISA 8.1, RDNA3 ISA chapter 9. */
+/**
+ * MUBUF: untyped buffer accesses through a resource descriptor (V#). CDNA2 ISA 9.1 and 12.13, RDNA2 ISA 8.1,
+ * RDNA3 ISA chapter 9.
+ */
 
 import type { Row, RowFlags } from '../../encoding/row.ts';
 import { CACHE_FLOAT_UPDATES } from '../../semantics/atomics.ts';

@@ -1,6 +1,6 @@
 /**
- * The rows that FLAT, GLOBAL, SCRATCH and MUBUF have under the same opcodes. CDNA2 ISA 12.13 and 12.16; RDNA3 ISA 9.1
- * and 11.
+ * The rows that FLAT, GLOBAL, SCRATCH and MUBUF have under the same opcodes. CDNA2 ISA 12.13 and 12.16; RDNA3
+ * ISA 9.1 and 11.
  */
 import type { FormatName } from '../../encoding/format.ts';
 import type { OperandType, Row, RowFlags } from '../../encoding/row.ts';
@@ -45,7 +45,8 @@ const STORES: readonly (readonly [...PerTarget, sizeBytes: number, half?: 'high'
 ];
 
 /**
- * The 32-bit forms; without `_x2`, and with the letter of the type for gfx11. The 64-bit forms are 32 opcodes further on up to gfx10.
+ * The 32-bit forms; without `_x2`, and with the letter of the type for gfx11. The 64-bit forms are 32 opcodes
+ * further on up to gfx10.
  */
 const INTEGER_ATOMICS: readonly (readonly [...PerTarget, update: AtomicUpdate])[] = [
   [['swap', 64], 48, ['swap_b', 51], INTEGER_UPDATES.swap],
@@ -63,7 +64,9 @@ const INTEGER_ATOMICS: readonly (readonly [...PerTarget, update: AtomicUpdate])[
   [['dec', 76], 61, ['dec_u', 64], INTEGER_UPDATES.dec],
 ];
 const WIDE_STEP = 32;
-/** The 64-bit form of a 32-bit one on gfx11: the subtraction that clamps, between them, has no 64-bit form. */
+/**
+ * The 64-bit form of a 32-bit one on gfx11: the subtraction that clamps, between them, has no 64-bit form.
+ */
 const wideGfx11 = (opcode: number): number => opcode + (opcode < 56 ? 14 : 13);
 
 /** Floating-point atomics that all vector memory formats have, with the families that have them. */
@@ -86,7 +89,10 @@ export interface VectorMemory {
   readonly portOf: PortOf;
   /** The field that holds data to be stored or combined. */
   readonly source: string;
-  /** Operand text; `destination` is '=', or '+' for a load that keeps half of the register, `type` that of the data. */
+  /**
+   * Operand text; `destination` is '=', or '+' for a load that keeps half of the register, `type` that of the
+   * data.
+   */
   readonly loadOperands: (access: '=' | '+', type: string) => string;
   readonly storeOperands: (type: string) => string;
   readonly atomicOperands: (type: string, oldType: string) => string;

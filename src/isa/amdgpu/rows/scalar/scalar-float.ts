@@ -1,6 +1,6 @@
 /**
- * Floating point of the scalar unit, since gfx11.5: the results of the vector instructions, without modifiers of the operands. A result of 16 bits
- * clears the other half of its register. RDNA3.5 ISA 6.8.
+ * Floating point of the scalar unit, since gfx11.5: the results of the vector instructions, without modifiers
+ * of the operands. A result of 16 bits clears the other half of its register. RDNA3.5 ISA 6.8.
  */
 import type { FloatBuilder } from '../../../../ir/float-builder.ts';
 import type { Value } from '../../../../ir/types.ts';

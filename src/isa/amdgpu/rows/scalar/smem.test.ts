@@ -16,7 +16,10 @@ interface Encoding {
   readonly soffset?: number;
 }
 
-/** soffset stands in the low bits of `offset` when there is no immediate (soffset_en = 0), and in its own field else. */
+/**
+ * soffset stands in the low bits of `offset` when there is no immediate (soffset_en = 0), and in its own
+ * field else.
+ */
 function smem(
   name: string,
   { sdata = 0, sbase = 0, offset, soffset }: Encoding,

@@ -1,4 +1,7 @@
-/** SMEM: scalar memory reads, writes and atomics. CDNA2 ISA chapter 8 and 12.6, "SMEM Instructions"; RDNA3 ISA chapter 8. */
+/**
+ * SMEM: scalar memory reads, writes and atomics. CDNA2 ISA chapter 8 and 12.6, "SMEM Instructions"; RDNA3 ISA
+ * chapter 8.
+ */
 import type { Value } from '../../../../ir/types.ts';
 import type { OperandType, Row } from '../../encoding/row.ts';
 import type { InstructionBuilder, Semantics } from '../../semantics/instruction-builder.ts';
@@ -34,9 +37,9 @@ const load: Semantics = (b, base, offset) => {
 };
 
 /**
- * Reads through a buffer resource: base, stride and number of records count (9.1.8); the offset is unsigned. The size in bytes is
- * number of records * stride, or the number of records when the stride is 0 (spelt out in RDNA3 ISA 8.1.2). A dword beyond it is not read
- * and gives 0.
+ * Reads through a buffer resource: base, stride and number of records count (9.1.8); the offset is unsigned.
+ * The size in bytes is number of records * stride, or the number of records when the stride is 0 (spelt out
+ * in RDNA3 ISA 8.1.2). A dword beyond it is not read and gives 0.
  */
 const bufferLoad: Semantics = (b, offset) => {
   const [baseLow, baseHigh, records] = b.dwords(b.index('sbase'), 3) as [Value, Value, Value];
@@ -122,7 +125,10 @@ const stores = (name: string, opcode: number, address: string): Row[] =>
 
 const ATOMICS = ['swap', 'cmpswap', 'add', 'sub', 'smin', 'umin', 'smax', 'umax', 'and', 'or', 'xor', 'inc', 'dec'];
 
-/** The forms for 32 bits (`opcode`) and 64 bits (`opcode + 32`); a compare-and-swap has both values in its data. */
+/**
+ * The forms for 32 bits (`opcode`) and 64 bits (`opcode + 32`); a compare-and-swap has both values in its
+ * data.
+ */
 const atomics = (name: string, opcode: number, address: string): Row[] =>
   ATOMICS.flatMap((operation, i) => {
     const [type, wideType] = operation === 'cmpswap' ? ['b64', 'b128'] : ['b32', 'b64'];

@@ -25,7 +25,9 @@ function pair(name: string, opcodes: Opcodes, operation: Unary): Row[] {
   ];
 }
 
-/** A 32-bit result from a source of 32 or 64 bits; gfx11 calls one that counts zeros from the top unsigned. */
+/**
+ * A 32-bit result from a source of 32 or 64 bits; gfx11 calls one that counts zeros from the top unsigned.
+ */
 function count(name: string, opcodes: Opcodes, operation: Unary): Row[] {
   const letter = name.includes('flbit') ? '_u' : '_b';
   return [
@@ -81,7 +83,10 @@ const writeExec =
 
 type ExecFunction = (part: ExecPart, operation: Binary) => Semantics;
 
-/** The form for 64 bits on gfx9 and gfx10, the one for 32 bits on gfx10; on gfx11 the latter is `gfx11`, the former follows it. */
+/**
+ * The form for 64 bits on gfx9 and gfx10, the one for 32 bits on gfx10; on gfx11 the latter is `gfx11`, the
+ * former follows it.
+ */
 function execRows(
   [name, gfx11Name]: readonly [name: string, gfx11Name: string],
   [gfx9, gfx10, gfx10Short, gfx11]: readonly [gfx9: number, gfx10: number, gfx10Short: number, gfx11: number],

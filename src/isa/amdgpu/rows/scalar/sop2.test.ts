@@ -6,7 +6,10 @@ import { TestWave } from '../../semantics/machine.test-support.ts';
 import { EDGES_32, EDGES_64, s, sgprs, u } from '../scalar.test-support.ts';
 
 type Result = readonly [result: bigint, scc?: boolean];
-/** Sources as unsigned values, SCC before; the result is taken modulo the width, a missing scc stays as it was. */
+/**
+ * Sources as unsigned values, SCC before; the result is taken modulo the width, a missing scc stays as it
+ * was.
+ */
 type Expect = (x: bigint, y: bigint, scc: bigint) => Result;
 
 const wave = new TestWave();

@@ -1,6 +1,6 @@
 /**
- * SOP2: two scalar sources, one destination. CDNA2 ISA 12.1, "SOP2 Instructions"; SCC of the maxima is that of the CDNA3
- * pseudocode (>=), where the prose of CDNA2 has >: the two differ for equal sources only.
+ * SOP2: two scalar sources, one destination. CDNA2 ISA 12.1, "SOP2 Instructions"; SCC of the maxima is that
+ * of the CDNA3 pseudocode (>=), where the prose of CDNA2 has >: the two differ for equal sources only.
  */
 import type { Value } from '../../../../ir/types.ts';
 import type { OperandType, Row, RowFlags } from '../../encoding/row.ts';
@@ -39,7 +39,10 @@ const xnor = bitwise((b, x, y) => b.not(b.xor(x, y)));
 const control = (name: string, opcodes: Opcodes, operandText: string, flags: RowFlags): Row =>
   row('SOP2', name, opcodes, operandText, undefined, flags);
 
-/** Second source of a bit field extract: [4:0] or [5:0] offset, taken modulo the width by the shift; [22:16] width. */
+/**
+ * Second source of a bit field extract: [4:0] or [5:0] offset, taken modulo the width by the shift; [22:16]
+ * width.
+ */
 const extract =
   (direction: 'shrU' | 'shrS'): Semantics =>
   (b, x, position) =>

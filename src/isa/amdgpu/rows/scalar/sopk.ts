@@ -1,4 +1,7 @@
-/** SOPK: a 16-bit constant and a scalar register. CDNA2 ISA 12.2, "SOPK Instructions"; RDNA2 ISA 12.2, RDNA3 ISA 16.2. */
+/**
+ * SOPK: a 16-bit constant and a scalar register. CDNA2 ISA 12.2, "SOPK Instructions"; RDNA2 ISA 12.2, RDNA3
+ * ISA 16.2.
+ */
 
 import type { WaitCounter } from '../../../../ir/effects.ts';
 import type { Row, RowFlags } from '../../encoding/row.ts';
@@ -19,7 +22,10 @@ function compare(name: string, opcodes: Opcodes, operandText: string, condition:
 /** Counters are at zero between instructions. */
 const nothing: Semantics = () => undefined;
 
-/** Up to gfx11 a loop over the halves of EXEC: D keeps the half that waits, and which half is zero tells the pass. */
+/**
+ * Up to gfx11 a loop over the halves of EXEC: D keeps the half that waits, and which half is zero tells the
+ * pass.
+ */
 const beginSubvectors: Semantics = (b, old) => {
   const [low, high] = [b.low(b.exec), b.high(b.exec)];
   const noneActive = b.isZero(b.exec);

@@ -1,4 +1,7 @@
-/** SOPP: program control; no registers named. CDNA2 ISA 12.5, "SOPP Instructions"; RDNA2 ISA 12.5, RDNA3 ISA 16.5. */
+/**
+ * SOPP: program control; no registers named. CDNA2 ISA 12.5, "SOPP Instructions"; RDNA2 ISA 12.5, RDNA3 ISA
+ * 16.5.
+ */
 
 import { WavewrightError } from '../../../../base/errors.ts';
 import type { ExitReason, Value } from '../../../../ir/types.ts';
@@ -39,7 +42,10 @@ const MESSAGE_INTERRUPT = 1;
 /** gfx11: gives the VGPRs back before the end of the program. */
 const MESSAGE_DEALLOC_VGPRS = 3;
 
-/** simm16 is no operand: which message it names is part of what the instruction is (CDNA2 ISA 12.5.1, RDNA3 ISA 5.3). */
+/**
+ * simm16 is no operand: which message it names is part of what the instruction is (CDNA2 ISA 12.5.1, RDNA3
+ * ISA 5.3).
+ */
 const sendMessage: Semantics = (b) => {
   const gfx11 = b.instruction.families.includes('gfx11');
   const message = b.field('simm16') & (gfx11 ? 0xff : 15);

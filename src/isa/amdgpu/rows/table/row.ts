@@ -3,7 +3,10 @@ import type { Family, FormatName } from '../../encoding/format.ts';
 import { operands, type Row, type RowFlags } from '../../encoding/row.ts';
 import type { Semantics } from '../../semantics/instruction-builder.ts';
 
-/** A plain number means the opcode of all gfx9 targets. With a name: the family calls the instruction so, `{ gfx9: 54, gfx11: ['ds_load_b32', 54] }`. */
+/**
+ * A plain number means the opcode of all gfx9 targets. With a name: the family calls the instruction so,
+ * `{ gfx9: 54, gfx11: ['ds_load_b32', 54] }`.
+ */
 export type Opcodes = number | Readonly<Partial<Record<Family, number | readonly [name: string, opcode: number]>>>;
 
 /** Opcodes whose name is that of the row everywhere. */

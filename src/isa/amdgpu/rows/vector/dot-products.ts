@@ -9,8 +9,9 @@ import { packedBits } from '../../semantics/packed-operands.ts';
 import { add, type Narrow, saturating } from '../../semantics/saturation.ts';
 
 /**
- * addend + x0 * y0 + x1 * y1 in this order in f32, each sum rounded (CDNA3 pseudocode); the products are exact. Denormals of
- * sources and results are always flushed (CDNA2 ISA 6.4); one of the addend is lost in a sum or flushed with it.
+ * addend + x0 * y0 + x1 * y1 in this order in f32, each sum rounded (CDNA3 pseudocode); the products are
+ * exact. Denormals of sources and results are always flushed (CDNA2 ISA 6.4); one of the addend is lost in a
+ * sum or flushed with it.
  */
 export function dotF16(b: Builder, x: Pair, y: Pair, addend: Value): Value {
   const widen = (value: Value): Value => b.op('f32.fromF16', flushed(b, 'f16', value));
@@ -20,8 +21,8 @@ export function dotF16(b: Builder, x: Pair, y: Pair, addend: Value): Value {
 }
 
 /**
- * addend + x0 * y0 + x1 * y1 in this order in f16, each step rounded once to nearest, denormals kept (RDNA3 ISA 7.2.4); whether the hardware
- * rounds in between is not published.
+ * addend + x0 * y0 + x1 * y1 in this order in f16, each step rounded once to nearest, denormals kept (RDNA3
+ * ISA 7.2.4); whether the hardware rounds in between is not published.
  */
 export function dotInF16(b: Builder, x: Pair, y: Pair, addend: Value): Value {
   const { fma } = b.rounding(NEAREST_EVEN).f16.unflushed;
@@ -74,8 +75,8 @@ function elements(b: InstructionBuilder, type: Narrow, field: string, dword: Val
 }
 
 /**
- * Integers of 4, 8 or 16 bits; the clamp bit saturates the last sum. The products fit 32 bits; the sum of two 16-bit products
- * does not always, hence one addition after the other.
+ * Integers of 4, 8 or 16 bits; the clamp bit saturates the last sum. The products fit 32 bits; the sum of two
+ * 16-bit products does not always, hence one addition after the other.
  */
 export const dotIntegers =
   (width: 4 | 8 | 16, addend: 'accumulator' | 'source', type: 'i32' | 'u32' = 'i32'): Semantics =>

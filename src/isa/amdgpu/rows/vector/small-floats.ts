@@ -1,6 +1,6 @@
 /**
- * Conversions of 8-bit numbers. CDNA3 ISA 12.8, opcodes 84 to 87 of VOP1, 12.11, opcodes 674 to 677 of VOP3. gfx12 has
- * them of other formats, with infinities and two zeros (RDNA4 ISA 7.5), known by name.
+ * Conversions of 8-bit numbers. CDNA3 ISA 12.8, opcodes 84 to 87 of VOP1, 12.11, opcodes 674 to 677 of VOP3.
+ * gfx12 has them of other formats, with infinities and two zeros (RDNA4 ISA 7.5), known by name.
  */
 import type { Row, RowFlags } from '../../encoding/row.ts';
 import type { Semantics } from '../../semantics/instruction-builder.ts';

@@ -1,6 +1,7 @@
 /**
- * VINTERP: interpolation of parameters that stand in the lanes of a quad: P0 in lane 0, P10 in lane 1, P20 in lane 2. RDNA3 ISA 12.3 and
- * 16.13. Waiting for EXPcnt is not modelled: loads of parameters are done when they are issued.
+ * VINTERP: interpolation of parameters that stand in the lanes of a quad: P0 in lane 0, P10 in lane 1, P20 in
+ * lane 2. RDNA3 ISA 12.3 and 16.13. Waiting for EXPcnt is not modelled: loads of parameters are done when
+ * they are issued.
  */
 import { TOWARD_ZERO } from '../../../../ir/float-bits.ts';
 import type { Value } from '../../../../ir/types.ts';

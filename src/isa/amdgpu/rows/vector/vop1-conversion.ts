@@ -1,7 +1,8 @@
 /**
- * VOP1: conversions between numbers. CDNA2 ISA 12.8. Numbers out of range saturate and NaN gives 0 (the ir operations do so);
- * the clamp bit of a conversion to integer only enables the inexact exception. What v_cvt_f32_f64 rounds follows the f32 bits of
- * FP_ROUND, as LLVM's VOP1Instructions.td has it (no FPDPRounding).
+ * VOP1: conversions between numbers. CDNA2 ISA 12.8. Numbers out of range saturate and NaN gives 0 (the ir
+ * operations do so); the clamp bit of a conversion to integer only enables the inexact exception. What
+ * v_cvt_f32_f64 rounds follows the f32 bits of FP_ROUND, as LLVM's VOP1Instructions.td has it (no
+ * FPDPRounding).
  */
 import type { Builder } from '../../../../ir/builder.ts';
 import { NEAREST_EVEN } from '../../../../ir/float-bits.ts';

@@ -1,11 +1,11 @@
 /**
  * VOP1: floating point. CDNA2 ISA 12.8.
  *
- * Accuracy: v_rcp, v_sqrt and their f16 forms round correctly; v_rsq_f32 and v_rsq_f16 are computed in f64 and rounded, at most
- * 0.5001 ulp off. The manual allows 1 ulp for f32, 0.51 ulp for f16 and 2^29 ulp for the f64 forms, which divide and extract
- * exactly here. All of them round to nearest whatever MODE says: that keeps these bounds in every mode. For v_exp,
- * v_log, v_sin and v_cos see transcendental.ts. The f32 forms of v_exp, v_log, v_rcp, v_rsq and v_sqrt flush denormals
- * whatever MODE says.
+ * Accuracy: v_rcp, v_sqrt and their f16 forms round correctly; v_rsq_f32 and v_rsq_f16 are computed in f64
+ * and rounded, at most 0.5001 ulp off. The manual allows 1 ulp for f32, 0.51 ulp for f16 and 2^29 ulp for the
+ * f64 forms, which divide and extract exactly here. All of them round to nearest whatever MODE says: that
+ * keeps these bounds in every mode. For v_exp, v_log, v_sin and v_cos see transcendental.ts. The f32 forms of
+ * v_exp, v_log, v_rcp, v_rsq and v_sqrt flush denormals whatever MODE says.
  */
 import { NEAREST_EVEN } from '../../../../ir/float-bits.ts';
 import type { Value } from '../../../../ir/types.ts';

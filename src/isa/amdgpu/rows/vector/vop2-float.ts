@@ -45,7 +45,10 @@ const ONLY_VOP2: RowFlags = { noVop3: true, noSdwa: true, noDpp: true };
 
 type MultiplyAdd = (b: InstructionBuilder, type: 'f16' | 'f32', x: Value, y: Value, z: Value) => Value;
 
-/** A product and a sum with one constant, the low half of the literal for f16; the constant is the second factor. */
+/**
+ * A product and a sum with one constant, the low half of the literal for f16; the constant is the second
+ * factor.
+ */
 function multiplyByLiteral(
   name: string,
   type: 'f16' | 'f32',

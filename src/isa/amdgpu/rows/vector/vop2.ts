@@ -54,7 +54,10 @@ function withCarryIn(b: Builder, step: typeof addCarry, x: Value, y: Value, carr
   return { value: second.value, carry: b.op('i1.or', first.carry, second.carry) };
 }
 
-/** Add or subtract with a carry mask; the clamp bit turns a carry into the largest, a borrow into the smallest number. */
+/**
+ * Add or subtract with a carry mask; the clamp bit turns a carry into the largest, a borrow into the smallest
+ * number.
+ */
 const carrying =
   (step: typeof addCarry, limit: number, reversed = false): Semantics =>
   (b: InstructionBuilder, x: Value, y: Value, carryIn?: Value) => {

@@ -153,7 +153,8 @@ check('v_ldexp_f64', combinations([...F64_EDGES, f64(1 + 2 ** -52), f64(1.5), f6
 );
 
 test('v_ldexp_f64 rounds once on its way to a denormal', () => {
-  // Just below and above halves of the smallest step: a first rounding to some bits more would make them halves.
+  // Just below and above halves of the smallest step: a first rounding to some bits more would make them
+  // halves.
   const tuples = [3, 4, -7].flatMap((k) =>
     [-(2 ** -20), 0, 2 ** -20].flatMap((offset) =>
       [-2040, -2058, -2060].map((n) => [f64((k + 0.5 + offset) * 2 ** (-1074 - n)), u(BigInt(n))]),

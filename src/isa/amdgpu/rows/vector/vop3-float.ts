@@ -88,8 +88,8 @@ const packI16 = (type: 'f16' | 'f32'): Semantics => packBoth((b, x) => normalize
 const packU16 = (type: 'f16' | 'f32'): Semantics => packBoth((b, x) => normalizedU16(b, type, x));
 
 /**
- * What z, y or x gives where it is the largest in magnitude, the earlier one of equal ones. CDNA3 ISA and RDNA3 ISA,
- * V_CUBEID_F32 and the following.
+ * What z, y or x gives where it is the largest in magnitude, the earlier one of equal ones. CDNA3 ISA and
+ * RDNA3 ISA, V_CUBEID_F32 and the following.
  */
 function byLargest(b: InstructionBuilder, [x, y, z]: readonly Value[], onZ: Value, onY: Value, onX: Value): Value {
   const { f32 } = b;

@@ -54,7 +54,10 @@ const inOrder =
     return operation(min, max, x, y, z);
   };
 
-/** `{ carry, D } = S0 * S1 + S2` in 65 bits. Unsigned: bit 64 is the carry; the clamp bit gives the largest number. */
+/**
+ * `{ carry, D } = S0 * S1 + S2` in 65 bits. Unsigned: bit 64 is the carry; the clamp bit gives the largest
+ * number.
+ */
 const multiplyAddU64: Semantics = (b, x, y, z) => {
   const sum = b.add(b.mul(b.zext64(x), b.zext64(y)), z);
   const carry = b.ltU(sum, z);

@@ -1,4 +1,6 @@
-/** VOP3P: packed mathematics, mixed precision, dot products, moves of accumulator registers. CDNA2 ISA 12.10. */
+/**
+ * VOP3P: packed mathematics, mixed precision, dot products, moves of accumulator registers. CDNA2 ISA 12.10.
+ */
 import type { Builder } from '../../../../ir/builder.ts';
 import type { FloatBuilder } from '../../../../ir/float-builder.ts';
 import type { Value } from '../../../../ir/types.ts';
@@ -38,7 +40,10 @@ function packed(
   return row('VOP3P', name, opcodes, `=vdst:${type} ${sources.join(' ')}`, semantics, flags);
 }
 
-/** The clamp bit is for integers, and only 16-bit results stand in halves. Sums of integers are exact in any order. */
+/**
+ * The clamp bit is for integers, and only 16-bit results stand in halves. Sums of integers are exact in any
+ * order.
+ */
 const INTEGER_MATRIX: RowFlags = { opSelText: 'none' };
 const F32_MATRIX: RowFlags = { clampBit: 'never', opSelText: 'none' };
 const HALF_MATRIX: RowFlags = { clampBit: 'never' };
@@ -95,7 +100,10 @@ function packedFloats(name: string, opcode: number, sourceCount: number, compute
   );
 }
 
-/** The halves read as the type; the clamp bit has nothing to saturate (orders) or no known meaning (shifts: it is refused). */
+/**
+ * The halves read as the type; the clamp bit has nothing to saturate (orders) or no known meaning (shifts: it
+ * is refused).
+ */
 function packedInRange(
   name: string,
   opcodes: Opcodes,
@@ -123,8 +131,8 @@ const packedShift = (name: string, opcodes: Opcodes, type: 'u16' | 'i16', shift:
   packedInRange(name, opcodes, type, (b, amount, x) => b[shift](x, b.and(amount, b.i32(15))), {});
 
 /**
- * Source of a mixed-precision fused multiply-add as f32: op_sel_hi says that it is a half, op_sel which one; neg_hi takes the absolute
- * value before neg.
+ * Source of a mixed-precision fused multiply-add as f32: op_sel_hi says that it is a half, op_sel which one;
+ * neg_hi takes the absolute value before neg.
  */
 function mixedSource(b: InstructionBuilder, source: number): Value {
   const dword = b.sourceDword(b.index(FIELDS[source]!), 0);
@@ -164,8 +172,8 @@ const dot2F16: Semantics = (b, x, y, z) => dotF16(b, packedF16(b, 'src0', x!), p
 const dot2Bf16: Semantics = (b, x, y, z) => dotBf16(b, packedBf16(b, 'src0', x!), packedBf16(b, 'src1', y!), z!);
 
 /**
- * The low dword comes from src0, the high one from src1; op_sel chooses in both. op_sel_hi has no meaning (CDNA3 ISA,
- * V_PK_MOV_B32).
+ * The low dword comes from src0, the high one from src1; op_sel chooses in both. op_sel_hi has no meaning
+ * (CDNA3 ISA, V_PK_MOV_B32).
  */
 const moveDwords: Semantics = (b, x, y) => b.pack(packedDwords(b, 'src0', x!)[0], packedDwords(b, 'src1', y!)[0]);
 

@@ -80,8 +80,8 @@ const namedBy = (prefix: string, opcodes: ByFamily, gfx11Suffix: string): Opcode
   );
 
 /**
- * A compare and the one that writes EXEC: besides its destination on gfx9, alone from gfx10 on (RDNA2 ISA, V_CMPX). 64-bit sources have no
- * SDWA form.
+ * A compare and the one that writes EXEC: besides its destination on gfx9, alone from gfx10 on (RDNA2 ISA,
+ * V_CMPX). 64-bit sources have no SDWA form.
  */
 function pair(
   suffix: string,

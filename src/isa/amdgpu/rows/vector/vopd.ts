@@ -1,6 +1,7 @@
 /**
- * VOPD: two operations of VOP1 and VOP2 in one instruction, X and Y. Both read their sources before either writes. RDNA3 ISA 7.6, 15.3.7 and
- * 16.11. Which registers the two may share is left to whoever writes the code.
+ * VOPD: two operations of VOP1 and VOP2 in one instruction, X and Y. Both read their sources before either
+ * writes. RDNA3 ISA 7.6, 15.3.7 and 16.11. Which registers the two may share is left to whoever writes the
+ * code.
  */
 import type { OperandSpec, Row } from '../../encoding/row.ts';
 import { type Semantics, semanticsOf } from '../../semantics/instruction-builder.ts';
@@ -10,7 +11,10 @@ type Half = 'x' | 'y';
 /** Opcodes from here on stand in the Y half only. */
 const FIRST_Y_ONLY = 16;
 
-/** Fields of the two halves by those of VOP1 and VOP2; what they lack is shared (the literal) or implied (VCC). */
+/**
+ * Fields of the two halves by those of VOP1 and VOP2; what they lack is shared (the literal) or implied
+ * (VCC).
+ */
 const FIELDS: Readonly<Record<Half, Readonly<Record<string, string>>>> = {
   x: { vdst: 'vdstx', src0: 'srcx0', src1: 'vsrcx1' },
   y: { vdst: 'vdsty', src0: 'srcy0', src1: 'vsrcy1' },

@@ -226,8 +226,8 @@ function parseHead(reader: TextReader, mnemonic: string | undefined, { target, w
 }
 
 /**
- * Assembles the instruction that `reader` stands before, to the end of its text. Throws BAD_INPUT with `reader.failedAt` at the wrong
- * part when it is none of the target's.
+ * Assembles the instruction that `reader` stands before, to the end of its text. Throws BAD_INPUT with
+ * `reader.failedAt` at the wrong part when it is none of the target's.
  */
 export function assembleAt(reader: TextReader, context: CodeContext): AssembledInstruction {
   reader.skipBlanks();
@@ -250,7 +250,10 @@ export function withCaret(text: string, at: number): string {
   return `${text}\n${text.slice(0, at).replace(/[^\t]/g, ' ')}^`;
 }
 
-/** One instruction without a comment. Symbols are those that have a value. Throws BAD_INPUT with the column and a caret. */
+/**
+ * One instruction without a comment. Symbols are those that have a value. Throws BAD_INPUT with the column
+ * and a caret.
+ */
 export function assembleInstruction(text: string, context: CodeContext, symbols?: Symbols): AssembledInstruction {
   const reader = new TextReader(text, 0, symbols);
   try {

@@ -19,7 +19,10 @@ function toHalf(value: number): number {
   return view.getFloat16(0);
 }
 
-/** The bits of `value` in a format; undefined when it is too large or too small for it. Precision may get lost. */
+/**
+ * The bits of `value` in a format; undefined when it is too large or too small for it. Precision may get
+ * lost.
+ */
 export function floatBits(value: number, bits: 16 | 32 | 64): bigint | undefined {
   if (bits === 64) {
     view.setFloat64(0, value);
@@ -48,8 +51,9 @@ const isInteger16 = (type: OperandType): boolean => /^[bui]16$/.test(type);
 const INTEGER_ENCODINGS = INLINE_ENCODINGS.slice(0, 81);
 
 /**
- * As a source of type `type`; undefined when it cannot be one. An integer that has the bits of an inline float is that float, but
- * for 16-bit integers; integers of 64-bit sources have 32 bits, floats their high half.
+ * As a source of type `type`; undefined when it cannot be one. An integer that has the bits of an inline
+ * float is that float, but for 16-bit integers; integers of 64-bit sources have 32 bits, floats their high
+ * half.
  */
 export function encodeConstant(value: OperandValue, sourceType: OperandType): EncodedConstant | undefined {
   const type = sourceType === 'v2bf16' ? 'bf16' : sourceType;

@@ -1,4 +1,7 @@
-/** What an instruction may not combine although its encoding can: LLVM's assembler refuses it, its disassembler shows it. */
+/**
+ * What an instruction may not combine although its encoding can: LLVM's assembler refuses it, its
+ * disassembler shows it.
+ */
 import { SRC_LITERAL } from '../../encoding/formats.ts';
 import type { Instruction } from '../../encoding/instruction.ts';
 import { isAperture, SGPR_VCC_LO } from '../../encoding/registers.ts';
@@ -12,7 +15,10 @@ const VCC = `${SGPR_VCC_LO} 2`;
 const SOURCES = /^src[012]$/;
 const LIMITED_FORMATS = /^VOP(1|2|C|3|3B|3P)(_SDWA|_DPP8?)?$/;
 
-/** How many scalar values a vector instruction may read (CDNA2 ISA 6.2.1, RDNA3 ISA 7.2.1). VCC that the encoding implies is one, NULL is none. */
+/**
+ * How many scalar values a vector instruction may read (CDNA2 ISA 6.2.1, RDNA3 ISA 7.2.1). VCC that the
+ * encoding implies is one, NULL is none.
+ */
 const constantBus: Constraint = (instruction) => {
   const { format, row, families } = instruction;
   if (!LIMITED_FORMATS.test(format.name)) return undefined;
@@ -109,8 +115,8 @@ const missingValue: Constraint = (instruction) => {
 };
 
 /**
- * The field of each source of a half of VOPD: a multiply-add with a constant in its middle has its register as the third
- * source, one that accumulates has the destination there.
+ * The field of each source of a half of VOPD: a multiply-add with a constant in its middle has its register
+ * as the third source, one that accumulates has the destination there.
  */
 function dualSources({ operands }: Row, half: 'x' | 'y'): (string | undefined)[] {
   const [first, second] = [`src${half}0`, `vsrc${half}1`];
@@ -120,8 +126,8 @@ function dualSources({ operands }: Row, half: 'x' | 'y'): (string | undefined)[]
 }
 
 /**
- * VOPD: sources in the same place of both halves come from different banks of VGPRs, of which the third has two (RDNA3 ISA 7.6). Of two
- * moves, gfx12 reads the second one's source where there is no other.
+ * VOPD: sources in the same place of both halves come from different banks of VGPRs, of which the third has
+ * two (RDNA3 ISA 7.6). Of two moves, gfx12 reads the second one's source where there is no other.
  */
 const dualBanks: Constraint = (instruction) => {
   const { row, families } = instruction;

@@ -80,7 +80,10 @@ function range(reader: TextReader, target: Target, at: number, file: string): Op
   return registers(reader, target, at, [file, first, last - first + 1]);
 }
 
-/** The next word where it may name a register, not taken: before a relocation (`s1@rel32@lo`) it is a symbol of that name. */
+/**
+ * The next word where it may name a register, not taken: before a relocation (`s1@rel32@lo`) it is a symbol
+ * of that name.
+ */
 function registerWord(reader: TextReader): string | undefined {
   const start = reader.position;
   const word = reader.word();

@@ -132,7 +132,9 @@ function placeSource(draft: Draft, index: number, value: OperandValue, placement
   }
 }
 
-/** Constants stand where the encoding has a register number of 8 or 9 bits that is not that of a VGPR alone. */
+/**
+ * Constants stand where the encoding has a register number of 8 or 9 bits that is not that of a VGPR alone.
+ */
 function takesConstants(draft: Draft, { field, access, file }: OperandSpec): boolean {
   if (access !== 'read' || file === 'vector' || file === 'accumulator') return false;
   const width = draft.located(field)?.width;
@@ -192,7 +194,10 @@ function placeVector(
   return undefined;
 }
 
-/** Where the encoding says that a register is an accumulator; the register file of the others is checked at the end. */
+/**
+ * Where the encoding says that a register is an accumulator; the register file of the others is checked at
+ * the end.
+ */
 function setAccumulator(draft: Draft, { field, file }: OperandSpec): void {
   if (file === 'accumulator') return;
   if (draft.has('acc_cd')) {

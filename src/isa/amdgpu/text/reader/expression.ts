@@ -1,4 +1,7 @@
-/** Expressions of assembler operands and directives, with the precedence and the 64-bit arithmetic of LLVM's assembler. */
+/**
+ * Expressions of assembler operands and directives, with the precedence and the 64-bit arithmetic of LLVM's
+ * assembler.
+ */
 import { assert } from '../../../../base/errors.ts';
 
 export type UnaryOperator = '-' | '+' | '~' | '!';
@@ -17,7 +20,10 @@ export type Expression =
     }
   | { readonly kind: 'call'; readonly name: FunctionName; readonly args: readonly Expression[] };
 
-/** What `.set` of compilers computes resources with (LLVM's AMDGPU back end, AMDGPUMCExpr): how many arguments each takes. */
+/**
+ * What `.set` of compilers computes resources with (LLVM's AMDGPU back end, AMDGPUMCExpr): how many arguments
+ * each takes.
+ */
 export const FUNCTIONS = {
   max: undefined,
   or: undefined,
@@ -62,7 +68,9 @@ const UNARY: Readonly<Record<UnaryOperator, (value: bigint) => bigint>> = {
   '!': (value) => (value === 0n ? 1n : 0n),
 };
 
-/** Comparisons are -1 where they hold, `&&` and `||` are 1; `>>` shifts in zeros. Undefined: division by zero. */
+/**
+ * Comparisons are -1 where they hold, `&&` and `||` are 1; `>>` shifts in zeros. Undefined: division by zero.
+ */
 const BINARY: Readonly<Record<BinaryOperator, (left: bigint, right: bigint) => bigint | undefined>> = {
   '||': (a, b) => (a !== 0n || b !== 0n ? 1n : 0n),
   '&&': (a, b) => (a !== 0n && b !== 0n ? 1n : 0n),
