@@ -72,16 +72,9 @@ export { HSA_STATUS, HsaError, type HsaStatus, statusNamed } from './objects/sta
 export { SYSTEM_INFO, type SystemInfoValue } from './objects/system-info.ts';
 export { FAULT_REASON } from './queues/faults.ts';
 export { type Interceptor, InterceptQueue, type PacketWriter } from './queues/intercept-queue.ts';
+export type { BarrierOptions, BarrierValueOptions, DispatchOptions } from './queues/packet-options.ts';
 export type { QueueError } from './queues/packet-processor.ts';
-export {
-  type BarrierOptions,
-  type BarrierValueOptions,
-  type DispatchOptions,
-  Queue,
-  type QueueOptions,
-  type QueuePriority,
-  type QueueType,
-} from './queues/queue.ts';
+export { Queue, type QueueOptions, type QueuePriority, type QueueType } from './queues/queue.ts';
 export {
   createRuntime,
   type MemoryFaultEvent,

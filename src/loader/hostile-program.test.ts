@@ -41,7 +41,10 @@ const together = (...bodies: WaveBody[]): WaveBody =>
     }
   };
 
-/** Writes to the shared buffer itself, through the pointer in the client struct: 1 mailbox A, 2 mailbox B, 3 headers. */
+/**
+ * Writes to the shared buffer itself, through the pointer in the client struct: 1 mailbox A, 2 mailbox B, 3
+ * headers.
+ */
 const scribbles =
   (pointer: number, value: bigint): WaveBody =>
   (wave) =>

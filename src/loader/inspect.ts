@@ -45,7 +45,9 @@ export interface ProgramInspection {
   readonly otherKernels: readonly string[];
 }
 
-/** Loads and links the image and gives everything back. Throws as `runProgram` does before its first kernel. */
+/**
+ * Loads and links the image and gives everything back. Throws as `runProgram` does before its first kernel.
+ */
 export function inspectProgram(bytes: Uint8Array, options: InspectOptions): ProgramInspection {
   try {
     using runtime = createRuntime({ devices: [options.device] });

@@ -21,8 +21,8 @@ export interface Launch {
 }
 
 /**
- * Private memory of a work-item, as it is launched: `stackSizeBytes` at least; by default what the kernel needs, or as much as is usual where the
- * compiler could not know.
+ * Private memory of a work-item, as it is launched: `stackSizeBytes` at least; by default what the kernel
+ * needs, or as much as is usual where the compiler could not know.
  */
 export function scratchSizeBytes(kernel: KernelSymbol, stackSizeBytes: number | undefined): number {
   return askedPrivateBytes(kernel, stackRequest(kernel, stackSizeBytes));
@@ -35,8 +35,8 @@ const stackRequest = ({ dynamicCallstack }: KernelSymbol, stackSizeBytes: number
 });
 
 /**
- * Throws BAD_INPUT when the kernel does not take the arguments of the start-up code, USAGE when it does not take that many
- * work-items, LIMIT_EXCEEDED for more memory than the device has.
+ * Throws BAD_INPUT when the kernel does not take the arguments of the start-up code, USAGE when it does not
+ * take that many work-items, LIMIT_EXCEEDED for more memory than the device has.
  */
 export function prepareProgramLaunch(
   { kernel, blocks, threads, argumentsSizeBytes }: Launch,
@@ -62,9 +62,9 @@ export function prepareProgramLaunch(
 const UPSTREAM_PORT_COUNT = 4096;
 
 /**
- * RPC ports of a program whose main runs on this grid. Lanes of a wave that diverge may hold a port each, and one for each lane of each wave
- * is all that can ever be held: where that is less than upstream has, the buffer is smaller. There is one for every wave at least, where
- * the generation allows so many.
+ * RPC ports of a program whose main runs on this grid. Lanes of a wave that diverge may hold a port each, and
+ * one for each lane of each wave is all that can ever be held: where that is less than upstream has, the
+ * buffer is smaller. There is one for every wave at least, where the generation allows so many.
  */
 export function defaultPortCount(
   generation: Generation,

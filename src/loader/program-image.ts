@@ -33,7 +33,8 @@ export class ProgramImage implements Disposable {
     this.#executable = runtime.createExecutable();
     try {
       this.#executable.loadCodeObject(agent, new CodeObjectReader(bytes, name));
-      // The program's own start-up code calls them, or the loader starts their kernels in the order that it wants.
+      // The program's own start-up code calls them, or the loader starts their kernels in the order that it
+      // wants.
       this.#executable.freeze({ constructors: 'none' });
       this.begin = this.#requireKernel('_begin');
       this.start = this.#requireKernel('_start');
@@ -83,7 +84,10 @@ export class ProgramImage implements Disposable {
     new DataView(bytes.buffer, bytes.byteOffset, 8).setBigUint64(0, BigInt(frequencyHz), true);
   }
 
-  /** `stackSizeBytes`: scratch of a work-item at least; by default what the kernel needs, or as much as is usual where the compiler could not know. */
+  /**
+   * `stackSizeBytes`: scratch of a work-item at least; by default what the kernel needs, or as much as is
+   * usual where the compiler could not know.
+   */
   resources(kernel: KernelSymbol, threads: Extent, stackSizeBytes?: number): KernelResources {
     const parsed = kernel.codeObject.codeObject.kernels.find(({ symbol }) => symbol.name === kernel.name)!;
     return kernelResources(kernel, parsed.descriptor, {

@@ -1,4 +1,6 @@
-/** Programs on a fake device: an image of each generation, and waves in JavaScript that talk to the server. */
+/**
+ * Programs on a fake device: an image of each generation, and waves in JavaScript that talk to the server.
+ */
 import { cStringAt, FakeDevice, type KernelBody, type KernelContext } from '../hsa/runtime/fake-device.test-support.ts';
 import { buildImage, IMAGE_BASE, IMAGE_DATA, type ImageOptions } from '../hsa/runtime/image.test-support.ts';
 import { MemoryFileSystem } from './host/memory-file-system.ts';

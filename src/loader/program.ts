@@ -1,4 +1,7 @@
-/** Runs the `main` of a GPU program: the kernels of the start-up code, with the RPC server between the slices of the device. */
+/**
+ * Runs the `main` of a GPU program: the kernels of the start-up code, with the RPC server between the slices
+ * of the device.
+ */
 import { assert, WavewrightError } from '../base/errors.ts';
 import { TimeLimit } from '../base/time-limit.ts';
 import { explicitArgumentsEnd } from '../codeobject/hidden-arguments.ts';
@@ -53,20 +56,29 @@ export interface ProgramStatistics {
 
 const ABORT_STATUS = 134;
 const LOADING = 'while the program was loaded';
-/** How often in a row every wave may wait for nothing that the server can give before the loop sleeps between slices. */
+/**
+ * How often in a row every wave may wait for nothing that the server can give before the loop sleeps between
+ * slices.
+ */
 const SPIN_TURNS = 64;
-/** It sleeps longer the longer nothing happened, so that a program that waits for its user costs no time to speak of. */
+/**
+ * It sleeps longer the longer nothing happened, so that a program that waits for its user costs no time to
+ * speak of.
+ */
 const TURNS_PER_SLEEP_MS = 32;
 const MAX_SLEEP_MS = 10;
-/** The event loop gets a turn this often, in milliseconds; and when conversations wait for what it may bring. */
+/**
+ * The event loop gets a turn this often, in milliseconds; and when conversations wait for what it may bring.
+ */
 const YIELD_INTERVAL_MS = 50;
 const HOST_YIELD_INTERVAL_MS = 10;
 /** Waves that a report of a hang lists. */
 const MAX_LISTED_WAVES = 32;
 
 /**
- * Runs a program to its end. Throws BAD_INPUT when the image is no program, UNSUPPORTED for another target or an instruction that
- * is not implemented, GPU_FAULT, RPC_PROTOCOL, TIMEOUT with the state of the waves, LIMIT_EXCEEDED and USAGE.
+ * Runs a program to its end. Throws BAD_INPUT when the image is no program, UNSUPPORTED for another target or
+ * an instruction that is not implemented, GPU_FAULT, RPC_PROTOCOL, TIMEOUT with the state of the waves,
+ * LIMIT_EXCEEDED and USAGE.
  */
 export async function runProgram(bytes: Uint8Array, options: RunOptions): Promise<ProgramResult> {
   const name = programName(options);
@@ -81,10 +93,20 @@ export async function runProgram(bytes: Uint8Array, options: RunOptions): Promis
     limit.expect(LOADING);
     const image = resources.use(new ProgramImage(runtime, agent, bytes, name));
     limit.expect(LOADING);
-    return await new ProgramRun(runtime, agent, image, options, resources, limit).main(startMs);
+    return await new ProgramRun({ runtime, agent, image, options, resources, limit }).main(startMs);
   } catch (error) {
     throw error instanceof WavewrightError ? error.within({ file: name }) : error;
   }
+}
+
+interface ProgramParts {
+  readonly runtime: Runtime;
+  readonly agent: Agent;
+  readonly image: ProgramImage;
+  readonly options: RunOptions;
+  /** What the run takes is given back by it. */
+  readonly resources: DisposableStack;
+  readonly limit: TimeLimit;
 }
 
 class ProgramRun {
@@ -102,15 +124,7 @@ class ProgramRun {
   readonly #limit: TimeLimit;
   #nextYield = performance.now() + YIELD_INTERVAL_MS;
 
-  /** What the run takes is given back by `resources`. */
-  constructor(
-    runtime: Runtime,
-    agent: Agent,
-    image: ProgramImage,
-    options: RunOptions,
-    resources: DisposableStack,
-    limit: TimeLimit,
-  ) {
+  constructor({ runtime, agent, image, options, resources, limit }: ProgramParts) {
     this.#runtime = runtime;
     this.#agent = agent;
     this.#image = image;
@@ -247,7 +261,10 @@ class ProgramRun {
     });
   }
 
-  /** Slices of the device and of the server in turns, until the kernel is complete and what it left in ports is served. */
+  /**
+   * Slices of the device and of the server in turns, until the kernel is complete and what it left in ports
+   * is served.
+   */
   async #finish(name: string, completion: Signal): Promise<void> {
     for (let waits = 0; ; ) {
       const state = this.#runtime.progress();

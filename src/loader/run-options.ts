@@ -11,7 +11,10 @@ import type { ConversationRecord } from './rpc/server.ts';
 
 /** What a program may take; see also `timeoutMs`. */
 export interface RunLimits extends StreamLimits {
-  /** Bytes of device memory that malloc gives out together; then it returns null. Default: what the device has. */
+  /**
+   * Bytes of device memory that malloc gives out together; then it returns null. Default: what the device
+   * has.
+   */
   readonly heapBytes?: number;
 }
 
@@ -32,29 +35,44 @@ export interface RunOptions extends StreamOptions {
   name?: string;
   /** For the whole run from the call on, loading included, in milliseconds. Default: none. */
   timeoutMs?: number;
-  /** What `timeoutMs` is measured with, in milliseconds from any start; never faster than wall time, which is the default. */
+  /**
+   * What `timeoutMs` is measured with, in milliseconds from any start; never faster than wall time, which is
+   * the default.
+   */
   clock?: () => number;
   /** When the time of `timeoutMs` began, by that clock. Default: with the call. */
   startedMs?: number;
   /** Ends the run with the signal's reason, which `runProgram` throws. */
   signal?: AbortSignal;
-  /** Called when the signal ends the run while a kernel runs: the kernel, and where its waves stand, a line each. */
+  /**
+   * Called when the signal ends the run while a kernel runs: the kernel, and where its waves stand, a line
+   * each.
+   */
   onAbort?: (kernel: string, waves: readonly string[]) => void;
   limits?: RunLimits;
   /**
-   * C's system: gives the wait status of a command. Other waves go on while a promise is open; the signal says that the program is over. Default:
-   * the program may run none, and gets -1.
+   * C's system: gives the wait status of a command. Other waves go on while a promise is open; the signal
+   * says that the program is over. Default: the program may run none, and gets -1.
    */
   system?: (command: string, signal: AbortSignal) => number | Promise<number>;
   /** Conversations of opcodes of your own, by the whole number; one of the C library can be replaced. */
   opcodes?: ReadonlyMap<number, Handler>;
-  /** Functions for HOST_CALL and the offload runtime's host calls, by what the program takes for their address. */
+  /**
+   * Functions for HOST_CALL and the offload runtime's host calls, by what the program takes for their
+   * address.
+   */
   hostFunctions?: ReadonlyMap<bigint, HostFunction>;
   /** Called after each RPC conversation. */
   onConversation?: (conversation: ConversationRecord) => void;
-  /** RPC ports, from 1 to what the program's generation allows. Default: what `_start` can hold at once, see launch.ts. */
+  /**
+   * RPC ports, from 1 to what the program's generation allows. Default: what `_start` can hold at once, see
+   * launch.ts.
+   */
   portCount?: number;
-  /** Scratch of a work-item, at least, in bytes. Default: what the kernel needs, 16 KiB where the compiler could not know the stack. */
+  /**
+   * Scratch of a work-item, at least, in bytes. Default: what the kernel needs, 16 KiB where the compiler
+   * could not know the stack.
+   */
   stackSizeBytes?: number;
   /** Called before each kernel. */
   onKernel?: (resources: KernelResources) => void;

@@ -1,6 +1,7 @@
 /**
- * Every function of priority P0 and P1 with the errors that the specification names for it: after the end of the
- * runtime, with null, with objects of another runtime, with destroyed ones, after freezing, with sizes and agents that cannot be.
+ * Every function of priority P0 and P1 with the errors that the specification names for it: after the end of
+ * the runtime, with null, with objects of another runtime, with destroyed ones, after freezing, with sizes
+ * and agents that cannot be.
  */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';

@@ -1,4 +1,7 @@
-/** What becomes of launches: they complete with times on every device; on those that execute, kernels do what they say. */
+/**
+ * What becomes of launches: they complete with times on every device; on those that execute, kernels do what
+ * they say.
+ */
 import assert from 'node:assert/strict';
 import { assembleFile } from '../../assembler/assemble-file.ts';
 import { linkCodeObject } from '../../linker/link.ts';

@@ -1,4 +1,6 @@
-/** Errors of the functions that ask: of the runtime, agents, instruction sets, pools, executables and symbols. */
+/**
+ * Errors of the functions that ask: of the runtime, agents, instruction sets, pools, executables and symbols.
+ */
 
 import { agentMemoryPoolInfo, memoryPoolInfo, regionInfo } from '../memory/memory-info.ts';
 import { agentInfo, cacheInfo } from '../objects/agent-info.ts';

@@ -1,4 +1,7 @@
-/** Attributes by number: each of the specification is answered with the right kind of value, any other one is refused. */
+/**
+ * Attributes by number: each of the specification is answered with the right kind of value, any other one is
+ * refused.
+ */
 import assert from 'node:assert/strict';
 import {
   AGENT_MEMORY_POOL_INFO,

@@ -1,4 +1,6 @@
-/** Allocations, access, pointers, locks, copies: what they do, and every error that the specification names. */
+/**
+ * Allocations, access, pointers, locks, copies: what they do, and every error that the specification names.
+ */
 import assert from 'node:assert/strict';
 import {
   AGENT_MEMORY_POOL_INFO,

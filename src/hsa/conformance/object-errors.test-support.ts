@@ -1,4 +1,6 @@
-/** Errors of the functions of signals and queues. Those that differ only in the memory order stand together. */
+/**
+ * Errors of the functions of signals and queues. Those that differ only in the memory order stand together.
+ */
 import type { Agent } from '../objects/agent.ts';
 import {
   agentErrors,

@@ -1,4 +1,7 @@
-/** Signals, groups, queues, executables and the runtime itself: settings, and errors by state and by foreign objects. */
+/**
+ * Signals, groups, queues, executables and the runtime itself: settings, and errors by state and by foreign
+ * objects.
+ */
 import assert from 'node:assert/strict';
 import { EXECUTABLE_INFO, executableInfo } from '../executables/executable-info.ts';
 import { refused, type Subject, withRuntime } from './subject.test-support.ts';

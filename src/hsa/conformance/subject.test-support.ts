@@ -10,7 +10,9 @@ import { createRuntime, type Runtime } from '../runtime/runtime.ts';
 export interface Subject {
   readonly name: string;
   open(): Device;
-  /** What its devices cannot do here, whatever they say: a library that stands in for a real one runs no code. */
+  /**
+   * What its devices cannot do here, whatever they say: a library that stands in for a real one runs no code.
+   */
   readonly lacks?: readonly DeviceCapability[];
 }
 

@@ -1,4 +1,7 @@
-/** What the errors of the runtime's functions are tried with: objects that live, that were destroyed, of another runtime, of one that ended. */
+/**
+ * What the errors of the runtime's functions are tried with: objects that live, that were destroyed, of
+ * another runtime, of one that ended.
+ */
 import { encodeElfFlags } from '../../codeobject/elf-flags.ts';
 import { parseTargetId } from '../../codeobject/target-id.ts';
 import type { Device } from '../../device/device.ts';

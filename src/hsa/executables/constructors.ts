@@ -1,6 +1,6 @@
 /**
- * Constructors and destructors of linked code: kernels of one work-item that compilers write, which call what the arrays of functions
- * hold (LLVM, "AMDGPUCtorDtorLowering").
+ * Constructors and destructors of linked code: kernels of one work-item that compilers write, which call what
+ * the arrays of functions hold (LLVM, "AMDGPUCtorDtorLowering").
  */
 import type { ExecutableSymbol } from './executable-symbol.ts';
 import type { KernelSymbol } from './kernel-symbol.ts';
@@ -34,8 +34,8 @@ export interface LinkedCode {
 export const callerName = (phase: ConstructorPhase): string => `amdgcn.device.${phase}`;
 
 /**
- * In the order in which they run: those of code objects as they were loaded, then one for all relocatable objects; destructors the other way
- * round.
+ * In the order in which they run: those of code objects as they were loaded, then one for all relocatable
+ * objects; destructors the other way round.
  */
 export function constructorCalls(
   { loadedCodeObjects: loaded, symbols }: LinkedCode,

@@ -1,4 +1,7 @@
-/** What can be asked of executables and loaded code objects by number (hsa_executable_info_t, hsa_ven_amd_loader_loaded_code_object_info_t). */
+/**
+ * What can be asked of executables and loaded code objects by number (hsa_executable_info_t,
+ * hsa_ven_amd_loader_loaded_code_object_info_t).
+ */
 import type { Agent } from '../objects/agent.ts';
 import { expectHandle } from '../objects/handles.ts';
 import { answer, PROFILES, type Questions, ROUNDING_MODES } from '../objects/info-table.ts';
@@ -66,8 +69,8 @@ const LOADED: Questions<LoadedCodeObject, LoadedCodeObjectInfo> = {
 };
 
 /**
- * hsa_ven_amd_loader_loaded_code_object_get_info. Throws INVALID_ARGUMENT for another number, and for an open file; INVALID_CODE_OBJECT when the
- * executable was destroyed.
+ * hsa_ven_amd_loader_loaded_code_object_get_info. Throws INVALID_ARGUMENT for another number, and for an open
+ * file; INVALID_CODE_OBJECT when the executable was destroyed.
  */
 export function loadedCodeObjectInfo(codeObject: LoadedCodeObject, id: number): LoadedCodeObjectInfo {
   expectHandle(codeObject, LoadedCodeObject, 'INVALID_CODE_OBJECT');

@@ -17,7 +17,10 @@ export class VariableSymbol extends LoadedSymbol {
 export class FunctionSymbol extends LoadedSymbol {
   readonly kind = 'indirect-function';
 
-  /** What a kernel calls: the address of the first instruction; 0 before freezing (HSA_EXECUTABLE_SYMBOL_INFO_INDIRECT_FUNCTION_OBJECT). */
+  /**
+   * What a kernel calls: the address of the first instruction; 0 before freezing
+   * (HSA_EXECUTABLE_SYMBOL_INFO_INDIRECT_FUNCTION_OBJECT).
+   */
   get functionObject(): bigint {
     return this.graph === undefined ? 0n : this.address;
   }
@@ -30,7 +33,10 @@ export class FunctionSymbol extends LoadedSymbol {
 
 export type ExecutableSymbol = KernelSymbol | VariableSymbol | FunctionSymbol;
 
-/** Exported kernels, variables and device functions of a code object, then its local kernels and device functions. */
+/**
+ * Exported kernels, variables and device functions of a code object, then its local kernels and device
+ * functions.
+ */
 export function executableSymbols(codeObject: LoadedCodeObject): ExecutableSymbol[] {
   const { elf, kernels } = codeObject.codeObject;
   const kernelOf = new Map(kernels.map((kernel) => [kernel.symbol, kernel]));

@@ -1,6 +1,7 @@
 /**
- * Executables (hsa_executable_t): code objects of one or more agents, linked with each other. Loading registers what a code object
- * defines; freezing resolves every relocation over all of them and over external definitions, in any order. What names mean, `LinkScope` says.
+ * Executables (hsa_executable_t): code objects of one or more agents, linked with each other. Loading
+ * registers what a code object defines; freezing resolves every relocation over all of them and over external
+ * definitions, in any order. What names mean, `LinkScope` says.
  */
 
 import { STT_NOTYPE, STV_DEFAULT } from '../../elf/constants.ts';
@@ -49,16 +50,22 @@ export interface ExecutableOwner {
 
 export interface LoadOptions {
   /**
-   * Whether its own definitions are its own, however many other code objects have the same: HIP compiles each source file of a program to such a
-   * module, unless -fgpu-rdc is given. Default false.
+   * Whether its own definitions are its own, however many other code objects have the same: HIP compiles each
+   * source file of a program to such a module, unless -fgpu-rdc is given. Default false.
    */
   readonly isModule?: boolean;
 }
 
 export interface FreezeOptions extends ConstructorOptions {
-  /** Whether the constructors of what is loaded run now; `none` for who starts their kernels himself. Default `run`. */
+  /**
+   * Whether the constructors of what is loaded run now; `none` for who starts their kernels himself. Default
+   * `run`.
+   */
   readonly constructors?: 'run' | 'none';
-  /** What code was compiled for that does not show it: libraries without kernels on targets with waves of 32 and of 64 lanes. */
+  /**
+   * What code was compiled for that does not show it: libraries without kernels on targets with waves of 32
+   * and of 64 lanes.
+   */
   readonly waveSize?: 32 | 64;
 }
 
@@ -96,8 +103,9 @@ export class Executable implements Disposable {
   }
 
   /**
-   * Loads a code object for a GPU agent. Throws FROZEN_EXECUTABLE, INVALID_CODE_OBJECT, INCOMPATIBLE_ARGUMENTS when it was built
-   * for another target, and VARIABLE_ALREADY_DEFINED when two strong definitions share a name.
+   * Loads a code object for a GPU agent. Throws FROZEN_EXECUTABLE, INVALID_CODE_OBJECT,
+   * INCOMPATIBLE_ARGUMENTS when it was built for another target, and VARIABLE_ALREADY_DEFINED when two strong
+   * definitions share a name.
    */
   loadCodeObject(agent: Agent, reader: CodeObjectReader, { isModule = false }: LoadOptions = {}): LoadedCodeObject {
     this.#expectUnfrozen();
@@ -132,8 +140,8 @@ export class Executable implements Disposable {
   }
 
   /**
-   * As `defineVariable`, of one address for all agents (hsa_executable_global_variable_define, _readonly_variable_define). What an agent's code
-   * objects and its own definitions say comes first.
+   * As `defineVariable`, of one address for all agents (hsa_executable_global_variable_define,
+   * _readonly_variable_define). What an agent's code objects and its own definitions say comes first.
    */
   defineProgramVariable(name: string, address: bigint): void {
     this.#expectUnfrozen();
@@ -166,15 +174,19 @@ export class Executable implements Disposable {
     return scope.isInternal(name) ? undefined : this.#programDefinitions.get(name);
   }
 
-  /** What is declared otherwise than it is defined, one line each; empty for a valid executable (hsa_executable_validate). */
+  /**
+   * What is declared otherwise than it is defined, one line each; empty for a valid executable
+   * (hsa_executable_validate).
+   */
   validate(): readonly string[] {
     return mismatches(this.linkMap());
   }
 
   /**
-   * Relocates and publishes all code, then runs its constructors; nothing can be loaded any more. Memory is untouched when linking throws:
-   * VARIABLE_UNDEFINED with the names that nothing defines, INCOMPATIBLE_ARGUMENTS for calls between code that was built for other waves or
-   * arguments. Constructors throw what kernels throw, GPU_FAULT and TIMEOUT; the executable is frozen then.
+   * Relocates and publishes all code, then runs its constructors; nothing can be loaded any more. Memory is
+   * untouched when linking throws: VARIABLE_UNDEFINED with the names that nothing defines,
+   * INCOMPATIBLE_ARGUMENTS for calls between code that was built for other waves or arguments. Constructors
+   * throw what kernels throw, GPU_FAULT and TIMEOUT; the executable is frozen then.
    */
   freeze({ constructors = 'run', waveSize, ...how }: FreezeOptions = {}): void {
     this.#expectUnfrozen();
@@ -198,7 +210,9 @@ export class Executable implements Disposable {
     this.#hasDestructors = true;
   }
 
-  /** Runs the destructors of what `freeze` constructed, once; disposal does not. Throws what kernels throw. */
+  /**
+   * Runs the destructors of what `freeze` constructed, once; disposal does not. Throws what kernels throw.
+   */
   runDestructors(options: ConstructorOptions = {}): void {
     this.expectLive();
     if (!this.#hasDestructors) return;
@@ -234,8 +248,8 @@ export class Executable implements Disposable {
   }
 
   /**
-   * Symbols of an agent (hsa_executable_iterate_agent_symbols). `functions: false` leaves out device functions, for users who expect
-   * what ROCr lists: kernels and variables.
+   * Symbols of an agent (hsa_executable_iterate_agent_symbols). `functions: false` leaves out device
+   * functions, for users who expect what ROCr lists: kernels and variables.
    */
   agentSymbols(agent: Agent, { functions = true }: { functions?: boolean } = {}): readonly ExecutableSymbol[] {
     this.expectLive();
@@ -245,7 +259,10 @@ export class Executable implements Disposable {
     );
   }
 
-  /** The symbol of program linkage with this name; `agent` is needed when code objects of several agents are loaded. */
+  /**
+   * The symbol of program linkage with this name; `agent` is needed when code objects of several agents are
+   * loaded.
+   */
   findSymbol(name: string, agent?: Agent): ExecutableSymbol | undefined {
     this.expectLive();
     if (agent !== undefined) this.#owner.expectAgent(agent);

@@ -1,6 +1,7 @@
 /**
- * Arrays of constructors and destructors over the relocatable objects of one agent, and the symbols that a linker defines for them
- * (System V ABI, "Initialization and Termination Functions"; the order is that of lld).
+ * Arrays of constructors and destructors over the relocatable objects of one agent, and the symbols that a
+ * linker defines for them (System V ABI, "Initialization and Termination Functions"; the order is that of
+ * lld).
  */
 
 import type { DeviceMemory } from '../../device/memory.ts';

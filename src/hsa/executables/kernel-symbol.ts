@@ -55,12 +55,18 @@ export class KernelSymbol extends LoadedSymbol implements ResidentKernel, Launch
     return this.address;
   }
 
-  /** Registers, stack and callees over all that the kernel reaches; read from the code on first use, undefined before freezing. */
+  /**
+   * Registers, stack and callees over all that the kernel reaches; read from the code on first use, undefined
+   * before freezing.
+   */
   get needs(): CodeNeeds | undefined {
     return this.graph?.needsOf(this.address + this.#kernel.descriptor.kernelCodeEntryByteOffset);
   }
 
-  /** Of a lane: the compiler's fixed size, once frozen at least what the functions of other code objects need that it calls. */
+  /**
+   * Of a lane: the compiler's fixed size, once frozen at least what the functions of other code objects need
+   * that it calls.
+   */
   get privateSegmentSizeBytes(): number {
     return Math.max(this.#fixedPrivateBytes, this.#linkedNeeds?.privateSegmentSizeBytes ?? 0);
   }
@@ -79,8 +85,8 @@ export class KernelSymbol extends LoadedSymbol implements ResidentKernel, Launch
   }
 
   /**
-   * Why the kernel would fail on hardware as it is linked here, where a packet gets the registers and the memory that the descriptor asks for; empty
-   * when nothing is known against it.
+   * Why the kernel would fail on hardware as it is linked here, where a packet gets the registers and the
+   * memory that the descriptor asks for; empty when nothing is known against it.
    */
   get hardwareProblems(): readonly string[] {
     const { needs } = this;

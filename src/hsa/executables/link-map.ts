@@ -1,10 +1,16 @@
-/** What the undefined and shared names of code objects mean in an executable: who defines them, and whether that fits. */
+/**
+ * What the undefined and shared names of code objects mean in an executable: who defines them, and whether
+ * that fits.
+ */
 import { STB_WEAK, STT_FUNC, STT_OBJECT, STV_HIDDEN } from '../../elf/constants.ts';
 import { type ElfSymbol, isDefined } from '../../elf/symbols.ts';
 import { HsaError } from '../objects/status.ts';
 import type { Definition, LoadedCodeObject } from './loaded-code-object.ts';
 
-/** `own`: the code object's own definition; `other`: that of another one; `external`: given by the host or by the loader; `absent`: weak, so 0. */
+/**
+ * `own`: the code object's own definition; `other`: that of another one; `external`: given by the host or by
+ * the loader; `absent`: weak, so 0.
+ */
 export type LinkResolution = 'own' | 'other' | 'external' | 'absent' | 'undefined';
 
 /** A symbol that relocations of a code object name. */
@@ -76,7 +82,10 @@ export function undefinedSymbols(entries: readonly LinkEntry[], codeObjects: rea
   return new HsaError('VARIABLE_UNDEFINED', what, { file: user.name, hint });
 }
 
-/** Names that are declared as one thing and defined as another. Undefined symbols of compilers have no type and fit everything. */
+/**
+ * Names that are declared as one thing and defined as another. Undefined symbols of compilers have no type
+ * and fit everything.
+ */
 export function mismatches(entries: readonly LinkEntry[]): string[] {
   const kinds = new Map([
     [STT_FUNC, 'a function'],
@@ -94,8 +103,8 @@ export function mismatches(entries: readonly LinkEntry[]): string[] {
 const PACKED_ARGUMENTS_VERSION = 5;
 
 /**
- * Throws INCOMPATIBLE_ARGUMENTS where code of one code object calls code of another that was built for other waves or arguments. `waveSize`: of
- * code that does not show it.
+ * Throws INCOMPATIBLE_ARGUMENTS where code of one code object calls code of another that was built for other
+ * waves or arguments. `waveSize`: of code that does not show it.
  */
 export function checkCalls(entries: readonly LinkEntry[], waveSize?: 32 | 64): void {
   for (const { user, symbol, definition } of entries) {

@@ -1,4 +1,7 @@
-/** Which definition the uses of a name mean, over bindings and visibilities of relocatable objects and of what a linker made. */
+/**
+ * Which definition the uses of a name mean, over bindings and visibilities of relocatable objects and of what
+ * a linker made.
+ */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { assembleFile } from '../../assembler/assemble-file.ts';

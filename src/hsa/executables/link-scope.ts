@@ -1,7 +1,8 @@
 /**
- * What names mean among the code objects of one agent. Relocatable objects are one code object that a linker would have made of them
- * (System V ABI, "Symbol Table": binding and visibility): they share hidden names, too, and the strictest visibility of a name counts for
- * all. Code objects that a linker made share what they export, and use it themselves where the linker left that open.
+ * What names mean among the code objects of one agent. Relocatable objects are one code object that a linker
+ * would have made of them (System V ABI, "Symbol Table": binding and visibility): they share hidden names,
+ * too, and the strictest visibility of a name counts for all. Code objects that a linker made share what they
+ * export, and use it themselves where the linker left that open.
  */
 
 import { STV_DEFAULT, STV_PROTECTED } from '../../elf/constants.ts';
@@ -46,8 +47,8 @@ export class LinkScope {
   }
 
   /**
-   * What the name means to `user`, or to the host: a strong definition comes before a common one, the larger before other common ones, these
-   * before a weak one; else the first counts.
+   * What the name means to `user`, or to the host: a strong definition comes before a common one, the larger
+   * before other common ones, these before a weak one; else the first counts.
    */
   lookUp(name: string, user?: LoadedCodeObject): Definition | undefined {
     const visibility = this.#visibilities.get(name) ?? STV_DEFAULT;

@@ -60,7 +60,9 @@ type Visibility = 'protected' | 'hidden' | 'default';
 const declare = (name: string, visibility: Visibility, binding = 'globl'): string =>
   `.${binding} ${name}\n${visibility === 'default' ? '' : `.${visibility} ${name}\n`}.type ${name},@function\n${name}:\n`;
 
-/** A function of v0 that ends with a call of another one; the return address is kept in lanes of a register. */
+/**
+ * A function of v0 that ends with a call of another one; the return address is kept in lanes of a register.
+ */
 function functionText(
   name: string,
   body: string,

@@ -1,5 +1,6 @@
 /**
- * A code object in device memory: one allocation that holds all PT_LOAD segments at their relative addresses, and the symbols that it defines.
+ * A code object in device memory: one allocation that holds all PT_LOAD segments at their relative addresses,
+ * and the symbols that it defines.
  */
 import { WavewrightError } from '../../base/errors.ts';
 import { type CodeObject, parseCodeObject } from '../../codeobject/code-object.ts';
@@ -32,10 +33,16 @@ import { checkSymbols, isExported, isOldVersion, type Strength, strengthOf } fro
 export class CodeObjectReader implements Disposable {
   #bytes: Uint8Array | undefined;
   readonly name: string;
-  /** Where debuggers find the code object (LLVM AMDGPU usage, "Loaded Code Object Path Uniform Resource Identifier"). */
+  /**
+   * Where debuggers find the code object (LLVM AMDGPU usage, "Loaded Code Object Path Uniform Resource
+   * Identifier").
+   */
   readonly uri: string;
 
-  /** The bytes are kept and shared; `name` is what errors and reports call them. Throws INVALID_ARGUMENT for no bytes. */
+  /**
+   * The bytes are kept and shared; `name` is what errors and reports call them. Throws INVALID_ARGUMENT for
+   * no bytes.
+   */
   constructor(bytes: Uint8Array, name = 'code object in memory', uri = `memory://0#offset=0x0&size=${bytes.length}`) {
     if (bytes.length === 0)
       throw new HsaError('INVALID_ARGUMENT', 'a code object of 0 bytes', { file: name }, 'BAD_INPUT');
@@ -129,8 +136,9 @@ export class LoadedCodeObject {
   #waveSize: WaveSizeEvidence | undefined;
 
   /**
-   * Reads the code object, a relocatable one after linking it, and copies its segments; relocations are left. Throws INVALID_CODE_OBJECT,
-   * INCOMPATIBLE_ARGUMENTS for another target than the agent's, OUT_OF_RESOURCES. `groups`: COMDAT groups that are there already.
+   * Reads the code object, a relocatable one after linking it, and copies its segments; relocations are left.
+   * Throws INVALID_CODE_OBJECT, INCOMPATIBLE_ARGUMENTS for another target than the agent's, OUT_OF_RESOURCES.
+   * `groups`: COMDAT groups that are there already.
    */
   constructor(
     executable: CodeObjectOwner,
@@ -198,7 +206,9 @@ export class LoadedCodeObject {
     });
   }
 
-  /** What other code objects may mean: all that is exported, of a relocatable object all that is not local. */
+  /**
+   * What other code objects may mean: all that is exported, of a relocatable object all that is not local.
+   */
   definitions(): Definition[] {
     return this.#globals()
       .filter(isDefined)
@@ -224,7 +234,9 @@ export class LoadedCodeObject {
     return this.exported;
   }
 
-  /** What other code objects may mean by name. Of several versions, the default one goes by the plain name. */
+  /**
+   * What other code objects may mean by name. Of several versions, the default one goes by the plain name.
+   */
   get exported(): readonly ElfSymbol[] {
     const { elf, symbols } = this.codeObject;
     return symbols.filter((symbol) => isExported(symbol) && !isOldVersion(elf.dynamicVersions, symbol));
@@ -315,7 +327,10 @@ export class LoadedCodeObject {
     return this.view(address - this.loadDelta, sizeBytes, 'code');
   }
 
-  /** A dword that is not written once the executable is frozen, the global offset table for one; undefined for all other memory. */
+  /**
+   * A dword that is not written once the executable is frozen, the global offset table for one; undefined for
+   * all other memory.
+   */
   constantDword(address: bigint): number | undefined {
     const linked = address - this.loadDelta;
     const holds = ({ virtualAddress, memorySizeBytes }: { virtualAddress: bigint; memorySizeBytes: number }): boolean =>
@@ -329,7 +344,10 @@ export class LoadedCodeObject {
     return new DataView(bytes.buffer, bytes.byteOffset, 4).getInt32(0, true);
   }
 
-  /** Where the instruction at a loaded address comes from; undefined without line tables, and where they are damaged. */
+  /**
+   * Where the instruction at a loaded address comes from; undefined without line tables, and where they are
+   * damaged.
+   */
   sourceLine(address: bigint): SourceLine | undefined {
     try {
       this.#lines ??= LineTable.read(this.codeObject.elf);
@@ -367,7 +385,10 @@ export class LoadedCodeObject {
 
 type Linked = Pick<LoadedCodeObject, 'codeObject' | 'functionInfo' | 'isRelocatable' | 'groups' | 'arrays'>;
 
-/** A relocatable object is linked by itself, so that it has a place before the others are known; the loader does the rest. */
+/**
+ * A relocatable object is linked by itself, so that it has a place before the others are known; the loader
+ * does the rest.
+ */
 function readLinked({ bytes, name }: CodeObjectReader, groups: ReadonlySet<string>): Linked {
   const codeObject = parseCodeObject(bytes, name);
   const { isRelocatable } = codeObject;

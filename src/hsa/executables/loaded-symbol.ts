@@ -1,4 +1,7 @@
-/** What kernels, variables and device functions of a loaded code object have in common (hsa_executable_symbol_t). */
+/**
+ * What kernels, variables and device functions of a loaded code object have in common
+ * (hsa_executable_symbol_t).
+ */
 
 import type { CallGraph } from '../../lift/call-graph.ts';
 import type { Agent } from '../objects/agent.ts';
@@ -17,7 +20,9 @@ export interface SymbolOrigin {
 export abstract class LoadedSymbol implements SymbolOrigin {
   /** A kernel's ends in `.kd`. */
   readonly name: string;
-  /** `program`: found by name; `module`: local to its code object, found by iteration only, names may repeat. */
+  /**
+   * `program`: found by name; `module`: local to its code object, found by iteration only, names may repeat.
+   */
   readonly linkage: 'program' | 'module';
   readonly binding: 'strong' | 'weak';
   readonly agent: Agent;

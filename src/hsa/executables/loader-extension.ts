@@ -22,14 +22,18 @@ export class LoaderExtension {
     return this.#executables();
   }
 
-  /** The executable that loaded code or data at `address` (hsa_ven_amd_loader_query_executable). Throws INVALID_ARGUMENT. */
+  /**
+   * The executable that loaded code or data at `address` (hsa_ven_amd_loader_query_executable). Throws
+   * INVALID_ARGUMENT.
+   */
   queryExecutable(address: bigint): Executable {
     return this.#segmentAt(address).executable;
   }
 
   /**
-   * The host's bytes of a loaded address, up to the end of its segment (hsa_ven_amd_loader_query_host_address). They are what the device uses.
-   * Throws INVALID_ARGUMENT for an address where no code object is loaded.
+   * The host's bytes of a loaded address, up to the end of its segment
+   * (hsa_ven_amd_loader_query_host_address). They are what the device uses. Throws INVALID_ARGUMENT for an
+   * address where no code object is loaded.
    */
   queryHostAddress(address: bigint): Uint8Array<SharedArrayBuffer> {
     const segment = this.#segmentAt(address);

@@ -118,8 +118,8 @@ function alignmentOf(address: bigint): number {
 }
 
 /**
- * hsa_executable_symbol_get_info. Throws INVALID_ARGUMENT for what a symbol of this kind does not have, and for the needs of code before
- * the executable is frozen; INVALID_EXECUTABLE_SYMBOL when it was destroyed.
+ * hsa_executable_symbol_get_info. Throws INVALID_ARGUMENT for what a symbol of this kind does not have, and
+ * for the needs of code before the executable is frozen; INVALID_EXECUTABLE_SYMBOL when it was destroyed.
  */
 export function symbolInfo(symbol: ExecutableSymbol, id: number): SymbolInfo {
   expectHandle(symbol, LoadedSymbol, 'INVALID_EXECUTABLE_SYMBOL');

@@ -1,6 +1,7 @@
 /**
- * Copies that wait for signals and complete one (hsa_amd_memory_async_copy, hsa_amd_memory_async_copy_rect). They
- * run on the host while the runtime makes progress; one that may not start yet does not hold back later ones.
+ * Copies that wait for signals and complete one (hsa_amd_memory_async_copy, hsa_amd_memory_async_copy_rect).
+ * They run on the host while the runtime makes progress; one that may not start yet does not hold back later
+ * ones.
  */
 
 import { guestAddress } from '../../device/guest-address.ts';
@@ -27,7 +28,10 @@ export interface PitchedPointer {
 interface CopyDependencies {
   /** The copy starts when all of them are 0. */
   readonly dependencies?: readonly Signal[];
-  /** Loses 1 when the copy is done, and gets its times. It becomes negative when the copy fails: minus the status. */
+  /**
+   * Loses 1 when the copy is done, and gets its times. It becomes negative when the copy fails: minus the
+   * status.
+   */
   readonly completionSignal?: Signal;
   /** Whose memory it is; only checked. */
   readonly destinationAgent?: Agent;
@@ -73,7 +77,10 @@ const checkSize = (what: string, value: number): void => {
   throw new HsaError('INVALID_ARGUMENT', `${what} is ${value}, expected an integer from 0`);
 };
 
-/** Signals are in memory that others may free or write to while a copy waits: they are looked up as a packet's are. */
+/**
+ * Signals are in memory that others may free or write to while a copy waits: they are looked up as a packet's
+ * are.
+ */
 const isPending = ({ memory, address }: Signal): boolean => signalValue(memory, guestAddress(address)) !== 0n;
 
 export class CopyEngine {
@@ -87,7 +94,10 @@ export class CopyEngine {
     this.#lookup = lookup;
   }
 
-  /** `count` dwords of `value`. Throws INVALID_ARGUMENT for an address that is not a multiple of 4 or memory that is not there. */
+  /**
+   * `count` dwords of `value`. Throws INVALID_ARGUMENT for an address that is not a multiple of 4 or memory
+   * that is not there.
+   */
   fill(address: bigint, value: number, count: number): void {
     checkSize('the count', count);
     if (address % 4n !== 0n) throw new HsaError('INVALID_ARGUMENT', `0x${address.toString(16)} is not a multiple of 4`);
@@ -158,7 +168,10 @@ export class CopyEngine {
     return moved;
   }
 
-  /** Memory or signals are gone since the copy was submitted, or GPU code wrote to the signal (HSA runtime 1.2: then it becomes negative). */
+  /**
+   * Memory or signals are gone since the copy was submitted, or GPU code wrote to the signal (HSA runtime
+   * 1.2: then it becomes negative).
+   */
   #fail({ completionSignal: signal }: PendingCopy, error: HsaError): void {
     if (signal && failSignal(signal.memory, guestAddress(signal.address), error)) return;
     this.#failure = error.within({ section: 'an asynchronous copy' });

@@ -2,7 +2,10 @@
 import { WavewrightError } from '../../base/errors.ts';
 import type { MemoryPool } from '../objects/memory-pool.ts';
 
-/** Allocators of GPU programs take memory in slabs of this size and find their headers by masking pointers with it. */
+/**
+ * Allocators of GPU programs take memory in slabs of this size and find their headers by masking pointers
+ * with it.
+ */
 const SLAB_BYTES = 2 * 2 ** 20;
 const MIN_ALIGNMENT_BYTES = 4096;
 

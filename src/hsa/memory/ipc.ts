@@ -1,6 +1,7 @@
 /**
- * Sharing by handle (hsa_amd_ipc_memory_create, hsa_amd_ipc_signal_create and their kin) between the runtimes of a thread that have a device in
- * common. No other process and no worker has the device itself: a handle that comes from there is refused like any that nobody made.
+ * Sharing by handle (hsa_amd_ipc_memory_create, hsa_amd_ipc_signal_create and their kin) between the runtimes
+ * of a thread that have a device in common. No other process and no worker has the device itself: a handle
+ * that comes from there is refused like any that nobody made.
  */
 
 import type { DeviceMemory } from '../../device/memory.ts';
@@ -50,8 +51,9 @@ export class IpcSharing {
   }
 
   /**
-   * A handle of 32 bytes for a whole allocation of a pool, good until its last user lets it go (hsa_amd_ipc_memory_create). Throws INVALID_ARGUMENT for
-   * an address that does not start one, or another size.
+   * A handle of 32 bytes for a whole allocation of a pool, good until its last user lets it go
+   * (hsa_amd_ipc_memory_create). Throws INVALID_ARGUMENT for an address that does not start one, or another
+   * size.
    */
   createMemoryHandle(address: bigint, sizeBytes: number): Uint8Array {
     const { allocations, memoryOf } = this.#owner;
@@ -66,8 +68,9 @@ export class IpcSharing {
   }
 
   /**
-   * Returns the address of the memory behind a handle, the same in every runtime (hsa_amd_ipc_memory_attach). Throws INVALID_ARGUMENT for a handle that is not
-   * good here, another size, and agents that do not reach the memory; INVALID_AGENT.
+   * Returns the address of the memory behind a handle, the same in every runtime (hsa_amd_ipc_memory_attach).
+   * Throws INVALID_ARGUMENT for a handle that is not good here, another size, and agents that do not reach
+   * the memory; INVALID_AGENT.
    */
   attachMemory(handle: Uint8Array, sizeBytes: number, agents: readonly Agent[] = []): bigint {
     for (const agent of agents) this.#owner.expectAgent(agent);
@@ -88,7 +91,9 @@ export class IpcSharing {
     return region.address;
   }
 
-  /** Undoes one `attachMemory` (hsa_amd_ipc_memory_detach). Throws INVALID_ARGUMENT for what is not attached. */
+  /**
+   * Undoes one `attachMemory` (hsa_amd_ipc_memory_detach). Throws INVALID_ARGUMENT for what is not attached.
+   */
   detachMemory(address: bigint): void {
     this.#owner.runtime.lifetime.expect();
     const attachment = this.#attached.get(address);
@@ -116,7 +121,10 @@ export class IpcSharing {
     );
   }
 
-  /** A handle of 32 bytes (hsa_amd_ipc_signal_create). Throws INVALID_ARGUMENT for a signal that was not made to be shared, INVALID_SIGNAL. */
+  /**
+   * A handle of 32 bytes (hsa_amd_ipc_signal_create). Throws INVALID_ARGUMENT for a signal that was not made
+   * to be shared, INVALID_SIGNAL.
+   */
   createSignalHandle(signal: Signal): Uint8Array {
     expectSignals(this.#owner.runtime, [signal]);
     const found = this.#signals.get(signal);
@@ -124,7 +132,10 @@ export class IpcSharing {
     throw new HsaError('INVALID_ARGUMENT', 'the signal was not created to be shared');
   }
 
-  /** Another object for the same signal, which lives until all of them are disposed (hsa_amd_ipc_signal_attach). Throws INVALID_ARGUMENT. */
+  /**
+   * Another object for the same signal, which lives until all of them are disposed
+   * (hsa_amd_ipc_signal_attach). Throws INVALID_ARGUMENT.
+   */
   attachSignal(handle: Uint8Array): Signal {
     const found = this.#find('signal', handle);
     SharedRegions.of(found.memory).use(found.region);

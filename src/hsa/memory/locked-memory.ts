@@ -1,6 +1,7 @@
 /**
- * Host memory that agents can use (hsa_amd_memory_lock). The device works on a copy; both sides see each other's writes when the runtime
- * makes progress: what the specification asks of locked memory, which is coarse-grained.
+ * Host memory that agents can use (hsa_amd_memory_lock). The device works on a copy; both sides see each
+ * other's writes when the runtime makes progress: what the specification asks of locked memory, which is
+ * coarse-grained.
  */
 import type { Agent } from '../objects/agent.ts';
 import type { MemoryPool } from '../objects/memory-pool.ts';

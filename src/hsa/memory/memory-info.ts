@@ -92,7 +92,10 @@ function expectPool(pool: MemoryPool, status: 'INVALID_MEMORY_POOL' | 'INVALID_R
   pool.allocations.lifetime.expect();
 }
 
-/** hsa_amd_memory_pool_get_info. Throws INVALID_ARGUMENT for what the pool does not have, NOT_INITIALIZED after shutting down. */
+/**
+ * hsa_amd_memory_pool_get_info. Throws INVALID_ARGUMENT for what the pool does not have, NOT_INITIALIZED
+ * after shutting down.
+ */
 export function memoryPoolInfo(pool: MemoryPool, id: number): number | bigint | boolean {
   expectPool(pool, 'INVALID_MEMORY_POOL');
   return answer(POOL, id, pool, `the ${pool.kind} pool`);
@@ -137,8 +140,8 @@ const PAIR: Questions<Pair, number | readonly LinkInfo[]> = {
 };
 
 /**
- * hsa_amd_agent_memory_pool_get_info. An agent that reaches memory may use it, but where the runtime enforces access. Errors as
- * `memoryPoolInfo`; INVALID_AGENT.
+ * hsa_amd_agent_memory_pool_get_info. An agent that reaches memory may use it, but where the runtime enforces
+ * access. Errors as `memoryPoolInfo`; INVALID_AGENT.
  */
 export function agentMemoryPoolInfo(agent: Agent, pool: MemoryPool, id: number): number | readonly LinkInfo[] {
   expectHandle(agent, Agent, 'INVALID_AGENT');

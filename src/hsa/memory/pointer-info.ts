@@ -5,8 +5,8 @@ import type { LockedMemories } from './locked-memory.ts';
 
 export interface PointerInfo {
   /**
-   * `unknown`: no memory of a device; everything else is absent then. `locked`: what the device sees of locked host memory. `ipc`: what another
-   * runtime shares.
+   * `unknown`: no memory of a device; everything else is absent then. `locked`: what the device sees of
+   * locked host memory. `ipc`: what another runtime shares.
    */
   readonly type: 'unknown' | 'hsa' | 'locked' | 'ipc';
   /** Start of the allocation, the same for host and agents unless it is locked. */

@@ -44,14 +44,18 @@ export class RuntimeMemory {
     return pointerInfo(agents, allocations, this.#locked, isAttached, address);
   }
 
-  /** What `pointerInfo` says of the allocation besides. Throws INVALID_ALLOCATION for what does not start a pool's allocation. */
+  /**
+   * What `pointerInfo` says of the allocation besides. Throws INVALID_ALLOCATION for what does not start a
+   * pool's allocation.
+   */
   setPointerUserData(address: bigint, userData: unknown): void {
     this.#allocation(address).userData = userData;
   }
 
   /**
-   * From now on these agents, and the one that the pool belongs to, use the allocation, and no others (hsa_amd_agents_allow_access). Kernels of others
-   * fault there if the runtime enforces access (`RuntimeOptions.enforcesAccess`). Throws INVALID_ARGUMENT for no agents and agents that do not reach the
+   * From now on these agents, and the one that the pool belongs to, use the allocation, and no others
+   * (hsa_amd_agents_allow_access). Kernels of others fault there if the runtime enforces access
+   * (`RuntimeOptions.enforcesAccess`). Throws INVALID_ARGUMENT for no agents and agents that do not reach the
    * pool, INVALID_ALLOCATION.
    */
   allowAccess(agents: readonly Agent[], address: bigint): void {
@@ -74,7 +78,10 @@ export class RuntimeMemory {
     return source.memory !== undefined && source.memory === destination.memory;
   }
 
-  /** Makes an allocation one of another pool; its address stays. Throws INVALID_MEMORY_POOL where `canMigrate` says no. */
+  /**
+   * Makes an allocation one of another pool; its address stays. Throws INVALID_MEMORY_POOL where `canMigrate`
+   * says no.
+   */
   migrate(address: bigint, destination: MemoryPool): void {
     this.#owner.lifetime.expect();
     const allocation = this.#allocation(address);
@@ -85,7 +92,10 @@ export class RuntimeMemory {
     this.#owner.allocations.allow(destination.memory!, allocation, undefined);
   }
 
-  /** Gives a buffer to an agent (hsa_memory_assign_agent): memory is coherent here, so that only the arguments are checked. */
+  /**
+   * Gives a buffer to an agent (hsa_memory_assign_agent): memory is coherent here, so that only the arguments
+   * are checked.
+   */
   assignAgent(address: bigint, agent: Agent, access: 'ro' | 'wo' | 'rw'): void {
     this.#owner.expectAgent(agent);
     if (!['ro', 'wo', 'rw'].includes(access)) throw new HsaError('INVALID_ARGUMENT', `access '${access}'`);
@@ -93,8 +103,8 @@ export class RuntimeMemory {
   }
 
   /**
-   * hsa_memory_register: agents with the base profile have no use for it, so that only the arguments are checked. Throws INVALID_ARGUMENT for address 0
-   * and for no bytes.
+   * hsa_memory_register: agents with the base profile have no use for it, so that only the arguments are
+   * checked. Throws INVALID_ARGUMENT for address 0 and for no bytes.
    */
   register(address: bigint, sizeBytes: number): void {
     this.#owner.lifetime.expect();
@@ -108,8 +118,9 @@ export class RuntimeMemory {
   }
 
   /**
-   * Lets agents use bytes of the host (hsa_amd_memory_lock, _lock_to_pool); by default all GPU agents that share the first one's memory. Both sides
-   * see each other's writes when the runtime makes progress. Throws INVALID_ARGUMENT for no bytes or no agents, INVALID_AGENT.
+   * Lets agents use bytes of the host (hsa_amd_memory_lock, _lock_to_pool); by default all GPU agents that
+   * share the first one's memory. Both sides see each other's writes when the runtime makes progress. Throws
+   * INVALID_ARGUMENT for no bytes or no agents, INVALID_AGENT.
    */
   lock(hostBytes: Uint8Array, agents?: readonly Agent[], pool?: MemoryPool): LockedMemory {
     this.#owner.lifetime.expect();
@@ -132,8 +143,9 @@ export class RuntimeMemory {
   }
 
   /**
-   * Calls `callback` once, before the allocation that contains `address` is freed (hsa_amd_register_deallocation_callback). Returns what removes
-   * it again, and then whether it was still there. Throws INVALID_ALLOCATION, INVALID_ARGUMENT.
+   * Calls `callback` once, before the allocation that contains `address` is freed
+   * (hsa_amd_register_deallocation_callback). Returns what removes it again, and then whether it was still
+   * there. Throws INVALID_ALLOCATION, INVALID_ARGUMENT.
    */
   onDeallocate(address: bigint, callback: DeallocationCallback): () => boolean {
     this.#owner.lifetime.expect();

@@ -84,7 +84,10 @@ export const AGENT_INFO = {
   clockCounters: 0xa118,
 } as const;
 
-/** hsa_amd_clock_counters_t: device, host and system clock at about the same time, and the ticks per second of the last. */
+/**
+ * hsa_amd_clock_counters_t: device, host and system clock at about the same time, and the ticks per second of
+ * the last.
+ */
 export interface ClockCounters {
   readonly gpu: bigint;
   readonly cpu: bigint;
@@ -197,8 +200,8 @@ const QUESTIONS: Questions<Agent, AgentInfoValue> = {
 };
 
 /**
- * hsa_agent_get_info. Arrays of characters are strings, bit sets are bytes. Throws INVALID_ARGUMENT for what the agent does not have,
- * NOT_INITIALIZED when its runtime was shut down.
+ * hsa_agent_get_info. Arrays of characters are strings, bit sets are bytes. Throws INVALID_ARGUMENT for what
+ * the agent does not have, NOT_INITIALIZED when its runtime was shut down.
  */
 export function agentInfo(agent: Agent, id: number): AgentInfoValue {
   expectHandle(agent, Agent, 'INVALID_AGENT');

@@ -84,8 +84,8 @@ export class Agent {
   }
 
   /**
-   * The first pool of a kind; with `near` the first one that this GPU agent reaches, for devices with memories of their own.
-   * Throws INVALID_MEMORY_POOL when the agent has none.
+   * The first pool of a kind; with `near` the first one that this GPU agent reaches, for devices with
+   * memories of their own. Throws INVALID_MEMORY_POOL when the agent has none.
    */
   pool(kind: PoolKind, near?: Agent): MemoryPool {
     const memory = near?.requireDevice().memory;
@@ -96,7 +96,9 @@ export class Agent {
     return pool;
   }
 
-  /** Whether the agent can use the pool's memory: its own, and system memory that its device is connected to. */
+  /**
+   * Whether the agent can use the pool's memory: its own, and system memory that its device is connected to.
+   */
   reaches(pool: MemoryPool): boolean {
     if (pool.memory === undefined) return this.pools.includes(pool);
     return this.device === undefined || this.device.memory === pool.memory;

@@ -1,4 +1,6 @@
-/** Objects that stand for handles: JavaScript passes anything, null for one, where a function expects them. */
+/**
+ * Objects that stand for handles: JavaScript passes anything, null for one, where a function expects them.
+ */
 import { HsaError, type HsaStatus } from './status.ts';
 
 /** Throws `status` for what is no object of the class. */

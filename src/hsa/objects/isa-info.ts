@@ -1,4 +1,7 @@
-/** What can be asked of an instruction set and its wavefronts by number (hsa_isa_info_t, hsa_wavefront_info_t). */
+/**
+ * What can be asked of an instruction set and its wavefronts by number (hsa_isa_info_t,
+ * hsa_wavefront_info_t).
+ */
 import {
   answer,
   FBARRIER_MAX_SIZE,
@@ -62,7 +65,10 @@ export function isaInfo(isa: Isa, id: number): IsaInfoValue {
   return answer(QUESTIONS, id, isa, `instruction set ${isa.name}`);
 }
 
-/** hsa_wavefront_get_info, of a size that hsa_isa_iterate_wavefronts lists. Throws INVALID_WAVEFRONT, INVALID_ISA, INVALID_ARGUMENT. */
+/**
+ * hsa_wavefront_get_info, of a size that hsa_isa_iterate_wavefronts lists. Throws INVALID_WAVEFRONT,
+ * INVALID_ISA, INVALID_ARGUMENT.
+ */
 export function wavefrontInfo(isa: Isa, wavefrontSize: number, id: number): number {
   expectIsa(isa);
   if (!isa.wavefrontSizes.some((size) => size === wavefrontSize)) {

@@ -30,8 +30,8 @@ export function agentIsa({ targetId }: DeviceProperties): Isa {
 }
 
 /**
- * hsa_isa_from_name, also of a target id alone. Throws INVALID_ISA_NAME for a text that names no known processor or a feature that it does not have, INVALID_ARGUMENT for
- * what is no text.
+ * hsa_isa_from_name, also of a target id alone. Throws INVALID_ISA_NAME for a text that names no known
+ * processor or a feature that it does not have, INVALID_ARGUMENT for what is no text.
  */
 export function isaFromName(name: string): Isa {
   if (typeof name !== 'string') throw new HsaError('INVALID_ARGUMENT', 'the name of an instruction set is no text');

@@ -1,5 +1,6 @@
 /**
- * Offsets, in bytes, of the structures that GPU code and host share (HSA specification 1.2, amd_hsa_signal.h, amd_hsa_queue.h).
+ * Offsets, in bytes, of the structures that GPU code and host share (HSA specification 1.2, amd_hsa_signal.h,
+ * amd_hsa_queue.h).
  */
 
 export const SIGNAL = {

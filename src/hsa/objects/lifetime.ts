@@ -1,6 +1,6 @@
 /**
- * Whether a runtime is there for its objects: hsa_init counts up, hsa_shut_down counts down (HSA runtime 1.2, section 2.1). A device has one, too:
- * it is open or closed.
+ * Whether a runtime is there for its objects: hsa_init counts up, hsa_shut_down counts down (HSA runtime 1.2,
+ * section 2.1). A device has one, too: it is open or closed.
  */
 import { HsaError } from './status.ts';
 
@@ -10,7 +10,10 @@ export class Lifetime {
   #references: number;
   readonly #end: string;
 
-  /** `references`: how often it was retained already; for tests of the limit. `end`: what errors say of what is over. */
+  /**
+   * `references`: how often it was retained already; for tests of the limit. `end`: what errors say of what
+   * is over.
+   */
   constructor(references = 1, end = 'the runtime was shut down') {
     this.#references = references;
     this.#end = end;

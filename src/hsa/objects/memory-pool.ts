@@ -1,6 +1,6 @@
 /**
- * Memory pools (hsa_amd_memory_pool_t), which are the regions of the core specification too, and what they handed out. Every address is valid on
- * the host and on the device.
+ * Memory pools (hsa_amd_memory_pool_t), which are the regions of the core specification too, and what they
+ * handed out. Every address is valid on the host and on the device.
  */
 
 import type { AllocateOptions, Allocation, DeviceMemory } from '../../device/memory.ts';
@@ -58,8 +58,9 @@ export class MemoryPool {
   }
 
   /**
-   * Zero-filled bytes. Throws INVALID_ARGUMENT for a size of 0, an alignment or flags that cannot be, INVALID_ALLOCATION for the group pool and for more
-   * than the pool has, OUT_OF_RESOURCES when memory is exhausted, NOT_INITIALIZED when the runtime was shut down.
+   * Zero-filled bytes. Throws INVALID_ARGUMENT for a size of 0, an alignment or flags that cannot be,
+   * INVALID_ALLOCATION for the group pool and for more than the pool has, OUT_OF_RESOURCES when memory is
+   * exhausted, NOT_INITIALIZED when the runtime was shut down.
    */
   allocate(sizeBytes: number, { flags = 0, ...options }: PoolAllocateOptions = {}): bigint {
     this.allocations.lifetime.expect();
@@ -84,8 +85,9 @@ export class MemoryPool {
   }
 
   /**
-   * Frees what `allocate` of any pool of the runtime returned; 0 is ignored. Throws INVALID_ALLOCATION for anything else. `isByHost`:
-   * a fault may name the line of the host's program; not so for memory that the GPU's program gives back.
+   * Frees what `allocate` of any pool of the runtime returned; 0 is ignored. Throws INVALID_ALLOCATION for
+   * anything else. `isByHost`: a fault may name the line of the host's program; not so for memory that the
+   * GPU's program gives back.
    */
   free(address: bigint, { isByHost = true }: { readonly isByHost?: boolean } = {}): void {
     this.allocations.lifetime.expect();
@@ -120,10 +122,16 @@ export interface PoolAllocation {
   readonly callbacks: Set<DeallocationCallback>;
 }
 
-/** What the pools of a runtime handed out, and what users said of it: access, user data, callbacks (hsa_amd_pointer_info and its kin). */
+/**
+ * What the pools of a runtime handed out, and what users said of it: access, user data, callbacks
+ * (hsa_amd_pointer_info and its kin).
+ */
 export class Allocations {
   readonly lifetime: Lifetime;
-  /** Whether agents have system memory only when they were given access; its devices can take access away, then. */
+  /**
+   * Whether agents have system memory only when they were given access; its devices can take access away,
+   * then.
+   */
   readonly enforcesAccess: boolean;
   /** Where the host was when it freed memory, the longest ago first. */
   readonly #freed = new Map<bigint, Error>();
@@ -134,7 +142,10 @@ export class Allocations {
     this.enforcesAccess = enforcesAccess;
   }
 
-  /** Throws OUT_OF_RESOURCES when memory is exhausted, INVALID_ARGUMENT for an alignment that is no power of two. */
+  /**
+   * Throws OUT_OF_RESOURCES when memory is exhausted, INVALID_ARGUMENT for an alignment that is no power of
+   * two.
+   */
   allocate(pool: MemoryPool, memory: DeviceMemory, sizeBytes: number, options: AllocateOptions): bigint {
     const address = withStatus('INVALID_ARGUMENT', () => memory.allocate(sizeBytes, options));
     const ofMemory = this.#live.get(memory) ?? new Map<bigint, PoolAllocation>();
@@ -145,7 +156,10 @@ export class Allocations {
     return address;
   }
 
-  /** Who may use an allocation from now on, besides the agent that its pool belongs to; undefined: who may by default. */
+  /**
+   * Who may use an allocation from now on, besides the agent that its pool belongs to; undefined: who may by
+   * default.
+   */
   allow(memory: DeviceMemory, record: PoolAllocation, agents: readonly MemoryUser[] | undefined): void {
     const isOwn = record.pool.location === 'gpu';
     record.agents = agents ?? (this.enforcesAccess && !isOwn ? [] : undefined);

@@ -1,4 +1,6 @@
-/** What an agent knows of the code that frozen executables have on it: what its packets and its faults need. */
+/**
+ * What an agent knows of the code that frozen executables have on it: what its packets and its faults need.
+ */
 import type { SourceLine } from '../../codeobject/line-table.ts';
 
 export interface ResidentKernel {
@@ -7,7 +9,9 @@ export interface ResidentKernel {
   readonly groupSegmentSizeBytes: number;
   /** What the registers of a compute unit are enough for; undefined where that is not known. */
   readonly maxWorkgroupSize: number | undefined;
-  /** Private memory of a lane for a dispatch whose packet asks for `packetBytes`: enough for what is called. */
+  /**
+   * Private memory of a lane for a dispatch whose packet asks for `packetBytes`: enough for what is called.
+   */
   privateBytesFor(packetBytes: number): number;
 }
 

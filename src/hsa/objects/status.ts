@@ -1,6 +1,6 @@
 /**
- * The status codes of the HSA specification (runtime 1.2, section 2.2) and of the AMD extension, as a closed table, and the error
- * that carries one. `code` is what kind of failure the status is for the command line.
+ * The status codes of the HSA specification (runtime 1.2, section 2.2) and of the AMD extension, as a closed
+ * table, and the error that carries one. `code` is what kind of failure the status is for the command line.
  */
 import { type ErrorCode, type ErrorContext, WavewrightError } from '../../base/errors.ts';
 
@@ -54,14 +54,16 @@ const BY_VALUE = new Map<number, HsaStatus>(
   Object.entries(HSA_STATUS).map(([name, { value }]) => [value, name as HsaStatus]),
 );
 
-/** The name of an `hsa_status_t` (hsa_status_string), undefined for success and numbers that no status has. */
+/**
+ * The name of an `hsa_status_t` (hsa_status_string), undefined for success and numbers that no status has.
+ */
 export function statusNamed(value: number): HsaStatus | undefined {
   return BY_VALUE.get(value);
 }
 
 /**
- * What `run` throws, with a status: OUT_OF_RESOURCES where there is not enough of something, else `status`. Errors of the runtime and defects of
- * ours stay what they are.
+ * What `run` throws, with a status: OUT_OF_RESOURCES where there is not enough of something, else `status`.
+ * Errors of the runtime and defects of ours stay what they are.
  */
 export function withStatus<T>(status: HsaStatus, run: () => T): T {
   try {

@@ -79,7 +79,10 @@ function reportOf(fault: Fault, node: number, name: string, kernel: string | und
 /** Reason mask of `hsa_amd_gpu_memory_fault_info_t`. */
 export const FAULT_REASON = { pageNotPresent: 1, readOnly: 2, noExecute: 4 } as const;
 
-/** An access inside a live allocation was refused for what it was; any other because nothing is mapped there for the agent. */
+/**
+ * An access inside a live allocation was refused for what it was; any other because nothing is mapped there
+ * for the agent.
+ */
 export function faultReason(fault: Fault): number {
   if (fault.access === 'execute') return FAULT_REASON.noExecute;
   const isReadOnly = isInside(fault) && fault.access !== 'read' && fault.nearestAllocation?.access !== 'none';

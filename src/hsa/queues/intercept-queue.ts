@@ -1,6 +1,6 @@
 /**
- * A queue whose packets tools see, change, drop or add to before they run (hsa_amd_queue_intercept_create and _register). What they
- * write goes to a second queue, which runs it.
+ * A queue whose packets tools see, change, drop or add to before they run (hsa_amd_queue_intercept_create and
+ * _register). What they write goes to a second queue, which runs it.
  */
 import type { DispatchStatistics } from '../../device/statistics.ts';
 import { expectCallback } from '../objects/handles.ts';
@@ -13,7 +13,10 @@ import { Queue, type QueueOptions, type QueueOwner, type QueuePriority } from '.
 /** Hands packets of 64 bytes on; may be called any number of times while the interceptor runs. */
 export type PacketWriter = (packets: readonly Uint8Array[]) => void;
 
-/** `index` is that of the first packet in the queue that it was written to. Packets that are not written are dropped. */
+/**
+ * `index` is that of the first packet in the queue that it was written to. Packets that are not written are
+ * dropped.
+ */
 export type Interceptor = (packets: readonly Uint8Array[], index: bigint, write: PacketWriter) => void;
 
 class InterceptConsumer implements PacketConsumer {
@@ -48,7 +51,9 @@ class InterceptConsumer implements PacketConsumer {
     return this.#inner.running;
   }
 
-  /** Hands on what is ready. Waits for room in the second queue come back here, while a packet is on its way. */
+  /**
+   * Hands on what is ready. Waits for room in the second queue come back here, while a packet is on its way.
+   */
   process(): boolean {
     if (this.#isForwarding || this.#isStopped || this.#inner.error !== undefined) return false;
     this.#queue.takeDoorbell();

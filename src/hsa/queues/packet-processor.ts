@@ -1,7 +1,8 @@
 /**
- * The consuming side of a queue (HSA system architecture 1.2, sections 2.8 and 2.9): packets start in
- * order; one with the barrier bit waits for all earlier ones, a barrier packet holds back all later ones until its signals allow.
- * A packet stays in its slot until it and all earlier ones are complete, because kernels read their own packet.
+ * The consuming side of a queue (HSA system architecture 1.2, sections 2.8 and 2.9): packets start in order;
+ * one with the barrier bit waits for all earlier ones, a barrier packet holds back all later ones until its
+ * signals allow. A packet stays in its slot until it and all earlier ones are complete, because kernels read
+ * their own packet.
  */
 
 import { WavewrightError } from '../../base/errors.ts';
@@ -109,8 +110,8 @@ export class PacketProcessor implements PacketConsumer {
   }
 
   /**
-   * Completes what the device finished, starts what may start; returns whether anything did. Never throws for what a packet
-   * holds.
+   * Completes what the device finished, starts what may start; returns whether anything did. Never throws for
+   * what a packet holds.
    */
   process(): boolean {
     if (this.#stopped) return false;
@@ -172,7 +173,8 @@ export class PacketProcessor implements PacketConsumer {
     try {
       completeSignal(this.#memory, packet.completionSignal, startTicks, endTicks);
     } catch (error) {
-      // The signal was there when the packet started; since then its memory may be gone, or GPU code wrote to it.
+      // The signal was there when the packet started; since then its memory may be gone, or GPU code wrote to
+      // it.
       this.#refuse(packet.index, error);
     }
   }

@@ -73,8 +73,8 @@ function dataView({ buffer }: Uint8Array): DataView {
 const addressAt = (data: DataView, offset: number): GuestAddress => guestAddress(data.getBigUint64(offset, true));
 
 /**
- * Fills all of `packet` but the first four bytes and returns those, {header, setup}: storing them with release order is what hands
- * the packet over.
+ * Fills all of `packet` but the first four bytes and returns those, {header, setup}: storing them with
+ * release order is what hands the packet over.
  */
 export function encodeKernelDispatch(packet: Uint8Array, fields: KernelDispatchPacket, barrier: boolean): number {
   const { dispatch } = PACKET;

@@ -3,7 +3,8 @@ import { WavewrightError } from '../../base/errors.ts';
 import { kernelName } from '../../codeobject/kernel-name.ts';
 import type { PreparedLaunch } from '../../launch/prepare.ts';
 import type { Signal } from '../signals/signal.ts';
-import type { DispatchOptions, Queue } from './queue.ts';
+import type { DispatchOptions } from './packet-options.ts';
+import type { Queue } from './queue.ts';
 
 /** What goes into the queue. `kernelObject`: that of the symbol which the launch was prepared for. */
 export function launchPacket(
@@ -16,7 +17,10 @@ export function launchPacket(
   return { ...packet, groupSegmentSizeBytes, privateSegmentSizeBytes };
 }
 
-/** From the kernel's start to its end, by the clock of the device. `completionSignal`: that of the launch, which is complete. */
+/**
+ * From the kernel's start to its end, by the clock of the device. `completionSignal`: that of the launch,
+ * which is complete.
+ */
 export function launchDurationNs({ device }: PreparedLaunch, completionSignal: Signal): number {
   const ticks = completionSignal.endTicks - completionSignal.startTicks;
   return Number((ticks * 1_000_000_000n) / BigInt(device.properties.timestampFrequencyHz));

@@ -1,5 +1,6 @@
 /**
- * A user-mode queue: an `amd_queue_t` and a ring of AQL packets in device memory (HSA runtime 1.2, section 2.5). Any code that knows the structures may produce packets; `dispatch` and `barrier` do it for host code.
+ * A user-mode queue: an `amd_queue_t` and a ring of AQL packets in device memory (HSA runtime 1.2, section
+ * 2.5). Any code that knows the structures may produce packets; `dispatch` and `barrier` do it for host code.
  */
 
 import type { Device } from '../../device/device.ts';
@@ -22,10 +23,10 @@ import {
   type MemoryOrder,
   type Progress,
   type Signal,
-  type SignalCondition,
   type StoreOrder,
 } from '../signals/signal.ts';
 import { type Extent, encodeBarrier, encodeBarrierValue, encodeKernelDispatch } from './packet.ts';
+import type { BarrierOptions, BarrierValueOptions, DispatchOptions } from './packet-options.ts';
 import { type PacketConsumer, PacketProcessor, type PacketSource, type QueueError } from './packet-processor.ts';
 
 /** hsa_queue_type_t, in its order. */
@@ -37,7 +38,10 @@ export const QUEUE_PRIORITIES = ['low', 'normal', 'high'] as const;
 export type QueuePriority = (typeof QUEUE_PRIORITIES)[number];
 
 export interface QueueOptions {
-  /** Who writes packets: many at once, one at a time; or kernels whose workgroups wait for each other. Default `multi`. */
+  /**
+   * Who writes packets: many at once, one at a time; or kernels whose workgroups wait for each other. Default
+   * `multi`.
+   */
   type?: QueueType;
   /** Private memory of a work-item that the queue should keep. A hint: a dispatch gets what it needs. */
   privateSegmentSizeBytes?: number;
@@ -61,45 +65,13 @@ export interface QueueOwner {
   onPriority?(): void;
 }
 
-export interface DispatchOptions {
-  /** Address of the kernel descriptor: `KernelSymbol.kernelObject`. */
-  kernel: bigint;
-  /** Work-items, 1 to 3 dimensions; each dimension of `grid` counts work-items, not workgroups. */
-  grid: readonly number[];
-  workgroup: readonly number[];
-  /** Address of the kernel arguments; 0 for none. */
-  kernarg?: bigint;
-  completionSignal?: Signal;
-  groupSegmentSizeBytes?: number;
-  privateSegmentSizeBytes?: number;
-  /** Whether the kernel waits for all earlier packets. Default true. */
-  barrier?: boolean;
-}
-
-export interface BarrierOptions {
-  /** 1 to 5 signals. */
-  dependencies: readonly Signal[];
-  /** `all`: each dependency is 0; `any`: one of them is. */
-  mode: 'all' | 'any';
-  completionSignal?: Signal;
-  barrier?: boolean;
-}
-
-export interface BarrierValueOptions {
-  /** Without one the packet waits for nothing but earlier packets: a marker with times. */
-  signal?: Signal;
-  condition?: SignalCondition;
-  value?: bigint;
-  /** Default: all bits. */
-  mask?: bigint;
-  completionSignal?: Signal;
-  barrier?: boolean;
-}
-
 /** Private memory of a lane that a queue can be asked for, and what stands for no wish. */
 const MAX_PRIVATE_BYTES = 262_128;
 const NO_WISH = 0xffff_ffff;
-/** Behind the queue structure: the doorbell signal, the word it rings, the inactive signal; the ring starts on the next page. */
+/**
+ * Behind the queue structure: the doorbell signal, the word it rings, the inactive signal; the ring starts on
+ * the next page.
+ */
 const DOORBELL_SIGNAL = QUEUE.sizeBytes;
 const DOORBELL = DOORBELL_SIGNAL + SIGNAL.sizeBytes;
 const INACTIVE_SIGNAL = DOORBELL + 64;
@@ -260,8 +232,8 @@ export class Queue implements Disposable {
   }
 
   /**
-   * hsa_amd_queue_cu_set_mask; no words: all compute units. Bits of compute units that do not exist are left out. Throws INVALID_ARGUMENT
-   * when none is left.
+   * hsa_amd_queue_cu_set_mask; no words: all compute units. Bits of compute units that do not exist are left
+   * out. Throws INVALID_ARGUMENT when none is left.
    */
   setComputeUnitMask(mask: Uint32Array): void {
     this.expectLive();
@@ -277,7 +249,10 @@ export class Queue implements Disposable {
     this.#computeUnitMask = wanted;
   }
 
-  /** Whether the queue asks for times in completion signals (hsa_amd_profiling_set_profiler_enabled). They are written in any case. */
+  /**
+   * Whether the queue asks for times in completion signals (hsa_amd_profiling_set_profiler_enabled). They are
+   * written in any case.
+   */
   get isProfiled(): boolean {
     return (Number(this.#liveWords[QUEUE.properties >> 3]! >> 32n) & QUEUE_PROFILING) !== 0;
   }
@@ -288,7 +263,9 @@ export class Queue implements Disposable {
     else Atomics.and(this.#liveWords, QUEUE.properties >> 3, ~bit);
   }
 
-  /** Address of the word that a producer stores a packet's index into (hsa_amd_queue_get_info, doorbell id). */
+  /**
+   * Address of the word that a producer stores a packet's index into (hsa_amd_queue_get_info, doorbell id).
+   */
   get doorbellAddress(): bigint {
     this.expectLive();
     return this.address + BigInt(DOORBELL);
@@ -321,7 +298,10 @@ export class Queue implements Disposable {
     return this.ring.subarray(offset, offset + PACKET_SIZE_BYTES);
   }
 
-  /** Writes a kernel dispatch packet and rings the doorbell; waits for a free slot. Returns the packet's index. Throws INVALID_SIGNAL, INVALID_ARGUMENT. */
+  /**
+   * Writes a kernel dispatch packet and rings the doorbell; waits for a free slot. Returns the packet's
+   * index. Throws INVALID_SIGNAL, INVALID_ARGUMENT.
+   */
   dispatch(options: DispatchOptions): bigint {
     const dimensions = Math.max(options.grid.length, options.workgroup.length);
     if (dimensions < 1 || dimensions > 3) {
@@ -353,7 +333,10 @@ export class Queue implements Disposable {
     return this.#submit((packet) => encodeBarrier(packet, fields, options.mode, options.barrier ?? true));
   }
 
-  /** As `dispatch`, for AMD's packet that waits until `(signal & mask) condition value`; by default until the signal is 0. */
+  /**
+   * As `dispatch`, for AMD's packet that waits until `(signal & mask) condition value`; by default until the
+   * signal is 0.
+   */
   barrierValue(options: BarrierValueOptions): bigint {
     const fields = {
       signal: this.#addressOf(options.signal),
@@ -376,7 +359,9 @@ export class Queue implements Disposable {
     });
   }
 
-  /** Of a signal in a packet, 0 for none. Throws INVALID_SIGNAL for one that the queue's device could not use. */
+  /**
+   * Of a signal in a packet, 0 for none. Throws INVALID_SIGNAL for one that the queue's device could not use.
+   */
   #addressOf(signal: Signal | undefined): bigint {
     if (signal === undefined) return 0n;
     expectSignals(this.#owner.runtime, [signal]);
@@ -422,7 +407,10 @@ export class Queue implements Disposable {
     return this.#processor.statistics;
   }
 
-  /** Completes and starts what can be; `Runtime.progress` does it for all queues. Returns whether anything did. */
+  /**
+   * Completes and starts what can be; `Runtime.progress` does it for all queues. Returns whether anything
+   * did.
+   */
   process(): boolean {
     return this.#processor.process();
   }
@@ -464,7 +452,10 @@ function segment(sizeBytes: number | undefined, what: string): number {
   throw new HsaError('INVALID_ARGUMENT', `a dispatch with ${sizeBytes} bytes of ${what} memory`);
 }
 
-/** Throws INVALID_QUEUE_CREATION, INVALID_ARGUMENT and OUT_OF_RESOURCES for what no queue of the device can have. */
+/**
+ * Throws INVALID_QUEUE_CREATION, INVALID_ARGUMENT and OUT_OF_RESOURCES for what no queue of the device can
+ * have.
+ */
 function checkOptions(options: QueueOptions, device: Device): void {
   const { type = 'multi', privateSegmentSizeBytes = NO_WISH, groupSegmentSizeBytes = NO_WISH } = options;
   if (!QUEUE_TYPES.includes(type)) throw new HsaError('INVALID_ARGUMENT', `queue type '${type}'`);

@@ -1,4 +1,6 @@
-/** A null device whose kernels are JavaScript generators: for tests of everything above the `Device` contract. */
+/**
+ * A null device whose kernels are JavaScript generators: for tests of everything above the `Device` contract.
+ */
 import { WavewrightError } from '../../base/errors.ts';
 import type { Fault } from '../../device/fault.ts';
 import type { Dispatch, KernelLaunch } from '../../device/launch.ts';
@@ -6,7 +8,10 @@ import { type DispatchStatistics, NO_STATISTICS } from '../../device/statistics.
 import { type LaunchBody, NullDevice } from '../../devices/null/index.ts';
 import type { NullMemory } from '../../devices/null/memory.ts';
 
-/** Yields `waiting` where a wave would spin on the host, `running` to give up its slice. Throws a `FakeFault` to fault. */
+/**
+ * Yields `waiting` where a wave would spin on the host, `running` to give up its slice. Throws a `FakeFault`
+ * to fault.
+ */
 export type KernelBody = (context: KernelContext) => Generator<'running' | 'waiting', void>;
 
 export interface KernelContext {

@@ -70,7 +70,10 @@ test('shutting down frees queues, signals and code', () => {
   assert.equal(agent.kernels.size, 0);
 });
 
-/** A packet of one of several queues: it runs behind the earlier ones of its queue and behind packets of others. */
+/**
+ * A packet of one of several queues: it runs behind the earlier ones of its queue and behind packets of
+ * others.
+ */
 interface Step {
   readonly queue: number;
   readonly after: readonly number[];

@@ -1,4 +1,7 @@
-/** Constructors and destructors are run: each kernel that calls them is one launch of one work-item, with a queue of its own. */
+/**
+ * Constructors and destructors are run: each kernel that calls them is one launch of one work-item, with a
+ * queue of its own.
+ */
 import { WavewrightError } from '../../base/errors.ts';
 import { kernelName } from '../../codeobject/kernel-name.ts';
 import { prepareLaunch, writeHidden } from '../../launch/prepare.ts';

@@ -1,6 +1,6 @@
 /**
- * The runtime: one CPU agent, one GPU agent per device, and what they own. Everything runs on the calling thread: `progress`,
- * which every wait calls, is what moves packets and kernels forward.
+ * The runtime: one CPU agent, one GPU agent per device, and what they own. Everything runs on the calling
+ * thread: `progress`, which every wait calls, is what moves packets and kernels forward.
  */
 
 import type { AdvanceResult, Device } from '../../device/device.ts';
@@ -56,8 +56,8 @@ export interface RuntimeOptions {
   /** At least one. They stay open when the runtime is disposed. */
   devices: readonly Device[];
   /**
-   * Whether kernels fault on memory of the CPU agent's pools that `memory.allowAccess` did not give their agent, as on a discrete GPU. Default false:
-   * agents have all memory that they reach.
+   * Whether kernels fault on memory of the CPU agent's pools that `memory.allowAccess` did not give their
+   * agent, as on a discrete GPU. Default false: agents have all memory that they reach.
    */
   enforcesAccess?: boolean;
 }
@@ -149,7 +149,10 @@ export class Runtime implements Progress, Disposable {
     this.memory = new RuntimeMemory({ ...common, isAttached: (address) => this.ipc.isAttached(address) });
   }
 
-  /** Another user of the same runtime (hsa_init): it ends when it was disposed once more. Throws REFCOUNT_OVERFLOW. */
+  /**
+   * Another user of the same runtime (hsa_init): it ends when it was disposed once more. Throws
+   * REFCOUNT_OVERFLOW.
+   */
   retain(): this {
     this.lifetime.retain();
     return this;
@@ -161,22 +164,29 @@ export class Runtime implements Progress, Disposable {
     return systemInfo(id);
   }
 
-  /** The highest minor version of an extension, undefined when it is not there (hsa_system_major_extension_supported). */
+  /**
+   * The highest minor version of an extension, undefined when it is not there
+   * (hsa_system_major_extension_supported).
+   */
   extensionMinor(extension: number, major: number): number | undefined {
     this.lifetime.expect();
     const version = EXTENSION_VERSIONS.get(extension);
     return version?.major === major ? version.minor : undefined;
   }
 
-  /** What calling this function of the specification comes to: throws NOT_SUPPORTED with the reason, or NOT_INITIALIZED. */
+  /**
+   * What calling this function of the specification comes to: throws NOT_SUPPORTED with the reason, or
+   * NOT_INITIALIZED.
+   */
   refuse(name: UnsupportedFunction): never {
     this.lifetime.expect();
     throw unsupported(name);
   }
 
   /**
-   * `consumers`: whose kernels use the signal; needed only where devices do not share their memory. Default: all that share it with the
-   * first GPU agent. Throws INVALID_ARGUMENT for an agent that is named twice and for GPU agents that do not share their memory.
+   * `consumers`: whose kernels use the signal; needed only where devices do not share their memory. Default:
+   * all that share it with the first GPU agent. Throws INVALID_ARGUMENT for an agent that is named twice and
+   * for GPU agents that do not share their memory.
    */
   createSignal(initial: bigint, ...consumers: readonly Agent[]): Signal {
     return this.#signals.get(this.#signalMemory(consumers))!.create(initial, this, consumers);
@@ -199,7 +209,10 @@ export class Runtime implements Progress, Disposable {
     return new SignalGroup(this, signals, consumers);
   }
 
-  /** Throws INVALID_AGENT for the CPU agent and agents of other runtimes, INVALID_ARGUMENT and OUT_OF_RESOURCES for the size. */
+  /**
+   * Throws INVALID_AGENT for the CPU agent and agents of other runtimes, INVALID_ARGUMENT and
+   * OUT_OF_RESOURCES for the size.
+   */
   createQueue(agent: Agent, options: QueueOptions = {}): Queue {
     this.#expectAgent(agent);
     const owner = this.#owner(agent, ({ fault, kernel }) => {
@@ -279,21 +292,27 @@ export class Runtime implements Progress, Disposable {
     this.#copies.fill(address, value, count);
   }
 
-  /** Copies at once; the ranges may overlap and belong to different devices. Throws INVALID_ARGUMENT for memory that is not there. */
+  /**
+   * Copies at once; the ranges may overlap and belong to different devices. Throws INVALID_ARGUMENT for
+   * memory that is not there.
+   */
   copy(destination: bigint, source: bigint, sizeBytes: number): void {
     this.lifetime.expect();
     this.#copies.copy(destination, source, sizeBytes);
   }
 
-  /** Copies when the dependencies are 0, while the runtime makes progress. Throws INVALID_ARGUMENT and INVALID_SIGNAL now. */
+  /**
+   * Copies when the dependencies are 0, while the runtime makes progress. Throws INVALID_ARGUMENT and
+   * INVALID_SIGNAL now.
+   */
   copyAsync(options: CopyOptions): void {
     this.lifetime.expect();
     this.#copies.submit(options);
   }
 
   /**
-   * Engines that could start a copy between two agents now, a bit set (hsa_amd_memory_copy_engine_status). Throws OUT_OF_RESOURCES when all are
-   * busy, INVALID_AGENT for copies within one agent.
+   * Engines that could start a copy between two agents now, a bit set (hsa_amd_memory_copy_engine_status).
+   * Throws OUT_OF_RESOURCES when all are busy, INVALID_AGENT for copies within one agent.
    */
   copyEngineStatus(destination: Agent, source: Agent): number {
     this.#expectAgent(destination);
@@ -303,7 +322,9 @@ export class Runtime implements Progress, Disposable {
     return COPY_ENGINE;
   }
 
-  /** Whether completion signals of copies get their times (hsa_amd_profiling_async_copy_enable). Default true. */
+  /**
+   * Whether completion signals of copies get their times (hsa_amd_profiling_async_copy_enable). Default true.
+   */
   set copiesAreTimed(isEnabled: boolean) {
     this.lifetime.expect();
     this.#copies.isTimed = isEnabled;
@@ -315,7 +336,10 @@ export class Runtime implements Progress, Disposable {
     this.#copies.submitRect(options);
   }
 
-  /** Index of the first wait that holds, undefined when the time ran out. Throws INVALID_ARGUMENT without waits. */
+  /**
+   * Index of the first wait that holds, undefined when the time ran out. Throws INVALID_ARGUMENT without
+   * waits.
+   */
   waitAny(waits: readonly SignalWait[], options?: WaitOptions): number | undefined {
     return waitAny(this, waits, options);
   }
@@ -335,15 +359,19 @@ export class Runtime implements Progress, Disposable {
     return waitAllAsync(this, waits, options);
   }
 
-  /** Calls `handler` when the condition holds, while the runtime makes progress. Returns what removes the handler again. */
+  /**
+   * Calls `handler` when the condition holds, while the runtime makes progress. Returns what removes the
+   * handler again.
+   */
   onSignal(wait: SignalWait, handler: SignalHandler): () => void {
     this.lifetime.expect();
     return this.#signalHandlers.add(this, wait, handler);
   }
 
   /**
-   * When the packet that completed the signal last ran on `agent`, by the system's clock (hsa_amd_profiling_get_dispatch_time); copies have the
-   * first GPU agent's clock (hsa_amd_profiling_get_async_copy_time).
+   * When the packet that completed the signal last ran on `agent`, by the system's clock
+   * (hsa_amd_profiling_get_dispatch_time); copies have the first GPU agent's clock
+   * (hsa_amd_profiling_get_async_copy_time).
    */
   dispatchTime(
     signal: Signal,
@@ -354,14 +382,20 @@ export class Runtime implements Progress, Disposable {
     return { startNs: this.convertTick(agent, startTicks), endNs: this.convertTick(agent, endTicks) };
   }
 
-  /** A tick of an agent's clock by the system's (hsa_amd_profiling_convert_tick_to_system_domain). Throws INVALID_AGENT for the CPU agent. */
+  /**
+   * A tick of an agent's clock by the system's (hsa_amd_profiling_convert_tick_to_system_domain). Throws
+   * INVALID_AGENT for the CPU agent.
+   */
   convertTick(agent: Agent, tick: bigint): bigint {
     this.#expectAgent(agent);
     agent.requireDevice();
     return this.#clockStarts.get(agent)! + nanoseconds(agent, tick);
   }
 
-  /** Live host view of device memory. Throws USAGE when the range is not inside one allocation, NOT_INITIALIZED. */
+  /**
+   * Live host view of device memory. Throws USAGE when the range is not inside one allocation,
+   * NOT_INITIALIZED.
+   */
   view(address: bigint, sizeBytes: number): Uint8Array<SharedArrayBuffer> {
     this.lifetime.expect();
     return this.#memoryOf(address).view(address, sizeBytes);
@@ -380,8 +414,8 @@ export class Runtime implements Progress, Disposable {
   }
 
   /**
-   * Lets every queue and device work for about `sliceMs` each. The result is that of the busiest device: `idle` also where packets
-   * wait for signals that only the host can change.
+   * Lets every queue and device work for about `sliceMs` each. The result is that of the busiest device:
+   * `idle` also where packets wait for signals that only the host can change.
    */
   progress(sliceMs?: number): AdvanceResult {
     this.lifetime.expect();
@@ -399,7 +433,10 @@ export class Runtime implements Progress, Disposable {
     return result;
   }
 
-  /** A packet or copy that completes may let others start. Returns whether a handler of a signal ran, which may let even more start. */
+  /**
+   * A packet or copy that completes may let others start. Returns whether a handler of a signal ran, which
+   * may let even more start.
+   */
   #processQueues(): boolean {
     let moved = true;
     while (moved) {
@@ -415,8 +452,8 @@ export class Runtime implements Progress, Disposable {
   }
 
   /**
-   * Ends all queues, unloads all code, frees all signals and allocations when nobody retained the runtime besides (hsa_shut_down). Later calls do
-   * nothing.
+   * Ends all queues, unloads all code, frees all signals and allocations when nobody retained the runtime
+   * besides (hsa_shut_down). Later calls do nothing.
    */
   [Symbol.dispose](): void {
     if (!this.lifetime.release()) return;

@@ -1,6 +1,6 @@
 /**
- * Many of everything at once, checked against models. `WAVEWRIGHT_SCALE=full` runs the sizes that the runtime is meant for (a minute); the
- * sizes otherwise are for every day.
+ * Many of everything at once, checked against models. `WAVEWRIGHT_SCALE=full` runs the sizes that the runtime
+ * is meant for (a minute); the sizes otherwise are for every day.
  */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -56,7 +56,9 @@ test('100 queues with packets in random order and a web of dependencies do what 
     for (let turns = random(3); turns > 0; turns--) yield 'running';
     span.end = ++clock;
   });
-  /** Of each queue: what the next kernel must wait for, and what ran since its last packet with a barrier bit. */
+  /**
+   * Of each queue: what the next kernel must wait for, and what ran since its last packet with a barrier bit.
+   */
   const gates: Span[][] = queues.map(() => []);
   const open: Span[][] = queues.map(() => []);
   let watched: { readonly span: Span; readonly signal: Signal }[] = [];

@@ -1,4 +1,7 @@
-/** Functions of AMD's extension that nothing here can do, by name, with the reason: for programs that offer all of them to others. */
+/**
+ * Functions of AMD's extension that nothing here can do, by name, with the reason: for programs that offer
+ * all of them to others.
+ */
 import { HsaError } from '../objects/status.ts';
 
 const VIRTUAL_MEMORY =

@@ -16,7 +16,9 @@ export class SignalGroup implements Disposable {
   readonly #runtime: Progress;
   #isDisposed = false;
 
-  /** Use `Runtime.createSignalGroup`. Throws INVALID_ARGUMENT without signals or consumers, INVALID_SIGNAL. */
+  /**
+   * Use `Runtime.createSignalGroup`. Throws INVALID_ARGUMENT without signals or consumers, INVALID_SIGNAL.
+   */
   constructor(runtime: Progress, signals: readonly Signal[], consumers: readonly Agent[]) {
     if (signals.length === 0) throw new HsaError('INVALID_ARGUMENT', 'a signal group without signals');
     if (consumers.length === 0) throw new HsaError('INVALID_ARGUMENT', 'a signal group without consumers');
@@ -27,8 +29,9 @@ export class SignalGroup implements Disposable {
   }
 
   /**
-   * Waits until one of the signals fulfils its condition; undefined when the time ran out. Throws INVALID_SIGNAL_GROUP after disposal,
-   * INVALID_ARGUMENT when there is not one condition and value per signal.
+   * Waits until one of the signals fulfils its condition; undefined when the time ran out. Throws
+   * INVALID_SIGNAL_GROUP after disposal, INVALID_ARGUMENT when there is not one condition and value per
+   * signal.
    */
   waitAny(
     conditions: readonly SignalCondition[],

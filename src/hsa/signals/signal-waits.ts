@@ -1,4 +1,7 @@
-/** Waits for several signals, and handlers that run when a signal changes (hsa_amd_signal_wait_any, _wait_all, _async_handler). */
+/**
+ * Waits for several signals, and handlers that run when a signal changes (hsa_amd_signal_wait_any, _wait_all,
+ * _async_handler).
+ */
 import { expectCallback } from '../objects/handles.ts';
 import { HsaError } from '../objects/status.ts';
 import {
@@ -91,11 +94,17 @@ export async function waitAllAsync(
   return (await waitAsync(runtime, allOf(runtime, waits), options)) ?? false;
 }
 
-/** Handlers of signals; each runs once for every time that it is looked at and its condition holds, until it returns false. */
+/**
+ * Handlers of signals; each runs once for every time that it is looked at and its condition holds, until it
+ * returns false.
+ */
 export class SignalHandlers {
   readonly #watched = new Set<{ readonly wait: SignalWait; readonly handler: SignalHandler }>();
 
-  /** Returns what removes the handler again; it goes with its signal, too. Throws INVALID_SIGNAL, INVALID_ARGUMENT. */
+  /**
+   * Returns what removes the handler again; it goes with its signal, too. Throws INVALID_SIGNAL,
+   * INVALID_ARGUMENT.
+   */
   add(runtime: Progress, wait: SignalWait, handler: SignalHandler): () => void {
     expectSignals(runtime, [wait.signal]);
     expectCallback(handler);

@@ -1,6 +1,6 @@
 /**
- * Signals: 64-byte `amd_signal_t` objects in device memory, so that kernels, packets and the host share them by address (HSA
- * runtime 1.2, section 2.4).
+ * Signals: 64-byte `amd_signal_t` objects in device memory, so that kernels, packets and the host share them
+ * by address (HSA runtime 1.2, section 2.4).
  */
 
 import type { AdvanceResult } from '../../device/device.ts';
@@ -15,8 +15,8 @@ import { HsaError } from '../objects/status.ts';
 export type SignalCondition = 'eq' | 'ne' | 'lt' | 'gte';
 
 /**
- * Memory orders that operations can be asked for. JavaScript's atomic operations have one order, which is stronger than all of them
- * (sequential consistency), so that every one is honoured.
+ * Memory orders that operations can be asked for. JavaScript's atomic operations have one order, which is
+ * stronger than all of them (sequential consistency), so that every one is honoured.
  */
 export type LoadOrder = 'relaxed' | 'scacquire';
 export type StoreOrder = 'relaxed' | 'screlease';
@@ -27,7 +27,9 @@ export interface WaitOptions {
   timeoutMs?: number;
 }
 
-/** What a wait needs from the runtime: a way to let queues and devices work, and the reason why they stopped. */
+/**
+ * What a wait needs from the runtime: a way to let queues and devices work, and the reason why they stopped.
+ */
 export interface Progress {
   progress(sliceMs?: number): AdvanceResult;
   /** The error of a queue that stopped, if one did: what was waited for will not happen. */
@@ -74,8 +76,9 @@ export function signalValue(memory: GuestMemory, address: GuestAddress): bigint 
 }
 
 /**
- * What a packet processor does with a completion signal: time stamps, then the value, then the event mailbox. All of it is GPU code's to write, the
- * mailbox's address too. Throws INVALID_SIGNAL and MEMORY_FAULT where the GPU could not write; then nothing is written.
+ * What a packet processor does with a completion signal: time stamps, then the value, then the event mailbox.
+ * All of it is GPU code's to write, the mailbox's address too. Throws INVALID_SIGNAL and MEMORY_FAULT where
+ * the GPU could not write; then nothing is written.
  */
 export function completeSignal(memory: GuestMemory, address: GuestAddress, startTicks: bigint, endTicks: bigint): void {
   const words = guestSignalWords(memory, address, 'write');
@@ -117,8 +120,8 @@ export function conditionHolds(condition: SignalCondition, value: bigint, compar
 }
 
 /**
- * Values are signed 64-bit; arithmetic wraps. All operations throw INVALID_SIGNAL once the signal is disposed, NOT_INITIALIZED once the
- * runtime is shut down.
+ * Values are signed 64-bit; arithmetic wraps. All operations throw INVALID_SIGNAL once the signal is
+ * disposed, NOT_INITIALIZED once the runtime is shut down.
  */
 export class Signal implements Disposable {
   readonly address: bigint;
@@ -152,7 +155,9 @@ export class Signal implements Disposable {
     throw new HsaError('INVALID_SIGNAL', `signal 0x${this.address.toString(16)} was destroyed`);
   }
 
-  /** Throws INVALID_SIGNAL for a signal of another runtime and for one that was destroyed, NOT_INITIALIZED. */
+  /**
+   * Throws INVALID_SIGNAL for a signal of another runtime and for one that was destroyed, NOT_INITIALIZED.
+   */
   expectOf(runtime: Progress): void {
     if (this.#words !== undefined && this.#runtime === runtime) return;
     throw new HsaError('INVALID_SIGNAL', `signal 0x${this.address.toString(16)} belongs to another runtime`);
@@ -166,7 +171,10 @@ export class Signal implements Disposable {
     Atomics.store(this.#words, VALUE, value);
   }
 
-  /** A store that need not wake who waits (hsa_signal_silent_store): waits look at the value here, so it is a store. */
+  /**
+   * A store that need not wake who waits (hsa_signal_silent_store): waits look at the value here, so it is a
+   * store.
+   */
   silentStore(value: bigint, order?: StoreOrder): void {
     this.store(value, order);
   }
@@ -215,8 +223,9 @@ export class Signal implements Disposable {
   }
 
   /**
-   * Lets queues and devices work until `signal condition value` holds or the time is over; returns the value seen last. Throws the
-   * error of a queue that stopped. Throws USAGE where nothing that could change the signal runs and no time limit was given.
+   * Lets queues and devices work until `signal condition value` holds or the time is over; returns the value
+   * seen last. Throws the error of a queue that stopped. Throws USAGE where nothing that could change the
+   * signal runs and no time limit was given.
    */
   waitSync(condition: SignalCondition, value: bigint, options: WaitOptions = {}): bigint {
     const deadline = performance.now() + (options.timeoutMs ?? Number.POSITIVE_INFINITY);
@@ -235,7 +244,10 @@ export class Signal implements Disposable {
     }
   }
 
-  /** As `waitSync`, but gives the event loop its turn between slices, so that other host code may change the signal. */
+  /**
+   * As `waitSync`, but gives the event loop its turn between slices, so that other host code may change the
+   * signal.
+   */
   async wait(condition: SignalCondition, value: bigint, options: WaitOptions = {}): Promise<bigint> {
     const look = (): bigint | undefined => {
       const seen = this.load();
@@ -262,8 +274,8 @@ export function expectSignals(runtime: Progress, signals: readonly Signal[]): vo
 }
 
 /**
- * Lets the runtime work until `look` finds something or the time is over, with turns of the event loop in between. Throws the error of a
- * queue that stopped.
+ * Lets the runtime work until `look` finds something or the time is over, with turns of the event loop in
+ * between. Throws the error of a queue that stopped.
  */
 export async function waitAsync<T>(
   runtime: Progress,

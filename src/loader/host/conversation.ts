@@ -1,7 +1,8 @@
 /** Work of the RPC server that may have to wait without holding up other work. */
 
 /**
- * A generator that yields whom it waits for: the client, whose next packet lets it go on, or this host, which is asked again a little later.
+ * A generator that yields whom it waits for: the client, whose next packet lets it go on, or this host, which
+ * is asked again a little later.
  */
 export type Conversation<T = void> = Generator<'client' | 'host', T, void>;
 

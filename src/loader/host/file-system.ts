@@ -1,6 +1,7 @@
 /**
- * The files that a GPU program sees through RPC. All calls are synchronous; where the answer may take long, it is that there is none yet.
- * What fails says so by its result, as in C; a GPU program then sees NULL, EOF or -1.
+ * The files that a GPU program sees through RPC. All calls are synchronous; where the answer may take long,
+ * it is that there is none yet. What fails says so by its result, as in C; a GPU program then sees NULL, EOF
+ * or -1.
  */
 
 export interface OpenMode {
@@ -18,8 +19,8 @@ export interface OpenMode {
 /** Bytes behind an open file, with a position. */
 export interface OpenFile {
   /**
-   * Fills `into` from its start; returns the bytes read, 0 at the end, `undefined` on failure, and `waiting` when there is nothing yet, as in a
-   * pipe: then it is asked again.
+   * Fills `into` from its start; returns the bytes read, 0 at the end, `undefined` on failure, and `waiting`
+   * when there is nothing yet, as in a pipe: then it is asked again.
    */
   read(into: Uint8Array): number | 'waiting' | undefined;
   /** Writes all of `bytes`, or returns false. */

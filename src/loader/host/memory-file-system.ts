@@ -72,7 +72,9 @@ class OpenMemoryFile implements OpenFile {
   }
 }
 
-/** Files in memory, for tests and browsers. Paths are compared as they are written; there are no directories. */
+/**
+ * Files in memory, for tests and browsers. Paths are compared as they are written; there are no directories.
+ */
 export class MemoryFileSystem implements FileSystem {
   readonly #files = new Map<string, MemoryFile>();
 

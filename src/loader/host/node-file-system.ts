@@ -1,4 +1,7 @@
-/** The host's files for a GPU program, and its standard input. Reads of pipes, terminals and sockets do not wait on Linux. */
+/**
+ * The host's files for a GPU program, and its standard input. Reads of pipes, terminals and sockets do not
+ * wait on Linux.
+ */
 import {
   closeSync,
   constants,
@@ -63,7 +66,10 @@ function writeFully(descriptor: number, bytes: Uint8Array, position: number | nu
   }
 }
 
-/** A descriptor that had nothing to read is left alone so long: a look takes longer than all that other waves ask for meanwhile. */
+/**
+ * A descriptor that had nothing to read is left alone so long: a look takes longer than all that other waves
+ * ask for meanwhile.
+ */
 const LOOK_INTERVAL_MS = 1;
 
 /** Reads from a descriptor, which gives `waiting` where it is in non-blocking mode and has nothing. */
@@ -86,8 +92,9 @@ class Reader {
 }
 
 /**
- * Another descriptor for the same pipe, terminal or device, in non-blocking mode; those that share `descriptor`, as commands do with standard input,
- * do not notice. `undefined` where there is none: on other systems than Linux, and for sockets.
+ * Another descriptor for the same pipe, terminal or device, in non-blocking mode; those that share
+ * `descriptor`, as commands do with standard input, do not notice. `undefined` where there is none: on other
+ * systems than Linux, and for sockets.
  */
 function openNonBlocking(descriptor: number): number | undefined {
   const flags = constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOCTTY;

@@ -1,4 +1,6 @@
-/** Attempts to get out of the sandbox, each by name. What must not happen is checked on the files themselves. */
+/**
+ * Attempts to get out of the sandbox, each by name. What must not happen is checked on the files themselves.
+ */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { once } from 'node:events';
@@ -166,7 +168,10 @@ for (const [what, attempt] of Object.entries(ATTEMPTS)) {
   });
 }
 
-/** Exchanges what `name` is for a link and back, as fast as it can, in a thread of its own; counts how often in `words[0]` until `words[1]` is set. */
+/**
+ * Exchanges what `name` is for a link and back, as fast as it can, in a thread of its own; counts how often
+ * in `words[0]` until `words[1]` is set.
+ */
 const EXCHANGE = `
   const { renameSync } = require('node:fs');
   const { name, link, words } = require('node:worker_threads').workerData;

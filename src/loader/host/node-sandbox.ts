@@ -1,7 +1,8 @@
 /**
- * A file system that opens nothing but regular files below directories that the user allowed. Linux only, because Node has no
- * openat: a directory is opened first, where it really is gets asked of the kernel (/proc/self/fd), and what happens in it goes
- * through that descriptor. Nobody can exchange a directory or a symbolic link between the check and the use.
+ * A file system that opens nothing but regular files below directories that the user allowed. Linux only,
+ * because Node has no openat: a directory is opened first, where it really is gets asked of the kernel
+ * (/proc/self/fd), and what happens in it goes through that descriptor. Nobody can exchange a directory or a
+ * symbolic link between the check and the use.
  */
 import {
   closeSync,
@@ -145,7 +146,10 @@ class Sandbox implements FileSystem {
     return attempt(() => lstatSync(name))?.isDirectory() !== true;
   }
 
-  /** Opens the directory that a path lies in; `undefined` when there is none or the path does not end in a name. */
+  /**
+   * Opens the directory that a path lies in; `undefined` when there is none or the path does not end in a
+   * name.
+   */
   #hold(name: string, from: string, held: DisposableStack): Place | undefined {
     if (name.includes('\0')) return undefined;
     const absolute = path.isAbsolute(name) ? name : `${from}/${name}`;

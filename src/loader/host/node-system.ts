@@ -10,8 +10,8 @@ export interface SystemOptions {
 }
 
 /**
- * Runs commands with the standard input of this process; gives their wait status, or -1 when the shell does not start. The signal ends
- * the shell.
+ * Runs commands with the standard input of this process; gives their wait status, or -1 when the shell does
+ * not start. The signal ends the shell.
  */
 export function createNodeSystem({ directory, environment, output }: SystemOptions = {}) {
   return (command: string, signal: AbortSignal): Promise<number> =>

@@ -9,7 +9,10 @@ import type { StandardStreams } from './streams.ts';
 export interface StreamOptions {
   /** Standard input: all of it (text as UTF-8), or where it comes from. Default: empty. */
   stdin?: Uint8Array | string | Pick<OpenFile, 'read'>;
-  /** Takes what the program writes to standard output; the bytes are its own. Default: they are collected in the result's `output`. */
+  /**
+   * Takes what the program writes to standard output; the bytes are its own. Default: they are collected in
+   * the result's `output`.
+   */
   onStdout?: (bytes: Uint8Array) => void;
   /** As `onStdout`, for standard error. */
   onStderr?: (bytes: Uint8Array) => void;

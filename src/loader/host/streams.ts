@@ -62,7 +62,9 @@ export class HostStream {
     this.#error = false;
   }
 
-  /** Up to `sizeBytes` bytes: fewer at the end of the file or on failure. Throws LIMIT_EXCEEDED above 256 MiB. */
+  /**
+   * Up to `sizeBytes` bytes: fewer at the end of the file or on failure. Throws LIMIT_EXCEEDED above 256 MiB.
+   */
   read(sizeBytes: number): Conversation<Uint8Array> {
     return this.#collect(sizeBytes, undefined);
   }
@@ -184,8 +186,8 @@ export class HostStream {
 }
 
 /**
- * Output that is collected for the length of one server turn, so that a wave of prints costs one system call. Bytes of both
- * streams leave in the order in which they came.
+ * Output that is collected for the length of one server turn, so that a wave of prints costs one system call.
+ * Bytes of both streams leave in the order in which they came.
  */
 class OutputBuffer {
   readonly #streams: StandardStreams;
@@ -221,7 +223,10 @@ const FIRST_HANDLE = 4096n;
 export interface StreamLimits {
   /** Files open at once; opening another one fails. Default: 1024. */
   readonly openFiles?: number;
-  /** Bytes written to all streams and files together; more ends the program with LIMIT_EXCEEDED. Default: none. */
+  /**
+   * Bytes written to all streams and files together; more ends the program with LIMIT_EXCEEDED. Default:
+   * none.
+   */
   readonly outputBytes?: number;
 }
 

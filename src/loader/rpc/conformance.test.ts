@@ -1,4 +1,6 @@
-/** Every opcode in storms of waves: all generations, both lane widths, random lanes, sizes and interleavings. */
+/**
+ * Every opcode in storms of waves: all generations, both lane widths, random lanes, sizes and interleavings.
+ */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';

@@ -1,6 +1,7 @@
 /**
  * The server's side of rpc::dispatch of LLVM 23: a typed function call in one conversation. What the
- * arguments point to travels first, then the arguments, then what the function left in the memory that it was given.
+ * arguments point to travels first, then the arguments, then what the function left in the memory that it was
+ * given.
  */
 import { WavewrightError } from '../../base/errors.ts';
 import type { Conversation } from '../host/conversation.ts';
@@ -14,8 +15,8 @@ export type DispatchParameter =
   | { readonly kind: 'pointer'; readonly isConst?: boolean };
 
 /**
- * An argument: the bytes of a value, or what a pointer points to, with the size that the program sent; `undefined` for a null
- * pointer. Pointees may be changed in place.
+ * An argument: the bytes of a value, or what a pointer points to, with the size that the program sent;
+ * `undefined` for a null pointer. Pointees may be changed in place.
  */
 export type DispatchArgument = Uint8Array | undefined;
 
@@ -28,8 +29,8 @@ export interface DispatchSignature {
 const POINTER_BYTES = 8;
 
 /**
- * A handler for `RunOptions.opcodes` that calls `call` for each active lane. `call` returns the result's bytes, little endian;
- * shorter ones are filled up with zeros.
+ * A handler for `RunOptions.opcodes` that calls `call` for each active lane. `call` returns the result's
+ * bytes, little endian; shorter ones are filled up with zeros.
  */
 export function dispatched(
   { parameters, resultSizeBytes }: DispatchSignature,
@@ -67,7 +68,10 @@ export function dispatched(
   };
 }
 
-/** By parameter, then by lane. The program gets a token for each pointer; it comes back in the arguments and means nothing here. */
+/**
+ * By parameter, then by lane. The program gets a token for each pointer; it comes back in the arguments and
+ * means nothing here.
+ */
 function* receivePointees(
   port: ServerPort,
   parameters: readonly DispatchParameter[],

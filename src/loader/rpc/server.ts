@@ -1,6 +1,6 @@
 /**
- * The RPC server: serves the ports of the shared buffer without ever waiting for one of them. `poll` is called between the slices
- * of the device.
+ * The RPC server: serves the ports of the shared buffer without ever waiting for one of them. `poll` is
+ * called between the slices of the device.
  */
 import { WavewrightError } from '../../base/errors.ts';
 import type { Conversation } from '../host/conversation.ts';
@@ -140,9 +140,10 @@ export class RpcServer {
   }
 
   /**
-   * Serves ports that the server owns as far as they go without waiting, each at most once; returns how many went on. Looks at all ports
-   * when asked to, and every few times anyhow, so that none starves; else at those used so far and the next ones. Throws
-   * RPC_PROTOCOL for an opcode that does not exist, and what the conversations throw, with port and opcode as context.
+   * Serves ports that the server owns as far as they go without waiting, each at most once; returns how many
+   * went on. Looks at all ports when asked to, and every few times anyhow, so that none starves; else at
+   * those used so far and the next ones. Throws RPC_PROTOCOL for an opcode that does not exist, and what the
+   * conversations throw, with port and opcode as context.
    */
   poll(all = false): number {
     if (this.#host.terminated) return 0;

@@ -4,7 +4,9 @@ import { printable } from '../../base/text.ts';
 import type { RecordedStep } from './protocol/port.ts';
 import type { ConversationRecord } from './server.ts';
 
-/** Names of the words of a packet in slot order, or of a byte stream. A packet of no names carries nothing. */
+/**
+ * Names of the words of a packet in slot order, or of a byte stream. A packet of no names carries nothing.
+ */
 type Shape = readonly (readonly string[] | string)[];
 
 const ENDS: Shape = [[], [], ['status']];
@@ -12,7 +14,10 @@ const WRITES: Shape = ['bytes', ['written']];
 const PRINTS: Shape = ['format', ['areaSize'], 'arguments'];
 const ASKS: Shape = [['stream'], ['result']];
 
-/** Packets and streams of a conversation in order; a printf goes on with as many strings as its formats ask for. */
+/**
+ * Packets and streams of a conversation in order; a printf goes on with as many strings as its formats ask
+ * for.
+ */
 const SHAPES: Readonly<Record<string, Shape>> = {
   NOOP: [[]],
   EXIT: ENDS,
@@ -55,7 +60,10 @@ const HEXADECIMAL = new Set(['stream', 'address', 'function', 'word0', 'word1'])
 const MAX_BYTES_SHOWN = 48;
 const MAX_LANES_SHOWN = 4;
 
-/** `port 3 MALLOC lanes 0-63: size=64 > address=0x...`; lanes that say the same are shown once, others up to four. */
+/**
+ * `port 3 MALLOC lanes 0-63: size=64 > address=0x...`; lanes that say the same are shown once, others up to
+ * four.
+ */
 export function formatConversation({ port, opcode, lanes, steps }: ConversationRecord): string {
   const shape = SHAPES[opcode] ?? [];
   const rest = opcode.startsWith('PRINTF') ? PRINTF_REST : UNKNOWN;

@@ -9,7 +9,9 @@ export const selfTestHandlers = {
     yield* port.receive();
     yield* port.reply(port.words().map((value) => value + 1n));
   },
-  /** Both sides send a counter in turns of different lengths; the client checks that it comes back in order. */
+  /**
+   * Both sides send a counter in turns of different lengths; the client checks that it comes back in order.
+   */
   *INTERFACE(port) {
     let counter = 0n;
     const word = () => port.words()[0] ?? 0n;

@@ -1,6 +1,6 @@
 /**
- * The three generations of LLVM's GPU C library that programs are linked with; they differ in the layout of the RPC client and in
- * a few habits.
+ * The three generations of LLVM's GPU C library that programs are linked with; they differ in the layout of
+ * the RPC client and in a few habits.
  */
 import { WavewrightError } from '../../../base/errors.ts';
 import { GLIBC_DIALECT, LLVM_DIALECT, type PrintfDialect } from '../../../printf/parse.ts';
@@ -65,8 +65,9 @@ export const GENERATIONS: Readonly<Record<Generation['name'], Generation>> = {
 };
 
 /**
- * The generation of a program by its client symbol; `sizeOf` gives the size of a symbol, `undefined` when there is none. A program
- * without a client has none: it needs no server. Throws UNSUPPORTED when the client's size is that of no generation.
+ * The generation of a program by its client symbol; `sizeOf` gives the size of a symbol, `undefined` when
+ * there is none. A program without a client has none: it needs no server. Throws UNSUPPORTED when the
+ * client's size is that of no generation.
  */
 export function detectGeneration(sizeOf: (symbol: string) => number | undefined): Generation | undefined {
   const known = Object.values(GENERATIONS);

@@ -17,7 +17,10 @@ export interface RpcHost {
   allocate(sizeBytes: number, alignmentBytes: number): bigint;
   /** Throws RPC_PROTOCOL for what `allocate` did not return. */
   free(address: bigint): void;
-  /** Runs a command as C's system does: its wait status, or -1 when none can be run. Absent: the program may run none. */
+  /**
+   * Runs a command as C's system does: its wait status, or -1 when none can be run. Absent: the program may
+   * run none.
+   */
   readonly system?: (command: string) => number | Promise<number>;
   /** Functions that HOST_CALL may name, by what the program takes for their address. */
   readonly hostFunctions?: ReadonlyMap<bigint, HostFunction>;

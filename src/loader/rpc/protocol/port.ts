@@ -1,9 +1,9 @@
 /**
- * The server's side of one port. A conversation yields whenever it has to wait, so that the server can
- * serve other ports in the meantime.
+ * The server's side of one port. A conversation yields whenever it has to wait, so that the server can serve
+ * other ports in the meantime.
  *
- * Each side has one mailbox word; equal words mean that the client owns the packets, different ones that the server does. Storing
- * the inverse of one's own word hands the packets over.
+ * Each side has one mailbox word; equal words mean that the client owns the packets, different ones that the
+ * server does. Storing the inverse of one's own word hands the packets over.
  */
 import { beforeNul } from '../../../base/bytes.ts';
 import { WavewrightError } from '../../../base/errors.ts';
@@ -21,7 +21,10 @@ export interface RpcMemory {
   heldBytes: number;
 }
 
-/** One hand-over, or one byte stream, of a conversation that is recorded: an entry for each active lane, ascending. */
+/**
+ * One hand-over, or one byte stream, of a conversation that is recorded: an entry for each active lane,
+ * ascending.
+ */
 export type RecordedStep = { readonly from: 'client' | 'server' } & (
   | { readonly kind: 'packet'; readonly packets: readonly Uint8Array[] }
   | { readonly kind: 'stream'; readonly streams: readonly Uint8Array[] }
@@ -108,8 +111,8 @@ export class ServerPort {
   }
 
   /**
-   * Counts memory of this host that the conversation takes until its end. Throws LIMIT_EXCEEDED when all conversations together hold more than
-   * 1 GiB.
+   * Counts memory of this host that the conversation takes until its end. Throws LIMIT_EXCEEDED when all
+   * conversations together hold more than 1 GiB.
    */
   hold(sizeBytes: number): void {
     this.#heldBytes += sizeBytes;
@@ -167,7 +170,10 @@ export class ServerPort {
     yield* this.#sendChunks(streams, FIRST_CHUNK_BYTES, longest);
   }
 
-  /** `sizeBytes` bytes, at least 1, of every active lane, in packets without a size word (rpc::dispatch, section 1.10). */
+  /**
+   * `sizeBytes` bytes, at least 1, of every active lane, in packets without a size word (rpc::dispatch,
+   * section 1.10).
+   */
   *receiveFixed(sizeBytes: number): Conversation<Uint8Array[]> {
     yield* this.#take();
     const values = yield* this.#takeChunks(
@@ -199,8 +205,9 @@ export class ServerPort {
   }
 
   /**
-   * So many bytes of every active lane, of which the packet that was taken last holds the first ones, at its end. They come into one
-   * array, a whole packet at a time: what a lane sends behind its size is overwritten or not looked at.
+   * So many bytes of every active lane, of which the packet that was taken last holds the first ones, at its
+   * end. They come into one array, a whole packet at a time: what a lane sends behind its size is overwritten
+   * or not looked at.
    */
   *#takeChunks(sizes: readonly number[], firstSizeBytes = FIRST_CHUNK_BYTES): Conversation<Uint8Array[]> {
     const { packetDwords } = this.#memory;
@@ -256,7 +263,10 @@ export class ServerPort {
     }
   }
 
-  /** Waits once at least after a hand-over: others have their turn before a client that answers at once has its next one. */
+  /**
+   * Waits once at least after a hand-over: others have their turn before a client that answers at once has
+   * its next one.
+   */
   *#own(): Conversation {
     const { mailboxA, mailboxB } = this.#memory;
     while (!this.#owned) {
