@@ -7,6 +7,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { endOfCode } from '../src/assembler/machine-code.test-support.ts';
 import { WavewrightError } from '../src/base/errors.ts';
 import { AmdgpuEmulator } from '../src/devices/emulated/amdgpu/emulator.ts';
 import { assertRecordHolds, assertWithinOperands } from '../src/emulator/code/operand-bounds.ts';
@@ -84,10 +85,10 @@ class World {
 
   place(words: readonly number[]): number {
     const { memory, target } = this.#emulator;
-    const end = target.families.includes('gfx11') ? [0xbf900002, 0xbfb00000] : [0xbf920002, 0xbf810000];
+    const end = endOfCode(target.processor);
     const at = this.#code + this.#codeSize;
     for (const [i, word] of [...words, ...end].entries()) memory.view.setUint32(at + i * 4, word, true);
-    this.#codeSize += (words.length + 2) * 4;
+    this.#codeSize += (words.length + end.length) * 4;
     assert.ok(this.#codeSize <= CODE_SIZE);
     return at;
   }

@@ -13,3 +13,6 @@ export function machineWords(source: string, processor?: string): number[] {
   const bytes = machineCode(source, processor);
   return [...new Uint32Array(Uint8Array.from(bytes).buffer)];
 }
+
+/** Ends code so that all registers count: two traps, since a branch may pass over one, and the end. */
+export const endOfCode = (processor: string): number[] => machineWords('s_trap 2\n s_trap 2\n s_endpgm', processor);

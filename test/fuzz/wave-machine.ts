@@ -4,6 +4,7 @@
  * Machines that are made alike have everything in the same places.
  */
 
+import { endOfCode } from '../../src/assembler/machine-code.test-support.ts';
 import { AmdgpuEmulator, type AmdgpuEmulatorOptions } from '../../src/devices/emulated/amdgpu/emulator.ts';
 import { nodeThreads } from '../../src/devices/emulated/node-threads.ts';
 import { WaveFault } from '../../src/emulator/machine/faults.ts';
@@ -92,6 +93,7 @@ export class WaveMachine implements Disposable {
   readonly freed: number;
   readonly code: number;
   readonly #waveSize: 32 | 64;
+  readonly #end: readonly number[];
   readonly #filler: number;
   readonly #filled: Buffer;
   readonly #guards: readonly Span[];
@@ -108,6 +110,7 @@ export class WaveMachine implements Disposable {
     options: Partial<AmdgpuEmulatorOptions> = {},
   ) {
     this.tier = tier;
+    this.#end = endOfCode(processor);
     this.#waveSize = waveSize;
     this.#filler = filler;
     this.#filled = Buffer.alloc(STATE_GUARD, filler);
@@ -168,16 +171,10 @@ export class WaveMachine implements Disposable {
     return this.data + VALID_SIZE;
   }
 
-  /**
-   * Puts code into memory, with s_trap twice behind it: all registers count, and a branch over one dword ends
-   * too.
-   */
+  /** Puts code with an end into memory. */
   place(words: readonly number[]): number {
     const at = this.code + this.#codeSize;
-    const [trap, end] = this.emulator.target.families.includes('gfx11')
-      ? [0xbf900002, 0xbfb00000]
-      : [0xbf920002, 0xbf810000];
-    const all = Uint32Array.from([...words, trap, trap, end]);
+    const all = Uint32Array.from([...words, ...this.#end]);
     this.#codeSize += all.byteLength;
     if (this.#codeSize > CODE_SIZE) throw new Error('the code memory is full');
     const bytes = new Uint8Array(all.buffer);

@@ -1,4 +1,5 @@
 /** Runs code on every executor from the same state, and compares everything they change. */
+import { endOfCode } from '../../src/assembler/machine-code.test-support.ts';
 import { AmdgpuEmulator } from '../../src/devices/emulated/amdgpu/emulator.ts';
 import type { ExecutorName } from '../../src/emulator/emulator.ts';
 import { WaveFault } from '../../src/emulator/machine/faults.ts';
@@ -107,11 +108,13 @@ export class Lockstep {
   readonly waveSize: 32 | 64;
   readonly #initial: Uint32Array;
   readonly #initialMemory = new Uint32Array(DATA_SIZE / 4);
+  readonly #end: readonly number[];
   #mode = 0;
   #codeSize = 0;
 
   constructor(processor: string, waveSize: 32 | 64 = 64) {
     this.waveSize = waveSize;
+    this.#end = endOfCode(processor);
     this.#initial = new Uint32Array(waveSizeBytes(waveSize) / 4);
     this.#plain = new Machine(processor, 'handlers', 'never');
     this.#compiled = new Machine(processor, 'jit', 'never');
@@ -119,19 +122,13 @@ export class Lockstep {
     this.#reference = new ReferenceExecutor(this.#plain.emulator, waveSize);
   }
 
-  /**
-   * Puts code into memory, followed by s_trap twice (all registers count), so that a branch over one dword
-   * ends too; returns where.
-   */
+  /** Puts code with an end into memory; returns where. */
   place(words: readonly number[], mode: number): number {
     const at = this.#codeSize;
-    this.#codeSize += (words.length + 3) * 4;
+    this.#codeSize += (words.length + this.#end.length) * 4;
     if (this.#codeSize > CODE_SIZE) throw new Error('lockstep code memory is full');
     for (const { code, emulator } of [this.#plain, this.#compiled, this.#vertical]) {
-      const [trap, end] = emulator.target.families.includes('gfx11')
-        ? [0xbf900002, 0xbfb00000]
-        : [0xbf920002, 0xbf810000];
-      for (const [i, word] of [...words, trap, trap, end].entries())
+      for (const [i, word] of [...words, ...this.#end].entries())
         emulator.memory.view.setUint32(code + at + i * 4, word, true);
       emulator.codeCache(this.waveSize, mode).record(code + at);
     }
