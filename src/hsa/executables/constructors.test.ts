@@ -146,3 +146,11 @@ test('a fault in a constructor names its kernel, one that does not end runs out 
     /kernel 'amdgcn\.device\.init' did not end within 0\.05 s/,
   );
 });
+
+test('a kernel that asks for more than the device has is refused with its status', () => {
+  const greedy = caller('init').replace(' .amdhsa_next', ' .amdhsa_group_segment_fixed_size 65537\n .amdhsa_next');
+  assert.throws(
+    () => freeze([object('a.o', greedy, init(1), order())]),
+    (error: unknown) => error instanceof HsaError && error.status === 'INVALID_ALLOCATION',
+  );
+});

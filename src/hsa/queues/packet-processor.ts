@@ -30,6 +30,7 @@ import {
   type Extent,
   type KernelDispatchPacket,
 } from './packet.ts';
+import { withinDevice } from './within-device.ts';
 
 export interface QueueError {
   readonly error: WavewrightError;
@@ -313,16 +314,6 @@ export class PacketProcessor implements PacketConsumer {
 
   #setInvalid(slot: number): void {
     Atomics.store(this.#words, slot * (PACKET_SIZE_BYTES / 4), PACKET_TYPE.invalid);
-  }
-}
-
-/** What `run` gives. Throws INVALID_ALLOCATION where that takes more than the device has. */
-function withinDevice<T>(run: () => T): T {
-  try {
-    return run();
-  } catch (error) {
-    if (!(error instanceof WavewrightError) || error.code !== 'LIMIT_EXCEEDED') throw error;
-    throw new HsaError('INVALID_ALLOCATION', error.what, error.context);
   }
 }
 

@@ -11,6 +11,7 @@ import type { Agent } from '../objects/agent.ts';
 import { HsaError } from '../objects/status.ts';
 import type { Queue } from '../queues/queue.ts';
 import { launchPacket, launchTimeout } from '../queues/queue-launch.ts';
+import { withinDevice } from '../queues/within-device.ts';
 import type { Signal } from '../signals/signal.ts';
 
 /** What the runtime gives to launches of its own. */
@@ -39,12 +40,8 @@ export function runConstructors(
 /** One work-item. */
 function runOnce(runtime: LaunchHost, kernel: KernelSymbol, { stackSizeBytes, timeoutMs }: ConstructorOptions): void {
   const { agent } = kernel;
-  const launch = prepareLaunch(agent.requireDevice(), kernel, {
-    grid: [1],
-    workgroup: [1],
-    stackSizeBytes,
-    stackUsers: 'unknown',
-  });
+  const options = { grid: [1], workgroup: [1], stackSizeBytes, stackUsers: 'unknown' } as const;
+  const launch = withinDevice(() => prepareLaunch(agent.requireDevice(), kernel, options));
   const { kernargSizeBytes } = launch.sizes;
   const pool = runtime.cpuAgent.pool('kernarg', agent);
   using resources = new DisposableStack();
