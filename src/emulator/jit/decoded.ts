@@ -33,14 +33,19 @@ export interface Decoded {
   parameter(operand: number, dword: number): number;
 }
 
-const ALONE = new Set<Value['leaf']['kind']>(['writeLane', 'matrixProduct']);
+/** Kinds of leaves that no region holds: their instructions are lowered as handlers are, in place. */
+const ALONE = ['param', 'writeLane', 'matrixProduct', 'matrixResult', 'jump', 'exit'] as const;
+export type AloneKind = (typeof ALONE)[number];
 
 export const isRelative = ({ kind }: OperandForm): boolean => kind === 'relative';
 
 export function shapeOf({ key, program, operands, classIndex }: HandlerRequest): Shape {
   const live = liveValues(program);
   const control = controlOf(live);
-  const standsAlone = control === 'leave' || operands.some(isRelative) || live.some(({ leaf }) => ALONE.has(leaf.kind));
+  const standsAlone =
+    control === 'leave' ||
+    operands.some(isRelative) ||
+    live.some(({ leaf }) => ALONE.some((kind) => kind === leaf.kind));
   const resumes = live.some(({ leaf }) => leaf.kind === 'exit' && RESUMING.has(leaf.reason));
   return { key, program, operands, classIndex, live, control, resumes, standsAlone };
 }

@@ -237,7 +237,7 @@ class FunctionLowering {
   /** Emits all instructions, but one that leaves; returns the condition of the branch at the end. */
   #emitInstructions(instructions: readonly Decoded[]): Local | undefined {
     const { spaces, literals } = this.#state;
-    const newRegion = (): RegionBuilder => new RegionBuilder(spaces.waveSize, spaces.windowHi, literals);
+    const newRegion = (): RegionBuilder => new RegionBuilder({ ...spaces, literals });
     let builder = newRegion();
     let condition: Local | undefined;
     const close = (): void => {

@@ -4,14 +4,13 @@
  * mask is empty are taken to run always.
  */
 
-import { assert } from '../../../base/errors.ts';
-import { isMaskSlot, type StateSlot, type Value } from '../../../ir/types.ts';
+import type { OpName } from '../../../ir/ops.ts';
+import type { Value } from '../../../ir/types.ts';
 import { STATE_OFFSETS } from '../../machine/layout.ts';
 import type { Block } from '../control-flow.ts';
 import type { Decoded } from '../decoded.ts';
-import type { Literals } from '../literals.ts';
-import { addressParts } from '../regions/address-parts.ts';
-import { constantOf, Graph, isOp } from '../regions/graph.ts';
+import { constantOf, isOp } from '../regions/graph.ts';
+import { GraphBuilder, type GraphOptions, type NodeMakers } from '../regions/graph-builder.ts';
 import type { Node } from '../regions/node.ts';
 import { type Again, isBallot, type LoopGraph, type Skip } from './loop-graph.ts';
 import { MaskAlgebra } from './mask-algebra.ts';
@@ -20,10 +19,7 @@ import type { NaturalLoop } from './natural-loop.ts';
 const EXEC = STATE_OFFSETS.exec;
 const SCALAR_REGISTERS_BYTES = 512;
 
-export interface LoopBuilderOptions {
-  readonly waveSize: 32 | 64;
-  readonly windowHi: number;
-  readonly literals: Literals;
+export interface LoopBuilderOptions extends GraphOptions {
   readonly writesExec: boolean;
 }
 
@@ -36,37 +32,39 @@ interface Join {
   readonly ambiguous: ReadonlyMap<number, readonly Node[]>;
 }
 
-export class LoopBuilder {
+export class LoopBuilder extends GraphBuilder {
   /** Registers that held a mask when an iteration ended, though they were read as numbers: to be built again with these as masks. */
   readonly newMasks = new Set<number>();
-  readonly #options: LoopBuilderOptions;
   readonly #loop: NaturalLoop;
-  readonly #graph: Graph;
+  readonly #writesExec: boolean;
   readonly masks: MaskAlgebra;
   readonly #maskRegisters: ReadonlySet<number>;
   readonly #entryMasks = new Map<number, Node>();
-  #scalars = new Map<number, Node>();
-  #rows = new Map<number, Node>();
   #ambiguous = new Map<number, readonly Node[]>();
   readonly #joins: Join[] = [];
   readonly #skips: Skip[] = [];
   readonly #instructions: Decoded[] = [];
   #readsInactive = false;
-  #branch: Node | undefined;
-  #fits = true;
   // Of the instruction being added:
-  #values = new Map<Value, Node>();
-  #instruction!: Decoded;
   #exec: Node | undefined;
 
   /** `maskRegisters`: offsets of the registers that hold masks when an iteration begins. */
   constructor(loop: NaturalLoop, maskRegisters: ReadonlySet<number>, options: LoopBuilderOptions) {
+    super(options);
     this.#loop = loop;
     this.#maskRegisters = maskRegisters;
-    this.#options = options;
-    this.#graph = new Graph(options.waveSize);
-    this.masks = new MaskAlgebra(this.#graph, options.waveSize);
+    this.#writesExec = options.writesExec;
+    this.masks = new MaskAlgebra(this.graph, options.waveSize);
   }
+
+  /** Of what is absent there is no loop of lanes. */
+  protected override readonly makers: NodeMakers = {
+    ...this.common,
+    laneMask: (value) => this.#laneMask(value),
+    ballot: (value) => this.masks.ballot(this.masks.and(this.arg(value, 0), this.#execLanes())),
+    load: (value) => this.#load(value),
+    loaded: (value) => this.graph.share(value.leaf, 'i32', value.lane, [this.arg(value, 0)]),
+  };
 
   /** Undefined when the loop has something that cannot run chunk by chunk. */
   build(): LoopGraph | undefined {
@@ -77,32 +75,31 @@ export class LoopBuilder {
       this.#join(block);
       this.#addInstructions(block.instructions);
       for (const instruction of block.instructions) {
-        this.#instruction = instruction;
-        this.#values = new Map();
+        this.begin(instruction);
         this.#exec = undefined;
         if (instruction.shape.standsAlone) return undefined;
         for (const value of instruction.shape.live) {
-          this.#add(value);
-          if (!this.#fits) return undefined;
+          this.add(value);
+          if (!this.fits) return undefined;
         }
       }
       if (block === this.#loop.latch) again = this.#again();
       else this.#leaveBlock(block, blocks[i + 1]!);
-      if (!this.#fits) return undefined;
+      if (!this.fits) return undefined;
     }
     if (!again) return undefined;
     const [masks, scalars] = this.#results();
-    if (!this.#fits) return undefined;
+    if (!this.fits) return undefined;
     return {
-      nodes: this.#graph.nodes,
-      rows: this.#rows,
+      nodes: this.graph.nodes,
+      rows: this.rows,
       scalars,
       masks,
       entryMasks: this.#entryMasks,
       ambiguous: this.#ambiguous,
       again,
       exec,
-      writesExec: this.#options.writesExec,
+      writesExec: this.#writesExec,
       readsInactive: this.#readsInactive,
       skips: this.#skips,
       instructions: this.#instructions,
@@ -111,10 +108,6 @@ export class LoopBuilder {
 
   // Blocks
 
-  #refuse(condition: boolean): void {
-    if (condition) this.#fits = false;
-  }
-
   #addInstructions(instructions: readonly Decoded[]): void {
     const skip = this.#joins.at(-1)?.skip;
     (skip?.instructions ?? this.#instructions).push(...instructions);
@@ -122,8 +115,8 @@ export class LoopBuilder {
 
   /** What the branch at the end of a block tests. */
   #test(): Test | undefined {
-    let condition = this.#branch;
-    this.#branch = undefined;
+    let condition = this.branch;
+    this.branch = undefined;
     let when = true;
     while (condition && isOp(condition, 'i1.not')) {
       when = !when;
@@ -141,7 +134,7 @@ export class LoopBuilder {
 
   /** A condition of the wave, when that is what a mask is in all active lanes and some lane is always active. */
   #withoutExec(mask: Node): Node {
-    if (this.#options.writesExec || !isOp(mask, 'i1.and')) return mask;
+    if (this.#writesExec || !isOp(mask, 'i1.and')) return mask;
     const other = mask.args.find((arg) => arg !== this.#execLanes());
     return other && !other.lane ? other : mask;
   }
@@ -157,24 +150,24 @@ export class LoopBuilder {
   #leaveBlock(block: Block, following: Block): void {
     const { control } = block.instructions.at(-1)!.shape;
     if (control !== 'conditional') {
-      this.#refuse((control === 'branch' ? block.target : block.next) !== following);
+      this.refuse((control === 'branch' ? block.target : block.next) !== following);
       return;
     }
     const test = this.#test();
     if (test?.kind !== 'lanes') {
-      this.#refuse(true);
+      this.refuse(true);
       return;
     }
     const [skipped, entered] = test.whenEmpty ? [block.target, block.next] : [block.next, block.target];
     const outer = this.#joins.at(-1)?.skip.mask;
-    this.#refuse(entered !== following || (outer !== undefined && !this.masks.implies(test.mask, outer)));
+    this.refuse(entered !== following || (outer !== undefined && !this.masks.implies(test.mask, outer)));
     const skip = { mask: test.mask, instructions: [] };
     this.#skips.push(skip);
     this.#joins.push({
       block: skipped!,
       skip,
-      scalars: new Map(this.#scalars),
-      rows: new Map(this.#rows),
+      scalars: new Map(this.scalars),
+      rows: new Map(this.rows),
       ambiguous: new Map(this.#ambiguous),
     });
   }
@@ -185,11 +178,11 @@ export class LoopBuilder {
       this.#joins.pop();
       const { skip, scalars, rows, ambiguous } = join;
       const empty = this.masks.logic.not(this.masks.logic.table(skip.mask));
-      for (const [offset, node] of this.#rows) {
+      for (const [offset, node] of this.rows) {
         const before = rows.get(offset) ?? this.#entryRow(offset);
-        this.#refuse(this.masks.logic.stripped(node, empty) !== this.masks.logic.stripped(before, empty));
+        this.refuse(this.masks.logic.stripped(node, empty) !== this.masks.logic.stripped(before, empty));
       }
-      for (const [offset, node] of this.#scalars) {
+      for (const [offset, node] of this.scalars) {
         const before = scalars.get(offset) ?? this.#entryScalar(offset);
         if (node === before) continue;
         const [a, b] = [this.#maskOfHalf(offset, node), this.#maskOfHalf(offset, before)];
@@ -199,7 +192,7 @@ export class LoopBuilder {
       for (const [offset, masks] of ambiguous)
         this.#ambiguous.set(offset, [...(this.#ambiguous.get(offset) ?? []), ...masks]);
     }
-    this.#refuse(this.#joins.some((join) => join.block === block));
+    this.refuse(this.#joins.some((join) => join.block === block));
   }
 
   /** Numbers, and masks by the first of their registers. */
@@ -208,9 +201,9 @@ export class LoopBuilder {
     const scalars = new Map<number, Node>();
     const ambiguous = this.#ambiguous;
     this.#ambiguous = new Map();
-    for (const [offset, node] of this.#scalars) {
+    for (const [offset, node] of this.scalars) {
       const base = this.#maskBase(offset);
-      const mask = this.#maskRegisters.has(base) ? this.masks.lift(this.#wide(base)) : this.#maskOfHalf(offset, node);
+      const mask = this.#maskRegisters.has(base) ? this.masks.lift(this.mask(base)) : this.#maskOfHalf(offset, node);
       if (mask) masks.set(base, mask);
       else scalars.set(offset, node);
       if (mask && !this.#maskRegisters.has(base)) this.newMasks.add(base);
@@ -221,79 +214,35 @@ export class LoopBuilder {
 
   // Values
 
-  #arg(value: Value, index: number): Node {
-    const node = this.#values.get(value.args[index]!);
-    assert(node, `argument ${index} of ${value.leaf.kind} was built`);
-    return node;
+  protected override op(name: OpName, ...args: Node[]): Node {
+    return this.masks.op(name, ...args);
   }
 
-  #add(value: Value): void {
-    const node = this.#nodeOf(value);
-    if (node) this.#values.set(value, node);
-  }
-
-  #nodeOf(value: Value): Node | undefined {
-    const { leaf, args, type } = value;
-    const graph = this.#graph;
-    switch (leaf.kind) {
-      case 'const':
-        return graph.constant(leaf.value, type as 'i32');
-      case 'pure':
-        return this.masks.op(leaf.op, ...args.map((_, i) => this.#arg(value, i)));
-      case 'operand':
-        return this.#operand(leaf.at.operand, leaf.at.dword);
-      case 'state':
-        return isMaskSlot(leaf.slot) ? this.#wide(STATE_OFFSETS[leaf.slot]) : this.#scalar(STATE_OFFSETS[leaf.slot]);
-      case 'laneId':
-        return graph.share(leaf, 'i32', true);
-      case 'laneMask':
-        return this.masks.given(this.masks.lift(this.#arg(value, 0)) ?? this.#unfit(value), this.#execLanes());
-      case 'ballot':
-        return this.masks.ballot(this.masks.and(this.#arg(value, 0), this.#execLanes()));
-      case 'load':
-        return this.#load(value);
-      case 'loaded':
-        return graph.share(leaf, 'i32', value.lane, [this.#arg(value, 0)]);
-      case 'setOperand':
-        this.#setOperand(value);
-        return undefined;
-      case 'setState':
-        this.#setState(leaf.slot, this.#arg(value, 0));
-        return undefined;
-      case 'branch':
-        if (this.#instruction.shape.control === 'conditional') this.#branch = this.#arg(value, 0);
-        return undefined;
-      default:
-        return this.#unfit(value);
-    }
+  #laneMask(value: Value): Node {
+    const lanes = this.masks.lift(this.arg(value, 0)) ?? this.unfit(value);
+    return this.masks.given(lanes, this.#execLanes());
   }
 
   /** Stands for a value that the loop cannot have. */
-  #unfit({ type, lane }: Pick<Value, 'type' | 'lane'>): Node {
-    this.#fits = false;
-    return this.#graph.add({ kind: 'laneId' }, type === 'void' ? 'i32' : type, lane, []);
+  protected override unfit({ type, lane }: Pick<Value, 'type' | 'lane'>): Node {
+    this.fits = false;
+    return this.graph.add({ kind: 'laneId' }, type === 'void' ? 'i32' : type, lane, []);
   }
 
   #load(value: Value): Node {
-    const { leaf, lane, type } = value;
-    assert(leaf.kind === 'load', 'a load');
-    this.#refuse(lane && this.#options.writesExec);
-    const args = value.args.map((_, i) => this.#arg(value, i));
-    const { index: instruction } = this.#instruction;
-    if (!lane) return this.#graph.add(leaf, type, false, args, { instruction });
-    const address = addressParts(this.#graph, args[0]!, leaf.space === 'global' || leaf.space === 'flat');
-    return this.#graph.add(leaf, type, true, args, { instruction, address });
+    this.refuse(value.lane && this.#writesExec);
+    return this.access(value, this.args(value));
   }
 
   #execLanes(): Node {
-    this.#exec ??= this.masks.lift(this.#wide(EXEC)) ?? this.#unfit({ type: 'i1', lane: true });
+    this.#exec ??= this.masks.lift(this.mask(EXEC)) ?? this.unfit({ type: 'i1', lane: true });
     return this.#exec;
   }
 
   // Registers
 
   #maskBase(offset: number): number {
-    return this.#options.waveSize === 64 && offset < SCALAR_REGISTERS_BYTES ? offset & ~7 : offset;
+    return this.options.waveSize === 64 && offset < SCALAR_REGISTERS_BYTES ? offset & ~7 : offset;
   }
 
   /** The mask of which a register holds its part. */
@@ -302,32 +251,21 @@ export class LoopBuilder {
     return isOp(node, half) && isBallot(node.args[0]!) ? node.args[0]!.args[0]! : undefined;
   }
 
-  #rowOffset(operand: number, dword: number): number {
-    return this.#instruction.parameter(operand, 0) + dword * this.#options.waveSize * 4;
-  }
-
-  #operand(operand: number, dword: number): Node {
-    const { kind } = this.#instruction.shape.operands[operand]!;
-    if (kind === 'row') return this.#row(this.#rowOffset(operand, dword));
-    if (kind === 'constant') return this.#graph.constant(BigInt(this.#instruction.parameter(operand, dword)), 'i32');
-    return this.#scalar(this.#instruction.parameter(operand, 0) + dword * 4);
-  }
-
   #entryRow(offset: number): Node {
-    return this.#graph.share({ kind: 'row', offset }, 'i32', true);
+    return this.graph.share({ kind: 'row', offset }, 'i32', true);
   }
 
   /** As the active lanes see it. */
-  #row(offset: number): Node {
-    const node = this.#rows.get(offset) ?? this.#entryRow(offset);
-    if (!this.#options.writesExec) return node;
+  protected override row(offset: number): Node {
+    const node = this.rows.get(offset) ?? this.#entryRow(offset);
+    if (!this.#writesExec) return node;
     const exec = this.masks.logic.table(this.#execLanes());
     this.#readsInactive ||= !this.masks.logic.implies(exec, this.masks.logic.table(this.#entryExec()));
     return this.masks.simplified(node, exec);
   }
 
   #entryScalar(offset: number): Node {
-    const graph = this.#graph;
+    const graph = this.graph;
     const base = this.#maskBase(offset);
     if (!this.#maskRegisters.has(base)) {
       const type = offset === STATE_OFFSETS.scc ? 'i1' : 'i32';
@@ -339,10 +277,10 @@ export class LoopBuilder {
   #entryMask(base: number): Node {
     let mask = this.#entryMasks.get(base);
     if (!mask) {
-      const type = this.#options.waveSize === 64 ? 'i64' : 'i32';
-      const scalar = this.#graph.share({ kind: 'scalar', offset: base }, type, false);
-      const bits = type === 'i64' ? scalar : this.#graph.op('i64.zext32', scalar);
-      mask = this.#graph.share({ kind: 'laneMask' }, 'i1', true, [bits]);
+      const type = this.options.waveSize === 64 ? 'i64' : 'i32';
+      const scalar = this.graph.share({ kind: 'scalar', offset: base }, type, false);
+      const bits = type === 'i64' ? scalar : this.graph.op('i64.zext32', scalar);
+      mask = this.graph.share({ kind: 'laneMask' }, 'i1', true, [bits]);
       this.#entryMasks.set(base, mask);
     }
     return mask;
@@ -352,53 +290,35 @@ export class LoopBuilder {
     return this.#maskRegisters.has(EXEC) ? this.#entryMask(EXEC) : this.#execLanes();
   }
 
-  #scalar(offset: number): Node {
-    this.#refuse(this.#ambiguous.has(offset));
-    return this.#scalars.get(offset) ?? this.#entryScalar(offset);
+  protected override scalar(offset: number): Node {
+    this.refuse(this.#ambiguous.has(offset));
+    return this.scalars.get(offset) ?? this.#entryScalar(offset);
   }
 
   /** A mask from its registers. */
-  #wide(offset: number): Node {
-    const low = this.#scalar(offset);
-    return this.#options.waveSize === 64
-      ? this.#graph.op('i64.pack', low, this.#scalar(offset + 4))
-      : this.#graph.op('i64.zext32', low);
+  protected override mask(offset: number): Node {
+    const low = this.scalar(offset);
+    return this.options.waveSize === 64
+      ? this.graph.op('i64.pack', low, this.scalar(offset + 4))
+      : this.graph.op('i64.zext32', low);
   }
 
-  #setScalar(offset: number, node: Node): void {
-    this.#refuse(node.lane);
+  protected override setScalar(offset: number, node: Node): void {
+    this.refuse(node.lane);
     // What the instruction does to lanes is under EXEC as it was before.
     if (this.#maskBase(offset) === EXEC && !this.#ambiguous.has(EXEC)) this.#execLanes();
     this.#ambiguous.delete(offset);
-    this.#scalars.set(offset, node);
+    this.scalars.set(offset, node);
   }
 
-  #setState(slot: StateSlot, node: Node): void {
-    const offset = STATE_OFFSETS[slot];
-    if (!isMaskSlot(slot)) {
-      this.#setScalar(offset, node);
-      return;
-    }
-    this.#setScalar(offset, this.#graph.op('i64.low', node));
-    if (this.#options.waveSize === 64) this.#setScalar(offset + 4, this.#graph.op('i64.high', node));
-  }
-
-  #setOperand(value: Value): void {
-    const { at } = value.leaf as { at: { operand: number; dword: number } };
-    const node = this.#arg(value, 0);
-    if (!value.lane) {
-      this.#setScalar(this.#instruction.parameter(at.operand, 0) + at.dword * 4, node);
-      return;
-    }
-    const offset = this.#rowOffset(at.operand, at.dword);
-    const mask = value.args[1] && this.#arg(value, 1);
-    const written = mask ? this.masks.op('i32.select', mask, node, this.#row(offset)) : node;
-    if (this.#options.writesExec) {
+  protected override setRow(offset: number, node: Node, mask: Node | undefined): void {
+    const written = mask ? this.masks.op('i32.select', mask, node, this.row(offset)) : node;
+    if (this.#writesExec) {
       const exec = this.#execLanes();
       const off = this.masks.logic.not(this.masks.logic.table(exec));
-      const old = this.masks.simplified(this.#rows.get(offset) ?? this.#entryRow(offset), off);
-      this.#rows.set(offset, this.masks.op('i32.select', exec, written, old));
-    } else this.#rows.set(offset, written);
+      const old = this.masks.simplified(this.rows.get(offset) ?? this.#entryRow(offset), off);
+      this.rows.set(offset, this.masks.op('i32.select', exec, written, old));
+    } else this.rows.set(offset, written);
   }
 }
 

@@ -10,12 +10,12 @@
  *   instruction, to find the first fault of all.
  */
 import { assert } from '../../../base/errors.ts';
-import { isMaskSlot, type MemorySpace, type StateSlot, type Value } from '../../../ir/types.ts';
+import type { OpName } from '../../../ir/ops.ts';
+import type { Value, ValueOf } from '../../../ir/types.ts';
 import { STATE_OFFSETS, TEMPORARY_ROW_COUNT } from '../../machine/layout.ts';
 import type { Decoded } from '../decoded.ts';
-import type { Literals } from '../literals.ts';
-import { addressParts } from './address-parts.ts';
-import { constantOf, Graph } from './graph.ts';
+import { constantOf } from './graph.ts';
+import { GraphBuilder, type NodeMakers } from './graph-builder.ts';
 import type { Node, Region } from './node.ts';
 
 const MAX_INSTRUCTIONS = 120;
@@ -23,18 +23,11 @@ const EXEC = STATE_OFFSETS.exec;
 
 type AccessKind = 'none' | 'load' | 'other';
 
-export class RegionBuilder {
-  readonly #graph: Graph;
-  readonly #literals: Literals;
-  readonly #waveSize: 32 | 64;
-  readonly #windowHi: number;
-  readonly #scalars = new Map<number, Node>();
-  readonly #rows = new Map<number, Node>();
+export class RegionBuilder extends GraphBuilder {
   readonly #gathered = new Map<number, true>();
   /** Rows of which one lane was read for the wave. */
   readonly #sampled = new Map<number, true>();
   #exec: Node | undefined;
-  #branch: Node | undefined;
   #fences = false;
   /** Accesses of lanes by the instructions before the current one. */
   #accesses: AccessKind = 'none';
@@ -42,19 +35,29 @@ export class RegionBuilder {
   #first = -1;
   #last = -1;
   // Of the instruction being added:
-  #fits = true;
-  #values = new Map<Value, Node>();
-  #instruction!: Decoded;
   #ownAccesses: AccessKind = 'none';
   /** EXEC when it begins. */
   #entryExec: Node | undefined;
 
-  constructor(waveSize: 32 | 64, windowHi: number, literals: Literals) {
-    this.#graph = new Graph(waveSize);
-    this.#literals = literals;
-    this.#waveSize = waveSize;
-    this.#windowHi = windowHi;
-  }
+  protected override readonly makers: Required<NodeMakers> = {
+    ...this.common,
+    pc: () => this.#address('pc'),
+    nextPc: () => this.#address('nextPc'),
+    clock: ({ leaf }) => this.graph.add(leaf, 'i64', false, []),
+    laneTable: ({ leaf }) => this.#laneByte(leaf.operand),
+    laneMask: (value) => this.#laneMask(this.arg(value, 0)),
+    ballot: (value) => this.#ballot(this.arg(value, 0)),
+    gather: (value) => this.#gather(this.rowOffset(value.leaf.at), this.arg(value, 0)),
+    readLane: (value) => this.#readLane(this.rowOffset(value.leaf.at), this.arg(value, 0)),
+    load: (value) => this.#plainAccess(value),
+    store: (value) => this.#plainAccess(value),
+    atomic: (value) => this.#access(value),
+    loaded: (value) => this.graph.add(value.leaf, 'i32', value.lane, [this.arg(value, 0)]),
+    fence: () => {
+      this.#fences = true;
+      return undefined;
+    },
+  };
 
   get empty(): boolean {
     return this.#count === 0;
@@ -63,19 +66,18 @@ export class RegionBuilder {
   /** Adds an instruction; false, and nothing is changed, when it must begin another region. */
   tryAppend(instruction: Decoded): boolean {
     if (this.#count >= MAX_INSTRUCTIONS) return false;
-    const mark = this.#graph.journal.mark;
-    const [exec, branch, accesses, fences] = [this.#exec, this.#branch, this.#accesses, this.#fences];
-    this.#fits = true;
-    this.#values = new Map();
-    this.#instruction = instruction;
+    const mark = this.graph.journal.mark;
+    const [exec, branch, accesses, fences] = [this.#exec, this.branch, this.#accesses, this.#fences];
+    this.fits = true;
+    this.begin(instruction);
     this.#ownAccesses = 'none';
     this.#entryExec = undefined;
-    for (const value of instruction.shape.live) this.#add(value);
-    this.#refuse(this.#gathered.size > TEMPORARY_ROW_COUNT || this.#losesSources());
-    if (!this.#fits) {
+    for (const value of instruction.shape.live) this.add(value);
+    this.refuse(this.#gathered.size > TEMPORARY_ROW_COUNT || this.#losesSources());
+    if (!this.fits) {
       assert(!this.empty, () => `instruction ${instruction.shape.key} fits no region`);
-      this.#graph.journal.rollback(mark);
-      [this.#exec, this.#branch, this.#accesses, this.#fences] = [exec, branch, accesses, fences];
+      this.graph.journal.rollback(mark);
+      [this.#exec, this.branch, this.#accesses, this.#fences] = [exec, branch, accesses, fences];
       return false;
     }
     if (this.#ownAccesses !== 'none') this.#accesses = this.#ownAccesses;
@@ -86,13 +88,13 @@ export class RegionBuilder {
 
   finish(): Region {
     return {
-      nodes: this.#graph.nodes,
+      nodes: this.graph.nodes,
       exec: this.#exec,
-      scalars: this.#scalars,
-      rows: this.#rows,
+      scalars: this.scalars,
+      rows: this.rows,
       wholeRows: new Set(),
       gathered: new Set(this.#gathered.keys()),
-      branch: this.#branch,
+      branch: this.branch,
       fences: this.#fences,
       first: this.#first,
       last: this.#last,
@@ -101,224 +103,122 @@ export class RegionBuilder {
 
   #losesSources(): boolean {
     const sources = this.#accesses === 'none' && this.#ownAccesses === 'none' ? [] : this.#gathered.keys();
-    return [...sources, ...this.#sampled.keys()].some((offset) => this.#rows.has(offset)) && this.#count > 0;
+    return [...sources, ...this.#sampled.keys()].some((offset) => this.rows.has(offset)) && this.#count > 0;
   }
 
-  #refuse(condition: boolean): void {
-    if (condition) this.#fits = false;
+  protected override unfit({ leaf }: Value): Node {
+    assert(false, `${leaf.kind} in a region`);
   }
 
-  #arg(value: Value, index: number): Node {
-    const node = this.#values.get(value.args[index]!);
-    assert(node, () => `argument ${index} of ${value.leaf.kind} was built`);
-    return node;
+  #address(kind: 'pc' | 'nextPc'): Node {
+    const low = this.#literal(kind);
+    return this.graph.op('i64.pack', low, this.graph.constant(BigInt(this.options.windowHi), 'i32'));
   }
 
-  #add(value: Value): void {
-    const { leaf, args, type } = value;
-    const graph = this.#graph;
-    const define = (node: Node): void => {
-      this.#values.set(value, node);
-    };
-    switch (leaf.kind) {
-      case 'const':
-        define(graph.constant(leaf.value, type as 'i32'));
-        return;
-      case 'pure':
-        define(this.#pure(graph.op(leaf.op, ...args.map((_, i) => this.#arg(value, i)))));
-        return;
-      case 'operand':
-        define(this.#operand(leaf.at.operand, leaf.at.dword));
-        return;
-      case 'state':
-        define(this.#state(leaf.slot));
-        return;
-      case 'pc':
-      case 'nextPc': {
-        const low = this.#literal(leaf.kind);
-        define(graph.op('i64.pack', low, graph.constant(BigInt(this.#windowHi), 'i32')));
-        return;
-      }
-      case 'clock':
-        define(graph.add(leaf, 'i64', false, []));
-        return;
-      case 'laneId':
-        define(graph.share(leaf, 'i32', true));
-        return;
-      case 'laneTable': {
-        const index = this.#literals.index({
-          kind: 'table',
-          instruction: this.#instruction.index,
-          operand: leaf.operand,
-        });
-        define(graph.share({ kind: 'laneByte', index }, 'i32', true));
-        return;
-      }
-      case 'laneMask':
-        define(this.#laneMask(this.#arg(value, 0)));
-        return;
-      case 'ballot':
-        define(this.#ballot(this.#arg(value, 0)));
-        return;
-      case 'gather':
-        define(this.#gather(this.#rowOffset(leaf.at.operand, leaf.at.dword), this.#arg(value, 0)));
-        return;
-      case 'readLane': {
-        const offset = this.#rowOffset(leaf.at.operand, leaf.at.dword);
-        this.#refuse(this.#rows.has(offset) || this.#arg(value, 0).phase !== 'before');
-        this.#graph.journal.set(this.#sampled, offset, true);
-        define(graph.add({ kind: 'rowLane', offset }, 'i32', false, [this.#arg(value, 0)], { phase: 'before' }));
-        return;
-      }
-      case 'load':
-      case 'store':
-        if (leaf.isRare && constantOf(this.#arg(value, args.length - 1)) === 0n) define(graph.constant(0n, 'i32'));
-        else define(this.#access(value));
-        return;
-      case 'atomic':
-        define(this.#access(value));
-        return;
-      case 'loaded':
-        define(graph.add(leaf, 'i32', value.lane, [this.#arg(value, 0)]));
-        return;
-      case 'fence':
-        this.#fences = true;
-        return;
-      case 'setOperand':
-        this.#setOperand(value);
-        return;
-      case 'setState':
-        this.#setState(leaf.slot, this.#arg(value, 0));
-        return;
-      case 'branch':
-        if (this.#instruction.shape.control === 'conditional') this.#branch = this.#arg(value, 0);
-        return;
-      default:
-        assert(false, `${leaf.kind} in a region`);
-    }
+  #laneByte(operand: number): Node {
+    const index = this.options.literals.index({ kind: 'table', instruction: this.instruction.index, operand });
+    return this.graph.share({ kind: 'laneByte', index }, 'i32', true);
+  }
+
+  #readLane(offset: number, index: Node): Node {
+    this.refuse(this.rows.has(offset) || index.phase !== 'before');
+    this.graph.journal.set(this.#sampled, offset, true);
+    return this.graph.add({ kind: 'rowLane', offset }, 'i32', false, [index], { phase: 'before' });
   }
 
   #literal(kind: 'pc' | 'nextPc'): Node {
-    const index = this.#literals.index({ kind, instruction: this.#instruction.index });
-    return this.#graph.share({ kind: 'literal', index }, 'i32', false);
+    const index = this.options.literals.index({ kind, instruction: this.instruction.index });
+    return this.graph.share({ kind: 'literal', index }, 'i32', false);
   }
 
-  /** A lane value with an argument that all lanes must have computed before. */
-  #pure(node: Node): Node {
-    this.#refuse(node.lane && node.args.some(({ phase }) => phase === 'after'));
+  protected override op(name: OpName, ...args: Node[]): Node {
+    return this.#inLanes(this.graph.op(name, ...args));
+  }
+
+  /** A lane value must have no argument that all lanes must have computed before. */
+  #inLanes(node: Node): Node {
+    this.refuse(node.lane && node.args.some(({ phase }) => phase === 'after'));
     return node;
   }
 
-  #rowOffset(operand: number, dword: number): number {
-    return this.#instruction.parameter(operand, 0) + dword * this.#waveSize * 4;
+  protected override row(offset: number): Node {
+    return this.rows.get(offset) ?? this.graph.share({ kind: 'row', offset }, 'i32', true);
   }
 
-  #operand(operand: number, dword: number): Node {
-    const { kind } = this.#instruction.shape.operands[operand]!;
-    if (kind === 'row') return this.#row(this.#rowOffset(operand, dword));
-    if (kind === 'constant') return this.#graph.constant(BigInt(this.#instruction.parameter(operand, dword)), 'i32');
-    return this.#scalar(this.#instruction.parameter(operand, 0) + dword * 4);
-  }
-
-  #row(offset: number): Node {
-    return this.#rows.get(offset) ?? this.#graph.share({ kind: 'row', offset }, 'i32', true);
-  }
-
-  #scalar(offset: number): Node {
+  protected override scalar(offset: number): Node {
     const type = offset === STATE_OFFSETS.scc ? 'i1' : 'i32';
-    return this.#scalars.get(offset) ?? this.#graph.share({ kind: 'scalar', offset }, type, false);
-  }
-
-  #state(slot: StateSlot): Node {
-    const offset = STATE_OFFSETS[slot];
-    return isMaskSlot(slot) ? this.#mask(offset) : this.#scalar(offset);
+    return this.scalars.get(offset) ?? this.graph.share({ kind: 'scalar', offset }, type, false);
   }
 
   #wide(offset: number): Node {
-    if (this.#scalars.has(offset) || this.#scalars.has(offset + 4))
-      return this.#graph.op('i64.pack', this.#scalar(offset), this.#scalar(offset + 4));
-    return this.#graph.share({ kind: 'scalar', offset }, 'i64', false);
+    if (this.scalars.has(offset) || this.scalars.has(offset + 4))
+      return this.graph.op('i64.pack', this.scalar(offset), this.scalar(offset + 4));
+    return this.graph.share({ kind: 'scalar', offset }, 'i64', false);
   }
 
-  #setScalar(offset: number, node: Node): void {
-    this.#refuse(node.lane);
+  protected override setScalar(offset: number, node: Node): void {
+    this.refuse(node.lane);
     if (offset === EXEC || offset === EXEC + 4) this.#entryExec ??= this.#currentExec();
-    this.#graph.journal.set(this.#scalars, offset, node);
-  }
-
-  #setState(slot: StateSlot, node: Node): void {
-    const offset = STATE_OFFSETS[slot];
-    if (!isMaskSlot(slot)) {
-      this.#setScalar(offset, node);
-      return;
-    }
-    this.#setScalar(offset, this.#graph.op('i64.low', node));
-    if (this.#waveSize === 64) this.#setScalar(offset + 4, this.#graph.op('i64.high', node));
+    this.graph.journal.set(this.scalars, offset, node);
   }
 
   #currentExec(): Node {
-    return this.#mask(EXEC);
+    return this.mask(EXEC);
   }
 
-  #mask(offset: number): Node {
-    return this.#waveSize === 64 ? this.#wide(offset) : this.#graph.op('i64.zext32', this.#scalar(offset));
+  protected override mask(offset: number): Node {
+    return this.options.waveSize === 64 ? this.#wide(offset) : this.graph.op('i64.zext32', this.scalar(offset));
   }
 
   /** EXEC of the instruction is, or becomes, that of the region's lanes. */
   #pinExec(): Node {
     this.#entryExec ??= this.#currentExec();
     const exec = this.#entryExec;
-    this.#refuse(exec.phase === 'after' || (this.#exec !== undefined && this.#exec !== exec));
+    this.refuse(exec.phase === 'after' || (this.#exec !== undefined && this.#exec !== exec));
     this.#exec = exec;
     return exec;
   }
 
   #laneMask(mask: Node): Node {
     if (mask.leaf.kind === 'ballot' && mask.args[0]!.lane) return mask.args[0]!;
-    return this.#pure(this.#graph.share({ kind: 'laneMask' }, 'i1', true, [mask]));
+    return this.#inLanes(this.graph.share({ kind: 'laneMask' }, 'i1', true, [mask]));
   }
 
   #ballot(condition: Node): Node {
     const exec = this.#pinExec();
-    if (!condition.lane) return this.#graph.op('i64.select', condition, exec, this.#graph.constant(0n, 'i64'));
-    return this.#graph.add({ kind: 'ballot' }, 'i64', false, [condition], { phase: 'after' });
+    if (!condition.lane) return this.graph.op('i64.select', condition, exec, this.graph.constant(0n, 'i64'));
+    return this.graph.add({ kind: 'ballot' }, 'i64', false, [condition], { phase: 'after' });
   }
 
   #gather(offset: number, index: Node): Node {
-    this.#refuse(this.#rows.has(offset));
-    if (!this.#gathered.has(offset)) this.#graph.journal.set(this.#gathered, offset, true);
-    return this.#pure(this.#graph.share({ kind: 'gatherRow', offset }, 'i32', true, [index]));
+    this.refuse(this.rows.has(offset));
+    if (!this.#gathered.has(offset)) this.graph.journal.set(this.#gathered, offset, true);
+    return this.#inLanes(this.graph.share({ kind: 'gatherRow', offset }, 'i32', true, [index]));
   }
 
   #access(value: Value): Node {
-    const { leaf, lane, type } = value;
-    const args = value.args.map((_, i) => this.#arg(value, i));
-    this.#refuse(args.some(({ phase }) => phase === 'after'));
+    const { leaf, lane } = value;
+    const args = this.args(value);
+    this.refuse(args.some(({ phase }) => phase === 'after'));
     const kind = leaf.kind === 'load' ? 'load' : 'other';
     if (lane) {
-      this.#refuse(this.#accesses === 'other' || (kind === 'other' && this.#accesses !== 'none'));
+      this.refuse(this.#accesses === 'other' || (kind === 'other' && this.#accesses !== 'none'));
       this.#pinExec();
       if (this.#ownAccesses !== 'other') this.#ownAccesses = kind;
-    } else this.#refuse(this.#accesses !== 'none' || this.#ownAccesses !== 'none');
-    const { index: instruction } = this.#instruction;
-    if (!lane) return this.#graph.add(leaf as Node['leaf'], type, false, args, { instruction, phase: 'before' });
-    const { space } = leaf as { space: MemorySpace };
-    const address = addressParts(this.#graph, args[0]!, space === 'global' || space === 'flat');
-    return this.#graph.add(leaf as Node['leaf'], type, true, args, { instruction, address });
+    } else this.refuse(this.#accesses !== 'none' || this.#ownAccesses !== 'none');
+    return this.access(value, args);
   }
 
-  #setOperand(value: Value): void {
-    const { at } = value.leaf as { at: { operand: number; dword: number } };
-    const node = this.#arg(value, 0);
-    if (!value.lane) {
-      this.#setScalar(this.#instruction.parameter(at.operand, 0) + at.dword * 4, node);
-      return;
-    }
+  /** As `#access`; one that is made nearly nowhere, and surely not here, is left out. */
+  #plainAccess(value: ValueOf<'load' | 'store'>): Node {
+    const isNever = value.leaf.isRare && constantOf(this.arg(value, value.args.length - 1)) === 0n;
+    return isNever ? this.graph.constant(0n, 'i32') : this.#access(value);
+  }
+
+  protected override setRow(offset: number, node: Node, mask: Node | undefined): void {
     this.#pinExec();
-    const offset = this.#rowOffset(at.operand, at.dword);
-    const mask = value.args[1] && this.#arg(value, 1);
-    const written = mask ? this.#pure(this.#graph.op('i32.select', mask, node, this.#row(offset))) : node;
-    this.#refuse(written.phase === 'after');
-    this.#graph.journal.set(this.#rows, offset, written);
+    const written = mask ? this.op('i32.select', mask, node, this.row(offset)) : node;
+    this.refuse(written.phase === 'after');
+    this.graph.journal.set(this.rows, offset, written);
   }
 }
