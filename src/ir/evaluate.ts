@@ -1,6 +1,7 @@
 /** The reference executor of the ir: one value after the other, lane by lane. Slow and obvious. */
 import { assert } from '../base/errors.ts';
 import { fromConstant } from './folding.ts';
+import type { LeafKind, VoidKind } from './leaves.ts';
 import { multiplyMatrices } from './matrix-product.ts';
 import type { Evaluated } from './op.ts';
 import { OPS } from './ops.ts';
@@ -13,6 +14,7 @@ import {
   type StateSlot,
   type Update,
   type Value,
+  type ValueOf,
 } from './types.ts';
 
 /**
@@ -49,6 +51,8 @@ export interface Machine {
 
 type LaneValues = readonly Evaluated[];
 type Result = Evaluated | LaneValues;
+type Evaluator<K extends LeafKind> = (value: ValueOf<K>) => K extends VoidKind ? void : Result;
+type Access = ValueOf<'load' | 'store' | 'atomic'>;
 
 const isLanes = (result: Result): result is LaneValues => Array.isArray(result);
 
@@ -74,147 +78,160 @@ function applyUpdate(update: Update, params: readonly Evaluated[]): Evaluated {
 }
 
 export function evaluate(program: Program, machine: Machine): void {
-  const { waveSize } = program;
-  const exec = isMatrixProgram(program) ? -1n : (machine.readState('exec') as bigint);
-  const active: number[] = [];
-  for (let lane = 0; lane < waveSize; lane++) if ((exec >> BigInt(lane)) & 1n) active.push(lane);
-  const results: Result[] = [];
-  const loads: number[][][] = [];
-  const products: Evaluated[][][] = [];
-  const at = (value: Value, lane: number): Evaluated => {
-    const result = results[value.id]!;
+  new Evaluation(program, machine).run();
+}
+
+/** Lane -1 stands for the wave. */
+const WAVE = -1;
+
+class Evaluation {
+  readonly #program: Program;
+  readonly #machine: Machine;
+  readonly #active: number[] = [];
+  readonly #results: Result[] = [];
+  /** Dwords of loads by lane + 1, and all results of products. */
+  readonly #loads: number[][][] = [];
+  readonly #products: Evaluated[][][] = [];
+
+  constructor(program: Program, machine: Machine) {
+    this.#program = program;
+    this.#machine = machine;
+    const exec = isMatrixProgram(program) ? -1n : (machine.readState('exec') as bigint);
+    for (let lane = 0; lane < program.waveSize; lane++) if ((exec >> BigInt(lane)) & 1n) this.#active.push(lane);
+  }
+
+  run(): void {
+    for (const value of this.#program.values) {
+      const evaluateLeaf = this.#kinds[value.leaf.kind] as Evaluator<LeafKind>; // reason: a kind's row takes leaves of that kind
+      const result = evaluateLeaf(value);
+      if (result !== undefined) this.#results[value.id] = result;
+    }
+  }
+
+  readonly #kinds: { readonly [K in LeafKind]: Evaluator<K> } = {
+    const: ({ leaf, type }) => fromConstant(leaf.value, type),
+    param: () => {
+      assert(false, 'a parameter outside an atomic update');
+    },
+    operand: (value) => this.#perLane(value, (lane) => this.#machine.readOperand(value.leaf.at, lane)),
+    state: ({ leaf }) => this.#machine.readState(leaf.slot),
+    pc: () => this.#machine.pc,
+    nextPc: () => this.#machine.nextPc,
+    clock: () => this.#machine.clock(),
+    laneId: (value) => this.#perLane(value, (lane) => lane),
+    laneTable: (value) => this.#perLane(value, (lane) => this.#machine.laneTable(value.leaf.operand, lane)),
+    pure: (value) =>
+      this.#perLane(value, (lane) =>
+        pure(
+          value,
+          value.args.map((arg) => this.#at(arg, lane)),
+        ),
+      ),
+    laneMask: (value) => {
+      const mask = this.#arg(value, 0, WAVE) as bigint;
+      return this.#perLane(value, (lane) => Number((mask >> BigInt(lane)) & 1n));
+    },
+    ballot: (value) =>
+      this.#active.reduce((mask, lane) => (this.#arg(value, 0, lane) ? mask | (1n << BigInt(lane)) : mask), 0n),
+    gather: (value) =>
+      this.#perLane(value, (lane) => this.#machine.readOperand(value.leaf.at, this.#laneIndex(value, lane))),
+    readLane: (value) => this.#machine.readOperand(value.leaf.at, this.#laneIndex(value, WAVE)),
+    writeLane: (value) =>
+      this.#machine.writeOperand(value.leaf.at, this.#laneIndex(value, WAVE), Number(this.#arg(value, 1, WAVE))),
+    matrixProduct: (value) => {
+      const argument = (i: number, lane: number): Evaluated => this.#arg(value, i, lane);
+      const products = multiplyMatrices(value.leaf.product, this.#program.waveSize, argument);
+      this.#products[value.id] = products;
+      return products[0]!;
+    },
+    matrixResult: ({ leaf, args }) => this.#products[args[0]!.id]![leaf.index]!,
+    load: (value) => this.#load(value),
+    loaded: (value) => this.#dword(value, value.args[0]!, value.leaf.index),
+    store: (value) => this.#store(value),
+    atomic: (value) => this.#atomic(value),
+    fence: () => this.#machine.fence(),
+    setOperand: (value) => this.#setOperand(value),
+    setState: (value) => this.#machine.writeState(value.leaf.slot, this.#arg(value, 0, WAVE)),
+    branch: (value) => {
+      if (this.#arg(value, 0, WAVE)) this.#machine.branch();
+    },
+    jump: (value) => this.#machine.jump(this.#arg(value, 0, WAVE) as bigint),
+    exit: ({ leaf }) => this.#machine.exit(leaf.reason),
+  };
+
+  #at(value: Value, lane: number): Evaluated {
+    const result = this.#results[value.id]!;
     return isLanes(result) ? result[lane]! : result;
-  };
-  /** Lane -1 stands for the wave. */
-  const lanesOf = (value: Value): readonly number[] => (value.lane ? active : [-1]);
-  const perLane = (value: Value, compute: (lane: number) => Evaluated): Result => {
-    if (!value.lane) return compute(-1);
-    return Array.from({ length: waveSize }, (_, lane) => compute(lane));
-  };
+  }
+
+  #arg(value: Value, index: number, lane: number): Evaluated {
+    return this.#at(value.args[index]!, lane);
+  }
+
+  /** The lane that the first argument names. */
+  #laneIndex(value: Value, lane: number): number {
+    return Number(this.#arg(value, 0, lane)) & (this.#program.waveSize - 1);
+  }
+
+  #lanesOf(value: Value): readonly number[] {
+    return value.lane ? this.#active : [WAVE];
+  }
+
+  #perLane(value: Value, compute: (lane: number) => Evaluated): Result {
+    if (!value.lane) return compute(WAVE);
+    return Array.from({ length: this.#program.waveSize }, (_, lane) => compute(lane));
+  }
 
   /** Whether the predicate of a memory access, its last argument, is on. */
-  const accesses = ({ leaf, args }: Value, lane: number): boolean =>
-    !('predicated' in leaf && leaf.predicated) || at(args.at(-1)!, lane) !== 0;
-  /** What a memory access stores or combines: its arguments between address and predicate. */
-  const dataOf = ({ leaf, args }: Value, lane: number): Evaluated[] =>
-    args.slice(1, 'predicated' in leaf && leaf.predicated ? -1 : undefined).map((arg) => at(arg, lane));
+  #accesses({ leaf, args }: Access, lane: number): boolean {
+    return !leaf.predicated || this.#at(args.at(-1)!, lane) !== 0;
+  }
 
-  for (const value of program.values) {
-    const { leaf, args } = value;
-    const arg = (i: number, lane: number): Evaluated => at(args[i]!, lane);
-    switch (leaf.kind) {
-      case 'const':
-        results[value.id] = fromConstant(leaf.value, value.type);
-        break;
-      case 'operand':
-        results[value.id] = perLane(value, (lane) => machine.readOperand(leaf.at, lane));
-        break;
-      case 'state':
-        results[value.id] = machine.readState(leaf.slot);
-        break;
-      case 'pc':
-        results[value.id] = machine.pc;
-        break;
-      case 'nextPc':
-        results[value.id] = machine.nextPc;
-        break;
-      case 'clock':
-        results[value.id] = machine.clock();
-        break;
-      case 'laneId':
-        results[value.id] = perLane(value, (lane) => lane);
-        break;
-      case 'laneTable':
-        results[value.id] = perLane(value, (lane) => machine.laneTable(leaf.operand, lane));
-        break;
-      case 'pure':
-        results[value.id] = perLane(value, (lane) =>
-          pure(
-            value,
-            args.map((a) => at(a, lane)),
-          ),
-        );
-        break;
-      case 'laneMask':
-        results[value.id] = perLane(value, (lane) => Number(((arg(0, -1) as bigint) >> BigInt(lane)) & 1n));
-        break;
-      case 'ballot': {
-        let mask = 0n;
-        for (const lane of active) if (arg(0, lane)) mask |= 1n << BigInt(lane);
-        results[value.id] = mask;
-        break;
-      }
-      case 'gather':
-        results[value.id] = perLane(value, (lane) =>
-          machine.readOperand(leaf.at, Number(arg(0, lane)) & (waveSize - 1)),
-        );
-        break;
-      case 'readLane':
-        results[value.id] = machine.readOperand(leaf.at, Number(arg(0, -1)) & (waveSize - 1));
-        break;
-      case 'writeLane':
-        machine.writeOperand(leaf.at, Number(arg(0, -1)) & (waveSize - 1), Number(arg(1, -1)));
-        break;
-      case 'matrixProduct':
-        products[value.id] = multiplyMatrices(leaf.product, waveSize, (i, lane) => arg(i, lane));
-        results[value.id] = products[value.id]![0]!;
-        break;
-      case 'matrixResult':
-        results[value.id] = products[args[0]!.id]![leaf.index]!;
-        break;
-      case 'load': {
-        const dwords: number[][] = [];
-        for (const lane of lanesOf(value)) {
-          if (accesses(value, lane)) dwords[lane + 1] = machine.load(leaf.space, leaf.sizeBytes, arg(0, lane), lane);
-        }
-        loads[value.id] = dwords;
-        results[value.id] = perLane(value, (lane) => dwords[lane + 1]?.[0] ?? 0);
-        break;
-      }
-      case 'loaded': {
-        const dwords = loads[args[0]!.id]!;
-        results[value.id] = perLane(value, (lane) => dwords[lane + 1]?.[leaf.index] ?? 0);
-        break;
-      }
-      case 'store':
-        for (const lane of lanesOf(value)) {
-          if (!accesses(value, lane)) continue;
-          machine.store(leaf.space, leaf.sizeBytes, arg(0, lane), dataOf(value, lane).map(Number), lane);
-        }
-        break;
-      case 'atomic': {
-        const old: Evaluated[] = Array.from({ length: waveSize }, () => (value.type === 'i64' ? 0n : 0));
-        for (const lane of active) {
-          if (!accesses(value, lane)) continue;
-          const data = dataOf(value, lane);
-          const update = (before: Evaluated): Evaluated => applyUpdate(leaf.update, [before, ...data]);
-          old[lane] = machine.atomic(leaf.space, leaf.sizeBytes, arg(0, lane), lane, update);
-        }
-        results[value.id] = old;
-        break;
-      }
-      case 'fence':
-        machine.fence();
-        break;
-      case 'setOperand':
-        for (const lane of lanesOf(value)) {
-          if (args.length < 2 || arg(1, lane)) machine.writeOperand(leaf.at, lane, Number(arg(0, lane)));
-        }
-        break;
-      case 'setState':
-        machine.writeState(leaf.slot, arg(0, -1));
-        break;
-      case 'branch':
-        if (arg(0, -1)) machine.branch();
-        break;
-      case 'jump':
-        machine.jump(arg(0, -1) as bigint);
-        break;
-      case 'exit':
-        machine.exit(leaf.reason);
-        break;
-      case 'param':
-        assert(false, 'a parameter outside an atomic update');
+  /** What a memory access stores or combines: its arguments between address and predicate. */
+  #dataOf({ leaf, args }: Access, lane: number): Evaluated[] {
+    return args.slice(1, leaf.predicated ? -1 : undefined).map((arg) => this.#at(arg, lane));
+  }
+
+  #load(value: ValueOf<'load'>): Result {
+    const { space, sizeBytes } = value.leaf;
+    const dwords: number[][] = [];
+    for (const lane of this.#lanesOf(value))
+      if (this.#accesses(value, lane))
+        dwords[lane + 1] = this.#machine.load(space, sizeBytes, this.#arg(value, 0, lane), lane);
+    this.#loads[value.id] = dwords;
+    return this.#dword(value, value, 0);
+  }
+
+  /** 0 where a lane made no access. */
+  #dword(value: Value, load: Value, index: number): Result {
+    const dwords = this.#loads[load.id]!;
+    return this.#perLane(value, (lane) => dwords[lane + 1]?.[index] ?? 0);
+  }
+
+  #store(value: ValueOf<'store'>): void {
+    const { space, sizeBytes } = value.leaf;
+    for (const lane of this.#lanesOf(value)) {
+      if (!this.#accesses(value, lane)) continue;
+      const data = this.#dataOf(value, lane).map(Number);
+      this.#machine.store(space, sizeBytes, this.#arg(value, 0, lane), data, lane);
     }
+  }
+
+  #atomic(value: ValueOf<'atomic'>): Result {
+    const { space, sizeBytes, update } = value.leaf;
+    const old: Evaluated[] = Array.from({ length: this.#program.waveSize }, () => (value.type === 'i64' ? 0n : 0));
+    for (const lane of this.#active) {
+      if (!this.#accesses(value, lane)) continue;
+      const data = this.#dataOf(value, lane);
+      const updated = (before: Evaluated): Evaluated => applyUpdate(update, [before, ...data]);
+      old[lane] = this.#machine.atomic(space, sizeBytes, this.#arg(value, 0, lane), lane, updated);
+    }
+    return old;
+  }
+
+  #setOperand(value: ValueOf<'setOperand'>): void {
+    for (const lane of this.#lanesOf(value))
+      if (value.args.length < 2 || this.#arg(value, 1, lane))
+        this.#machine.writeOperand(value.leaf.at, lane, Number(this.#arg(value, 0, lane)));
   }
 }

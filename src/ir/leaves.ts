@@ -16,6 +16,8 @@ import {
 } from './types.ts';
 
 export type LeafKind = Leaf['kind'];
+/** Kinds of values that nothing can read. */
+export type VoidKind = 'store' | 'fence' | 'setOperand' | 'writeLane' | 'setState' | 'branch' | 'jump' | 'exit';
 
 /** What an argument must be. */
 export type Parameter = Type | `uniform ${Type}`;

@@ -3,9 +3,11 @@
  * active lane are skipped and register writes are blended.
  */
 import { assert } from '../../base/errors.ts';
-import type { LeafOf, Type, Value } from '../../ir/types.ts';
+import type { LeafKind, VoidKind } from '../../ir/leaves.ts';
+import type { LeafOf, Type, Value, ValueOf } from '../../ir/types.ts';
 import type { Local } from '../../wasm/function.ts';
-import { NIBBLE_MASKS, TEMPORARY_ROW_COUNT, WAVE_TEMPORARY_ROWS } from '../machine/layout.ts';
+import { TEMPORARY_ROW_COUNT, WAVE_TEMPORARY_ROWS } from '../machine/layout.ts';
+import { type ChunkPlace, gatherRow, laneBytesOf, laneIdsOf, pushNibbleMask } from './chunk-place.ts';
 import { EMISSION } from './emission.ts';
 import { captured, emitLanes, type LaneArgument, type Lanes, splat } from './emitter.ts';
 import type { HandlerState } from './handler-state.ts';
@@ -16,6 +18,11 @@ import type { MatrixLowering } from './matrix-lowering.ts';
 /** Chunks in a loop body when all lanes are active, for instructions of few operations. */
 const UNROLL = 4;
 const UNROLL_LIMIT = 24;
+
+/** `never`: no value of this kind is one for each lane. */
+type LaneEmission<K extends LeafKind> = ((value: ValueOf<K>) => K extends VoidKind ? void : Lanes) | 'never';
+
+const isAccess = ({ leaf }: Value): boolean => leaf.kind === 'load' || leaf.kind === 'store' || leaf.kind === 'atomic';
 
 export class LaneLowering {
   readonly #state: HandlerState;
@@ -50,86 +57,86 @@ export class LaneLowering {
 
   /** Emits the loop over the chunks; when the state has no EXEC, for the first `laneCount` lanes, a multiple of 16. */
   emit(lanes: readonly Value[], laneCount = this.#state.spaces.waveSize as number): void {
-    const f = this.#state.f;
+    const { f, exec, spaces } = this.#state;
     this.#prepareLanes(lanes);
+    // Slots of locals are taken here, before the ways part.
     const masked = f.local('i64');
-    const loop = (body: () => void): void => {
-      f.loop(undefined, (again) => {
-        f.get(this.#state.wave);
-        f.get(this.#chunk);
-        f.i32(2);
-        f.op('i32.shl');
-        f.op('i32.add');
-        f.set(this.#rowPointer);
-        body();
-        f.brIf(again);
-      });
-    };
     this.#chunk = f.local('i32');
     this.#rowPointer = f.local('i32');
-    const sparse = (): void => {
-      f.get(this.#state.exec!);
-      f.set(masked);
-      f.get(masked);
-      f.i64(0n);
-      f.op('i64.ne');
-      f.if(undefined, () => {
-        const nibble = f.local('i32');
-        const mask = f.local('v128');
-        f.loop(undefined, (again) => {
-          this.#pushNextChunk(masked);
-          this.#pushNibble(masked, nibble);
-          f.get(nibble);
-          f.i32(4);
-          f.op('i32.shl');
-          f.load('v128.load', NIBBLE_MASKS);
-          f.set(mask);
-          this.#nibble = nibble;
-          this.#mask = mask;
-          this.#emitChunk(lanes);
-          this.#dropChunk(masked);
-          f.get(masked);
-          f.i64(0n);
-          f.op('i64.ne');
-          f.brIf(again);
-        });
-        f.free(nibble, mask);
-        this.#nibble = undefined;
-        this.#mask = undefined;
-      });
-    };
-    const isAccess = ({ leaf }: Value): boolean =>
-      leaf.kind === 'load' || leaf.kind === 'store' || leaf.kind === 'atomic';
-    if (lanes.some(isAccess) || (this.#state.exec && this.#state.e.context.isCompact)) {
+    const sparse = (): void => this.#emitSparse(lanes, masked);
+    const full = (): void => this.#emitFull(lanes, laneCount);
+    if (lanes.some(isAccess) || (exec && this.#state.e.context.isCompact)) {
       sparse();
       return;
     }
-    const unroll = lanes.length <= UNROLL_LIMIT ? UNROLL : 1;
-    const full = (): void => {
-      f.i32(0);
-      f.set(this.#chunk);
-      loop(() => {
-        for (let i = 0; i < unroll; i++) {
-          this.#chunkOffset = i * 4;
-          this.#emitChunk(lanes);
-        }
-        this.#chunkOffset = 0;
-        f.get(this.#chunk);
-        f.i32(4 * unroll);
-        f.op('i32.add');
-        f.tee(this.#chunk);
-        f.i32(laneCount);
-        f.op('i32.ne');
-      });
-    };
-    if (!this.#state.exec) {
+    if (!exec) {
       full();
       return;
     }
-    f.get(this.#state.exec);
-    f.i64(this.#state.spaces.waveSize === 64 ? -1n : 0xffffffffn);
+    f.get(exec);
+    f.i64(spaces.waveSize === 64 ? -1n : 0xffffffffn);
     f.op('i64.eq');
     f.if(undefined, full, sparse);
+  }
+
+  /** A loop over the chunks that have an active lane; `masked` becomes what is left of EXEC. */
+  #emitSparse(lanes: readonly Value[], masked: Local): void {
+    const { f } = this.#state;
+    const isLeft = (): void => {
+      f.get(masked);
+      f.i64(0n);
+      f.op('i64.ne');
+    };
+    f.get(this.#state.exec!);
+    f.set(masked);
+    isLeft();
+    f.if(undefined, () => {
+      const nibble = f.local('i32');
+      const mask = f.local('v128');
+      f.loop(undefined, (again) => {
+        this.#pushNextChunk(masked);
+        this.#pushNibble(masked, nibble);
+        pushNibbleMask(f, nibble);
+        f.set(mask);
+        this.#nibble = nibble;
+        this.#mask = mask;
+        this.#emitChunk(lanes);
+        this.#dropChunk(masked);
+        isLeft();
+        f.brIf(again);
+      });
+      f.free(nibble, mask);
+      this.#nibble = undefined;
+      this.#mask = undefined;
+    });
+  }
+
+  /** A loop over all chunks, without masks. */
+  #emitFull(lanes: readonly Value[], laneCount: number): void {
+    const { f, wave } = this.#state;
+    const unroll = lanes.length <= UNROLL_LIMIT ? UNROLL : 1;
+    f.i32(0);
+    f.set(this.#chunk);
+    f.loop(undefined, (again) => {
+      f.get(wave);
+      f.get(this.#chunk);
+      f.i32(2);
+      f.op('i32.shl');
+      f.op('i32.add');
+      f.set(this.#rowPointer);
+      for (let i = 0; i < unroll; i++) {
+        this.#chunkOffset = i * 4;
+        this.#emitChunk(lanes);
+      }
+      this.#chunkOffset = 0;
+      f.get(this.#chunk);
+      f.i32(4 * unroll);
+      f.op('i32.add');
+      f.tee(this.#chunk);
+      f.i32(laneCount);
+      f.op('i32.ne');
+      f.brIf(again);
+    });
   }
 
   /** Chunk number from the lowest set bit; the row pointer follows. */
@@ -284,104 +291,75 @@ export class LaneLowering {
   }
 
   #emitLane(value: Value): void {
-    const f = this.#state.f;
-    const { leaf, args } = value;
-    const define = (...lanes: Local[]): void => {
-      this.#lanes.set(value, lanes);
-    };
-    switch (leaf.kind) {
-      case 'pure':
-        define(...emitLanes(
-          this.#state.e,
-          leaf.op,
-          EMISSION[leaf.op],
-          args.map((arg) => this.#argument(arg)),
-        ));
-        return;
-      case 'operand':
-        this.#pushRowAddress(leaf.at.operand);
-        f.load('v128.load', this.#rowOffset(leaf.at.dword));
-        define(captured(f));
-        return;
-      case 'laneId':
-        f.get(this.#chunk);
-        f.op('i32x4.splat');
-        f.v128([0, 1, 2, 3].map((lane) => lane + this.#chunkOffset) as [number, number, number, number]);
-        f.op('i32x4.add');
-        define(captured(f));
-        return;
-      case 'laneTable':
-        this.#state.place.pushParameter(leaf.operand, 0);
-        f.get(this.#chunk);
-        f.op('i32.add');
-        f.load('v128.load32_zero', this.#chunkOffset);
-        f.op('i16x8.extend_low_i8x16_u');
-        f.op('i32x4.extend_low_i16x8_u');
-        define(captured(f));
-        return;
-      case 'laneMask': {
-        const nibble = f.local('i32');
-        this.#pushNibble(this.#state.scalar(args[0]!), nibble);
-        f.get(nibble);
-        f.i32(4);
-        f.op('i32.shl');
-        f.load('v128.load', NIBBLE_MASKS);
-        f.free(nibble);
-        define(captured(f));
-        return;
-      }
-      case 'gather':
-        define(this.#emitGather(leaf, args[0]!));
-        return;
-      case 'matrixProduct':
-      case 'matrixResult':
-        define(...this.#matrix!.loadResult(
-          leaf.kind === 'matrixResult' ? leaf.index : 0,
-          this.#rowPointer,
-          this.#chunk,
-          this.#chunkOffset,
-        ));
-        return;
-      case 'load': {
-        const loaded = emitLoad(
-          this.#state.e,
-          this.#state.spaces,
-          this.#access(),
-          leaf,
-          args.map((arg) => this.#argument(arg)),
-        );
-        this.#loaded.set(value, loaded);
-        define(loaded[0]!);
-        return;
-      }
-      case 'loaded':
-        define(this.#loaded.get(args[0]!)![leaf.index]!);
-        return;
-      case 'store':
-        emitStore(
-          this.#state.e,
-          this.#state.spaces,
-          this.#access(),
-          leaf,
-          args.map((arg) => this.#argument(arg)),
-        );
-        return;
-      case 'atomic':
-        define(...emitAtomic(
-          this.#state.e,
-          this.#state.spaces,
-          this.#access(),
-          leaf,
-          value.type as Type,
-          args.map((arg) => this.#argument(arg)),
-        ));
-        return;
-      case 'setOperand':
-        this.#emitSetLanes(leaf, args);
-        return;
-      default:
-        assert(false, `per-lane ${leaf.kind}`);
-    }
+    const emitLeaf = this.#kinds[value.leaf.kind] as LaneEmission<LeafKind>; // reason: a kind's row takes leaves of that kind
+    assert(emitLeaf !== 'never', () => `per-lane ${value.leaf.kind}`);
+    const lanes = emitLeaf(value);
+    if (lanes) this.#lanes.set(value, lanes);
+  }
+
+  readonly #kinds: { readonly [K in LeafKind]: LaneEmission<K> } = {
+    pure: ({ leaf, args }) => emitLanes(this.#state.e, leaf.op, EMISSION[leaf.op], this.#arguments(args)),
+    operand: ({ leaf }) => {
+      this.#pushRowAddress(leaf.at.operand);
+      this.#state.f.load('v128.load', this.#rowOffset(leaf.at.dword));
+      return [captured(this.#state.f)];
+    },
+    laneId: () => [laneIdsOf(this.#state.f, this.#place)],
+    laneTable: ({ leaf }) => {
+      this.#state.place.pushParameter(leaf.operand, 0);
+      return [laneBytesOf(this.#state.f, this.#place)];
+    },
+    laneMask: ({ args }) => [this.#maskOf(this.#state.scalar(args[0]!))],
+    gather: ({ leaf, args }) => [this.#gather(leaf, args[0]!)],
+    matrixProduct: () => this.#matrixResult(0),
+    matrixResult: ({ leaf }) => this.#matrixResult(leaf.index),
+    load: (value) => {
+      const { e, spaces } = this.#state;
+      const dwords = emitLoad(e, spaces, this.#access(), value.leaf, this.#arguments(value.args));
+      this.#loaded.set(value, dwords);
+      return [dwords[0]!];
+    },
+    loaded: ({ leaf, args }) => [this.#loaded.get(args[0]!)![leaf.index]!],
+    store: ({ leaf, args }) =>
+      emitStore(this.#state.e, this.#state.spaces, this.#access(), leaf, this.#arguments(args)),
+    atomic: ({ leaf, type, args }) =>
+      emitAtomic(this.#state.e, this.#state.spaces, this.#access(), leaf, type as Type, this.#arguments(args)),
+    setOperand: ({ leaf, args }) => this.#setLanes(leaf, args),
+    const: 'never',
+    param: 'never',
+    state: 'never',
+    pc: 'never',
+    nextPc: 'never',
+    clock: 'never',
+    ballot: 'never',
+    readLane: 'never',
+    writeLane: 'never',
+    fence: 'never',
+    setState: 'never',
+    branch: 'never',
+    jump: 'never',
+    exit: 'never',
+  };
+
+  get #place(): ChunkPlace {
+    return { chunk: this.#chunk, pointer: this.#rowPointer, offset: this.#chunkOffset };
+  }
+
+  #arguments(args: readonly Value[]): LaneArgument[] {
+    return args.map((arg) => this.#argument(arg));
+  }
+
+  #maskOf(bits: Local): Local {
+    const { f } = this.#state;
+    const nibble = f.local('i32');
+    this.#pushNibble(bits, nibble);
+    pushNibbleMask(f, nibble);
+    f.free(nibble);
+    return captured(f);
+  }
+
+  #matrixResult(index: number): Lanes {
+    return this.#matrix!.loadResult(index, this.#rowPointer, this.#chunk, this.#chunkOffset);
   }
 
   #access(): LaneAccess {
@@ -404,28 +382,13 @@ export class LaneLowering {
     return dword * this.#state.rowSizeBytes + this.#chunkOffset * 4;
   }
 
-  #emitGather(leaf: LeafOf<'gather'>, index: Value): Local {
-    const f = this.#state.f;
-    const offset = this.#temporaryRows.get(`${leaf.at.operand} ${leaf.at.dword}`)!;
-    const { lanes } = this.#argument(index);
-    const result = f.local('v128');
-    for (let lane = 0; lane < 4; lane++) {
-      f.get(this.#state.wave);
-      f.get(lanes[0]!);
-      f.lane('i32x4.extract_lane', lane);
-      f.i32(this.#state.spaces.waveSize - 1);
-      f.op('i32.and');
-      f.i32(2);
-      f.op('i32.shl');
-      f.op('i32.add');
-      f.get(result);
-      f.loadLane('v128.load32_lane', offset, lane);
-      f.set(result);
-    }
-    return result;
+  #gather({ at }: LeafOf<'gather'>, index: Value): Local {
+    const { f, wave, spaces } = this.#state;
+    const row = this.#temporaryRows.get(`${at.operand} ${at.dword}`)!;
+    return gatherRow(f, { wave, waveSize: spaces.waveSize }, row, this.#argument(index).lanes[0]!);
   }
 
-  #emitSetLanes(leaf: LeafOf<'setOperand'>, args: readonly Value[]): void {
+  #setLanes(leaf: LeafOf<'setOperand'>, args: readonly Value[]): void {
     const f = this.#state.f;
     const { lanes } = this.#argument(args[0]!);
     const offset = this.#rowOffset(leaf.at.dword);

@@ -1,13 +1,18 @@
 /** Uniform values of a handler: one for the wave, in a scalar local. */
 import { assert } from '../../base/errors.ts';
-import type { LeafOf, Value } from '../../ir/types.ts';
+import type { LeafKind } from '../../ir/leaves.ts';
+import type { OperandDword, Value, ValueOf } from '../../ir/types.ts';
 import type { Local } from '../../wasm/function.ts';
 import { STATE_OFFSETS, WAVE_CLOCK } from '../machine/layout.ts';
+import { pushLaneOffset } from './chunk-place.ts';
 import { EMISSION } from './emission.ts';
 import { emitScalar } from './emitter.ts';
 import type { HandlerState } from './handler-state.ts';
 import type { LaneLowering } from './lane-lowering.ts';
 import { emitFence, emitUniformLoad } from './uniform-memory.ts';
+
+/** `never`: of this kind is no value of the wave. */
+type UniformEmission<K extends LeafKind> = ((value: ValueOf<K>) => void) | 'never';
 
 export class UniformLowering {
   readonly #state: HandlerState;
@@ -20,97 +25,88 @@ export class UniformLowering {
   }
 
   emit(value: Value): void {
-    const f = this.#state.f;
-    const { leaf, args } = value;
-    switch (leaf.kind) {
-      case 'const':
-        if (value.type === 'i64') f.i64(leaf.value);
-        else f.i32(Number(leaf.value));
-        this.#state.define(value);
-        return;
-      case 'pure':
-        emitScalar(
-          this.#state.e,
-          leaf.op,
-          EMISSION[leaf.op],
-          args.map((arg) => this.#state.scalar(arg)),
-        );
-        this.#state.define(value);
-        return;
-      case 'operand':
-        this.#pushScalarOperand(leaf);
-        this.#state.define(value);
-        return;
-      case 'state':
-        f.get(this.#state.wave);
-        f.load(value.type === 'i64' ? this.#state.maskLoad : 'i32.load', STATE_OFFSETS[leaf.slot]);
-        this.#state.define(value);
-        return;
-      case 'pc':
-      case 'nextPc':
-        this.#state.place.pushPc(leaf.kind);
-        f.op('i64.extend_i32_u');
-        f.i64(BigInt(this.#state.spaces.windowHi) << 32n);
-        f.op('i64.or');
-        this.#state.define(value);
-        return;
-      case 'clock':
-        f.get(this.#state.wave);
-        f.load('i64.load', WAVE_CLOCK);
-        this.#state.define(value);
-        return;
-      case 'readLane':
-        this.#pushLaneAddress(leaf.at.operand, this.#state.scalar(args[0]!));
-        f.load('i32.load', leaf.at.dword * this.#state.rowSizeBytes);
-        this.#state.define(value);
-        return;
-      case 'ballot':
-        this.#emitBallotResult(value);
-        return;
-      case 'load':
-        this.#uniformLoads.set(value, this.#emitLoad(leaf, args));
-        f.get(this.#uniformLoads.get(value)![0]!);
-        this.#state.define(value);
-        return;
-      case 'loaded':
-        f.get(this.#uniformLoads.get(args[0]!)![leaf.index]!);
-        this.#state.define(value);
-        return;
-      case 'fence':
-        emitFence(f);
-        return;
-      case 'setOperand':
-        this.#storeScalarOperand(leaf, this.#state.scalar(args[0]!));
-        return;
-      case 'setState':
-        f.get(this.#state.wave);
-        f.get(this.#state.scalar(args[0]!));
-        f.store(args[0]!.type === 'i64' ? this.#state.maskStore : 'i32.store', STATE_OFFSETS[leaf.slot]);
-        return;
-      case 'writeLane':
-        this.#pushLaneAddress(leaf.at.operand, this.#state.scalar(args[0]!));
-        f.get(this.#state.scalar(args[1]!));
-        f.store('i32.store', leaf.at.dword * this.#state.rowSizeBytes);
-        return;
-      case 'branch':
-      case 'jump':
-      case 'exit':
-        return; // emitControl: they end the handler
-      default:
-        assert(false, `uniform ${leaf.kind}`);
-    }
+    const emitLeaf = this.#kinds[value.leaf.kind] as UniformEmission<LeafKind>; // reason: a kind's row takes leaves of that kind
+    assert(emitLeaf !== 'never', () => `uniform ${value.leaf.kind}`);
+    emitLeaf(value);
+    if (value.type !== 'void') this.#state.define(value);
   }
 
-  #emitLoad(leaf: LeafOf<'load'>, args: readonly Value[]): Local[] {
+  /** What pushes a value, or does an effect. */
+  readonly #kinds: { readonly [K in LeafKind]: UniformEmission<K> } = {
+    const: ({ leaf, type }) => {
+      if (type === 'i64') this.#state.f.i64(leaf.value);
+      else this.#state.f.i32(Number(leaf.value));
+    },
+    pure: ({ leaf, args }) => {
+      const locals = args.map((arg) => this.#state.scalar(arg));
+      emitScalar(this.#state.e, leaf.op, EMISSION[leaf.op], locals);
+    },
+    operand: ({ leaf }) => this.#pushScalarOperand(leaf.at),
+    state: ({ leaf, type }) => {
+      this.#state.f.get(this.#state.wave);
+      this.#state.f.load(type === 'i64' ? this.#state.maskLoad : 'i32.load', STATE_OFFSETS[leaf.slot]);
+    },
+    pc: () => this.#pushPc('pc'),
+    nextPc: () => this.#pushPc('nextPc'),
+    clock: () => {
+      this.#state.f.get(this.#state.wave);
+      this.#state.f.load('i64.load', WAVE_CLOCK);
+    },
+    readLane: ({ leaf, args }) => {
+      this.#pushLaneAddress(leaf.at.operand, this.#state.scalar(args[0]!));
+      this.#state.f.load('i32.load', leaf.at.dword * this.#state.rowSizeBytes);
+    },
+    ballot: (value) => this.#pushBallot(value),
+    load: (value) => {
+      const dwords = this.#emitLoad(value);
+      this.#uniformLoads.set(value, dwords);
+      this.#state.f.get(dwords[0]!);
+    },
+    loaded: ({ leaf, args }) => this.#state.f.get(this.#uniformLoads.get(args[0]!)![leaf.index]!),
+    fence: () => emitFence(this.#state.f),
+    setOperand: ({ leaf, args }) => this.#storeScalarOperand(leaf.at, this.#state.scalar(args[0]!)),
+    setState: ({ leaf, args }) => {
+      this.#state.f.get(this.#state.wave);
+      this.#state.f.get(this.#state.scalar(args[0]!));
+      this.#state.f.store(args[0]!.type === 'i64' ? this.#state.maskStore : 'i32.store', STATE_OFFSETS[leaf.slot]);
+    },
+    writeLane: ({ leaf, args }) => {
+      this.#pushLaneAddress(leaf.at.operand, this.#state.scalar(args[0]!));
+      this.#state.f.get(this.#state.scalar(args[1]!));
+      this.#state.f.store('i32.store', leaf.at.dword * this.#state.rowSizeBytes);
+    },
+    // They end the instruction: `emitControl`.
+    branch: () => {},
+    jump: () => {},
+    exit: () => {},
+    param: 'never',
+    laneId: 'never',
+    laneTable: 'never',
+    laneMask: 'never',
+    gather: 'never',
+    matrixProduct: 'never',
+    matrixResult: 'never',
+    atomic: 'never',
+    store: 'never',
+  };
+
+  #pushPc(kind: 'pc' | 'nextPc'): void {
+    const { f, place, spaces } = this.#state;
+    place.pushPc(kind);
+    f.op('i64.extend_i32_u');
+    f.i64(BigInt(spaces.windowHi) << 32n);
+    f.op('i64.or');
+  }
+
+  #emitLoad({ leaf, args }: ValueOf<'load'>): Local[] {
     const { e, spaces, place, wave } = this.#state;
     const at = { pushRecord: () => place.pushRecord(), wave };
     const predicate = leaf.predicated ? this.#state.scalar(args[1]!) : undefined;
     return emitUniformLoad(e, spaces, leaf, at, this.#state.scalar(args[0]!), predicate);
   }
 
-  #pushScalarOperand(leaf: LeafOf<'operand'>): void {
+  #pushScalarOperand({ operand, dword }: OperandDword): void {
     const f = this.#state.f;
-    const { operand, dword } = leaf.at;
     if (this.#state.operands[operand]?.kind === 'constant') {
       this.#state.place.pushParameter(operand, dword);
     } else {
@@ -119,11 +115,11 @@ export class UniformLowering {
     }
   }
 
-  #storeScalarOperand(leaf: LeafOf<'setOperand'>, value: Local): void {
+  #storeScalarOperand({ operand, dword }: OperandDword, value: Local): void {
     const f = this.#state.f;
-    this.#state.pushRegister(leaf.at.operand);
+    this.#state.pushRegister(operand);
     f.get(value);
-    f.store('i32.store', leaf.at.dword * 4);
+    f.store('i32.store', dword * 4);
   }
 
   /** Pushes the address of a vector operand's dword in the lane that `index` holds. */
@@ -131,14 +127,11 @@ export class UniformLowering {
     const f = this.#state.f;
     this.#state.pushRegister(operand);
     f.get(index);
-    f.i32(this.#state.spaces.waveSize - 1);
-    f.op('i32.and');
-    f.i32(2);
-    f.op('i32.shl');
+    pushLaneOffset(f, this.#state.spaces.waveSize);
     f.op('i32.add');
   }
 
-  #emitBallotResult(value: Value): void {
+  #pushBallot(value: Value): void {
     const f = this.#state.f;
     const accumulated = this.#lanes.ballot(value);
     if (accumulated) f.get(accumulated);
@@ -148,6 +141,5 @@ export class UniformLowering {
       f.get(this.#state.scalar(value.args[0]!));
       f.select();
     }
-    this.#state.define(value);
   }
 }

@@ -1,6 +1,6 @@
 /** What chunks leave when their loop ends: rows in the wave, and bits of masks that all chunks have in common. */
 
-import { pushFirstLane } from '../regions/chunk-place.ts';
+import { pushFirstLane } from '../../lowering/chunk-place.ts';
 import type { Chunk, LoopEnvironment } from './chunk-state.ts';
 
 export function emitResults(environment: LoopEnvironment, chunks: readonly Chunk[]): void {

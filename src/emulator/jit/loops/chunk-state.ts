@@ -1,8 +1,8 @@
 /** What all groups of a loop use, and what a chunk has while it goes through the loop. */
 import type { Local } from '../../../wasm/function.ts';
+import type { ChunkPlace } from '../../lowering/chunk-place.ts';
 import type { Lanes } from '../../lowering/emitter.ts';
 import type { FunctionState } from '../function-state.ts';
-import type { ChunkPlace } from '../regions/chunk-place.ts';
 import type { Node } from '../regions/node.ts';
 import type { LoopPlan } from './loop-plan.ts';
 import type { LoopValues } from './loop-values.ts';

@@ -4,14 +4,14 @@
  */
 import { assert } from '../../../base/errors.ts';
 import type { Type } from '../../../ir/types.ts';
-import type { BlockLabel, Local } from '../../../wasm/function.ts';
+import type { Label, Local } from '../../../wasm/function.ts';
+import { laneIdsOf, maskOf, rowOf } from '../../lowering/chunk-place.ts';
 import { EMISSION } from '../../lowering/emission.ts';
 import { captured, type Emitter, emitLanes, type LaneArgument, type Lanes, splat } from '../../lowering/emitter.ts';
 import { emitLoad } from '../../lowering/lane-memory.ts';
 import { WAVE_MATRIX_ROWS } from '../../machine/layout.ts';
 import { Hoisted, hoistForAccesses } from '../hoisted.ts';
 import { type AccessGroup, groupAccesses, isAccess, isLeftOut } from '../regions/access-group.ts';
-import { laneIdsOf, maskOf, rowOf } from '../regions/chunk-place.ts';
 import { FastMemory } from '../regions/fast-memory.ts';
 import type { Node } from '../regions/node.ts';
 import { emitResults } from './chunk-results.ts';

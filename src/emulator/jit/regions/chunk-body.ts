@@ -1,7 +1,16 @@
 /** The values of one chunk of 4 lanes. */
 import { assert } from '../../../base/errors.ts';
 import type { Type } from '../../../ir/types.ts';
-import type { BlockLabel, Local } from '../../../wasm/function.ts';
+import type { Label, Local } from '../../../wasm/function.ts';
+import {
+  type ChunkPlace,
+  gatherRow,
+  laneBytesOf,
+  laneIdsOf,
+  maskOf,
+  pushFirstLane,
+  rowOf,
+} from '../../lowering/chunk-place.ts';
 import { EMISSION } from '../../lowering/emission.ts';
 import { captured, type Emitter, emitLanes, type LaneArgument, type Lanes } from '../../lowering/emitter.ts';
 import { emitAtomic } from '../../lowering/lane-atomics.ts';
@@ -10,7 +19,6 @@ import { NIBBLE_SPREADS } from '../../machine/layout.ts';
 import type { FunctionState } from '../function-state.ts';
 import type { Hoisted } from '../hoisted.ts';
 import { type AccessGroup, isAccess, isLeftOut, usedBy } from './access-group.ts';
-import { type ChunkPlace, laneIdsOf, maskOf, pushFirstLane, rowOf } from './chunk-place.ts';
 import { FastAtomic } from './fast-atomic.ts';
 import { FastMemory } from './fast-memory.ts';
 import { keepsNan } from './graph.ts';
@@ -284,12 +292,7 @@ export class ChunkBody {
         return [laneIdsOf(f, place)];
       case 'laneByte':
         state.pushLiteral(leaf.index);
-        f.get(place.chunk);
-        f.op('i32.add');
-        f.load('v128.load32_zero', place.offset);
-        f.op('i16x8.extend_low_i8x16_u');
-        f.op('i32x4.extend_low_i16x8_u');
-        return [captured(f)];
+        return [laneBytesOf(f, place)];
       case 'laneMask':
         return [maskOf(f, place, this.#environment.scalar(args[0]!))];
       case 'gatherRow':
@@ -339,21 +342,7 @@ export class ChunkBody {
   #gather(offset: number, index: Local): Local {
     const { f, wave, spaces } = this.#environment.state;
     const row = this.#environment.gatheredRow(offset);
-    const result = f.local('v128');
-    for (let lane = 0; lane < 4; lane++) {
-      f.get(wave);
-      f.get(index);
-      f.lane('i32x4.extract_lane', lane);
-      f.i32(spaces.waveSize - 1);
-      f.op('i32.and');
-      f.i32(2);
-      f.op('i32.shl');
-      f.op('i32.add');
-      f.get(result);
-      f.loadLane('v128.load32_lane', row, lane);
-      f.set(result);
-    }
-    return result;
+    return gatherRow(f, { wave, waveSize: spaces.waveSize }, row, index);
   }
 
   /** Stores what the region leaves in registers and masks. */

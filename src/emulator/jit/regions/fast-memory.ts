@@ -4,7 +4,8 @@
  * lane to blame.
  */
 import { assert } from '../../../base/errors.ts';
-import type { BlockLabel, Local } from '../../../wasm/function.ts';
+import type { Label, Local } from '../../../wasm/function.ts';
+import type { ChunkPlace } from '../../lowering/chunk-place.ts';
 import { loadPair } from '../../lowering/dword-pairs.ts';
 import type { LaneArgument } from '../../lowering/emitter.ts';
 import { pushValidity } from '../../lowering/memory-access.ts';
@@ -12,7 +13,6 @@ import { DEVICE_MEMORY, HOLE_BYTES, MAY_READ, MAY_WRITE } from '../../machine/la
 import type { FunctionState } from '../function-state.ts';
 import type { Hoisted } from '../hoisted.ts';
 import { type AccessGroup, accessOf, BROADCAST, CONTIGUOUS, GATHER, isLeftOut, mayBe } from './access-group.ts';
-import type { ChunkPlace } from './chunk-place.ts';
 import { loadLanes, storeLanes } from './lane-accesses.ts';
 import type { LinearAccesses } from './linear-accesses.ts';
 import type { Node } from './node.ts';

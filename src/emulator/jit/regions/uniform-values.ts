@@ -2,6 +2,7 @@
 import { assert } from '../../../base/errors.ts';
 import type { Type } from '../../../ir/types.ts';
 import type { Local } from '../../../wasm/function.ts';
+import { pushLaneOffset } from '../../lowering/chunk-place.ts';
 import { EMISSION } from '../../lowering/emission.ts';
 import { emitScalar, wasmType } from '../../lowering/emitter.ts';
 import { emitUniformLoad } from '../../lowering/uniform-memory.ts';
@@ -98,10 +99,7 @@ export class UniformValues {
       case 'rowLane':
         f.get(wave);
         f.get(this.local(args[0]!));
-        f.i32(spaces.waveSize - 1);
-        f.op('i32.and');
-        f.i32(2);
-        f.op('i32.shl');
+        pushLaneOffset(f, spaces.waveSize);
         f.op('i32.add');
         f.load('i32.load', leaf.offset);
         break;
