@@ -1,5 +1,6 @@
 import { assert } from '../../base/errors.ts';
 import type { Type, Value } from '../../ir/types.ts';
+import { add, and, assign, leU, load, ltU, mul, type Push, select, shrU, tee } from '../../wasm/expression.ts';
 import type { FunctionBuilder, Local } from '../../wasm/function.ts';
 import type { LoadName, StoreName } from '../../wasm/opcodes.ts';
 import { STATE_OFFSETS } from '../machine/layout.ts';
@@ -80,10 +81,7 @@ export class HandlerState {
       const found = this.#findRegister(operand, form.register);
       if (!found) continue;
       if (exist) {
-        this.f.get(exist);
-        this.f.get(found);
-        this.f.op('i32.and');
-        this.f.set(exist);
+        assign(this.f, exist, and(exist, found));
         this.f.free(found);
       } else exist = found;
     }
@@ -97,54 +95,25 @@ export class HandlerState {
     const { registerSizeBytes, count, last, fallback } = reachOf(register, this.spaces.waveSize);
     const distance = f.local('i32');
     const moved = f.local('i32');
-    f.get(wave);
-    f.load('i32.load', STATE_OFFSETS.m0);
-    if (index.shift > 0) {
-      f.i32(index.shift);
-      f.op('i32.shr_u');
-    }
-    f.i32(index.mask);
-    f.op('i32.and');
+    const m0 = load('i32.load', wave, STATE_OFFSETS.m0);
+    const own = and(index.shift > 0 ? shrU(m0, index.shift) : m0, index.mask);
     // A larger index could overflow below; one of 8 bits is never larger.
-    if (index.mask >>> 0 > count) {
-      f.tee(distance);
-      f.i32(count);
-      f.get(distance);
-      f.i32(count);
-      f.op('i32.lt_u');
-      f.select();
-    }
-    f.i32(registerSizeBytes);
-    f.op('i32.mul');
-    if (index.enabledBy !== 0) {
-      f.i32(0);
-      f.get(wave);
-      f.load('i32.load', STATE_OFFSETS.m0);
-      f.i32(index.enabledBy);
-      f.op('i32.and');
-      f.select();
-    }
-    this.place.pushParameter(operand, 0);
-    f.op('i32.add');
-    f.set(moved);
+    const mayOverflow = index.mask >>> 0 > count;
+    const bounded = mayOverflow ? select(tee(distance, own), count, ltU(distance, count)) : own;
+    const offset = mul(bounded, registerSizeBytes);
+    const isEnabled = and(m0, index.enabledBy);
+    const first: Push = () => this.place.pushParameter(operand, 0);
+    assign(f, moved, add(index.enabledBy === 0 ? offset : select(offset, 0, isEnabled), first));
     f.free(distance);
     this.#moved.set(operand, moved);
-    if (index.role === 'destination') {
-      const exists = f.local('i32');
-      f.get(moved);
-      f.i32(last);
-      f.op('i32.le_u');
-      f.set(exists);
-      return exists;
+    const isInFile = leU(moved, last);
+    if (index.role === 'source') {
+      assign(f, moved, select(moved, fallback, isInFile));
+      return undefined;
     }
-    f.get(moved);
-    f.i32(fallback);
-    f.get(moved);
-    f.i32(last);
-    f.op('i32.le_u');
-    f.select();
-    f.set(moved);
-    return undefined;
+    const exists = f.local('i32');
+    assign(f, exists, isInFile);
+    return exists;
   }
 
   #isRelative(operand: number): boolean {

@@ -5,6 +5,7 @@
 import { assert } from '../../base/errors.ts';
 import type { LeafKind, VoidKind } from '../../ir/leaves.ts';
 import type { LeafOf, Type, Value, ValueOf } from '../../ir/types.ts';
+import { add, and, assign, operation, shl, shrU, tee, zext64 } from '../../wasm/expression.ts';
 import type { Local } from '../../wasm/function.ts';
 import { TEMPORARY_ROW_COUNT, WAVE_TEMPORARY_ROWS } from '../machine/layout.ts';
 import { type ChunkPlace, gatherRow, laneBytesOf, laneIdsOf, pushNibbleMask } from './chunk-place.ts';
@@ -118,12 +119,7 @@ export class LaneLowering {
     f.i32(0);
     f.set(this.#chunk);
     f.loop(undefined, (again) => {
-      f.get(wave);
-      f.get(this.#chunk);
-      f.i32(2);
-      f.op('i32.shl');
-      f.op('i32.add');
-      f.set(this.#rowPointer);
+      assign(f, this.#rowPointer, add(wave, shl(this.#chunk, 2)));
       for (let i = 0; i < unroll; i++) {
         this.#chunkOffset = i * 4;
         this.#emitChunk(lanes);
@@ -141,48 +137,21 @@ export class LaneLowering {
 
   /** Chunk number from the lowest set bit; the row pointer follows. */
   #pushNextChunk(masked: Local): void {
-    const f = this.#state.f;
-    f.get(masked);
-    f.op('i64.ctz');
-    f.op('i32.wrap_i64');
-    f.i32(-4);
-    f.op('i32.and');
-    f.tee(this.#chunk);
-    f.i32(2);
-    f.op('i32.shl');
-    f.get(this.#state.wave);
-    f.op('i32.add');
-    f.set(this.#rowPointer);
+    const lowest = operation('i32.wrap_i64', operation('i64.ctz', masked));
+    const chunk = tee(this.#chunk, and(lowest, -4));
+    assign(this.#state.f, this.#rowPointer, add(shl(chunk, 2), this.#state.wave));
   }
 
   #pushNibble(mask: Local, nibble: Local): void {
-    const f = this.#state.f;
-    f.get(mask);
-    f.get(this.#chunk);
-    f.op('i64.extend_i32_u');
-    f.op('i64.shr_u');
-    f.op('i32.wrap_i64');
-    if (this.#chunkOffset > 0) {
-      f.i32(this.#chunkOffset);
-      f.op('i32.shr_u');
-    }
-    f.i32(15);
-    f.op('i32.and');
-    f.set(nibble);
+    const own = operation('i32.wrap_i64', operation('i64.shr_u', mask, zext64(this.#chunk)));
+    const bits = this.#chunkOffset > 0 ? shrU(own, this.#chunkOffset) : own;
+    assign(this.#state.f, nibble, and(bits, 15));
   }
 
   /** Clears the chunk's bits. */
   #dropChunk(masked: Local): void {
-    const f = this.#state.f;
-    f.get(masked);
-    f.i64(15n);
-    f.get(this.#chunk);
-    f.op('i64.extend_i32_u');
-    f.op('i64.shl');
-    f.i64(-1n);
-    f.op('i64.xor');
-    f.op('i64.and');
-    f.set(masked);
+    const bits = operation('i64.shl', 15n, zext64(this.#chunk));
+    assign(this.#state.f, masked, operation('i64.and', masked, operation('i64.xor', bits, -1n)));
   }
 
   /** What does not change from chunk to chunk: row offsets, splats of uniform arguments, copies of rows that other lanes read. */
@@ -270,24 +239,11 @@ export class LaneLowering {
 
   /** ballot |= (bits of the condition in active lanes) << chunk. */
   #accumulate(ballot: Local, condition: Local): void {
-    const f = this.#state.f;
-    f.get(ballot);
-    f.get(condition);
-    f.op('i32x4.bitmask');
-    if (this.#nibble) {
-      f.get(this.#nibble);
-      f.op('i32.and');
-    }
-    if (this.#chunkOffset > 0) {
-      f.i32(this.#chunkOffset);
-      f.op('i32.shl');
-    }
-    f.op('i64.extend_i32_u');
-    f.get(this.#chunk);
-    f.op('i64.extend_i32_u');
-    f.op('i64.shl');
-    f.op('i64.or');
-    f.set(ballot);
+    const set = operation('i32x4.bitmask', condition);
+    const active = this.#nibble ? and(set, this.#nibble) : set;
+    const bits = zext64(this.#chunkOffset > 0 ? shl(active, this.#chunkOffset) : active);
+    const shifted = operation('i64.shl', bits, zext64(this.#chunk));
+    assign(this.#state.f, ballot, operation('i64.or', ballot, shifted));
   }
 
   #emitLane(value: Value): void {

@@ -1,5 +1,6 @@
 import type { LeafOf, MemorySpace } from '../../ir/types.ts';
-import type { BlockLabel, FunctionBuilder, Local } from '../../wasm/function.ts';
+import { add, add64, and, leU64, load, push, zext64 } from '../../wasm/expression.ts';
+import type { FunctionBuilder, Label, Local } from '../../wasm/function.ts';
 import type { LoadName } from '../../wasm/opcodes.ts';
 import { DEVICE_MEMORY, MAY_READ, MAY_WRITE, WAVE_LDS_BASE, WAVE_LDS_SIZE } from '../machine/layout.ts';
 import { loadPair } from './dword-pairs.ts';
@@ -11,10 +12,10 @@ import {
   mayStraddle,
   pushDwordStride,
   pushStraddles,
-  pushValidity,
   splitLoad,
   splitStore,
   translator,
+  validityOf,
 } from './memory-access.ts';
 
 /** Locals that every access of a chunk needs. `nibble` holds the active lanes, `chunk` the number of the first lane. */
@@ -196,25 +197,12 @@ function accessTogether(
 
 /** Pushes whether the validity map permits an access of `sizeBytes` at `base`. */
 export function pushPermitted(f: FunctionBuilder, base: Local, kind: AccessKind, sizeBytes: number): void {
-  pushValidity(f, () => f.get(base));
-  pushValidity(f, () => {
-    f.get(base);
-    f.i32(sizeBytes - 1);
-    f.op('i32.add');
-  });
-  f.op('i32.and');
-  f.i32(kind === 'read' ? MAY_READ : MAY_WRITE);
-  f.op('i32.and');
+  const permissions = and(validityOf(base), validityOf(add(base, sizeBytes - 1)));
+  push(f, and(permissions, kind === 'read' ? MAY_READ : MAY_WRITE));
 }
 
 function pushInsideLds(f: FunctionBuilder, wave: Local, low: Local, sizeBytes: number): void {
-  f.get(low);
-  f.op('i64.extend_i32_u');
-  f.i64(BigInt(sizeBytes));
-  f.op('i64.add');
-  f.get(wave);
-  f.load('i64.load32_u', WAVE_LDS_SIZE);
-  f.op('i64.le_u');
+  push(f, leU64(add64(zext64(low), BigInt(sizeBytes)), load('i64.load32_u', wave, WAVE_LDS_SIZE)));
 }
 
 export function accessOf(

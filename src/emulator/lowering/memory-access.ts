@@ -3,6 +3,26 @@
  * happens; what fails calls the imported fault function, which throws.
  */
 import type { MemorySpace } from '../../ir/types.ts';
+import {
+  add,
+  add64,
+  and,
+  eq,
+  gtU,
+  gtU64,
+  load,
+  ne,
+  type Operand,
+  or,
+  type Push,
+  push,
+  select,
+  shl,
+  shrU,
+  sub,
+  xor,
+  zext64,
+} from '../../wasm/expression.ts';
 import type { FunctionBuilder, Local } from '../../wasm/function.ts';
 import type { FunctionRef } from '../../wasm/types.ts';
 import {
@@ -17,6 +37,7 @@ import {
   WAVE_PRIVATE_SIZE,
 } from '../machine/layout.ts';
 import type { ModuleContext } from './module-context.ts';
+import { privateByte } from './private-address.ts';
 
 export type AccessKind = 'read' | 'write' | 'atomic';
 
@@ -70,15 +91,16 @@ export function translator(
       f.call(context.fault);
       f.unreachable();
     };
-    if (space === 'lds') translateLds(f, wave, low, sizeBytes, fail);
-    else if (space === 'private') translatePrivate(f, wave, lane, low, access, sizeBytes, spaces.waveSize, fail);
+    const own: SegmentAccess = { wave, lane, low, kind: access, sizeBytes };
+    const toLds = (): void => translateLds(f, own, fail);
+    const toPrivate = (): void => translatePrivate(f, own, spaces.waveSize, fail);
+    if (space === 'lds') toLds();
+    else if (space === 'private') toPrivate();
     else {
       ifHigh(f, high, spaces.windowHi, () => translateGlobal(f, low, access, sizeBytes, fail));
       if (space === 'flat') {
-        ifHigh(f, high, spaces.sharedApertureHi, () => translateLds(f, wave, low, sizeBytes, fail));
-        ifHigh(f, high, spaces.privateApertureHi, () =>
-          translatePrivate(f, wave, lane, low, access, sizeBytes, spaces.waveSize, fail),
-        );
+        ifHigh(f, high, spaces.sharedApertureHi, toLds);
+        ifHigh(f, high, spaces.privateApertureHi, toPrivate);
       }
       fail(0);
     }
@@ -87,9 +109,7 @@ export function translator(
 
 /** Runs `then`, which leaves the translated address on the stack, and returns it when the high word is `value`. */
 function ifHigh(f: FunctionBuilder, high: Local, value: number, then: () => void): void {
-  f.get(high);
-  f.i32(value);
-  f.op('i32.eq');
+  push(f, eq(high, value));
   f.if(undefined, () => {
     then();
     f.return();
@@ -104,101 +124,55 @@ function translateGlobal(
   sizeBytes: number,
   fail: (where: number) => void,
 ): void {
-  pushValidity(f, () => f.get(low));
-  if (sizeBytes > 1) {
-    pushValidity(f, () => {
-      f.get(low);
-      f.i32(sizeBytes - 1);
-      f.op('i32.add');
-    });
-    f.op('i32.and');
-  }
-  f.i32(PERMISSION[access]);
-  f.op('i32.and');
-  f.i32(PERMISSION[access]);
-  f.op('i32.ne');
+  const first = validityOf(low);
+  const permissions = sizeBytes > 1 ? and(first, validityOf(add(low, sizeBytes - 1))) : first;
+  push(f, ne(and(permissions, PERMISSION[access]), PERMISSION[access]));
   f.if(undefined, () => fail(0));
   f.get(low);
 }
 
-/** Pushes the validity map's byte of the address that `address` pushes. */
-export function pushValidity(f: FunctionBuilder, address: () => void): void {
-  address();
-  f.i32(GRANULE_LOG2);
-  f.op('i32.shr_u');
-  f.load('i32.load8_u', VALIDITY_MAP);
-}
+/** The validity map's byte of an address. */
+export const validityOf = (address: Operand): Push => load('i32.load8_u', shrU(address, GRANULE_LOG2), VALIDITY_MAP);
 
-/** Runs `fail` when low + sizeBytes is above the limit in the wave state. */
+/** Runs `fail` when an access ends above the limit in the wave state. */
 function checkLimit(
   f: FunctionBuilder,
-  wave: Local,
-  low: Local,
-  sizeBytes: number,
+  { wave, low, sizeBytes }: SegmentAccess,
   limit: number,
   fail: () => void,
 ): void {
-  f.get(low);
-  f.op('i64.extend_i32_u');
-  f.i64(BigInt(sizeBytes));
-  f.op('i64.add');
-  f.get(wave);
-  f.load('i64.load32_u', limit);
-  f.op('i64.gt_u');
+  push(f, gtU64(add64(zext64(low), BigInt(sizeBytes)), load('i64.load32_u', wave, limit)));
   f.if(undefined, fail);
 }
 
-function translateLds(
-  f: FunctionBuilder,
-  wave: Local,
-  low: Local,
-  sizeBytes: number,
-  fail: (where: number) => void,
-): void {
-  checkLimit(f, wave, low, sizeBytes, WAVE_LDS_SIZE, () => fail(FAULT_LDS));
-  f.get(wave);
-  f.load('i32.load', WAVE_LDS_BASE);
-  f.get(low);
-  f.op('i32.add');
+/** An access to LDS or private memory from the byte `low` of the segment on. */
+interface SegmentAccess {
+  readonly wave: Local;
+  readonly lane: Local;
+  readonly low: Local;
+  readonly kind: AccessKind;
+  readonly sizeBytes: number;
+}
+
+type Fail = (where: number) => void;
+
+function translateLds(f: FunctionBuilder, access: SegmentAccess, fail: Fail): void {
+  checkLimit(f, access, WAVE_LDS_SIZE, () => fail(FAULT_LDS));
+  push(f, add(load('i32.load', access.wave, WAVE_LDS_BASE), access.low));
 }
 
 /**
- * Byte `offset` of a lane is in dword row offset / 4, at the lane's place (CDNA2 ISA 9.1.5.2, swizzled scratch). Accesses that begin
- * inside a dword are split (LLVM's AMDGPU feature unaligned-scratch-access, which every gfx9 has); atomics must be aligned.
+ * Accesses that begin inside a dword are split (LLVM's AMDGPU feature unaligned-scratch-access, which every gfx9 has); atomics must be
+ * aligned.
  */
-function translatePrivate(
-  f: FunctionBuilder,
-  wave: Local,
-  lane: Local,
-  low: Local,
-  access: AccessKind,
-  sizeBytes: number,
-  waveSize: 32 | 64,
-  fail: (where: number) => void,
-): void {
-  checkLimit(f, wave, low, sizeBytes, WAVE_PRIVATE_SIZE, () => fail(FAULT_PRIVATE));
-  if (access === 'atomic') {
-    f.get(low);
-    f.i32(3);
-    f.op('i32.and');
+function translatePrivate(f: FunctionBuilder, access: SegmentAccess, waveSize: 32 | 64, fail: Fail): void {
+  const { wave, lane, low, kind } = access;
+  checkLimit(f, access, WAVE_PRIVATE_SIZE, () => fail(FAULT_PRIVATE));
+  if (kind === 'atomic') {
+    push(f, and(low, 3));
     f.if(undefined, () => fail(FAULT_PRIVATE | FAULT_MISALIGNED));
   }
-  f.get(wave);
-  f.load('i32.load', WAVE_PRIVATE_BASE);
-  f.get(low);
-  f.i32(2);
-  f.op('i32.shr_u');
-  f.i32(waveSize * 4);
-  f.op('i32.mul');
-  f.op('i32.add');
-  f.get(lane);
-  f.i32(2);
-  f.op('i32.shl');
-  f.op('i32.add');
-  f.get(low);
-  f.i32(3);
-  f.op('i32.and');
-  f.op('i32.add');
+  push(f, privateByte(load('i32.load', wave, WAVE_PRIVATE_BASE), low, lane, waveSize));
 }
 
 /**
@@ -216,12 +190,7 @@ export function pushDwordStride(
     f.i32(space === 'private' ? row : 4);
     return;
   }
-  f.i32(row);
-  f.i32(4);
-  f.get(high);
-  f.i32(spaces.privateApertureHi);
-  f.op('i32.eq');
-  f.select();
+  push(f, select(row, 4, eq(high, spaces.privateApertureHi)));
 }
 
 /** Whether an access from this place on may touch two rows for one of its dwords. */
@@ -237,49 +206,24 @@ export function pushStraddles(
   sizeBytes: number,
   spaces: AddressSpaces,
 ): void {
-  f.get(base);
-  f.i32(3);
-  f.op('i32.and');
-  f.i32(4 - Math.min(sizeBytes, 4));
-  f.op('i32.gt_u');
-  if (space === 'private') return;
-  f.get(high);
-  f.i32(spaces.privateApertureHi);
-  f.op('i32.eq');
-  f.op('i32.and');
+  const isSplit = gtU(and(base, 3), 4 - Math.min(sizeBytes, 4));
+  push(f, space === 'private' ? isSplit : and(isSplit, eq(high, spaces.privateApertureHi)));
 }
 
-/** Pushes base & 3 as a count of bits. */
-function pushBitOffset(f: FunctionBuilder, base: Local): void {
-  f.get(base);
-  f.i32(3);
-  f.op('i32.and');
-  f.i32(3);
-  f.op('i32.shl');
-}
+/** base & 3 as a count of bits, and the same from the other end: shift counts are modulo 32. */
+const bitOffset = (base: Local): Push => shl(and(base, 3), 3);
+const bitsBefore = (base: Local): Push => sub(0, bitOffset(base));
 
-/** Pushes the address of the dword that holds the byte at `base`. */
-function pushAligned(f: FunctionBuilder, base: Local): void {
-  f.get(base);
-  f.i32(-4);
-  f.op('i32.and');
-}
+/** Address of the dword that holds the byte at `base`. */
+const aligned = (base: Local): Push => and(base, -4);
 
 /** Function (address) -> the dword that begins there inside one row and ends in the next; the address is not aligned. */
 export function splitLoad(context: ModuleContext, waveSize: 32 | 64): FunctionRef {
   return context.helper('load split', ['i32'], ['i32'], (f) => {
     const base = f.param(0);
-    pushAligned(f, base);
-    f.load('i32.load', 0, DEVICE_MEMORY);
-    pushBitOffset(f, base);
-    f.op('i32.shr_u');
-    pushAligned(f, base);
-    f.load('i32.load', waveSize * 4, DEVICE_MEMORY);
-    f.i32(0);
-    pushBitOffset(f, base);
-    f.op('i32.sub');
-    f.op('i32.shl');
-    f.op('i32.or');
+    const low = load('i32.load', aligned(base), 0, DEVICE_MEMORY);
+    const high = load('i32.load', aligned(base), waveSize * 4, DEVICE_MEMORY);
+    push(f, or(shrU(low, bitOffset(base)), shl(high, bitsBefore(base))));
   });
 }
 
@@ -287,32 +231,14 @@ export function splitLoad(context: ModuleContext, waveSize: 32 | 64): FunctionRe
 export function splitStore(context: ModuleContext, waveSize: 32 | 64): FunctionRef {
   return context.helper('store split', ['i32', 'i32', 'i32'], [], (f) => {
     const [base, value, mask] = [f.param(0), f.param(1), f.param(2)];
-    const part = (offset: number, shift: () => void): void => {
-      pushAligned(f, base);
-      pushAligned(f, base);
-      f.load('i32.load', offset, DEVICE_MEMORY);
-      f.get(mask);
-      shift();
-      f.i32(-1);
-      f.op('i32.xor');
-      f.op('i32.and');
-      f.get(value);
-      f.get(mask);
-      f.op('i32.and');
-      shift();
-      f.op('i32.or');
+    const part = (offset: number, shifted: (bits: Operand) => Push): void => {
+      const old = load('i32.load', aligned(base), offset, DEVICE_MEMORY);
+      const kept = and(old, xor(shifted(mask), -1));
+      push(f, aligned(base));
+      push(f, or(kept, shifted(and(value, mask))));
       f.store('i32.store', offset, DEVICE_MEMORY);
     };
-    part(0, () => {
-      pushBitOffset(f, base);
-      f.op('i32.shl');
-    });
-    // Shift counts are modulo 32: this is 32 - the bit offset.
-    part(waveSize * 4, () => {
-      f.i32(0);
-      pushBitOffset(f, base);
-      f.op('i32.sub');
-      f.op('i32.shr_u');
-    });
+    part(0, (bits) => shl(bits, bitOffset(base)));
+    part(waveSize * 4, (bits) => shrU(bits, bitsBefore(base)));
   });
 }

@@ -12,6 +12,7 @@ import {
   FAULT_MISALIGNED,
   FAULT_PRIVATE,
 } from '../lowering/memory-access.ts';
+import { privateByteOffset } from '../lowering/private-address.ts';
 import { FAULT_JUMP, WaveFault } from '../machine/faults.ts';
 import {
   EXIT_CODES,
@@ -191,7 +192,7 @@ export class ReferenceMachine implements Machine {
     if (low + sizeBytes > limit) this.#fail(code, lane, full);
     if (access === 'atomic' && low & 3) this.#fail(code | FAULT_MISALIGNED, lane, full);
     const base = this.#view.getUint32(this.#wave + WAVE_PRIVATE_BASE, true);
-    return { base: base + (low >>> 2) * this.#row + lane * 4 + (low & 3), stride: this.#row };
+    return { base: base + privateByteOffset(low, lane, this.#waveSize), stride: this.#row };
   }
 
   load(space: MemorySpace, sizeBytes: number, address: Evaluated, lane: number): number[] {

@@ -10,9 +10,9 @@ import { EMISSION } from '../../lowering/emission.ts';
 import { captured, type Emitter, emitLanes, type LaneArgument, type Lanes, splat } from '../../lowering/emitter.ts';
 import { emitLoad } from '../../lowering/lane-memory.ts';
 import { WAVE_MATRIX_ROWS } from '../../machine/layout.ts';
-import { Hoisted, hoistForAccesses } from '../hoisted.ts';
 import { type AccessGroup, groupAccesses, isAccess, isLeftOut } from '../regions/access-group.ts';
 import { FastMemory } from '../regions/fast-memory.ts';
+import { Hoisted } from '../regions/hoisted.ts';
 import type { Node } from '../regions/node.ts';
 import { emitResults } from './chunk-results.ts';
 import type { Chunk, LoopEnvironment } from './chunk-state.ts';
@@ -99,7 +99,7 @@ export class LoopBody {
 
   /** Emits what comes before the loop over the groups. */
   prepare(): void {
-    hoistForAccesses(this.#environment.state, this.#hoisted, new Set(this.#groups.values()));
+    this.#hoisted.emit(this.#environment.state, new Set(this.#groups.values()));
     const { state, invariants, plan } = this.#environment;
     const { f, wave } = state;
     for (const node of this.#splatted) {

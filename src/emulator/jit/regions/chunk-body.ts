@@ -17,11 +17,11 @@ import { emitAtomic } from '../../lowering/lane-atomics.ts';
 import { emitLoad, emitStore, type LaneAccess } from '../../lowering/lane-memory.ts';
 import { NIBBLE_SPREADS } from '../../machine/layout.ts';
 import type { FunctionState } from '../function-state.ts';
-import type { Hoisted } from '../hoisted.ts';
 import { type AccessGroup, isAccess, isLeftOut, usedBy } from './access-group.ts';
 import { FastAtomic } from './fast-atomic.ts';
 import { FastMemory } from './fast-memory.ts';
 import { keepsNan } from './graph.ts';
+import type { Hoisted } from './hoisted.ts';
 import type { Evaluated, LinearAccesses } from './linear-accesses.ts';
 import type { Node, NodeOf, Region } from './node.ts';
 

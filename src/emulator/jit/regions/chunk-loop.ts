@@ -9,9 +9,9 @@ import type { BlockLabel, Local } from '../../../wasm/function.ts';
 import { type Lanes, splat } from '../../lowering/emitter.ts';
 import { NIBBLE_MASKS, TEMPORARY_ROW_COUNT, WAVE_TEMPORARY_ROWS } from '../../machine/layout.ts';
 import type { FunctionState } from '../function-state.ts';
-import { Hoisted, hoistForAccesses } from '../hoisted.ts';
 import { type AccessGroup, addressNodes, groupAccesses, haveFastAccess, usedBy } from './access-group.ts';
 import { ChunkBody, type ChunkEnvironment, lanesBehind } from './chunk-body.ts';
+import { Hoisted } from './hoisted.ts';
 import { type Evaluated, LinearAccesses } from './linear-accesses.ts';
 import type { Node, NodeOf, Region } from './node.ts';
 
@@ -80,7 +80,7 @@ export class ChunkLoop {
     const isFast = haveFastAccess(this.#lanes);
     const groups = isFast ? groupAccesses(this.#lanes) : new Map<Node, AccessGroup>();
     const hoisted = new Hoisted(f);
-    hoistForAccesses(this.#state, hoisted, new Set(groups.values()));
+    hoisted.emit(this.#state, new Set(groups.values()));
     const environment: ChunkEnvironment = {
       state: this.#state,
       hoisted,

@@ -2,10 +2,11 @@
  * An atomic of a chunk, in the LDS or in the device's window: one check for all lanes, then one active lane after the other. What is not permitted or not aligned goes to the slow body.
  */
 import type { Type } from '../../../ir/types.ts';
-import type { BlockLabel, Local } from '../../../wasm/function.ts';
+import { push } from '../../../wasm/expression.ts';
+import type { Label, Local } from '../../../wasm/function.ts';
 import { freshLanes, type Lanes } from '../../lowering/emitter.ts';
 import { updateLane } from '../../lowering/lane-atomics.ts';
-import { pushValidity } from '../../lowering/memory-access.ts';
+import { validityOf } from '../../lowering/memory-access.ts';
 import { MAY_READ, MAY_WRITE, WAVE_LDS_BASE, WAVE_LDS_SIZE } from '../../machine/layout.ts';
 import type { FunctionState } from '../function-state.ts';
 import type { FastMemoryEnvironment } from './fast-memory.ts';
@@ -125,7 +126,7 @@ export class FastAtomic {
     f.op('v128.any_true');
     f.brIf(slow);
     lanes.forEach((base, lane) => {
-      pushValidity(f, () => f.get(base));
+      push(f, validityOf(base));
       if (lane > 0) f.op('i32.and');
     });
     f.i32(MAY_READ | MAY_WRITE);

@@ -4,15 +4,17 @@
  * lane to blame.
  */
 import { assert } from '../../../base/errors.ts';
+import { add, and, assign, geU, isZero, laneOf, ne, operation, or, type Push, push } from '../../../wasm/expression.ts';
 import type { Label, Local } from '../../../wasm/function.ts';
 import type { ChunkPlace } from '../../lowering/chunk-place.ts';
 import { loadPair } from '../../lowering/dword-pairs.ts';
 import type { LaneArgument } from '../../lowering/emitter.ts';
-import { pushValidity } from '../../lowering/memory-access.ts';
+import { validityOf } from '../../lowering/memory-access.ts';
+import { privateDword } from '../../lowering/private-address.ts';
 import { DEVICE_MEMORY, HOLE_BYTES, MAY_READ, MAY_WRITE } from '../../machine/layout.ts';
 import type { FunctionState } from '../function-state.ts';
-import type { Hoisted } from '../hoisted.ts';
 import { type AccessGroup, accessOf, BROADCAST, CONTIGUOUS, GATHER, isLeftOut, mayBe } from './access-group.ts';
+import type { Hoisted } from './hoisted.ts';
 import { loadLanes, storeLanes } from './lane-accesses.ts';
 import type { LinearAccesses } from './linear-accesses.ts';
 import type { Node } from './node.ts';
@@ -30,6 +32,20 @@ interface Opened {
   readonly pattern: Local | undefined;
   /** Linear addresses of the lanes, without the accesses' offsets; one only where the pattern needs no more. */
   readonly lanes: readonly Local[];
+}
+
+/** Addresses that are being looked at. */
+interface Opening {
+  readonly group: AccessGroup;
+  /** Low words of the lanes' addresses. */
+  readonly low: Local;
+  readonly pattern: Local;
+  /** For the linear addresses; the first has that of the first lane. */
+  readonly lanes: readonly Local[];
+  readonly slow: Label;
+  readonly floor: Local | undefined;
+  /** High words, while they are not known to be those of device memory. */
+  readonly high: LaneArgument | undefined;
 }
 
 export interface FastMemoryEnvironment {
@@ -210,40 +226,15 @@ export class FastMemory {
   /** All lanes at the same offset: a part of a row. */
   #openPrivate(group: AccessGroup, low: Local, { chunk, offset }: ChunkPlace, slow: BlockLabel): Opened {
     const { f, spaces } = this.environment.state;
+    const { hoisted } = this.environment;
     const address = f.local('i32');
-    f.get(low);
-    f.lane('i32x4.extract_lane', 0);
-    f.set(address);
-    f.get(low);
-    f.get(address);
-    f.op('i32x4.splat');
-    f.op('v128.xor');
-    f.op('v128.any_true');
-    f.get(address);
-    f.i32(3);
-    f.op('i32.and');
-    f.op('i32.or');
-    if (this.#checks) {
-      f.get(address);
-      f.get(this.environment.hoisted.get(`private count ${group.max}`));
-      f.op('i32.ge_u');
-      f.op('i32.or');
-    }
+    assign(f, address, laneOf(low, 0));
+    const differ = operation('v128.any_true', operation('v128.xor', low, operation('i32x4.splat', address)));
+    const isUnusual = or(differ, and(address, 3));
+    push(f, this.#checks ? or(isUnusual, geU(address, hoisted.permittedCount('private', group.max))) : isUnusual);
     f.brIf(slow);
-    f.get(address);
-    f.i32(spaces.waveSize);
-    f.op('i32.mul');
-    f.get(chunk);
-    f.i32(2);
-    f.op('i32.shl');
-    f.op('i32.add');
-    f.get(this.environment.hoisted.get('private base'));
-    f.op('i32.add');
-    if (offset > 0) {
-      f.i32(offset * 4);
-      f.op('i32.add');
-    }
-    f.set(address);
+    const dword = privateDword(hoisted.base('private'), address, chunk, spaces.waveSize);
+    assign(f, address, offset > 0 ? add(dword, offset * 4) : dword);
     return { pattern: undefined, lanes: [address] };
   }
 
@@ -252,14 +243,11 @@ export class FastMemory {
       group.space === 'lds' || group.max - group.min + 12 < HOLE_BYTES,
       () => `${group.max - group.min} bytes are smaller than a hole`,
     );
-    const { address, state } = this.environment;
+    const { address, state, hoisted } = this.environment;
     const { f } = state;
-    const isLds = group.space === 'lds';
-    if (isLds && this.#checks) {
-      f.get(low);
-      f.get(this.environment.hoisted.get(`lds count ${group.max}`));
-      f.op('i32x4.ge_u');
-      f.op('v128.any_true');
+    if (group.space === 'lds' && this.#checks) {
+      const isBeyond = operation('i32x4.ge_u', low, hoisted.permittedCount('lds', group.max));
+      push(f, operation('v128.any_true', isBeyond));
       f.brIf(slow);
     }
     // The high half says also in which space a flat address is.
@@ -271,88 +259,79 @@ export class FastMemory {
     if (high && !isWindowTestedLater) this.#checkHigh(high, low, floor, slow);
     const pattern = f.local('i32');
     const lanes = [0, 1, 2, 3].map(() => f.local('i32'));
-    const first = lanes[0]!;
-    f.get(low);
-    f.lane('i32x4.extract_lane', 0);
-    f.set(first);
-    const translated = (): void => {
-      if (!isLds) return;
-      f.get(first);
-      f.get(this.environment.hoisted.get('lds base'));
-      f.op('i32.add');
-      f.set(first);
-    };
-    const same = (withLanes: boolean): void => {
-      f.get(low);
-      f.get(first);
-      f.op('i32x4.splat');
-      if (withLanes) {
-        f.get(this.environment.hoisted.get('dwords'));
-        f.op('i32x4.add');
-      }
-      f.op('v128.xor');
-      if (withLanes && isWindowTestedLater) {
-        f.get(high.lanes[0]!);
-        f.get(this.environment.hoisted.get('window'));
-        f.op('v128.xor');
-        f.op('v128.or');
-      }
-      f.op('v128.any_true');
-      f.op('i32.eqz');
-    };
-    const gather = (): void => {
-      f.i32(GATHER);
-      f.set(pattern);
-      this.#setLanes(lanes, low, isLds);
-      if (!isLds && this.#checks) this.#checkGather(group, low, lanes, slow);
-    };
-    const together = (value: number, spanBytes: number): void => {
-      f.i32(value);
-      f.set(pattern);
-      if (isLds) {
-        if (value === CONTIGUOUS && !group.allDwords) this.#setLanes(lanes, low, true);
-        else translated();
-        return;
-      }
-      if (value === CONTIGUOUS && !group.allDwords) this.#setLanes(lanes, low, false);
-      if (!this.#checks) return;
-      this.#pushPermissions(first, group.min, group.max - 1 + spanBytes);
-      this.#refuseUnlessPermitted(group, slow);
-    };
-    const otherwise = (): void => {
-      if (isWindowTestedLater) this.#checkHigh(high, low, floor, slow);
-      if (!mayBe(BROADCAST, group)) {
-        gather();
-        return;
-      }
-      same(false);
-      f.if(undefined, () => together(BROADCAST, 0), gather);
-    };
-    if (mayBe(CONTIGUOUS, group)) {
-      same(true);
+    const opening: Opening = { group, low, pattern, lanes, slow, floor, high: isWindowTestedLater ? high : undefined };
+    assign(f, lanes[0]!, laneOf(low, 0));
+    if (!mayBe(CONTIGUOUS, group)) this.#openOtherwise(opening);
+    else {
+      this.#pushIsContiguous(opening);
       f.if(
         undefined,
         () => {
           if (isWindowTestedLater && floor) this.#checkFloor(low, floor, slow);
-          together(CONTIGUOUS, 12);
+          this.#openTogether(opening, CONTIGUOUS, 12);
         },
-        otherwise,
+        () => this.#openOtherwise(opening),
       );
-    } else otherwise();
+    }
     return { pattern, lanes };
   }
 
-  #checkHigh(high: LaneArgument, low: Local, floor: Local | undefined, slow: BlockLabel): void {
+  /** Pushes whether the lanes' addresses follow each other, in the window where that is not known yet. */
+  #pushIsContiguous({ low, lanes, high }: Opening): void {
+    const { state, hoisted } = this.environment;
+    const following = operation('i32x4.add', operation('i32x4.splat', lanes[0]!), hoisted.dwords);
+    const others = operation('v128.xor', low, following);
+    const outside = high && operation('v128.xor', high.lanes[0]!, hoisted.window);
+    push(state.f, isZero(operation('v128.any_true', outside ? operation('v128.or', others, outside) : others)));
+  }
+
+  /** All lanes at one address, or each where it likes. */
+  #openOtherwise(opening: Opening): void {
+    const { f } = this.environment.state;
+    const { group, low, lanes, high, floor, slow } = opening;
+    if (high) this.#checkHigh(high, low, floor, slow);
+    if (!mayBe(BROADCAST, group)) {
+      this.#openGather(opening);
+      return;
+    }
+    const others = operation('v128.xor', low, operation('i32x4.splat', lanes[0]!));
+    push(f, isZero(operation('v128.any_true', others)));
+    f.if(
+      undefined,
+      () => this.#openTogether(opening, BROADCAST, 0),
+      () => this.#openGather(opening),
+    );
+  }
+
+  #openGather({ group, low, pattern, lanes, slow }: Opening): void {
+    const isLds = group.space === 'lds';
+    assign(this.environment.state.f, pattern, GATHER);
+    this.#setLanes(lanes, low, isLds);
+    if (!isLds && this.#checks) this.#checkGather(group, low, lanes, slow);
+  }
+
+  /** `spanBytes`: from the first lane's address to the last one's. */
+  #openTogether({ group, low, pattern, lanes, slow }: Opening, found: number, spanBytes: number): void {
+    const { state, hoisted } = this.environment;
+    const { f } = state;
+    const isLds = group.space === 'lds';
+    const [first] = lanes as [Local];
+    // Wider accesses of the group take the address of each lane.
+    const needsLanes = found === CONTIGUOUS && !group.allDwords;
+    assign(f, pattern, found);
+    if (needsLanes) this.#setLanes(lanes, low, isLds);
+    else if (isLds) assign(f, first, add(first, hoisted.base('lds')));
+    if (isLds || !this.#checks) return;
+    this.#pushPermissions(first, group.min, group.max - 1 + spanBytes);
+    this.#refuseUnlessPermitted(group, slow);
+  }
+
+  #checkHigh(high: LaneArgument, low: Local, floor: Local | undefined, slow: Label): void {
     const { f, spaces } = this.environment.state;
-    if (high.scalar) {
-      f.get(high.scalar);
-      f.i32(spaces.windowHi);
-      f.op('i32.ne');
-    } else {
-      f.get(high.lanes[0]!);
-      f.get(this.environment.hoisted.get('window'));
-      f.op('v128.xor');
-      f.op('v128.any_true');
+    if (high.scalar) push(f, ne(high.scalar, spaces.windowHi));
+    else {
+      const outside = operation('v128.xor', high.lanes[0]!, this.environment.hoisted.window);
+      push(f, operation('v128.any_true', outside));
     }
     f.brIf(slow);
     if (floor) this.#checkFloor(low, floor, slow);
@@ -361,23 +340,15 @@ export class FastMemory {
   /** The addition of the parts did not carry. */
   #checkFloor(low: Local, floor: Local, slow: BlockLabel): void {
     const { f } = this.environment.state;
-    f.get(low);
-    f.get(floor);
-    f.op('i32x4.lt_u');
-    f.op('v128.any_true');
+    push(f, operation('v128.any_true', operation('i32x4.lt_u', low, floor)));
     f.brIf(slow);
   }
 
   #setLanes(lanes: readonly Local[], low: Local, isLds: boolean): void {
-    const { f } = this.environment.state;
+    const { state, hoisted } = this.environment;
     lanes.forEach((local, lane) => {
-      f.get(low);
-      f.lane('i32x4.extract_lane', lane);
-      if (isLds) {
-        f.get(this.environment.hoisted.get('lds base'));
-        f.op('i32.add');
-      }
-      f.set(local);
+      const address = laneOf(low, lane);
+      assign(state.f, local, isLds ? add(address, hoisted.base('lds')) : address);
     });
   }
 
@@ -403,17 +374,8 @@ export class FastMemory {
   /** Pushes the permissions that the granules of the first and the last byte have in common. */
   #pushPermissions(address: Local, first: number, last: number): void {
     const { f } = this.environment.state;
-    const at = (offset: number): void =>
-      pushValidity(f, () => {
-        f.get(address);
-        if (offset === 0) return;
-        f.i32(offset);
-        f.op('i32.add');
-      });
-    at(first);
-    if (last === first) return;
-    at(last);
-    f.op('i32.and');
+    const at = (offset: number): Push => validityOf(offset === 0 ? address : add(address, offset));
+    push(f, last === first ? at(first) : and(at(first), at(last)));
   }
 
   #refuseUnlessPermitted({ writes }: AccessGroup, slow: BlockLabel): void {

@@ -3,15 +3,17 @@
  * or are all the same, one check permits the accesses of all these lanes, and each is made of loads or stores of vectors.
  */
 import { assert } from '../../../base/errors.ts';
-import type { BlockLabel, Local } from '../../../wasm/function.ts';
+import { add, and, assign, geU, gtU, isZero, ltS, ltU, ne, or, push, sub } from '../../../wasm/expression.ts';
+import type { Label, Local } from '../../../wasm/function.ts';
 import { loadPair } from '../../lowering/dword-pairs.ts';
 import type { LaneArgument } from '../../lowering/emitter.ts';
-import { pushValidity } from '../../lowering/memory-access.ts';
+import { validityOf } from '../../lowering/memory-access.ts';
+import { privateDword } from '../../lowering/private-address.ts';
 import { HOLE_BYTES, MAX_LDS_BYTES, MAY_READ, MAY_WRITE } from '../../machine/layout.ts';
 import type { FunctionState } from '../function-state.ts';
-import type { Hoisted } from '../hoisted.ts';
 import { type AccessGroup, accessOf } from './access-group.ts';
 import { loadFollowingPair, pushFollowing, storeFollowing } from './following-lanes.ts';
+import type { Hoisted } from './hoisted.ts';
 import { loadLanes, storeLanes } from './lane-accesses.ts';
 import type { IndexedAddress, Node } from './node.ts';
 import { pushPrivate, storePrivate } from './private-rows.ts';
@@ -169,7 +171,7 @@ export class LinearAccesses {
     f.tee(stride);
     f.op('i32x4.splat');
     f.tee(step);
-    f.get(hoisted.get('lanes'));
+    f.get(hoisted.lanes);
     f.op('i32x4.mul');
     f.get(expected);
     f.op('i32x4.add');
@@ -213,7 +215,7 @@ export class LinearAccesses {
       f.op('v128.or');
     } else if (parts.high?.lane) {
       f.get(lanes(parts.high));
-      f.get(hoisted.get('window'));
+      f.get(hoisted.window);
       f.op('v128.xor');
       f.op('v128.or');
     }
@@ -291,13 +293,8 @@ export class LinearAccesses {
   #openLds({ max }: AccessGroup, address: Local, stride: Local, span: Local, no: BlockLabel): void {
     const { state, hoisted } = this.#environment;
     const { f } = state;
-    const size = hoisted.get('lds size');
-    const translate = (): void => {
-      f.get(address);
-      f.get(hoisted.get('lds base'));
-      f.op('i32.add');
-      f.set(address);
-    };
+    const size = hoisted.sizeBytes('lds');
+    const translate = (): void => assign(f, address, add(address, hoisted.base('lds')));
     if (!state.context.checksAccesses) {
       translate();
       return;
@@ -305,21 +302,8 @@ export class LinearAccesses {
     // Address and stride are below a size of at most MAX_LDS_BYTES, or are refused: no sum wraps. A vector load where all lanes are the
     // same reads up to 12 bytes more (LDS_SLACK_BYTES).
     assert(max + 64 * MAX_LDS_BYTES < 2 ** 31, () => `an LDS access that ends at ${max} is small`);
-    f.get(address);
-    f.get(size);
-    f.op('i32.ge_u');
-    f.get(stride);
-    f.get(size);
-    f.op('i32.ge_u');
-    f.op('i32.or');
-    f.get(address);
-    f.get(span);
-    f.op('i32.add');
-    f.i32(max);
-    f.op('i32.add');
-    f.get(size);
-    f.op('i32.gt_u');
-    f.op('i32.or');
+    const isBeyond = or(geU(address, size), geU(stride, size));
+    push(f, or(isBeyond, gtU(add(address, span, max), size)));
     f.brIf(no);
     translate();
   }
@@ -327,26 +311,11 @@ export class LinearAccesses {
   #openPrivate({ max }: AccessGroup, address: Local, firstLane: Local, no: BlockLabel): void {
     const { state, hoisted } = this.#environment;
     const { f } = state;
-    f.get(address);
-    f.i32(3);
-    f.op('i32.and');
-    if (state.context.checksAccesses) {
-      f.get(address);
-      f.get(hoisted.get(`private count ${max}`));
-      f.op('i32.ge_u');
-      f.op('i32.or');
-    }
+    const isUnaligned = and(address, 3);
+    if (!state.context.checksAccesses) push(f, isUnaligned);
+    else push(f, or(isUnaligned, geU(address, hoisted.permittedCount('private', max))));
     f.brIf(no);
-    f.get(address);
-    f.i32(state.spaces.waveSize);
-    f.op('i32.mul');
-    f.get(firstLane);
-    f.i32(2);
-    f.op('i32.shl');
-    f.op('i32.add');
-    f.get(hoisted.get('private base'));
-    f.op('i32.add');
-    f.set(address);
+    assign(f, address, privateDword(hoisted.base('private'), address, firstLane, state.spaces.waveSize));
   }
 
   #openGlobal(
@@ -360,49 +329,23 @@ export class LinearAccesses {
     const high = parts.indexed ? parts.indexed.baseHigh : parts.high;
     assert(high, 'a global address has a high word');
     if (!high.lane) {
-      f.get(scalar(high));
-      f.i32(state.spaces.windowHi);
-      f.op('i32.ne');
+      push(f, ne(scalar(high), state.spaces.windowHi));
       f.brIf(no);
     }
     if (parts.indexed) {
       // The sum did not wrap: its low word is below that of the base if and only if the index is negative.
       const base = scalar(parts.indexed.baseLow);
-      f.get(address);
-      f.get(base);
-      f.op('i32.lt_u');
-      f.get(address);
-      f.get(base);
-      f.op('i32.sub');
-      f.i32(0);
-      f.op('i32.lt_s');
-      f.op('i32.ne');
+      push(f, ne(ltU(address, base), ltS(sub(address, base), 0)));
       f.brIf(no);
     }
     assert(
       (chunks * 4 - 1) * MAX_STRIDE_BYTES + max - min < HOLE_BYTES,
       () => `${max - min} bytes of ${chunks} chunks are smaller than a hole`,
     );
-    f.get(stride);
-    f.i32(MAX_STRIDE_BYTES);
-    f.op('i32.gt_u');
+    push(f, gtU(stride, MAX_STRIDE_BYTES));
     f.brIf(no);
-    pushValidity(f, () => {
-      f.get(address);
-      f.i32(min);
-      f.op('i32.add');
-    });
-    pushValidity(f, () => {
-      f.get(address);
-      f.get(span);
-      f.op('i32.add');
-      f.i32(max - 1);
-      f.op('i32.add');
-    });
-    f.op('i32.and');
-    f.i32(writes ? MAY_WRITE : MAY_READ);
-    f.op('i32.and');
-    f.op('i32.eqz');
+    const permissions = and(validityOf(add(address, min)), validityOf(add(address, span, max - 1)));
+    push(f, isZero(and(permissions, writes ? MAY_WRITE : MAY_READ)));
     f.brIf(no);
   }
 
