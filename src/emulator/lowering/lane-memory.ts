@@ -1,6 +1,19 @@
 import type { LeafOf, MemorySpace } from '../../ir/types.ts';
-import { add, add64, and, leU64, load, push, zext64 } from '../../wasm/expression.ts';
-import type { FunctionBuilder, Label, Local } from '../../wasm/function.ts';
+import {
+  add,
+  add64,
+  and,
+  assign,
+  eq,
+  laneOf,
+  leU64,
+  load,
+  operation,
+  type Push,
+  push,
+  zext64,
+} from '../../wasm/expression.ts';
+import type { FunctionBuilder, Local } from '../../wasm/function.ts';
 import type { LoadName } from '../../wasm/opcodes.ts';
 import { DEVICE_MEMORY, MAY_READ, MAY_WRITE, WAVE_LDS_BASE, WAVE_LDS_SIZE } from '../machine/layout.ts';
 import { loadPair } from './dword-pairs.ts';
@@ -136,63 +149,50 @@ function accessTogether(
   const [first, second] = access.address.lanes as [Local, Local];
   const low = wide ? shuffled(e, first, second, EVEN_DWORDS) : first;
   const base = f.local('i32');
-  const attempt = (
-    pattern: readonly [number, number, number, number],
-    sizeBytes: number,
-    body: (base: Local) => void,
-  ): void => {
-    f.get(low);
-    f.get(base);
-    f.op('i32x4.splat');
-    if (pattern[1] !== 0) {
-      f.v128(pattern);
-      f.op('i32x4.add');
-    }
-    f.op('i32x4.eq');
-    f.op('i32x4.all_true');
+  f.block(undefined, (done) => {
+    const areAllActive = eq(at.nibble, 15);
+    push(f, wide ? and(areAllActive, isInWindow(spaces, first, second)) : areAllActive);
     f.if(undefined, () => {
-      if (wide) pushPermitted(f, base, access.kind, sizeBytes);
-      else pushInsideLds(f, at.wave, base, sizeBytes);
-      f.if(undefined, () => {
-        if (!wide) {
-          f.get(at.wave);
-          f.load('i32.load', WAVE_LDS_BASE);
-          f.get(base);
-          f.op('i32.add');
-          f.set(base);
-        }
-        body(base);
-        f.br(done!);
-      });
-    });
-  };
-  let done: BlockLabel | undefined;
-  f.block(undefined, (label) => {
-    done = label;
-    f.get(at.nibble);
-    f.i32(15);
-    f.op('i32.eq');
-    if (wide) {
-      f.get(first);
-      f.get(second);
-      f.shuffle(ODD_DWORDS);
-      f.i32(spaces.windowHi);
-      f.op('i32x4.splat');
-      f.op('i32x4.eq');
-      f.op('i32x4.all_true');
-      f.op('i32.and');
-    }
-    f.if(undefined, () => {
-      f.get(low);
-      f.lane('i32x4.extract_lane', 0);
-      f.set(base);
-      if (together.contiguous && access.sizeBytes === 4) attempt([0, 4, 8, 12], 16, together.contiguous);
-      if (together.broadcast) attempt([0, 0, 0, 0], access.sizeBytes, together.broadcast);
+      assign(f, base, laneOf(low, 0));
+      const attempt = (strideBytes: number, sizeBytes: number, body: (base: Local) => void): void => {
+        push(f, isAtStride(low, base, strideBytes));
+        f.if(undefined, () => {
+          if (wide) pushPermitted(f, base, access.kind, sizeBytes);
+          else pushInsideLds(f, at.wave, base, sizeBytes);
+          f.if(undefined, () => {
+            if (!wide) assign(f, base, add(load('i32.load', at.wave, WAVE_LDS_BASE), base));
+            body(base);
+            f.br(done);
+          });
+        });
+      };
+      if (together.contiguous && access.sizeBytes === 4) attempt(4, 16, together.contiguous);
+      if (together.broadcast) attempt(0, access.sizeBytes, together.broadcast);
     });
     slow();
   });
   f.free(base);
   if (wide) f.free(low);
+}
+
+/** Whether the high words of four addresses are that of device memory. */
+const isInWindow =
+  ({ windowHi }: AddressSpaces, first: Local, second: Local): Push =>
+  (f) => {
+    f.get(first);
+    f.get(second);
+    f.shuffle(ODD_DWORDS);
+    push(f, operation('i32x4.splat', windowHi));
+    f.op('i32x4.eq');
+    f.op('i32x4.all_true');
+  };
+
+/** Whether lane i is `strideBytes` behind lane i - 1, from `base` on. */
+function isAtStride(low: Local, base: Local, strideBytes: number): Push {
+  const all = operation('i32x4.splat', base);
+  const steps: Push = (f) => f.v128([0, strideBytes, 2 * strideBytes, 3 * strideBytes]);
+  const expected = strideBytes === 0 ? all : operation('i32x4.add', all, steps);
+  return operation('i32x4.all_true', operation('i32x4.eq', low, expected));
 }
 
 /** Pushes whether the validity map permits an access of `sizeBytes` at `base`. */
