@@ -121,7 +121,9 @@ export interface Value {
 
 export type ValueOf<K extends Leaf['kind']> = Value & { readonly leaf: LeafOf<K> };
 
-/** New memory value of an atomic: uniform operations over the parameters 0 (old value), 1 (data), 2 (compare). */
+/**
+ * New memory value of an atomic: uniform operations over the parameters 0 (old value), 1 (data), 2 (compare).
+ */
 export interface Update {
   readonly body: readonly Value[];
   readonly result: Value;

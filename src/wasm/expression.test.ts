@@ -2,13 +2,12 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { ByteWriter } from './bytes.ts';
 import {
-  add,
   add64,
   and,
   assign,
   gtU64,
   laneOf,
-  load,
+  loadFrom,
   ltU,
   mul,
   operation,
@@ -16,6 +15,7 @@ import {
   select,
   shrU,
   sub,
+  sum,
   tee,
   zext64,
 } from './expression.ts';
@@ -37,7 +37,7 @@ function functionOf(body: (f: FunctionBuilder) => void): { bytes: Uint8Array; ru
 }
 
 test('a formula is emitted as one would by hand: operands first, from left to right', () => {
-  const formula = functionOf((f) => push(f, add(f.param(0), mul(and(f.param(1), 0xff), 12), 7)));
+  const formula = functionOf((f) => push(f, sum(f.param(0), mul(and(f.param(1), 0xff), 12), 7)));
   const byHand = functionOf((f) => {
     f.get(f.param(0));
     f.get(f.param(1));
@@ -63,10 +63,10 @@ test('a value that is kept on the way is computed once', () => {
 
 test('numbers of 64 bits, memory, lanes and locals', () => {
   const { run } = functionOf((f) => {
-    const sum = f.local('i32');
+    const total = f.local('i32');
     const low = laneOf(operation('i32x4.splat', f.param(0)), 3);
-    assign(f, sum, add(low, load('i32.load', 8, 16)));
-    push(f, sub(sum, gtU64(add64(zext64(f.param(1)), 1n), 0xffff_ffffn)));
+    assign(f, total, sum(low, loadFrom('i32.load', 8, 16)));
+    push(f, sub(total, gtU64(add64(zext64(f.param(1)), 1n), 0xffff_ffffn)));
   });
   assert.deepEqual([run(40, -1), run(40, 5)], [39, 40]);
 });

@@ -1,16 +1,17 @@
 /**
- * Formulas that read as one writes them: `add(base, mul(and(m0, 0xff), rowBytes))`. Nothing is emitted before `push`; then each operand comes
- * before its operation, in the order of the formula, as one would emit it by hand. A number is a constant of 32 bits, a bigint one of 64.
+ * Formulas that read as one writes them: `sum(base, mul(and(m0, 0xff), rowBytes))`. Nothing is emitted before
+ * `push`; then each operand comes before its operation, in the order of the formula, as by hand. A number is
+ * a constant of 32 bits, a bigint one of 64.
  */
 import type { FunctionBuilder, Local } from './function.ts';
 import type { LoadName, PlainName } from './opcodes.ts';
 
 /** Emits what leaves one value on the stack. */
 export type Push = (f: FunctionBuilder) => void;
-export type Operand = Local | number | bigint | Push;
+export type Term = Local | number | bigint | Push;
 
 /** Pushes the value of an operand. */
-export function push(f: FunctionBuilder, operand: Operand): void {
+export function push(f: FunctionBuilder, operand: Term): void {
   if (typeof operand === 'function') operand(f);
   else if (typeof operand === 'number') f.i32(operand);
   else if (typeof operand === 'bigint') f.i64(operand);
@@ -18,27 +19,27 @@ export function push(f: FunctionBuilder, operand: Operand): void {
 }
 
 /** Sets a local to the value of an operand. */
-export function assign(f: FunctionBuilder, local: Local, value: Operand): void {
+export function assign(f: FunctionBuilder, local: Local, value: Term): void {
   push(f, value);
   f.set(local);
 }
 
 /** An operation on operands. */
 export const operation =
-  (name: PlainName, ...operands: readonly Operand[]): Push =>
+  (name: PlainName, ...operands: readonly Term[]): Push =>
   (f) => {
     for (const operand of operands) push(f, operand);
     f.op(name);
   };
 
-type Binary = (a: Operand, b: Operand) => Push;
+type Binary = (a: Term, b: Term) => Push;
 const binary =
   (name: PlainName): Binary =>
   (a, b) =>
     operation(name, a, b);
 
 /** More than two terms are added from left to right. */
-export const add = (first: Operand, ...others: readonly Operand[]): Push =>
+export const sum = (first: Term, ...others: readonly Term[]): Push =>
   others.reduce<Push>(
     (sum, term) => operation('i32.add', sum, term),
     (f) => push(f, first),
@@ -57,15 +58,15 @@ export const ltU = binary('i32.lt_u');
 export const leU = binary('i32.le_u');
 export const gtU = binary('i32.gt_u');
 export const geU = binary('i32.ge_u');
-export const isZero = (a: Operand): Push => operation('i32.eqz', a);
+export const eqz = (a: Term): Push => operation('i32.eqz', a);
 
 export const add64 = binary('i64.add');
 export const gtU64 = binary('i64.gt_u');
 export const leU64 = binary('i64.le_u');
-export const zext64 = (a: Operand): Push => operation('i64.extend_i32_u', a);
+export const zext64 = (a: Term): Push => operation('i64.extend_i32_u', a);
 
-export const load =
-  (name: LoadName, address: Operand, offset: number, memory = 0): Push =>
+export const loadFrom =
+  (name: LoadName, address: Term, offset: number, memory = 0): Push =>
   (f) => {
     push(f, address);
     f.load(name, offset, memory);
@@ -73,7 +74,7 @@ export const load =
 
 /** `a` where the condition is not 0; both are computed. */
 export const select =
-  (a: Operand, b: Operand, condition: Operand): Push =>
+  (a: Term, b: Term, condition: Term): Push =>
   (f) => {
     push(f, a);
     push(f, b);
@@ -83,7 +84,7 @@ export const select =
 
 /** The value, which is left in a local, too. */
 export const tee =
-  (local: Local, value: Operand): Push =>
+  (local: Local, value: Term): Push =>
   (f) => {
     push(f, value);
     f.tee(local);
@@ -91,7 +92,7 @@ export const tee =
 
 /** Lane `lane` of a vector of four dwords. */
 export const laneOf =
-  (vector: Operand, lane: number): Push =>
+  (vector: Term, lane: number): Push =>
   (f) => {
     push(f, vector);
     f.lane('i32x4.extract_lane', lane);

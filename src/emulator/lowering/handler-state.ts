@@ -1,6 +1,6 @@
 import { assert } from '../../base/errors.ts';
 import type { Type, Value } from '../../ir/types.ts';
-import { add, and, assign, leU, load, ltU, mul, type Push, select, shrU, tee } from '../../wasm/expression.ts';
+import { and, assign, leU, loadFrom, ltU, mul, type Push, select, shrU, sum, tee } from '../../wasm/expression.ts';
 import type { FunctionBuilder, Local } from '../../wasm/function.ts';
 import type { LoadName, StoreName } from '../../wasm/opcodes.ts';
 import { STATE_OFFSETS } from '../machine/layout.ts';
@@ -95,7 +95,7 @@ export class HandlerState {
     const { registerSizeBytes, count, last, fallback } = reachOf(register, this.spaces.waveSize);
     const distance = f.local('i32');
     const moved = f.local('i32');
-    const m0 = load('i32.load', wave, STATE_OFFSETS.m0);
+    const m0 = loadFrom('i32.load', wave, STATE_OFFSETS.m0);
     const own = and(index.shift > 0 ? shrU(m0, index.shift) : m0, index.mask);
     // A larger index could overflow below; one of 8 bits is never larger.
     const mayOverflow = index.mask >>> 0 > count;
@@ -103,7 +103,7 @@ export class HandlerState {
     const offset = mul(bounded, registerSizeBytes);
     const isEnabled = and(m0, index.enabledBy);
     const first: Push = () => this.place.pushParameter(operand, 0);
-    assign(f, moved, add(index.enabledBy === 0 ? offset : select(offset, 0, isEnabled), first));
+    assign(f, moved, sum(index.enabledBy === 0 ? offset : select(offset, 0, isEnabled), first));
     f.free(distance);
     this.#moved.set(operand, moved);
     const isInFile = leU(moved, last);

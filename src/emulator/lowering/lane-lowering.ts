@@ -5,7 +5,7 @@
 import { assert } from '../../base/errors.ts';
 import type { LeafKind, VoidKind } from '../../ir/leaves.ts';
 import type { LeafOf, Type, Value, ValueOf } from '../../ir/types.ts';
-import { add, and, assign, operation, shl, shrU, tee, zext64 } from '../../wasm/expression.ts';
+import { and, assign, operation, shl, shrU, sum, tee, zext64 } from '../../wasm/expression.ts';
 import type { Local } from '../../wasm/function.ts';
 import { TEMPORARY_ROW_COUNT, WAVE_TEMPORARY_ROWS } from '../machine/layout.ts';
 import { type ChunkPlace, gatherRow, laneBytesOf, laneIdsOf, pushNibbleMask } from './chunk-place.ts';
@@ -119,7 +119,7 @@ export class LaneLowering {
     f.i32(0);
     f.set(this.#chunk);
     f.loop(undefined, (again) => {
-      assign(f, this.#rowPointer, add(wave, shl(this.#chunk, 2)));
+      assign(f, this.#rowPointer, sum(wave, shl(this.#chunk, 2)));
       for (let i = 0; i < unroll; i++) {
         this.#chunkOffset = i * 4;
         this.#emitChunk(lanes);
@@ -139,7 +139,7 @@ export class LaneLowering {
   #pushNextChunk(masked: Local): void {
     const lowest = operation('i32.wrap_i64', operation('i64.ctz', masked));
     const chunk = tee(this.#chunk, and(lowest, -4));
-    assign(this.#state.f, this.#rowPointer, add(shl(chunk, 2), this.#state.wave));
+    assign(this.#state.f, this.#rowPointer, sum(shl(chunk, 2), this.#state.wave));
   }
 
   #pushNibble(mask: Local, nibble: Local): void {

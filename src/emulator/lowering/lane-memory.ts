@@ -1,16 +1,16 @@
 import type { LeafOf, MemorySpace } from '../../ir/types.ts';
 import {
-  add,
   add64,
   and,
   assign,
   eq,
   laneOf,
   leU64,
-  load,
+  loadFrom,
   operation,
   type Push,
   push,
+  sum,
   zext64,
 } from '../../wasm/expression.ts';
 import type { FunctionBuilder, Local } from '../../wasm/function.ts';
@@ -160,7 +160,7 @@ function accessTogether(
           if (wide) pushPermitted(f, base, access.kind, sizeBytes);
           else pushInsideLds(f, at.wave, base, sizeBytes);
           f.if(undefined, () => {
-            if (!wide) assign(f, base, add(load('i32.load', at.wave, WAVE_LDS_BASE), base));
+            if (!wide) assign(f, base, sum(loadFrom('i32.load', at.wave, WAVE_LDS_BASE), base));
             body(base);
             f.br(done);
           });
@@ -197,12 +197,12 @@ function isAtStride(low: Local, base: Local, strideBytes: number): Push {
 
 /** Pushes whether the validity map permits an access of `sizeBytes` at `base`. */
 export function pushPermitted(f: FunctionBuilder, base: Local, kind: AccessKind, sizeBytes: number): void {
-  const permissions = and(validityOf(base), validityOf(add(base, sizeBytes - 1)));
+  const permissions = and(validityOf(base), validityOf(sum(base, sizeBytes - 1)));
   push(f, and(permissions, kind === 'read' ? MAY_READ : MAY_WRITE));
 }
 
 function pushInsideLds(f: FunctionBuilder, wave: Local, low: Local, sizeBytes: number): void {
-  push(f, leU64(add64(zext64(low), BigInt(sizeBytes)), load('i64.load32_u', wave, WAVE_LDS_SIZE)));
+  push(f, leU64(add64(zext64(low), BigInt(sizeBytes)), loadFrom('i64.load32_u', wave, WAVE_LDS_SIZE)));
 }
 
 export function accessOf(

@@ -4,15 +4,13 @@
  */
 import type { MemorySpace } from '../../ir/types.ts';
 import {
-  add,
   add64,
   and,
   eq,
   gtU,
   gtU64,
-  load,
+  loadFrom,
   ne,
-  type Operand,
   or,
   type Push,
   push,
@@ -20,6 +18,8 @@ import {
   shl,
   shrU,
   sub,
+  sum,
+  type Term,
   xor,
   zext64,
 } from '../../wasm/expression.ts';
@@ -125,14 +125,14 @@ function translateGlobal(
   fail: (where: number) => void,
 ): void {
   const first = validityOf(low);
-  const permissions = sizeBytes > 1 ? and(first, validityOf(add(low, sizeBytes - 1))) : first;
+  const permissions = sizeBytes > 1 ? and(first, validityOf(sum(low, sizeBytes - 1))) : first;
   push(f, ne(and(permissions, PERMISSION[access]), PERMISSION[access]));
   f.if(undefined, () => fail(0));
   f.get(low);
 }
 
 /** The validity map's byte of an address. */
-export const validityOf = (address: Operand): Push => load('i32.load8_u', shrU(address, GRANULE_LOG2), VALIDITY_MAP);
+export const validityOf = (address: Term): Push => loadFrom('i32.load8_u', shrU(address, GRANULE_LOG2), VALIDITY_MAP);
 
 /** Runs `fail` when an access ends above the limit in the wave state. */
 function checkLimit(
@@ -141,7 +141,7 @@ function checkLimit(
   limit: number,
   fail: () => void,
 ): void {
-  push(f, gtU64(add64(zext64(low), BigInt(sizeBytes)), load('i64.load32_u', wave, limit)));
+  push(f, gtU64(add64(zext64(low), BigInt(sizeBytes)), loadFrom('i64.load32_u', wave, limit)));
   f.if(undefined, fail);
 }
 
@@ -158,7 +158,7 @@ type Fail = (where: number) => void;
 
 function translateLds(f: FunctionBuilder, access: SegmentAccess, fail: Fail): void {
   checkLimit(f, access, WAVE_LDS_SIZE, () => fail(FAULT_LDS));
-  push(f, add(load('i32.load', access.wave, WAVE_LDS_BASE), access.low));
+  push(f, sum(loadFrom('i32.load', access.wave, WAVE_LDS_BASE), access.low));
 }
 
 /**
@@ -172,7 +172,7 @@ function translatePrivate(f: FunctionBuilder, access: SegmentAccess, waveSize: 3
     push(f, and(low, 3));
     f.if(undefined, () => fail(FAULT_PRIVATE | FAULT_MISALIGNED));
   }
-  push(f, privateByte(load('i32.load', wave, WAVE_PRIVATE_BASE), low, lane, waveSize));
+  push(f, privateByte(loadFrom('i32.load', wave, WAVE_PRIVATE_BASE), low, lane, waveSize));
 }
 
 /**
@@ -221,8 +221,8 @@ const aligned = (base: Local): Push => and(base, -4);
 export function splitLoad(context: ModuleContext, waveSize: 32 | 64): FunctionRef {
   return context.helper('load split', ['i32'], ['i32'], (f) => {
     const base = f.param(0);
-    const low = load('i32.load', aligned(base), 0, DEVICE_MEMORY);
-    const high = load('i32.load', aligned(base), waveSize * 4, DEVICE_MEMORY);
+    const low = loadFrom('i32.load', aligned(base), 0, DEVICE_MEMORY);
+    const high = loadFrom('i32.load', aligned(base), waveSize * 4, DEVICE_MEMORY);
     push(f, or(shrU(low, bitOffset(base)), shl(high, bitsBefore(base))));
   });
 }
@@ -231,8 +231,8 @@ export function splitLoad(context: ModuleContext, waveSize: 32 | 64): FunctionRe
 export function splitStore(context: ModuleContext, waveSize: 32 | 64): FunctionRef {
   return context.helper('store split', ['i32', 'i32', 'i32'], [], (f) => {
     const [base, value, mask] = [f.param(0), f.param(1), f.param(2)];
-    const part = (offset: number, shifted: (bits: Operand) => Push): void => {
-      const old = load('i32.load', aligned(base), offset, DEVICE_MEMORY);
+    const part = (offset: number, shifted: (bits: Term) => Push): void => {
+      const old = loadFrom('i32.load', aligned(base), offset, DEVICE_MEMORY);
       const kept = and(old, xor(shifted(mask), -1));
       push(f, aligned(base));
       push(f, or(kept, shifted(and(value, mask))));

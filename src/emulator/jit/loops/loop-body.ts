@@ -4,7 +4,7 @@
  */
 import { assert } from '../../../base/errors.ts';
 import type { Type } from '../../../ir/types.ts';
-import type { Label, Local } from '../../../wasm/function.ts';
+import type { BlockLabel, Local } from '../../../wasm/function.ts';
 import { laneIdsOf, maskOf, rowOf } from '../../lowering/chunk-place.ts';
 import { EMISSION } from '../../lowering/emission.ts';
 import { captured, type Emitter, emitLanes, type LaneArgument, type Lanes, splat } from '../../lowering/emitter.ts';

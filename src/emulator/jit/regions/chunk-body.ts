@@ -1,7 +1,7 @@
 /** The values of one chunk of 4 lanes. */
 import { assert } from '../../../base/errors.ts';
 import type { Type } from '../../../ir/types.ts';
-import type { Label, Local } from '../../../wasm/function.ts';
+import type { BlockLabel, Local } from '../../../wasm/function.ts';
 import {
   type ChunkPlace,
   gatherRow,

@@ -3,7 +3,7 @@
  */
 import type { Type } from '../../../ir/types.ts';
 import { push } from '../../../wasm/expression.ts';
-import type { Label, Local } from '../../../wasm/function.ts';
+import type { BlockLabel, Local } from '../../../wasm/function.ts';
 import { freshLanes, type Lanes } from '../../lowering/emitter.ts';
 import { updateLane } from '../../lowering/lane-atomics.ts';
 import { validityOf } from '../../lowering/memory-access.ts';

@@ -4,8 +4,8 @@
  * lane to blame.
  */
 import { assert } from '../../../base/errors.ts';
-import { add, and, assign, geU, isZero, laneOf, ne, operation, or, type Push, push } from '../../../wasm/expression.ts';
-import type { Label, Local } from '../../../wasm/function.ts';
+import { and, assign, eqz, geU, laneOf, ne, operation, or, type Push, push, sum } from '../../../wasm/expression.ts';
+import type { BlockLabel, Local } from '../../../wasm/function.ts';
 import type { ChunkPlace } from '../../lowering/chunk-place.ts';
 import { loadPair } from '../../lowering/dword-pairs.ts';
 import type { LaneArgument } from '../../lowering/emitter.ts';
@@ -42,7 +42,7 @@ interface Opening {
   readonly pattern: Local;
   /** For the linear addresses; the first has that of the first lane. */
   readonly lanes: readonly Local[];
-  readonly slow: Label;
+  readonly slow: BlockLabel;
   readonly floor: Local | undefined;
   /** High words, while they are not known to be those of device memory. */
   readonly high: LaneArgument | undefined;
@@ -234,7 +234,7 @@ export class FastMemory {
     push(f, this.#checks ? or(isUnusual, geU(address, hoisted.permittedCount('private', group.max))) : isUnusual);
     f.brIf(slow);
     const dword = privateDword(hoisted.base('private'), address, chunk, spaces.waveSize);
-    assign(f, address, offset > 0 ? add(dword, offset * 4) : dword);
+    assign(f, address, offset > 0 ? sum(dword, offset * 4) : dword);
     return { pattern: undefined, lanes: [address] };
   }
 
@@ -282,7 +282,7 @@ export class FastMemory {
     const following = operation('i32x4.add', operation('i32x4.splat', lanes[0]!), hoisted.dwords);
     const others = operation('v128.xor', low, following);
     const outside = high && operation('v128.xor', high.lanes[0]!, hoisted.window);
-    push(state.f, isZero(operation('v128.any_true', outside ? operation('v128.or', others, outside) : others)));
+    push(state.f, eqz(operation('v128.any_true', outside ? operation('v128.or', others, outside) : others)));
   }
 
   /** All lanes at one address, or each where it likes. */
@@ -295,7 +295,7 @@ export class FastMemory {
       return;
     }
     const others = operation('v128.xor', low, operation('i32x4.splat', lanes[0]!));
-    push(f, isZero(operation('v128.any_true', others)));
+    push(f, eqz(operation('v128.any_true', others)));
     f.if(
       undefined,
       () => this.#openTogether(opening, BROADCAST, 0),
@@ -320,13 +320,13 @@ export class FastMemory {
     const needsLanes = found === CONTIGUOUS && !group.allDwords;
     assign(f, pattern, found);
     if (needsLanes) this.#setLanes(lanes, low, isLds);
-    else if (isLds) assign(f, first, add(first, hoisted.base('lds')));
+    else if (isLds) assign(f, first, sum(first, hoisted.base('lds')));
     if (isLds || !this.#checks) return;
     this.#pushPermissions(first, group.min, group.max - 1 + spanBytes);
     this.#refuseUnlessPermitted(group, slow);
   }
 
-  #checkHigh(high: LaneArgument, low: Local, floor: Local | undefined, slow: Label): void {
+  #checkHigh(high: LaneArgument, low: Local, floor: Local | undefined, slow: BlockLabel): void {
     const { f, spaces } = this.environment.state;
     if (high.scalar) push(f, ne(high.scalar, spaces.windowHi));
     else {
@@ -348,7 +348,7 @@ export class FastMemory {
     const { state, hoisted } = this.environment;
     lanes.forEach((local, lane) => {
       const address = laneOf(low, lane);
-      assign(state.f, local, isLds ? add(address, hoisted.base('lds')) : address);
+      assign(state.f, local, isLds ? sum(address, hoisted.base('lds')) : address);
     });
   }
 
@@ -374,7 +374,7 @@ export class FastMemory {
   /** Pushes the permissions that the granules of the first and the last byte have in common. */
   #pushPermissions(address: Local, first: number, last: number): void {
     const { f } = this.environment.state;
-    const at = (offset: number): Push => validityOf(offset === 0 ? address : add(address, offset));
+    const at = (offset: number): Push => validityOf(offset === 0 ? address : sum(address, offset));
     push(f, last === first ? at(first) : and(at(first), at(last)));
   }
 

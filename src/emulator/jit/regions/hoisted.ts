@@ -1,6 +1,6 @@
 /** Values of the wave that accesses of all chunks use: each is computed once, before the loop over the chunks. */
 import { assert } from '../../../base/errors.ts';
-import { assign, geU, load, type Operand, operation, select, sub } from '../../../wasm/expression.ts';
+import { assign, geU, loadFrom, operation, select, sub, type Term } from '../../../wasm/expression.ts';
 import type { FunctionBuilder, Local } from '../../../wasm/function.ts';
 import { WAVE_LDS_BASE, WAVE_LDS_SIZE, WAVE_PRIVATE_BASE, WAVE_PRIVATE_SIZE } from '../../machine/layout.ts';
 import type { FunctionState } from '../function-state.ts';
@@ -41,8 +41,8 @@ export class Hoisted {
 
   #addSegment(wave: Local, space: Segment, max: number): void {
     const { base, size } = SEGMENTS[space];
-    const sizeBytes = load('i32.load', wave, size);
-    if (!this.#bases.has(space)) this.#bases.set(space, this.#made('i32', load('i32.load', wave, base)));
+    const sizeBytes = loadFrom('i32.load', wave, size);
+    if (!this.#bases.has(space)) this.#bases.set(space, this.#made('i32', loadFrom('i32.load', wave, base)));
     if (!this.#sizes.has(space)) this.#sizes.set(space, this.#made('i32', sizeBytes));
     if (this.#counts[space].has(max)) return;
     const count = select(sub(sizeBytes, max - 1), 0, geU(sizeBytes, max));
@@ -50,7 +50,7 @@ export class Hoisted {
     this.#counts[space].set(max, local);
   }
 
-  #made(type: 'i32' | 'v128', value: Operand): Local {
+  #made(type: 'i32' | 'v128', value: Term): Local {
     const local = this.#f.local(type);
     this.#all.push(local);
     assign(this.#f, local, value);

@@ -3,8 +3,8 @@
  * or are all the same, one check permits the accesses of all these lanes, and each is made of loads or stores of vectors.
  */
 import { assert } from '../../../base/errors.ts';
-import { add, and, assign, geU, gtU, isZero, ltS, ltU, ne, or, push, sub } from '../../../wasm/expression.ts';
-import type { Label, Local } from '../../../wasm/function.ts';
+import { and, assign, eqz, geU, gtU, ltS, ltU, ne, or, push, sub, sum } from '../../../wasm/expression.ts';
+import type { BlockLabel, Local } from '../../../wasm/function.ts';
 import { loadPair } from '../../lowering/dword-pairs.ts';
 import type { LaneArgument } from '../../lowering/emitter.ts';
 import { validityOf } from '../../lowering/memory-access.ts';
@@ -294,7 +294,7 @@ export class LinearAccesses {
     const { state, hoisted } = this.#environment;
     const { f } = state;
     const size = hoisted.sizeBytes('lds');
-    const translate = (): void => assign(f, address, add(address, hoisted.base('lds')));
+    const translate = (): void => assign(f, address, sum(address, hoisted.base('lds')));
     if (!state.context.checksAccesses) {
       translate();
       return;
@@ -303,7 +303,7 @@ export class LinearAccesses {
     // same reads up to 12 bytes more (LDS_SLACK_BYTES).
     assert(max + 64 * MAX_LDS_BYTES < 2 ** 31, () => `an LDS access that ends at ${max} is small`);
     const isBeyond = or(geU(address, size), geU(stride, size));
-    push(f, or(isBeyond, gtU(add(address, span, max), size)));
+    push(f, or(isBeyond, gtU(sum(address, span, max), size)));
     f.brIf(no);
     translate();
   }
@@ -344,8 +344,8 @@ export class LinearAccesses {
     );
     push(f, gtU(stride, MAX_STRIDE_BYTES));
     f.brIf(no);
-    const permissions = and(validityOf(add(address, min)), validityOf(add(address, span, max - 1)));
-    push(f, isZero(and(permissions, writes ? MAY_WRITE : MAY_READ)));
+    const permissions = and(validityOf(sum(address, min)), validityOf(sum(address, span, max - 1)));
+    push(f, eqz(and(permissions, writes ? MAY_WRITE : MAY_READ)));
     f.brIf(no);
   }
 
