@@ -1,8 +1,9 @@
 /** One emulated GPU: memory, executors and running kernels. Work happens in `advance`. */
 
 import type { CodeCache } from './code/code-cache.ts';
+import { type CoreOptions, EmulatorCore } from './code/emulator-core.ts';
 import type { FrontEnd } from './code/front-end.ts';
-import { type CoreOptions, EmulatorCore } from './emulator-core.ts';
+import { EXECUTORS } from './executors.ts';
 import type { Launch } from './machine/launch.ts';
 import { RECORD_PC } from './machine/layout.ts';
 import { EmulatorMemory } from './machine/memory.ts';
@@ -11,7 +12,7 @@ import { EmulatorDispatch } from './schedule/dispatch.ts';
 import { stepText } from './schedule/fault-report.ts';
 import { type WorkerOptions, WorkerPool } from './workers/worker-pool.ts';
 
-export { CLOCK_FREQUENCY_HZ, type Executor, type ExecutorName } from './emulator-core.ts';
+export { CLOCK_FREQUENCY_HZ, type Executor, type ExecutorName } from './code/emulator-core.ts';
 
 export interface EmulatorOptions extends CoreOptions, WorkerOptions {
   /**
@@ -46,7 +47,7 @@ export class Emulator extends EmulatorCore<EmulatorMemory, StateMemory> {
     const origin = performance.now() - UPTIME_MS;
     const state = new StateMemory();
     const memory = new EmulatorMemory(WINDOW_HI + (options.index ?? 0), state, options.memorySizeBytes);
-    super(frontEnd, options, state, memory, origin);
+    super({ frontEnd, executors: EXECUTORS }, options, state, memory, origin);
     memory.onCodeGone = () => this.#forgetCode();
     const workers = (options.workers ?? options.threads?.parallelism ?? 1) - 1;
     if (workers > 0 && options.threads) {

@@ -74,7 +74,7 @@ const FIRST_FREE_SLOT = FIRST_SLOT + 2;
 const MAX_PENDING_VALUES = 4096;
 
 export class HandlerTable {
-  readonly tier = 'handlers';
+  readonly fallbackTier = 'handlers';
   readonly turnInstructions = 50_000;
   readonly sliceInstructions = 200_000;
   readonly run: RunFunction;
@@ -213,6 +213,18 @@ export class HandlerTable {
   #reserve(): void {
     if (this.#table.length < this.#nextSlot)
       this.#table.grow(Math.max(this.#table.length, this.#nextSlot - this.#table.length));
+  }
+
+  handleExit(): boolean {
+    return false;
+  }
+
+  firstFault(fault: WaveFault): WaveFault {
+    return fault;
+  }
+
+  forgetCode(): void {
+    // Nothing but the records refers to code.
   }
 
   uncounted({ record }: WaveFault): readonly number[] {

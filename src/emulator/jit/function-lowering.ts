@@ -4,6 +4,7 @@
  */
 
 import type { BlockLabel, Local } from '../../wasm/function.ts';
+import type { VerticalMode } from '../code/emulator-core.ts';
 import { addToBudget } from '../handlers/handler-table.ts';
 import { classMix, emitClassCounts } from '../lowering/class-counts.ts';
 import { emitControl } from '../lowering/control.ts';
@@ -25,7 +26,7 @@ import { FunctionState } from './function-state.ts';
 import type { Literal } from './literals.ts';
 import { type LiveIn, Liveness } from './liveness.ts';
 import { LoopLowering } from './loops/loop-lowering.ts';
-import { type VerticalLoop, type VerticalMode, verticalLoops } from './loops/vertical-loops.ts';
+import { type VerticalLoop, verticalLoops } from './loops/vertical-loops.ts';
 import { FixedPlace } from './regions/fixed-place.ts';
 import type { Node, Region } from './regions/node.ts';
 import { RegionBuilder } from './regions/region-builder.ts';

@@ -5,8 +5,8 @@
 import { assert, WavewrightError } from '../../base/errors.ts';
 import { followingOffset, type Step } from '../../ir/step.ts';
 import type { CodeCache } from '../code/code-cache.ts';
+import type { EmulatorCore, Executor } from '../code/emulator-core.ts';
 import { pcOf } from '../code/record-pc.ts';
-import type { EmulatorCore, Executor } from '../emulator-core.ts';
 import type { RunGroup } from '../handlers/group-runner.ts';
 import type { HandlerTable } from '../handlers/handler-table.ts';
 import { probeHost } from '../lowering/host.ts';
@@ -35,7 +35,6 @@ import { type Decoded, decoded, type Shape, shapeOf } from './decoded.ts';
 import { FUNCTION_NAME, lowerFunction, MAX_CODE_BYTES } from './function-lowering.ts';
 import type { Literal } from './literals.ts';
 import type { LiveIn } from './liveness.ts';
-import type { VerticalMode } from './loops/vertical-loops.ts';
 import { type CompiledModule, compiledModule } from './module-cache.ts';
 
 /** Times that code is reached before it is compiled, about where that pays. */
@@ -68,7 +67,7 @@ interface Compiled {
 }
 
 export class JitExecutor implements Executor {
-  readonly tier = 'handlers';
+  readonly fallbackTier = 'handlers';
   readonly turnInstructions = TURN_INSTRUCTIONS;
   readonly sliceInstructions = 1_000_000;
   readonly #emulator: EmulatorCore;
@@ -77,11 +76,9 @@ export class JitExecutor implements Executor {
   /** By the key of their steps. */
   readonly #shapes = new Map<string, Shape>();
   readonly #compiled = new Map<CodeCache, Compiled>();
-  readonly #vertical: VerticalMode;
 
-  constructor(emulator: EmulatorCore, handlers: HandlerTable, vertical: VerticalMode) {
+  constructor(emulator: EmulatorCore, handlers: HandlerTable) {
     this.#emulator = emulator;
-    this.#vertical = vertical;
     this.handlers = handlers;
   }
 
@@ -89,10 +86,9 @@ export class JitExecutor implements Executor {
     return this.handlers.runGroup;
   }
 
-  resume(wave: number): boolean {
-    const { view } = this.#emulator.state;
-    if (view.getUint32(wave + WAVE_EXIT, true) !== EXIT_COMPILE) return false;
-    this.#compile(this.#cacheOf(wave), view.getUint32(wave + WAVE_RECORD, true));
+  handleExit(reason: number, wave: number): boolean {
+    if (reason !== EXIT_COMPILE) return false;
+    this.#compile(this.#cacheOf(wave), this.#emulator.state.view.getUint32(wave + WAVE_RECORD, true));
     return true;
   }
 
@@ -103,7 +99,7 @@ export class JitExecutor implements Executor {
     try {
       for (;;) {
         left = this.handlers.runCounted(record, wave, left);
-        if (!this.resume(wave)) return left;
+        if (!this.handleExit(view.getUint32(wave + WAVE_EXIT, true), wave)) return left;
         record = view.getUint32(wave + WAVE_RECORD, true);
       }
     } catch (error) {
@@ -169,7 +165,7 @@ export class JitExecutor implements Executor {
     const { frontEnd, checksAccesses, countsClasses, work } = this.#emulator;
     const pages = pagesOf(this.#emulator);
     const spaces = this.#emulator.spaces(cache.waveSize);
-    const vertical = this.#vertical;
+    const { vertical } = this.#emulator;
     const options = {
       processor: frontEnd.processor,
       spaces,

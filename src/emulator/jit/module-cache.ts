@@ -1,9 +1,10 @@
 /** Compiled modules of this process, by everything that their code depends on. */
+
+import type { VerticalMode } from '../code/emulator-core.ts';
 import type { AddressSpaces } from '../lowering/memory-access.ts';
 import type { MemoryPages } from '../lowering/module-context.ts';
 import type { Block } from './control-flow.ts';
 import type { LoweredFunction } from './function-lowering.ts';
-import type { VerticalMode } from './loops/vertical-loops.ts';
 
 export interface CompiledModule extends LoweredFunction {
   readonly module: WebAssembly.Module;

@@ -4,7 +4,7 @@ import { evaluate } from '../../ir/evaluate.ts';
 import type { Step } from '../../ir/step.ts';
 import type { Program } from '../../ir/types.ts';
 import type { CodeCache } from '../code/code-cache.ts';
-import type { EmulatorCore, Executor } from '../emulator-core.ts';
+import type { EmulatorCore, Executor } from '../code/emulator-core.ts';
 import type { WaveFault } from '../machine/faults.ts';
 import { GROUP_STATES, type GroupField, groupOffset, stateCode, type WaveState } from '../machine/group-layout.ts';
 import {
@@ -32,7 +32,7 @@ const STATES_AFTER: ReadonlyMap<number, WaveState> = new Map([
 ]);
 
 export class ReferenceExecutor implements Executor {
-  readonly tier = 'reference';
+  readonly fallbackTier = 'reference';
   readonly turnInstructions = 500;
   readonly sliceInstructions = 5000;
   readonly #emulator: EmulatorCore;
@@ -108,6 +108,18 @@ export class ReferenceExecutor implements Executor {
     const machine = new ReferenceMachine(this.#emulator, cache, step, record, wave);
     if (machine.findRegisters()) evaluate(this.#program(step), machine);
     return machine.next();
+  }
+
+  handleExit(): boolean {
+    return false;
+  }
+
+  firstFault(fault: WaveFault): WaveFault {
+    return fault;
+  }
+
+  forgetCode(): void {
+    // Nothing but the records refers to code.
   }
 
   uncounted({ record }: WaveFault): readonly number[] {

@@ -4,7 +4,7 @@ import type { Evaluated } from '../../ir/op.ts';
 import type { RegisterOperand, Step } from '../../ir/step.ts';
 import { type ExitReason, isMaskSlot, type MemorySpace, type OperandDword, type StateSlot } from '../../ir/types.ts';
 import type { CodeCache } from '../code/code-cache.ts';
-import type { EmulatorCore } from '../emulator-core.ts';
+import type { EmulatorCore } from '../code/emulator-core.ts';
 import {
   ACCESS_CODES,
   type AccessKind,

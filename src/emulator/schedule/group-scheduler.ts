@@ -6,8 +6,8 @@
  */
 import { WavewrightError } from '../../base/errors.ts';
 import type { CodeCache } from '../code/code-cache.ts';
+import type { EmulatorCore, Executor, RecordHolder } from '../code/emulator-core.ts';
 import { pcOf } from '../code/record-pc.ts';
-import type { EmulatorCore, Executor, RecordHolder } from '../emulator-core.ts';
 import { FAULT_JUMP, FAULT_MODE, FAULT_TRAP, FAULT_UNTRANSLATED, isAccessFault, WaveFault } from '../machine/faults.ts';
 import type { WaveState } from '../machine/group-layout.ts';
 import { type Grid, type Launch, workgroupSizeAt } from '../machine/launch.ts';
@@ -192,7 +192,7 @@ export class GroupScheduler implements RecordHolder {
     const slot = this.#running!;
     const wave = slot.get('current');
     const { base } = slot.waves[wave]!;
-    const fault = this.#executor.firstFault?.(thrown, base) ?? thrown;
+    const fault = this.#executor.firstFault(thrown, base);
     this.#countFaulted(slot, fault, base);
     return { fault, slot, wave };
   }
@@ -290,7 +290,7 @@ export class GroupScheduler implements RecordHolder {
     if (isNew) slot.instructions = slot.instructionsSeen = 0;
     else slot.instructions += used;
     this.instructions += used;
-    this.tiers[this.#executor.tier] += used - compiled;
+    this.tiers[this.#executor.fallbackTier] += used - compiled;
     this.tiers.regions += compiled - looped;
     this.tiers.loops += looped;
     this.#countClasses(slot);
@@ -322,7 +322,7 @@ export class GroupScheduler implements RecordHolder {
       }
     }
     const total = Object.values(classes).reduce((sum, count) => sum + count, 0);
-    this.tiers[this.#executor.tier] += total - this.instructions;
+    this.tiers[this.#executor.fallbackTier] += total - this.instructions;
     this.instructions = total;
   }
 
@@ -335,7 +335,8 @@ export class GroupScheduler implements RecordHolder {
       view.setUint32(wave.base + WAVE_RECORD, next, true);
       return 'ready';
     };
-    switch (view.getUint32(wave.base + WAVE_EXIT, true)) {
+    const reason = view.getUint32(wave.base + WAVE_EXIT, true);
+    switch (reason) {
       case EXIT_BUDGET:
         return 'spent';
       case EXIT_CODES.interrupt:
@@ -351,7 +352,7 @@ export class GroupScheduler implements RecordHolder {
       case EXIT_UNTRANSLATED:
         throw new WaveFault(record, FAULT_UNTRANSLATED, -1, 0n);
       default:
-        if (this.#executor.resume?.(wave.base)) return 'ready';
+        if (this.#executor.handleExit(reason, wave.base)) return 'ready';
         throw new WaveFault(record - RECORD_SIZE_BYTES, FAULT_TRAP, -1, 0n);
     }
   }

@@ -1,6 +1,6 @@
 /** The main thread's side of workers: starts their threads, gives them jobs, answers their questions. */
 import { WavewrightError } from '../../base/errors.ts';
-import type { CoreOptions } from '../emulator-core.ts';
+import type { CoreOptions } from '../code/emulator-core.ts';
 import type { Launch } from '../machine/launch.ts';
 import { THREADS_RUN } from '../machine/layout.ts';
 import type { EmulatorMemory, Grace } from '../machine/memory.ts';

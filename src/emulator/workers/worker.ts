@@ -1,7 +1,6 @@
 /** The part of the emulator that runs in a worker: workgroups of one dispatch after the other. */
 import { type ErrorCode, WavewrightError } from '../../base/errors.ts';
-import type { FrontEnd } from '../code/front-end.ts';
-import { type CoreOptions, EmulatorCore } from '../emulator-core.ts';
+import { type CoreOptions, type CoreParts, EmulatorCore } from '../code/emulator-core.ts';
 import { WaveFault } from '../machine/faults.ts';
 import { Grid, type Launch } from '../machine/launch.ts';
 import { GroupScheduler } from '../schedule/group-scheduler.ts';
@@ -49,7 +48,7 @@ export class EmulatorWorker {
   readonly #core: EmulatorCore;
   #generation = 0;
 
-  constructor(setup: WorkerSetup, frontEndOf: (processor: string) => FrontEnd) {
+  constructor(setup: WorkerSetup, partsOf: (processor: string) => CoreParts) {
     const { processor, options, state, memory, windowHi, control, workers, index, originMs } = setup;
     this.#control = new Control(workers, control);
     this.#words = this.#control.worker(index);
@@ -57,7 +56,7 @@ export class EmulatorWorker {
     this.#state = new RemoteState(state, workers, ask);
     this.#memory = new RemoteMemory(memory, windowHi, workers, ask);
     this.#core = new EmulatorCore(
-      frontEndOf(processor),
+      partsOf(processor),
       options,
       this.#state,
       this.#memory,

@@ -2,24 +2,21 @@
  * What a thread needs to run waves: executors, handlers and decoded code of its own, on memory that all
  * threads of a device share.
  */
-import { assert } from '../base/errors.ts';
-import { CodeCache } from './code/code-cache.ts';
-import type { FrontEnd } from './code/front-end.ts';
-import { type FaultCallback, HandlerTable } from './handlers/handler-table.ts';
-import { DEFAULT_THRESHOLD, JitExecutor } from './jit/jit-executor.ts';
-import type { VerticalMode } from './jit/loops/vertical-loops.ts';
-import type { AddressSpaces } from './lowering/memory-access.ts';
-import { WaveFault } from './machine/faults.ts';
-import { HostWork } from './machine/host-work.ts';
-import { MAX_CLASSES } from './machine/layout.ts';
-import type { Memories, SharedMemory } from './machine/memory.ts';
-import type { SharedState } from './machine/state-memory.ts';
-import { ReferenceExecutor } from './reference/reference-executor.ts';
+import { assert } from '../../base/errors.ts';
+import { type FaultCallback, HandlerTable } from '../handlers/handler-table.ts';
+import type { AddressSpaces } from '../lowering/memory-access.ts';
+import { WaveFault } from '../machine/faults.ts';
+import { HostWork } from '../machine/host-work.ts';
+import { MAX_CLASSES } from '../machine/layout.ts';
+import type { Memories, SharedMemory } from '../machine/memory.ts';
+import type { SharedState } from '../machine/state-memory.ts';
+import { CodeCache } from './code-cache.ts';
+import type { FrontEnd } from './front-end.ts';
 
 /** Runs a wave from a record until it exits; returns what is left of the budget. The wave state says why. */
 export interface Executor {
   /** What runs the instructions that are not compiled. */
-  readonly tier: 'reference' | 'handlers';
+  readonly fallbackTier: 'reference' | 'handlers';
   /** Instructions that a wave runs before the next one has its turn: well below a millisecond of work. */
   readonly turnInstructions: number;
   /** Instructions of all waves after which the host has its turn: a few milliseconds. */
@@ -30,17 +27,35 @@ export interface Executor {
    * returns the wave that left for a reason that the host must look at, -1 when none can go on now.
    */
   runGroup(group: number, clock: bigint): number;
-  /** Handles an exit that only the executor knows; false for others. */
-  resume?(wave: number): boolean;
+  /** Handles an exit that is the executor's own, with a number of EXIT_ codes; false for others. */
+  handleExit(reason: number, wave: number): boolean;
   /** The fault to report for one that was thrown. */
-  firstFault?(fault: WaveFault, wave: number): WaveFault;
+  firstFault(fault: WaveFault, wave: number): WaveFault;
   /** Forgets what it made of decoded code. */
-  forgetCode?(): void;
+  forgetCode(): void;
   /** Records of instructions that are counted by class, but that a wave did not get to when it faulted. */
   uncounted(fault: WaveFault, wave: number): readonly number[];
 }
 
 export type ExecutorName = 'handlers' | 'reference' | 'jit';
+
+/** How an executor of a name is made. */
+export interface ExecutorKind {
+  /** How often code is reached before it is compiled, where nothing else is asked for; undefined: it never is. */
+  readonly compileThreshold: number | undefined;
+  create(core: EmulatorCore, handlers: HandlerTable): Executor;
+}
+
+export type ExecutorKinds = Readonly<Record<ExecutorName, ExecutorKind>>;
+
+/** Which loops run chunk by chunk. `auto`: those where it pays; `always`: all that can. */
+export type VerticalMode = 'never' | 'auto' | 'always';
+
+/** What a core is put together of. */
+export interface CoreParts {
+  readonly frontEnd: FrontEnd;
+  readonly executors: ExecutorKinds;
+}
 
 /** What keeps records of waves. */
 export interface RecordHolder {
@@ -86,14 +101,21 @@ export class EmulatorCore<M extends SharedMemory = SharedMemory, S extends Share
   readonly holders = new Set<RecordHolder>();
   /** When the device's clock was 0, in milliseconds of this thread's performance.now. */
   readonly #origin: number;
-  readonly #executorName: ExecutorName;
-  readonly #compileThreshold: number;
-  readonly #vertical: VerticalMode;
+  readonly vertical: VerticalMode;
+  readonly #executorKind: ExecutorKind;
+  /** Undefined where nothing is compiled. */
+  readonly #compileThreshold: number | undefined;
   readonly #executors = new Map<32 | 64, Executor>();
   readonly #handlers = new Map<32 | 64, HandlerTable>();
   readonly #caches = new Map<string, CodeCache>();
 
-  constructor(frontEnd: FrontEnd, options: CoreOptions, state: S, memory: M, origin = performance.now()) {
+  constructor(
+    { frontEnd, executors }: CoreParts,
+    options: CoreOptions,
+    state: S,
+    memory: M,
+    origin = performance.now(),
+  ) {
     assert(frontEnd.classes.length <= MAX_CLASSES, 'counts of all classes have a place in the wave state');
     this.frontEnd = frontEnd;
     this.state = state;
@@ -101,9 +123,10 @@ export class EmulatorCore<M extends SharedMemory = SharedMemory, S extends Share
     this.checksAccesses = options.checksAccesses ?? true;
     this.countsClasses = options.countsClasses ?? false;
     this.#origin = origin;
-    this.#executorName = options.executor ?? 'jit';
-    this.#compileThreshold = options.compileThreshold ?? DEFAULT_THRESHOLD;
-    this.#vertical = options.vertical ?? 'auto';
+    const kind = executors[options.executor ?? 'jit'];
+    this.#executorKind = kind;
+    this.#compileThreshold = kind.compileThreshold && (options.compileThreshold ?? kind.compileThreshold);
+    this.vertical = options.vertical ?? 'auto';
   }
 
   /** What runs the waves of this size. */
@@ -111,8 +134,7 @@ export class EmulatorCore<M extends SharedMemory = SharedMemory, S extends Share
     let executor = this.#executors.get(waveSize);
     if (!executor) {
       const handlers = this.#handlerTable(waveSize);
-      if (this.#executorName === 'reference') executor = new ReferenceExecutor(this, waveSize);
-      else executor = this.#executorName === 'jit' ? new JitExecutor(this, handlers, this.#vertical) : handlers;
+      executor = this.#executorKind.create(this, handlers);
       this.#executors.set(waveSize, executor);
     }
     return executor;
@@ -133,7 +155,7 @@ export class EmulatorCore<M extends SharedMemory = SharedMemory, S extends Share
       const fault: FaultCallback = (record, _wave, code, lane, low, high) => {
         throw new WaveFault(record, code, lane, (BigInt(high >>> 0) << 32n) | BigInt(low >>> 0));
       };
-      const options = { isLowest: this.#executorName === 'jit', countsClasses: this.countsClasses };
+      const options = { isLowest: this.#compileThreshold !== undefined, countsClasses: this.countsClasses };
       table = new HandlerTable(this, this.spaces(waveSize), fault, options, this.work);
       this.#handlers.set(waveSize, table);
     }
@@ -151,7 +173,7 @@ export class EmulatorCore<M extends SharedMemory = SharedMemory, S extends Share
         reader: this.frontEnd.reader(waveSize, keyBits),
         handlers: this.#handlerTable(waveSize),
         work: this.work,
-        leaderCount: this.#executorName === 'jit' ? this.#compileThreshold : undefined,
+        leaderCount: this.#compileThreshold,
       });
       this.#caches.set(key, cache);
     }
@@ -163,7 +185,7 @@ export class EmulatorCore<M extends SharedMemory = SharedMemory, S extends Share
    */
   clearCode(): void {
     const resumptions = [...this.holders].map((holder) => holder.leaveRecords());
-    for (const executor of this.#executors.values()) executor.forgetCode?.();
+    for (const executor of this.#executors.values()) executor.forgetCode();
     for (const cache of this.#caches.values()) cache.release();
     this.#caches.clear();
     this.work.forgetCode();
