@@ -98,11 +98,7 @@ const ROOMS: Readonly<Record<string, readonly string[]>> = {
 
 /** Arrows between rooms that point upwards and wait for repair. Entries may only be removed. */
 const ROOM_DEBT: Readonly<Record<string, readonly string[]>> = {
-  emulator: [
-    'machine -> lowering',
-    'schedule -> .',
-    'workers -> schedule',
-  ],
+  emulator: ['machine -> lowering', 'schedule -> .', 'workers -> schedule'],
   'emulator/jit': ['loops -> .', 'regions -> .'],
 };
 
