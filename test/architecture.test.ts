@@ -107,9 +107,7 @@ const ROOM_DEBT: Readonly<Record<string, readonly string[]>> = {
  * the entry goes.
  */
 const CIRCLE_DEBT: Readonly<Record<string, number>> = {
-  assembler: 9,
   emulator: 3,
-  inspect: 4,
 };
 
 interface Import {

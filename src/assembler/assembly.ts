@@ -1,31 +1,20 @@
 /** The state of a file that is being assembled: its sections, its symbols, where it stands. */
 import { WavewrightError } from '../base/errors.ts';
 import type { CodeObjectVersion } from '../codeobject/elf-flags.ts';
-import type { TargetId } from '../codeobject/target-id.ts';
 import { bytesOf } from '../isa/amdgpu/encoding/encode.ts';
-import type { CodeContext, Instruction } from '../isa/amdgpu/encoding/instruction.ts';
+import type { Instruction } from '../isa/amdgpu/encoding/instruction.ts';
 import { assembleAt, withCaret } from '../isa/amdgpu/text/assembler/assemble.ts';
 import type { Expression } from '../isa/amdgpu/text/reader/expression.ts';
 import { TextReader } from '../isa/amdgpu/text/reader/text-reader.ts';
+import type { AssemblyTarget } from './assembly-target.ts';
 import { CallFrames } from './call-frames.ts';
 import { resourceFunction } from './kernel-resources.ts';
 import { type Leb128Sizes, leb128 } from './leb128.ts';
 import type { LineStream } from './line-stream.ts';
 import { LineTableWriter } from './line-table.ts';
-import type { Macro } from './macros.ts';
-import { AssembledSection, littleEndian, type SectionIdentity, usualKind } from './section.ts';
-import type { AssemblyLine } from './source.ts';
+import { AssembledSection, littleEndian, type SectionIdentity, type SectionOutput, usualKind } from './section.ts';
+import type { AssemblyLine, Macro } from './source.ts';
 import { SymbolTable } from './symbols.ts';
-
-/** What is assembled for. */
-export interface AssemblyTarget {
-  readonly id: TargetId;
-  readonly context: CodeContext;
-  /** Of gfx10 and gfx11: a workgroup stays on one compute unit. */
-  readonly cuMode: boolean;
-  /** Of the gfx90a family: a workgroup may be split between compute units. */
-  readonly threadGroupSplit: boolean;
-}
 
 export interface AssemblySource {
   readonly file: string;
@@ -41,10 +30,13 @@ export interface LateStep {
   readonly apply: () => void;
 }
 
+/** What a directive does with the rest of its statement. */
+export type Directive = (assembly: Assembly, reader: TextReader) => void;
+
 /** Bytes of one section; what a source of a few lines may ask for. */
 const SECTION_LIMIT_BYTES = 2 ** 28;
 
-export class Assembly {
+export class Assembly implements SectionOutput {
   readonly file: string;
   readonly target: AssemblyTarget;
   readonly symbols: SymbolTable;

@@ -1,8 +1,7 @@
 /** `.if` to `.endif`. */
 import { WavewrightError } from '../base/errors.ts';
 import type { TextReader } from '../isa/amdgpu/text/reader/text-reader.ts';
-import type { Assembly } from './assembly.ts';
-import type { Directive } from './directives.ts';
+import type { Assembly, Directive } from './assembly.ts';
 import { type AssemblyLine, firstWord } from './source.ts';
 
 type Test = (assembly: Assembly, reader: TextReader) => boolean;

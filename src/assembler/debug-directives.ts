@@ -1,7 +1,7 @@
 /** `.file` and `.loc`. */
 import { WavewrightError } from '../base/errors.ts';
 import type { TextReader } from '../isa/amdgpu/text/reader/text-reader.ts';
-import type { Directive } from './directives.ts';
+import type { Directive } from './assembly.ts';
 import type { Location, SourceFile } from './line-table.ts';
 import { stringBytes } from './source.ts';
 

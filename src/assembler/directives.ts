@@ -3,17 +3,14 @@ import { WavewrightError } from '../base/errors.ts';
 import { floatBits } from '../isa/amdgpu/text/assembler/constant.ts';
 import type { Expression } from '../isa/amdgpu/text/reader/expression.ts';
 import type { TextReader } from '../isa/amdgpu/text/reader/text-reader.ts';
-import type { Assembly } from './assembly.ts';
-import { CFI_DIRECTIVES } from './call-frames.ts';
+import type { Assembly, Directive } from './assembly.ts';
+import { CFI_DIRECTIVES } from './call-frame-directives.ts';
 import { CONDITIONAL_DIRECTIVES } from './conditionals.ts';
 import { DEBUG_DIRECTIVES } from './debug-directives.ts';
 import { MACRO_DIRECTIVES } from './macros.ts';
 import { littleEndian, SECTION_TYPES } from './section.ts';
 import { SECTION_DIRECTIVES } from './section-directives.ts';
 import { sourceLines, stringBytes } from './source.ts';
-
-/** What a directive does with the rest of its statement. */
-export type Directive = (assembly: Assembly, reader: TextReader) => void;
 
 function symbolName(reader: TextReader): string {
   return reader.string() ?? reader.word() ?? reader.fail('expected the name of a symbol');

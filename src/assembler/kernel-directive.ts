@@ -11,7 +11,8 @@ import {
 } from '../codeobject/kernel-descriptor.ts';
 import { type ProcessorFamily, processorNamed } from '../codeobject/processors.ts';
 import type { TextReader } from '../isa/amdgpu/text/reader/text-reader.ts';
-import type { Assembly, AssemblyTarget, LateStep } from './assembly.ts';
+import type { Assembly, LateStep } from './assembly.ts';
+import type { AssemblyTarget } from './assembly-target.ts';
 import { extraSgprs } from './kernel-resources.ts';
 import type { AssemblyLine } from './source.ts';
 

@@ -5,7 +5,7 @@
 import { assert } from '../base/errors.ts';
 import { processorNamed } from '../codeobject/processors.ts';
 import type { FunctionName } from '../isa/amdgpu/text/reader/expression.ts';
-import type { AssemblyTarget } from './assembly.ts';
+import type { AssemblyTarget } from './assembly-target.ts';
 
 /**
  * VCC, FLAT_SCRATCH and XNACK_MASK stand behind the SGPRs of the kernel up to gfx9 (CDNA2 ISA 3.6.1), VCC

@@ -6,9 +6,8 @@
 import { concatenate } from '../base/concatenate.ts';
 import { WavewrightError } from '../base/errors.ts';
 import type { Expression } from '../isa/amdgpu/text/reader/expression.ts';
-import type { Assembly } from './assembly.ts';
 import { leb128, unsigned } from './leb128.ts';
-import type { AssembledSection } from './section.ts';
+import type { AssembledSection, SectionOutput } from './section.ts';
 
 /** What a row says beside its address. */
 export interface Location {
@@ -136,43 +135,43 @@ export class LineTableWriter {
   }
 
   /** Appends the table to `.debug_line`, when there is anything to say. */
-  write(assembly: Assembly): void {
+  write(output: SectionOutput): void {
     if (this.#files.length === 0) return;
-    assembly.current = assembly.section('.debug_line');
-    const section = assembly.current;
+    output.current = output.section('.debug_line');
+    const section = output.current;
     const strings = new LineStrings();
     const lengthAt = section.sizeBytes;
     const isLatest = this.#version >= 5;
-    assembly.append(Uint8Array.of(0, 0, 0, 0, this.#version, 0, ...(isLatest ? [8, 0] : [])));
+    output.append(Uint8Array.of(0, 0, 0, 0, this.#version, 0, ...(isLatest ? [8, 0] : [])));
     const headerLengthAt = section.sizeBytes;
-    assembly.append(Uint8Array.of(0, 0, 0, 0, INSTRUCTION_SIZE_BYTES, 1, 1, LINE_BASE & 255, LINE_RANGE, OPCODE_BASE));
-    assembly.append(Uint8Array.from(OPCODE_LENGTHS));
-    if (isLatest) this.#writeFiles5(assembly, strings);
-    else this.#writeFiles4(assembly);
+    output.append(Uint8Array.of(0, 0, 0, 0, INSTRUCTION_SIZE_BYTES, 1, 1, LINE_BASE & 255, LINE_RANGE, OPCODE_BASE));
+    output.append(Uint8Array.from(OPCODE_LENGTHS));
+    if (isLatest) this.#writeFiles5(output, strings);
+    else this.#writeFiles4(output);
     section.patch(headerLengthAt, BigInt(section.sizeBytes - headerLengthAt - 4), 4);
-    for (const [code, rows] of this.#rows) writeSequence(assembly, code, rows);
+    for (const [code, rows] of this.#rows) writeSequence(output, code, rows);
     section.patch(lengthAt, BigInt(section.sizeBytes - lengthAt - 4), 4);
-    if (isLatest) strings.write(assembly);
+    if (isLatest) strings.write(output);
   }
 
-  #writeFiles4(assembly: Assembly): void {
-    for (const directory of this.#directories) assembly.append(terminated(directory));
-    assembly.append(Uint8Array.of(0));
+  #writeFiles4(output: SectionOutput): void {
+    for (const directory of this.#directories) output.append(terminated(directory));
+    output.append(Uint8Array.of(0));
     for (const file of this.#files.slice(1)) {
-      assembly.append(terminated(file?.name ?? ''));
-      assembly.append(unsigned(file?.directory ?? 0));
-      assembly.append(Uint8Array.of(0, 0));
+      output.append(terminated(file?.name ?? ''));
+      output.append(unsigned(file?.directory ?? 0));
+      output.append(Uint8Array.of(0, 0));
     }
-    assembly.append(Uint8Array.of(0));
+    output.append(Uint8Array.of(0));
   }
 
-  #writeFiles5(assembly: Assembly, strings: LineStrings): void {
+  #writeFiles5(output: SectionOutput, strings: LineStrings): void {
     const reference = (text: string | Uint8Array): void => {
       const offset: Expression = { kind: 'number', value: BigInt(strings.add(text)) };
-      assembly.appendValue({ kind: 'binary', operator: '+', left: LineStrings.START, right: offset }, 4);
+      output.appendValue({ kind: 'binary', operator: '+', left: LineStrings.START, right: offset }, 4);
     };
-    assembly.append(Uint8Array.of(1, LNCT.path, FORM.lineStrp));
-    assembly.append(unsigned(this.#directories.length + 1));
+    output.append(Uint8Array.of(1, LNCT.path, FORM.lineStrp));
+    output.append(unsigned(this.#directories.length + 1));
     for (const directory of [this.#compilationDirectory, ...this.#directories]) reference(directory);
     const files = Array.from(
       this.#files,
@@ -180,15 +179,15 @@ export class LineTableWriter {
     );
     const hasMd5 = files.every(({ md5 }) => md5 !== undefined);
     const hasSource = files.some(({ source }) => source !== undefined);
-    assembly.append(Uint8Array.of(2 + Number(hasMd5) + Number(hasSource)));
-    assembly.append(Uint8Array.of(LNCT.path, FORM.lineStrp, LNCT.directoryIndex, FORM.udata));
-    if (hasMd5) assembly.append(Uint8Array.of(LNCT.md5, FORM.data16));
-    if (hasSource) assembly.append(Uint8Array.of(...unsigned(LNCT.source), FORM.lineStrp));
-    assembly.append(unsigned(files.length));
+    output.append(Uint8Array.of(2 + Number(hasMd5) + Number(hasSource)));
+    output.append(Uint8Array.of(LNCT.path, FORM.lineStrp, LNCT.directoryIndex, FORM.udata));
+    if (hasMd5) output.append(Uint8Array.of(LNCT.md5, FORM.data16));
+    if (hasSource) output.append(Uint8Array.of(...unsigned(LNCT.source), FORM.lineStrp));
+    output.append(unsigned(files.length));
     for (const { name, directory, md5, source } of files) {
       reference(name);
-      assembly.append(unsigned(directory));
-      if (hasMd5) assembly.append(md5!);
+      output.append(unsigned(directory));
+      if (hasMd5) output.append(md5!);
       if (hasSource) reference(source ?? '');
     }
   }
@@ -214,31 +213,31 @@ class LineStrings {
     return offset;
   }
 
-  write(assembly: Assembly): void {
-    assembly.current = assembly.section('.debug_line_str', 1, 0x30n, 1);
-    assembly.defineLabel(LineStrings.LABEL);
-    for (const part of this.#parts) assembly.append(part);
+  write(output: SectionOutput): void {
+    output.current = output.section('.debug_line_str', 1, 0x30n, 1);
+    output.defineLabel(LineStrings.LABEL);
+    for (const part of this.#parts) output.append(part);
   }
 }
 
 const terminated = (text: string): Uint8Array => new TextEncoder().encode(`${text}\0`);
 
 /** The rows of one section. */
-function writeSequence(assembly: Assembly, section: AssembledSection, rows: readonly Row[]): void {
+function writeSequence(output: SectionOutput, section: AssembledSection, rows: readonly Row[]): void {
   let state = START;
   let offset = 0;
   for (const [index, row] of rows.entries()) {
-    assembly.append(Uint8Array.from(changes(state, row)));
+    output.append(Uint8Array.from(changes(state, row)));
     if (index === 0) {
-      assembly.append(Uint8Array.of(0, 9, LNE.setAddress));
-      assembly.appendPlace(section, row.offset, 8);
+      output.append(Uint8Array.of(0, 9, LNE.setAddress));
+      output.appendPlace(section, row.offset, 8);
       offset = row.offset;
     }
-    assembly.append(Uint8Array.from(advance(row.line - state.line, row.offset - offset)));
+    output.append(Uint8Array.from(advance(row.line - state.line, row.offset - offset)));
     state = row;
     offset = row.offset;
   }
-  assembly.append(Uint8Array.from(endOfSequence(section.sizeBytes - offset)));
+  output.append(Uint8Array.from(endOfSequence(section.sizeBytes - offset)));
 }
 
 /** The opcodes for what differs from the row before, apart from line and address. */

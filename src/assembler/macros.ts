@@ -4,22 +4,8 @@
  */
 import { WavewrightError } from '../base/errors.ts';
 import type { TextReader } from '../isa/amdgpu/text/reader/text-reader.ts';
-import type { Assembly } from './assembly.ts';
-import type { Directive } from './directives.ts';
-import { type AssemblyLine, firstWord } from './source.ts';
-
-interface Parameter {
-  readonly name: string;
-  readonly fallback: string;
-  /** `req`: it must be given; `vararg`: it takes the rest. */
-  readonly qualifier: string | undefined;
-}
-
-export interface Macro {
-  readonly name: string;
-  readonly parameters: readonly Parameter[];
-  readonly body: readonly AssemblyLine[];
-}
+import type { Assembly, Directive } from './assembly.ts';
+import { type AssemblyLine, firstWord, type Macro, type MacroParameter } from './source.ts';
 
 const ENDS: Readonly<Record<string, RegExp>> = {
   '.macro': /^\.endm(acro)?$/,
@@ -150,7 +136,7 @@ const define: Directive = (assembly, reader) => {
   const name = reader.word() ?? reader.fail('expected the name of a macro');
   if (assembly.macros.has(name)) reader.fail(`macro '${name}' is already defined`);
   reader.accept(',');
-  const parameters: Parameter[] = [];
+  const parameters: MacroParameter[] = [];
   while (!reader.atEnd) {
     const parameter = reader.word() ?? reader.fail('expected the name of a parameter');
     if (parameters.some((other) => other.name === parameter)) reader.fail(`parameter '${parameter}' appears twice`);

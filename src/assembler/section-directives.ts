@@ -2,8 +2,7 @@
 import { WavewrightError } from '../base/errors.ts';
 import { SHF_GROUP, SHF_LINK_ORDER, SHF_MERGE } from '../elf/constants.ts';
 import type { TextReader } from '../isa/amdgpu/text/reader/text-reader.ts';
-import type { Assembly } from './assembly.ts';
-import type { Directive } from './directives.ts';
+import type { Assembly, Directive } from './assembly.ts';
 import { type AssembledSection, SECTION_FLAGS, SECTION_TYPES, type SectionIdentity } from './section.ts';
 
 const UINT32 = 2 ** 32 - 1;

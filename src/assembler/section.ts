@@ -153,6 +153,22 @@ export class AssembledSection {
   }
 }
 
+/** Where the tables go that are made at the end of the file. */
+export interface SectionOutput {
+  /** The section that is filled. */
+  current: AssembledSection;
+  /** The line that errors are about. */
+  line: AssemblyLine;
+  section(name: string, type?: number, flags?: bigint, entrySizeBytes?: number): AssembledSection;
+  append(bytes: Uint8Array): void;
+  appendZeros(count: number): void;
+  /** Puts a field of `sizeBytes` there; what is not known yet is filled in at the end. */
+  appendValue(expression: Expression, sizeBytes: 1 | 2 | 4 | 8): void;
+  /** The address of a place, of which the linker knows more. */
+  appendPlace(section: AssembledSection, offset: number, sizeBytes: 4 | 8): void;
+  defineLabel(name: string): void;
+}
+
 export function littleEndian(value: bigint, sizeBytes: number): Uint8Array {
   const bytes = new Uint8Array(8);
   new DataView(bytes.buffer).setBigUint64(0, BigInt.asUintN(64, value), true);

@@ -14,6 +14,20 @@ export interface AssemblyLine {
   readonly expansion?: { readonly what: string; readonly at: AssemblyLine };
 }
 
+export interface MacroParameter {
+  readonly name: string;
+  readonly fallback: string;
+  /** `req`: it must be given; `vararg`: it takes the rest. */
+  readonly qualifier: string | undefined;
+}
+
+/** Lines that stand for others, with names in place of texts. */
+export interface Macro {
+  readonly name: string;
+  readonly parameters: readonly MacroParameter[];
+  readonly body: readonly AssemblyLine[];
+}
+
 /** `;`, `//` and block comments; strings are left alone. A block comment may span lines. */
 export function sourceLines(source: string, file: string): AssemblyLine[] {
   let inBlock = false;

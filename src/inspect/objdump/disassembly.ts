@@ -16,11 +16,11 @@ import { targetFor } from '../../isa/amdgpu/encoding/targets.ts';
 import { CodePrinter } from './code-printer.ts';
 import { printData } from './data-lines.ts';
 import { type DescriptorTarget, kernelDescriptorText } from './kernel-descriptor-text.ts';
-import type { ObjdumpStreams } from './objdump.ts';
 import { addressOf, contentsOf, isText, isVirtual, sectionsOf } from './object-view.ts';
 import type { ObjdumpOptions } from './options.ts';
 import type { Output } from './output.ts';
 import { SourceLines } from './source-lines.ts';
+import type { SideStreams } from './streams.ts';
 import { type CodeLabel, compareLabels, SymbolMap } from './symbol-map.ts';
 import { isSelected, relocationsByTarget } from './tables.ts';
 
@@ -47,7 +47,7 @@ export function printDisassembly(
   elf: ElfFile,
   options: ObjdumpOptions,
   out: Output,
-  { warn, readSource }: Required<Pick<ObjdumpStreams, 'warn' | 'readSource'>>,
+  { warn, readSource }: SideStreams,
 ): void {
   const context = elf.name === undefined ? {} : { file: elf.name };
   const hasLines = elf.sections.some(({ name }) => name.startsWith('.debug_line'));

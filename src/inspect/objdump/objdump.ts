@@ -5,6 +5,7 @@ import { printDisassembly } from './disassembly.ts';
 import { isAllocated, sectionsOf } from './object-view.ts';
 import type { ObjdumpOptions } from './options.ts';
 import { Output } from './output.ts';
+import type { ObjdumpStreams } from './streams.ts';
 import {
   printDynamicRelocations,
   printDynamicSymbols,
@@ -13,17 +14,6 @@ import {
   printSectionHeaders,
   printSymbols,
 } from './tables.ts';
-
-export interface ObjdumpStreams {
-  /** Gets a view of a buffer that is used again afterwards. */
-  readonly write: (bytes: Uint8Array) => void;
-  /** A line without its newline: what the options name and the file lacks. */
-  readonly warn: (message: string) => void;
-  /**
-   * The text of a source file that a line table names; undefined where it cannot be read. Default: none can.
-   */
-  readonly readSource?: (file: string) => string | undefined;
-}
 
 /**
  * Prints what `options` ask for of one AMDGPU ELF file: executable, shared or relocatable. What was printed

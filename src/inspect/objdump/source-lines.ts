@@ -1,19 +1,19 @@
 /** Source lines in front of the first instruction of each, as llvm-objdump prints them. */
 import { LineTable, type SourceLine } from '../../codeobject/line-table.ts';
 import type { ElfFile } from '../../elf/elf.ts';
-import type { ObjdumpStreams } from './objdump.ts';
 import type { Output } from './output.ts';
+import type { SideStreams } from './streams.ts';
 
 export class SourceLines {
   readonly #table: LineTable;
   readonly #out: Output;
-  readonly #streams: Required<Pick<ObjdumpStreams, 'warn' | 'readSource'>>;
+  readonly #streams: SideStreams;
   readonly #elf: ElfFile;
   /** Lines of files, by name; empty for those that cannot be read. */
   readonly #files = new Map<string, readonly string[]>();
   #last: SourceLine | undefined;
 
-  constructor(elf: ElfFile, out: Output, streams: Required<Pick<ObjdumpStreams, 'warn' | 'readSource'>>) {
+  constructor(elf: ElfFile, out: Output, streams: SideStreams) {
     this.#table = LineTable.read(elf);
     this.#elf = elf;
     this.#out = out;
