@@ -21,7 +21,7 @@ import {
   type Runtime,
   type Signal,
 } from '../src/hsa/index.ts';
-import { PACKET_SIZE_BYTES, SIGNAL } from '../src/hsa/objects/layouts.ts';
+import { AQL_PACKET_SIZE_BYTES, SIGNAL } from '../src/hsa/objects/layouts.ts';
 import { encodeBarrier, encodeBarrierValue, encodeKernelDispatch } from '../src/hsa/queues/packet.ts';
 import { linkCodeObject } from '../src/linker/link.ts';
 import { EXECUTORS } from './kernel-rig.test-support.ts';
@@ -200,8 +200,8 @@ class Rig implements Disposable {
    * all.
    */
   pokePacket(queue: Queue, packet: Uint8Array): void {
-    const data = new DataView(packet.buffer, packet.byteOffset, PACKET_SIZE_BYTES);
-    const slot = queue.ringAddress + BigInt(PACKET_SIZE_BYTES);
+    const data = new DataView(packet.buffer, packet.byteOffset, AQL_PACKET_SIZE_BYTES);
+    const slot = queue.ringAddress + BigInt(AQL_PACKET_SIZE_BYTES);
     const words = [1, 2, 3, 4, 5, 6, 7, 0];
     const stores = words.map((word): Store => [slot + BigInt(8 * word), data.getBigUint64(8 * word, true)]);
     this.poke(queue, this.kernarg([...stores, [queue.doorbellAddress, 1n]]));
@@ -244,7 +244,7 @@ function checkRefused(rig: Rig, queue: Queue, status: HsaStatus, message: RegExp
 
 const hex = (address: bigint): string => `0x${address.toString(16)}`;
 const packetOf = (encode: (packet: Uint8Array) => number): Uint8Array => {
-  const packet = new Uint8Array(PACKET_SIZE_BYTES);
+  const packet = new Uint8Array(AQL_PACKET_SIZE_BYTES);
   new DataView(packet.buffer).setUint32(0, encode(packet), true);
   return packet;
 };

@@ -5,7 +5,7 @@ import { assembledImage, kernelSource } from '../src/bench/assembled-kernel.ts';
 import { createEmulatedDevice } from '../src/devices/emulated/index.ts';
 import { dispatchKernel } from '../src/dispatch/dispatch.ts';
 import { CodeObjectReader, createRuntime, type Queue, type Runtime } from '../src/hsa/index.ts';
-import type { DispatchArgument } from '../src/launch/argument-text.ts';
+import type { ParsedArgument } from '../src/launch/argument-text.ts';
 
 /** A kernel with a `local` argument behind 1000 bytes of its own. */
 function source({ group = 1000, kernarg = 16, alignment = 64, argument = 0 }): string {
@@ -36,7 +36,7 @@ amdhsa.kernels:
 `;
 }
 
-const local = (sizeBytes: number): DispatchArgument => ({ kind: 'local', text: `local:${sizeBytes}`, sizeBytes });
+const local = (sizeBytes: number): ParsedArgument => ({ kind: 'local', text: `local:${sizeBytes}`, sizeBytes });
 const run = (options: Parameters<typeof source>[0], sizeBytes: number, rest: { dynamicLdsSizeBytes?: number } = {}) =>
   dispatchKernel({
     device: createEmulatedDevice({ processor: 'gfx90a', memorySizeBytes: 2 ** 26 }),

@@ -19,24 +19,6 @@ const TABLES = /^src\/isa\/amdgpu\/rows\//;
 const NUMBER_TABLES = ['src/elf/constants.ts', 'src/codeobject/elf-flags.ts', 'src/isa/amdgpu/encoding/registers.ts'];
 
 const WIDE_COMMENTS: readonly string[] = ['src/emulator/', 'src/isa/'];
-const OVERLOADED_NAMES: readonly string[] = [
-  'Access:',
-  'Control:',
-  'Definition:',
-  'DispatchArgument:',
-  'Evaluated:',
-  'Extent:',
-  'Generation:',
-  'Launch:',
-  'Narrow:',
-  'PACKET_SIZE_BYTES:',
-  'PROCESSORS:',
-  'Region:',
-  'TierInstructions:',
-  'accessOf:',
-  'evaluate:',
-  'hex:',
-];
 const UNUSED_FILES: readonly string[] = [
   // For those who rewrite code.
   'src/flow/reaching-definitions.ts',
@@ -274,7 +256,6 @@ const TREE_RULES: readonly TreeRule[] = [
       at('src/elf/x.ts', 'export const A = 1;\nexport type A = 1;\n'),
       at('src/ir/y.test.ts', 'export const A = 1;\n'),
     ],
-    debts: OVERLOADED_NAMES,
   },
   {
     name: 'every file is used by what the package starts, by a test, or by a script that is named',

@@ -7,7 +7,7 @@ import type { AmdgpuEmulatorOptions } from '../devices/emulated/amdgpu/emulator.
 import { createEmulatedDevice } from '../devices/emulated/index.ts';
 import { CodeObjectReader, createRuntime, type Queue, type Runtime } from '../hsa/index.ts';
 import { launchPacket } from '../hsa/queues/queue-launch.ts';
-import type { DispatchArgument, FileBuffer } from '../launch/argument-text.ts';
+import type { FileBuffer, ParsedArgument } from '../launch/argument-text.ts';
 import { placeArguments, writeArguments } from '../launch/kernel-arguments.ts';
 import { prepareLaunch, writeHidden } from '../launch/prepare.ts';
 import type { Argument, BenchmarkLaunch } from './kernels/kernel-benchmark.ts';
@@ -97,7 +97,7 @@ export class KernelRunner implements Disposable {
   }
 }
 
-function dispatchArgument(argument: Argument, index: number): DispatchArgument {
+function dispatchArgument(argument: Argument, index: number): ParsedArgument {
   const text = `${index + 1}`;
   if (typeof argument === 'number') {
     return { kind: 'value', text, bytes: new Uint8Array(Int32Array.of(argument).buffer) };

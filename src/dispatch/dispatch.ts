@@ -15,7 +15,7 @@ import type { Queue } from '../hsa/queues/queue.ts';
 import { launchDurationNs, launchPacket, launchTimeout } from '../hsa/queues/queue-launch.ts';
 import { createRuntime, type Runtime } from '../hsa/runtime/runtime.ts';
 import type { Signal } from '../hsa/signals/signal.ts';
-import type { DispatchArgument, FileBuffer } from '../launch/argument-text.ts';
+import type { FileBuffer, ParsedArgument } from '../launch/argument-text.ts';
 import { placeArguments, writeArguments } from '../launch/kernel-arguments.ts';
 import { type PreparedLaunch, prepareLaunch, writeHidden } from '../launch/prepare.ts';
 import type { Print } from './hostcall/server.ts';
@@ -38,7 +38,7 @@ export interface DispatchRequest {
   /** Work-items in 1 to 3 dimensions. */
   readonly grid: readonly number[];
   readonly workgroup: readonly number[];
-  readonly args: readonly DispatchArgument[];
+  readonly args: readonly ParsedArgument[];
   /** Group memory beyond that of the kernel and of `local` arguments. */
   readonly dynamicLdsSizeBytes?: number;
   /**

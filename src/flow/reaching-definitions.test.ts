@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import { basicBlocks, type Followed } from './blocks.ts';
 import { anyCode, CodeText, type Line } from './code-text.test-support.ts';
-import { type Definition, ReachingDefinitions } from './reaching-definitions.ts';
+import { ReachingDefinitions, type RegisterDefinition } from './reaching-definitions.ts';
 
 const REGISTERS = ['s0', 's1', 'v0', 'v1'];
 
@@ -11,7 +11,7 @@ const REGISTERS = ['s0', 's1', 'v0', 'v1'];
  * A row keeps what it had in the lanes that are off; `any` stands for a write to a register that is not
  * known.
  */
-const definitionsOf = ({ text, writes }: Line): readonly Definition[] =>
+const definitionsOf = ({ text, writes }: Line): readonly RegisterDefinition[] =>
   text === 'any'
     ? [{ register: undefined, isPartial: false }]
     : writes.map((name) => ({ register: REGISTERS.indexOf(name), isPartial: name.startsWith('v') }));

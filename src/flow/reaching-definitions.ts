@@ -5,7 +5,7 @@
 import { type BasicBlock, blockGraph } from './blocks.ts';
 import type { FlowGraph } from './graph.ts';
 
-export interface Definition {
+export interface RegisterDefinition {
   /** Undefined: any register, which only running the instruction tells. */
   readonly register: number | undefined;
   /** Whether what the register held before may stay, in part or altogether. */
@@ -35,7 +35,7 @@ export class ReachingDefinitions<I> {
   constructor(
     blocks: readonly BasicBlock<I>[],
     entries: readonly BasicBlock<I>[],
-    definitionsOf: (instruction: I) => Iterable<Definition>,
+    definitionsOf: (instruction: I) => Iterable<RegisterDefinition>,
   ) {
     this.#blocks = blocks;
     this.#graph = blockGraph(blocks, entries);

@@ -26,7 +26,7 @@ export interface NarrowArithmetic extends Arithmetic {
 }
 
 /** A width whose numbers f64 holds. */
-export interface Narrow {
+export interface NarrowFloat {
   isNegative(a: Value): Value;
   widen(a: Value): Value;
   nearestFromF64(a: Value): Value;
@@ -82,7 +82,7 @@ function exactSum(b: PureBuilder, rounding: Rounding, sum: Value, x: Value, y: V
   return { value: b.select(isZero, b.and(b.or(x, y), b.i64(SIGN)), sum), rest };
 }
 
-export function directedNarrow(b: PureBuilder, rounding: Rounding, { isNegative, widen, nearestFromF64 }: Narrow) {
+export function directedNarrow(b: PureBuilder, rounding: Rounding, { isNegative, widen, nearestFromF64 }: NarrowFloat) {
   const narrow = ({ value, rest }: Sum): Value => {
     const nearest = nearestFromF64(value);
     const back = widen(nearest);

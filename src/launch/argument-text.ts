@@ -11,7 +11,7 @@ export interface FileBuffer extends BufferArgument {
   readonly output: string | undefined;
 }
 
-export type DispatchArgument = LaunchArgument<FileBuffer>;
+export type ParsedArgument = LaunchArgument<FileBuffer>;
 
 const MAX_BUFFER_BYTES = 2 ** 32;
 
@@ -92,7 +92,7 @@ export const ARGUMENT_KINDS: readonly string[] = [
 ];
 
 /** Throws USAGE for what is no argument, and what `readFile` throws. */
-export function parseArgument(text: string, readFile: (file: string) => Uint8Array): DispatchArgument {
+export function parseArgument(text: string, readFile: (file: string) => Uint8Array): ParsedArgument {
   const [, kind = '', value = ''] = /^(\w+):(.*)$/s.exec(text) ?? [];
   try {
     if (Object.hasOwn(SCALARS, kind)) {

@@ -1,11 +1,13 @@
 /** What running a program would load and start, without running it. */
+
 import { WavewrightError } from '../base/errors.ts';
 import { isHiddenArgument } from '../codeobject/hidden-arguments.ts';
 import { kernelName } from '../codeobject/kernel-name.ts';
 import type { Device } from '../device/device.ts';
 import type { KernelSymbol } from '../hsa/executables/kernel-symbol.ts';
+import type { Extent } from '../hsa/queues/packet.ts';
 import { createRuntime } from '../hsa/runtime/runtime.ts';
-import { defaultPortCount, type Extent, ONE } from './launch.ts';
+import { defaultPortCount, ONE } from './launch.ts';
 import { ProgramImage } from './program-image.ts';
 import { formatResources, type KernelResources } from './resource-usage.ts';
 import type { Generation } from './rpc/protocol/generation.ts';

@@ -2,15 +2,14 @@
 import { WavewrightError } from '../base/errors.ts';
 import { kernelName } from '../codeobject/kernel-name.ts';
 import type { KernelSymbol } from '../hsa/executables/kernel-symbol.ts';
+import type { Extent } from '../hsa/queues/packet.ts';
 import { type PreparedLaunch, prepareLaunch } from '../launch/prepare.ts';
 import { askedPrivateBytes, type StackRequest, UNKNOWN_STACK_BYTES } from '../launch/private-memory.ts';
 import type { Generation } from './rpc/protocol/generation.ts';
 
-export type Extent = readonly [number, number, number];
-
 export const ONE: Extent = [1, 1, 1];
 
-export interface Launch {
+export interface ProgramLaunch {
   readonly kernel: KernelSymbol;
   /** Workgroups, and work-items of each, in x, y, z. */
   readonly blocks: Extent;
@@ -39,7 +38,7 @@ const stackRequest = ({ dynamicCallstack }: KernelSymbol, stackSizeBytes: number
  * take that many work-items, LIMIT_EXCEEDED for more memory than the device has.
  */
 export function prepareProgramLaunch(
-  { kernel, blocks, threads, argumentsSizeBytes }: Launch,
+  { kernel, blocks, threads, argumentsSizeBytes }: ProgramLaunch,
   stackSizeBytes: number | undefined,
 ): PreparedLaunch<KernelSymbol> {
   const name = kernelName(kernel);

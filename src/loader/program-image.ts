@@ -1,11 +1,13 @@
 /** What the loader needs of a program's image once it is loaded: kernels, RPC client, clock. */
+
 import { WavewrightError } from '../base/errors.ts';
 import type { Executable } from '../hsa/executables/executable.ts';
 import type { KernelSymbol } from '../hsa/executables/kernel-symbol.ts';
 import { CodeObjectReader } from '../hsa/executables/loaded-code-object.ts';
 import type { Agent } from '../hsa/objects/agent.ts';
+import type { Extent } from '../hsa/queues/packet.ts';
 import type { Runtime } from '../hsa/runtime/runtime.ts';
-import { type Extent, scratchSizeBytes } from './launch.ts';
+import { scratchSizeBytes } from './launch.ts';
 import { type KernelResources, kernelResources } from './resource-usage.ts';
 import { detectGeneration, type Generation } from './rpc/protocol/generation.ts';
 

@@ -20,7 +20,7 @@ import { LLVM_DIALECT } from '../printf/parse.ts';
 import { argumentBlock } from './argument-block.ts';
 import { MemoryFileSystem } from './host/memory-file-system.ts';
 import { CallerStreams, type ProgramOutput } from './host/standard-streams.ts';
-import { defaultPortCount, type Launch, ONE, prepareProgramLaunch } from './launch.ts';
+import { defaultPortCount, ONE, type ProgramLaunch, prepareProgramLaunch } from './launch.ts';
 import { ProgramHost } from './program-host.ts';
 import { ProgramImage } from './program-image.ts';
 import type { Generation } from './rpc/protocol/generation.ts';
@@ -185,7 +185,7 @@ class ProgramRun {
   }
 
   /** The kernels of a program in order; `result` is where main's value goes, `status` reads it. */
-  #launches(result: bigint, status: () => number): Launch[] {
+  #launches(result: bigint, status: () => number): ProgramLaunch[] {
     const { init, begin, start, end, fini } = this.#image;
     const { blocks = ONE, threads = ONE } = this.#options;
     const { writeArguments } = this.#placeArguments();
@@ -240,7 +240,10 @@ class ProgramRun {
     };
   }
 
-  async #launch({ kernel, threads, writeArguments }: Launch, prepared: PreparedLaunch<KernelSymbol>): Promise<void> {
+  async #launch(
+    { kernel, threads, writeArguments }: ProgramLaunch,
+    prepared: PreparedLaunch<KernelSymbol>,
+  ): Promise<void> {
     const name = kernelName(kernel);
     const { kernargSizeBytes } = prepared.sizes;
     const kernarg = this.#allocate('kernarg', kernargSizeBytes, `kernarg of ${name}`);

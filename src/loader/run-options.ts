@@ -1,10 +1,11 @@
 /** The options of `runProgram`; their numbers and names are checked before anything else happens. */
+
 import { WavewrightError } from '../base/errors.ts';
 import type { Device } from '../device/device.ts';
+import type { Extent } from '../hsa/queues/packet.ts';
 import type { FileSystem } from './host/file-system.ts';
 import type { StreamOptions } from './host/standard-streams.ts';
 import type { StreamLimits } from './host/streams.ts';
-import type { Extent } from './launch.ts';
 import type { KernelResources } from './resource-usage.ts';
 import type { Handler, HostFunction } from './rpc/protocol/host.ts';
 import type { ConversationRecord } from './rpc/server.ts';

@@ -6,7 +6,7 @@
 import { KernelRunner } from '../../src/bench/kernel-runner.ts';
 import { differenceFrom } from '../../src/bench/kernels/kernel-benchmark.ts';
 import { KERNELS } from '../../src/bench/kernels.ts';
-import { Control } from '../../src/emulator/workers/control.ts';
+import { ControlBlock } from '../../src/emulator/workers/control.ts';
 import type { WorkerSetup } from '../../src/emulator/workers/worker.ts';
 import {
   CodeObjectReader,
@@ -106,7 +106,7 @@ function observed(host: typeof webThreads) {
   const workgroups = (): number[] =>
     setups.map(({ control, workers, index }) => {
       try {
-        return (new Control(workers, control).worker(index).outcome() as { workgroups: number }).workgroups;
+        return (new ControlBlock(workers, control).worker(index).outcome() as { workgroups: number }).workgroups;
       } catch {
         // Nothing is written there yet.
         return 0;

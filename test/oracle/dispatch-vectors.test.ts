@@ -9,7 +9,7 @@ import { test } from 'node:test';
 import { assembleFile } from '../../src/assembler/assemble-file.ts';
 import { createEmulatedDevice } from '../../src/devices/emulated/index.ts';
 import { dispatchKernel } from '../../src/dispatch/dispatch.ts';
-import type { DispatchArgument } from '../../src/launch/argument-text.ts';
+import type { ParsedArgument } from '../../src/launch/argument-text.ts';
 import { linkCodeObject } from '../../src/linker/link.ts';
 import { fuses, type KernelVector, modeOf, readKernelVectors, TOLERANCE_ULPS, within } from './kernel-vectors.ts';
 
@@ -61,10 +61,10 @@ ${bytes(code.subarray(Entry))}.size ${name}, .-${name}
  * The recorded segment in steps of 8 bytes: the address of a buffer becomes that buffer. Undefined where one
  * stands in two places.
  */
-function argumentsOf({ Kernarg, Bufs, folder }: KernelVector): DispatchArgument[] | undefined {
+function argumentsOf({ Kernarg, Bufs, folder }: KernelVector): ParsedArgument[] | undefined {
   const segment = Buffer.from(Kernarg.padEnd(Math.ceil(Kernarg.length / 16) * 16, '0'), 'hex');
   const used = new Set<string>();
-  const args: DispatchArgument[] = [];
+  const args: ParsedArgument[] = [];
   for (let i = 0; i < segment.length; i += 8) {
     const value = segment.readBigUInt64LE(i);
     const buffer = Bufs.find(({ Addr, Size }) => value >= BigInt(Addr) && value < BigInt(Addr + Size));
@@ -81,7 +81,7 @@ function argumentsOf({ Kernarg, Bufs, folder }: KernelVector): DispatchArgument[
   return args;
 }
 
-function run(vector: KernelVector, args: readonly DispatchArgument[]): void {
+function run(vector: KernelVector, args: readonly ParsedArgument[]): void {
   const { outputs } = dispatchKernel({
     device: createEmulatedDevice({ processor: 'gfx942', memorySizeBytes: 2 ** 28 }),
     images: [{ bytes: codeObjectOf(vector), name: vector.Kernel }],

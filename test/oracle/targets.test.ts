@@ -11,7 +11,7 @@ import { after, test } from 'node:test';
 import { promisify } from 'node:util';
 import { decoderFor } from '../../src/isa/amdgpu/decoder.ts';
 import { LLVM_ERRATA } from '../../src/isa/amdgpu/encoding/errata.ts';
-import { PROCESSORS, targetFor } from '../../src/isa/amdgpu/encoding/targets.ts';
+import { TARGET_PROCESSORS, targetFor } from '../../src/isa/amdgpu/encoding/targets.ts';
 import { formatInstruction } from '../../src/isa/amdgpu/text/disassemble.ts';
 import { encodingSamples } from './encoding-samples.ts';
 import { llvmDisassemble } from './llvm-mc.ts';
@@ -29,7 +29,7 @@ const isErratum = (theirs: string): boolean => LLVM_ERRATA.some(({ text }) => te
 /** Images are known by name only, interpolation before gfx11 not at all. */
 const IS_ABSENT = /^(image_|v_interp_\w+_e32)/;
 
-for (const processor of PROCESSORS) {
+for (const processor of TARGET_PROCESSORS) {
   test(`${processor}: samples of every instruction have the text of LLVM`, () => {
     const waveSize = targetFor(processor).waveSizes[0]!;
     const decoder = decoderFor(processor, waveSize);
@@ -49,7 +49,9 @@ for (const processor of PROCESSORS) {
     assert.ok(accepted > encodings.length / 3, `${accepted} of ${encodings.length} accepted`);
   });
 
-  const own = PROCESSORS.find((other) => targetFor(other).families.join() === targetFor(processor).families.join());
+  const own = TARGET_PROCESSORS.find(
+    (other) => targetFor(other).families.join() === targetFor(processor).families.join(),
+  );
   const skip = own !== processor && !processor.endsWith('-generic') && `has the instructions of ${own}`;
   test(`${processor}: a program runs`, { skip }, async () => {
     const image = path.join(folder, `quicksort.${processor}.co`);

@@ -3,7 +3,7 @@ import { type CodeObjectImage, openCodeObjects } from '../../codeobject/containe
 import { nodeDecompress } from '../../codeobject/node-decompress.ts';
 import { formatTargetId, parseTargetId, type TargetId } from '../../codeobject/target-id.ts';
 import type { Device } from '../../device/device.ts';
-import { PROCESSORS } from '../../isa/amdgpu/encoding/targets.ts';
+import { TARGET_PROCESSORS } from '../../isa/amdgpu/encoding/targets.ts';
 import { readInput } from '../process/input.ts';
 
 /** What a GPU address of 32 bits inside a device reaches. */
@@ -29,7 +29,7 @@ export const MEMORY_OPTION = {
     'memory of the emulated device, for code, buffers and malloc together; decompressed bundles are no larger',
 } as const;
 
-const HINT = `devices are ${PROCESSORS.map((processor) => `emulated:${processor}`).join(', ')}, and hsa:0 on for AMD GPUs of this machine`;
+const HINT = `devices are ${TARGET_PROCESSORS.map((processor) => `emulated:${processor}`).join(', ')}, and hsa:0 on for AMD GPUs of this machine`;
 
 export interface DeviceOptions {
   /** Of an emulated device; default: all that it can have. */
@@ -58,7 +58,7 @@ export async function openDevice(
   { open, ...options }: DeviceOptions & { readonly open?: Device | undefined } = {},
 ): Promise<Device> {
   const [first = '', ...others] = (name ?? 'emulated').split(':');
-  const [kind, ...rest] = PROCESSORS.includes(first) ? ['emulated', first, ...others] : [first, ...others];
+  const [kind, ...rest] = TARGET_PROCESSORS.includes(first) ? ['emulated', first, ...others] : [first, ...others];
   if (kind === 'hsa' && rest.length <= 1 && /^\d*$/.test(rest[0] ?? '')) {
     const index = Number(rest[0] ?? 0);
     if (open?.name === `hsa:${index}`) return open;
@@ -111,7 +111,7 @@ function noDevice(what: string): WavewrightError {
 }
 
 function ownProcessor(images: readonly CodeObjectImage[]): string {
-  const image = images.find(({ target }) => PROCESSORS.includes(target.processor));
+  const image = images.find(({ target }) => TARGET_PROCESSORS.includes(target.processor));
   if (image !== undefined) return image.target.processor;
   const targets = images.map(({ target }) => formatTargetId(target)).join(', ');
   throw new WavewrightError('UNSUPPORTED', `is for ${targets}, expected a target that is emulated`, {

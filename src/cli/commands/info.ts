@@ -1,6 +1,6 @@
 import { WavewrightError } from '../../base/errors.ts';
 import { createRuntime } from '../../hsa/index.ts';
-import { PROCESSORS } from '../../isa/amdgpu/encoding/targets.ts';
+import { TARGET_PROCESSORS } from '../../isa/amdgpu/encoding/targets.ts';
 import { defineCommand } from '../arguments/command.ts';
 import { openDevice, openImages } from '../arguments/device-name.ts';
 import { describeAgents, describeSystem, formatAgents } from '../text/agent-report.ts';
@@ -30,7 +30,7 @@ export const info = defineCommand({
     }
     const images = file === undefined ? [] : openImages(file);
     const usual = file === undefined ? `emulated:${USUAL_PROCESSOR}` : undefined;
-    const names = all ? PROCESSORS.map((processor) => `emulated:${processor}`) : [device ?? usual];
+    const names = all ? TARGET_PROCESSORS.map((processor) => `emulated:${processor}`) : [device ?? usual];
     const reports = [];
     for (const name of names) {
       const opened = await openDevice(name, images);
@@ -50,4 +50,4 @@ export const info = defineCommand({
 });
 
 const others = (): string =>
-  `${PROCESSORS.length} processors are emulated, each code object's own: \`wavewright info FILE\` shows that one, \`info --all\` all:\n${PROCESSORS.join(' ')}\n`;
+  `${TARGET_PROCESSORS.length} processors are emulated, each code object's own: \`wavewright info FILE\` shows that one, \`info --all\` all:\n${TARGET_PROCESSORS.join(' ')}\n`;

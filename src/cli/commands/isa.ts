@@ -2,7 +2,7 @@ import { toHex } from '../../base/bytes.ts';
 import { WavewrightError } from '../../base/errors.ts';
 import { waveSizeOf } from '../../inspect/objdump/options.ts';
 import { decoderFor } from '../../isa/amdgpu/decoder.ts';
-import { PROCESSORS, targetFor } from '../../isa/amdgpu/encoding/targets.ts';
+import { TARGET_PROCESSORS, targetFor } from '../../isa/amdgpu/encoding/targets.ts';
 import { coverage } from '../../isa/amdgpu/report/coverage.ts';
 import { coverageMarkdown, coverageText } from '../../isa/amdgpu/report/coverage-text.ts';
 import { describe } from '../../isa/amdgpu/report/describe.ts';
@@ -79,7 +79,7 @@ const usage = (what: string, hint = '`wavewright help isa` says what there is'):
 const json = (schema: string, content: object): string =>
   `${JSON.stringify({ schema: `wavewright.isa.${schema}`, version: 1, ...content }, undefined, 2)}\n`;
 
-const processorsOf = ({ target }: Options): readonly string[] => target?.split(',') ?? PROCESSORS;
+const processorsOf = ({ target }: Options): readonly string[] => target?.split(',') ?? TARGET_PROCESSORS;
 
 function coverageOutput(options: Options): string {
   const targets = coverage(processorsOf(options));

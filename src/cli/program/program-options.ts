@@ -2,15 +2,16 @@
  * The options that say how a program runs: of `run`, of the upstream loaders' command lines, and of `.params`
  * files for `test`.
  */
+
 import { closeSync, existsSync, openSync, statSync } from 'node:fs';
 import { WavewrightError } from '../../base/errors.ts';
 import { printable } from '../../base/text.ts';
+import type { Extent } from '../../hsa/queues/packet.ts';
 import type { FileSystem, OpenFile } from '../../loader/host/file-system.ts';
 import { createNodeFileSystem, nodeStdin } from '../../loader/host/node-file-system.ts';
 import { createSandbox } from '../../loader/host/node-sandbox.ts';
 import { createNodeSystem } from '../../loader/host/node-system.ts';
 import type { RunOptions } from '../../loader/index.ts';
-import type { Extent } from '../../loader/launch.ts';
 import { formatConversation } from '../../loader/rpc/trace.ts';
 import type { CommandContext } from '../arguments/command.ts';
 import { MEMORY_OPTION, WORKERS_OPTION } from '../arguments/device-name.ts';

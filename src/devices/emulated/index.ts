@@ -12,7 +12,7 @@ import type { DispatchStatistics } from '../../device/statistics.ts';
 import { CLOCK_FREQUENCY_HZ } from '../../emulator/emulator.ts';
 import type { EmulatorFault } from '../../emulator/machine/faults.ts';
 import { MAX_LDS_BYTES, MAY_READ, MAY_WRITE } from '../../emulator/machine/layout.ts';
-import type { Region } from '../../emulator/machine/memory.ts';
+import type { MemoryRegion } from '../../emulator/machine/memory.ts';
 import type { EmulatorDispatch } from '../../emulator/schedule/dispatch.ts';
 import { Lifetime } from '../../hsa/objects/lifetime.ts';
 import { AmdgpuEmulator, type AmdgpuEmulatorOptions } from './amdgpu/emulator.ts';
@@ -96,7 +96,7 @@ class EmulatedMemory implements DeviceMemory {
   }
 
   /** Of the host's. */
-  #find(address: bigint): Region | undefined {
+  #find(address: bigint): MemoryRegion | undefined {
     this.#lifetime.expect();
     const { memory } = this.#emulator;
     const offset = memory.offset(address);
@@ -105,7 +105,7 @@ class EmulatedMemory implements DeviceMemory {
   }
 
   /** `address` is in the region; undefined when the range does not end there. */
-  #viewInside(region: Region, address: bigint, sizeBytes: number): Uint8Array<SharedArrayBuffer> | undefined {
+  #viewInside(region: MemoryRegion, address: bigint, sizeBytes: number): Uint8Array<SharedArrayBuffer> | undefined {
     const { memory } = this.#emulator;
     const offset = Number(address & 0xffff_ffffn);
     const isInside = sizeBytes >= 0 && offset + sizeBytes <= region.offset + region.sizeBytes;
@@ -120,7 +120,7 @@ class EmulatedMemory implements DeviceMemory {
   }
 }
 
-function allocationOf(emulator: AmdgpuEmulator, region: Region | undefined): Allocation | undefined {
+function allocationOf(emulator: AmdgpuEmulator, region: MemoryRegion | undefined): Allocation | undefined {
   if (!region) return undefined;
   const { offset, sizeBytes, label, permissions } = region;
   const allocation = { address: emulator.memory.address(offset), sizeBytes, label };

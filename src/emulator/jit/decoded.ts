@@ -14,7 +14,7 @@ export interface Shape {
   readonly classIndex: number | undefined;
   /** What the program's effects need. */
   readonly live: readonly Value[];
-  readonly control: Control;
+  readonly control: StaticControl;
   /** Whether the wave comes back to the next instruction after it left the executor. */
   readonly resumes: boolean;
   /** Whether no region can hold it. */
@@ -22,7 +22,7 @@ export interface Shape {
 }
 
 /** `leave`: only running it tells where the wave goes on. */
-export type Control = 'next' | 'branch' | 'conditional' | 'leave';
+export type StaticControl = 'next' | 'branch' | 'conditional' | 'leave';
 
 export interface Decoded {
   readonly step: Step;
@@ -50,7 +50,7 @@ export function shapeOf({ key, program, operands, classIndex }: HandlerRequest):
   return { key, program, operands, classIndex, live, control, resumes, standsAlone };
 }
 
-function controlOf(live: readonly Value[]): Control {
+function controlOf(live: readonly Value[]): StaticControl {
   for (const { leaf, args } of live) {
     if (leaf.kind === 'jump' || leaf.kind === 'exit') return 'leave';
     if (leaf.kind === 'setState' && leaf.slot === 'mode') return 'leave';

@@ -2,7 +2,7 @@
 
 import { ACCESS_CODES, FAULT_LDS, FAULT_MISALIGNED, FAULT_PRIVATE } from '../lowering/memory-access.ts';
 import type { Triple } from './launch.ts';
-import type { Region } from './memory.ts';
+import type { MemoryRegion } from './memory.ts';
 
 export type EmulatorFaultKind = 'memory' | 'aperture' | 'illegal-instruction' | 'unsupported' | 'exception' | 'lds';
 
@@ -47,9 +47,9 @@ export interface EmulatorFault {
   readonly lane?: number;
   readonly address?: bigint;
   readonly access?: 'read' | 'write' | 'atomic' | 'execute';
-  readonly nearest?: Region;
+  readonly nearest?: MemoryRegion;
   /** What the address lay in before it was freed. */
-  readonly freed?: Region;
+  readonly freed?: MemoryRegion;
 }
 
 const hex = (value: bigint | number): string => `0x${value.toString(16)}`;
@@ -75,8 +75,8 @@ export function describeAccess(code: number, address: bigint): string {
 export function describePlace(
   offset: number,
   access: EmulatorFault['access'],
-  nearest: Region | undefined,
-  freed: Region | undefined,
+  nearest: MemoryRegion | undefined,
+  freed: MemoryRegion | undefined,
   base: bigint,
 ): string {
   if (freed) return `inside freed ${freed.label} at ${hex(base + BigInt(freed.offset))}`;

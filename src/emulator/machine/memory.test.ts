@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import { WavewrightError } from '../../base/errors.ts';
 import { DEVICE_START, MAY_READ, MAY_WRITE, VALIDITY_MAP } from './layout.ts';
-import { EmulatorMemory, type Region } from './memory.ts';
+import { EmulatorMemory, type MemoryRegion } from './memory.ts';
 import { StateMemory } from './state-memory.ts';
 
 const state = new StateMemory();
@@ -22,7 +22,7 @@ test('allocations are zero, aligned, disjoint, valid to the granule, and can be 
   });
   fc.assert(
     fc.property(fc.array(command, { maxLength: 60 }), (commands) => {
-      const live: Region[] = [];
+      const live: MemoryRegion[] = [];
       for (const { free, sizeBytes, alignmentLog2, permissions, pick } of commands) {
         if (free && live.length > 0) {
           const [region] = live.splice(pick % live.length, 1);
@@ -37,7 +37,7 @@ test('allocations are zero, aligned, disjoint, valid to the granule, and can be 
         const offset = memory.allocate(sizeBytes, { alignmentBytes: 2 ** alignmentLog2, label: 'x', permissions });
         assert.equal(offset % Math.max(4096, 2 ** alignmentLog2), 0);
         const end = offset + Math.ceil(sizeBytes / 64) * 64;
-        const gap = (other: Region) => Math.max(other.offset - end, offset - (other.offset + other.sizeBytes));
+        const gap = (other: MemoryRegion) => Math.max(other.offset - end, offset - (other.offset + other.sizeBytes));
         assert.ok(live.every((other) => gap(other) >= 4096 - 63));
         assert.ok(memory.bytes.subarray(offset, offset + sizeBytes).every((byte) => byte === 0));
         memory.bytes.fill(0xaa, offset, offset + sizeBytes);

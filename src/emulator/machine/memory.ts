@@ -18,7 +18,7 @@ import {
 import { createLinearMemory, LinearMemory } from './linear-memory.ts';
 import type { SharedState, StateMemory } from './state-memory.ts';
 
-export interface Region {
+export interface MemoryRegion {
   readonly offset: number;
   /** Bytes asked for; the GPU reaches whole granules. */
   readonly sizeBytes: number;
@@ -74,7 +74,7 @@ export const placement = { isHigh: false };
 
 const roundUp = (value: number, granule: number): number => Math.ceil(value / granule) * granule;
 
-interface Owned extends Region {
+interface Owned extends MemoryRegion {
   /** Where the region's last page, or that of the hole behind it, ends. */
   readonly end: number;
   readonly isTransient: boolean;
@@ -262,7 +262,7 @@ export class EmulatorMemory extends LinearMemory {
   }
 
   /** The live region that contains `offset`. */
-  find(offset: number): Region | undefined {
+  find(offset: number): MemoryRegion | undefined {
     const region = this.#ownerOf(Math.floor(offset / PAGE_SIZE_BYTES));
     return region && offset < region.offset + region.sizeBytes ? region : undefined;
   }
@@ -290,12 +290,12 @@ export class EmulatorMemory extends LinearMemory {
   }
 
   /** The most recently freed region that contained `offset`. */
-  findFreed(offset: number): Region | undefined {
+  findFreed(offset: number): MemoryRegion | undefined {
     return this.#freed.findLast((region) => offset >= region.offset && offset < region.offset + region.sizeBytes);
   }
 
   /** The live region that ends or starts nearest to `offset`, of those that the GPU may have pointers to. */
-  nearest(offset: number): Region | undefined {
+  nearest(offset: number): MemoryRegion | undefined {
     const page = Math.floor(offset / PAGE_SIZE_BYTES);
     const isUsers = (at: number): boolean => {
       const owner = this.#ownerOf(at);
@@ -317,7 +317,7 @@ export interface Memories {
 }
 
 /** Memory in which code is looked up and decoded. */
-export type CodeRange = Pick<Region, 'offset' | 'sizeBytes'>;
+export type CodeRange = Pick<MemoryRegion, 'offset' | 'sizeBytes'>;
 
 /**
  * What running code needs of device memory. Only one thread of a device keeps account of its regions; the

@@ -14,7 +14,7 @@ import {
   addCounts,
   type ClassInstructions,
   GroupScheduler,
-  type TierInstructions,
+  type TierCounts,
   type TurnResult,
 } from './group-scheduler.ts';
 import { describeWavePlaces, type WavePlace } from './wave-report.ts';
@@ -47,7 +47,7 @@ export class EmulatorDispatch {
     return this.#sum('instructions');
   }
 
-  get tiers(): TierInstructions {
+  get tiers(): TierCounts {
     const sum = { ...this.#scheduler.tiers };
     for (const { tiers } of this.#team?.outcomes ?? []) addCounts(sum, tiers);
     return sum;

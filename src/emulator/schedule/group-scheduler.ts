@@ -81,7 +81,7 @@ type RoundResult = 'awake' | 'asleep' | 'waited';
  * Wave-instructions by what ran them: the reference executor, handlers (T0), compiled regions (T1) and loops compiled as a whole (T2).
  * Compiled code calls no handlers.
  */
-export type TierInstructions = Record<'reference' | 'handlers' | 'regions' | 'loops', number>;
+export type TierCounts = Record<'reference' | 'handlers' | 'regions' | 'loops', number>;
 
 /** Wave-instructions by class, in the words of the front end. */
 export type ClassInstructions = Record<string, number>;
@@ -93,7 +93,7 @@ export function addCounts<Name extends string>(sum: Record<Name, number>, more: 
 
 export class GroupScheduler implements RecordHolder {
   instructions = 0;
-  readonly tiers: TierInstructions = { reference: 0, handlers: 0, regions: 0, loops: 0 };
+  readonly tiers: TierCounts = { reference: 0, handlers: 0, regions: 0, loops: 0 };
   /** Where they are counted. */
   readonly classes: ClassInstructions | undefined;
   waves = 0;

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { Control, WORKER_STATES } from './control.ts';
+import { ControlBlock, WORKER_STATES } from './control.ts';
 
 test('claims give every workgroup to one thread, in order', () => {
   fc.assert(
@@ -11,11 +11,11 @@ test('claims give every workgroup to one thread, in order', () => {
       fc.integer({ min: 1, max: 8 }),
       fc.array(fc.integer({ min: 1, max: 500 }), { minLength: 1, maxLength: 20 }),
       (first, size, workers, counts) => {
-        const control = new Control(workers);
+        const control = new ControlBlock(workers);
         const team = workers - 1;
         control.claims(team).open({ first, end: first + size });
         // Another thread's view of the same words.
-        const others = new Control(workers, control.buffer).claims(team);
+        const others = new ControlBlock(workers, control.buffer).claims(team);
         let next = first;
         for (let i = 0; control.claims(team).left > 0; i++) {
           const taken = others.take(counts[i % counts.length]!);
@@ -31,9 +31,9 @@ test('claims give every workgroup to one thread, in order', () => {
 });
 
 test('a job is begun by the worker or taken back by the main thread, not both', () => {
-  const control = new Control(2);
+  const control = new ControlBlock(2);
   const words = control.worker(1);
-  const ofWorker = new Control(2, control.buffer).worker(1);
+  const ofWorker = new ControlBlock(2, control.buffer).worker(1);
   words.assign(3);
   assert.ok(!ofWorker.take(2, WORKER_STATES.running), 'an earlier job');
   assert.ok(ofWorker.take(3, WORKER_STATES.running));
@@ -47,7 +47,7 @@ test('a job is begun by the worker or taken back by the main thread, not both', 
 });
 
 test('a question is answered once', () => {
-  const control = new Control(1);
+  const control = new ControlBlock(1);
   const words = control.worker(0);
   let asked = 0;
   const answer = (): void =>
@@ -63,7 +63,7 @@ test('a question is answered once', () => {
 });
 
 test('texts of any length and kind pass, shortened', () => {
-  const control = new Control(1);
+  const control = new ControlBlock(1);
   const words = control.worker(0);
   for (const character of ['a', 'ü', '\u0001', '\ud800', '😀', '"']) {
     const text = character.repeat(3000);
@@ -82,7 +82,7 @@ test('texts of any length and kind pass, shortened', () => {
 });
 
 test('a thread has passed an epoch when it ran no code at some time since', () => {
-  const control = new Control(1);
+  const control = new ControlBlock(1);
   const words = control.worker(0);
   const epoch = control.beginEpoch();
   for (const state of [WORKER_STATES.idle, WORKER_STATES.asleep, WORKER_STATES.finished, -3]) {

@@ -43,12 +43,12 @@ export const WORKER_STATES = { idle: 0, running: 1, asleep: 2, finished: 3 } as 
 const CALLS = { none: 0, asked: 1, answered: 2 } as const;
 
 /** The words that all threads of a device share. */
-export class Control {
+export class ControlBlock {
   readonly buffer: SharedArrayBuffer;
   readonly #words: Int32Array<SharedArrayBuffer>;
   readonly #workers: number;
 
-  /** Of so many workers beside the main thread; `buffer` is that of another thread's Control. */
+  /** Of so many workers beside the main thread; `buffer` is that of another thread's block. */
   constructor(workers: number, buffer = new SharedArrayBuffer(COMMON_BYTES + workers * (CLAIM_BYTES + WORKER_BYTES))) {
     this.buffer = buffer;
     this.#workers = workers;

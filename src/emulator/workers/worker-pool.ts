@@ -6,7 +6,7 @@ import { THREADS_RUN } from '../machine/layout.ts';
 import type { EmulatorMemory, Grace } from '../machine/memory.ts';
 import type { StateMemory } from '../machine/state-memory.ts';
 import type { WorkgroupClaims, WorkgroupRange } from '../schedule/group-scheduler.ts';
-import { type Claims, Control, WORKER_STATES, type WorkerWords } from './control.ts';
+import { type Claims, ControlBlock, WORKER_STATES, type WorkerWords } from './control.ts';
 import { NOTHING_DONE, type WorkerOutcome } from './outcome.ts';
 import { answerMemory, type MemoryQuestion } from './remote-memory.ts';
 import type { WorkerJob, WorkerSetup } from './worker.ts';
@@ -74,7 +74,7 @@ class Member {
 }
 
 export class WorkerPool implements Grace {
-  readonly control: Control;
+  readonly control: ControlBlock;
   readonly atOnce: boolean;
   readonly #memories: { readonly state: StateMemory; readonly memory: EmulatorMemory };
   readonly #count: number;
@@ -102,7 +102,7 @@ export class WorkerPool implements Grace {
     this.#count = count;
     this.#teams = new Array<WorkerTeam | undefined>(count).fill(undefined);
     this.atOnce = options.workersAtOnce ?? false;
-    this.control = new Control(count);
+    this.control = new ControlBlock(count);
     const { executor, compileThreshold, checksAccesses, vertical, countsClasses } = options;
     const own = {
       ...(executor && { executor }),

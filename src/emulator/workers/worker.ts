@@ -4,7 +4,7 @@ import { type CoreOptions, type CoreParts, EmulatorCore } from '../code/emulator
 import { WaveFault } from '../machine/faults.ts';
 import { Grid, type Launch } from '../machine/launch.ts';
 import { GroupScheduler } from '../schedule/group-scheduler.ts';
-import { type Claims, Control, WORKER_STATES, type WorkerWords } from './control.ts';
+import { type Claims, ControlBlock, WORKER_STATES, type WorkerWords } from './control.ts';
 import { NOTHING_DONE, type WorkerOutcome } from './outcome.ts';
 import { faultOf, type RemoteFault } from './remote-fault.ts';
 import { RemoteMemory, RemoteState } from './remote-memory.ts';
@@ -41,7 +41,7 @@ const LAST_SLEEP_MS = 1;
 const SLICE_MS = 5;
 
 export class EmulatorWorker {
-  readonly #control: Control;
+  readonly #control: ControlBlock;
   readonly #words: WorkerWords;
   readonly #state: RemoteState;
   readonly #memory: RemoteMemory;
@@ -50,7 +50,7 @@ export class EmulatorWorker {
 
   constructor(setup: WorkerSetup, partsOf: (processor: string) => CoreParts) {
     const { processor, options, state, memory, windowHi, control, workers, index, originMs } = setup;
-    this.#control = new Control(workers, control);
+    this.#control = new ControlBlock(workers, control);
     this.#words = this.#control.worker(index);
     const ask = (question: unknown): unknown => this.#words.ask(question, () => this.#control.ring());
     this.#state = new RemoteState(state, workers, ask);

@@ -40,7 +40,7 @@ export const QUEUE = {
 export const QUEUE_PROFILING = 1 << 3;
 export const QUEUE_PROPERTIES = (1 << 1) | QUEUE_PROFILING;
 
-export const PACKET_SIZE_BYTES = 64;
+export const AQL_PACKET_SIZE_BYTES = 64;
 
 export const PACKET = {
   header: 0,

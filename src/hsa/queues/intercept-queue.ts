@@ -4,7 +4,7 @@
  */
 import type { DispatchStatistics } from '../../device/statistics.ts';
 import { expectCallback } from '../objects/handles.ts';
-import { PACKET_SIZE_BYTES, PACKET_TYPE } from '../objects/layouts.ts';
+import { AQL_PACKET_SIZE_BYTES, PACKET_TYPE } from '../objects/layouts.ts';
 import { HsaError } from '../objects/status.ts';
 import { decodeHeader } from './packet.ts';
 import type { PacketConsumer, PacketSource, QueueError } from './packet-processor.ts';
@@ -70,11 +70,11 @@ class InterceptConsumer implements PacketConsumer {
   #forward(): boolean {
     const index = this.#queue.readDispatchId;
     const slot = Number(index & BigInt(this.#queue.sizePackets - 1));
-    const header = Atomics.load(this.#words, (slot * PACKET_SIZE_BYTES) / 4);
+    const header = Atomics.load(this.#words, (slot * AQL_PACKET_SIZE_BYTES) / 4);
     const isOver = this.#isStopped || this.#inner.error !== undefined;
     if (isOver || decodeHeader(header).type === PACKET_TYPE.invalid) return false;
-    const start = slot * PACKET_SIZE_BYTES;
-    this.#intercept(0, [this.#queue.ring.slice(start, start + PACKET_SIZE_BYTES)], index);
+    const start = slot * AQL_PACKET_SIZE_BYTES;
+    this.#intercept(0, [this.#queue.ring.slice(start, start + AQL_PACKET_SIZE_BYTES)], index);
     this.#setInvalid(slot);
     this.#queue.readDispatchId = index + 1n;
     return true;
@@ -109,7 +109,7 @@ class InterceptConsumer implements PacketConsumer {
   }
 
   #setInvalid(slot: number): void {
-    Atomics.store(this.#words, (slot * PACKET_SIZE_BYTES) / 4, PACKET_TYPE.invalid);
+    Atomics.store(this.#words, (slot * AQL_PACKET_SIZE_BYTES) / 4, PACKET_TYPE.invalid);
   }
 }
 

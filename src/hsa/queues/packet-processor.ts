@@ -17,7 +17,7 @@ import type { DispatchStatistics } from '../../device/statistics.ts';
 import { addStatistics, NO_STATISTICS } from '../../device/statistics.ts';
 import { checkLaunchSizes } from '../../launch/launch-sizes.ts';
 import type { Agent } from '../objects/agent.ts';
-import { PACKET_SIZE_BYTES, PACKET_TYPE } from '../objects/layouts.ts';
+import { AQL_PACKET_SIZE_BYTES, PACKET_TYPE } from '../objects/layouts.ts';
 import type { ResidentKernel } from '../objects/resident-code.ts';
 import { HsaError, statusError } from '../objects/status.ts';
 import { completeSignal, conditionHolds, guestSignalWords, signalValue } from '../signals/signal.ts';
@@ -202,13 +202,13 @@ export class PacketProcessor implements PacketConsumer {
   /** Returns whether the next packet started. */
   #startNext(): boolean {
     const slot = this.#slot(this.#next);
-    const { type, barrier } = decodeHeader(Atomics.load(this.#words, slot * (PACKET_SIZE_BYTES / 4)));
+    const { type, barrier } = decodeHeader(Atomics.load(this.#words, slot * (AQL_PACKET_SIZE_BYTES / 4)));
     if (type === PACKET_TYPE.invalid || this.#started.length >= this.#queue.sizePackets) {
       this.#rung = type !== PACKET_TYPE.invalid;
       return false;
     }
     if (barrier && this.#started.length > 0) return false;
-    const bytes = this.#queue.ring.subarray(slot * PACKET_SIZE_BYTES, (slot + 1) * PACKET_SIZE_BYTES);
+    const bytes = this.#queue.ring.subarray(slot * AQL_PACKET_SIZE_BYTES, (slot + 1) * AQL_PACKET_SIZE_BYTES);
     try {
       const packet = this.#start(type, bytes, slot);
       if (packet === undefined) return false;
@@ -300,7 +300,7 @@ export class PacketProcessor implements PacketConsumer {
       resources: { privateSizeBytes: privateSegmentSizeBytes, groupSizeBytes: groupSegmentSizeBytes },
       origin: {
         queueAddress: this.#queue.address,
-        packetAddress: this.#queue.ringAddress + BigInt(slot * PACKET_SIZE_BYTES),
+        packetAddress: this.#queue.ringAddress + BigInt(slot * AQL_PACKET_SIZE_BYTES),
         index: this.#next,
       },
     };
@@ -313,7 +313,7 @@ export class PacketProcessor implements PacketConsumer {
   }
 
   #setInvalid(slot: number): void {
-    Atomics.store(this.#words, slot * (PACKET_SIZE_BYTES / 4), PACKET_TYPE.invalid);
+    Atomics.store(this.#words, slot * (AQL_PACKET_SIZE_BYTES / 4), PACKET_TYPE.invalid);
   }
 }
 

@@ -1,6 +1,6 @@
 /** A thread that writes packets into a queue: it knows the structures in shared memory and nothing else. */
 import { parentPort, workerData } from 'node:worker_threads';
-import { PACKET, PACKET_SIZE_BYTES, QUEUE, SIGNAL } from '../objects/layouts.ts';
+import { AQL_PACKET_SIZE_BYTES, PACKET, QUEUE, SIGNAL } from '../objects/layouts.ts';
 
 export interface ProducerTask {
   readonly buffer: SharedArrayBuffer;
@@ -31,8 +31,8 @@ function produce({ buffer, queueOffset, ringOffset, doorbellOffset, sizePackets,
   for (let number = 0; number < task.count; number++) {
     const index = Atomics.add(indices, QUEUE.writeDispatchId / 8, 1n);
     while (index - Atomics.load(indices, QUEUE.readDispatchId / 8) >= BigInt(sizePackets)) Atomics.wait(pause, 0, 0, 1);
-    const offset = ringOffset + Number(index % BigInt(sizePackets)) * PACKET_SIZE_BYTES;
-    new Uint8Array(buffer, offset + 4, PACKET_SIZE_BYTES - 4).set(task.packet.subarray(4));
+    const offset = ringOffset + Number(index % BigInt(sizePackets)) * AQL_PACKET_SIZE_BYTES;
+    new Uint8Array(buffer, offset + 4, AQL_PACKET_SIZE_BYTES - 4).set(task.packet.subarray(4));
     const kernarg = (BigInt(task.producer) << 32n) | BigInt(number);
     new DataView(buffer, offset).setBigUint64(PACKET.dispatch.kernargAddress, kernarg, true);
     Atomics.store(new Int32Array(buffer, offset, 1), 0, task.header);

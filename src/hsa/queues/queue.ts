@@ -9,7 +9,7 @@ import type { Agent } from '../objects/agent.ts';
 import { expectHandle } from '../objects/handles.ts';
 import { MAX_QUEUE_SIZE_PACKETS } from '../objects/info-table.ts';
 import {
-  PACKET_SIZE_BYTES,
+  AQL_PACKET_SIZE_BYTES,
   QUEUE,
   QUEUE_PROFILING,
   QUEUE_PROPERTIES,
@@ -119,7 +119,7 @@ export class Queue implements Disposable {
     }
     const { type = 'multi' } = options;
     checkOptions(options, device);
-    const sizeBytes = RING + sizePackets * PACKET_SIZE_BYTES;
+    const sizeBytes = RING + sizePackets * AQL_PACKET_SIZE_BYTES;
     this.agent = agent;
     this.id = id;
     this.type = type;
@@ -131,7 +131,7 @@ export class Queue implements Disposable {
     this.ringAddress = this.address + BigInt(RING);
     const bytes = device.memory.view(this.address, sizeBytes);
     this.ring = bytes.subarray(RING);
-    this.#headers = new Int32Array(bytes.buffer, bytes.byteOffset + RING, (sizePackets * PACKET_SIZE_BYTES) / 4);
+    this.#headers = new Int32Array(bytes.buffer, bytes.byteOffset + RING, (sizePackets * AQL_PACKET_SIZE_BYTES) / 4);
     this.#device = device;
     this.#owner = owner;
     this.#words = new BigInt64Array(bytes.buffer, bytes.byteOffset, RING / 8);
@@ -294,8 +294,8 @@ export class Queue implements Disposable {
 
   /** The 64 bytes of the packet `index`, see `packet.ts` for their contents. */
   packet(index: bigint): Uint8Array<SharedArrayBuffer> {
-    const offset = Number(index & BigInt(this.sizePackets - 1)) * PACKET_SIZE_BYTES;
-    return this.ring.subarray(offset, offset + PACKET_SIZE_BYTES);
+    const offset = Number(index & BigInt(this.sizePackets - 1)) * AQL_PACKET_SIZE_BYTES;
+    return this.ring.subarray(offset, offset + AQL_PACKET_SIZE_BYTES);
   }
 
   /**
@@ -350,8 +350,11 @@ export class Queue implements Disposable {
 
   /** As `dispatch`, for the 64 bytes of any packet. */
   submitPacket(bytes: Uint8Array): bigint {
-    if (bytes.length !== PACKET_SIZE_BYTES) {
-      throw new HsaError('INVALID_PACKET_FORMAT', `a packet of ${bytes.length} bytes, expected ${PACKET_SIZE_BYTES}`);
+    if (bytes.length !== AQL_PACKET_SIZE_BYTES) {
+      throw new HsaError(
+        'INVALID_PACKET_FORMAT',
+        `a packet of ${bytes.length} bytes, expected ${AQL_PACKET_SIZE_BYTES}`,
+      );
     }
     return this.#submit((packet) => {
       packet.set(bytes.subarray(4), 4);
@@ -385,7 +388,7 @@ export class Queue implements Disposable {
     const headerAndSetup = encode(packet);
     Atomics.store(
       this.#headers,
-      Number(index & BigInt(this.sizePackets - 1)) * (PACKET_SIZE_BYTES / 4),
+      Number(index & BigInt(this.sizePackets - 1)) * (AQL_PACKET_SIZE_BYTES / 4),
       headerAndSetup,
     );
     this.ringDoorbell(index);

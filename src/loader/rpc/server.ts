@@ -10,7 +10,7 @@ import { HOST_CALL_WITHOUT_REPLY, processHandlers } from './handlers/process.ts'
 import { EARLY_SELF_TESTS, LATE_SELF_TESTS, selfTestHandlers } from './handlers/self-test.ts';
 import type { Generation } from './protocol/generation.ts';
 import type { Handler, RpcHost } from './protocol/host.ts';
-import { HEADER_SIZE_BYTES, PACKET_SIZE_BYTES, type RpcLayout } from './protocol/layout.ts';
+import { HEADER_SIZE_BYTES, RPC_PACKET_SIZE_BYTES, type RpcLayout } from './protocol/layout.ts';
 import { OFFLOAD_HOST_CALL, OPCODES, type OpcodeName } from './protocol/opcodes.ts';
 import { expectMailboxes, type RecordedStep, type RpcMemory, ServerPort } from './protocol/port.ts';
 
@@ -124,7 +124,7 @@ export class RpcServer {
       heldBytes: 0,
     };
     this.#headers = new DataView(buffer.buffer, at(layout.headers), HEADER_SIZE_BYTES * layout.portCount);
-    this.laneStride = packetsSizeBytes / layout.portCount / PACKET_SIZE_BYTES;
+    this.laneStride = packetsSizeBytes / layout.portCount / RPC_PACKET_SIZE_BYTES;
     this.#opcodeBits = generation.opcodeBits;
     this.#services = servicesOf(generation, options.opcodes ?? new Map());
     this.#onConversation = options.onConversation;

@@ -51,7 +51,7 @@ const partsOf = ({ low, high, floor }: AddressParts): readonly Node[] =>
 export const addressNodes = ({ parts }: AccessGroup): readonly Node[] => partsOf(parts);
 
 /** Undefined for nodes that are no load or store of lanes. */
-export function accessOf({ leaf, address, args }: Node): Access | undefined {
+export function laneAccessOf({ leaf, address, args }: Node): Access | undefined {
   if (!address || (leaf.kind !== 'load' && leaf.kind !== 'store')) return undefined;
   const { space, sizeBytes, predicated } = leaf;
   return {
@@ -72,7 +72,7 @@ export function haveFastAccess(nodes: readonly Node[]): boolean {
 /** Whether an access of four lanes has a short way; in private memory an access must not touch two rows for a dword. */
 function hasFastAccess(node: Node): boolean {
   if (node.leaf.kind === 'atomic') return node.leaf.space !== 'private';
-  const access = accessOf(node);
+  const access = laneAccessOf(node);
   if (!access) return false;
   const { space, sizeBytes, parts } = access;
   return space !== 'private' || (parts.offset & 3) + Math.min(sizeBytes, 4) <= 4;
@@ -82,7 +82,7 @@ export function groupAccesses(nodes: readonly Node[]): Map<Node, AccessGroup> {
   const groups = new Map<string, AccessGroup>();
   const result = new Map<Node, AccessGroup>();
   for (const node of nodes) {
-    const access = accessOf(node);
+    const access = laneAccessOf(node);
     if (!access || isLeftOut(node)) continue;
     const { space, parts, sizeBytes, writes } = access;
     const { low, high, floor, offset } = parts;

@@ -22,7 +22,7 @@ import { FastAtomic } from './fast-atomic.ts';
 import { FastMemory } from './fast-memory.ts';
 import { keepsNan } from './graph.ts';
 import type { Hoisted } from './hoisted.ts';
-import type { Evaluated, LinearAccesses } from './linear-accesses.ts';
+import type { EmittedValues, LinearAccesses } from './linear-accesses.ts';
 import type { Node, NodeOf, Region } from './node.ts';
 
 /** What the bodies of a loop use: values that do not change from chunk to chunk. */
@@ -135,7 +135,7 @@ export class ChunkBody {
   }
 
   /** Emits lane values that depend on no access. */
-  evaluate(place: ChunkPlace, nodes: readonly Node[]): Evaluated {
+  evaluate(place: ChunkPlace, nodes: readonly Node[]): EmittedValues {
     const { e } = this.#environment.state;
     const body = { place, e, mask: undefined, nibble: undefined, slow: undefined };
     const outer = this.#lanes;

@@ -12,7 +12,7 @@ import type { FunctionState } from '../function-state.ts';
 import { type AccessGroup, addressNodes, groupAccesses, haveFastAccess, usedBy } from './access-group.ts';
 import { ChunkBody, type ChunkEnvironment, lanesBehind } from './chunk-body.ts';
 import { Hoisted } from './hoisted.ts';
-import { type Evaluated, LinearAccesses } from './linear-accesses.ts';
+import { type EmittedValues, LinearAccesses } from './linear-accesses.ts';
 import type { Node, NodeOf, Region } from './node.ts';
 
 /** Values of a chunk up to which all chunks are done with masks, without a loop. */
@@ -199,7 +199,7 @@ export class ChunkLoop {
           if (linear) {
             f.block(undefined, (no) => {
               const place = { chunk: this.#chunk, pointer: this.#pointer };
-              const at = (i: number): Evaluated =>
+              const at = (i: number): EmittedValues =>
                 linear.body.evaluate({ ...place, offset: i * 4 }, linear.accesses.nodes);
               linear.accesses.emit(chunks, this.#chunk, at, no);
               each(linear.body);

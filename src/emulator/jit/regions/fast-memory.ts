@@ -13,7 +13,7 @@ import { validityOf } from '../../lowering/memory-access.ts';
 import { privateDword } from '../../lowering/private-address.ts';
 import { DEVICE_MEMORY, HOLE_BYTES, MAY_READ, MAY_WRITE } from '../../machine/layout.ts';
 import type { FunctionState } from '../function-state.ts';
-import { type AccessGroup, accessOf, BROADCAST, CONTIGUOUS, GATHER, isLeftOut, mayBe } from './access-group.ts';
+import { type AccessGroup, BROADCAST, CONTIGUOUS, GATHER, isLeftOut, laneAccessOf, mayBe } from './access-group.ts';
 import type { Hoisted } from './hoisted.ts';
 import { loadLanes, storeLanes } from './lane-accesses.ts';
 import type { LinearAccesses } from './linear-accesses.ts';
@@ -204,7 +204,7 @@ export class FastMemory {
   open(node: Node, place: ChunkPlace, slow: BlockLabel): void {
     const { address, groups, linear, state } = this.environment;
     const { f } = state;
-    const { predicate } = accessOf(node)!;
+    const { predicate } = laneAccessOf(node)!;
     if (predicate) {
       f.get(address(predicate).lanes[0]!);
       if (isLeftOut(node)) f.op('v128.any_true');

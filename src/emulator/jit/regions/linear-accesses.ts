@@ -11,7 +11,7 @@ import { validityOf } from '../../lowering/memory-access.ts';
 import { privateDword } from '../../lowering/private-address.ts';
 import { HOLE_BYTES, MAX_LDS_BYTES, MAY_READ, MAY_WRITE } from '../../machine/layout.ts';
 import type { FunctionState } from '../function-state.ts';
-import { type AccessGroup, accessOf } from './access-group.ts';
+import { type AccessGroup, laneAccessOf } from './access-group.ts';
 import { loadFollowingPair, pushFollowing, storeFollowing } from './following-lanes.ts';
 import type { Hoisted } from './hoisted.ts';
 import { loadLanes, storeLanes } from './lane-accesses.ts';
@@ -58,7 +58,7 @@ export interface LinearEnvironment {
 }
 
 /** Values that were emitted; `release` frees them. */
-export interface Evaluated {
+export interface EmittedValues {
   argument(node: Node): LaneArgument;
   release(): void;
 }
@@ -125,7 +125,7 @@ export class LinearAccesses {
    * Looks at the accesses of `chunks` chunks from lane `firstLane` on; `at` emits values of one of them. Where not all are linear, goes
    * to `no`.
    */
-  emit(chunks: number, firstLane: Local, at: (chunk: number) => Evaluated, no: BlockLabel): void {
+  emit(chunks: number, firstLane: Local, at: (chunk: number) => EmittedValues, no: BlockLabel): void {
     const { f } = this.#environment.state;
     const comparisons = new Map<AccessGroup, Comparison>();
     for (let chunk = 0; chunk < chunks; chunk++) {
@@ -355,7 +355,7 @@ export class LinearAccesses {
     const access = this.#accesses.get(group)!;
     const { address, vector } = access;
     const { offset } = node.address!;
-    const { sizeBytes } = accessOf(node)!;
+    const { sizeBytes } = laneAccessOf(node)!;
     const result = f.local('v128');
     const following = (): void => {
       pushFollowing(f, address, offset, sizeBytes);
@@ -396,7 +396,7 @@ export class LinearAccesses {
     const access = this.#accesses.get(group)!;
     const { address, vector } = access;
     const { offset } = node.address!;
-    const { sizeBytes } = accessOf(node)!;
+    const { sizeBytes } = laneAccessOf(node)!;
     const following = (): void => storeFollowing(f, address, offset, data, sizeBytes);
     const apart = (): void => this.#withLanes(access, (lanes) => storeLanes(f, lanes, offset, data, sizeBytes));
     if (group.space === 'private') storePrivate(f, address, offset, data, sizeBytes, spaces.waveSize);

@@ -5,7 +5,7 @@ import { decoderFor } from '../decoder.ts';
 import { ROWS } from '../rows/index.ts';
 import { bytesOf, encodeFields } from './encode.ts';
 import { type Encoding, encodingsOf } from './encodings.ts';
-import { PROCESSORS, targetFor } from './targets.ts';
+import { TARGET_PROCESSORS, targetFor } from './targets.ts';
 
 /** Random fields of an encoding; fields that lie on others are left out. */
 function wordsOf({ format, opcode }: Encoding, values: readonly number[]): number[] {
@@ -20,7 +20,7 @@ function wordsOf({ format, opcode }: Encoding, values: readonly number[]): numbe
 const viewOf = (words: readonly number[]): DataView => new DataView(bytesOf(words).buffer);
 const LITERAL = 0x12345678;
 
-for (const processor of PROCESSORS) {
+for (const processor of TARGET_PROCESSORS) {
   const target = targetFor(processor);
   const waveSize = target.waveSizes[0]!;
   const decoder = decoderFor(processor, waveSize);

@@ -328,7 +328,7 @@ function extended(original: Format, extension: Extension, fieldText: string): Fo
 
 export const SRC_LITERAL = 255;
 
-export interface Generation {
+export interface EncodingGeneration {
   /** In the order in which a decoder must try them. */
   readonly primary: readonly Format[];
   /** Formats that another one's src0 announces. */
@@ -345,7 +345,7 @@ export interface Generation {
   readonly namesHalves: boolean;
 }
 
-const GFX9: Generation = {
+const GFX9: EncodingGeneration = {
   primary: GFX9_FORMATS,
   extended: [
     extended(gfx9Format('VOP1'), 'SDWA', `${SDWA_FIELDS} dst_sel:42:40 dst_unused:44:43 reserved:61:56 reserved:63`),
@@ -371,7 +371,7 @@ const SDWA_FORMATS: readonly Format[] = GFX9.extended.filter(({ name }) => name.
 const DPP_SIGNS = 'src0_neg:52 src0_abs:53 src1_neg:54 src1_abs:55';
 
 /** RDNA2 ISA 13.3: DPP behind instructions of 4 bytes other than comparisons. */
-const GFX10: Generation = {
+const GFX10: EncodingGeneration = {
   primary: GFX10_FORMATS,
   extended: [
     ...SDWA_FORMATS,
@@ -387,7 +387,7 @@ const GFX10: Generation = {
 };
 
 /** RDNA3 ISA 15.3.7 and 15.3.8: behind VOP3 the signs of the sources are those of VOP3. */
-const GFX11: Generation = {
+const GFX11: EncodingGeneration = {
   primary: GFX11_FORMATS,
   extended: GFX11_FORMATS.filter(({ name }) => /^VOP(1|2|C|3|3B|3P)$/.test(name)).flatMap((original) => {
     const at = original.sizeBytes === 4 ? 32 : 64;
@@ -402,9 +402,9 @@ const GFX11: Generation = {
 };
 
 /** RDNA4 ISA 15.3. */
-const GFX12: Generation = { ...GFX11, primary: GFX12_FORMATS };
+const GFX12: EncodingGeneration = { ...GFX11, primary: GFX12_FORMATS };
 
-const GENERATIONS: Readonly<Partial<Record<Family, Generation>>> = {
+const GENERATIONS: Readonly<Partial<Record<Family, EncodingGeneration>>> = {
   gfx9: GFX9,
   gfx10: GFX10,
   gfx11: GFX11,
@@ -412,7 +412,7 @@ const GENERATIONS: Readonly<Partial<Record<Family, Generation>>> = {
 };
 
 /** The encoding generation of a target with these families, own first. */
-export function generationOf(families: readonly Family[]): Generation {
+export function generationOf(families: readonly Family[]): EncodingGeneration {
   const owner = families.find((family) => GENERATIONS[family] !== undefined);
   assert(owner, () => `families ${families.join(', ')} belong to a generation`);
   return GENERATIONS[owner]!;

@@ -3,11 +3,11 @@ import type { Family, Field, Format } from './formats.ts';
 import { generationOf, SRC_LITERAL } from './formats.ts';
 import { inlineConstant, literalConstant, type ScalarFile, SGPR_M0, SGPR_VCC_LO } from './registers.ts';
 import {
-  type Access,
   dwordsOf,
   immediateBits,
   is16Bit,
   isImmediate,
+  type OperandAccess,
   type OperandSpec,
   type OperandType,
   type Row,
@@ -161,7 +161,7 @@ export class Instruction {
   }
 
   /** What this encoding does with operand `index` of the row; undefined when it has no such operand. */
-  access(index: number): Access | undefined {
+  access(index: number): OperandAccess | undefined {
     const { access, writtenIf } = this.row.operands[index]!;
     if (writtenIf === undefined || (writtenIf === 'glc' ? this.field('glc') === 1 : this.field('lds') === 0))
       return access;

@@ -54,7 +54,7 @@ export type OperandType =
 export type ImmediateType = 'imm8' | 'imm12' | 'imm16' | 'simm13' | 'simm16' | 'simm21' | 'literal32' | 'label';
 
 /** What an instruction does with an operand. */
-export type Access = 'read' | 'write' | 'readwrite';
+export type OperandAccess = 'read' | 'write' | 'readwrite';
 
 /**
  * When an operand is written: `glc`, the old value of an atomic; `vgpr`, a load that does not go to the LDS
@@ -66,7 +66,7 @@ export interface OperandSpec {
   /** Field of the encoding. A field that an encoding lacks is implied: VCC for `sdst` and a mask `src2`. */
   readonly field: string;
   readonly type: OperandType;
-  readonly access: Access;
+  readonly access: OperandAccess;
   /** The register file that the field addresses. */
   readonly file: 'scalar' | 'vector' | 'accumulator' | 'any' | 'immediate';
   readonly writtenIf?: WriteCondition;
@@ -286,7 +286,7 @@ const parsedOperands = new Map<string, readonly OperandSpec[]>([['', []]]);
 
 function parseOperands(text: string): OperandSpec[] {
   return text.split(' ').map((part) => {
-    const access: Access = part[0] === '=' ? 'write' : part[0] === '+' ? 'readwrite' : 'read';
+    const access: OperandAccess = part[0] === '=' ? 'write' : part[0] === '+' ? 'readwrite' : 'read';
     const [field, typeText] = part.replace(/^[=+]/, '').split(':') as [string, string];
     const [type, option] = typeText.split('/') as [OperandType, string | undefined];
     const file = fileOf(field, type, option);

@@ -83,13 +83,13 @@ const TARGETS: readonly Target[] = (
   ] satisfies [processors: string, traits: Traits][]
 ).flatMap(([processors, traits]) => processors.split(' ').map((processor) => ({ processor, ...traits })));
 
-export const PROCESSORS: readonly string[] = TARGETS.map((target) => target.processor);
+export const TARGET_PROCESSORS: readonly string[] = TARGETS.map((target) => target.processor);
 
 /** Throws UNSUPPORTED for a processor without instruction tables. */
 export function targetFor(processor: string): Target {
   const target = TARGETS.find((candidate) => candidate.processor === processor);
   if (target) return target;
   throw new WavewrightError('UNSUPPORTED', `no instruction set for '${processor}'`, {
-    hint: `supported processors: ${PROCESSORS.join(', ')}`,
+    hint: `supported processors: ${TARGET_PROCESSORS.join(', ')}`,
   });
 }

@@ -3,7 +3,7 @@
 import { encodingsOf } from '../encoding/encodings.ts';
 import type { FormatName } from '../encoding/formats.ts';
 import type { Row } from '../encoding/row.ts';
-import { PROCESSORS, type Target, targetFor } from '../encoding/targets.ts';
+import { TARGET_PROCESSORS, type Target, targetFor } from '../encoding/targets.ts';
 import { ROWS } from '../rows/index.ts';
 
 /** `missing`: decoded and printed, but not executed. */
@@ -65,7 +65,7 @@ function targetCoverage(target: Target): TargetCoverage {
 }
 
 /** The coverage of each processor, all of them by default. Throws UNSUPPORTED for an unknown one. */
-export function coverage(processors: readonly string[] = PROCESSORS): TargetCoverage[] {
+export function coverage(processors: readonly string[] = TARGET_PROCESSORS): TargetCoverage[] {
   return processors.map((processor) => targetCoverage(targetFor(processor)));
 }
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { encodingsOf } from '../encoding/encodings.ts';
-import { PROCESSORS, targetFor } from '../encoding/targets.ts';
+import { TARGET_PROCESSORS, targetFor } from '../encoding/targets.ts';
 import { ROWS } from '../rows/index.ts';
 import { countsOf, coverage, exactnessOf } from './coverage.ts';
 import { coverageMarkdown, coverageText } from './coverage-text.ts';
@@ -65,7 +65,7 @@ test('names of a target, of the oldest one and with a suffix', () => {
 
 test('every instruction can be described as text on every target', () => {
   const empty = new Set<string>();
-  const byTables = new Map(PROCESSORS.map((processor) => [targetFor(processor).families.join(), processor]));
+  const byTables = new Map(TARGET_PROCESSORS.map((processor) => [targetFor(processor).families.join(), processor]));
   for (const processor of byTables.values()) {
     const target = targetFor(processor);
     const rows = ROWS.filter(({ format }) => format !== 'VOPD');

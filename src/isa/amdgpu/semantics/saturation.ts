@@ -3,18 +3,18 @@ import type { Builder } from '../../../ir/builder.ts';
 import type { Value } from '../../../ir/types.ts';
 import type { Semantics } from './instruction-builder.ts';
 
-export type Narrow = 'u16' | 'i16' | 'u32' | 'i32';
+export type NarrowInteger = 'u16' | 'i16' | 'u32' | 'i32';
 
 /** The low part of a 32-bit value as a number of the type. */
-export function asNarrow(b: Builder, type: Narrow, x: Value): Value {
+export function asNarrow(b: Builder, type: NarrowInteger, x: Value): Value {
   return type === 'u16' ? b.bits(x, 0, 16) : type === 'i16' ? b.sext16(x) : x;
 }
 
-const widened = (b: Builder, type: Narrow, x: Value): Value =>
+const widened = (b: Builder, type: NarrowInteger, x: Value): Value =>
   type.startsWith('u') ? b.zext64(asNarrow(b, type, x)) : b.sext64(asNarrow(b, type, x));
 
 /** The number nearest to i64 `x` in the type's range. */
-export function saturate(b: Builder, type: Narrow, x: Value): Value {
+export function saturate(b: Builder, type: NarrowInteger, x: Value): Value {
   const bits = BigInt(type.slice(1));
   const [low, high] = type.startsWith('u') ? [0n, (1n << bits) - 1n] : [-(1n << (bits - 1n)), (1n << (bits - 1n)) - 1n];
   return b.low(b.minS(b.maxS(x, b.i64(low)), b.i64(high)));
@@ -25,7 +25,7 @@ export function saturate(b: Builder, type: Narrow, x: Value): Value {
  * half), exact and then saturated with it. `compute` works on i32 and on i64.
  */
 export const saturating =
-  (type: Narrow, compute: (b: Builder, ...sources: Value[]) => Value): Semantics =>
+  (type: NarrowInteger, compute: (b: Builder, ...sources: Value[]) => Value): Semantics =>
   (b, ...sources) => {
     if (b.field('clamp') === 0) return compute(b, ...sources);
     return saturate(b, type, compute(b, ...sources.map((source) => widened(b, type, source))));

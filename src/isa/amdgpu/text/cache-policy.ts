@@ -1,9 +1,9 @@
 /** Temporal hints and scopes of gfx12's memory accesses. RDNA4 ISA 4.1.1; the spellings are LLVM's. */
 
+import { hex } from '../../../base/text.ts';
 import type { Instruction } from '../encoding/instruction.ts';
 import { isAtomic, storesData } from '../encoding/row.ts';
 import type { Modifier } from './modifier.ts';
-import { hex } from './operand-text.ts';
 import type { TextReader } from './reader/text-reader.ts';
 
 const SCOPES = ['SCOPE_CU', 'SCOPE_SE', 'SCOPE_DEV', 'SCOPE_SYS'];

@@ -1,10 +1,12 @@
 /** Instructions as text, in the words of LLVM's disassembler (llvm-objdump -d). */
+
+import { hex } from '../../../base/text.ts';
 import type { FormatName } from '../encoding/formats.ts';
 import type { Instruction } from '../encoding/instruction.ts';
 import { isImmediate, type OperandSpec } from '../encoding/row.ts';
 import { spellingOf } from './immediate-text.ts';
 import { modifierText } from './modifier-text.ts';
-import { constantText, hex, hexOffset, literalText, operandText } from './operand-text.ts';
+import { constantText, hexOffset, literalText, operandText } from './operand-text.ts';
 
 const SUFFIXES: Readonly<Partial<Record<FormatName, string>>> = {
   VOP1_SDWA: '_sdwa',

@@ -3,11 +3,11 @@
  * flag `spelled` of a row says which it has.
  */
 
+import { hex } from '../../../base/text.ts';
 import { type Family, ofFamily } from '../encoding/format.ts';
 import { HARDWARE_REGISTERS, hardwareRegisterName } from '../encoding/hardware-register-names.ts';
 import type { SpelledOperand, SpellingName } from '../encoding/row.ts';
-import { hex } from './operand-text.ts';
-import { evaluate } from './reader/expression.ts';
+import { evaluateExpression } from './reader/expression.ts';
 import type { TextReader } from './reader/text-reader.ts';
 import { call, type ImmediateSpelling, named } from './spelling.ts';
 import { delay, dependencyCount, waitCount } from './wait-text.ts';
@@ -253,7 +253,7 @@ const version: ImmediateSpelling = {
   },
   parse: (reader) => {
     const start = reader.position;
-    const value = evaluate(reader.expression(), (name) => VERSION_VALUES.get(name));
+    const value = evaluateExpression(reader.expression(), (name) => VERSION_VALUES.get(name));
     if (value !== undefined) return Number(value);
     reader.position = start;
     return undefined;

@@ -3,6 +3,7 @@
  * text of its fields in an instruction, and what that text sets in a draft.
  */
 
+import { hex } from '../../../base/text.ts';
 import type { Draft } from '../encoding/encode.ts';
 import type { FormatName } from '../encoding/formats.ts';
 import { isPackedOperation, selectsHalves, sourceCount, usesHalfSelects } from '../encoding/half-selects.ts';
@@ -10,7 +11,6 @@ import type { Instruction } from '../encoding/instruction.ts';
 import { controlsOf, PLAIN_LANE_CONTROLS } from '../encoding/lane-control.ts';
 import { CACHE_CONTROL, MEMORY_MODIFIERS, SCOPE } from './memory-modifiers.ts';
 import { bitList, flag, type Modifier, number, only, operandSpec, parseBits } from './modifier.ts';
-import { hex } from './operand-text.ts';
 import type { TextReader } from './reader/text-reader.ts';
 
 const SCALES = ['', 'mul:2', 'mul:4', 'div:2'];

@@ -1,4 +1,5 @@
 /** How LLVM spells operands: registers, constants, source modifiers. */
+import { hex } from '../../../base/text.ts';
 import type { Draft } from '../encoding/encode.ts';
 import { SRC_LITERAL } from '../encoding/formats.ts';
 import type { Instruction } from '../encoding/instruction.ts';
@@ -18,8 +19,6 @@ const FLOAT_TEXT: Readonly<Record<number, string>> = {
 };
 const SRC_INV_2PI = 248;
 const INV_2PI_F64_TEXT = '0.15915494309189532';
-
-export const hex = (value: number | bigint): string => `0x${value.toString(16)}`;
 
 /** Signed, as offsets of scalar accesses are written. */
 export const hexOffset = (value: number): string => (value < 0 ? `-${hex(-value)}` : hex(value));

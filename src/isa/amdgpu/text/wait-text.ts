@@ -1,5 +1,6 @@
 /** Waiting, in text: counters of s_waitcnt and s_waitcnt_depctr, and the hints of s_delay_alu. */
 
+import { hex } from '../../../base/text.ts';
 import { ofFamily } from '../encoding/format.ts';
 import {
   type PackedCounter as Counter,
@@ -8,7 +9,6 @@ import {
   limitOf,
   WAIT_COUNTERS,
 } from '../encoding/wait-counters.ts';
-import { hex } from './operand-text.ts';
 import type { TextReader } from './reader/text-reader.ts';
 import { call, type ImmediateSpelling, named } from './spelling.ts';
 

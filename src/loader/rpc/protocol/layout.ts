@@ -1,7 +1,7 @@
 /** The buffer that an RPC client and its server share, and the client's own struct. */
 import type { Generation } from './generation.ts';
 
-export const PACKET_SIZE_BYTES = 64;
+export const RPC_PACKET_SIZE_BYTES = 64;
 export const HEADER_SIZE_BYTES = 16;
 const DOORBELL_SIZE_BYTES = 64;
 
@@ -25,7 +25,7 @@ export function rpcLayout(generation: Generation, portCount: number, laneCount: 
   const mailboxB = mailboxA + 4 * portCount;
   const headers = align8(mailboxA + 8 * portCount);
   const packets = align8(headers + HEADER_SIZE_BYTES * portCount);
-  const sizeBytes = packets + portCount * laneCount * PACKET_SIZE_BYTES;
+  const sizeBytes = packets + portCount * laneCount * RPC_PACKET_SIZE_BYTES;
   return { portCount, mailboxA, mailboxB, headers, packets, sizeBytes };
 }
 

@@ -8,7 +8,7 @@
 import { beforeNul } from '../../../base/bytes.ts';
 import { WavewrightError } from '../../../base/errors.ts';
 import type { Conversation } from '../../host/conversation.ts';
-import { PACKET_SIZE_BYTES } from './layout.ts';
+import { RPC_PACKET_SIZE_BYTES } from './layout.ts';
 
 /** The typed arrays over the shared buffer. */
 export interface RpcMemory {
@@ -32,10 +32,10 @@ export type RecordedStep = { readonly from: 'client' | 'server' } & (
 
 /** Bytes that all conversations may hold together. */
 const MAX_HELD_BYTES = 2 ** 30;
-const WORDS = PACKET_SIZE_BYTES / 8;
-const DWORDS = PACKET_SIZE_BYTES / 4;
+const WORDS = RPC_PACKET_SIZE_BYTES / 8;
+const DWORDS = RPC_PACKET_SIZE_BYTES / 4;
 /** The first packet of a stream starts with the size. */
-const FIRST_CHUNK_BYTES = PACKET_SIZE_BYTES - 8;
+const FIRST_CHUNK_BYTES = RPC_PACKET_SIZE_BYTES - 8;
 
 export class ServerPort {
   readonly index: number;
@@ -139,8 +139,8 @@ export class ServerPort {
 
   /** The live packet of a lane. */
   packet(lane: number): Uint8Array {
-    const at = (this.#firstLane + lane) * PACKET_SIZE_BYTES;
-    return this.#memory.packetBytes.subarray(at, at + PACKET_SIZE_BYTES);
+    const at = (this.#firstLane + lane) * RPC_PACKET_SIZE_BYTES;
+    return this.#memory.packetBytes.subarray(at, at + RPC_PACKET_SIZE_BYTES);
   }
 
   /** The bytes that each active lane sends, which count as held. */
@@ -178,7 +178,7 @@ export class ServerPort {
     yield* this.#take();
     const values = yield* this.#takeChunks(
       this.lanes.map(() => sizeBytes),
-      PACKET_SIZE_BYTES,
+      RPC_PACKET_SIZE_BYTES,
     );
     this.steps?.push({ from: 'client', kind: 'stream', streams: values });
     return values;
@@ -197,9 +197,9 @@ export class ServerPort {
   }
 
   *#sendChunks(streams: readonly Uint8Array[], from: number, to: number): Conversation {
-    for (let at = from; at < to; at += PACKET_SIZE_BYTES) {
+    for (let at = from; at < to; at += RPC_PACKET_SIZE_BYTES) {
       yield* this.#own();
-      this.#putChunks(streams, at, PACKET_SIZE_BYTES);
+      this.#putChunks(streams, at, RPC_PACKET_SIZE_BYTES);
       this.#give();
     }
   }
@@ -212,7 +212,7 @@ export class ServerPort {
   *#takeChunks(sizes: readonly number[], firstSizeBytes = FIRST_CHUNK_BYTES): Conversation<Uint8Array[]> {
     const { packetDwords } = this.#memory;
     const roomOf = (size: number) =>
-      firstSizeBytes + Math.ceil(Math.max(0, size - firstSizeBytes) / PACKET_SIZE_BYTES) * PACKET_SIZE_BYTES;
+      firstSizeBytes + Math.ceil(Math.max(0, size - firstSizeBytes) / RPC_PACKET_SIZE_BYTES) * RPC_PACKET_SIZE_BYTES;
     const starts: number[] = [];
     let room = 0;
     for (const size of sizes) {
@@ -223,7 +223,7 @@ export class ServerPort {
     const bytes = new Uint8Array(room);
     const dwords = new Int32Array(bytes.buffer);
     const longest = sizes.reduce((longest, size) => Math.max(longest, size), 0);
-    for (let at = 0, chunk = firstSizeBytes; ; chunk = PACKET_SIZE_BYTES) {
+    for (let at = 0, chunk = firstSizeBytes; ; chunk = RPC_PACKET_SIZE_BYTES) {
       for (let i = 0; i < sizes.length; i++) {
         if (at > 0 && at >= sizes[i]!) continue;
         const from = (this.#firstLane + this.lanes[i]!) * DWORDS + DWORDS - chunk / 4;
@@ -258,7 +258,7 @@ export class ServerPort {
     for (let i = 0; i < streams.length; i++) {
       const stream = streams[i]!;
       const count = Math.min(sizeBytes, stream.length - at);
-      const to = (this.#firstLane + this.lanes[i]! + 1) * PACKET_SIZE_BYTES - sizeBytes;
+      const to = (this.#firstLane + this.lanes[i]! + 1) * RPC_PACKET_SIZE_BYTES - sizeBytes;
       for (let k = 0; k < count; k++) packetBytes[to + k] = stream[at + k]!;
     }
   }

@@ -6,7 +6,7 @@ import { flushed } from '../../semantics/float-rules.ts';
 import type { InstructionBuilder, Semantics } from '../../semantics/instruction-builder.ts';
 import type { Pair } from '../../semantics/packed-operands.ts';
 import { packedBits } from '../../semantics/packed-operands.ts';
-import { add, type Narrow, saturating } from '../../semantics/saturation.ts';
+import { add, type NarrowInteger, saturating } from '../../semantics/saturation.ts';
 
 /**
  * addend + x0 * y0 + x1 * y1 in this order in f32, each sum rounded (CDNA3 pseudocode); the products are
@@ -56,7 +56,7 @@ export function dotInBf16(b: Builder, x: Pair, y: Pair, addend: Value): Value {
 export const dotMixedSigns =
   (width: 4 | 8): Semantics =>
   (b, x, y, z) => {
-    const typeOf = (source: number): Narrow => ((b.field('neg') >> source) & 1 ? 'i32' : 'u32');
+    const typeOf = (source: number): NarrowInteger => ((b.field('neg') >> source) & 1 ? 'i32' : 'u32');
     const left = elements(b, typeOf(0), 'src0', x!, width);
     const right = elements(b, typeOf(1), 'src1', y!, width);
     const products = left.map((element, i) => b.mul(element, right[i]!));
@@ -66,7 +66,7 @@ export const dotMixedSigns =
 const sum = (builder: Builder, ...terms: Value[]): Value => terms.reduce((total, term) => add(builder, total, term));
 
 /** The numbers of `width` bits in a dword. */
-function elements(b: InstructionBuilder, type: Narrow, field: string, dword: Value, width: 4 | 8 | 16): Value[] {
+function elements(b: InstructionBuilder, type: NarrowInteger, field: string, dword: Value, width: 4 | 8 | 16): Value[] {
   if (width === 16) return packedBits(b, field, dword).map((half) => (type === 'i32' ? b.sext16(half) : half));
   return Array.from({ length: 32 / width }, (_, i) => {
     if (type === 'u32') return b.bits(dword, i * width, width);

@@ -13,7 +13,15 @@ import {
 } from '../../semantics/byte-operations.ts';
 import type { InstructionBuilder, Semantics } from '../../semantics/instruction-builder.ts';
 import { countBelow, permuteRow, readLane } from '../../semantics/lanes.ts';
-import { add, asNarrow, multiplyAdd, type Narrow, saturate, saturating, subtract } from '../../semantics/saturation.ts';
+import {
+  add,
+  asNarrow,
+  multiplyAdd,
+  type NarrowInteger,
+  saturate,
+  saturating,
+  subtract,
+} from '../../semantics/saturation.ts';
 import { type Opcodes, row } from '../table/row.ts';
 import { signed24, unsigned24 } from './vop2.ts';
 
@@ -45,7 +53,7 @@ const med3: OrderOfThree = (min, max, x, y, z) => max(min(x, y), min(max(x, y), 
 
 /** The clamp bit of the 16-bit forms changes nothing. */
 const inOrder =
-  (type: Narrow, operation: OrderOfThree): Semantics =>
+  (type: NarrowInteger, operation: OrderOfThree): Semantics =>
   (b, ...sources) => {
     const isUnsigned = type === 'u16' || type === 'u32';
     const min: Order = (x, y) => (isUnsigned ? b.minU(x, y) : b.minS(x, y));

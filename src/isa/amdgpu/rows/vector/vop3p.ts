@@ -16,7 +16,15 @@ import {
   packedF32,
 } from '../../semantics/packed-operands.ts';
 import { packHalves } from '../../semantics/packing.ts';
-import { add, asNarrow, multiply, multiplyAdd, type Narrow, saturating, subtract } from '../../semantics/saturation.ts';
+import {
+  add,
+  asNarrow,
+  multiply,
+  multiplyAdd,
+  type NarrowInteger,
+  saturating,
+  subtract,
+} from '../../semantics/saturation.ts';
 import { MATRIX_ROWS } from '../matrix/matrix.ts';
 import { waveMultiplyF32, waveMultiplyHalf, waveMultiplyIntegers } from '../matrix/wmma.ts';
 import { type Opcodes, row } from '../table/row.ts';
@@ -70,7 +78,13 @@ function elementwise(
 type Compute<B> = (b: B, ...elements: Value[]) => Value;
 
 /** Integers of 16 bits; the clamp bit saturates each. */
-function packedI16(name: string, opcodes: Opcodes, type: Narrow, sourceCount: number, compute: Compute<Builder>): Row {
+function packedI16(
+  name: string,
+  opcodes: Opcodes,
+  type: NarrowInteger,
+  sourceCount: number,
+  compute: Compute<Builder>,
+): Row {
   const one = saturating(type, compute);
   return packed(name, opcodes, 'v2b16', sourceCount, (b, ...sources) => {
     const [low, high] = elementwise(b, packedBits, sources, (...elements) => one(b, ...elements) as Value);

@@ -3,7 +3,7 @@
 import { FIRST_TTMP, type ScalarFile, scalarByName } from '../../encoding/registers.ts';
 import type { Target } from '../../encoding/targets.ts';
 import type { ImmediateSpelling } from '../immediate-text.ts';
-import { type Expression, evaluate } from '../reader/expression.ts';
+import { type Expression, evaluateExpression } from '../reader/expression.ts';
 import type { TextReader } from '../reader/text-reader.ts';
 
 export type OperandValue =
@@ -157,7 +157,7 @@ function parseNumber(reader: TextReader): OperandValue {
   const float = parseFloatOperand(reader);
   if (float) return float;
   const expression = reader.expression();
-  const value = evaluate(expression, reader.symbols);
+  const value = evaluateExpression(expression, reader.symbols);
   return value === undefined ? { kind: 'expression', expression } : { kind: 'integer', value };
 }
 

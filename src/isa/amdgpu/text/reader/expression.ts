@@ -106,19 +106,19 @@ export function applyBinary(operator: BinaryOperator, left: bigint, right: bigin
 export type Symbols = (name: string) => bigint | undefined;
 
 /** As a signed 64-bit number; undefined when it depends on a symbol that is none. */
-export function evaluate(expression: Expression, symbols: Symbols): bigint | undefined {
+export function evaluateExpression(expression: Expression, symbols: Symbols): bigint | undefined {
   switch (expression.kind) {
     case 'number':
       return BigInt.asIntN(64, expression.value);
     case 'symbol':
       return expression.variant === undefined ? symbols(expression.name) : undefined;
     case 'unary': {
-      const value = evaluate(expression.operand, symbols);
+      const value = evaluateExpression(expression.operand, symbols);
       return value === undefined ? undefined : applyUnary(expression.operator, value);
     }
     case 'binary': {
-      const left = evaluate(expression.left, symbols);
-      const right = evaluate(expression.right, symbols);
+      const left = evaluateExpression(expression.left, symbols);
+      const right = evaluateExpression(expression.right, symbols);
       return left === undefined || right === undefined ? undefined : applyBinary(expression.operator, left, right);
     }
     case 'call':

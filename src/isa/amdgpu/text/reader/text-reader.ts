@@ -3,7 +3,7 @@ import { WavewrightError } from '../../../../base/errors.ts';
 import {
   type BinaryOperator,
   type Expression,
-  evaluate,
+  evaluateExpression,
   FUNCTIONS,
   type FunctionName,
   isBinaryOperator,
@@ -101,7 +101,7 @@ export class TextReader {
   integer(): bigint {
     this.skipBlanks();
     const start = this.position;
-    const value = evaluate(this.expression(), this.symbols);
+    const value = evaluateExpression(this.expression(), this.symbols);
     return value ?? this.fail('expected an absolute expression', start);
   }
 
