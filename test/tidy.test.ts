@@ -18,7 +18,7 @@ const TABLES = /^src\/isa\/amdgpu\/rows\//;
 /** Where the numbers of ELF files and of registers get their names. */
 const NUMBER_TABLES = ['src/elf/constants.ts', 'src/codeobject/elf-flags.ts', 'src/isa/amdgpu/encoding/registers.ts'];
 
-const WIDE_COMMENTS: readonly string[] = ['src/emulator/', 'src/isa/'];
+const WIDE_COMMENTS: readonly string[] = ['src/emulator/code/', 'src/emulator/reference/', 'src/emulator/schedule/'];
 const UNUSED_FILES: readonly string[] = [
   // For those who rewrite code.
   'src/flow/reaching-definitions.ts',

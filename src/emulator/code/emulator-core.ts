@@ -41,7 +41,9 @@ export type ExecutorName = 'handlers' | 'reference' | 'jit';
 
 /** How an executor of a name is made. */
 export interface ExecutorKind {
-  /** How often code is reached before it is compiled, where nothing else is asked for; undefined: it never is. */
+  /**
+   * How often code is reached before it is compiled, where nothing else is asked for; undefined: it never is.
+   */
   readonly compileThreshold: number | undefined;
   create(core: EmulatorCore, handlers: HandlerTable): Executor;
 }

@@ -1,11 +1,17 @@
-/** The blocks of one function: code that is reachable from a step by direct branches, up to a number of instructions. */
+/**
+ * The blocks of one function: code that is reachable from a step by direct branches, up to a number of
+ * instructions.
+ */
 import { type BasicBlock, basicBlocks, type Followed, reachable } from '../../flow/blocks.ts';
 import { followingOffset, type Step } from '../../ir/step.ts';
 import type { Decoded, Shape } from './decoded.ts';
 
 /** Compile time grows faster than the size of a function. */
 export const MAX_INSTRUCTIONS = 200;
-/** So many values of their programs are about as much as can be compiled; 200 usual instructions have up to 3300. */
+/**
+ * So many values of their programs are about as much as can be compiled; 200 usual instructions have up to
+ * 3300.
+ */
 const MAX_VALUES = 6000;
 
 /** What the compiler asks about decoded code. */

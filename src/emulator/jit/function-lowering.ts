@@ -1,6 +1,7 @@
 /**
- * A function of many instructions: its blocks one after the other, entered through a table of branches. It has the signature of a
- * handler, (record, wave) -> next record, where the record is the leader of one of its blocks.
+ * A function of many instructions: its blocks one after the other, entered through a table of branches. It
+ * has the signature of a handler, (record, wave) -> next record, where the record is the leader of one of its
+ * blocks.
  */
 
 import type { BlockLabel, Local } from '../../wasm/function.ts';
@@ -40,7 +41,10 @@ export const MAX_CODE_BYTES = 1 << 18;
 
 export interface LoweredFunction {
   readonly literals: readonly Literal[];
-  /** Regions of more than one instruction with accesses of lanes: numbers of the first and the last instruction. */
+  /**
+   * Regions of more than one instruction with accesses of lanes: numbers of the first and the last
+   * instruction.
+   */
   readonly regions: readonly (readonly [first: number, last: number])[];
   /** Of each block. */
   readonly liveIn: readonly LiveIn[];
@@ -148,7 +152,10 @@ class FunctionLowering {
     f.store('i32.store', WAVE_BLOCK);
   }
 
-  /** Opens the wasm blocks down to the branch table, then emits the code of block `index` after the end of its wasm block. */
+  /**
+   * Opens the wasm blocks down to the branch table, then emits the code of block `index` after the end of its
+   * wasm block.
+   */
   #emitFrom(index: number): void {
     const { f } = this.#state;
     f.block(undefined, (label) => {
@@ -287,7 +294,10 @@ class FunctionLowering {
     });
   }
 
-  /** Goes on at the record on top of the stack: inside the function when that is a leader of one of its blocks, while the turn lasts. */
+  /**
+   * Goes on at the record on top of the stack: inside the function when that is a leader of one of its
+   * blocks, while the turn lasts.
+   */
   #goOn(): void {
     const { f, record, wave } = this.#state;
     const next = f.local('i32');

@@ -1,6 +1,7 @@
 /**
- * The T1 executor. Waves start in the handlers (T0); a leader that was reached often enough asks for its code to be compiled, and from then
- * on calls the function. State is complete in memory wherever a function ends, so that both tiers mix freely.
+ * The T1 executor. Waves start in the handlers (T0); a leader that was reached often enough asks for its code
+ * to be compiled, and from then on calls the function. State is complete in memory wherever a function ends,
+ * so that both tiers mix freely.
  */
 import { assert, WavewrightError } from '../../base/errors.ts';
 import { followingOffset, type Step } from '../../ir/step.ts';
@@ -147,7 +148,10 @@ export class JitExecutor implements Executor {
     view.setUint32(leader + RECORD_HANDLER, slot, true);
   }
 
-  /** Where a function becomes too long, fewer instructions are tried; a single one that is too long stays with the handlers. */
+  /**
+   * Where a function becomes too long, fewer instructions are tried; a single one that is too long stays with
+   * the handlers.
+   */
   #compileFrom(cache: CodeCache, compiled: Compiled, offset: number): void {
     const view = this.#viewOf(cache, compiled);
     for (let count = MAX_INSTRUCTIONS; count > 0; count = Math.floor(count / SMALLER)) {
@@ -245,8 +249,9 @@ export class JitExecutor implements Executor {
   }
 
   /**
-   * The fault that running one instruction after the other finds first. Instructions before the faulting one may still fault in the
-   * chunks that were not reached; these have not changed, and neither have scalar registers.
+   * The fault that running one instruction after the other finds first. Instructions before the faulting one
+   * may still fault in the chunks that were not reached; these have not changed, and neither have scalar
+   * registers.
    */
   firstFault(fault: WaveFault, wave: number): WaveFault {
     const { view, bytes } = this.#emulator.state;
@@ -290,9 +295,10 @@ export class JitExecutor implements Executor {
   }
 
   /**
-   * The chunks before the faulting one have come to the end of the loop, and the others, like the registers of the wave, have not changed:
-   * these run it once more from its header, instruction by instruction. What they load may be other by now: when they leave the loop, in
-   * which nothing stores, the fault is the one that was thrown.
+   * The chunks before the faulting one have come to the end of the loop, and the others, like the registers
+   * of the wave, have not changed: these run it once more from its header, instruction by instruction. What
+   * they load may be other by now: when they leave the loop, in which nothing stores, the fault is the one
+   * that was thrown.
    */
   #firstFaultInLoop(fault: WaveFault, wave: number, header: number): WaveFault {
     const { view } = this.#emulator.state;

@@ -1,4 +1,7 @@
-/** The parts of the region compiler: folding, addresses, liveness. What whole programs compute is in test/lockstep. */
+/**
+ * The parts of the region compiler: folding, addresses, liveness. What whole programs compute is in
+ * test/lockstep.
+ */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';

@@ -1,9 +1,13 @@
 /**
- * Numbers that compiled code needs but that change from one place of the code to another: addresses of records and tables. They stand in
- * memory, so that a module can be used again wherever the same code is decoded.
+ * Numbers that compiled code needs but that change from one place of the code to another: addresses of
+ * records and tables. They stand in memory, so that a module can be used again wherever the same code is
+ * decoded.
  */
 
-/** Of instruction `instruction` of the function. `next` and `target`: where the wave goes on after it, outside the function. */
+/**
+ * Of instruction `instruction` of the function. `next` and `target`: where the wave goes on after it, outside
+ * the function.
+ */
 export interface Literal {
   readonly kind: 'record' | 'pc' | 'nextPc' | 'table' | 'next' | 'target';
   readonly instruction: number;

@@ -6,7 +6,10 @@ import { STATE_OFFSETS, VGPR_COUNT, WAVE_VGPRS } from '../machine/layout.ts';
 import type { Block } from './control-flow.ts';
 import { type Decoded, isRelative } from './decoded.ts';
 
-/** What a wave that enters a block may read before it writes it, at least: where it starts there, nothing else need be set up. */
+/**
+ * What a wave that enters a block may read before it writes it, at least: where it starts there, nothing else
+ * need be set up.
+ */
 export interface LiveIn {
   /** VGPRs and AGPRs from the first to the last of them. */
   readonly vgprs: number;
@@ -38,8 +41,8 @@ export class Liveness {
   }
 
   /**
-   * Whether what a region leaves in a place is read. `own`: the region's instructions; its lane values are of the EXEC of the first of them
-   * that writes a row.
+   * Whether what a region leaves in a place is read. `own`: the region's instructions; its lane values are of
+   * the EXEC of the first of them that writes a row.
    */
   isLive(offset: number, own: readonly Decoded[]): boolean {
     const bit = this.#bits.get(offset);
@@ -49,7 +52,9 @@ export class Liveness {
     return ((active | inactive) & bit) !== 0n;
   }
 
-  /** Whether a row is read in a lane that is off while the region runs: else the region may write all of it. */
+  /**
+   * Whether a row is read in a lane that is off while the region runs: else the region may write all of it.
+   */
   isLiveWhereOff(offset: number, own: readonly Decoded[]): boolean {
     const bit = this.#bits.get(offset);
     const { active, inactive } = this.#live.after(own.at(-1)!);
@@ -57,7 +62,10 @@ export class Liveness {
     return ((this.#changesOnlyBy('shrinks', own) ? inactive : active | inactive) & bit) !== 0n;
   }
 
-  /** Whether EXEC, from the first write of a row on, changes in one way only: then lanes that were active or off, respectively, still are. */
+  /**
+   * Whether EXEC, from the first write of a row on, changes in one way only: then lanes that were active or
+   * off, respectively, still are.
+   */
   #changesOnlyBy(change: 'grows' | 'shrinks', own: readonly Decoded[]): boolean {
     const effects = own.map((instruction) => this.#effects.get(instruction)!);
     const first = effects.findIndex(({ writesRows }) => writesRows);

@@ -1,6 +1,6 @@
 /**
- * Two dwords of each lane that are read or written at once, so that a value of 64 bits is whole for other threads, as it is for other waves of
- * the hardware.
+ * Two dwords of each lane that are read or written at once, so that a value of 64 bits is whole for other
+ * threads, as it is for other waves of the hardware.
  */
 import type { FunctionBuilder, Local } from '../../wasm/function.ts';
 import { DEVICE_MEMORY } from '../machine/layout.ts';

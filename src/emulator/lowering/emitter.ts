@@ -1,9 +1,10 @@
 /**
- * How pure operations become WebAssembly. An operation is written once, for 4 lanes (`simd`) or for one (`scalar`); the other
- * form follows: scalar code is repeated for each lane, SIMD code is run on lane 0 of a splat.
+ * How pure operations become WebAssembly. An operation is written once, for 4 lanes (`simd`) or for one
+ * (`scalar`); the other form follows: scalar code is repeated for each lane, SIMD code is run on lane 0 of a
+ * splat.
  *
- * A lane value is a list of v128 locals: one for i1 (all ones or zero in each 32-bit lane) and i32, two for i64 (lanes 0 and 1,
- * lanes 2 and 3). A scalar is one i32 or i64 local; i1 is 0 or 1.
+ * A lane value is a list of v128 locals: one for i1 (all ones or zero in each 32-bit lane) and i32, two for
+ * i64 (lanes 0 and 1, lanes 2 and 3). A scalar is one i32 or i64 local; i1 is 0 or 1.
  */
 import { OPS, type OpName } from '../../ir/ops.ts';
 import type { Type } from '../../ir/types.ts';
@@ -22,7 +23,10 @@ export interface LaneArgument {
 export interface Emitter {
   readonly f: FunctionBuilder;
   readonly context: ModuleContext;
-  /** Where the NaN lanes of results are looked for later, all at once: gets a vector that has a NaN where the result has one. */
+  /**
+   * Where the NaN lanes of results are looked for later, all at once: gets a vector that has a NaN where the
+   * result has one.
+   */
   readonly deferNan?: (width: 'f32x4' | 'f64x2', result: Local) => void;
 }
 

@@ -1,6 +1,7 @@
 /**
- * WebAssembly of the floating-point operations of src/ir/float-ops.ts. WebAssembly leaves the bits of a NaN result open, so every
- * operation that can produce one is followed by a test that is rarely true and repairs those lanes.
+ * WebAssembly of the floating-point operations of src/ir/float-ops.ts. WebAssembly leaves the bits of a NaN
+ * result open, so every operation that can produce one is followed by a test that is rarely true and repairs
+ * those lanes.
  */
 import type { FLOAT_OPS } from '../../ir/float-ops.ts';
 import type { Local } from '../../wasm/function.ts';
@@ -165,7 +166,9 @@ function spread(e: Emitter, source: Local, name: PlainName): Local[] {
 const width64 = (name: PlainName): Emission => ({ simd: (e, args) => [joined(e, args, name)] });
 const from32 = (name: PlainName): Emission => ({ simd: (e, args) => spread(e, args[0]!.lanes[0]!, name) });
 
-/** The payload of a NaN moves with the top of the fraction, quieted, as src/ir/float-bits.ts `convert` says. */
+/**
+ * The payload of a NaN moves with the top of the fraction, quieted, as src/ir/float-bits.ts `convert` says.
+ */
 function promote(e: Emitter, source: Local): Local[] {
   const { f } = e;
   const results = spread(e, source, 'f64x2.promote_low_f32x4');
@@ -250,7 +253,9 @@ function demote(e: Emitter, args: readonly LaneArgument[]): Local {
   return result;
 }
 
-/** Pushes constants and operations in turn: a number is splat, a string is an instruction, a local is read. */
+/**
+ * Pushes constants and operations in turn: a number is splat, a string is an instruction, a local is read.
+ */
 function push(e: Emitter, ...parts: (number | PlainName | Local)[]): void {
   for (const part of parts) {
     if (typeof part === 'number') {
@@ -269,8 +274,8 @@ function pushShifted({ f }: Emitter, value: Local, name: 'i32x4.shl' | 'i32x4.sh
 }
 
 /**
- * f16 to f32: the half's fields moved to the f32 positions are the value times 2^-112, denormals included; infinities and NaNs, which are
- * rare, get the full exponent.
+ * f16 to f32: the half's fields moved to the f32 positions are the value times 2^-112, denormals included;
+ * infinities and NaNs, which are rare, get the full exponent.
  */
 const fromHalf: SimdEmission = (e, [a]) => {
   const { f } = e;
@@ -296,8 +301,9 @@ const fromHalf: SimdEmission = (e, [a]) => {
 };
 
 /**
- * f32 to f16, to nearest even: below 2^-14 adding 0.5 aligns the fraction so that the f32 addition rounds it; above, the bits that
- * go are rounded by integer addition, which carries into the exponent and up to infinity.
+ * f32 to f16, to nearest even: below 2^-14 adding 0.5 aligns the fraction so that the f32 addition rounds it;
+ * above, the bits that go are rounded by integer addition, which carries into the exponent and up to
+ * infinity.
  */
 const toHalf: SimdEmission = (e, [a]) => {
   const { f } = e;

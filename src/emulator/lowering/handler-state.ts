@@ -8,7 +8,10 @@ import { type OperandForm, type RelativeRegister, reachOf } from '../machine/ope
 import { type Emitter, wasmType } from './emitter.ts';
 import type { AddressSpaces } from './memory-access.ts';
 
-/** What an instruction knows about itself besides its program: read from its record, or known where code is emitted for one place. */
+/**
+ * What an instruction knows about itself besides its program: read from its record, or known where code is
+ * emitted for one place.
+ */
 export interface InstructionPlace {
   /** Pushes the record. */
   pushRecord(): void;
@@ -27,7 +30,10 @@ export interface InstructionPlace {
   goOn(): void;
 }
 
-/** The meaning of one instruction being emitted: the function it is in, and the locals of uniform values. Parameter 1 is the wave. */
+/**
+ * The meaning of one instruction being emitted: the function it is in, and the locals of uniform values.
+ * Parameter 1 is the wave.
+ */
 export class HandlerState {
   readonly f: FunctionBuilder;
   readonly e: Emitter;
@@ -71,8 +77,8 @@ export class HandlerState {
   }
 
   /**
-   * Looks up the relative registers, before anything else. Returns whether all that are destinations exist, undefined when there are none: without
-   * them the instruction does nothing.
+   * Looks up the relative registers, before anything else. Returns whether all that are destinations exist,
+   * undefined when there are none: without them the instruction does nothing.
    */
   findRegisters(): Local | undefined {
     let exist: Local | undefined;

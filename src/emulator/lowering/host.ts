@@ -1,4 +1,7 @@
-/** What the machine under WebAssembly does with relaxed instructions, and the exact path where it does not do what we need. */
+/**
+ * What the machine under WebAssembly does with relaxed instructions, and the exact path where it does not do
+ * what we need.
+ */
 import { OPS } from '../../ir/ops.ts';
 import { ModuleBuilder } from '../../wasm/module.ts';
 import type { HostTraits } from './module-context.ts';
@@ -29,7 +32,10 @@ const fma64 = OPS['f64.fma'].evaluate as unknown as Fma<bigint>; // reason: the 
 const fmaRounded64 = OPS['f64.fmaRounded'].evaluate as unknown as RoundedFma; // reason: the table erases signatures
 const unsigned = (value: bigint): bigint => BigInt.asUintN(64, value);
 
-/** WebAssembly imports: fused multiply-adds for hosts that do not fuse, and the one that no host rounds as asked. */
+/**
+ * WebAssembly imports: fused multiply-adds for hosts that do not fuse, and the one that no host rounds as
+ * asked.
+ */
 export const softImports = {
   softFma32: fma32,
   softFma64: (a: bigint, b: bigint, c: bigint): bigint => fma64(unsigned(a), unsigned(b), unsigned(c)),

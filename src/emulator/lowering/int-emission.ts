@@ -43,7 +43,10 @@ const plain = (scalarName: PlainName, vectorName: PlainName): Emission => ({
   simd: vector(vectorName),
 });
 
-/** A shift: SIMD has one amount for all lanes, so that only a uniform one uses it; other shifts go lane by lane. */
+/**
+ * A shift: SIMD has one amount for all lanes, so that only a uniform one uses it; other shifts go lane by
+ * lane.
+ */
 function shift(type: 'i32' | 'i64', name: 'shl' | 'shr_u' | 'shr_s'): Emission {
   const lanesOf = type === 'i32' ? 'i32x4' : 'i64x2';
   const one: ScalarEmission = ({ f }, [a, amount]) => {
@@ -105,7 +108,10 @@ function multiplyHigh(extend: 'i64.extend_i32_u' | 'i64.extend_i32_s', sign: 's'
   };
 }
 
-/** A comparison of 64-bit lanes: two masks become one of 32-bit lanes. `prepare` runs after each operand is pushed. */
+/**
+ * A comparison of 64-bit lanes: two masks become one of 32-bit lanes. `prepare` runs after each operand is
+ * pushed.
+ */
 function compare64(scalarName: PlainName, vectorName: PlainName, prepare: (e: Emitter) => void = () => {}): Emission {
   return {
     scalar: scalar(scalarName),

@@ -18,8 +18,8 @@ import { accessOf, forEachLane, isWide, type LaneAccess } from './lane-memory.ts
 import type { AddressSpaces } from './memory-access.ts';
 
 /**
- * Read, update, write, one lane after the other; returns the old values. Device memory may change under it while several threads run: then the
- * write happens only if it did not, and starts again otherwise.
+ * Read, update, write, one lane after the other; returns the old values. Device memory may change under it
+ * while several threads run: then the write happens only if it did not, and starts again otherwise.
  */
 export function emitAtomic(
   e: Emitter,
@@ -96,7 +96,9 @@ export function updateLane(
   f.free(...parameters);
 }
 
-/** Pushes whether an atomic must lock: several threads run, and the place is one that the machine can lock. */
+/**
+ * Pushes whether an atomic must lock: several threads run, and the place is one that the machine can lock.
+ */
 function pushLocks(f: FunctionBuilder, base: Local, stride: number | Local, sizeBytes: number): void {
   f.i32(0);
   f.load('i32.load', THREADS_RUN);

@@ -1,6 +1,6 @@
 /**
- * Per-lane values of a handler: a loop over chunks of 4 lanes. With all lanes active the loop has no masks; otherwise chunks without an
- * active lane are skipped and register writes are blended.
+ * Per-lane values of a handler: a loop over chunks of 4 lanes. With all lanes active the loop has no masks;
+ * otherwise chunks without an active lane are skipped and register writes are blended.
  */
 import { assert } from '../../base/errors.ts';
 import type { LeafKind, VoidKind } from '../../ir/leaves.ts';
@@ -44,7 +44,10 @@ export class LaneLowering {
   #rowPointer!: Local;
   #mask: Local | undefined;
 
-  /** `ballots`: the values that collect a condition of the lanes into a mask; `matrix`: the product of matrices before or after. */
+  /**
+   * `ballots`: the values that collect a condition of the lanes into a mask; `matrix`: the product of
+   * matrices before or after.
+   */
   constructor(state: HandlerState, ballots: readonly Value[], matrix?: MatrixLowering) {
     this.#state = state;
     this.#ballotValues = ballots;
@@ -56,7 +59,10 @@ export class LaneLowering {
     return this.#ballots.get(value);
   }
 
-  /** Emits the loop over the chunks; when the state has no EXEC, for the first `laneCount` lanes, a multiple of 16. */
+  /**
+   * Emits the loop over the chunks; when the state has no EXEC, for the first `laneCount` lanes, a multiple
+   * of 16.
+   */
   emit(lanes: readonly Value[], laneCount = this.#state.spaces.waveSize as number): void {
     const { f, exec, spaces } = this.#state;
     this.#prepareLanes(lanes);
@@ -154,7 +160,10 @@ export class LaneLowering {
     assign(this.#state.f, masked, operation('i64.and', masked, operation('i64.xor', bits, -1n)));
   }
 
-  /** What does not change from chunk to chunk: row offsets, splats of uniform arguments, copies of rows that other lanes read. */
+  /**
+   * What does not change from chunk to chunk: row offsets, splats of uniform arguments, copies of rows that
+   * other lanes read.
+   */
   #prepareLanes(lanes: readonly Value[]): void {
     const f = this.#state.f;
     for (const value of lanes) {

@@ -31,7 +31,10 @@ import {
   validityOf,
 } from './memory-access.ts';
 
-/** Locals that every access of a chunk needs. `nibble` holds the active lanes, `chunk` the number of the first lane. */
+/**
+ * Locals that every access of a chunk needs. `nibble` holds the active lanes, `chunk` the number of the first
+ * lane.
+ */
 export interface LaneAccess {
   /** Pushes the record of the instruction, for a fault. */
   readonly pushRecord: () => void;
@@ -51,8 +54,9 @@ interface Access {
 export const isWide = (space: MemorySpace): boolean => space === 'global' || space === 'flat';
 
 /**
- * Runs `body` for each active lane with the translated address of its first dword, and the distance between its dwords when that is
- * not a constant; instead of it `split` for a lane whose dwords are each in two rows of private memory.
+ * Runs `body` for each active lane with the translated address of its first dword, and the distance between
+ * its dwords when that is not a constant; instead of it `split` for a lane whose dwords are each in two rows
+ * of private memory.
  */
 export function forEachLane(
   e: Emitter,
@@ -129,8 +133,8 @@ interface Together {
 }
 
 /**
- * Tries the ways in which four active lanes access memory together; runs `slow` when none applies or the access is not permitted, so
- * that it finds the lane to blame.
+ * Tries the ways in which four active lanes access memory together; runs `slow` when none applies or the
+ * access is not permitted, so that it finds the lane to blame.
  */
 function accessTogether(
   e: Emitter,
@@ -240,7 +244,10 @@ function pushRowAddress(f: FunctionBuilder, base: Local, rows: number, spaces: A
   f.op('i32.add');
 }
 
-/** Emits an access of several dwords that follow each other, or of dwords that are rows apart, or both where only the address tells. */
+/**
+ * Emits an access of several dwords that follow each other, or of dwords that are rows apart, or both where
+ * only the address tells.
+ */
 function ifTogether(
   f: FunctionBuilder,
   stride: number | Local,

@@ -1,6 +1,7 @@
 /**
- * Lowers the meaning of one instruction, to a handler or in the middle of other code: uniform values first, then a loop over chunks of 4 lanes, then what depends on
- * the lanes' result (masks to SGPRs, branches, exits). Registers live in the wave state; which ones is read from the record.
+ * Lowers the meaning of one instruction, to a handler or in the middle of other code: uniform values first,
+ * then a loop over chunks of 4 lanes, then what depends on the lanes' result (masks to SGPRs, branches,
+ * exits). Registers live in the wave state; which ones is read from the record.
  */
 import { assert } from '../../base/errors.ts';
 import { isEffect } from '../../ir/leaves.ts';
@@ -94,7 +95,10 @@ function phasesOf(live: readonly Value[]): Map<Value, Phase> {
   return phases;
 }
 
-/** The lanes' elements, their product, and what is made of it; a value that is needed before and after the product is computed twice. */
+/**
+ * The lanes' elements, their product, and what is made of it; a value that is needed before and after the
+ * product is computed twice.
+ */
 function emitMatrixLanes(state: HandlerState, perLane: readonly Value[]): void {
   const matrix = new MatrixLowering(state, perLane);
   const neededBy = (roots: readonly Value[]): Value[] => {

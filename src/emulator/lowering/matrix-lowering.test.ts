@@ -1,4 +1,7 @@
-/** Products of matrices in WebAssembly and in the evaluator, with and without fused multiply-adds, over registers that overlap. */
+/**
+ * Products of matrices in WebAssembly and in the evaluator, with and without fused multiply-adds, over
+ * registers that overlap.
+ */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Builder } from '../../ir/builder.ts';

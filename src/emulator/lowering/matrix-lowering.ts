@@ -1,6 +1,7 @@
 /**
- * A product of matrices: the lanes' elements are stored in rows of the wave state, a loop over chunks of 4 lanes multiplies and adds them,
- * and the results are read from the rows. All registers have been read before the first one is written.
+ * A product of matrices: the lanes' elements are stored in rows of the wave state, a loop over chunks of 4
+ * lanes multiplies and adds them, and the results are read from the rows. All registers have been read before
+ * the first one is written.
  */
 import { assert } from '../../base/errors.ts';
 import { argumentOffsets, type MatrixProduct, type Place } from '../../ir/matrix-product.ts';
@@ -12,13 +13,19 @@ import { EMISSION } from './emission.ts';
 import { captured, type Lanes } from './emitter.ts';
 import type { HandlerState } from './handler-state.ts';
 
-/** Vectors of accumulators that are computed together: enough to hide the latency of an addition, few enough to stay in registers. */
+/**
+ * Vectors of accumulators that are computed together: enough to hide the latency of an addition, few enough
+ * to stay in registers.
+ */
 const ACCUMULATORS = 8;
 
 /** Lanes that the loop over the chunks takes at a time, at most. */
 const CHUNK_GROUP = 16;
 
-/** Addresses in the wave state of what a chunk multiplies and adds, less the constant offsets of rows or registers. */
+/**
+ * Addresses in the wave state of what a chunk multiplies and adds, less the constant offsets of rows or
+ * registers.
+ */
 interface Pointers {
   readonly left: Local;
   readonly right: Local;
@@ -97,7 +104,10 @@ export class MatrixLowering {
     });
   }
 
-  /** The arguments that have to be stored before the product, and the number of lanes that it reads of them: registers are read in place. */
+  /**
+   * The arguments that have to be stored before the product, and the number of lanes that it reads of them:
+   * registers are read in place.
+   */
   get stored(): readonly (readonly [args: readonly Value[], lanes: number])[] {
     const { spaces } = this.#state;
     const { right, accumulators } = this.#offsets;
@@ -135,7 +145,10 @@ export class MatrixLowering {
     return (this.#state.registerOffset(operand) ?? 0) + dword * this.#state.rowSizeBytes;
   }
 
-  /** Stores a lane value that is an argument into its rows. The row pointer is the wave's base plus 4 bytes for each lane before `chunk`. */
+  /**
+   * Stores a lane value that is an argument into its rows. The row pointer is the wave's base plus 4 bytes
+   * for each lane before `chunk`.
+   */
   storeArgument(value: Value, lanes: Lanes, rowPointer: Local, chunk: Local, chunkOffset: number): void {
     const { f } = this.#state;
     this.#args.forEach((arg, index) => {
@@ -233,8 +246,8 @@ export class MatrixLowering {
   }
 
   /**
-   * pointer = wave + (what the chunk adds to an offset): neighbouring bits of the chunk's number whose weights double are taken together.
-   * The registers of `operand` are added where only the record knows them.
+   * pointer = wave + (what the chunk adds to an offset): neighbouring bits of the chunk's number whose
+   * weights double are taken together. The registers of `operand` are added where only the record knows them.
    */
   #setPointer(pointer: Local, chunk: Local, operand: number | undefined, offset: (lane: number) => number): void {
     const { f, wave, spaces } = this.#state;
@@ -387,8 +400,8 @@ export class MatrixLowering {
   }
 
   /**
-   * The NaN of an invalid sum or of an operand has no documented sign and payload: one for all. The sum of all results tells whether one of them
-   * may be a NaN, which is rare.
+   * The NaN of an invalid sum or of an operand has no documented sign and payload: one for all. The sum of
+   * all results tells whether one of them may be a NaN, which is rare.
    */
   #repairNans(results: readonly Local[], nan: Local): void {
     const { f } = this.#state;
@@ -427,7 +440,10 @@ export class MatrixLowering {
 /** Products whose places were looked at, with the highest selector. */
 const checkedProducts = new WeakMap<MatrixProduct, number>();
 
-/** Factors are elements that there are, of lanes that there are, whatever the selectors hold: nothing checks this when the product runs. */
+/**
+ * Factors are elements that there are, of lanes that there are, whatever the selectors hold: nothing checks
+ * this when the product runs.
+ */
 function assertPlaces(product: MatrixProduct, args: readonly Value[], waveSize: 32 | 64): void {
   const { left, right, steps, results, selects } = product;
   const { selectors, right: firstRight } = argumentOffsets(product);
@@ -460,7 +476,10 @@ function commonOperand(values: readonly Value[]): number | undefined {
   return values.every(({ leaf }) => leaf.at.operand === first!.leaf.at.operand) ? first!.leaf.at.operand : undefined;
 }
 
-/** Where each result goes when registers get the results as they are, and nothing else is made of them; else none. */
+/**
+ * Where each result goes when registers get the results as they are, and nothing else is made of them; else
+ * none.
+ */
 function destinationsOf(product: Value, lanes: readonly Value[], count: number): LeafOf<'setOperand'>[] {
   const destinations: LeafOf<'setOperand'>[] = [];
   for (const { leaf, args } of lanes) {

@@ -1,6 +1,7 @@
 /**
- * Address translation in WebAssembly: GPU addresses to offsets in device memory. Every access is checked against the validity map, the LDS size or the private segment size before it
- * happens; what fails calls the imported fault function, which throws.
+ * Address translation in WebAssembly: GPU addresses to offsets in device memory. Every access is checked
+ * against the validity map, the LDS size or the private segment size before it happens; what fails calls the
+ * imported fault function, which throws.
  */
 import type { MemorySpace } from '../../ir/types.ts';
 import {
@@ -62,8 +63,8 @@ const PERMISSION: Readonly<Record<AccessKind, number>> = {
 };
 
 /**
- * Function (record, wave, lane, address low, address high) -> offset of the first dword in device memory. Dwords follow each other, but
- * for private memory, where they are a row apart: see `dwordStride`.
+ * Function (record, wave, lane, address low, address high) -> offset of the first dword in device memory.
+ * Dwords follow each other, but for private memory, where they are a row apart: see `dwordStride`.
  */
 export function translator(
   context: ModuleContext,
@@ -107,7 +108,10 @@ export function translator(
   });
 }
 
-/** Runs `then`, which leaves the translated address on the stack, and returns it when the high word is `value`. */
+/**
+ * Runs `then`, which leaves the translated address on the stack, and returns it when the high word is
+ * `value`.
+ */
 function ifHigh(f: FunctionBuilder, high: Local, value: number, then: () => void): void {
   push(f, eq(high, value));
   f.if(undefined, () => {
@@ -116,7 +120,10 @@ function ifHigh(f: FunctionBuilder, high: Local, value: number, then: () => void
   });
 }
 
-/** Both the first and the last byte are in granules that permit the access; accesses are at most 64 bytes, holes are larger. */
+/**
+ * Both the first and the last byte are in granules that permit the access; accesses are at most 64 bytes,
+ * holes are larger.
+ */
 function translateGlobal(
   f: FunctionBuilder,
   low: Local,
@@ -162,8 +169,8 @@ function translateLds(f: FunctionBuilder, access: SegmentAccess, fail: Fail): vo
 }
 
 /**
- * Accesses that begin inside a dword are split (LLVM's AMDGPU feature unaligned-scratch-access, which every gfx9 has); atomics must be
- * aligned.
+ * Accesses that begin inside a dword are split (LLVM's AMDGPU feature unaligned-scratch-access, which every
+ * gfx9 has); atomics must be aligned.
  */
 function translatePrivate(f: FunctionBuilder, access: SegmentAccess, waveSize: 32 | 64, fail: Fail): void {
   const { wave, lane, low, kind } = access;
@@ -176,8 +183,8 @@ function translatePrivate(f: FunctionBuilder, access: SegmentAccess, waveSize: 3
 }
 
 /**
- * Pushes the distance in bytes between consecutive dwords of an access with more than one: a constant, but for flat addresses, whose
- * high word decides.
+ * Pushes the distance in bytes between consecutive dwords of an access with more than one: a constant, but
+ * for flat addresses, whose high word decides.
  */
 export function pushDwordStride(
   f: FunctionBuilder,
@@ -217,7 +224,10 @@ const bitsBefore = (base: Local): Push => sub(0, bitOffset(base));
 /** Address of the dword that holds the byte at `base`. */
 const aligned = (base: Local): Push => and(base, -4);
 
-/** Function (address) -> the dword that begins there inside one row and ends in the next; the address is not aligned. */
+/**
+ * Function (address) -> the dword that begins there inside one row and ends in the next; the address is not
+ * aligned.
+ */
 export function splitLoad(context: ModuleContext, waveSize: 32 | 64): FunctionRef {
   return context.helper('load split', ['i32'], ['i32'], (f) => {
     const base = f.param(0);

@@ -18,15 +18,18 @@ export interface MemoryPages {
 export const pagesOf = ({ state, memory }: Memories): MemoryPages => ({ state: state.pages, device: memory.pages });
 
 /**
- * One WebAssembly module of lowered code: the imports that lowered code may use, and helper functions that are emitted once
- * per module when something first needs them.
+ * One WebAssembly module of lowered code: the imports that lowered code may use, and helper functions that
+ * are emitted once per module when something first needs them.
  */
 export class ModuleContext {
   readonly module = new ModuleBuilder();
   readonly traits: HostTraits;
   /** Whether accesses are checked; false only where the cost of that is measured. */
   readonly checksAccesses: boolean;
-  /** Whether the loop over the lanes of a handler is emitted once, with masks: for code that runs seldom, of which emitting is the cost. */
+  /**
+   * Whether the loop over the lanes of a handler is emitted once, with masks: for code that runs seldom, of
+   * which emitting is the cost.
+   */
   readonly isCompact: boolean;
   /** Whether code counts its instructions by class. */
   readonly countsClasses: boolean;

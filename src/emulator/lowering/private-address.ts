@@ -1,6 +1,7 @@
 /**
- * Where lanes find their private memory. Byte `offset` of a lane is in dword row offset / 4, at the lane's place (CDNA2 ISA 9.1.5.2,
- * swizzled scratch): all lanes' dwords of one offset are neighbours. `base` is the address of the wave's row 0.
+ * Where lanes find their private memory. Byte `offset` of a lane is in dword row offset / 4, at the lane's
+ * place (CDNA2 ISA 9.1.5.2, swizzled scratch): all lanes' dwords of one offset are neighbours. `base` is the
+ * address of the wave's row 0.
  */
 import { and, mul, type Push, shl, shrU, sum, type Term } from '../../wasm/expression.ts';
 

@@ -1,4 +1,7 @@
-/** The rounded operations as WebAssembly, in the four rounding modes and three widths, against results by definition. */
+/**
+ * The rounded operations as WebAssembly, in the four rounding modes and three widths, against results by
+ * definition.
+ */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';

@@ -1,4 +1,6 @@
-/** What chunks leave when their loop ends: rows in the wave, and bits of masks that all chunks have in common. */
+/**
+ * What chunks leave when their loop ends: rows in the wave, and bits of masks that all chunks have in common.
+ */
 
 import { pushFirstLane } from '../../lowering/chunk-place.ts';
 import type { Chunk, LoopEnvironment } from './chunk-state.ts';

@@ -1,6 +1,7 @@
 /**
- * Values that do not change in a loop, as far as there are not enough vector registers for them: they are read from memory where they are
- * needed. Engines rather spill what is carried from one iteration to the next, which costs a store and a load in the chain of operations.
+ * Values that do not change in a loop, as far as there are not enough vector registers for them: they are
+ * read from memory where they are needed. Engines rather spill what is carried from one iteration to the
+ * next, which costs a store and a load in the chain of operations.
  */
 import type { Local } from '../../../wasm/function.ts';
 import { captured } from '../../lowering/emitter.ts';
@@ -52,8 +53,8 @@ export class InvariantPlaces {
   }
 
   /**
-   * The engine would unroll the loop and keep what it loaded, at the cost of the registers that this saves, if it knew that addresses stay
-   * the same. They move on by a number that is always zero.
+   * The engine would unroll the loop and keep what it loaded, at the cost of the registers that this saves,
+   * if it knew that addresses stay the same. They move on by a number that is always zero.
    */
   begin(): void {
     if (this.#offsets.size === 0) return;

@@ -1,6 +1,6 @@
 /**
- * The code that takes a group of chunks through a loop. The fast way gives up where a result would not be exact, or an access is not
- * plain; it has changed nothing then. The slow way does everything, for one chunk.
+ * The code that takes a group of chunks through a loop. The fast way gives up where a result would not be
+ * exact, or an access is not plain; it has changed nothing then. The slow way does everything, for one chunk.
  */
 import { assert } from '../../../base/errors.ts';
 import type { Type } from '../../../ir/types.ts';
@@ -120,7 +120,10 @@ export class LoopBody {
     this.#hoisted.release();
   }
 
-  /** Emits a group of chunks; `slow`: where it goes when it gives up. `nibble`: the active lanes, for the slow way. */
+  /**
+   * Emits a group of chunks; `slow`: where it goes when it gives up. `nibble`: the active lanes, for the slow
+   * way.
+   */
   emit(slow: BlockLabel | undefined, nibble: Local | undefined, done: (results: GroupResults) => void): void {
     const { state, plan, count, limit, unfinished } = this.#environment;
     const { f } = state;

@@ -1,7 +1,7 @@
 /**
- * Instructions of a loop to a LoopGraph. Masks of lanes, which live in scalar registers, become one value per lane wherever they are only
- * combined bit by bit: `ballot` nodes stand for them, and what is left of these decides what the loop needs. Blocks that are skipped when a
- * mask is empty are taken to run always.
+ * Instructions of a loop to a LoopGraph. Masks of lanes, which live in scalar registers, become one value per
+ * lane wherever they are only combined bit by bit: `ballot` nodes stand for them, and what is left of these
+ * decides what the loop needs. Blocks that are skipped when a mask is empty are taken to run always.
  */
 
 import type { OpName } from '../../../ir/ops.ts';
@@ -33,7 +33,10 @@ interface Join {
 }
 
 export class LoopBuilder extends GraphBuilder {
-  /** Registers that held a mask when an iteration ended, though they were read as numbers: to be built again with these as masks. */
+  /**
+   * Registers that held a mask when an iteration ended, though they were read as numbers: to be built again
+   * with these as masks.
+   */
   readonly newMasks = new Set<number>();
   readonly #loop: NaturalLoop;
   readonly #writesExec: boolean;
@@ -132,7 +135,9 @@ export class LoopBuilder extends GraphBuilder {
       : { kind: 'wave', condition: lanes, when: !when };
   }
 
-  /** A condition of the wave, when that is what a mask is in all active lanes and some lane is always active. */
+  /**
+   * A condition of the wave, when that is what a mask is in all active lanes and some lane is always active.
+   */
   #withoutExec(mask: Node): Node {
     if (this.#writesExec || !isOp(mask, 'i1.and')) return mask;
     const other = mask.args.find((arg) => arg !== this.#execLanes());
@@ -172,7 +177,10 @@ export class LoopBuilder extends GraphBuilder {
     });
   }
 
-  /** Where skips lead to `block`: what the skipped code did with nothing active must be nothing, or it becomes ambiguous. */
+  /**
+   * Where skips lead to `block`: what the skipped code did with nothing active must be nothing, or it becomes
+   * ambiguous.
+   */
   #join(block: Block): void {
     for (let join = this.#joins.at(-1); join?.block === block; join = this.#joins.at(-1)) {
       this.#joins.pop();

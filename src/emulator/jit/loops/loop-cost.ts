@@ -1,6 +1,7 @@
 /**
- * Estimates of the cycles that a chunk takes for an iteration, region by region (T1) and with a group of chunks in registers. Constants fit
- * measurements on one machine (bench/HISTORY.md); what counts is on which side of each other the estimates are.
+ * Estimates of the cycles that a chunk takes for an iteration, region by region (T1) and with a group of
+ * chunks in registers. Constants fit measurements on one machine (bench/HISTORY.md); what counts is on which
+ * side of each other the estimates are.
  */
 import type { Node } from '../regions/node.ts';
 import type { LoopPlan } from './loop-plan.ts';
@@ -18,7 +19,10 @@ const SPILL_CYCLES = 2;
 const CARRIED_REGISTERS = 12;
 /** Of an iteration, beside its own operations. */
 const LOOP_CYCLES = 2;
-/** Lanes that wait for others, masks, and further regions cost region by region about this much more in loops that lanes leave. */
+/**
+ * Lanes that wait for others, masks, and further regions cost region by region about this much more in loops
+ * that lanes leave.
+ */
 const DIVERGENCE = 1.5;
 /** How much cheaper a loop must be to be taken out of T1. */
 const GAIN = 0.9;

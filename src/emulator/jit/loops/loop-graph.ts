@@ -2,7 +2,10 @@
 import type { Decoded } from '../decoded.ts';
 import type { Node, NodeOf } from '../regions/node.ts';
 
-/** Blocks that the wave skips when a mask is empty; code for lanes runs them all the same, with nothing active. */
+/**
+ * Blocks that the wave skips when a mask is empty; code for lanes runs them all the same, with nothing
+ * active.
+ */
 export interface Skip {
   /** Per lane. */
   readonly mask: Node;
@@ -16,17 +19,24 @@ export type Again =
   | { readonly kind: 'wave'; readonly condition: Node; readonly when: boolean };
 
 /**
- * Leaves of kind `row` and `scalar` are what a register holds when the iteration begins; so is a `laneMask` of a scalar register in `masks`.
+ * Leaves of kind `row` and `scalar` are what a register holds when the iteration begins; so is a `laneMask`
+ * of a scalar register in `masks`.
  */
 export interface LoopGraph {
   readonly nodes: readonly Node[];
-  /** Registers that the loop writes, with their values after an iteration: rows of VGPRs, scalars, masks of lanes. */
+  /**
+   * Registers that the loop writes, with their values after an iteration: rows of VGPRs, scalars, masks of
+   * lanes.
+   */
   readonly rows: ReadonlyMap<number, Node>;
   readonly scalars: ReadonlyMap<number, Node>;
   readonly masks: ReadonlyMap<number, Node>;
   /** The nodes of masks when the iteration begins, by register. */
   readonly entryMasks: ReadonlyMap<number, Node>;
-  /** Registers that depend on whether the wave skipped blocks: by register, the masks of these skips. Their values are those of a wave that did not. */
+  /**
+   * Registers that depend on whether the wave skipped blocks: by register, the masks of these skips. Their
+   * values are those of a wave that did not.
+   */
   readonly ambiguous: ReadonlyMap<number, readonly Node[]>;
   readonly again: Again;
   /** EXEC of a lane when the iteration begins. */

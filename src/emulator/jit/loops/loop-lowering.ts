@@ -1,6 +1,6 @@
 /**
- * A loop that runs chunk by chunk: each group of chunks goes through all iterations with its registers in locals, before the next group
- * begins.
+ * A loop that runs chunk by chunk: each group of chunks goes through all iterations with its registers in
+ * locals, before the next group begins.
  */
 import { assert } from '../../../base/errors.ts';
 import type { Local } from '../../../wasm/function.ts';
@@ -42,8 +42,8 @@ export class LoopLowering {
   }
 
   /**
-   * Runs the loop from its header, unless no lane is active. `leave` is emitted where the wave has left the loop, `suspend` where it is at
-   * the header with its budget used up.
+   * Runs the loop from its header, unless no lane is active. `leave` is emitted where the wave has left the
+   * loop, `suspend` where it is at the header with its budget used up.
    */
   emit(leave: () => void, suspend: () => void): void {
     const { f, wave, spaces } = this.state;

@@ -187,7 +187,10 @@ class Planner {
     return !used.some((node) => !node.lane && this.#isTainted(node));
   }
 
-  /** Whether groups of lanes can leave the loop before others do, and skipped code counts as run; finds the masks that are cleared. */
+  /**
+   * Whether groups of lanes can leave the loop before others do, and skipped code counts as run; finds the
+   * masks that are cleared.
+   */
   #isExact(
     masks: ReadonlyMap<number, Node>,
     tests: ReadonlyMap<number, LaneTest>,

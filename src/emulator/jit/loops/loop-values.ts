@@ -1,4 +1,6 @@
-/** Values of the wave in a loop: those that do not change, and those of an iteration. Lanes see them splat. */
+/**
+ * Values of the wave in a loop: those that do not change, and those of an iteration. Lanes see them splat.
+ */
 import type { Type } from '../../../ir/types.ts';
 import type { Local } from '../../../wasm/function.ts';
 import { captured, type LaneArgument, type Lanes, splat } from '../../lowering/emitter.ts';

@@ -1,6 +1,6 @@
 /**
- * Operations on masks of lanes: a mask of the wave is a `ballot` of a value per lane, and what combines masks bit by bit combines these.
- * What is the same in every lane becomes one node.
+ * Operations on masks of lanes: a mask of the wave is a `ballot` of a value per lane, and what combines masks
+ * bit by bit combines these. What is the same in every lane becomes one node.
  */
 import type { OpName } from '../../../ir/ops.ts';
 import { constantOf, type Graph, isOp } from '../regions/graph.ts';
@@ -142,7 +142,10 @@ export class MaskAlgebra {
     }
   }
 
-  /** A value that is the same in lanes for which `given` is true: without merges, and parts of masks, that are decided there. */
+  /**
+   * A value that is the same in lanes for which `given` is true: without merges, and parts of masks, that are
+   * decided there.
+   */
   simplified(node: Node, given: bigint | undefined, depth = 0): Node {
     if (given === undefined || depth > MAX_MERGES || !isOp(node, 'i32.select') || !node.args[0]!.lane) return node;
     const [mask, a, b] = node.args as [Node, Node, Node];

@@ -1,6 +1,7 @@
 /**
- * Masks of lanes as Boolean functions of what is known of one lane: the masks when an iteration begins, and comparisons and conditions,
- * of which nothing is known. Truth tables of up to 2^12 rows, as bits of a number, decide what follows from what.
+ * Masks of lanes as Boolean functions of what is known of one lane: the masks when an iteration begins, and
+ * comparisons and conditions, of which nothing is known. Truth tables of up to 2^12 rows, as bits of a
+ * number, decide what follows from what.
  */
 import { isOp } from '../regions/graph.ts';
 import type { Node } from '../regions/node.ts';
@@ -17,7 +18,9 @@ const VARIABLES = Array.from({ length: MAX_VARIABLES }, (_, i) => {
   return rows;
 });
 
-/** One iteration: the values of masks when it begins, other than free variables, and what has been computed. */
+/**
+ * One iteration: the values of masks when it begins, other than free variables, and what has been computed.
+ */
 export interface Iteration {
   readonly masks: ReadonlyMap<Node, bigint>;
   readonly tables: Map<Node, bigint | undefined>;

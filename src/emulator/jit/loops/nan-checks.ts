@@ -1,6 +1,6 @@
 /**
- * Where a loop must look for NaNs. WebAssembly leaves their bits open, and that matters only where bits are stored or used as a number; a
- * NaN that the loop carries on can be found at its end.
+ * Where a loop must look for NaNs. WebAssembly leaves their bits open, and that matters only where bits are
+ * stored or used as a number; a NaN that the loop carries on can be found at its end.
  */
 import { constantOf, keepsNan } from '../regions/graph.ts';
 import type { Node } from '../regions/node.ts';

@@ -1,4 +1,7 @@
-/** Innermost loops with one entry, the header, and one way out, at the end of the block that also leads back: as compilers rotate them. */
+/**
+ * Innermost loops with one entry, the header, and one way out, at the end of the block that also leads back:
+ * as compilers rotate them.
+ */
 import { depthFirst } from '../../../flow/depth-first.ts';
 import { type FlowGraph, graphOf } from '../../../flow/graph.ts';
 import { loopOfEdge } from '../../../flow/loops.ts';
@@ -29,7 +32,8 @@ const successors = (block: Block): readonly (Block | undefined)[] => {
 
 /** By their header; one of several loops with the same header. */
 export function naturalLoops(blocks: readonly Block[]): Map<Block, NaturalLoop> {
-  // A wave may enter the function at any block that has a leader; a loop runs chunk by chunk where it is entered at its header.
+  // A wave may enter the function at any block that has a leader; a loop runs chunk by chunk where it is
+  // entered at its header.
   const graph = graphOf(blocks, [], successors);
   const exits = new Set(graph.exits);
   const loops = new Map<Block, NaturalLoop>();
@@ -46,7 +50,10 @@ export function naturalLoops(blocks: readonly Block[]): Map<Block, NaturalLoop> 
   return loops;
 }
 
-/** In reverse postorder; undefined where the loop can be left elsewhere, or when there is a loop inside, or another way back. */
+/**
+ * In reverse postorder; undefined where the loop can be left elsewhere, or when there is a loop inside, or
+ * another way back.
+ */
 function inOrder(
   { size, successors: next }: FlowGraph,
   exits: ReadonlySet<number>,

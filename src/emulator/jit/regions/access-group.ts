@@ -2,7 +2,10 @@
 import type { MemorySpace } from '../../../ir/types.ts';
 import type { AddressParts, Node } from './node.ts';
 
-/** Accesses further apart than this are checked apart: first and last byte of such a range are not in two allocations, between which is a hole. */
+/**
+ * Accesses further apart than this are checked apart: first and last byte of such a range are not in two
+ * allocations, between which is a hole.
+ */
 const RANGE_BYTES = 2048;
 
 /** How the lanes' addresses lie. */
@@ -63,13 +66,19 @@ export function laneAccessOf({ leaf, address, args }: Node): Access | undefined 
   };
 }
 
-/** Whether the accesses of a region have a short way each; with more than one atomic, the second could not give up any more. */
+/**
+ * Whether the accesses of a region have a short way each; with more than one atomic, the second could not
+ * give up any more.
+ */
 export function haveFastAccess(nodes: readonly Node[]): boolean {
   const isAtomic = ({ leaf }: Node): boolean => leaf.kind === 'atomic';
   return nodes.every((node) => !isAccess(node) || hasFastAccess(node)) && nodes.filter(isAtomic).length < 2;
 }
 
-/** Whether an access of four lanes has a short way; in private memory an access must not touch two rows for a dword. */
+/**
+ * Whether an access of four lanes has a short way; in private memory an access must not touch two rows for a
+ * dword.
+ */
 function hasFastAccess(node: Node): boolean {
   if (node.leaf.kind === 'atomic') return node.leaf.space !== 'private';
   const access = laneAccessOf(node);

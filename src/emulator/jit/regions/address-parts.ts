@@ -1,4 +1,6 @@
-/** Takes addresses apart: accesses whose addresses differ by a constant share what is found out about them. */
+/**
+ * Takes addresses apart: accesses whose addresses differ by a constant share what is found out about them.
+ */
 import { DEVICE_START } from '../../machine/layout.ts';
 import { constantOf, type Graph, isOp } from './graph.ts';
 import type { AddressParts, IndexedAddress, Node } from './node.ts';

@@ -67,13 +67,22 @@ export class ChunkBody {
   /** Of each load, the nodes of its dwords. */
   readonly #dwords = new Map<Node, Node[]>();
   readonly #linear: LinearAccesses | undefined;
-  /** In a chunk with lanes off: its vector of NIBBLE_SPREADS, and what was made with it for an access that is being opened. */
+  /**
+   * In a chunk with lanes off: its vector of NIBBLE_SPREADS, and what was made with it for an access that is
+   * being opened.
+   */
   #spread: Local | undefined;
   readonly #opening: Local[] = [];
-  /** Dwords of a fast body that are not loaded yet: that happens before their first use, so that few are held at a time. */
+  /**
+   * Dwords of a fast body that are not loaded yet: that happens before their first use, so that few are held
+   * at a time.
+   */
   readonly #unloaded = new Set<Node>();
 
-  /** `isFast`: without calls; it gives up on what is unusual. With `linear`, whose accesses are looked at before the chunk. */
+  /**
+   * `isFast`: without calls; it gives up on what is unusual. With `linear`, whose accesses are looked at
+   * before the chunk.
+   */
   constructor(environment: ChunkEnvironment, isFast: boolean, linear?: LinearAccesses) {
     this.#environment = environment;
     const { region, ballots, lanes } = environment;
@@ -153,7 +162,9 @@ export class ChunkBody {
     };
   }
 
-  /** The fast way. Where lanes may be off, `mask` says which are on, and `nibble` where there are accesses. */
+  /**
+   * The fast way. Where lanes may be off, `mask` says which are on, and `nibble` where there are accesses.
+   */
   emitFast(place: ChunkPlace, slow: BlockLabel | undefined, mask?: Local, nibble?: Local): void {
     const { f, context } = this.#environment.state;
     if (nibble && this.hasAccesses) {
@@ -190,7 +201,8 @@ export class ChunkBody {
       summed.clear();
     };
     for (const node of this.#nodes) {
-      // What a store writes must be right; after it the chunk can still be done again, because it then stores the same.
+      // What a store writes must be right; after it the chunk can still be done again, because it then stores
+      // the same.
       if (node.leaf.kind === 'store' || node === this.#atomic?.node) {
         giveUpOnNan();
         for (const unloaded of this.#unloaded) this.#load(unloaded);
@@ -215,7 +227,10 @@ export class ChunkBody {
     this.#commit(body);
   }
 
-  /** Part of an address, or a predicate: lanes that are off look like one that is on, so that they ask for nothing else. */
+  /**
+   * Part of an address, or a predicate: lanes that are off look like one that is on, so that they ask for
+   * nothing else.
+   */
   #addressArgument(node: Node): LaneArgument {
     if (!this.#spread || !node.lane) return this.#argument(node);
     const { f } = this.#environment.state;

@@ -1,8 +1,9 @@
 /**
- * The lane values of a region: a loop over the chunks of 4 lanes. Chunks whose lanes are all active go through a body without masks and
- * without calls. Where that meets something unusual (a NaN, an access that is not plain) it has changed nothing yet, and the chunk goes
- * through a second body, which can do everything; so do chunks with some lanes off. Few operations without accesses run for all chunks
- * with masks and without a loop.
+ * The lane values of a region: a loop over the chunks of 4 lanes. Chunks whose lanes are all active go
+ * through a body without masks and without calls. Where that meets something unusual (a NaN, an access that
+ * is not plain) it has changed nothing yet, and the chunk goes through a second body, which can do
+ * everything; so do chunks with some lanes off. Few operations without accesses run for all chunks with masks
+ * and without a loop.
  */
 import { assert } from '../../../base/errors.ts';
 import type { BlockLabel, Local } from '../../../wasm/function.ts';
@@ -27,13 +28,18 @@ const UNROLL: readonly (readonly [size: number, chunks: number])[] = [
   [40, 2],
   [Number.POSITIVE_INFINITY, 1],
 ];
-/** Chunks whose addresses are looked at together: 16 lanes, a row of the usual workgroups in two dimensions. */
+/**
+ * Chunks whose addresses are looked at together: 16 lanes, a row of the usual workgroups in two dimensions.
+ */
 const AHEAD_CHUNKS = 4;
 /** Addresses of more values than this are not looked at ahead of their chunk. */
 const MAX_AHEAD = 16;
 const AHEAD = new Set<Node['leaf']['kind']>(['row', 'laneId', 'laneByte', 'laneMask']);
 
-/** Whether the addresses of a group can be computed apart from the chunk: few integer operations, and nothing that is loaded. */
+/**
+ * Whether the addresses of a group can be computed apart from the chunk: few integer operations, and nothing
+ * that is loaded.
+ */
 function isAheadOfChunk(group: AccessGroup): boolean {
   const nodes = lanesBehind(addressNodes(group));
   return (
@@ -242,8 +248,9 @@ export class ChunkLoop {
   }
 
   /**
-   * Chunks with active lanes from #chunk on, up to `end` or the last one. With `masked`, a fast body that may have masks, chunks with some lanes
-   * off try that first. Afterwards no lane is active between `end` and #chunk, which is the wave's size after the last one.
+   * Chunks with active lanes from #chunk on, up to `end` or the last one. With `masked`, a fast body that may
+   * have masks, chunks with some lanes off try that first. Afterwards no lane is active between `end` and
+   * #chunk, which is the wave's size after the last one.
    */
   #emitSlowLoop(slow: ChunkBody, end?: Local, masked?: ChunkBody): void {
     const { f, spaces } = this.#state;

@@ -1,5 +1,6 @@
 /**
- * An atomic of a chunk, in the LDS or in the device's window: one check for all lanes, then one active lane after the other. What is not permitted or not aligned goes to the slow body.
+ * An atomic of a chunk, in the LDS or in the device's window: one check for all lanes, then one active lane
+ * after the other. What is not permitted or not aligned goes to the slow body.
  */
 import type { Type } from '../../../ir/types.ts';
 import { push } from '../../../wasm/expression.ts';

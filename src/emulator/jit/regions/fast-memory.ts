@@ -1,7 +1,7 @@
 /**
- * Loads and stores of a chunk, whose lanes that are off look like others to it: contiguous dwords, one address for all lanes, or any addresses, found out
- * once for all accesses whose addresses differ by constants. What is not permitted or not plain goes to the slow body, which finds the
- * lane to blame.
+ * Loads and stores of a chunk, whose lanes that are off look like others to it: contiguous dwords, one
+ * address for all lanes, or any addresses, found out once for all accesses whose addresses differ by
+ * constants. What is not permitted or not plain goes to the slow body, which finds the lane to blame.
  */
 import { assert } from '../../../base/errors.ts';
 import { and, assign, eqz, geU, laneOf, ne, operation, or, type Push, push, sum } from '../../../wasm/expression.ts';
@@ -30,7 +30,9 @@ export interface ActiveLanes {
 interface Opened {
   /** GATHER, CONTIGUOUS or BROADCAST; undefined in private memory. */
   readonly pattern: Local | undefined;
-  /** Linear addresses of the lanes, without the accesses' offsets; one only where the pattern needs no more. */
+  /**
+   * Linear addresses of the lanes, without the accesses' offsets; one only where the pattern needs no more.
+   */
   readonly lanes: readonly Local[];
 }
 

@@ -1,4 +1,7 @@
-/** Accesses of four lanes whose values follow each other without a gap, at linear addresses that are permitted. */
+/**
+ * Accesses of four lanes whose values follow each other without a gap, at linear addresses that are
+ * permitted.
+ */
 import type { FunctionBuilder, Local } from '../../../wasm/function.ts';
 import { EVEN_DWORDS, ODD_DWORDS, shuffleDwords } from '../../lowering/int-emission.ts';
 import { DEVICE_MEMORY } from '../../machine/layout.ts';
@@ -53,7 +56,9 @@ export function storeFollowing(
   }
 }
 
-/** Sets the low and the high dwords of values of 8 bytes; each lane gets that of the lane that `swizzle` says. */
+/**
+ * Sets the low and the high dwords of values of 8 bytes; each lane gets that of the lane that `swizzle` says.
+ */
 export function loadFollowingPair(
   f: FunctionBuilder,
   address: Local,

@@ -1,6 +1,6 @@
 /**
- * Instructions to nodes: what regions and loops have in common. Registers become values, and each kind of leaf has a row in a table that says
- * what node it becomes.
+ * Instructions to nodes: what regions and loops have in common. Registers become values, and each kind of
+ * leaf has a row in a table that says what node it becomes.
  */
 import { assert } from '../../../base/errors.ts';
 import type { LeafKind } from '../../../ir/leaves.ts';

@@ -13,7 +13,10 @@ export const constantOf = (node: Node): bigint | undefined => (isConst(node) ? n
 
 export const isOp = (node: Node, op: OpName): boolean => node.leaf.kind === 'pure' && node.leaf.op === op;
 
-/** Operations whose result is a NaN when an operand is one; all that make a NaN of other values are among them. */
+/**
+ * Operations whose result is a NaN when an operand is one; all that make a NaN of other values are among
+ * them.
+ */
 const KEEPS_NAN = /^f(32|64)\.(add|sub|mul|div|sqrt|fma|floor|ceil|trunc|nearest|fromF32|fromF64)$/;
 
 export const keepsNan = ({ leaf }: Node): boolean => leaf.kind === 'pure' && KEEPS_NAN.test(leaf.op);
@@ -147,7 +150,10 @@ export class Graph {
     }
   }
 
-  /** The low or high dword of a lane value, from the dwords that it was made of: pairs of 64-bit lanes cost more. */
+  /**
+   * The low or high dword of a lane value, from the dwords that it was made of: pairs of 64-bit lanes cost
+   * more.
+   */
   #half(half: 0 | 1, wide: Node): Node | undefined {
     if (isOp(wide, 'i64.pack')) return wide.args[half];
     if (isOp(wide, 'i64.zext32')) return half === 0 ? wide.args[0] : this.constant(0n, 'i32');

@@ -1,4 +1,6 @@
-/** Values of the wave that accesses of all chunks use: each is computed once, before the loop over the chunks. */
+/**
+ * Values of the wave that accesses of all chunks use: each is computed once, before the loop over the chunks.
+ */
 import { assert } from '../../../base/errors.ts';
 import { assign, geU, loadFrom, operation, select, sub, type Term } from '../../../wasm/expression.ts';
 import type { FunctionBuilder, Local } from '../../../wasm/function.ts';
@@ -66,7 +68,10 @@ export class Hoisted {
     return hoisted(this.#sizes.get(space));
   }
 
-  /** How many addresses there are at which an access may begin whose bytes end before `max`; in LDS, a vector of that number. */
+  /**
+   * How many addresses there are at which an access may begin whose bytes end before `max`; in LDS, a vector
+   * of that number.
+   */
   permittedCount(space: Segment, max: number): Local {
     return hoisted(this.#counts[space].get(max));
   }

@@ -1,6 +1,7 @@
 /**
- * Accesses of several chunks whose addresses are looked at together, before these chunks run: where all lanes' addresses follow each other,
- * or are all the same, one check permits the accesses of all these lanes, and each is made of loads or stores of vectors.
+ * Accesses of several chunks whose addresses are looked at together, before these chunks run: where all
+ * lanes' addresses follow each other, or are all the same, one check permits the accesses of all these lanes,
+ * and each is made of loads or stores of vectors.
  */
 import { assert } from '../../../base/errors.ts';
 import { and, assign, eqz, geU, gtU, ltS, ltU, ne, or, push, sub, sum } from '../../../wasm/expression.ts';
@@ -20,12 +21,18 @@ import { pushPrivate, storePrivate } from './private-rows.ts';
 
 /** An index that moves an address by this or more either way is not looked at here. */
 const REACH_LOG2 = 29;
-/** Lanes further apart than this in global memory are not looked at here: first and last byte then say nothing of what is between them. */
+/**
+ * Lanes further apart than this in global memory are not looked at here: first and last byte then say nothing
+ * of what is between them.
+ */
 const MAX_STRIDE_BYTES = 128;
 /** Sizes of accesses that are one or two vectors where the lanes follow each other. */
 const VECTOR_UNITS = new Set([1, 2, 4, 8]);
 
-/** What is known of a group of accesses in the chunks that follow: its lanes' addresses are at equal distances, in private memory the same. */
+/**
+ * What is known of a group of accesses in the chunks that follow: its lanes' addresses are at equal
+ * distances, in private memory the same.
+ */
 interface LinearAccess {
   /** Linear address of the next chunk's first lane, without the accesses' offsets. */
   readonly address: Local;
@@ -36,7 +43,10 @@ interface LinearAccess {
 }
 
 interface VectorAccess {
-  /** Whether the lanes' values follow each other, or, of a load, are all the same; undefined where nothing else is looked for. */
+  /**
+   * Whether the lanes' values follow each other, or, of a load, are all the same; undefined where nothing
+   * else is looked for.
+   */
   readonly isVector: Local | undefined;
   /** Bytes of each lane's value in that of four lanes that follow each other. */
   readonly swizzle: Local;
@@ -69,7 +79,9 @@ const comparedNodes = ({ parts }: AccessGroup): Node[] => {
   return other?.lane ? [parts.low, other] : [parts.low];
 };
 
-/** Whether accesses touch one place after another: then the lanes, too, may be further apart than one access. */
+/**
+ * Whether accesses touch one place after another: then the lanes, too, may be further apart than one access.
+ */
 const hasNeighbors = ({ offsets, unitBytes }: AccessGroup): boolean =>
   [...offsets].some((offset) => offsets.has(offset + unitBytes));
 
@@ -122,8 +134,8 @@ export class LinearAccesses {
   }
 
   /**
-   * Looks at the accesses of `chunks` chunks from lane `firstLane` on; `at` emits values of one of them. Where not all are linear, goes
-   * to `no`.
+   * Looks at the accesses of `chunks` chunks from lane `firstLane` on; `at` emits values of one of them.
+   * Where not all are linear, goes to `no`.
    */
   emit(chunks: number, firstLane: Local, at: (chunk: number) => EmittedValues, no: BlockLabel): void {
     const { f } = this.#environment.state;
@@ -299,8 +311,8 @@ export class LinearAccesses {
       translate();
       return;
     }
-    // Address and stride are below a size of at most MAX_LDS_BYTES, or are refused: no sum wraps. A vector load where all lanes are the
-    // same reads up to 12 bytes more (LDS_SLACK_BYTES).
+    // Address and stride are below a size of at most MAX_LDS_BYTES, or are refused: no sum wraps. A vector
+    // load where all lanes are the same reads up to 12 bytes more (LDS_SLACK_BYTES).
     assert(max + 64 * MAX_LDS_BYTES < 2 ** 31, () => `an LDS access that ends at ${max} is small`);
     const isBeyond = or(geU(address, size), geU(stride, size));
     push(f, or(isBeyond, gtU(sum(address, span, max), size)));

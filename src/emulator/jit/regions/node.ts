@@ -25,8 +25,8 @@ export type NodeLeaf =
   | { readonly kind: 'laneByte'; readonly index: number };
 
 /**
- * The address of an access in parts, for accesses of all four lanes of a chunk: low + offset. The low word of the sum of the parts must not
- * be below `floor`, or the addition carried into the high word.
+ * The address of an access in parts, for accesses of all four lanes of a chunk: low + offset. The low word of
+ * the sum of the parts must not be below `floor`, or the addition carried into the high word.
  */
 export interface AddressParts {
   readonly low: Node;
@@ -35,7 +35,10 @@ export interface AddressParts {
   readonly floor: Node | undefined;
   /** 0 .. 2^31 - 1. */
   readonly offset: number;
-  /** low and high again, when they are those of a uniform base plus an index: without the high word that costs less to check. */
+  /**
+   * low and high again, when they are those of a uniform base plus an index: without the high word that costs
+   * less to check.
+   */
   readonly indexed: IndexedAddress | undefined;
 }
 
@@ -63,7 +66,10 @@ export interface Node {
 
 export type NodeOf<K extends NodeLeaf['kind']> = Node & { readonly leaf: Extract<NodeLeaf, { kind: K }> };
 
-/** Instructions that run together: uniform values first, then all lane values of one chunk after the other, then what needs both. */
+/**
+ * Instructions that run together: uniform values first, then all lane values of one chunk after the other,
+ * then what needs both.
+ */
 export interface Region {
   readonly nodes: readonly Node[];
   /** EXEC of everything per lane; undefined when nothing is. */

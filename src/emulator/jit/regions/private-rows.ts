@@ -1,4 +1,7 @@
-/** Accesses of four lanes at the same offset in private memory, where the lanes' dwords are next to each other. */
+/**
+ * Accesses of four lanes at the same offset in private memory, where the lanes' dwords are next to each
+ * other.
+ */
 import type { FunctionBuilder, Local } from '../../../wasm/function.ts';
 import { DEVICE_MEMORY } from '../../machine/layout.ts';
 

@@ -1,13 +1,13 @@
 /**
- * Puts instructions into regions: registers become values, as long as running the chunks one after the other gives what running the
- * instructions one after the other gives. What a region may hold:
+ * Puts instructions into regions: registers become values, as long as running the chunks one after the other
+ * gives what running the instructions one after the other gives. What a region may hold:
  * - one EXEC for everything per lane; scalar instructions before that may change it;
  * - no lane value that needs what all lanes computed, but for masks, which stay in the lanes;
  * - loads, or one instruction that stores or updates memory;
  * - a load of the wave only before the lanes' first access, so that the first fault is found first;
  * - no read across lanes of a row that the region wrote before;
- * - with loads, no write to a row that is read across lanes: after a fault, the chunks that were not reached run once more, instruction by
- *   instruction, to find the first fault of all.
+ * - with loads, no write to a row that is read across lanes: after a fault, the chunks that were not reached
+ *   run once more, instruction by instruction, to find the first fault of all.
  */
 import { assert } from '../../../base/errors.ts';
 import type { OpName } from '../../../ir/ops.ts';

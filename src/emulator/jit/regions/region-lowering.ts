@@ -1,4 +1,7 @@
-/** A region as WebAssembly: uniform values, the loop over the chunks, uniform values that need the lanes, registers. */
+/**
+ * A region as WebAssembly: uniform values, the loop over the chunks, uniform values that need the lanes,
+ * registers.
+ */
 import { assert } from '../../../base/errors.ts';
 import type { Local } from '../../../wasm/function.ts';
 import { emitFence } from '../../lowering/uniform-memory.ts';
@@ -20,7 +23,9 @@ export class RegionLowering {
     this.#values = new UniformValues(state);
   }
 
-  /** Emits the region; the condition of its branch, if it ends in one, is in a local that the caller frees. */
+  /**
+   * Emits the region; the condition of its branch, if it ends in one, is in a local that the caller frees.
+   */
   emit(): Local | undefined {
     const region = this.region;
     const values = this.#values;

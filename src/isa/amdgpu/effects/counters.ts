@@ -1,6 +1,7 @@
 /**
- * The counters of instructions in flight: which ones an instruction raises, and which it waits for. CDNA2 ISA 4.4 "Manually inserted wait states"
- * and 4.3 "Data dependency resolution"; RDNA2 ISA 4.4 for the counter of stores; RDNA3 ISA 5.6; RDNA4 ISA 5.7 for one counter for each kind.
+ * The counters of instructions in flight: which ones an instruction raises, and which it waits for. CDNA2 ISA
+ * 4.4 "Manually inserted wait states" and 4.3 "Data dependency resolution"; RDNA2 ISA 4.4 for the counter of
+ * stores; RDNA3 ISA 5.6; RDNA4 ISA 5.7 for one counter for each kind.
  */
 import type { MemoryEffect, WaitCounter } from '../../../ir/effects.ts';
 import { ofFamily } from '../encoding/format.ts';

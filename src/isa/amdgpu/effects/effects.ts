@@ -1,7 +1,8 @@
 /**
- * What an instruction may touch. Registers follow from the operands of the row, their extents from its format and modifiers; state, memory and
- * other lanes follow from its meaning, or where that is missing from the format and the row's `touches`. EXEC, VCC and M0 count as registers
- * 126, 106 and 124 of the scalar file and as state, whether an operand names them or not.
+ * What an instruction may touch. Registers follow from the operands of the row, their extents from its format
+ * and modifiers; state, memory and other lanes follow from its meaning, or where that is missing from the
+ * format and the row's `touches`. EXEC, VCC and M0 count as registers 126, 106 and 124 of the scalar file and
+ * as state, whether an operand names them or not.
  */
 import type {
   Effects,
@@ -103,7 +104,10 @@ function touchedByForm(instruction: Instruction): Touched {
   };
 }
 
-/** What writes registers only is a load; what reads data only is a store; where no operand tells, it may be both. */
+/**
+ * What writes registers only is a load; what reads data only is a store; where no operand tells, it may be
+ * both.
+ */
 function accessOf(instruction: Instruction): MemoryEffect['access'] {
   const accesses = instruction.row.operands.flatMap(({ field }, index) =>
     /^[vs]?data|^vdst/.test(field) ? (instruction.access(index) ?? []) : [],

@@ -1,7 +1,8 @@
 /**
- * Hazards of gfx9 that the hardware does not resolve: so many wait states must lie between an instruction and a later one (CDNA2 ISA 4.5 and
- * CDNA3 ISA 4.5, "Manually Inserted Wait States"). Each instruction is a wait state, s_nop N is N + 1. The list has those between scalar
- * state and vector instructions; matrix products, wide stores and the hardware's registers are not in it.
+ * Hazards of gfx9 that the hardware does not resolve: so many wait states must lie between an instruction and
+ * a later one (CDNA2 ISA 4.5 and CDNA3 ISA 4.5, "Manually Inserted Wait States"). Each instruction is a wait
+ * state, s_nop N is N + 1. The list has those between scalar state and vector instructions; matrix products,
+ * wide stores and the hardware's registers are not in it.
  */
 import type { HazardRole } from '../../../ir/effects.ts';
 import type { StateSlot } from '../../../ir/types.ts';
@@ -19,7 +20,10 @@ interface Facts {
 export interface Hazard {
   readonly name: string;
   readonly waitStates: number;
-  /** The two meet in a register that the first writes and the second reads; else whichever registers they touch. */
+  /**
+   * The two meet in a register that the first writes and the second reads; else whichever registers they
+   * touch.
+   */
   readonly via: 'scalar' | 'vector' | undefined;
   readonly before: (facts: Facts) => boolean;
   readonly after: (facts: Facts) => boolean;
@@ -30,7 +34,10 @@ const isVectorArithmetic = ({ instruction }: Facts): boolean =>
 const isVectorMemory = ({ instruction }: Facts): boolean =>
   /^(vmem|flat|scratch)$/.test(instructionClass(instruction.row));
 const writesScalars = (facts: Facts): boolean => isVectorArithmetic(facts) && facts.writesScalars;
-/** A scalar src1 that is no mask selects a lane; the other scalar sources of such an instruction count as well. */
+/**
+ * A scalar src1 that is no mask selects a lane; the other scalar sources of such an instruction count as
+ * well.
+ */
 const selectsLane = (facts: Facts): boolean =>
   isVectorArithmetic(facts) &&
   facts.instruction.row.operands.some(

@@ -21,7 +21,10 @@ export interface Touched {
   readonly writesLanes: ReadonlySet<number>;
 }
 
-/** Rounding to nearest, denormals kept: which registers and state an instruction touches is the same in every mode. */
+/**
+ * Rounding to nearest, denormals kept: which registers and state an instruction touches is the same in every
+ * mode.
+ */
 const MODE = {
   round32: 0,
   round64: 0,

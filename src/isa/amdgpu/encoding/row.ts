@@ -75,7 +75,7 @@ export interface OperandSpec {
 }
 
 /** What the semantics of a row give: a value for each operand that is written, or nothing. */
-// biome-ignore lint/suspicious/noConfusingVoidType: a row that has effects only is a function without a result.
+// biome-ignore lint/suspicious/noConfusingVoidType: a row that has effects only returns nothing.
 export type Results = Value | readonly Value[] | undefined | void;
 
 export interface RowFlags {
