@@ -61,7 +61,7 @@ export async function compare(
   for (const level of levels) {
     const bytes = await toolchain.forDevice(source, level, device.properties.processor);
     if (bytes === undefined) return { skipped: 'the compiler fails', instructions, disagreements };
-    const found = await difference(bytes, device, host, subject, limits, (count) => {
+    const found = await difference(bytes, host, { device, threads, timeoutMs: limits.deviceMs }, (count) => {
       instructions += count;
     });
     if (found !== undefined) disagreements.push(`${name} -${level}: ${found}`);
@@ -71,14 +71,12 @@ export async function compare(
 
 async function difference(
   bytes: Uint8Array,
-  device: Device,
   host: Outcome,
-  { threads }: Subject,
-  { deviceMs }: Limits,
+  { device, threads, timeoutMs }: { device: Device; threads: Subject['threads']; timeoutMs: number },
   count: (instructions: number) => void,
 ): Promise<string | undefined> {
   try {
-    const run = { device, timeoutMs: deviceMs, stackSizeBytes: STACK_BYTES, ...(threads && { threads }) };
+    const run = { device, timeoutMs, stackSizeBytes: STACK_BYTES, ...(threads && { threads }) };
     const { kernels, ...outcome } = await runImage(bytes, run, new Output());
     for (const { statistics } of kernels) count(Number(statistics.instructions));
     return threads === undefined ? differenceOf(host, outcome) : differenceOf(sortedLines(host), sortedLines(outcome));

@@ -35,6 +35,16 @@ const PROLOGUE_SCALAR_GROUPS = [16, 32, 48, 64, 80];
 /** Of the reader: registers that nobody wrote, the last of them beyond what it was given. */
 const UNWRITTEN_VGPRS = [8, 20, 31];
 
+interface LaunchSizes {
+  /** Of a workgroup. */
+  readonly waves: number;
+  readonly groups: number;
+  /** Bytes of a workgroup. */
+  readonly lds: number;
+  /** Bytes of a work-item. */
+  readonly scratch: number;
+}
+
 class Rig implements Disposable {
   readonly name: string;
   readonly #device: Device;
@@ -75,7 +85,7 @@ class Rig implements Disposable {
   }
 
   /** Runs code in workgroups of `waves` waves; the watch is told what goes before and after. */
-  #run(words: readonly number[], waves: number, groups: number, lds: number, scratch: number, tally: Tally): Dispatch {
+  #run(words: readonly number[], { waves, groups, lds, scratch }: LaunchSizes, tally: Tally): Dispatch {
     // Each kernel has its own place, so that no decoded code is in question.
     if (this.#codeSize + words.length * 4 > 64 * CODE_SIZE) this.#codeSize = 0;
     const entry = this.#code + BigInt(this.#codeSize);
@@ -122,7 +132,7 @@ class Rig implements Disposable {
     const groups = random.pick([1, 2, 4]);
     const lds = random.pick([0, 64, 1024, 65536]);
     const scratch = random.pick([0, 16, 512]);
-    const dispatch = this.#run(this.#hostileKernel(body), 3, groups, lds, scratch, tally);
+    const dispatch = this.#run(this.#hostileKernel(body), { waves: 3, groups, lds, scratch }, tally);
     if (dispatch.state === 'complete') {
       const stray = out.findIndex((value, i) => value !== (i < 2 * this.#lanes ? CANARY : 0));
       if (stray >= 0)
@@ -237,7 +247,7 @@ class Rig implements Disposable {
       ...e.emit('scratch_store_dwordx4', { ...scratchFields, data: 8 }),
       ...e.end(),
     ];
-    this.#run(writer, random.between(1, 4), random.between(1, 4), lds, scratch, tally);
+    this.#run(writer, { waves: random.between(1, 4), groups: random.between(1, 4), lds, scratch }, tally);
     const size = random.pick([64, 512, 2048]);
     const turns = Math.min(size / 4, 64);
     const store = (data: number) => [
@@ -259,7 +269,7 @@ class Rig implements Disposable {
       ]),
       ...e.end(),
     ];
-    const dispatch = this.#run(reader, 1, 1, size, size, tally);
+    const dispatch = this.#run(reader, { waves: 1, groups: 1, lds: size, scratch: size }, tally);
     const at = out.findIndex((value) => value !== 0);
     if (dispatch.fault) throw new Found('difference', `the reader faulted: ${dispatch.fault.message}`);
     if (at < 0) {

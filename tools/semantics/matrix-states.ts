@@ -76,7 +76,9 @@ function elementOf(s: StateBuilder, format: string, special: boolean): Element {
   return { n, e: -2 + r(3) };
 }
 
-function putItem(s: StateBuilder, first: number, lane: number, item: number, width: number, bits: bigint): void {
+type ItemPlace = readonly [item: number, lane: number];
+
+function putItem(s: StateBuilder, first: number, [item, lane]: ItemPlace, width: number, bits: bigint): void {
   const registers = namesOf('v', first + Math.floor((item * width) / 32), Math.max(1, width / 32));
   const shift = BigInt((item * width) % 32);
   const mask = ((1n << BigInt(width)) - 1n) << shift;
@@ -121,21 +123,20 @@ function mfmaState(s: StateBuilder, product: Product): UnsourcedRecording {
       for (let at = 0; at < columns; at++) {
         const element = elementOf(s, left, i % 4 === 3);
         lefts.set(`${block} ${i} ${at}`, element);
-        const [item, lane] = inputPlace(blocks, m, columns, block, i, at);
-        putItem(s, LEFT, lane, item, WIDTHS[left]!, patternOf(left, element));
+        const [item, lane] = inputPlace({ blocks, size: m, k: columns }, block, i, at);
+        putItem(s, LEFT, [item, lane], WIDTHS[left]!, patternOf(left, element));
         if (!sparse) continue;
         // Two of four columns are stored, in ascending order.
         const index = at % 2 === 0 ? s.r(3) : 1 + Math.max(s.r(3), rows.get(`${i} ${at - 1}`)! % 4);
         rows.set(`${i} ${at}`, 4 * (at >> 1) + index);
-        putItem(s, INDICES, lane, item, 2, BigInt(index));
+        putItem(s, INDICES, [item, lane], 2, BigInt(index));
       }
     }
     for (let at = 0; at < k; at++) {
       for (let j = 0; j < n; j++) {
         const element = elementOf(s, right, false);
         rights.set(`${block} ${at} ${j}`, element);
-        const [item, lane] = inputPlace(blocks, n, k, block, j, at);
-        putItem(s, RIGHT, lane, item, WIDTHS[right]!, patternOf(right, element));
+        putItem(s, RIGHT, inputPlace({ blocks, size: n, k }, block, j, at), WIDTHS[right]!, patternOf(right, element));
       }
     }
   }
@@ -179,8 +180,8 @@ function wmmaState(s: StateBuilder, name: string): UnsourcedRecording {
   const b = grid(() => elementOf(s, left!, false));
   for (let lane = 0; lane < 32; lane++) {
     for (let k = 0; k < 16; k++) {
-      putItem(s, LEFT, lane, k, width, patternOf(left!, a[lane % 16]![k]!));
-      putItem(s, LEFT + 8, lane, k, width, patternOf(left!, b[k]![lane % 16]!));
+      putItem(s, LEFT, [k, lane], width, patternOf(left!, a[lane % 16]![k]!));
+      putItem(s, LEFT + 8, [k, lane], width, patternOf(left!, b[k]![lane % 16]!));
     }
   }
   for (let i = 0; i < 16; i++) {

@@ -15,8 +15,16 @@ const made = (name: string, symbol: string, args: readonly Argument[], grid: num
   symbol,
 });
 
-function product(name: string, symbol: string, type: string, size: readonly number[], tile: number, rows: number) {
-  const [m, n, k] = size as [number, number, number];
+interface Product {
+  readonly type: string;
+  readonly size: readonly [m: number, n: number, k: number];
+  /** Rows and columns of the result that a block computes, and rows of them that a thread does. */
+  readonly tile: number;
+  readonly rows: number;
+}
+
+function product(name: string, symbol: string, { type, size, tile, rows }: Product): Launch {
+  const [m, n, k] = size;
   const [a, b] = [smallFloats(type, m * k, 1), smallFloats(type, k * n, 2)];
   const sizes = [m, n, k].map(int);
   const grid = [whole(n, tile), whole(m, tile) / rows];
@@ -63,22 +71,18 @@ const TEMPLATES: Subject = {
       ),
       elements('scan<float>', '_Z4scanIfEvPT_PKS0_j', positiveFloats('f32', items, 4), BLOCK),
       elements('scan<long>', '_Z4scanIlEvPT_PKS0_j', integers('i64', items, 5), BLOCK),
-      product(
-        'matmul<float, float, 16, 2>',
-        '_Z6matmulIffLj16ELj2EEvPT_PKS0_S3_jjj',
-        'f32',
-        small ? [5, 7, 9] : [19, 33, 21],
-        16,
-        2,
-      ),
-      product(
-        'matmul<_Float16, float, 8, 4>',
-        '_Z6matmulIDF16_fLj8ELj4EEvPT_PKS0_S3_jjj',
-        'f16',
-        small ? [7, 5, 6] : [17, 9, 11],
-        8,
-        4,
-      ),
+      product('matmul<float, float, 16, 2>', '_Z6matmulIffLj16ELj2EEvPT_PKS0_S3_jjj', {
+        type: 'f32',
+        size: small ? [5, 7, 9] : [19, 33, 21],
+        tile: 16,
+        rows: 2,
+      }),
+      product('matmul<_Float16, float, 8, 4>', '_Z6matmulIDF16_fLj8ELj4EEvPT_PKS0_S3_jjj', {
+        type: 'f16',
+        size: small ? [7, 5, 6] : [17, 9, 11],
+        tile: 8,
+        rows: 4,
+      }),
       elements('radix_sort<uint>', '_Z10radix_sortIjEvPT_PKS0_jj', words, 128, [
         int(small ? 8 : 32),
         { kind: 'dynamic', sizeBytes: 128 * 4 + 4 * 64 },

@@ -5,8 +5,6 @@
  */
 import type { Builder } from '../../../ir/builder.ts';
 import { NEAREST_EVEN } from '../../../ir/float-bits.ts';
-import type { FloatBuilder } from '../../../ir/float-builder.ts';
-import type { OpName } from '../../../ir/ops.ts';
 import type { Value } from '../../../ir/types.ts';
 
 /**
@@ -48,21 +46,25 @@ interface Comparison {
   eq(a: Value, b: Value): Value;
 }
 
+const exactF64 = (b: Builder): Comparison => ({
+  lt: (x, y) => b.op('f64.lt', x, y),
+  eq: (x, y) => b.op('f64.eq', x, y),
+});
+
 /**
  * Selection rules of 9.5.3: a signalling NaN wins, quieted; a quiet NaN loses against any number; -0 is below
  * +0. The result is a source as it was, flushed or not in the comparison.
  */
-function select(b: Builder, f: FloatBuilder, compare: Comparison, wantLess: boolean, old: Value, data: Value): Value {
-  const oldFirst = b.op('i1.or', compare.lt(old, data), b.op('i1.and', compare.eq(old, data), f.isNegative(old)));
-  const ordered = wantLess ? b.select(oldFirst, old, data) : b.select(oldFirst, data, old);
-  const number = b.select(f.isNan(old), data, b.select(f.isNan(data), old, ordered));
-  return b.select(f.isSignalling(old), f.quiet(old), b.select(f.isSignalling(data), f.quiet(data), number));
-}
-
-const exact = (b: Builder, type: 'f32' | 'f64'): Comparison => ({
-  lt: (x, y) => b.op(`${type}.lt` as OpName, x, y),
-  eq: (x, y) => b.op(`${type}.eq` as OpName, x, y),
-});
+const selection =
+  (type: 'f32' | 'f64', want: 'less' | 'greater', comparisonOf = (b: Builder): Comparison => b[type]): AtomicUpdate =>
+  (b, old, data) => {
+    const f = b[type];
+    const compare = comparisonOf(b);
+    const oldFirst = b.op('i1.or', compare.lt(old, data), b.op('i1.and', compare.eq(old, data), f.isNegative(old)));
+    const ordered = want === 'less' ? b.select(oldFirst, old, data) : b.select(oldFirst, data, old);
+    const number = b.select(f.isNan(old), data, b.select(f.isNan(data), old, ordered));
+    return b.select(f.isSignalling(old), f.quiet(old), b.select(f.isSignalling(data), f.quiet(data), number));
+  };
 
 const SIGN = 0x80000000;
 const SMALLEST_NORMAL = 0x00800000;
@@ -89,10 +91,10 @@ const packedAdd = (b: Builder, old: Value, data: Value, add: (b: Builder, x: Val
 
 /** MODE decides about denormals: in the LDS, from gfx10 on in the caches too (RDNA3 ISA 13.2). */
 export const MODE_COMPARISONS = {
-  minF32: (b, old, data) => select(b, b.f32, b.f32, true, old, data),
-  maxF32: (b, old, data) => select(b, b.f32, b.f32, false, old, data),
-  minF64: (b, old, data) => select(b, b.f64, b.f64, true, old, data),
-  maxF64: (b, old, data) => select(b, b.f64, b.f64, false, old, data),
+  minF32: selection('f32', 'less'),
+  maxF32: selection('f32', 'greater'),
+  minF64: selection('f64', 'less'),
+  maxF64: selection('f64', 'greater'),
   compareSwapF32: (b, old, data, compare) => b.select(b.f32.eq(old, compare), b.f32.input(data), old),
   compareSwapF64: (b, old, data, compare) => b.select(b.f64.eq(old, compare), b.f64.input(data), old),
 } satisfies Record<string, AtomicUpdate>;
@@ -101,8 +103,8 @@ export const MODE_COMPARISONS = {
 export const CACHE_FLOAT_UPDATES = {
   addF32: (b, old, data) => flushed32(b, b.op('f32.add', flushed32(b, old), flushed32(b, data))),
   addF64: (b, old, data) => b.op('f64.add', old, data),
-  minF64: (b, old, data) => select(b, b.f64, exact(b, 'f64'), true, old, data),
-  maxF64: (b, old, data) => select(b, b.f64, exact(b, 'f64'), false, old, data),
+  minF64: selection('f64', 'less', exactF64),
+  maxF64: selection('f64', 'greater', exactF64),
   packedAddF16: (b, old, data) => packedAdd(b, old, data, addF16),
   /** CDNA3 ISA 9.2, table 52: denormals kept. */
   packedAddBf16: (b, old, data) => packedAdd(b, old, data, (inner, x, y) => addBf16(inner, x, y)),

@@ -22,27 +22,28 @@ const [DENOMINATOR, NUMERATOR, SCALED_D, SCALED_N, RECIPROCAL, T, QUOTIENT] = [2
  * The sequence that LLVM's fdiv becomes on gfx9: Newton-Raphson on the scaled sources, then the two fix-ups.
  */
 function divide(wave: TestWave, type: 'f32' | 'f64'): void {
-  const step = (name: string, vdst: number, s0: number, s1: number, s2: number, modifiers = {}): void => {
+  type Sources = readonly [number, number, number];
+  const step = (name: string, vdst: number, [s0, s1, s2]: Sources, modifiers = {}): void => {
     wave.run(encode(`${name}_${type}`, { vdst, src0: s0, src1: s1, src2: s2, ...modifiers }));
   };
   const scale = (vdst: number, source: number, sdst: number): void =>
-    step('v_div_scale', vdst, v(source), v(DENOMINATOR), v(NUMERATOR), { sdst });
+    step('v_div_scale', vdst, [v(source), v(DENOMINATOR), v(NUMERATOR)], { sdst });
   const negated = { neg: 1 };
   scale(SCALED_D, DENOMINATOR, 20);
   scale(SCALED_N, NUMERATOR, VCC);
   wave.run(encode(`v_rcp_${type}`, { vdst: RECIPROCAL, src0: v(SCALED_D) }));
   for (let iteration = 0; iteration < (type === 'f64' ? 2 : 1); iteration++) {
-    step('v_fma', T, v(SCALED_D), v(RECIPROCAL), ONE, negated);
-    step('v_fma', RECIPROCAL, v(T), v(RECIPROCAL), v(RECIPROCAL));
+    step('v_fma', T, [v(SCALED_D), v(RECIPROCAL), ONE], negated);
+    step('v_fma', RECIPROCAL, [v(T), v(RECIPROCAL), v(RECIPROCAL)]);
   }
   wave.run(encode(`v_mul_${type}`, { vdst: QUOTIENT, src0: v(SCALED_N), src1: v(RECIPROCAL) }, 'VOP3'));
   if (type === 'f32') {
-    step('v_fma', T, v(SCALED_D), v(QUOTIENT), v(SCALED_N), negated);
-    step('v_fma', QUOTIENT, v(T), v(RECIPROCAL), v(QUOTIENT));
+    step('v_fma', T, [v(SCALED_D), v(QUOTIENT), v(SCALED_N)], negated);
+    step('v_fma', QUOTIENT, [v(T), v(RECIPROCAL), v(QUOTIENT)]);
   }
-  step('v_fma', T, v(SCALED_D), v(QUOTIENT), v(SCALED_N), negated);
-  step('v_div_fmas', QUOTIENT, v(T), v(RECIPROCAL), v(QUOTIENT));
-  step('v_div_fixup', QUOTIENT, v(QUOTIENT), v(DENOMINATOR), v(NUMERATOR));
+  step('v_fma', T, [v(SCALED_D), v(QUOTIENT), v(SCALED_N)], negated);
+  step('v_div_fmas', QUOTIENT, [v(T), v(RECIPROCAL), v(QUOTIENT)]);
+  step('v_div_fixup', QUOTIENT, [v(QUOTIENT), v(DENOMINATOR), v(NUMERATOR)]);
 }
 
 function quotients(type: 'f32' | 'f64', pairs: readonly (readonly [bigint, bigint])[]): bigint[] {

@@ -127,7 +127,12 @@ export function divScale(b: Builder, type: 'f32' | 'f64', s0: Value, s1: Value, 
  * twice goes to the same side: nothing to decide. Input denormals are not flushed (CDNA3 ISA,
  * V_DIV_FMAS_F32).
  */
-export function divFmas(b: Builder, type: 'f32' | 'f64', s0: Value, s1: Value, s2: Value, scaled: Value): Value {
+export function divFmas(
+  b: Builder,
+  type: 'f32' | 'f64',
+  [s0, s1, s2]: readonly [Value, Value, Value],
+  scaled: Value,
+): Value {
   const f = floatOf(b, type);
   const { scale, bias } = LIMITS[type];
   const { add, sub, mul, fma } = f.unflushed;

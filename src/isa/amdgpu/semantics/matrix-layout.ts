@@ -51,17 +51,12 @@ function doublePosition({ n, blocks }: MatrixShape, result: number, lane: number
  * Element `k` of row (or column) `position`, when every lane holds `count` consecutive ones of a row of
  * `size` rows in each block.
  */
-const inputPlace = (
-  { blocks }: MatrixShape,
-  size: number,
-  count: number,
-  position: number,
-  block: number,
-  k: number,
-): Place => ({
-  element: k % count,
-  lane: position + size * (block + blocks * Math.floor(k / count)),
-});
+const inputPlaces =
+  ({ blocks }: MatrixShape, size: number, count: number) =>
+  (position: number, block: number, k: number): Place => ({
+    element: k % count,
+    lane: position + size * (block + blocks * Math.floor(k / count)),
+  });
 
 /** v_mfma: D[i, j] = C[i, j] + the sum over k of A[i, k] B[k, j], k ascending, in each block. */
 export function denseProduct(type: MatrixProduct['type'], shape: MatrixShape): MatrixProduct {
@@ -69,6 +64,7 @@ export function denseProduct(type: MatrixProduct['type'], shape: MatrixShape): M
   const count = (k * m * blocks) / 64;
   const position = type === 'f64' ? doublePosition : resultPosition;
   const at = (result: number, lane: number): Position => position(shape, result, lane);
+  const [leftPlace, rightPlace] = [inputPlaces(shape, m, count), inputPlaces(shape, n, count)];
   return {
     type,
     left: count,
@@ -78,11 +74,11 @@ export function denseProduct(type: MatrixProduct['type'], shape: MatrixShape): M
     selects: false,
     leftPlace(result, lane, step) {
       const { block, i } = at(result, lane);
-      return inputPlace(shape, m, count, i, block, step);
+      return leftPlace(i, block, step);
     },
     rightPlace(result, lane, step) {
       const { block, j } = at(result, lane);
-      return inputPlace(shape, n, count, j, block, step);
+      return rightPlace(j, block, step);
     },
   };
 }
@@ -95,6 +91,7 @@ export function sparseProduct(type: MatrixProduct['type'], shape: MatrixShape): 
   const { m, n, k } = shape;
   const stored = (k * m) / 64 / 2;
   const at = (result: number, lane: number): Position => resultPosition(shape, result, lane);
+  const [leftPlace, rightPlace] = [inputPlaces(shape, m, stored), inputPlaces(shape, n, stored * 2)];
   return {
     type,
     left: stored,
@@ -102,9 +99,8 @@ export function sparseProduct(type: MatrixProduct['type'], shape: MatrixShape): 
     results: (m * n) / 64,
     steps: k / 2,
     selects: true,
-    leftPlace: (result, lane, step) => inputPlace(shape, m, stored, at(result, lane).i, 0, step),
-    rightPlace: (result, lane, step) =>
-      inputPlace(shape, n, stored * 2, at(result, lane).j, 0, Math.floor(step / 2) * 4),
+    leftPlace: (result, lane, step) => leftPlace(at(result, lane).i, 0, step),
+    rightPlace: (result, lane, step) => rightPlace(at(result, lane).j, 0, Math.floor(step / 2) * 4),
   };
 }
 

@@ -157,11 +157,13 @@ export function randomMatrix(format: string, seed: number, fill: 'finite' | 'edg
   };
 }
 
-/** Puts an element of `width` bits as item `item` into registers of a lane. */
-function putItem(wave: TestWave, first: number, lane: number, item: number, width: number, bits: bigint): void {
+type ItemPlace = readonly [item: number, lane: number];
+
+/** Puts an element of `width` bits into registers of a lane. */
+export function putItem(wave: TestWave, first: number, [item, lane]: ItemPlace, width: number, bits: bigint): void {
   if (width === 64) {
-    putItem(wave, first, lane, 2 * item, 32, bits & 0xffffffffn);
-    putItem(wave, first, lane, 2 * item + 1, 32, bits >> 32n);
+    putItem(wave, first, [2 * item, lane], 32, bits & 0xffffffffn);
+    putItem(wave, first, [2 * item + 1, lane], 32, bits >> 32n);
     return;
   }
   const perRegister = 32 / width;
@@ -181,7 +183,7 @@ const cut = Math.floor;
 /**
  * Item and lane of C[b, i, j] and D[b, i, j]: CDNA3 ISA 7.1.4.2; in f64 AMD's matrix instruction calculator.
  */
-export function outputPlace({ m, n, blocks, sum }: Product, b: number, i: number, j: number): [number, number] {
+export function outputPlace({ m, n, blocks, sum }: Product, b: number, i: number, j: number): ItemPlace {
   if (sum === 'f64') {
     const rows = 64 / (n * blocks);
     return [cut(i / rows), j + n * (b + blocks * (i % rows))];
@@ -194,13 +196,11 @@ export function outputPlace({ m, n, blocks, sum }: Product, b: number, i: number
 
 /** Item and lane of A[b, i, k], or of B[b, k, j] with `size` n: CDNA3 ISA 7.1.4.1. */
 export function inputPlace(
-  blocks: number,
-  size: number,
-  k: number,
+  { blocks, size, k }: { readonly blocks: number; readonly size: number; readonly k: number },
   b: number,
   i: number,
   at: number,
-): [number, number] {
+): ItemPlace {
   const kL = (k * size * blocks) / 64;
   return [at % kL, i + size * (b + blocks * cut(at / kL))];
 }
@@ -229,21 +229,25 @@ export function place(wave: TestWave, product: Product, { a, b, c, index }: Oper
   for (let block = 0; block < blocks; block++) {
     for (let at = 0; at < columns; at++) {
       for (let i = 0; i < m; i++) {
-        const [where, lane] = inputPlace(blocks, m, columns, block, i, at);
-        putItem(wave, REGISTERS.src0, lane, where, widthOf(left), a(block, i, at));
-        if (index) putItem(wave, INDICES, lane, set * stored + where, 2, BigInt(index(i, at)));
+        const [where, lane] = inputPlace({ blocks, size: m, k: columns }, block, i, at);
+        putItem(wave, REGISTERS.src0, [where, lane], widthOf(left), a(block, i, at));
+        if (index) putItem(wave, INDICES, [set * stored + where, lane], 2, BigInt(index(i, at)));
       }
     }
     for (let at = 0; at < k; at++) {
       for (let j = 0; j < n; j++) {
-        const [where, lane] = inputPlace(blocks, n, k, block, j, at);
-        putItem(wave, REGISTERS.src1, lane, where, widthOf(right), b(block, at, j));
+        putItem(
+          wave,
+          REGISTERS.src1,
+          inputPlace({ blocks, size: n, k }, block, j, at),
+          widthOf(right),
+          b(block, at, j),
+        );
       }
     }
     for (let i = 0; i < m; i++) {
       for (let j = 0; j < n; j++) {
-        const [where, lane] = outputPlace(product, block, i, j);
-        putItem(wave, REGISTERS.vdst, lane, where, sum === 'f64' ? 64 : 32, c(block, i, j));
+        putItem(wave, REGISTERS.vdst, outputPlace(product, block, i, j), sum === 'f64' ? 64 : 32, c(block, i, j));
       }
     }
   }
@@ -259,9 +263,7 @@ export function expected(
   product: Product,
   operands: Operands,
   mode: FloatMode,
-  block: number,
-  i: number,
-  j: number,
+  [block, i, j]: readonly [block: number, i: number, j: number],
 ): bigint {
   const { k, left, right, sum, sparse, processor } = product;
   const isCdna2 = processor === 'gfx90a';

@@ -50,7 +50,7 @@ for (const processor of ['gfx90a', 'gfx942']) {
         const wave = new TestWave();
         place(wave, product, operands);
         execute(wave, product, {}, mode);
-        compare(wave, product, (...at) => expected(product, operands, mode, ...at));
+        compare(wave, product, (...at) => expected(product, operands, mode, at));
       }
     });
   }
@@ -70,7 +70,7 @@ test('CBSZ and ABID: one block of A stands for all', () => {
     place(wave, product, operands);
     execute(wave, product, { cbsz, abid });
     const broadcast: Operands = { ...operands, a: (block, i, k) => ramp(source(block), i, k) };
-    compare(wave, product, (...at) => expected(product, broadcast, DEFAULT_MODE, ...at));
+    compare(wave, product, (...at) => expected(product, broadcast, DEFAULT_MODE, at));
   }
 });
 
@@ -92,10 +92,10 @@ test('BLGP permutes the lanes of B', () => {
     place(wave, product, operands);
     execute(wave, product, { blgp });
     const b: Matrix = (block, k, j) => {
-      const lane = source[blgp]!(inputPlace(1, 32, 2, block, j, k)[1]);
+      const lane = source[blgp]!(inputPlace({ blocks: 1, size: 32, k: 2 }, block, j, k)[1]);
       return ramp(0, lane >> 5, lane & 31);
     };
-    compare(wave, product, (...at) => expected(product, { ...operands, b }, DEFAULT_MODE, ...at));
+    compare(wave, product, (...at) => expected(product, { ...operands, b }, DEFAULT_MODE, at));
   }
 });
 
@@ -115,7 +115,7 @@ test('BLGP negates the doubles of CDNA3 and does nothing to those of CDNA2; CBSZ
       execute(wave, product, { blgp, cbsz: 1, abid: 1 });
       const bits = processor === 'gfx942' ? blgp : 0;
       const operands = { a: negated(a, bits & 1), b: negated(b, bits & 2), c: negated(c, bits & 4) };
-      compare(wave, product, (...at) => expected(product, operands, DEFAULT_MODE, ...at));
+      compare(wave, product, (...at) => expected(product, operands, DEFAULT_MODE, at));
     }
   }
 });
@@ -136,7 +136,7 @@ test('ABID chooses a set of indices of a sparse matrix, unless CBSZ takes the fi
         wave.vgprs[20]!.fill(0x1b1b1b1b);
         place(wave, product, operands, set);
         execute(wave, product, { cbsz, abid: cbsz ? sets - 1 : set });
-        compare(wave, product, (...at) => expected(product, operands, DEFAULT_MODE, ...at));
+        compare(wave, product, (...at) => expected(product, operands, DEFAULT_MODE, at));
       }
     }
   }
@@ -160,7 +160,7 @@ test('C can be an inline constant: an f32, an f64 or an integer', () => {
     const wave = new TestWave();
     place(wave, product, operands);
     execute(wave, product, { src2 });
-    compare(wave, product, (...at) => expected(product, { ...operands, c: () => c }, DEFAULT_MODE, ...at));
+    compare(wave, product, (...at) => expected(product, { ...operands, c: () => c }, DEFAULT_MODE, at));
   }
 });
 
@@ -177,7 +177,7 @@ test('matrices in accumulator registers, a result over A and B', () => {
     assert.ok(wave.vgprs[register]!.every((value) => value === 0));
     wave.vgprs[register]!.set(wave.vgprs[256 + register]!);
   }
-  compare(wave, product, (...at) => expected(product, operands, DEFAULT_MODE, ...at));
+  compare(wave, product, (...at) => expected(product, operands, DEFAULT_MODE, at));
 
   const overlapping = new TestWave();
   place(overlapping, product, operands);
@@ -185,16 +185,14 @@ test('matrices in accumulator registers, a result over A and B', () => {
   overlapping.vgprs[11]!.set(overlapping.vgprs[REGISTERS.src1]!);
   execute(overlapping, product, { src0: 256 + 10, src1: 256 + 11, vdst: 10 });
   for (let i = 0; i < 4; i++) overlapping.vgprs[64 + i]!.set(overlapping.vgprs[10 + i]!);
-  compare(overlapping, product, (...at) => expected(product, operands, DEFAULT_MODE, ...at));
+  compare(overlapping, product, (...at) => expected(product, operands, DEFAULT_MODE, at));
 });
 
 /** D of matrices with one number everywhere in the first column of A, the first row of B and in C. */
 function constantProduct(
   name: string,
   processor: string,
-  a: bigint,
-  b: bigint,
-  c: bigint,
+  [a, b, c]: readonly [a: bigint, b: bigint, c: bigint],
   mode = DEFAULT_MODE,
 ): bigint {
   const product = productOf(name, processor);
@@ -217,8 +215,8 @@ test('denormals: CDNA2 flushes halves and has f32 follow MODE, CDNA3 flushes not
   ];
   for (const [name, cdna3, a, b, c, kept, flushed] of cases) {
     for (const mode of [DEFAULT_MODE, FLUSHING]) {
-      assert.equal(constantProduct(name, 'gfx90a', a, b, c, mode), flushed, name);
-      assert.equal(constantProduct(cdna3, 'gfx942', a, b, c, mode), kept, cdna3);
+      assert.equal(constantProduct(name, 'gfx90a', [a, b, c], mode), flushed, name);
+      assert.equal(constantProduct(cdna3, 'gfx942', [a, b, c], mode), kept, cdna3);
     }
   }
   const [cdna2, cdna3] = ['v_mfma_f32_32x32x2f32', 'v_mfma_f32_32x32x2_f32'];
@@ -229,24 +227,24 @@ test('denormals: CDNA2 flushes halves and has f32 follow MODE, CDNA3 flushes not
     [f32(2 ** -70), f32(2 ** -70), 0n, f32(2 ** -140), 0n, f32(2 ** -140)],
   ];
   for (const [a, b, c, kept, flushed, flushedCdna3] of f32Cases) {
-    assert.equal(constantProduct(cdna2, 'gfx90a', a, b, c), kept);
-    assert.equal(constantProduct(cdna3, 'gfx942', a, b, c), kept);
-    assert.equal(constantProduct(cdna2, 'gfx90a', a, b, c, FLUSHING), flushed);
-    assert.equal(constantProduct(cdna3, 'gfx942', a, b, c, FLUSHING), flushedCdna3);
+    assert.equal(constantProduct(cdna2, 'gfx90a', [a, b, c]), kept);
+    assert.equal(constantProduct(cdna3, 'gfx942', [a, b, c]), kept);
+    assert.equal(constantProduct(cdna2, 'gfx90a', [a, b, c], FLUSHING), flushed);
+    assert.equal(constantProduct(cdna3, 'gfx942', [a, b, c], FLUSHING), flushedCdna3);
   }
 });
 
 test('MODE says nothing about the rounding of sums', () => {
   const mode: FloatMode = { ...DEFAULT_MODE, round32: TOWARD_ZERO, round64: TOWARD_ZERO };
   const up = 1 + 2 ** -23;
-  assert.equal(constantProduct('v_mfma_f32_16x16x4f32', 'gfx90a', f32(up), f32(up), 0n, mode), 0x3f800002n);
-  assert.equal(constantProduct('v_mfma_f32_16x16x4f32', 'gfx90a', f32(1.5), f32(up), 0n, mode), 0x3fc00002n);
-  assert.equal(constantProduct('v_mfma_f64_16x16x4f64', 'gfx90a', f64(3), f64(1 / 3), 0n, mode), f64(1));
+  assert.equal(constantProduct('v_mfma_f32_16x16x4f32', 'gfx90a', [f32(up), f32(up), 0n], mode), 0x3f800002n);
+  assert.equal(constantProduct('v_mfma_f32_16x16x4f32', 'gfx90a', [f32(1.5), f32(up), 0n], mode), 0x3fc00002n);
+  assert.equal(constantProduct('v_mfma_f64_16x16x4f64', 'gfx90a', [f64(3), f64(1 / 3), 0n], mode), f64(1));
 });
 
 test('xf32 has 10 bits of fraction, to nearest even', () => {
   const name = 'v_mfma_f32_16x16x8_xf32';
-  const rounded = (bits: bigint): bigint => constantProduct(name, 'gfx942', bits, f32(1), 0n);
+  const rounded = (bits: bigint): bigint => constantProduct(name, 'gfx942', [bits, f32(1), 0n]);
   assert.equal(rounded(0x3f801000n), 0x3f800000n, 'a tie, even');
   assert.equal(rounded(0x3f803000n), 0x3f804000n, 'a tie, odd');
   assert.equal(rounded(0x3f801001n), 0x3f802000n);

@@ -15,6 +15,7 @@ import type { Semantics } from '../../semantics/instruction-builder.ts';
 import { DEFAULT_MODE, TestWave } from '../../semantics/machine.test-support.ts';
 import { row } from '../table/row.ts';
 import { f16, f32, fromF16, fromF32, randomBits } from '../vector.test-support.ts';
+import { putItem } from './matrix.test-support.ts';
 import { waveMultiplyF32, waveMultiplyHalf, waveMultiplyIntegers } from './wmma.ts';
 
 const [D, A, B, C] = [40, 0, 10, 20];
@@ -47,18 +48,11 @@ function run(
 
 type Matrix = (row: number, column: number) => bigint;
 
-function put(wave: TestWave, first: number, lane: number, item: number, width: number, bits: bigint): void {
-  const register = wave.vgprs[first + Math.floor((item * width) / 32)]!;
-  const shift = (item * width) % 32;
-  const mask = width === 32 ? -1 : ((1 << width) - 1) << shift;
-  register[lane] = (register[lane]! & ~mask) | ((Number(bits) << shift) & mask);
-}
-
 function placeFactors(wave: TestWave, waveSize: 32 | 64, width: number, a: Matrix, b: Matrix): void {
   for (let lane = 0; lane < waveSize; lane++) {
     for (let k = 0; k < 16; k++) {
-      put(wave, A, lane, k, width, a(lane % 16, k));
-      put(wave, B, lane, k, width, b(k, lane % 16));
+      putItem(wave, A, [k, lane], width, a(lane % 16, k));
+      putItem(wave, B, [k, lane], width, b(k, lane % 16));
     }
   }
 }
@@ -107,7 +101,9 @@ const f32Pattern: Matrix = (row, column) => f32(((row * 31 + column * 17) % 23) 
 const widen = { f16: (bits: bigint) => f32(fromF16(bits)), bf16: (bits: bigint) => bits << 16n };
 const factors = { f16: f16Pattern, bf16: bf16Pattern };
 
-function dot(format: 'f16' | 'bf16', a: Matrix, b: Matrix, start: bigint, i: number, j: number): bigint {
+type Factors = readonly [a: Matrix, b: Matrix];
+
+function dot(format: 'f16' | 'bf16', [a, b]: Factors, start: bigint, i: number, j: number): bigint {
   let sum = start;
   for (let k = 0; k < 16; k++) sum = fusedMultiplyAdd(widen[format](a(i, k)), widen[format](b(k, j)), sum, F32);
   return sum;
@@ -121,7 +117,7 @@ for (const waveSize of [32, 64] as const) {
       placeFactors(wave, waveSize, 16, a, b);
       placeC(wave, waveSize, f32Pattern);
       run(wave, waveSize, waveMultiplyF32(format));
-      check(wave, waveSize, (i, j) => dot(format, a, b, f32Pattern(i, j), i, j));
+      check(wave, waveSize, (i, j) => dot(format, [a, b], f32Pattern(i, j), i, j));
     });
 
     test(`wave${waveSize}: ${format} added to ${format}, in either half of the registers, whatever MODE rounds to`, () => {
@@ -138,7 +134,7 @@ for (const waveSize of [32, 64] as const) {
         for (let i = 0; i < 8; i++) wave.vgprs[D + i]!.fill(0x55556666);
         run(wave, waveSize, waveMultiplyHalf(format), { op_sel: opSel }, { mode });
         const kept = opSel ? 0x6666n : 0x55550000n;
-        check(wave, waveSize, (i, j) => (round(dot(format, a, b, widen[format](c(i, j)), i, j)) << shift) | kept);
+        check(wave, waveSize, (i, j) => (round(dot(format, [a, b], widen[format](c(i, j)), i, j)) << shift) | kept);
       }
     });
   }
@@ -155,7 +151,7 @@ for (const waveSize of [32, 64] as const) {
         matrix(row, column) ^ (negates(row, column) ? 0x8000n : 0n);
     const x = negated(a, (_, k) => k % 2 === 0);
     const y = negated(b, (k) => k % 2 === 1);
-    check(wave, waveSize, (i, j) => dot('f16', x, y, f32Pattern(i, j) | 0x80000000n, i, j));
+    check(wave, waveSize, (i, j) => dot('f16', [x, y], f32Pattern(i, j) | 0x80000000n, i, j));
   });
 
   for (const width of [8, 4] as const) {

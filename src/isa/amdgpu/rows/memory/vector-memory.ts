@@ -102,9 +102,7 @@ export function loadAndStoreRows(memory: VectorMemory): Row[] {
   const { format, prefix, portOf, source } = memory;
   const common = (
     verb: string,
-    [name, gfx9]: readonly [string, number],
-    gfx10: number,
-    [name11, gfx11]: readonly [string, number],
+    [[name, gfx9], gfx10, [name11, gfx11]]: PerTarget,
     operandText: string,
     semantics: Semantics,
   ): Row => {
@@ -116,11 +114,11 @@ export function loadAndStoreRows(memory: VectorMemory): Row[] {
       // Only loads of at most a dword can go to the LDS.
       const type = registerType(kind.sizeBytes) + (kind.half || kind.sizeBytes > 4 ? '' : '/vgpr');
       const operandText = memory.loadOperands(kind.half ? '+' : '=', type);
-      return common('load', gfx9, gfx10, gfx11, operandText, load(portOf, kind));
+      return common('load', [gfx9, gfx10, gfx11], operandText, load(portOf, kind));
     }),
     ...STORES.map(([gfx9, gfx10, gfx11, sizeBytes, half]) => {
       const semantics = store(portOf, source, sizeBytes, half);
-      return common('store', gfx9, gfx10, gfx11, memory.storeOperands(registerType(sizeBytes)), semantics);
+      return common('store', [gfx9, gfx10, gfx11], memory.storeOperands(registerType(sizeBytes)), semantics);
     }),
   ];
 }

@@ -26,6 +26,7 @@ function opcodesByFamily(name: string, opcodes: Opcodes): Row['opcodes'] {
   );
 }
 
+// biome-ignore lint/complexity/useMaxParams: the columns of the tables, in their order
 export function row(
   format: FormatName,
   name: string,

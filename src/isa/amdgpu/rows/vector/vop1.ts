@@ -12,6 +12,7 @@ import { VOP1_FLOAT_ROWS } from './vop1-float.ts';
 const ONLY_VOP1: RowFlags = { noVop3: true, noSdwa: true, noDpp: true };
 const NEVER_EXTENDED: RowFlags = { noSdwa: true, noDpp: true };
 
+// biome-ignore lint/complexity/useMaxParams: the columns of the tables, in their order
 function vop1(
   name: string,
   opcodes: Opcodes,

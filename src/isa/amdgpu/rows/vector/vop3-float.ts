@@ -34,6 +34,7 @@ function ternary(name: string, type: FloatType, opcodes: Opcodes, compute: Terna
   return row('VOP3', name, opcodes, operandText, (b, x, y, z) => compute(b, type, x, y, z), flags);
 }
 
+// biome-ignore lint/complexity/useMaxParams: the columns of the tables, in their order
 function binary(
   name: string,
   opcodes: Opcodes,
@@ -66,7 +67,7 @@ const med3: Ternary = (b, type, x, y, z) => {
 const fmasByVcc =
   (type: 'f32' | 'f64'): Ternary =>
   (b, _, x, y, z) =>
-    divFmas(b, type, x, y, z, b.laneMask(b.state('vcc')));
+    divFmas(b, type, [x, y, z], b.laneMask(b.state('vcc')));
 
 function scaleOfDivision(name: string, type: 'f32' | 'f64', opcodes: Opcodes): Row {
   const operandText = `=vdst:${type} =sdst:mask src0:${type} src1:${type} src2:${type}`;

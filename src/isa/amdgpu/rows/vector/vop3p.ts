@@ -36,6 +36,7 @@ const DOT_DPP: RowFlags = { dot: true, vop3pDpp: true };
 const MIXED_SIGNS = '=vdst:i32 src0:b32 src1:b32 src2:i32';
 const FIELDS = ['src0', 'src1', 'src2'];
 
+// biome-ignore lint/complexity/useMaxParams: the columns of the tables, in their order
 function packed(
   name: string,
   opcodes: Opcodes,
