@@ -1,6 +1,10 @@
 /**
  * The contract between those who launch kernels (the HSA runtime for one) and whatever executes them: the
- * emulator, or a real GPU reached by FFI. One suite runs against every implementation.
+ * emulator, a real GPU reached by FFI, or nothing at all (`src/devices/null`). `src/hsa/conformance` is the
+ * suite that every implementation passes; CONTRIBUTING.md, "Add a device", says what one has to have.
+ *
+ * Everything happens on the thread that calls. A device makes progress in `advance`, which the launcher calls
+ * again and again; what came of a launch stands in its `Dispatch`, which the launcher looks at in between.
  */
 import type { Dispatch, KernelLaunch } from './launch.ts';
 import type { DeviceMemory } from './memory.ts';
@@ -18,21 +22,27 @@ export interface Device extends Disposable {
   /** As the user names it: `emulated:gfx90a`. */
   readonly name: string;
   readonly properties: DeviceProperties;
+  /** Devices that have one and the same object here share their memory, and the addresses in it. */
   readonly memory: DeviceMemory;
-  /** Device clock, ticks of `timestampFrequencyHz`. */
+  /** The time now, in ticks of `timestampFrequencyHz`; launches are timed by the same clock. */
   clock(): bigint;
   /**
-   * Tells the device that code was written, and names its functions for reports. Must be called before the
-   * code runs.
+   * Tells the device that code was written, so that it forgets what was there before, and names the functions
+   * for reports. Whoever loads code calls this before the code runs.
    */
   publishCode(code: PublishedCode): void;
-  /** Withdraws published code before its memory is freed. */
+  /** Takes back what `publishCode` said; the caller frees the memory of the code afterwards. */
   withdrawCode(address: bigint): void;
   /**
-   * Starts a kernel. Several may run at once. Throws WavewrightError for what the launch can be refused for.
+   * Starts a kernel. Several may run at once; a launcher that wants an order waits for the one before. Throws
+   * WavewrightError where the device refuses the launch. What the device does not look at, the launcher has
+   * checked: `checkLaunchSizes` of src/launch holds the sizes against the properties.
    */
   dispatch(launch: KernelLaunch): Dispatch;
-  /** The queue is gone whose `queueAddress` dispatches had. Nothing of it runs any more. */
+  /**
+   * The queue is gone that launches named as their origin, and nothing of it runs any more. A device has this
+   * where it keeps something for each queue.
+   */
   releaseQueue?(queueAddress: bigint): void;
   /**
    * Runs resident waves for about `sliceMs` (default 5) on the calling thread. A device with threads of its
@@ -40,8 +50,9 @@ export interface Device extends Disposable {
    */
   advance(sliceMs?: number): AdvanceResult;
   /**
-   * Cancels what runs. Then everything is refused with NOT_INITIALIZED but giving back: `free`,
-   * `withdrawCode`, `releaseQueue` and another `close`, which do nothing.
+   * Cancels what runs. Then everything is refused, with an error of the code USAGE and the HSA status
+   * NOT_INITIALIZED, except giving back: `free`, `withdrawCode`, `releaseQueue` and another `close` do
+   * nothing.
    */
   close(): void;
 }

@@ -2,6 +2,12 @@
 import type { SourceLine } from '../codeobject/line-table.ts';
 import type { Allocation } from './memory.ts';
 
+/**
+ * `memory`: an address that the kernel may not use so, or a jump to where no code is; `lds`: an access behind
+ * the group memory of the workgroup; `aperture`: one behind the private memory of the lane, or to no
+ * aperture; `illegal-instruction`: bytes that are no instruction; `unsupported`: an instruction or a setting
+ * that the device does not have; `exception`: the code itself trapped.
+ */
 export type FaultKind = 'memory' | 'aperture' | 'illegal-instruction' | 'unsupported' | 'exception' | 'lds';
 
 /** Why a dispatch stopped. `message` is complete and readable; the parts are there for programs. */

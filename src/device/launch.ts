@@ -4,7 +4,7 @@ import type { Fault } from './fault.ts';
 import type { GuestAddress } from './guest-address.ts';
 import type { DispatchStatistics } from './statistics.ts';
 
-/** What a work-item or a workgroup gets, besides what the code itself says that it needs. */
+/** What a work-item or a workgroup gets; where the code itself says that it needs more, it gets that. */
 export interface LaunchResources {
   /** Private memory of a work-item. */
   readonly privateSizeBytes: number;
@@ -12,13 +12,13 @@ export interface LaunchResources {
   readonly groupSizeBytes: number;
 }
 
-/** Who launched, for kernels that ask for it in their initial registers. */
+/** Which queue the launch comes from, for kernels that ask for it in their initial registers. */
 export interface LaunchOrigin {
-  /** Tells launches of one queue from those of others; see `Device.releaseQueue`. */
+  /** The address of the queue's structure; it tells launches of one queue from those of others. */
   readonly queueAddress: bigint;
-  /** Of the record of the launch in the queue. */
+  /** The address of the launch's packet in the queue. */
   readonly packetAddress: bigint;
-  /** Of the launch among those of its queue. */
+  /** The number of the packet, counted since the queue was made. */
   readonly index: bigint;
 }
 
@@ -26,19 +26,24 @@ export interface LaunchOrigin {
  * One launch of a kernel: code, grid, arguments, resources. Sizes of grid and workgroup are in work-items.
  */
 export interface KernelLaunch {
-  /** What the code's format has for the start of a kernel: for AMDGPU its descriptor, of 64 bytes. */
+  /**
+   * The address of what the code's format has for the start of a kernel. AMDGPU has a descriptor of 64 bytes,
+   * which leads to the first instruction; HSA calls this address the kernel object.
+   */
   readonly entry: GuestAddress;
   readonly workgroupSize: readonly [number, number, number];
   readonly gridSize: readonly [number, number, number];
-  /** Of the block of arguments, as the code expects it. */
+  /** The address of the arguments, hidden ones included, laid out as the code expects them. */
   readonly argumentsAddress: GuestAddress;
   readonly resources: LaunchResources;
   /** Absent for a launch of no queue; what the kernel asks for of it is 0 then. */
   readonly origin?: LaunchOrigin;
 }
 
+/** `state` leaves `running` once; what came of the launch stands here from then on. */
 export interface Dispatch {
   readonly state: 'running' | 'complete' | 'faulted' | 'cancelled';
+  /** Why the kernel was stopped, where `state` is `faulted`. */
   readonly fault?: Fault | undefined;
   /** Why the device cancelled it, where it was not asked to: what it needed was not there. */
   readonly error?: WavewrightError | undefined;

@@ -24,7 +24,7 @@ export interface AllocateOptions {
 /** What whoever follows addresses from outside has of a memory. */
 export interface GuestMemory {
   /**
-   * Live host view of memory that the GPU itself may use so now; undefined where it may not: nothing is
+   * A live host view of memory that the GPU itself may use so now; undefined where it may not: nothing is
    * allocated there, the range is not inside one allocation, access was taken away, it is read-only, or it is
    * the device's own. Looked up again for each use: what was there may be freed.
    */
@@ -34,7 +34,10 @@ export interface GuestMemory {
 export type GuestAccess = 'read' | 'write';
 
 export interface DeviceMemory extends GuestMemory {
-  /** Zero-filled. Throws LIMIT_EXCEEDED when memory is exhausted, USAGE on a bad size or alignment. */
+  /**
+   * The address of new, zero-filled memory, which is the caller's until `free`. Throws LIMIT_EXCEEDED when
+   * memory is exhausted, USAGE on a bad size or alignment.
+   */
   allocate(sizeBytes: number, options?: AllocateOptions): bigint;
   /** Throws USAGE when `address` is not the start of a live allocation. */
   free(address: bigint): void;
@@ -43,11 +46,14 @@ export interface DeviceMemory extends GuestMemory {
    * Throws USAGE when the range is not inside one allocation.
    */
   view(address: HostAddress, sizeBytes: number): Uint8Array<SharedArrayBuffer>;
-  /** The live allocation of the host's that contains `address`: for reports, and to tell memories apart. */
+  /**
+   * The live allocation of the host's that contains `address`: for reports, and to find the memory that an
+   * address belongs to.
+   */
   find(address: bigint): Allocation | undefined;
   /**
-   * Lets kernels use the allocation that starts at `address`, or not; the host uses it in any case. Absent
-   * where the device cannot take access away. Throws USAGE.
+   * Lets kernels use the allocation that starts at `address`, or not; the host uses it in any case. Devices
+   * with the capability `access` have this, and no others. Throws USAGE where no allocation starts.
    */
   setAccess?(address: bigint, isAllowed: boolean): void;
 }

@@ -1,9 +1,10 @@
-/** What a device is. */
+/** What a device is and what it can do. */
 
 /**
  * What a device can do besides holding memory and completing launches. `execution`: it runs the code of
- * kernels; `faults`: it stops code that misuses memory, and says where; `access`: it takes memory away from
- * kernels (`DeviceMemory.setAccess`).
+ * kernels; `faults`: it stops code that misuses memory, and reports a `Fault` with as much as it knows of the
+ * place; `access`: it takes memory away from kernels (`DeviceMemory.setAccess`). Cases of the conformance
+ * suite name what they need of these, and are skipped on devices that do not have it.
  */
 export type DeviceCapability = 'execution' | 'faults' | 'access';
 

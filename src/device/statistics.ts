@@ -26,7 +26,7 @@ export const NO_STATISTICS: DispatchStatistics = {
   waves: 0,
 };
 
-/** `a` plus `b`, or with `factor` -1 minus. */
+/** `a` plus `factor` times `b`; with -1, what was counted since `b`. */
 export function addStatistics(a: DispatchStatistics, b: DispatchStatistics, factor = 1): DispatchStatistics {
   const classes = a.classes && b.classes ? sumOf(a.classes, b.classes, factor) : (a.classes ?? b.classes);
   return {

@@ -1,5 +1,6 @@
 /**
- * Runs one kernel of some code objects, once or several times, and says what came out and how long it took.
+ * Runs one kernel of some code objects, once or several times, and says what came out and how long it took:
+ * what `wavewright dispatch` does. The `Dispatch` of the device contract is something else: one execution.
  */
 import { WavewrightError } from '../base/errors.ts';
 import { TimeLimit } from '../base/time-limit.ts';
@@ -23,7 +24,7 @@ import { KernelServices, type ServicesOptions } from './kernel-services.ts';
 
 /** A caller who wants one gets a turn this often, in milliseconds. */
 const TURN_MS = 50;
-/** What every device can have resident at once, where LDS and registers allow. */
+/** The waves that every device can have resident at once, where LDS and registers allow. */
 const MAX_COOPERATIVE_WAVES = 2048;
 /** The host serves a kernel for so long at a time. */
 const SERVICE_SLICE_MS = 20;
@@ -46,15 +47,15 @@ export interface DispatchRequest {
    * seen.
    */
   readonly stackSizeBytes?: number;
-  /** Of libraries whose code does not show it. */
+  /** The wave size of libraries whose code does not show theirs. */
   readonly waveSize?: 32 | 64;
   /** Whether constructors run before the first kernel, and destructors after the last. Default `run`. */
   readonly constructors?: 'run' | 'none';
   /** Default 1; every run starts with the same memory. */
   readonly repeat?: number;
-  /** Of reading and loading the images; it may have begun before. */
+  /** The time limit of reading and loading the images; it may have begun before. */
   readonly loadLimit?: TimeLimit;
-  /** Of each run, and of the constructors and destructors. */
+  /** The time limit of each run, and of each kernel that calls constructors or destructors. */
   readonly timeoutMs?: number;
   /** All workgroups run at the same time and may wait for each other. */
   readonly cooperative?: boolean;
@@ -76,7 +77,7 @@ export interface DispatchRun {
 export interface DispatchOutcome {
   readonly kernel: KernelSymbol;
   readonly runs: readonly DispatchRun[];
-  /** Of all runs together. */
+  /** The sum over all runs. */
   readonly statistics: DispatchStatistics;
   readonly outputs: readonly { readonly file: string; readonly bytes: Uint8Array }[];
   /** Device memory of code, arguments and buffers. */
@@ -161,7 +162,7 @@ function servicesOptions(
   return { workgroupCount, waveCount, isCooperative: cooperative, heapBytes, onPrint };
 }
 
-/** Those that call constructors and destructors need not be told from the one that is meant. */
+/** A kernel that calls constructors or destructors is not counted among those that may be meant. */
 const isPlain = ({ name }: KernelSymbol): boolean => !/^amdgcn\.device\.(init|fini)\.kd$/.test(name);
 
 function chooseKernel(executable: Executable, wanted: string | undefined): KernelSymbol {

@@ -14,7 +14,7 @@ import { initializePrintfBuffer, PRINTF_BUFFER_SIZE_BYTES, PrintfFormats } from 
 import { HostcallServer, type Print } from './hostcall/server.ts';
 
 export interface ServicesOptions {
-  /** Of the grid. */
+  /** The workgroups and the waves of the grid. */
   readonly workgroupCount: number;
   readonly waveCount: number;
   readonly isCooperative: boolean;
@@ -29,14 +29,17 @@ export interface ServicesOptions {
  * host for its first slab.
  */
 const HEAP_STATE_SIZE_BYTES = 128 * 2 ** 10;
-/** What a cooperative grid meets at (`mg_info` of ROCm 5 and 6), a grid alone; offsets in bytes. */
+/**
+ * What the workgroups of a cooperative grid meet at (`mg_info` of ROCm 5 and 6), for a grid that meets no
+ * other one; offsets in bytes.
+ */
 const GRID_SYNC = { workgroupCount: 40, sizeBytes: 64 } as const;
 /** What is printed goes on in pieces of about this size. */
 const PRINT_CHUNK_BYTES = 65_536;
 
 export class KernelServices implements Disposable {
   readonly hidden: Pick<HiddenArgumentValues, 'hostcallBuffer' | 'printfBuffer' | 'heapV1' | 'multigridSyncArg'>;
-  /** Of device memory, without what the kernel allocates. */
+  /** Bytes of device memory that the services take, without what the kernel allocates. */
   memoryBytes = 0;
   readonly #runtime: Runtime;
   readonly #agent: Agent;

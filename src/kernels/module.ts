@@ -19,7 +19,7 @@ export interface LaunchOptions {
    * cannot be seen how much the calls need.
    */
   readonly stackSizeBytes?: number;
-  /** Of running, in milliseconds of wall time. Default: none. */
+  /** The time that the kernel may run, in milliseconds of wall time. Default: no limit. */
   readonly timeoutMs?: number;
   /** Stops the kernel; the launch throws the signal's reason. */
   readonly signal?: AbortSignal;

@@ -11,6 +11,7 @@ export interface FileBuffer extends BufferArgument {
   readonly output: string | undefined;
 }
 
+/** An argument of a launch whose buffers hold what files hold. */
 export type ParsedArgument = LaunchArgument<FileBuffer>;
 
 const MAX_BUFFER_BYTES = 2 ** 32;

@@ -1,4 +1,8 @@
-/** Arguments in the kernarg segment of a kernel, each checked against what the metadata says of it. */
+/**
+ * Explicit arguments in the kernarg segment of a kernel, each checked against what the metadata says of it:
+ * `placeArguments` finds where they go, `writeArguments` writes them when there is memory. `writeHidden` of
+ * `prepare.ts` adds the hidden ones, whose table is `src/codeobject/hidden-arguments.ts`.
+ */
 import { WavewrightError } from '../base/errors.ts';
 import { isHiddenArgument } from '../codeobject/hidden-arguments.ts';
 import { kernelName } from '../codeobject/kernel-name.ts';
@@ -29,18 +33,18 @@ export type LaunchArgument<Buffer extends BufferArgument> =
   | { readonly kind: 'local'; readonly text: string; readonly sizeBytes: number }
   | { readonly kind: 'function'; readonly text: string; readonly name: string };
 
-/** Where an argument goes. */
+/** An argument with its place in the segment. */
 interface Place<Buffer extends BufferArgument> {
   readonly argument: LaunchArgument<Buffer>;
   readonly offsetBytes: number;
   readonly sizeBytes: number;
-  /** Of LDS. */
+  /** The alignment in LDS of a `local` argument. */
   readonly alignmentBytes: number;
 }
 
 export interface PlacedArguments<Buffer extends BufferArgument> {
   readonly places: readonly (Place<Buffer> & {
-    /** In group memory, of a `local` argument. */
+    /** Where a `local` argument lies in group memory. */
     readonly localOffsetBytes: number;
   })[];
   /** Where the last one ends in the segment. */
@@ -50,9 +54,9 @@ export interface PlacedArguments<Buffer extends BufferArgument> {
 }
 
 export interface ArgumentContext<Buffer extends BufferArgument> {
-  /** Of the memory of a buffer. */
+  /** The address of the memory of a buffer. */
   readonly address: (argument: Buffer) => bigint;
-  /** Address of a device function. */
+  /** The address of a device function. */
   readonly functionAddress: (name: string) => bigint;
 }
 

@@ -1,6 +1,7 @@
 /**
- * What a launch takes of a device, held against what the device has: on every way to one, and before anything
- * is allocated.
+ * What a launch takes of a device, held against what the device has. Each way to a device does this before
+ * anything is allocated: `prepareLaunch` for launches of the host, the packet processor for packets, which
+ * GPU code may have written, and the emulated device for what the kernel descriptor adds.
  */
 import { WavewrightError } from '../base/errors.ts';
 import { LIMITS } from '../base/limits.ts';
@@ -8,7 +9,7 @@ import { kernelName } from '../codeobject/kernel-name.ts';
 import type { Device } from '../device/device.ts';
 
 export interface LaunchSizes {
-  /** Group memory of a workgroup, that of the kernel included. */
+  /** Group memory of a workgroup, that which the kernel itself asks for included. */
   readonly groupSegmentSizeBytes: number;
   /** Private memory of a work-item. */
   readonly privateSegmentSizeBytes: number;

@@ -2,14 +2,17 @@
 import type { KernelMetadata } from '../codeobject/metadata.ts';
 
 export interface LaunchableKernel {
-  /** That of its symbol: it may end in `.kd`. */
+  /** The name of its symbol, which may end in `.kd`. */
   readonly name: string;
   readonly kernargSegmentSizeBytes: number;
-  /** Its own, without what a launch adds. */
+  /** The group memory that the kernel itself asks for, without what a launch adds. */
   readonly groupSegmentSizeBytes: number;
-  /** Of a lane, as far as it is known. */
+  /** Private memory of a lane, as far as it is known. */
   readonly privateSegmentSizeBytes: number;
-  /** More may be needed: recursion, calls through pointers, allocations of unknown size. */
+  /**
+   * Whether more private memory may be needed: recursion, calls through pointers, allocations of unknown
+   * size.
+   */
   readonly dynamicCallstack: boolean;
   /** Absent for a kernel that the code object's metadata does not list. */
   readonly metadata: KernelMetadata | undefined;

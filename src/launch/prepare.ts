@@ -2,6 +2,10 @@
  * One launch of a kernel, prepared: what it asks for is held against what the kernel takes and the device has
  * before anything is allocated; then come the arguments, the hidden ones last. Programs, constructors, single
  * dispatches and the kernels of a context are all launched so, whatever the queue is that they go into.
+ *
+ * The order is: `placeArguments`, `prepareLaunch`, memory of `sizes.kernargSizeBytes`, `writeArguments`,
+ * `writeHidden`; then a queue's packet (`launchPacket` of `src/hsa/queues`) or a `KernelLaunch` for the
+ * device itself. ARCHITECTURE.md, "From a launch to waves", has the whole way.
  */
 import { WavewrightError } from '../base/errors.ts';
 import { type HiddenArgumentValues, writeHiddenArguments } from '../codeobject/hidden-arguments.ts';
@@ -15,27 +19,29 @@ export interface LaunchRequest extends StackRequest {
   /** Work-items in 1 to 3 dimensions. */
   readonly grid: readonly number[];
   readonly workgroup: readonly number[];
-  /** Where the explicit arguments end, if that is not said by the metadata. */
+  /** Where the explicit arguments end, which matters for a kernel whose metadata does not list them. */
   readonly argumentsSizeBytes?: number;
   /** Group memory that the launch adds to the kernel's own. */
   readonly dynamicGroupSizeBytes?: number;
 }
 
-/** What a launch is for: where the limits are. */
+/** The part of a device that a launch is held against: its name, for errors, and its limits. */
 export type LaunchTarget = Pick<Device, 'name' | 'properties'>;
 
 export interface PreparedLaunch<Kernel = unknown> {
   readonly device: LaunchTarget;
   readonly kernel: Kernel & LaunchableKernel;
+  /** As in the request; a dimension that is not there counts as 1. */
   readonly grid: readonly number[];
   readonly workgroup: readonly number[];
+  /** What the packet or the `KernelLaunch` asks for, and how large the block of arguments is. */
   readonly sizes: Required<LaunchSizes>;
 }
 
 /** A dispatch packet counts work-items in 32 bits, those of a workgroup in 16. */
 const MAX_GRID_SIZE = 2 ** 32 - 1;
 const MAX_WORKGROUP_SIZE = 2 ** 16 - 1;
-/** Of a segment, which kernels without arguments have, too. */
+/** The segment has this size at least: kernels without arguments have one, too. */
 const MIN_KERNARG_BYTES = 16;
 
 /**

@@ -1,10 +1,12 @@
 /**
- * Private memory of a work-item: what a launch asks for, and what a dispatch gets. Compilers know the stack
- * of a kernel only where they saw all that it calls.
+ * Private memory of a work-item: what a launch asks for (`askedPrivateBytes`, which `prepareLaunch` uses),
+ * and what its dispatch gets (`grantedPrivateBytes`, which the packet processor uses; whoever launches on a
+ * device without a queue uses it, too). Compilers know the stack of a kernel only where they saw all that it
+ * calls.
  */
 import type { LaunchableKernel } from './launchable-kernel.ts';
 
-/** Stack of a lane below a call whose needs are not known: what LLVM assumes for one. */
+/** The stack that a lane gets for a call whose needs are not known; LLVM assumes the same amount. */
 export const UNKNOWN_STACK_BYTES = 16_384;
 
 /**

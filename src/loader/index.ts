@@ -1,4 +1,4 @@
-/** Running whole programs; `node-file-system.ts` has the adapters for Node. */
+/** Running whole programs; `host/node-file-system.ts` has the adapters for Node. */
 export { type Conversation, settled } from './host/conversation.ts';
 export { type FileSystem, type OpenFile, type OpenMode, parseOpenMode } from './host/file-system.ts';
 export { MemoryFileSystem } from './host/memory-file-system.ts';

@@ -1,3 +1,4 @@
+/** The host side of a running program: streams, files, commands, and the memory that it asked for. */
 import { DeviceHeap } from '../hsa/memory/device-heap.ts';
 import type { MemoryPool } from '../hsa/objects/memory-pool.ts';
 import type { PrintfDialect } from '../printf/parse.ts';
@@ -6,7 +7,7 @@ import { type StandardStreams, type StreamLimits, StreamTable } from './host/str
 import type { HostFunction, RpcHost, Termination } from './rpc/protocol/host.ts';
 import type { ServerHost } from './rpc/server.ts';
 
-/** What a running program has of this host: streams, files, and the memory that it asked for. */
+/** What the caller of a program gives it. */
 export interface ProgramHostOptions {
   readonly streams: StandardStreams;
   readonly fileSystem: FileSystem;

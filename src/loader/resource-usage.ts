@@ -12,7 +12,7 @@ export interface KernelResources {
   readonly agprs: number;
   readonly sgprs: number;
   readonly ldsSizeBytes: number;
-  /** Of a work-item, as it is dispatched. */
+  /** The private memory that a work-item is dispatched with. */
   readonly scratchSizeBytes: number;
   /** The scratch is a limit that was chosen, because the compiler could not know the size of the stack. */
   readonly hasDynamicStack: boolean;

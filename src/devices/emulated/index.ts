@@ -29,7 +29,9 @@ const MAX_WORKERS = 256;
 const MAX_MEMORY_BYTES = 2 ** 32;
 const DEFAULT_SLICE_MS = 5;
 
-/** With the features that the processor lets a code object choose as the emulated device sets them. */
+/**
+ * The processor's target id: features that a code object may choose are set as the emulated device has them.
+ */
 function targetIdOf(processor: string): string {
   const known = processorNamed(processor);
   return `${processor}${known?.sramecc ? ':sramecc+' : ''}${known?.xnack ? ':xnack-' : ''}`;
@@ -95,7 +97,7 @@ class EmulatedMemory implements DeviceMemory {
     return allocationOf(this.#emulator, this.#find(address));
   }
 
-  /** Of the host's. */
+  /** The region of an allocation of the host's. */
   #find(address: bigint): MemoryRegion | undefined {
     this.#lifetime.expect();
     const { memory } = this.#emulator;
@@ -238,10 +240,10 @@ class EmulatedDevice implements Device {
     if (this.#lifetime.isLive) this.#emulator.withdrawCode(this.#emulator.memory.offset(address) ?? 0);
   }
 
-  dispatch(packet: KernelLaunch): Dispatch {
+  dispatch(launch: KernelLaunch): Dispatch {
     this.#lifetime.expect();
-    const launch = launchOf(this.#emulator, this, packet, this.#descriptors);
-    const dispatch = new EmulatedDispatch(this.#emulator, this.#emulator.dispatch(launch));
+    const ready = launchOf(this.#emulator, this, launch, this.#descriptors);
+    const dispatch = new EmulatedDispatch(this.#emulator, this.#emulator.dispatch(ready));
     this.#running.add(dispatch);
     return dispatch;
   }

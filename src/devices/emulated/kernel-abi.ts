@@ -1,7 +1,8 @@
 /**
- * The first half of the ABI of AMDGPU kernels: what descriptor and launch make of the initial registers (LLVM
- * AMDGPU usage, "Initial Kernel Execution State"). The other half is `amdgpu/initial-registers.ts`, which
- * knows no code objects: it writes what `AmdgpuLaunch` says into the state of each wave.
+ * The first half of the ABI of AMDGPU kernels: descriptor and `KernelLaunch` become an `AmdgpuLaunch`, which
+ * says what the initial registers hold (LLVM AMDGPU usage, "Initial Kernel Execution State"). The other half
+ * is `amdgpu/initial-registers.ts`, which knows no code objects: it writes what the `AmdgpuLaunch` says into
+ * the state of each wave. Arguments in memory are no part of this: `src/launch` lays them out.
  */
 import { WavewrightError } from '../../base/errors.ts';
 import {
@@ -20,7 +21,7 @@ import { checkLaunchSizes } from '../../launch/launch-sizes.ts';
 import type { AmdgpuEmulator } from './amdgpu/emulator.ts';
 import type { AmdgpuLaunch } from './amdgpu/initial-registers.ts';
 
-/** An instruction has a dword at least. */
+/** An instruction has at least a dword, and so much of the code must be readable. */
 const MIN_CODE_BYTES = 4;
 const MAX_GRID_SIZE = 2 ** 32 - 1;
 /** Registers of an emulated wave; hardware has up to 512 unified, 256 of each kind. */
@@ -54,7 +55,7 @@ function isSame(a: Uint8Array, b: Uint8Array): boolean {
   return true;
 }
 
-/** What `launchOf` needs of the device. */
+/** The part of the device that `launchOf` looks at. */
 export type LaunchDevice = Pick<Device, 'name' | 'properties'> & { readonly memory: GuestMemory };
 
 /** Throws BAD_INPUT, UNSUPPORTED, LIMIT_EXCEEDED and USAGE for what cannot be launched. */
@@ -81,6 +82,7 @@ export function launchOf(
   if (entry === undefined || memory.guestView(entryAddress, MIN_CODE_BYTES, 'read') === undefined) {
     return refuse(`the kernel's entry 0x${entryAddress.toString(16)} is not in memory that the GPU may read`);
   }
+  // Launchers checked what they ask for; the descriptor may ask for more, and code may have written it.
   const ldsSizeBytes = Math.max(launch.resources.groupSizeBytes, descriptor.groupSegmentFixedSizeBytes);
   const privateSizeBytes = Math.max(launch.resources.privateSizeBytes, descriptor.privateSegmentFixedSizeBytes);
   checkLaunchSizes(device, undefined, {
@@ -156,6 +158,7 @@ function sgprLayout(
     system(rsrc2.enableSgprWorkgroupIdY),
     system(rsrc2.enableSgprWorkgroupIdZ),
   ] as const;
+  // The register of the workgroup's info has its place, and stays 0.
   system(rsrc2.enableSgprWorkgroupInfo);
   // With architected flat scratch the bit asks for scratch memory, not for a register.
   const scratchOffsetSgpr = system(rsrc2.enablePrivateSegment && !target.architectedFlatScratch);

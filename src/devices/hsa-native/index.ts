@@ -16,7 +16,7 @@ export interface NativeDeviceOptions extends LibraryOptions {
   readonly index?: number;
 }
 
-/** Of a lane, what ROCr has scratch for (amd_aql_queue.cpp). */
+/** The private memory that ROCr gives a lane at most (amd_aql_queue.cpp). */
 const MAX_PRIVATE_SIZE_BYTES = 262_128;
 const SYSTEM_TIMESTAMP = 2;
 const SYSTEM_TIMESTAMP_FREQUENCY = 3;
@@ -28,7 +28,7 @@ class NativeDevice implements Device {
   readonly #library: HsaLibrary;
   readonly #agent: bigint;
   readonly #clock: NativeClock;
-  /** By the queue of ours that they work for; 0 for the one that told the apertures. */
+  /** Native queues by the address of the queue of ours that they work for; 0 has launches without a queue. */
   readonly #queues = new Map<bigint, NativeQueue>();
   readonly #lifetime: Lifetime;
 
@@ -91,6 +91,7 @@ class NativeDevice implements Device {
     this.memory.keep(address);
   }
 
+  /** The library needs no word of it; `NativeMemory.free` keeps the place of code. */
   withdrawCode(): void {}
 
   dispatch(launch: KernelLaunch): Dispatch {

@@ -37,7 +37,7 @@ export class AgentQueries {
     return this.text(agent, AGENT_INFO.name) ?? '';
   }
 
-  /** Of the first instruction set, which is the exact one. */
+  /** The target id of the first instruction set, which is the exact one. */
   targetId(agent: bigint): string {
     const { call } = this.#library;
     const [isa] = this.#library.handles(

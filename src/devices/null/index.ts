@@ -1,7 +1,7 @@
 /**
- * A device that runs nothing: every launch is complete when the device is advanced next, and memory is all
- * that kernels leave it as. It measures and tests what stands above devices (queues, programs, graphs of
- * launches) without the time that kernels take.
+ * A device that runs nothing: every launch is complete when the device is advanced next, and memory stays as
+ * the host left it. It measures and tests what stands above devices (queues, programs, graphs of launches)
+ * without the time that kernels take, and it is the shortest implementation of the contract.
  */
 import type { AdvanceResult, Device, PublishedCode } from '../../device/device.ts';
 import type { Fault } from '../../device/fault.ts';
@@ -18,7 +18,10 @@ export interface NullDeviceOptions {
   readonly memorySizeBytes?: number;
 }
 
-/** What stands for a kernel: it is advanced with the device and may end in a fault. */
+/**
+ * What a test runs in place of a kernel (the fake device of `src/hsa/runtime` does): it is advanced with the
+ * device, says how it goes on, and may end in a fault.
+ */
 export type LaunchBody = Iterator<'running' | 'waiting', Fault | undefined, void>;
 
 const DEFAULT_MEMORY_BYTES = 64 * 2 ** 20;
@@ -43,13 +46,13 @@ class NullDispatch implements Dispatch {
     if (this.state === 'running') this.state = 'cancelled';
   }
 
-  /** The first wave stands for all. */
+  /** The first wave is listed for all, because there are none. */
   describeWaves(): string[] {
     return [`workgroup 0,0,0 wave 0: ${this.#kind}`];
   }
 }
 
-/** Ticks count what the device was asked for; they are no time. */
+/** The clock counts how often the device was asked for the time; it measures none. */
 export class NullDevice implements Device {
   readonly name: string;
   readonly properties: DeviceProperties;
@@ -134,12 +137,12 @@ export class NullDevice implements Device {
     this.close();
   }
 
-  /** Nothing: the launch is complete at once. */
+  /** What runs in place of the kernel: nothing, so that the launch is complete at once. */
   protected bodyOf(_launch: KernelLaunch): LaunchBody {
     return { next: () => ({ done: true, value: undefined }) };
   }
 
-  /** What a launch would have had of workgroups and waves; no instruction ran. */
+  /** The workgroups and waves that the launch would have had; no instruction ran. */
   protected statisticsOf({ gridSize, workgroupSize }: KernelLaunch): DispatchStatistics {
     const workItems = workgroupSize[0] * workgroupSize[1] * workgroupSize[2];
     const groups = (d: 0 | 1 | 2): number => Math.ceil(gridSize[d] / workgroupSize[d]);

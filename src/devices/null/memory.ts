@@ -1,4 +1,4 @@
-/** Memory of a device that has no other: one block, given out from the front, never twice. */
+/** The memory of the null device: one block of the host's, which is given out from the front, never twice. */
 import { WavewrightError } from '../../base/errors.ts';
 import type { GuestAddress } from '../../device/guest-address.ts';
 import type { AllocateOptions, Allocation, DeviceMemory } from '../../device/memory.ts';
@@ -14,10 +14,10 @@ function* pagesOf({ address, sizeBytes }: Allocation): Generator<bigint> {
 
 export class NullMemory implements DeviceMemory {
   readonly allocations = new Map<bigint, Allocation>();
-  /** All of it. */
+  /** The whole block. */
   readonly buffer: SharedArrayBuffer;
   readonly #lifetime: Lifetime;
-  /** By page, for `find`. */
+  /** The allocation that a page belongs to, for `find`. */
   readonly #pages = new Map<bigint, Allocation>();
   #next = PAGE_BYTES;
 
@@ -66,13 +66,13 @@ export class NullMemory implements DeviceMemory {
     throw new WavewrightError('USAGE', `0x${address.toString(16)} is not inside one allocation`);
   }
 
-  /** As `view`. */
+  /** A `view` to read and write numbers in. */
   data(address: bigint, sizeBytes: number): DataView<SharedArrayBuffer> {
     const bytes = this.view(address, sizeBytes);
     return new DataView(bytes.buffer, bytes.byteOffset, sizeBytes);
   }
 
-  /** No kernel runs that could misuse what it was not given. */
+  /** All allocations are permitted: no kernel runs that could misuse them. */
   guestView(address: GuestAddress, sizeBytes: number): Uint8Array<SharedArrayBuffer> | undefined {
     return this.#view(address, sizeBytes);
   }

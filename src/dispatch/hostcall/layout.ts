@@ -12,7 +12,7 @@ import type { HostAddress } from '../../device/guest-address.ts';
 
 export const BUFFER = { headers: 0, payloads: 8, doorbell: 16, freeStack: 24, readyStack: 32, indexMask: 40 } as const;
 export const HEADER = { next: 0, activeMask: 8, service: 16, control: 20, sizeBytes: 24 } as const;
-/** Of the control word. */
+/** The bit of the control word that says that a packet is ready. */
 export const READY = 1;
 /** 64-bit words that a lane has in a payload, for its request and then for the answer. */
 export const SLOT_WORDS = 8;

@@ -13,7 +13,7 @@ const COUNT_MASK = 7n;
 const NUMBER_SHIFT = 8n;
 const FIELDS = 0xffn;
 
-/** Of all messages that have begun and not ended. */
+/** All messages that have begun and not ended may hold so much together. */
 const MAX_HELD_BYTES = 2 ** 28;
 /** What the host takes for a message, besides its bytes. */
 const MESSAGE_BYTES = 256;

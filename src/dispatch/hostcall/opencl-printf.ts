@@ -16,7 +16,7 @@ const ESCAPES: Readonly<Record<string, string>> = { a: '\x07', b: '\b', f: '\f',
 
 export class OpenclFormat {
   readonly number: number;
-  /** Of the arguments in a record. */
+  /** The bytes that the arguments take in a record. */
   readonly sizeBytes: number;
   readonly #sizes: readonly number[];
   readonly #sections: readonly Section[];

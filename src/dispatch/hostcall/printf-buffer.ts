@@ -11,7 +11,7 @@ import type { Print } from './server.ts';
 
 export const PRINTF_BUFFER_SIZE_BYTES = 4 * 2 ** 20;
 const HEADER_SIZE_BYTES = 8;
-/** Of the control dword in front of a record of HIP; the bits above are the record's size. */
+/** Bits of the control dword in front of a record of HIP; those above are the record's size. */
 const TO_STDERR = 1;
 const IS_CONSTANT = 2;
 const SIZE_SHIFT = 2;

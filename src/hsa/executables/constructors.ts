@@ -9,7 +9,7 @@ import type { LoadedCodeObject } from './loaded-code-object.ts';
 export interface ConstructorOptions {
   /** Private memory where it cannot be seen how much the calls need; default as for other kernels. */
   readonly stackSizeBytes?: number;
-  /** Of all together. */
+  /** The time limit of each kernel that calls them. */
   readonly timeoutMs?: number;
 }
 

@@ -35,11 +35,11 @@ interface Patch {
 export interface ExecutableOptions {
   /** What the code may rely on; a note for `executableInfo`. Default `base`. */
   profile?: 'base' | 'full';
-  /** As above, of kernels that do not say. Default `default`. */
+  /** The rounding of kernels that do not say theirs; also a note. Default `default`. */
   rounding?: 'default' | 'zero' | 'near';
 }
 
-/** What the runtime tells a new executable. */
+/** What an executable has of its runtime. */
 export interface ExecutableOwner {
   readonly lifetime: Lifetime;
   /** Throws NOT_INITIALIZED and INVALID_AGENT. */

@@ -69,7 +69,7 @@ export interface LoadedSegment {
   readonly codeObject: LoadedCodeObject;
   /** The whole code object, as it was read. */
   readonly storage: Uint8Array;
-  /** Of the segment's bytes in the code object's file. */
+  /** Where the segment's bytes begin in the code object's file. */
   readonly offset: number;
   readonly address: bigint;
   readonly sizeBytes: number;
@@ -286,7 +286,7 @@ export class LoadedCodeObject {
       }));
   }
 
-  /** Of the kernels; undefined for a library without any. */
+  /** The wave size of its kernels; undefined for a library without any. */
   get kernelWaveSize(): 32 | 64 | undefined {
     const [first] = this.codeObject.kernels;
     return first && wavefrontSize(first.descriptor);

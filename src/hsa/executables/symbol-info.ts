@@ -50,7 +50,7 @@ type Questions<S> = Readonly<Record<number, (symbol: S) => SymbolInfo | undefine
 const KINDS = { variable: 0, kernel: 1, 'indirect-function': 2 } as const;
 const LINKAGES = { module: 0, program: 1 } as const;
 const INFO = SYMBOL_INFO;
-/** Of an instruction. */
+/** Functions are aligned as instructions are. */
 const FUNCTION_ALIGNMENT_BYTES = 4;
 const DESCRIPTOR_ALIGNMENT_BYTES = 64;
 

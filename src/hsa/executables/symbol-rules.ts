@@ -15,9 +15,9 @@ import { HsaError } from '../objects/status.ts';
 
 export type Strength = 'weak' | 'common' | 'strong';
 
-/** Of DT_VERSYM: from the next number on they are versions. */
+/** The number in DT_VERSYM that means no version; greater ones are versions. */
 const VERSION_GLOBAL = 1;
-/** As well: the version is not the one that plain names mean. */
+/** The bit in DT_VERSYM that says that the version is not the one that plain names mean. */
 const VERSYM_HIDDEN = 0x8000;
 
 /** Whether other code objects may mean it. */
@@ -29,7 +29,7 @@ export function isExported(symbol: ElfSymbol): boolean {
 export const isOldVersion = (versions: readonly number[] | undefined, { index }: ElfSymbol): boolean =>
   ((versions?.[index] ?? 0) & VERSYM_HIDDEN) !== 0;
 
-/** Of unique symbols, the first stays: they exist for that. */
+/** The first of several unique symbols stays, as for weak ones: they exist for that. */
 export const strengthOf = ({ binding, type }: ElfSymbol): Strength =>
   binding === STB_WEAK || binding === STB_GNU_UNIQUE ? 'weak' : type === STT_COMMON ? 'common' : 'strong';
 

@@ -21,7 +21,7 @@ import {
 export interface PitchedPointer {
   readonly address: bigint;
   readonly pitchBytes: number;
-  /** Of a plane; needed for more than one. */
+  /** From one plane to the next; needed for more than one. */
   readonly sliceBytes?: number;
 }
 
@@ -177,7 +177,7 @@ export class CopyEngine {
     this.#failure = error.within({ section: 'an asynchronous copy' });
   }
 
-  /** Of the last copy that failed and had no signal to say so. */
+  /** Why the last copy failed that had no signal to say so. */
   get failure(): HsaError | undefined {
     return this.#failure;
   }

@@ -13,7 +13,7 @@ import { type SharedRegion, SharedRegions } from '../objects/shared-regions.ts';
 import { HsaError, withStatus } from '../objects/status.ts';
 import { expectSignals, initializeSignal, type Progress, Signal } from '../signals/signal.ts';
 
-/** What the runtime tells. */
+/** What sharing has of its runtime. */
 export interface IpcOwner {
   readonly runtime: Progress;
   readonly memories: readonly DeviceMemory[];

@@ -54,7 +54,7 @@ export interface LinkInfo {
 }
 
 const isAllocatable = ({ memory }: MemoryPool): boolean => memory !== undefined;
-/** Of a pool that hands out memory, 0 of the group pool. */
+/** The granule of a pool that hands out memory, 0 for the group pool. */
 const granule = (pool: MemoryPool): number => (isAllocatable(pool) ? pool.granuleBytes : 0);
 const maxSize = (pool: MemoryPool): number => (isAllocatable(pool) ? pool.sizeBytes : 0);
 

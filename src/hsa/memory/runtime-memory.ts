@@ -14,7 +14,7 @@ import { HsaError } from '../objects/status.ts';
 import { LockedMemories, type LockedMemory } from './locked-memory.ts';
 import { type PointerInfo, pointerInfo } from './pointer-info.ts';
 
-/** What the runtime tells. */
+/** What this has of its runtime. */
 export interface MemoryOwner {
   /** The CPU agent first. */
   readonly agents: readonly Agent[];

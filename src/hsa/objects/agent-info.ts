@@ -117,7 +117,7 @@ const UUID_DIGITS = 16;
 
 const board = ({ device }: Agent): BoardProperties => device?.properties.board ?? {};
 const isGpu = ({ kind }: Agent): boolean => kind === 'gpu';
-/** Of a GPU agent, 0 of the CPU agent. */
+/** The value for a GPU agent, 0 for the CPU agent. */
 const gpu = <T>(agent: Agent, value: T): T | 0 => (isGpu(agent) ? value : 0);
 
 function cacheSizes({ caches }: Agent): number[] {

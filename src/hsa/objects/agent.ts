@@ -54,9 +54,12 @@ export class Agent {
   readonly lifetime: Lifetime;
   /** What executes this agent's kernels; none for the CPU agent. */
   readonly device: Device | undefined;
-  /** Kernels of frozen executables by kernel object, for what packets do not say of them. */
+  /**
+   * Kernels by kernel object, for what packets do not say of them. Freezing an executable enters its kernels
+   * here, disposing it removes them.
+   */
   readonly kernels = new Map<bigint, ResidentKernel>();
-  /** Code objects of frozen executables. */
+  /** The code objects of frozen executables, which fault reports ask for source lines. */
   readonly codeObjects = new Set<ResidentCode>();
 
   constructor({ lifetime, node, pools, systemPools = [], device, nearestCpu }: AgentOptions) {

@@ -27,7 +27,7 @@ export const SEGMENT_GROUP = 3;
 
 /** Work-items of a grid in each dimension and altogether: what dispatch packets can say. */
 export const GRID_MAX_DIM = [0xffff_ffff, 0xffff_ffff, 0xffff_ffff] as const;
-/** Of a queue's ring. */
-export const MAX_QUEUE_SIZE_PACKETS = 131_072;
 export const GRID_MAX_SIZE = 0xffff_ffff;
+/** The ring of a queue has so many packets at most. */
+export const MAX_QUEUE_SIZE_PACKETS = 131_072;
 export const FBARRIER_MAX_SIZE = 32;

@@ -1,6 +1,7 @@
 /**
  * Whether a runtime is there for its objects: hsa_init counts up, hsa_shut_down counts down (HSA runtime 1.2,
- * section 2.1). A device has one, too: it is open or closed.
+ * section 2.1). A device has one, too, of one reference: `close` releases it, and what is called later throws
+ * `HsaError`, on whatever way the device was reached.
  */
 import { HsaError } from './status.ts';
 

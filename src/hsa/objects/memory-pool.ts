@@ -38,7 +38,7 @@ export class MemoryPool {
   readonly granuleBytes = 4096;
   /** Whose memory it is: system memory belongs to the CPU agent. */
   readonly location: 'cpu' | 'gpu';
-  /** What the pool's addresses belong to; none for a pool that gives no memory to the host. */
+  /** The memory that the pool hands out; none for the group pool, of which the host gets nothing. */
   readonly memory: DeviceMemory | undefined;
   readonly allocations: Allocations;
 
@@ -208,7 +208,7 @@ export class Allocations {
     return bytes;
   }
 
-  /** For the end of the runtime: no callbacks. */
+  /** Frees everything at the end of the runtime; deallocation callbacks are not called. */
   freeAll(): void {
     for (const [memory, ofMemory] of this.#live)
       for (const address of ofMemory.keys()) SharedRegions.of(memory).release(address);

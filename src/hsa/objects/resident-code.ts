@@ -7,7 +7,7 @@ export interface ResidentKernel {
   /** Ends in `.kd`. */
   readonly name: string;
   readonly groupSegmentSizeBytes: number;
-  /** What the registers of a compute unit are enough for; undefined where that is not known. */
+  /** The largest workgroup that a compute unit has registers for; undefined where that is not known. */
   readonly maxWorkgroupSize: number | undefined;
   /**
    * Private memory of a lane for a dispatch whose packet asks for `packetBytes`: enough for what is called.

@@ -17,7 +17,7 @@ interface Counted extends SharedRegion {
 const HANDLE_BYTES = 32;
 const keyOf = (handle: Uint8Array): string => handle.toHex();
 
-/** Of each memory; runtimes meet here, because they have nothing else in common. */
+/** The regions of each memory. Runtimes meet here, because they have nothing else in common. */
 const ALL = new WeakMap<DeviceMemory, SharedRegions>();
 
 export class SharedRegions {

@@ -137,7 +137,7 @@ export class InterceptQueue extends Queue {
     return super.priority;
   }
 
-  /** Of both queues. */
+  /** Sets the priority of both queues. */
   override set priority(priority: QueuePriority) {
     super.priority = priority;
     this.#inner.priority = priority;

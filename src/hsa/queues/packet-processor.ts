@@ -3,6 +3,10 @@
  * one with the barrier bit waits for all earlier ones, a barrier packet holds back all later ones until its
  * signals allow. A packet stays in its slot until it and all earlier ones are complete, because kernels read
  * their own packet.
+ *
+ * A dispatch packet becomes a `KernelLaunch` in `#dispatch`, which checks all that it holds. `#reap` looks at
+ * what the device made of it: a completion signal, or a fault, which ends the queue (`faults.ts` explains
+ * it).
  */
 
 import { WavewrightError } from '../../base/errors.ts';
@@ -36,7 +40,7 @@ export interface QueueError {
   readonly error: WavewrightError;
   readonly packetIndex: bigint;
   readonly fault?: Fault;
-  /** Of the dispatch that failed, where its executable is still there. */
+  /** The name of the kernel that failed, where its executable is still there. */
   readonly kernel?: string;
 }
 
@@ -67,18 +71,21 @@ interface StartedPacket {
   /** Absent for barrier packets, which are complete once started. */
   readonly dispatch: Dispatch | undefined;
   readonly kernel?: string | undefined;
-  /** That a work-item of the kernel got. */
+  /** The private memory that a work-item of the kernel got, for the hint of a fault in the stack. */
   readonly privateSizeBytes?: number;
   complete: boolean;
 }
 
+/** The packet's wish, raised to what a known kernel needs with all that it calls. */
 const privateBytes = (kernel: ResidentKernel | undefined, packetBytes: number): number =>
   kernel?.privateBytesFor(packetBytes) ?? packetBytes;
 
 export class PacketProcessor implements PacketConsumer {
   readonly #agent: Agent;
   readonly #device: Device;
-  /** All addresses that packets hold are looked up here. */
+  /**
+   * All addresses that packets hold are looked up here, so that they lead nowhere that the GPU may not go.
+   */
   readonly #memory: GuestMemory;
   readonly #queue: PacketSource;
   readonly #onError: (error: QueueError) => void;

@@ -61,7 +61,7 @@ export function encodeHeader(type: number, barrier: boolean): number {
 
 const VIEWS = new WeakMap<ArrayBufferLike, DataView>();
 
-/** Of the whole buffer, so that it is made once for a ring; fields are at the packet's offset. */
+/** A view of the whole buffer, so that it is made once for a ring; fields are at the packet's offset. */
 function dataView({ buffer }: Uint8Array): DataView {
   const known = VIEWS.get(buffer);
   if (known !== undefined) return known;

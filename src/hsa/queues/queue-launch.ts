@@ -6,7 +6,9 @@ import type { Signal } from '../signals/signal.ts';
 import type { DispatchOptions } from './packet-options.ts';
 import type { Queue } from './queue.ts';
 
-/** What goes into the queue. `kernelObject`: that of the symbol which the launch was prepared for. */
+/**
+ * The launch as `Queue.dispatch` takes it. `kernarg`: the address of the segment, which is filled in by now.
+ */
 export function launchPacket(
   { kernel, grid, workgroup, sizes }: PreparedLaunch<{ readonly kernelObject: bigint }>,
   kernarg: bigint,
@@ -26,7 +28,7 @@ export function launchDurationNs({ device }: PreparedLaunch, completionSignal: S
   return Number((ticks * 1_000_000_000n) / BigInt(device.properties.timestampFrequencyHz));
 }
 
-/** Of a launch that its time limit ended, with where its waves stand. */
+/** The error of a launch that its time limit ended; it says where the waves stand. */
 export function launchTimeout({ kernel }: PreparedLaunch, queue: Queue, timeoutMs: number): WavewrightError {
   const what = `kernel '${kernelName(kernel)}' did not end within ${timeoutMs / 1000} s`;
   return new WavewrightError('TIMEOUT', [what, ...queue.describeWaves()].join('\n  '));

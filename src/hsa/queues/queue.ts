@@ -53,7 +53,7 @@ export interface QueueOptions {
   onError?: (error: QueueError, queue: Queue) => void;
 }
 
-/** What the runtime tells a new queue. */
+/** What a queue has of its runtime. */
 export interface QueueOwner {
   readonly agent: Agent;
   readonly device: Device;
@@ -428,7 +428,7 @@ export class Queue implements Disposable {
     return this.#processor.describeWaves();
   }
 
-  /** Idempotent. */
+  /** Stops what runs, then frees the structure and the ring. Idempotent. */
   [Symbol.dispose](): void {
     if (this.#isDisposed) return;
     this.#isDisposed = true;

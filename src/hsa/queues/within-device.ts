@@ -1,8 +1,8 @@
-/** What a launch asks for and the device does not have, as the status that HSA gives it. */
+/** A launch that asks for more than the device has gets the status that HSA has for that. */
 import { WavewrightError } from '../../base/errors.ts';
 import { HsaError } from '../objects/status.ts';
 
-/** What `run` gives. Throws INVALID_ALLOCATION where that takes more than the device has. */
+/** Returns what `run` returns. Throws INVALID_ALLOCATION where `run` throws LIMIT_EXCEEDED. */
 export function withinDevice<T>(run: () => T): T {
   try {
     return run();

@@ -1,6 +1,7 @@
 /**
  * The runtime: one CPU agent, one GPU agent per device, and what they own. Everything runs on the calling
- * thread: `progress`, which every wait calls, is what moves packets and kernels forward.
+ * thread: `progress`, which every wait calls, is what moves packets and kernels forward. Disposing the
+ * runtime gives back all that was made with it; the devices stay open, for whoever opened them.
  */
 
 import type { AdvanceResult, Device } from '../../device/device.ts';

@@ -1,4 +1,4 @@
-/** Memory of signals, 64 to a page. */
+/** Memory of signals, 64 to a page; pages are freed at the end of the runtime. */
 
 import type { DeviceMemory } from '../../device/memory.ts';
 import type { Agent } from '../objects/agent.ts';

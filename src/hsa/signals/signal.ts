@@ -46,7 +46,7 @@ const wordsOf = ({ buffer, byteOffset }: Uint8Array<SharedArrayBuffer>): SignalW
 const hostSignalWords = (memory: DeviceMemory, address: HostAddress): SignalWords =>
   wordsOf(memory.view(address, SIGNAL.sizeBytes));
 
-/** Of a signal that a packet names. Throws INVALID_SIGNAL where the GPU could not use one so. */
+/** The words of a signal that a packet names. Throws INVALID_SIGNAL where the GPU could not use one so. */
 export function guestSignalWords(memory: GuestMemory, address: GuestAddress, access: GuestAccess): SignalWords {
   const bytes = address % 64n === 0n ? memory.guestView(address, SIGNAL.sizeBytes, access) : undefined;
   if (bytes !== undefined) return wordsOf(bytes);

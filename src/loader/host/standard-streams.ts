@@ -28,7 +28,7 @@ export interface ProgramOutput {
 
 type Stream = 'stdout' | 'stderr';
 
-/** Of both streams together. */
+/** Both streams together may collect so much. */
 const MAX_COLLECTED_BYTES = 2 ** 28;
 
 /** The streams; `output` gives what is collected so far. */

@@ -9,7 +9,7 @@ import type { Memories } from '../../../emulator/machine/memory.ts';
 import { FIRST_TTMP } from '../../../isa/amdgpu/encoding/registers.ts';
 import type { Target } from '../../../isa/amdgpu/encoding/targets.ts';
 
-/** Where the initial SGPRs of a wave come from; numbers are SGPR indices. */
+/** A launch with what the initial registers of its waves hold; numbers are indices of SGPRs. */
 export interface AmdgpuLaunch extends Launch {
   /** SGPRs from s0 on that are the same for all waves. */
   readonly userSgprs: Uint32Array;

@@ -171,8 +171,8 @@ export class ServerPort {
   }
 
   /**
-   * `sizeBytes` bytes, at least 1, of every active lane, in packets without a size word (rpc::dispatch,
-   * section 1.10).
+   * `sizeBytes` bytes, at least 1, of every active lane, in packets without a size word, as
+   * rpc::dispatch of LLVM 23 sends arguments.
    */
   *receiveFixed(sizeBytes: number): Conversation<Uint8Array[]> {
     yield* this.#take();
