@@ -268,6 +268,14 @@ function fileCircles(files: readonly SourceFile[]): string[][] {
   return circles;
 }
 
+/** The files that those of `entries` import, at any distance, and themselves. */
+function importedBy(entries: readonly string[], files: readonly SourceFile[]): Set<string> {
+  const byFile = Map.groupBy(productImports(files), ({ file }) => file);
+  const found = new Set(entries);
+  for (const file of found) for (const { target } of byFile.get(file) ?? []) found.add(target);
+  return found;
+}
+
 const sources = readSources('src').filter(({ path: name }) => name.endsWith('.ts'));
 
 test('imports follow the allow-list', () => {
@@ -277,6 +285,25 @@ test('imports follow the allow-list', () => {
   assert.deepEqual(open, []);
   const paid = DEBT.filter((debt) => !found.some((line) => line.includes(debt)));
   assert.deepEqual(paid, [], 'these debts are paid: remove them from DEBT');
+});
+
+test('what the package exports runs in browsers, but for what is named node', () => {
+  const scripts = Object.values(manifest.exports).map(({ default: script }) => script);
+  const entries = scripts.map((script) => script.replace('./dist/', 'src/').replace(/\.js$/, '.ts'));
+  assert.deepEqual(
+    entries.filter((file) => !sources.some((each) => each.path === file)),
+    [],
+  );
+  const nodeImports = (from: readonly string[]) => {
+    const reached = importedBy(from, sources);
+    return sources
+      .filter(({ path: file }) => reached.has(file))
+      .flatMap(importsOf)
+      .filter(({ target }) => target.startsWith('node:'))
+      .map(({ file, line, target }) => `${file}:${line} -> ${target}`);
+  };
+  assert.ok(nodeImports(['src/node.ts']).length > 0);
+  assert.deepEqual(nodeImports(entries.filter((file) => file !== 'src/node.ts')), []);
 });
 
 test('no cycles between folders', () => {

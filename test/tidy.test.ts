@@ -20,8 +20,6 @@ const NUMBER_TABLES = ['src/elf/constants.ts', 'src/codeobject/elf-flags.ts', 's
 
 const WIDE_COMMENTS: readonly string[] = ['src/emulator/code/', 'src/emulator/reference/', 'src/emulator/schedule/'];
 const UNUSED_FILES: readonly string[] = [
-  // For those who rewrite code.
-  'src/flow/reaching-definitions.ts',
   // Programs as text and what is wrong with them: for tests of front ends, and for those who debug one.
   'src/ir/leaf-text.ts',
   'src/ir/product-text.ts',
@@ -214,7 +212,7 @@ const EXPORTED = /^export (?:abstract |async |declare )*(?:const|let|function\*?
  * Where programs start: the package's modules, its commands, and a worker that a page of the browser test
  * loads by its address.
  */
-const ENTRIES = /^(?:src\/(?:index|node|web|cli\/main)\.ts|bin\/.*\.js)$/;
+const ENTRIES = /^(?:src\/(?:index|isa|node|web|cli\/main)\.ts|bin\/.*\.js)$/;
 const TEST_ENTRIES = /\.test\.ts$|^test\/browser\/worker\.ts$/;
 const SCRIPT = /[\w./-]+\.[jt]s\b/g;
 
