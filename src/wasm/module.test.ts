@@ -161,31 +161,8 @@ test('immediates out of range are refused', () => {
   assert.throws(() => new ModuleBuilder().importMemory('a', 'b', { minPages: 1, shared: true }), internal(/maximum/));
 });
 
-test('imports, shared memory, tables, element segments, direct, indirect and tail calls', () => {
-  const m = new ModuleBuilder();
-  m.importMemory('env', 'memory', { minPages: 1, maxPages: 4, shared: true });
-  m.importTable('env', 'table', { min: 4 });
-  const report = m.importFunction('env', 'report', ['i32', 'i32'], ['i32']);
-
-  const add = m.function(['i32', 'i32'], ['i32'], 'add');
-  add.get(add.param(0));
-  add.get(add.param(1));
-  add.op('i32.add');
-  const viaImport = m.function(['i32', 'i32'], ['i32']);
-  viaImport.get(viaImport.param(0));
-  viaImport.get(viaImport.param(1));
-  viaImport.returnCall(report);
-  m.elements(2, [add, viaImport]);
-
-  const binary = m.type(['i32', 'i32'], ['i32']);
-  assert.equal(binary, add.type);
-  const run = m.function(['i32', 'i32', 'i32'], ['i32']);
-  run.get(run.param(0));
-  run.get(run.param(1));
-  run.get(run.param(2));
-  run.returnCallIndirect(binary);
-  m.export('run', run);
-
+/** Stores, copies and adds in memory, calls the third element of the table, and adds the result to 1. */
+function storingFunction(m: ModuleBuilder, add: FunctionBuilder): FunctionBuilder {
   const store = m.function(['i32'], ['i32']);
   store.get(store.param(0));
   store.v128([1, 2, 3, 4]);
@@ -212,11 +189,40 @@ test('imports, shared memory, tables, element segments, direct, indirect and tai
   store.get(store.param(0));
   store.i32(2);
   store.i32(0);
-  store.callIndirect(binary);
+  store.callIndirect(add.type);
   store.i32(0);
   store.i32(1);
   store.select();
   store.call(add);
+  return store;
+}
+
+test('imports, shared memory, tables, element segments, direct, indirect and tail calls', () => {
+  const m = new ModuleBuilder();
+  m.importMemory('env', 'memory', { minPages: 1, maxPages: 4, shared: true });
+  m.importTable('env', 'table', { min: 4 });
+  const report = m.importFunction('env', 'report', ['i32', 'i32'], ['i32']);
+
+  const add = m.function(['i32', 'i32'], ['i32'], 'add');
+  add.get(add.param(0));
+  add.get(add.param(1));
+  add.op('i32.add');
+  const viaImport = m.function(['i32', 'i32'], ['i32']);
+  viaImport.get(viaImport.param(0));
+  viaImport.get(viaImport.param(1));
+  viaImport.returnCall(report);
+  m.elements(2, [add, viaImport]);
+
+  const binary = m.type(['i32', 'i32'], ['i32']);
+  assert.equal(binary, add.type);
+  const run = m.function(['i32', 'i32', 'i32'], ['i32']);
+  run.get(run.param(0));
+  run.get(run.param(1));
+  run.get(run.param(2));
+  run.returnCallIndirect(binary);
+  m.export('run', run);
+
+  const store = storingFunction(m, add);
   m.export('store', store);
 
   const memory = new WebAssembly.Memory({ initial: 1, maximum: 4, shared: true });

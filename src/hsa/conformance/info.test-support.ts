@@ -27,7 +27,7 @@ import { refused, type Subject, withRuntime } from './subject.test-support.ts';
 
 const UNKNOWN = 0x7fff;
 
-export function conformInfo(subject: Subject): void {
+function conformSystemAndAgents(subject: Subject): void {
   withRuntime(subject, 'system information', ({ runtime }) => {
     for (const id of Object.values(SYSTEM_INFO)) assert.notEqual(runtime.systemInfo(id), undefined);
     assert.equal(runtime.systemInfo(SYSTEM_INFO.versionMajor), 1);
@@ -83,7 +83,9 @@ export function conformInfo(subject: Subject): void {
       assert.throws(() => cacheInfo(cache, UNKNOWN), refused('INVALID_ARGUMENT'));
     }
   });
+}
 
+function conformIsasAndPools(subject: Subject): void {
   withRuntime(subject, 'instruction sets and waves', ({ agent }) => {
     const isa = agent.isas[0]!;
     for (const id of Object.values(ISA_INFO)) assert.notEqual(isaInfo(isa, id), undefined);
@@ -135,4 +137,9 @@ export function conformInfo(subject: Subject): void {
     assert.equal(agentMemoryPoolInfo(cpuAgent, group, AGENT_MEMORY_POOL_INFO.access), 0);
     assert.throws(() => agentMemoryPoolInfo(agent, own, UNKNOWN), refused('INVALID_ARGUMENT'));
   });
+}
+
+export function conformInfo(subject: Subject): void {
+  conformSystemAndAgents(subject);
+  conformIsasAndPools(subject);
 }

@@ -7,7 +7,7 @@ import { refused, type Subject, withRuntime } from './subject.test-support.ts';
 /** Another runtime of the device, as another program part would make it. */
 const another = (device: Device): Runtime => createRuntime({ devices: [device] });
 
-export function conformIpc(subject: Subject): void {
+function conformSharedMemory(subject: Subject): void {
   withRuntime(subject, 'shared memory', ({ device, runtime, agent }) => {
     using other = another(device);
     const pool = agent.pool('coarse-grained');
@@ -41,7 +41,9 @@ export function conformIpc(subject: Subject): void {
     assert.equal(device.memory.find(address), undefined);
     assert.throws(() => other.ipc.attachMemory(handle, 5000), refused('INVALID_ARGUMENT'), 'nobody uses it any more');
   });
+}
 
+function conformSharedSignals(subject: Subject): void {
   withRuntime(subject, 'a shared signal', ({ device, runtime, agent }) => {
     using other = another(device);
     const signal = runtime.ipc.createSignal(2n, agent);
@@ -83,4 +85,9 @@ export function conformIpc(subject: Subject): void {
     attached[Symbol.dispose]();
     for (const each of [address, signal.address]) assert.equal(device.memory.find(each), undefined);
   });
+}
+
+export function conformIpc(subject: Subject): void {
+  conformSharedMemory(subject);
+  conformSharedSignals(subject);
 }

@@ -1,12 +1,15 @@
 /** Errors of the functions of memory, copies and sharing. */
 import { agentErrors, NOWHERE, NULL, type Refusals, signalErrors, type World } from './world.test-support.ts';
 
-export function memoryFunctions(world: World): Record<string, Refusals> {
+export const memoryFunctions = (world: World): Record<string, Refusals> => ({
+  ...allocationFunctions(world),
+  ...pointerFunctions(world),
+  ...copyFunctions(world),
+});
+
+function allocationFunctions(world: World): Record<string, Refusals> {
   const { own, gone, other, ended } = world;
-  const { pool, group, system, address, memory, runtime, agent } = own;
-  const copy = { destination: address, source: address, sizeBytes: 8 };
-  const bytes = new Uint8Array(8);
-  const rectangle = { address, pitchBytes: 4 };
+  const { pool, group, system, address, memory, agent } = own;
   return {
     'hsa_amd_memory_pool_allocate, hsa_memory_allocate': {
       INVALID_ARGUMENT: [
@@ -45,6 +48,14 @@ export function memoryFunctions(world: World): Record<string, Refusals> {
       INVALID_ARGUMENT: ['', 'x', NULL].map((access) => () => memory.assignAgent(address, agent, access as 'rw')),
       INVALID_ALLOCATION: [NOWHERE, gone.address].map((wrong) => () => memory.assignAgent(wrong, agent, 'rw')),
     },
+  };
+}
+
+function pointerFunctions(world: World): Record<string, Refusals> {
+  const { own, gone, other, ended } = world;
+  const { group, address, memory, agent } = own;
+  const bytes = new Uint8Array(8);
+  return {
     'hsa_memory_register, hsa_memory_deregister': {
       INVALID_ARGUMENT: [() => memory.register(0n, 8), () => memory.register(address, 0)],
       NOT_INITIALIZED: [() => ended.memory.register(address, 8), () => ended.memory.deregister(address, 8)],
@@ -72,6 +83,15 @@ export function memoryFunctions(world: World): Record<string, Refusals> {
       INVALID_ARGUMENT: [() => memory.onDeallocate(address, NULL)],
       NOT_INITIALIZED: [() => ended.memory.onDeallocate(ended.address, () => {})],
     },
+  };
+}
+
+function copyFunctions(world: World): Record<string, Refusals> {
+  const { own, other, ended } = world;
+  const { address, runtime, agent } = own;
+  const copy = { destination: address, source: address, sizeBytes: 8 };
+  const rectangle = { address, pitchBytes: 4 };
+  return {
     hsa_amd_memory_fill: {
       INVALID_ARGUMENT: [
         () => runtime.fill(address + 2n, 0, 1),

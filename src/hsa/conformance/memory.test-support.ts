@@ -13,7 +13,7 @@ import type { MemoryPool } from '../objects/memory-pool.ts';
 import { createRuntime } from '../runtime/runtime.ts';
 import { refused, type Subject, withRuntime } from './subject.test-support.ts';
 
-export function conformMemory(subject: Subject): void {
+function conformAllocations(subject: Subject): void {
   withRuntime(subject, 'allocations of pools', ({ runtime, agent }) => {
     const pool = agent.pool('coarse-grained');
     const address = pool.allocate(100, { flags: 4 });
@@ -45,7 +45,9 @@ export function conformMemory(subject: Subject): void {
     assert.throws(() => memory.allowAccess([other.gpuAgents[0]!], address), refused('INVALID_AGENT'));
     device.close();
   });
+}
 
+function conformEnforcedAccess(subject: Subject): void {
   withRuntime(
     subject,
     'access that cannot be enforced is refused',
@@ -103,7 +105,9 @@ export function conformMemory(subject: Subject): void {
     },
     { needs: ['access'] },
   );
+}
 
+function conformPointers(subject: Subject): void {
   withRuntime(subject, 'migration', ({ runtime, agent }) => {
     const { memory, cpuAgent } = runtime;
     const [system, own, group] = [cpuAgent.pool('fine-grained'), agent.pool('coarse-grained'), agent.pool('group')];
@@ -136,7 +140,9 @@ export function conformMemory(subject: Subject): void {
     pool.free(pool.allocate(200));
     assert.equal(freed.length, 1, 'a callback is for one allocation');
   });
+}
 
+function conformLocks(subject: Subject): void {
   withRuntime(subject, 'locked host memory', ({ runtime, agent }) => {
     const { memory } = runtime;
     const host = Uint8Array.of(1, 2, 3, 4);
@@ -166,7 +172,9 @@ export function conformMemory(subject: Subject): void {
     assert.throws(() => memory.lock(host, [agent], other.cpuAgent.pools[0]), refused('INVALID_MEMORY_POOL'));
     device.close();
   });
+}
 
+function conformCopies(subject: Subject): void {
   withRuntime(subject, 'copies, engines, fill', ({ runtime, agent }) => {
     const pool = agent.pool('coarse-grained');
     const [from, to] = [pool.allocate(64), pool.allocate(64)];
@@ -199,4 +207,12 @@ export function conformMemory(subject: Subject): void {
     assert.throws(() => runtime.fill(from + 2n, 0, 1), refused('INVALID_ARGUMENT'));
     assert.throws(() => runtime.convertTick(cpuAgent, 0n), refused('INVALID_AGENT'));
   });
+}
+
+export function conformMemory(subject: Subject): void {
+  conformAllocations(subject);
+  conformEnforcedAccess(subject);
+  conformPointers(subject);
+  conformLocks(subject);
+  conformCopies(subject);
 }

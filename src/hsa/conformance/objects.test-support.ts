@@ -8,7 +8,7 @@ import { refused, type Subject, withRuntime } from './subject.test-support.ts';
 
 const U64 = (value: bigint) => BigInt.asIntN(64, value);
 
-export function conformObjects(subject: Subject): void {
+function conformSignalValues(subject: Subject): void {
   withRuntime(subject, 'operations of signals in every order', ({ runtime }) => {
     const signal = runtime.createSignal(5n);
     for (const order of ['relaxed', 'screlease'] as const) {
@@ -51,7 +51,9 @@ export function conformObjects(subject: Subject): void {
     const signal = runtime.createSignal(0n, runtime.cpuAgent, agent);
     assert.deepEqual(signal.consumers, [runtime.cpuAgent, agent]);
   });
+}
 
+function conformSignalWaits(subject: Subject): void {
   withRuntime(subject, 'handlers and waits for every condition', ({ runtime }) => {
     const held = { eq: 5n, ne: 4n, lt: 6n, gte: 5n } as const;
     const missed = { eq: 4n, ne: 5n, lt: 5n, gte: 6n } as const;
@@ -83,7 +85,9 @@ export function conformObjects(subject: Subject): void {
     assert.deepEqual(group.waitAny(['eq', 'gte'], [0n, 2n]), { signal: second, value: 2n });
     assert.equal(group.waitAny(['eq', 'eq'], [0n, 0n], { timeoutMs: 0 }), undefined);
   });
+}
 
+function conformQueues(subject: Subject): void {
   withRuntime(subject, 'what queues can be asked for', ({ runtime, agent }) => {
     for (const type of ['multi', 'single', 'cooperative'] as const) {
       using queue = runtime.createQueue(agent, { type, sizePackets: 64, privateSegmentSizeBytes: 0xffff_ffff });
@@ -144,7 +148,9 @@ export function conformObjects(subject: Subject): void {
     const [first, second] = [done[1]!.signal.endTicks, done[0]!.signal.endTicks];
     assert.ok(first <= second, `${order}`);
   });
+}
 
+function conformLives(subject: Subject): void {
   withRuntime(subject, 'executables before and after freezing', ({ runtime, agent }) => {
     const executable = runtime.createExecutable({ profile: 'full', rounding: 'near' });
     const info = () => Object.values(EXECUTABLE_INFO).map((id) => executableInfo(executable, id));
@@ -180,4 +186,11 @@ export function conformObjects(subject: Subject): void {
     for (const each of [group, executable, queue, signal]) each[Symbol.dispose]();
     runtime[Symbol.dispose]();
   });
+}
+
+export function conformObjects(subject: Subject): void {
+  conformSignalValues(subject);
+  conformSignalWaits(subject);
+  conformQueues(subject);
+  conformLives(subject);
 }

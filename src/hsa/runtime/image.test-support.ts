@@ -140,13 +140,8 @@ function metadataNote(kernels: readonly ImageKernel[]): Uint8Array {
   return join([fields([4, 7], [4, descriptor.length], [4, 32]), name, padded]);
 }
 
-export function buildImage(options: ImageOptions = {}): Uint8Array {
-  const { kernels = [], symbols = [], relocations = [], data = new Uint8Array(64), bssSizeBytes = 0 } = options;
-  const writer = new Writer();
-  writer.append(new Uint8Array(HEADERS_SIZE_BYTES));
-  writer.append(data, 64);
-  const note = metadataNote(kernels);
-  const noteAt = writer.append(note);
+/** Appends code and descriptors of `kernels`; their symbols. */
+function kernelSymbols(writer: Writer, kernels: readonly ImageKernel[]): TableSymbol[] {
   const exported: TableSymbol[] = [];
   for (const { name, wave32 = false, vgprGranules = 0 } of kernels) {
     const code = writer.append(new Uint8Array(256), 256);
@@ -173,27 +168,72 @@ export function buildImage(options: ImageOptions = {}): Uint8Array {
       sizeBytes: 64,
     });
   }
+  return exported;
+}
+
+function tableSymbol(symbol: ImageSymbol): TableSymbol {
+  const {
+    name,
+    type = 'object',
+    binding = 'global',
+    visibility = 'default',
+    dataOffset,
+    absolute,
+    sizeBytes = 8,
+  } = symbol;
+  return {
+    name,
+    info: (BINDINGS[binding] << 4) | TYPES[type],
+    other: VISIBILITIES[visibility],
+    section: absolute !== undefined ? SHN_ABS : dataOffset === undefined ? 0 : 1,
+    value: absolute ?? (dataOffset === undefined ? 0 : IMAGE_DATA + dataOffset),
+    sizeBytes: dataOffset === undefined ? 0 : sizeBytes,
+    ...(symbol.version !== undefined && { version: symbol.version }),
+  };
+}
+
+const segment = (type: number, at: number, sizeBytes: number, alignment: number, extra = 0) =>
+  fields(
+    [4, type],
+    [4, 7],
+    [8, at],
+    [8, IMAGE_BASE + at],
+    [8, IMAGE_BASE + at],
+    [8, sizeBytes],
+    [8, sizeBytes + extra],
+    [8, alignment],
+  );
+const section = (type: number, at: number, sizeBytes: number, link: number, entry: number) =>
+  fields([4, 0], [4, type], [8, 0], [8, 0], [8, at], [8, sizeBytes], [4, link], [4, 1], [8, 1], [8, entry]);
+
+/** Behind the identification. */
+const fileHeader = ({ eType = 3, eFlags = 0x53f }: ImageOptions): Uint8Array =>
+  fields(
+    [2, eType],
+    [2, 224],
+    [4, 1],
+    [8, 0],
+    [8, 64],
+    [8, 64 + 3 * 56],
+    [4, eFlags],
+    [2, 64],
+    [2, 56],
+    [2, 3],
+    [2, 64],
+    [2, 3],
+    [2, 0],
+  );
+
+export function buildImage(options: ImageOptions = {}): Uint8Array {
+  const { kernels = [], symbols = [], relocations = [], data = new Uint8Array(64), bssSizeBytes = 0 } = options;
+  const writer = new Writer();
+  writer.append(new Uint8Array(HEADERS_SIZE_BYTES));
+  writer.append(data, 64);
+  const note = metadataNote(kernels);
+  const noteAt = writer.append(note);
+  const exported = kernelSymbols(writer, kernels);
   const local: TableSymbol[] = [];
-  for (const symbol of symbols) {
-    const {
-      name,
-      type = 'object',
-      binding = 'global',
-      visibility = 'default',
-      dataOffset,
-      absolute,
-      sizeBytes = 8,
-    } = symbol;
-    (binding === 'local' ? local : exported).push({
-      name,
-      info: (BINDINGS[binding] << 4) | TYPES[type],
-      other: VISIBILITIES[visibility],
-      section: absolute !== undefined ? SHN_ABS : dataOffset === undefined ? 0 : 1,
-      value: absolute ?? (dataOffset === undefined ? 0 : IMAGE_DATA + dataOffset),
-      sizeBytes: dataOffset === undefined ? 0 : sizeBytes,
-      ...(symbol.version !== undefined && { version: symbol.version }),
-    });
-  }
+  for (const symbol of symbols) (symbol.binding === 'local' ? local : exported).push(tableSymbol(symbol));
   const dynamicSymbols = symbolTable(exported);
   const symtabAt = writer.append(dynamicSymbols.table);
   const stringsAt = writer.append(dynamicSymbols.strings);
@@ -232,38 +272,8 @@ export function buildImage(options: ImageOptions = {}): Uint8Array {
   const localTableAt = writer.append(locals.table);
   const localStringsAt = writer.append(locals.strings);
   const bytes = writer.toBytes();
-  const segment = (type: number, at: number, sizeBytes: number, alignment: number, extra = 0) =>
-    fields(
-      [4, type],
-      [4, 7],
-      [8, at],
-      [8, IMAGE_BASE + at],
-      [8, IMAGE_BASE + at],
-      [8, sizeBytes],
-      [8, sizeBytes + extra],
-      [8, alignment],
-    );
-  const section = (type: number, at: number, sizeBytes: number, link: number, entry: number) =>
-    fields([4, 0], [4, type], [8, 0], [8, 0], [8, at], [8, sizeBytes], [4, link], [4, 1], [8, 1], [8, entry]);
   bytes.set([0x7f, 0x45, 0x4c, 0x46, 2, 1, 1, 64, 3]);
-  bytes.set(
-    fields(
-      [2, options.eType ?? 3],
-      [2, 224],
-      [4, 1],
-      [8, 0],
-      [8, 64],
-      [8, 64 + 3 * 56],
-      [4, options.eFlags ?? 0x53f],
-      [2, 64],
-      [2, 56],
-      [2, 3],
-      [2, 64],
-      [2, 3],
-      [2, 0],
-    ),
-    16,
-  );
+  bytes.set(fileHeader(options), 16);
   bytes.set(
     join([
       segment(1, 0, loadedSizeBytes, options.alignmentBytes ?? 4096, bssSizeBytes),

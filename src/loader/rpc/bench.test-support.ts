@@ -34,37 +34,14 @@ export interface Bench {
   call(name: OpcodeName, lanes: readonly number[], talk: (port: ClientPort) => Spin, from?: number): Spin;
 }
 
-export function setUp(
-  options: {
-    generation?: Generation;
-    laneCount?: 32 | 64;
-    portCount?: number;
-    stdin?: string;
-    /** In place of `stdin`. */
-    read?: StandardStreams['stdin']['read'];
-    server?: ServerOptions;
-  } = {},
-): Bench {
-  const { generation = GENERATIONS.P20, laneCount = 64, portCount = 8, stdin = '' } = options;
-  const layout = rpcLayout(generation, portCount, laneCount);
-  // Not at the start of the buffer, to see offsets that are forgotten.
-  const base = 4096;
-  const buffer = new SharedArrayBuffer(base + layout.sizeBytes);
-  const at = (offset: number) => base + offset;
-  const view = {
-    buffer,
-    portCount,
-    mailboxA: at(layout.mailboxA),
-    mailboxB: at(layout.mailboxB),
-    headers: at(layout.headers),
-    packets: at(layout.packets),
-  };
+/** Standard streams with `stdin` as input, unless `read` gives it, and with output that is kept. */
+function recordedStreams(stdin = '', read?: StandardStreams['stdin']['read']) {
   const out = { stdout: '', stderr: '', order: [] as string[] };
   let input = bytes(stdin);
   const streams = new StreamTable({
     stdin: {
       read:
-        options.read ??
+        read ??
         ((into) => {
           const count = Math.min(into.length, input.length, 5);
           into.set(input.subarray(0, count));
@@ -81,6 +58,35 @@ export function setUp(
       out.order.push(`err:${text(chunk)}`);
     },
   });
+  return { out, streams };
+}
+
+export function setUp(
+  options: {
+    generation?: Generation;
+    laneCount?: 32 | 64;
+    portCount?: number;
+    stdin?: string;
+    /** In place of `stdin`. */
+    read?: StandardStreams['stdin']['read'];
+    server?: ServerOptions;
+  } = {},
+): Bench {
+  const { generation = GENERATIONS.P20, laneCount = 64, portCount = 8 } = options;
+  const layout = rpcLayout(generation, portCount, laneCount);
+  // Not at the start of the buffer, to see offsets that are forgotten.
+  const base = 4096;
+  const buffer = new SharedArrayBuffer(base + layout.sizeBytes);
+  const at = (offset: number) => base + offset;
+  const view = {
+    buffer,
+    portCount,
+    mailboxA: at(layout.mailboxA),
+    mailboxB: at(layout.mailboxB),
+    headers: at(layout.headers),
+    packets: at(layout.packets),
+  };
+  const { out, streams } = recordedStreams(options.stdin, options.read);
   const files = new MemoryFileSystem();
   const allocated: Bench['allocated'] = new Map();
   let nextAddress = 0x10_0000n;

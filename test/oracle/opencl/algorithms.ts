@@ -54,6 +54,19 @@ export function aesLaunch(items: number): Launch {
   return launch('aes', [buffer(zeros(blocks, items * 16)), buffer(blocks), buffer(key), int(items)], [items], [GROUP]);
 }
 
+function searchLaunch(text: Uint8Array, word: string): Launch {
+  const places = Math.ceil(text.length / 32);
+  const args = [
+    buffer(new Uint32Array(places)),
+    buffer(new Uint32Array(1)),
+    buffer(text),
+    buffer(Uint8Array.from(Buffer.from(word))),
+    int(word.length),
+    int(text.length),
+  ];
+  return launch('search', args, [places + 7], [GROUP]);
+}
+
 export const ALGORITHMS: Subject = {
   source: 'algorithms.cl',
   launches: (items) => {
@@ -113,21 +126,7 @@ export const ALGORITHMS: Subject = {
       ),
       launch('sparse_rows', [buffer(new Float64Array(rows)), ...sparse(rows, 70, 8)], [rows + 3], [GROUP]),
       launch('sparse_groups', [buffer(new Float64Array(rows)), ...sparse(rows, 70, 9)], [64 * rows - 20], [64]),
-      ...['abc', 'aabacab', 'c'].map((word) =>
-        launch(
-          'search',
-          [
-            buffer(new Uint32Array(Math.ceil(text.length / 32))),
-            buffer(new Uint32Array(1)),
-            buffer(text),
-            buffer(Uint8Array.from(Buffer.from(word))),
-            int(word.length),
-            int(text.length),
-          ],
-          [Math.ceil(text.length / 32) + 7],
-          [GROUP],
-        ),
-      ),
+      ...['abc', 'aabacab', 'c'].map((word) => searchLaunch(text, word)),
     ];
   },
 };

@@ -113,20 +113,24 @@ function rangeCheckGfx10(b: InstructionBuilder, v: Descriptor, index: Value): Ra
   };
 }
 
+/** Where the dwords of a record are. */
+interface RecordPlaces {
+  readonly addressOf: (dword: number) => Value;
+  /** Of an offset: what is within an element; 0 for a linear buffer. */
+  readonly offsetMask: Value;
+}
+
 /**
  * A linear buffer is the swizzled one with groups of one index and elements as long as the record: address =
  * base + soffset + ((index / group * stride + element) * group) + index % group * elementSize + offset %
  * elementSize.
  */
-export function bufferPort(b: InstructionBuilder): BufferPort {
-  refuse(b, 'tfe');
-  const v = descriptor(b);
-  const vector = components(b);
-  const immediate = b.dword(b.index('offset'), 0);
-  const offset = vector.offset ? b.add(vector.offset, immediate) : immediate;
-  const laneId = b.and(b.laneId(), b.select(v.addsLaneId, b.i32(-1), b.i32(0)));
-  const index = vector.index ? b.add(vector.index, laneId) : laneId;
-
+function recordPlaces(
+  b: InstructionBuilder,
+  v: Descriptor,
+  vector: Components,
+  { index, offsetOf }: { readonly index: Value; readonly offsetOf: (dword: number) => Value },
+): RecordPlaces {
   const groupMask = b.sub(b.shl(b.i32(1), v.groupShift), b.i32(1));
   const offsetMask = b.and(v.swizzled, b.sub(b.shl(b.i32(1), v.elementShift), b.i32(1)));
   const group = b.shrU(index, v.groupShift);
@@ -147,7 +151,7 @@ export function bufferPort(b: InstructionBuilder): BufferPort {
     const within = b.add(withinGroup, b.and(at, offsetMask));
     return b.add(b.add(start, b.shl(elements, v.groupShift)), b.zext64(within));
   };
-  const first = addressAt(offset);
+  const first = addressAt(offsetOf(0));
   /** Elements of 4 bytes are a group apart; those of 16 bytes hold several dwords. */
   const addressOf = (i: number): Value => {
     if (i === 0) return first;
@@ -155,7 +159,20 @@ export function bufferPort(b: InstructionBuilder): BufferPort {
       ? addressAt(offsetOf(i))
       : b.add(first, b.zext64(b.shl(b.i32(i * 4), v.groupShift)));
   };
+  return { addressOf, offsetMask };
+}
+
+export function bufferPort(b: InstructionBuilder): BufferPort {
+  refuse(b, 'tfe');
+  const v = descriptor(b);
+  const vector = components(b);
+  const immediate = b.dword(b.index('offset'), 0);
+  const offset = vector.offset ? b.add(vector.offset, immediate) : immediate;
+  const laneId = b.and(b.laneId(), b.select(v.addsLaneId, b.i32(-1), b.i32(0)));
+  const index = vector.index ? b.add(vector.index, laneId) : laneId;
+
   const offsetOf = (i: number): Value => (i === 0 ? offset : b.add(offset, b.i32(i * 4)));
+  const { addressOf, offsetMask } = recordPlaces(b, v, vector, { index, offsetOf });
   const inRange = isGfx9(b) ? rangeCheckGfx9(b, v, vector) : rangeCheckGfx10(b, v, index);
 
   const elementBytes = b.add(offsetMask, b.i32(1));
@@ -216,7 +233,7 @@ export function bufferPort(b: InstructionBuilder): BufferPort {
     },
     atomic: (operands, update) => {
       const size = operands[0]!.type === 'i64' ? 8 : 4;
-      return b.atomic('global', first, operands, update as AtomicOfBuilder, inRange(offset, size));
+      return b.atomic('global', addressOf(0), operands, update as AtomicOfBuilder, inRange(offset, size));
     },
   };
 }
