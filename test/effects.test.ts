@@ -14,6 +14,7 @@ import { meaningOf } from '../src/isa/amdgpu/effects/meaning.ts';
 import { bytesOf } from '../src/isa/amdgpu/encoding/encode.ts';
 import { type Encoding, encodingsOf } from '../src/isa/amdgpu/encoding/encodings.ts';
 import type { Instruction } from '../src/isa/amdgpu/encoding/instruction.ts';
+import { SGPR_EXEC_LO, SGPR_M0, SGPR_VCC_LO } from '../src/isa/amdgpu/encoding/registers.ts';
 import { type Target, targetFor } from '../src/isa/amdgpu/encoding/targets.ts';
 import { ROWS } from '../src/isa/amdgpu/rows/index.ts';
 import { MODE_GPR_INDEX } from '../src/isa/amdgpu/semantics/gpr-index.ts';
@@ -36,7 +37,6 @@ const FILLS: readonly Fill[] = ['interesting', 'random', 'small'];
 const MEMORY_FILLS: readonly Fill[] = ['contiguous', 'broadcast', 'pointers'];
 const EXECS = [-1n, 0x0ffffff0ffff0001n, 0x8000000000000000n, 0x5a5a5a5af0f0ffffn];
 const VGPRS = 256;
-const [VCC, M0, EXEC] = [106, 124, 126];
 
 const encodingsFor = (target: Target, waveSize: 32 | 64): Encoding[] =>
   // RDNA3 ISA 7.6: in waves of 32 lanes only.
@@ -54,8 +54,8 @@ const holds = (ranges: readonly RegisterRange[], file: RegisterFile, register: n
 /** The registers that state is in, too. */
 function registersOf(slot: StateSlot, waveSize: 32 | 64): number[] {
   const masks = waveSize === 64 ? [0, 1] : [0];
-  if (slot === 'm0') return [M0];
-  return slot === 'vcc' ? masks.map((i) => VCC + i) : slot === 'exec' ? masks.map((i) => EXEC + i) : [];
+  if (slot === 'm0') return [SGPR_M0];
+  return slot === 'vcc' ? masks.map((i) => SGPR_VCC_LO + i) : slot === 'exec' ? masks.map((i) => SGPR_EXEC_LO + i) : [];
 }
 
 /** What a leaf touches that the effects lack. */
@@ -133,7 +133,7 @@ for (const [processor, waveSize, family] of TARGETS) {
       if (i % 8 === 0 || fills === MEMORY_FILLS || mode !== lastMode)
         lockstep.randomize(random, fills[i % fills.length]!, exec, mode, addresses);
       lastMode = mode;
-      if (gprIndexing) lockstep.initial[M0] = random();
+      if (gprIndexing) lockstep.initial[SGPR_M0] = random();
       const view = new WaveView(lockstep.initial, waveSize, effects);
       const before = lockstep.initial.slice();
       const first = lockstep.run(at, 'reference');
@@ -168,7 +168,7 @@ class WaveView {
     this.#waveSize = waveSize;
     this.#marks = new Uint8Array(state.length);
     this.#allLanes = Array.from({ length: waveSize }, (_, lane) => lane);
-    const exec = (BigInt(state[EXEC + 1]!) << 32n) | BigInt(state[EXEC]!);
+    const exec = (BigInt(state[SGPR_EXEC_LO + 1]!) << 32n) | BigInt(state[SGPR_EXEC_LO]!);
     this.#activeLanes = this.#allLanes.filter((lane) => (exec >> BigInt(lane)) & 1n);
     for (const { isCrossLane, ...range } of effects.reads) this.#mark(range, isCrossLane, READ);
     for (const { lanes, isPartial, ...range } of effects.writes)

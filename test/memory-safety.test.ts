@@ -3,7 +3,6 @@
  * executor, with addresses at and over all edges. What it may not reach is filled twice with different bytes:
  * nothing there changes, and the wave ends up the same.
  */
-
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { endOfCode } from '../src/assembler/machine-code.test-support.ts';
@@ -17,6 +16,7 @@ import {
   NIBBLE_MASKS,
   PAGE_SIZE_BYTES,
   RECORD_PC,
+  STATE_OFFSETS,
   VALIDITY_MAP,
   WAVE_BUDGET,
   WAVE_EXIT,
@@ -241,11 +241,11 @@ function hostileRegisters(world: World, waveSize: 32 | 64, random: () => number)
     }
   }
   new DataView(registers.buffer).setBigUint64(
-    126 * 4,
+    STATE_OFFSETS.exec,
     BigInt.asUintN(64, pick([-1n, -1n, 0x10n, 0x0ffffff0ffff0001n, 0x5a5a5a5af0f0ffffn])),
     true,
   );
-  registers[124] = pick([0xffffffff, 0, LDS_SIZE, random()]);
+  registers[STATE_OFFSETS.m0 / 4] = pick([0xffffffff, 0, LDS_SIZE, random()]);
   return registers;
 }
 
@@ -275,7 +275,7 @@ function edgeRegisters(world: World, waveSize: 32 | 64, random: () => number): U
     const base = near() - pick([0, 0, world.data, edge - LDS_SIZE]) - step * (waveSize - 1);
     for (let lane = 0; lane < waveSize; lane++, at++) registers[at] = row & 1 ? high : base + lane * step;
   }
-  new DataView(registers.buffer).setBigUint64(126 * 4, BigInt.asUintN(64, pick([-1n, -1n, 0x10n])), true);
+  new DataView(registers.buffer).setBigUint64(STATE_OFFSETS.exec, BigInt.asUintN(64, pick([-1n, -1n, 0x10n])), true);
   return registers;
 }
 

@@ -4,7 +4,6 @@
  * wave's state is filled twice with different bytes: nothing there changes, and the wave ends up the same. In
  * range an instruction does what the one does that names the register itself.
  */
-
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { endOfCode } from '../src/assembler/machine-code.test-support.ts';
@@ -28,6 +27,7 @@ import { decoderFor } from '../src/isa/amdgpu/decoder.ts';
 import { bytesOf } from '../src/isa/amdgpu/encoding/encode.ts';
 import { encodingsOf } from '../src/isa/amdgpu/encoding/encodings.ts';
 import type { Instruction } from '../src/isa/amdgpu/encoding/instruction.ts';
+import { SGPR_EXEC_LO, SGPR_M0 } from '../src/isa/amdgpu/encoding/registers.ts';
 import { targetFor } from '../src/isa/amdgpu/encoding/targets.ts';
 import { ROWS } from '../src/isa/amdgpu/rows/index.ts';
 import { InstructionBuilder } from '../src/isa/amdgpu/semantics/instruction-builder.ts';
@@ -40,8 +40,6 @@ import { randomEncoding } from './lockstep/random-encoding.test-support.ts';
 const EXECUTORS: readonly ExecutorName[] = ['reference', 'handlers', 'jit'];
 const MODE = 0x3f0;
 const INDEXING = 1 << 27;
-const M0 = 124;
-const EXEC = 126;
 const VGPR_COUNT = 256;
 /** SGPRs and VCC: what a scalar register may be moved to. */
 const SGPR_COUNT = 108;
@@ -131,8 +129,8 @@ function randomState(waveSize: 32 | 64, random: () => number, m0: number, exec: 
   const state = new Uint32Array(waveSizeBytes(waveSize) / 4);
   for (let i = 0; i < 128; i++) state[i] = random();
   for (let i = WAVE_VGPRS / 4; i < state.length; i++) state[i] = random() & 0x3fffffff;
-  state[M0] = m0;
-  new DataView(state.buffer).setBigUint64(EXEC * 4, exec, true);
+  state[SGPR_M0] = m0;
+  new DataView(state.buffer).setBigUint64(SGPR_EXEC_LO * 4, exec, true);
   return state;
 }
 

@@ -3,7 +3,7 @@
  * same state: the same registers, memory and faults, and canaries around all that the wave has.
  */
 import type { AmdgpuEmulatorOptions } from '../../src/devices/emulated/amdgpu/emulator.ts';
-import { WAVE_VGPRS, waveSizeBytes } from '../../src/emulator/machine/layout.ts';
+import { STATE_OFFSETS, WAVE_VGPRS, waveSizeBytes } from '../../src/emulator/machine/layout.ts';
 import { PRIVATE_APERTURE_HI, SHARED_APERTURE_HI } from '../../src/isa/amdgpu/encoding/registers.ts';
 import { HostileInstructions, STRIDES } from './hostile-instructions.ts';
 import { Found, type Oracle, oracleMain, type Subject, type Tally } from './oracle.ts';
@@ -112,7 +112,7 @@ class Lockstep implements Subject {
         else registers[at + lane] = isMixed ? low() : base + lane * stride;
       }
     }
-    registers[124] = random.pick([
+    registers[STATE_OFFSETS.m0 / 4] = random.pick([
       0xffffffff,
       0,
       1,
@@ -125,7 +125,7 @@ class Lockstep implements Subject {
       256,
       random.next(),
     ]);
-    new DataView(registers.buffer).setBigUint64(126 * 4, random.pick(EXECS), true);
+    new DataView(registers.buffer).setBigUint64(STATE_OFFSETS.exec, random.pick(EXECS), true);
     return registers;
   }
 

@@ -11,6 +11,7 @@ import {
   MAY_READ,
   RECORD_PC,
   RECORD_SIZE_BYTES,
+  STATE_OFFSETS,
   WAVE_BUDGET,
   WAVE_COMPILED,
   WAVE_EXIT,
@@ -170,9 +171,9 @@ export class Lockstep {
     for (let at = 0, first = WAVE_VGPRS / 4; first + at < state.length; at++)
       state[first + at] = value(Math.floor(at / this.waveSize), at % this.waveSize);
     const view = new DataView(state.buffer);
-    view.setUint32(512, random() & 1, true);
-    view.setUint32(124 * 4, 0xffffffff, true);
-    view.setBigUint64(126 * 4, exec, true);
+    view.setUint32(STATE_OFFSETS.scc, random() & 1, true);
+    view.setUint32(STATE_OFFSETS.m0, 0xffffffff, true);
+    view.setBigUint64(STATE_OFFSETS.exec, exec, true);
     view.setUint32(WAVE_MODE, mode, true);
     view.setUint32(WAVE_LDS_BASE, areas, true);
     view.setUint32(WAVE_LDS_SIZE, LDS_SIZE, true);

@@ -3,13 +3,13 @@
  * between lanes, from the rows. Scalar registers from s94 and v100 on belong to the generator: s[94:95] holds
  * the window's address.
  */
-
 import assert from 'node:assert/strict';
 import { WavewrightError } from '../../src/base/errors.ts';
 import { decoderFor } from '../../src/isa/amdgpu/decoder.ts';
 import { encodeFields, type FieldValues } from '../../src/isa/amdgpu/encoding/encode.ts';
 import { type Encoding, encodingsOf } from '../../src/isa/amdgpu/encoding/encodings.ts';
 import type { FormatName } from '../../src/isa/amdgpu/encoding/formats.ts';
+import { SGPR_EXEC_LO, SGPR_VCC_LO } from '../../src/isa/amdgpu/encoding/registers.ts';
 import { type Target, targetFor } from '../../src/isa/amdgpu/encoding/targets.ts';
 import { ROWS } from '../../src/isa/amdgpu/rows/index.ts';
 import { InstructionBuilder } from '../../src/isa/amdgpu/semantics/instruction-builder.ts';
@@ -22,8 +22,6 @@ const SAVED_EXEC = [98, 100];
 const ADDRESS_VGPR = 100;
 /** Of a loop that lanes leave: those that have left, and those that do now. */
 const DONE = [88, 92] as const;
-const VCC = 106;
-const EXEC = 126;
 const LITERAL = 255;
 const MINUS_ONE = 193;
 const MAX_DEPTH = 2;
@@ -350,7 +348,7 @@ export class KernelGenerator {
     switch (this.#below(4)) {
       case 0:
         this.#emit(`s_mov_${this.#mask}`, {
-          sdst: EXEC,
+          sdst: SGPR_EXEC_LO,
           ssrc0: [MINUS_ONE, 128, 128 + 1 + this.#below(64)][this.#below(3)]!,
         });
         break;
@@ -361,7 +359,7 @@ export class KernelGenerator {
         this.#emit('v_cmpx_ne_u32', { src0: 256 + this.#below(80), src1: this.#below(80) });
         break;
       default:
-        this.#emit(`s_mov_${this.#mask}`, { sdst: EXEC, ssrc0: MINUS_ONE });
+        this.#emit(`s_mov_${this.#mask}`, { sdst: SGPR_EXEC_LO, ssrc0: MINUS_ONE });
     }
   }
 
@@ -369,12 +367,12 @@ export class KernelGenerator {
   #masked(size: number, depth: number): void {
     const saved = SAVED_EXEC[depth]!;
     this.#emit('v_cmp_lt_u32', { src0: 256 + this.#below(80), src1: this.#below(80) });
-    this.#emit(`s_and_saveexec_${this.#mask}`, { sdst: saved, ssrc0: VCC });
+    this.#emit(`s_and_saveexec_${this.#mask}`, { sdst: saved, ssrc0: SGPR_VCC_LO });
     const body = (): void => this.#body(size, depth + 1);
     if (this.#below(2) === 0) this.#around('s_cbranch_execz', body);
     else body();
-    if (this.#below(2) === 0) this.#emit(`s_mov_${this.#mask}`, { sdst: EXEC, ssrc0: saved });
-    else this.#emit(`s_or_${this.#mask}`, { sdst: EXEC, ssrc0: EXEC, ssrc1: saved });
+    if (this.#below(2) === 0) this.#emit(`s_mov_${this.#mask}`, { sdst: SGPR_EXEC_LO, ssrc0: saved });
+    else this.#emit(`s_or_${this.#mask}`, { sdst: SGPR_EXEC_LO, ssrc0: SGPR_EXEC_LO, ssrc1: saved });
   }
 
   /** A branch around the body. */
@@ -426,12 +424,13 @@ export class KernelGenerator {
 
   /** A few registers go to memory and the program ends: all others are dead. */
   #storeSome(): void {
-    this.#emit(`s_mov_${this.#mask}`, { sdst: EXEC, ssrc0: MINUS_ONE });
+    this.#emit(`s_mov_${this.#mask}`, { sdst: SGPR_EXEC_LO, ssrc0: MINUS_ONE });
     this.#laneNumber();
     this.#emit('v_lshlrev_b32', { vdst: ADDRESS_VGPR, src0: 128 + 2, src1: ADDRESS_VGPR });
     const scalar = ADDRESS_VGPR + 1;
     for (let i = 0; i < 8; i++) {
-      if (i & 1) this.#emit('v_mov_b32', { vdst: scalar, src0: [this.#below(90), VCC, COUNTERS[0]!][this.#below(3)]! });
+      if (i & 1)
+        this.#emit('v_mov_b32', { vdst: scalar, src0: [this.#below(90), SGPR_VCC_LO, COUNTERS[0]!][this.#below(3)]! });
       const data = i & 1 ? scalar : this.#below(80);
       this.#emit('global_store_dword', { addr: ADDRESS_VGPR, data, saddr: WINDOW_SGPR, offset: i * 256 });
     }
@@ -458,14 +457,14 @@ export class KernelGenerator {
     // Few lanes are equal to a counter.
     if (this.#below(2) === 0) this.#emit('v_cmp_eq_u32', { src0: COUNTERS[0]!, src1: this.#below(80) });
     else this.#emit('v_cmp_lt_u32', { src0: 256 + this.#below(80), src1: this.#below(80) });
-    this.#emit(`s_and_saveexec_${this.#mask}`, { sdst: saved, ssrc0: VCC });
+    this.#emit(`s_and_saveexec_${this.#mask}`, { sdst: saved, ssrc0: SGPR_VCC_LO });
     if (this.#below(2) === 0) {
-      this.#emit(`s_xor_${this.#mask}`, { sdst: saved, ssrc0: EXEC, ssrc1: saved });
+      this.#emit(`s_xor_${this.#mask}`, { sdst: saved, ssrc0: SGPR_EXEC_LO, ssrc1: saved });
       maybeAround();
       this.#emit(`${this.#below(2) === 0 ? 's_or' : 's_andn2'}_saveexec_${this.#mask}`, { sdst: saved, ssrc0: saved });
     }
     maybeAround();
-    this.#emit(`s_or_${this.#mask}`, { sdst: EXEC, ssrc0: EXEC, ssrc1: saved });
+    this.#emit(`s_or_${this.#mask}`, { sdst: SGPR_EXEC_LO, ssrc0: SGPR_EXEC_LO, ssrc1: saved });
   }
 
   /** Lanes leave one after the other, and all of them after a few turns. */
@@ -481,11 +480,11 @@ export class KernelGenerator {
     this.#emit('s_cmp_eq_u32', { ssrc0: counter, ssrc1: none });
     this.#emit(`s_cselect_${this.#mask}`, { sdst: leaving, ssrc0: MINUS_ONE, ssrc1: none });
     this.#emit('v_cmp_gt_u32', { src0: 256 + this.#below(80), src1: this.#below(80) });
-    this.#emit(`s_or_${this.#mask}`, { sdst: leaving, ssrc0: leaving, ssrc1: VCC });
-    this.#emit(`s_and_${this.#mask}`, { sdst: leaving, ssrc0: EXEC, ssrc1: leaving });
+    this.#emit(`s_or_${this.#mask}`, { sdst: leaving, ssrc0: leaving, ssrc1: SGPR_VCC_LO });
+    this.#emit(`s_and_${this.#mask}`, { sdst: leaving, ssrc0: SGPR_EXEC_LO, ssrc1: leaving });
     this.#emit(`s_or_${this.#mask}`, { sdst: done, ssrc0: leaving, ssrc1: done });
-    this.#emit(`s_andn2_${this.#mask}`, { sdst: EXEC, ssrc0: EXEC, ssrc1: done });
+    this.#emit(`s_andn2_${this.#mask}`, { sdst: SGPR_EXEC_LO, ssrc0: SGPR_EXEC_LO, ssrc1: done });
     this.#emit('s_cbranch_execnz', { simm16: (start - this.#words.length - 1) & 0xffff });
-    this.#emit(`s_or_${this.#mask}`, { sdst: EXEC, ssrc0: EXEC, ssrc1: done });
+    this.#emit(`s_or_${this.#mask}`, { sdst: SGPR_EXEC_LO, ssrc0: SGPR_EXEC_LO, ssrc1: done });
   }
 }

@@ -5,6 +5,7 @@ import {
   EXIT_BUDGET,
   MAY_READ,
   rowSizeBytes,
+  STATE_OFFSETS,
   WAVE_EXIT,
   WAVE_JUMP_CACHE,
   WAVE_LDS_BASE,
@@ -13,7 +14,6 @@ import {
   WAVE_PRIVATE_BASE,
   WAVE_PRIVATE_SIZE,
   WAVE_RECORD,
-  WAVE_SCC,
   WAVE_VGPRS,
   waveAgprs,
   waveSizeBytes,
@@ -25,7 +25,7 @@ const PRIVATE_SIZE_BYTES = 256;
 const MEMORY_SIZE_BYTES = 4096;
 const CODE_SIZE_BYTES = 1 << 20;
 /** Scalar registers that have names. */
-const NAMED: Readonly<Record<string, number>> = { exec: 126 * 4, m0: 124 * 4, scc: WAVE_SCC, mode: WAVE_MODE };
+const NAMED: Readonly<Record<string, number>> = STATE_OFFSETS;
 /** No instruction on any target: behind s_endpgm compiled code would leave out what nobody reads. */
 const END = 0xffffffff;
 
