@@ -2,7 +2,15 @@ import { readdirSync, statSync } from 'node:fs';
 import { arch, cpus, platform } from 'node:os';
 import path from 'node:path';
 import { WavewrightError } from '../../base/errors.ts';
-import { GOAL_KERNELS, type LaunchCosts, limitGoals, ratioGoals, safetyGoals, workerGoals } from '../../bench/goals.ts';
+import {
+  GOAL_KERNELS,
+  type GoalResult,
+  type LaunchCosts,
+  limitGoals,
+  ratioGoals,
+  safetyGoals,
+  workerGoals,
+} from '../../bench/goals.ts';
 import { KernelRunner } from '../../bench/kernel-runner.ts';
 import type { CheckedSize, KernelBenchmark, Result } from '../../bench/kernels/kernel-benchmark.ts';
 import { KERNELS } from '../../bench/kernels.ts';
@@ -10,7 +18,7 @@ import { type KernelMeasurement, measureKernel } from '../../bench/measure-kerne
 import { Baseline } from '../../bench/node-baseline.ts';
 import { readKernelImage } from '../../bench/node-images.ts';
 import { measureCompile, measureEmptyDispatch, measureHello } from '../../bench/node-launch-costs.ts';
-import { measureWorkers } from '../../bench/node-worker-speed-up.ts';
+import { measureWorkers, type WorkerSpeedUp } from '../../bench/node-worker-speed-up.ts';
 import { JS_RIVAL, programRival, type Rival, VARIANT_NAMES, variantRival } from '../../bench/rivals.ts';
 import { nodeThreads } from '../../devices/emulated/node-threads.ts';
 import { defineCommand } from '../arguments/command.ts';
@@ -23,6 +31,66 @@ const MAX_SAMPLES = 1000;
 const COMPILE_SIZES = [1000, 1000, 10_000, 50_000];
 /** Threads in the measurement of several against one. */
 const DEFAULT_WORKERS = 2;
+
+/** What is measured, and how. */
+interface Request {
+  readonly kernels: readonly KernelBenchmark[];
+  readonly targets: readonly string[];
+  readonly rivalsOf: (target: string) => Rival[];
+  readonly samples: number;
+  /** Threads, where they were asked for. */
+  readonly workers: number | undefined;
+}
+
+/** Measurements that belong together. */
+interface Suite<Measured> {
+  readonly name: string;
+  /** In front of all results. */
+  readonly heading: string;
+  /** Gives each result as soon as there is one. */
+  readonly measure: (request: Request) => AsyncIterable<Measured>;
+  readonly text: (result: Measured) => string;
+  /** What is wanted of the results, and whether it was reached. */
+  readonly goals: (results: readonly Measured[]) => GoalResult[];
+}
+
+const LAUNCH_SUITE: Suite<LaunchCosts> = {
+  name: 'launch',
+  heading: '',
+  async *measure({ samples }) {
+    const compile = measureCompile(COMPILE_SIZES);
+    yield { hello: measureHello(samples), emptyDispatch: await measureEmptyDispatch(samples), compile };
+  },
+  text: launchText,
+  goals: (results) => results.flatMap((result) => limitGoals(result)),
+};
+
+const KERNEL_SUITE: Suite<KernelMeasurement> = {
+  name: 'kernels',
+  heading: KERNEL_HEADING,
+  async *measure({ kernels, targets, rivalsOf, samples, workers = 1 }) {
+    for (const target of targets) {
+      using runner = new KernelRunner({ processor: target, workers, threads: nodeThreads });
+      const rivals = rivalsOf(target);
+      for (const benchmark of kernels.filter(({ processors }) => processors?.includes(target) ?? true)) {
+        const task = { benchmark, image: readKernelImage(benchmark.name, target), expected: expectedOf(benchmark) };
+        yield measureKernel(target, runner, task, { rivals, samples, workers });
+      }
+    }
+  },
+  text: kernelLine,
+  goals: (results) => [...ratioGoals(results), ...safetyGoals(results)],
+};
+
+const WORKER_SUITE: Suite<WorkerSpeedUp[]> = {
+  name: 'workers',
+  heading: '',
+  async *measure({ targets, samples, workers = DEFAULT_WORKERS }) {
+    yield measureWorkers(targets[0]!, workers, samples);
+  },
+  text: workersText,
+  goals: (results) => results.flatMap((result) => workerGoals(result)),
+};
 
 export const bench = defineCommand({
   operands: { usage: '', min: 0, max: 0 },
@@ -88,32 +156,31 @@ export const bench = defineCommand({
       .filter((name) => name !== 'js' && !VARIANT_NAMES.includes(name))
       .flatMap(filesOf)
       .map((file) => programRival(resources.use(new Baseline(file))));
-    const { suite, samples, workers = 1 } = options;
-    const isGoals = suite === 'goals';
-    const own = [...(options.baseline ?? []), ...(isGoals ? ['unchecked'] : [])];
-    const kernels = chooseKernels(options.kernel, isGoals);
-    const targets = chooseTargets(options.target);
-    const launch = isGoals || suite === 'launch' ? await measureLaunchCosts(samples) : undefined;
-    if (launch) print(launchText(launch));
-    const reports: KernelMeasurement[] = [];
-    if (isGoals || suite === 'kernels') {
-      print(KERNEL_HEADING);
-      for (const target of targets) {
-        using runner = new KernelRunner({ processor: target, workers, threads: nodeThreads });
-        const rivals = [...programs, ...ownRivals(own, target)];
-        for (const benchmark of kernels.filter(({ processors }) => processors?.includes(target) ?? true)) {
-          const task = { benchmark, image: readKernelImage(benchmark.name, target), expected: expectedOf(benchmark) };
-          const report = await measureKernel(target, runner, task, { rivals, samples, workers });
-          reports.push(report);
-          print(kernelLine(report));
-        }
+    const { samples, workers = 1 } = options;
+    const isAll = options.suite === 'goals';
+    const own = [...(options.baseline ?? []), ...(isAll ? ['unchecked'] : [])];
+    const request: Request = {
+      kernels: chooseKernels(options.kernel, isAll),
+      targets: chooseTargets(options.target),
+      rivalsOf: (target) => [...programs, ...ownRivals(own, target)],
+      samples,
+      workers: options.workers,
+    };
+    const results = async <T>(suite: Suite<T>): Promise<T[]> => {
+      const found: T[] = [];
+      if (!isAll && options.suite !== suite.name) return found;
+      print(suite.heading);
+      for await (const result of suite.measure(request)) {
+        found.push(result);
+        print(suite.text(result));
       }
-    }
-    const many = options.workers ?? DEFAULT_WORKERS;
-    const speedUps = isGoals || suite === 'workers' ? await measureWorkers(targets[0]!, many, samples) : undefined;
-    if (speedUps) print(workersText(speedUps));
-    const goals = isGoals
-      ? [...ratioGoals(reports), ...safetyGoals(reports), ...workerGoals(speedUps!), ...limitGoals(launch!)]
+      return found;
+    };
+    const launch = await results(LAUNCH_SUITE);
+    const kernels = await results(KERNEL_SUITE);
+    const speedUps = await results(WORKER_SUITE);
+    const goals = isAll
+      ? [...KERNEL_SUITE.goals(kernels), ...WORKER_SUITE.goals(speedUps), ...LAUNCH_SUITE.goals(launch)]
       : undefined;
     if (goals) print(`\n${goalsText(goals)}`);
     if (options.format === 'json') {
@@ -124,7 +191,7 @@ export const bench = defineCommand({
       const report = {
         ...{ schema: 'wavewright.bench', version: 2, samples, workers, host },
         peakResidentBytes: process.resourceUsage().maxRSS * 1024,
-        ...{ kernels: reports, launch, speedUps, goals },
+        ...{ kernels, launch: launch[0], speedUps: speedUps[0], goals },
       };
       stdout(`${JSON.stringify(report, undefined, 2)}\n`);
     }
@@ -179,9 +246,4 @@ function expectedOf(benchmark: KernelBenchmark): Record<CheckedSize, () => Resul
     };
   };
   return { full: once('full'), small: once('small') };
-}
-
-async function measureLaunchCosts(samples: number): Promise<LaunchCosts> {
-  const compile = measureCompile(COMPILE_SIZES);
-  return { hello: measureHello(samples), emptyDispatch: await measureEmptyDispatch(samples), compile };
 }
