@@ -19,7 +19,7 @@ export type AdvanceResult = 'idle' | 'running' | 'waiting';
 
 /** `using` closes it. */
 export interface Device extends Disposable {
-  /** As the user names it: `emulated:gfx90a`. */
+  /** The name by which users choose the device: `emulated:gfx90a`. */
   readonly name: string;
   readonly properties: DeviceProperties;
   /** Devices that have one and the same object here share their memory, and the addresses in it. */

@@ -50,6 +50,6 @@ export interface BoardProperties {
   readonly shaderArraysPerEngine?: number;
   readonly xccCount?: number;
   readonly cachelineSizeBytes?: number;
-  /** From the one nearest to the compute units on. */
+  /** The caches, the one nearest to the compute units first. */
   readonly caches?: readonly { readonly name: string; readonly level: number; readonly sizeBytes: number }[];
 }

@@ -68,7 +68,7 @@ export interface DispatchRequest {
 }
 
 export interface DispatchRun {
-  /** By the clock of the device. */
+  /** The time from start to end of the kernel, by the clock of the device. */
   readonly durationNs: number;
   /** Absent without `cpuTimeNs`. */
   readonly cpuNs?: number;
@@ -121,7 +121,7 @@ export async function dispatchKernelInTurns(
 /** A kernel that runs, or is about to. */
 export interface RunningKernel {
   readonly name: string;
-  /** Where its waves stand, in lines. */
+  /** Lines that say where its waves stand. */
   readonly describeWaves: () => string[];
 }
 

@@ -66,7 +66,7 @@ function describeSymbol(symbol: ExecutableSymbol) {
   return { ...base, needs: needs === undefined ? null : describeNeeds(needs), hardwareProblems: [...problems] };
 }
 
-/** Without what follows from the direct callees of all functions: it would grow with their square. */
+/** Leaves out what follows from the direct callees of all functions: it would grow with their square. */
 function describeNeeds({ callees, directCallees, ...needs }: CodeNeeds) {
   return { ...needs, directCallees };
 }

@@ -10,7 +10,7 @@ import {
   valueText,
 } from './elements.ts';
 
-/** Where a buffer's bytes are and what gives them back. */
+/** The memory of a buffer: where its bytes are, and what gives them back. */
 export interface BufferMemory {
   readonly address: bigint;
   /** Live bytes. Throws USAGE after the context was disposed. */

@@ -232,7 +232,7 @@ export class Context implements Disposable {
     if (queue.error !== undefined) throw queue.error.error;
   }
 
-  /** Also between launches that take less than a turn each. */
+  /** Gives the event loop its turn when it is due, also between launches that take less than a turn each. */
   async #yield(isWaiting: boolean): Promise<void> {
     if (!isWaiting && performance.now() < this.#nextYield) return;
     await new Promise((resolve) => setTimeout(resolve, 0));

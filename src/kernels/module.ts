@@ -26,7 +26,7 @@ export interface LaunchOptions {
 }
 
 export interface LaunchResult {
-  /** By the clock of the device. */
+  /** The time from start to end of the kernel, by the clock of the device. */
   readonly durationNs: number;
   readonly statistics: DispatchStatistics;
 }

@@ -47,7 +47,7 @@ export interface PlacedArguments<Buffer extends BufferArgument> {
     /** Where a `local` argument lies in group memory. */
     readonly localOffsetBytes: number;
   })[];
-  /** Where the last one ends in the segment. */
+  /** Where the last argument ends in the segment. */
   readonly argumentsSizeBytes: number;
   /** Group memory of the `local` ones, with the gaps before them. */
   readonly localSizeBytes: number;
@@ -114,7 +114,7 @@ function numberKind(parameter: KernelArgument): 'integer' | 'float' | undefined 
 const pointeeType = ({ valueKind, typeName = '' }: KernelArgument): ElementType | undefined =>
   valueKind === 'global_buffer' ? numberType(typeName.replace(/\*$/, ''))?.element : undefined;
 
-/** Those that the caller gives, in order; undefined without metadata. */
+/** The parameters that the caller gives arguments for, in order; undefined without metadata. */
 export const explicitParameters = ({ metadata }: LaunchableKernel): KernelArgument[] | undefined =>
   metadata?.args.filter((argument) => !isHiddenArgument(argument));
 
@@ -188,7 +188,7 @@ function placeByMetadata<Buffer extends BufferArgument>(
   });
 }
 
-/** Without metadata: one after the other, each aligned to its size. */
+/** Without metadata, arguments lie one after the other, each aligned to its size. */
 function placeByAlignment<Buffer extends BufferArgument>(
   kernel: LaunchableKernel,
   args: readonly LaunchArgument<Buffer>[],

@@ -41,7 +41,7 @@ export interface ProgramInspection {
     | undefined;
   /** Whether the program is told the frequency of the device's clock. */
   readonly usesClock: boolean;
-  /** In the order in which they would run. */
+  /** The kernels in the order in which they would run. */
   readonly kernels: readonly InspectedKernel[];
   /** Kernels that nothing would start. */
   readonly otherKernels: readonly string[];
@@ -100,7 +100,7 @@ const GENERATION_TEXT: Readonly<Record<ProgramInspection['generation'], string>>
   none: 'none: the program has no RPC client',
 };
 
-/** For people, newline at the end. */
+/** The inspection as text for people, with a newline at the end. */
 export function formatInspection(program: ProgramInspection): string {
   const { rpc } = program;
   const lines = [

@@ -1,4 +1,4 @@
-/** One kernel of a program, as it is to be launched. */
+/** Kernels of a program with their grids and arguments, prepared as `src/launch` prepares all launches. */
 import { WavewrightError } from '../base/errors.ts';
 import { kernelName } from '../codeobject/kernel-name.ts';
 import type { KernelSymbol } from '../hsa/executables/kernel-symbol.ts';
@@ -57,7 +57,7 @@ export function prepareProgramLaunch(
   });
 }
 
-/** As the upstream loaders have up to LLVM 22. */
+/** The upstream loaders of LLVM up to 22 have so many ports. */
 const UPSTREAM_PORT_COUNT = 4096;
 
 /**

@@ -39,14 +39,14 @@ export interface ProgramResult {
   readonly status: number;
   /** How the program ended: `main` returned, or it called exit or abort. */
   readonly ended: 'return' | 'exit' | 'abort';
-  /** That of the C library's RPC client; `none` for a program without one. */
+  /** The generation of the C library's RPC client; `none` for a program without one. */
   readonly generation: Generation['name'] | 'none';
   readonly output: ProgramOutput;
   readonly statistics: ProgramStatistics;
 }
 
 export interface ProgramStatistics {
-  /** From the start of the run to the first kernel, in milliseconds. */
+  /** The time from the start of the run to the first kernel, in milliseconds. */
   readonly loadMs: number;
   /** What the server did, by opcode. */
   readonly rpc: readonly OpcodeStatistics[];

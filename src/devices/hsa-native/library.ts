@@ -10,7 +10,7 @@ import { HsaError, statusNamed } from '../../hsa/objects/status.ts';
 
 /** Names that are looked for when neither a path nor the environment says where the library is. */
 const SYSTEM_PATHS = ['libhsa-runtime64.so.1', '/opt/rocm/lib/libhsa-runtime64.so.1'];
-/** Where the library is. */
+/** The environment variable that says where the library is. */
 export const LIBRARY_VARIABLE = 'WAVEWRIGHT_LIBHSA_PATH';
 /** What every export of the library carries. */
 const SYMBOL_VERSION = 'ROCR_1';
@@ -138,7 +138,10 @@ export function noDevice(what: string, context: { hint?: string; cause?: unknown
   return new WavewrightError('NO_DEVICE', what, context);
 }
 
-/** Without the warning that the module is experimental: who asks for a real device knows what it takes. */
+/**
+ * Imports node:ffi without the warning that the module is experimental: who asks for a real device knows what
+ * it takes.
+ */
 async function importFfi(): Promise<typeof Ffi> {
   const { emitWarning } = process;
   process.emitWarning = () => {};

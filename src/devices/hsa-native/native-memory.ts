@@ -18,7 +18,7 @@ export class NativeMemory implements DeviceMemory {
   readonly #library: HsaLibrary;
   readonly #pool: bigint;
   readonly #agent: bigint;
-  /** By the pages that they cover: host code looks addresses up all the time. */
+  /** Allocations by each page that they cover, because host code looks addresses up all the time. */
   readonly #pages = new Map<bigint, Owned>();
   readonly #live = new Map<bigint, Owned>();
   readonly #kept = new Set<bigint>();

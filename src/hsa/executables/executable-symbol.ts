@@ -25,7 +25,7 @@ export class FunctionSymbol extends LoadedSymbol {
     return this.graph === undefined ? 0n : this.address;
   }
 
-  /** As for kernels. */
+  /** Registers, stack and callees over all that the function reaches, as for kernels. */
   get needs(): CodeNeeds | undefined {
     return this.graph?.needsOf(this.address);
   }

@@ -13,7 +13,7 @@ const BOUND = /^__(init_array|fini_array|preinit_array)_(start|end)$/;
 
 interface PlacedPart extends ArrayPart {
   readonly codeObject: LoadedCodeObject;
-  /** In the memory of all arrays. */
+  /** Where the part begins in the memory of all arrays. */
   readonly offset: number;
 }
 
@@ -53,7 +53,7 @@ export class FunctionArrays implements Disposable {
     return this.#address + BigInt(end === 'start' ? first.offset : last.offset + last.count * ENTRY_BYTES);
   }
 
-  /** When the code objects are relocated. */
+  /** Writes the arrays; the code objects are relocated by then. */
   fill(): void {
     if (this.#sizeBytes === 0) return;
     const target = this.#memory.view(this.#address, this.#sizeBytes);

@@ -129,7 +129,7 @@ export class KernelSymbol extends LoadedSymbol implements ResidentKernel, Launch
     return this.#kernel.metadata?.usesDynamicStack === false;
   }
 
-  /** Where other code objects may be called. */
+  /** The needs, where the kernel may call other code objects and the compiler could not know all. */
   get #linkedNeeds(): CodeNeeds | undefined {
     return this.#isLinked && !this.#isComplete ? this.needs : undefined;
   }

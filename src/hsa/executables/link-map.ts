@@ -99,7 +99,7 @@ export function mismatches(entries: readonly LinkEntry[]): string[] {
   });
 }
 
-/** From this version on hidden arguments have other places. */
+/** The code object version from which on hidden arguments have other places. */
 const PACKED_ARGUMENTS_VERSION = 5;
 
 /**

@@ -171,7 +171,7 @@ export class IpcSharing {
     throw new HsaError('INVALID_ARGUMENT', `the handle is for no ${kind} that a runtime with these devices shares`);
   }
 
-  /** For the end of the runtime. */
+  /** Lets everything go at the end of the runtime. */
   releaseAll(): void {
     for (const { memory, region, count } of this.#attached.values()) {
       for (let i = 0; i < count; i++) SharedRegions.of(memory).release(region.address);

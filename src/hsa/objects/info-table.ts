@@ -1,7 +1,9 @@
 /** Attributes by the numbers of the specification: what the hsa_*_get_info functions have in common. */
 import { HsaError } from './status.ts';
 
-/** For each attribute what it is of a subject; undefined where that subject does not have it. */
+/**
+ * A function for each attribute, which finds it of a subject; undefined where the subject does not have it.
+ */
 export type Questions<Subject, Value> = Readonly<Record<number, (subject: Subject) => Value | undefined>>;
 
 /** Throws INVALID_ARGUMENT for a number that is not in the table, or that the subject has no answer to. */

@@ -133,7 +133,7 @@ export class Allocations {
    * then.
    */
   readonly enforcesAccess: boolean;
-  /** Where the host was when it freed memory, the longest ago first. */
+  /** Stacks of the host from when it freed memory, by address, the oldest first. */
   readonly #freed = new Map<bigint, Error>();
   readonly #live = new Map<DeviceMemory, Map<bigint, PoolAllocation>>();
 

@@ -11,7 +11,7 @@ import {
 } from '../objects/layouts.ts';
 import { HsaError } from '../objects/status.ts';
 
-/** In x, y and z. */
+/** A size in each of x, y and z. */
 export type Extent = readonly [number, number, number];
 
 /** `Address`: who chose the addresses. What is decoded comes from outside: GPU code writes packets, too. */

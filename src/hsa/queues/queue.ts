@@ -205,7 +205,7 @@ export class Queue implements Disposable {
     return Atomics.add(this.#liveWords, QUEUE.writeDispatchId / 8, count);
   }
 
-  /** As `readDispatchId`, for users. */
+  /** All packets with a lower index are complete; throws once the queue or the runtime is gone. */
   loadReadIndex(_order?: LoadOrder): bigint {
     return Atomics.load(this.#liveWords, QUEUE.readDispatchId / 8);
   }

@@ -96,7 +96,7 @@ export class Runtime implements Progress, Disposable {
   readonly #allocations: Allocations;
   /** System time, in nanoseconds, when the clock of an agent's device stood at 0. */
   readonly #clockStarts = new Map<Agent, bigint>();
-  /** In the order in which the runtime looks at them. */
+  /** The queues in the order in which the runtime looks at them; sorted when a priority changes. */
   #queues = new Set<Queue>();
   readonly #handlers = new Set<SystemEventHandler>();
   readonly #executables = new Set<Executable>();
