@@ -90,6 +90,7 @@ const ROOMS: Readonly<Record<string, readonly string[]>> = {
   inspect: ['objdump', '.'],
   isa: ['amdgpu'],
   'isa/amdgpu': ['encoding', 'semantics', 'rows', 'text', 'effects', 'report', '.'],
+  'isa/amdgpu/semantics': ['.', 'buffer', 'matrix'],
   'isa/amdgpu/rows': ['table', 'matrix', 'vector', 'memory', 'scalar', '.'],
   'isa/amdgpu/text': ['reader', '.', 'assembler'],
   loader: ['host', 'rpc', '.'],

@@ -10,7 +10,7 @@ import type { MatrixProduct } from '../../ir/matrix-product.ts';
 import type { Program, Value } from '../../ir/types.ts';
 import { randomBits } from '../../isa/amdgpu/rows/vector.test-support.ts';
 import { DEFAULT_MODE } from '../../isa/amdgpu/semantics/machine.test-support.ts';
-import { denseProduct, sparseProduct, waveProduct } from '../../isa/amdgpu/semantics/matrix-layout.ts';
+import { denseProduct, sparseProduct, waveProduct } from '../../isa/amdgpu/semantics/matrix/matrix-layout.ts';
 import type { FunctionBuilder } from '../../wasm/function.ts';
 import { RECORD_OPERANDS, WAVE_VGPRS, waveSizeBytes } from '../machine/layout.ts';
 import type { OperandForm } from '../machine/operand-places.ts';

@@ -3,7 +3,7 @@
 import type { Draft } from '../encoding/encode.ts';
 import type { FormatName } from '../encoding/formats.ts';
 import type { Instruction } from '../encoding/instruction.ts';
-import { DATA_FORMATS, NUMBER_FORMATS, unifiedFormats } from '../semantics/buffer-formats.ts';
+import { DATA_FORMATS, NUMBER_FORMATS, unifiedFormats } from '../semantics/buffer/buffer-formats.ts';
 import { CACHE_POLICY } from './cache-policy.ts';
 import { swizzle } from './immediate-text.ts';
 import { flag, type Modifier, number, only, operandSpec } from './modifier.ts';

@@ -10,8 +10,14 @@ import { WavewrightError } from '../../../../base/errors.ts';
 import type { Value } from '../../../../ir/types.ts';
 import type { OperandType, Row, RowFlags } from '../../encoding/row.ts';
 import { type InstructionBuilder, type Semantics, semanticsOf } from '../../semantics/instruction-builder.ts';
-import { type ElementFormat, elementBits, elements, flushedBelow, sumType } from '../../semantics/matrix-elements.ts';
-import { denseProduct, type MatrixShape, sparseProduct } from '../../semantics/matrix-layout.ts';
+import {
+  type ElementFormat,
+  elementBits,
+  elements,
+  flushedBelow,
+  sumType,
+} from '../../semantics/matrix/matrix-elements.ts';
+import { denseProduct, type MatrixShape, sparseProduct } from '../../semantics/matrix/matrix-layout.ts';
 import { type Opcodes, row } from '../table/row.ts';
 
 /** What happens to denormals. */

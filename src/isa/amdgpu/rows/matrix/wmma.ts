@@ -7,8 +7,8 @@
 import { WavewrightError } from '../../../../base/errors.ts';
 import type { Value } from '../../../../ir/types.ts';
 import type { InstructionBuilder, Semantics } from '../../semantics/instruction-builder.ts';
-import { type ElementFormat, elements } from '../../semantics/matrix-elements.ts';
-import { waveProduct } from '../../semantics/matrix-layout.ts';
+import { type ElementFormat, elements } from '../../semantics/matrix/matrix-elements.ts';
+import { waveProduct } from '../../semantics/matrix/matrix-layout.ts';
 import { add, saturating } from '../../semantics/saturation.ts';
 
 type HalfFormat = 'f16' | 'bf16';

@@ -1,7 +1,7 @@
 /** MTBUF: buffer accesses with the format in the instruction. CDNA2 ISA 12.14, RDNA3 ISA 9.1, table 38. */
 
 import type { Row } from '../../encoding/row.ts';
-import { CONVERTS, loadFormatted, storeFormatted } from '../../semantics/buffer-conversion.ts';
+import { CONVERTS, loadFormatted, storeFormatted } from '../../semantics/buffer/buffer-conversion.ts';
 import { row } from '../table/row.ts';
 
 /** Components; registers in 32-bit and in d16 form. */

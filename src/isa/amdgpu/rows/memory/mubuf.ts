@@ -5,8 +5,8 @@
 
 import type { Row, RowFlags } from '../../encoding/row.ts';
 import { CACHE_FLOAT_UPDATES } from '../../semantics/atomics.ts';
-import { bufferPort } from '../../semantics/buffer-address.ts';
-import { CONVERTS, loadFormatted, storeFormatted } from '../../semantics/buffer-conversion.ts';
+import { bufferPort } from '../../semantics/buffer/buffer-address.ts';
+import { CONVERTS, loadFormatted, storeFormatted } from '../../semantics/buffer/buffer-conversion.ts';
 import type { Semantics } from '../../semantics/instruction-builder.ts';
 import { type LoadKind, load, transferAddress } from '../../semantics/memory.ts';
 import { type Opcodes, row } from '../table/row.ts';

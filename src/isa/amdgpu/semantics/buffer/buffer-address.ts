@@ -2,9 +2,9 @@
  * Addresses and range checks of buffer accesses: resource descriptor (V#), index and offset. CDNA2 ISA 9.1.3
  * to 9.1.8; RDNA2 ISA 8.1.5, RDNA3 ISA 9.4 and 9.6.
  */
-import type { Value } from '../../../ir/types.ts';
-import type { InstructionBuilder } from './instruction-builder.ts';
-import { type AtomicOfBuilder, type MemoryPort, refuse } from './memory.ts';
+import type { Value } from '../../../../ir/types.ts';
+import type { InstructionBuilder } from '../instruction-builder.ts';
+import { type AtomicOfBuilder, type MemoryPort, refuse } from '../memory.ts';
 
 /** Bits of the descriptor's dwords. Dword 0 is the low part of the base address, dword 2 is num_records. */
 const BASE_HIGH_BITS = 16;

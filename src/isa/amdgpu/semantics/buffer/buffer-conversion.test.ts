@@ -4,9 +4,9 @@
  */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { encode, type FieldValues } from '../encoding/encode.test-support.ts';
+import { encode, type FieldValues } from '../../encoding/encode.test-support.ts';
+import { TestWave } from '../machine.test-support.ts';
 import { DATA_FORMATS, NUMBER_FORMATS, unifiedFormats } from './buffer-formats.ts';
-import { TestWave } from './machine.test-support.ts';
 
 const ZERO = 128;
 const SRSRC = 1;

@@ -3,14 +3,14 @@
  * integers, floats and fractions. CDNA2 ISA 9.1.3 and 9.1.4, RDNA3 ISA 9.3: integers stay integers, all else
  * is f32 in registers, or f16 in the d16 forms; a component that the format lacks is 0.
  */
-import { WavewrightError } from '../../../base/errors.ts';
-import { NEAREST_EVEN, TOWARD_ZERO } from '../../../ir/float-bits.ts';
-import type { Value } from '../../../ir/types.ts';
-import type { RowFlags } from '../encoding/row.ts';
+import { WavewrightError } from '../../../../base/errors.ts';
+import { NEAREST_EVEN, TOWARD_ZERO } from '../../../../ir/float-bits.ts';
+import type { Value } from '../../../../ir/types.ts';
+import type { RowFlags } from '../../encoding/row.ts';
+import type { InstructionBuilder, Semantics } from '../instruction-builder.ts';
+import { refuse } from '../memory.ts';
 import { type BufferPort, bufferPort } from './buffer-address.ts';
 import { type BufferFormat, type Kind, type NumberedFormat, numberedFormats } from './buffer-formats.ts';
-import type { InstructionBuilder, Semantics } from './instruction-builder.ts';
-import { refuse } from './memory.ts';
 
 /** AMD publishes neither how fractions are rounded nor what happens to numbers that do not fit. */
 export const CONVERTS: RowFlags = {

@@ -3,7 +3,7 @@
  * bits are read. CDNA2 ISA 9.1.8 (data and number format), RDNA2 ISA 8.1.8 and RDNA3 ISA 10.7 (one number for
  * both).
  */
-import type { Family } from '../encoding/formats.ts';
+import type { Family } from '../../encoding/formats.ts';
 
 export const KINDS = ['UNORM', 'SNORM', 'USCALED', 'SSCALED', 'UINT', 'SINT', 'FLOAT'] as const;
 export type Kind = (typeof KINDS)[number];

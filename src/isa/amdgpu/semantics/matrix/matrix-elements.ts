@@ -1,8 +1,8 @@
 /** The numbers in the registers of a matrix, as f32, f64 (i64) or i32. */
-import type { Builder } from '../../../ir/builder.ts';
-import type { MatrixProduct } from '../../../ir/matrix-product.ts';
-import type { Value } from '../../../ir/types.ts';
-import { smallFloatToF32 } from './small-floats.ts';
+import type { Builder } from '../../../../ir/builder.ts';
+import type { MatrixProduct } from '../../../../ir/matrix-product.ts';
+import type { Value } from '../../../../ir/types.ts';
+import { smallFloatToF32 } from '../small-floats.ts';
 
 export type ElementFormat = 'f64' | 'f32' | 'xf32' | 'f16' | 'bf16' | 'fp8' | 'bf8' | 'i8' | 'u8' | 'i4' | 'u4';
 

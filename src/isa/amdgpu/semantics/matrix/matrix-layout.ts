@@ -2,7 +2,7 @@
  * Where the lanes hold the elements of matrices. CDNA3 ISA 7.1.4 (dense), 7.4 (sparse); CDNA2 is the same;
  * RDNA3 ISA 7.9.
  */
-import type { MatrixProduct, Place } from '../../../ir/matrix-product.ts';
+import type { MatrixProduct, Place } from '../../../../ir/matrix-product.ts';
 
 /** `blocks` products of a left matrix of m x k and a right one of k x n elements. */
 export interface MatrixShape {
