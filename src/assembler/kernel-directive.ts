@@ -2,6 +2,7 @@
  * `.amdhsa_kernel` to `.end_amdhsa_kernel`: the kernel descriptor. Directives, defaults and limits: LLVM
  * "User Guide for AMDGPU Backend", "Code Object V3 and Above Predefined Symbols" and "... Directives".
  */
+import { alignUp } from '../base/align.ts';
 import { WavewrightError } from '../base/errors.ts';
 import {
   decodeKernelDescriptor,
@@ -213,7 +214,6 @@ function newKernel(target: AssemblyTarget): Kernel {
   };
 }
 
-const alignUp = (value: number, granule: number): number => Math.ceil(value / granule) * granule;
 const blocks = (count: number, granule: number): number => alignUp(Math.max(count, 1), granule) / granule - 1;
 
 function sgprBlocks(kernel: Kernel): number {

@@ -3,7 +3,9 @@
  * lists, flow lists, plain and quoted scalars; a scalar is a number or a boolean when it looks like one,
  * quoted or not, as LLVM reads it.
  */
+
 import { encode } from '@msgpack/msgpack';
+import { alignUp } from '../base/align.ts';
 import { WavewrightError } from '../base/errors.ts';
 import { LIMITS } from '../base/limits.ts';
 import { METADATA_NOTE_TYPE } from '../codeobject/code-object.ts';
@@ -35,7 +37,7 @@ export function metadataNote(text: string): Uint8Array {
 const NAME = new TextEncoder().encode('AMDGPU\0\0');
 
 function note(description: Uint8Array): Uint8Array {
-  const bytes = new Uint8Array(12 + NAME.length + Math.ceil(description.length / 4) * 4);
+  const bytes = new Uint8Array(12 + NAME.length + alignUp(description.length, 4));
   const view = new DataView(bytes.buffer);
   view.setUint32(0, NAME.length - 1, true);
   view.setUint32(4, description.length, true);

@@ -1,3 +1,4 @@
+import { alignUp } from './align.ts';
 import { WavewrightError } from './errors.ts';
 
 /** Where a region of input comes from; it becomes the context of every error. */
@@ -76,7 +77,7 @@ export class ByteReader {
 
   /** Moves the cursor to a multiple of `alignmentBytes`; the end of the region counts as aligned. */
   align(alignmentBytes: number): void {
-    this.offset = Math.min(Math.ceil(this.offset / alignmentBytes) * alignmentBytes, this.length);
+    this.offset = Math.min(alignUp(this.offset, alignmentBytes), this.length);
   }
 
   /** The sub-region [offset, offset + sizeBytes) as a reader of its own; `section` names it in errors. */

@@ -1,3 +1,4 @@
+import { alignUp } from '../base/align.ts';
 import { WavewrightError } from '../base/errors.ts';
 import type { KernelArgument, KernelMetadata } from './metadata.ts';
 
@@ -72,7 +73,7 @@ export function explicitArgumentsEnd(kernel: KernelMetadata): number {
   for (const argument of kernel.args) {
     if (!isHiddenArgument(argument)) end = Math.max(end, argument.offsetBytes + argument.sizeBytes);
   }
-  return Math.ceil(end / 8) * 8;
+  return alignUp(end, 8);
 }
 
 /**

@@ -2,6 +2,7 @@
  * Writes ELF64 little-endian files: header, segments, sections, string tables, symbols, relocations. The
  * counterpart of elf.ts.
  */
+import { alignUp } from '../base/align.ts';
 import { concatenate } from '../base/concatenate.ts';
 import { assert } from '../base/errors.ts';
 import { SHT_NOBITS } from './constants.ts';
@@ -126,9 +127,6 @@ export function encodeRelocations(relocations: readonly RelocationToWrite[]): Ui
   }
   return bytes;
 }
-
-export const alignUp = (value: number, alignment: number): number =>
-  alignment > 1 ? Math.ceil(value / alignment) * alignment : value;
 
 /** Lays out what has no offset yet behind what has one, the section headers last. */
 export function writeElf(file: FileToWrite): Uint8Array {

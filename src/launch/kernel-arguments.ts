@@ -3,6 +3,7 @@
  * `placeArguments` finds where they go, `writeArguments` writes them when there is memory. `writeHidden` of
  * `prepare.ts` adds the hidden ones, whose table is `src/codeobject/hidden-arguments.ts`.
  */
+import { alignUp } from '../base/align.ts';
 import { WavewrightError } from '../base/errors.ts';
 import { isHiddenArgument } from '../codeobject/hidden-arguments.ts';
 import { kernelName } from '../codeobject/kernel-name.ts';
@@ -133,7 +134,7 @@ export function placeArguments<Buffer extends BufferArgument>(
   const placed = parameters === undefined ? placeByAlignment(kernel, args) : placeByMetadata(kernel, parameters, args);
   let localEnd = kernel.groupSegmentSizeBytes;
   const places = placed.map((place) => {
-    const localOffsetBytes = Math.ceil(localEnd / place.alignmentBytes) * place.alignmentBytes;
+    const localOffsetBytes = alignUp(localEnd, place.alignmentBytes);
     if (place.argument.kind === 'local') localEnd = localOffsetBytes + place.argument.sizeBytes;
     return { ...place, localOffsetBytes };
   });
@@ -205,7 +206,7 @@ function placeByAlignment<Buffer extends BufferArgument>(
     }
     const sizeBytes = argument.kind === 'value' ? argument.bytes.length : 8;
     const alignmentBytes = Math.min(2 ** Math.ceil(Math.log2(sizeBytes)), 16);
-    const offsetBytes = Math.ceil(end / alignmentBytes) * alignmentBytes;
+    const offsetBytes = alignUp(end, alignmentBytes);
     end = offsetBytes + sizeBytes;
     return { argument, offsetBytes, sizeBytes, alignmentBytes };
   });

@@ -1,4 +1,5 @@
 /** Addresses, file offsets and segments of a code object that is being linked. */
+import { alignUp } from '../base/align.ts';
 import { assert } from '../base/errors.ts';
 import {
   PF_R,
@@ -15,7 +16,7 @@ import {
   SHT_NOBITS,
   SHT_NOTE,
 } from '../elf/constants.ts';
-import { alignUp, FILE_HEADER_SIZE_BYTES, SEGMENT_HEADER_SIZE_BYTES, type SegmentToWrite } from '../elf/writer.ts';
+import { FILE_HEADER_SIZE_BYTES, SEGMENT_HEADER_SIZE_BYTES, type SegmentToWrite } from '../elf/writer.ts';
 import type { InputSection, OutputSection } from './link-inputs.ts';
 
 /** Segments of different access do not share a page. */

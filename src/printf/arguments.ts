@@ -1,4 +1,5 @@
 /** The argument area of a printf call, see `parse.ts`. */
+import { alignUp } from '../base/align.ts';
 import { WavewrightError } from '../base/errors.ts';
 import type { Measure, Section } from './parse.ts';
 
@@ -25,7 +26,7 @@ class AreaCursor {
 
   /** Offset of the next argument of this size. */
   next(sizeBytes: 4 | 8): number {
-    const at = this.#layout === 'packed' ? this.offset : Math.ceil(this.offset / sizeBytes) * sizeBytes;
+    const at = this.#layout === 'packed' ? this.offset : alignUp(this.offset, sizeBytes);
     this.offset = at + sizeBytes;
     return at;
   }

@@ -1,4 +1,5 @@
 /** The memory of the null device: one block of the host's, which is given out from the front, never twice. */
+import { alignUp } from '../../base/align.ts';
 import { WavewrightError } from '../../base/errors.ts';
 import type { GuestAddress } from '../../device/guest-address.ts';
 import type { AllocateOptions, Allocation, DeviceMemory } from '../../device/memory.ts';
@@ -32,7 +33,7 @@ export class NullMemory implements DeviceMemory {
       throw new WavewrightError('USAGE', `allocation of ${sizeBytes} bytes aligned to ${alignmentBytes}`);
     }
     const granule = Math.max(alignmentBytes, PAGE_BYTES);
-    const offset = Math.ceil(this.#next / granule) * granule;
+    const offset = alignUp(this.#next, granule);
     if (offset + sizeBytes > this.buffer.byteLength) {
       throw new WavewrightError('LIMIT_EXCEEDED', `device memory is exhausted: ${sizeBytes} bytes asked for`);
     }

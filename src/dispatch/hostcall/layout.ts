@@ -8,6 +8,7 @@
  * gives the packet back. A pointer of a stack is the number of a packet below a tag that grows with every
  * use.
  */
+import { alignUp } from '../../base/align.ts';
 import type { HostAddress } from '../../device/guest-address.ts';
 
 export const BUFFER = { headers: 0, payloads: 8, doorbell: 16, freeStack: 24, readyStack: 32, indexMask: 40 } as const;
@@ -42,7 +43,7 @@ export interface HostcallLayout {
 export function hostcallLayout(waves: number): HostcallLayout {
   const packetCount = Math.min(2 ** Math.ceil(Math.log2(waves + 1)), MAX_PACKETS);
   const headers = RECORD_SIZE_BYTES;
-  const payloads = Math.ceil((headers + packetCount * HEADER.sizeBytes) / PAYLOAD_SIZE_BYTES) * PAYLOAD_SIZE_BYTES;
+  const payloads = alignUp(headers + packetCount * HEADER.sizeBytes, PAYLOAD_SIZE_BYTES);
   return { packetCount, headers, payloads, sizeBytes: payloads + packetCount * PAYLOAD_SIZE_BYTES };
 }
 

@@ -3,6 +3,7 @@
  * the number, then the arguments, each in as many bytes as its size says, rounded up to dwords: floats,
  * vectors and the bytes of strings as they are.
  */
+import { alignUp } from '../../base/align.ts';
 import { beforeNul } from '../../base/bytes.ts';
 import { WavewrightError } from '../../base/errors.ts';
 import type { ConversionArguments } from '../../printf/arguments.ts';
@@ -91,7 +92,7 @@ export class OpenclFormat {
   }
 }
 
-const dwordsOf = (sizeBytes: number): number => Math.ceil(sizeBytes / 4) * 4;
+const dwordsOf = (sizeBytes: number): number => alignUp(sizeBytes, 4);
 
 /**
  * A vector of three takes as much room as one of four; elements of one that would end within a dword are

@@ -2,12 +2,13 @@
  * printf as HIP's compiler passes it on: the format with its NUL, then the arguments, each in 64-bit words of
  * its own: a number in one, a string with its NUL in as many as it takes.
  */
+import { alignUp } from '../../base/align.ts';
 import { beforeNul } from '../../base/bytes.ts';
 import type { ConversionArguments } from '../../printf/arguments.ts';
 import { formatPrintf } from '../../printf/format.ts';
 import { GLIBC_DIALECT, type Measure, parseFormat, type Section } from '../../printf/parse.ts';
 
-const wordsOf = (sizeBytes: number): number => Math.ceil(sizeBytes / 8) * 8;
+const wordsOf = (sizeBytes: number): number => alignUp(sizeBytes, 8);
 
 /** What the call prints. Throws LIMIT_EXCEEDED for a format or a text that is too long. */
 export function printfText(message: Uint8Array): Uint8Array {

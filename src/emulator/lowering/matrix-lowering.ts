@@ -3,6 +3,7 @@
  * lanes multiplies and adds them, and the results are read from the rows. All registers have been read before
  * the first one is written.
  */
+import { alignUp } from '../../base/align.ts';
 import { assert } from '../../base/errors.ts';
 import { argumentOffsets, type MatrixProduct, type Place } from '../../ir/matrix-product.ts';
 import type { LeafOf, Value } from '../../ir/types.ts';
@@ -130,7 +131,7 @@ export class MatrixLowering {
       for (let result = 0; result < results; result++)
         for (let step = 0; step < steps; step++)
           last = Math.max(last, this.#product.leftPlace(result, lane, step).lane);
-    return Math.ceil((last + 1) / CHUNK_GROUP) * CHUNK_GROUP;
+    return alignUp(last + 1, CHUNK_GROUP);
   }
 
   /** Offset of an argument's row from the wave's base. */

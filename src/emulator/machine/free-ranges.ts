@@ -2,6 +2,7 @@
  * Free address ranges of whole pages. Taking and giving back cost the same however many there are, but where
  * memory is nearly full.
  */
+import { alignUp } from '../../base/align.ts';
 import { assert } from '../../base/errors.ts';
 import { PAGE_SIZE_BYTES } from './layout.ts';
 
@@ -9,7 +10,6 @@ import { PAGE_SIZE_BYTES } from './layout.ts';
 const MAX_TRIES = 16;
 const BIN_COUNT = 21;
 
-const roundUp = (value: number, granule: number): number => Math.ceil(value / granule) * granule;
 /** Bin of a range: those of bin n have at least 2^n pages and less than twice as many. */
 const binOf = (sizeBytes: number): number => Math.floor(Math.log2(sizeBytes / PAGE_SIZE_BYTES));
 
@@ -40,14 +40,14 @@ export class FreeRanges {
     const range = this.#find(sizeBytes, alignment);
     if (!range) return undefined;
     this.#remove(range);
-    const start = roundUp(range.start, alignment);
+    const start = alignUp(range.start, alignment);
     if (start > range.start) this.#add(range.start, start);
     if (start + sizeBytes < range.end) this.#add(start + sizeBytes, range.end);
     return start;
   }
 
   #find(sizeBytes: number, alignment: number): Range | undefined {
-    const fits = (range: Range): boolean => roundUp(range.start, alignment) + sizeBytes <= range.end;
+    const fits = (range: Range): boolean => alignUp(range.start, alignment) + sizeBytes <= range.end;
     const ownBin = binOf(sizeBytes);
     const first = this.#search(ownBin, fits, MAX_TRIES);
     if (first) return first;

@@ -1,4 +1,5 @@
 /** A kernel launch as the emulator needs it. */
+import { alignUp } from '../../base/align.ts';
 import { PAGE_SIZE_BYTES } from './layout.ts';
 
 export type Triple = readonly [number, number, number];
@@ -51,4 +52,4 @@ export class Grid {
 
 /** Private memory of a wave, whole pages. */
 export const privateSegmentSizeBytes = (launch: Launch): number =>
-  Math.ceil((launch.privateSizeBytes * launch.waveSize) / PAGE_SIZE_BYTES) * PAGE_SIZE_BYTES;
+  alignUp(launch.privateSizeBytes * launch.waveSize, PAGE_SIZE_BYTES);

@@ -3,6 +3,7 @@
  * translation is a compare of the high word and a look into the validity map. Allocations begin at pages, are
  * zero-filled and have a hole behind them.
  */
+import { alignUp } from '../../base/align.ts';
 import { WavewrightError } from '../../base/errors.ts';
 import { fillBytes } from './fill.ts';
 import { FreeRanges } from './free-ranges.ts';
@@ -71,8 +72,6 @@ const MAX_QUARANTINE_BYTES = 64 * 2 ** 20;
  * end with the 4 GiB.
  */
 export const placement = { isHigh: false };
-
-const roundUp = (value: number, granule: number): number => Math.ceil(value / granule) * granule;
 
 interface Owned extends MemoryRegion {
   /** Where the region's last page, or that of the hole behind it, ends. */
@@ -155,8 +154,8 @@ export class EmulatorMemory extends LinearMemory {
       throw new WavewrightError('USAGE', `alignment ${alignment} is not a power of two`);
     const { label = 'allocation', uninitialized = false, isTransient = false } = options;
     const { permissions = MAY_READ | MAY_WRITE, holeBytes = 0 } = options;
-    const granulesBytes = roundUp(sizeBytes, GRANULE_SIZE_BYTES);
-    const takenBytes = roundUp(granulesBytes + (permissions ? Math.max(HOLE_BYTES, holeBytes) : 0), PAGE_SIZE_BYTES);
+    const granulesBytes = alignUp(sizeBytes, GRANULE_SIZE_BYTES);
+    const takenBytes = alignUp(granulesBytes + (permissions ? Math.max(HOLE_BYTES, holeBytes) : 0), PAGE_SIZE_BYTES);
     const start = this.#take(takenBytes, alignment);
     if (start === undefined) {
       throw new WavewrightError('LIMIT_EXCEEDED', `out of device memory: cannot allocate ${sizeBytes} bytes`, {

@@ -2,6 +2,7 @@
  * The emulator's own memory: the validity map, constant tables, wave states, decoded code. No address that
  * GPU code makes leads here, whatever its value: code that accesses device memory names the other memory.
  */
+import { alignUp } from '../../base/align.ts';
 import { WavewrightError } from '../../base/errors.ts';
 import { fillBytes } from './fill.ts';
 import { FreeRanges } from './free-ranges.ts';
@@ -11,7 +12,7 @@ import { createLinearMemory, LinearMemory } from './linear-memory.ts';
 /** Every offset is below 2^31, so that 32-bit arithmetic on offsets is never negative. */
 const MAX_STATE_BYTES = 2 ** 31;
 
-const roundUp = (value: number): number => Math.ceil(value / PAGE_SIZE_BYTES) * PAGE_SIZE_BYTES;
+const wholePages = (sizeBytes: number): number => alignUp(sizeBytes, PAGE_SIZE_BYTES);
 
 interface Block {
   readonly offset: number;
@@ -55,7 +56,7 @@ export class StateMemory extends LinearMemory {
    * left.
    */
   allocate(sizeBytes: number, owner?: string): number {
-    const takenBytes = roundUp(sizeBytes);
+    const takenBytes = wholePages(sizeBytes);
     const block = this.#takeKept(takenBytes, owner) ?? this.#take(takenBytes, owner);
     this.#blocks.set(block.offset, block);
     this.#usedBytes += takenBytes;

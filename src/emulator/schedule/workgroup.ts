@@ -1,6 +1,7 @@
 /**
  * A resident workgroup: its waves, LDS and private memory. Slots are reused from one workgroup to the next.
  */
+import { alignUp } from '../../base/align.ts';
 import { assert } from '../../base/errors.ts';
 import { fillBytes } from '../machine/fill.ts';
 import {
@@ -35,7 +36,7 @@ const ALIGNMENT = 256;
  * a KiB ends here, in a fault that says so, and not in the memory of others.
  */
 const SCRATCH_HOLE_BYTES = 65_536;
-const aligned = (sizeBytes: number): number => Math.ceil(sizeBytes / ALIGNMENT) * ALIGNMENT;
+const aligned = (sizeBytes: number): number => alignUp(sizeBytes, ALIGNMENT);
 
 /** Memory of one workgroup of a launch. */
 export class WorkgroupSlot {

@@ -1,4 +1,5 @@
 /** A kernel of a loaded code object: what its descriptor and metadata say, and what linking makes of it. */
+import { alignUp } from '../../base/align.ts';
 import type { Kernel } from '../../codeobject/code-object.ts';
 import {
   SGPR_ALLOCATION_GRANULE,
@@ -96,7 +97,7 @@ export class KernelSymbol extends LoadedSymbol implements ResidentKernel, Launch
     const accumulatorStart = descriptor.family === 'gfx90a' ? ((descriptor.rsrc3.accumOffset ?? 0) + 1) * 4 : registers;
     const problems: string[] = [];
     const check = (what: string, needed: number, present: number, granule = 1): void => {
-      if (needed > Math.ceil(present / granule) * granule)
+      if (needed > alignUp(present, granule))
         problems.push(`needs ${needed} ${what}, its descriptor asks for ${present}`);
     };
     check('VGPRs', needs.vgprCount, Math.min(registers, accumulatorStart));

@@ -4,6 +4,7 @@
  * that comes from there is refused like any that nobody made.
  */
 
+import { alignUp } from '../../base/align.ts';
 import type { DeviceMemory } from '../../device/memory.ts';
 import type { Agent } from '../objects/agent.ts';
 import { expectHandle } from '../objects/handles.ts';
@@ -38,7 +39,7 @@ const PAGE_BYTES = 4096;
 
 /** HIP asks for whole pages. */
 const isSizeOf = ({ sizeBytes }: { readonly sizeBytes: number }, wanted: number): boolean =>
-  wanted === sizeBytes || wanted === Math.ceil(sizeBytes / PAGE_BYTES) * PAGE_BYTES;
+  wanted === sizeBytes || wanted === alignUp(sizeBytes, PAGE_BYTES);
 
 export class IpcSharing {
   readonly #owner: IpcOwner;

@@ -1,4 +1,5 @@
 /** The buffer that an RPC client and its server share, and the client's own struct. */
+import { alignUp } from '../../../base/align.ts';
 import type { Generation } from './generation.ts';
 
 export const RPC_PACKET_SIZE_BYTES = 64;
@@ -30,7 +31,7 @@ export function rpcLayout(generation: Generation, portCount: number, laneCount: 
 }
 
 function align8(offset: number): number {
-  return Math.ceil(offset / 8) * 8;
+  return alignUp(offset, 8);
 }
 
 /** The client struct for a buffer at `bufferAddress`; its locks are free. */

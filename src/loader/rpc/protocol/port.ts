@@ -5,6 +5,7 @@
  * Each side has one mailbox word; equal words mean that the client owns the packets, different ones that the
  * server does. Storing the inverse of one's own word hands the packets over.
  */
+import { alignUp } from '../../../base/align.ts';
 import { beforeNul } from '../../../base/bytes.ts';
 import { WavewrightError } from '../../../base/errors.ts';
 import type { Conversation } from '../../host/conversation.ts';
@@ -212,7 +213,7 @@ export class ServerPort {
   *#takeChunks(sizes: readonly number[], firstSizeBytes = FIRST_CHUNK_BYTES): Conversation<Uint8Array[]> {
     const { packetDwords } = this.#memory;
     const roomOf = (size: number) =>
-      firstSizeBytes + Math.ceil(Math.max(0, size - firstSizeBytes) / RPC_PACKET_SIZE_BYTES) * RPC_PACKET_SIZE_BYTES;
+      firstSizeBytes + alignUp(Math.max(0, size - firstSizeBytes), RPC_PACKET_SIZE_BYTES);
     const starts: number[] = [];
     let room = 0;
     for (const size of sizes) {
