@@ -8,7 +8,7 @@ import type { FunctionName } from '../isa/amdgpu/text/reader/expression.ts';
 import type { AssemblyTarget } from './assembly-target.ts';
 
 /**
- * VCC, FLAT_SCRATCH and XNACK_MASK stand behind the SGPRs of the kernel up to gfx9 (CDNA2 ISA 3.6.1), VCC
+ * VCC, FLAT_SCRATCH and XNACK_MASK stand behind the SGPRs of the kernel up to gfx9 (CDNA2 ISA 3.6.2), VCC
  * alone from gfx10 on.
  */
 export function extraSgprs(target: AssemblyTarget, vcc: boolean, flatScratch: boolean, xnack: boolean): number {

@@ -108,7 +108,7 @@ function bitOperations(b: PureBuilder, layout: Layout, flush: { inputs: boolean;
 
 /**
  * v_min / v_max: with IEEE set a signalling NaN comes out quieted; otherwise the other operand of a NaN is
- * taken; -0 is less than +0 (CDNA3 ISA 12.9, V_MIN_F32 and V_MAX_F32).
+ * taken; -0 is less than +0 (CDNA3 ISA 12.7, V_MIN_F32 and V_MAX_F32).
  */
 function minMax(
   b: PureBuilder,
@@ -127,7 +127,7 @@ function minMax(
   return f.result(value);
 }
 
-/** Clamp to 0..1 (CDNA3 ISA 6.2.3): -0 becomes +0, NaN becomes 0 with DX10_CLAMP and stays otherwise. */
+/** Clamp to 0..1 (CDNA3 ISA 6.2.2): -0 becomes +0, NaN becomes 0 with DX10_CLAMP and stays otherwise. */
 function clampUnit(
   b: PureBuilder,
   f: Pick<FloatBuilder, 'lt' | 'isNan' | 'isNegative' | 'constant'>,

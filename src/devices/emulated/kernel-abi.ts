@@ -172,7 +172,7 @@ function sgprLayout(
 }
 
 /**
- * MODE as the packet processor sets it from the descriptor (CDNA2 ISA 3.6, RDNA3 ISA 3.3.2). Throws
+ * MODE as the packet processor sets it from the descriptor (CDNA2 ISA 3.5, RDNA3 ISA 3.3.2). Throws
  * UNSUPPORTED for FP16_OVFL.
  */
 function modeOf({ families }: AmdgpuEmulator['target'], { rsrc1 }: KernelDescriptor): number {

@@ -1,5 +1,5 @@
 /**
- * The registers that a wave of an AMD GPU starts with. CDNA2 ISA 3.6.10, LLVM AMDGPU usage "Initial Kernel
+ * The registers that a wave of an AMD GPU starts with. CDNA2 ISA 3.6.4, LLVM AMDGPU usage "Initial Kernel
  * Execution State".
  */
 import type { WaveStart } from '../../../emulator/code/front-end.ts';

@@ -33,7 +33,7 @@ import { hazardRoles } from './hazards.ts';
 import { meaningOf, type Touched, touchedBy } from './meaning.ts';
 
 export interface EffectsOptions {
-  /** MODE.gpr_idx_en is set: M0 completes the numbers of VGPRs of vector instructions (CDNA2 ISA 3.9.2). */
+  /** MODE.gpr_idx_en is set: M0 completes the numbers of VGPRs of vector instructions (CDNA2 ISA 6.6). */
   readonly gprIndexing?: boolean;
 }
 
@@ -66,7 +66,10 @@ const SPACES: Readonly<Partial<Record<FormatName, MemoryEffect['space']>>> = {
   LDSDIR: 'lds',
 };
 
-/** From CDNA3 and gfx10 on kernels do not keep the base of private memory in SGPRs (CDNA2 ISA 10.2). */
+/**
+ * FLAT_SCRATCH, which gfx9 names s[102:103]: every flat access sends it along (CDNA2 ISA 10.8). From CDNA3 and
+ * gfx10 on it is no SGPR.
+ */
 const FLAT_SCRATCH: RegisterRange = { file: 'scalar', first: 102, dwords: 2 };
 const keepsFlatScratch = (families: readonly Family[]): boolean =>
   families.includes('gfx9') && !families.includes('gfx940');
@@ -175,7 +178,7 @@ class Collector {
         for (const file of ['vector', 'accumulator'] as const) this.#writesAnyOf.add(file);
       }
     }
-    // The global data share (CDNA2 ISA 11.2).
+    // M0 holds the base of what GDS instructions ask for, and where memory is loaded to the LDS (CDNA2 ISA 3.7).
     if (this.#instruction.field('gds') === 1 || this.#instruction.field('lds') === 1) this.#readsState.add('m0');
     if (this.#instruction.field('gds') === 1) this.#memory.push({ space: 'unknown', access: 'atomic' });
     if (this.#instruction.field('lds') === 1) this.#memory.push({ space: 'lds', access: 'store' });

@@ -30,7 +30,7 @@ export const LLVM_ERRATA: readonly Erratum[] = [
   {
     text: /^t?buffer_.*\], 0x[0-9a-f]+/,
     reason:
-      'On gfx11 the disassembler takes 255 in place of a scalar offset for a literal constant. Buffer instructions have none (RDNA3 ISA 15.6.1); here it is no instruction.',
+      'On gfx11 the disassembler takes 255 in place of a scalar offset for a literal constant. Buffer instructions have none (RDNA3 ISA 9.1); here it is no instruction.',
   },
 ];
 

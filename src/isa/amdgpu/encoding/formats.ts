@@ -386,7 +386,7 @@ const GFX10: EncodingGeneration = {
   namesHalves: false,
 };
 
-/** RDNA3 ISA 15.3.7 and 15.3.8: behind VOP3 the signs of the sources are those of VOP3. */
+/** RDNA3 ISA 15.3.8 and 15.3.9: behind VOP3 the signs of the sources are those of VOP3. */
 const GFX11: EncodingGeneration = {
   primary: GFX11_FORMATS,
   extended: GFX11_FORMATS.filter(({ name }) => /^VOP(1|2|C|3|3B|3P)$/.test(name)).flatMap((original) => {

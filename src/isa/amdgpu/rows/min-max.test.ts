@@ -1,6 +1,6 @@
 /**
  * Minimum, maximum, median, the clamp bit and DX9 products of every kind of number, by the pseudocode of
- * CDNA3 ISA 12.9 (V_MIN_F32, V_MAX_F32), 12.11 (V_MIN3_F32, V_MAX3_F32, V_MED3_F32, V_MUL_LEGACY_F32) and
+ * CDNA3 ISA 12.7 (V_MIN_F32, V_MAX_F32), 12.11 (V_MIN3_F32, V_MAX3_F32, V_MED3_F32, V_MUL_LEGACY_F32) and
  * 6.5, in both settings of MODE.IEEE and DX10_CLAMP.
  */
 import { test } from 'node:test';

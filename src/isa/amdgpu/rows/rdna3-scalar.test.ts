@@ -147,7 +147,7 @@ test('waiting, clauses, hints and the prefetch distance do nothing', () => {
   assert.throws(() => run(new TestWave(32), 's_code_end'), { code: 'UNSUPPORTED' });
 });
 
-/** Passes over the halves of EXEC, as the loop of RDNA2 ISA 5.5 makes them; `body` sees EXEC. */
+/** Passes over the halves of EXEC, as the loop of RDNA2 ISA 4.2.1 makes them; `body` sees EXEC. */
 function subvectorPasses(exec: bigint): bigint[] {
   const wave = new TestWave(64);
   const passes: bigint[] = [];

@@ -1,6 +1,6 @@
 /**
  * VGPR indexing: while MODE.gpr_idx_en is set, vector instructions add M0[7:0] to the VGPR numbers of the
- * operands that M0[15:12] selects: bit 0 src0, 1 src1, 2 src2, 3 vdst. CDNA2 ISA 3.9.2 "VGPR indexing". The
+ * operands that M0[15:12] selects: bit 0 src0, 1 src1, 2 src2, 3 vdst. CDNA2 ISA 6.6, "VGPR Indexing". The
  * executors look at MODE and M0; these are the scalar side.
  */
 import type { Value } from '../../../ir/types.ts';

@@ -67,7 +67,7 @@ function liveStatus(b: InstructionBuilder): Value {
   return b.or(b.or(rest, bit(b.scc, STATUS_SCC)), b.or(execz, vccz));
 }
 
-/** gfx12 numbers what a trap handler looks at anew; its counter of cycles has 64 bits (RDNA4 ISA 3.4.9). */
+/** gfx12 numbers what a trap handler looks at anew; its counter of cycles has 64 bits (RDNA4 ISA 3.4.11). */
 function registerGfx12(b: InstructionBuilder, id: number): Value {
   if (id === SHADER_CYCLES) return b.low(b.clock());
   if (id === SHADER_CYCLES + 1) return b.high(b.clock());

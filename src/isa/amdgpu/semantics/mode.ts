@@ -3,7 +3,7 @@ import type { Rounding } from '../../../ir/float-bits.ts';
 import type { FloatMode } from '../../../ir/float-builder.ts';
 import { MODE_GPR_INDEX } from './gpr-index.ts';
 
-/** The MODE register as the float operations need it (CDNA2 ISA 3.6, table "Mode register fields"). */
+/** The MODE register as the float operations need it (CDNA2 ISA 3.5, "Mode register"). */
 export function floatMode(mode: number): FloatMode {
   const denormals = (shift: number) => ({
     inputs: ((mode >> shift) & 1) === 0,

@@ -110,7 +110,7 @@ const addressByLane = (verb: string, gfx10: number, gfx11: number): Opcodes => (
   gfx11: [`global_${verb}_addtid_b32`, gfx11],
 });
 
-/** M0 says which of the registers take part (RDNA4 ISA 10.7). */
+/** A bit of M0 for each of the registers says whether it takes part (RDNA4 ISA 11.5). */
 const BLOCK: RowFlags = { touches: { readsState: ['m0'], isPartial: true } };
 /** Lanes get what others load. */
 const TRANSPOSED: RowFlags = { touches: { isCrossLane: true } };

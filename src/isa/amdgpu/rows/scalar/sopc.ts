@@ -54,7 +54,7 @@ export const SOPC_ROWS: readonly Row[] = [
   sopc('s_bitcmp1_b32', common(0x0d), 'ssrc0:b32 ssrc1:b32', bitAt),
   sopc('s_bitcmp0_b64', common(0x0e), 'ssrc0:b64 ssrc1:b32', (b, x, i) => b.not(bitAt(b, x, i))),
   sopc('s_bitcmp1_b64', common(0x0f), 'ssrc0:b64 ssrc1:b32', bitAt),
-  // MODE.vskip (CDNA2 ISA 4.7).
+  // It sets MODE.VSKIP, which has vector instructions skipped (CDNA2 ISA 3.5).
   row('SOPC', 's_setvskip', { gfx9: 0x10 }, 'ssrc0:b32 ssrc1:b32', undefined, { touches: { writesState: ['mode'] } }),
   row('SOPC', 's_set_gpr_idx_on', 0x11, 'ssrc0:b32 ssrc1:imm8', indexOn, { spelled: { field: 'ssrc1', as: 'indexMode' } }),
   sopc('s_cmp_eq_u64', { gfx9: 0x12, gfx10: 0x12, gfx11: 0x10 }, 'ssrc0:u64 ssrc1:u64', (b, x, y) => b.eq(x, y)),

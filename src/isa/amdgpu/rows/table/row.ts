@@ -51,7 +51,7 @@ export const alsoIn = (format: FormatName, original: Row, opcodes: Opcodes): Row
   { ...original, format, opcodes: opcodesByFamily(original.name, opcodes) },
 ];
 
-/** Branches of gfx9 that keep what is left to do on a stack in SGPRs (CDNA2 ISA 4.2.1). */
+/** Branches of gfx9 that keep what is left to do on a stack in SGPRs (CDNA2 ISA 4.6). */
 export const FORK: RowFlags = {
   terminator: 'jump',
   writesExec: true,
