@@ -1,8 +1,8 @@
 /**
  * The counters of instructions in flight: which ones an instruction raises, and which it waits for. "Data
  * Dependency Resolution" in AMD's manuals: CDNA2 ISA 4.4; RDNA2 ISA 4.4, where stores get a counter of their
- * own; RDNA3 ISA 5.6; RDNA4 ISA 5.7, where each kind of access has one. Where s_waitcnt has the counts is said
- * in encoding/wait-counters.ts.
+ * own; RDNA3 ISA 5.6; RDNA4 ISA 5.7, where each kind of access has one. Where s_waitcnt has the counts is
+ * said in encoding/wait-counters.ts.
  */
 import type { MemoryEffect, WaitCounter } from '../../../ir/effects.ts';
 import { ofFamily } from '../encoding/format.ts';
@@ -90,12 +90,14 @@ const ALL: readonly WaitCounter[] = [
   ...(['loadcnt', 'samplecnt', 'bvhcnt', 'storecnt', 'dscnt', 'kmcnt'] as const),
 ];
 /**
- * Bits of a count: 5:0 of a single counter and of the second of two, 13:8 of the first of two (RDNA4 ISA 16.5,
- * "S_WAIT_LOADCNT_DSCNT").
+ * Bits of a count: 5:0 of a single counter and of the second of two, 13:8 of the first of two (RDNA4 ISA
+ * 16.5, "S_WAIT_LOADCNT_DSCNT").
  */
 const COUNT_BITS = 6;
 const COUNT_LIMIT = 2 ** COUNT_BITS - 1;
-/** What the field WAITEXP of VINTERP says where nothing is waited for: the highest count (RDNA3 ISA 15.4.1). */
+/**
+ * What the field WAITEXP of VINTERP says where nothing is waited for: the highest count (RDNA3 ISA 15.4.1).
+ */
 const NO_EXPORT_WAIT = 7;
 
 export function waitsOf(instruction: Instruction): ReadonlyMap<WaitCounter, number> {

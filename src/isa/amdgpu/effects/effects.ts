@@ -67,8 +67,8 @@ const SPACES: Readonly<Partial<Record<FormatName, MemoryEffect['space']>>> = {
 };
 
 /**
- * FLAT_SCRATCH, which gfx9 names s[102:103]: every flat access sends it along (CDNA2 ISA 10.8). From CDNA3 and
- * gfx10 on it is no SGPR.
+ * FLAT_SCRATCH, which gfx9 names s[102:103]: every flat access sends it along (CDNA2 ISA 10.8). From CDNA3
+ * and gfx10 on it is no SGPR.
  */
 const FLAT_SCRATCH: RegisterRange = { file: 'scalar', first: 102, dwords: 2 };
 const keepsFlatScratch = (families: readonly Family[]): boolean =>
@@ -178,7 +178,8 @@ class Collector {
         for (const file of ['vector', 'accumulator'] as const) this.#writesAnyOf.add(file);
       }
     }
-    // M0 holds the base of what GDS instructions ask for, and where memory is loaded to the LDS (CDNA2 ISA 3.7).
+    // M0 holds the base of what GDS instructions ask for, and where memory is loaded to the LDS (CDNA2 ISA
+    // 3.7).
     if (this.#instruction.field('gds') === 1 || this.#instruction.field('lds') === 1) this.#readsState.add('m0');
     if (this.#instruction.field('gds') === 1) this.#memory.push({ space: 'unknown', access: 'atomic' });
     if (this.#instruction.field('lds') === 1) this.#memory.push({ space: 'lds', access: 'store' });

@@ -1,9 +1,9 @@
 /**
  * Hazards of gfx9 that the hardware does not resolve: so many wait states must lie between an instruction and
- * a later one (CDNA2 ISA 4.5 and CDNA3 ISA 4.5, "Manually Inserted Wait States (NOPs)"). Each instruction is a
- * wait state, s_nop N is N + 1. The list has those that a vector instruction causes by an SGPR, VCC, EXEC or a
- * VGPR. It lacks those of M0, of s_setreg, of wide stores, of VCC that is read as a constant, and of matrix
- * products (CDNA3 ISA 7.5).
+ * a later one (CDNA2 ISA 4.5 and CDNA3 ISA 4.5, "Manually Inserted Wait States (NOPs)"). Each instruction is
+ * a wait state, s_nop N is N + 1. The list has those that a vector instruction causes by an SGPR, VCC, EXEC
+ * or a VGPR. It lacks those of M0, of s_setreg, of wide stores, of VCC that is read as a constant, and of
+ * matrix products (CDNA3 ISA 7.5).
  */
 import type { HazardRole } from '../../../ir/effects.ts';
 import type { StateSlot } from '../../../ir/types.ts';

@@ -160,7 +160,8 @@ export interface RowFlags {
    */
   readonly storesLds?: boolean;
   /**
-   * The GDS bit is `always` set (global wave sync, ordered count) or `never` (between lanes). CDNA2 ISA 12.12.
+   * The GDS bit is `always` set (global wave sync, ordered count) or `never` (between lanes). CDNA2 ISA
+   * 12.12.
    */
   readonly gds?: 'always' | 'never';
   /** LLVM says in which encoding the instruction is although there is no other. */

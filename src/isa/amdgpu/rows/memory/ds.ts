@@ -51,7 +51,8 @@ const gws = (gfx9: number, gfx10: number): Opcodes => ({ gfx9, gfx10, gfx12: -1 
 
 /**
  * The first lane says how many waves there are besides it; M0 and the offset name the resource (CDNA2 ISA
- * 12.12, "DS_GWS_INIT"). The host finds both in one dword, the resource from bit 24 on; -1 where no lane is active.
+ * 12.12, "DS_GWS_INIT"). The host finds both in one dword, the resource from bit 24 on; -1 where no lane is
+ * active.
  */
 const syncGlobally =
   (reason: ExitReason): Semantics =>
