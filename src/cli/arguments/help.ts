@@ -1,16 +1,17 @@
+import { ERROR_CODES } from '../../base/errors.ts';
 import type { Command, CommandRow } from './command.ts';
 import { type OptionRow, type OptionTable, placeholderOf } from './options.ts';
 
 const EXIT_STATUSES: readonly (readonly [number, string])[] = [
   [0, "done; for `run` the program's own status"],
   [1, 'findings'],
-  [2, 'wrong usage'],
-  [3, 'bad input: a file that cannot be read or does not hold what it should'],
-  [4, 'unsupported target, instruction or feature'],
-  [5, 'no such device'],
-  [6, 'the GPU program faulted'],
-  [70, 'internal error: a defect of Wavewright'],
-  [124, 'the time limit ran out'],
+  [ERROR_CODES.USAGE.exit, 'wrong usage'],
+  [ERROR_CODES.BAD_INPUT.exit, 'bad input: a file that cannot be read or does not hold what it should'],
+  [ERROR_CODES.UNSUPPORTED.exit, 'unsupported target, instruction or feature'],
+  [ERROR_CODES.NO_DEVICE.exit, 'no such device'],
+  [ERROR_CODES.GPU_FAULT.exit, 'the GPU program faulted'],
+  [ERROR_CODES.INTERNAL.exit, 'internal error: a defect of Wavewright'],
+  [ERROR_CODES.TIMEOUT.exit, 'the time limit ran out'],
   [130, 'interrupted'],
 ];
 

@@ -2,8 +2,10 @@
  * Threads that run the tests of a batch. A thread that does not answer in time, or dies, costs its own test
  * only.
  */
+
 import path from 'node:path';
 import { Worker } from 'node:worker_threads';
+import { ERROR_CODES } from '../../base/errors.ts';
 import type { TestCase } from './collect.ts';
 import { type ReportedCase, reportedCases } from './reported-cases.ts';
 import type { WorkerMessage, WorkerReply, WorkerRequest } from './worker.ts';
@@ -32,7 +34,6 @@ export interface TestResult {
   readonly stderr: string;
 }
 
-const TIMEOUT_STATUS = 124;
 /**
  * The loader stops a program by itself when it took its time. A thread that shares the machine with others
  * takes longer by the clock on the wall: only one that needs so many times as long, and so much more, is
@@ -134,4 +135,5 @@ function resultOf(test: TestCase, reply: WorkerReply): TestResult {
   return { name: test.name, outcome, attempts: 1, cases, ...reply };
 }
 
-const isTimeout = ({ status, stderr }: WorkerReply) => status === TIMEOUT_STATUS && stderr.includes('[TIMEOUT]');
+const isTimeout = ({ status, stderr }: WorkerReply) =>
+  status === ERROR_CODES.TIMEOUT.exit && stderr.includes('[TIMEOUT]');

@@ -1,10 +1,10 @@
-import { type ErrorReport, WavewrightError } from '../../base/errors.ts';
+import { ERROR_CODES, type ErrorReport, WavewrightError } from '../../base/errors.ts';
 import { printable } from '../../base/text.ts';
 import type { CommandContext } from '../arguments/command.ts';
 import { paint } from '../process/colour.ts';
 import { sourceExcerpt } from './source-excerpt.ts';
 
-const INTERNAL_STATUS = 70;
+const INTERNAL_STATUS = ERROR_CODES.INTERNAL.exit;
 const DEFECT_HINT = 'this is a defect of Wavewright; WAVEWRIGHT_DEBUG=1 shows where it happened';
 
 export interface Report {
