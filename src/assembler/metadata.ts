@@ -3,7 +3,6 @@
  * lists, flow lists, plain and quoted scalars; a scalar is a number or a boolean when it looks like one,
  * quoted or not, as LLVM reads it.
  */
-
 import { encode } from '@msgpack/msgpack';
 import { alignUp } from '../base/align.ts';
 import { WavewrightError } from '../base/errors.ts';

@@ -1,5 +1,6 @@
 import { alignUp } from './align.ts';
 import { WavewrightError } from './errors.ts';
+import { hex } from './text.ts';
 
 /** Where a region of input comes from; it becomes the context of every error. */
 export interface ByteSource {
@@ -64,7 +65,7 @@ export class ByteReader {
     const at = this.#advance(8, what);
     const high = this.#view.getUint32(at + 4, true);
     if (high > 0x1f_ffff) {
-      this.fail(`${what} is 0x${this.#view.getBigUint64(at, true).toString(16)}, more than any file holds`, at);
+      this.fail(`${what} is ${hex(this.#view.getBigUint64(at, true))}, more than any file holds`, at);
     }
     return high * 0x1_0000_0000 + this.#view.getUint32(at, true);
   }

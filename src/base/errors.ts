@@ -1,3 +1,5 @@
+import { hex } from './text.ts';
+
 /**
  * The one error class of the project. Every failure that a user can cause carries a code from this closed
  * list; the command line maps the code to an exit status. Anything that is not a `WavewrightError` is a
@@ -75,7 +77,7 @@ export class WavewrightError extends Error {
 }
 
 function formatMessage(what: string, context: ErrorContext): string {
-  const at = context.offset === undefined ? '' : `0x${context.offset.toString(16)}`;
+  const at = context.offset === undefined ? '' : hex(context.offset);
   const place = context.section === undefined ? at && `at ${at}` : at ? `${context.section} at ${at}` : context.section;
   return [context.file, place, what].filter((part) => part !== undefined && part !== '').join(': ');
 }

@@ -1,5 +1,6 @@
 import { WavewrightError } from '../base/errors.ts';
 import { checkLimit } from '../base/limits.ts';
+import { hex } from '../base/text.ts';
 import { DT_RELR, ET_REL, STB_WEAK } from '../elf/constants.ts';
 import { type ElfFile, parseElf } from '../elf/elf.ts';
 import { type ElfSymbol, isDefined, isInSection } from '../elf/symbols.ts';
@@ -156,6 +157,6 @@ function readSymbolBytes(elf: ElfFile, file: string, symbol: ElfSymbol): Uint8Ar
   if (section === undefined) return fail(`is in section ${symbol.sectionIndex}, which does not exist`);
   const bytes = elf.sectionBytes(section);
   const end = symbol.value + BigInt(KERNEL_DESCRIPTOR_SIZE_BYTES);
-  if (end > BigInt(bytes.length)) fail(`ends at 0x${end.toString(16)}, beyond the end of section ${section.name}`);
+  if (end > BigInt(bytes.length)) fail(`ends at ${hex(end)}, beyond the end of section ${section.name}`);
   return bytes.subarray(Number(symbol.value), Number(end));
 }

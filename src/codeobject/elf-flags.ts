@@ -1,4 +1,5 @@
 import { WavewrightError } from '../base/errors.ts';
+import { hex } from '../base/text.ts';
 import type { ElfHeader } from '../elf/header.ts';
 import { processorNamed, processorWithMach } from './processors.ts';
 import { type CodeObjectTarget, defaultTargetId, type FeatureSetting } from './target-id.ts';
@@ -55,7 +56,7 @@ export function identifyCodeObject(header: ElfHeader, file: string | undefined):
   const { flags } = header;
   const processor = processorWithMach(flags & 0xff);
   if (processor === undefined) {
-    const what = `e_flags 0x${flags.toString(16)} name processor 0x${(flags & 0xff).toString(16)}, which is not known`;
+    const what = `e_flags ${hex(flags)} name processor ${hex(flags & 0xff)}, which is not known`;
     throw new WavewrightError('UNSUPPORTED', what, { ...context, offset: 48 });
   }
   const target: CodeObjectTarget = { ...defaultTargetId(processor), genericVersion: 0 };
@@ -69,7 +70,7 @@ export function identifyCodeObject(header: ElfHeader, file: string | undefined):
   if (processor.isGeneric) {
     target.genericVersion = version === 6 ? flags >>> 24 : 0;
     if (target.genericVersion === 0) {
-      const what = `${processor.name} needs code object version 6 and a generic version above 0 in e_flags, found version ${version} and e_flags 0x${flags.toString(16)}`;
+      const what = `${processor.name} needs code object version 6 and a generic version above 0 in e_flags, found version ${version} and e_flags ${hex(flags)}`;
       throw new WavewrightError('BAD_INPUT', what, { ...context, offset: 48 });
     }
   }

@@ -5,6 +5,7 @@
 import { ByteReader } from '../base/bytes.ts';
 import { WavewrightError } from '../base/errors.ts';
 import { firstAbove } from '../base/search.ts';
+import { hex } from '../base/text.ts';
 import type { ElfFile } from '../elf/elf.ts';
 
 export interface SourceLine {
@@ -118,7 +119,7 @@ class LineProgram {
     const start = section.offset;
     const unit = new ByteReader(section.take(length, 'a line table'), {
       ...section.source,
-      section: `.debug_line+0x${start.toString(16)}`,
+      section: `.debug_line+${hex(start)}`,
     });
     this.#unit = unit;
     this.#budget = budget;
@@ -284,7 +285,7 @@ function readForm(unit: ByteReader, form: number, strings: Strings): string | nu
       unit.take(uleb(unit), 'a block');
       return 0;
     default:
-      throw unsupported(unit, `form 0x${form.toString(16)} in a line table`);
+      throw unsupported(unit, `form ${hex(form)} in a line table`);
   }
 }
 

@@ -1,5 +1,6 @@
 import type { ByteReader } from '../base/bytes.ts';
 import { checkLimit } from '../base/limits.ts';
+import { hex } from '../base/text.ts';
 import {
   DT_GNU_HASH,
   DT_HASH,
@@ -141,7 +142,7 @@ export class DynamicTables {
   #size(tag: number, what: string): number {
     const value = this.#require(tag, what);
     if (value > BigInt(Number.MAX_SAFE_INTEGER))
-      this.#table.fail(`${what} is 0x${value.toString(16)}, more than any file holds`, 0);
+      this.#table.fail(`${what} is ${hex(value)}, more than any file holds`, 0);
     return Number(value);
   }
 

@@ -1,4 +1,5 @@
 import { ByteReader } from '../base/bytes.ts';
+import { hex } from '../base/text.ts';
 import {
   PT_DYNAMIC,
   PT_LOAD,
@@ -130,7 +131,7 @@ export class ElfFile {
 
   #readAddress(address: bigint, sizeBytes: number, what: string): ByteReader {
     const tail = this.#readTail(address, what);
-    tail.check(0, sizeBytes, `${what} at address 0x${address.toString(16)}`);
+    tail.check(0, sizeBytes, `${what} at address ${hex(address)}`);
     return tail.region(0, sizeBytes, what);
   }
 
@@ -141,7 +142,7 @@ export class ElfFile {
       if (offset >= BigInt(segment.fileSizeBytes)) continue;
       return this.#file.region(segment.offset + Number(offset), segment.fileSizeBytes - Number(offset), what);
     }
-    return this.#file.fail(`${what} is at address 0x${address.toString(16)}, which no PT_LOAD segment holds`, 0);
+    return this.#file.fail(`${what} is at address ${hex(address)}, which no PT_LOAD segment holds`, 0);
   }
 
   #sectionReader(section: ElfSection): ByteReader {

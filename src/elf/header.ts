@@ -1,5 +1,6 @@
 import type { ByteReader } from '../base/bytes.ts';
 import { checkLimit } from '../base/limits.ts';
+import { hex } from '../base/text.ts';
 import { PT_LOAD, SHN_XINDEX, SHT_NOBITS, SHT_NULL } from './constants.ts';
 import { readStringTable } from './strings.ts';
 
@@ -220,7 +221,7 @@ export function readSections(file: ByteReader, header: ElfHeader): ElfSection[] 
 function readAlignment(file: ByteReader, what: string): number {
   const at = file.offset;
   const value = file.u64(what);
-  if ((value & (value - 1n)) !== 0n) file.fail(`${what} is 0x${value.toString(16)}, expected a power of two`, at);
-  if (value > 1n << 52n) file.fail(`${what} is 0x${value.toString(16)}, expected at most 2^52`, at);
+  if ((value & (value - 1n)) !== 0n) file.fail(`${what} is ${hex(value)}, expected a power of two`, at);
+  if (value > 1n << 52n) file.fail(`${what} is ${hex(value)}, expected at most 2^52`, at);
   return Number(value);
 }

@@ -1,4 +1,5 @@
 import { type ByteReader, decodeUtf8 } from '../base/bytes.ts';
+import { hex } from '../base/text.ts';
 
 /** The name at a byte offset of a string table; throws `BAD_INPUT` (`what` says whose name it is). */
 export type StringTable = (offset: number, what: string) => string;
@@ -11,8 +12,7 @@ export function readStringTable(table: ByteReader): StringTable {
   const text = bytes.every((byte) => byte < 0x80) ? decodeUtf8(bytes) : undefined;
   return (offset, what) => {
     if (offset === 0 && bytes.length === 0) return '';
-    if (offset >= bytes.length)
-      table.fail(`${what} is at 0x${offset.toString(16)}, beyond the end of the table`, offset);
+    if (offset >= bytes.length) table.fail(`${what} is at ${hex(offset)}, beyond the end of the table`, offset);
     const end = bytes.indexOf(0, offset);
     if (end < 0) table.fail(`${what} has no terminating NUL`, offset);
     if (text !== undefined) return text.slice(offset, end);

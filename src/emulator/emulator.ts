@@ -1,5 +1,6 @@
 /** One emulated GPU: memory, executors and running kernels. Work happens in `advance`. */
 
+import { hex } from '../base/text.ts';
 import type { CodeCache } from './code/code-cache.ts';
 import { type CoreOptions, EmulatorCore } from './code/emulator-core.ts';
 import type { FrontEnd } from './code/front-end.ts';
@@ -129,7 +130,7 @@ export class Emulator extends EmulatorCore<EmulatorMemory, StateMemory> {
     for (const symbols of this.#symbols.values()) {
       const symbol = symbols().findLast((candidate) => candidate.offset <= offset);
       if (symbol && offset < symbol.offset + Math.max(symbol.sizeBytes, 1)) {
-        return `${symbol.name}+0x${(offset - symbol.offset).toString(16)}`;
+        return `${symbol.name}+${hex(offset - symbol.offset)}`;
       }
     }
     return '';
@@ -139,6 +140,6 @@ export class Emulator extends EmulatorCore<EmulatorMemory, StateMemory> {
     const at = cache.behindLeader(record);
     const offset = this.state.view.getUint32(at + RECORD_PC, true);
     const location = this.locate(offset);
-    return `pc 0x${this.memory.address(offset).toString(16)}${location && ` in ${location}`}: ${stepText(cache.step(at))}`;
+    return `pc ${hex(this.memory.address(offset))}${location && ` in ${location}`}: ${stepText(cache.step(at))}`;
   }
 }

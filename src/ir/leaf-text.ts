@@ -2,6 +2,7 @@
  * What a leaf is as text, in one word: its kind and, behind dots, what else it holds. Arguments and blocks
  * stand apart.
  */
+import { hex } from '../base/text.ts';
 import type { LeafKind } from './leaves.ts';
 import type { MatrixProduct } from './matrix-product.ts';
 import { OPS, type OpName } from './ops.ts';
@@ -16,7 +17,7 @@ const SMALL = 4096n;
 
 export function formatConstant(value: bigint, type: Type | 'void'): string {
   if (value > -SMALL && value < SMALL) return String(value);
-  return `0x${BigInt.asUintN(type === 'i64' ? 64 : 32, value).toString(16)}`;
+  return hex(BigInt.asUintN(type === 'i64' ? 64 : 32, value));
 }
 
 export const formatOperand = ({ operand, dword }: OperandDword): string => `op${operand}[${dword}]`;

@@ -2,6 +2,7 @@
  * Programs as text for people: `vdst = f32.fma(src0, src1, src2)`. Values that are used more than once get a
  * name.
  */
+import { hex } from '../base/text.ts';
 import type { OperandDword, Program, Value } from './types.ts';
 
 /** How the text calls the registers of the instruction. */
@@ -163,5 +164,5 @@ class ProgramText {
 function constant(value: bigint, type: Value['type']): string {
   if (type === 'i1') return value === 1n ? 'true' : 'false';
   if (value > -SMALL && value < SMALL) return String(value);
-  return `0x${BigInt.asUintN(type === 'i64' ? 64 : 32, value).toString(16)}`;
+  return hex(BigInt.asUintN(type === 'i64' ? 64 : 32, value));
 }

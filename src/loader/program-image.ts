@@ -1,6 +1,7 @@
 /** What the loader needs of a program's image once it is loaded: kernels, RPC client, clock. */
 
 import { WavewrightError } from '../base/errors.ts';
+import { hex } from '../base/text.ts';
 import type { Executable } from '../hsa/executables/executable.ts';
 import type { KernelSymbol } from '../hsa/executables/kernel-symbol.ts';
 import { CodeObjectReader } from '../hsa/executables/loaded-code-object.ts';
@@ -72,7 +73,7 @@ export class ProgramImage implements Disposable {
   #view(address: bigint, sizeBytes: number, what: string): Uint8Array {
     const { address: start, sizeBytes: imageSizeBytes } = this.#executable.loadedCodeObjects[0]!;
     if (address < start || address + BigInt(sizeBytes) > start + BigInt(imageSizeBytes)) {
-      const found = `${what} is 0x${address.toString(16)}, expected the address of ${sizeBytes} bytes of the image`;
+      const found = `${what} is ${hex(address)}, expected the address of ${sizeBytes} bytes of the image`;
       throw new WavewrightError('BAD_INPUT', found, { file: this.name });
     }
     return this.#runtime.view(address, sizeBytes);

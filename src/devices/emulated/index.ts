@@ -1,6 +1,7 @@
 /** The emulator behind the Device contract. */
 
 import { WavewrightError } from '../../base/errors.ts';
+import { hex } from '../../base/text.ts';
 import { processorNamed } from '../../codeobject/processors.ts';
 import type { AdvanceResult, Device, PublishedCode } from '../../device/device.ts';
 import type { Fault } from '../../device/fault.ts';
@@ -81,7 +82,7 @@ class EmulatedMemory implements DeviceMemory {
     const region = this.#find(address);
     const bytes = region && this.#viewInside(region, address, sizeBytes);
     if (bytes) return bytes;
-    throw new WavewrightError('USAGE', `${sizeBytes} bytes at 0x${address.toString(16)} are not inside one allocation`);
+    throw new WavewrightError('USAGE', `${sizeBytes} bytes at ${hex(address)} are not inside one allocation`);
   }
 
   guestView(address: GuestAddress, sizeBytes: number, access: GuestAccess): Uint8Array<SharedArrayBuffer> | undefined {
@@ -118,7 +119,7 @@ class EmulatedMemory implements DeviceMemory {
   #start(address: bigint): number {
     const offset = this.#emulator.memory.offset(address);
     if (offset !== undefined && this.#allocated.has(offset)) return offset;
-    throw new WavewrightError('USAGE', `no allocation starts at 0x${address.toString(16)}`);
+    throw new WavewrightError('USAGE', `no allocation starts at ${hex(address)}`);
   }
 }
 

@@ -5,6 +5,7 @@
  * the state of each wave. Arguments in memory are no part of this: `src/launch` lays them out.
  */
 import { WavewrightError } from '../../base/errors.ts';
+import { hex } from '../../base/text.ts';
 import {
   decodeKernelDescriptor,
   KERNEL_DESCRIPTOR_SIZE_BYTES,
@@ -74,13 +75,13 @@ export function launchOf(
   const kernelObject = launch.entry;
   const bytes =
     memory.guestView(kernelObject, KERNEL_DESCRIPTOR_SIZE_BYTES, 'read') ??
-    refuse(`0x${kernelObject.toString(16)} is not in memory that the GPU may read`);
+    refuse(`${hex(kernelObject)} is not in memory that the GPU may read`);
   const descriptor = descriptors.decode(kernelObject, bytes);
   const entryAddress = guestAddress(BigInt.asUintN(64, kernelObject + descriptor.kernelCodeEntryByteOffset));
   const entry = emulator.memory.offset(entryAddress);
   // Hosts may write code into any memory and dispatch it: it need not be published.
   if (entry === undefined || memory.guestView(entryAddress, MIN_CODE_BYTES, 'read') === undefined) {
-    return refuse(`the kernel's entry 0x${entryAddress.toString(16)} is not in memory that the GPU may read`);
+    return refuse(`the kernel's entry ${hex(entryAddress)} is not in memory that the GPU may read`);
   }
   // Launchers checked what they ask for; the descriptor may ask for more, and code may have written it.
   const ldsSizeBytes = Math.max(launch.resources.groupSizeBytes, descriptor.groupSegmentFixedSizeBytes);

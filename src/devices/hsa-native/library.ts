@@ -6,6 +6,7 @@
 import type * as Ffi from 'node:ffi';
 import { existsSync } from 'node:fs';
 import { WavewrightError } from '../../base/errors.ts';
+import { hex } from '../../base/text.ts';
 import { HsaError, statusNamed } from '../../hsa/objects/status.ts';
 
 /** Names that are looked for when neither a path nor the environment says where the library is. */
@@ -96,7 +97,7 @@ export class HsaLibrary {
   check(status: number, what: string): void {
     if (status === 0) return;
     const name = statusNamed(status) ?? 'ERROR';
-    throw new HsaError(name, `${what}: ${name} (0x${status.toString(16)})`, { file: this.path });
+    throw new HsaError(name, `${what}: ${name} (${hex(status)})`, { file: this.path });
   }
 
   /** Handles that an iterate function calls back with. */

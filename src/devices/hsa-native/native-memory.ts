@@ -1,5 +1,6 @@
 /** Memory that a GPU and this process share: fine-grained system memory that code may be put into. */
 import { WavewrightError } from '../../base/errors.ts';
+import { hex } from '../../base/text.ts';
 import type { GuestAddress, HostAddress } from '../../device/guest-address.ts';
 import type { AllocateOptions, Allocation, DeviceMemory } from '../../device/memory.ts';
 import type { Lifetime } from '../../hsa/objects/lifetime.ts';
@@ -74,7 +75,7 @@ export class NativeMemory implements DeviceMemory {
     if (!this.#lifetime.isLive) return;
     const owned = this.#live.get(address);
     if (owned === undefined) {
-      throw new WavewrightError('USAGE', `0x${address.toString(16)} is not the start of a live allocation`);
+      throw new WavewrightError('USAGE', `${hex(address)} is not the start of a live allocation`);
     }
     this.#live.delete(address);
     for (const page of pagesOf(owned)) this.#pages.delete(page);
@@ -94,7 +95,7 @@ export class NativeMemory implements DeviceMemory {
   view(address: HostAddress, sizeBytes: number): Uint8Array<SharedArrayBuffer> {
     const bytes = this.#view(address, sizeBytes);
     if (bytes !== undefined) return bytes;
-    throw new WavewrightError('USAGE', `${sizeBytes} bytes at 0x${address.toString(16)} are not inside one allocation`);
+    throw new WavewrightError('USAGE', `${sizeBytes} bytes at ${hex(address)} are not inside one allocation`);
   }
 
   /**

@@ -1,5 +1,6 @@
 /** What the library says of agents, as the Device contract has it. */
 import { WavewrightError } from '../../base/errors.ts';
+import { hex } from '../../base/text.ts';
 import type { BoardProperties } from '../../device/properties.ts';
 import { MEMORY_POOL_INFO } from '../../hsa/memory/memory-info.ts';
 import { AGENT_INFO } from '../../hsa/objects/agent-info.ts';
@@ -125,10 +126,7 @@ export class AgentQueries {
   #required(agent: bigint, id: number): number {
     const value = this.number(agent, id);
     if (value !== undefined) return value;
-    throw new WavewrightError(
-      'NO_DEVICE',
-      `${this.#library.path} does not know agent information 0x${id.toString(16)}`,
-    );
+    throw new WavewrightError('NO_DEVICE', `${this.#library.path} does not know agent information ${hex(id)}`);
   }
 }
 

@@ -1,6 +1,7 @@
 /** The memory of the null device: one block of the host's, which is given out from the front, never twice. */
 import { alignUp } from '../../base/align.ts';
 import { WavewrightError } from '../../base/errors.ts';
+import { hex } from '../../base/text.ts';
 import type { GuestAddress } from '../../device/guest-address.ts';
 import type { AllocateOptions, Allocation, DeviceMemory } from '../../device/memory.ts';
 import type { Lifetime } from '../../hsa/objects/lifetime.ts';
@@ -49,7 +50,7 @@ export class NullMemory implements DeviceMemory {
     if (!this.#lifetime.isLive) return;
     const allocation = this.allocations.get(address);
     if (allocation === undefined) {
-      throw new WavewrightError('USAGE', `0x${address.toString(16)} is not the start of a live allocation`);
+      throw new WavewrightError('USAGE', `${hex(address)} is not the start of a live allocation`);
     }
     this.allocations.delete(address);
     for (const page of pagesOf(allocation)) this.#pages.delete(page);
@@ -64,7 +65,7 @@ export class NullMemory implements DeviceMemory {
     this.#lifetime.expect();
     const bytes = this.#view(address, sizeBytes);
     if (bytes !== undefined) return bytes;
-    throw new WavewrightError('USAGE', `0x${address.toString(16)} is not inside one allocation`);
+    throw new WavewrightError('USAGE', `${hex(address)} is not inside one allocation`);
   }
 
   /** A `view` to read and write numbers in. */

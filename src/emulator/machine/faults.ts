@@ -1,5 +1,6 @@
 /** Faults of a wave: thrown by executors, completed with what the emulator knows about code and memory. */
 
+import { hex } from '../../base/text.ts';
 import { ACCESS_CODES, FAULT_LDS, FAULT_MISALIGNED, FAULT_PRIVATE } from '../lowering/memory-access.ts';
 import type { Triple } from './launch.ts';
 import type { MemoryRegion } from './memory.ts';
@@ -51,8 +52,6 @@ export interface EmulatorFault {
   /** What the address lay in before it was freed. */
   readonly freed?: MemoryRegion;
 }
-
-const hex = (value: bigint | number): string => `0x${value.toString(16)}`;
 
 export const accessName = (code: number): 'read' | 'write' | 'atomic' => {
   const base = code & 3;

@@ -5,6 +5,7 @@
  */
 import { alignUp } from '../../base/align.ts';
 import { WavewrightError } from '../../base/errors.ts';
+import { hex } from '../../base/text.ts';
 import { fillBytes } from './fill.ts';
 import { FreeRanges } from './free-ranges.ts';
 import {
@@ -191,7 +192,7 @@ export class EmulatorMemory extends LinearMemory {
   #regionAt(offset: number): Owned {
     const region = this.#regions.get(offset);
     if (region) return region;
-    throw new WavewrightError('USAGE', `no allocation starts at 0x${this.address(offset).toString(16)}`);
+    throw new WavewrightError('USAGE', `no allocation starts at ${hex(this.address(offset))}`);
   }
 
   #forgetCode({ hasCode }: Owned): void {

@@ -4,6 +4,7 @@
  */
 import { alignUp } from '../../base/align.ts';
 import { WavewrightError } from '../../base/errors.ts';
+import { hex } from '../../base/text.ts';
 import { fillBytes } from './fill.ts';
 import { FreeRanges } from './free-ranges.ts';
 import { NIBBLE_MASKS, NIBBLE_SPREADS, PAGE_SIZE_BYTES, STATE_START } from './layout.ts';
@@ -95,7 +96,7 @@ export class StateMemory extends LinearMemory {
   /** Throws USAGE when nothing starts at `offset`. What is freed is used again at once. */
   free(offset: number): void {
     const block = this.#blocks.get(offset);
-    if (block === undefined) throw new WavewrightError('USAGE', `no state starts at 0x${offset.toString(16)}`);
+    if (block === undefined) throw new WavewrightError('USAGE', `no state starts at ${hex(offset)}`);
     this.#blocks.delete(offset);
     const sizeBytes = block.end - offset;
     this.#usedBytes -= sizeBytes;

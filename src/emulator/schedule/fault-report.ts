@@ -1,5 +1,6 @@
 /** A fault in words: what was attempted, by which instruction of which wave, and what memory is near. */
 
+import { hex } from '../../base/text.ts';
 import type { Step } from '../../ir/step.ts';
 import type { CodeCache } from '../code/code-cache.ts';
 import type { Emulator } from '../emulator.ts';
@@ -15,8 +16,6 @@ import {
 } from '../machine/faults.ts';
 import type { Triple } from '../machine/launch.ts';
 import { RECORD_PC } from '../machine/layout.ts';
-
-const hex = (value: bigint): string => `0x${value.toString(16)}`;
 
 /** The instruction as the tools of its language print it. */
 export const stepText = (step: Step | undefined): string => step?.text() ?? '(not an instruction)';

@@ -1,5 +1,6 @@
 /** Where the waves of a dispatch stand, in words: for a kernel that does not end. */
 
+import { hex } from '../../base/text.ts';
 import type { WaveState } from '../machine/group-layout.ts';
 import type { Triple } from '../machine/launch.ts';
 
@@ -46,7 +47,7 @@ export function describeWavePlaces(
     const [{ exec, pc }] = there as [WavePlace];
     const source = pc === undefined ? undefined : sourceOf(pc);
     const others = there.some((wave) => wave.exec !== exec) ? ' and others' : '';
-    return `${counted(there.length, 'wave')} ${place}${source === undefined ? '' : `; ${source}`}; EXEC 0x${exec.toString(16)}${others}; ${namesOf(there)}`;
+    return `${counted(there.length, 'wave')} ${place}${source === undefined ? '' : `; ${source}`}; EXEC ${hex(exec)}${others}; ${namesOf(there)}`;
   });
   if (places.length > MAX_PLACES) {
     const rest = places.slice(MAX_PLACES).reduce((sum, [, there]) => sum + there.length, 0);

@@ -3,6 +3,7 @@
  * and the symbols that it defines.
  */
 import { WavewrightError } from '../../base/errors.ts';
+import { hex } from '../../base/text.ts';
 import { type CodeObject, parseCodeObject } from '../../codeobject/code-object.ts';
 import { type FunctionInfo, readFunctionInfo } from '../../codeobject/function-info.ts';
 import { wavefrontSize } from '../../codeobject/kernel-descriptor.ts';
@@ -201,7 +202,7 @@ export class LoadedCodeObject {
   #check(linkedAddress: bigint, sizeBytes: number, what: string): void {
     const { start } = this.#extent;
     if (linkedAddress >= start && linkedAddress + BigInt(sizeBytes) <= start + BigInt(this.sizeBytes)) return;
-    throw new HsaError('INVALID_CODE_OBJECT', `${what} is at 0x${linkedAddress.toString(16)}, outside all segments`, {
+    throw new HsaError('INVALID_CODE_OBJECT', `${what} is at ${hex(linkedAddress)}, outside all segments`, {
       file: this.name,
     });
   }
@@ -432,7 +433,7 @@ function loadExtent({ elf, name: file }: CodeObject): Extent {
   }
   start -= start % BigInt(alignmentBytes);
   if (end - start > BigInt(Number.MAX_SAFE_INTEGER)) {
-    throw new WavewrightError('LIMIT_EXCEEDED', `the segments span 0x${(end - start).toString(16)} bytes`, { file });
+    throw new WavewrightError('LIMIT_EXCEEDED', `the segments span ${hex(end - start)} bytes`, { file });
   }
   return { start, sizeBytes: Number(end - start), alignmentBytes };
 }

@@ -1,5 +1,6 @@
 /** The AMD loader extension (hsa_ven_amd_loader_1_03_pfn_t): what is loaded where. */
 
+import { hex } from '../../base/text.ts';
 import { HsaError } from '../objects/status.ts';
 import type { Executable } from './executable.ts';
 import type { LoadedSegment } from './loaded-code-object.ts';
@@ -53,6 +54,6 @@ export class LoaderExtension {
       (segment) => address >= segment.address && address < segment.address + BigInt(segment.sizeBytes),
     );
     if (found !== undefined) return found;
-    throw new HsaError('INVALID_ARGUMENT', `no code object is loaded at 0x${address.toString(16)}`);
+    throw new HsaError('INVALID_ARGUMENT', `no code object is loaded at ${hex(address)}`);
   }
 }

@@ -2,6 +2,7 @@
 import { closeSync, fstatSync, openSync, readSync } from 'node:fs';
 import path from 'node:path';
 import { pathToFileURL } from 'node:url';
+import { hex } from '../../base/text.ts';
 import { HsaError } from '../objects/status.ts';
 import { CodeObjectReader } from './loaded-code-object.ts';
 
@@ -16,11 +17,7 @@ export function readCodeObjectFile(file: string, { offset = 0, sizeBytes }: File
   const bytes = readPart(file, offset, sizeBytes);
   const url = pathToFileURL(path.resolve(file));
   const isWhole = offset === 0 && sizeBytes === undefined;
-  return new CodeObjectReader(
-    bytes,
-    file,
-    isWhole ? `${url}` : `${url}#offset=0x${offset.toString(16)}&size=${bytes.length}`,
-  );
+  return new CodeObjectReader(bytes, file, isWhole ? `${url}` : `${url}#offset=${hex(offset)}&size=${bytes.length}`);
 }
 
 function readPart(file: string, offset: number, sizeBytes: number | undefined): Uint8Array {

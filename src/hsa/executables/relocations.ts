@@ -2,6 +2,7 @@
  * What the relocations of a loaded image store ("Relocation Records" in LLVM's AMDGPU usage guide). Records
  * that need a global offset table are a linker's work and cannot stand in a loaded image.
  */
+import { hex } from '../../base/text.ts';
 import { type RelocationType, relocationType } from '../../codeobject/relocation-types.ts';
 import { HsaError } from '../objects/status.ts';
 
@@ -55,7 +56,6 @@ export function relocate({ name, fieldBits }: RelocationType, operands: Relocati
     part === 'signed'
       ? BigInt.asIntN(fieldBits, value) === value
       : part !== 'unsigned' || BigInt.asUintN(fieldBits, value) === value;
-  if (!fits)
-    throw new HsaError('INVALID_CODE_OBJECT', `${name}: 0x${value.toString(16)} does not fit ${fieldBits} bits`);
+  if (!fits) throw new HsaError('INVALID_CODE_OBJECT', `${name}: ${hex(value)} does not fit ${fieldBits} bits`);
   return BigInt.asUintN(fieldBits, part === 'high' ? value >> 32n : value);
 }

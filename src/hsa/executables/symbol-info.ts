@@ -1,4 +1,5 @@
 /** What can be asked of a symbol by number (hsa_executable_symbol_info_t). */
+import { hex } from '../../base/text.ts';
 import type { Agent } from '../objects/agent.ts';
 import { expectHandle } from '../objects/handles.ts';
 import { HsaError } from '../objects/status.ts';
@@ -135,8 +136,5 @@ export function symbolInfo(symbol: ExecutableSymbol, id: number): SymbolInfo {
         : FUNCTION[id]?.(symbol);
   const value = own ?? ANY[id]?.(symbol);
   if (value !== undefined) return value;
-  throw new HsaError(
-    'INVALID_ARGUMENT',
-    `symbol '${symbol.name}' (${symbol.kind}) has no information 0x${id.toString(16)}`,
-  );
+  throw new HsaError('INVALID_ARGUMENT', `symbol '${symbol.name}' (${symbol.kind}) has no information ${hex(id)}`);
 }

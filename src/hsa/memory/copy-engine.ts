@@ -4,6 +4,7 @@
  * ones.
  */
 
+import { hex } from '../../base/text.ts';
 import { guestAddress } from '../../device/guest-address.ts';
 import type { DeviceMemory } from '../../device/memory.ts';
 import type { Agent } from '../objects/agent.ts';
@@ -100,7 +101,7 @@ export class CopyEngine {
    */
   fill(address: bigint, value: number, count: number): void {
     checkSize('the count', count);
-    if (address % 4n !== 0n) throw new HsaError('INVALID_ARGUMENT', `0x${address.toString(16)} is not a multiple of 4`);
+    if (address % 4n !== 0n) throw new HsaError('INVALID_ARGUMENT', `${hex(address)} is not a multiple of 4`);
     if (count === 0) return;
     const bytes = this.#view(address, count * 4);
     new Uint32Array(bytes.buffer, bytes.byteOffset, count).fill(value);

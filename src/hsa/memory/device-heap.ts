@@ -1,5 +1,6 @@
 /** Memory that a GPU program asks the host for and gives back: malloc of LLVM's C library and of HIP. */
 import { WavewrightError } from '../../base/errors.ts';
+import { hex } from '../../base/text.ts';
 import type { MemoryPool } from '../objects/memory-pool.ts';
 
 /**
@@ -47,7 +48,7 @@ export class DeviceHeap {
   free(address: bigint): void {
     const sizeBytes = this.#allocated.get(address);
     if (sizeBytes === undefined) {
-      throw new WavewrightError('RPC_PROTOCOL', `free of 0x${address.toString(16)}, which malloc did not return`);
+      throw new WavewrightError('RPC_PROTOCOL', `free of ${hex(address)}, which malloc did not return`);
     }
     this.#allocated.delete(address);
     this.#bytes -= sizeBytes;

@@ -5,6 +5,7 @@
  */
 
 import { alignUp } from '../../base/align.ts';
+import { hex } from '../../base/text.ts';
 import type { DeviceMemory } from '../../device/memory.ts';
 import type { Agent } from '../objects/agent.ts';
 import { expectHandle } from '../objects/handles.ts';
@@ -62,7 +63,7 @@ export class IpcSharing {
     const memory = memoryOf(address);
     const allocation = allocations.find(memory, address);
     if (allocation?.address !== address || !isSizeOf(allocation, sizeBytes)) {
-      const what = `${sizeBytes} bytes at 0x${address.toString(16)} are no whole allocation of a pool`;
+      const what = `${sizeBytes} bytes at ${hex(address)} are no whole allocation of a pool`;
       throw new HsaError('INVALID_ARGUMENT', what);
     }
     return SharedRegions.of(memory).share('memory', address, allocation.sizeBytes).handle.slice();
@@ -99,7 +100,7 @@ export class IpcSharing {
     this.#owner.runtime.lifetime.expect();
     const attachment = this.#attached.get(address);
     if (attachment === undefined) {
-      throw new HsaError('INVALID_ARGUMENT', `no memory is attached at 0x${address.toString(16)}`);
+      throw new HsaError('INVALID_ARGUMENT', `no memory is attached at ${hex(address)}`);
     }
     attachment.count--;
     if (attachment.count === 0) this.#attached.delete(address);

@@ -1,5 +1,6 @@
 /** What can be done with memory that the pools of a runtime handed out, and with memory of the host. */
 
+import { hex } from '../../base/text.ts';
 import type { DeviceMemory } from '../../device/memory.ts';
 import type { Agent } from '../objects/agent.ts';
 import { expectCallback, expectHandle } from '../objects/handles.ts';
@@ -109,7 +110,7 @@ export class RuntimeMemory {
   register(address: bigint, sizeBytes: number): void {
     this.#owner.lifetime.expect();
     if (address > 0n && Number.isSafeInteger(sizeBytes) && sizeBytes > 0) return;
-    throw new HsaError('INVALID_ARGUMENT', `registering ${sizeBytes} bytes at 0x${address.toString(16)}`);
+    throw new HsaError('INVALID_ARGUMENT', `registering ${sizeBytes} bytes at ${hex(address)}`);
   }
 
   /** hsa_memory_deregister: undoes what `register` did, which is nothing. */
@@ -152,7 +153,7 @@ export class RuntimeMemory {
     expectCallback(callback);
     const allocation = this.#owner.allocations.find(this.#owner.memoryOf(address), address);
     if (allocation === undefined) {
-      throw new HsaError('INVALID_ALLOCATION', `0x${address.toString(16)} is in no pool's memory`, {}, 'USAGE');
+      throw new HsaError('INVALID_ALLOCATION', `${hex(address)} is in no pool's memory`, {}, 'USAGE');
     }
     const call = (): void => callback(address);
     allocation.callbacks.add(call);

@@ -1,4 +1,5 @@
 /** Attributes by the numbers of the specification: what the hsa_*_get_info functions have in common. */
+import { hex } from '../../base/text.ts';
 import { HsaError } from './status.ts';
 
 /**
@@ -15,7 +16,7 @@ export function answer<Subject, Value>(
 ): Value {
   const value = questions[id]?.(subject);
   if (value !== undefined) return value;
-  throw new HsaError('INVALID_ARGUMENT', `${what} has no information 0x${id.toString(16)}`);
+  throw new HsaError('INVALID_ARGUMENT', `${what} has no information ${hex(id)}`);
 }
 
 /** hsa_profile_t, hsa_default_float_rounding_mode_t and hsa_machine_model_t. */

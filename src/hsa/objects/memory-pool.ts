@@ -3,6 +3,7 @@
  * handed out. Every address is valid on the host and on the device.
  */
 
+import { hex } from '../../base/text.ts';
 import type { AllocateOptions, Allocation, DeviceMemory } from '../../device/memory.ts';
 import type { Lifetime } from './lifetime.ts';
 import { SharedRegions } from './shared-regions.ts';
@@ -192,7 +193,7 @@ export class Allocations {
   at(memory: DeviceMemory, address: bigint): PoolAllocation {
     const found = this.#live.get(memory)?.get(address);
     if (found !== undefined) return found;
-    throw new HsaError('INVALID_ALLOCATION', `no pool allocation starts at 0x${address.toString(16)}`, {}, 'USAGE');
+    throw new HsaError('INVALID_ALLOCATION', `no pool allocation starts at ${hex(address)}`, {}, 'USAGE');
   }
 
   /** The allocation that contains `address`. */

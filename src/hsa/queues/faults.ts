@@ -1,5 +1,6 @@
 /** How a device's fault reaches HSA's users: a status for the queue, and for memory faults a system event. */
 import type { ErrorReport } from '../../base/errors.ts';
+import { hex } from '../../base/text.ts';
 import type { SourceLine } from '../../codeobject/line-table.ts';
 import type { Fault } from '../../device/fault.ts';
 import type { Agent } from '../objects/agent.ts';
@@ -64,7 +65,7 @@ function reportOf(fault: Fault, node: number, name: string, kernel: string | und
     headline: what?.replace(/,$/, '') ?? fault.message,
     fields: {
       ...(fault.instruction !== '' && { instruction: `'${fault.instruction}'` }),
-      at: `pc 0x${fault.pc.toString(16)}${fault.location && ` in ${fault.location}`}`,
+      at: `pc ${hex(fault.pc)}${fault.location && ` in ${fault.location}`}`,
       ...(source && { source: `${source.file}:${source.line}:${source.column}` }),
       ...(kernel !== undefined && !fault.location.startsWith(`${kernel}+`) && { kernel }),
       'work-item': lane === undefined ? place : `${place}, lane ${lane}`,

@@ -10,6 +10,7 @@
  */
 
 import { WavewrightError } from '../../base/errors.ts';
+import { hex } from '../../base/text.ts';
 import { KERNEL_DESCRIPTOR_SIZE_BYTES } from '../../codeobject/kernel-descriptor.ts';
 import { kernelName } from '../../codeobject/kernel-name.ts';
 import type { Device } from '../../device/device.ts';
@@ -288,7 +289,7 @@ export class PacketProcessor implements PacketConsumer {
     }
     const isAligned = kernelObject % 64n === 0n;
     if (!isAligned || this.#memory.guestView(kernelObject, KERNEL_DESCRIPTOR_SIZE_BYTES, 'read') === undefined) {
-      const what = `no kernel descriptor at 0x${kernelObject.toString(16)}`;
+      const what = `no kernel descriptor at ${hex(kernelObject)}`;
       throw new HsaError('INVALID_CODE_OBJECT', `${what}: expected a 64-byte aligned one that the GPU may read`);
     }
     const kernel = this.#agent.kernels.get(kernelObject);

@@ -3,6 +3,7 @@
  * 2.5). Any code that knows the structures may produce packets; `dispatch` and `barrier` do it for host code.
  */
 
+import { hex } from '../../base/text.ts';
 import type { Device } from '../../device/device.ts';
 import type { DispatchStatistics } from '../../device/statistics.ts';
 import type { Agent } from '../objects/agent.ts';
@@ -369,7 +370,7 @@ export class Queue implements Disposable {
     if (signal === undefined) return 0n;
     expectSignals(this.#owner.runtime, [signal]);
     if (signal.memory === this.#device.memory) return signal.address;
-    throw new HsaError('INVALID_SIGNAL', `signal 0x${signal.address.toString(16)} is in the memory of another device`);
+    throw new HsaError('INVALID_SIGNAL', `signal ${hex(signal.address)} is in the memory of another device`);
   }
 
   #submit(encode: (packet: Uint8Array) => number): bigint {

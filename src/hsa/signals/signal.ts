@@ -3,6 +3,7 @@
  * by address (HSA runtime 1.2, section 2.4).
  */
 
+import { hex } from '../../base/text.ts';
 import type { AdvanceResult } from '../../device/device.ts';
 import { type GuestAddress, guestAddress, type HostAddress } from '../../device/guest-address.ts';
 import type { DeviceMemory, GuestAccess, GuestMemory } from '../../device/memory.ts';
@@ -52,7 +53,7 @@ export function guestSignalWords(memory: GuestMemory, address: GuestAddress, acc
   if (bytes !== undefined) return wordsOf(bytes);
   throw new HsaError(
     'INVALID_SIGNAL',
-    `no signal at 0x${address.toString(16)}: expected a 64-byte aligned one that the GPU may ${access}`,
+    `no signal at ${hex(address)}: expected a 64-byte aligned one that the GPU may ${access}`,
   );
 }
 
@@ -85,7 +86,7 @@ export function completeSignal(memory: GuestMemory, address: GuestAddress, start
   const mailbox = guestAddress(BigInt.asUintN(64, words[SIGNAL.eventMailboxPtr / 8]!));
   const target = mailbox === 0n ? undefined : memory.guestView(mailbox, MAILBOX_BYTES, 'write');
   if (mailbox !== 0n && target === undefined) {
-    const what = `the event mailbox 0x${mailbox.toString(16)} of the signal 0x${address.toString(16)}`;
+    const what = `the event mailbox ${hex(mailbox)} of the signal ${hex(address)}`;
     throw new HsaError('MEMORY_FAULT', `${what} is not in memory that the GPU may write`);
   }
   Atomics.store(words, SIGNAL.startTicks / 8, startTicks);
@@ -152,7 +153,7 @@ export class Signal implements Disposable {
   get #words(): BigInt64Array<SharedArrayBuffer> {
     this.#runtime.lifetime.expect();
     if (this.#live !== undefined) return this.#live;
-    throw new HsaError('INVALID_SIGNAL', `signal 0x${this.address.toString(16)} was destroyed`);
+    throw new HsaError('INVALID_SIGNAL', `signal ${hex(this.address)} was destroyed`);
   }
 
   /**
@@ -160,7 +161,7 @@ export class Signal implements Disposable {
    */
   expectOf(runtime: Progress): void {
     if (this.#words !== undefined && this.#runtime === runtime) return;
-    throw new HsaError('INVALID_SIGNAL', `signal 0x${this.address.toString(16)} belongs to another runtime`);
+    throw new HsaError('INVALID_SIGNAL', `signal ${hex(this.address)} belongs to another runtime`);
   }
 
   load(_order?: LoadOrder): bigint {
@@ -237,7 +238,7 @@ export class Signal implements Disposable {
       if (options.timeoutMs !== undefined) return this.load();
       throw new HsaError(
         'ERROR',
-        `a wait for signal 0x${this.address.toString(16)} ${condition} ${value} would never end: it holds ${this.load()} and no queue has work`,
+        `a wait for signal ${hex(this.address)} ${condition} ${value} would never end: it holds ${this.load()} and no queue has work`,
         { hint: 'dispatch what completes the signal first, or use the asynchronous wait' },
         'USAGE',
       );

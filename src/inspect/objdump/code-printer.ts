@@ -1,5 +1,6 @@
 /** Instructions as lines: text, address and words, where a branch goes, relocations. */
 import { firstAbove } from '../../base/search.ts';
+import { hex } from '../../base/text.ts';
 import { STT_NOTYPE } from '../../elf/constants.ts';
 import type { ElfFile } from '../../elf/elf.ts';
 import type { ElfSection } from '../../elf/header.ts';
@@ -120,9 +121,9 @@ export class CodePrinter {
     // From gfx10 on LLVM knows the word 0 by this name.
     if (size === 4 && this.#view.getUint32(at, true) === 0 && !decoder.target.families.includes('gfx9'))
       return '\tv_illegal';
-    if (size === 4) return `\t.long 0x${this.#view.getUint32(at, true).toString(16).padStart(8, '0')}`;
+    if (size === 4) return `\t.long ${hex(this.#view.getUint32(at, true), 8)}`;
     const bytes = this.#code.bytes.subarray(at, at + size);
-    return `\t.byte ${Array.from(bytes, (byte) => `0x${byte.toString(16).padStart(2, '0')}`).join(', ')}`;
+    return `\t.byte ${Array.from(bytes, (byte) => hex(byte, 2)).join(', ')}`;
   }
 
   #printBytes(at: number, size: number): void {

@@ -1,4 +1,5 @@
 /** What llvm-objdump 19 prints of code objects, byte for byte. */
+import { hex } from '../../base/text.ts';
 import { ET_REL } from '../../elf/constants.ts';
 import { type ElfFile, parseElf } from '../../elf/elf.ts';
 import { printDisassembly } from './disassembly.ts';
@@ -59,7 +60,6 @@ function checkRange(
     (section) => isAllocated(section) && start < section.address + BigInt(section.sizeBytes) && stop > section.address,
   );
   if (overlaps) return;
-  const hex = (address: number): string => `0x${address.toString(16)}`;
   const what =
     startAddress === undefined
       ? `no section has address less than ${hex(stop)} specified by --stop-address`

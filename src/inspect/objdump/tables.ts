@@ -1,5 +1,6 @@
 /** Everything but the disassembly: headers, symbols, relocations. */
 import { WavewrightError } from '../../base/errors.ts';
+import { hex } from '../../base/text.ts';
 import { relocationType } from '../../codeobject/relocation-types.ts';
 import {
   DT_JMPREL,
@@ -106,7 +107,7 @@ function printSymbol(elf: ElfFile, symbol: ElfSymbol, kind: 'D' | ' ', options: 
   const letter = type === STT_FILE ? 'f' : type === STT_FUNC ? 'F' : object;
   const place = isAbsolute ? '*ABS*' : isCommon ? '*COM*' : (section?.name ?? '*UND*');
   const size = hex16(isCommon ? value : BigInt(sizeBytes));
-  const visibility = VISIBILITIES[other] ?? ` 0x${other.toString(16).padStart(2, '0')}`;
+  const visibility = VISIBILITIES[other] ?? ` ${hex(other, 2)}`;
   const name = type === STT_SECTION && section !== undefined ? section.name : symbol.name;
   out.line(
     `${hex16(address)} ${scope}${isWeak ? 'w' : ' '}  ${indirect}${debug}${letter} ${place}\t${size}${visibility} ${name}`,
@@ -124,7 +125,7 @@ export function relocationValue(elf: ElfFile, { symbol, addend = 0n }: ElfReloca
         ? (sectionOf(elf, symbol)?.name ?? symbol.name)
         : symbol.name;
   if (addend === 0n) return name;
-  return `${name}${addend < 0n ? '-' : '+'}0x${(addend < 0n ? -addend : addend).toString(16)}`;
+  return `${name}${addend < 0n ? '-' : '+'}${hex(addend < 0n ? -addend : addend)}`;
 }
 
 const HEADINGS = `${'OFFSET'.padEnd(16)} ${'TYPE'.padEnd(TYPE_WIDTH)} VALUE`;

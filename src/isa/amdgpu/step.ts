@@ -1,4 +1,5 @@
 /** Instructions in their places: what the executors, the compiler and analyses of code ask about them. */
+import { hex } from '../../base/text.ts';
 import type { Effects } from '../../ir/effects.ts';
 import type { FloatMode } from '../../ir/float-builder.ts';
 import type { Control, RegisterOperand, Step, StepOperand } from '../../ir/step.ts';
@@ -48,10 +49,7 @@ export class AmdgpuStepReader {
     const { decoder } = this.#context;
     const instruction = decoder.decode(code, offset);
     if (typeof instruction !== 'string') return new AmdgpuStep(this.#context, offset, instruction);
-    const dword =
-      code.byteLength - offset >= DWORD_BYTES
-        ? `0x${code.getUint32(offset, true).toString(16).padStart(8, '0')}`
-        : 'the end of code';
+    const dword = code.byteLength - offset >= DWORD_BYTES ? hex(code.getUint32(offset, true), 8) : 'the end of code';
     return `${dword} is not a ${decoder.target.processor} instruction`;
   }
 }

@@ -2,6 +2,7 @@
 
 import { concatenate } from '../../base/concatenate.ts';
 import { WavewrightError } from '../../base/errors.ts';
+import { hex } from '../../base/text.ts';
 import type { Conversation } from './conversation.ts';
 import type { OpenFile } from './file-system.ts';
 
@@ -288,7 +289,7 @@ export class StreamTable {
   raw(handle: bigint): HostStream {
     const stream = this.#open.get(handle);
     if (stream !== undefined) return stream;
-    throw new WavewrightError('RPC_PROTOCOL', `no open stream has the handle 0x${handle.toString(16)}`, {
+    throw new WavewrightError('RPC_PROTOCOL', `no open stream has the handle ${hex(handle)}`, {
       hint: 'the program uses a stream that it has closed or never opened',
     });
   }

@@ -3,6 +3,7 @@
  * called between the slices of the device.
  */
 import { WavewrightError } from '../../base/errors.ts';
+import { hex } from '../../base/text.ts';
 import type { Conversation } from '../host/conversation.ts';
 import { fileHandlers } from './handlers/files.ts';
 import { printfHandlers } from './handlers/printf.ts';
@@ -81,7 +82,7 @@ function servicesOf(generation: Generation, own: ReadonlyMap<number, Handler>): 
   };
   if (generation.name !== 'P23') addSelfTests(EARLY_SELF_TESTS);
   if (generation.name !== 'P19') addSelfTests(LATE_SELF_TESTS);
-  for (const [opcode, handler] of own) add(opcode, services.get(opcode)?.name ?? `0x${opcode.toString(16)}`, handler);
+  for (const [opcode, handler] of own) add(opcode, services.get(opcode)?.name ?? hex(opcode), handler);
   return services;
 }
 
@@ -217,9 +218,9 @@ export class RpcServer {
     const service = this.#services.get(opcode);
     const refuse = (what: string) => new WavewrightError('RPC_PROTOCOL', what);
     const lanes = lanesOf(low, high);
-    const mask = () => `lanes 0x${((BigInt(high) << 32n) | BigInt(low)).toString(16)}`;
+    const mask = () => `lanes ${hex((BigInt(high) << 32n) | BigInt(low))}`;
     if (service === undefined) {
-      throw refuse(`the client asks for opcode 0x${opcode.toString(16)}, which does not exist (${mask()})`);
+      throw refuse(`the client asks for opcode ${hex(opcode)}, which does not exist (${mask()})`);
     }
     if (lanes.length === 0 || lanes.at(-1)! >= this.laneStride) {
       throw refuse(`${service.name} for ${mask()} of a wave of ${this.laneStride}`);

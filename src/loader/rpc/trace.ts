@@ -1,6 +1,6 @@
 /** RPC conversations as text, one line each: what every packet and byte stream means. */
 import { toHex } from '../../base/bytes.ts';
-import { printable } from '../../base/text.ts';
+import { hex, printable } from '../../base/text.ts';
 import type { RecordedStep } from './protocol/port.ts';
 import type { ConversationRecord } from './server.ts';
 
@@ -99,7 +99,7 @@ function stepText(step: RecordedStep, index: number, shape: readonly string[] | 
 
 function wordText(name: string, value: bigint): string {
   if (SIGNED.has(name)) return String(BigInt.asIntN(64, value));
-  return HEXADECIMAL.has(name) ? `0x${value.toString(16)}` : String(value);
+  return HEXADECIMAL.has(name) ? hex(value) : String(value);
 }
 
 function quoted(bytes: Uint8Array): string {

@@ -3,6 +3,7 @@
  * 7.7.
  */
 import { WavewrightError } from '../../../base/errors.ts';
+import { hex } from '../../../base/text.ts';
 import type { Instruction } from '../encoding/instruction.ts';
 import { DPP_DISABLED, DPP_INVALID } from './instruction-builder.ts';
 
@@ -43,7 +44,7 @@ function sourceLane(control: number, lane: number, waveSize: number): number | u
     case 0x143:
       return lane < 32 ? undefined : 31;
     default:
-      throw new WavewrightError('UNSUPPORTED', `unsupported dpp_ctrl 0x${control.toString(16)}`);
+      throw new WavewrightError('UNSUPPORTED', `unsupported dpp_ctrl ${hex(control)}`);
   }
 }
 

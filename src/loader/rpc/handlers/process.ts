@@ -1,6 +1,7 @@
 /** Ending the program, device memory, commands and functions of the host. */
 import { decodeUtf8 } from '../../../base/bytes.ts';
 import { WavewrightError } from '../../../base/errors.ts';
+import { hex } from '../../../base/text.ts';
 import { allocateForProgram } from '../../../hsa/memory/device-heap.ts';
 import { type Conversation, settled } from '../../host/conversation.ts';
 import type { Handler, RpcHost, Termination } from '../protocol/host.ts';
@@ -26,7 +27,7 @@ function calls(replies: boolean): Handler {
       const address = port.word(lane, 0);
       const hostFunction = host.hostFunctions?.get(address);
       if (hostFunction !== undefined) return hostFunction(parameters[index]!);
-      const what = `the program calls a function of this host at 0x${address.toString(16)}, and none is registered there`;
+      const what = `the program calls a function of this host at ${hex(address)}, and none is registered there`;
       throw new WavewrightError('UNSUPPORTED', what);
     });
     if (replies) yield* port.reply(results);

@@ -8,6 +8,7 @@
 import { alignUp } from '../../../base/align.ts';
 import { beforeNul } from '../../../base/bytes.ts';
 import { WavewrightError } from '../../../base/errors.ts';
+import { hex } from '../../../base/text.ts';
 import type { Conversation } from '../../host/conversation.ts';
 import { RPC_PACKET_SIZE_BYTES } from './layout.ts';
 
@@ -288,7 +289,7 @@ export class ServerPort {
 export function expectMailboxes({ mailboxA, mailboxB }: RpcMemory, index: number): void {
   const [own, word] = [mailboxA[index]!, mailboxB[index]!];
   if ((own | word) >>> 1 === 0) return;
-  const found = [own, word].map((word) => `0x${(word >>> 0).toString(16)}`).join(' and ');
+  const found = [own, word].map((word) => hex(word >>> 0)).join(' and ');
   const what = `the mailbox words are ${found}, expected 0 or 1: the program wrote over them`;
   throw new WavewrightError('RPC_PROTOCOL', what);
 }
