@@ -53,6 +53,14 @@ test('both halves of VOPD', () => {
   assert.equal(hex('v_dual_mov_b32 v3, 0 :: v_dual_mov_b32 v4, 0', 'gfx1100'), 'ca100080 03040080');
 });
 
+test('what a half of VOPD accumulates into counts among its sources, behind a constant in the middle too', () => {
+  const text = 'v_dual_dot2acc_f32_f16 v0, v1, v2 :: v_dual_fmamk_f32 v3, v4, 0xaf123456, ';
+  // As llvm-mc 19: v0 is of one bank with v6 and v8, of which v2 would admit v8, and not with v7.
+  assert.throws(() => hex(`${text}v6`, 'gfx1100'), /different banks/);
+  assert.throws(() => hex(`${text}v8`, 'gfx1100'), /different banks/);
+  assert.equal(hex(`${text}v7`, 'gfx1100'), 'cb040501 00020f04 af123456');
+});
+
 test('two moves of VOPD may read one bank of VGPRs from gfx12 on', () => {
   const text = 'v_dual_mov_b32 v42, v31 :: v_dual_mov_b32 v41, v3';
   assert.equal(hex(text, 'gfx1200'), 'ca10011f 2a280103');
