@@ -28,6 +28,19 @@ const UNUSED_FILES: readonly string[] = [
   'src/isa/amdgpu/encoding/errata.ts',
 ];
 
+/** How the names of instructions start. */
+const INSTRUCTION_NAME = '(?:s|v|ds|buffer|tbuffer|global|flat|scratch|image)_';
+/** Names compared with literals: the whole, a part, or by a pattern. */
+const NAME_TESTS = new RegExp(
+  [
+    `\\bname\\s*[!=]==?\\s*['"\`]${INSTRUCTION_NAME}`,
+    `\\bname\\??\\.(?:startsWith|endsWith|includes)\\(\\s*['"\`]_?[a-z]`,
+    `/[^/\\n]*(?<![a-z])${INSTRUCTION_NAME}[^/\\n]*/\\w*\\.(?:test|exec)\\([^)\\n]*\\bname\\b`,
+    `\\bname\\??\\.(?:match|search)\\(\\s*/[^/\\n]*(?<![a-z])${INSTRUCTION_NAME}`,
+  ].join('|'),
+  'g',
+);
+
 /** The error class, its HSA form, and what unwinds a wave inside the emulator. */
 const THROWN = ['WavewrightError', 'HsaError', 'WaveFault'];
 
@@ -196,6 +209,14 @@ const RULES: readonly Rule[] = [
       matches(file, /\b(?:offset|address|base|start|end|entry|low)\b\s*(?:>>(?!>| 32n)|<<|\|\s*0\b)/g, true),
     bad: at('src/emulator/x.ts', 'words[offset >> 2] = 1;\n'),
     good: at('src/emulator/x.ts', 'words[offset >>> 2] = 1;\nwindow = address >> 32n;\n'),
+  },
+  {
+    // Flags, operands, formats and effects tell instructions apart; a name is what a target calls one.
+    name: 'no names of instructions are tested outside their rows',
+    applies: (file) => isProduct(file) && !file.startsWith('src/isa/amdgpu/rows/'),
+    check: (file) => matches(file, NAME_TESTS),
+    bad: src("if (row.name.includes('saveexec')) f();\n"),
+    good: src("x = format.name.endsWith('_SDWA') || name === '' || name.endsWith('.kd') || /^src[01]$/.test(name);\n"),
   },
   {
     name: 'only the command line prints',

@@ -17,11 +17,14 @@ test('the wave size shows where EXEC is used', () => {
   assert.equal(sizeOf('s_and_b64 vcc, exec, s[4:5]'), 64);
   assert.equal(sizeOf('s_and_saveexec_b32 s4, vcc_lo'), 32);
   assert.equal(sizeOf('s_mov_b32 exec_lo, s4'), 32);
+  assert.equal(sizeOf('s_and_not1_wrexec_b64 s[4:5], s[6:7]'), 64);
+  assert.equal(sizeOf('s_cmp_eq_u64 exec, 0'), 64);
 });
 
 test('code that leaves EXEC alone, or takes half of it, is for waves of any size', () => {
   assert.equal(sizeOf('s_nop 0'), undefined);
   assert.equal(sizeOf('s_mov_b32 s4, exec_lo'), undefined);
+  assert.equal(sizeOf('s_lshl_b64 s[0:1], s[2:3], exec_lo'), undefined);
   assert.equal(sizeOf('.long 0xffffffff'), undefined);
 });
 

@@ -102,12 +102,17 @@ class MaskBlock {
 }
 
 function execSize(instruction: Instruction): 32 | 64 | undefined {
-  const { name, row } = instruction;
-  const accesses = row.operands.map((_, index) => {
+  const { row } = instruction;
+  // Scalar arithmetic that writes EXEC besides its result saves as much of it as it writes.
+  const saves = row.format === 'SOP1' && row.flags.writesExec === true;
+  const sizes = row.operands.map(({ type, access }, index): 32 | 64 | undefined => {
     const operand = instruction.operand(index);
-    return operand.kind === 'scalar' && operand.register === SGPR_EXEC_LO ? (instruction.access(index) ?? '') : '';
+    const isSaved = saves && access === 'write';
+    const isExec = operand.kind === 'scalar' && operand.register === SGPR_EXEC_LO;
+    // A mask is as wide as the wave, which is the question.
+    if (!(isSaved || isExec) || type === 'mask') return undefined;
+    if (instruction.dwords(index) === 2) return 64;
+    return instruction.access(index)?.includes('write') ? 32 : undefined;
   });
-  const isWritten = row.name.includes('saveexec') || accesses.some((access) => access.includes('write'));
-  if (name.endsWith('_b64') && (isWritten || accesses.some(Boolean))) return 64;
-  return name.endsWith('_b32') && isWritten ? 32 : undefined;
+  return sizes.find((size) => size !== undefined);
 }
