@@ -5,12 +5,15 @@ import { type FlowGraph, graphOf } from './graph.ts';
  * Where control goes on after an instruction. A place is an offset, or whatever else numbers instructions.
  */
 export interface Ways {
-  /** Without a branch that is taken; undefined: never. */
+  /**
+   * The place behind the instruction, without a branch that is taken; undefined: control never goes there.
+   */
   readonly next: number | undefined;
-  /** Of a direct branch. */
+  /** The place that a direct branch leads to. */
   readonly target: number | undefined;
 }
 
+/** An instruction with where control goes on after it: what blocks are made of. */
 export interface Followed<I> extends Ways {
   readonly instruction: I;
   /** Whether control may go on elsewhere, at places that are not known. */

@@ -11,7 +11,7 @@ import { solveDataFlow } from './data-flow.ts';
 export interface LiveLanes {
   /** Read before they are overwritten: scalars, and rows in a lane that is active here. */
   readonly active: bigint;
-  /** The same of rows in a lane that is off here. */
+  /** Rows that are read, before they are overwritten, in a lane that is off here. */
   readonly inactive: bigint;
 }
 
@@ -30,9 +30,9 @@ export interface LaneEffects {
   /** Rows that are written in all active lanes. */
   readonly rowWrites: bigint;
   readonly maskChange: MaskChange;
-  /** Reads registers that only running it tells. */
+  /** Whether it reads registers that only running it tells. */
   readonly isOpaque: boolean;
-  /** Nothing runs behind it. */
+  /** Whether nothing runs behind it. */
   readonly ends: boolean;
 }
 

@@ -178,8 +178,7 @@ class Collector {
         for (const file of ['vector', 'accumulator'] as const) this.#writesAnyOf.add(file);
       }
     }
-    // M0 holds the base of what GDS instructions ask for, and where memory is loaded to the LDS (CDNA2 ISA
-    // 3.7).
+    // M0 holds the base of global wave sync's resources, and where loads to the LDS go (CDNA2 ISA 3.7).
     if (this.#instruction.field('gds') === 1 || this.#instruction.field('lds') === 1) this.#readsState.add('m0');
     if (this.#instruction.field('gds') === 1) this.#memory.push({ space: 'unknown', access: 'atomic' });
     if (this.#instruction.field('lds') === 1) this.#memory.push({ space: 'lds', access: 'store' });

@@ -87,8 +87,11 @@ export interface RowFlags {
   readonly synchronises?: boolean;
   /** Writes EXEC besides its operands. */
   readonly writesExec?: boolean;
+  /** An instruction of VOP1, VOP2 or VOPC that has no encoding in VOP3. */
   readonly noVop3?: boolean;
+  /** It has none with SDWA. */
   readonly noSdwa?: boolean;
+  /** It has none with DPP. */
   readonly noDpp?: boolean;
   /** The VOP3 encoding cannot have DPP (gfx11 and later). */
   readonly noVop3Dpp?: boolean;
@@ -193,7 +196,8 @@ export interface RowFlags {
    */
   readonly counter?: 'store' | 'bvh' | 'scalar';
   /**
-   * Waits for all counters; for those that s_waitcnt has in simm16; for these: one in bits 5:0, the first of
+   * The instruction waits for `all` counters; for those that s_waitcnt has `packed` into simm16
+   * (encoding/wait-counters.ts); or for those that are listed: one has its count in bits 5:0, the first of
    * two in bits 13:8.
    */
   readonly waits?: 'all' | 'packed' | readonly WaitCounter[];
@@ -218,7 +222,7 @@ export interface SpelledOperand {
   readonly as: SpellingName;
   /** In front of the other operands, instead of behind them. */
   readonly first?: boolean;
-  /** No comma follows. */
+  /** The text is followed by an operand without a comma between them. */
   readonly bare?: boolean;
 }
 

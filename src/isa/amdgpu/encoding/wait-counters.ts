@@ -1,7 +1,7 @@
 /** The counters that s_waitcnt and s_waitcnt_depctr hold, and where. */
 import type { Family } from './formats.ts';
 
-/** A counter in pieces, lowest bits first. */
+/** A counter whose bits stand in several pieces of an immediate, the lowest piece first. */
 export interface PackedCounter<Name extends string = string> {
   readonly name: Name;
   readonly bits: readonly (readonly [low: number, width: number])[];
@@ -12,7 +12,7 @@ const counter = <Name extends string>(name: Name, ...bits: PackedCounter['bits']
   bits,
 });
 
-/** s_waitcnt: CDNA2 ISA 4.4; RDNA2 ISA 4.4; RDNA3 ISA 5.6. */
+/** The counters of s_waitcnt: CDNA2 ISA 4.4; RDNA2 ISA 4.4; RDNA3 ISA 5.6. */
 export const WAIT_COUNTERS: Readonly<
   Partial<Record<Family, readonly PackedCounter<'vmcnt' | 'expcnt' | 'lgkmcnt'>[]>>
 > = {
@@ -21,7 +21,10 @@ export const WAIT_COUNTERS: Readonly<
   gfx11: [counter('vmcnt', [10, 6]), counter('expcnt', [0, 3]), counter('lgkmcnt', [4, 6])],
 };
 
-/** s_waitcnt_depctr, for hazards inside the wave (LLVM, AMDGPU user guide "depctr"). */
+/**
+ * Those of s_waitcnt_depctr, for hazards inside the wave. Names and widths are those of LLVM, "Syntax of
+ * GFX11 Instructions", operand waitcnt_depctr.
+ */
 const DEPENDENCY_COUNTERS_GFX101: readonly PackedCounter[] = [
   counter('depctr_sa_sdst', [0, 1]),
   counter('depctr_va_vdst', [12, 4]),
@@ -37,7 +40,7 @@ const DEPENDENCY_COUNTERS: readonly PackedCounter[] = [
 export const dependencyCounters = (families: readonly Family[]): readonly PackedCounter[] =>
   families.includes('gfx101') ? DEPENDENCY_COUNTERS_GFX101 : DEPENDENCY_COUNTERS;
 
-/** The highest count, which is no wait. */
+/** The highest count of a counter: an instruction that says it does not wait for the counter. */
 export const limitOf = ({ bits }: PackedCounter): number => 2 ** bits.reduce((sum, [, width]) => sum + width, 0) - 1;
 
 export function counterOf(value: number, { bits }: PackedCounter): number {
