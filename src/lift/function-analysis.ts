@@ -20,7 +20,7 @@ export interface FunctionCode {
   readonly waveSize: 32 | 64;
   /** A dword of memory that is complete and never written, such as the global offset table. */
   readConstant(address: bigint): number | undefined;
-  /** Shared by functions that are looked into together. */
+  /** The budget that functions which are looked into together share. */
   readonly walk?: WalkBudget;
 }
 
@@ -43,7 +43,7 @@ export interface FunctionAnalysis {
   /** Registers up to the highest one that is named. */
   readonly vgprCount: number;
   readonly agprCount: number;
-  /** Without VCC and what follows it. */
+  /** SGPRs up to the highest one that is named, without VCC and what follows it. */
   readonly sgprCount: number;
   /**
    * Up to gfx9: SGPRs behind the numbered ones, from the first that is named to VCC; 0 from gfx10 on, where
@@ -88,12 +88,15 @@ const MAX_STEPS = 64;
 /** A walk through a function with objects of unknown ends is over when so many steps show nothing new. */
 const MAX_IDLE_STEPS = 2000;
 
-/** What is looked for does not depend on it. */
+/** The MODE that steps are read with; what is looked for does not depend on it. */
 const MODE = 0;
 
 class Analyzer {
   readonly #code: FunctionCode;
-  /** Of the stack pointer to a byte of a lane: without flat scratch it counts the bytes of all lanes. */
+  /**
+   * What the stack pointer counts for a byte of a lane: without flat scratch, it counts the bytes of all
+   * lanes.
+   */
   readonly #scale: number;
   /** Behind the numbered SGPRs are VCC and the like. */
   readonly #sgprLimit: number;

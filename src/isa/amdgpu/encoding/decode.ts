@@ -7,7 +7,7 @@ import type { Row } from './row.ts';
 import type { Target } from './targets.ts';
 import { Validity } from './validity.ts';
 
-/** Formats whose opcodes are among those of another. */
+/** Formats whose opcodes share the table of another format, by their names. */
 const TABLE_OF: Readonly<Partial<Record<FormatName, FormatName>>> = {
   VOP3B: 'VOP3',
   VOP3B_DPP: 'VOP3_DPP',

@@ -25,12 +25,12 @@ export type Operand =
   | { readonly kind: 'constant'; readonly value: bigint }
   /** 235..239 and 251..254: apertures, vccz, execz, scc, LDS direct. */
   | { readonly kind: 'special'; readonly encoding: number }
-  /** Reads as 0, swallows what is written. */
+  /** The operand reads as 0 and swallows what is written to it. */
   | { readonly kind: 'null' }
   | { readonly kind: 'off' };
 
 export const LITERAL_SOURCES = new Set(['ssrc0', 'ssrc1', 'src0', 'src1', 'src2', 'srcx0', 'srcy0']);
-/** In the order of the bits of op_sel. */
+/** Fields of operands, in the order in which op_sel has a bit for each. */
 const OP_SEL_FIELDS = ['src0', 'src1', 'src2', 'vdst'];
 const SHORT_VECTOR = /^VOP[12C](_|$)/;
 /** Bits of all offsets in memory on gfx12 but those of the LDS. */
@@ -52,7 +52,7 @@ function fieldMap(format: Format): Map<string, Field> {
   return map;
 }
 
-/** What an instruction belongs to. */
+/** Whose code an instruction is part of. */
 export interface CodeContext {
   readonly target: Target;
   readonly waveSize: 32 | 64;
@@ -61,14 +61,14 @@ export interface CodeContext {
 /** One decoded instruction. Fields are read from the words when asked for. */
 export class Instruction {
   readonly row: Row;
-  /** As the target calls it. */
+  /** The name that the target calls the instruction by. */
   readonly name: string;
   readonly format: Format;
   readonly waveSize: 32 | 64;
-  /** Of the target, own first. */
+  /** The families of the target, its own first. */
   readonly families: readonly Family[];
   readonly #words: readonly number[];
-  /** Of the format, by name. */
+  /** The fields of the format, by name. */
   readonly #fields: ReadonlyMap<string, Field>;
   /** How the target numbers scalar operands. */
   readonly scalars: ScalarFile;
@@ -105,7 +105,7 @@ export class Instruction {
     return this.#fields.has(name);
   }
 
-  /** Source 0 comes from another lane (DPP, DPP8). */
+  /** Whether source 0 comes from another lane (DPP, DPP8). */
   get hasDpp(): boolean {
     return this.has('dpp_ctrl') || this.has('dpp8');
   }

@@ -85,13 +85,13 @@ export interface RowFlags {
   readonly message?: boolean;
   /** Waits, sleeps or signals, in a format of scalar arithmetic. */
   readonly synchronises?: boolean;
-  /** Writes EXEC besides its operands. */
+  /** The instruction writes EXEC besides its operands. */
   readonly writesExec?: boolean;
   /** An instruction of VOP1, VOP2 or VOPC that has no encoding in VOP3. */
   readonly noVop3?: boolean;
-  /** It has none with SDWA. */
+  /** An instruction of VOP1, VOP2 or VOPC that has no encoding with SDWA. */
   readonly noSdwa?: boolean;
-  /** It has none with DPP. */
+  /** An instruction of VOP1, VOP2 or VOPC that has no encoding with DPP. */
   readonly noDpp?: boolean;
   /** The VOP3 encoding cannot have DPP (gfx11 and later). */
   readonly noVop3Dpp?: boolean;
@@ -242,14 +242,14 @@ export interface Touches {
   readonly isPartial?: boolean;
 }
 
-/** Opcode -1: the family lacks what its ancestors have. */
+/** What a family calls an instruction; opcode -1 means that it lacks what its ancestors have. */
 export interface Opcode {
   readonly opcode: number;
   readonly name: string;
 }
 
 export interface Row {
-  /** Of the oldest target that has it. */
+  /** The name that the oldest target with the instruction calls it by. */
   readonly name: string;
   readonly format: FormatName;
   readonly opcodes: Readonly<Partial<Record<Family, Opcode>>>;
@@ -353,7 +353,7 @@ export function immediateRange(type: OperandType): readonly [low: number, high: 
   const bits = immediateBits(type);
   return type.startsWith('s') ? [-(2 ** (bits - 1)), 2 ** (bits - 1) - 1] : [0, 2 ** bits - 1];
 }
-/** Takes a pair of registers. */
+/** Whether an operand of the type takes a pair of registers. */
 export const is64Bit = (type: OperandType): boolean => DWORDS[type] === 2;
 export const is16Bit = (type: OperandType): boolean =>
   type === 'b16' || type === 'u16' || type === 'i16' || type === 'f16' || type === 'bf16';
