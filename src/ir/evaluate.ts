@@ -5,6 +5,7 @@ import type { LeafKind, VoidKind } from './leaves.ts';
 import { multiplyMatrices } from './matrix-product.ts';
 import type { Evaluated } from './op.ts';
 import { OPS } from './ops.ts';
+import { phasesOf } from './phases.ts';
 import {
   type ExitReason,
   isMatrixProgram,
@@ -49,7 +50,7 @@ export interface Machine {
   exit(reason: ExitReason): void;
 }
 
-type LaneValues = readonly Evaluated[];
+type LaneValues = Evaluated[];
 type Result = Evaluated | LaneValues;
 type Evaluator<K extends LeafKind> = (value: ValueOf<K>) => K extends VoidKind ? void : Result;
 type Access = ValueOf<'load' | 'store' | 'atomic'>;
@@ -84,10 +85,20 @@ export function evaluate(program: Program, machine: Machine): void {
 /** Lane -1 stands for the wave. */
 const WAVE = -1;
 
+/** Whether lanes write to memory by more than one access. */
+const writesRepeatedly = ({ values }: Program): boolean =>
+  values.filter(({ leaf, lane }) => lane && (leaf.kind === 'store' || leaf.kind === 'atomic')).length > 1;
+
+/** Generated code makes the accesses of so many neighbouring lanes before those of the next. */
+const LANES_TOGETHER = 4;
+
 class Evaluation {
   readonly #program: Program;
   readonly #machine: Machine;
-  readonly #active: number[] = [];
+  readonly #active: readonly number[];
+  /** Lanes whose values are computed now, and those of them that are active. */
+  #lanes: readonly number[];
+  #activeNow: readonly number[];
   readonly #results: Result[] = [];
   /** Dwords of loads by lane + 1, and all results of products. */
   readonly #loads: number[][][] = [];
@@ -97,11 +108,39 @@ class Evaluation {
     this.#program = program;
     this.#machine = machine;
     const exec = isMatrixProgram(program) ? -1n : (machine.readState('exec') as bigint);
-    for (let lane = 0; lane < program.waveSize; lane++) if ((exec >> BigInt(lane)) & 1n) this.#active.push(lane);
+    this.#lanes = Array.from({ length: program.waveSize }, (_, lane) => lane);
+    this.#active = this.#lanes.filter((lane) => (exec >> BigInt(lane)) & 1n);
+    this.#activeNow = this.#active;
   }
 
   run(): void {
-    for (const value of this.#program.values) {
+    if (!writesRepeatedly(this.#program)) this.#evaluate(this.#program.values);
+    else this.#evaluateTogether();
+  }
+
+  /**
+   * Lanes may write to one place by several accesses of one instruction. Which of them is the last is defined
+   * by the order of generated code: four neighbouring lanes make all of theirs, one access after the other.
+   */
+  #evaluateTogether(): void {
+    const { values } = this.#program;
+    const phases = phasesOf(values);
+    const all = this.#lanes;
+    this.#evaluate(values.filter((value) => phases.get(value) === 'before'));
+    const ofLanes = values.filter((value) => phases.get(value) === 'lanes');
+    for (let first = 0; first < all.length; first += LANES_TOGETHER) {
+      const isTogether = (lane: number): boolean => lane >= first && lane < first + LANES_TOGETHER;
+      this.#lanes = all.filter(isTogether);
+      this.#activeNow = this.#active.filter(isTogether);
+      this.#evaluate(ofLanes);
+    }
+    this.#lanes = all;
+    this.#activeNow = this.#active;
+    this.#evaluate(values.filter((value) => phases.get(value) === 'after'));
+  }
+
+  #evaluate(values: readonly Value[]): void {
+    for (const value of values) {
       const evaluateLeaf = this.#kinds[value.leaf.kind] as Evaluator<LeafKind>; // reason: a kind's row takes leaves of that kind
       const result = evaluateLeaf(value);
       if (result !== undefined) this.#results[value.id] = result;
@@ -174,12 +213,15 @@ class Evaluation {
   }
 
   #lanesOf(value: Value): readonly number[] {
-    return value.lane ? this.#active : [WAVE];
+    return value.lane ? this.#activeNow : [WAVE];
   }
 
   #perLane(value: Value, compute: (lane: number) => Evaluated): Result {
     if (!value.lane) return compute(WAVE);
-    return Array.from({ length: this.#program.waveSize }, (_, lane) => compute(lane));
+    const known = this.#results[value.id];
+    const result: Evaluated[] = known !== undefined && isLanes(known) ? known : [];
+    for (const lane of this.#lanes) result[lane] = compute(lane);
+    return result;
   }
 
   /** Whether the predicate of a memory access, its last argument, is on. */
@@ -194,11 +236,11 @@ class Evaluation {
 
   #load(value: ValueOf<'load'>): Result {
     const { space, sizeBytes } = value.leaf;
-    const dwords: number[][] = [];
+    const dwords = this.#loads[value.id] ?? [];
+    this.#loads[value.id] = dwords;
     for (const lane of this.#lanesOf(value))
       if (this.#accesses(value, lane))
         dwords[lane + 1] = this.#machine.load(space, sizeBytes, this.#arg(value, 0, lane), lane);
-    this.#loads[value.id] = dwords;
     return this.#dword(value, value, 0);
   }
 
@@ -219,8 +261,10 @@ class Evaluation {
 
   #atomic(value: ValueOf<'atomic'>): Result {
     const { space, sizeBytes, update } = value.leaf;
-    const old: Evaluated[] = Array.from({ length: this.#program.waveSize }, () => (value.type === 'i64' ? 0n : 0));
-    for (const lane of this.#active) {
+    const known = this.#results[value.id];
+    const none = value.type === 'i64' ? 0n : 0;
+    const old = known !== undefined && isLanes(known) ? known : new Array<Evaluated>(this.#program.waveSize).fill(none);
+    for (const lane of this.#activeNow) {
       if (!this.#accesses(value, lane)) continue;
       const data = this.#dataOf(value, lane);
       const updated = (before: Evaluated): Evaluated => applyUpdate(update, [before, ...data]);

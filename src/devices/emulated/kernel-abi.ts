@@ -18,6 +18,7 @@ import type { Device } from '../../device/device.ts';
 import { guestAddress } from '../../device/guest-address.ts';
 import type { KernelLaunch, LaunchOrigin } from '../../device/launch.ts';
 import type { GuestMemory } from '../../device/memory.ts';
+import { FIRST_TTMP } from '../../isa/amdgpu/encoding/registers.ts';
 import { checkLaunchSizes } from '../../launch/launch-sizes.ts';
 import type { AmdgpuEmulator } from './amdgpu/emulator.ts';
 import type { AmdgpuLaunch } from './amdgpu/initial-registers.ts';
@@ -127,9 +128,20 @@ function checkExtents({ name, properties }: LaunchDevice, { workgroupSize, gridS
   );
 }
 
+/** gfx12 has the workgroup's position in trap registers, whatever the descriptor asks for (LLVM AMDGPU usage, "SGPR Register Set Up Order"). */
+const TRAP_REGISTER_IDS = {
+  workgroupIdSgprs: [FIRST_TTMP + 9, undefined, undefined],
+  packedWorkgroupIdSgpr: FIRST_TTMP + 7,
+} as const;
+
 type SgprLayout = Pick<
   AmdgpuLaunch,
-  'userSgprs' | 'scratchDescriptorSgpr' | 'flatScratchSgpr' | 'workgroupIdSgprs' | 'scratchOffsetSgpr'
+  | 'userSgprs'
+  | 'scratchDescriptorSgpr'
+  | 'flatScratchSgpr'
+  | 'workgroupIdSgprs'
+  | 'packedWorkgroupIdSgpr'
+  | 'scratchOffsetSgpr'
 >;
 
 function sgprLayout(
@@ -154,7 +166,7 @@ function sgprLayout(
   let next = Math.max(rsrc2.userSgprCount, user.length);
   const system = (enabled: boolean): number | undefined =>
     enabled && !target.workgroupIdsInTrapRegisters ? next++ : undefined;
-  const workgroupIdSgprs = [
+  const ids = [
     system(rsrc2.enableSgprWorkgroupIdX),
     system(rsrc2.enableSgprWorkgroupIdY),
     system(rsrc2.enableSgprWorkgroupIdZ),
@@ -167,7 +179,7 @@ function sgprLayout(
     userSgprs: Uint32Array.from(user),
     scratchDescriptorSgpr,
     flatScratchSgpr,
-    workgroupIdSgprs,
+    ...(target.workgroupIdsInTrapRegisters ? TRAP_REGISTER_IDS : { workgroupIdSgprs: ids }),
     scratchOffsetSgpr,
   };
 }

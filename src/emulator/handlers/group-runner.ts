@@ -400,6 +400,21 @@ class GroupRunner {
     f.free(at, end);
   }
 
+  /** Writes the value that `push` leaves to the SGPR at the offset in a field, where there is one. */
+  #setId(sgpr: GroupField, push: () => void): void {
+    const f = this.#f;
+    this.#push(sgpr);
+    f.i32(0);
+    f.op('i32.ge_s');
+    f.if(undefined, () => {
+      f.get(this.#wave);
+      this.#push(sgpr);
+      f.op('i32.add');
+      push();
+      f.store('i32.store', 0);
+    });
+  }
+
   #startWave(template: Local): void {
     const f = this.#f;
     const row = this.#waveSize * 4;
@@ -418,22 +433,16 @@ class GroupRunner {
     this.#clearRows(leader, LEADER_VGPRS, ID_REGISTERS, TEMPLATE_ROWS_OFFSET + ID_REGISTERS * row, 'vgprBytes');
     this.#clearRows(leader, LEADER_AGPRS, 0, waveAgprs(this.#waveSize), 'agprBytes');
     f.free(leader);
-    for (const [sgpr, id] of [
-      ['sgprX', 'idX'],
-      ['sgprY', 'idY'],
-      ['sgprZ', 'idZ'],
-    ] as const) {
-      this.#push(sgpr);
-      f.i32(0);
-      f.op('i32.ge_s');
-      f.if(undefined, () => {
-        f.get(this.#wave);
-        this.#push(sgpr);
-        f.op('i32.add');
-        this.#push(id);
-        f.store('i32.store', 0);
-      });
-    }
+    this.#setId('sgprX', () => this.#push('idX'));
+    this.#setId('sgprY', () => this.#push('idY'));
+    this.#setId('sgprZ', () => this.#push('idZ'));
+    this.#setId('sgprYZ', () => {
+      this.#push('idY');
+      this.#push('idZ');
+      f.i32(16);
+      f.op('i32.shl');
+      f.op('i32.or');
+    });
     f.get(template);
     f.i32(templateBytes(this.#waveSize));
     f.op('i32.add');

@@ -5,6 +5,7 @@
  */
 import { assert } from '../../base/errors.ts';
 import { isEffect } from '../../ir/leaves.ts';
+import { type ProgramPhase, phasesOf } from '../../ir/phases.ts';
 import { isMatrixProgram, type Program, type Value } from '../../ir/types.ts';
 import type { FunctionBuilder, Local } from '../../wasm/function.ts';
 import { STATE_OFFSETS } from '../machine/layout.ts';
@@ -17,8 +18,6 @@ import type { AddressSpaces } from './memory-access.ts';
 import type { ModuleContext } from './module-context.ts';
 import { RecordPlace } from './record-place.ts';
 import { UniformLowering } from './uniform-lowering.ts';
-
-type Phase = 'before' | 'lanes' | 'after';
 
 /** `begin` emits what comes first. */
 export function lowerHandler(
@@ -53,7 +52,7 @@ export function emitMeaning(state: HandlerState, program: Program): Value[] {
 function emitPhases(state: HandlerState, program: Program): Value[] {
   const live = liveValues(program);
   const phases = phasesOf(live);
-  const inPhase = (phase: Phase): Value[] => live.filter((value) => phases.get(value) === phase);
+  const inPhase = (phase: ProgramPhase): Value[] => live.filter((value) => phases.get(value) === phase);
   const [before, perLane, after] = [inPhase('before'), inPhase('lanes'), inPhase('after')];
   const ballots = after.filter(({ leaf }) => leaf.kind === 'ballot');
   const isMatrix = isMatrixProgram(program);
@@ -76,23 +75,6 @@ function loadExec(state: HandlerState): void {
   f.load(state.maskLoad, STATE_OFFSETS.exec);
   state.exec = f.local('i64');
   f.set(state.exec);
-}
-
-/** When each value is computed. Uniform effects come last: everything they read was read before. */
-function phasesOf(live: readonly Value[]): Map<Value, Phase> {
-  const phases = new Map<Value, Phase>();
-  for (const value of live) {
-    const { kind } = value.leaf;
-    const dependsOnLanes = value.args.some((arg) => phases.get(arg) === 'after');
-    if (value.lane) {
-      assert(!dependsOnLanes, 'a lane value depends on a result of all lanes');
-      phases.set(value, 'lanes');
-    } else {
-      const late = (isEffect(kind) && kind !== 'load' && kind !== 'fence') || kind === 'ballot' || dependsOnLanes;
-      phases.set(value, late ? 'after' : 'before');
-    }
-  }
-  return phases;
 }
 
 /**

@@ -38,10 +38,11 @@ const FIELDS = [
   'fullY',
   'fullZ',
   'fullCount',
-  /** Offset of the SGPR of each id, -1 without. */
+  /** Offset of the SGPR of each id, and of the one that has two of them; -1 without. */
   'sgprX',
   'sgprY',
   'sgprZ',
+  'sgprYZ',
   /** First wave's state, and the distance to the next; the same for the states that waves begin with. */
   'waves',
   'waveStride',

@@ -17,6 +17,8 @@ export interface Launch {
   readonly privateSizeBytes: number;
   /** Numbers of the scalars that hold the workgroup's position in each dimension. */
   readonly workgroupIdSgprs: readonly [number | undefined, number | undefined, number | undefined];
+  /** Number of the scalar that holds the position in y in its low half and the one in z in its high half. */
+  readonly packedWorkgroupIdSgpr?: number | undefined;
   readonly mode: number;
   /** Rows that are zero when a wave starts, unless the front end writes them. */
   readonly vgprCount: number;

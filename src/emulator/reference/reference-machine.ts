@@ -201,7 +201,7 @@ export class ReferenceMachine implements Machine {
     if (isTogether(from, sizeBytes)) {
       for (let i = 0; i < sizeBytes; i += 8) {
         if (sizeBytes - i < 8) data[i >> 2] = this.#device.getInt32(from.base + i, true);
-        else new DataView(data.buffer).setBigUint64(i, this.#device.getBigUint64(from.base + i, true), true);
+        else new DataView(data.buffer).setBigInt64(i, this.#pair(from.base + i), true);
       }
       return [...data];
     }
@@ -215,11 +215,22 @@ export class ReferenceMachine implements Machine {
       const words = new DataView(Int32Array.from(data).buffer);
       for (let i = 0; i < sizeBytes; i += 8) {
         if (sizeBytes - i < 8) this.#device.setInt32(to.base + i, words.getInt32(i, true), true);
-        else this.#device.setBigUint64(to.base + i, words.getBigUint64(i, true), true);
+        else this.#setPair(to.base + i, words.getBigInt64(i, true));
       }
       return;
     }
     for (let i = 0; i < sizeBytes; i++) this.#device.setUint8(byteAddress(to, i), data[i >> 2]! >>> (8 * (i & 3)));
+  }
+
+  /** 64 bits of device memory, which no other thread sees in parts where their address is a multiple of 8. */
+  #pair(at: number): bigint {
+    if (at % 8 !== 0) return this.#device.getBigInt64(at, true);
+    return Atomics.load(new BigInt64Array(this.#emulator.memory.buffer, at, 1), 0);
+  }
+
+  #setPair(at: number, value: bigint): void {
+    if (at % 8 !== 0) this.#device.setBigInt64(at, value, true);
+    else Atomics.store(new BigInt64Array(this.#emulator.memory.buffer, at, 1), 0, value);
   }
 
   atomic(

@@ -103,8 +103,9 @@ export class WorkgroupSlot {
     this.set('lds', this.ldsBase);
     this.set('ldsBytes', ldsSizeBytes);
     this.set('fullCount', count);
-    launch.workgroupIdSgprs.forEach((sgpr, d) => {
-      this.set((['sgprX', 'sgprY', 'sgprZ'] as const)[d]!, sgpr === undefined ? -1 : sgpr * 4);
+    const idSgprs = [...launch.workgroupIdSgprs, launch.packedWorkgroupIdSgpr];
+    idSgprs.forEach((sgpr, i) => {
+      this.set((['sgprX', 'sgprY', 'sgprZ', 'sgprYZ'] as const)[i]!, sgpr === undefined ? -1 : sgpr * 4);
     });
   }
 

@@ -6,7 +6,6 @@ import type { WaveStart } from '../../../emulator/code/front-end.ts';
 import type { Launch } from '../../../emulator/machine/launch.ts';
 import { WAVE_VGPRS } from '../../../emulator/machine/layout.ts';
 import type { Memories } from '../../../emulator/machine/memory.ts';
-import { FIRST_TTMP } from '../../../isa/amdgpu/encoding/registers.ts';
 import type { Target } from '../../../isa/amdgpu/encoding/targets.ts';
 
 /** A launch with what the initial registers of its waves hold; numbers are indices of SGPRs. */
@@ -32,10 +31,6 @@ const SCRATCH_WORD1_SWIZZLE = 1 << 31;
 const scratchWord3 = (target: Target, waveSize: 32 | 64): number =>
   (1 << 23) | ((waveSize === 64 ? 3 : 2) << 21) | (target.families.includes('gfx10') ? 2 << 28 : 0);
 
-/** Trap registers that hold the workgroup's position on gfx12. */
-const TTMP7 = FIRST_TTMP + 7;
-const TTMP9 = FIRST_TTMP + 9;
-
 export function writeInitialRegisters(
   { state, memory }: Memories,
   target: Target,
@@ -59,9 +54,8 @@ export function writeInitialRegisters(
   launch.workgroupIdSgprs.forEach((register, d) => {
     if (register !== undefined) words[sgpr + register] = workgroup[d]!;
   });
-  if (target.workgroupIdsInTrapRegisters) {
-    words[sgpr + TTMP7] = workgroup[1] | (workgroup[2] << 16);
-    words[sgpr + TTMP9] = workgroup[0];
+  if (launch.packedWorkgroupIdSgpr !== undefined) {
+    words[sgpr + launch.packedWorkgroupIdSgpr] = workgroup[1] | (workgroup[2] << 16);
   }
   if (launch.scratchOffsetSgpr !== undefined) words[sgpr + launch.scratchOffsetSgpr] = 0;
   const [sizeX, sizeY] = workgroupSize;
