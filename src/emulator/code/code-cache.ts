@@ -1,11 +1,13 @@
 /**
- * Machine code to records: decodes what is reachable by direct branches from an address, and links the records. One cache for each
- * (wave size, MODE), because handlers are specialised on both.
+ * Machine code to records: decodes what is reachable by direct branches from an address, and links the
+ * records. There is one cache for each (wave size, MODE), because handlers are specialised on both.
  *
- * A record stands for one step at one place; a handler runs it. It holds the slot of the handler, the record of the branch target, the pc of
- * the step and of the following one, and the parameters that steps with one handler differ in: for each operand the offset of its register in
- * the wave state, its constant, or the address of its lane table. The record of the following step stands behind it; where that one has its
- * record elsewhere, a record without a step leads there. Nothing reads a record back to learn what the step means: `step` says that.
+ * A record stands for one step at one place; a handler runs it. It holds the slot of the handler, the record
+ * of the branch target, the pc of the step and of the following one, and the parameters that steps with one
+ * handler differ in: for each operand the offset of its register in the wave state, its constant, or the
+ * address of its lane table. The record of the following step stands behind it; where that one has its record
+ * elsewhere, a record without a step leads there. Nothing reads a record back to learn what the step means:
+ * `step` says that.
  */
 import { assert, WavewrightError } from '../../base/errors.ts';
 import { reachable } from '../../flow/blocks.ts';
@@ -38,13 +40,16 @@ import type { SharedState } from '../machine/state-memory.ts';
 import type { StepReader } from './front-end.ts';
 import { assertRecordHolds, assertWithinOperands } from './operand-bounds.ts';
 
-/** Instructions decoded at once; code beyond is decoded when a wave gets there. */
+/**
+ * Instructions decoded at once, at most, the first time, and at least; code beyond is decoded when a wave
+ * gets there.
+ */
 const MAX_INSTRUCTIONS = 20_000;
 const FIRST_INSTRUCTIONS = 4096;
 const MIN_INSTRUCTIONS = 64;
 /** Records are placed in blocks of at least this size, so that small requests share pages. */
 const BLOCK_SIZE_BYTES = 1 << 16;
-/** Of the host's own objects of a cache. */
+/** What the host's own objects of an empty cache take, about. */
 const CACHE_BYTES = 8192;
 
 /** Why a record stops the wave. */
@@ -117,7 +122,10 @@ export class CodeCache {
     for (const block of [...this.#blocks, this.jumpCache]) this.#state.free(block);
   }
 
-  /** Where to go on at code offset `offset`: its record, or the leader of that; decoded and compiled when it is not yet. */
+  /**
+   * Where to go on at code offset `offset`: its record, or the leader of that. Code that is not decoded yet
+   * is, and its new handlers are compiled.
+   */
   record(offset: number): number {
     if (!this.#records.has(offset)) this.#translate(offset);
     return this.leader(this.#records.get(offset)!);
@@ -139,7 +147,8 @@ export class CodeCache {
       this.#leaderOf.set(leader, record);
       view.setUint32(leader + RECORD_HANDLER, this.#handlers.leaderSlot, true);
       view.setUint32(leader + RECORD_TARGET, record, true);
-      // The instruction's record may not be filled yet.
+      // The instruction's record may not be filled yet, so nothing is copied from it. Until the code is
+      // compiled nobody knows what it reads first, so a wave that starts here gets all registers set up.
       view.setUint32(leader + LEADER_COUNT, this.#leaderCount, true);
       view.setUint32(leader + LEADER_VGPRS, VGPR_COUNT, true);
       view.setUint32(leader + LEADER_AGPRS, VGPR_COUNT, true);
@@ -175,8 +184,8 @@ export class CodeCache {
   }
 
   /**
-   * Where a wave goes on with this code whose MODE became `mode`: behind the instruction of record `changing`, which finds it by itself
-   * from then on.
+   * Where a wave goes on with this code whose MODE became `mode`: behind the instruction of record
+   * `changing`, which finds it by itself from then on.
    */
   afterModeChange(changing: number, mode: number): number {
     const { view } = this.#state;
@@ -213,8 +222,8 @@ export class CodeCache {
     const found = this.#reachable(start);
     this.#work.decode(found.length);
     const sorted = found.toSorted((a, b) => a.offset - b.offset);
-    // A run of consecutive instructions gets consecutive records; where one falls through to code that has records elsewhere, a record
-    // that branches there follows.
+    // A run of consecutive instructions gets consecutive records; where one falls through to code that has
+    // records elsewhere, a record that branches there follows.
     const branches: { record: number; offset: number }[] = [];
     let runStart = 0;
     for (let i = 1; i <= sorted.length; i++) {
@@ -248,7 +257,9 @@ export class CodeCache {
     return items.length;
   }
 
-  /** The instruction is decoded once more when a wave gets there. */
+  /**
+   * Turns a record that got no handler into a stub: a wave that gets there has the code decoded once more.
+   */
   #postpone(offset: number): void {
     const record = this.#records.get(offset)!;
     this.#records.delete(offset);
@@ -316,7 +327,7 @@ export class CodeCache {
     return goesOn ? { record, offset: followingOffset(step) } : undefined;
   }
 
-  /** Memory that lives as long as the decoded code; zero-filled or not. */
+  /** Memory that lives as long as the decoded code. It is zero, which `pcOf` relies on in leaders. */
   allocateRecords(count: number): number {
     const size = count * RECORD_SIZE_BYTES;
     if (this.#blockEnd - this.#next < size) {
@@ -388,7 +399,7 @@ export class CodeCache {
 const directTarget = ({ control, target }: Step): number | undefined =>
   control === 'branch' || control === 'conditional' ? target : undefined;
 
-// Programs of records that stand for no instruction.
+// Programs of records that stand for no instruction. The wave size means nothing to them: they have no lanes.
 
 const always: Value = { id: 0, leaf: { kind: 'const', value: 1n }, type: 'i1', lane: false, args: [] };
 const ownPc: Value = { id: 0, leaf: { kind: 'pc' }, type: 'i64', lane: false, args: [] };

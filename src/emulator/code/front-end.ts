@@ -1,7 +1,8 @@
 /**
- * What the emulator needs of a language of machine code. It knows no language by itself: a front end tells it what the bytes mean and how a
- * wave starts, in terms of what all languages share: steps with programs (ir), and a wave's scalars and rows of lanes (layout.ts). A language
- * with registers of its own kind, or without a mask of active lanes, places its registers on scalars and rows, and keeps the mask by programs.
+ * What the emulator needs of a language of machine code. It knows no language by itself: a front end tells it
+ * what the bytes mean and how a wave starts, in terms of what all languages share: steps with programs (ir),
+ * and a wave's scalars and rows of lanes (machine/layout.ts). A language with registers of its own kind, or
+ * without a mask of active lanes, places its registers on scalars and rows, and keeps the mask by programs.
  */
 import type { Step } from '../../ir/step.ts';
 import type { Launch, Triple } from '../machine/launch.ts';
@@ -15,7 +16,10 @@ export interface StepReader {
 
 /** Where a wave is, and which part of its workgroup it runs. */
 export interface WaveStart {
-  /** Base of the wave's state: zero, but for what every language has there. */
+  /**
+   * Base of the wave's state: the scalars and the rows that the launch counts are zero, and the emulator
+   * writes its own part (WAVE_MODE, WAVE_RECORD and so on) afterwards.
+   */
   readonly wave: number;
   readonly privateBase: number;
   readonly workgroup: Triple;
@@ -31,18 +35,28 @@ export interface FrontEnd {
   readonly processor: string;
   /** What the instructions that a dispatch runs are counted by. */
   readonly classes: readonly string[];
-  /** Bits of the state `mode` that programs are specialised on, and bits that no program can have set. */
+  /**
+   * Bits of the state `mode` that programs are specialised on: code is decoded anew for each value of them.
+   * And bits that no program may set: a wave that sets one stops with a fault.
+   */
   readonly modeKeyBits: number;
   readonly modeRefusedBits: number;
   /** High dwords of the flat addresses of LDS and of private memory. */
   readonly sharedApertureHi: number;
   readonly privateApertureHi: number;
-  /** Size of the instructions that wait or sleep: a wave that does so has gone past one. */
+  /**
+   * Size of the instructions that wait or sleep: a wave that does so has gone past one, and reports of where
+   * waves stand name the instruction before.
+   */
   readonly waitSizeBytes: number;
+  /** `mode`: the bits of `modeKeyBits`. */
   reader(waveSize: 32 | 64, mode: number): StepReader;
   /**
-   * Writes the registers that a wave starts with, but for the mask of its active lanes. Only the scalars that the launch names may depend on the
-   * position of the workgroup, and only the first rows (ID_REGISTERS) on the wave: further workgroups start as copies.
+   * Writes the registers that a wave starts with, but for the mask of its active lanes, which the emulator
+   * writes. Not every workgroup of a launch comes here: many start as copies of an earlier one, wave by wave
+   * (`saveTemplates`). A copy has all scalars and the first ID_REGISTERS rows; all other rows are
+   * zero, and the emulator writes the workgroup's position into `workgroupIdSgprs` of the launch. So nothing
+   * else may depend on the position of the workgroup, and no other row may be written.
    */
   startWave(memories: Memories, launch: Launch, start: WaveStart): void;
 }

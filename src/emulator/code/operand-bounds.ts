@@ -1,4 +1,8 @@
-/** What generated code and the reference executor rely on, checked where a program meets its operands: they check nothing themselves. */
+/**
+ * What generated code and the reference executor rely on, which check nothing themselves. Operands are looked
+ * at when a record is filled, a program when its handler is made; what fails here is a defect of the front
+ * end.
+ */
 import { assert } from '../../base/errors.ts';
 import type { Step, StepOperand } from '../../ir/step.ts';
 import type { Program } from '../../ir/types.ts';
@@ -19,7 +23,9 @@ export function assertRecordHolds(step: Pick<Step, 'operands' | 'text'>): void {
   }
 }
 
-/** The program reads and writes no register behind those of its operands, and no constant beyond its record. */
+/**
+ * The program reads and writes no register behind those of its operands, and no constant beyond its record.
+ */
 export function assertWithinOperands({ values }: Program, step: Pick<Step, 'operands' | 'text'>): void {
   const { operands } = step;
   for (const { leaf } of values) {

@@ -1,7 +1,10 @@
 import { RECORD_PC, RECORD_TARGET } from '../machine/layout.ts';
 import type { SharedState } from '../machine/state-memory.ts';
 
-/** Code offset of a record; a leader has that of the record it stands for. */
+/**
+ * Code offset of a record. A leader has none of its own, its pc is 0, where there is never code; it has the
+ * one of the record that it stands for.
+ */
 export function pcOf({ view }: SharedState, record: number): number {
   return (
     view.getUint32(record + RECORD_PC, true) ||

@@ -60,7 +60,7 @@ const OFFSETS = Object.fromEntries(FIELDS.map((field, index) => [field, index * 
 
 export const groupOffset = (field: GroupField): number => OFFSETS[field];
 
-/** One dword for each wave: a number of WAVE_STATES. */
+/** Behind the fields, a dword for each wave: a number of WAVE_STATES. */
 export const GROUP_STATES = 192;
 
 /** `spent`: it used its turn. */
@@ -68,7 +68,10 @@ export const WAVE_STATES = ['ready', 'spent', 'sleeping', 'barrier', 'ended'] as
 export type WaveState = (typeof WAVE_STATES)[number];
 export const stateCode = (state: WaveState): number => WAVE_STATES.indexOf(state);
 
-/** Of a template: the scalar state, then the VGPRs that hold work-item ids. */
+/**
+ * A template is what a wave of a workgroup begins with: its scalar state, then the rows that may hold
+ * work-item ids. The runner copies it into the wave when it begins a further workgroup.
+ */
 export const TEMPLATE_SCALAR_BYTES = 640;
 export const ID_REGISTERS = 3;
 export const templateRowBytes = (waveSize: 32 | 64): number => ID_REGISTERS * waveSize * 4;

@@ -1,4 +1,7 @@
-/** The reference executor: evaluates every instruction's meaning in TypeScript, on the same state and records as the handlers. */
+/**
+ * The reference executor: evaluates every instruction's meaning in TypeScript, on the same state and records
+ * as the handlers.
+ */
 
 import { evaluate } from '../../ir/evaluate.ts';
 import type { Step } from '../../ir/step.ts';

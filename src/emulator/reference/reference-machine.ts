@@ -52,7 +52,10 @@ function byteAddress({ base, stride }: Translated, index: number): number {
   return base - (base & 3) + (at >> 2) * stride + (at & 3);
 }
 
-/** Whether an access is made of dwords that follow each other: then other threads see pairs of them whole, as those of the handlers. */
+/**
+ * Whether an access is made of dwords that follow each other. Such dwords are accessed in pairs, as the
+ * handlers do, so that other threads see each pair as a whole.
+ */
 const isTogether = ({ stride }: Translated, sizeBytes: number): boolean => stride === 4 && sizeBytes % 4 === 0;
 
 /** The evaluator's view of one wave at one instruction. */
@@ -107,7 +110,10 @@ export class ReferenceMachine implements Machine {
     return table.bytes[lane]!;
   }
 
-  /** Looks up the registers that M0 leads to, before anything else; false: one that would be written does not exist, and nothing is done. */
+  /**
+   * Looks up the registers that M0 leads to, before anything else. False when one that would be written does
+   * not exist: then the instruction does nothing.
+   */
   findRegisters(): boolean {
     for (const [index, operand] of this.#step.operands.entries()) {
       if (operand.kind !== 'register' || !operand.relative) continue;

@@ -10,13 +10,8 @@ import { faultOf, type RemoteFault } from '../workers/remote-fault.ts';
 import type { WorkerTeam } from '../workers/worker-pool.ts';
 import { reportFault } from './fault-report.ts';
 import { GlobalWaveSync } from './global-wave-sync.ts';
-import {
-  addCounts,
-  type ClassInstructions,
-  GroupScheduler,
-  type TierCounts,
-  type TurnResult,
-} from './group-scheduler.ts';
+import { GroupScheduler, type TurnResult } from './group-scheduler.ts';
+import { addCounts, type ClassInstructions, type TierCounts } from './instruction-counts.ts';
 import { describeWavePlaces, type WavePlace } from './wave-report.ts';
 
 export type DispatchState = 'running' | 'complete' | 'faulted' | 'cancelled';

@@ -8,6 +8,20 @@ import type { LinearMemory } from '../machine/linear-memory.ts';
 const ROUND_SHIFT = 32n;
 const ARRIVED_MASK = 0xffff_ffffn;
 
+/**
+ * A wave writes what it asks for into WAVE_REQUEST (AMDGPU's rows do in isa/amdgpu/rows/memory/ds.ts): the
+ * resource in the high bits, and in the low ones how many waves meet there besides this one.
+ */
+const RESOURCE_SHIFT = 24;
+const COUNT_MASK = 0xff_ffff;
+/** Stands there where EXEC is 0: the wave asks for nothing. */
+export const NO_REQUEST = -1;
+
+export const syncRequest = (request: number): { readonly resource: number; readonly count: number } => ({
+  resource: request >>> RESOURCE_SHIFT,
+  count: (request & COUNT_MASK) + 1,
+});
+
 export class GlobalWaveSync {
   readonly #words: BigUint64Array<SharedArrayBuffer>;
 

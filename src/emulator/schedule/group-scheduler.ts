@@ -1,8 +1,10 @@
 /**
- * Runs workgroups of one launch on one thread. Workgroups are taken in order; a wave runs until its budget is used, it ends, waits at a
- * barrier or sleeps. More workgroups become resident only while those that are cannot go on though the host had its turn, or run much longer than
- * those that ended, so that workgroups that wait for each other make progress; then a long one that ends is not replaced until they are few again.
- * So few are resident at a time: their memory stays in the caches, and what they share (an allocator's slabs, locks) stays small.
+ * Runs workgroups of one launch on one thread. Workgroups are taken in order; a wave runs until its budget is
+ * used, it ends, waits at a barrier or sleeps. More workgroups become resident only while those that are
+ * cannot go on though the host had its turn, or run much longer than those that ended, so that workgroups
+ * that wait for each other make progress; then a long one that ends is not replaced until they are few again.
+ * So few are resident at a time: their memory stays in the caches, and what they share (an allocator's slabs,
+ * locks) stays small.
  */
 import { WavewrightError } from '../../base/errors.ts';
 import type { CodeCache } from '../code/code-cache.ts';
@@ -26,28 +28,36 @@ import {
   WAVE_RECORD,
   WAVE_REQUEST,
 } from '../machine/layout.ts';
-import { GlobalWaveSync } from './global-wave-sync.ts';
+import { GlobalWaveSync, NO_REQUEST, syncRequest } from './global-wave-sync.ts';
+import type { ClassInstructions, TierCounts } from './instruction-counts.ts';
 import { startWave } from './start-wave.ts';
 import { type Wave, WorkgroupSlot } from './workgroup.ts';
 
 /** Waves that may be resident at once; hardware has a few thousand. */
 const MAX_RESIDENT_WAVES = 2048;
-/** After so many turns of a wave of one workgroup, in which none ended, another is admitted: it may wait for one that is not resident. */
+/**
+ * When a workgroup has used as many turns as this, and no workgroup has ended meanwhile, another one is
+ * admitted: the first may wait for one that is not resident.
+ */
 const TURNS_BEFORE_ADMISSION = 16;
-/** Where workgroups are long by themselves it is after this many times what one of them takes, and so many times the turns at most. */
+/**
+ * Where workgroups are long by themselves, another one is admitted only after this many times what one of
+ * them takes on average, but after MAX_LONGER times the turns above at the latest.
+ */
 const AVERAGES_BEFORE_ADMISSION = 2;
 const MAX_LONGER = 8;
-/** So many long ones keep for each other what they share. */
+/** A long workgroup that ends is replaced only while no more than this many are resident. */
 const LONG_RESIDENT = 4;
-/** As many more are admitted after all waves slept so often in a row, with turns of the host: allocators look 128 times at a word before they go on. */
+/**
+ * When all waves have slept in so many rounds in a row, with turns of the host in between, as many workgroups
+ * as are resident are admitted. An allocator looks 128 times at a word before it goes on without it.
+ */
 const STALLS_BEFORE_ADMISSION = 256;
-/** A wave that sleeps before it ran so many instructions waits for something; loops that look at a word take about 10 to 30. */
+/**
+ * A wave that sleeps before it ran so many instructions waits for something; loops that look at a word take
+ * about 10 to 30.
+ */
 const WAITING_INSTRUCTIONS = 64;
-
-/** Of what a wave asks of global wave sync (instructions/ds.ts): the resource above how many waves there are besides; or that EXEC is 0. */
-const GWS_RESOURCE_SHIFT = 24;
-const GWS_COUNT_MASK = 0xff_ffff;
-const NO_LANES = -1;
 
 /** A slice of an executor takes about so long. */
 const SLICE_US = 5000;
@@ -69,27 +79,18 @@ export interface WorkgroupClaims {
 }
 
 /**
- * `asleep`: every resident wave sleeps after it did something, the host may have to; `stalled`: they sleep after they looked that they must, and
- * soon others will become resident; `waiting`: none can; `done`: no workgroup is left for this thread.
+ * `asleep`: every resident wave sleeps, and has done something before that the host may have to answer;
+ * `stalled`: every one only looked whether it may go on, and sleeps again, and workgroups are left that
+ * become resident if that lasts; `waiting`: the same, but none are left; `done`: no workgroup is left for
+ * this thread.
  */
 export type TurnResult = 'done' | 'running' | 'asleep' | 'stalled' | 'waiting';
 
-/** What waves did in a turn: `awake`: one did not end it asleep. */
-type RoundResult = 'awake' | 'asleep' | 'waited';
-
 /**
- * Wave-instructions by what ran them: the reference executor, handlers (T0), compiled regions (T1) and loops compiled as a whole (T2).
- * Compiled code calls no handlers.
+ * What waves did in a turn. `awake`: one did not end it asleep; `asleep`: all did, after some work; `waited`:
+ * all did, after they had only looked (WAITING_INSTRUCTIONS).
  */
-export type TierCounts = Record<'reference' | 'handlers' | 'regions' | 'loops', number>;
-
-/** Wave-instructions by class, in the words of the front end. */
-export type ClassInstructions = Record<string, number>;
-
-/** Adds to each count. */
-export function addCounts<Name extends string>(sum: Record<Name, number>, more: Readonly<Record<Name, number>>): void {
-  for (const name of Object.keys(sum) as Name[]) sum[name] += more[name];
-}
+type RoundResult = 'awake' | 'asleep' | 'waited';
 
 export class GroupScheduler implements RecordHolder {
   instructions = 0;
@@ -108,7 +109,9 @@ export class GroupScheduler implements RecordHolder {
   readonly #resident: WorkgroupSlot[] = [];
   readonly #idle: WorkgroupSlot[] = [];
   #running: WorkgroupSlot | undefined;
-  /** Workgroups that ended in their turn alone, and their instructions. */
+  /**
+   * Workgroups that ended, without those that the runner began and ended by itself, and their instructions.
+   */
   #ended = 0;
   #endedInstructions = 0;
   /** Of the current round: those that have not had their turn, the next one last, and what the others did. */
@@ -116,7 +119,10 @@ export class GroupScheduler implements RecordHolder {
   #round: RoundResult = 'waited';
   /** Rounds in a row in which all waves slept. */
   #stalls = 0;
-  /** From the first wave on that asks for it; with the rounds that waves wait for the end of, by the address of the wave. */
+  /**
+   * Made for the first wave that asks for it. `rounds`: which round a wave waits for the end of, by the
+   * address of the wave.
+   */
   #sync: { readonly barriers: GlobalWaveSync; readonly rounds: Map<number, bigint> } | undefined;
   /** Instructions after which the host has its turn: few at first, so that workers join soon. */
   #slice: number;
@@ -171,8 +177,8 @@ export class GroupScheduler implements RecordHolder {
   }
 
   /**
-   * Gives every resident workgroup a turn; behind `deadline` (milliseconds of performance.now) the next call goes on with the others. Throws
-   * WaveFault; `faulted` says where.
+   * Gives every resident workgroup a turn; behind `deadline` (milliseconds of performance.now) the next call
+   * goes on with the others. Throws WaveFault; `faulted` says where.
    */
   turn(deadline: number): TurnResult {
     if (this.#resident.length === 0 && !this.#admit()) return 'done';
@@ -310,7 +316,10 @@ export class GroupScheduler implements RecordHolder {
     }
   }
 
-  /** The turn in which a wave faulted is known by its classes alone: all instructions before the one that faulted. */
+  /**
+   * A fault throws away what the executor knew of its turn, so `used` misses it. Where classes are counted,
+   * their sum says how many instructions ran: all before the one that faulted.
+   */
   #countFaulted(slot: WorkgroupSlot, fault: WaveFault, wave: number): void {
     const { classes } = this;
     if (!classes) return;
@@ -361,10 +370,10 @@ export class GroupScheduler implements RecordHolder {
   #syncGlobally({ base }: Wave, record: number, isBarrier: boolean): WaveState {
     const { view } = this.#core.state;
     const request = view.getInt32(base + WAVE_REQUEST, true);
-    if (request === NO_LANES) return 'ready';
+    if (request === NO_REQUEST) return 'ready';
     this.#sync ??= { barriers: new GlobalWaveSync(this.#core.state), rounds: new Map() };
     const { barriers, rounds } = this.#sync;
-    const [resource, count] = [request >>> GWS_RESOURCE_SHIFT, (request & GWS_COUNT_MASK) + 1];
+    const { resource, count } = syncRequest(request);
     if (!isBarrier) {
       barriers.reset(resource);
       return 'ready';

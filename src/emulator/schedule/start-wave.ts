@@ -18,7 +18,10 @@ import {
 } from '../machine/layout.ts';
 import type { Memories } from '../machine/memory.ts';
 
-/** Rows that are cleared however few registers the kernel has: front ends keep work-item ids there. */
+/**
+ * Rows that are cleared however few registers the kernel has: front ends keep work-item ids there
+ * (ID_REGISTERS).
+ */
 const MIN_CLEARED_ROWS = 3;
 
 export interface WavePosition {
