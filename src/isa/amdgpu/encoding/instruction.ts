@@ -65,6 +65,7 @@ export class Instruction {
   readonly name: string;
   readonly format: Format;
   readonly waveSize: 32 | 64;
+  readonly target: Target;
   /** The families of the target, its own first. */
   readonly families: readonly Family[];
   readonly #words: readonly number[];
@@ -88,6 +89,7 @@ export class Instruction {
     this.#fields = fieldMap(encoding.format);
     this.literal = literal;
     this.waveSize = waveSize;
+    this.target = target;
     this.families = target.families;
     this.scalars = target.scalars;
   }

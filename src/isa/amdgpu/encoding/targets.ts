@@ -18,6 +18,10 @@ export interface Target {
   /** FLAT_SCRATCH is set up by hardware, not by the kernel prologue. */
   readonly architectedFlatScratch: boolean;
   readonly packedWorkItemIds: boolean;
+  /** Groups of VGPRs begin at an even one (CDNA2 ISA 3.6.4). */
+  readonly alignedVgprs: boolean;
+  /** How many scalar values a vector instruction may read: SGPRs, VCC, M0, a literal. */
+  readonly maxScalarReads: 1 | 2;
   /**
    * The workgroup's position is in TTMP9 (x) and TTMP7 (y, z), not in SGPRs behind those of the user (RDNA4
    * ISA 3.5.3).
@@ -35,6 +39,8 @@ const GFX9: Traits = {
   hasAccumulators: false,
   architectedFlatScratch: false,
   packedWorkItemIds: false,
+  alignedVgprs: false,
+  maxScalarReads: 1,
   workgroupIdsInTrapRegisters: false,
   scalars: SCALARS_GFX9,
 };
@@ -44,9 +50,10 @@ const GFX90A: Traits = {
   unifiedVgprs: true,
   hasAccumulators: true,
   packedWorkItemIds: true,
+  alignedVgprs: true,
 };
 const GFX940: Traits = { ...GFX90A, families: ['gfx940', ...GFX90A.families], architectedFlatScratch: true };
-const GFX10: Traits = { ...GFX9, families: ['gfx10'], waveSizes: [32, 64], scalars: SCALARS_GFX10 };
+const GFX10: Traits = { ...GFX9, families: ['gfx10'], waveSizes: [32, 64], maxScalarReads: 2, scalars: SCALARS_GFX10 };
 const GFX101: Traits = { ...GFX10, families: ['gfx101', 'gfx10'] };
 const GFX11: Traits = {
   ...GFX10,

@@ -20,7 +20,7 @@ const LIMITED_FORMATS = /^VOP(1|2|C|3|3B|3P)(_SDWA|_DPP8?)?$/;
  * encoding implies is one, NULL is none.
  */
 const constantBus: Constraint = (instruction) => {
-  const { format, row, families } = instruction;
+  const { format, row, target } = instruction;
   if (!LIMITED_FORMATS.test(format.name)) return undefined;
   const values = new Set<string>(row.flags.readsVcc ? [VCC] : []);
   for (const [index, { field, access, type, file }] of row.operands.entries()) {
@@ -34,13 +34,13 @@ const constantBus: Constraint = (instruction) => {
     if (kind === 'special') values.add(String(encoded));
     if (kind === 'constant' && encoded === SRC_LITERAL) values.add('literal');
   }
-  const limit = families.includes('gfx10') ? 2 : 1;
-  return values.size > limit ? 'the instruction reads too many scalar values (constant bus)' : undefined;
+  return values.size > target.maxScalarReads
+    ? 'the instruction reads too many scalar values (constant bus)'
+    : undefined;
 };
 
-/** gfx90a and gfx94x: groups of VGPRs begin at an even one (CDNA2 ISA 3.6.4). */
 const alignedVgprs: Constraint = (instruction) => {
-  if (!instruction.families.includes('gfx90a')) return undefined;
+  if (!instruction.target.alignedVgprs) return undefined;
   const isOdd = instruction.row.operands.some((_, index) => {
     if (instruction.access(index) === undefined) return false;
     const operand = instruction.operand(index);
