@@ -1,4 +1,7 @@
-/** In which order generated code computes the values of a program: what is the wave's, what is the lanes', what depends on them. */
+/**
+ * In which order generated code computes the values of a program: what is the wave's, what is the lanes',
+ * what depends on them.
+ */
 import { assert } from '../base/errors.ts';
 import { isEffect } from './leaves.ts';
 import type { Value } from './types.ts';

@@ -128,7 +128,10 @@ function checkExtents({ name, properties }: LaunchDevice, { workgroupSize, gridS
   );
 }
 
-/** gfx12 has the workgroup's position in trap registers, whatever the descriptor asks for (LLVM AMDGPU usage, "SGPR Register Set Up Order"). */
+/**
+ * gfx12 has the workgroup's position in trap registers, whatever the descriptor asks for (LLVM AMDGPU usage,
+ * "SGPR Register Set Up Order").
+ */
 const TRAP_REGISTER_IDS = {
   workgroupIdSgprs: [FIRST_TTMP + 9, undefined, undefined],
   packedWorkgroupIdSgpr: FIRST_TTMP + 7,
