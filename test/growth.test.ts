@@ -4,8 +4,8 @@
  */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import type { EmulatorDispatch } from '../src/emulator/dispatch.ts';
 import { EmulatorRig } from '../src/emulator/emulator-rig.test-support.ts';
-import type { EmulatorDispatch } from '../src/emulator/schedule/dispatch.ts';
 
 const loop = (rounds: number): string => `
   s_mov_b32 s0, ${rounds}

@@ -6,8 +6,8 @@
 import { machineCode } from '../assembler/machine-code.test-support.ts';
 import { AmdgpuEmulator, type AmdgpuEmulatorOptions } from '../devices/emulated/amdgpu/emulator.ts';
 import type { AmdgpuLaunch } from '../devices/emulated/amdgpu/initial-registers.ts';
+import type { EmulatorDispatch } from './dispatch.ts';
 import { MAY_READ } from './machine/layout.ts';
-import type { EmulatorDispatch } from './schedule/dispatch.ts';
 
 /** Rounding to nearest even, denormals kept, DX10_CLAMP and IEEE: what clang asks for. */
 export const DEFAULT_MODE = 0x3f0;

@@ -4,12 +4,12 @@ import { hex } from '../base/text.ts';
 import type { CodeCache } from './code/code-cache.ts';
 import { type CoreOptions, EmulatorCore } from './code/emulator-core.ts';
 import type { FrontEnd } from './code/front-end.ts';
+import { EmulatorDispatch } from './dispatch.ts';
 import { EXECUTORS } from './executors.ts';
 import type { Launch } from './machine/launch.ts';
 import { RECORD_PC } from './machine/layout.ts';
 import { EmulatorMemory } from './machine/memory.ts';
 import { StateMemory } from './machine/state-memory.ts';
-import { EmulatorDispatch } from './schedule/dispatch.ts';
 import { stepText } from './schedule/fault-report.ts';
 import { type WorkerOptions, WorkerPool } from './workers/worker-pool.ts';
 

@@ -21,11 +21,11 @@ import {
   WAVE_BUDGET,
   WAVE_COMPILED,
 } from '../machine/layout.ts';
-import type { Block, Successor } from './control-flow.ts';
-import type { Decoded } from './decoded.ts';
-import { FunctionState } from './function-state.ts';
-import type { Literal } from './literals.ts';
-import { type LiveIn, Liveness } from './liveness.ts';
+import type { Block, Successor } from './function/control-flow.ts';
+import type { Decoded } from './function/decoded.ts';
+import { FunctionState } from './function/function-state.ts';
+import type { Literal } from './function/literals.ts';
+import { type LiveIn, Liveness } from './function/liveness.ts';
 import { LoopLowering } from './loops/loop-lowering.ts';
 import { type VerticalLoop, verticalLoops } from './loops/vertical-loops.ts';
 import { FixedPlace } from './regions/fixed-place.ts';

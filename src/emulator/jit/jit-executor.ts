@@ -31,11 +31,11 @@ import {
   WAVE_MODE,
   WAVE_RECORD,
 } from '../machine/layout.ts';
-import { type Block, type CodeView, collectBlocks, MAX_INSTRUCTIONS } from './control-flow.ts';
-import { type Decoded, decoded, type Shape, shapeOf } from './decoded.ts';
+import { type Block, type CodeView, collectBlocks, MAX_INSTRUCTIONS } from './function/control-flow.ts';
+import { type Decoded, decoded, type Shape, shapeOf } from './function/decoded.ts';
+import type { Literal } from './function/literals.ts';
+import type { LiveIn } from './function/liveness.ts';
 import { FUNCTION_NAME, lowerFunction, MAX_CODE_BYTES } from './function-lowering.ts';
-import type { Literal } from './literals.ts';
-import type { LiveIn } from './liveness.ts';
 import { type CompiledModule, compiledModule } from './module-cache.ts';
 
 /** Times that code is reached before it is compiled, about where that pays. */

@@ -3,7 +3,7 @@
 import type { VerticalMode } from '../code/emulator-core.ts';
 import type { AddressSpaces } from '../lowering/memory-access.ts';
 import type { MemoryPages } from '../lowering/module-context.ts';
-import type { Block } from './control-flow.ts';
+import type { Block } from './function/control-flow.ts';
 import type { LoweredFunction } from './function-lowering.ts';
 
 export interface CompiledModule extends LoweredFunction {

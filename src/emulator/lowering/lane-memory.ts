@@ -15,12 +15,12 @@ import {
 } from '../../wasm/expression.ts';
 import type { FunctionBuilder, Local } from '../../wasm/function.ts';
 import type { LoadName } from '../../wasm/opcodes.ts';
+import type { AccessKind } from '../machine/access-codes.ts';
 import { DEVICE_MEMORY, MAY_READ, MAY_WRITE, WAVE_LDS_BASE, WAVE_LDS_SIZE } from '../machine/layout.ts';
 import { loadPair } from './dword-pairs.ts';
 import { type Emitter, extract, type LaneArgument } from './emitter.ts';
 import { EVEN_DWORDS, ODD_DWORDS, shuffleDwords, shuffled } from './int-emission.ts';
 import {
-  type AccessKind,
   type AddressSpaces,
   mayStraddle,
   pushDwordStride,

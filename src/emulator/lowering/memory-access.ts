@@ -26,6 +26,7 @@ import {
 } from '../../wasm/expression.ts';
 import type { FunctionBuilder, Local } from '../../wasm/function.ts';
 import type { FunctionRef } from '../../wasm/types.ts';
+import { ACCESS_CODES, type AccessKind, FAULT_LDS, FAULT_MISALIGNED, FAULT_PRIVATE } from '../machine/access-codes.ts';
 import {
   DEVICE_MEMORY,
   GRANULE_LOG2,
@@ -39,14 +40,6 @@ import {
 } from '../machine/layout.ts';
 import type { ModuleContext } from './module-context.ts';
 import { privateByte } from './private-address.ts';
-
-export type AccessKind = 'read' | 'write' | 'atomic';
-
-/** Number that the fault import gets: what was attempted, and where it was found invalid. */
-export const ACCESS_CODES: Readonly<Record<AccessKind, number>> = { read: 0, write: 1, atomic: 2 };
-export const FAULT_LDS = 4;
-export const FAULT_PRIVATE = 8;
-export const FAULT_MISALIGNED = 16;
 
 /** High words of addresses: the device memory window and the flat apertures. */
 export interface AddressSpaces {

@@ -1,7 +1,7 @@
 /** Faults of a wave: thrown by executors, completed with what the emulator knows about code and memory. */
 
 import { hex } from '../../base/text.ts';
-import { ACCESS_CODES, FAULT_LDS, FAULT_MISALIGNED, FAULT_PRIVATE } from '../lowering/memory-access.ts';
+import { ACCESS_CODES, FAULT_LDS, FAULT_MISALIGNED, FAULT_PRIVATE } from './access-codes.ts';
 import type { Triple } from './launch.ts';
 import type { MemoryRegion } from './memory.ts';
 

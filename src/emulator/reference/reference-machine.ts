@@ -5,14 +5,8 @@ import type { RegisterOperand, Step } from '../../ir/step.ts';
 import { type ExitReason, isMaskSlot, type MemorySpace, type OperandDword, type StateSlot } from '../../ir/types.ts';
 import type { CodeCache } from '../code/code-cache.ts';
 import type { EmulatorCore } from '../code/emulator-core.ts';
-import {
-  ACCESS_CODES,
-  type AccessKind,
-  FAULT_LDS,
-  FAULT_MISALIGNED,
-  FAULT_PRIVATE,
-} from '../lowering/memory-access.ts';
 import { privateByteOffset } from '../lowering/private-address.ts';
+import { ACCESS_CODES, type AccessKind, FAULT_LDS, FAULT_MISALIGNED, FAULT_PRIVATE } from '../machine/access-codes.ts';
 import { FAULT_JUMP, WaveFault } from '../machine/faults.ts';
 import {
   EXIT_CODES,

@@ -3,7 +3,7 @@
 import { hex } from '../../base/text.ts';
 import type { Step } from '../../ir/step.ts';
 import type { CodeCache } from '../code/code-cache.ts';
-import type { Emulator } from '../emulator.ts';
+import type { EmulatorCore } from '../code/emulator-core.ts';
 import {
   accessKind,
   accessName,
@@ -16,12 +16,20 @@ import {
 } from '../machine/faults.ts';
 import type { Triple } from '../machine/launch.ts';
 import { RECORD_PC } from '../machine/layout.ts';
+import type { EmulatorMemory } from '../machine/memory.ts';
+import type { StateMemory } from '../machine/state-memory.ts';
+
+/** What reports ask of the emulator whose wave faulted. */
+export interface ReportingCore extends EmulatorCore<EmulatorMemory, StateMemory> {
+  /** The symbol and the distance from it at an offset of code; empty where there is none. */
+  locate(offset: number): string;
+}
 
 /** The instruction as the tools of its language print it. */
 export const stepText = (step: Step | undefined): string => step?.text() ?? '(not an instruction)';
 
 export function reportFault(
-  emulator: Emulator,
+  emulator: ReportingCore,
   fault: WaveFault,
   cache: CodeCache,
   place: { readonly workgroup: Triple; readonly wave: number },
@@ -59,7 +67,7 @@ export function reportFault(
 }
 
 /** With what is near the address. */
-function withPlace({ memory }: Emulator, fault: EmulatorFault & { readonly address: bigint }): EmulatorFault {
+function withPlace({ memory }: ReportingCore, fault: EmulatorFault & { readonly address: bigint }): EmulatorFault {
   const target = memory.offset(fault.address);
   if (target === undefined) {
     const near = 'not an address of this device';

@@ -1,6 +1,7 @@
 /** The emulator of an AMD GPU. */
+
+import type { EmulatorDispatch } from '../../../emulator/dispatch.ts';
 import { Emulator, type EmulatorOptions } from '../../../emulator/emulator.ts';
-import type { EmulatorDispatch } from '../../../emulator/schedule/dispatch.ts';
 import type { Target } from '../../../isa/amdgpu/encoding/targets.ts';
 import { AmdgpuFrontEnd } from './front-end.ts';
 import type { AmdgpuLaunch } from './initial-registers.ts';

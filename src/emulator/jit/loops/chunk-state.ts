@@ -2,7 +2,7 @@
 import type { Local } from '../../../wasm/function.ts';
 import type { ChunkPlace } from '../../lowering/chunk-place.ts';
 import type { Lanes } from '../../lowering/emitter.ts';
-import type { FunctionState } from '../function-state.ts';
+import type { FunctionState } from '../function/function-state.ts';
 import type { Node } from '../regions/node.ts';
 import type { LoopPlan } from './loop-plan.ts';
 import type { LoopValues } from './loop-values.ts';

@@ -7,8 +7,8 @@
 import type { OpName } from '../../../ir/ops.ts';
 import type { Value } from '../../../ir/types.ts';
 import { STATE_OFFSETS } from '../../machine/layout.ts';
-import type { Block } from '../control-flow.ts';
-import type { Decoded } from '../decoded.ts';
+import type { Block } from '../function/control-flow.ts';
+import type { Decoded } from '../function/decoded.ts';
 import { constantOf, isOp } from '../regions/graph.ts';
 import { GraphBuilder, type GraphOptions, type NodeMakers } from '../regions/graph-builder.ts';
 import type { Node } from '../regions/node.ts';

@@ -1,5 +1,5 @@
 /** One iteration of a loop as values, and what is known of the loop. */
-import type { Decoded } from '../decoded.ts';
+import type { Decoded } from '../function/decoded.ts';
 import type { Node, NodeOf } from '../regions/node.ts';
 
 /**

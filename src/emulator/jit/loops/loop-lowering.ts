@@ -13,8 +13,8 @@ import {
   WAVE_LOOPED,
   WAVE_MATRIX_ROWS,
 } from '../../machine/layout.ts';
-import type { Decoded } from '../decoded.ts';
-import type { FunctionState } from '../function-state.ts';
+import type { Decoded } from '../function/decoded.ts';
+import type { FunctionState } from '../function/function-state.ts';
 import { isAccess } from '../regions/access-group.ts';
 import type { LoopEnvironment } from './chunk-state.ts';
 import { LoopBody } from './loop-body.ts';

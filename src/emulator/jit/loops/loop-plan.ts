@@ -1,8 +1,8 @@
 /** Whether a loop can run chunk by chunk with the same result, and what that takes. */
 import { STATE_OFFSETS } from '../../machine/layout.ts';
-import type { Block } from '../control-flow.ts';
-import type { Literals } from '../literals.ts';
-import type { Liveness } from '../liveness.ts';
+import type { Block } from '../function/control-flow.ts';
+import type { Literals } from '../function/literals.ts';
+import type { Liveness } from '../function/liveness.ts';
 import { haveFastAccess, isAccess } from '../regions/access-group.ts';
 import { constantOf, isOp } from '../regions/graph.ts';
 import type { Node } from '../regions/node.ts';

@@ -4,7 +4,7 @@
 import type { Type } from '../../../ir/types.ts';
 import type { Local } from '../../../wasm/function.ts';
 import { captured, type LaneArgument, type Lanes, splat } from '../../lowering/emitter.ts';
-import type { FunctionState } from '../function-state.ts';
+import type { FunctionState } from '../function/function-state.ts';
 import { isOp } from '../regions/graph.ts';
 import type { Node } from '../regions/node.ts';
 import { UniformValues } from '../regions/uniform-values.ts';

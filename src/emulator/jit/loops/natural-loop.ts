@@ -5,7 +5,7 @@
 import { depthFirst } from '../../../flow/depth-first.ts';
 import { type FlowGraph, graphOf } from '../../../flow/graph.ts';
 import { loopOfEdge } from '../../../flow/loops.ts';
-import type { Block } from '../control-flow.ts';
+import type { Block } from '../function/control-flow.ts';
 
 export interface NaturalLoop {
   /** From the header to the latch, each block after those that lead to it. */

@@ -1,7 +1,7 @@
 /** Which loops of a function run chunk by chunk, and how many chunks at once. */
 import type { VerticalMode } from '../../code/emulator-core.ts';
-import type { Block } from '../control-flow.ts';
-import type { Liveness } from '../liveness.ts';
+import type { Block } from '../function/control-flow.ts';
+import type { Liveness } from '../function/liveness.ts';
 import { estimate } from './loop-cost.ts';
 import { type LoopPlan, type PlanOptions, planLoop } from './loop-plan.ts';
 import { naturalLoops } from './natural-loop.ts';

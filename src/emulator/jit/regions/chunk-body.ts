@@ -16,7 +16,7 @@ import { captured, type Emitter, emitLanes, type LaneArgument, type Lanes } from
 import { emitAtomic } from '../../lowering/lane-atomics.ts';
 import { emitLoad, emitStore, type LaneAccess } from '../../lowering/lane-memory.ts';
 import { NIBBLE_SPREADS } from '../../machine/layout.ts';
-import type { FunctionState } from '../function-state.ts';
+import type { FunctionState } from '../function/function-state.ts';
 import { type AccessGroup, isAccess, isLeftOut, usedBy } from './access-group.ts';
 import { FastAtomic } from './fast-atomic.ts';
 import { FastMemory } from './fast-memory.ts';

@@ -9,7 +9,7 @@ import { assert } from '../../../base/errors.ts';
 import type { BlockLabel, Local } from '../../../wasm/function.ts';
 import { type Lanes, splat } from '../../lowering/emitter.ts';
 import { NIBBLE_MASKS, TEMPORARY_ROW_COUNT, WAVE_TEMPORARY_ROWS } from '../../machine/layout.ts';
-import type { FunctionState } from '../function-state.ts';
+import type { FunctionState } from '../function/function-state.ts';
 import { type AccessGroup, addressNodes, groupAccesses, haveFastAccess, usedBy } from './access-group.ts';
 import { ChunkBody, type ChunkEnvironment, lanesBehind } from './chunk-body.ts';
 import { Hoisted } from './hoisted.ts';

@@ -9,7 +9,7 @@ import { freshLanes, type Lanes } from '../../lowering/emitter.ts';
 import { updateLane } from '../../lowering/lane-atomics.ts';
 import { validityOf } from '../../lowering/memory-access.ts';
 import { MAY_READ, MAY_WRITE, WAVE_LDS_BASE, WAVE_LDS_SIZE } from '../../machine/layout.ts';
-import type { FunctionState } from '../function-state.ts';
+import type { FunctionState } from '../function/function-state.ts';
 import type { FastMemoryEnvironment } from './fast-memory.ts';
 import { ifActive } from './lane-accesses.ts';
 import type { NodeOf } from './node.ts';

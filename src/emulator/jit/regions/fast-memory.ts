@@ -12,7 +12,7 @@ import type { LaneArgument } from '../../lowering/emitter.ts';
 import { validityOf } from '../../lowering/memory-access.ts';
 import { privateDword } from '../../lowering/private-address.ts';
 import { DEVICE_MEMORY, HOLE_BYTES, MAY_READ, MAY_WRITE } from '../../machine/layout.ts';
-import type { FunctionState } from '../function-state.ts';
+import type { FunctionState } from '../function/function-state.ts';
 import { type AccessGroup, BROADCAST, CONTIGUOUS, GATHER, isLeftOut, laneAccessOf, mayBe } from './access-group.ts';
 import type { Hoisted } from './hoisted.ts';
 import { loadLanes, storeLanes } from './lane-accesses.ts';

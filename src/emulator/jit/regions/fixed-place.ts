@@ -2,9 +2,9 @@
 import { assert } from '../../../base/errors.ts';
 import type { InstructionPlace } from '../../lowering/handler-state.ts';
 import { RECORD_SIZE_BYTES } from '../../machine/layout.ts';
-import type { Decoded } from '../decoded.ts';
-import type { FunctionState } from '../function-state.ts';
-import type { Literal } from '../literals.ts';
+import type { Decoded } from '../function/decoded.ts';
+import type { FunctionState } from '../function/function-state.ts';
+import type { Literal } from '../function/literals.ts';
 
 export class FixedPlace implements InstructionPlace {
   readonly #state: FunctionState;

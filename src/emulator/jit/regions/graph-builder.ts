@@ -14,8 +14,8 @@ import {
   type ValueOf,
 } from '../../../ir/types.ts';
 import { STATE_OFFSETS } from '../../machine/layout.ts';
-import type { AloneKind, Decoded } from '../decoded.ts';
-import type { Literals } from '../literals.ts';
+import type { AloneKind, Decoded } from '../function/decoded.ts';
+import type { Literals } from '../function/literals.ts';
 import { addressParts } from './address-parts.ts';
 import { Graph } from './graph.ts';
 import type { Node } from './node.ts';

@@ -5,7 +5,7 @@ import { assert } from '../../../base/errors.ts';
 import { assign, geU, loadFrom, operation, select, sub, type Term } from '../../../wasm/expression.ts';
 import type { FunctionBuilder, Local } from '../../../wasm/function.ts';
 import { WAVE_LDS_BASE, WAVE_LDS_SIZE, WAVE_PRIVATE_BASE, WAVE_PRIVATE_SIZE } from '../../machine/layout.ts';
-import type { FunctionState } from '../function-state.ts';
+import type { FunctionState } from '../function/function-state.ts';
 import type { AccessGroup } from './access-group.ts';
 
 type Segment = 'lds' | 'private';

@@ -11,7 +11,7 @@ import type { LaneArgument } from '../../lowering/emitter.ts';
 import { validityOf } from '../../lowering/memory-access.ts';
 import { privateDword } from '../../lowering/private-address.ts';
 import { HOLE_BYTES, MAX_LDS_BYTES, MAY_READ, MAY_WRITE } from '../../machine/layout.ts';
-import type { FunctionState } from '../function-state.ts';
+import type { FunctionState } from '../function/function-state.ts';
 import { type AccessGroup, laneAccessOf } from './access-group.ts';
 import { loadFollowingPair, pushFollowing, storeFollowing } from './following-lanes.ts';
 import type { Hoisted } from './hoisted.ts';

@@ -13,7 +13,7 @@ import { assert } from '../../../base/errors.ts';
 import type { OpName } from '../../../ir/ops.ts';
 import type { Value, ValueOf } from '../../../ir/types.ts';
 import { STATE_OFFSETS, TEMPORARY_ROW_COUNT } from '../../machine/layout.ts';
-import type { Decoded } from '../decoded.ts';
+import type { Decoded } from '../function/decoded.ts';
 import { constantOf } from './graph.ts';
 import { GraphBuilder, type NodeMakers } from './graph-builder.ts';
 import type { Node, Region } from './node.ts';

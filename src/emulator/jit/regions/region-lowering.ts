@@ -5,7 +5,7 @@
 import { assert } from '../../../base/errors.ts';
 import type { Local } from '../../../wasm/function.ts';
 import { emitFence } from '../../lowering/uniform-memory.ts';
-import type { FunctionState } from '../function-state.ts';
+import type { FunctionState } from '../function/function-state.ts';
 import { isAccess, usedBy } from './access-group.ts';
 import { ChunkLoop } from './chunk-loop.ts';
 import { isOp } from './graph.ts';

@@ -7,7 +7,7 @@ import { EMISSION } from '../../lowering/emission.ts';
 import { emitScalar, wasmType } from '../../lowering/emitter.ts';
 import { emitUniformLoad } from '../../lowering/uniform-memory.ts';
 import { WAVE_CLOCK } from '../../machine/layout.ts';
-import type { FunctionState } from '../function-state.ts';
+import type { FunctionState } from '../function/function-state.ts';
 import type { Node, NodeOf } from './node.ts';
 
 export class UniformValues {

@@ -1,8 +1,8 @@
 /** Which places of the wave state anything still reads: what is dead need not be stored. */
-import { type ProgramEffects, programEffects } from '../../flow/lane-effects.ts';
-import { LaneLiveness } from '../../flow/lane-liveness.ts';
-import { isMaskSlot } from '../../ir/types.ts';
-import { STATE_OFFSETS, VGPR_COUNT, WAVE_VGPRS } from '../machine/layout.ts';
+import { type ProgramEffects, programEffects } from '../../../flow/lane-effects.ts';
+import { LaneLiveness } from '../../../flow/lane-liveness.ts';
+import { isMaskSlot } from '../../../ir/types.ts';
+import { STATE_OFFSETS, VGPR_COUNT, WAVE_VGPRS } from '../../machine/layout.ts';
 import type { Block } from './control-flow.ts';
 import { type Decoded, isRelative } from './decoded.ts';
 

@@ -1,36 +1,44 @@
 /** One running kernel: what came of it, and where its waves are. */
-import { WavewrightError } from '../../base/errors.ts';
-import { pcOf } from '../code/record-pc.ts';
-import type { Emulator } from '../emulator.ts';
-import { type EmulatorFault, WaveFault } from '../machine/faults.ts';
-import { GROUP_STATES, type GroupField, groupOffset, WAVE_STATES } from '../machine/group-layout.ts';
-import { Grid, type Launch } from '../machine/launch.ts';
-import { STATE_OFFSETS, WAVE_MODE, WAVE_RECORD } from '../machine/layout.ts';
-import { faultOf, type RemoteFault } from '../workers/remote-fault.ts';
-import type { WorkerTeam } from '../workers/worker-pool.ts';
-import { reportFault } from './fault-report.ts';
-import { GlobalWaveSync } from './global-wave-sync.ts';
-import { GroupScheduler, type TurnResult } from './group-scheduler.ts';
-import { addCounts, type ClassInstructions, type TierCounts } from './instruction-counts.ts';
-import { describeWavePlaces, type WavePlace } from './wave-report.ts';
+import { WavewrightError } from '../base/errors.ts';
+import type { CodeCache } from './code/code-cache.ts';
+import { pcOf } from './code/record-pc.ts';
+import { type EmulatorFault, WaveFault } from './machine/faults.ts';
+import { GROUP_STATES, type GroupField, groupOffset, WAVE_STATES } from './machine/group-layout.ts';
+import { Grid, type Launch } from './machine/launch.ts';
+import { STATE_OFFSETS, WAVE_MODE, WAVE_RECORD } from './machine/layout.ts';
+import { type ReportingCore, reportFault } from './schedule/fault-report.ts';
+import { GlobalWaveSync } from './schedule/global-wave-sync.ts';
+import { GroupScheduler, type TurnResult } from './schedule/group-scheduler.ts';
+import { addCounts, type ClassInstructions, type TierCounts } from './schedule/instruction-counts.ts';
+import { describeWavePlaces, type WavePlace } from './schedule/wave-report.ts';
+import { faultOf, type RemoteFault } from './workers/remote-fault.ts';
+import type { WorkerPool, WorkerTeam } from './workers/worker-pool.ts';
 
 export type DispatchState = 'running' | 'complete' | 'faulted' | 'cancelled';
 /** `waiting`: every resident wave sleeps. */
 export type StepResult = Exclude<TurnResult, 'asleep' | 'stalled'>;
+
+/** What a dispatch asks of the emulator that it runs on. */
+interface DispatchHost extends ReportingCore {
+  /** None where one thread is enough. */
+  readonly workers: WorkerPool | undefined;
+  /** The instruction that a record stands for, with its place. */
+  describeRecord(cache: CodeCache, record: number): string;
+}
 
 export class EmulatorDispatch {
   state: DispatchState = 'running';
   fault: EmulatorFault | undefined;
   readonly startTicks: bigint;
   endTicks = 0n;
-  readonly #emulator: Emulator;
+  readonly #emulator: DispatchHost;
   readonly #launch: Launch;
   readonly #scheduler: GroupScheduler;
   #team: WorkerTeam | undefined;
   /** Time in `step`. */
   #workedMs = 0;
 
-  constructor(emulator: Emulator, launch: Launch) {
+  constructor(emulator: DispatchHost, launch: Launch) {
     this.#emulator = emulator;
     this.#launch = launch;
     const grid = new Grid(launch);

@@ -1,10 +1,10 @@
 /** Steps as the compiler sees them: with what all steps of one key share, and their operands as numbers. */
-import type { Step } from '../../ir/step.ts';
-import type { Program, Value } from '../../ir/types.ts';
-import type { HandlerRequest } from '../handlers/handler-table.ts';
-import { RESUMING } from '../lowering/control.ts';
-import { liveValues } from '../lowering/lower.ts';
-import { type OperandForm, registerOffset } from '../machine/operand-places.ts';
+import type { Step } from '../../../ir/step.ts';
+import type { Program, Value } from '../../../ir/types.ts';
+import type { HandlerRequest } from '../../handlers/handler-table.ts';
+import { RESUMING } from '../../lowering/control.ts';
+import { liveValues } from '../../lowering/lower.ts';
+import { type OperandForm, registerOffset } from '../../machine/operand-places.ts';
 
 /** What is the same for all steps with one key. */
 export interface Shape {

@@ -1,8 +1,8 @@
 /** One function being emitted: what all its regions use. Parameters are (record, wave). */
-import type { FunctionBuilder, Local } from '../../wasm/function.ts';
-import type { Emitter } from '../lowering/emitter.ts';
-import type { AddressSpaces } from '../lowering/memory-access.ts';
-import type { ModuleContext } from '../lowering/module-context.ts';
+import type { FunctionBuilder, Local } from '../../../wasm/function.ts';
+import type { Emitter } from '../../lowering/emitter.ts';
+import type { AddressSpaces } from '../../lowering/memory-access.ts';
+import type { ModuleContext } from '../../lowering/module-context.ts';
 import { Literals } from './literals.ts';
 
 export class FunctionState {

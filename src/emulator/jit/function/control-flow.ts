@@ -2,8 +2,8 @@
  * The blocks of one function: code that is reachable from a step by direct branches, up to a number of
  * instructions.
  */
-import { type BasicBlock, basicBlocks, type Followed, reachable } from '../../flow/blocks.ts';
-import { followingOffset, type Step } from '../../ir/step.ts';
+import { type BasicBlock, basicBlocks, type Followed, reachable } from '../../../flow/blocks.ts';
+import { followingOffset, type Step } from '../../../ir/step.ts';
 import type { Decoded, Shape } from './decoded.ts';
 
 /** Compile time grows faster than the size of a function. */
