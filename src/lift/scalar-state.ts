@@ -8,16 +8,7 @@ import { OPS } from '../ir/ops.ts';
 import type { Program, Value } from '../ir/types.ts';
 import type { Instruction } from '../isa/amdgpu/encoding/instruction.ts';
 import { InstructionBuilder } from '../isa/amdgpu/semantics/instruction-builder.ts';
-
-/** Rounding to nearest, denormals kept. No scalar instruction that computes addresses looks at it. */
-const MODE = {
-  round32: 0,
-  round64: 0,
-  flush32: { inputs: false, results: false },
-  flush64: { inputs: false, results: false },
-  ieee: true,
-  dx10Clamp: true,
-} as const;
+import { CLANG_MODE } from '../isa/amdgpu/semantics/mode.ts';
 
 const REGISTERS = 128;
 
@@ -93,7 +84,7 @@ function programOf(instruction: Instruction): Program | undefined {
 function buildProgram(instruction: Instruction): Program | undefined {
   if (!instruction.row.semantics) return undefined;
   try {
-    return new InstructionBuilder(instruction, MODE).build();
+    return new InstructionBuilder(instruction, CLANG_MODE).build();
   } catch (error) {
     if (error instanceof WavewrightError && error.code === 'UNSUPPORTED') return undefined;
     throw error;

@@ -4,6 +4,7 @@ import type { MemoryEffect } from '../../../ir/effects.ts';
 import { isMatrixProgram, type Program, type StateSlot, type Value } from '../../../ir/types.ts';
 import type { Instruction } from '../encoding/instruction.ts';
 import { InstructionBuilder } from '../semantics/instruction-builder.ts';
+import { CLANG_MODE } from '../semantics/mode.ts';
 
 export interface Touched {
   readonly readsState: ReadonlySet<StateSlot>;
@@ -21,31 +22,18 @@ export interface Touched {
   readonly writesLanes: ReadonlySet<number>;
 }
 
-/**
- * Rounding to nearest, denormals kept: which registers and state an instruction touches is the same in every
- * mode.
- */
-const MODE = {
-  round32: 0,
-  round64: 0,
-  flush32: { inputs: false, results: false },
-  flush64: { inputs: false, results: false },
-  ieee: true,
-  dx10Clamp: true,
-} as const;
-
 /** Undefined where the meaning is not implemented, be it in this form only. */
 export function meaningOf(instruction: Instruction): Program | undefined {
   if (!instruction.row.semantics) return undefined;
   try {
-    return new InstructionBuilder(instruction, MODE).build();
+    return new InstructionBuilder(instruction, CLANG_MODE).build();
   } catch (error) {
     if (error instanceof WavewrightError && error.code === 'UNSUPPORTED') return undefined;
     throw error;
   }
 }
 
-/** Floating-point operations round, flush and saturate as MODE says. */
+/** Floating-point operations round, flush and saturate as CLANG_MODE says. */
 const isFloatOp = ({ leaf }: Value): boolean => leaf.kind === 'pure' && leaf.op.startsWith('f');
 
 /** Its lanes are those that EXEC has on. */

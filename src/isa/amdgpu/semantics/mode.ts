@@ -23,3 +23,9 @@ export function floatMode(mode: number): FloatMode {
 export const MODE_KEY_BITS = 0x3ff | MODE_GPR_INDEX;
 /** Bits that no executor models: exceptions, VSKIP, debugging. */
 export const MODE_REFUSED_BITS = ~(MODE_KEY_BITS | (1 << 10));
+
+/**
+ * What clang asks for: rounding to nearest, denormals kept, IEEE and DX10_CLAMP. For those who only ask which
+ * registers an instruction touches, or compute addresses: in no mode is that another answer.
+ */
+export const CLANG_MODE = floatMode(0x3f0);
