@@ -1,0 +1,67 @@
+/**
+ * Payload code before it has registers and a place: what hooks compiled by clang, hooks written in TypeScript
+ * and the code around calls come to, so that one allocator serves them all.
+ *
+ * An instruction keeps the physical registers of its encoding in all operands that `registers` does not name:
+ * that is how a payload reads the registers of the application, EXEC, VCC or M0.
+ */
+import type { Instruction } from '../../isa/amdgpu/encoding/instruction.ts';
+
+/** A register that the allocator chooses, the same for the whole payload. */
+export interface VirtualRegister {
+  /** Unique within the payload. */
+  readonly id: number;
+  readonly file: 'scalar' | 'vector';
+  readonly dwords: number;
+  /** The number of the first physical register is a multiple of it. */
+  readonly alignmentDwords: number;
+  /**
+   * Whether lanes that are off where the payload stands are written, too, because the payload switches them
+   * on: what these lanes have in the physical register must be dead then as well.
+   */
+  readonly writesOtherLanes: boolean;
+}
+
+/** Neighbouring dwords of a virtual register, as an operand names them. */
+export interface RegisterUse {
+  readonly register: VirtualRegister;
+  readonly firstDword: number;
+}
+
+/** A place in a payload that its branches lead to. */
+export interface PayloadLabel {
+  readonly name: string;
+}
+
+/** A literal whose value is known when the code is loaded: half of the address of a symbol and more. */
+export interface SymbolHalf {
+  readonly half: 'low' | 'high';
+  readonly symbol: string;
+  readonly addend: number;
+}
+
+export interface MachineInstruction {
+  readonly kind: 'instruction';
+  /** Opcode, modifiers, constants and physical operands. */
+  readonly template: Instruction;
+  /** The operands of the row that are virtual registers, by index. */
+  readonly registers: ReadonlyMap<number, RegisterUse>;
+  /** In place of the literal of the template. */
+  readonly literal?: number | SymbolHalf;
+  /** Of a branch. */
+  readonly target?: PayloadLabel;
+}
+
+export type MachineItem = MachineInstruction | { readonly kind: 'label'; readonly label: PayloadLabel };
+
+/**
+ * What runs at one point. Control enters at the first item and leaves behind the last one, with EXEC as it
+ * was. The allocator saves SCC, VCC and M0 where the payload overwrites them and the application needs them.
+ */
+export interface Payload {
+  readonly items: readonly MachineItem[];
+  /**
+   * Application registers that the payload changes on purpose: everything else that is live stays as it was.
+   */
+  readonly changes: readonly { readonly file: 'scalar' | 'vector'; readonly first: number; readonly dwords: number }[];
+}
