@@ -1,6 +1,21 @@
 /** Whether hazards keep their distances in straight code. */
+
+import type { Effects } from '../../src/ir/effects.ts';
 import { HAZARDS } from '../../src/isa/amdgpu/effects/hazards.ts';
-import type { Place } from './wait-simulation.ts';
+import type { Instruction } from '../../src/isa/amdgpu/encoding/instruction.ts';
+import type { StepBlocks } from '../../src/lift/blocks.test-support.ts';
+import { stepEffects } from '../../src/lift/step-effects.ts';
+
+interface Place {
+  readonly instruction: Instruction;
+  readonly effects: Effects;
+}
+
+/** The steps of blocks in their order. */
+export const placesOf = (blocks: StepBlocks): Place[] =>
+  blocks.flatMap(({ instructions }) =>
+    instructions.map((step) => ({ instruction: step.instruction, effects: stepEffects(step) })),
+  );
 
 /**
  * The hazard between an instruction and one shortly before it, in words. `countsNops`: else s_nop is as if it

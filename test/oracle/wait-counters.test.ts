@@ -8,13 +8,12 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { after, test } from 'node:test';
-import { STT_FUNC } from '../../src/elf/constants.ts';
-import { parseElf } from '../../src/elf/elf.ts';
-import { isDefined } from '../../src/elf/symbols.ts';
-import { decoderFor } from '../../src/isa/amdgpu/decoder.ts';
+import type { AmdgpuStep } from '../../src/isa/amdgpu/step.ts';
+import { blocksOfFunctions, type StepBlocks } from '../../src/lift/blocks.test-support.ts';
+import { InFlightAnalysis } from '../../src/lift/in-flight.ts';
+import { stepEffects } from '../../src/lift/step-effects.ts';
 import { hasClang } from './device-code.ts';
-import { hazardAt } from './hazard-distance.ts';
-import { type Place, placesOf, unsafeUse } from './wait-simulation.ts';
+import { hazardAt, placesOf } from './hazard-distance.ts';
 
 const ROOT = path.resolve(import.meta.dirname, '../..');
 const folder = mkdtempSync(path.join(tmpdir(), 'wavewright-wait-counters-'));
@@ -43,38 +42,41 @@ const PROCESSORS = [
 const LONGEST = 300;
 const NEEDED_SHARE = 0.75;
 
-function functionsOf(source: string, processor: string, waveSize: 32 | 64): Map<string, Place[]> {
+function compiled(source: string, processor: string): Uint8Array {
   const output = path.join(folder, `${path.basename(source)}-${processor}.o`);
   const result = spawnSync('clang-19', [...OPTIONS, `-mcpu=${processor}`, `${source}.cl`, '-o', output], {
     cwd: ROOT,
     encoding: 'utf8',
   });
   assert.equal(result.status, 0, result.stderr);
-  const bytes = readFileSync(output);
-  const elf = parseElf(bytes, output);
-  const decoder = decoderFor(processor, waveSize);
-  return new Map(
-    elf.symbols
-      .filter((symbol) => symbol.type === STT_FUNC && isDefined(symbol) && symbol.sizeBytes > 0)
-      .map((symbol) => {
-        const { offset } = elf.sections[symbol.sectionIndex]!;
-        const start = bytes.byteOffset + Number(offset) + Number(symbol.value);
-        return [symbol.name, placesOf(new DataView(bytes.buffer, start, symbol.sizeBytes), decoder)];
-      }),
-  );
+  return readFileSync(output);
+}
+
+/** A step that uses what it had to wait for, in words; `without` does not wait. */
+function unsafeUse(blocks: StepBlocks, without?: AmdgpuStep): string | undefined {
+  const options = { atEntry: 'nothing', afterCalls: 'nothing', ...(without && { without }) } as const;
+  const analysis = new InFlightAnalysis(blocks, [blocks[0]!], options);
+  for (const block of blocks) {
+    for (const { step, state } of analysis.walk(block, true)) {
+      const [pending] = state.neededBefore(step);
+      if (pending) return `${step.text()} at ${step.offset} needs ${pending.counter} of ${pending.producer.text()}`;
+    }
+  }
+  return undefined;
 }
 
 for (const [processor, waveSize] of PROCESSORS) {
   test(`${processor}: clang's code waits for what it uses, and each wait counts`, { skip: !hasClang }, () => {
     let [waits, needed] = [0, 0];
     for (const source of SOURCES) {
-      for (const [name, places] of functionsOf(source, processor, waveSize)) {
-        assert.equal(unsafeUse(places), undefined, `${source} ${name}`);
-        if (places.length > LONGEST) continue;
-        for (const [number, { effects }] of places.entries()) {
-          if (effects.waits.size === 0) continue;
+      for (const [name, blocks] of blocksOfFunctions(compiled(source, processor), processor, waveSize)) {
+        assert.equal(unsafeUse(blocks), undefined, `${source} ${name}`);
+        const steps = blocks.flatMap(({ instructions }) => instructions);
+        if (steps.length > LONGEST) continue;
+        for (const step of steps) {
+          if (stepEffects(step).waits.size === 0) continue;
           waits++;
-          if (unsafeUse(places, number) !== undefined) needed++;
+          if (unsafeUse(blocks, step) !== undefined) needed++;
         }
       }
     }
@@ -89,7 +91,8 @@ for (const processor of ['gfx90a', 'gfx942']) {
   }, () => {
     const found = new Set<string>();
     for (const source of SOURCES) {
-      for (const [name, places] of functionsOf(source, processor, 64)) {
+      for (const [name, blocks] of blocksOfFunctions(compiled(source, processor), processor, 64)) {
+        const places = placesOf(blocks);
         for (const number of places.keys()) {
           assert.equal(hazardAt(places, number), undefined, `${source} ${name}`);
           const shortened = hazardAt(places, number, false);

@@ -1,0 +1,335 @@
+/**
+ * Memory accesses in flight: registers that they may still write or read before each step, and the waits
+ * after which they no longer do ("Data Dependency Resolution", CDNA2 ISA 4.4, RDNA2 ISA 4.4, RDNA3 ISA 5.6,
+ * RDNA4 ISA 5.7). Stores take their data when they are issued; only exports and accesses to the GDS read
+ * registers later, which EXP_CNT counts.
+ */
+import { WavewrightError } from '../base/errors.ts';
+import { type BasicBlock, blockGraph } from '../flow/blocks.ts';
+import { solveDataFlow } from '../flow/data-flow.ts';
+import { registerNumber } from '../flow/steps.ts';
+import type { RegisterRange, WaitCounter } from '../ir/effects.ts';
+import type { AmdgpuStep } from '../isa/amdgpu/step.ts';
+import { stepEffects } from './step-effects.ts';
+
+/** An access that may not be over, by what has to be waited for. */
+export interface PendingAccess {
+  readonly counter: WaitCounter;
+  /** A wait for the counter with at most this number left is enough. */
+  readonly left: number;
+  /** One of the steps that started the access: the last on some way. */
+  readonly producer: AmdgpuStep;
+  readonly register: number;
+  readonly access: 'read' | 'write';
+}
+
+export interface InFlightOptions {
+  /** `nothing` for kernels; a function may be entered while anything is in flight. */
+  readonly atEntry: 'nothing' | 'unknown';
+  /**
+   * What is in flight behind a call: `nothing` where callees wait for all before they return, as those do
+   * that LLVM compiles.
+   */
+  readonly afterCalls: 'nothing' | 'unknown';
+  /** A step that is taken not to wait. */
+  readonly without?: AmdgpuStep;
+}
+
+/** No counter of any generation goes higher: beyond it ages need not be told apart. */
+const MAX_AGE = 64;
+/** Counters of accesses that write or read registers. */
+const REGISTER_COUNTERS: readonly WaitCounter[] = [
+  ...(['vmcnt', 'lgkmcnt', 'expcnt'] as const),
+  ...(['loadcnt', 'samplecnt', 'bvhcnt', 'dscnt', 'kmcnt'] as const),
+];
+
+/** Accesses of one kind are done in the order of their start, unless the kind is unordered. */
+function kindOf({ instruction: { format, families } }: AmdgpuStep): string {
+  if (format.name === 'FLAT' && families.includes('gfx9')) return 'unordered flat';
+  if (format.name === 'SMEM') return 'unordered scalar';
+  if (format.name === 'MIMG' && !families.includes('gfx9')) return 'image';
+  if (format.name === 'DS' || format.name === 'VSAMPLE' || format.name.startsWith('SOP')) return format.name;
+  return 'vector memory';
+}
+
+interface Entry {
+  readonly register: number;
+  readonly counter: WaitCounter;
+  readonly access: 'read' | 'write';
+  readonly producer: AmdgpuStep;
+  /** How many accesses of the counter were started before, from where the state began to count. */
+  readonly order: number;
+}
+
+/** What a counter counts at a place. */
+interface Counting {
+  readonly kinds: ReadonlySet<string>;
+  /** Accesses started so far, and the first of them that may still be in flight. */
+  readonly issued: number;
+  readonly oldest: number;
+}
+
+const NOT_COUNTING: Counting = { kinds: new Set(), issued: 0, oldest: 0 };
+
+const keyOf = ({ register, counter, access }: Omit<Entry, 'producer' | 'order'>): string =>
+  `${register} ${counter} ${access}`;
+
+function* numbersOf(ranges: readonly RegisterRange[]): Generator<number> {
+  for (const { file, first, dwords } of ranges)
+    for (let index = first; index < first + dwords; index++) yield registerNumber(file, index);
+}
+
+/** What is in flight at one place. A state that is handed out holds until its walk goes on. */
+export class InFlight {
+  readonly #entries = new Map<number, Entry[]>();
+  readonly #counting = new Map<WaitCounter, Counting>();
+  /** Accesses whose registers are not known: of images, and from before what is analysed. */
+  readonly #unknown = new Set<WaitCounter>();
+
+  static unknown(): InFlight {
+    const state = new InFlight();
+    state.#forget();
+    return state;
+  }
+
+  /** Counters of accesses in flight of which it is not known what they write: 0 may be left of them. */
+  get unknown(): ReadonlySet<WaitCounter> {
+    return this.#unknown;
+  }
+
+  /** All registers that accesses in flight may still write or read. */
+  *pending(): Generator<PendingAccess> {
+    for (const entries of this.#entries.values()) {
+      for (const entry of entries) {
+        const pending = this.#pending(entry);
+        if (pending) yield pending;
+      }
+    }
+  }
+
+  /** What has to be over before registers may be read, or written. */
+  neededFor(ranges: readonly RegisterRange[], access: 'read' | 'write'): PendingAccess[] {
+    return [...new Set(numbersOf(ranges))].flatMap((register) =>
+      (this.#entries.get(register) ?? []).flatMap((entry) => {
+        if (access === 'read' && entry.access === 'read') return [];
+        return this.#pending(entry) ?? [];
+      }),
+    );
+  }
+
+  /** What has to be over before the step, and is not yet, also when it has waited itself. */
+  neededBefore(step: AmdgpuStep): PendingAccess[] {
+    const effects = stepEffects(step);
+    const kind = kindOf(step);
+    const written = new Set(numbersOf(effects.writes));
+    // Accesses that are done in the order of their start may write a register one after the other, each a
+    // part of it.
+    const isInOrder = ({ counter, access, register }: PendingAccess): boolean =>
+      access === 'write' && written.has(register) && effects.counters.has(counter) && this.#isOrdered(counter, kind);
+    const reads = this.neededFor(effects.reads, 'read');
+    const writes = this.neededFor(effects.writes, 'write');
+    return [...reads, ...writes].filter((pending) => !isInOrder(pending));
+  }
+
+  /** The step waits. */
+  wait(step: AmdgpuStep): void {
+    for (const [counter, left] of stepEffects(step).waits) {
+      if (left === 0) this.#unknown.delete(counter);
+      const counting = this.#counting.get(counter);
+      if (!counting || (left > 0 && !this.#isOrdered(counter))) continue;
+      const oldest = Math.max(counting.oldest, counting.issued - left);
+      this.#counting.set(counter, { ...counting, oldest, kinds: left === 0 ? new Set() : counting.kinds });
+    }
+  }
+
+  /** The step starts an access. */
+  start(step: AmdgpuStep): void {
+    const { counters, writes, reads, writesAnyOf } = stepEffects(step);
+    if (counters.size === 0) return;
+    for (const register of numbersOf(writes)) this.#entries.delete(register);
+    const kind = kindOf(step);
+    for (const counter of counters) {
+      const { kinds, issued, oldest } = this.#counting.get(counter) ?? NOT_COUNTING;
+      this.#counting.set(counter, { kinds: new Set([...kinds, kind]), issued: issued + 1, oldest });
+      if (writesAnyOf.size > 0) this.#unknown.add(counter);
+      const isRead = counter === 'expcnt' && step.instruction.format.name !== 'LDSDIR';
+      const ranges = isRead ? reads.filter(({ file }) => file !== 'scalar') : writes;
+      for (const register of numbersOf(ranges))
+        this.#add({ register, counter, access: isRead ? 'read' : 'write', producer: step, order: issued });
+    }
+  }
+
+  /** A call: whatever it did is in flight, or nothing. */
+  call(after: 'nothing' | 'unknown'): void {
+    this.#entries.clear();
+    this.#counting.clear();
+    this.#unknown.clear();
+    if (after === 'unknown') this.#forget();
+  }
+
+  clone(): InFlight {
+    const copy = new InFlight();
+    copy.#meet(this);
+    return copy;
+  }
+
+  /** What is in flight here or there. */
+  join(other: InFlight): InFlight {
+    const joined = this.clone();
+    joined.#meet(other);
+    return joined;
+  }
+
+  equals(other: InFlight): boolean {
+    const [own, theirs] = [this.#ages(), other.#ages()];
+    return own.size === theirs.size && [...own].every(([key, age]) => theirs.get(key) === age);
+  }
+
+  /** Adds what is in flight in another state, to one that has nothing that is over. */
+  #meet(other: InFlight): void {
+    for (const [counter, theirs] of other.#counting) {
+      const own = this.#counting.get(counter) ?? NOT_COUNTING;
+      const issued = Math.max(own.issued, theirs.issued);
+      const oldest = Math.min(own.oldest + issued - own.issued, theirs.oldest + issued - theirs.issued);
+      this.#moveTo(counter, issued);
+      this.#counting.set(counter, { kinds: new Set([...own.kinds, ...theirs.kinds]), issued, oldest });
+    }
+    for (const entries of other.#entries.values()) {
+      for (const entry of entries) {
+        const pending = other.#pending(entry);
+        if (!pending) continue;
+        const age = other.#counting.get(entry.counter)!.issued - entry.order;
+        this.#add({ ...entry, order: this.#counting.get(entry.counter)!.issued - Math.min(age, MAX_AGE) });
+      }
+    }
+    for (const counter of other.#unknown) this.#unknown.add(counter);
+  }
+
+  #ages(): Map<string, number> {
+    const ages = new Map<string, number>();
+    for (const entries of this.#entries.values()) {
+      for (const entry of entries) {
+        if (!this.#pending(entry)) continue;
+        ages.set(keyOf(entry), Math.min(this.#counting.get(entry.counter)!.issued - entry.order, MAX_AGE));
+      }
+    }
+    for (const [counter, { kinds }] of this.#counting) for (const kind of kinds) ages.set(`${counter} of ${kind}`, 0);
+    for (const counter of this.#unknown) ages.set(counter, 0);
+    return ages;
+  }
+
+  #forget(): void {
+    for (const counter of REGISTER_COUNTERS) {
+      this.#unknown.add(counter);
+      this.#counting.set(counter, { ...NOT_COUNTING, kinds: new Set(['unordered, from elsewhere']) });
+    }
+  }
+
+  #isOrdered(counter: WaitCounter, also?: string): boolean {
+    const kinds = new Set(this.#counting.get(counter)?.kinds);
+    if (also !== undefined) kinds.add(also);
+    const [kind, ...others] = kinds;
+    return kind !== undefined && others.length === 0 && !kind.startsWith('unordered');
+  }
+
+  #pending({ order, counter, ...entry }: Entry): PendingAccess | undefined {
+    const { issued, oldest } = this.#counting.get(counter)!;
+    if (order < oldest) return undefined;
+    return { ...entry, counter, left: this.#isOrdered(counter) ? issued - order - 1 : 0 };
+  }
+
+  /** Keeps of two accesses the later one. */
+  #add(entry: Entry): void {
+    const key = keyOf(entry);
+    const others = this.#entries.get(entry.register) ?? [];
+    const same = others.find((other) => keyOf(other) === key);
+    if (same && same.order >= entry.order) return;
+    this.#entries.set(entry.register, [...others.filter((other) => other !== same), entry]);
+  }
+
+  /** Counts from elsewhere, so that `issued` accesses were started so far. */
+  #moveTo(counter: WaitCounter, issued: number): void {
+    const by = issued - (this.#counting.get(counter) ?? NOT_COUNTING).issued;
+    if (by === 0) return;
+    for (const [register, entries] of this.#entries) {
+      const moved = entries.map((entry) => (entry.counter === counter ? { ...entry, order: entry.order + by } : entry));
+      this.#entries.set(register, moved);
+    }
+  }
+}
+
+/** What is in flight before each step of blocks, over all ways through them. */
+export class InFlightAnalysis {
+  readonly #entering: readonly InFlight[];
+  readonly #options: InFlightOptions;
+  readonly #blocks = new Map<AmdgpuStep, BasicBlock<AmdgpuStep>>();
+  /** Where the last question was, so that questions in order cost no more than a walk. */
+  #last: { readonly walk: Iterator<InFlightPlace>; at: AmdgpuStep; state: InFlight } | undefined;
+
+  constructor(
+    blocks: readonly BasicBlock<AmdgpuStep>[],
+    entries: readonly BasicBlock<AmdgpuStep>[],
+    options: InFlightOptions,
+  ) {
+    this.#options = options;
+    for (const block of blocks) for (const step of block.instructions) this.#blocks.set(step, block);
+    const { incoming } = solveDataFlow<InFlight>(blockGraph(blocks, entries), {
+      direction: 'forward',
+      nothing: new InFlight(),
+      outside: options.atEntry === 'nothing' ? new InFlight() : InFlight.unknown(),
+      join: (a, b) => a.join(b),
+      equals: (a, b) => a.equals(b),
+      transfer: (node, state) => {
+        const after = state.clone();
+        for (const step of blocks[node]!.instructions) {
+          this.#wait(after, step);
+          this.#start(after, step);
+        }
+        return after;
+      },
+    });
+    this.#entering = incoming;
+  }
+
+  /**
+   * The steps of a block, each with what is in flight before it and, with `hasWaited`, behind its own waits.
+   */
+  *walk(block: BasicBlock<AmdgpuStep>, hasWaited = false): Generator<InFlightPlace> {
+    const state = this.#entering[block.index]!.clone();
+    for (const step of block.instructions) {
+      if (!hasWaited) yield { step, state };
+      this.#wait(state, step);
+      if (hasWaited) yield { step, state };
+      this.#start(state, step);
+    }
+  }
+
+  /** What is in flight before a step; it holds until the next question. */
+  before(step: AmdgpuStep): InFlight {
+    const block = this.#blocks.get(step);
+    if (!block) throw new WavewrightError('INTERNAL', 'a step that is in none of the blocks');
+    let last = this.#last;
+    if (!last || this.#blocks.get(last.at) !== block || last.at.offset > step.offset) {
+      const walk = this.walk(block);
+      const { step: at, state } = walk.next().value;
+      last = { walk, at, state };
+    }
+    while (last.at !== step) last.at = last.walk.next().value.step;
+    this.#last = last;
+    return last.state;
+  }
+
+  #wait(state: InFlight, step: AmdgpuStep): void {
+    if (step !== this.#options.without) state.wait(step);
+  }
+
+  #start(state: InFlight, step: AmdgpuStep): void {
+    if (step.control === 'call') state.call(this.#options.afterCalls);
+    state.start(step);
+  }
+}
+
+export interface InFlightPlace {
+  readonly step: AmdgpuStep;
+  readonly state: InFlight;
+}
