@@ -9,12 +9,26 @@ export type TierInstructions = Readonly<Record<'reference' | 'handlers' | 'regio
 /** Wave-instructions by class; the device says which classes it tells apart. */
 export type InstructionCounts = Readonly<Record<string, number>>;
 
+/**
+ * How often an instruction was executed: by waves, and by lanes, of which each execution counts those that
+ * were active when it began.
+ */
+export interface PcCount {
+  readonly waves: number;
+  readonly lanes: number;
+}
+
+/** By the address of the instruction; those that were not executed are left out. */
+export type PcCounts = ReadonlyMap<bigint, PcCount>;
+
 export interface DispatchStatistics {
   /** Wave-instructions executed. */
   readonly instructions: number;
   readonly tiers: TierInstructions;
   /** Absent where the device does not count them. */
   readonly classes?: InstructionCounts;
+  /** Absent where the device does not count them. What an access to memory stopped was not executed. */
+  readonly pcCounts?: PcCounts;
   readonly workgroups: number;
   readonly waves: number;
 }
@@ -29,13 +43,26 @@ export const NO_STATISTICS: DispatchStatistics = {
 /** `a` plus `factor` times `b`; with -1, what was counted since `b`. */
 export function addStatistics(a: DispatchStatistics, b: DispatchStatistics, factor = 1): DispatchStatistics {
   const classes = a.classes && b.classes ? sumOf(a.classes, b.classes, factor) : (a.classes ?? b.classes);
+  const pcCounts = a.pcCounts && b.pcCounts ? sumOfPcs(a.pcCounts, b.pcCounts, factor) : (a.pcCounts ?? b.pcCounts);
   return {
     instructions: a.instructions + factor * b.instructions,
     tiers: sumOf(a.tiers, b.tiers, factor),
     ...(classes && { classes }),
+    ...(pcCounts && { pcCounts }),
     workgroups: a.workgroups + factor * b.workgroups,
     waves: a.waves + factor * b.waves,
   };
+}
+
+function sumOfPcs(a: PcCounts, b: PcCounts, factor: number): PcCounts {
+  const sum = new Map(a);
+  for (const [pc, { waves, lanes }] of b) {
+    const known = sum.get(pc);
+    const count = { waves: (known?.waves ?? 0) + factor * waves, lanes: (known?.lanes ?? 0) + factor * lanes };
+    if (count.waves === 0) sum.delete(pc);
+    else sum.set(pc, count);
+  }
+  return sum;
 }
 
 function sumOf<Counts extends Readonly<Record<string, number>>>(a: Counts, b: Counts, factor: number): Counts {

@@ -1,6 +1,7 @@
 /** One running kernel: what came of it, and where its waves are. */
 import { WavewrightError } from '../base/errors.ts';
 import type { CodeCache } from './code/code-cache.ts';
+import { addExecutions, type Executions } from './code/pc-counter.ts';
 import { pcOf } from './code/record-pc.ts';
 import { type EmulatorFault, WaveFault } from './machine/faults.ts';
 import { GROUP_STATES, type GroupField, groupOffset, WAVE_STATES } from './machine/group-layout.ts';
@@ -60,6 +61,20 @@ export class EmulatorDispatch {
   get classes(): ClassInstructions | undefined {
     const sum = this.#scheduler.classes && { ...this.#scheduler.classes };
     for (const { classes } of this.#team?.outcomes ?? []) if (sum && classes) addCounts(sum, classes);
+    return sum;
+  }
+
+  /**
+   * Where they are counted: executions of each instruction, by its offset in device memory. An instruction
+   * that faulted by an access does not count.
+   */
+  get pcCounts(): ReadonlyMap<number, Executions> | undefined {
+    const own = this.#scheduler.pcCounts;
+    if (!own) return undefined;
+    const sum = new Map(own);
+    for (const counts of this.#team?.pcCounts ?? []) {
+      for (const [offset, count] of counts) addExecutions(sum, offset, count);
+    }
     return sum;
   }
 

@@ -10,7 +10,7 @@ const bit = (condition: boolean): number => (condition ? 1 : 0);
 
 const ctz32 = (a: number): number => (a === 0 ? 32 : 31 - Math.clz32(a & -a));
 
-function popcount32(a: number): number {
+export function popcount32(a: number): number {
   let count = 0;
   for (let rest = a >>> 0; rest !== 0; rest &= rest - 1) count++;
   return count;

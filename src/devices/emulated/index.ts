@@ -158,8 +158,13 @@ class EmulatedDispatch implements Dispatch {
   }
 
   get statistics(): DispatchStatistics {
-    const { instructions, tiers, classes, workgroups, waves } = this.#inner;
-    return { instructions, tiers: { ...tiers }, ...(classes && { classes }), workgroups, waves };
+    const { instructions, tiers, classes, workgroups, waves, pcCounts } = this.#inner;
+    const { memory } = this.#emulator;
+    const pcs = pcCounts && new Map(Array.from(pcCounts, ([offset, count]) => [memory.address(offset), count]));
+    return {
+      ...{ instructions, tiers: { ...tiers }, ...(classes && { classes }), ...(pcs && { pcCounts: pcs }) },
+      ...{ workgroups, waves },
+    };
   }
 
   cancel(): void {

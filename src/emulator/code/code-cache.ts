@@ -22,6 +22,7 @@ import {
   LEADER_SGPRS,
   LEADER_VGPRS,
   NO_MODE,
+  RECORD_COUNTS,
   RECORD_HANDLER,
   RECORD_NEW_MODE,
   RECORD_NEW_MODE_JUMP_CACHE,
@@ -39,6 +40,7 @@ import { operandForm, registerOffset } from '../machine/operand-places.ts';
 import type { SharedState } from '../machine/state-memory.ts';
 import type { StepReader } from './front-end.ts';
 import { assertRecordHolds, assertWithinOperands } from './operand-bounds.ts';
+import type { PcCounter } from './pc-counter.ts';
 
 /**
  * Instructions decoded at once, at most, the first time, and at least; code beyond is decoded when a wave
@@ -73,6 +75,8 @@ export interface CodeOptions {
   readonly work: HostWork;
   /** Executions of a leader until its code is compiled; undefined: there are no leaders. */
   readonly leaderCount: number | undefined;
+  /** Where executions are counted by pc. */
+  readonly pcCounter: PcCounter | undefined;
 }
 
 export class CodeCache {
@@ -101,11 +105,13 @@ export class CodeCache {
   #next = 0;
   #blockEnd = 0;
   readonly #work: HostWork;
+  readonly #pcCounter: PcCounter | undefined;
   /** Instructions that the next request decodes: fewer after one of which not all got a handler. */
   #maxInstructions = FIRST_INSTRUCTIONS;
 
-  constructor({ state, memory }: Memories, { waveSize, reader, handlers, work, leaderCount }: CodeOptions) {
+  constructor({ state, memory }: Memories, { waveSize, reader, handlers, work, leaderCount, pcCounter }: CodeOptions) {
     this.#work = work;
+    this.#pcCounter = pcCounter;
     this.#leaderCount = leaderCount;
     this.#state = state;
     this.#memory = memory;
@@ -375,6 +381,7 @@ export class CodeCache {
       });
       view.setUint32(record + RECORD_HANDLER, slot, true);
       this.#work.decodeInstruction(this.#handlers.weightOf(slot));
+      if (this.#pcCounter) view.setUint32(record + RECORD_COUNTS, this.#pcCounter.place(step.offset), true);
     } catch (error) {
       if (!(error instanceof WavewrightError) || error.code !== 'UNSUPPORTED') throw error;
       return { code: 'unsupported', message: error.what };

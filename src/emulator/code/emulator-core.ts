@@ -12,6 +12,7 @@ import type { Memories, SharedMemory } from '../machine/memory.ts';
 import type { SharedState } from '../machine/state-memory.ts';
 import { CodeCache } from './code-cache.ts';
 import type { FrontEnd } from './front-end.ts';
+import { PcCounter } from './pc-counter.ts';
 
 /** Runs a wave from a record until it exits; returns what is left of the budget. The wave state says why. */
 export interface Executor {
@@ -83,6 +84,11 @@ export interface CoreOptions {
   readonly vertical?: VerticalMode;
   /** Default false. True: dispatches count their instructions by class, which makes code a little slower. */
   readonly countsClasses?: boolean;
+  /**
+   * Default false. True: dispatches count the executions of each instruction, and the lanes that were active.
+   * `jit` compiles nothing then.
+   */
+  readonly countsPcs?: boolean;
 }
 
 /** Ticks of the device clock, as the fixed 100 MHz counter of the hardware. */
@@ -97,6 +103,8 @@ export class EmulatorCore<M extends SharedMemory = SharedMemory, S extends Share
   readonly memory: M;
   readonly checksAccesses: boolean;
   readonly countsClasses: boolean;
+  /** Where executions are counted by pc. */
+  readonly pcCounter: PcCounter | undefined;
   /** What decoding and compiling took. */
   readonly work = new HostWork();
   /** Those whose waves run, between their turns. */
@@ -125,7 +133,9 @@ export class EmulatorCore<M extends SharedMemory = SharedMemory, S extends Share
     this.checksAccesses = options.checksAccesses ?? true;
     this.countsClasses = options.countsClasses ?? false;
     this.#origin = origin;
-    const kind = executors[options.executor ?? 'jit'];
+    if (options.countsPcs) this.pcCounter = new PcCounter(state, (sizeBytes) => this.work.allocate(sizeBytes));
+    const name = options.executor ?? 'jit';
+    const kind = executors[name === 'jit' && options.countsPcs ? 'handlers' : name];
     this.#executorKind = kind;
     this.#compileThreshold = kind.compileThreshold && (options.compileThreshold ?? kind.compileThreshold);
     this.vertical = options.vertical ?? 'auto';
@@ -157,7 +167,11 @@ export class EmulatorCore<M extends SharedMemory = SharedMemory, S extends Share
       const fault: FaultCallback = (record, _wave, code, lane, low, high) => {
         throw new WaveFault(record, code, lane, (BigInt(high >>> 0) << 32n) | BigInt(low >>> 0));
       };
-      const options = { isLowest: this.#compileThreshold !== undefined, countsClasses: this.countsClasses };
+      const options = {
+        isLowest: this.#compileThreshold !== undefined,
+        countsClasses: this.countsClasses,
+        countsPcs: this.pcCounter !== undefined,
+      };
       table = new HandlerTable(this, this.spaces(waveSize), fault, options, this.work);
       this.#handlers.set(waveSize, table);
     }
@@ -176,6 +190,7 @@ export class EmulatorCore<M extends SharedMemory = SharedMemory, S extends Share
         handlers: this.#handlerTable(waveSize),
         work: this.work,
         leaderCount: this.#compileThreshold,
+        pcCounter: this.pcCounter,
       });
       this.#caches.set(key, cache);
     }
@@ -190,6 +205,7 @@ export class EmulatorCore<M extends SharedMemory = SharedMemory, S extends Share
     for (const executor of this.#executors.values()) executor.forgetCode();
     for (const cache of this.#caches.values()) cache.release();
     this.#caches.clear();
+    this.pcCounter?.forgetCode();
     this.work.forgetCode();
     if (this.work.hasManyHandlers) {
       for (const table of this.#handlers.values()) table.clear();

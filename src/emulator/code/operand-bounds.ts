@@ -16,6 +16,9 @@ const CONSTANT_DWORDS = 2;
 export function assertRecordHolds(step: Pick<Step, 'operands' | 'text'>): void {
   const { operands } = step;
   assert(operands.length <= RECORD_OPERAND_COUNT, () => `${step.text()} has too many operands for a record`);
+  // RECORD_COUNTS is there.
+  const hasLast = operands[RECORD_OPERAND_COUNT - 1]?.kind === 'constant';
+  assert(!hasLast, () => `${step.text()} has a constant as its last operand`);
   for (const operand of operands) {
     if (operand.kind !== 'register') continue;
     const { file, first, dwords } = operand;

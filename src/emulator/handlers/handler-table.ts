@@ -10,6 +10,7 @@ import { probeHost, softImports } from '../lowering/host.ts';
 import { lowerHandler } from '../lowering/lower.ts';
 import type { AddressSpaces } from '../lowering/memory-access.ts';
 import { type MemoryPages, ModuleContext, pagesOf } from '../lowering/module-context.ts';
+import { emitPcCount } from '../lowering/pc-counts.ts';
 import type { WaveFault } from '../machine/faults.ts';
 import type { HostWork } from '../machine/host-work.ts';
 import { weightOf } from '../machine/instruction-weight.ts';
@@ -46,6 +47,8 @@ export interface HandlerOptions {
   readonly isLowest: boolean;
   /** Handlers count instructions by class. */
   readonly countsClasses: boolean;
+  /** The loop that calls handlers counts executions by pc. */
+  readonly countsPcs: boolean;
 }
 
 export interface HandlerRequest {
@@ -110,7 +113,7 @@ export class HandlerTable {
     memories: Memories,
     spaces: AddressSpaces,
     fault: FaultCallback,
-    { isLowest, countsClasses }: HandlerOptions,
+    { isLowest, countsClasses, countsPcs }: HandlerOptions,
     work: HostWork,
   ) {
     this.#work = work;
@@ -123,7 +126,10 @@ export class HandlerTable {
     };
     const context = new ModuleContext(probeHost(), this.#pages);
     context.module.elements(this.untranslatedSlot, [emitUntranslated(context), emitLeader(context)]);
-    const [run, runCounted] = [emitRun(context), emitRunCounted(context)];
+    const count: CountPc = (f, record, wave) => {
+      if (countsPcs) emitPcCount(f, record, wave, spaces.waveSize);
+    };
+    const [run, runCounted] = [emitRun(context, count), emitRunCounted(context, count)];
     context.module.export('run', run);
     context.module.export('runCounted', runCounted);
     const runWave = this.#hasBudget ? runCounted : run;
@@ -271,11 +277,15 @@ function storeExit(f: FunctionBuilder, code: number): void {
   f.store('i32.store', WAVE_RECORD);
 }
 
+/** Emits what counts the execution that follows, where that is asked for. */
+type CountPc = (f: FunctionBuilder, record: Local, wave: Local) => void;
+
 /** while (budget > 0 && (record = handler(record, wave)) != 0) budget--. */
-function emitRun(context: ModuleContext): FunctionBuilder {
+function emitRun(context: ModuleContext, count: CountPc): FunctionBuilder {
   const f = context.module.function(['i32', 'i32', 'i32'], ['i32'], 'run');
   const [record, wave, budget] = [f.param(0), f.param(1), f.param(2)];
   f.loop(undefined, (again) => {
+    count(f, record, wave);
     f.get(record);
     f.get(wave);
     f.get(record);
@@ -343,7 +353,7 @@ export function addToBudget(f: FunctionBuilder, wave: Local, amount: number): vo
  * wave.budget = budget; while (wave.budget > 0) { next = handler(record, wave); wave.budget--; if (next == 0)
  * return; record = next }.
  */
-function emitRunCounted(context: ModuleContext): FunctionBuilder {
+function emitRunCounted(context: ModuleContext, count: CountPc): FunctionBuilder {
   const f = context.module.function(['i32', 'i32', 'i32'], ['i32'], 'run counted');
   const [record, wave, budget] = [f.param(0), f.param(1), f.param(2)];
   const left = (): void => {
@@ -359,6 +369,7 @@ function emitRunCounted(context: ModuleContext): FunctionBuilder {
     f.store('i32.store', count);
   }
   f.loop(undefined, (again) => {
+    count(f, record, wave);
     f.get(record);
     f.get(wave);
     f.get(record);

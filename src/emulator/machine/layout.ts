@@ -37,6 +37,9 @@ export const DEVICE_START = 0x10000;
 
 // State memory.
 
+/** Counts of what stands for no instruction (RECORD_COUNTS): nobody reads them. */
+export const NO_COUNTS = 0;
+
 /** A word: whether several threads run waves, so that atomics must lock. */
 export const THREADS_RUN = 64;
 
@@ -161,6 +164,14 @@ export const RECORD_OPERAND_COUNT = 10;
 export const RECORD_NEW_MODE = RECORD_OPERANDS + 64;
 export const RECORD_NEW_MODE_NEXT = RECORD_OPERANDS + 68;
 export const RECORD_NEW_MODE_JUMP_CACHE = RECORD_OPERANDS + 72;
+/**
+ * Where executions are counted by pc: address of the counts of the instruction, two words of 64 bits for
+ * waves and lanes. It is the high dword of the last operand, which only a constant would have.
+ */
+export const RECORD_COUNTS = RECORD_OPERANDS + RECORD_OPERAND_COUNT * 8 - 4;
+export const COUNT_WAVES = 0;
+export const COUNT_LANES = 8;
+export const COUNTS_SIZE_BYTES = 16;
 /** No MODE that code runs with. */
 export const NO_MODE = 0xffffffff;
 

@@ -8,6 +8,7 @@ import type { Step } from '../../ir/step.ts';
 import type { Program } from '../../ir/types.ts';
 import type { CodeCache } from '../code/code-cache.ts';
 import type { EmulatorCore, Executor } from '../code/emulator-core.ts';
+import { activeLanes } from '../code/pc-counter.ts';
 import type { WaveFault } from '../machine/faults.ts';
 import { GROUP_STATES, type GroupField, groupOffset, stateCode, type WaveState } from '../machine/group-layout.ts';
 import {
@@ -108,6 +109,7 @@ export class ReferenceExecutor implements Executor {
       const count = wave + classCountOffset(step.classIndex);
       view.setUint32(count, view.getUint32(count, true) + 1, true);
     }
+    this.#emulator.pcCounter?.add(record, activeLanes(view, wave, this.#waveSize), 1);
     const machine = new ReferenceMachine(this.#emulator, cache, step, record, wave);
     if (machine.findRegisters()) evaluate(this.#program(step), machine);
     return machine.next();

@@ -9,12 +9,12 @@
 import { WavewrightError } from '../../base/errors.ts';
 import type { CodeCache } from '../code/code-cache.ts';
 import type { EmulatorCore, Executor, RecordHolder } from '../code/emulator-core.ts';
+import type { ExecutionCounts } from '../code/pc-counter.ts';
 import { pcOf } from '../code/record-pc.ts';
-import { FAULT_JUMP, FAULT_MODE, FAULT_TRAP, FAULT_UNTRANSLATED, isAccessFault, WaveFault } from '../machine/faults.ts';
+import { FAULT_JUMP, FAULT_MODE, FAULT_TRAP, FAULT_UNTRANSLATED, WaveFault } from '../machine/faults.ts';
 import type { WaveState } from '../machine/group-layout.ts';
 import { type Grid, type Launch, workgroupSizeAt } from '../machine/launch.ts';
 import {
-  classCountOffset,
   EXIT_BUDGET,
   EXIT_CODES,
   EXIT_JUMP,
@@ -28,6 +28,7 @@ import {
   WAVE_RECORD,
   WAVE_REQUEST,
 } from '../machine/layout.ts';
+import { DetailedCounts } from './detailed-counts.ts';
 import { GlobalWaveSync, NO_REQUEST, syncRequest } from './global-wave-sync.ts';
 import type { ClassInstructions, TierCounts } from './instruction-counts.ts';
 import { startWave } from './start-wave.ts';
@@ -95,14 +96,13 @@ type RoundResult = 'awake' | 'asleep' | 'waited';
 export class GroupScheduler implements RecordHolder {
   instructions = 0;
   readonly tiers: TierCounts = { reference: 0, handlers: 0, regions: 0, loops: 0 };
-  /** Where they are counted. */
-  readonly classes: ClassInstructions | undefined;
   waves = 0;
   workgroups = 0;
   readonly #core: EmulatorCore;
   readonly #launch: Launch;
   readonly #grid: Grid;
   readonly #executor: Executor;
+  readonly #detailed: DetailedCounts;
   #next: number;
   #end: number;
   #claims: WorkgroupClaims | undefined;
@@ -139,7 +139,7 @@ export class GroupScheduler implements RecordHolder {
     this.#launch = launch;
     this.#grid = grid;
     this.#executor = core.executor(launch.waveSize);
-    if (core.countsClasses) this.classes = Object.fromEntries(core.frontEnd.classes.map((name) => [name, 0]));
+    this.#detailed = new DetailedCounts(core, launch.waveSize);
     this.#slice = Math.floor(this.#executor.sliceInstructions / FIRST_SLICES);
     this.#next = first;
     this.#end = end;
@@ -157,6 +157,15 @@ export class GroupScheduler implements RecordHolder {
     const average = this.#ended && this.#endedInstructions / this.#ended;
     const long = this.#longInstructions;
     return Math.min(Math.max(long, AVERAGES_BEFORE_ADMISSION * average), MAX_LONGER * long);
+  }
+
+  /** Where they are counted. */
+  get classes(): ClassInstructions | undefined {
+    return this.#detailed.classes;
+  }
+
+  get pcCounts(): ExecutionCounts | undefined {
+    return this.#detailed.pcs;
   }
 
   get resident(): readonly WorkgroupSlot[] {
@@ -221,6 +230,7 @@ export class GroupScheduler implements RecordHolder {
 
   /** Gives back the memory of all workgroups. */
   release(): void {
+    this.#detailed.end();
     this.#core.holders.delete(this);
     this.#waiting = [];
     for (const slot of [...this.#resident.splice(0), ...this.#idle.splice(0)]) slot.release();
@@ -251,6 +261,7 @@ export class GroupScheduler implements RecordHolder {
   #runSlot(slot: WorkgroupSlot): RoundResult {
     const executor = this.#executor;
     this.#running = slot;
+    this.#detailed.begin();
     let isAwake = false;
     const share = this.#core.work.turnShare;
     slot.set('turn', Math.ceil(executor.turnInstructions * share));
@@ -299,21 +310,7 @@ export class GroupScheduler implements RecordHolder {
     this.tiers[this.#executor.fallbackTier] += used - compiled;
     this.tiers.regions += compiled - looped;
     this.tiers.loops += looped;
-    this.#countClasses(slot);
-  }
-
-  /** Takes the counts of the waves of a slot. */
-  #countClasses(slot: WorkgroupSlot): void {
-    const { classes } = this;
-    if (!classes) return;
-    const { view } = this.#core.state;
-    for (const { base } of slot.waves) {
-      for (const [index, name] of this.#core.frontEnd.classes.entries()) {
-        const at = base + classCountOffset(index);
-        classes[name]! += view.getUint32(at, true);
-        view.setUint32(at, 0, true);
-      }
-    }
+    this.#detailed.take(slot);
   }
 
   /**
@@ -321,16 +318,11 @@ export class GroupScheduler implements RecordHolder {
    * their sum says how many instructions ran: all before the one that faulted.
    */
   #countFaulted(slot: WorkgroupSlot, fault: WaveFault, wave: number): void {
-    const { classes } = this;
-    if (!classes) return;
-    this.#countClasses(slot);
-    const cache = this.#core.codeCache(this.#launch.waveSize, this.#core.state.view.getUint32(wave + WAVE_MODE, true));
-    if (isAccessFault(fault)) {
-      for (const record of this.#executor.uncounted(fault, wave)) {
-        classes[this.#core.frontEnd.classes[cache.step(record)!.classIndex]!]!--;
-      }
-    }
-    const total = Object.values(classes).reduce((sum, count) => sum + count, 0);
+    const counts = this.#detailed;
+    counts.take(slot);
+    counts.faulted(fault, wave, (thrown, base) => this.#executor.uncounted(thrown, base));
+    const { total } = counts;
+    if (total === undefined) return;
     this.tiers[this.#executor.fallbackTier] += total - this.instructions;
     this.instructions = total;
   }
@@ -384,6 +376,7 @@ export class GroupScheduler implements RecordHolder {
       return 'ready';
     }
     rounds.set(base, round);
+    this.#detailed.takeBack(record - RECORD_SIZE_BYTES, base);
     view.setUint32(base + WAVE_RECORD, record - RECORD_SIZE_BYTES, true);
     return 'sleeping';
   }

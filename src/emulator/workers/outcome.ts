@@ -1,5 +1,6 @@
 /** What a worker tells of a job. */
 import type { ErrorCode } from '../../base/errors.ts';
+import type { CountTable } from '../code/pc-counter.ts';
 import type { GroupScheduler } from '../schedule/group-scheduler.ts';
 import type { RemoteFault } from './remote-fault.ts';
 
@@ -7,6 +8,8 @@ type Counters = Pick<GroupScheduler, 'instructions' | 'tiers' | 'classes' | 'wav
 
 /** What came of a job, as text. */
 export interface WorkerOutcome extends Readonly<Counters> {
+  /** Executions by pc, where there are any. */
+  readonly pcs?: CountTable;
   readonly fault?: RemoteFault;
   readonly error?: { readonly code: ErrorCode; readonly what: string };
 }

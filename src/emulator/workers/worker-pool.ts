@@ -1,6 +1,7 @@
 /** The main thread's side of workers: starts their threads, gives them jobs, answers their questions. */
 import { WavewrightError } from '../../base/errors.ts';
 import type { CoreOptions } from '../code/emulator-core.ts';
+import { type ExecutionCounts, takeCountTable } from '../code/pc-counter.ts';
 import type { Launch } from '../machine/launch.ts';
 import { THREADS_RUN } from '../machine/layout.ts';
 import type { EmulatorMemory, Grace } from '../machine/memory.ts';
@@ -103,13 +104,14 @@ export class WorkerPool implements Grace {
     this.#teams = new Array<WorkerTeam | undefined>(count).fill(undefined);
     this.atOnce = options.workersAtOnce ?? false;
     this.control = new ControlBlock(count);
-    const { executor, compileThreshold, checksAccesses, vertical, countsClasses } = options;
+    const { executor, compileThreshold, checksAccesses, vertical, countsClasses, countsPcs } = options;
     const own = {
       ...(executor && { executor }),
       ...(compileThreshold !== undefined && { compileThreshold }),
       ...(checksAccesses !== undefined && { checksAccesses }),
       ...(vertical !== undefined && { vertical }),
       ...(countsClasses !== undefined && { countsClasses }),
+      ...(countsPcs !== undefined && { countsPcs }),
     };
     const shared = {
       processor,
@@ -121,6 +123,10 @@ export class WorkerPool implements Grace {
       originMs,
     };
     this.#start = (index, onEnd) => options.threads!.start({ options: own, ...shared, index }, onEnd);
+  }
+
+  get state(): StateMemory {
+    return this.#memories.state;
   }
 
   /** Whether a dispatch that ran for `workedMs` and has about `leftMs` to go gets workers. */
@@ -241,6 +247,7 @@ export class WorkerTeam {
   readonly #pool: WorkerPool;
   readonly #members: Member[] = [];
   readonly #outcomes: WorkerOutcome[] = [];
+  readonly #pcCounts: ExecutionCounts[] = [];
 
   constructor(pool: WorkerPool, index: number, launch: Launch, range: WorkgroupRange) {
     this.#pool = pool;
@@ -254,6 +261,11 @@ export class WorkerTeam {
   /** What the workers that ended have done. */
   get outcomes(): readonly WorkerOutcome[] {
     return this.#outcomes;
+  }
+
+  /** Executions by pc of the workers that ended, where they are counted. */
+  get pcCounts(): readonly ExecutionCounts[] {
+    return this.#pcCounts;
   }
 
   /** Workers that run workgroups, or may still begin to. */
@@ -275,12 +287,17 @@ export class WorkerTeam {
     for (const member of [...this.#members]) {
       const { words, job, end } = member;
       const isEnded = words.state === WORKER_STATES.finished;
-      if (isEnded) this.#outcomes.push(words.outcome() as WorkerOutcome);
+      if (isEnded) this.#take(words.outcome() as WorkerOutcome);
       else if (end !== undefined) this.#outcomes.push(lost(end));
       else if (!isOver || !words.take(job, WORKER_STATES.idle)) continue;
       this.#members.splice(this.#members.indexOf(member), 1);
       this.#pool.release(member);
     }
+  }
+
+  #take(outcome: WorkerOutcome): void {
+    this.#outcomes.push(outcome);
+    if (outcome.pcs) this.#pcCounts.push(takeCountTable(this.#pool.state, outcome.pcs));
   }
 
   /** Lets no worker go on, and waits until none does: a few milliseconds. Idempotent. */

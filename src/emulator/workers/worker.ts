@@ -1,6 +1,7 @@
 /** The part of the emulator that runs in a worker: workgroups of one dispatch after the other. */
 import { type ErrorCode, WavewrightError } from '../../base/errors.ts';
 import { type CoreOptions, type CoreParts, EmulatorCore } from '../code/emulator-core.ts';
+import { writeCountTable } from '../code/pc-counter.ts';
 import { WaveFault } from '../machine/faults.ts';
 import { Grid, type Launch } from '../machine/launch.ts';
 import { GroupScheduler } from '../schedule/group-scheduler.ts';
@@ -107,8 +108,9 @@ export class EmulatorWorker {
     } finally {
       scheduler.release();
     }
-    const { instructions, tiers, classes, waves, workgroups } = scheduler;
-    return { instructions, tiers, classes, waves, workgroups, ...(fault && { fault }) };
+    const { instructions, tiers, classes, waves, workgroups, pcCounts } = scheduler;
+    const pcs = pcCounts && writeCountTable(this.#state, pcCounts);
+    return { instructions, tiers, classes, waves, workgroups, ...(pcs && { pcs }), ...(fault && { fault }) };
   }
 
   #turns(scheduler: GroupScheduler, claims: Claims): void {

@@ -1,0 +1,149 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { nodeThreads } from '../devices/emulated/node-threads.ts';
+import type { EmulatorDispatch } from './dispatch.ts';
+import { EmulatorRig } from './emulator-rig.test-support.ts';
+
+/** Lanes go round as often as their number in four says, and store how often that was. */
+const DIVERGENT_LOOP = `
+  v_and_b32 v1, 3, v0
+  v_mov_b32 v2, 0
+  s_mov_b64 s[4:5], exec
+.Lloop:
+  v_cmp_gt_u32 vcc, v1, v2
+  s_and_b64 exec, exec, vcc
+  s_cbranch_execz .Lend
+  v_add_u32 v2, 1, v2
+  s_branch .Lloop
+.Lend:
+  s_mov_b64 exec, s[4:5]
+  v_lshlrev_b32 v0, 2, v0
+  global_store_dword v0, v2, s[0:1]
+  s_endpgm`;
+/** Waves and lanes of a wave of 64: a line for each instruction above. */
+const OF_WAVE_64 = [
+  ...[
+    [1, 64],
+    [1, 64],
+    [1, 64],
+  ],
+  ...[
+    [4, 64 + 48 + 32 + 16],
+    [4, 64 + 48 + 32 + 16],
+    [4, 48 + 32 + 16],
+    [3, 48 + 32 + 16],
+    [3, 48 + 32 + 16],
+  ],
+  ...[
+    [1, 0],
+    [1, 64],
+    [1, 64],
+    [1, 64],
+  ],
+] as const;
+
+const counted = ({ pcCounts }: EmulatorDispatch): (readonly [number, number])[] =>
+  [...pcCounts!].toSorted(([a], [b]) => a - b).map(([, { waves, lanes }]) => [waves, lanes]);
+const times = (factor: number): (readonly [number, number])[] =>
+  OF_WAVE_64.map(([waves, lanes]) => [waves * factor, lanes * factor]);
+
+for (const executor of ['handlers', 'reference', 'jit'] as const) {
+  test(`${executor}: executions and active lanes of each instruction`, () => {
+    using rig = new EmulatorRig({ executor, compileThreshold: 0, countsPcs: true });
+    const dispatch = rig.run(DIVERGENT_LOOP);
+    assert.deepEqual(counted(dispatch), times(1));
+    assert.equal(
+      [...dispatch.pcCounts!.values()].reduce((sum, { waves }) => sum + waves, 0),
+      dispatch.instructions,
+    );
+    assert.equal(Math.min(...dispatch.pcCounts!.keys()), rig.entry);
+  });
+
+  test(`${executor}: dispatches that run in turns have counts of their own`, () => {
+    using rig = new EmulatorRig({ executor, countsPcs: true, countsClasses: true });
+    const [first, second] = [rig.start(DIVERGENT_LOOP), rig.launch({ gridSize: [640, 1, 1] })];
+    while (rig.emulator.advance(1) !== 'idle');
+    assert.deepEqual([counted(first), counted(second)], [times(1), times(10)]);
+  });
+
+  test(`${executor}: the instruction that faulted did not run`, () => {
+    using rig = new EmulatorRig({ executor, countsPcs: true });
+    const dispatch = rig.run(`
+      v_mov_b32 v0, 0
+      v_mov_b32 v1, 0
+      s_mov_b64 exec, 0xf0
+      global_load_dword v2, v[0:1], off
+      s_endpgm`);
+    assert.equal(dispatch.state, 'faulted');
+    assert.deepEqual(
+      counted(dispatch).filter(([waves]) => waves > 0),
+      [
+        [1, 64],
+        [1, 64],
+        [1, 64],
+      ],
+    );
+  });
+
+  test(`${executor}: counts survive a change of MODE and code that is forgotten`, () => {
+    using rig = new EmulatorRig({ executor, countsPcs: true });
+    const dispatch = rig.start(`
+      s_mov_b32 s4, 20
+    .Lloop:
+      s_setreg_imm32_b32 hwreg(HW_REG_MODE, 4, 2), 0
+      s_sleep 1
+      s_setreg_imm32_b32 hwreg(HW_REG_MODE, 4, 2), 3
+      s_sub_u32 s4, s4, 1
+      s_cmp_lg_u32 s4, 0
+      s_cbranch_scc1 .Lloop
+      s_endpgm`);
+    while (rig.emulator.advance(0.01) !== 'idle') rig.emulator.clearCode();
+    assert.deepEqual(
+      counted(dispatch).map(([waves]) => waves),
+      [1, 20, 20, 20, 20, 20, 20, 1],
+    );
+  });
+}
+
+test('a cancelled dispatch keeps what it counted; without the option there are no counts', () => {
+  using rig = new EmulatorRig({ countsPcs: true });
+  const dispatch = rig.start('.L: s_branch .L');
+  rig.emulator.advance(1);
+  dispatch.cancel();
+  assert.ok(counted(dispatch)[0]![0] >= 1);
+  using other = new EmulatorRig();
+  assert.equal(other.run('s_endpgm').pcCounts, undefined);
+});
+
+test('wave32: the lanes of the low half of EXEC count', () => {
+  using rig = new EmulatorRig({ processor: 'gfx1100', countsPcs: true });
+  const dispatch = rig.run('s_mov_b32 exec_hi, -1\n s_mov_b32 exec_lo, 0xff\n s_nop 0\n s_endpgm', { waveSize: 32 });
+  assert.deepEqual(counted(dispatch), [
+    [2, 64],
+    [2, 64],
+    [2, 16],
+    [2, 16],
+  ]);
+});
+
+test('a wave that waits at a barrier of the grid executes it once', () => {
+  using rig = new EmulatorRig({ countsPcs: true });
+  const dispatch = rig.run('v_mov_b32 v1, 3\n s_mov_b32 m0, 0\n ds_gws_barrier v1 gds\n s_endpgm', {
+    gridSize: [256, 1, 1],
+  });
+  assert.equal(dispatch.state, 'complete');
+  assert.deepEqual(
+    counted(dispatch).map(([waves]) => waves),
+    [4, 4, 4, 4],
+  );
+});
+
+test('workers count as well, and once each in every dispatch', () => {
+  using rig = new EmulatorRig({ countsPcs: true, workers: 3, workersAtOnce: true, threads: nodeThreads });
+  rig.place(DIVERGENT_LOOP);
+  for (const groups of [400, 40]) {
+    const dispatch = rig.launch({ gridSize: [64 * groups, 1, 1], workgroupIdSgprs: [2, undefined, undefined] });
+    while (rig.emulator.advance(5) !== 'idle');
+    assert.deepEqual(counted(dispatch), times(groups));
+  }
+});
