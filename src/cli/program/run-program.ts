@@ -4,7 +4,8 @@
 import { type CodeObjectImage, pickCodeObject } from '../../codeobject/container.ts';
 import { parseTargetId } from '../../codeobject/target-id.ts';
 import type { Device } from '../../device/device.ts';
-import { formatInspection, formatResources, inspectProgram, runProgram } from '../../loader/index.ts';
+import { runProgram } from '../../loader/program.ts';
+import { formatResources } from '../../loader/resource-usage.ts';
 import type { CommandContext } from '../arguments/command.ts';
 import type { Grammar } from '../arguments/options.ts';
 import { Interruption } from '../process/interruption.ts';
@@ -37,6 +38,7 @@ export async function runImages(context: CommandContext, run: ProgramRun): Promi
   using resources = new DisposableStack();
   const { bytes, name } = pickCodeObject(run.images, parseTargetId(device.properties.targetId));
   if (options.inspect) {
+    const { formatInspection, inspectProgram } = await import('../../loader/inspect.ts');
     const stackSizeBytes = options['stack-size'];
     const stack = stackSizeBytes === undefined ? {} : { stackSizeBytes };
     context.stdout(formatInspection(inspectProgram(bytes, { device, name, ...stack, ...gridOf(options) })));

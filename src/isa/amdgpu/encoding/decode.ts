@@ -38,7 +38,9 @@ export type DecodeFailure = 'truncated' | 'unknown';
 export class Decoder {
   readonly target: Target;
   readonly waveSize: 32 | 64;
-  /** Candidates by the nine top bits of the first dword, in the order to try them. */
+  /** The primary formats, in the order to try them. */
+  readonly #primary: readonly FormatTable[];
+  /** Those that the nine top bits of a first dword allow, each worked out on its first use. */
   readonly #byTopBits: FormatTable[][] = [];
   readonly #extended = new Map<FormatName, FormatTable>();
   readonly #wideLiterals: boolean;
@@ -47,23 +49,19 @@ export class Decoder {
   constructor(target: Target, waveSize: 32 | 64, rows: readonly Row[]) {
     this.target = target;
     this.waveSize = waveSize;
-    const tables = formatsOf(target.families)
+    this.#primary = formatsOf(target.families)
       // RDNA3 ISA 7.6: VOPD is legal in wave32 only.
       .filter((format) => !TABLE_OF[format.name] && !(format.name === 'VOPD' && waveSize === 64))
       .map(formatTable);
-    for (let top = 0; top < 512; top++) {
-      this.#byTopBits[top] = tables.filter(
-        ({ format }) => (((top << 23) ^ format.value) & format.mask & 0xff800000) === 0,
-      );
-    }
     const { extended, wideLiterals } = generationOf(target.families);
     for (const format of extended) if (!TABLE_OF[format.name]) this.#extended.set(format.name, formatTable(format));
     this.#wideLiterals = wideLiterals;
+    const tables = new Map(this.#primary.map((table) => [table.format.name, table]));
+    for (const [name, table] of this.#extended) tables.set(name, table);
     for (const row of rows) {
       for (const encoding of encodingsOf(row, target)) {
         const name = TABLE_OF[encoding.format.name] ?? encoding.format.name;
-        const table: FormatTable | undefined =
-          this.#extended.get(name) ?? tables.find(({ format }) => format.name === name);
+        const table = tables.get(name);
         if (!table && name === 'VOPD') continue;
         assert(table, () => `format ${name} has a table`);
         const earlier = table.encodings[encoding.opcode];
@@ -82,7 +80,7 @@ export class Decoder {
     const available = code.byteLength - offset;
     if (available < 4) return 'truncated';
     const first = code.getUint32(offset, true);
-    const table = this.#byTopBits[first >>> 23]!.find(({ format }) => ((first ^ format.value) & format.mask) === 0);
+    const table = this.#candidates(first >>> 23).find(({ format }) => ((first ^ format.value) & format.mask) === 0);
     if (!table) return 'unknown';
     const { opcode, opcodeHigh, sizeBytes } = table.format;
     if (available < sizeBytes) return 'truncated';
@@ -108,6 +106,13 @@ export class Decoder {
     }
     const instruction = new Instruction(encoding, words, literal, this);
     return validity.accepts(instruction) ? instruction : 'unknown';
+  }
+
+  #candidates(top: number): readonly FormatTable[] {
+    this.#byTopBits[top] ??= this.#primary.filter(
+      ({ format }) => (((top << 23) ^ format.value) & format.mask & 0xff800000) === 0,
+    );
+    return this.#byTopBits[top];
   }
 
   /** The table that the instruction's src0 refers to, if it does. */

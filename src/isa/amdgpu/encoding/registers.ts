@@ -77,7 +77,11 @@ export function constantBits(type: OperandType): 16 | 32 | 64 {
   return isWide || type === 'mask' || type === 'b256' ? 64 : 32;
 }
 
-/** Value of inline constant `encoding` (128..208, 240..248), as 64 bits. Undefined when it is not one. */
+/** Whether `encoding` is an inline constant: 128..208, 240..248. */
+export const isInlineConstant = (encoding: number): boolean =>
+  (encoding >= 128 && encoding <= 208) || FLOAT_CONSTANTS[encoding] !== undefined;
+
+/** Value of inline constant `encoding`, as 64 bits. Undefined when it is not one. */
 export function inlineConstant(encoding: number, type: OperandType): bigint | undefined {
   if (encoding >= 128 && encoding <= 192) return BigInt(encoding - 128);
   if (encoding >= 193 && encoding <= 208) return BigInt.asUintN(64, BigInt(192 - encoding));

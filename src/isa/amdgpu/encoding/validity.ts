@@ -8,7 +8,7 @@ import { type FixedBits, fixedBits } from './fixed-bits.ts';
 import { type Field, type Format, generationOf, SRC_LITERAL } from './formats.ts';
 import { type CodeContext, type Instruction, LITERAL_SOURCES, scaleOf } from './instruction.ts';
 import { isLaneControl } from './lane-control.ts';
-import { inlineConstant, SRC_LDS_DIRECT, scalarGroup, scalarText, VECTOR_REGISTER_COUNT } from './registers.ts';
+import { isInlineConstant, SRC_LDS_DIRECT, scalarGroup, scalarText, VECTOR_REGISTER_COUNT } from './registers.ts';
 import { dwordsOf, isImmediate, type OperandSpec } from './row.ts';
 
 const FIRST_VGPR = 256;
@@ -24,9 +24,9 @@ interface FieldCheck {
 const isVector = (register: number, dwords: number): boolean => register + dwords <= VECTOR_REGISTER_COUNT;
 
 /** Whether `encoded`, below 256, names as many scalar registers or a constant. */
-function isScalar(encoded: number, dwords: number, { type }: OperandSpec, { target }: CodeContext): boolean {
+function isScalar(encoded: number, dwords: number, { target }: CodeContext): boolean {
   const { scalars } = target;
-  if (encoded === scalars.null || inlineConstant(encoded, type) !== undefined) return true;
+  if (encoded === scalars.null || isInlineConstant(encoded)) return true;
   if (scalarText(encoded, dwords, scalars) === undefined) return false;
   if (dwords === 1) return true;
   if (encoded === scalars.m0 || encoded === SRC_LDS_DIRECT) return false;
@@ -78,10 +78,10 @@ function operandCheck(encoding: Encoding, spec: OperandSpec, field: Field, conte
     );
   const literal = takesLiteral(encoding, spec, context);
   const scale = scaleOf(field);
-  const key = `s${width} ${scale} ${type} ${dwords} ${literal} ${file} ${context.target.processor}`;
+  const key = `s${width} ${scale} ${dwords} ${literal} ${file} ${context.target.processor}`;
   const exists = (value: number): boolean => {
     if (value >= FIRST_VGPR) return file !== 'scalar' && isVector(value - FIRST_VGPR, dwords);
-    return value === SRC_LITERAL ? literal : isScalar(value * scale, dwords, spec, context);
+    return value === SRC_LITERAL ? literal : isScalar(value * scale, dwords, context);
   };
   return check(field, table(key, width, exists));
 }
@@ -165,6 +165,6 @@ export class Validity {
     if (operand.kind === 'vector') return isVector(operand.register, dwords);
     if (operand.kind !== 'scalar' && operand.kind !== 'special') return true;
     const encoded = instruction.encoded(index);
-    return encoded !== SRC_LITERAL && isScalar(encoded, dwords, instruction.row.operands[index]!, this.#context);
+    return encoded !== SRC_LITERAL && isScalar(encoded, dwords, this.#context);
   }
 }

@@ -1,6 +1,6 @@
 /** How the tables write a row: opcodes by family, operands as text, semantics, flags. */
 import type { Family, FormatName } from '../../encoding/format.ts';
-import { operands, type Row, type RowFlags } from '../../encoding/row.ts';
+import { type Opcode, operands, type Row, type RowFlags } from '../../encoding/row.ts';
 import type { Semantics } from '../../semantics/instruction-builder.ts';
 
 /**
@@ -18,12 +18,13 @@ export const moved = (first: ByFamily, distance: number): ByFamily =>
 
 function opcodesByFamily(name: string, opcodes: Opcodes): Row['opcodes'] {
   if (typeof opcodes === 'number') return { gfx9: { name, opcode: opcodes } };
-  return Object.fromEntries(
-    Object.entries(opcodes).map(([family, entry]) => [
-      family,
-      typeof entry === 'number' ? { name, opcode: entry } : { name: entry[0], opcode: entry[1] },
-    ]),
-  );
+  const byFamily: { -readonly [F in Family]?: Opcode } = {};
+  for (const [family, entry] of Object.entries(opcodes)) {
+    // reason: the keys of Opcodes are families
+    byFamily[family as Family] =
+      typeof entry === 'number' ? { name, opcode: entry } : { name: entry[0], opcode: entry[1] };
+  }
+  return byFamily;
 }
 
 // biome-ignore lint/complexity/useMaxParams: the columns of the tables, in their order

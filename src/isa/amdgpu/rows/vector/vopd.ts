@@ -42,32 +42,44 @@ function both(x: Row, y: Row): Semantics {
 /** Families that call instructions otherwise than their ancestors, own first. */
 const ANCESTRY = { gfx11: ['gfx11', 'gfx10'], gfx12: ['gfx12', 'gfx11', 'gfx10'] } as const;
 
-/** What a family calls the pair; undefined when it lacks one of the two. */
-function pairName(rows: readonly Row[], family: keyof typeof ANCESTRY): string | undefined {
-  const own = rows.map(({ opcodes }) => opcodes[ANCESTRY[family].find((each) => opcodes[each] !== undefined)!]!);
-  return own.some(({ opcode }) => opcode < 0)
-    ? undefined
-    : own.map(({ name }) => name.replace(/^v_/, 'v_dual_')).join(' :: ');
+/** What a family calls the operation in a pair; undefined when it lacks it. */
+function dualName({ opcodes }: Row, family: keyof typeof ANCESTRY): string | undefined {
+  const { name, opcode } = opcodes[ANCESTRY[family].find((each) => opcodes[each] !== undefined)!]!;
+  return opcode < 0 ? undefined : name.replace(/^v_/, 'v_dual_');
 }
 
-function pair(x: Row, y: Row): Row {
-  const name = pairName([x, y], 'gfx11')!;
-  const gfx12Name = pairName([x, y], 'gfx12');
-  const opcode = (x.flags.vopd! << 5) | y.flags.vopd!;
+/** One of the two operations of a pair. */
+interface Dual {
+  readonly row: Row;
+  readonly names: Readonly<Record<keyof typeof ANCESTRY, string | undefined>>;
+  readonly operands: Readonly<Record<Half, readonly OperandSpec[]>>;
+}
+
+const dualOf = (row: Row): Dual => ({
+  row,
+  names: { gfx11: dualName(row, 'gfx11'), gfx12: dualName(row, 'gfx12') },
+  operands: { x: halfOperands(row, 'x'), y: halfOperands(row, 'y') },
+});
+
+function pair(x: Dual, y: Dual): Row {
+  const name = `${x.names.gfx11} :: ${y.names.gfx11}`;
+  const opcode = (x.row.flags.vopd! << 5) | y.row.flags.vopd!;
+  const gfx12 =
+    x.names.gfx12 && y.names.gfx12 ? { name: `${x.names.gfx12} :: ${y.names.gfx12}`, opcode } : { name, opcode: -1 };
   return {
     name,
     format: 'VOPD',
-    opcodes: { gfx11: { name, opcode }, gfx12: gfx12Name ? { name: gfx12Name, opcode } : { name, opcode: -1 } },
-    operands: [...halfOperands(x, 'x'), ...halfOperands(y, 'y')],
+    opcodes: { gfx11: { name, opcode }, gfx12 },
+    operands: [...x.operands.x, ...y.operands.y],
     flags: {},
-    halves: [x, y],
-    semantics: both(x, y),
+    halves: [x.row, y.row],
+    semantics: both(x.row, y.row),
   };
 }
 
 /** One row for each pair of `rows` whose flags give them an opcode here. */
 export function dualRows(rows: readonly Row[]): Row[] {
-  const candidates = rows.filter(({ flags }) => flags.vopd !== undefined);
-  const first = candidates.filter(({ flags }) => flags.vopd! < FIRST_Y_ONLY);
+  const candidates = rows.filter(({ flags }) => flags.vopd !== undefined).map(dualOf);
+  const first = candidates.filter(({ row }) => row.flags.vopd! < FIRST_Y_ONLY);
   return first.flatMap((x) => candidates.map((y) => pair(x, y)));
 }
