@@ -5,7 +5,7 @@
  * An instruction keeps the physical registers of its encoding in all operands that `registers` does not name:
  * that is how a payload reads the registers of the application, EXEC, VCC or M0.
  */
-import type { Instruction } from '../../isa/amdgpu/encoding/instruction.ts';
+import type { CodeContext, Instruction } from '../../isa/amdgpu/encoding/instruction.ts';
 
 /** A register that the allocator chooses, the same for the whole payload. */
 export interface VirtualRegister {
@@ -40,6 +40,14 @@ export interface SymbolHalf {
   readonly addend: number;
 }
 
+/**
+ * A literal that differs from point to point, by its number among the literals of a point: one payload serves
+ * all points then.
+ */
+export interface PointLiteral {
+  readonly pointLiteral: number;
+}
+
 export interface MachineInstruction {
   readonly kind: 'instruction';
   /** Opcode, modifiers, constants and physical operands. */
@@ -47,21 +55,34 @@ export interface MachineInstruction {
   /** The operands of the row that are virtual registers, by index. */
   readonly registers: ReadonlyMap<number, RegisterUse>;
   /** In place of the literal of the template. */
-  readonly literal?: number | SymbolHalf;
+  readonly literal?: number | SymbolHalf | PointLiteral;
   /** Of a branch. */
   readonly target?: PayloadLabel;
+  /** What it is there for, for statistics: `body` where it is missing. */
+  readonly purpose?: Purpose;
 }
 
+/** `save` keeps and restores what the application needs, `wait` waits for memory accesses. */
+export type Purpose = 'body' | 'save' | 'wait';
+
 export type MachineItem = MachineInstruction | { readonly kind: 'label'; readonly label: PayloadLabel };
+
+/** Registers of the application. */
+export interface PhysicalRange {
+  readonly file: 'scalar' | 'vector' | 'accumulator';
+  readonly first: number;
+  readonly dwords: number;
+}
 
 /**
  * What runs at one point. Control enters at the first item and leaves behind the last one, with EXEC as it
  * was. The allocator saves SCC, VCC and M0 where the payload overwrites them and the application needs them.
  */
 export interface Payload {
+  readonly code: CodeContext;
   readonly items: readonly MachineItem[];
   /**
    * Application registers that the payload changes on purpose: everything else that is live stays as it was.
    */
-  readonly changes: readonly { readonly file: 'scalar' | 'vector'; readonly first: number; readonly dwords: number }[];
+  readonly changes: readonly PhysicalRange[];
 }

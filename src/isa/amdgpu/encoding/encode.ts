@@ -3,7 +3,7 @@ import { assert } from '../../../base/errors.ts';
 import type { Encoding } from './encodings.ts';
 import type { Field, Format } from './formats.ts';
 import { type CodeContext, Instruction, scaleOf } from './instruction.ts';
-import { SGPR_VCC_LO } from './registers.ts';
+import { SGPR_M0, SGPR_VCC_LO } from './registers.ts';
 
 /** Field values by name, not negative. */
 export type FieldValues = Readonly<Record<string, number>>;
@@ -22,6 +22,12 @@ function emptyWords(format: Format, opcode: number): number[] {
   if (format.opcodeHigh) put(words, format.opcodeHigh, opcode >> format.opcode.width);
   if (format.marker) put(words, { name: 'marker', low: format.marker.low, width: 9 }, format.marker.value);
   return words;
+}
+
+/** The inverse of `emptyWords`. */
+function opcodeOf({ opcode, opcodeHigh }: Format, words: readonly number[]): number {
+  const bits = ({ low, width }: Field): number => (words[low >> 5]! >>> (low & 31)) & (2 ** width - 1);
+  return bits(opcode) | (opcodeHigh ? bits(opcodeHigh) << opcode.width : 0);
 }
 
 function setField(words: number[], format: Format, name: string, value: number): void {
@@ -56,11 +62,22 @@ export class Draft extends Instruction {
   readonly words: number[];
   readonly encoding: Encoding;
 
-  constructor(encoding: Encoding, context: CodeContext) {
-    const words = emptyWords(encoding.format, encoding.opcode);
-    super(encoding, words, undefined, context);
+  constructor(
+    encoding: Encoding,
+    context: CodeContext,
+    words = emptyWords(encoding.format, encoding.opcode),
+    literal?: number,
+  ) {
+    super(encoding, words, literal, context);
     this.words = words;
     this.encoding = encoding;
+  }
+
+  /** What shows of an instruction, to be changed. */
+  static of(instruction: Instruction): Draft {
+    const { row, name, format, code, literal } = instruction;
+    const words = [...code];
+    return new Draft({ row, name, format, opcode: opcodeOf(format, words) }, instruction, words, literal);
   }
 
   /** The highest value of a field of the encoding. */
@@ -97,4 +114,36 @@ export class Draft extends Instruction {
   set(name: string, value: number): void {
     setField(this.words, this.format, name, value);
   }
+}
+
+/**
+ * The instruction with other registers: `registers` has the number of the first one by operand of the row.
+ * Files, halves, modifiers and all else stay. Undefined where the encoding has no such number: a place in a
+ * half of VOPD depends on the other one's, groups of SGPRs begin where the format lets them.
+ */
+export function reencode(
+  instruction: Instruction,
+  registers: ReadonlyMap<number, number>,
+): Instruction | undefined {
+  const draft = Draft.of(instruction);
+  for (const [index, register] of registers) {
+    const operand = instruction.operand(index);
+    if (operand.kind !== 'vector' && operand.kind !== 'scalar') return undefined;
+    const isFit = operand.kind === 'scalar' ? setScalar(draft, index, register) : setVector(draft, index, register);
+    if (!isFit) return undefined;
+  }
+  const isPlaced = [...registers].every(([index, register]) => {
+    const operand = draft.operand(index);
+    return operand.kind === instruction.operand(index).kind && 'register' in operand && operand.register === register;
+  });
+  return isPlaced ? draft : undefined;
+}
+
+const setScalar = (draft: Draft, index: number, register: number): boolean =>
+  draft.setEncoded(index, register === SGPR_M0 ? draft.scalars.m0 : register);
+
+/** The bits above the number say that it is a VGPR, and which half of it. */
+function setVector(draft: Draft, index: number, register: number): boolean {
+  const limit = draft.namesHalf(index) ? 128 : 256;
+  return register < limit && draft.setEncoded(index, (draft.encoded(index) & -limit) | register);
 }

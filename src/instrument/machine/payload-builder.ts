@@ -1,0 +1,248 @@
+/**
+ * Payload code written as assembler text. Registers that the allocator chooses, labels and literals stand in
+ * placeholders:
+ *
+ *     b.emit`s_bcnt1_i32_b64 ${count}, ${mask}`;
+ *
+ * Instructions go by the names that the oldest target has for them, whatever the target calls them.
+ */
+import { assert } from '../../base/errors.ts';
+import { encodingsOf } from '../../isa/amdgpu/encoding/encodings.ts';
+import type { CodeContext, Instruction } from '../../isa/amdgpu/encoding/instruction.ts';
+import { ROWS } from '../../isa/amdgpu/rows/index.ts';
+import { assembleInstruction } from '../../isa/amdgpu/text/assembler/assemble.ts';
+import type {
+  MachineInstruction,
+  MachineItem,
+  Payload,
+  PayloadLabel,
+  PhysicalRange,
+  PointLiteral,
+  Purpose,
+  RegisterUse,
+  SymbolHalf,
+  VirtualRegister,
+} from './machine-code.ts';
+
+/** Some dwords of a virtual register. */
+export interface RegisterPart extends RegisterUse {
+  readonly dwords: number;
+}
+
+/** Text and numbers stand in the instruction as they are. */
+export type Placeholder =
+  | VirtualRegister
+  | RegisterPart
+  | PayloadLabel
+  | SymbolHalf
+  | PointLiteral
+  | string
+  | number;
+
+interface Template {
+  readonly instruction: Instruction;
+  /** Which of the registers in the placeholders an operand is, and from which of its dwords on. */
+  readonly operands: readonly (readonly [operand: number, slot: number, firstDword: number])[];
+}
+
+/** Stands for a literal that is filled in: no small number, so that it takes a dword. */
+const LITERAL = 0x5eadbeef;
+const LABEL = 'label';
+const GROUP = 4;
+const REGISTER_NAMES = /\b[sva](?:(\d+)|\[(\d+):(\d+)\])/g;
+
+export const part = (register: VirtualRegister, firstDword: number, dwords = 1): RegisterPart => ({
+  ...{ register, firstDword, dwords },
+});
+export const low = (pair: VirtualRegister): RegisterPart => part(pair, 0);
+export const high = (pair: VirtualRegister): RegisterPart => part(pair, 1);
+
+const isPart = (placeholder: Placeholder): placeholder is RegisterPart =>
+  typeof placeholder === 'object' && 'register' in placeholder;
+const isRegister = (placeholder: Placeholder): placeholder is VirtualRegister =>
+  typeof placeholder === 'object' && 'alignmentDwords' in placeholder;
+const isLabel = (placeholder: Placeholder): placeholder is PayloadLabel =>
+  typeof placeholder === 'object' && 'name' in placeholder;
+const isLiteral = (placeholder: Placeholder): placeholder is SymbolHalf | PointLiteral =>
+  typeof placeholder === 'object' && ('symbol' in placeholder || 'pointLiteral' in placeholder);
+
+export class PayloadBuilder {
+  readonly code: CodeContext;
+  readonly #items: MachineItem[] = [];
+  readonly #changes: PhysicalRange[] = [];
+  #registers = 0;
+  /** What the instructions that follow are there for. */
+  purpose: Purpose = 'body';
+  /** Whether lanes may be on that are off where the payload stands: registers made now are for such lanes. */
+  inOtherLanes = false;
+
+  constructor(code: CodeContext) {
+    this.code = code;
+  }
+
+  scalar(dwords = 1): VirtualRegister {
+    const alignmentDwords = dwords > 2 ? GROUP : dwords;
+    return { id: this.#registers++, file: 'scalar', dwords, alignmentDwords, writesOtherLanes: false };
+  }
+
+  vector(dwords = 1): VirtualRegister {
+    const alignmentDwords = this.code.target.alignedVgprs && dwords > 1 ? 2 : 1;
+    const writesOtherLanes = this.inOtherLanes;
+    return { id: this.#registers++, file: 'vector', dwords, alignmentDwords, writesOtherLanes };
+  }
+
+  /** Scalar registers that hold a bit for each lane. */
+  mask(): VirtualRegister {
+    return this.scalar(this.maskDwords);
+  }
+
+  get maskDwords(): number {
+    return this.code.waveSize / 32;
+  }
+
+  /** What the names of instructions that work on masks end with. */
+  get maskBits(): string {
+    return `b${this.code.waveSize}`;
+  }
+
+  get exec(): string {
+    return this.#maskName('exec');
+  }
+
+  get vcc(): string {
+    return this.#maskName('vcc');
+  }
+
+  #maskName(name: string): string {
+    return this.code.waveSize === 32 ? `${name}_lo` : name;
+  }
+
+  /** Says that the payload changes registers of the application on purpose. */
+  changes(range: PhysicalRange): void {
+    this.#changes.push(range);
+  }
+
+  place(label: PayloadLabel): void {
+    this.#items.push({ kind: 'label', label });
+  }
+
+  /** Throws BAD_INPUT for what is no instruction of the target. */
+  emit(strings: TemplateStringsArray, ...placeholders: readonly Placeholder[]): void {
+    const registers: VirtualRegister[] = [];
+    for (const placeholder of placeholders) {
+      const register = isPart(placeholder) ? placeholder.register : isRegister(placeholder) ? placeholder : undefined;
+      if (register && !registers.includes(register)) registers.push(register);
+    }
+    const bases = basesOf(registers, [...strings, ...placeholders.filter((each) => typeof each === 'string')].join(' '));
+    const text = String.raw(
+      strings,
+      ...placeholders.map((placeholder) => textOf(placeholder, registers, bases)),
+    ).trim();
+    const { instruction, operands } = templateOf(text, registers, bases, this.code);
+    const literal = placeholders.find(isLiteral);
+    const target = placeholders.find(isLabel);
+    this.#items.push({
+      kind: 'instruction',
+      template: instruction,
+      registers: new Map(operands.map(([index, slot, firstDword]) => [index, { register: registers[slot]!, firstDword }])),
+      ...(literal && { literal }),
+      ...(target && { target }),
+      ...(this.purpose !== 'body' && { purpose: this.purpose }),
+    });
+  }
+
+  /** Items as they are. */
+  append(items: readonly MachineItem[]): void {
+    this.#items.push(...items);
+  }
+
+  /** Everything so far. */
+  get items(): readonly MachineItem[] {
+    return this.#items;
+  }
+
+  payload(): Payload {
+    return { code: this.code, items: [...this.#items], changes: [...this.#changes] };
+  }
+}
+
+/** The registers that stand for the virtual ones: none that the text names. */
+function basesOf(registers: readonly VirtualRegister[], text: string): readonly number[] {
+  const named = [...text.matchAll(REGISTER_NAMES)].map(([, one, first, last]) => [
+    Number(one ?? first),
+    Number(one ?? last),
+  ]);
+  const next = { scalar: 0, vector: 0 };
+  return registers.map(({ file, dwords }) => {
+    const isNamed = (base: number): boolean => named.some(([from, to]) => from! < base + dwords && base <= to!);
+    while (isNamed(next[file])) next[file] += GROUP;
+    const base = next[file];
+    next[file] += Math.ceil(dwords / GROUP) * GROUP;
+    return base;
+  });
+}
+
+function textOf(placeholder: Placeholder, registers: readonly VirtualRegister[], bases: readonly number[]): string {
+  if (isPart(placeholder)) {
+    const { register, firstDword, dwords } = placeholder;
+    return rangeText(register.file, bases[registers.indexOf(register)]! + firstDword, dwords);
+  }
+  if (isRegister(placeholder)) {
+    return rangeText(placeholder.file, bases[registers.indexOf(placeholder)]!, placeholder.dwords);
+  }
+  if (isLabel(placeholder)) return LABEL;
+  return isLiteral(placeholder) ? String(LITERAL) : String(placeholder);
+}
+
+const rangeText = (file: VirtualRegister['file'], first: number, dwords: number): string => {
+  const letter = file === 'scalar' ? 's' : 'v';
+  return dwords === 1 ? `${letter}${first}` : `${letter}[${first}:${first + dwords - 1}]`;
+};
+
+const templates = new Map<string, Template>();
+
+function templateOf(
+  text: string,
+  registers: readonly VirtualRegister[],
+  bases: readonly number[],
+  code: CodeContext,
+): Template {
+  const shape = registers.map(({ file, dwords }, slot) => `${file} ${bases[slot]} ${dwords}`).join();
+  const key = `${code.target.processor} ${code.waveSize} ${text} ${shape}`;
+  let template = templates.get(key);
+  if (!template) {
+    const { instruction } = assembleInstruction(nameOn(text, code), code);
+    const operands = instruction.row.operands.flatMap((_, index) => {
+      if (instruction.access(index) === undefined) return [];
+      const operand = instruction.operand(index);
+      if (!('register' in operand)) return [];
+      const file = operand.kind === 'scalar' ? 'scalar' : operand.accumulator ? undefined : 'vector';
+      const slot = registers.findIndex(
+        (each, i) =>
+          each.file === file && operand.register >= bases[i]! && operand.register < bases[i]! + each.dwords,
+      );
+      return slot < 0 ? [] : [[index, slot, operand.register - bases[slot]!] as const];
+    });
+    assert(
+      registers.every((_, slot) => operands.some(([, found]) => found === slot)),
+      () => `all registers of '${text}' are operands`,
+    );
+    template = { instruction, operands };
+    templates.set(key, template);
+  }
+  return template;
+}
+
+const names = new Map<string, ReadonlyMap<string, string>>();
+
+/** The text with the name that the target has for the instruction. */
+function nameOn(text: string, { target }: CodeContext): string {
+  let known = names.get(target.processor);
+  if (!known) {
+    known = new Map(ROWS.flatMap((row) => encodingsOf(row, target).map(({ name }) => [row.name, name] as const)));
+    names.set(target.processor, known);
+  }
+  const [mnemonic = ''] = text.split(/\s/, 1);
+  const base = mnemonic.replace(/_(?:e32|e64|sdwa|dpp)$/, '');
+  return (known.get(base) ?? base) + text.slice(base.length);
+}
