@@ -30,7 +30,7 @@ function otherBits(instruction: Instruction, numbers: ReadonlyMap<number, number
   return words;
 }
 
-/** Other numbers for some operands: multiples of 4 below 96, by the parity that the second half of VOPD asks. */
+/** Other numbers for some operands: multiples of 4, with the parity that a half of VOPD asks. */
 function otherRegisters(instruction: Instruction, random: () => number): Map<number, number> {
   const numbers = new Map<number, number>();
   for (const [index, { field }] of instruction.row.operands.entries()) {

@@ -12,7 +12,6 @@ import type { CodeContext, Instruction } from '../../isa/amdgpu/encoding/instruc
 import { ROWS } from '../../isa/amdgpu/rows/index.ts';
 import { assembleInstruction } from '../../isa/amdgpu/text/assembler/assemble.ts';
 import type {
-  MachineInstruction,
   MachineItem,
   Payload,
   PayloadLabel,
@@ -30,14 +29,7 @@ export interface RegisterPart extends RegisterUse {
 }
 
 /** Text and numbers stand in the instruction as they are. */
-export type Placeholder =
-  | VirtualRegister
-  | RegisterPart
-  | PayloadLabel
-  | SymbolHalf
-  | PointLiteral
-  | string
-  | number;
+export type Placeholder = VirtualRegister | RegisterPart | PayloadLabel | SymbolHalf | PointLiteral | string | number;
 
 interface Template {
   readonly instruction: Instruction;
@@ -70,25 +62,27 @@ export class PayloadBuilder {
   readonly code: CodeContext;
   readonly #items: MachineItem[] = [];
   readonly #changes: PhysicalRange[] = [];
-  #registers = 0;
+  #nextId: number;
   /** What the instructions that follow are there for. */
   purpose: Purpose = 'body';
   /** Whether lanes may be on that are off where the payload stands: registers made now are for such lanes. */
   inOtherLanes = false;
 
-  constructor(code: CodeContext) {
+  /** `nextId`: of the registers that it makes, behind those of items that are appended. */
+  constructor(code: CodeContext, nextId = 0) {
     this.code = code;
+    this.#nextId = nextId;
   }
 
   scalar(dwords = 1): VirtualRegister {
     const alignmentDwords = dwords > 2 ? GROUP : dwords;
-    return { id: this.#registers++, file: 'scalar', dwords, alignmentDwords, writesOtherLanes: false };
+    return { id: this.#nextId++, file: 'scalar', dwords, alignmentDwords, writesOtherLanes: false };
   }
 
   vector(dwords = 1): VirtualRegister {
     const alignmentDwords = this.code.target.alignedVgprs && dwords > 1 ? 2 : 1;
     const writesOtherLanes = this.inOtherLanes;
-    return { id: this.#registers++, file: 'vector', dwords, alignmentDwords, writesOtherLanes };
+    return { id: this.#nextId++, file: 'vector', dwords, alignmentDwords, writesOtherLanes };
   }
 
   /** Scalar registers that hold a bit for each lane. */
@@ -133,7 +127,10 @@ export class PayloadBuilder {
       const register = isPart(placeholder) ? placeholder.register : isRegister(placeholder) ? placeholder : undefined;
       if (register && !registers.includes(register)) registers.push(register);
     }
-    const bases = basesOf(registers, [...strings, ...placeholders.filter((each) => typeof each === 'string')].join(' '));
+    const bases = basesOf(
+      registers,
+      [...strings, ...placeholders.filter((each) => typeof each === 'string')].join(' '),
+    );
     const text = String.raw(
       strings,
       ...placeholders.map((placeholder) => textOf(placeholder, registers, bases)),
@@ -144,7 +141,9 @@ export class PayloadBuilder {
     this.#items.push({
       kind: 'instruction',
       template: instruction,
-      registers: new Map(operands.map(([index, slot, firstDword]) => [index, { register: registers[slot]!, firstDword }])),
+      registers: new Map(
+        operands.map(([index, slot, firstDword]) => [index, { register: registers[slot]!, firstDword }]),
+      ),
       ...(literal && { literal }),
       ...(target && { target }),
       ...(this.purpose !== 'body' && { purpose: this.purpose }),
@@ -218,8 +217,7 @@ function templateOf(
       if (!('register' in operand)) return [];
       const file = operand.kind === 'scalar' ? 'scalar' : operand.accumulator ? undefined : 'vector';
       const slot = registers.findIndex(
-        (each, i) =>
-          each.file === file && operand.register >= bases[i]! && operand.register < bases[i]! + each.dwords,
+        (each, i) => each.file === file && operand.register >= bases[i]! && operand.register < bases[i]! + each.dwords,
       );
       return slot < 0 ? [] : [[index, slot, operand.register - bases[slot]!] as const];
     });

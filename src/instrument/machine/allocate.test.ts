@@ -1,0 +1,249 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { REGISTER_PLACES, registerNumber } from '../../flow/steps.ts';
+import { decoderFor } from '../../isa/amdgpu/decoder.ts';
+import { bytesOf } from '../../isa/amdgpu/encoding/encode.ts';
+import { targetFor } from '../../isa/amdgpu/encoding/targets.ts';
+import { formatInstruction } from '../../isa/amdgpu/text/disassemble.ts';
+import { Allocator, type PayloadAllocation, type PointValues, type Refusal } from './allocate.ts';
+import type { Payload } from './machine-code.ts';
+import { high, low, PayloadBuilder } from './payload-builder.ts';
+import type { PointState, RegisterPlan } from './register-plan.ts';
+
+/** Registers as text: `s0-5 v3 a1`. */
+function setOf(text: string): bigint {
+  let set = 0n;
+  for (const [, letter, first, last] of text.matchAll(/\b([sva])(\d+)(?:-(\d+))?/g)) {
+    const file = letter === 's' ? 'scalar' : letter === 'v' ? 'vector' : 'accumulator';
+    for (let i = Number(first); i <= Number(last ?? first); i++) set |= 1n << BigInt(registerNumber(file, i));
+  }
+  return set;
+}
+
+/** A point where only some registers are dead: in lanes that are on, and in those that are off. */
+const point = (dead: string, deadInOthers = '', more: Partial<PointState> = {}): PointState => ({
+  live: {
+    active: REGISTER_PLACES.everything & ~setOf(dead),
+    inactive: REGISTER_PLACES.rows & ~setOf(deadInOthers),
+  },
+  ...{ isSccLive: false, inFlight: [], unknownInFlight: new Set(), gprIndexing: false },
+  ...more,
+});
+
+const limits = (used: number, granted = used, growable = granted) => ({ used, granted, growable });
+const plan = (scalar = limits(16), vector = limits(16)): RegisterPlan => ({
+  ...{ scalar, vector, accumulator: limits(0), reserved: [] },
+});
+
+const builder = (processor = 'gfx90a', waveSize: 32 | 64 = 64) =>
+  new PayloadBuilder({ target: targetFor(processor), waveSize });
+
+const pending = (text: string, left: number) => ({
+  ...({ counter: 'vmcnt', left, access: 'write' } as const),
+  register: setOf(text).toString(2).length - 1,
+});
+
+function listing({ items }: PayloadAllocation, processor = 'gfx90a', waveSize: 32 | 64 = 64): string[] {
+  return items.map((item) => {
+    if (item.kind === 'label') return `${item.label.name}:`;
+    const code = new DataView(bytesOf(item.words).buffer);
+    const instruction = decoderFor(processor, waveSize).decode(code, 0);
+    assert.ok(typeof instruction !== 'string');
+    return item.kind === 'branch'
+      ? `${formatInstruction(instruction).replace(/ .*/, '')} ${item.target.name}`
+      : formatInstruction(instruction);
+  });
+}
+
+function allocated(payload: Payload, state: PointState, registers = plan(), values?: PointValues): PayloadAllocation {
+  const result = new Allocator([payload], registers).allocate(state, values);
+  assert.ok(result.kind === 'allocation', (result as Refusal).reason);
+  return result;
+}
+
+function refused(payload: Payload, state: PointState, registers = plan()): string {
+  const result = new Allocator([payload], registers).allocate(state);
+  assert.ok(result.kind === 'refusal');
+  return result.reason;
+}
+
+/** Adds the number of active lanes to a variable. */
+function count(b: PayloadBuilder): Payload {
+  const mask = b.mask();
+  const address = { symbol: 'count', addend: 8 };
+  b.emit`s_mov_${b.maskBits} ${mask}, ${b.exec}`;
+  b.emit`s_mov_${b.maskBits} ${b.exec}, 1`;
+  b.inOtherLanes = true;
+  const value = b.vector();
+  const to = b.vector(2);
+  b.emit`v_bcnt_u32_b32 ${value}, ${low(mask)}, 0`;
+  if (b.maskDwords > 1) b.emit`v_bcnt_u32_b32 ${value}, ${high(mask)}, ${value}`;
+  b.emit`v_mov_b32 ${low(to)}, ${{ half: 'low', ...address }}`;
+  b.emit`v_mov_b32 ${high(to)}, ${{ half: 'high', ...address }}`;
+  b.emit`global_atomic_add ${to}, ${value}, off`;
+  b.emit`s_mov_${b.maskBits} ${b.exec}, ${mask}`;
+  return b.payload();
+}
+
+test('registers that are dead are taken, those of other lanes too where these are switched on', () => {
+  const result = allocated(count(builder()), point('s3 s6-9 v1 v4-7', 'v1 v4 v6-15'));
+  assert.deepEqual(listing(result), [
+    's_mov_b64 s[6:7], exec',
+    's_mov_b64 exec, 1',
+    'v_bcnt_u32_b32 v1, s6, 0',
+    'v_bcnt_u32_b32 v1, s7, v1',
+    'v_mov_b32_e32 v6, 0x5eadbeef',
+    'v_mov_b32_e32 v7, 0x5eadbeef',
+    'global_atomic_add v[6:7], v1, off',
+    's_mov_b64 exec, s[6:7]',
+  ]);
+  const [, , , , first, second] = result.items;
+  assert.deepEqual(first?.kind === 'instruction' && first.fixup, {
+    ...{ kind: 'absolute', half: 'low', symbol: 'count', addend: 8 },
+  });
+  assert.equal(second?.kind === 'instruction' && second.fixup?.half, 'high');
+  assert.deepEqual(result.sources, { dead: 3, granule: 0, grown: 0 });
+});
+
+test('instructions have the names and masks of the target', () => {
+  const result = allocated(count(builder('gfx1100', 32)), point('s3 v1-4', 'v1-4'));
+  assert.deepEqual(listing(result, 'gfx1100', 32), [
+    's_mov_b32 s3, exec_lo',
+    's_mov_b32 exec_lo, 1',
+    'v_bcnt_u32_b32 v3, s3, 0',
+    'v_mov_b32_e32 v1, 0x5eadbeef',
+    'v_mov_b32_e32 v2, 0x5eadbeef',
+    'global_atomic_add_u32 v[1:2], v3, off',
+    's_mov_b32 exec_lo, s3',
+  ]);
+});
+
+test('without dead registers those of the granule serve, then those that the kernel may be given', () => {
+  const registers = plan(limits(16, 16, 20), limits(14, 16, 20));
+  const result = allocated(count(builder()), point('v2-3', 'v2-3'), registers);
+  assert.deepEqual(result.sources, { dead: 1, granule: 1, grown: 1 });
+  assert.deepEqual(result.needs, { scalar: 18, vector: 15 });
+  assert.match(refused(count(builder()), point('v2-3', 'v2-3')), /^no scalar registers are free for a group of 2/);
+  assert.match(refused(count(builder()), point('s2-3 v2-3', 'v2')), /^no vector registers are free/);
+});
+
+test('registers that a load still writes are left alone, or waited for where nothing else is free', () => {
+  const inFlight = [pending('v2', 3), pending('v3', 1), pending('v9', 0)];
+  const dead = point('s2-3 v2-4 v6-7', 'v2-4 v6-7', { inFlight });
+  assert.ok(!listing(allocated(count(builder()), dead)).some((line) => /waitcnt|v[23]\b|v\[2/.test(line)));
+  const tight = allocated(count(builder()), point('s2-3 v2-4', 'v2-4', { inFlight }));
+  assert.equal(listing(tight)[0], 's_waitcnt vmcnt(1)');
+  assert.equal(tight.counts.wait, 1);
+});
+
+test('a payload waits for registers of the application that it reads', () => {
+  const b = builder();
+  b.emit`v_mov_b32 ${b.vector()}, v9`;
+  const result = allocated(b.payload(), point('v1', '', { inFlight: [pending('v9', 2), pending('v8', 0)] }));
+  assert.deepEqual(listing(result), ['s_waitcnt vmcnt(2)', 'v_mov_b32_e32 v1, v9']);
+});
+
+test('the results of loads are waited for before they are used', () => {
+  const b = builder();
+  const [address, value] = [b.scalar(2), b.scalar(2)];
+  b.emit`s_getpc_b64 ${address}`;
+  b.emit`s_load_dwordx2 ${value}, ${address}, 0x0`;
+  b.emit`s_mov_b64 ${address}, 5`;
+  b.emit`s_add_u32 ${low(value)}, ${low(value)}, 1`;
+  assert.deepEqual(listing(allocated(b.payload(), point('s0-7'))), [
+    's_getpc_b64 s[0:1]',
+    's_load_dwordx2 s[2:3], s[0:1], 0x0',
+    's_mov_b64 s[0:1], 5',
+    's_waitcnt lgkmcnt(0)',
+    's_add_u32 s2, s2, 1',
+  ]);
+});
+
+test('SCC, VCC and M0 are saved where the application needs them and the payload changes them', () => {
+  const b = builder();
+  const value = b.scalar();
+  b.emit`s_add_u32 ${value}, s5, 1`;
+  b.emit`s_mov_b32 m0, ${value}`;
+  b.emit`v_cmp_eq_u32 vcc, s5, v0`;
+  const payload = b.payload();
+  const dead = setOf('s106-107 s124');
+  const free = point('s0-7');
+  assert.equal(
+    listing(allocated(payload, { ...free, live: { ...free.live, active: free.live.active & ~dead } })).length,
+    3,
+  );
+  const result = allocated(payload, { ...free, isSccLive: true });
+  assert.deepEqual(listing(result), [
+    's_cselect_b32 s3, 1, 0',
+    's_mov_b64 s[0:1], vcc',
+    's_mov_b32 s4, m0',
+    's_add_u32 s2, s5, 1',
+    's_mov_b32 m0, s2',
+    'v_cmp_eq_u32_e32 vcc, s5, v0',
+    's_mov_b32 m0, s4',
+    's_mov_b64 vcc, s[0:1]',
+    's_cmp_lg_u32 s3, 0',
+  ]);
+  assert.deepEqual(result.counts, { body: 3, save: 6, wait: 0 });
+});
+
+test('values share a register where they are not needed at once', () => {
+  const b = builder();
+  const [first, second, third] = [b.vector(), b.vector(), b.vector()];
+  b.emit`v_mov_b32 ${first}, s0`;
+  b.emit`v_mov_b32 ${second}, s1`;
+  b.emit`v_add_u32 ${second}, ${first}, ${second}`;
+  b.emit`v_add_u32 ${third}, 1, ${second}`;
+  assert.deepEqual(listing(allocated(b.payload(), point('v7-9'))).slice(2), [
+    'v_add_u32_e32 v8, v7, v8',
+    'v_add_u32_e32 v7, 1, v8',
+  ]);
+});
+
+test('a loop keeps the registers that its next turn needs', () => {
+  const b = builder();
+  const [sum, rest, other] = [b.scalar(), b.scalar(), b.scalar()];
+  const again = { name: 'again' };
+  b.emit`s_mov_b32 ${sum}, 0`;
+  b.emit`s_mov_b32 ${rest}, 4`;
+  b.place(again);
+  b.emit`s_mov_b32 ${other}, 7`;
+  b.emit`s_add_u32 ${sum}, ${sum}, ${other}`;
+  b.emit`s_sub_u32 ${rest}, ${rest}, 1`;
+  b.emit`s_cmp_lg_u32 ${rest}, 0`;
+  b.emit`s_cbranch_scc1 ${again}`;
+  const result = allocated(b.payload(), point('s7-9'));
+  assert.deepEqual(listing(result).slice(3, 5), ['s_mov_b32 s9, 7', 's_add_u32 s7, s7, s9']);
+  assert.equal(listing(result).at(-1), 's_cbranch_scc1 again');
+  const labels = (allocation: PayloadAllocation) =>
+    allocation.items.flatMap((item) => (item.kind === 'label' ? item.label : []));
+  const allocator = new Allocator([b.payload()], plan());
+  const [one, two] = [allocator.allocate(point('s7-9')), allocator.allocate(point('s7-9'))] as PayloadAllocation[];
+  assert.notEqual(labels(one!)[0], labels(two!)[0]);
+});
+
+test('literals may differ from point to point', () => {
+  const b = builder();
+  b.emit`s_mov_b32 ${b.scalar()}, ${{ pointLiteral: 0 }}`;
+  const result = allocated(b.payload(), point('s1'), plan(), { literals: [0x1234], point: 64 });
+  assert.deepEqual(listing(result), ['s_mov_b32 s1, 0x1234']);
+  assert.equal(result.items[0]?.kind === 'instruction' && result.items[0].point, 64);
+});
+
+test('where registers have other numbers, vector code leaves that mode', () => {
+  const b = builder();
+  b.emit`v_mov_b32 ${b.vector()}, 0`;
+  assert.deepEqual(listing(allocated(b.payload(), point('v1', '', { gprIndexing: true }))), [
+    's_set_gpr_idx_off',
+    'v_mov_b32_e32 v1, 0',
+    's_setreg_imm32_b32 hwreg(HW_REG_MODE, 27, 1), 1',
+  ]);
+});
+
+test('payloads say what they change of the application', () => {
+  const b = builder();
+  b.emit`v_mov_b32 v3, 0`;
+  assert.throws(() => new Allocator([b.payload()], plan()), /writes vector register 3 without saying/);
+  b.changes({ file: 'vector', first: 3, dwords: 1 });
+  assert.deepEqual(listing(allocated(b.payload(), point(''))), ['v_mov_b32_e32 v3, 0']);
+});

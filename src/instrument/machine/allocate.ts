@@ -1,0 +1,271 @@
+/** Physical registers for payloads: those that nothing needs where the payload is to run. */
+import { registerNumber } from '../../flow/steps.ts';
+import type { WaitCounter } from '../../ir/effects.ts';
+import { SGPR_EXEC_LO, SGPR_M0, SGPR_VCC_LO } from '../../isa/amdgpu/encoding/registers.ts';
+import type { Payload, PhysicalRange, SymbolHalf, VirtualRegister } from './machine-code.ts';
+import { type PayloadForm, PayloadForms } from './payload-form.ts';
+import { type PayloadItem, PlacedForm, type PurposeCounts } from './placed-form.ts';
+import type { PointState, RegisterPlan } from './register-plan.ts';
+import { RegisterSet } from './register-set.ts';
+import type { Saves } from './state-saves.ts';
+
+/** How the registers of a payload were found. */
+export type RegisterSource = 'dead' | 'granule' | 'grown';
+
+export interface PayloadAllocation {
+  readonly kind: 'allocation';
+  readonly items: readonly PayloadItem[];
+  /** Of instructions, by what they are there for. */
+  readonly counts: PurposeCounts;
+  /** Values by how their registers were found. */
+  readonly sources: Readonly<Record<RegisterSource, number>>;
+  /** How many registers the kernel must be launched with: one more than the highest number that is used. */
+  readonly needs: Readonly<Record<VirtualRegister['file'], number>>;
+  /** Which of the payloads it was. */
+  readonly choice: number;
+}
+
+/** Why no payload can run at a point. */
+export interface Refusal {
+  readonly kind: 'refusal';
+  readonly reason: string;
+}
+
+/** What a point adds to a payload. */
+export interface PointValues {
+  /** The values of the payload's literals that differ from point to point, by their number. */
+  readonly literals?: readonly (number | SymbolHalf)[];
+  /** Image address of the instruction that the payload serves. */
+  readonly point?: number;
+}
+
+/** How far the search for registers goes: the first that is enough counts. */
+interface Search {
+  readonly limit: 'granted' | 'growable';
+  readonly takesInFlight: boolean;
+}
+
+const SEARCHES: readonly Search[] = [
+  { limit: 'granted', takesInFlight: false },
+  { limit: 'growable', takesInFlight: false },
+  { limit: 'growable', takesInFlight: true },
+];
+
+const FILES = ['scalar', 'vector'] as const;
+const FIRST_VECTOR = registerNumber('vector', 0);
+const FIRST_ACCUMULATOR = registerNumber('accumulator', 0);
+const NO_WAITS: ReadonlyMap<WaitCounter, number> = new Map();
+
+/** A payload in registers, with what does not depend on the point. */
+interface Placed {
+  readonly placed: PlacedForm;
+  readonly sources: PayloadAllocation['sources'];
+  readonly needs: PayloadAllocation['needs'];
+  readonly ranges: readonly PhysicalRange[];
+}
+
+/**
+ * Gives payloads of one kind to the points of one kernel. `payloads` do the same, the cheapest first: later
+ * ones are for points where it finds no registers.
+ */
+export class Allocator {
+  readonly #forms: readonly PayloadForms[];
+  readonly #plan: RegisterPlan;
+  readonly #placed = new Map<PayloadForm, Map<string, Placed | string>>();
+  readonly #files: Readonly<Record<VirtualRegister['file'], FileSets>>;
+  /** Vector registers that are free in lanes that are off, too. */
+  readonly #freeInAll = new RegisterSet();
+  readonly #found = new RegisterSet();
+
+  constructor(payloads: readonly Payload[], plan: RegisterPlan) {
+    this.#forms = payloads.map((payload) => new PayloadForms(payload));
+    this.#plan = plan;
+    this.#files = { scalar: new FileSets('scalar', plan), vector: new FileSets('vector', plan) };
+  }
+
+  allocate(state: PointState, values: PointValues = {}): PayloadAllocation | Refusal {
+    this.#readState(state);
+    const isAnyInFlight = state.inFlight.length > 0 || state.unknownInFlight.size > 0;
+    let reason = 'no payload is given';
+    for (const search of SEARCHES) {
+      if (search.takesInFlight && !isAnyInFlight) break;
+      for (const [choice, forms] of this.#forms.entries()) {
+        const form = forms.form(savesAt(state, forms.clobbers));
+        const placed = this.#place(form, search);
+        if (typeof placed === 'string') reason = placed;
+        else return this.#allocation(placed, form, { state, values, choice });
+      }
+    }
+    return { kind: 'refusal', reason };
+  }
+
+  #readState({ live, inFlight, unknownInFlight }: PointState): void {
+    const { scalar, vector } = this.#files;
+    const isAllPending = unknownInFlight.size > 0;
+    scalar.read(~live.active, isAllPending);
+    vector.read(~(live.active >> BigInt(FIRST_VECTOR)), isAllPending);
+    this.#freeInAll.assign(~(live.inactive >> BigInt(FIRST_VECTOR)));
+    this.#freeInAll.add(vector.unused);
+    for (const { register } of inFlight) {
+      if (register < FIRST_VECTOR) scalar.addPending(register);
+      else if (register < FIRST_ACCUMULATOR) vector.addPending(register - FIRST_VECTOR);
+    }
+  }
+
+  /** The payload in registers, or why there are none. */
+  #place(form: PayloadForm, search: Search): Placed | string {
+    for (const file of FILES) this.#files[file].choose(search, form);
+    const numbers: number[] = [];
+    let key = '';
+    for (const [index, register] of form.registers.entries()) {
+      const number = this.#find(register, form.conflicts[index]!, form, numbers);
+      if (number < 0) {
+        const { file, dwords, alignmentDwords } = register;
+        const group = dwords > 1 ? ` for a group of ${dwords} at a multiple of ${alignmentDwords}` : '';
+        return `no ${file} registers are free${group}`;
+      }
+      numbers.push(number);
+      key += String.fromCharCode(number);
+    }
+    const byKey = this.#placed.get(form) ?? new Map<string, Placed | string>();
+    this.#placed.set(form, byKey);
+    let placed = byKey.get(key);
+    if (placed === undefined) {
+      placed = this.#newlyPlaced(form, numbers);
+      byKey.set(key, placed);
+    }
+    return placed;
+  }
+
+  #find(
+    { file, dwords, alignmentDwords, writesOtherLanes }: VirtualRegister,
+    conflicts: readonly number[],
+    { registers }: PayloadForm,
+    numbers: readonly number[],
+  ): number {
+    const found = this.#found;
+    found.copy(this.#files[file].candidates);
+    if (writesOtherLanes) found.keep(this.#freeInAll);
+    for (const other of conflicts) {
+      const first = numbers[other]!;
+      if (registers[other]!.file === file) found.removeRange(first, first + registers[other]!.dwords);
+    }
+    return found.find(dwords, alignmentDwords);
+  }
+
+  #newlyPlaced(form: PayloadForm, numbers: readonly number[]): Placed | string {
+    const placed = PlacedForm.of(form, numbers);
+    if (typeof placed === 'string') return placed;
+    const sources = { dead: 0, granule: 0, grown: 0 };
+    const needs = { scalar: 0, vector: 0 };
+    const ranges = form.registers.map(({ file, dwords }, index) => ({ file, first: numbers[index]!, dwords }));
+    for (const { file, first, dwords } of ranges) {
+      const { used, granted } = this.#plan[file];
+      const end = first + dwords;
+      sources[end <= used ? 'dead' : end <= granted ? 'granule' : 'grown']++;
+      needs[file] = Math.max(needs[file], end);
+    }
+    return { placed, sources, needs, ranges };
+  }
+
+  #allocation(
+    { placed, sources, needs, ranges }: Placed,
+    form: PayloadForm,
+    { state, values, choice }: { state: PointState; values: PointValues; choice: number },
+  ): PayloadAllocation {
+    const waits = waitsFor(state, form.readsPhysical, [...form.writesPhysical, ...ranges], this.#plan);
+    const items = placed.at({ literals: values.literals ?? [], point: values.point, waits });
+    const wait = placed.counts.wait + items.length - placed.size;
+    return { kind: 'allocation', items, counts: { ...placed.counts, wait }, sources, needs, choice };
+  }
+}
+
+/** Registers of a file at the point that is being looked at. */
+class FileSets {
+  /** Those that the application never uses; it does not matter what the plan lets payloads have of them. */
+  readonly unused: RegisterSet;
+  /** Those that may be taken. */
+  readonly candidates = new RegisterSet();
+  readonly #file: VirtualRegister['file'];
+  readonly #plan: RegisterPlan;
+  readonly #free = new RegisterSet();
+  readonly #pending = new RegisterSet();
+  readonly #additional: Readonly<Record<Search['limit'], RegisterSet>>;
+  readonly #reserved = new RegisterSet();
+
+  constructor(file: VirtualRegister['file'], plan: RegisterPlan) {
+    const { used, granted, growable } = plan[file];
+    this.#file = file;
+    this.#plan = plan;
+    this.unused = RegisterSet.range(used, 256);
+    this.#additional = {
+      granted: RegisterSet.range(used, granted),
+      growable: RegisterSet.range(used, Math.max(granted, growable)),
+    };
+    for (const range of plan.reserved) {
+      if (range.file === file) this.#reserved.addRange(range.first, range.first + range.dwords);
+    }
+  }
+
+  read(free: bigint, isAllPending: boolean): void {
+    this.#free.assign(free);
+    this.#free.remove(this.unused);
+    this.#pending.clear();
+    if (isAllPending) this.#pending.addRange(0, this.#plan[this.#file].used);
+  }
+
+  addPending(register: number): void {
+    this.#pending.addRange(register, register + 1);
+  }
+
+  /** Sets `candidates`. Registers that the payload reads or changes for the application are none. */
+  choose({ limit, takesInFlight }: Search, { readsPhysical, writesPhysical }: PayloadForm): void {
+    const { candidates } = this;
+    candidates.copy(this.#free);
+    candidates.add(this.#additional[limit]);
+    candidates.remove(this.#reserved);
+    if (!takesInFlight) candidates.remove(this.#pending);
+    for (const ranges of [readsPhysical, writesPhysical]) {
+      for (const { file, first, dwords } of ranges) {
+        if (file === this.#file) candidates.removeRange(first, first + dwords);
+      }
+    }
+  }
+}
+
+const isLiveScalar = (live: bigint, register: number): boolean => ((live >> BigInt(register)) & 1n) === 1n;
+
+function savesAt({ live, isSccLive, gprIndexing }: PointState, clobbers: Saves): Saves {
+  const { active } = live;
+  return {
+    scc: clobbers.scc && isSccLive,
+    vcc: clobbers.vcc && (isLiveScalar(active, SGPR_VCC_LO) || isLiveScalar(active, SGPR_VCC_LO + 1)),
+    m0: clobbers.m0 && isLiveScalar(active, SGPR_M0),
+    gprIndexing: clobbers.gprIndexing && gprIndexing,
+  };
+}
+
+/** Accesses in flight that must be over before the payload reads and writes registers. */
+function waitsFor(
+  { inFlight, unknownInFlight }: PointState,
+  reads: readonly PhysicalRange[],
+  writes: readonly PhysicalRange[],
+  plan: RegisterPlan,
+): ReadonlyMap<WaitCounter, number> {
+  if (inFlight.length === 0 && unknownInFlight.size === 0) return NO_WAITS;
+  const waits = new Map<WaitCounter, number>();
+  const holds = (ranges: readonly PhysicalRange[], register: number): boolean =>
+    ranges.some(({ file, first, dwords }) => {
+      const from = registerNumber(file, first);
+      return from <= register && register < from + dwords;
+    });
+  for (const { register, counter, left, access } of inFlight) {
+    if (!holds(writes, register) && (access === 'read' || !holds(reads, register))) continue;
+    waits.set(counter, Math.min(left, waits.get(counter) ?? left));
+  }
+  // No access loads EXEC.
+  const isOfApplication = ({ file, first }: PhysicalRange): boolean =>
+    first < plan[file].used || (file === 'scalar' && first >= SGPR_VCC_LO && first < SGPR_EXEC_LO);
+  if ([...reads, ...writes].some(isOfApplication)) for (const counter of unknownInFlight) waits.set(counter, 0);
+  return waits;
+}

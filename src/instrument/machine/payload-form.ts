@@ -1,0 +1,180 @@
+/**
+ * A payload as the allocator wants it: with the saves that a point needs and waits for its own loads, which
+ * virtual registers are needed at the same time, and what it touches of the application. It is worked out
+ * once for all points.
+ */
+import { assert } from '../../base/errors.ts';
+import { type BasicBlock, basicBlocks, type Followed } from '../../flow/blocks.ts';
+import { type LaneEffects, LaneLiveness } from '../../flow/lane-liveness.ts';
+import type { MachineInstruction, Payload, PayloadLabel, PhysicalRange, VirtualRegister } from './machine-code.ts';
+import { type PayloadEffects, payloadEffects, type VirtualRange } from './payload-effects.ts';
+import { withOwnWaits } from './payload-waits.ts';
+import { clobbersOf, type Saves, withSaves } from './state-saves.ts';
+
+export interface PayloadForm {
+  readonly payload: Payload;
+  /** In the order in which they are given physical registers: large ones first. */
+  readonly registers: readonly VirtualRegister[];
+  /** For each register those of the earlier ones that need other physical registers, by position. */
+  readonly conflicts: readonly (readonly number[])[];
+  readonly readsPhysical: readonly PhysicalRange[];
+  readonly writesPhysical: readonly PhysicalRange[];
+}
+
+/** The forms of one payload, by what they save. */
+export class PayloadForms {
+  readonly clobbers: Saves;
+  readonly #payload: Payload;
+  readonly #forms = new Map<string, PayloadForm>();
+
+  constructor(payload: Payload) {
+    this.#payload = withOwnWaits(payload);
+    this.clobbers = clobbersOf(this.#payload);
+  }
+
+  form(saves: Saves): PayloadForm {
+    const key = `${saves.scc} ${saves.vcc} ${saves.m0} ${saves.gprIndexing}`;
+    let form = this.#forms.get(key);
+    if (!form) {
+      form = formOf(withSaves(this.#payload, saves));
+      this.#forms.set(key, form);
+    }
+    return form;
+  }
+}
+
+interface Line {
+  readonly item: MachineInstruction;
+  readonly effects: PayloadEffects;
+}
+
+function formOf(payload: Payload): PayloadForm {
+  const lines = payload.items.flatMap((item): Line[] =>
+    item.kind === 'instruction' ? [{ item, effects: payloadEffects(item) }] : [],
+  );
+  const registers = registersOf(lines);
+  return {
+    payload,
+    registers,
+    conflicts: conflictsOf(payload, lines, registers),
+    readsPhysical: lines.flatMap(({ effects }) => effects.readsPhysical),
+    writesPhysical: lines.flatMap(({ effects }) => effects.writesPhysical),
+  };
+}
+
+function registersOf(lines: readonly Line[]): VirtualRegister[] {
+  const found = new Set(lines.flatMap(({ item }) => [...item.registers.values()].map(({ register }) => register)));
+  return [...found].sort(
+    (a, b) => b.dwords - a.dwords || Number(b.writesOtherLanes) - Number(a.writesOtherLanes) || a.id - b.id,
+  );
+}
+
+/** Behind the last line. */
+const END = 'end';
+const ENDING: LaneEffects = {
+  ...{ reads: 0n, crossReads: 0n, scalarWrites: 0n, rowWrites: 0n },
+  ...{ maskChange: 'none', isOpaque: false, ends: true },
+};
+
+/** The places of virtual registers in sets: a bit for each dword, those of scalars first. */
+class Places {
+  readonly #first = new Map<VirtualRegister, number>();
+  readonly #size: number;
+  readonly rows: bigint;
+
+  constructor(registers: readonly VirtualRegister[]) {
+    let next = 0;
+    const take = (file: VirtualRegister['file']): void => {
+      for (const register of registers.filter((each) => each.file === file)) {
+        this.#first.set(register, next);
+        next += register.dwords;
+      }
+    };
+    take('scalar');
+    const scalars = next;
+    take('vector');
+    this.#size = next;
+    this.rows = ((1n << BigInt(next)) - 1n) & ~((1n << BigInt(scalars)) - 1n);
+  }
+
+  get everything(): bigint {
+    return (1n << BigInt(this.#size)) - 1n;
+  }
+
+  bits({ register, firstDword, dwords }: VirtualRange): bigint {
+    return ((1n << BigInt(dwords)) - 1n) << BigInt(this.#first.get(register)! + firstDword);
+  }
+
+  sum(ranges: readonly VirtualRange[]): bigint {
+    return ranges.reduce((sum, range) => sum | this.bits(range), 0n);
+  }
+}
+
+function conflictsOf(
+  payload: Payload,
+  lines: readonly Line[],
+  registers: readonly VirtualRegister[],
+): readonly (readonly number[])[] {
+  const places = new Places(registers);
+  const laneEffects = new Map<Line | typeof END, LaneEffects>(
+    lines.map((line) => [line, laneEffectsOf(line.effects, places)]),
+  );
+  const liveness = new LaneLiveness(blocksOf(payload, lines), (line) => laneEffects.get(line) ?? ENDING, places);
+  const bits = registers.map((register) => places.bits({ register, firstDword: 0, dwords: register.dwords }));
+  const matrix = registers.map(() => new Set<number>());
+  for (const line of lines) {
+    const { reads, writes } = line.effects;
+    const live = liveness.after(line);
+    const written = places.sum(writes);
+    // Results may be there before all sources have been read: memory accesses that are replayed, and results
+    // of several registers.
+    const isEarly = line.effects.effects.counters.size > 0 || writes.some(({ dwords }) => dwords > 1);
+    const needed = live.active | live.inactive | written | (isEarly ? places.sum(reads) : 0n);
+    for (const { register } of writes) {
+      const a = registers.indexOf(register);
+      for (let b = 0; b < registers.length; b++) {
+        if (a !== b && (bits[b]! & needed) !== 0n) matrix[Math.max(a, b)]!.add(Math.min(a, b));
+      }
+    }
+  }
+  return matrix.map((set) => [...set]);
+}
+
+function laneEffectsOf({ reads, writes, effects }: PayloadEffects, places: Places): LaneEffects {
+  const crossLane = effects.reads.some(({ isCrossLane }) => isCrossLane);
+  const whole = places.sum(writes.filter(({ isPartial }) => !isPartial));
+  return {
+    // What is written in part keeps what it had.
+    reads:
+      places.sum(reads) |
+      places.sum(writes.filter(({ isPartial, register }) => isPartial && register.file === 'scalar')),
+    crossReads: crossLane ? places.sum(reads) & places.rows : 0n,
+    scalarWrites: whole & ~places.rows,
+    rowWrites: whole & places.rows,
+    maskChange: effects.writesState.has('exec') ? 'any' : 'none',
+    isOpaque: false,
+    ends: false,
+  };
+}
+
+/** Blocks of the lines, with the end of the payload behind them. */
+function blocksOf({ items }: Payload, lines: readonly Line[]): BasicBlock<Line | typeof END>[] {
+  const places = new Map<PayloadLabel, number>();
+  let place = 0;
+  for (const item of items) {
+    if (item.kind === 'label') places.set(item.label, place);
+    else place++;
+  }
+  const code = lines.map(({ item }, at): Followed<Line | typeof END> => {
+    const { target, template } = item;
+    const to = target && places.get(target);
+    assert(!target || to !== undefined, () => `label ${target?.name} is placed`);
+    const isJump = template.row.flags.terminator === 'branch';
+    return {
+      ...{ instruction: lines[at]!, next: isJump ? undefined : at + 1, target: to },
+      ...{ leaves: false, endsBlock: target !== undefined },
+    };
+  });
+  code.push({ instruction: END, next: undefined, target: undefined, leaves: false, endsBlock: true });
+  return basicBlocks(new Map(code.entries()), [0]);
+}

@@ -1,0 +1,139 @@
+/** A payload with physical registers: what code is made of, point by point. */
+import { assert } from '../../base/errors.ts';
+import type { WaitCounter } from '../../ir/effects.ts';
+import { reencode } from '../../isa/amdgpu/encoding/encode.ts';
+import { constraintError } from '../../isa/amdgpu/text/assembler/constraints.ts';
+import type {
+  MachineInstruction,
+  MachineItem,
+  PayloadLabel,
+  PointLiteral,
+  Purpose,
+  SymbolHalf,
+  VirtualRegister,
+} from './machine-code.ts';
+import type { PayloadForm } from './payload-form.ts';
+import { waitItems } from './payload-waits.ts';
+
+/** Instructions by what they are there for. */
+export type PurposeCounts = Readonly<Record<Purpose, number>>;
+
+/** An instruction of a payload in its encoding, or a label of this one point. */
+export type PayloadItem =
+  | {
+      readonly kind: 'instruction';
+      readonly words: readonly number[];
+      /** In place of the last dword. */
+      readonly fixup?: SymbolHalf & { readonly kind: 'absolute' };
+      readonly point?: number;
+    }
+  | { readonly kind: 'label'; readonly label: PayloadLabel }
+  | {
+      readonly kind: 'branch';
+      readonly words: readonly number[];
+      readonly target: PayloadLabel;
+      readonly point?: number;
+    };
+
+/** What differs from point to point. */
+export interface PointNeeds {
+  readonly literals: readonly (number | SymbolHalf)[];
+  readonly point: number | undefined;
+  /** Accesses of the application to wait for first. */
+  readonly waits: ReadonlyMap<WaitCounter, number>;
+}
+
+interface Encoded {
+  readonly words: readonly number[];
+  readonly literal: SymbolHalf | PointLiteral | undefined;
+  readonly target: PayloadLabel | undefined;
+}
+
+export class PlacedForm {
+  readonly counts: PurposeCounts;
+  readonly #form: PayloadForm;
+  readonly #encoded: readonly (Encoded | PayloadLabel)[];
+
+  private constructor(form: PayloadForm, encoded: readonly (Encoded | PayloadLabel)[]) {
+    this.#form = form;
+    this.#encoded = encoded;
+    this.counts = countsOf(form.payload.items);
+  }
+
+  /** The numbers are those of the form's registers. A text says why an instruction cannot have its own. */
+  static of(form: PayloadForm, numbers: readonly number[]): PlacedForm | string {
+    const byRegister = new Map(form.registers.map((register, index) => [register, numbers[index]!]));
+    const encoded: (Encoded | PayloadLabel)[] = [];
+    for (const item of form.payload.items) {
+      const result = item.kind === 'label' ? item.label : encode(item, byRegister);
+      if (typeof result === 'string') return result;
+      encoded.push(result);
+    }
+    return new PlacedForm(form, encoded);
+  }
+
+  /** How many items it has without waits for the application. */
+  get size(): number {
+    return this.#encoded.length;
+  }
+
+  at({ literals, point, waits }: PointNeeds): PayloadItem[] {
+    const labels = new Map<PayloadLabel, PayloadLabel>();
+    /** Labels are told apart by identity: each point has its own. */
+    const own = (label: PayloadLabel): PayloadLabel => {
+      let copy = labels.get(label);
+      if (!copy) {
+        copy = { name: label.name };
+        labels.set(label, copy);
+      }
+      return copy;
+    };
+    const owner = point === undefined ? {} : { point };
+    const items: PayloadItem[] = [];
+    for (const { words } of this.#waits(waits)) items.push({ kind: 'instruction', words, ...owner });
+    for (const each of this.#encoded) {
+      if ('name' in each) items.push({ kind: 'label', label: own(each) });
+      else if (each.target) items.push({ kind: 'branch', words: each.words, target: own(each.target), ...owner });
+      else items.push({ kind: 'instruction', ...withLiteral(each, literals), ...owner });
+    }
+    return items;
+  }
+
+  #waits(waits: ReadonlyMap<WaitCounter, number>): readonly Encoded[] {
+    if (waits.size === 0) return [];
+    return waitItems(waits, this.#form.payload.code).flatMap((item) => {
+      const encoded = item.kind === 'label' ? '' : encode(item, new Map());
+      return typeof encoded === 'string' ? [] : [encoded];
+    });
+  }
+}
+
+function withLiteral({ words, literal }: Encoded, literals: readonly (number | SymbolHalf)[]) {
+  if (!literal) return { words };
+  const value = 'pointLiteral' in literal ? literals[literal.pointLiteral] : literal;
+  assert(value !== undefined, () => 'the point has all literals of the payload');
+  if (typeof value === 'number') return { words: [...words.slice(0, -1), value >>> 0] };
+  return { words, fixup: { kind: 'absolute', ...value } as const };
+}
+
+function encode(item: MachineInstruction, numbers: ReadonlyMap<VirtualRegister, number>): Encoded | string {
+  const { template, registers, literal, target } = item;
+  const operands = new Map(
+    [...registers].map(([index, { register, firstDword }]) => [index, numbers.get(register)! + firstDword]),
+  );
+  const instruction = reencode(template, operands);
+  const error = instruction ? constraintError(instruction) : 'the encoding has no place for them';
+  if (!instruction || error !== undefined) return `registers of '${template.name}': ${error}`;
+  const last = typeof literal === 'number' ? literal >>> 0 : template.literal;
+  return {
+    words: last === undefined ? instruction.code : [...instruction.code, last],
+    literal: typeof literal === 'object' ? literal : undefined,
+    target,
+  };
+}
+
+function countsOf(items: readonly MachineItem[]): PurposeCounts {
+  const counts = { body: 0, save: 0, wait: 0 };
+  for (const item of items) if (item.kind === 'instruction') counts[item.purpose ?? 'body']++;
+  return counts;
+}

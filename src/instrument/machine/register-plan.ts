@@ -1,0 +1,35 @@
+/** Which registers of a kernel may serve payloads, and what is known of them at a point. */
+import type { LiveLanes } from '../../flow/lane-liveness.ts';
+import type { WaitCounter } from '../../ir/effects.ts';
+import type { PendingAccess } from '../../lift/in-flight.ts';
+import type { PhysicalRange } from './machine-code.ts';
+
+/** Numbers of registers of one file: `used` <= `granted` <= `growable`. */
+export interface FileLimits {
+  /** From here on the application uses none, in all code that the kernel reaches. */
+  readonly used: number;
+  /** From here on the wave has none as it is launched: registers below are granted in granules. */
+  readonly granted: number;
+  /** Up to here the kernel may be given more. */
+  readonly growable: number;
+}
+
+export interface RegisterPlan {
+  readonly scalar: FileLimits;
+  readonly vector: FileLimits;
+  readonly accumulator: FileLimits;
+  /** Registers that payloads keep for the whole kernel, such as the address of the tool's variables. */
+  readonly reserved: readonly PhysicalRange[];
+}
+
+/** What is known where a payload is to run. */
+export interface PointState {
+  /** Over REGISTER_PLACES. */
+  readonly live: LiveLanes;
+  readonly isSccLive: boolean;
+  readonly inFlight: readonly Pick<PendingAccess, 'counter' | 'left' | 'register' | 'access'>[];
+  /** Counters of accesses in flight of which it is not known which registers they use. */
+  readonly unknownInFlight: ReadonlySet<WaitCounter>;
+  /** Whether M0 completes the numbers of VGPRs here. */
+  readonly gprIndexing: boolean;
+}

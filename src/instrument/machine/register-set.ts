@@ -1,0 +1,82 @@
+/** Sets of registers of one file. */
+
+const WORD_BITS = 32;
+const WORDS = 8;
+const WIDE_BITS = 64n;
+
+/** Registers 0 to 255 of a file. */
+export class RegisterSet {
+  readonly #words = new Uint32Array(WORDS);
+  readonly #wide = new BigUint64Array(this.#words.buffer);
+
+  /** The registers from `first` to before `end`. */
+  static range(first: number, end: number): RegisterSet {
+    const set = new RegisterSet();
+    set.addRange(first, end);
+    return set;
+  }
+
+  clear(): void {
+    this.#words.fill(0);
+  }
+
+  /** The set becomes that of the 256 lowest bits, with the lowest one for register 0. */
+  assign(bits: bigint): void {
+    let rest = BigInt.asUintN(WORDS * WORD_BITS, bits);
+    for (let i = 0; i < this.#wide.length; i++) {
+      this.#wide[i] = rest;
+      rest >>= WIDE_BITS;
+    }
+  }
+
+  copy(other: RegisterSet): void {
+    this.#words.set(other.#words);
+  }
+
+  has(register: number): boolean {
+    return ((this.#words[register >>> 5]! >>> (register & 31)) & 1) === 1;
+  }
+
+  addRange(first: number, end: number): void {
+    for (let register = first; register < end; register++) this.#words[register >>> 5]! |= 1 << (register & 31);
+  }
+
+  removeRange(first: number, end: number): void {
+    for (let register = first; register < end; register++) this.#words[register >>> 5]! &= ~(1 << (register & 31));
+  }
+
+  add(other: RegisterSet): void {
+    for (let i = 0; i < WORDS; i++) this.#words[i]! |= other.#words[i]!;
+  }
+
+  remove(other: RegisterSet): void {
+    for (let i = 0; i < WORDS; i++) this.#words[i]! &= ~other.#words[i]!;
+  }
+
+  keep(other: RegisterSet): void {
+    for (let i = 0; i < WORDS; i++) this.#words[i]! &= other.#words[i]!;
+  }
+
+  /** The first of `count` neighbours, at a multiple of `alignment`; -1 where there are none. */
+  find(count: number, alignment: number): number {
+    let register = 0;
+    while (register + count <= WORDS * WORD_BITS) {
+      const word = this.#words[register >>> 5]! >>> (register & 31);
+      if (word === 0) {
+        register = (register | (WORD_BITS - 1)) + 1;
+        continue;
+      }
+      register += WORD_BITS - 1 - Math.clz32(word & -word);
+      const aligned = Math.ceil(register / alignment) * alignment;
+      if (aligned === register && this.#hasAll(register, count)) return register;
+      register = Math.max(aligned, register + 1);
+    }
+    return -1;
+  }
+
+  #hasAll(first: number, count: number): boolean {
+    if (first + count > WORDS * WORD_BITS) return false;
+    for (let register = first; register < first + count; register++) if (!this.has(register)) return false;
+    return true;
+  }
+}

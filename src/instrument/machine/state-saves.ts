@@ -1,0 +1,72 @@
+/** State of the application that a payload overwrites: it is kept in registers while the payload runs. */
+import { WavewrightError } from '../../base/errors.ts';
+import { instructionClass } from '../../isa/amdgpu/encoding/instruction-class.ts';
+import { SGPR_EXEC_LO, SGPR_M0, SGPR_VCC_LO } from '../../isa/amdgpu/encoding/registers.ts';
+import type { Payload, PhysicalRange } from './machine-code.ts';
+import { PayloadBuilder } from './payload-builder.ts';
+import { payloadEffects } from './payload-effects.ts';
+
+/** What a payload would spoil, were it not saved. */
+export interface Saves {
+  readonly scc: boolean;
+  readonly vcc: boolean;
+  readonly m0: boolean;
+  /** The mode in which M0 completes the numbers of VGPRs is left while the payload runs (CDNA2 ISA 6.6). */
+  readonly gprIndexing: boolean;
+}
+
+/** The lowest bit of MODE.gpr_idx_en (CDNA2 ISA 3.1, "MODE"). */
+const GPR_INDEX_MODE = 'hwreg(HW_REG_MODE, 27, 1)';
+
+const isWithin = (inner: PhysicalRange, outer: PhysicalRange): boolean =>
+  inner.file === outer.file && outer.first <= inner.first && inner.first + inner.dwords <= outer.first + outer.dwords;
+
+/** What the payload overwrites. Throws BAD_INPUT where it changes registers of which it does not say so. */
+export function clobbersOf({ items, changes, code }: Payload): Saves {
+  const maskDwords = code.waveSize / 32;
+  const exec: PhysicalRange = { file: 'scalar', first: SGPR_EXEC_LO, dwords: maskDwords };
+  const vcc: PhysicalRange = { file: 'scalar', first: SGPR_VCC_LO, dwords: maskDwords };
+  const m0: PhysicalRange = { file: 'scalar', first: SGPR_M0, dwords: 1 };
+  const clobbers = { scc: false, vcc: false, m0: false, gprIndexing: false };
+  for (const item of items) {
+    if (item.kind === 'label') continue;
+    const { writesPhysical, effects } = payloadEffects(item);
+    clobbers.scc ||= effects.writesState.has('scc');
+    // Vector registers have other numbers there.
+    clobbers.gprIndexing ||= /^(valu|matrix)$/.test(instructionClass(item.template.row));
+    for (const range of writesPhysical) {
+      if ([exec, ...changes].some((allowed) => isWithin(range, allowed))) continue;
+      if (isWithin(range, vcc)) clobbers.vcc = true;
+      else if (isWithin(range, m0)) clobbers.m0 = true;
+      else {
+        const what = `${range.file} register ${range.first}`;
+        throw new WavewrightError('BAD_INPUT', `the payload writes ${what} without saying that it changes it`);
+      }
+    }
+  }
+  return clobbers;
+}
+
+/** The payload between saves and restores. None of these instructions changes SCC before it is restored. */
+export function withSaves(payload: Payload, saves: Saves): Payload {
+  const { code, items } = payload;
+  if (!Object.values(saves).includes(true)) return payload;
+  const ids = items.flatMap((item) =>
+    item.kind === 'instruction' ? [...item.registers.values()].map(({ register }) => register.id) : [],
+  );
+  const b = new PayloadBuilder(code, Math.max(-1, ...ids) + 1);
+  b.purpose = 'save';
+  const scc = saves.scc && b.scalar();
+  const vcc = saves.vcc && b.mask();
+  const m0 = saves.m0 && b.scalar();
+  if (scc) b.emit`s_cselect_b32 ${scc}, 1, 0`;
+  if (vcc) b.emit`s_mov_${b.maskBits} ${vcc}, ${b.vcc}`;
+  if (m0) b.emit`s_mov_b32 ${m0}, m0`;
+  if (saves.gprIndexing) b.emit`s_set_gpr_idx_off`;
+  b.append(items);
+  if (saves.gprIndexing) b.emit`s_setreg_imm32_b32 ${GPR_INDEX_MODE}, 1`;
+  if (m0) b.emit`s_mov_b32 m0, ${m0}`;
+  if (vcc) b.emit`s_mov_${b.maskBits} ${b.vcc}, ${vcc}`;
+  if (scc) b.emit`s_cmp_lg_u32 ${scc}, 0`;
+  return { ...payload, items: b.items };
+}
