@@ -121,10 +121,7 @@ export class Draft extends Instruction {
  * Files, halves, modifiers and all else stay. Undefined where the encoding has no such number: a place in a
  * half of VOPD depends on the other one's, groups of SGPRs begin where the format lets them.
  */
-export function reencode(
-  instruction: Instruction,
-  registers: ReadonlyMap<number, number>,
-): Instruction | undefined {
+export function reencode(instruction: Instruction, registers: ReadonlyMap<number, number>): Instruction | undefined {
   const draft = Draft.of(instruction);
   for (const [index, register] of registers) {
     const operand = instruction.operand(index);
