@@ -11,7 +11,8 @@
  * Code: an `AmdgpuStepReader` reads a `Step` at an offset, an instruction in its place, with its `effects`
  * and its `program`, and `stepBlocks` follows code along its branches. The analyses take blocks or the
  * numbers of their `blockGraph`; `registerDefinitions` and `registerLaneEffects` give those that ask about
- * registers what they need of a step.
+ * registers what they need of a step. `liftCodeObject` finds the functions of a linked code object, with
+ * their blocks, where they call and jump to, which registers are live and which are in flight.
  */
 export { type AssembleOptions, assembleFile } from './assembler/assemble-file.ts';
 export { type BasicBlock, basicBlocks, blockGraph, type Followed, reachable, type Ways } from './flow/blocks.ts';
@@ -23,7 +24,6 @@ export {
   type LaneEffects,
   LaneLiveness,
   type LiveLanes,
-  type MaskChange,
   type PlaceSets,
 } from './flow/lane-liveness.ts';
 export { type Loop, LoopForest, loopForest } from './flow/loops.ts';
@@ -33,12 +33,15 @@ export {
   registerDefinitions,
   registerLaneEffects,
   registerNumber,
+  registerOf,
+  stateNumber,
   stepBlocks,
 } from './flow/steps.ts';
 export { strongComponents } from './flow/strong-components.ts';
 export type {
   Effects,
   HazardRole,
+  MaskChange,
   MemoryEffect,
   ReadRange,
   RegisterFile,
@@ -76,3 +79,9 @@ export { ROWS } from './isa/amdgpu/rows/index.ts';
 export { AmdgpuStep, AmdgpuStepReader } from './isa/amdgpu/step.ts';
 export { type AssembledInstruction, assembleInstruction } from './isa/amdgpu/text/assembler/assemble.ts';
 export { formatInstruction } from './isa/amdgpu/text/disassemble.ts';
+export type { AddressSequence } from './lift/address-sequence.ts';
+export type { AddressSpan } from './lift/code-image.ts';
+export type { TargetSource } from './lift/discovery.ts';
+export type { InFlight, PendingAccess } from './lift/in-flight.ts';
+export { type LiftedCode, liftCodeObject } from './lift/lifted-code.ts';
+export { type LiftedBlock, LiftedFunction, type Reached, type TransferSite } from './lift/lifted-function.ts';

@@ -22,7 +22,7 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   isa: ['base', 'ir'],
   assembler: ['base', 'elf', 'codeobject', 'isa'],
   ptx: ['base', 'ir', 'flow'],
-  lift: ['base', 'codeobject', 'ir', 'flow', 'isa'],
+  lift: ['base', 'elf', 'codeobject', 'ir', 'flow', 'isa'],
   inspect: ['base', 'elf', 'codeobject', 'linker', 'isa', 'flow'],
   emulator: ['base', 'ir', 'flow', 'wasm'],
   instrument: ['base', 'elf', 'codeobject', 'ir', 'isa', 'flow', 'lift'],

@@ -20,8 +20,6 @@ const NUMBER_TABLES = ['src/elf/constants.ts', 'src/codeobject/elf-flags.ts', 's
 
 const UNUSED_FILES: readonly string[] = [
   'src/instrument/machine/',
-  'src/lift/in-flight.ts',
-  'src/lift/step-effects.ts',
   // Programs as text and what is wrong with them: for tests of front ends, and for those who debug one.
   'src/ir/leaf-text.ts',
   'src/ir/product-text.ts',

@@ -171,6 +171,7 @@ class ToyStep implements Step {
       ...{
         readsState: new Set(['exec']),
         writesState: new Set(['exec']),
+        maskChange: 'any',
         readsAnyOf: new Set(),
         writesAnyOf: new Set(),
       },

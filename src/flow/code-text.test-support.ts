@@ -5,8 +5,9 @@
  * (which reads what only running it tells) stand alone.
  */
 import fc from 'fast-check';
+import type { MaskChange } from '../ir/effects.ts';
 import { type BasicBlock, basicBlocks, type Followed, reachable } from './blocks.ts';
-import type { LaneEffects, MaskChange, PlaceSets } from './lane-liveness.ts';
+import type { LaneEffects, PlaceSets } from './lane-liveness.ts';
 
 export interface Line {
   readonly number: number;

@@ -1,4 +1,5 @@
 /** What the program of an instruction does to registers, as liveness in lanes asks it. */
+import { type ExecPlaces, maskChange } from '../ir/mask-change.ts';
 import {
   isMaskSlot,
   isMatrixProgram,
@@ -7,7 +8,7 @@ import {
   type StateSlot,
   type Value,
 } from '../ir/types.ts';
-import type { LaneEffects, MaskChange } from './lane-liveness.ts';
+import type { LaneEffects } from './lane-liveness.ts';
 
 /** The operands of an instruction, and the bits that stand for registers and state in sets of places. */
 export interface OperandPlaces {
@@ -69,50 +70,15 @@ export function programEffects(program: Program, values: readonly Value[], place
   return {
     ...{ reads: reads | partial, crossReads, scalarWrites, rowWrites, isOpaque },
     writesRows: (rowWrites | partial) !== 0n,
-    maskChange: (scalarWrites & state('exec')) === 0n ? 'none' : maskChange(values, places),
+    maskChange: (scalarWrites & state('exec')) === 0n ? 'none' : maskChange(values, execPlaces(places)),
     ends: values.some(({ leaf }) => leaf.kind === 'exit' && leaf.reason === 'end'),
   };
 }
 
-/** What an instruction that writes EXEC does to it. */
-function maskChange(values: readonly Value[], places: OperandPlaces): MaskChange {
+function execPlaces(places: OperandPlaces): ExecPlaces {
   const exec = places.state('exec');
-  const isExec = ({ leaf }: Value, half: number): boolean =>
-    leaf.kind === 'state' ? leaf.slot === 'exec' : leaf.kind === 'operand' && places.register(leaf.at) === exec[half];
-  /**
-   * Whether the bits of a value are a part of those of EXEC, or hold all of them; `half`: of its low or high
-   * dword.
-   */
-  const compares = (value: Value, grows: boolean, half: number): boolean => {
-    const { leaf, args } = value;
-    const inner = (arg: Value | undefined, part = half): boolean => arg !== undefined && compares(arg, grows, part);
-    if (isExec(value, half)) return true;
-    if (leaf.kind === 'const') return leaf.value === (grows ? -1n : 0n);
-    if (leaf.kind === 'operand') return places.constant(leaf.at) === (grows ? -1 : 0);
-    if (leaf.kind === 'ballot') return !grows;
-    if (leaf.kind !== 'pure') return false;
-    switch (leaf.op) {
-      case 'i64.low':
-        return inner(args[0], 0);
-      case 'i64.high':
-        return inner(args[0], 1);
-      case 'i64.pack':
-        return inner(args[0], 0) && inner(args[1], 1);
-      case 'i32.and':
-      case 'i64.and':
-        return grows ? inner(args[0]) && inner(args[1]) : inner(args[0]) || inner(args[1]);
-      case 'i32.or':
-      case 'i64.or':
-        return grows ? inner(args[0]) || inner(args[1]) : inner(args[0]) && inner(args[1]);
-      default:
-        return false;
-    }
+  return {
+    execHalf: (at) => exec.indexOf(places.register(at) ?? 0n),
+    constant: (at) => places.constant(at),
   };
-  const writes = values.flatMap(({ leaf, lane, args }) => {
-    if (leaf.kind === 'setState' && leaf.slot === 'exec') return [{ value: args[0]!, half: 0 }];
-    const half = leaf.kind === 'setOperand' && !lane ? exec.indexOf(places.register(leaf.at) ?? 0n) : -1;
-    return half < 0 ? [] : [{ value: args[0]!, half }];
-  });
-  const all = (grows: boolean): boolean => writes.every(({ value, half }) => compares(value, grows, half));
-  return all(false) ? 'shrinks' : all(true) ? 'grows' : 'any';
 }

@@ -4,6 +4,7 @@
  * a change of the mask of active lanes that only takes lanes off, or only adds some, says which of them
  * become the others. Where control leaves the blocks, everything is live, unless it ends.
  */
+import type { MaskChange } from '../ir/effects.ts';
 import { type BasicBlock, blockGraph } from './blocks.ts';
 import { solveDataFlow } from './data-flow.ts';
 
@@ -14,12 +15,6 @@ export interface LiveLanes {
   /** Rows that are read, before they are overwritten, in a lane that is off here. */
   readonly inactive: bigint;
 }
-
-/**
- * How an instruction changes the mask of active lanes; a lane that is active before a change that `grows` it
- * is active after it.
- */
-export type MaskChange = 'none' | 'shrinks' | 'grows' | 'any';
 
 export interface LaneEffects {
   /** Scalars, and rows in the active lanes. */
@@ -78,6 +73,10 @@ export class LaneLiveness<I> {
 
   before(block: BasicBlock<I>): LiveLanes {
     return this.#before[block.index]!;
+  }
+
+  beforeInstruction(instruction: I): LiveLanes {
+    return this.#through(this.#effectsOf(instruction), this.after(instruction));
   }
 
   after(instruction: I): LiveLanes {

@@ -5,22 +5,38 @@
  */
 import type { RegisterFile, RegisterRange } from '../ir/effects.ts';
 import { fallsThrough, followingOffset, type Step } from '../ir/step.ts';
+import type { StateSlot } from '../ir/types.ts';
 import { type BasicBlock, basicBlocks, type Followed, reachable } from './blocks.ts';
 import type { LaneEffects, PlaceSets } from './lane-liveness.ts';
 import type { RegisterDefinition } from './reaching-definitions.ts';
 
-/** More registers than a file of any language has. */
-const FILE_SIZE = 1024;
-const FILES: readonly RegisterFile[] = ['scalar', 'vector', 'accumulator'];
-const SCALARS = (1n << BigInt(FILE_SIZE)) - 1n;
+/** Where each file begins: no language has more than 128 scalar registers, and than 1024 rows. */
+const FILE_STARTS: Readonly<Record<RegisterFile, number>> = { scalar: 0, vector: 256, accumulator: 256 + 1024 };
+const PLACES = FILE_STARTS.accumulator + 1024;
+/** State without a number in the file of scalar registers; it stands behind these. */
+const STATES = ['scc', 'mode', 'status', 'trapsts', 'request'] as const satisfies readonly StateSlot[];
+const FIRST_STATE = 128;
+const SCALARS = (1n << BigInt(FILE_STARTS.vector)) - 1n;
 
 /** The number by which analyses know a register: the files follow each other. */
-export const registerNumber = (file: RegisterFile, index: number): number => FILES.indexOf(file) * FILE_SIZE + index;
+export const registerNumber = (file: RegisterFile, index: number): number => FILE_STARTS[file] + index;
 
-/** All registers as bits of a set: bit `registerNumber(file, index)` stands for the register. */
+/** The file of a number, and the register in it; state counts as scalar registers. */
+export function registerOf(number: number): readonly [file: RegisterFile, index: number] {
+  const file = number < FILE_STARTS.vector ? 'scalar' : number < FILE_STARTS.accumulator ? 'vector' : 'accumulator';
+  return [file, number - FILE_STARTS[file]];
+}
+
+/** The number by which analyses know state that is no register. */
+export const stateNumber = (slot: (typeof STATES)[number]): number => FIRST_STATE + STATES.indexOf(slot);
+
+/**
+ * All registers as bits of a set: bit `registerNumber(file, index)` stands for the register, and bit
+ * `stateNumber(slot)` for state that is none.
+ */
 export const REGISTER_PLACES: PlaceSets = {
-  everything: (1n << BigInt(FILES.length * FILE_SIZE)) - 1n,
-  rows: ((1n << BigInt((FILES.length - 1) * FILE_SIZE)) - 1n) << BigInt(FILE_SIZE),
+  everything: (1n << BigInt(PLACES)) - 1n,
+  rows: (1n << BigInt(PLACES)) - 1n - SCALARS,
 };
 
 /**
@@ -68,22 +84,30 @@ export function registerDefinitions({ control, effects }: Step): RegisterDefinit
   return isAny ? [...definitions, { register: undefined, isPartial: true }] : definitions;
 }
 
-/** What a step does to registers, for LaneLiveness over REGISTER_PLACES. */
+/** What a step does to registers and state, for LaneLiveness over REGISTER_PLACES. */
 export function registerLaneEffects({ control, effects }: Step): LaneEffects {
-  const { reads, writes, readsAnyOf, writesState } = effects;
-  const written = bitsOf(writes.filter(({ isPartial }) => !isPartial));
+  const { reads, writes, readsAnyOf, readsState, writesState, maskChange } = effects;
+  const written = registerSet(writes.filter(({ isPartial }) => !isPartial));
+  // What is written of other state than SCC is a part of it.
+  const writtenState = writesState.has('scc') ? stateBits(SCC) : 0n;
   return {
-    reads: bitsOf(reads),
-    crossReads: bitsOf(reads.filter(({ isCrossLane }) => isCrossLane)) & REGISTER_PLACES.rows,
-    scalarWrites: written & SCALARS,
+    reads: registerSet(reads) | stateBits(readsState),
+    crossReads: registerSet(reads.filter(({ isCrossLane }) => isCrossLane)) & REGISTER_PLACES.rows,
+    scalarWrites: (written & SCALARS) | writtenState,
     rowWrites: written & REGISTER_PLACES.rows,
-    maskChange: writesState.has('exec') ? 'any' : 'none',
+    maskChange,
     isOpaque: readsAnyOf.size > 0,
     ends: control === 'end',
   };
 }
 
-function bitsOf(ranges: readonly RegisterRange[]): bigint {
+const SCC: ReadonlySet<StateSlot> = new Set<StateSlot>(['scc']);
+
+const stateBits = (slots: ReadonlySet<StateSlot>): bigint =>
+  STATES.reduce((sum, slot) => (slots.has(slot) ? sum | (1n << BigInt(stateNumber(slot))) : sum), 0n);
+
+/** Ranges of registers as a set. */
+export function registerSet(ranges: readonly RegisterRange[]): bigint {
   return ranges.reduce(
     (sum, { file, first, dwords }) => sum | (((1n << BigInt(dwords)) - 1n) << BigInt(registerNumber(file, first))),
     0n,

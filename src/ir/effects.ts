@@ -68,11 +68,18 @@ export interface HazardRole {
   readonly role: 'before' | 'after';
 }
 
+/**
+ * How an instruction changes the mask of active lanes; a lane that is active before a change that `grows` it
+ * is active after it.
+ */
+export type MaskChange = 'none' | 'shrinks' | 'grows' | 'any';
+
 export interface Effects {
   readonly reads: readonly ReadRange[];
   readonly writes: readonly WrittenRange[];
   readonly readsState: ReadonlySet<StateSlot>;
   readonly writesState: ReadonlySet<StateSlot>;
+  readonly maskChange: MaskChange;
   /**
    * Registers that a value known only at run time chooses, or that the encoding's tables do not tell: any of
    * these files may be read, or written.

@@ -6,9 +6,10 @@
 import { WavewrightError } from '../base/errors.ts';
 import { strongComponents } from '../flow/strong-components.ts';
 import { type CodeFunction, CodeMap } from './code-map.ts';
-import { analyzeFunction, type FunctionAnalysis, type WalkBudget } from './function-analysis.ts';
+import { analyzeFunction, type FunctionAnalysis } from './function-analysis.ts';
 import type { LoadedCode } from './loaded-code.ts';
 import { mostRegisters, type RegisterCounts } from './register-limits.ts';
+import type { WalkBudget } from './scalar-flow.ts';
 
 export interface CodeNeeds extends RegisterCounts {
   /** Private memory of a lane on the deepest path of calls that is known; a cycle of calls counts once. */

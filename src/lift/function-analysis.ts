@@ -9,7 +9,8 @@ import { SGPR_VCC_LO } from '../isa/amdgpu/encoding/registers.ts';
 import { targetFor } from '../isa/amdgpu/encoding/targets.ts';
 import { type AmdgpuStep, AmdgpuStepReader } from '../isa/amdgpu/step.ts';
 import { mostRegisters } from './register-limits.ts';
-import { evaluateUniform, forgetResults, type Jump, ScalarState } from './scalar-state.ts';
+import { followScalars, type ScalarVisitor, type WalkBudget } from './scalar-flow.ts';
+import { evaluateUniform, forgetResults, type Jump, namesLanes, ScalarState } from './scalar-state.ts';
 
 export interface FunctionCode {
   /** Bytes of the function alone. */
@@ -22,11 +23,6 @@ export interface FunctionCode {
   readConstant(address: bigint): number | undefined;
   /** The budget that functions which are looked into together share. */
   readonly walk?: WalkBudget;
-}
-
-/** How many instructions may be followed one by one; they take about 5 us each. */
-export interface WalkBudget {
-  steps: number;
 }
 
 export interface Call {
@@ -78,8 +74,6 @@ const GFX9_SGPRS = 102;
 /** A value that nothing else has, so that addresses in the stack are recognised. */
 const STACK_START = 0x5a000000;
 const STACK_SPAN = 0x02000000;
-/** How often jumps through registers may show new labels. Compilers write few of them, for long branches. */
-const MAX_ROUNDS = 20;
 /**
  * Steps that the analysis takes for each instruction, all rounds and ways together; compilers' code takes
  * fewer than 5.
@@ -112,7 +106,6 @@ class Analyzer {
   /** The highest value of the stack pointer itself. */
   #pointerTop = STACK_START;
   #fallsThrough = false;
-  #stepsLeft: number;
   #isReadable = true;
   #isStackBounded = true;
   #hasObjects = false;
@@ -137,20 +130,13 @@ class Analyzer {
       if (target !== undefined) this.#labels.add(target);
       offset = followingOffset(step);
     }
-    this.#stepsLeft = this.#steps.size * MAX_STEPS;
     // With architected flat scratch waves have the registers whether they are named or not.
     this.#specialSgprs = architectedFlatScratch ? SPECIAL_END - GFX9_SGPRS : 0;
   }
 
   analyze(isKernel: boolean): FunctionAnalysis {
-    // Jumps through registers show more labels: the states before them have to meet there, too.
-    let labels = -1;
-    for (let rounds = 0; labels !== this.#labels.size && rounds < MAX_ROUNDS; rounds++) {
-      labels = this.#labels.size;
-      this.#calls.clear();
-      this.#runAll(isKernel);
-    }
-    if (labels !== this.#labels.size || this.#stepsLeft <= 0) this.#isReadable = false;
+    const budget = { steps: this.#steps.size * MAX_STEPS };
+    if (!followScalars(0, entryState(), this.#visitor(isKernel), budget)) this.#isReadable = false;
     const hasOpenFrame = this.#hasObjects && this.#pointerTop === STACK_START && !isKernel;
     if (hasOpenFrame) this.#walk();
     const stackBytes = Math.ceil((this.#stackTop - STACK_START) / this.#scale);
@@ -172,62 +158,41 @@ class Analyzer {
     };
   }
 
-  #runAll(isKernel: boolean): void {
-    const entries = new Map([[0, entryState()]]);
-    const pending = [0];
-    for (let at = pending.pop(); at !== undefined && this.#stepsLeft > 0; at = pending.pop()) {
-      for (const [next, state] of this.#run(at, entries.get(at)!.clone(), isKernel)) {
-        const known = entries.get(next);
-        if (known && !known.meet(state)) continue;
-        if (!known) entries.set(next, state.clone());
-        pending.push(next);
-      }
-    }
+  #visitor(isKernel: boolean): ScalarVisitor {
+    return {
+      labels: this.#labels,
+      stepAt: (place) => this.#steps.get(place),
+      leave: (place, state) => this.#leave(place, state),
+      visit: (step, state) => this.#visit(step, state, isKernel),
+      begin: () => this.#calls.clear(),
+    };
   }
 
-  /** Runs from `start` to the next change of control flow; returns where it goes on, with the state there. */
-  #run(start: number, state: ScalarState, isKernel: boolean): [offset: number, state: ScalarState][] {
-    for (let at = start; ; ) {
-      if (at < 0 || at >= this.#code.bytes.length) {
-        this.#leave(at, state);
+  #visit(step: AmdgpuStep, state: ScalarState, isKernel: boolean): readonly number[] | undefined {
+    const { instruction } = step;
+    this.#note(instruction, state);
+    if (!isScalar(instruction)) {
+      this.#computeAddress(instruction, state);
+      return undefined;
+    }
+    const pc = this.#code.address + BigInt(step.offset);
+    const returns = readsReturnAddress(instruction);
+    const jump = evaluateUniform(instruction, state, { pc, readConstant: this.#code.readConstant });
+    this.#noteStackPointer(state, isKernel);
+    const target = branchTarget(step);
+    switch (step.control) {
+      case 'next':
+        return undefined;
+      case 'end':
         return [];
-      }
-      if (at !== start && this.#labels.has(at)) return [[at, state]];
-      const step = this.#steps.get(at);
-      this.#stepsLeft--;
-      if (!step) {
-        this.#isReadable = false;
-        return [];
-      }
-      const { instruction } = step;
-      const next = followingOffset(step);
-      this.#note(instruction, state);
-      if (!isScalar(instruction)) {
-        this.#computeAddress(instruction, state);
-        at = next;
-        continue;
-      }
-      const pc = this.#code.address + BigInt(at);
-      const returns = readsReturnAddress(instruction);
-      const jump = evaluateUniform(instruction, state, { pc, readConstant: this.#code.readConstant });
-      this.#noteStackPointer(state, isKernel);
-      const target = branchTarget(step);
-      switch (step.control) {
-        case 'end':
-          return [];
-        case 'branch':
-          return [[target!, state]];
-        case 'conditional':
-          return [
-            [target!, state],
-            [next, state.clone()],
-          ];
-        case 'jump':
-        case 'call':
-        case 'return':
-          return this.#jump(step, jump, state, returns);
-      }
-      at = next;
+      case 'branch':
+        return [target!];
+      case 'conditional':
+        return [target!, followingOffset(step)];
+      case 'jump':
+      case 'call':
+      case 'return':
+        return this.#jump(step, jump, state, returns);
     }
   }
 
@@ -255,21 +220,22 @@ class Analyzer {
     }
   }
 
-  /** Of vector registers only addresses in the stack are followed, which are few. */
+  /** Of vector registers only addresses in the stack are followed, which are few, and scalars in lanes. */
   #computeAddress(instruction: Instruction, state: ScalarState): void {
     const isRelated = instruction.row.operands.some((_, index) => {
       if (!instruction.access(index)?.includes('read')) return false;
       const value = knownValue(instruction, index, state);
       return isStackAddress(value, 1) || isStackAddress(value, this.#scale);
     });
-    if (isRelated && !isAccess(instruction)) {
+    if ((isRelated && !isAccess(instruction)) || namesLanes(instruction)) {
       evaluateUniform(instruction, state, { pc: 0n, readConstant: () => undefined });
     } else forgetResults(instruction, state);
   }
 
-  /** A branch to other code, or the end of the function: what follows may be another one. */
+  /** A branch to other code, code that cannot be read, or the end of the function: another may follow. */
   #leave(at: number, state: ScalarState): void {
-    if (at === this.#code.bytes.length) this.#fallsThrough = true;
+    if (at >= 0 && at < this.#code.bytes.length) this.#isReadable = false;
+    else if (at === this.#code.bytes.length) this.#fallsThrough = true;
     else this.#noteCall(at, this.#code.address + BigInt(at), state);
   }
 
@@ -280,19 +246,14 @@ class Analyzer {
     this.#calls.set(key, { target, stackBytes });
   }
 
-  #jump(
-    step: AmdgpuStep,
-    jump: Jump | undefined,
-    state: ScalarState,
-    returns: boolean,
-  ): [offset: number, state: ScalarState][] {
+  #jump(step: AmdgpuStep, jump: Jump | undefined, state: ScalarState, returns: boolean): readonly number[] {
     const isCall = step.control === 'call';
     const target = jump?.target;
     const inside = target === undefined ? undefined : Number(target - this.#code.address);
     if (!isCall && returns) return [];
     if (!isCall && inside !== undefined && inside >= 0 && inside < this.#code.bytes.length) {
       this.#labels.add(inside);
-      return [[inside, state]];
+      return [inside];
     }
     this.#noteCall(step.offset, target, state);
     const next = followingOffset(step);
@@ -301,7 +262,7 @@ class Analyzer {
     state.forget(0, FIRST_PRESERVED);
     state.forget(SGPR_VCC_LO, state.registers.length);
     state.scc = undefined;
-    return [[next, state]];
+    return [next];
   }
 
   /** Registers that are named, and what is done with the stack. */

@@ -1,12 +1,15 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { registerOf } from '../flow/steps.ts';
 import { blocksOfText } from './blocks.test-support.ts';
 import { InFlightAnalysis, type InFlightOptions, type PendingAccess } from './in-flight.ts';
 
 const KERNEL: InFlightOptions = { atEntry: 'nothing', afterCalls: 'unknown' };
 
-const textOf = ({ counter, left, register, access }: PendingAccess): string =>
-  `${'sva'[register >> 10]}${register & 1023} ${access === 'read' ? 'read ' : ''}${counter} ${left}`;
+const textOf = ({ counter, left, register, access }: PendingAccess): string => {
+  const [file, index] = registerOf(register);
+  return `${file[0]}${index} ${access === 'read' ? 'read ' : ''}${counter} ${left}`;
+};
 
 /** What is in flight before each step whose text begins with `at`. */
 function inFlight(source: string, at: string, { processor = 'gfx90a', options = KERNEL } = {}): string[] {

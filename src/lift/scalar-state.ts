@@ -3,14 +3,33 @@
  * anything.
  */
 import { WavewrightError } from '../base/errors.ts';
+import type { RegisterFile } from '../ir/effects.ts';
 import type { Evaluated } from '../ir/op.ts';
 import { OPS } from '../ir/ops.ts';
-import type { Program, Value } from '../ir/types.ts';
+import type { OperandDword, Program, StateSlot, Value } from '../ir/types.ts';
+import { effectsOf } from '../isa/amdgpu/effects/effects.ts';
 import type { Instruction } from '../isa/amdgpu/encoding/instruction.ts';
+import { SGPR_EXEC_LO, SGPR_M0, SGPR_VCC_LO } from '../isa/amdgpu/encoding/registers.ts';
+import type { Row } from '../isa/amdgpu/encoding/row.ts';
 import { InstructionBuilder } from '../isa/amdgpu/semantics/instruction-builder.ts';
 import { CLANG_MODE } from '../isa/amdgpu/semantics/mode.ts';
 
 const REGISTERS = 128;
+
+/** Above all values of 32 bits. */
+const ENTRY_VALUES = 2 ** 40;
+
+/**
+ * Stands for what a scalar register held when the code was entered: it can be moved and kept, and nothing can
+ * be computed of it.
+ */
+export const entryValue = (register: number): number => ENTRY_VALUES + register;
+
+const isEntryValue = (value: Evaluated | undefined): boolean => typeof value === 'number' && value >= ENTRY_VALUES;
+
+/** The register that held a value on entry; undefined for all other values. */
+export const entryRegister = (value: number | undefined): number | undefined =>
+  value !== undefined && value >= ENTRY_VALUES ? value - ENTRY_VALUES : undefined;
 
 /**
  * Scalar registers, numbered as operands, and SCC; `undefined` where the value is not known. Of vector
@@ -19,6 +38,8 @@ const REGISTERS = 128;
 export class ScalarState {
   readonly registers: (number | undefined)[];
   readonly vectors = new Map<number, number>();
+  /** What single lanes of vector registers hold, by register, then lane: scalars that are spilled there. */
+  readonly lanes = new Map<number, Map<number, number>>();
   scc: number | undefined;
 
   constructor(registers: readonly (number | undefined)[] = new Array<undefined>(REGISTERS).fill(undefined)) {
@@ -29,6 +50,7 @@ export class ScalarState {
     const copy = new ScalarState(this.registers);
     copy.scc = this.scc;
     for (const [register, value] of this.vectors) copy.vectors.set(register, value);
+    for (const [register, values] of this.lanes) copy.lanes.set(register, new Map(values));
     return copy;
   }
 
@@ -43,6 +65,10 @@ export class ScalarState {
     for (const [register, value] of this.vectors) {
       if (other.vectors.get(register) !== value) changed = this.vectors.delete(register);
     }
+    for (const [register, values] of this.lanes) {
+      const others = other.lanes.get(register);
+      for (const [lane, value] of values) if (others?.get(lane) !== value) changed = values.delete(lane);
+    }
     if (this.scc !== undefined && this.scc !== other.scc) {
       this.scc = undefined;
       changed = true;
@@ -50,13 +76,27 @@ export class ScalarState {
     return changed;
   }
 
+  /** Undefined also for what the pair held on entry. */
   pair(register: number): bigint | undefined {
     const [low, high] = [this.registers[register], this.registers[register + 1]];
+    if (isEntryValue(low) || isEntryValue(high)) return undefined;
     return low === undefined || high === undefined ? undefined : (BigInt(high >>> 0) << 32n) | BigInt(low >>> 0);
   }
 
   forget(first: number, end: number): void {
     this.registers.fill(undefined, first, end);
+  }
+
+  forgetFiles(files: ReadonlySet<RegisterFile>): void {
+    if (files.has('scalar')) this.forget(0, REGISTERS);
+    if (!files.has('vector')) return;
+    this.vectors.clear();
+    this.lanes.clear();
+  }
+
+  forgetVector(register: number): void {
+    this.vectors.delete(register);
+    this.lanes.delete(register);
   }
 }
 
@@ -91,15 +131,64 @@ function buildProgram(instruction: Instruction): Program | undefined {
   }
 }
 
-/** Registers that the operands of `instruction` write become unknown. */
+/** What all instructions of a row do besides reading and writing operands. */
+interface RowFacts {
+  /** Registers of the scalar file that are written without being named. */
+  readonly implicitWrites: readonly number[];
+  /** Files in which any register may be written: M0 chooses it, or the operands of the row do not tell. */
+  readonly writesAnyOf: ReadonlySet<RegisterFile>;
+  /** Single lanes of vector registers are read or written by number. */
+  readonly namesLanes: boolean;
+  /** The instruction gives its own address, and does not jump. */
+  readonly makesOwnAddress: boolean;
+}
+
+const STATE_REGISTERS: Readonly<Partial<Record<StateSlot, readonly number[]>>> = {
+  vcc: [SGPR_VCC_LO, SGPR_VCC_LO + 1],
+  m0: [SGPR_M0],
+  exec: [SGPR_EXEC_LO, SGPR_EXEC_LO + 1],
+};
+
+const rowFacts = new WeakMap<Row, RowFacts>();
+
+function factsOf(instruction: Instruction): RowFacts {
+  const { row } = instruction;
+  let facts = rowFacts.get(row);
+  if (!facts) {
+    const leaves = (programOf(instruction)?.values ?? []).map(({ leaf }) => leaf);
+    const slots = new Set<StateSlot>([
+      ...leaves.flatMap((leaf) => (leaf.kind === 'setState' ? [leaf.slot] : [])),
+      ...(row.flags.writesExec ? (['exec'] as const) : []),
+      ...(row.flags.touches?.writesState ?? []),
+    ]);
+    facts = {
+      implicitWrites: [...slots].flatMap((slot) => STATE_REGISTERS[slot] ?? []),
+      writesAnyOf: effectsOf(instruction).writesAnyOf,
+      namesLanes: leaves.some(({ kind }) => kind === 'readLane' || kind === 'writeLane'),
+      makesOwnAddress: leaves.some(({ kind }) => kind === 'nextPc') && !leaves.some(({ kind }) => kind === 'jump'),
+    };
+    rowFacts.set(row, facts);
+  }
+  return facts;
+}
+
+/** Whether single lanes of vector registers are read or written by number, as where scalars are spilled. */
+export const namesLanes = (instruction: Instruction): boolean => factsOf(instruction).namesLanes;
+
+export const makesOwnAddress = (instruction: Instruction): boolean => factsOf(instruction).makesOwnAddress;
+
+/** Registers that `instruction` writes become unknown. */
 export function forgetResults(instruction: Instruction, state: ScalarState): void {
+  const { implicitWrites, writesAnyOf } = factsOf(instruction);
+  for (const register of implicitWrites) state.registers[register] = undefined;
+  if (writesAnyOf.size > 0) state.forgetFiles(writesAnyOf);
   instruction.row.operands.forEach((_, index) => {
     if (!instruction.access(index)?.includes('write')) return;
     const operand = instruction.operand(index);
     const dwords = instruction.dwords(index);
     if (operand.kind === 'scalar') state.forget(operand.register, operand.register + dwords);
     else if (operand.kind === 'vector' && !operand.accumulator) {
-      for (let dword = 0; dword < dwords; dword++) state.vectors.delete(operand.register + dword);
+      for (let dword = 0; dword < dwords; dword++) state.forgetVector(operand.register + dword);
     }
   });
 }
@@ -114,7 +203,7 @@ export function evaluateUniform(
   context: ScalarContext,
 ): Jump | undefined {
   const program = programOf(instruction);
-  if (!program) {
+  if (!program || factsOf(instruction).writesAnyOf.size > 0) {
     forgetResults(instruction, state);
     state.scc = undefined;
     return undefined;
@@ -156,7 +245,7 @@ class Evaluation {
       case 'nextPc':
         return this.#context.pc + BigInt(this.#instruction.sizeBytes);
       case 'pure': {
-        if (known.includes(undefined)) return undefined;
+        if (known.includes(undefined) || known.some(isEntryValue)) return undefined;
         const evaluate = OPS[leaf.op].evaluate as (...values: readonly Evaluated[]) => Evaluated;
         return evaluate(...(known as Evaluated[]));
       }
@@ -177,6 +266,12 @@ class Evaluation {
         return undefined;
       case 'setState':
         if (leaf.slot === 'scc') state.scc = known[0] === undefined ? undefined : Number(known[0]);
+        else for (const register of STATE_REGISTERS[leaf.slot] ?? []) state.registers[register] = undefined;
+        return undefined;
+      case 'readLane':
+        return this.#lanesOf(leaf.at)?.get(Number(known[0]));
+      case 'writeLane':
+        this.#writeLane(leaf.at, known[0], known[1]);
         return undefined;
       case 'jump':
         this.#jump = { target: known[0] as bigint | undefined, isTaken: undefined };
@@ -189,7 +284,32 @@ class Evaluation {
     }
   }
 
+  #lanesOf({ operand: index, dword }: OperandDword): ReadonlyMap<number, number> | undefined {
+    const operand = this.#instruction.operand(index);
+    if (operand.kind !== 'vector' || operand.accumulator) return undefined;
+    return this.#state.lanes.get(operand.register + dword);
+  }
+
+  #writeLane({ operand: index, dword }: OperandDword, lane: Evaluated | undefined, value: Evaluated | undefined): void {
+    const operand = this.#instruction.operand(index);
+    if (operand.kind !== 'vector' || operand.accumulator) return;
+    const register = operand.register + dword;
+    this.#state.vectors.delete(register);
+    if (lane === undefined) {
+      this.#state.lanes.delete(register);
+      return;
+    }
+    let values = this.#state.lanes.get(register);
+    if (!values) {
+      values = new Map();
+      this.#state.lanes.set(register, values);
+    }
+    if (value === undefined) values.delete(Number(lane));
+    else values.set(Number(lane), Number(value));
+  }
+
   #read(index: number, dword: number): number | undefined {
+    if (this.#instruction.row.operands[index]!.relative !== undefined) return undefined;
     const operand = this.#instruction.operand(index);
     if (operand.kind === 'constant') return Number(BigInt.asIntN(32, operand.value >> BigInt(32 * dword)));
     if (operand.kind === 'vector' && !operand.accumulator) return this.#state.vectors.get(operand.register + dword);
@@ -198,11 +318,12 @@ class Evaluation {
 
   #write(index: number, dword: number, result: Evaluated | undefined, conditional: boolean): void {
     const operand = this.#instruction.operand(index);
-    const value = result === undefined || conditional ? undefined : Number(result) | 0;
+    const isKnown = result !== undefined && !conditional;
+    const value = isKnown ? (isEntryValue(result) ? Number(result) : Number(result) | 0) : undefined;
     if (operand.kind === 'scalar') this.#state.registers[operand.register + dword] = value;
     else if (operand.kind === 'vector' && !operand.accumulator) {
-      if (value === undefined) this.#state.vectors.delete(operand.register + dword);
-      else this.#state.vectors.set(operand.register + dword, value);
+      this.#state.forgetVector(operand.register + dword);
+      if (value !== undefined) this.#state.vectors.set(operand.register + dword, value);
     }
   }
 }

@@ -6,13 +6,15 @@
  */
 import type {
   Effects,
+  MaskChange,
   MemoryEffect,
   ReadRange,
   RegisterFile,
   RegisterRange,
   WrittenRange,
 } from '../../../ir/effects.ts';
-import type { StateSlot } from '../../../ir/types.ts';
+import { type ExecPlaces, maskChange } from '../../../ir/mask-change.ts';
+import type { Program, StateSlot } from '../../../ir/types.ts';
 import type { Family, FormatName } from '../encoding/formats.ts';
 import { generationOf } from '../encoding/formats.ts';
 import type { Instruction, Operand } from '../encoding/instruction.ts';
@@ -78,7 +80,7 @@ const isVectorFormat = ({ format }: Instruction): boolean => !/^(SOP|SMEM)/.test
 
 export function effectsOf(instruction: Instruction, { gprIndexing = false }: EffectsOptions = {}): Effects {
   const program = meaningOf(instruction);
-  const collector = new Collector(instruction, program ? touchedBy(program) : touchedByForm(instruction));
+  const collector = new Collector(instruction, program ? touchedBy(program) : touchedByForm(instruction), program);
   instruction.row.operands.forEach((_, index) => {
     collector.addOperand(index, gprIndexing);
   });
@@ -123,6 +125,7 @@ function accessOf(instruction: Instruction): MemoryEffect['access'] {
 class Collector {
   readonly #instruction: Instruction;
   readonly #touched: Touched;
+  readonly #program: Program | undefined;
   readonly #reads: ReadRange[] = [];
   readonly #writes: WrittenRange[] = [];
   readonly #readsState: Set<StateSlot>;
@@ -131,7 +134,8 @@ class Collector {
   readonly #writesAnyOf = new Set<RegisterFile>();
   readonly #memory: MemoryEffect[];
 
-  constructor(instruction: Instruction, touched: Touched) {
+  constructor(instruction: Instruction, touched: Touched, program: Program | undefined) {
+    this.#program = program;
     this.#instruction = instruction;
     this.#touched = touched;
     this.#readsState = new Set(touched.readsState);
@@ -199,6 +203,7 @@ class Collector {
       writes: mayBeSkipped ? this.#writes.map((range) => ({ ...range, isPartial: true })) : this.#writes,
       readsState: this.#readsState,
       writesState: this.#writesState,
+      maskChange: this.#maskChange(),
       readsAnyOf: this.#readsAnyOf,
       writesAnyOf: this.#writesAnyOf,
       memory,
@@ -211,6 +216,11 @@ class Collector {
         writesScalars: this.#writes.some(({ file }) => file === 'scalar'),
       }),
     };
+  }
+
+  #maskChange(): MaskChange {
+    if (!this.#writesState.has('exec')) return 'none';
+    return this.#program ? maskChange(this.#program.values, execPlacesOf(this.#instruction)) : 'any';
   }
 
   /** State that is a register stands in both lists. */
@@ -279,6 +289,18 @@ class Collector {
     return this.#instruction.hasDpp || partly.has(index) || writesLanes.has(index) || this.#keepsBits(index);
   }
 }
+
+const execPlacesOf = (instruction: Instruction): ExecPlaces => ({
+  execHalf: ({ operand: index, dword }) => {
+    const operand = index < instruction.row.operands.length ? instruction.operand(index) : undefined;
+    const half = operand?.kind === 'scalar' ? operand.register + dword - SGPR_EXEC_LO : -1;
+    return half === 0 || half === 1 ? half : -1;
+  },
+  constant: ({ operand: index, dword }) => {
+    const operand = instruction.operand(index);
+    return operand.kind === 'constant' ? Number(BigInt.asIntN(32, operand.value >> BigInt(32 * dword))) : undefined;
+  },
+});
 
 /** Loads of 8 and 16 bits into half of a register read it. */
 const isKept = ({ row }: Instruction, index: number): boolean =>

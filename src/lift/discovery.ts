@@ -1,0 +1,291 @@
+/**
+ * Code found from where it is entered: along branches, and along jumps and calls through registers as far as
+ * constants tell where these lead.
+ */
+import { type Followed, reachable } from '../flow/blocks.ts';
+import { fallsThrough, followingOffset } from '../ir/step.ts';
+import type { Instruction } from '../isa/amdgpu/encoding/instruction.ts';
+import { SCALAR_REGISTER_COUNT, SGPR_VCC_LO } from '../isa/amdgpu/encoding/registers.ts';
+import { type AmdgpuStep, AmdgpuStepReader } from '../isa/amdgpu/step.ts';
+import { type AddressSequence, addressSequence, isGetPc } from './address-sequence.ts';
+import type { CodeImage } from './code-image.ts';
+import { followScalars, type ScalarVisitor, type WalkBudget } from './scalar-flow.ts';
+import { entryRegister, entryValue, evaluateUniform, forgetResults, namesLanes, ScalarState } from './scalar-state.ts';
+
+/** How a target came to be known. */
+export type TargetSource = 'direct' | 'relocation' | 'getpc' | 'constant' | 'table' | 'unresolved';
+
+/** What is known of a jump or a call through a register, over all ways on which it was come to. */
+export interface Finding {
+  readonly targets: Set<number>;
+  isComplete: boolean;
+  /** Whether it goes back, on all ways, to where the caller left the address in this register. */
+  returnsTo: number | undefined;
+  how: TargetSource;
+}
+
+/**
+ * Steps that the walks take for each instruction, all entries together; compilers' code takes fewer than 5.
+ */
+const MAX_STEPS = 64;
+/**
+ * Registers that a callee gives back as they were: from behind the return address up to VCC (LLVM "User Guide
+ * for AMDGPU Backend", "Non-Kernel Functions").
+ */
+const FIRST_PRESERVED = 32;
+/** The MODE that steps are read with; where they lead does not depend on it. */
+const MODE = 0;
+
+export class Discovery {
+  /** Instructions that are reached, by address. */
+  readonly steps = new Map<number, AmdgpuStep>();
+  /** Places where functions begin, with the wave size that they run with. */
+  readonly entries = new Map<number, 32 | 64>();
+  /** Entries whose address something takes or that other code objects may call: more may jump there. */
+  readonly exposed = new Set<number>();
+  readonly sequences = new Map<number, AddressSequence>();
+  readonly findings = new Map<number, Finding>();
+  readonly #image: CodeImage;
+  readonly #processor: string;
+  readonly #view: DataView;
+  readonly #readers = new Map<32 | 64, AmdgpuStepReader>();
+  readonly #labels = new Set<number>();
+  readonly #pending: number[] = [];
+  /** Targets of the pointers that walks have read from memory. */
+  readonly #loaded = new Set<number>();
+  readonly #budget: WalkBudget = { steps: 0 };
+
+  constructor(image: CodeImage, processor: string) {
+    this.#image = image;
+    this.#processor = processor;
+    this.#view = new DataView(image.bytes.buffer);
+  }
+
+  /** The first wave size that is told of an entry counts: code cannot serve both. */
+  enter(address: number, waveSize: 32 | 64): void {
+    if (this.entries.has(address) || address % 4 !== 0 || !this.#image.isCode(address)) return;
+    this.entries.set(address, waveSize);
+    this.#pending.push(address);
+  }
+
+  /** Follows all entries and what they lead to. */
+  run(): void {
+    for (;;) {
+      for (let entry = this.#pending.pop(); entry !== undefined; entry = this.#pending.pop()) this.#explore(entry);
+      if (!this.#enterTakenAddresses()) return;
+    }
+  }
+
+  /** Code whose address is made and that nothing is seen to go to: whoever gets the address may. */
+  #enterTakenAddresses(): boolean {
+    const known = new Set([...this.findings.values()].flatMap(({ targets }) => [...targets]));
+    const count = this.entries.size;
+    for (const { getpc, target, isCode } of this.sequences.values()) {
+      if (!isCode || target === undefined || known.has(target)) continue;
+      this.exposed.add(target);
+      this.enter(target, getpc.instruction.waveSize);
+    }
+    return this.entries.size > count;
+  }
+
+  #explore(entry: number): void {
+    const waveSize = this.entries.get(entry)!;
+    const fresh = this.#trace(entry, waveSize);
+    const isReached = this.steps.has(entry);
+    if (!isReached || (fresh.length > 0 && !fresh.some(goesElsewhere))) return;
+    const findings = new Map<number, Finding>();
+    const isFinished = followScalars(entry, stateOnEntry(), this.#visitor(entry, waveSize, findings), this.#budget);
+    for (const [address, finding] of findings) {
+      if (!isFinished) {
+        finding.targets.clear();
+        Object.assign(finding, { isComplete: false, returnsTo: undefined, how: 'unresolved' });
+      }
+      this.#merge(address, finding);
+    }
+  }
+
+  #merge(address: number, finding: Finding): void {
+    const { control, instruction } = this.steps.get(address)!;
+    for (const target of finding.targets) if (control === 'call') this.enter(target, instruction.waveSize);
+    const known = this.findings.get(address);
+    if (!known) {
+      this.findings.set(address, finding);
+      return;
+    }
+    for (const target of finding.targets) known.targets.add(target);
+    known.isComplete &&= finding.isComplete;
+    if (known.returnsTo !== finding.returnsTo) known.returnsTo = undefined;
+    if (known.how === 'unresolved') known.how = finding.how;
+  }
+
+  /** What is reached for the first time; the place where that runs into known code becomes an entry. */
+  #trace(start: number, waveSize: 32 | 64): readonly AmdgpuStep[] {
+    const met: number[] = [];
+    const at = (place: number): Followed<AmdgpuStep> | undefined => {
+      if (this.steps.has(place)) {
+        met.push(place);
+        return undefined;
+      }
+      const step = this.#read(place, waveSize);
+      return step && this.follow(step);
+    };
+    const found = reachable(at, [start]);
+    const fresh = [...found.values()].map(({ instruction }) => instruction);
+    for (const step of fresh) {
+      this.steps.set(step.offset, step);
+      if (step.control !== 'call' && step.target !== undefined) this.#labels.add(step.target);
+    }
+    this.#budget.steps += fresh.length * MAX_STEPS;
+    for (const step of fresh.filter(({ instruction }) => isGetPc(instruction))) {
+      const found = addressSequence(step, (place) => this.#read(place, waveSize), this.#image);
+      this.sequences.set(step.offset, found);
+    }
+    for (const place of met) {
+      if (place !== start && !found.has(place)) this.enter(place, waveSize);
+    }
+    return fresh;
+  }
+
+  #read(place: number, waveSize: 32 | 64): AmdgpuStep | undefined {
+    const known = this.steps.get(place);
+    if (known) return known;
+    if (!this.#image.isCode(place)) return undefined;
+    let reader = this.#readers.get(waveSize);
+    if (!reader) {
+      reader = new AmdgpuStepReader(this.#processor, waveSize, MODE);
+      this.#readers.set(waveSize, reader);
+    }
+    const step = reader.step(this.#view, place);
+    return typeof step === 'string' ? undefined : step;
+  }
+
+  /** Where control goes on behind a step, as far as that is one place. */
+  follow(step: AmdgpuStep): Followed<AmdgpuStep> {
+    const { control, offset } = step;
+    const isDirect = control === 'branch' || control === 'conditional';
+    const finding = control === 'jump' ? this.findings.get(offset) : undefined;
+    const jumpTarget = finding?.isComplete && finding.targets.size === 1 ? [...finding.targets][0] : undefined;
+    return {
+      instruction: step,
+      next: fallsThrough(step) || control === 'call' ? followingOffset(step) : undefined,
+      target: isDirect ? step.target : jumpTarget,
+      leaves: control === 'call' || control === 'return' || (control === 'jump' && jumpTarget === undefined),
+      endsBlock: control !== 'next',
+    };
+  }
+
+  #visitor(entry: number, waveSize: 32 | 64, findings: Map<number, Finding>): ScalarVisitor {
+    return {
+      labels: this.#labels,
+      stepAt: (place) =>
+        place !== entry && this.entries.has(place) ? undefined : (this.steps.get(place) ?? undefined),
+      leave: () => {},
+      begin: () => findings.clear(),
+      visit: (step, state) => {
+        const { control, target, offset } = step;
+        const { address, jumpTarget } = this.#carryOut(step, state);
+        if (control === 'next') return undefined;
+        if (control === 'end') return [];
+        if (control === 'branch') return [target!];
+        if (control === 'conditional') return [target!, followingOffset(step)];
+        const finding = this.#findingOf(step, jumpTarget, address);
+        findings.set(offset, finding);
+        if (control === 'call') {
+          forgetClobbered(state);
+          return [followingOffset(step)];
+        }
+        const [inside] = finding.targets;
+        if (inside === undefined || this.entries.has(inside)) return [];
+        this.#goOn(inside, waveSize);
+        return [inside];
+      },
+    };
+  }
+
+  /** A place inside of the function that a jump through a register leads to. */
+  #goOn(place: number, waveSize: 32 | 64): void {
+    this.#trace(place, waveSize);
+    this.#labels.add(place);
+  }
+
+  #findingOf(step: AmdgpuStep, jumpTarget: bigint | undefined, address: AddressRegisters | undefined): Finding {
+    const { control, target: direct } = step;
+    const finding = { targets: new Set<number>(), isComplete: true, returnsTo: undefined, how: 'direct' as const };
+    if (control === 'call' && direct !== undefined) return { ...finding, targets: new Set([direct]) };
+    if (jumpTarget !== undefined && this.#image.isCode(Number(jumpTarget))) {
+      const target = Number(jumpTarget);
+      return { ...finding, targets: new Set([target]), how: this.#sourceOf(target) };
+    }
+    const returnsTo = control === 'call' ? undefined : address?.heldOnEntry;
+    return { ...finding, isComplete: returnsTo !== undefined, returnsTo, how: 'unresolved' };
+  }
+
+  #sourceOf(target: number): TargetSource {
+    if (this.#loaded.has(target)) return 'table';
+    for (const sequence of this.sequences.values()) {
+      if (sequence.target === target) return sequence.isRelocated ? 'relocation' : 'getpc';
+    }
+    return 'constant';
+  }
+
+  #carryOut(
+    step: AmdgpuStep,
+    state: ScalarState,
+  ): { readonly address: AddressRegisters | undefined; readonly jumpTarget: bigint | undefined } {
+    const { instruction, control, offset, sizeBytes } = step;
+    const address = control === 'jump' || control === 'call' ? addressRegisters(instruction, state) : undefined;
+    if (this.#image.isRelocated(offset, sizeBytes) || !(isScalar(instruction) || namesLanes(instruction))) {
+      forgetResults(instruction, state);
+      if (isScalar(instruction)) state.scc = undefined;
+      return { address, jumpTarget: undefined };
+    }
+    const jump = evaluateUniform(instruction, state, { pc: BigInt(offset), readConstant: (at) => this.#constant(at) });
+    return { address, jumpTarget: jump?.target };
+  }
+
+  #constant(address: bigint): number | undefined {
+    const target = this.#image.pointerAt(Number(address))?.target;
+    if (target !== undefined) this.#loaded.add(Number(target));
+    return this.#image.constantDword(address);
+  }
+}
+
+/** The register pair that a jump goes by. */
+interface AddressRegisters {
+  /** The pair that held its value when the function was entered. */
+  readonly heldOnEntry: number | undefined;
+}
+
+function addressRegisters(instruction: Instruction, { registers }: ScalarState): AddressRegisters | undefined {
+  const { operands } = instruction.row;
+  const index = operands.findIndex((_, at) => {
+    const isRead = instruction.access(at)?.includes('read');
+    return isRead && instruction.operand(at).kind === 'scalar' && instruction.dwords(at) === 2;
+  });
+  const operand = index < 0 ? undefined : instruction.operand(index);
+  if (operand?.kind !== 'scalar') return undefined;
+  const [low, high] = [registers[operand.register], registers[operand.register + 1]].map(entryRegister);
+  return { heldOnEntry: low !== undefined && high === low + 1 ? low : undefined };
+}
+
+function stateOnEntry(): ScalarState {
+  return new ScalarState(Array.from({ length: SCALAR_REGISTER_COUNT }, (_, register) => entryValue(register)));
+}
+
+/** What is known behind a call: compilers' functions give back what the calling convention says. */
+function forgetClobbered(state: ScalarState): void {
+  state.forget(0, FIRST_PRESERVED);
+  state.forget(SGPR_VCC_LO, state.registers.length);
+  state.scc = undefined;
+  for (const register of [...state.vectors.keys(), ...state.lanes.keys()]) {
+    if (!isPreservedVector(register)) state.forgetVector(register);
+  }
+}
+
+/** Of 16 VGPRs from v40 on, the first 8 each. */
+const isPreservedVector = (register: number): boolean => register >= 40 && (register - 40) % 16 < 8;
+
+const isScalar = ({ format }: Instruction): boolean => /^S(OP|MEM)/.test(format.name);
+
+const goesElsewhere = ({ control }: AmdgpuStep): boolean =>
+  control === 'jump' || control === 'call' || control === 'return';

@@ -1,0 +1,158 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import { CODE_OBJECT_FILES, errorCodeOf, mutationsOf, readTestFile } from '../../test/data/codeobjects/load.ts';
+import { parseCodeObject } from '../codeobject/code-object.ts';
+import { functionNamed, functionText, kernelText, liftText, sitesText, textsOf } from './lift-text.test-support.ts';
+import { liftCodeObject } from './lifted-code.ts';
+
+const addressOf = (pair: string, symbol: string): string => {
+  const [, low, high] = /s\[(\d+):(\d+)\]/.exec(pair)!;
+  return `s_getpc_b64 ${pair}
+    s_add_u32 s${low}, s${low}, ${symbol}@rel32@lo+4
+    s_addc_u32 s${high}, s${high}, ${symbol}@rel32@hi+12\n`;
+};
+const RETURN = 's_setpc_b64 s[30:31]';
+const LEAF = functionText('leaf', `v_add_u32 v0, v0, v1\n${RETURN}`);
+
+test('kernels, the functions that symbols name, and calls through an address that code makes', () => {
+  const code = liftText(
+    `${kernelText('k', `${addressOf('s[4:5]', 'leaf')} s_swappc_b64 s[30:31], s[4:5]\n s_endpgm`)}${LEAF}`,
+  );
+  assert.deepEqual(
+    code.functions.map(({ name, kernels, waveSize }) => [name, kernels.map((each) => each.name).join(), waveSize]),
+    [
+      ['k', 'k', 64],
+      ['leaf', '', 64],
+    ],
+  );
+  assert.deepEqual(sitesText(code), ['k: call leaf getpc']);
+  const [kernel, leaf] = [functionNamed(code, 'k'), functionNamed(code, 'leaf')];
+  assert.deepEqual([...kernel.callees], [leaf]);
+  assert.deepEqual([...kernel.reaches().functions], [kernel, leaf]);
+  assert.equal(kernel.reaches().isComplete, true);
+  const [address] = code.addresses;
+  assert.deepEqual([address?.target, address?.isCode, address?.isPlain], [leaf.entry, true, true]);
+});
+
+test('functions without symbols are found at the calls to them, however deep', () => {
+  const hidden = (name: string, lines: string): string => `.p2align 8\n${name}:\n${lines}\n`;
+  const code = liftText(
+    `${kernelText('k', `${addressOf('s[4:5]', 'a')} s_swappc_b64 s[30:31], s[4:5]\n s_endpgm`)}
+     ${hidden('a', `s_mov_b64 s[34:35], s[30:31]\n${addressOf('s[4:5]', 'b')} s_swappc_b64 s[30:31], s[4:5]\n s_setpc_b64 s[34:35]`)}
+     ${hidden('b', `s_mov_b64 s[34:35], s[30:31]\n s_call_b64 s[36:37], c\n s_setpc_b64 s[34:35]\n c:\n s_setpc_b64 s[36:37]`)}`,
+  );
+  assert.deepEqual(
+    sitesText(code).map((text) => text.replace(/0x\w+/g, 'f')),
+    ['k: call f getpc', 'f: call f getpc', 'f: call f direct'],
+  );
+});
+
+test('a return address that was spilled into lanes is still one', () => {
+  const code = liftText(
+    `${kernelText('k', `${addressOf('s[4:5]', 'f')} s_swappc_b64 s[30:31], s[4:5]\n s_endpgm`)}${LEAF}
+     ${functionText(
+       'f',
+       `v_writelane_b32 v40, s30, 0\n v_writelane_b32 v40, s31, 1\n ${addressOf('s[4:5]', 'leaf')}
+       s_swappc_b64 s[30:31], s[4:5]\n v_readlane_b32 s31, v40, 1\n v_readlane_b32 s30, v40, 0\n ${RETURN}`,
+     )}`,
+  );
+  assert.deepEqual(sitesText(code), ['k: call f getpc', 'f: call leaf getpc']);
+  const lost = liftText(
+    functionText('f', `v_writelane_b32 v40, s30, 0\n v_mov_b32 v40, 0\n v_readlane_b32 s30, v40, 0\n ${RETURN}`),
+  );
+  assert.deepEqual(sitesText(lost), ['f: jump  incomplete unresolved']);
+});
+
+test('a call through a table of pointers, and one that only the run tells', () => {
+  const table =
+    '.section .data.rel.ro,"aw",@progbits\n.p2align 3\n.globl table\n.hidden table\ntable:\n.quad leaf\n.quad k\n.text\n';
+  const call = `s_load_dwordx2 s[6:7], s[4:5], 0x0\n s_waitcnt lgkmcnt(0)\n s_swappc_b64 s[30:31], s[6:7]\n`;
+  const code = liftText(
+    `${table}${kernelText('k', `${addressOf('s[4:5]', 'table')}${call} ${call.replace('0x0', 's20')} s_endpgm`)}${LEAF}`,
+  );
+  assert.deepEqual(sitesText(code), ['k: call leaf table', 'k: call  incomplete unresolved']);
+  assert.equal(functionNamed(code, 'k').reaches().isComplete, false);
+});
+
+test('long branches stay inside, branches to other functions are sites', () => {
+  const code = liftText(
+    `${kernelText('k', `${addressOf('s[4:5]', 'far')} s_setpc_b64 s[4:5]\n far:\n s_cbranch_scc0 other\n s_endpgm`)}
+     ${functionText('other', 's_endpgm')}`,
+  );
+  assert.deepEqual(sitesText(code), ['k: jump ? getpc', 'k: jump other direct']);
+  const kernel = functionNamed(code, 'k');
+  assert.deepEqual(
+    kernel.blocks.map(({ instructions, next, target, leaves }) => [
+      instructions.length,
+      next?.index,
+      target?.index,
+      leaves,
+    ]),
+    [
+      [4, undefined, 1, false],
+      [1, 2, undefined, true],
+      [1, undefined, undefined, false],
+    ],
+  );
+});
+
+test('a kernel with preloaded arguments has two entries', () => {
+  const code = liftText(
+    kernelText(
+      'k',
+      `s_trap 2\n .fill 63, 4, 0xbf800000\n s_endpgm`,
+      '.amdhsa_user_sgpr_kernarg_preload_length 2\n.amdhsa_user_sgpr_kernarg_segment_ptr 1',
+    ),
+  );
+  assert.deepEqual(
+    code.functions.map(({ name, kernels }) => [name, kernels.length]),
+    [
+      ['k', 1],
+      ['k+0x100', 1],
+    ],
+  );
+});
+
+test('what two functions share begins a function; each instruction is in one', () => {
+  const code = liftText(
+    `${functionText('f', 's_mov_b32 s0, 1\n s_branch shared')}
+     ${functionText('g', 's_mov_b32 s0, 2\n shared:\n s_nop 0\n s_endpgm')}`,
+  );
+  assert.deepEqual(
+    code.functions.map((each) => [each.name, textsOf(each).flat().length]),
+    [
+      ['f', 2],
+      ['g', 1],
+      ['g+0x4', 2],
+    ],
+  );
+  assert.deepEqual(
+    [...functionNamed(code, 'g').callees].map(({ name }) => name),
+    ['g+0x4'],
+  );
+});
+
+test('instructions that overlap are lifted both ways', () => {
+  // The literal of the first instruction is one, too.
+  const code = liftText(
+    kernelText('k', 's_cbranch_scc0 inside+4\n inside:\n s_mov_b32 s0, 0xbf810000\n s_branch inside'),
+  );
+  const texts = textsOf(functionNamed(code, 'k')).flat();
+  assert.deepEqual(
+    texts.filter((text) => /endpgm|0xbf810000/.test(text)),
+    ['s_mov_b32 s0, 0xbf810000', 's_endpgm'],
+  );
+});
+
+test('damaged code objects end in clear errors', () => {
+  const bytes = CODE_OBJECT_FILES.filter((name) => /gfx(90a|1100).*co$/.test(name)).map(readTestFile);
+  fc.assert(
+    fc.property(fc.constantFrom(...bytes).chain(mutationsOf), (mutated) => {
+      errorCodeOf(() => {
+        for (const each of liftCodeObject(parseCodeObject(mutated, 'mutated')).functions) each.reaches();
+      });
+    }),
+    { numRuns: 300 },
+  );
+});

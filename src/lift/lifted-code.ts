@@ -1,0 +1,268 @@
+/**
+ * A code object lifted: its functions with their blocks, where they call and jump to, and the addresses that
+ * they make. Nothing but the file is asked: symbols and kernel descriptors say where functions begin, code
+ * says the rest.
+ */
+import { firstAbove } from '../base/search.ts';
+import { hex } from '../base/text.ts';
+import type { CodeObject, Kernel } from '../codeobject/code-object.ts';
+import { wavefrontSize } from '../codeobject/kernel-descriptor.ts';
+import { STB_LOCAL, STT_FUNC } from '../elf/constants.ts';
+import { type ElfSymbol, isDefined } from '../elf/symbols.ts';
+import { basicBlocks, blockGraph, type Followed } from '../flow/blocks.ts';
+import { dominators } from '../flow/dominators.ts';
+import { fallsThrough, followingOffset } from '../ir/step.ts';
+import { targetFor } from '../isa/amdgpu/encoding/targets.ts';
+import type { AmdgpuStep } from '../isa/amdgpu/step.ts';
+import type { AddressSequence } from './address-sequence.ts';
+import { type AddressSpan, CodeImage } from './code-image.ts';
+import { Discovery, type Finding } from './discovery.ts';
+import { LiftedFunction, type TransferSite } from './lifted-function.ts';
+import { waveSizeOfCode } from './wave-size.ts';
+
+export interface LiftedCode {
+  readonly codeObject: CodeObject;
+  /** The segments at their addresses, before any relocation. */
+  readonly image: Uint8Array;
+  /** The executable segments, by address. */
+  readonly codeRanges: readonly AddressSpan[];
+  /** By the addresses of their entries. */
+  readonly functions: readonly LiftedFunction[];
+  /** By address. Plain returns are none. */
+  readonly sites: readonly TransferSite[];
+  /** What is made of each s_getpc_b64, by address. */
+  readonly addresses: readonly AddressSequence[];
+  /** The function that begins at an address. */
+  functionAt(entry: number): LiftedFunction | undefined;
+  /** The function that an instruction belongs to. */
+  functionOf(step: AmdgpuStep): LiftedFunction | undefined;
+  /** The instruction that begins at an address, if it is reached. */
+  stepAt(address: number): AmdgpuStep | undefined;
+}
+
+/** Of the register pair that callers leave the return address in (LLVM, "Non-Kernel Functions"). */
+const RETURN_ADDRESS = 30;
+/**
+ * Bytes in front of the code that a kernel with preloaded arguments begins with where the packet processor
+ * preloads them (LLVM "User Guide for AMDGPU Backend", "Preloaded Kernel Arguments").
+ */
+const PRELOAD_BYTES = 256;
+
+/**
+ * Throws UNSUPPORTED for a processor without instruction tables and for a relocatable object, BAD_INPUT, and
+ * LIMIT_EXCEEDED for addresses that are huge.
+ */
+export function liftCodeObject(codeObject: CodeObject): LiftedCode {
+  return new Lift(codeObject).finish();
+}
+
+class Lift {
+  readonly #codeObject: CodeObject;
+  readonly #image: CodeImage;
+  readonly #discovery: Discovery;
+  readonly #kernels = new Map<number, Kernel[]>();
+  readonly #names: FunctionNames;
+  readonly #functions = new Map<number, LiftedFunction>();
+  readonly #owners = new Map<AmdgpuStep, LiftedFunction>();
+
+  constructor(codeObject: CodeObject) {
+    const { processor } = codeObject.target;
+    this.#codeObject = codeObject;
+    // An unknown processor is refused before anything is read.
+    targetFor(processor);
+    this.#image = new CodeImage(codeObject);
+    this.#discovery = new Discovery(this.#image, processor);
+    this.#names = new FunctionNames(codeObject);
+    this.#enterAll();
+    this.#discovery.run();
+    this.#partition();
+  }
+
+  finish(): LiftedCode {
+    const functions = [...this.#functions.values()].sort((a, b) => a.entry - b.entry);
+    for (const each of functions) this.#link(each);
+    for (const each of functions) each.sites = this.#sitesOf(each);
+    const { sequences, steps } = this.#discovery;
+    return {
+      codeObject: this.#codeObject,
+      image: this.#image.bytes,
+      codeRanges: this.#image.codeRanges,
+      functions,
+      sites: functions.flatMap(({ sites }) => sites).sort((a, b) => a.step.offset - b.step.offset),
+      addresses: [...sequences.values()].sort((a, b) => a.getpc.offset - b.getpc.offset),
+      functionAt: (entry) => this.#functions.get(entry),
+      functionOf: (step) => this.#owners.get(step),
+      stepAt: (address) => steps.get(address),
+    };
+  }
+
+  #enterAll(): void {
+    const discovery = this.#discovery;
+    const expose = (address: number, waveSize: 32 | 64): void => {
+      discovery.exposed.add(address);
+      discovery.enter(address, waveSize);
+    };
+    for (const kernel of this.#codeObject.kernels) {
+      const entry = Number(kernel.entryAddress);
+      const isPreloaded = kernel.descriptor.kernargPreload.lengthDwords > 0;
+      for (const address of isPreloaded ? [entry, entry + PRELOAD_BYTES] : [entry]) {
+        this.#kernels.set(address, [...(this.#kernels.get(address) ?? []), kernel]);
+        expose(address, wavefrontSize(kernel.descriptor));
+      }
+    }
+    // What kernels reach has their wave size; only then the size of what is left must be guessed.
+    discovery.run();
+    const waveSize = this.#defaultWaveSize();
+    for (const { value, binding } of functionSymbols(this.#codeObject)) {
+      if (binding !== STB_LOCAL) discovery.exposed.add(Number(value));
+      discovery.enter(Number(value), waveSize);
+    }
+    for (const { target } of this.#image.pointers) {
+      if (target !== undefined && this.#image.isCode(Number(target))) expose(Number(target), waveSize);
+    }
+  }
+
+  #defaultWaveSize(): 32 | 64 {
+    const { kernels, target } = this.#codeObject;
+    const sizes = new Set(kernels.map(({ descriptor }) => wavefrontSize(descriptor)));
+    const [size] = sizes;
+    if (size !== undefined && sizes.size === 1) return size;
+    for (const { start, end } of this.#image.codeRanges) {
+      const { waveSize } = waveSizeOfCode(this.#image.bytes.subarray(start, end), target.processor);
+      if (waveSize !== undefined) return waveSize;
+    }
+    return targetFor(target.processor).waveSizes[0]!;
+  }
+
+  /**
+   * Blocks that are reached from one entry alone belong to it; those that ways from several come to together
+   * begin a function of their own. Both follow from the dominators over all code.
+   */
+  #partition(): void {
+    const { steps, entries, exposed } = this.#discovery;
+    const order = [...steps].sort(([a], [b]) => a - b);
+    const code = new Map(order.map(([place, step]) => [place, this.#discovery.follow(step)]));
+    const blocks = basicBlocks(code, entries.keys());
+    const starts = blocks.filter(({ instructions }) => entries.has(instructions[0]!.offset));
+    const tree = dominators(blockGraph(blocks, starts));
+    const roots = new Int32Array(blocks.length).fill(-1);
+    const rootOf = (block: number): number => {
+      const path: number[] = [];
+      let at = block;
+      for (let above = tree.immediate(at); roots[at]! < 0 && above !== undefined; above = tree.immediate(at)) {
+        path.push(at);
+        at = above;
+      }
+      const root = roots[at]! < 0 ? at : roots[at]!;
+      roots[at] = root;
+      for (const each of path) roots[each] = root;
+      return root;
+    };
+    const parts = Map.groupBy(blocks, ({ index }) => rootOf(index));
+    for (const [root, own] of parts) {
+      const { offset: entry, instruction } = blocks[root]!.instructions[0]!;
+      const inside = own.flatMap(({ instructions }) => instructions).sort((a, b) => a.offset - b.offset);
+      const followed = new Map<number, Followed<AmdgpuStep>>(inside.map(({ offset }) => [offset, code.get(offset)!]));
+      this.#add(entry, instruction.waveSize, exposed.has(entry), basicBlocks(followed, [entry]));
+    }
+    for (const [entry, waveSize] of entries) {
+      if (!this.#functions.has(entry)) this.#add(entry, waveSize, exposed.has(entry), []);
+    }
+  }
+
+  #add(entry: number, waveSize: 32 | 64, isExposed: boolean, blocks: LiftedFunction['blocks']): void {
+    const kernels = this.#kernels.get(entry) ?? [];
+    const name = kernels[0]?.entryAddress === BigInt(entry) ? kernels[0].name : this.#names.of(entry);
+    const lifted = new LiftedFunction({ name, entry, waveSize, kernels, blocks, isExposed });
+    this.#functions.set(entry, lifted);
+    for (const { instructions } of blocks) for (const step of instructions) this.#owners.set(step, lifted);
+  }
+
+  /** Finds callers and callees; code that runs over the end of a function calls what follows, too. */
+  #link(lifted: LiftedFunction): void {
+    const { findings } = this.#discovery;
+    for (const { instructions, next, target } of lifted.blocks) {
+      const last = instructions.at(-1)!;
+      const places = [...(findings.get(last.offset)?.targets ?? [])];
+      if (last.control !== 'call' && !target && last.target !== undefined) places.push(last.target);
+      if (!next && (fallsThrough(last) || last.control === 'call')) places.push(followingOffset(last));
+      for (const place of places) {
+        const callee = this.#functions.get(place);
+        if (!callee || (callee === lifted && last.control !== 'call')) continue;
+        lifted.callees.add(callee);
+        callee.callers.add(lifted);
+      }
+    }
+  }
+
+  #sitesOf(lifted: LiftedFunction): TransferSite[] {
+    const sites: TransferSite[] = [];
+    for (const { instructions, target } of lifted.blocks) {
+      const step = instructions.at(-1)!;
+      const finding = this.#discovery.findings.get(step.offset);
+      const own = { step, function: lifted };
+      if (step.control === 'call') sites.push({ ...own, kind: 'call', ...summaryOf(finding) });
+      else if (step.control === 'jump' || step.control === 'return') {
+        if (this.#isPlainReturn(lifted, finding)) continue;
+        const kind = finding?.returnsTo === undefined ? 'jump' : 'return';
+        sites.push({ ...own, kind, ...summaryOf(finding) });
+      } else if (step.target !== undefined && !target) {
+        const isComplete = this.#functions.has(step.target);
+        const targets = isComplete ? [step.target] : [];
+        sites.push({ ...own, kind: 'jump', targets, isComplete, how: 'direct' });
+      }
+    }
+    return sites.sort((a, b) => a.step.offset - b.step.offset);
+  }
+
+  /** Goes to the address that callers leave, in the register pair in which they leave it. */
+  #isPlainReturn(lifted: LiftedFunction, finding: Finding | undefined): boolean {
+    if (finding?.returnsTo === undefined || lifted.kernels.length > 0) return false;
+    if (finding.returnsTo === RETURN_ADDRESS) return true;
+    const calls = [...lifted.callers].flatMap((caller) => this.#callsFrom(caller, lifted.entry));
+    return calls.length > 0 && !lifted.isExposed && calls.every((pair) => pair === finding.returnsTo);
+  }
+
+  /** The register pairs in which calls from `caller` leave the return address; undefined for branches. */
+  #callsFrom(caller: LiftedFunction, entry: number): (number | undefined)[] {
+    return caller.blocks.flatMap(({ instructions }) => {
+      const step = instructions.at(-1)!;
+      const goes = this.#discovery.findings.get(step.offset)?.targets.has(entry) ?? step.target === entry;
+      if (!goes) return [];
+      return [step.effects.writes.find(({ file, dwords }) => file === 'scalar' && dwords === 2)?.first];
+    });
+  }
+}
+
+function summaryOf(finding: Finding | undefined): Pick<TransferSite, 'targets' | 'isComplete' | 'how'> {
+  if (!finding) return { targets: [], isComplete: false, how: 'unresolved' };
+  const isComplete = finding.isComplete && finding.returnsTo === undefined && finding.targets.size > 0;
+  return { targets: [...finding.targets].sort((a, b) => a - b), isComplete, how: finding.how };
+}
+
+const functionSymbols = ({ elf }: CodeObject): readonly ElfSymbol[] =>
+  [...elf.symbols, ...elf.dynamicSymbols].filter((symbol) => symbol.type === STT_FUNC && isDefined(symbol));
+
+/** What symbols call addresses. */
+class FunctionNames {
+  /** By address; of several at one address the first that is not local. */
+  readonly #places: { readonly address: number; readonly end: number; readonly name: string }[];
+
+  constructor(codeObject: CodeObject) {
+    const byAddress = new Map<number, ElfSymbol>();
+    for (const symbol of functionSymbols(codeObject)) {
+      const known = byAddress.get(Number(symbol.value));
+      if (known && (known.binding !== STB_LOCAL || symbol.binding === STB_LOCAL)) continue;
+      byAddress.set(Number(symbol.value), symbol);
+    }
+    this.#places = [...byAddress]
+      .map(([address, { name, sizeBytes }]) => ({ address, end: address + sizeBytes, name }))
+      .sort((a, b) => a.address - b.address);
+  }
+
+  of(address: number): string {
+    const place = this.#places[firstAbove(this.#places, address) - 1];
+    if (place?.address === address) return place.name;
+    return place && address < place.end ? `${place.name}+${hex(address - place.address)}` : hex(address);
+  }
+}

@@ -1,0 +1,155 @@
+/** A function in machine code: its blocks and what analyses say of them. */
+
+import type { Kernel } from '../codeobject/code-object.ts';
+import { type BasicBlock, blockGraph } from '../flow/blocks.ts';
+import { type Dominators, dominators } from '../flow/dominators.ts';
+import type { FlowGraph } from '../flow/graph.ts';
+import { LaneLiveness, type LiveLanes } from '../flow/lane-liveness.ts';
+import { type LoopForest, loopForest } from '../flow/loops.ts';
+import { REGISTER_PLACES, registerLaneEffects } from '../flow/steps.ts';
+import { followingOffset } from '../ir/step.ts';
+import type { AmdgpuStep } from '../isa/amdgpu/step.ts';
+import type { TargetSource } from './discovery.ts';
+import { type InFlight, InFlightAnalysis } from './in-flight.ts';
+
+export type LiftedBlock = BasicBlock<AmdgpuStep>;
+
+/** What a function is made of. */
+export interface FunctionParts {
+  readonly name: string;
+  readonly entry: number;
+  readonly waveSize: 32 | 64;
+  readonly kernels: readonly Kernel[];
+  readonly blocks: readonly LiftedBlock[];
+  readonly isExposed: boolean;
+}
+
+/** A step that goes elsewhere: a call, a jump through a register, a branch into another function. */
+export interface TransferSite {
+  readonly step: AmdgpuStep;
+  readonly function: LiftedFunction;
+  /** A `return` is a site where the address is not the one that callers leave. */
+  readonly kind: 'call' | 'jump' | 'return';
+  /** Addresses; they are code. */
+  readonly targets: readonly number[];
+  /** Whether the step goes nowhere else. */
+  readonly isComplete: boolean;
+  readonly how: TargetSource;
+}
+
+/** All functions that are reached; not complete where something goes to places that are not known. */
+export interface Reached {
+  readonly functions: ReadonlySet<LiftedFunction>;
+  readonly isComplete: boolean;
+}
+
+/**
+ * Code that is entered at one place: every way from elsewhere to one of its instructions begins there, and no
+ * instruction belongs to two functions. What two functions share, such as a common end, is a function too.
+ */
+export class LiftedFunction {
+  /** As a symbol or a kernel has it; otherwise `symbol+0xN` behind a symbol that goes on so far, or `0xN`. */
+  readonly name: string;
+  readonly entry: number;
+  readonly waveSize: 32 | 64;
+  /** Those whose descriptors enter here, be it behind the code that loads preloaded arguments. */
+  readonly kernels: readonly Kernel[];
+  /**
+   * In the order of their addresses, which are the steps' offsets. A block `leaves` where control may go on
+   * outside of the function: at a call, a return, or another function that a branch or the next address
+   * belongs to.
+   */
+  readonly blocks: readonly LiftedBlock[];
+  /** Whether others than the sites that are known may come here: the host, other code objects, pointers. */
+  readonly isExposed: boolean;
+  /** Of this function, by address; set by who links functions with each other. */
+  sites: readonly TransferSite[] = [];
+  /** Functions that sites of this one go to, and those that have a site that goes here. */
+  readonly callees = new Set<LiftedFunction>();
+  readonly callers = new Set<LiftedFunction>();
+  #graph: FlowGraph | undefined;
+  #dominators: Dominators | undefined;
+  #loops: LoopForest | undefined;
+  #liveness: LaneLiveness<AmdgpuStep> | undefined;
+  #inFlight: InFlightAnalysis | undefined;
+  #blockOf: ReadonlyMap<AmdgpuStep, LiftedBlock> | undefined;
+
+  constructor({ name, entry, waveSize, kernels, blocks, isExposed }: FunctionParts) {
+    this.name = name;
+    this.entry = entry;
+    this.waveSize = waveSize;
+    this.kernels = kernels;
+    this.blocks = blocks;
+    this.isExposed = isExposed;
+  }
+
+  /** Behind the instruction with the highest address. */
+  get endAddress(): number {
+    return this.blocks.reduce(
+      (end, { instructions }) => Math.max(end, followingOffset(instructions.at(-1)!)),
+      this.entry,
+    );
+  }
+
+  /** Undefined where no instruction is at the entry. */
+  get entryBlock(): LiftedBlock | undefined {
+    return this.blocks.find(({ instructions }) => instructions[0]!.offset === this.entry);
+  }
+
+  /** Nodes are the indices of the blocks. */
+  get graph(): FlowGraph {
+    const { entryBlock } = this;
+    this.#graph ??= blockGraph(this.blocks, entryBlock ? [entryBlock] : []);
+    return this.#graph;
+  }
+
+  get dominators(): Dominators {
+    this.#dominators ??= dominators(this.graph);
+    return this.#dominators;
+  }
+
+  get loops(): LoopForest {
+    this.#loops ??= loopForest(this.graph);
+    return this.#loops;
+  }
+
+  blockOf(step: AmdgpuStep): LiftedBlock | undefined {
+    this.#blockOf ??= new Map(this.blocks.flatMap((block) => block.instructions.map((each) => [each, block] as const)));
+    return this.#blockOf.get(step);
+  }
+
+  /** Registers and state by their numbers (`registerNumber`, `stateNumber`), before one of its steps. */
+  liveBefore(step: AmdgpuStep): LiveLanes {
+    return this.#lanes.beforeInstruction(step);
+  }
+
+  liveAfter(step: AmdgpuStep): LiveLanes {
+    return this.#lanes.after(step);
+  }
+
+  /** Memory accesses that may not be over before a step; it holds until the next question. */
+  inFlight(step: AmdgpuStep): InFlight {
+    const { blocks, entryBlock, kernels } = this;
+    this.#inFlight ??= new InFlightAnalysis(blocks, entryBlock ? [entryBlock] : [], {
+      atEntry: kernels.length > 0 ? 'nothing' : 'unknown',
+      afterCalls: 'unknown',
+    });
+    return this.#inFlight.before(step);
+  }
+
+  /** With the function itself. */
+  reaches(): Reached {
+    const functions = new Set<LiftedFunction>([this]);
+    let isComplete = true;
+    for (const each of functions) {
+      for (const callee of each.callees) functions.add(callee);
+      isComplete &&= each.sites.every((site) => site.isComplete);
+    }
+    return { functions, isComplete };
+  }
+
+  get #lanes(): LaneLiveness<AmdgpuStep> {
+    this.#liveness ??= new LaneLiveness(this.blocks, registerLaneEffects, REGISTER_PLACES);
+    return this.#liveness;
+  }
+}
