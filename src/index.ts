@@ -17,5 +17,16 @@ export { createEmulatedDevice } from './devices/emulated/index.ts';
 export { createNullDevice, type NullDeviceOptions } from './devices/null/index.ts';
 export * from './hsa/index.ts';
 export * as hsa from './hsa/index.ts';
+export {
+  type InstrumentedCode,
+  type InstrumentOptions,
+  instrumentCodeObject,
+  type KeptEntry,
+  readPcMap,
+} from './instrument/instrument.ts';
+export type { CodeItem, Label, LiteralFixup } from './instrument/layout/code-item.ts';
+export type { EditStep, StepEdit } from './instrument/layout/compose.ts';
+export type { KeptCode } from './instrument/layout/movable-code.ts';
+export type { PcKind, PcMap, PcRow } from './instrument/layout/pc-map.ts';
 export * from './kernels/index.ts';
 export * from './loader/index.ts';

@@ -25,7 +25,7 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   lift: ['base', 'elf', 'codeobject', 'ir', 'flow', 'isa'],
   inspect: ['base', 'elf', 'codeobject', 'linker', 'isa', 'flow'],
   emulator: ['base', 'ir', 'flow', 'wasm'],
-  instrument: ['base', 'elf', 'codeobject', 'ir', 'isa', 'flow', 'lift'],
+  instrument: ['base', 'elf', 'codeobject', 'linker', 'ir', 'isa', 'flow', 'lift'],
   device: ['base', 'codeobject'],
   launch: ['base', 'codeobject', 'device'],
   hsa: ['base', 'elf', 'codeobject', 'linker', 'flow', 'lift', 'device', 'launch'],

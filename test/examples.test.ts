@@ -11,6 +11,7 @@ import { after, test } from 'node:test';
 import expected from '../examples/expected.json' with { type: 'json' };
 import type { ExecutorName } from '../src/emulator/emulator.ts';
 import { createEmulatedDevice, MemoryFileSystem, type OpenMode, WavewrightError } from '../src/index.ts';
+import { instrumentCodeObject } from '../src/instrument/instrument.ts';
 import { Output, runImage } from './fuzz/run-image.ts';
 
 const ROOT = path.resolve(import.meta.dirname, '..');
@@ -67,7 +68,11 @@ class ExampleFiles extends MemoryFileSystem {
 /** So low that these short runs are mostly compiled. */
 const COMPILE_THRESHOLD = 20;
 
-async function runHere(test: Case, executor: ExecutorName): Promise<Result> {
+async function runHere(
+  test: Case,
+  executor: ExecutorName,
+  change: (bytes: Uint8Array) => Uint8Array = (bytes) => bytes,
+): Promise<Result> {
   const { args, loaderFlags, stdin } = test;
   const fileSystem = new ExampleFiles(args);
   const processor = /\.(gfx\w+)\.co$/.exec(test.image)![1]!;
@@ -77,7 +82,7 @@ async function runHere(test: Case, executor: ExecutorName): Promise<Result> {
   let result: Pick<Result, 'status' | 'error'>;
   try {
     result = await runImage(
-      image(test.image),
+      change(image(test.image)),
       {
         device,
         args,
@@ -100,6 +105,13 @@ async function runHere(test: Case, executor: ExecutorName): Promise<Result> {
   return { ...result, ...output.text(), filesWritten: Object.fromEntries(files) };
 }
 
+/** All code stands elsewhere, and elsewhere again. */
+function rewritten(bytes: Uint8Array): Uint8Array {
+  const once = instrumentCodeObject(bytes);
+  assert.deepEqual(once.kept, []);
+  return instrumentCodeObject(once.bytes).bytes;
+}
+
 const sorted = (text: string): string => text.split('\n').sort().join('\n');
 
 function check({ outputOrder, stdout, stderr, status, filesWritten }: Case, result: Result): void {
@@ -120,6 +132,7 @@ const isLong = ({ name }: Case): boolean =>
 for (const example of CASES) {
   test(`${example.name}`, async () => check(example, await runHere(example, 'handlers')));
   test(`${example.name}, compiled`, async () => check(example, await runHere(example, 'jit')));
+  test(`${example.name}, with new code`, async () => check(example, await runHere(example, 'jit', rewritten)));
   if (isLong(example)) continue;
   test(`${example.name}, on the reference executor`, async () => check(example, await runHere(example, 'reference')));
 }

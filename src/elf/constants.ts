@@ -32,6 +32,7 @@ export const SHT_DYNSYM = 11;
 export const SHT_GROUP = 17;
 export const SHT_LLVM_ADDRSIG = 0x6fff4c03;
 export const SHT_GNU_HASH = 0x6ffffff6;
+export const SHT_GNU_VERSYM = 0x6fffffff;
 
 /** Flags of a section. */
 export const SHF_WRITE = 1n;
@@ -89,6 +90,7 @@ export const DT_REL = 17;
 export const DT_RELSZ = 18;
 export const DT_RELENT = 19;
 export const DT_PLTREL = 20;
+export const DT_TEXTREL = 22;
 export const DT_JMPREL = 23;
 export const DT_INIT_ARRAY = 25;
 export const DT_FINI_ARRAY = 26;

@@ -178,7 +178,7 @@ function writeHeader(view: DataView, file: FileToWrite, headersAt: number, nameI
   view.setUint16(62, nameIndex, true);
 }
 
-function writeSegment(view: DataView, at: number, segment: SegmentToWrite): void {
+export function writeSegment(view: DataView, at: number, segment: SegmentToWrite): void {
   view.setUint32(at, segment.type, true);
   view.setUint32(at + 4, segment.flags, true);
   view.setBigUint64(at + 8, BigInt(segment.offset), true);
@@ -189,7 +189,7 @@ function writeSegment(view: DataView, at: number, segment: SegmentToWrite): void
   view.setBigUint64(at + 48, BigInt(segment.alignmentBytes), true);
 }
 
-function writeSection(view: DataView, at: number, section: SectionToWrite, offset: number, name: number): void {
+export function writeSection(view: DataView, at: number, section: SectionToWrite, offset: number, name: number): void {
   view.setUint32(at, name, true);
   view.setUint32(at + 4, section.type, true);
   view.setBigUint64(at + 8, section.flags, true);

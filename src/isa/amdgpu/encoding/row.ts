@@ -81,6 +81,11 @@ export type Results = Value | readonly Value[] | undefined | void;
 export interface RowFlags {
   /** Changes control flow: nothing after it in straight line unless it is a conditional branch or a call. */
   readonly terminator?: 'branch' | 'conditional' | 'jump' | 'end';
+  /**
+   * Says how the next instructions are best issued, and may be left out: as a group of so many
+   * (`clause`), or after those that they depend on (`delay`).
+   */
+  readonly hint?: 'clause' | 'delay';
   /** Sends a message to the host or to another part of the GPU. */
   readonly message?: boolean;
   /** Waits, sleeps or signals, in a format of scalar arithmetic. */

@@ -1,0 +1,90 @@
+/** Checked-in code objects with new code: what is in the files. What they compute: test/examples.test.ts. */
+import assert from 'node:assert/strict';
+import { readdirSync, readFileSync } from 'node:fs';
+import path from 'node:path';
+import { test } from 'node:test';
+import { parseCodeObject } from '../codeobject/code-object.ts';
+import { instrumentCodeObject, readPcMap } from './instrument.ts';
+import { CodeSource } from './layout/code-source.ts';
+import { compose } from './layout/compose.ts';
+import { layOutCode } from './layout/lay-out.ts';
+import { type CodeBlock, findMovableCode } from './layout/movable-code.ts';
+
+const ROOT = path.resolve(import.meta.dirname, '../..');
+const FILES = ['examples', 'test/data'].flatMap((folder) =>
+  readdirSync(path.join(ROOT, folder), { recursive: true, encoding: 'utf8' })
+    .filter((name) => /gfx\w+(\.v\d)?(\.stripped)?\.co$/.test(name) && !name.includes('gfx803'))
+    .map((name) => path.join(folder, name)),
+);
+assert.ok(FILES.length >= 30, 'the folders hold code objects');
+
+/** Blocks without a gap between them. */
+function runsOf(blocks: readonly CodeBlock[]): CodeBlock[][] {
+  const runs: CodeBlock[][] = [];
+  let end: number | undefined;
+  for (const block of blocks) {
+    const [first, last] = [block.instructions[0]!, block.instructions.at(-1)!];
+    if (first.offset === end) runs.at(-1)!.push(block);
+    else runs.push([block]);
+    end = last.offset + last.sizeBytes;
+  }
+  return runs;
+}
+
+for (const file of FILES) {
+  test(`${file}: at its own addresses, code has its own bytes`, () => {
+    const codeObject = parseCodeObject(readFileSync(path.join(ROOT, file)), file);
+    const source = new CodeSource(codeObject);
+    source.findEntries(undefined);
+    const { blocks, kept } = findMovableCode({
+      read: (address) => source.read(address),
+      isCode: (address) => source.isCode(address),
+      isFiller: (address) => source.isFiller(address),
+      obstacle: (step) => source.obstacle(step),
+      entries: [...source.entries.keys()],
+    });
+    assert.deepEqual([...kept], []);
+    for (const run of runsOf(blocks)) {
+      const start = run[0]!.instructions[0]!.offset;
+      const { items } = compose({
+        ...{ blocks: run, entries: [], code: source.code },
+        edit: () => undefined,
+        pcUse: () => undefined,
+      });
+      const isAdded = (item: (typeof items)[number]) => 'words' in item && item.origin === undefined;
+      const { bytes } = layOutCode(
+        items.filter((item) => !isAdded(item)),
+        start,
+        source.code,
+      );
+      assert.deepEqual(Buffer.from(bytes), Buffer.from(codeObject.elf.read(BigInt(start), bytes.length, 'code')));
+    }
+  });
+
+  test(`${file}: kernels and functions lead to new code, and old code is whole`, () => {
+    const before = parseCodeObject(readFileSync(path.join(ROOT, file)), file);
+    const { bytes, map } = instrumentCodeObject(before.elf.bytes, { name: file });
+    const after = parseCodeObject(bytes, file);
+    assert.deepEqual(readPcMap(after.elf)!.rows, map.rows);
+    assert.deepEqual(
+      after.kernels.map(({ name, entryAddress }) => [name, map.originOf(Number(entryAddress))]),
+      before.kernels.map(({ name, entryAddress }) => [name, Number(entryAddress)]),
+    );
+    for (const [i, kernel] of after.kernels.entries()) {
+      const { kernelCodeEntryByteOffset, ...rest } = kernel.descriptor;
+      const { kernelCodeEntryByteOffset: old, ...others } = before.kernels[i]!.descriptor;
+      assert.notEqual(kernelCodeEntryByteOffset, old);
+      assert.deepEqual(rest, others);
+      assert.equal(kernel.entryAddress! % 256n, 0n);
+    }
+    for (const segment of before.elf.segments.filter(({ type, flags }) => type === 1 && (flags & 1) !== 0)) {
+      const kept = after.elf.read(segment.virtualAddress, segment.fileSizeBytes, 'old code');
+      assert.deepEqual(Buffer.from(kept), Buffer.from(before.elf.segmentBytes(segment)));
+    }
+  });
+}
+
+test('a processor without instruction tables is refused by name', () => {
+  const bytes = readFileSync(path.join(ROOT, 'test/data/codeobjects/arguments.gfx803.v5.co'));
+  assert.throws(() => instrumentCodeObject(bytes), { code: 'UNSUPPORTED', message: /no instruction set for 'gfx803'/ });
+});

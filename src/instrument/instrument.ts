@@ -1,0 +1,190 @@
+/**
+ * Rewrites code objects: code is laid out anew behind the original, with what tools add to it, and
+ * everything that leads to functions leads to the new ones. What is not understood keeps leading to the
+ * original code, which stays whole, so that programs compute what they did.
+ */
+import { type CodeObject, parseCodeObject } from '../codeobject/code-object.ts';
+import { R_AMDGPU } from '../codeobject/relocation-types.ts';
+import {
+  PF_R,
+  PF_X,
+  SHF_ALLOC,
+  SHF_EXECINSTR,
+  SHT_PROGBITS,
+  STB_LOCAL,
+  STT_OBJECT,
+  STV_HIDDEN,
+} from '../elf/constants.ts';
+import { ElfEdit } from '../elf/edit.ts';
+import type { ElfFile } from '../elf/elf.ts';
+import { linkCodeObject } from '../linker/link.ts';
+import type { CodeItem } from './layout/code-item.ts';
+import { CodeSource, copiedRelocation } from './layout/code-source.ts';
+import { compose, type EditStep } from './layout/compose.ts';
+import { type LaidOutCode, layOutCode } from './layout/lay-out.ts';
+import { findMovableCode, type KeptCode, type MovableCode } from './layout/movable-code.ts';
+import { decodePcMap, encodePcMap, PcMap } from './layout/pc-map.ts';
+import { checkDynamic, DynamicTablesToWrite, newSymbol, type RelocationToApply } from './object/dynamic-tables.ts';
+import {
+  type NewPlaces,
+  redirectKernel,
+  redirectRelocations,
+  redirectStaticSymbols,
+  redirectSymbols,
+} from './object/redirect.ts';
+
+export interface InstrumentOptions {
+  /** What messages call the code object. */
+  readonly name?: string;
+  /** Which kernels get new code, all by default. Functions are shared by kernels: with a choice they stay. */
+  readonly isChosen?: (kernelName: string) => boolean;
+  /** What tools add; nothing by default. */
+  readonly edit?: EditStep;
+}
+
+/** Code that stays, with the name of the kernel or function that it is entered by. */
+export interface KeptEntry extends KeptCode {
+  readonly name: string;
+}
+
+export interface InstrumentedCode {
+  readonly bytes: Uint8Array;
+  /** For all code that was ever rewritten: of a code object that was instrumented before, that code, too. */
+  readonly map: PcMap;
+  readonly kept: readonly KeptEntry[];
+  readonly islandCount: number;
+  /** Addresses that code reads of itself, where it goes on with the one that it had. */
+  readonly pinned: readonly number[];
+}
+
+export const MAP_SECTION = '.wavewright.map';
+const TEXT_SECTION = '.text.wavewright';
+const TEXT_ALIGNMENT_BYTES = 256;
+/** Instruction prefetch must not leave the code: compilers put as much behind it (LLVM, AMDGPUAsmPrinter). */
+const PADDING_DWORDS = 256;
+/** The symbol that literals of new code count from. */
+const ANCHOR = 'wavewright.text';
+/** Room for more program headers than are added. */
+const MORE_SEGMENTS = 4;
+
+/**
+ * A code object with new code for its kernels and functions. A relocatable object is linked first.
+ *
+ * Throws BAD_INPUT, UNSUPPORTED and LIMIT_EXCEEDED as `parseCodeObject` does, and BAD_INPUT when no kernel is
+ * chosen.
+ */
+export function instrumentCodeObject(bytes: Uint8Array, options: InstrumentOptions = {}): InstrumentedCode {
+  const name = options.name ?? 'the code object';
+  const given = parseCodeObject(bytes, name);
+  const codeObject = given.isRelocatable ? parseCodeObject(linkCodeObject([{ bytes, name }]), name) : given;
+  return new Rewriter(codeObject, options).run();
+}
+
+/** The map of a code object that was instrumented; undefined of any other. Throws BAD_INPUT. */
+export function readPcMap(elf: ElfFile): PcMap | undefined {
+  const section = elf.sectionNamed(MAP_SECTION);
+  const at = elf.name === undefined ? { section: MAP_SECTION } : { file: elf.name, section: MAP_SECTION };
+  return section && decodePcMap(elf.sectionBytes(section), at);
+}
+
+class Rewriter {
+  readonly #codeObject: CodeObject;
+  readonly #options: InstrumentOptions;
+  readonly #edit: ElfEdit;
+  readonly #source: CodeSource;
+  readonly #textAddress: number;
+
+  constructor(codeObject: CodeObject, options: InstrumentOptions) {
+    this.#codeObject = codeObject;
+    this.#options = options;
+    this.#edit = new ElfEdit(codeObject.elf);
+    checkDynamic(this.#edit);
+    this.#textAddress = this.#edit.nextAddress;
+    this.#source = new CodeSource(codeObject);
+    this.#source.findEntries(options.isChosen);
+  }
+
+  run(): InstrumentedCode {
+    const source = this.#source;
+    const movable = findMovableCode({
+      read: (address) => source.read(address),
+      isCode: (address) => source.isCode(address),
+      isFiller: (address) => source.isFiller(address),
+      obstacle: (step) => source.obstacle(step),
+      entries: [...source.entries.keys()],
+    });
+    const { laidOut, newEntries } = this.#layOutCode(movable);
+    const map = new PcMap([...(readPcMap(this.#codeObject.elf)?.rows ?? []), ...laidOut.map.rows]);
+    return {
+      bytes: this.#write(laidOut, newEntries, map),
+      map,
+      kept: [...movable.kept].map(([entry, why]) => ({ name: source.entries.get(entry)!.name, ...why })),
+      islandCount: laidOut.islandCount,
+      pinned: source.pinned,
+    };
+  }
+
+  #layOutCode({ blocks, entries }: MovableCode): { laidOut: LaidOutCode; newEntries: Map<number, number> } {
+    const { code } = this.#source;
+    const { items, entryLabels } = compose({
+      blocks,
+      entries: [...this.#source.entries.values()].filter(({ address }) => entries.has(address)),
+      code,
+      edit: this.#options.edit ?? (() => undefined),
+      pcUse: (step) => this.#source.pcUse(step, ANCHOR, this.#textAddress),
+    });
+    const padding: CodeItem = { kind: 'instruction', words: new Array<number>(PADDING_DWORDS).fill(code.stop) };
+    const laidOut = layOutCode([...items, padding], this.#textAddress, code);
+    const newEntries = new Map([...entryLabels].map(([entry, label]) => [entry, laidOut.addressOf(label)]));
+    return { laidOut, newEntries };
+  }
+
+  #write(laidOut: LaidOutCode, newEntries: ReadonlyMap<number, number>, map: PcMap): Uint8Array {
+    const edit = this.#edit;
+    const { kernels, elf } = this.#codeObject;
+    const text = edit.addSegment(PF_R | PF_X, laidOut.bytes);
+    const flags = SHF_ALLOC | SHF_EXECINSTR;
+    const sectionIndex = edit.addLoadedSection(
+      { name: TEXT_SECTION, type: SHT_PROGBITS, flags, alignmentBytes: TEXT_ALIGNMENT_BYTES },
+      ...[text, 0, laidOut.bytes.length],
+    );
+    const places: NewPlaces = {
+      entryAt: (address) => (this.#options.isChosen ? undefined : newEntries.get(address)),
+      sizeOf: (address, sizeBytes) => laidOut.map.newSizeOf(address, sizeBytes),
+      sectionIndex,
+      isCode: (address) => this.#source.isCode(address),
+    };
+    for (const kernel of kernels) {
+      const entry = newEntries.get(Number(kernel.entryAddress));
+      if (entry !== undefined) redirectKernel(edit, kernel, entry);
+    }
+    const tables = new DynamicTablesToWrite(edit, edit.segmentTableBytes(MORE_SEGMENTS));
+    this.#addTables(tables, laidOut, places);
+    const segment = edit.addSegment(PF_R, tables.bytes());
+    tables.install(segment);
+    redirectStaticSymbols(edit, places);
+    const mapBytes = encodePcMap(map);
+    const old = edit.sections.find(({ name }) => name === MAP_SECTION);
+    if (old && elf.sectionNamed(MAP_SECTION)) edit.replaceSection(old, mapBytes);
+    else edit.addSection({ name: MAP_SECTION, type: SHT_PROGBITS, flags: 0n, alignmentBytes: 4 }, mapBytes);
+    return edit.finish(segment);
+  }
+
+  #addTables(tables: DynamicTablesToWrite, { relocations }: LaidOutCode, places: NewPlaces): void {
+    const symbols = redirectSymbols(this.#codeObject, places);
+    const old = redirectRelocations(this.#codeObject, symbols, places);
+    const anchor = newSymbol({
+      ...{ name: ANCHOR, binding: STB_LOCAL, type: STT_OBJECT, visibility: STV_HIDDEN },
+      ...{ section: places.sectionIndex, value: BigInt(this.#textAddress), sizeBytes: 0n },
+    });
+    const bySymbol = new Map(old.map((relocation, index) => [copiedRelocation(index), relocation]));
+    const added = relocations.map(({ address, half, symbol, addend }): RelocationToApply => {
+      const offset = BigInt(address);
+      const copied = bySymbol.get(symbol);
+      if (copied) return { ...copied, offset };
+      const type = half === 'low' ? R_AMDGPU.ABS32_LO : R_AMDGPU.ABS32_HI;
+      return { offset, type, symbol: anchor, addend: BigInt(addend) };
+    });
+    tables.add(added.some(({ symbol }) => symbol === anchor) ? [anchor, ...symbols] : symbols, [...old, ...added]);
+  }
+}

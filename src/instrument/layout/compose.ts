@@ -1,0 +1,231 @@
+/**
+ * Original code to items without a place, with what is to run before, behind and in place of its
+ * instructions.
+ */
+import type { BasicBlock } from '../../flow/blocks.ts';
+import { fallsThrough } from '../../ir/step.ts';
+import type { AmdgpuStep } from '../../isa/amdgpu/step.ts';
+import { type CodeItem, Label, type LiteralFixup } from './code-item.ts';
+import type { LayoutCode } from './layout-code.ts';
+
+/** What becomes of one instruction. Items that do not say whose they are belong to it as payload. */
+export interface StepEdit {
+  /** Runs before it, however control comes to it. */
+  readonly before?: readonly CodeItem[];
+  /**
+   * Runs behind it, where control goes on with the next instruction: behind a conditional branch that is not
+   * taken, behind a call when it comes back. Behind what never goes on there it never runs.
+   */
+  readonly after?: readonly CodeItem[];
+  /** Runs on the way to the target of a branch. */
+  readonly taken?: readonly CodeItem[];
+  /** Takes its place; nothing: it is removed. */
+  readonly instead?: readonly CodeItem[];
+}
+
+/** Asked once for each original instruction. */
+export type EditStep = (step: AmdgpuStep) => StepEdit | undefined;
+
+/** Where code is entered from outside of itself. */
+export interface CodeEntry {
+  readonly address: number;
+  readonly alignmentBytes: number;
+  /**
+   * Of a kernel whose arguments are preloaded: hardware that can do so enters it 256 bytes further on (LLVM
+   * AMDGPU usage, "Preloaded Kernel Arguments").
+   */
+  readonly hasSecondEntry: boolean;
+}
+
+/** What an instruction that depends on its own address becomes. */
+export type PcUse =
+  /** Reads the address behind itself: what refers to it counts from the label. */
+  | { readonly kind: 'base'; readonly label: Label }
+  /** Has a literal that counts from such a label. */
+  | { readonly kind: 'literal'; readonly fixup: LiteralFixup }
+  /** Is replaced, by what gives it the value that it had. */
+  | { readonly kind: 'pinned'; readonly items: readonly CodeItem[] };
+
+export interface ComposeInput {
+  /** In the order of their addresses. */
+  readonly blocks: readonly BasicBlock<AmdgpuStep>[];
+  readonly entries: readonly CodeEntry[];
+  readonly code: LayoutCode;
+  readonly edit: EditStep;
+  pcUse(step: AmdgpuStep): PcUse | undefined;
+}
+
+export interface ComposedCode {
+  readonly items: CodeItem[];
+  /** What stands for an entry in the new code, by its original address. */
+  readonly entryLabels: ReadonlyMap<number, Label>;
+}
+
+/** From the first entry of a kernel to the second. */
+const SECOND_ENTRY_BYTES = 256;
+/** S_CLAUSE: instructions of the group less one, in the low bits of its constant (RDNA3 ISA 16.5). */
+const CLAUSE_MASK = 0x3f;
+const NO_EDIT: StepEdit = {};
+
+export function compose(input: ComposeInput): ComposedCode {
+  return new Composer(input).run();
+}
+
+class Composer {
+  readonly #input: ComposeInput;
+  readonly #entries: ReadonlyMap<number, CodeEntry>;
+  readonly #entryLabels = new Map<number, Label>();
+  #items: CodeItem[] = [];
+  /** What runs on the ways of branches that are taken: it stands where control does not come by itself. */
+  #detours: CodeItem[] = [];
+
+  constructor(input: ComposeInput) {
+    this.#input = input;
+    this.#entries = new Map(input.entries.map((entry) => [entry.address, entry]));
+  }
+
+  run(): ComposedCode {
+    const { blocks } = this.#input;
+    for (let index = 0; index < blocks.length; ) {
+      const entry = this.#entries.get(startOf(blocks[index]!));
+      index = entry?.hasSecondEntry ? this.#twoEntries(entry, index) : this.#next(index, entry);
+    }
+    this.#flushDetours();
+    return { items: this.#items, entryLabels: this.#entryLabels };
+  }
+
+  #next(index: number, entry: CodeEntry | undefined): number {
+    if (entry) this.#align(entry.alignmentBytes);
+    this.#block(index);
+    return index + 1;
+  }
+
+  #align(sizeBytes: number): void {
+    if (sizeBytes > 4) this.#items.push({ kind: 'align', sizeBytes });
+  }
+
+  /** The code of the first entry has to end before the second one; where it became too long it moves away. */
+  #twoEntries(entry: CodeEntry, first: number): number {
+    const { blocks, code } = this.#input;
+    const second = entry.address + SECOND_ENTRY_BYTES;
+    const outer = this.#items;
+    this.#items = [];
+    let index = first;
+    for (; index < blocks.length && startOf(blocks[index]!) < second; index++) this.#block(index);
+    const inner = this.#items;
+    this.#items = outer;
+    this.#align(entry.alignmentBytes);
+    const sizeBytes = inner.reduce((sum, item) => sum + ('words' in item ? item.words.length * 4 : 0), 0);
+    if (sizeBytes > SECOND_ENTRY_BYTES) {
+      const stub = new Label('entry');
+      this.#entryLabels.set(entry.address, stub);
+      this.#items.push({ kind: 'label', label: stub });
+      for (const target of [entry.address, second]) {
+        this.#items.push({ kind: 'branch', words: code.branch, target, endsFlow: true });
+        this.#align(SECOND_ENTRY_BYTES);
+      }
+    }
+    for (const item of inner) this.#items.push(item);
+    this.#align(SECOND_ENTRY_BYTES);
+    return index;
+  }
+
+  #block(index: number): void {
+    const { blocks, edit, code } = this.#input;
+    const block = blocks[index]!;
+    const steps = block.instructions;
+    const start = startOf(block);
+    const label = new Label(`block ${start.toString(16)}`);
+    this.#items.push({ kind: 'label', label, origin: start });
+    if (this.#entries.has(start) && !this.#entryLabels.has(start)) this.#entryLabels.set(start, label);
+    const edits = steps.map((step) => edit(step) ?? NO_EDIT);
+    /** Instructions up to this index are a group with the one before. */
+    let clauseEnd = -1;
+    for (const [i, step] of steps.entries()) {
+      const { hint } = step.instruction.row.flags;
+      if (hint === 'clause') clauseEnd = i + 1 + (step.instruction.field('simm16') & CLAUSE_MASK);
+      const isDropped = hint !== undefined && isEdited(edits, i, hint === 'clause' ? clauseEnd : i + 1);
+      if (isDropped && hint === 'clause') clauseEnd = -1;
+      this.#step(step, isDropped ? { instead: [], ...edits[i]! } : edits[i]!, i < clauseEnd);
+    }
+    const last = steps.at(-1)!;
+    if (!comesBack(last)) {
+      this.#flushDetours();
+      return;
+    }
+    if (block.next === undefined) this.#items.push({ kind: 'instruction', words: [code.stop], endsFlow: true });
+    else if (block.next !== blocks[index + 1]) {
+      this.#items.push({ kind: 'branch', words: code.branch, target: startOf(block.next), endsFlow: true });
+    } else return;
+    this.#flushDetours();
+  }
+
+  #step(step: AmdgpuStep, { before, after, taken, instead }: StepEdit, isGlued: boolean): void {
+    const { offset } = step;
+    this.#payload(before, offset);
+    if (instead) this.#payload(instead, offset);
+    else this.#original(step, taken, isGlued);
+    if (comesBack(step)) this.#payload(after, offset);
+  }
+
+  #payload(items: readonly CodeItem[] | undefined, point: number, into = this.#items): void {
+    for (const item of items ?? []) {
+      const isOwned = !('words' in item) || item.origin !== undefined || item.point !== undefined;
+      into.push(isOwned ? item : { ...item, point });
+    }
+  }
+
+  #original(step: AmdgpuStep, taken: readonly CodeItem[] | undefined, isGlued: boolean): void {
+    const { target, offset } = step;
+    const words = wordsOf(step);
+    const endsFlow = !comesBack(step);
+    const owned = { origin: offset, ...(endsFlow && { endsFlow }), ...(isGlued && { isGlued }) };
+    if (target !== undefined) {
+      this.#items.push({ kind: 'branch', words, target: this.#wayTo(target, taken, offset), ...owned });
+      return;
+    }
+    const use = this.#input.pcUse(step);
+    if (use?.kind === 'pinned') for (const item of use.items) this.#items.push({ ...item, ...owned });
+    else {
+      this.#items.push({
+        ...{ kind: 'instruction', words, ...owned },
+        ...(use?.kind === 'literal' && { fixup: use.fixup }),
+      });
+    }
+    if (use?.kind === 'base') this.#items.push({ kind: 'label', label: use.label });
+  }
+
+  #wayTo(target: number, taken: readonly CodeItem[] | undefined, point: number): Label | number {
+    if (!taken || taken.length === 0) return target;
+    const label = new Label('taken');
+    this.#detours.push({ kind: 'label', label });
+    this.#payload(taken, point, this.#detours);
+    this.#detours.push({ kind: 'branch', words: this.#input.code.branch, target, point, endsFlow: true });
+    return label;
+  }
+
+  #flushDetours(): void {
+    for (const item of this.#detours) this.#items.push(item);
+    this.#detours = [];
+  }
+}
+
+/** Whether control may go on behind a step. */
+const comesBack = (step: AmdgpuStep): boolean => fallsThrough(step) || step.control === 'call';
+
+const startOf = (block: BasicBlock<AmdgpuStep>): number => block.instructions[0]!.offset;
+
+/** All dwords of an instruction. */
+export const wordsOf = ({ instruction: { code, literal } }: AmdgpuStep): readonly number[] =>
+  literal === undefined ? code : [...code, literal];
+
+/** Whether anything comes between the instructions from `first` to `last`, or takes the place of one. */
+function isEdited(edits: readonly StepEdit[], first: number, last: number): boolean {
+  for (let i = first; i <= last; i++) {
+    const edit = edits[i];
+    if (!edit) return false;
+    if (i > first && (edit.before || edit.instead)) return true;
+    if (i < last && edit.after) return true;
+  }
+  return false;
+}

@@ -1,0 +1,138 @@
+/**
+ * Gives code its place: items to bytes at image addresses. Branches that do not reach their target go through
+ * islands, which need neither a register nor SCC.
+ */
+
+import { alignUp } from '../../base/align.ts';
+import { assert, WavewrightError } from '../../base/errors.ts';
+import { hex } from '../../base/text.ts';
+import type { CodeItem, Half, Label, LiteralFixup, PlacedItem } from './code-item.ts';
+import { type BranchPlan, DWORD_BYTES, displacement, nextPlace, planBranches } from './islands.ts';
+import type { LayoutCode } from './layout-code.ts';
+import { PcMap, type PcRow } from './pc-map.ts';
+
+/** A literal that the loader fills in: half of the loaded address of a symbol and more. */
+export interface LiteralRelocation {
+  /** Image address of the literal. */
+  readonly address: number;
+  readonly half: Half;
+  readonly symbol: string;
+  readonly addend: number;
+}
+
+export interface LaidOutCode {
+  readonly address: number;
+  readonly bytes: Uint8Array;
+  readonly map: PcMap;
+  readonly relocations: readonly LiteralRelocation[];
+  /** Image address of a label among the items. */
+  addressOf(label: Label): number;
+  /** How many branches were added for others that do not reach their targets. */
+  readonly islandCount: number;
+}
+
+/**
+ * Lays `items` out from image address `address` on. Time is linear in the items, but for the rounds that
+ * branches need which do not reach their targets; each label costs a branch at most once in 16 KiB.
+ *
+ * Throws UNSUPPORTED where a branch cannot reach its target in any way.
+ */
+export function layOutCode(items: readonly CodeItem[], address: number, code: LayoutCode): LaidOutCode {
+  const plan = planBranches(items, address);
+  return new Emitter(items, address, plan, code).run();
+}
+
+class Emitter {
+  readonly #items: readonly CodeItem[];
+  readonly #plan: BranchPlan;
+  readonly #start: number;
+  readonly #code: LayoutCode;
+  readonly #bytes: Uint8Array;
+  readonly #view: DataView;
+  readonly #rows: PcRow[] = [];
+  readonly #relocations: LiteralRelocation[] = [];
+  #at: number;
+
+  constructor(items: readonly CodeItem[], start: number, plan: BranchPlan, code: LayoutCode) {
+    this.#items = items;
+    this.#plan = plan;
+    this.#start = start;
+    this.#code = code;
+    this.#bytes = new Uint8Array(plan.end - start);
+    this.#view = new DataView(this.#bytes.buffer);
+    this.#at = start;
+  }
+
+  run(): LaidOutCode {
+    let islandCount = 0;
+    for (const [index, item] of this.#items.entries()) {
+      if (item.kind === 'align') {
+        const end = alignUp(this.#at, item.sizeBytes);
+        while (this.#at < end) this.#put([this.#code.nop]);
+      } else if (item.kind !== 'label') this.#place(item, index);
+      const pool = this.#plan.pools.get(index);
+      if (!pool) continue;
+      if (pool.isPassed) this.#branch(this.#code.branch, this.#at + DWORD_BYTES * (1 + pool.islands.length));
+      for (const island of pool.islands) {
+        const { origin } = island;
+        const at = this.#at;
+        this.#branch(this.#code.branch, this.#plan.addressOf(nextPlace(island)));
+        if (origin !== undefined) this.#rows.push({ address: at, sizeBytes: DWORD_BYTES, origin, kind: 'island' });
+        islandCount++;
+      }
+    }
+    assert(this.#at === this.#plan.end, 'code has the size that was planned');
+    return {
+      address: this.#start,
+      bytes: this.#bytes,
+      map: new PcMap(this.#rows),
+      relocations: this.#relocations,
+      addressOf: (label) => this.#plan.addressOf(label),
+      islandCount,
+    };
+  }
+
+  #place(item: PlacedItem, index: number): void {
+    const at = this.#at;
+    if (item.kind === 'branch') this.#branch(item.words, this.#plan.addressOf(this.#plan.targetOf(index)));
+    else {
+      this.#put(item.words);
+      if (item.fixup) this.#fix(item.fixup);
+    }
+    const origin = item.origin ?? item.point;
+    if (origin === undefined) return;
+    const kind = item.origin === undefined ? 'payload' : 'original';
+    this.#rows.push({ address: at, sizeBytes: this.#at - at, origin, kind });
+  }
+
+  #put(words: readonly number[]): void {
+    for (const word of words) {
+      this.#view.setUint32(this.#at - this.#start, word, true);
+      this.#at += DWORD_BYTES;
+    }
+  }
+
+  #branch([first, ...rest]: readonly number[], target: number): void {
+    const field = displacement(this.#at + DWORD_BYTES * (1 + rest.length), target);
+    if (field === undefined) {
+      const what = `a branch at ${hex(this.#at)} does not reach ${hex(target)}`;
+      throw new WavewrightError('UNSUPPORTED', what);
+    }
+    this.#put([((first! & 0xffff_0000) | field) >>> 0, ...rest]);
+  }
+
+  /** The literal is the dword that was put last. */
+  #fix(fixup: LiteralFixup): void {
+    const address = this.#at - DWORD_BYTES;
+    if (fixup.kind === 'absolute') {
+      const { half, symbol, addend } = fixup;
+      this.#relocations.push({ address, half, symbol, addend });
+      return;
+    }
+    const { target } = fixup;
+    const place = typeof target === 'number' ? target : this.#plan.addressOf(target);
+    const distance = BigInt(place - this.#plan.addressOf(fixup.from));
+    const value = fixup.half === 'low' ? distance : distance >> 32n;
+    this.#view.setUint32(address - this.#start, Number(BigInt.asUintN(32, value)), true);
+  }
+}

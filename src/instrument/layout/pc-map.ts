@@ -1,0 +1,158 @@
+/**
+ * Which original instruction an instruction of rewritten code is, or serves: the map between new and old
+ * addresses, and the form in which a code object keeps it.
+ */
+import { ByteReader } from '../../base/bytes.ts';
+import { concatenate } from '../../base/concatenate.ts';
+import type { ErrorContext } from '../../base/errors.ts';
+
+/** What an instruction is to the one that it belongs to. */
+export type PcKind = 'original' | 'payload' | 'island';
+
+export interface PcRow {
+  /** Image address of the instruction in the new code. */
+  readonly address: number;
+  readonly sizeBytes: number;
+  /**
+   * Image address of the original instruction that it is, that it serves, or whose branch goes through it.
+   */
+  readonly origin: number;
+  readonly kind: PcKind;
+}
+
+const KINDS: readonly PcKind[] = ['original', 'payload', 'island'];
+/** "WWPC", then the version. */
+const MAGIC = 0x43505757;
+const VERSION = 1;
+const HEADER_BYTES = 12;
+/** Bytes of an instruction are a multiple of it, and so are addresses. */
+const DWORD_BYTES = 4;
+
+/**
+ * Rows in the order of their addresses. Code that was rewritten twice has rows for both: the origin of a
+ * row may have a row of its own.
+ */
+export class PcMap {
+  readonly rows: readonly PcRow[];
+  /** The rows of instructions that are original, by origin. */
+  #originals: readonly PcRow[] | undefined;
+
+  constructor(rows: readonly PcRow[]) {
+    this.rows = rows;
+  }
+
+  /** The row that holds a byte of new code. */
+  rowAt(address: number): PcRow | undefined {
+    const row = this.rows[firstAt(this.rows, (each) => each.address > address) - 1];
+    return row && address < row.address + row.sizeBytes ? row : undefined;
+  }
+
+  /** The address that the instruction had before all rewriting; itself where it was never rewritten. */
+  originOf(address: number): number {
+    let at = address;
+    // Each rewriting puts its code behind what was there, so origins fall.
+    for (let row = this.rowAt(at); row !== undefined && row.origin < at; row = this.rowAt(at)) at = row.origin;
+    return at;
+  }
+
+  /** Where the instruction from an old address is now, as itself and not as what serves it. */
+  newAddressOf(origin: number): number | undefined {
+    const row = this.#byOrigin[this.#firstFrom(origin)];
+    return row?.origin === origin ? row.address : undefined;
+  }
+
+  /** Bytes of new code from the first to the last instruction of old code. */
+  newSizeOf(start: number, sizeBytes: number): number {
+    const first = this.#byOrigin[this.#firstFrom(start)];
+    const last = this.#byOrigin[this.#firstFrom(start + sizeBytes) - 1];
+    return first && last && last.address >= first.address ? last.address + last.sizeBytes - first.address : 0;
+  }
+
+  get #byOrigin(): readonly PcRow[] {
+    this.#originals ??= this.rows.filter(({ kind }) => kind === 'original').toSorted((a, b) => a.origin - b.origin);
+    return this.#originals;
+  }
+
+  #firstFrom(origin: number): number {
+    return firstAt(this.#byOrigin, (row) => row.origin >= origin);
+  }
+}
+
+/** Index of the first row for which `isBehind` holds, which then holds for all that follow. */
+function firstAt(rows: readonly PcRow[], isBehind: (row: PcRow) => boolean): number {
+  let [low, high] = [0, rows.length];
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    if (isBehind(rows[middle]!)) high = middle;
+    else low = middle + 1;
+  }
+  return low;
+}
+
+/**
+ * The section `.wavewright.map`: magic, version and number of rows as 32-bit words, then for each row three
+ * numbers in unsigned LEB128: `gap * 3 + kind` (0 original, 1 payload, 2 island), with the dwords between
+ * the row before and this one (from address 0 for the first); the dwords of the instruction; and the dwords
+ * from the origin of the row before to this one's, as 2n for n and as -2n - 1 for a negative one.
+ */
+export function encodePcMap({ rows }: PcMap): Uint8Array {
+  const header = new Uint8Array(HEADER_BYTES);
+  const view = new DataView(header.buffer);
+  view.setUint32(0, MAGIC, true);
+  view.setUint32(4, VERSION, true);
+  view.setUint32(8, rows.length, true);
+  const body: number[] = [];
+  let [end, origin] = [0, 0];
+  for (const row of rows) {
+    putNumber(body, ((row.address - end) / DWORD_BYTES) * KINDS.length + KINDS.indexOf(row.kind));
+    putNumber(body, row.sizeBytes / DWORD_BYTES);
+    const distance = (row.origin - origin) / DWORD_BYTES;
+    putNumber(body, distance < 0 ? -2 * distance - 1 : 2 * distance);
+    end = row.address + row.sizeBytes;
+    origin = row.origin;
+  }
+  return concatenate([header, Uint8Array.from(body)]);
+}
+
+/** Throws BAD_INPUT for what `encodePcMap` does not write. */
+export function decodePcMap(bytes: Uint8Array, at: ErrorContext): PcMap {
+  const reader = new ByteReader(bytes, at);
+  if (reader.u32('the magic of a map of addresses') !== MAGIC) reader.fail('no map of addresses', 0);
+  const version = reader.u32('the version of a map of addresses');
+  if (version !== VERSION) reader.fail(`version ${version} of a map of addresses, expected ${VERSION}`, 4);
+  const count = reader.u32('the number of rows');
+  const rows: PcRow[] = [];
+  let [end, origin] = [0, 0];
+  for (let i = 0; i < count; i++) {
+    const first = takeNumber(reader);
+    const address = end + Math.floor(first / KINDS.length) * DWORD_BYTES;
+    const sizeBytes = takeNumber(reader) * DWORD_BYTES;
+    const folded = takeNumber(reader);
+    origin += (folded % 2 === 0 ? folded / 2 : -(folded + 1) / 2) * DWORD_BYTES;
+    if (sizeBytes === 0 || origin < 0 || !Number.isSafeInteger(address + sizeBytes)) {
+      reader.fail(`row ${i} of a map of addresses, which nothing can mean`);
+    }
+    rows.push({ address, sizeBytes, origin, kind: KINDS[first % KINDS.length]! });
+    end = address + sizeBytes;
+  }
+  if (reader.remaining > 0) reader.fail(`${reader.remaining} bytes behind a map of addresses`);
+  return new PcMap(rows);
+}
+
+function putNumber(bytes: number[], value: number): void {
+  let rest = value;
+  for (; rest >= 0x80; rest = Math.floor(rest / 0x80)) bytes.push((rest % 0x80) | 0x80);
+  bytes.push(rest);
+}
+
+function takeNumber(reader: ByteReader): number {
+  let [value, scale] = [0, 1];
+  for (;;) {
+    const byte = reader.u8('a number');
+    value += (byte & 0x7f) * scale;
+    if (value > Number.MAX_SAFE_INTEGER) reader.fail('a number that is too large');
+    if (byte < 0x80) return value;
+    scale *= 0x80;
+    if (scale > 2 ** 56) reader.fail('a number without an end');
+  }
+}
