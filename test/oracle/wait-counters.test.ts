@@ -13,7 +13,6 @@ import { blocksOfFunctions, type StepBlocks } from '../../src/lift/blocks.test-s
 import { InFlightAnalysis } from '../../src/lift/in-flight.ts';
 import { stepEffects } from '../../src/lift/step-effects.ts';
 import { hasClang } from './device-code.ts';
-import { hazardAt, placesOf } from './hazard-distance.ts';
 
 const ROOT = path.resolve(import.meta.dirname, '../..');
 const folder = mkdtempSync(path.join(tmpdir(), 'wavewright-wait-counters-'));
@@ -82,24 +81,5 @@ for (const [processor, waveSize] of PROCESSORS) {
     }
     // The others order memory: before barriers, and behind atomics.
     assert.ok(needed / waits > NEEDED_SHARE, `${needed} of ${waits} waits are needed`);
-  });
-}
-
-for (const processor of ['gfx90a', 'gfx942']) {
-  test(`${processor}: clang's code keeps the distances of hazards, with s_nop where nothing else is there`, {
-    skip: !hasClang,
-  }, () => {
-    const found = new Set<string>();
-    for (const source of SOURCES) {
-      for (const [name, blocks] of blocksOfFunctions(compiled(source, processor), processor, 64)) {
-        const places = placesOf(blocks);
-        for (const number of places.keys()) {
-          assert.equal(hazardAt(places, number), undefined, `${source} ${name}`);
-          const shortened = hazardAt(places, number, false);
-          if (shortened !== undefined) found.add(shortened.split(' ')[0]!);
-        }
-      }
-    }
-    assert.deepEqual([...found], ['valu-vcc-div-fmas']);
   });
 }

@@ -69,9 +69,14 @@ test('hazards of gfx9', () => {
       .join();
   assert.equal(
     hazards('v_cmp_lt_u32 vcc, v0, v1'),
-    'before valu-sgpr-vmem,before valu-sgpr-lane-select,before valu-vcc-div-fmas,before valu-vgpr-dpp',
+    'before valu-sgpr-vmem,before valu-sgpr-lane-select,before valu-vcc-div-fmas,before valu-vccz,' +
+      'after dot-result,after matrix-result-read',
   );
-  assert.equal(hazards('global_load_dword v0, v1, s[2:3]'), 'after valu-sgpr-vmem');
+  assert.equal(
+    hazards('global_load_dword v0, v1, s[2:3]'),
+    'after valu-sgpr-vmem,after dot-result,after matrix-result-read,' +
+      'after matrix-result-overwritten,after valu-vgpr-double-vmem',
+  );
   assert.match(hazards('v_readlane_b32 s0, v1, s2'), /after valu-sgpr-lane-select/);
   assert.match(hazards('v_div_fmas_f32 v0, v1, v2, v3'), /after valu-vcc-div-fmas/);
   assert.match(hazards('v_add_u32_dpp v0, v1, v2 row_shr:1'), /after valu-vgpr-dpp,after valu-exec-dpp/);

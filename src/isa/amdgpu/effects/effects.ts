@@ -17,7 +17,7 @@ import { type ExecPlaces, maskChange } from '../../../ir/mask-change.ts';
 import type { Program, StateSlot } from '../../../ir/types.ts';
 import type { Family, FormatName } from '../encoding/formats.ts';
 import { generationOf } from '../encoding/formats.ts';
-import type { Instruction, Operand } from '../encoding/instruction.ts';
+import type { Instruction } from '../encoding/instruction.ts';
 import { instructionClass } from '../encoding/instruction-class.ts';
 import {
   SGPR_EXEC_LO,
@@ -33,6 +33,7 @@ import { gprIndexField } from '../semantics/gpr-index.ts';
 import { raisedCounters, waitsOf } from './counters.ts';
 import { hazardRoles } from './hazards.ts';
 import { meaningOf, type Touched, touchedBy } from './meaning.ts';
+import { rangeOf } from './operand-ranges.ts';
 
 export interface EffectsOptions {
   /** MODE.gpr_idx_en is set: M0 completes the numbers of VGPRs of vector instructions (CDNA2 ISA 6.6). */
@@ -198,7 +199,7 @@ class Collector {
     );
     // Where the register that M0 leads to is none, nothing is written (CDNA3 ISA 3.6.1).
     const mayBeSkipped = this.#writesAnyOf.size > 0;
-    return {
+    const effects = {
       reads: this.#reads,
       writes: mayBeSkipped ? this.#writes.map((range) => ({ ...range, isPartial: true })) : this.#writes,
       readsState: this.#readsState,
@@ -209,12 +210,14 @@ class Collector {
       memory,
       counters: raisedCounters(this.#instruction, memory),
       waits: waitsOf(this.#instruction),
-      hazards: hazardRoles({
-        instruction: this.#instruction,
-        readsState: this.#readsState,
-        writesState: this.#writesState,
-        writesScalars: this.#writes.some(({ file }) => file === 'scalar'),
-      }),
+    };
+    const facts = { instruction: this.#instruction, effects };
+    return {
+      ...effects,
+      // Few ask, and it takes as long as all the rest.
+      get hazards() {
+        return hazardRoles(facts);
+      },
     };
   }
 
@@ -305,9 +308,3 @@ const execPlacesOf = (instruction: Instruction): ExecPlaces => ({
 /** Loads of 8 and 16 bits into half of a register read it. */
 const isKept = ({ row }: Instruction, index: number): boolean =>
   row.operands[index]!.access === 'readwrite' && row.operands[index]!.writtenIf === undefined;
-
-function rangeOf(operand: Operand, dwords: number): RegisterRange | undefined {
-  if (operand.kind === 'scalar') return { file: 'scalar', first: operand.register, dwords };
-  if (operand.kind !== 'vector') return undefined;
-  return { file: operand.accumulator ? 'accumulator' : 'vector', first: operand.register, dwords };
-}

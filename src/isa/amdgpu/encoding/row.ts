@@ -78,6 +78,15 @@ export interface OperandSpec {
 // biome-ignore lint/suspicious/noConfusingVoidType: a row that has effects only returns nothing.
 export type Results = Value | readonly Value[] | undefined | void;
 
+/** C (m x n) += A (m x k) * B (k x n), in each block. */
+export interface MatrixProductSize {
+  readonly m: number;
+  readonly n: number;
+  readonly k: number;
+  readonly blocks: number;
+  readonly format: string;
+}
+
 export interface RowFlags {
   /** Changes control flow: nothing after it in straight line unless it is a conditional branch or a call. */
   readonly terminator?: 'branch' | 'conditional' | 'jump' | 'end';
@@ -153,6 +162,14 @@ export interface RowFlags {
   readonly sparse?: boolean;
   /** A matrix product of f64, whose signs CDNA3 has in BLGP (CDNA3 ISA 7.1.5.3). */
   readonly doubles?: boolean;
+  /** The sizes of a matrix product of VOP3P-MAI, and the format of its factors: how long it takes. */
+  readonly product?: MatrixProductSize;
+  /** A multiply-add of f64, which shares its unit with matrix products (CDNA2 ISA 7.5). */
+  readonly doubleFma?: boolean;
+  /** The unit for transcendental functions executes it, beside the others (RDNA3 ISA 3.2). */
+  readonly transcendental?: boolean;
+  /** It does nothing for as many wait states as simm16 says, and one more. */
+  readonly idles?: boolean;
   /**
    * In wave32 LLVM 19 takes literals, or all constants, in place of matrices for 64-bit ones (RDNA3 ISA 7.9).
    */

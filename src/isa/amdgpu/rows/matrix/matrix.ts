@@ -159,7 +159,8 @@ function registersOf({ m, n, k, blocks }: MatrixShape, format: ElementFormat) {
 }
 
 /** Sums of integers are exact in any order. */
-const flagsOf = (left: ElementFormat): RowFlags => ({
+const flagsOf = (left: ElementFormat, shape: MatrixShape): RowFlags => ({
+  product: { ...shape, format: left },
   ...(left === 'f64' && { doubles: true }),
   ...(sumType(left) !== 'i32' && {
     approximate: 'products are added in ascending order of k, one rounding each; AMD does not publish the order',
@@ -169,7 +170,7 @@ const flagsOf = (left: ElementFormat): RowFlags => ({
 function mfma(name: string, opcodes: Opcodes, shape: MatrixShape, left: ElementFormat, right = left): Row {
   const { input, result } = registersOf(shape, left);
   const operands = `=vdst:${result} src0:${input} src1:${input} src2:${result}`;
-  return row('VOP3P_MAI', name, opcodes, operands, dense(shape, left, right), flagsOf(left));
+  return row('VOP3P_MAI', name, opcodes, operands, dense(shape, left, right), flagsOf(left, shape));
 }
 
 const cdna2Name = (size: Size, format: ElementFormat): string => `v_mfma_${sumType(format)}_${size}${format}`;
@@ -203,7 +204,7 @@ function smfmac(size: Size, opcode: number, left: ElementFormat, right = left): 
   const name = `v_smfmac_${sumType(left)}_${size}_${formats}`;
   const operands = `+vdst:${registersOf(shape, left).result} src0:b64 src1:b128 src2:b32`;
   return row('VOP3P_MAI', name, { gfx940: opcode }, operands, sparse(shape, left, right), {
-    ...flagsOf(left),
+    ...flagsOf(left, shape),
     sparse: true,
   });
 }

@@ -25,7 +25,10 @@ import { frexp } from '../../semantics/scaling.ts';
 import { cosineOfTurns, exp2, log2, sineOfTurns } from '../../semantics/transcendental.ts';
 import { type Opcodes, row } from '../table/row.ts';
 
-const WITHIN_ACCURACY: RowFlags = { approximate: "within AMD's documented accuracy, the same bits on every host" };
+const TRANSCENDENTAL: RowFlags = {
+  approximate: "within AMD's documented accuracy, the same bits on every host",
+  transcendental: true,
+};
 
 type Unary = (b: InstructionBuilder, x: Value, type: FloatType) => Value;
 
@@ -137,24 +140,24 @@ export const VOP1_FLOAT_ROWS: readonly Row[] = [
   unary('v_fract_f32', 'f32', { gfx9: 0x1b, gfx10: 0x20 }, fract),
   unary('v_fract_f64', 'f64', { gfx9: 0x32, gfx10: 0x3e }, fract),
   unary('v_fract_f16', 'f16', { gfx9: 0x48, gfx10: 0x5f }, fract),
-  unary('v_exp_f32', 'f32', { gfx9: 0x20, gfx10: 0x25 }, exponential, WITHIN_ACCURACY),
-  unary('v_exp_f16', 'f16', { gfx9: 0x41, gfx10: 0x58 }, exponential, WITHIN_ACCURACY),
-  unary('v_log_f32', 'f32', { gfx9: 0x21, gfx10: 0x27 }, logarithm, WITHIN_ACCURACY),
-  unary('v_log_f16', 'f16', { gfx9: 0x40, gfx10: 0x57 }, logarithm, WITHIN_ACCURACY),
-  unary('v_rcp_f32', 'f32', { gfx9: 0x22, gfx10: 0x2a }, reciprocal, WITHIN_ACCURACY),
-  unary('v_rcp_f64', 'f64', { gfx9: 0x25, gfx10: 0x2f }, reciprocal, WITHIN_ACCURACY),
-  unary('v_rcp_f16', 'f16', { gfx9: 0x3d, gfx10: 0x54 }, reciprocal, WITHIN_ACCURACY),
-  unary('v_rcp_iflag_f32', 'f32', { gfx9: 0x23, gfx10: 0x2b }, reciprocal, WITHIN_ACCURACY),
-  unary('v_rsq_f32', 'f32', { gfx9: 0x24, gfx10: 0x2e }, reciprocalRoot, WITHIN_ACCURACY),
-  unary('v_rsq_f64', 'f64', { gfx9: 0x26, gfx10: 0x31 }, reciprocalRoot, WITHIN_ACCURACY),
-  unary('v_rsq_f16', 'f16', { gfx9: 0x3f, gfx10: 0x56 }, reciprocalRoot, WITHIN_ACCURACY),
-  unary('v_sqrt_f32', 'f32', { gfx9: 0x27, gfx10: 0x33 }, squareRoot, WITHIN_ACCURACY),
-  unary('v_sqrt_f64', 'f64', { gfx9: 0x28, gfx10: 0x34 }, squareRoot, WITHIN_ACCURACY),
-  unary('v_sqrt_f16', 'f16', { gfx9: 0x3e, gfx10: 0x55 }, squareRoot, WITHIN_ACCURACY),
-  unary('v_sin_f32', 'f32', { gfx9: 0x29, gfx10: 0x35 }, sine, WITHIN_ACCURACY),
-  unary('v_sin_f16', 'f16', { gfx9: 0x49, gfx10: 0x60 }, sine, WITHIN_ACCURACY),
-  unary('v_cos_f32', 'f32', { gfx9: 0x2a, gfx10: 0x36 }, periodic(cosineOfTurns), WITHIN_ACCURACY),
-  unary('v_cos_f16', 'f16', { gfx9: 0x4a, gfx10: 0x61 }, periodic(cosineOfTurns), WITHIN_ACCURACY),
+  unary('v_exp_f32', 'f32', { gfx9: 0x20, gfx10: 0x25 }, exponential, TRANSCENDENTAL),
+  unary('v_exp_f16', 'f16', { gfx9: 0x41, gfx10: 0x58 }, exponential, TRANSCENDENTAL),
+  unary('v_log_f32', 'f32', { gfx9: 0x21, gfx10: 0x27 }, logarithm, TRANSCENDENTAL),
+  unary('v_log_f16', 'f16', { gfx9: 0x40, gfx10: 0x57 }, logarithm, TRANSCENDENTAL),
+  unary('v_rcp_f32', 'f32', { gfx9: 0x22, gfx10: 0x2a }, reciprocal, TRANSCENDENTAL),
+  unary('v_rcp_f64', 'f64', { gfx9: 0x25, gfx10: 0x2f }, reciprocal, TRANSCENDENTAL),
+  unary('v_rcp_f16', 'f16', { gfx9: 0x3d, gfx10: 0x54 }, reciprocal, TRANSCENDENTAL),
+  unary('v_rcp_iflag_f32', 'f32', { gfx9: 0x23, gfx10: 0x2b }, reciprocal, TRANSCENDENTAL),
+  unary('v_rsq_f32', 'f32', { gfx9: 0x24, gfx10: 0x2e }, reciprocalRoot, TRANSCENDENTAL),
+  unary('v_rsq_f64', 'f64', { gfx9: 0x26, gfx10: 0x31 }, reciprocalRoot, TRANSCENDENTAL),
+  unary('v_rsq_f16', 'f16', { gfx9: 0x3f, gfx10: 0x56 }, reciprocalRoot, TRANSCENDENTAL),
+  unary('v_sqrt_f32', 'f32', { gfx9: 0x27, gfx10: 0x33 }, squareRoot, TRANSCENDENTAL),
+  unary('v_sqrt_f64', 'f64', { gfx9: 0x28, gfx10: 0x34 }, squareRoot, TRANSCENDENTAL),
+  unary('v_sqrt_f16', 'f16', { gfx9: 0x3e, gfx10: 0x55 }, squareRoot, TRANSCENDENTAL),
+  unary('v_sin_f32', 'f32', { gfx9: 0x29, gfx10: 0x35 }, sine, TRANSCENDENTAL),
+  unary('v_sin_f16', 'f16', { gfx9: 0x49, gfx10: 0x60 }, sine, TRANSCENDENTAL),
+  unary('v_cos_f32', 'f32', { gfx9: 0x2a, gfx10: 0x36 }, periodic(cosineOfTurns), TRANSCENDENTAL),
+  unary('v_cos_f16', 'f16', { gfx9: 0x4a, gfx10: 0x61 }, periodic(cosineOfTurns), TRANSCENDENTAL),
   row('VOP1', 'v_frexp_exp_i32_f64', { gfx9: 0x30, gfx10: 0x3c }, '=vdst:i32 src0:f64', exponent('f64'), { ...EXPONENT, noSdwa: true, scaled: 'wide' }),
   row('VOP1', 'v_frexp_exp_i32_f32', { gfx9: 0x33, gfx10: 0x3f }, '=vdst:i32 src0:f32', exponent('f32'), EXPONENT),
   row('VOP1', 'v_frexp_exp_i16_f16', { gfx9: 0x43, gfx10: 0x5a }, '=vdst:i16 src0:f16', exponent('f16'), { ...EXPONENT, scaled: 'wide' }),
@@ -162,6 +165,6 @@ export const VOP1_FLOAT_ROWS: readonly Row[] = [
   unary('v_frexp_mant_f32', 'f32', { gfx9: 0x34, gfx10: 0x40 }, mantissa),
   unary('v_frexp_mant_f16', 'f16', { gfx9: 0x42, gfx10: 0x59 }, mantissa),
   // What "legacy" changes at zero and infinity is not published.
-  row('VOP1', 'v_exp_legacy_f32', 0x4b, '=vdst:f32 src0:f32'),
-  row('VOP1', 'v_log_legacy_f32', 0x4c, '=vdst:f32 src0:f32'),
+  row('VOP1', 'v_exp_legacy_f32', 0x4b, '=vdst:f32 src0:f32', undefined, { transcendental: true }),
+  row('VOP1', 'v_log_legacy_f32', 0x4c, '=vdst:f32 src0:f32', undefined, { transcendental: true }),
 ];

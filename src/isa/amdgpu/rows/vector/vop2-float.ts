@@ -87,7 +87,7 @@ const packedAccumulate: Semantics = (b, d, x, y) => {
 const dot4 = dotIntegers(8, 'accumulator');
 
 /** LLVM 19 takes signs of the integers for those of floats. */
-const DOT_INTEGERS: RowFlags = { integerClamp: true, signs: 'floats' };
+const DOT_INTEGERS: RowFlags = { integerClamp: true, signs: 'floats', dot: true };
 
 // biome-ignore format: one row per line, as the tables of the manual
 export const VOP2_FLOAT_ROWS: readonly Row[] = [
@@ -114,13 +114,13 @@ export const VOP2_FLOAT_ROWS: readonly Row[] = [
   multiplyByLiteral('v_madmk_f16', 'f16', 0x24, unfusedMultiplyAdd),
   addLiteral('v_madak_f16', 'f16', 0x25, unfusedMultiplyAdd),
   row('VOP2', 'v_ldexp_f16', { gfx9: 0x33, gfx10: 0x3b }, '=vdst:f16 src0:f16 src1:i16', (b, x, n) => ldexp(b, 'f16', x, b.sext16(n))),
-  accumulate('v_fmac_f64', { gfx90a: 0x04 }, '+vdst:f64 src0:f64 src1:f64', (b, d, x, y) => b.f64.fma(x, y, d)),
+  accumulate('v_fmac_f64', { gfx90a: 0x04 }, '+vdst:f64 src0:f64 src1:f64', (b, d, x, y) => b.f64.fma(x, y, d), { doubleFma: true }),
   accumulate('v_fmac_f32', { gfx906: 0x3b, gfx10: 0x2b }, F32_SUM, (b, d, x, y) => b.f32.fma(x, y, d), { vopd: 0x00 }),
   accumulate('v_fmac_f16', { gfx10: 0x36 }, '+vdst:f16 src0:f16 src1:f16', (b, d, x, y) => b.f16.fma(x, y, d), { opSelText: 'all' }),
   row('VOP2', 'v_mul_legacy_f32', { gfx9: 0x04, gfx90a: -1, gfx10: 0x07, gfx11: ['v_mul_dx9_zero_f32', 0x07] }, F32_PRODUCT, legacyProduct, { vopd: 0x07 }),
   accumulate('v_fmac_legacy_f32', { gfx10: 0x06, gfx101: -1, gfx11: ['v_fmac_dx9_zero_f32', 0x06], gfx12: -1 }, F32_SUM, fmaLegacy, { noDpp: true }),
   accumulate('v_mac_legacy_f32', { gfx101: 0x06 }, F32_SUM, (b, d, x, y) => legacyMad(b, x, y, d), { noDpp: true }),
-  accumulate('v_dot2c_f32_f16', { gfx908: 0x37 }, DOT2, dot2Accumulate),
+  accumulate('v_dot2c_f32_f16', { gfx908: 0x37 }, DOT2, dot2Accumulate, { dot: true }),
   accumulate('v_dot2c_f32_f16', { gfx10: 0x02, gfx101: -1, gfx1011: 0x02, gfx11: ['v_dot2acc_f32_f16', 0x02], gfx12: -1 }, DOT2, dot2Accumulate, { noVop3: true, vopd: 0x0c }),
   accumulate('v_dot2c_i32_i16', { gfx908: 0x38 }, '+vdst:i32 src0:v2b16 src1:v2b16', dotIntegers(16, 'accumulator'), DOT_INTEGERS),
   accumulate('v_dot4c_i32_i8', { gfx908: 0x39 }, '+vdst:i32 src0:b32 src1:b32', dot4, DOT_INTEGERS),

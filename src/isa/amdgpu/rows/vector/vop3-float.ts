@@ -234,7 +234,7 @@ export const VOP3_FLOAT_ROWS: readonly Row[] = [
   row('VOP3', 'v_cubetc_f32', { gfx9: 0x1c6, gfx10: 0x146, gfx11: 0x20e }, '=vdst:f32 src0:f32 src1:f32 src2:f32', cubeT),
   row('VOP3', 'v_cubema_f32', { gfx9: 0x1c7, gfx10: 0x147, gfx11: 0x20f }, '=vdst:f32 src0:f32 src1:f32 src2:f32', cubeMajorAxis),
   ternary('v_fma_f32', 'f32', { gfx9: 0x1cb, gfx10: 0x14b, gfx11: 0x213 }, fma),
-  ternary('v_fma_f64', 'f64', { gfx9: 0x1cc, gfx10: 0x14c, gfx11: 0x214 }, fma),
+  ternary('v_fma_f64', 'f64', { gfx9: 0x1cc, gfx10: 0x14c, gfx11: 0x214 }, fma, { doubleFma: true }),
   ternary('v_min3_f32', 'f32', { gfx9: 0x1d0, gfx10: 0x151, gfx11: 0x219, gfx12: ['v_min3_num_f32', 0x229] }, min3),
   ternary('v_max3_f32', 'f32', { gfx9: 0x1d3, gfx10: 0x154, gfx11: 0x21c, gfx12: ['v_max3_num_f32', 0x22a] }, max3),
   ternary('v_med3_f32', 'f32', { gfx9: 0x1d6, gfx10: 0x157, gfx11: 0x21f, gfx12: ['v_med3_num_f32', 0x231] }, med3),
