@@ -40,7 +40,7 @@ export interface Hazard {
   readonly armedBy?: (facts: Facts) => Part;
   /** What later instructions write in place of the first one, so that it does not matter any more. */
   readonly replaced?: (facts: Facts) => Part;
-  /** What share of a cure an instruction between them is: from 1 on, together, nothing is left to wait for. */
+  /** What share of a cure an instruction between them is; with 1, together, nothing is left to wait for. */
   readonly cured?: (facts: Facts, first: readonly RegisterRange[]) => number;
   /** What to insert: as many wait states as are missing, or an instruction. */
   readonly cure: string;
