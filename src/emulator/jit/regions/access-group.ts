@@ -28,6 +28,20 @@ export interface AccessGroup {
   readonly offsets: Set<number>;
 }
 
+/** A dword of a load. */
+export interface LoadedDword {
+  readonly load: Node;
+  readonly index: number;
+}
+
+/** The dword that a node stands for: of its load, or itself a load's first. */
+export const loadedDword = (node: Node): LoadedDword =>
+  node.leaf.kind === 'loaded' ? { load: node.args[0]!, index: node.leaf.index } : { load: node, index: 0 };
+
+/** Whether a dword is loaded with the one beside it. */
+export const isInPair = ({ load: { leaf }, index }: LoadedDword): boolean =>
+  leaf.kind === 'load' && (index | 1) < leaf.dwords;
+
 export interface Access {
   readonly space: MemorySpace;
   readonly sizeBytes: number;

@@ -17,7 +17,7 @@ import { emitAtomic } from '../../lowering/lane-atomics.ts';
 import { emitLoad, emitStore, type LaneAccess } from '../../lowering/lane-memory.ts';
 import { NIBBLE_SPREADS } from '../../machine/layout.ts';
 import type { FunctionState } from '../function/function-state.ts';
-import { type AccessGroup, isAccess, isLeftOut, usedBy } from './access-group.ts';
+import { type AccessGroup, isAccess, isLeftOut, loadedDword, usedBy } from './access-group.ts';
 import { FastAtomic } from './fast-atomic.ts';
 import { FastMemory } from './fast-memory.ts';
 import { keepsNan } from './graph.ts';
@@ -269,8 +269,19 @@ export class ChunkBody {
   /** Loads a dword that is not loaded yet, and what is loaded with it. */
   #load(node: Node): void {
     if (!this.#unloaded.has(node)) return;
-    const { leaf, args } = node;
-    const [load, index] = leaf.kind === 'loaded' ? [args[0]!, leaf.index] : [node, 0];
+    const own = loadedDword(node);
+    const others = this.#memory!.loadedWith(own, this.#unloaded);
+    if (others.length > 0) {
+      const together = [own, ...others];
+      for (const [i, local] of this.#memory!.loadTogether(together).entries()) {
+        const { load, index } = together[i]!;
+        const loaded = this.#dwords.get(load)![index]!;
+        this.#unloaded.delete(loaded);
+        this.#lanes.set(loaded, [local]);
+      }
+      return;
+    }
+    const { load, index } = own;
     const nodes = this.#dwords.get(load)!;
     for (const [dword, local] of this.#memory!.load(load, index)) {
       const loaded = nodes[dword];

@@ -13,12 +13,26 @@ import { validityOf } from '../../lowering/memory-access.ts';
 import { privateDword } from '../../lowering/private-address.ts';
 import { DEVICE_MEMORY, HOLE_BYTES, MAY_READ, MAY_WRITE } from '../../machine/layout.ts';
 import type { FunctionState } from '../function/function-state.ts';
-import { type AccessGroup, BROADCAST, CONTIGUOUS, GATHER, isLeftOut, laneAccessOf, mayBe } from './access-group.ts';
+import {
+  type AccessGroup,
+  BROADCAST,
+  CONTIGUOUS,
+  GATHER,
+  isInPair,
+  isLeftOut,
+  type LoadedDword,
+  laneAccessOf,
+  loadedDword,
+  mayBe,
+} from './access-group.ts';
 import type { Hoisted } from './hoisted.ts';
 import { loadLanes, storeLanes } from './lane-accesses.ts';
 import type { LinearAccesses } from './linear-accesses.ts';
 import type { Node } from './node.ts';
 import { pushPrivate, storePrivate } from './private-rows.ts';
+
+/** Dwords that are loaded together, at most: each takes a register until it is used. */
+const MAX_TOGETHER = 4;
 
 /** The active lanes of a chunk twice; absent where all are. */
 export interface ActiveLanes {
@@ -80,13 +94,36 @@ export class FastMemory {
     this.#opened.clear();
   }
 
+  /**
+   * Of candidates, which stand for dwords that may be loaded by now, those that are better loaded with
+   * `dword`: in each chunk it is asked which way, and the engine fetches where memory begins.
+   */
+  loadedWith(dword: LoadedDword, candidates: Iterable<Node>): readonly LoadedDword[] {
+    const { groups, linear } = this.environment;
+    const group = groups.get(dword.load)!;
+    const others: LoadedDword[] = [];
+    if (isInPair(dword) || !linear?.asksEachChunk(group)) return others;
+    for (const node of candidates) {
+      const other = loadedDword(node);
+      if (other.load !== dword.load && groups.get(other.load) === group && !isInPair(other)) others.push(other);
+      if (others.length === MAX_TOGETHER - 1) break;
+    }
+    return others;
+  }
+
+  /** Vectors of dwords that `loadedWith` puts together. */
+  loadTogether(dwords: readonly LoadedDword[]): Local[] {
+    const { groups, linear } = this.environment;
+    return linear!.load(groups.get(dwords[0]!.load)!, dwords);
+  }
+
   /** Vectors of a dword of a load that was opened, and of the one that is loaded with it, by their number. */
   load(node: Node, index: number): (readonly [dword: number, Local])[] {
     const { f, spaces } = this.environment.state;
     const { leaf } = node;
     assert(leaf.kind === 'load', 'a load');
     const group = this.environment.groups.get(node)!;
-    const isPair = (index | 1) < leaf.dwords;
+    const isPair = isInPair({ load: node, index });
     const { linear } = this.environment;
     if (isPair && group.space !== 'private') {
       const [low, high] = [f.local('v128'), f.local('v128')];
@@ -98,7 +135,7 @@ export class FastMemory {
         [first + 1, high],
       ];
     }
-    if (linear?.has(group)) return [[index, linear.load(node, group, index)]];
+    if (linear?.has(group)) return [[index, linear.load(group, [{ load: node, index }])[0]!]];
     const opened = this.#opened.get(group)!;
     const { offset } = node.address!;
     const { sizeBytes } = leaf;

@@ -12,7 +12,7 @@ import { validityOf } from '../../lowering/memory-access.ts';
 import { privateDword } from '../../lowering/private-address.ts';
 import { HOLE_BYTES, MAX_LDS_BYTES, MAY_READ, MAY_WRITE } from '../../machine/layout.ts';
 import type { FunctionState } from '../function/function-state.ts';
-import { type AccessGroup, laneAccessOf } from './access-group.ts';
+import { type AccessGroup, type LoadedDword, laneAccessOf } from './access-group.ts';
 import { loadFollowingPair, pushFollowing, storeFollowing } from './following-lanes.ts';
 import type { Hoisted } from './hoisted.ts';
 import { loadLanes, storeLanes } from './lane-accesses.ts';
@@ -361,31 +361,44 @@ export class LinearAccesses {
     f.brIf(no);
   }
 
-  /** Vector of one dword of a load, without another of its pair. */
-  load(node: Node, group: AccessGroup, index: number): Local {
+  /**
+   * Vectors of single dwords, each without another of its pair: which way they are loaded is asked once for
+   * all of them.
+   */
+  load(group: AccessGroup, dwords: readonly LoadedDword[]): Local[] {
     const { f, spaces } = this.#environment.state;
     const access = this.#accesses.get(group)!;
     const { address, vector } = access;
-    const { offset } = node.address!;
-    const { sizeBytes } = laneAccessOf(node)!;
-    const result = f.local('v128');
+    const results = dwords.map(() => f.local('v128'));
     const following = (): void => {
-      pushFollowing(f, address, offset, sizeBytes);
-      f.get(vector!.swizzle);
-      f.op('i8x16.relaxed_swizzle');
-      f.set(result);
+      for (const [i, { load }] of dwords.entries()) {
+        pushFollowing(f, address, load.address!.offset, laneAccessOf(load)!.sizeBytes);
+        f.get(vector!.swizzle);
+        f.op('i8x16.relaxed_swizzle');
+        f.set(results[i]!);
+      }
     };
     const apart = (): void =>
-      this.#withLanes(access, (lanes) => loadLanes(f, result, lanes, offset + index * 4, sizeBytes));
+      this.#withLanes(access, (lanes) => {
+        for (const [i, { load, index }] of dwords.entries())
+          loadLanes(f, results[i]!, lanes, load.address!.offset + index * 4, laneAccessOf(load)!.sizeBytes);
+      });
     if (group.space === 'private') {
-      pushPrivate(f, address, offset, index, sizeBytes, spaces.waveSize);
-      f.set(result);
+      for (const [i, { load, index }] of dwords.entries()) {
+        pushPrivate(f, address, load.address!.offset, index, laneAccessOf(load)!.sizeBytes, spaces.waveSize);
+        f.set(results[i]!);
+      }
     } else if (vector?.isVector) {
       f.get(vector.isVector);
       f.if(undefined, following, apart);
     } else if (vector) following();
     else apart();
-    return result;
+    return results;
+  }
+
+  /** Whether it is asked in each chunk how dwords of a group are loaded. */
+  asksEachChunk(group: AccessGroup): boolean {
+    return this.#accesses.get(group)?.vector?.isVector !== undefined;
   }
 
   /** Sets the vectors of two dwords of a load, of which each lane's are read at once. */
