@@ -1,8 +1,9 @@
 /** One emulated GPU: memory, executors and running kernels. Work happens in `advance`. */
 
+import { WavewrightError } from '../base/errors.ts';
 import { hex } from '../base/text.ts';
 import type { CodeCache } from './code/code-cache.ts';
-import { type CoreOptions, EmulatorCore } from './code/emulator-core.ts';
+import { type CoreOptions, EmulatorCore, type ExecutorName } from './code/emulator-core.ts';
 import type { FrontEnd } from './code/front-end.ts';
 import { EmulatorDispatch } from './dispatch.ts';
 import { EXECUTORS } from './executors.ts';
@@ -10,12 +11,13 @@ import type { Launch } from './machine/launch.ts';
 import { RECORD_PC } from './machine/layout.ts';
 import { EmulatorMemory } from './machine/memory.ts';
 import { StateMemory } from './machine/state-memory.ts';
+import { ExecutionWatch, type WatchOptions } from './reference/execution-watch.ts';
 import { stepText } from './schedule/fault-report.ts';
 import { type WorkerOptions, WorkerPool } from './workers/worker-pool.ts';
 
 export { CLOCK_FREQUENCY_HZ, type Executor, type ExecutorName } from './code/emulator-core.ts';
 
-export interface EmulatorOptions extends CoreOptions, WorkerOptions {
+export interface EmulatorOptions extends CoreOptions, WorkerOptions, WatchOptions {
   /**
    * Bytes of device memory, code included; at most 4 GiB, the default. What is never used takes no memory of
    * the host's.
@@ -23,6 +25,12 @@ export interface EmulatorOptions extends CoreOptions, WorkerOptions {
   readonly memorySizeBytes?: number;
   /** Number of the device among those of one runtime, 0 to 127: keeps their addresses apart. Default 0. */
   readonly index?: number;
+}
+
+/** Throws USAGE where another executor than the reference was asked for. */
+function watchedExecutor({ executor = 'reference' }: EmulatorOptions): ExecutorName {
+  if (executor === 'reference') return executor;
+  throw new WavewrightError('USAGE', `the executor '${executor}' takes no observer and checks no waits`);
 }
 
 const WINDOW_HI = 0x7f00;
@@ -48,9 +56,13 @@ export class Emulator extends EmulatorCore<EmulatorMemory, StateMemory> {
     const origin = performance.now() - UPTIME_MS;
     const state = new StateMemory();
     const memory = new EmulatorMemory(WINDOW_HI + (options.index ?? 0), state, options.memorySizeBytes);
-    super({ frontEnd, executors: EXECUTORS }, options, state, memory, origin);
+    const isWatched = options.observer !== undefined || options.checkWaits !== undefined;
+    const watch = isWatched ? new ExecutionWatch(state, options) : undefined;
+    const coreOptions = isWatched ? { ...options, executor: watchedExecutor(options) } : options;
+    super({ frontEnd, executors: EXECUTORS, watch }, coreOptions, state, memory, origin);
     memory.onCodeGone = () => this.#forgetCode();
-    const workers = (options.workers ?? options.threads?.parallelism ?? 1) - 1;
+    // What looks at steps is on this thread.
+    const workers = isWatched ? 0 : (options.workers ?? options.threads?.parallelism ?? 1) - 1;
     if (workers > 0 && options.threads) {
       this.workers = new WorkerPool(
         { state, memory },

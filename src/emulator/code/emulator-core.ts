@@ -13,6 +13,7 @@ import type { SharedState } from '../machine/state-memory.ts';
 import { CodeCache } from './code-cache.ts';
 import type { FrontEnd } from './front-end.ts';
 import { PcCounter } from './pc-counter.ts';
+import type { Watch } from './watch.ts';
 
 /** Runs a wave from a record until it exits; returns what is left of the budget. The wave state says why. */
 export interface Executor {
@@ -58,6 +59,8 @@ export type VerticalMode = 'never' | 'auto' | 'always';
 export interface CoreParts {
   readonly frontEnd: FrontEnd;
   readonly executors: ExecutorKinds;
+  /** Only the reference executor has one. */
+  readonly watch?: Watch | undefined;
 }
 
 /** What keeps records of waves. */
@@ -105,6 +108,7 @@ export class EmulatorCore<M extends SharedMemory = SharedMemory, S extends Share
   readonly countsClasses: boolean;
   /** Where executions are counted by pc. */
   readonly pcCounter: PcCounter | undefined;
+  readonly watch: Watch | undefined;
   /** What decoding and compiling took. */
   readonly work = new HostWork();
   /** Those whose waves run, between their turns. */
@@ -120,7 +124,7 @@ export class EmulatorCore<M extends SharedMemory = SharedMemory, S extends Share
   readonly #caches = new Map<string, CodeCache>();
 
   constructor(
-    { frontEnd, executors }: CoreParts,
+    { frontEnd, executors, watch }: CoreParts,
     options: CoreOptions,
     state: S,
     memory: M,
@@ -128,6 +132,7 @@ export class EmulatorCore<M extends SharedMemory = SharedMemory, S extends Share
   ) {
     assert(frontEnd.classes.length <= MAX_CLASSES, 'counts of all classes have a place in the wave state');
     this.frontEnd = frontEnd;
+    this.watch = watch;
     this.state = state;
     this.memory = memory;
     this.checksAccesses = options.checksAccesses ?? true;

@@ -109,9 +109,15 @@ export class ReferenceExecutor implements Executor {
       const count = wave + classCountOffset(step.classIndex);
       view.setUint32(count, view.getUint32(count, true) + 1, true);
     }
+    this.#emulator.watch?.beforeStep(wave, step);
     this.#emulator.pcCounter?.add(record, activeLanes(view, wave, this.#waveSize), 1);
     const machine = new ReferenceMachine(this.#emulator, cache, step, record, wave);
-    if (machine.findRegisters()) evaluate(this.#program(step), machine);
+    if (machine.findRegisters()) {
+      const program = this.#program(step);
+      const { watch } = this.#emulator;
+      if (watch) watch.execute(wave, step, machine, (seen) => evaluate(program, seen));
+      else evaluate(program, machine);
+    }
     return machine.next();
   }
 

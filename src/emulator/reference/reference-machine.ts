@@ -1,10 +1,10 @@
 import { assert } from '../../base/errors.ts';
-import type { Machine } from '../../ir/evaluate.ts';
 import type { Evaluated } from '../../ir/op.ts';
 import type { RegisterOperand, Step } from '../../ir/step.ts';
 import { type ExitReason, isMaskSlot, type MemorySpace, type OperandDword, type StateSlot } from '../../ir/types.ts';
 import type { CodeCache } from '../code/code-cache.ts';
 import type { EmulatorCore } from '../code/emulator-core.ts';
+import type { ObservedAccess, WatchedMachine } from '../code/watch.ts';
 import { privateByteOffset } from '../lowering/private-address.ts';
 import { ACCESS_CODES, type AccessKind, FAULT_LDS, FAULT_MISALIGNED, FAULT_PRIVATE } from '../machine/access-codes.ts';
 import { FAULT_JUMP, WaveFault } from '../machine/faults.ts';
@@ -38,6 +38,7 @@ import { movedOffset, registerOffset } from '../machine/operand-places.ts';
 interface Translated {
   readonly base: number;
   readonly stride: number;
+  readonly space: ObservedAccess['space'];
 }
 
 /** Where the byte `index` of an access lies: dwords are `stride` apart from the first one's start. */
@@ -53,7 +54,7 @@ function byteAddress({ base, stride }: Translated, index: number): number {
 const isTogether = ({ stride }: Translated, sizeBytes: number): boolean => stride === 4 && sizeBytes % 4 === 0;
 
 /** The evaluator's view of one wave at one instruction. */
-export class ReferenceMachine implements Machine {
+export class ReferenceMachine implements WatchedMachine {
   readonly #emulator: EmulatorCore;
   readonly #cache: CodeCache;
   readonly #step: Step;
@@ -122,6 +123,11 @@ export class ReferenceMachine implements Machine {
     return true;
   }
 
+  registerOf(at: OperandDword, lane: number): number | undefined {
+    const operand = this.#step.operands[at.operand]!;
+    return operand.kind === 'register' ? this.#registerAddress(operand, at, lane) : undefined;
+  }
+
   #registerAddress(operand: RegisterOperand, { operand: index, dword }: OperandDword, lane: number): number {
     const base = this.#wave + (this.#moved?.get(index) ?? registerOffset(operand, this.#waveSize));
     return operand.file === 'scalar' ? base + dword * 4 : base + dword * this.#row + lane * 4;
@@ -159,8 +165,18 @@ export class ReferenceMachine implements Machine {
   }
 
   #translate(space: MemorySpace, access: AccessKind, sizeBytes: number, address: Evaluated, lane: number): Translated {
-    const { memory, state } = this.#emulator;
     const full = BigInt.asUintN(64, BigInt(address));
+    const found = this.#find(space, access, sizeBytes, full, lane);
+    const { watch } = this.#emulator;
+    if (watch) {
+      const { base: place, space: resolved } = found;
+      watch.accessed(this.#wave, { access, space: resolved, address: full, sizeBytes, lane, place });
+    }
+    return found;
+  }
+
+  #find(space: MemorySpace, access: AccessKind, sizeBytes: number, full: bigint, lane: number): Translated {
+    const { memory, state } = this.#emulator;
     const low = Number(full & 0xffffffffn);
     if (space === 'lds') return this.#translateLds(access, sizeBytes, low, lane);
     if (space === 'private') return this.#translatePrivate(access, sizeBytes, low, lane);
@@ -177,13 +193,13 @@ export class ReferenceMachine implements Machine {
         ? 0
         : state.bytes[VALIDITY_MAP + (low >>> GRANULE_LOG2)]! & state.bytes[VALIDITY_MAP + (last >>> GRANULE_LOG2)]!;
     if (high !== memory.windowHi || (permissions & needed) !== needed) this.#fail(ACCESS_CODES[access], lane, full);
-    return { base: low, stride: 4 };
+    return { base: low, stride: 4, space: 'global' };
   }
 
   #translateLds(access: AccessKind, sizeBytes: number, low: number, lane: number, full = BigInt(low)): Translated {
     const limit = this.#view.getUint32(this.#wave + WAVE_LDS_SIZE, true);
     if (low + sizeBytes > limit) this.#fail(ACCESS_CODES[access] | FAULT_LDS, lane, full);
-    return { base: this.#view.getUint32(this.#wave + WAVE_LDS_BASE, true) + low, stride: 4 };
+    return { base: this.#view.getUint32(this.#wave + WAVE_LDS_BASE, true) + low, stride: 4, space: 'lds' };
   }
 
   #translatePrivate(access: AccessKind, sizeBytes: number, low: number, lane: number, full = BigInt(low)): Translated {
@@ -192,7 +208,7 @@ export class ReferenceMachine implements Machine {
     if (low + sizeBytes > limit) this.#fail(code, lane, full);
     if (access === 'atomic' && low & 3) this.#fail(code | FAULT_MISALIGNED, lane, full);
     const base = this.#view.getUint32(this.#wave + WAVE_PRIVATE_BASE, true);
-    return { base: base + privateByteOffset(low, lane, this.#waveSize), stride: this.#row };
+    return { base: base + privateByteOffset(low, lane, this.#waveSize), stride: this.#row, space: 'private' };
   }
 
   load(space: MemorySpace, sizeBytes: number, address: Evaluated, lane: number): number[] {

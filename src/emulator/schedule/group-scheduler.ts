@@ -466,6 +466,7 @@ export class GroupScheduler implements RecordHolder {
       const wave = slot.waves[i]!;
       const place = { ...wave, ldsBase: slot.ldsBase, workgroup: id, workgroupSize: size, index: i };
       startWave(this.#core, launch, place, start);
+      this.#core.watch?.waveStarts(wave.base, { workgroup: id, index: i, waveSize: launch.waveSize });
       slot.setState(i, 'ready');
     }
     const isFull = id.every((position, d) => position < this.#grid.full[d]!);
