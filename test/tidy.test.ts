@@ -20,6 +20,7 @@ const NUMBER_TABLES = ['src/elf/constants.ts', 'src/codeobject/elf-flags.ts', 's
 
 const UNUSED_FILES: readonly string[] = [
   'src/lift/hazards.ts',
+  'src/instrument/dsl/',
   'src/instrument/machine/',
   // Programs as text and what is wrong with them: for tests of front ends, and for those who debug one.
   'src/ir/leaf-text.ts',

@@ -187,6 +187,11 @@ export class Lockstep {
     return this.#initial;
   }
 
+  /** The data that every run begins with. */
+  get initialMemory(): Uint32Array {
+    return this.#initialMemory;
+  }
+
   /** Puts the address of the data into two scalar registers. */
   setWindow(register: number): void {
     this.#initial[register] = this.#plain.data;

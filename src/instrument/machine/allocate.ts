@@ -2,7 +2,7 @@
 import { registerNumber } from '../../flow/steps.ts';
 import type { WaitCounter } from '../../ir/effects.ts';
 import { SGPR_EXEC_LO, SGPR_M0, SGPR_VCC_LO } from '../../isa/amdgpu/encoding/registers.ts';
-import type { Payload, PhysicalRange, SymbolHalf, VirtualRegister } from './machine-code.ts';
+import type { Payload, PhysicalRange, VirtualRegister } from './machine-code.ts';
 import { type PayloadForm, PayloadForms } from './payload-form.ts';
 import { type PayloadItem, PlacedForm, type PurposeCounts } from './placed-form.ts';
 import type { PointState, RegisterPlan } from './register-plan.ts';
@@ -33,8 +33,8 @@ export interface Refusal {
 
 /** What a point adds to a payload. */
 export interface PointValues {
-  /** The values of the payload's literals that differ from point to point, by their number. */
-  readonly literals?: readonly (number | SymbolHalf)[];
+  /** The payload's numbers that differ from point to point. */
+  readonly literals?: readonly number[];
   /** Image address of the instruction that the payload serves. */
   readonly point?: number;
 }

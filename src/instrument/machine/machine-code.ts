@@ -37,13 +37,11 @@ export interface PayloadLabel {
 export interface SymbolHalf {
   readonly half: 'low' | 'high';
   readonly symbol: string;
-  readonly addend: number;
+  /** Bytes from the symbol on; those of a point literal differ from point to point. */
+  readonly addend: number | PointLiteral;
 }
 
-/**
- * A literal that differs from point to point, by its number among the literals of a point: one payload serves
- * all points then.
- */
+/** A number that differs from point to point, by its place among those of a point: one payload serves all. */
 export interface PointLiteral {
   readonly pointLiteral: number;
 }

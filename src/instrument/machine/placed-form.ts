@@ -24,7 +24,7 @@ export type PayloadItem =
       readonly kind: 'instruction';
       readonly words: readonly number[];
       /** In place of the last dword. */
-      readonly fixup?: SymbolHalf & { readonly kind: 'absolute' };
+      readonly fixup?: PlacedSymbol;
       readonly point?: number;
     }
   | { readonly kind: 'label'; readonly label: PayloadLabel }
@@ -35,9 +35,15 @@ export type PayloadItem =
       readonly point?: number;
     };
 
+/** Half of the address of a symbol of the new code object. */
+export interface PlacedSymbol extends SymbolHalf {
+  readonly kind: 'absolute';
+  readonly addend: number;
+}
+
 /** What differs from point to point. */
 export interface PointNeeds {
-  readonly literals: readonly (number | SymbolHalf)[];
+  readonly literals: readonly number[];
   readonly point: number | undefined;
   /** Accesses of the application to wait for first. */
   readonly waits: ReadonlyMap<WaitCounter, number>;
@@ -108,12 +114,18 @@ export class PlacedForm {
   }
 }
 
-function withLiteral({ words, literal }: Encoded, literals: readonly (number | SymbolHalf)[]) {
+function withLiteral(
+  { words, literal }: Encoded,
+  literals: readonly number[],
+): { readonly words: readonly number[]; readonly fixup?: PlacedSymbol } {
   if (!literal) return { words };
-  const value = 'pointLiteral' in literal ? literals[literal.pointLiteral] : literal;
-  assert(value !== undefined, () => 'the point has all literals of the payload');
-  if (typeof value === 'number') return { words: [...words.slice(0, -1), value >>> 0] };
-  return { words, fixup: { kind: 'absolute', ...value } as const };
+  const numberOf = (value: number | PointLiteral): number => {
+    const known = typeof value === 'number' ? value : literals[value.pointLiteral];
+    assert(known !== undefined, () => 'the point has all literals of the payload');
+    return known;
+  };
+  if ('pointLiteral' in literal) return { words: [...words.slice(0, -1), numberOf(literal) >>> 0] };
+  return { words, fixup: { kind: 'absolute', ...literal, addend: numberOf(literal.addend) } };
 }
 
 function encode(item: MachineInstruction, numbers: ReadonlyMap<VirtualRegister, number>): Encoded | string {

@@ -1,0 +1,114 @@
+/** Accesses of hooks to global memory, and the one place that knows where the variables of a tool are. */
+import type { PointLiteral, VirtualRegister } from '../machine/machine-code.ts';
+import { high, type PayloadBuilder, part, type RegisterPart } from '../machine/payload-builder.ts';
+import { compiled, piecesOf } from './arithmetic.ts';
+import type { AtomicOperator, Bits, HookValue, Spread, Uniform } from './hook.ts';
+import { constantPiece, type Piece, type Pieces, pairOf, vectorPiece } from './pieces.ts';
+
+/** Where the variables of a tool are. */
+export interface VariablePlace {
+  /** SGPRs that hold the address of `symbol` in the whole kernel; else addresses are literals. */
+  readonly persistent?: { readonly symbol: string; readonly first: number };
+}
+
+/** An address as instructions take it: their operands and modifiers. */
+interface Address {
+  readonly vector: RegisterPart | VirtualRegister | string;
+  readonly scalar: VirtualRegister | string;
+  readonly offset: number;
+}
+
+/** Offsets that all targets have (RDNA2 ISA 12.14: 12 bits with a sign). */
+const MAX_OFFSET = 2047;
+
+/** The address of a variable, behind a register that holds that of its symbol. */
+interface Variable extends Uniform<64> {
+  readonly base: string;
+  readonly addend: number | PointLiteral;
+}
+
+export class GlobalMemory {
+  readonly #b: PayloadBuilder;
+  readonly #pieces: Pieces;
+  readonly #place: VariablePlace;
+
+  constructor(b: PayloadBuilder, pieces: Pieces, place: VariablePlace) {
+    this.#b = b;
+    this.#pieces = pieces;
+    this.#place = place;
+  }
+
+  variable(symbol: string, addend: number | PointLiteral): Uniform<64> {
+    const { persistent } = this.#place;
+    const halves = (['low', 'high'] as const).map(
+      (half): Piece => ({ kind: 'literal', literal: { half, symbol, addend } }),
+    );
+    const value: Uniform<64> = compiled('uniform', halves);
+    if (persistent?.symbol !== symbol) return value;
+    const variable: Variable = { ...value, base: `s[${persistent.first}:${persistent.first + 1}]`, addend };
+    return variable;
+  }
+
+  load(address: HookValue<Spread, 64>, bits: Bits): readonly Piece[] {
+    const { vector, scalar, offset } = this.#address(address);
+    const result = this.#b.vector(bits / 32);
+    const name = bits === 32 ? 'global_load_dword' : 'global_load_dwordx2';
+    this.#b.emit`${name} ${result}, ${vector}, ${scalar}${offsetText(offset)}${this.#scope('load')}`;
+    return Array.from({ length: result.dwords }, (_, i) => vectorPiece(part(result, i)));
+  }
+
+  store(address: HookValue<Spread, 64>, value: HookValue<Spread, Bits>): void {
+    const { data, zero } = this.#data(value);
+    const { vector, scalar, offset } = this.#address(address, zero);
+    const name = value.bits === 32 ? 'global_store_dword' : 'global_store_dwordx2';
+    this.#b.emit`${name} ${vector}, ${data}, ${scalar}${offsetText(offset)}`;
+  }
+
+  atomic(operator: AtomicOperator, address: HookValue<Spread, 64>, value: HookValue<Spread, Bits>): void {
+    const { data, zero } = this.#data(value);
+    const { vector, scalar, offset } = this.#address(address, zero);
+    const name = `global_atomic_${operator}${value.bits === 32 ? '' : '_x2'}`;
+    this.#b.emit`${name} ${vector}, ${data}, ${scalar}${offsetText(offset)}${this.#scope('atomic')}`;
+  }
+
+  /** The data, and a register of it that holds 0. */
+  #data(value: HookValue<Spread, Bits>) {
+    const pieces = piecesOf(value);
+    if (pieces.length === 1) return { data: this.#pieces.vector(pieces[0]!), zero: undefined };
+    const data = this.#pieces.vectorPair(pieces);
+    const top = pieces[1]!;
+    const isZero = top.kind === 'constant' && top.value === 0 && typeof data !== 'string';
+    return { data, zero: isZero ? high(data) : undefined };
+  }
+
+  #address(address: HookValue<Spread, 64>, zero?: RegisterPart): Address {
+    if (isVariable(address)) return this.#behind(address.base, address.addend, zero);
+    const pieces = piecesOf(address);
+    const pair = pairOf(pieces, 'scalar');
+    if (pair) return this.#behind(pair, 0, zero);
+    return { vector: this.#pieces.vectorPair(pieces), scalar: 'off', offset: 0 };
+  }
+
+  /** An address in scalar registers takes a vector register with what is added to it. */
+  #behind(scalar: VirtualRegister | string, addend: number | PointLiteral, zero: RegisterPart | undefined): Address {
+    const isOffset = typeof addend === 'number' && addend >= 0 && addend <= MAX_OFFSET;
+    if (isOffset && zero) return { vector: zero, scalar, offset: addend };
+    const piece: Piece =
+      typeof addend === 'number' ? constantPiece(isOffset ? 0 : addend) : { kind: 'literal', literal: addend };
+    return { vector: this.#pieces.vector(piece), scalar, offset: isOffset ? addend : 0 };
+  }
+
+  /**
+   * What makes an access see, and show, what others do on the whole device (LLVM AMDGPU usage, "Memory
+   * Model").
+   */
+  #scope(access: 'load' | 'atomic'): string {
+    const { families } = this.#b.code.target;
+    if (families.includes('gfx12')) return ' scope:SCOPE_DEV';
+    if (access === 'atomic') return '';
+    return families.includes('gfx940') ? ' sc1' : ' glc';
+  }
+}
+
+const isVariable = (value: HookValue): value is Variable => 'base' in value;
+const offsetText = (offset: number): string => (offset === 0 ? '' : ` offset:${offset}`);
