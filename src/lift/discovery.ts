@@ -3,11 +3,13 @@
  * constants tell where these lead.
  */
 import { type Followed, reachable } from '../flow/blocks.ts';
+import { strongComponents } from '../flow/strong-components.ts';
 import { fallsThrough, followingOffset } from '../ir/step.ts';
 import type { Instruction } from '../isa/amdgpu/encoding/instruction.ts';
-import { SCALAR_REGISTER_COUNT, SGPR_VCC_LO } from '../isa/amdgpu/encoding/registers.ts';
+import { SCALAR_REGISTER_COUNT } from '../isa/amdgpu/encoding/registers.ts';
 import { type AmdgpuStep, AmdgpuStepReader } from '../isa/amdgpu/step.ts';
 import { type AddressSequence, addressSequence, isGetPc } from './address-sequence.ts';
+import { type CalleeSummary, passCall, SummaryBuilder } from './callee-summary.ts';
 import type { CodeImage } from './code-image.ts';
 import { followScalars, type ScalarVisitor, type WalkBudget } from './scalar-flow.ts';
 import { entryRegister, entryValue, evaluateUniform, forgetResults, namesLanes, ScalarState } from './scalar-state.ts';
@@ -28,11 +30,8 @@ export interface Finding {
  * Steps that the walks take for each instruction, all entries together; compilers' code takes fewer than 5.
  */
 const MAX_STEPS = 64;
-/**
- * Registers that a callee gives back as they were: from behind the return address up to VCC (LLVM "User Guide
- * for AMDGPU Backend", "Non-Kernel Functions").
- */
-const FIRST_PRESERVED = 32;
+/** How often all code is looked at again; the second time shows what the first has found. */
+const MAX_REFINEMENTS = 3;
 /** The MODE that steps are read with; where they lead does not depend on it. */
 const MODE = 0;
 
@@ -53,6 +52,8 @@ export class Discovery {
   readonly #pending: number[] = [];
   /** Targets of the pointers that walks have read from memory. */
   readonly #loaded = new Set<number>();
+  readonly #summaries = new Map<number, CalleeSummary | undefined>();
+  readonly #leadsTo = new Map<number, ReadonlySet<number>>();
   readonly #budget: WalkBudget = { steps: 0 };
 
   constructor(image: CodeImage, processor: string) {
@@ -70,10 +71,42 @@ export class Discovery {
 
   /** Follows all entries and what they lead to. */
   run(): void {
-    for (;;) {
+    do {
       for (let entry = this.#pending.pop(); entry !== undefined; entry = this.#pending.pop()) this.#explore(entry);
-      if (!this.#enterTakenAddresses()) return;
+    } while (this.#enterTakenAddresses());
+  }
+
+  /**
+   * Looks at everything once more, callees first: what these leave as it was is known then, so that more
+   * jumps and calls can be.
+   */
+  refine(): void {
+    for (let round = 0, count = -1; round < MAX_REFINEMENTS && count !== this.#knownTargets; round++) {
+      count = this.#knownTargets;
+      this.findings.clear();
+      this.#summaries.clear();
+      const done = new Set<number>();
+      for (const root of [...this.entries.keys()]) {
+        for (const component of strongComponents(
+          root,
+          (entry) => this.#leadsTo.get(entry) ?? [],
+          (entry) => done.has(entry),
+        )) {
+          for (const entry of component) done.add(entry);
+          // Functions that call each other know nothing of each other.
+          const summaries = component.map((entry) => [entry, this.#follow(entry)] as const);
+          for (const [entry, summary] of summaries) this.#summaries.set(entry, summary);
+        }
+      }
+      this.run();
     }
+  }
+
+  get #knownTargets(): number {
+    return [...this.findings.values()].reduce(
+      (sum, { targets, isComplete }) => sum + targets.size + Number(isComplete),
+      0,
+    );
   }
 
   /** Code whose address is made and that nothing is seen to go to: whoever gets the address may. */
@@ -89,19 +122,24 @@ export class Discovery {
   }
 
   #explore(entry: number): void {
-    const waveSize = this.entries.get(entry)!;
-    const fresh = this.#trace(entry, waveSize);
-    const isReached = this.steps.has(entry);
-    if (!isReached || (fresh.length > 0 && !fresh.some(goesElsewhere))) return;
-    const findings = new Map<number, Finding>();
-    const isFinished = followScalars(entry, stateOnEntry(), this.#visitor(entry, waveSize, findings), this.#budget);
-    for (const [address, finding] of findings) {
+    const fresh = this.#trace(entry, this.entries.get(entry)!);
+    if (fresh.length === 0 || fresh.some(goesElsewhere)) this.#follow(entry);
+  }
+
+  /** Constants from an entry on; the findings are kept. */
+  #follow(entry: number): CalleeSummary | undefined {
+    if (!this.steps.has(entry)) return undefined;
+    const walk = new EntryWalk();
+    this.#leadsTo.set(entry, walk.leadsTo);
+    const isFinished = followScalars(entry, stateOnEntry(), this.#visitor(entry, walk), this.#budget);
+    for (const [address, finding] of walk.findings) {
       if (!isFinished) {
         finding.targets.clear();
         Object.assign(finding, { isComplete: false, returnsTo: undefined, how: 'unresolved' });
       }
       this.#merge(address, finding);
     }
+    return isFinished ? walk.summary.finish() : undefined;
   }
 
   #merge(address: number, finding: Finding): void {
@@ -174,38 +212,52 @@ export class Discovery {
     };
   }
 
-  #visitor(entry: number, waveSize: 32 | 64, findings: Map<number, Finding>): ScalarVisitor {
+  #visitor(entry: number, walk: EntryWalk): ScalarVisitor {
     return {
       labels: this.#labels,
-      stepAt: (place) =>
-        place !== entry && this.entries.has(place) ? undefined : (this.steps.get(place) ?? undefined),
-      leave: () => {},
-      begin: () => findings.clear(),
+      stepAt: (place) => (place !== entry && this.entries.has(place) ? undefined : this.steps.get(place)),
+      leave: (place, state) => {
+        walk.leadsTo.add(place);
+        const behind = this.#summaries.get(place);
+        if (behind) walk.summary.end(state, behind);
+        else walk.summary.forget();
+      },
+      begin: () => walk.begin(),
       visit: (step, state) => {
-        const { control, target, offset } = step;
+        const { control, target } = step;
+        walk.summary.write(step);
         const { address, jumpTarget } = this.#carryOut(step, state);
         if (control === 'next') return undefined;
         if (control === 'end') return [];
         if (control === 'branch') return [target!];
         if (control === 'conditional') return [target!, followingOffset(step)];
         const finding = this.#findingOf(step, jumpTarget, address);
-        findings.set(offset, finding);
-        if (control === 'call') {
-          forgetClobbered(state);
-          return [followingOffset(step)];
-        }
-        const [inside] = finding.targets;
-        if (inside === undefined || this.entries.has(inside)) return [];
-        this.#goOn(inside, waveSize);
-        return [inside];
+        walk.findings.set(step.offset, finding);
+        return control === 'call' ? this.#call(step, finding, state, walk) : this.#jump(step, finding, state, walk);
       },
     };
   }
 
-  /** A place inside of the function that a jump through a register leads to. */
-  #goOn(place: number, waveSize: 32 | 64): void {
-    this.#trace(place, waveSize);
-    this.#labels.add(place);
+  #call(step: AmdgpuStep, { targets, isComplete }: Finding, state: ScalarState, walk: EntryWalk): readonly number[] {
+    const callees = isComplete ? [...targets].map((target) => this.#summaries.get(target)) : [];
+    for (const target of targets) walk.leadsTo.add(target);
+    if (callees.length === 0) walk.summary.forget();
+    for (const callee of callees) walk.summary.include(callee);
+    passCall(state, callees);
+    return [followingOffset(step)];
+  }
+
+  #jump(step: AmdgpuStep, { targets, returnsTo }: Finding, state: ScalarState, walk: EntryWalk): readonly number[] {
+    const [inside] = targets;
+    if (inside === undefined) {
+      if (returnsTo === undefined) walk.summary.forget();
+      else walk.summary.end(state);
+      return [];
+    }
+    // A place inside of the function, unless it is an entry, before which the walk ends.
+    this.#trace(inside, step.instruction.waveSize);
+    this.#labels.add(inside);
+    return [inside];
   }
 
   #findingOf(step: AmdgpuStep, jumpTarget: bigint | undefined, address: AddressRegisters | undefined): Finding {
@@ -250,6 +302,20 @@ export class Discovery {
   }
 }
 
+/** What a walk from one entry finds. */
+class EntryWalk {
+  readonly findings = new Map<number, Finding>();
+  /** Entries that are called, jumped to or run into. */
+  readonly leadsTo = new Set<number>();
+  summary = new SummaryBuilder();
+
+  begin(): void {
+    this.findings.clear();
+    this.leadsTo.clear();
+    this.summary = new SummaryBuilder();
+  }
+}
+
 /** The register pair that a jump goes by. */
 interface AddressRegisters {
   /** The pair that held its value when the function was entered. */
@@ -271,19 +337,6 @@ function addressRegisters(instruction: Instruction, { registers }: ScalarState):
 function stateOnEntry(): ScalarState {
   return new ScalarState(Array.from({ length: SCALAR_REGISTER_COUNT }, (_, register) => entryValue(register)));
 }
-
-/** What is known behind a call: compilers' functions give back what the calling convention says. */
-function forgetClobbered(state: ScalarState): void {
-  state.forget(0, FIRST_PRESERVED);
-  state.forget(SGPR_VCC_LO, state.registers.length);
-  state.scc = undefined;
-  for (const register of [...state.vectors.keys(), ...state.lanes.keys()]) {
-    if (!isPreservedVector(register)) state.forgetVector(register);
-  }
-}
-
-/** Of 16 VGPRs from v40 on, the first 8 each. */
-const isPreservedVector = (register: number): boolean => register >= 40 && (register - 40) % 16 < 8;
 
 const isScalar = ({ format }: Instruction): boolean => /^S(OP|MEM)/.test(format.name);
 

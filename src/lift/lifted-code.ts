@@ -75,6 +75,7 @@ class Lift {
     this.#names = new FunctionNames(codeObject);
     this.#enterAll();
     this.#discovery.run();
+    this.#discovery.refine();
     this.#partition();
   }
 
