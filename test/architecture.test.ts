@@ -23,7 +23,7 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   assembler: ['base', 'elf', 'codeobject', 'isa'],
   ptx: ['base', 'ir', 'flow'],
   lift: ['base', 'elf', 'codeobject', 'ir', 'flow', 'isa'],
-  inspect: ['base', 'elf', 'codeobject', 'linker', 'isa', 'flow'],
+  inspect: ['base', 'elf', 'codeobject', 'linker', 'ir', 'isa', 'flow', 'lift'],
   emulator: ['base', 'ir', 'flow', 'wasm'],
   instrument: ['base', 'elf', 'codeobject', 'linker', 'ir', 'isa', 'flow', 'lift'],
   device: ['base', 'codeobject'],

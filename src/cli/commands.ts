@@ -33,6 +33,11 @@ export const COMMANDS: readonly CommandRow[] = [
     load: async () => (await import('./commands/objdump.ts')).objdumpCommand,
   },
   {
+    name: 'lift',
+    summary: 'show the functions of code objects: blocks, loops, calls, live registers',
+    load: async () => (await import('./commands/lift.ts')).lift,
+  },
+  {
     name: 'isa',
     summary: 'say which instructions are covered, describe them, decode dwords',
     load: async () => (await import('./commands/isa.ts')).isa,

@@ -80,7 +80,7 @@ export class LaneLiveness<I> {
   }
 
   after(instruction: I): LiveLanes {
-    return this.#after.get(instruction)!;
+    return this.#effectsOf(instruction).ends ? NOTHING : this.#after.get(instruction)!;
   }
 
   #through(effects: LaneEffects, after: LiveLanes): LiveLanes {

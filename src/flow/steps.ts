@@ -3,7 +3,7 @@
  * from the effects of a step what it defines and what it does to lanes. Effects follow from the encoding
  * alone, so that code may be analysed whose meaning is not known.
  */
-import type { RegisterFile, RegisterRange } from '../ir/effects.ts';
+import type { Effects, RegisterFile, RegisterRange } from '../ir/effects.ts';
 import { fallsThrough, followingOffset, type Step } from '../ir/step.ts';
 import type { StateSlot } from '../ir/types.ts';
 import { type BasicBlock, basicBlocks, type Followed, reachable } from './blocks.ts';
@@ -29,6 +29,9 @@ export function registerOf(number: number): readonly [file: RegisterFile, index:
 
 /** The number by which analyses know state that is no register. */
 export const stateNumber = (slot: (typeof STATES)[number]): number => FIRST_STATE + STATES.indexOf(slot);
+
+/** The state that a number stands for; undefined for registers. */
+export const stateOf = (number: number): StateSlot | undefined => STATES[number - FIRST_STATE];
 
 /**
  * All registers as bits of a set: bit `registerNumber(file, index)` stands for the register, and bit
@@ -84,8 +87,20 @@ export function registerDefinitions({ control, effects }: Step): RegisterDefinit
   return isAny ? [...definitions, { register: undefined, isPartial: true }] : definitions;
 }
 
+/** Steps of one encoding share their effects, and what follows from these. */
+const laneEffects = new WeakMap<Effects, LaneEffects>();
+
 /** What a step does to registers and state, for LaneLiveness over REGISTER_PLACES. */
 export function registerLaneEffects({ control, effects }: Step): LaneEffects {
+  let known = laneEffects.get(effects);
+  if (!known) {
+    known = laneEffectsOf(effects, control === 'end');
+    laneEffects.set(effects, known);
+  }
+  return known;
+}
+
+function laneEffectsOf(effects: Effects, ends: boolean): LaneEffects {
   const { reads, writes, readsAnyOf, readsState, writesState, maskChange } = effects;
   const written = registerSet(writes.filter(({ isPartial }) => !isPartial));
   // What is written of other state than SCC is a part of it.
@@ -97,7 +112,7 @@ export function registerLaneEffects({ control, effects }: Step): LaneEffects {
     rowWrites: written & REGISTER_PLACES.rows,
     maskChange,
     isOpaque: readsAnyOf.size > 0,
-    ends: control === 'end',
+    ends,
   };
 }
 

@@ -12,7 +12,15 @@ import { type AddressSequence, addressSequence, isGetPc } from './address-sequen
 import { type CalleeSummary, passCall, SummaryBuilder } from './callee-summary.ts';
 import type { CodeImage } from './code-image.ts';
 import { followScalars, type ScalarVisitor, type WalkBudget } from './scalar-flow.ts';
-import { entryRegister, entryValue, evaluateUniform, forgetResults, namesLanes, ScalarState } from './scalar-state.ts';
+import {
+  entryRegister,
+  entryValue,
+  evaluateUniform,
+  forgetResults,
+  namesLanes,
+  ProgramCache,
+  ScalarState,
+} from './scalar-state.ts';
 
 /** How a target came to be known. */
 export type TargetSource = 'direct' | 'relocation' | 'getpc' | 'constant' | 'table' | 'unresolved';
@@ -54,6 +62,7 @@ export class Discovery {
   readonly #loaded = new Set<number>();
   readonly #summaries = new Map<number, CalleeSummary | undefined>();
   readonly #leadsTo = new Map<number, ReadonlySet<number>>();
+  readonly #programs = new ProgramCache();
   readonly #budget: WalkBudget = { steps: 0 };
 
   constructor(image: CodeImage, processor: string) {
@@ -291,7 +300,8 @@ export class Discovery {
       if (isScalar(instruction)) state.scc = undefined;
       return { address, jumpTarget: undefined };
     }
-    const jump = evaluateUniform(instruction, state, { pc: BigInt(offset), readConstant: (at) => this.#constant(at) });
+    const context = { pc: BigInt(offset), readConstant: (at: bigint) => this.#constant(at), programs: this.#programs };
+    const jump = evaluateUniform(instruction, state, context);
     return { address, jumpTarget: jump?.target };
   }
 

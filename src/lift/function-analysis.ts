@@ -10,7 +10,15 @@ import { targetFor } from '../isa/amdgpu/encoding/targets.ts';
 import { type AmdgpuStep, AmdgpuStepReader } from '../isa/amdgpu/step.ts';
 import { mostRegisters } from './register-limits.ts';
 import { followScalars, type ScalarVisitor, type WalkBudget } from './scalar-flow.ts';
-import { evaluateUniform, forgetResults, type Jump, namesLanes, ScalarState } from './scalar-state.ts';
+import {
+  evaluateUniform,
+  forgetResults,
+  type Jump,
+  namesLanes,
+  ProgramCache,
+  type ScalarContext,
+  ScalarState,
+} from './scalar-state.ts';
 
 export interface FunctionCode {
   /** Bytes of the function alone. */
@@ -98,6 +106,7 @@ class Analyzer {
   readonly #calls = new Map<number, Call>();
   /** Offsets that something jumps to: where states meet. */
   readonly #labels = new Set<number>();
+  readonly #programs = new ProgramCache();
   #vgprs = 0;
   #agprs = 0;
   #sgprs = 0;
@@ -158,6 +167,10 @@ class Analyzer {
     };
   }
 
+  #context(pc: bigint): ScalarContext {
+    return { pc, readConstant: this.#code.readConstant, programs: this.#programs };
+  }
+
   #visitor(isKernel: boolean): ScalarVisitor {
     return {
       labels: this.#labels,
@@ -177,7 +190,7 @@ class Analyzer {
     }
     const pc = this.#code.address + BigInt(step.offset);
     const returns = readsReturnAddress(instruction);
-    const jump = evaluateUniform(instruction, state, { pc, readConstant: this.#code.readConstant });
+    const jump = evaluateUniform(instruction, state, this.#context(pc));
     this.#noteStackPointer(state, isKernel);
     const target = branchTarget(step);
     switch (step.control) {
@@ -213,7 +226,7 @@ class Analyzer {
         this.#computeAddress(instruction, state);
         continue;
       }
-      const jump = evaluateUniform(instruction, state, { pc, readConstant: this.#code.readConstant });
+      const jump = evaluateUniform(instruction, state, this.#context(pc));
       const target = branchTarget(step);
       if (target !== undefined && (step.control === 'branch' || jump?.isTaken)) at = target;
       else if (step.control !== 'next' && jump?.isTaken !== false) return;

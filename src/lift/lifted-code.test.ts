@@ -39,13 +39,21 @@ test('functions without symbols are found at the calls to them, however deep', (
   const hidden = (name: string, lines: string): string => `.p2align 8\n${name}:\n${lines}\n`;
   const code = liftText(
     `${kernelText('k', `${addressOf('s[4:5]', 'a')} s_swappc_b64 s[30:31], s[4:5]\n s_endpgm`)}
-     ${hidden('a', `s_mov_b64 s[34:35], s[30:31]\n${addressOf('s[4:5]', 'b')} s_swappc_b64 s[30:31], s[4:5]\n s_setpc_b64 s[34:35]`)}
+     ${hidden('a', `s_mov_b64 s[38:39], s[30:31]\n${addressOf('s[4:5]', 'b')} s_swappc_b64 s[30:31], s[4:5]\n s_setpc_b64 s[38:39]`)}
      ${hidden('b', `s_mov_b64 s[34:35], s[30:31]\n s_call_b64 s[36:37], c\n s_setpc_b64 s[34:35]\n c:\n s_setpc_b64 s[36:37]`)}`,
   );
   assert.deepEqual(
     sitesText(code).map((text) => text.replace(/0x\w+/g, 'f')),
     ['k: call f getpc', 'f: call f getpc', 'f: call f direct'],
   );
+});
+
+test('a return address that a callee overwrites is none any more', () => {
+  const code = liftText(
+    `${functionText('f', `s_mov_b64 s[34:35], s[30:31]\n s_call_b64 s[30:31], g\n s_setpc_b64 s[34:35]`)}
+     ${functionText('g', `s_mov_b32 s34, 0\n ${RETURN}`)}`,
+  );
+  assert.deepEqual(sitesText(code), ['f: call g direct', 'f: jump  incomplete unresolved']);
 });
 
 test('a return address that was spilled into lanes is still one', () => {

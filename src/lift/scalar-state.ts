@@ -100,7 +100,23 @@ export class ScalarState {
   }
 }
 
+/** Programs of encodings: code has many instructions of few. */
+export class ProgramCache {
+  readonly #programs = new Map<string, Program | undefined>();
+
+  of(instruction: Instruction): Program | undefined {
+    const encoding = `${instruction.code.join(' ')} ${instruction.waveSize}`;
+    let program = this.#programs.get(encoding);
+    if (!program && !this.#programs.has(encoding)) {
+      program = buildProgram(instruction);
+      this.#programs.set(encoding, program);
+    }
+    return program;
+  }
+}
+
 export interface ScalarContext {
+  readonly programs?: ProgramCache;
   /** Address of the instruction. */
   readonly pc: bigint;
   /** A dword of memory that never changes once the code runs; `undefined` for all other memory. */
@@ -202,7 +218,7 @@ export function evaluateUniform(
   state: ScalarState,
   context: ScalarContext,
 ): Jump | undefined {
-  const program = programOf(instruction);
+  const program = context.programs ? context.programs.of(instruction) : programOf(instruction);
   if (!program || factsOf(instruction).writesAnyOf.size > 0) {
     forgetResults(instruction, state);
     state.scc = undefined;

@@ -29,6 +29,8 @@ interface StepContext {
   readonly floatMode: FloatMode;
   /** Keys of all steps: those that are equal are one string. */
   readonly keys: Map<string, string>;
+  /** Of encodings: code has many of few. */
+  readonly effects: Map<string, Effects>;
 }
 
 /** An operand, and what of it distinguishes programs; or what it names that does not exist. */
@@ -40,7 +42,7 @@ export class AmdgpuStepReader {
 
   constructor(processor: string, waveSize: 32 | 64, mode: number) {
     const decoder = decoderFor(processor, waveSize);
-    this.#context = { decoder, waveSize, mode, floatMode: floatMode(mode), keys: new Map() };
+    this.#context = { decoder, waveSize, mode, floatMode: floatMode(mode), keys: new Map(), effects: new Map() };
   }
 
   /** The step at a byte of the code; where there is no instruction, why. */
@@ -96,7 +98,15 @@ export class AmdgpuStep implements Step {
   }
 
   get effects(): Effects {
-    return effectsOf(this.instruction, { gprIndexing: (this.#context.mode & MODE_GPR_INDEX) !== 0 });
+    const { instruction } = this;
+    const { effects, mode } = this.#context;
+    const encoding = `${instruction.code.join(' ')} ${instruction.literal ?? ''}`;
+    let known = effects.get(encoding);
+    if (!known) {
+      known = effectsOf(instruction, { gprIndexing: (mode & MODE_GPR_INDEX) !== 0 });
+      effects.set(encoding, known);
+    }
+    return known;
   }
 
   program(): Program {
