@@ -6,6 +6,7 @@
  * Everything happens on the thread that calls. A device makes progress in `advance`, which the launcher calls
  * again and again; what came of a launch stands in its `Dispatch`, which the launcher looks at in between.
  */
+import type { SourceLine } from '../codeobject/line-table.ts';
 import type { Dispatch, KernelLaunch } from './launch.ts';
 import type { DeviceMemory } from './memory.ts';
 import type { DeviceProperties } from './properties.ts';
@@ -63,4 +64,6 @@ export interface PublishedCode {
   readonly name: string;
   /** Function and kernel symbols, in device addresses. */
   readonly symbols: readonly { readonly name: string; readonly address: bigint; readonly sizeBytes: number }[];
+  /** The line that an instruction comes from, where that is known. */
+  sourceLine?(address: bigint): SourceLine | undefined;
 }

@@ -5,6 +5,7 @@ import { formatTargetId, parseTargetId, type TargetId } from '../../codeobject/t
 import type { Device } from '../../device/device.ts';
 import { TARGET_PROCESSORS } from '../../isa/amdgpu/encoding/targets.ts';
 import { readInput } from '../process/input.ts';
+import type { Findings } from './check-option.ts';
 
 /** What a GPU address of 32 bits inside a device reaches. */
 const MAX_DEVICE_MEMORY_BYTES = 2 ** 32;
@@ -38,6 +39,8 @@ export interface DeviceOptions {
   readonly workers?: number | undefined;
   /** Whether an emulated device counts instructions by class. */
   readonly countsClasses?: boolean;
+  /** What an emulated device checks, and who is told. */
+  readonly findings?: Findings | undefined;
 }
 
 /** The code objects in a file, for a device with so much memory. */
@@ -61,6 +64,9 @@ export async function openDevice(
   const [kind, ...rest] = TARGET_PROCESSORS.includes(first) ? ['emulated', first, ...others] : [first, ...others];
   if (kind === 'hsa' && rest.length <= 1 && /^\d*$/.test(rest[0] ?? '')) {
     const index = Number(rest[0] ?? 0);
+    if (options.findings?.check !== undefined) {
+      throw new WavewrightError('UNSUPPORTED', `--check on hsa:${index}`, { hint: 'only emulated devices check' });
+    }
     if (open?.name === `hsa:${index}`) return open;
     const { openNativeDevice } = await import('../../devices/hsa-native/index.ts');
     return openNativeDevice({ index });
@@ -91,11 +97,15 @@ export async function loadEmulator() {
 
 async function createDevice(
   processor: string,
-  { workers, countsClasses = false, memorySizeBytes = MAX_DEVICE_MEMORY_BYTES }: DeviceOptions,
+  { workers, countsClasses = false, memorySizeBytes = MAX_DEVICE_MEMORY_BYTES, findings }: DeviceOptions,
 ): Promise<Device> {
   const { createEmulatedDevice, nodeThreads } = await loadEmulator();
   const threads = { threads: nodeThreads, ...(workers !== undefined && { workers }) };
-  return createEmulatedDevice({ processor, countsClasses, memorySizeBytes, ...threads });
+  const check = findings?.check && {
+    checkWaits: {},
+    onMissedWait: ({ message }: { readonly message: string }) => findings.add(message),
+  };
+  return createEmulatedDevice({ processor, countsClasses, memorySizeBytes, ...threads, ...check });
 }
 
 function parseName(text: string): TargetId {

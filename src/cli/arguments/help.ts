@@ -9,7 +9,7 @@ const EXIT_STATUSES: readonly (readonly [number, string])[] = [
   [ERROR_CODES.BAD_INPUT.exit, 'bad input: a file that cannot be read or does not hold what it should'],
   [ERROR_CODES.UNSUPPORTED.exit, 'unsupported target, instruction or feature'],
   [ERROR_CODES.NO_DEVICE.exit, 'no such device'],
-  [ERROR_CODES.GPU_FAULT.exit, 'the GPU program faulted'],
+  [ERROR_CODES.GPU_FAULT.exit, 'the GPU program faulted, or --check found something'],
   [ERROR_CODES.INTERNAL.exit, 'internal error: a defect of Wavewright'],
   [ERROR_CODES.TIMEOUT.exit, 'the time limit ran out'],
   [130, 'interrupted'],

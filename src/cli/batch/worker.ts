@@ -3,6 +3,7 @@ import { devNull } from 'node:os';
 import { parentPort } from 'node:worker_threads';
 import { WavewrightError } from '../../base/errors.ts';
 import type { Device } from '../../device/device.ts';
+import { Findings } from '../arguments/check-option.ts';
 import type { CommandContext } from '../arguments/command.ts';
 import { loadEmulator, openDevice, openImages } from '../arguments/device-name.ts';
 import { parseArguments } from '../arguments/options.ts';
@@ -72,14 +73,18 @@ async function runTest(context: CommandContext, test: TestCase, options: readonl
   const argv = [`--stdin=${devNull}`, ...options, ...test.loaderArguments, '--', test.image, ...test.programArguments];
   const parsed = parseArguments(RUN_GRAMMAR, argv);
   if (parsed.help) throw new WavewrightError('USAGE', 'it asks for help, which runs nothing');
-  const { device: name, workers, stats, memory } = parsed.options;
+  const { device: name, workers, stats, memory, check } = parsed.options;
+  const findings = new Findings(check, context.stderr);
   const images = openImages(test.image, memory);
-  const fits = kept?.workers === workers && kept?.stats === stats && kept?.memory === memory;
+  const fits = kept?.workers === workers && kept?.stats === stats && kept?.memory === memory && check === undefined;
   const open = fits ? kept?.device : undefined;
-  const device = await openDevice(name, images, { workers, countsClasses: stats, memorySizeBytes: memory, open });
+  const how = { workers, countsClasses: stats, memorySizeBytes: memory, findings };
+  const device = await openDevice(name, images, { ...how, open });
   if (device !== kept?.device) kept?.device.close();
   kept = { device, workers, stats, memory };
-  return await runImages(context, { options: parsed.options, args: parsed.operands, images, device });
+  const status = await runImages(context, { options: parsed.options, args: parsed.operands, images, device });
+  findings.expectNone();
+  return status;
 }
 
 /** What this thread took or chose to wait; not the time in which it could have run while others did. */

@@ -361,3 +361,30 @@ k:
   assert.match(stderr, /outside the private segment at 0x7000[\s\S]*\nhint: .*--stack-size=BYTES/);
   assert.equal((await run(...argv, '--stack-size=32768')).status, 0);
 });
+
+test('--check=waits names the instruction that lacks a wait, what it needs, and where both are', async () => {
+  const argv = ['--grid=64', '--workgroup=64', '--check=waits', `--arg=out:${at('scaled')}:256`, '--arg=i32:3'];
+  const source = readFileSync(path.join(EXAMPLES, 'assembler/scale.gfx90a.s'), 'utf8');
+  const place = (name: string, text: string): string => {
+    const bytes = assembleFile(text, { file: 'scale.s', processor: 'gfx90a' });
+    writeFileSync(at(name), linkCodeObject([{ name: 'scale.o', bytes }]));
+    return at(name);
+  };
+  const whole = await run('dispatch', place('whole.co', source), ...argv);
+  assert.deepEqual([whole.status, whole.stdout.length, whole.stderr], [0, 0, '']);
+  const early = place('early.co', source.replace('s_waitcnt lgkmcnt(0)', 's_nop 0'));
+  const { status, stderr } = await run('dispatch', early, ...argv);
+  assert.equal(status, 6);
+  const lines = stderr.split('\n');
+  assert.equal(
+    lines[0],
+    "missing wait: 'v_mul_lo_u32 v2, v0, s4' at scale+0x18 reads s4, which 's_load_dword s4, s[0:1], 0x8' at scale+0x8 " +
+      'is still to write; it needs lgkmcnt of at most 0 before; workgroup (0, 0, 0), wave 0',
+  );
+  assert.match(lines[1]!, /^missing wait: 'global_store_dword .*' at scale\+0x20 reads s2, which 's_load_dwordx2/);
+  assert.match(stderr, /error: 2 waits are missing.*\[GPU_FAULT\]/);
+  // The run goes on with what should have been waited for.
+  assert.deepEqual([...new Int32Array(Uint8Array.from(readFileSync(at('scaled'))).buffer).subarray(0, 3)], [0, 3, 6]);
+  const native = await run('dispatch', early, '--device=hsa:0', ...argv);
+  assert.match(native.stderr, /only emulated devices check.*/);
+});

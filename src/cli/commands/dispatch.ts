@@ -13,6 +13,7 @@ import {
 } from '../../dispatch/dispatch.ts';
 import { ARGUMENT_KINDS, parseArgument } from '../../launch/argument-text.ts';
 import { imagesOf, openLinkFile, pickLinkImages } from '../../linker/link-files.ts';
+import { CHECK_OPTION, Findings } from '../arguments/check-option.ts';
 import { defineCommand } from '../arguments/command.ts';
 import { MEMORY_OPTION, openDevice, WORKERS_OPTION } from '../arguments/device-name.ts';
 import { chosenWaveSize, WAVE_SIZE_OPTION } from '../arguments/wave-size-option.ts';
@@ -86,6 +87,7 @@ export const dispatch = defineCommand({
     },
     workers: WORKERS_OPTION,
     memory: MEMORY_OPTION,
+    check: CHECK_OPTION,
     format: { kind: 'choice', choices: ['text', 'json'], default: 'text', description: 'how to print' },
   },
   formats: {
@@ -117,7 +119,8 @@ export const dispatch = defineCommand({
     const countsClasses = options.time || options.format === 'json';
     const { workers } = options;
     const images = imagesOf(linkFiles[0]!);
-    const device = await openDevice(options.device, images, { workers, countsClasses, memorySizeBytes });
+    const findings = new Findings(options.check, stderr);
+    const device = await openDevice(options.device, images, { workers, countsClasses, memorySizeBytes, findings });
     using resources = new DisposableStack();
     resources.defer(() => device.close());
     const target = parseTargetId(device.properties.targetId);
@@ -162,6 +165,7 @@ export const dispatch = defineCommand({
     if (options.format === 'json')
       print(`${JSON.stringify(report(outcome, device.name, grid, workgroup), undefined, 2)}\n`);
     else if (options.time) print(timesText(outcome));
+    findings.expectNone();
     return 0;
   },
 });

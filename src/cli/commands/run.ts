@@ -1,3 +1,4 @@
+import { Findings } from '../arguments/check-option.ts';
 import { type CommandContext, defineCommand } from '../arguments/command.ts';
 import { openDevice, openImages } from '../arguments/device-name.ts';
 import type { ProgramOptions } from '../program/program-options.ts';
@@ -24,12 +25,16 @@ async function runImageFile(
 ): Promise<number> {
   const startedMs = performance.now();
   const images = openImages(args[0]!, options.memory);
+  const findings = new Findings(options.check, context.stderr);
   const device = await openDevice(options.device, images, {
     workers: options.workers,
     memorySizeBytes: options.memory,
     countsClasses: options.stats,
+    findings,
   });
   using resources = new DisposableStack();
   resources.defer(() => device.close());
-  return await runImages(context, { options, args, images, device, startedMs });
+  const status = await runImages(context, { options, args, images, device, startedMs });
+  findings.expectNone();
+  return status;
 }

@@ -13,6 +13,7 @@ import { createSandbox } from '../../loader/host/node-sandbox.ts';
 import { createNodeSystem } from '../../loader/host/node-system.ts';
 import type { RunOptions } from '../../loader/index.ts';
 import { formatConversation } from '../../loader/rpc/trace.ts';
+import { CHECK_OPTION } from '../arguments/check-option.ts';
 import type { CommandContext } from '../arguments/command.ts';
 import { MEMORY_OPTION, WORKERS_OPTION } from '../arguments/device-name.ts';
 import type { OptionRow, OptionTable, OptionValues } from '../arguments/options.ts';
@@ -99,6 +100,7 @@ export const PROGRAM_OPTIONS = {
   stats: flag(
     'time of loading, of each kernel and of RPC by opcode; instructions by class and what ran them, on stderr',
   ),
+  check: CHECK_OPTION,
   inspect: flag('say what would be loaded and started, and stop there'),
 } as const satisfies OptionTable;
 

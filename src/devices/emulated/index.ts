@@ -18,6 +18,7 @@ import type { MemoryRegion } from '../../emulator/machine/memory.ts';
 import { Lifetime } from '../../hsa/objects/lifetime.ts';
 import { AmdgpuEmulator, type AmdgpuEmulatorOptions } from './amdgpu/emulator.ts';
 import { DescriptorCache, launchOf } from './kernel-abi.ts';
+import { type MissedWaitReport, reportMissedWait } from './missed-wait.ts';
 
 /**
  * The lanes' dwords are interleaved: a wave64 has a GiB then, so that every offset in its scratch is a
@@ -182,6 +183,11 @@ function faultOf(emulator: AmdgpuEmulator, { nearest, freed, ...fault }: Emulato
   return { ...fault, ...(nearestAllocation && { nearestAllocation }), ...(freedAllocation && { freedAllocation }) };
 }
 
+export interface EmulatedDeviceOptions extends Omit<AmdgpuEmulatorOptions, 'onMissedWait'> {
+  /** With `checkWaits`: is told of each wait that is missing, once, however often it is missed. */
+  readonly onMissedWait?: (report: MissedWaitReport) => void;
+}
+
 class EmulatedDevice implements Device {
   readonly name: string;
   readonly properties: DeviceProperties;
@@ -190,8 +196,9 @@ class EmulatedDevice implements Device {
   readonly #descriptors: DescriptorCache;
   readonly #lifetime: Lifetime;
   readonly #running = new Set<EmulatedDispatch>();
+  readonly #published = new Map<bigint, PublishedCode>();
 
-  constructor(options: AmdgpuEmulatorOptions) {
+  constructor({ onMissedWait, ...options }: EmulatedDeviceOptions) {
     const { index = 0 } = options;
     if (!Number.isInteger(index) || index < 0 || index > MAX_INDEX) {
       throw new WavewrightError('USAGE', `device index ${index}, expected an integer from 0 to ${MAX_INDEX}`);
@@ -205,7 +212,11 @@ class EmulatedDevice implements Device {
       const what = `${memorySizeBytes} bytes of memory, expected an integer from 1 to ${MAX_MEMORY_BYTES}`;
       throw new WavewrightError('USAGE', what);
     }
-    this.#emulator = new AmdgpuEmulator(options);
+    this.#emulator = new AmdgpuEmulator({
+      ...options,
+      onMissedWait: (missed) =>
+        onMissedWait?.(reportMissedWait(this.#emulator, missed, (pc) => this.#codeAt(pc)?.sourceLine?.(pc))),
+    });
     this.#descriptors = new DescriptorCache(this.#emulator);
     const { target, memory } = this.#emulator;
     const spaces = this.#emulator.spaces(target.waveSizes[0]!);
@@ -237,12 +248,20 @@ class EmulatedDevice implements Device {
   publishCode(code: PublishedCode): void {
     this.#lifetime.expect();
     const { memory } = this.#emulator;
+    this.#published.set(code.address, code);
     this.#emulator.publishCode(memory.offset(code.address) ?? 0, () =>
       code.symbols.map(({ name, address, sizeBytes }) => ({ name, offset: memory.offset(address) ?? 0, sizeBytes })),
     );
   }
 
+  #codeAt(pc: bigint): PublishedCode | undefined {
+    return [...this.#published.values()].find(
+      ({ address, sizeBytes }) => pc >= address && pc < address + BigInt(sizeBytes),
+    );
+  }
+
   withdrawCode(address: bigint): void {
+    this.#published.delete(address);
     if (this.#lifetime.isLive) this.#emulator.withdrawCode(this.#emulator.memory.offset(address) ?? 0);
   }
 
@@ -282,7 +301,7 @@ class EmulatedDevice implements Device {
  * Throws UNSUPPORTED for a processor without instruction tables. Kernels run on several threads where there
  * are `threads` (in Node: nodeThreads); `close` ends them.
  */
-export function createEmulatedDevice(options: AmdgpuEmulatorOptions): Device {
+export function createEmulatedDevice(options: EmulatedDeviceOptions): Device {
   if (typeof options?.processor !== 'string') {
     throw new WavewrightError('USAGE', 'a device without a processor', { hint: "for example { processor: 'gfx90a' }" });
   }

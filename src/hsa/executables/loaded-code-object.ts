@@ -364,6 +364,7 @@ export class LoadedCodeObject {
     const functions = () => this.#functions();
     return {
       ...{ address: this.address, sizeBytes: this.sizeBytes, name: this.name },
+      sourceLine: (address) => this.sourceLine(address),
       get symbols() {
         return functions();
       },
