@@ -7,10 +7,12 @@ import { strongComponents } from '../flow/strong-components.ts';
 import { fallsThrough, followingOffset } from '../ir/step.ts';
 import type { Instruction } from '../isa/amdgpu/encoding/instruction.ts';
 import { SCALAR_REGISTER_COUNT } from '../isa/amdgpu/encoding/registers.ts';
+import { MODE_GPR_INDEX } from '../isa/amdgpu/semantics/gpr-index.ts';
 import { type AmdgpuStep, AmdgpuStepReader } from '../isa/amdgpu/step.ts';
 import { type AddressSequence, addressSequence, isGetPc } from './address-sequence.ts';
 import { type CalleeSummary, passCall, SummaryBuilder } from './callee-summary.ts';
 import type { CodeImage } from './code-image.ts';
+import { switchesIndexing } from './gpr-index-mode.ts';
 import { followScalars, type ScalarVisitor, type WalkBudget } from './scalar-flow.ts';
 import {
   entryRegister,
@@ -40,7 +42,7 @@ export interface Finding {
 const MAX_STEPS = 64;
 /** How often all code is looked at again; the second time shows what the first has found. */
 const MAX_REFINEMENTS = 3;
-/** The MODE that steps are read with; where they lead does not depend on it. */
+/** The MODE that steps are read with at first; where they lead does not depend on it. */
 const MODE = 0;
 
 export class Discovery {
@@ -55,7 +57,8 @@ export class Discovery {
   readonly #image: CodeImage;
   readonly #processor: string;
   readonly #view: DataView;
-  readonly #readers = new Map<32 | 64, AmdgpuStepReader>();
+  /** By wave size and MODE. */
+  readonly #readers = new Map<string, AmdgpuStepReader>();
   readonly #labels = new Set<number>();
   readonly #pending: number[] = [];
   /** Targets of the pointers that walks have read from memory. */
@@ -197,13 +200,26 @@ export class Discovery {
     const known = this.steps.get(place);
     if (known) return known;
     if (!this.#image.isCode(place)) return undefined;
-    let reader = this.#readers.get(waveSize);
+    return this.#decode(place, waveSize, MODE);
+  }
+
+  #decode(place: number, waveSize: 32 | 64, mode: number): AmdgpuStep | undefined {
+    const key = `${waveSize} ${mode}`;
+    let reader = this.#readers.get(key);
     if (!reader) {
-      reader = new AmdgpuStepReader(this.#processor, waveSize, MODE);
-      this.#readers.set(waveSize, reader);
+      reader = new AmdgpuStepReader(this.#processor, waveSize, mode);
+      this.#readers.set(key, reader);
     }
     const step = reader.step(this.#view, place);
     return typeof step === 'string' ? undefined : step;
+  }
+
+  /** Reads vector instructions again as those that run with indexed registers. */
+  readIndexed(steps: Iterable<AmdgpuStep>): void {
+    for (const { offset, instruction } of steps) {
+      if (!instruction.format.name.startsWith('V')) continue;
+      this.steps.set(offset, this.#decode(offset, instruction.waveSize, MODE_GPR_INDEX)!);
+    }
   }
 
   /** Where control goes on behind a step, as far as that is one place. */
@@ -235,6 +251,7 @@ export class Discovery {
       visit: (step, state) => {
         const { control, target } = step;
         walk.summary.write(step);
+        if (switchesIndexing(step)) state.forgetVectors();
         const { address, jumpTarget } = this.#carryOut(step, state);
         if (control === 'next') return undefined;
         if (control === 'end') return [];

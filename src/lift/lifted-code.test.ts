@@ -3,6 +3,7 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import { CODE_OBJECT_FILES, errorCodeOf, mutationsOf, readTestFile } from '../../test/data/codeobjects/load.ts';
 import { parseCodeObject } from '../codeobject/code-object.ts';
+import { registerNumber } from '../flow/steps.ts';
 import { functionNamed, functionText, kernelText, liftText, sitesText, textsOf } from './lift-text.test-support.ts';
 import { liftCodeObject } from './lifted-code.ts';
 
@@ -151,6 +152,26 @@ test('instructions that overlap are lifted both ways', () => {
     texts.filter((text) => /endpgm|0xbf810000/.test(text)),
     ['s_mov_b32 s0, 0xbf810000', 's_endpgm'],
   );
+});
+
+test('registers that M0 chooses while indexing is on may be any; changes of other bits of MODE are none', () => {
+  const live = (before: string): boolean => {
+    const code = liftText(
+      kernelText(
+        'k',
+        `s_cbranch_scc0 1f\n${before}\n1:\n v_mov_b32 v0, v1\n s_set_gpr_idx_off\n v_mov_b32 v9, v0\n s_endpgm`,
+      ),
+    );
+    const kernel = functionNamed(code, 'k');
+    const step = kernel.blocks
+      .flatMap(({ instructions }) => instructions)
+      .find((each) => each.text().startsWith('v_mov'))!;
+    return (kernel.liveBefore(step).active & (1n << BigInt(registerNumber('vector', 7)))) !== 0n;
+  };
+  assert.equal(live('s_set_gpr_idx_on s2, gpr_idx(SRC0)'), true);
+  assert.equal(live('s_set_gpr_idx_on s2, gpr_idx(SRC0)\n s_set_gpr_idx_off'), false);
+  assert.equal(live('s_setreg_b32 hwreg(HW_REG_MODE, 4, 4), s2'), false);
+  assert.equal(live('s_setreg_b32 hwreg(HW_REG_MODE), s2'), true);
 });
 
 test('damaged code objects end in clear errors', () => {

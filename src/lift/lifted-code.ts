@@ -17,7 +17,8 @@ import type { AmdgpuStep } from '../isa/amdgpu/step.ts';
 import type { AddressSequence } from './address-sequence.ts';
 import { type AddressSpan, CodeImage } from './code-image.ts';
 import { Discovery, type Finding } from './discovery.ts';
-import { LiftedFunction, type TransferSite } from './lifted-function.ts';
+import { indexedSteps } from './gpr-index-mode.ts';
+import { type LiftedBlock, LiftedFunction, type TransferSite } from './lifted-function.ts';
 import { waveSizeOfCode } from './wave-size.ts';
 
 export interface LiftedCode {
@@ -140,11 +141,15 @@ class Lift {
    * begin a function of their own. Both follow from the dominators over all code.
    */
   #partition(): void {
-    const { steps, entries, exposed } = this.#discovery;
-    const order = [...steps].sort(([a], [b]) => a - b);
-    const code = new Map(order.map(([place, step]) => [place, this.#discovery.follow(step)]));
-    const blocks = basicBlocks(code, entries.keys());
-    const starts = blocks.filter(({ instructions }) => entries.has(instructions[0]!.offset));
+    const { entries, exposed } = this.#discovery;
+    const isStart = ({ instructions }: LiftedBlock): boolean => entries.has(instructions[0]!.offset);
+    let { code, blocks } = this.#allBlocks();
+    const indexed = indexedSteps(blocks, blocks.filter(isStart));
+    if (indexed.length > 0) {
+      this.#discovery.readIndexed(indexed);
+      ({ code, blocks } = this.#allBlocks());
+    }
+    const starts = blocks.filter(isStart);
     const tree = dominators(blockGraph(blocks, starts));
     const roots = new Int32Array(blocks.length).fill(-1);
     const rootOf = (block: number): number => {
@@ -169,6 +174,12 @@ class Lift {
     for (const [entry, waveSize] of entries) {
       if (!this.#functions.has(entry)) this.#add(entry, waveSize, exposed.has(entry), []);
     }
+  }
+
+  #allBlocks() {
+    const order = [...this.#discovery.steps].sort(([a], [b]) => a - b);
+    const code = new Map(order.map(([place, step]) => [place, this.#discovery.follow(step)]));
+    return { code, blocks: basicBlocks(code, this.#discovery.entries.keys()) };
   }
 
   #add(entry: number, waveSize: 32 | 64, isExposed: boolean, blocks: LiftedFunction['blocks']): void {

@@ -89,7 +89,10 @@ export class ScalarState {
 
   forgetFiles(files: ReadonlySet<RegisterFile>): void {
     if (files.has('scalar')) this.forget(0, REGISTERS);
-    if (!files.has('vector')) return;
+    if (files.has('vector')) this.forgetVectors();
+  }
+
+  forgetVectors(): void {
     this.vectors.clear();
     this.lanes.clear();
   }
@@ -153,6 +156,7 @@ interface RowFacts {
   readonly implicitWrites: readonly number[];
   /** Files in which any register may be written: M0 chooses it, or the operands of the row do not tell. */
   readonly writesAnyOf: ReadonlySet<RegisterFile>;
+  readonly writesMode: boolean;
   /** Single lanes of vector registers are read or written by number. */
   readonly namesLanes: boolean;
   /** The instruction gives its own address, and does not jump. */
@@ -180,6 +184,7 @@ function factsOf(instruction: Instruction): RowFacts {
     facts = {
       implicitWrites: [...slots].flatMap((slot) => STATE_REGISTERS[slot] ?? []),
       writesAnyOf: effectsOf(instruction).writesAnyOf,
+      writesMode: slots.has('mode'),
       namesLanes: leaves.some(({ kind }) => kind === 'readLane' || kind === 'writeLane'),
       makesOwnAddress: leaves.some(({ kind }) => kind === 'nextPc') && !leaves.some(({ kind }) => kind === 'jump'),
     };
@@ -192,6 +197,8 @@ function factsOf(instruction: Instruction): RowFacts {
 export const namesLanes = (instruction: Instruction): boolean => factsOf(instruction).namesLanes;
 
 export const makesOwnAddress = (instruction: Instruction): boolean => factsOf(instruction).makesOwnAddress;
+
+export const writesMode = (instruction: Instruction): boolean => factsOf(instruction).writesMode;
 
 /** Registers that `instruction` writes become unknown. */
 export function forgetResults(instruction: Instruction, state: ScalarState): void {
