@@ -73,6 +73,49 @@ test('a return address that was spilled into lanes is still one', () => {
   assert.deepEqual(sitesText(lost), ['f: jump  incomplete unresolved']);
 });
 
+test('lanes of any register keep a return address where the callee leaves that register alone', () => {
+  const caller = functionText(
+    'f',
+    `v_writelane_b32 v5, s30, 0\n v_writelane_b32 v5, s31, 1\n s_call_b64 s[30:31], g
+     v_readlane_b32 s30, v5, 0\n v_readlane_b32 s31, v5, 1\n ${RETURN}`,
+  );
+  const sites = (callee: string): readonly string[] => sitesText(liftText(`${caller}${functionText('g', callee)}`));
+  assert.deepEqual(sites(`v_mov_b32 v4, 0\n ${RETURN}`), ['f: call g direct']);
+  assert.deepEqual(sites(`v_mov_b32 v5, 0\n ${RETURN}`), ['f: call g direct', 'f: jump  incomplete unresolved']);
+});
+
+test('an address whose sign is extended, as gfx12 has it', () => {
+  const code = liftText(
+    `${functionText(
+      'f',
+      `s_getpc_b64 s[4:5]\n s_sext_i32_i16 s5, s5\n s_add_co_u32 s4, s4, leaf@rel32@lo+8
+      s_add_co_ci_u32 s5, s5, leaf@rel32@hi+16\n s_swappc_b64 s[30:31], s[4:5]\n s_endpgm`,
+    )}
+     ${functionText('leaf', RETURN)}`,
+    'gfx1201',
+  );
+  assert.deepEqual(sitesText(code), ['f: call leaf getpc']);
+  assert.deepEqual([code.addresses[0]?.isPlain, code.addresses[0]?.target], [true, functionNamed(code, 'leaf').entry]);
+});
+
+test('an address that is used in between, or shortened, cannot be patched', () => {
+  const plain = (lines: string): boolean | undefined =>
+    liftText(`${functionText('f', lines)}${LEAF}`).addresses[0]?.isPlain;
+  assert.equal(plain(`${addressOf('s[4:5]', 'leaf')} s_endpgm`), true);
+  assert.equal(plain(addressOf('s[4:5]', 'leaf').replace('s_addc', 's_mov_b32 s6, s4\n s_addc')), false);
+  assert.equal(plain('s_getpc_b64 s[4:5]\n s_add_u32 s4, s4, 0x1000\n s_addc_u32 s5, s5, 0\n s_endpgm'), false);
+});
+
+test('a jump that two functions come to is not known by what one of them knows', () => {
+  const setters = (first: string, second: string): readonly string[] =>
+    sitesText(
+      liftText(
+        `${functionText('f', `${first}\n s_branch shared`)}${functionText('g', `${second}\n shared:\n s_setpc_b64 s[4:5]`)}${LEAF}`,
+      ),
+    ).filter((text) => !text.includes('direct'));
+  assert.deepEqual(setters(addressOf('s[4:5]', 'leaf'), 's_nop 0'), ['g+0x4: return  incomplete unresolved']);
+});
+
 test('a call through a table of pointers, and one that only the run tells', () => {
   const table =
     '.section .data.rel.ro,"aw",@progbits\n.p2align 3\n.globl table\n.hidden table\ntable:\n.quad leaf\n.quad k\n.text\n';
