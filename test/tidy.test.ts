@@ -20,8 +20,6 @@ const NUMBER_TABLES = ['src/elf/constants.ts', 'src/codeobject/elf-flags.ts', 's
 
 const UNUSED_FILES: readonly string[] = [
   'src/lift/hazards.ts',
-  'src/instrument/dsl/',
-  'src/instrument/machine/',
   // Programs as text and what is wrong with them: for tests of front ends, and for those who debug one.
   'src/ir/leaf-text.ts',
   'src/ir/product-text.ts',
@@ -234,7 +232,7 @@ const EXPORTED = /^export (?:abstract |async |declare )*(?:const|let|function\*?
  * Where programs start: the package's modules, its commands, and a worker that a page of the browser test
  * loads by its address.
  */
-const ENTRIES = /^(?:src\/(?:index|isa|node|web|cli\/main)\.ts|bin\/.*\.js)$/;
+const ENTRIES = /^(?:src\/(?:index|instrument|isa|node|web|cli\/main)\.ts|bin\/.*\.js)$/;
 const TEST_ENTRIES = /\.test\.ts$|^test\/browser\/worker\.ts$/;
 const SCRIPT = /[\w./-]+\.[jt]s\b/g;
 

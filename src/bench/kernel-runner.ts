@@ -7,6 +7,7 @@ import type { AmdgpuEmulatorOptions } from '../devices/emulated/amdgpu/emulator.
 import { createEmulatedDevice } from '../devices/emulated/index.ts';
 import { CodeObjectReader, createRuntime, type Queue, type Runtime } from '../hsa/index.ts';
 import { launchPacket } from '../hsa/queues/queue-launch.ts';
+import { createObservedQueue, type LaunchObserver } from '../hsa/runtime/launch-observer.ts';
 import type { FileBuffer, ParsedArgument } from '../launch/argument-text.ts';
 import { placeArguments, writeArguments } from '../launch/kernel-arguments.ts';
 import { prepareLaunch, writeHidden } from '../launch/prepare.ts';
@@ -30,11 +31,13 @@ export class KernelRunner implements Disposable {
   readonly #device: Device;
   readonly #runtime: Runtime;
   readonly #queue: Queue;
+  readonly #observer: LaunchObserver | undefined;
 
-  constructor(options: AmdgpuEmulatorOptions) {
+  constructor(options: AmdgpuEmulatorOptions, observer?: LaunchObserver) {
     this.#device = createEmulatedDevice(options);
     this.#runtime = createRuntime({ devices: [this.#device] });
-    this.#queue = this.#runtime.createQueue(this.#runtime.gpuAgents[0]!);
+    this.#queue = createObservedQueue(this.#runtime, this.#runtime.gpuAgents[0]!, observer);
+    this.#observer = observer;
   }
 
   /** Of all runs so far. */
@@ -51,6 +54,7 @@ export class KernelRunner implements Disposable {
     const executable = this.#runtime.createExecutable();
     executable.loadCodeObject(agent, new CodeObjectReader(image.bytes, image.name));
     executable.freeze();
+    this.#observer?.onLoaded(this.#runtime, agent, executable);
     const kernel = executable.getSymbol(`${kernelName}.kd`);
     if (kernel.kind !== 'kernel') throw new WavewrightError('BAD_INPUT', `${kernelName} is a ${kernel.kind}`);
     const pool = agent.pool('coarse-grained');

@@ -48,6 +48,11 @@ export const COMMANDS: readonly CommandRow[] = [
     load: async () => (await import('./commands/asm.ts')).asm,
   },
   {
+    name: 'tools',
+    summary: 'list the tools that can be inserted into code, with their options',
+    load: async () => (await import('./commands/tools.ts')).tools,
+  },
+  {
     name: 'bench',
     summary: 'measure kernels on the emulator, and what it costs to start and to compile',
     load: async () => (await import('./commands/bench.ts')).bench,

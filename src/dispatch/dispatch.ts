@@ -14,6 +14,7 @@ import { CodeObjectReader } from '../hsa/executables/loaded-code-object.ts';
 import type { Agent } from '../hsa/objects/agent.ts';
 import type { Queue } from '../hsa/queues/queue.ts';
 import { launchDurationNs, launchPacket, launchTimeout } from '../hsa/queues/queue-launch.ts';
+import { createObservedQueue, type LaunchObserver } from '../hsa/runtime/launch-observer.ts';
 import { createRuntime, type Runtime } from '../hsa/runtime/runtime.ts';
 import type { Signal } from '../hsa/signals/signal.ts';
 import type { FileBuffer, ParsedArgument } from '../launch/argument-text.ts';
@@ -65,6 +66,8 @@ export interface DispatchRequest {
   readonly onPrint?: Print;
   /** Processor time of this process, in nanoseconds. */
   readonly cpuTimeNs?: () => number;
+  /** A tool that sees the code when it is loaded and each launch of the kernel. */
+  readonly observer?: LaunchObserver | undefined;
 }
 
 export interface DispatchRun {
@@ -146,7 +149,9 @@ function* dispatchSteps(request: DispatchRequest): Steps<DispatchOutcome> {
   loadLimit.expect(LOADING);
   const kernel = chooseKernel(executable, request.kernel);
   using session = new Session(runtime, agent, executable, kernel, request);
+  request.observer?.onLoaded(runtime, agent, executable);
   yield* session.run();
+  request.observer?.onFinished();
   executable.runDestructors(how);
   return session.outcome();
 }
@@ -203,7 +208,7 @@ class Session implements Disposable {
     this.#executable = executable;
     this.#kernel = kernel;
     this.#request = request;
-    this.#queue = runtime.createQueue(agent);
+    this.#queue = createObservedQueue(runtime, agent, request.observer);
     this.#done = runtime.createSignal(0n);
     const services = servicesOptions(kernel, request);
     if (services.isCooperative && services.waveCount > MAX_COOPERATIVE_WAVES) {

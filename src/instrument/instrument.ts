@@ -3,20 +3,27 @@
  * everything that leads to functions leads to the new ones. What is not understood keeps leading to the
  * original code, which stays whole, so that programs compute what they did.
  */
+import { alignUp } from '../base/align.ts';
 import { type CodeObject, parseCodeObject } from '../codeobject/code-object.ts';
 import { R_AMDGPU } from '../codeobject/relocation-types.ts';
 import {
   PF_R,
+  PF_W,
   PF_X,
   SHF_ALLOC,
   SHF_EXECINSTR,
+  SHF_WRITE,
+  SHT_NOBITS,
   SHT_PROGBITS,
+  STB_GLOBAL,
   STB_LOCAL,
   STT_OBJECT,
   STV_HIDDEN,
+  STV_PROTECTED,
 } from '../elf/constants.ts';
 import { ElfEdit } from '../elf/edit.ts';
 import type { ElfFile } from '../elf/elf.ts';
+import { mostRegisters } from '../lift/register-limits.ts';
 import { linkCodeObject } from '../linker/link.ts';
 import type { CodeItem } from './layout/code-item.ts';
 import { CodeSource, copiedRelocation } from './layout/code-source.ts';
@@ -24,7 +31,14 @@ import { compose, type EditStep } from './layout/compose.ts';
 import { type LaidOutCode, layOutCode } from './layout/lay-out.ts';
 import { findMovableCode, type KeptCode, type MovableCode } from './layout/movable-code.ts';
 import { decodePcMap, encodePcMap, PcMap } from './layout/pc-map.ts';
-import { checkDynamic, DynamicTablesToWrite, newSymbol, type RelocationToApply } from './object/dynamic-tables.ts';
+import {
+  checkDynamic,
+  type DynamicSymbol,
+  DynamicTablesToWrite,
+  newSymbol,
+  type RelocationToApply,
+} from './object/dynamic-tables.ts';
+import { type KernelChanges, withRegisters } from './object/kernel-registers.ts';
 import {
   type NewPlaces,
   redirectKernel,
@@ -40,6 +54,17 @@ export interface InstrumentOptions {
   readonly isChosen?: (kernelName: string) => boolean;
   /** What tools add; nothing by default. */
   readonly edit?: EditStep;
+  /** Memory for tools, zeros when the code is loaded; literals of new code may name it. */
+  readonly variables?: readonly VariableToAdd[];
+  /** How a kernel is to be launched; asked when all code is laid out. */
+  readonly kernelChanges?: (kernelName: string) => KernelChanges;
+}
+
+export interface VariableToAdd {
+  /** The name of its symbol. */
+  readonly symbol: string;
+  readonly sizeBytes: number;
+  readonly alignmentBytes: number;
 }
 
 /** Code that stays, with the name of the kernel or function that it is entered by. */
@@ -59,6 +84,7 @@ export interface InstrumentedCode {
 
 export const MAP_SECTION = '.wavewright.map';
 const TEXT_SECTION = '.text.wavewright';
+const VARIABLES_SECTION = '.bss.wavewright';
 const TEXT_ALIGNMENT_BYTES = 256;
 /** Instruction prefetch must not leave the code: compilers put as much behind it (LLVM, AMDGPUAsmPrinter). */
 const PADDING_DWORDS = 256;
@@ -156,10 +182,14 @@ class Rewriter {
     };
     for (const kernel of kernels) {
       const entry = newEntries.get(Number(kernel.entryAddress));
-      if (entry !== undefined) redirectKernel(edit, kernel, entry);
+      if (entry === undefined) continue;
+      const changes = this.#options.kernelChanges?.(kernel.name) ?? {};
+      const descriptor = withRegisters(kernel.descriptor, changes, mostRegisters(this.#codeObject.target.processor));
+      redirectKernel(edit, { ...kernel, descriptor }, entry);
     }
+    const variables = this.#addVariables();
     const tables = new DynamicTablesToWrite(edit, edit.segmentTableBytes(MORE_SEGMENTS));
-    this.#addTables(tables, laidOut, places);
+    this.#addTables(tables, laidOut, places, variables);
     const segment = edit.addSegment(PF_R, tables.bytes());
     tables.install(segment);
     redirectStaticSymbols(edit, places);
@@ -170,8 +200,35 @@ class Rewriter {
     return edit.finish(segment);
   }
 
-  #addTables(tables: DynamicTablesToWrite, { relocations }: LaidOutCode, places: NewPlaces): void {
-    const symbols = redirectSymbols(this.#codeObject, places);
+  /** A segment for the variables, if there are any; their symbols. */
+  #addVariables(): DynamicSymbol[] {
+    const { variables = [] } = this.#options;
+    if (variables.length === 0) return [];
+    let end = 0;
+    const starts = variables.map(({ sizeBytes, alignmentBytes }) => {
+      const start = alignUp(end, alignmentBytes);
+      end = start + sizeBytes;
+      return start;
+    });
+    const edit = this.#edit;
+    const segment = edit.addSegment(PF_R | PF_W, new Uint8Array(0), end);
+    const alignmentBytes = Math.max(...variables.map((each) => each.alignmentBytes));
+    const header = { name: VARIABLES_SECTION, type: SHT_NOBITS, flags: SHF_ALLOC | SHF_WRITE, alignmentBytes };
+    const section = edit.addLoadedSection(header, segment, 0, end);
+    return variables.map(({ symbol: name, sizeBytes }, i) => {
+      const place = { section, value: segment.virtualAddress + BigInt(starts[i]!), sizeBytes: BigInt(sizeBytes) };
+      return newSymbol({ name, binding: STB_GLOBAL, type: STT_OBJECT, visibility: STV_PROTECTED, ...place });
+    });
+  }
+
+  #addTables(
+    tables: DynamicTablesToWrite,
+    { relocations }: LaidOutCode,
+    places: NewPlaces,
+    variables: readonly DynamicSymbol[],
+  ): void {
+    const symbols = [...redirectSymbols(this.#codeObject, places), ...variables];
+    const named = new Map(variables.map((symbol) => [symbol.name, symbol]));
     const old = redirectRelocations(this.#codeObject, symbols, places);
     const anchor = newSymbol({
       ...{ name: ANCHOR, binding: STB_LOCAL, type: STT_OBJECT, visibility: STV_HIDDEN },
@@ -183,7 +240,7 @@ class Rewriter {
       const copied = bySymbol.get(symbol);
       if (copied) return { ...copied, offset };
       const type = half === 'low' ? R_AMDGPU.ABS32_LO : R_AMDGPU.ABS32_HI;
-      return { offset, type, symbol: anchor, addend: BigInt(addend) };
+      return { offset, type, symbol: named.get(symbol) ?? anchor, addend: BigInt(addend) };
     });
     tables.add(added.some(({ symbol }) => symbol === anchor) ? [anchor, ...symbols] : symbols, [...old, ...added]);
   }

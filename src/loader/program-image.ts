@@ -27,39 +27,39 @@ export class ProgramImage implements Disposable {
   readonly init: KernelSymbol | undefined;
   readonly fini: KernelSymbol | undefined;
   readonly #runtime: Runtime;
-  readonly #executable: Executable;
+  readonly executable: Executable;
 
   /** Loads and links the image. Throws BAD_INPUT when it is no program, and what loading throws. */
   constructor(runtime: Runtime, agent: Agent, bytes: Uint8Array, name: string) {
     this.name = name;
     this.#runtime = runtime;
-    this.#executable = runtime.createExecutable();
+    this.executable = runtime.createExecutable();
     try {
-      this.#executable.loadCodeObject(agent, new CodeObjectReader(bytes, name));
+      this.executable.loadCodeObject(agent, new CodeObjectReader(bytes, name));
       // The program's own start-up code calls them, or the loader starts their kernels in the order that it
       // wants.
-      this.#executable.freeze({ constructors: 'none' });
+      this.executable.freeze({ constructors: 'none' });
       this.begin = this.#requireKernel('_begin');
       this.start = this.#requireKernel('_start');
       this.end = this.#requireKernel('_end');
       this.init = this.#kernel('amdgcn.device.init');
       this.fini = this.#kernel('amdgcn.device.fini');
-      this.generation = detectGeneration((symbol) => this.#executable.findSymbol(symbol)?.sizeBytes);
+      this.generation = detectGeneration((symbol) => this.executable.findSymbol(symbol)?.sizeBytes);
     } catch (error) {
-      this.#executable[Symbol.dispose]();
+      this.executable[Symbol.dispose]();
       throw error;
     }
   }
 
   /** Lanes of the widest wave of the image: packets are made for it. */
   get laneCount(): 32 | 64 {
-    const kernels = this.#executable.symbols.filter((symbol) => symbol.kind === 'kernel');
+    const kernels = this.executable.symbols.filter((symbol) => symbol.kind === 'kernel');
     return kernels.some(({ wavefrontSize }) => wavefrontSize === 64) ? 64 : 32;
   }
 
   /** Stores the client struct where the program looks for it. Throws BAD_INPUT when that is nowhere. */
   writeClient({ clientSymbol, clientIsPointer }: Generation, struct: Uint8Array): void {
-    const { address } = this.#executable.getSymbol(clientSymbol);
+    const { address } = this.executable.getSymbol(clientSymbol);
     if (!clientIsPointer) {
       this.#view(address, struct.length, `symbol ${clientSymbol}`).set(struct);
       return;
@@ -71,7 +71,7 @@ export class ProgramImage implements Disposable {
 
   /** Bytes of the loaded image; `what` says who names this address. */
   #view(address: bigint, sizeBytes: number, what: string): Uint8Array {
-    const { address: start, sizeBytes: imageSizeBytes } = this.#executable.loadedCodeObjects[0]!;
+    const { address: start, sizeBytes: imageSizeBytes } = this.executable.loadedCodeObjects[0]!;
     if (address < start || address + BigInt(sizeBytes) > start + BigInt(imageSizeBytes)) {
       const found = `${what} is ${hex(address)}, expected the address of ${sizeBytes} bytes of the image`;
       throw new WavewrightError('BAD_INPUT', found, { file: this.name });
@@ -81,7 +81,7 @@ export class ProgramImage implements Disposable {
 
   /** Tells programs that ask for the time how fast the device's clock runs. */
   writeClockFrequency(frequencyHz: number): void {
-    const symbol = this.#executable.findSymbol(CLOCK_SYMBOL);
+    const symbol = this.executable.findSymbol(CLOCK_SYMBOL);
     if (symbol === undefined) return;
     const bytes = this.#view(symbol.address, 8, `symbol ${CLOCK_SYMBOL}`);
     new DataView(bytes.buffer, bytes.byteOffset, 8).setBigUint64(0, BigInt(frequencyHz), true);
@@ -103,27 +103,27 @@ export class ProgramImage implements Disposable {
   /** Kernels that are no part of the start-up code. */
   get otherKernels(): KernelSymbol[] {
     const startUp = [this.init, this.begin, this.start, this.end, this.fini];
-    const kernels = this.#executable.symbols.filter((symbol) => symbol.kind === 'kernel');
+    const kernels = this.executable.symbols.filter((symbol) => symbol.kind === 'kernel');
     return kernels.filter((kernel) => !startUp.includes(kernel));
   }
 
   get usesClock(): boolean {
-    return this.#executable.findSymbol(CLOCK_SYMBOL) !== undefined;
+    return this.executable.findSymbol(CLOCK_SYMBOL) !== undefined;
   }
 
   [Symbol.dispose](): void {
-    this.#executable[Symbol.dispose]();
+    this.executable[Symbol.dispose]();
   }
 
   #kernel(name: string): KernelSymbol | undefined {
-    const symbol = this.#executable.findSymbol(`${name}.kd`);
+    const symbol = this.executable.findSymbol(`${name}.kd`);
     return symbol?.kind === 'kernel' ? symbol : undefined;
   }
 
   #requireKernel(name: string): KernelSymbol {
     const kernel = this.#kernel(name);
     if (kernel !== undefined) return kernel;
-    const kernels = this.#executable.symbols.filter(({ kind }) => kind === 'kernel');
+    const kernels = this.executable.symbols.filter(({ kind }) => kind === 'kernel');
     const found = kernels.map((symbol) => symbol.name.replace(/\.kd$/, ''));
     const start = 'a program needs _begin, _start and _end, which the start-up code of the C library has';
     const listed = `${found.slice(0, MAX_LISTED).join(', ')}${found.length > MAX_LISTED ? ', …' : ''}`;

@@ -13,6 +13,7 @@ import type { KernelSymbol } from '../hsa/executables/kernel-symbol.ts';
 import type { Agent } from '../hsa/objects/agent.ts';
 import type { Queue } from '../hsa/queues/queue.ts';
 import { launchPacket } from '../hsa/queues/queue-launch.ts';
+import { createObservedQueue } from '../hsa/runtime/launch-observer.ts';
 import { createRuntime, type Runtime } from '../hsa/runtime/runtime.ts';
 import type { Signal } from '../hsa/signals/signal.ts';
 import { type PreparedLaunch, writeHidden } from '../launch/prepare.ts';
@@ -131,7 +132,8 @@ class ProgramRun {
     this.#options = options;
     this.#resources = resources;
     this.#limit = limit;
-    this.#queue = resources.use(runtime.createQueue(agent));
+    this.#queue = resources.use(createObservedQueue(runtime, agent, options.observer));
+    options.observer?.onLoaded(runtime, agent, image.executable);
     this.#streams = new CallerStreams(options);
     const host = { ...options, streams: this.#streams, fileSystem: options.filesystem ?? new MemoryFileSystem() };
     this.#host = new ProgramHost(host, image.generation?.printf ?? LLVM_DIALECT, agent.pool('coarse-grained'));
@@ -172,6 +174,7 @@ class ProgramRun {
       // Nothing may run any more when memory is given back.
       this.#queue.inactivate();
     }
+    this.#options.observer?.onFinished();
     const { termination } = this.#host;
     this.#host.streams.flush();
     const rest = {

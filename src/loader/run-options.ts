@@ -3,6 +3,7 @@
 import { WavewrightError } from '../base/errors.ts';
 import type { Device } from '../device/device.ts';
 import type { Extent } from '../hsa/queues/packet.ts';
+import type { LaunchObserver } from '../hsa/runtime/launch-observer.ts';
 import type { FileSystem } from './host/file-system.ts';
 import type { StreamOptions } from './host/standard-streams.ts';
 import type { StreamLimits } from './host/streams.ts';
@@ -77,6 +78,8 @@ export interface RunOptions extends StreamOptions {
   stackSizeBytes?: number;
   /** Called before each kernel. */
   onKernel?: (resources: KernelResources) => void;
+  /** A tool that sees the program when it is loaded and each kernel when it is launched. */
+  observer?: LaunchObserver | undefined;
 }
 
 function check(name: string, value: number | undefined, min: number, isWhole = true): void {

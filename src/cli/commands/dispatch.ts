@@ -20,6 +20,7 @@ import { chosenWaveSize, WAVE_SIZE_OPTION } from '../arguments/wave-size-option.
 import { readInput } from '../process/input.ts';
 import { Interruption } from '../process/interruption.ts';
 import { writeOutput } from '../process/output-file.ts';
+import { openTools, TOOL_OPTION, writeReports } from '../program/tool-options.ts';
 import { warn } from '../text/report.ts';
 
 const MAX_REPEAT = 1_000_000;
@@ -73,6 +74,7 @@ export const dispatch = defineCommand({
       default: 1,
       description: 'run so often, each time from the same memory',
     },
+    tool: TOOL_OPTION,
     time: { kind: 'flag', description: 'print how long each run took, and what instructions it executed' },
     timeout: {
       kind: 'seconds',
@@ -137,9 +139,12 @@ export const dispatch = defineCommand({
       throw signal.reason;
     };
     const isTaken = options.format === 'json' || args.some((each) => each.kind === 'buffer' && each.output === '-');
+    const tools = await openTools(options.tool);
+    const picked = pickLinkImages(linkFiles, target, wanted);
     const request: DispatchRequest = {
       device,
-      images: pickLinkImages(linkFiles, target, wanted),
+      images: tools ? picked.map((image) => tools.instrument(image)) : picked,
+      observer: tools,
       ...(options.kernel !== undefined && { kernel: options.kernel }),
       ...{ grid, workgroup, args, repeat: options.repeat, dynamicLdsSizeBytes: options['dynamic-lds'] },
       ...(waveSize && { waveSize }),
@@ -165,6 +170,7 @@ export const dispatch = defineCommand({
     if (options.format === 'json')
       print(`${JSON.stringify(report(outcome, device.name, grid, workgroup), undefined, 2)}\n`);
     else if (options.time) print(timesText(outcome));
+    await writeReports(tools, isTaken ? stderr : stdout);
     findings.expectNone();
     return 0;
   },

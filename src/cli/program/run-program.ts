@@ -12,6 +12,7 @@ import { Interruption } from '../process/interruption.ts';
 import { acquireMachineLock } from '../process/machine-lock.ts';
 import { formatStatistics } from '../text/statistics-text.ts';
 import { gridOf, PROGRAM_OPTIONS, type ProgramOptions, runOptions } from './program-options.ts';
+import { openTools, writeReports } from './tool-options.ts';
 
 export const RUN_GRAMMAR = {
   name: 'run',
@@ -36,7 +37,9 @@ export interface ProgramRun {
 export async function runImages(context: CommandContext, run: ProgramRun): Promise<number> {
   const { options, args, device } = run;
   using resources = new DisposableStack();
-  const { bytes, name } = pickCodeObject(run.images, parseTargetId(device.properties.targetId));
+  const picked = pickCodeObject(run.images, parseTargetId(device.properties.targetId));
+  const tools = await openTools(options.tool);
+  const { bytes, name } = tools ? tools.instrument(picked) : picked;
   if (options.inspect) {
     const { formatInspection, inspectProgram } = await import('../../loader/inspect.ts');
     const stackSizeBytes = options['stack-size'];
@@ -56,8 +59,10 @@ export async function runImages(context: CommandContext, run: ProgramRun): Promi
     device,
     name,
     args,
+    observer: tools,
     ...(options['print-resource-usage'] && { onKernel: (kernel) => stderr(`${formatResources(kernel)}\n`) }),
   });
   if (options.stats) stderr(formatStatistics(result.statistics));
+  await writeReports(tools, stderr);
   return result.status;
 }

@@ -40,6 +40,12 @@ function waitFormsOf(target: Target): WaitForms {
   return forms;
 }
 
+/** The counters that a target has. */
+export function hasCounter(target: Target, counter: WaitCounter): boolean {
+  const { single, packed } = waitFormsOf(target);
+  return single.has(counter) || packed?.limits.has(counter) === true;
+}
+
 /** Waits until at most so many accesses are left of each counter; the highest count would be no wait. */
 export function waitItems(left: ReadonlyMap<WaitCounter, number>, code: CodeContext): readonly MachineItem[] {
   const { single, packed } = waitFormsOf(code.target);

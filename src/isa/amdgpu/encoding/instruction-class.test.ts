@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { ROWS } from '../rows/index.ts';
-import { INSTRUCTION_CLASSES, instructionClass } from './instruction-class.ts';
+import { INSTRUCTION_CLASSES, instructionClass, runsOncePerWave } from './instruction-class.ts';
 
 test('every class has instructions, and names agree with it where they say what an instruction is', () => {
   const names = new Map(INSTRUCTION_CLASSES.map((name) => [name, new Set<string>()]));
@@ -28,4 +28,18 @@ test('every class has instructions, and names agree with it where they say what 
       else assert.ok(found.length > 0, `${pattern}`);
     }
   }
+});
+
+test('scalar instructions and lane accesses run once for a wave, other vector instructions in lanes', () => {
+  const names = (once: boolean) => ROWS.filter((row) => runsOncePerWave(row) === once).map(({ name }) => name);
+  const vector = /^(v_|ds_|lds_|global_|flat_|scratch_|buffer_|tbuffer_|image_|exp$)/;
+  const lane = /^v_(readlane|writelane|readfirstlane|s_)/;
+  assert.deepEqual(
+    names(true).filter((name) => vector.test(name) && !lane.test(name)),
+    [],
+  );
+  assert.deepEqual(
+    names(false).filter((name) => !vector.test(name) || lane.test(name)),
+    [],
+  );
 });

@@ -64,3 +64,29 @@ export function instructionClass({ format, flags, operands }: Row): InstructionC
   if (byFormat !== undefined) return byFormat;
   return isMatrixProduct(format, operands) ? 'matrix' : 'valu';
 }
+
+/** Of these classes EXEC decides which lanes do something. */
+const VECTOR_CLASSES: ReadonlySet<InstructionClass> = new Set([
+  'valu',
+  'matrix',
+  'vmem',
+  'flat',
+  'scratch',
+  'lds',
+  'export',
+]);
+
+/** Whether a vector instruction moves a dword between a lane and a scalar register, as v_readlane does. */
+function isLaneAccess({ operands }: Row): boolean {
+  const registers = operands.filter(({ file }) => file !== 'immediate');
+  const scalars = registers.filter(({ file, type }) => file === 'scalar' && type !== 'mask');
+  return scalars.length > 0 && registers.length - scalars.length <= 1;
+}
+
+/**
+ * Whether an instruction runs once for the wave, whatever EXEC says: scalar instructions and lane accesses.
+ */
+export function runsOncePerWave(row: Row): boolean {
+  const kind = instructionClass(row);
+  return !VECTOR_CLASSES.has(kind) || (kind === 'valu' && isLaneAccess(row));
+}

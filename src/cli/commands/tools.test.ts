@@ -1,0 +1,78 @@
+import assert from 'node:assert/strict';
+import path from 'node:path';
+import { test } from 'node:test';
+import { runCommandLine } from '../command-line.ts';
+import { COMMANDS } from '../commands.ts';
+
+const ROOT = path.resolve(import.meta.dirname, '../../..');
+
+async function run(...argv: string[]) {
+  let [stdout, stderr] = ['', ''];
+  const status = await runCommandLine(COMMANDS, argv, {
+    stdout: (data) => {
+      stdout += Buffer.from(data);
+    },
+    stderr: (data) => {
+      stderr += Buffer.from(data);
+    },
+    env: {},
+  });
+  return { status, stdout, stderr };
+}
+
+/** 256 work-items of workgroups of 64, with buffers of zeros. */
+const VADD = [
+  ...['dispatch', path.join(ROOT, 'examples/kernels/vadd.gfx90a.co'), '--grid=256', '--workgroup=64'],
+  ...['--arg=zero:1024', '--arg=zero:1024', '--arg=zero:1024', '--arg=i32:256'],
+];
+
+test('tools are listed with their options', async () => {
+  const { status, stdout } = await run('tools');
+  assert.equal(status, 0);
+  assert.match(stdout, /^instruction-count: .*\n {2}level=thread\|wave +\S/);
+  assert.match(stdout, /options of all tools:\n {2}kernels=TEXT/);
+  const { tools } = JSON.parse((await run('tools', '--format=json')).stdout);
+  assert.equal(tools[0].options.level.default, 'thread');
+});
+
+test('dispatch runs tools, which say what they found and how their points were served', async () => {
+  const { status, stdout, stderr } = await run(
+    ...VADD,
+    '--tool=instruction-count',
+    '--tool=opcode-histogram:level=wave',
+  );
+  assert.deepEqual([status, stderr], [0, '']);
+  // 4 waves run 13 vector instructions... of which all lanes take part, and 12 scalar ones.
+  assert.match(stdout, /instruction-count of .*vadd\.gfx90a\.co, 1 launches\nlevel: thread\ntotal: 4400\n/);
+  assert.match(stdout, /opcode-histogram of .*\nlevel: wave\ntotal: 116\n/);
+  assert.match(stdout, /points: 58 requested, 58 served/);
+  assert.match(stdout, /kernel vadd: \d+( to \d+)? SGPRs, \d+( to \d+)? VGPRs, 8 waves per SIMD/);
+});
+
+test('a kernel, instructions and the form of the result can be chosen', async () => {
+  const options = 'instruction-count:kernels=^vadd$,instructions=0-4,format=json';
+  const { status, stdout } = await run(...VADD, `--tool=${options}`);
+  assert.equal(status, 0);
+  const { schema, result, coverage } = JSON.parse(stdout);
+  assert.equal(schema, 'wavewright.tool');
+  assert.equal(result.total, 5 * 4);
+  assert.equal(result.instructions.length, 5);
+  assert.equal(coverage.requested, 5);
+  const none = JSON.parse((await run(...VADD, '--tool=instruction-count:kernels=^x,format=json')).stdout);
+  assert.deepEqual([none.result.total, none.coverage.requested], [0, 0]);
+});
+
+test('what is no tool, or no option of one, is said', async () => {
+  const unknown = await run(...VADD, '--tool=instruction-counts');
+  assert.equal(unknown.status, 2);
+  assert.match(unknown.stderr, /there is no tool 'instruction-counts'/);
+  const pattern = await run(...VADD, '--tool=instruction-count:kernels=(');
+  assert.match(pattern.stderr, /option 'kernels' of tool 'instruction-count' is no regular expression: '\('/);
+});
+
+test('run counts the kernels of a program', async () => {
+  const hello = path.join(ROOT, 'examples/hello/hello.gfx90a.co');
+  const { status, stdout, stderr } = await run('run', '--tool=opcode-histogram:kernels=^_start$', hello, 'world');
+  assert.deepEqual([status, stdout], [0, 'Hello, world, from lane 0 of 1 (argc=2)\n']);
+  assert.match(stderr, /opcode-histogram of .*hello\.gfx90a\.co, 3 launches\n/);
+});

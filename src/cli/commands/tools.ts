@@ -1,0 +1,38 @@
+import type { ToolOption, ToolOptionTable } from '../../instrument/index.ts';
+import { TOOLS } from '../../tools/catalog.ts';
+import { COMMON_OPTIONS } from '../../tools/chosen-tool.ts';
+import { defineCommand } from '../arguments/command.ts';
+
+export const tools = defineCommand({
+  operands: { usage: '', min: 0, max: 0 },
+  options: {
+    format: { kind: 'choice', choices: ['text', 'json'], default: 'text', description: 'how to print' },
+  },
+  formats: { text: 'for people', json: 'one object; `schema` and `version` say how to read it' },
+  notes: [
+    'What --tool=NAME:option=value,option=value of run, dispatch, test and instrument takes.',
+    'Example: wavewright dispatch vadd.co --grid 256 --workgroup 64 ... --tool=instruction-count:level=wave',
+  ],
+  async run({ stdout }, { format }) {
+    const loaded = await Promise.all(TOOLS.map(({ load }) => load()));
+    if (format === 'json') {
+      const list = loaded.map(({ name, summary, options }) => ({ name, summary, options }));
+      const report = { schema: 'wavewright.tools', version: 1, tools: list, commonOptions: COMMON_OPTIONS };
+      stdout(`${JSON.stringify(report, undefined, 2)}\n`);
+      return 0;
+    }
+    for (const { name, summary, options } of loaded) stdout(`${name}: ${summary}\n${optionLines(options)}`);
+    stdout(`options of all tools:\n${optionLines(COMMON_OPTIONS)}`);
+    return 0;
+  },
+});
+
+const optionLines = (table: ToolOptionTable): string =>
+  Object.entries(table)
+    .map(([name, row]) => `  ${`${name}=${valueText(row)}`.padEnd(24)}  ${row.description}\n`)
+    .join('');
+
+function valueText(row: ToolOption): string {
+  if (row.kind === 'choice') return row.choices.join('|');
+  return row.kind === 'integer' ? 'N' : 'TEXT';
+}

@@ -1,0 +1,33 @@
+/** Tools between a launcher and its device: they see code when it is loaded, and packets before they run. */
+import type { Executable } from '../executables/executable.ts';
+import type { Agent } from '../objects/agent.ts';
+import { PACKET_TYPE } from '../objects/layouts.ts';
+import { decodeHeader } from '../queues/packet.ts';
+import type { Queue } from '../queues/queue.ts';
+import type { Runtime } from './runtime.ts';
+
+export interface LaunchObserver {
+  /** The code is in memory, relocated; nothing has run but constructors. */
+  onLoaded(runtime: Runtime, agent: Agent, executable: Executable): void;
+  /**
+   * A kernel dispatch packet of 64 bytes is on its way to the device, and may be changed: the kernel object
+   * and the sizes of its segments. Kernels that call constructors are not shown.
+   */
+  onLaunch(packet: DataView): void;
+  /** All kernels are over; memory is still as they left it. */
+  onFinished(): void;
+}
+
+/** A queue whose kernels `observer` sees, or a plain one. */
+export function createObservedQueue(runtime: Runtime, agent: Agent, observer: LaunchObserver | undefined): Queue {
+  if (!observer) return runtime.createQueue(agent);
+  const queue = runtime.createInterceptQueue(agent);
+  queue.register((packets, _index, write) => {
+    for (const packet of packets) {
+      const view = new DataView(packet.buffer, packet.byteOffset, packet.byteLength);
+      if (decodeHeader(view.getUint16(0, true)).type === PACKET_TYPE.kernelDispatch) observer.onLaunch(view);
+    }
+    write(packets);
+  });
+  return queue;
+}

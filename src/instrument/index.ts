@@ -1,0 +1,28 @@
+/**
+ * Binary instrumentation: code that runs at any instruction of a code object that is compiled already. A
+ * `Tool` says what runs where and what comes of its numbers; the tools of `src/tools` are written against
+ * this alone.
+ */
+
+export type * from './dsl/hook.ts';
+export { type InstrumentedImage, instrumentImage, type ToolUse } from './instrument-image.ts';
+export { type Coverage, pointCoverageText } from './points/coverage.ts';
+export { type Attributed, functionTable, instructionTable, lineTable } from './tool/attribution.ts';
+export { type Amount, countedAs, countHook } from './tool/counting.ts';
+export { type HookCode, hookCode, hookOf, type PointHook } from './tool/hook.ts';
+export {
+  contains,
+  type Interval,
+  parseInterval,
+  parseToolOptions,
+  parseToolRequest,
+  type ToolOption,
+  type ToolOptionTable,
+  type ToolOptionValues,
+  type ToolRequest,
+} from './tool/options.ts';
+export { type Cell, type ResultTable, resultJson, resultText, type ToolResult } from './tool/result.ts';
+export { defineTool, type Tool, type ToolLaunch, type ToolRun } from './tool/tool.ts';
+export { ToolCode } from './tool/tool-code.ts';
+export type { ToolBlock, ToolFunction, ToolInstruction } from './tool/tool-function.ts';
+export { type Counters, readCounters, type ToolVariable, type VariableMemory } from './tool/variables.ts';

@@ -1,0 +1,84 @@
+/** Tools into a code object: each says what it wants where, and all of it becomes one new code object. */
+import { parseCodeObject } from '../codeobject/code-object.ts';
+import { liftCodeObject } from '../lift/lifted-code.ts';
+import type { LiftedFunction } from '../lift/lifted-function.ts';
+import { instrumentCodeObject } from './instrument.ts';
+import type { Coverage } from './points/coverage.ts';
+import { PointPayloads } from './points/point-payloads.ts';
+import { Insertions } from './tool/insertions.ts';
+import type { Interval, ToolOptionTable, ToolOptionValues } from './tool/options.ts';
+import type { ToolResult } from './tool/result.ts';
+import type { Tool, ToolRun } from './tool/tool.ts';
+import { ToolCode } from './tool/tool-code.ts';
+import { type ToolFunction, toolFunctions } from './tool/tool-function.ts';
+
+/** A tool, and what it is to look at. */
+export interface ToolUse {
+  readonly tool: Tool;
+  readonly values: ToolOptionValues<ToolOptionTable>;
+  /** Kernels whose name matches, with all that they call. */
+  readonly kernels: RegExp;
+  /** Of each function, by position. */
+  readonly instructions: Interval;
+}
+
+export interface InstrumentedImage {
+  readonly name: string;
+  readonly bytes: Uint8Array;
+  /** What makes the results of the tools, in their order. */
+  readonly reports: readonly ((run: ToolRun) => ToolResult)[];
+  readonly coverage: Coverage;
+}
+
+/** What symbols of tools begin with; code that is instrumented again has several. */
+const PREFIX = '__wavewright_';
+
+/**
+ * Throws what `liftCodeObject` and `instrumentCodeObject` throw, and what the tools throw. Points that cannot
+ * be served are counted in the coverage and run as they were.
+ */
+export function instrumentImage(
+  image: { readonly bytes: Uint8Array; readonly name: string },
+  uses: readonly ToolUse[],
+): InstrumentedImage {
+  const { name } = image;
+  const codeObject = parseCodeObject(image.bytes, name);
+  const lifted = liftCodeObject(codeObject);
+  const functions = toolFunctions(lifted);
+  const insertions = new Insertions();
+  const known = codeObject.elf.symbols.concat(codeObject.elf.dynamicSymbols);
+  const layer = new Set(known.flatMap((symbol) => /^__wavewright_(\d+)_/.exec(symbol.name)?.[1] ?? [])).size;
+  const codes = uses.map(({ kernels, instructions }, i) => {
+    const selected = selectedFunctions(functions, kernels);
+    const prefix = `${PREFIX}${layer + i}_`;
+    return new ToolCode(codeObject.target.processor, { functions: selected, instructions }, insertions, prefix);
+  });
+  const reports = uses.map(({ tool, values }, i) => tool.attach(codes[i]!, values));
+  const payloads = new PointPayloads(lifted, insertions);
+  const instrumented = instrumentCodeObject(image.bytes, {
+    name,
+    edit: (step) => payloads.editOf(step.offset),
+    variables: codes.flatMap(({ variables }) => variables),
+    kernelChanges: (kernel) => payloads.changesOf(kernel),
+  });
+  return {
+    name,
+    bytes: instrumented.bytes,
+    reports,
+    coverage: payloads.coverage([image.bytes.length, instrumented.bytes.length]),
+  };
+}
+
+/** Functions that the kernels reach; without kernels of that name there are none. */
+function selectedFunctions(functions: readonly ToolFunction[], kernels: RegExp): readonly ToolFunction[] {
+  const reached = new Set<LiftedFunction>();
+  for (const { lifted } of functions) {
+    if (!lifted.kernels.some(({ name }) => kernels.test(name))) continue;
+    const { functions: inside, isComplete } = lifted.reaches();
+    for (const each of inside) reached.add(each);
+    // Code that is called through pointers may be any that others can get the address of.
+    if (!isComplete)
+      for (const each of functions) if (each.lifted.isExposed && !each.isKernel) reached.add(each.lifted);
+  }
+  return functions.filter(({ lifted }) => reached.has(lifted));
+}

@@ -1,0 +1,84 @@
+/** How points were served: a part of every result. */
+import type { Purpose } from '../machine/machine-code.ts';
+
+/**
+ * Where the registers of a payload came from, the most costly of them: `dead` at the point, free in the
+ * `granule` that the kernel is launched with, `grown`: the kernel is launched with more.
+ */
+export type PointClass = 'dead' | 'granule' | 'grown' | 'agpr' | 'spill' | 'envelope';
+const CLASSES: readonly PointClass[] = ['dead', 'granule', 'grown', 'agpr', 'spill', 'envelope'];
+
+export interface KernelCoverage {
+  readonly name: string;
+  /** As launched before and after, without VCC and the like. */
+  readonly sgprs: readonly [before: number, after: number];
+  readonly vgprs: readonly [before: number, after: number];
+  /** Waves of a SIMD; undefined where it is not known. */
+  readonly wavesPerSimd: readonly [before: number | undefined, after: number | undefined];
+}
+
+export interface Coverage {
+  /** Hooks at places. */
+  readonly requested: number;
+  readonly served: Readonly<Record<PointClass, number>>;
+  /** By reason. */
+  readonly refused: Readonly<Record<string, number>>;
+  /** Instructions of payloads, by what they are there for. */
+  readonly payload: Readonly<Record<Purpose, number>>;
+  /**
+   * Addresses of calls and jumps of which not all targets are known: code may be reached that has no hooks.
+   */
+  readonly unresolvedSites: readonly number[];
+  readonly kernels: readonly KernelCoverage[];
+  readonly codeBytes: readonly [before: number, after: number];
+}
+
+export class CoverageCount {
+  readonly served = Object.fromEntries(CLASSES.map((name) => [name, 0])) as Record<PointClass, number>; // reason: made of all
+  readonly refused: Record<string, number> = {};
+  readonly payload: Record<Purpose, number> = { body: 0, save: 0, wait: 0 };
+
+  serve(by: PointClass, counts: Readonly<Record<Purpose, number>>): void {
+    this.served[by]++;
+    for (const purpose of ['body', 'save', 'wait'] as const) this.payload[purpose] += counts[purpose];
+  }
+
+  refuse(reason: string): void {
+    this.refused[reason] = (this.refused[reason] ?? 0) + 1;
+  }
+
+  get requested(): number {
+    return [...Object.values(this.served), ...Object.values(this.refused)].reduce((sum, count) => sum + count, 0);
+  }
+}
+
+/** Lines of text. */
+export function pointCoverageText({
+  requested,
+  served,
+  refused,
+  unresolvedSites,
+  kernels,
+  codeBytes,
+}: Coverage): string {
+  const counts = (record: Readonly<Record<string, number>>): string =>
+    Object.entries(record)
+      .filter(([, count]) => count > 0)
+      .map(([name, count]) => `${count} ${name}`)
+      .join(', ');
+  const total = Object.values(served).reduce((sum, count) => sum + count, 0);
+  const lines = [
+    `points: ${requested} requested, ${total} served${total > 0 ? ` (registers: ${counts(served)})` : ''}`,
+    ...Object.entries(refused).map(([reason, count]) => `refused: ${count}: ${reason}`),
+    ...(unresolvedSites.length > 0
+      ? [`calls and jumps with targets that are not known: ${unresolvedSites.length}`]
+      : []),
+    ...kernels.map(({ name, sgprs, vgprs, wavesPerSimd }) => {
+      const pair = ([before, after]: readonly (number | undefined)[]): string =>
+        before === after ? `${before}` : `${before} to ${after}`;
+      return `kernel ${name}: ${pair(sgprs)} SGPRs, ${pair(vgprs)} VGPRs, ${pair(wavesPerSimd)} waves per SIMD`;
+    }),
+    `code: ${codeBytes[0]} to ${codeBytes[1]} bytes`,
+  ];
+  return lines.map((line) => `${line}\n`).join('');
+}

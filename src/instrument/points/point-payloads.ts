@@ -1,0 +1,147 @@
+/** Payloads with registers at all points of a code object, and the account of how each point was served. */
+import { assert } from '../../base/errors.ts';
+import type { AmdgpuStep } from '../../isa/amdgpu/step.ts';
+import type { LiftedCode } from '../../lift/lifted-code.ts';
+import type { LiftedFunction } from '../../lift/lifted-function.ts';
+import type { CodeItem } from '../layout/code-item.ts';
+import type { StepEdit } from '../layout/compose.ts';
+import { Allocator, type PayloadAllocation, type Refusal } from '../machine/allocate.ts';
+import type { KernelChanges } from '../object/kernel-registers.ts';
+import type { HookCode, PointHook } from '../tool/hook.ts';
+import type { Insertions, Side } from '../tool/insertions.ts';
+import { type Coverage, CoverageCount, type KernelCoverage, type PointClass } from './coverage.ts';
+import { PointStates } from './point-states.ts';
+import { type KernelRegisters, RegisterPlans } from './register-plans.ts';
+
+interface FunctionPoints {
+  readonly lifted: LiftedFunction;
+  readonly states: PointStates;
+  readonly allocators: Map<HookCode, Allocator>;
+  readonly needs: { scalar: number; vector: number };
+}
+
+export class PointPayloads {
+  readonly plans: RegisterPlans;
+  readonly #lifted: LiftedCode;
+  readonly #insertions: Insertions;
+  readonly #count = new CoverageCount();
+  readonly #functions = new Map<LiftedFunction, FunctionPoints>();
+
+  constructor(lifted: LiftedCode, insertions: Insertions) {
+    this.#lifted = lifted;
+    this.#insertions = insertions;
+    this.plans = new RegisterPlans(lifted);
+  }
+
+  /** What becomes of the instruction at an address; undefined where it stays alone. */
+  editOf(address: number): StepEdit | undefined {
+    const insertions = this.#insertions;
+    const step = insertions.has(address) ? this.#lifted.stepAt(address) : undefined;
+    if (!step) return undefined;
+    const entry = this.#items(step, 'entry');
+    const before = [...entry, ...this.#items(step, 'before')];
+    const after = this.#items(step, 'after');
+    const taken = this.#items(step, 'taken');
+    const replacement = insertions.replacementOf(address);
+    const instead =
+      replacement && (replacement.kind === 'removed' ? [] : this.#payload(step, 'before', replacement.hook));
+    return {
+      ...(before.length > 0 && { before }),
+      ...(after.length > 0 && { after }),
+      ...(taken.length > 0 && { taken }),
+      ...(instead && { instead }),
+    };
+  }
+
+  /**
+   * What a kernel must be launched with for all payloads that it may reach; asked when all points are served.
+   */
+  changesOf(kernel: string): KernelChanges {
+    const own = this.plans.kernels.find((each) => each.kernel.name === kernel);
+    const [sgprCount, vgprCount] = own ? this.#registersAfter(own) : [0, 0];
+    return {
+      ...(own && sgprCount > own.granted.scalar && { sgprCount }),
+      ...(own && vgprCount > own.granted.vector && { vgprCount }),
+    };
+  }
+
+  /** The account of all points; `codeBytes` is that of the file. */
+  coverage(codeBytes: Coverage['codeBytes']): Coverage {
+    const { served, refused, payload, requested } = this.#count;
+    const kernels = this.plans.kernels.map((own): KernelCoverage => {
+      const { scalar, vector } = own.granted;
+      const [sgprs, vgprs] = this.#registersAfter(own);
+      return {
+        name: own.kernel.name,
+        sgprs: [scalar, sgprs],
+        vgprs: [vector, vgprs],
+        wavesPerSimd: [own.occupancy(vector, scalar), own.occupancy(vgprs, sgprs)],
+      };
+    });
+    const unresolvedSites = this.#lifted.sites.filter(({ isComplete }) => !isComplete).map(({ step }) => step.offset);
+    return { requested, served, refused, payload, unresolvedSites, kernels, codeBytes };
+  }
+
+  #registersAfter(own: KernelRegisters): readonly [sgprs: number, vgprs: number] {
+    let { scalar, vector } = own.granted;
+    for (const { lifted, needs } of this.#functions.values()) {
+      if (!this.plans.kernelsOf(lifted).includes(own)) continue;
+      scalar = Math.max(scalar, needs.scalar);
+      vector = Math.max(vector, needs.vector);
+    }
+    return [scalar, vector];
+  }
+
+  #items(step: AmdgpuStep, side: Side): CodeItem[] {
+    return this.#insertions.at(side, step.offset).flatMap((hook) => this.#payload(step, side, hook));
+  }
+
+  #payload(step: AmdgpuStep, side: Side, hook: PointHook): readonly CodeItem[] {
+    const points = this.#pointsOf(step);
+    const state = points.states.at(step, side);
+    if (typeof state === 'string') {
+      this.#count.refuse(state);
+      return [];
+    }
+    const values = { literals: hook.literals, point: step.offset };
+    let allocation: PayloadAllocation | Refusal = { kind: 'refusal', reason: 'the hook has no code' };
+    let choice = 0;
+    for (; choice < hook.codes.length && allocation.kind === 'refusal'; choice++) {
+      allocation = this.#allocator(points, hook.codes[choice]!, step).allocate(state, values);
+    }
+    if (allocation.kind === 'refusal') {
+      this.#count.refuse(allocation.reason);
+      return [];
+    }
+    for (const file of ['scalar', 'vector'] as const) {
+      points.needs[file] = Math.max(points.needs[file], allocation.needs[file]);
+    }
+    this.#count.serve(choice > 1 ? 'spill' : classOf(allocation), allocation.counts);
+    return allocation.items;
+  }
+
+  #allocator({ lifted, allocators }: FunctionPoints, code: HookCode, step: AmdgpuStep): Allocator {
+    let allocator = allocators.get(code);
+    if (!allocator) {
+      const { target, waveSize } = step.instruction;
+      allocator = new Allocator(code({ target, waveSize }), this.plans.planOf(lifted));
+      allocators.set(code, allocator);
+    }
+    return allocator;
+  }
+
+  #pointsOf(step: AmdgpuStep): FunctionPoints {
+    const lifted = this.#lifted.functionOf(step);
+    assert(lifted, () => `the instruction at ${step.offset} belongs to a function`);
+    let points = this.#functions.get(lifted);
+    if (!points) {
+      points = { lifted, states: new PointStates(lifted), allocators: new Map(), needs: { scalar: 0, vector: 0 } };
+      this.#functions.set(lifted, points);
+    }
+    return points;
+  }
+}
+
+/** The most costly way in which a register of the payload was found. */
+const classOf = ({ sources }: PayloadAllocation): PointClass =>
+  sources.grown > 0 ? 'grown' : sources.granule > 0 ? 'granule' : 'dead';

@@ -1,0 +1,27 @@
+/** What runs at a point. */
+import type { CodeContext } from '../../isa/amdgpu/encoding/instruction.ts';
+import { compileHook } from '../dsl/compile-hook.ts';
+import type { HookBuilder } from '../dsl/hook.ts';
+import type { Payload } from '../machine/machine-code.ts';
+
+/**
+ * Makes payloads that do the same, the cheapest first. It is asked once for all points of a kernel with the
+ * same function.
+ */
+export type HookCode = (code: CodeContext) => readonly Payload[];
+
+export interface PointHook {
+  /** Those behind the first are for points where it finds no registers. */
+  readonly codes: readonly HookCode[];
+  /** In what points with the same code differ: the numbers that it names as `pointLiteral`. */
+  readonly literals: readonly number[];
+}
+
+/** Code that is written with a HookBuilder, for any number of points. */
+export const hookCode =
+  (build: (b: HookBuilder) => void): HookCode =>
+  (code) =>
+    compileHook({ build }, code);
+
+/** A hook that is written for one point. */
+export const hookOf = (build: (b: HookBuilder) => void): PointHook => ({ codes: [hookCode(build)], literals: [] });

@@ -1,0 +1,78 @@
+/** The code that tools look at: functions of blocks of instructions. */
+import { LineTable, type SourceLine } from '../../codeobject/line-table.ts';
+import type { AmdgpuStep } from '../../isa/amdgpu/step.ts';
+import type { LiftedCode } from '../../lift/lifted-code.ts';
+import type { LiftedBlock, LiftedFunction } from '../../lift/lifted-function.ts';
+
+/** An original instruction in its place. */
+export interface ToolInstruction {
+  /** In the address space of the code object's file. */
+  readonly address: number;
+  readonly step: AmdgpuStep;
+  readonly block: ToolBlock;
+  /** Its position in the function, in the order of addresses. */
+  readonly index: number;
+  /** Where the compiler named one. */
+  readonly line: SourceLine | undefined;
+}
+
+/** Instructions that run one after the other. */
+export interface ToolBlock {
+  readonly function: ToolFunction;
+  readonly index: number;
+  readonly instructions: readonly ToolInstruction[];
+  /** Where control goes on without a branch, and where the last instruction branches to. */
+  readonly next: ToolBlock | undefined;
+  readonly target: ToolBlock | undefined;
+  /** Whether control may also go on elsewhere: calls, returns, jumps. */
+  readonly leaves: boolean;
+}
+
+export interface ToolFunction {
+  readonly name: string;
+  readonly address: number;
+  readonly isKernel: boolean;
+  readonly waveSize: 32 | 64;
+  /** In the order of addresses. */
+  readonly blocks: readonly ToolBlock[];
+  /** What analyses say of it. */
+  readonly lifted: LiftedFunction;
+}
+
+export const instructionsOf = (functions: readonly ToolFunction[]): ToolInstruction[] =>
+  functions.flatMap(({ blocks }) => blocks.flatMap(({ instructions }) => instructions));
+
+export const firstOf = ({ instructions }: ToolBlock): ToolInstruction => instructions[0]!;
+export const lastOf = ({ instructions }: ToolBlock): ToolInstruction => instructions.at(-1)!;
+
+/** All functions of a code object, in the order of addresses. Throws what reading its line table throws. */
+export function toolFunctions({ codeObject, functions }: LiftedCode): ToolFunction[] {
+  const lines = LineTable.read(codeObject.elf);
+  return functions.filter(({ blocks }) => blocks.length > 0).map((lifted) => toolFunction(lifted, lines));
+}
+
+type Open<T> = { -readonly [K in keyof T]: T[K] };
+
+function toolFunction(lifted: LiftedFunction, lines: LineTable): ToolFunction {
+  const blocks: Open<ToolBlock>[] = [];
+  const { name, entry, waveSize, kernels } = lifted;
+  const made: ToolFunction = { name, address: entry, isKernel: kernels.length > 0, waveSize, blocks, lifted };
+  const known = new Map<LiftedBlock, Open<ToolBlock>>();
+  let index = 0;
+  for (const original of lifted.blocks) {
+    const instructions: ToolInstruction[] = [];
+    const { index: number, leaves } = original;
+    const block = { function: made, index: number, instructions, next: undefined, target: undefined, leaves };
+    for (const step of original.instructions) {
+      const { offset: address } = step;
+      instructions.push({ address, step, block, index: index++, line: lines.lineAt(BigInt(address)) });
+    }
+    known.set(original, block);
+    blocks.push(block);
+  }
+  for (const [{ next, target }, block] of known) {
+    block.next = next && known.get(next);
+    block.target = target && known.get(target);
+  }
+  return made;
+}

@@ -1,0 +1,28 @@
+/** Memory of tools on the device: each variable is a symbol of the instrumented code object. */
+
+export interface ToolVariable {
+  /** The symbol's name. */
+  readonly symbol: string;
+  readonly sizeBytes: number;
+  readonly alignmentBytes: number;
+}
+
+/** Counters of 64 bits, by index. */
+export interface Counters extends ToolVariable {
+  readonly length: number;
+}
+
+export const COUNTER_BYTES = 8;
+
+/** Variables as they are on the device while code is loaded. */
+export interface VariableMemory {
+  read(symbol: string, sizeBytes: number): Uint8Array;
+  write(symbol: string, bytes: Uint8Array): void;
+}
+
+/** What counters hold, by index. */
+export function readCounters(memory: VariableMemory, { symbol, length }: Counters): readonly bigint[] {
+  const bytes = memory.read(symbol, length * COUNTER_BYTES);
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
+  return Array.from({ length }, (_, i) => view.getBigUint64(i * COUNTER_BYTES, true));
+}

@@ -1,0 +1,21 @@
+/** The tools that ship, by name. Each is loaded when it is used. */
+import { WavewrightError } from '../base/errors.ts';
+import type { Tool } from '../instrument/index.ts';
+
+interface ToolRow {
+  readonly name: string;
+  readonly load: () => Promise<Tool>;
+}
+
+export const TOOLS: readonly ToolRow[] = [
+  { name: 'instruction-count', load: async () => (await import('./instruction-count.ts')).instructionCount },
+  { name: 'opcode-histogram', load: async () => (await import('./opcode-histogram.ts')).opcodeHistogram },
+];
+
+/** Throws USAGE for an unknown name. */
+export async function toolNamed(name: string): Promise<Tool> {
+  const row = TOOLS.find((each) => each.name === name);
+  if (row) return await row.load();
+  const hint = `tools are ${TOOLS.map((each) => each.name).join(', ')}`;
+  throw new WavewrightError('USAGE', `there is no tool '${name}'`, { hint });
+}

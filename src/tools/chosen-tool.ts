@@ -1,0 +1,54 @@
+/** A tool as it was asked for, with its options and the ones that all tools have. */
+import { WavewrightError } from '../base/errors.ts';
+import {
+  type Interval,
+  parseInterval,
+  parseToolOptions,
+  parseToolRequest,
+  type Tool,
+  type ToolOptionTable,
+} from '../instrument/index.ts';
+import { toolNamed } from './catalog.ts';
+
+/** Options that every tool has, besides its own. */
+export const COMMON_OPTIONS = {
+  kernels: { kind: 'text', description: 'kernels whose name this regular expression matches, with all they call' },
+  instructions: { kind: 'text', description: 'instructions FIRST-LAST of each function, from 0 on' },
+  format: { kind: 'choice', choices: ['text', 'json'], default: 'text', description: 'how the result is printed' },
+  output: { kind: 'text', description: 'the file that the result goes to' },
+} as const satisfies ToolOptionTable;
+
+export interface ChosenTool {
+  readonly tool: Tool;
+  /** Of the tool's own options. */
+  readonly values: Parameters<Tool['attach']>[1];
+  readonly kernels: RegExp;
+  readonly instructions: Interval;
+  readonly format: 'text' | 'json';
+  /** A file; the empty text where none was named. */
+  readonly output: string;
+}
+
+/** What `NAME:option=value,option=value` means. Throws USAGE. */
+export async function chooseTool(text: string): Promise<ChosenTool> {
+  const request = parseToolRequest(text);
+  const tool = await toolNamed(request.name);
+  const values = parseToolOptions(request, tool.options, COMMON_OPTIONS);
+  const { kernels, instructions, format, output } = parseToolOptions(request, COMMON_OPTIONS, tool.options);
+  const what = (option: string): string => `option '${option}' of tool '${tool.name}'`;
+  return {
+    tool,
+    values,
+    kernels: patternOf(what('kernels'), kernels),
+    instructions: parseInterval(what('instructions'), instructions),
+    ...{ format, output },
+  };
+}
+
+function patternOf(what: string, text: string): RegExp {
+  try {
+    return new RegExp(text);
+  } catch {
+    throw new WavewrightError('USAGE', `${what} is no regular expression: '${text}'`);
+  }
+}

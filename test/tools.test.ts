@@ -1,0 +1,48 @@
+/** Tools count what is: their numbers are those of native runs, instruction by instruction. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { Cell } from '../src/instrument/index.ts';
+import type { ToolReport } from '../src/tools/tool-session.ts';
+import { kernelCases, runNative, runWithTools, TARGETS } from './tool-runs.test-support.ts';
+
+/** Loops, divergence, LDS with barriers, atomics, calls that are inlined, matrices, all registers in use. */
+const NAMES = ['vadd', 'gather', 'stencil', 'collatz', 'histogram', 'mfma16', 'wmma16', 'matmul4x4'];
+const CHOSEN = process.env.WAVEWRIGHT_SCALE === 'full' ? undefined : NAMES;
+
+const table = ({ result }: ToolReport, name: string): readonly (readonly Cell[])[] =>
+  result.tables.find((each) => each.name === name)?.rows ?? [];
+const isVector = (text: Cell): boolean =>
+  /^(v_(?!readlane|writelane|readfirstlane)|ds_|global_|flat_|buffer_)/.test(`${text}`);
+
+/** Without what says how it is encoded; of two in one instruction, both. */
+const nameIn = (text: string): string =>
+  text
+    .split(' :: ')
+    .map((part) => part.split(' ', 1)[0]!.replace(/_(e32|e64|dpp|sdwa|e64_dpp)$/, ''))
+    .join(' :: ');
+
+for (const processor of TARGETS) {
+  for (const each of kernelCases(processor, CHOSEN)) {
+    test(`${each.file}: instructions are counted as they are executed`, async () => {
+      const native = runNative(each);
+      const { output, reports } = await runWithTools(each, 'instruction-count', 'opcode-histogram');
+      assert.deepEqual(output, native.output);
+      const [counts, histogram] = reports;
+      assert.deepEqual(counts!.coverage.refused, {});
+      const byName = new Map<string, bigint>();
+      let total = 0n;
+      for (const [address, , , text, count] of table(counts!, 'instructions')) {
+        const { waves, lanes } = native.counts.get(Number(address)) ?? { waves: 0, lanes: 0 };
+        const expected = BigInt(isVector(text!) ? lanes : waves);
+        assert.equal(count, expected, `${address} ${text}`);
+        const name = nameIn(`${text}`);
+        byName.set(name, (byName.get(name) ?? 0n) + expected);
+        total += expected;
+      }
+      assert.ok(total > 0n);
+      assert.equal(counts!.result.summary.total, total);
+      const expected = [...byName].filter(([, count]) => count > 0n).sort();
+      assert.deepEqual(table(histogram!, 'opcodes').toSorted(), expected);
+    });
+  }
+}
