@@ -102,9 +102,9 @@ export class Allocator {
   #readState({ live, inFlight, unknownInFlight }: PointState): void {
     const { scalar, vector } = this.#files;
     const isAllPending = unknownInFlight.size > 0;
-    scalar.read(~live.active, isAllPending);
-    vector.read(~(live.active >> BigInt(FIRST_VECTOR)), isAllPending);
-    this.#freeInAll.assign(~(live.inactive >> BigInt(FIRST_VECTOR)));
+    scalar.read(live.active, isAllPending);
+    vector.read(live.active, isAllPending);
+    this.#freeInAll.assignAbsent(live.inactive, FIRST_VECTOR);
     this.#freeInAll.add(vector.unused);
     for (const { register } of inFlight) {
       if (register < FIRST_VECTOR) scalar.addPending(register);
@@ -207,8 +207,8 @@ class FileSets {
     }
   }
 
-  read(free: bigint, isAllPending: boolean): void {
-    this.#free.assign(free);
+  read(live: bigint, isAllPending: boolean): void {
+    this.#free.assignAbsent(live, registerNumber(this.#file, 0));
     this.#free.remove(this.unused);
     this.#pending.clear();
     if (isAllPending) this.#pending.addRange(0, this.#plan[this.#file].used);

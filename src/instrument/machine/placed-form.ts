@@ -3,6 +3,7 @@ import { assert } from '../../base/errors.ts';
 import type { WaitCounter } from '../../ir/effects.ts';
 import { reencode } from '../../isa/amdgpu/encoding/encode.ts';
 import { constraintError } from '../../isa/amdgpu/text/assembler/constraints.ts';
+import { Label, type LiteralFixup } from '../layout/code-item.ts';
 import type {
   MachineInstruction,
   MachineItem,
@@ -18,28 +19,22 @@ import { waitItems } from './payload-waits.ts';
 /** Instructions by what they are there for. */
 export type PurposeCounts = Readonly<Record<Purpose, number>>;
 
-/** An instruction of a payload in its encoding, or a label of this one point. */
+/** The items of code that payloads come to. */
 export type PayloadItem =
   | {
       readonly kind: 'instruction';
       readonly words: readonly number[];
-      /** In place of the last dword. */
-      readonly fixup?: PlacedSymbol;
+      readonly fixup?: Extract<LiteralFixup, { readonly kind: 'absolute' }>;
       readonly point?: number;
     }
-  | { readonly kind: 'label'; readonly label: PayloadLabel }
+  | { readonly kind: 'label'; readonly label: Label }
   | {
       readonly kind: 'branch';
       readonly words: readonly number[];
-      readonly target: PayloadLabel;
+      readonly target: Label;
+      readonly endsFlow: boolean;
       readonly point?: number;
     };
-
-/** Half of the address of a symbol of the new code object. */
-export interface PlacedSymbol extends SymbolHalf {
-  readonly kind: 'absolute';
-  readonly addend: number;
-}
 
 /** What differs from point to point. */
 export interface PointNeeds {
@@ -53,6 +48,8 @@ interface Encoded {
   readonly words: readonly number[];
   readonly literal: SymbolHalf | PointLiteral | undefined;
   readonly target: PayloadLabel | undefined;
+  /** Control never goes on behind it. */
+  readonly endsFlow: boolean;
 }
 
 export class PlacedForm {
@@ -84,14 +81,11 @@ export class PlacedForm {
   }
 
   at({ literals, point, waits }: PointNeeds): PayloadItem[] {
-    const labels = new Map<PayloadLabel, PayloadLabel>();
+    const labels = new Map<PayloadLabel, Label>();
     /** Labels are told apart by identity: each point has its own. */
-    const own = (label: PayloadLabel): PayloadLabel => {
-      let copy = labels.get(label);
-      if (!copy) {
-        copy = { name: label.name };
-        labels.set(label, copy);
-      }
+    const own = (label: PayloadLabel): Label => {
+      const copy = labels.get(label) ?? new Label(label.name);
+      labels.set(label, copy);
       return copy;
     };
     const owner = point === undefined ? {} : { point };
@@ -99,8 +93,12 @@ export class PlacedForm {
     for (const { words } of this.#waits(waits)) items.push({ kind: 'instruction', words, ...owner });
     for (const each of this.#encoded) {
       if ('name' in each) items.push({ kind: 'label', label: own(each) });
-      else if (each.target) items.push({ kind: 'branch', words: each.words, target: own(each.target), ...owner });
-      else items.push({ kind: 'instruction', ...withLiteral(each, literals), ...owner });
+      else if (each.target) {
+        const { words, endsFlow } = each;
+        items.push({ kind: 'branch', words, target: own(each.target), endsFlow, ...owner });
+      } else if (each.literal) items.push(withLiteral(each.words, each.literal, literals, point));
+      else if (point === undefined) items.push({ kind: 'instruction', words: each.words });
+      else items.push({ kind: 'instruction', words: each.words, point });
     }
     return items;
   }
@@ -115,17 +113,22 @@ export class PlacedForm {
 }
 
 function withLiteral(
-  { words, literal }: Encoded,
+  words: readonly number[],
+  literal: SymbolHalf | PointLiteral,
   literals: readonly number[],
-): { readonly words: readonly number[]; readonly fixup?: PlacedSymbol } {
-  if (!literal) return { words };
+  point: number | undefined,
+): PayloadItem {
+  const owner = point === undefined ? {} : { point };
   const numberOf = (value: number | PointLiteral): number => {
     const known = typeof value === 'number' ? value : literals[value.pointLiteral];
     assert(known !== undefined, () => 'the point has all literals of the payload');
     return known;
   };
-  if ('pointLiteral' in literal) return { words: [...words.slice(0, -1), numberOf(literal) >>> 0] };
-  return { words, fixup: { kind: 'absolute', ...literal, addend: numberOf(literal.addend) } };
+  if ('pointLiteral' in literal) {
+    return { kind: 'instruction', words: words.with(-1, numberOf(literal) >>> 0), ...owner };
+  }
+  const { half, symbol, addend } = literal;
+  return { kind: 'instruction', words, fixup: { kind: 'absolute', half, symbol, addend: numberOf(addend) }, ...owner };
 }
 
 function encode(item: MachineInstruction, numbers: ReadonlyMap<VirtualRegister, number>): Encoded | string {
@@ -141,6 +144,7 @@ function encode(item: MachineInstruction, numbers: ReadonlyMap<VirtualRegister, 
     words: last === undefined ? instruction.code : [...instruction.code, last],
     literal: typeof literal === 'object' ? literal : undefined,
     target,
+    endsFlow: template.row.flags.terminator === 'branch',
   };
 }
 

@@ -20,13 +20,14 @@ export class RegisterSet {
     this.#words.fill(0);
   }
 
-  /** The set becomes that of the 256 lowest bits, with the lowest one for register 0. */
-  assign(bits: bigint): void {
-    let rest = BigInt.asUintN(WORDS * WORD_BITS, bits);
+  /** The set becomes that of registers whose bit is 0; bit `first` is that of register 0. */
+  assignAbsent(bits: bigint, first: number): void {
+    let rest = BigInt.asUintN(first + WORDS * WORD_BITS, bits) >> BigInt(first);
     for (let i = 0; i < this.#wide.length; i++) {
       this.#wide[i] = rest;
       rest >>= WIDE_BITS;
     }
+    for (let i = 0; i < WORDS; i++) this.#words[i] = ~this.#words[i]!;
   }
 
   copy(other: RegisterSet): void {
