@@ -13,6 +13,7 @@ import type { PayloadItem } from '../src/instrument/machine/placed-form.ts';
 import type { PointState, RegisterPlan } from '../src/instrument/machine/register-plan.ts';
 import { targetFor } from '../src/isa/amdgpu/encoding/targets.ts';
 import { Lockstep, type Outcome, randomGenerator } from './lockstep/lockstep.test-support.ts';
+import { wordsOf } from './payload-words.test-support.ts';
 import { pick, type Random, RandomHook } from './random-hook.test-support.ts';
 
 const TARGETS = [
@@ -51,27 +52,6 @@ function randomPoint(random: Random): PointState {
     isSccLive: (random() & 1) === 1,
     ...{ inFlight: [], unknownInFlight: new Set(), gprIndexing: false },
   };
-}
-
-/** The payload's dwords, with its branches and symbols. */
-function wordsOf({ items }: PayloadAllocation, base: bigint): number[] {
-  const places = new Map<object, number>();
-  let at = 0;
-  for (const item of items) {
-    if (item.kind === 'label') places.set(item.label, at);
-    else at += item.words.length;
-  }
-  const words: number[] = [];
-  for (const item of items) {
-    if (item.kind === 'label') continue;
-    words.push(...item.words);
-    if (item.kind === 'branch') words[words.length - 1]! |= (places.get(item.target)! - words.length) & 0xffff;
-    else if (item.fixup) {
-      const address = base + BigInt(item.fixup.addend);
-      words[words.length - 1] = Number(BigInt.asUintN(32, item.fixup.half === 'low' ? address : address >> 32n));
-    }
-  }
-  return words;
 }
 
 const bit = (set: bigint, index: number): boolean => ((set >> BigInt(index)) & 1n) === 1n;
@@ -185,7 +165,7 @@ class Trials {
     machine.setWindow(PERSISTENT);
     const before = new WaveState(machine.initial.slice(), this.#waveSize);
     const base = BigInt(before.scalar(PERSISTENT)) | (BigInt(before.scalar(PERSISTENT + 1)) << 32n);
-    const at = machine.place(wordsOf(allocation, base), MODE);
+    const at = machine.place(wordsOf(allocation.items, base), MODE);
     const data = machine.initialMemory.slice();
     const state = this.#state(before, base, data);
     evaluateHook(hook, state);

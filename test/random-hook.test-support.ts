@@ -27,7 +27,7 @@ const copyOf = ({ uniform, uniformWide, lane, laneWide }: Pool): Pool => ({
 });
 
 /**
- * A hook that says the same each time that it is built. It reads the registers 0 to 15 of the
+ * A hook that says the same each time that it is built. It reads the registers 0 to 19 of the
  * application and changes 16 to 19; its variables are behind the symbol `tool`, and it has two literals.
  */
 export class RandomHook {
@@ -42,7 +42,7 @@ export class RandomHook {
   }
 
   #start(b: HookBuilder, random: Random): Pool {
-    const register = (): number => random() % 16;
+    const register = (): number => random() % 20;
     return {
       uniform: [b.scalar(register()), b.constant(random() % 100), b.constant(random()), b.pointLiteral(0)],
       uniformWide: [b.laneMask(), b.state('vcc'), b.state('scc'), b.state('m0'), b.constant64(BigInt(random()))],
@@ -74,6 +74,7 @@ export class RandomHook {
       () => b.popcount(narrow()),
       () => b.popcount(wide()),
       () => b.multiply(narrow(), narrow()),
+      () => b.multiplyHigh(narrow(), narrow()),
       () => b.pack(narrow(), narrow()),
       () => b.ballot(this.#condition(b, random, pool)),
       () => b.high(wide()),
@@ -91,7 +92,7 @@ export class RandomHook {
   }
 
   #effect(b: HookBuilder, random: Random, pool: Pool, depth: number): void {
-    const uniform = (): HookValue<Spread, Bits> => pick(random, [...pool.uniform, ...pool.uniformWide]);
+    const uniform = (): Uniform<Bits> => pick(random, [...pool.uniform, ...pool.uniformWide]);
     const lane = (): HookValue<Spread, Bits> => pick(random, [...pool.lane, ...pool.laneWide]);
     const cell = (): Uniform<64> => b.variable('tool', 8 * (random() % 8));
     const own = (): PerLane<64> => {
@@ -109,6 +110,7 @@ export class RandomHook {
       () => pool.uniform.push(b.load(cell(), 32)),
       () => pool.laneWide.push(b.load(own(), 64)),
       () => b.setScalar(16 + (random() % 4), pick(random, pool.uniform)),
+      () => b.count(16, uniform()),
       () => b.setVector(16 + (random() % 4), pick(random, [...pool.uniform, ...pool.lane])),
     ];
     const nested: readonly (() => void)[] = [

@@ -12,7 +12,7 @@ import type {
   ShiftOperator,
   Spread,
 } from './hook.ts';
-import { type Piece, type Pieces, scalarPiece, vectorPiece } from './pieces.ts';
+import { constantPiece, type Piece, type Pieces, scalarPiece, vectorPiece } from './pieces.ts';
 
 /** A value as the compiler has it. */
 export interface Compiled<S extends Spread, B extends Bits | 1> extends HookValue<S, B> {
@@ -70,6 +70,7 @@ const VECTOR_CARRIES = {
   add: ['v_add_co_u32_e64', 'v_addc_co_u32_e64'],
   sub: ['v_sub_co_u32_e64', 'v_subb_co_u32_e64'],
 } as const;
+const PRODUCTS = { low: ['s_mul_i32', 'v_mul_lo_u32'], high: ['s_mul_hi_u32', 'v_mul_hi_u32'] } as const;
 const SCALAR_TESTS: Readonly<Record<HookComparison, string>> = {
   ...{ eq: 'eq_u32', ne: 'lg_u32', ltU: 'lt_u32', leU: 'le_u32', ltS: 'lt_i32', leS: 'le_i32' },
 };
@@ -108,10 +109,14 @@ export class HookArithmetic {
     return compiled(spread, pieces);
   }
 
-  multiply<S extends Spread>(a: HookValue<Spread, 32>, b: HookValue<Spread, 32>, spread: S): Compiled<S, 32> {
+  multiply<S extends Spread>(
+    half: 'low' | 'high',
+    [a, b]: readonly [HookValue<Spread, 32>, HookValue<Spread, 32>],
+    spread: S,
+  ): Compiled<S, 32> {
+    const [scalar, vector] = PRODUCTS[half];
     const [[left], [right]] = [piecesOf(a), piecesOf(b)];
-    const piece =
-      spread === 'uniform' ? this.#scalar('s_mul_i32', left!, right!) : this.#vector('v_mul_lo_u32', left!, right!);
+    const piece = spread === 'uniform' ? this.#scalar(scalar, left!, right!) : this.#vector(vector, left!, right!);
     return compiled(spread, [piece]);
   }
 
@@ -240,6 +245,15 @@ export class HookArithmetic {
     this.toScc(condition);
     this.#b.emit`s_cselect_${this.#b.maskBits} ${mask}, ${exec}, 0`;
     return mask;
+  }
+
+  /** Adds to physical registers. */
+  count(names: readonly string[], value: HookValue<'uniform', Bits>): void {
+    const pieces = piecesOf(value);
+    names.forEach((name, i) => {
+      const source = this.#pieces.salu(pieces[i] ?? constantPiece(0));
+      this.#b.emit`${SCALAR_CARRIES.add[i]!} ${name}, ${name}, ${source}`;
+    });
   }
 
   popcount<S extends Spread>(value: HookValue<S, Bits>): Compiled<S, 32> {

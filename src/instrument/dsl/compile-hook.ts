@@ -1,6 +1,7 @@
 /** Hooks in TypeScript to payloads. */
 import { WavewrightError } from '../../base/errors.ts';
 import type { CodeContext } from '../../isa/amdgpu/encoding/instruction.ts';
+import { SGPR_EXEC_LO, SGPR_M0, scalarText } from '../../isa/amdgpu/encoding/registers.ts';
 import type { Payload, PayloadLabel, PhysicalRange, VirtualRegister } from '../machine/machine-code.ts';
 import { low, PayloadBuilder } from '../machine/payload-builder.ts';
 import { compiled, HookArithmetic, joined, piecesOf } from './arithmetic.ts';
@@ -32,10 +33,14 @@ type LaneChoice = 'first' | 'lowest';
 /** What has to be known of a hook before its code is made. */
 interface Facts {
   readonly changes: readonly PhysicalRange[];
+  readonly reads: readonly PhysicalRange[];
   readonly readsScc: boolean;
 }
 
-const NO_FACTS: Facts = { changes: [], readsScc: false };
+const NO_FACTS: Facts = { changes: [], reads: [], readsScc: false };
+
+const overlaps = (a: PhysicalRange, b: PhysicalRange): boolean =>
+  a.file === b.file && a.first < b.first + b.dwords && b.first < a.first + a.dwords;
 
 /**
  * Payloads that do what the hook says, the cheapest first. Throws USAGE where the hook uses values of lanes
@@ -53,6 +58,8 @@ export function compileHook(hook: Hook, code: CodeContext, place: VariablePlace 
   return choices.map((compiler) => compiler.payload());
 }
 
+const keyOf = ({ file, first }: PhysicalRange): string => `${file} ${first}`;
+
 /** Lanes that are on while a part of the hook runs. */
 interface LaneScope {
   /** A copy of the lanes that are on for the hook. */
@@ -67,7 +74,9 @@ class HookCompiler implements HookBuilder {
   readonly #arithmetic: HookArithmetic;
   readonly #memory: GlobalMemory;
   readonly #choice: LaneChoice;
-  readonly #facts: Facts;
+  /** Registers that the hook reads and changes, as they were at first. */
+  readonly #copies = new Map<string, Piece>();
+  readonly #reads: PhysicalRange[] = [];
   readonly #changes: PhysicalRange[] = [];
   #readsScc = false;
   #scc: Piece | undefined;
@@ -79,7 +88,9 @@ class HookCompiler implements HookBuilder {
     this.#arithmetic = new HookArithmetic(this.#b, this.#pieces);
     this.#memory = new GlobalMemory(this.#b, this.#pieces, place);
     this.#choice = choice;
-    this.#facts = facts;
+    for (const range of facts.reads) {
+      if (facts.changes.some((change) => overlaps(change, range))) this.#copies.set(keyOf(range), this.#copy(range));
+    }
     if (facts.readsScc) {
       const scc = this.#b.scalar();
       this.#b.emit`s_cselect_b32 ${scc}, 1, 0`;
@@ -88,7 +99,7 @@ class HookCompiler implements HookBuilder {
   }
 
   get facts(): Facts {
-    return { changes: this.#changes, readsScc: this.#readsScc };
+    return { changes: this.#changes, reads: this.#reads, readsScc: this.#readsScc };
   }
 
   payload(): Payload {
@@ -118,13 +129,20 @@ class HookCompiler implements HookBuilder {
   }
 
   scalar(register: number): Uniform {
-    return compiled('uniform', [
-      this.#read({ file: 'scalar', first: register, dwords: 1 }, scalarPiece(`s${register}`)),
-    ]);
+    if (register === SGPR_EXEC_LO) return this.low(this.laneMask());
+    if (register === SGPR_EXEC_LO + 1) return this.high(this.laneMask());
+    return compiled('uniform', [this.#read({ file: 'scalar', first: register, dwords: 1 })]);
+  }
+
+  #scalarName(register: number): string {
+    const { scalars } = this.#b.code.target;
+    const name = scalarText(register === SGPR_M0 ? scalars.m0 : register, 1, scalars);
+    if (name !== undefined) return name;
+    throw new WavewrightError('USAGE', `there is no scalar register ${register}`);
   }
 
   vector(register: number): PerLane {
-    return compiled('lane', [this.#read({ file: 'vector', first: register, dwords: 1 }, vectorPiece(`v${register}`))]);
+    return compiled('lane', [this.#read({ file: 'vector', first: register, dwords: 1 })]);
   }
 
   accumulator(register: number): PerLane {
@@ -133,14 +151,25 @@ class HookCompiler implements HookBuilder {
     return compiled('lane', [vectorPiece(low(value))]);
   }
 
-  /** A register that the hook changes is copied when it is read. */
-  #read(range: PhysicalRange, piece: Piece): Piece {
-    const isChanged = this.#facts.changes.some(({ file, first }) => file === range.file && first === range.first);
-    if (!isChanged) return piece;
-    const copy = range.file === 'scalar' ? this.#b.scalar() : this.#b.vector();
-    if (piece.kind === 'vector') this.#b.emit`v_mov_b32 ${copy}, ${piece.where}`;
-    else this.#b.emit`s_mov_b32 ${copy}, ${this.#pieces.salu(piece)}`;
-    return range.file === 'scalar' ? scalarPiece(low(copy)) : vectorPiece(low(copy));
+  #read(range: PhysicalRange): Piece {
+    this.#reads.push(range);
+    return this.#copies.get(keyOf(range)) ?? this.#physical(range);
+  }
+
+  #physical({ file, first }: PhysicalRange): Piece {
+    return file === 'scalar' ? scalarPiece(this.#scalarName(first)) : vectorPiece(`v${first}`);
+  }
+
+  #copy(range: PhysicalRange): Piece {
+    const piece = this.#physical(range);
+    if (piece.kind === 'vector') {
+      const copy = low(this.#b.vector());
+      this.#pieces.toVector(copy, piece);
+      return vectorPiece(copy);
+    }
+    const copy = low(this.#b.scalar());
+    this.#b.emit`s_mov_b32 ${copy}, ${this.#pieces.salu(piece)}`;
+    return scalarPiece(copy);
   }
 
   state(name: StateName): Uniform<64> {
@@ -162,6 +191,13 @@ class HookCompiler implements HookBuilder {
   setScalar(register: number, value: Uniform): void {
     this.#changes.push({ file: 'scalar', first: register, dwords: 1 });
     this.#b.emit`s_mov_b32 s${register}, ${this.#pieces.salu(piecesOf(value)[0]!)}`;
+  }
+
+  count(register: number, value: Uniform<Bits>): void {
+    const dwords = value.bits / 32;
+    this.#changes.push({ file: 'scalar', first: register, dwords });
+    const names = Array.from({ length: dwords }, (_, i) => this.#scalarName(register + i));
+    this.#arithmetic.count(names, value);
   }
 
   setVector(register: number, value: HookValue<Spread, 32>): void {
@@ -225,7 +261,14 @@ class HookCompiler implements HookBuilder {
   }
 
   multiply<A extends Spread, C extends Spread>(a: HookValue<A, 32>, b: HookValue<C, 32>): HookValue<Joined<A, C>, 32> {
-    return this.#arithmetic.multiply(this.#usable(a), this.#usable(b), joined(a, b));
+    return this.#arithmetic.multiply('low', [this.#usable(a), this.#usable(b)], joined(a, b));
+  }
+
+  multiplyHigh<A extends Spread, C extends Spread>(
+    a: HookValue<A, 32>,
+    b: HookValue<C, 32>,
+  ): HookValue<Joined<A, C>, 32> {
+    return this.#arithmetic.multiply('high', [this.#usable(a), this.#usable(b)], joined(a, b));
   }
 
   shift<A extends Spread, C extends Spread, B extends Bits>(

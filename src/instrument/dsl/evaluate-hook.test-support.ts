@@ -102,6 +102,16 @@ class Evaluator implements HookBuilder {
     this.#state.scalars.set(register, Number(lanesOf(value)[0]!));
   }
 
+  count(register: number, value: Uniform<Bits>): void {
+    const { scalars } = this.#state;
+    const names = value.bits === 64 ? [register, register + 1] : [register];
+    const old = names.reduce((sum, name, i) => sum | (BigInt(scalars.get(name)!) << BigInt(32 * i)), 0n);
+    const sum = old + lanesOf(value)[0]!;
+    names.forEach((name, i) => {
+      scalars.set(name, Number(BigInt.asUintN(32, sum >> BigInt(32 * i))));
+    });
+  }
+
   setVector(register: number, value: HookValue<Spread, 32>): void {
     const before = this.#state.vectors.get(register)!;
     const after = before.map((old, lane) => (this.#isOn(lane) ? Number(lanesOf(value)[lane]!) : old));
@@ -148,6 +158,13 @@ class Evaluator implements HookBuilder {
 
   multiply<A extends Spread, C extends Spread>(a: HookValue<A, 32>, b: HookValue<C, 32>): HookValue<Joined<A, C>, 32> {
     return this.#make(joinedOf(a, b), 32, (lane) => lanesOf(a)[lane]! * lanesOf(b)[lane]!);
+  }
+
+  multiplyHigh<A extends Spread, C extends Spread>(
+    a: HookValue<A, 32>,
+    b: HookValue<C, 32>,
+  ): HookValue<Joined<A, C>, 32> {
+    return this.#make(joinedOf(a, b), 32, (lane) => (lanesOf(a)[lane]! * lanesOf(b)[lane]!) >> 32n);
   }
 
   shift<A extends Spread, C extends Spread, B extends Bits>(

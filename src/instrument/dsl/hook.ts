@@ -37,13 +37,18 @@ export interface HookBuilder {
    */
   variable(symbol: string, addend?: number | { readonly pointLiteral: number }): Uniform<64>;
 
-  /** Registers of the application, as the point finds them. */
+  /**
+   * Registers of the application, as the point finds them; scalar ones by their number in the file, where VCC,
+   * M0 and EXEC have theirs.
+   */
   scalar(register: number): Uniform;
   vector(register: number): PerLane;
   accumulator(register: number): PerLane;
   /** VCC has a bit for each lane; SCC is 0 or 1. */
   state(name: StateName): Uniform<64>;
   setScalar(register: number, value: Uniform): void;
+  /** Adds to one or two SGPRs that payloads keep for the whole kernel. */
+  count(register: number, value: Uniform<Bits>): void;
   setVector(register: number, value: HookValue<Spread, 32>): void;
 
   /** A bit for each lane that is on. */
@@ -64,6 +69,11 @@ export interface HookBuilder {
     b: HookValue<C, B>,
   ): HookValue<Joined<A, C>, B>;
   multiply<A extends Spread, C extends Spread>(a: HookValue<A, 32>, b: HookValue<C, 32>): HookValue<Joined<A, C>, 32>;
+  /** The high half of the product of unsigned numbers. */
+  multiplyHigh<A extends Spread, C extends Spread>(
+    a: HookValue<A, 32>,
+    b: HookValue<C, 32>,
+  ): HookValue<Joined<A, C>, 32>;
   shift<A extends Spread, C extends Spread, B extends Bits>(
     operator: ShiftOperator,
     value: HookValue<A, B>,

@@ -1,0 +1,149 @@
+/** Addresses that hooks are given, on the reference executor, against formulas of the manuals. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { WAVE_VGPRS } from '../src/emulator/machine/layout.ts';
+import { compileHook } from '../src/instrument/dsl/compile-hook.ts';
+import { type MemoryAccess, memoryAccesses } from '../src/instrument/dsl/memory-accesses.ts';
+import { Allocator } from '../src/instrument/machine/allocate.ts';
+import type { PointState } from '../src/instrument/machine/register-plan.ts';
+import { targetFor } from '../src/isa/amdgpu/encoding/targets.ts';
+import { assembleInstruction } from '../src/isa/amdgpu/text/assembler/assemble.ts';
+import { Lockstep, randomGenerator } from './lockstep/lockstep.test-support.ts';
+import { wordsOf } from './payload-words.test-support.ts';
+
+const BASE = 60;
+const NOTHING_LIVE: PointState = {
+  live: { active: 0n, inactive: 0n },
+  ...{ isSccLive: false, inFlight: [], unknownInFlight: new Set(), gprIndexing: false },
+};
+const FILE = { used: 40, granted: 60, growable: 60 };
+const PLAN = { scalar: FILE, vector: FILE, accumulator: { used: 0, granted: 0, growable: 0 }, reserved: [] };
+
+/** Registers of one lane, as numbers. */
+interface Lane {
+  s(register: number): bigint;
+  v(register: number): bigint;
+}
+
+interface Found {
+  readonly accesses: readonly MemoryAccess[];
+  /** The addresses of the accesses, by lane. */
+  readonly addresses: readonly (readonly bigint[])[];
+  readonly lanes: readonly Lane[];
+}
+
+/** What a hook at the instruction finds out, in lanes that are on: all but lane 3. */
+function found(text: string, processor: string, waveSize: 32 | 64, prepare: (state: Uint32Array) => void): Found {
+  const code = { target: targetFor(processor), waveSize };
+  const { instruction } = assembleInstruction(text, code);
+  let accesses: readonly MemoryAccess[] = [];
+  const [payload] = compileHook(
+    {
+      build: (b) => {
+        accesses = memoryAccesses(b, instruction);
+        for (const [index, { address, condition }] of accesses.entries()) {
+          const lane = b.shift('shl', b.laneId(), b.constant(3));
+          const place = b.binary('add', b.variable('tool', 512 * index), b.pack(lane, b.constant(0)));
+          const store = (): void => b.store(place, address);
+          if (condition) b.when(condition, store);
+          else store();
+        }
+      },
+    },
+    code,
+    { persistent: { symbol: 'tool', first: BASE } },
+  );
+  const result = new Allocator([payload!], PLAN).allocate(NOTHING_LIVE);
+  assert.ok(result.kind === 'allocation', 'reason' in result ? result.reason : '');
+  const machine = new Lockstep(processor, waveSize);
+  machine.randomize(randomGenerator(5), 'random', ~8n, 0x3f0);
+  machine.setWindow(BASE);
+  prepare(machine.initial);
+  const state = machine.initial.slice();
+  const words = wordsOf(result.items, pair(BigInt(state[BASE]!), BigInt(state[BASE + 1]!)));
+  const { memory, fault } = machine.run(machine.place(words, 0x3f0), 'reference');
+  assert.equal(fault, undefined);
+  const dword = (index: number): bigint => BigInt(memory[index]!);
+  const row = (register: number, lane: number): number => WAVE_VGPRS / 4 + register * waveSize + lane;
+  return {
+    accesses,
+    addresses: accesses.map((_, access) =>
+      Array.from({ length: waveSize }, (__, lane) => {
+        const at = access * 128 + lane * 2;
+        return dword(at) | (dword(at + 1) << 32n);
+      }),
+    ),
+    lanes: Array.from({ length: waveSize }, (_, lane) => ({
+      s: (register) => BigInt(state[register]!),
+      v: (register) => BigInt(state[row(register, lane)]!),
+    })),
+  };
+}
+
+const pair = (low: bigint, high: bigint): bigint => low | (high << 32n);
+const wrap = (bits: number, value: bigint): bigint => BigInt.asUintN(bits, value);
+
+/** A buffer of 0xffffffff bytes, or of as many records of 48 bytes. */
+const buffer = (first: number, stride: number) => (state: Uint32Array) => {
+  state.set([0x1000, stride << 16, 0xffffffff, 0], first);
+  // Indices and offsets stay small.
+  for (let at = WAVE_VGPRS / 4; at < state.length; at++) state[at] = at & 0xfff;
+};
+
+type Case = readonly [
+  text: string,
+  processor: string,
+  access: string,
+  addresses: readonly ((lane: Lane) => bigint)[],
+  prepare?: (state: Uint32Array) => void,
+];
+
+const CASES: readonly Case[] = [
+  [
+    'global_load_dword v1, v2, s[4:5] offset:16',
+    'gfx90a',
+    'load global 4',
+    [({ s, v }) => pair(s(4), s(5)) + v(2) + 16n],
+  ],
+  ['global_store_b64 v[2:3], v[4:5], off offset:-8', 'gfx1100', 'store global 8', [({ v }) => pair(v(2), v(3)) - 8n]],
+  ['flat_atomic_add v[2:3], v4', 'gfx942', 'atomic flat 4', [({ v }) => pair(v(2), v(3))]],
+  ['ds_read_b32 v1, v2 offset:20', 'gfx90a', 'load lds 4', [({ v }) => wrap(32, v(2) + 20n)]],
+  [
+    'ds_read2st64_b64 v[0:3], v5 offset0:1 offset1:3',
+    ...(['gfx90a', 'load lds 8'] as const),
+    [({ v }) => wrap(32, v(5) + 512n), ({ v }) => wrap(32, v(5) + 1536n)],
+  ],
+  ['scratch_load_dword v1, v2, off offset:8', 'gfx90a', 'load private 4', [({ v }) => wrap(32, v(2) + 8n)]],
+  [
+    'buffer_load_dword v1, v2, s[4:7], s8 offen offset:4',
+    ...(['gfx90a', 'load global 4'] as const),
+    [({ s, v }) => 0x1000n + s(8) + (v(2) & ~3n) + 4n],
+    (state) => {
+      buffer(4, 0)(state);
+      for (let lane = 0; lane < 64; lane++) state[WAVE_VGPRS / 4 + 2 * 64 + lane] = lane * 8;
+    },
+  ],
+  [
+    'buffer_store_b32 v1, v2, s[4:7], 0 idxen',
+    ...(['gfx1100', 'store global 4'] as const),
+    [({ v }) => 0x1000n + v(2) * 48n],
+    buffer(4, 48),
+  ],
+];
+
+for (const [text, processor, access, addresses, prepare] of CASES) {
+  test(`the address of '${text}' on ${processor}`, () => {
+    const result = found(text, processor, 64, prepare ?? (() => undefined));
+    const kinds = result.accesses.map(({ kind, space, sizeBytes }) => `${kind} ${space} ${sizeBytes}`);
+    assert.deepEqual(
+      kinds,
+      addresses.map(() => access),
+    );
+    for (const [index, addressOf] of addresses.entries()) {
+      for (const [lane, registers] of result.lanes.entries()) {
+        if (lane === 3) continue;
+        assert.equal(result.addresses[index]![lane], wrap(64, addressOf(registers)), `lane ${lane}`);
+      }
+    }
+  });
+}
