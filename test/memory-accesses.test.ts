@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { WAVE_VGPRS } from '../src/emulator/machine/layout.ts';
 import { compileHook } from '../src/instrument/dsl/compile-hook.ts';
-import { type MemoryAccess, memoryAccesses } from '../src/instrument/dsl/memory-accesses.ts';
+import { type HookAccess, memoryAccesses } from '../src/instrument/dsl/memory-accesses.ts';
 import { Allocator } from '../src/instrument/machine/allocate.ts';
 import type { PointState } from '../src/instrument/machine/register-plan.ts';
 import { targetFor } from '../src/isa/amdgpu/encoding/targets.ts';
@@ -26,7 +26,7 @@ interface Lane {
 }
 
 interface Found {
-  readonly accesses: readonly MemoryAccess[];
+  readonly accesses: readonly HookAccess[];
   /** The addresses of the accesses, by lane. */
   readonly addresses: readonly (readonly bigint[])[];
   readonly lanes: readonly Lane[];
@@ -36,7 +36,7 @@ interface Found {
 function found(text: string, processor: string, waveSize: 32 | 64, prepare: (state: Uint32Array) => void): Found {
   const code = { target: targetFor(processor), waveSize };
   const { instruction } = assembleInstruction(text, code);
-  let accesses: readonly MemoryAccess[] = [];
+  let accesses: readonly HookAccess[] = [];
   const [payload] = compileHook(
     {
       build: (b) => {

@@ -19,6 +19,7 @@ const TABLES = /^src\/isa\/amdgpu\/rows\//;
 const NUMBER_TABLES = ['src/elf/constants.ts', 'src/codeobject/elf-flags.ts', 'src/isa/amdgpu/encoding/registers.ts'];
 
 const UNUSED_FILES: readonly string[] = [
+  'src/instrument/dsl/memory-accesses.ts',
   'src/lift/hazards.ts',
   // Programs as text and what is wrong with them: for tests of front ends, and for those who debug one.
   'src/ir/leaf-text.ts',

@@ -38,7 +38,7 @@ export interface HookBuilder {
   variable(symbol: string, addend?: number | { readonly pointLiteral: number }): Uniform<64>;
 
   /**
-   * Registers of the application, as the point finds them; scalar ones by their number in the file, where VCC,
+   * Registers of the application, as the point finds them; scalar ones by number in the file, where VCC,
    * M0 and EXEC have theirs.
    */
   scalar(register: number): Uniform;

@@ -8,7 +8,7 @@ import { meaningOf } from '../../isa/amdgpu/effects/meaning.ts';
 import type { Instruction } from '../../isa/amdgpu/encoding/instruction.ts';
 import type { HookBuilder, HookCondition, HookOperator, HookValue, ShiftOperator, Spread } from './hook.ts';
 
-export interface MemoryAccess {
+export interface HookAccess {
   readonly kind: 'load' | 'store' | 'atomic';
   readonly space: 'global' | 'flat' | 'lds' | 'private';
   readonly sizeBytes: number;
@@ -22,7 +22,7 @@ type Narrow = HookValue<Spread, 32>;
 type Wide = HookValue<Spread, 64>;
 
 /** Throws UNSUPPORTED for an instruction whose meaning is not known. */
-export function memoryAccesses(b: HookBuilder, instruction: Instruction): readonly MemoryAccess[] {
+export function memoryAccesses(b: HookBuilder, instruction: Instruction): readonly HookAccess[] {
   const program = meaningOf(instruction);
   if (!program) throw new WavewrightError('UNSUPPORTED', `addresses of '${instruction.name}': it has no meaning yet`);
   const translator = new Translator(b, instruction);
@@ -33,7 +33,7 @@ export function memoryAccesses(b: HookBuilder, instruction: Instruction): readon
   }));
 }
 
-interface Access extends Pick<MemoryAccess, 'kind' | 'space' | 'sizeBytes'> {
+interface Access extends Pick<HookAccess, 'kind' | 'space' | 'sizeBytes'> {
   readonly address: Value;
   readonly predicate: Value | undefined;
 }
