@@ -39,28 +39,45 @@ export interface PlaceSets {
 
 const NOTHING: LiveLanes = { active: 0n, inactive: 0n };
 
+const join = (a: LiveLanes, b: LiveLanes): LiveLanes => ({
+  active: a.active | b.active,
+  inactive: a.inactive | b.inactive,
+});
+
 export class LaneLiveness<I> {
   readonly #effectsOf: (instruction: I) => LaneEffects;
   readonly #places: PlaceSets;
   readonly #before: readonly LiveLanes[];
   readonly #after = new Map<I, LiveLanes>();
 
-  constructor(blocks: readonly BasicBlock<I>[], effectsOf: (instruction: I) => LaneEffects, places: PlaceSets) {
+  /** `outsideOf`: what is live where control leaves a block for somewhere else; everything by default. */
+  constructor(
+    blocks: readonly BasicBlock<I>[],
+    effectsOf: (instruction: I) => LaneEffects,
+    places: PlaceSets,
+    outsideOf?: (block: BasicBlock<I>) => LiveLanes,
+  ) {
     this.#effectsOf = effectsOf;
     this.#places = places;
+    const everything = { active: places.everything, inactive: places.rows };
+    const behind = (block: BasicBlock<I>, live: LiveLanes): LiveLanes =>
+      block.leaves || (!block.next && !block.target) ? join(live, outsideOf?.(block) ?? everything) : live;
     const { incoming, outgoing } = solveDataFlow<LiveLanes>(blockGraph(blocks, blocks.slice(0, 1)), {
       direction: 'backward',
       nothing: NOTHING,
-      outside: this.#everything,
-      join: (a, b) => ({ active: a.active | b.active, inactive: a.inactive | b.inactive }),
+      outside: NOTHING,
+      join,
       equals: (a, b) => a.active === b.active && a.inactive === b.inactive,
       transfer: (block, live) =>
-        blocks[block]!.instructions.reduceRight((after, each) => this.#through(effectsOf(each), after), live),
+        blocks[block]!.instructions.reduceRight(
+          (after, each) => this.#through(effectsOf(each), after),
+          behind(blocks[block]!, live),
+        ),
     });
     this.#before = outgoing;
-    for (const { index, instructions } of blocks) {
-      let live = incoming[index]!;
-      for (const instruction of instructions.toReversed()) {
+    for (const block of blocks) {
+      let live = behind(block, incoming[block.index]!);
+      for (const instruction of block.instructions.toReversed()) {
         this.#after.set(instruction, live);
         live = this.#through(this.#effectsOf(instruction), live);
       }

@@ -197,6 +197,25 @@ test('instructions that overlap are lifted both ways', () => {
   );
 });
 
+test('what a call leaves unread is dead in front of it, and what only the run tells may be anything', () => {
+  const live = (call: string, register: number): boolean => {
+    const code = liftText(
+      `${kernelText('k', `s_nop 0\n ${call}\n v_mov_b32 v9, v3\n s_endpgm`)}${LEAF}
+       ${functionText('loop', `v_mov_b32 v8, v2\n s_mov_b64 s[34:35], s[30:31]\n s_call_b64 s[30:31], loop\n s_setpc_b64 s[34:35]`)}`,
+    );
+    const kernel = functionNamed(code, 'k');
+    const { active } = kernel.liveBefore(kernel.blocks[0]!.instructions[0]!);
+    return (active & (1n << BigInt(registerNumber('vector', register)))) !== 0n;
+  };
+  const call = 's_call_b64 s[30:31], leaf';
+  assert.deepEqual(
+    [0, 1, 2, 3].map((register) => live(call, register)),
+    [true, true, false, true],
+  );
+  assert.equal(live('s_swappc_b64 s[30:31], s[4:5]', 2), true);
+  assert.equal(live('s_call_b64 s[30:31], loop', 7), true);
+});
+
 test('registers that M0 chooses while indexing is on may be any; changes of other bits of MODE are none', () => {
   const live = (before: string): boolean => {
     const code = liftText(

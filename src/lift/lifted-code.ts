@@ -208,7 +208,7 @@ class Lift {
   }
 
   #sitesOf(lifted: LiftedFunction): TransferSite[] {
-    const sites: TransferSite[] = [];
+    const sites: Goal[] = [];
     for (const { instructions, target } of lifted.blocks) {
       const step = instructions.at(-1)!;
       const finding = this.#discovery.findings.get(step.offset);
@@ -224,7 +224,11 @@ class Lift {
         sites.push({ ...own, kind: 'jump', targets, isComplete, how: 'direct' });
       }
     }
-    return sites.sort((a, b) => a.step.offset - b.step.offset);
+    const withCallees = sites.map((site) => ({
+      ...site,
+      callees: site.targets.flatMap((target) => this.#functions.get(target) ?? []),
+    }));
+    return withCallees.sort((a, b) => a.step.offset - b.step.offset);
   }
 
   /** Goes to the address that callers leave, in the register pair in which they leave it. */
@@ -246,7 +250,10 @@ class Lift {
   }
 }
 
-function summaryOf(finding: Finding | undefined): Pick<TransferSite, 'targets' | 'isComplete' | 'how'> {
+/** A site before its targets are looked up. */
+type Goal = Omit<TransferSite, 'callees'>;
+
+function summaryOf(finding: Finding | undefined): Pick<Goal, 'targets' | 'isComplete' | 'how'> {
   if (!finding) return { targets: [], isComplete: false, how: 'unresolved' };
   const isComplete = finding.isComplete && finding.returnsTo === undefined && finding.targets.size > 0;
   return { targets: [...finding.targets].sort((a, b) => a - b), isComplete, how: finding.how };

@@ -4,9 +4,10 @@ import type { Kernel } from '../codeobject/code-object.ts';
 import { type BasicBlock, blockGraph } from '../flow/blocks.ts';
 import { type Dominators, dominators } from '../flow/dominators.ts';
 import type { FlowGraph } from '../flow/graph.ts';
-import { LaneLiveness, type LiveLanes } from '../flow/lane-liveness.ts';
+import { type LaneEffects, LaneLiveness, type LiveLanes } from '../flow/lane-liveness.ts';
 import { type LoopForest, loopForest } from '../flow/loops.ts';
 import { REGISTER_PLACES, registerLaneEffects } from '../flow/steps.ts';
+import { strongComponents } from '../flow/strong-components.ts';
 import { followingOffset } from '../ir/step.ts';
 import type { AmdgpuStep } from '../isa/amdgpu/step.ts';
 import type { TargetSource } from './discovery.ts';
@@ -32,6 +33,8 @@ export interface TransferSite {
   readonly kind: 'call' | 'jump' | 'return';
   /** Addresses; they are code. */
   readonly targets: readonly number[];
+  /** The functions at the targets. */
+  readonly callees: readonly LiftedFunction[];
   /** Whether the step goes nowhere else. */
   readonly isComplete: boolean;
   readonly how: TargetSource;
@@ -71,6 +74,7 @@ export class LiftedFunction {
   #dominators: Dominators | undefined;
   #loops: LoopForest | undefined;
   #liveness: LaneLiveness<AmdgpuStep> | undefined;
+  #reads: LiveLanes | undefined;
   #inFlight: InFlightAnalysis | undefined;
   #blockOf: ReadonlyMap<AmdgpuStep, LiftedBlock> | undefined;
 
@@ -149,7 +153,60 @@ export class LiftedFunction {
   }
 
   get #lanes(): LaneLiveness<AmdgpuStep> {
-    this.#liveness ??= new LaneLiveness(this.blocks, registerLaneEffects, REGISTER_PLACES);
+    readAll(this);
+    this.#liveness ??= this.#solve(EVERYTHING);
     return this.#liveness;
+  }
+
+  /** `behindReturns`: what is live where the function returns to. */
+  #solve(behindReturns: LiveLanes): LaneLiveness<AmdgpuStep> {
+    const calls = new Map(this.sites.flatMap((site) => (site.kind === 'call' ? [[site.step, calleeReads(site)]] : [])));
+    const others = new Set(this.sites.map(({ step }) => step));
+    const effectsOf = (step: AmdgpuStep): LaneEffects => {
+      const own = registerLaneEffects(step);
+      const read = calls.get(step);
+      if (!read) return own;
+      // A callee may change the mask.
+      const reads = own.reads | read.active;
+      return { ...own, reads, crossReads: own.crossReads | read.inactive, maskChange: 'any' };
+    };
+    const outsideOf = ({ instructions, next }: LiftedBlock): LiveLanes => {
+      const last = instructions.at(-1)!;
+      if (last.control === 'call') return next && calls.get(last) ? NOTHING : EVERYTHING;
+      return last.control === 'jump' && !others.has(last) ? behindReturns : EVERYTHING;
+    };
+    return new LaneLiveness(this.blocks, effectsOf, REGISTER_PLACES, outsideOf);
+  }
+
+  /** What the function and its callees read of what they find; undefined until it is asked for. */
+  get reads(): LiveLanes | undefined {
+    return this.#reads;
+  }
+
+  /** Those of callees are known before; a function that is not done yet may read everything. */
+  findReads(): void {
+    const { entryBlock } = this;
+    this.#reads = entryBlock ? this.#solve(NOTHING).before(entryBlock) : EVERYTHING;
+  }
+}
+
+const NOTHING: LiveLanes = { active: 0n, inactive: 0n };
+const EVERYTHING: LiveLanes = { active: REGISTER_PLACES.everything, inactive: REGISTER_PLACES.rows };
+
+/** Undefined where anything may be called. */
+function calleeReads({ targets, isComplete, callees }: TransferSite): LiveLanes | undefined {
+  if (!isComplete || callees.length < targets.length) return undefined;
+  return callees.reduce<LiveLanes>((sum, { reads = EVERYTHING }) => {
+    return { active: sum.active | reads.active, inactive: sum.inactive | reads.inactive };
+  }, NOTHING);
+}
+
+/** Finds what the callees of a function read, those that are called first. */
+function readAll(root: LiftedFunction): void {
+  const isDone = ({ reads }: LiftedFunction): boolean => reads !== undefined;
+  for (const callee of root.callees) {
+    for (const component of strongComponents(callee, (each) => each.callees, isDone)) {
+      for (const each of component) each.findReads();
+    }
   }
 }
