@@ -28,5 +28,7 @@ export type { CodeItem, Label, LiteralFixup } from './instrument/layout/code-ite
 export type { EditStep, StepEdit } from './instrument/layout/compose.ts';
 export type { KeptCode } from './instrument/layout/movable-code.ts';
 export type { PcKind, PcMap, PcRow } from './instrument/layout/pc-map.ts';
+export type { KernelChanges } from './instrument/object/kernel-changes.ts';
+export type { VariableToAdd } from './instrument/object/variables.ts';
 export * from './kernels/index.ts';
 export * from './loader/index.ts';

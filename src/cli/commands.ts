@@ -53,6 +53,11 @@ export const COMMANDS: readonly CommandRow[] = [
     load: async () => (await import('./commands/tools.ts')).tools,
   },
   {
+    name: 'instrument',
+    summary: 'rewrite the code of code objects, bundles and host programs',
+    load: async () => (await import('./commands/instrument.ts')).instrument,
+  },
+  {
     name: 'bench',
     summary: 'measure kernels on the emulator, and what it costs to start and to compile',
     load: async () => (await import('./commands/bench.ts')).bench,

@@ -75,7 +75,7 @@ export interface ContainerOptions {
   maxExpandedBytes?: number | undefined;
 }
 
-const FAT_BINARY_SECTION = '.hip_fatbin';
+export const FAT_BINARY_SECTION = '.hip_fatbin';
 /**
  * Of objects whose GPU code is linked together with the program (clang's new offloading driver, -fgpu-rdc).
  */

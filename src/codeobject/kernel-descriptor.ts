@@ -146,21 +146,31 @@ export function wavefrontSize(descriptor: KernelDescriptor): 32 | 64 {
 }
 
 /**
+ * How many vector registers the count in a descriptor stands for (LLVM AMDGPU usage, field
+ * GRANULATED_WORKITEM_VGPR_COUNT).
+ */
+export function registerGranule({ family, properties }: KernelDescriptor): number {
+  const wave32 = properties.enableWavefrontSize32;
+  if (family === 'gfx90a') return 8;
+  if (family === 'gfx125') return wave32 ? 16 : 8;
+  return wave32 ? 8 : 4;
+}
+
+/**
  * Vector registers of each lane that the descriptor asks for; on the gfx90a family this counts the AccVGPRs,
- * which start at `accumOffset`. Granule: LLVM AMDGPU usage, field GRANULATED_WORKITEM_VGPR_COUNT.
+ * which start at `accumOffset`.
  */
 export function vectorRegisterCount(descriptor: KernelDescriptor): number {
-  const wave32 = descriptor.properties.enableWavefrontSize32;
-  let granule = wave32 ? 8 : 4;
-  if (descriptor.family === 'gfx90a') granule = 8;
-  else if (descriptor.family === 'gfx125') granule = wave32 ? 16 : 8;
-  return (descriptor.rsrc1.granulatedWorkitemVgprCount + 1) * granule;
+  return (descriptor.rsrc1.granulatedWorkitemVgprCount + 1) * registerGranule(descriptor);
 }
+
+/** How many scalar registers the count in a descriptor stands for, up to gfx9. */
+export const SGPR_ENCODING_GRANULE = 8;
 
 /** Scalar registers of a wave that the descriptor asks for; from gfx10 every wave has 128. */
 export function scalarRegisterCount(descriptor: KernelDescriptor): number {
   if (FAMILIES.indexOf(descriptor.family) >= FAMILIES.indexOf('gfx10')) return 128;
-  return (descriptor.rsrc1.granulatedWavefrontSgprCount + 1) * 8;
+  return (descriptor.rsrc1.granulatedWavefrontSgprCount + 1) * SGPR_ENCODING_GRANULE;
 }
 
 /**

@@ -1,3 +1,4 @@
+import { alignUp } from '../base/align.ts';
 import { type ByteReader, decodeUtf8 } from '../base/bytes.ts';
 import { checkLimit } from '../base/limits.ts';
 
@@ -12,6 +13,8 @@ export interface BundleEntry {
 }
 
 const MAGIC = '__CLANG_OFFLOAD_BUNDLE__';
+/** The number of entries, and offset, size and length of the id of each: 64 bits. */
+const [COUNT_BYTES, ENTRY_HEADER_BYTES] = [8, 24];
 
 /** Whether the bytes start with an uncompressed offload bundle. */
 export function isBundle(bytes: Uint8Array): boolean {
@@ -47,4 +50,31 @@ export function readBundle(reader: ByteReader): { entries: BundleEntry[]; sizeBy
     sizeBytes = Math.max(sizeBytes, reader.offset, offset + entrySizeBytes);
   }
   return { entries, sizeBytes };
+}
+
+/** A bundle of these entries, each at a multiple of `alignmentBytes`; the inverse of `readBundle`. */
+export function writeBundle(entries: readonly Pick<BundleEntry, 'id' | 'bytes'>[], alignmentBytes: number): Uint8Array {
+  const ids = entries.map(({ id }) => new TextEncoder().encode(id));
+  const headerBytes = ids.reduce((sum, id) => sum + ENTRY_HEADER_BYTES + id.length, MAGIC.length + COUNT_BYTES);
+  let end = headerBytes;
+  const places = entries.map(({ bytes }) => {
+    const at = alignUp(end, alignmentBytes);
+    end = at + bytes.length;
+    return at;
+  });
+  const bundle = new Uint8Array(end);
+  const view = new DataView(bundle.buffer);
+  bundle.set(new TextEncoder().encode(MAGIC));
+  view.setBigUint64(MAGIC.length, BigInt(entries.length), true);
+  let at = MAGIC.length + COUNT_BYTES;
+  for (const [i, { bytes }] of entries.entries()) {
+    const id = ids[i]!;
+    [places[i]!, bytes.length, id.length].forEach((value, field) => {
+      view.setBigUint64(at + field * 8, BigInt(value), true);
+    });
+    bundle.set(id, at + ENTRY_HEADER_BYTES);
+    bundle.set(bytes, places[i]!);
+    at += ENTRY_HEADER_BYTES + id.length;
+  }
+  return bundle;
 }

@@ -4,6 +4,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { test } from 'node:test';
 import { parseCodeObject } from '../codeobject/code-object.ts';
+import { liftCodeObject } from '../lift/lifted-code.ts';
 import { instrumentCodeObject, readPcMap } from './instrument.ts';
 import { CodeSource } from './layout/code-source.ts';
 import { compose } from './layout/compose.ts';
@@ -34,7 +35,7 @@ function runsOf(blocks: readonly CodeBlock[]): CodeBlock[][] {
 for (const file of FILES) {
   test(`${file}: at its own addresses, code has its own bytes`, () => {
     const codeObject = parseCodeObject(readFileSync(path.join(ROOT, file)), file);
-    const source = new CodeSource(codeObject);
+    const source = new CodeSource(liftCodeObject(codeObject));
     source.findEntries(undefined);
     const { blocks, kept } = findMovableCode({
       read: (address) => source.read(address),
@@ -49,7 +50,10 @@ for (const file of FILES) {
       const { items } = compose({
         ...{ blocks: run, entries: [], code: source.code },
         edit: () => undefined,
-        pcUse: () => undefined,
+        pcUse: (step) => {
+          const use = source.pcUse(step, 'text', 0);
+          return use?.kind === 'pinned' ? undefined : use;
+        },
       });
       const isAdded = (item: (typeof items)[number]) => 'words' in item && item.origin === undefined;
       const { bytes } = layOutCode(

@@ -3,27 +3,22 @@
  * everything that leads to functions leads to the new ones. What is not understood keeps leading to the
  * original code, which stays whole, so that programs compute what they did.
  */
-import { alignUp } from '../base/align.ts';
-import { type CodeObject, parseCodeObject } from '../codeobject/code-object.ts';
+import { WavewrightError } from '../base/errors.ts';
+import { type CodeObject, type Kernel, parseCodeObject } from '../codeobject/code-object.ts';
 import { R_AMDGPU } from '../codeobject/relocation-types.ts';
 import {
   PF_R,
-  PF_W,
   PF_X,
   SHF_ALLOC,
   SHF_EXECINSTR,
-  SHF_WRITE,
-  SHT_NOBITS,
   SHT_PROGBITS,
-  STB_GLOBAL,
   STB_LOCAL,
   STT_OBJECT,
   STV_HIDDEN,
-  STV_PROTECTED,
 } from '../elf/constants.ts';
 import { ElfEdit } from '../elf/edit.ts';
 import type { ElfFile } from '../elf/elf.ts';
-import { mostRegisters } from '../lift/register-limits.ts';
+import { liftCodeObject } from '../lift/lifted-code.ts';
 import { linkCodeObject } from '../linker/link.ts';
 import type { CodeItem } from './layout/code-item.ts';
 import { CodeSource, copiedRelocation } from './layout/code-source.ts';
@@ -38,7 +33,8 @@ import {
   newSymbol,
   type RelocationToApply,
 } from './object/dynamic-tables.ts';
-import { type KernelChanges, withRegisters } from './object/kernel-registers.ts';
+import { changeDescriptor, changeMetadata, type KernelChanges } from './object/kernel-changes.ts';
+import { rewriteNotes } from './object/notes.ts';
 import {
   type NewPlaces,
   redirectKernel,
@@ -46,6 +42,7 @@ import {
   redirectStaticSymbols,
   redirectSymbols,
 } from './object/redirect.ts';
+import { addVariables, type VariableToAdd } from './object/variables.ts';
 
 export interface InstrumentOptions {
   /** What messages call the code object. */
@@ -54,17 +51,10 @@ export interface InstrumentOptions {
   readonly isChosen?: (kernelName: string) => boolean;
   /** What tools add; nothing by default. */
   readonly edit?: EditStep;
-  /** Memory for tools, zeros when the code is loaded; literals of new code may name it. */
+  /** Memory for tools; literals of added code name it (`LiteralFixup` of kind `absolute`). */
   readonly variables?: readonly VariableToAdd[];
-  /** How a kernel is to be launched; asked when all code is laid out. */
-  readonly kernelChanges?: (kernelName: string) => KernelChanges;
-}
-
-export interface VariableToAdd {
-  /** The name of its symbol. */
-  readonly symbol: string;
-  readonly sizeBytes: number;
-  readonly alignmentBytes: number;
+  /** How a kernel is to be launched; asked for those with new code, when all of it is laid out. */
+  readonly kernelChanges?: (kernelName: string) => KernelChanges | undefined;
 }
 
 /** Code that stays, with the name of the kernel or function that it is entered by. */
@@ -74,17 +64,22 @@ export interface KeptEntry extends KeptCode {
 
 export interface InstrumentedCode {
   readonly bytes: Uint8Array;
+  /** Kernels with new code. */
+  readonly kernelNames: readonly string[];
+  /** Of new code, padding included. */
+  readonly newSizeBytes: number;
   /** For all code that was ever rewritten: of a code object that was instrumented before, that code, too. */
   readonly map: PcMap;
   readonly kept: readonly KeptEntry[];
   readonly islandCount: number;
+  /** It was a relocatable object, and is none any more. */
+  readonly wasLinked: boolean;
   /** Addresses that code reads of itself, where it goes on with the one that it had. */
   readonly pinned: readonly number[];
 }
 
 export const MAP_SECTION = '.wavewright.map';
 const TEXT_SECTION = '.text.wavewright';
-const VARIABLES_SECTION = '.bss.wavewright';
 const TEXT_ALIGNMENT_BYTES = 256;
 /** Instruction prefetch must not leave the code: compilers put as much behind it (LLVM, AMDGPUAsmPrinter). */
 const PADDING_DWORDS = 256;
@@ -103,7 +98,7 @@ export function instrumentCodeObject(bytes: Uint8Array, options: InstrumentOptio
   const name = options.name ?? 'the code object';
   const given = parseCodeObject(bytes, name);
   const codeObject = given.isRelocatable ? parseCodeObject(linkCodeObject([{ bytes, name }]), name) : given;
-  return new Rewriter(codeObject, options).run();
+  return { ...new Rewriter(codeObject, options).run(), wasLinked: given.isRelocatable };
 }
 
 /** The map of a code object that was instrumented; undefined of any other. Throws BAD_INPUT. */
@@ -126,11 +121,11 @@ class Rewriter {
     this.#edit = new ElfEdit(codeObject.elf);
     checkDynamic(this.#edit);
     this.#textAddress = this.#edit.nextAddress;
-    this.#source = new CodeSource(codeObject);
+    this.#source = new CodeSource(liftCodeObject(codeObject));
     this.#source.findEntries(options.isChosen);
   }
 
-  run(): InstrumentedCode {
+  run(): Omit<InstrumentedCode, 'wasLinked'> {
     const source = this.#source;
     const movable = findMovableCode({
       read: (address) => source.read(address),
@@ -143,6 +138,10 @@ class Rewriter {
     const map = new PcMap([...(readPcMap(this.#codeObject.elf)?.rows ?? []), ...laidOut.map.rows]);
     return {
       bytes: this.#write(laidOut, newEntries, map),
+      kernelNames: this.#codeObject.kernels
+        .filter(({ entryAddress }) => newEntries.has(Number(entryAddress)))
+        .map(({ name }) => name),
+      newSizeBytes: laidOut.bytes.length,
       map,
       kept: [...movable.kept].map(([entry, why]) => ({ name: source.entries.get(entry)!.name, ...why })),
       islandCount: laidOut.islandCount,
@@ -167,7 +166,7 @@ class Rewriter {
 
   #write(laidOut: LaidOutCode, newEntries: ReadonlyMap<number, number>, map: PcMap): Uint8Array {
     const edit = this.#edit;
-    const { kernels, elf } = this.#codeObject;
+    const { elf } = this.#codeObject;
     const text = edit.addSegment(PF_R | PF_X, laidOut.bytes);
     const flags = SHF_ALLOC | SHF_EXECINSTR;
     const sectionIndex = edit.addLoadedSection(
@@ -180,18 +179,16 @@ class Rewriter {
       sectionIndex,
       isCode: (address) => this.#source.isCode(address),
     };
-    for (const kernel of kernels) {
-      const entry = newEntries.get(Number(kernel.entryAddress));
-      if (entry === undefined) continue;
-      const changes = this.#options.kernelChanges?.(kernel.name) ?? {};
-      const descriptor = withRegisters(kernel.descriptor, changes, mostRegisters(this.#codeObject.target.processor));
-      redirectKernel(edit, { ...kernel, descriptor }, entry);
-    }
-    const variables = this.#addVariables();
+    const changes = this.#changeKernels(newEntries);
+    const variables = addVariables(edit, this.#options.variables ?? []);
     const tables = new DynamicTablesToWrite(edit, edit.segmentTableBytes(MORE_SEGMENTS));
     this.#addTables(tables, laidOut, places, variables);
+    const { processor } = this.#codeObject.target;
+    const moveNotes =
+      changes.size === 0 ? undefined : rewriteNotes(edit, tables, (note) => changeMetadata(note, changes, processor));
     const segment = edit.addSegment(PF_R, tables.bytes());
     tables.install(segment);
+    moveNotes?.(segment);
     redirectStaticSymbols(edit, places);
     const mapBytes = encodePcMap(map);
     const old = edit.sections.find(({ name }) => name === MAP_SECTION);
@@ -200,35 +197,28 @@ class Rewriter {
     return edit.finish(segment);
   }
 
-  /** A segment for the variables, if there are any; their symbols. */
-  #addVariables(): DynamicSymbol[] {
-    const { variables = [] } = this.#options;
-    if (variables.length === 0) return [];
-    let end = 0;
-    const starts = variables.map(({ sizeBytes, alignmentBytes }) => {
-      const start = alignUp(end, alignmentBytes);
-      end = start + sizeBytes;
-      return start;
-    });
-    const edit = this.#edit;
-    const segment = edit.addSegment(PF_R | PF_W, new Uint8Array(0), end);
-    const alignmentBytes = Math.max(...variables.map((each) => each.alignmentBytes));
-    const header = { name: VARIABLES_SECTION, type: SHT_NOBITS, flags: SHF_ALLOC | SHF_WRITE, alignmentBytes };
-    const section = edit.addLoadedSection(header, segment, 0, end);
-    return variables.map(({ symbol: name, sizeBytes }, i) => {
-      const place = { section, value: segment.virtualAddress + BigInt(starts[i]!), sizeBytes: BigInt(sizeBytes) };
-      return newSymbol({ name, binding: STB_GLOBAL, type: STT_OBJECT, visibility: STV_PROTECTED, ...place });
-    });
+  /** Lets descriptors lead to new code. What else changes, by the symbol of the kernel. */
+  #changeKernels(newEntries: ReadonlyMap<number, number>): Map<string, { kernel: Kernel; changes: KernelChanges }> {
+    const { kernels, target } = this.#codeObject;
+    const changed = new Map<string, { kernel: Kernel; changes: KernelChanges }>();
+    for (const kernel of kernels) {
+      const entry = newEntries.get(Number(kernel.entryAddress));
+      if (entry === undefined) continue;
+      const changes = this.#options.kernelChanges?.(kernel.name);
+      if (changes && Object.keys(changes).length > 0) changed.set(kernel.symbol.name, { kernel, changes });
+      const descriptor = changes ? changeDescriptor(kernel, changes, target.processor) : kernel.descriptor;
+      redirectKernel(this.#edit, { ...kernel, descriptor }, entry);
+    }
+    return changed;
   }
 
   #addTables(
     tables: DynamicTablesToWrite,
     { relocations }: LaidOutCode,
     places: NewPlaces,
-    variables: readonly DynamicSymbol[],
+    variables: ReadonlyMap<string, DynamicSymbol>,
   ): void {
-    const symbols = [...redirectSymbols(this.#codeObject, places), ...variables];
-    const named = new Map(variables.map((symbol) => [symbol.name, symbol]));
+    const symbols = redirectSymbols(this.#codeObject, places);
     const old = redirectRelocations(this.#codeObject, symbols, places);
     const anchor = newSymbol({
       ...{ name: ANCHOR, binding: STB_LOCAL, type: STT_OBJECT, visibility: STV_HIDDEN },
@@ -240,8 +230,20 @@ class Rewriter {
       const copied = bySymbol.get(symbol);
       if (copied) return { ...copied, offset };
       const type = half === 'low' ? R_AMDGPU.ABS32_LO : R_AMDGPU.ABS32_HI;
-      return { offset, type, symbol: named.get(symbol) ?? anchor, addend: BigInt(addend) };
+      return { offset, type, symbol: this.#symbolNamed(symbol, anchor, variables, symbols), addend: BigInt(addend) };
     });
-    tables.add(added.some(({ symbol }) => symbol === anchor) ? [anchor, ...symbols] : symbols, [...old, ...added]);
+    const isAnchored = added.some(({ symbol }) => symbol === anchor);
+    tables.add([...(isAnchored ? [anchor] : []), ...symbols, ...variables.values()], [...old, ...added]);
+  }
+  /** What a literal of added code means by a name. Throws USAGE for a name that nothing has. */
+  #symbolNamed(
+    name: string,
+    anchor: DynamicSymbol,
+    variables: ReadonlyMap<string, DynamicSymbol>,
+    symbols: readonly DynamicSymbol[],
+  ): DynamicSymbol {
+    const found = name === ANCHOR ? anchor : (variables.get(name) ?? symbols.find((symbol) => symbol.name === name));
+    if (found) return found;
+    throw new WavewrightError('USAGE', `a literal names '${name}', which no symbol is called`);
   }
 }

@@ -32,7 +32,17 @@ export type LiteralFixup =
    * Half of `target` minus the place of `from`, which stands behind an s_getpc_b64. A number is an image
    * address and means just that one, whatever became of the code there.
    */
-  | { readonly kind: 'relative'; readonly half: Half; readonly from: Label; readonly target: Label | number };
+  | {
+      readonly kind: 'relative';
+      readonly half: Half;
+      readonly from: Label;
+      readonly target: Label | number | NewCodeOf;
+    };
+
+/** Where the label with this `origin` stands; the original address where there is none. */
+export interface NewCodeOf {
+  readonly origin: number;
+}
 
 export type Half = 'low' | 'high';
 

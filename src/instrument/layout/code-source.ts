@@ -4,16 +4,14 @@
  */
 import { WavewrightError } from '../../base/errors.ts';
 import type { CodeObject, Kernel } from '../../codeobject/code-object.ts';
-import { wavefrontSize } from '../../codeobject/kernel-descriptor.ts';
 import { R_AMDGPU } from '../../codeobject/relocation-types.ts';
-import { PF_X, PT_LOAD, STT_FUNC } from '../../elf/constants.ts';
-import { isDefined } from '../../elf/symbols.ts';
 import { followingOffset } from '../../ir/step.ts';
-import { meaningOf } from '../../isa/amdgpu/effects/meaning.ts';
-import type { Row } from '../../isa/amdgpu/encoding/row.ts';
 import { targetFor } from '../../isa/amdgpu/encoding/targets.ts';
 import { type AmdgpuStep, AmdgpuStepReader } from '../../isa/amdgpu/step.ts';
-import type { CodeItem } from './code-item.ts';
+import { isGetPc } from '../../lift/address-sequence.ts';
+import type { LiftedCode } from '../../lift/lifted-code.ts';
+import type { LiftedFunction } from '../../lift/lifted-function.ts';
+import { type CodeItem, type Half, Label } from './code-item.ts';
 import type { CodeEntry, PcUse } from './compose.ts';
 import { type LayoutCode, layoutCodeFor } from './layout-code.ts';
 
@@ -38,31 +36,25 @@ export class CodeSource {
    * address.
    */
   readonly pinned: number[] = [];
+  readonly #lifted: LiftedCode;
   readonly #codeObject: CodeObject;
-  readonly #ranges: readonly { readonly start: number; readonly end: number }[];
   readonly #view: DataView;
   readonly #reader: AmdgpuStepReader;
   /** Indices of relocations, by the dwords that they write. */
   readonly #relocations = new Map<number, number>();
+  /** What is made of instructions that make addresses of their own one, by address. */
+  readonly #addressUses = new Map<number, PcUse>();
 
-  /**
-   * `elf` was found to span no more than the limit `imageBytes`. Throws UNSUPPORTED for an unknown
-   * processor.
-   */
-  constructor(codeObject: CodeObject) {
-    const { elf, target, kernels } = codeObject;
+  /** Throws UNSUPPORTED for an unknown processor. */
+  constructor(lifted: LiftedCode) {
+    const { codeObject } = lifted;
+    const { elf, target } = codeObject;
+    this.#lifted = lifted;
     this.#codeObject = codeObject;
     this.code = layoutCodeFor(target.processor);
-    const code = elf.segments.filter(({ type, flags }) => type === PT_LOAD && (flags & PF_X) !== 0);
-    this.#ranges = code.map(({ virtualAddress, fileSizeBytes }) => {
-      const start = Number(virtualAddress);
-      return { start, end: start + fileSizeBytes };
-    });
-    const image = new Uint8Array(Math.max(0, ...this.#ranges.map(({ end }) => end)));
-    for (const segment of code) image.set(elf.segmentBytes(segment), Number(segment.virtualAddress));
-    this.#view = new DataView(image.buffer);
-    const waveSize = kernels[0] ? wavefrontSize(kernels[0].descriptor) : targetFor(target.processor).waveSizes[0]!;
-    this.#reader = new AmdgpuStepReader(target.processor, waveSize, MODE);
+    const { buffer, byteOffset, byteLength } = lifted.image;
+    this.#view = new DataView(buffer, byteOffset, byteLength);
+    this.#reader = new AmdgpuStepReader(target.processor, targetFor(target.processor).waveSizes[0]!, MODE);
     for (const [index, { offset, type }] of elf.dynamicRelocations.entries()) {
       const address = Number(offset);
       this.#relocations.set(address, index);
@@ -72,22 +64,51 @@ export class CodeSource {
     }
   }
 
-  /** Kernels of these names, or all there is, functions too. Throws BAD_INPUT when none is chosen. */
+  /** Kernels of these names with what they call, or all there is. Throws BAD_INPUT when none is chosen. */
   findEntries(isChosen: ((kernelName: string) => boolean) | undefined): void {
-    const { kernels, elf, name: file } = this.#codeObject;
+    const { kernels, name: file } = this.#codeObject;
     const chosen = isChosen ? kernels.filter(({ name }) => isChosen(name)) : kernels;
     if (isChosen && chosen.length === 0) {
       const known = kernels.map(({ name }) => name).join(', ');
       throw new WavewrightError('BAD_INPUT', `no kernel is chosen; the kernels are ${known || 'none'}`, { file });
     }
-    const functions = isChosen ? [] : [...elf.symbols, ...elf.dynamicSymbols];
-    for (const { type, name, value, ...rest } of functions) {
-      const address = Number(value);
-      if (type !== STT_FUNC || !isDefined({ type, name, value, ...rest }) || !this.isCode(address)) continue;
-      const alignmentBytes = alignmentOf(address);
-      this.entries.set(address, { address, name, alignmentBytes, hasSecondEntry: false });
+    const functions = isChosen ? this.#calledBy(chosen) : this.#lifted.functions;
+    for (const { entry: address, name } of functions) {
+      this.entries.set(address, { address, name, alignmentBytes: alignmentOf(address), hasSecondEntry: false });
     }
     for (const kernel of chosen) this.#addKernel(kernel);
+    this.#findAddressUses();
+  }
+
+  #calledBy(kernels: readonly Kernel[]): ReadonlySet<LiftedFunction> {
+    const found = new Set<LiftedFunction>();
+    for (const { entryAddress } of kernels) {
+      const kernel = this.#lifted.functionAt(Number(entryAddress));
+      if (kernel) found.add(kernel);
+    }
+    for (const { callees } of found) for (const callee of callees) found.add(callee);
+    return found;
+  }
+
+  /**
+   * Literals that lead from an instruction's own address to data and functions count from the new address.
+   * What code may compute with other addresses of code is not known: these stay.
+   */
+  #findAddressUses(): void {
+    const functions = new Set(this.#lifted.sites.flatMap(({ targets }) => targets));
+    for (const { entry, isExposed } of this.#lifted.functions) if (isExposed) functions.add(entry);
+    for (const { getpc, low, high, target, isCode, isPlain } of this.#lifted.addresses) {
+      if (!isPlain || !low || !high || target === undefined) continue;
+      if (isCode && !functions.has(target)) continue;
+      const from = new Label('base');
+      const place = isCode ? { origin: target } : target;
+      const literal = (half: Half): PcUse => ({
+        kind: 'literal',
+        fixup: { kind: 'relative', half, from, target: place },
+      });
+      this.#addressUses.set(getpc.offset, { kind: 'base', label: from });
+      this.#addressUses.set(low.offset, literal('low')).set(high.offset, literal('high'));
+    }
   }
 
   #addKernel({ name, entryAddress, descriptor }: Kernel): void {
@@ -101,12 +122,12 @@ export class CodeSource {
   }
 
   isCode(address: number): boolean {
-    return this.#ranges.some(({ start, end }) => address >= start && address < end);
+    return this.#lifted.codeRanges.some(({ start, end }) => address >= start && address < end);
   }
 
   /** The instruction at an image address, or why there is none. */
   read(address: number): AmdgpuStep | string {
-    return this.#reader.step(this.#view, address);
+    return this.#lifted.stepAt(address) ?? this.#reader.step(this.#view, address);
   }
 
   isFiller(address: number): boolean {
@@ -135,7 +156,8 @@ export class CodeSource {
       const half = this.#codeObject.elf.dynamicRelocations[index]!.type === R_AMDGPU.ABS32_LO ? 'low' : 'high';
       return { kind: 'literal', fixup: { kind: 'absolute', half, symbol: copiedRelocation(index), addend: 0 } };
     }
-    if (step.control !== 'next' || !readsNextPc(step)) return undefined;
+    const known = this.#addressUses.get(step.offset);
+    if (known || !isGetPc(step.instruction)) return known;
     const destination = step.instruction.operand(0);
     if (destination.kind !== 'scalar') return undefined;
     const behind = followingOffset(step);
@@ -156,19 +178,6 @@ export class CodeSource {
     const { type } = this.#codeObject.elf.dynamicRelocations[index]!;
     return type === R_AMDGPU.ABS32_LO || type === R_AMDGPU.ABS32_HI ? index : undefined;
   }
-}
-
-const pcReaders = new WeakMap<Row, boolean>();
-
-/** Whether an instruction computes with the address behind it. */
-function readsNextPc({ instruction }: AmdgpuStep): boolean {
-  const { row } = instruction;
-  let reads = pcReaders.get(row);
-  if (reads === undefined) {
-    reads = meaningOf(instruction)?.values.some(({ leaf }) => leaf.kind === 'nextPc' || leaf.kind === 'pc') ?? false;
-    pcReaders.set(row, reads);
-  }
-  return reads;
 }
 
 /** What the place of a function shows of how it was aligned, at most as kernels are. */

@@ -6,7 +6,7 @@ import type { LiftedFunction } from '../../lift/lifted-function.ts';
 import type { CodeItem } from '../layout/code-item.ts';
 import type { StepEdit } from '../layout/compose.ts';
 import { Allocator, type PayloadAllocation, type Refusal } from '../machine/allocate.ts';
-import type { KernelChanges } from '../object/kernel-registers.ts';
+import type { KernelChanges } from '../object/kernel-changes.ts';
 import type { HookCode, PointHook } from '../tool/hook.ts';
 import type { Insertions, Side } from '../tool/insertions.ts';
 import { type Coverage, CoverageCount, type KernelCoverage, type PointClass } from './coverage.ts';

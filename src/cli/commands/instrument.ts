@@ -1,0 +1,53 @@
+import { WavewrightError } from '../../base/errors.ts';
+import { hex } from '../../base/text.ts';
+import { nodeDecompress } from '../../codeobject/node-decompress.ts';
+import { instrumentFile, type RewrittenImage } from '../../instrument/instrument-file.ts';
+import { defineCommand } from '../arguments/command.ts';
+import { readInput } from '../process/input.ts';
+import { writeOutput } from '../process/output-file.ts';
+
+/** Files of any kind that hold code objects, rewritten. */
+export const instrument = defineCommand({
+  operands: { usage: 'FILE', min: 1, max: 1 },
+  singleDash: true,
+  options: {
+    o: { kind: 'text', placeholder: 'OUT', description: 'the file to write; as FILE, but for .o, which is linked' },
+    kernel: {
+      kind: 'text',
+      placeholder: 'REGEX',
+      description: 'only kernels whose names match; functions that they call get a second version for them',
+    },
+  },
+  notes: [
+    'FILE is a code object, an offload bundle or a host program with fat binaries: every code object for an AMD GPU in it gets new code.',
+    'Old code stays as it is: pointers that are not understood lead there. What keeps its old code altogether is reported.',
+  ],
+  async run({ stdout }, { o: output, kernel }, [file]) {
+    if (output === undefined) throw new WavewrightError('USAGE', 'no output: name it with -o');
+    const pattern = kernel === undefined ? undefined : regularExpression(kernel);
+    const { bytes, images } = instrumentFile(readInput(file!), file!, {
+      decompress: nodeDecompress,
+      ...(pattern && { isChosen: (name) => pattern.test(name) }),
+    });
+    writeOutput(output, bytes);
+    for (const image of images) stdout(`${describe(image).join('\n')}\n`);
+    return 0;
+  },
+});
+
+function regularExpression(text: string): RegExp {
+  try {
+    return new RegExp(text, 'u');
+  } catch (cause) {
+    throw new WavewrightError('USAGE', `'${text}' is no regular expression`, { cause });
+  }
+}
+
+function describe({ name, kernelNames, newSizeBytes, kept, pinned, wasLinked }: RewrittenImage): string[] {
+  const kernels = `${kernelNames.length} kernel${kernelNames.length === 1 ? '' : 's'}`;
+  return [
+    `${name}: ${kernels}, ${newSizeBytes} bytes of new code${wasLinked ? ', linked' : ''}`,
+    ...kept.map((each) => `  keeps its code: ${each.name}, because at ${hex(each.address)} ${each.reason}`),
+    ...pinned.map((address) => `  computes with the address of old code: ${hex(address)}`),
+  ];
+}
