@@ -216,6 +216,22 @@ test('what a call leaves unread is dead in front of it, and what only the run te
   assert.equal(live('s_call_b64 s[30:31], loop', 7), true);
 });
 
+test('EXEC is that of the entry until something on a way may have written it', () => {
+  const code = liftText(
+    `${kernelText(
+      'k',
+      `v_mov_b32 v0, 0\n s_cbranch_scc0 1f\n v_mov_b32 v1, 0\n s_and_saveexec_b64 s[2:3], vcc
+      v_mov_b32 v2, 0\n 1:\n v_mov_b32 v3, 0\n s_endpgm`,
+    )}`,
+  );
+  const kernel = functionNamed(code, 'k');
+  const masks = kernel.blocks
+    .flatMap(({ instructions }) => instructions)
+    .filter((step) => step.text().startsWith('v_mov'))
+    .map((step) => kernel.hasEntryMask(step));
+  assert.deepEqual(masks, [true, true, false, false]);
+});
+
 test('registers that M0 chooses while indexing is on may be any; changes of other bits of MODE are none', () => {
   const live = (before: string): boolean => {
     const code = liftText(

@@ -2,6 +2,7 @@
 
 import type { Kernel } from '../codeobject/code-object.ts';
 import { type BasicBlock, blockGraph } from '../flow/blocks.ts';
+import { solveDataFlow } from '../flow/data-flow.ts';
 import { type Dominators, dominators } from '../flow/dominators.ts';
 import type { FlowGraph } from '../flow/graph.ts';
 import { type LaneEffects, LaneLiveness, type LiveLanes } from '../flow/lane-liveness.ts';
@@ -12,6 +13,7 @@ import { followingOffset } from '../ir/step.ts';
 import type { AmdgpuStep } from '../isa/amdgpu/step.ts';
 import type { TargetSource } from './discovery.ts';
 import { type InFlight, InFlightAnalysis } from './in-flight.ts';
+import { stepEffects } from './step-effects.ts';
 
 export type LiftedBlock = BasicBlock<AmdgpuStep>;
 
@@ -75,6 +77,8 @@ export class LiftedFunction {
   #loops: LoopForest | undefined;
   #liveness: LaneLiveness<AmdgpuStep> | undefined;
   #reads: LiveLanes | undefined;
+  /** By block: whether EXEC may have been written before it. */
+  #maskChanged: readonly boolean[] | undefined;
   #inFlight: InFlightAnalysis | undefined;
   #blockOf: ReadonlyMap<AmdgpuStep, LiftedBlock> | undefined;
 
@@ -129,6 +133,22 @@ export class LiftedFunction {
 
   liveAfter(step: AmdgpuStep): LiveLanes {
     return this.#lanes.after(step);
+  }
+
+  /**
+   * Whether EXEC is, whenever the step runs, what it was on entry: nothing on any way to it writes EXEC. A
+   * mask that is put back counts as another one.
+   */
+  hasEntryMask(step: AmdgpuStep): boolean {
+    this.#maskChanged ??= solveDataFlow<boolean>(this.graph, {
+      ...{ direction: 'forward', nothing: false, outside: false },
+      join: (a, b) => a || b,
+      equals: (a, b) => a === b,
+      transfer: (block, changed) => changed || this.blocks[block]!.instructions.some(changesMask),
+    }).incoming;
+    const block = this.blockOf(step)!;
+    if (this.#maskChanged[block.index]) return false;
+    return !block.instructions.slice(0, block.instructions.indexOf(step)).some(changesMask);
   }
 
   /** Memory accesses that may not be over before a step; it holds until the next question. */
@@ -189,6 +209,9 @@ export class LiftedFunction {
     this.#reads = entryBlock ? this.#solve(NOTHING).before(entryBlock) : EVERYTHING;
   }
 }
+
+/** What is called may do so. */
+const changesMask = (step: AmdgpuStep): boolean => step.control === 'call' || stepEffects(step).maskChange !== 'none';
 
 const NOTHING: LiveLanes = { active: 0n, inactive: 0n };
 const EVERYTHING: LiveLanes = { active: REGISTER_PLACES.everything, inactive: REGISTER_PLACES.rows };
