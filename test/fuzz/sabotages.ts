@@ -1,0 +1,213 @@
+/** The checks that `sabotage.ts` takes out of the sources, and who is to notice. */
+
+export interface Sabotage {
+  readonly name: string;
+  readonly file: string;
+  /** Text that stands there once, and what takes its place. */
+  readonly from: string;
+  readonly to: string;
+  /** The test, or the oracle with its options, that is to fail. */
+  readonly noticedBy: readonly string[];
+}
+
+const test = (file: string): string[] => ['--test', '--test-isolation=none', file];
+const memorySafety = [...test('test/memory-safety.test.ts'), '--test-name-pattern=gfx90a'];
+const freedMemory = test('test/freed-memory.test.ts');
+const gpuAddresses = test('test/gpu-addresses.test.ts');
+const instructions = ['test/fuzz/instructions.ts', '--seconds=55', '--findings=1'];
+
+export const SABOTAGES: readonly Sabotage[] = [
+  // Lowering.
+  {
+    name: 'handlers: permission of a global access',
+    file: 'src/emulator/lowering/memory-access.ts',
+    from: 'push(f, ne(and(permissions, PERMISSION[access]), PERMISSION[access]));',
+    to: 'push(f, and(permissions, 0));',
+    noticedBy: memorySafety,
+  },
+  {
+    name: 'handlers: last byte of a global access',
+    file: 'src/emulator/lowering/memory-access.ts',
+    from: 'sizeBytes > 1 ? and(first',
+    to: 'sizeBytes > 4096 ? and(first',
+    noticedBy: memorySafety,
+  },
+  {
+    name: 'handlers: window of an address',
+    file: 'src/emulator/lowering/memory-access.ts',
+    from: 'ifHigh(f, high, spaces.windowHi, () => translateGlobal',
+    to: 'ifHigh(f, high, spaces.windowHi, () => {});\n      f.i32(1);\n      f.if(undefined, () => { translateGlobal(f, low, access, sizeBytes, fail); f.return(); });\n      ifHigh(f, high, spaces.windowHi, () => translateGlobal',
+    noticedBy: memorySafety,
+  },
+  {
+    name: 'handlers: end of LDS and of scratch',
+    file: 'src/emulator/lowering/memory-access.ts',
+    from: "push(f, gtU64(add64(zext64(low), BigInt(sizeBytes)), loadFrom('i64.load32_u', wave, limit)));",
+    to: "push(f, gtU64(0n, loadFrom('i64.load32_u', wave, limit)));",
+    noticedBy: memorySafety,
+  },
+  {
+    name: 'handlers: four lanes of LDS together',
+    file: 'src/emulator/lowering/lane-memory.ts',
+    from: "push(f, leU64(add64(zext64(low), BigInt(sizeBytes)), loadFrom('i64.load32_u', wave, WAVE_LDS_SIZE)));",
+    to: "push(f, leU64(0n, loadFrom('i64.load32_u', wave, WAVE_LDS_SIZE)));",
+    noticedBy: memorySafety,
+  },
+  {
+    name: 'handlers: four lanes of global memory together',
+    file: 'src/emulator/lowering/lane-memory.ts',
+    from: "push(f, and(permissions, kind === 'read' ? MAY_READ : MAY_WRITE));",
+    to: "push(f, and(permissions, 0));\n  f.i32(1);\n  f.op('i32.or');",
+    noticedBy: memorySafety,
+  },
+  // Compiled code.
+  {
+    name: 'regions: end of scratch',
+    file: 'src/emulator/jit/regions/fast-memory.ts',
+    from: "this.#checks ? or(isUnusual, geU(address, hoisted.permittedCount('private', group.max))) : isUnusual",
+    to: 'isUnusual',
+    noticedBy: memorySafety,
+  },
+  {
+    name: 'regions: end of LDS',
+    file: 'src/emulator/jit/regions/fast-memory.ts',
+    from: "push(f, operation('v128.any_true', isBeyond));",
+    to: "push(f, and(operation('v128.any_true', isBeyond), 0));",
+    noticedBy: memorySafety,
+  },
+  {
+    name: 'regions: permission of global memory',
+    file: 'src/emulator/jit/regions/fast-memory.ts',
+    from: "f.i32(writes ? MAY_WRITE : MAY_READ);\n    f.op('i32.and');\n    f.op('i32.eqz');",
+    to: "f.i32(writes ? MAY_WRITE : MAY_READ);\n    f.op('i32.and');\n    f.drop();\n    f.i32(0);",
+    noticedBy: memorySafety,
+  },
+  {
+    name: 'regions: window of an address that lanes have',
+    file: 'src/emulator/jit/regions/fast-memory.ts',
+    from: "push(f, operation('v128.any_true', outside));",
+    to: "push(f, and(operation('v128.any_true', outside), 0));",
+    noticedBy: memorySafety,
+  },
+  {
+    name: 'sixteen lanes: end of LDS',
+    file: 'src/emulator/jit/regions/linear-accesses.ts',
+    from: 'push(f, or(isBeyond, gtU(sum(address, span, max), size)));',
+    to: 'push(f, isBeyond);',
+    noticedBy: instructions,
+  },
+  {
+    name: 'sixteen lanes: how far lanes are apart',
+    file: 'src/emulator/jit/regions/linear-accesses.ts',
+    from: 'push(f, gtU(stride, MAX_STRIDE_BYTES));',
+    to: 'push(f, and(stride, 0));',
+    noticedBy: test('test/far-lanes.test.ts'),
+  },
+  {
+    name: 'sixteen lanes: permission of global memory',
+    file: 'src/emulator/jit/regions/linear-accesses.ts',
+    from: 'push(f, eqz(and(permissions, writes ? MAY_WRITE : MAY_READ)));',
+    to: 'push(f, and(permissions, 0));',
+    noticedBy: instructions,
+  },
+  {
+    name: 'sixteen lanes: end of scratch',
+    file: 'src/emulator/jit/regions/linear-accesses.ts',
+    from: "else push(f, or(isUnaligned, geU(address, hoisted.permittedCount('private', max))));",
+    to: 'else push(f, isUnaligned);',
+    noticedBy: memorySafety,
+  },
+  {
+    name: 'fast atomics: permission',
+    file: 'src/emulator/jit/regions/fast-atomic.ts',
+    from: "f.i32(MAY_READ | MAY_WRITE);\n    f.op('i32.ne');",
+    to: 'f.drop();\n    f.i32(0);',
+    noticedBy: memorySafety,
+  },
+  {
+    name: 'registers that M0 chooses: end of the file',
+    file: 'src/emulator/machine/operand-places.ts',
+    from: 'last: first + (count - dwords) * sizeBytes,',
+    to: 'last: first + count * sizeBytes * 2,',
+    noticedBy: test('test/register-neighbours.test.ts'),
+  },
+  // Look-ups.
+  {
+    name: 'look-up of addresses from outside: permission',
+    file: 'src/devices/emulated/index.ts',
+    from: "(region.permissions & (access === 'write' ? MAY_WRITE : MAY_READ)) !== 0",
+    to: 'region.permissions >= 0',
+    noticedBy: gpuAddresses,
+  },
+  {
+    name: 'look-up of addresses from outside: end of the allocation',
+    file: 'src/devices/emulated/index.ts',
+    from: 'sizeBytes >= 0 && offset + sizeBytes <= region.offset + region.sizeBytes',
+    to: 'sizeBytes >= 0',
+    noticedBy: gpuAddresses,
+  },
+  {
+    name: 'launch: LDS of the descriptor',
+    file: 'src/devices/emulated/kernel-abi.ts',
+    from: 'checkLaunchSizes(device, undefined, {',
+    to: 'if (device === undefined) checkLaunchSizes(device, undefined, {',
+    noticedBy: [...gpuAddresses, 'test/launch-sizes.test.ts'],
+  },
+  {
+    name: 'look-up of code: permission',
+    file: 'src/emulator/machine/memory.ts',
+    from: '|| !(region.permissions & MAY_READ)) return undefined;',
+    to: ') return undefined;',
+    noticedBy: freedMemory,
+  },
+  {
+    name: 'decoded code goes with its memory',
+    file: 'src/emulator/machine/memory.ts',
+    from: 'if (hasCode) this.onCodeGone?.();',
+    to: 'if (!hasCode) return;',
+    noticedBy: freedMemory,
+  },
+  {
+    name: 'scratch is cleared',
+    file: 'src/emulator/machine/memory.ts',
+    from: 'if (start < this.#untouched && !uninitialized)',
+    to: 'if (start < this.#untouched && !uninitialized && !isTransient)',
+    noticedBy: freedMemory,
+  },
+  {
+    name: 'registers are cleared',
+    file: 'src/emulator/machine/state-memory.ts',
+    from: 'if (offset < this.#untouched) fillBytes',
+    to: 'if (offset < this.#untouched && owner === undefined) fillBytes',
+    noticedBy: freedMemory,
+  },
+  // Threads and schedulers.
+  {
+    name: 'freed memory waits for threads',
+    file: 'src/emulator/machine/memory.ts',
+    from: 'if (!this.grace.isPast(region.epoch)) break;',
+    to: '',
+    noticedBy: test('src/emulator/machine/memory.test.ts'),
+  },
+  {
+    name: 'threads that run have not passed',
+    file: 'src/emulator/workers/control.ts',
+    from: 'if (state !== WORKER_STATES.running || Atomics.load(this.#words, CALL) !== CALLS.none) return true;',
+    to: 'if (state !== -1) return true;',
+    noticedBy: test('src/emulator/workers/control.test.ts'),
+  },
+  {
+    name: 'jumps go to code',
+    file: 'src/emulator/schedule/group-scheduler.ts',
+    from: 'if (offset === undefined || !memory.code(offset))',
+    to: 'if (offset === undefined)',
+    noticedBy: test('test/faults.test.ts'),
+  },
+  {
+    name: 'bits of MODE that are not modelled',
+    file: 'src/emulator/schedule/group-scheduler.ts',
+    from: 'if (mode & modeRefusedBits) throw',
+    to: 'if (mode < 0) throw',
+    noticedBy: test('test/faults.test.ts'),
+  },
+];
