@@ -191,7 +191,7 @@ function sgprLayout(
  * MODE as the packet processor sets it from the descriptor (CDNA2 ISA 3.5, RDNA3 ISA 3.3.2). Throws
  * UNSUPPORTED for FP16_OVFL.
  */
-function modeOf({ families }: AmdgpuEmulator['target'], { rsrc1 }: KernelDescriptor): number {
+function modeOf({ clampsNan }: AmdgpuEmulator['target'], { rsrc1 }: KernelDescriptor): number {
   if (rsrc1.fp16Overflow) {
     throw new WavewrightError('UNSUPPORTED', 'f16 results that are clamped instead of overflowing', {
       section: 'kernel descriptor',
@@ -203,7 +203,7 @@ function modeOf({ families }: AmdgpuEmulator['target'], { rsrc1 }: KernelDescrip
     (rsrc1.floatDenormMode32 << 4) |
     (rsrc1.floatDenormMode16And64 << 6) |
     // From gfx12 on there is no choice: NaN clamps to 0.
-    (rsrc1.enableDx10Clamp || families.includes('gfx12') ? 0x100 : 0) |
+    (rsrc1.enableDx10Clamp || clampsNan ? 0x100 : 0) |
     (rsrc1.enableIeeeMode ? 0x200 : 0)
   );
 }

@@ -29,7 +29,7 @@ export interface AmdgpuLaunch extends Launch {
  */
 const SCRATCH_WORD1_SWIZZLE = 1 << 31;
 const scratchWord3 = (target: Target, waveSize: 32 | 64): number =>
-  (1 << 23) | ((waveSize === 64 ? 3 : 2) << 21) | (target.families.includes('gfx10') ? 2 << 28 : 0);
+  (1 << 23) | ((waveSize === 64 ? 3 : 2) << 21) | (target.bufferResources === 'split' ? 0 : 2 << 28);
 
 export function writeInitialRegisters(
   { state, memory }: Memories,

@@ -15,7 +15,7 @@ import type {
 } from '../../../ir/effects.ts';
 import { type ExecPlaces, maskChange } from '../../../ir/mask-change.ts';
 import type { Program, StateSlot } from '../../../ir/types.ts';
-import type { Family, FormatName } from '../encoding/formats.ts';
+import type { FormatName } from '../encoding/formats.ts';
 import { generationOf } from '../encoding/formats.ts';
 import type { Instruction } from '../encoding/instruction.ts';
 import { instructionClass } from '../encoding/instruction-class.ts';
@@ -74,8 +74,6 @@ const SPACES: Readonly<Partial<Record<FormatName, MemoryEffect['space']>>> = {
  * and gfx10 on it is no SGPR.
  */
 const FLAT_SCRATCH: RegisterRange = { file: 'scalar', first: 102, dwords: 2 };
-const keepsFlatScratch = (families: readonly Family[]): boolean =>
-  families.includes('gfx9') && !families.includes('gfx940');
 
 const isVectorFormat = ({ format }: Instruction): boolean => !/^(SOP|SMEM)/.test(format.name);
 
@@ -173,9 +171,9 @@ class Collector {
 
   /** What formats and modifier bits bring with them. */
   addForm(): void {
-    const { row, format, families } = this.#instruction;
+    const { row, format, target } = this.#instruction;
     if (row.flags.message || format.name === 'EXP') this.#readsState.add('m0');
-    if (/^(FLAT|SCRATCH)$/.test(format.name) && keepsFlatScratch(families)) this.#addRead(FLAT_SCRATCH, false);
+    if (/^(FLAT|SCRATCH)$/.test(format.name) && target.flatScratchSgprs) this.#addRead(FLAT_SCRATCH, false);
     // Registers of images depend on dmask, their type, and the dimension.
     if (/^(MIMG|VSAMPLE)$/.test(format.name)) {
       for (const file of ['scalar', 'vector', 'accumulator'] as const) this.#readsAnyOf.add(file);

@@ -15,11 +15,11 @@ export interface Encoding {
 /**
  * Extensions that a row has where its format has them. Only CDNA2 and CDNA3 have DPP with 64-bit operands.
  */
-function hasExtension({ flags, format, operands }: Row, name: FormatName, { families }: Target): boolean {
+function hasExtension({ flags, format, operands }: Row, name: FormatName, { wideLaneForms }: Target): boolean {
   if (name.endsWith('_SDWA')) return !flags.noSdwa;
   if (name.startsWith('VOP3P')) return flags.vop3pDpp === true;
   if (name.startsWith('VOP3') && format === 'VOP3' && flags.noVop3Dpp) return false;
-  return !flags.noDpp && (families.includes('gfx90a') || !operands.some(({ type }) => is64Bit(type)));
+  return !flags.noDpp && (wideLaneForms || !operands.some(({ type }) => is64Bit(type)));
 }
 
 /** All encodings of a row on a target; empty when the target lacks the instruction. */

@@ -103,7 +103,8 @@ function fixedInPacked({ name }: Field, all: number, { row }: Encoding): Fixed {
   return /^(neg|neg_hi|op_sel)$/.test(name) ? (sources === 6 ? all : sources) : FREE;
 }
 
-function fixedInMemory({ name }: Field, all: number, { row, format }: Encoding, { families }: Target): Fixed {
+function fixedInMemory({ name }: Field, all: number, { row, format }: Encoding, target: Target): Fixed {
+  const { families } = target;
   const isCdna2 = families.includes('gfx90a') && !families.includes('gfx940');
   const isBuffer = format.name === 'MUBUF';
   const isCache = isBuffer && row.operands.length === 0;
@@ -115,7 +116,7 @@ function fixedInMemory({ name }: Field, all: number, { row, format }: Encoding, 
     case 'saddr':
       // From gfx10 on, the field says that FLAT has none.
       if (format.name !== 'FLAT') return FREE;
-      return { mask: all, value: families.includes('gfx11') ? 124 : families.includes('gfx10') ? 125 : 0 };
+      return { mask: all, value: target.flatNamesNoScalar ? target.scalars.none : 0 };
     case 'idxen':
     case 'offen':
       return isCache || storesLds ? all : FREE;

@@ -1,5 +1,5 @@
 /** Which lanes DPP reads: the values of dpp_ctrl. CDNA2 ISA 13.3.9, RDNA3 ISA 7.7.1. */
-import type { Family } from './format.ts';
+import { type Family, ofFamily } from './format.ts';
 
 export interface LaneControl {
   readonly name: string;
@@ -32,7 +32,7 @@ const ROW_CONTROLS: readonly LaneControl[] = [
 ];
 
 export const controlsOf = (families: readonly Family[]): readonly LaneControl[] =>
-  families.includes('gfx9') ? LANE_CONTROLS : ROW_CONTROLS;
+  ofFamily({ gfx9: LANE_CONTROLS, gfx10: ROW_CONTROLS }, families);
 export const PLAIN_LANE_CONTROLS: Readonly<Record<string, number>> = { row_mirror: 0x140, row_half_mirror: 0x141 };
 
 /** Whether a lane control is not reserved. */

@@ -27,6 +27,41 @@ export interface Target {
    * ISA 3.5.3).
    */
   readonly workgroupIdsInTrapRegisters: boolean;
+  /** FLAT_SCRATCH is two SGPRs that every flat access sends along (CDNA2 ISA 10.8). */
+  readonly flatScratchSgprs: boolean;
+  /** The scalar address of FLAT says that there is none. */
+  readonly flatNamesNoScalar: boolean;
+  /**
+   * Resources of buffers: `split` has a data format and a number format (CDNA2 ISA 9.1.8), `unified` one
+   * number of 7 bits for both (RDNA2 ISA 8.1.8), `wide` one of 6 bits, and elements of 16 bytes (RDNA3
+   * ISA 9.4).
+   */
+  readonly bufferResources: 'split' | 'unified' | 'wide';
+  /** Writing back and invalidating caches says up to which scope. */
+  readonly cacheScopes: boolean;
+  /** MODE may let M0 move the VGPRs of vector instructions (CDNA2 ISA 6.6). */
+  readonly gprIndexMode: boolean;
+  /** What an SGPR behind the last one that M0 may choose is: the first one, or 0. */
+  readonly missingScalars: 'first' | 'zero';
+  /** Lanes that LDS permutations reach: of the wave, or of the lane's half of it (RDNA3 ISA 12.5.2). */
+  readonly permutedLanes: 'wave' | 'half';
+  /** Bits of a message; eight leave no room for an operation and a stream (RDNA3 ISA 5.3). */
+  readonly messageBits: 4 | 8;
+  /** Packed operations without op_sel_hi take inline constants for both halves (RDNA3 ISA 7.2.1). */
+  readonly repeatsPackedConstants: boolean;
+  /** The lane forms (DPP) of instructions with operands of 64 bits exist. */
+  readonly wideLaneForms: boolean;
+  /** Whether the sources of lane forms must be VGPRs. */
+  readonly laneFormSources: 'any' | 'vectors';
+  /**
+   * Matrix products flush halves and bf16, and have f32 follow MODE (CDNA2 ISA 7.1), or they let MODE flush
+   * f32 in A and B and nothing else (CDNA3 ISA 7.3).
+   */
+  readonly matrixDenormals: 'flushed' | 'kept';
+  /** Matrix products of f64 negate A, B and C by the bits of BLGP (CDNA3 ISA 7.1.5.3). */
+  readonly negatesDoubleProducts: boolean;
+  /** Clamping makes 0 of NaN, whatever the kernel descriptor says. */
+  readonly clampsNan: boolean;
   readonly scalars: ScalarFile;
 }
 
@@ -42,6 +77,20 @@ const GFX9: Traits = {
   alignedVgprs: false,
   maxScalarReads: 1,
   workgroupIdsInTrapRegisters: false,
+  flatScratchSgprs: true,
+  flatNamesNoScalar: false,
+  bufferResources: 'split',
+  cacheScopes: false,
+  gprIndexMode: true,
+  missingScalars: 'first',
+  permutedLanes: 'wave',
+  messageBits: 4,
+  repeatsPackedConstants: false,
+  wideLaneForms: false,
+  laneFormSources: 'any',
+  matrixDenormals: 'flushed',
+  negatesDoubleProducts: false,
+  clampsNan: false,
   scalars: SCALARS_GFX9,
 };
 const GFX90A: Traits = {
@@ -51,20 +100,50 @@ const GFX90A: Traits = {
   hasAccumulators: true,
   packedWorkItemIds: true,
   alignedVgprs: true,
+  wideLaneForms: true,
 };
-const GFX940: Traits = { ...GFX90A, families: ['gfx940', ...GFX90A.families], architectedFlatScratch: true };
-const GFX10: Traits = { ...GFX9, families: ['gfx10'], waveSizes: [32, 64], maxScalarReads: 2, scalars: SCALARS_GFX10 };
+const GFX940: Traits = {
+  ...GFX90A,
+  families: ['gfx940', ...GFX90A.families],
+  architectedFlatScratch: true,
+  flatScratchSgprs: false,
+  cacheScopes: true,
+  matrixDenormals: 'kept',
+  negatesDoubleProducts: true,
+};
+const GFX10: Traits = {
+  ...GFX9,
+  families: ['gfx10'],
+  waveSizes: [32, 64],
+  maxScalarReads: 2,
+  flatScratchSgprs: false,
+  flatNamesNoScalar: true,
+  bufferResources: 'unified',
+  gprIndexMode: false,
+  permutedLanes: 'half',
+  scalars: SCALARS_GFX10,
+};
 const GFX101: Traits = { ...GFX10, families: ['gfx101', 'gfx10'] };
 const GFX11: Traits = {
   ...GFX10,
   families: ['gfx11', 'gfx10'],
   architectedFlatScratch: true,
   packedWorkItemIds: true,
+  bufferResources: 'wide',
+  missingScalars: 'zero',
+  messageBits: 8,
+  repeatsPackedConstants: true,
+  laneFormSources: 'vectors',
   scalars: SCALARS_GFX11,
 };
-const GFX115: Traits = { ...GFX11, families: ['gfx115', ...GFX11.families] };
+const GFX115: Traits = { ...GFX11, families: ['gfx115', ...GFX11.families], laneFormSources: 'any' };
 
-const GFX12: Traits = { ...GFX115, families: ['gfx12', ...GFX115.families], workgroupIdsInTrapRegisters: true };
+const GFX12: Traits = {
+  ...GFX115,
+  families: ['gfx12', ...GFX115.families],
+  workgroupIdsInTrapRegisters: true,
+  clampsNan: true,
+};
 
 /**
  * Processors that differ in nothing that the instruction set shows; a generic one has what all that it stands

@@ -16,10 +16,10 @@ export const GPR_INDEX_FIELDS = ['src0', 'src1', 'src2', 'vdst'] as const;
  * instructions. Later generations use the bit of MODE for something else.
  */
 export function gprIndexField(
-  { row, format, families }: Instruction,
+  { row, format, target }: Instruction,
   index: number,
 ): (typeof GPR_INDEX_FIELDS)[number] | undefined {
-  if (!format.name.startsWith('V') || !families.includes('gfx9')) return undefined;
+  if (!format.name.startsWith('V') || !target.gprIndexMode) return undefined;
   const { field } = row.operands[index]!;
   // CDNA3 ISA 6.6.2: v_madmk multiplies with its constant, which is source 1 then.
   const isBehindConstant = row.operands.slice(0, index).some(({ type }) => type === 'literal32');

@@ -96,8 +96,8 @@ function hardwareRegister(b: InstructionBuilder, id: number): Value {
   return b.i32(constant);
 }
 
-const isSetUpByKernel = ({ instruction: { families } }: InstructionBuilder): boolean =>
-  families.includes('gfx10') && !families.includes('gfx11');
+const isSetUpByKernel = ({ instruction: { target } }: InstructionBuilder): boolean =>
+  !target.flatScratchSgprs && !target.architectedFlatScratch;
 
 /** The selected bits of the selected register. Throws UNSUPPORTED for a register that is not modelled. */
 export function getRegister(b: InstructionBuilder): Value {

@@ -42,7 +42,7 @@ function negated(b: InstructionBuilder, f: FloatBuilder, field: string, [low, hi
  * ISA 7.2.1 and 7.5.1, LLVM's isPKFMACF16InlineConstant).
  */
 function isReplicated(b: InstructionBuilder, { leaf }: Value): boolean {
-  if (leaf.kind !== 'operand' || b.instruction.has('op_sel_hi') || !b.instruction.families.includes('gfx11'))
+  if (leaf.kind !== 'operand' || b.instruction.has('op_sel_hi') || !b.instruction.target.repeatsPackedConstants)
     return false;
   const { operand } = leaf.at;
   return b.instruction.operand(operand).kind === 'constant' && b.instruction.encoded(operand) !== SRC_LITERAL;

@@ -51,6 +51,6 @@ export function relativeIndex(instruction: Instruction, index: number, mode: num
     ...INDICES[name],
     role: access === 'read' ? 'source' : 'destination',
     count: isScalar ? SGPR_COUNT : VECTOR_REGISTER_COUNT,
-    missing: isScalar && instruction.families.includes('gfx11') ? 'zero' : 'first',
+    missing: isScalar ? instruction.target.missingScalars : 'first',
   };
 }

@@ -152,7 +152,7 @@ const noScalarAddress: Modifier = {
   print: () => '',
   parse: () => false,
   preset: (draft) => {
-    if (draft.families.includes('gfx10')) draft.set('saddr', draft.scalars.none);
+    if (draft.target.flatNamesNoScalar) draft.set('saddr', draft.scalars.none);
   },
 };
 
@@ -169,7 +169,7 @@ const unusedFormat: Modifier = {
 export const CACHE_CONTROL: readonly Modifier[] = [...CACHE_POLICY, noScalarAddress];
 
 const GLOBAL: readonly Modifier[] = [offset, ...CACHE, flag('lds')];
-const hasScope = ({ families, row }: Instruction): boolean => row.operands.length === 0 && families.includes('gfx940');
+const hasScope = ({ target, row }: Instruction): boolean => row.operands.length === 0 && target.cacheScopes;
 
 /** Writing back and invalidating caches: CDNA3 says up to which scope. */
 export const SCOPE: readonly Modifier[] = [flag('glc'), flag('scc')].map((modifier) => only(hasScope, modifier));

@@ -315,8 +315,8 @@ const waitForExports: Modifier = {
   print: (instruction) => ` wait_exp:${instruction.field('waitexp')}`,
 };
 
-const isDoubleProduct = ({ row, families }: Instruction): boolean =>
-  row.flags.doubles === true && families.includes('gfx940');
+const isDoubleProduct = ({ row, target }: Instruction): boolean =>
+  row.flags.doubles === true && target.negatesDoubleProducts;
 
 /** Signs of the sources where the matrix is of f64 (CDNA3). */
 const productSigns: Modifier = only(isDoubleProduct, {

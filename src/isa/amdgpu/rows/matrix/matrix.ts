@@ -36,14 +36,14 @@ interface Denormals {
  */
 function denormalsOf(b: InstructionBuilder, format: ElementFormat): Denormals {
   const { inputs, results } = b.mode.flush32;
-  const isCdna3 = b.instruction.families.includes('gfx940');
+  const isFlushed = b.instruction.target.matrixDenormals === 'flushed';
   const flushesInputs = format === 'f32' && inputs;
-  const flushesHalves = !isCdna3 && (format === 'f16' || format === 'bf16');
+  const flushesHalves = isFlushed && (format === 'f16' || format === 'bf16');
   return {
     flushesHalves,
     flushesInputs,
-    flushesC: flushesHalves || (!isCdna3 && flushesInputs),
-    flushesResults: flushesHalves || (!isCdna3 && format === 'f32' && results),
+    flushesC: flushesHalves || (isFlushed && flushesInputs),
+    flushesResults: flushesHalves || (isFlushed && format === 'f32' && results),
   };
 }
 
@@ -108,7 +108,7 @@ function rightLane(b: InstructionBuilder): Value | undefined {
 
 /** Doubles are not broadcast: CDNA3 negates A, B and C by the bits of BLGP (7.1.5.3). */
 function negatedDoubles(b: InstructionBuilder, bit: number, values: readonly Value[]): readonly Value[] {
-  const negates = b.instruction.families.includes('gfx940') && (b.field('blgp') >> bit) & 1;
+  const negates = b.instruction.target.negatesDoubleProducts && (b.field('blgp') >> bit) & 1;
   return negates ? values.map((x) => b.f64.neg(x)) : values;
 }
 

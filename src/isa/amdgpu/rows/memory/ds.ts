@@ -225,7 +225,7 @@ function fromLane(b: InstructionBuilder, source: string, lane: Value): Value {
  * From gfx10 on a lane reaches the 32 lanes of its half only (RDNA3 ISA 12.5.2); `lane` is the one that asks.
  */
 function laneNumber(b: InstructionBuilder, address: Value, lane: Value): Value {
-  const reach = b.instruction.families.includes('gfx9') ? b.waveSize : 32;
+  const reach = b.instruction.target.permutedLanes === 'wave' ? b.waveSize : 32;
   const inReach = b.and(b.shrU(b.add(address, immediate(b, 'offset')), 2), b.i32(reach - 1));
   return reach === b.waveSize ? inReach : b.or(inReach, b.and(lane, b.i32(~(reach - 1))));
 }

@@ -47,10 +47,10 @@ const MESSAGE_DEALLOC_VGPRS = 3;
  * ISA 5.3).
  */
 const sendMessage: Semantics = (b) => {
-  const gfx11 = b.instruction.families.includes('gfx11');
-  const message = b.field('simm16') & (gfx11 ? 0xff : 15);
+  const { messageBits } = b.instruction.target;
+  const message = b.field('simm16') & (2 ** messageBits - 1);
   if (message === MESSAGE_INTERRUPT) return b.exit('interrupt');
-  if (gfx11 && message === MESSAGE_DEALLOC_VGPRS) return;
+  if (messageBits === 8 && message === MESSAGE_DEALLOC_VGPRS) return;
   throw new WavewrightError(
     'UNSUPPORTED',
     `unsupported instruction 's_sendmsg' with message ${message}, expected 1 (interrupt)`,

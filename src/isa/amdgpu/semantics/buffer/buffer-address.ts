@@ -36,20 +36,20 @@ interface Descriptor {
   readonly oobSelect: Value;
 }
 
-const isGfx9 = (b: InstructionBuilder): boolean => b.instruction.families.includes('gfx9');
+const hasSplitFormat = (b: InstructionBuilder): boolean => b.instruction.target.bufferResources === 'split';
 
 function descriptor(b: InstructionBuilder): Descriptor {
   const [word0, word1, word2, word3] = b.dwords(b.index('srsrc')) as [Value, Value, Value, Value];
   const addsLaneId = b.ne(b.bits(word3, ADD_TID_ENABLE_BIT, 1), b.i32(0));
   const stride = b.bits(word1, BASE_HIGH_BITS, STRIDE_BITS);
   const strideHigh = b.shl(b.bits(word3, DATA_FORMAT_BIT, 4), STRIDE_BITS);
-  const hasWideElements = b.instruction.families.includes('gfx11');
+  const hasWideElements = b.instruction.target.bufferResources === 'wide';
   const enabled = b.bits(word1, hasWideElements ? SWIZZLE_ENABLE_BIT_GFX11 : SWIZZLE_ENABLE_BIT, 1);
   const swizzled = b.neg(enabled);
   const wide = hasWideElements ? b.bits(word1, WIDE_ELEMENT_BIT, 1) : b.i32(0);
   return {
     base: b.pack(word0, b.bits(word1, 0, BASE_HIGH_BITS)),
-    stride: isGfx9(b) ? b.select(addsLaneId, b.or(stride, strideHigh), stride) : stride,
+    stride: hasSplitFormat(b) ? b.select(addsLaneId, b.or(stride, strideHigh), stride) : stride,
     recordCount: word2,
     groupShift: b.and(b.add(b.bits(word3, INDEX_STRIDE_BIT, 2), b.i32(3)), swizzled),
     hasWideElements,
@@ -173,7 +173,7 @@ export function bufferPort(b: InstructionBuilder): BufferPort {
 
   const offsetOf = (i: number): Value => (i === 0 ? offset : b.add(offset, b.i32(i * 4)));
   const { addressOf, offsetMask } = recordPlaces(b, v, vector, { index, offsetOf });
-  const inRange = isGfx9(b) ? rangeCheckGfx9(b, v, vector) : rangeCheckGfx10(b, v, index);
+  const inRange = hasSplitFormat(b) ? rangeCheckGfx9(b, v, vector) : rangeCheckGfx10(b, v, index);
 
   const elementBytes = b.add(offsetMask, b.i32(1));
   /** From a byte behind the end of an element to the same byte of the next one. */

@@ -144,10 +144,11 @@ function ofInstruction(b: InstructionBuilder): Candidate[] {
  * on.
  */
 function ofResource(b: InstructionBuilder): Candidate[] {
-  const { families } = b.instruction;
+  const { families, target } = b.instruction;
+  const { bufferResources } = target;
   const word = b.dword(b.index('srsrc'), 3);
   const isMeant = ({ number }: NumberedFormat): Value => {
-    if (!families.includes('gfx9')) return b.eq(b.bits(word, 12, families.includes('gfx11') ? 6 : 7), b.i32(number));
+    if (bufferResources !== 'split') return b.eq(b.bits(word, 12, bufferResources === 'wide' ? 6 : 7), b.i32(number));
     return b.eq(b.bits(word, 12, 7), b.i32(((number & 15) << 3) | (number >> 4)));
   };
   return numberedFormats(families).map((format) => ({ format, isMeant: isMeant(format) }));

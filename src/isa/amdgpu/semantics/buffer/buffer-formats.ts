@@ -3,7 +3,7 @@
  * bits are read. CDNA2 ISA 9.1.8 (data and number format), RDNA2 ISA 8.1.8 and RDNA3 ISA 10.7 (one number for
  * both).
  */
-import type { Family } from '../../encoding/formats.ts';
+import { type Family, ofFamily } from '../../encoding/format.ts';
 
 export const KINDS = ['UNORM', 'SNORM', 'USCALED', 'SSCALED', 'UINT', 'SINT', 'FLOAT'] as const;
 export type Kind = (typeof KINDS)[number];
@@ -115,6 +115,5 @@ const UNIFIED_GFX11 = unified(GFX11);
 
 /** The formats of a target with these families. */
 export function numberedFormats(families: readonly Family[]): readonly NumberedFormat[] {
-  if (families.includes('gfx11')) return UNIFIED_GFX11;
-  return families.includes('gfx10') ? UNIFIED_GFX10 : GFX9;
+  return ofFamily({ gfx9: GFX9, gfx10: UNIFIED_GFX10, gfx11: UNIFIED_GFX11 }, families);
 }

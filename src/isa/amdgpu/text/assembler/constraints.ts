@@ -155,8 +155,7 @@ const waitSource: Constraint = (instruction) => {
 
 /** Behind lanes of another register, gfx11 takes no scalar registers and constants; gfx11.5 does. */
 const laneSources: Constraint = (instruction) => {
-  const { families } = instruction;
-  if (!instruction.hasDpp || !families.includes('gfx11') || families.includes('gfx115')) return undefined;
+  if (!instruction.hasDpp || instruction.target.laneFormSources === 'any') return undefined;
   const isScalar = instruction.row.operands.some(({ field }, index) => {
     return /^src[01]$/.test(field) && instruction.operand(index).kind !== 'vector';
   });
