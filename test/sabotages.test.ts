@@ -1,5 +1,6 @@
 /**
- * What `fuzz/sabotage.ts` takes out stands in the sources. Whether it is missed takes that program half an hour.
+ * What `fuzz/sabotage.ts` takes out stands in the sources. Whether it is missed, that program needs ten
+ * minutes to say.
  */
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';

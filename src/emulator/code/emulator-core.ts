@@ -142,7 +142,9 @@ export class EmulatorCore<M extends SharedMemory = SharedMemory, S extends Share
     const name = options.executor ?? 'jit';
     const kind = executors[name === 'jit' && options.countsPcs ? 'handlers' : name];
     this.#executorKind = kind;
-    this.#compileThreshold = kind.compileThreshold && (options.compileThreshold ?? kind.compileThreshold);
+    // What compiles nothing has no threshold, whatever the options say; one of 0 is a threshold.
+    this.#compileThreshold =
+      kind.compileThreshold === undefined ? undefined : (options.compileThreshold ?? kind.compileThreshold);
     this.vertical = options.vertical ?? 'auto';
   }
 
