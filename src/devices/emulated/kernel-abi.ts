@@ -6,6 +6,7 @@
  */
 import { WavewrightError } from '../../base/errors.ts';
 import { hex } from '../../base/text.ts';
+import { type InitialValue, initialSgprs } from '../../codeobject/initial-sgprs.ts';
 import {
   decodeKernelDescriptor,
   KERNEL_DESCRIPTOR_SIZE_BYTES,
@@ -149,41 +150,33 @@ type SgprLayout = Pick<
 
 function sgprLayout(
   target: AmdgpuEmulator['target'],
-  { properties, rsrc2 }: KernelDescriptor,
+  descriptor: KernelDescriptor,
   { argumentsAddress, resources, origin = NO_ORIGIN }: KernelLaunch,
 ): SgprLayout {
-  const user: number[] = [];
-  const push64 = (value: bigint): void => {
-    user.push(Number(value & 0xffffffffn), Number(value >> 32n));
+  const { values, userCount } = initialSgprs(descriptor, target);
+  const registerOf = (value: InitialValue): number | undefined => values.get(value)?.first;
+  // Preloaded arguments stay 0: the emulator enters where the kernel's own prologue loads them.
+  const userSgprs = new Uint32Array(userCount);
+  const put64 = (name: InitialValue, value: bigint): void => {
+    const register = registerOf(name);
+    if (register === undefined) return;
+    userSgprs[register] = Number(value & 0xffffffffn);
+    userSgprs[register + 1] = Number(value >> 32n);
   };
-  const reserve = (count: number): number => user.push(...new Array<number>(count).fill(0)) - count;
-  const scratchDescriptorSgpr = properties.enableSgprPrivateSegmentBuffer ? reserve(4) : undefined;
-  if (properties.enableSgprDispatchPtr) push64(origin.packetAddress);
-  if (properties.enableSgprQueuePtr) push64(origin.queueAddress);
-  if (properties.enableSgprKernargSegmentPtr) push64(argumentsAddress);
-  if (properties.enableSgprDispatchId) push64(origin.index);
-  const flatScratchSgpr = properties.enableSgprFlatScratchInit ? reserve(2) : undefined;
-  if (properties.enableSgprPrivateSegmentSize) user.push(resources.privateSizeBytes);
-  // The count may be larger than what is enabled: preloaded kernel arguments, which the kernel's own prologue
-  // loads too.
-  let next = Math.max(rsrc2.userSgprCount, user.length);
-  const system = (enabled: boolean): number | undefined =>
-    enabled && !target.workgroupIdsInTrapRegisters ? next++ : undefined;
-  const ids = [
-    system(rsrc2.enableSgprWorkgroupIdX),
-    system(rsrc2.enableSgprWorkgroupIdY),
-    system(rsrc2.enableSgprWorkgroupIdZ),
-  ] as const;
-  // The register of the workgroup's info has its place, and stays 0.
-  system(rsrc2.enableSgprWorkgroupInfo);
-  // With architected flat scratch the bit asks for scratch memory, not for a register.
-  const scratchOffsetSgpr = system(rsrc2.enablePrivateSegment && !target.architectedFlatScratch);
+  put64('dispatchPtr', origin.packetAddress);
+  put64('queuePtr', origin.queueAddress);
+  put64('kernargSegmentPtr', argumentsAddress);
+  put64('dispatchId', origin.index);
+  const sizeSgpr = registerOf('privateSegmentSize');
+  if (sizeSgpr !== undefined) userSgprs[sizeSgpr] = resources.privateSizeBytes;
+  const ids = [registerOf('workgroupIdX'), registerOf('workgroupIdY'), registerOf('workgroupIdZ')] as const;
   return {
-    userSgprs: Uint32Array.from(user),
-    scratchDescriptorSgpr,
-    flatScratchSgpr,
+    userSgprs,
+    scratchDescriptorSgpr: registerOf('privateSegmentBuffer'),
+    flatScratchSgpr: registerOf('flatScratchInit'),
+    // The register of the workgroup's info has its place, and stays 0.
     ...(target.workgroupIdsInTrapRegisters ? TRAP_REGISTER_IDS : { workgroupIdSgprs: ids }),
-    scratchOffsetSgpr,
+    scratchOffsetSgpr: registerOf('scratchWaveOffset'),
   };
 }
 
