@@ -35,6 +35,8 @@ export interface CodeEntry {
    * AMDGPU usage, "Preloaded Kernel Arguments").
    */
   readonly hasSecondEntry: boolean;
+  /** Runs when control comes from outside, and never when code branches to the entry. */
+  readonly preamble?: readonly CodeItem[];
 }
 
 /** What an instruction that depends on its own address becomes. */
@@ -95,9 +97,23 @@ class Composer {
   }
 
   #next(index: number, entry: CodeEntry | undefined): number {
-    if (entry) this.#align(entry.alignmentBytes);
+    if (entry?.preamble) this.#preamble(entry, entry.preamble, index);
+    else if (entry) this.#align(entry.alignmentBytes);
     this.#block(index);
     return index + 1;
+  }
+
+  /** It stands right before the block, or where control of the code before comes there, apart. */
+  #preamble({ address, alignmentBytes }: CodeEntry, items: readonly CodeItem[], index: number): void {
+    const { blocks, code } = this.#input;
+    const label = new Label('preamble');
+    this.#entryLabels.set(address, label);
+    const before = blocks[index - 1];
+    const isFallenInto = before?.next === blocks[index] && comesBack(before!.instructions.at(-1)!);
+    if (isFallenInto) this.#items.push({ kind: 'branch', words: code.branch, target: address, endsFlow: true });
+    this.#align(alignmentBytes);
+    this.#items.push({ kind: 'label', label });
+    this.#payload(items, address);
   }
 
   #align(sizeBytes: number): void {

@@ -1,0 +1,152 @@
+/**
+ * What a kernel runs before its own first instruction when payloads need more of the launch than the kernel
+ * asked for: values that its descriptor did not enable, addresses of tools' variables, scratch memory. They
+ * stay in scalar registers that the application never uses; after that each register that the kernel begins
+ * with holds what it would hold without all this.
+ */
+import type { Kernel } from '../../codeobject/code-object.ts';
+import {
+  enabledBy,
+  type InitialSgprs,
+  type InitialValue,
+  initialSgprs,
+  MAX_USER_SGPRS,
+  type UserValue,
+} from '../../codeobject/initial-sgprs.ts';
+import type { KernelDescriptor } from '../../codeobject/kernel-descriptor.ts';
+import { SGPR_VCC_LO } from '../../isa/amdgpu/encoding/registers.ts';
+import { type Target, targetFor } from '../../isa/amdgpu/encoding/targets.ts';
+import { assembleInstruction } from '../../isa/amdgpu/text/assembler/assemble.ts';
+import type { CodeItem, SymbolPlace } from '../layout/code-item.ts';
+import { layoutCodeFor } from '../layout/layout-code.ts';
+import { orderMoves, type RegisterMove } from './register-moves.ts';
+
+/** Values for scalar registers from number `first` on, for as long as the kernel runs. */
+export type KeptValue =
+  | { readonly kind: 'initial'; readonly value: UserValue; readonly first: number }
+  /** Two dwords: the loaded address. */
+  | { readonly kind: 'address'; readonly place: SymbolPlace; readonly first: number }
+  | { readonly kind: 'constant'; readonly constant: number; readonly first: number };
+
+export interface PreambleRequest {
+  readonly kept: readonly KeptValue[];
+  /** Whether payloads use scratch memory: the wave then has it, and FLAT_SCRATCH leads there. */
+  readonly usesScratch?: boolean;
+}
+
+export interface Preamble {
+  readonly items: readonly CodeItem[];
+  /** With what the values need enabled; register counts are not raised. */
+  readonly descriptor: KernelDescriptor;
+  /** SGPRs that the wave must have for what is set up at its start. */
+  readonly sgprCount: number;
+}
+
+/** Where FLAT_SCRATCH is an SGPR, the first of two. */
+const FLAT_SCRATCH_SGPR = 102;
+
+/** A preamble, or why the kernel cannot have one. */
+export function kernelPreamble(
+  { descriptor }: Pick<Kernel, 'descriptor'>,
+  processor: string,
+  request: PreambleRequest,
+): Preamble | string {
+  const target = targetFor(processor);
+  const setsFlatScratch = request.usesScratch === true && !target.architectedFlatScratch;
+  const before = initialSgprs(descriptor, target);
+  const wanted = request.kept.flatMap((each) => (each.kind === 'initial' ? [each.value] : []));
+  const enabled = enable(descriptor, before, [...wanted, ...(setsFlatScratch ? ['flatScratchInit' as const] : [])]);
+  if (typeof enabled === 'string') return enabled;
+  if (request.usesScratch) enabled.rsrc2.enablePrivateSegment = true;
+  const after = initialSgprs(enabled, target);
+  const writer = new Writer(target, processor);
+  if (setsFlatScratch) writer.setFlatScratch(after);
+  const moves: RegisterMove[] = [];
+  for (const [value, { first, dwords }] of before.values) moves.push(...moveOf(after, value, first, dwords));
+  for (const each of request.kept) {
+    if (each.kind === 'initial') moves.push(...moveOf(after, each.value, each.first));
+  }
+  // Nothing is in VCC when a kernel begins.
+  for (const { from, to } of orderMoves(moves, SGPR_VCC_LO)) writer.copy(to, from);
+  for (const each of request.kept) {
+    if (each.kind === 'constant') writer.constant(each.first, each.constant);
+    else if (each.kind === 'address') writer.address(each.first, each.place);
+  }
+  return { items: writer.items, descriptor: enabled, sgprCount: after.count };
+}
+
+function moveOf(
+  { values }: InitialSgprs,
+  value: InitialValue,
+  to: number,
+  dwords = values.get(value)!.dwords,
+): RegisterMove[] {
+  const { first } = values.get(value)!;
+  return Array.from({ length: dwords }, (_, i) => ({ from: first + i, to: to + i }));
+}
+
+/** The descriptor with more values enabled, or why hardware could not set them up. */
+function enable(
+  descriptor: KernelDescriptor,
+  before: InitialSgprs,
+  wanted: readonly UserValue[],
+): KernelDescriptor | string {
+  const enabled = { ...descriptor, properties: { ...descriptor.properties }, rsrc2: { ...descriptor.rsrc2 } };
+  const missing = wanted.filter((value) => !before.values.has(value));
+  for (const value of missing) Object.assign(enabled.properties, { [enabledBy(value)]: true });
+  const preloadDwords = before.values.get('kernargPreload')?.dwords ?? 0;
+  const { userCount } = initialSgprs(enabled, { architectedFlatScratch: true, workgroupIdsInTrapRegisters: true });
+  const needed = userCount + preloadDwords;
+  enabled.rsrc2.userSgprCount = Math.max(descriptor.rsrc2.userSgprCount, needed);
+  if (missing.length === 0 || enabled.rsrc2.userSgprCount <= MAX_USER_SGPRS) return enabled;
+  return `${missing.join(' and ')} would take user SGPR ${enabled.rsrc2.userSgprCount}, of at most ${MAX_USER_SGPRS}`;
+}
+
+class Writer {
+  readonly items: CodeItem[] = [];
+  readonly #target: Target;
+  readonly #processor: string;
+
+  constructor(target: Target, processor: string) {
+    this.#target = target;
+    this.#processor = processor;
+  }
+
+  copy(to: number, from: number): void {
+    this.#text(`s_mov_b32 ${nameOf(to)}, ${nameOf(from)}`);
+  }
+
+  constant(register: number, constant: number): void {
+    this.#text(`s_mov_b32 ${nameOf(register)}, ${constant >>> 0}`);
+  }
+
+  address(register: number, place: SymbolPlace): void {
+    const { move } = layoutCodeFor(this.#processor);
+    for (const [i, half] of (['low', 'high'] as const).entries()) {
+      const fixup = { kind: 'absolute', half, ...place } as const;
+      this.items.push({ kind: 'instruction', words: move(register + i, 0), fixup });
+    }
+  }
+
+  /** As compilers do where hardware does not: base of the queue's scratch and offset of the wave's. */
+  setFlatScratch({ values }: InitialSgprs): void {
+    const { first } = values.get('flatScratchInit')!;
+    const offset = values.get('scratchWaveOffset')!.first;
+    // Up to gfx9 FLAT_SCRATCH stands behind the numbered registers, later it is a hardware register.
+    const isScalar = this.#target.scalars.sgprCount <= FLAT_SCRATCH_SGPR;
+    const [low, high] = isScalar ? ['flat_scratch_lo', 'flat_scratch_hi'] : ['vcc_lo', 'vcc_hi'];
+    this.#text(`s_add_u32 ${low}, s${first}, s${offset}`);
+    this.#text(`s_addc_u32 ${high}, s${first + 1}, 0`);
+    if (isScalar) return;
+    this.#text(`s_setreg_b32 hwreg(HW_REG_FLAT_SCR_LO), ${low}`);
+    this.#text(`s_setreg_b32 hwreg(HW_REG_FLAT_SCR_HI), ${high}`);
+  }
+
+  #text(text: string): void {
+    const waveSize = this.#target.waveSizes[0]!;
+    const { words } = assembleInstruction(text, { target: this.#target, waveSize });
+    this.items.push({ kind: 'instruction', words });
+  }
+}
+
+const nameOf = (register: number): string => (register === SGPR_VCC_LO ? 'vcc_lo' : `s${register}`);
