@@ -20,9 +20,10 @@ import { ElfEdit } from '../elf/edit.ts';
 import type { ElfFile } from '../elf/elf.ts';
 import { liftCodeObject } from '../lift/lifted-code.ts';
 import { linkCodeObject } from '../linker/link.ts';
+import type { Preamble } from './kernel/preamble.ts';
 import type { CodeItem } from './layout/code-item.ts';
 import { CodeSource, copiedRelocation } from './layout/code-source.ts';
-import { compose, type EditStep } from './layout/compose.ts';
+import { type CodeEntry, compose, type EditStep } from './layout/compose.ts';
 import { type LaidOutCode, layOutCode } from './layout/lay-out.ts';
 import { findMovableCode, type KeptCode, type MovableCode } from './layout/movable-code.ts';
 import { decodePcMap, encodePcMap, PcMap } from './layout/pc-map.ts';
@@ -53,6 +54,8 @@ export interface InstrumentOptions {
   readonly edit?: EditStep;
   /** Memory for tools; literals of added code name it (`LiteralFixup` of kind `absolute`). */
   readonly variables?: readonly VariableToAdd[];
+  /** What kernels that are entered at one place run first; asked before `edit`. */
+  readonly preambleOf?: (kernels: readonly Kernel[]) => Preamble | undefined;
   /** How a kernel is to be launched; asked for those with new code, when all of it is laid out. */
   readonly kernelChanges?: (kernelName: string) => KernelChanges | undefined;
 }
@@ -114,6 +117,7 @@ class Rewriter {
   readonly #edit: ElfEdit;
   readonly #source: CodeSource;
   readonly #textAddress: number;
+  readonly #preambles = new Map<number, Preamble>();
 
   constructor(codeObject: CodeObject, options: InstrumentOptions) {
     this.#codeObject = codeObject;
@@ -153,7 +157,9 @@ class Rewriter {
     const { code } = this.#source;
     const { items, entryLabels } = compose({
       blocks,
-      entries: [...this.#source.entries.values()].filter(({ address }) => entries.has(address)),
+      entries: [...this.#source.entries.values()].flatMap((entry) =>
+        entries.has(entry.address) ? { ...entry, ...this.#preambleAt(entry) } : [],
+      ),
       code,
       edit: this.#options.edit ?? (() => undefined),
       pcUse: (step) => this.#source.pcUse(step, ANCHOR, this.#textAddress),
@@ -162,6 +168,14 @@ class Rewriter {
     const laidOut = layOutCode([...items, padding], this.#textAddress, code);
     const newEntries = new Map([...entryLabels].map(([entry, label]) => [entry, laidOut.addressOf(label)]));
     return { laidOut, newEntries };
+  }
+
+  #preambleAt({ address, hasSecondEntry }: CodeEntry): Pick<CodeEntry, 'preamble'> {
+    const kernels = this.#codeObject.kernels.filter(({ entryAddress }) => Number(entryAddress) === address);
+    const preamble = hasSecondEntry || kernels.length === 0 ? undefined : this.#options.preambleOf?.(kernels);
+    if (!preamble) return {};
+    this.#preambles.set(address, preamble);
+    return { preamble: preamble.items };
   }
 
   #write(laidOut: LaidOutCode, newEntries: ReadonlyMap<number, number>, map: PcMap): Uint8Array {
@@ -204,12 +218,19 @@ class Rewriter {
     for (const kernel of kernels) {
       const entry = newEntries.get(Number(kernel.entryAddress));
       if (entry === undefined) continue;
-      const changes = this.#options.kernelChanges?.(kernel.name);
+      const changes = this.#changesOf(kernel);
       if (changes && Object.keys(changes).length > 0) changed.set(kernel.symbol.name, { kernel, changes });
       const descriptor = changes ? changeDescriptor(kernel, changes, target.processor) : kernel.descriptor;
       redirectKernel(this.#edit, { ...kernel, descriptor }, entry);
     }
     return changed;
+  }
+
+  #changesOf(kernel: Kernel): KernelChanges | undefined {
+    const asked = this.#options.kernelChanges?.(kernel.name);
+    const needed = this.#preambles.get(Number(kernel.entryAddress))?.changes;
+    if (!needed) return asked;
+    return { ...asked, ...needed, sgprCount: Math.max(asked?.sgprCount ?? 0, needed.sgprCount) };
   }
 
   #addTables(

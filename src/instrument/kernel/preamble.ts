@@ -19,11 +19,15 @@ import { type Target, targetFor } from '../../isa/amdgpu/encoding/targets.ts';
 import { assembleInstruction } from '../../isa/amdgpu/text/assembler/assemble.ts';
 import type { CodeItem, SymbolPlace } from '../layout/code-item.ts';
 import { layoutCodeFor } from '../layout/layout-code.ts';
+import type { KernelChanges } from '../object/kernel-changes.ts';
 import { orderMoves, type RegisterMove } from './register-moves.ts';
+
+/** Those of two dwords. */
+export type KeptInitialValue = Exclude<UserValue, 'privateSegmentBuffer' | 'privateSegmentSize'>;
 
 /** Values for scalar registers from number `first` on, for as long as the kernel runs. */
 export type KeptValue =
-  | { readonly kind: 'initial'; readonly value: UserValue; readonly first: number }
+  | { readonly kind: 'initial'; readonly value: KeptInitialValue; readonly first: number }
   /** Two dwords: the loaded address. */
   | { readonly kind: 'address'; readonly place: SymbolPlace; readonly first: number }
   | { readonly kind: 'constant'; readonly constant: number; readonly first: number };
@@ -36,10 +40,8 @@ export interface PreambleRequest {
 
 export interface Preamble {
   readonly items: readonly CodeItem[];
-  /** With what the values need enabled; register counts are not raised. */
-  readonly descriptor: KernelDescriptor;
-  /** SGPRs that the wave must have for what is set up at its start. */
-  readonly sgprCount: number;
+  /** What the values need: registers, and bits of the descriptor that ask for them. */
+  readonly changes: Pick<KernelChanges, 'properties' | 'rsrc2'> & { readonly sgprCount: number };
 }
 
 /** Where FLAT_SCRATCH is an SGPR, the first of two. */
@@ -72,7 +74,9 @@ export function kernelPreamble(
     if (each.kind === 'constant') writer.constant(each.first, each.constant);
     else if (each.kind === 'address') writer.address(each.first, each.place);
   }
-  return { items: writer.items, descriptor: enabled, sgprCount: after.count };
+  const kept = request.kept.map(({ kind, first }) => first + (kind === 'constant' ? 1 : 2));
+  const { properties, rsrc2 } = enabled;
+  return { items: writer.items, changes: { properties, rsrc2, sgprCount: Math.max(after.count, ...kept) } };
 }
 
 function moveOf(
