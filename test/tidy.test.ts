@@ -20,7 +20,6 @@ const NUMBER_TABLES = ['src/elf/constants.ts', 'src/codeobject/elf-flags.ts', 's
 
 const UNUSED_FILES: readonly string[] = [
   'src/instrument/dsl/memory-accesses.ts',
-  'src/lift/hazards.ts',
   // Programs as text and what is wrong with them: for tests of front ends, and for those who debug one.
   'src/ir/leaf-text.ts',
   'src/ir/product-text.ts',

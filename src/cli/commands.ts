@@ -38,6 +38,11 @@ export const COMMANDS: readonly CommandRow[] = [
     load: async () => (await import('./commands/lift.ts')).lift,
   },
   {
+    name: 'lint',
+    summary: 'find what a GPU would run wrong: missing waits and wait states, registers, descriptors',
+    load: async () => (await import('./commands/lint.ts')).lint,
+  },
+  {
     name: 'isa',
     summary: 'say which instructions are covered, describe them, decode dwords',
     load: async () => (await import('./commands/isa.ts')).isa,
