@@ -76,6 +76,7 @@ for (const [name, options] of Object.entries(EXECUTORS)) {
         completionSignal: done,
       });
       const left = done.waitSync('lt', 1n, { timeoutMs: kernel === 'alone' ? 100 : 60_000 });
+      if (left !== 0n) assert.match(queue.describeWaves().join(), /asleep .*: ds_gws_barrier v4 offset:1 gds;/);
       queue[Symbol.dispose]();
       return left;
     };

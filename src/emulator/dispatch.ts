@@ -6,7 +6,7 @@ import { pcOf } from './code/record-pc.ts';
 import { type EmulatorFault, WaveFault } from './machine/faults.ts';
 import { GROUP_STATES, type GroupField, groupOffset, WAVE_STATES } from './machine/group-layout.ts';
 import { Grid, type Launch } from './machine/launch.ts';
-import { STATE_OFFSETS, WAVE_MODE, WAVE_RECORD } from './machine/layout.ts';
+import { EXIT_CODES, STATE_OFFSETS, WAVE_EXIT, WAVE_MODE, WAVE_RECORD } from './machine/layout.ts';
 import { type ReportingCore, reportFault } from './schedule/fault-report.ts';
 import { GlobalWaveSync } from './schedule/global-wave-sync.ts';
 import { GroupScheduler, type TurnResult } from './schedule/group-scheduler.ts';
@@ -194,9 +194,10 @@ export class EmulatorDispatch {
       const wave = get('waves') + index * get('waveStride');
       const cache = this.#emulator.codeCache(waveSize, own.view.getUint32(wave + WAVE_MODE, true));
       const next = pcOf(own, own.view.getUint32(wave + WAVE_RECORD, true));
-      // A wave that waits has gone past what it waits in.
-      const waits = state === 'barrier' || state === 'sleeping';
-      const at = waits ? next - this.#emulator.frontEnd.waitSizeBytes : next;
+      // A wave that waits has gone past what it waits in, but for a barrier of the grid, to which it comes back.
+      const comesBack = own.view.getUint32(wave + WAVE_EXIT, true) === EXIT_CODES['gws-barrier'];
+      const hasPassed = state === 'barrier' || (state === 'sleeping' && !comesBack);
+      const at = hasPassed ? next - this.#emulator.frontEnd.waitSizeBytes : next;
       const place = this.#emulator.describeRecord(cache, cache.record(at));
       const exec = own.view.getBigUint64(wave + STATE_OFFSETS.exec, true);
       const pc = this.#emulator.memory.address(at);
