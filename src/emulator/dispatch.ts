@@ -194,7 +194,7 @@ export class EmulatorDispatch {
       const wave = get('waves') + index * get('waveStride');
       const cache = this.#emulator.codeCache(waveSize, own.view.getUint32(wave + WAVE_MODE, true));
       const next = pcOf(own, own.view.getUint32(wave + WAVE_RECORD, true));
-      // A wave that waits has gone past what it waits in, but for a barrier of the grid, to which it comes back.
+      // A wave that waits has gone past what it waits in. To a barrier of the grid it comes back.
       const comesBack = own.view.getUint32(wave + WAVE_EXIT, true) === EXIT_CODES['gws-barrier'];
       const hasPassed = state === 'barrier' || (state === 'sleeping' && !comesBack);
       const at = hasPassed ? next - this.#emulator.frontEnd.waitSizeBytes : next;
