@@ -33,8 +33,9 @@ export class KernelRunner implements Disposable {
   readonly #queue: Queue;
   readonly #observer: LaunchObserver | undefined;
 
-  constructor(options: AmdgpuEmulatorOptions, observer?: LaunchObserver) {
-    this.#device = createEmulatedDevice(options);
+  /** On a new device with these options; or on one that is there, which is closed with this. */
+  constructor(device: AmdgpuEmulatorOptions | Device, observer?: LaunchObserver) {
+    this.#device = 'publishCode' in device ? device : createEmulatedDevice(device);
     this.#runtime = createRuntime({ devices: [this.#device] });
     this.#queue = createObservedQueue(this.#runtime, this.#runtime.gpuAgents[0]!, observer);
     this.#observer = observer;
