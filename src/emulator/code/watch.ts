@@ -39,6 +39,8 @@ export interface WatchedMachine extends Machine {
 export interface Watch {
   /** `base`: of its state. A wave that had the same state before is over. */
   waveStarts(base: number, wave: WaveIdentity): void;
+  /** Whether a wave's turn does not get shorter by a step. */
+  isFree(step: Step): boolean;
   /** Before a step, whatever it will do. */
   beforeStep(base: number, step: Step): void;
   /** Runs a step by `evaluate`, on this machine or on one of its own that goes on with this one. */

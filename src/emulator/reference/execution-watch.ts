@@ -42,6 +42,10 @@ export class ExecutionWatch implements Watch {
     else evaluate(machine);
   }
 
+  isFree(step: Step): boolean {
+    return this.#observer.isFree?.(step) ?? false;
+  }
+
   beforeStep(base: number, step: Step): void {
     this.#observer.beforeStep?.(this.#waves.get(base)!, step);
   }

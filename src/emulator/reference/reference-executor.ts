@@ -49,16 +49,17 @@ export class ReferenceExecutor implements Executor {
   }
 
   run(start: number, wave: number, budget: number): number {
-    const { view } = this.#emulator.state;
+    const { watch, state } = this.#emulator;
+    const { view } = state;
     let record = start;
     for (let left = budget; left > 0; ) {
       const mode = view.getUint32(wave + WAVE_MODE, true);
       const cache = this.#emulator.codeCache(this.#waveSize, mode);
       const step = cache.step(record);
       const next = this.#step(cache, record, step, wave);
-      if (next === 0) return step || cache.untranslated(record) ? left - 1 : left;
+      if ((step && !watch?.isFree(step)) || cache.untranslated(record)) left--;
+      if (next === 0) return left;
       record = next;
-      if (step) left--;
     }
     view.setUint32(wave + WAVE_EXIT, EXIT_BUDGET, true);
     view.setUint32(wave + WAVE_RECORD, record, true);

@@ -47,6 +47,11 @@ export class ObservedWave implements WaveIdentity {
 }
 
 export interface StepObserver {
+  /**
+   * Whether a step is no part of the turns in which waves run: code that differs in such steps alone has one
+   * schedule.
+   */
+  isFree?(step: Step): boolean;
   /** A wave begins; all its registers have what it begins with. */
   waveStarts?(wave: ObservedWave): void;
   /** Before a wave executes an instruction; `step.offset` is its offset in device memory. */
