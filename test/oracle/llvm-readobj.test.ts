@@ -17,7 +17,7 @@ import { PROCESSORS } from '../../src/codeobject/processors.ts';
 import { formatTargetId } from '../../src/codeobject/target-id.ts';
 import { describeFile } from '../../src/inspect/report.ts';
 import { CODE_OBJECT_FILES, CONTAINER_FILES, readTestFile } from '../data/codeobjects/load.ts';
-import { readManifest, rebuild } from '../data/codeobjects/rebuild.ts';
+import { CODE_OBJECTS } from '../data/codeobjects/rebuild.ts';
 
 const folder = join(import.meta.dirname, '../data/codeobjects');
 const tool = (name: string, ...args: string[]): string => execFileSync(name, args, { cwd: folder, encoding: 'utf8' });
@@ -307,5 +307,5 @@ test('bundles hold what clang-offload-bundler lists', () => {
 });
 
 test('the prebuilt files are rebuilt bit for bit', () => {
-  rebuild((built) => assert.deepEqual(built, readManifest()));
+  CODE_OBJECTS.rebuild((built) => assert.deepEqual(built, CODE_OBJECTS.manifest));
 });

@@ -1,25 +1,7 @@
 // Rebuilds the prebuilt files of this folder from their sources: `node rebuild.ts` compares them with
 // MANIFEST.json, `node rebuild.ts --write` replaces the files and the manifest. The tools must be the
 // versions that the manifest names.
-import { execFileSync } from 'node:child_process';
-import { createHash } from 'node:crypto';
-import { copyFileSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-
-export interface Manifest {
-  /** Tool to version, as the tool prints it. */
-  tools: Record<string, string>;
-  files: ManifestFile[];
-}
-
-export interface ManifestFile {
-  file: string;
-  sources: string[];
-  /** Run by sh in this folder. */
-  command: string;
-  sha256: string;
-}
+import { Prebuilt, type Recipe } from '../prebuilt.ts';
 
 const CLANG = 'clang-19 -target amdgcn-amd-amdhsa -nogpulib -w';
 const OPENCL = '-x cl -cl-std=CL2.0 -Xclang -cl-kernel-arg-info';
@@ -28,7 +10,7 @@ const BUNDLE =
   ' -targets=host-x86_64-unknown-linux-gnu,hipv4-amdgcn-amd-amdhsa--gfx90a:xnack-,hipv4-amdgcn-amd-amdhsa--gfx1100' +
   ' -input=/dev/null -input=tiny.gfx90a.co -input=tiny.gfx1100.co';
 
-const RECIPES: [file: string, sources: string[], command: string][] = [
+const RECIPES: readonly Recipe[] = [
   ...(
     [
       ['gfx90a.v5', 'gfx90a', 5],
@@ -40,7 +22,7 @@ const RECIPES: [file: string, sources: string[], command: string][] = [
       ['gfx9-generic.v6', 'gfx9-generic:xnack+', 6],
       ['gfx11-generic.v6', 'gfx11-generic', 6],
     ] as const
-  ).map(([name, target, version]): [string, string[], string] => [
+  ).map(([name, target, version]): Recipe => [
     `kernels.${name}.co`,
     ['kernels.c'],
     `${CLANG} -O2 -mcpu=${target} -mcode-object-version=${version} kernels.c -o kernels.${name}.co`,
@@ -55,7 +37,7 @@ const RECIPES: [file: string, sources: string[], command: string][] = [
     ['gfx90a', 4],
     ['gfx90a', 5],
     ['gfx803', 5],
-  ].map(([target, version]): [string, string[], string] => [
+  ].map(([target, version]): Recipe => [
     `arguments.${target}.v${version}.co`,
     ['arguments.cl'],
     `${CLANG} -O0 ${OPENCL} -mcpu=${target} -mcode-object-version=${version} arguments.cl -o arguments.${target}.v${version}.co`,
@@ -71,42 +53,8 @@ const RECIPES: [file: string, sources: string[], command: string][] = [
   ],
 ];
 
-const TOOLS = ['clang-19', 'ld.lld-19', 'llvm-objcopy-19', 'clang-offload-bundler-19'];
+export const CODE_OBJECTS = new Prebuilt(import.meta.dirname, RECIPES, [
+  ...['clang-19', 'ld.lld-19', 'llvm-objcopy-19', 'clang-offload-bundler-19'],
+]);
 
-const folder = import.meta.dirname;
-
-/** Builds everything in a temporary folder; `use` gets it before it is removed. */
-export function rebuild<T>(use: (built: Manifest, builtFolder: string) => T): T {
-  const builtFolder = mkdtempSync(join(tmpdir(), 'wavewright-codeobjects-'));
-  try {
-    for (const name of readdirSync(folder)) {
-      if (/\.(c|cl|s)$/.test(name)) copyFileSync(join(folder, name), join(builtFolder, name));
-    }
-    const tools: Record<string, string> = {};
-    for (const tool of TOOLS) tools[tool] = /\d+\.\d+\.\d+/.exec(execFileSync(tool, ['--version'], { encoding: 'utf8' }))![0];
-    const files = RECIPES.map(([file, sources, command]): ManifestFile => {
-      execFileSync('sh', ['-e', '-c', command], { cwd: builtFolder, stdio: ['ignore', 'ignore', 'inherit'] });
-      const sha256 = createHash('sha256').update(readFileSync(join(builtFolder, file))).digest('hex');
-      return { file, sources, command, sha256 };
-    });
-    return use({ tools, files }, builtFolder);
-  } finally {
-    rmSync(builtFolder, { recursive: true });
-  }
-}
-
-export function readManifest(): Manifest {
-  return JSON.parse(readFileSync(join(folder, 'MANIFEST.json'), 'utf8'));
-}
-
-if (import.meta.main) {
-  rebuild((built, builtFolder) => {
-    const text = `${JSON.stringify(built, undefined, 2)}\n`;
-    if (process.argv.includes('--write')) {
-      for (const { file } of built.files) copyFileSync(join(builtFolder, file), join(folder, file));
-      writeFileSync(join(folder, 'MANIFEST.json'), text);
-    } else if (text !== readFileSync(join(folder, 'MANIFEST.json'), 'utf8')) {
-      throw new Error('the files that the tools build differ from MANIFEST.json');
-    }
-  });
-}
+if (import.meta.main) CODE_OBJECTS.main();
