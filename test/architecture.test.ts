@@ -91,7 +91,7 @@ const ROOMS: Readonly<Record<string, readonly string[]>> = {
   'emulator/jit': ['function', 'regions', 'loops', '.'],
   hsa: ['objects', 'signals', 'memory', 'executables', 'queues', 'runtime', '.'],
   inspect: ['objdump', '.'],
-  instrument: ['layout', 'machine', 'dsl', 'object', 'kernel', 'tool', 'points', '.'],
+  instrument: ['layout', 'machine', 'dsl', 'hooks', 'object', 'kernel', 'tool', 'points', '.'],
   isa: ['amdgpu'],
   'isa/amdgpu': ['encoding', 'semantics', 'rows', 'text', 'effects', 'report', '.'],
   'isa/amdgpu/semantics': ['.', 'buffer', 'matrix'],

@@ -42,7 +42,7 @@ test('the package has what it needs and nothing besides', () => {
     assert.ok(files.includes(name), name);
   const stray = files.filter((name) => /\.map$|\.test|test-support|(^|\/)(\.|platform\.info|node_modules)/.test(name));
   assert.deepEqual(stray, []);
-  const known = /^(bin|docs|examples)\/|^dist\/.+\.(js|d\.ts)$|^[A-Z]+(\.md)?$|^package\.json$/;
+  const known = /^(bin|docs|examples|include)\/|^dist\/.+\.(js|d\.ts)$|^[A-Z]+(\.md)?$|^package\.json$/;
   assert.deepEqual(
     files.filter((name) => !known.test(name)),
     [],

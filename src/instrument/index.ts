@@ -5,9 +5,12 @@
  */
 
 export type * from './dsl/hook.ts';
+export { type HookFile, type HookFunction, openHookFile } from './hooks/hook-file.ts';
+export type { HookArgument, LaunchRegisters } from './hooks/hook-point.ts';
 export { type InstrumentedImage, instrumentImage, type ToolUse } from './instrument-image.ts';
 export { type Coverage, pointCoverageText } from './points/coverage.ts';
 export { type Attributed, functionTable, instructionTable, lineTable } from './tool/attribution.ts';
+export { CompiledHooks, type HookVariablePlace, type PointKnowledge } from './tool/compiled-hooks.ts';
 export { type Amount, countedAs, countHook } from './tool/counting.ts';
 export { type HookCode, hookCode, hookOf, type PointHook } from './tool/hook.ts';
 export {

@@ -97,6 +97,10 @@ export class PointPayloads {
   }
 
   #payload(step: AmdgpuStep, side: Side, hook: PointHook): readonly CodeItem[] {
+    if (hook.refusal !== undefined) {
+      this.#count.refuse(`the hook ${hook.refusal}`);
+      return [];
+    }
     const points = this.#pointsOf(step);
     const state = points.states.at(step, side);
     if (typeof state === 'string') {

@@ -15,6 +15,8 @@ export interface PointHook {
   readonly codes: readonly HookCode[];
   /** In what points with the same code differ: the numbers that it names as `pointLiteral`. */
   readonly literals: readonly number[];
+  /** Why it runs nowhere, in words that stand behind "the hook": the point is refused. */
+  readonly refusal?: string;
 }
 
 /** Code that is written with a HookBuilder, for any number of points. */

@@ -65,6 +65,13 @@ export class ToolCode {
     return this.#variable(name, sizeBytes, BUFFER_ALIGNMENT_BYTES);
   }
 
+  /** Memory that holds `bytes` when the code is loaded. */
+  memory(name: string, bytes: Uint8Array, alignmentBytes: number): ToolVariable {
+    const variable = { ...this.#variable(name, bytes.length, alignmentBytes), bytes };
+    this.#variables[this.#variables.length - 1] = variable;
+    return variable;
+  }
+
   /** Before an instruction, however control comes there. */
   before({ address }: ToolInstruction, hook: PointHook): void {
     this.#insertions.insert('before', address, hook);

@@ -5,6 +5,8 @@ export interface ToolVariable {
   readonly symbol: string;
   readonly sizeBytes: number;
   readonly alignmentBytes: number;
+  /** What it holds when the code is loaded; zeros where it is missing. */
+  readonly bytes?: Uint8Array;
 }
 
 /** Counters of 64 bits, by index. */

@@ -1,0 +1,40 @@
+/** Where hooks are called, with what, and what they may ask of the place. */
+import type { Instruction } from '../../isa/amdgpu/encoding/instruction.ts';
+import type { HookBlock } from './hook-file.ts';
+import type { IntrinsicName } from './intrinsics.ts';
+
+/** What a hook is called with; a value of 64 bits takes two of the registers v0, v1, ... */
+export type HookArgument =
+  | { readonly kind: 'constant'; readonly value: bigint; readonly dwords: 1 | 2 }
+  /** The address of a byte of a variable. */
+  | { readonly kind: 'symbol'; readonly symbol: string; readonly offset: number }
+  /** What an intrinsic gives, such as a register of the application. */
+  | {
+      readonly kind: 'intrinsic';
+      readonly name: IntrinsicName;
+      readonly numbers: readonly number[];
+      readonly dwords: 1 | 2;
+    };
+
+/** Where a kernel keeps what it was launched with: numbers of SGPRs that hold it at all of its points. */
+export interface LaunchRegisters {
+  readonly dispatchPacket?: number;
+  readonly kernelArguments?: number;
+  readonly implicitArguments?: number;
+  readonly workgroupIds?: readonly [x: number, y: number, z: number];
+  /** Symbol of the variable that holds the values which a launch sets, 8 bytes each. */
+  readonly launchValues?: string;
+}
+
+/** Where a hook is called. */
+export interface HookPoint {
+  /** The instruction that the point belongs to. */
+  readonly instruction: Instruction;
+  /** Its image address. */
+  readonly address: number;
+  /** The number that the tool knows its opcode by. */
+  readonly opcode: number;
+  readonly launch: LaunchRegisters;
+  /** The symbol that a block of the hook's file has in the instrumented code object. */
+  symbolOf(block: HookBlock): string;
+}

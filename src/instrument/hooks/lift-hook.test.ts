@@ -1,0 +1,177 @@
+/** Hooks that clang compiled, checked in with sources: lifted to payload code, or rejected with reasons. */
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import path from 'node:path';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import { errorCodeOf, mutationsOf } from '../../../test/data/codeobjects/load.ts';
+import { parseTargetId } from '../../codeobject/target-id.ts';
+import { targetFor } from '../../isa/amdgpu/encoding/targets.ts';
+import { assembleInstruction } from '../../isa/amdgpu/text/assembler/assemble.ts';
+import { clobbersOf } from '../machine/state-saves.ts';
+import { bindHook } from './bind-hook.ts';
+import { isRejected } from './hook-code.ts';
+import { type HookFile, openHookFile } from './hook-file.ts';
+import type { HookArgument, HookPoint, LaunchRegisters } from './hook-point.ts';
+import { liftHook } from './lift-hook.ts';
+import { payloadText } from './payload-text.test-support.ts';
+
+const FOLDER = path.resolve(import.meta.dirname, '../../../test/data/hooks');
+const PROCESSORS = { gfx90a: 64, gfx942: 64, gfx1100: 32 } as const;
+type Processor = keyof typeof PROCESSORS;
+
+const bytesOf = (name: string): Uint8Array => new Uint8Array(readFileSync(path.join(FOLDER, name)));
+const open = (name: string, processor: string): HookFile => openHookFile(bytesOf(name), name, parseTargetId(processor));
+
+const constant = (value: bigint, dwords: 1 | 2 = 1): HookArgument => ({ kind: 'constant', value, dwords });
+
+const LAUNCH: LaunchRegisters = {
+  ...{ dispatchPacket: 20, kernelArguments: 22, implicitArguments: 24, workgroupIds: [26, 27, 28] },
+  launchValues: 'values',
+};
+
+function pointOf(processor: string, launch: LaunchRegisters = LAUNCH, text?: string): HookPoint {
+  const waveSize = PROCESSORS[processor as Processor];
+  const load = processor === 'gfx1100' ? 'global_load_b32' : 'global_load_dword';
+  const code = { target: targetFor(processor), waveSize };
+  const { instruction } = assembleInstruction(text ?? `${load} v1, v2, s[6:7] offset:16`, code);
+  return { instruction, address: 0x1234, opcode: 7, launch, symbolOf: ({ name }) => `hooks${name}` };
+}
+
+/** The payload as text, or why there is none. */
+function payloadOf(file: HookFile, name: string, args: readonly HookArgument[], point = pointOf(file.processor)) {
+  const waveSize = PROCESSORS[file.processor as Processor];
+  const lifted = liftHook(file, name, waveSize);
+  if (isRejected(lifted)) return lifted.rejected;
+  const bound = bindHook(lifted, args, point);
+  if (isRejected(bound)) return bound.rejected;
+  const payload = bound.code({ target: targetFor(file.processor), waveSize });
+  // Throws for a payload that writes what is not its own.
+  clobbersOf(payload);
+  return { lines: payloadText(payload.items), literals: bound.literals, changes: payload.changes };
+}
+
+const ARGUMENTS: Readonly<Record<string, readonly HookArgument[]>> = {
+  count_waves: [constant(5n)],
+  count_lanes: [constant(5n)],
+  count_each_lane: [constant(5n), constant(1n << 32n, 2)],
+  count_in_lane_zero: [constant(5n)],
+  count_in_scalar_memory: [constant(5n), constant(1n << 32n, 2)],
+  count_opcode: [],
+  collect_addresses: [],
+  lane_statistics: [],
+  sum_over_lanes: [constant(5n), { kind: 'intrinsic', name: 'read_reg', numbers: [256 + 9], dwords: 1 }],
+  classify: [{ kind: 'intrinsic', name: 'read_reg', numbers: [256 + 9], dwords: 1 }],
+  add_to_v1: [constant(3n)],
+  state: [constant(5n)],
+  grid: [],
+};
+
+for (const processor of Object.keys(PROCESSORS)) {
+  for (const level of ['O1', 'O2', 'O3']) {
+    test(`${processor}, -${level}: hooks become payloads`, () => {
+      const file = open(`hooks.${processor}.${level}.o`, processor);
+      assert.deepEqual([...file.functions.keys()].sort(), Object.keys(ARGUMENTS).sort());
+      for (const [name, args] of Object.entries(ARGUMENTS)) {
+        const payload = payloadOf(file, name, args);
+        if (name === 'count_in_scalar_memory' && processor === 'gfx1100') {
+          assert.equal(payload, 'adds in scalar memory, which gfx1100 cannot');
+          continue;
+        }
+        assert.ok(typeof payload === 'object', `${name}: ${JSON.stringify(payload)}`);
+        // What a function does for its caller is gone: no return, no wait for what nobody reads.
+        const text = payload.lines.join('\n');
+        assert.doesNotMatch(text, /s_setpc|s_getpc|s_nop|s_clause|s_delay|v_dual|expcnt/, name);
+        const loads = payload.lines.some((line) => /_load|s_atomic|returns|atomic.*glc|vdst=.*atomic/.test(line));
+        if (!loads && name !== 'collect_addresses') assert.doesNotMatch(text, /s_waitcnt/, name);
+        assert.deepEqual(payload.changes, name === 'add_to_v1' ? [{ file: 'vector', first: 1, dwords: 1 }] : []);
+      }
+    });
+  }
+
+  test(`${processor}: OpenCL C, C++ and HIP say the same as C`, () => {
+    for (const name of [`opencl.${processor}.o`, `cpp.${processor}.o`, `hip.${processor}.bundle`]) {
+      const payload = payloadOf(open(name, processor), 'count_lanes', [constant(5n)]);
+      assert.ok(typeof payload === 'object', `${name}: ${payload}`);
+      const counts = payload.lines.filter((line) => /bcnt1|atomic_add/.test(line));
+      assert.equal(counts.length, 2, payload.lines.join('\n'));
+    }
+    const changed = payloadOf(open(`hip.${processor}.bundle`, processor), 'add_to_v1', [constant(3n)]);
+    assert.ok(typeof changed === 'object' && changed.changes.length === 1, `${changed}`);
+  });
+
+  test(`${processor}: hooks that are not lifted say why`, () => {
+    const file = open(`odd.${processor}.o`, processor);
+    const reasons: Readonly<Record<string, RegExp>> = {
+      calls: /calls a function/,
+      recursive: /calls a function/,
+      stack: /uses (the stack|private memory)/,
+      barrier: /^waits at a barrier/,
+      lds: /^uses the LDS/,
+      mode: /^writes a hardware register/,
+      end: /^ends the wave/,
+      message: /^sends an interrupt/,
+      indirect: /calls a function/,
+      other_lanes: /^needs a value in lanes that were off when it was computed/,
+      nothing: /no function 'nothing'/,
+    };
+    for (const [name, reason] of Object.entries(reasons)) {
+      const rejected = payloadOf(file, name, [constant(1n), constant(2n)]);
+      assert.match(String(rejected), reason, name);
+    }
+  });
+}
+
+test('a counter in full: one atomic addition, without return, waits and addresses from the program counter', () => {
+  const payload = payloadOf(open('hooks.gfx90a.O2.o', 'gfx90a'), 'count_each_lane', ARGUMENTS.count_each_lane!);
+  assert.ok(typeof payload === 'object');
+  assert.deepEqual(payload.literals, [5, 0, 1]);
+  const text = payload.lines.join('\n');
+  assert.equal(payload.lines.filter((line) => line.includes('low(hooks.bss+')).length, 1, text);
+  assert.equal(payload.lines.filter((line) => line.includes('high(hooks.bss+')).length, 1, text);
+  assert.match(payload.lines.at(-1)!, /^global_atomic_add_x2/, text);
+});
+
+test('lanes that the hook switches on have the values that it needs there', () => {
+  const payload = payloadOf(open('hooks.gfx90a.O2.o', 'gfx90a'), 'count_in_lane_zero', [constant(5n)]);
+  assert.ok(typeof payload === 'object');
+  const stored = payload.lines.find((line) => line.startsWith('global_atomic'))!;
+  // All vector registers of the access count as needed in all lanes.
+  const vectors = stored.match(/=v\d+!?/g)!;
+  assert.ok(vectors.length > 0 && vectors.every((each) => each.endsWith('!')), stored);
+  assert.match(payload.lines.at(-1)!, /^s_mov_b64 .*ssrc0=s\d/);
+});
+
+test('what a point lacks is a reason', () => {
+  const file = open('hooks.gfx90a.O2.o', 'gfx90a');
+  const reason = (name: string, args: readonly HookArgument[], point?: HookPoint) =>
+    String(payloadOf(file, name, args, point));
+  assert.match(reason('count_waves', []), /has more arguments than it is called with: it reads v0/);
+  assert.match(reason('grid', [], pointOf('gfx90a', {})), /asks for .* which the kernel does not keep|sets none/);
+  const alu = pointOf('gfx90a', LAUNCH, 'v_add_u32 v1, v2, v3');
+  assert.match(reason('collect_addresses', [], alu), /asks for the address, but the instruction has no address/);
+  const many = Array.from({ length: 40 }, () => constant(1n));
+  assert.match(reason('count_waves', many), /is called with 40 dwords of arguments, above 31/);
+  const operand: HookArgument = { kind: 'intrinsic', name: 'immediate', numbers: [1], dwords: 1 };
+  assert.match(reason('count_waves', [operand], alu), /asks for operand 1, which is no constant/);
+  const register: HookArgument = { kind: 'intrinsic', name: 'read_reg', numbers: [800], dwords: 1 };
+  assert.match(reason('count_waves', [register], alu), /reads register 800, which there is not/);
+});
+
+test('hooks of the other wave size are rejected', () => {
+  const lifted = liftHook(open('hooks.gfx1100.O2.o', 'gfx1100'), 'count_waves', 64);
+  assert.match(String(isRejected(lifted) && lifted.rejected), /was compiled for waves of 32 lanes/);
+});
+
+test('damaged files of hooks end in an error, or in a payload or a reason', () => {
+  const good = bytesOf('hooks.gfx90a.O2.o');
+  fc.assert(
+    fc.property(mutationsOf(good), (bytes) => {
+      errorCodeOf(() => {
+        const file = openHookFile(bytes, 'hooks.o', parseTargetId('gfx90a'));
+        for (const name of ['count_lanes', 'classify']) payloadOf(file, name, ARGUMENTS[name]!);
+      });
+    }),
+    { numRuns: 60, endOnFailure: true },
+  );
+});

@@ -1,0 +1,92 @@
+/** Hooks that a compiler made of C, C++, HIP or OpenCL C, for tools: by name and arguments. */
+import { bindHook } from '../hooks/bind-hook.ts';
+import { isRejected, type Rejected } from '../hooks/hook-code.ts';
+import type { HookBlock, HookFile } from '../hooks/hook-file.ts';
+import type { HookArgument, LaunchRegisters } from '../hooks/hook-point.ts';
+import { type LiftedHook, liftHook } from '../hooks/lift-hook.ts';
+import type { PointHook } from './hook.ts';
+import type { ToolCode } from './tool-code.ts';
+import type { ToolInstruction } from './tool-function.ts';
+import type { ToolVariable } from './variables.ts';
+
+/** A place in a variable of a tool. */
+export interface HookVariablePlace {
+  readonly variable: ToolVariable;
+  readonly offset: number;
+  readonly sizeBytes: number;
+}
+
+/** What hooks may ask of a point besides what the instruction tells. */
+export interface PointKnowledge {
+  /** For ww_opcode: the number that the tool knows the opcode by; 0 where it has none. */
+  readonly opcode?: number;
+  readonly launch?: LaunchRegisters;
+}
+
+export class CompiledHooks {
+  readonly #file: HookFile;
+  readonly #code: ToolCode;
+  readonly #blocks = new Map<HookBlock, ToolVariable>();
+  readonly #lifted = new Map<string, LiftedHook | Rejected>();
+  readonly #codes = new Map<string, PointHook['codes']>();
+
+  constructor(file: HookFile, code: ToolCode) {
+    this.#file = file;
+    this.#code = code;
+  }
+
+  /**
+   * A function of the file, called with `args` at points of an instruction. Where that cannot be, the hook
+   * has the reason, and so has the account of the points.
+   */
+  hook(
+    name: string,
+    args: readonly HookArgument[],
+    { step, address, block }: ToolInstruction,
+    { opcode = 0, launch = {} }: PointKnowledge = {},
+  ): PointHook {
+    const lifted = this.#lift(name, block.function.waveSize);
+    if (isRejected(lifted)) return refused(lifted);
+    const bound = bindHook(lifted, args, {
+      ...{ instruction: step.instruction, address, opcode, launch },
+      symbolOf: (each) => this.#variableOf(each).symbol,
+    });
+    if (isRejected(bound)) return refused(bound);
+    let codes = this.#codes.get(bound.key);
+    if (!codes) {
+      codes = [(code) => [bound.code(code)]];
+      this.#codes.set(bound.key, codes);
+    }
+    return { codes, literals: bound.literals };
+  }
+
+  /** Where a variable of the source is; undefined where the file has none of the name. */
+  variable(name: string): HookVariablePlace | undefined {
+    const found = this.#file.variables.find((each) => each.name === name);
+    return found && { variable: this.#variableOf(found.block), offset: found.offset, sizeBytes: found.sizeBytes };
+  }
+
+  #lift(name: string, waveSize: 32 | 64): LiftedHook | Rejected {
+    const key = `${name} ${waveSize}`;
+    let lifted = this.#lifted.get(key);
+    if (!lifted) {
+      lifted = liftHook(this.#file, name, waveSize);
+      this.#lifted.set(key, lifted);
+    }
+    return lifted;
+  }
+
+  #variableOf(block: HookBlock): ToolVariable {
+    let variable = this.#blocks.get(block);
+    if (!variable) {
+      const name = `hook${block.name}`;
+      variable = block.bytes
+        ? this.#code.memory(name, block.bytes, block.alignmentBytes)
+        : this.#code.buffer(name, block.sizeBytes);
+      this.#blocks.set(block, variable);
+    }
+    return variable;
+  }
+}
+
+const refused = ({ rejected }: Rejected): PointHook => ({ codes: [], literals: [], refusal: rejected });
