@@ -156,7 +156,9 @@ class Trials {
     const { hook } = new RandomHook(random());
     const place = random() & 1 ? { persistent: { symbol: 'tool', first: PERSISTENT } } : {};
     const point = randomPoint(random);
-    const allocator = new Allocator(compileHook(hook, code, place), PLAN);
+    const plan =
+      random() % 3 === 0 ? { ...PLAN, vector: { ...VECTORS, granted: VECTORS.used, growable: VECTORS.used } } : PLAN;
+    const allocator = new Allocator(compileHook(hook, code, place), plan);
     const found = allocator.allocate(sabotage.point?.(point) ?? point, { literals: LITERALS });
     if (found.kind === 'refusal') return undefined;
     const allocation = { ...found, items: sabotage.items?.(found.items) ?? found.items };
@@ -204,13 +206,15 @@ class Trials {
 for (const [processor, waveSize] of TARGETS) {
   test(`hooks do what they say and nothing else: ${processor}, waves of ${waveSize}`, () => {
     const trials = new Trials(processor, waveSize);
-    let served = 0;
+    let [served, borrowed] = [0, 0];
     for (let seed = 1; seed <= HOOKS; seed++) {
       const trial = trials.run(seed);
       if (trial) served++;
+      if (trial && trial.allocation.sources.borrowed > 0) borrowed++;
       assert.deepEqual(trial?.wrong.slice(0, 5) ?? [], [], `seed ${seed}`);
     }
     assert.ok(served > HOOKS / 3, `${served} of ${HOOKS} hooks had registers`);
+    assert.ok(borrowed > 0, 'some hooks had registers that are live');
   });
 }
 

@@ -348,9 +348,9 @@ class HookCompiler implements HookBuilder {
         b.emit`s_bfm_${b.maskBits} ${b.exec}, 1, ${lane}`;
       }
     });
-    b.inOtherLanes = this.#choice === 'first';
+    if (this.#choice === 'first') b.otherLanes = 'first';
     this.#within({ exec, isOneLane: true }, body);
-    b.inOtherLanes = false;
+    b.otherLanes = 'none';
     this.#saving(() => b.emit`s_mov_${b.maskBits} ${b.exec}, ${exec}`);
     if (this.#choice === 'lowest') b.place(end);
   }

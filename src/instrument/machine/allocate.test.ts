@@ -73,7 +73,7 @@ function count(b: PayloadBuilder): Payload {
   const address = { symbol: 'count', addend: 8 };
   b.emit`s_mov_${b.maskBits} ${mask}, ${b.exec}`;
   b.emit`s_mov_${b.maskBits} ${b.exec}, 1`;
-  b.inOtherLanes = true;
+  b.otherLanes = 'first';
   const value = b.vector();
   const to = b.vector(2);
   b.emit`v_bcnt_u32_b32 ${value}, ${low(mask)}, 0`;
@@ -102,7 +102,7 @@ test('registers that are dead are taken, those of other lanes too where these ar
     ...{ kind: 'absolute', half: 'low', symbol: 'count', addend: 8 },
   });
   assert.equal(second?.kind === 'instruction' && second.fixup?.half, 'high');
-  assert.deepEqual(result.sources, { dead: 3, granule: 0, grown: 0 });
+  assert.deepEqual(result.sources, { dead: 3, granule: 0, grown: 0, borrowed: 0 });
 });
 
 test('instructions have the names and masks of the target', () => {
@@ -121,7 +121,7 @@ test('instructions have the names and masks of the target', () => {
 test('without dead registers those of the granule serve, then those that the kernel may be given', () => {
   const registers = plan(limits(16, 16, 20), limits(14, 16, 20));
   const result = allocated(count(builder()), point('v2-3', 'v2-3'), registers);
-  assert.deepEqual(result.sources, { dead: 1, granule: 1, grown: 1 });
+  assert.deepEqual(result.sources, { dead: 1, granule: 1, grown: 1, borrowed: 0 });
   assert.deepEqual(result.needs, { scalar: 18, vector: 15 });
   assert.match(refused(count(builder()), point('v2-3', 'v2-3')), /^no scalar registers are free for a group of 2/);
   assert.match(refused(count(builder()), point('s2-3 v2-3', 'v2')), /^no vector registers are free/);
@@ -134,6 +134,27 @@ test('registers that a load still writes are left alone, or waited for where not
   const tight = allocated(count(builder()), point('s2-3 v2-4', 'v2-4', { inFlight }));
   assert.equal(listing(tight)[0], 's_waitcnt vmcnt(1)');
   assert.equal(tight.counts.wait, 1);
+});
+
+test('where no vector register is free, scalar ones keep what lane 0 has', () => {
+  const inFlight = [pending('v0', 0)];
+  const result = allocated(count(builder('gfx1100', 32)), point('s3-6', 'v1', { inFlight }));
+  assert.deepEqual(listing(result, 'gfx1100', 32), [
+    'v_readlane_b32 s4, v3, 0',
+    'v_readlane_b32 s5, v1, 0',
+    'v_readlane_b32 s6, v2, 0',
+    's_mov_b32 s3, exec_lo',
+    's_mov_b32 exec_lo, 1',
+    'v_bcnt_u32_b32 v3, s3, 0',
+    'v_mov_b32_e32 v1, 0x5eadbeef',
+    'v_mov_b32_e32 v2, 0x5eadbeef',
+    'global_atomic_add_u32 v[1:2], v3, off',
+    's_mov_b32 exec_lo, s3',
+    'v_writelane_b32 v3, s4, 0',
+    'v_writelane_b32 v1, s5, 0',
+    'v_writelane_b32 v2, s6, 0',
+  ]);
+  assert.equal(result.sources.borrowed, 2);
 });
 
 test('a payload waits for registers of the application that it reads', () => {

@@ -9,8 +9,8 @@ import type { PointState, RegisterPlan } from './register-plan.ts';
 import { RegisterSet } from './register-set.ts';
 import type { Saves } from './state-saves.ts';
 
-/** How the registers of a payload were found. */
-export type RegisterSource = 'dead' | 'granule' | 'grown';
+/** How the registers of a payload were found; `borrowed`: one that is live, which was kept elsewhere. */
+export type RegisterSource = 'dead' | 'granule' | 'grown' | 'borrowed';
 
 export interface PayloadAllocation {
   readonly kind: 'allocation';
@@ -43,12 +43,14 @@ export interface PointValues {
 interface Search {
   readonly limit: 'granted' | 'growable';
   readonly takesInFlight: boolean;
+  readonly borrows: boolean;
 }
 
 const SEARCHES: readonly Search[] = [
-  { limit: 'granted', takesInFlight: false },
-  { limit: 'growable', takesInFlight: false },
-  { limit: 'growable', takesInFlight: true },
+  { limit: 'granted', takesInFlight: false, borrows: false },
+  { limit: 'growable', takesInFlight: false, borrows: false },
+  { limit: 'growable', takesInFlight: true, borrows: false },
+  { limit: 'growable', takesInFlight: false, borrows: true },
 ];
 
 const FILES = ['scalar', 'vector'] as const;
@@ -86,17 +88,17 @@ export class Allocator {
   allocate(state: PointState, values: PointValues = {}): PayloadAllocation | Refusal {
     this.#readState(state);
     const isAnyInFlight = state.inFlight.length > 0 || state.unknownInFlight.size > 0;
-    let reason = 'no payload is given';
+    let reason: string | undefined;
     for (const search of SEARCHES) {
-      if (search.takesInFlight && !isAnyInFlight) break;
+      if (search.takesInFlight && !isAnyInFlight) continue;
       for (const [choice, forms] of this.#forms.entries()) {
-        const form = forms.form(savesAt(state, forms.clobbers));
+        const form = forms.form({ ...savesAt(state, forms.clobbers), borrows: search.borrows });
         const placed = this.#place(form, search);
-        if (typeof placed === 'string') reason = placed;
+        if (typeof placed === 'string') reason ??= placed;
         else return this.#allocation(placed, form, { state, values, choice });
       }
     }
-    return { kind: 'refusal', reason };
+    return { kind: 'refusal', reason: reason ?? 'no payload is given' };
   }
 
   #readState({ live, inFlight, unknownInFlight }: PointState): void {
@@ -118,7 +120,7 @@ export class Allocator {
     const numbers: number[] = [];
     let key = '';
     for (const [index, register] of form.registers.entries()) {
-      const number = this.#find(register, form.conflicts[index]!, form, numbers);
+      const number = this.#find(index, form, numbers, search.borrows);
       if (number < 0) {
         const { file, dwords, alignmentDwords } = register;
         const group = dwords > 1 ? ` for a group of ${dwords} at a multiple of ${alignmentDwords}` : '';
@@ -131,38 +133,36 @@ export class Allocator {
     this.#placed.set(form, byKey);
     let placed = byKey.get(key);
     if (placed === undefined) {
-      placed = this.#newlyPlaced(form, numbers);
+      placed = this.#newlyPlaced(form, numbers, search.borrows);
       byKey.set(key, placed);
     }
     return placed;
   }
 
-  #find(
-    { file, dwords, alignmentDwords, writesOtherLanes }: VirtualRegister,
-    conflicts: readonly number[],
-    { registers }: PayloadForm,
-    numbers: readonly number[],
-  ): number {
+  #find(index: number, { registers, conflicts }: PayloadForm, numbers: readonly number[], borrows: boolean): number {
+    const { file, dwords, alignmentDwords, writesOtherLanes, isOfFirstLane } = registers[index]!;
     const found = this.#found;
-    found.copy(this.#files[file].candidates);
-    if (writesOtherLanes) found.keep(this.#freeInAll);
-    for (const other of conflicts) {
+    const isBorrowed = borrows && isOfFirstLane === true;
+    found.copy(isBorrowed ? this.#files[file].borrowable : this.#files[file].candidates);
+    if (writesOtherLanes && !isBorrowed) found.keep(this.#freeInAll);
+    for (const other of conflicts[index]!) {
       const first = numbers[other]!;
       if (registers[other]!.file === file) found.removeRange(first, first + registers[other]!.dwords);
     }
     return found.find(dwords, alignmentDwords);
   }
 
-  #newlyPlaced(form: PayloadForm, numbers: readonly number[]): Placed | string {
+  #newlyPlaced(form: PayloadForm, numbers: readonly number[], borrows: boolean): Placed | string {
     const placed = PlacedForm.of(form, numbers);
     if (typeof placed === 'string') return placed;
-    const sources = { dead: 0, granule: 0, grown: 0 };
+    const sources = { dead: 0, granule: 0, grown: 0, borrowed: 0 };
     const needs = { scalar: 0, vector: 0 };
     const ranges = form.registers.map(({ file, dwords }, index) => ({ file, first: numbers[index]!, dwords }));
-    for (const { file, first, dwords } of ranges) {
+    for (const [index, { file, first, dwords }] of ranges.entries()) {
       const { used, granted } = this.#plan[file];
       const end = first + dwords;
-      sources[end <= used ? 'dead' : end <= granted ? 'granule' : 'grown']++;
+      const dead = borrows && form.registers[index]!.isOfFirstLane ? 'borrowed' : 'dead';
+      sources[end <= used ? dead : end <= granted ? 'granule' : 'grown']++;
       needs[file] = Math.max(needs[file], end);
     }
     return { placed, sources, needs, ranges };
@@ -186,8 +186,11 @@ class FileSets {
   readonly unused: RegisterSet;
   /** Those that may be taken. */
   readonly candidates = new RegisterSet();
+  /** Those that may be taken where what they have is kept elsewhere. */
+  readonly borrowable = new RegisterSet();
   readonly #file: VirtualRegister['file'];
   readonly #plan: RegisterPlan;
+  readonly #used: RegisterSet;
   readonly #free = new RegisterSet();
   readonly #pending = new RegisterSet();
   readonly #additional: Readonly<Record<Search['limit'], RegisterSet>>;
@@ -198,6 +201,7 @@ class FileSets {
     this.#file = file;
     this.#plan = plan;
     this.unused = RegisterSet.range(used, 256);
+    this.#used = RegisterSet.range(0, used);
     this.#additional = {
       granted: RegisterSet.range(used, granted),
       growable: RegisterSet.range(used, Math.max(granted, growable)),
@@ -218,16 +222,23 @@ class FileSets {
     this.#pending.addRange(register, register + 1);
   }
 
-  /** Sets `candidates`. Registers that the payload reads or changes for the application are none. */
-  choose({ limit, takesInFlight }: Search, { readsPhysical, writesPhysical }: PayloadForm): void {
-    const { candidates } = this;
-    candidates.copy(this.#free);
-    candidates.add(this.#additional[limit]);
-    candidates.remove(this.#reserved);
-    if (!takesInFlight) candidates.remove(this.#pending);
+  /** Sets `candidates`, and `borrowable` for a search that borrows. Registers that the payload reads or changes for the application are none. */
+  choose({ limit, takesInFlight, borrows }: Search, form: PayloadForm): void {
+    this.candidates.copy(this.#free);
+    this.#restrict(this.candidates, limit, form);
+    if (!takesInFlight) this.candidates.remove(this.#pending);
+    if (!borrows) return;
+    this.borrowable.copy(this.#used);
+    this.#restrict(this.borrowable, limit, form);
+    this.borrowable.remove(this.#pending);
+  }
+
+  #restrict(set: RegisterSet, limit: Search['limit'], { readsPhysical, writesPhysical }: PayloadForm): void {
+    set.add(this.#additional[limit]);
+    set.remove(this.#reserved);
     for (const ranges of [readsPhysical, writesPhysical]) {
       for (const { file, first, dwords } of ranges) {
-        if (file === this.#file) candidates.removeRange(first, first + dwords);
+        if (file === this.#file) set.removeRange(first, first + dwords);
       }
     }
   }

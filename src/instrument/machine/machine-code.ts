@@ -20,6 +20,8 @@ export interface VirtualRegister {
    * on: what these lanes have in the physical register must be dead then as well.
    */
   readonly writesOtherLanes: boolean;
+  /** Whether lane 0 is the only one that is ever written: a scalar register can keep what it has meanwhile. */
+  readonly isOfFirstLane?: boolean;
 }
 
 /** Neighbouring dwords of a virtual register, as an operand names them. */

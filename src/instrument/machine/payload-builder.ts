@@ -65,8 +65,11 @@ export class PayloadBuilder {
   #nextId: number;
   /** What the instructions that follow are there for. */
   purpose: Purpose = 'body';
-  /** Whether lanes may be on that are off where the payload stands: registers made now are for such lanes. */
-  inOtherLanes = false;
+  /**
+   * Lanes that may be on although they are off where the payload stands: registers made now are for them.
+   * `first`: no lane but 0 is on.
+   */
+  otherLanes: 'none' | 'first' | 'any' = 'none';
 
   /** `nextId`: of the registers that it makes, behind those of items that are appended. */
   constructor(code: CodeContext, nextId = 0) {
@@ -81,8 +84,9 @@ export class PayloadBuilder {
 
   vector(dwords = 1): VirtualRegister {
     const alignmentDwords = this.code.target.alignedVgprs && dwords > 1 ? 2 : 1;
-    const writesOtherLanes = this.inOtherLanes;
-    return { id: this.#nextId++, file: 'vector', dwords, alignmentDwords, writesOtherLanes };
+    const writesOtherLanes = this.otherLanes !== 'none';
+    const isOfFirstLane = this.otherLanes === 'first';
+    return { id: this.#nextId++, file: 'vector', dwords, alignmentDwords, writesOtherLanes, isOfFirstLane };
   }
 
   /** Scalar registers that hold a bit for each lane. */

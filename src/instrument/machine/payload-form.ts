@@ -9,7 +9,7 @@ import { type LaneEffects, LaneLiveness } from '../../flow/lane-liveness.ts';
 import type { MachineInstruction, Payload, PayloadLabel, PhysicalRange, VirtualRegister } from './machine-code.ts';
 import { type PayloadEffects, payloadEffects, type VirtualRange } from './payload-effects.ts';
 import { withOwnWaits } from './payload-waits.ts';
-import { clobbersOf, type Saves, withSaves } from './state-saves.ts';
+import { clobbersOf, type FormOptions, type Saves, withSaves } from './state-saves.ts';
 
 export interface PayloadForm {
   readonly payload: Payload;
@@ -32,11 +32,12 @@ export class PayloadForms {
     this.clobbers = clobbersOf(this.#payload);
   }
 
-  form(saves: Saves): PayloadForm {
-    const key = `${saves.scc} ${saves.vcc} ${saves.m0} ${saves.gprIndexing}`;
+  form(options: FormOptions): PayloadForm {
+    const { scc, vcc, m0, gprIndexing, borrows } = options;
+    const key = `${scc} ${vcc} ${m0} ${gprIndexing} ${borrows}`;
     let form = this.#forms.get(key);
     if (!form) {
-      form = formOf(withSaves(this.#payload, saves));
+      form = formOf(withSaves(this.#payload, options));
       this.#forms.set(key, form);
     }
     return form;

@@ -3,7 +3,7 @@ import { WavewrightError } from '../../base/errors.ts';
 import { instructionClass } from '../../isa/amdgpu/encoding/instruction-class.ts';
 import { SGPR_EXEC_LO, SGPR_M0, SGPR_VCC_LO } from '../../isa/amdgpu/encoding/registers.ts';
 import type { Payload, PhysicalRange } from './machine-code.ts';
-import { PayloadBuilder } from './payload-builder.ts';
+import { PayloadBuilder, part } from './payload-builder.ts';
 import { payloadEffects } from './payload-effects.ts';
 
 /** What a payload would spoil, were it not saved. */
@@ -13,6 +13,11 @@ export interface Saves {
   readonly m0: boolean;
   /** The mode in which M0 completes the numbers of VGPRs is left while the payload runs (CDNA2 ISA 6.6). */
   readonly gprIndexing: boolean;
+}
+
+export interface FormOptions extends Saves {
+  /** Vector registers of lane 0 are live ones, whose contents scalar registers keep. */
+  readonly borrows: boolean;
 }
 
 /** The lowest bit of MODE.gpr_idx_en (CDNA2 ISA 3.1, "MODE"). */
@@ -48,12 +53,15 @@ export function clobbersOf({ items, changes, code }: Payload): Saves {
 }
 
 /** The payload between saves and restores. None of these instructions changes SCC before it is restored. */
-export function withSaves(payload: Payload, saves: Saves): Payload {
+export function withSaves(payload: Payload, saves: FormOptions): Payload {
   const { code, items } = payload;
   if (!Object.values(saves).includes(true)) return payload;
-  const ids = items.flatMap((item) =>
-    item.kind === 'instruction' ? [...item.registers.values()].map(({ register }) => register.id) : [],
+  const registers = new Set(
+    items.flatMap((item) =>
+      item.kind === 'instruction' ? [...item.registers.values()].map(({ register }) => register) : [],
+    ),
   );
+  const ids = [...registers].map(({ id }) => id);
   const b = new PayloadBuilder(code, Math.max(-1, ...ids) + 1);
   b.purpose = 'save';
   const scc = saves.scc && b.scalar();
@@ -63,7 +71,14 @@ export function withSaves(payload: Payload, saves: Saves): Payload {
   if (vcc) b.emit`s_mov_${b.maskBits} ${vcc}, ${b.vcc}`;
   if (m0) b.emit`s_mov_b32 ${m0}, m0`;
   if (saves.gprIndexing) b.emit`s_set_gpr_idx_off`;
+  const borrowed = saves.borrows ? [...registers].filter(({ isOfFirstLane }) => isOfFirstLane) : [];
+  const kept = borrowed.flatMap((register) =>
+    Array.from({ length: register.dwords }, (_, i) => ({ dword: part(register, i), copy: b.scalar() })),
+  );
+  // These look at no other lane than the one they name, be it on or off (CDNA2 ISA 6.2.3, RDNA3 ISA 7.2.2).
+  for (const { dword, copy } of kept) b.emit`v_readlane_b32 ${copy}, ${dword}, 0`;
   b.append(items);
+  for (const { dword, copy } of kept) b.emit`v_writelane_b32 ${dword}, ${copy}, 0`;
   if (saves.gprIndexing) b.emit`s_setreg_imm32_b32 ${GPR_INDEX_MODE}, 1`;
   if (m0) b.emit`s_mov_b32 m0, ${m0}`;
   if (vcc) b.emit`s_mov_${b.maskBits} ${b.vcc}, ${vcc}`;

@@ -148,4 +148,4 @@ export class PointPayloads {
 
 /** The most costly way in which a register of the payload was found. */
 const classOf = ({ sources }: PayloadAllocation): PointClass =>
-  sources.grown > 0 ? 'grown' : sources.granule > 0 ? 'granule' : 'dead';
+  sources.borrowed > 0 ? 'spill' : sources.grown > 0 ? 'grown' : sources.granule > 0 ? 'granule' : 'dead';
