@@ -222,7 +222,10 @@ class FileSets {
     this.#pending.addRange(register, register + 1);
   }
 
-  /** Sets `candidates`, and `borrowable` for a search that borrows. Registers that the payload reads or changes for the application are none. */
+  /**
+   * Sets `candidates`, and `borrowable` for a search that borrows. Registers that the payload reads or changes
+   * for the application are none.
+   */
   choose({ limit, takesInFlight, borrows }: Search, form: PayloadForm): void {
     this.candidates.copy(this.#free);
     this.#restrict(this.candidates, limit, form);

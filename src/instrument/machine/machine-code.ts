@@ -20,7 +20,7 @@ export interface VirtualRegister {
    * on: what these lanes have in the physical register must be dead then as well.
    */
   readonly writesOtherLanes: boolean;
-  /** Whether lane 0 is the only one that is ever written: a scalar register can keep what it has meanwhile. */
+  /** No lane but 0 is ever written: a scalar register can keep what it has meanwhile. */
   readonly isOfFirstLane?: boolean;
 }
 
