@@ -80,7 +80,7 @@ export class Allocator {
   readonly #found = new RegisterSet();
 
   constructor(payloads: readonly Payload[], plan: RegisterPlan) {
-    this.#forms = payloads.map((payload) => new PayloadForms(payload));
+    this.#forms = payloads.map((payload) => PayloadForms.of(payload));
     this.#plan = plan;
     this.#files = { scalar: new FileSets('scalar', plan), vector: new FileSets('vector', plan) };
   }
@@ -223,8 +223,8 @@ class FileSets {
   }
 
   /**
-   * Sets `candidates`, and `borrowable` for a search that borrows. Registers that the payload reads or changes
-   * for the application are none.
+   * Sets `candidates`, and `borrowable` for a search that borrows. Registers that the payload reads or
+   * changes for the application are none.
    */
   choose({ limit, takesInFlight, borrows }: Search, form: PayloadForm): void {
     this.candidates.copy(this.#free);

@@ -3,6 +3,7 @@ import { assert } from '../../base/errors.ts';
 import type { Effects, RegisterRange } from '../../ir/effects.ts';
 import { effectsOf } from '../../isa/amdgpu/effects/effects.ts';
 import { reencode } from '../../isa/amdgpu/encoding/encode.ts';
+import type { Instruction } from '../../isa/amdgpu/encoding/instruction.ts';
 import type { MachineInstruction, PhysicalRange, VirtualRegister } from './machine-code.ts';
 
 export interface VirtualRange {
@@ -33,7 +34,32 @@ interface Stand {
 const overlaps = (a: RegisterRange, b: RegisterRange): boolean =>
   a.file === b.file && a.first < b.first + b.dwords && b.first < a.first + a.dwords;
 
+const known = new WeakMap<MachineInstruction, PayloadEffects>();
+
 export function payloadEffects(item: MachineInstruction): PayloadEffects {
+  let effects = known.get(item);
+  if (!effects) {
+    effects = workedOut(item);
+    known.set(item, effects);
+  }
+  return effects;
+}
+
+/** Of instructions by their dwords: payloads of all functions are made of few. */
+const effectsByCode = new Map<string, Effects>();
+
+function effectsOfCode(instruction: Instruction): Effects {
+  const { code, literal, waveSize, target } = instruction;
+  const key = `${target.processor} ${waveSize} ${code.join()} ${literal}`;
+  let effects = effectsByCode.get(key);
+  if (!effects) {
+    effects = effectsOf(instruction);
+    effectsByCode.set(key, effects);
+  }
+  return effects;
+}
+
+function workedOut(item: MachineInstruction): PayloadEffects {
   const { template, registers } = item;
   const physical = template.row.operands.flatMap((_, index): RegisterRange[] => {
     if (registers.has(index)) return [];
@@ -52,7 +78,7 @@ export function payloadEffects(item: MachineInstruction): PayloadEffects {
   );
   const standing = reencode(template, numbers);
   assert(standing, () => `${template.name} takes any registers`);
-  const effects = effectsOf(standing);
+  const effects = effectsOfCode(standing);
   const virtualOf = (range: RegisterRange): VirtualRange | undefined => {
     const stand = stands.find((each) => overlaps(range, rangeOf(each)));
     return stand && { register: stand.register, firstDword: range.first - stand.first, dwords: range.dwords };

@@ -21,13 +21,22 @@ export interface PayloadForm {
   readonly writesPhysical: readonly PhysicalRange[];
 }
 
+const analysed = new WeakMap<Payload, PayloadForms>();
+
 /** The forms of one payload, by what they save. */
 export class PayloadForms {
   readonly clobbers: Saves;
   readonly #payload: Payload;
   readonly #forms = new Map<string, PayloadForm>();
 
-  constructor(payload: Payload) {
+  /** Analysed once for all kernels. */
+  static of(payload: Payload): PayloadForms {
+    const forms = analysed.get(payload) ?? new PayloadForms(payload);
+    analysed.set(payload, forms);
+    return forms;
+  }
+
+  private constructor(payload: Payload) {
     this.#payload = withOwnWaits(payload);
     this.clobbers = clobbersOf(this.#payload);
   }

@@ -1,11 +1,13 @@
 /** Payloads with registers at all points of a code object, and the account of how each point was served. */
 import { assert } from '../../base/errors.ts';
+import type { CodeContext } from '../../isa/amdgpu/encoding/instruction.ts';
 import type { AmdgpuStep } from '../../isa/amdgpu/step.ts';
 import type { LiftedCode } from '../../lift/lifted-code.ts';
 import type { LiftedFunction } from '../../lift/lifted-function.ts';
 import type { CodeItem } from '../layout/code-item.ts';
 import type { StepEdit } from '../layout/compose.ts';
 import { Allocator, type PayloadAllocation, type Refusal } from '../machine/allocate.ts';
+import type { Payload } from '../machine/machine-code.ts';
 import type { KernelChanges } from '../object/kernel-changes.ts';
 import type { HookCode, PointHook } from '../tool/hook.ts';
 import type { Insertions, Side } from '../tool/insertions.ts';
@@ -26,6 +28,7 @@ export class PointPayloads {
   readonly #insertions: Insertions;
   readonly #count = new CoverageCount();
   readonly #functions = new Map<LiftedFunction, FunctionPoints>();
+  readonly #codes = new Map<HookCode, Map<number, readonly Payload[]>>();
 
   constructor(lifted: LiftedCode, insertions: Insertions) {
     this.#lifted = lifted;
@@ -128,10 +131,19 @@ export class PointPayloads {
     let allocator = allocators.get(code);
     if (!allocator) {
       const { target, waveSize } = step.instruction;
-      allocator = new Allocator(code({ target, waveSize }), this.plans.planOf(lifted));
+      allocator = new Allocator(this.#codeOf(code, { target, waveSize }), this.plans.planOf(lifted));
       allocators.set(code, allocator);
     }
     return allocator;
+  }
+
+  /** The target of a code object is one. */
+  #codeOf(code: HookCode, context: CodeContext): readonly Payload[] {
+    const byWaveSize = this.#codes.get(code) ?? new Map<number, readonly Payload[]>();
+    this.#codes.set(code, byWaveSize);
+    const payloads = byWaveSize.get(context.waveSize) ?? code(context);
+    byWaveSize.set(context.waveSize, payloads);
+    return payloads;
   }
 
   #pointsOf(step: AmdgpuStep): FunctionPoints {
