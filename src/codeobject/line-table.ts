@@ -63,9 +63,14 @@ const FORM_LINE_STRP = 0x1f;
 /** Where instructions come from, by linked address; empty for a file without line tables. */
 export class LineTable {
   readonly #sequences: readonly Sequence[];
+  readonly #starts: readonly { readonly address: bigint }[];
+  /** Not so where a linker let those of functions that it left out begin at 0. */
+  readonly #isDisjoint: boolean;
 
   private constructor(sequences: readonly Sequence[]) {
     this.#sequences = sequences;
+    this.#starts = sequences.map(({ start }) => ({ address: start }));
+    this.#isDisjoint = sequences.every(({ end }, i) => end <= (sequences[i + 1]?.start ?? end));
   }
 
   /**
@@ -88,7 +93,9 @@ export class LineTable {
 
   /** The line of the instruction at a linked address; undefined where the compiler named none. */
   lineAt(address: bigint): SourceLine | undefined {
-    const sequence = this.#sequences.find(({ start, end }) => address >= start && address < end);
+    const holds = ({ start, end }: Sequence): boolean => address >= start && address < end;
+    const nearest = this.#isDisjoint ? this.#sequences[firstAbove(this.#starts, address) - 1] : undefined;
+    const sequence = nearest && holds(nearest) ? nearest : this.#sequences.find(holds);
     const row = sequence?.rows[firstAbove(sequence.rows, address) - 1];
     // Line 0 stands for code that belongs to no line.
     return row && row.line > 0 ? { file: row.file, line: row.line, column: row.column } : undefined;

@@ -43,6 +43,7 @@ import {
   redirectStaticSymbols,
   redirectSymbols,
 } from './object/redirect.ts';
+import { addSourceLines } from './object/source-lines.ts';
 import { addVariables, type VariableToAdd } from './object/variables.ts';
 
 export interface InstrumentOptions {
@@ -204,6 +205,7 @@ class Rewriter {
     tables.install(segment);
     moveNotes?.(segment);
     redirectStaticSymbols(edit, places);
+    addSourceLines(edit, laidOut.map, this.#textAddress + laidOut.bytes.length);
     const mapBytes = encodePcMap(map);
     const old = edit.sections.find(({ name }) => name === MAP_SECTION);
     if (old && elf.sectionNamed(MAP_SECTION)) edit.replaceSection(old, mapBytes);

@@ -169,9 +169,16 @@ class Composer {
       this.#flushDetours();
       return;
     }
-    if (block.next === undefined) this.#items.push({ kind: 'instruction', words: [code.stop], endsFlow: true });
+    if (block.next === undefined)
+      this.#items.push({ kind: 'instruction', words: [code.stop], point: last.offset, endsFlow: true });
     else if (block.next !== blocks[index + 1]) {
-      this.#items.push({ kind: 'branch', words: code.branch, target: startOf(block.next), endsFlow: true });
+      this.#items.push({
+        kind: 'branch',
+        words: code.branch,
+        target: startOf(block.next),
+        point: last.offset,
+        endsFlow: true,
+      });
     } else return;
     this.#flushDetours();
   }
