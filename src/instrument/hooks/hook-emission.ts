@@ -173,12 +173,12 @@ export class HookEmission implements IntrinsicContext {
   #inAllLanes(emit: () => void): void {
     const { b } = this;
     const saved = b.mask();
-    const outer = b.inOtherLanes;
+    const outer = b.otherLanes;
     b.emit`s_mov_${b.maskBits} ${saved}, ${b.exec}`;
     b.emit`s_mov_${b.maskBits} ${b.exec}, -1`;
-    b.inOtherLanes = true;
+    b.otherLanes = 'any';
     emit();
-    b.inOtherLanes = outer;
+    b.otherLanes = outer;
     b.emit`s_mov_${b.maskBits} ${b.exec}, ${saved}`;
   }
 
@@ -277,9 +277,9 @@ export class HookEmission implements IntrinsicContext {
   #emitNode(lifted: LiftedNode, target: { readonly name: string } | undefined): void {
     if (lifted.lanes === 'all') this.#inAllLanes(() => this.#emitInLanes(lifted, undefined));
     else {
-      this.b.inOtherLanes = lifted.lanes === 'any';
+      this.b.otherLanes = lifted.lanes === 'any' ? 'any' : 'none';
       this.#emitInLanes(lifted, target);
-      this.b.inOtherLanes = false;
+      this.b.otherLanes = 'none';
     }
   }
 
