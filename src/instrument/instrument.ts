@@ -171,9 +171,9 @@ class Rewriter {
     return { laidOut, newEntries };
   }
 
-  #preambleAt({ address, hasSecondEntry }: CodeEntry): Pick<CodeEntry, 'preamble'> {
+  #preambleAt({ address }: CodeEntry): Pick<CodeEntry, 'preamble'> {
     const kernels = this.#codeObject.kernels.filter(({ entryAddress }) => Number(entryAddress) === address);
-    const preamble = hasSecondEntry || kernels.length === 0 ? undefined : this.#options.preambleOf?.(kernels);
+    const preamble = kernels.length === 0 ? undefined : this.#options.preambleOf?.(kernels);
     if (!preamble) return {};
     this.#preambles.set(address, preamble);
     return { preamble: preamble.items };

@@ -39,7 +39,10 @@ export type LiteralFixup =
       readonly target: Label | number | NewCodeOf;
     };
 
-/** Where the label with this `origin` stands; the original address where there is none. */
+/**
+ * Where control goes that comes to an original address from outside of its code: the label that says so, else
+ * the one with this `origin`; the original address where there is none.
+ */
 export interface NewCodeOf {
   readonly origin: number;
 }
@@ -73,6 +76,8 @@ export type CodeItem =
        * stands before what is to run before the instruction.
        */
       readonly origin?: number;
+      /** Original image address that control from outside comes to by this place. */
+      readonly outsideOf?: number;
     }
   /**
    * A direct branch: the format SOPP or SOPK with a label in the low 16 bits of its first dword, which is

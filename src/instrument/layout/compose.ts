@@ -10,6 +10,11 @@ import type { LayoutCode } from './layout-code.ts';
 
 /** What becomes of one instruction. Items that do not say whose they are belong to it as payload. */
 export interface StepEdit {
+  /**
+   * Of an entry: runs when control comes from outside of the code, by a launch or through a pointer or a
+   * call, and not when the code branches to it.
+   */
+  readonly entry?: readonly CodeItem[];
   /** Runs before it, however control comes to it. */
   readonly before?: readonly CodeItem[];
   /**
@@ -35,7 +40,7 @@ export interface CodeEntry {
    * AMDGPU usage, "Preloaded Kernel Arguments").
    */
   readonly hasSecondEntry: boolean;
-  /** Runs when control comes from outside, and never when code branches to the entry. */
+  /** Runs when control comes from outside, ahead of what is to run there for tools (`StepEdit.entry`). */
   readonly preamble?: readonly CodeItem[];
 }
 
@@ -80,6 +85,8 @@ class Composer {
   #items: CodeItem[] = [];
   /** What runs on the ways of branches that are taken: it stands where control does not come by itself. */
   #detours: CodeItem[] = [];
+  /** Of instructions that the code is entered at, which are asked about before their block is. */
+  readonly #entryEdits = new Map<AmdgpuStep, StepEdit>();
 
   constructor(input: ComposeInput) {
     this.#input = input;
@@ -97,22 +104,35 @@ class Composer {
   }
 
   #next(index: number, entry: CodeEntry | undefined): number {
-    if (entry?.preamble) this.#preamble(entry, entry.preamble, index);
+    const outside = entry && !this.#entryLabels.has(entry.address) ? this.#fromOutside(entry, index) : [];
+    if (entry && outside.length > 0) this.#apart(entry, outside, index);
     else if (entry) this.#align(entry.alignmentBytes);
     this.#block(index);
     return index + 1;
   }
 
-  /** It stands right before the block, or where control of the code before comes there, apart. */
-  #preamble({ address, alignmentBytes }: CodeEntry, items: readonly CodeItem[], index: number): void {
+  /** What runs when control comes to a block from outside. */
+  #fromOutside({ preamble = [] }: CodeEntry, index: number): readonly CodeItem[] {
+    const first = this.#input.blocks[index]!.instructions[0]!;
+    const edit = this.#editOf(first);
+    this.#entryEdits.set(first, edit);
+    return edit.entry ? [...preamble, ...edit.entry] : preamble;
+  }
+
+  #editOf(step: AmdgpuStep): StepEdit {
+    return this.#entryEdits.get(step) ?? this.#input.edit(step) ?? NO_EDIT;
+  }
+
+  /** It stands right before the block; code that runs into the block branches over it. */
+  #apart({ address, alignmentBytes }: CodeEntry, items: readonly CodeItem[], index: number): void {
     const { blocks, code } = this.#input;
-    const label = new Label('preamble');
+    const label = new Label('from outside');
     this.#entryLabels.set(address, label);
     const before = blocks[index - 1];
     const isFallenInto = before?.next === blocks[index] && comesBack(before!.instructions.at(-1)!);
     if (isFallenInto) this.#items.push({ kind: 'branch', words: code.branch, target: address, endsFlow: true });
     this.#align(alignmentBytes);
-    this.#items.push({ kind: 'label', label });
+    this.#items.push({ kind: 'label', label, outsideOf: address });
     this.#payload(items, address);
   }
 
@@ -120,41 +140,56 @@ class Composer {
     if (sizeBytes > 4) this.#items.push({ kind: 'align', sizeBytes });
   }
 
-  /** The code of the first entry has to end before the second one; where it became too long it moves away. */
+  /**
+   * The code of the first entry has to end before the second one; where it became too long it moves away, and
+   * so it does where something is to run at the entries alone.
+   */
   #twoEntries(entry: CodeEntry, first: number): number {
-    const { blocks, code } = this.#input;
+    const { blocks } = this.#input;
     const second = entry.address + SECOND_ENTRY_BYTES;
+    let end = first;
+    while (end < blocks.length && startOf(blocks[end]!) < second) end++;
+    const fromOutside = [this.#fromOutside(entry, first), end < blocks.length ? this.#fromOutside(entry, end) : []];
     const outer = this.#items;
     this.#items = [];
-    let index = first;
-    for (; index < blocks.length && startOf(blocks[index]!) < second; index++) this.#block(index);
+    for (let index = first; index < end; index++) this.#block(index);
     const inner = this.#items;
     this.#items = outer;
     this.#align(entry.alignmentBytes);
-    const sizeBytes = inner.reduce((sum, item) => sum + ('words' in item ? item.words.length * 4 : 0), 0);
-    if (sizeBytes > SECOND_ENTRY_BYTES) {
-      const stub = new Label('entry');
-      this.#entryLabels.set(entry.address, stub);
-      this.#items.push({ kind: 'label', label: stub });
-      for (const target of [entry.address, second]) {
-        this.#items.push({ kind: 'branch', words: code.branch, target, endsFlow: true });
-        this.#align(SECOND_ENTRY_BYTES);
-      }
+    if (sizeOf(inner) > SECOND_ENTRY_BYTES || fromOutside.some(({ length }) => length > 0)) {
+      this.#stub(entry.address, fromOutside[0]!);
+      this.#stub(second, fromOutside[1]!);
     }
     for (const item of inner) this.#items.push(item);
     this.#align(SECOND_ENTRY_BYTES);
-    return index;
+    return end;
+  }
+
+  /** What control from outside comes to an address by, in the bytes between two entries. */
+  #stub(address: number, items: readonly CodeItem[]): void {
+    const { branch } = this.#input.code;
+    const [stub, far] = [new Label('entry'), new Label('far entry')];
+    this.#entryLabels.set(address, stub);
+    this.#items.push({ kind: 'label', label: stub, outsideOf: address });
+    const isShort = sizeOf(items) + branch.length * 4 <= SECOND_ENTRY_BYTES;
+    this.#payload(isShort ? items : [], address);
+    this.#items.push({ kind: 'branch', words: branch, target: isShort ? address : far, endsFlow: true });
+    this.#align(SECOND_ENTRY_BYTES);
+    if (isShort) return;
+    this.#detours.push({ kind: 'label', label: far });
+    this.#payload(items, address, this.#detours);
+    this.#detours.push({ kind: 'branch', words: branch, target: address, point: address, endsFlow: true });
   }
 
   #block(index: number): void {
-    const { blocks, edit, code } = this.#input;
+    const { blocks, code } = this.#input;
     const block = blocks[index]!;
     const steps = block.instructions;
     const start = startOf(block);
     const label = new Label(`block ${start.toString(16)}`);
     this.#items.push({ kind: 'label', label, origin: start });
     if (this.#entries.has(start) && !this.#entryLabels.has(start)) this.#entryLabels.set(start, label);
-    const edits = steps.map((step) => edit(step) ?? NO_EDIT);
+    const edits = steps.map((step) => this.#editOf(step));
     /** Instructions up to this index are a group with the one before. */
     let clauseEnd = -1;
     for (const [i, step] of steps.entries()) {
@@ -232,6 +267,9 @@ class Composer {
     this.#detours = [];
   }
 }
+
+const sizeOf = (items: readonly CodeItem[]): number =>
+  items.reduce((sum, item) => sum + ('words' in item ? item.words.length * 4 : 0), 0);
 
 /** Whether control may go on behind a step. */
 const comesBack = (step: AmdgpuStep): boolean => fallsThrough(step) || step.control === 'call';

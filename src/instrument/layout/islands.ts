@@ -6,7 +6,7 @@
 import { alignUp } from '../../base/align.ts';
 import { WavewrightError } from '../../base/errors.ts';
 import { hex } from '../../base/text.ts';
-import { type CodeItem, Label } from './code-item.ts';
+import { type CodeItem, Label, type NewCodeOf } from './code-item.ts';
 
 export const DWORD_BYTES = 4;
 /** Dwords in 16 bits with a sign, from the instruction behind the branch (RDNA3 ISA 16.5, S_BRANCH). */
@@ -40,7 +40,7 @@ export interface BranchPlan {
   readonly end: number;
   /** Islands behind an item, by its index. */
   readonly pools: ReadonlyMap<number, Pool>;
-  addressOf(place: BranchTarget): number;
+  addressOf(place: BranchTarget | NewCodeOf): number;
   /** Where the branch of an index goes: its target, or an island. */
   targetOf(index: number): BranchTarget;
 }
@@ -87,6 +87,8 @@ class Planner implements BranchPlan {
   readonly #labels = new Map<Label, number>();
   /** Labels of original addresses. */
   readonly #origins = new Map<number, Label>();
+  /** What control from outside comes to them by, where that is another place. */
+  readonly #outsides = new Map<number, Label>();
   readonly #branches: number[] = [];
   readonly #vias = new Map<number, Island>();
   #sites: readonly PoolSite[] | undefined;
@@ -98,11 +100,18 @@ class Planner implements BranchPlan {
     this.#ends = new Float64Array(items.length);
     for (const [index, item] of items.entries()) {
       if (item.kind === 'branch') this.#branches.push(index);
-      else if (item.kind === 'label' && item.origin !== undefined) this.#origins.set(item.origin, item.label);
+      else if (item.kind === 'label') {
+        if (item.origin !== undefined) this.#origins.set(item.origin, item.label);
+        if (item.outsideOf !== undefined) this.#outsides.set(item.outsideOf, item.label);
+      }
     }
   }
 
-  addressOf(place: BranchTarget): number {
+  addressOf(place: BranchTarget | NewCodeOf): number {
+    if (typeof place === 'object' && 'origin' in place) {
+      const outside = this.#outsides.get(place.origin);
+      return this.addressOf(outside ?? place.origin);
+    }
     const label = typeof place === 'number' ? this.#origins.get(place) : place;
     if (label === undefined) return Number(place);
     const address = this.#labels.get(label);

@@ -130,8 +130,7 @@ class Emitter {
       return;
     }
     const { target } = fixup;
-    const place =
-      typeof target === 'number' ? target : this.#plan.addressOf('origin' in target ? target.origin : target);
+    const place = typeof target === 'number' ? target : this.#plan.addressOf(target);
     const distance = BigInt(place - this.#plan.addressOf(fixup.from));
     const value = fixup.half === 'low' ? distance : distance >> 32n;
     this.#view.setUint32(address - this.#start, Number(BigInt.asUintN(32, value)), true);

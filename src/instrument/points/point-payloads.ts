@@ -42,13 +42,14 @@ export class PointPayloads {
     const step = insertions.has(address) ? this.#lifted.stepAt(address) : undefined;
     if (!step) return undefined;
     const entry = this.#items(step, 'entry');
-    const before = [...entry, ...this.#items(step, 'before')];
+    const before = this.#items(step, 'before');
     const after = this.#items(step, 'after');
     const taken = this.#items(step, 'taken');
     const replacement = insertions.replacementOf(address);
     const instead =
       replacement && (replacement.kind === 'removed' ? [] : this.#payload(step, 'before', replacement.hook));
     return {
+      ...(entry.length > 0 && { entry }),
       ...(before.length > 0 && { before }),
       ...(after.length > 0 && { after }),
       ...(taken.length > 0 && { taken }),
