@@ -20,6 +20,7 @@ import type { Signal } from '../hsa/signals/signal.ts';
 import type { FileBuffer, ParsedArgument } from '../launch/argument-text.ts';
 import { placeArguments, writeArguments } from '../launch/kernel-arguments.ts';
 import { type PreparedLaunch, prepareLaunch, writeHidden } from '../launch/prepare.ts';
+import { type ExecutedInstruction, executedInstructions } from './executed-instructions.ts';
 import type { Print } from './hostcall/server.ts';
 import { KernelServices, type ServicesOptions } from './kernel-services.ts';
 
@@ -83,6 +84,8 @@ export interface DispatchOutcome {
   /** The sum over all runs. */
   readonly statistics: DispatchStatistics;
   readonly outputs: readonly { readonly file: string; readonly bytes: Uint8Array }[];
+  /** Of all runs, where the device counts executions by pc. */
+  readonly executed?: readonly ExecutedInstruction[];
   /** Device memory of code, arguments and buffers. */
   readonly memoryBytes: number;
   /** What the kernel would lack on hardware, as linked here. */
@@ -254,15 +257,19 @@ class Session implements Disposable {
 
   outcome(): DispatchOutcome {
     const kernel = this.#kernel;
+    const { statistics } = this.#queue;
+    const { loadedCodeObjects } = this.#executable;
+    const { pcCounts } = statistics;
     return {
       kernel,
       runs: this.#runs,
-      statistics: this.#queue.statistics,
+      statistics,
+      ...(pcCounts && { executed: executedInstructions(loadedCodeObjects, pcCounts, kernel.wavefrontSize) }),
       outputs: this.#buffers.flatMap(({ argument: { output, sizeBytes }, address }) =>
         output === undefined ? [] : [{ file: output, bytes: this.#runtime.view(address, sizeBytes).slice() }],
       ),
       memoryBytes: this.#memoryBytes,
-      hardwareProblems: this.#executable.loadedCodeObjects.length > 1 ? kernel.hardwareProblems : [],
+      hardwareProblems: loadedCodeObjects.length > 1 ? kernel.hardwareProblems : [],
     };
   }
 

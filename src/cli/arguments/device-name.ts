@@ -39,6 +39,8 @@ export interface DeviceOptions {
   readonly workers?: number | undefined;
   /** Whether an emulated device counts instructions by class. */
   readonly countsClasses?: boolean;
+  /** Whether an emulated device counts executions of each instruction. */
+  readonly countsPcs?: boolean;
   /** What an emulated device checks, and who is told. */
   readonly findings?: Findings | undefined;
 }
@@ -64,8 +66,10 @@ export async function openDevice(
   const [kind, ...rest] = TARGET_PROCESSORS.includes(first) ? ['emulated', first, ...others] : [first, ...others];
   if (kind === 'hsa' && rest.length <= 1 && /^\d*$/.test(rest[0] ?? '')) {
     const index = Number(rest[0] ?? 0);
-    if (options.findings?.check !== undefined) {
-      throw new WavewrightError('UNSUPPORTED', `--check on hsa:${index}`, { hint: 'only emulated devices check' });
+    const unsupported =
+      options.findings?.check !== undefined ? '--check' : options.countsPcs ? '--pc-counts' : undefined;
+    if (unsupported !== undefined) {
+      throw new WavewrightError('UNSUPPORTED', `${unsupported} on hsa:${index}`, { hint: 'emulated devices have it' });
     }
     if (open?.name === `hsa:${index}`) return open;
     const { openNativeDevice } = await import('../../devices/hsa-native/index.ts');
@@ -97,7 +101,13 @@ export async function loadEmulator() {
 
 async function createDevice(
   processor: string,
-  { workers, countsClasses = false, memorySizeBytes = MAX_DEVICE_MEMORY_BYTES, findings }: DeviceOptions,
+  {
+    workers,
+    countsClasses = false,
+    countsPcs = false,
+    memorySizeBytes = MAX_DEVICE_MEMORY_BYTES,
+    findings,
+  }: DeviceOptions,
 ): Promise<Device> {
   const { createEmulatedDevice, nodeThreads } = await loadEmulator();
   const threads = { threads: nodeThreads, ...(workers !== undefined && { workers }) };
@@ -105,7 +115,7 @@ async function createDevice(
     checkWaits: {},
     onMissedWait: ({ message }: { readonly message: string }) => findings.add(message),
   };
-  return createEmulatedDevice({ processor, countsClasses, memorySizeBytes, ...threads, ...check });
+  return createEmulatedDevice({ processor, countsClasses, countsPcs, memorySizeBytes, ...threads, ...check });
 }
 
 function parseName(text: string): TargetId {

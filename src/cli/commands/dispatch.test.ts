@@ -386,5 +386,29 @@ test('--check=waits names the instruction that lacks a wait, what it needs, and 
   // The run goes on with what should have been waited for.
   assert.deepEqual([...new Int32Array(Uint8Array.from(readFileSync(at('scaled'))).buffer).subarray(0, 3)], [0, 3, 6]);
   const native = await run('dispatch', early, '--device=hsa:0', ...argv);
-  assert.match(native.stderr, /only emulated devices check.*/);
+  assert.match(native.stderr, /--check on hsa:0.*emulated devices have it/s);
+});
+
+test('--pc-counts: each instruction that was executed, by waves and lanes, as text and as JSON', async () => {
+  const source = readFileSync(path.join(EXAMPLES, 'assembler/scale.gfx90a.s'), 'utf8');
+  const bytes = assembleFile(source, { file: 'scale.s', processor: 'gfx90a' });
+  writeFileSync(at('counted.co'), linkCodeObject([{ name: 'scale.o', bytes }]));
+  const argv = [
+    at('counted.co'),
+    ...SHAPE,
+    '--repeat=2',
+    '--pc-counts',
+    `--arg=out:${at('scaled')}:400`,
+    '--arg=i32:3',
+  ];
+  const { status, stdout } = await run('dispatch', ...argv);
+  assert.equal(status, 0);
+  const lines = stdout.toString().split('\n');
+  assert.deepEqual(lines.slice(0, 3), ['waves lanes', '', `scale of ${at('counted.co')}:`]);
+  assert.match(lines[3]!, /^ {4}2 {3}100 {2}0x[0-9a-f]+ {2}s_load_dwordx2 s\[2:3\], s\[0:1\], 0x0$/);
+  assert.equal(lines.filter((line) => /^ {4}2 {3}100 /.test(line)).length, 7);
+  const report = JSON.parse((await run('dispatch', ...argv, '--format=json')).stdout.toString());
+  const { address, file, ...last } = report.executed.at(-1);
+  assert.deepEqual(last, { function: { name: 'scale', offset: 0x28 }, text: 's_endpgm', waves: 2, lanes: 100 });
+  assert.deepEqual([file, typeof address], [at('counted.co'), 'number']);
 });

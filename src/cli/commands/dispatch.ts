@@ -1,5 +1,6 @@
 import { setImmediate } from 'node:timers/promises';
 import { WavewrightError } from '../../base/errors.ts';
+import { hex } from '../../base/text.ts';
 import { TimeLimit } from '../../base/time-limit.ts';
 import { nodeDecompress } from '../../codeobject/node-decompress.ts';
 import { parseTargetId } from '../../codeobject/target-id.ts';
@@ -11,6 +12,7 @@ import {
   dispatchKernelInTurns,
   type RunningKernel,
 } from '../../dispatch/dispatch.ts';
+import type { ExecutedInstruction } from '../../dispatch/executed-instructions.ts';
 import { ARGUMENT_KINDS, parseArgument } from '../../launch/argument-text.ts';
 import { imagesOf, openLinkFile, pickLinkImages } from '../../linker/link-files.ts';
 import { CHECK_OPTION, Findings } from '../arguments/check-option.ts';
@@ -76,6 +78,10 @@ export const dispatch = defineCommand({
     },
     tool: TOOL_OPTION,
     time: { kind: 'flag', description: 'print how long each run took, and what instructions it executed' },
+    'pc-counts': {
+      kind: 'flag',
+      description: 'print how often each instruction was executed in a run, by waves and by their active lanes',
+    },
     timeout: {
       kind: 'seconds',
       placeholder: 'SECONDS',
@@ -93,7 +99,7 @@ export const dispatch = defineCommand({
     format: { kind: 'choice', choices: ['text', 'json'], default: 'text', description: 'how to print' },
   },
   formats: {
-    text: 'nothing, with --time the times',
+    text: 'nothing, with --time the times, with --pc-counts the instructions',
     json: 'one object with times, instructions by class, tiers and memory; `schema` and `version` say how to read it',
   },
   notes: [
@@ -122,7 +128,8 @@ export const dispatch = defineCommand({
     const { workers } = options;
     const images = imagesOf(linkFiles[0]!);
     const findings = new Findings(options.check, stderr);
-    const device = await openDevice(options.device, images, { workers, countsClasses, memorySizeBytes, findings });
+    const how = { workers, countsClasses, memorySizeBytes, findings, countsPcs: options['pc-counts'] };
+    const device = await openDevice(options.device, images, how);
     using resources = new DisposableStack();
     resources.defer(() => device.close());
     const target = parseTargetId(device.properties.targetId);
@@ -169,7 +176,10 @@ export const dispatch = defineCommand({
     const print = outcome.outputs.some(({ file }) => file === '-') ? stderr : stdout;
     if (options.format === 'json')
       print(`${JSON.stringify(report(outcome, device.name, grid, workgroup), undefined, 2)}\n`);
-    else if (options.time) print(timesText(outcome));
+    else {
+      if (options.time) print(timesText(outcome));
+      if (outcome.executed) print(executedText(outcome.executed, outcome.runs.length));
+    }
     await writeReports(tools, isTaken ? stderr : stdout);
     findings.expectNone();
     return 0;
@@ -201,7 +211,7 @@ function median(values: readonly number[]): number {
 }
 
 function report(
-  { kernel, runs, statistics, memoryBytes, hardwareProblems }: DispatchOutcome,
+  { kernel, runs, statistics, executed, memoryBytes, hardwareProblems }: DispatchOutcome,
   device: string,
   grid: number[],
   workgroup: number[],
@@ -220,6 +230,12 @@ function report(
     instructions: statistics.instructions / runs.length,
     /** Of one run; null where the device does not count them. */
     instructionsByClass: classes === undefined ? null : perRun(classes, runs.length),
+    /** Of one run. */
+    ...(executed && {
+      executed: executed.map(({ waves, lanes, ...place }) => ({
+        ...{ ...place, waves: waves / runs.length, lanes: lanes / runs.length },
+      })),
+    }),
     /** Of all runs: the first ones run more in handlers. */
     tiers: statistics.tiers,
     waves: statistics.waves / runs.length,
@@ -232,6 +248,24 @@ function report(
 
 const perRun = (counts: InstructionCounts, runs: number): Record<string, number> =>
   Object.fromEntries(Object.entries(counts).map(([name, count]) => [name, count / runs]));
+
+/**
+ * A line for each instruction, with a headline for each function: waves, lanes, address, text, source line.
+ */
+function executedText(executed: readonly ExecutedInstruction[], runs: number): string {
+  const width = Math.max(5, ...executed.map(({ lanes }) => String(lanes / runs).length));
+  const column = (count: number | string): string => String(count).padStart(width);
+  const lines = [`${column('waves')} ${column('lanes')}`];
+  let place: string | undefined;
+  for (const { file, function: own, address, text, source, waves, lanes } of executed) {
+    const headline = `${own?.name ?? '(no symbol)'} of ${file}:`;
+    if (headline !== place) lines.push('', headline);
+    place = headline;
+    const comment = source ? `  // ${source.file}:${source.line}` : '';
+    lines.push(`${column(waves / runs)} ${column(lanes / runs)}  ${hex(address)}  ${text}${comment}`);
+  }
+  return `${lines.join('\n')}\n`;
+}
 
 const microseconds = (ns: number): string => `${(ns / NS_PER_US).toFixed(1)} us`;
 
