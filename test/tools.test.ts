@@ -41,6 +41,10 @@ for (const processor of TARGETS) {
       }
       assert.ok(total > 0n);
       assert.equal(counts!.result.summary.total, total);
+      const blocks = (await runWithTools(each, 'block-count')).reports[0]!;
+      assert.deepEqual(blocks.coverage.refused, {});
+      assert.deepEqual(table(blocks, 'instructions'), table(counts!, 'instructions'));
+      assert.ok(blocks.coverage.requested < counts!.coverage.requested / 2);
       const expected = [...byName].filter(([, count]) => count > 0n).sort();
       assert.deepEqual(table(histogram!, 'opcodes').toSorted(), expected);
     });

@@ -4,14 +4,24 @@
  * this alone.
  */
 
+export { hex } from '../base/text.ts';
 export type * from './dsl/hook.ts';
 export { type HookFile, type HookFunction, openHookFile } from './hooks/hook-file.ts';
 export type { HookArgument, LaunchRegisters } from './hooks/hook-point.ts';
 export { type InstrumentedImage, instrumentImage, type ToolUse } from './instrument-image.ts';
 export { type Coverage, pointCoverageText } from './points/coverage.ts';
-export { type Attributed, functionTable, instructionTable, lineTable } from './tool/attribution.ts';
+export {
+  type Attributed,
+  countResult,
+  functionTable,
+  instructionTable,
+  LEVEL_OPTION,
+  lineTable,
+  lineText,
+} from './tool/attribution.ts';
 export { CompiledHooks, type HookVariablePlace, type PointKnowledge } from './tool/compiled-hooks.ts';
 export { type Amount, countedAs, countHook } from './tool/counting.ts';
+export { type ExecRegion, equallyOften, execRegions } from './tool/exec-regions.ts';
 export { type HookCode, hookCode, hookOf, type PointHook } from './tool/hook.ts';
 export {
   contains,
@@ -27,5 +37,5 @@ export {
 export { type Cell, type ResultTable, resultJson, resultText, type ToolResult } from './tool/result.ts';
 export { defineTool, type Tool, type ToolLaunch, type ToolRun } from './tool/tool.ts';
 export { ToolCode } from './tool/tool-code.ts';
-export type { ToolBlock, ToolFunction, ToolInstruction } from './tool/tool-function.ts';
+export { firstOf, lastOf, type ToolBlock, type ToolFunction, type ToolInstruction } from './tool/tool-function.ts';
 export { type Counters, readCounters, type ToolVariable, type VariableMemory } from './tool/variables.ts';

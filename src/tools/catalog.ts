@@ -10,6 +10,7 @@ interface ToolRow {
 export const TOOLS: readonly ToolRow[] = [
   { name: 'instruction-count', load: async () => (await import('./instruction-count.ts')).instructionCount },
   { name: 'opcode-histogram', load: async () => (await import('./opcode-histogram.ts')).opcodeHistogram },
+  { name: 'block-count', load: async () => (await import('./block-count.ts')).blockCount },
 ];
 
 /** Throws USAGE for an unknown name. */

@@ -1,17 +1,10 @@
 /** Which instructions are executed how often, by name. */
-import { countedAs, countHook, defineTool, readCounters } from '../instrument/index.ts';
+import { countedAs, countHook, defineTool, LEVEL_OPTION, readCounters } from '../instrument/index.ts';
 
 export const opcodeHistogram = defineTool({
   name: 'opcode-histogram',
   summary: 'executed instructions by name',
-  options: {
-    level: {
-      kind: 'choice',
-      choices: ['thread', 'wave'],
-      default: 'thread',
-      description: 'count a vector instruction for each active lane, or once for a wave with any active lane',
-    },
-  },
+  options: { level: LEVEL_OPTION },
   attach(code, { level }) {
     const names = [...new Set(code.instructions.map(({ step }) => step.instruction.name))].sort();
     const counts = code.counters('counts', names.length);

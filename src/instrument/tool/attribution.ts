@@ -1,6 +1,7 @@
 /** Numbers of instructions, summed for what a reader knows code by: functions and source lines. */
 import { hex } from '../../base/text.ts';
-import type { ResultTable } from './result.ts';
+import type { ToolOption } from './options.ts';
+import type { ResultTable, ToolResult } from './result.ts';
 import type { ToolInstruction } from './tool-function.ts';
 
 /** Numbers of one instruction: a value for each column. */
@@ -54,4 +55,21 @@ function sumTable(
     sums.set(at, sum);
   }
   return { name, columns: [key, ...columns], rows: [...sums].map(([at, sum]) => [at, ...sum]) };
+}
+
+/** How instructions count (`countedAs`). */
+export const LEVEL_OPTION = {
+  kind: 'choice',
+  choices: ['thread', 'wave'],
+  default: 'thread',
+  description: 'count a vector instruction for each active lane, or once for a wave with any active lane',
+} as const satisfies ToolOption;
+
+/** The result of a tool that counts executions of instructions: each has one value. */
+export function countResult(level: string, numbers: readonly Attributed[]): ToolResult {
+  const columns = [level === 'thread' ? 'threads' : 'waves'];
+  return {
+    summary: { level, total: numbers.reduce((sum, { values }) => sum + values[0]!, 0n) },
+    tables: [functionTable(columns, numbers), lineTable(columns, numbers), instructionTable(columns, numbers)],
+  };
 }
