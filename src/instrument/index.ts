@@ -10,6 +10,7 @@ export { type HookFile, type HookFunction, openHookFile } from './hooks/hook-fil
 export type { HookArgument, LaunchRegisters } from './hooks/hook-point.ts';
 export { type InstrumentedImage, instrumentImage, type ToolUse } from './instrument-image.ts';
 export { type Coverage, pointCoverageText } from './points/coverage.ts';
+export { addressIn, type LaneAccess, laneAccesses } from './tool/access-address.ts';
 export {
   type Attributed,
   countResult,
@@ -23,6 +24,19 @@ export { CompiledHooks, type HookVariablePlace, type PointKnowledge } from './to
 export { type Amount, countedAs, countHook } from './tool/counting.ts';
 export { type ExecRegion, equallyOften, execRegions } from './tool/exec-regions.ts';
 export { type HookCode, hookCode, hookOf, type PointHook } from './tool/hook.ts';
+export {
+  groupsOf,
+  RECORDS_OPTION,
+  readTrace,
+  type Trace,
+  type TraceContents,
+  type TraceRecord,
+  traceAccesses,
+  traceCode,
+  traceIn,
+  tracePoint,
+  traceSummary,
+} from './tool/lane-trace.ts';
 export {
   contains,
   type Interval,
@@ -38,4 +52,5 @@ export { type Cell, type ResultTable, resultJson, resultText, type ToolResult } 
 export { defineTool, type Tool, type ToolLaunch, type ToolRun } from './tool/tool.ts';
 export { ToolCode } from './tool/tool-code.ts';
 export { firstOf, lastOf, type ToolBlock, type ToolFunction, type ToolInstruction } from './tool/tool-function.ts';
+export { encodeTraceFile, readTraceFile, type TraceFile } from './tool/trace-file.ts';
 export { type Counters, readCounters, type ToolVariable, type VariableMemory } from './tool/variables.ts';

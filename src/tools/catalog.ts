@@ -11,6 +11,8 @@ export const TOOLS: readonly ToolRow[] = [
   { name: 'instruction-count', load: async () => (await import('./instruction-count.ts')).instructionCount },
   { name: 'opcode-histogram', load: async () => (await import('./opcode-histogram.ts')).opcodeHistogram },
   { name: 'block-count', load: async () => (await import('./block-count.ts')).blockCount },
+  { name: 'memory-trace', load: async () => (await import('./memory-trace.ts')).memoryTrace },
+  { name: 'coalescing', load: async () => (await import('./coalescing.ts')).coalescing },
 ];
 
 /** Throws USAGE for an unknown name. */

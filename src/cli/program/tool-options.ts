@@ -28,6 +28,7 @@ export async function writeReports(session: ToolSession | undefined, print: (tex
   const { formatToolReport } = await import('../text/tool-report.ts');
   for (const report of session.reports) {
     const text = formatToolReport(report);
+    for (const { name, bytes } of report.result.files ?? []) writeOutput(name, bytes);
     if (report.use.output === '') print(text);
     else writeOutput(report.use.output, new TextEncoder().encode(text));
   }

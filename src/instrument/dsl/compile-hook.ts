@@ -306,15 +306,30 @@ class HookCompiler implements HookBuilder {
       this.#usable(address);
       return compiled(address.spread, this.#memory.load(address, bits));
     }
+    return compiled(
+      address.spread,
+      this.#fromOneLane(() => this.#memory.load(address, bits)),
+    );
+  }
+
+  fetchAdd<B extends Bits>(address: Uniform<64>, value: Uniform<B>): Uniform<B> {
+    return compiled(
+      'uniform',
+      this.#fromOneLane(() => this.#memory.fetchAdd(address, value)),
+    );
+  }
+
+  /** What is read once for the wave, in scalar registers. */
+  #fromOneLane(read: () => readonly Piece[]): readonly Piece[] {
     let pieces: readonly Piece[] = [];
     this.oncePerWave(() => {
-      pieces = this.#memory.load(address, bits).map((piece) => {
+      pieces = read().map((piece) => {
         const first = this.#b.scalar();
         this.#b.emit`v_readfirstlane_b32 ${first}, ${this.#pieces.vector(piece)}`;
         return scalarPiece(low(first));
       });
     });
-    return compiled(address.spread, pieces);
+    return pieces;
   }
 
   store(address: HookValue<Spread, 64>, value: HookValue<Spread, Bits>): void {

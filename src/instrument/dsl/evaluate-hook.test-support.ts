@@ -234,6 +234,12 @@ class Evaluator implements HookBuilder {
     });
   }
 
+  fetchAdd<B extends Bits>(address: Uniform<64>, value: Uniform<B>): Uniform<B> {
+    const old = this.load(address, value.bits);
+    this.store(address, this.binary('add', old, value));
+    return old;
+  }
+
   atomic(operator: AtomicOperator, address: HookValue<Spread, 64>, value: HookValue<Spread, Bits>): void {
     this.#forLanes(joinedOf(address, value), (lane) => {
       const offset = this.#offset(address, lane);

@@ -71,6 +71,24 @@ export class GlobalMemory {
     this.#b.emit`${name} ${vector}, ${data}, ${scalar}${offsetText(offset)}${this.#scope('atomic')}`;
   }
 
+  /** Adds, and gives what was there before. */
+  fetchAdd(address: HookValue<Spread, 64>, value: HookValue<Spread, Bits>): readonly Piece[] {
+    const { data, zero } = this.#data(value);
+    const { vector, scalar, offset } = this.#address(address, zero);
+    const result = this.#b.vector(value.bits / 32);
+    const name = `global_atomic_add${value.bits === 32 ? '' : '_x2'}`;
+    const returns = this.#returns();
+    this.#b.emit`${name} ${result}, ${vector}, ${data}, ${scalar}${offsetText(offset)}${returns}`;
+    return Array.from({ length: result.dwords }, (_, i) => vectorPiece(part(result, i)));
+  }
+
+  /** What lets an atomic give the old value (CDNA3 ISA 9.1.10, SC0; RDNA4 ISA 10.9, TH). */
+  #returns(): string {
+    const { families } = this.#b.code.target;
+    if (families.includes('gfx12')) return ' th:TH_ATOMIC_RETURN scope:SCOPE_DEV';
+    return families.includes('gfx940') ? ' sc0' : ' glc';
+  }
+
   /** The data, and a register of it that holds 0. */
   #data(value: HookValue<Spread, Bits>) {
     const pieces = piecesOf(value);

@@ -98,6 +98,9 @@ export interface HookBuilder {
   store(address: HookValue<Spread, 64>, value: HookValue<Spread, Bits>): void;
   atomic(operator: AtomicOperator, address: HookValue<Spread, 64>, value: HookValue<Spread, Bits>): void;
 
+  /** Adds once for the wave; what was there before. */
+  fetchAdd<B extends Bits>(address: Uniform<64>, value: Uniform<B>): Uniform<B>;
+
   /** Runs `body` once, whatever lanes are on; values of lanes cannot be used in it. */
   oncePerWave(body: () => void): void;
   /** Runs `body` with the lanes for which the condition holds, if any; then `otherwise` with the others. */

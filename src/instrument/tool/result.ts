@@ -13,6 +13,8 @@ export interface ToolResult {
   /** What is said of the run as a whole, in order. */
   readonly summary: Readonly<Record<string, Cell>>;
   readonly tables: readonly ResultTable[];
+  /** What is to be written besides. */
+  readonly files?: readonly { readonly name: string; readonly bytes: Uint8Array }[];
 }
 
 const jsonCell = (cell: Cell): string | number => {
