@@ -3,6 +3,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { KernelRunner } from '../src/bench/kernel-runner.ts';
 import { KERNELS } from '../src/bench/kernels.ts';
 import type { PcCount } from '../src/device/statistics.ts';
+import type { StepObserver } from '../src/emulator/reference/step-observer.ts';
 import type { LaunchObserver } from '../src/hsa/runtime/launch-observer.ts';
 import { chooseTool } from '../src/tools/chosen-tool.ts';
 import { type ToolReport, ToolSession } from '../src/tools/tool-session.ts';
@@ -47,6 +48,50 @@ export function runNative(each: KernelCase): NativeRun {
   const output = runKernel(imageOf(each), each, runner);
   const counts = new Map(Array.from(runner.statistics.pcCounts!, ([pc, count]) => [Number(pc - delta), count]));
   return { output, counts };
+}
+
+export interface Access {
+  /** Image address of the instruction. */
+  readonly pc: number;
+  readonly lane: number;
+  readonly space: string;
+  readonly address: bigint;
+}
+
+/**
+ * Accesses as sorted text. Buffers are elsewhere where the code is larger, all by as much: global addresses count
+ * from the lowest one.
+ */
+export function accessText(accesses: readonly Access[]): string {
+  const isGlobal = ({ space }: Access): boolean => space === 'global' || space === 'flat';
+  const lowest = accesses.filter(isGlobal).reduce((low, { address }) => (address < low ? address : low), 2n ** 64n);
+  const lines = accesses.map((each) => {
+    const address = isGlobal(each) ? each.address - lowest : each.address;
+    return `${each.pc} ${each.lane} ${address}`;
+  });
+  return lines.sort().join('\n');
+}
+
+/** The accesses that lanes make in a native run. */
+export function nativeAccesses(each: KernelCase): readonly Access[] {
+  const found: Access[] = [];
+  let start = 0;
+  const image: LaunchObserver = {
+    onLoaded: (_runtime, _agent, executable) => {
+      // Steps count from the start of device memory.
+      start = Number(BigInt.asUintN(32, executable.loadedCodeObjects[0]!.loadDelta));
+    },
+    onLaunch: () => undefined,
+    onFinished: () => undefined,
+  };
+  const observer: StepObserver = {
+    access: (_wave, step, { lane, address, space }) => {
+      if (lane >= 0) found.push({ pc: step.offset - start, lane, address, space });
+    },
+  };
+  using runner = new KernelRunner({ processor: each.processor, executor: 'reference', observer }, image);
+  runKernel(imageOf(each), each, runner);
+  return found;
 }
 
 export interface ToolsRun {

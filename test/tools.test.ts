@@ -3,7 +3,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Cell } from '../src/instrument/index.ts';
 import type { ToolReport } from '../src/tools/tool-session.ts';
-import { kernelCases, runNative, runWithTools, TARGETS } from './tool-runs.test-support.ts';
+import { readTraceFile } from '../src/instrument/index.ts';
+import { accessText, kernelCases, nativeAccesses, runNative, runWithTools, TARGETS } from './tool-runs.test-support.ts';
 
 /** Loops, divergence, LDS with barriers, atomics, calls that are inlined, matrices, all registers in use. */
 const NAMES = ['vadd', 'gather', 'stencil', 'collatz', 'histogram', 'mfma16', 'wmma16', 'matmul4x4'];
@@ -47,6 +48,24 @@ for (const processor of TARGETS) {
       assert.ok(blocks.coverage.requested < counts!.coverage.requested / 2);
       const expected = [...byName].filter(([, count]) => count > 0n).sort();
       assert.deepEqual(table(histogram!, 'opcodes').toSorted(), expected);
+    });
+  }
+}
+
+for (const processor of TARGETS) {
+  for (const each of kernelCases(processor, CHOSEN && ['vadd', 'gather', 'bitonic'])) {
+    test(`${each.file}: traced accesses are those of the kernel`, async () => {
+      const { reports } = await runWithTools(each, 'memory-trace:file=x');
+      const { result, coverage } = reports[0]!;
+      assert.deepEqual(coverage.refused, {});
+      assert.deepEqual([result.summary.lost, result.summary['accesses without a known address']], [0n, 0]);
+      const { points, records } = readTraceFile(result.files![0]!.bytes, 'x');
+      const found = records.map(({ point, lane, value }) => {
+        const { address: pc, space } = points[point]!;
+        return { pc, lane, space, address: value };
+      });
+      assert.equal(accessText(found), accessText(nativeAccesses(each)));
+      assert.ok(found.length > 0);
     });
   }
 }
