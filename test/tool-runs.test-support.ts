@@ -59,8 +59,8 @@ export interface Access {
 }
 
 /**
- * Accesses as sorted text. Buffers are elsewhere where the code is larger, all by as much: global addresses count
- * from the lowest one.
+ * Accesses as sorted text. Buffers are elsewhere where the code is larger, all by as much: global addresses
+ * count from the lowest one.
  */
 export function accessText(accesses: readonly Access[]): string {
   const isGlobal = ({ space }: Access): boolean => space === 'global' || space === 'flat';

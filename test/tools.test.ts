@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Cell } from '../src/instrument/index.ts';
-import type { ToolReport } from '../src/tools/tool-session.ts';
 import { readTraceFile } from '../src/instrument/index.ts';
+import type { ToolReport } from '../src/tools/tool-session.ts';
 import { accessText, kernelCases, nativeAccesses, runNative, runWithTools, TARGETS } from './tool-runs.test-support.ts';
 
 /** Loops, divergence, LDS with barriers, atomics, calls that are inlined, matrices, all registers in use. */

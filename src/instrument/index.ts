@@ -22,8 +22,9 @@ export {
 } from './tool/attribution.ts';
 export { CompiledHooks, type HookVariablePlace, type PointKnowledge } from './tool/compiled-hooks.ts';
 export { type Amount, countedAs, countHook } from './tool/counting.ts';
-export { type ExecRegion, equallyOften, execRegions } from './tool/exec-regions.ts';
+export { type ExecRegion, equallyOften, execRegions, savedMask } from './tool/exec-regions.ts';
 export { type HookCode, hookCode, hookOf, type PointHook } from './tool/hook.ts';
+export { argumentBytes, argumentsOf, argumentsRegister, copyArguments } from './tool/kernel-entry.ts';
 export {
   groupsOf,
   RECORDS_OPTION,
@@ -48,6 +49,7 @@ export {
   type ToolOptionValues,
   type ToolRequest,
 } from './tool/options.ts';
+export { type NamedRegister, registerNamed, resultRegister } from './tool/register-names.ts';
 export { type Cell, type ResultTable, resultJson, resultText, type ToolResult } from './tool/result.ts';
 export { defineTool, type Tool, type ToolLaunch, type ToolRun } from './tool/tool.ts';
 export { ToolCode } from './tool/tool-code.ts';

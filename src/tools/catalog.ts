@@ -13,6 +13,11 @@ export const TOOLS: readonly ToolRow[] = [
   { name: 'block-count', load: async () => (await import('./block-count.ts')).blockCount },
   { name: 'memory-trace', load: async () => (await import('./memory-trace.ts')).memoryTrace },
   { name: 'coalescing', load: async () => (await import('./coalescing.ts')).coalescing },
+  { name: 'lds-bank-conflicts', load: async () => (await import('./lds-bank-conflicts.ts')).ldsBankConflicts },
+  { name: 'branch-divergence', load: async () => (await import('./branch-divergence.ts')).branchDivergence },
+  { name: 'kernel-arguments', load: async () => (await import('./kernel-arguments.ts')).kernelArguments },
+  { name: 'register-log', load: async () => (await import('./register-log.ts')).registerLog },
+  { name: 'value-profile', load: async () => (await import('./value-profile.ts')).valueProfile },
 ];
 
 /** Throws USAGE for an unknown name. */

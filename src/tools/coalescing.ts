@@ -1,4 +1,6 @@
-/** Into how many pieces of memory the lanes of an access fall: one or two for neighbouring lanes, 64 at worst. */
+/**
+ * Into how many pieces of memory the lanes of an access fall: one or two for neighbouring lanes, 64 at worst.
+ */
 import {
   defineTool,
   groupsOf,

@@ -131,10 +131,9 @@ export class PayloadBuilder {
       const register = isPart(placeholder) ? placeholder.register : isRegister(placeholder) ? placeholder : undefined;
       if (register && !registers.includes(register)) registers.push(register);
     }
-    const bases = basesOf(
-      registers,
-      [...strings, ...placeholders.filter((each) => typeof each === 'string')].join(' '),
-    );
+    // Numbers may be a part of a register's name.
+    const named = String.raw(strings, ...placeholders.map((each) => (typeof each === 'object' ? ' ' : `${each}`)));
+    const bases = basesOf(registers, named);
     const text = String.raw(
       strings,
       ...placeholders.map((placeholder) => textOf(placeholder, registers, bases)),

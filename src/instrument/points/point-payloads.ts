@@ -1,13 +1,16 @@
 /** Payloads with registers at all points of a code object, and the account of how each point was served. */
 import { assert } from '../../base/errors.ts';
+import { registerNumber } from '../../flow/steps.ts';
 import type { CodeContext } from '../../isa/amdgpu/encoding/instruction.ts';
+import { SGPR_VCC_LO } from '../../isa/amdgpu/encoding/registers.ts';
 import type { AmdgpuStep } from '../../isa/amdgpu/step.ts';
 import type { LiftedCode } from '../../lift/lifted-code.ts';
 import type { LiftedFunction } from '../../lift/lifted-function.ts';
 import type { CodeItem } from '../layout/code-item.ts';
 import type { StepEdit } from '../layout/compose.ts';
 import { Allocator, type PayloadAllocation, type Refusal } from '../machine/allocate.ts';
-import type { Payload } from '../machine/machine-code.ts';
+import type { Payload, PhysicalRange } from '../machine/machine-code.ts';
+import { payloadEffects } from '../machine/payload-effects.ts';
 import type { KernelChanges } from '../object/kernel-changes.ts';
 import type { HookCode, PointHook } from '../tool/hook.ts';
 import type { Insertions, Side } from '../tool/insertions.ts';
@@ -27,6 +30,7 @@ export class PointPayloads {
   readonly #lifted: LiftedCode;
   readonly #insertions: Insertions;
   readonly #count = new CoverageCount();
+  readonly #reads = new Map<HookCode, readonly PhysicalRange[]>();
   readonly #functions = new Map<LiftedFunction, FunctionPoints>();
   readonly #codes = new Map<HookCode, Map<number, readonly Payload[]>>();
 
@@ -34,6 +38,47 @@ export class PointPayloads {
     this.#lifted = lifted;
     this.#insertions = insertions;
     this.plans = new RegisterPlans(lifted);
+    this.#keepWhatIsRead();
+  }
+
+  /**
+   * A hook may read registers that the application needs no more, and so may think that they are free: what
+   * such registers hold is kept from all payloads.
+   */
+  #keepWhatIsRead(): void {
+    const reserved = new Map<number, PhysicalRange>();
+    for (const [address, side, { codes }] of this.#insertions.all()) {
+      const step = this.#lifted.stepAt(address);
+      const reads = step ? codes.flatMap((code) => this.#readsOf(code, step)) : [];
+      if (!step || reads.length === 0) continue;
+      const state = this.#pointsOf(step).states.at(step, side);
+      for (const { file, first, dwords } of typeof state === 'string' ? [] : reads) {
+        for (let number = first; number < first + dwords; number++) {
+          const place = registerNumber(file, number);
+          const isLive = typeof state === 'object' && ((state.live.active >> BigInt(place)) & 1n) === 1n;
+          if (!isLive) reserved.set(place, { file, first: number, dwords: 1 });
+        }
+      }
+    }
+    this.plans.reserved.push(...reserved.values());
+  }
+
+  /** Registers with a number of their own that the payloads of a hook read and do not put back. */
+  #readsOf(code: HookCode, step: AmdgpuStep): readonly PhysicalRange[] {
+    let reads = this.#reads.get(code);
+    if (!reads) {
+      const { target, waveSize } = step.instruction;
+      const payloads = this.#codeOf(code, { target, waveSize });
+      reads = payloads.flatMap(({ items, changes }) => {
+        const isChanged = ({ file, first }: PhysicalRange): boolean =>
+          changes.some((each) => each.file === file && each.first <= first && first < each.first + each.dwords);
+        return items
+          .flatMap((item) => (item.kind === 'instruction' ? payloadEffects(item).readsPhysical : []))
+          .filter((range) => !(range.file === 'scalar' && range.first >= SGPR_VCC_LO) && !isChanged(range));
+      });
+      this.#reads.set(code, reads);
+    }
+    return reads;
   }
 
   /** What becomes of the instruction at an address; undefined where it stays alone. */

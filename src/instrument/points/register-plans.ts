@@ -16,6 +16,7 @@ import type { LiftedCode } from '../../lift/lifted-code.ts';
 import type { LiftedFunction } from '../../lift/lifted-function.ts';
 import { mostRegisters } from '../../lift/register-limits.ts';
 import { stepEffects } from '../../lift/step-effects.ts';
+import type { PhysicalRange } from '../machine/machine-code.ts';
 import type { FileLimits, RegisterPlan } from '../machine/register-plan.ts';
 
 type Files<T> = Readonly<Record<RegisterFile, T>>;
@@ -43,6 +44,9 @@ export class RegisterPlans {
   readonly kernels: readonly KernelRegisters[];
   readonly #plans = new Map<LiftedFunction, RegisterPlan>();
   readonly #kernelsOf = new Map<LiftedFunction, KernelRegisters[]>();
+
+  /** No payload may have these. */
+  readonly reserved: PhysicalRange[] = [];
 
   constructor({ codeObject, functions }: LiftedCode) {
     const counts = new Map(functions.map((each) => [each, usedRegisters(each)]));
@@ -95,7 +99,7 @@ export class RegisterPlans {
           growable: Math.max(granted, Math.min(...kernels.map((each) => each.growable[file]))),
         };
       });
-      plan = { ...limits, reserved: [] };
+      plan = { ...limits, reserved: this.reserved };
       this.#plans.set(lifted, plan);
     }
     return plan;

@@ -1,6 +1,6 @@
 /**
- * Addresses that instructions access, as their meaning says: sums of registers and constants, which a hook works
- * out again.
+ * Addresses that instructions access, as their meaning says: sums of registers and constants, which a hook
+ * works out again.
  */
 import type { Value } from '../../ir/types.ts';
 import { meaningOf } from '../../isa/amdgpu/effects/meaning.ts';
@@ -44,7 +44,9 @@ export function laneAccesses({ step: { instruction } }: ToolInstruction): readon
   });
 }
 
-/** The address, as a value of a hook before the instruction; of LDS and private memory its upper half is 0. */
+/**
+ * The address, as a value of a hook before the instruction; of LDS and private memory its upper half is 0.
+ */
 export function addressIn(b: HookBuilder, { space, address }: LaneAccess): HookValue<Spread, 64> {
   const { terms, constant } = address!;
   const dword = ({ kind, register }: RegisterDword): HookValue<Spread, 32> => b[kind](register);

@@ -3,6 +3,8 @@
  * that two numbers of a region tell those of each instruction.
  */
 import { postDominators } from '../../flow/dominators.ts';
+import type { Value } from '../../ir/types.ts';
+import { meaningOf } from '../../isa/amdgpu/effects/meaning.ts';
 import { stepEffects } from '../../lift/step-effects.ts';
 import type { ToolBlock, ToolFunction, ToolInstruction } from './tool-function.ts';
 
@@ -23,8 +25,8 @@ export function execRegions(block: ToolBlock): readonly ExecRegion[] {
 }
 
 /**
- * For each block one that waves come through equally often, the first of those: each way through one leads through
- * the other, and as often as loops are concerned. Holds for waves that come to an end.
+ * For each block one that waves come through equally often, the first of those: each way through one leads
+ * through the other, and as often as loops are concerned. Holds for waves that come to an end.
  */
 export function equallyOften({ blocks, lifted }: ToolFunction): ReadonlyMap<ToolBlock, ToolBlock> {
   const { graph, dominators, loops } = lifted;
@@ -41,3 +43,22 @@ export function equallyOften({ blocks, lifted }: ToolFunction): ReadonlyMap<Tool
   }
   return firsts;
 }
+
+/**
+ * Of an instruction that takes lanes off and keeps the mask from before: the scalar register that holds it
+ * then (S_AND_SAVEEXEC and its kin).
+ */
+export function savedMask({ step: { instruction } }: ToolInstruction): number | undefined {
+  const values = meaningOf(instruction)?.values ?? [];
+  if (!values.some(({ leaf }) => leaf.kind === 'setState' && leaf.slot === 'exec')) return undefined;
+  for (const { leaf, args, lane } of values) {
+    if (leaf.kind !== 'setOperand' || lane || leaf.at.dword !== 0) continue;
+    const operand = instruction.operand(leaf.at.operand);
+    if (operand.kind === 'scalar' && isOldMask(args[0]!)) return operand.register;
+  }
+  return undefined;
+}
+
+const isOldMask = ({ leaf, args }: Value): boolean =>
+  (leaf.kind === 'state' && leaf.slot === 'exec') ||
+  (leaf.kind === 'pure' && leaf.op === 'i64.low' && isOldMask(args[0]!));

@@ -45,6 +45,16 @@ export class Insertions {
     return this.#hooks[side].get(address) ?? [];
   }
 
+  /** All hooks with their places; those that stand in place of an instruction count as before it. */
+  *all(): Generator<readonly [address: number, side: Side, hook: PointHook]> {
+    for (const side of SIDES) {
+      for (const [address, hooks] of this.#hooks[side]) for (const hook of hooks) yield [address, side, hook];
+    }
+    for (const [address, replacement] of this.#replacements) {
+      if (replacement.kind === 'replaced') yield [address, 'before', replacement.hook];
+    }
+  }
+
   replacementOf(address: number): Replacement | undefined {
     return this.#replacements.get(address);
   }

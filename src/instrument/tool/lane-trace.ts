@@ -1,6 +1,6 @@
 /**
- * Traces: a value for each active lane at points, in the order in which waves come there. The buffer on the device
- * begins with 16 bytes, of which the first 8 count records; each record has 16 bytes.
+ * Traces: a value for each active lane at points, in the order in which waves come there. The buffer on the
+ * device begins with 16 bytes, of which the first 8 count records; each record has 16 bytes.
  */
 import type { HookBuilder, HookValue, Spread } from '../dsl/hook.ts';
 import { addressIn, type LaneAccess, laneAccesses } from './access-address.ts';
@@ -41,23 +41,32 @@ export const traceIn = (code: ToolCode, name: string, capacity: number): Trace =
 /** What a hook writes into the records of its lanes. */
 export type TracedValue = (b: HookBuilder) => HookValue<Spread, 64>;
 
-/** Writes a record for each active lane. Points with the same `write` share their code. */
-export function traceCode({ variable, capacity }: Trace, write: TracedValue): HookCode {
+/**
+ * Writes a record for each active lane, or with `isUniform` for the lowest of them. Points with the same code
+ * share it.
+ */
+export function traceCode({ variable, capacity }: Trace, write: TracedValue, isUniform = false): HookCode {
   return hookCode((b) => {
     const mask = b.laneMask();
     b.when(b.compare('ne', mask, b.constant64(0n)), () => {
       const buffer = b.variable(variable.symbol);
-      const group = b.low(b.fetchAdd(buffer, b.pack(b.popcount(mask), b.constant(0))));
+      const count = isUniform ? b.constant(1) : b.popcount(mask);
+      const group = b.low(b.fetchAdd(buffer, b.pack(count, b.constant(0))));
       const lane = b.laneId();
       const below = b.binary('sub', b.shift('shl', b.constant64(1n), lane), b.constant64(1n));
-      const slot = b.binary('add', b.popcount(b.binary('and', below, mask)), group);
-      b.when(b.compare('ltU', slot, b.constant(capacity)), () => {
-        const offset = b.shift('shl', b.binary('add', slot, b.constant(1)), b.constant(RECORD_SHIFT));
-        const record = b.binary('add', b.pack(offset, b.constant(0)), buffer);
-        b.store(record, write(b));
-        const place = b.binary('or', b.shift('shl', lane, b.constant(LANE_SHIFT)), b.pointLiteral(0));
-        b.store(b.binary('add', record, b.constant64(8n)), b.pack(place, group));
-      });
+      const rank = b.popcount(b.binary('and', below, mask));
+      const record = (slot: HookValue<Spread, 32>): void => {
+        b.when(b.compare('ltU', slot, b.constant(capacity)), () => {
+          const offset = b.shift('shl', b.binary('add', slot, b.constant(1)), b.constant(RECORD_SHIFT));
+          const at = b.binary('add', b.pack(offset, b.constant(0)), buffer);
+          b.store(at, write(b));
+          const place = b.binary('or', b.shift('shl', lane, b.constant(LANE_SHIFT)), b.pointLiteral(0));
+          b.store(b.binary('add', at, b.constant64(8n)), b.pack(place, group));
+        });
+      };
+      const first = b.binary('add', rank, group);
+      if (isUniform) b.when(b.compare('eq', rank, b.constant(0)), () => record(first));
+      else record(first);
     });
   });
 }

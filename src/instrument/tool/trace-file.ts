@@ -1,9 +1,10 @@
 /**
- * Traces of memory accesses in files. All numbers are little-endian: the bytes `WWMT`, the version 1 and the size
- * of the JSON that follows, 32 bits each; the JSON, `{ points, lost }` with the address, function, line, text, kind,
- * space and size of each access in the code, padded with spaces to a multiple of 16 bytes of the file; then 16
- * bytes for each lane that made an access: its address, 64 bits; the number of the access in bits 0 to 23 and the
- * lane in bits 24 to 31 of the next 32; and 32 bits that are the same for all lanes that accessed together.
+ * Traces of memory accesses in files. All numbers are little-endian: the bytes `WWMT`, the version 1 and the
+ * size of the JSON that follows, 32 bits each; the JSON, `{ points, lost }` with the address, function, line,
+ * text, kind, space and size of each access in the code, padded with spaces to a multiple of 16 bytes of the
+ * file; then 16 bytes for each lane that made an access: its address, 64 bits; the number of the access in
+ * bits 0 to 23 and the lane in bits 24 to 31 of the next 32; and 32 bits that are the same for all lanes that
+ * accessed together.
  */
 import { alignUp } from '../../base/align.ts';
 import { ByteReader } from '../../base/bytes.ts';

@@ -1,0 +1,148 @@
+/** Tools against numbers that were counted by hand, and against closed formulas. */
+import assert from 'node:assert/strict';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { after, test } from 'node:test';
+import { runCommandLine } from '../src/cli/command-line.ts';
+import { COMMANDS } from '../src/cli/commands.ts';
+import { bankCycles } from '../src/tools/lds-bank-conflicts.ts';
+import { imageOf, kernelText } from './kernel-rig.test-support.ts';
+
+const folder = mkdtempSync(path.join(tmpdir(), 'wavewright-tools-'));
+after(() => rmSync(folder, { recursive: true }));
+
+/** The result of a tool in a kernel, as JSON. */
+async function resultOf(tool: string, ...argv: string[]) {
+  let [stdout, stderr] = ['', ''];
+  const status = await runCommandLine(COMMANDS, ['dispatch', ...argv, `--tool=${tool}`], {
+    stdout: (data) => {
+      stdout += Buffer.from(data);
+    },
+    stderr: (data) => {
+      stderr += Buffer.from(data);
+    },
+    env: {},
+  });
+  assert.deepEqual([status, stderr], [0, '']);
+  const { result, coverage } = JSON.parse(stdout);
+  assert.deepEqual(coverage.refused, {});
+  return result;
+}
+
+/** 250 work-items in workgroups of 64, of which 200 have something to do. */
+const vadd = (processor: string): string[] => [
+  ...[`examples/kernels/vadd.${processor}.co`, '--grid=250', '--workgroup=64'],
+  ...['--arg=zero:1024', '--arg=zero:1024', '--arg=zero:1024', '--arg=i32:200'],
+];
+
+function assembled(name: string, body: string): string {
+  const file = path.join(folder, `${name}.co`);
+  writeFileSync(file, imageOf(kernelText(name, body, ['.amdhsa_group_segment_fixed_size 16384'])));
+  return file;
+}
+
+const gcd = (a: number, b: number): number => (b === 0 ? a : gcd(b, a % b));
+
+for (const processor of ['gfx90a', 'gfx942', 'gfx1100']) {
+  test(`${processor}: kernels are given what the launch says`, async () => {
+    const { grids, arguments: list } = await resultOf('kernel-arguments:format=json', ...vadd(processor));
+    assert.deepEqual(grids, [{ kernel: 'vadd', 'work-items': '250 1 1', workgroup: '64 1 1', workgroups: '4 1 1' }]);
+    const value = (kind: string) => list.find((each: { kind: string }) => each.kind === kind)?.value;
+    assert.equal(value('by_value'), 200);
+    // The last workgroup is partial, and does not count.
+    assert.deepEqual(
+      ['x', 'y', 'z'].map((d) => value(`hidden_block_count_${d}`)),
+      [3, 1, 1],
+    );
+    assert.deepEqual(
+      ['x', 'y', 'z'].map((d) => value(`hidden_group_size_${d}`)),
+      [64, 1, 1],
+    );
+    assert.equal(value('hidden_remainder_x'), 58);
+  });
+}
+
+test('waves part where some of their lanes have nothing to do', async () => {
+  const wide = await resultOf('branch-divergence:format=json', ...vadd('gfx90a'));
+  // Of 4 waves, the last one has 8 lanes below 200.
+  assert.deepEqual(
+    wide.masks.map(({ waves, parted }: Record<string, number>) => [waves, parted]),
+    [[4, 1]],
+  );
+  assert.deepEqual(
+    wide.branches.map(({ waves, taken }: Record<string, number>) => [waves, taken]),
+    [[4, 0]],
+  );
+  // Of 8 waves of 32 lanes, the last one has none.
+  const narrow = await resultOf('branch-divergence:format=json', ...vadd('gfx1100'));
+  assert.deepEqual(
+    narrow.branches.map(({ waves, taken }: Record<string, number>) => [waves, taken]),
+    [[8, 1]],
+  );
+});
+
+test('neighbouring lanes touch as many segments as their bytes fill', async () => {
+  const { accesses } = await resultOf('coalescing:segment=64,format=json', ...vadd('gfx90a'));
+  // Three waves of 64 lanes with 4 bytes each, one of 8 lanes.
+  for (const each of accesses) assert.deepEqual([each.accesses, each.lanes, each.segments], [4, 200, 13]);
+});
+
+test('registers and values are those of the lanes', async () => {
+  const options = 'registers=s4,v0,instructions=0,format=json';
+  const file = assembled('log', 's_nop 0\nv_mov_b32 v1, 7\ns_endpgm\n');
+  const launch = [file, '--grid=128', '--workgroup=64'];
+  const { values } = await resultOf(`register-log:${options}`, ...launch);
+  const of = (name: string) => values.filter((each: { register: string }) => each.register === name);
+  assert.deepEqual(
+    of('s4').map(({ value }: { value: string }) => Number(value)),
+    [0, 1],
+  );
+  assert.deepEqual(
+    of('v0').map(({ value }: { value: string }) => Number(value)),
+    [0, 1].flatMap(() => Array.from({ length: 64 }, (_, lane) => lane)),
+  );
+  const profile = await resultOf('value-profile:format=json', ...launch);
+  assert.deepEqual(
+    profile.values.map(({ value, times, written, distinct }: Record<string, unknown>) => [
+      value,
+      times,
+      written,
+      distinct,
+    ]),
+    [['0x00000007', 128, 128, 1]],
+  );
+});
+
+test('a buffer that is full says what it lost', async () => {
+  const { records, lost } = await resultOf('memory-trace:records=100,format=json', ...vadd('gfx90a'));
+  assert.deepEqual([records, lost], [100, 500]);
+});
+
+for (const banks of [32, 64]) {
+  test(`${banks} banks: strides collide by their common divisor`, async () => {
+    for (let stride = 1; stride <= 70; stride++) {
+      for (const sizeBytes of [4, 8, 16]) {
+        const lanes = Array.from({ length: 64 }, (_, lane) => ({ lane, value: BigInt(lane * stride * sizeBytes) }));
+        const { cycles, needed } = bankCycles(lanes, sizeBytes, banks);
+        const served = (banks * 4) / sizeBytes;
+        assert.equal(needed, Math.max(64 / served, 1));
+        // Lanes of a group in one bank: those whose distance is a multiple of all banks.
+        const factor = Math.min(gcd(stride, served), served, 64);
+        assert.equal(cycles, needed * Math.min(factor, Math.min(served, 64)), `stride ${stride}, ${sizeBytes} bytes`);
+      }
+    }
+  });
+}
+
+test('LDS conflicts of a kernel follow from its stride', async () => {
+  for (const stride of [1, 2, 3, 8, 32]) {
+    const body = `v_mul_u32_u24 v1, ${4 * stride}, v0\nds_write_b32 v1, v0\nds_read_b32 v2, v1\ns_waitcnt lgkmcnt(0)\ns_endpgm\n`;
+    const file = assembled(`stride${stride}`, body);
+    const tool = 'lds-bank-conflicts:format=json';
+    const { conflicts, accesses } = await resultOf(tool, file, '--grid=64', '--workgroup=64');
+    // A load and a store, in two halves of 32 lanes each.
+    assert.equal(conflicts, 2 * 2 * (gcd(stride, 32) - 1));
+    assert.equal(accesses.length, 2);
+  }
+});
