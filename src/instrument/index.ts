@@ -10,7 +10,7 @@ export { type HookFile, type HookFunction, openHookFile } from './hooks/hook-fil
 export type { HookArgument, LaunchRegisters } from './hooks/hook-point.ts';
 export { type InstrumentedImage, instrumentImage, type ToolUse } from './instrument-image.ts';
 export { type Coverage, pointCoverageText } from './points/coverage.ts';
-export { addressIn, type LaneAccess, laneAccesses } from './tool/access-address.ts';
+export { addressIn, type CodeAccess, laneAccesses } from './tool/access-address.ts';
 export {
   type Attributed,
   countResult,
@@ -24,7 +24,7 @@ export { CompiledHooks, type HookVariablePlace, type PointKnowledge } from './to
 export { type Amount, countedAs, countHook } from './tool/counting.ts';
 export { type ExecRegion, equallyOften, execRegions, savedMask } from './tool/exec-regions.ts';
 export { type HookCode, hookCode, hookOf, type PointHook } from './tool/hook.ts';
-export { argumentBytes, argumentsOf, argumentsRegister, copyArguments } from './tool/kernel-entry.ts';
+export { argumentBytes, argumentsRegister, copyArguments, declaredArguments } from './tool/kernel-entry.ts';
 export {
   groupsOf,
   RECORDS_OPTION,

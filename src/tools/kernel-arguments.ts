@@ -1,9 +1,9 @@
 /** What kernels get: their arguments, hidden ones too, as the kernel reads them, and grids. */
 import {
   argumentBytes,
-  argumentsOf,
   argumentsRegister,
   copyArguments,
+  declaredArguments,
   defineTool,
   hex,
   type ToolVariable,
@@ -32,7 +32,7 @@ export const kernelArguments = defineTool({
       const rows = read
         .filter(({ kernel }) => launches.some((launch) => launch.kernel === kernel.name))
         .flatMap(({ kernel, copy }) =>
-          argumentsOf(kernel)
+          declaredArguments(kernel)
             .filter(({ offsetBytes, sizeBytes }) => offsetBytes + sizeBytes <= copy.sizeBytes)
             .map(({ name = '', valueKind, offsetBytes, sizeBytes }) => {
               const value = valueAt(memory, copy, offsetBytes, sizeBytes);

@@ -26,7 +26,7 @@ interface Sum {
 }
 
 /** An access that an instruction makes in each of its active lanes. */
-export interface LaneAccess {
+export interface CodeAccess {
   readonly kind: 'load' | 'store' | 'atomic';
   readonly space: 'global' | 'flat' | 'lds' | 'private';
   readonly sizeBytes: number;
@@ -35,9 +35,9 @@ export interface LaneAccess {
 }
 
 /** Accesses in the order in which the instruction makes them; none where its meaning is not known. */
-export function laneAccesses({ step: { instruction } }: ToolInstruction): readonly LaneAccess[] {
+export function laneAccesses({ step: { instruction } }: ToolInstruction): readonly CodeAccess[] {
   const values = meaningOf(instruction)?.values ?? [];
-  return values.flatMap(({ leaf, lane, args }): LaneAccess[] => {
+  return values.flatMap(({ leaf, lane, args }): CodeAccess[] => {
     if (!lane || (leaf.kind !== 'load' && leaf.kind !== 'store' && leaf.kind !== 'atomic')) return [];
     const { kind, space, sizeBytes } = leaf;
     return [{ kind, space, sizeBytes, address: leaf.predicated ? undefined : sumOf(args[0]!, instruction) }];
@@ -47,7 +47,7 @@ export function laneAccesses({ step: { instruction } }: ToolInstruction): readon
 /**
  * The address, as a value of a hook before the instruction; of LDS and private memory its upper half is 0.
  */
-export function addressIn(b: HookBuilder, { space, address }: LaneAccess): HookValue<Spread, 64> {
+export function addressIn(b: HookBuilder, { space, address }: CodeAccess): HookValue<Spread, 64> {
   const { terms, constant } = address!;
   const dword = ({ kind, register }: RegisterDword): HookValue<Spread, 32> => b[kind](register);
   const isWide = space === 'global' || space === 'flat';

@@ -27,7 +27,7 @@ export function argumentsRegister({ lifted }: ToolFunction): number | undefined 
 }
 
 /** As the metadata of the kernel list them, hidden ones too. */
-export const argumentsOf = ({ lifted }: ToolFunction): readonly KernelArgument[] =>
+export const declaredArguments = ({ lifted }: ToolFunction): readonly KernelArgument[] =>
   lifted.kernels[0]?.metadata?.args ?? [];
 
 /** Bytes of the arguments in memory. */

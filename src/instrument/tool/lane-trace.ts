@@ -3,7 +3,7 @@
  * device begins with 16 bytes, of which the first 8 count records; each record has 16 bytes.
  */
 import type { HookBuilder, HookValue, Spread } from '../dsl/hook.ts';
-import { addressIn, type LaneAccess, laneAccesses } from './access-address.ts';
+import { addressIn, type CodeAccess, laneAccesses } from './access-address.ts';
 import { type HookCode, hookCode, type PointHook } from './hook.ts';
 import type { ToolOption } from './options.ts';
 import type { ToolCode } from './tool-code.ts';
@@ -124,7 +124,7 @@ export const groupsOf = ({ records }: TraceContents): readonly (readonly TraceRe
 
 export interface AccessPoint {
   readonly instruction: ToolInstruction;
-  readonly access: LaneAccess;
+  readonly access: CodeAccess;
 }
 
 export interface TracedAccesses {
@@ -135,7 +135,7 @@ export interface TracedAccesses {
 }
 
 /** Traces the addresses of all accesses that `isWanted`, before the instruction. */
-export function traceAccesses(code: ToolCode, trace: Trace, isWanted: (access: LaneAccess) => boolean): TracedAccesses {
+export function traceAccesses(code: ToolCode, trace: Trace, isWanted: (access: CodeAccess) => boolean): TracedAccesses {
   const codes = new Map<string, HookCode>();
   const [points, unknown]: [AccessPoint[], AccessPoint[]] = [[], []];
   for (const instruction of code.instructions) {
