@@ -5,6 +5,7 @@ import path from 'node:path';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { errorCodeOf, mutationsOf } from '../../../test/data/codeobjects/load.ts';
+import { assembleFile } from '../../assembler/assemble-file.ts';
 import { parseTargetId } from '../../codeobject/target-id.ts';
 import { targetFor } from '../../isa/amdgpu/encoding/targets.ts';
 import { assembleInstruction } from '../../isa/amdgpu/text/assembler/assemble.ts';
@@ -174,4 +175,79 @@ test('damaged files of hooks end in an error, or in a payload or a reason', () =
     }),
     { numRuns: 60, endOnFailure: true },
   );
+});
+
+/** A hook in assembly, with markers at the labels that records name. */
+function assembled(body: string, records: Readonly<Record<string, string>> = {}): HookFile {
+  const marks = Object.entries(records).map(([label, text]) => `.long ${label}-.\n.asciz "${text}"`);
+  const text = `.text
+.globl f
+.type f,@function
+f:
+${body}
+  s_setpc_b64 s[30:31]
+.size f, .-f
+.section .wavewright.hook,"a",@progbits
+${marks.join('\n')}
+`;
+  return openHookFile(assembleFile(text, { processor: 'gfx90a' }), 'f.o', parseTargetId('gfx90a'));
+}
+
+test('a value that some lanes got before EXEC shrank and others behind is one value, without a branch, too', () => {
+  const payload = payloadOf(
+    assembled(`
+  v_mov_b32 v5, 1
+  v_mov_b32 v6, v5
+  v_mov_b32 v5, 2
+  v_cmp_eq_u32 vcc, 7, v0
+  s_and_saveexec_b64 s[4:5], vcc
+  v_mov_b32 v5, 3
+  s_or_b64 exec, exec, s[4:5]
+  global_atomic_add v[2:3], v5, off
+  global_atomic_add v[2:3], v6, off`),
+    'f',
+    [constant(0n), constant(0n), constant(1n << 40n, 2)],
+  );
+  assert.ok(typeof payload === 'object', `${payload}`);
+  const written = payload.lines
+    .filter((line) => /^v_mov_b32_e32 vdst/.test(line))
+    .map((line) => /=(v\d+)/.exec(line)![1]);
+  const [, , first, , second, third] = written.slice(-6);
+  const stored = payload.lines.filter((line) => line.includes('atomic')).map((line) => / data=(v\d+)/.exec(line)![1]);
+  // The first use of v5 is another value.
+  assert.notEqual(first, second);
+  assert.equal(second, third);
+  assert.equal(stored[0], third);
+  // EXEC is what it was, which needs no copy of it.
+  assert.doesNotMatch(payload.lines.at(-1)!, /s_mov_b64/);
+});
+
+test('state of the application is what it was before the hook changed it', () => {
+  const file = assembled(
+    `
+  s_cmp_eq_u32 0, 1
+  s_mov_b64 vcc, 0
+m:
+  s_nop 0
+n:
+  s_nop 0
+  v_mov_b32 v4, s6
+  global_atomic_add v[2:3], v4, off
+  v_mov_b32 v4, s7
+  global_atomic_add v[2:3], v4, off`,
+    { m: 'read_reg s6 253', n: 'read_reg s7 106' },
+  );
+  const payload = payloadOf(file, 'f', [constant(0n), constant(0n), constant(1n << 40n, 2)]);
+  assert.ok(typeof payload === 'object', `${payload}`);
+  // Both are copied before anything else.
+  const names = payload.lines.map((line) => line.split(' ')[0]!);
+  assert.ok(names.indexOf('s_cselect_b32') >= 0 && names.indexOf('s_cselect_b32') < 2, payload.lines.join('\n'));
+  assert.equal(names.indexOf('s_mov_b64') < 2, true, payload.lines.join('\n'));
+  assert.doesNotMatch(payload.lines.join('\n'), /s_cmp_eq/);
+});
+
+test('records that are damaged are errors', () => {
+  for (const record of ['nonsense s1', 'read_reg s1', 'read_reg q1 5', 'read_reg s1 s2', 'exec s[4:']) {
+    assert.throws(() => assembled('m:\n  s_nop 0', { m: record }), /\.wavewright\.hook/, record);
+  }
 });
