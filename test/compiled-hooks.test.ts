@@ -20,6 +20,8 @@ import {
   type ToolInstruction,
 } from '../src/instrument/index.ts';
 import { linkCodeObject } from '../src/linker/link.ts';
+import { chooseHook } from '../src/tools/chosen-tool.ts';
+import { ToolSession } from '../src/tools/tool-session.ts';
 import { KernelRig } from './kernel-rig.test-support.ts';
 
 const PROCESSORS = ['gfx90a', 'gfx942', 'gfx1100'] as const;
@@ -285,3 +287,23 @@ for (const processor of PROCESSORS) {
     });
   }
 }
+
+test('--hook: a file, its options, and the variables as result', async () => {
+  const image = example('vadd', 'gfx90a');
+  const read = (name: string): Uint8Array => readFileSync(name);
+  const file = 'test/data/hooks/hooks.gfx90a.O2.o';
+  const session = new ToolSession([chooseHook(`${file}:function=lane_statistics,at=entry,element=u32`, read)]);
+  using runner = new KernelRunner({ processor: 'gfx90a' }, session);
+  const { launch } = KERNELS.find(({ name }) => name === 'vadd')!;
+  runner.prepare(session.instrument(image), 'vadd', launch('small'))();
+  session.onFinished();
+  const [{ result, coverage } = assert.fail('a report')] = session.reports;
+  assert.deepEqual(coverage.refused, {});
+  const histogram = result.tables.find(({ name }) => name === 'lane_histogram');
+  assert.deepEqual(histogram?.rows, [[64, 16]]);
+  assert.equal(result.summary.record_count, 0n);
+  const attach = (text: string) => () => new ToolSession([chooseHook(`${file}${text}`, read)]).instrument(image);
+  assert.throws(attach(''), /has several hooks/);
+  assert.throws(attach(':function=none'), /has no hook 'none'/);
+  assert.throws(attach(':at=nowhere'), /at/);
+});

@@ -7,8 +7,10 @@ import {
   parseToolRequest,
   type Tool,
   type ToolOptionTable,
+  type ToolRequest,
 } from '../instrument/index.ts';
 import { toolNamed } from './catalog.ts';
+import { compiledHookTool } from './compiled-hook.ts';
 
 /** Options that every tool has, besides its own. */
 export const COMMON_OPTIONS = {
@@ -32,7 +34,19 @@ export interface ChosenTool {
 /** What `NAME:option=value,option=value` means. Throws USAGE. */
 export async function chooseTool(text: string): Promise<ChosenTool> {
   const request = parseToolRequest(text);
-  const tool = await toolNamed(request.name);
+  return chosenTool(request, await toolNamed(request.name));
+}
+
+/**
+ * What `FILE:option=value,option=value` means: a hook of a compiled file. `read` gives the file's bytes.
+ * Throws USAGE.
+ */
+export function chooseHook(text: string, read: (name: string) => Uint8Array): ChosenTool {
+  const request = parseToolRequest(text);
+  return chosenTool(request, compiledHookTool({ name: request.name, bytes: read(request.name) }));
+}
+
+function chosenTool(request: ToolRequest, tool: Tool): ChosenTool {
   const values = parseToolOptions(request, tool.options, COMMON_OPTIONS);
   const { kernels, instructions, format, output } = parseToolOptions(request, COMMON_OPTIONS, tool.options);
   const what = (option: string): string => `option '${option}' of tool '${tool.name}'`;

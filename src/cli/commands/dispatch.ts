@@ -22,7 +22,7 @@ import { chosenWaveSize, WAVE_SIZE_OPTION } from '../arguments/wave-size-option.
 import { readInput } from '../process/input.ts';
 import { Interruption } from '../process/interruption.ts';
 import { writeOutput } from '../process/output-file.ts';
-import { openTools, TOOL_OPTION, writeReports } from '../program/tool-options.ts';
+import { HOOK_OPTION, openTools, TOOL_OPTION, writeReports } from '../program/tool-options.ts';
 import { warn } from '../text/report.ts';
 
 const MAX_REPEAT = 1_000_000;
@@ -77,6 +77,7 @@ export const dispatch = defineCommand({
       description: 'run so often, each time from the same memory',
     },
     tool: TOOL_OPTION,
+    hook: HOOK_OPTION,
     time: { kind: 'flag', description: 'print how long each run took, and what instructions it executed' },
     'pc-counts': {
       kind: 'flag',
@@ -146,7 +147,7 @@ export const dispatch = defineCommand({
       throw signal.reason;
     };
     const isTaken = options.format === 'json' || args.some((each) => each.kind === 'buffer' && each.output === '-');
-    const tools = await openTools(options.tool);
+    const tools = await openTools(options.tool, options.hook);
     const picked = pickLinkImages(linkFiles, target, wanted);
     const request: DispatchRequest = {
       device,

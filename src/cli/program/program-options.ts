@@ -18,7 +18,7 @@ import type { CommandContext } from '../arguments/command.ts';
 import { MEMORY_OPTION, WORKERS_OPTION } from '../arguments/device-name.ts';
 import type { OptionRow, OptionTable, OptionValues } from '../arguments/options.ts';
 import { writeAll } from '../process/output.ts';
-import { TOOL_OPTION } from './tool-options.ts';
+import { HOOK_OPTION, TOOL_OPTION } from './tool-options.ts';
 
 /**
  * The queue counts work-items in 32 bits and a workgroup's in 16; what a device or kernel allows is checked
@@ -90,6 +90,7 @@ export const PROGRAM_OPTIONS = {
   'max-output': limit('BYTES', 'end the program when it writes more to streams and files together'),
   'max-open-files': limit('N', 'files that the program may have open at once'),
   tool: TOOL_OPTION,
+  hook: HOOK_OPTION,
   'print-resource-usage': flag('registers, LDS, scratch and occupancy of each kernel, on stderr'),
   'trace-rpc': {
     ...text('FILE', 'each RPC conversation, decoded, on stderr or in FILE'),

@@ -38,7 +38,7 @@ export async function runImages(context: CommandContext, run: ProgramRun): Promi
   const { options, args, device } = run;
   using resources = new DisposableStack();
   const picked = pickCodeObject(run.images, parseTargetId(device.properties.targetId));
-  const tools = await openTools(options.tool);
+  const tools = await openTools(options.tool, options.hook);
   const { bytes, name } = tools ? tools.instrument(picked) : picked;
   if (options.inspect) {
     const { formatInspection, inspectProgram } = await import('../../loader/inspect.ts');

@@ -4,6 +4,7 @@
  */
 import type { ChosenTool } from '../../tools/chosen-tool.ts';
 import type { ToolSession } from '../../tools/tool-session.ts';
+import { readInput } from '../process/input.ts';
 import { writeOutput } from '../process/output-file.ts';
 
 export const TOOL_OPTION = {
@@ -12,13 +13,23 @@ export const TOOL_OPTION = {
   description: 'insert a tool into the code, see `wavewright tools`; may be repeated',
 } as const;
 
-/** Undefined where no tool is asked for. Throws USAGE. */
-export async function openTools(texts: readonly string[] | undefined): Promise<ToolSession | undefined> {
-  if (texts === undefined || texts.length === 0) return undefined;
-  const { chooseTool } = await import('../../tools/chosen-tool.ts');
+export const HOOK_OPTION = {
+  kind: 'list',
+  placeholder: 'FILE.o[:OPTION=VALUE,...]',
+  description: 'insert a hook that was compiled with wavewright/hook.h, see docs/instrumentation.md; may be repeated',
+} as const;
+
+/** Undefined where no tool and no hook is asked for. Throws USAGE, and IO for a file that cannot be read. */
+export async function openTools(
+  texts: readonly string[] = [],
+  hooks: readonly string[] = [],
+): Promise<ToolSession | undefined> {
+  if (texts.length === 0 && hooks.length === 0) return undefined;
+  const { chooseHook, chooseTool } = await import('../../tools/chosen-tool.ts');
   const { ToolSession } = await import('../../tools/tool-session.ts');
   const chosen: ChosenTool[] = [];
   for (const text of texts) chosen.push(await chooseTool(text));
+  for (const text of hooks) chosen.push(chooseHook(text, readInput));
   return new ToolSession(chosen);
 }
 
