@@ -16,6 +16,14 @@ import type { ExitReason, Leaf, MemorySpace, OperandDword, Program, StateSlot, T
 const isLaneAccess = (space: MemorySpace, args: readonly Value[]): boolean =>
   accessLanes({ space }) === 'lane' || args.some((arg) => arg.lane);
 
+/** Which lanes access memory. */
+interface AccessCondition {
+  /** Of type i1; where it is off, there is no access. */
+  readonly predicate?: Value | undefined;
+  /** The predicate is off in nearly all lanes. */
+  readonly isRare?: boolean | undefined;
+}
+
 /** Builds the meaning of one instruction. */
 export class Builder extends PureBuilder implements FloatBuilders {
   readonly waveSize: 32 | 64;
@@ -143,10 +151,15 @@ export class Builder extends PureBuilder implements FloatBuilders {
   /**
    * Loads `sizeBytes` (1, 2, 4, 8, 12, 16; more for uniform loads) at `address`, one value for each dword; 1
    * and 2 bytes are zero-extended. The address is i64 for global and flat, i32 for lds and private (a byte
-   * offset in the lane's private segment). Lanes where `predicate` (i1) is off read 0 without an access
-   * (`isRare`: nearly all of them); a global access with nothing per lane in it is one access of the wave.
+   * offset in the lane's private segment). Lanes where the predicate is off read 0 without an access; a
+   * global access with nothing per lane in it is one access of the wave.
    */
-  load(space: MemorySpace, sizeBytes: number, address: Value, predicate?: Value, isRare = false): Value[] {
+  load(
+    space: MemorySpace,
+    sizeBytes: number,
+    address: Value,
+    { predicate, isRare = false }: AccessCondition = {},
+  ): Value[] {
     const dwords = Math.max(1, sizeBytes / 4);
     const args = predicate ? [address, predicate] : [address];
     const lane = isLaneAccess(space, args);
@@ -159,15 +172,14 @@ export class Builder extends PureBuilder implements FloatBuilders {
   }
 
   /**
-   * Stores the dwords of `data` (one value also for 1 and 2 bytes), only in lanes where `predicate` is on.
+   * Stores the dwords of `data` (one value also for 1 and 2 bytes), only in lanes where the predicate is on.
    */
   store(
     space: MemorySpace,
     sizeBytes: number,
     address: Value,
     data: readonly Value[],
-    predicate?: Value,
-    isRare = false,
+    { predicate, isRare = false }: AccessCondition = {},
   ): void {
     const args = [address, ...data, ...(predicate ? [predicate] : [])];
     const leaf: Leaf = { kind: 'store', space, sizeBytes, predicated: predicate !== undefined, isRare };

@@ -34,6 +34,10 @@ export function randomProgram(random: () => number, size: number): Program {
   };
   const address = (space: MemorySpace): Value => lane(space === 'global' || space === 'flat' ? 'i64' : 'i32');
   const predicate = (): Value | undefined => (random() % 2 ? lane('i1') : undefined);
+  const condition = () => {
+    const mask = predicate();
+    return { predicate: mask, isRare: mask && random() % 2 === 0 };
+  };
   const at = () => ({ operand: random() % 4, dword: random() % 2 });
   const steps: (() => void)[] = [
     () => {
@@ -57,14 +61,12 @@ export function randomProgram(random: () => number, size: number): Program {
     () => void uniform.push(b.ballot(lane('i1'))),
     () => {
       const space = pick(SPACES);
-      const mask = predicate();
-      add(...b.load(space, pick([1, 2, 4, 8, 12, 16]), address(space), mask, mask && random() % 2 === 0));
+      add(...b.load(space, pick([1, 2, 4, 8, 12, 16]), address(space), condition()));
     },
     () => {
       const space = pick(SPACES);
       const data = Array.from({ length: 1 + (random() % 4) }, () => lane('i32'));
-      const mask = predicate();
-      b.store(space, data.length * 4, address(space), data, mask, mask && random() % 2 === 0);
+      b.store(space, data.length * 4, address(space), data, condition());
     },
     () => {
       const space = pick(SPACES);

@@ -30,7 +30,7 @@ test('accesses, an update and control', () => {
   const b = new Builder(32, KEEP_DENORMALS);
   const address = b.pc();
   const isOn = b.state('scc');
-  const [low, high] = b.load('global', 8, address, isOn, true);
+  const [low, high] = b.load('global', 8, address, { predicate: isOn, isRare: true });
   b.store('global', 4, address, [high!]);
   const index = b.laneId();
   const old = b.atomic('lds', index, [low!], (inner, before, data) => inner.add(before, data), isOn);

@@ -171,7 +171,7 @@ export class EmulatorCore<M extends SharedMemory = SharedMemory, S extends Share
   #handlerTable(waveSize: 32 | 64): HandlerTable {
     let table = this.#handlers.get(waveSize);
     if (!table) {
-      const fault: FaultCallback = (record, _wave, code, lane, low, high) => {
+      const fault: FaultCallback = (record, _wave, code, lane, ...[low, high]) => {
         throw new WaveFault(record, code, lane, (BigInt(high >>> 0) << 32n) | BigInt(low >>> 0));
       };
       const options = {

@@ -3,11 +3,10 @@
  * WebAssembly too. Handlers are compiled when code that needs them is decoded, many in one module.
  */
 import { assert } from '../../base/errors.ts';
-import type { Program } from '../../ir/types.ts';
 import type { FunctionBuilder, Local } from '../../wasm/function.ts';
 import { classMix, emitClassCounts } from '../lowering/class-counts.ts';
 import { probeHost, softImports } from '../lowering/host.ts';
-import { lowerHandler } from '../lowering/lower.ts';
+import { type HandlerMeaning, lowerHandler } from '../lowering/lower.ts';
 import type { AddressSpaces } from '../lowering/memory-access.ts';
 import { type MemoryPages, ModuleContext, pagesOf } from '../lowering/module-context.ts';
 import { emitPcCount } from '../lowering/pc-counts.ts';
@@ -28,7 +27,6 @@ import {
   WAVE_RECORD,
 } from '../machine/layout.ts';
 import type { Memories } from '../machine/memory.ts';
-import type { OperandForm } from '../machine/operand-places.ts';
 import { emitRunGroup, type RunGroup } from './group-runner.ts';
 
 export type FaultCallback = (
@@ -36,8 +34,7 @@ export type FaultCallback = (
   wave: number,
   code: number,
   lane: number,
-  addressLow: number,
-  addressHigh: number,
+  ...address: readonly [low: number, high: number]
 ) => void;
 
 export interface HandlerOptions {
@@ -51,10 +48,7 @@ export interface HandlerOptions {
   readonly countsPcs: boolean;
 }
 
-export interface HandlerRequest {
-  readonly key: string;
-  readonly program: Program;
-  readonly operands: readonly OperandForm[];
+export interface HandlerRequest extends HandlerMeaning {
   /** About how long it takes (instruction-weight.ts). */
   readonly weight: number;
   /** Undefined for records that stand for no instruction: they cost the budget nothing. */
@@ -241,11 +235,11 @@ export class HandlerTable {
     if (this.#pending.length === 0) return;
     const context = new ModuleContext(probeHost(), this.#pages, this.#options);
     const first = this.#nextSlot - this.#pending.length;
-    const functions = this.#pending.map(({ key, program, operands, classIndex }) =>
-      lowerHandler(context, this.#spaces, program, operands, key, (f, wave) => {
-        if (classIndex === undefined) {
+    const functions = this.#pending.map((request) =>
+      lowerHandler(context, this.#spaces, request, (f, wave) => {
+        if (request.classIndex === undefined) {
           if (this.#hasBudget) addToBudget(f, wave, 1);
-        } else if (context.countsClasses) emitClassCounts(f, wave, classMix([classIndex]));
+        } else if (context.countsClasses) emitClassCounts(f, wave, classMix([request.classIndex]));
       }),
     );
     this.#pending.length = 0;

@@ -6,8 +6,11 @@ import type { FunctionBuilder, Local } from '../../wasm/function.ts';
 import { DEVICE_MEMORY } from '../machine/layout.ts';
 import { EVEN_DWORDS, ODD_DWORDS, shuffleDwords } from './int-emission.ts';
 
+/** Vectors of the low and of the high dwords. */
+export type DwordPair = readonly [low: Local, high: Local];
+
 /** Sets the dwords of four lanes at `lanes` + `at`; of one lane for all where there is one. */
-export function loadPair(f: FunctionBuilder, lanes: readonly Local[], at: number, low: Local, high: Local): void {
+export function loadPair(f: FunctionBuilder, lanes: readonly Local[], at: number, [low, high]: DwordPair): void {
   const [first, second] = [f.local('v128'), f.local('v128')];
   const isBroadcast = lanes.length === 1;
   for (const [i, half] of (isBroadcast ? [first] : [first, second]).entries()) {

@@ -17,6 +17,12 @@ import {
 import { accessOf, forEachLane, isWide, type LaneAccess } from './lane-memory.ts';
 import type { AddressSpaces } from './memory-access.ts';
 
+/** An atomic of the program, or of a region's graph. */
+interface Atomic {
+  readonly leaf: LeafOf<'atomic'>;
+  readonly type: Type;
+}
+
 /**
  * Read, update, write, one lane after the other; returns the old values. Device memory may change under it
  * while several threads run: then the write happens only if it did not, and starts again otherwise.
@@ -25,11 +31,11 @@ export function emitAtomic(
   e: Emitter,
   spaces: AddressSpaces,
   at: LaneAccess,
-  leaf: LeafOf<'atomic'>,
-  type: Type,
+  atomic: Atomic,
   args: readonly LaneArgument[],
 ): Lanes {
   const { f } = e;
+  const { leaf, type } = atomic;
   const access = accessOf(leaf, 'atomic', args);
   const result = freshLanes(e, type);
   for (const local of result) {
@@ -37,9 +43,9 @@ export function emitAtomic(
     f.set(local);
   }
   const operands = args.slice(1, leaf.predicated ? -1 : undefined);
-  forEachLane(e, spaces, at, access, (lane, base, stride) => {
-    updateLane(e, leaf, type, operands, { lane, base, stride }, result);
-  });
+  const whole = (lane: number, base: Local, stride: number | Local): void =>
+    updateLane(e, atomic, operands, { lane, base, stride }, result);
+  forEachLane(e, spaces, at, access, { whole });
   return result;
 }
 
@@ -53,8 +59,7 @@ interface LanePlace {
 /** The atomic of one lane; the old value becomes that lane of `result`. */
 export function updateLane(
   e: Emitter,
-  leaf: LeafOf<'atomic'>,
-  type: Type,
+  { leaf, type }: Atomic,
   operands: readonly LaneArgument[],
   { lane, base, stride }: LanePlace,
   result: Lanes | undefined,
@@ -85,7 +90,7 @@ export function updateLane(
       };
       if (again) {
         pushLocks(f, base, stride, leaf.sizeBytes);
-        f.if(undefined, () => writeIfSame(f, wasm, base, old, updated, again), write);
+        f.if(undefined, () => writeIfSame(f, wasm, base, { old, updated }, again), write);
       } else write();
       return [];
     });
@@ -119,8 +124,7 @@ function writeIfSame(
   f: FunctionBuilder,
   type: 'i32' | 'i64',
   base: Local,
-  old: Local,
-  updated: Local,
+  { old, updated }: { readonly old: Local; readonly updated: Local },
   again: BlockLabel,
 ): void {
   const seen = f.local(type);

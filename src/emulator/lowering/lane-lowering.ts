@@ -288,7 +288,13 @@ export class LaneLowering {
     store: ({ leaf, args }) =>
       emitStore(this.#state.e, this.#state.spaces, this.#access(), leaf, this.#arguments(args)),
     atomic: ({ leaf, type, args }) =>
-      emitAtomic(this.#state.e, this.#state.spaces, this.#access(), leaf, type as Type, this.#arguments(args)),
+      emitAtomic(
+        this.#state.e,
+        this.#state.spaces,
+        this.#access(),
+        { leaf, type: type as Type },
+        this.#arguments(args),
+      ),
     setOperand: ({ leaf, args }) => this.#setLanes(leaf, args),
     const: 'never',
     param: 'never',

@@ -53,18 +53,21 @@ interface Access {
 
 export const isWide = (space: MemorySpace): boolean => space === 'global' || space === 'flat';
 
-/**
- * Runs `body` for each active lane with the translated address of its first dword, and the distance between
- * its dwords when that is not a constant; instead of it `split` for a lane whose dwords are each in two rows
- * of private memory.
- */
+/** What to do for one lane, whose first dword is at the linear memory address `base`. */
+interface LaneByLane {
+  /** `stride` is the distance between its dwords. */
+  readonly whole: (lane: number, base: Local, stride: number | Local) => void;
+  /** Instead, where each dword is in two rows of private memory. */
+  readonly split?: (lane: number, base: Local) => void;
+}
+
+/** Translates the addresses of active lanes and emits what to do there. */
 export function forEachLane(
   e: Emitter,
   spaces: AddressSpaces,
   at: LaneAccess,
   access: Access,
-  body: (lane: number, base: Local, stride: number | Local) => void,
-  split?: (lane: number, base: Local) => void,
+  { whole, split }: LaneByLane,
 ): void {
   const { f } = e;
   const { space, kind, sizeBytes } = access;
@@ -98,13 +101,16 @@ export function forEachLane(
         pushDwordStride(f, space, high, spaces);
         f.set(stride);
       }
-      const whole = (): void => body(lane, base, stride);
       if (split === undefined || !mayStraddle(space, kind, sizeBytes)) {
-        whole();
+        whole(lane, base, stride);
         return;
       }
-      pushStraddles(f, space, base, high, sizeBytes, spaces);
-      f.if(undefined, () => split(lane, base), whole);
+      pushStraddles(f, access, base, high, spaces);
+      f.if(
+        undefined,
+        () => split(lane, base),
+        () => whole(lane, base, stride),
+      );
     });
   }
   f.free(base, high, active);
@@ -124,12 +130,14 @@ function pushActiveLanes(f: FunctionBuilder, at: LaneAccess, { predicate }: Acce
   return active;
 }
 
-/** What to do with the linear memory address where a chunk's lanes read or write together. */
+/** The ways in which a chunk's lanes read or write, the fast ones with the linear memory address. */
 interface Together {
   /** Lane i at address + 4 * i. */
   readonly contiguous?: (base: Local) => void;
   /** All lanes at the same address. */
   readonly broadcast?: (base: Local) => void;
+  /** One lane after the other. */
+  readonly slow: () => void;
 }
 
 /**
@@ -141,8 +149,7 @@ function accessTogether(
   spaces: AddressSpaces,
   at: LaneAccess,
   access: Access,
-  together: Together,
-  slow: () => void,
+  { contiguous, broadcast, slow }: Together,
 ): void {
   const { f } = e;
   if (access.space === 'private' || access.predicate) {
@@ -170,8 +177,8 @@ function accessTogether(
           });
         });
       };
-      if (together.contiguous && access.sizeBytes === 4) attempt(4, 16, together.contiguous);
-      if (together.broadcast) attempt(0, access.sizeBytes, together.broadcast);
+      if (contiguous && access.sizeBytes === 4) attempt(4, 16, contiguous);
+      if (broadcast) attempt(0, access.sizeBytes, broadcast);
     });
     slow();
   });
@@ -361,7 +368,7 @@ export function emitLoad(
         f.lane('i32x4.replace_lane', lane);
         f.set(dword);
       });
-    forEachLane(e, spaces, at, access, whole, split);
+    forEachLane(e, spaces, at, access, { whole, split });
   };
   const contiguous = (base: Local): void => {
     f.get(base);
@@ -373,7 +380,7 @@ export function emitLoad(
       if (i % 2 === 1) continue;
       const high = dwords[i + 1];
       if (high) {
-        loadPair(f, [base], i * 4, dword, high);
+        loadPair(f, [base], i * 4, [dword, high]);
         continue;
       }
       f.get(base);
@@ -382,7 +389,7 @@ export function emitLoad(
       f.set(dword);
     }
   };
-  accessTogether(e, spaces, at, access, { contiguous, broadcast }, slow);
+  accessTogether(e, spaces, at, access, { contiguous, broadcast, slow });
   return dwords;
 }
 
@@ -421,11 +428,11 @@ export function emitStore(
       f.i32(leaf.sizeBytes === 2 ? 0xffff : -1);
       f.call(splitStore(e.context, spaces.waveSize));
     });
-  const slow = (): void => forEachLane(e, spaces, at, access, whole, split);
+  const slow = (): void => forEachLane(e, spaces, at, access, { whole, split });
   const contiguous = (base: Local): void => {
     f.get(base);
     f.get(data[0]!);
     f.store('v128.store', 0, DEVICE_MEMORY);
   };
-  accessTogether(e, spaces, at, access, { contiguous }, slow);
+  accessTogether(e, spaces, at, access, { contiguous, slow });
 }

@@ -19,16 +19,21 @@ import type { ModuleContext } from './module-context.ts';
 import { RecordPlace } from './record-place.ts';
 import { UniformLowering } from './uniform-lowering.ts';
 
+/** What a handler is made for: steps whose programs have one key, with operands of one form. */
+export interface HandlerMeaning {
+  readonly key: string;
+  readonly program: Program;
+  readonly operands: readonly OperandForm[];
+}
+
 /** `begin` emits what comes first. */
 export function lowerHandler(
   context: ModuleContext,
   spaces: AddressSpaces,
-  program: Program,
-  operands: readonly OperandForm[],
-  name: string,
+  { key, program, operands }: HandlerMeaning,
   begin?: (f: FunctionBuilder, wave: Local) => void,
 ): FunctionBuilder {
-  const f = context.module.function(context.handlerType.parameters, context.handlerType.results, name);
+  const f = context.module.function(context.handlerType.parameters, context.handlerType.results, key);
   begin?.(f, f.param(1));
   const state = new HandlerState({ f, context }, spaces, operands, new RecordPlace(f));
   emitControl(state, emitMeaning(state, program));

@@ -84,7 +84,10 @@ function compile(program: Program, waveSize: 32 | 64, fused: boolean, offsets?: 
     emitMeaning(new HandlerState({ f, context }, spaces, kinds, new KnownPlace(f, offsets)), program);
     f.i32(0);
     context.module.export('handler', f);
-  } else context.module.export('handler', lowerHandler(context, spaces, program, kinds, 'product'));
+  } else {
+    const handler = { key: 'product', program, operands: kinds };
+    context.module.export('handler', lowerHandler(context, spaces, handler));
+  }
   const table = new WebAssembly.Table({ element: 'anyfunc', initial: 1 });
   const imports = { env: { state: memory, memory, table, fault: () => {}, ...softImports } };
   const instance = new WebAssembly.Instance(new WebAssembly.Module(context.module.toBytes()), imports);

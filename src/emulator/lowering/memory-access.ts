@@ -200,10 +200,9 @@ export const mayStraddle = (space: MemorySpace, access: AccessKind, sizeBytes: n
 /** Pushes whether the translated address `base` begins an access whose dwords are each in two rows. */
 export function pushStraddles(
   f: FunctionBuilder,
-  space: MemorySpace,
+  { space, sizeBytes }: { readonly space: MemorySpace; readonly sizeBytes: number },
   base: Local,
   high: Local,
-  sizeBytes: number,
   spaces: AddressSpaces,
 ): void {
   const isSplit = gtU(and(base, 3), 4 - Math.min(sizeBytes, 4));

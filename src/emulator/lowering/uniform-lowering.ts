@@ -102,7 +102,7 @@ export class UniformLowering {
     const { e, spaces, place, wave } = this.#state;
     const at = { pushRecord: () => place.pushRecord(), wave };
     const predicate = leaf.predicated ? this.#state.scalar(args[1]!) : undefined;
-    return emitUniformLoad(e, spaces, leaf, at, this.#state.scalar(args[0]!), predicate);
+    return emitUniformLoad(e, spaces, at, { leaf, address: this.#state.scalar(args[0]!), predicate });
   }
 
   #pushScalarOperand({ operand, dword }: OperandDword): void {

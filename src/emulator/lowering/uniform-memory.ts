@@ -13,14 +13,19 @@ export function emitFence(f: FunctionBuilder): void {
   f.if(undefined, () => f.atomicFence());
 }
 
-/** Locals with the dwords at `address` (i64), 0 where `predicate` is off. `pushRecord` is for a fault. */
+/** A load of the whole wave: at `address` (i64), 0 where `predicate` is off. */
+interface UniformLoad {
+  readonly leaf: LeafOf<'load'>;
+  readonly address: Local;
+  readonly predicate: Local | undefined;
+}
+
+/** Locals with the dwords. `pushRecord` is for a fault. */
 export function emitUniformLoad(
   e: Emitter,
   spaces: AddressSpaces,
-  leaf: LeafOf<'load'>,
   at: { readonly pushRecord: () => void; readonly wave: Local },
-  address: Local,
-  predicate: Local | undefined,
+  { leaf, address, predicate }: UniformLoad,
 ): Local[] {
   const { f } = e;
   const translate = translator(e.context, spaces, leaf.space, 'read', leaf.sizeBytes);

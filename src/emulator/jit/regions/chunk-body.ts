@@ -339,7 +339,13 @@ export class ChunkBody {
           const isRead = this.#lastUse.has(node) || this.#kept.has(node);
           return this.#atomic.emit(this.#memory!.environment, isRead, body.slow, body.nibble);
         }
-        return emitAtomic(e, state.spaces, this.#access(body, node), leaf, node.type as Type, this.#arguments(node));
+        return emitAtomic(
+          e,
+          state.spaces,
+          this.#access(body, node),
+          { leaf, type: node.type as Type },
+          this.#arguments(node),
+        );
       default:
         assert(false, `per-lane ${leaf.kind}`);
     }

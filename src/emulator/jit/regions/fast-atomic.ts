@@ -91,9 +91,10 @@ export class FastAtomic {
       f.brIf(slow);
     } else this.#checkWindow(of, low, lanes, slow);
     const operands = args.slice(1, leaf.predicated ? -1 : undefined).map((arg) => of.argument(arg));
-    const old = isRead ? freshLanes(e, type as Type) : undefined;
+    const atomic = { leaf, type: type as Type };
+    const old = isRead ? freshLanes(e, atomic.type) : undefined;
     lanes.forEach((base, lane) => {
-      ifActive(f, lane, nibble, () => updateLane(e, leaf, type as Type, operands, { lane, base, stride: 4 }, old));
+      ifActive(f, lane, nibble, () => updateLane(e, atomic, operands, { lane, base, stride: 4 }, old));
     });
     f.free(...lanes);
     return old ?? [];

@@ -7,7 +7,7 @@ import { assert } from '../../../base/errors.ts';
 import { and, assign, eqz, geU, laneOf, ne, operation, or, type Push, push, sum } from '../../../wasm/expression.ts';
 import type { BlockLabel, Local } from '../../../wasm/function.ts';
 import type { ChunkPlace } from '../../lowering/chunk-place.ts';
-import { loadPair } from '../../lowering/dword-pairs.ts';
+import { type DwordPair, loadPair } from '../../lowering/dword-pairs.ts';
 import type { LaneArgument } from '../../lowering/emitter.ts';
 import { validityOf } from '../../lowering/memory-access.ts';
 import { privateDword } from '../../lowering/private-address.ts';
@@ -126,26 +126,23 @@ export class FastMemory {
     const isPair = isInPair({ load: node, index });
     const { linear } = this.environment;
     if (isPair && group.space !== 'private') {
-      const [low, high] = [f.local('v128'), f.local('v128')];
+      const pair = [f.local('v128'), f.local('v128')] as const;
       const first = index & ~1;
-      if (linear?.has(group)) linear.loadPair(node, group, first, low, high);
-      else this.#loadPair(node, group, first, low, high);
-      return [
-        [first, low],
-        [first + 1, high],
-      ];
+      if (linear?.has(group)) linear.loadPair(node, group, first, pair);
+      else this.#loadPair(node, group, first, pair);
+      return pair.map((dword, i) => [first + i, dword]);
     }
     if (linear?.has(group)) return [[index, linear.load(group, [{ load: node, index }])[0]!]];
     const opened = this.#opened.get(group)!;
     const { offset } = node.address!;
     const { sizeBytes } = leaf;
     const dword = f.local('v128');
+    const at = offset + index * 4;
     if (group.space === 'private') {
-      pushPrivate(f, opened.lanes[0]!, offset, index, sizeBytes, spaces.waveSize);
+      pushPrivate(f, opened.lanes[0]!, at, sizeBytes, spaces.waveSize);
       f.set(dword);
       return [[index, dword]];
     }
-    const at = offset + index * 4;
     this.#byPattern(opened, group, sizeBytes, (pattern) => {
       if (pattern === CONTIGUOUS) {
         f.get(opened.lanes[0]!);
@@ -175,12 +172,12 @@ export class FastMemory {
     return dwords;
   }
 
-  #loadPair(node: Node, group: AccessGroup, index: number, low: Local, high: Local): void {
+  #loadPair(node: Node, group: AccessGroup, index: number, pair: DwordPair): void {
     const { f } = this.environment.state;
     const opened = this.#opened.get(group)!;
     this.#byPattern(opened, group, 8, (pattern) => {
       const lanes = pattern === BROADCAST ? opened.lanes.slice(0, 1) : opened.lanes;
-      loadPair(f, lanes, node.address!.offset + index * 4, low, high);
+      loadPair(f, lanes, node.address!.offset + index * 4, pair);
     });
   }
 
@@ -199,7 +196,7 @@ export class FastMemory {
     }
     const opened = this.#opened.get(group)!;
     if (group.space === 'private') {
-      storePrivate(f, opened.lanes[0]!, offset, data, sizeBytes, spaces.waveSize, mask);
+      storePrivate(f, opened.lanes[0]!, { offset, data, sizeBytes }, spaces.waveSize, mask);
       return;
     }
     const each = (pattern: number): void => {
@@ -210,7 +207,7 @@ export class FastMemory {
         f.store('v128.store', offset, DEVICE_MEMORY);
         return;
       }
-      storeLanes(f, opened.lanes, offset, data, sizeBytes, nibble);
+      storeLanes(f, opened.lanes, { offset, data, sizeBytes }, nibble);
     };
     this.#byPattern(opened, group, sizeBytes, each);
   }

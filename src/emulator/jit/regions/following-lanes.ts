@@ -3,8 +3,10 @@
  * permitted.
  */
 import type { FunctionBuilder, Local } from '../../../wasm/function.ts';
+import type { DwordPair } from '../../lowering/dword-pairs.ts';
 import { EVEN_DWORDS, ODD_DWORDS, shuffleDwords } from '../../lowering/int-emission.ts';
 import { DEVICE_MEMORY } from '../../machine/layout.ts';
+import type { LaneStore } from './lane-accesses.ts';
 
 /** The values of four lanes that follow each other, of 4 bytes at most. */
 export function pushFollowing(f: FunctionBuilder, address: Local, offset: number, sizeBytes: number): void {
@@ -29,13 +31,7 @@ const LOW_PAIRS = shuffleDwords(0, 4, 1, 5);
 const HIGH_PAIRS = shuffleDwords(2, 6, 3, 7);
 
 /** Sizes are 1, 2, 4 and 8. */
-export function storeFollowing(
-  f: FunctionBuilder,
-  address: Local,
-  offset: number,
-  data: readonly Local[],
-  sizeBytes: number,
-): void {
+export function storeFollowing(f: FunctionBuilder, address: Local, { offset, data, sizeBytes }: LaneStore): void {
   const [first, second = first] = data as [Local, ...Local[]];
   f.get(address);
   f.get(first);
@@ -64,8 +60,7 @@ export function loadFollowingPair(
   address: Local,
   at: number,
   swizzle: Local,
-  low: Local,
-  high: Local,
+  [low, high]: DwordPair,
 ): void {
   const first = f.local('v128');
   for (const [half, vector] of [first, high].entries()) {

@@ -38,13 +38,18 @@ export function ifActive(f: FunctionBuilder, lane: number, nibble: Local | undef
   f.if(undefined, body);
 }
 
+/** What lanes store: the dwords of each lane's value, or its `sizeBytes` 1 or 2, behind its own address. */
+export interface LaneStore {
+  readonly offset: number;
+  readonly data: readonly Local[];
+  readonly sizeBytes: number;
+}
+
 /** Of lanes that write the same place the last one counts. */
 export function storeLanes(
   f: FunctionBuilder,
   lanes: readonly Local[],
-  offset: number,
-  data: readonly Local[],
-  sizeBytes: number,
+  { offset, data, sizeBytes }: LaneStore,
   nibble?: Local,
 ): void {
   const pairs = data.flatMap((dword, i) => (i % 2 === 1 ? [pairsOf(f, data[i - 1]!, dword)] : []));

@@ -6,7 +6,7 @@
 import { assert } from '../../../base/errors.ts';
 import { and, assign, eqz, geU, gtU, ltS, ltU, ne, or, push, sub, sum } from '../../../wasm/expression.ts';
 import type { BlockLabel, Local } from '../../../wasm/function.ts';
-import { loadPair } from '../../lowering/dword-pairs.ts';
+import { type DwordPair, loadPair } from '../../lowering/dword-pairs.ts';
 import type { LaneArgument } from '../../lowering/emitter.ts';
 import { validityOf } from '../../lowering/memory-access.ts';
 import { privateDword } from '../../lowering/private-address.ts';
@@ -385,7 +385,7 @@ export class LinearAccesses {
       });
     if (group.space === 'private') {
       for (const [i, { load, index }] of dwords.entries()) {
-        pushPrivate(f, address, load.address!.offset, index, laneAccessOf(load)!.sizeBytes, spaces.waveSize);
+        pushPrivate(f, address, load.address!.offset + index * 4, laneAccessOf(load)!.sizeBytes, spaces.waveSize);
         f.set(results[i]!);
       }
     } else if (vector?.isVector) {
@@ -402,13 +402,13 @@ export class LinearAccesses {
   }
 
   /** Sets the vectors of two dwords of a load, of which each lane's are read at once. */
-  loadPair(node: Node, group: AccessGroup, index: number, low: Local, high: Local): void {
+  loadPair(node: Node, group: AccessGroup, index: number, pair: DwordPair): void {
     const { f } = this.#environment.state;
     const access = this.#accesses.get(group)!;
     const { address, vector } = access;
     const at = node.address!.offset + index * 4;
-    const following = (): void => loadFollowingPair(f, address, at, vector!.swizzle, low, high);
-    const apart = (): void => this.#withLanes(access, (lanes) => loadPair(f, lanes, at, low, high));
+    const following = (): void => loadFollowingPair(f, address, at, vector!.swizzle, pair);
+    const apart = (): void => this.#withLanes(access, (lanes) => loadPair(f, lanes, at, pair));
     if (vector?.isVector) {
       f.get(vector.isVector);
       f.if(undefined, following, apart);
@@ -420,11 +420,10 @@ export class LinearAccesses {
     const { f, spaces } = this.#environment.state;
     const access = this.#accesses.get(group)!;
     const { address, vector } = access;
-    const { offset } = node.address!;
-    const { sizeBytes } = laneAccessOf(node)!;
-    const following = (): void => storeFollowing(f, address, offset, data, sizeBytes);
-    const apart = (): void => this.#withLanes(access, (lanes) => storeLanes(f, lanes, offset, data, sizeBytes));
-    if (group.space === 'private') storePrivate(f, address, offset, data, sizeBytes, spaces.waveSize);
+    const stored = { offset: node.address!.offset, data, sizeBytes: laneAccessOf(node)!.sizeBytes };
+    const following = (): void => storeFollowing(f, address, stored);
+    const apart = (): void => this.#withLanes(access, (lanes) => storeLanes(f, lanes, stored));
+    if (group.space === 'private') storePrivate(f, address, stored, spaces.waveSize);
     else if (vector?.isVector) {
       f.get(vector.isVector);
       f.if(undefined, following, apart);

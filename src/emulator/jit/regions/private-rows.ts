@@ -4,20 +4,14 @@
  */
 import type { FunctionBuilder, Local } from '../../../wasm/function.ts';
 import { DEVICE_MEMORY } from '../../machine/layout.ts';
+import type { LaneStore } from './lane-accesses.ts';
 
-/** Pushes dword `index` of a load in private memory; `address` is that of the lanes' byte 0 in the row. */
-export function pushPrivate(
-  f: FunctionBuilder,
-  address: Local,
-  offset: number,
-  index: number,
-  sizeBytes: number,
-  waveSize: number,
-): void {
+/** Pushes the dword, or 1 or 2 bytes, at byte `at` of private memory; `address` is that of byte 0. */
+export function pushPrivate(f: FunctionBuilder, address: Local, at: number, sizeBytes: number, waveSize: number): void {
   f.get(address);
-  f.load('v128.load', ((offset >> 2) + index) * waveSize * 4, DEVICE_MEMORY);
+  f.load('v128.load', (at >> 2) * waveSize * 4, DEVICE_MEMORY);
   if (sizeBytes >= 4) return;
-  f.i32((offset & 3) * 8);
+  f.i32((at & 3) * 8);
   f.op('i32x4.shr_u');
   f.i32(sizeBytes === 1 ? 0xff : 0xffff);
   f.op('i32x4.splat');
@@ -28,9 +22,7 @@ export function pushPrivate(
 export function storePrivate(
   f: FunctionBuilder,
   address: Local,
-  offset: number,
-  data: readonly Local[],
-  sizeBytes: number,
+  { offset, data, sizeBytes }: LaneStore,
   waveSize: number,
   mask?: Local,
 ): void {

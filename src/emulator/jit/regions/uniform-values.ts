@@ -63,7 +63,7 @@ export class UniformValues {
     const { leaf, args } = node;
     const at = { pushRecord: () => this.#state.pushRecord(node.instruction), wave };
     const predicate = leaf.predicated ? this.local(args[1]!) : undefined;
-    const dwords = emitUniformLoad(e, spaces, leaf, at, this.local(args[0]!), predicate);
+    const dwords = emitUniformLoad(e, spaces, at, { leaf, address: this.local(args[0]!), predicate });
     this.#locals.set(node, dwords[0]!);
     this.#dwords.set(node, dwords);
     this.#held.push(...dwords);

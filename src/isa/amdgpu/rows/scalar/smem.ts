@@ -51,7 +51,7 @@ const bufferLoad: Semantics = (b, offset) => {
   const dwords = Array.from({ length: b.instruction.dwords(data) }, (_, i) => {
     const at = b.add(start, b.i64(BigInt(i * 4)));
     const inside = b.not(b.ltU(size, b.add(at, b.i64(4n))));
-    return b.load('global', 4, b.add(base, at), inside)[0]!;
+    return b.load('global', 4, b.add(base, at), { predicate: inside })[0]!;
   });
   b.setDwords(data, dwords);
 };

@@ -199,19 +199,19 @@ export function bufferPort(b: InstructionBuilder): BufferPort {
     b.op('i1.and', inRange(offsetOf(i), sizeBytes), condition);
   return {
     loadPart: (i, sizeBytes, condition) =>
-      b.load('global', sizeBytes, addressOf(i), within(i, sizeBytes, condition))[0]!,
+      b.load('global', sizeBytes, addressOf(i), { predicate: within(i, sizeBytes, condition) })[0]!,
     storePart: (i, sizeBytes, value, condition) =>
-      b.store('global', sizeBytes, addressOf(i), [value], within(i, sizeBytes, condition)),
+      b.store('global', sizeBytes, addressOf(i), [value], { predicate: within(i, sizeBytes, condition) }),
     load(sizeBytes) {
       const size = Math.min(sizeBytes, 4);
       return Array.from({ length: Math.max(sizeBytes / 4, 1) }, (_, i) => {
         const inside = inRange(offsetOf(i), size);
-        if (size === 1) return b.load('global', size, addressOf(i), inside)[0]!;
+        if (size === 1) return b.load('global', size, addressOf(i), { predicate: inside })[0]!;
         const apart = b.op('i1.and', inside, straddles(size));
-        const whole = b.load('global', size, addressOf(i), b.op('i1.and', inside, b.not(apart)))[0]!;
+        const whole = b.load('global', size, addressOf(i), { predicate: b.op('i1.and', inside, b.not(apart)) })[0]!;
         // Either all of the bytes or the whole is 0.
         return bytesOf(i, size).reduce((value, address, byte) => {
-          const loaded = b.load('global', 1, address, apart, true)[0]!;
+          const loaded = b.load('global', 1, address, { predicate: apart, isRare: true })[0]!;
           return b.or(value, byte === 0 ? loaded : b.shl(loaded, 8 * byte));
         }, whole);
       });
@@ -221,13 +221,16 @@ export function bufferPort(b: InstructionBuilder): BufferPort {
       for (const [i, value] of data.entries()) {
         const inside = inRange(offsetOf(i), size);
         if (size === 1) {
-          b.store('global', size, addressOf(i), [value], inside);
+          b.store('global', size, addressOf(i), [value], { predicate: inside });
           continue;
         }
         const apart = b.op('i1.and', inside, straddles(size));
-        b.store('global', size, addressOf(i), [value], b.op('i1.and', inside, b.not(apart)));
+        b.store('global', size, addressOf(i), [value], { predicate: b.op('i1.and', inside, b.not(apart)) });
         for (const [byte, address] of bytesOf(i, size).entries()) {
-          b.store('global', 1, address, [byte === 0 ? value : b.shrU(value, 8 * byte)], apart, true);
+          b.store('global', 1, address, [byte === 0 ? value : b.shrU(value, 8 * byte)], {
+            predicate: apart,
+            isRare: true,
+          });
         }
       }
     },
