@@ -65,7 +65,7 @@ export function instrumentImage(
     name,
     bytes: instrumented.bytes,
     reports,
-    coverage: payloads.coverage([image.bytes.length, instrumented.bytes.length]),
+    coverage: payloads.coverage([image.bytes.length, instrumented.bytes.length], instrumented.nopCount),
   };
 }
 

@@ -18,6 +18,7 @@ import {
 } from '../elf/constants.ts';
 import { ElfEdit } from '../elf/edit.ts';
 import type { ElfFile } from '../elf/elf.ts';
+import { targetFor } from '../isa/amdgpu/encoding/targets.ts';
 import { liftCodeObject } from '../lift/lifted-code.ts';
 import { linkCodeObject } from '../linker/link.ts';
 import type { Preamble } from './kernel/preamble.ts';
@@ -27,6 +28,7 @@ import { type CodeEntry, compose, type EditStep } from './layout/compose.ts';
 import { type LaidOutCode, layOutCode } from './layout/lay-out.ts';
 import { findMovableCode, type KeptCode, type MovableCode } from './layout/movable-code.ts';
 import { decodePcMap, encodePcMap, PcMap } from './layout/pc-map.ts';
+import { keepHazardsApart } from './layout/seams.ts';
 import {
   checkDynamic,
   type DynamicSymbol,
@@ -76,10 +78,19 @@ export interface InstrumentedCode {
   readonly map: PcMap;
   readonly kept: readonly KeptEntry[];
   readonly islandCount: number;
+  /** Instructions that keep hazards apart between payloads and the code around them. */
+  readonly nopCount: number;
   /** It was a relocatable object, and is none any more. */
   readonly wasLinked: boolean;
   /** Addresses that code reads of itself, where it goes on with the one that it had. */
   readonly pinned: readonly number[];
+}
+
+interface NewCode {
+  readonly laidOut: LaidOutCode;
+  /** By the original addresses. */
+  readonly newEntries: ReadonlyMap<number, number>;
+  readonly nopCount: number;
 }
 
 export const MAP_SECTION = '.wavewright.map';
@@ -139,7 +150,7 @@ class Rewriter {
       obstacle: (step) => source.obstacle(step),
       entries: [...source.entries.keys()],
     });
-    const { laidOut, newEntries } = this.#layOutCode(movable);
+    const { laidOut, newEntries, nopCount } = this.#layOutCode(movable);
     const map = new PcMap([...(readPcMap(this.#codeObject.elf)?.rows ?? []), ...laidOut.map.rows]);
     return {
       bytes: this.#write(laidOut, newEntries, map),
@@ -150,11 +161,12 @@ class Rewriter {
       map,
       kept: [...movable.kept].map(([entry, why]) => ({ name: source.entries.get(entry)!.name, ...why })),
       islandCount: laidOut.islandCount,
+      nopCount,
       pinned: source.pinned,
     };
   }
 
-  #layOutCode({ blocks, entries }: MovableCode): { laidOut: LaidOutCode; newEntries: Map<number, number> } {
+  #layOutCode({ blocks, entries }: MovableCode): NewCode {
     const { code } = this.#source;
     const { items, entryLabels } = compose({
       blocks,
@@ -166,9 +178,12 @@ class Rewriter {
       pcUse: (step) => this.#source.pcUse(step, ANCHOR, this.#textAddress),
     });
     const padding: CodeItem = { kind: 'instruction', words: new Array<number>(PADDING_DWORDS).fill(code.stop) };
-    const laidOut = layOutCode([...items, padding], this.#textAddress, code);
+    const original = new Map(blocks.flatMap(({ instructions }) => instructions.map((step) => [step.offset, step])));
+    const target = targetFor(this.#codeObject.target.processor);
+    const apart = keepHazardsApart({ items, original: (address) => original.get(address), target });
+    const laidOut = layOutCode([...apart.items, padding], this.#textAddress, code);
     const newEntries = new Map([...entryLabels].map(([entry, label]) => [entry, laidOut.addressOf(label)]));
-    return { laidOut, newEntries };
+    return { laidOut, newEntries, nopCount: apart.nopCount };
   }
 
   #preambleAt({ address }: CodeEntry): Pick<CodeEntry, 'preamble'> {

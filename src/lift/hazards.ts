@@ -32,17 +32,20 @@ interface Pending {
 }
 
 interface StepParts {
+  /** Tells steps apart. */
+  readonly number: number;
   readonly facts: Facts;
   readonly parts: readonly HazardPart[];
 }
 
 const known = new WeakMap<AmdgpuStep, StepParts>();
+let knownCount = 0;
 
 function partsOf(step: AmdgpuStep): StepParts {
   let found = known.get(step);
   if (!found) {
     const facts = { instruction: step.instruction, effects: stepEffects(step) };
-    found = { facts, parts: hazardParts(facts) };
+    found = { number: knownCount++, facts, parts: hazardParts(facts) };
     known.set(step, found);
   }
   return found;
@@ -96,7 +99,9 @@ export class HazardState {
         cured: 0,
         isArmed: hazard.armedBy === undefined,
       };
-      pending.set(keyOf(added), added);
+      const key = keyOf(added);
+      const earlier = pending.get(key);
+      pending.set(key, earlier ? nearer(added, earlier) : added);
     }
     return new HazardState(pending);
   }
@@ -126,7 +131,7 @@ export class HazardState {
 
 /** Those that time does not end are told apart by their registers, of which there are few, not by steps. */
 function keyOf({ hazard, producer, part }: Pending): string {
-  if (hazard.most < Number.POSITIVE_INFINITY) return `${hazard.name} ${producer.offset}`;
+  if (hazard.most < Number.POSITIVE_INFINITY) return `${hazard.name} ${partsOf(producer).number}`;
   return `${hazard.name} ${typeof part === 'object' ? part.map(rangeText).join() : part}`;
 }
 
@@ -159,26 +164,28 @@ function passed(pending: Pending, facts: Facts, statesBefore: number): Pending |
   return left?.length === 0 ? undefined : { ...pending, part: left, passed: sum, cured, isArmed };
 }
 
-/** The waits that are missing in blocks, in their order. Behind a call nothing is known to be near. */
+/** What is known behind a step, as `HazardState.after` says; behind a call nothing is known to be near. */
+export const afterInCode = (state: HazardState, step: AmdgpuStep, statesBefore = 0): HazardState =>
+  step.control === 'call' ? HazardState.NOTHING : state.after(step, statesBefore);
+
+/** The waits that are missing in blocks, in their order. */
 export function missingWaits(
   blocks: readonly BasicBlock<AmdgpuStep>[],
   entries: readonly BasicBlock<AmdgpuStep>[],
 ): MissingWait[] {
-  const afterStep = (state: HazardState, step: AmdgpuStep): HazardState =>
-    step.control === 'call' ? HazardState.NOTHING : state.after(step);
   const { incoming } = solveDataFlow<HazardState>(blockGraph(blocks, entries), {
     direction: 'forward',
     nothing: HazardState.NOTHING,
     outside: HazardState.NOTHING,
     join: (a, b) => a.join(b),
     equals: (a, b) => a.equals(b),
-    transfer: (node, state) => blocks[node]!.instructions.reduce(afterStep, state),
+    transfer: (node, state) => blocks[node]!.instructions.reduce((before, step) => afterInCode(before, step), state),
   });
   return blocks.flatMap(({ index, instructions }) => {
     let state = incoming[index]!;
     return instructions.flatMap((step) => {
       const missing = state.missing(step);
-      state = afterStep(state, step);
+      state = afterInCode(state, step);
       return missing;
     });
   });

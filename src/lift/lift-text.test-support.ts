@@ -13,11 +13,11 @@ export const kernelText = (name: string, lines: string, directives = ''): string
   `.text\n${functionText(name, lines)}.rodata\n.p2align 6\n.amdhsa_kernel ${name}
    .amdhsa_next_free_vgpr 64\n .amdhsa_next_free_sgpr 64\n ${directives}\n.end_amdhsa_kernel\n.text\n`;
 
-export function codeObjectOf(source: string, processor = 'gfx90a'): CodeObject {
+export function codeObjectOf(source: string, processor = 'gfx90a', features: readonly string[] = []): CodeObject {
   const accum = /gfx9[04]/.test(processor)
     ? source.replaceAll('.end_amdhsa_kernel', '.amdhsa_accum_offset 64\n.end_amdhsa_kernel')
     : source;
-  const bytes = assembleFile(accum, { processor });
+  const bytes = assembleFile(accum, { processor, features });
   return parseCodeObject(linkCodeObject([{ bytes, name: 'test.o' }]), 'test.co');
 }
 

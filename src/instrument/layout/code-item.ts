@@ -90,3 +90,9 @@ export type CodeItem =
 
 /** An item that becomes code. */
 export type PlacedItem = Extract<CodeItem, { readonly words: readonly number[] }>;
+
+export const hasWords = (item: CodeItem): item is PlacedItem => 'words' in item;
+
+/** What tools add; what laying out code adds by itself is none. */
+export const isPayload = (item: CodeItem): boolean =>
+  hasWords(item) && item.origin === undefined && item.point !== undefined;

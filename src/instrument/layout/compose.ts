@@ -5,7 +5,7 @@
 import type { BasicBlock } from '../../flow/blocks.ts';
 import { fallsThrough } from '../../ir/step.ts';
 import type { AmdgpuStep } from '../../isa/amdgpu/step.ts';
-import { type CodeItem, Label, type LiteralFixup } from './code-item.ts';
+import { type CodeItem, isPayload, Label, type LiteralFixup } from './code-item.ts';
 import type { LayoutCode } from './layout-code.ts';
 
 /** What becomes of one instruction. Items that do not say whose they are belong to it as payload. */
@@ -70,6 +70,8 @@ export interface ComposedCode {
 
 /** From the first entry of a kernel to the second. */
 const SECOND_ENTRY_BYTES = 256;
+/** Instructions of payloads may each get two others in front that keep hazards apart. */
+const MOST_GROWTH = 3;
 /** S_CLAUSE: instructions of the group less one, in the low bits of its constant (RDNA3 ISA 16.5). */
 const CLAUSE_MASK = 0x3f;
 const NO_EDIT: StepEdit = {};
@@ -156,7 +158,9 @@ class Composer {
     const inner = this.#items;
     this.#items = outer;
     this.#align(entry.alignmentBytes);
-    if (sizeOf(inner) > SECOND_ENTRY_BYTES || fromOutside.some(({ length }) => length > 0)) {
+    // Payloads may need wait states, too.
+    const isLarger = sizeOf(inner) > SECOND_ENTRY_BYTES || inner.some(isPayload);
+    if (isLarger || fromOutside.some(({ length }) => length > 0)) {
       this.#stub(entry.address, fromOutside[0]!);
       this.#stub(second, fromOutside[1]!);
     }
@@ -171,7 +175,7 @@ class Composer {
     const [stub, far] = [new Label('entry'), new Label('far entry')];
     this.#entryLabels.set(address, stub);
     this.#items.push({ kind: 'label', label: stub, outsideOf: address });
-    const isShort = sizeOf(items) + branch.length * 4 <= SECOND_ENTRY_BYTES;
+    const isShort = sizeOf(items) * MOST_GROWTH + branch.length * 4 <= SECOND_ENTRY_BYTES;
     this.#payload(isShort ? items : [], address);
     this.#items.push({ kind: 'branch', words: branch, target: isShort ? address : far, endsFlow: true });
     this.#align(SECOND_ENTRY_BYTES);

@@ -25,6 +25,8 @@ export interface Coverage {
   readonly refused: Readonly<Record<string, number>>;
   /** Instructions of payloads, by what they are there for. */
   readonly payload: Readonly<Record<Purpose, number>>;
+  /** Instructions that keep hazards apart between payloads and the code around them. */
+  readonly nops: number;
   /**
    * Addresses of calls and jumps of which not all targets are known: code may be reached that has no hooks.
    */
@@ -57,6 +59,7 @@ export function pointCoverageText({
   requested,
   served,
   refused,
+  nops,
   unresolvedSites,
   kernels,
   codeBytes,
@@ -70,6 +73,7 @@ export function pointCoverageText({
   const lines = [
     `points: ${requested} requested, ${total} served${total > 0 ? ` (registers: ${counts(served)})` : ''}`,
     ...Object.entries(refused).map(([reason, count]) => `refused: ${count}: ${reason}`),
+    ...(nops > 0 ? [`instructions between payloads and code that keep hazards apart: ${nops}`] : []),
     ...(unresolvedSites.length > 0
       ? [`calls and jumps with targets that are not known: ${unresolvedSites.length}`]
       : []),

@@ -115,7 +115,7 @@ export class PointPayloads {
   }
 
   /** The account of all points; `codeBytes` is that of the file. */
-  coverage(codeBytes: Coverage['codeBytes']): Coverage {
+  coverage(codeBytes: Coverage['codeBytes'], nops: number): Coverage {
     const { served, refused, payload, requested } = this.#count;
     const kernels = this.plans.kernels.map((own): KernelCoverage => {
       const { scalar, vector } = own.granted;
@@ -128,7 +128,7 @@ export class PointPayloads {
       };
     });
     const unresolvedSites = this.#lifted.sites.filter(({ isComplete }) => !isComplete).map(({ step }) => step.offset);
-    return { requested, served, refused, payload, unresolvedSites, kernels, codeBytes };
+    return { requested, served, refused, payload, nops, unresolvedSites, kernels, codeBytes };
   }
 
   #registersAfter(own: KernelRegisters): readonly [sgprs: number, vgprs: number] {

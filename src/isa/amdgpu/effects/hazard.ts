@@ -42,7 +42,7 @@ export interface Hazard {
   readonly replaced?: (facts: Facts) => Part;
   /** What share of a cure an instruction between them is; with 1, together, nothing is left to wait for. */
   readonly cured?: (facts: Facts, first: readonly RegisterRange[]) => number;
-  /** What to insert: as many wait states as are missing, or an instruction. */
+  /** What to insert: as many wait states as are missing, or an instruction; vN in it is any register. */
   readonly cure: string;
 }
 

@@ -84,7 +84,7 @@ export const RDNA_HAZARDS: readonly Hazard[] = [
     after: whenever(permutes),
     // v_nop, which has no operands, is thrown away.
     cured: (facts) => (isVector(facts) && facts.instruction.row.operands.length > 0 ? 1 : 0),
-    cure: 'v_mov_b32 of a register to itself',
+    cure: 'v_mov_b32 vN, vN',
   },
   {
     ...{ ...LLVM, ...FOREVER, until: 'gfx115', waveSize: 64, name: 'valu-mask-write' },
