@@ -19,10 +19,13 @@ import {
   type ToolCode,
   type ToolInstruction,
 } from '../src/instrument/index.ts';
+import { readPcMap } from '../src/instrument/instrument.ts';
+import { liftCodeObject } from '../src/lift/lifted-code.ts';
 import { linkCodeObject } from '../src/linker/link.ts';
 import { chooseHook } from '../src/tools/chosen-tool.ts';
 import { ToolSession } from '../src/tools/tool-session.ts';
 import { KernelRig } from './kernel-rig.test-support.ts';
+import { compareSides, type Side } from './side-by-side.ts';
 
 const PROCESSORS = ['gfx90a', 'gfx942', 'gfx1100'] as const;
 const COUNTERS = 64;
@@ -286,6 +289,62 @@ for (const processor of PROCESSORS) {
       assert.deepEqual(coverage.refused, { 'the hook adds in scalar memory, which gfx1100 cannot': 1 });
     });
   }
+}
+
+/** Hooks that change nothing, before all instructions of the kernel. */
+const QUIET: Readonly<Record<string, readonly HookArgument[]>> = {
+  ...{ count_waves: [constant(1)], count_lanes: [constant(1)], count_in_lane_zero: [constant(1)] },
+  ...{ count_each_lane: [constant(1), constant(3, 2)], lane_statistics: [], state: [constant(3)] },
+  ...{ sum_over_lanes: [constant(6), vgpr(0)], classify: [vgpr(0)], count_opcode: [] },
+};
+
+for (const processor of PROCESSORS) {
+  const waveSize = processor === 'gfx1100' ? 32 : 64;
+  const original = wave(processor, waveSize);
+  const codeObject = parseCodeObject(original.bytes, 'k.co');
+  const [kernel] = codeObject.kernels;
+  const [lifted] = liftCodeObject(codeObject).functions;
+  const steps = new Map(lifted!.blocks.flatMap(({ instructions }) => instructions.map((step) => [step.offset, step])));
+  const side = (bytes: Uint8Array, oldOf: (address: number) => number | undefined): Side => {
+    let delta = 0;
+    let buffers = 0;
+    return {
+      originalAddress: (offset) => oldOf(offset - delta),
+      // The buffers stand where code leaves room for them.
+      meaning: (dword) => (dword >= buffers && dword < buffers + 0x10000 ? dword - buffers : dword),
+      run: (observer) => {
+        using rig = new KernelRig({ processor, executor: 'reference', observer }, bytes);
+        delta = Number((rig.address('k.kd') - kernel!.symbol.value) & 0xffffffffn);
+        const out = rig.allocate(LANES * 4);
+        buffers = Number(out & 0xffffffffn);
+        rig.run('k', out);
+      },
+    };
+  };
+  const differenceAround = (name: string, args: readonly HookArgument[]) => {
+    const made = withHooks(original, `hooks.${processor}.O2.o`, (code, hooks) => {
+      for (const instruction of code.instructions) code.before(instruction, hooks.hook(name, args, instruction));
+    });
+    assert.deepEqual(made.coverage.refused, {});
+    const map = readPcMap(parseCodeObject(made.image.bytes, 'k.co').elf)!;
+    return compareSides(
+      side(original.bytes, (address) => (steps.has(address) ? address : undefined)),
+      side(made.image.bytes, (address) => {
+        const row = map.rowAt(address);
+        return row?.kind === 'original' ? row.origin : undefined;
+      }),
+      (address) => lifted!.liveBefore(steps.get(address)!),
+    );
+  };
+  for (const [name, args] of Object.entries(QUIET)) {
+    test(`${processor}: every live register is what it was around ${name}`, () => {
+      assert.deepEqual(differenceAround(name, args), undefined);
+    });
+  }
+
+  test(`${processor}: a hook that changes a register is seen to do so`, () => {
+    assert.match(differenceAround('add_to_v1', [constant(3)])!.registers[0]!, /^v1 lane 0: /);
+  });
 }
 
 test('--hook: a file, its options, and the variables as result', async () => {
