@@ -22,6 +22,11 @@ export interface RewrittenFile {
   readonly images: readonly RewrittenImage[];
 }
 
+export interface RewriteOptions {
+  /** What makes a new code object of one; by default `instrumentCodeObject`. */
+  readonly rewrite?: (code: Uint8Array, name: string) => InstrumentedCode;
+}
+
 /** Of bundles in programs, as clang aligns them. */
 const BUNDLE_ALIGNMENT_BYTES = 4096;
 /**
@@ -42,11 +47,11 @@ const WRAPPER = { magic: 0x48495046, sizeBytes: 24, pointerAt: 8 } as const;
 export function instrumentFile(
   bytes: Uint8Array,
   name: string,
-  options: Omit<InstrumentOptions, 'name'> & ContainerOptions = {},
+  options: Omit<InstrumentOptions, 'name'> & ContainerOptions & RewriteOptions = {},
 ): RewrittenFile {
   const images: RewrittenImage[] = [];
   const rewrite = (code: Uint8Array, what: string): Uint8Array => {
-    const image = instrumentCodeObject(code, { ...options, name: what });
+    const image = options.rewrite?.(code, what) ?? instrumentCodeObject(code, { ...options, name: what });
     images.push({ ...image, name: what });
     return image.bytes;
   };

@@ -2,7 +2,8 @@
 import { parseCodeObject } from '../codeobject/code-object.ts';
 import { liftCodeObject } from '../lift/lifted-code.ts';
 import type { LiftedFunction } from '../lift/lifted-function.ts';
-import { instrumentCodeObject } from './instrument.ts';
+import { linkCodeObject } from '../linker/link.ts';
+import { type InstrumentedCode, type InstrumentOptions, instrumentCodeObject } from './instrument.ts';
 import type { Coverage } from './points/coverage.ts';
 import { PointPayloads } from './points/point-payloads.ts';
 import { Insertions } from './tool/insertions.ts';
@@ -22,9 +23,8 @@ export interface ToolUse {
   readonly instructions: Interval;
 }
 
-export interface InstrumentedImage {
+export interface InstrumentedImage extends InstrumentedCode {
   readonly name: string;
-  readonly bytes: Uint8Array;
   /** What makes the results of the tools, in their order. */
   readonly reports: readonly ((run: ToolRun) => ToolResult)[];
   readonly coverage: Coverage;
@@ -40,9 +40,13 @@ const PREFIX = '__wavewright_';
 export function instrumentImage(
   image: { readonly bytes: Uint8Array; readonly name: string },
   uses: readonly ToolUse[],
+  options: Pick<InstrumentOptions, 'isChosen'> = {},
 ): InstrumentedImage {
   const { name } = image;
-  const codeObject = parseCodeObject(image.bytes, name);
+  const given = parseCodeObject(image.bytes, name);
+  const wasLinked = given.isRelocatable;
+  const codeObject = wasLinked ? parseCodeObject(linkCodeObject([image]), name) : given;
+  const { bytes } = codeObject.elf;
   const lifted = liftCodeObject(codeObject);
   const functions = toolFunctions(lifted);
   const insertions = new Insertions();
@@ -55,18 +59,14 @@ export function instrumentImage(
   });
   const reports = uses.map(({ tool, values }, i) => tool.attach(codes[i]!, values));
   const payloads = new PointPayloads(lifted, insertions);
-  const instrumented = instrumentCodeObject(image.bytes, {
+  const instrumented = instrumentCodeObject(bytes, {
+    ...options,
     name,
     edit: (step) => payloads.editOf(step.offset),
     variables: codes.flatMap(({ variables }) => variables),
     kernelChanges: (kernel) => payloads.changesOf(kernel),
   });
-  return {
-    name,
-    bytes: instrumented.bytes,
-    reports,
-    coverage: payloads.coverage([image.bytes.length, instrumented.bytes.length], instrumented.nopCount),
-  };
+  return { ...instrumented, wasLinked, name, reports, coverage: payloads.coverage(instrumented, bytes.length) };
 }
 
 /** Functions that the kernels reach; without kernels of that name there are none. */

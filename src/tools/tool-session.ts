@@ -48,9 +48,14 @@ export class ToolSession implements LaunchObserver {
 
   /** The instrumented form of an image. Throws what `instrumentImage` throws. */
   instrument<I extends Image>(image: I): I {
-    const instrumented = instrumentImage(image, this.#tools);
+    return { ...image, bytes: this.rewrite(image).bytes };
+  }
+
+  /** As `instrument`, with all that is known of the new code. */
+  rewrite(image: Image, options?: Parameters<typeof instrumentImage>[2]): InstrumentedImage {
+    const instrumented = instrumentImage(image, this.#tools, options);
     this.#images.push(instrumented);
-    return { ...image, bytes: instrumented.bytes };
+    return instrumented;
   }
 
   onLoaded(runtime: Runtime, agent: Agent, executable: Executable): void {

@@ -2,9 +2,11 @@ import { WavewrightError } from '../../base/errors.ts';
 import { hex } from '../../base/text.ts';
 import { nodeDecompress } from '../../codeobject/node-decompress.ts';
 import { instrumentFile, type RewrittenImage } from '../../instrument/instrument-file.ts';
+import { pointCoverageText } from '../../instrument/points/coverage.ts';
 import { defineCommand } from '../arguments/command.ts';
 import { readInput } from '../process/input.ts';
 import { writeOutput } from '../process/output-file.ts';
+import { openTools, TOOL_OPTION } from '../program/tool-options.ts';
 
 /** Files of any kind that hold code objects, rewritten. */
 export const instrument = defineCommand({
@@ -17,20 +19,27 @@ export const instrument = defineCommand({
       placeholder: 'REGEX',
       description: 'only kernels whose names match; functions that they call get a second version for them',
     },
+    tool: TOOL_OPTION,
   },
   notes: [
     'FILE is a code object, an offload bundle or a host program with fat binaries: every code object for an AMD GPU in it gets new code.',
     'Old code stays as it is: pointers that are not understood lead there. What keeps its old code altogether is reported.',
   ],
-  async run({ stdout }, { o: output, kernel }, [file]) {
+  async run({ stdout }, { o: output, kernel, tool }, [file]) {
     if (output === undefined) throw new WavewrightError('USAGE', 'no output: name it with -o');
     const pattern = kernel === undefined ? undefined : regularExpression(kernel);
-    const { bytes, images } = instrumentFile(readInput(file!), file!, {
-      decompress: nodeDecompress,
-      ...(pattern && { isChosen: (name) => pattern.test(name) }),
-    });
+    const chosen = pattern && { isChosen: (name: string) => pattern.test(name) };
+    const tools = await openTools(tool);
+    const coverage: string[] = [];
+    const rewrite = (code: Uint8Array, name: string) => {
+      const image = tools!.rewrite({ bytes: code, name }, chosen);
+      coverage.push(pointCoverageText(image.coverage));
+      return image;
+    };
+    const options = { decompress: nodeDecompress, ...chosen, ...(tools && { rewrite }) };
+    const { bytes, images } = instrumentFile(readInput(file!), file!, options);
     writeOutput(output, bytes);
-    for (const image of images) stdout(`${describe(image).join('\n')}\n`);
+    for (const [i, image] of images.entries()) stdout(`${describe(image).join('\n')}\n${coverage[i] ?? ''}`);
     return 0;
   },
 });

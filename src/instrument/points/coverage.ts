@@ -31,8 +31,12 @@ export interface Coverage {
    * Addresses of calls and jumps of which not all targets are known: code may be reached that has no hooks.
    */
   readonly unresolvedSites: readonly number[];
+  /** Addresses where code goes on with an address of old code, and entries whose code stayed: no hooks are there. */
+  readonly pinned: readonly number[];
+  readonly kept: readonly string[];
   readonly kernels: readonly KernelCoverage[];
-  readonly codeBytes: readonly [before: number, after: number];
+  /** Of the code object. */
+  readonly fileBytes: readonly [before: number, after: number];
 }
 
 export class CoverageCount {
@@ -62,7 +66,9 @@ export function pointCoverageText({
   nops,
   unresolvedSites,
   kernels,
-  codeBytes,
+  pinned,
+  kept,
+  fileBytes,
 }: Coverage): string {
   const counts = (record: Readonly<Record<string, number>>): string =>
     Object.entries(record)
@@ -77,12 +83,14 @@ export function pointCoverageText({
     ...(unresolvedSites.length > 0
       ? [`calls and jumps with targets that are not known: ${unresolvedSites.length}`]
       : []),
+    ...(pinned.length > 0 ? [`addresses of old code that code goes on with: ${pinned.length}`] : []),
+    ...kept.map((name) => `keeps its code: ${name}`),
     ...kernels.map(({ name, sgprs, vgprs, wavesPerSimd }) => {
       const pair = ([before, after]: readonly (number | undefined)[]): string =>
         before === after ? `${before}` : `${before} to ${after}`;
       return `kernel ${name}: ${pair(sgprs)} SGPRs, ${pair(vgprs)} VGPRs, ${pair(wavesPerSimd)} waves per SIMD`;
     }),
-    `code: ${codeBytes[0]} to ${codeBytes[1]} bytes`,
+    `file: ${fileBytes[0]} to ${fileBytes[1]} bytes`,
   ];
   return lines.map((line) => `${line}\n`).join('');
 }

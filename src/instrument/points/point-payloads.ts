@@ -18,6 +18,14 @@ import { type Coverage, CoverageCount, type KernelCoverage, type PointClass } fr
 import { PointStates } from './point-states.ts';
 import { type KernelRegisters, RegisterPlans } from './register-plans.ts';
 
+/** What became of the code. */
+interface PlacedCode {
+  readonly bytes: Uint8Array;
+  readonly pinned: readonly number[];
+  readonly kept: readonly { readonly name: string }[];
+  readonly nopCount: number;
+}
+
 interface FunctionPoints {
   readonly lifted: LiftedFunction;
   readonly states: PointStates;
@@ -114,8 +122,8 @@ export class PointPayloads {
     };
   }
 
-  /** The account of all points; `codeBytes` is that of the file. */
-  coverage(codeBytes: Coverage['codeBytes'], nops: number): Coverage {
+  /** The account of all points, in a file of so many bytes. */
+  coverage({ bytes, pinned, kept, nopCount: nops }: PlacedCode, sizeBytes: number): Coverage {
     const { served, refused, payload, requested } = this.#count;
     const kernels = this.plans.kernels.map((own): KernelCoverage => {
       const { scalar, vector } = own.granted;
@@ -128,7 +136,9 @@ export class PointPayloads {
       };
     });
     const unresolvedSites = this.#lifted.sites.filter(({ isComplete }) => !isComplete).map(({ step }) => step.offset);
-    return { requested, served, refused, payload, nops, unresolvedSites, kernels, codeBytes };
+    const fileBytes = [sizeBytes, bytes.length] as const;
+    const oldCode = { pinned, kept: kept.map(({ name }) => name) };
+    return { requested, served, refused, payload, nops, unresolvedSites, ...oldCode, kernels, fileBytes };
   }
 
   #registersAfter(own: KernelRegisters): readonly [sgprs: number, vgprs: number] {
