@@ -1,4 +1,6 @@
 import assert from 'node:assert/strict';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { test } from 'node:test';
 import { runCommandLine } from '../command-line.ts';
@@ -60,6 +62,52 @@ test('a kernel, instructions and the form of the result can be chosen', async ()
   assert.equal(coverage.requested, 5);
   const none = JSON.parse((await run(...VADD, '--tool=instruction-count:kernels=^x,format=json')).stdout);
   assert.deepEqual([none.result.total, none.coverage.requested], [0, 0]);
+});
+
+test('a trace goes to a file, which is printed', async () => {
+  const folder = mkdtempSync(path.join(tmpdir(), 'wavewright-trace-'));
+  const file = path.join(folder, 'trace');
+  try {
+    assert.equal((await run(...VADD, `--tool=memory-trace:file=${file}`)).status, 0);
+    const { status, stdout } = await run('tools', file);
+    assert.equal(status, 0);
+    const lines = stdout.trimEnd().split('\n');
+    assert.equal(lines.length, 3 * 256);
+    assert.match(lines[1]!, /^0 0x1968 load global 4 lane 1 0x7f[0-9a-f]+ global_load_dword v6, v\[4:5\], off$/);
+    const { points, records } = JSON.parse((await run('tools', file, '--format=json')).stdout);
+    assert.deepEqual([points.length, records.length], [3, 768]);
+    const bytes = readFileSync(file);
+    for (const [at, damaged] of [
+      [0, /no trace of memory accesses/],
+      [4, /a trace of version/],
+      [bytes.length - 6, /a record of access \d+, of 3/],
+    ] as const) {
+      const copy = Buffer.from(bytes);
+      copy[at]! ^= 0x40;
+      writeFileSync(file, copy);
+      const { status, stderr } = await run('tools', file);
+      assert.deepEqual([status, damaged.test(stderr)], [3, true], stderr);
+    }
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+});
+
+test('an instrumented file runs, also with another tool in it', async () => {
+  const folder = mkdtempSync(path.join(tmpdir(), 'wavewright-file-'));
+  const file = path.join(folder, 'vadd.co');
+  try {
+    const made = await run('instrument', VADD[1]!, '--tool=block-count', '-o', file);
+    assert.deepEqual([made.status, made.stderr], [0, '']);
+    assert.match(made.stdout, /points: \d+ requested, \d+ served/);
+    const { status, stdout } = await run('dispatch', file, ...VADD.slice(2), '--tool=instruction-count:format=json');
+    assert.equal(status, 0);
+    const { result } = JSON.parse(stdout);
+    const own = JSON.parse((await run(...VADD, '--tool=instruction-count:format=json')).stdout).result;
+    assert.ok(result.total > own.total);
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
 });
 
 test('what is no tool, or no option of one, is said', async () => {

@@ -1,19 +1,29 @@
 import type { ToolOption, ToolOptionTable } from '../../instrument/index.ts';
+import { hex, readTraceFile, type TraceFile } from '../../instrument/index.ts';
 import { TOOLS } from '../../tools/catalog.ts';
 import { COMMON_OPTIONS } from '../../tools/chosen-tool.ts';
 import { defineCommand } from '../arguments/command.ts';
+import { readInput } from '../process/input.ts';
 
 export const tools = defineCommand({
-  operands: { usage: '', min: 0, max: 0 },
+  operands: { usage: '[TRACE]', min: 0, max: 1 },
   options: {
     format: { kind: 'choice', choices: ['text', 'json'], default: 'text', description: 'how to print' },
   },
   formats: { text: 'for people', json: 'one object; `schema` and `version` say how to read it' },
   notes: [
-    'What --tool=NAME:option=value,option=value of run, dispatch, test and instrument takes.',
+    'Without TRACE: what --tool=NAME:option=value,option=value of run, dispatch, test and instrument takes.',
+    'TRACE is a file that memory-trace wrote: a line for each access of a lane.',
     'Example: wavewright dispatch vadd.co --grid 256 --workgroup 64 ... --tool=instruction-count:level=wave',
   ],
-  async run({ stdout }, { format }) {
+  async run({ stdout }, { format }, [trace]) {
+    if (trace !== undefined) {
+      const file = readTraceFile(readInput(trace), trace);
+      if (format === 'json')
+        stdout(`${JSON.stringify({ schema: 'wavewright.trace', version: 1, ...traceJson(file) })}\n`);
+      else for (const line of traceLines(file)) stdout(line);
+      return 0;
+    }
     const loaded = await Promise.all(TOOLS.map(({ load }) => load()));
     if (format === 'json') {
       const list = loaded.map(({ name, summary, options }) => ({ name, summary, options }));
@@ -36,3 +46,17 @@ function valueText(row: ToolOption): string {
   if (row.kind === 'choice') return row.choices.join('|');
   return row.kind === 'integer' ? 'N' : 'TEXT';
 }
+
+function* traceLines({ points, records, lost }: TraceFile): Generator<string> {
+  for (const { point, lane, value, group } of records) {
+    const { address, text, kind, space, sizeBytes } = points[point]!;
+    yield `${group} ${hex(address)} ${kind} ${space} ${sizeBytes} lane ${lane} ${hex(value)} ${text}\n`;
+  }
+  if (lost !== '0') yield `${lost} accesses found no room\n`;
+}
+
+const traceJson = ({ points, records, lost }: TraceFile) => ({
+  points,
+  records: records.map(({ value, ...rest }) => ({ ...rest, address: hex(value) })),
+  lost,
+});
