@@ -94,6 +94,27 @@ export function nativeAccesses(each: KernelCase): readonly Access[] {
   return found;
 }
 
+/** Waves that came to each instruction with a lane that was active, by image address. */
+export function nativeActiveWaves(each: KernelCase): ReadonlyMap<number, number> {
+  const found = new Map<number, number>();
+  let start = 0;
+  const image: LaunchObserver = {
+    onLoaded: (_runtime, _agent, executable) => {
+      start = Number(BigInt.asUintN(32, executable.loadedCodeObjects[0]!.loadDelta));
+    },
+    onLaunch: () => undefined,
+    onFinished: () => undefined,
+  };
+  const observer: StepObserver = {
+    beforeStep: (wave, { offset }) => {
+      if (wave.state('exec') !== 0n) found.set(offset - start, (found.get(offset - start) ?? 0) + 1);
+    },
+  };
+  using runner = new KernelRunner({ processor: each.processor, executor: 'reference', observer }, image);
+  runKernel(imageOf(each), each, runner);
+  return found;
+}
+
 export interface ToolsRun {
   readonly output: Uint8Array;
   readonly reports: readonly ToolReport[];

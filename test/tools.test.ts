@@ -4,7 +4,15 @@ import { test } from 'node:test';
 import type { Cell } from '../src/instrument/index.ts';
 import { readTraceFile } from '../src/instrument/index.ts';
 import type { ToolReport } from '../src/tools/tool-session.ts';
-import { accessText, kernelCases, nativeAccesses, runNative, runWithTools, TARGETS } from './tool-runs.test-support.ts';
+import {
+  accessText,
+  kernelCases,
+  nativeAccesses,
+  nativeActiveWaves,
+  runNative,
+  runWithTools,
+  TARGETS,
+} from './tool-runs.test-support.ts';
 
 /** Loops, divergence, LDS with barriers, atomics, calls that are inlined, matrices, all registers in use. */
 const NAMES = ['vadd', 'gather', 'stencil', 'collatz', 'histogram', 'mfma16', 'wmma16', 'matmul4x4'];
@@ -48,6 +56,24 @@ for (const processor of TARGETS) {
       assert.ok(blocks.coverage.requested < counts!.coverage.requested / 2);
       const expected = [...byName].filter(([, count]) => count > 0n).sort();
       assert.deepEqual(table(histogram!, 'opcodes').toSorted(), expected);
+    });
+  }
+}
+
+for (const processor of TARGETS) {
+  for (const each of kernelCases(processor, CHOSEN && ['collatz', 'histogram'])) {
+    test(`${each.file}: waves with an active lane are counted`, async () => {
+      const native = runNative(each);
+      const active = nativeActiveWaves(each);
+      const tools = ['instruction-count:level=wave', 'block-count:level=wave'];
+      for (const tool of tools) {
+        const { reports } = await runWithTools(each, tool);
+        for (const [address, , , text, count] of table(reports[0]!, 'instructions')) {
+          const waves = native.counts.get(Number(address))?.waves ?? 0;
+          const expected = isVector(text!) ? (active.get(Number(address)) ?? 0) : waves;
+          assert.equal(count, BigInt(expected), `${tool}: ${address} ${text}`);
+        }
+      }
     });
   }
 }
