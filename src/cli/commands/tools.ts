@@ -5,6 +5,7 @@ import { COMMON_OPTIONS } from '../../tools/chosen-tool.ts';
 import { defineCommand } from '../arguments/command.ts';
 import { readInput } from '../process/input.ts';
 
+/** The tools that ship, or a trace of one of them. */
 export const tools = defineCommand({
   operands: { usage: '[TRACE]', min: 0, max: 1 },
   options: {

@@ -31,7 +31,7 @@ export interface Coverage {
    * Addresses of calls and jumps of which not all targets are known: code may be reached that has no hooks.
    */
   readonly unresolvedSites: readonly number[];
-  /** Addresses where code goes on with an address of old code, and entries whose code stayed: no hooks are there. */
+  /** Where code goes on with an address of old code, and entries whose code stayed: no hooks are there. */
   readonly pinned: readonly number[];
   readonly kept: readonly string[];
   readonly kernels: readonly KernelCoverage[];
