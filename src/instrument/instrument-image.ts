@@ -62,6 +62,7 @@ export function instrumentImage(
   const instrumented = instrumentCodeObject(bytes, {
     ...options,
     name,
+    lifted,
     edit: (step) => payloads.editOf(step.offset),
     variables: codes.flatMap(({ variables }) => variables),
     kernelChanges: (kernel) => payloads.changesOf(kernel),

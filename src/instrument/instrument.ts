@@ -19,7 +19,7 @@ import {
 import { ElfEdit } from '../elf/edit.ts';
 import type { ElfFile } from '../elf/elf.ts';
 import { targetFor } from '../isa/amdgpu/encoding/targets.ts';
-import { liftCodeObject } from '../lift/lifted-code.ts';
+import { type LiftedCode, liftCodeObject } from '../lift/lifted-code.ts';
 import { linkCodeObject } from '../linker/link.ts';
 import type { Preamble } from './kernel/preamble.ts';
 import type { CodeItem } from './layout/code-item.ts';
@@ -51,6 +51,8 @@ import { addVariables, type VariableToAdd } from './object/variables.ts';
 export interface InstrumentOptions {
   /** What messages call the code object. */
   readonly name?: string;
+  /** What the bytes were lifted to, by who has done so already. */
+  readonly lifted?: LiftedCode;
   /** Which kernels get new code, all by default. Functions are shared by kernels: with a choice they stay. */
   readonly isChosen?: (kernelName: string) => boolean;
   /** What tools add; nothing by default. */
@@ -111,7 +113,7 @@ const MORE_SEGMENTS = 4;
  */
 export function instrumentCodeObject(bytes: Uint8Array, options: InstrumentOptions = {}): InstrumentedCode {
   const name = options.name ?? 'the code object';
-  const given = parseCodeObject(bytes, name);
+  const given = options.lifted?.codeObject ?? parseCodeObject(bytes, name);
   const codeObject = given.isRelocatable ? parseCodeObject(linkCodeObject([{ bytes, name }]), name) : given;
   return { ...new Rewriter(codeObject, options).run(), wasLinked: given.isRelocatable };
 }
@@ -137,7 +139,7 @@ class Rewriter {
     this.#edit = new ElfEdit(codeObject.elf);
     checkDynamic(this.#edit);
     this.#textAddress = this.#edit.nextAddress;
-    this.#source = new CodeSource(liftCodeObject(codeObject));
+    this.#source = new CodeSource(options.lifted ?? liftCodeObject(codeObject));
     this.#source.findEntries(options.isChosen);
   }
 
