@@ -43,7 +43,8 @@ export class ElfEdit {
     this.elf = elf;
     this.sections = elf.sections.map((section) => ({ ...section }));
     this.segments = elf.segments.map((segment) => ({ ...segment }));
-    this.#chunks = [elf.bytes.slice()];
+    // A slice of what node:fs reads would be the same memory.
+    this.#chunks = [new Uint8Array(elf.bytes)];
     this.#fileEnd = elf.bytes.length;
     const loads = elf.segments.filter(({ type }) => type === PT_LOAD);
     this.#pageBytes = Math.max(MIN_PAGE_BYTES, ...loads.map(({ alignmentBytes }) => alignmentBytes));

@@ -92,3 +92,12 @@ test('a processor without instruction tables is refused by name', () => {
   const bytes = readFileSync(path.join(ROOT, 'test/data/codeobjects/arguments.gfx803.v5.co'));
   assert.throws(() => instrumentCodeObject(bytes), { code: 'UNSUPPORTED', message: /no instruction set for 'gfx803'/ });
 });
+
+test('what is rewritten stays as it was, be it a Buffer', () => {
+  for (const file of ['kernels.gfx90a.v5.co', 'kernels.gfx90a.v5.o']) {
+    const bytes = readFileSync(path.join(ROOT, 'test/data/codeobjects', file));
+    const before = Uint8Array.from(bytes);
+    instrumentCodeObject(bytes);
+    assert.deepEqual(Uint8Array.from(bytes), before, file);
+  }
+});

@@ -381,7 +381,8 @@ class Linker {
   #bytesOf(part: InputSection): Uint8Array {
     let copy = this.#copies.get(part);
     if (!copy) {
-      copy = part.bytes.slice();
+      // A slice of what node:fs reads would be the same memory.
+      copy = new Uint8Array(part.bytes);
       this.#copies.set(part, copy);
     }
     return copy;
