@@ -1,0 +1,148 @@
+/** One kernel, rewritten in all ways: what each costs, checked against what the kernel does natively. */
+import { createHash } from 'node:crypto';
+import { parseElf } from '../../src/elf/elf.ts';
+import type { Coverage } from '../../src/instrument/index.ts';
+import { readPcMap } from '../../src/instrument/instrument.ts';
+import type { PcMap } from '../../src/instrument/layout/pc-map.ts';
+import { runsOncePerWave } from '../../src/isa/amdgpu/encoding/instruction-class.ts';
+import type { ToolReport } from '../../src/tools/tool-session.ts';
+import { type Execution, execute, UNITS, type UnitCounts } from './execution.ts';
+import { type Rewritten, VARIANTS, type Variant } from './variants.ts';
+import type { Workload } from './workloads.ts';
+
+export interface VariantMeasurement {
+  readonly variant: string;
+  /** Why there are no numbers. */
+  readonly missing?: string;
+  readonly instructions: number;
+  /** Executed instructions divided by those of the native run. */
+  readonly ratio: number;
+  /** Instructions that are executed more than natively, by unit. */
+  readonly added: Readonly<UnitCounts>;
+  /** Executed payload instructions for each execution of a point. */
+  readonly perPoint: { readonly median: number; readonly p95: number };
+  readonly codeRatio: number;
+  readonly hostMs: number;
+  readonly coverage?: Coverage;
+}
+
+export interface Measurement {
+  readonly kernel: string;
+  readonly processor: string;
+  readonly native: { readonly instructions: number; readonly units: Readonly<UnitCounts> };
+  readonly variants: readonly VariantMeasurement[];
+  /** What is not as it must be: outputs, counts, ways through the code. */
+  readonly failures: readonly string[];
+}
+
+export async function measure(workload: Workload, variants = VARIANTS): Promise<Measurement> {
+  const native = execute(workload, workload.image.bytes);
+  const failures: string[] = [];
+  const measured: VariantMeasurement[] = [];
+  for (const variant of variants) measured.push(await measureVariant(workload, native, variant, failures));
+  const { instructions, units } = native;
+  return {
+    ...{ kernel: workload.name, processor: workload.processor, native: { instructions, units } },
+    ...{ variants: measured, failures },
+  };
+}
+
+async function measureVariant(
+  workload: Workload,
+  native: Execution,
+  variant: Variant,
+  failures: string[],
+): Promise<VariantMeasurement> {
+  const cpu = process.threadCpuUsage();
+  const rewritten = await variant.rewrite(workload);
+  const { user, system } = process.threadCpuUsage(cpu);
+  const hostMs = (user + system) / 1000;
+  if (!rewritten) return { ...NOTHING, variant: variant.name, missing: 'not to be rewritten so' };
+  const run = execute(workload, rewritten.bytes, rewritten.observer);
+  const map = readPcMap(parseElf(rewritten.bytes))!;
+  for (const what of differences(native, run, map, rewritten)) {
+    failures.push(`${workload.name} ${workload.processor}, ${variant.name}: ${what}`);
+  }
+  const added = Object.fromEntries(UNITS.map((unit) => [unit, run.units[unit] - native.units[unit]]));
+  return {
+    ...{ variant: variant.name, instructions: run.instructions, ratio: run.instructions / native.instructions },
+    added: added as UnitCounts, // reason: made of all units
+    ...{ perPoint: perPoint(native, run, map), codeRatio: codeRatio(map), hostMs },
+    ...(rewritten.reports?.[0] && { coverage: rewritten.reports[0].coverage }),
+  };
+}
+
+const NOTHING = {
+  ...{ instructions: 0, ratio: 0, perPoint: { median: 0, p95: 0 }, codeRatio: 0, hostMs: 0 },
+  added: Object.fromEntries(UNITS.map((unit) => [unit, 0])) as UnitCounts, // reason: made of all units
+};
+
+/** Executed payload instructions, by the original instruction that they serve. */
+function payloadExecutions(run: Execution, map: PcMap): Map<number, number> {
+  const found = new Map<number, number>();
+  for (const [address, { waves }] of run.counts) {
+    const row = map.rowAt(address);
+    if (row?.kind === 'payload') found.set(row.origin, (found.get(row.origin) ?? 0) + waves);
+  }
+  return found;
+}
+
+/** Each execution of a point counts once. */
+function perPoint(native: Execution, run: Execution, map: PcMap): VariantMeasurement['perPoint'] {
+  const costs = [...payloadExecutions(run, map)]
+    .map(([origin, payload]) => ({ payload, executions: native.counts.get(origin)?.waves ?? 0 }))
+    .filter(({ executions }) => executions > 0)
+    .map(({ payload, executions }) => ({ cost: payload / executions, executions }))
+    .sort((a, b) => a.cost - b.cost);
+  const total = costs.reduce((sum, { executions }) => sum + executions, 0);
+  const quantile = (share: number): number => {
+    let left = total * share;
+    for (const { cost, executions } of costs) {
+      left -= executions;
+      if (left <= 0) return cost;
+    }
+    return costs.at(-1)?.cost ?? 0;
+  };
+  return { median: quantile(0.5), p95: quantile(0.95) };
+}
+
+/** Of code that has been rewritten. */
+function codeRatio({ rows }: PcMap): number {
+  const bytes = (kinds: readonly string[]): number =>
+    rows.reduce((sum, { kind, sizeBytes }) => sum + (kinds.includes(kind) ? sizeBytes : 0), 0);
+  return bytes(['original', 'payload', 'island']) / bytes(['original']);
+}
+
+function* differences(native: Execution, run: Execution, map: PcMap, { reports }: Rewritten): Generator<string> {
+  const hash = ({ output }: Execution): string => createHash('sha256').update(output).digest('hex');
+  if (hash(native) !== hash(run)) yield 'the output is another one';
+  const originals = new Map<number, number>();
+  for (const [address, { waves }] of run.counts) {
+    const row = map.rowAt(address);
+    if (row === undefined) originals.set(address, waves);
+    else if (row.kind === 'original') originals.set(row.origin, waves);
+  }
+  for (const [address, { waves }] of native.counts) {
+    // Hints are left out where payloads come between what they speak of.
+    if (native.stepAt(address).instruction.row.flags.hint !== undefined) continue;
+    const found = originals.get(address) ?? 0;
+    if (found !== waves) yield `the instruction at ${address} is executed ${found} times, natively ${waves}`;
+  }
+  for (const report of reports ?? []) yield* wrongCounts(native, report);
+}
+
+/** What tools count, against the emulator's own counts of the native run. */
+function* wrongCounts(native: Execution, { result, use }: ToolReport): Generator<string> {
+  const { level } = result.summary;
+  if (level !== 'thread' && level !== 'wave') return;
+  let total = 0n;
+  for (const [address, { waves, lanes }] of native.counts) {
+    const isWhole = runsOncePerWave(native.stepAt(address).instruction.row);
+    // A vector instruction counts for waves with an active lane alone, and that is not known here.
+    if (level === 'wave' && !isWhole) continue;
+    total += BigInt(isWhole ? waves : lanes);
+  }
+  if (level === 'thread' && result.summary.total !== total) {
+    yield `${use.tool.name} counts ${result.summary.total}, the emulator ${total}`;
+  }
+}

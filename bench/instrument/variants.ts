@@ -1,0 +1,109 @@
+/** What is made of a kernel to be measured: tools, and baselines that tell where their cost comes from. */
+import { parseCodeObject } from '../../src/codeobject/code-object.ts';
+import type { LaunchObserver } from '../../src/hsa/runtime/launch-observer.ts';
+import { defineTool, instrumentImage } from '../../src/instrument/index.ts';
+import { instrumentCodeObject } from '../../src/instrument/instrument.ts';
+import { kernelPreamble } from '../../src/instrument/kernel/preamble.ts';
+import { PayloadBuilder } from '../../src/instrument/machine/payload-builder.ts';
+import { RegisterPlans } from '../../src/instrument/points/register-plans.ts';
+import type { HookCode } from '../../src/instrument/tool/hook.ts';
+import { EVERYTHING } from '../../src/instrument/tool/options.ts';
+import { liftCodeObject } from '../../src/lift/lifted-code.ts';
+import { TOOLS } from '../../src/tools/catalog.ts';
+import { chooseTool } from '../../src/tools/chosen-tool.ts';
+import { type ToolReport, ToolSession } from '../../src/tools/tool-session.ts';
+import { fullSave } from './full-save.ts';
+import type { Workload } from './workloads.ts';
+
+/** A kernel rewritten in one way. */
+export interface Rewritten {
+  readonly bytes: Uint8Array;
+  readonly observer?: LaunchObserver;
+  /** Of tools, when it has run. */
+  readonly reports?: readonly ToolReport[];
+}
+
+export interface Variant {
+  readonly name: string;
+  /** Undefined where the kernel cannot be rewritten so. */
+  rewrite(workload: Workload): Promise<Rewritten | undefined>;
+}
+
+/** With their options; those that do not ship yet are left out. */
+const MEASURED_TOOLS: readonly (readonly [name: string, options: string])[] = [
+  ['instruction-count', 'level=thread'],
+  ['instruction-count', 'level=wave'],
+  ['opcode-histogram', ''],
+  ['block-count', ''],
+  ['memory-trace', ''],
+];
+
+const relayout: Variant = {
+  name: 'relayout',
+  rewrite: async ({ image }) => ({ bytes: instrumentCodeObject(image.bytes, { name: image.name }).bytes }),
+};
+
+/** The address of a tool's variables is kept for the whole kernel, and nothing uses it. */
+const preamble: Variant = {
+  name: 'preamble',
+  async rewrite({ image, kernel: name, processor }) {
+    const lifted = liftCodeObject(parseCodeObject(image.bytes, image.name));
+    const plan = new RegisterPlans(lifted).kernels.find(({ kernel }) => kernel.name === name)!;
+    const first = plan.used.scalar + (plan.used.scalar % 2);
+    if (first + 2 > plan.growable.scalar) return undefined;
+    const symbol = 'kept_variables';
+    const kept = [{ kind: 'address', place: { symbol, addend: 0 }, first }] as const;
+    const made = kernelPreamble(plan.kernel, processor, { kept });
+    if (typeof made === 'string') return undefined;
+    const { bytes } = instrumentCodeObject(image.bytes, {
+      ...{ name: image.name, lifted, preambleOf: ([kernel]) => (kernel?.name === name ? made : undefined) },
+      variables: [{ symbol, sizeBytes: 64, alignmentBytes: 64 }],
+    });
+    return { bytes };
+  },
+};
+
+const nothing: HookCode = (code) => [new PayloadBuilder(code).payload()];
+const emptyTool = defineTool({
+  name: 'empty',
+  summary: 'a payload without instructions at each instruction',
+  options: {},
+  attach(code) {
+    for (const instruction of code.instructions) code.before(instruction, { codes: [nothing], literals: [] });
+    return () => ({ summary: {}, tables: [] });
+  },
+});
+
+const empty: Variant = {
+  name: 'empty payload',
+  async rewrite({ image, kernel }) {
+    const use = { tool: emptyTool, values: {}, kernels: exactly(kernel), instructions: EVERYTHING };
+    return { bytes: instrumentImage(image, [use]).bytes };
+  },
+};
+
+const saving: Variant = {
+  name: 'full save',
+  async rewrite({ image, kernel }) {
+    const made = fullSave(parseCodeObject(image.bytes, image.name), kernel);
+    return made && { bytes: made.bytes };
+  },
+};
+
+const toolVariant = (tool: string, options: string): Variant => ({
+  name: options === '' ? tool : `${tool}:${options}`,
+  async rewrite({ image, kernel }) {
+    const own = options === '' ? '' : `${options},`;
+    const session = new ToolSession([await chooseTool(`${tool}:${own}kernels=${exactly(kernel).source}`)]);
+    const { bytes } = session.instrument(image);
+    return { bytes, observer: session, reports: session.reports };
+  },
+});
+
+export const VARIANTS: readonly Variant[] = [
+  ...[relayout, preamble, empty],
+  ...MEASURED_TOOLS.filter(([tool]) => TOOLS.some(({ name }) => name === tool)).map((each) => toolVariant(...each)),
+  saving,
+];
+
+const exactly = (name: string): RegExp => new RegExp(`^${name}$`);
