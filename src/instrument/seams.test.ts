@@ -137,3 +137,11 @@ test('a move of a register to itself takes one that is waited for', () => {
     'v_permlane16_b32 v7, v8, s4, s5',
   ]);
 });
+
+test('payloads keep the VGPRs that they need, others give them back', () => {
+  const message = 's_sendmsg sendmsg(MSG_DEALLOC_VGPRS)';
+  const textsWith = (at: RegExp): readonly string[] =>
+    instrumented(message, 'v_mov_b32_e32 v30, 0', 'before', { processor: 'gfx1100', at }).texts;
+  assert.deepEqual(textsWith(/s_endpgm/), ['v_mov_b32_e32 v30, 0', 's_endpgm']);
+  assert.deepEqual(textsWith(/s_sendmsg/), ['v_mov_b32_e32 v30, 0', message, 's_endpgm']);
+});

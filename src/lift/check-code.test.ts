@@ -57,6 +57,13 @@ test('registers: alignment, and no more than the descriptor grants', () => {
   assert.match(findings('s_mov_b32 s90, 0')[0]!, /^register-count: s90/);
 });
 
+test('freed: no VGPRs behind the message that gives them back', () => {
+  const gfx11 = { processor: 'gfx1100' };
+  const message = 's_sendmsg sendmsg(MSG_DEALLOC_VGPRS)';
+  assert.deepEqual(findings(`v_mov_b32 v0, 0\n ${message}\n s_mov_b32 s0, 0`, gfx11), []);
+  assert.match(findings(`${message}\n v_mov_b32 v0, 0`, gfx11)[0]!, /^register-freed: v_mov_b32 uses VGPRs/);
+});
+
 test('target: branches lead to instructions, and something follows', () => {
   assert.match(findings('s_branch 100')[0]!, /^target: s_branch goes to 0x[0-9a-f]+, where no instruction is/);
   assert.match(findings('s_cbranch_scc0 1f\n s_mov_b32 s0, 0x7e000280\n1:\n').join(), /^$/);

@@ -13,7 +13,7 @@ import { InFlightAnalysis, type PendingAccess } from './in-flight.ts';
 import { descriptorFindings, registerFindings } from './kernel-checks.ts';
 import type { LiftedCode } from './lifted-code.ts';
 import type { LiftedFunction } from './lifted-function.ts';
-import { clauseFindings, operandFindings, overlapFindings, replayFindings } from './step-checks.ts';
+import { clauseFindings, freedFindings, operandFindings, overlapFindings, replayFindings } from './step-checks.ts';
 
 /** The findings, by address. */
 export function checkCode(lifted: LiftedCode): CodeFinding[] {
@@ -23,7 +23,7 @@ export function checkCode(lifted: LiftedCode): CodeFinding[] {
   for (const each of lifted.functions) {
     findings.push(...waitFindings(each), ...hazardFindings(each), ...targetFindings(each, lifted));
     for (const { instructions } of each.blocks) {
-      findings.push(...clauseFindings(instructions));
+      findings.push(...clauseFindings(instructions), ...freedFindings(instructions));
       if (isReplayed) findings.push(...replayFindings(instructions));
       for (const step of instructions) findings.push(...operandFindings(step));
     }

@@ -7,6 +7,7 @@ export type RuleName =
   | 'replay'
   | 'register-alignment'
   | 'register-count'
+  | 'register-freed'
   | 'illegal'
   | 'target'
   | 'overlap'

@@ -4,6 +4,7 @@ import type { RegisterRange } from '../ir/effects.ts';
 import { followingOffset } from '../ir/step.ts';
 import { overlaps } from '../isa/amdgpu/effects/operand-ranges.ts';
 import { instructionClass } from '../isa/amdgpu/encoding/instruction-class.ts';
+import { freesVectors } from '../isa/amdgpu/encoding/messages.ts';
 import type { AmdgpuStep } from '../isa/amdgpu/step.ts';
 import type { CodeFinding } from './finding.ts';
 import { stepEffects } from './step-effects.ts';
@@ -103,6 +104,17 @@ export function* replayFindings(steps: readonly AmdgpuStep[]): Generator<CodeFin
       yield { address: step.offset, rule: 'replay', text, hint: 's_nop 0 between them' };
     }
     clause.push(step);
+  }
+}
+
+/** VGPRs that are used when the wave has given them back. `steps` are of one block. */
+export function* freedFindings(steps: readonly AmdgpuStep[]): Generator<CodeFinding> {
+  const freed = steps.findIndex(({ instruction }) => freesVectors(instruction));
+  for (const step of freed < 0 ? [] : steps.slice(freed + 1)) {
+    const { reads, writes } = stepEffects(step);
+    if (![...reads, ...writes].some(({ file }) => file === 'vector')) continue;
+    const text = `${step.instruction.name} uses VGPRs that the wave has given back`;
+    yield { address: step.offset, rule: 'register-freed', text, hint: 'leave the message out: it only saves time' };
   }
 }
 

@@ -4,6 +4,7 @@
  */
 import type { BasicBlock } from '../../flow/blocks.ts';
 import { fallsThrough } from '../../ir/step.ts';
+import { freesVectors } from '../../isa/amdgpu/encoding/messages.ts';
 import type { AmdgpuStep } from '../../isa/amdgpu/step.ts';
 import { type CodeItem, isPayload, Label, type LiteralFixup } from './code-item.ts';
 import type { LayoutCode } from './layout-code.ts';
@@ -199,7 +200,10 @@ class Composer {
     for (const [i, step] of steps.entries()) {
       const { hint } = step.instruction.row.flags;
       if (hint === 'clause') clauseEnd = i + 1 + (step.instruction.field('simm16') & CLAUSE_MASK);
-      const isDropped = hint !== undefined && isEdited(edits, i, hint === 'clause' ? clauseEnd : i + 1);
+      const isDropped =
+        (hint !== undefined && isEdited(edits, i, hint === 'clause' ? clauseEnd : i + 1)) ||
+        // Payloads need VGPRs. Nothing depends on the message: it lets other waves begin earlier.
+        (freesVectors(step.instruction) && isEdited(edits, i, steps.length - 1));
       if (isDropped && hint === 'clause') clauseEnd = -1;
       this.#step(step, isDropped ? { instead: [], ...edits[i]! } : edits[i]!, i < clauseEnd);
     }

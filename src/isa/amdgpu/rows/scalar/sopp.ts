@@ -5,6 +5,7 @@
 
 import { WavewrightError } from '../../../../base/errors.ts';
 import type { ExitReason, Value } from '../../../../ir/types.ts';
+import { freesVectors, MESSAGE_INTERRUPT, messageOf } from '../../encoding/messages.ts';
 import type { Row, RowFlags } from '../../encoding/row.ts';
 import { indexOff, selectOperands } from '../../semantics/gpr-index.ts';
 import type { InstructionBuilder, Semantics } from '../../semantics/instruction-builder.ts';
@@ -38,19 +39,14 @@ const debugFlag = (b: InstructionBuilder, flag: number): Value =>
 const debugBoth = (b: InstructionBuilder): Value =>
   b.op('i1.and', debugFlag(b, DEBUG_SYSTEM), debugFlag(b, DEBUG_USER));
 
-const MESSAGE_INTERRUPT = 1;
-/** gfx11: gives the VGPRs back before the end of the program. */
-const MESSAGE_DEALLOC_VGPRS = 3;
-
 /**
  * simm16 is no operand: which message it names is part of what the instruction is (CDNA2 ISA 12.5.1, RDNA3
  * ISA 5.3).
  */
 const sendMessage: Semantics = (b) => {
-  const { messageBits } = b.instruction.target;
-  const message = b.field('simm16') & (2 ** messageBits - 1);
+  const message = messageOf(b.instruction);
   if (message === MESSAGE_INTERRUPT) return b.exit('interrupt');
-  if (messageBits === 8 && message === MESSAGE_DEALLOC_VGPRS) return;
+  if (freesVectors(b.instruction)) return;
   throw new WavewrightError(
     'UNSUPPORTED',
     `unsupported instruction 's_sendmsg' with message ${message}, expected 1 (interrupt)`,
