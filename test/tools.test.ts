@@ -21,7 +21,7 @@ const CHOSEN = process.env.WAVEWRIGHT_SCALE === 'full' ? undefined : NAMES;
 const table = ({ result }: ToolReport, name: string): readonly (readonly Cell[])[] =>
   result.tables.find((each) => each.name === name)?.rows ?? [];
 const isVector = (text: Cell): boolean =>
-  /^(v_(?!readlane|writelane|readfirstlane)|ds_|global_|flat_|buffer_)/.test(`${text}`);
+  /^(v_(?!readlane|writelane|readfirstlane)|ds_|global_|flat_|scratch_|buffer_)/.test(`${text}`);
 
 /** Without what says how it is encoded; of two in one instruction, both. */
 const nameIn = (text: string): string =>
