@@ -14,6 +14,7 @@ import {
   CompiledHooks,
   type HookArgument,
   instrumentImage,
+  launchAtEntry,
   openHookFile,
   type PointHook,
   type ToolCode,
@@ -344,6 +345,29 @@ for (const processor of PROCESSORS) {
 
   test(`${processor}: a hook that changes a register is seen to do so`, () => {
     assert.match(differenceAround('add_to_v1', [constant(3)])!.registers[0]!, /^v1 lane 0: /);
+  });
+}
+
+for (const processor of PROCESSORS) {
+  test(`${processor}: at its entry a kernel has what it was launched with`, () => {
+    const made = withHooks(example('vadd', processor), `hooks.${processor}.O2.o`, (code, hooks) => {
+      const [kernel] = code.kernels;
+      const first = kernel!.blocks[0]!.instructions[0]!;
+      const launch = launchAtEntry(kernel!, processor);
+      code.atEntry(kernel!, hooks.hook('workgroups', [], first, { launch }));
+      // Where nothing is told of the launch, the hook says what it lacks.
+      code.before(first, hooks.hook('workgroups', [], first));
+    });
+    assert.deepEqual(made.coverage.refused, {
+      'the hook asks for the workgroup id, which the kernel does not keep': 1,
+    });
+    const { variable, runner } = runExample('vadd', processor, made.image);
+    using _ = runner;
+    const { grid, workgroup } = KERNELS.find(({ name }) => name === 'vadd')!.launch('small');
+    const waves = Math.ceil(workgroup[0]! / (processor === 'gfx1100' ? 32 : 64));
+    const groups = Math.ceil(grid[0]! / workgroup[0]!);
+    const [sum] = dwords64(variable(made.places.get('sums')!));
+    assert.equal(sum, BigInt((waves * groups * (groups + 1)) / 2));
   });
 }
 

@@ -44,6 +44,8 @@ export const LIMITS = {
   expansionDepth: 64,
   /** Errors that the assembler reports before it gives up. */
   assemblerErrors: 20,
+  /** Bytes of an ELF file that is written: sections may ask for any alignment. */
+  elfFileBytes: 2 ** 31,
   /** Bytes of the address space that the segments of a lifted code object span, from address 0 on. */
   imageBytes: 2 ** 29,
   /** Bytes that one compressed offload bundle may expand to. */

@@ -5,6 +5,7 @@
 import { alignUp } from '../base/align.ts';
 import { concatenate } from '../base/concatenate.ts';
 import { assert } from '../base/errors.ts';
+import { checkLimit } from '../base/limits.ts';
 import { SHT_NOBITS } from './constants.ts';
 
 export const FILE_HEADER_SIZE_BYTES = 64;
@@ -144,6 +145,7 @@ export function writeElf(file: FileToWrite): Uint8Array {
     return offset;
   });
   const headersAt = alignUp(end, 8);
+  checkLimit('elfFileBytes', headersAt, {});
   const bytes = new Uint8Array(headersAt + (sections.length + 1) * SECTION_HEADER_SIZE_BYTES);
   const view = new DataView(bytes.buffer);
   writeHeader(view, file, headersAt, nameIndex + 1);

@@ -20,7 +20,7 @@ export {
   lineTable,
   lineText,
 } from './tool/attribution.ts';
-export { CompiledHooks, type HookVariablePlace, type PointKnowledge } from './tool/compiled-hooks.ts';
+export { CompiledHooks, type HookVariablePlace, launchAtEntry, type PointKnowledge } from './tool/compiled-hooks.ts';
 export { type Amount, countedAs, countHook } from './tool/counting.ts';
 export { type ExecRegion, equallyOften, execRegions, savedMask } from './tool/exec-regions.ts';
 export { type HookCode, hookCode, hookOf, type PointHook } from './tool/hook.ts';

@@ -7,6 +7,7 @@ import {
   defineTool,
   type HookFile,
   type HookVariablePlace,
+  launchAtEntry,
   openHookFile,
   type ResultTable,
   type Tool,
@@ -84,9 +85,10 @@ function insert(code: ToolCode, hooks: CompiledHooks, at: string, name: string):
   else if (at === 'block') for (const { instructions } of code.blocks) before(instructions[0]!);
   else {
     for (const each of code.functions) {
-      const hook = hooks.hook(name, [], each.blocks[0]!.instructions[0]!);
-      if (at === 'entry') code.atEntry(each, hook);
-      else code.atExit(each, hook);
+      const first = each.blocks[0]!.instructions[0]!;
+      const launch = launchAtEntry(each, code.processor);
+      if (at === 'entry') code.atEntry(each, hooks.hook(name, [], first, { launch }));
+      else code.atExit(each, hooks.hook(name, [], first));
     }
   }
 }

@@ -3,7 +3,12 @@ import type { RegisterUse, VirtualRegister } from '../machine/machine-code.ts';
 import { PayloadBuilder, type Placeholder, part, type RegisterPart } from '../machine/payload-builder.ts';
 import type { Rejected } from './hook-code.ts';
 import type { HookArgument, HookPoint } from './hook-point.ts';
-import { emitIntrinsic, type IntrinsicCall, type IntrinsicContext } from './intrinsic-emission.ts';
+import {
+  emitImplicitArguments,
+  emitIntrinsic,
+  type IntrinsicCall,
+  type IntrinsicContext,
+} from './intrinsic-emission.ts';
 import type { BlockHalf, LiftedHook, LiftedNode } from './lift-hook.ts';
 
 export interface Emitted {
@@ -19,10 +24,8 @@ interface PendingWrite {
 
 /** Arguments stand in v0 to v30 (LLVM AMDGPU usage, "Calling Convention"). */
 const MAX_ARGUMENT_DWORDS = 31;
-const LAUNCH_REGISTERS = [
-  { first: 4, dwords: 2, name: 'dispatchPacket' },
-  { first: 8, dwords: 2, name: 'implicitArguments' },
-] as const;
+const DISPATCH_PACKET = 4;
+const IMPLICIT_ARGUMENTS = 8;
 const FIRST_WORKGROUP_ID = 12;
 const WORK_ITEM_IDS = 31;
 
@@ -221,9 +224,13 @@ export class HookEmission implements IntrinsicContext {
 
   #bindLaunchRegisters(): void {
     const { launch } = this.point;
-    for (const { first, dwords, name } of LAUNCH_REGISTERS) {
-      for (let i = 0; i < dwords; i++) this.#bindScalar(first + i, launch[name], i, name);
-    }
+    for (let i = 0; i < 2; i++) this.#bindScalar(DISPATCH_PACKET + i, launch.dispatchPacket, i, 'dispatch packet');
+    const implicit = [0, 1].map((i) => this.hook.initial('scalar', IMPLICIT_ARGUMENTS + i));
+    if (implicit.some(Boolean))
+      emitImplicitArguments(
+        this,
+        implicit.map((use) => use && this.part(use)),
+      );
     for (const [i, name] of ['x', 'y', 'z'].entries())
       this.#bindScalar(FIRST_WORKGROUP_ID + i, launch.workgroupIds?.[i], 0, `workgroup id ${name}`);
   }
@@ -344,6 +351,13 @@ export class HookEmission implements IntrinsicContext {
 
   #key(): string {
     const args = this.#args.map((each) => (each.kind === 'intrinsic' ? `${each.name} ${each.numbers}` : each.kind));
-    return [this.hook.file.name, this.hook.name, this.hook.waveSize, ...args, ...this.#keyParts].join('|');
+    return [
+      this.hook.file.name,
+      this.hook.name,
+      this.hook.waveSize,
+      ...args,
+      ...this.#keyParts,
+      JSON.stringify(this.point.launch),
+    ].join('|');
   }
 }

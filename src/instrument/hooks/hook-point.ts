@@ -20,8 +20,9 @@ export type HookArgument =
 export interface LaunchRegisters {
   readonly dispatchPacket?: number;
   readonly kernelArguments?: number;
-  readonly implicitArguments?: number;
-  readonly workgroupIds?: readonly [x: number, y: number, z: number];
+  /** Hidden arguments stand so many bytes behind the first argument. */
+  readonly implicitOffset?: number;
+  readonly workgroupIds?: readonly (number | undefined)[];
   /** Symbol of the variable that holds the values which a launch sets, 8 bytes each. */
   readonly launchValues?: string;
 }

@@ -11,7 +11,7 @@ import {
   part,
   type RegisterPart,
 } from '../machine/payload-builder.ts';
-import type { HookPoint, LaunchRegisters } from './hook-point.ts';
+import type { HookPoint } from './hook-point.ts';
 import type { IntrinsicName } from './intrinsics.ts';
 
 export interface IntrinsicCall {
@@ -98,15 +98,28 @@ function readRegister(e: IntrinsicContext, to: RegisterPart | undefined, number:
 }
 
 const launchRegister =
-  (name: 'dispatchPacket' | 'kernelArguments' | 'implicitArguments', what: string): Emit =>
+  (name: 'dispatchPacket' | 'kernelArguments', what: string): Emit =>
   (e, { output }) => {
-    const first = e.point.launch[name as keyof LaunchRegisters];
-    if (typeof first !== 'number') {
+    const first = e.point.launch[name];
+    if (first === undefined) {
       e.reject(`asks for ${what}, which the kernel does not keep`);
       return;
     }
     for (const [i, to] of output.entries()) move(e, to, `s${first + i}`, false);
   };
+
+/** The arguments that a runtime fills in follow those of the source. */
+export function emitImplicitArguments(e: IntrinsicContext, output: IntrinsicCall['output']): void {
+  const { kernelArguments: first, implicitOffset } = e.point.launch;
+  if (first === undefined || implicitOffset === undefined) {
+    e.reject('asks for the hidden arguments, which the kernel does not keep');
+    return;
+  }
+  const sum = e.b.scalar(2);
+  e.b.emit`s_add_u32 ${low(sum)}, ${`s${first}`}, ${implicitOffset}`;
+  e.b.emit`s_addc_u32 ${high(sum)}, ${`s${first + 1}`}, 0`;
+  for (const [i, to] of output.entries()) move(e, to, part(sum, i), false);
+}
 
 const EMISSIONS: Readonly<Record<IntrinsicName, Emit>> = {
   read_reg: (e, { output, numbers }) => {
@@ -155,7 +168,9 @@ const EMISSIONS: Readonly<Record<IntrinsicName, Emit>> = {
   launch_value: emitLaunchValue,
   dispatch_packet: launchRegister('dispatchPacket', 'the dispatch packet'),
   kernel_arguments: launchRegister('kernelArguments', 'the kernel arguments'),
-  implicit_arguments: launchRegister('implicitArguments', 'the hidden arguments'),
+  implicit_arguments: (e, { output }) => {
+    emitImplicitArguments(e, output);
+  },
   workgroup_id: (e, { output, numbers }) => {
     const register = e.point.launch.workgroupIds?.[numbers[0]!];
     if (register === undefined) {

@@ -27,7 +27,7 @@ const open = (name: string, processor: string): HookFile => openHookFile(bytesOf
 const constant = (value: bigint, dwords: 1 | 2 = 1): HookArgument => ({ kind: 'constant', value, dwords });
 
 const LAUNCH: LaunchRegisters = {
-  ...{ dispatchPacket: 20, kernelArguments: 22, implicitArguments: 24, workgroupIds: [26, 27, 28] },
+  ...{ dispatchPacket: 20, kernelArguments: 22, implicitOffset: 24, workgroupIds: [26, 27, 28] },
   launchValues: 'values',
 };
 
@@ -66,6 +66,7 @@ const ARGUMENTS: Readonly<Record<string, readonly HookArgument[]>> = {
   add_to_v1: [constant(3n)],
   state: [constant(5n)],
   grid: [],
+  workgroups: [],
 };
 
 for (const processor of Object.keys(PROCESSORS)) {
@@ -162,6 +163,18 @@ test('what a point lacks is a reason', () => {
 test('hooks of the other wave size are rejected', () => {
   const lifted = liftHook(open('hooks.gfx1100.O2.o', 'gfx1100'), 'count_waves', 64);
   assert.match(String(isRejected(lifted) && lifted.rejected), /was compiled for waves of 32 lanes/);
+});
+
+test('a file of hooks whose sections lie far apart is refused', () => {
+  const bytes = bytesOf('hooks.gfx90a.O2.o');
+  const view = new DataView(bytes.buffer);
+  const headers = Number(view.getBigUint64(0x28, true));
+  // The alignment of the code.
+  view.setBigUint64(headers + 2 * 64 + 48, 2n ** 31n, true);
+  assert.equal(
+    errorCodeOf(() => openHookFile(bytes, 'hooks.o', parseTargetId('gfx90a'))),
+    'LIMIT_EXCEEDED',
+  );
 });
 
 test('damaged files of hooks end in an error, or in a payload or a reason', () => {

@@ -1,4 +1,6 @@
 /** Hooks that a compiler made of C, C++, HIP or OpenCL C, for tools: by name and arguments. */
+import { type InitialValue, initialSgprs } from '../../codeobject/initial-sgprs.ts';
+import { targetFor } from '../../isa/amdgpu/encoding/targets.ts';
 import { bindHook } from '../hooks/bind-hook.ts';
 import { isRejected, type Rejected } from '../hooks/hook-code.ts';
 import type { HookBlock, HookFile } from '../hooks/hook-file.ts';
@@ -6,7 +8,7 @@ import type { HookArgument, LaunchRegisters } from '../hooks/hook-point.ts';
 import { type LiftedHook, liftHook } from '../hooks/lift-hook.ts';
 import type { PointHook } from './hook.ts';
 import type { ToolCode } from './tool-code.ts';
-import type { ToolInstruction } from './tool-function.ts';
+import type { ToolFunction, ToolInstruction } from './tool-function.ts';
 import type { ToolVariable } from './variables.ts';
 
 /** A place in a variable of a tool. */
@@ -87,6 +89,25 @@ export class CompiledHooks {
     }
     return variable;
   }
+}
+
+/**
+ * Where a kernel finds at its entry what it was launched with; empty for other functions, and for several
+ * kernels that begin at one place.
+ */
+export function launchAtEntry({ lifted }: ToolFunction, processor: string): LaunchRegisters {
+  const [kernel, ...others] = lifted.kernels;
+  if (!kernel || others.length > 0) return {};
+  const { values } = initialSgprs(kernel.descriptor, targetFor(processor));
+  const hidden = kernel.metadata?.args.filter(({ valueKind }) => valueKind.startsWith('hidden_')) ?? [];
+  const first = (name: InitialValue): number | undefined => values.get(name)?.first;
+  const [dispatchPacket, kernelArguments] = [first('dispatchPtr'), first('kernargSegmentPtr')];
+  return {
+    ...(dispatchPacket !== undefined && { dispatchPacket }),
+    ...(kernelArguments !== undefined && { kernelArguments }),
+    ...(hidden.length > 0 && { implicitOffset: Math.min(...hidden.map(({ offsetBytes }) => offsetBytes)) }),
+    workgroupIds: [first('workgroupIdX'), first('workgroupIdY'), first('workgroupIdZ')],
+  };
 }
 
 const refused = ({ rejected }: Rejected): PointHook => ({ codes: [], literals: [], refusal: rejected });

@@ -83,6 +83,10 @@ WW_HOOK void state(u32 index) {
   }
 }
 
+WW_HOOK void workgroups(void) {
+  if (ww_is_first_lane()) ww_atomic_add(&sums[0], (u64)ww_workgroup_id_x() + 1);
+}
+
 WW_HOOK void grid(void) {
   const WW_CONSTANT u32 *packet = (const WW_CONSTANT u32 *)ww_dispatch_packet();
   if (ww_is_first_lane()) {
