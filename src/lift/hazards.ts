@@ -4,12 +4,11 @@
  */
 import { type BasicBlock, blockGraph } from '../flow/blocks.ts';
 import { solveDataFlow } from '../flow/data-flow.ts';
-import type { RegisterRange } from '../ir/effects.ts';
+import type { Effects, RegisterRange } from '../ir/effects.ts';
 import { type Facts, type Hazard, isVector, type Part, waitStatesOf } from '../isa/amdgpu/effects/hazard.ts';
 import { type HazardPart, hazardParts } from '../isa/amdgpu/effects/hazards.ts';
 import { overlaps, rangesWithout } from '../isa/amdgpu/effects/operand-ranges.ts';
 import type { AmdgpuStep } from '../isa/amdgpu/step.ts';
-import { stepEffects } from './step-effects.ts';
 
 export interface MissingWait {
   /** The step that comes too early, and the one that it comes too early after. */
@@ -36,16 +35,30 @@ interface StepParts {
   readonly number: number;
   readonly facts: Facts;
   readonly parts: readonly HazardPart[];
+  /** What others may come too early after, when the step has just run. */
+  readonly added: readonly (readonly [key: string, Pending])[];
 }
 
 const known = new WeakMap<AmdgpuStep, StepParts>();
 let knownCount = 0;
+/** Steps of one encoding share their effects, and with them these. */
+const partsByEffects = new WeakMap<Effects, readonly HazardPart[]>();
 
 function partsOf(step: AmdgpuStep): StepParts {
   let found = known.get(step);
   if (!found) {
-    const facts = { instruction: step.instruction, effects: stepEffects(step) };
-    found = { number: knownCount++, facts, parts: hazardParts(facts) };
+    const { instruction, effects } = step;
+    const facts = { instruction, effects };
+    const parts = partsByEffects.get(effects) ?? hazardParts(facts);
+    partsByEffects.set(effects, parts);
+    const number = knownCount++;
+    const added = parts.flatMap(({ hazard, before }): [string, Pending][] => {
+      if (before === undefined) return [];
+      const isArmed = hazard.armedBy === undefined;
+      const pending = { hazard, producer: step, part: before, passed: 0, cured: 0, isArmed };
+      return [[keyOf(pending, number), pending]];
+    });
+    found = { number, facts, parts, added };
     known.set(step, found);
   }
   return found;
@@ -82,26 +95,16 @@ export class HazardState {
 
   /** What is known behind the step, with so many wait states before it. */
   after(step: AmdgpuStep, statesBefore = 0): HazardState {
-    const { facts, parts } = partsOf(step);
-    if (this.#pending.size === 0 && parts.every(({ before }) => before === undefined)) return this;
+    const { facts, added } = partsOf(step);
+    if (this.#pending.size === 0 && added.length === 0) return this;
     const pending = new Map<string, Pending>();
     for (const [key, each] of this.#pending) {
       const left = passed(each, facts, statesBefore);
       if (left) pending.set(key, left);
     }
-    for (const { hazard, before } of parts) {
-      if (before === undefined) continue;
-      const added = {
-        hazard,
-        producer: step,
-        part: before,
-        passed: 0,
-        cured: 0,
-        isArmed: hazard.armedBy === undefined,
-      };
-      const key = keyOf(added);
+    for (const [key, each] of added) {
       const earlier = pending.get(key);
-      pending.set(key, earlier ? nearer(added, earlier) : added);
+      pending.set(key, earlier ? nearer(each, earlier) : each);
     }
     return new HazardState(pending);
   }
@@ -130,8 +133,8 @@ export class HazardState {
 }
 
 /** Those that time does not end are told apart by their registers, of which there are few, not by steps. */
-function keyOf({ hazard, producer, part }: Pending): string {
-  if (hazard.most < Number.POSITIVE_INFINITY) return `${hazard.name} ${partsOf(producer).number}`;
+function keyOf({ hazard, part }: Pending, producer: number): string {
+  if (hazard.most < Number.POSITIVE_INFINITY) return `${hazard.name} ${producer}`;
   return `${hazard.name} ${typeof part === 'object' ? part.map(rangeText).join() : part}`;
 }
 

@@ -106,8 +106,19 @@ export class ScalarState {
 /** Programs of encodings: code has many instructions of few. */
 export class ProgramCache {
   readonly #programs = new Map<string, Program | undefined>();
+  /** Walks come to an instruction several times. */
+  readonly #byInstruction = new Map<Instruction, Program | undefined>();
 
   of(instruction: Instruction): Program | undefined {
+    let program = this.#byInstruction.get(instruction);
+    if (!program && !this.#byInstruction.has(instruction)) {
+      program = this.#ofEncoding(instruction);
+      this.#byInstruction.set(instruction, program);
+    }
+    return program;
+  }
+
+  #ofEncoding(instruction: Instruction): Program | undefined {
     const encoding = `${instruction.code.join(' ')} ${instruction.waveSize}`;
     let program = this.#programs.get(encoding);
     if (!program && !this.#programs.has(encoding)) {

@@ -61,6 +61,7 @@ export class AmdgpuStep implements Step {
   readonly instruction: Instruction;
   readonly #context: StepContext;
   #form: Form | undefined;
+  #effects: Effects | undefined;
 
   constructor(context: StepContext, offset: number, instruction: Instruction) {
     this.#context = context;
@@ -98,6 +99,12 @@ export class AmdgpuStep implements Step {
   }
 
   get effects(): Effects {
+    this.#effects ??= this.#findEffects();
+    return this.#effects;
+  }
+
+  /** Steps of one encoding share their effects. */
+  #findEffects(): Effects {
     const { instruction } = this;
     const { effects, mode } = this.#context;
     const encoding = `${instruction.code.join(' ')} ${instruction.literal ?? ''}`;

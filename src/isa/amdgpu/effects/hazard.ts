@@ -61,7 +61,7 @@ export function classOf({ instruction: { row } }: Facts): InstructionClass {
   return known;
 }
 
-export const isVector = (facts: Facts): boolean => /^(valu|matrix)$/.test(classOf(facts));
+export const isVector = (facts: Facts): boolean => isPlainVector(facts) || isMatrix(facts);
 /** Vector instructions but products of matrices. */
 export const isPlainVector = (facts: Facts): boolean => classOf(facts) === 'valu';
 export const isMatrix = (facts: Facts): boolean => classOf(facts) === 'matrix';
