@@ -5,6 +5,7 @@ import type { Coverage } from '../../src/instrument/index.ts';
 import { readPcMap } from '../../src/instrument/instrument.ts';
 import type { PcMap } from '../../src/instrument/layout/pc-map.ts';
 import { runsOncePerWave } from '../../src/isa/amdgpu/encoding/instruction-class.ts';
+import { freesVectors } from '../../src/isa/amdgpu/encoding/messages.ts';
 import type { ToolReport } from '../../src/tools/tool-session.ts';
 import { type Execution, execute, UNITS, type UnitCounts } from './execution.ts';
 import { type Rewritten, VARIANTS, type Variant } from './variants.ts';
@@ -123,8 +124,9 @@ function* differences(native: Execution, run: Execution, map: PcMap, { reports }
     else if (row.kind === 'original') originals.set(row.origin, waves);
   }
   for (const [address, { waves }] of native.counts) {
-    // Hints are left out where payloads come between what they speak of.
-    if (native.stepAt(address).instruction.row.flags.hint !== undefined) continue;
+    // Payloads may take the place of hints, and of the message that gives their registers back.
+    const { instruction } = native.stepAt(address);
+    if (instruction.row.flags.hint !== undefined || freesVectors(instruction)) continue;
     const found = originals.get(address) ?? 0;
     if (found !== waves) yield `the instruction at ${address} is executed ${found} times, natively ${waves}`;
   }
