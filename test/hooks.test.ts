@@ -154,7 +154,7 @@ class Trials {
     const random = randomGenerator(seed);
     const code = { target: targetFor(this.#processor), waveSize: this.#waveSize };
     const { hook } = new RandomHook(random());
-    const place = random() & 1 ? { persistent: { symbol: 'tool', first: PERSISTENT } } : {};
+    const place = random() & 1 ? { addressOf: () => PERSISTENT } : {};
     const point = randomPoint(random);
     const plan =
       random() % 3 === 0 ? { ...PLAN, vector: { ...VECTORS, granted: VECTORS.used, growable: VECTORS.used } } : PLAN;

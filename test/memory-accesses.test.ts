@@ -51,7 +51,7 @@ function found(text: string, processor: string, waveSize: 32 | 64, prepare: (sta
       },
     },
     code,
-    { persistent: { symbol: 'tool', first: BASE } },
+    { addressOf: () => BASE },
   );
   const result = new Allocator([payload!], PLAN).allocate(NOTHING_LIVE);
   assert.ok(result.kind === 'allocation', 'reason' in result ? result.reason : '');

@@ -6,7 +6,7 @@
  */
 import type { CodeObject } from '../../src/codeobject/code-object.ts';
 import { REGISTER_PLACES } from '../../src/flow/steps.ts';
-import { type InstrumentedCode, instrumentCodeObject } from '../../src/instrument/instrument.ts';
+import { CodeRewriter, type InstrumentedCode } from '../../src/instrument/instrument.ts';
 import { Allocator } from '../../src/instrument/machine/allocate.ts';
 import type { Payload } from '../../src/instrument/machine/machine-code.ts';
 import { high, low, PayloadBuilder } from '../../src/instrument/machine/payload-builder.ts';
@@ -15,7 +15,6 @@ import type { FileLimits, PointState, RegisterPlan } from '../../src/instrument/
 import { RegisterPlans } from '../../src/instrument/points/register-plans.ts';
 import type { WaitCounter } from '../../src/ir/effects.ts';
 import type { CodeContext } from '../../src/isa/amdgpu/encoding/instruction.ts';
-import { liftCodeObject } from '../../src/lift/lifted-code.ts';
 
 const CALLEE = { scalars: 32, vectors: 40 };
 const SYMBOL = 'full_save_counts';
@@ -29,7 +28,8 @@ export interface FullSave extends InstrumentedCode {
 
 /** Undefined where the kernel has too many registers of its own, or is not alone with its code. */
 export function fullSave(codeObject: CodeObject, kernelName: string): FullSave | undefined {
-  const lifted = liftCodeObject(codeObject);
+  const rewriter = new CodeRewriter(codeObject.elf.bytes, { name: codeObject.name });
+  const { lifted } = rewriter;
   const own = lifted.functions.find(({ kernels }) => kernels.some(({ name }) => name === kernelName));
   if (!own || own.callees.size > 0 || !own.blocks[0]) return undefined;
   const used = new RegisterPlans(lifted).planOf(own);
@@ -46,9 +46,7 @@ export function fullSave(codeObject: CodeObject, kernelName: string): FullSave |
   const state = everythingIsLive(code);
   const first = allocator.allocate(state, { literals: [0] });
   if (first.kind === 'refusal') return undefined;
-  const instrumented = instrumentCodeObject(codeObject.elf.bytes, {
-    name: codeObject.name,
-    lifted,
+  const instrumented = rewriter.rewrite({
     edit: ({ offset }) => {
       const index = indices.get(offset);
       const payload =

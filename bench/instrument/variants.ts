@@ -2,13 +2,12 @@
 import { parseCodeObject } from '../../src/codeobject/code-object.ts';
 import type { LaunchObserver } from '../../src/hsa/runtime/launch-observer.ts';
 import { defineTool, instrumentImage } from '../../src/instrument/index.ts';
-import { instrumentCodeObject } from '../../src/instrument/instrument.ts';
+import { CodeRewriter, instrumentCodeObject } from '../../src/instrument/instrument.ts';
 import { kernelPreamble } from '../../src/instrument/kernel/preamble.ts';
 import { PayloadBuilder } from '../../src/instrument/machine/payload-builder.ts';
 import { RegisterPlans } from '../../src/instrument/points/register-plans.ts';
 import type { HookCode } from '../../src/instrument/tool/hook.ts';
 import { EVERYTHING } from '../../src/instrument/tool/options.ts';
-import { liftCodeObject } from '../../src/lift/lifted-code.ts';
 import { TOOLS } from '../../src/tools/catalog.ts';
 import { chooseTool } from '../../src/tools/chosen-tool.ts';
 import { type ToolReport, ToolSession } from '../../src/tools/tool-session.ts';
@@ -47,16 +46,16 @@ const relayout: Variant = {
 const preamble: Variant = {
   name: 'preamble',
   async rewrite({ image, kernel: name, processor }) {
-    const lifted = liftCodeObject(parseCodeObject(image.bytes, image.name));
-    const plan = new RegisterPlans(lifted).kernels.find(({ kernel }) => kernel.name === name)!;
+    const rewriter = new CodeRewriter(image.bytes, image);
+    const plan = new RegisterPlans(rewriter.lifted).kernels.find(({ kernel }) => kernel.name === name)!;
     const first = plan.used.scalar + (plan.used.scalar % 2);
     if (first + 2 > plan.growable.scalar) return undefined;
     const symbol = 'kept_variables';
     const kept = [{ kind: 'address', place: { symbol, addend: 0 }, first }] as const;
     const made = kernelPreamble(plan.kernel, processor, { kept });
     if (typeof made === 'string') return undefined;
-    const { bytes } = instrumentCodeObject(image.bytes, {
-      ...{ name: image.name, lifted, preambleOf: ([kernel]) => (kernel?.name === name ? made : undefined) },
+    const { bytes } = rewriter.rewrite({
+      preambleOf: ([kernel]) => (kernel?.name === name ? made : undefined),
       variables: [{ symbol, sizeBytes: 64, alignmentBytes: 64 }],
     });
     return { bytes };

@@ -1,11 +1,9 @@
 /** Tools into a code object: each says what it wants where, and all of it becomes one new code object. */
-import { parseCodeObject } from '../codeobject/code-object.ts';
-import { liftCodeObject } from '../lift/lifted-code.ts';
 import type { LiftedFunction } from '../lift/lifted-function.ts';
-import { linkCodeObject } from '../linker/link.ts';
-import { type InstrumentedCode, type InstrumentOptions, instrumentCodeObject } from './instrument.ts';
+import { CodeRewriter, type InstrumentedCode, type InstrumentOptions } from './instrument.ts';
 import type { Coverage } from './points/coverage.ts';
 import { PointPayloads } from './points/point-payloads.ts';
+import { RegisterPlans } from './points/register-plans.ts';
 import { Insertions } from './tool/insertions.ts';
 import type { Interval, ToolOptionTable, ToolOptionValues } from './tool/options.ts';
 import type { ToolResult } from './tool/result.ts';
@@ -43,13 +41,12 @@ export function instrumentImage(
   options: Pick<InstrumentOptions, 'isChosen'> = {},
 ): InstrumentedImage {
   const { name } = image;
-  const given = parseCodeObject(image.bytes, name);
-  const wasLinked = given.isRelocatable;
-  const codeObject = wasLinked ? parseCodeObject(linkCodeObject([image]), name) : given;
-  const { bytes } = codeObject.elf;
-  const lifted = liftCodeObject(codeObject);
+  const rewriter = new CodeRewriter(image.bytes, { ...options, name });
+  const { lifted } = rewriter;
+  const { codeObject } = lifted;
   const functions = toolFunctions(lifted);
   const insertions = new Insertions();
+  const plans = new RegisterPlans(lifted, (kernel) => rewriter.isMoved(kernel));
   const known = codeObject.elf.symbols.concat(codeObject.elf.dynamicSymbols);
   const layer = new Set(known.flatMap((symbol) => /^__wavewright_(\d+)_/.exec(symbol.name)?.[1] ?? [])).size;
   const codes = uses.map(({ kernels, instructions }, i) => {
@@ -58,16 +55,15 @@ export function instrumentImage(
     return new ToolCode(codeObject.target.processor, { functions: selected, instructions }, insertions, prefix);
   });
   const reports = uses.map(({ tool, values }, i) => tool.attach(codes[i]!, values));
-  const payloads = new PointPayloads(lifted, insertions);
-  const instrumented = instrumentCodeObject(bytes, {
-    ...options,
-    name,
-    lifted,
+  const payloads = new PointPayloads(lifted, plans, insertions);
+  const instrumented = rewriter.rewrite({
+    preambleOf: (kernels) => plans.preambleOf(kernels),
     edit: (step) => payloads.editOf(step.offset),
     variables: codes.flatMap(({ variables }) => variables),
     kernelChanges: (kernel) => payloads.changesOf(kernel),
   });
-  return { ...instrumented, wasLinked, name, reports, coverage: payloads.coverage(instrumented, bytes.length) };
+  const coverage = payloads.coverage(instrumented, codeObject.elf.bytes.length);
+  return { ...instrumented, name, reports, coverage };
 }
 
 /** Functions that the kernels reach; without kernels of that name there are none. */

@@ -51,8 +51,6 @@ import { addVariables, type VariableToAdd } from './object/variables.ts';
 export interface InstrumentOptions {
   /** What messages call the code object. */
   readonly name?: string;
-  /** What the bytes were lifted to, by who has done so already. */
-  readonly lifted?: LiftedCode;
   /** Which kernels get new code, all by default. Functions are shared by kernels: with a choice they stay. */
   readonly isChosen?: (kernelName: string) => boolean;
   /** What tools add; nothing by default. */
@@ -112,10 +110,7 @@ const MORE_SEGMENTS = 4;
  * chosen.
  */
 export function instrumentCodeObject(bytes: Uint8Array, options: InstrumentOptions = {}): InstrumentedCode {
-  const name = options.name ?? 'the code object';
-  const given = options.lifted?.codeObject ?? parseCodeObject(bytes, name);
-  const codeObject = given.isRelocatable ? parseCodeObject(linkCodeObject([{ bytes, name }]), name) : given;
-  return { ...new Rewriter(codeObject, options).run(), wasLinked: given.isRelocatable };
+  return new CodeRewriter(bytes, options).rewrite(options);
 }
 
 /** The map of a code object that was instrumented; undefined of any other. Throws BAD_INPUT. */
@@ -125,33 +120,55 @@ export function readPcMap(elf: ElfFile): PcMap | undefined {
   return section && decodePcMap(elf.sectionBytes(section), at);
 }
 
-class Rewriter {
+/** `instrumentCodeObject` in two steps, for who has to know the code before it says what to add. */
+export class CodeRewriter {
+  readonly lifted: LiftedCode;
   readonly #codeObject: CodeObject;
-  readonly #options: InstrumentOptions;
+  readonly #wasLinked: boolean;
   readonly #edit: ElfEdit;
   readonly #source: CodeSource;
+  readonly #movable: MovableCode;
   readonly #textAddress: number;
   readonly #preambles = new Map<number, Preamble>();
+  readonly #isChosen: InstrumentOptions['isChosen'];
+  #options: Omit<InstrumentOptions, 'name' | 'isChosen'> = {};
 
-  constructor(codeObject: CodeObject, options: InstrumentOptions) {
+  /** Throws as `instrumentCodeObject` does. */
+  constructor(
+    bytes: Uint8Array,
+    { name = 'the code object', isChosen }: Pick<InstrumentOptions, 'name' | 'isChosen'> = {},
+  ) {
+    const given = parseCodeObject(bytes, name);
+    const codeObject = given.isRelocatable ? parseCodeObject(linkCodeObject([{ bytes, name }]), name) : given;
     this.#codeObject = codeObject;
-    this.#options = options;
+    this.#isChosen = isChosen;
+    this.#wasLinked = given.isRelocatable;
     this.#edit = new ElfEdit(codeObject.elf);
     checkDynamic(this.#edit);
     this.#textAddress = this.#edit.nextAddress;
-    this.#source = new CodeSource(options.lifted ?? liftCodeObject(codeObject));
-    this.#source.findEntries(options.isChosen);
-  }
-
-  run(): Omit<InstrumentedCode, 'wasLinked'> {
-    const source = this.#source;
-    const movable = findMovableCode({
+    this.lifted = liftCodeObject(codeObject);
+    const source = new CodeSource(this.lifted);
+    source.findEntries(isChosen);
+    this.#source = source;
+    this.#movable = findMovableCode({
       read: (address) => source.read(address),
       isCode: (address) => source.isCode(address),
       isFiller: (address) => source.isFiller(address),
       obstacle: (step) => source.obstacle(step),
       entries: [...source.entries.keys()],
     });
+  }
+
+  /** Whether a kernel gets new code: what runs first in it, then, is its preamble. */
+  isMoved({ entryAddress }: Kernel): boolean {
+    return this.#movable.entries.has(Number(entryAddress));
+  }
+
+  /** Once. */
+  rewrite(options: Omit<InstrumentOptions, 'name' | 'isChosen'>): InstrumentedCode {
+    this.#options = options;
+    const source = this.#source;
+    const movable = this.#movable;
     const { laidOut, newEntries, nopCount } = this.#layOutCode(movable);
     const map = new PcMap([...(readPcMap(this.#codeObject.elf)?.rows ?? []), ...laidOut.map.rows]);
     return {
@@ -164,6 +181,7 @@ class Rewriter {
       kept: [...movable.kept].map(([entry, why]) => ({ name: source.entries.get(entry)!.name, ...why })),
       islandCount: laidOut.islandCount,
       nopCount,
+      wasLinked: this.#wasLinked,
       pinned: source.pinned,
     };
   }
@@ -206,7 +224,7 @@ class Rewriter {
       ...[text, 0, laidOut.bytes.length],
     );
     const places: NewPlaces = {
-      entryAt: (address) => (this.#options.isChosen ? undefined : newEntries.get(address)),
+      entryAt: (address) => (this.#isChosen ? undefined : newEntries.get(address)),
       sizeOf: (address, sizeBytes) => laidOut.map.newSizeOf(address, sizeBytes),
       sectionIndex,
       isCode: (address) => this.#source.isCode(address),

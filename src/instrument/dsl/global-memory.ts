@@ -7,8 +7,11 @@ import { constantPiece, type Piece, type Pieces, pairOf, vectorPiece } from './p
 
 /** Where the variables of a tool are. */
 export interface VariablePlace {
-  /** SGPRs that hold the address of `symbol` in the whole kernel; else addresses are literals. */
-  readonly persistent?: { readonly symbol: string; readonly first: number };
+  /**
+   * The first of two SGPRs that hold the address of a variable in the whole kernel; where there are none, the
+   * address is a literal.
+   */
+  readonly addressOf?: (symbol: string) => number | undefined;
 }
 
 /** An address as instructions take it: their operands and modifiers. */
@@ -39,13 +42,13 @@ export class GlobalMemory {
   }
 
   variable(symbol: string, addend: number | PointLiteral): Uniform<64> {
-    const { persistent } = this.#place;
+    const first = this.#place.addressOf?.(symbol);
     const halves = (['low', 'high'] as const).map(
       (half): Piece => ({ kind: 'literal', literal: { half, symbol, addend } }),
     );
     const value: Uniform<64> = compiled('uniform', halves);
-    if (persistent?.symbol !== symbol) return value;
-    const variable: Variable = { ...value, base: `s[${persistent.first}:${persistent.first + 1}]`, addend };
+    if (first === undefined) return value;
+    const variable: Variable = { ...value, base: `s[${first}:${first + 1}]`, addend };
     return variable;
   }
 

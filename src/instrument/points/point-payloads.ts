@@ -1,7 +1,6 @@
 /** Payloads with registers at all points of a code object, and the account of how each point was served. */
 import { assert } from '../../base/errors.ts';
 import { registerNumber } from '../../flow/steps.ts';
-import type { CodeContext } from '../../isa/amdgpu/encoding/instruction.ts';
 import { SGPR_VCC_LO } from '../../isa/amdgpu/encoding/registers.ts';
 import type { AmdgpuStep } from '../../isa/amdgpu/step.ts';
 import type { LiftedCode } from '../../lift/lifted-code.ts';
@@ -15,8 +14,10 @@ import type { KernelChanges } from '../object/kernel-changes.ts';
 import type { HookCode, PointHook } from '../tool/hook.ts';
 import type { Insertions, Side } from '../tool/insertions.ts';
 import { type Coverage, CoverageCount, type KernelCoverage, type PointClass } from './coverage.ts';
+import type { KernelRegisters } from './kernel-registers.ts';
+import type { PersistentRegisters } from './persistent-registers.ts';
 import { PointStates } from './point-states.ts';
-import { type KernelRegisters, RegisterPlans } from './register-plans.ts';
+import type { RegisterPlans } from './register-plans.ts';
 
 /** What became of the code. */
 interface PlacedCode {
@@ -38,14 +39,15 @@ export class PointPayloads {
   readonly #lifted: LiftedCode;
   readonly #insertions: Insertions;
   readonly #count = new CoverageCount();
-  readonly #reads = new Map<HookCode, readonly PhysicalRange[]>();
+  readonly #reads = new Map<readonly Payload[], readonly PhysicalRange[]>();
   readonly #functions = new Map<LiftedFunction, FunctionPoints>();
-  readonly #codes = new Map<HookCode, Map<number, readonly Payload[]>>();
+  readonly #codes = new Map<HookCode, Map<PersistentRegisters | 'none', Map<number, readonly Payload[]>>>();
 
-  constructor(lifted: LiftedCode, insertions: Insertions) {
+  /** `plans` are those of the code. All that the hooks keep for whole kernels is known when this is made. */
+  constructor(lifted: LiftedCode, plans: RegisterPlans, insertions: Insertions) {
     this.#lifted = lifted;
     this.#insertions = insertions;
-    this.plans = new RegisterPlans(lifted);
+    this.plans = plans;
     this.#keepWhatIsRead();
   }
 
@@ -64,7 +66,9 @@ export class PointPayloads {
         for (let number = first; number < first + dwords; number++) {
           const place = registerNumber(file, number);
           const isLive = typeof state === 'object' && ((state.live.active >> BigInt(place)) & 1n) === 1n;
-          if (!isLive) reserved.set(place, { file, first: number, dwords: 1 });
+          // What is kept for whole kernels is reserved as such.
+          const isKept = isIn(this.plans.persistentOf(this.#pointsOf(step).lifted)?.range, file, number);
+          if (!isLive && !isKept) reserved.set(place, { file, first: number, dwords: 1 });
         }
       }
     }
@@ -73,10 +77,9 @@ export class PointPayloads {
 
   /** Registers with a number of their own that the payloads of a hook read and do not put back. */
   #readsOf(code: HookCode, step: AmdgpuStep): readonly PhysicalRange[] {
-    let reads = this.#reads.get(code);
+    const payloads = this.#codeOf(code, step);
+    let reads = this.#reads.get(payloads);
     if (!reads) {
-      const { target, waveSize } = step.instruction;
-      const payloads = this.#codeOf(code, { target, waveSize });
       reads = payloads.flatMap(({ items, changes }) => {
         const isChanged = ({ file, first }: PhysicalRange): boolean =>
           changes.some((each) => each.file === file && each.first <= first && first < each.first + each.dwords);
@@ -84,7 +87,7 @@ export class PointPayloads {
           .flatMap((item) => (item.kind === 'instruction' ? payloadEffects(item).readsPhysical : []))
           .filter((range) => !(range.file === 'scalar' && range.first >= SGPR_VCC_LO) && !isChanged(range));
       });
-      this.#reads.set(code, reads);
+      this.#reads.set(payloads, reads);
     }
     return reads;
   }
@@ -143,6 +146,7 @@ export class PointPayloads {
 
   #registersAfter(own: KernelRegisters): readonly [sgprs: number, vgprs: number] {
     let { scalar, vector } = own.granted;
+    scalar = Math.max(scalar, this.plans.keptBy(own));
     for (const { lifted, needs } of this.#functions.values()) {
       if (!this.plans.kernelsOf(lifted).includes(own)) continue;
       scalar = Math.max(scalar, needs.scalar);
@@ -186,19 +190,23 @@ export class PointPayloads {
   #allocator({ lifted, allocators }: FunctionPoints, code: HookCode, step: AmdgpuStep): Allocator {
     let allocator = allocators.get(code);
     if (!allocator) {
-      const { target, waveSize } = step.instruction;
-      allocator = new Allocator(this.#codeOf(code, { target, waveSize }), this.plans.planOf(lifted));
+      allocator = new Allocator(this.#codeOf(code, step), this.plans.planOf(lifted));
       allocators.set(code, allocator);
     }
     return allocator;
   }
 
   /** The target of a code object is one. */
-  #codeOf(code: HookCode, context: CodeContext): readonly Payload[] {
-    const byWaveSize = this.#codes.get(code) ?? new Map<number, readonly Payload[]>();
-    this.#codes.set(code, byWaveSize);
-    const payloads = byWaveSize.get(context.waveSize) ?? code(context);
-    byWaveSize.set(context.waveSize, payloads);
+  #codeOf(code: HookCode, step: AmdgpuStep): readonly Payload[] {
+    const { target, waveSize } = step.instruction;
+    const { lifted } = this.#pointsOf(step);
+    const persistent = this.plans.persistentOf(lifted);
+    const known = this.#codes.get(code) ?? new Map<PersistentRegisters | 'none', Map<number, readonly Payload[]>>();
+    this.#codes.set(code, known);
+    const byWaveSize = known.get(persistent ?? 'none') ?? new Map<number, readonly Payload[]>();
+    known.set(persistent ?? 'none', byWaveSize);
+    const payloads = byWaveSize.get(waveSize) ?? code({ target, waveSize }, persistent?.place);
+    byWaveSize.set(waveSize, payloads);
     return payloads;
   }
 
@@ -217,3 +225,6 @@ export class PointPayloads {
 /** The most costly way in which a register of the payload was found. */
 const classOf = ({ sources }: PayloadAllocation): PointClass =>
   sources.borrowed > 0 ? 'spill' : sources.grown > 0 ? 'grown' : sources.granule > 0 ? 'granule' : 'dead';
+
+const isIn = (range: PhysicalRange | undefined, file: PhysicalRange['file'], number: number): boolean =>
+  range?.file === file && range.first <= number && number < range.first + range.dwords;

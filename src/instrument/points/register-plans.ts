@@ -1,45 +1,19 @@
 /**
  * Which registers payloads may have in the code of each function: what all kernels that reach it leave free.
  */
-import { alignUp } from '../../base/align.ts';
-import type { CodeObject, Kernel } from '../../codeobject/code-object.ts';
-import {
-  type KernelDescriptor,
-  SGPR_ALLOCATION_GRANULE,
-  scalarRegisterCount,
-  vectorRegisterCount,
-} from '../../codeobject/kernel-descriptor.ts';
-import { wavesPerSimd } from '../../codeobject/occupancy.ts';
-import type { RegisterFile } from '../../ir/effects.ts';
-import { targetFor } from '../../isa/amdgpu/encoding/targets.ts';
+import type { Kernel } from '../../codeobject/code-object.ts';
 import type { LiftedCode } from '../../lift/lifted-code.ts';
 import type { LiftedFunction } from '../../lift/lifted-function.ts';
 import { mostRegisters } from '../../lift/register-limits.ts';
 import { stepEffects } from '../../lift/step-effects.ts';
+import type { Preamble } from '../kernel/preamble.ts';
 import type { PhysicalRange } from '../machine/machine-code.ts';
 import type { FileLimits, RegisterPlan } from '../machine/register-plan.ts';
-
-type Files<T> = Readonly<Record<RegisterFile, T>>;
-const files = <T>(of: (file: RegisterFile) => T): Files<T> => ({
-  ...{ scalar: of('scalar'), vector: of('vector'), accumulator: of('accumulator') },
-});
+import { type Files, files, type KernelRegisters, launchedWith } from './kernel-registers.ts';
+import { type PersistentRegisters, persistentRegisters } from './persistent-registers.ts';
 
 /** Registers that have a number of their own; VCC and the like stand behind them. */
 const firstSpecial = (processor: string): number => mostRegisters(processor).sgprCount;
-/** On the gfx90a family accumulation registers begin at a multiple of it. */
-const ACCUMULATOR_GRANULE = 4;
-
-/** What a kernel is launched with. */
-export interface KernelRegisters {
-  readonly kernel: Kernel;
-  readonly granted: Files<number>;
-  readonly growable: Files<number>;
-  /** Waves of a SIMD with so many registers; undefined where it is not known. */
-  readonly occupancy: (vector: number, scalar: number) => number | undefined;
-  /** From here on no code that the kernel reaches uses any. */
-  readonly used: Files<number>;
-}
-
 export class RegisterPlans {
   readonly kernels: readonly KernelRegisters[];
   readonly #plans = new Map<LiftedFunction, RegisterPlan>();
@@ -47,8 +21,10 @@ export class RegisterPlans {
 
   /** No payload may have these. */
   readonly reserved: PhysicalRange[] = [];
+  readonly #persistent: ReadonlyMap<KernelRegisters, PersistentRegisters>;
 
-  constructor({ codeObject, functions }: LiftedCode) {
+  /** `isMoved`: whether a kernel gets new code, and so a preamble; nothing is kept for others. */
+  constructor({ codeObject, functions }: LiftedCode, isMoved: (kernel: Kernel) => boolean = () => false) {
     const counts = new Map(functions.map((each) => [each, usedRegisters(each)]));
     const all: KernelRegisters[] = [];
     /** Kernels that go to places which are not known: these may be anywhere. */
@@ -74,6 +50,25 @@ export class RegisterPlans {
       this.#kernelsOf.set(each, [...new Set([...(this.#kernelsOf.get(each) ?? []), ...open])]);
     }
     this.kernels = all;
+    const { processor } = codeObject.target;
+    this.#persistent = persistentRegisters({ kernels: all, sharing: this.#kernelsOf.values(), isMoved, processor });
+  }
+
+  /** What payloads of a function may keep; undefined where they may not. */
+  persistentOf(lifted: LiftedFunction): PersistentRegisters | undefined {
+    const [kernel] = this.kernelsOf(lifted);
+    return kernel && this.#persistent.get(kernel);
+  }
+
+  /** How many SGPRs a kernel must have for what is kept in it. */
+  keptBy(kernel: KernelRegisters): number {
+    return this.#persistent.get(kernel)?.count ?? 0;
+  }
+
+  /** What runs first in kernels with the same first instruction, for all that is kept in them. */
+  preambleOf(kernels: readonly Kernel[]): Preamble | undefined {
+    const own = this.kernels.find(({ kernel }) => kernel === kernels[0]);
+    return own && this.#persistent.get(own)?.preambleOf(kernels[0]!);
   }
 
   /** Kernels whose waves may run a function. */
@@ -99,7 +94,8 @@ export class RegisterPlans {
           growable: Math.max(granted, Math.min(...kernels.map((each) => each.growable[file]))),
         };
       });
-      plan = { ...limits, reserved: this.reserved };
+      const kept = this.persistentOf(lifted)?.close();
+      plan = { ...limits, reserved: kept ? [...this.reserved, kept] : this.reserved };
       this.#plans.set(lifted, plan);
     }
     return plan;
@@ -120,52 +116,4 @@ function usedRegisters({ blocks }: LiftedFunction): Files<number> {
     }
   }
   return most;
-}
-
-function launchedWith({ target: { processor } }: CodeObject, { descriptor, metadata }: Kernel) {
-  const most = mostRegisters(processor);
-  const total = vectorRegisterCount(descriptor);
-  const hasAccumulators = descriptor.family === 'gfx90a';
-  const accumulatorStart = hasAccumulators
-    ? Math.min(((descriptor.rsrc3.accumOffset ?? 0) + 1) * ACCUMULATOR_GRANULE, total)
-    : total;
-  const isFixedSize = targetFor(processor).families.includes('gfx10');
-  const specials = most.specialSgprCount;
-  const scalars = isFixedSize
-    ? most.sgprCount
-    : Math.min(most.sgprCount, alignUp(scalarRegisterCount(descriptor), SGPR_ALLOCATION_GRANULE) - specials);
-  const granted: Files<number> = {
-    scalar: Math.max(scalars, 0),
-    vector: Math.min(accumulatorStart, most.vgprCount),
-    accumulator: hasAccumulators ? Math.min(total - accumulatorStart, most.agprCount) : most.agprCount && total,
-  };
-  const shape = shapeOf(descriptor, metadata?.maxFlatWorkgroupSize);
-  const behind = hasAccumulators ? granted.accumulator : 0;
-  const occupancy = (vector: number, scalar: number) => {
-    const vgprs = Math.max(total, alignUp(vector, ACCUMULATOR_GRANULE) + behind);
-    return wavesPerSimd({ processor, vgprs, sgprs: scalar + specials, ...shape });
-  };
-  const before = occupancy(granted.vector, granted.scalar);
-  const keeps = (vector: number, scalar: number): boolean =>
-    before !== undefined && (occupancy(vector, scalar) ?? 0) >= before;
-  const grow = (from: number, to: number, fits: (count: number) => boolean): number => {
-    let count = from;
-    while (count < to && fits(count + 1)) count++;
-    return count;
-  };
-  const growable: Files<number> = {
-    scalar: grow(granted.scalar, most.sgprCount, (count) => keeps(granted.vector, count)),
-    vector: grow(granted.vector, most.vgprCount, (count) => keeps(count, granted.scalar)),
-    accumulator: granted.accumulator,
-  };
-  return { granted, growable, occupancy };
-}
-
-/** What occupancy depends on besides registers. */
-function shapeOf(descriptor: KernelDescriptor, workgroupSize = 1024) {
-  return {
-    ldsSizeBytes: descriptor.groupSegmentFixedSizeBytes,
-    wavefrontSize: descriptor.properties.enableWavefrontSize32 ? 32 : 64,
-    workgroupSize,
-  } as const;
 }

@@ -1,14 +1,15 @@
 /** What runs at a point. */
 import type { CodeContext } from '../../isa/amdgpu/encoding/instruction.ts';
 import { compileHook } from '../dsl/compile-hook.ts';
+import type { VariablePlace } from '../dsl/global-memory.ts';
 import type { HookBuilder } from '../dsl/hook.ts';
 import type { Payload } from '../machine/machine-code.ts';
 
 /**
- * Makes payloads that do the same, the cheapest first. It is asked once for all points of a kernel with the
- * same function.
+ * Makes payloads that do the same, the cheapest first. It is asked once for all points where the variables of
+ * the tool are at the same place.
  */
-export type HookCode = (code: CodeContext) => readonly Payload[];
+export type HookCode = (code: CodeContext, place?: VariablePlace) => readonly Payload[];
 
 export interface PointHook {
   /** Those behind the first are for points where it finds no registers. */
@@ -22,8 +23,8 @@ export interface PointHook {
 /** Code that is written with a HookBuilder, for any number of points. */
 export const hookCode =
   (build: (b: HookBuilder) => void): HookCode =>
-  (code) =>
-    compileHook({ build }, code);
+  (code, place) =>
+    compileHook({ build }, code, place);
 
 /** A hook that is written for one point. */
 export const hookOf = (build: (b: HookBuilder) => void): PointHook => ({ codes: [hookCode(build)], literals: [] });

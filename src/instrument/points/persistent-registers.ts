@@ -1,0 +1,120 @@
+/**
+ * Scalar registers that payloads keep for as long as a kernel runs: above all that the application uses,
+ * where no wave is lost by them. A preamble sets them when the kernel begins.
+ */
+import { assert } from '../../base/errors.ts';
+import type { Kernel } from '../../codeobject/code-object.ts';
+import type { VariablePlace } from '../dsl/global-memory.ts';
+import { type KeptValue, kernelPreamble, type Preamble } from '../kernel/preamble.ts';
+import type { PhysicalRange } from '../machine/machine-code.ts';
+import type { KernelRegisters } from './kernel-registers.ts';
+
+/** Registers that payloads still find for themselves. */
+const SPARE_SGPRS = 16;
+const PAIR = 2;
+
+/**
+ * Those of kernels that share functions, so that each function finds them under the same numbers, whoever
+ * calls it. They are taken one after the other, as code asks for them.
+ */
+export class PersistentRegisters {
+  readonly place: VariablePlace = { addressOf: (symbol) => this.#addressOf(symbol) };
+  readonly #processor: string;
+  readonly #first: number;
+  readonly #end: number;
+  readonly #kept: KeptValue[] = [];
+  readonly #addresses = new Map<string, number | undefined>();
+  #next: number;
+  #isClosed = false;
+
+  constructor(kernels: readonly KernelRegisters[], processor: string) {
+    this.#processor = processor;
+    const used = Math.max(...kernels.map((each) => each.used.scalar));
+    this.#first = Math.ceil(used / PAIR) * PAIR;
+    this.#end = Math.min(...kernels.map((each) => each.growable.scalar)) - SPARE_SGPRS;
+    this.#next = this.#first;
+  }
+
+  /** What is taken so far. */
+  get range(): PhysicalRange {
+    return { file: 'scalar', first: this.#first, dwords: this.#next - this.#first };
+  }
+
+  /** How many registers kernels must be launched with. */
+  get count(): number {
+    return this.#kept.length === 0 ? 0 : this.#next;
+  }
+
+  /** What is taken for good: preambles, and payloads that must leave it alone, are made from now on. */
+  close(): PhysicalRange {
+    this.#isClosed = true;
+    return this.range;
+  }
+
+  /** What sets the registers when a kernel begins. */
+  preambleOf(kernel: Kernel): Preamble | undefined {
+    this.#isClosed = true;
+    if (this.#kept.length === 0) return undefined;
+    const preamble = kernelPreamble(kernel, this.#processor, { kept: this.#kept });
+    assert(typeof preamble === 'object', () => `what was taken can be set: ${preamble}`);
+    return preamble;
+  }
+
+  #addressOf(symbol: string): number | undefined {
+    if (!this.#addresses.has(symbol)) {
+      const first = this.#take({ kind: 'address', place: { symbol, addend: 0 }, first: this.#next }, PAIR);
+      this.#addresses.set(symbol, first);
+    }
+    return this.#addresses.get(symbol);
+  }
+
+  #take(value: KeptValue, dwords: number): number | undefined {
+    if (this.#isClosed || this.#next + dwords > this.#end) return undefined;
+    this.#kept.push(value);
+    this.#next += dwords;
+    return value.first;
+  }
+}
+
+/** Kernels by the functions that they share. Those without a preamble have none, nor have their partners. */
+export function persistentRegisters({
+  kernels: all,
+  sharing,
+  isMoved,
+  processor,
+}: {
+  readonly kernels: readonly KernelRegisters[];
+  /** For each function those whose waves may run it. */
+  readonly sharing: Iterable<readonly KernelRegisters[]>;
+  readonly isMoved: (kernel: Kernel) => boolean;
+  readonly processor: string;
+}): ReadonlyMap<KernelRegisters, PersistentRegisters> {
+  const groups = new Map(all.map((each) => [each, new Set([each])]));
+  for (const kernels of sharing) {
+    const [first, ...others] = kernels.map((each) => groups.get(each)!);
+    for (const other of others) {
+      if (other === first) continue;
+      for (const each of other) groups.set(each, first!.add(each));
+    }
+  }
+  const found = new Map<KernelRegisters, PersistentRegisters>();
+  for (const group of new Set(groups.values())) {
+    const kernels = [...group];
+    if (!kernels.every(({ kernel }) => isMoved(kernel)) || !haveOnePreamble(kernels)) continue;
+    const registers = new PersistentRegisters(kernels, processor);
+    for (const each of kernels) found.set(each, registers);
+  }
+  return found;
+}
+
+/** Kernels with the same first instruction begin alike, for all that a preamble has to know. */
+function haveOnePreamble(kernels: readonly KernelRegisters[]): boolean {
+  const starts = new Map<bigint | undefined, string>();
+  return kernels.every(({ kernel: { entryAddress, descriptor } }) => {
+    const { properties, rsrc2, kernargPreload } = descriptor;
+    const start = JSON.stringify({ properties, rsrc2, kernargPreload });
+    const known = starts.get(entryAddress) ?? start;
+    starts.set(entryAddress, known);
+    return known === start;
+  });
+}
