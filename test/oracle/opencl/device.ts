@@ -1,5 +1,6 @@
 /** Launches kernels on an emulated GPU. */
 import { writeHiddenArguments } from '../../../src/codeobject/hidden-arguments.ts';
+import type { PcCount, PcCounts } from '../../../src/device/statistics.ts';
 import { createEmulatedDevice } from '../../../src/devices/emulated/index.ts';
 import type { ExecutorName } from '../../../src/emulator/emulator.ts';
 import {
@@ -9,6 +10,7 @@ import {
   type KernelSymbol,
   type Runtime,
 } from '../../../src/hsa/index.ts';
+import type { LaunchObserver } from '../../../src/hsa/runtime/launch-observer.ts';
 import { bytesOf, type Launch, type Results } from './launch.ts';
 
 /** For calls whose depth the compiler does not know. */
@@ -19,20 +21,39 @@ const COMPILE_THRESHOLD = 2;
 
 export class KernelDevice {
   readonly #runtime: Runtime;
+  /** How often instructions of the code object that was loaded last were executed, by image address. */
+  readonly pcCounts = new Map<number, PcCount>();
 
-  constructor(processor: string, executor: ExecutorName) {
+  constructor(processor: string, executor: ExecutorName, options: { readonly countsPcs?: boolean } = {}) {
     this.#runtime = createRuntime({
-      devices: [createEmulatedDevice({ processor, executor, compileThreshold: COMPILE_THRESHOLD })],
+      devices: [createEmulatedDevice({ processor, executor, compileThreshold: COMPILE_THRESHOLD, ...options })],
     });
   }
 
   /** Loads the code object for as long as `use` works with it. */
-  load(image: Uint8Array, name: string, use: (run: (launch: Launch) => Results) => void): void {
+  load(
+    image: Uint8Array,
+    name: string,
+    use: (run: (launch: Launch) => Results) => void,
+    observer?: LaunchObserver,
+  ): void {
     const agent = this.#runtime.gpuAgents[0]!;
+    this.pcCounts.clear();
     using executable = this.#runtime.createExecutable();
     executable.loadCodeObject(agent, new CodeObjectReader(image, name));
     executable.freeze();
+    observer?.onLoaded(this.#runtime, agent, executable);
     use((launch) => this.#run(executable, launch));
+    observer?.onFinished();
+  }
+
+  #addCounts(executable: Executable, counts: PcCounts): void {
+    const { loadDelta } = executable.loadedCodeObjects[0]!;
+    for (const [pc, { waves, lanes }] of counts) {
+      const address = Number(pc - loadDelta);
+      const before = this.pcCounts.get(address) ?? { waves: 0, lanes: 0 };
+      this.pcCounts.set(address, { waves: before.waves + waves, lanes: before.lanes + lanes });
+    }
   }
 
   #run(executable: Executable, launch: Launch): Results {
@@ -60,6 +81,7 @@ export class KernelDevice {
       privateSegmentSizeBytes: kernel.privateSegmentSizeBytes + (kernel.dynamicCallstack ? DYNAMIC_STACK_BYTES : 0),
     });
     if (signal.waitSync('lt', 1n, { timeoutMs: LIMIT_MS }) !== 0n) throw new Error(`${launch.kernel} does not end`);
+    this.#addCounts(executable, queue.statistics.pcCounts ?? new Map());
     const results = buffers.map((bytes) => Uint8Array.from(bytes));
     for (const address of allocated) pool.free(address);
     return results;

@@ -1,0 +1,150 @@
+/**
+ * Programs that clang compiles at all levels, as they are and with tools in them: they compute the same bit
+ * by bit, execute the same instructions of their own, and tools count what the emulator counts. A few of all
+ * builds are drawn; `WAVEWRIGHT_SEED` draws others, `WAVEWRIGHT_SCALE=full` runs all.
+ */
+import assert from 'node:assert/strict';
+import { after, test } from 'node:test';
+import type { PcCount } from '../../src/device/statistics.ts';
+import type { Cell } from '../../src/instrument/index.ts';
+import { instrumentCodeObject } from '../../src/instrument/instrument.ts';
+import type { PcMap } from '../../src/instrument/layout/pc-map.ts';
+import { chooseTool } from '../../src/tools/chosen-tool.ts';
+import { ToolSession } from '../../src/tools/tool-session.ts';
+import { Random } from '../fuzz/random.ts';
+import { hasClang } from './device-code.ts';
+import { Compilers, type Language, LEVELS, type Level, type Target } from './opencl/compilers.ts';
+import { KernelDevice } from './opencl/device.ts';
+import { differences } from './opencl/differences.ts';
+import { HIP } from './opencl/hip.ts';
+import type { Launch, Results } from './opencl/launch.ts';
+import { SUBJECTS } from './opencl/launches.ts';
+import { type Build, EXACT, type Subject } from './opencl/subject.ts';
+
+const TARGETS: readonly Target[] = [
+  { processor: 'gfx90a', waveSize: 64 },
+  { processor: 'gfx942', waveSize: 64 },
+  { processor: 'gfx1100', waveSize: 32 },
+  { processor: 'gfx1100', waveSize: 64 },
+];
+const ITEMS = 70;
+const DRAWN = 3;
+/** Of a program that is drawn. */
+const DRAWN_LAUNCHES = 6;
+const SEED = Number(process.env['WAVEWRIGHT_SEED'] ?? 1);
+const IS_FULL = process.env['WAVEWRIGHT_SCALE'] === 'full';
+
+interface Program {
+  readonly target: Target;
+  readonly subject: Subject;
+  readonly build: Build;
+  readonly language: Language;
+  readonly level: Level;
+}
+
+const compilers = new Compilers();
+after(() => compilers.close());
+const devices = new Map<string, KernelDevice>();
+
+function deviceOf(processor: string): KernelDevice {
+  const device = devices.get(processor) ?? new KernelDevice(processor, 'jit', { countsPcs: true });
+  devices.set(processor, device);
+  return device;
+}
+
+const PROGRAMS: readonly Program[] = TARGETS.flatMap((target) =>
+  [...SUBJECTS, ...HIP].flatMap((subject) =>
+    (subject.builds ?? [{ flags: EXACT }])
+      .filter(
+        ({ processors, waveSize = target.waveSize }) =>
+          waveSize === target.waveSize && (processors?.includes(target.processor) ?? true),
+      )
+      .flatMap((build) =>
+        (subject.languages ?? (subject.source.endsWith('.cl') ? ['OpenCL C', 'C'] : ['C'])).flatMap((language) =>
+          (subject.levels ?? LEVELS).map((level) => ({ target, subject, build, language, level }) as const),
+        ),
+      ),
+  ),
+);
+
+function drawn(): readonly Program[] {
+  if (IS_FULL) return PROGRAMS;
+  const random = new Random(SEED);
+  return Array.from({ length: DRAWN }, () => PROGRAMS[random.below(PROGRAMS.length)]!);
+}
+
+interface Run {
+  readonly results: readonly Results[];
+  readonly counts: ReadonlyMap<number, PcCount>;
+}
+
+function runAll(device: KernelDevice, image: Uint8Array, launches: readonly Launch[], session?: ToolSession): Run {
+  let results: readonly Results[] = [];
+  const run = (one: (launch: Launch) => Results): void => {
+    results = launches.map(one);
+  };
+  device.load(image, 'program', run, session);
+  return { results, counts: new Map(device.pcCounts) };
+}
+
+/** What a run executed of the original instructions, by their addresses. */
+function originals({ counts }: Run, map: PcMap): Map<number, PcCount> {
+  const found = new Map<number, PcCount>();
+  for (const { address, origin, kind } of map.rows) {
+    const count = counts.get(address);
+    if (kind === 'original' && count) found.set(origin, count);
+  }
+  return found;
+}
+
+const isVector = (text: Cell): boolean =>
+  /^(v_(?!readlane|writelane|readfirstlane)|ds_|global_|flat_|buffer_|scratch_)/.test(`${text}`);
+
+async function testProgram({ target, subject, build, language, level }: Program): Promise<void> {
+  const { source } = subject;
+  const all = subject.launches(ITEMS, target);
+  const random = new Random(SEED + all.length);
+  const launches = IS_FULL ? all : Array.from({ length: DRAWN_LAUNCHES }, () => all[random.below(all.length)]!);
+  const image = await compilers.forDevice(source, language, level, target, build.flags);
+  const device = deviceOf(target.processor);
+  const native = runAll(device, image, launches);
+  const same = (name: string, { results }: Run): void => {
+    const found = launches.flatMap((launch, i) => differences(launch, results[i]!, native.results[i]!));
+    assert.deepEqual(found, [], name);
+  };
+  const { bytes, map, kept } = instrumentCodeObject(image, { name: source });
+  assert.deepEqual(kept, []);
+  const moved = runAll(device, bytes, launches);
+  same('identity', moved);
+  assert.deepEqual(new Map([...originals(moved, map)].sort()), new Map([...native.counts].sort()));
+  const twice = instrumentCodeObject(bytes, { name: source });
+  same('identity of the identity', runAll(device, twice.bytes, launches));
+  for (const tool of ['instruction-count', 'instruction-count:level=wave']) {
+    const session = new ToolSession([await chooseTool(tool)]);
+    const rewritten = session.instrument({ bytes: image, name: source });
+    const run = runAll(device, rewritten.bytes, launches, session);
+    same(tool, run);
+    const [report] = session.reports;
+    const { result, coverage } = report!;
+    const rows = result.tables.find(({ name }) => name === 'instructions')!.rows;
+    const wrong = rows.flatMap(([address, , , text, count]) => {
+      const { waves, lanes } = native.counts.get(Number(address)) ?? { waves: 0, lanes: 0 };
+      // At the level of waves, those of which no lane is active do not count.
+      const [least, most] = !isVector(text!) ? [waves, waves] : tool.endsWith('wave') ? [0, waves] : [lanes, lanes];
+      return Number(count) >= least && Number(count) <= most
+        ? []
+        : [`${address} ${text}: ${count}, expected ${least} to ${most}`];
+    });
+    const refused = Object.values(coverage.refused).reduce((sum, each) => sum + each, 0);
+    assert.ok(wrong.length <= refused, `${tool}: ${refused} refused\n${wrong.join('\n')}`);
+    const again = new ToolSession([await chooseTool(tool)]);
+    same(`${tool} twice`, runAll(device, again.instrument({ bytes: rewritten.bytes, name: source }).bytes, launches));
+  }
+}
+
+for (const program of hasClang ? drawn() : []) {
+  const { target, subject, build, language, level } = program;
+  const options = build.flags.filter((flag) => !flag.endsWith('.bc') && !/^-(Xclang|mlink-builtin)/.test(flag));
+  const name = [target.processor, `wave${target.waveSize}:`, subject.source, language, `-${level}`, ...options];
+  test(name.join(' '), () => testProgram(program));
+}
