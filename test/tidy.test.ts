@@ -28,6 +28,19 @@ const UNUSED_FILES: readonly string[] = [
   'src/isa/amdgpu/encoding/errata.ts',
 ];
 
+/** Files that test which family a target is of, instead of asking for a trait. */
+const FAMILY_TESTS: readonly string[] = [
+  'src/instrument/dsl/global-memory.ts',
+  'src/instrument/layout/layout-code.ts',
+  'src/instrument/object/kernel-changes.ts',
+  'src/instrument/points/gpr-indexing.ts',
+  'src/instrument/points/kernel-registers.ts',
+  'src/lift/check-code.ts',
+  'src/lift/gpr-index-mode.ts',
+  'src/lift/in-flight.ts',
+  'src/lift/step-checks.ts',
+];
+
 /** How the names of instructions start. */
 const INSTRUCTION_NAME = '(?:s|v|ds|buffer|tbuffer|global|flat|scratch|image)_';
 /** Names compared with literals: the whole, a part, or by a pattern. */
@@ -216,6 +229,15 @@ const RULES: readonly Rule[] = [
     check: (file) => matches(file, NAME_TESTS),
     bad: src("if (row.name.includes('saveexec')) f();\n"),
     good: src("x = format.name.endsWith('_SDWA') || name === '' || name.endsWith('.kd') || /^src[01]$/.test(name);\n"),
+  },
+  {
+    // What targets differ in is a trait, which a new target sets, or an entry of a table by family.
+    name: 'no code tests which family a target is of',
+    applies: isProduct,
+    check: (file) => matches(file, /\bfamilies\.includes\(\s*['"`]/g),
+    bad: src("if (target.families.includes('gfx10')) f();\n"),
+    good: src('rows.filter(({ family }) => families.includes(family));\n'),
+    debts: FAMILY_TESTS,
   },
   {
     name: 'only the command line prints',

@@ -1,4 +1,5 @@
 /** Instructions as lines: text, address and words, where a branch goes, relocations. */
+
 import { firstAbove } from '../../base/search.ts';
 import { hex } from '../../base/text.ts';
 import { STT_NOTYPE } from '../../elf/constants.ts';
@@ -6,6 +7,7 @@ import type { ElfFile } from '../../elf/elf.ts';
 import type { ElfSection } from '../../elf/header.ts';
 import type { ElfRelocation } from '../../elf/relocations.ts';
 import type { Decoder } from '../../isa/amdgpu/encoding/decode.ts';
+import { generationOf } from '../../isa/amdgpu/encoding/formats.ts';
 import type { Instruction } from '../../isa/amdgpu/encoding/instruction.ts';
 import { formatInstruction } from '../../isa/amdgpu/text/disassemble.ts';
 import { alignmentRemark } from './alignment-remark.ts';
@@ -118,9 +120,8 @@ export class CodePrinter {
 
   #undecoded(at: number, size: number): string {
     const { decoder } = this.#code;
-    // From gfx10 on LLVM knows the word 0 by this name.
-    if (size === 4 && this.#view.getUint32(at, true) === 0 && !decoder.target.families.includes('gfx9'))
-      return '\tv_illegal';
+    const { namesZero } = generationOf(decoder.target.families);
+    if (size === 4 && namesZero && this.#view.getUint32(at, true) === 0) return '\tv_illegal';
     if (size === 4) return `\t.long ${hex(this.#view.getUint32(at, true), 8)}`;
     const bytes = this.#code.bytes.subarray(at, at + size);
     return `\t.byte ${Array.from(bytes, (byte) => hex(byte, 2)).join(', ')}`;

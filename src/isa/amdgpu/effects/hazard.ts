@@ -1,9 +1,10 @@
 /** What a hazard is, and what its rows ask of instructions. */
 import type { Effects, RegisterFile, RegisterRange } from '../../../ir/effects.ts';
+import { ofFamily } from '../encoding/format.ts';
 import type { Family } from '../encoding/formats.ts';
 import type { Instruction } from '../encoding/instruction.ts';
 import { type InstructionClass, instructionClass } from '../encoding/instruction-class.ts';
-import { counterOf, dependencyCounters } from '../encoding/wait-counters.ts';
+import { counterOf, DEPENDENCY_COUNTERS } from '../encoding/wait-counters.ts';
 
 /** What is known of an instruction that may take part in a hazard. */
 export interface Facts {
@@ -99,7 +100,7 @@ export const whenever =
 /** What s_waitcnt_depctr leaves of a counter at most; undefined for other instructions. */
 export function dependencyLeft({ instruction }: Facts, name: string): number | undefined {
   if (instruction.row.flags.spelled?.as !== 'dependencyCount') return undefined;
-  const counter = dependencyCounters(instruction.families).find((each) => each.name === `depctr_${name}`)!;
+  const counter = ofFamily(DEPENDENCY_COUNTERS, instruction.families).find((each) => each.name === `depctr_${name}`)!;
   return counterOf(instruction.field('simm16'), counter);
 }
 

@@ -25,13 +25,13 @@ import {
 import { matrixPasses } from './matrix-passes.ts';
 import { overlaps, rangesWhere } from './operand-ranges.ts';
 
-const isCdna3 = ({ instruction }: Facts): boolean => instruction.families.includes('gfx940');
+const isCdna3 = ({ instruction }: Facts): boolean => instruction.target.matrixTiming === 'cdna3';
 const formatOf = ({ instruction }: Facts): string | undefined => instruction.row.flags.product?.format;
 const isDouble = (facts: Facts): boolean => formatOf(facts) === 'f64';
 /** CDNA3 multiplies f32 slower than what is narrower; CDNA2 makes no difference. */
 const isNarrow = (facts: Facts): boolean =>
   isMatrix(facts) && !isDouble(facts) && !(isCdna3(facts) && formatOf(facts) === 'f32');
-const passesOf = ({ instruction: { row, families } }: Facts): number => matrixPasses(row, families)!;
+const passesOf = ({ instruction: { row, target } }: Facts): number => matrixPasses(row, target)!;
 /** Of doubles: 4 rows, or 16. */
 const isSmall = (facts: Facts): boolean => facts.instruction.row.flags.product!.m === 4;
 

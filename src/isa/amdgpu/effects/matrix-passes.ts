@@ -1,6 +1,6 @@
 /** How long matrix products take, in passes of four cycles (CDNA2 ISA 7.5, CDNA3 ISA 7.5). */
-import type { Family } from '../encoding/formats.ts';
 import type { MatrixProductSize, Row } from '../encoding/row.ts';
+import type { Target } from '../encoding/targets.ts';
 
 /** Those of f64, which an own unit executes, and those of other formats up to CDNA2, by rows of C. */
 const PASSES_OF_DOUBLES: Readonly<Record<number, number>> = { 4: 4, 16: 8 };
@@ -13,11 +13,11 @@ const CDNA3_RATE_OF_BYTES = 2048;
 const CDNA3_RESULTS = 128;
 
 /** Undefined for what is no product of VOP3P-MAI. */
-export function matrixPasses({ flags }: Row, families: readonly Family[]): number | undefined {
+export function matrixPasses({ flags }: Row, { matrixTiming }: Target): number | undefined {
   const { product, sparse } = flags;
   if (!product) return undefined;
   if (product.format === 'f64') return PASSES_OF_DOUBLES[product.m];
-  return families.includes('gfx940') ? cdna3Passes(product, sparse === true) : PASSES_BY_ROWS[product.m];
+  return matrixTiming === 'cdna3' ? cdna3Passes(product, sparse === true) : PASSES_BY_ROWS[product.m];
 }
 
 function cdna3Passes({ m, n, k, blocks, format }: MatrixProductSize, sparse: boolean): number {

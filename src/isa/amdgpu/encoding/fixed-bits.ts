@@ -7,6 +7,7 @@
 
 import type { Encoding } from './encodings.ts';
 import type { Field } from './format.ts';
+import { generationOf } from './formats.ts';
 import { selectsHalves, usesHalfSelects } from './half-selects.ts';
 import { is16Bit, isAtomic, isFloat, type Row } from './row.ts';
 import type { Target } from './targets.ts';
@@ -104,11 +105,10 @@ function fixedInPacked({ name }: Field, all: number, { row }: Encoding): Fixed {
 }
 
 function fixedInMemory({ name }: Field, all: number, { row, format }: Encoding, target: Target): Fixed {
-  const { families } = target;
-  const isCdna2 = families.includes('gfx90a') && !families.includes('gfx940');
   const isBuffer = format.name === 'MUBUF';
   const isCache = isBuffer && row.operands.length === 0;
   const { scoped: hasScope = false, storesLds = false, floatAtomic = false } = row.flags;
+  if (floatAtomic && name === target.noFloatAtomicBit) return all;
   switch (name) {
     case 'lds':
       if (storesLds) return { mask: 1, value: 1 };
@@ -123,16 +123,11 @@ function fixedInMemory({ name }: Field, all: number, { row, format }: Encoding, 
     case 'acc':
       return isCache || storesLds || !has(row, 'vdst', 'data', 'vdata') ? all : FREE;
     case 'dlc':
-      // gfx10 alone has no such bit for atomics.
-      if (isBuffer && isAtomic(row) && !families.includes('gfx11')) return all;
+      if (isBuffer && isAtomic(row) && !generationOf(target.families).atomicDlc) return all;
       return isCache ? all : FREE;
     case 'glc':
-      // They return nothing.
-      if (families.includes('gfx908') && !families.includes('gfx90a') && floatAtomic) return all;
-      return isCache && !hasScope ? all : FREE;
     case 'scc':
-      if (isCache) return hasScope ? FREE : all;
-      return isCdna2 && floatAtomic ? all : FREE;
+      return isCache && !hasScope ? all : FREE;
     case 'tfe':
       return isBuffer && movesData(row) && !isAtomic(row) ? FREE : all;
     default:
@@ -159,10 +154,10 @@ function fixedInDpp({ name }: Field, all: number, { row }: Encoding, target: Tar
   return source !== undefined && (unsignedSources(row, target) >> Number(source)) & 1 ? all : FREE;
 }
 
-/** Scalar accesses have cache bits, on gfx11 those that move data. */
 function hasCacheBits({ row: { operands } }: Encoding, { families }: Target): boolean {
   const [data, address] = operands;
-  return !families.includes('gfx11') || (data?.field === 'sdata' && data.file === 'scalar' && address !== undefined);
+  const isAlways = generationOf(families).scalarCacheBits === 'all';
+  return isAlways || (data?.field === 'sdata' && data.file === 'scalar' && address !== undefined);
 }
 
 function fixedOf(field: Field, encoding: Encoding, target: Target): Fixed {
@@ -174,8 +169,7 @@ function fixedOf(field: Field, encoding: Encoding, target: Target): Fixed {
   const isWide = layout.startsWith('VOP3');
   if (REGISTERS[isWide ? layout : format.name]?.test(name)) {
     const isUsed = has(row, name) || (name === 'vdst' && has(row, 'sdst')) || (name === 'addr' && has(row, 'data'));
-    // Programs for gfx11 have a register that receives nothing.
-    const isIdle = format.name === 'DS' && name === 'vdst' && target.families.includes('gfx11');
+    const isIdle = format.name === 'DS' && name === 'vdst' && generationOf(target.families).idleLdsResults;
     return isUsed || (isIdle && has(row, 'data0')) || isIdleSource(field, encoding, target) ? FREE : all;
   }
   if (layout === 'VOP3' || layout === 'VOP3B') return fixedInVop3(field, all, encoding, target);
@@ -208,17 +202,14 @@ function fixedOf(field: Field, encoding: Encoding, target: Target): Fixed {
   }
 }
 
-/**
- * Whether a field is that of a source which a wide vector instruction lacks: from gfx10 on LLVM 23 writes the
- * constant 0, 128, into it.
- */
+/** Whether a field is that of a source which a wide vector instruction lacks, and may hold anything. */
 export function isIdleSource(
   { name }: Field,
   { row, format }: Pick<Encoding, 'row' | 'format'>,
   { families }: Target,
 ): boolean {
   const isWide = /^VOP3(B|P)?(_DPP8?)?$/.test(format.name);
-  return isWide && /^src[012]$/.test(name) && !has(row, name) && families.includes('gfx10');
+  return isWide && /^src[012]$/.test(name) && !has(row, name) && generationOf(families).idleSources;
 }
 
 /** The fixed bits of an encoding, besides those that identify it. */

@@ -343,6 +343,18 @@ export interface EncodingGeneration {
    * VOP1, VOP2 and VOPC name halves of v0..v127 where operands have 16 bits: bit 7 says high (RDNA3 ISA 7.4).
    */
   readonly namesHalves: boolean;
+  /** Fields of sources that a wide vector instruction lacks may hold the constant 0, which LLVM 23 writes. */
+  readonly idleSources: boolean;
+  /** LDS instructions that return nothing may name a result all the same: programs for gfx11 do. */
+  readonly idleLdsResults: boolean;
+  /** Atomics of buffers have the bit `dlc`. */
+  readonly atomicDlc: boolean;
+  /** Which scalar memory instructions have bits for caches. */
+  readonly scalarCacheBits: 'all' | 'loads';
+  /** LLVM calls the dword 0 `v_illegal`. */
+  readonly namesZero: boolean;
+  /** In text `bound_ctrl:0` sets the bit, as it did before it could be written as it is encoded. */
+  readonly oldBoundControl: boolean;
 }
 
 const GFX9: EncodingGeneration = {
@@ -363,6 +375,12 @@ const GFX9: EncodingGeneration = {
   wideLiterals: false,
   keepsHalves: false,
   namesHalves: false,
+  idleSources: false,
+  idleLdsResults: false,
+  atomicDlc: false,
+  scalarCacheBits: 'all',
+  namesZero: false,
+  oldBoundControl: true,
 };
 
 /** The SDWA forms, which gfx11 does not have. */
@@ -384,6 +402,12 @@ const GFX10: EncodingGeneration = {
   wideLiterals: true,
   keepsHalves: true,
   namesHalves: false,
+  idleSources: true,
+  idleLdsResults: false,
+  atomicDlc: false,
+  scalarCacheBits: 'all',
+  namesZero: true,
+  oldBoundControl: true,
 };
 
 /** RDNA3 ISA 15.3.8 and 15.3.9: behind VOP3 the signs of the sources are those of VOP3. */
@@ -399,6 +423,12 @@ const GFX11: EncodingGeneration = {
   wideLiterals: true,
   keepsHalves: true,
   namesHalves: true,
+  idleSources: true,
+  idleLdsResults: true,
+  atomicDlc: true,
+  scalarCacheBits: 'loads',
+  namesZero: true,
+  oldBoundControl: false,
 };
 
 /** RDNA4 ISA 15.3. */

@@ -1,7 +1,7 @@
 /**
  * What the bits of op_sel say: halves of registers, a byte, or nothing. RDNA3 ISA 7.4 and 7.5, RDNA4 ISA 7.5.
  */
-import type { Family } from './format.ts';
+import { type Family, generationOf } from './formats.ts';
 import { is16Bit, type Row } from './row.ts';
 
 export const sourceCount = ({ operands }: Row): number => operands.filter(({ field }) => /^src\d$/.test(field)).length;
@@ -11,7 +11,7 @@ export const sourceCount = ({ operands }: Row): number => operands.filter(({ fie
  * format.
  */
 export function selectsHalves({ format, operands, flags }: Row, families: readonly Family[]): boolean {
-  if (flags.opSelText === 'all') return families.includes('gfx11');
+  if (flags.opSelText === 'all') return generationOf(families).namesHalves;
   if (flags.opSelText !== undefined) return flags.opSelText === 'halves';
   return format === 'VOP3' && operands.some(({ type }) => is16Bit(type));
 }

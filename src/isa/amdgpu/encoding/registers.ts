@@ -23,14 +23,23 @@ export interface ScalarFile {
   readonly none: number;
   /** What says that a scratch address has no vector part either. */
   readonly nothing?: number;
+  /** Sources that other generations have. */
+  readonly missing: readonly number[];
 }
 
-/** CDNA2 ISA 13.1; RDNA2 and RDNA3 ISA, "Scalar source operands". */
-export const SCALARS_GFX9: ScalarFile = { sgprCount: 102, m0: 124, null: undefined, none: 0x7f };
-export const SCALARS_GFX10: ScalarFile = { sgprCount: 106, m0: 124, null: 125, none: 125, nothing: 127 };
-export const SCALARS_GFX11: ScalarFile = { sgprCount: 106, m0: 125, null: 124, none: 124 };
+const SRC_POPS_EXITING_WAVE_ID = 239;
 export const SRC_VCCZ = 251;
 export const SRC_EXECZ = 252;
+/** CDNA2 ISA 13.1; RDNA2 and RDNA3 ISA, "Scalar source operands"; RDNA3 ISA 15.1 for what is missing. */
+export const SCALARS_GFX9: ScalarFile = { sgprCount: 102, m0: 124, null: undefined, none: 0x7f, missing: [] };
+export const SCALARS_GFX10: ScalarFile = { sgprCount: 106, m0: 124, null: 125, none: 125, nothing: 127, missing: [] };
+export const SCALARS_GFX11: ScalarFile = {
+  sgprCount: 106,
+  m0: 125,
+  null: 124,
+  none: 124,
+  missing: [SRC_POPS_EXITING_WAVE_ID, SRC_VCCZ, SRC_EXECZ],
+};
 export const SRC_SCC = 253;
 export const SRC_LDS_DIRECT = 254;
 

@@ -62,6 +62,20 @@ export interface Target {
   readonly negatesDoubleProducts: boolean;
   /** Clamping makes 0 of NaN, whatever the kernel descriptor says. */
   readonly clampsNan: boolean;
+  /** Whose matrix products these are: how long they take, and what has to wait for them. */
+  readonly matrixTiming: 'cdna2' | 'cdna3';
+  /** Packed dot products may choose halves of their sources, or take them in order (LLVM). */
+  readonly dotHalves: 'any' | 'inOrder';
+  /** LDS instructions may reach the global data share instead. */
+  readonly hasGds: boolean;
+  /** The cache bit that float atomics of vector memory lack: those of gfx908 return nothing. */
+  readonly noFloatAtomicBit: 'glc' | 'scc' | undefined;
+  /** Sources that are addresses or masks must be registers (LLVM). */
+  readonly requiresRegisterSources: boolean;
+  /** Offsets of scalar accesses to buffers may be negative. */
+  readonly negativeBufferOffsets: boolean;
+  /** The sources of two moves in one VOPD may be in one bank of VGPRs. */
+  readonly dualMovesShareBanks: boolean;
   readonly scalars: ScalarFile;
 }
 
@@ -91,16 +105,30 @@ const GFX9: Traits = {
   matrixDenormals: 'flushed',
   negatesDoubleProducts: false,
   clampsNan: false,
+  matrixTiming: 'cdna2',
+  dotHalves: 'any',
+  hasGds: true,
+  noFloatAtomicBit: undefined,
+  requiresRegisterSources: true,
+  negativeBufferOffsets: false,
+  dualMovesShareBanks: false,
   scalars: SCALARS_GFX9,
 };
-const GFX90A: Traits = {
+const GFX908: Traits = {
   ...GFX9,
-  families: ['gfx90a', 'gfx908', 'gfx906', 'gfx904', 'gfx9'],
-  unifiedVgprs: true,
+  families: ['gfx908', 'gfx906', 'gfx904', 'gfx9'],
   hasAccumulators: true,
+  noFloatAtomicBit: 'glc',
+};
+const GFX90A: Traits = {
+  ...GFX908,
+  families: ['gfx90a', ...GFX908.families],
+  unifiedVgprs: true,
   packedWorkItemIds: true,
   alignedVgprs: true,
   wideLaneForms: true,
+  hasGds: false,
+  noFloatAtomicBit: 'scc',
 };
 const GFX940: Traits = {
   ...GFX90A,
@@ -110,6 +138,9 @@ const GFX940: Traits = {
   cacheScopes: true,
   matrixDenormals: 'kept',
   negatesDoubleProducts: true,
+  matrixTiming: 'cdna3',
+  dotHalves: 'inOrder',
+  noFloatAtomicBit: undefined,
 };
 const GFX10: Traits = {
   ...GFX9,
@@ -121,6 +152,7 @@ const GFX10: Traits = {
   bufferResources: 'unified',
   gprIndexMode: false,
   permutedLanes: 'half',
+  requiresRegisterSources: false,
   scalars: SCALARS_GFX10,
 };
 const GFX101: Traits = { ...GFX10, families: ['gfx101', 'gfx10'] };
@@ -143,6 +175,9 @@ const GFX12: Traits = {
   families: ['gfx12', ...GFX115.families],
   workgroupIdsInTrapRegisters: true,
   clampsNan: true,
+  hasGds: false,
+  negativeBufferOffsets: true,
+  dualMovesShareBanks: true,
 };
 
 /**
@@ -154,7 +189,7 @@ const TARGETS: readonly Target[] = (
     ['gfx900 gfx902 gfx909 gfx90c', { ...GFX9, families: ['gfx900', 'gfx9'] }],
     ['gfx904', { ...GFX9, families: ['gfx904', 'gfx9'] }],
     ['gfx906', { ...GFX9, families: ['gfx906', 'gfx904', 'gfx9'] }],
-    ['gfx908', { ...GFX9, families: ['gfx908', 'gfx906', 'gfx904', 'gfx9'], hasAccumulators: true }],
+    ['gfx908', GFX908],
     ['gfx90a', GFX90A],
     ['gfx940 gfx941 gfx942', GFX940],
     ['gfx9-generic', GFX9],

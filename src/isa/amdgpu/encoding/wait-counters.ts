@@ -33,12 +33,10 @@ const DEPENDENCY_COUNTERS_GFX101: readonly PackedCounter[] = [
   counter('depctr_va_vcc', [1, 1]),
   counter('depctr_vm_vsrc', [2, 3]),
 ];
-const DEPENDENCY_COUNTERS: readonly PackedCounter[] = [
-  counter('depctr_hold_cnt', [7, 1]),
-  ...DEPENDENCY_COUNTERS_GFX101,
-];
-export const dependencyCounters = (families: readonly Family[]): readonly PackedCounter[] =>
-  families.includes('gfx101') ? DEPENDENCY_COUNTERS_GFX101 : DEPENDENCY_COUNTERS;
+export const DEPENDENCY_COUNTERS: Readonly<Partial<Record<Family, readonly PackedCounter[]>>> = {
+  gfx10: [counter('depctr_hold_cnt', [7, 1]), ...DEPENDENCY_COUNTERS_GFX101],
+  gfx101: DEPENDENCY_COUNTERS_GFX101,
+};
 
 /** The highest count of a counter: an instruction that says it does not wait for the counter. */
 export const limitOf = ({ bits }: PackedCounter): number => 2 ** bits.reduce((sum, [, width]) => sum + width, 0) - 1;

@@ -5,6 +5,7 @@
  */
 import { WavewrightError } from '../../../base/errors.ts';
 import type { Value } from '../../../ir/types.ts';
+import { ofFamily } from '../encoding/format.ts';
 import type { Family } from '../encoding/formats.ts';
 import { hardwareRegisterName } from '../encoding/hardware-register-names.ts';
 import { PRIVATE_APERTURE_HI, SHARED_APERTURE_HI } from '../encoding/registers.ts';
@@ -13,22 +14,20 @@ import type { InstructionBuilder } from './instruction-builder.ts';
 const MODE = 1;
 const STATUS = 2;
 const TRAPSTS = 3;
+/** gfx9: the manual warns that a wave may move. */
+const HW_ID = 4;
+const IB_STS = 7;
 const SH_MEM_BASES = 15;
-
-/** Registers whose value is the same for every wave here. */
-const CONSTANT_REGISTERS: Readonly<Partial<Record<Family, Readonly<Record<number, number>>>>> = {
-  gfx9: {
-    4: 0, // HW_ID: wave slot 0 of compute unit 0; the manual warns that a wave may move.
-    7: 0, // IB_STS: memory instructions are complete when the next instruction starts.
-  },
-  gfx940: { 20: 0 }, // XCC_ID: accelerator complex die 0.
-  gfx10: { 7: 0, 23: 0, 24: 0 }, // IB_STS, HW_ID1, HW_ID2
-};
-/** Of gfx10.3 and later: a counter of 20 bits (RDNA3 ISA 3.4.10). */
-const SHADER_CYCLES = 29;
+/** gfx94x. */
+const XCC_ID = 20;
 /** From gfx10 on; gfx11 sets them up before the kernel starts. */
 const FLAT_SCRATCH_LO = 20;
 const FLAT_SCRATCH_HI = 21;
+const HW_ID1 = 23;
+const HW_ID2 = 24;
+/** A counter of cycles: of 20 bits (RDNA3 ISA 3.4.10), or of 64 in two registers (RDNA4 ISA 3.4.11). */
+const SHADER_CYCLES = 29;
+const SHADER_CYCLES_HI = 30;
 const SHADER_CYCLES_MASK = 0xfffff;
 
 const STATUS_SCC = 0;
@@ -67,33 +66,44 @@ function liveStatus(b: InstructionBuilder): Value {
   return b.or(b.or(rest, bit(b.scc, STATUS_SCC)), b.or(execz, vccz));
 }
 
-/** gfx12 numbers what a trap handler looks at anew; its counter of cycles has 64 bits (RDNA4 ISA 3.4.11). */
-function registerGfx12(b: InstructionBuilder, id: number): Value {
-  if (id === SHADER_CYCLES) return b.low(b.clock());
-  if (id === SHADER_CYCLES + 1) return b.high(b.clock());
-  const constant = CONSTANT_REGISTERS.gfx10?.[id];
-  if (constant === undefined) throw unsupported(b, id, 'read of');
-  return b.i32(constant);
-}
+/** What registers hold, by their number. */
+type Readers = Readonly<Record<number, (b: InstructionBuilder) => Value>>;
+
+const mode = (b: InstructionBuilder): Value => b.state('mode');
+/** The first of what there is; and memory instructions are complete when the next instruction starts. */
+const zero = (b: InstructionBuilder): Value => b.i32(0);
+
+const COMMON: Readers = {
+  [MODE]: mode,
+  [STATUS]: liveStatus,
+  [TRAPSTS]: (b) => b.state('trapsts'),
+  [IB_STS]: zero,
+  [SH_MEM_BASES]: (b) => b.i32(SHARED_APERTURE_HI | (PRIVATE_APERTURE_HI >>> 16)),
+};
+const GFX9: Readers = { ...COMMON, [HW_ID]: zero };
+const GFX101: Readers = { ...COMMON, [HW_ID1]: zero, [HW_ID2]: zero };
+/** The registers that are modelled. gfx12 numbers anew what a trap handler looks at. */
+const READERS: Readonly<Partial<Record<Family, Readers>>> = {
+  gfx9: GFX9,
+  gfx940: { ...GFX9, [XCC_ID]: zero },
+  gfx101: GFX101,
+  gfx10: { ...GFX101, [SHADER_CYCLES]: (b) => b.and(b.low(b.clock()), b.i32(SHADER_CYCLES_MASK)) },
+  gfx12: {
+    [MODE]: mode,
+    [IB_STS]: zero,
+    [HW_ID1]: zero,
+    [HW_ID2]: zero,
+    [SHADER_CYCLES]: (b) => b.low(b.clock()),
+    [SHADER_CYCLES_HI]: (b) => b.high(b.clock()),
+  },
+};
+
+const readersOf = ({ instruction }: InstructionBuilder): Readers => ofFamily(READERS, instruction.families);
 
 function hardwareRegister(b: InstructionBuilder, id: number): Value {
-  const { families } = b.instruction;
-  if (families.includes('gfx12') && id !== MODE) return registerGfx12(b, id);
-  switch (id) {
-    case MODE:
-      return b.state('mode');
-    case STATUS:
-      return liveStatus(b);
-    case TRAPSTS:
-      return b.state('trapsts');
-    case SH_MEM_BASES:
-      return b.i32(SHARED_APERTURE_HI | (PRIVATE_APERTURE_HI >>> 16));
-  }
-  if (id === SHADER_CYCLES && families.includes('gfx10') && !families.includes('gfx101'))
-    return b.and(b.low(b.clock()), b.i32(SHADER_CYCLES_MASK));
-  const constant = families.map((family) => CONSTANT_REGISTERS[family]?.[id]).find((value) => value !== undefined);
-  if (constant === undefined) throw unsupported(b, id, 'read of');
-  return b.i32(constant);
+  const read = readersOf(b)[id];
+  if (!read) throw unsupported(b, id, 'read of');
+  return read(b);
 }
 
 const isSetUpByKernel = ({ instruction: { target } }: InstructionBuilder): boolean =>
@@ -112,8 +122,8 @@ export function getRegister(b: InstructionBuilder): Value {
 export function setRegister(b: InstructionBuilder, value: Value): void {
   const { id, offset, mask } = registerField(b);
   if ((id === FLAT_SCRATCH_LO || id === FLAT_SCRATCH_HI) && isSetUpByKernel(b)) return;
-  const isKnown = id === MODE || (id === TRAPSTS && !b.instruction.families.includes('gfx12'));
-  if (!isKnown) throw unsupported(b, id, 'write to');
+  const isWritable = (id === MODE || id === TRAPSTS) && readersOf(b)[id] !== undefined;
+  if (!isWritable) throw unsupported(b, id, 'write to');
   const slot = id === MODE ? 'mode' : 'trapsts';
   const selected = mask << offset;
   const kept = b.and(b.state(slot), b.i32(~selected));

@@ -83,7 +83,7 @@ function operandTexts(
     texts.push(isImmediate(spec.type) ? immediateText(instruction, spec, target) : operandText(instruction, index));
   }
   if (!spelled) return texts;
-  const text = spellingOf(spelled).print(instruction.field(spelled.field), instruction.families);
+  const text = spellingOf(spelled).print(instruction.field(spelled.field), instruction.target);
   if (spelled.bare) return [`${text} ${texts[0]}`, ...texts.slice(1)];
   return (spelled.first ? [text, ...texts] : [...texts, text]).filter((part) => part !== '');
 }

@@ -1,18 +1,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import type { Family } from '../encoding/formats.ts';
+import { type Target, targetFor } from '../encoding/targets.ts';
 import { ROWS } from '../rows/index.ts';
 import { spellingOf } from './immediate-text.ts';
 import { TextReader } from './reader/text-reader.ts';
 
-const TARGETS: readonly (readonly Family[])[] = [
-  ['gfx9'],
-  ['gfx90a', 'gfx908', 'gfx906', 'gfx9'],
-  ['gfx940', 'gfx90a', 'gfx908', 'gfx906', 'gfx9'],
-  ['gfx10'],
-  ['gfx11', 'gfx10'],
-];
+const TARGETS = ['gfx9-generic', 'gfx90a', 'gfx942', 'gfx1030', 'gfx1100'].map(targetFor);
 
 const SPELLED = new Map(ROWS.flatMap(({ name, flags }) => (flags.spelled ? [[name, flags.spelled]] : [])));
 
@@ -23,32 +17,26 @@ const isNamed = (text: string): boolean =>
 test('what is spelled reads back as the same text', () => {
   const immediate = fc.tuple(fc.constantFrom(...SPELLED.keys()), fc.constantFrom(...TARGETS), fc.nat(0xffff));
   fc.assert(
-    fc.property(immediate, ([name, families, value]) => {
+    fc.property(immediate, ([name, target, value]) => {
       const spelled = SPELLED.get(name)!;
       const [{ field }, spelling] = [spelled, spellingOf(spelled)];
       const limit = field === 'target' ? 63 : field === 'simm16' ? 0xffff : 0xff;
-      const text = spelling.print(value & limit, families);
+      const text = spelling.print(value & limit, target);
       if (!isNamed(text) || /\(\d+\|/.test(text)) return;
       const reader = new TextReader(text);
-      const parsed = spelling.parse(reader, families);
+      const parsed = spelling.parse(reader, target);
       assert.notEqual(parsed, undefined, text);
       assert.ok(reader.atEnd, text);
-      assert.equal(spelling.print(parsed!, families), text);
+      assert.equal(spelling.print(parsed!, target), text);
     }),
     { numRuns: 3000 },
   );
 });
 
 test('examples of each target, as LLVM prints them', () => {
-  const print = (name: string, value: number, families: readonly Family[]): string =>
-    spellingOf(SPELLED.get(name)!).print(value, families);
-  const [gfx9, , , gfx10, gfx11] = TARGETS as [
-    readonly Family[],
-    unknown,
-    unknown,
-    readonly Family[],
-    readonly Family[],
-  ];
+  const print = (name: string, value: number, target: Target): string =>
+    spellingOf(SPELLED.get(name)!).print(value, target);
+  const [gfx9, gfx10, gfx11] = ['gfx9-generic', 'gfx1030', 'gfx1100'].map(targetFor) as [Target, Target, Target];
   assert.equal(print('s_waitcnt', 0xc07f, gfx9), 'lgkmcnt(0)');
   assert.equal(print('s_waitcnt', 0xcf7f, gfx10), 'lgkmcnt(15)');
   assert.equal(print('s_waitcnt', 0xfc07, gfx11), 'lgkmcnt(0)');

@@ -7,6 +7,7 @@ import { hex } from '../../../base/text.ts';
 import { type Family, ofFamily } from '../encoding/format.ts';
 import { HARDWARE_REGISTERS, hardwareRegisterName } from '../encoding/hardware-register-names.ts';
 import type { SpelledOperand, SpellingName } from '../encoding/row.ts';
+import type { Target } from '../encoding/targets.ts';
 import { evaluateExpression } from './reader/expression.ts';
 import type { TextReader } from './reader/text-reader.ts';
 import { call, type ImmediateSpelling, named } from './spelling.ts';
@@ -69,8 +70,8 @@ const OPERATIONS: Readonly<Record<number, typeof GS_OPERATIONS>> = {
   15: SYSTEM_OPERATIONS,
 };
 
-/** Up to gfx10 in 4 bits, with an operation and a stream behind; from gfx11 on a message is 8 bits. */
-const hasOperations = (families: readonly Family[]): boolean => !families.includes('gfx11');
+/** A message of 4 bits has an operation and a stream behind it. */
+const hasOperations = ({ messageBits }: Target): boolean => messageBits === 4;
 
 /** Message in bits 0..3, operation in 4..6, stream in 8..9: by name when the parts belong together. */
 function printMessage(value: number, families: readonly Family[]): string {
@@ -90,16 +91,16 @@ function printMessage(value: number, families: readonly Family[]): string {
 
 /** s_sendmsg and s_sendmsg_rtn. */
 export const message: ImmediateSpelling = {
-  print: (value, families) => {
-    if (hasOperations(families)) return printMessage(value, families);
-    const name = ofFamily(MESSAGES, families)[value & 0xff];
+  print: (value, target) => {
+    if (hasOperations(target)) return printMessage(value, target.families);
+    const name = ofFamily(MESSAGES, target.families)[value & 0xff];
     if (name !== undefined) return `sendmsg(${name})`;
     return value > 0xff ? String(value) : `sendmsg(${value}, 0, 0)`;
   },
-  parse: (reader, families) =>
+  parse: (reader, target) =>
     call(reader, 'sendmsg', () => {
-      const names = ofFamily(MESSAGES, families);
-      const isShort = hasOperations(families);
+      const names = ofFamily(MESSAGES, target.families);
+      const isShort = hasOperations(target);
       const id = named(reader, names, isShort ? 15 : 255, 'message');
       const operations = (isShort && OPERATIONS[id]) || {};
       const operation = reader.accept(',') ? named(reader, operations, isShort ? 7 : 0, 'operation') : 0;
@@ -110,12 +111,12 @@ export const message: ImmediateSpelling = {
 
 /** s_getreg and s_setreg: register in bits 0..5, first bit in 6..10, width - 1 in 11..15. */
 export const hardwareRegister: ImmediateSpelling = {
-  print: (value, families) => {
+  print: (value, { families }) => {
     const [id, first, width] = [value & 63, (value >> 6) & 31, ((value >> 11) & 31) + 1];
     const name = hardwareRegisterName(id, families);
     return first === 0 && width === 32 ? `hwreg(${name})` : `hwreg(${name}, ${first}, ${width})`;
   },
-  parse: (reader, families) =>
+  parse: (reader, { families }) =>
     call(reader, 'hwreg', () => {
       const id = named(reader, ofFamily(HARDWARE_REGISTERS, families), 63, 'hardware register');
       if (!reader.accept(',')) return id | (31 << 11);
@@ -274,8 +275,8 @@ const EXPORT_TARGETS: Readonly<Partial<Record<Family, Readonly<Record<number, st
 };
 
 const exportTarget: ImmediateSpelling = {
-  print: (value, families) => ofFamily(EXPORT_TARGETS, families)[value] ?? `invalid_target_${value}`,
-  parse: (reader, families) => {
+  print: (value, { families }) => ofFamily(EXPORT_TARGETS, families)[value] ?? `invalid_target_${value}`,
+  parse: (reader, { families }) => {
     const word = reader.peekWord();
     const found = Object.entries(ofFamily(EXPORT_TARGETS, families)).find(([, name]) => name === word);
     if (!found) return undefined;

@@ -19,13 +19,13 @@ const offset: Modifier = {
     const value = isUnsigned ? instruction.field('offset') : instruction.immediate(spec);
     if (value === 0) return '';
     const isPattern = instruction.row.flags.offsetPattern === true;
-    return ` offset:${isPattern ? swizzle.print(value, instruction.families) : value}`;
+    return ` offset:${isPattern ? swizzle.print(value, instruction.target) : value}`;
   },
   parse: (name, reader, draft) => {
     const spec = operandSpec(draft, 'offset');
     if (name !== 'offset' || !spec) return false;
     reader.expect(':');
-    const pattern = draft.row.flags.offsetPattern ? swizzle.parse(reader, draft.families) : undefined;
+    const pattern = draft.row.flags.offsetPattern ? swizzle.parse(reader, draft.target) : undefined;
     draft.set('offset', pattern ?? reader.integerIn(...draft.immediateRange(spec), 'offset'));
     return true;
   },
@@ -83,7 +83,7 @@ const globalOnly: Modifier = only(isGlobalOnly, {
 });
 
 const globalDataShare: Modifier = only(
-  (instruction) => !instruction.families.includes('gfx90a') && !isGlobalOnly(instruction),
+  (instruction) => instruction.target.hasGds && !isGlobalOnly(instruction),
   flag('gds'),
 );
 
@@ -100,7 +100,7 @@ const lds = (isStore: boolean): Modifier =>
 const USUAL_FORMAT = 1;
 
 function parseFormat(reader: TextReader, draft: Draft): number {
-  const unified = unifiedFormats(draft.families);
+  const unified = unifiedFormats(draft.target);
   if (!reader.accept('[')) return reader.integerIn(0, draft.limit('format'), 'format');
   let format = USUAL_FORMAT;
   do {
@@ -121,7 +121,7 @@ const bufferFormat: Modifier = {
   print: (instruction) => {
     const format = instruction.field('format');
     if (format === USUAL_FORMAT) return '';
-    const unified = unifiedFormats(instruction.families);
+    const unified = unifiedFormats(instruction.target);
     const parts = unified
       ? [unified[format]]
       : [

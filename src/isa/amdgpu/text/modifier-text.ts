@@ -6,6 +6,7 @@
 import { hex } from '../../../base/text.ts';
 import type { Draft } from '../encoding/encode.ts';
 import type { FormatName } from '../encoding/formats.ts';
+import { generationOf } from '../encoding/formats.ts';
 import { isPackedOperation, selectsHalves, sourceCount, usesHalfSelects } from '../encoding/half-selects.ts';
 import type { Instruction } from '../encoding/instruction.ts';
 import { controlsOf, PLAIN_LANE_CONTROLS } from '../encoding/lane-control.ts';
@@ -272,7 +273,7 @@ const boundControl: Modifier = {
     if (name !== 'bound_ctrl') return false;
     reader.expect(':');
     const value = reader.integerIn(0, 1, name);
-    draft.set(name, draft.families.includes('gfx11') ? value : 1);
+    draft.set(name, generationOf(draft.families).oldBoundControl ? 1 : value);
     return true;
   },
 };

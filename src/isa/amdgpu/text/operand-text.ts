@@ -1,7 +1,8 @@
 /** How LLVM spells operands: registers, constants, source modifiers. */
+
 import { hex } from '../../../base/text.ts';
 import type { Draft } from '../encoding/encode.ts';
-import { SRC_LITERAL } from '../encoding/formats.ts';
+import { generationOf, SRC_LITERAL } from '../encoding/formats.ts';
 import type { Instruction } from '../encoding/instruction.ts';
 import { inlineConstant, scalarText, vgprText } from '../encoding/registers.ts';
 import { byType, is16Bit, isFloat, type OperandSpec, type OperandType } from '../encoding/row.ts';
@@ -131,9 +132,9 @@ export function sourceModifiers(instruction: Instruction, { field, type }: Opera
   const neg = bit('neg') || own('neg');
   if (isPacked) return { abs: bit('neg_hi'), neg, sext: false };
   if (isFloat(type)) return { abs: bit('abs') || own('abs'), neg, sext: own('sext') };
-  // LLVM writes the 16-bit exponent of gfx11 as a float in VOP3.
+  // Where halves have names, LLVM writes a 16-bit exponent in VOP3 as a float.
   const { format, families } = instruction;
-  if (isExponent16(instruction, type) && families.includes('gfx11') && format.name.startsWith('VOP3')) {
+  if (isExponent16(instruction, type) && generationOf(families).namesHalves && format.name.startsWith('VOP3')) {
     return { abs: bit('abs') || own('abs'), neg, sext: false };
   }
   return { abs: false, neg: false, sext: own('sext') || (neg && signExtends(instruction)) };

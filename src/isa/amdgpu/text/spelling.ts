@@ -1,12 +1,12 @@
 /** How one immediate is spelled, in both directions; immediate-text.ts says which instruction has which. */
-import type { Family } from '../encoding/formats.ts';
+import type { Target } from '../encoding/targets.ts';
 import type { TextReader } from './reader/text-reader.ts';
 
 /** One way to spell an immediate. A plain number is always another. */
 export interface ImmediateSpelling {
-  readonly print: (value: number, families: readonly Family[]) => string;
+  readonly print: (value: number, target: Target) => string;
   /** Undefined, with nothing read, when the text is not spelled so. */
-  readonly parse: (reader: TextReader, families: readonly Family[]) => number | undefined;
+  readonly parse: (reader: TextReader, target: Target) => number | undefined;
 }
 
 /** Runs `parse` on what is between the parentheses of `name(...)`. */

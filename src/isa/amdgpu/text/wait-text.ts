@@ -5,7 +5,7 @@ import { ofFamily } from '../encoding/format.ts';
 import {
   type PackedCounter as Counter,
   counterOf,
-  dependencyCounters,
+  DEPENDENCY_COUNTERS,
   limitOf,
   WAIT_COUNTERS,
 } from '../encoding/wait-counters.ts';
@@ -52,18 +52,18 @@ function parseCounters(reader: TextReader, counters: readonly Counter[]): number
 }
 
 export const waitCount: ImmediateSpelling = {
-  print: (value, families) => printCounters(value, ofFamily(WAIT_COUNTERS, families)),
-  parse: (reader, families) => parseCounters(reader, ofFamily(WAIT_COUNTERS, families)),
+  print: (value, { families }) => printCounters(value, ofFamily(WAIT_COUNTERS, families)),
+  parse: (reader, { families }) => parseCounters(reader, ofFamily(WAIT_COUNTERS, families)),
 };
 
 export const dependencyCount: ImmediateSpelling = {
-  print: (value, families) => {
-    const counters = dependencyCounters(families);
+  print: (value, { families }) => {
+    const counters = ofFamily(DEPENDENCY_COUNTERS, families);
     const hasOthers =
       value & 0xffff & ~counters.reduce((mask, { bits: [bits] }) => mask | ((2 ** bits![1] - 1) << bits![0]), 0);
     return hasOthers ? hex(value) : printCounters(value, counters);
   },
-  parse: (reader, families) => parseCounters(reader, dependencyCounters(families)),
+  parse: (reader, { families }) => parseCounters(reader, ofFamily(DEPENDENCY_COUNTERS, families)),
 };
 
 const DEPENDENCIES: Readonly<Record<number, string>> = {

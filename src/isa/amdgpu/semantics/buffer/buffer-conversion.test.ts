@@ -5,6 +5,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { encode, type FieldValues } from '../../encoding/encode.test-support.ts';
+import { targetFor } from '../../encoding/targets.ts';
 import { TestWave } from '../machine.test-support.ts';
 import { DATA_FORMATS, NUMBER_FORMATS, unifiedFormats } from './buffer-formats.ts';
 
@@ -27,7 +28,7 @@ const floats = (...xs: number[]): number[] => xs.map(bitsOfFloat);
 const gfx9Format = (bits: string, kind: string): number =>
   DATA_FORMATS.indexOf(`BUF_DATA_FORMAT_${bits}`) | (NUMBER_FORMATS.indexOf(`BUF_NUM_FORMAT_${kind}`) << 4);
 const gfx11Format = (bits: string, kind: string): number =>
-  unifiedFormats(['gfx11', 'gfx10'])!.indexOf(`BUF_FMT_${bits}_${kind}`);
+  unifiedFormats(targetFor('gfx1100'))!.indexOf(`BUF_FMT_${bits}_${kind}`);
 
 /** Channels x, y, z, w of the resource: components in their order. */
 const IDENTITY = 4 | (5 << 3) | (6 << 6) | (7 << 9);

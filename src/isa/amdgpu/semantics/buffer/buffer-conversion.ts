@@ -134,7 +134,7 @@ const toHalf = (b: InstructionBuilder, value: Value): Value => b.rounding(NEARES
 /** The format that the instruction names. Throws UNSUPPORTED for one that is reserved. */
 function ofInstruction(b: InstructionBuilder): Candidate[] {
   const number = b.field('format');
-  const format = numberedFormats(b.instruction.families).find((each) => each.number === number);
+  const format = numberedFormats(b.instruction.target).find((each) => each.number === number);
   if (format) return [{ format, isMeant: undefined }];
   throw new WavewrightError('UNSUPPORTED', `unsupported instruction '${b.instruction.name}' with format ${number}`);
 }
@@ -144,14 +144,14 @@ function ofInstruction(b: InstructionBuilder): Candidate[] {
  * on.
  */
 function ofResource(b: InstructionBuilder): Candidate[] {
-  const { families, target } = b.instruction;
+  const { target } = b.instruction;
   const { bufferResources } = target;
   const word = b.dword(b.index('srsrc'), 3);
   const isMeant = ({ number }: NumberedFormat): Value => {
     if (bufferResources !== 'split') return b.eq(b.bits(word, 12, bufferResources === 'wide' ? 6 : 7), b.i32(number));
     return b.eq(b.bits(word, 12, 7), b.i32(((number & 15) << 3) | (number >> 4)));
   };
-  return numberedFormats(families).map((format) => ({ format, isMeant: isMeant(format) }));
+  return numberedFormats(target).map((format) => ({ format, isMeant: isMeant(format) }));
 }
 
 const CHANNEL_ONE = 1;

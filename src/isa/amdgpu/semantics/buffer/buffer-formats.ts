@@ -3,7 +3,7 @@
  * bits are read. CDNA2 ISA 9.1.8 (data and number format), RDNA2 ISA 8.1.8 and RDNA3 ISA 10.7 (one number for
  * both).
  */
-import { type Family, ofFamily } from '../../encoding/format.ts';
+import type { Target } from '../../encoding/targets.ts';
 
 export const KINDS = ['UNORM', 'SNORM', 'USCALED', 'SSCALED', 'UINT', 'SINT', 'FLOAT'] as const;
 export type Kind = (typeof KINDS)[number];
@@ -79,11 +79,9 @@ export const NUMBER_FORMATS: readonly string[] = [...INTEGERS, 'RESERVED_6', 'FL
   (kind) => `BUF_NUM_FORMAT_${kind}`,
 );
 
-/** From gfx10 on. Undefined for gfx9, whose formats have two parts. */
-export function unifiedFormats(families: readonly Family[]): readonly string[] | undefined {
-  if (families.includes('gfx11')) return GFX11;
-  return families.includes('gfx10') ? GFX10 : undefined;
-}
+/** Where a format is one number, the names of all; undefined where it has two parts. */
+export const unifiedFormats = ({ bufferResources }: Target): readonly string[] | undefined =>
+  ({ split: undefined, unified: GFX10, wide: GFX11 })[bufferResources];
 
 /** A format as the numbers of instructions and resources name it. */
 export interface NumberedFormat extends BufferFormat {
@@ -110,10 +108,7 @@ const GFX9 = unified(GFX10).map(({ bits, kind }) => ({
   bits,
   kind,
 }));
-const UNIFIED_GFX10 = unified(GFX10);
-const UNIFIED_GFX11 = unified(GFX11);
+const NUMBERED = { split: GFX9, unified: unified(GFX10), wide: unified(GFX11) };
 
-/** The formats of a target with these families. */
-export function numberedFormats(families: readonly Family[]): readonly NumberedFormat[] {
-  return ofFamily({ gfx9: GFX9, gfx10: UNIFIED_GFX10, gfx11: UNIFIED_GFX11 }, families);
-}
+/** All formats of a target. */
+export const numberedFormats = ({ bufferResources }: Target): readonly NumberedFormat[] => NUMBERED[bufferResources];

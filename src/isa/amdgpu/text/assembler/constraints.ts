@@ -63,20 +63,18 @@ const matrixOverlap: Constraint = (instruction) => {
   return overlaps ? 'the sum and the result must be the same registers or none of the same' : undefined;
 };
 
-/** Up to gfx11. */
 const bufferOffset: Constraint = (instruction) => {
-  const { format, row, families } = instruction;
-  if (families.includes('gfx12')) return undefined;
+  const { format, row, target } = instruction;
+  if (target.negativeBufferOffsets) return undefined;
   const spec = row.operands.find(({ field }) => field === 'offset');
   const isBuffer = row.operands.some(({ field, type }) => field === 'sbase' && type === 'b128');
   if (format.name !== 'SMEM' || !spec || !isBuffer) return undefined;
   return instruction.immediate(spec) < 0 ? 'the offset in a buffer must not be negative' : undefined;
 };
 
-/** gfx94x: dot products take their halves in order. */
 const dotSelect: Constraint = (instruction) => {
-  const { families, format, row } = instruction;
-  if (!families.includes('gfx940') || format.name !== 'VOP3P' || !row.flags.dot) return undefined;
+  const { target, format, row } = instruction;
+  if (target.dotHalves === 'any' || format.name !== 'VOP3P' || !row.flags.dot) return undefined;
   const inOrder = instruction.field('op_sel') === 0 && instruction.field('op_sel_hi') === 3;
   return inOrder && instruction.field('op_sel_hi_2') === 1 ? undefined : 'a dot product cannot have op_sel';
 };
@@ -89,9 +87,9 @@ const laneSource: Constraint = (instruction) => {
 
 /** Where constants make no sense. Addresses may be those of the apertures, others may be bits such as SCC. */
 const registerSource: Constraint = (instruction) => {
-  const { row, families } = instruction;
+  const { row, target } = instruction;
   const { registerSource: source, sparse } = row.flags;
-  if (!families.includes('gfx9')) return undefined;
+  if (!target.requiresRegisterSources) return undefined;
   const name = source ? /^ssrc/ : sparse ? /^src2$/ : undefined;
   const hasConstant = row.operands.some(({ field }, index) => {
     if (!name?.test(field)) return false;
@@ -102,14 +100,11 @@ const registerSource: Constraint = (instruction) => {
   return hasConstant ? 'the source must be a register' : undefined;
 };
 
-const [SRC_POPS_EXITING_WAVE_ID, SRC_VCCZ, SRC_EXECZ] = [239, 251, 252];
-
-/** Values that gfx11 no longer has (RDNA3 ISA 15.1). */
 const missingValue: Constraint = (instruction) => {
-  if (!instruction.families.includes('gfx11')) return undefined;
+  const { missing } = instruction.scalars;
   const isMissing = instruction.row.operands.some((_, index) => {
     const operand = instruction.operand(index);
-    return operand.kind === 'special' && [SRC_POPS_EXITING_WAVE_ID, SRC_VCCZ, SRC_EXECZ].includes(operand.encoding);
+    return operand.kind === 'special' && missing.includes(operand.encoding);
   });
   return isMissing ? 'the target does not have this value' : undefined;
 };
@@ -127,12 +122,12 @@ function dualSources({ operands }: Row, half: 'x' | 'y'): (string | undefined)[]
 
 /**
  * VOPD: sources in the same place of both halves come from different banks of VGPRs, of which the third has
- * two (RDNA3 ISA 7.6). Of two moves, gfx12 reads the second one's source where there is no other.
+ * two (RDNA3 ISA 7.6). Of two moves, some targets read the second one's source where there is no other.
  */
 const dualBanks: Constraint = (instruction) => {
-  const { row, families } = instruction;
+  const { row, target } = instruction;
   if (!row.halves) return undefined;
-  if (families.includes('gfx12') && row.halves.every(({ format }) => format === 'VOP1')) return undefined;
+  if (target.dualMovesShareBanks && row.halves.every(({ format }) => format === 'VOP1')) return undefined;
   const register = (field: string | undefined): number | undefined => {
     const index = row.operands.findIndex((spec) => spec.field === field);
     const operand = index < 0 ? undefined : instruction.operand(index);

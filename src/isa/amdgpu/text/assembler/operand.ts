@@ -213,7 +213,7 @@ function acceptCall(reader: TextReader, name: string): boolean {
 export function parseOperand(reader: TextReader, target: Target, spelling?: ImmediateSpelling): ParsedOperand {
   reader.skipBlanks();
   const at = reader.position;
-  const spelled = spelling?.parse(reader, target.families);
+  const spelled = spelling?.parse(reader, target);
   if (spelled !== undefined) {
     return { value: { kind: 'spelled', value: spelled }, abs: false, neg: false, sext: false, at };
   }
