@@ -87,7 +87,7 @@ export interface Effects {
   readonly readsAnyOf: ReadonlySet<RegisterFile>;
   readonly writesAnyOf: ReadonlySet<RegisterFile>;
   readonly memory: readonly MemoryEffect[];
-  /** Counters that the instruction raises until it is done. */
+  /** Counters that the instruction surely raises until it is done. */
   readonly counters: ReadonlySet<WaitCounter>;
   /** Counters that it waits for, with the number at most that may be left: 0 is all. */
   readonly waits: ReadonlyMap<WaitCounter, number>;

@@ -54,6 +54,14 @@ test('stores count, and write nothing', () => {
   assert.deepEqual(inFlight(`${gfx11} s_nop 0`, 's_nop', { processor: 'gfx1100' }), ['v0 vmcnt 0']);
 });
 
+test('an invalidation is not taken for an access that a wait leaves', () => {
+  const load = `${LOAD} v0, v[8:9], off\n buffer_wbinvl1_vol\n`;
+  const use = 'v_mov_b32_e32 v3, v0';
+  assert.deepEqual(needed(`${load} s_waitcnt vmcnt(1)\n ${use}`), [`${use}: v0 vmcnt 0`]);
+  assert.deepEqual(needed(`${load} s_waitcnt vmcnt(0)\n ${use}`), []);
+  assert.deepEqual(needed(`${load} ${LOAD} v1, v[8:9], off\n s_waitcnt vmcnt(1)\n ${use}`), []);
+});
+
 test('scalar loads are done in any order: none may be left', () => {
   const code = 's_load_dword s0, s[8:9], 0x0\n s_load_dword s1, s[8:9], 0x4\n';
   assert.deepEqual(inFlight(`${code} s_waitcnt lgkmcnt(1)\n s_nop 0`, 's_nop'), ['s0 lgkmcnt 0, s1 lgkmcnt 0']);

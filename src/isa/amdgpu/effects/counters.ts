@@ -3,6 +3,13 @@
  * Dependency Resolution" in AMD's manuals: CDNA2 ISA 4.4; RDNA2 ISA 4.4, where stores get a counter of their
  * own; RDNA3 ISA 5.6; RDNA4 ISA 5.7, where each kind of access has one. Where s_waitcnt has the counts is
  * said in encoding/wait-counters.ts.
+ *
+ * Counters are what code may rely on. The manuals up to RDNA3 do not say whether a buffer instruction that
+ * invalidates caches is counted, and LLVM's SIInsertWaitcnts takes it that it is not: none of these raises a
+ * counter here. Hardware that does count one waits for more than this says, never for less: who checks waits
+ * finds what is missing either way, and who writes them waits for enough. That an invalidation is over,
+ * though, no wait says. What writes caches back is counted, as LLVM's memory model waits for it, and so is
+ * global_inv of gfx12.
  */
 import type { MemoryEffect, WaitCounter } from '../../../ir/effects.ts';
 import { ofFamily } from '../encoding/format.ts';
@@ -51,6 +58,7 @@ export function raisedCounters(instruction: Instruction, memory: readonly Memory
   const { row, format, families } = instruction;
   const counters = ofFamily(COUNTERS, families);
   const raised = new Set<WaitCounter>();
+  if (row.flags.counter === 'none') return raised;
   if (VECTOR_MEMORY.has(format.name)) {
     const onlyStores = memory.length > 0 && !returnsData(instruction, memory);
     raised.add(counters[row.flags.counter ?? (onlyStores ? 'store' : 'load')]);

@@ -62,6 +62,22 @@ test('counters raised and waited for, by generation', () => {
   assert.equal(waits('s_wait_loadcnt_dscnt 0x305', 'gfx1200'), 'loadcnt 3,dscnt 5');
 });
 
+test('no counter counts invalidations surely; gfx12 counts them, and all write-backs are counted', () => {
+  const raised = (text: string, processor: string): string => [...effects(text, processor).counters].join();
+  for (const [processor, ...names] of [
+    ['gfx908', 'buffer_wbinvl1', 'buffer_wbinvl1_vol'],
+    ['gfx90a', 'buffer_wbinvl1_vol', 'buffer_invl2'],
+    ['gfx942', 'buffer_inv sc1'],
+    ['gfx1030', 'buffer_gl0_inv', 'buffer_gl1_inv'],
+    ['gfx1100', 'buffer_gl0_inv', 'buffer_gl1_inv'],
+  ] as const)
+    for (const name of names) assert.equal(raised(name, processor), '', `${processor} ${name}`);
+  assert.equal(raised('buffer_wbl2', 'gfx90a'), 'vmcnt');
+  assert.equal(raised('buffer_wbl2 sc1', 'gfx942'), 'vmcnt');
+  assert.equal(raised('global_inv scope:SCOPE_DEV', 'gfx1200'), 'loadcnt');
+  assert.equal(raised('global_wb scope:SCOPE_DEV', 'gfx1200'), 'storecnt');
+});
+
 test('hazards of gfx9', () => {
   const hazards = (text: string): string =>
     effects(text)

@@ -214,9 +214,9 @@ export interface RowFlags {
   readonly touches?: Touches;
   /**
    * The counter that it raises, where the format does not tell: that of stores, of ray tracing, of scalar
-   * memory.
+   * memory; or `none` that code may rely on (effects/counters.ts).
    */
-  readonly counter?: 'store' | 'bvh' | 'scalar';
+  readonly counter?: 'store' | 'bvh' | 'scalar' | 'none';
   /**
    * The instruction waits for `all` counters; for those that s_waitcnt has `packed` into simm16
    * (encoding/wait-counters.ts); or for those that are listed: one has its count in bits 5:0, the first of

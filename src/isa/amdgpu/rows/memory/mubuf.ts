@@ -121,6 +121,7 @@ const storeFromLds: Semantics = (b) => {
 };
 
 const noEffect = (): void => {};
+const INVALIDATES: RowFlags = { counter: 'none' };
 
 // biome-ignore format: one row per line, as the tables of the manual
 export const MUBUF_ROWS: readonly Row[] = [
@@ -130,13 +131,13 @@ export const MUBUF_ROWS: readonly Row[] = [
   row('MUBUF', 'buffer_store_format_d16_hi_x', { gfx9: 0x27, gfx10: 0x27, gfx11: ['buffer_store_d16_hi_format_x', 0x27] }, MUBUF.storeOperands('b32'), storeFormatted({ channels: 1, d16: 'high', format: 'resource' }), CONVERTS),
   // Memory is coherent: there is nothing to write back or to invalidate.
   row('MUBUF', 'buffer_wbl2', { gfx90a: 0x28 }, '', noEffect, { scoped: true }),
-  row('MUBUF', 'buffer_invl2', { gfx90a: 0x29, gfx940: -1 }, '', noEffect),
-  row('MUBUF', 'buffer_inv', { gfx940: 0x29 }, '', noEffect, { scoped: true }),
+  row('MUBUF', 'buffer_invl2', { gfx90a: 0x29, gfx940: -1 }, '', noEffect, INVALIDATES),
+  row('MUBUF', 'buffer_inv', { gfx940: 0x29 }, '', noEffect, { ...INVALIDATES, scoped: true }),
   row('MUBUF', 'buffer_store_lds_dword', 0x3d, 'srsrc:b128 soffset:b32 offset:imm12', storeFromLds, { storesLds: true }),
-  row('MUBUF', 'buffer_wbinvl1', 0x3e, '', noEffect),
-  row('MUBUF', 'buffer_wbinvl1_vol', 0x3f, '', noEffect),
-  row('MUBUF', 'buffer_gl0_inv', { gfx10: 0x71, gfx11: 0x2b, gfx12: -1 }, '', noEffect),
-  row('MUBUF', 'buffer_gl1_inv', { gfx10: 0x72, gfx11: 0x2c, gfx12: -1 }, '', noEffect),
+  row('MUBUF', 'buffer_wbinvl1', 0x3e, '', noEffect, INVALIDATES),
+  row('MUBUF', 'buffer_wbinvl1_vol', 0x3f, '', noEffect, INVALIDATES),
+  row('MUBUF', 'buffer_gl0_inv', { gfx10: 0x71, gfx11: 0x2b, gfx12: -1 }, '', noEffect, INVALIDATES),
+  row('MUBUF', 'buffer_gl1_inv', { gfx10: 0x72, gfx11: 0x2c, gfx12: -1 }, '', noEffect, INVALIDATES),
   ...ldsLoadRows,
   ...atomicRows(MUBUF),
   atomicRow(MUBUF, 'add_f32', { gfx908: 0x4d, gfx11: 0x56 }, 32, CACHE_FLOAT_UPDATES.addF32),
