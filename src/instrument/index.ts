@@ -53,6 +53,13 @@ export { type NamedRegister, registerNamed, resultRegister } from './tool/regist
 export { type Cell, type ResultTable, resultJson, resultText, type ToolResult } from './tool/result.ts';
 export { defineTool, type Tool, type ToolLaunch, type ToolRun } from './tool/tool.ts';
 export { ToolCode } from './tool/tool-code.ts';
-export { firstOf, lastOf, type ToolBlock, type ToolFunction, type ToolInstruction } from './tool/tool-function.ts';
+export {
+  firstOf,
+  lastOf,
+  type ToolBlock,
+  type ToolFunction,
+  type ToolInstruction,
+  type ToolLoop,
+} from './tool/tool-function.ts';
 export { encodeTraceFile, readTraceFile, type TraceFile } from './tool/trace-file.ts';
 export { type Counters, readCounters, type ToolVariable, type VariableMemory } from './tool/variables.ts';

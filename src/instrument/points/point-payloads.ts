@@ -12,8 +12,9 @@ import type { Payload, PhysicalRange } from '../machine/machine-code.ts';
 import { payloadEffects } from '../machine/payload-effects.ts';
 import type { KernelChanges } from '../object/kernel-changes.ts';
 import type { HookCode, PointHook } from '../tool/hook.ts';
-import type { Insertions, Side } from '../tool/insertions.ts';
+import type { Insertions, Replacement, Side } from '../tool/insertions.ts';
 import { type Coverage, CoverageCount, type KernelCoverage, type PointClass } from './coverage.ts';
+import { isLiveIn, oldResults, whyItStays } from './fixed-instructions.ts';
 import type { KernelRegisters } from './kernel-registers.ts';
 import type { PersistentRegisters } from './persistent-registers.ts';
 import { PointStates } from './point-states.ts';
@@ -52,25 +53,32 @@ export class PointPayloads {
   }
 
   /**
-   * A hook may read registers that the application needs no more, and so may think that they are free: what
+   * A hook may read registers that the application needs no more, and so may think that they are free; and
+   * without an instruction that wrote registers, what they held before is what the application reads. What
    * such registers hold is kept from all payloads.
    */
   #keepWhatIsRead(): void {
     const reserved = new Map<number, PhysicalRange>();
+    const keep = (step: AmdgpuStep, side: Side, ranges: readonly PhysicalRange[]): void => {
+      const state = ranges.length === 0 ? '' : this.#pointsOf(step).states.at(step, side);
+      if (typeof state === 'string') return;
+      for (const { file, first, dwords } of ranges) {
+        for (let number = first; number < first + dwords; number++) {
+          const range = { file, first: number, dwords: 1 };
+          // What is kept for whole kernels is reserved as such.
+          const isKept = isIn(this.plans.persistentOf(this.#pointsOf(step).lifted)?.range, file, number);
+          if (!isKept && !isLiveIn(state.live.active, range)) reserved.set(registerNumber(file, number), range);
+        }
+      }
+    };
     for (const [address, side, { codes }] of this.#insertions.all()) {
       const step = this.#lifted.stepAt(address);
       const reads = step ? codes.flatMap((code) => this.#readsOf(code, step)) : [];
-      if (!step || reads.length === 0) continue;
-      const state = this.#pointsOf(step).states.at(step, side);
-      for (const { file, first, dwords } of typeof state === 'string' ? [] : reads) {
-        for (let number = first; number < first + dwords; number++) {
-          const place = registerNumber(file, number);
-          const isLive = typeof state === 'object' && ((state.live.active >> BigInt(place)) & 1n) === 1n;
-          // What is kept for whole kernels is reserved as such.
-          const isKept = isIn(this.plans.persistentOf(this.#pointsOf(step).lifted)?.range, file, number);
-          if (!isLive && !isKept) reserved.set(place, { file, first: number, dwords: 1 });
-        }
-      }
+      if (step) keep(step, side, reads);
+    }
+    for (const address of this.#insertions.replaced()) {
+      const step = this.#lifted.stepAt(address);
+      if (step) keep(step, 'before', oldResults(step));
     }
     this.plans.reserved.push(...reserved.values());
   }
@@ -101,9 +109,7 @@ export class PointPayloads {
     const before = this.#items(step, 'before');
     const after = this.#items(step, 'after');
     const taken = this.#items(step, 'taken');
-    const replacement = insertions.replacementOf(address);
-    const instead =
-      replacement && (replacement.kind === 'removed' ? [] : this.#payload(step, 'before', replacement.hook));
+    const instead = this.#instead(step, insertions.replacementOf(address));
     return {
       ...(entry.length > 0 && { entry }),
       ...(before.length > 0 && { before }),
@@ -159,16 +165,32 @@ export class PointPayloads {
     return this.#insertions.at(side, step.offset).flatMap((hook) => this.#payload(step, side, hook));
   }
 
+  /** What stands in place of an instruction; undefined where it stays. */
+  #instead(step: AmdgpuStep, replacement: Replacement | undefined): readonly CodeItem[] | undefined {
+    if (!replacement) return undefined;
+    const why = whyItStays(step, this.#pointsOf(step).lifted.liveAfter(step).active);
+    if (why !== undefined) {
+      this.#count.refuse(why);
+      return undefined;
+    }
+    return replacement.kind === 'removed' ? [] : this.#served(step, 'before', replacement.hook);
+  }
+
   #payload(step: AmdgpuStep, side: Side, hook: PointHook): readonly CodeItem[] {
+    return this.#served(step, side, hook) ?? [];
+  }
+
+  /** Undefined where it is refused. */
+  #served(step: AmdgpuStep, side: Side, hook: PointHook): readonly CodeItem[] | undefined {
     if (hook.refusal !== undefined) {
       this.#count.refuse(`the hook ${hook.refusal}`);
-      return [];
+      return undefined;
     }
     const points = this.#pointsOf(step);
     const state = points.states.at(step, side);
     if (typeof state === 'string') {
       this.#count.refuse(state);
-      return [];
+      return undefined;
     }
     const values = { literals: hook.literals, point: step.offset };
     let allocation: PayloadAllocation | Refusal = { kind: 'refusal', reason: 'the hook has no code' };
@@ -178,7 +200,7 @@ export class PointPayloads {
     }
     if (allocation.kind === 'refusal') {
       this.#count.refuse(allocation.reason);
-      return [];
+      return undefined;
     }
     for (const file of ['scalar', 'vector'] as const) {
       points.needs[file] = Math.max(points.needs[file], allocation.needs[file]);

@@ -55,6 +55,11 @@ export class Insertions {
     }
   }
 
+  /** Addresses of instructions that something stands in place of, be it nothing. */
+  replaced(): Iterable<number> {
+    return this.#replacements.keys();
+  }
+
   replacementOf(address: number): Replacement | undefined {
     return this.#replacements.get(address);
   }

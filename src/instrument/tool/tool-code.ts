@@ -1,5 +1,6 @@
 /** A code object as a tool sees it: what is selected of it, and where the tool's hooks go. */
 import { assert } from '../../base/errors.ts';
+import { freesVectors } from '../../isa/amdgpu/encoding/messages.ts';
 import type { PointHook } from './hook.ts';
 import type { Insertions } from './insertions.ts';
 import { contains, type Interval } from './options.ts';
@@ -7,9 +8,11 @@ import {
   firstOf,
   instructionsOf,
   lastOf,
+  loopsOf,
   type ToolBlock,
   type ToolFunction,
   type ToolInstruction,
+  type ToolLoop,
 } from './tool-function.ts';
 import { COUNTER_BYTES, type Counters, type ToolVariable } from './variables.ts';
 
@@ -49,6 +52,11 @@ export class ToolCode {
 
   get blocks(): readonly ToolBlock[] {
     return this.functions.flatMap(({ blocks }) => blocks);
+  }
+
+  /** Natural loops, each behind the loops around it. */
+  get loops(): readonly ToolLoop[] {
+    return this.functions.flatMap(loopsOf);
   }
 
   get variables(): readonly ToolVariable[] {
@@ -104,11 +112,10 @@ export class ToolCode {
    * Before each instruction that ends a kernel or returns from a function. On targets that give registers
    * back with a message before, it stands before that message.
    */
-  atExit({ blocks }: ToolFunction, hook: PointHook): void {
-    for (const block of blocks) {
-      const { control } = lastOf(block).step;
-      if (control === 'end') this.before(endOf(block), hook);
-      else if (control === 'return') this.before(lastOf(block), hook);
+  atExit(exited: ToolFunction, hook: PointHook): void {
+    for (const block of exited.blocks) {
+      if (lastOf(block).step.control === 'end') this.before(endOf(block), hook);
+      else if (returnsFrom(exited, lastOf(block))) this.before(lastOf(block), hook);
     }
   }
 
@@ -118,12 +125,21 @@ export class ToolCode {
     if (from.next === to) this.after(lastOf(from), hook);
   }
 
-  /** Takes an instruction out; its hooks stay. */
+  /** On each way from inside of a loop back to its first block: once less than the loop goes round. */
+  atBackEdges({ header, latches }: ToolLoop, hook: PointHook): void {
+    for (const latch of latches) this.onEdge(latch, header, hook);
+  }
+
+  /**
+   * Takes an instruction out; its hooks stay, and its results are what their registers held before. It is
+   * refused, and the instruction stays, for branches, waits, accesses to memory, and what sets SCC, VCC, EXEC
+   * or M0 for others.
+   */
   remove({ address }: ToolInstruction): void {
     this.#insertions.replace(address, { kind: 'removed' });
   }
 
-  /** Puts what `hook` writes in the place of an instruction. */
+  /** Puts what `hook` writes in the place of an instruction; refused as `remove` is, and as hooks are. */
   replace({ address }: ToolInstruction, hook: PointHook): void {
     this.#insertions.replace(address, { kind: 'replaced', hook });
   }
@@ -136,8 +152,16 @@ export class ToolCode {
   }
 }
 
+/** Whether an instruction goes where callers left the address, be it in registers of their own. */
+function returnsFrom({ lifted }: ToolFunction, { step, address }: ToolInstruction): boolean {
+  if (step.control !== 'jump' && step.control !== 'return') return false;
+  // Plain returns are no sites.
+  const site = lifted.sites.find(({ step: { offset } }) => offset === address);
+  return site === undefined || site.kind === 'return';
+}
+
 /** Where a kernel's end begins: with the message that gives registers back, where there is one. */
 function endOf({ instructions }: ToolBlock): ToolInstruction {
   const message = instructions.at(-2);
-  return message?.step.instruction.row.flags.message ? message : instructions.at(-1)!;
+  return message && freesVectors(message.step.instruction) ? message : instructions.at(-1)!;
 }

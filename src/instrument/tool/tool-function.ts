@@ -39,6 +39,24 @@ export interface ToolFunction {
   readonly lifted: LiftedFunction;
 }
 
+/** A loop with one way in. */
+export interface ToolLoop {
+  /** Where it is entered. */
+  readonly header: ToolBlock;
+  /** From where control goes back to the header. */
+  readonly latches: readonly ToolBlock[];
+  /** 1 for a loop that is in no other. */
+  readonly depth: number;
+}
+
+/** Each behind the loops around it. */
+export const loopsOf = ({ blocks, lifted }: ToolFunction): ToolLoop[] =>
+  lifted.loops.loops.map(({ header, latches, depth }) => ({
+    header: blocks[header]!,
+    latches: latches.map((index) => blocks[index]!),
+    depth,
+  }));
+
 export const instructionsOf = (functions: readonly ToolFunction[]): ToolInstruction[] =>
   functions.flatMap(({ blocks }) => blocks.flatMap(({ instructions }) => instructions));
 
