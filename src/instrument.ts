@@ -14,5 +14,5 @@ export {
   readPcMap,
 } from './instrument/instrument.ts';
 export { TOOLS, toolNamed } from './tools/catalog.ts';
-export { type ChosenTool, chooseTool } from './tools/chosen-tool.ts';
+export { type ChosenTool, chooseTool, useTool } from './tools/chosen-tool.ts';
 export { type ToolReport, ToolSession } from './tools/tool-session.ts';

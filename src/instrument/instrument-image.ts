@@ -26,6 +26,13 @@ export interface InstrumentedImage extends InstrumentedCode {
   /** What makes the results of the tools, in their order. */
   readonly reports: readonly ((run: ToolRun) => ToolResult)[];
   readonly coverage: Coverage;
+  /** The `firstLayer` of the next code object that is linked with this one. */
+  readonly nextLayer: number;
+}
+
+export interface ImageOptions extends Pick<InstrumentOptions, 'isChosen'> {
+  /** Numbers in names of variables begin with it, as those of code objects that are linked must differ. */
+  readonly firstLayer?: number;
 }
 
 /** What symbols of tools begin with; code that is instrumented again has several. */
@@ -38,7 +45,7 @@ const PREFIX = '__wavewright_';
 export function instrumentImage(
   image: { readonly bytes: Uint8Array; readonly name: string },
   uses: readonly ToolUse[],
-  options: Pick<InstrumentOptions, 'isChosen'> = {},
+  options: ImageOptions = {},
 ): InstrumentedImage {
   const { name } = image;
   const rewriter = new CodeRewriter(image.bytes, { ...options, name });
@@ -48,7 +55,8 @@ export function instrumentImage(
   const insertions = new Insertions();
   const plans = new RegisterPlans(lifted, (kernel) => rewriter.isMoved(kernel));
   const known = codeObject.elf.symbols.concat(codeObject.elf.dynamicSymbols);
-  const layer = new Set(known.flatMap((symbol) => /^__wavewright_(\d+)_/.exec(symbol.name)?.[1] ?? [])).size;
+  const layers = known.flatMap((symbol) => /^__wavewright_(\d+)_/.exec(symbol.name)?.[1] ?? []);
+  const layer = Math.max(options.firstLayer ?? 0, ...layers.map((each) => Number(each) + 1));
   const codes = uses.map(({ kernels, instructions }, i) => {
     const selected = selectedFunctions(functions, kernels);
     const prefix = `${PREFIX}${layer + i}_`;
@@ -63,11 +71,15 @@ export function instrumentImage(
     kernelChanges: (kernel) => payloads.changesOf(kernel),
   });
   const coverage = payloads.coverage(instrumented, codeObject.elf.bytes.length);
-  return { ...instrumented, name, reports, coverage };
+  return { ...instrumented, name, reports, coverage, nextLayer: layer + uses.length };
 }
 
-/** Functions that the kernels reach; without kernels of that name there are none. */
+/**
+ * Functions that the kernels reach; without kernels of that name there are none. A code object that has no
+ * kernels at all is there for those of others: all its functions are meant.
+ */
 function selectedFunctions(functions: readonly ToolFunction[], kernels: RegExp): readonly ToolFunction[] {
+  if (!functions.some(({ isKernel }) => isKernel)) return functions;
   const reached = new Set<LiftedFunction>();
   for (const { lifted } of functions) {
     if (!lifted.kernels.some(({ name }) => kernels.test(name))) continue;

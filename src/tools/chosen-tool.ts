@@ -14,7 +14,7 @@ import { compiledHookTool } from './compiled-hook.ts';
 
 /** Options that every tool has, besides its own. */
 export const COMMON_OPTIONS = {
-  kernels: { kind: 'text', description: 'kernels whose name this regular expression matches, with all they call' },
+  kernel: { kind: 'text', description: 'kernels whose name this regular expression matches, with all they call' },
   instructions: { kind: 'text', description: 'instructions FIRST-LAST of each function, from 0 on' },
   format: { kind: 'choice', choices: ['text', 'json'], default: 'text', description: 'how the result is printed' },
   output: { kind: 'text', description: 'the file that the result goes to' },
@@ -46,14 +46,19 @@ export function chooseHook(text: string, read: (name: string) => Uint8Array): Ch
   return chosenTool(request, compiledHookTool({ name: request.name, bytes: read(request.name) }));
 }
 
+/** A tool of one's own, with what `option=value,option=value` says. Throws USAGE. */
+export function useTool(tool: Tool, options = ''): ChosenTool {
+  return chosenTool(parseToolRequest(options === '' ? tool.name : `${tool.name}:${options}`), tool);
+}
+
 function chosenTool(request: ToolRequest, tool: Tool): ChosenTool {
   const values = parseToolOptions(request, tool.options, COMMON_OPTIONS);
-  const { kernels, instructions, format, output } = parseToolOptions(request, COMMON_OPTIONS, tool.options);
+  const { kernel, instructions, format, output } = parseToolOptions(request, COMMON_OPTIONS, tool.options);
   const what = (option: string): string => `option '${option}' of tool '${tool.name}'`;
   return {
     tool,
     values,
-    kernels: patternOf(what('kernels'), kernels),
+    kernels: patternOf(what('kernel'), kernel),
     instructions: parseInterval(what('instructions'), instructions),
     ...{ format, output },
   };

@@ -13,20 +13,24 @@ import {
   traceSummary,
 } from '../instrument/index.ts';
 
+/** Of the cache that all compute units share. */
+const lineBytes = (processor: string): number => (/^gfx9(0[0-9c]|-generic)$/.test(processor) ? 64 : 128);
+
 export const coalescing = defineTool({
   name: 'coalescing',
   summary: 'pieces of memory that the lanes of each global access touch',
   options: {
     segment: {
       kind: 'integer',
-      min: 4,
+      min: 0,
       max: 4096,
-      default: 64,
-      description: 'bytes of a piece: 64 for lines of gfx906 and gfx908, 128 for gfx90a and later',
+      default: 0,
+      description: 'bytes of a piece; 0, the default: a cache line, 64 up to gfx908 and 128 from gfx90a on',
     },
     records: RECORDS_OPTION,
   },
-  attach(code, { segment, records }) {
+  attach(code, { segment: wanted, records }) {
+    const segment = wanted === 0 ? lineBytes(code.processor) : wanted;
     const trace = traceIn(code, 'trace', records);
     const traced = traceAccesses(code, trace, ({ space }) => space === 'global' || space === 'flat');
     return ({ memory }) => {

@@ -1,4 +1,5 @@
 /** What registers hold when waves come to instructions. */
+import { WavewrightError } from '../base/errors.ts';
 import {
   defineTool,
   hex,
@@ -23,6 +24,8 @@ export const registerLog = defineTool({
       .split(/[ ,]+/)
       .filter((name) => name !== '')
       .map(registerNamed);
+    if (named.length === 0)
+      throw new WavewrightError('USAGE', "tool 'register-log' is told no registers", { hint: 'registers=s4,v0' });
     const trace = traceIn(code, 'trace', records);
     const codes = named.map(({ isUniform, read }) =>
       traceCode(trace, (b) => b.pack(read(b), b.constant(0)), isUniform),

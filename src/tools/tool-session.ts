@@ -53,9 +53,18 @@ export class ToolSession implements LaunchObserver {
 
   /** As `instrument`, with all that is known of the new code. */
   rewrite(image: Image, options?: Parameters<typeof instrumentImage>[2]): InstrumentedImage {
-    const instrumented = instrumentImage(image, this.#tools, options);
+    const firstLayer = this.#images.at(-1)?.nextLayer ?? 0;
+    const instrumented = instrumentImage(image, this.#tools, { ...options, firstLayer });
     this.#images.push(instrumented);
     return instrumented;
+  }
+
+  /** Tools whose pattern is the name of no kernel of any image, with the names that there are. */
+  get unmatched(): { readonly use: ChosenTool; readonly kernels: readonly string[] }[] {
+    const kernels = this.#images.flatMap(({ kernelNames, kept }) => [...kernelNames, ...kept.map(({ name }) => name)]);
+    return this.#tools
+      .filter((use) => kernels.length > 0 && !kernels.some((name) => use.kernels.test(name)))
+      .map((use) => ({ use, kernels }));
   }
 
   onLoaded(runtime: Runtime, agent: Agent, executable: Executable): void {

@@ -181,7 +181,7 @@ export const dispatch = defineCommand({
       if (options.time) print(timesText(outcome));
       if (outcome.executed) print(executedText(outcome.executed, outcome.runs.length));
     }
-    await writeReports(tools, isTaken ? stderr : stdout);
+    await writeReports(tools, isTaken ? stderr : stdout, context);
     findings.expectNone();
     return 0;
   },

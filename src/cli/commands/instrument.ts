@@ -6,7 +6,7 @@ import { pointCoverageText } from '../../instrument/points/coverage.ts';
 import { defineCommand } from '../arguments/command.ts';
 import { readInput } from '../process/input.ts';
 import { writeOutput } from '../process/output-file.ts';
-import { openTools, TOOL_OPTION } from '../program/tool-options.ts';
+import { HOOK_OPTION, openTools, TOOL_OPTION, warnOfUnmatched } from '../program/tool-options.ts';
 
 /** Files of any kind that hold code objects, rewritten. */
 export const instrument = defineCommand({
@@ -20,16 +20,17 @@ export const instrument = defineCommand({
       description: 'only kernels whose names match; functions that they call get a second version for them',
     },
     tool: TOOL_OPTION,
+    hook: HOOK_OPTION,
   },
   notes: [
     'FILE is a code object, an offload bundle or a host program with fat binaries: every code object for an AMD GPU in it gets new code.',
     'Old code stays as it is: pointers that are not understood lead there. What keeps its old code altogether is reported.',
   ],
-  async run({ stdout }, { o: output, kernel, tool }, [file]) {
+  async run(context, { o: output, kernel, tool, hook }, [file]) {
     if (output === undefined) throw new WavewrightError('USAGE', 'no output: name it with -o');
     const pattern = kernel === undefined ? undefined : regularExpression(kernel);
     const chosen = pattern && { isChosen: (name: string) => pattern.test(name) };
-    const tools = await openTools(tool);
+    const tools = await openTools(tool, hook);
     const coverage: string[] = [];
     const rewrite = (code: Uint8Array, name: string) => {
       const image = tools!.rewrite({ bytes: code, name }, chosen);
@@ -39,7 +40,8 @@ export const instrument = defineCommand({
     const options = { decompress: nodeDecompress, ...chosen, ...(tools && { rewrite }) };
     const { bytes, images } = instrumentFile(readInput(file!), file!, options);
     writeOutput(output, bytes);
-    for (const [i, image] of images.entries()) stdout(`${describe(image).join('\n')}\n${coverage[i] ?? ''}`);
+    warnOfUnmatched(tools, context);
+    for (const [i, image] of images.entries()) context.stdout(`${describe(image).join('\n')}\n${coverage[i] ?? ''}`);
     return 0;
   },
 });

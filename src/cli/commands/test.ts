@@ -8,6 +8,7 @@ import { formatJunit } from '../batch/junit.ts';
 import { runBatch, type TestResult } from '../batch/pool.ts';
 import { paint } from '../process/colour.ts';
 import { checkOutput, writeOutput } from '../process/output-file.ts';
+import { HOOK_OPTION, TOOL_OPTION } from '../program/tool-options.ts';
 import { warn } from '../text/report.ts';
 
 const MAX_JOBS = 256;
@@ -56,12 +57,15 @@ export const test = defineCommand({
       placeholder: 'OPTION',
       description: 'an option of `wavewright run` for every program, for example --run=--sandbox; may be repeated',
     },
+    tool: TOOL_OPTION,
+    hook: HOOK_OPTION,
     format: { kind: 'choice', choices: ['text', 'json'], default: 'text', description: 'how the results are printed' },
   },
   formats: { text: 'a line for each program, the end of the output of those that failed', json: 'one object' },
   notes: [
     'DIR: all programs below a directory; LIST: a text file with the path of one on each line, relative to the list.',
     'A program passes when its exit status is 0 and it reports no failed case in the form of GoogleTest or of LLVM libc.',
+    'What tools find goes to the standard error of each program, which is printed also for those that pass.',
     'IMAGE.params beside IMAGE holds its arguments as in LLVM: a line for each option of the loader, ---, a line for each argument,',
     '---, a line NAME=VALUE for each variable. The exit status is 1 when a program failed.',
   ],
@@ -75,6 +79,7 @@ export const test = defineCommand({
       const what = `--jobs=${options.jobs} is more than the machine has cores (${cores}): programs wait for each other`;
       warn(context, what);
     }
+    const hasTools = options.tool !== undefined || options.hook !== undefined;
     const beganAt = new Date();
     const workers = options.workers ?? Math.max(1, Math.floor(cores / options.jobs));
     const progress = new Progress(context, tests.length);
@@ -84,11 +89,16 @@ export const test = defineCommand({
       jobs: options.jobs,
       timeoutMs: options.timeout * 1000,
       retries: options.retries,
-      runOptions: [`--workers=${workers}`, `--memory=${options.memory}`, ...(options.run ?? [])],
+      runOptions: [
+        ...[`--workers=${workers}`, `--memory=${options.memory}`, ...(options.run ?? [])],
+        ...(options.tool ?? []).map((text) => `--tool=${text}`),
+        ...(options.hook ?? []).map((text) => `--hook=${text}`),
+      ],
       onResult: (result, done) => {
         progress.clear();
         const isNews = result.outcome !== 'passed' || !context.isQuiet;
         if (options.format === 'text' && isNews) context.stdout(formatResult(result, context.colour?.stdout));
+        if (options.format === 'text' && hasTools && result.outcome === 'passed') context.stdout(result.stderr);
         progress.show(done);
       },
     });

@@ -32,7 +32,7 @@ test('tools are listed with their options', async () => {
   const { status, stdout } = await run('tools');
   assert.equal(status, 0);
   assert.match(stdout, /^instruction-count: .*\n {2}level=thread\|wave +\S/);
-  assert.match(stdout, /options of all tools:\n {2}kernels=TEXT/);
+  assert.match(stdout, /options of all tools:\n {2}kernel=TEXT/);
   const { tools } = JSON.parse((await run('tools', '--format=json')).stdout);
   assert.equal(tools[0].options.level.default, 'thread');
 });
@@ -45,14 +45,14 @@ test('dispatch runs tools, which say what they found and how their points were s
   );
   assert.deepEqual([status, stderr], [0, '']);
   // 4 waves run 13 vector instructions... of which all lanes take part, and 12 scalar ones.
-  assert.match(stdout, /instruction-count of .*vadd\.gfx90a\.co, 1 launches\nlevel: thread\ntotal: 4400\n/);
+  assert.match(stdout, /instruction-count of .*vadd\.gfx90a\.co, 1 launch\nlevel: thread\ntotal: 4400\n/);
   assert.match(stdout, /opcode-histogram of .*\nlevel: wave\ntotal: 116\n/);
   assert.match(stdout, /points: 58 requested, 58 served/);
   assert.match(stdout, /kernel vadd: \d+( to \d+)? SGPRs, \d+( to \d+)? VGPRs, 8 waves per SIMD/);
 });
 
 test('a kernel, instructions and the form of the result can be chosen', async () => {
-  const options = 'instruction-count:kernels=^vadd$,instructions=0-4,format=json';
+  const options = 'instruction-count:kernel=^vadd$,instructions=0-4,format=json';
   const { status, stdout } = await run(...VADD, `--tool=${options}`);
   assert.equal(status, 0);
   const { schema, result, coverage } = JSON.parse(stdout);
@@ -60,7 +60,9 @@ test('a kernel, instructions and the form of the result can be chosen', async ()
   assert.equal(result.total, 5 * 4);
   assert.equal(result.instructions.length, 5);
   assert.equal(coverage.requested, 5);
-  const none = JSON.parse((await run(...VADD, '--tool=instruction-count:kernels=^x,format=json')).stdout);
+  const { stdout: text, stderr } = await run(...VADD, '--tool=instruction-count:kernel=^x,format=json');
+  assert.equal(stderr, "wavewright: warning: tool 'instruction-count': no kernel matches '^x'; the kernels are vadd\n");
+  const none = JSON.parse(text);
   assert.deepEqual([none.result.total, none.coverage.requested], [0, 0]);
 });
 
@@ -114,13 +116,70 @@ test('what is no tool, or no option of one, is said', async () => {
   const unknown = await run(...VADD, '--tool=instruction-counts');
   assert.equal(unknown.status, 2);
   assert.match(unknown.stderr, /there is no tool 'instruction-counts'/);
-  const pattern = await run(...VADD, '--tool=instruction-count:kernels=(');
-  assert.match(pattern.stderr, /option 'kernels' of tool 'instruction-count' is no regular expression: '\('/);
+  const pattern = await run(...VADD, '--tool=instruction-count:kernel=(');
+  assert.match(pattern.stderr, /option 'kernel' of tool 'instruction-count' is no regular expression: '\('/);
+});
+
+test('a module of the user is a tool', async () => {
+  const folder = mkdtempSync(path.join(tmpdir(), 'wavewright-module-'));
+  try {
+    const file = path.join(folder, 'own.mts');
+    const attach = '(code, { more }) => () => ({ summary: { found: code.instructions.length + more }, tables: [] })';
+    const more = "{ kind: 'integer', min: 0, max: 9, default: 0, description: '' }";
+    writeFileSync(
+      file,
+      `export const own = { name: 'own', summary: '', options: { more: ${more} }, attach: ${attach} };`,
+    );
+    const { status, stdout, stderr } = await run(...VADD, `--tool=${file}:more=5,instructions=0-3`);
+    assert.deepEqual([status, stderr], [0, '']);
+    assert.match(stdout, /^own of .*\nfound: 9\n/);
+    writeFileSync(path.join(folder, 'none.mts'), 'export const none = 1;');
+    for (const [name, expected, message] of [
+      ['none.mts', 2, /none\.mts exports no tool/],
+      ['absent.mts', 3, /absent\.mts: no such file/],
+      ['absent', 2, /is no module with a tool/],
+    ] as const) {
+      const { status, stderr } = await run(...VADD, `--tool=${path.join(folder, name)}`);
+      assert.deepEqual([status, message.test(stderr)], [expected, true], stderr);
+    }
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+});
+
+test('code objects that are linked have variables of their own', async () => {
+  const at = (name: string): string => path.join(ROOT, 'examples/link', name);
+  const argv = [
+    'dispatch',
+    at('apply.gfx90a.co'),
+    at('filters.gfx90a.co'),
+    '--kernel=apply',
+    '--grid=2',
+    '--workgroup=64',
+  ];
+  const args = ['--arg=zero:8', '--arg=zero:8', '--arg=fn:invert', '--arg=u32:2'];
+  const { status, stdout } = await run(...argv, ...args, '--tool=instruction-count:level=wave');
+  assert.equal(status, 0);
+  assert.match(stdout, /instruction-count of .*apply\.gfx90a\.co, 1 launch\nlevel: wave\ntotal: 36\n/);
+  assert.match(stdout, /instruction-count of .*filters\.gfx90a\.co, 1 launch\n[\s\S]*\n {2}invert {2}/);
+});
+
+test('a kernel is no hook, and a log of no registers is refused', async () => {
+  const { status, stderr } = await run(...VADD, `--hook=${VADD[1]}`);
+  assert.deepEqual([status, /no function that can be a hook/.test(stderr)], [3, true], stderr);
+  const log = await run(...VADD, '--tool=register-log');
+  assert.deepEqual([log.status, /told no registers/.test(log.stderr)], [2, true], log.stderr);
+});
+
+test('pieces of coalescing are as long as cache lines', async () => {
+  const { stdout } = await run(...VADD, '--tool=coalescing');
+  assert.match(stdout, /\nsegmentBytes: 128\n[\s\S]* load +4 +256 +8 +2\.00\n/);
+  assert.match((await run(...VADD, '--tool=coalescing:segment=64')).stdout, /\nsegmentBytes: 64\n/);
 });
 
 test('run counts the kernels of a program', async () => {
   const hello = path.join(ROOT, 'examples/hello/hello.gfx90a.co');
-  const { status, stdout, stderr } = await run('run', '--tool=opcode-histogram:kernels=^_start$', hello, 'world');
+  const { status, stdout, stderr } = await run('run', '--tool=opcode-histogram:kernel=^_start$', hello, 'world');
   assert.deepEqual([status, stdout], [0, 'Hello, world, from lane 0 of 1 (argc=2)\n']);
   assert.match(stderr, /opcode-histogram of .*hello\.gfx90a\.co, 3 launches\n/);
 });

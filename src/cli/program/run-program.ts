@@ -63,6 +63,6 @@ export async function runImages(context: CommandContext, run: ProgramRun): Promi
     ...(options['print-resource-usage'] && { onKernel: (kernel) => stderr(`${formatResources(kernel)}\n`) }),
   });
   if (options.stats) stderr(formatStatistics(result.statistics));
-  await writeReports(tools, stderr);
+  await writeReports(tools, stderr, context);
   return result.status;
 }

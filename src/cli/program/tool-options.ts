@@ -2,15 +2,22 @@
  * `--tool`: tools in the code that a command runs, and what they say when it has run. Nothing of them is
  * loaded where none is asked for.
  */
+import { existsSync } from 'node:fs';
+import path from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { WavewrightError } from '../../base/errors.ts';
+import type { Tool } from '../../instrument/index.ts';
 import type { ChosenTool } from '../../tools/chosen-tool.ts';
 import type { ToolSession } from '../../tools/tool-session.ts';
+import type { CommandContext } from '../arguments/command.ts';
 import { readInput } from '../process/input.ts';
 import { writeOutput } from '../process/output-file.ts';
+import { warn } from '../text/report.ts';
 
 export const TOOL_OPTION = {
   kind: 'list',
   placeholder: 'NAME[:OPTION=VALUE,...]',
-  description: 'insert a tool into the code, see `wavewright tools`; may be repeated',
+  description: 'insert a tool into the code, see `wavewright tools`, or those that FILE.ts exports; may be repeated',
 } as const;
 
 export const HOOK_OPTION = {
@@ -28,14 +35,53 @@ export async function openTools(
   const { chooseHook, chooseTool } = await import('../../tools/chosen-tool.ts');
   const { ToolSession } = await import('../../tools/tool-session.ts');
   const chosen: ChosenTool[] = [];
-  for (const text of texts) chosen.push(await chooseTool(text));
+  for (const text of texts) chosen.push(...(isModule(text) ? await toolsOfModule(text) : [await chooseTool(text)]));
   for (const text of hooks) chosen.push(chooseHook(text, readInput));
   return new ToolSession(chosen);
 }
 
+/** A file is named by a path, or by the ending of a module of JavaScript or TypeScript. */
+const isModule = (text: string): boolean => /^[^:]*([/\\]|\.[cm]?[jt]s(:|$))/.test(text);
+
+/** The tools that a module of the user exports. Throws USAGE where there are none, IO for one that fails. */
+async function toolsOfModule(text: string): Promise<ChosenTool[]> {
+  const { useTool } = await import('../../tools/chosen-tool.ts');
+  const [, file, options] = /^(.*?\.[cm]?[jt]s)(?::(.*))?$/s.exec(text) ?? [];
+  if (file === undefined)
+    throw new WavewrightError('USAGE', `'${text}' is no module with a tool`, { hint: MODULE_HINT });
+  if (!existsSync(file)) throw new WavewrightError('IO', `${file}: no such file`);
+  let exported: Record<string, unknown>;
+  try {
+    exported = await import(pathToFileURL(path.resolve(file)).href);
+  } catch (cause) {
+    throw new WavewrightError('IO', `${file}: cannot be loaded: ${cause}`, { cause });
+  }
+  const tools = Object.values(exported).filter(isTool);
+  if (tools.length === 0) throw new WavewrightError('USAGE', `${file} exports no tool`, { hint: MODULE_HINT });
+  return tools.map((tool) => useTool(tool, options));
+}
+
+const MODULE_HINT = 'export const NAME = defineTool({...}) of wavewright/instrument in a .ts, .mts, .js or .mjs file';
+
+const isTool = (value: unknown): value is Tool =>
+  typeof value === 'object' && value !== null && 'attach' in value && 'options' in value && 'name' in value;
+
+/** Says which tools found no kernel to look at. */
+export function warnOfUnmatched(session: ToolSession | undefined, context: CommandContext): void {
+  for (const { use, kernels } of session?.unmatched ?? []) {
+    const { name } = use.tool;
+    warn(context, `tool '${name}': no kernel matches '${use.kernels.source}'; the kernels are ${kernels.join(', ')}`);
+  }
+}
+
 /** Prints what the tools found, or writes it into the files that they were given. */
-export async function writeReports(session: ToolSession | undefined, print: (text: string) => void): Promise<void> {
+export async function writeReports(
+  session: ToolSession | undefined,
+  print: (text: string) => void,
+  context: CommandContext,
+): Promise<void> {
   if (!session) return;
+  warnOfUnmatched(session, context);
   const { formatToolReport } = await import('../text/tool-report.ts');
   for (const report of session.reports) {
     const text = formatToolReport(report);

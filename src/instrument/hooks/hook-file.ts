@@ -70,7 +70,7 @@ export interface HookFile {
 
 /**
  * Opens the hooks for a device. Throws UNSUPPORTED where the file has no code for it, BAD_INPUT for what is
- * damaged, for symbols that nothing defines and for bitcode.
+ * damaged, for symbols that nothing defines, for bitcode and for files without hooks.
  */
 export function openHookFile(
   bytes: Uint8Array,
@@ -86,6 +86,11 @@ export function openHookFile(
   const pointers = pointersOf(elf);
   const blocks = elf.sections.filter(isData).map((section) => blockOf(elf, section, pointers));
   const { functions, variables } = namesOf(elf, blocks);
+  if (functions.size === 0)
+    throw new WavewrightError('BAD_INPUT', 'no function that can be a hook', {
+      file: image.name,
+      hint: 'WW_HOOK of wavewright/hook.h stands in front of a hook; kernels are none',
+    });
   return {
     ...{ name: image.name, processor: image.target.processor, functions, variables, blocks, markers, code },
     constantDword: (address) => constantDword(blocks, address),
@@ -148,7 +153,9 @@ function namesOf(elf: ElfFile, blocks: readonly HookBlock[]): Pick<HookFile, 'fu
   const functions = new Map<string, HookFunction>();
   const variables: HookVariable[] = [];
   const symbols = elf.symbols.length > 0 ? elf.symbols : elf.dynamicSymbols;
+  const descriptors = new Set(symbols.flatMap(({ name }) => (name.endsWith('.kd') ? [name] : [])));
   for (const { name, type, value, sizeBytes } of symbols) {
+    if (descriptors.has(name) || descriptors.has(`${name}.kd`)) continue;
     const address = Number(value);
     if (type === STT_FUNC) functions.set(name, { name, address, sizeBytes });
     const block = type === STT_OBJECT ? blockAt(blocks, address) : undefined;
