@@ -13,6 +13,9 @@
  * numbers of their `blockGraph`; `registerDefinitions` and `registerLaneEffects` give those that ask about
  * registers what they need of a step. `liftCodeObject` finds the functions of a linked code object, with
  * their blocks, where they call and jump to, which registers are live and which are in flight.
+ *
+ * Programs: `formatProgram` shows one to people; `printProgram` writes what `parseProgram` reads, and
+ * `problemsOf` says why executors could not run it.
  */
 export { type AssembleOptions, assembleFile } from './assembler/assemble-file.ts';
 export { type BasicBlock, basicBlocks, blockGraph, type Followed, reachable, type Ways } from './flow/blocks.ts';
@@ -59,7 +62,9 @@ export {
   type Step,
   type StepOperand,
 } from './ir/step.ts';
+export { parseProgram, printProgram } from './ir/text.ts';
 export type { Program } from './ir/types.ts';
+export { problemsOf } from './ir/verify.ts';
 export { decoderFor } from './isa/amdgpu/decoder.ts';
 export { type EffectsOptions, effectsOf } from './isa/amdgpu/effects/effects.ts';
 export type { DecodeFailure, Decoder } from './isa/amdgpu/encoding/decode.ts';

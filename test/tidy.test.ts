@@ -18,15 +18,7 @@ const TABLES = /^src\/isa\/amdgpu\/rows\//;
 /** Where the numbers of ELF files and of registers get their names. */
 const NUMBER_TABLES = ['src/elf/constants.ts', 'src/codeobject/elf-flags.ts', 'src/isa/amdgpu/encoding/registers.ts'];
 
-const UNUSED_FILES: readonly string[] = [
-  'src/instrument/dsl/memory-accesses.ts',
-  // Programs as text and what is wrong with them: for tests of front ends, and for those who debug one.
-  'src/ir/leaf-text.ts',
-  'src/ir/product-text.ts',
-  'src/ir/text.ts',
-  'src/ir/verify.ts',
-  'src/isa/amdgpu/encoding/errata.ts',
-];
+const UNUSED_FILES: readonly string[] = ['src/instrument/dsl/memory-accesses.ts'];
 
 /** Files that test which family a target is of, instead of asking for a trait. */
 const FAMILY_TESTS: readonly string[] = [

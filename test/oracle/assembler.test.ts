@@ -12,11 +12,11 @@ import { assembleFile } from '../../src/assembler/assemble-file.ts';
 import { WavewrightError } from '../../src/base/errors.ts';
 import { type ElfFile, parseElf } from '../../src/elf/elf.ts';
 import { bytesOf } from '../../src/isa/amdgpu/encoding/encode.ts';
-import { LLVM_ERRATA } from '../../src/isa/amdgpu/encoding/errata.ts';
 import { targetFor } from '../../src/isa/amdgpu/encoding/targets.ts';
 import { assembleInstruction } from '../../src/isa/amdgpu/text/assembler/assemble.ts';
 import { linkCodeObject } from '../../src/linker/link.ts';
 import { encodingSamples } from './encoding-samples.ts';
+import { LLVM_ERRATA } from './llvm-errata.ts';
 import { llvmDisassemble, waveSizeFeature } from './llvm-mc.ts';
 import { describeObject } from './object-description.ts';
 

@@ -8,12 +8,12 @@ import { decoderFor } from '../../src/isa/amdgpu/decoder.ts';
 import type { Decoder } from '../../src/isa/amdgpu/encoding/decode.ts';
 import { bytesOf } from '../../src/isa/amdgpu/encoding/encode.ts';
 import { encodingsOf } from '../../src/isa/amdgpu/encoding/encodings.ts';
-import { LLVM_ERRATA, LLVM_REFUSALS } from '../../src/isa/amdgpu/encoding/errata.ts';
 import { isIdleSource } from '../../src/isa/amdgpu/encoding/fixed-bits.ts';
 import { type Target, targetFor } from '../../src/isa/amdgpu/encoding/targets.ts';
 import { ROWS } from '../../src/isa/amdgpu/rows/index.ts';
 import { formatInstruction } from '../../src/isa/amdgpu/text/disassemble.ts';
 import { encodingSamples, type Random, random } from './encoding-samples.ts';
+import { LLVM_ERRATA, LLVM_REFUSALS } from './llvm-errata.ts';
 import { llvmTexts } from './llvm-mc.ts';
 
 const CASE_COUNT = 200_000;

@@ -1,8 +1,8 @@
 /** Our text of instructions beside that of LLVM's disassembler. */
 import { decoderFor } from '../../src/isa/amdgpu/decoder.ts';
-import { LLVM_ERRATA } from '../../src/isa/amdgpu/encoding/errata.ts';
 import type { Instruction } from '../../src/isa/amdgpu/encoding/instruction.ts';
 import { formatInstruction } from '../../src/isa/amdgpu/text/disassemble.ts';
+import { LLVM_ERRATA } from './llvm-errata.ts';
 import { llvmDisassemble } from './llvm-mc.ts';
 
 export interface LlvmTarget {

@@ -10,10 +10,10 @@ import path from 'node:path';
 import { after, test } from 'node:test';
 import { promisify } from 'node:util';
 import { decoderFor } from '../../src/isa/amdgpu/decoder.ts';
-import { LLVM_ERRATA } from '../../src/isa/amdgpu/encoding/errata.ts';
 import { TARGET_PROCESSORS, targetFor } from '../../src/isa/amdgpu/encoding/targets.ts';
 import { formatInstruction } from '../../src/isa/amdgpu/text/disassemble.ts';
 import { encodingSamples } from './encoding-samples.ts';
+import { LLVM_ERRATA } from './llvm-errata.ts';
 import { llvmDisassemble } from './llvm-mc.ts';
 
 const ROOT = path.resolve(import.meta.dirname, '../..');
