@@ -6,11 +6,13 @@ import {
   defineTool,
   hookOf,
   type PointHook,
+  type Tool,
   type ToolCode,
   type ToolInstruction,
 } from '../src/instrument/index.ts';
+import { EVERYTHING } from '../src/instrument/tool/options.ts';
 import { linkCodeObject } from '../src/linker/link.ts';
-import { ToolSession } from '../src/tools/tool-session.ts';
+import { type ToolReport, ToolSession } from '../src/tools/tool-session.ts';
 
 export const PROCESSORS = ['gfx90a', 'gfx1100'] as const;
 
@@ -118,16 +120,21 @@ const marks = (attach: Attach) =>
 
 /** Runs a wave with the hooks. */
 export function runWithMarks(processor: string, source: KernelSource, attach: Attach): PointsRun {
-  const everything = { kernels: /./, instructions: { begin: 0, end: Number.POSITIVE_INFINITY } };
-  const session = new ToolSession([{ tool: marks(attach), values: {}, ...everything, format: 'json', output: '' }]);
+  const { output, result, coverage } = runWithTool(processor, source, marks(attach));
+  return { letters: `${result.summary.letters}`, output, coverage };
+}
+
+/** Runs a wave with a tool that has no options. */
+export function runWithTool(processor: string, source: KernelSource, tool: Tool): ToolReport & { output: Uint32Array } {
+  const everything = { kernels: /./, instructions: EVERYTHING };
+  const session = new ToolSession([{ tool, values: {}, ...everything, format: 'json', output: '' }]);
   const image = session.instrument(assembled(processor, source));
   using runner = new KernelRunner({ processor }, session);
   const items = isNarrow(processor) ? 32 : 64;
   const launch = { grid: [items, 1, 1], workgroup: [items, 1, 1], args: [{ sizeBytes: 4 * items }] } as const;
   const output = new Uint32Array(runner.prepare(image, 'k', launch)().output.slice().buffer);
   session.onFinished();
-  const { result, coverage } = session.reports[0]!;
-  return { letters: `${result.summary.letters}`, output, coverage };
+  return { ...session.reports[0]!, output };
 }
 
 /** The only instruction whose text begins so. */
