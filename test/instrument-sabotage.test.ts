@@ -1,0 +1,143 @@
+/**
+ * What instrumented code may be wrong in is found by one of the checks: the checks of code, what the kernel
+ * computes, or the counts against those of the native run. Each row damages one instruction.
+ */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { KernelRunner } from '../src/bench/kernel-runner.ts';
+import { parseCodeObject } from '../src/codeobject/code-object.ts';
+import { checkCode } from '../src/lift/check-code.ts';
+import { liftCodeObject } from '../src/lift/lifted-code.ts';
+import { chooseTool } from '../src/tools/chosen-tool.ts';
+import { ToolSession } from '../src/tools/tool-session.ts';
+import { imageOf, type KernelCase, kernelCases, runNative } from './tool-runs.test-support.ts';
+
+/** s_nop 0, in which a mutation drowns an instruction. */
+const NOP = 0xbf80_0000;
+
+interface Sabotage {
+  readonly name: string;
+  readonly tool: string;
+  /** The text of what is damaged, in payloads or in the code of the kernel. */
+  readonly where: RegExp;
+  readonly kind: 'payload' | 'original';
+  /** What becomes of its dwords; they are dropped by default. */
+  readonly change?: (words: readonly number[]) => readonly number[];
+  /** Of the benchmarks, `vadd` by default. */
+  readonly kernel?: string;
+  readonly found: 'checks of code' | 'result' | 'counts';
+}
+
+const COUNT = { tool: 'instruction-count', kind: 'payload' } as const;
+
+/** They hold for the code of gfx90a. */
+const SABOTAGES: readonly Sabotage[] = [
+  { ...COUNT, name: 'EXEC is not put back', where: /^s_mov_b64 exec, s/, found: 'result' },
+  { ...COUNT, name: 'EXEC is not narrowed', where: /^s_mov_b64 exec, 1/, found: 'counts' },
+  { ...COUNT, name: 'EXEC is not kept', where: /^s_mov_b64 s\[\d+:\d+\], exec/, found: 'result' },
+  { ...COUNT, name: 'nothing is counted', where: /^global_atomic_add_x2/, found: 'counts' },
+  {
+    ...{ ...COUNT, name: 'another register is added', where: /^global_atomic_add_x2/, found: 'counts' },
+    change: ([first, second]) => [first!, second! ^ 0x200],
+  },
+  {
+    ...{ ...COUNT, name: 'a register of the kernel is written', where: /^v_mov_b32_e32 v\d+, 1$/, found: 'result' },
+    change: ([word]) => [word! & ~(0xff << 17)],
+  },
+  {
+    ...{ ...COUNT, name: 'the literal of another point', where: /^v_mov_b32_e32 v\d+, 24$/, found: 'counts' },
+    change: ([word]) => [word! + 8],
+  },
+  {
+    ...{ ...COUNT, name: 'a group of registers begins where none may', where: /^global_atomic_add_x2/ },
+    ...{ change: ([first, second]) => [first!, second! ^ 0x100], found: 'checks of code' },
+  },
+  {
+    ...{
+      ...COUNT,
+      kind: 'original',
+      name: 'a back edge leads on',
+      kernel: 'collatz',
+      where: /^s_cbranch_\w+ 6\d{4}$/,
+      found: 'counts',
+    },
+    change: ([word]) => [(word! & 0xffff_0000) >>> 0],
+  },
+  {
+    ...{ tool: 'memory-trace', kind: 'payload', name: 'results of loads are not waited for' },
+    ...{ where: /^s_waitcnt vmcnt\(0\)/, found: 'checks of code' },
+  },
+];
+
+type Finding = Sabotage['found'] | 'error';
+
+/** Damaged loops might never end: only the row of the back edge has one. */
+const caseOf = (name: string): KernelCase => kernelCases('gfx90a', [name])[0]!;
+const MAX_PLACES = 3;
+
+/** What finds that some bytes of the code that a tool is in were changed. */
+async function findersOf({ tool, where, kind, change, ...rest }: Sabotage): Promise<ReadonlySet<Finding>> {
+  const kernel = caseOf(rest.kernel ?? 'vadd');
+  const found = new Set<Finding>();
+  const use = await chooseTool(tool);
+  const { map, bytes } = new ToolSession([use]).rewrite(imageOf(kernel));
+  const code = liftCodeObject(parseCodeObject(bytes, 'whole'));
+  const places = map.rows.filter(
+    (row) => row.kind === kind && where.test(code.stepAt(row.address)?.text().trim() ?? ''),
+  );
+  assert.ok(places.length > 0, `${where} is in the code`);
+  // Where a damage does nothing, by chance, another place of its kind shows it.
+  for (const { address, sizeBytes } of places.slice(0, MAX_PLACES)) {
+    const session = new ToolSession([use]);
+    const { bytes: damaged } = session.rewrite(imageOf(kernel));
+    const { elf } = parseCodeObject(damaged, 'damaged');
+    const segment = elf.segments.find(
+      ({ virtualAddress, fileSizeBytes }) =>
+        BigInt(address) >= virtualAddress && BigInt(address) < virtualAddress + BigInt(fileSizeBytes),
+    )!;
+    const view = new DataView(damaged.buffer, damaged.byteOffset, damaged.byteLength);
+    const at = Number(segment.offset) + address - Number(segment.virtualAddress);
+    const words = Array.from({ length: sizeBytes / 4 }, (_, i) => view.getUint32(at + 4 * i, true));
+    for (const [i, word] of (change?.(words) ?? words.map(() => NOP)).entries()) {
+      view.setUint32(at + 4 * i, word, true);
+    }
+    for (const finding of findings(damaged, kernel, session)) found.add(finding);
+    if (found.has(rest.found)) break;
+  }
+  return found;
+}
+
+function findings(bytes: Uint8Array, kernel: KernelCase, session: ToolSession): Finding[] {
+  const native = runNative(kernel);
+  const found: Finding[] = [];
+  if (checkCode(liftCodeObject(parseCodeObject(bytes, 'damaged'))).length > 0) found.push('checks of code');
+  const { name, kernel: entry = name } = kernel.benchmark;
+  using runner = new KernelRunner({ processor: kernel.processor }, session);
+  try {
+    const image = { name: 'damaged', bytes };
+    const { output } = runner.prepare(image, entry, kernel.benchmark.launch('small'))();
+    if (Buffer.compare(output, native.output) !== 0) found.push('result');
+    session.onFinished();
+  } catch {
+    return [...found, 'error'];
+  }
+  const rows = session.reports[0]!.result.tables.find((each) => each.name === 'instructions')?.rows ?? [];
+  const isRight = rows.every(([address, , , text, count]) => {
+    const { waves, lanes } = native.counts.get(Number(address)) ?? { waves: 0, lanes: 0 };
+    return count === BigInt(/^(v_(?!readfirst)|global_)/.test(`${text}`) ? lanes : waves);
+  });
+  return isRight ? found : [...found, 'counts'];
+}
+
+for (const sabotage of SABOTAGES) {
+  test(`${sabotage.name}: found by ${sabotage.found}`, async () => {
+    const found = await findersOf(sabotage);
+    assert.ok(found.has(sabotage.found), `found by ${[...found].join(', ') || 'nothing'}`);
+  });
+}
+
+test('what is whole has nothing to find', async () => {
+  const kernel = caseOf('vadd');
+  const session = new ToolSession([await chooseTool('instruction-count')]);
+  assert.deepEqual(findings(session.rewrite(imageOf(kernel)).bytes, kernel, session), []);
+});
