@@ -93,7 +93,7 @@ const toolVariant = (tool: string, options: string): Variant => ({
   name: options === '' ? tool : `${tool}:${options}`,
   async rewrite({ image, kernel }) {
     const own = options === '' ? '' : `${options},`;
-    const session = new ToolSession([await chooseTool(`${tool}:${own}kernels=${exactly(kernel).source}`)]);
+    const session = new ToolSession([await chooseTool(`${tool}:${own}kernel=${exactly(kernel).source}`)]);
     const { bytes } = session.instrument(image);
     return { bytes, observer: session, reports: session.reports };
   },
