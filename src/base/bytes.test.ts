@@ -26,6 +26,15 @@ test('a u64 is exact, and a size is the same number below 2^53', () => {
   );
 });
 
+test('a LEB128 number ends, and is exact', () => {
+  const number = (...bytes: number[]) => new ByteReader(Uint8Array.from(bytes)).uleb128('a number');
+  assert.equal(number(0x7f), 127);
+  assert.equal(number(0xe5, 0x8e, 0x26), 624485);
+  assert.equal(number(0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x0f), Number.MAX_SAFE_INTEGER);
+  assert.throws(() => number(0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x1f), /a number that is too large/);
+  assert.throws(() => number(...new Array<number>(20).fill(0x80)), /a number without an end/);
+});
+
 test('a read past the end names file, section, offset and field', () => {
   const reader = new ByteReader(new Uint8Array(10), { file: 'x.co' }).region(4, 6, '.note');
   reader.u32('n_namesz');

@@ -70,6 +70,19 @@ export class ByteReader {
     return high * 0x1_0000_0000 + this.#view.getUint32(at, true);
   }
 
+  /** An unsigned LEB128 number, at most 2^53 - 1. */
+  uleb128(what: string): number {
+    let [value, scale] = [0, 1];
+    for (;;) {
+      const byte = this.u8(what);
+      value += (byte & 0x7f) * scale;
+      if (value > Number.MAX_SAFE_INTEGER) this.fail(`${what} that is too large`);
+      if (byte < 0x80) return value;
+      scale *= 0x80;
+      if (scale > 2 ** 63) this.fail(`${what} without an end`);
+    }
+  }
+
   /** The next `sizeBytes` bytes, shared with the input. */
   take(sizeBytes: number, what: string): Uint8Array {
     const at = this.#advance(sizeBytes, what);

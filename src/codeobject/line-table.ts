@@ -169,7 +169,7 @@ class LineProgram {
       [address, file, line, column] = [0n, 1, 1, 0];
     };
     const extended = (): void => {
-      const sizeBytes = uleb(unit);
+      const sizeBytes = unit.uleb128('a number');
       const end = unit.offset + sizeBytes;
       if (sizeBytes > 0) {
         const opcode = unit.u8('an extended opcode');
@@ -185,16 +185,16 @@ class LineProgram {
           emit();
           return;
         case ADVANCE_PC:
-          advance(uleb(unit));
+          advance(unit.uleb128('a number'));
           return;
         case ADVANCE_LINE:
           line += sleb(unit);
           return;
         case SET_FILE:
-          file = uleb(unit);
+          file = unit.uleb128('a number');
           return;
         case SET_COLUMN:
-          column = uleb(unit);
+          column = unit.uleb128('a number');
           return;
         case CONST_ADD_PC:
           advance(Math.floor((255 - this.#opcodeBase) / this.#lineRange));
@@ -209,7 +209,8 @@ class LineProgram {
           return;
         default:
           // SET_ISA, and opcodes of later versions: their operands are numbers.
-          for (let i = 0; i < (opcode === SET_ISA ? 1 : (this.#operandCounts[opcode - 1] ?? 0)); i++) uleb(unit);
+          for (let i = 0; i < (opcode === SET_ISA ? 1 : (this.#operandCounts[opcode - 1] ?? 0)); i++)
+            unit.uleb128('a number');
       }
     };
     while (unit.remaining > 0) {
@@ -232,9 +233,9 @@ function readFiles4(unit: ByteReader): string[] {
   for (let name = text(unit); name !== ''; name = text(unit)) folders.push(name);
   const files: string[] = [];
   for (let name = text(unit); name !== ''; name = text(unit)) {
-    files.push(join(folders[uleb(unit)] ?? '', name));
-    uleb(unit);
-    uleb(unit);
+    files.push(join(folders[unit.uleb128('a number')] ?? '', name));
+    unit.uleb128('a number');
+    unit.uleb128('a number');
   }
   return files;
 }
@@ -247,8 +248,11 @@ function readFiles5(unit: ByteReader, strings: Strings): string[] {
 }
 
 function readEntries(unit: ByteReader, strings: Strings): { path: string; folder: number }[] {
-  const formats = Array.from({ length: unit.u8('a count of formats') }, () => [uleb(unit), uleb(unit)] as const);
-  const count = uleb(unit);
+  const formats = Array.from(
+    { length: unit.u8('a count of formats') },
+    () => [unit.uleb128('a number'), unit.uleb128('a number')] as const,
+  );
+  const count = unit.uleb128('a number');
   const entries: { path: string; folder: number }[] = [];
   for (let i = 0; i < count; i++) {
     const entry = { path: '', folder: 0 };
@@ -276,7 +280,7 @@ function readForm(unit: ByteReader, form: number, strings: Strings): string | nu
     case FORM_STRP:
       return pointed(strings.all);
     case FORM_UDATA:
-      return uleb(unit);
+      return unit.uleb128('a number');
     case FORM_DATA1:
       return unit.u8('a number');
     case FORM_DATA2:
@@ -289,7 +293,7 @@ function readForm(unit: ByteReader, form: number, strings: Strings): string | nu
       unit.take(16, 'a checksum');
       return 0;
     case FORM_BLOCK:
-      unit.take(uleb(unit), 'a block');
+      unit.take(unit.uleb128('a number'), 'a block');
       return 0;
     default:
       throw unsupported(unit, `form ${hex(form)} in a line table`);
@@ -305,19 +309,6 @@ function text(reader: ByteReader): string {
   const bytes = reader.take(end - reader.offset, 'a string');
   reader.offset = end + 1;
   return new TextDecoder().decode(bytes);
-}
-
-/** LEB128, at most 2^53 - 1. */
-function uleb(reader: ByteReader): number {
-  let [value, scale] = [0, 1];
-  for (;;) {
-    const byte = reader.u8('a number');
-    value += (byte & 0x7f) * scale;
-    if (value > Number.MAX_SAFE_INTEGER) reader.fail('a number that is too large');
-    if (byte < 0x80) return value;
-    scale *= 0x80;
-    if (scale > 2 ** 63) reader.fail('a number without an end');
-  }
 }
 
 function sleb(reader: ByteReader): number {

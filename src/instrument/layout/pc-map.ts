@@ -124,10 +124,10 @@ export function decodePcMap(bytes: Uint8Array, at: ErrorContext): PcMap {
   const rows: PcRow[] = [];
   let [end, origin] = [0, 0];
   for (let i = 0; i < count; i++) {
-    const first = takeNumber(reader);
+    const first = reader.uleb128('a number');
     const address = end + Math.floor(first / KINDS.length) * DWORD_BYTES;
-    const sizeBytes = takeNumber(reader) * DWORD_BYTES;
-    const folded = takeNumber(reader);
+    const sizeBytes = reader.uleb128('a number') * DWORD_BYTES;
+    const folded = reader.uleb128('a number');
     origin += (folded % 2 === 0 ? folded / 2 : -(folded + 1) / 2) * DWORD_BYTES;
     if (sizeBytes === 0 || origin < 0 || !Number.isSafeInteger(address + sizeBytes)) {
       reader.fail(`row ${i} of a map of addresses, which nothing can mean`);
@@ -143,16 +143,4 @@ function putNumber(bytes: number[], value: number): void {
   let rest = value;
   for (; rest >= 0x80; rest = Math.floor(rest / 0x80)) bytes.push((rest % 0x80) | 0x80);
   bytes.push(rest);
-}
-
-function takeNumber(reader: ByteReader): number {
-  let [value, scale] = [0, 1];
-  for (;;) {
-    const byte = reader.u8('a number');
-    value += (byte & 0x7f) * scale;
-    if (value > Number.MAX_SAFE_INTEGER) reader.fail('a number that is too large');
-    if (byte < 0x80) return value;
-    scale *= 0x80;
-    if (scale > 2 ** 56) reader.fail('a number without an end');
-  }
 }
