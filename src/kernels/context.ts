@@ -83,7 +83,11 @@ export class Context implements Disposable {
       executable[Symbol.dispose]();
       throw error;
     }
-    return new Module(executable, (...launch) => this.#launch(...launch));
+    return new Module(
+      executable,
+      (...launch) => this.#launch(...launch),
+      (address, sizeBytes) => this.#runtime.view(address, sizeBytes),
+    );
   }
 
   #open(code: unknown, name: string, options: ContainerOptions): LinkFile {

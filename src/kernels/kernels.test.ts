@@ -202,6 +202,19 @@ const SPIN = source(
   [{ kind: 'global_buffer', size: 8 }],
 );
 
+test('variables of a module are read and written', () => {
+  const variable = '  .globl answer\n  .type answer,@object\n  .size answer, 4\n  .data\nanswer:\n  .long 42\n';
+  using module = context.load(SCALE + variable);
+  const bytes = module.variable('answer');
+  assert.deepEqual([...bytes], [42, 0, 0, 0]);
+  bytes[1] = 7;
+  assert.deepEqual([...module.variable('answer')], [42, 7, 0, 0]);
+  assert.throws(() => module.variable('scale'), {
+    code: 'BAD_INPUT',
+    message: /no variable 'scale'; there are answer/,
+  });
+});
+
 test('the event loop has its turns, and launches run one after the other', async () => {
   const spin = context.load(SPIN).kernel('scale');
   using flag = context.buffer(new Int32Array(1));

@@ -85,10 +85,12 @@ export class ModuleKernel {
 export class Module implements Disposable {
   readonly #executable: Executable;
   readonly #launcher: Launcher;
+  readonly #view: (address: bigint, sizeBytes: number) => Uint8Array;
 
-  constructor(executable: Executable, launcher: Launcher) {
+  constructor(executable: Executable, launcher: Launcher, view: (address: bigint, sizeBytes: number) => Uint8Array) {
     this.#executable = executable;
     this.#launcher = launcher;
+    this.#view = view;
   }
 
   /** Names of all kernels. */
@@ -114,6 +116,21 @@ export class Module implements Disposable {
     const functions = this.#executable.symbols.filter(({ kind }) => kind === 'indirect-function');
     const names = functions.filter(({ linkage }) => linkage === 'program').map((each) => each.name);
     throw this.#missing('device function', name, names);
+  }
+
+  /**
+   * The memory of a global variable, such as that of a tool: it is read and written while no kernel runs.
+   * Throws BAD_INPUT when there is none of this name.
+   */
+  variable(name: string): Uint8Array {
+    const symbol = this.#executable.findSymbol(name);
+    if (symbol?.kind === 'variable') return this.#view(symbol.address, symbol.sizeBytes);
+    const variables = this.#executable.symbols.filter(({ kind }) => kind === 'variable');
+    throw this.#missing(
+      'variable',
+      name,
+      variables.map((each) => each.name),
+    );
   }
 
   get #kernels(): KernelSymbol[] {
