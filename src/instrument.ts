@@ -15,4 +15,4 @@ export {
 } from './instrument/instrument.ts';
 export { TOOLS, toolNamed } from './tools/catalog.ts';
 export { type ChosenTool, chooseTool, useTool } from './tools/chosen-tool.ts';
-export { type ToolReport, ToolSession } from './tools/tool-session.ts';
+export { type KernelVersion, type ToolReport, ToolSession } from './tools/tool-session.ts';

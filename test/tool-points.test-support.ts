@@ -126,7 +126,7 @@ export function runWithMarks(processor: string, source: KernelSource, attach: At
 
 /** Runs a wave with a tool that has no options. */
 export function runWithTool(processor: string, source: KernelSource, tool: Tool): ToolReport & { output: Uint32Array } {
-  const everything = { kernels: /./, instructions: EVERYTHING };
+  const everything = { kernels: /./, instructions: EVERYTHING, dispatches: EVERYTHING };
   const session = new ToolSession([{ tool, values: {}, ...everything, format: 'json', output: '' }]);
   const image = session.instrument(assembled(processor, source));
   using runner = new KernelRunner({ processor }, session);

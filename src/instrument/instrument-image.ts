@@ -30,7 +30,7 @@ export interface InstrumentedImage extends InstrumentedCode {
   readonly nextLayer: number;
 }
 
-export interface ImageOptions extends Pick<InstrumentOptions, 'isChosen'> {
+export interface ImageOptions extends Pick<InstrumentOptions, 'isChosen' | 'keepsNatives'> {
   /** Numbers in names of variables begin with it, as those of code objects that are linked must differ. */
   readonly firstLayer?: number;
 }
@@ -64,7 +64,9 @@ export function instrumentImage(
   });
   const reports = uses.map(({ tool, values }, i) => tool.attach(codes[i]!, values));
   const payloads = new PointPayloads(lifted, plans, insertions);
+  const { keepsNatives = false } = options;
   const instrumented = rewriter.rewrite({
+    keepsNatives,
     preambleOf: (kernels) => plans.preambleOf(kernels),
     edit: (step) => payloads.editOf(step.offset),
     variables: codes.flatMap(({ variables }) => variables),

@@ -37,6 +37,7 @@ import {
   type RelocationToApply,
 } from './object/dynamic-tables.ts';
 import { changeDescriptor, changeMetadata, type KernelChanges } from './object/kernel-changes.ts';
+import { type NativeKernels, nativeKernels } from './object/native-kernels.ts';
 import { rewriteNotes } from './object/notes.ts';
 import {
   type NewPlaces,
@@ -57,6 +58,8 @@ export interface InstrumentOptions {
   readonly edit?: EditStep;
   /** Memory for tools; literals of added code name it (`LiteralFixup` of kind `absolute`). */
   readonly variables?: readonly VariableToAdd[];
+  /** Kernels can be launched as they were, too (`natives`). */
+  readonly keepsNatives?: boolean;
   /** What kernels that are entered at one place run first; asked before `edit`. */
   readonly preambleOf?: (kernels: readonly Kernel[]) => Preamble | undefined;
   /** How a kernel is to be launched; asked for those with new code, when all of it is laid out. */
@@ -72,6 +75,11 @@ export interface InstrumentedCode {
   readonly bytes: Uint8Array;
   /** Kernels with new code. */
   readonly kernelNames: readonly string[];
+  /**
+   * Symbols of descriptors that lead to original code, by the names of kernels with new code; where one is
+   * missing, the kernel's original code may come to new code. Empty without `keepsNatives`.
+   */
+  readonly natives: ReadonlyMap<string, string>;
   /** Of new code, padding included. */
   readonly newSizeBytes: number;
   /** For all code that was ever rewritten: of a code object that was instrumented before, that code, too. */
@@ -171,8 +179,10 @@ export class CodeRewriter {
     const movable = this.#movable;
     const { laidOut, newEntries, nopCount } = this.#layOutCode(movable);
     const map = new PcMap([...(readPcMap(this.#codeObject.elf)?.rows ?? []), ...laidOut.map.rows]);
+    const natives = this.#options.keepsNatives ? nativeKernels(this.lifted, newEntries) : undefined;
     return {
-      bytes: this.#write(laidOut, newEntries, map),
+      bytes: this.#write({ laidOut, newEntries, nopCount }, map, natives),
+      natives: natives?.symbols ?? new Map(),
       kernelNames: this.#codeObject.kernels
         .filter(({ entryAddress }) => newEntries.has(Number(entryAddress)))
         .map(({ name }) => name),
@@ -214,7 +224,7 @@ export class CodeRewriter {
     return { preamble: preamble.items };
   }
 
-  #write(laidOut: LaidOutCode, newEntries: ReadonlyMap<number, number>, map: PcMap): Uint8Array {
+  #write({ laidOut, newEntries }: NewCode, map: PcMap, natives: NativeKernels | undefined): Uint8Array {
     const edit = this.#edit;
     const { elf } = this.#codeObject;
     const text = edit.addSegment(PF_R | PF_X, laidOut.bytes);
@@ -230,7 +240,7 @@ export class CodeRewriter {
       isCode: (address) => this.#source.isCode(address),
     };
     const changes = this.#changeKernels(newEntries);
-    const variables = addVariables(edit, this.#options.variables ?? []);
+    const variables = addVariables(edit, [...(natives?.variables ?? []), ...(this.#options.variables ?? [])]);
     const tables = new DynamicTablesToWrite(edit, edit.segmentTableBytes(MORE_SEGMENTS));
     this.#addTables(tables, laidOut, places, variables);
     const { processor } = this.#codeObject.target;

@@ -16,6 +16,7 @@ import { compiledHookTool } from './compiled-hook.ts';
 export const COMMON_OPTIONS = {
   kernel: { kind: 'text', description: 'kernels whose name this regular expression matches, with all they call' },
   instructions: { kind: 'text', description: 'instructions FIRST-LAST of each function, from 0 on' },
+  dispatches: { kind: 'text', description: 'kernel dispatches FIRST-LAST of a run, from 0 on; others run as compiled' },
   format: { kind: 'choice', choices: ['text', 'json'], default: 'text', description: 'how the result is printed' },
   output: { kind: 'text', description: 'the file that the result goes to' },
 } as const satisfies ToolOptionTable;
@@ -26,6 +27,8 @@ export interface ChosenTool {
   readonly values: Parameters<Tool['attach']>[1];
   readonly kernels: RegExp;
   readonly instructions: Interval;
+  /** Of all that the session sees, by position. */
+  readonly dispatches: Interval;
   readonly format: 'text' | 'json';
   /** A file; the empty text where none was named. */
   readonly output: string;
@@ -53,13 +56,14 @@ export function useTool(tool: Tool, options = ''): ChosenTool {
 
 function chosenTool(request: ToolRequest, tool: Tool): ChosenTool {
   const values = parseToolOptions(request, tool.options, COMMON_OPTIONS);
-  const { kernel, instructions, format, output } = parseToolOptions(request, COMMON_OPTIONS, tool.options);
+  const { kernel, instructions, dispatches, format, output } = parseToolOptions(request, COMMON_OPTIONS, tool.options);
   const what = (option: string): string => `option '${option}' of tool '${tool.name}'`;
   return {
     tool,
     values,
     kernels: patternOf(what('kernel'), kernel),
     instructions: parseInterval(what('instructions'), instructions),
+    dispatches: parseInterval(what('dispatches'), dispatches),
     ...{ format, output },
   };
 }

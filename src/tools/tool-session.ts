@@ -5,12 +5,15 @@
 import { WavewrightError } from '../base/errors.ts';
 import { kernelName } from '../codeobject/kernel-name.ts';
 import type { Executable } from '../hsa/executables/executable.ts';
+import type { LoadedSymbol } from '../hsa/executables/loaded-symbol.ts';
 import type { Agent } from '../hsa/objects/agent.ts';
 import { PACKET } from '../hsa/objects/layouts.ts';
+import type { ResidentKernel } from '../hsa/objects/resident-code.ts';
 import type { LaunchObserver } from '../hsa/runtime/launch-observer.ts';
 import type { Runtime } from '../hsa/runtime/runtime.ts';
 import {
   type Coverage,
+  contains,
   type InstrumentedImage,
   instrumentImage,
   type ToolLaunch,
@@ -34,16 +37,50 @@ export interface Image {
   readonly name: string;
 }
 
+/** What a dispatch of a kernel runs: the code with tools in it, or the code as it was compiled. */
+export type KernelVersion = 'instrumented' | 'native';
+
 export class ToolSession implements LaunchObserver {
   readonly reports: ToolReport[] = [];
   readonly #tools: readonly ChosenTool[];
   readonly #images: InstrumentedImage[] = [];
   readonly #launches: ToolLaunch[] = [];
+  /** The kernel object of the native version, where there is one, of loaded kernels with new code. */
+  readonly #natives = new WeakMap<ResidentKernel, bigint | 'none'>();
+  readonly #versions = new Map<string, KernelVersion>();
+  #dispatchCount = 0;
   #memory: VariableMemory | undefined;
   #agent: Agent | undefined;
 
+  /** Throws USAGE for tools that are to see different dispatches: all of them are in the same code. */
   constructor(tools: readonly ChosenTool[]) {
     this.#tools = tools;
+    const [first, ...others] = tools.map(({ dispatches }) => dispatches);
+    if (others.some(({ begin, end }) => begin !== first!.begin || end !== first!.end))
+      throw new WavewrightError('USAGE', "tools that run together have one 'dispatches'");
+  }
+
+  /**
+   * What dispatches of a kernel run from now on, until the next call; `instrumented` at first. With the
+   * option `dispatches` of tools, what is outside of that interval is native all the same. May be called
+   * while code is loaded, between dispatches: one that cannot run natively throws UNSUPPORTED. Throws USAGE
+   * for a kernel that is not instrumented.
+   */
+  setVersion(kernel: string, version: KernelVersion): void {
+    if (!this.#images.some(({ kernelNames }) => kernelNames.includes(kernel)))
+      throw new WavewrightError('USAGE', `no kernel '${kernel}' is instrumented`);
+    this.#versions.set(kernel, version);
+  }
+
+  /** Whether only some dispatches run with the tools, which only a run can see to. */
+  get isForSomeDispatches(): boolean {
+    return this.#tools.some(({ dispatches: { begin, end } }) => begin > 0 || end < Number.POSITIVE_INFINITY);
+  }
+
+  /** Variables of the tools in the code that was loaded last. Throws USAGE before any was. */
+  get memory(): VariableMemory {
+    if (this.#memory) return this.#memory;
+    throw new WavewrightError('USAGE', 'tools have no variables before code is loaded');
   }
 
   /** The instrumented form of an image. Throws what `instrumentImage` throws. */
@@ -54,7 +91,7 @@ export class ToolSession implements LaunchObserver {
   /** As `instrument`, with all that is known of the new code. */
   rewrite(image: Image, options?: Parameters<typeof instrumentImage>[2]): InstrumentedImage {
     const firstLayer = this.#images.at(-1)?.nextLayer ?? 0;
-    const instrumented = instrumentImage(image, this.#tools, { ...options, firstLayer });
+    const instrumented = instrumentImage(image, this.#tools, { ...options, firstLayer, keepsNatives: true });
     this.#images.push(instrumented);
     return instrumented;
   }
@@ -70,12 +107,21 @@ export class ToolSession implements LaunchObserver {
   onLoaded(runtime: Runtime, agent: Agent, executable: Executable): void {
     this.#agent = agent;
     this.#memory = new SymbolMemory(runtime, agent, executable);
+    this.#findNatives(executable, agent);
   }
 
   onLaunch(packet: DataView): void {
     const { dispatch } = PACKET;
     const kernelObject = packet.getBigUint64(dispatch.kernelObject, true);
     const kernel = this.#agent?.kernels.get(kernelObject);
+    const index = this.#dispatchCount++;
+    if (kernel && this.#versionAt(kernel, index) === 'native') {
+      const native = this.#natives.get(kernel);
+      if (native === 'none') throw withoutNative(kernel);
+      // The segments keep the sizes that the instrumented version asks for, which are never smaller.
+      if (native !== undefined) packet.setBigUint64(dispatch.kernelObject, native, true);
+      return;
+    }
     const extent = (at: number, bytes: 2 | 4): number[] =>
       [0, 1, 2].map((i) => (bytes === 2 ? packet.getUint16(at + 2 * i, true) : packet.getUint32(at + 4 * i, true)));
     this.#launches.push({
@@ -96,6 +142,32 @@ export class ToolSession implements LaunchObserver {
       }
     }
   }
+
+  #versionAt(kernel: ResidentKernel, index: number): KernelVersion {
+    const isInside = this.#tools.every(({ dispatches }) => contains(dispatches, index));
+    return isInside ? (this.#versions.get(kernelName(kernel)) ?? 'instrumented') : 'native';
+  }
+
+  #findNatives(executable: Executable, agent: Agent): void {
+    const symbols = executable.agentSymbols(agent, { functions: false });
+    const byName = Map.groupBy(symbols, ({ name }) => name);
+    for (const { kernelNames, natives } of this.#images) {
+      for (const name of kernelNames) {
+        const own = natives.get(name);
+        for (const kernel of byName.get(`${name}.kd`) ?? []) {
+          const isBeside = ({ codeObject }: LoadedSymbol): boolean => codeObject === kernel.codeObject;
+          const native = own === undefined ? undefined : byName.get(own)?.find(isBeside);
+          if (kernel.kind === 'kernel') this.#natives.set(kernel, native?.address ?? 'none');
+        }
+      }
+    }
+  }
+}
+
+function withoutNative(kernel: ResidentKernel): WavewrightError {
+  const what = `kernel '${kernelName(kernel)}' as it was compiled, beside its instrumented version`;
+  const why = 'it is not exported, or may call functions through pointers, which lead to instrumented code';
+  return new WavewrightError('UNSUPPORTED', `${what}: ${why}`);
 }
 
 /** Variables of loaded code, by the names of their symbols. */

@@ -31,6 +31,8 @@ export const instrument = defineCommand({
     const pattern = kernel === undefined ? undefined : regularExpression(kernel);
     const chosen = pattern && { isChosen: (name: string) => pattern.test(name) };
     const tools = await openTools(tool, hook);
+    if (tools?.isForSomeDispatches)
+      throw new WavewrightError('USAGE', "'dispatches' is for tools of run and dispatch: a file does not count them");
     const coverage: string[] = [];
     const rewrite = (code: Uint8Array, name: string) => {
       const image = tools!.rewrite({ bytes: code, name }, chosen);

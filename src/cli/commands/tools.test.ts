@@ -66,6 +66,19 @@ test('a kernel, instructions and the form of the result can be chosen', async ()
   assert.deepEqual([none.result.total, none.coverage.requested], [0, 0]);
 });
 
+test('of several dispatches some run with the tool, the others as they were compiled', async () => {
+  const output = '--arg=out:-:1024';
+  const vadd = VADD.with(4, output);
+  const native = await run(...vadd, '--repeat=5');
+  const some = await run(...vadd, '--repeat=5', '--tool=instruction-count:dispatches=1-2');
+  assert.deepEqual([some.status, some.stdout], [0, native.stdout]);
+  assert.match(some.stderr, /instruction-count of .*, 2 launches\nlevel: thread\ntotal: 8800\n/);
+  const none = await run(...VADD, '--repeat=5', '--tool=instruction-count:dispatches=5-');
+  assert.match(none.stdout, /, 0 launches\nlevel: thread\ntotal: 0\n/);
+  const file = await run('instrument', VADD[1]!, '--tool=block-count:dispatches=0', '-o', 'nothing.co');
+  assert.deepEqual([file.status, /'dispatches' is for tools of run/.test(file.stderr)], [2, true]);
+});
+
 test('a trace goes to a file, which is printed', async () => {
   const folder = mkdtempSync(path.join(tmpdir(), 'wavewright-trace-'));
   const file = path.join(folder, 'trace');

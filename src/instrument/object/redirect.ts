@@ -110,7 +110,8 @@ function staticTables({ elf, sections }: ElfEdit) {
   return [table, names && names.index !== elf.header.sectionNameIndex ? names : undefined] as const;
 }
 
-function freeName(name: string, taken: Set<string>): string {
+/** A name like `name` that is not taken; it is now. */
+export function freeName(name: string, taken: Set<string>): string {
   let free = name;
   for (let i = 2; taken.has(free); i++) free = `${name}.${i}`;
   taken.add(free);

@@ -19,8 +19,10 @@ export interface VariableToAdd {
   readonly symbol: string;
   readonly sizeBytes: number;
   readonly alignmentBytes: number;
-  /** What it begins with; what is behind, up to `sizeBytes`, is zero. */
-  readonly bytes?: Uint8Array;
+  /** What it begins with, which may depend on its address; what is behind, up to `sizeBytes`, is zero. */
+  readonly bytes?: Uint8Array | ((address: bigint) => Uint8Array);
+  /** STB_GLOBAL by default. */
+  readonly binding?: number;
 }
 
 const SECTION = '.data.wavewright';
@@ -32,27 +34,29 @@ export function addVariables(edit: ElfEdit, variables: readonly VariableToAdd[])
   const symbols = new Map<string, DynamicSymbol>();
   if (variables.length === 0) return symbols;
   const taken = new Set([...edit.elf.dynamicSymbols, ...edit.elf.symbols].map(({ name }) => name));
+  const start = edit.nextAddress;
   let [end, fileEnd] = [0, 0];
-  const places = variables.map(({ symbol: name, sizeBytes, alignmentBytes, bytes }) => {
+  const places = variables.map(({ symbol: name, sizeBytes, alignmentBytes, bytes: given }) => {
     if (taken.has(name)) throw new WavewrightError('USAGE', `the code object has a symbol '${name}' already`);
     taken.add(name);
     const at = alignUp(end, alignmentBytes);
     end = at + sizeBytes;
+    const bytes = typeof given === 'function' ? given(BigInt(start + at)) : given;
     if (bytes) fileEnd = at + bytes.length;
-    return at;
+    return { at, bytes };
   });
   const contents = new Uint8Array(fileEnd);
-  for (const [i, { bytes }] of variables.entries()) if (bytes) contents.set(bytes, places[i]!);
+  for (const { at, bytes } of places) if (bytes) contents.set(bytes, at);
   const segment = edit.addSegment(PF_R | PF_W, contents, end);
   const alignmentBytes = variables.reduce((most, variable) => Math.max(most, variable.alignmentBytes), 1);
   const section = edit.addLoadedSection(
     { name: SECTION, type: SHT_PROGBITS, flags: SHF_ALLOC | SHF_WRITE, alignmentBytes },
     ...[segment, 0, fileEnd],
   );
-  for (const [i, { symbol: name, sizeBytes }] of variables.entries()) {
+  for (const [i, { symbol: name, sizeBytes, binding = STB_GLOBAL }] of variables.entries()) {
     const symbol = newSymbol({
-      ...{ name, binding: STB_GLOBAL, type: STT_OBJECT, visibility: STV_PROTECTED, section },
-      ...{ value: segment.virtualAddress + BigInt(places[i]!), sizeBytes: BigInt(sizeBytes) },
+      ...{ name, binding, type: STT_OBJECT, visibility: STV_PROTECTED, section },
+      ...{ value: segment.virtualAddress + BigInt(places[i]!.at), sizeBytes: BigInt(sizeBytes) },
     });
     symbols.set(name, symbol);
   }
