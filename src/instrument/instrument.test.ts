@@ -70,6 +70,13 @@ for (const file of FILES) {
     const { bytes, map } = instrumentCodeObject(before.elf.bytes, { name: file });
     const after = parseCodeObject(bytes, file);
     assert.deepEqual(readPcMap(after.elf)!.rows, map.rows);
+    const text = after.elf.sectionNamed('.text.wavewright')!;
+    let end = Number(text.address);
+    for (const row of map.rows) {
+      assert.equal(row.address, end);
+      end += row.sizeBytes;
+    }
+    assert.equal(end, Number(text.address) + text.sizeBytes);
     assert.deepEqual(
       after.kernels.map(({ name, entryAddress }) => [name, map.originOf(Number(entryAddress))]),
       before.kernels.map(({ name, entryAddress }) => [name, Number(entryAddress)]),

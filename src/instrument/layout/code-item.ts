@@ -51,10 +51,12 @@ export type Half = 'low' | 'high';
 
 /** Whose an item is, for the map between new and old addresses. */
 interface Owned {
-  /** Image address of the original instruction that this is; undefined: it is payload. */
+  /** Image address of the original instruction that this is; undefined: it is payload or filler. */
   readonly origin?: number;
-  /** Image address of the original instruction that a payload serves. */
+  /** Image address of the original instruction that a payload serves, or behind which the way goes on. */
   readonly point?: number;
+  /** Keeps control on the way that it had in the original code: neither original nor payload. */
+  readonly keepsWay?: boolean;
   /** Control never goes on behind the item: branch islands may stand there. */
   readonly endsFlow?: boolean;
   /** The next item has to follow at once: no branch island may stand between. */

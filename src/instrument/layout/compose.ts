@@ -128,12 +128,12 @@ class Composer {
 
   /** It stands right before the block; code that runs into the block branches over it. */
   #apart({ address, alignmentBytes }: CodeEntry, items: readonly CodeItem[], index: number): void {
-    const { blocks, code } = this.#input;
+    const { blocks } = this.#input;
     const label = new Label('from outside');
     this.#entryLabels.set(address, label);
     const before = blocks[index - 1];
-    const isFallenInto = before?.next === blocks[index] && comesBack(before!.instructions.at(-1)!);
-    if (isFallenInto) this.#items.push({ kind: 'branch', words: code.branch, target: address, endsFlow: true });
+    const last = before?.instructions.at(-1);
+    if (last && before?.next === blocks[index] && comesBack(last)) this.#goTo(address, last.offset);
     this.#align(alignmentBytes);
     this.#items.push({ kind: 'label', label, outsideOf: address });
     this.#payload(items, address);
@@ -178,12 +178,18 @@ class Composer {
     this.#items.push({ kind: 'label', label: stub, outsideOf: address });
     const isShort = sizeOf(items) * MOST_GROWTH + branch.length * 4 <= SECOND_ENTRY_BYTES;
     this.#payload(isShort ? items : [], address);
-    this.#items.push({ kind: 'branch', words: branch, target: isShort ? address : far, endsFlow: true });
+    this.#goTo(isShort ? address : far, address);
     this.#align(SECOND_ENTRY_BYTES);
     if (isShort) return;
     this.#detours.push({ kind: 'label', label: far });
     this.#payload(items, address, this.#detours);
-    this.#detours.push({ kind: 'branch', words: branch, target: address, point: address, endsFlow: true });
+    this.#goTo(address, address, this.#detours);
+  }
+
+  /** Control goes on at `target`, as it does in the original code behind `point`. */
+  #goTo(target: Label | number, point: number, into = this.#items): void {
+    const words = this.#input.code.branch;
+    into.push({ kind: 'branch', words, target, point, keepsWay: true, endsFlow: true });
   }
 
   #block(index: number): void {
@@ -213,16 +219,9 @@ class Composer {
       return;
     }
     if (block.next === undefined)
-      this.#items.push({ kind: 'instruction', words: [code.stop], point: last.offset, endsFlow: true });
-    else if (block.next !== blocks[index + 1]) {
-      this.#items.push({
-        kind: 'branch',
-        words: code.branch,
-        target: startOf(block.next),
-        point: last.offset,
-        endsFlow: true,
-      });
-    } else return;
+      this.#items.push({ kind: 'instruction', words: [code.stop], point: last.offset, keepsWay: true, endsFlow: true });
+    else if (block.next !== blocks[index + 1]) this.#goTo(startOf(block.next), last.offset);
+    else return;
     this.#flushDetours();
   }
 
@@ -266,7 +265,7 @@ class Composer {
     const label = new Label('taken');
     this.#detours.push({ kind: 'label', label });
     this.#payload(taken, point, this.#detours);
-    this.#detours.push({ kind: 'branch', words: this.#input.code.branch, target, point, endsFlow: true });
+    this.#goTo(target, point, this.#detours);
     return label;
   }
 

@@ -63,10 +63,11 @@ test('branches lead to labels, to original addresses that moved, and to code tha
     [0x1010, 0x1000, 0x900],
   );
   assert.deepEqual(
-    laidOut.map.rows.map(({ address, origin }) => [address, origin]),
+    laidOut.map.rows.map(({ address, origin, kind }) => [address, origin, kind]),
     [
-      [0x1000, 16],
-      [0x1004, 20],
+      [0x1000, 16, 'original'],
+      [0x1004, 20, 'original'],
+      ...[0x1008, 0x100c, 0x1010].map((address) => [address, undefined, 'filler']),
     ],
   );
 });
@@ -119,7 +120,7 @@ for (const [name, everyBytes, isPassed] of [
     for (let at = 8, control = ''; at < size - 4; ) {
       const step = read(laidOut, at);
       assert.ok(control !== 'next' || laidOut.map.rowAt(at)?.kind !== 'island', 'islands are passed by');
-      const jumps = step.control === 'branch' && laidOut.map.rowAt(at) === undefined;
+      const jumps = step.control === 'branch' && laidOut.map.rowAt(at)?.kind === 'branch';
       assert.ok(!jumps || isPassed);
       control = step.control;
       at = jumps ? step.target! : at + step.sizeBytes;

@@ -9,7 +9,7 @@ import { hex } from '../../base/text.ts';
 import type { CodeItem, Half, Label, LiteralFixup, PlacedItem } from './code-item.ts';
 import { type BranchPlan, DWORD_BYTES, displacement, nextPlace, planBranches } from './islands.ts';
 import type { LayoutCode } from './layout-code.ts';
-import { PcMap, type PcRow } from './pc-map.ts';
+import { type PcKind, PcMap, type PcRow } from './pc-map.ts';
 
 /** A literal that the loader fills in: half of the loaded address of a symbol and more. */
 export interface LiteralRelocation {
@@ -67,17 +67,17 @@ class Emitter {
     let islandCount = 0;
     for (const [index, item] of this.#items.entries()) {
       if (item.kind === 'align') {
-        const end = alignUp(this.#at, item.sizeBytes);
+        const [at, end] = [this.#at, alignUp(this.#at, item.sizeBytes)];
         while (this.#at < end) this.#put([this.#code.nop]);
+        this.#addRow(at, 'filler', undefined);
       } else if (item.kind !== 'label') this.#place(item, index);
       const pool = this.#plan.pools.get(index);
       if (!pool) continue;
-      if (pool.isPassed) this.#branch(this.#code.branch, this.#at + DWORD_BYTES * (1 + pool.islands.length));
+      if (pool.isPassed) this.#passBy(pool.islands.length);
       for (const island of pool.islands) {
-        const { origin } = island;
         const at = this.#at;
         this.#branch(this.#code.branch, this.#plan.addressOf(nextPlace(island)));
-        if (origin !== undefined) this.#rows.push({ address: at, sizeBytes: DWORD_BYTES, origin, kind: 'island' });
+        this.#addRow(at, 'island', island.origin);
         islandCount++;
       }
     }
@@ -99,10 +99,20 @@ class Emitter {
       this.#put(item.words);
       if (item.fixup) this.#fix(item.fixup);
     }
-    const origin = item.origin ?? item.point;
-    if (origin === undefined) return;
-    const kind = item.origin === undefined ? 'payload' : 'original';
-    this.#rows.push({ address: at, sizeBytes: this.#at - at, origin, kind });
+    this.#addRow(at, kindOf(item), item.origin ?? item.point);
+  }
+
+  /** A branch around islands, behind the instruction that was put last. */
+  #passBy(islandCount: number): void {
+    const at = this.#at;
+    this.#branch(this.#code.branch, at + DWORD_BYTES * (1 + islandCount));
+    this.#addRow(at, 'branch', this.#rows.at(-1)?.origin);
+  }
+
+  /** For what was put from `address` on. */
+  #addRow(address: number, kind: PcKind, origin: number | undefined): void {
+    const sizeBytes = this.#at - address;
+    if (sizeBytes > 0) this.#rows.push({ address, sizeBytes, origin, kind });
   }
 
   #put(words: readonly number[]): void {
@@ -135,4 +145,10 @@ class Emitter {
     const value = fixup.half === 'low' ? distance : distance >> 32n;
     this.#view.setUint32(address - this.#start, Number(BigInt.asUintN(32, value)), true);
   }
+}
+
+function kindOf({ origin, point, keepsWay }: PlacedItem): PcKind {
+  if (keepsWay) return 'branch';
+  if (origin !== undefined) return 'original';
+  return point === undefined ? 'filler' : 'payload';
 }

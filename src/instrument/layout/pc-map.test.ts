@@ -8,8 +8,8 @@ function randomRows(random: (limit: number) => number): PcRow[] {
   let address = random(1000) * 4;
   for (let i = random(200); i > 0; i--) {
     const sizeBytes = 4 * (1 + random(4));
-    const kind = (['original', 'payload', 'island'] as const)[random(3)]!;
-    rows.push({ address, sizeBytes, origin: random(2 ** 28) * 4, kind });
+    const kind = (['original', 'payload', 'island', 'branch', 'filler'] as const)[random(5)]!;
+    rows.push({ address, sizeBytes, origin: kind === 'filler' ? undefined : random(2 ** 28) * 4, kind });
     address += sizeBytes + (random(4) === 0 ? random(100_000) * 4 : 0);
   }
   return rows;

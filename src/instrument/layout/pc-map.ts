@@ -6,21 +6,30 @@ import { ByteReader } from '../../base/bytes.ts';
 import { concatenate } from '../../base/concatenate.ts';
 import type { ErrorContext } from '../../base/errors.ts';
 
-/** What an instruction is to the one that it belongs to. */
-export type PcKind = 'original' | 'payload' | 'island';
+/**
+ * What new code is: the `original` instruction itself, `payload` that serves it, an `island` that its branch
+ * goes through, a `branch` or an end that keeps control on its old way behind it, or `filler`, which tools and
+ * functions have nothing to do with.
+ */
+export type PcKind = 'original' | 'payload' | 'island' | 'branch' | 'filler';
 
 export interface PcRow {
-  /** Image address of the instruction in the new code. */
+  /** Image address of the instruction in the new code; of filler, that of all that stands together. */
   readonly address: number;
   readonly sizeBytes: number;
   /**
-   * Image address of the original instruction that it is, that it serves, or whose branch goes through it.
+   * Image address of the original instruction that it belongs to. Filler has none: what aligns the entries of
+   * kernels and functions, and what stands behind all code for instruction prefetch.
    */
-  readonly origin: number;
+  readonly origin: number | undefined;
   readonly kind: PcKind;
 }
 
-const KINDS: readonly PcKind[] = ['original', 'payload', 'island'];
+type OriginalRow = PcRow & { readonly origin: number };
+
+const isOriginal = (row: PcRow): row is OriginalRow => row.kind === 'original' && row.origin !== undefined;
+
+const KINDS: readonly PcKind[] = ['original', 'payload', 'island', 'branch', 'filler'];
 /** "WWPC", then the version. */
 const MAGIC = 0x43505757;
 const VERSION = 1;
@@ -29,13 +38,13 @@ const HEADER_BYTES = 12;
 const DWORD_BYTES = 4;
 
 /**
- * Rows in the order of their addresses. Code that was rewritten twice has rows for both: the origin of a
- * row may have a row of its own.
+ * Rows in the order of their addresses, without a gap in the code of one rewriting. Code that was rewritten
+ * twice has rows for both: the origin of a row may have a row of its own.
  */
 export class PcMap {
   readonly rows: readonly PcRow[];
   /** The rows of instructions that are original, by origin. */
-  #originals: readonly PcRow[] | undefined;
+  #originals: readonly OriginalRow[] | undefined;
 
   constructor(rows: readonly PcRow[]) {
     this.rows = rows;
@@ -47,12 +56,18 @@ export class PcMap {
     return row && address < row.address + row.sizeBytes ? row : undefined;
   }
 
-  /** The address that the instruction had before all rewriting; itself where it was never rewritten. */
+  /**
+   * The address that the instruction had before all rewriting; where there was none, the one that it had
+   * when it was written: that of code that was never rewritten, and of filler.
+   */
   originOf(address: number): number {
     let at = address;
     // Each rewriting puts its code behind what was there, so origins fall.
-    for (let row = this.rowAt(at); row !== undefined && row.origin < at; row = this.rowAt(at)) at = row.origin;
-    return at;
+    for (;;) {
+      const origin = this.rowAt(at)?.origin;
+      if (origin === undefined || origin >= at) return at;
+      at = origin;
+    }
   }
 
   /** Where the instruction from an old address is now, as itself and not as what serves it. */
@@ -68,8 +83,8 @@ export class PcMap {
     return first && last && last.address >= first.address ? last.address + last.sizeBytes - first.address : 0;
   }
 
-  get #byOrigin(): readonly PcRow[] {
-    this.#originals ??= this.rows.filter(({ kind }) => kind === 'original').toSorted((a, b) => a.origin - b.origin);
+  get #byOrigin(): readonly OriginalRow[] {
+    this.#originals ??= this.rows.filter(isOriginal).toSorted((a, b) => a.origin - b.origin);
     return this.#originals;
   }
 
@@ -79,7 +94,7 @@ export class PcMap {
 }
 
 /** Index of the first row for which `isBehind` holds, which then holds for all that follow. */
-function firstAt(rows: readonly PcRow[], isBehind: (row: PcRow) => boolean): number {
+function firstAt<R extends PcRow>(rows: readonly R[], isBehind: (row: R) => boolean): number {
   let [low, high] = [0, rows.length];
   while (low < high) {
     const middle = (low + high) >>> 1;
@@ -91,9 +106,9 @@ function firstAt(rows: readonly PcRow[], isBehind: (row: PcRow) => boolean): num
 
 /**
  * The section `.wavewright.map`: magic, version and number of rows as 32-bit words, then for each row three
- * numbers in unsigned LEB128: `gap * 3 + kind` (0 original, 1 payload, 2 island), with the dwords between
- * the row before and this one (from address 0 for the first); the dwords of the instruction; and the dwords
- * from the origin of the row before to this one's, as 2n for n and as -2n - 1 for a negative one.
+ * numbers in unsigned LEB128: `gap * 5 + kind` (0 original, 1 payload, 2 island, 3 branch, 4 filler), with the
+ * dwords between the row before and this one (from address 0 for the first); its own dwords; and 0 where it
+ * has no origin, else the dwords from the last origin before to this one: 2n + 1 for n, 2n for -n.
  */
 export function encodePcMap({ rows }: PcMap): Uint8Array {
   const header = new Uint8Array(HEADER_BYTES);
@@ -106,10 +121,10 @@ export function encodePcMap({ rows }: PcMap): Uint8Array {
   for (const row of rows) {
     putNumber(body, ((row.address - end) / DWORD_BYTES) * KINDS.length + KINDS.indexOf(row.kind));
     putNumber(body, row.sizeBytes / DWORD_BYTES);
-    const distance = (row.origin - origin) / DWORD_BYTES;
-    putNumber(body, distance < 0 ? -2 * distance - 1 : 2 * distance);
     end = row.address + row.sizeBytes;
-    origin = row.origin;
+    const distance = row.origin === undefined ? undefined : (row.origin - origin) / DWORD_BYTES;
+    putNumber(body, distance === undefined ? 0 : distance < 0 ? -2 * distance : 1 + 2 * distance);
+    origin = row.origin ?? origin;
   }
   return concatenate([header, Uint8Array.from(body)]);
 }
@@ -128,11 +143,11 @@ export function decodePcMap(bytes: Uint8Array, at: ErrorContext): PcMap {
     const address = end + Math.floor(first / KINDS.length) * DWORD_BYTES;
     const sizeBytes = reader.uleb128('a number') * DWORD_BYTES;
     const folded = reader.uleb128('a number');
-    origin += (folded % 2 === 0 ? folded / 2 : -(folded + 1) / 2) * DWORD_BYTES;
+    origin += (folded % 2 === 0 ? -folded / 2 : (folded - 1) / 2) * DWORD_BYTES;
     if (sizeBytes === 0 || origin < 0 || !Number.isSafeInteger(address + sizeBytes)) {
       reader.fail(`row ${i} of a map of addresses, which nothing can mean`);
     }
-    rows.push({ address, sizeBytes, origin, kind: KINDS[first % KINDS.length]! });
+    rows.push({ address, sizeBytes, origin: folded === 0 ? undefined : origin, kind: KINDS[first % KINDS.length]! });
     end = address + sizeBytes;
   }
   if (reader.remaining > 0) reader.fail(`${reader.remaining} bytes behind a map of addresses`);

@@ -27,7 +27,7 @@ function rowsOf({ elf }: ElfEdit, map: PcMap): LineRow[] {
     const table = LineTable.read(elf);
     const rows: LineRow[] = [];
     for (const { address, origin } of map.rows) {
-      const source = table.lineAt(BigInt(origin));
+      const source = origin === undefined ? undefined : table.lineAt(BigInt(origin));
       const last = rows.at(-1)?.source;
       const isSame = last?.file === source?.file && last?.line === source?.line && last?.column === source?.column;
       if (rows.length === 0 || !isSame) rows.push({ address, source });
