@@ -9,6 +9,7 @@ import type { TierInstructions } from '../src/device/statistics.ts';
 import type { AmdgpuEmulatorOptions } from '../src/devices/emulated/amdgpu/emulator.ts';
 import { createEmulatedDevice } from '../src/devices/emulated/index.ts';
 import { nodeThreads } from '../src/devices/emulated/node-threads.ts';
+import type { Executable } from '../src/hsa/executables/executable.ts';
 import { type Agent, CodeObjectReader, createRuntime, type Queue, type Runtime } from '../src/hsa/index.ts';
 import { linkCodeObject } from '../src/linker/link.ts';
 
@@ -56,28 +57,27 @@ export const imageOf = (...texts: readonly string[]): Uint8Array =>
 const GROUPS = 12;
 const LANES = 64;
 
-/** A gfx90a device with the kernels of an image. */
+/** A device, gfx90a unless the options say so, with the kernels of an image. */
 export class KernelRig implements Disposable {
   readonly device: Device;
   readonly runtime: Runtime;
   readonly agent: Agent;
   readonly queue: Queue;
-  readonly #symbolOf: (name: string) => { readonly address: bigint };
+  readonly executable: Executable;
 
   constructor({ tier: _, ...options }: ExecutorOptions, image: Uint8Array) {
     this.device = createEmulatedDevice({ processor: 'gfx90a', memorySizeBytes: 2 ** 26, ...options });
     this.runtime = createRuntime({ devices: [this.device] });
     this.agent = this.runtime.gpuAgents[0]!;
     this.queue = this.runtime.createQueue(this.agent);
-    const executable = this.runtime.createExecutable();
-    executable.loadCodeObject(this.agent, new CodeObjectReader(image, 'kernels.co'));
-    executable.freeze();
-    this.#symbolOf = (name) => executable.getSymbol(name);
+    this.executable = this.runtime.createExecutable();
+    this.executable.loadCodeObject(this.agent, new CodeObjectReader(image, 'kernels.co'));
+    this.executable.freeze();
   }
 
   /** Of a symbol: of a kernel, `name.kd`. */
   address(name: string): bigint {
-    return this.#symbolOf(name).address;
+    return this.executable.getSymbol(name).address;
   }
 
   allocate(sizeBytes: number): bigint {

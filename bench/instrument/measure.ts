@@ -78,12 +78,13 @@ const NOTHING = {
   added: Object.fromEntries(UNITS.map((unit) => [unit, 0])) as UnitCounts, // reason: made of all units
 };
 
-/** Executed payload instructions, by the original instruction that they serve. */
+/** Executed payload instructions, and branches around them, by the original instruction that they serve. */
 function payloadExecutions(run: Execution, map: PcMap): Map<number, number> {
   const found = new Map<number, number>();
   for (const [address, { waves }] of run.counts) {
     const row = map.rowAt(address);
-    if (row?.kind === 'payload') found.set(row.origin, (found.get(row.origin) ?? 0) + waves);
+    if (row?.origin === undefined || (row.kind !== 'payload' && row.kind !== 'branch')) continue;
+    found.set(row.origin, (found.get(row.origin) ?? 0) + waves);
   }
   return found;
 }
@@ -111,7 +112,7 @@ function perPoint(native: Execution, run: Execution, map: PcMap): VariantMeasure
 function codeRatio({ rows }: PcMap): number {
   const bytes = (kinds: readonly string[]): number =>
     rows.reduce((sum, { kind, sizeBytes }) => sum + (kinds.includes(kind) ? sizeBytes : 0), 0);
-  return bytes(['original', 'payload', 'island']) / bytes(['original']);
+  return bytes(['original', 'payload', 'island', 'branch']) / bytes(['original']);
 }
 
 function* differences(native: Execution, run: Execution, map: PcMap, { reports }: Rewritten): Generator<string> {
@@ -121,7 +122,7 @@ function* differences(native: Execution, run: Execution, map: PcMap, { reports }
   for (const [address, { waves }] of run.counts) {
     const row = map.rowAt(address);
     if (row === undefined) originals.set(address, waves);
-    else if (row.kind === 'original') originals.set(row.origin, waves);
+    else if (row.kind === 'original' && row.origin !== undefined) originals.set(row.origin, waves);
   }
   for (const [address, { waves }] of native.counts) {
     // Payloads may take the place of hints, and of the message that gives their registers back.

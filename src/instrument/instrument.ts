@@ -188,7 +188,10 @@ export class CodeRewriter {
         .map(({ name }) => name),
       newSizeBytes: laidOut.bytes.length,
       map,
-      kept: [...movable.kept].map(([entry, why]) => ({ name: source.entries.get(entry)!.name, ...why })),
+      kept: [
+        ...[...movable.kept].map(([entry, why]) => ({ name: source.entries.get(entry)!.name, ...why })),
+        ...source.unknown,
+      ],
       islandCount: laidOut.islandCount,
       nopCount,
       wasLinked: this.#wasLinked,
@@ -237,7 +240,7 @@ export class CodeRewriter {
       entryAt: (address) => (this.#isChosen ? undefined : newEntries.get(address)),
       sizeOf: (address, sizeBytes) => laidOut.map.newSizeOf(address, sizeBytes),
       sectionIndex,
-      isCode: (address) => this.#source.isCode(address),
+      isInstruction: (address) => this.#source.isInstruction(address),
     };
     const changes = this.#changeKernels(newEntries);
     const variables = addVariables(edit, [...(natives?.variables ?? []), ...(this.#options.variables ?? [])]);

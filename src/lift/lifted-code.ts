@@ -259,7 +259,8 @@ function summaryOf(finding: Finding | undefined): Pick<Goal, 'targets' | 'isComp
   return { targets: [...finding.targets].sort((a, b) => a - b), isComplete, how: finding.how };
 }
 
-const functionSymbols = ({ elf }: CodeObject): readonly ElfSymbol[] =>
+/** Functions that have symbols. */
+export const functionSymbols = ({ elf }: CodeObject): readonly ElfSymbol[] =>
   [...elf.symbols, ...elf.dynamicSymbols].filter((symbol) => symbol.type === STT_FUNC && isDefined(symbol));
 
 /** What symbols call addresses. */

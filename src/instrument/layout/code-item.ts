@@ -97,4 +97,4 @@ export const hasWords = (item: CodeItem): item is PlacedItem => 'words' in item;
 
 /** What tools add; what laying out code adds by itself is none. */
 export const isPayload = (item: CodeItem): boolean =>
-  hasWords(item) && item.origin === undefined && item.point !== undefined;
+  hasWords(item) && item.origin === undefined && item.point !== undefined && !item.keepsWay;

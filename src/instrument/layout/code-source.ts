@@ -5,14 +5,17 @@
 import { WavewrightError } from '../../base/errors.ts';
 import type { CodeObject, Kernel } from '../../codeobject/code-object.ts';
 import { R_AMDGPU } from '../../codeobject/relocation-types.ts';
-import { followingOffset } from '../../ir/step.ts';
+import { fallsThrough, followingOffset } from '../../ir/step.ts';
+import { Draft } from '../../isa/amdgpu/encoding/encode.ts';
+import { SRC_LITERAL } from '../../isa/amdgpu/encoding/formats.ts';
+import type { Instruction } from '../../isa/amdgpu/encoding/instruction.ts';
 import { targetFor } from '../../isa/amdgpu/encoding/targets.ts';
 import { type AmdgpuStep, AmdgpuStepReader } from '../../isa/amdgpu/step.ts';
 import { isGetPc } from '../../lift/address-sequence.ts';
-import type { LiftedCode } from '../../lift/lifted-code.ts';
+import { functionSymbols, type LiftedCode } from '../../lift/lifted-code.ts';
 import type { LiftedFunction } from '../../lift/lifted-function.ts';
 import { type CodeItem, type Half, Label } from './code-item.ts';
-import type { CodeEntry, PcUse } from './compose.ts';
+import { type CodeEntry, type PcUse, wordsOf } from './compose.ts';
 import { type LayoutCode, layoutCodeFor } from './layout-code.ts';
 
 export interface NamedEntry extends CodeEntry {
@@ -21,6 +24,11 @@ export interface NamedEntry extends CodeEntry {
 
 const KERNEL_ALIGNMENT_BYTES = 256;
 const SECOND_ENTRY_BYTES = 256;
+const MAY_BE_DATA = 'it may be data: an address leads there, but what stands there does not come to an end';
+/** MIMG of gfx10 with three dwords of addresses (RDNA2 ISA 13.6.1) is the longest there is. */
+const MAX_INSTRUCTION_BYTES = 20;
+/** Too large for an inline constant. */
+const ANY_LITERAL = 0x1234_5678;
 /** MODE that steps are read with: what is asked here does not depend on it. */
 const MODE = 0;
 
@@ -36,8 +44,14 @@ export class CodeSource {
    * address.
    */
   readonly pinned: number[] = [];
+  /** Places that addresses lead to, which are not known to be code. */
+  readonly unknown: { readonly name: string; readonly address: number; readonly reason: string }[] = [];
   readonly #lifted: LiftedCode;
   readonly #codeObject: CodeObject;
+  /** Entries of all functions. */
+  readonly #functions = new Set<number>();
+  /** Those among them of which more than an address is known. */
+  #known: ReadonlySet<number> | undefined;
   readonly #view: DataView;
   readonly #reader: AmdgpuStepReader;
   /** Indices of relocations, by the dwords that they write. */
@@ -72,12 +86,33 @@ export class CodeSource {
       const known = kernels.map(({ name }) => name).join(', ');
       throw new WavewrightError('BAD_INPUT', `no kernel is chosen; the kernels are ${known || 'none'}`, { file });
     }
+    for (const lifted of this.#lifted.functions) {
+      if (this.#isFunction(lifted)) this.#functions.add(lifted.entry);
+      else if (!isChosen) this.unknown.push({ name: lifted.name, address: lifted.entry, reason: MAY_BE_DATA });
+    }
     const functions = isChosen ? this.#calledBy(chosen) : this.#lifted.functions;
     for (const { entry: address, name } of functions) {
+      if (!this.#functions.has(address)) continue;
       this.entries.set(address, { address, name, alignmentBytes: alignmentOf(address), hasSecondEntry: false });
     }
     for (const kernel of chosen) this.#addKernel(kernel);
     this.#findAddressUses();
+  }
+
+  /**
+   * Whether a place is entered for certain: a kernel, what symbols call a function, what is called or jumped
+   * to. Of others an address is made or stored alone; tables and constants stand among code, too, but these
+   * do not come to an end of their own as code does.
+   */
+  #isFunction({ entry, kernels, blocks }: LiftedFunction): boolean {
+    this.#known ??= new Set([
+      ...this.#lifted.sites.flatMap(({ targets }) => targets),
+      ...functionSymbols(this.#codeObject).map(({ value }) => Number(value)),
+    ]);
+    if (kernels.length > 0 || this.#known.has(entry)) return true;
+    const runsOut = blocks.some(({ next, instructions }) => !next && fallsThrough(instructions.at(-1)!));
+    if (blocks.length === 0 || runsOut) return false;
+    return blocks.every(({ instructions }) => instructions.every((step) => this.obstacle(step) === undefined));
   }
 
   #calledBy(kernels: readonly Kernel[]): ReadonlySet<LiftedFunction> {
@@ -95,19 +130,18 @@ export class CodeSource {
    * What code may compute with other addresses of code is not known: these stay.
    */
   #findAddressUses(): void {
-    const functions = new Set(this.#lifted.sites.flatMap(({ targets }) => targets));
-    for (const { entry, isExposed } of this.#lifted.functions) if (isExposed) functions.add(entry);
-    for (const { getpc, low, high, target, isCode, isPlain } of this.#lifted.addresses) {
-      if (!isPlain || !low || !high || target === undefined) continue;
-      if (isCode && !functions.has(target)) continue;
+    for (const { getpc, low, high, target, isCode } of this.#lifted.addresses) {
+      if (!low || !high || target === undefined || (isCode && !this.#functions.has(target))) continue;
+      const [lowWords, highWords] = [withLiteral(low.instruction), withLiteral(high.instruction)];
+      if (!lowWords || !highWords) continue;
       const from = new Label('base');
       const place = isCode ? { origin: target } : target;
-      const literal = (half: Half): PcUse => ({
-        kind: 'literal',
+      const literal = (half: Half, words: readonly number[]): PcUse => ({
+        ...{ kind: 'literal', words },
         fixup: { kind: 'relative', half, from, target: place },
       });
       this.#addressUses.set(getpc.offset, { kind: 'base', label: from });
-      this.#addressUses.set(low.offset, literal('low')).set(high.offset, literal('high'));
+      this.#addressUses.set(low.offset, literal('low', lowWords)).set(high.offset, literal('high', highWords));
     }
   }
 
@@ -130,8 +164,21 @@ export class CodeSource {
     return this.#lifted.stepAt(address) ?? this.#reader.step(this.#view, address);
   }
 
+  /** Whether an instruction of a function has the byte at an address. */
+  isInstruction(address: number): boolean {
+    for (let at = address & ~3; at > address - MAX_INSTRUCTION_BYTES; at -= 4) {
+      const step = this.#lifted.stepAt(at);
+      const owner = step && address < at + step.sizeBytes ? this.#lifted.functionOf(step) : undefined;
+      if (owner && this.#functions.has(owner.entry)) return true;
+    }
+    return false;
+  }
+
+  /** Zeros of linkers, or where code that was rewritten before ends. */
   isFiller(address: number): boolean {
-    return address + 4 <= this.#view.byteLength && this.#view.getUint32(address, true) === 0;
+    if (address + 4 > this.#view.byteLength) return false;
+    const word = this.#view.getUint32(address, true);
+    return word === 0 || word === this.code.stop;
   }
 
   /** Why an instruction cannot stand elsewhere. */
@@ -154,7 +201,8 @@ export class CodeSource {
     const index = this.#literalRelocation(step);
     if (index !== undefined) {
       const half = this.#codeObject.elf.dynamicRelocations[index]!.type === R_AMDGPU.ABS32_LO ? 'low' : 'high';
-      return { kind: 'literal', fixup: { kind: 'absolute', half, symbol: copiedRelocation(index), addend: 0 } };
+      const fixup = { kind: 'absolute', half, symbol: copiedRelocation(index), addend: 0 } as const;
+      return { kind: 'literal', words: wordsOf(step.instruction), fixup };
     }
     const known = this.#addressUses.get(step.offset);
     if (known || !isGetPc(step.instruction)) return known;
@@ -178,6 +226,17 @@ export class CodeSource {
     const { type } = this.#codeObject.elf.dynamicRelocations[index]!;
     return type === R_AMDGPU.ABS32_LO || type === R_AMDGPU.ABS32_HI ? index : undefined;
   }
+}
+
+/** An instruction with a literal where it has one or another constant; undefined where it cannot have one. */
+function withLiteral(instruction: Instruction): readonly number[] | undefined {
+  if (instruction.literal !== undefined) return wordsOf(instruction);
+  const index = [...instruction.row.operands.keys()].find((each) => instruction.operand(each).kind === 'constant');
+  if (index === undefined) return undefined;
+  const { encoding, words } = Draft.of(instruction);
+  const draft = new Draft(encoding, instruction, words, ANY_LITERAL);
+  const operand = draft.setEncoded(index, SRC_LITERAL) ? draft.operand(index) : undefined;
+  return operand?.kind === 'constant' && operand.value === BigInt(ANY_LITERAL) ? wordsOf(draft) : undefined;
 }
 
 /** What the place of a function shows of how it was aligned, at most as kernels are. */

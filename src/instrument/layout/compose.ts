@@ -4,6 +4,7 @@
  */
 import type { BasicBlock } from '../../flow/blocks.ts';
 import { fallsThrough } from '../../ir/step.ts';
+import type { Instruction } from '../../isa/amdgpu/encoding/instruction.ts';
 import { freesVectors } from '../../isa/amdgpu/encoding/messages.ts';
 import type { AmdgpuStep } from '../../isa/amdgpu/step.ts';
 import { type CodeItem, isPayload, Label, type LiteralFixup } from './code-item.ts';
@@ -49,8 +50,8 @@ export interface CodeEntry {
 export type PcUse =
   /** Reads the address behind itself: what refers to it counts from the label. */
   | { readonly kind: 'base'; readonly label: Label }
-  /** Has a literal that counts from such a label. */
-  | { readonly kind: 'literal'; readonly fixup: LiteralFixup }
+  /** Has a literal that counts from such a label; `words` have it, whatever stood in its place. */
+  | { readonly kind: 'literal'; readonly words: readonly number[]; readonly fixup: LiteralFixup }
   /** Is replaced, by what gives it the value that it had. */
   | { readonly kind: 'pinned'; readonly items: readonly CodeItem[] };
 
@@ -242,7 +243,7 @@ class Composer {
 
   #original(step: AmdgpuStep, taken: readonly CodeItem[] | undefined, isGlued: boolean): void {
     const { target, offset } = step;
-    const words = wordsOf(step);
+    const words = wordsOf(step.instruction);
     const endsFlow = !comesBack(step);
     const owned = { origin: offset, ...(endsFlow && { endsFlow }), ...(isGlued && { isGlued }) };
     if (target !== undefined) {
@@ -254,7 +255,7 @@ class Composer {
     else {
       this.#items.push({
         ...{ kind: 'instruction', words, ...owned },
-        ...(use?.kind === 'literal' && { fixup: use.fixup }),
+        ...(use?.kind === 'literal' && { words: use.words, fixup: use.fixup }),
       });
     }
     if (use?.kind === 'base') this.#items.push({ kind: 'label', label: use.label });
@@ -284,7 +285,7 @@ const comesBack = (step: AmdgpuStep): boolean => fallsThrough(step) || step.cont
 const startOf = (block: BasicBlock<AmdgpuStep>): number => block.instructions[0]!.offset;
 
 /** All dwords of an instruction. */
-export const wordsOf = ({ instruction: { code, literal } }: AmdgpuStep): readonly number[] =>
+export const wordsOf = ({ code, literal }: Instruction): readonly number[] =>
   literal === undefined ? code : [...code, literal];
 
 /** Whether anything comes between the instructions from `first` to `last`, or takes the place of one. */

@@ -8,8 +8,8 @@ import type { ErrorContext } from '../../base/errors.ts';
 
 /**
  * What new code is: the `original` instruction itself, `payload` that serves it, an `island` that its branch
- * goes through, a `branch` or an end that keeps control on its old way behind it, or `filler`, which tools and
- * functions have nothing to do with.
+ * goes through, a `branch` or an end that keeps control on its old way behind it, or `filler`, which nothing
+ * in the original code asks for.
  */
 export type PcKind = 'original' | 'payload' | 'island' | 'branch' | 'filler';
 
@@ -106,9 +106,9 @@ function firstAt<R extends PcRow>(rows: readonly R[], isBehind: (row: R) => bool
 
 /**
  * The section `.wavewright.map`: magic, version and number of rows as 32-bit words, then for each row three
- * numbers in unsigned LEB128: `gap * 5 + kind` (0 original, 1 payload, 2 island, 3 branch, 4 filler), with the
- * dwords between the row before and this one (from address 0 for the first); its own dwords; and 0 where it
- * has no origin, else the dwords from the last origin before to this one: 2n + 1 for n, 2n for -n.
+ * numbers in unsigned LEB128: `gap * 5 + kind` (0 original, 1 payload, 2 island, 3 branch, 4 filler), with
+ * the dwords between the row before and this one (from address 0 for the first); its own dwords; and 0 where
+ * it has no origin, else the dwords from the last origin before to this one: 2n + 1 for n, 2n for -n.
  */
 export function encodePcMap({ rows }: PcMap): Uint8Array {
   const header = new Uint8Array(HEADER_BYTES);

@@ -18,7 +18,8 @@ export interface NewPlaces {
   sizeOf(address: number, sizeBytes: number): number;
   /** Index of the section that holds the new code. */
   readonly sectionIndex: number;
-  isCode(address: number): boolean;
+  /** Whether an address is that of an instruction, or in one. */
+  isInstruction(address: number): boolean;
 }
 
 const WITH_ADDEND: ReadonlySet<number> = new Set([
@@ -66,7 +67,7 @@ function newAddend(
   places: NewPlaces,
 ): bigint {
   // What code computes with may be any address in it: only data point to functions.
-  const isPointer = !places.isCode(Number(offset));
+  const isPointer = !places.isInstruction(Number(offset));
   if (type === R_AMDGPU.RELATIVE64) {
     const entry = isPointer ? places.entryAt(Number(addend)) : undefined;
     return entry === undefined ? addend : BigInt(entry);

@@ -24,7 +24,7 @@ import type { RegisterPlans } from './register-plans.ts';
 interface PlacedCode {
   readonly bytes: Uint8Array;
   readonly pinned: readonly number[];
-  readonly kept: readonly { readonly name: string }[];
+  readonly kept: readonly { readonly name: string; readonly reason: string }[];
   readonly nopCount: number;
 }
 
@@ -40,6 +40,8 @@ export class PointPayloads {
   readonly #lifted: LiftedCode;
   readonly #insertions: Insertions;
   readonly #count = new CoverageCount();
+  /** Addresses of instructions that got new code. */
+  readonly #asked = new Set<number>();
   readonly #reads = new Map<readonly Payload[], readonly PhysicalRange[]>();
   readonly #functions = new Map<LiftedFunction, FunctionPoints>();
   readonly #codes = new Map<HookCode, Map<PersistentRegisters | 'none', Map<number, readonly Payload[]>>>();
@@ -103,6 +105,7 @@ export class PointPayloads {
   /** What becomes of the instruction at an address; undefined where it stays alone. */
   editOf(address: number): StepEdit | undefined {
     const insertions = this.#insertions;
+    this.#asked.add(address);
     const step = insertions.has(address) ? this.#lifted.stepAt(address) : undefined;
     if (!step) return undefined;
     const entry = this.#items(step, 'entry');
@@ -133,6 +136,7 @@ export class PointPayloads {
 
   /** The account of all points, in a file of so many bytes. */
   coverage({ bytes, pinned, kept, nopCount: nops }: PlacedCode, sizeBytes: number): Coverage {
+    this.#refuseKept(kept);
     const { served, refused, payload, requested } = this.#count;
     const kernels = this.plans.kernels.map((own): KernelCoverage => {
       const { scalar, vector } = own.granted;
@@ -148,6 +152,18 @@ export class PointPayloads {
     const fileBytes = [sizeBytes, bytes.length] as const;
     const oldCode = { pinned, kept: kept.map(({ name }) => name) };
     return { requested, served, refused, payload, nops, unresolvedSites, ...oldCode, kernels, fileBytes };
+  }
+
+  /** Hooks in code that was not laid out anew. */
+  #refuseKept(kept: PlacedCode['kept']): void {
+    const reasons = new Map(kept.map(({ name, reason }) => [name, reason]));
+    for (const [address] of this.#insertions.all()) {
+      if (this.#asked.has(address)) continue;
+      const step = this.#lifted.stepAt(address);
+      const name = step && this.#lifted.functionOf(step)?.name;
+      const reason = name === undefined ? undefined : reasons.get(name);
+      this.#count.refuse(`the code stays as it is: ${reason ?? 'nothing is known to lead to it'}`);
+    }
   }
 
   #registersAfter(own: KernelRegisters): readonly [sgprs: number, vgprs: number] {
