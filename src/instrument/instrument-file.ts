@@ -9,6 +9,7 @@ import { DT_RELA, ET_REL, PF_R } from '../elf/constants.ts';
 import { ElfEdit } from '../elf/edit.ts';
 import type { ElfFile } from '../elf/elf.ts';
 import { RELA_ENTRY_SIZE_BYTES } from '../elf/relocations.ts';
+import { isArchive } from '../linker/archive.ts';
 import { type InstrumentedCode, type InstrumentOptions, instrumentCodeObject } from './instrument.ts';
 
 export interface RewrittenImage extends InstrumentedCode {
@@ -41,8 +42,8 @@ const WRAPPER = { magic: 0x48495046, sizeBytes: 24, pointerAt: 8 } as const;
  * The same kind of file with new code in each code object for an AMD GPU; everything else in it stays.
  * Bundles come out uncompressed.
  *
- * Throws as `openContainer` and `instrumentCodeObject` do, UNSUPPORTED for programs whose bundles nothing
- * names.
+ * Throws as `openContainer` and `instrumentCodeObject` do, UNSUPPORTED for archives and for programs whose
+ * bundles nothing names.
  */
 export function instrumentFile(
   bytes: Uint8Array,
@@ -55,6 +56,10 @@ export function instrumentFile(
     images.push({ ...image, name: what });
     return image.bytes;
   };
+  if (isArchive(bytes)) {
+    const what = 'an archive: link it, or give its members one by one';
+    throw new WavewrightError('UNSUPPORTED', what, { file: name });
+  }
   const container = openContainer(bytes, name, options);
   const { isChosen } = options;
   const hasChosen = (code: Uint8Array, what: string): boolean =>

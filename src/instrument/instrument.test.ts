@@ -3,11 +3,25 @@ import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { test } from 'node:test';
+import { assembleFile } from '../assembler/assemble-file.ts';
 import { parseCodeObject } from '../codeobject/code-object.ts';
+import {
+  DT_JMPREL,
+  DT_PLTREL,
+  DT_PLTRELSZ,
+  DT_REL,
+  DT_RELA,
+  DT_RELAENT,
+  DT_RELASZ,
+  DT_RELENT,
+  DT_RELSZ,
+} from '../elf/constants.ts';
+import { parseElf } from '../elf/elf.ts';
 import { liftCodeObject } from '../lift/lifted-code.ts';
+import { linkCodeObject } from '../linker/link.ts';
 import { instrumentCodeObject, readPcMap } from './instrument.ts';
 import { CodeSource } from './layout/code-source.ts';
-import { compose } from './layout/compose.ts';
+import { compose, type EditStep } from './layout/compose.ts';
 import { layOutCode } from './layout/lay-out.ts';
 import { type CodeBlock, findMovableCode } from './layout/movable-code.ts';
 
@@ -107,4 +121,57 @@ test('what is rewritten stays as it was, be it a Buffer', () => {
     instrumentCodeObject(bytes);
     assert.deepEqual(Uint8Array.from(bytes), before, file);
   }
+});
+
+for (const [name, tags] of [
+  [
+    'DT_REL',
+    [
+      [DT_RELA, DT_REL, undefined],
+      [DT_RELASZ, DT_RELSZ, 48n],
+      [DT_RELAENT, DT_RELENT, 16n],
+    ],
+  ],
+  [
+    'DT_JMPREL',
+    [
+      [DT_RELA, DT_JMPREL, undefined],
+      [DT_RELASZ, DT_PLTRELSZ, undefined],
+      [DT_RELAENT, DT_PLTREL, BigInt(DT_RELA)],
+    ],
+  ],
+] as const) {
+  test(`relocations of ${name}, which no linker makes for AMD GPUs, are refused by name`, () => {
+    const bytes = readFileSync(path.join(ROOT, 'test/data/codeobjects/kernels.gfx90a.v5.co'));
+    const { offset, sizeBytes } = parseElf(bytes).sectionNamed('.dynamic')!;
+    const view = new DataView(bytes.buffer, bytes.byteOffset + offset, sizeBytes);
+    for (let at = 0; at < sizeBytes; at += 16) {
+      const change = tags.find(([tag]) => BigInt(tag) === view.getBigUint64(at, true));
+      if (!change) continue;
+      view.setBigUint64(at, BigInt(change[1]), true);
+      if (change[2] !== undefined) view.setBigUint64(at + 8, change[2], true);
+    }
+    const message = /dynamic relocations under tag (17|23), expected DT_RELA/;
+    assert.throws(() => instrumentCodeObject(bytes), { code: 'UNSUPPORTED', message });
+  });
+}
+
+test('no more than the new code is prefetched', () => {
+  const source = `.text\n.globl k\n.p2align 8\n.type k,@function\nk:\n${'s_nop 0\n'.repeat(300)}s_endpgm\n.size k, .-k
+.rodata\n.p2align 6\n.amdhsa_kernel k\n.amdhsa_next_free_vgpr 1\n.amdhsa_next_free_sgpr 1\n.amdhsa_inst_pref_size 9
+.end_amdhsa_kernel\n`;
+  const object = { name: 'k.o', bytes: assembleFile(source, { processor: 'gfx1100' }) };
+  const bytes = linkCodeObject([object]);
+  const unitsOf = (edit: EditStep): number | undefined =>
+    parseCodeObject(instrumentCodeObject(bytes, { edit }).bytes, 'k.co').kernels[0]!.descriptor.rsrc3
+      .instructionPrefetchSize;
+  assert.equal(
+    unitsOf(() => undefined),
+    9,
+  );
+  let count = 0;
+  assert.equal(
+    unitsOf((step) => (step.control === 'next' && count++ < 200 ? { instead: [] } : undefined)),
+    4,
+  );
 });

@@ -101,11 +101,15 @@ interface NewCode {
   readonly nopCount: number;
 }
 
+/** By the symbols of their descriptors. */
+type ChangedKernels = Map<string, { kernel: Kernel; changes: KernelChanges }>;
+
 export const MAP_SECTION = '.wavewright.map';
 const TEXT_SECTION = '.text.wavewright';
 const TEXT_ALIGNMENT_BYTES = 256;
 /** Instruction prefetch must not leave the code: compilers put as much behind it (LLVM, AMDGPUAsmPrinter). */
 const PADDING_DWORDS = 256;
+const DWORD_BYTES = 4;
 /** The symbol that literals of new code count from. */
 const ANCHOR = 'wavewright.text';
 /** Room for more program headers than are added. */
@@ -242,7 +246,8 @@ export class CodeRewriter {
       sectionIndex,
       isInstruction: (address) => this.#source.isInstruction(address),
     };
-    const changes = this.#changeKernels(newEntries);
+    const end = this.#textAddress + laidOut.bytes.length - PADDING_DWORDS * DWORD_BYTES;
+    const changes = this.#changeKernels(newEntries, end);
     const variables = addVariables(edit, [...(natives?.variables ?? []), ...(this.#options.variables ?? [])]);
     const tables = new DynamicTablesToWrite(edit, edit.segmentTableBytes(MORE_SEGMENTS));
     this.#addTables(tables, laidOut, places, variables);
@@ -262,16 +267,16 @@ export class CodeRewriter {
   }
 
   /** Lets descriptors lead to new code. What else changes, by the symbol of the kernel. */
-  #changeKernels(newEntries: ReadonlyMap<number, number>): Map<string, { kernel: Kernel; changes: KernelChanges }> {
+  #changeKernels(newEntries: ReadonlyMap<number, number>, end: number): ChangedKernels {
     const { kernels, target } = this.#codeObject;
-    const changed = new Map<string, { kernel: Kernel; changes: KernelChanges }>();
+    const changed: ChangedKernels = new Map();
     for (const kernel of kernels) {
       const entry = newEntries.get(Number(kernel.entryAddress));
       if (entry === undefined) continue;
       const changes = this.#changesOf(kernel);
       if (changes && Object.keys(changes).length > 0) changed.set(kernel.symbol.name, { kernel, changes });
       const descriptor = changes ? changeDescriptor(kernel, changes, target.processor) : kernel.descriptor;
-      redirectKernel(this.#edit, { ...kernel, descriptor }, entry);
+      redirectKernel(this.#edit, { ...kernel, descriptor }, entry, end);
     }
     return changed;
   }

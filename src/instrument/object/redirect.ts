@@ -119,9 +119,16 @@ export function freeName(name: string, taken: Set<string>): string {
   return free;
 }
 
-/** Lets the descriptor of a kernel lead to its new code. */
-export function redirectKernel(edit: ElfEdit, { symbol, descriptor, name }: Kernel, entry: number): void {
+/** INST_PREF_SIZE counts them (LLVM "User Guide for AMDGPU Backend", COMPUTE_PGM_RSRC3 of gfx11). */
+const PREFETCH_UNIT_BYTES = 128;
+
+/** Lets the descriptor of a kernel lead to its new code, which ends at `end`: no more of it is prefetched. */
+export function redirectKernel(edit: ElfEdit, { symbol, descriptor, name }: Kernel, entry: number, end: number): void {
   const kernelCodeEntryByteOffset = BigInt(entry) - symbol.value;
-  const bytes = encodeKernelDescriptor({ ...descriptor, kernelCodeEntryByteOffset });
+  const rsrc3 = { ...descriptor.rsrc3 };
+  const { instructionPrefetchSize: units } = rsrc3;
+  const most = Math.ceil((end - entry) / PREFETCH_UNIT_BYTES);
+  if (units !== undefined) rsrc3.instructionPrefetchSize = Math.min(units, most);
+  const bytes = encodeKernelDescriptor({ ...descriptor, rsrc3, kernelCodeEntryByteOffset });
   edit.patch(symbol.value, bytes, `the descriptor of kernel '${name}'`);
 }
