@@ -92,7 +92,7 @@ function originals({ counts }: Run, map: PcMap): Map<number, PcCount> {
   const found = new Map<number, PcCount>();
   for (const { address, origin, kind } of map.rows) {
     const count = counts.get(address);
-    if (kind === 'original' && count) found.set(origin, count);
+    if (kind === 'original' && origin !== undefined && count) found.set(origin, count);
   }
   return found;
 }
