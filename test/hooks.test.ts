@@ -26,8 +26,8 @@ const TARGETS = [
 ] as const;
 const HOOKS = 60;
 const MODE = 0x3f0;
-const SCALARS = { used: 40, granted: 44, growable: 52 };
-const VECTORS = { used: 24, granted: 26, growable: 34 };
+const SCALARS = { used: 40, granted: 44, growable: 52, most: 52 };
+const VECTORS = { used: 24, granted: 26, growable: 34, most: 34 };
 /** Two registers that no hook reads, with the address of the data. */
 const PERSISTENT = 60;
 const EXEC_LO = 126;
@@ -35,7 +35,7 @@ const EXECS = [-1n, 0x0ffffff0ffff0001n, 0x8000000080000000n, 0x5a5a5a5af0f0fffe
 const LITERALS = [0x1234, 64];
 
 const PLAN: RegisterPlan = {
-  ...{ scalar: SCALARS, vector: VECTORS, accumulator: { used: 0, granted: 0, growable: 0 } },
+  ...{ scalar: SCALARS, vector: VECTORS, accumulator: { used: 0, granted: 0, growable: 0, most: 0 } },
   reserved: [{ file: 'scalar', first: PERSISTENT, dwords: 2 }],
 };
 
@@ -157,7 +157,9 @@ class Trials {
     const place = random() & 1 ? { addressOf: () => PERSISTENT } : {};
     const point = randomPoint(random);
     const plan =
-      random() % 3 === 0 ? { ...PLAN, vector: { ...VECTORS, granted: VECTORS.used, growable: VECTORS.used } } : PLAN;
+      random() % 3 === 0
+        ? { ...PLAN, vector: { ...VECTORS, granted: VECTORS.used, growable: VECTORS.used, most: VECTORS.used } }
+        : PLAN;
     const allocator = new Allocator(compileHook(hook, code, place), plan);
     const found = allocator.allocate(sabotage.point?.(point) ?? point, { literals: LITERALS });
     if (found.kind === 'refusal') return undefined;

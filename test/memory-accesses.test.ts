@@ -16,8 +16,8 @@ const NOTHING_LIVE: PointState = {
   live: { active: 0n, inactive: 0n },
   ...{ isSccLive: false, inFlight: [], unknownInFlight: new Set(), gprIndexing: false },
 };
-const FILE = { used: 40, granted: 60, growable: 60 };
-const PLAN = { scalar: FILE, vector: FILE, accumulator: { used: 0, granted: 0, growable: 0 }, reserved: [] };
+const FILE = { used: 40, granted: 60, growable: 60, most: 60 };
+const PLAN = { scalar: FILE, vector: FILE, accumulator: { used: 0, granted: 0, growable: 0, most: 0 }, reserved: [] };
 
 /** Registers of one lane, as numbers. */
 interface Lane {

@@ -16,11 +16,11 @@ import { randomGenerator } from './lockstep/lockstep.test-support.ts';
 import { type Random, RandomHook } from './random-hook.test-support.ts';
 
 const USED = 28;
-const FILE = { used: USED, granted: USED, growable: USED };
+const FILE = { used: USED, granted: USED, growable: USED, most: USED };
 const PLAN: RegisterPlan = {
   scalar: FILE,
   vector: FILE,
-  accumulator: { used: 0, granted: 0, growable: 0 },
+  accumulator: { used: 0, granted: 0, growable: 0, most: 0 },
   reserved: [],
 };
 const HOOKS = 150;

@@ -37,7 +37,7 @@ export function fullSave(codeObject: CodeObject, kernelName: string): FullSave |
   const code = { target, waveSize };
   const limits = (file: 'scalar' | 'vector', most: number): FileLimits => {
     const count = used[file].used;
-    return { used: count, granted: used[file].granted, growable: most };
+    return { used: count, granted: used[file].granted, growable: most, most };
   };
   const plan: RegisterPlan = { ...used, scalar: limits('scalar', 102), vector: limits('vector', 256) };
   const allocator = new Allocator([savingPayload(code, used.scalar.used, used.vector.used)], plan);

@@ -30,7 +30,12 @@ const point = (dead: string, deadInOthers = '', more: Partial<PointState> = {}):
   ...more,
 });
 
-const limits = (used: number, granted = used, growable = granted) => ({ used, granted, growable });
+const limits = (used: number, granted = used, growable = granted, most = growable) => ({
+  used,
+  granted,
+  growable,
+  most,
+});
 const plan = (scalar = limits(16), vector = limits(16)): RegisterPlan => ({
   ...{ scalar, vector, accumulator: limits(0), reserved: [] },
 });
@@ -267,4 +272,17 @@ test('payloads say what they change of the application', () => {
   assert.throws(() => new Allocator([b.payload()], plan()), /writes vector register 3 without saying/);
   b.changes({ file: 'vector', first: 3, dwords: 1 });
   assert.deepEqual(listing(allocated(b.payload(), point(''))), ['v_mov_b32_e32 v3, 0']);
+});
+
+test('what costs waves is taken where nothing else is free, not before', () => {
+  const b = builder();
+  const [count, other] = [b.scalar(), b.vector()];
+  b.emit`s_mov_b32 ${count}, 5`;
+  b.emit`v_mov_b32_e32 ${other}, ${count}`;
+  const scarce = plan(limits(16, 16, 16, 18), limits(16, 16, 16, 20));
+  const allocation = new Allocator([b.payload()], scarce).allocate(point(''));
+  assert.ok(allocation.kind === 'allocation', 'it is served');
+  assert.deepEqual(allocation.needs, { scalar: 17, vector: 17 });
+  const refused = new Allocator([b.payload()], plan()).allocate(point(''));
+  assert.equal(refused.kind, 'refusal');
 });

@@ -41,7 +41,7 @@ export interface PointValues {
 
 /** How far the search for registers goes: the first that is enough counts. */
 interface Search {
-  readonly limit: 'granted' | 'growable';
+  readonly limit: 'granted' | 'growable' | 'most';
   readonly takesInFlight: boolean;
   readonly borrows: boolean;
 }
@@ -51,6 +51,8 @@ const SEARCHES: readonly Search[] = [
   { limit: 'growable', takesInFlight: false, borrows: false },
   { limit: 'growable', takesInFlight: true, borrows: false },
   { limit: 'growable', takesInFlight: false, borrows: true },
+  { limit: 'most', takesInFlight: false, borrows: false },
+  { limit: 'most', takesInFlight: false, borrows: true },
 ];
 
 const FILES = ['scalar', 'vector'] as const;
@@ -197,7 +199,7 @@ class FileSets {
   readonly #reserved = new RegisterSet();
 
   constructor(file: VirtualRegister['file'], plan: RegisterPlan) {
-    const { used, granted, growable } = plan[file];
+    const { used, granted, growable, most } = plan[file];
     this.#file = file;
     this.#plan = plan;
     this.unused = RegisterSet.range(used, 256);
@@ -205,6 +207,7 @@ class FileSets {
     this.#additional = {
       granted: RegisterSet.range(used, granted),
       growable: RegisterSet.range(used, Math.max(granted, growable)),
+      most: RegisterSet.range(used, Math.max(granted, growable, most)),
     };
     for (const range of plan.reserved) {
       if (range.file === file) this.#reserved.addRange(range.first, range.first + range.dwords);

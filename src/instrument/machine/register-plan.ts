@@ -4,7 +4,7 @@ import type { WaitCounter } from '../../ir/effects.ts';
 import type { PendingAccess } from '../../lift/in-flight.ts';
 import type { PhysicalRange } from './machine-code.ts';
 
-/** Numbers of registers of one file: `used` <= `granted` <= `growable`. */
+/** Numbers of registers of one file: `used` <= `granted` <= `growable` <= `most`. */
 export interface FileLimits {
   /** From here on the application uses none, in all code that the kernel reaches. */
   readonly used: number;
@@ -12,6 +12,8 @@ export interface FileLimits {
   readonly granted: number;
   /** Up to here the kernel may be given more. */
   readonly growable: number;
+  /** Up to here it costs waves that could run at the same time: for points that nothing else serves. */
+  readonly most: number;
 }
 
 export interface RegisterPlan {

@@ -7,7 +7,7 @@ import {
   scalarRegisterCount,
   vectorRegisterCount,
 } from '../../codeobject/kernel-descriptor.ts';
-import { wavesPerSimd } from '../../codeobject/occupancy.ts';
+import { maxWorkgroupSizeByVgprs, wavesPerSimd } from '../../codeobject/occupancy.ts';
 import type { RegisterFile } from '../../ir/effects.ts';
 import { targetFor } from '../../isa/amdgpu/encoding/targets.ts';
 import { mostRegisters } from '../../lift/register-limits.ts';
@@ -24,7 +24,10 @@ const ACCUMULATOR_GRANULE = 4;
 export interface KernelRegisters {
   readonly kernel: Kernel;
   readonly granted: Files<number>;
+  /** As many waves of a SIMD as before run at the same time with so many registers. */
   readonly growable: Files<number>;
+  /** With so many registers the largest workgroup that the kernel allows still fits. */
+  readonly most: Files<number>;
   /** Waves of a SIMD with so many registers; undefined where it is not known. */
   readonly occupancy: (vector: number, scalar: number) => number | undefined;
   /** From here on no code that the kernel reaches uses any. */
@@ -67,7 +70,17 @@ export function launchedWith({ target: { processor } }: CodeObject, { descriptor
     vector: grow(granted.vector, most.vgprCount, (count) => keeps(count, granted.scalar)),
     accumulator: granted.accumulator,
   };
-  return { granted, growable, occupancy };
+  const { wavefrontSize, workgroupSize } = shape;
+  const fits = (count: number): boolean => {
+    const vgprs = alignUp(count, ACCUMULATOR_GRANULE) + behind;
+    return (maxWorkgroupSizeByVgprs({ processor, vgprs, wavefrontSize }) ?? 0) >= workgroupSize;
+  };
+  const largest: Files<number> = {
+    scalar: Math.max(growable.scalar, before === undefined ? 0 : most.sgprCount),
+    vector: grow(growable.vector, most.vgprCount, fits),
+    accumulator: granted.accumulator,
+  };
+  return { granted, growable, most: largest, occupancy };
 }
 
 /** What occupancy depends on besides registers. */

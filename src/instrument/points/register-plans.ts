@@ -85,13 +85,14 @@ export class RegisterPlans {
       const limits = files((file): FileLimits => {
         if (kernels.length === 0) {
           const used = Number.isFinite(most[file]) ? most[file] : 0;
-          return { used, granted: used, growable: used };
+          return { used, granted: used, growable: used, most: used };
         }
         const granted = Math.min(...kernels.map((each) => each.granted[file]));
         return {
           used: Math.max(...kernels.map((each) => each.used[file])),
           granted,
           growable: Math.max(granted, Math.min(...kernels.map((each) => each.growable[file]))),
+          most: Math.max(granted, Math.min(...kernels.map((each) => each.most[file]))),
         };
       });
       const kept = this.persistentOf(lifted)?.close();
