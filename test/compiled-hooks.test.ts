@@ -355,8 +355,12 @@ for (const processor of PROCESSORS) {
       const first = kernel!.blocks[0]!.instructions[0]!;
       const launch = launchAtEntry(kernel!, processor);
       code.atEntry(kernel!, hooks.hook('workgroups', [], first, { launch }));
+      // Elsewhere that is kept for who asks.
+      for (const end of kernel!.blocks.flatMap(({ instructions }) => instructions)) {
+        if (end.step.control === 'end') code.before(end, hooks.hook('workgroups', [], end));
+      }
       // Where nothing is told of the launch, the hook says what it lacks.
-      code.before(first, hooks.hook('workgroups', [], first));
+      code.before(first, hooks.hook('workgroups', [], first, { launch: {} }));
     });
     assert.deepEqual(made.coverage.refused, {
       'the hook asks for the workgroup id, which the kernel does not keep': 1,
@@ -367,7 +371,7 @@ for (const processor of PROCESSORS) {
     const waves = Math.ceil(workgroup[0]! / (processor === 'gfx1100' ? 32 : 64));
     const groups = Math.ceil(grid[0]! / workgroup[0]!);
     const [sum] = dwords64(variable(made.places.get('sums')!));
-    assert.equal(sum, BigInt((waves * groups * (groups + 1)) / 2));
+    assert.equal(sum, BigInt((2 * waves * groups * (groups + 1)) / 2));
   });
 }
 

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { parseCodeObject } from '../src/codeobject/code-object.ts';
-import { instrumentImage } from '../src/instrument/index.ts';
+import { defineTool, hookOf, instrumentImage } from '../src/instrument/index.ts';
 import { chooseTool } from '../src/tools/chosen-tool.ts';
 import { imageOf, KernelRig, kernelText } from './kernel-rig.test-support.ts';
 
@@ -80,3 +80,25 @@ for (const [registers, isKept] of [
     }
   });
 }
+
+test('what a kernel begins with is there for hooks, though the kernel does not look at it', () => {
+  const tool = defineTool({
+    name: 'workgroups',
+    summary: 'sums of the positions of workgroups, in three variables',
+    options: {},
+    attach(code) {
+      for (const name of ['a', 'b', 'c']) {
+        const sums = code.counters(name, 1);
+        const add = hookOf((b) => b.atomic('add', b.variable(sums.symbol), b.pack(b.scalar(4), b.constant(0))));
+        for (const kernel of code.kernels) code.atEntry(kernel, add);
+      }
+      return () => ({ summary: {}, tables: [] });
+    },
+  });
+  const bytes = imageOf(kernelText('idle', ' s_nop 0\n s_endpgm'));
+  const use = { tool, values: {}, kernels: /./, instructions: { begin: 0, end: Number.POSITIVE_INFINITY } };
+  const changed = instrumentImage({ name: 'kernels.co', bytes }, [use]);
+  assert.deepEqual(changed.coverage.refused, {});
+  const symbols = ['a', 'b', 'c'].map((name) => `__wavewright_0_${name}`);
+  assert.deepEqual(run(changed.bytes, 'idle', symbols).first, [66n, 66n, 66n]);
+});

@@ -27,6 +27,7 @@ const SYSTEM_VALUES = [
 ] as const satisfies readonly (readonly [name: string, enabledBy: keyof ComputePgmRsrc2])[];
 
 export type UserValue = (typeof USER_VALUES)[number][0];
+export type WorkgroupValue = Exclude<(typeof SYSTEM_VALUES)[number][0], 'workgroupInfo'>;
 export type InitialValue = UserValue | 'kernargPreload' | (typeof SYSTEM_VALUES)[number][0] | 'scratchWaveOffset';
 
 /** User SGPRs that hardware sets up at most. */
@@ -35,6 +36,10 @@ export const MAX_USER_SGPRS = 16;
 /** The property of a descriptor that asks for a value. */
 export const enabledBy = (value: UserValue): keyof KernelCodeProperties =>
   USER_VALUES.find(([name]) => name === value)![2];
+
+/** The bit of a descriptor that asks for a part of the workgroup's position. */
+export const workgroupEnabledBy = (value: WorkgroupValue): keyof ComputePgmRsrc2 =>
+  SYSTEM_VALUES.find(([name]) => name === value)![1];
 
 export interface SgprRange {
   readonly first: number;

@@ -1,5 +1,6 @@
 /** Tools into a code object: each says what it wants where, and all of it becomes one new code object. */
 import type { LiftedFunction } from '../lift/lifted-function.ts';
+import type { LaunchRegisters } from './hooks/hook-point.ts';
 import { CodeRewriter, type InstrumentedCode, type InstrumentOptions } from './instrument.ts';
 import type { Coverage } from './points/coverage.ts';
 import { PointPayloads } from './points/point-payloads.ts';
@@ -57,10 +58,16 @@ export function instrumentImage(
   const known = codeObject.elf.symbols.concat(codeObject.elf.dynamicSymbols);
   const layers = known.flatMap((symbol) => /^__wavewright_(\d+)_/.exec(symbol.name)?.[1] ?? []);
   const layer = Math.max(options.firstLayer ?? 0, ...layers.map((each) => Number(each) + 1));
+  const launchOf = (each: LiftedFunction): LaunchRegisters => plans.persistentOf(each)?.launch ?? {};
   const codes = uses.map(({ kernels, instructions }, i) => {
     const selected = selectedFunctions(functions, kernels);
     const prefix = `${PREFIX}${layer + i}_`;
-    return new ToolCode(codeObject.target.processor, { functions: selected, instructions }, insertions, prefix);
+    return new ToolCode(
+      codeObject.target.processor,
+      { functions: selected, instructions, launchOf },
+      insertions,
+      prefix,
+    );
   });
   const reports = uses.map(({ tool, values }, i) => tool.attach(codes[i]!, values));
   const payloads = new PointPayloads(lifted, plans, insertions);

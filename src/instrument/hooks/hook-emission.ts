@@ -224,7 +224,8 @@ export class HookEmission implements IntrinsicContext {
 
   #bindLaunchRegisters(): void {
     const { launch } = this.point;
-    for (let i = 0; i < 2; i++) this.#bindScalar(DISPATCH_PACKET + i, launch.dispatchPacket, i, 'dispatch packet');
+    for (let i = 0; i < 2; i++)
+      this.#bindScalar(DISPATCH_PACKET + i, () => launch.dispatchPacket, i, 'dispatch packet');
     const implicit = [0, 1].map((i) => this.hook.initial('scalar', IMPLICIT_ARGUMENTS + i));
     if (implicit.some(Boolean))
       emitImplicitArguments(
@@ -232,12 +233,14 @@ export class HookEmission implements IntrinsicContext {
         implicit.map((use) => use && this.part(use)),
       );
     for (const [i, name] of ['x', 'y', 'z'].entries())
-      this.#bindScalar(FIRST_WORKGROUP_ID + i, launch.workgroupIds?.[i], 0, `workgroup id ${name}`);
+      this.#bindScalar(FIRST_WORKGROUP_ID + i, () => launch.workgroupIds?.[i], 0, `workgroup id ${name}`);
   }
 
-  #bindScalar(register: number, source: number | undefined, dword: number, name: string): void {
+  #bindScalar(register: number, sourceOf: () => number | undefined, dword: number, name: string): void {
     const use = this.hook.initial('scalar', register);
     if (!use) return;
+    const source = sourceOf();
+    this.dependsOn(`${name} ${source}`);
     if (source === undefined) this.reject(`asks for the kernel's ${name}, which the kernel does not keep`);
     else this.b.emit`s_mov_b32 ${this.part(use)}, ${`s${source + dword}`}`;
   }
@@ -351,13 +354,6 @@ export class HookEmission implements IntrinsicContext {
 
   #key(): string {
     const args = this.#args.map((each) => (each.kind === 'intrinsic' ? `${each.name} ${each.numbers}` : each.kind));
-    return [
-      this.hook.file.name,
-      this.hook.name,
-      this.hook.waveSize,
-      ...args,
-      ...this.#keyParts,
-      JSON.stringify(this.point.launch),
-    ].join('|');
+    return [this.hook.file.name, this.hook.name, this.hook.waveSize, ...args, ...this.#keyParts].join('|');
   }
 }

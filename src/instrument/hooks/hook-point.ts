@@ -16,13 +16,17 @@ export type HookArgument =
       readonly dwords: 1 | 2;
     };
 
-/** Where a kernel keeps what it was launched with: numbers of SGPRs that hold it at all of its points. */
+/**
+ * Where a kernel keeps what it was launched with: numbers of SGPRs that hold it at all of its points. What is
+ * looked at may be kept for that reason alone.
+ */
 export interface LaunchRegisters {
-  readonly dispatchPacket?: number;
-  readonly kernelArguments?: number;
+  readonly dispatchPacket?: number | undefined;
+  readonly kernelArguments?: number | undefined;
   /** Hidden arguments stand so many bytes behind the first argument. */
-  readonly implicitOffset?: number;
-  readonly workgroupIds?: readonly (number | undefined)[];
+  readonly implicitOffset?: number | undefined;
+  /** x, y and z. */
+  readonly workgroupIds?: Readonly<Record<number, number | undefined>>;
   /** Symbol of the variable that holds the values which a launch sets, 8 bytes each. */
   readonly launchValues?: string;
 }

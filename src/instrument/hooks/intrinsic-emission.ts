@@ -105,6 +105,7 @@ const launchRegister =
       e.reject(`asks for ${what}, which the kernel does not keep`);
       return;
     }
+    e.dependsOn(`${name} ${first}`);
     for (const [i, to] of output.entries()) move(e, to, `s${first + i}`, false);
   };
 
@@ -115,6 +116,7 @@ export function emitImplicitArguments(e: IntrinsicContext, output: IntrinsicCall
     e.reject('asks for the hidden arguments, which the kernel does not keep');
     return;
   }
+  e.dependsOn(`arguments ${first} ${implicitOffset}`);
   const sum = e.b.scalar(2);
   e.b.emit`s_add_u32 ${low(sum)}, ${`s${first}`}, ${implicitOffset}`;
   e.b.emit`s_addc_u32 ${high(sum)}, ${`s${first + 1}`}, 0`;
@@ -177,6 +179,7 @@ const EMISSIONS: Readonly<Record<IntrinsicName, Emit>> = {
       e.reject('asks for the workgroup id, which the kernel does not keep');
       return;
     }
+    e.dependsOn(`workgroup id ${register}`);
     move(e, output[0], `s${register}`, false);
   },
 };
@@ -252,6 +255,7 @@ function emitLaunchValue(e: IntrinsicContext, { output, numbers }: IntrinsicCall
     e.reject('asks for a value of the launch, and the tool sets none');
     return;
   }
+  e.dependsOn(symbol);
   const [address, value] = [b.scalar(2), b.scalar(2)];
   const addend = 8 * numbers[0]!;
   b.emit`s_mov_b32 ${low(address)}, ${{ half: 'low', symbol, addend }}`;

@@ -12,6 +12,8 @@ import {
   initialSgprs,
   MAX_USER_SGPRS,
   type UserValue,
+  type WorkgroupValue,
+  workgroupEnabledBy,
 } from '../../codeobject/initial-sgprs.ts';
 import type { KernelDescriptor } from '../../codeobject/kernel-descriptor.ts';
 import { SGPR_VCC_LO } from '../../isa/amdgpu/encoding/registers.ts';
@@ -22,8 +24,10 @@ import { layoutCodeFor } from '../layout/layout-code.ts';
 import type { KernelChanges } from '../object/kernel-changes.ts';
 import { orderMoves, type RegisterMove } from './register-moves.ts';
 
-/** Those of two dwords. */
-export type KeptInitialValue = Exclude<UserValue, 'privateSegmentBuffer' | 'privateSegmentSize'>;
+/** Addresses and the dispatch id have two dwords, others one. */
+export type KeptInitialValue = Exclude<UserValue, 'privateSegmentBuffer' | 'privateSegmentSize'> | WorkgroupValue;
+
+const isOfWorkgroup = (value: UserValue | WorkgroupValue): value is WorkgroupValue => value.startsWith('workgroup');
 
 /** Values for scalar registers from number `first` on, for as long as the kernel runs. */
 export type KeptValue =
@@ -57,6 +61,9 @@ export function kernelPreamble(
   const setsFlatScratch = request.usesScratch === true && !target.architectedFlatScratch;
   const before = initialSgprs(descriptor, target);
   const wanted = request.kept.flatMap((each) => (each.kind === 'initial' ? [each.value] : []));
+  if (target.workgroupIdsInTrapRegisters && wanted.some(isOfWorkgroup)) {
+    return 'the position of the workgroup is in trap registers';
+  }
   const enabled = enable(descriptor, before, [...wanted, ...(setsFlatScratch ? ['flatScratchInit' as const] : [])]);
   if (typeof enabled === 'string') return enabled;
   if (request.usesScratch) enabled.rsrc2.enablePrivateSegment = true;
@@ -74,10 +81,14 @@ export function kernelPreamble(
     if (each.kind === 'constant') writer.constant(each.first, each.constant);
     else if (each.kind === 'address') writer.address(each.first, each.place);
   }
-  const kept = request.kept.map(({ kind, first }) => first + (kind === 'constant' ? 1 : 2));
+  const kept = request.kept.map((each) => each.first + keptDwords(each));
   const { properties, rsrc2 } = enabled;
   return { items: writer.items, changes: { properties, rsrc2, sgprCount: Math.max(after.count, ...kept) } };
 }
+
+/** How many registers a value takes. */
+export const keptDwords = (kept: KeptValue): 1 | 2 =>
+  kept.kind === 'constant' || (kept.kind === 'initial' && isOfWorkgroup(kept.value)) ? 1 : 2;
 
 function moveOf(
   { values }: InitialSgprs,
@@ -93,10 +104,15 @@ function moveOf(
 function enable(
   descriptor: KernelDescriptor,
   before: InitialSgprs,
-  wanted: readonly UserValue[],
+  wanted: readonly (UserValue | WorkgroupValue)[],
 ): KernelDescriptor | string {
   const enabled = { ...descriptor, properties: { ...descriptor.properties }, rsrc2: { ...descriptor.rsrc2 } };
-  const missing = wanted.filter((value) => !before.values.has(value));
+  const missing: UserValue[] = [];
+  for (const value of wanted) {
+    if (before.values.has(value)) continue;
+    if (isOfWorkgroup(value)) Object.assign(enabled.rsrc2, { [workgroupEnabledBy(value)]: true });
+    else missing.push(value);
+  }
   for (const value of missing) Object.assign(enabled.properties, { [enabledBy(value)]: true });
   const preloadDwords = before.values.get('kernargPreload')?.dwords ?? 0;
   const { userCount } = initialSgprs(enabled, { architectedFlatScratch: true, workgroupIdsInTrapRegisters: true });

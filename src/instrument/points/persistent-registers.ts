@@ -4,8 +4,17 @@
  */
 import { assert } from '../../base/errors.ts';
 import type { Kernel } from '../../codeobject/code-object.ts';
+import { initialSgprs } from '../../codeobject/initial-sgprs.ts';
+import { targetFor } from '../../isa/amdgpu/encoding/targets.ts';
 import type { VariablePlace } from '../dsl/global-memory.ts';
-import { type KeptValue, kernelPreamble, type Preamble } from '../kernel/preamble.ts';
+import type { LaunchRegisters } from '../hooks/hook-point.ts';
+import {
+  type KeptInitialValue,
+  type KeptValue,
+  keptDwords,
+  kernelPreamble,
+  type Preamble,
+} from '../kernel/preamble.ts';
 import type { PhysicalRange } from '../machine/machine-code.ts';
 import type { KernelRegisters } from './kernel-registers.ts';
 
@@ -19,20 +28,50 @@ const PAIR = 2;
  */
 export class PersistentRegisters {
   readonly place: VariablePlace = { addressOf: (symbol) => this.#addressOf(symbol) };
+  /** What was asked for is kept from then on. */
+  readonly launch: LaunchRegisters;
+  readonly #kernels: readonly Kernel[];
   readonly #processor: string;
   readonly #first: number;
   readonly #end: number;
   readonly #kept: KeptValue[] = [];
   readonly #addresses = new Map<string, number | undefined>();
+  readonly #initial = new Map<KeptInitialValue, number | undefined>();
   #next: number;
   #isClosed = false;
 
   constructor(kernels: readonly KernelRegisters[], processor: string) {
     this.#processor = processor;
-    const used = Math.max(...kernels.map((each) => each.used.scalar));
+    this.#kernels = kernels.map((each) => each.kernel);
+    // Hooks may look at what the kernel begins with, though the kernel does not.
+    const target = targetFor(processor);
+    const begin = kernels.map(({ kernel }) => initialSgprs(kernel.descriptor, target).count);
+    const used = Math.max(...begin, ...kernels.map((each) => each.used.scalar));
     this.#first = Math.ceil(used / PAIR) * PAIR;
     this.#end = Math.min(...kernels.map((each) => each.growable.scalar)) - SPARE_SGPRS;
     this.#next = this.#first;
+    const initial = (value: KeptInitialValue): number | undefined => this.#initialOf(value);
+    const implicitOffset = hiddenOffsetOf(this.#kernels);
+    this.launch = {
+      get dispatchPacket() {
+        return initial('dispatchPtr');
+      },
+      get kernelArguments() {
+        return initial('kernargSegmentPtr');
+      },
+      implicitOffset,
+      workgroupIds: {
+        get 0() {
+          return initial('workgroupIdX');
+        },
+        get 1() {
+          return initial('workgroupIdY');
+        },
+        get 2() {
+          return initial('workgroupIdZ');
+        },
+      },
+    };
   }
 
   /** What is taken so far. */
@@ -61,19 +100,45 @@ export class PersistentRegisters {
   }
 
   #addressOf(symbol: string): number | undefined {
-    if (!this.#addresses.has(symbol)) {
-      const first = this.#take({ kind: 'address', place: { symbol, addend: 0 }, first: this.#next }, PAIR);
-      this.#addresses.set(symbol, first);
+    const known = this.#addresses;
+    if (!known.has(symbol)) {
+      known.set(symbol, this.#take({ kind: 'address', place: { symbol, addend: 0 }, first: this.#next }));
     }
-    return this.#addresses.get(symbol);
+    return known.get(symbol);
   }
 
-  #take(value: KeptValue, dwords: number): number | undefined {
-    if (this.#isClosed || this.#next + dwords > this.#end) return undefined;
+  #initialOf(value: KeptInitialValue): number | undefined {
+    const known = this.#initial;
+    if (!known.has(value)) {
+      const kept: KeptValue = { kind: 'initial', value, first: this.#next };
+      const request = { kept: [...this.#kept, kept] };
+      // The hardware sets up only so many.
+      const isPossible = this.#kernels.every(
+        (kernel) => typeof kernelPreamble(kernel, this.#processor, request) === 'object',
+      );
+      known.set(value, isPossible ? this.#take(kept) : undefined);
+    }
+    return known.get(value);
+  }
+
+  #take(value: KeptValue): number | undefined {
+    // All begin at an even number.
+    const end = this.#next + Math.ceil(keptDwords(value) / PAIR) * PAIR;
+    if (this.#isClosed || end > this.#end) return undefined;
     this.#kept.push(value);
-    this.#next += dwords;
+    this.#next = end;
     return value.first;
   }
+}
+
+/** How far behind the first argument the hidden ones are, where that is the same for all kernels. */
+function hiddenOffsetOf(kernels: readonly Kernel[]): number | undefined {
+  const offsets = kernels.map(({ metadata }) => {
+    const hidden = metadata?.args.filter(({ valueKind }) => valueKind.startsWith('hidden_')) ?? [];
+    return hidden.length === 0 ? undefined : Math.min(...hidden.map(({ offsetBytes }) => offsetBytes));
+  });
+  const [first, ...others] = new Set(offsets);
+  return others.length === 0 ? first : undefined;
 }
 
 /** Kernels by the functions that they share. Those without a preamble have none, nor have their partners. */

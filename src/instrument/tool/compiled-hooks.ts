@@ -45,7 +45,7 @@ export class CompiledHooks {
     name: string,
     args: readonly HookArgument[],
     { step, address, block }: ToolInstruction,
-    { opcode = 0, launch = {} }: PointKnowledge = {},
+    { opcode = 0, launch = this.#code.launchOf(block.function) }: PointKnowledge = {},
   ): PointHook {
     const lifted = this.#lift(name, block.function.waveSize);
     if (isRejected(lifted)) return refused(lifted);

@@ -1,6 +1,8 @@
 /** A code object as a tool sees it: what is selected of it, and where the tool's hooks go. */
 import { assert } from '../../base/errors.ts';
 import { freesVectors } from '../../isa/amdgpu/encoding/messages.ts';
+import type { LiftedFunction } from '../../lift/lifted-function.ts';
+import type { LaunchRegisters } from '../hooks/hook-point.ts';
 import type { PointHook } from './hook.ts';
 import type { Insertions } from './insertions.ts';
 import { contains, type Interval } from './options.ts';
@@ -23,6 +25,8 @@ export interface ToolSelection {
   readonly functions: readonly ToolFunction[];
   /** Of each function, by position. */
   readonly instructions: Interval;
+  /** What the kernels that run a function keep of their launch. */
+  readonly launchOf: (lifted: LiftedFunction) => LaunchRegisters;
 }
 
 export class ToolCode {
@@ -31,6 +35,7 @@ export class ToolCode {
   readonly functions: readonly ToolFunction[];
   /** Instructions of these functions that are selected. */
   readonly instructions: readonly ToolInstruction[];
+  readonly #selection: ToolSelection;
   readonly #insertions: Insertions;
   readonly #prefix: string;
   readonly #variables: ToolVariable[] = [];
@@ -42,8 +47,14 @@ export class ToolCode {
     this.instructions = instructionsOf(selection.functions).filter(({ index }) =>
       contains(selection.instructions, index),
     );
+    this.#selection = selection;
     this.#insertions = insertions;
     this.#prefix = prefix;
+  }
+
+  /** Where hooks of a function find what the kernels around it were launched with. */
+  launchOf({ lifted }: ToolFunction): LaunchRegisters {
+    return this.#selection.launchOf(lifted);
   }
 
   get kernels(): readonly ToolFunction[] {
