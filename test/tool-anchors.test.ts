@@ -102,6 +102,9 @@ test('registers and values are those of the lanes', async () => {
     of('v0').map(({ value }: { value: string }) => Number(value)),
     [0, 1].flatMap(() => Array.from({ length: 64 }, (_, lane) => lane)),
   );
+  const wide = assembled('pair', 'v_mov_b32 v2, 5\nv_mov_b32 v3, 9\nv_lshlrev_b64 v[4:5], 4, v[2:3]\ns_endpgm\n');
+  const pairs = await resultOf('value-profile:format=json', wide, '--grid=64', '--workgroup=64');
+  assert.equal(pairs.values.at(-1).value, '0x0000009000000050');
   const profile = await resultOf('value-profile:format=json', ...launch);
   assert.deepEqual(
     profile.values.map(({ value, times, written, distinct }: Record<string, unknown>) => [

@@ -49,7 +49,7 @@ export {
   type ToolOptionValues,
   type ToolRequest,
 } from './tool/options.ts';
-export { type NamedRegister, registerNamed, resultRegister } from './tool/register-names.ts';
+export { type NamedRegister, registerNamed, resultRegisters } from './tool/register-names.ts';
 export { type Cell, type ResultTable, resultJson, resultText, type ToolResult } from './tool/result.ts';
 export { defineTool, type Tool, type ToolLaunch, type ToolRun } from './tool/tool.ts';
 export { ToolCode } from './tool/tool-code.ts';

@@ -1,11 +1,12 @@
-/** Which values instructions write most often. */
+/** Which values instructions write most often: of results of more than 8 bytes, the first 8. */
 import {
   defineTool,
+  type HookCode,
   hex,
   lineText,
   RECORDS_OPTION,
   readTrace,
-  resultRegister,
+  resultRegisters,
   traceCode,
   traceIn,
   tracePoint,
@@ -22,24 +23,27 @@ export const valueProfile = defineTool({
   attach(code, { top, records }) {
     const trace = traceIn(code, 'trace', records);
     const points = code.instructions.flatMap((instruction) => {
-      const register = resultRegister(instruction);
-      return register === undefined ? [] : [{ instruction, register }];
+      const result = resultRegisters(instruction);
+      return result ? [{ instruction, first: result.first, isWide: result.dwords > 1 }] : [];
     });
-    const codes = new Map(
-      points.map(({ register }) => [register, traceCode(trace, (b) => b.pack(b.vector(register), b.constant(0)))]),
-    );
-    for (const [i, { instruction, register }] of points.entries()) {
-      code.after(instruction, tracePoint(codes.get(register)!, i));
+    const codes = new Map<string, HookCode>();
+    for (const [i, { instruction, first, isWide }] of points.entries()) {
+      const key = `${first} ${isWide}`;
+      const read =
+        codes.get(key) ??
+        traceCode(trace, (b) => b.pack(b.vector(first), isWide ? b.vector(first + 1) : b.constant(0)));
+      codes.set(key, read);
+      code.after(instruction, tracePoint(read, i));
     }
     return ({ memory }) => {
       const contents = readTrace(memory, trace);
       const byPoint = Map.groupBy(contents.records, ({ point }) => point);
-      const rows = points.flatMap(({ instruction }, i) => {
+      const rows = points.flatMap(({ instruction, isWide }, i) => {
         const values = Map.groupBy(byPoint.get(i) ?? [], ({ value }) => value);
         const often = [...values].toSorted(([, a], [, b]) => b.length - a.length).slice(0, top);
         return often.map(([value, { length }]) => [
           ...[hex(instruction.address), instruction.block.function.name, lineText(instruction)],
-          ...[instruction.step.text(), hex(value, 8), length, byPoint.get(i)!.length, values.size],
+          ...[instruction.step.text(), hex(value, isWide ? 16 : 8), length, byPoint.get(i)!.length, values.size],
         ]);
       });
       const columns = ['address', 'function', 'line', 'instruction', 'value', 'times', 'written', 'distinct'];

@@ -1,5 +1,6 @@
 /** Registers as assembler source calls them. */
 import { WavewrightError } from '../../base/errors.ts';
+import type { RegisterRange } from '../../ir/effects.ts';
 import { stepEffects } from '../../lift/step-effects.ts';
 import type { HookBuilder, HookValue, Spread } from '../dsl/hook.ts';
 import type { ToolInstruction } from './tool-function.ts';
@@ -22,7 +23,7 @@ export function registerNamed(name: string): NamedRegister {
   return { name, isUniform: file === 'scalar', read: (b) => b[file](number) };
 }
 
-/** The vector register that a vector instruction writes, the first of several. */
-export function resultRegister({ step }: ToolInstruction): number | undefined {
-  return stepEffects(step).writes.find(({ file }) => file === 'vector')?.first;
+/** The vector registers that a vector instruction writes: numbers of the first, and how many. */
+export function resultRegisters({ step }: ToolInstruction): Pick<RegisterRange, 'first' | 'dwords'> | undefined {
+  return stepEffects(step).writes.find(({ file }) => file === 'vector');
 }
