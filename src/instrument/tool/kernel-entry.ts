@@ -1,29 +1,20 @@
 /**
  * What a kernel finds in its registers when it begins (LLVM AMDGPU usage, "Initial Kernel Execution State").
  */
+import { initialSgprs } from '../../codeobject/initial-sgprs.ts';
 import type { KernelArgument } from '../../codeobject/metadata.ts';
 import { high, low, PayloadBuilder, part } from '../machine/payload-builder.ts';
 import type { HookCode } from './hook.ts';
 import type { ToolFunction } from './tool-function.ts';
 import type { ToolVariable } from './variables.ts';
 
-/** Values of user SGPRs in their order, with how many registers each takes. */
-const USER_REGISTERS = [
-  ['enableSgprPrivateSegmentBuffer', 4],
-  ['enableSgprDispatchPtr', 2],
-  ['enableSgprQueuePtr', 2],
-  ['enableSgprKernargSegmentPtr', 2],
-] as const;
-
 /** The first of the two registers with the address of the arguments; undefined where the kernel has none. */
 export function argumentsRegister({ lifted }: ToolFunction): number | undefined {
   const kernel = lifted.kernels[0];
-  if (!kernel?.descriptor.properties.enableSgprKernargSegmentPtr) return undefined;
-  let register = 0;
-  for (const [name, registers] of USER_REGISTERS.slice(0, -1)) {
-    if (kernel.descriptor.properties[name]) register += registers;
-  }
-  return register;
+  const first = lifted.blocks[0]?.instructions[0];
+  return kernel && first
+    ? initialSgprs(kernel.descriptor, first.instruction.target).values.get('kernargSegmentPtr')?.first
+    : undefined;
 }
 
 /** As the metadata of the kernel list them, hidden ones too. */
