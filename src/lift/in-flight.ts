@@ -10,7 +10,6 @@ import { solveDataFlow } from '../flow/data-flow.ts';
 import { registerNumber } from '../flow/steps.ts';
 import type { RegisterRange, WaitCounter } from '../ir/effects.ts';
 import type { AmdgpuStep } from '../isa/amdgpu/step.ts';
-import { stepEffects } from './step-effects.ts';
 
 /** An access that may not be over, by what has to be waited for. */
 export interface PendingAccess {
@@ -119,7 +118,7 @@ export class InFlight {
 
   /** What has to be over before the step, and is not yet, also when it has waited itself. */
   neededBefore(step: AmdgpuStep): PendingAccess[] {
-    const effects = stepEffects(step);
+    const effects = step.effects;
     const kind = kindOf(step);
     const written = new Set(numbersOf(effects.writes));
     // Accesses that are done in the order of their start may write a register one after the other, each a
@@ -133,7 +132,7 @@ export class InFlight {
 
   /** The step waits. */
   wait(step: AmdgpuStep): void {
-    for (const [counter, left] of stepEffects(step).waits) {
+    for (const [counter, left] of step.effects.waits) {
       if (left === 0) this.#unknown.delete(counter);
       const counting = this.#counting.get(counter);
       if (!counting || (left > 0 && !this.#isOrdered(counter))) continue;
@@ -144,7 +143,7 @@ export class InFlight {
 
   /** The step starts an access. */
   start(step: AmdgpuStep): void {
-    const { counters, writes, reads, writesAnyOf } = stepEffects(step);
+    const { counters, writes, reads, writesAnyOf } = step.effects;
     if (counters.size === 0) return;
     for (const register of numbersOf(writes)) this.#entries.delete(register);
     const kind = kindOf(step);

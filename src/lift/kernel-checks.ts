@@ -12,7 +12,6 @@ import { SGPR_VCC_LO } from '../isa/amdgpu/encoding/registers.ts';
 import { targetFor } from '../isa/amdgpu/encoding/targets.ts';
 import type { CodeFinding } from './finding.ts';
 import type { LiftedFunction } from './lifted-function.ts';
-import { stepEffects } from './step-effects.ts';
 
 type Counts = Readonly<Record<RegisterFile, number>>;
 
@@ -50,7 +49,7 @@ export function* registerFindings(kernel: Kernel, entered: LiftedFunction, proce
   const found = new Set<RegisterFile>();
   for (const { blocks } of surelyReached(entered)) {
     for (const step of blocks.flatMap(({ instructions }) => instructions)) {
-      const { reads, writes } = stepEffects(step);
+      const { reads, writes } = step.effects;
       for (const { file, first, dwords } of [...reads, ...writes]) {
         if (found.has(file) || (file === 'scalar' && first >= end) || first + dwords <= granted[file]) continue;
         found.add(file);

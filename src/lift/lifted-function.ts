@@ -13,7 +13,6 @@ import { followingOffset } from '../ir/step.ts';
 import type { AmdgpuStep } from '../isa/amdgpu/step.ts';
 import type { TargetSource } from './discovery.ts';
 import { type InFlight, InFlightAnalysis } from './in-flight.ts';
-import { stepEffects } from './step-effects.ts';
 
 export type LiftedBlock = BasicBlock<AmdgpuStep>;
 
@@ -211,7 +210,7 @@ export class LiftedFunction {
 }
 
 /** What is called may do so. */
-const changesMask = (step: AmdgpuStep): boolean => step.control === 'call' || stepEffects(step).maskChange !== 'none';
+const changesMask = (step: AmdgpuStep): boolean => step.control === 'call' || step.effects.maskChange !== 'none';
 
 const NOTHING: LiveLanes = { active: 0n, inactive: 0n };
 const EVERYTHING: LiveLanes = { active: REGISTER_PLACES.everything, inactive: REGISTER_PLACES.rows };

@@ -7,7 +7,6 @@ import { instructionClass } from '../isa/amdgpu/encoding/instruction-class.ts';
 import { freesVectors } from '../isa/amdgpu/encoding/messages.ts';
 import type { AmdgpuStep } from '../isa/amdgpu/step.ts';
 import type { CodeFinding } from './finding.ts';
-import { stepEffects } from './step-effects.ts';
 
 const registerText = (file: string, first: number, dwords: number): string =>
   `${file[0]}[${first}:${first + dwords - 1}]`;
@@ -51,7 +50,7 @@ function clauseKind(step: AmdgpuStep): string | undefined {
     case 'flat': {
       const unit = kind === 'flat' ? 'flat' : 'vmem';
       // From gfx11 on loads, stores and atomics are clauses of their own.
-      const accesses = stepEffects(step).memory.map(({ access }) => access);
+      const accesses = step.effects.memory.map(({ access }) => access);
       return instruction.families.includes('gfx11') ? `${unit} ${accesses[0]}` : unit;
     }
     case 'smem':
@@ -94,11 +93,9 @@ export function* replayFindings(steps: readonly AmdgpuStep[]): Generator<CodeFin
       clause = [];
       continue;
     }
-    const { reads, writes, memory } = stepEffects(step);
+    const { reads, writes, memory } = step.effects;
     if (memory.some(({ access }) => access === 'store')) clause = [];
-    const clobbers = clause.find(
-      (other) => meet(writes, stepEffects(other).reads) || meet(reads, stepEffects(other).writes),
-    );
+    const clobbers = clause.find((other) => meet(writes, other.effects.reads) || meet(reads, other.effects.writes));
     if (clobbers) {
       const text = `${clobbers.instruction.name} before it may run again, and they share registers`;
       yield { address: step.offset, rule: 'replay', text, hint: 's_nop 0 between them' };
@@ -111,7 +108,7 @@ export function* replayFindings(steps: readonly AmdgpuStep[]): Generator<CodeFin
 export function* freedFindings(steps: readonly AmdgpuStep[]): Generator<CodeFinding> {
   const freed = steps.findIndex(({ instruction }) => freesVectors(instruction));
   for (const step of freed < 0 ? [] : steps.slice(freed + 1)) {
-    const { reads, writes } = stepEffects(step);
+    const { reads, writes } = step.effects;
     if (![...reads, ...writes].some(({ file }) => file === 'vector')) continue;
     const text = `${step.instruction.name} uses VGPRs that the wave has given back`;
     yield { address: step.offset, rule: 'register-freed', text, hint: 'leave the message out: it only saves time' };

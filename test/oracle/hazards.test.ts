@@ -14,7 +14,6 @@ import { overlaps } from '../../src/isa/amdgpu/effects/operand-ranges.ts';
 import type { AmdgpuStep } from '../../src/isa/amdgpu/step.ts';
 import { blocksOfFunctions } from '../../src/lift/blocks.test-support.ts';
 import { HazardState, type MissingWait } from '../../src/lift/hazards.ts';
-import { stepEffects } from '../../src/lift/step-effects.ts';
 import { filled, HAZARD_TEMPLATES } from './hazard-templates.ts';
 
 const folder = mkdtempSync(path.join(tmpdir(), 'wavewright-hazards-'));
@@ -69,9 +68,9 @@ function withoutNops(steps: readonly AmdgpuStep[]) {
  */
 function isUnseen({ step, producer, hazard }: MissingWait, steps: readonly AmdgpuStep[]): boolean {
   if (!producer.instruction.row.flags.product || !hazard.name.startsWith('matrix')) return false;
-  const { reads, writes } = stepEffects(step);
+  const { reads, writes } = step.effects;
   const touches = (other: AmdgpuStep, range: RegisterRange): boolean =>
-    [...stepEffects(other).writes, ...stepEffects(other).reads].some((each) => overlaps(each, range));
+    [...other.effects.writes, ...other.effects.reads].some((each) => overlaps(each, range));
   const products = steps
     .slice(steps.indexOf(producer) + 1, steps.indexOf(step))
     .filter(({ instruction }) => instruction.row.flags.product);

@@ -11,7 +11,6 @@ import { after, test } from 'node:test';
 import type { AmdgpuStep } from '../../src/isa/amdgpu/step.ts';
 import { blocksOfFunctions, type StepBlocks } from '../../src/lift/blocks.test-support.ts';
 import { InFlightAnalysis } from '../../src/lift/in-flight.ts';
-import { stepEffects } from '../../src/lift/step-effects.ts';
 import { hasClang } from './device-code.ts';
 
 const ROOT = path.resolve(import.meta.dirname, '../..');
@@ -73,7 +72,7 @@ for (const [processor, waveSize] of PROCESSORS) {
         const steps = blocks.flatMap(({ instructions }) => instructions);
         if (steps.length > LONGEST) continue;
         for (const step of steps) {
-          if (stepEffects(step).waits.size === 0) continue;
+          if (step.effects.waits.size === 0) continue;
           waits++;
           if (unsafeUse(blocks, step) !== undefined) needed++;
         }

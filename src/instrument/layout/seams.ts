@@ -10,7 +10,6 @@ import type { Target } from '../../isa/amdgpu/encoding/targets.ts';
 import { type AmdgpuStep, AmdgpuStepReader } from '../../isa/amdgpu/step.ts';
 import { assembleInstruction } from '../../isa/amdgpu/text/assembler/assemble.ts';
 import { afterInCode, HazardState, type MissingWait } from '../../lift/hazards.ts';
-import { stepEffects } from '../../lift/step-effects.ts';
 import { type CodeItem, hasWords, isPayload, type Label, type PlacedItem } from './code-item.ts';
 
 /** The wait states of one s_nop (CDNA2 ISA 12.5; RDNA3 ISA 16.5). */
@@ -161,7 +160,7 @@ const nops = (states: number): string[] =>
 
 /** A cure that moves a register to itself takes one that the step waits for anyway. */
 function cureOf({ hazard: { cure }, step }: MissingWait): string {
-  const read = stepEffects(step).reads.find(({ file }) => file === 'vector');
+  const read = step.effects.reads.find(({ file }) => file === 'vector');
   return cure.replaceAll(ANY_VECTOR, `v${read?.first ?? 0}`);
 }
 

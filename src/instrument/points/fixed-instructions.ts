@@ -3,12 +3,11 @@ import { registerSet, stateNumber } from '../../flow/steps.ts';
 import { SGPR_VCC_LO } from '../../isa/amdgpu/encoding/registers.ts';
 import type { AmdgpuStep } from '../../isa/amdgpu/step.ts';
 import { isGetPc } from '../../lift/address-sequence.ts';
-import { stepEffects } from '../../lift/step-effects.ts';
 import type { PhysicalRange } from '../machine/machine-code.ts';
 
 /** Why an instruction has to stay; undefined where it may go. `live`: registers and state behind it. */
 export function whyItStays(step: AmdgpuStep, live: bigint): string | undefined {
-  const { waits, counters, writes, writesState, writesAnyOf } = stepEffects(step);
+  const { waits, counters, writes, writesState, writesAnyOf } = step.effects;
   const stays = (why: string): string => `an instruction is not taken out: ${why}`;
   if (step.control !== 'next') return stays('it says where control goes on');
   if (isGetPc(step.instruction)) return stays('others count from its address');
@@ -32,8 +31,8 @@ const isSpecial = ({ file, first }: Pick<PhysicalRange, 'file' | 'first'>): bool
  * known to be needed.
  */
 export const oldResults = (step: AmdgpuStep): readonly PhysicalRange[] =>
-  stepEffects(step)
-    .writes.filter((range) => !isSpecial(range))
+  step.effects.writes
+    .filter((range) => !isSpecial(range))
     .flatMap(({ file, first, dwords }) =>
       Array.from({ length: dwords }, (_, i): PhysicalRange => ({ file, first: first + i, dwords: 1 })),
     );

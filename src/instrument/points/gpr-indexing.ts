@@ -8,7 +8,6 @@ import { meaningOf } from '../../isa/amdgpu/effects/meaning.ts';
 import { MODE_GPR_INDEX } from '../../isa/amdgpu/semantics/gpr-index.ts';
 import type { AmdgpuStep } from '../../isa/amdgpu/step.ts';
 import type { LiftedFunction } from '../../lift/lifted-function.ts';
-import { stepEffects } from '../../lift/step-effects.ts';
 
 /** Of one bit: as it was before, 0, 1, or not known. */
 type Bit = 'same' | 'off' | 'on' | 'unknown';
@@ -55,7 +54,7 @@ export class GprIndexing {
   }
 
   #note(step: AmdgpuStep): void {
-    if (!step.instruction.families.includes('gfx9') || !stepEffects(step).writesState.has('mode')) return;
+    if (!step.instruction.families.includes('gfx9') || !step.effects.writesState.has('mode')) return;
     const program = meaningOf(step.instruction);
     const change = program ? changeOf(program) : 'unknown';
     if (change !== 'same') this.#changes.set(step, change);

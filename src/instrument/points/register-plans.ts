@@ -5,7 +5,6 @@ import type { Kernel } from '../../codeobject/code-object.ts';
 import type { LiftedCode } from '../../lift/lifted-code.ts';
 import type { LiftedFunction } from '../../lift/lifted-function.ts';
 import { mostRegisters } from '../../lift/register-limits.ts';
-import { stepEffects } from '../../lift/step-effects.ts';
 import type { Preamble } from '../kernel/preamble.ts';
 import type { PhysicalRange } from '../machine/machine-code.ts';
 import type { FileLimits, RegisterPlan } from '../machine/register-plan.ts';
@@ -108,7 +107,7 @@ function usedRegisters({ blocks }: LiftedFunction): Files<number> {
   const most = { scalar: 0, vector: 0, accumulator: 0 };
   for (const { instructions } of blocks) {
     for (const step of instructions) {
-      const { reads, writes, readsAnyOf, writesAnyOf } = stepEffects(step);
+      const { reads, writes, readsAnyOf, writesAnyOf } = step.effects;
       const special = firstSpecial(step.instruction.target.processor);
       for (const { file, first, dwords } of [...reads, ...writes]) {
         if (file !== 'scalar' || first < special) most[file] = Math.max(most[file], first + dwords);

@@ -5,7 +5,6 @@
 import { postDominators } from '../../flow/dominators.ts';
 import type { Value } from '../../ir/types.ts';
 import { meaningOf } from '../../isa/amdgpu/effects/meaning.ts';
-import { stepEffects } from '../../lift/step-effects.ts';
 import type { ToolBlock, ToolFunction, ToolInstruction } from './tool-function.ts';
 
 export interface ExecRegion {
@@ -18,7 +17,7 @@ export function execRegions(block: ToolBlock): readonly ExecRegion[] {
   const regions: ToolInstruction[][] = [[]];
   for (const instruction of block.instructions) {
     regions.at(-1)!.push(instruction);
-    const { writesState, writesAnyOf } = stepEffects(instruction.step);
+    const { writesState, writesAnyOf } = instruction.step.effects;
     if (writesState.has('exec') || writesAnyOf.has('scalar')) regions.push([]);
   }
   return regions.filter(({ length }) => length > 0).map((instructions) => ({ block, instructions }));

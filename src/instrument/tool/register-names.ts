@@ -1,7 +1,6 @@
 /** Registers as assembler source calls them. */
 import { WavewrightError } from '../../base/errors.ts';
 import type { RegisterRange } from '../../ir/effects.ts';
-import { stepEffects } from '../../lift/step-effects.ts';
 import type { HookBuilder, HookValue, Spread } from '../dsl/hook.ts';
 import type { ToolInstruction } from './tool-function.ts';
 
@@ -25,5 +24,5 @@ export function registerNamed(name: string): NamedRegister {
 
 /** The vector registers that a vector instruction writes: numbers of the first, and how many. */
 export function resultRegisters({ step }: ToolInstruction): Pick<RegisterRange, 'first' | 'dwords'> | undefined {
-  return stepEffects(step).writes.find(({ file }) => file === 'vector');
+  return step.effects.writes.find(({ file }) => file === 'vector');
 }
