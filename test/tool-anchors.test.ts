@@ -63,6 +63,28 @@ for (const processor of ['gfx90a', 'gfx942', 'gfx1100']) {
   });
 }
 
+test('arguments that fill no 16 bytes are read to their end', async () => {
+  const file = path.join(folder, 'short.co');
+  const size = (bytes: number, offset: number) =>
+    `      - .size: ${bytes}\n        .offset: ${offset}\n        .value_kind: by_value`;
+  const metadata = [
+    '.amdgpu_metadata\n---\namdhsa.version: [1, 2]\namdhsa.kernels:\n  - .name: short\n    .symbol: short.kd',
+    '    .kernarg_segment_size: 20\n    .kernarg_segment_align: 8\n    .group_segment_fixed_size: 0',
+    '    .private_segment_fixed_size: 0\n    .wavefront_size: 64\n    .sgpr_count: 16\n    .vgpr_count: 16',
+    '    .max_flat_workgroup_size: 256\n    .args:',
+    ...[size(8, 0), size(8, 8), size(4, 16), '...\n.end_amdgpu_metadata\n'],
+  ].join('\n');
+  const lines = ['.amdhsa_kernarg_size 20'];
+  writeFileSync(file, imageOf(`${kernelText('short', 's_endpgm\n', lines)}\n${metadata}`));
+  const given = ['--grid=64', '--workgroup=64', '--arg=i64:1', '--arg=i64:2', '--arg=i32:77'];
+  const result = await resultOf('kernel-arguments:format=json', file, ...given);
+  assert.deepEqual(
+    result.arguments.map(({ value }: { value: number }) => value),
+    [1, 2, 77],
+  );
+  assert.equal(result['arguments not read'], 0);
+});
+
 test('waves part where some of their lanes have nothing to do', async () => {
   const wide = await resultOf('branch-divergence:format=json', ...vadd('gfx90a'));
   // Of 4 waves, the last one has 8 lanes below 200.

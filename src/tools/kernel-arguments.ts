@@ -1,4 +1,5 @@
 /** What kernels get: their arguments, hidden ones too, as the kernel reads them, and grids. */
+import { alignUp } from '../base/align.ts';
 import {
   argumentBytes,
   argumentsRegister,
@@ -10,10 +11,9 @@ import {
   type VariableMemory,
 } from '../instrument/index.ts';
 
-/** So much is read at once, and not beyond the end of the arguments. */
-const CHUNK_BYTES = 16;
-/** More is not read: arguments are a few hundred bytes. */
+/** More is not read, and counted: arguments are a few hundred bytes. */
 const MAX_BYTES = 1024;
+const DWORD_BYTES = 4;
 
 export const kernelArguments = defineTool({
   name: 'kernel-arguments',
@@ -22,15 +22,16 @@ export const kernelArguments = defineTool({
   attach(code) {
     const read = code.kernels.flatMap((kernel, i) => {
       const register = argumentsRegister(kernel);
-      const sizeBytes = Math.min(argumentBytes(kernel) & -CHUNK_BYTES, MAX_BYTES);
+      const sizeBytes = Math.min(alignUp(argumentBytes(kernel), DWORD_BYTES), MAX_BYTES);
       if (register === undefined || sizeBytes === 0) return [];
       const copy = code.buffer(`arguments_${i}`, sizeBytes);
       code.atEntry(kernel, { codes: [copyArguments(register, copy)], literals: [] });
       return [{ kernel, copy }];
     });
     return ({ memory, launches }) => {
+      const isLaunched = (name: string): boolean => launches.some((launch) => launch.kernel === name);
       const rows = read
-        .filter(({ kernel }) => launches.some((launch) => launch.kernel === kernel.name))
+        .filter(({ kernel }) => isLaunched(kernel.name))
         .flatMap(({ kernel, copy }) =>
           declaredArguments(kernel)
             .filter(({ offsetBytes, sizeBytes }) => offsetBytes + sizeBytes <= copy.sizeBytes)
@@ -39,12 +40,14 @@ export const kernelArguments = defineTool({
               return [kernel.name, name, valueKind, offsetBytes, sizeBytes, hex(value), value];
             }),
         );
+      const declared = read.flatMap(({ kernel }) => (isLaunched(kernel.name) ? declaredArguments(kernel) : []));
+      const lost = declared.length - rows.length;
       const grids = launches.map(({ kernel, grid, workgroup }) => [
         ...[kernel, grid.join(' '), workgroup.join(' ')],
         grid.map((size, i) => Math.ceil(size / Math.max(workgroup[i] ?? 1, 1))).join(' '),
       ]);
       return {
-        summary: { launches: launches.length },
+        summary: { launches: launches.length, 'arguments not read': lost },
         tables: [
           { name: 'grids', columns: ['kernel', 'work-items', 'workgroup', 'workgroups'], rows: grids },
           { name: 'arguments', columns: ['kernel', 'name', 'kind', 'offset', 'bytes', 'hex', 'value'], rows },

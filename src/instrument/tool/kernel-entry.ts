@@ -32,7 +32,7 @@ const CHUNK_DWORDS = 4;
 const MAX_OFFSET_BYTES = 2047;
 
 /**
- * At the entry of a kernel: copies arguments into a variable, whose size is a multiple of 16. The address of
+ * At the entry of a kernel: copies arguments into a variable, whose size is a multiple of 4. The address of
  * the arguments is in the register and the one behind it.
  */
 export const copyArguments =
@@ -47,10 +47,17 @@ export const copyArguments =
     b.otherLanes = 'first';
     const [zero, values] = [b.vector(), b.vector(CHUNK_DWORDS)];
     b.emit`v_mov_b32 ${zero}, 0`;
-    for (let at = 0; at < Math.min(sizeBytes, MAX_OFFSET_BYTES); at += 4 * CHUNK_DWORDS) {
+    const end = Math.min(sizeBytes, MAX_OFFSET_BYTES);
+    const chunksEnd = end - (end % (4 * CHUNK_DWORDS));
+    for (let at = 0; at < chunksEnd; at += 4 * CHUNK_DWORDS) {
       b.emit`s_load_dwordx4 ${loaded}, s[${register}:${register + 1}], ${at}`;
       for (let i = 0; i < CHUNK_DWORDS; i++) b.emit`v_mov_b32 ${part(values, i)}, ${part(loaded, i)}`;
       b.emit`global_store_dwordx4 ${zero}, ${values}, ${address} offset:${at}`;
+    }
+    for (let at = chunksEnd; at < end; at += 4) {
+      b.emit`s_load_dword ${part(loaded, 0)}, s[${register}:${register + 1}], ${at}`;
+      b.emit`v_mov_b32 ${part(values, 0)}, ${part(loaded, 0)}`;
+      b.emit`global_store_dword ${zero}, ${part(values, 0)}, ${address} offset:${at}`;
     }
     b.otherLanes = 'none';
     b.emit`s_mov_${b.maskBits} ${b.exec}, ${saved}`;
