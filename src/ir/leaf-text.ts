@@ -163,6 +163,10 @@ export function parseLeaf({ word, type }: LeafWord, tail: Tail, fail: (what: str
   if (isOperation(word)) return { kind: 'pure', op: word };
   if (/^(-?\d{1,20}|0x[0-9a-f]{1,16})$/.test(word)) {
     const value = BigInt(word);
+    const bits = type === 'i1' ? 1n : type === 'i64' ? 64n : 32n;
+    // Numbers of several bits may be written with a sign or without.
+    const lowest = bits === 1n ? 0n : -(1n << (bits - 1n));
+    if (value < lowest || value >= 1n << bits) return fail(`${word} does not fit ${type}`);
     return { kind: 'const', value: type === 'i32' ? BigInt.asIntN(32, value) : value };
   }
   const [kind = '', ...rest] = word.split('.');

@@ -90,6 +90,19 @@ test('random programs are right, and come back from their text', () => {
   );
 });
 
+test('constants at the ends of their types', () => {
+  for (const [type, text, value] of [
+    ['i1', '1', 1n],
+    ['i32', '4294967295', -1n],
+    ['i32', '-2147483648', -(2n ** 31n)],
+    ['i32', '2147483648', -(2n ** 31n)],
+    ['i64', '18446744073709551615', 2n ** 64n - 1n],
+  ] as const) {
+    const [read] = parseProgram(`wave64\nv0:${type} = ${text}`).values;
+    assert.deepEqual(read?.leaf, { kind: 'const', value }, `${type} ${text}`);
+  }
+});
+
 test('damaged text ends in an error with its place, or is a program', () => {
   fc.assert(
     fc.property(
@@ -131,6 +144,10 @@ for (const [text, message] of [
     'wave64\nv0:i32 = 1\nv1:i32.lane = matrixProduct v0 {\nf99\n}',
     "line 4, column 1: expected 'TYPE: left N, right N, results N, steps N'",
   ],
+  ['wave64\nv0:i1 = 2', 'line 2, column 9: 2 does not fit i1'],
+  ['wave64\nv0:i32 = 4294967296', 'line 2, column 10: 4294967296 does not fit i32'],
+  ['wave64\nv0:i32 = -2147483649', 'line 2, column 10: -2147483649 does not fit i32'],
+  ['wave64\nv0:i64 = 18446744073709551616', 'line 2, column 10: 18446744073709551616 does not fit i64'],
   ['wave64\nfence fence', "line 2, column 7: no value before is called 'fence'"],
   [
     'wave64\nexit.now',
