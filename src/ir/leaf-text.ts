@@ -15,9 +15,12 @@ const REASONS: readonly ExitReason[] = ['end', 'barrier', 'sleep', 'trap', 'inte
 /** Constants from here on are hexadecimal. */
 const SMALL = 4096n;
 
+/** What does not fit its type is shown as it is: that it is wrong is for `problemsOf` to say. */
 export function formatConstant(value: bigint, type: Type | 'void'): string {
-  if (value > -SMALL && value < SMALL) return String(value);
-  return hex(BigInt.asUintN(type === 'i64' ? 64 : 32, value));
+  const isSigned = type === 'i32' && BigInt.asIntN(32, value) === value;
+  const bits = isSigned ? BigInt.asUintN(32, value) : value;
+  const isSmall = value > -SMALL && value < SMALL;
+  return isSmall || BigInt.asUintN(64, bits) !== bits ? String(value) : hex(bits);
 }
 
 export const formatOperand = ({ operand, dword }: OperandDword): string => `op${operand}[${dword}]`;
@@ -163,11 +166,8 @@ export function parseLeaf({ word, type }: LeafWord, tail: Tail, fail: (what: str
   if (isOperation(word)) return { kind: 'pure', op: word };
   if (/^(-?\d{1,20}|0x[0-9a-f]{1,16})$/.test(word)) {
     const value = BigInt(word);
-    const bits = type === 'i1' ? 1n : type === 'i64' ? 64n : 32n;
-    // Numbers of several bits may be written with a sign or without.
-    const lowest = bits === 1n ? 0n : -(1n << (bits - 1n));
-    if (value < lowest || value >= 1n << bits) return fail(`${word} does not fit ${type}`);
-    return { kind: 'const', value: type === 'i32' ? BigInt.asIntN(32, value) : value };
+    const isUnsigned = type === 'i32' && BigInt.asUintN(32, value) === value;
+    return { kind: 'const', value: isUnsigned ? BigInt.asIntN(32, value) : value };
   }
   const [kind = '', ...rest] = word.split('.');
   if (!isNamed(kind)) return fail(`there is no '${word}'`);
