@@ -4,8 +4,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { after, test } from 'node:test';
-import { runCommandLine } from '../src/cli/command-line.ts';
-import { COMMANDS } from '../src/cli/commands.ts';
+import { runCommand } from '../src/cli/run-command.test-support.ts';
 import { bankCycles } from '../src/tools/lds-bank-conflicts.ts';
 import { imageOf, kernelText } from './kernel-rig.test-support.ts';
 
@@ -14,16 +13,7 @@ after(() => rmSync(folder, { recursive: true }));
 
 /** The result of a tool in a kernel, as JSON. */
 async function resultOf(tool: string, ...argv: string[]) {
-  let [stdout, stderr] = ['', ''];
-  const status = await runCommandLine(COMMANDS, ['dispatch', ...argv, `--tool=${tool}`], {
-    stdout: (data) => {
-      stdout += Buffer.from(data);
-    },
-    stderr: (data) => {
-      stderr += Buffer.from(data);
-    },
-    env: {},
-  });
+  const { status, stdout, stderr } = await runCommand(['dispatch', ...argv, `--tool=${tool}`]);
   assert.deepEqual([status, stderr], [0, '']);
   const { result, coverage } = JSON.parse(stdout);
   assert.deepEqual(coverage.refused, {});

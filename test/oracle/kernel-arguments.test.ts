@@ -5,8 +5,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { after, test } from 'node:test';
-import { runCommandLine } from '../../src/cli/command-line.ts';
-import { COMMANDS } from '../../src/cli/commands.ts';
+import { runCommand } from '../../src/cli/run-command.test-support.ts';
 
 const isMissing = spawnSync('clang-19', ['--version']).error !== undefined;
 const folder = mkdtempSync(path.join(tmpdir(), 'wavewright-grids-'));
@@ -27,16 +26,7 @@ function compiled(processor: string): string {
 }
 
 async function dispatched(...argv: readonly string[]): Promise<string> {
-  let [stdout, stderr] = ['', ''];
-  const status = await runCommandLine(COMMANDS, ['dispatch', ...argv], {
-    stdout: (data) => {
-      stdout += Buffer.from(data);
-    },
-    stderr: (data) => {
-      stderr += Buffer.from(data);
-    },
-    env: {},
-  });
+  const { status, stdout, stderr } = await runCommand(['dispatch', ...argv]);
   assert.deepEqual([status, stderr], [0, '']);
   return stdout;
 }

@@ -8,8 +8,7 @@ import { globSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { after, test } from 'node:test';
-import { runCommandLine } from '../../src/cli/command-line.ts';
-import { COMMANDS } from '../../src/cli/commands.ts';
+import { runCommand } from '../../src/cli/run-command.test-support.ts';
 
 const GFX9 = ['gfx900', 'gfx90a', 'gfx942'];
 const PROCESSORS = [...GFX9, 'gfx1030', 'gfx1100'];
@@ -18,16 +17,8 @@ const scratch = mkdtempSync(path.join(tmpdir(), 'wavewright-objdump-'));
 after(() => rmSync(scratch, { recursive: true }));
 
 async function ours(argv: readonly string[]): Promise<{ status: number; stdout: string; stderr: string }> {
-  const chunks: Buffer[] = [];
-  let stderr = '';
-  const status = await runCommandLine(COMMANDS, ['objdump', ...argv], {
-    stdout: (data) => chunks.push(Buffer.from(data)),
-    stderr: (data) => {
-      stderr += data;
-    },
-    env: {},
-  });
-  return { status, stdout: Buffer.concat(chunks).toString('latin1'), stderr };
+  const { status, bytes, stderr } = await runCommand(['objdump', ...argv]);
+  return { status, stdout: bytes.toString('latin1'), stderr };
 }
 
 function theirs(argv: readonly string[]): string {

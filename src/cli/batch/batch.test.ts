@@ -5,8 +5,7 @@ import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync
 import { availableParallelism, tmpdir } from 'node:os';
 import path from 'node:path';
 import { after, test } from 'node:test';
-import { runCommandLine } from '../command-line.ts';
-import { COMMANDS } from '../commands.ts';
+import { runCommand } from '../run-command.test-support.ts';
 import { CapturedOutput } from './captured-output.ts';
 import { collectTests, parseSidecar } from './collect.ts';
 import { formatJunit } from './junit.ts';
@@ -33,20 +32,7 @@ writeFileSync(path.join(folder, 'notes.txt'), 'no program');
 writeFileSync(path.join(folder, 'list'), '# a comment\n\nhello\n  inner/exits  \n');
 writeFileSync(path.join(folder, 'broken-list'), 'hello\nnone\n');
 
-async function runTests(...argv: string[]) {
-  let stdout = '';
-  let stderr = '';
-  const status = await runCommandLine(COMMANDS, ['test', ...argv], {
-    stdout: (data) => {
-      stdout += Buffer.from(data);
-    },
-    stderr: (data) => {
-      stderr += Buffer.from(data);
-    },
-    env: {},
-  });
-  return { status, stdout, stderr };
-}
+const runTests = (...argv: string[]) => runCommand(['test', ...argv]);
 
 test('programs below a directory, in a list, or named', () => {
   const names = (operand: string) => collectTests(operand).map(({ image }) => path.relative(folder, image));

@@ -9,8 +9,7 @@ import { setTimeout } from 'node:timers/promises';
 import { zstdCompressSync } from 'node:zlib';
 import { assembleFile } from '../../assembler/assemble-file.ts';
 import { linkCodeObject } from '../../linker/link.ts';
-import { runCommandLine } from '../command-line.ts';
-import { COMMANDS } from '../commands.ts';
+import { runCommand } from '../run-command.test-support.ts';
 
 const EXAMPLES = path.resolve(import.meta.dirname, '../../../examples');
 const VADD = path.join(EXAMPLES, 'kernels/vadd.gfx90a.co');
@@ -20,18 +19,8 @@ after(() => rmSync(folder, { recursive: true }));
 const at = (name: string): string => path.join(folder, name);
 
 async function run(...argv: string[]) {
-  const stdout: Uint8Array[] = [];
-  let stderr = '';
-  const status = await runCommandLine(COMMANDS, argv, {
-    stdout: (data) => {
-      stdout.push(Buffer.from(data));
-    },
-    stderr: (data) => {
-      stderr += data;
-    },
-    env: {},
-  });
-  return { status, stdout: Buffer.concat(stdout), stderr };
+  const { status, bytes, stderr } = await runCommand(argv);
+  return { status, stdout: bytes, stderr };
 }
 
 const SHAPE = ['--grid=100', '--workgroup', '64'];

@@ -4,27 +4,14 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { after, test } from 'node:test';
 import { parseCodeObject } from '../../codeobject/code-object.ts';
-import { runCommandLine } from '../command-line.ts';
-import { COMMANDS } from '../commands.ts';
+import { runCommand } from '../run-command.test-support.ts';
 
 const DATA = path.resolve(import.meta.dirname, '../../../test/data/codeobjects');
 const folder = mkdtempSync(path.join(tmpdir(), 'wavewright-instrument-'));
 after(() => rmSync(folder, { recursive: true }));
 const output = path.join(folder, 'out.co');
 
-async function run(...argv: string[]) {
-  let [stdout, stderr] = ['', ''];
-  const status = await runCommandLine(COMMANDS, ['instrument', ...argv], {
-    stdout: (data) => {
-      stdout += data;
-    },
-    stderr: (data) => {
-      stderr += data;
-    },
-    env: {},
-  });
-  return { status, stdout, stderr };
-}
+const run = (...argv: string[]) => runCommand(['instrument', ...argv]);
 
 const input = path.join(DATA, 'kernels.gfx90a.v5.co');
 const entries = (file: string) =>

@@ -1,22 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { runCommandLine } from '../command-line.ts';
-import { COMMANDS } from '../commands.ts';
+import { runCommand } from '../run-command.test-support.ts';
 
-async function run(...argv: string[]) {
-  let stdout = '';
-  let stderr = '';
-  const status = await runCommandLine(COMMANDS, argv, {
-    stdout: (data) => {
-      stdout += data;
-    },
-    stderr: (data) => {
-      stderr += data;
-    },
-    env: {},
-  });
-  return { status, stdout, stderr };
-}
+const run = (...argv: string[]) => runCommand(argv);
 
 test('isa decode: text, bytes, fields, literal', async () => {
   const { status, stdout } = await run('isa', 'decode', '8000ff00', '0x12345678', 'bf810000');

@@ -1,26 +1,12 @@
 import assert from 'node:assert/strict';
 import path from 'node:path';
 import { test } from 'node:test';
-import { runCommandLine } from '../command-line.ts';
-import { COMMANDS } from '../commands.ts';
+import { runCommand } from '../run-command.test-support.ts';
 
 const ROOT = path.resolve(import.meta.dirname, '../../..');
 const HELLO = path.join(ROOT, 'examples/hello/hello.gfx90a.co');
 
-async function run(...argv: string[]) {
-  let stdout = '';
-  let stderr = '';
-  const status = await runCommandLine(COMMANDS, ['run', ...argv], {
-    stdout: (data) => {
-      stdout += data;
-    },
-    stderr: (data) => {
-      stderr += data;
-    },
-    env: {},
-  });
-  return { status, stdout, stderr };
-}
+const run = (...argv: string[]) => runCommand(['run', ...argv]);
 
 test('what is no image is refused before anything runs', async () => {
   const cases: [string[], number, RegExp][] = [

@@ -3,24 +3,11 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { test } from 'node:test';
-import { runCommandLine } from '../command-line.ts';
-import { COMMANDS } from '../commands.ts';
+import { runCommand } from '../run-command.test-support.ts';
 
 const ROOT = path.resolve(import.meta.dirname, '../../..');
 
-async function run(...argv: string[]) {
-  let [stdout, stderr] = ['', ''];
-  const status = await runCommandLine(COMMANDS, argv, {
-    stdout: (data) => {
-      stdout += Buffer.from(data);
-    },
-    stderr: (data) => {
-      stderr += Buffer.from(data);
-    },
-    env: {},
-  });
-  return { status, stdout, stderr };
-}
+const run = (...argv: string[]) => runCommand(argv);
 
 /** 256 work-items of workgroups of 64, with buffers of zeros. */
 const VADD = [

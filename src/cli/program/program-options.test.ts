@@ -6,9 +6,8 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { after, test } from 'node:test';
 import { parseArguments } from '../arguments/options.ts';
-import { runCommandLine } from '../command-line.ts';
-import { COMMANDS } from '../commands.ts';
 import { acquireMachineLock } from '../process/machine-lock.ts';
+import { runCommand } from '../run-command.test-support.ts';
 import { PROGRAM_OPTIONS, runOptions } from './program-options.ts';
 
 const ROOT = path.resolve(import.meta.dirname, '../../..');
@@ -17,20 +16,7 @@ const folder = mkdtempSync(path.join(tmpdir(), 'wavewright-run-'));
 after(() => rmSync(folder, { recursive: true }));
 writeFileSync(path.join(folder, 'input'), 'some input');
 
-async function run(...argv: string[]) {
-  let stdout = '';
-  let stderr = '';
-  const status = await runCommandLine(COMMANDS, ['run', ...argv], {
-    stdout: (data) => {
-      stdout += Buffer.from(data);
-    },
-    stderr: (data) => {
-      stderr += Buffer.from(data);
-    },
-    env: { HOME: '/x', LANG: 'C' },
-  });
-  return { status, stdout, stderr };
-}
+const run = (...argv: string[]) => runCommand(['run', ...argv], { HOME: '/x', LANG: 'C' });
 
 /** What `runProgram` gets. */
 function options(...argv: string[]) {
