@@ -163,3 +163,55 @@ test('what is instrumented twice has a native version of each', async () => {
     ],
   );
 });
+
+const FAULTING = (kernel: string): string => `
+.amdgcn_target "amdgcn-amd-amdhsa--gfx90a"
+.text
+.p2align 8
+.globl ${kernel}
+.type ${kernel},@function
+${kernel}:
+  v_mov_b32 v0, 0
+  v_mov_b32 v1, 0
+  global_load_dword v2, v[0:1], off
+  s_waitcnt vmcnt(0)
+  s_endpgm
+.rodata
+.p2align 6
+.amdhsa_kernel ${kernel}
+.amdhsa_next_free_vgpr 3
+.amdhsa_next_free_sgpr 32
+.amdhsa_accum_offset 4
+.end_amdhsa_kernel
+`;
+const faultingImage = (kernel: string) => ({
+  name: `${kernel}.o`,
+  bytes: assembleFile(FAULTING(kernel), { processor: 'gfx90a', file: `${kernel}.s` }),
+});
+
+for (const version of ['instrumented', 'native'] as const) {
+  test(`a fault of a dispatch that runs ${version} names its kernel`, async () => {
+    const session = new ToolSession([await chooseTool('instruction-count')]);
+    using runner = new KernelRunner({ processor: 'gfx90a' }, session);
+    const run = runner.prepare(session.instrument(faultingImage('stray')), 'stray', {
+      ...{ grid: [64], workgroup: [64], args: [] },
+    });
+    session.setVersion('stray', version);
+    assert.throws(run, { code: 'GPU_FAULT', message: /kernel stray;/ });
+  });
+}
+
+test('results are made of all code that is loaded', async () => {
+  const [vadd, stencil] = kernelCases('gfx90a', ['vadd', 'stencil']);
+  const session = new ToolSession([await chooseTool('instruction-count')]);
+  using runner = new KernelRunner({ processor: 'gfx90a' }, session);
+  for (const each of [vadd!, stencil!])
+    runner.prepare(session.instrument(imageOf(each)), each.benchmark.name, each.benchmark.launch('small'))();
+  session.onFinished();
+  assert.deepEqual(
+    session.reports.map(({ image }) => image),
+    [vadd!.file, stencil!.file],
+  );
+  const totals = session.reports.map(({ result }) => result.summary.total);
+  assert.ok(totals.every((total) => typeof total === 'bigint' && total > 0n));
+});

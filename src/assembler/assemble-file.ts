@@ -9,7 +9,7 @@ import { Assembly } from './assembly.ts';
 import type { AssemblyTarget } from './assembly-target.ts';
 import { DIRECTIVES, setSymbol } from './directives.ts';
 import { KernelBlock } from './kernel-directive.ts';
-import { Leb128Sizes } from './leb128.ts';
+import { Leb128Sizes } from './leb128-sizes.ts';
 import { LineStream } from './line-stream.ts';
 import { expandMacro } from './macros.ts';
 import { metadataNote } from './metadata.ts';

@@ -1,5 +1,6 @@
 /** The state of a file that is being assembled: its sections, its symbols, where it stands. */
 import { WavewrightError } from '../base/errors.ts';
+import { leb128 } from '../base/leb128.ts';
 import type { CodeObjectVersion } from '../codeobject/elf-flags.ts';
 import { bytesOf } from '../isa/amdgpu/encoding/encode.ts';
 import type { Instruction } from '../isa/amdgpu/encoding/instruction.ts';
@@ -9,7 +10,7 @@ import { TextReader } from '../isa/amdgpu/text/reader/text-reader.ts';
 import type { AssemblyTarget } from './assembly-target.ts';
 import { CallFrames } from './call-frames.ts';
 import { resourceFunction } from './kernel-resources.ts';
-import { type Leb128Sizes, leb128 } from './leb128.ts';
+import type { Leb128Sizes } from './leb128-sizes.ts';
 import type { LineStream } from './line-stream.ts';
 import { LineTableWriter } from './line-table.ts';
 import { AssembledSection, littleEndian, type SectionIdentity, type SectionOutput, usualKind } from './section.ts';

@@ -1,8 +1,8 @@
 /** `.cfi_*`. */
+import { leb128, unsigned } from '../base/leb128.ts';
 import type { TextReader } from '../isa/amdgpu/text/reader/text-reader.ts';
 import type { Assembly, Directive } from './assembly.ts';
 import { CFA, DATA_ALIGNMENT } from './call-frames.ts';
-import { leb128, unsigned } from './leb128.ts';
 
 const register = (reader: TextReader): number => reader.integerIn(0, 2 ** 16 - 1, 'register number');
 

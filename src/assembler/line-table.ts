@@ -5,8 +5,8 @@
 
 import { concatenate } from '../base/concatenate.ts';
 import { WavewrightError } from '../base/errors.ts';
+import { leb128, unsigned } from '../base/leb128.ts';
 import type { Expression } from '../isa/amdgpu/text/reader/expression.ts';
-import { leb128, unsigned } from './leb128.ts';
 import type { AssembledSection, SectionOutput } from './section.ts';
 
 /** What a row says beside its address. */

@@ -1,6 +1,7 @@
 /** Fixups to relocations, and the sections and symbols of an assembly to a relocatable ELF file. */
 import { concatenate } from '../base/concatenate.ts';
 import { WavewrightError } from '../base/errors.ts';
+import { leb128, unsigned } from '../base/leb128.ts';
 import { ELFOSABI_AMDGPU_HSA, EM_AMDGPU, encodeElfFlags } from '../codeobject/elf-flags.ts';
 import { R_AMDGPU } from '../codeobject/relocation-types.ts';
 import {
@@ -28,7 +29,6 @@ import {
 } from '../elf/writer.ts';
 import type { Expression } from '../isa/amdgpu/text/reader/expression.ts';
 import type { Assembly } from './assembly.ts';
-import { leb128, unsigned } from './leb128.ts';
 import { type AssembledSection, type FieldFixup, type Leb128Field, littleEndian } from './section.ts';
 import type { AssembledSymbol, RelocatableValue } from './symbols.ts';
 

@@ -3,6 +3,7 @@
  * sections 6.2 and 7.5). The counterpart of line-table.ts.
  */
 import { concatenate } from '../base/concatenate.ts';
+import { signed, unsigned } from '../base/leb128.ts';
 import type { SourceLine } from './line-table.ts';
 
 /** From an address on; undefined: code of no line. */
@@ -94,17 +95,3 @@ function lineProgram(rows: readonly LineRow[], start: number, end: number): Uint
 const text = (value: string): Uint8Array => new TextEncoder().encode(`${value}\0`);
 const words = (...values: number[]): Uint8Array => new Uint8Array(Uint32Array.from(values).buffer);
 const longs = (...values: number[]): Uint8Array => new Uint8Array(BigUint64Array.from(values.map(BigInt)).buffer);
-
-function unsigned(value: number): number[] {
-  const bytes: number[] = [];
-  let rest = value;
-  for (; rest >= 0x80; rest = Math.floor(rest / 0x80)) bytes.push((rest % 0x80) | 0x80);
-  return [...bytes, rest];
-}
-
-function signed(value: number): number[] {
-  const bytes: number[] = [];
-  let rest = value;
-  for (; rest < -0x40 || rest >= 0x40; rest >>= 7) bytes.push((rest & 0x7f) | 0x80);
-  return [...bytes, rest & 0x7f];
-}

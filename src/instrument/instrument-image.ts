@@ -11,6 +11,7 @@ import type { ToolResult } from './tool/result.ts';
 import type { Tool, ToolRun } from './tool/tool.ts';
 import { ToolCode } from './tool/tool-code.ts';
 import { type ToolFunction, toolFunctions } from './tool/tool-function.ts';
+import type { ToolVariable } from './tool/variables.ts';
 
 /** A tool, and what it is to look at. */
 export interface ToolUse {
@@ -24,6 +25,8 @@ export interface ToolUse {
 
 export interface InstrumentedImage extends InstrumentedCode {
   readonly name: string;
+  /** Variables of the tools, in their order. */
+  readonly variables: readonly (readonly ToolVariable[])[];
   /** What makes the results of the tools, in their order. */
   readonly reports: readonly ((run: ToolRun) => ToolResult)[];
   readonly coverage: Coverage;
@@ -80,7 +83,8 @@ export function instrumentImage(
     kernelChanges: (kernel) => payloads.changesOf(kernel),
   });
   const coverage = payloads.coverage(instrumented, codeObject.elf.bytes.length);
-  return { ...instrumented, name, reports, coverage, nextLayer: layer + uses.length };
+  const variables = codes.map((code) => code.variables);
+  return { ...instrumented, name, variables, reports, coverage, nextLayer: layer + uses.length };
 }
 
 /**

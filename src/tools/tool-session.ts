@@ -45,11 +45,14 @@ export class ToolSession implements LaunchObserver {
   readonly #tools: readonly ChosenTool[];
   readonly #images: InstrumentedImage[] = [];
   readonly #launches: ToolLaunch[] = [];
+  /** In the order of loading. */
+  readonly #loaded: SymbolMemory[] = [];
   /** The kernel object of the native version, where there is one, of loaded kernels with new code. */
   readonly #natives = new WeakMap<ResidentKernel, bigint | 'none'>();
+  /** Kernel objects of native versions. */
+  readonly #nativeObjects = new Set<bigint>();
   readonly #versions = new Map<string, KernelVersion>();
   #dispatchCount = 0;
-  #memory: VariableMemory | undefined;
   #agent: Agent | undefined;
 
   /** Throws USAGE for tools that are to see different dispatches: all of them are in the same code. */
@@ -77,10 +80,22 @@ export class ToolSession implements LaunchObserver {
     return this.#tools.some(({ dispatches: { begin, end } }) => begin > 0 || end < Number.POSITIVE_INFINITY);
   }
 
-  /** Variables of the tools in the code that was loaded last. Throws USAGE before any was. */
+  /**
+   * Variables of the tools in all code that is loaded; of code that was loaded twice, in what was loaded
+   * last. Throws USAGE where none is loaded, and for a variable that no loaded code has.
+   */
   get memory(): VariableMemory {
-    if (this.#memory) return this.#memory;
-    throw new WavewrightError('USAGE', 'tools have no variables before code is loaded');
+    const live = this.#loaded.filter(({ isLive }) => isLive);
+    if (live.length === 0) throw new WavewrightError('USAGE', 'tools have no variables before code is loaded');
+    const holderOf = (symbol: string): SymbolMemory => {
+      const holder = live.findLast((each) => each.has(symbol));
+      if (holder) return holder;
+      throw new WavewrightError('USAGE', `no loaded code has a variable '${symbol}'`);
+    };
+    return {
+      read: (symbol, sizeBytes) => holderOf(symbol).read(symbol, sizeBytes),
+      write: (symbol, bytes) => holderOf(symbol).write(symbol, bytes),
+    };
   }
 
   /** The instrumented form of an image. Throws what `instrumentImage` throws. */
@@ -106,7 +121,7 @@ export class ToolSession implements LaunchObserver {
 
   onLoaded(runtime: Runtime, agent: Agent, executable: Executable): void {
     this.#agent = agent;
-    this.#memory = new SymbolMemory(runtime, agent, executable);
+    this.#loaded.push(new SymbolMemory(runtime, agent, executable));
     this.#findNatives(executable, agent);
   }
 
@@ -115,6 +130,7 @@ export class ToolSession implements LaunchObserver {
     const kernelObject = packet.getBigUint64(dispatch.kernelObject, true);
     const kernel = this.#agent?.kernels.get(kernelObject);
     const index = this.#dispatchCount++;
+    if (this.#nativeObjects.has(kernelObject)) return;
     if (kernel && this.#versionAt(kernel, index) === 'native') {
       const native = this.#natives.get(kernel);
       if (native === 'none') throw withoutNative(kernel);
@@ -132,14 +148,20 @@ export class ToolSession implements LaunchObserver {
   }
 
   onFinished(): void {
-    const memory = this.#memory;
-    if (!memory) return;
-    for (const { name, coverage, reports } of this.#images) {
-      for (const [i, report] of reports.entries()) {
-        const result = report({ memory, launches: this.#launches });
-        const launches = this.#launches.length;
-        this.reports.push({ use: this.#tools[i]!, image: name, result, coverage, launches });
-      }
+    const live = this.#loaded.filter(({ isLive }) => isLive);
+    for (const image of this.#images) {
+      const symbols = image.variables.flat().map(({ symbol }) => symbol);
+      const holders = live.filter((each) => symbols.every((name) => each.has(name)));
+      // What has no variables is the same wherever it was loaded.
+      for (const memory of symbols.length > 0 ? holders : live.slice(0, 1)) this.#report(image, memory);
+    }
+  }
+
+  #report({ name, coverage, reports }: InstrumentedImage, memory: VariableMemory): void {
+    for (const [i, report] of reports.entries()) {
+      const result = report({ memory, launches: this.#launches });
+      const launches = this.#launches.length;
+      this.reports.push({ use: this.#tools[i]!, image: name, result, coverage, launches });
     }
   }
 
@@ -157,10 +179,24 @@ export class ToolSession implements LaunchObserver {
         for (const kernel of byName.get(`${name}.kd`) ?? []) {
           const isBeside = ({ codeObject }: LoadedSymbol): boolean => codeObject === kernel.codeObject;
           const native = own === undefined ? undefined : byName.get(own)?.find(isBeside);
-          if (kernel.kind === 'kernel') this.#natives.set(kernel, native?.address ?? 'none');
+          if (kernel.kind !== 'kernel') continue;
+          this.#natives.set(kernel, native?.address ?? 'none');
+          if (native) this.#enterNative(executable, agent, kernel, native.address);
         }
       }
     }
+  }
+
+  /** What the agent knows of a kernel holds for its native version, too: its name in faults, for one. */
+  #enterNative(executable: Executable, agent: Agent, kernel: ResidentKernel, native: bigint): void {
+    agent.kernels.set(native, kernel);
+    this.#nativeObjects.add(native);
+    executable.own({
+      [Symbol.dispose]: () => {
+        agent.kernels.delete(native);
+        this.#nativeObjects.delete(native);
+      },
+    });
   }
 }
 
@@ -180,6 +216,14 @@ class SymbolMemory implements VariableMemory {
     this.#runtime = runtime;
     this.#agent = agent;
     this.#executable = executable;
+  }
+
+  get isLive(): boolean {
+    return this.#executable.isLive;
+  }
+
+  has(symbol: string): boolean {
+    return this.#executable.findSymbol(symbol, this.#agent) !== undefined;
   }
 
   read(symbol: string, sizeBytes: number): Uint8Array {

@@ -18,6 +18,7 @@ import { imagesOf, openLinkFile, pickLinkImages } from '../../linker/link-files.
 import { CHECK_OPTION, Findings } from '../arguments/check-option.ts';
 import { defineCommand } from '../arguments/command.ts';
 import { MEMORY_OPTION, openDevice, WORKERS_OPTION } from '../arguments/device-name.ts';
+import { STACK_SIZE_OPTION } from '../arguments/stack-size-option.ts';
 import { chosenWaveSize, WAVE_SIZE_OPTION } from '../arguments/wave-size-option.ts';
 import { readInput } from '../process/input.ts';
 import { Interruption } from '../process/interruption.ts';
@@ -26,7 +27,6 @@ import { HOOK_OPTION, openTools, TOOL_OPTION, writeReports } from '../program/to
 import { warn } from '../text/report.ts';
 
 const MAX_REPEAT = 1_000_000;
-const MAX_STACK_BYTES = 2 ** 28;
 const MAX_LDS_BYTES = 2 ** 20;
 const MAX_HEAP_BYTES = 2 ** 32;
 const MAX_TIMEOUT_SECONDS = 1_000_000;
@@ -47,14 +47,7 @@ export const dispatch = defineCommand({
       default: 0,
       description: 'memory of the workgroup beyond what kernel and arguments ask for',
     },
-    'stack-size': {
-      kind: 'integer',
-      placeholder: 'BYTES',
-      min: 1024,
-      max: MAX_STACK_BYTES,
-      description:
-        'private memory of a work-item, at least; by default what the kernel needs, 16384 where that cannot be seen',
-    },
+    'stack-size': STACK_SIZE_OPTION,
     'wave-size': WAVE_SIZE_OPTION,
     'no-constructors': {
       kind: 'flag',

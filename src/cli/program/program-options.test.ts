@@ -176,3 +176,8 @@ test('a machine has one lock, and a holder that dies gives it back', async () =>
   holder.kill('SIGKILL');
   (await acquireMachineLock(name))[Symbol.dispose]();
 });
+
+test('the stack of a work-item is one option of run and dispatch', async () => {
+  const { dispatch } = await import('../commands/dispatch.ts');
+  assert.equal(dispatch.options['stack-size'], PROGRAM_OPTIONS['stack-size']);
+});

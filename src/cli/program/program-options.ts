@@ -17,6 +17,7 @@ import { CHECK_OPTION } from '../arguments/check-option.ts';
 import type { CommandContext } from '../arguments/command.ts';
 import { MEMORY_OPTION, WORKERS_OPTION } from '../arguments/device-name.ts';
 import type { OptionRow, OptionTable, OptionValues } from '../arguments/options.ts';
+import { STACK_SIZE_OPTION } from '../arguments/stack-size-option.ts';
 import { writeAll } from '../process/output.ts';
 import { HOOK_OPTION, TOOL_OPTION } from './tool-options.ts';
 
@@ -26,7 +27,6 @@ import { HOOK_OPTION, TOOL_OPTION } from './tool-options.ts';
  */
 const MAX_BLOCKS = 2 ** 32 - 1;
 const MAX_THREADS = 2 ** 16 - 1;
-const MAX_STACK_BYTES = 2 ** 28;
 const MAX_TIMEOUT_SECONDS = 1_000_000;
 const MAX_BYTES = Number.MAX_SAFE_INTEGER;
 /** What a program in the sandbox may take unless it is told otherwise. */
@@ -70,14 +70,7 @@ export const PROGRAM_OPTIONS = {
   },
   workers: WORKERS_OPTION,
   memory: MEMORY_OPTION,
-  'stack-size': {
-    kind: 'integer',
-    placeholder: 'BYTES',
-    min: 1024,
-    max: MAX_STACK_BYTES,
-    description:
-      'scratch of a work-item, at least; by default what a kernel needs, 16384 where the compiler could not know',
-  },
+  'stack-size': STACK_SIZE_OPTION,
   'heap-size': limit('BYTES', 'device memory that malloc gives out; then it returns null'),
   env: list('NAME=VALUE', 'set a variable of the environment of the program; may be repeated'),
   'clear-env': flag('start with an empty environment'),

@@ -79,6 +79,7 @@ export class Executable implements Disposable {
   readonly rounding: 'default' | 'zero' | 'near';
   /** Addresses that names have for all agents. */
   readonly #programDefinitions = new Map<string, Definition>();
+  readonly #dependents: Disposable[] = [];
   #frozen = false;
   #hasDestructors = false;
   #isDisposed = false;
@@ -282,10 +283,17 @@ export class Executable implements Disposable {
     throw new HsaError('INVALID_SYMBOL_NAME', `there is no symbol '${name}'`, files === '' ? {} : { file: files });
   }
 
+  /** What depends on the code, such as other versions of its kernels, is disposed before the code goes. */
+  own(dependent: Disposable): void {
+    this.expectLive();
+    this.#dependents.push(dependent);
+  }
+
   /** Withdraws code and frees memory. Idempotent. */
   [Symbol.dispose](): void {
     if (this.#isDisposed) return;
     this.#isDisposed = true;
+    for (const dependent of this.#dependents.splice(0).reverse()) dependent[Symbol.dispose]();
     for (const agent of this.#scopes.keys()) {
       for (const kernel of this.#kernelsOf(agent)) agent.kernels.delete(kernel.kernelObject);
     }

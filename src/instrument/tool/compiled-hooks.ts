@@ -22,6 +22,7 @@ export interface HookVariablePlace {
 export interface PointKnowledge {
   /** For ww_opcode: the number that the tool knows the opcode by; 0 where it has none. */
   readonly opcode?: number;
+  /** Where the point finds values of the launch; others are where the kernel keeps them. */
   readonly launch?: LaunchRegisters;
 }
 
@@ -45,10 +46,12 @@ export class CompiledHooks {
     name: string,
     args: readonly HookArgument[],
     { step, address, block }: ToolInstruction,
-    { opcode = 0, launch = this.#code.launchOf(block.function) }: PointKnowledge = {},
+    { opcode = 0, launch: given }: PointKnowledge = {},
   ): PointHook {
     const lifted = this.#lift(name, block.function.waveSize);
     if (isRejected(lifted)) return refused(lifted);
+    const kept = this.#code.launchOf(block.function);
+    const launch = given ? mergedLaunch(given, kept) : kept;
     const bound = bindHook(lifted, args, {
       ...{ instruction: step.instruction, address, opcode, launch },
       symbolOf: (each) => this.#variableOf(each).symbol,
@@ -89,6 +92,35 @@ export class CompiledHooks {
     }
     return variable;
   }
+}
+
+/** Asks `kept` for nothing that `given` has: what is asked for is kept for that reason. */
+function mergedLaunch(given: LaunchRegisters, kept: LaunchRegisters): LaunchRegisters {
+  const idOf = (i: number): number | undefined => given.workgroupIds?.[i] ?? kept.workgroupIds?.[i];
+  const launchValues = given.launchValues ?? kept.launchValues;
+  return {
+    get dispatchPacket() {
+      return given.dispatchPacket ?? kept.dispatchPacket;
+    },
+    get kernelArguments() {
+      return given.kernelArguments ?? kept.kernelArguments;
+    },
+    get implicitOffset() {
+      return given.implicitOffset ?? kept.implicitOffset;
+    },
+    workgroupIds: {
+      get 0() {
+        return idOf(0);
+      },
+      get 1() {
+        return idOf(1);
+      },
+      get 2() {
+        return idOf(2);
+      },
+    },
+    ...(launchValues !== undefined && { launchValues }),
+  };
 }
 
 /**

@@ -1,0 +1,20 @@
+/** Numbers in LEB128 (DWARF 5, 7.6), the one writer of them; WebAssembly's own stands in src/wasm. */
+
+/** The low 64 bits of `value` in at least `sizeBytes` bytes. */
+export function leb128(value: bigint, isSigned: boolean, sizeBytes = 1): Uint8Array {
+  const bytes: number[] = [];
+  let rest = isSigned ? BigInt.asIntN(64, value) : BigInt.asUintN(64, value);
+  for (let isLast = false; !isLast; ) {
+    const bits = Number(rest & 0x7fn);
+    rest >>= 7n;
+    const isComplete = isSigned ? rest === (bits & 0x40 ? -1n : 0n) : rest === 0n;
+    isLast = isComplete && bytes.length + 1 >= sizeBytes;
+    bytes.push(isLast ? bits : bits | 0x80);
+  }
+  return Uint8Array.from(bytes);
+}
+
+/** A safe integer that is not negative. */
+export const unsigned = (value: number): Uint8Array => leb128(BigInt(value), false);
+/** A safe integer. */
+export const signed = (value: number): Uint8Array => leb128(BigInt(value), true);
