@@ -128,8 +128,9 @@ test('without dead registers those of the granule serve, then those that the ker
   const result = allocated(count(builder()), point('v2-3', 'v2-3'), registers);
   assert.deepEqual(result.sources, { dead: 1, granule: 1, grown: 1, borrowed: 0 });
   assert.deepEqual(result.needs, { scalar: 18, vector: 15 });
-  assert.match(refused(count(builder()), point('v2-3', 'v2-3')), /^no scalar registers are free for a group of 2/);
-  assert.match(refused(count(builder()), point('s2-3 v2-3', 'v2')), /^no vector registers are free/);
+  const few = plan(limits(1));
+  assert.match(refused(count(builder()), point('v2-4', 'v2-4'), few), /^no scalar registers are free for a group of 2/);
+  assert.match(refused(count(builder()), point('s2-3 v2-3')), /^no vector registers are free/);
 });
 
 test('registers that a load still writes are left alone, or waited for where nothing else is free', () => {
@@ -158,6 +159,46 @@ test('where no vector register is free, scalar ones keep what lane 0 has', () =>
     'v_writelane_b32 v3, s4, 0',
     'v_writelane_b32 v1, s5, 0',
     'v_writelane_b32 v2, s6, 0',
+  ]);
+  assert.equal(result.sources.borrowed, 2);
+});
+
+test('where no scalar register is free, lanes of one more vector register keep what they have', () => {
+  const registers = plan(limits(4), limits(4, 4, 4, 5));
+  const result = allocated(count(builder('gfx1100', 32)), point(''), registers);
+  assert.deepEqual(listing(result, 'gfx1100', 32), [
+    'v_writelane_b32 v4, s1, 0',
+    'v_writelane_b32 v4, s2, 1',
+    'v_writelane_b32 v4, s3, 2',
+    'v_writelane_b32 v4, s0, 3',
+    'v_readlane_b32 s1, v2, 0',
+    'v_readlane_b32 s2, v0, 0',
+    'v_readlane_b32 s3, v1, 0',
+    's_mov_b32 s0, exec_lo',
+    's_mov_b32 exec_lo, 1',
+    'v_bcnt_u32_b32 v2, s0, 0',
+    'v_mov_b32_e32 v0, 0x5eadbeef',
+    'v_mov_b32_e32 v1, 0x5eadbeef',
+    'global_atomic_add_u32 v[0:1], v2, off',
+    's_mov_b32 exec_lo, s0',
+    'v_writelane_b32 v2, s1, 0',
+    'v_writelane_b32 v0, s2, 0',
+    'v_writelane_b32 v1, s3, 0',
+    'v_readlane_b32 s1, v4, 0',
+    'v_readlane_b32 s2, v4, 1',
+    'v_readlane_b32 s3, v4, 2',
+    'v_readlane_b32 s0, v4, 3',
+  ]);
+  assert.deepEqual(result.needs, { scalar: 4, vector: 5 });
+});
+
+test('where all may be in flight, registers that are live are kept behind a wait', () => {
+  const unknownInFlight = new Set(['vmcnt', 'lgkmcnt', 'expcnt'] as const);
+  const result = allocated(count(builder()), point('s2-9', '', { unknownInFlight }), plan(limits(16), limits(4)));
+  assert.deepEqual(listing(result).slice(0, 3), [
+    's_waitcnt vmcnt(0) expcnt(0) lgkmcnt(0)',
+    'v_readlane_b32 s4, v2, 0',
+    'v_readlane_b32 s5, v0, 0',
   ]);
   assert.equal(result.sources.borrowed, 2);
 });

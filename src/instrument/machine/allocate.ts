@@ -7,7 +7,7 @@ import { type PayloadForm, PayloadForms } from './payload-form.ts';
 import { type PayloadItem, PlacedForm, type PurposeCounts } from './placed-form.ts';
 import type { PointState, RegisterPlan } from './register-plan.ts';
 import { RegisterSet } from './register-set.ts';
-import type { Saves } from './state-saves.ts';
+import { type Borrowing, mayBorrow, type Saves } from './state-saves.ts';
 
 /** How the registers of a payload were found; `borrowed`: one that is live, which was kept elsewhere. */
 export type RegisterSource = 'dead' | 'granule' | 'grown' | 'borrowed';
@@ -40,19 +40,30 @@ export interface PointValues {
 }
 
 /** How far the search for registers goes: the first that is enough counts. */
-interface Search {
+interface Search extends Borrowing {
   readonly limit: 'granted' | 'growable' | 'most';
   readonly takesInFlight: boolean;
-  readonly borrows: boolean;
 }
 
+const NO_BORROWING: Borrowing = { borrowsFirstLanes: false, borrowsScalars: false };
+const FIRST_LANES: Borrowing = { borrowsFirstLanes: true, borrowsScalars: false };
+const SCALARS: Borrowing = { borrowsFirstLanes: false, borrowsScalars: true };
+const BOTH: Borrowing = { borrowsFirstLanes: true, borrowsScalars: true };
+
 const SEARCHES: readonly Search[] = [
-  { limit: 'granted', takesInFlight: false, borrows: false },
-  { limit: 'growable', takesInFlight: false, borrows: false },
-  { limit: 'growable', takesInFlight: true, borrows: false },
-  { limit: 'growable', takesInFlight: false, borrows: true },
-  { limit: 'most', takesInFlight: false, borrows: false },
-  { limit: 'most', takesInFlight: false, borrows: true },
+  { limit: 'granted', takesInFlight: false, ...NO_BORROWING },
+  { limit: 'growable', takesInFlight: false, ...NO_BORROWING },
+  { limit: 'growable', takesInFlight: true, ...NO_BORROWING },
+  { limit: 'growable', takesInFlight: false, ...FIRST_LANES },
+  { limit: 'most', takesInFlight: false, ...NO_BORROWING },
+  { limit: 'most', takesInFlight: false, ...FIRST_LANES },
+  // Where a function is entered, and behind calls, all may be in flight.
+  { limit: 'most', takesInFlight: true, ...NO_BORROWING },
+  { limit: 'most', takesInFlight: true, ...FIRST_LANES },
+  { limit: 'most', takesInFlight: false, ...SCALARS },
+  { limit: 'most', takesInFlight: false, ...BOTH },
+  { limit: 'most', takesInFlight: true, ...SCALARS },
+  { limit: 'most', takesInFlight: true, ...BOTH },
 ];
 
 const FILES = ['scalar', 'vector'] as const;
@@ -94,7 +105,7 @@ export class Allocator {
     for (const search of SEARCHES) {
       if (search.takesInFlight && !isAnyInFlight) continue;
       for (const [choice, forms] of this.#forms.entries()) {
-        const form = forms.form({ ...savesAt(state, forms.clobbers), borrows: search.borrows });
+        const form = forms.form({ saves: savesAt(state, forms.clobbers), borrowing: search });
         const placed = this.#place(form, search);
         if (typeof placed === 'string') reason ??= placed;
         else return this.#allocation(placed, form, { state, values, choice });
@@ -122,7 +133,7 @@ export class Allocator {
     const numbers: number[] = [];
     let key = '';
     for (const [index, register] of form.registers.entries()) {
-      const number = this.#find(index, form, numbers, search.borrows);
+      const number = this.#find(index, form, numbers, search);
       if (number < 0) {
         const { file, dwords, alignmentDwords } = register;
         const group = dwords > 1 ? ` for a group of ${dwords} at a multiple of ${alignmentDwords}` : '';
@@ -135,16 +146,17 @@ export class Allocator {
     this.#placed.set(form, byKey);
     let placed = byKey.get(key);
     if (placed === undefined) {
-      placed = this.#newlyPlaced(form, numbers, search.borrows);
+      placed = this.#newlyPlaced(form, numbers, search);
       byKey.set(key, placed);
     }
     return placed;
   }
 
-  #find(index: number, { registers, conflicts }: PayloadForm, numbers: readonly number[], borrows: boolean): number {
-    const { file, dwords, alignmentDwords, writesOtherLanes, isOfFirstLane } = registers[index]!;
+  #find(index: number, { registers, conflicts }: PayloadForm, numbers: readonly number[], search: Search): number {
+    const register = registers[index]!;
+    const { file, dwords, alignmentDwords, writesOtherLanes } = register;
     const found = this.#found;
-    const isBorrowed = borrows && isOfFirstLane === true;
+    const isBorrowed = mayBorrow(register, search);
     found.copy(isBorrowed ? this.#files[file].borrowable : this.#files[file].candidates);
     if (writesOtherLanes && !isBorrowed) found.keep(this.#freeInAll);
     for (const other of conflicts[index]!) {
@@ -154,7 +166,7 @@ export class Allocator {
     return found.find(dwords, alignmentDwords);
   }
 
-  #newlyPlaced(form: PayloadForm, numbers: readonly number[], borrows: boolean): Placed | string {
+  #newlyPlaced(form: PayloadForm, numbers: readonly number[], borrowing: Borrowing): Placed | string {
     const placed = PlacedForm.of(form, numbers);
     if (typeof placed === 'string') return placed;
     const sources = { dead: 0, granule: 0, grown: 0, borrowed: 0 };
@@ -163,7 +175,7 @@ export class Allocator {
     for (const [index, { file, first, dwords }] of ranges.entries()) {
       const { used, granted } = this.#plan[file];
       const end = first + dwords;
-      const dead = borrows && form.registers[index]!.isOfFirstLane ? 'borrowed' : 'dead';
+      const dead = mayBorrow(form.registers[index]!, borrowing) ? 'borrowed' : 'dead';
       sources[end <= used ? dead : end <= granted ? 'granule' : 'grown']++;
       needs[file] = Math.max(needs[file], end);
     }
@@ -229,14 +241,14 @@ class FileSets {
    * Sets `candidates`, and `borrowable` for a search that borrows. Registers that the payload reads or
    * changes for the application are none.
    */
-  choose({ limit, takesInFlight, borrows }: Search, form: PayloadForm): void {
+  choose({ limit, takesInFlight, borrowsFirstLanes, borrowsScalars }: Search, form: PayloadForm): void {
     this.candidates.copy(this.#free);
     this.#restrict(this.candidates, limit, form);
     if (!takesInFlight) this.candidates.remove(this.#pending);
-    if (!borrows) return;
+    if (!borrowsFirstLanes && !borrowsScalars) return;
     this.borrowable.copy(this.#used);
     this.#restrict(this.borrowable, limit, form);
-    this.borrowable.remove(this.#pending);
+    if (!takesInFlight) this.borrowable.remove(this.#pending);
   }
 
   #restrict(set: RegisterSet, limit: Search['limit'], { readsPhysical, writesPhysical }: PayloadForm): void {

@@ -42,8 +42,9 @@ export class PayloadForms {
   }
 
   form(options: FormOptions): PayloadForm {
-    const { scc, vcc, m0, gprIndexing, borrows } = options;
-    const key = `${scc} ${vcc} ${m0} ${gprIndexing} ${borrows}`;
+    const { scc, vcc, m0, gprIndexing } = options.saves;
+    const { borrowsFirstLanes, borrowsScalars } = options.borrowing;
+    const key = `${scc} ${vcc} ${m0} ${gprIndexing} ${borrowsFirstLanes} ${borrowsScalars}`;
     let form = this.#forms.get(key);
     if (!form) {
       form = formOf(withSaves(this.#payload, options));

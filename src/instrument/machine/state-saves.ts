@@ -2,7 +2,7 @@
 import { WavewrightError } from '../../base/errors.ts';
 import { instructionClass } from '../../isa/amdgpu/encoding/instruction-class.ts';
 import { SGPR_EXEC_LO, SGPR_M0, SGPR_VCC_LO } from '../../isa/amdgpu/encoding/registers.ts';
-import type { Payload, PhysicalRange } from './machine-code.ts';
+import type { MachineItem, Payload, PhysicalRange, VirtualRegister } from './machine-code.ts';
 import { PayloadBuilder, part } from './payload-builder.ts';
 import { payloadEffects } from './payload-effects.ts';
 
@@ -15,10 +15,24 @@ export interface Saves {
   readonly gprIndexing: boolean;
 }
 
-export interface FormOptions extends Saves {
-  /** Vector registers of lane 0 are live ones, whose contents scalar registers keep. */
-  readonly borrows: boolean;
+/** Which registers of a payload may be live ones, that are put back as they were. */
+export interface Borrowing {
+  /** Vector registers of which no lane but 0 is written: scalar registers keep what they have. */
+  readonly borrowsFirstLanes: boolean;
+  /** Scalar registers: lanes of one more vector register keep what they have. */
+  readonly borrowsScalars: boolean;
 }
+
+export interface FormOptions {
+  readonly saves: Saves;
+  readonly borrowing: Borrowing;
+}
+
+/** Whether a register of a payload may be a live one of the application. */
+export const mayBorrow = (
+  { file, isOfFirstLane }: VirtualRegister,
+  { borrowsFirstLanes, borrowsScalars }: Borrowing,
+): boolean => (file === 'scalar' ? borrowsScalars : borrowsFirstLanes && isOfFirstLane === true);
 
 /** The lowest bit of MODE.gpr_idx_en (CDNA2 ISA 3.1, "MODE"). */
 const GPR_INDEX_MODE = 'hwreg(HW_REG_MODE, 27, 1)';
@@ -53,16 +67,12 @@ export function clobbersOf({ items, changes, code }: Payload): Saves {
 }
 
 /** The payload between saves and restores. None of these instructions changes SCC before it is restored. */
-export function withSaves(payload: Payload, saves: FormOptions): Payload {
+export function withSaves(payload: Payload, { saves, borrowing }: FormOptions): Payload {
   const { code, items } = payload;
-  if (!Object.values(saves).includes(true)) return payload;
-  const registers = new Set(
-    items.flatMap((item) =>
-      item.kind === 'instruction' ? [...item.registers.values()].map(({ register }) => register) : [],
-    ),
-  );
-  const ids = [...registers].map(({ id }) => id);
-  const b = new PayloadBuilder(code, Math.max(-1, ...ids) + 1);
+  const needsNothing = ![...Object.values(saves), ...Object.values(borrowing)].includes(true);
+  if (needsNothing) return payload;
+  const registers = registersOf(items);
+  const b = new PayloadBuilder(code, Math.max(-1, ...registers.map(({ id }) => id)) + 1);
   b.purpose = 'save';
   const scc = saves.scc && b.scalar();
   const vcc = saves.vcc && b.mask();
@@ -70,18 +80,52 @@ export function withSaves(payload: Payload, saves: FormOptions): Payload {
   if (scc) b.emit`s_cselect_b32 ${scc}, 1, 0`;
   if (vcc) b.emit`s_mov_${b.maskBits} ${vcc}, ${b.vcc}`;
   if (m0) b.emit`s_mov_b32 ${m0}, m0`;
-  if (saves.gprIndexing) b.emit`s_set_gpr_idx_off`;
-  const borrowed = saves.borrows ? [...registers].filter(({ isOfFirstLane }) => isOfFirstLane) : [];
-  const kept = borrowed.flatMap((register) =>
+  const borrowed = registers.filter(({ file, isOfFirstLane }) => file === 'vector' && isOfFirstLane);
+  const kept = (borrowing.borrowsFirstLanes ? borrowed : []).flatMap((register) =>
     Array.from({ length: register.dwords }, (_, i) => ({ dword: part(register, i), copy: b.scalar() })),
   );
   // These look at no other lane than the one they name, be it on or off (CDNA2 ISA 6.2.3, RDNA3 ISA 7.2.2).
   for (const { dword, copy } of kept) b.emit`v_readlane_b32 ${copy}, ${dword}, 0`;
   b.append(items);
   for (const { dword, copy } of kept) b.emit`v_writelane_b32 ${dword}, ${copy}, 0`;
-  if (saves.gprIndexing) b.emit`s_setreg_imm32_b32 ${GPR_INDEX_MODE}, 1`;
   if (m0) b.emit`s_mov_b32 m0, ${m0}`;
   if (vcc) b.emit`s_mov_${b.maskBits} ${b.vcc}, ${vcc}`;
   if (scc) b.emit`s_cmp_lg_u32 ${scc}, 0`;
-  return { ...payload, items: b.items };
+  const inner = borrowing.borrowsScalars ? withScalarsKept(b, code) : b.items;
+  return { ...payload, items: saves.gprIndexing ? withoutIndexing(inner, code) : inner };
+}
+
+function registersOf(items: readonly MachineItem[]): VirtualRegister[] {
+  const all = items.flatMap((item) =>
+    item.kind === 'instruction' ? [...item.registers.values()].map(({ register }) => register) : [],
+  );
+  return [...new Set(all)];
+}
+
+/** Lanes of vector registers keep what the scalar registers of the items have, one for each dword. */
+function withScalarsKept({ items }: PayloadBuilder, code: Payload['code']): readonly MachineItem[] {
+  const registers = registersOf(items);
+  const b = new PayloadBuilder(code, Math.max(-1, ...registers.map(({ id }) => id)) + 1);
+  b.purpose = 'save';
+  b.otherLanes = 'any';
+  const dwords = registers
+    .filter(({ file }) => file === 'scalar')
+    .flatMap((register) => Array.from({ length: register.dwords }, (_, i) => part(register, i)));
+  const { waveSize } = code;
+  const homes = Array.from({ length: Math.ceil(dwords.length / waveSize) }, () => b.vector());
+  const kept = dwords.map((dword, i) => ({ dword, home: homes[Math.floor(i / waveSize)]!, lane: i % waveSize }));
+  for (const { dword, home, lane } of kept) b.emit`v_writelane_b32 ${home}, ${dword}, ${lane}`;
+  b.append(items);
+  for (const { dword, home, lane } of kept) b.emit`v_readlane_b32 ${dword}, ${home}, ${lane}`;
+  return b.items;
+}
+
+/** Vector registers have the numbers that instructions name. */
+function withoutIndexing(items: readonly MachineItem[], code: Payload['code']): readonly MachineItem[] {
+  const b = new PayloadBuilder(code);
+  b.purpose = 'save';
+  b.emit`s_set_gpr_idx_off`;
+  b.append(items);
+  b.emit`s_setreg_imm32_b32 ${GPR_INDEX_MODE}, 1`;
+  return b.items;
 }
