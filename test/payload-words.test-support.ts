@@ -14,6 +14,7 @@ export function wordsOf(items: readonly PayloadItem[], base: bigint): number[] {
     if (item.kind === 'label') continue;
     words.push(...item.words);
     if (item.kind === 'branch') words[words.length - 1]! |= (places.get(item.target)! - words.length) & 0xffff;
+    else if (item.fixup?.kind === 'number') words[words.length - 1] = item.fixup.value >>> 0;
     else if (item.fixup) {
       const address = base + BigInt(item.fixup.addend);
       words[words.length - 1] = Number(BigInt.asUintN(32, item.fixup.half === 'low' ? address : address >> 32n));

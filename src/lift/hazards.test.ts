@@ -112,7 +112,7 @@ test('gfx11: other instructions cure', () => {
 
 test('straight code that is spliced in gets what is missing at both seams', () => {
   const steps = (source: string) => blocksOfText(source, 'gfx90a')[0]!.instructions.slice(0, -1);
-  const before = steps('v_readlane_b32 s0, v0, 1').reduce((state, step) => state.after(step), HazardState.NOTHING);
+  const before = steps('v_readlane_b32 s0, v0, 1').reduce((state, step) => state.after(step), HazardState.nothing());
   const spliced = steps('global_load_dword v1, v2, s[0:1]\n v_mov_b32 v0, 0\n v_mov_b32_dpp v5, v0 row_shr:1');
   const { states, others, behind } = waitsOfStraightCode(before, spliced);
   assert.deepEqual(
@@ -125,4 +125,15 @@ test('straight code that is spliced in gets what is missing at both seams', () =
   assert.deepEqual(others, []);
   const [dpp] = steps('v_mov_b32_dpp v6, v5 row_shr:1');
   assert.deepEqual(behind.missing(dpp!).map(textOf), [`valu-vgpr-dpp 2: ${dpp!.text()}`]);
+});
+
+test('states of one walk that are equal are one object, and hold what is nearest on either way', () => {
+  const [early, late, other] = blocksOfText('v_readlane_b32 s0, v0, 1\n s_nop 0\n s_nop 1', 'gfx90a')[0]!.instructions;
+  const nothing = HazardState.nothing();
+  const [near, far] = [nothing.after(early!), nothing.after(early!).after(late!)];
+  assert.equal(nothing.after(early!), near);
+  assert.notEqual(far, near);
+  assert.equal(far.join(near), near);
+  assert.equal(far.join(nothing), far);
+  assert.equal(nothing.after(late!), nothing.after(other!));
 });

@@ -31,16 +31,13 @@ interface Pending {
 }
 
 interface StepParts {
-  /** Tells steps apart. */
-  readonly number: number;
   readonly facts: Facts;
   readonly parts: readonly HazardPart[];
   /** What others may come too early after, when the step has just run. */
-  readonly added: readonly (readonly [key: string, Pending])[];
+  readonly added: readonly Pending[];
 }
 
 const known = new WeakMap<AmdgpuStep, StepParts>();
-let knownCount = 0;
 /** Steps of one encoding share their effects, and with them these. */
 const partsByEffects = new WeakMap<Effects, readonly HazardPart[]>();
 
@@ -51,14 +48,11 @@ function partsOf(step: AmdgpuStep): StepParts {
     const facts = { instruction, effects };
     const parts = partsByEffects.get(effects) ?? hazardParts(facts);
     partsByEffects.set(effects, parts);
-    const number = knownCount++;
-    const added = parts.flatMap(({ hazard, before }): [string, Pending][] => {
-      if (before === undefined) return [];
-      const isArmed = hazard.armedBy === undefined;
-      const pending = { hazard, producer: step, part: before, passed: 0, cured: 0, isArmed };
-      return [[keyOf(pending, number), pending]];
+    const added = parts.flatMap(({ hazard, before: part }): Pending[] => {
+      if (part === undefined) return [];
+      return [{ hazard, producer: step, part, passed: 0, cured: 0, isArmed: hazard.armedBy === undefined }];
     });
-    found = { number, facts, parts, added };
+    found = { facts, parts, added };
     known.set(step, found);
   }
   return found;
@@ -71,75 +65,157 @@ const meet = (a: Part, b: Part): boolean =>
 
 const rangeText = ({ file, first, dwords }: RegisterRange): string => `${file} ${first} ${dwords}`;
 
-/** What is known at a place of the steps before it. States do not change. */
-export class HazardState {
-  static readonly NOTHING = new HazardState(new Map());
-  readonly #pending: ReadonlyMap<string, Pending>;
+/** What comes of a step at a place. */
+interface Transition {
+  readonly missing: readonly MissingWait[];
+  readonly after: HazardState;
+}
 
-  private constructor(pending: ReadonlyMap<string, Pending>) {
+/** The states of one walk through code, by what is pending in them. */
+interface Walk {
+  readonly states: Map<string, HazardState>;
+  readonly producers: Map<AmdgpuStep, number>;
+}
+
+/**
+ * What is known at a place of the steps before it. States do not change, and those of one walk that are equal
+ * are one object, so that what comes of a step is found once for each state.
+ */
+export class HazardState {
+  readonly #pending: readonly Pending[];
+  readonly #walk: Walk;
+  readonly #transitions = new Map<AmdgpuStep, Transition>();
+
+  private constructor(pending: readonly Pending[], walk: Walk) {
     this.#pending = pending;
+    this.#walk = walk;
+  }
+
+  /** Where nothing is known to be near: a walk of its own begins. */
+  static nothing(): HazardState {
+    return HazardState.#in({ states: new Map(), producers: new Map() }, []);
+  }
+
+  static #in(walk: Walk, pending: readonly Pending[]): HazardState {
+    const key = pending
+      .map((each) => keyOf(each, walk))
+      .sort()
+      .join();
+    let state = walk.states.get(key);
+    if (!state) {
+      state = new HazardState(pending, walk);
+      walk.states.set(key, state);
+    }
+    return state;
   }
 
   /** The waits that are missing if the step comes next. */
-  missing(step: AmdgpuStep): MissingWait[] {
-    if (this.#pending.size === 0) return [];
-    const { facts, parts } = partsOf(step);
-    return parts
-      .flatMap(({ hazard, after }) =>
-        after === undefined
-          ? []
-          : [...this.#pending.values()].flatMap((each) => missingOf(each, hazard, after, facts) ?? []),
-      )
-      .map((each) => ({ ...each, step }));
+  missing(step: AmdgpuStep): readonly MissingWait[] {
+    return this.#through(step).missing;
   }
 
   /** What is known behind the step, with so many wait states before it. */
   after(step: AmdgpuStep, statesBefore = 0): HazardState {
-    const { facts, added } = partsOf(step);
-    if (this.#pending.size === 0 && added.length === 0) return this;
-    const pending = new Map<string, Pending>();
-    for (const [key, each] of this.#pending) {
-      const left = passed(each, facts, statesBefore);
-      if (left) pending.set(key, left);
-    }
-    for (const [key, each] of added) {
-      const earlier = pending.get(key);
-      pending.set(key, earlier ? nearer(each, earlier) : each);
-    }
-    return new HazardState(pending);
+    return statesBefore === 0 ? this.#through(step).after : this.#behind(step, statesBefore);
   }
 
+  /** Behind a call nothing is known to be near. */
+  afterInCode(step: AmdgpuStep, statesBefore = 0): HazardState {
+    return step.control === 'call' ? HazardState.#in(this.#walk, []) : this.after(step, statesBefore);
+  }
+
+  /** Of two states of one walk. */
   join(other: HazardState): HazardState {
-    if (this.#pending.size === 0) return other;
-    if (other.#pending.size === 0) return this;
-    const pending = new Map(this.#pending);
-    for (const [key, theirs] of other.#pending) {
-      const own = pending.get(key);
-      pending.set(key, own ? nearer(own, theirs) : theirs);
-    }
-    return new HazardState(pending);
+    if (other === this || other.#pending.length === 0) return this;
+    if (this.#pending.length === 0) return other;
+    return HazardState.#in(this.#walk, withAll(this.#pending, other.#pending, nearer));
   }
 
-  equals(other: HazardState): boolean {
-    if (this === other) return true;
-    return (
-      this.#pending.size === other.#pending.size &&
-      [...this.#pending].every(([key, own]) => {
-        const theirs = other.#pending.get(key);
-        return theirs?.passed === own.passed && theirs.cured === own.cured && theirs.isArmed === own.isArmed;
-      })
+  #through(step: AmdgpuStep): Transition {
+    let transition = this.#transitions.get(step);
+    if (!transition) {
+      transition = { missing: this.#missing(step), after: this.#behind(step, 0) };
+      this.#transitions.set(step, transition);
+    }
+    return transition;
+  }
+
+  #missing(step: AmdgpuStep): readonly MissingWait[] {
+    if (this.#pending.length === 0) return [];
+    const { facts, parts } = partsOf(step);
+    return parts.flatMap(({ hazard, after }) => {
+      if (after === undefined) return [];
+      return this.#pending.flatMap((each) => {
+        const missing = missingOf(each, hazard, after, facts);
+        return missing ? [{ ...missing, step }] : [];
+      });
+    });
+  }
+
+  #behind(step: AmdgpuStep, statesBefore: number): HazardState {
+    const { facts, added } = partsOf(step);
+    if (this.#pending.length === 0 && added.length === 0) return this;
+    const left = this.#pending.flatMap((each) => passed(each, facts, statesBefore) ?? []);
+    return HazardState.#in(
+      this.#walk,
+      withAll(left, added, (earlier, each) => nearer(each, earlier)),
     );
   }
 }
 
+function keyOf({ hazard, producer, part, passed: count, cured, isArmed }: Pending, { producers }: Walk): string {
+  let number = -1;
+  if (isOfStep(hazard)) {
+    number = producers.get(producer) ?? producers.size;
+    producers.set(producer, number);
+  }
+  return `${hazard.name} ${number} ${partText(part)} ${count} ${cured} ${isArmed}`;
+}
+
+/** Registers of either. */
+function eitherPart(a: Part, b: Part): Part {
+  if (typeof a !== 'object' || typeof b !== 'object' || a === b) return a;
+  const own = new Set(a.map(rangeText));
+  const others = b.filter((range) => !own.has(rangeText(range)));
+  return others.length === 0 ? a : [...a, ...others];
+}
+
+const partTexts = new WeakMap<readonly RegisterRange[], string>();
+
+function partText(part: Part): string {
+  if (typeof part !== 'object') return `${part}`;
+  const text = partTexts.get(part) ?? part.map(rangeText).join();
+  partTexts.set(part, text);
+  return text;
+}
+
+/** `all` and the others; of two that are one and the same hazard, what `both` makes of them. */
+function withAll(
+  all: readonly Pending[],
+  others: readonly Pending[],
+  both: (own: Pending, other: Pending) => Pending,
+): readonly Pending[] {
+  if (others.length === 0) return all;
+  const joined = [...all];
+  for (const other of others) {
+    const index = joined.findIndex((own) => isSame(own, other));
+    if (index < 0) joined.push(other);
+    else joined[index] = both(joined[index]!, other);
+  }
+  return joined;
+}
+
 /** Those that time does not end are told apart by their registers, of which there are few, not by steps. */
-function keyOf({ hazard, part }: Pending, producer: number): string {
-  if (hazard.most < Number.POSITIVE_INFINITY) return `${hazard.name} ${producer}`;
-  return `${hazard.name} ${typeof part === 'object' ? part.map(rangeText).join() : part}`;
+const isOfStep = ({ most }: Hazard): boolean => most < Number.POSITIVE_INFINITY;
+
+function isSame(a: Pending, b: Pending): boolean {
+  if (a.hazard !== b.hazard) return false;
+  return isOfStep(a.hazard) ? a.producer === b.producer : partText(a.part) === partText(b.part);
 }
 
 const nearer = (a: Pending, b: Pending): Pending => ({
   ...a,
+  part: eitherPart(a.part, b.part),
   passed: Math.min(a.passed, b.passed),
   cured: Math.min(a.cured, b.cured),
   isArmed: a.isArmed || b.isArmed,
@@ -167,28 +243,25 @@ function passed(pending: Pending, facts: Facts, statesBefore: number): Pending |
   return left?.length === 0 ? undefined : { ...pending, part: left, passed: sum, cured, isArmed };
 }
 
-/** What is known behind a step, as `HazardState.after` says; behind a call nothing is known to be near. */
-export const afterInCode = (state: HazardState, step: AmdgpuStep, statesBefore = 0): HazardState =>
-  step.control === 'call' ? HazardState.NOTHING : state.after(step, statesBefore);
-
 /** The waits that are missing in blocks, in their order. */
 export function missingWaits(
   blocks: readonly BasicBlock<AmdgpuStep>[],
   entries: readonly BasicBlock<AmdgpuStep>[],
 ): MissingWait[] {
+  const nothing = HazardState.nothing();
   const { incoming } = solveDataFlow<HazardState>(blockGraph(blocks, entries), {
     direction: 'forward',
-    nothing: HazardState.NOTHING,
-    outside: HazardState.NOTHING,
+    nothing,
+    outside: nothing,
     join: (a, b) => a.join(b),
-    equals: (a, b) => a.equals(b),
-    transfer: (node, state) => blocks[node]!.instructions.reduce((before, step) => afterInCode(before, step), state),
+    equals: (a, b) => a === b,
+    transfer: (node, state) => blocks[node]!.instructions.reduce((before, step) => before.afterInCode(step), state),
   });
   return blocks.flatMap(({ index, instructions }) => {
     let state = incoming[index]!;
     return instructions.flatMap((step) => {
       const missing = state.missing(step);
-      state = afterInCode(state, step);
+      state = state.afterInCode(step);
       return missing;
     });
   });

@@ -81,7 +81,7 @@ function isUnseen({ step, producer, hazard }: MissingWait, steps: readonly Amdgp
 
 /** Steps with the wait states before them, ours and LLVM's, a line for each. */
 function compared(steps: readonly AmdgpuStep[], inserted: ReadonlyMap<number, number>) {
-  let state = HazardState.NOTHING;
+  let state = HazardState.nothing();
   const [ours, theirs]: [string[], string[]] = [[], []];
   for (const [i, step] of steps.entries()) {
     const needed = state.missing(step);

@@ -28,6 +28,8 @@ export type LiteralFixup =
    * it needs neither SCC nor a register.
    */
   | ({ readonly kind: 'absolute'; readonly half: Half } & SymbolPlace)
+  /** A number, 32 bits of which count: instructions that differ in it alone share their words. */
+  | { readonly kind: 'number'; readonly value: number }
   /**
    * Half of `target` minus the place of `from`, which stands behind an s_getpc_b64. A number is an image
    * address and means just that one, whatever became of the code there.

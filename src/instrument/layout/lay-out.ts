@@ -139,6 +139,10 @@ class Emitter {
       this.#relocations.push({ address, half, symbol, addend });
       return;
     }
+    if (fixup.kind === 'number') {
+      this.#view.setUint32(address - this.#start, fixup.value, true);
+      return;
+    }
     const { target } = fixup;
     const place = typeof target === 'number' ? target : this.#plan.addressOf(target);
     const distance = BigInt(place - this.#plan.addressOf(fixup.from));

@@ -6,10 +6,11 @@ import { assert } from '../../base/errors.ts';
 import { hex } from '../../base/text.ts';
 import { type BasicBlock, basicBlocks, blockGraph, type Followed } from '../../flow/blocks.ts';
 import { solveDataFlow } from '../../flow/data-flow.ts';
+import type { Effects } from '../../ir/effects.ts';
 import type { Target } from '../../isa/amdgpu/encoding/targets.ts';
 import { type AmdgpuStep, AmdgpuStepReader } from '../../isa/amdgpu/step.ts';
 import { assembleInstruction } from '../../isa/amdgpu/text/assembler/assemble.ts';
-import { afterInCode, HazardState, type MissingWait } from '../../lift/hazards.ts';
+import { HazardState, type MissingWait } from '../../lift/hazards.ts';
 import { type CodeItem, hasWords, isPayload, type Label, type PlacedItem } from './code-item.ts';
 
 /** The wait states of one s_nop (CDNA2 ISA 12.5; RDNA3 ISA 16.5). */
@@ -44,10 +45,16 @@ export function keepHazardsApart(input: SeamInput): SeamCode {
   return new Seams(input).run();
 }
 
+/** Items up to before `end`: control comes to the first alone, and goes elsewhere from the last alone. */
+interface ItemRun {
+  readonly first: number;
+  readonly end: number;
+}
+
 class Seams {
   readonly #items: readonly CodeItem[];
   readonly #target: Target;
-  /** By item; undefined where no machine runs anything. */
+  /** By item; undefined where no machine runs anything. Where they stand is not said. */
   readonly #steps: readonly (AmdgpuStep | undefined)[];
 
   constructor({ items, original, target }: SeamInput) {
@@ -57,17 +64,16 @@ class Seams {
   }
 
   run(): SeamCode {
-    const items = this.#items;
     const added = this.#added();
+    if (added.size === 0) return { items: this.#items, nopCount: 0 };
     const result: CodeItem[] = [];
-    let nopCount = 0;
-    for (const [index, item] of items.entries()) {
-      for (const each of added.get(index) ?? []) {
-        result.push(each);
-        nopCount++;
-      }
-      result.push(item);
+    let [nopCount, from] = [0, 0];
+    for (const [place, cures] of [...added].sort(([a], [b]) => a - b)) {
+      for (; from < place; from++) result.push(this.#items[from]!);
+      for (const cure of cures) result.push(cure);
+      nopCount += cures.length;
     }
+    for (; from < this.#items.length; from++) result.push(this.#items[from]!);
     return { items: result, nopCount };
   }
 
@@ -75,55 +81,83 @@ class Seams {
   #added(): Map<number, CodeItem[]> {
     const steps = this.#steps;
     const blocks = this.#blocks();
+    const nothing = HazardState.nothing();
     const { incoming } = solveDataFlow<HazardState>(blockGraph(blocks, []), {
-      ...{ direction: 'forward', nothing: HazardState.NOTHING, outside: HazardState.NOTHING },
+      ...{ direction: 'forward', nothing, outside: nothing },
       join: (a, b) => a.join(b),
-      equals: (a, b) => a.equals(b),
-      transfer: (block, before) =>
-        blocks[block]!.instructions.reduce((state, index) => afterInCode(state, steps[index]!), before),
+      equals: (a, b) => a === b,
+      transfer: (block, before) => {
+        let state = before;
+        for (const { first, end } of blocks[block]!.instructions) {
+          for (let index = first; index < end; index++) {
+            const step = steps[index];
+            if (step) state = state.afterInCode(step);
+          }
+        }
+        return state;
+      },
     });
     const added = new Map<number, CodeItem[]>();
     for (const { index: block, instructions } of blocks) {
       let state = incoming[block]!;
-      for (const index of instructions) {
-        const step = steps[index]!;
-        const missing = state.missing(step);
-        const states = missing.reduce((most, each) => Math.max(most, statesOf(each)), 0);
-        if (missing.length > 0) {
-          const place = this.#beforeGroup(index);
-          added.set(place, [...(added.get(place) ?? []), ...this.#cures(missing, states, index)]);
+      for (const { first, end } of instructions) {
+        for (let index = first; index < end; index++) {
+          const step = steps[index];
+          if (step) state = this.#pass(index, step, state, added);
         }
-        state = afterInCode(state, step, states);
       }
     }
     return added;
   }
 
-  /** Of items, by index. */
-  #blocks(): BasicBlock<number>[] {
-    const items = this.#items;
+  /** Adds what an item needs before it. What is known behind it. */
+  #pass(index: number, step: AmdgpuStep, state: HazardState, added: Map<number, CodeItem[]>): HazardState {
+    const missing = state.missing(step);
+    if (missing.length === 0) return state.afterInCode(step);
+    const states = missing.reduce((most, each) => Math.max(most, statesOf(each)), 0);
+    const place = this.#beforeGroup(index);
+    added.set(place, [...(added.get(place) ?? []), ...this.#cures(missing, states, index)]);
+    return state.afterInCode(step, states);
+  }
+
+  #blocks(): BasicBlock<ItemRun>[] {
     const places = new Map<Label | number, number>();
-    const code = new Map<number, Followed<number>>();
-    let next: number | undefined;
-    const behind: (number | undefined)[] = [];
-    for (let index = items.length - 1; index >= 0; index--) {
-      const item = items[index]!;
-      if (hasWords(item)) {
-        behind[index] = item.endsFlow ? undefined : next;
-        next = index;
-      } else if (item.kind === 'label' && next !== undefined) {
-        places.set(item.label, next);
-        if (item.origin !== undefined) places.set(item.origin, next);
-      }
-    }
-    for (const [index, item] of items.entries()) {
-      const step = this.#steps[index];
-      if (!hasWords(item) || !step) continue;
-      const target = item.kind === 'branch' ? places.get(item.target) : undefined;
-      const endsBlock = item.kind === 'branch' || item.endsFlow === true || step.control === 'call';
-      code.set(index, { instruction: index, next: behind[index], target, leaves: endsBlock, endsBlock });
+    const runs = this.#runs(places);
+    const code = new Map<number, Followed<ItemRun>>();
+    for (const [number, run] of runs.entries()) {
+      const last = this.#items[run.end - 1]!;
+      const isBranch = last.kind === 'branch';
+      const endsFlow = hasWords(last) && last.endsFlow === true;
+      const endsBlock = isBranch || endsFlow || this.#steps[run.end - 1]?.control === 'call';
+      const next = endsFlow ? undefined : runs[number + 1]?.first;
+      const target = isBranch ? places.get(last.target) : undefined;
+      code.set(run.first, { instruction: run, next, target, leaves: endsBlock, endsBlock });
     }
     return basicBlocks(code, []);
+  }
+
+  /** With the places of labels, by the first items of runs. */
+  #runs(places: Map<Label | number, number>): ItemRun[] {
+    const runs: { first: number; end: number }[] = [];
+    let labels: (Label | number)[] = [];
+    let run: { first: number; end: number } | undefined;
+    for (let index = 0; index < this.#items.length; index++) {
+      const item = this.#items[index]!;
+      if (item.kind === 'label') {
+        labels.push(item.label, ...(item.origin === undefined ? [] : [item.origin]));
+        run = undefined;
+      }
+      if (!hasWords(item)) continue;
+      if (!run) {
+        run = { first: index, end: index };
+        runs.push(run);
+        for (const label of labels) places.set(label, index);
+        labels = [];
+      }
+      run.end = index + 1;
+      if (item.kind === 'branch' || item.endsFlow || this.#steps[index]?.control === 'call') run = undefined;
+    }
+    return runs;
   }
 
   /** The first item of those that nothing may come between. */
@@ -164,14 +198,18 @@ function cureOf({ hazard: { cure }, step }: MissingWait): string {
   return cure.replaceAll(ANY_VECTOR, `v${read?.first ?? 0}`);
 }
 
-/** What items do: those of payloads are decoded once for all points. */
+/** What items do: of instructions with the same effects there is one step, wherever they stand. */
 class ItemSteps {
   readonly #original: SeamInput['original'];
   readonly #readers: ReadonlyMap<number, AmdgpuStepReader>;
   /** By the array that holds the words, and by the words. */
   readonly #byArray = new Map<readonly number[], AmdgpuStep>();
   readonly #byWords = new Map<string, AmdgpuStep>();
+  readonly #byEffects = new Map<Effects, AmdgpuStep>();
   #waveSize: 32 | 64;
+  /** The original instruction that was looked for last. */
+  #place: number | undefined;
+  #own: AmdgpuStep | undefined;
 
   constructor(original: SeamInput['original'], { processor, waveSizes }: Target) {
     this.#original = original;
@@ -184,14 +222,28 @@ class ItemSteps {
   }
 
   #stepOf({ words, origin, point, endsFlow }: PlacedItem): AmdgpuStep | undefined {
-    const place = origin ?? point;
-    const own = place === undefined ? undefined : this.#original(place);
-    if (own) this.#waveSize = own.instruction.waveSize;
+    const own = this.#originalAt(origin ?? point);
     // An instruction that is pinned became others.
-    if (own && origin !== undefined && own.instruction.code[0] === words[0]) return own;
-    const step = this.#decoded(words);
+    const isOwn = own && origin !== undefined && own.instruction.code[0] === words[0];
+    const step = isOwn ? own : this.#decoded(words);
     assert(step || endsFlow, () => `an item of code is the instruction ${words.map((word) => hex(word)).join(' ')}`);
-    return step;
+    return step && this.#oneOf(step);
+  }
+
+  #originalAt(place: number | undefined): AmdgpuStep | undefined {
+    if (place === undefined) return undefined;
+    if (place !== this.#place) {
+      this.#place = place;
+      this.#own = this.#original(place);
+      if (this.#own) this.#waveSize = this.#own.instruction.waveSize;
+    }
+    return this.#own;
+  }
+
+  #oneOf(step: AmdgpuStep): AmdgpuStep {
+    const first = this.#byEffects.get(step.effects);
+    if (!first) this.#byEffects.set(step.effects, step);
+    return first ?? step;
   }
 
   #decoded(words: readonly number[]): AmdgpuStep | undefined {

@@ -24,7 +24,7 @@ export type PayloadItem =
   | {
       readonly kind: 'instruction';
       readonly words: readonly number[];
-      readonly fixup?: Extract<LiteralFixup, { readonly kind: 'absolute' }>;
+      readonly fixup?: Extract<LiteralFixup, { readonly kind: 'absolute' | 'number' }>;
       readonly point?: number;
     }
   | { readonly kind: 'label'; readonly label: Label }
@@ -125,7 +125,7 @@ function withLiteral(
     return known;
   };
   if ('pointLiteral' in literal) {
-    return { kind: 'instruction', words: words.with(-1, numberOf(literal) >>> 0), ...owner };
+    return { kind: 'instruction', words, fixup: { kind: 'number', value: numberOf(literal) }, ...owner };
   }
   const { half, symbol, addend } = literal;
   return { kind: 'instruction', words, fixup: { kind: 'absolute', half, symbol, addend: numberOf(addend) }, ...owner };
