@@ -46,8 +46,8 @@ const NAME_TESTS = new RegExp(
   'g',
 );
 
-/** The error class, its HSA form, and what unwinds a wave inside the emulator. */
-const THROWN = ['WavewrightError', 'HsaError', 'WaveFault'];
+/** The error class, its HSA and HAL forms, and what unwinds a wave inside the emulator. */
+const THROWN = ['WavewrightError', 'HsaError', 'HalError', 'WaveFault'];
 
 interface Rule {
   readonly name: string;
@@ -246,7 +246,7 @@ const EXPORTED = /^export (?:abstract |async |declare )*(?:const|let|function\*?
  * Where programs start: the package's modules, its commands, and a worker that a page of the browser test
  * loads by its address.
  */
-const ENTRIES = /^(?:src\/(?:index|instrument|isa|node|web|cli\/main)\.ts|bin\/.*\.js)$/;
+const ENTRIES = /^(?:src\/(?:index|hal|instrument|isa|node|web|cli\/main)\.ts|bin\/.*\.js)$/;
 const TEST_ENTRIES = /\.test\.ts$|^test\/browser\/worker\.ts$/;
 const SCRIPT = /[\w./-]+\.[jt]s\b/g;
 

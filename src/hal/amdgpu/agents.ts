@@ -1,0 +1,32 @@
+/** GPUs that the `amdgpu` driver can open: emulated ones, or those of a machine. */
+import type { Decompress } from '../../codeobject/compressed-bundle.ts';
+import type { Device } from '../../device/device.ts';
+
+/** A GPU that is not open yet. */
+export interface AgentSource {
+  /** `GPU-` and 16 hexadecimal digits; the same for the same GPU, always. */
+  readonly uuid: string;
+  /** What it is called: `gfx942 (emulated)`. */
+  readonly name: string;
+  /** Opens it for one logical device, which closes it. */
+  open(): Device | Promise<Device>;
+}
+
+/** Where the driver finds GPUs. */
+export interface AgentProvider {
+  /**
+   * `target`: the processor that a URI asks for, empty for none. Throws NOT_FOUND for one that there is not.
+   */
+  list(target: string): readonly AgentSource[];
+  /** For compressed bundles. */
+  readonly decompress?: Decompress;
+}
+
+/** A UUID that is the same for the same text: 64 bits by FNV-1a. */
+export function uuidOf(text: string): string {
+  let hash = 0xcbf2_9ce4_8422_2325n;
+  for (const byte of new TextEncoder().encode(text)) {
+    hash = BigInt.asUintN(64, (hash ^ BigInt(byte)) * 0x100_0000_01b3n);
+  }
+  return `GPU-${hash.toString(16).padStart(16, '0')}`;
+}

@@ -1,0 +1,66 @@
+/** The `amdgpu` driver: GPUs by URI, as IREE's driver of this name has them. */
+
+import { HalError } from '../core/status.ts';
+import type { DeviceUri } from '../core/uri.ts';
+import { devicesOfPath, parameterValues } from '../core/uri.ts';
+import type { DeviceInfo, Driver, DriverContext } from '../devices/driver.ts';
+import { LogicalDevice } from '../devices/logical-device.ts';
+import type { AgentProvider, AgentSource } from './agents.ts';
+import { GpuBackend } from './gpu-backend.ts';
+
+export { type AgentProvider, type AgentSource, uuidOf } from './agents.ts';
+
+/** What stands behind the question mark of a URI. */
+const PARAMETERS = {
+  /** Of each GPU. */
+  queues: { kind: 'integer', min: 1, max: 64, default: 2 },
+  /** Packets of each queue's ring. */
+  ring: { kind: 'integer', min: 1, max: 131_072, default: 4096 },
+  /** The processor of emulated GPUs. */
+  target: { kind: 'text', default: '' },
+  /** Which of the operations that may begin does: a schedule for each seed. -1: the first submitted. */
+  seed: { kind: 'integer', min: 0, max: 2 ** 32 - 1, default: -1 },
+} as const;
+
+const list = (agents: readonly AgentSource[]): DeviceInfo[] =>
+  agents.map(({ uuid, name }, i) => ({ uri: `amdgpu://${uuid}`, uuid, name: `${name} (Node ${i + 1})` }));
+
+export class AmdgpuDriver implements Driver {
+  readonly name = 'amdgpu';
+  readonly fullName = 'AMD GPU Driver (HSA)';
+  readonly #provider: AgentProvider;
+
+  constructor(provider: AgentProvider) {
+    this.#provider = provider;
+  }
+
+  devices(): DeviceInfo[] {
+    return list(this.#provider.list(''));
+  }
+
+  async open(uri: DeviceUri, { loop, onEvent }: DriverContext): Promise<LogicalDevice> {
+    const { queues, ring, target, seed } = parameterValues(uri, PARAMETERS);
+    if (!Number.isInteger(Math.log2(ring))) {
+      throw new HalError('INVALID_ARGUMENT', `amdgpu parameter ring=${ring}: expected a power of two`);
+    }
+    const chosen = devicesOfPath(uri.path, this.#provider.list(target));
+    const [agent, ...others] = chosen;
+    if (agent === undefined) throw new HalError('UNAVAILABLE', 'there is no AMD GPU');
+    if (others.length > 0) {
+      const names = chosen.map(({ uuid }) => uuid).join(', ');
+      throw new HalError('UNIMPLEMENTED', `a logical device of several GPUs (${names})`, { hint: 'name one of them' });
+    }
+    const { decompress } = this.#provider;
+    const backend = new GpuBackend(await agent.open(), agent, { ringPackets: ring, container: { decompress } });
+    return new LogicalDevice(backend, {
+      name: `amdgpu://${agent.uuid}`,
+      queuesPerDevice: queues,
+      loop,
+      onEvent,
+      seed: seed < 0 ? undefined : seed,
+    });
+  }
+}
+
+/** A driver for the GPUs of `provider`. */
+export const amdgpuDriver = (provider: AgentProvider): Driver => new AmdgpuDriver(provider);

@@ -1,0 +1,53 @@
+/**
+ * What a driver implements: memory, code, and queues that run commands. Everything that orders commands
+ * (semaphores, deferral, failures, command buffers, host calls) is above it and is the same for all drivers.
+ * `src/hal/null` is the shortest one, to begin a new driver with.
+ */
+import type { AdvanceResult } from '../../device/device.ts';
+import type { OperationInfo } from '../core/status.ts';
+import type { ExecutableCode } from '../executables/executable.ts';
+import type { StorageSource } from '../memory/allocator.ts';
+import type { BackendCommand } from './command.ts';
+
+/** One of the devices that make up a logical device. */
+export interface PhysicalDeviceInfo {
+  /** `GPU-` and 16 hexadecimal digits for GPUs. */
+  readonly uuid: string;
+  /** What it is called: `gfx942 (emulated)`. */
+  readonly name: string;
+  /** Formats of executables that it takes: target ids, or `host`. */
+  readonly formats: readonly string[];
+  readonly computeUnitCount: number;
+  readonly maxWorkgroupSize: number;
+  readonly memorySizeBytes: number;
+  /** Whether dispatches run code, and not nothing in its place. */
+  readonly executes: boolean;
+}
+
+export interface LoadRequest {
+  /** Code, in whatever form the driver takes; several pieces are linked with each other. */
+  readonly pieces: readonly unknown[];
+  /** What errors call it. */
+  readonly name: string;
+}
+
+/** Called once: with what went wrong, or without. */
+export type CommandDone = (error?: unknown) => void;
+
+export interface QueueBackend extends Disposable {
+  /**
+   * Begins a command; others may be running. `done` is called when it is complete, which may be before
+   * `begin` returns. What `begin` throws fails the command, too.
+   */
+  begin(command: BackendCommand, operation: OperationInfo, done: CommandDone): void;
+}
+
+export interface DeviceBackend extends StorageSource, Disposable {
+  /** At least one. */
+  readonly physicalDevices: readonly PhysicalDeviceInfo[];
+  /** Throws INVALID_ARGUMENT for what is no code, INCOMPATIBLE for code for other devices. */
+  load(request: LoadRequest): ExecutableCode;
+  createQueue(deviceOrdinal: number, queueOrdinal: number): QueueBackend;
+  /** Lets commands run for a few milliseconds. */
+  progress(): AdvanceResult;
+}

@@ -1,0 +1,180 @@
+/** A logical device (iree/hal/device.h): one or more physical ones, their memory, code and queues. */
+import type { AdvanceResult } from '../../device/device.ts';
+import type { DeviceBackend, PhysicalDeviceInfo } from '../backend/backend.ts';
+import type { FlagInput } from '../core/flag-set.ts';
+import { SEMAPHORE_FLAGS, type SemaphoreFlag } from '../core/flags.ts';
+import type { HostLoop } from '../core/host-loop.ts';
+import { Semaphore } from '../core/semaphore.ts';
+import { HalError, invalidArgument } from '../core/status.ts';
+import { HalExecutable } from '../executables/executable.ts';
+import { HalAllocator } from '../memory/allocator.ts';
+import type { HalBuffer } from '../memory/buffer.ts';
+import type { BufferParams, Compatibility } from '../memory/buffer-params.ts';
+import { HalQueue } from '../queues/queue.ts';
+import { Scheduler, type SchedulerOptions } from '../queues/scheduler.ts';
+
+export interface LogicalDeviceOptions extends SchedulerOptions {
+  /** The URI that opens it: `amdgpu://GPU-...`. */
+  readonly name: string;
+  /** Of each physical device. */
+  readonly queuesPerDevice: number;
+  readonly loop: HostLoop;
+}
+
+export interface SemaphoreParams {
+  /** Default 0. */
+  readonly initialValue?: number;
+  /** Default `default`: the host may wait for it. */
+  readonly flags?: FlagInput<SemaphoreFlag>;
+  readonly label?: string;
+}
+
+/** What a device is, for reports: plain data. */
+export interface DeviceDescription {
+  readonly name: string;
+  readonly devices: readonly (PhysicalDeviceInfo & { readonly queues: readonly string[] })[];
+  readonly heaps: readonly {
+    readonly memoryType: readonly string[];
+    readonly usage: readonly string[];
+    readonly maxAllocationBytes: number;
+    readonly minAlignmentBytes: number;
+  }[];
+}
+
+/** `using` stops what runs; `await using` lets what has begun end, and cancels the rest. */
+export class LogicalDevice implements Disposable, AsyncDisposable {
+  readonly name: string;
+  readonly queues: readonly HalQueue[];
+  readonly allocator: HalAllocator;
+  readonly #backend: DeviceBackend;
+  readonly #loop: HostLoop;
+  readonly #scheduler: Scheduler;
+  readonly #leaveLoop: () => void;
+  #isClosed = false;
+
+  /** Use `DriverRegistry.open`. */
+  constructor(backend: DeviceBackend, { name, queuesPerDevice, loop, ...scheduling }: LogicalDeviceOptions) {
+    this.name = name;
+    this.#backend = backend;
+    this.#loop = loop;
+    this.#scheduler = new Scheduler(loop, scheduling);
+    this.allocator = new HalAllocator(this, backend);
+    const owner = { device: this, scheduler: this.#scheduler, allocator: this.allocator };
+    this.queues = backend.physicalDevices.flatMap((_, device) =>
+      Array.from({ length: queuesPerDevice }, (_, queue) => {
+        const text = `${name}/queue:${device * queuesPerDevice + queue}`;
+        return new HalQueue(owner, backend.createQueue(device, queue), text, [device, queue]);
+      }),
+    );
+    this.#leaveLoop = loop.add(this);
+  }
+
+  get physicalDevices(): readonly PhysicalDeviceInfo[] {
+    return this.#backend.physicalDevices;
+  }
+
+  /** Throws OUT_OF_RANGE. */
+  queue(index = 0): HalQueue {
+    const queue = this.queues[index];
+    if (queue !== undefined) return queue;
+    throw new HalError('OUT_OF_RANGE', `queue ${index} of ${this.name}, which has ${this.queues.length}`);
+  }
+
+  /** See `HalAllocator.allocate`. */
+  allocate(sizeBytes: number, params: BufferParams = {}): HalBuffer {
+    this.#expectOpen();
+    return this.allocator.allocate(sizeBytes, params);
+  }
+
+  queryCompatibility(params: BufferParams, sizeBytes: number): Compatibility {
+    return this.allocator.queryCompatibility(params, sizeBytes);
+  }
+
+  createSemaphore({ flags = 'default', ...options }: SemaphoreParams = {}): Semaphore {
+    return new Semaphore(this.#loop, { ...options, flags: SEMAPHORE_FLAGS.set(flags) });
+  }
+
+  /**
+   * Prepares code: bytes of a code object, a bundle or a fat binary for GPUs, functions for the host; several
+   * pieces are linked. Throws INVALID_ARGUMENT for what is no code, INCOMPATIBLE for code for other devices.
+   */
+  load(code: unknown, { name = 'code' }: { readonly name?: string } = {}): HalExecutable {
+    this.#expectOpen();
+    return new HalExecutable(this, this.#backend.load({ pieces: Array.isArray(code) ? code : [code], name }));
+  }
+
+  /** IREE's queries by category and key. Throws NOT_FOUND for one that there is not. */
+  query(category: string, key: string): number {
+    const devices = this.physicalDevices;
+    switch (`${category}::${key}`) {
+      case 'hal.device::concurrency':
+        return this.queues.length;
+      case 'hal.dispatch::concurrency':
+        return devices[0]!.computeUnitCount;
+    }
+    if (category === 'hal.device.id') return matchesGlob(this.name.split(':')[0]!, key) ? 1 : 0;
+    if (category === 'hal.executable.format') return devices.every(({ formats }) => formats.includes(key)) ? 1 : 0;
+    throw new HalError('NOT_FOUND', `no query ${category} :: ${key}`);
+  }
+
+  describe(): DeviceDescription {
+    const queuesOf = (device: number) => this.queues.filter((queue) => queue.deviceOrdinal === device);
+    return {
+      name: this.name,
+      devices: this.physicalDevices.map((info, i) => ({ ...info, queues: queuesOf(i).map(({ name }) => name) })),
+      heaps: this.allocator.heaps.map(({ memoryType, usage, maxAllocationBytes, minAlignmentBytes }) => ({
+        memoryType: [...memoryType],
+        usage: [...usage],
+        maxAllocationBytes,
+        minAlignmentBytes,
+      })),
+    };
+  }
+
+  /** What has not ended, with what blocks it: for reports of programs that stand still. */
+  get blocked(): Scheduler['blocked'] {
+    return this.#scheduler.blocked;
+  }
+
+  get pendingCounts(): Scheduler['counts'] {
+    return this.#scheduler.counts;
+  }
+
+  /** For the loop: begins what may begin, and lets the devices work. */
+  progress(): AdvanceResult {
+    if (this.#isClosed) return 'idle';
+    const hasMoved = this.#scheduler.progress();
+    const state = this.#backend.progress();
+    return hasMoved ? 'running' : state;
+  }
+
+  #expectOpen(): void {
+    if (this.#isClosed) throw invalidArgument(`${this.name} is closed`);
+  }
+
+  /** What has not begun fails with CANCELLED; the rest goes on to its end. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#scheduler.close(`${this.name} is closed`);
+    while (this.#scheduler.counts.running > 0 && !this.#isClosed) {
+      this.#loop.kick();
+      await new Promise((resolve) => setTimeout(resolve, 0));
+    }
+    this[Symbol.dispose]();
+  }
+
+  /** Everything that has not ended fails with CANCELLED. Idempotent. */
+  [Symbol.dispose](): void {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    this.#leaveLoop();
+    this.#scheduler.close(`${this.name} is closed`);
+    for (const { backend } of this.queues) backend[Symbol.dispose]();
+    this.#scheduler.abandonRunning();
+    this.#backend[Symbol.dispose]();
+  }
+}
+
+function matchesGlob(text: string, glob: string): boolean {
+  const parts = glob.split('*').map((part) => part.replace(/[.+?^${}()|[\]\\]/g, '\\$&'));
+  return new RegExp(`^${parts.join('.*')}$`).test(text);
+}

@@ -1,0 +1,72 @@
+/** The HAL: drivers, devices, buffers, semaphores, queues, executables. docs/hal.md tells of it. */
+export { type AgentProvider, type AgentSource, amdgpuDriver, uuidOf } from './amdgpu/index.ts';
+export type { PhysicalDeviceInfo } from './backend/backend.ts';
+export { Fence } from './core/fence.ts';
+export { type FlagInput, FlagSet, FlagTable } from './core/flag-set.ts';
+export {
+  BUFFER_COMPATIBILITY,
+  BUFFER_USAGE,
+  type BufferAccess,
+  type BufferCompatibility,
+  type BufferUsage,
+  HOST_CALL_FLAGS,
+  type HostCallFlag,
+  MEMORY_ACCESS,
+  MEMORY_TYPES,
+  type MemoryType,
+  PLACEMENT_FLAGS,
+  type PlacementFlag,
+  SEMAPHORE_FLAGS,
+  type SemaphoreFlag,
+} from './core/flags.ts';
+export {
+  type HasTimepoints,
+  type HostWaitOptions,
+  MAX_SEMAPHORE_VALUE,
+  Semaphore,
+  Timepoint,
+  type WaitInput,
+  waitForAll,
+  waitForAllSync,
+  waitForAny,
+} from './core/semaphore.ts';
+export { describeOperation, HAL_STATUS, HalError, type HalStatus, type OperationInfo } from './core/status.ts';
+export { type DeviceUri, formatDeviceUri, parseDeviceUri } from './core/uri.ts';
+export {
+  type DeviceInfo,
+  type Driver,
+  type DriverContext,
+  DriverRegistry,
+  type OpenOptions,
+} from './devices/driver.ts';
+export { type DeviceDescription, LogicalDevice, type SemaphoreParams } from './devices/logical-device.ts';
+export { ExecutableExport, type ExportInfo, type ExportParameter, HalExecutable } from './executables/executable.ts';
+export {
+  type LocalBinding,
+  type LocalFunction,
+  LocalModule,
+  type LocalWorkgroup,
+  localDriver,
+  localModule,
+} from './local/index.ts';
+export { type AllocatorStatistics, HalAllocator } from './memory/allocator.ts';
+export { type AllocationState, type BufferPlacement, HalBuffer, type MapOptions } from './memory/buffer.ts';
+export type { BufferMapping } from './memory/buffer-mapping.ts';
+export type { BufferParams, Compatibility, Heap } from './memory/buffer-params.ts';
+export type { DirectRef } from './memory/buffer-ref.ts';
+export { nullDriver } from './null/index.ts';
+export { type HalFile, memoryFile } from './queues/file-transfer.ts';
+export type {
+  HalQueue,
+  HostCallContext,
+  QueueAlloca,
+  QueueCopy,
+  QueueFill,
+  QueueHostCall,
+  QueueRead,
+  QueueUpdate,
+  QueueWrite,
+} from './queues/queue.ts';
+export type { GroupCounts, QueueDispatch } from './queues/queue-dispatch.ts';
+export type { QueueEvent } from './queues/scheduler.ts';
+export type { OrderOptions, Submission, SubmissionState } from './queues/submission.ts';

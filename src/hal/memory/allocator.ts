@@ -1,0 +1,152 @@
+/** Memory of a logical device: which heap a buffer comes from, and its bytes (iree/hal/allocator.h). */
+import { alignUp } from '../../base/align.ts';
+import { BUFFER_COMPATIBILITY, MEMORY_TYPES, PLACEMENT_FLAGS } from '../core/flags.ts';
+import { HalError, invalidArgument } from '../core/status.ts';
+import { BufferAllocation, HalBuffer } from './buffer.ts';
+import {
+  type BufferParams,
+  type Compatibility,
+  type Heap,
+  type ResolvedParams,
+  resolveParams,
+} from './buffer-params.ts';
+import type { BufferStorage } from './storage.ts';
+
+/** Memory from one of the heaps, zeroed. */
+export interface StorageRequest {
+  readonly heapIndex: number;
+  /** At least 1. */
+  readonly sizeBytes: number;
+  readonly alignmentBytes: number;
+  readonly label: string;
+  /** The physical device that it is for. */
+  readonly deviceOrdinal: number;
+}
+
+/** What an allocator has of its driver. */
+export interface StorageSource {
+  /** In the order of preference. */
+  readonly heaps: readonly Heap[];
+  /** Throws RESOURCE_EXHAUSTED. */
+  allocate(request: StorageRequest): BufferStorage;
+}
+
+/** Memory that was decided on, but not allocated. */
+export interface AllocationPlan {
+  readonly params: ResolvedParams;
+  readonly heapIndex: number;
+  readonly sizeBytes: number;
+}
+
+const OPTIMAL = MEMORY_TYPES.set('optimal');
+const MAPPING = ['mapping-scoped', 'mapping-persistent'] as const;
+
+/** Whether a heap has all that is asked for. Mapping that is optional need not be there. */
+function fits({ memoryType, usage }: Heap, params: ResolvedParams): boolean {
+  const wanted = params.usage.has('mapping-optional')
+    ? params.usage.without([...MAPPING, 'mapping-optional'])
+    : params.usage;
+  const onlyWished = wanted.without(['mapping-access-random', 'mapping-access-sequential-write']);
+  return memoryType.has(params.memoryType.without('optimal')) && usage.has(onlyWished);
+}
+
+export interface AllocatorStatistics {
+  /** Of all heaps together, what `allocate` and `alloca` hold now, and held at most. */
+  readonly liveBytes: number;
+  readonly peakBytes: number;
+  readonly liveCount: number;
+}
+
+export class HalAllocator {
+  readonly #device: object;
+  readonly #source: StorageSource;
+  #liveBytes = 0;
+  #peakBytes = 0;
+  #liveCount = 0;
+
+  /** Use `LogicalDevice.allocator`. */
+  constructor(device: object, source: StorageSource) {
+    this.#device = device;
+    this.#source = source;
+  }
+
+  get heaps(): readonly Heap[] {
+    return this.#source.heaps;
+  }
+
+  get statistics(): AllocatorStatistics {
+    return { liveBytes: this.#liveBytes, peakBytes: this.#peakBytes, liveCount: this.#liveCount };
+  }
+
+  /** What would come of parameters; no flags where the device has no such memory. Throws INVALID_ARGUMENT. */
+  queryCompatibility(params: BufferParams, sizeBytes: number): Compatibility {
+    const wanted = resolveParams(params);
+    const heapIndex = this.#heapFor(wanted);
+    const heap = this.heaps[heapIndex];
+    if (heap === undefined || sizeBytes > heap.maxAllocationBytes) {
+      return { flags: BUFFER_COMPATIBILITY.set([]), params: wanted, sizeBytes, heapIndex: undefined };
+    }
+    const found = this.plan(wanted, sizeBytes);
+    const flags = BUFFER_COMPATIBILITY.set([
+      'allocatable',
+      ...(heap.usage.hasAny('transfer') ? (['queue-transfer'] as const) : []),
+      ...(heap.usage.hasAny('storage') ? (['queue-dispatch'] as const) : []),
+      ...(heap.isSlow ? (['low-performance'] as const) : []),
+    ]);
+    return { flags, params: found.params, sizeBytes: found.sizeBytes, heapIndex };
+  }
+
+  #heapFor(params: ResolvedParams): number {
+    return this.heaps.findIndex((heap) => fits(heap, params));
+  }
+
+  /** Throws INVALID_ARGUMENT where no heap has such memory, RESOURCE_EXHAUSTED for more than it may have. */
+  plan(params: ResolvedParams, sizeBytes: number): AllocationPlan {
+    const heapIndex = this.#heapFor(params);
+    const heap = this.heaps[heapIndex];
+    if (heap === undefined) {
+      const kinds = this.heaps.map(({ memoryType, usage }) => `${memoryType} for ${usage}`).join('; ');
+      throw invalidArgument(`no memory of type ${params.memoryType} for ${params.usage}`, {
+        hint: `there is ${kinds}`,
+      });
+    }
+    if (sizeBytes > heap.maxAllocationBytes) {
+      const what = `'${params.label}' of ${sizeBytes} bytes, ${heap.memoryType} memory gives ${heap.maxAllocationBytes} at most`;
+      throw new HalError('RESOURCE_EXHAUSTED', what);
+    }
+    const minAlignmentBytes = Math.max(params.minAlignmentBytes, heap.minAlignmentBytes);
+    const isWished = params.usage.has('mapping-optional') && !heap.usage.hasAny(MAPPING);
+    const usage = isWished ? params.usage.without(MAPPING) : params.usage;
+    const memoryType = heap.memoryType.with(params.memoryType.without(OPTIMAL));
+    return { params: { ...params, usage, memoryType, minAlignmentBytes }, heapIndex, sizeBytes };
+  }
+
+  /** The memory of a plan. Throws RESOURCE_EXHAUSTED. */
+  storage({ params, heapIndex, sizeBytes }: AllocationPlan, deviceOrdinal = 0): BufferStorage {
+    const { minAlignmentBytes: alignmentBytes, label } = params;
+    const size = alignUp(Math.max(sizeBytes, 1), Math.min(alignmentBytes, 64));
+    const storage = this.#source.allocate({ heapIndex, sizeBytes: size, alignmentBytes, label, deviceOrdinal });
+    this.#liveBytes += size;
+    this.#liveCount++;
+    this.#peakBytes = Math.max(this.#peakBytes, this.#liveBytes);
+    const free = () => {
+      this.#liveBytes -= size;
+      this.#liveCount--;
+      storage.free();
+    };
+    return { sizeBytes: size, address: storage.address, bytes: () => storage.bytes(), free };
+  }
+
+  /**
+   * A buffer with its memory. Throws INVALID_ARGUMENT for a size that is none, and where the device has no
+   * such memory; RESOURCE_EXHAUSTED. A buffer may have no bytes.
+   */
+  allocate(sizeBytes: number, params: BufferParams = {}): HalBuffer {
+    if (!Number.isSafeInteger(sizeBytes) || sizeBytes < 0) {
+      throw invalidArgument(`a buffer of ${sizeBytes} bytes, expected an integer from 0`);
+    }
+    const plan = this.plan(resolveParams(params), sizeBytes);
+    const placement = { device: this.#device, flags: PLACEMENT_FLAGS.set([]) };
+    return new HalBuffer(new BufferAllocation(plan.params, placement, sizeBytes, this.storage(plan)), 0, sizeBytes);
+  }
+}

@@ -1,0 +1,70 @@
+/**
+ * The `null` driver: buffers, transfers and everything that is ordered are real, but a dispatch does nothing.
+ * It takes any code of a form that it is told exports of, measures what stands above drivers, and is the
+ * shortest driver: a new one begins as a copy of this file.
+ */
+import type { AdvanceResult } from '../../device/device.ts';
+import type { CommandDone, DeviceBackend, LoadRequest, QueueBackend } from '../backend/backend.ts';
+import { type BackendCommand, transferOnHost } from '../backend/command.ts';
+import { invalidArgument, type OperationInfo } from '../core/status.ts';
+import { type DeviceUri, devicesOfPath, formatDeviceUri, parameterValues } from '../core/uri.ts';
+import type { Driver, DriverContext } from '../devices/driver.ts';
+import { HostMemory } from '../devices/host-backend.ts';
+import { LogicalDevice } from '../devices/logical-device.ts';
+import type { ExecutableCode } from '../executables/executable.ts';
+import { HOST_PARAMETERS, LocalCode, LocalModule } from '../local/index.ts';
+
+const MEMORY_BYTES = 2 ** 32;
+
+class NullBackend extends HostMemory implements DeviceBackend {
+  readonly physicalDevices = [
+    {
+      uuid: 'null',
+      name: 'null',
+      formats: ['host'],
+      computeUnitCount: 1,
+      maxWorkgroupSize: 1024,
+      memorySizeBytes: MEMORY_BYTES,
+      executes: false,
+    },
+  ];
+
+  load({ pieces, name }: LoadRequest): ExecutableCode {
+    const modules = pieces.filter((piece) => piece instanceof LocalModule);
+    if (modules.length === pieces.length && modules.length > 0) return new LocalCode(modules);
+    throw invalidArgument(`${name} is no module of host functions, from which the null driver takes the exports`);
+  }
+
+  createQueue(): QueueBackend {
+    return {
+      begin: (command: BackendCommand, _operation: OperationInfo, done: CommandDone) => {
+        if (command.kind !== 'dispatch') transferOnHost(command);
+        done();
+      },
+      [Symbol.dispose]: () => {},
+    };
+  }
+
+  progress(): AdvanceResult {
+    return 'idle';
+  }
+
+  [Symbol.dispose](): void {}
+}
+
+/** A driver with one device: `null`. */
+export function nullDriver(): Driver {
+  const list = [{ uri: 'null://0', name: 'null', uuid: 'null' }];
+  return {
+    name: 'null',
+    fullName: 'a device that runs no code',
+    devices: () => list,
+    open: (uri: DeviceUri, { loop, onEvent }: DriverContext) => {
+      devicesOfPath(uri.path, list);
+      const { queues, seed } = parameterValues(uri, HOST_PARAMETERS);
+      const scheduling = { loop, onEvent, seed: seed < 0 ? undefined : seed };
+      const name = formatDeviceUri({ ...uri, parameters: new Map() });
+      return new LogicalDevice(new NullBackend(MEMORY_BYTES), { name, queuesPerDevice: queues, ...scheduling });
+    },
+  };
+}

@@ -1,0 +1,134 @@
+/** What a dispatch asks for, held against what its code takes (iree_hal_device_queue_dispatch). */
+import type { DispatchCommand } from '../backend/command.ts';
+import { HalError, invalidArgument } from '../core/status.ts';
+import type { ExecutableExport } from '../executables/executable.ts';
+import {
+  type BufferRange,
+  bufferRange,
+  bytesOfRange,
+  checkUse,
+  type DirectRef,
+  type StorageRange,
+  storageOf,
+} from '../memory/buffer-ref.ts';
+
+/** Workgroups in x, y, z; or 12 bytes of a buffer that hold them when the dispatch begins. */
+export type GroupCounts = number | readonly number[] | { readonly from: DirectRef };
+
+export interface QueueDispatch<Ref = DirectRef> {
+  readonly entry: ExecutableExport;
+  readonly groups: number | readonly number[] | { readonly from: Ref };
+  /** Work-items in x, y, z; needed where the code does not fix them, and only there. */
+  readonly workgroupSize?: number | readonly number[];
+  /** 32-bit words: an array of them, or the bytes of a view, for floats. */
+  readonly constants?: readonly number[] | ArrayBufferView;
+  readonly bindings?: readonly Ref[];
+  /** Group memory beyond that of the code. */
+  readonly dynamicGroupSizeBytes?: number;
+}
+
+/** Everything of a dispatch but its buffers, checked. */
+export interface CheckedDispatch {
+  readonly entry: ExecutableExport;
+  readonly workgroupSize: readonly [number, number, number];
+  readonly constants: Uint32Array;
+  readonly dynamicGroupSizeBytes: number;
+}
+
+const MAX_GRID_SIZE = 2 ** 32 - 1;
+export const GROUP_COUNTS_BYTES = 12;
+
+/** Throws INVALID_ARGUMENT with what was found and what is expected. */
+export function dispatchShape(options: QueueDispatch<unknown>, device: object): CheckedDispatch {
+  const { entry, constants = [], bindings = [], dynamicGroupSizeBytes = 0 } = options;
+  entry.executable.expectLive();
+  if (entry.executable.device !== device) throw invalidArgument(`'${entry.name}' was loaded for another device`);
+  const { bindingCount, constantCount, name, problem } = entry.info;
+  if (problem !== undefined) throw new HalError('UNIMPLEMENTED', `'${name}' cannot be dispatched: ${problem}`);
+  if (bindings.length !== bindingCount) {
+    throw invalidArgument(`${bindings.length} bindings, '${name}' takes ${bindingCount}`);
+  }
+  const words = wordsOf(constants);
+  if (words.length !== constantCount) {
+    throw invalidArgument(`${words.length} words of constants, '${name}' takes ${constantCount}`);
+  }
+  if (!Number.isInteger(dynamicGroupSizeBytes) || dynamicGroupSizeBytes < 0 || dynamicGroupSizeBytes > MAX_GRID_SIZE) {
+    throw invalidArgument(`${dynamicGroupSizeBytes} bytes of group memory`);
+  }
+  return { entry, workgroupSize: workgroupSize(options), constants: words, dynamicGroupSizeBytes };
+}
+
+function workgroupSize({ entry, workgroupSize: wanted }: QueueDispatch<unknown>): readonly [number, number, number] {
+  const { name, workgroupSize: fixed, maxWorkgroupSize } = entry.info;
+  const size = wanted === undefined ? fixed : extent(wanted, 1, 'a workgroup');
+  if (size === undefined) throw invalidArgument(`'${name}' needs a workgroup size: its code does not say one`);
+  if (fixed?.some((each, i) => each !== size[i])) {
+    throw invalidArgument(`a workgroup of ${size.join(' x ')}, '${name}' must have ${fixed.join(' x ')}`);
+  }
+  const count = size[0] * size[1] * size[2];
+  if (count <= maxWorkgroupSize) return size;
+  throw invalidArgument(`a workgroup of ${count} work-items, '${name}' takes at most ${maxWorkgroupSize}`);
+}
+
+/** A copy, so that later changes of the caller's array do not matter. */
+function wordsOf(constants: readonly number[] | ArrayBufferView): Uint32Array {
+  if (!ArrayBuffer.isView(constants)) return Uint32Array.from(constants, (word) => word >>> 0);
+  const { buffer, byteOffset, byteLength } = constants;
+  if (byteLength % 4 !== 0) throw invalidArgument(`${byteLength} bytes of constants, expected whole words of 4`);
+  return new Uint32Array(buffer.slice(byteOffset, byteOffset + byteLength));
+}
+
+function extent(sizes: number | readonly number[], minimum: number, what: string): [number, number, number] {
+  const list = [sizes].flat();
+  const [x = 1, y = 1, z = 1] = list;
+  const isExtent = list.length >= 1 && list.length <= 3;
+  if (isExtent && [x, y, z].every((each) => Number.isInteger(each) && each >= minimum && each <= MAX_GRID_SIZE)) {
+    return [x, y, z];
+  }
+  throw invalidArgument(`${what} of ${list.join(' x ')}, expected 1 to 3 integers from ${minimum} to ${MAX_GRID_SIZE}`);
+}
+
+/** Workgroups that are known now. Throws INVALID_ARGUMENT where the grid has more work-items than 32 bits. */
+export function directGroups(groups: number | readonly number[], shape: CheckedDispatch): [number, number, number] {
+  const counts = extent(groups, 0, 'a grid');
+  if (counts.every((count, i) => count * shape.workgroupSize[i]! <= MAX_GRID_SIZE)) return counts;
+  const what = `a grid of ${counts.join(' x ')} workgroups of ${shape.workgroupSize.join(' x ')}`;
+  throw invalidArgument(`${what}, at most ${MAX_GRID_SIZE} work-items fit in each dimension`);
+}
+
+/** The range that holds group counts. Throws INVALID_ARGUMENT, OUT_OF_RANGE and PERMISSION_DENIED. */
+export function groupCountsRange(ref: DirectRef, device: object): BufferRange {
+  const range = bufferRange(ref);
+  checkUse(range, device, 'dispatch-indirect-parameters', 'read');
+  if (range.sizeBytes < GROUP_COUNTS_BYTES || (range.buffer.offsetBytes + range.offsetBytes) % 4 !== 0) {
+    throw invalidArgument(`${range.sizeBytes} bytes of group counts at ${range.offsetBytes}, expected 12 aligned to 4`);
+  }
+  return range;
+}
+
+/** What the memory holds when the dispatch begins. */
+export function readGroups(range: StorageRange, shape: CheckedDispatch): [number, number, number] {
+  const bytes = bytesOfRange(range);
+  const data = new DataView(bytes.buffer, bytes.byteOffset, GROUP_COUNTS_BYTES);
+  return directGroups([data.getUint32(0, true), data.getUint32(4, true), data.getUint32(8, true)], shape);
+}
+
+/** A dispatch of a queue: its command, made when it begins, and the buffers that it needs until its end. */
+export interface PreparedDispatch {
+  readonly ranges: readonly BufferRange[];
+  command(): DispatchCommand;
+}
+
+export function prepareDispatch(options: QueueDispatch, device: object): PreparedDispatch {
+  const shape = dispatchShape(options, device);
+  const bindings = (options.bindings ?? []).map(bufferRange);
+  for (const range of bindings) checkUse(range, device, 'storage-read', 'read');
+  const { groups } = options;
+  const isIndirect = typeof groups === 'object' && 'from' in groups;
+  const counts = isIndirect ? groupCountsRange(groups.from, device) : directGroups(groups, shape);
+  const now = () => ('buffer' in counts ? readGroups(storageOf(counts), shape) : counts);
+  return {
+    ranges: 'buffer' in counts ? [...bindings, counts] : bindings,
+    command: () => ({ kind: 'dispatch', ...shape, groups: now(), bindings: bindings.map(storageOf) }),
+  };
+}

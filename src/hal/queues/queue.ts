@@ -1,0 +1,285 @@
+/**
+ * Queues (iree/hal/queue.h): operations on buffers, dispatches, calls of the host. Nothing orders them but
+ * semaphores: what waits for nothing may begin at once, and what was submitted later may end sooner.
+ */
+import type { QueueBackend } from '../backend/backend.ts';
+import type { BackendCommand } from '../backend/command.ts';
+import type { FlagInput } from '../core/flag-set.ts';
+import { HOST_CALL_FLAGS, type HostCallFlag, PLACEMENT_FLAGS } from '../core/flags.ts';
+import { type Timepoint, timepointsOf } from '../core/semaphore.ts';
+import { HalError, invalidArgument, type OperationInfo } from '../core/status.ts';
+import type { HalAllocator } from '../memory/allocator.ts';
+import { BufferAllocation, checkPattern, HalBuffer } from '../memory/buffer.ts';
+import { type BufferParams, resolveParams } from '../memory/buffer-params.ts';
+import {
+  type BufferRange,
+  bufferRange,
+  checkUse,
+  type DirectRef,
+  rangesOverlap,
+  storageOf,
+} from '../memory/buffer-ref.ts';
+import { type HalFile, readFile, writeFile } from './file-transfer.ts';
+import { prepareDispatch, type QueueDispatch } from './queue-dispatch.ts';
+import type { Scheduler } from './scheduler.ts';
+import type { OrderOptions, Retained, Submission, Work } from './submission.ts';
+
+/** What a queue has of its device. */
+export interface HalQueueOwner {
+  readonly device: object;
+  readonly scheduler: Scheduler;
+  readonly allocator: HalAllocator;
+}
+
+export interface QueueAlloca extends BufferParams, OrderOptions {
+  readonly sizeBytes: number;
+}
+
+export interface QueueFill extends OrderOptions {
+  readonly target: DirectRef;
+  /** 1, 2 or 4 bytes. */
+  readonly pattern: Uint8Array;
+}
+
+export interface QueueCopy extends OrderOptions {
+  readonly source: DirectRef;
+  /** Of the same size. */
+  readonly target: DirectRef;
+}
+
+export interface QueueUpdate extends OrderOptions {
+  /** Taken when `update` is called. */
+  readonly contents: ArrayBufferView;
+  /** From its beginning on; what is behind the contents stays. */
+  readonly target: DirectRef;
+}
+
+export interface QueueRead extends OrderOptions {
+  readonly file: HalFile;
+  readonly fileOffset?: number;
+  readonly target: DirectRef;
+}
+
+export interface QueueWrite extends OrderOptions {
+  readonly source: DirectRef;
+  readonly file: HalFile;
+  readonly fileOffset?: number;
+}
+
+/** What a host call gets. */
+export interface HostCallContext {
+  readonly queue: HalQueue;
+  /** What the call signals at its end; none for one that nobody waits for. */
+  readonly signals: readonly Timepoint[];
+}
+
+export interface QueueHostCall extends OrderOptions {
+  /** The operation ends when the promise does, and fails when it rejects. */
+  readonly call: (context: HostCallContext) => unknown;
+  /** `non-blocking`: its signals are given before the call, and what it throws does not matter. */
+  readonly flags?: FlagInput<HostCallFlag>;
+}
+
+export class HalQueue {
+  readonly name: string;
+  readonly deviceOrdinal: number;
+  readonly ordinal: number;
+  readonly backend: QueueBackend;
+  readonly #owner: HalQueueOwner;
+
+  /** Use `LogicalDevice.queues`. */
+  constructor(owner: HalQueueOwner, backend: QueueBackend, name: string, ordinals: readonly [number, number]) {
+    this.#owner = owner;
+    this.backend = backend;
+    this.name = name;
+    [this.deviceOrdinal, this.ordinal] = ordinals;
+  }
+
+  /**
+   * A buffer at once, and its memory at the end of the operation. Throws INVALID_ARGUMENT for no bytes and
+   * for memory that the device does not have; the operation fails with RESOURCE_EXHAUSTED.
+   */
+  alloca({ sizeBytes, ...options }: QueueAlloca): Submission<HalBuffer> {
+    if (!Number.isSafeInteger(sizeBytes) || sizeBytes < 1) {
+      throw invalidArgument(`an alloca of ${sizeBytes} bytes, expected at least 1`);
+    }
+    const { allocator, device } = this.#owner;
+    const plan = allocator.plan(resolveParams(options), sizeBytes);
+    const placement = { device, queue: this, flags: PLACEMENT_FLAGS.set('asynchronous') };
+    const allocation = new BufferAllocation(plan.params, placement, sizeBytes);
+    const buffer = new HalBuffer(allocation, 0, sizeBytes);
+    return this.#submit(
+      'alloca',
+      options,
+      [],
+      {
+        run: (done) => {
+          allocation.commit(allocator.storage(plan, this.deviceOrdinal));
+          done();
+        },
+      },
+      buffer,
+    );
+  }
+
+  /**
+   * Gives the memory of an `alloca` back, in the order that semaphores say. For another buffer it is a
+   * barrier. Throws FAILED_PRECONDITION the second time.
+   */
+  dealloca({ buffer, ...options }: OrderOptions & { readonly buffer: HalBuffer }): Submission {
+    const { allocation } = bufferRange(buffer).buffer;
+    const isTransient = buffer.placement.flags.has('asynchronous');
+    if (buffer.placement.device !== this.#owner.device)
+      throw invalidArgument(`'${buffer.label}' belongs to another device`);
+    if (!isTransient) return this.#submit('dealloca', options, [], { run: (done) => done() });
+    allocation.beginDealloca();
+    const restore = () => allocation.cancelDealloca();
+    return this.#submit('dealloca', options, [], {
+      run: (done) => {
+        allocation.decommit();
+        done();
+      },
+      onSkipped: restore,
+      onFailed: restore,
+    });
+  }
+
+  /** Throws INVALID_ARGUMENT, OUT_OF_RANGE, PERMISSION_DENIED. */
+  fill({ target, pattern, ...options }: QueueFill): Submission {
+    const range = this.#range(target, 'transfer-target', 'write');
+    checkPattern(pattern, [1, 2, 4], range.buffer.offsetBytes + range.offsetBytes, range.sizeBytes);
+    const repeated = pattern.slice();
+    return this.#command('fill', options, [range], () => ({
+      kind: 'fill',
+      target: storageOf(range),
+      pattern: repeated,
+    }));
+  }
+
+  /** Throws INVALID_ARGUMENT also for ranges that overlap, or have two sizes. */
+  copy({ source, target, ...options }: QueueCopy): Submission {
+    const from = this.#range(source, 'transfer-source', 'read');
+    const to = this.#range(target, 'transfer-target', 'write');
+    if (from.sizeBytes !== to.sizeBytes) {
+      throw invalidArgument(`a copy of ${from.sizeBytes} bytes to ${to.sizeBytes} bytes`);
+    }
+    if (rangesOverlap(from, to))
+      throw invalidArgument(`a copy of '${from.buffer.label}' to a range that rangesOverlap it`);
+    return this.#command('copy', options, [from, to], () => ({
+      kind: 'copy',
+      source: storageOf(from),
+      target: storageOf(to),
+    }));
+  }
+
+  update({ contents, target, ...options }: QueueUpdate): Submission {
+    const whole = this.#range(target, 'transfer-target', 'write');
+    const { buffer, byteOffset, byteLength } = contents;
+    if (byteLength > whole.sizeBytes) {
+      throw new HalError('OUT_OF_RANGE', `${byteLength} bytes of contents for a range of ${whole.sizeBytes}`);
+    }
+    const range = { ...whole, sizeBytes: byteLength };
+    const bytes = new Uint8Array(buffer, byteOffset, byteLength).slice();
+    return this.#command('update', options, [range], () => ({
+      kind: 'update',
+      target: storageOf(range),
+      contents: bytes,
+    }));
+  }
+
+  /** As many bytes of a file as the target has; the operation fails with OUT_OF_RANGE where the file ends. */
+  read({ file, fileOffset = 0, target, ...options }: QueueRead): Submission {
+    const range = this.#range(target, 'transfer-target', 'write');
+    return this.#submit('read', options, [range.buffer.allocation], (info) => ({
+      run: (done) => {
+        const begin = (command: BackendCommand) =>
+          new Promise<void>((resolve, reject) => {
+            this.backend.begin(command, info, (error) => (error === undefined ? resolve() : reject(error)));
+          });
+        readFile(file, fileOffset, storageOf(range), begin).then(() => done(), done);
+      },
+    }));
+  }
+
+  write({ source, file, fileOffset = 0, ...options }: QueueWrite): Submission {
+    const range = this.#range(source, 'transfer-source', 'read');
+    return this.#submit('write', options, [range.buffer.allocation], {
+      run: (done) => {
+        writeFile(file, fileOffset, storageOf(range)).then(() => done(), done);
+      },
+    });
+  }
+
+  /** Throws INVALID_ARGUMENT where bindings, constants or sizes are not what the code takes. */
+  dispatch(options: QueueDispatch & OrderOptions): Submission {
+    const prepared = prepareDispatch(options, this.#owner.device);
+    const { executable } = options.entry;
+    const named = { label: options.entry.name, ...options };
+    return this.#command('dispatch', named, prepared.ranges, () => prepared.command(), [executable]);
+  }
+
+  /** Calls the host, in the order that semaphores say. */
+  hostCall({ call, flags = [], ...options }: QueueHostCall): Submission {
+    if (typeof call !== 'function') throw invalidArgument('a host call without a function');
+    const isBlocking = !HOST_CALL_FLAGS.set(flags).has('non-blocking');
+    const signals = isBlocking ? timepointsOf(options.signals ?? []) : [];
+    return this.#submit('host-call', options, [], {
+      run: (done) => {
+        const invoke = async () => call({ queue: this, signals });
+        if (isBlocking) {
+          invoke().then(
+            () => done(),
+            (error) => done(error ?? new HalError('UNKNOWN', 'it threw nothing')),
+          );
+        } else {
+          done();
+          invoke().catch(() => {});
+        }
+      },
+    });
+  }
+
+  /** Nothing but waits and signals. */
+  barrier(options: OrderOptions = {}): Submission {
+    return this.#submit('barrier', options, [], { run: (done) => done() });
+  }
+
+  #range(ref: DirectRef, usage: 'transfer-source' | 'transfer-target', access: 'read' | 'write'): BufferRange {
+    const range = bufferRange(ref);
+    checkUse(range, this.#owner.device, usage, access);
+    return range;
+  }
+
+  #info(kind: string, label?: string): OperationInfo {
+    return { id: this.#owner.scheduler.takeId(), kind, queue: this.name, label };
+  }
+
+  #command(
+    kind: string,
+    options: OrderOptions,
+    ranges: readonly BufferRange[],
+    command: () => BackendCommand,
+    others: readonly Retained[] = [],
+  ): Submission {
+    const resources = [...ranges.map(({ buffer }) => buffer.allocation), ...others];
+    return this.#submit(kind, options, resources, (info) => ({
+      run: (done) => this.backend.begin(command(), info, done),
+    }));
+  }
+
+  #submit<Result = void>(
+    kind: string,
+    { waits = [], signals = [], label, abort }: OrderOptions,
+    resources: readonly Retained[],
+    body: Body | ((info: OperationInfo) => Body),
+    result?: Result,
+  ): Submission<Result> {
+    const order = { waits: timepointsOf(waits), signals: timepointsOf(signals), resources, abort };
+    const info = this.#info(kind, label);
+    const work = { info, ...order, ...(typeof body === 'function' ? body(info) : body) };
+    // reason: operations without a result have the type void
+    return this.#owner.scheduler.submit(work, result as Result);
+  }
+}
+
+type Body = Pick<Work, 'run' | 'onSkipped' | 'onFailed'>;

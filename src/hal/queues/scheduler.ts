@@ -1,0 +1,224 @@
+/**
+ * Operations between their submission and their end: those that wait for semaphores, those that may begin,
+ * and those that run. It is the one place where waits are counted, signals are given and failures go on.
+ */
+
+import type { HostLoop } from '../core/host-loop.ts';
+import { seededIntegers } from '../core/random.ts';
+import { HalError, type OperationInfo, operationError } from '../core/status.ts';
+import { notRun, Submission, type Work } from './submission.ts';
+
+/** What happened to an operation, for who follows them. */
+export interface QueueEvent {
+  readonly kind: 'submitted' | 'ready' | 'started' | 'complete' | 'failed';
+  readonly operation: OperationInfo;
+  /** Host time in milliseconds, as `performance.now` has it. */
+  readonly timeMs: number;
+  readonly failure?: HalError;
+}
+
+export interface SchedulerOptions {
+  /** Of operations that may begin, a seed chooses which does; without one the first submitted begins. */
+  readonly seed?: number | undefined;
+  readonly onEvent?: ((event: QueueEvent) => void) | undefined;
+}
+
+/** An operation in the hands of the scheduler. */
+class Task {
+  readonly work: Work;
+  readonly submission: Submission<unknown>;
+  /** Takes back what waits for semaphores and for the abort signal. */
+  readonly cleanUp = new DisposableStack();
+  openWaits: number;
+
+  constructor(work: Work, submission: Submission<unknown>) {
+    this.work = work;
+    this.submission = submission;
+    this.openWaits = work.waits.length;
+  }
+}
+
+/** Operations that begin in one turn at most, so that the host gets its own. */
+const MAX_STARTS = 1024;
+
+export class Scheduler {
+  readonly #loop: HostLoop;
+  readonly #pick: ((limit: number) => number) | undefined;
+  readonly #onEvent: ((event: QueueEvent) => void) | undefined;
+  readonly #waiting = new Set<Task>();
+  readonly #running = new Set<Task>();
+  #ready: Task[] = [];
+  /** Without a seed the first of `#ready` that has not begun. */
+  #head = 0;
+  #nextId = 1;
+  /** Whether something ended since the last turn. */
+  #hasMoved = false;
+  #closed: HalError | undefined;
+
+  constructor(loop: HostLoop, { seed, onEvent }: SchedulerOptions = {}) {
+    this.#loop = loop;
+    this.#pick = seed === undefined ? undefined : seededIntegers(seed);
+    this.#onEvent = onEvent;
+  }
+
+  /** The number of the next operation. */
+  takeId(): number {
+    return this.#nextId++;
+  }
+
+  /** Operations that have not begun, and those that run. */
+  get counts(): { readonly waiting: number; readonly running: number } {
+    return { waiting: this.#waiting.size + this.#ready.length - this.#head, running: this.#running.size };
+  }
+
+  /** Operations that have not begun, with the timepoints that each still waits for. */
+  get blocked(): readonly { readonly operation: OperationInfo; readonly waits: readonly string[] }[] {
+    return [...this.#waiting].map(({ work }) => ({
+      operation: work.info,
+      waits: work.waits.filter(({ isReached }) => !isReached).map(String),
+    }));
+  }
+
+  submit<Result>(work: Work, result: Result): Submission<Result> {
+    if (this.#closed !== undefined) throw this.#closed;
+    const submission = new Submission(work.info, result, this.#loop);
+    const task = new Task(work, submission);
+    for (const resource of work.resources) resource.retain();
+    this.#tell('submitted', task);
+    this.#waiting.add(task);
+    this.#arm(task);
+    return submission;
+  }
+
+  #arm(task: Task): void {
+    const { abort, waits, info } = task.work;
+    if (abort !== undefined) {
+      const cancel = () => this.#skip(task, cancelled(info, abort.reason));
+      if (abort.aborted) cancel();
+      else {
+        abort.addEventListener('abort', cancel);
+        task.cleanUp.defer(() => abort.removeEventListener('abort', cancel));
+      }
+    }
+    for (const wait of waits) {
+      if (task.submission.state === 'failed') return;
+      const cancel = wait.semaphore.onReached(wait.value, (failure) => {
+        if (failure !== undefined) return this.#skip(task, notRun(info, wait, failure));
+        task.openWaits--;
+        if (task.openWaits === 0) this.#makeReady(task);
+      });
+      if (!task.cleanUp.disposed) task.cleanUp.defer(cancel);
+    }
+    if (waits.length === 0 && task.submission.state === 'waiting') this.#makeReady(task);
+  }
+
+  #makeReady(task: Task): void {
+    this.#waiting.delete(task);
+    task.submission.enter('ready');
+    this.#tell('ready', task);
+    this.#ready.push(task);
+    this.#loop.kick();
+  }
+
+  /** Begins what may begin. Returns whether anything began or ended since the last call. */
+  progress(): boolean {
+    for (let started = 0; started < MAX_STARTS; started++) {
+      const task = this.#takeReady();
+      if (task === undefined) break;
+      if (task.submission.state === 'ready') this.#start(task);
+    }
+    const hasMoved = this.#hasMoved || this.#ready.length > this.#head;
+    this.#hasMoved = false;
+    return hasMoved;
+  }
+
+  #takeReady(): Task | undefined {
+    const count = this.#ready.length - this.#head;
+    if (count === 0) return undefined;
+    if (this.#pick !== undefined) {
+      const index = this.#pick(count);
+      const task = this.#ready[index]!;
+      this.#ready[index] = this.#ready.at(-1)!;
+      this.#ready.pop();
+      return task;
+    }
+    const task = this.#ready[this.#head++]!;
+    if (this.#head * 2 > this.#ready.length) {
+      this.#ready = this.#ready.slice(this.#head);
+      this.#head = 0;
+    }
+    return task;
+  }
+
+  #start(task: Task): void {
+    this.#hasMoved = true;
+    task.cleanUp.dispose();
+    task.submission.enter('running');
+    this.#running.add(task);
+    this.#tell('started', task);
+    let isOver = false;
+    const done = (error?: unknown): void => {
+      if (isOver) return;
+      isOver = true;
+      if (!this.#running.delete(task)) return;
+      if (error !== undefined) task.work.onFailed?.();
+      this.#finish(task, error === undefined ? undefined : operationError(task.work.info, 'failed', error));
+    };
+    try {
+      task.work.run(done);
+    } catch (error) {
+      done(error);
+    }
+  }
+
+  #skip(task: Task, failure: HalError): void {
+    const { state } = task.submission;
+    if (state !== 'waiting' && state !== 'ready') return;
+    this.#waiting.delete(task);
+    task.cleanUp.dispose();
+    task.work.onSkipped?.();
+    this.#finish(task, failure);
+  }
+
+  #finish(task: Task, failure: HalError | undefined): void {
+    this.#hasMoved = true;
+    // What was needed goes first: who is told of the end may count on that.
+    for (const resource of task.work.resources) resource.release();
+    task.submission.finish(failure);
+    this.#tell(failure === undefined ? 'complete' : 'failed', task, failure);
+    for (const { semaphore, value } of task.work.signals) {
+      if (failure === undefined) semaphore.signal(value);
+      else semaphore.fail(failure);
+    }
+    this.#loop.kick();
+  }
+
+  /** Nothing is taken any more, and what has not begun fails with CANCELLED. */
+  close(why: string): void {
+    this.#closed ??= new HalError('FAILED_PRECONDITION', why);
+    const reason = this.#closed;
+    for (const task of [...this.#waiting, ...this.#ready.slice(this.#head)]) {
+      this.#skip(task, cancelled(task.work.info, reason));
+    }
+    this.#ready = [];
+    this.#head = 0;
+  }
+
+  /** What runs is stopped: it fails with CANCELLED, whatever its driver says of it later. */
+  abandonRunning(): void {
+    for (const task of [...this.#running]) {
+      this.#running.delete(task);
+      task.work.onFailed?.();
+      this.#finish(task, cancelled(task.work.info, this.#closed));
+    }
+  }
+
+  #tell(kind: QueueEvent['kind'], { work }: Task, failure?: HalError): void {
+    this.#onEvent?.({ kind, operation: work.info, timeMs: performance.now(), ...(failure && { failure }) });
+  }
+}
+
+const cancelled = (info: OperationInfo, cause: unknown): HalError =>
+  operationError(info, 'was cancelled', new HalError('CANCELLED', reasonText(cause), { cause }));
+
+const reasonText = (cause: unknown): string => (cause instanceof Error ? cause.message : String(cause));

@@ -1,0 +1,104 @@
+/** An operation that was given to a queue: what it waits for, what it signals, and what became of it. */
+import type { HostLoop } from '../core/host-loop.ts';
+import { type HasTimepoints, Semaphore, type Timepoint, type WaitInput } from '../core/semaphore.ts';
+import { type HalError, type OperationInfo, operationError } from '../core/status.ts';
+
+/** What orders an operation: nothing but semaphores does, not even the order of submission. */
+export interface OrderOptions {
+  /** All of them are reached before it begins; the first failure fails it. */
+  readonly waits?: readonly WaitInput[];
+  /** Signalled when it is complete, or failed when it failed. */
+  readonly signals?: readonly WaitInput[];
+  /** What errors and events call it. */
+  readonly label?: string;
+  /** Aborted before the operation began, it fails with CANCELLED; one that has begun goes on. */
+  readonly abort?: AbortSignal;
+}
+
+/** Something that must stay as long as an operation needs it: an allocation, an executable. */
+export interface Retained {
+  retain(): void;
+  release(): void;
+}
+
+/** What the scheduler needs of an operation. */
+export interface Work {
+  readonly info: OperationInfo;
+  readonly waits: readonly Timepoint[];
+  readonly signals: readonly Timepoint[];
+  readonly resources: readonly Retained[];
+  readonly abort?: AbortSignal | undefined;
+  /** Begins it; `done` is called once. What it throws is its failure. */
+  readonly run: (done: (error?: unknown) => void) => void;
+  /** It is not going to run. */
+  readonly onSkipped?: () => void;
+  /** It was run and failed; `onSkipped` is not called then. */
+  readonly onFailed?: () => void;
+}
+
+export type SubmissionState = 'waiting' | 'ready' | 'running' | 'complete' | 'failed';
+
+/** Awaiting it waits for its end, and throws its failure; it can be waited for by other operations. */
+export class Submission<Result = void> implements PromiseLike<Result>, HasTimepoints {
+  readonly info: OperationInfo;
+  /** What it makes, such as the buffer of an `alloca`; its contents are valid at the end. */
+  readonly result: Result;
+  readonly #loop: HostLoop;
+  #state: SubmissionState = 'waiting';
+  #failure: HalError | undefined;
+  /** Made when somebody asks for it. */
+  #end: Semaphore | undefined;
+
+  /** Use the methods of `HalQueue`. */
+  constructor(info: OperationInfo, result: Result, loop: HostLoop) {
+    this.info = info;
+    this.result = result;
+    this.#loop = loop;
+  }
+
+  get state(): SubmissionState {
+    return this.#state;
+  }
+
+  get failure(): HalError | undefined {
+    return this.#failure;
+  }
+
+  /** Its end, as a point of a timeline of its own. */
+  get timepoints(): readonly [Timepoint] {
+    if (this.#end === undefined) {
+      this.#end = new Semaphore(this.#loop, { label: `end of ${this.info.kind} ${this.info.id}` });
+      if (this.#state === 'complete') this.#end.signal(1);
+      if (this.#failure !== undefined) this.#end.fail(this.#failure);
+    }
+    return [this.#end.at(1)];
+  }
+
+  // biome-ignore lint/suspicious/noThenProperty: the end of an operation is what one awaits.
+  then<Value = Result, Failure = never>(
+    onEnd?: ((value: Result) => Value | PromiseLike<Value>) | null,
+    onFailed?: ((reason: unknown) => Failure | PromiseLike<Failure>) | null,
+  ): Promise<Value | Failure> {
+    const [end] = this.timepoints;
+    return end.semaphore
+      .wait(end.value)
+      .then(() => this.result)
+      .then(onEnd, onFailed);
+  }
+
+  /** For the scheduler. */
+  enter(state: 'ready' | 'running'): void {
+    this.#state = state;
+  }
+
+  /** For the scheduler. */
+  finish(failure: HalError | undefined): void {
+    this.#state = failure === undefined ? 'complete' : 'failed';
+    this.#failure = failure;
+    if (failure === undefined) this.#end?.signal(1);
+    else this.#end?.fail(failure);
+  }
+}
+
+export const notRun = (info: OperationInfo, wait: Timepoint, cause: HalError): HalError =>
+  operationError(info, `was not run: its wait for ${wait} failed`, cause);
