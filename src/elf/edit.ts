@@ -38,17 +38,22 @@ export class ElfEdit {
   #fileEnd: number;
   #memoryEnd: number;
 
-  /** Throws LIMIT_EXCEEDED for addresses that no new segment can stand behind. */
-  constructor(elf: ElfFile) {
+  /**
+   * New segments stand behind those of the file, and not before `firstAddress`. Throws LIMIT_EXCEEDED for
+   * addresses that no new segment can stand behind.
+   */
+  constructor(elf: ElfFile, firstAddress = 0) {
     this.elf = elf;
     this.sections = elf.sections.map((section) => ({ ...section }));
     this.segments = elf.segments.map((segment) => ({ ...segment }));
-    // A slice of what node:fs reads would be the same memory.
-    this.#chunks = [new Uint8Array(elf.bytes)];
+    this.#chunks = [elf.bytes];
     this.#fileEnd = elf.bytes.length;
     const loads = elf.segments.filter(({ type }) => type === PT_LOAD);
     this.#pageBytes = Math.max(MIN_PAGE_BYTES, ...loads.map(({ alignmentBytes }) => alignmentBytes));
-    this.#memoryEnd = Math.max(0, ...loads.map((each) => Number(each.virtualAddress) + each.memorySizeBytes));
+    this.#memoryEnd = Math.max(
+      firstAddress,
+      ...loads.map((each) => Number(each.virtualAddress) + each.memorySizeBytes),
+    );
     checkLimit('imageBytes', this.#memoryEnd, elf.name === undefined ? {} : { file: elf.name });
     if (this.sections.length === 0) this.sections.push(emptySection());
   }
@@ -64,6 +69,8 @@ export class ElfEdit {
       type === PT_LOAD && address >= start && address + BigInt(bytes.length) <= start + BigInt(fileSizeBytes);
     const segment = this.elf.segments.find(holds);
     if (!segment) throw new WavewrightError('BAD_INPUT', `${what} at ${hex(address)} is in no segment`);
+    // A slice of what node:fs reads would be the same memory.
+    if (this.#chunks[0] === this.elf.bytes) this.#chunks[0] = new Uint8Array(this.elf.bytes);
     this.#chunks[0]!.set(bytes, segment.offset + Number(address - segment.virtualAddress));
   }
 

@@ -8,7 +8,15 @@ export { hex } from '../base/text.ts';
 export type * from './dsl/hook.ts';
 export { type HookFile, type HookFunction, openHookFile } from './hooks/hook-file.ts';
 export type { HookArgument, LaunchRegisters } from './hooks/hook-point.ts';
-export { type ImageOptions, type InstrumentedImage, instrumentImage, type ToolUse } from './instrument-image.ts';
+export {
+  type ImageOptions,
+  type InstrumentedImage,
+  instrumentImage,
+  type OpenedImage,
+  openImage,
+  type ToolUse,
+} from './instrument-image.ts';
+export { ORIGINAL } from './object/apart.ts';
 export { type Coverage, pointCoverageText } from './points/coverage.ts';
 export { addressIn, type CodeAccess, laneAccesses } from './tool/access-address.ts';
 export {

@@ -1,4 +1,6 @@
 /** Tools into a code object: each says what it wants where, and all of it becomes one new code object. */
+import type { CodeObject } from '../codeobject/code-object.ts';
+import { type LiftedCode, liftCodeObject } from '../lift/lifted-code.ts';
 import type { LiftedFunction } from '../lift/lifted-function.ts';
 import type { LaunchRegisters } from './hooks/hook-point.ts';
 import { CodeRewriter, type InstrumentedCode, type InstrumentOptions } from './instrument.ts';
@@ -18,7 +20,7 @@ export interface ToolUse {
   readonly tool: Tool;
   readonly values: ToolOptionValues<ToolOptionTable>;
   /** Kernels whose name matches, with all that they call. */
-  readonly kernels: RegExp;
+  readonly kernels: Pick<RegExp, 'test'>;
   /** Of each function, by position. */
   readonly instructions: Interval;
 }
@@ -34,7 +36,14 @@ export interface InstrumentedImage extends InstrumentedCode {
   readonly nextLayer: number;
 }
 
-export interface ImageOptions extends Pick<InstrumentOptions, 'isChosen' | 'keepsNatives'> {
+/** A code object whose code is known, to be instrumented several times. */
+export interface OpenedImage {
+  readonly name: string;
+  readonly lifted: LiftedCode;
+  readonly functions: readonly ToolFunction[];
+}
+
+export interface ImageOptions extends Pick<InstrumentOptions, 'isChosen' | 'keepsNatives' | 'isApart'> {
   /** Numbers in names of variables begin with it, as those of code objects that are linked must differ. */
   readonly firstLayer?: number;
 }
@@ -47,17 +56,21 @@ const PREFIX = '__wavewright_';
  * be served are counted in the coverage and run as they were.
  */
 export function instrumentImage(
-  image: { readonly bytes: Uint8Array; readonly name: string },
+  image: { readonly bytes: Uint8Array; readonly name: string } | OpenedImage,
   uses: readonly ToolUse[],
   options: ImageOptions = {},
 ): InstrumentedImage {
   const { name } = image;
-  const rewriter = new CodeRewriter(image.bytes, { ...options, name });
+  const rewriter = new CodeRewriter('lifted' in image ? image.lifted : image.bytes, { ...options, name });
   const { lifted } = rewriter;
   const { codeObject } = lifted;
-  const functions = toolFunctions(lifted);
+  const functions = 'lifted' in image ? image.functions : toolFunctions(lifted);
   const insertions = new Insertions();
-  const plans = new RegisterPlans(lifted, (kernel) => rewriter.isMoved(kernel));
+  const plans = new RegisterPlans(lifted, {
+    isMoved: (kernel) => rewriter.isMoved(kernel),
+    // What stays is run by others, as it was.
+    isUser: (kernel) => !options.isApart || !options.isChosen || options.isChosen(kernel.name),
+  });
   const known = codeObject.elf.symbols.concat(codeObject.elf.dynamicSymbols);
   const layers = known.flatMap((symbol) => /^__wavewright_(\d+)_/.exec(symbol.name)?.[1] ?? []);
   const layer = Math.max(options.firstLayer ?? 0, ...layers.map((each) => Number(each) + 1));
@@ -74,9 +87,9 @@ export function instrumentImage(
   });
   const reports = uses.map(({ tool, values }, i) => tool.attach(codes[i]!, values));
   const payloads = new PointPayloads(lifted, plans, insertions);
-  const { keepsNatives = false } = options;
+  const { keepsNatives = false, isApart = false } = options;
   const instrumented = rewriter.rewrite({
-    keepsNatives,
+    ...{ keepsNatives, isApart },
     preambleOf: (kernels) => plans.preambleOf(kernels),
     edit: (step) => payloads.editOf(step.offset),
     variables: codes.flatMap(({ variables }) => variables),
@@ -87,11 +100,17 @@ export function instrumentImage(
   return { ...instrumented, name, variables, reports, coverage, nextLayer: layer + uses.length };
 }
 
+/** A linked code object for `instrumentImage`. Throws what `liftCodeObject` throws. */
+export function openImage(codeObject: CodeObject): OpenedImage {
+  const lifted = liftCodeObject(codeObject);
+  return { name: codeObject.name, lifted, functions: toolFunctions(lifted) };
+}
+
 /**
  * Functions that the kernels reach; without kernels of that name there are none. A code object that has no
  * kernels at all is there for those of others: all its functions are meant.
  */
-function selectedFunctions(functions: readonly ToolFunction[], kernels: RegExp): readonly ToolFunction[] {
+function selectedFunctions(functions: readonly ToolFunction[], kernels: ToolUse['kernels']): readonly ToolFunction[] {
   if (!functions.some(({ isKernel }) => isKernel)) return functions;
   const reached = new Set<LiftedFunction>();
   for (const { lifted } of functions) {

@@ -4,7 +4,9 @@
  * original code, which stays whole, so that programs compute what they did.
  */
 import { WavewrightError } from '../base/errors.ts';
+import { hex } from '../base/text.ts';
 import { type CodeObject, type Kernel, parseCodeObject } from '../codeobject/code-object.ts';
+import type { KernelDescriptor } from '../codeobject/kernel-descriptor.ts';
 import { R_AMDGPU } from '../codeobject/relocation-types.ts';
 import {
   PF_R,
@@ -29,6 +31,7 @@ import { type LaidOutCode, layOutCode } from './layout/lay-out.ts';
 import { findMovableCode, type KeptCode, type MovableCode } from './layout/movable-code.ts';
 import { decodePcMap, encodePcMap, PcMap } from './layout/pc-map.ts';
 import { keepHazardsApart } from './layout/seams.ts';
+import { type ApartKernel, addApartTables, apartDescriptors, ORIGINAL, openApart } from './object/apart.ts';
 import {
   checkDynamic,
   type DynamicSymbol,
@@ -36,7 +39,7 @@ import {
   newSymbol,
   type RelocationToApply,
 } from './object/dynamic-tables.ts';
-import { changeDescriptor, changeMetadata, type KernelChanges } from './object/kernel-changes.ts';
+import { type ChangedKernels, changeDescriptor, changeMetadata, type KernelChanges } from './object/kernel-changes.ts';
 import { type NativeKernels, nativeKernels } from './object/native-kernels.ts';
 import { rewriteNotes } from './object/notes.ts';
 import {
@@ -62,6 +65,11 @@ export interface InstrumentOptions {
   readonly keepsNatives?: boolean;
   /** What kernels that are entered at one place run first; asked before `edit`. */
   readonly preambleOf?: (kernels: readonly Kernel[]) => Preamble | undefined;
+  /**
+   * The new code is a code object of its own, without the old (`object/apart.ts`): for code as it is loaded.
+   * The loader gives it the address of the old one.
+   */
+  readonly isApart?: boolean;
   /** How a kernel is to be launched; asked for those with new code, when all of it is laid out. */
   readonly kernelChanges?: (kernelName: string) => KernelChanges | undefined;
 }
@@ -101,15 +109,12 @@ interface NewCode {
   readonly nopCount: number;
 }
 
-/** By the symbols of their descriptors. */
-type ChangedKernels = Map<string, { kernel: Kernel; changes: KernelChanges }>;
-
 export const MAP_SECTION = '.wavewright.map';
 const TEXT_SECTION = '.text.wavewright';
 const TEXT_ALIGNMENT_BYTES = 256;
 /** Instruction prefetch must not leave the code: compilers put as much behind it (LLVM, AMDGPUAsmPrinter). */
 const PADDING_DWORDS = 256;
-const DWORD_BYTES = 4;
+const PADDING_BYTES = PADDING_DWORDS * 4;
 /** The symbol that literals of new code count from. */
 const ANCHOR = 'wavewright.text';
 /** Room for more program headers than are added. */
@@ -145,21 +150,20 @@ export class CodeRewriter {
   readonly #isChosen: InstrumentOptions['isChosen'];
   #options: Omit<InstrumentOptions, 'name' | 'isChosen'> = {};
 
-  /** Throws as `instrumentCodeObject` does. */
+  /** Of a code object, or of one that was lifted before. Throws as `instrumentCodeObject` does. */
   constructor(
-    bytes: Uint8Array,
+    code: Uint8Array | LiftedCode,
     { name = 'the code object', isChosen }: Pick<InstrumentOptions, 'name' | 'isChosen'> = {},
   ) {
-    const given = parseCodeObject(bytes, name);
-    const codeObject = given.isRelocatable ? parseCodeObject(linkCodeObject([{ bytes, name }]), name) : given;
-    this.#codeObject = codeObject;
+    const { lifted, wasLinked } = 'codeObject' in code ? { lifted: code, wasLinked: false } : liftImage(code, name);
+    this.#codeObject = lifted.codeObject;
     this.#isChosen = isChosen;
-    this.#wasLinked = given.isRelocatable;
-    this.#edit = new ElfEdit(codeObject.elf);
+    this.#wasLinked = wasLinked;
+    this.#edit = new ElfEdit(lifted.codeObject.elf);
     checkDynamic(this.#edit);
     this.#textAddress = this.#edit.nextAddress;
-    this.lifted = liftCodeObject(codeObject);
-    const source = new CodeSource(this.lifted);
+    this.lifted = lifted;
+    const source = new CodeSource(lifted);
     source.findEntries(isChosen);
     this.#source = source;
     this.#movable = findMovableCode({
@@ -181,11 +185,14 @@ export class CodeRewriter {
     this.#options = options;
     const source = this.#source;
     const movable = this.#movable;
+    if (options.isApart) this.#expectApart();
     const { laidOut, newEntries, nopCount } = this.#layOutCode(movable);
     const map = new PcMap([...(readPcMap(this.#codeObject.elf)?.rows ?? []), ...laidOut.map.rows]);
-    const natives = this.#options.keepsNatives ? nativeKernels(this.lifted, newEntries) : undefined;
+    const natives = this.#options.keepsNatives && !options.isApart ? nativeKernels(this.lifted, newEntries) : undefined;
     return {
-      bytes: this.#write({ laidOut, newEntries, nopCount }, map, natives),
+      bytes: options.isApart
+        ? this.#writeApart({ laidOut, newEntries, nopCount })
+        : this.#write({ laidOut, newEntries, nopCount }, map, natives),
       natives: natives?.symbols ?? new Map(),
       kernelNames: this.#codeObject.kernels
         .filter(({ entryAddress }) => newEntries.has(Number(entryAddress)))
@@ -212,7 +219,10 @@ export class CodeRewriter {
       ),
       code,
       edit: this.#options.edit ?? (() => undefined),
-      pcUse: (step) => this.#source.pcUse(step, ANCHOR, this.#textAddress),
+      pcUse: (step) =>
+        this.#options.isApart
+          ? this.#source.pcUse(step, ORIGINAL, 0)
+          : this.#source.pcUse(step, ANCHOR, this.#textAddress),
     });
     const padding: CodeItem = { kind: 'instruction', words: new Array<number>(PADDING_DWORDS).fill(code.stop) };
     const original = new Map(blocks.flatMap(({ instructions }) => instructions.map((step) => [step.offset, step])));
@@ -231,22 +241,45 @@ export class CodeRewriter {
     return { preamble: preamble.items };
   }
 
+  /** New code alone reaches the old through addresses, not through branches. Throws UNSUPPORTED. */
+  #expectApart(): void {
+    const moved = new Set(this.#movable.blocks.map(({ instructions }) => instructions[0]!.offset));
+    for (const { target, offset } of this.#movable.blocks.flatMap(({ instructions }) => instructions)) {
+      if (target === undefined || moved.has(target)) continue;
+      const what = `code that is loaded apart, whose branch at ${hex(offset)} leads to code that stays`;
+      throw new WavewrightError('UNSUPPORTED', what, { file: this.#codeObject.name });
+    }
+    this.#source.pinWhatStays((address) => this.#movable.entries.has(address));
+  }
+
+  #writeApart({ laidOut, newEntries }: NewCode): Uint8Array {
+    const codeObject = this.#codeObject;
+    const edit = openApart(codeObject, this.#textAddress);
+    const sectionIndex = addText(edit, laidOut);
+    const changes: Map<string, { kernel: Kernel; changes: KernelChanges }> = new Map();
+    const kernels: ApartKernel[] = codeObject.kernels.flatMap((kernel) => {
+      const entry = newEntries.get(Number(kernel.entryAddress));
+      if (entry === undefined || this.#isChosen?.(kernel.name) === false) return [];
+      return [{ kernel: { ...kernel, descriptor: this.#changeKernel(kernel, changes) }, entry }];
+    });
+    const descriptors = apartDescriptors(kernels, this.#textAddress + laidOut.bytes.length - PADDING_BYTES);
+    const variables = addVariables(edit, [...descriptors, ...(this.#options.variables ?? [])]);
+    const table = addApartTables(edit, { codeObject, laidOut, sectionIndex, newEntries, kernels, changes, variables });
+    addSourceLines(edit, laidOut.map, this.#textAddress + laidOut.bytes.length, codeObject.elf);
+    addMap(edit, laidOut.map);
+    return edit.finish(table);
+  }
+
   #write({ laidOut, newEntries }: NewCode, map: PcMap, natives: NativeKernels | undefined): Uint8Array {
     const edit = this.#edit;
-    const { elf } = this.#codeObject;
-    const text = edit.addSegment(PF_R | PF_X, laidOut.bytes);
-    const flags = SHF_ALLOC | SHF_EXECINSTR;
-    const sectionIndex = edit.addLoadedSection(
-      { name: TEXT_SECTION, type: SHT_PROGBITS, flags, alignmentBytes: TEXT_ALIGNMENT_BYTES },
-      ...[text, 0, laidOut.bytes.length],
-    );
+    const sectionIndex = addText(edit, laidOut);
     const places: NewPlaces = {
       entryAt: (address) => (this.#isChosen ? undefined : newEntries.get(address)),
       sizeOf: (address, sizeBytes) => laidOut.map.newSizeOf(address, sizeBytes),
       sectionIndex,
       isInstruction: (address) => this.#source.isInstruction(address),
     };
-    const end = this.#textAddress + laidOut.bytes.length - PADDING_DWORDS * DWORD_BYTES;
+    const end = this.#textAddress + laidOut.bytes.length - PADDING_BYTES;
     const changes = this.#changeKernels(newEntries, end);
     const variables = addVariables(edit, [...(natives?.variables ?? []), ...(this.#options.variables ?? [])]);
     const tables = new DynamicTablesToWrite(edit, edit.segmentTableBytes(MORE_SEGMENTS));
@@ -259,26 +292,28 @@ export class CodeRewriter {
     moveNotes?.(segment);
     redirectStaticSymbols(edit, places);
     addSourceLines(edit, laidOut.map, this.#textAddress + laidOut.bytes.length);
-    const mapBytes = encodePcMap(map);
-    const old = edit.sections.find(({ name }) => name === MAP_SECTION);
-    if (old && elf.sectionNamed(MAP_SECTION)) edit.replaceSection(old, mapBytes);
-    else edit.addSection({ name: MAP_SECTION, type: SHT_PROGBITS, flags: 0n, alignmentBytes: 4 }, mapBytes);
+    addMap(edit, map);
     return edit.finish(segment);
   }
 
   /** Lets descriptors lead to new code. What else changes, by the symbol of the kernel. */
   #changeKernels(newEntries: ReadonlyMap<number, number>, end: number): ChangedKernels {
-    const { kernels, target } = this.#codeObject;
-    const changed: ChangedKernels = new Map();
+    const { kernels } = this.#codeObject;
+    const changed: Map<string, { kernel: Kernel; changes: KernelChanges }> = new Map();
     for (const kernel of kernels) {
       const entry = newEntries.get(Number(kernel.entryAddress));
       if (entry === undefined) continue;
-      const changes = this.#changesOf(kernel);
-      if (changes && Object.keys(changes).length > 0) changed.set(kernel.symbol.name, { kernel, changes });
-      const descriptor = changes ? changeDescriptor(kernel, changes, target.processor) : kernel.descriptor;
+      const descriptor = this.#changeKernel(kernel, changed);
       redirectKernel(this.#edit, { ...kernel, descriptor }, entry, end);
     }
     return changed;
+  }
+
+  /** The descriptor that it is launched with; what is changed is entered. */
+  #changeKernel(kernel: Kernel, changed: Map<string, { kernel: Kernel; changes: KernelChanges }>): KernelDescriptor {
+    const changes = this.#changesOf(kernel);
+    if (changes && Object.keys(changes).length > 0) changed.set(kernel.symbol.name, { kernel, changes });
+    return changes ? changeDescriptor(kernel, changes, this.#codeObject.target.processor) : kernel.descriptor;
   }
 
   #changesOf(kernel: Kernel): KernelChanges | undefined {
@@ -322,4 +357,26 @@ export class CodeRewriter {
     if (found) return found;
     throw new WavewrightError('USAGE', `a literal names '${name}', which no symbol is called`);
   }
+}
+
+/** A code object, linked where it is not yet, with its code. */
+function liftImage(bytes: Uint8Array, name: string): { lifted: LiftedCode; wasLinked: boolean } {
+  const given = parseCodeObject(bytes, name);
+  const codeObject = given.isRelocatable ? parseCodeObject(linkCodeObject([{ bytes, name }]), name) : given;
+  return { lifted: liftCodeObject(codeObject), wasLinked: given.isRelocatable };
+}
+
+/** Returns the index of the section. */
+function addText(edit: ElfEdit, { bytes }: LaidOutCode): number {
+  const text = edit.addSegment(PF_R | PF_X, bytes);
+  const flags = SHF_ALLOC | SHF_EXECINSTR;
+  const section = { name: TEXT_SECTION, type: SHT_PROGBITS, flags, alignmentBytes: TEXT_ALIGNMENT_BYTES };
+  return edit.addLoadedSection(section, text, 0, bytes.length);
+}
+
+function addMap(edit: ElfEdit, map: PcMap): void {
+  const bytes = encodePcMap(map);
+  const old = edit.sections.find(({ name }) => name === MAP_SECTION);
+  if (old && edit.elf.sectionNamed(MAP_SECTION)) edit.replaceSection(old, bytes);
+  else edit.addSection({ name: MAP_SECTION, type: SHT_PROGBITS, flags: 0n, alignmentBytes: 4 }, bytes);
 }

@@ -11,8 +11,10 @@ import { functionAddress } from '../hsa/executables/function-address.ts';
 import type { KernelSymbol } from '../hsa/executables/kernel-symbol.ts';
 import { CodeObjectReader } from '../hsa/executables/loaded-code-object.ts';
 import type { Agent } from '../hsa/objects/agent.ts';
+import { InterceptQueue } from '../hsa/queues/intercept-queue.ts';
 import type { Queue } from '../hsa/queues/queue.ts';
 import { launchDurationNs, launchPacket, launchTimeout } from '../hsa/queues/queue-launch.ts';
+import { createSharedQueue } from '../hsa/runtime/launch-observer.ts';
 import { createRuntime, type Runtime } from '../hsa/runtime/runtime.ts';
 import type { Signal } from '../hsa/signals/signal.ts';
 import { placeArguments, writeArguments } from '../launch/kernel-arguments.ts';
@@ -21,7 +23,7 @@ import { type LinkFile, openLinkFile, pickLinkImages } from '../linker/link-file
 import { launchArguments } from './arguments.ts';
 import { DeviceBuffer } from './buffer.ts';
 import { elementBytes, isTypedArray, type TypedArray, type TypedArrayName, valueText } from './elements.ts';
-import { type LaunchOptions, type LaunchResult, Module } from './module.ts';
+import { type KernelPresets, type LaunchOptions, type LaunchResult, Module } from './module.ts';
 
 /**
  * The bytes of a code object, a relocatable object, an archive, an offload bundle or a program with one
@@ -34,6 +36,8 @@ export interface ModuleOptions extends ContainerOptions {
   readonly name?: string;
   /** Whether constructors of global objects run when the code is loaded. Default `run`. */
   readonly constructors?: 'run' | 'none';
+  /** Versions of its kernels that launches choose by `preset`. They go with the module. */
+  readonly presets?: KernelPresets;
 }
 
 /** The event loop gets a turn at least this often, in milliseconds. */
@@ -50,6 +54,8 @@ export class Context implements Disposable {
   readonly #runtime: Runtime;
   readonly #agent: Agent;
   #queue: Queue | undefined;
+  /** Of modules that are loaded; a queue shows them its packets. */
+  readonly #presets = new Map<Executable, KernelPresets>();
   /** Ends when all launches so far have ended. */
   #turn: Promise<void> = Promise.resolve();
   #nextYield = performance.now() + YIELD_INTERVAL_MS;
@@ -73,12 +79,13 @@ export class Context implements Disposable {
     if ([code].flat().length === 0) throw new WavewrightError('USAGE', 'no code to load');
     const executable = this.#runtime.createExecutable();
     try {
-      const { name = 'code', constructors = 'run', ...container } = options;
+      const { name = 'code', constructors = 'run', presets, ...container } = options;
       const pieces = [code].flat().map((piece) => this.#open(piece, name, container));
       for (const { isModule, ...image } of pickLinkImages(pieces, parseTargetId(this.device.properties.targetId))) {
         executable.loadCodeObject(this.#agent, new CodeObjectReader(image.bytes, image.name), { isModule });
       }
       executable.freeze({ constructors });
+      if (presets) this.#addPresets(executable, presets);
     } catch (error) {
       executable[Symbol.dispose]();
       throw error;
@@ -88,6 +95,12 @@ export class Context implements Disposable {
       (...launch) => this.#launch(...launch),
       (address, sizeBytes) => this.#runtime.view(address, sizeBytes),
     );
+  }
+
+  #addPresets(executable: Executable, presets: KernelPresets): void {
+    presets.onLoaded(this.#runtime, this.#agent, executable);
+    this.#presets.set(executable, presets);
+    executable.own({ [Symbol.dispose]: () => this.#presets.delete(executable) });
   }
 
   #open(code: unknown, name: string, options: ContainerOptions): LinkFile {
@@ -144,7 +157,7 @@ export class Context implements Disposable {
         this.#expectLive();
         executable.expectLive();
         options.signal?.throwIfAborted();
-        return this.#run(ready, options);
+        return this.#runVersion(executable, ready, options);
       });
     } catch (error) {
       throw inKernel(kernelName(kernel), error);
@@ -188,6 +201,32 @@ export class Context implements Disposable {
     };
   }
 
+  async #runVersion(executable: Executable, ready: Ready, options: LaunchOptions): Promise<LaunchResult> {
+    const { preset } = options;
+    const presets = this.#presets.get(executable);
+    if (preset === undefined) return await this.#run(ready, options);
+    if (!presets) {
+      const hint = 'load(code, { presets: new ToolPresets({ ... }) })';
+      throw new WavewrightError('USAGE', `preset '${preset}' of a module without presets`, { hint });
+    }
+    using _ = presets.during(ready.kernel, preset);
+    return await this.#run(ready, options);
+  }
+
+  /** A plain queue has no way to show packets; between launches it can go. */
+  #openQueue(): Queue {
+    if (this.#presets.size > 0 && this.#queue && !(this.#queue instanceof InterceptQueue)) {
+      this.#queue[Symbol.dispose]();
+      this.#queue = undefined;
+    }
+    const observers = () => new Set(this.#presets.values());
+    this.#queue ??=
+      this.#presets.size > 0
+        ? createSharedQueue(this.#runtime, this.#agent, observers)
+        : this.#runtime.createQueue(this.#agent);
+    return this.#queue;
+  }
+
   async #run(ready: Ready, options: LaunchOptions): Promise<LaunchResult> {
     const { kernargSizeBytes } = ready.sizes;
     const pool = this.#runtime.cpuAgent.pool('kernarg', this.#agent);
@@ -196,8 +235,7 @@ export class Context implements Disposable {
     resources.defer(() => {
       if (!this.#isDisposed) pool.free(kernarg, { isByHost: false });
     });
-    this.#queue ??= this.#runtime.createQueue(this.#agent);
-    const queue = this.#queue;
+    const queue = this.#openQueue();
     const segment = this.#runtime.view(kernarg, kernargSizeBytes);
     ready.write(new DataView(segment.buffer, segment.byteOffset, kernargSizeBytes), queue);
     const done = resources.use(this.#runtime.createSignal(1n));

@@ -4,6 +4,7 @@ import { kernelName } from '../codeobject/kernel-name.ts';
 import type { DispatchStatistics } from '../device/statistics.ts';
 import type { Executable } from '../hsa/executables/executable.ts';
 import type { KernelSymbol } from '../hsa/executables/kernel-symbol.ts';
+import type { LaunchObserver } from '../hsa/runtime/launch-observer.ts';
 import { explicitParameters } from '../launch/kernel-arguments.ts';
 import { type ArgumentValue, FunctionAddress } from './arguments.ts';
 
@@ -21,6 +22,11 @@ export interface LaunchOptions {
   readonly stackSizeBytes?: number;
   /** The time that the kernel may run, in milliseconds of wall time. Default: no limit. */
   readonly timeoutMs?: number;
+  /**
+   * Which version runs, where the module was loaded with `presets`: one of these, or `native`. Default: what
+   * `setVersion` said, else `native`.
+   */
+  readonly preset?: string;
   /** Stops the kernel; the launch throws the signal's reason. */
   readonly signal?: AbortSignal;
 }
@@ -41,6 +47,12 @@ export interface KernelParameter {
   /** `by_value`, `global_buffer`, `dynamic_shared_pointer`, ... */
   readonly valueKind: string;
   readonly sizeBytes: number;
+}
+
+/** Other versions of kernels, by name, such as `ToolPresets` of wavewright/instrument. */
+export interface KernelPresets extends LaunchObserver {
+  /** Dispatches of the kernel run this version until the result is disposed. Throws USAGE for no version. */
+  during(kernel: KernelSymbol, preset: string): Disposable;
 }
 
 /** What a context does for its modules. */

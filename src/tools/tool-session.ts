@@ -138,13 +138,7 @@ export class ToolSession implements LaunchObserver {
       if (native !== undefined) packet.setBigUint64(dispatch.kernelObject, native, true);
       return;
     }
-    const extent = (at: number, bytes: 2 | 4): number[] =>
-      [0, 1, 2].map((i) => (bytes === 2 ? packet.getUint16(at + 2 * i, true) : packet.getUint32(at + 4 * i, true)));
-    this.#launches.push({
-      kernel: kernel === undefined ? '' : kernelName(kernel),
-      grid: extent(dispatch.gridSize, 4),
-      workgroup: extent(dispatch.workgroupSize, 2),
-    });
+    this.#launches.push(toolLaunchOf(packet, kernel === undefined ? '' : kernelName(kernel)));
   }
 
   onFinished(): void {
@@ -206,8 +200,18 @@ function withoutNative(kernel: ResidentKernel): WavewrightError {
   return new WavewrightError('UNSUPPORTED', `${what}: ${why}`);
 }
 
+/** What tools are told of a dispatch packet. */
+export function toolLaunchOf(packet: DataView, kernel: string): ToolLaunch {
+  const { gridSize, workgroupSize } = PACKET.dispatch;
+  return {
+    kernel,
+    grid: [0, 4, 8].map((at) => packet.getUint32(gridSize + at, true)),
+    workgroup: [0, 2, 4].map((at) => packet.getUint16(workgroupSize + at, true)),
+  };
+}
+
 /** Variables of loaded code, by the names of their symbols. */
-class SymbolMemory implements VariableMemory {
+export class SymbolMemory implements VariableMemory {
   readonly #runtime: Runtime;
   readonly #agent: Agent;
   readonly #executable: Executable;
@@ -227,14 +231,15 @@ class SymbolMemory implements VariableMemory {
   }
 
   read(symbol: string, sizeBytes: number): Uint8Array {
-    return this.#view(symbol, sizeBytes).slice();
+    return this.view(symbol, sizeBytes).slice();
   }
 
   write(symbol: string, bytes: Uint8Array): void {
-    this.#view(symbol, bytes.length).set(bytes);
+    this.view(symbol, bytes.length).set(bytes);
   }
 
-  #view(name: string, sizeBytes: number): Uint8Array {
+  /** Throws USAGE for more bytes than it has. */
+  view(name: string, sizeBytes: number): Uint8Array {
     const symbol = this.#executable.getSymbol(name, this.#agent);
     if (sizeBytes <= symbol.sizeBytes) return this.#runtime.view(symbol.address, sizeBytes);
     throw new WavewrightError('USAGE', `${sizeBytes} bytes of '${name}', which has ${symbol.sizeBytes}`);

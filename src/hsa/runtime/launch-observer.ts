@@ -20,12 +20,18 @@ export interface LaunchObserver {
 
 /** A queue whose kernels `observer` sees, or a plain one. */
 export function createObservedQueue(runtime: Runtime, agent: Agent, observer: LaunchObserver | undefined): Queue {
-  if (!observer) return runtime.createQueue(agent);
+  return observer ? createSharedQueue(runtime, agent, () => [observer]) : runtime.createQueue(agent);
+}
+
+/** A queue whose kernels those see that `observers` gives when a packet is on its way. */
+export function createSharedQueue(runtime: Runtime, agent: Agent, observers: () => Iterable<LaunchObserver>): Queue {
   const queue = runtime.createInterceptQueue(agent);
   queue.register((packets, _index, write) => {
     for (const packet of packets) {
       const view = new DataView(packet.buffer, packet.byteOffset, packet.byteLength);
-      if (decodeHeader(view.getUint16(0, true)).type === PACKET_TYPE.kernelDispatch) observer.onLaunch(view);
+      if (decodeHeader(view.getUint16(0, true)).type === PACKET_TYPE.kernelDispatch) {
+        for (const observer of observers()) observer.onLaunch(view);
+      }
     }
     write(packets);
   });

@@ -58,6 +58,9 @@ export class CodeSource {
   readonly #relocations = new Map<number, number>();
   /** What is made of instructions that make addresses of their own one, by address. */
   readonly #addressUses = new Map<number, PcUse>();
+  /** Addresses of these instructions, by whether they lead to code, and where to. */
+  readonly #addressTargets: { readonly isCode: boolean; readonly target: number; readonly steps: readonly number[] }[] =
+    [];
 
   /** Throws UNSUPPORTED for an unknown processor. */
   constructor(lifted: LiftedCode) {
@@ -140,8 +143,16 @@ export class CodeSource {
         ...{ kind: 'literal', words },
         fixup: { kind: 'relative', half, from, target: place },
       });
+      this.#addressTargets.push({ isCode, target, steps: [getpc.offset, low.offset, high.offset] });
       this.#addressUses.set(getpc.offset, { kind: 'base', label: from });
       this.#addressUses.set(low.offset, literal('low', lowWords)).set(high.offset, literal('high', highWords));
+    }
+  }
+
+  /** New code that is loaded apart has no distance to what stays: addresses of that are the old ones. */
+  pinWhatStays(isMoved: (address: number) => boolean): void {
+    for (const { isCode, target, steps } of this.#addressTargets) {
+      if (!isCode || !isMoved(target)) for (const step of steps) this.#addressUses.delete(step);
     }
   }
 

@@ -96,19 +96,26 @@ export function changeDescriptor(kernel: Kernel, changes: KernelChanges, process
 const extraSgprs = (processor: string): number =>
   targetFor(processor).families.includes('gfx10') ? VCC_SGPRS : GFX9_EXTRA_SGPRS;
 
+/** By the symbols of their descriptors. */
+export type ChangedKernels = ReadonlyMap<string, { readonly kernel: Kernel; readonly changes: KernelChanges }>;
+
 /**
  * The metadata with other values for the kernels of these descriptor symbols. `bytes` were read before
- * (`readMetadata`), so they are well formed.
+ * (`readMetadata`), so they are well formed. Kernels that are not kept are left out.
  */
 export function changeMetadata(
   bytes: Uint8Array,
-  kernels: ReadonlyMap<string, { readonly kernel: Kernel; readonly changes: KernelChanges }>,
+  kernels: ChangedKernels,
   processor: string,
+  isKept: (symbol: string) => boolean = () => true,
 ): Uint8Array {
   const root = decode(bytes, { useBigInt64: true });
   const listed = isMap(root) ? root['amdhsa.kernels'] : undefined;
-  if (!Array.isArray(listed)) throw new WavewrightError('BAD_INPUT', 'metadata without a list of kernels');
-  for (const map of listed) {
+  if (!isMap(root) || !Array.isArray(listed))
+    throw new WavewrightError('BAD_INPUT', 'metadata without a list of kernels');
+  const kept = listed.filter((map) => !isMap(map) || isKept(String(map['.symbol'])));
+  Object.assign(root, { 'amdhsa.kernels': kept });
+  for (const map of kept) {
     if (!isMap(map) || typeof map['.symbol'] !== 'string') continue;
     const found = kernels.get(map['.symbol']);
     if (found) Object.assign(map, changedKeys(found.kernel, found.changes, processor));

@@ -11,10 +11,11 @@ import { type DynamicTablesToWrite, moveSegment } from './dynamic-tables.ts';
 const NOTE_ALIGNMENT_BYTES = 4;
 const HEADER_BYTES = 12;
 
-const isMetadata = ({ name, type }: ElfNote): boolean => name === METADATA_NOTE_NAME && type === METADATA_NOTE_TYPE;
+export const isMetadata = ({ name, type }: ElfNote): boolean =>
+  name === METADATA_NOTE_NAME && type === METADATA_NOTE_TYPE;
 
 /** A note record (System V ABI, "Note Section"), padded to `alignmentBytes`. */
-function encodeNote({ name, type, descriptor }: ElfNote, alignmentBytes: number): Uint8Array {
+export function encodeNote({ name, type, descriptor }: ElfNote, alignmentBytes: number): Uint8Array {
   const nameBytes = new TextEncoder().encode(`${name}\0`);
   const descriptorAt = alignUp(HEADER_BYTES + nameBytes.length, alignmentBytes);
   const bytes = new Uint8Array(alignUp(descriptorAt + descriptor.length, alignmentBytes));

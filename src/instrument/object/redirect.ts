@@ -1,7 +1,7 @@
 /** Symbols, relocations and kernel descriptors that lead to new code where they led to old. */
 
 import type { CodeObject, Kernel } from '../../codeobject/code-object.ts';
-import { encodeKernelDescriptor } from '../../codeobject/kernel-descriptor.ts';
+import { encodeKernelDescriptor, type KernelDescriptor } from '../../codeobject/kernel-descriptor.ts';
 import { R_AMDGPU } from '../../codeobject/relocation-types.ts';
 import { SHN_ABS, SHT_SYMTAB, STB_GLOBAL, STT_FUNC, STT_NOTYPE, STV_HIDDEN } from '../../elf/constants.ts';
 import type { ElfEdit } from '../../elf/edit.ts';
@@ -122,13 +122,17 @@ export function freeName(name: string, taken: Set<string>): string {
 /** INST_PREF_SIZE counts them (LLVM "User Guide for AMDGPU Backend", COMPUTE_PGM_RSRC3 of gfx11). */
 const PREFETCH_UNIT_BYTES = 128;
 
-/** Lets the descriptor of a kernel lead to its new code, which ends at `end`: no more of it is prefetched. */
+/** Lets the descriptor of a kernel lead to its new code, which ends at `end`. */
 export function redirectKernel(edit: ElfEdit, { symbol, descriptor, name }: Kernel, entry: number, end: number): void {
-  const kernelCodeEntryByteOffset = BigInt(entry) - symbol.value;
+  const bytes = descriptorOf(descriptor, symbol.value, entry, end);
+  edit.patch(symbol.value, bytes, `the descriptor of kernel '${name}'`);
+}
+
+/** A descriptor at `address` that leads to code which ends at `end`: no more of it is prefetched. */
+export function descriptorOf(descriptor: KernelDescriptor, address: bigint, entry: number, end: number): Uint8Array {
   const rsrc3 = { ...descriptor.rsrc3 };
   const { instructionPrefetchSize: units } = rsrc3;
   const most = Math.ceil((end - entry) / PREFETCH_UNIT_BYTES);
   if (units !== undefined) rsrc3.instructionPrefetchSize = Math.min(units, most);
-  const bytes = encodeKernelDescriptor({ ...descriptor, rsrc3, kernelCodeEntryByteOffset });
-  edit.patch(symbol.value, bytes, `the descriptor of kernel '${name}'`);
+  return encodeKernelDescriptor({ ...descriptor, rsrc3, kernelCodeEntryByteOffset: BigInt(entry) - address });
 }

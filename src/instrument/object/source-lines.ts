@@ -5,11 +5,15 @@ import { LineTable } from '../../codeobject/line-table.ts';
 import { encodeLineTable, type LineRow } from '../../codeobject/line-table-writer.ts';
 import { SHT_PROGBITS } from '../../elf/constants.ts';
 import type { ElfEdit } from '../../elf/edit.ts';
+import type { ElfFile } from '../../elf/elf.ts';
 import type { PcMap } from '../layout/pc-map.ts';
 
-/** Adds them, if the file has source lines that can be read. `map` is that of the new code alone. */
-export function addSourceLines(edit: ElfEdit, map: PcMap, end: number): void {
-  const rows = rowsOf(edit, map);
+/**
+ * Adds them, if the file of the original code has source lines that can be read. `map` is that of the new
+ * code alone.
+ */
+export function addSourceLines(edit: ElfEdit, map: PcMap, end: number, original = edit.elf): void {
+  const rows = rowsOf(original, map);
   if (rows.length === 0) return;
   const sizeOf = (name: string): number => edit.elf.sectionNamed(name)?.sizeBytes ?? 0;
   const { lines, info, abbreviations } = encodeLineTable(rows, end, {
@@ -21,7 +25,7 @@ export function addSourceLines(edit: ElfEdit, map: PcMap, end: number): void {
 }
 
 /** One where the line changes. */
-function rowsOf({ elf }: ElfEdit, map: PcMap): LineRow[] {
+function rowsOf(elf: ElfFile, map: PcMap): LineRow[] {
   if (!elf.sectionNamed('.debug_line')) return [];
   try {
     const table = LineTable.read(elf);

@@ -13,6 +13,12 @@ import { type PersistentRegisters, persistentRegisters } from './persistent-regi
 
 /** Registers that have a number of their own; VCC and the like stand behind them. */
 const firstSpecial = (processor: string): number => mostRegisters(processor).sgprCount;
+
+export interface RegisterPlanOptions {
+  readonly isMoved?: (kernel: Kernel) => boolean;
+  readonly isUser?: (kernel: Kernel) => boolean;
+}
+
 export class RegisterPlans {
   readonly kernels: readonly KernelRegisters[];
   readonly #plans = new Map<LiftedFunction, RegisterPlan>();
@@ -22,20 +28,31 @@ export class RegisterPlans {
   readonly reserved: PhysicalRange[] = [];
   readonly #persistent: ReadonlyMap<KernelRegisters, PersistentRegisters>;
 
-  /** `isMoved`: whether a kernel gets new code, and so a preamble; nothing is kept for others. */
-  constructor({ codeObject, functions }: LiftedCode, isMoved: (kernel: Kernel) => boolean = () => false) {
-    const counts = new Map(functions.map((each) => [each, usedRegisters(each)]));
+  /**
+   * `isMoved`: whether a kernel gets new code, and so a preamble; nothing is kept for others. `isUser`:
+   * whether it may run the new code at all.
+   */
+  constructor(
+    { codeObject, functions }: LiftedCode,
+    { isMoved = () => false, isUser = () => true }: RegisterPlanOptions = {},
+  ) {
+    const counts = new Map<LiftedFunction, Files<number>>();
+    const countOf = (each: LiftedFunction): Files<number> => {
+      const count = counts.get(each) ?? usedRegisters(each);
+      counts.set(each, count);
+      return count;
+    };
     const all: KernelRegisters[] = [];
     /** Kernels that go to places which are not known: these may be anywhere. */
     const open: KernelRegisters[] = [];
-    for (const kernel of codeObject.kernels) {
+    for (const kernel of codeObject.kernels.filter(isUser)) {
       const roots = functions.filter(({ kernels }) => kernels.includes(kernel));
       const reached = roots.map((root) => root.reaches());
       const isComplete = reached.every((each) => each.isComplete);
       const inside = new Set(reached.flatMap((each) => [...each.functions]));
       const launched = launchedWith(codeObject, kernel);
       const used = files((file) => {
-        const most = Math.max(0, ...[...inside].map((each) => counts.get(each)![file]));
+        const most = Math.max(0, ...[...inside].map((each) => countOf(each)[file]));
         // What is chosen at run time, and code that is not known, stays within what the wave has.
         const known = Number.isFinite(most) ? most : launched.granted[file];
         return isComplete ? known : Math.max(known, launched.granted[file]);

@@ -156,7 +156,7 @@ export class ToolCode {
   }
 
   #variable(name: string, sizeBytes: number, alignmentBytes: number): ToolVariable {
-    const variable = { symbol: `${this.#prefix}${name}`, sizeBytes, alignmentBytes };
+    const variable = { name, symbol: `${this.#prefix}${name}`, sizeBytes, alignmentBytes };
     assert(!this.#variables.some(({ symbol }) => symbol === variable.symbol), () => `${name} is declared once`);
     this.#variables.push(variable);
     return variable;

@@ -1,6 +1,8 @@
 /** Memory of tools on the device: each variable is a symbol of the instrumented code object. */
 
 export interface ToolVariable {
+  /** What the tool calls it. */
+  readonly name: string;
   /** The symbol's name. */
   readonly symbol: string;
   readonly sizeBytes: number;
