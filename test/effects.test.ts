@@ -18,6 +18,7 @@ import { SGPR_EXEC_LO, SGPR_M0, SGPR_VCC_LO } from '../src/isa/amdgpu/encoding/r
 import { type Target, targetFor } from '../src/isa/amdgpu/encoding/targets.ts';
 import { ROWS } from '../src/isa/amdgpu/rows/index.ts';
 import { MODE_GPR_INDEX } from '../src/isa/amdgpu/semantics/gpr-index.ts';
+import { AmdgpuStepReader } from '../src/isa/amdgpu/step.ts';
 import { formatInstruction } from '../src/isa/amdgpu/text/disassemble.ts';
 import { type Fill, Lockstep, type Outcome, randomGenerator } from './lockstep/lockstep.test-support.ts';
 import { MEMORY_FORMATS, randomEncoding } from './lockstep/random-encoding.test-support.ts';
@@ -107,6 +108,21 @@ for (const [processor, waveSize, family] of TARGETS) {
           const lacks = missing(value, instruction, effects, gprIndexing);
           assert.equal(lacks, undefined, `${formatInstruction(instruction)} (${encoding.format.name}) lacks ${lacks}`);
         }
+      }
+    }
+  });
+
+  test(`${processor} wave${waveSize}: steps that share a meaning have the effects of their own encodings`, () => {
+    const random = randomGenerator(16);
+    const reader = new AmdgpuStepReader(processor, waveSize, MODE_GPR_INDEX);
+    for (const encoding of encodingsFor(target, waveSize)) {
+      for (let i = 0; i < 2; i++) {
+        const words = randomEncoding(encoding, random, target);
+        const step = reader.step(new DataView(Uint32Array.from(words).buffer), 0);
+        assert.ok(typeof step === 'object', String(step));
+        const { hazards: _shared, ...effects } = step.effects;
+        const { hazards: _own, ...own } = effectsOf(step.instruction, { gprIndexing: true });
+        assert.deepEqual(effects, own, step.text());
       }
     }
   });

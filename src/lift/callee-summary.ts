@@ -2,7 +2,7 @@
 
 import { SCALAR_REGISTER_COUNT, SGPR_VCC_LO } from '../isa/amdgpu/encoding/registers.ts';
 import type { AmdgpuStep } from '../isa/amdgpu/step.ts';
-import { entryValue, type ScalarState } from './scalar-state.ts';
+import { entryValue, type ScalarState, writtenVectors } from './scalar-state.ts';
 
 /**
  * Registers that a callee gives back as they were: from behind the return address up to VCC, and of 16 VGPRs
@@ -26,13 +26,7 @@ export class SummaryBuilder {
   #isKnown = true;
 
   write({ instruction }: AmdgpuStep): void {
-    for (const index of instruction.row.operands.keys()) {
-      if (!instruction.access(index)?.includes('write')) continue;
-      const operand = instruction.operand(index);
-      if (operand.kind !== 'vector' || operand.accumulator) continue;
-      for (let dword = 0; dword < instruction.dwords(index); dword++)
-        this.#writtenVectors.add(operand.register + dword);
-    }
+    for (const register of writtenVectors(instruction)) this.#writtenVectors.add(register);
   }
 
   /** The function returns, or goes on with another one, by whose summary. */

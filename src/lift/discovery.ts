@@ -14,15 +14,7 @@ import { type CalleeSummary, passCall, SummaryBuilder } from './callee-summary.t
 import type { CodeImage } from './code-image.ts';
 import { switchesIndexing } from './gpr-index-mode.ts';
 import { followScalars, type ScalarVisitor, type WalkBudget } from './scalar-flow.ts';
-import {
-  entryRegister,
-  entryValue,
-  evaluateUniform,
-  forgetResults,
-  namesLanes,
-  ProgramCache,
-  ScalarState,
-} from './scalar-state.ts';
+import { entryRegister, entryValue, evaluateUniform, forgetResults, namesLanes, ScalarState } from './scalar-state.ts';
 
 /** How a target came to be known. */
 export type TargetSource = 'direct' | 'relocation' | 'getpc' | 'constant' | 'table' | 'unresolved';
@@ -65,7 +57,6 @@ export class Discovery {
   readonly #loaded = new Set<number>();
   readonly #summaries = new Map<number, CalleeSummary | undefined>();
   readonly #leadsTo = new Map<number, ReadonlySet<number>>();
-  readonly #programs = new ProgramCache();
   readonly #budget: WalkBudget = { steps: 0 };
 
   constructor(image: CodeImage, processor: string) {
@@ -317,7 +308,7 @@ export class Discovery {
       if (isScalar(instruction)) state.scc = undefined;
       return { address, jumpTarget: undefined };
     }
-    const context = { pc: BigInt(offset), readConstant: (at: bigint) => this.#constant(at), programs: this.#programs };
+    const context = { pc: BigInt(offset), readConstant: (at: bigint) => this.#constant(at), program: step.meaning };
     const jump = evaluateUniform(instruction, state, context);
     return { address, jumpTarget: jump?.target };
   }

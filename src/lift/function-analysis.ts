@@ -15,7 +15,6 @@ import {
   forgetResults,
   type Jump,
   namesLanes,
-  ProgramCache,
   type ScalarContext,
   ScalarState,
 } from './scalar-state.ts';
@@ -106,7 +105,6 @@ class Analyzer {
   readonly #calls = new Map<number, Call>();
   /** Offsets that something jumps to: where states meet. */
   readonly #labels = new Set<number>();
-  readonly #programs = new ProgramCache();
   #vgprs = 0;
   #agprs = 0;
   #sgprs = 0;
@@ -167,8 +165,9 @@ class Analyzer {
     };
   }
 
-  #context(pc: bigint): ScalarContext {
-    return { pc, readConstant: this.#code.readConstant, programs: this.#programs };
+  #context({ offset, meaning }: AmdgpuStep): ScalarContext {
+    const pc = this.#code.address + BigInt(offset);
+    return { pc, readConstant: this.#code.readConstant, program: meaning };
   }
 
   #visitor(isKernel: boolean): ScalarVisitor {
@@ -188,9 +187,8 @@ class Analyzer {
       this.#computeAddress(instruction, state);
       return undefined;
     }
-    const pc = this.#code.address + BigInt(step.offset);
     const returns = readsReturnAddress(instruction);
-    const jump = evaluateUniform(instruction, state, this.#context(pc));
+    const jump = evaluateUniform(instruction, state, this.#context(step));
     this.#noteStackPointer(state, isKernel);
     const target = branchTarget(step);
     switch (step.control) {
@@ -220,13 +218,12 @@ class Analyzer {
       const known = this.#stackTop;
       this.#note(instruction, state);
       idle = this.#stackTop > known ? 0 : idle + 1;
-      const pc = this.#code.address + BigInt(at);
       at = followingOffset(step);
       if (!isScalar(instruction)) {
         this.#computeAddress(instruction, state);
         continue;
       }
-      const jump = evaluateUniform(instruction, state, this.#context(pc));
+      const jump = evaluateUniform(instruction, state, this.#context(step));
       const target = branchTarget(step);
       if (target !== undefined && (step.control === 'branch' || jump?.isTaken)) at = target;
       else if (step.control !== 'next' && jump?.isTaken !== false) return;

@@ -43,7 +43,8 @@ export function indexedSteps(
 }
 
 /** Whether a step may turn indexing on or off. */
-export const switchesIndexing = (step: AmdgpuStep): boolean => after(OFF, step) !== OFF || after(ON, step) !== ON;
+export const switchesIndexing = (step: AmdgpuStep): boolean =>
+  writesMode(step.instruction) && (after(OFF, step) !== OFF || after(ON, step) !== ON);
 
 function after(state: number, step: AmdgpuStep): number {
   const { instruction } = step;

@@ -2,17 +2,15 @@
  * Constants in the scalar registers of a wave: what the row's own meaning says of them, without running
  * anything.
  */
-import { WavewrightError } from '../base/errors.ts';
 import type { RegisterFile } from '../ir/effects.ts';
 import type { Evaluated } from '../ir/op.ts';
 import { OPS } from '../ir/ops.ts';
 import type { OperandDword, Program, StateSlot, Value } from '../ir/types.ts';
 import { effectsOf } from '../isa/amdgpu/effects/effects.ts';
-import type { Instruction } from '../isa/amdgpu/encoding/instruction.ts';
+import { meaningOf } from '../isa/amdgpu/effects/meaning.ts';
+import type { Instruction, Operand } from '../isa/amdgpu/encoding/instruction.ts';
 import { SGPR_EXEC_LO, SGPR_M0, SGPR_VCC_LO } from '../isa/amdgpu/encoding/registers.ts';
 import type { Row } from '../isa/amdgpu/encoding/row.ts';
-import { InstructionBuilder } from '../isa/amdgpu/semantics/instruction-builder.ts';
-import { CLANG_MODE } from '../isa/amdgpu/semantics/mode.ts';
 
 const REGISTERS = 128;
 
@@ -103,34 +101,9 @@ export class ScalarState {
   }
 }
 
-/** Programs of encodings: code has many instructions of few. */
-export class ProgramCache {
-  readonly #programs = new Map<string, Program | undefined>();
-  /** Walks come to an instruction several times. */
-  readonly #byInstruction = new Map<Instruction, Program | undefined>();
-
-  of(instruction: Instruction): Program | undefined {
-    let program = this.#byInstruction.get(instruction);
-    if (!program && !this.#byInstruction.has(instruction)) {
-      program = this.#ofEncoding(instruction);
-      this.#byInstruction.set(instruction, program);
-    }
-    return program;
-  }
-
-  #ofEncoding(instruction: Instruction): Program | undefined {
-    const encoding = `${instruction.code.join(' ')} ${instruction.waveSize}`;
-    let program = this.#programs.get(encoding);
-    if (!program && !this.#programs.has(encoding)) {
-      program = buildProgram(instruction);
-      this.#programs.set(encoding, program);
-    }
-    return program;
-  }
-}
-
 export interface ScalarContext {
-  readonly programs?: ProgramCache;
+  /** What the instruction does, where that is known already (`AmdgpuStep.meaning`). */
+  readonly program?: Program | undefined;
   /** Address of the instruction. */
   readonly pc: bigint;
   /** A dword of memory that never changes once the code runs; `undefined` for all other memory. */
@@ -147,18 +120,8 @@ const programs = new WeakMap<Instruction, Program | undefined>();
 
 /** Undefined for an instruction whose meaning is not implemented, be it in this form only. */
 function programOf(instruction: Instruction): Program | undefined {
-  if (!programs.has(instruction)) programs.set(instruction, buildProgram(instruction));
+  if (!programs.has(instruction)) programs.set(instruction, meaningOf(instruction));
   return programs.get(instruction);
-}
-
-function buildProgram(instruction: Instruction): Program | undefined {
-  if (!instruction.row.semantics) return undefined;
-  try {
-    return new InstructionBuilder(instruction, CLANG_MODE).build();
-  } catch (error) {
-    if (error instanceof WavewrightError && error.code === 'UNSUPPORTED') return undefined;
-    throw error;
-  }
 }
 
 /** What all instructions of a row do besides reading and writing operands. */
@@ -211,20 +174,48 @@ export const makesOwnAddress = (instruction: Instruction): boolean => factsOf(in
 
 export const writesMode = (instruction: Instruction): boolean => factsOf(instruction).writesMode;
 
+/** What an instruction names. */
+interface NamedOperands {
+  readonly operands: readonly Operand[];
+  readonly writtenScalars: readonly { readonly first: number; readonly end: number }[];
+  /** Numbers of VGPRs. */
+  readonly writtenVectors: readonly number[];
+}
+
+const named = new WeakMap<Instruction, NamedOperands>();
+
+function namedBy(instruction: Instruction): NamedOperands {
+  let found = named.get(instruction);
+  if (!found) {
+    const operands = [...instruction.row.operands.keys()].map((index) => instruction.operand(index));
+    const written = [...operands.entries()].filter(([index]) => instruction.access(index)?.includes('write'));
+    found = {
+      operands,
+      writtenScalars: written.flatMap(([index, operand]) => {
+        if (operand.kind !== 'scalar') return [];
+        return [{ first: operand.register, end: operand.register + instruction.dwords(index) }];
+      }),
+      writtenVectors: written.flatMap(([index, operand]) => {
+        if (operand.kind !== 'vector' || operand.accumulator) return [];
+        return Array.from({ length: instruction.dwords(index) }, (_, dword) => operand.register + dword);
+      }),
+    };
+    named.set(instruction, found);
+  }
+  return found;
+}
+
+/** The VGPRs that operands say are written, by number. */
+export const writtenVectors = (instruction: Instruction): readonly number[] => namedBy(instruction).writtenVectors;
+
 /** Registers that `instruction` writes become unknown. */
 export function forgetResults(instruction: Instruction, state: ScalarState): void {
   const { implicitWrites, writesAnyOf } = factsOf(instruction);
+  const { writtenScalars, writtenVectors } = namedBy(instruction);
   for (const register of implicitWrites) state.registers[register] = undefined;
   if (writesAnyOf.size > 0) state.forgetFiles(writesAnyOf);
-  instruction.row.operands.forEach((_, index) => {
-    if (!instruction.access(index)?.includes('write')) return;
-    const operand = instruction.operand(index);
-    const dwords = instruction.dwords(index);
-    if (operand.kind === 'scalar') state.forget(operand.register, operand.register + dwords);
-    else if (operand.kind === 'vector' && !operand.accumulator) {
-      for (let dword = 0; dword < dwords; dword++) state.forgetVector(operand.register + dword);
-    }
-  });
+  for (const { first, end } of writtenScalars) state.forget(first, end);
+  for (const register of writtenVectors) state.forgetVector(register);
 }
 
 /**
@@ -236,7 +227,7 @@ export function evaluateUniform(
   state: ScalarState,
   context: ScalarContext,
 ): Jump | undefined {
-  const program = context.programs ? context.programs.of(instruction) : programOf(instruction);
+  const program = context.program ?? programOf(instruction);
   if (!program || factsOf(instruction).writesAnyOf.size > 0) {
     forgetResults(instruction, state);
     state.scc = undefined;
@@ -247,6 +238,7 @@ export function evaluateUniform(
 
 class Evaluation {
   readonly #instruction: Instruction;
+  readonly #operands: readonly Operand[];
   readonly #state: ScalarState;
   readonly #context: ScalarContext;
   readonly #results: (Evaluated | undefined)[] = [];
@@ -255,6 +247,7 @@ class Evaluation {
 
   constructor(instruction: Instruction, state: ScalarState, context: ScalarContext) {
     this.#instruction = instruction;
+    this.#operands = namedBy(instruction).operands;
     this.#state = state;
     this.#context = context;
   }
@@ -319,13 +312,13 @@ class Evaluation {
   }
 
   #lanesOf({ operand: index, dword }: OperandDword): ReadonlyMap<number, number> | undefined {
-    const operand = this.#instruction.operand(index);
+    const operand = this.#operands[index]!;
     if (operand.kind !== 'vector' || operand.accumulator) return undefined;
     return this.#state.lanes.get(operand.register + dword);
   }
 
   #writeLane({ operand: index, dword }: OperandDword, lane: Evaluated | undefined, value: Evaluated | undefined): void {
-    const operand = this.#instruction.operand(index);
+    const operand = this.#operands[index]!;
     if (operand.kind !== 'vector' || operand.accumulator) return;
     const register = operand.register + dword;
     this.#state.vectors.delete(register);
@@ -344,14 +337,14 @@ class Evaluation {
 
   #read(index: number, dword: number): number | undefined {
     if (this.#instruction.row.operands[index]!.relative !== undefined) return undefined;
-    const operand = this.#instruction.operand(index);
+    const operand = this.#operands[index]!;
     if (operand.kind === 'constant') return Number(BigInt.asIntN(32, operand.value >> BigInt(32 * dword)));
     if (operand.kind === 'vector' && !operand.accumulator) return this.#state.vectors.get(operand.register + dword);
     return operand.kind === 'scalar' ? this.#state.registers[operand.register + dword] : undefined;
   }
 
   #write(index: number, dword: number, result: Evaluated | undefined, conditional: boolean): void {
-    const operand = this.#instruction.operand(index);
+    const operand = this.#operands[index]!;
     const isKnown = result !== undefined && !conditional;
     const value = isKnown ? (isEntryValue(result) ? Number(result) : Number(result) | 0) : undefined;
     if (operand.kind === 'scalar') this.#state.registers[operand.register + dword] = value;

@@ -6,6 +6,7 @@ import type { Control, RegisterOperand, Step, StepOperand } from '../../ir/step.
 import type { Program } from '../../ir/types.ts';
 import { decoderFor } from './decoder.ts';
 import { effectsOf } from './effects/effects.ts';
+import { meaningOf } from './effects/meaning.ts';
 import type { Decoder } from './encoding/decode.ts';
 import type { Instruction, Operand } from './encoding/instruction.ts';
 import { INSTRUCTION_CLASSES, instructionClass } from './encoding/instruction-class.ts';
@@ -29,44 +30,114 @@ interface StepContext {
   readonly floatMode: FloatMode;
   /** Keys of all steps: those that are equal are one string. */
   readonly keys: Map<string, string>;
-  /** Of encodings: code has many of few. */
-  readonly effects: Map<string, Effects>;
+  /** What instructions of one key do in the MODE that code begins with; undefined where that is not known. */
+  readonly meanings: Map<string, Program | undefined>;
 }
 
 /** An operand, and what of it distinguishes programs; or what it names that does not exist. */
 type Resolved = { readonly operand: StepOperand; readonly tag: string } | { readonly missing: string };
 
+/** Encodings by their first dword, then their next ones. */
+type Encodings = Map<number, Encodings | EncodedStep>;
+
 /** Reads the steps of code that runs with one MODE. */
 export class AmdgpuStepReader {
   readonly #context: StepContext;
+  /** Code has many instructions of few encodings. */
+  readonly #encodings: Encodings = new Map();
 
   constructor(processor: string, waveSize: 32 | 64, mode: number) {
     const decoder = decoderFor(processor, waveSize);
-    this.#context = { decoder, waveSize, mode, floatMode: floatMode(mode), keys: new Map(), effects: new Map() };
+    this.#context = { decoder, waveSize, mode, floatMode: floatMode(mode), keys: new Map(), meanings: new Map() };
   }
 
   /** The step at a byte of the code; where there is no instruction, why. */
   step(code: DataView, offset: number): AmdgpuStep | string {
     if (offset % DWORD_BYTES !== 0) return 'misaligned address';
     const { decoder } = this.#context;
-    const instruction = decoder.decode(code, offset);
-    if (typeof instruction !== 'string') return new AmdgpuStep(this.#context, offset, instruction);
+    const encoded = this.#known(code, offset) ?? this.#decoded(code, offset);
+    if (encoded) return new AmdgpuStep(encoded, offset);
     const dword = code.byteLength - offset >= DWORD_BYTES ? hex(code.getUint32(offset, true), 8) : 'the end of code';
     return `${dword} is not a ${decoder.target.processor} instruction`;
+  }
+
+  #known(code: DataView, offset: number): EncodedStep | undefined {
+    let found: Encodings | EncodedStep | undefined = this.#encodings;
+    for (let at = offset; found instanceof Map && at + DWORD_BYTES <= code.byteLength; at += DWORD_BYTES) {
+      found = found.get(code.getUint32(at, true));
+    }
+    return found instanceof Map ? undefined : found;
+  }
+
+  #decoded(code: DataView, offset: number): EncodedStep | undefined {
+    const instruction = this.#context.decoder.decode(code, offset);
+    if (typeof instruction === 'string') return undefined;
+    const encoded = new EncodedStep(this.#context, instruction);
+    const last = offset + instruction.sizeBytes - DWORD_BYTES;
+    let encodings = this.#encodings;
+    for (let at = offset; at < last; at += DWORD_BYTES) {
+      const word = code.getUint32(at, true);
+      let next = encodings.get(word);
+      if (!(next instanceof Map)) {
+        next = new Map();
+        encodings.set(word, next);
+      }
+      encodings = next;
+    }
+    encodings.set(code.getUint32(last, true), encoded);
+    return encoded;
+  }
+}
+
+/** What steps of one encoding share, wherever they stand. */
+class EncodedStep {
+  readonly instruction: Instruction;
+  readonly control: Control;
+  readonly #context: StepContext;
+  #form: Form | undefined;
+  #effects: Effects | undefined;
+
+  constructor(context: StepContext, instruction: Instruction) {
+    this.#context = context;
+    this.instruction = instruction;
+    this.control = controlOf(instruction.row);
+  }
+
+  get form(): Form {
+    this.#form ??= formOf(this.instruction, this.#context);
+    return this.#form;
+  }
+
+  get effects(): Effects {
+    const gprIndexing = (this.#context.mode & MODE_GPR_INDEX) !== 0;
+    this.#effects ??= effectsOf(this.instruction, { gprIndexing, program: this.meaning });
+    return this.#effects;
+  }
+
+  get meaning(): Program | undefined {
+    const { key, illegal } = this.form;
+    if (illegal !== undefined) return meaningOf(this.instruction);
+    const { meanings } = this.#context;
+    if (!meanings.has(key)) meanings.set(key, meaningOf(this.instruction));
+    return meanings.get(key);
+  }
+
+  program(): Program {
+    return new InstructionBuilder(this.instruction, this.#context.floatMode).build();
   }
 }
 
 export class AmdgpuStep implements Step {
   readonly offset: number;
   readonly instruction: Instruction;
-  readonly #context: StepContext;
-  #form: Form | undefined;
-  #effects: Effects | undefined;
+  readonly control: Control;
+  readonly #encoded: EncodedStep;
 
-  constructor(context: StepContext, offset: number, instruction: Instruction) {
-    this.#context = context;
+  constructor(encoded: EncodedStep, offset: number) {
+    this.#encoded = encoded;
     this.offset = offset;
-    this.instruction = instruction;
+    this.instruction = encoded.instruction;
+    this.control = encoded.control;
   }
 
   get sizeBytes(): number {
@@ -74,19 +145,15 @@ export class AmdgpuStep implements Step {
   }
 
   get operands(): readonly StepOperand[] {
-    return this.#resolved.operands;
+    return this.#encoded.form.operands;
   }
 
   get illegal(): string | undefined {
-    return this.#resolved.illegal;
+    return this.#encoded.form.illegal;
   }
 
   get key(): string {
-    return this.#resolved.key;
-  }
-
-  get control(): Control {
-    return controlOf(this.instruction.row);
+    return this.#encoded.form.key;
   }
 
   get target(): number | undefined {
@@ -98,35 +165,25 @@ export class AmdgpuStep implements Step {
     return INSTRUCTION_CLASSES.indexOf(instructionClass(this.instruction.row));
   }
 
+  /** Steps of one encoding share their effects. */
   get effects(): Effects {
-    this.#effects ??= this.#findEffects();
-    return this.#effects;
+    return this.#encoded.effects;
   }
 
-  /** Steps of one encoding share their effects. */
-  #findEffects(): Effects {
-    const { instruction } = this;
-    const { effects, mode } = this.#context;
-    const encoding = `${instruction.code.join(' ')} ${instruction.literal ?? ''}`;
-    let known = effects.get(encoding);
-    if (!known) {
-      known = effectsOf(instruction, { gprIndexing: (mode & MODE_GPR_INDEX) !== 0 });
-      effects.set(encoding, known);
-    }
-    return known;
+  /**
+   * What it does in the MODE that compilers' code begins with, shared by steps of one key; undefined where
+   * that is not implemented.
+   */
+  get meaning(): Program | undefined {
+    return this.#encoded.meaning;
   }
 
   program(): Program {
-    return new InstructionBuilder(this.instruction, this.#context.floatMode).build();
+    return this.#encoded.program();
   }
 
   text(): string {
     return formatInstruction(this.instruction);
-  }
-
-  get #resolved(): Form {
-    this.#form ??= formOf(this.instruction, this.#context);
-    return this.#form;
   }
 }
 

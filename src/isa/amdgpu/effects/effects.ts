@@ -38,6 +38,8 @@ import { rangeOf } from './operand-ranges.ts';
 export interface EffectsOptions {
   /** MODE.gpr_idx_en is set: M0 completes the numbers of VGPRs of vector instructions (CDNA2 ISA 6.6). */
   readonly gprIndexing?: boolean;
+  /** What `meaningOf` says of the instruction, or of another one whose step has the same key. */
+  readonly program?: Program | undefined;
 }
 
 /** State that is a register, too; masks have a register for each 32 lanes. */
@@ -77,8 +79,10 @@ const FLAT_SCRATCH: RegisterRange = { file: 'scalar', first: 102, dwords: 2 };
 
 const isVectorFormat = ({ format }: Instruction): boolean => !/^(SOP|SMEM)/.test(format.name);
 
-export function effectsOf(instruction: Instruction, { gprIndexing = false }: EffectsOptions = {}): Effects {
-  const program = meaningOf(instruction);
+export function effectsOf(
+  instruction: Instruction,
+  { gprIndexing = false, program = meaningOf(instruction) }: EffectsOptions = {},
+): Effects {
   const collector = new Collector(instruction, program ? touchedBy(program) : touchedByForm(instruction), program);
   instruction.row.operands.forEach((_, index) => {
     collector.addOperand(index, gprIndexing);

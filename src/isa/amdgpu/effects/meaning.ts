@@ -49,7 +49,16 @@ function dependsOnExec({ leaf, lane }: Value): boolean {
   }
 }
 
+const known = new WeakMap<Program, Touched>();
+
+/** Worked out once for each program: many instructions share one. */
 export function touchedBy(program: Program): Touched {
+  const touched = known.get(program) ?? findTouched(program);
+  known.set(program, touched);
+  return touched;
+}
+
+function findTouched(program: Program): Touched {
   const readsState = new Set<StateSlot>();
   const writesState = new Set<StateSlot>();
   const memory: MemoryEffect[] = [];
