@@ -2,6 +2,7 @@
  * The library: running whole programs, the HSA runtime under them, devices, and reading code objects.
  * Everything here also works in a browser; the command line adds files and terminals.
  */
+export type { OutputOptions, ProgramOutput } from './base/caller-output.ts';
 export { ERROR_CODES, type ErrorCode, type ErrorContext, WavewrightError } from './base/errors.ts';
 export { type CodeObject, type Kernel, parseCodeObject } from './codeobject/code-object.ts';
 export {

@@ -34,8 +34,9 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   'devices/hsa-native': ['base', 'codeobject', 'device', 'hsa'],
   'devices/cuda-native': ['base', 'codeobject', 'device', 'hsa'],
   bench: ['base', 'codeobject', 'assembler', 'linker', 'device', 'launch', 'hsa', 'emulator', 'devices/emulated'],
-  dispatch: ['base', 'codeobject', 'linker', 'inspect', 'hsa', 'device', 'launch', 'printf'],
-  kernels: ['base', 'codeobject', 'assembler', 'linker', 'launch', 'hsa', 'device'],
+  services: ['base', 'codeobject', 'hsa', 'device', 'printf'],
+  dispatch: ['base', 'codeobject', 'linker', 'inspect', 'hsa', 'device', 'launch', 'services'],
+  kernels: ['base', 'codeobject', 'assembler', 'linker', 'launch', 'hsa', 'device', 'services'],
   loader: ['base', 'codeobject', 'launch', 'hsa', 'device', 'printf'],
   tools: ['base', 'codeobject', 'instrument', 'hsa'],
   hal: ['base', 'codeobject', 'linker', 'device', 'launch', 'hsa'],
@@ -64,6 +65,7 @@ const NO_NODE = [
   'emulator',
   'hsa',
   'launch',
+  'services',
   'dispatch',
   'instrument',
   'tools',
@@ -87,7 +89,6 @@ const ROOMS: Readonly<Record<string, readonly string[]>> = {
   bench: ['kernels', '.'],
   cli: ['process', 'arguments', 'text', 'program', 'batch', 'commands', '.'],
   'devices/emulated': ['amdgpu', '.'],
-  dispatch: ['hostcall', '.'],
   emulator: ['machine', 'lowering', 'handlers', 'code', 'jit', 'reference', 'schedule', 'workers', '.'],
   'emulator/jit': ['function', 'regions', 'loops', '.'],
   hal: ['core', 'memory', 'executables', 'backend', 'queues', 'devices', 'local', 'null', 'amdgpu', '.'],
@@ -101,6 +102,7 @@ const ROOMS: Readonly<Record<string, readonly string[]>> = {
   'isa/amdgpu/text': ['reader', '.', 'assembler'],
   loader: ['host', 'rpc', '.'],
   'loader/rpc': ['protocol', 'handlers', '.'],
+  services: ['hostcall', '.'],
 };
 
 /** Arrows between rooms that point upwards and wait for repair. Entries may only be removed. */

@@ -11,6 +11,7 @@ import { runCommandLine } from '../src/cli/command-line.ts';
 import { COMMANDS } from '../src/cli/commands.ts';
 import { createEmulatedDevice } from '../src/devices/emulated/index.ts';
 import { type DispatchRequest, dispatchKernel } from '../src/dispatch/dispatch.ts';
+import { createContext } from '../src/kernels/index.ts';
 import { EXECUTORS, type ExecutorOptions, imageOf, kernelText } from './kernel-rig.test-support.ts';
 
 const LANES = 64;
@@ -302,4 +303,56 @@ test('what a kernel prints goes to standard output, or to standard error where t
   assert.deepEqual([JSON.parse(json.stdout.toString()).kernel, json.stderr], ['k', lines]);
   const data = await run('--arg=out:-:256');
   assert.deepEqual([data.stdout.length, data.stderr], [256, lines]);
+});
+
+for (const [name, { tier: _, ...options }] of Object.entries(EXECUTORS)) {
+  test(`launches of a host program are served as those of the command line are: ${name}`, async () => {
+    using device = createEmulatedDevice({ processor: 'gfx90a', memorySizeBytes: 2 ** 28, ...options });
+    using context = createContext(device);
+    const groups = 3;
+    using results = context.buffer(new Uint32Array(LANES * groups));
+    const shape = { grid: LANES * groups, workgroup: LANES };
+
+    const prints = context.load(imageFor(2, PRINTF)).kernel('k');
+    const { output } = await prints.launch(shape, results);
+    const lanes = (text: string) => text.match(/\d+/g)!.map(Number);
+    const all = Array.from({ length: LANES * groups }, (_, lane) => lane);
+    assert.deepEqual([lanes(output.text.stdout).toSorted((a, b) => a - b), output.text.stderr], [all, '']);
+    let taken = '';
+    const onStdout = (bytes: Uint8Array) => {
+      taken += new TextDecoder().decode(bytes);
+    };
+    const second = await prints.launch({ ...shape, onStdout }, results);
+    assert.deepEqual([lanes(taken).length, second.output.text.stdout], [LANES * groups, '']);
+
+    const meets = context.load(imageOf(kernelText('k', MEETS), metadata('k', 'hidden_multigrid_sync_arg'))).kernel('k');
+    await meets.launch({ ...shape, cooperative: true }, results);
+    assert.ok(results.read().every((count) => count === groups));
+    const tooLarge = { code: 'USAGE', message: /cooperative grid of 2049 waves/ };
+    await assert.rejects(meets.launch({ ...shape, grid: LANES * 2049, cooperative: true }, results), tooLarge);
+  });
+}
+
+test('what kernels of a context allocate lasts to its next launches', async () => {
+  using device = createEmulatedDevice({ processor: 'gfx90a', memorySizeBytes: 2 ** 28 });
+  using context = createContext(device);
+  using results = context.buffer(new Uint32Array(LANES));
+  const allocates = context.load(imageFor(3, ALLOCATE)).kernel('k');
+  const addresses = new Set<number>();
+  for (let launch = 0; launch < 3; launch++) {
+    await allocates.launch({ grid: LANES, workgroup: LANES }, results);
+    for (const address of results.read()) addresses.add(address);
+  }
+  assert.equal(addresses.size, 3 * LANES);
+});
+
+test('a launch whose kernel asks for what is missing ends by name, and the next one runs', async () => {
+  using device = createEmulatedDevice({ processor: 'gfx90a', memorySizeBytes: 2 ** 28 });
+  using context = createContext(device);
+  using results = context.buffer(new Uint32Array(LANES));
+  const shape = { grid: LANES, workgroup: LANES };
+  const wrong = context.load(imageFor(1, PRINTF)).kernel('k').launch(shape, results);
+  await assert.rejects(wrong, { code: 'UNSUPPORTED', message: /function call/ });
+  const { output } = await context.load(imageFor(2, PRINTF)).kernel('k').launch(shape, results);
+  assert.match(output.text.stdout, /^lane 0\nlane 1\n/);
 });

@@ -20,14 +20,12 @@ import type { Signal } from '../hsa/signals/signal.ts';
 import type { FileBuffer, ParsedArgument } from '../launch/argument-text.ts';
 import { placeArguments, writeArguments } from '../launch/kernel-arguments.ts';
 import { type PreparedLaunch, prepareLaunch, writeHidden } from '../launch/prepare.ts';
+import type { Print } from '../services/hostcall/server.ts';
+import { KernelServices } from '../services/kernel-services.ts';
 import { type ExecutedInstruction, executedInstructions } from './executed-instructions.ts';
-import type { Print } from './hostcall/server.ts';
-import { KernelServices, type ServicesOptions } from './kernel-services.ts';
 
 /** A caller who wants one gets a turn this often, in milliseconds. */
 const TURN_MS = 50;
-/** The waves that every device can have resident at once, where LDS and registers allow. */
-const MAX_COOPERATIVE_WAVES = 2048;
 /** The host serves a kernel for so long at a time. */
 const SERVICE_SLICE_MS = 20;
 const LOADING = 'while the files were loaded';
@@ -159,17 +157,6 @@ function* dispatchSteps(request: DispatchRequest): Steps<DispatchOutcome> {
   return session.outcome();
 }
 
-function servicesOptions(
-  { wavefrontSize }: KernelSymbol,
-  { grid, workgroup, cooperative = false, heapBytes, onPrint }: DispatchRequest,
-): ServicesOptions {
-  const sizes = [0, 1, 2].map((i) => ({ items: grid[i] ?? 1, group: workgroup[i] ?? 1 }));
-  const workgroupCount = sizes.reduce((product, { items, group }) => product * Math.ceil(items / group), 1);
-  const groupSize = sizes.reduce((product, { group }) => product * group, 1);
-  const waveCount = workgroupCount * Math.ceil(groupSize / wavefrontSize);
-  return { workgroupCount, waveCount, isCooperative: cooperative, heapBytes, onPrint };
-}
-
 /** A kernel that calls constructors or destructors is not counted among those that may be meant. */
 const isPlain = ({ name }: KernelSymbol): boolean => !/^amdgcn\.device\.(init|fini)\.kd$/.test(name);
 
@@ -213,12 +200,7 @@ class Session implements Disposable {
     this.#request = request;
     this.#queue = createObservedQueue(runtime, agent, request.observer);
     this.#done = runtime.createSignal(0n);
-    const services = servicesOptions(kernel, request);
-    if (services.isCooperative && services.waveCount > MAX_COOPERATIVE_WAVES) {
-      const what = `a cooperative grid of ${services.waveCount} waves, at most ${MAX_COOPERATIVE_WAVES} run at the same time`;
-      throw new WavewrightError('USAGE', what);
-    }
-    this.#services = new KernelServices(runtime, agent, kernel, services);
+    this.#services = new KernelServices(runtime, agent, kernel, request);
     this.#memoryBytes = this.#services.memoryBytes;
     for (const { sizeBytes } of executable.loadedCodeObjects) this.#memoryBytes += sizeBytes;
   }

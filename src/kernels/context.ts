@@ -1,5 +1,6 @@
 /** Kernels, buffers and launches on one device: what a host program needs where it has no `main` to run. */
 import { assembleFile } from '../assembler/assemble-file.ts';
+import { CallerOutput } from '../base/caller-output.ts';
 import { assert, WavewrightError } from '../base/errors.ts';
 import type { ContainerOptions } from '../codeobject/container.ts';
 import { kernelName } from '../codeobject/kernel-name.ts';
@@ -20,6 +21,8 @@ import type { Signal } from '../hsa/signals/signal.ts';
 import { placeArguments, writeArguments } from '../launch/kernel-arguments.ts';
 import { type PreparedLaunch, prepareLaunch, writeHidden } from '../launch/prepare.ts';
 import { type LinkFile, openLinkFile, pickLinkImages } from '../linker/link-files.ts';
+import { KernelHeap } from '../services/kernel-heap.ts';
+import { KernelServices } from '../services/kernel-services.ts';
 import { launchArguments } from './arguments.ts';
 import { DeviceBuffer } from './buffer.ts';
 import { elementBytes, isTypedArray, type TypedArray, type TypedArrayName, valueText } from './elements.ts';
@@ -40,12 +43,21 @@ export interface ModuleOptions extends ContainerOptions {
   readonly presets?: KernelPresets;
 }
 
+/** The host serves a kernel for so long at a time. */
+const SERVICE_SLICE_MS = 20;
 /** The event loop gets a turn at least this often, in milliseconds. */
 const YIELD_INTERVAL_MS = 20;
 
 /** What a launch writes for its arguments, once it is its turn. */
 interface Ready extends PreparedLaunch<KernelSymbol> {
-  readonly write: (segment: DataView, queue: Queue) => void;
+  readonly write: (segment: DataView, queue: Queue, services: KernelServices) => void;
+}
+
+/** A launch whose turn it is. */
+interface Running {
+  readonly queue: Queue;
+  readonly done: Signal;
+  readonly services: KernelServices;
 }
 
 /** Use `createContext`. `using` frees everything that was made in it; the device stays open. */
@@ -53,6 +65,8 @@ export class Context implements Disposable {
   readonly device: Device;
   readonly #runtime: Runtime;
   readonly #agent: Agent;
+  /** What kernels allocate, until they free it or the context goes. */
+  readonly #heap: KernelHeap;
   #queue: Queue | undefined;
   /** Of modules that are loaded; a queue shows them its packets. */
   readonly #presets = new Map<Executable, KernelPresets>();
@@ -65,6 +79,7 @@ export class Context implements Disposable {
     this.device = device;
     this.#runtime = createRuntime({ devices: [device] });
     this.#agent = this.#runtime.gpuAgents[0]!;
+    this.#heap = new KernelHeap(this.#runtime, this.#agent);
   }
 
   /**
@@ -191,12 +206,12 @@ export class Context implements Disposable {
     });
     return {
       ...launch,
-      write: (segment, queue) => {
+      write: (segment, queue, services) => {
         writeArguments(segment, placed, {
           address: ({ buffer }) => buffer.address,
           functionAddress: (name) => functionAddress(executable, name),
         });
-        writeHidden(launch, segment, queue.address);
+        writeHidden(launch, segment, queue.address, services.hidden);
       },
     };
   }
@@ -236,13 +251,24 @@ export class Context implements Disposable {
       if (!this.#isDisposed) pool.free(kernarg, { isByHost: false });
     });
     const queue = this.#openQueue();
+    const output = new CallerOutput(options);
+    const services = new KernelServices(this.#runtime, this.#agent, ready.kernel, {
+      ...options,
+      ...ready,
+      heap: this.#heap,
+      onPrint: (stream, bytes) => output[stream](bytes),
+    });
+    resources.defer(() => {
+      if (!this.#isDisposed) services[Symbol.dispose]();
+    });
+    services.reset();
     const segment = this.#runtime.view(kernarg, kernargSizeBytes);
-    ready.write(new DataView(segment.buffer, segment.byteOffset, kernargSizeBytes), queue);
+    ready.write(new DataView(segment.buffer, segment.byteOffset, kernargSizeBytes), queue, services);
     const done = resources.use(this.#runtime.createSignal(1n));
     const before = queue.statistics;
     try {
       queue.dispatch(launchPacket(ready, kernarg, done));
-      await this.#finish(ready, queue, done, options);
+      await this.#finish(ready, { queue, done, services }, options);
     } catch (error) {
       // Nothing may run any more when memory is given back; the next launch gets a queue of its own.
       queue[Symbol.dispose]();
@@ -252,26 +278,31 @@ export class Context implements Disposable {
     return {
       durationNs: launchDurationNs(ready, done),
       statistics: addStatistics(queue.statistics, before, -1),
+      output: output.output,
     };
   }
 
   async #finish(
     ready: Ready,
-    queue: Queue,
-    done: Signal,
+    { queue, done, services }: Running,
     { timeoutMs = Number.POSITIVE_INFINITY, signal }: LaunchOptions,
   ): Promise<void> {
     const deadline = performance.now() + timeoutMs;
-    while (done.load() > 0n) {
+    try {
+      while (done.load() > 0n) {
+        if (queue.error !== undefined) throw queue.error.error;
+        signal?.throwIfAborted();
+        if (performance.now() >= deadline) throw launchTimeout(ready, queue, timeoutMs);
+        const state = this.#runtime.progress();
+        const isServed = services.poll(Math.min(deadline, performance.now() + SERVICE_SLICE_MS)) > 0;
+        const isOver = done.load() <= 0n || queue.error !== undefined;
+        assert(isOver || state !== 'idle', () => `kernel ${kernelName(ready.kernel)} is neither running nor complete`);
+        await this.#yield(!isOver && !isServed && state === 'waiting');
+      }
       if (queue.error !== undefined) throw queue.error.error;
-      signal?.throwIfAborted();
-      if (performance.now() >= deadline) throw launchTimeout(ready, queue, timeoutMs);
-      const state = this.#runtime.progress();
-      const isOver = done.load() <= 0n || queue.error !== undefined;
-      assert(isOver || state !== 'idle', () => `kernel ${kernelName(ready.kernel)} is neither running nor complete`);
-      await this.#yield(!isOver && state === 'waiting');
+    } finally {
+      services.finish();
     }
-    if (queue.error !== undefined) throw queue.error.error;
   }
 
   /** Gives the event loop its turn when it is due, also between launches that take less than a turn each. */

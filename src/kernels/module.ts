@@ -1,4 +1,5 @@
 /** Code that is loaded and linked, and its kernels. */
+import type { OutputOptions, ProgramOutput } from '../base/caller-output.ts';
 import { WavewrightError } from '../base/errors.ts';
 import { kernelName } from '../codeobject/kernel-name.ts';
 import type { DispatchStatistics } from '../device/statistics.ts';
@@ -8,7 +9,7 @@ import type { LaunchObserver } from '../hsa/runtime/launch-observer.ts';
 import { explicitParameters } from '../launch/kernel-arguments.ts';
 import { type ArgumentValue, FunctionAddress } from './arguments.ts';
 
-export interface LaunchOptions {
+export interface LaunchOptions extends OutputOptions {
   /** Work-items, in one dimension as a number, else in x, y, z. A grid counts work-items, not workgroups. */
   readonly grid: number | readonly number[];
   /** Work-items of a workgroup. */
@@ -20,6 +21,8 @@ export interface LaunchOptions {
    * cannot be seen how much the calls need.
    */
   readonly stackSizeBytes?: number;
+  /** All workgroups run at the same time and may wait for each other: a cooperative grid. Default `false`. */
+  readonly cooperative?: boolean;
   /** The time that the kernel may run, in milliseconds of wall time. Default: no limit. */
   readonly timeoutMs?: number;
   /**
@@ -35,6 +38,8 @@ export interface LaunchResult {
   /** The time from start to end of the kernel, by the clock of the device. */
   readonly durationNs: number;
   readonly statistics: DispatchStatistics;
+  /** What the kernel printed, in the order in which it asked, as far as no function takes it. */
+  readonly output: ProgramOutput;
 }
 
 /**
@@ -84,9 +89,11 @@ export class ModuleKernel {
   }
 
   /**
-   * Runs the kernel once, after all earlier launches of the context; hidden arguments are filled in. The
-   * event loop has its turns meanwhile. Throws USAGE for a grid or arguments that the kernel does not take,
-   * GPU_FAULT with the instruction, TIMEOUT with the state of the waves, and LIMIT_EXCEEDED.
+   * Runs the kernel once, after all earlier launches of the context; hidden arguments are filled in, and what
+   * it asks the host for meanwhile (printf, malloc) is served. What it allocates lasts until it is freed or
+   * the context goes. The event loop has its turns. Throws USAGE for a grid or arguments that the kernel does
+   * not take, GPU_FAULT with the instruction, TIMEOUT with the state of the waves, LIMIT_EXCEEDED, and
+   * UNSUPPORTED or RPC_PROTOCOL for a request that nobody serves.
    */
   launch(options: LaunchOptions, ...args: ArgumentValue[]): Promise<LaunchResult> {
     return this.#launch(options, args);

@@ -2,7 +2,7 @@
 export { type Conversation, settled } from './host/conversation.ts';
 export { type FileSystem, type OpenFile, type OpenMode, parseOpenMode } from './host/file-system.ts';
 export { MemoryFileSystem } from './host/memory-file-system.ts';
-export type { ProgramOutput, StreamOptions } from './host/standard-streams.ts';
+export type { StreamOptions } from './host/standard-streams.ts';
 export { formatInspection, inspectProgram, type ProgramInspection } from './inspect.ts';
 export { type KernelRun, type ProgramResult, type ProgramStatistics, runProgram } from './program.ts';
 export { formatResources, type KernelResources } from './resource-usage.ts';

@@ -2,6 +2,7 @@
  * Runs the `main` of a GPU program: the kernels of the start-up code, with the RPC server between the slices
  * of the device.
  */
+import type { ProgramOutput } from '../base/caller-output.ts';
 import { assert, WavewrightError } from '../base/errors.ts';
 import { TimeLimit } from '../base/time-limit.ts';
 import { explicitArgumentsEnd } from '../codeobject/hidden-arguments.ts';
@@ -20,7 +21,7 @@ import { type PreparedLaunch, writeHidden } from '../launch/prepare.ts';
 import { LLVM_DIALECT } from '../printf/parse.ts';
 import { argumentBlock } from './argument-block.ts';
 import { MemoryFileSystem } from './host/memory-file-system.ts';
-import { CallerStreams, type ProgramOutput } from './host/standard-streams.ts';
+import { CallerStreams } from './host/standard-streams.ts';
 import { defaultPortCount, ONE, type ProgramLaunch, prepareProgramLaunch } from './launch.ts';
 import { ProgramHost } from './program-host.ts';
 import { ProgramImage } from './program-image.ts';

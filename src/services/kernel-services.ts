@@ -4,31 +4,32 @@
  * cooperative grid meet at.
  */
 import { concatenate } from '../base/concatenate.ts';
+import { WavewrightError } from '../base/errors.ts';
 import type { HiddenArgumentValues } from '../codeobject/hidden-arguments.ts';
 import type { KernelSymbol } from '../hsa/executables/kernel-symbol.ts';
-import { DeviceHeap } from '../hsa/memory/device-heap.ts';
 import type { Agent } from '../hsa/objects/agent.ts';
 import type { Runtime } from '../hsa/runtime/runtime.ts';
 import { type HostcallLayout, hostcallLayout, initializeHostcallBuffer } from './hostcall/layout.ts';
 import { initializePrintfBuffer, PRINTF_BUFFER_SIZE_BYTES, PrintfFormats } from './hostcall/printf-buffer.ts';
 import { HostcallServer, type Print } from './hostcall/server.ts';
+import { HEAP_STATE_SIZE_BYTES, KernelHeap } from './kernel-heap.ts';
 
 export interface ServicesOptions {
-  /** The workgroups and the waves of the grid. */
-  readonly workgroupCount: number;
-  readonly waveCount: number;
-  readonly isCooperative: boolean;
-  /** Bytes that device malloc gives out together. Default: what the device has. */
+  /** Work-items in 1 to 3 dimensions. */
+  readonly grid: readonly number[];
+  readonly workgroup: readonly number[];
+  /** All workgroups run at the same time and may wait for each other. Default `false`. */
+  readonly cooperative?: boolean | undefined;
+  /** Default: one of its own, which is empty when a run begins. */
+  readonly heap?: KernelHeap | undefined;
+  /** Bytes that device malloc gives out together from a heap of its own. Default: what the device has. */
   readonly heapBytes?: number | undefined;
   /** Default: nobody sees what kernels print. */
   readonly onPrint?: Print | undefined;
 }
 
-/**
- * The state of ROCm's allocator on the device (`__ockl_dm_alloc`): zeros are an empty heap, which asks the
- * host for its first slab.
- */
-const HEAP_STATE_SIZE_BYTES = 128 * 2 ** 10;
+/** The waves that every device can have resident at once, where LDS and registers allow. */
+const MAX_COOPERATIVE_WAVES = 2048;
 /**
  * What the workgroups of a cooperative grid meet at (`mg_info` of ROCm 5 and 6), for a grid that meets no
  * other one; offsets in bytes.
@@ -44,30 +45,39 @@ export class KernelServices implements Disposable {
   readonly #runtime: Runtime;
   readonly #agent: Agent;
   readonly #resources = new DisposableStack();
-  readonly #heap: DeviceHeap;
+  readonly #heap: KernelHeap;
+  readonly #isOwnHeap: boolean;
   readonly #output: Output;
   readonly #beforeRun: (() => void)[] = [];
   #server: HostcallServer | undefined;
   #printBuffered = () => {};
 
-  /** Throws BAD_INPUT for metadata of printf that is wrong. */
+  /**
+   * Throws BAD_INPUT for metadata of printf that is wrong, USAGE for a cooperative grid of too many waves,
+   * LIMIT_EXCEEDED where there is not enough memory.
+   */
   constructor(runtime: Runtime, agent: Agent, kernel: KernelSymbol, options: ServicesOptions) {
     this.#runtime = runtime;
     this.#agent = agent;
     this.#output = new Output(options.onPrint ?? (() => {}));
-    this.#heap = new DeviceHeap(agent.pool('coarse-grained'), options.heapBytes);
-    this.#resources.defer(() => this.#heap.clear());
+    const { workgroupCount, waveCount } = gridCounts(kernel, options);
+    const isCooperative = options.cooperative ?? false;
+    if (isCooperative && waveCount > MAX_COOPERATIVE_WAVES) {
+      const what = `a cooperative grid of ${waveCount} waves, at most ${MAX_COOPERATIVE_WAVES} run at the same time`;
+      throw new WavewrightError('USAGE', what);
+    }
+    this.#isOwnHeap = options.heap === undefined;
+    this.#heap = options.heap ?? this.#resources.use(new KernelHeap(runtime, agent, options.heapBytes));
     const { args = [], kernargSegmentSizeBytes = 0 } = kernel.metadata ?? {};
     const takes = (valueKind: string) =>
       args.some((each) => each.valueKind === valueKind && each.offsetBytes + each.sizeBytes <= kernargSegmentSizeBytes);
     this.hidden = {
       ...(takes('hidden_hostcall_buffer') && {
-        hostcallBuffer: this.#hostcallBuffer(hostcallLayout(options.waveCount)),
+        hostcallBuffer: this.#hostcallBuffer(hostcallLayout(waveCount)),
       }),
       ...(takes('hidden_heap_v1') && { heapV1: this.#heapState() }),
       ...(takes('hidden_printf_buffer') && { printfBuffer: this.#printfBuffer(kernel) }),
-      ...(options.isCooperative &&
-        takes('hidden_multigrid_sync_arg') && { multigridSyncArg: this.#gridSync(options.workgroupCount) }),
+      ...(isCooperative && takes('hidden_multigrid_sync_arg') && { multigridSyncArg: this.#gridSync(workgroupCount) }),
     };
   }
 
@@ -77,12 +87,12 @@ export class KernelServices implements Disposable {
   }
 
   /**
-   * Serves what the kernel asks for now, until `deadline` (milliseconds of performance.now). Throws what
-   * `HostcallServer.poll` throws.
+   * Serves what the kernel asks for now, until `deadline` (milliseconds of performance.now); how many
+   * requests. Throws what `HostcallServer.poll` throws.
    */
-  poll(deadline: number): void {
+  poll(deadline: number): number {
     try {
-      this.#server?.poll(deadline);
+      return this.#server?.poll(deadline) ?? 0;
     } finally {
       this.#output.flush();
     }
@@ -107,7 +117,7 @@ export class KernelServices implements Disposable {
   #hostcallBuffer(layout: HostcallLayout): bigint {
     const doorbell = this.#resources.use(this.#runtime.createSignal(0n, this.#agent));
     const { address, bytes } = this.#allocate(layout.sizeBytes, 'hostcall buffer');
-    const server = new HostcallServer(layout, bytes, { heap: this.#heap, print: this.#output.print });
+    const server = new HostcallServer(layout, bytes, { heap: this.#heap.memory, print: this.#output.print });
     const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
     this.#beforeRun.push(() => {
       initializeHostcallBuffer(view, layout, address, doorbell.address);
@@ -118,13 +128,12 @@ export class KernelServices implements Disposable {
   }
 
   #heapState(): bigint {
-    const { address, bytes } = this.#allocate(HEAP_STATE_SIZE_BYTES, 'heap of the kernel');
+    const heap = this.#heap;
+    const address = heap.stateAddress;
+    this.memoryBytes += HEAP_STATE_SIZE_BYTES;
     // Where the state is a variable of the code object (before version 5), it lasts, and so do its
     // allocations.
-    this.#beforeRun.push(() => {
-      bytes.fill(0);
-      this.#heap.clear();
-    });
+    if (this.#isOwnHeap) this.#beforeRun.push(() => heap.clear());
     return address;
   }
 
@@ -152,6 +161,14 @@ export class KernelServices implements Disposable {
     this.memoryBytes += sizeBytes;
     return { address, bytes: this.#runtime.view(address, sizeBytes) };
   }
+}
+
+/** Work-items that do not fill a workgroup or a wave count as one that is full. */
+function gridCounts({ wavefrontSize }: KernelSymbol, { grid, workgroup }: ServicesOptions) {
+  const sizes = [0, 1, 2].map((i) => ({ items: grid[i] ?? 1, group: workgroup[i] ?? 1 }));
+  const workgroupCount = sizes.reduce((product, { items, group }) => product * Math.ceil(items / group), 1);
+  const groupSize = sizes.reduce((product, { group }) => product * group, 1);
+  return { workgroupCount, waveCount: workgroupCount * Math.ceil(groupSize / wavefrontSize) };
 }
 
 /** Joins what lanes print. */
