@@ -18,9 +18,14 @@ function blocksOf(bytes: Uint8Array, processor: string, waveSize: 32 | 64): Step
 }
 
 /** The blocks of assembler text, which is entered at its start; without a path on it ends there. */
-export function blocksOfText(source: string, processor = 'gfx90a'): StepBlocks {
-  const elf = parseElf(assembleFile(`${source}\n s_endpgm\n`, { processor }), 'test');
-  return blocksOf(elf.sectionBytes(elf.sectionNamed('.text')!), processor, targetFor(processor).waveSizes[0]!);
+export function blocksOfText(
+  source: string,
+  processor = 'gfx90a',
+  waveSize = targetFor(processor).waveSizes[0]!,
+): StepBlocks {
+  const features = processor.startsWith('gfx9') ? [] : [`+wavefrontsize${waveSize}`];
+  const elf = parseElf(assembleFile(`${source}\n s_endpgm\n`, { processor, features }), 'test');
+  return blocksOf(elf.sectionBytes(elf.sectionNamed('.text')!), processor, waveSize);
 }
 
 /** The blocks of each function that a symbol names, in a relocatable or in a shared object. */

@@ -5,8 +5,8 @@ import { HazardState, type MissingWait, missingWaits, waitsOfStraightCode } from
 
 const textOf = ({ hazard, missing, step }: MissingWait): string => `${hazard.name} ${missing}: ${step.text()}`;
 
-function missing(source: string, processor = 'gfx942'): string[] {
-  const blocks = blocksOfText(source, processor);
+function missing(source: string, processor = 'gfx942', waveSize?: 32 | 64): string[] {
+  const blocks = blocksOfText(source, processor, waveSize);
   return missingWaits(blocks, [blocks[0]!]).map(textOf);
 }
 
@@ -108,6 +108,53 @@ test('gfx11: other instructions cure', () => {
   const [first, second] = [wmma('v[0:7]', 'v[16:23]'), wmma('v[24:31]', 'v[0:7]')];
   assert.match(missing(first + second, 'gfx1100')[0]!, /^wmma-factor/);
   assert.deepEqual(missing(`${first} v_nop\n ${second}`, 'gfx1100'), []);
+});
+
+test('gfx11 in wave64: results from before and behind a change of EXEC are not used together', () => {
+  const code = (between: string, behind: string, use = 'v_add_f32 v2, v0, v1'): string =>
+    `v_mov_b32 v0, v10\n ${between}\n v_mov_b32 v1, v11\n ${behind}\n ${use}`;
+  const other = (count: number, register = 20): string =>
+    'v_mov_b32 v9, v9\n'.replaceAll('9', `${register}`).repeat(count);
+  const found = (source: string, processor = 'gfx1150'): string[] =>
+    missing(source, processor, 64).map((text) => text.replace(/ .*: .*/, ''));
+  const exec = 's_mov_b64 exec, s[0:1]\n';
+  assert.deepEqual(found(code(exec, '')), ['partial-forwarding']);
+  assert.deepEqual(found(code(exec, ''), 'gfx1100'), ['partial-forwarding']);
+  assert.deepEqual(found(code(exec, ''), 'gfx1200'), []);
+  assert.deepEqual(missing(code(exec.replace('b64 exec, s[0:1]', 'b32 exec_lo, s0'), ''), 'gfx1100'), []);
+  assert.deepEqual(found(code('s_mov_b64 s[2:3], s[0:1]', '')), [], 'without a change of EXEC');
+  assert.deepEqual(found(code(exec, '', 'v_add_f32 v2, v0, v5')), [], 'without the second result');
+  assert.deepEqual(found(code(`${other(1)} ${exec} ${other(1)}`, other(4))), ['partial-forwarding']);
+  assert.deepEqual(found(code(`${other(1)} ${exec} ${other(2)}`, '')), [], '3 between');
+  assert.deepEqual(found(code(exec, other(5))), [], '5 behind');
+  assert.deepEqual(found(code(exec, 's_waitcnt_depctr depctr_va_vdst(0)')), []);
+  assert.deepEqual(found(code(exec, 'v_mov_b32 v0, v12')), [], 'the first result is another one');
+  assert.deepEqual(found(code(exec, 'v_mov_b32 v1, v12')), ['partial-forwarding']);
+});
+
+test('LDSDIR waits for vector instructions and accesses that use its register', () => {
+  const code = (before: string, left: number): string =>
+    `${before}\n v_mov_b32 v9, v8\n lds_direct_load v0 wait_vdst:${left}`;
+  const found = (source: string, processor = 'gfx1100'): string[] =>
+    missing(source, processor).map((text) => text.replace(/ .*: .*/, ''));
+  assert.deepEqual(found(code('v_mov_b32 v1, v0', 2)), ['valu-lds-direct']);
+  assert.deepEqual(found(code('v_mov_b32 v1, v0', 1)), []);
+  assert.deepEqual(found(code('v_exp_f32 v1, v0', 1)), ['trans-lds-direct']);
+  assert.deepEqual(found(code('v_exp_f32 v1, v0', 0)), []);
+  assert.deepEqual(found(code('v_mov_b32 v1, v0\n v_exp_f32 v5, v6', 2)), ['valu-trans-lds-direct']);
+  assert.deepEqual(found('global_load_b32 v0, v[2:3], off\n lds_direct_load v0 wait_vdst:0'), ['vmem-lds-direct']);
+  const gfx12 = (left: number): string =>
+    `global_store_b32 v[2:3], v0, off\n ds_direct_load v0 wait_va_vdst:0 wait_vm_vsrc:${left}`;
+  assert.deepEqual(found(gfx12(1), 'gfx1200'), ['vmem-lds-direct']);
+  assert.deepEqual(found(gfx12(0), 'gfx1200'), []);
+});
+
+test('gfx12: the indices of a sparse product count as factors', () => {
+  const product = (d: string, a: string, index: string): string =>
+    `v_swmmac_f32_16x16x32_f16 ${d}, ${a}, v[60:67], ${index}`;
+  const code = `${product('v[0:7]', 'v[40:43]', 'v50')}\n ${product('v[10:17]', 'v[44:47]', 'v3')}`;
+  assert.match(missing(code, 'gfx1200')[0]!, /^wmma-factor/);
+  assert.deepEqual(missing(code.replace(', v3', ', v51'), 'gfx1200'), []);
 });
 
 test('straight code that is spliced in gets what is missing at both seams', () => {

@@ -28,7 +28,17 @@ interface Pending {
   readonly passed: number;
   readonly cured: number;
   readonly isArmed: boolean;
+  /** By their registers as text, where the hazard needs a second result. */
+  readonly partners: ReadonlyMap<string, PendingPartner>;
 }
+
+/** A second result, and how many vector instructions have come behind it. */
+interface PendingPartner {
+  readonly ranges: readonly RegisterRange[];
+  readonly passed: number;
+}
+
+const NO_PARTNERS: Pending['partners'] = new Map();
 
 interface StepParts {
   readonly facts: Facts;
@@ -50,7 +60,8 @@ function partsOf(step: AmdgpuStep): StepParts {
     partsByEffects.set(effects, parts);
     const added = parts.flatMap(({ hazard, before: part }): Pending[] => {
       if (part === undefined) return [];
-      return [{ hazard, producer: step, part, passed: 0, cured: 0, isArmed: hazard.armedBy === undefined }];
+      const isArmed = hazard.armedBy === undefined;
+      return [{ hazard, producer: step, part, passed: 0, cured: 0, isArmed, partners: NO_PARTNERS }];
     });
     found = { facts, parts, added };
     known.set(step, found);
@@ -145,8 +156,10 @@ export class HazardState {
     const { facts, parts } = partsOf(step);
     return parts.flatMap(({ hazard, after }) => {
       if (after === undefined) return [];
-      return this.#pending.flatMap((each) => {
-        const missing = missingOf(each, hazard, after, facts);
+      const pending = this.#pending.filter((each) => each.hazard === hazard);
+      return pending.flatMap((each) => {
+        const isPaired = !hazard.partner || isFirstOfPair(each, after, pending);
+        const missing = isPaired ? missingOf(each, after, facts) : undefined;
         return missing ? [{ ...missing, step }] : [];
       });
     });
@@ -163,13 +176,15 @@ export class HazardState {
   }
 }
 
-function keyOf({ hazard, producer, part, passed: count, cured, isArmed }: Pending, { producers }: Walk): string {
+function keyOf(pending: Pending, { producers }: Walk): string {
+  const { hazard, producer, part, passed: count, cured, isArmed, partners } = pending;
   let number = -1;
   if (isOfStep(hazard)) {
     number = producers.get(producer) ?? producers.size;
     producers.set(producer, number);
   }
-  return `${hazard.name} ${number} ${partText(part)} ${count} ${cured} ${isArmed}`;
+  const seconds = Array.from(partners, ([text, each]) => `${text} ${each.passed}`).sort();
+  return `${hazard.name} ${number} ${partText(part)} ${count} ${cured} ${isArmed} ${seconds}`;
 }
 
 /** Registers of either. */
@@ -219,15 +234,58 @@ const nearer = (a: Pending, b: Pending): Pending => ({
   passed: Math.min(a.passed, b.passed),
   cured: Math.min(a.cured, b.cured),
   isArmed: a.isArmed || b.isArmed,
+  partners: nearerPartners(a.partners, b.partners),
 });
 
-function missingOf(pending: Pending, hazard: Hazard, after: Part, facts: Facts): Omit<MissingWait, 'step'> | undefined {
-  const { producer, part, isArmed } = pending;
-  if (pending.hazard !== hazard || !isArmed || !meet(part, after)) return undefined;
+function nearerPartners(a: Pending['partners'], b: Pending['partners']): Pending['partners'] {
+  if (a.size === 0 || b.size === 0) return a.size === 0 ? b : a;
+  const partners = new Map(a);
+  for (const [key, each] of b) {
+    const own = partners.get(key);
+    if (!own || each.passed < own.passed) partners.set(key, each);
+  }
+  return partners;
+}
+
+function missingOf(pending: Pending, after: Part, facts: Facts): Omit<MissingWait, 'step'> | undefined {
+  const { hazard, producer, part, isArmed } = pending;
+  if (!isArmed || !meet(part, after)) return undefined;
   const { waitStates } = hazard;
   const needed = typeof waitStates === 'number' ? waitStates : waitStates(partsOf(producer).facts, facts);
   const missing = needed - pending.passed;
   return missing > 0 ? { producer, hazard, missing } : undefined;
+}
+
+/**
+ * Whether one operand is the first result, and of the others the one that was written last a second result;
+ * `all` is what is pending of the hazard.
+ */
+function isFirstOfPair({ part, passed: count, partners }: Pending, after: Part, all: readonly Pending[]): boolean {
+  if (typeof after !== 'object') return false;
+  const lastOf = (operand: RegisterRange): number =>
+    Math.min(Number.POSITIVE_INFINITY, ...all.filter((each) => meet(each.part, [operand])).map((each) => each.passed));
+  const last = Math.min(...after.map(lastOf));
+  const isFirst = (operand: RegisterRange): boolean => meet(part, [operand]) && lastOf(operand) === count;
+  const isSecond = (operand: RegisterRange): boolean =>
+    lastOf(operand) === last &&
+    [...partners.values()].some((each) => each.passed === last && meet(each.ranges, [operand]));
+  return count > last && after.some(isFirst) && after.some(isSecond);
+}
+
+/** The second results behind a step that a first one meets. */
+function partnersBehind({ hazard, passed: count, isArmed, partners }: Pending, facts: Facts): Pending['partners'] {
+  const { partner, replaced } = hazard;
+  if (!partner) return NO_PARTNERS;
+  const written = replaced?.(facts);
+  const behind = new Map<string, PendingPartner>();
+  for (const each of partners.values()) {
+    const sum = each.passed + Number(isVector(facts));
+    const ranges = typeof written === 'object' ? rangesWithout(each.ranges, written) : each.ranges;
+    if (sum <= partner.mostBehind && ranges.length > 0) behind.set(partText(ranges), { ranges, passed: sum });
+  }
+  const ranges = isArmed && count <= partner.mostBetween ? partner.part(facts) : undefined;
+  if (typeof ranges === 'object') behind.set(partText(ranges), { ranges, passed: 0 });
+  return behind;
 }
 
 /** What is left of it behind a step; undefined: nothing. */
@@ -240,7 +298,8 @@ function passed(pending: Pending, facts: Facts, statesBefore: number): Pending |
   const isArmed = pending.isArmed || meet(part, hazard.armedBy?.(facts));
   const replaced = hazard.replaced?.(facts);
   const left = typeof part === 'object' && typeof replaced === 'object' ? rangesWithout(part, replaced) : part;
-  return left?.length === 0 ? undefined : { ...pending, part: left, passed: sum, cured, isArmed };
+  if (left?.length === 0) return undefined;
+  return { ...pending, part: left, passed: sum, cured, isArmed, partners: partnersBehind(pending, facts) };
 }
 
 /** The waits that are missing in blocks, in their order. */

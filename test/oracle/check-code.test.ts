@@ -29,6 +29,7 @@ const PROCESSORS = [
   ['gfx942', 64],
   ['gfx1030', 32],
   ['gfx1100', 32],
+  ['gfx1100', 64],
   ['gfx1200', 32],
 ] as const;
 
@@ -45,12 +46,13 @@ const findingsOf = (code: LiftedCode): string[] =>
   checkCode(code).map(({ address, rule, text }) => `${code.stepAt(address)?.text()} ${rule}: ${text}`);
 
 for (const [processor, waveSize] of PROCESSORS) {
-  test(`${processor}: clang's code has no findings`, { skip: !hasClang }, () => {
+  test(`${processor} wave${waveSize}: clang's code has no findings`, { skip: !hasClang }, () => {
+    const wave = waveSize === 64 && !processor.startsWith('gfx9') ? ['-mwavefrontsize64'] : [];
     for (const source of SOURCES) {
       for (const level of LEVELS) {
         const name = `${source} ${level}`;
         assert.deepEqual(
-          findingsOf(lifted(compiled(source, processor, [level, `-DWAVE=${waveSize}`]), name)),
+          findingsOf(lifted(compiled(source, processor, [level, `-DWAVE=${waveSize}`, ...wave]), name)),
           [],
           name,
         );

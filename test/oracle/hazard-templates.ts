@@ -88,12 +88,63 @@ const GFX942: readonly string[] = [
   ...mfma('F32_16X16X8XF32', 'v4', 'v2'),
 ];
 
+/** Twice as often as others: few pairs of them meet. */
+const RDNA: readonly string[] = [
+  '{v} = V_EXP_F32_e32 {v}, implicit $mode, implicit $exec',
+  '{v} = V_FMA_F32_e64 0, {v}, 0, {v}, 0, {v}, 0, 0, implicit $mode, implicit $exec',
+  '{v} = V_ADD_F32_e32 {v}, {v}, implicit $mode, implicit $exec',
+  '{v2} = V_ADD_F64_e64 0, {v2}, 0, {v2}, 0, 0, implicit $mode, implicit $exec',
+  'V_CMPX_EQ_U32_nosdst_e32 {v}, {v}, implicit-def $exec, implicit $exec',
+  '{v:1} = V_PERMLANE16_B32_e64 0, {v}, 0, {s}, 0, {s}, {v:1}, 0, implicit $exec',
+  '{v:1} = V_PERMLANEX16_B32_e64 0, {v}, 0, {s}, 0, {s}, {v:1}, 0, implicit $exec',
+  '{s} = V_READFIRSTLANE_B32 {v}, implicit $exec',
+];
+
+const WAVE64: readonly string[] = [
+  '$exec = S_MOV_B64 {s2}',
+  '$exec = S_AND_B64 $exec, {s2}, implicit-def $scc',
+  '{s2} = S_AND_SAVEEXEC_B64 {s2}, implicit-def $exec, implicit-def $scc, implicit $exec',
+  '{v} = V_CNDMASK_B32_e64 0, {v}, 0, {v}, {s2}, implicit $exec',
+  '{v} = V_CNDMASK_B32_e32 {v}, {v}, implicit $vcc, implicit $exec',
+  'V_CMP_EQ_U32_e32 {v}, {v}, implicit-def $vcc, implicit $exec',
+  '$vcc = S_MOV_B64 {s2}',
+  '{s2} = S_MOV_B64 $vcc',
+];
+
+const wmma = (name: string, d: string, factor: string): readonly string[] => [
+  `{${d}:1} = ${name} 8, {${factor}}, 8, {${factor}}, 8, {${d}:1}, 0, 0, implicit $exec`,
+];
+
+const LDS_DIRECT = Array<string>(2).fill('{v} = LDS_DIRECT_LOAD 15, implicit $m0, implicit $exec');
+const LDS_DIRECT_12 = Array<string>(2).fill('{v} = DS_DIRECT_LOAD 15, 1, implicit $m0, implicit $exec');
+const WMMA_32 = wmma('V_WMMA_F32_16X16X16_F16_twoaddr_w32', 'v8', 'v8');
+const WMMA_64 = wmma('V_WMMA_F32_16X16X16_F16_twoaddr_w64', 'v4', 'v8');
+/** A move of a register to itself is what LLVM inserts. */
+const GFX11: readonly string[] = [...ARITHMETIC.slice(1), ...SCALARS.slice(0, 3), ...MEMORY.slice(0, 4), ...RDNA];
+
+const FORWARDED: readonly string[] = [
+  '{v} = V_ADD_F32_e32 {v}, {v}, implicit $mode, implicit $exec',
+  '{v} = V_FMA_F32_e64 0, {v}, 0, {v}, 0, {v}, 0, 0, implicit $mode, implicit $exec',
+  '{v2} = V_ADD_F64_e64 0, {v2}, 0, {v2}, 0, 0, implicit $mode, implicit $exec',
+  '{v} = V_EXP_F32_e32 {v}, implicit $mode, implicit $exec',
+  '$exec = S_MOV_B64 {s2}',
+  '$exec = S_AND_B64 $exec, {s2}, implicit-def $scc',
+];
+
 const COMMON = [...ARITHMETIC, ...MASKS, ...SCALARS, ...LANES, ...MEMORY];
 
 /** The instructions of a processor that take part in its hazards; matrix products more often than others. */
 export const HAZARD_TEMPLATES: Readonly<Record<string, readonly string[]>> = {
   gfx90a: [...COMMON, ...GFX9, ...MATRICES],
   gfx942: [...COMMON, ...GFX9, ...MATRICES, ...GFX942],
+  'gfx1100 wave32': [...GFX11, ...LDS_DIRECT, ...WMMA_32],
+  'gfx1100 wave64': [...GFX11, ...WAVE64, ...LDS_DIRECT, ...WMMA_64],
+  // Results from both sides of a change of EXEC meet often there.
+  'gfx1100 wave64 exec': [...FORWARDED, ...FORWARDED.slice(0, 2)],
+  'gfx1150 wave64 exec': [...FORWARDED, ...LDS_DIRECT],
+  'gfx1150 wave64': [...GFX11, ...WAVE64, ...LDS_DIRECT, ...WMMA_64],
+  // Instructions of 64 bits have other names there.
+  'gfx1200 wave32': [...GFX11.filter((each) => !/64_e64/.test(each)), ...LDS_DIRECT_12],
 };
 
 const group = (file: string, first: number, count: number): string =>

@@ -4,6 +4,7 @@ import { ofFamily } from '../encoding/format.ts';
 import type { Family } from '../encoding/formats.ts';
 import type { Instruction } from '../encoding/instruction.ts';
 import { type InstructionClass, instructionClass } from '../encoding/instruction-class.ts';
+import type { OperandSpec } from '../encoding/row.ts';
 import { counterOf, DEPENDENCY_COUNTERS } from '../encoding/wait-counters.ts';
 
 /** What is known of an instruction that may take part in a hazard. */
@@ -17,6 +18,14 @@ export interface Facts {
  * registers are; undefined: it has no part in it.
  */
 export type Part = readonly RegisterRange[] | 'any' | undefined;
+
+/** A second result that takes part in a hazard. */
+export interface Partner {
+  readonly part: (facts: Facts) => Part;
+  /** Vector instructions between the first result and this one, and between this one and who needs both. */
+  readonly mostBetween: number;
+  readonly mostBehind: number;
+}
 
 /** An instruction must be some way ahead of a later one, or something must lie between them. */
 export interface Hazard {
@@ -39,6 +48,8 @@ export interface Hazard {
   readonly counts: 'states' | 'vectors';
   /** It is none unless such an instruction lies between them and touches the registers of the first. */
   readonly armedBy?: (facts: Facts) => Part;
+  /** It is none unless the later instruction needs another result besides, of one behind what armed it. */
+  readonly partner?: Partner;
   /** What later instructions write in place of the first one, so that it does not matter any more. */
   readonly replaced?: (facts: Facts) => Part;
   /** What share of a cure an instruction between them is; with 1, together, nothing is left to wait for. */
@@ -75,6 +86,10 @@ export const takesVectors = (facts: Facts): boolean => isVectorMemory(facts) || 
 export const isScalar = ({ instruction }: Facts): boolean => instruction.format.name.startsWith('SOP');
 export const isTranscendental = ({ instruction }: Facts): boolean => instruction.row.flags.transcendental === true;
 export const isDot = ({ instruction }: Facts): boolean => instruction.row.flags.dot === true;
+
+/** Of a product of matrices: A and B, and the indices of a sparse one. */
+export const isFactor = ({ field, type }: OperandSpec): boolean =>
+  /^src[01]$/.test(field) || (field === 'src2' && type === 'b32');
 
 const inFiles = <R extends RegisterRange>(ranges: readonly R[], files: readonly RegisterFile[]): readonly R[] =>
   ranges.filter(({ file }) => files.includes(file));

@@ -5,12 +5,12 @@
  * are missing.
  */
 import type { RegisterRange } from '../../../ir/effects.ts';
-import type { OperandSpec } from '../encoding/row.ts';
 import {
   byStates,
   type Facts,
   type Hazard,
   isDot,
+  isFactor,
   isMatrix,
   isPlainVector,
   isVector,
@@ -35,13 +35,9 @@ const passesOf = ({ instruction: { row, target } }: Facts): number => matrixPass
 /** Of doubles: 4 rows, or 16. */
 const isSmall = (facts: Facts): boolean => facts.instruction.row.flags.product!.m === 4;
 
-const isFactor = ({ field, type }: OperandSpec, { instruction }: Facts): boolean =>
-  /^src[01]$/.test(field) || (field === 'src2' && type === 'b32' && instruction.row.flags.sparse === true);
-/** A and B, and the indices of a sparse product. */
-const factorsOf = (facts: Facts): readonly RegisterRange[] =>
-  rangesWhere(facts.instruction, (spec) => isFactor(spec, facts));
+const factorsOf = (facts: Facts): readonly RegisterRange[] => rangesWhere(facts.instruction, isFactor);
 const sumsOf = (facts: Facts): readonly RegisterRange[] =>
-  rangesWhere(facts.instruction, (spec) => spec.access !== 'write' && !isFactor(spec, facts));
+  rangesWhere(facts.instruction, (spec) => spec.access !== 'write' && !isFactor(spec));
 const ofMatrix =
   (ranges: (facts: Facts) => readonly RegisterRange[]) =>
   (facts: Facts): Part =>
