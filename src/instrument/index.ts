@@ -31,6 +31,7 @@ export {
 export { CompiledHooks, type HookVariablePlace, launchAtEntry, type PointKnowledge } from './tool/compiled-hooks.ts';
 export { type Amount, countedAs, countHook } from './tool/counting.ts';
 export { type ExecRegion, equallyOften, execRegions, savedMask } from './tool/exec-regions.ts';
+export { FlowCounter, type FlowTotals } from './tool/flow-counter.ts';
 export { type HookCode, hookCode, hookOf, type PointHook } from './tool/hook.ts';
 export { argumentBytes, argumentsRegister, copyArguments, declaredArguments } from './tool/kernel-entry.ts';
 export {
@@ -58,6 +59,7 @@ export {
   type ToolRequest,
 } from './tool/options.ts';
 export { type NamedRegister, registerNamed, resultRegisters } from './tool/register-names.ts';
+export type { ResidentCounter, Residents } from './tool/residents.ts';
 export { type Cell, type ResultTable, resultJson, resultText, type ToolResult } from './tool/result.ts';
 export { defineTool, type Tool, type ToolLaunch, type ToolRun } from './tool/tool.ts';
 export { ToolCode } from './tool/tool-code.ts';

@@ -2,16 +2,16 @@
 import type { CodeObject } from '../codeobject/code-object.ts';
 import { type LiftedCode, liftCodeObject } from '../lift/lifted-code.ts';
 import type { LiftedFunction } from '../lift/lifted-function.ts';
-import type { LaunchRegisters } from './hooks/hook-point.ts';
 import { CodeRewriter, type InstrumentedCode, type InstrumentOptions } from './instrument.ts';
 import type { Coverage } from './points/coverage.ts';
 import { PointPayloads } from './points/point-payloads.ts';
 import { RegisterPlans } from './points/register-plans.ts';
+import { ResidentGroups } from './points/resident-groups.ts';
 import { Insertions } from './tool/insertions.ts';
 import type { Interval, ToolOptionTable, ToolOptionValues } from './tool/options.ts';
 import type { ToolResult } from './tool/result.ts';
 import type { Tool, ToolRun } from './tool/tool.ts';
-import { ToolCode } from './tool/tool-code.ts';
+import { ToolCode, type ToolSelection } from './tool/tool-code.ts';
 import { type ToolFunction, toolFunctions } from './tool/tool-function.ts';
 import type { ToolVariable } from './tool/variables.ts';
 
@@ -48,6 +48,11 @@ export interface ImageOptions extends Pick<InstrumentOptions, 'isChosen' | 'keep
   readonly firstLayer?: number;
 }
 
+interface Image {
+  readonly bytes: Uint8Array;
+  readonly name: string;
+}
+
 /** What symbols of tools begin with; code that is instrumented again has several. */
 const PREFIX = '__wavewright_';
 
@@ -56,10 +61,29 @@ const PREFIX = '__wavewright_';
  * be served are counted in the coverage and run as they were.
  */
 export function instrumentImage(
-  image: { readonly bytes: Uint8Array; readonly name: string } | OpenedImage,
+  image: Image | OpenedImage,
   uses: readonly ToolUse[],
   options: ImageOptions = {},
 ): InstrumentedImage {
+  const without = new Set<number>();
+  for (;;) {
+    const { image: instrumented, lacking } = attempt(image, uses, options, without);
+    const more = [...lacking].filter((entry) => !without.has(entry));
+    if (more.length === 0) return instrumented;
+    for (const entry of more) without.add(entry);
+  }
+}
+
+/**
+ * `without`: entries of functions in which tools do not count in registers. `lacking`: of those where points
+ * were refused that other numbers depend on.
+ */
+function attempt(
+  image: Image | OpenedImage,
+  uses: readonly ToolUse[],
+  options: ImageOptions,
+  without: ReadonlySet<number>,
+): { readonly image: InstrumentedImage; readonly lacking: ReadonlySet<number> } {
   const { name } = image;
   const rewriter = new CodeRewriter('lifted' in image ? image.lifted : image.bytes, { ...options, name });
   const { lifted } = rewriter;
@@ -71,39 +95,45 @@ export function instrumentImage(
     // What stays is run by others, as it was.
     isUser: (kernel) => !options.isApart || !options.isChosen || options.isChosen(kernel.name),
   });
-  const known = codeObject.elf.symbols.concat(codeObject.elf.dynamicSymbols);
-  const layers = known.flatMap((symbol) => /^__wavewright_(\d+)_/.exec(symbol.name)?.[1] ?? []);
-  const layer = Math.max(options.firstLayer ?? 0, ...layers.map((each) => Number(each) + 1));
-  const launchOf = (each: LiftedFunction): LaunchRegisters => plans.persistentOf(each)?.launch ?? {};
+  const layer = firstLayerOf(codeObject, options);
+  const residents = uses.map((_, i) => new ResidentGroups(lifted, plans, `${PREFIX}${layer + i}_`, without));
   const codes = uses.map(({ kernels, instructions }, i) => {
-    const selected = selectedFunctions(functions, kernels);
-    const prefix = `${PREFIX}${layer + i}_`;
-    return new ToolCode(
-      codeObject.target.processor,
-      { functions: selected, instructions, launchOf },
-      insertions,
-      prefix,
-    );
+    const selection: ToolSelection = {
+      functions: selectedFunctions(functions, kernels),
+      instructions,
+      launchOf: (each) => plans.persistentOf(each)?.launch ?? {},
+      residentsOf: (each) => residents[i]!.of(each),
+    };
+    return new ToolCode(codeObject.target.processor, selection, insertions, `${PREFIX}${layer + i}_`);
   });
   const reports = uses.map(({ tool, values }, i) => tool.attach(codes[i]!, values));
+  for (const each of residents) each.flushIn(functions, insertions);
+  const variables = codes.map((code, i) => [...code.variables, ...residents[i]!.variables]);
   const payloads = new PointPayloads(lifted, plans, insertions);
   const { keepsNatives = false, isApart = false } = options;
   const instrumented = rewriter.rewrite({
     ...{ keepsNatives, isApart },
     preambleOf: (kernels) => plans.preambleOf(kernels),
     edit: (step) => payloads.editOf(step.offset),
-    variables: codes.flatMap(({ variables }) => variables),
+    variables: variables.flat(),
     kernelChanges: (kernel) => payloads.changesOf(kernel),
   });
   const coverage = payloads.coverage(instrumented, codeObject.elf.bytes.length);
-  const variables = codes.map((code) => code.variables);
-  return { ...instrumented, name, variables, reports, coverage, nextLayer: layer + uses.length };
+  const made = { ...instrumented, name, variables, reports, coverage, nextLayer: layer + uses.length };
+  return { image: made, lacking: payloads.lacking };
 }
 
 /** A linked code object for `instrumentImage`. Throws what `liftCodeObject` throws. */
 export function openImage(codeObject: CodeObject): OpenedImage {
   const lifted = liftCodeObject(codeObject);
   return { name: codeObject.name, lifted, functions: toolFunctions(lifted) };
+}
+
+/** The number in names of the first tool's variables: above those of code that is instrumented again. */
+function firstLayerOf({ elf }: CodeObject, { firstLayer = 0 }: ImageOptions): number {
+  const known = elf.symbols.concat(elf.dynamicSymbols);
+  const layers = known.flatMap((symbol) => /^__wavewright_(\d+)_/.exec(symbol.name)?.[1] ?? []);
+  return Math.max(firstLayer, ...layers.map((each) => Number(each) + 1));
 }
 
 /**

@@ -1,4 +1,5 @@
 /** Accesses of hooks to global memory, and the one place that knows where the variables of a tool are. */
+import type { Target } from '../../isa/amdgpu/encoding/targets.ts';
 import type { PointLiteral, VirtualRegister } from '../machine/machine-code.ts';
 import { high, type PayloadBuilder, part, type RegisterPart } from '../machine/payload-builder.ts';
 import { compiled, piecesOf } from './arithmetic.ts';
@@ -124,12 +125,15 @@ export class GlobalMemory {
    * Model").
    */
   #scope(access: 'load' | 'atomic'): string {
-    const { families } = this.#b.code.target;
-    if (families.includes('gfx12')) return ' scope:SCOPE_DEV';
-    if (access === 'atomic') return '';
-    return families.includes('gfx940') ? ' sc1' : ' glc';
+    const { target } = this.#b.code;
+    if (access === 'atomic') return atomicScope(target);
+    if (target.families.includes('gfx12')) return ' scope:SCOPE_DEV';
+    return target.families.includes('gfx940') ? ' sc1' : ' glc';
   }
 }
+
+/** What makes an atomic that gives nothing back one of the whole device. */
+export const atomicScope = ({ families }: Target): string => (families.includes('gfx12') ? ' scope:SCOPE_DEV' : '');
 
 const isVariable = (value: HookValue): value is Variable => 'base' in value;
 const offsetText = (offset: number): string => (offset === 0 ? '' : ` offset:${offset}`);

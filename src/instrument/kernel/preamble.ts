@@ -21,6 +21,7 @@ import { type Target, targetFor } from '../../isa/amdgpu/encoding/targets.ts';
 import { assembleInstruction } from '../../isa/amdgpu/text/assembler/assemble.ts';
 import type { CodeItem, SymbolPlace } from '../layout/code-item.ts';
 import { layoutCodeFor } from '../layout/layout-code.ts';
+import type { PhysicalRange } from '../machine/machine-code.ts';
 import type { KernelChanges } from '../object/kernel-changes.ts';
 import { orderMoves, type RegisterMove } from './register-moves.ts';
 
@@ -34,10 +35,18 @@ export type KeptValue =
   | { readonly kind: 'initial'; readonly value: KeptInitialValue; readonly first: number }
   /** Two dwords: the loaded address. */
   | { readonly kind: 'address'; readonly place: SymbolPlace; readonly first: number }
-  | { readonly kind: 'constant'; readonly constant: number; readonly first: number };
+  | { readonly kind: 'constant'; readonly constant: number; readonly first: number }
+  /** So many dwords of zeros. */
+  | { readonly kind: 'zero'; readonly first: number; readonly dwords: 1 | 2 };
+
+/** Vector registers that hold 0 in all lanes, those that are off among them, but for those that hold 1. */
+export interface KeptVectors extends Pick<PhysicalRange, 'first' | 'dwords'> {
+  readonly ones: readonly { readonly register: number; readonly lane: number }[];
+}
 
 export interface PreambleRequest {
   readonly kept: readonly KeptValue[];
+  readonly vectors?: KeptVectors;
   /** Whether payloads use scratch memory: the wave then has it, and FLAT_SCRATCH leads there. */
   readonly usesScratch?: boolean;
 }
@@ -81,14 +90,21 @@ export function kernelPreamble(
     if (each.kind === 'constant') writer.constant(each.first, each.constant);
     else if (each.kind === 'address') writer.address(each.first, each.place);
   }
+  writer.zeros(request.kept.flatMap((each) => (each.kind === 'zero' ? dwordsOf(each) : [])));
+  const { vectors } = request;
+  if (vectors) writer.vectors(vectors, descriptor.properties.enableWavefrontSize32 ? 32 : 64);
   const kept = request.kept.map((each) => each.first + keptDwords(each));
   const { properties, rsrc2 } = enabled;
   return { items: writer.items, changes: { properties, rsrc2, sgprCount: Math.max(after.count, ...kept) } };
 }
 
 /** How many registers a value takes. */
-export const keptDwords = (kept: KeptValue): 1 | 2 =>
-  kept.kind === 'constant' || (kept.kind === 'initial' && isOfWorkgroup(kept.value)) ? 1 : 2;
+export function keptDwords(kept: KeptValue): 1 | 2 {
+  if (kept.kind === 'zero') return kept.dwords;
+  return kept.kind === 'constant' || (kept.kind === 'initial' && isOfWorkgroup(kept.value)) ? 1 : 2;
+}
+
+const dwordsOf = (kept: KeptValue): number[] => Array.from({ length: keptDwords(kept) }, (_, i) => kept.first + i);
 
 function moveOf(
   { values }: InitialSgprs,
@@ -140,6 +156,28 @@ class Writer {
     this.#text(`s_mov_b32 ${nameOf(register)}, ${constant >>> 0}`);
   }
 
+  /** Two at once where that is possible. */
+  zeros(registers: readonly number[]): void {
+    const left = new Set(registers);
+    for (const register of left) {
+      left.delete(register);
+      if (register % 2 === 0 && left.delete(register + 1)) this.#text(`s_mov_b64 s[${register}:${register + 1}], 0`);
+      else this.constant(register, 0);
+    }
+  }
+
+  /** Nothing is in VCC when a kernel begins. */
+  vectors({ first, dwords, ones }: KeptVectors, waveSize: 32 | 64): void {
+    const [exec, vcc] = waveSize === 32 ? ['exec_lo', 'vcc_lo'] : ['exec', 'vcc'];
+    this.#text(`s_mov_b${waveSize} ${vcc}, ${exec}`, waveSize);
+    this.#text(`s_mov_b${waveSize} ${exec}, -1`, waveSize);
+    for (let register = first; register < first + dwords; register++) {
+      this.#text(`v_mov_b32 v${register}, 0`, waveSize);
+    }
+    this.#text(`s_mov_b${waveSize} ${exec}, ${vcc}`, waveSize);
+    for (const { register, lane } of ones) this.#text(`v_writelane_b32 v${register}, 1, ${lane}`, waveSize);
+  }
+
   address(register: number, place: SymbolPlace): void {
     const { move } = layoutCodeFor(this.#processor);
     for (const [i, half] of (['low', 'high'] as const).entries()) {
@@ -162,8 +200,7 @@ class Writer {
     this.#text(`s_setreg_b32 hwreg(HW_REG_FLAT_SCR_HI), ${high}`);
   }
 
-  #text(text: string): void {
-    const waveSize = this.#target.waveSizes[0]!;
+  #text(text: string, waveSize = this.#target.waveSizes[0]!): void {
     const { words } = assembleInstruction(text, { target: this.#target, waveSize });
     this.items.push({ kind: 'instruction', words });
   }

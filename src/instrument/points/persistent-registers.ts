@@ -1,6 +1,6 @@
 /**
- * Scalar registers that payloads keep for as long as a kernel runs: above all that the application uses,
- * where no wave is lost by them. A preamble sets them when the kernel begins.
+ * Registers that payloads keep for as long as a kernel runs: above all that the application uses, where no
+ * wave is lost by them. A preamble sets them when the kernel begins.
  */
 import { assert } from '../../base/errors.ts';
 import type { Kernel } from '../../codeobject/code-object.ts';
@@ -8,18 +8,12 @@ import { initialSgprs } from '../../codeobject/initial-sgprs.ts';
 import { targetFor } from '../../isa/amdgpu/encoding/targets.ts';
 import type { VariablePlace } from '../dsl/global-memory.ts';
 import type { LaunchRegisters } from '../hooks/hook-point.ts';
-import {
-  type KeptInitialValue,
-  type KeptValue,
-  keptDwords,
-  kernelPreamble,
-  type Preamble,
-} from '../kernel/preamble.ts';
+import { type KeptInitialValue, type KeptValue, kernelPreamble, type Preamble } from '../kernel/preamble.ts';
 import type { PhysicalRange } from '../machine/machine-code.ts';
 import type { KernelRegisters } from './kernel-registers.ts';
 
 /** Registers that payloads still find for themselves. */
-const SPARE_SGPRS = 16;
+const [SPARE_SGPRS, SPARE_VGPRS] = [16, 8];
 const PAIR = 2;
 
 /**
@@ -37,7 +31,12 @@ export class PersistentRegisters {
   readonly #kept: KeptValue[] = [];
   readonly #addresses = new Map<string, number | undefined>();
   readonly #initial = new Map<KeptInitialValue, number | undefined>();
+  readonly #firstVector: number;
+  readonly #vectorEnd: number;
+  /** Lanes that hold 1 at first in the kernels that begin at an address. */
+  readonly #ones = new Map<bigint | undefined, { readonly register: number; readonly lane: number }[]>();
   #next: number;
+  #nextVector: number;
   #isClosed = false;
 
   constructor(kernels: readonly KernelRegisters[], processor: string) {
@@ -50,6 +49,10 @@ export class PersistentRegisters {
     this.#first = Math.ceil(used / PAIR) * PAIR;
     this.#end = Math.min(...kernels.map((each) => each.growable.scalar)) - SPARE_SGPRS;
     this.#next = this.#first;
+    const usedVectors = Math.max(...kernels.map((each) => each.used.vector));
+    this.#firstVector = Math.ceil(usedVectors / PAIR) * PAIR;
+    this.#vectorEnd = Math.min(...kernels.map((each) => each.growable.vector)) - SPARE_VGPRS;
+    this.#nextVector = this.#firstVector;
     const initial = (value: KeptInitialValue): number | undefined => this.#initialOf(value);
     const implicitOffset = hiddenOffsetOf(this.#kernels);
     this.launch = {
@@ -75,26 +78,53 @@ export class PersistentRegisters {
   }
 
   /** What is taken so far. */
-  get range(): PhysicalRange {
-    return { file: 'scalar', first: this.#first, dwords: this.#next - this.#first };
+  get ranges(): readonly PhysicalRange[] {
+    return [
+      { file: 'scalar', first: this.#first, dwords: this.#next - this.#first },
+      { file: 'vector', first: this.#firstVector, dwords: this.#nextVector - this.#firstVector },
+    ];
   }
 
   /** How many registers kernels must be launched with. */
-  get count(): number {
-    return this.#kept.length === 0 ? 0 : this.#next;
+  get counts(): { readonly scalar: number; readonly vector: number } {
+    const [scalar, vector] = [this.#kept.length > 0, this.#nextVector > this.#firstVector];
+    return { scalar: scalar ? this.#next : 0, vector: vector ? this.#nextVector : 0 };
   }
 
   /** What is taken for good: preambles, and payloads that must leave it alone, are made from now on. */
-  close(): PhysicalRange {
+  close(): readonly PhysicalRange[] {
     this.#isClosed = true;
-    return this.range;
+    return this.ranges;
+  }
+
+  /** The first of one or two SGPRs that hold 0 when a kernel begins; undefined where none are left. */
+  takeScalars(dwords: 1 | 2): number | undefined {
+    return this.#take({ kind: 'zero', dwords, first: this.#next }, dwords);
+  }
+
+  /** The first of two VGPRs that hold 0 in all lanes when a kernel begins; undefined where none are left. */
+  takeVectors(): number | undefined {
+    const first = this.#nextVector;
+    if (this.#isClosed || first + PAIR > this.#vectorEnd) return undefined;
+    this.#nextVector += PAIR;
+    return first;
+  }
+
+  /** A lane of what `takeVectors` gave holds 1 when kernels begin that are entered at an address. */
+  setLane(entryAddress: bigint | undefined, register: number, lane: number): void {
+    const ones = this.#ones.get(entryAddress) ?? [];
+    this.#ones.set(entryAddress, ones);
+    ones.push({ register, lane });
   }
 
   /** What sets the registers when a kernel begins. */
   preambleOf(kernel: Kernel): Preamble | undefined {
     this.#isClosed = true;
-    if (this.#kept.length === 0) return undefined;
-    const preamble = kernelPreamble(kernel, this.#processor, { kept: this.#kept });
+    const [, { first, dwords }] = this.ranges as readonly [PhysicalRange, PhysicalRange]; // reason: one for each file
+    if (this.#kept.length === 0 && dwords === 0) return undefined;
+    const ones = this.#ones.get(kernel.entryAddress) ?? [];
+    const request = { kept: this.#kept, ...(dwords > 0 && { vectors: { first, dwords, ones } }) };
+    const preamble = kernelPreamble(kernel, this.#processor, request);
     assert(typeof preamble === 'object', () => `what was taken can be set: ${preamble}`);
     return preamble;
   }
@@ -121,13 +151,14 @@ export class PersistentRegisters {
     return known.get(value);
   }
 
-  #take(value: KeptValue): number | undefined {
-    // All begin at an even number.
-    const end = this.#next + Math.ceil(keptDwords(value) / PAIR) * PAIR;
+  /** Pairs begin at an even number. */
+  #take(wanted: KeptValue, dwords = PAIR): number | undefined {
+    const first = Math.ceil(this.#next / dwords) * dwords;
+    const end = first + dwords;
     if (this.#isClosed || end > this.#end) return undefined;
-    this.#kept.push(value);
+    this.#kept.push({ ...wanted, first });
     this.#next = end;
-    return value.first;
+    return first;
   }
 }
 

@@ -46,6 +46,9 @@ export class PointPayloads {
   readonly #functions = new Map<LiftedFunction, FunctionPoints>();
   readonly #codes = new Map<HookCode, Map<PersistentRegisters | 'none', Map<number, readonly Payload[]>>>();
 
+  /** Entries of functions that lack a point without which results are wrong. */
+  readonly lacking = new Set<number>();
+
   /** `plans` are those of the code. All that the hooks keep for whole kernels is known when this is made. */
   constructor(lifted: LiftedCode, plans: RegisterPlans, insertions: Insertions) {
     this.#lifted = lifted;
@@ -68,7 +71,8 @@ export class PointPayloads {
         for (let number = first; number < first + dwords; number++) {
           const range = { file, first: number, dwords: 1 };
           // What is kept for whole kernels is reserved as such.
-          const isKept = isIn(this.plans.persistentOf(this.#pointsOf(step).lifted)?.range, file, number);
+          const { ranges = [] } = this.plans.persistentOf(this.#pointsOf(step).lifted) ?? {};
+          const isKept = ranges.some((each) => isIn(each, file, number));
           if (!isKept && !isLiveIn(state.live.active, range)) reserved.set(registerNumber(file, number), range);
         }
       }
@@ -157,10 +161,12 @@ export class PointPayloads {
   /** Hooks in code that was not laid out anew. */
   #refuseKept(kept: PlacedCode['kept']): void {
     const reasons = new Map(kept.map(({ name, reason }) => [name, reason]));
-    for (const [address] of this.#insertions.all()) {
+    for (const [address, , { isRequired }] of this.#insertions.all()) {
       if (this.#asked.has(address)) continue;
       const step = this.#lifted.stepAt(address);
-      const name = step && this.#lifted.functionOf(step)?.name;
+      const lifted = step && this.#lifted.functionOf(step);
+      if (isRequired && lifted) this.lacking.add(lifted.entry);
+      const name = lifted?.name;
       const reason = name === undefined ? undefined : reasons.get(name);
       this.#count.refuse(`the code stays as it is: ${reason ?? 'nothing is known to lead to it'}`);
     }
@@ -168,7 +174,9 @@ export class PointPayloads {
 
   #registersAfter(own: KernelRegisters): readonly [sgprs: number, vgprs: number] {
     let { scalar, vector } = own.granted;
-    scalar = Math.max(scalar, this.plans.keptBy(own));
+    const kept = this.plans.keptBy(own);
+    scalar = Math.max(scalar, kept.scalar);
+    vector = Math.max(vector, kept.vector);
     for (const { lifted, needs } of this.#functions.values()) {
       if (!this.plans.kernelsOf(lifted).includes(own)) continue;
       scalar = Math.max(scalar, needs.scalar);
@@ -198,6 +206,12 @@ export class PointPayloads {
 
   /** Undefined where it is refused. */
   #served(step: AmdgpuStep, side: Side, hook: PointHook): readonly CodeItem[] | undefined {
+    const items = this.#tryToServe(step, side, hook);
+    if (!items && hook.isRequired) this.lacking.add(this.#pointsOf(step).lifted.entry);
+    return items;
+  }
+
+  #tryToServe(step: AmdgpuStep, side: Side, hook: PointHook): readonly CodeItem[] | undefined {
     if (hook.refusal !== undefined) {
       this.#count.refuse(`the hook ${hook.refusal}`);
       return undefined;
@@ -264,5 +278,5 @@ export class PointPayloads {
 const classOf = ({ sources }: PayloadAllocation): PointClass =>
   sources.borrowed > 0 ? 'spill' : sources.grown > 0 ? 'grown' : sources.granule > 0 ? 'granule' : 'dead';
 
-const isIn = (range: PhysicalRange | undefined, file: PhysicalRange['file'], number: number): boolean =>
-  range?.file === file && range.first <= number && number < range.first + range.dwords;
+const isIn = (range: PhysicalRange, file: PhysicalRange['file'], number: number): boolean =>
+  range.file === file && range.first <= number && number < range.first + range.dwords;

@@ -73,12 +73,16 @@ export class RegisterPlans {
   /** What payloads of a function may keep; undefined where they may not. */
   persistentOf(lifted: LiftedFunction): PersistentRegisters | undefined {
     const [kernel] = this.kernelsOf(lifted);
-    return kernel && this.#persistent.get(kernel);
+    return kernel && this.persistentOfKernel(kernel);
   }
 
-  /** How many SGPRs a kernel must have for what is kept in it. */
-  keptBy(kernel: KernelRegisters): number {
-    return this.#persistent.get(kernel)?.count ?? 0;
+  persistentOfKernel(kernel: KernelRegisters): PersistentRegisters | undefined {
+    return this.#persistent.get(kernel);
+  }
+
+  /** How many registers a kernel must have for what is kept in it. */
+  keptBy(kernel: KernelRegisters): { readonly scalar: number; readonly vector: number } {
+    return this.#persistent.get(kernel)?.counts ?? { scalar: 0, vector: 0 };
   }
 
   /** What runs first in kernels with the same first instruction, for all that is kept in them. */
@@ -112,7 +116,7 @@ export class RegisterPlans {
         };
       });
       const kept = this.persistentOf(lifted)?.close();
-      plan = { ...limits, reserved: kept ? [...this.reserved, kept] : this.reserved };
+      plan = { ...limits, reserved: kept ? [...this.reserved, ...kept] : this.reserved };
       this.#plans.set(lifted, plan);
     }
     return plan;

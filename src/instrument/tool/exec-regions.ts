@@ -3,6 +3,7 @@
  * that two numbers of a region tell those of each instruction.
  */
 import { postDominators } from '../../flow/dominators.ts';
+import { graphOf } from '../../flow/graph.ts';
 import type { Value } from '../../ir/types.ts';
 import { meaningOf } from '../../isa/amdgpu/effects/meaning.ts';
 import type { ToolBlock, ToolFunction, ToolInstruction } from './tool-function.ts';
@@ -12,24 +13,31 @@ export interface ExecRegion {
   readonly instructions: readonly ToolInstruction[];
 }
 
+/** Whether other lanes may be on behind it; behind a call, too, they may. */
+export const writesExec = ({ step: { effects } }: ToolInstruction): boolean =>
+  effects.writesState.has('exec') || effects.writesAnyOf.has('scalar');
+
 /** An instruction that writes EXEC is the last one of its region: it ran with the lanes before. */
 export function execRegions(block: ToolBlock): readonly ExecRegion[] {
   const regions: ToolInstruction[][] = [[]];
   for (const instruction of block.instructions) {
     regions.at(-1)!.push(instruction);
-    const { writesState, writesAnyOf } = instruction.step.effects;
-    if (writesState.has('exec') || writesAnyOf.has('scalar')) regions.push([]);
+    if (writesExec(instruction)) regions.push([]);
   }
   return regions.filter(({ length }) => length > 0).map((instructions) => ({ block, instructions }));
 }
 
 /**
  * For each block one that waves come through equally often, the first of those: each way through one leads
- * through the other, and as often as loops are concerned. Holds for waves that come to an end.
+ * through the other, be it a turn of a loop. Holds for waves that come to an end.
  */
 export function equallyOften({ blocks, lifted }: ToolFunction): ReadonlyMap<ToolBlock, ToolBlock> {
-  const { graph, dominators, loops } = lifted;
-  const behind = postDominators(graph);
+  const { dominators, loops } = lifted;
+  // A turn of a loop may end before it comes to a block that all waves come to at last.
+  const turns = graphOf(blocks, [], (block) =>
+    waysOf(block).map((to) => (to && dominators.dominates(to.index, block.index) ? undefined : to)),
+  );
+  const behind = postDominators(turns);
   const isInCircle = new Set(loops.irreducible.flat());
   const firsts = new Map<ToolBlock, ToolBlock>();
   for (const block of blocks) {
@@ -42,6 +50,11 @@ export function equallyOften({ blocks, lifted }: ToolFunction): ReadonlyMap<Tool
   }
   return firsts;
 }
+
+const waysOf = ({ next, target, leaves }: ToolBlock): (ToolBlock | undefined)[] => [
+  ...[next, target].filter((to) => to !== undefined),
+  ...(leaves ? [undefined] : []),
+];
 
 /**
  * Of an instruction that takes lanes off and keeps the mask from before: the scalar register that holds it

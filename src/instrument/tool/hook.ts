@@ -16,6 +16,8 @@ export interface PointHook {
   readonly codes: readonly HookCode[];
   /** In what points with the same code differ: the numbers that it names as `pointLiteral`. */
   readonly literals: readonly number[];
+  /** Whether results are wrong, and not only smaller, where the point is refused. */
+  readonly isRequired?: boolean;
   /** Why it runs nowhere, in words that stand behind "the hook": the point is refused. */
   readonly refusal?: string;
 }

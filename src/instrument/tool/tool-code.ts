@@ -1,12 +1,13 @@
 /** A code object as a tool sees it: what is selected of it, and where the tool's hooks go. */
 import { assert } from '../../base/errors.ts';
-import { freesVectors } from '../../isa/amdgpu/encoding/messages.ts';
 import type { LiftedFunction } from '../../lift/lifted-function.ts';
 import type { LaunchRegisters } from '../hooks/hook-point.ts';
 import type { PointHook } from './hook.ts';
 import type { Insertions } from './insertions.ts';
 import { contains, type Interval } from './options.ts';
+import type { Residents } from './residents.ts';
 import {
+  endOf,
   firstOf,
   instructionsOf,
   lastOf,
@@ -27,6 +28,8 @@ export interface ToolSelection {
   readonly instructions: Interval;
   /** What the kernels that run a function keep of their launch. */
   readonly launchOf: (lifted: LiftedFunction) => LaunchRegisters;
+  /** Registers for counters, where the kernels that run a function leave some. */
+  readonly residentsOf: (lifted: LiftedFunction) => Residents | undefined;
 }
 
 export class ToolCode {
@@ -55,6 +58,14 @@ export class ToolCode {
   /** Where hooks of a function find what the kernels around it were launched with. */
   launchOf({ lifted }: ToolFunction): LaunchRegisters {
     return this.#selection.launchOf(lifted);
+  }
+
+  /**
+   * Registers for counters in a function; undefined where it is not known that waves come to an end that is
+   * seen, as behind pointers to functions.
+   */
+  residentsOf({ lifted }: ToolFunction): Residents | undefined {
+    return this.#selection.residentsOf(lifted);
   }
 
   get kernels(): readonly ToolFunction[] {
@@ -169,10 +180,4 @@ function returnsFrom({ lifted }: ToolFunction, { step, address }: ToolInstructio
   // Plain returns are no sites.
   const site = lifted.sites.find(({ step: { offset } }) => offset === address);
   return site === undefined || site.kind === 'return';
-}
-
-/** Where a kernel's end begins: with the message that gives registers back, where there is one. */
-function endOf({ instructions }: ToolBlock): ToolInstruction {
-  const message = instructions.at(-2);
-  return message && freesVectors(message.step.instruction) ? message : instructions.at(-1)!;
 }

@@ -1,5 +1,6 @@
 /** The code that tools look at: functions of blocks of instructions. */
 import { LineTable, type SourceLine } from '../../codeobject/line-table.ts';
+import { freesVectors } from '../../isa/amdgpu/encoding/messages.ts';
 import type { AmdgpuStep } from '../../isa/amdgpu/step.ts';
 import type { LiftedCode } from '../../lift/lifted-code.ts';
 import type { LiftedBlock, LiftedFunction } from '../../lift/lifted-function.ts';
@@ -62,6 +63,12 @@ export const instructionsOf = (functions: readonly ToolFunction[]): ToolInstruct
 
 export const firstOf = ({ instructions }: ToolBlock): ToolInstruction => instructions[0]!;
 export const lastOf = ({ instructions }: ToolBlock): ToolInstruction => instructions.at(-1)!;
+
+/** Where a kernel's end begins: with the message that gives registers back, where there is one. */
+export function endOf({ instructions }: ToolBlock): ToolInstruction {
+  const message = instructions.at(-2);
+  return message && freesVectors(message.step.instruction) ? message : instructions.at(-1)!;
+}
 
 /** All functions of a code object, in the order of addresses. Throws what reading its line table throws. */
 export function toolFunctions({ codeObject, functions }: LiftedCode): ToolFunction[] {

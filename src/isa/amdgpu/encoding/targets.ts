@@ -20,6 +20,11 @@ export interface Target {
   readonly packedWorkItemIds: boolean;
   /** Groups of VGPRs begin at an even one (CDNA2 ISA 3.6.4). */
   readonly alignedVgprs: boolean;
+  /**
+   * Whether V_MAD_U64_U32 may add to its own result: on RDNA3 that must be in other registers than all
+   * sources (LLVM, VOP3Instructions.td); its successors are treated alike.
+   */
+  readonly addsToWideFactors: boolean;
   /** How many scalar values a vector instruction may read: SGPRs, VCC, M0, a literal. */
   readonly maxScalarReads: 1 | 2;
   /**
@@ -89,6 +94,7 @@ const GFX9: Traits = {
   architectedFlatScratch: false,
   packedWorkItemIds: false,
   alignedVgprs: false,
+  addsToWideFactors: true,
   maxScalarReads: 1,
   workgroupIdsInTrapRegisters: false,
   flatScratchSgprs: true,
@@ -161,6 +167,7 @@ const GFX11: Traits = {
   families: ['gfx11', 'gfx10'],
   architectedFlatScratch: true,
   packedWorkItemIds: true,
+  addsToWideFactors: false,
   bufferResources: 'wide',
   missingScalars: 'zero',
   messageBits: 8,

@@ -1,0 +1,163 @@
+/** Code of counters in registers: what counts at a point, and what adds all to memory where a wave ends. */
+import { assert } from '../../base/errors.ts';
+import { atomicScope } from '../dsl/global-memory.ts';
+import type { Payload, PhysicalRange, VirtualRegister } from '../machine/machine-code.ts';
+import { high, low, PayloadBuilder } from '../machine/payload-builder.ts';
+import type { Amount } from '../tool/counting.ts';
+import type { PointHook } from '../tool/hook.ts';
+import { COUNTER_BYTES } from '../tool/variables.ts';
+
+/** What a wave adds up in SGPRs. */
+export interface ScalarCounter {
+  readonly first: number;
+  readonly dwords: 1 | 2;
+}
+
+/** Counters of which each has a lane of two VGPRs, which hold its low and high half. */
+export interface LaneRow {
+  /** The first of the VGPRs; undefined where there are none before the wave ends. */
+  readonly first: number | undefined;
+  /** By lane: `lane` is there all the time, others come when the wave ends. */
+  readonly slots: (ScalarCounter | 'lane')[];
+}
+
+export interface CountersToFlush {
+  readonly symbol: string;
+  readonly rows: readonly LaneRow[];
+  /** First VGPRs of pairs in which each lane has counted. */
+  readonly vectors: readonly number[];
+}
+
+/** Sets a counter that is 0 and is come by once, or adds to one of 64 bits. */
+export const scalarHook = ({ first, dwords }: ScalarCounter, amount: Amount): PointHook =>
+  hookChanging([{ file: 'scalar', first, dwords }], (b) => {
+    if (dwords === 1) countOnce(b, amount, first);
+    else countAgain(b, amount, first);
+  });
+
+/** As `scalarHook`, for a counter in a lane; `scratch`: two SGPRs. */
+export function rowHook(
+  { row, lane, dwords }: { readonly row: number; readonly lane: number; readonly dwords: 1 | 2 },
+  amount: Amount,
+  scratch: number,
+): PointHook {
+  const ranges: PhysicalRange[] = [
+    { file: 'vector', first: row, dwords },
+    { file: 'scalar', first: scratch, dwords: 2 },
+  ];
+  return hookChanging(ranges, (b) => {
+    const registers = [0, 1].slice(0, dwords);
+    if (dwords === 1 && amount === 'waves') {
+      b.emit`v_writelane_b32 v${row}, 1, ${lane}`;
+      return;
+    }
+    if (dwords === 1) countOnce(b, amount, scratch);
+    else {
+      for (const i of registers) b.emit`v_readlane_b32 s${scratch + i}, v${row + i}, ${lane}`;
+      countAgain(b, amount, scratch);
+    }
+    for (const i of registers) b.emit`v_writelane_b32 v${row + i}, s${scratch + i}, ${lane}`;
+  });
+}
+
+/** Each lane that is on adds 1 to two registers; carries are left in two scalar ones. */
+export function laneHook(first: number, carry: number): PointHook {
+  const ranges: PhysicalRange[] = [
+    { file: 'vector', first, dwords: 2 },
+    { file: 'scalar', first: carry, dwords: 2 },
+  ];
+  return hookChanging(ranges, (b) => {
+    const [low, high] = [`v${first}`, `v${first + 1}`];
+    const mask = b.maskDwords === 1 ? `s${carry}` : `s[${carry}:${carry + 1}]`;
+    if (b.code.target.addsToWideFactors) {
+      b.emit`v_mad_u64_u32 v[${first}:${first + 1}], ${mask}, 1, 1, v[${first}:${first + 1}]`;
+      return;
+    }
+    b.emit`v_add_co_u32_e64 ${low}, ${mask}, ${low}, 1`;
+    b.emit`v_addc_co_u32_e64 ${high}, ${mask}, ${high}, 0, ${mask}`;
+  });
+}
+
+function hookChanging(ranges: readonly PhysicalRange[], emit: (b: PayloadBuilder) => void): PointHook {
+  const code = (...[context]: Parameters<PointHook['codes'][number]>): readonly Payload[] => {
+    const b = new PayloadBuilder(context);
+    for (const range of ranges) b.changes(range);
+    emit(b);
+    return [b.payload()];
+  };
+  return { codes: [code], literals: [], isRequired: true };
+}
+
+function countOnce(b: PayloadBuilder, amount: Amount, register: number): void {
+  if (amount === 'waves') b.emit`s_mov_b32 s${register}, 1`;
+  else if (amount === 'lanes') b.emit`s_bcnt1_i32_${b.maskBits} s${register}, ${b.exec}`;
+  else {
+    b.emit`s_cmp_lg_u${b.code.waveSize} ${b.exec}, 0`;
+    b.emit`s_cselect_b32 s${register}, 1, 0`;
+  }
+}
+
+function countAgain(b: PayloadBuilder, amount: Amount, first: number): void {
+  const [lower, upper] = [`s${first}`, `s${first + 1}`];
+  if (amount === 'active waves') {
+    b.emit`s_cmp_lg_u${b.code.waveSize} ${b.exec}, 0`;
+    b.emit`s_addc_u32 ${lower}, ${lower}, 0`;
+  } else if (amount === 'lanes') {
+    const lanes = b.scalar();
+    b.emit`s_bcnt1_i32_${b.maskBits} ${lanes}, ${b.exec}`;
+    b.emit`s_add_u32 ${lower}, ${lower}, ${lanes}`;
+  } else b.emit`s_add_u32 ${lower}, ${lower}, 1`;
+  b.emit`s_addc_u32 ${upper}, ${upper}, 0`;
+}
+
+/** Nothing needs EXEC or vector registers any more where it runs. */
+export function flushHook(counters: () => CountersToFlush): PointHook {
+  const codes = [
+    (...[context]: Parameters<PointHook['codes'][number]>) => [flush(new PayloadBuilder(context), counters())],
+  ];
+  return { codes, literals: [], isRequired: true };
+}
+
+/** Offsets in instructions that all targets have. */
+const MOST_OFFSET_BYTES = 2047;
+
+function flush(b: PayloadBuilder, { symbol, rows, vectors }: CountersToFlush): Payload {
+  const address = b.scalar(2);
+  b.emit`s_mov_b32 ${low(address)}, ${{ half: 'low', symbol, addend: 0 }}`;
+  b.emit`s_mov_b32 ${high(address)}, ${{ half: 'high', symbol, addend: 0 }}`;
+  b.otherLanes = 'any';
+  const [lane, value] = [b.vector(), b.vector(2)];
+  let index = 0;
+  const add = (data: VirtualRegister | string, count: number): void => {
+    const bytes = index * COUNTER_BYTES;
+    assert(bytes <= MOST_OFFSET_BYTES, () => `${index} counters fit into registers`);
+    const suffix = `${bytes > 0 ? ` offset:${bytes}` : ''}${atomicScope(b.code.target)}`;
+    b.emit`global_atomic_add_x2 ${lane}, ${data}, ${address}${suffix}`;
+    index += count;
+  };
+  for (const [i, { first, slots }] of rows.entries()) {
+    const { length } = slots;
+    if (length === b.code.waveSize) b.emit`s_mov_${b.maskBits} ${b.exec}, -1`;
+    else b.emit`s_bfm_${b.maskBits} ${b.exec}, ${length}, 0`;
+    if (i === 0) {
+      b.emit`v_mbcnt_lo_u32_b32 ${lane}, -1, 0`;
+      if (length > 32) b.emit`v_mbcnt_hi_u32_b32 ${lane}, -1, ${lane}`;
+      b.emit`v_lshlrev_b32 ${lane}, 3, ${lane}`;
+    }
+    if (first === undefined) b.emit`v_mov_b32 ${high(value)}, 0`;
+    const [lower, upper] = first === undefined ? [low(value), high(value)] : [`v${first}`, `v${first + 1}`];
+    for (const [to, slot] of slots.entries()) {
+      if (slot === 'lane') continue;
+      b.emit`v_writelane_b32 ${lower}, s${slot.first}, ${to}`;
+      if (slot.dwords > 1) b.emit`v_writelane_b32 ${upper}, s${slot.first + 1}, ${to}`;
+    }
+    add(first === undefined ? value : `v[${first}:${first + 1}]`, length);
+  }
+  if (vectors.length > 0) {
+    b.emit`s_mov_${b.maskBits} ${b.exec}, -1`;
+    b.emit`v_mov_b32 ${lane}, 0`;
+    for (const first of vectors) add(`v[${first}:${first + 1}]`, 1);
+  }
+  for (const { first } of rows) if (first !== undefined) b.changes({ file: 'vector', first, dwords: 2 });
+  return b.payload();
+}

@@ -1,0 +1,121 @@
+/**
+ * Counters in registers that payloads keep for as long as a kernel runs; where its waves end they are added
+ * to memory. Totals have 64 bits, so that no register runs over: 32 are for what a wave does once.
+ */
+import type { LiftedFunction } from '../../lift/lifted-function.ts';
+import type { Amount } from '../tool/counting.ts';
+import type { PointHook } from '../tool/hook.ts';
+import type { ResidentCounter, Residents } from '../tool/residents.ts';
+import type { ToolFunction } from '../tool/tool-function.ts';
+import { COUNTER_BYTES, type Counters, readCounters, type VariableMemory } from '../tool/variables.ts';
+import { flushHook, type LaneRow, laneHook, rowHook, scalarHook } from './counter-payloads.ts';
+import type { PersistentRegisters } from './persistent-registers.ts';
+
+/** Those of kernels that share functions. */
+export class ResidentCounters implements Residents {
+  readonly #registers: PersistentRegisters;
+  readonly #place: Pick<Counters, 'name' | 'symbol'>;
+  readonly #waveSize: number;
+  /** As many counters as a wave has lanes, each in a lane of two VGPRs or on its way there. */
+  readonly #rows: LaneRow[] = [];
+  /** First VGPRs of pairs in which each lane counts for itself. */
+  readonly #vectors: number[] = [];
+  /** Scalar registers for what is between two instructions. */
+  #scratch: number | undefined;
+
+  /** `place`: the variable that it all is added to. */
+  constructor(registers: PersistentRegisters, place: Pick<Counters, 'name' | 'symbol'>, waveSize: number) {
+    this.#registers = registers;
+    this.#place = place;
+    this.#waveSize = waveSize;
+  }
+
+  /** It grows as long as counters are asked for. */
+  get variable(): Counters {
+    const length = this.#laneCount + this.#vectors.length;
+    return { ...this.#place, length, sizeBytes: length * COUNTER_BYTES, alignmentBytes: COUNTER_BYTES };
+  }
+
+  /** For where waves end. */
+  readonly flushHook: PointHook = flushHook(() => ({
+    ...{ symbol: this.#place.symbol, rows: this.#rows, vectors: this.#vectors },
+  }));
+
+  counter(amount: Amount, isOnce: boolean): ResidentCounter | undefined {
+    this.#scratch ??= this.#registers.takeScalars(2);
+    if (this.#scratch === undefined) return undefined;
+    if (isOnce) return this.#inLane(amount, 1) ?? this.#inScalars(amount, 1);
+    const own = amount === 'lanes' ? this.#inLanes() : undefined;
+    return own ?? this.#inScalars(amount, 2) ?? this.#inLane(amount, 2);
+  }
+
+  launchCounter({ lifted }: ToolFunction): Pick<ResidentCounter, 'read'> | undefined {
+    const row = this.#openRow();
+    if (row.first === undefined) return undefined;
+    const lane = row.slots.push('lane') - 1;
+    for (const { entryAddress } of lifted.kernels) this.#registers.setLane(entryAddress, row.first, lane);
+    return this.#reader(row, lane);
+  }
+
+  comesBackFrom(call: number, { sites }: LiftedFunction): boolean {
+    const site = sites.find(({ step }) => step.offset === call);
+    return site?.isComplete === true && site.callees.every((callee) => comesBack(callee));
+  }
+
+  get #laneCount(): number {
+    return this.#rows.reduce((sum, { slots }) => sum + slots.length, 0);
+  }
+
+  #reader(row: LaneRow, lane: number): Pick<ResidentCounter, 'read'> {
+    const index = this.#rows.indexOf(row) * this.#waveSize + lane;
+    return { read: (memory) => this.#read(memory, index) };
+  }
+
+  #read(memory: VariableMemory, index: number): bigint {
+    return readCounters(memory, this.variable)[index]!;
+  }
+
+  /** A row with a lane that is free; all before it are full. */
+  #openRow(): LaneRow {
+    let row = this.#rows.at(-1);
+    if (!row || row.slots.length === this.#waveSize) {
+      row = { first: this.#registers.takeVectors(), slots: [] };
+      this.#rows.push(row);
+    }
+    return row;
+  }
+
+  #inScalars(amount: Amount, dwords: 1 | 2): ResidentCounter | undefined {
+    const first = this.#registers.takeScalars(dwords);
+    if (first === undefined) return undefined;
+    const row = this.#openRow();
+    const counter = { first, dwords };
+    const lane = row.slots.push(counter) - 1;
+    return { hook: scalarHook(counter, amount), ...this.#reader(row, lane) };
+  }
+
+  #inLane(amount: Amount, dwords: 1 | 2): ResidentCounter | undefined {
+    const row = this.#openRow();
+    if (row.first === undefined) return undefined;
+    const lane = row.slots.push('lane') - 1;
+    return { hook: rowHook({ row: row.first, lane, dwords }, amount, this.#scratch!), ...this.#reader(row, lane) };
+  }
+
+  #inLanes(): ResidentCounter | undefined {
+    // The first two are for what has a lane each.
+    this.#openRow();
+    const first = this.#registers.takeVectors();
+    if (first === undefined) return undefined;
+    const index = this.#vectors.push(first) - 1;
+    const hook = laneHook(first, this.#scratch!);
+    return { hook, read: (memory) => this.#read(memory, this.#laneCount + index) };
+  }
+}
+
+/** Whether no wave ends in a function. */
+function comesBack(callee: LiftedFunction): boolean {
+  const { functions, isComplete } = callee.reaches();
+  const ends = ({ blocks }: LiftedFunction): boolean =>
+    blocks.some(({ instructions }) => instructions.at(-1)!.control === 'end');
+  return isComplete && ![...functions].some(ends);
+}
