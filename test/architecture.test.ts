@@ -91,7 +91,7 @@ const ROOMS: Readonly<Record<string, readonly string[]>> = {
   'devices/emulated': ['amdgpu', '.'],
   emulator: ['machine', 'lowering', 'handlers', 'code', 'jit', 'reference', 'schedule', 'workers', '.'],
   'emulator/jit': ['function', 'regions', 'loops', '.'],
-  hal: ['core', 'memory', 'executables', 'backend', 'queues', 'devices', 'local', 'null', 'amdgpu', '.'],
+  hal: ['core', 'memory', 'executables', 'backend', 'commands', 'queues', 'devices', 'local', 'null', 'amdgpu', '.'],
   hsa: ['objects', 'signals', 'memory', 'executables', 'queues', 'runtime', '.'],
   inspect: ['objdump', '.'],
   instrument: ['layout', 'machine', 'dsl', 'hooks', 'object', 'kernel', 'tool', 'points', '.'],

@@ -1,6 +1,9 @@
 /** The HAL: drivers, devices, buffers, semaphores, queues, executables. docs/hal.md tells of it. */
 export { type AgentProvider, type AgentSource, amdgpuDriver, uuidOf } from './amdgpu/index.ts';
 export type { PhysicalDeviceInfo } from './backend/backend.ts';
+export { type BindingTable, CommandBuffer, type CommandFinding } from './commands/command-buffer.ts';
+export type { GroupCounts, QueueDispatch } from './commands/queue-dispatch.ts';
+export { CommandRecorder, type CommandRef, type RecordOptions, type SlotRef } from './commands/recorder.ts';
 export { Fence } from './core/fence.ts';
 export { type FlagInput, FlagSet, FlagTable } from './core/flag-set.ts';
 export {
@@ -9,6 +12,8 @@ export {
   type BufferAccess,
   type BufferCompatibility,
   type BufferUsage,
+  COMMAND_BUFFER_MODES,
+  type CommandBufferMode,
   HOST_CALL_FLAGS,
   type HostCallFlag,
   MEMORY_ACCESS,
@@ -19,6 +24,7 @@ export {
   SEMAPHORE_FLAGS,
   type SemaphoreFlag,
 } from './core/flags.ts';
+export type { HalEvent } from './core/hal-event.ts';
 export {
   type HasTimepoints,
   type HostWaitOptions,
@@ -61,12 +67,12 @@ export type {
   HostCallContext,
   QueueAlloca,
   QueueCopy,
+  QueueExecute,
   QueueFill,
   QueueHostCall,
   QueueRead,
   QueueUpdate,
   QueueWrite,
 } from './queues/queue.ts';
-export type { GroupCounts, QueueDispatch } from './queues/queue-dispatch.ts';
 export type { QueueEvent } from './queues/scheduler.ts';
 export type { OrderOptions, Submission, SubmissionState } from './queues/submission.ts';

@@ -86,11 +86,12 @@ function exportOf(kernel: KernelSymbol): ExportInfo {
   };
 }
 
-const parameterOf = ({ name, valueKind, offsetBytes, sizeBytes }: KernelArgument): ExportParameter => ({
+const parameterOf = ({ name, valueKind, offsetBytes, sizeBytes, ...access }: KernelArgument): ExportParameter => ({
   kind: valueKind === 'global_buffer' ? 'binding' : 'constant',
   name,
   offsetBytes,
   sizeBytes,
+  isReadOnly: access.isConst === true || access.actualAccess === 'read_only' || access.access === 'read_only',
 });
 
 /** Words that a parameter takes of the constants; the last one may be used in part. */

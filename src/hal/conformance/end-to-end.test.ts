@@ -2,22 +2,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { HalError } from '../core/status.ts';
-import type { LogicalDevice } from '../devices/logical-device.ts';
-import type { HalBuffer } from '../memory/buffer.ts';
 import { memoryFile } from '../queues/file-transfer.ts';
+import { contentsOf, integersOf } from './readback.test-support.ts';
 import { createRegistry, onSubjects } from './subject.test-support.ts';
 
 const words = (...values: number[]): Uint8Array => new Uint8Array(Int32Array.from(values).buffer);
-
-/** Bytes of memory that the host need not see. */
-async function contentsOf(device: LogicalDevice, buffer: HalBuffer, waits = [] as never[]): Promise<Uint8Array> {
-  using staging = device.allocate(buffer.sizeBytes, { memoryType: 'host-local', usage: ['transfer', 'mapping'] });
-  await device.queue().copy({ source: buffer, target: staging, waits });
-  return staging.read();
-}
-const integers = async (device: LogicalDevice, buffer: HalBuffer): Promise<number[]> => [
-  ...new Int32Array((await contentsOf(device, buffer)).buffer),
-];
 
 onSubjects('a pipeline of two queues, ordered by one timeline', async ({ device, load }) => {
   using code = load();
@@ -38,7 +27,7 @@ onSubjects('a pipeline of two queues, ordered by one timeline', async ({ device,
   assert.deepEqual(seen, [1]);
   assert.equal(dispatch.state, 'complete');
   const isRun = device.physicalDevices[0]!.executes;
-  assert.deepEqual(await integers(device, output), isRun ? [13, 16, 19, 22] : [0, 0, 0, 0]);
+  assert.deepEqual(await integersOf(device, output), isRun ? [13, 16, 19, 22] : [0, 0, 0, 0]);
   assert.equal(memory.result.state, 'released');
 });
 
@@ -118,7 +107,7 @@ onSubjects(
     assert.match(failure.message, /store_at/);
     const entry = code.lookup('write_constants');
     await queue.dispatch({ entry, groups: 1, constants: [1, 2, 3, 4], bindings: [output] });
-    assert.deepEqual(await integers(device, output), [1, 2, 3, 4]);
+    assert.deepEqual(await integersOf(device, output), [1, 2, 3, 4]);
   },
   { needs: ['faults'] },
 );

@@ -75,5 +75,15 @@ export type BufferCompatibility = keyof typeof BUFFER_COMPATIBILITY.bits;
 export const PLACEMENT_FLAGS = new FlagTable('placement flag', { asynchronous: 1, 'indeterminate-lifetime': 2 });
 export type PlacementFlag = keyof typeof PLACEMENT_FLAGS.bits;
 
+export const COMMAND_BUFFER_MODES = new FlagTable('command buffer mode', {
+  'one-shot': 1,
+  'allow-inline-execution': 2 ** 4,
+  unvalidated: 2 ** 5,
+  unretained: 2 ** 6,
+  'retain-profile-metadata': 2 ** 7,
+  'retain-dispatch-metadata': 2 ** 8,
+});
+export type CommandBufferMode = keyof typeof COMMAND_BUFFER_MODES.bits;
+
 export const HOST_CALL_FLAGS = new FlagTable('host call flag', { 'non-blocking': 1, 'wait-active': 2, relaxed: 4 });
 export type HostCallFlag = keyof typeof HOST_CALL_FLAGS.bits;

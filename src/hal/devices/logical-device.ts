@@ -1,8 +1,11 @@
 /** A logical device (iree/hal/device.h): one or more physical ones, their memory, code and queues. */
 import type { AdvanceResult } from '../../device/device.ts';
 import type { DeviceBackend, PhysicalDeviceInfo } from '../backend/backend.ts';
+import type { CommandBuffer, CommandFinding } from '../commands/command-buffer.ts';
+import { CommandRecorder, type RecordOptions } from '../commands/recorder.ts';
 import type { FlagInput } from '../core/flag-set.ts';
 import { SEMAPHORE_FLAGS, type SemaphoreFlag } from '../core/flags.ts';
+import { HalEvent } from '../core/hal-event.ts';
 import type { HostLoop } from '../core/host-loop.ts';
 import { Semaphore } from '../core/semaphore.ts';
 import { HalError, invalidArgument } from '../core/status.ts';
@@ -92,6 +95,31 @@ export class LogicalDevice implements Disposable, AsyncDisposable {
 
   createSemaphore({ flags = 'default', ...options }: SemaphoreParams = {}): Semaphore {
     return new Semaphore(this.#loop, { ...options, flags: SEMAPHORE_FLAGS.set(flags) });
+  }
+
+  /** For commands of command buffers, which set it and wait for it. */
+  createEvent(label = 'event'): HalEvent {
+    return new HalEvent(label);
+  }
+
+  /**
+   * Records a command buffer. Throws INVALID_ARGUMENT with all errors of its commands; what looks like a
+   * mistake stands in its `findings`.
+   */
+  record(options: RecordOptions, build: (recorder: CommandRecorder) => void): CommandBuffer {
+    this.#expectOpen();
+    const recorder = new CommandRecorder(this, options);
+    build(recorder);
+    return recorder.finish();
+  }
+
+  /** What is wrong with commands, or looks so: for tools, which get no command buffer from it. */
+  validate(options: RecordOptions, build: (recorder: CommandRecorder) => void): readonly CommandFinding[] {
+    const recorder = new CommandRecorder(this, options);
+    build(recorder);
+    const { findings } = recorder;
+    recorder.discard();
+    return findings;
   }
 
   /**

@@ -11,6 +11,8 @@ export interface ExportParameter {
   /** In the block of arguments. */
   readonly offsetBytes: number;
   readonly sizeBytes: number;
+  /** Whether kernels only read it, where the code says so. */
+  readonly isReadOnly?: boolean | undefined;
 }
 
 export interface ExportInfo {

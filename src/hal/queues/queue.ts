@@ -4,6 +4,8 @@
  */
 import type { QueueBackend } from '../backend/backend.ts';
 import type { BackendCommand } from '../backend/command.ts';
+import { type BindingTable, CommandBuffer, type Retained } from '../commands/command-buffer.ts';
+import { prepareDispatch, type QueueDispatch } from '../commands/queue-dispatch.ts';
 import type { FlagInput } from '../core/flag-set.ts';
 import { HOST_CALL_FLAGS, type HostCallFlag, PLACEMENT_FLAGS } from '../core/flags.ts';
 import { type Timepoint, timepointsOf } from '../core/semaphore.ts';
@@ -19,10 +21,10 @@ import {
   rangesOverlap,
   storageOf,
 } from '../memory/buffer-ref.ts';
+import { CommandBufferRun } from './command-buffer-run.ts';
 import { type HalFile, readFile, writeFile } from './file-transfer.ts';
-import { prepareDispatch, type QueueDispatch } from './queue-dispatch.ts';
 import type { Scheduler } from './scheduler.ts';
-import type { OrderOptions, Retained, Submission, Work } from './submission.ts';
+import type { OrderOptions, Submission, Work } from './submission.ts';
 
 /** What a queue has of its device. */
 export interface HalQueueOwner {
@@ -64,6 +66,12 @@ export interface QueueWrite extends OrderOptions {
   readonly source: DirectRef;
   readonly file: HalFile;
   readonly fileOffset?: number;
+}
+
+export interface QueueExecute extends OrderOptions {
+  readonly commands: CommandBuffer;
+  /** Default: none. */
+  readonly bindings?: BindingTable;
 }
 
 /** What a host call gets. */
@@ -216,6 +224,25 @@ export class HalQueue {
     const { executable } = options.entry;
     const named = { label: options.entry.name, ...options };
     return this.#command('dispatch', named, prepared.ranges, () => prepared.command(), [executable]);
+  }
+
+  /**
+   * Runs a command buffer with buffers in its slots. Throws INVALID_ARGUMENT, OUT_OF_RANGE and
+   * PERMISSION_DENIED for buffers that do not fit, FAILED_PRECONDITION for a one-shot program's second run.
+   */
+  execute({ commands, bindings = [], ...options }: QueueExecute): Submission {
+    if (!(commands instanceof CommandBuffer)) throw invalidArgument('an execution without a command buffer');
+    if (commands.device !== this.#owner.device) throw invalidArgument(`'${commands.label}' belongs to another device`);
+    const table = commands.bind(bindings);
+    commands.beginExecution();
+    const bound = table.filter((range) => range !== undefined).map(({ buffer }) => buffer.allocation);
+    const named = { label: commands.label, ...options };
+    return this.#submit('execute', named, [...bound, commands], (info) => ({
+      run: (done) => {
+        const post = (callback: () => void) => this.#owner.scheduler.post(callback);
+        new CommandBufferRun(commands, table, { backend: this.backend, info, post, done }).run();
+      },
+    }));
   }
 
   /** Calls the host, in the order that semaphores say. */

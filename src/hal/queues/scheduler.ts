@@ -51,6 +51,8 @@ export class Scheduler {
   /** Without a seed the first of `#ready` that has not begun. */
   #head = 0;
   #nextId = 1;
+  /** Called at the next turn. */
+  #posted: (() => void)[] = [];
   /** Whether something ended since the last turn. */
   #hasMoved = false;
   #closed: HalError | undefined;
@@ -120,14 +122,23 @@ export class Scheduler {
     this.#loop.kick();
   }
 
+  /** Calls back at the next turn: for what must not go on inside the call that it comes from. */
+  post(callback: () => void): void {
+    this.#posted.push(callback);
+    this.#loop.kick();
+  }
+
   /** Begins what may begin. Returns whether anything began or ended since the last call. */
   progress(): boolean {
+    const posted = this.#posted;
+    this.#posted = [];
+    for (const callback of posted) callback();
     for (let started = 0; started < MAX_STARTS; started++) {
       const task = this.#takeReady();
       if (task === undefined) break;
       if (task.submission.state === 'ready') this.#start(task);
     }
-    const hasMoved = this.#hasMoved || this.#ready.length > this.#head;
+    const hasMoved = posted.length > 0 || this.#hasMoved || this.#ready.length > this.#head;
     this.#hasMoved = false;
     return hasMoved;
   }

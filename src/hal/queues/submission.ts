@@ -1,4 +1,5 @@
 /** An operation that was given to a queue: what it waits for, what it signals, and what became of it. */
+import type { Retained } from '../commands/command-buffer.ts';
 import type { HostLoop } from '../core/host-loop.ts';
 import { type HasTimepoints, Semaphore, type Timepoint, type WaitInput } from '../core/semaphore.ts';
 import { type HalError, type OperationInfo, operationError } from '../core/status.ts';
@@ -13,12 +14,6 @@ export interface OrderOptions {
   readonly label?: string;
   /** Aborted before the operation began, it fails with CANCELLED; one that has begun goes on. */
   readonly abort?: AbortSignal;
-}
-
-/** Something that must stay as long as an operation needs it: an allocation, an executable. */
-export interface Retained {
-  retain(): void;
-  release(): void;
 }
 
 /** What the scheduler needs of an operation. */

@@ -39,7 +39,7 @@ const MAX_GRID_SIZE = 2 ** 32 - 1;
 export const GROUP_COUNTS_BYTES = 12;
 
 /** Throws INVALID_ARGUMENT with what was found and what is expected. */
-export function dispatchShape(options: QueueDispatch<unknown>, device: object): CheckedDispatch {
+export function checkDispatch(options: QueueDispatch<unknown>, device: object): CheckedDispatch {
   const { entry, constants = [], bindings = [], dynamicGroupSizeBytes = 0 } = options;
   entry.executable.expectLive();
   if (entry.executable.device !== device) throw invalidArgument(`'${entry.name}' was loaded for another device`);
@@ -120,7 +120,7 @@ export interface PreparedDispatch {
 }
 
 export function prepareDispatch(options: QueueDispatch, device: object): PreparedDispatch {
-  const shape = dispatchShape(options, device);
+  const shape = checkDispatch(options, device);
   const bindings = (options.bindings ?? []).map(bufferRange);
   for (const range of bindings) checkUse(range, device, 'storage-read', 'read');
   const { groups } = options;
