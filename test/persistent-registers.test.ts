@@ -66,14 +66,15 @@ for (const [registers, isKept] of [
   const what = isKept ? 'find the address in one place' : 'have literals where a kernel leaves few registers';
   test(`kernels that share a function ${what}`, async () => {
     const bytes = imageOf(SHARED, ...registers.map((register, i) => caller(`kernel${i}`, register)));
-    const { bytes: changed, coverage, reports } = await instrumented(bytes);
+    const { bytes: changed, coverage, reports, variables } = await instrumented(bytes);
+    const symbols = variables.flat().map(({ symbol }) => symbol);
     assert.deepEqual(coverage.refused, {});
     assert.equal(reports.length, 2);
     const perPoint = addressCount(changed) / coverage.requested;
     if (isKept) assert.equal(addressCount(changed), 2 * 2 * registers.length);
     else assert.equal(perPoint, 2);
     for (const [i] of registers.entries()) {
-      const found = run(changed, `kernel${i}`, ['__wavewright_0_counts', '__wavewright_1_counts']);
+      const found = run(changed, `kernel${i}`, symbols);
       assert.deepEqual(found.stored, run(bytes, `kernel${i}`).stored);
       // The first counter is that of the first instruction of the function.
       assert.deepEqual(found.first, [768n, 768n]);
@@ -99,6 +100,6 @@ test('what a kernel begins with is there for hooks, though the kernel does not l
   const use = { tool, values: {}, kernels: /./, instructions: { begin: 0, end: Number.POSITIVE_INFINITY } };
   const changed = instrumentImage({ name: 'kernels.co', bytes }, [use]);
   assert.deepEqual(changed.coverage.refused, {});
-  const symbols = ['a', 'b', 'c'].map((name) => `__wavewright_0_${name}`);
+  const symbols = changed.variables.flat().map(({ symbol }) => symbol);
   assert.deepEqual(run(changed.bytes, 'idle', symbols).first, [66n, 66n, 66n]);
 });

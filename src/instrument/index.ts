@@ -5,6 +5,12 @@
  */
 
 export { hex } from '../base/text.ts';
+export {
+  type InsertedPoint,
+  type InsertedTool,
+  type InsertedVariable,
+  readInsertedTools,
+} from '../codeobject/inserted-tools.ts';
 export type * from './dsl/hook.ts';
 export { type HookFile, type HookFunction, openHookFile } from './hooks/hook-file.ts';
 export type { HookArgument, LaunchRegisters } from './hooks/hook-point.ts';

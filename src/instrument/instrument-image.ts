@@ -1,5 +1,7 @@
 /** Tools into a code object: each says what it wants where, and all of it becomes one new code object. */
+import { fnv1a } from '../base/hash.ts';
 import type { CodeObject } from '../codeobject/code-object.ts';
+import { type InsertedTool, type InsertedVariable, readInsertedTools } from '../codeobject/inserted-tools.ts';
 import { type LiftedCode, liftCodeObject } from '../lift/lifted-code.ts';
 import type { LiftedFunction } from '../lift/lifted-function.ts';
 import { CodeRewriter, type InstrumentedCode, type InstrumentOptions } from './instrument.ts';
@@ -29,6 +31,8 @@ export interface InstrumentedImage extends InstrumentedCode {
   readonly name: string;
   /** Variables of the tools, in their order. */
   readonly variables: readonly (readonly ToolVariable[])[];
+  /** What the file says of the tools, and of those that were in it before. */
+  readonly inserted: readonly InsertedTool[];
   /** What makes the results of the tools, in their order. */
   readonly reports: readonly ((run: ToolRun) => ToolResult)[];
   readonly coverage: Coverage;
@@ -96,7 +100,10 @@ function attempt(
     isUser: (kernel) => !options.isApart || !options.isChosen || options.isChosen(kernel.name),
   });
   const layer = firstLayerOf(codeObject, options);
-  const residents = uses.map((_, i) => new ResidentGroups(lifted, plans, `${PREFIX}${layer + i}_`, without));
+  // Files that are instrumented apart may come to be linked with each other: their names differ.
+  const contents = uses.map((use) => (options.isApart ? '' : `${contentName(codeObject, use)}_`));
+  const prefixes = uses.map((_, i) => `${PREFIX}${layer + i}_${contents[i]}`);
+  const residents = prefixes.map((prefix) => new ResidentGroups(lifted, plans, prefix, without));
   const codes = uses.map(({ kernels, instructions }, i) => {
     const selection: ToolSelection = {
       functions: selectedFunctions(functions, kernels),
@@ -104,23 +111,49 @@ function attempt(
       launchOf: (each) => plans.persistentOf(each)?.launch ?? {},
       residentsOf: (each) => residents[i]!.of(each),
     };
-    return new ToolCode(codeObject.target.processor, selection, insertions, `${PREFIX}${layer + i}_`);
+    return new ToolCode(codeObject.target.processor, selection, insertions, prefixes[i]!);
   });
   const reports = uses.map(({ tool, values }, i) => tool.attach(codes[i]!, values));
   for (const each of residents) each.flushIn(functions, insertions);
   const variables = codes.map((code, i) => [...code.variables, ...residents[i]!.variables]);
+  const inserted = [
+    ...(readInsertedTools(codeObject.elf) ?? []),
+    ...uses.map((use, i) => insertedTool(use, codes[i]!, variables[i]!)),
+  ];
   const payloads = new PointPayloads(lifted, plans, insertions);
   const { keepsNatives = false, isApart = false } = options;
   const instrumented = rewriter.rewrite({
     ...{ keepsNatives, isApart },
     preambleOf: (kernels) => plans.preambleOf(kernels),
     edit: (step) => payloads.editOf(step.offset),
+    inserted,
     variables: variables.flat(),
     kernelChanges: (kernel) => payloads.changesOf(kernel),
   });
   const coverage = payloads.coverage(instrumented, codeObject.elf.bytes.length);
-  const made = { ...instrumented, name, variables, reports, coverage, nextLayer: layer + uses.length };
+  const made = { ...instrumented, name, variables, inserted, reports, coverage, nextLayer: layer + uses.length };
   return { image: made, lacking: payloads.lacking };
+}
+
+function insertedTool(
+  { tool: { name, summary }, values, kernels }: ToolUse,
+  code: ToolCode,
+  variables: readonly ToolVariable[],
+): InsertedTool {
+  const described = variables.map((variable): InsertedVariable => {
+    const { name: called, symbol, sizeBytes, kind, parts = [] } = variable;
+    return { name: called, symbol, sizeBytes, kind, parts, points: code.pointsOf(variable) };
+  });
+  // An empty expression has a source of its own.
+  const source = kernels instanceof RegExp && kernels.source !== '(?:)' ? kernels.source : '';
+  return { name, summary, options: values, kernels: source, variables: described };
+}
+
+/** Differs where the code or the tool does. */
+function contentName({ elf }: CodeObject, { tool, values, kernels, instructions }: ToolUse): string {
+  const what = `${tool.name} ${JSON.stringify(values)} ${kernels} ${instructions.begin} ${instructions.end}`;
+  const hash = fnv1a(elf.bytes, fnv1a(new TextEncoder().encode(what)));
+  return hash.toString(16).padStart(8, '0');
 }
 
 /** A linked code object for `instrumentImage`. Throws what `liftCodeObject` throws. */

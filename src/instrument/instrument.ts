@@ -6,6 +6,7 @@
 import { WavewrightError } from '../base/errors.ts';
 import { hex } from '../base/text.ts';
 import { type CodeObject, type Kernel, parseCodeObject } from '../codeobject/code-object.ts';
+import { encodeInsertedTools, type InsertedTool, TOOLS_SECTION } from '../codeobject/inserted-tools.ts';
 import type { KernelDescriptor } from '../codeobject/kernel-descriptor.ts';
 import { R_AMDGPU } from '../codeobject/relocation-types.ts';
 import {
@@ -61,6 +62,8 @@ export interface InstrumentOptions {
   readonly edit?: EditStep;
   /** Memory for tools; literals of added code name it (`LiteralFixup` of kind `absolute`). */
   readonly variables?: readonly VariableToAdd[];
+  /** What the file is to say of tools (`.wavewright.tools`). */
+  readonly inserted?: readonly InsertedTool[];
   /** Kernels can be launched as they were, too (`natives`). */
   readonly keepsNatives?: boolean;
   /** What kernels that are entered at one place run first; asked before `edit`. */
@@ -266,7 +269,7 @@ export class CodeRewriter {
     const variables = addVariables(edit, [...descriptors, ...(this.#options.variables ?? [])]);
     const table = addApartTables(edit, { codeObject, laidOut, sectionIndex, newEntries, kernels, changes, variables });
     addSourceLines(edit, laidOut.map, this.#textAddress + laidOut.bytes.length, codeObject.elf);
-    addMap(edit, laidOut.map);
+    putSection(edit, MAP_SECTION, encodePcMap(laidOut.map));
     return edit.finish(table);
   }
 
@@ -292,7 +295,9 @@ export class CodeRewriter {
     moveNotes?.(segment);
     redirectStaticSymbols(edit, places);
     addSourceLines(edit, laidOut.map, this.#textAddress + laidOut.bytes.length);
-    addMap(edit, map);
+    putSection(edit, MAP_SECTION, encodePcMap(map));
+    const { inserted } = this.#options;
+    if (inserted) putSection(edit, TOOLS_SECTION, encodeInsertedTools(inserted));
     return edit.finish(segment);
   }
 
@@ -374,9 +379,9 @@ function addText(edit: ElfEdit, { bytes }: LaidOutCode): number {
   return edit.addLoadedSection(section, text, 0, bytes.length);
 }
 
-function addMap(edit: ElfEdit, map: PcMap): void {
-  const bytes = encodePcMap(map);
-  const old = edit.sections.find(({ name }) => name === MAP_SECTION);
-  if (old && edit.elf.sectionNamed(MAP_SECTION)) edit.replaceSection(old, bytes);
-  else edit.addSection({ name: MAP_SECTION, type: SHT_PROGBITS, flags: 0n, alignmentBytes: 4 }, bytes);
+/** A section that is not loaded, in the place of the one of that name. */
+function putSection(edit: ElfEdit, name: string, bytes: Uint8Array): void {
+  const old = edit.elf.sectionNamed(name) && edit.sections.find((each) => each.name === name);
+  if (old) edit.replaceSection(old, bytes);
+  else edit.addSection({ name, type: SHT_PROGBITS, flags: 0n, alignmentBytes: 4 }, bytes);
 }

@@ -40,7 +40,8 @@ export const branchDivergence = defineTool({
         const parts = b.select(b.compare('ne', now, before), isSome, b.constant(0));
         b.atomic('add', b.variable(counters.symbol, 8 * (index + 1)), b.pack(parts, b.constant(0)));
       });
-      code.after(instruction, parted);
+      const meaning = { symbol: counters.symbol, index: index + 1, amount: 'waves whose lanes part' };
+      code.after(instruction, { ...parted, meaning });
     }
     return ({ memory }) => {
       const counts = readCounters(memory, counters);

@@ -25,7 +25,8 @@ export const kernelArguments = defineTool({
       const sizeBytes = Math.min(alignUp(argumentBytes(kernel), DWORD_BYTES), MAX_BYTES);
       if (register === undefined || sizeBytes === 0) return [];
       const copy = code.buffer(`arguments_${i}`, sizeBytes);
-      code.atEntry(kernel, { codes: [copyArguments(register, copy)], literals: [] });
+      const meaning = { symbol: copy.symbol, index: 0, amount: 'arguments of the last launch' };
+      code.atEntry(kernel, { codes: [copyArguments(register, copy)], literals: [], meaning });
       return [{ kernel, copy }];
     });
     return ({ memory, launches }) => {

@@ -31,7 +31,9 @@ export const registerLog = defineTool({
       traceCode(trace, (b) => b.pack(read(b), b.constant(0)), isUniform),
     );
     for (const [i, instruction] of code.instructions.entries()) {
-      for (const [j, hook] of codes.entries()) code.before(instruction, tracePoint(hook, i * named.length + j));
+      for (const [j, hook] of codes.entries()) {
+        code.before(instruction, tracePoint(hook, i * named.length + j, trace, named[j]!.name));
+      }
     }
     return ({ memory }) => {
       const contents = readTrace(memory, trace);

@@ -33,7 +33,7 @@ export const valueProfile = defineTool({
         codes.get(key) ??
         traceCode(trace, (b) => b.pack(b.vector(first), isWide ? b.vector(first + 1) : b.constant(0)));
       codes.set(key, read);
-      code.after(instruction, tracePoint(read, i));
+      code.after(instruction, tracePoint(read, i, trace, 'result'));
     }
     return ({ memory }) => {
       const contents = readTrace(memory, trace);

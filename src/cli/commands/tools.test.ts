@@ -3,6 +3,10 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { test } from 'node:test';
+import { createEmulatedDevice } from '../../devices/emulated/index.ts';
+import { parseElf } from '../../elf/elf.ts';
+import { readInsertedTools } from '../../instrument/index.ts';
+import { createContext } from '../../kernels/index.ts';
 import { runCommand } from '../run-command.test-support.ts';
 
 const ROOT = path.resolve(import.meta.dirname, '../../..');
@@ -182,4 +186,88 @@ test('run counts the kernels of a program', async () => {
   const { status, stdout, stderr } = await run('run', '--tool=opcode-histogram:kernel=^_start$', hello, 'world');
   assert.deepEqual([status, stdout], [0, 'Hello, world, from lane 0 of 1 (argc=2)\n']);
   assert.match(stderr, /opcode-histogram of .*hello\.gfx90a\.co, 3 launches\n/);
+});
+
+test('an instrumented file says what its numbers mean', async () => {
+  const folder = mkdtempSync(path.join(tmpdir(), 'wavewright-inserted-'));
+  const file = path.join(folder, 'vadd.co');
+  const again = path.join(folder, 'again.co');
+  try {
+    const hook = path.join(ROOT, 'test/data/hooks/hooks.gfx90a.O2.o');
+    await run(
+      'instrument',
+      VADD[1]!,
+      '--tool=instruction-count:level=wave,kernel=^v',
+      '--tool=memory-trace',
+      '-o',
+      file,
+    );
+    const { status, stdout } = await run('tools', file);
+    assert.equal(status, 0);
+    assert.match(
+      stdout,
+      /^instruction-count of .*vadd\.co, level=wave, kernel=\^v\n {2}counts: counters, \d+ bytes, symbol __wavewright_0_[0-9a-f]{8}_counts\n/,
+    );
+    assert.match(stdout, /\n {4}0: waves, before 0x1900 of vadd(, \S+)?\n/);
+    assert.match(
+      stdout,
+      /\nmemory-trace of .*\n {2}trace: records, .*\n {4}0: address of a load, before 0x1968 of vadd/,
+    );
+    await run('instrument', file, `--hook=${hook}:function=lane_statistics,at=entry`, '-o', again);
+    const { files } = JSON.parse((await run('tools', again, '--format=json')).stdout);
+    const tools: { name: string; variables: { parts: { name: string }[] }[] }[] = files[0].tools;
+    assert.deepEqual(
+      tools.map(({ name }) => name),
+      ['instruction-count', 'memory-trace', 'hook'],
+    );
+    const parts = tools[2]!.variables.flatMap((each) => each.parts.map(({ name }) => name));
+    assert.ok(parts.includes('lane_histogram'));
+    const none = await run('tools', VADD[1]!);
+    assert.deepEqual([none.status, /no tools are in it/.test(none.stderr)], [3, true]);
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+});
+
+test('files that were instrumented apart are linked with each other, and count each for itself', async () => {
+  const folder = mkdtempSync(path.join(tmpdir(), 'wavewright-apart-'));
+  try {
+    const names = ['vadd', 'saxpy'];
+    const files = names.map((name) => path.join(folder, `${name}.co`));
+    for (const [i, file] of files.entries()) {
+      const input = path.join(ROOT, `examples/kernels/${names[i]}.gfx90a.co`);
+      assert.equal((await run('instrument', input, '--tool=instruction-count:level=wave', '-o', file)).status, 0);
+    }
+    using device = createEmulatedDevice({ processor: 'gfx90a' });
+    using context = createContext(device);
+    using module = context.load(files.map((file) => readFileSync(file)));
+    const totals = files.map((file) => {
+      const [
+        {
+          variables: [counts = assert.fail()],
+        } = assert.fail(),
+      ] = readInsertedTools(parseElf(readFileSync(file), file))!;
+      return (): bigint => {
+        const bytes = module.variable(counts.symbol).slice();
+        return new BigUint64Array(bytes.buffer).reduce((sum, count) => sum + count, 0n);
+      };
+    });
+    const zeros = Array.from({ length: 3 }, () => context.buffer(new Float32Array(256)));
+    await module.kernel('vadd').launch({ grid: 256, workgroup: 64 }, zeros[0]!, zeros[1]!, zeros[2]!, 256);
+    assert.deepEqual(
+      totals.map((total) => total()),
+      [116n, 0n],
+    );
+    // What is made of the same is called the same.
+    const twice = await Promise.all(
+      ['a', 'b'].map(async (name) => {
+        const file = path.join(folder, name);
+        await run('instrument', VADD[1]!, '--tool=instruction-count:level=wave', '-o', file);
+        return readFileSync(file);
+      }),
+    );
+    assert.deepEqual(twice[0], twice[1]);
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
 });

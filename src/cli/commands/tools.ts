@@ -1,25 +1,39 @@
+import { WavewrightError } from '../../base/errors.ts';
+import { openCodeObjects } from '../../codeobject/container.ts';
+import { nodeDecompress } from '../../codeobject/node-decompress.ts';
+import { isBundle } from '../../codeobject/offload-bundle.ts';
+import { parseElf } from '../../elf/elf.ts';
+import { isElf } from '../../elf/header.ts';
 import type { ToolOption, ToolOptionTable } from '../../instrument/index.ts';
-import { hex, readTraceFile, type TraceFile } from '../../instrument/index.ts';
+import { hex, type InsertedTool, readInsertedTools, readTraceFile, type TraceFile } from '../../instrument/index.ts';
 import { TOOLS } from '../../tools/catalog.ts';
 import { COMMON_OPTIONS } from '../../tools/chosen-tool.ts';
 import { defineCommand } from '../arguments/command.ts';
 import { readInput } from '../process/input.ts';
 
-/** The tools that ship, or a trace of one of them. */
+/** The tools that ship, those that are in a file, or a trace of one of them. */
 export const tools = defineCommand({
-  operands: { usage: '[TRACE]', min: 0, max: 1 },
+  operands: { usage: '[FILE|TRACE]', min: 0, max: 1 },
   options: {
     format: { kind: 'choice', choices: ['text', 'json'], default: 'text', description: 'how to print' },
   },
   formats: { text: 'for people', json: 'one object; `schema` and `version` say how to read it' },
   notes: [
     'Without TRACE: what --tool=NAME:option=value,option=value of run, dispatch, test and instrument takes.',
+    'FILE was written by instrument: its tools, their variables by the names of the symbols, and what each number in these is about.',
     'TRACE is a file that memory-trace wrote: a line for each access of a lane.',
     'Example: wavewright dispatch vadd.co --grid 256 --workgroup 64 ... --tool=instruction-count:level=wave',
   ],
-  async run({ stdout }, { format }, [trace]) {
-    if (trace !== undefined) {
-      const file = readTraceFile(readInput(trace), trace);
+  async run({ stdout }, { format }, [operand]) {
+    const bytes = operand === undefined ? undefined : readInput(operand);
+    if (operand !== undefined && bytes && (isElf(bytes) || isBundle(bytes))) {
+      const files = insertedIn(bytes, operand);
+      if (format === 'json') stdout(`${JSON.stringify({ schema: 'wavewright.inserted', version: 1, files })}\n`);
+      else for (const file of files) for (const line of insertedLines(file)) stdout(line);
+      return 0;
+    }
+    if (operand !== undefined && bytes) {
+      const file = readTraceFile(bytes, operand);
       if (format === 'json')
         stdout(`${JSON.stringify({ schema: 'wavewright.trace', version: 1, ...traceJson(file) })}\n`);
       else for (const line of traceLines(file)) stdout(line);
@@ -37,6 +51,35 @@ export const tools = defineCommand({
     return 0;
   },
 });
+
+interface InstrumentedFile {
+  readonly name: string;
+  readonly tools: readonly InsertedTool[];
+}
+
+/** The code objects of a file that tools are in. Throws BAD_INPUT where there are none. */
+function insertedIn(bytes: Uint8Array, file: string): InstrumentedFile[] {
+  const found = openCodeObjects(bytes, file, { decompress: nodeDecompress }).flatMap(({ bytes: image, name }) => {
+    const inserted = readInsertedTools(parseElf(image, name));
+    return inserted ? [{ name, tools: inserted }] : [];
+  });
+  if (found.length > 0) return found;
+  const hint = 'wavewright instrument FILE --tool=NAME -o OUT writes one that has';
+  throw new WavewrightError('BAD_INPUT', 'no tools are in it', { file, hint });
+}
+
+function* insertedLines({ name: file, tools: inserted }: InstrumentedFile): Generator<string> {
+  for (const { name, options, kernels, variables } of inserted) {
+    const chosen = Object.entries({ ...options, ...(kernels !== '' && { kernel: kernels }) });
+    yield `${name} of ${file}${chosen.map(([option, value]) => `, ${option}=${value}`).join('')}\n`;
+    for (const { name: variable, symbol, kind, sizeBytes, parts, points } of variables) {
+      yield `  ${variable}: ${kind}, ${sizeBytes} bytes, symbol ${symbol}\n`;
+      for (const part of parts) yield `    ${part.name}: ${part.sizeBytes} bytes from ${part.offset} on\n`;
+      for (const { index, amount, where, address, function: at, line } of points)
+        yield `    ${index}: ${amount}, ${where} ${hex(address)} of ${at}${line && `, ${line}`}\n`;
+    }
+  }
+}
 
 const optionLines = (table: ToolOptionTable): string =>
   Object.entries(table)

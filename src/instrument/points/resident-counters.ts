@@ -4,7 +4,7 @@
  */
 import type { LiftedFunction } from '../../lift/lifted-function.ts';
 import type { Amount } from '../tool/counting.ts';
-import type { PointHook } from '../tool/hook.ts';
+import type { HookMeaning, PointHook } from '../tool/hook.ts';
 import type { ResidentCounter, Residents } from '../tool/residents.ts';
 import type { ToolFunction } from '../tool/tool-function.ts';
 import { COUNTER_BYTES, type Counters, readCounters, type VariableMemory } from '../tool/variables.ts';
@@ -33,7 +33,8 @@ export class ResidentCounters implements Residents {
   /** It grows as long as counters are asked for. */
   get variable(): Counters {
     const length = this.#laneCount + this.#vectors.length;
-    return { ...this.#place, length, sizeBytes: length * COUNTER_BYTES, alignmentBytes: COUNTER_BYTES };
+    const sizeBytes = length * COUNTER_BYTES;
+    return { ...this.#place, kind: 'counters', length, sizeBytes, alignmentBytes: COUNTER_BYTES };
   }
 
   /** For where waves end. */
@@ -49,12 +50,12 @@ export class ResidentCounters implements Residents {
     return own ?? this.#inScalars(amount, 2) ?? this.#inLane(amount, 2);
   }
 
-  launchCounter({ lifted }: ToolFunction): Pick<ResidentCounter, 'read'> | undefined {
+  launchCounter({ lifted }: ToolFunction): ReturnType<Residents['launchCounter']> {
     const row = this.#openRow();
     if (row.first === undefined) return undefined;
     const lane = row.slots.push('lane') - 1;
     for (const { entryAddress } of lifted.kernels) this.#registers.setLane(entryAddress, row.first, lane);
-    return this.#reader(row, lane);
+    return { ...this.#reader(row, lane), meaning: this.#meaningOf(row, lane, 'waves') };
   }
 
   comesBackFrom(call: number, { sites }: LiftedFunction): boolean {
@@ -69,6 +70,10 @@ export class ResidentCounters implements Residents {
   #reader(row: LaneRow, lane: number): Pick<ResidentCounter, 'read'> {
     const index = this.#rows.indexOf(row) * this.#waveSize + lane;
     return { read: (memory) => this.#read(memory, index) };
+  }
+
+  #meaningOf(row: LaneRow, lane: number, amount: Amount): HookMeaning {
+    return { symbol: this.#place.symbol, index: this.#rows.indexOf(row) * this.#waveSize + lane, amount };
   }
 
   #read(memory: VariableMemory, index: number): bigint {
@@ -91,14 +96,17 @@ export class ResidentCounters implements Residents {
     const row = this.#openRow();
     const counter = { first, dwords };
     const lane = row.slots.push(counter) - 1;
-    return { hook: scalarHook(counter, amount), ...this.#reader(row, lane) };
+    const meaning = this.#meaningOf(row, lane, amount);
+    return { hook: { ...scalarHook(counter, amount), meaning }, ...this.#reader(row, lane) };
   }
 
   #inLane(amount: Amount, dwords: 1 | 2): ResidentCounter | undefined {
     const row = this.#openRow();
     if (row.first === undefined) return undefined;
     const lane = row.slots.push('lane') - 1;
-    return { hook: rowHook({ row: row.first, lane, dwords }, amount, this.#scratch!), ...this.#reader(row, lane) };
+    const meaning = this.#meaningOf(row, lane, amount);
+    const hook = rowHook({ row: row.first, lane, dwords }, amount, this.#scratch!);
+    return { hook: { ...hook, meaning }, ...this.#reader(row, lane) };
   }
 
   #inLanes(): ResidentCounter | undefined {
@@ -107,8 +115,10 @@ export class ResidentCounters implements Residents {
     const first = this.#registers.takeVectors();
     if (first === undefined) return undefined;
     const index = this.#vectors.push(first) - 1;
-    const hook = laneHook(first, this.#scratch!);
-    return { hook, read: (memory) => this.#read(memory, this.#laneCount + index) };
+    // It stands behind all lanes that there will be.
+    const place = (): number => this.#laneCount + index;
+    const meaning: HookMeaning = { symbol: this.#place.symbol, index: place, amount: 'lanes' };
+    return { hook: { ...laneHook(first, this.#scratch!), meaning }, read: (memory) => this.#read(memory, place()) };
   }
 }
 

@@ -85,9 +85,12 @@ export class CompiledHooks {
     let variable = this.#blocks.get(block);
     if (!variable) {
       const name = `hook${block.name}`;
+      const parts = this.#file.variables.flatMap(({ block: home, name: part, offset, sizeBytes }) =>
+        home === block ? [{ name: part, offset, sizeBytes }] : [],
+      );
       variable = block.bytes
-        ? this.#code.memory(name, block.bytes, block.alignmentBytes)
-        : this.#code.buffer(name, block.sizeBytes);
+        ? this.#code.memory(name, block.bytes, block.alignmentBytes, parts)
+        : this.#code.buffer(name, block.sizeBytes, parts);
       this.#blocks.set(block, variable);
     }
     return variable;

@@ -19,6 +19,7 @@ export const countedAs = ({ step }: ToolInstruction, level: string): Amount =>
 export const countHook = (counters: Counters, index: number, amount: Amount): PointHook => ({
   codes: codesFor(counters, amount),
   literals: [index * COUNTER_BYTES],
+  meaning: { symbol: counters.symbol, index, amount },
 });
 
 /** All points of a variable share their code. */

@@ -146,6 +146,7 @@ export class FlowCounter {
       const counter = launched && amount === 'waves' ? residents?.launchCounter(launched) : undefined;
       if (counter) {
         this.#readers[index] = counter;
+        this.#code.describe(counter.meaning, 'entry', launched!.address);
         continue;
       }
       const resident = residents?.counter(amount, place.isOnce);

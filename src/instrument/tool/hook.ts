@@ -11,6 +11,14 @@ import type { Payload } from '../machine/machine-code.ts';
  */
 export type HookCode = (code: CodeContext, place?: VariablePlace) => readonly Payload[];
 
+/** What a number in a variable of the tool is, as `InsertedPoint` says it. */
+export interface HookMeaning {
+  readonly symbol: string;
+  /** Asked when all hooks are there. */
+  readonly index: number | (() => number);
+  readonly amount: string;
+}
+
 export interface PointHook {
   /** Those behind the first are for points where it finds no registers. */
   readonly codes: readonly HookCode[];
@@ -18,6 +26,8 @@ export interface PointHook {
   readonly literals: readonly number[];
   /** Whether results are wrong, and not only smaller, where the point is refused. */
   readonly isRequired?: boolean;
+  /** What it leaves where, for who reads the variable without the tool (`.wavewright.tools`). */
+  readonly meaning?: HookMeaning;
   /** Why it runs nowhere, in words that stand behind "the hook": the point is refused. */
   readonly refusal?: string;
 }

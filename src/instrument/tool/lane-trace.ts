@@ -34,7 +34,7 @@ export interface TraceRecord {
 }
 
 export const traceIn = (code: ToolCode, name: string, capacity: number): Trace => ({
-  variable: code.buffer(name, RECORD_BYTES * (capacity + 1)),
+  variable: code.records(name, RECORD_BYTES * (capacity + 1)),
   capacity,
 });
 
@@ -71,9 +71,11 @@ export function traceCode({ variable, capacity }: Trace, write: TracedValue, isU
   });
 }
 
-export const tracePoint = (code: HookCode, point: number): PointHook => ({
+/** With the trace that `code` was made for, the file says `what` the records of the point hold. */
+export const tracePoint = (code: HookCode, point: number, trace?: Trace, what = 'values'): PointHook => ({
   codes: [code],
   literals: [point % MAX_POINTS],
+  ...(trace && { meaning: { symbol: trace.variable.symbol, index: point % MAX_POINTS, amount: what } }),
 });
 
 export interface TraceContents {
@@ -148,7 +150,7 @@ export function traceAccesses(code: ToolCode, trace: Trace, isWanted: (access: C
       const key = `${access.space} ${JSON.stringify(terms)} ${constant}`;
       const hook = codes.get(key) ?? traceCode(trace, (b) => addressIn(b, access));
       codes.set(key, hook);
-      code.before(instruction, tracePoint(hook, points.length));
+      code.before(instruction, tracePoint(hook, points.length, trace, `address of a ${access.kind}`));
       points.push({ instruction, access });
     }
   }

@@ -1,7 +1,7 @@
 /** Counters that stay in registers while a wave runs; at its end they are added to memory. */
 import type { LiftedFunction } from '../../lift/lifted-function.ts';
 import type { Amount } from './counting.ts';
-import type { PointHook } from './hook.ts';
+import type { HookMeaning, PointHook } from './hook.ts';
 import type { ToolFunction } from './tool-function.ts';
 import type { VariableMemory } from './variables.ts';
 
@@ -20,7 +20,7 @@ export interface Residents {
    */
   counter(amount: Amount, isOnce: boolean): ResidentCounter | undefined;
   /** Counts the waves that are launched, which takes no instruction at a point; undefined as above. */
-  launchCounter(kernel: ToolFunction): Pick<ResidentCounter, 'read'> | undefined;
+  launchCounter(kernel: ToolFunction): (Pick<ResidentCounter, 'read'> & { readonly meaning: HookMeaning }) | undefined;
   /** Whether all waves come back from a call of a function, by the address of the call. */
   comesBackFrom(call: number, lifted: LiftedFunction): boolean;
 }

@@ -1,9 +1,11 @@
 /** A code object as a tool sees it: what is selected of it, and where the tool's hooks go. */
 import { assert } from '../../base/errors.ts';
+import type { InsertedPoint } from '../../codeobject/inserted-tools.ts';
 import type { LiftedFunction } from '../../lift/lifted-function.ts';
 import type { LaunchRegisters } from '../hooks/hook-point.ts';
-import type { PointHook } from './hook.ts';
-import type { Insertions } from './insertions.ts';
+import { lineText } from './attribution.ts';
+import type { HookMeaning, PointHook } from './hook.ts';
+import type { Insertions, Side } from './insertions.ts';
 import { contains, type Interval } from './options.ts';
 import type { Residents } from './residents.ts';
 import {
@@ -42,6 +44,9 @@ export class ToolCode {
   readonly #insertions: Insertions;
   readonly #prefix: string;
   readonly #variables: ToolVariable[] = [];
+  /** By symbol of the variable. */
+  readonly #points = new Map<string, (() => InsertedPoint)[]>();
+  #instructionAt: ReadonlyMap<number, ToolInstruction> | undefined;
 
   /** `prefix`: what names of the tool's symbols begin with. */
   constructor(processor: string, selection: ToolSelection, insertions: Insertions, prefix: string) {
@@ -87,35 +92,44 @@ export class ToolCode {
 
   /** Counters of 64 bits, 0 when the code is loaded. */
   counters(name: string, length: number): Counters {
-    return { ...this.#variable(name, length * COUNTER_BYTES, COUNTER_BYTES), length };
+    const variable = { kind: 'counters', sizeBytes: length * COUNTER_BYTES, alignmentBytes: COUNTER_BYTES } as const;
+    return { ...this.#variable(name, variable), length };
   }
 
   /** Memory, zeros when the code is loaded. */
-  buffer(name: string, sizeBytes: number): ToolVariable {
-    return this.#variable(name, sizeBytes, BUFFER_ALIGNMENT_BYTES);
+  buffer(name: string, sizeBytes: number, parts: ToolVariable['parts'] = []): ToolVariable {
+    return this.#variable(name, { kind: 'bytes', sizeBytes, alignmentBytes: BUFFER_ALIGNMENT_BYTES, parts });
+  }
+
+  /** As `buffer`, for a trace. */
+  records(name: string, sizeBytes: number): ToolVariable {
+    return this.#variable(name, { kind: 'records', sizeBytes, alignmentBytes: BUFFER_ALIGNMENT_BYTES });
   }
 
   /** Memory that holds `bytes` when the code is loaded. */
-  memory(name: string, bytes: Uint8Array, alignmentBytes: number): ToolVariable {
-    const variable = { ...this.#variable(name, bytes.length, alignmentBytes), bytes };
-    this.#variables[this.#variables.length - 1] = variable;
-    return variable;
+  memory(name: string, bytes: Uint8Array, alignmentBytes: number, parts: ToolVariable['parts'] = []): ToolVariable {
+    return this.#variable(name, { kind: 'bytes', sizeBytes: bytes.length, alignmentBytes, bytes, parts });
+  }
+
+  /** What numbers in a variable are about, as far as hooks say so. */
+  pointsOf({ symbol }: ToolVariable): readonly InsertedPoint[] {
+    return (this.#points.get(symbol) ?? []).map((point) => point());
   }
 
   /** Before an instruction, however control comes there. */
   before({ address }: ToolInstruction, hook: PointHook): void {
-    this.#insertions.insert('before', address, hook);
+    this.#insert('before', address, hook);
   }
 
   /** After an instruction, when control goes on with the next one: of a branch, when it is not taken. */
   after({ address }: ToolInstruction, hook: PointHook): void {
-    this.#insertions.insert('after', address, hook);
+    this.#insert('after', address, hook);
   }
 
   /** On the way from a branch to its target. */
   whenTaken({ address, step }: ToolInstruction, hook: PointHook): void {
     assert(step.target !== undefined && step.control !== 'call', () => `'${step.text()}' is a direct branch`);
-    this.#insertions.insert('taken', address, hook);
+    this.#insert('taken', address, hook);
   }
 
   atBlockEntry(block: ToolBlock, hook: PointHook): void {
@@ -127,7 +141,7 @@ export class ToolCode {
    */
   atEntry({ blocks, address }: ToolFunction, hook: PointHook): void {
     assert(blocks.length > 0, () => `a function without code at ${address}`);
-    this.#insertions.insert('entry', address, hook);
+    this.#insert('entry', address, hook);
   }
 
   /**
@@ -166,8 +180,25 @@ export class ToolCode {
     this.#insertions.replace(address, { kind: 'replaced', hook });
   }
 
-  #variable(name: string, sizeBytes: number, alignmentBytes: number): ToolVariable {
-    const variable = { name, symbol: `${this.#prefix}${name}`, sizeBytes, alignmentBytes };
+  #insert(side: Side, address: number, hook: PointHook): void {
+    this.#insertions.insert(side, address, hook);
+    if (hook.meaning && hook.refusal === undefined) this.describe(hook.meaning, side, address);
+  }
+
+  /** Says what a number in a variable of the tool is about, where no hook does. */
+  describe({ symbol, index, amount }: HookMeaning, side: Side, address: number): void {
+    this.#instructionAt ??= new Map(instructionsOf(this.functions).map((each) => [each.address, each]));
+    const instruction = this.#instructionAt.get(address);
+    const points = this.#points.get(symbol) ?? [];
+    this.#points.set(symbol, points);
+    points.push(() => ({
+      ...{ index: typeof index === 'number' ? index : index(), address, where: side, amount },
+      ...{ function: instruction?.block.function.name ?? '', line: instruction ? lineText(instruction) : '' },
+    }));
+  }
+
+  #variable(name: string, made: Omit<ToolVariable, 'name' | 'symbol'>): ToolVariable {
+    const variable = { name, symbol: `${this.#prefix}${name}`, ...made };
     assert(!this.#variables.some(({ symbol }) => symbol === variable.symbol), () => `${name} is declared once`);
     this.#variables.push(variable);
     return variable;

@@ -1,5 +1,7 @@
 /** Memory of tools on the device: each variable is a symbol of the instrumented code object. */
 
+import type { InsertedVariable } from '../../codeobject/inserted-tools.ts';
+
 export interface ToolVariable {
   /** What the tool calls it. */
   readonly name: string;
@@ -7,6 +9,9 @@ export interface ToolVariable {
   readonly symbol: string;
   readonly sizeBytes: number;
   readonly alignmentBytes: number;
+  readonly kind: InsertedVariable['kind'];
+  /** Variables of a compiled hook that are in it. */
+  readonly parts?: InsertedVariable['parts'];
   /** What it holds when the code is loaded; zeros where it is missing. */
   readonly bytes?: Uint8Array;
 }

@@ -1,0 +1,8 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { fnv1a } from './hash.ts';
+
+test('hashes are those that its authors publish', () => {
+  const hash = (text: string): string => fnv1a(new TextEncoder().encode(text)).toString(16);
+  assert.deepEqual([hash(''), hash('a'), hash('foobar')], ['811c9dc5', 'e40c292c', 'bf9cf968']);
+});
