@@ -14,7 +14,19 @@ export function leb128(value: bigint, isSigned: boolean, sizeBytes = 1): Uint8Ar
   return Uint8Array.from(bytes);
 }
 
+/** A safe integer that is not negative, behind what `bytes` has. */
+export function putUnsigned(bytes: number[], value: number): void {
+  let rest = value;
+  for (; rest >= 0x80; rest = Math.floor(rest / 0x80)) bytes.push((rest % 0x80) | 0x80);
+  bytes.push(rest);
+}
+
 /** A safe integer that is not negative. */
-export const unsigned = (value: number): Uint8Array => leb128(BigInt(value), false);
+export function unsigned(value: number): Uint8Array {
+  const bytes: number[] = [];
+  putUnsigned(bytes, value);
+  return Uint8Array.from(bytes);
+}
+
 /** A safe integer. */
 export const signed = (value: number): Uint8Array => leb128(BigInt(value), true);

@@ -45,10 +45,9 @@ const join = (a: LiveLanes, b: LiveLanes): LiveLanes => ({
 });
 
 export class LaneLiveness<I> {
-  readonly #effectsOf: (instruction: I) => LaneEffects;
   readonly #places: PlaceSets;
   readonly #before: readonly LiveLanes[];
-  readonly #after = new Map<I, LiveLanes>();
+  readonly #around = new Map<I, { readonly before: LiveLanes; readonly after: LiveLanes }>();
 
   /** `outsideOf`: what is live where control leaves a block for somewhere else; everything by default. */
   constructor(
@@ -57,7 +56,6 @@ export class LaneLiveness<I> {
     places: PlaceSets,
     outsideOf?: (block: BasicBlock<I>) => LiveLanes,
   ) {
-    this.#effectsOf = effectsOf;
     this.#places = places;
     const everything = { active: places.everything, inactive: places.rows };
     const behind = (block: BasicBlock<I>, live: LiveLanes): LiveLanes =>
@@ -78,8 +76,10 @@ export class LaneLiveness<I> {
     for (const block of blocks) {
       let live = behind(block, incoming[block.index]!);
       for (const instruction of block.instructions.toReversed()) {
-        this.#after.set(instruction, live);
-        live = this.#through(this.#effectsOf(instruction), live);
+        const effects = effectsOf(instruction);
+        const before = this.#through(effects, live);
+        this.#around.set(instruction, { before, after: effects.ends ? NOTHING : live });
+        live = before;
       }
     }
   }
@@ -93,11 +93,11 @@ export class LaneLiveness<I> {
   }
 
   beforeInstruction(instruction: I): LiveLanes {
-    return this.#through(this.#effectsOf(instruction), this.after(instruction));
+    return this.#around.get(instruction)!.before;
   }
 
   after(instruction: I): LiveLanes {
-    return this.#effectsOf(instruction).ends ? NOTHING : this.#after.get(instruction)!;
+    return this.#around.get(instruction)!.after;
   }
 
   #through(effects: LaneEffects, after: LiveLanes): LiveLanes {

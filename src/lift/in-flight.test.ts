@@ -20,7 +20,7 @@ function inFlight(source: string, at: string, { processor = 'gfx90a', options = 
     .filter((step) => step.text().startsWith(at))
     .map((step) => {
       const state = analysis.before(step);
-      return [...[...state.pending()].map(textOf), ...[...state.unknown].map((counter) => `? ${counter}`)].join(', ');
+      return [...state.pending.map(textOf), ...[...state.unknown].map((counter) => `? ${counter}`)].join(', ');
     });
 }
 

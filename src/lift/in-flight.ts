@@ -60,7 +60,7 @@ interface Entry {
   readonly order: number;
 }
 
-/** What a counter counts at a place. */
+/** What a counter counts at a place. States share it. */
 interface Counting {
   readonly kinds: ReadonlySet<string>;
   /** Accesses started so far, and the first of them that may still be in flight. */
@@ -84,6 +84,8 @@ export class InFlight {
   readonly #counting = new Map<WaitCounter, Counting>();
   /** Accesses whose registers are not known: of images, and from before what is analysed. */
   readonly #unknown = new Set<WaitCounter>();
+  /** All that is pending, until something changes. */
+  #all: readonly PendingAccess[] | undefined;
 
   static unknown(): InFlight {
     const state = new InFlight();
@@ -96,14 +98,12 @@ export class InFlight {
     return this.#unknown;
   }
 
-  /** All registers that accesses in flight may still write or read. */
-  *pending(): Generator<PendingAccess> {
-    for (const entries of this.#entries.values()) {
-      for (const entry of entries) {
-        const pending = this.#pending(entry);
-        if (pending) yield pending;
-      }
-    }
+  /** All registers that accesses in flight may still write or read; the list stays as it is. */
+  get pending(): readonly PendingAccess[] {
+    this.#all ??= [...this.#entries.values()].flatMap((entries) =>
+      entries.flatMap((each) => this.#pending(each) ?? []),
+    );
+    return this.#all;
   }
 
   /** What has to be over before registers may be read, or written. */
@@ -132,12 +132,24 @@ export class InFlight {
 
   /** The step waits. */
   wait(step: AmdgpuStep): void {
-    for (const [counter, left] of step.effects.waits) {
+    const { waits } = step.effects;
+    if (waits.size === 0) return;
+    for (const [counter, left] of waits) {
       if (left === 0) this.#unknown.delete(counter);
       const counting = this.#counting.get(counter);
       if (!counting || (left > 0 && !this.#isOrdered(counter))) continue;
       const oldest = Math.max(counting.oldest, counting.issued - left);
-      this.#counting.set(counter, { ...counting, oldest, kinds: left === 0 ? new Set() : counting.kinds });
+      this.#counting.set(counter, { ...counting, oldest, kinds: left === 0 ? NOT_COUNTING.kinds : counting.kinds });
+    }
+    this.#all = undefined;
+    this.#dropOver();
+  }
+
+  #dropOver(): void {
+    for (const [register, entries] of this.#entries) {
+      const left = entries.filter(({ counter, order }) => order >= this.#counting.get(counter)!.oldest);
+      if (left.length === 0) this.#entries.delete(register);
+      else if (left.length < entries.length) this.#entries.set(register, left);
     }
   }
 
@@ -145,11 +157,13 @@ export class InFlight {
   start(step: AmdgpuStep): void {
     const { counters, writes, reads, writesAnyOf } = step.effects;
     if (counters.size === 0) return;
+    this.#all = undefined;
     for (const register of numbersOf(writes)) this.#entries.delete(register);
     const kind = kindOf(step);
     for (const counter of counters) {
       const { kinds, issued, oldest } = this.#counting.get(counter) ?? NOT_COUNTING;
-      this.#counting.set(counter, { kinds: new Set([...kinds, kind]), issued: issued + 1, oldest });
+      const withKind = kinds.has(kind) ? kinds : new Set([...kinds, kind]);
+      this.#counting.set(counter, { kinds: withKind, issued: issued + 1, oldest });
       if (writesAnyOf.size > 0) this.#unknown.add(counter);
       const isRead = counter === 'expcnt' && step.instruction.format.name !== 'LDSDIR';
       const ranges = isRead ? reads.filter(({ file }) => file !== 'scalar') : writes;
@@ -160,6 +174,7 @@ export class InFlight {
 
   /** A call: whatever it did is in flight, or nothing. */
   call(after: 'nothing' | 'unknown'): void {
+    this.#all = undefined;
     this.#entries.clear();
     this.#counting.clear();
     this.#unknown.clear();
@@ -186,6 +201,7 @@ export class InFlight {
 
   /** Adds what is in flight in another state, to one that has nothing that is over. */
   #meet(other: InFlight): void {
+    this.#all = undefined;
     for (const [counter, theirs] of other.#counting) {
       const own = this.#counting.get(counter) ?? NOT_COUNTING;
       const issued = Math.max(own.issued, theirs.issued);
@@ -225,10 +241,10 @@ export class InFlight {
   }
 
   #isOrdered(counter: WaitCounter, also?: string): boolean {
-    const kinds = new Set(this.#counting.get(counter)?.kinds);
-    if (also !== undefined) kinds.add(also);
-    const [kind, ...others] = kinds;
-    return kind !== undefined && others.length === 0 && !kind.startsWith('unordered');
+    const { kinds } = this.#counting.get(counter) ?? NOT_COUNTING;
+    if (kinds.size > 1) return false;
+    const [kind = also] = kinds;
+    return kind !== undefined && (also ?? kind) === kind && !kind.startsWith('unordered');
   }
 
   #pending({ order, counter, ...entry }: Entry): PendingAccess | undefined {

@@ -5,7 +5,7 @@
 import { ByteReader } from '../../base/bytes.ts';
 import { concatenate } from '../../base/concatenate.ts';
 import type { ErrorContext } from '../../base/errors.ts';
-import { unsigned } from '../../base/leb128.ts';
+import { putUnsigned } from '../../base/leb128.ts';
 
 /**
  * What new code is: the `original` instruction itself, `payload` that serves it, an `island` that its branch
@@ -120,11 +120,11 @@ export function encodePcMap({ rows }: PcMap): Uint8Array {
   const body: number[] = [];
   let [end, origin] = [0, 0];
   for (const row of rows) {
-    body.push(...unsigned(((row.address - end) / DWORD_BYTES) * KINDS.length + KINDS.indexOf(row.kind)));
-    body.push(...unsigned(row.sizeBytes / DWORD_BYTES));
+    putUnsigned(body, ((row.address - end) / DWORD_BYTES) * KINDS.length + KINDS.indexOf(row.kind));
+    putUnsigned(body, row.sizeBytes / DWORD_BYTES);
     end = row.address + row.sizeBytes;
     const distance = row.origin === undefined ? undefined : (row.origin - origin) / DWORD_BYTES;
-    body.push(...unsigned(distance === undefined ? 0 : distance < 0 ? -2 * distance : 1 + 2 * distance));
+    putUnsigned(body, distance === undefined ? 0 : distance < 0 ? -2 * distance : 1 + 2 * distance);
     origin = row.origin ?? origin;
   }
   return concatenate([header, Uint8Array.from(body)]);

@@ -52,6 +52,8 @@ interface Encoded {
   readonly endsFlow: boolean;
 }
 
+const madeOf = new WeakMap<PayloadForm, Map<string, PlacedForm | string>>();
+
 export class PlacedForm {
   readonly counts: PurposeCounts;
   readonly #form: PayloadForm;
@@ -63,8 +65,20 @@ export class PlacedForm {
     this.counts = countsOf(form.payload.items);
   }
 
-  /** The numbers are those of the form's registers. A text says why an instruction cannot have its own. */
+  /**
+   * The numbers are those of the form's registers; it is made once of them. A text says why an instruction
+   * cannot have its own.
+   */
   static of(form: PayloadForm, numbers: readonly number[]): PlacedForm | string {
+    const known = madeOf.get(form) ?? new Map<string, PlacedForm | string>();
+    madeOf.set(form, known);
+    const key = String.fromCharCode(...numbers);
+    const placed = known.get(key) ?? PlacedForm.#make(form, numbers);
+    known.set(key, placed);
+    return placed;
+  }
+
+  static #make(form: PayloadForm, numbers: readonly number[]): PlacedForm | string {
     const byRegister = new Map(form.registers.map((register, index) => [register, numbers[index]!]));
     const encoded: (Encoded | PayloadLabel)[] = [];
     for (const item of form.payload.items) {

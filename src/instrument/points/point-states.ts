@@ -33,7 +33,7 @@ export class PointStates {
     return {
       live,
       isSccLive: ((live.active >> BigInt(stateNumber('scc'))) & 1n) === 1n,
-      inFlight: [...inFlight.pending()],
+      inFlight: inFlight.pending,
       // What is not known may be any counter of any target.
       unknownInFlight: new Set([...inFlight.unknown].filter((each) => hasCounter(step.instruction.target, each))),
       gprIndexing: indexing === 'on',
