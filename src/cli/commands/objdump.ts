@@ -30,6 +30,11 @@ export const objdumpCommand = defineCommand({
       aliases: ['S'],
       description: 'with source lines, where line tables and sources are there',
     },
+    'line-numbers': {
+      kind: 'flag',
+      aliases: ['l'],
+      description: 'with the names of functions, and files and lines where line tables are there',
+    },
     syms: { kind: 'flag', aliases: ['t'], description: 'the symbol table' },
     'dynamic-syms': { kind: 'flag', aliases: ['T'], description: 'the dynamic symbol table' },
     reloc: { kind: 'flag', aliases: ['r'], description: 'relocations; with -d among the instructions' },
@@ -60,6 +65,7 @@ export const objdumpCommand = defineCommand({
       disassembleSymbols,
       sections,
       source: options.source,
+      lineNumbers: options['line-numbers'],
       symbols: options.syms,
       dynamicSymbols: options['dynamic-syms'],
       relocations: options.reloc,
@@ -95,8 +101,18 @@ function checkOptions(options: ObjdumpOptions): void {
   if (startAddress >= stopAddress) {
     throw new WavewrightError('USAGE', 'the start address should be less than the stop address');
   }
-  const { disassemble, disassembleAll, source, symbols, dynamicSymbols, relocations, dynamicRelocations } = options;
-  const wants = [disassemble, disassembleAll, source, symbols, dynamicSymbols, relocations, dynamicRelocations];
+  const { disassemble, disassembleAll, source, lineNumbers, symbols } = options;
+  const { dynamicSymbols, relocations, dynamicRelocations } = options;
+  const wants = [
+    disassemble,
+    disassembleAll,
+    source,
+    lineNumbers,
+    symbols,
+    dynamicSymbols,
+    relocations,
+    dynamicRelocations,
+  ];
   if (wants.includes(true) || options.sectionHeaders || options.fileHeaders || disassembleSymbols.length > 0) return;
   throw new WavewrightError('USAGE', 'nothing to print', {
     hint: '`wavewright help objdump` lists what there is, -d for one',

@@ -51,13 +51,14 @@ export function printDisassembly(
 ): void {
   const context = elf.name === undefined ? {} : { file: elf.name };
   const hasLines = elf.sections.some(({ name }) => name.startsWith('.debug_line'));
-  if (options.source && hasLines && elf.header.type === ET_REL) {
+  const { source = false, lineNumbers = false } = options;
+  if (elf.header.type === ET_REL && ((source && hasLines) || lineNumbers)) {
     throw new WavewrightError('UNSUPPORTED', 'source lines of an object that is not linked are not supported', {
       ...context,
-      hint: 'without --source the instructions are shown',
+      hint: 'without --source and --line-numbers the instructions are shown',
     });
   }
-  if (options.source && !hasLines) warn(`'${elf.name}': failed to parse debug information for ${elf.name}`);
+  if (source && !hasLines) warn(`'${elf.name}': failed to parse debug information for ${elf.name}`);
   const { version, target } = identifyCodeObject(elf.header, elf.name);
   const processor = options.processor ?? target.processor;
   const { waveSizes, architectedFlatScratch } = targetFor(processor);
@@ -73,7 +74,10 @@ export function printDisassembly(
     symbols: new SymbolMap(elf),
     relocations: options.relocations ? relocationsByTarget(elf) : new Map(),
     found: new Set(),
-    source: options.source && hasLines ? new SourceLines(elf, out, { warn, readSource }) : undefined,
+    source:
+      (source && hasLines) || lineNumbers
+        ? new SourceLines(elf, out, { warn, readSource }, { source, lineNumbers })
+        : undefined,
   };
   const chosen = (options.sections ?? []).length > 0 || options.disassembleAll;
   const sections = sectionsOf(elf).filter(

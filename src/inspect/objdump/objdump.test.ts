@@ -8,6 +8,10 @@ import path from 'node:path';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { WavewrightError } from '../../base/errors.ts';
+import { encodeLineTable } from '../../codeobject/line-table-writer.ts';
+import { PF_R, SHT_PROGBITS } from '../../elf/constants.ts';
+import { ElfEdit } from '../../elf/edit.ts';
+import { parseElf } from '../../elf/elf.ts';
 import { objdump } from './objdump.ts';
 import { type ObjdumpOptions, parseAddress, waveSizeOf } from './options.ts';
 import { Output } from './output.ts';
@@ -153,4 +157,34 @@ test('mutated files end in a listing or a clear error', () => {
     });
     fc.assert(property, { numRuns: 150 });
   }
+});
+
+/** The example, whose first instructions have lines. */
+function withLines(): Uint8Array {
+  const elf = parseElf(new Uint8Array(readFileSync(path.join(ROOT, 'examples/kernels/vadd.gfx90a.co'))));
+  const start = Number(elf.sectionNamed('.text')!.address);
+  const source = (line: number) => ({ file: '/src/vadd.cl', line, column: 1 });
+  const rows = [
+    { address: start, source: source(3) },
+    { address: start + 16, source: source(4) },
+    { address: start + 20, source: undefined },
+    { address: start + 28, source: source(4) },
+  ];
+  const { lines } = encodeLineTable(rows, start + 32, { lineBytes: 0, abbreviationBytes: 0 });
+  const edit = new ElfEdit(elf);
+  edit.addSection({ name: '.debug_line', type: SHT_PROGBITS, flags: 0n, alignmentBytes: 1 }, lines);
+  return edit.finish(edit.addSegment(PF_R, new Uint8Array(edit.segmentTableBytes(1))));
+}
+
+test('functions and numbers of lines stand where they change; objects that are not linked are refused', () => {
+  const { text } = dump(withLines(), { lineNumbers: true, stopAddress: 0x1924 });
+  const lines = text.split('\n').filter((line) => /^; |^\t/.test(line));
+  assert.deepEqual(
+    lines.map((line) => line.replace(/ *\/\/.*|^\t(\S+).*/, '$1')),
+    [
+      ...['; vadd():', '; /src/vadd.cl:3', 's_load_dword', 's_load_dword', '; /src/vadd.cl:4', 's_waitcnt'],
+      ...['s_and_b32', '; /src/vadd.cl:4', 's_mul_i32', 'v_add_u32_e32'],
+    ],
+  );
+  assert.throws(() => dump(data('kernels.gfx90a.v5.o'), { lineNumbers: true }), { code: 'UNSUPPORTED' });
 });

@@ -38,8 +38,8 @@ export function objdump(
     if (options.sectionHeaders) printSectionHeaders(elf, options, out);
     if (options.symbols) printSymbols(elf, options, out);
     if (options.dynamicSymbols) printDynamicSymbols(elf, options, out);
-    const { disassembleAll, source, disassembleSymbols = [] } = options;
-    const disassemble = options.disassemble || disassembleAll || source || disassembleSymbols.length > 0;
+    const { disassembleAll, source, lineNumbers, disassembleSymbols = [] } = options;
+    const disassemble = options.disassemble || disassembleAll || source || lineNumbers || disassembleSymbols.length > 0;
     if (options.relocations && !disassemble) printRelocations(elf, options, out);
     if (options.dynamicRelocations) printDynamicRelocations(elf, out);
     if (disassemble) printDisassembly(elf, options, out, { warn, readSource });

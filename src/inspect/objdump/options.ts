@@ -14,6 +14,8 @@ export interface ObjdumpOptions {
   readonly disassembleAll?: boolean;
   /** Interleaved with source lines; refused for relocatable objects with debug information. */
   readonly source?: boolean;
+  /** Interleaved with functions and numbers of lines; refused for all relocatable objects. */
+  readonly lineNumbers?: boolean;
   /** Names; empty for all. */
   readonly disassembleSymbols?: readonly string[];
   /** Names; empty for all. */

@@ -1,8 +1,18 @@
-/** Source lines in front of the first instruction of each, as llvm-objdump prints them. */
+/** Where instructions come from, in front of the first one of each place, as llvm-objdump prints it. */
+import { firstAbove } from '../../base/search.ts';
 import { LineTable, type SourceLine } from '../../codeobject/line-table.ts';
+import { SHF_ALLOC, STT_FUNC, STT_GNU_IFUNC, STT_NOTYPE, STT_OBJECT } from '../../elf/constants.ts';
 import type { ElfFile } from '../../elf/elf.ts';
+import type { ElfSymbol } from '../../elf/symbols.ts';
+import { dynamicSymbolsOf, sectionOf, symbolsOf } from './object-view.ts';
 import type { Output } from './output.ts';
 import type { SideStreams } from './streams.ts';
+
+/** What is wanted: functions with numbers of lines, the lines themselves. */
+export interface SourceParts {
+  readonly lineNumbers: boolean;
+  readonly source: boolean;
+}
 
 export class SourceLines {
   readonly #table: LineTable;
@@ -12,23 +22,48 @@ export class SourceLines {
   /** Lines of files, by name; empty for those that cannot be read. */
   readonly #files = new Map<string, readonly string[]>();
   #last: SourceLine | undefined;
+  readonly #parts: SourceParts;
+  #functions: readonly NamedPlace[] | undefined;
+  #lastFunction: string | undefined;
 
-  constructor(elf: ElfFile, out: Output, streams: SideStreams) {
+  constructor(elf: ElfFile, out: Output, streams: SideStreams, parts: SourceParts) {
+    this.#parts = parts;
     this.#table = LineTable.read(elf);
     this.#elf = elf;
     this.#out = out;
     this.#streams = streams;
   }
 
-  /** Prints the line of the instruction at an address, unless the last one had the same. */
+  /** Prints the place of the instruction at an address, as far as the last one had another. */
   print(address: number): void {
     const line = this.#table.lineAt(BigInt(address));
     const last = this.#last;
     // Behind code of no line it is printed again.
     this.#last = line;
-    if (!line || (line.line === last?.line && line.file === last.file)) return;
+    const isSame = line?.line === last?.line && line?.file === last?.file;
+    if (this.#parts.lineNumbers) this.#printNumber(address, line, isSame);
+    if (!this.#parts.source || !line || isSame) return;
     const text = this.#linesOf(line.file)[line.line - 1];
     if (text !== undefined && text !== '') this.#out.text('; ').line(text);
+  }
+
+  #printNumber(address: number, line: SourceLine | undefined, isSame: boolean): void {
+    const name = this.#functionAt(address);
+    const isNew = name !== undefined && name !== this.#lastFunction;
+    this.#lastFunction = name;
+    if (isNew)
+      this.#out
+        .text('; ')
+        .text(name)
+        .line(name.endsWith('()') ? ':' : '():');
+    if (line && (!isSame || isNew)) this.#out.text('; ').line(`${line.file}:${line.line}`);
+  }
+
+  #functionAt(address: number): string | undefined {
+    this.#functions ??= namedPlaces(this.#elf);
+    const found = this.#functions[firstAbove(this.#functions, address) - 1];
+    const isInside = found && (found.sizeBytes === 0 || address < found.address + found.sizeBytes);
+    return isInside ? found.name : undefined;
   }
 
   #linesOf(file: string): readonly string[] {
@@ -41,4 +76,26 @@ export class SourceLines {
     }
     return lines;
   }
+}
+
+interface NamedPlace {
+  readonly address: number;
+  readonly sizeBytes: number;
+  readonly name: string;
+}
+
+const NAMING: ReadonlySet<number> = new Set([STT_NOTYPE, STT_FUNC, STT_OBJECT, STT_GNU_IFUNC]);
+
+/** By address; of several at one address the largest one, as LLVM's symbolizer takes it. */
+function namedPlaces(elf: ElfFile): NamedPlace[] {
+  const symbols = symbolsOf(elf).length > 0 ? symbolsOf(elf) : dynamicSymbolsOf(elf);
+  const isNaming = (symbol: ElfSymbol): boolean => {
+    const section = sectionOf(elf, symbol);
+    return NAMING.has(symbol.type) && section !== undefined && (section.flags & SHF_ALLOC) !== 0n;
+  };
+  const places = symbols.filter(isNaming).map(({ value, sizeBytes, name }) => {
+    return { address: Number(value), sizeBytes, name };
+  });
+  places.sort((a, b) => a.address - b.address || a.sizeBytes - b.sizeBytes);
+  return places.filter(({ address }, i) => places[i + 1]?.address !== address);
 }
