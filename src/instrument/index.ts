@@ -34,7 +34,13 @@ export {
   lineTable,
   lineText,
 } from './tool/attribution.ts';
-export { CompiledHooks, type HookVariablePlace, launchAtEntry, type PointKnowledge } from './tool/compiled-hooks.ts';
+export {
+  type CallPolicy,
+  CompiledHooks,
+  type HookVariablePlace,
+  launchAtEntry,
+  type PointKnowledge,
+} from './tool/compiled-hooks.ts';
 export { type Amount, countedAs, countHook } from './tool/counting.ts';
 export { type ExecRegion, equallyOften, execRegions, savedMask } from './tool/exec-regions.ts';
 export { FlowCounter, type FlowTotals } from './tool/flow-counter.ts';

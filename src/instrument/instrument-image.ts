@@ -109,6 +109,7 @@ function attempt(
       functions: selectedFunctions(functions, kernels),
       instructions,
       launchOf: (each) => plans.persistentOf(each)?.launch ?? {},
+      scratchOf: (each) => plans.persistentOf(each)?.scratch ?? 'nothing is known of the kernels that run it',
       residentsOf: (each) => residents[i]!.of(each),
     };
     return new ToolCode(codeObject.target.processor, selection, insertions, prefixes[i]!);

@@ -51,7 +51,7 @@ import {
   redirectSymbols,
 } from './object/redirect.ts';
 import { addSourceLines } from './object/source-lines.ts';
-import { addVariables, type VariableToAdd } from './object/variables.ts';
+import { addVariables, pointerRelocations, type VariableToAdd } from './object/variables.ts';
 
 export interface InstrumentOptions {
   /** What messages call the code object. */
@@ -121,7 +121,7 @@ const PADDING_BYTES = PADDING_DWORDS * 4;
 /** The symbol that literals of new code count from. */
 const ANCHOR = 'wavewright.text';
 /** Room for more program headers than are added. */
-const MORE_SEGMENTS = 4;
+const MORE_SEGMENTS = 5;
 
 /**
  * A code object with new code for its kernels and functions. A relocatable object is linked first.
@@ -348,8 +348,9 @@ export class CodeRewriter {
       const type = half === 'low' ? R_AMDGPU.ABS32_LO : R_AMDGPU.ABS32_HI;
       return { offset, type, symbol: this.#symbolNamed(symbol, anchor, variables, symbols), addend: BigInt(addend) };
     });
+    const pointers = pointerRelocations(this.#options.variables ?? [], variables);
     const isAnchored = added.some(({ symbol }) => symbol === anchor);
-    tables.add([...(isAnchored ? [anchor] : []), ...symbols, ...variables.values()], [...old, ...added]);
+    tables.add([...(isAnchored ? [anchor] : []), ...symbols, ...variables.values()], [...old, ...added, ...pointers]);
   }
   /** What a literal of added code means by a name. Throws USAGE for a name that nothing has. */
   #symbolNamed(

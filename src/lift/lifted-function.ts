@@ -180,7 +180,7 @@ export class LiftedFunction {
   /** `behindReturns`: what is live where the function returns to. */
   #solve(behindReturns: LiveLanes): LaneLiveness<AmdgpuStep> {
     const calls = new Map(this.sites.flatMap((site) => (site.kind === 'call' ? [[site.step, calleeReads(site)]] : [])));
-    const others = new Set(this.sites.map(({ step }) => step));
+    const others = new Map(this.sites.map((site) => [site.step, site]));
     const effectsOf = (step: AmdgpuStep): LaneEffects => {
       const own = registerLaneEffects(step);
       const read = calls.get(step);
@@ -192,7 +192,10 @@ export class LiftedFunction {
     const outsideOf = ({ instructions, next }: LiftedBlock): LiveLanes => {
       const last = instructions.at(-1)!;
       if (last.control === 'call') return next && calls.get(last) ? NOTHING : EVERYTHING;
-      return last.control === 'jump' && !others.has(last) ? behindReturns : EVERYTHING;
+      if (last.control !== 'jump') return EVERYTHING;
+      const site = others.get(last);
+      // Whoever is gone to returns for this function.
+      return site ? union(calleeReads(site) ?? EVERYTHING, behindReturns) : behindReturns;
     };
     return new LaneLiveness(this.blocks, effectsOf, REGISTER_PLACES, outsideOf);
   }
@@ -202,10 +205,20 @@ export class LiftedFunction {
     return this.#reads;
   }
 
-  /** Those of callees are known before; a function that is not done yet may read everything. */
-  findReads(): void {
+  /**
+   * Those of callees are known before; a function that is not done yet may read everything. Of
+   * functions that call each other something is assumed first (`assumeReads`). Says whether anything changed.
+   */
+  findReads(): boolean {
     const { entryBlock } = this;
+    const before = this.#reads;
     this.#reads = entryBlock ? this.#solve(NOTHING).before(entryBlock) : EVERYTHING;
+    return before?.active !== this.#reads.active || before.inactive !== this.#reads.inactive;
+  }
+
+  /** What `findReads` begins with. */
+  assumeReads(assumed: 'nothing' | 'everything'): void {
+    this.#reads = assumed === 'nothing' ? NOTHING : EVERYTHING;
   }
 }
 
@@ -218,9 +231,30 @@ const EVERYTHING: LiveLanes = { active: REGISTER_PLACES.everything, inactive: RE
 /** Undefined where anything may be called. */
 function calleeReads({ targets, isComplete, callees }: TransferSite): LiveLanes | undefined {
   if (!isComplete || callees.length < targets.length) return undefined;
-  return callees.reduce<LiveLanes>((sum, { reads = EVERYTHING }) => {
-    return { active: sum.active | reads.active, inactive: sum.inactive | reads.inactive };
-  }, NOTHING);
+  return callees.reduce<LiveLanes>((sum, { reads = EVERYTHING }) => union(sum, reads), NOTHING);
+}
+
+const union = (a: LiveLanes, b: LiveLanes): LiveLanes => ({
+  active: a.active | b.active,
+  inactive: a.inactive | b.inactive,
+});
+
+/** Rounds in which functions that call each other are asked what they read. */
+const MOST_ROUNDS = 16;
+
+/** What is read by functions that call each other, or by one: the least that fits all of them. */
+function findTogether(component: readonly LiftedFunction[]): void {
+  const [first] = component;
+  if (component.length === 1 && !first!.callees.has(first!)) {
+    first!.findReads();
+    return;
+  }
+  for (const each of component) each.assumeReads('nothing');
+  for (let round = 0; round < MOST_ROUNDS; round++) {
+    const changed = component.filter((each) => each.findReads());
+    if (changed.length === 0) return;
+  }
+  for (const each of component) each.assumeReads('everything');
 }
 
 /** Finds what the callees of a function read, those that are called first. */
@@ -228,7 +262,7 @@ function readAll(root: LiftedFunction): void {
   const isDone = ({ reads }: LiftedFunction): boolean => reads !== undefined;
   for (const callee of root.callees) {
     for (const component of strongComponents(callee, (each) => each.callees, isDone)) {
-      for (const each of component) each.findReads();
+      findTogether(component);
     }
   }
 }

@@ -177,6 +177,8 @@ function assembleStep(text: string, { instruction }: AmdgpuStep, reader: AmdgpuS
   return reader.step(new DataView(bytes.buffer), 0) as AmdgpuStep; // reason: the assembler has just written it
 }
 
+const SPECIAL = [SGPR_VCC_LO, SGPR_VCC_LO + 1, SGPR_M0, SGPR_EXEC_LO, SGPR_EXEC_LO + 1];
+
 const EXITS: Readonly<Partial<Record<ExitReason, string>>> = {
   barrier: 'waits at a barrier',
   end: 'ends the wave',
@@ -188,30 +190,36 @@ const EXITS: Readonly<Partial<Record<ExitReason, string>>> = {
 
 /** Undefined for an instruction that can be lifted. */
 function refusal(step: AmdgpuStep, processor: string): string | undefined {
-  const { effects, control, instruction } = step;
-  if (step.illegal !== undefined) return `has an invalid instruction: ${step.illegal}`;
-  if (effects.readsAnyOf.size > 0 || effects.writesAnyOf.size > 0) return 'chooses registers by an index';
-  if (effects.memory.some(({ space }) => space === 'lds')) return 'uses the LDS';
+  const { effects, control } = step;
+  const never = whyNeverRun(step, processor);
+  if (never !== undefined) return never;
   if (effects.memory.some(({ space }) => space === 'private')) return 'uses private memory';
-  const exit = exitOf(step);
-  if (exit !== undefined) return exit;
-  if (control === 'end') return EXITS.end;
   if (control === 'call') return 'calls a function';
-  if (instruction.row.flags.message) return 'sends a message';
-  if (effects.writesState.has('mode') || effects.writesState.has('status') || effects.writesState.has('trapsts'))
-    return 'writes a hardware register';
+  if (effects.writesState.has('mode')) return 'writes a hardware register';
   const ranges = [...effects.reads, ...effects.writes];
   if (ranges.some(({ file }) => file === 'accumulator')) return 'uses accumulation registers';
   const isStack = ({ file, first, dwords }: RegisterRange) =>
     file === 'scalar' && first <= FRAME_POINTER && first + dwords > STACK_POINTER;
   if (ranges.some(isStack)) return 'uses the stack';
-  const { sgprCount } = targetFor(processor).scalars;
-  const known = [SGPR_VCC_LO, SGPR_VCC_LO + 1, SGPR_M0, SGPR_EXEC_LO, SGPR_EXEC_LO + 1];
-  const isReserved = ({ file, first, dwords }: RegisterRange) =>
-    file === 'scalar' && first + dwords > sgprCount && !known.includes(first);
-  if (effects.writes.some(isReserved)) return 'writes a register that belongs to the system';
   if (control === 'jump' || control === 'return') return jumpRefusal(step);
   return undefined;
+}
+
+/** Why code with an instruction serves no point, be it called or put in the place of the call. */
+export function whyNeverRun(step: AmdgpuStep, processor: string): string | undefined {
+  const { effects, control, instruction } = step;
+  if (step.illegal !== undefined) return `has an invalid instruction: ${step.illegal}`;
+  if (effects.readsAnyOf.size > 0 || effects.writesAnyOf.size > 0) return 'chooses registers by an index';
+  if (effects.memory.some(({ space }) => space === 'lds')) return 'uses the LDS';
+  const exit = exitOf(step);
+  if (exit !== undefined) return exit;
+  if (control === 'end') return EXITS.end;
+  if (instruction.row.flags.message) return 'sends a message';
+  if (effects.writesState.has('status') || effects.writesState.has('trapsts')) return 'writes a hardware register';
+  const { sgprCount } = targetFor(processor).scalars;
+  const isReserved = ({ file, first, dwords }: RegisterRange) =>
+    file === 'scalar' && first + dwords > sgprCount && !SPECIAL.includes(first);
+  return effects.writes.some(isReserved) ? 'writes a register that belongs to the system' : undefined;
 }
 
 function exitOf(step: AmdgpuStep): string | undefined {

@@ -332,8 +332,8 @@ export class HookEmission implements IntrinsicContext {
   }
 
   #emitAddress({ use, half, block, offset }: BlockHalf): void {
-    const symbol = this.point.symbolOf(block);
-    this.b.emit`s_mov_b32 ${this.part(use)}, ${{ half, symbol, addend: offset }}`;
+    const { symbol, addend } = this.point.placeOf(block);
+    this.b.emit`s_mov_b32 ${this.part(use)}, ${{ half, symbol, addend: addend + offset }}`;
   }
 
   #finish(): void {

@@ -55,6 +55,8 @@ export interface HookFunction {
 export interface HookFile {
   readonly name: string;
   readonly processor: string;
+  /** As a linked code object. */
+  readonly linked: Uint8Array;
   readonly functions: ReadonlyMap<string, HookFunction>;
   readonly variables: readonly HookVariable[];
   readonly blocks: readonly HookBlock[];
@@ -92,7 +94,16 @@ export function openHookFile(
       hint: 'WW_HOOK of wavewright/hook.h stands in front of a hook; kernels are none',
     });
   return {
-    ...{ name: image.name, processor: image.target.processor, functions, variables, blocks, markers, code },
+    ...{
+      name: image.name,
+      processor: image.target.processor,
+      linked: elf.bytes,
+      functions,
+      variables,
+      blocks,
+      markers,
+      code,
+    },
     constantDword: (address) => constantDword(blocks, address),
     pointerAt: (address) => (blockAt(blocks, address)?.isWritable === false ? pointers.get(address) : undefined),
   };

@@ -1,5 +1,6 @@
 /** Where hooks are called, with what, and what they may ask of the place. */
 import type { Instruction } from '../../isa/amdgpu/encoding/instruction.ts';
+import type { SymbolPlace } from '../layout/code-item.ts';
 import type { HookBlock } from './hook-file.ts';
 import type { IntrinsicName } from './intrinsics.ts';
 
@@ -40,6 +41,6 @@ export interface HookPoint {
   /** The number that the tool knows its opcode by. */
   readonly opcode: number;
   readonly launch: LaunchRegisters;
-  /** The symbol that a block of the hook's file has in the instrumented code object. */
-  symbolOf(block: HookBlock): string;
+  /** Where a block of the hook's file is in the instrumented code object. */
+  placeOf(block: HookBlock): SymbolPlace;
 }

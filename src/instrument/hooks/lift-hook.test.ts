@@ -36,7 +36,13 @@ function pointOf(processor: string, launch: LaunchRegisters = LAUNCH, text?: str
   const load = processor === 'gfx1100' ? 'global_load_b32' : 'global_load_dword';
   const code = { target: targetFor(processor), waveSize };
   const { instruction } = assembleInstruction(text ?? `${load} v1, v2, s[6:7] offset:16`, code);
-  return { instruction, address: 0x1234, opcode: 7, launch, symbolOf: ({ name }) => `hooks${name}` };
+  return {
+    instruction,
+    address: 0x1234,
+    opcode: 7,
+    launch,
+    placeOf: ({ name }) => ({ symbol: `hooks${name}`, addend: 0 }),
+  };
 }
 
 /** The payload as text, or why there is none. */

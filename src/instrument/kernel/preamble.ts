@@ -35,6 +35,8 @@ export type KeptValue =
   | { readonly kind: 'initial'; readonly value: KeptInitialValue; readonly first: number }
   /** Two dwords: the loaded address. */
   | { readonly kind: 'address'; readonly place: SymbolPlace; readonly first: number }
+  /** What FLAT_SCRATCH is when the kernel begins, where it is SGPRs. */
+  | { readonly kind: 'flat scratch'; readonly first: number }
   | { readonly kind: 'constant'; readonly constant: number; readonly first: number }
   /** So many dwords of zeros. */
   | { readonly kind: 'zero'; readonly first: number; readonly dwords: 1 | 2 };
@@ -87,7 +89,8 @@ export function kernelPreamble(
   // Nothing is in VCC when a kernel begins.
   for (const { from, to } of orderMoves(moves, SGPR_VCC_LO)) writer.copy(to, from);
   for (const each of request.kept) {
-    if (each.kind === 'constant') writer.constant(each.first, each.constant);
+    if (each.kind === 'flat scratch') writer.copyFlatScratch(each.first);
+    else if (each.kind === 'constant') writer.constant(each.first, each.constant);
     else if (each.kind === 'address') writer.address(each.first, each.place);
   }
   writer.zeros(request.kept.flatMap((each) => (each.kind === 'zero' ? dwordsOf(each) : [])));
@@ -150,6 +153,11 @@ class Writer {
 
   copy(to: number, from: number): void {
     this.#text(`s_mov_b32 ${nameOf(to)}, ${nameOf(from)}`);
+  }
+
+  copyFlatScratch(register: number): void {
+    this.#text(`s_mov_b32 ${nameOf(register)}, flat_scratch_lo`);
+    this.#text(`s_mov_b32 ${nameOf(register + 1)}, flat_scratch_hi`);
   }
 
   constant(register: number, constant: number): void {

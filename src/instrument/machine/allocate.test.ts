@@ -129,7 +129,7 @@ test('without dead registers those of the granule serve, then those that the ker
   const registers = plan(limits(16, 16, 20), limits(14, 16, 20));
   const result = allocated(count(builder()), point('v2-3', 'v2-3'), registers);
   assert.deepEqual(result.sources, { dead: 1, granule: 1, grown: 1, borrowed: 0 });
-  assert.deepEqual(result.needs, { scalar: 18, vector: 15 });
+  assert.deepEqual(result.needs, { scalar: 18, vector: 15, accumulator: 0 });
   const few = plan(limits(1));
   assert.match(refused(count(builder()), point('v2-4', 'v2-4'), few), /^no scalar registers are free for a group of 2/);
   assert.match(refused(count(builder()), point('s2-3 v2-3')), /^no vector registers are free/);
@@ -191,7 +191,7 @@ test('where no scalar register is free, lanes of one more vector register keep w
     'v_readlane_b32 s3, v4, 2',
     'v_readlane_b32 s0, v4, 3',
   ]);
-  assert.deepEqual(result.needs, { scalar: 4, vector: 5 });
+  assert.deepEqual(result.needs, { scalar: 4, vector: 5, accumulator: 0 });
 });
 
 test('where all may be in flight, registers that are live are kept behind a wait', () => {
@@ -327,7 +327,7 @@ test('what costs waves is taken where nothing else is free, not before', () => {
   const scarce = plan(limits(16, 16, 16, 18), limits(16, 16, 16, 20));
   const allocation = new Allocator([b.payload()], scarce).allocate(point(''));
   assert.ok(allocation.kind === 'allocation', 'it is served');
-  assert.deepEqual(allocation.needs, { scalar: 17, vector: 17 });
+  assert.deepEqual(allocation.needs, { scalar: 17, vector: 17, accumulator: 0 });
   const refused = new Allocator([b.payload()], plan()).allocate(point(''));
   assert.equal(refused.kind, 'refusal');
 });

@@ -1,5 +1,5 @@
 /** Physical registers for payloads: those that nothing needs where the payload is to run. */
-import { registerNumber } from '../../flow/steps.ts';
+import { registerNumber, registerOf, registerSet } from '../../flow/steps.ts';
 import type { WaitCounter } from '../../ir/effects.ts';
 import { SGPR_EXEC_LO, SGPR_M0, SGPR_VCC_LO } from '../../isa/amdgpu/encoding/registers.ts';
 import type { Payload, PhysicalRange, VirtualRegister } from './machine-code.ts';
@@ -7,7 +7,7 @@ import { type PayloadForm, PayloadForms } from './payload-form.ts';
 import { type PayloadItem, PlacedForm, type PurposeCounts } from './placed-form.ts';
 import type { PointState, RegisterPlan } from './register-plan.ts';
 import { RegisterSet } from './register-set.ts';
-import { type Borrowing, mayBorrow, type Saves } from './state-saves.ts';
+import { type Borrowing, type KeptRegisters, mayBorrow, type Saves } from './state-saves.ts';
 
 /** How the registers of a payload were found; `borrowed`: one that is live, which was kept elsewhere. */
 export type RegisterSource = 'dead' | 'granule' | 'grown' | 'borrowed';
@@ -20,7 +20,7 @@ export interface PayloadAllocation {
   /** Values by how their registers were found. */
   readonly sources: Readonly<Record<RegisterSource, number>>;
   /** How many registers the kernel must be launched with: one more than the highest number that is used. */
-  readonly needs: Readonly<Record<VirtualRegister['file'], number>>;
+  readonly needs: Readonly<Record<PhysicalRange['file'], number>>;
   /** Which of the payloads it was. */
   readonly choice: number;
 }
@@ -90,11 +90,21 @@ export class Allocator {
   readonly #files: Readonly<Record<VirtualRegister['file'], FileSets>>;
   /** Vector registers that are free in lanes that are off, too. */
   readonly #freeInAll = new RegisterSet();
+  /** What payloads must leave alone of what calls overwrite: all that is live, and all that is reserved. */
+  readonly #usedPlaces: bigint;
+  readonly #reservedPlaces: bigint;
   readonly #found = new RegisterSet();
+  readonly #kept = new Map<bigint, readonly PhysicalRange[]>();
 
   constructor(payloads: readonly Payload[], plan: RegisterPlan) {
     this.#forms = payloads.map((payload) => PayloadForms.of(payload));
     this.#plan = plan;
+    const used = (['scalar', 'vector', 'accumulator'] as const).map((file) => ({
+      ...{ file, first: 0, dwords: plan[file].used },
+    }));
+    // Where masks have 32 lanes, the high half of VCC is a register like others.
+    this.#usedPlaces = registerSet([...used, { file: 'scalar', first: SGPR_VCC_LO + 1, dwords: 1 }]);
+    this.#reservedPlaces = registerSet(plan.reserved);
     this.#files = { scalar: new FileSets('scalar', plan), vector: new FileSets('vector', plan) };
   }
 
@@ -105,13 +115,27 @@ export class Allocator {
     for (const search of SEARCHES) {
       if (search.takesInFlight && !isAnyInFlight) continue;
       for (const [choice, forms] of this.#forms.entries()) {
-        const form = forms.form({ saves: savesAt(state, forms.clobbers), borrowing: search });
+        const kept = this.#keptOf(forms, state);
+        const saves = savesAt(state, forms.clobbers);
+        const form = forms.form({ saves, borrowing: search, ...(kept && { kept }) });
         const placed = this.#place(form, search);
         if (typeof placed === 'string') reason ??= placed;
         else return this.#allocation(placed, form, { state, values, choice });
       }
     }
     return { kind: 'refusal', reason: reason ?? 'no payload is given' };
+  }
+
+  /** What an envelope has to keep. */
+  #keptOf({ clobbered }: PayloadForms, { live }: PointState): KeptRegisters | undefined {
+    if (clobbered === 0n) return undefined;
+    const set = clobbered & (((live.active | live.inactive) & this.#usedPlaces) | this.#reservedPlaces);
+    let ranges = this.#kept.get(set);
+    if (!ranges) {
+      ranges = singleRegisters(set);
+      this.#kept.set(set, ranges);
+    }
+    return { set, ranges };
   }
 
   #readState({ live, inFlight, unknownInFlight }: PointState): void {
@@ -170,7 +194,13 @@ export class Allocator {
     const placed = PlacedForm.of(form, numbers);
     if (typeof placed === 'string') return placed;
     const sources = { dead: 0, granule: 0, grown: 0, borrowed: 0 };
-    const needs = { scalar: 0, vector: 0 };
+    const needs = { scalar: 0, vector: 0, accumulator: 0 };
+    for (const { file, first, dwords } of form.payload.envelope?.clobbers ?? []) {
+      if (file === 'scalar' && first >= SGPR_VCC_LO) continue;
+      needs[file] = Math.max(needs[file], first + dwords);
+      const most = Math.max(this.#plan[file].granted, this.#plan[file].most);
+      if (needs[file] > most) return `the called code has ${needs[file]} ${file} registers, of at most ${most}`;
+    }
     const ranges = form.registers.map(({ file, dwords }, index) => ({ file, first: numbers[index]!, dwords }));
     for (const [index, { file, first, dwords }] of ranges.entries()) {
       const { used, granted } = this.#plan[file];
@@ -260,6 +290,16 @@ class FileSets {
       }
     }
   }
+}
+
+function singleRegisters(set: bigint): PhysicalRange[] {
+  const found: PhysicalRange[] = [];
+  for (let number = 0, rest = set; rest !== 0n; number++, rest >>= 1n) {
+    if ((rest & 1n) === 0n) continue;
+    const [file, first] = registerOf(number);
+    found.push({ file, first, dwords: 1 });
+  }
+  return found;
 }
 
 const isLiveScalar = (live: bigint, register: number): boolean => ((live >> BigInt(register)) & 1n) === 1n;

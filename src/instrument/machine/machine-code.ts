@@ -60,6 +60,8 @@ export interface MachineInstruction {
   readonly target?: PayloadLabel;
   /** What it is there for, for statistics: `body` where it is missing. */
   readonly purpose?: Purpose;
+  /** Of a call: what the called function may leave in other registers, and in SCC. */
+  readonly clobbers?: readonly PhysicalRange[];
 }
 
 /** `save` keeps and restores what the application needs, `wait` waits for memory accesses. */
@@ -74,6 +76,14 @@ export interface PhysicalRange {
   readonly dwords: number;
 }
 
+/** What a payload keeps around a call: what the called function may overwrite and the application needs. */
+export interface CallEnvelope {
+  /** All that may be overwritten, but for VCC, M0 and EXEC. */
+  readonly clobbers: readonly PhysicalRange[];
+  /** The payload's items where these registers, single ones of `clobbers`, are to be as they were. */
+  readonly around: (kept: readonly PhysicalRange[]) => readonly MachineItem[];
+}
+
 /**
  * What runs at one point. Control enters at the first item and leaves behind the last one, with EXEC as it
  * was. The allocator saves SCC, VCC and M0 where the payload overwrites them and the application needs them.
@@ -85,4 +95,6 @@ export interface Payload {
    * Application registers that the payload changes on purpose: everything else that is live stays as it was.
    */
   readonly changes: readonly PhysicalRange[];
+  /** Where it calls a function: `items` are those that keep no register. */
+  readonly envelope?: CallEnvelope;
 }

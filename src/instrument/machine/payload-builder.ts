@@ -153,6 +153,14 @@ export class PayloadBuilder {
     });
   }
 
+  /** Calls the function at the address in `target`, a register pair's name, where it leaves its own. */
+  call(target: string, clobbers: readonly PhysicalRange[]): void {
+    this.emit`s_swappc_b64 ${target}, ${target}`;
+    const call = this.#items.pop();
+    assert(call?.kind === 'instruction', 'the call is the last item');
+    this.#items.push({ ...call, clobbers });
+  }
+
   /** Items as they are. */
   append(items: readonly MachineItem[]): void {
     this.#items.push(...items);

@@ -39,10 +39,16 @@ const known = new WeakMap<MachineInstruction, PayloadEffects>();
 export function payloadEffects(item: MachineInstruction): PayloadEffects {
   let effects = known.get(item);
   if (!effects) {
-    effects = workedOut(item);
+    effects = withCall(item, workedOut(item));
     known.set(item, effects);
   }
   return effects;
+}
+
+function withCall({ clobbers }: MachineInstruction, own: PayloadEffects): PayloadEffects {
+  if (!clobbers) return own;
+  const effects = { ...own.effects, writesState: new Set([...own.effects.writesState, 'scc' as const]) };
+  return { ...own, writesPhysical: [...own.writesPhysical, ...clobbers], effects };
 }
 
 /** Of instructions by their dwords: payloads of all functions are made of few. */

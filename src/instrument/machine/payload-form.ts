@@ -6,10 +6,11 @@
 import { assert } from '../../base/errors.ts';
 import { type BasicBlock, basicBlocks, type Followed } from '../../flow/blocks.ts';
 import { type LaneEffects, LaneLiveness } from '../../flow/lane-liveness.ts';
+import { registerSet } from '../../flow/steps.ts';
 import type { MachineInstruction, Payload, PayloadLabel, PhysicalRange, VirtualRegister } from './machine-code.ts';
 import { type PayloadEffects, payloadEffects, type VirtualRange } from './payload-effects.ts';
 import { withOwnWaits } from './payload-waits.ts';
-import { clobbersOf, type FormOptions, type Saves, withSaves } from './state-saves.ts';
+import { clobbersOf, type FormOptions, type KeptRegisters, type Saves, withSaves } from './state-saves.ts';
 
 export interface PayloadForm {
   readonly payload: Payload;
@@ -21,11 +22,15 @@ export interface PayloadForm {
   readonly writesPhysical: readonly PhysicalRange[];
 }
 
+const KEY_RADIX = 36;
+
 const analysed = new WeakMap<Payload, PayloadForms>();
 
 /** The forms of one payload, by what they save. */
 export class PayloadForms {
   readonly clobbers: Saves;
+  /** What a call may overwrite, over REGISTER_PLACES. */
+  readonly clobbered: bigint;
   readonly #payload: Payload;
   readonly #forms = new Map<string, PayloadForm>();
 
@@ -39,18 +44,27 @@ export class PayloadForms {
   private constructor(payload: Payload) {
     this.#payload = withOwnWaits(payload);
     this.clobbers = clobbersOf(this.#payload);
+    this.clobbered = registerSet(payload.envelope?.clobbers ?? []);
   }
 
   form(options: FormOptions): PayloadForm {
-    const { scc, vcc, m0, gprIndexing } = options.saves;
-    const { borrowsFirstLanes, borrowsScalars } = options.borrowing;
-    const key = `${scc} ${vcc} ${m0} ${gprIndexing} ${borrowsFirstLanes} ${borrowsScalars}`;
+    const { saves, borrowing, kept } = options;
+    const { scc, vcc, m0, gprIndexing } = saves;
+    const { borrowsFirstLanes, borrowsScalars } = borrowing;
+    const own = `${scc} ${vcc} ${m0} ${gprIndexing} ${borrowsFirstLanes} ${borrowsScalars}`;
+    const key = kept ? `${own} ${kept.set.toString(KEY_RADIX)}` : own;
     let form = this.#forms.get(key);
     if (!form) {
-      form = formOf(withSaves(this.#payload, options));
+      form = formOf(withSaves(this.#around(kept), options));
       this.#forms.set(key, form);
     }
     return form;
+  }
+
+  #around(kept: KeptRegisters | undefined): Payload {
+    const { envelope } = this.#payload;
+    if (!envelope || !kept) return this.#payload;
+    return withOwnWaits({ ...this.#payload, items: envelope.around(kept.ranges) });
   }
 }
 

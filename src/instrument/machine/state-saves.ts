@@ -23,9 +23,18 @@ export interface Borrowing {
   readonly borrowsScalars: boolean;
 }
 
+/** Registers of the application. */
+export interface KeptRegisters {
+  /** Over REGISTER_PLACES. */
+  readonly set: bigint;
+  readonly ranges: readonly PhysicalRange[];
+}
+
 export interface FormOptions {
   readonly saves: Saves;
   readonly borrowing: Borrowing;
+  /** What a payload with an envelope keeps. */
+  readonly kept?: KeptRegisters;
 }
 
 /** Whether a register of a payload may be a live one of the application. */
@@ -41,11 +50,12 @@ const isWithin = (inner: PhysicalRange, outer: PhysicalRange): boolean =>
   inner.file === outer.file && outer.first <= inner.first && inner.first + inner.dwords <= outer.first + outer.dwords;
 
 /** What the payload overwrites. Throws BAD_INPUT where it changes registers of which it does not say so. */
-export function clobbersOf({ items, changes, code }: Payload): Saves {
+export function clobbersOf({ items, changes, code, envelope }: Payload): Saves {
   const maskDwords = code.waveSize / 32;
   const exec: PhysicalRange = { file: 'scalar', first: SGPR_EXEC_LO, dwords: maskDwords };
   const vcc: PhysicalRange = { file: 'scalar', first: SGPR_VCC_LO, dwords: maskDwords };
   const m0: PhysicalRange = { file: 'scalar', first: SGPR_M0, dwords: 1 };
+  const allowed = [exec, ...changes, ...(envelope?.clobbers ?? [])];
   const clobbers = { scc: false, vcc: false, m0: false, gprIndexing: false };
   for (const item of items) {
     if (item.kind === 'label') continue;
@@ -54,7 +64,7 @@ export function clobbersOf({ items, changes, code }: Payload): Saves {
     // Vector registers have other numbers there.
     clobbers.gprIndexing ||= /^(valu|matrix)$/.test(instructionClass(item.template.row));
     for (const range of writesPhysical) {
-      if ([exec, ...changes].some((allowed) => isWithin(range, allowed))) continue;
+      if (allowed.some((each) => isWithin(range, each))) continue;
       if (isWithin(range, vcc)) clobbers.vcc = true;
       else if (isWithin(range, m0)) clobbers.m0 = true;
       else {

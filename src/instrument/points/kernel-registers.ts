@@ -32,6 +32,8 @@ export interface KernelRegisters {
   readonly occupancy: (vector: number, scalar: number) => number | undefined;
   /** From here on no code that the kernel reaches uses any. */
   readonly used: Files<number>;
+  /** Whether that code may write FLAT_SCRATCH where it is SGPRs. */
+  readonly writesFlatScratch: boolean;
 }
 
 export function launchedWith({ target: { processor } }: CodeObject, { descriptor, metadata }: Kernel) {

@@ -8,7 +8,14 @@ import { initialSgprs } from '../../codeobject/initial-sgprs.ts';
 import { targetFor } from '../../isa/amdgpu/encoding/targets.ts';
 import type { VariablePlace } from '../dsl/global-memory.ts';
 import type { LaunchRegisters } from '../hooks/hook-point.ts';
-import { type KeptInitialValue, type KeptValue, kernelPreamble, type Preamble } from '../kernel/preamble.ts';
+import {
+  type KeptInitialValue,
+  type KeptValue,
+  kernelPreamble,
+  type Preamble,
+  type PreambleRequest,
+} from '../kernel/preamble.ts';
+import { ScratchArea } from '../kernel/scratch-area.ts';
 import type { PhysicalRange } from '../machine/machine-code.ts';
 import type { KernelRegisters } from './kernel-registers.ts';
 
@@ -24,6 +31,8 @@ export class PersistentRegisters {
   readonly place: VariablePlace = { addressOf: (symbol) => this.#addressOf(symbol) };
   /** What was asked for is kept from then on. */
   readonly launch: LaunchRegisters;
+  /** Private memory; payloads have it once it is asked for. */
+  readonly scratch: ScratchArea;
   readonly #kernels: readonly Kernel[];
   readonly #processor: string;
   readonly #first: number;
@@ -55,6 +64,11 @@ export class PersistentRegisters {
     this.#nextVector = this.#firstVector;
     const initial = (value: KeptInitialValue): number | undefined => this.#initialOf(value);
     const implicitOffset = hiddenOffsetOf(this.#kernels);
+    this.scratch = new ScratchArea(this.#kernels, {
+      isPossible: () => !this.#isClosed && this.#canHave({ kept: this.#kept, usesScratch: true }),
+      isFlatScratchWritten: kernels.some((each) => each.writesFlatScratch),
+      keepFlatScratch: () => this.#take({ kind: 'flat scratch', first: this.#next }),
+    });
     this.launch = {
       get dispatchPacket() {
         return initial('dispatchPtr');
@@ -121,9 +135,10 @@ export class PersistentRegisters {
   preambleOf(kernel: Kernel): Preamble | undefined {
     this.#isClosed = true;
     const [, { first, dwords }] = this.ranges as readonly [PhysicalRange, PhysicalRange]; // reason: one for each file
-    if (this.#kept.length === 0 && dwords === 0) return undefined;
+    const usesScratch = this.scratch.isUsed;
+    if (this.#kept.length === 0 && dwords === 0 && !usesScratch) return undefined;
     const ones = this.#ones.get(kernel.entryAddress) ?? [];
-    const request = { kept: this.#kept, ...(dwords > 0 && { vectors: { first, dwords, ones } }) };
+    const request = { kept: this.#kept, usesScratch, ...(dwords > 0 && { vectors: { first, dwords, ones } }) };
     const preamble = kernelPreamble(kernel, this.#processor, request);
     assert(typeof preamble === 'object', () => `what was taken can be set: ${preamble}`);
     return preamble;
@@ -141,14 +156,15 @@ export class PersistentRegisters {
     const known = this.#initial;
     if (!known.has(value)) {
       const kept: KeptValue = { kind: 'initial', value, first: this.#next };
-      const request = { kept: [...this.#kept, kept] };
       // The hardware sets up only so many.
-      const isPossible = this.#kernels.every(
-        (kernel) => typeof kernelPreamble(kernel, this.#processor, request) === 'object',
-      );
+      const isPossible = this.#canHave({ kept: [...this.#kept, kept], usesScratch: this.scratch.isUsed });
       known.set(value, isPossible ? this.#take(kept) : undefined);
     }
     return known.get(value);
+  }
+
+  #canHave(request: PreambleRequest): boolean {
+    return this.#kernels.every((kernel) => typeof kernelPreamble(kernel, this.#processor, request) === 'object');
   }
 
   /** Pairs begin at an even number. */

@@ -32,7 +32,7 @@ interface FunctionPoints {
   readonly lifted: LiftedFunction;
   readonly states: PointStates;
   readonly allocators: Map<HookCode, Allocator>;
-  readonly needs: { scalar: number; vector: number };
+  readonly needs: { scalar: number; vector: number; accumulator: number };
 }
 
 export class PointPayloads {
@@ -132,7 +132,9 @@ export class PointPayloads {
   changesOf(kernel: string): KernelChanges {
     const own = this.plans.kernels.find((each) => each.kernel.name === kernel);
     const [sgprCount, vgprCount] = own ? this.#registersAfter(own) : [0, 0];
+    const scratch = own && this.plans.scratchOf(own);
     return {
+      ...(scratch?.isUsed && { privateSegmentSizeBytes: scratch.endBytes }),
       ...(own && sgprCount > own.granted.scalar && { sgprCount }),
       ...(own && vgprCount > own.granted.vector && { vgprCount }),
     };
@@ -232,10 +234,12 @@ export class PointPayloads {
       this.#count.refuse(allocation.reason);
       return undefined;
     }
-    for (const file of ['scalar', 'vector'] as const) {
+    for (const file of ['scalar', 'vector', 'accumulator'] as const) {
       points.needs[file] = Math.max(points.needs[file], allocation.needs[file]);
     }
-    this.#count.serve(choice > 1 ? 'spill' : classOf(allocation), allocation.counts);
+    const { envelope } = this.#codeOf(hook.codes[choice - 1]!, step)[allocation.choice]!;
+    const by = envelope ? 'envelope' : choice > 1 ? 'spill' : classOf(allocation);
+    this.#count.serve(by, allocation.counts);
     return allocation.items;
   }
 
@@ -267,7 +271,12 @@ export class PointPayloads {
     assert(lifted, () => `the instruction at ${step.offset} belongs to a function`);
     let points = this.#functions.get(lifted);
     if (!points) {
-      points = { lifted, states: new PointStates(lifted), allocators: new Map(), needs: { scalar: 0, vector: 0 } };
+      points = {
+        lifted,
+        states: new PointStates(lifted),
+        allocators: new Map(),
+        needs: { scalar: 0, vector: 0, accumulator: 0 },
+      };
       this.#functions.set(lifted, points);
     }
     return points;

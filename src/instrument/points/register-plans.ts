@@ -2,10 +2,12 @@
  * Which registers payloads may have in the code of each function: what all kernels that reach it leave free.
  */
 import type { Kernel } from '../../codeobject/code-object.ts';
+import { registerSet } from '../../flow/steps.ts';
 import type { LiftedCode } from '../../lift/lifted-code.ts';
 import type { LiftedFunction } from '../../lift/lifted-function.ts';
 import { mostRegisters } from '../../lift/register-limits.ts';
 import type { Preamble } from '../kernel/preamble.ts';
+import type { ScratchArea } from '../kernel/scratch-area.ts';
 import type { PhysicalRange } from '../machine/machine-code.ts';
 import type { FileLimits, RegisterPlan } from '../machine/register-plan.ts';
 import { type Files, files, type KernelRegisters, launchedWith } from './kernel-registers.ts';
@@ -57,7 +59,8 @@ export class RegisterPlans {
         const known = Number.isFinite(most) ? most : launched.granted[file];
         return isComplete ? known : Math.max(known, launched.granted[file]);
       });
-      const own = { kernel, ...launched, used };
+      const writesFlatScratch = !isComplete || [...inside].some(movesFlatScratch);
+      const own = { kernel, ...launched, used, writesFlatScratch };
       all.push(own);
       if (!isComplete) open.push(own);
       for (const each of inside) this.#kernelsOf.set(each, [...(this.#kernelsOf.get(each) ?? []), own]);
@@ -83,6 +86,11 @@ export class RegisterPlans {
   /** How many registers a kernel must have for what is kept in it. */
   keptBy(kernel: KernelRegisters): { readonly scalar: number; readonly vector: number } {
     return this.#persistent.get(kernel)?.counts ?? { scalar: 0, vector: 0 };
+  }
+
+  /** Private memory for payloads of a kernel. */
+  scratchOf(kernel: KernelRegisters): ScratchArea | undefined {
+    return this.#persistent.get(kernel)?.scratch;
   }
 
   /** What runs first in kernels with the same first instruction, for all that is kept in them. */
@@ -121,6 +129,18 @@ export class RegisterPlans {
     }
     return plan;
   }
+}
+
+const FLAT_SCRATCH: PhysicalRange = { file: 'scalar', first: 102, dwords: 2 };
+const FLAT_SCRATCH_BITS = registerSet([FLAT_SCRATCH]);
+
+function movesFlatScratch({ blocks }: LiftedFunction): boolean {
+  return blocks.some(({ instructions }) =>
+    instructions.some(({ effects, instruction }) => {
+      if (!instruction.target.flatScratchSgprs) return false;
+      return effects.writesAnyOf.has('scalar') || (registerSet(effects.writes) & FLAT_SCRATCH_BITS) !== 0n;
+    }),
+  );
 }
 
 /** One more than the highest number in each file; a register that is chosen at run time may be any. */

@@ -1,11 +1,14 @@
 /** Hooks that a compiler made of C, C++, HIP or OpenCL C, for tools: by name and arguments. */
 import { type InitialValue, initialSgprs } from '../../codeobject/initial-sgprs.ts';
 import { targetFor } from '../../isa/amdgpu/encoding/targets.ts';
-import { bindHook } from '../hooks/bind-hook.ts';
+import { type BoundHook, bindHook } from '../hooks/bind-hook.ts';
+import { type CalledHook, CalledImage } from '../hooks/called-image.ts';
+import { bindCall } from '../hooks/envelope.ts';
 import { isRejected, type Rejected } from '../hooks/hook-code.ts';
 import type { HookBlock, HookFile } from '../hooks/hook-file.ts';
-import type { HookArgument, LaunchRegisters } from '../hooks/hook-point.ts';
+import type { HookArgument, HookPoint, LaunchRegisters } from '../hooks/hook-point.ts';
 import { type LiftedHook, liftHook } from '../hooks/lift-hook.ts';
+import type { SymbolPlace } from '../layout/code-item.ts';
 import type { PointHook } from './hook.ts';
 import type { ToolCode } from './tool-code.ts';
 import type { ToolFunction, ToolInstruction } from './tool-function.ts';
@@ -26,16 +29,23 @@ export interface PointKnowledge {
   readonly launch?: LaunchRegisters;
 }
 
+/** Which hooks are called instead of standing at the point themselves. */
+export type CallPolicy = 'never' | 'needed' | 'always';
+
 export class CompiledHooks {
   readonly #file: HookFile;
   readonly #code: ToolCode;
   readonly #blocks = new Map<HookBlock, ToolVariable>();
   readonly #lifted = new Map<string, LiftedHook | Rejected>();
   readonly #codes = new Map<string, PointHook['codes']>();
+  readonly #called = new Map<string, CalledHook | Rejected>();
+  readonly #calls: CallPolicy;
+  #image: { readonly image: CalledImage; readonly variable: ToolVariable } | 'none' | undefined;
 
-  constructor(file: HookFile, code: ToolCode) {
+  constructor(file: HookFile, code: ToolCode, calls: CallPolicy = 'needed') {
     this.#file = file;
     this.#code = code;
+    this.#calls = calls;
   }
 
   /**
@@ -48,14 +58,20 @@ export class CompiledHooks {
     { step, address, block }: ToolInstruction,
     { opcode = 0, launch: given }: PointKnowledge = {},
   ): PointHook {
-    const lifted = this.#lift(name, block.function.waveSize);
-    if (isRejected(lifted)) return refused(lifted);
     const kept = this.#code.launchOf(block.function);
     const launch = given ? mergedLaunch(given, kept) : kept;
-    const bound = bindHook(lifted, args, {
+    const { waveSize } = block.function;
+    const point: HookPoint = {
       ...{ instruction: step.instruction, address, opcode, launch },
-      symbolOf: (each) => this.#variableOf(each).symbol,
-    });
+      placeOf: (each) => this.#placeOf(each, waveSize),
+    };
+    const lifted = this.#lift(name, waveSize);
+    const isCalled = this.#calls === 'always' || (isRejected(lifted) && this.#calls === 'needed');
+    const bound = isCalled
+      ? this.#boundCall({ name, args, point }, block.function, lifted)
+      : isRejected(lifted)
+        ? lifted
+        : bindHook(lifted, args, point);
     if (isRejected(bound)) return refused(bound);
     let codes = this.#codes.get(bound.key);
     if (!codes) {
@@ -68,7 +84,64 @@ export class CompiledHooks {
   /** Where a variable of the source is; undefined where the file has none of the name. */
   variable(name: string): HookVariablePlace | undefined {
     const found = this.#file.variables.find((each) => each.name === name);
-    return found && { variable: this.#variableOf(found.block), offset: found.offset, sizeBytes: found.sizeBytes };
+    if (!found) return undefined;
+    const { offset, sizeBytes, block } = found;
+    const whole = this.#imageFor(this.#waveSize);
+    if (!whole) return { variable: this.#variableOf(block), offset, sizeBytes };
+    return { variable: whole.variable, offset: block.address - whole.image.address + offset, sizeBytes };
+  }
+
+  /** Of all kernels that are selected; hooks of another wave size are rejected. */
+  get #waveSize(): 32 | 64 {
+    return this.#code.functions[0]?.waveSize ?? 64;
+  }
+
+  #boundCall(
+    { name, args, point }: { readonly name: string; readonly args: readonly HookArgument[]; readonly point: HookPoint },
+    caller: ToolFunction,
+    lifted: LiftedHook | Rejected,
+  ): BoundHook | Rejected {
+    const whole = this.#imageFor(caller.waveSize);
+    if (!whole || caller.waveSize !== this.#waveSize)
+      return isRejected(lifted) ? lifted : { rejected: 'is never called' };
+    let called = this.#called.get(name);
+    if (!called) {
+      called = whole.image.hook(name);
+      this.#called.set(name, called);
+    }
+    if (isRejected(called)) return bothReasons(lifted, called);
+    const scratch = this.#code.scratchOf(caller);
+    if (typeof scratch === 'string') return { rejected: `is called, and ${scratch}` };
+    const flatScratch = scratch.flatScratch();
+    if (typeof flatScratch === 'string') return { rejected: `is called, and ${flatScratch}` };
+    const bound = bindCall(called, args, point, {
+      ...{ image: whole.variable.symbol, scratchBytes: scratch.startBytes, flatScratch },
+    });
+    if (isRejected(bound)) return bound;
+    const why = scratch.require(bound.scratchSizeBytes);
+    return why === undefined ? bound : { rejected: `is called, and ${why}` };
+  }
+
+  /** The file in one piece, where a hook of it is called; the data of all hooks is there then. */
+  #imageFor(waveSize: 32 | 64): { readonly image: CalledImage; readonly variable: ToolVariable } | undefined {
+    if (this.#image === undefined) {
+      const isCalled = (name: string): boolean => this.#calls === 'always' || isRejected(this.#lift(name, waveSize));
+      this.#image = 'none';
+      if (this.#calls !== 'never' && [...this.#file.functions.keys()].some(isCalled)) {
+        const image = new CalledImage(this.#file, waveSize);
+        const parts = this.#file.variables.map(({ block, name, offset, sizeBytes }) => {
+          return { name, offset: block.address - image.address + offset, sizeBytes };
+        });
+        this.#image = { image, variable: this.#code.image('hooks', image, parts) };
+      }
+    }
+    return this.#image === 'none' ? undefined : this.#image;
+  }
+
+  #placeOf(block: HookBlock, waveSize: 32 | 64): SymbolPlace {
+    const whole = this.#imageFor(waveSize);
+    if (!whole) return { symbol: this.#variableOf(block).symbol, addend: 0 };
+    return { symbol: whole.variable.symbol, addend: block.address - whole.image.address };
   }
 
   #lift(name: string, waveSize: 32 | 64): LiftedHook | Rejected {
@@ -143,6 +216,11 @@ export function launchAtEntry({ lifted }: ToolFunction, processor: string): Laun
     ...(hidden.length > 0 && { implicitOffset: Math.min(...hidden.map(({ offsetBytes }) => offsetBytes)) }),
     workgroupIds: [first('workgroupIdX'), first('workgroupIdY'), first('workgroupIdZ')],
   };
+}
+
+function bothReasons(lifted: LiftedHook | Rejected, { rejected }: Rejected): Rejected {
+  if (!isRejected(lifted) || lifted.rejected === rejected) return { rejected };
+  return { rejected: `${lifted.rejected}, and to be called it ${rejected}` };
 }
 
 const refused = ({ rejected }: Rejected): PointHook => ({ codes: [], literals: [], refusal: rejected });

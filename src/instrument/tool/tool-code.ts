@@ -3,6 +3,7 @@ import { assert } from '../../base/errors.ts';
 import type { InsertedPoint } from '../../codeobject/inserted-tools.ts';
 import type { LiftedFunction } from '../../lift/lifted-function.ts';
 import type { LaunchRegisters } from '../hooks/hook-point.ts';
+import type { ScratchArea } from '../kernel/scratch-area.ts';
 import { lineText } from './attribution.ts';
 import type { HookMeaning, PointHook } from './hook.ts';
 import type { Insertions, Side } from './insertions.ts';
@@ -23,6 +24,13 @@ import { COUNTER_BYTES, type Counters, type ToolVariable } from './variables.ts'
 
 const BUFFER_ALIGNMENT_BYTES = 64;
 
+/** Code and data with all distances as they are. */
+export interface ToolImage {
+  readonly bytes: Uint8Array;
+  readonly alignmentBytes: number;
+  readonly pointers: NonNullable<ToolVariable['pointers']>;
+}
+
 export interface ToolSelection {
   /** Functions whose code the tool is shown, with all that they call. */
   readonly functions: readonly ToolFunction[];
@@ -32,6 +40,8 @@ export interface ToolSelection {
   readonly launchOf: (lifted: LiftedFunction) => LaunchRegisters;
   /** Registers for counters, where the kernels that run a function leave some. */
   readonly residentsOf: (lifted: LiftedFunction) => Residents | undefined;
+  /** Private memory that calls may have there, or why there is none. */
+  readonly scratchOf: (lifted: LiftedFunction) => ScratchArea | string;
 }
 
 export class ToolCode {
@@ -71,6 +81,11 @@ export class ToolCode {
    */
   residentsOf({ lifted }: ToolFunction): Residents | undefined {
     return this.#selection.residentsOf(lifted);
+  }
+
+  /** Private memory for calls in a function, or why there is none. */
+  scratchOf({ lifted }: ToolFunction): ScratchArea | string {
+    return this.#selection.scratchOf(lifted);
   }
 
   get kernels(): readonly ToolFunction[] {
@@ -178,6 +193,12 @@ export class ToolCode {
   /** Puts what `hook` writes in the place of an instruction; refused as `remove` is, and as hooks are. */
   replace({ address }: ToolInstruction, hook: PointHook): void {
     this.#insertions.replace(address, { kind: 'replaced', hook });
+  }
+
+  /** Code and data as one piece, with pointers that a loader fills in. */
+  image(name: string, { bytes, alignmentBytes, pointers }: ToolImage, parts: ToolVariable['parts'] = []): ToolVariable {
+    const own = { bytes, alignmentBytes, pointers, parts, sizeBytes: bytes.length };
+    return this.#variable(name, { kind: 'bytes', isExecutable: true, ...own });
   }
 
   #insert(side: Side, address: number, hook: PointHook): void {

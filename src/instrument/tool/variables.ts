@@ -14,6 +14,10 @@ export interface ToolVariable {
   readonly parts?: InsertedVariable['parts'];
   /** What it holds when the code is loaded; zeros where it is missing. */
   readonly bytes?: Uint8Array;
+  /** Places in it that hold the loaded address of a place in it, both in bytes from its beginning. */
+  readonly pointers?: readonly { readonly offset: number; readonly target: number }[];
+  /** Whether there is code in it. */
+  readonly isExecutable?: boolean;
 }
 
 /** Counters of 64 bits, by index. */

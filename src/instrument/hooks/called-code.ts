@@ -1,0 +1,157 @@
+/**
+ * Hooks that are called as the compiler wrote them: what the functions that a call may reach overwrite, how
+ * much stack they take, and why some are never called.
+ */
+import { registerNumber, registerOf, registerSet } from '../../flow/steps.ts';
+import { SGPR_VCC_LO } from '../../isa/amdgpu/encoding/registers.ts';
+import { targetFor } from '../../isa/amdgpu/encoding/targets.ts';
+import type { AmdgpuStep } from '../../isa/amdgpu/step.ts';
+import type { LiftedCode } from '../../lift/lifted-code.ts';
+import type { LiftedFunction } from '../../lift/lifted-function.ts';
+import type { PhysicalRange } from '../machine/machine-code.ts';
+import { type Rejected, whyNeverRun } from './hook-code.ts';
+import type { Marker } from './intrinsics.ts';
+
+/** What a call of a function may do. */
+export interface CalledCode {
+  /** Each register that may be written, but for VCC, M0, EXEC: neighbours are one range. */
+  readonly clobbers: readonly PhysicalRange[];
+  /** Of a lane. */
+  readonly stackBytes: number;
+  readonly writesMode: boolean;
+  /** Those among its instructions. */
+  readonly markers: readonly Marker[];
+  /** What is read that has not been written, over REGISTER_PLACES; nothing where calls are not known. */
+  readonly reads: bigint;
+}
+
+/** LLVM's registers of a call: the resource of private memory, the address to go back to, the stack. */
+export const CALL_REGISTERS = { resource: 0, resourceDwords: 4, returnAddress: 30, stackPointer: 32 } as const;
+
+/**
+ * What code may take whose frames are not known, such as that of a function that calls itself: as much as
+ * LLVM assumes there (AMDGPUResourceUsageAnalysis).
+ */
+const ASSUMED_STACK_BYTES = 16_384;
+const FRAME_POINTER = 33;
+const MOST_ACCESS_BYTES = 16;
+/** Offsets from it on are negative. */
+const MOST_OFFSET_BYTES = 4096;
+
+/**
+ * What a call of the function at an address of the hooks' image does, or why it is never called. Markers, by
+ * their addresses, write registers as instructions do.
+ */
+export function calledCode(
+  code: LiftedCode,
+  address: number,
+  markers: ReadonlyMap<number, Marker>,
+): CalledCode | Rejected {
+  const entry = code.functionAt(address);
+  if (!entry?.entryBlock) return { rejected: 'has no code' };
+  const reached = entry.reaches();
+  // A pointer leads to code of the hooks' file: there is no other way to have one.
+  const functions = reached.isComplete ? reached.functions : new Set([entry, ...code.functions]);
+  const { processor } = code.codeObject.target;
+  const steps = [...functions].flatMap(({ blocks }) => blocks.flatMap(({ instructions }) => instructions));
+  for (const step of steps) {
+    const why = whyNeverRun(step, processor);
+    if (why !== undefined) return { rejected: `${why} ('${step.text()}', in code that it calls)` };
+  }
+  const isRecursive = [...functions].some((each) => [...each.callees].some((callee) => reachesBack(callee, each)));
+  const frames = [...functions].map((each) => frameBytes(each, processor));
+  const isKnown = reached.isComplete && !isRecursive && !frames.includes(undefined);
+  const sum = frames.reduce<number>((total, bytes = 0) => total + bytes, 0);
+  const own = steps.flatMap(({ offset }) => markers.get(offset) ?? []);
+  const made = own.flatMap(({ registers }) => registers.filter(({ role }) => role !== 'read'));
+  return {
+    clobbers: mergedWrites(steps, made, targetFor(processor).scalars.sgprCount),
+    stackBytes: sum + (isKnown ? 0 : ASSUMED_STACK_BYTES),
+    writesMode: steps.some(({ effects }) => effects.writesState.has('mode')),
+    markers: own,
+    reads: reached.isComplete ? readsOf(entry) & ~registerSet(made) : 0n,
+  };
+}
+
+const reachesBack = (from: LiftedFunction, to: LiftedFunction): boolean => from.reaches().functions.has(to);
+
+/**
+ * Of a lane; undefined where it is not known. A function moves the stack pointer by its frame, and one that
+ * calls nothing may use memory behind the pointer without that.
+ */
+function frameBytes({ blocks }: LiftedFunction, processor: string): number | undefined {
+  const steps = blocks.flatMap(({ instructions }) => instructions);
+  const uses = (ranges: readonly PhysicalRange[], register: number): boolean =>
+    ranges.some(({ file, first, dwords }) => file === 'scalar' && first <= register && register < first + dwords);
+  let [moved, accessed] = [0, 0];
+  let isAddressTaken = false;
+  for (const step of steps) {
+    const { reads, writes, memory } = step.effects;
+    const readsPointer = [CALL_REGISTERS.stackPointer, FRAME_POINTER].some((each) => uses(reads, each));
+    if (uses(writes, CALL_REGISTERS.stackPointer)) {
+      const by = constantOf(step);
+      // Without a constant it is the frame pointer that comes back, or an array whose size the run tells.
+      if (by !== undefined) moved += Math.abs(by);
+      else if (!uses(reads, FRAME_POINTER)) return undefined;
+    } else if (readsPointer && memory.length > 0) accessed = Math.max(accessed, offsetOf(step) + MOST_ACCESS_BYTES);
+    else if (readsPointer && !uses(writes, FRAME_POINTER)) isAddressTaken = true;
+  }
+  if (isAddressTaken && moved === 0) return undefined;
+  const scale = targetFor(processor).architectedFlatScratch ? 1 : (steps[0]?.instruction.waveSize ?? 64);
+  return Math.ceil(moved / scale) + accessed;
+}
+
+function readsOf(entry: LiftedFunction): bigint {
+  const first = entry.entryBlock!.instructions[0]!;
+  // What callees read is found on the way.
+  entry.liveBefore(first);
+  entry.findReads();
+  return entry.reads!.active;
+}
+
+function constantOf({ instruction }: AmdgpuStep): number | undefined {
+  for (const [index] of instruction.row.operands.entries()) {
+    const operand = instruction.operand(index);
+    if (operand.kind === 'constant') return Number(BigInt.asIntN(32, operand.value));
+  }
+  return undefined;
+}
+
+/** Of a memory access, beside its registers; below the pointer there is what the caller has. */
+function offsetOf({ instruction }: AmdgpuStep): number {
+  const offset = instruction.has('offset') ? instruction.field('offset') : 0;
+  return offset < MOST_OFFSET_BYTES ? offset : 0;
+}
+
+/** The numbered registers that steps write; neighbours become one range. */
+function mergedWrites(
+  steps: readonly AmdgpuStep[],
+  made: readonly PhysicalRange[],
+  sgprCount: number,
+): PhysicalRange[] {
+  const numbers = new Set<number>();
+  // Masks of 32 lanes have no high half: it is a register like others.
+  const isPlainHalf = (i: number): boolean => i === SGPR_VCC_LO + 1 && steps[0]?.instruction.waveSize === 32;
+  const add = ({ file, first, dwords }: PhysicalRange): void => {
+    for (let i = first; i < first + dwords; i++) {
+      if (file !== 'scalar' || i < sgprCount || isPlainHalf(i)) numbers.add(registerNumber(file, i));
+    }
+  };
+  for (const { effects } of steps) effects.writes.forEach(add);
+  made.forEach(add);
+  add({ file: 'scalar', first: CALL_REGISTERS.returnAddress, dwords: 2 });
+  add({ file: 'scalar', first: CALL_REGISTERS.stackPointer, dwords: 1 });
+  return rangesOf(numbers);
+}
+
+/** Registers by `registerNumber`, neighbours as one range. */
+export function rangesOf(numbers: Iterable<number>): PhysicalRange[] {
+  const ranges: { file: PhysicalRange['file']; first: number; dwords: number }[] = [];
+  for (const number of [...new Set(numbers)].sort((a, b) => a - b)) {
+    const [file, first] = registerOf(number);
+    const last = ranges.at(-1);
+    if (last?.file === file && last.first + last.dwords === first) last.dwords++;
+    else ranges.push({ file, first, dwords: 1 });
+  }
+  return ranges;
+}

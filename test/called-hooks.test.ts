@@ -1,0 +1,136 @@
+/**
+ * Hooks that are called as the compiler wrote them: what they count equals the truth of the native run, every
+ * live register is what it was, and a hook that is lifted counts the same when it is called.
+ */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { CallPolicy, HookArgument } from '../src/instrument/index.ts';
+import {
+  COUNTERS,
+  constant,
+  differenceAround,
+  dwords64,
+  example,
+  GROUPS,
+  LANES,
+  nativeLanes,
+  PROCESSORS,
+  runExample,
+  runWave,
+  vgpr,
+  withHooks,
+} from './hook-runs.test-support.ts';
+
+/** By hook, how often it adds the active lanes for a counter. */
+const COUNTING: Readonly<Record<string, (index: number) => number>> = {
+  count_by_call: () => 1,
+  count_by_recursion: () => 3,
+  count_by_pointer: (index) => 1 + (index % 2),
+  count_on_stack: (index) => 1 + (index % 8),
+};
+
+/** Counters of a kernel with a hook before each instruction, and what they are to be. */
+function counted(
+  processor: string,
+  kernel: string,
+  [file, hook]: readonly [file: string, hook: string],
+  calls: CallPolicy,
+) {
+  const native = nativeLanes(kernel, processor);
+  const truth = new Array<bigint>(COUNTERS).fill(0n);
+  const times = COUNTING[hook] ?? (() => 1);
+  const made = withHooks(
+    example(kernel, processor),
+    file,
+    (code, hooks) => {
+      for (const [i, instruction] of code.instructions.entries()) {
+        const index = i % COUNTERS;
+        truth[index]! += BigInt((native.lanes.get(instruction.address) ?? 0) * times(index));
+        code.before(instruction, hooks.hook(hook, [constant(index)], instruction));
+      }
+    },
+    calls,
+  );
+  const { output, variable, runner } = runExample(kernel, processor, made.image);
+  using _ = runner;
+  assert.deepEqual(made.coverage.refused, {});
+  assert.equal(made.coverage.served.envelope, made.coverage.requested);
+  assert.equal(Buffer.compare(output, native.output), 0, 'the kernel computes what it did');
+  return { counters: dwords64(variable(made.places.get('counters')!)), truth };
+}
+
+for (const processor of PROCESSORS) {
+  for (const hook of Object.keys(COUNTING)) {
+    for (const kernel of ['vadd', 'collatz', ...(hook === 'count_by_call' ? ['histogram', 'matmul16'] : [])]) {
+      test(`${processor}: ${hook} before each instruction of ${kernel}`, () => {
+        const { counters, truth } = counted(processor, kernel, [`calls.${processor}.o`, hook], 'needed');
+        assert.deepEqual(counters, truth);
+      });
+    }
+  }
+
+  test(`${processor}: a hook that could be lifted counts the same when it is called`, () => {
+    const { counters, truth } = counted(processor, 'collatz', [`hooks.${processor}.O2.o`, 'count_lanes'], 'always');
+    assert.deepEqual(counters, truth);
+  });
+
+  const isWave32 = processor === 'gfx1100';
+  const file = `calls.${processor}.o`;
+  /** What lanes store: v1, their number in lanes 0 and 4 (of VCC), 60 for SCC and 5 of M0. */
+  const expected = (v1: (lane: number) => number): number[] =>
+    Array.from({ length: LANES }, (_, i) => v1(i) + ([0, 4].includes(isWave32 ? i % 32 : i) ? i : 0) + 65);
+
+  test(`${processor}: called code reads the state of the application`, () => {
+    const { stored, read, waves } = runWave(processor, file, (hooks, at) =>
+      hooks.hook('state_by_call', [constant(3)], at),
+    );
+    assert.deepEqual(
+      stored,
+      expected(() => 7),
+    );
+    const [vcc, scc, m0, pc] = read('sums');
+    assert.deepEqual([vcc, scc, m0], [0x11n * BigInt(waves), BigInt(waves), 5n * BigInt(waves)]);
+    assert.equal(pc! % BigInt(waves * 3), 0n);
+    assert.notEqual(pc, 0n);
+  });
+
+  test(`${processor}: called code changes a register, where it says so`, () => {
+    const { stored } = runWave(processor, file, (hooks, at) => hooks.hook('change_by_call', [vgpr(0)], at));
+    assert.deepEqual(
+      stored,
+      expected((lane) => 7 + (lane % 2 === 1 ? lane : 0)),
+    );
+  });
+
+  test(`${processor}: arguments of all kinds reach what is called`, () => {
+    const args = [constant(2), constant(30), constant(400), constant(5n << 33n, 2)];
+    const { read, waves } = runWave(processor, file, (hooks, at) => hooks.hook('four_arguments', args, at));
+    assert.equal(read('sums')[6], BigInt(waves) * (2n + 30n * 400n + 400n));
+    const curves = runWave(processor, file, (hooks, at) => hooks.hook('sum_of_curve', [vgpr(0)], at));
+    const ids = Array.from({ length: LANES }, (_, id) => Math.floor((1000 * Math.sqrt(id)) / (id + 1.5)));
+    const sum = BigInt(GROUPS * ids.reduce((all, each) => all + each, 0));
+    const difference = curves.read('sums')[7]! - sum;
+    assert.ok(difference >= -GROUPS * LANES && difference <= GROUPS * LANES, `${difference} of ${sum}`);
+  });
+
+  /** Hooks that change nothing. */
+  const quiet: readonly (readonly [name: string, args: readonly HookArgument[]])[] = [
+    ...['count_by_call', 'count_by_pointer', 'count_on_stack'].map((name) => [name, [constant(1)]] as const),
+    ['state_by_call', [constant(3)]],
+  ];
+  for (const hook of quiet) {
+    test(`${processor}: every live register is what it was around the call of ${hook[0]}`, () => {
+      assert.deepEqual(differenceAround(processor, file, hook), undefined);
+    });
+  }
+
+  test(`${processor}: every live register is what it was around a hook that could be lifted`, () => {
+    const difference = differenceAround(processor, `hooks.${processor}.O2.o`, ['classify', [vgpr(0)]], 'always');
+    assert.deepEqual(difference, undefined);
+  });
+
+  test(`${processor}: a called hook that changes a register is seen to do so`, () => {
+    const difference = differenceAround(processor, file, ['change_by_call', [constant(3)]]);
+    assert.match(difference!.registers[0]!, /^v1 lane 0: /);
+  });
+}
