@@ -53,6 +53,9 @@ export class Scheduler {
   #nextId = 1;
   /** Called at the next turn. */
   #posted: (() => void)[] = [];
+  /** Operations that ended, and whose semaphores do not know yet. */
+  readonly #ended: Task[] = [];
+  #isTelling = false;
   /** Whether something ended since the last turn. */
   #hasMoved = false;
   #closed: HalError | undefined;
@@ -197,10 +200,12 @@ export class Scheduler {
     for (const resource of task.work.resources) resource.release();
     task.submission.finish(failure);
     this.#tell(failure === undefined ? 'complete' : 'failed', task, failure);
-    for (const { semaphore, value } of task.work.signals) {
-      if (failure === undefined) semaphore.signal(value);
-      else semaphore.fail(failure);
-    }
+    this.#ended.push(task);
+    // Whoever is told may end others at once: they are told in turn, so that no chain needs stack.
+    if (this.#isTelling) return;
+    this.#isTelling = true;
+    for (let next = this.#ended.shift(); next !== undefined; next = this.#ended.shift()) announce(next);
+    this.#isTelling = false;
     this.#loop.kick();
   }
 
@@ -226,6 +231,15 @@ export class Scheduler {
 
   #tell(kind: QueueEvent['kind'], { work }: Task, failure?: HalError): void {
     this.#onEvent?.({ kind, operation: work.info, timeMs: performance.now(), ...(failure && { failure }) });
+  }
+}
+
+function announce({ submission, work }: Task): void {
+  const { failure } = submission;
+  submission.announce();
+  for (const { semaphore, value } of work.signals) {
+    if (failure === undefined) semaphore.signal(value);
+    else semaphore.fail(failure);
   }
 }
 

@@ -86,12 +86,16 @@ export class Submission<Result = void> implements PromiseLike<Result>, HasTimepo
     this.#state = state;
   }
 
-  /** For the scheduler. */
+  /** For the scheduler; `announce` follows. */
   finish(failure: HalError | undefined): void {
     this.#state = failure === undefined ? 'complete' : 'failed';
     this.#failure = failure;
-    if (failure === undefined) this.#end?.signal(1);
-    else this.#end?.fail(failure);
+  }
+
+  /** For the scheduler: tells who waits. */
+  announce(): void {
+    if (this.#failure === undefined) this.#end?.signal(1);
+    else this.#end?.fail(this.#failure);
   }
 }
 
