@@ -62,8 +62,12 @@ export class BufferAllocation {
     throw new HalError('FAILED_PRECONDITION', `'${this.params.label}' ${why}`);
   }
 
-  /** The memory of an `alloca` is there. */
+  /** The memory of an `alloca` is there. Throws FAILED_PRECONDITION where a dealloca was sooner. */
   commit(storage: BufferStorage): void {
+    if (this.#state === 'released') {
+      storage.free();
+      throw new HalError('FAILED_PRECONDITION', `'${this.params.label}' was deallocated before it was allocated`);
+    }
     this.#storage = storage;
     if (this.#state === 'reserved') this.#state = 'committed';
     if (this.#isDisposed) this.#collect();

@@ -51,6 +51,17 @@ test('what has not begun can be aborted, what has begun cannot', async () => {
   memory.result[Symbol.dispose]();
 });
 
+test('a dealloca that is sooner than its alloca fails that, and no memory is left', async () => {
+  using registry = createRegistry();
+  const device = await registry.open('null');
+  const gate = device.createSemaphore();
+  const memory = device.queue().alloca({ sizeBytes: 4, waits: [gate.at(1)] });
+  await device.queue().dealloca({ buffer: memory.result });
+  gate.signal(1);
+  await assert.rejects(Promise.resolve(memory), { status: 'FAILED_PRECONDITION', message: /deallocated before/ });
+  assert.equal(device.allocator.statistics.liveCount, 0);
+});
+
 async function orderOf(parameters: string): Promise<string> {
   using registry = createRegistry();
   const begun: number[] = [];
