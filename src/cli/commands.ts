@@ -13,6 +13,11 @@ export const COMMANDS: readonly CommandRow[] = [
     load: async () => (await import('./commands/dispatch.ts')).dispatch,
   },
   {
+    name: 'hal',
+    summary: 'devices, runs and measurements of kernels through the HAL',
+    load: async () => (await import('./commands/hal.ts')).hal,
+  },
+  {
     name: 'info',
     summary: 'show the agents: instruction sets, memory pools, limits',
     load: async () => (await import('./commands/info.ts')).info,

@@ -86,9 +86,16 @@ function exportOf(kernel: KernelSymbol): ExportInfo {
   };
 }
 
-const parameterOf = ({ name, valueKind, offsetBytes, sizeBytes, ...access }: KernelArgument): ExportParameter => ({
-  kind: valueKind === 'global_buffer' ? 'binding' : 'constant',
+const parameterOf = ({
   name,
+  typeName,
+  valueKind,
+  offsetBytes,
+  sizeBytes,
+  ...access
+}: KernelArgument): ExportParameter => ({
+  kind: valueKind === 'global_buffer' ? 'binding' : 'constant',
+  ...{ name, typeName },
   offsetBytes,
   sizeBytes,
   isReadOnly: access.isConst === true || access.actualAccess === 'read_only' || access.access === 'read_only',

@@ -8,6 +8,8 @@ import { HalError, invalidArgument } from '../core/status.ts';
 export interface ExportParameter {
   readonly kind: 'binding' | 'constant';
   readonly name: string | undefined;
+  /** In the language of its source, where the code says so: `float`, `int*`. */
+  readonly typeName?: string | undefined;
   /** In the block of arguments. */
   readonly offsetBytes: number;
   readonly sizeBytes: number;

@@ -1,0 +1,43 @@
+/** Devices of the HAL for commands: by URI, or those that a file's code is for. */
+import { nodeDecompress } from '../../codeobject/node-decompress.ts';
+import type { DriverRegistry } from '../../hal/index.ts';
+import { TARGET_PROCESSORS } from '../../isa/amdgpu/encoding/targets.ts';
+import { loadEmulator, MEMORY_OPTION, openImages, WORKERS_OPTION } from '../arguments/device-name.ts';
+
+/** IREE's name for the driver of AMD GPUs, which is what files are for. */
+const DEFAULT_URI = 'amdgpu';
+
+export const HAL_DEVICE_OPTIONS = {
+  device: {
+    kind: 'text',
+    placeholder: 'URI',
+    default: DEFAULT_URI,
+    description:
+      'the device, for example amdgpu, amdgpu://0?target=gfx942 or null; without a target it is that of FILE',
+  },
+  workers: WORKERS_OPTION,
+  memory: MEMORY_OPTION,
+} as const;
+
+export interface HalDeviceOptions {
+  readonly workers: number | undefined;
+  readonly memory: number;
+}
+
+/** A registry with all drivers; `processor`: of emulated GPUs whose URI names none. */
+export async function openHal(options: HalDeviceOptions, processor?: string): Promise<DriverRegistry> {
+  const [{ createHal }, { nodeThreads }] = await Promise.all([import('../../hal-drivers/index.ts'), loadEmulator()]);
+  return createHal({
+    ...(processor !== undefined && { processors: [processor] }),
+    ...(options.workers !== undefined && { workers: options.workers }),
+    memorySizeBytes: options.memory,
+    threads: nodeThreads,
+    decompress: nodeDecompress,
+  });
+}
+
+/** The processor that code in a file is for; undefined where it is emulated on none. */
+export function processorOf(file: string): string | undefined {
+  const targets = openImages(file).map(({ target }) => target.processor);
+  return targets.find((processor) => TARGET_PROCESSORS.includes(processor));
+}
