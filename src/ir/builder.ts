@@ -187,8 +187,8 @@ export class Builder extends PureBuilder implements FloatBuilders {
   }
 
   /**
-   * Atomic read-modify-write per lane; returns the old value, 0 where `predicate` is off. `update` gets (old,
-   * data, compare?).
+   * Atomic read-modify-write; returns the old value, 0 where `predicate` is off. `update` gets (old, data,
+   * compare?). In global memory with nothing per lane in it, it is one of the wave.
    */
   atomic(
     space: MemorySpace,
@@ -205,7 +205,8 @@ export class Builder extends PureBuilder implements FloatBuilders {
     const description: Update = { body: inner.values, result };
     const sizeBytes = type === 'i64' ? 8 : 4;
     const leaf: Leaf = { kind: 'atomic', space, sizeBytes, update: description, predicated: predicate !== undefined };
-    return this.append(leaf, type, true, [address, ...operands, ...(predicate ? [predicate] : [])]);
+    const args = [address, ...operands, ...(predicate ? [predicate] : [])];
+    return this.append(leaf, type, isLaneAccess(space, args), args);
   }
 
   fence(): void {

@@ -263,13 +263,15 @@ class Evaluation {
     const { space, sizeBytes, update } = value.leaf;
     const known = this.#results[value.id];
     const none = value.type === 'i64' ? 0n : 0;
-    const old = known !== undefined && isLanes(known) ? known : new Array<Evaluated>(this.#program.waveSize).fill(none);
-    for (const lane of this.#activeNow) {
-      if (!this.#accesses(value, lane)) continue;
+    const perform = (lane: number): Evaluated => {
+      if (!this.#accesses(value, lane)) return none;
       const data = this.#dataOf(value, lane);
       const updated = (before: Evaluated): Evaluated => applyUpdate(update, [before, ...data]);
-      old[lane] = this.#machine.atomic(space, sizeBytes, this.#arg(value, 0, lane), lane, updated);
-    }
+      return this.#machine.atomic(space, sizeBytes, this.#arg(value, 0, lane), lane, updated);
+    };
+    if (!value.lane) return perform(WAVE);
+    const old = known !== undefined && isLanes(known) ? known : new Array<Evaluated>(this.#program.waveSize).fill(none);
+    for (const lane of this.#activeNow) old[lane] = perform(lane);
     return old;
   }
 

@@ -126,7 +126,7 @@ export const LEAVES: { readonly [K in LeafKind]: LeafRow<K> } = {
   loaded: { isEffect: false, lanes: always('arguments'), signature: constant('i32', 'i32'), resultOf: 'load' },
   atomic: {
     isEffect: true,
-    lanes: always('lane'),
+    lanes: accessLanes,
     signature(leaf) {
       const type = leaf.sizeBytes === 8 ? 'i64' : 'i32';
       return ofAccess(

@@ -17,7 +17,7 @@ import { PLANS, toleranceOf, waveSizeOf } from './generate.ts';
 import { encodingVariants, jobOf } from './jobs.ts';
 import { accessStates } from './memory-states.ts';
 import { expectedState } from './model.ts';
-import { scalarLoadStates } from './scalar-memory-states.ts';
+import { scalarAccessStates } from './scalar-memory-states.ts';
 
 const COLUMNS = 32;
 const MAX_REPORTS = 3;
@@ -78,7 +78,7 @@ for (const [row, forms] of byRow) {
 }
 
 /** States of memory instructions, by what a row is. */
-const MEMORY_STATES = [accessStates, exchangeStates, scalarLoadStates];
+const MEMORY_STATES = [accessStates, exchangeStates, scalarAccessStates];
 /** Lanes that are on, or runs. */
 const STATES_PER_RECORDING = 20;
 

@@ -1,4 +1,4 @@
-/** Atomics of one chunk of 4 lanes. */
+/** Atomics of one chunk of 4 lanes, and what they share with those of a wave. */
 import type { OpName } from '../../ir/ops.ts';
 import type { LeafOf, Type, Update, Value } from '../../ir/types.ts';
 import type { BlockLabel, FunctionBuilder, Local } from '../../wasm/function.ts';
@@ -18,7 +18,7 @@ import { accessOf, forEachLane, isWide, type LaneAccess } from './lane-memory.ts
 import type { AddressSpaces } from './memory-access.ts';
 
 /** An atomic of the program, or of a region's graph. */
-interface Atomic {
+export interface Atomic {
   readonly leaf: LeafOf<'atomic'>;
   readonly type: Type;
 }
@@ -59,10 +59,28 @@ interface LanePlace {
 /** The atomic of one lane; the old value becomes that lane of `result`. */
 export function updateLane(
   e: Emitter,
-  { leaf, type }: Atomic,
+  atomic: Atomic,
   operands: readonly LaneArgument[],
   { lane, base, stride }: LanePlace,
   result: Lanes | undefined,
+): void {
+  const pushOperands = operands.map((operand) => () => extract(e, operand.lanes, atomic.type, lane));
+  const take = (old: Local): void => {
+    if (result) insert(e, result, atomic.type, lane, old);
+  };
+  updateAt(e, atomic, pushOperands, { base, stride }, take);
+}
+
+/**
+ * The atomic at one place of device memory. `operands` push what the update takes besides the old value,
+ * which is left to `take`.
+ */
+export function updateAt(
+  e: Emitter,
+  { leaf, type }: Atomic,
+  operands: readonly (() => void)[],
+  { base, stride }: Omit<LanePlace, 'lane'>,
+  take: (old: Local) => void,
 ): void {
   const { f } = e;
   const wasm = wasmType(type);
@@ -74,8 +92,8 @@ export function updateLane(
     f.load(`${wasm}.load`, 0, DEVICE_MEMORY);
   } else pushPair(f, base, stride);
   f.set(old);
-  operands.forEach((operand, i) => {
-    extract(e, operand.lanes, type, lane);
+  operands.forEach((pushOperand, i) => {
+    pushOperand();
     f.set(parameters[i + 1]!);
   });
   const update = (again?: BlockLabel): void => {
@@ -97,7 +115,7 @@ export function updateLane(
   };
   if (isWide(leaf.space)) f.loop(undefined, update);
   else update();
-  if (result) insert(e, result, type, lane, old);
+  take(old);
   f.free(...parameters);
 }
 

@@ -9,7 +9,7 @@ import { EMISSION } from './emission.ts';
 import { emitScalar } from './emitter.ts';
 import type { HandlerState } from './handler-state.ts';
 import type { LaneLowering } from './lane-lowering.ts';
-import { emitFence, emitUniformLoad } from './uniform-memory.ts';
+import { emitFence, emitUniformAtomic, emitUniformLoad, emitUniformStore } from './uniform-memory.ts';
 
 /** `never`: of this kind is no value of the wave. */
 type UniformEmission<K extends LeafKind> = ((value: ValueOf<K>) => void) | 'never';
@@ -63,6 +63,14 @@ export class UniformLowering {
       this.#state.f.get(dwords[0]!);
     },
     loaded: ({ leaf, args }) => this.#state.f.get(this.#uniformLoads.get(args[0]!)![leaf.index]!),
+    store: ({ leaf, args }) => {
+      const { e, spaces } = this.#state;
+      emitUniformStore(e, spaces, this.#place, { leaf, ...this.#written(leaf.predicated, args) });
+    },
+    atomic: ({ leaf, args }) => {
+      const { e, spaces } = this.#state;
+      emitUniformAtomic(e, spaces, this.#place, { leaf, ...this.#written(leaf.predicated, args) });
+    },
     fence: () => emitFence(this.#state.f),
     setOperand: ({ leaf, args }) => this.#storeScalarOperand(leaf.at, this.#state.scalar(args[0]!)),
     setState: ({ leaf, args }) => {
@@ -86,8 +94,6 @@ export class UniformLowering {
     gather: 'never',
     matrixProduct: 'never',
     matrixResult: 'never',
-    atomic: 'never',
-    store: 'never',
   };
 
   #pushPc(kind: 'pc' | 'nextPc'): void {
@@ -98,11 +104,21 @@ export class UniformLowering {
     f.op('i64.or');
   }
 
+  get #place() {
+    const { place, wave } = this.#state;
+    return { pushRecord: () => place.pushRecord(), wave };
+  }
+
+  #written(isPredicated: boolean, args: readonly Value[]) {
+    const [address, ...rest] = args.map((arg) => this.#state.scalar(arg));
+    const predicate = isPredicated ? rest.pop() : undefined;
+    return { address: address!, data: rest, predicate };
+  }
+
   #emitLoad({ leaf, args }: ValueOf<'load'>): Local[] {
-    const { e, spaces, place, wave } = this.#state;
-    const at = { pushRecord: () => place.pushRecord(), wave };
+    const { e, spaces } = this.#state;
     const predicate = leaf.predicated ? this.#state.scalar(args[1]!) : undefined;
-    return emitUniformLoad(e, spaces, at, { leaf, address: this.#state.scalar(args[0]!), predicate });
+    return emitUniformLoad(e, spaces, this.#place, { leaf, address: this.#state.scalar(args[0]!), predicate });
   }
 
   #pushScalarOperand({ operand, dword }: OperandDword): void {

@@ -3,6 +3,7 @@ import type { LeafOf } from '../../ir/types.ts';
 import type { FunctionBuilder, Local } from '../../wasm/function.ts';
 import { DEVICE_MEMORY, THREADS_RUN } from '../machine/layout.ts';
 import type { Emitter } from './emitter.ts';
+import { updateAt } from './lane-atomics.ts';
 import { pushPermitted } from './lane-memory.ts';
 import { type AddressSpaces, translator } from './memory-access.ts';
 
@@ -20,11 +21,17 @@ interface UniformLoad {
   readonly predicate: Local | undefined;
 }
 
-/** Locals with the dwords. `pushRecord` is for a fault. */
+/** The wave that makes an access; `pushRecord` is for a fault. */
+interface UniformPlace {
+  readonly pushRecord: () => void;
+  readonly wave: Local;
+}
+
+/** Locals with the dwords. */
 export function emitUniformLoad(
   e: Emitter,
   spaces: AddressSpaces,
-  at: { readonly pushRecord: () => void; readonly wave: Local },
+  at: UniformPlace,
   { leaf, address, predicate }: UniformLoad,
 ): Local[] {
   const { f } = e;
@@ -79,4 +86,90 @@ export function emitUniformLoad(
     f.if(undefined, load);
   }
   return dwords;
+}
+
+/** An access of the whole wave that writes; none where `predicate` is off. */
+interface UniformWrite<L> {
+  readonly leaf: L;
+  readonly address: Local;
+  /** What is stored, or what an update takes besides the old value. */
+  readonly data: readonly Local[];
+  readonly predicate: Local | undefined;
+}
+
+export function emitUniformStore(
+  e: Emitter,
+  spaces: AddressSpaces,
+  at: UniformPlace,
+  write: UniformWrite<LeafOf<'store'>>,
+): void {
+  const { f } = e;
+  const { sizeBytes } = write.leaf;
+  const name = sizeBytes === 1 ? 'i32.store8' : sizeBytes === 2 ? 'i32.store16' : 'i32.store';
+  atWrittenPlace(e, spaces, at, write, (base) => {
+    for (const [i, dword] of write.data.entries()) {
+      f.get(base);
+      f.get(dword);
+      f.store(name, i * 4, DEVICE_MEMORY);
+    }
+  });
+}
+
+/** Pushes the value before. */
+export function emitUniformAtomic(
+  e: Emitter,
+  spaces: AddressSpaces,
+  at: UniformPlace,
+  write: UniformWrite<LeafOf<'atomic'>>,
+): void {
+  const { f } = e;
+  const type = write.leaf.sizeBytes === 8 ? 'i64' : 'i32';
+  const before = f.local(type);
+  if (type === 'i64') f.i64(0n);
+  else f.i32(0);
+  f.set(before);
+  const operands = write.data.map((local) => () => f.get(local));
+  atWrittenPlace(e, spaces, at, write, (base) =>
+    updateAt(e, { leaf: write.leaf, type }, operands, { base, stride: 4 }, (old) => {
+      f.get(old);
+      f.set(before);
+    }),
+  );
+  f.get(before);
+  f.free(before);
+}
+
+/** Emits what `body` does at the offset in device memory, once that is known to be permitted. */
+function atWrittenPlace(
+  e: Emitter,
+  spaces: AddressSpaces,
+  at: UniformPlace,
+  { leaf, address, predicate }: UniformWrite<LeafOf<'store' | 'atomic'>>,
+  body: (base: Local) => void,
+): void {
+  const { f } = e;
+  const access = leaf.kind === 'store' ? 'write' : 'atomic';
+  const translate = translator(e.context, spaces, leaf.space, access, leaf.sizeBytes);
+  const emit = (): void => {
+    const base = f.local('i32');
+    at.pushRecord();
+    f.get(at.wave);
+    f.i32(-1);
+    f.get(address);
+    f.op('i32.wrap_i64');
+    f.get(address);
+    f.i64(32n);
+    f.op('i64.shr_u');
+    f.op('i32.wrap_i64');
+    f.call(translate);
+    f.set(base);
+    body(base);
+    f.free(base);
+  };
+  if (!predicate) {
+    emit();
+    return;
+  }
+  f.get(predicate);
+  f.if(undefined, emit);
 }

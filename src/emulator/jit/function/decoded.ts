@@ -37,6 +37,9 @@ export interface Decoded {
 const ALONE = ['param', 'writeLane', 'matrixProduct', 'matrixResult', 'jump', 'exit'] as const;
 export type AloneKind = (typeof ALONE)[number];
 
+/** Whether the wave writes to memory; lanes do so in regions. */
+const isWaveWrite = ({ leaf, lane }: Value): boolean => !lane && (leaf.kind === 'store' || leaf.kind === 'atomic');
+
 export const isRelative = ({ kind }: OperandForm): boolean => kind === 'relative';
 
 export function shapeOf({ key, program, operands, classIndex }: HandlerRequest): Shape {
@@ -45,7 +48,7 @@ export function shapeOf({ key, program, operands, classIndex }: HandlerRequest):
   const standsAlone =
     control === 'leave' ||
     operands.some(isRelative) ||
-    live.some(({ leaf }) => ALONE.some((kind) => kind === leaf.kind));
+    live.some((value) => isWaveWrite(value) || ALONE.some((kind) => kind === value.leaf.kind));
   const resumes = live.some(({ leaf }) => leaf.kind === 'exit' && RESUMING.has(leaf.reason));
   return { key, program, operands, classIndex, live, control, resumes, standsAlone };
 }

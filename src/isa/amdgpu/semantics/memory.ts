@@ -107,5 +107,6 @@ export const atomic =
     if (target !== undefined) b.setDwords(target, bits === 32 ? [old] : [b.low(old), b.high(old)]);
   };
 
-const pairs = (b: InstructionBuilder, dwords: readonly Value[]): Value[] =>
+/** Dwords by twos, the low one first. */
+export const pairs = (b: InstructionBuilder, dwords: readonly Value[]): Value[] =>
   Array.from({ length: dwords.length / 2 }, (_, i) => b.pack(dwords[i * 2]!, dwords[i * 2 + 1]!));

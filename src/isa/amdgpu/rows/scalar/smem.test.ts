@@ -196,6 +196,119 @@ test('cache control and prefetches have no effect', () => {
   }
 });
 
+test('s_store writes 1, 2 or 4 dwords, whatever EXEC is', () => {
+  for (const [dwords, name] of [
+    [1, 's_store_dword'],
+    [2, 's_store_dwordx2'],
+    [4, 's_store_dwordx4'],
+  ] as const) {
+    const wave = new TestWave();
+    wave.exec = 0n;
+    wave.setPair(2, 0x103n);
+    wave.sgprs[8] = 0x12;
+    const data = [11, 22, 33, 44].slice(0, dwords);
+    wave.sgprs.set(data, 20);
+    wave.run(smem(name, { sdata: 20, sbase: 2, offset: -0x20, soffset: 8 }));
+    const stored = [-4, 0, 4, 8, 12, 16].map((at) => wave.memory.getUint32(0xf0 + at, true));
+    assert.deepEqual(stored, [0, ...data, ...Array.from({ length: 5 - dwords }, () => 0)], name);
+  }
+});
+
+test('s_buffer_store leaves out the dwords behind the buffer', () => {
+  for (const [dwords, name, records, expected] of [
+    [1, 's_buffer_store_dword', 0x33, [0, 0]],
+    [1, 's_buffer_store_dword', 0x34, [11, 0]],
+    [2, 's_buffer_store_dwordx2', 0x34, [11, 0]],
+    [4, 's_buffer_store_dwordx4', 0x38, [11, 22]],
+  ] as const) {
+    const wave = new TestWave();
+    setResource(wave, 4, 0x400, 0, records);
+    wave.sgprs.set([11, 22, 33, 44].slice(0, dwords), 20);
+    wave.run(smem(name, { sdata: 20, sbase: 4, offset: 0x30 }));
+    const stored = [0, 4, 8, 12].map((at) => wave.memory.getUint32(0x430 + at, true));
+    assert.deepEqual(stored, [...expected, 0, 0], `${name} of ${records}`);
+  }
+});
+
+const GLC = 1 << 16;
+
+/** What an atomic leaves in memory and in its data, from 64-bit values; of 32 bits the low halves count. */
+function runAtomic(name: string, glc: boolean, old: bigint, data: readonly bigint[], records = 0x100) {
+  const isWide = name.endsWith('_x2');
+  const wave = new TestWave();
+  wave.exec = 0n;
+  const isBuffer = name.startsWith('s_buffer_');
+  if (isBuffer) setResource(wave, 4, 0x400, 0, records);
+  else wave.setPair(4, 0x400n);
+  wave.memory.setBigUint64(0x430, old, true);
+  for (const [i, value] of data.entries()) {
+    if (isWide) wave.setPair(20 + 2 * i, value);
+    else wave.sgprs[20 + i] = Number(BigInt.asIntN(32, value));
+  }
+  const [first, second] = smem(name, { sdata: 20, sbase: 4, offset: 0x30 }) as [number, number];
+  wave.run([first | (glc ? GLC : 0), second]);
+  const bits = isWide ? 64 : 32;
+  return {
+    memory: BigInt.asUintN(bits, wave.memory.getBigUint64(0x430, true)),
+    data: data.map((_, i) => BigInt.asUintN(bits, wave.pair(20 + (isWide ? 2 * i : i)))),
+    behind: isWide ? wave.memory.getBigUint64(0x438, true) : BigInt(wave.memory.getUint32(0x434, true)),
+  };
+}
+
+test('scalar atomics: all operations, 32 and 64 bits, with and without glc, whatever EXEC is', () => {
+  const minus = (bits: number, value: bigint): bigint => BigInt.asUintN(bits, -value);
+  const cases = (bits: number): Record<string, readonly (readonly [bigint, readonly bigint[], bigint])[]> => ({
+    swap: [[5n, [9n], 9n]],
+    cmpswap: [
+      [5n, [9n, 5n], 9n],
+      [5n, [9n, 6n], 5n],
+    ],
+    add: [[minus(bits, 2n), [9n], 7n]],
+    sub: [[5n, [9n], minus(bits, 4n)]],
+    smin: [[5n, [minus(bits, 9n)], minus(bits, 9n)]],
+    umin: [[5n, [minus(bits, 9n)], 5n]],
+    smax: [[5n, [minus(bits, 9n)], 5n]],
+    umax: [[5n, [minus(bits, 9n)], minus(bits, 9n)]],
+    and: [[12n, [10n], 8n]],
+    or: [[12n, [10n], 14n]],
+    xor: [[12n, [10n], 6n]],
+    inc: [
+      [5n, [9n], 6n],
+      [9n, [9n], 0n],
+    ],
+    dec: [
+      [5n, [9n], 4n],
+      [0n, [9n], 9n],
+      [10n, [9n], 9n],
+    ],
+  });
+  for (const bits of [32, 64]) {
+    for (const [operation, expected] of Object.entries(cases(bits))) {
+      for (const prefix of ['s_atomic', 's_buffer_atomic']) {
+        const name = `${prefix}_${operation}${bits === 64 ? '_x2' : ''}`;
+        for (const [old, data, result] of expected) {
+          for (const glc of [false, true]) {
+            const after = { memory: result, data: glc ? [old, ...data.slice(1)] : data, behind: 0n };
+            assert.deepEqual(runAtomic(name, glc, old, data), after, `${name} of ${old}, glc ${glc}`);
+          }
+        }
+      }
+    }
+  }
+});
+
+test('a buffer atomic that is not whole inside the buffer changes nothing and returns 0', () => {
+  for (const [name, records, isInside] of [
+    ['s_buffer_atomic_add', 0x33, false],
+    ['s_buffer_atomic_add', 0x34, true],
+    ['s_buffer_atomic_add_x2', 0x37, false],
+    ['s_buffer_atomic_add_x2', 0x38, true],
+  ] as const) {
+    const { memory, data } = runAtomic(name, true, 5n, [9n], records);
+    assert.deepEqual([memory, data], isInside ? [14n, [5n]] : [5n, [0n]], `${name} of ${records}`);
+  }
+});
+
 test('an atomic writes its data registers only with glc', () => {
   for (const [glc, access] of [
     [0, 'read'],
@@ -212,10 +325,7 @@ test('an atomic writes its data registers only with glc', () => {
 test('what cannot run is refused by name', () => {
   for (const [name, message] of [
     ['s_scratch_load_dword', /^unsupported instruction 's_scratch_load_dword'$/],
-    ['s_store_dword', /^unsupported instruction 's_store_dword'$/],
-    ['s_buffer_store_dwordx4', /^unsupported instruction 's_buffer_store_dwordx4'$/],
-    ['s_buffer_atomic_cmpswap', /^unsupported instruction 's_buffer_atomic_cmpswap'$/],
-    ['s_atomic_dec_x2', /^unsupported instruction 's_atomic_dec_x2'$/],
+    ['s_scratch_store_dwordx2', /^unsupported instruction 's_scratch_store_dwordx2'$/],
   ] as const) {
     assert.throws(
       () => new TestWave().run(smem(name, { sdata: 20, sbase: 2, offset: 0 })),

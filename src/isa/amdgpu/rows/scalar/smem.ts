@@ -4,7 +4,9 @@
  */
 import type { Value } from '../../../../ir/types.ts';
 import type { OperandType, Row } from '../../encoding/row.ts';
+import { type AtomicUpdate, INTEGER_UPDATES } from '../../semantics/atomics.ts';
 import type { InstructionBuilder, Semantics } from '../../semantics/instruction-builder.ts';
+import { type AtomicOfBuilder, destination, pairs } from '../../semantics/memory.ts';
 import { type Opcodes, row } from '../table/row.ts';
 
 const ADDRESS = 'sbase:b64 soffset:address offset:simm21';
@@ -30,30 +32,66 @@ function scalarOffset(b: InstructionBuilder): Value {
   return b.isOff(index) ? b.i64(0n) : b.zext64(aligned(b, b.dword(index, 0)));
 }
 
-const load: Semantics = (b, base, offset) => {
-  const address = b.add(b.add(aligned(b, base), b.sext64(aligned(b, offset))), scalarOffset(b));
+/** The sum of base and offsets that an access without a buffer resource names. */
+function addressOf(b: InstructionBuilder): Value {
+  const base = b.pack(...(b.dwords(b.index('sbase'), 2) as [Value, Value]));
+  return b.add(b.add(aligned(b, base), b.sext64(aligned(b, b.dword(b.index('offset'), 0)))), scalarOffset(b));
+}
+
+const load: Semantics = (b) => {
+  const address = addressOf(b);
   const data = b.index('sdata');
   b.setDwords(data, b.load('global', b.instruction.dwords(data) * 4, address));
 };
 
+/** A place in a buffer, and whether all of it is inside. */
+interface BufferPlace {
+  readonly address: Value;
+  readonly inside: Value;
+}
+
 /**
- * Reads through a buffer resource: base, stride and number of records count (9.1.8); the offset is unsigned.
- * The size in bytes is number of records * stride, or the number of records when the stride is 0 (spelt out
- * in RDNA3 ISA 8.1.2). A dword beyond it is not read and gives 0.
+ * Accesses through a buffer resource: base, stride and number of records count (9.1.8); the offset is
+ * unsigned. The size in bytes is number of records * stride, or the number of records when the stride is 0
+ * (spelt out in RDNA3 ISA 8.1.2). `at`: bytes behind the place that the instruction names.
  */
-const bufferLoad: Semantics = (b, offset) => {
+function bufferPlaces(b: InstructionBuilder): (at: number, sizeBytes: number) => BufferPlace {
   const [baseLow, baseHigh, records] = b.dwords(b.index('sbase'), 3) as [Value, Value, Value];
   const base = b.pack(aligned(b, baseLow), b.bits(baseHigh, 0, 16));
   const stride = b.maxU(b.bits(baseHigh, 16, 14), b.i32(1));
   const size = b.mul(b.zext64(stride), b.zext64(records));
+  const offset = b.dword(b.index('offset'), 0);
   const start = b.add(b.zext64(aligned(b, b.instruction.has('th') ? offset : b.bits(offset, 0, 21))), scalarOffset(b));
+  return (at, sizeBytes) => {
+    const first = b.add(start, b.i64(BigInt(at)));
+    const inside = b.not(b.ltU(size, b.add(first, b.i64(BigInt(sizeBytes)))));
+    return { address: b.add(base, first), inside };
+  };
+}
+
+/** A dword beyond the buffer is not read and gives 0. */
+const bufferLoad: Semantics = (b) => {
+  const places = bufferPlaces(b);
   const data = b.index('sdata');
   const dwords = Array.from({ length: b.instruction.dwords(data) }, (_, i) => {
-    const at = b.add(start, b.i64(BigInt(i * 4)));
-    const inside = b.not(b.ltU(size, b.add(at, b.i64(4n))));
-    return b.load('global', 4, b.add(base, at), { predicate: inside })[0]!;
+    const { address, inside } = places(i * 4, 4);
+    return b.load('global', 4, address, { predicate: inside })[0]!;
   });
   b.setDwords(data, dwords);
+};
+
+const store: Semantics = (b) => {
+  const data = b.dwords(b.index('sdata'));
+  b.store('global', data.length * 4, addressOf(b), data);
+};
+
+/** A dword beyond the buffer is not written. */
+const bufferStore: Semantics = (b) => {
+  const places = bufferPlaces(b);
+  for (const [i, dword] of b.dwords(b.index('sdata')).entries()) {
+    const { address, inside } = places(i * 4, 4);
+    b.store('global', 4, address, [dword], { predicate: inside });
+  }
 };
 
 /** Up to gfx10 names say dwords, from gfx11 on bits. */
@@ -118,25 +156,62 @@ const scratchLoads = SHORT_WIDTHS.map(([suffix, type], i) =>
   smem(`s_scratch_load_${suffix}`, withoutRdna2(0x05 + i), `=sdata:${type} ${ADDRESS}`),
 );
 
-const stores = (name: string, opcode: number, address: string): Row[] =>
+const stores = (name: string, opcode: number, address: string, semantics?: Semantics): Row[] =>
   SHORT_WIDTHS.map(([suffix, type], i) =>
-    smem(`${name}_${suffix}`, withoutRdna2(opcode + i), `sdata:${type} ${address}`),
+    smem(`${name}_${suffix}`, withoutRdna2(opcode + i), `sdata:${type} ${address}`, semantics),
   );
 
-const ATOMICS = ['swap', 'cmpswap', 'add', 'sub', 'smin', 'umin', 'smax', 'umax', 'and', 'or', 'xor', 'inc', 'dec'];
+/** In the order of their opcodes. */
+const ATOMICS: readonly (readonly [name: string, update: AtomicUpdate])[] = [
+  ['swap', INTEGER_UPDATES.swap],
+  ['cmpswap', INTEGER_UPDATES.compareSwap],
+  ['add', INTEGER_UPDATES.add],
+  ['sub', INTEGER_UPDATES.sub],
+  ['smin', INTEGER_UPDATES.minS],
+  ['umin', INTEGER_UPDATES.minU],
+  ['smax', INTEGER_UPDATES.maxS],
+  ['umax', INTEGER_UPDATES.maxU],
+  ['and', INTEGER_UPDATES.and],
+  ['or', INTEGER_UPDATES.or],
+  ['xor', INTEGER_UPDATES.xor],
+  ['inc', INTEGER_UPDATES.inc],
+  ['dec', INTEGER_UPDATES.dec],
+];
+
+/** Where an atomic leads, and whether it is made there; undefined: it is. */
+type PlaceOf = (b: InstructionBuilder, sizeBytes: number) => { readonly address: Value; readonly inside?: Value };
+
+/** Of the wave, whatever EXEC is. With glc the first values of the data become the value before. */
+const atomic =
+  (bits: 32 | 64, update: AtomicUpdate, placeOf: PlaceOf): Semantics =>
+  (b) => {
+    const dwords = b.dwords(b.index('sdata'));
+    const { address, inside } = placeOf(b, bits / 8);
+    const operands = bits === 64 ? pairs(b, dwords) : dwords;
+    const old = b.atomic('global', address, operands, update as AtomicOfBuilder, inside);
+    const target = destination(b);
+    if (target !== undefined) b.setDwords(target, bits === 64 ? [b.low(old), b.high(old)] : [old]);
+  };
 
 /**
  * The forms for 32 bits (`opcode`) and 64 bits (`opcode + 32`); a compare-and-swap has both values in its
- * data.
+ * data, what is stored first (CDNA2 ISA 12.6).
  */
-const atomics = (name: string, opcode: number, address: string): Row[] =>
-  ATOMICS.flatMap((operation, i) => {
-    const [type, wideType] = operation === 'cmpswap' ? ['b64', 'b128'] : ['b32', 'b64'];
-    return [
-      smem(`${name}_${operation}`, withoutRdna2(opcode + i), `+sdata:${type}/glc ${address}`),
-      smem(`${name}_${operation}_x2`, withoutRdna2(opcode + 32 + i), `+sdata:${wideType}/glc ${address}`),
-    ];
-  });
+const atomics = (name: string, opcode: number, address: string, placeOf: PlaceOf): Row[] =>
+  ATOMICS.flatMap(([operation, update], i) =>
+    ([32, 64] as const).map((bits) => {
+      const isWide = bits === 64;
+      const type = `b${operation === 'cmpswap' ? 2 * bits : bits}`;
+      const opcodes = withoutRdna2(opcode + i + (isWide ? 32 : 0));
+      const suffix = isWide ? '_x2' : '';
+      return smem(
+        `${name}_${operation}${suffix}`,
+        opcodes,
+        `+sdata:${type}/glc ${address}`,
+        atomic(bits, update, placeOf),
+      );
+    }),
+  );
 
 // biome-ignore format: one row per line, as the tables of the manual
 export const SMEM_ROWS: readonly Row[] = [
@@ -145,9 +220,9 @@ export const SMEM_ROWS: readonly Row[] = [
   ...scratchLoads,
   ...loads('s_buffer_load', 0x08, 0x10, BUFFER_ADDRESS, bufferLoad),
   ...partialLoads('s_buffer_load', 0x10, BUFFER_ADDRESS, () => bufferLoad, () => undefined),
-  ...stores('s_store', 0x10, ADDRESS),
+  ...stores('s_store', 0x10, ADDRESS, store),
   ...stores('s_scratch_store', 0x15, ADDRESS),
-  ...stores('s_buffer_store', 0x18, BUFFER_ADDRESS),
+  ...stores('s_buffer_store', 0x18, BUFFER_ADDRESS, bufferStore),
   smem('s_gl1_inv', { gfx10: 0x1f, gfx11: 0x20, gfx12: -1 }, '', nothing),
   smem('s_dcache_inv', { gfx9: 0x20, gfx10: 0x20, gfx11: 0x21 }, '', nothing),
   smem('s_dcache_wb', withoutRdna2(0x21), '', nothing),
@@ -165,6 +240,6 @@ export const SMEM_ROWS: readonly Row[] = [
   prefetch('prefetch_data', 0x26, 'sbase:b64 '),
   prefetch('buffer_prefetch_data', 0x27, 'sbase:b128 '),
   prefetch('prefetch_data_pc_rel', 0x28, ''),
-  ...atomics('s_buffer_atomic', 0x40, BUFFER_ADDRESS),
-  ...atomics('s_atomic', 0x80, ADDRESS),
+  ...atomics('s_buffer_atomic', 0x40, BUFFER_ADDRESS, (b, sizeBytes) => bufferPlaces(b)(0, sizeBytes)),
+  ...atomics('s_atomic', 0x80, ADDRESS, (b) => ({ address: addressOf(b) })),
 ];
