@@ -137,17 +137,30 @@ for (const processor of PROCESSORS) {
       );
     });
 
-    test(`${processor}, -${level}: additions in scalar memory are done, or refused by name`, () => {
+    test(`${processor}, -${level}: additions in scalar memory are done once for a wave`, () => {
+      const file = `hooks.${processor}.${level}.o`;
       const args = [constant(9), constant(1n << 33n, 2)];
-      const run = () =>
-        runWave(processor, `hooks.${processor}.${level}.o`, (hooks, at) =>
-          hooks.hook('count_in_scalar_memory', args, at),
-        );
-      // The emulator knows the instruction by name alone.
-      if (!isWave32) return assert.throws(run, /unsupported instruction 's_atomic_add_x2'/);
-      const { stored, coverage } = run();
+      const counted = runWave(processor, file, (hooks, at) => hooks.hook('count_in_scalar_memory', args, at));
+      assert.deepEqual(counted.coverage.refused, {});
+      assert.deepEqual(counted.stored, plain);
+      assert.equal(counted.read('counters')[9], BigInt(counted.waves) << 33n);
+      const { stored, read, bytes, waves } = runWave(processor, file, (hooks, at) =>
+        hooks.hook('number_waves', [], at),
+      );
       assert.deepEqual(stored, plain);
-      assert.deepEqual(coverage.refused, { 'the hook adds in scalar memory, which gfx1100 cannot': 1 });
+      assert.equal(new Uint32Array(bytes('lane_histogram').buffer)[64], waves);
+      const numbers = Array.from({ length: waves }, (_, i) => BigInt(100 + i));
+      assert.deepEqual(read('records').slice(0, waves + 1), [...numbers, 0n]);
+    });
+
+    test(`${processor}, -${level}: a wave whose lanes are off adds nothing in scalar memory`, () => {
+      const file = `hooks.${processor}.${level}.o`;
+      const args = [constant(9), constant(1n << 33n, 2)];
+      for (const [name, given] of [['count_in_scalar_memory', args] as const, ['number_waves', []] as const]) {
+        const run = runWave(processor, file, (hooks, at) => hooks.hook(name, given, at), 'needed', 'lanes off');
+        assert.deepEqual(run.stored, plain);
+        assert.ok([...run.bytes('counters'), ...run.bytes('lane_histogram')].every((byte) => byte === 0));
+      }
     });
   }
 }

@@ -114,9 +114,11 @@ export function nativeLanes(name: string, processor: string): { lanes: Map<numbe
 }
 
 /** A kernel of one wave or more: v0 is the work-item, v1 and the state are known at the point. */
-export function wave(processor: string, waveSize: 32 | 64) {
+export function wave(processor: string, waveSize: 32 | 64, lanes: 'lanes on' | 'lanes off' = 'lanes on') {
   const isGfx11 = processor === 'gfx1100';
   const mask = waveSize === 32 ? 's_mov_b32 vcc_lo, 0x11' : 's_mov_b64 vcc, 0x11';
+  const [exec, bits] = waveSize === 32 ? ['exec_lo', 32] : ['exec', 64];
+  const [off, on] = lanes === 'lanes on' ? ['', ''] : [`s_mov_b${bits} ${exec}, 0`, `s_mov_b${bits} ${exec}, -1`];
   const text = `.text
 .globl k
 .p2align 8
@@ -129,7 +131,9 @@ k:
   s_mov_b32 m0, 5
   ${mask}
   s_cmp_eq_u32 s0, s0
+  ${off}
   v_mov_b32 v3, 0
+  ${on}
   s_cselect_b32 s5, 60, 61
   v_cndmask_b32 v3, 0, v0, vcc${waveSize === 32 ? '_lo' : ''}
   v_add_u32 v1, v1, v3
@@ -162,13 +166,14 @@ export function runWave(
   file: string,
   hookOf: (hooks: CompiledHooks, at: ToolInstruction) => PointHook,
   calls: CallPolicy = 'needed',
+  lanes: 'lanes on' | 'lanes off' = 'lanes on',
 ) {
   const waveSize = processor === 'gfx1100' ? 32 : 64;
   const attach: Attach = (code, hooks) => {
-    const at = code.instructions[7]!;
+    const at = code.instructions[lanes === 'lanes on' ? 7 : 8]!;
     code.before(at, hookOf(hooks, at));
   };
-  const made = withHooks(wave(processor, waveSize), file, attach, calls);
+  const made = withHooks(wave(processor, waveSize, lanes), file, attach, calls);
   using rig = new KernelRig({ processor }, made.image.bytes);
   const out = rig.allocate(LANES * 4);
   rig.run('k', out);

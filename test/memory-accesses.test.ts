@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { WAVE_VGPRS } from '../src/emulator/machine/layout.ts';
 import { compileHook } from '../src/instrument/dsl/compile-hook.ts';
-import { type HookAccess, memoryAccesses } from '../src/instrument/dsl/memory-accesses.ts';
+import { accessesOfLanes, type CodeAccess, placeIn } from '../src/instrument/dsl/memory-accesses.ts';
 import { Allocator } from '../src/instrument/machine/allocate.ts';
 import type { PointState } from '../src/instrument/machine/register-plan.ts';
 import { targetFor } from '../src/isa/amdgpu/encoding/targets.ts';
@@ -26,7 +26,7 @@ interface Lane {
 }
 
 interface Found {
-  readonly accesses: readonly HookAccess[];
+  readonly accesses: readonly CodeAccess[];
   /** The addresses of the accesses, by lane. */
   readonly addresses: readonly (readonly bigint[])[];
   readonly lanes: readonly Lane[];
@@ -36,12 +36,12 @@ interface Found {
 function found(text: string, processor: string, waveSize: 32 | 64, prepare: (state: Uint32Array) => void): Found {
   const code = { target: targetFor(processor), waveSize };
   const { instruction } = assembleInstruction(text, code);
-  let accesses: readonly HookAccess[] = [];
+  const accesses = accessesOfLanes(instruction);
   const [payload] = compileHook(
     {
       build: (b) => {
-        accesses = memoryAccesses(b, instruction);
-        for (const [index, { address, condition }] of accesses.entries()) {
+        for (const [index, access] of accesses.entries()) {
+          const { address, condition } = placeIn(b, access);
           const lane = b.shift('shl', b.laneId(), b.constant(3));
           const place = b.binary('add', b.variable('tool', 512 * index), b.pack(lane, b.constant(0)));
           const store = (): void => b.store(place, address);

@@ -13,7 +13,9 @@ export const TARGETS = ['gfx90a', 'gfx942', 'gfx1100'] as const;
 export interface KernelCase {
   readonly file: string;
   readonly processor: string;
-  readonly benchmark: (typeof KERNELS)[number];
+  readonly benchmark: Pick<(typeof KERNELS)[number], 'name' | 'kernel' | 'launch'>;
+  /** In place of the file's. */
+  readonly bytes?: Uint8Array;
 }
 
 /** The kernels of examples/kernels on a target, those of `names` or all. */
@@ -33,7 +35,7 @@ function runKernel(image: { bytes: Uint8Array; name: string }, { benchmark }: Ke
   return runner.prepare(image, kernel, benchmark.launch('small'))().output.slice();
 }
 
-export const imageOf = ({ file }: KernelCase) => ({ name: file, bytes: readFileSync(file) });
+export const imageOf = ({ file, bytes = readFileSync(file) }: KernelCase) => ({ name: file, bytes });
 
 export function runNative(each: KernelCase): NativeRun {
   let delta = 0n;

@@ -15,7 +15,7 @@ const guarded = (capacity: number) =>
     attach(code) {
       const trace = traceIn(code, 'trace', capacity);
       const guard = code.memory('guard', new Uint8Array(64).fill(0xa5), 64);
-      const values = traceCode(trace, (b) => b.pack(b.vector(0), b.constant(9)));
+      const values = traceCode(trace, (b) => ({ value: b.pack(b.vector(0), b.constant(9)) }));
       code.before(at(code, 's_nop 2'), tracePoint(values, 0));
       return ({ memory }) => {
         const { records, lost } = readTrace(memory, trace);

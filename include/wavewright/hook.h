@@ -94,7 +94,7 @@ typedef __UINT64_TYPE__ ww_u64;
     WW_MARKER_("write_exec %0", : : "s"(ww_mask_) : "memory");  \
   } while (0)
 
-/* Adds once for the wave, in scalar memory; gives the value before. Not on gfx11. */
+/* Adds once for a wave with an active lane, in scalar memory or, where that cannot add, by lane 0; gives the value before. */
 #define ww_s_atomic_add(pointer, value)                                                                   \
   __extension__({                                                                                         \
     ww_u64 ww_pointer_ = ww_uniform_u64(pointer);                                                         \
@@ -105,7 +105,7 @@ typedef __UINT64_TYPE__ ww_u64;
 
 /* The lanes that are active where the hook is called, a bit for each. */
 #define ww_exec() WW_VALUE_(ww_u64, "=s", "exec %0")
-/* The byte that the instruction accesses first, in each active lane; of the LDS, its offset there. */
+/* The byte that the instruction accesses first, in each active lane; of LDS and private memory, its offset there. */
 #define ww_address() WW_VALUE_(ww_u64, "=v", "address %0")
 /* An operand of the instruction, by its place in the text from 0 on: a register's value in each lane, or a constant. */
 #define ww_operand(type, index) WW_VALUE_(type, "=v", "operand %0 %c1", "i"(index))

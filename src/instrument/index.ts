@@ -12,6 +12,7 @@ export {
   readInsertedTools,
 } from '../codeobject/inserted-tools.ts';
 export type * from './dsl/hook.ts';
+export { type CodeAccess, type HookPlace, placeIn } from './dsl/memory-accesses.ts';
 export { type HookFile, type HookFunction, openHookFile } from './hooks/hook-file.ts';
 export type { HookArgument, LaunchRegisters } from './hooks/hook-point.ts';
 export {
@@ -24,7 +25,6 @@ export {
 } from './instrument-image.ts';
 export { ORIGINAL } from './object/apart.ts';
 export { type Coverage, pointCoverageText } from './points/coverage.ts';
-export { addressIn, type CodeAccess, laneAccesses } from './tool/access-address.ts';
 export {
   type Attributed,
   countResult,
@@ -48,6 +48,7 @@ export { type HookCode, hookCode, hookOf, type PointHook } from './tool/hook.ts'
 export { argumentBytes, argumentsRegister, copyArguments, declaredArguments } from './tool/kernel-entry.ts';
 export {
   groupsOf,
+  laneAccesses,
   RECORDS_OPTION,
   readTrace,
   type Trace,

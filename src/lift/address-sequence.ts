@@ -11,17 +11,15 @@ import { evaluateUniform, makesOwnAddress, ScalarState } from './scalar-state.ts
 
 export interface AddressSequence {
   readonly getpc: AmdgpuStep;
-  /** The steps that add the low and the high half of the distance; undefined where that is done otherwise. */
+  /**
+   * The steps that add the low and the high half of the distance, and see the values in between alone;
+   * undefined where that is done otherwise. Other literals in them make another address.
+   */
   readonly low: AmdgpuStep | undefined;
   readonly high: AmdgpuStep | undefined;
   /** The address that is made; undefined without both additions. */
   readonly target: number | undefined;
   readonly isCode: boolean;
-  /**
-   * Whether other literals in `low` and `high` alone make another address of it: nothing else sees the values
-   * in between.
-   */
-  readonly isPlain: boolean;
   /** Whether the file has relocations for the literals. */
   readonly isRelocated: boolean;
 }
@@ -40,17 +38,16 @@ export function addressSequence(
   const nothing = { getpc, low: undefined, high: undefined, target: undefined, isCode: false };
   const written = getpc.effects.writes.find(({ file, dwords }) => file === 'scalar' && dwords === 2);
   const found = written && findAdditions(getpc, written.first, read);
-  if (!found) return { ...nothing, isPlain: false, isRelocated: false };
+  if (!found) return { ...nothing, isRelocated: false };
   const { low, high } = found;
   const [lowPart, highPart] = [low, high].map(({ instruction }) => addend(instruction));
   if ([low, high].some(({ offset, sizeBytes }) => image.isRelocated(offset, sizeBytes))) {
-    return { ...nothing, low, high, isPlain: false, isRelocated: false };
+    return { ...nothing, low, high, isRelocated: false };
   }
   const distance = (BigInt(highPart!) << 32n) | BigInt(lowPart! >>> 0);
   const target = Number(BigInt.asUintN(64, BigInt(followingOffset(getpc)) + distance));
   return {
     ...{ getpc, low, high, target, isCode: image.isCode(target) },
-    isPlain: low.instruction.literal !== undefined && high.instruction.literal !== undefined,
     isRelocated: [low, high].some((step) => image.hasStaticRelocation(followingOffset(step) - 4)),
   };
 }

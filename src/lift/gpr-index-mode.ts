@@ -2,8 +2,9 @@
  * Where code of gfx9 runs with MODE.gpr_idx_en set: there M0 completes the numbers of VGPRs (CDNA2 ISA 6.6),
  * so that instructions touch others than those they name.
  */
-import { type BasicBlock, blockGraph } from '../flow/blocks.ts';
+import type { BasicBlock } from '../flow/blocks.ts';
 import { solveDataFlow } from '../flow/data-flow.ts';
+import type { FlowGraph } from '../flow/graph.ts';
 import type { Evaluated } from '../ir/op.ts';
 import { OPS } from '../ir/ops.ts';
 import type { Program } from '../ir/types.ts';
@@ -15,32 +16,55 @@ import { writesMode } from './scalar-state.ts';
 const OFF = 1;
 const ON = 2;
 
+export type GprIndexing = 'on' | 'off' | 'unknown';
+
 /**
- * The steps that may run while indexing is on. Functions begin and come back with it off, as compilers have
- * it.
+ * What is known of indexing at each step of some blocks. It is off where code is entered, and functions come
+ * back with it off, as compilers have it.
  */
-export function indexedSteps(
-  blocks: readonly BasicBlock<AmdgpuStep>[],
-  entries: readonly BasicBlock<AmdgpuStep>[],
-): readonly AmdgpuStep[] {
-  if (!blocks.some(({ instructions }) => instructions.some(switchesIndexing))) return [];
-  const { incoming } = solveDataFlow<number>(blockGraph(blocks, entries), {
-    direction: 'forward',
-    nothing: 0,
-    outside: OFF,
-    join: (a, b) => a | b,
-    equals: (a, b) => a === b,
-    transfer: (block, state) => blocks[block]!.instructions.reduce(after, state),
-  });
-  return blocks.flatMap(({ index, instructions }) => {
-    let state = incoming[index]!;
-    return instructions.filter((step) => {
-      const isOn = (state & ON) !== 0;
-      state = after(state, step);
-      return isOn;
+export class GprIndexStates {
+  /** Without an entry, it is off. */
+  readonly #before = new Map<AmdgpuStep, number>();
+
+  constructor(blocks: readonly BasicBlock<AmdgpuStep>[], graph: FlowGraph) {
+    if (!blocks.some(({ instructions }) => instructions.some(switchesIndexing))) return;
+    const { incoming } = solveDataFlow<number>(graph, {
+      direction: 'forward',
+      nothing: 0,
+      outside: OFF,
+      join: (a, b) => a | b,
+      equals: (a, b) => a === b,
+      transfer: (block, state) => blocks[block]!.instructions.reduce(after, state),
     });
-  });
+    for (const { index, instructions } of blocks) {
+      let state = incoming[index]!;
+      for (const step of instructions) {
+        this.#before.set(step, state);
+        state = after(state, step);
+      }
+    }
+  }
+
+  before(step: AmdgpuStep): GprIndexing {
+    return named(this.#stateBefore(step));
+  }
+
+  after(step: AmdgpuStep): GprIndexing {
+    return named(after(this.#stateBefore(step), step));
+  }
+
+  /** Where it may be on. */
+  get indexed(): readonly AmdgpuStep[] {
+    return [...this.#before].flatMap(([step, state]) => ((state & ON) === 0 ? [] : [step]));
+  }
+
+  #stateBefore(step: AmdgpuStep): number {
+    return this.#before.get(step) ?? OFF;
+  }
 }
+
+/** Nothing is known to lead to a step without a state. */
+const named = (state: number): GprIndexing => ((state & ON) === 0 ? 'off' : state === ON ? 'on' : 'unknown');
 
 /** Whether a step may turn indexing on or off. */
 export const switchesIndexing = (step: AmdgpuStep): boolean =>

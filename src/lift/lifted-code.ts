@@ -17,7 +17,7 @@ import type { AmdgpuStep } from '../isa/amdgpu/step.ts';
 import type { AddressSequence } from './address-sequence.ts';
 import { type AddressSpan, CodeImage } from './code-image.ts';
 import { Discovery, type Finding } from './discovery.ts';
-import { indexedSteps } from './gpr-index-mode.ts';
+import { GprIndexStates } from './gpr-index-mode.ts';
 import { type LiftedBlock, LiftedFunction, type TransferSite } from './lifted-function.ts';
 import { waveSizeOfCode } from './wave-size.ts';
 
@@ -144,7 +144,7 @@ class Lift {
     const { entries, exposed } = this.#discovery;
     const isStart = ({ instructions }: LiftedBlock): boolean => entries.has(instructions[0]!.offset);
     let { code, blocks } = this.#allBlocks();
-    const indexed = indexedSteps(blocks, blocks.filter(isStart));
+    const { indexed } = new GprIndexStates(blocks, blockGraph(blocks, blocks.filter(isStart)));
     if (indexed.length > 0) {
       this.#discovery.readIndexed(indexed);
       ({ code, blocks } = this.#allBlocks());

@@ -13,9 +13,6 @@ import {
   traceSummary,
 } from '../instrument/index.ts';
 
-/** Of the cache that all compute units share. */
-const lineBytes = (processor: string): number => (/^gfx9(0[0-9c]|-generic)$/.test(processor) ? 64 : 128);
-
 export const coalescing = defineTool({
   name: 'coalescing',
   summary: 'pieces of memory that the lanes of each global access touch',
@@ -30,7 +27,7 @@ export const coalescing = defineTool({
     records: RECORDS_OPTION,
   },
   attach(code, { segment: wanted, records }) {
-    const segment = wanted === 0 ? lineBytes(code.processor) : wanted;
+    const segment = wanted === 0 ? code.cacheLineBytes : wanted;
     const trace = traceIn(code, 'trace', records);
     const traced = traceAccesses(code, trace, ({ space }) => space === 'global' || space === 'flat');
     return ({ memory }) => {

@@ -28,7 +28,7 @@ export const registerLog = defineTool({
       throw new WavewrightError('USAGE', "tool 'register-log' is told no registers", { hint: 'registers=s4,v0' });
     const trace = traceIn(code, 'trace', records);
     const codes = named.map(({ isUniform, read }) =>
-      traceCode(trace, (b) => b.pack(read(b), b.constant(0)), isUniform),
+      traceCode(trace, (b) => ({ value: b.pack(read(b), b.constant(0)) }), isUniform),
     );
     for (const [i, instruction] of code.instructions.entries()) {
       for (const [j, hook] of codes.entries()) {

@@ -31,7 +31,7 @@ export const valueProfile = defineTool({
       const key = `${first} ${isWide}`;
       const read =
         codes.get(key) ??
-        traceCode(trace, (b) => b.pack(b.vector(first), isWide ? b.vector(first + 1) : b.constant(0)));
+        traceCode(trace, (b) => ({ value: b.pack(b.vector(first), isWide ? b.vector(first + 1) : b.constant(0)) }));
       codes.set(key, read);
       code.after(instruction, tracePoint(read, i, trace, 'result'));
     }

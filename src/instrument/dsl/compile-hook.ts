@@ -3,7 +3,7 @@ import { WavewrightError } from '../../base/errors.ts';
 import type { CodeContext } from '../../isa/amdgpu/encoding/instruction.ts';
 import { SGPR_EXEC_LO, SGPR_M0, scalarText } from '../../isa/amdgpu/encoding/registers.ts';
 import type { Payload, PayloadLabel, PhysicalRange, VirtualRegister } from '../machine/machine-code.ts';
-import { low, PayloadBuilder } from '../machine/payload-builder.ts';
+import { low, PayloadBuilder, type Placeholder, type RegisterPart } from '../machine/payload-builder.ts';
 import { compiled, HookArithmetic, joined, piecesOf } from './arithmetic.ts';
 import { GlobalMemory, type VariablePlace } from './global-memory.ts';
 import type {
@@ -48,7 +48,7 @@ const overlaps = (a: PhysicalRange, b: PhysicalRange): boolean =>
  */
 export function compileHook(hook: Hook, code: CodeContext, place: VariablePlace = {}): readonly Payload[] {
   const build = (choice: LaneChoice, facts: Facts): HookCompiler => {
-    const compiler = new HookCompiler(code, place, choice, facts);
+    const compiler = new HookCompiler(new PayloadBuilder(code), place, choice, facts);
     hook.build(compiler);
     return compiler;
   };
@@ -58,7 +58,33 @@ export function compileHook(hook: Hook, code: CodeContext, place: VariablePlace 
   return choices.map((compiler) => compiler.payload());
 }
 
+/**
+ * Builds code that becomes a part of another payload. `copies`: what there is of SGPRs that the payload may
+ * have changed by now, by their number.
+ */
+export function builderIn(b: PayloadBuilder, copies: ReadonlyMap<number, RegisterPart> = new Map()): HookBuilder {
+  return new HookCompiler(b, {}, 'first', NO_FACTS, copies);
+}
+
+/** The value that scalar registers of a payload hold: of 32 bits, or of 64. */
+export const uniformIn = <B extends Bits>(...parts: readonly RegisterPart[]): Uniform<B> =>
+  compiled('uniform', parts.map(scalarPiece));
+
+/** The dwords of a value as sources of moves. */
+export const sourcesOf = (b: PayloadBuilder, value: HookValue): readonly MoveSource[] =>
+  piecesOf(value).map((piece) => {
+    const isVector = piece.kind === 'vector';
+    return { isVector, from: isVector ? piece.where : new Pieces(b).salu(piece) };
+  });
+
+export interface MoveSource {
+  readonly isVector: boolean;
+  readonly from: Placeholder;
+}
+
 const keyOf = ({ file, first }: PhysicalRange): string => `${file} ${first}`;
+
+const M0_KEY = keyOf({ file: 'scalar', first: SGPR_M0, dwords: 1 });
 
 /** Lanes that are on while a part of the hook runs. */
 interface LaneScope {
@@ -82,8 +108,16 @@ class HookCompiler implements HookBuilder {
   #scc: Piece | undefined;
   #scopes: LaneScope[] = [{ exec: undefined, isOneLane: false }];
 
-  constructor(code: CodeContext, place: VariablePlace, choice: LaneChoice, facts: Facts) {
-    this.#b = new PayloadBuilder(code);
+  constructor(
+    b: PayloadBuilder,
+    place: VariablePlace,
+    choice: LaneChoice,
+    facts: Facts,
+    copies: ReadonlyMap<number, RegisterPart> = new Map(),
+  ) {
+    this.#b = b;
+    for (const [first, copy] of copies)
+      this.#copies.set(keyOf({ file: 'scalar', first, dwords: 1 }), scalarPiece(copy));
     this.#pieces = new Pieces(this.#b);
     this.#arithmetic = new HookArithmetic(this.#b, this.#pieces);
     this.#memory = new GlobalMemory(this.#b, this.#pieces, place);
@@ -129,6 +163,8 @@ class HookCompiler implements HookBuilder {
   }
 
   scalar(register: number): Uniform {
+    const copy = this.#copies.get(keyOf({ file: 'scalar', first: register, dwords: 1 }));
+    if (copy) return compiled('uniform', [copy]);
     if (register === SGPR_EXEC_LO) return this.low(this.laneMask());
     if (register === SGPR_EXEC_LO + 1) return this.high(this.laneMask());
     return compiled('uniform', [this.#read({ file: 'scalar', first: register, dwords: 1 })]);
@@ -174,7 +210,7 @@ class HookCompiler implements HookBuilder {
 
   state(name: StateName): Uniform<64> {
     const zero = constantPiece(0);
-    if (name === 'm0') return compiled('uniform', [scalarPiece('m0'), zero]);
+    if (name === 'm0') return compiled('uniform', [this.#copies.get(M0_KEY) ?? scalarPiece('m0'), zero]);
     if (name === 'vcc') {
       const top = this.#b.maskDwords > 1 ? scalarPiece('vcc_hi') : zero;
       return compiled('uniform', [scalarPiece('vcc_lo'), top]);
@@ -363,9 +399,10 @@ class HookCompiler implements HookBuilder {
         b.emit`s_bfm_${b.maskBits} ${b.exec}, 1, ${lane}`;
       }
     });
+    const outer = b.otherLanes;
     if (this.#choice === 'first') b.otherLanes = 'first';
     this.#within({ exec, isOneLane: true }, body);
-    b.otherLanes = 'none';
+    b.otherLanes = outer;
     this.#saving(() => b.emit`s_mov_${b.maskBits} ${b.exec}, ${exec}`);
     if (this.#choice === 'lowest') b.place(end);
   }

@@ -3,62 +3,174 @@
  * code of the hook, so that all formats, offsets and descriptors are those of the rows.
  */
 import { WavewrightError } from '../../base/errors.ts';
-import type { OperandDword, Program, Value } from '../../ir/types.ts';
+import type { OperandDword, Value, ValueOf } from '../../ir/types.ts';
 import { meaningOf } from '../../isa/amdgpu/effects/meaning.ts';
 import type { Instruction } from '../../isa/amdgpu/encoding/instruction.ts';
 import type { HookBuilder, HookCondition, HookOperator, HookValue, ShiftOperator, Spread } from './hook.ts';
 
-export interface HookAccess {
+/** An access that an instruction makes in each of its active lanes. */
+export interface CodeAccess {
   readonly kind: 'load' | 'store' | 'atomic';
   readonly space: 'global' | 'flat' | 'lds' | 'private';
   readonly sizeBytes: number;
-  /** In the LDS and in private memory it has 32 bits. `uniform`: the access is one of the whole wave. */
+  /**
+   * Where: a text that is the same for accesses whose addresses the same code computes. Undefined where a
+   * hook cannot compute it.
+   */
+  readonly place: string | undefined;
+  readonly instruction: Instruction;
+  readonly address: Value;
+  /** One of them is on where a lane makes the access; none: all lanes that are on do. */
+  readonly predicates: readonly Value[];
+}
+
+export interface HookPlace {
+  /** In the LDS and in private memory its upper half is 0. */
   readonly address: HookValue<Spread, 64>;
-  /** Whether a lane that is on makes the access; undefined: it does. */
+  /**
+   * Whether a lane that is on makes the access: buffers leave out what is behind their end. Undefined: it
+   * does.
+   */
   readonly condition: HookCondition | undefined;
 }
 
 type Narrow = HookValue<Spread, 32>;
 type Wide = HookValue<Spread, 64>;
+type AccessKind = CodeAccess['kind'];
 
-/** Throws UNSUPPORTED for an instruction whose meaning is not known. */
-export function memoryAccesses(b: HookBuilder, instruction: Instruction): readonly HookAccess[] {
-  const program = meaningOf(instruction);
-  if (!program) throw new WavewrightError('UNSUPPORTED', `addresses of '${instruction.name}': it has no meaning yet`);
+const isAccess = (value: Value): value is ValueOf<AccessKind> =>
+  value.leaf.kind === 'load' || value.leaf.kind === 'store' || value.leaf.kind === 'atomic';
+const isRare = ({ leaf }: ValueOf<AccessKind>): boolean => 'isRare' in leaf && leaf.isRare;
+const predicatesOf = ({ leaf, args }: ValueOf<AccessKind>): readonly Value[] => (leaf.predicated ? [args.at(-1)!] : []);
+
+/**
+ * The accesses of lanes in the order in which the instruction makes them; none where its meaning is not
+ * known. An access of several dwords through a buffer is one for each dword, because each is checked alone.
+ * One that is made in parts, where a dword of a swizzled buffer lies in two elements, counts where it begins.
+ */
+export function accessesOfLanes(instruction: Instruction): readonly CodeAccess[] {
+  const accesses = (meaningOf(instruction)?.values ?? []).filter(isAccess).filter(({ lane }) => lane);
+  const parts = accesses.filter(isRare);
+  return accesses
+    .filter((each) => !isRare(each))
+    .map((each) => {
+      const { leaf, args } = each;
+      const own = predicatesOf(each);
+      const begins = parts.filter((part) => part.leaf.kind === leaf.kind && part.args[0] === args[0]);
+      const predicates = own.length > 0 ? [...own, ...begins.flatMap(predicatesOf)] : [];
+      const place = placeText([args[0]!, ...predicates], instruction);
+      return {
+        ...{ kind: leaf.kind, space: leaf.space, sizeBytes: leaf.sizeBytes },
+        ...{ place: place && `${leaf.space} ${place}`, instruction, address: args[0]!, predicates },
+      };
+    });
+}
+
+/** In a hook before the instruction. Throws UNSUPPORTED for an access without a `place`. */
+export function placeIn(b: HookBuilder, { instruction, address, predicates }: CodeAccess): HookPlace {
   const translator = new Translator(b, instruction);
-  return accessesOf(program).map(({ kind, space, sizeBytes, address, predicate }) => ({
-    ...{ kind, space, sizeBytes },
+  const flags = predicates.map((predicate) => translator.narrow(predicate));
+  const [first, ...others] = flags;
+  const flag = first && others.reduce((all, each) => b.binary('or', all, each), first);
+  return {
     address: translator.wide(address),
-    condition: predicate && b.compare('ne', translator.narrow(predicate), b.constant(0)),
-  }));
+    condition: flag && b.compare('ne', flag, b.constant(0)),
+  };
 }
 
-interface Access extends Pick<HookAccess, 'kind' | 'space' | 'sizeBytes'> {
-  readonly address: Value;
-  readonly predicate: Value | undefined;
+/** What the values are computed of; undefined where the translator does not know how. */
+function placeText(values: readonly Value[], instruction: Instruction): string | undefined {
+  const numbers = new Map<Value, number>();
+  const parts: string[] = [];
+  let isKnown = true;
+  const visit = (value: Value): number => {
+    let number = numbers.get(value);
+    if (number !== undefined) return number;
+    const { leaf, args } = value;
+    const of = args.map(visit);
+    isKnown &&= isTranslated(value, instruction);
+    const source = leaf.kind === 'operand' ? operandText(leaf.at, instruction) : leafText(value);
+    number = parts.push(`${source} ${of.join()}`) - 1;
+    numbers.set(value, number);
+    return number;
+  };
+  const roots = values.map(visit);
+  return isKnown ? `${roots.join()}: ${parts.join('; ')}` : undefined;
 }
 
-/** Without those that fast code is to do without: they are parts of others. */
-const accessesOf = ({ values }: Program): Access[] =>
-  values.flatMap(({ leaf, args }) => {
-    if (leaf.kind !== 'load' && leaf.kind !== 'store' && leaf.kind !== 'atomic') return [];
-    if ('isRare' in leaf && leaf.isRare) return [];
-    const { kind, space, sizeBytes, predicated } = leaf;
-    return [{ kind, space, sizeBytes, address: args[0]!, predicate: predicated ? args.at(-1) : undefined }];
-  });
+function leafText({ leaf, type }: Value): string {
+  if (leaf.kind === 'const') return `${leaf.value} ${type}`;
+  if (leaf.kind === 'pure') return leaf.op;
+  return leaf.kind === 'state' ? leaf.slot : leaf.kind;
+}
 
-const OPERATORS: Readonly<Record<string, HookOperator>> = {
-  ...{ 'i32.add': 'add', 'i32.sub': 'sub', 'i32.and': 'and', 'i32.or': 'or', 'i32.xor': 'xor' },
-  ...{ 'i64.add': 'add', 'i64.sub': 'sub', 'i64.and': 'and', 'i64.or': 'or', 'i64.xor': 'xor' },
-  ...{ 'i1.and': 'and', 'i1.or': 'or', 'i1.xor': 'xor' },
-};
-const SHIFTS: Readonly<Record<string, ShiftOperator>> = {
-  ...{ 'i32.shl': 'shl', 'i32.shrU': 'shrU', 'i32.shrS': 'shrS' },
-  ...{ 'i64.shl': 'shl', 'i64.shrU': 'shrU', 'i64.shrS': 'shrS' },
-};
+function operandText({ operand: index, dword }: OperandDword, instruction: Instruction): string {
+  const operand = instruction.operand(index);
+  if (operand.kind === 'constant') return `${constantDword(operand.value, dword)}`;
+  if (!('register' in operand)) return operand.kind;
+  const isAccumulator = operand.kind === 'vector' && operand.accumulator;
+  return `${isAccumulator ? 'accumulator' : operand.kind} ${operand.register + dword}`;
+}
+
+const constantDword = (value: bigint, dword: number): number => Number(BigInt.asUintN(32, value >> BigInt(32 * dword)));
+
+function isTranslated({ leaf }: Value, instruction: Instruction): boolean {
+  switch (leaf.kind) {
+    case 'const':
+    case 'laneId':
+      return true;
+    case 'operand':
+      return instruction.operand(leaf.at.operand).kind !== 'special';
+    case 'state':
+      return leaf.slot === 'm0';
+    case 'pure':
+      return isOperator(leaf.op) || isShift(leaf.op) || comparisonOf(leaf.op) !== undefined || isOther(leaf.op);
+    default:
+      return false;
+  }
+}
+
+const OPERATORS = {
+  ...({ 'i32.add': 'add', 'i32.sub': 'sub', 'i32.and': 'and', 'i32.or': 'or', 'i32.xor': 'xor' } as const),
+  ...({ 'i64.add': 'add', 'i64.sub': 'sub', 'i64.and': 'and', 'i64.or': 'or', 'i64.xor': 'xor' } as const),
+  ...({ 'i1.and': 'and', 'i1.or': 'or', 'i1.xor': 'xor' } as const),
+} satisfies Readonly<Record<string, HookOperator>>;
+const SHIFTS = {
+  ...({ 'i32.shl': 'shl', 'i32.shrU': 'shrU', 'i32.shrS': 'shrS' } as const),
+  ...({ 'i64.shl': 'shl', 'i64.shrU': 'shrU', 'i64.shrS': 'shrS' } as const),
+} satisfies Readonly<Record<string, ShiftOperator>>;
 const COMPARISONS = { eq: 'eq', ltU: 'ltU', ltS: 'ltS' } as const;
-const isComparison = (name: string): name is keyof typeof COMPARISONS => Object.hasOwn(COMPARISONS, name);
 const SIGN = 31;
+
+const isOperator = (op: string): op is keyof typeof OPERATORS => Object.hasOwn(OPERATORS, op);
+const isShift = (op: string): op is keyof typeof SHIFTS => Object.hasOwn(SHIFTS, op);
+const isOther = (op: string): op is keyof typeof OTHERS => Object.hasOwn(OTHERS, op);
+
+function comparisonOf(op: string): 'eq' | 'ltU' | 'ltS' | undefined {
+  const [type, name = ''] = op.split('.');
+  const isComparison = (key: string): key is keyof typeof COMPARISONS => Object.hasOwn(COMPARISONS, key);
+  return type !== 'i1' && isComparison(name) ? COMPARISONS[name] : undefined;
+}
+
+/** What is neither an operator nor a shift nor a comparison. */
+const OTHERS = {
+  'i32.mul': (b, t, [x, y]) => b.multiply(t.narrow(x!), t.narrow(y!)),
+  'i64.mul': (b, t, [x, y]) => product(b, t.wide(x!), t.wide(y!)),
+  'i64.pack': (b, t, [x, y]) => b.pack(t.narrow(x!), t.narrow(y!)),
+  'i64.low': (b, t, [x]) => b.low(t.wide(x!)),
+  'i64.high': (b, t, [x]) => b.high(t.wide(x!)),
+  'i64.zext32': (b, t, [x]) => b.pack(t.narrow(x!), b.constant(0)),
+  'i64.sext32': (b, t, [x]) => b.pack(t.narrow(x!), b.shift('shrS', t.narrow(x!), b.constant(SIGN))),
+  'i1.not': (b, t, [x]) => b.binary('xor', t.narrow(x!), b.constant(1)),
+  'i32.select': (b, t, [x, y, z]) => b.select(t.condition(x!), t.narrow(y!), t.narrow(z!)),
+  'i64.select': (b, t, [x, y, z]) => b.select(t.condition(x!), t.wide(y!), t.wide(z!)),
+} satisfies Record<string, (b: HookBuilder, t: Translator, args: readonly Value[]) => Narrow | Wide>;
+
+function product(b: HookBuilder, x: Wide, y: Wide): Wide {
+  const [low, high] = [[b.low(x), b.low(y)] as const, [b.high(x), b.high(y)] as const];
+  const crossed = b.binary('add', b.multiply(low[0], high[1]), b.multiply(high[0], low[1]));
+  return b.pack(b.multiply(...low), b.binary('add', b.multiplyHigh(...low), crossed));
+}
 
 /** Values of ir to values of a hook: conditions have 32 bits, 0 or 1. */
 class Translator {
@@ -83,6 +195,10 @@ class Translator {
     const found = this.#value(value);
     // reason: a check of one member does not narrow the generic value.
     return found.bits === 64 ? (found as Wide) : this.#b.pack(found as Narrow, this.#b.constant(0));
+  }
+
+  condition(flag: Value): HookCondition {
+    return this.#b.compare('ne', this.narrow(flag), this.#b.constant(0));
   }
 
   #value(value: Value): Narrow | Wide {
@@ -123,7 +239,7 @@ class Translator {
       case 'scalar':
         return this.#b.scalar(operand.register + dword);
       case 'constant':
-        return this.#b.constant(Number(BigInt.asUintN(32, operand.value >> BigInt(32 * dword))));
+        return this.#b.constant(constantDword(operand.value, dword));
       case 'null':
       case 'off':
         return this.#b.constant(0);
@@ -133,62 +249,26 @@ class Translator {
 
   #pure(op: string, value: Value): Narrow | Wide {
     const b = this.#b;
-    const [first, second, third] = value.args;
-    const [type, name = ''] = op.split('.');
-    const operator = OPERATORS[op];
-    const shift = SHIFTS[op];
-    if (operator) {
-      if (type === 'i64') return b.binary(operator, this.wide(first!), this.wide(second!));
-      return b.binary(operator, this.narrow(first!), this.narrow(second!));
+    const [x, y] = value.args;
+    const isWide = op.startsWith('i64.');
+    if (isOperator(op)) {
+      if (isWide) return b.binary(OPERATORS[op], this.wide(x!), this.wide(y!));
+      return b.binary(OPERATORS[op], this.narrow(x!), this.narrow(y!));
     }
-    if (shift) {
-      const amount = this.narrow(second!);
-      return type === 'i64' ? b.shift(shift, this.wide(first!), amount) : b.shift(shift, this.narrow(first!), amount);
+    if (isShift(op)) {
+      const amount = this.narrow(y!);
+      return isWide ? b.shift(SHIFTS[op], this.wide(x!), amount) : b.shift(SHIFTS[op], this.narrow(x!), amount);
     }
-    if (isComparison(name) && type !== 'i1') return this.#flag(this.#comparison(COMPARISONS[name], first!, second!));
-    switch (op) {
-      case 'i32.mul':
-        return b.multiply(this.narrow(first!), this.narrow(second!));
-      case 'i64.mul':
-        return this.#product(this.wide(first!), this.wide(second!));
-      case 'i64.pack':
-        return b.pack(this.narrow(first!), this.narrow(second!));
-      case 'i64.low':
-        return b.low(this.wide(first!));
-      case 'i64.high':
-        return b.high(this.wide(first!));
-      case 'i64.zext32':
-        return b.pack(this.narrow(first!), b.constant(0));
-      case 'i64.sext32':
-        return b.pack(this.narrow(first!), b.shift('shrS', this.narrow(first!), b.constant(SIGN)));
-      case 'i1.not':
-        return b.binary('xor', this.narrow(first!), b.constant(1));
-      case 'i32.select':
-        return b.select(this.#condition(first!), this.narrow(second!), this.narrow(third!));
-      case 'i64.select':
-        return b.select(this.#condition(first!), this.wide(second!), this.wide(third!));
+    const comparison = comparisonOf(op);
+    if (comparison) {
+      const condition =
+        x!.type === 'i64'
+          ? b.compare(comparison, this.wide(x!), this.wide(y!))
+          : b.compare(comparison, this.narrow(x!), this.narrow(y!));
+      return b.select(condition, b.constant(1), b.constant(0));
     }
+    if (isOther(op)) return OTHERS[op](b, this, value.args);
     throw this.#unsupported(value);
-  }
-
-  #comparison(comparison: 'eq' | 'ltU' | 'ltS', first: Value, second: Value): HookCondition {
-    if (first.type === 'i64') return this.#b.compare(comparison, this.wide(first), this.wide(second));
-    return this.#b.compare(comparison, this.narrow(first), this.narrow(second));
-  }
-
-  #flag(condition: HookCondition): Narrow {
-    return this.#b.select(condition, this.#b.constant(1), this.#b.constant(0));
-  }
-
-  #condition(flag: Value): HookCondition {
-    return this.#b.compare('ne', this.narrow(flag), this.#b.constant(0));
-  }
-
-  #product(a: Wide, c: Wide): Wide {
-    const b = this.#b;
-    const [low, high] = [[b.low(a), b.low(c)] as const, [b.high(a), b.high(c)] as const];
-    const crossed = b.binary('add', b.multiply(low[0], high[1]), b.multiply(high[0], low[1]));
-    return b.pack(b.multiply(...low), b.binary('add', b.multiplyHigh(...low), crossed));
   }
 
   #unsupported({ leaf }: Value): WavewrightError {

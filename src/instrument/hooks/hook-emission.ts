@@ -1,4 +1,6 @@
 /** Writes a lifted hook as payload code for one point. */
+import type { StateSlot } from '../../ir/types.ts';
+import { effectsOf } from '../../isa/amdgpu/effects/effects.ts';
 import type { RegisterUse, VirtualRegister } from '../machine/machine-code.ts';
 import { PayloadBuilder, type Placeholder, part, type RegisterPart } from '../machine/payload-builder.ts';
 import type { Rejected } from './hook-code.ts';
@@ -140,17 +142,20 @@ export class HookEmission implements IntrinsicContext {
     const reads = (number: number): boolean =>
       this.#asks((name, numbers) => name === 'read_reg' && (numbers[0] === number || numbers[0] === number + 1)) ||
       this.#asks((name) => name === 'operand');
+    const inAddress = this.#asks((name) => name === 'address')
+      ? effectsOf(this.point.instruction).readsState
+      : new Set<StateSlot>();
     if (this.hook.changesExec || this.#readsExecLate() || reads(126)) {
       const copy = b.mask();
       b.emit`s_mov_${b.maskBits} ${copy}, ${b.exec}`;
       this.#copies.set('exec', copy);
     }
-    if (reads(106)) {
+    if (reads(106) || inAddress.has('vcc')) {
       const copy = b.mask();
       b.emit`s_mov_${b.maskBits} ${copy}, ${b.vcc}`;
       this.#copies.set('vcc', copy);
     }
-    if (reads(124)) {
+    if (reads(124) || inAddress.has('m0')) {
       const copy = b.scalar();
       b.emit`s_mov_b32 ${copy}, m0`;
       this.#copies.set('m0', copy);

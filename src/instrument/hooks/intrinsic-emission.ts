@@ -1,8 +1,9 @@
 /** What each intrinsic becomes at a point. */
 import { WavewrightError } from '../../base/errors.ts';
 import { SRC_SCC, scalarText } from '../../isa/amdgpu/encoding/registers.ts';
-import type { VirtualRegister } from '../machine/machine-code.ts';
-import { addressRefusal, emitAddress } from '../machine/memory-address.ts';
+import { builderIn, sourcesOf, uniformIn } from '../dsl/compile-hook.ts';
+import { accessesOfLanes, placeIn } from '../dsl/memory-accesses.ts';
+import type { PayloadLabel, VirtualRegister } from '../machine/machine-code.ts';
 import {
   high,
   low,
@@ -140,18 +141,7 @@ const EMISSIONS: Readonly<Record<IntrinsicName, Emit>> = {
   },
   scalar_atomic_add: emitScalarAtomic,
   exec: emitExec,
-  address: (e, { output }) => {
-    const { instruction } = e.point;
-    const refusal = addressRefusal(instruction);
-    if (refusal !== undefined) {
-      e.reject(`asks for the address, but the instruction ${refusal}`);
-      return;
-    }
-    e.dependsOn(`address ${instruction.code} ${instruction.literal}`);
-    const address = emitAddress(e.b, instruction);
-    move(e, output[0], low(address), true);
-    move(e, output[1], high(address), true);
-  },
+  address: emitAddress,
   operand: emitOperand,
   immediate: (e, call) => {
     const value = constantOf(e, call.numbers[0]!);
@@ -233,19 +223,54 @@ function emitOperand(e: IntrinsicContext, call: IntrinsicCall): void {
   }
 }
 
-/** Scalar memory adds only on targets of gfx9 and gfx10 (CDNA2 ISA 8.2.5). */
+function emitAddress(e: IntrinsicContext, { output }: IntrinsicCall): void {
+  const { instruction } = e.point;
+  const [first, ...others] = accessesOfLanes(instruction);
+  // The dwords of an access through a buffer are together; two places of an instruction are not.
+  const isOne = first && (first.predicates.length > 0 || others.every(({ space }) => space !== first.space));
+  if (first?.place === undefined || !isOne) {
+    const refusal = isOne === false ? 'accesses two places' : 'has no address of its own in each lane that is known';
+    e.reject(`asks for the address, but the instruction ${refusal}`);
+    return;
+  }
+  e.dependsOn(`address ${first.place}`);
+  const { address } = placeIn(builderIn(e.b, copiesOf(e)), first);
+  for (const [i, { isVector, from }] of sourcesOf(e.b, address).entries()) move(e, output[i], from, isVector);
+}
+
+/** What the payload may have changed by now, as the application has it. */
+function copiesOf(e: IntrinsicContext): ReadonlyMap<number, RegisterPart> {
+  const copies = Object.entries(STATE).flatMap(([number, [state, dword]]) => {
+    const copy = e.copyOf(state);
+    return copy && dword < copy.dwords ? [[Number(number), part(copy, dword)] as const] : [];
+  });
+  return new Map(copies);
+}
+
+/**
+ * Scalar memory adds only on targets of gfx9 and gfx10.1 (CDNA2 ISA 8.2.5); on others lane 0 adds, whether
+ * it is on or not. Where no lane is on nothing is added: what the hook took from a lane is nobody's then, and
+ * the pointer may be that.
+ */
 function emitScalarAtomic(e: IntrinsicContext, { output, input }: IntrinsicCall): void {
   const { b } = e;
   const dwords = output.length;
   const data = part(input[0]!.register, input[0]!.firstDword, dwords);
   const pointer = part(input[dwords]!.register, input[dwords]!.firstDword, 2);
+  const none: PayloadLabel = { name: 'none' };
+  b.emit`s_cbranch_execz ${none}`;
   try {
     if (dwords === 2) b.emit`s_atomic_add_x2 ${data}, ${pointer}, 0x0 glc`;
     else b.emit`s_atomic_add ${data}, ${pointer}, 0x0 glc`;
   } catch (error) {
     if (!(error instanceof WavewrightError) || error.code !== 'BAD_INPUT') throw error;
-    e.reject(`adds in scalar memory, which ${b.code.target.processor} cannot`);
+    const before = builderIn(b).fetchAdd(
+      uniformIn<64>(input[dwords]!, input[dwords + 1]!),
+      uniformIn(...input.slice(0, dwords)),
+    );
+    for (const [i, { isVector, from }] of sourcesOf(b, before).entries()) move(e, output[i], from, isVector);
   }
+  b.place(none);
 }
 
 function emitLaunchValue(e: IntrinsicContext, { output, numbers }: IntrinsicCall): void {

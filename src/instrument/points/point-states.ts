@@ -2,22 +2,22 @@
 import { stateNumber } from '../../flow/steps.ts';
 import { followingOffset } from '../../ir/step.ts';
 import type { AmdgpuStep } from '../../isa/amdgpu/step.ts';
+import { GprIndexStates } from '../../lift/gpr-index-mode.ts';
 import { InFlight } from '../../lift/in-flight.ts';
 import type { LiftedFunction } from '../../lift/lifted-function.ts';
 import { hasCounter } from '../machine/payload-waits.ts';
 import type { PointState } from '../machine/register-plan.ts';
 import type { Side } from '../tool/insertions.ts';
-import { GprIndexing } from './gpr-indexing.ts';
 
 /** The places of one function. Questions in the order of addresses cost least. */
 export class PointStates {
   readonly #function: LiftedFunction;
-  readonly #indexing: GprIndexing;
+  readonly #indexing: GprIndexStates;
   readonly #steps: ReadonlyMap<number, AmdgpuStep>;
 
   constructor(lifted: LiftedFunction) {
     this.#function = lifted;
-    this.#indexing = new GprIndexing(lifted);
+    this.#indexing = new GprIndexStates(lifted.blocks, lifted.graph);
     this.#steps = new Map(
       lifted.blocks.flatMap(({ instructions }) => instructions.map((step) => [step.offset, step] as const)),
     );

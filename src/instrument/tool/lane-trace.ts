@@ -2,8 +2,8 @@
  * Traces: a value for each active lane at points, in the order in which waves come there. The buffer on the
  * device begins with 16 bytes, of which the first 8 count records; each record has 16 bytes.
  */
-import type { HookBuilder, HookValue, Spread } from '../dsl/hook.ts';
-import { addressIn, type CodeAccess, laneAccesses } from './access-address.ts';
+import type { HookBuilder, HookCondition, HookValue, Spread } from '../dsl/hook.ts';
+import { accessesOfLanes, type CodeAccess, placeIn } from '../dsl/memory-accesses.ts';
 import { type HookCode, hookCode, type PointHook } from './hook.ts';
 import type { ToolOption } from './options.ts';
 import type { ToolCode } from './tool-code.ts';
@@ -39,35 +39,51 @@ export const traceIn = (code: ToolCode, name: string, capacity: number): Trace =
 });
 
 /** What a hook writes into the records of its lanes. */
-export type TracedValue = (b: HookBuilder) => HookValue<Spread, 64>;
+export interface Traced {
+  readonly value: HookValue<Spread, 64>;
+  /** The lanes that write; undefined: all that are on. */
+  readonly condition?: HookCondition | undefined;
+}
 
 /**
  * Writes a record for each active lane, or with `isUniform` for the lowest of them. Points with the same code
  * share it.
  */
-export function traceCode({ variable, capacity }: Trace, write: TracedValue, isUniform = false): HookCode {
+export function traceCode(trace: Trace, traced: (b: HookBuilder) => Traced, isUniform = false): HookCode {
   return hookCode((b) => {
-    const mask = b.laneMask();
-    b.when(b.compare('ne', mask, b.constant64(0n)), () => {
-      const buffer = b.variable(variable.symbol);
-      const count = isUniform ? b.constant(1) : b.popcount(mask);
-      const group = b.low(b.fetchAdd(buffer, b.pack(count, b.constant(0))));
-      const lane = b.laneId();
-      const below = b.binary('sub', b.shift('shl', b.constant64(1n), lane), b.constant64(1n));
-      const rank = b.popcount(b.binary('and', below, mask));
-      const record = (slot: HookValue<Spread, 32>): void => {
-        b.when(b.compare('ltU', slot, b.constant(capacity)), () => {
-          const offset = b.shift('shl', b.binary('add', slot, b.constant(1)), b.constant(RECORD_SHIFT));
-          const at = b.binary('add', b.pack(offset, b.constant(0)), buffer);
-          b.store(at, write(b));
-          const place = b.binary('or', b.shift('shl', lane, b.constant(LANE_SHIFT)), b.pointLiteral(0));
-          b.store(b.binary('add', at, b.constant64(8n)), b.pack(place, group));
-        });
-      };
-      const first = b.binary('add', rank, group);
-      if (isUniform) b.when(b.compare('eq', rank, b.constant(0)), () => record(first));
-      else record(first);
-    });
+    const { value, condition } = traced(b);
+    const write = (): void => writeRecords(b, trace, value, isUniform);
+    if (condition) b.when(condition, write);
+    else write();
+  });
+}
+
+function writeRecords(
+  b: HookBuilder,
+  { variable, capacity }: Trace,
+  value: HookValue<Spread, 64>,
+  isUniform: boolean,
+): void {
+  const mask = b.laneMask();
+  b.when(b.compare('ne', mask, b.constant64(0n)), () => {
+    const buffer = b.variable(variable.symbol);
+    const count = isUniform ? b.constant(1) : b.popcount(mask);
+    const group = b.low(b.fetchAdd(buffer, b.pack(count, b.constant(0))));
+    const lane = b.laneId();
+    const below = b.binary('sub', b.shift('shl', b.constant64(1n), lane), b.constant64(1n));
+    const rank = b.popcount(b.binary('and', below, mask));
+    const record = (slot: HookValue<Spread, 32>): void => {
+      b.when(b.compare('ltU', slot, b.constant(capacity)), () => {
+        const offset = b.shift('shl', b.binary('add', slot, b.constant(1)), b.constant(RECORD_SHIFT));
+        const at = b.binary('add', b.pack(offset, b.constant(0)), buffer);
+        b.store(at, value);
+        const place = b.binary('or', b.shift('shl', lane, b.constant(LANE_SHIFT)), b.pointLiteral(0));
+        b.store(b.binary('add', at, b.constant64(8n)), b.pack(place, group));
+      });
+    };
+    const first = b.binary('add', rank, group);
+    if (isUniform) b.when(b.compare('eq', rank, b.constant(0)), () => record(first));
+    else record(first);
   });
 }
 
@@ -132,9 +148,12 @@ export interface AccessPoint {
 export interface TracedAccesses {
   /** By the numbers in the records. */
   readonly points: readonly AccessPoint[];
-  /** Accesses whose addresses a hook cannot know, as those of buffers. */
+  /** Accesses whose addresses a hook cannot know. */
   readonly unknown: readonly AccessPoint[];
 }
+
+/** As `accessesOfLanes` says. */
+export const laneAccesses = ({ step }: ToolInstruction): readonly CodeAccess[] => accessesOfLanes(step.instruction);
 
 /** Traces the addresses of all accesses that `isWanted`, before the instruction. */
 export function traceAccesses(code: ToolCode, trace: Trace, isWanted: (access: CodeAccess) => boolean): TracedAccesses {
@@ -142,19 +161,23 @@ export function traceAccesses(code: ToolCode, trace: Trace, isWanted: (access: C
   const [points, unknown]: [AccessPoint[], AccessPoint[]] = [[], []];
   for (const instruction of code.instructions) {
     for (const access of laneAccesses(instruction).filter(isWanted)) {
-      if (!access.address) {
+      const { place } = access;
+      if (place === undefined) {
         unknown.push({ instruction, access });
         continue;
       }
-      const { terms, constant } = access.address;
-      const key = `${access.space} ${JSON.stringify(terms)} ${constant}`;
-      const hook = codes.get(key) ?? traceCode(trace, (b) => addressIn(b, access));
-      codes.set(key, hook);
+      const hook = codes.get(place) ?? traceCode(trace, (b) => tracedAddress(b, access));
+      codes.set(place, hook);
       code.before(instruction, tracePoint(hook, points.length, trace, `address of a ${access.kind}`));
       points.push({ instruction, access });
     }
   }
   return { points, unknown };
+}
+
+function tracedAddress(b: HookBuilder, access: CodeAccess): Traced {
+  const { address, condition } = placeIn(b, access);
+  return { value: address, condition };
 }
 
 /** What every tool says that traces. */

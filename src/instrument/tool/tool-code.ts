@@ -1,6 +1,7 @@
 /** A code object as a tool sees it: what is selected of it, and where the tool's hooks go. */
 import { assert } from '../../base/errors.ts';
 import type { InsertedPoint } from '../../codeobject/inserted-tools.ts';
+import { targetFor } from '../../isa/amdgpu/encoding/targets.ts';
 import type { LiftedFunction } from '../../lift/lifted-function.ts';
 import type { LaunchRegisters } from '../hooks/hook-point.ts';
 import type { ScratchArea } from '../kernel/scratch-area.ts';
@@ -68,6 +69,11 @@ export class ToolCode {
     this.#selection = selection;
     this.#insertions = insertions;
     this.#prefix = prefix;
+  }
+
+  /** Of the cache that all compute units share. */
+  get cacheLineBytes(): number {
+    return targetFor(this.processor).cacheLineBytes;
   }
 
   /** Where hooks of a function find what the kernels around it were launched with. */

@@ -32,6 +32,12 @@ WW_HOOK void count_in_lane_zero(u32 index) {
 
 WW_HOOK void count_in_scalar_memory(u32 index, u64 amount) { ww_s_atomic_add(&counters[ww_uniform_u32(index)], amount); }
 
+// Waves take numbers, and each leaves its own under it.
+WW_HOOK void number_waves(void) {
+  u32 number = ww_s_atomic_add(&lane_histogram[64], 1u);
+  if (number < RECORDS) records[number] = number + 100;
+}
+
 WW_HOOK void count_opcode(void) {
   if (ww_is_first_lane()) ww_atomic_add(&counters[ww_opcode() & 63], 1ul);
 }

@@ -81,6 +81,8 @@ export interface Target {
   readonly negativeBufferOffsets: boolean;
   /** The sources of two moves in one VOPD may be in one bank of VGPRs. */
   readonly dualMovesShareBanks: boolean;
+  /** Of the cache that all compute units share (L2): of RDNA and from CDNA2 on 128, before that 64. */
+  readonly cacheLineBytes: 64 | 128;
   readonly scalars: ScalarFile;
 }
 
@@ -118,6 +120,7 @@ const GFX9: Traits = {
   requiresRegisterSources: true,
   negativeBufferOffsets: false,
   dualMovesShareBanks: false,
+  cacheLineBytes: 64,
   scalars: SCALARS_GFX9,
 };
 const GFX908: Traits = {
@@ -135,6 +138,7 @@ const GFX90A: Traits = {
   wideLaneForms: true,
   hasGds: false,
   noFloatAtomicBit: 'scc',
+  cacheLineBytes: 128,
 };
 const GFX940: Traits = {
   ...GFX90A,
@@ -159,6 +163,7 @@ const GFX10: Traits = {
   gprIndexMode: false,
   permutedLanes: 'half',
   requiresRegisterSources: false,
+  cacheLineBytes: 128,
   scalars: SCALARS_GFX10,
 };
 const GFX101: Traits = { ...GFX10, families: ['gfx101', 'gfx10'] };
