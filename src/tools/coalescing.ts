@@ -31,7 +31,7 @@ export const coalescing = defineTool({
     const trace = traceIn(code, 'trace', records);
     const traced = traceAccesses(code, trace, ({ space }) => space === 'global' || space === 'flat');
     return ({ memory }) => {
-      const contents = readTrace(memory, trace);
+      const contents = readTrace(memory, trace, traced.points.length);
       const sums = traced.points.map(() => ({ accesses: 0, lanes: 0, segments: 0 }));
       for (const group of groupsOf(contents)) {
         const { point } = group[0]!;

@@ -65,7 +65,7 @@ export const ldsBankConflicts = defineTool({
     const trace = traceIn(code, 'trace', records);
     const traced = traceAccesses(code, trace, ({ space }) => space === 'lds');
     return ({ memory }) => {
-      const contents = readTrace(memory, trace);
+      const contents = readTrace(memory, trace, traced.points.length);
       const sums = traced.points.map(() => ({ accesses: 0, cycles: 0, conflicts: 0 }));
       for (const group of groupsOf(contents)) {
         const { point } = group[0]!;

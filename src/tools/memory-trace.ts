@@ -26,7 +26,7 @@ export const memoryTrace = defineTool({
     const trace = traceIn(code, 'trace', records);
     const traced = traceAccesses(code, trace, (access) => space === 'all' || access.space === space);
     return ({ memory }) => {
-      const contents = readTrace(memory, trace);
+      const contents = readTrace(memory, trace, traced.points.length);
       const bytes = encodeTraceFile(traced.points, contents);
       return {
         summary: traceSummary(contents, traced),

@@ -36,7 +36,7 @@ export const registerLog = defineTool({
       }
     }
     return ({ memory }) => {
-      const contents = readTrace(memory, trace);
+      const contents = readTrace(memory, trace, named.length * code.instructions.length);
       const rows = contents.records.map(({ point, lane, group, value }) => {
         const { address, step } = code.instructions[Math.floor(point / named.length)]!;
         const { name, isUniform } = named[point % named.length]!;

@@ -36,7 +36,7 @@ export const valueProfile = defineTool({
       code.after(instruction, tracePoint(read, i, trace, 'result'));
     }
     return ({ memory }) => {
-      const contents = readTrace(memory, trace);
+      const contents = readTrace(memory, trace, points.length);
       const byPoint = Map.groupBy(contents.records, ({ point }) => point);
       const rows = points.flatMap(({ instruction, isWide }, i) => {
         const values = Map.groupBy(byPoint.get(i) ?? [], ({ value }) => value);

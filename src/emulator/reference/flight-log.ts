@@ -79,8 +79,22 @@ export class FlightLog {
     const { results, sources, stored } = flying;
     // What leaves nothing behind is no more than a number.
     if (results.size + sources.size + stored.size > 0) this.#flying.push(flying);
-    for (const counter of kinds.keys()) this.wait(counter, MAX_OUTSTANDING, true);
+    for (const counter of kinds.keys()) {
+      this.wait(counter, MAX_OUTSTANDING, true);
+      if (results.size === 0) this.#bound(counter);
+    }
     return flying;
+  }
+
+  /**
+   * Of what has no order and no results any number could be in flight here, though not on hardware: the
+   * oldest is taken to have completed. Results are as many as there are registers.
+   */
+  #bound(counter: WaitCounter): void {
+    const others = this.#flying.filter(
+      ({ results, tickets }) => results.size === 0 && tickets.get(counter)?.line.isOrdered === false,
+    );
+    if (others.length > MAX_OUTSTANDING) this.complete(others[0]!);
   }
 
   #line(counter: WaitCounter, order: AccessOrder): Line {

@@ -15,6 +15,7 @@ const RECORD_BYTES = 1 << RECORD_SHIFT;
 /** The lane stands above the number of the point. */
 const LANE_SHIFT = 24;
 const MAX_POINTS = 1 << LANE_SHIFT;
+const MAX_LANES = 64;
 /** Most that a trace may hold: 256 MiB. */
 export const MAX_TRACE_RECORDS = 1 << 24;
 
@@ -100,13 +101,19 @@ export interface TraceContents {
   readonly lost: bigint;
 }
 
-export function readTrace(memory: VariableMemory, { variable, capacity }: Trace): TraceContents {
+/**
+ * Records of points below `pointCount`, of lanes that waves have. Code of the application may write to the
+ * trace, too: what is no such record counts as lost.
+ */
+export function readTrace(memory: VariableMemory, { variable, capacity }: Trace, pointCount: number): TraceContents {
   const bytes = memory.read(variable.symbol, variable.sizeBytes);
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
   const count = view.getBigUint64(0, true);
   const kept = count < BigInt(capacity) ? Number(count) : capacity;
-  const records = decodeRecords(bytes.subarray(RECORD_BYTES, RECORD_BYTES * (kept + 1)));
-  return { records, lost: count - BigInt(kept) };
+  const records = decodeRecords(bytes.subarray(RECORD_BYTES, RECORD_BYTES * (kept + 1))).filter(
+    ({ point, lane }) => point < pointCount && lane < MAX_LANES,
+  );
+  return { records, lost: count - BigInt(records.length) };
 }
 
 /** Records as the device writes them. */
