@@ -18,14 +18,12 @@ const TABLES = /^src\/isa\/amdgpu\/rows\//;
 /** Where the numbers of ELF files and of registers get their names. */
 const NUMBER_TABLES = ['src/elf/constants.ts', 'src/codeobject/elf-flags.ts', 'src/isa/amdgpu/encoding/registers.ts'];
 
-const UNUSED_FILES: readonly string[] = ['src/instrument/dsl/memory-accesses.ts'];
 
 /** Files that test which family a target is of, instead of asking for a trait. */
 const FAMILY_TESTS: readonly string[] = [
   'src/instrument/dsl/global-memory.ts',
   'src/instrument/layout/layout-code.ts',
   'src/instrument/object/kernel-changes.ts',
-  'src/instrument/points/gpr-indexing.ts',
   'src/instrument/points/kernel-registers.ts',
   'src/lift/check-code.ts',
   'src/lift/gpr-index-mode.ts',

@@ -1,4 +1,6 @@
-/** A trace ends where its buffer does: what lies behind is as it was. What is no record is not taken for one. */
+/**
+ * A trace ends where its buffer does: what lies behind is as it was. What is no record is not taken for one.
+ */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { defineTool, readTrace, traceCode, traceIn, tracePoint } from '../src/instrument/index.ts';
