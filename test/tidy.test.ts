@@ -18,6 +18,7 @@ const TABLES = /^src\/isa\/amdgpu\/rows\//;
 /** Where the numbers of ELF files and of registers get their names. */
 const NUMBER_TABLES = ['src/elf/constants.ts', 'src/codeobject/elf-flags.ts', 'src/isa/amdgpu/encoding/registers.ts'];
 
+const UNUSED_FILES: readonly string[] = [];
 
 /** Files that test which family a target is of, instead of asking for a trait. */
 const FAMILY_TESTS: readonly string[] = [

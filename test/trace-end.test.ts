@@ -41,7 +41,7 @@ for (const processor of PROCESSORS) {
 }
 
 test('records that the application wrote over are lost, whatever they say', () => {
-  const variable = { symbol: 'trace', sizeBytes: 16 * 6, alignmentBytes: 64 };
+  const variable = { name: 'trace', symbol: 'trace', kind: 'records', sizeBytes: 16 * 6, alignmentBytes: 64 } as const;
   const records = [
     { value: 5n, point: 1, lane: 63, group: 0 },
     { value: 5n, point: 2, lane: 0, group: 0 },
