@@ -144,4 +144,10 @@ test('payloads keep the VGPRs that they need, others give them back', () => {
     instrumented(message, 'v_mov_b32_e32 v30, 0', 'before', { processor: 'gfx1100', at }).texts;
   assert.deepEqual(textsWith(/s_endpgm/), ['v_mov_b32_e32 v30, 0', 's_endpgm']);
   assert.deepEqual(textsWith(/s_sendmsg/), ['v_mov_b32_e32 v30, 0', message, 's_endpgm']);
+  const branched = `s_cbranch_scc0 1f\n${message}\n1:\n s_nop 0`;
+  const isKept = (at: RegExp): boolean =>
+    instrumented(branched, 'v_mov_b32_e32 v30, 0', 'before', { processor: 'gfx1100', at }).texts.includes(message);
+  assert.equal(isKept(/s_nop/), false, 'a payload in the next block');
+  assert.equal(isKept(/s_endpgm/), false);
+  assert.equal(isKept(/s_cbranch/), true, 'a payload before it');
 });

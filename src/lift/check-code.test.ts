@@ -23,6 +23,65 @@ test('wait: what is used too early, and the wait that mends it', () => {
   assert.match(gfx12.join('\n'), /s_wait_kmcnt 0x0$/);
 });
 
+/** The findings of a kernel that calls the local function `f`. */
+function ofCall(kernel: string, callee: string, symbol = '.type f,@function'): string[] {
+  const source = `${kernelText('k', `${kernel}\n${END}`)}\n.p2align 8\n${symbol}\nf:\n${callee}\n s_setpc_b64 s[30:31]\n`;
+  return checkCode(liftCodeObject(codeObjectOf(source))).map(({ rule, text }) => `${rule}: ${text}`);
+}
+const LOAD = 'global_load_dword v0, v[8:9], off\n';
+const CALL = 's_call_b64 s[30:31], f\n';
+const WAIT = 's_waitcnt vmcnt(0) expcnt(0) lgkmcnt(0)\n';
+
+test('wait: what is in flight over calls and returns', () => {
+  const use = 'v_mov_b32 v1, v0\n';
+  const found = ['wait: v_mov_b32 uses a register that global_load_dword at 0x1000 may write later'];
+  const text = (lines: readonly string[]): string[] => lines.map((line) => line.replace(/0x\w+/, '0x1000'));
+  assert.deepEqual(text(ofCall(LOAD + CALL, use)), found);
+  assert.deepEqual(ofCall(LOAD + CALL, WAIT + use), []);
+  assert.deepEqual(text(ofCall(CALL + use, LOAD)), found);
+  assert.deepEqual(ofCall(CALL + use, LOAD + WAIT), []);
+  assert.deepEqual(text(ofCall(LOAD + CALL + use, 's_nop 0\n')), found);
+});
+
+test('wait: a function that others may call waits when it is entered, and before it returns', () => {
+  const symbol = '.globl f\n.protected f\n.type f,@function';
+  const use = 'v_mov_b32 v1, v0\n';
+  assert.deepEqual(ofCall('', use, symbol), [
+    'wait: v_mov_b32 uses registers that accesses of unknown callers may write later',
+  ]);
+  assert.deepEqual(ofCall('', WAIT + use, symbol), []);
+  assert.match(ofCall('', WAIT + LOAD, symbol).join(), /^wait: returns to unknown callers while global_load_dword at/);
+  assert.deepEqual(ofCall('', WAIT + LOAD + WAIT, symbol), []);
+});
+
+test('hazard: over a call and a return', () => {
+  const writes = 'v_readlane_b32 s0, v0, 1\n';
+  const uses = 'global_load_dword v1, v2, s[0:1]\n';
+  assert.match(ofCall(writes + CALL, uses + WAIT).join(), /^hazard: .*global_load_dword behind v_readlane_b32/);
+  assert.match(ofCall(CALL + uses, writes).join(), /^hazard: .*global_load_dword behind v_readlane_b32/);
+  assert.deepEqual(ofCall(CALL + uses, `${writes}s_nop 4\n`), []);
+});
+
+test('wait: by each kind of counter, and over the way back of a loop', () => {
+  const rules = (lines: string, processor: string): string =>
+    findings(lines, { processor })
+      .map((line) => line.replace(/.*; /, ''))
+      .join();
+  const store = 'global_store_dword v[8:9], v5, off\n';
+  const use = 'v_mov_b32 v1, v0\n';
+  assert.equal(rules(`${LOAD}${store}s_waitcnt vmcnt(1)\n${use}`, 'gfx90a'), '');
+  const gfx11 = `${LOAD}${store}s_waitcnt vmcnt(1)\n${use}`.replaceAll('dword', 'b32');
+  assert.equal(rules(gfx11, 'gfx1100'), 's_waitcnt vmcnt(0)', 'stores have a counter of their own');
+  const mixed = 'ds_read_b32 v0, v8\n s_load_dword s0, s[2:3], 0x0\n s_waitcnt lgkmcnt(1)\n';
+  assert.equal(rules(mixed + use, 'gfx90a'), 's_waitcnt lgkmcnt(0)', 'scalar loads come in any order');
+  const gfx12 = 'ds_load_b32 v0, v8\n global_load_b32 v4, v[8:9], off\n';
+  assert.equal(rules(`${gfx12}s_wait_loadcnt 0x0\n${use}`, 'gfx1200'), 's_wait_dscnt 0x0');
+  assert.equal(rules(`${gfx12}s_wait_dscnt 0x0\n${use}`, 'gfx1200'), '');
+  const loop = `1:\n${use}${LOAD}s_cbranch_scc0 1b\n`;
+  assert.equal(rules(loop, 'gfx90a'), 's_waitcnt vmcnt(0)');
+  assert.equal(rules(loop.replace('s_cb', `${WAIT}s_cb`), 'gfx90a'), '');
+});
+
 test('hazard: so many wait states, or another instruction', () => {
   const found = findings('v_readlane_b32 s0, v0, 1\n global_load_dword v1, v2, s[0:1]');
   assert.match(found.join('\n'), /^hazard: .*v_readlane_b32 .*\(valu-sgpr-vmem; CDNA2 ISA 4.5\); s_nop 4 before it$/);
@@ -62,6 +121,9 @@ test('freed: no VGPRs behind the message that gives them back', () => {
   const message = 's_sendmsg sendmsg(MSG_DEALLOC_VGPRS)';
   assert.deepEqual(findings(`v_mov_b32 v0, 0\n ${message}\n s_mov_b32 s0, 0`, gfx11), []);
   assert.match(findings(`${message}\n v_mov_b32 v0, 0`, gfx11)[0]!, /^register-freed: v_mov_b32 uses VGPRs/);
+  const branch = `s_cbranch_scc0 1f\n ${message}\n1:\n v_mov_b32 v0, 0`;
+  assert.match(findings(branch, gfx11)[0]!, /^register-freed: v_mov_b32 uses VGPRs/);
+  assert.deepEqual(findings(`s_cbranch_scc0 1f\n ${message}\n ${END}\n1:\n v_mov_b32 v0, 0`, gfx11), []);
 });
 
 test('target: branches lead to instructions, and something follows', () => {

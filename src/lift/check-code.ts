@@ -1,15 +1,17 @@
 /**
  * What is wrong with a code object though it can be decoded: code that a GPU runs wrong, or not at all, and
- * an emulator may run right. Nothing is executed; control that goes to places which are not known is not
- * followed, and callees are taken to wait for their accesses before they return, as those do that LLVM
- * compiles.
+ * an emulator may run right. Nothing is executed; calls and returns are followed where all targets are known.
+ * What others may call may be entered while anything is in flight, and must have waited for its accesses when
+ * it returns; callees that are not known are taken to do so, as those do that LLVM compiles.
  */
 import { hex } from '../base/text.ts';
 import { fallsThrough, followingOffset } from '../ir/step.ts';
+import { countersOf } from '../isa/amdgpu/effects/counters.ts';
 import type { AmdgpuStep } from '../isa/amdgpu/step.ts';
+import { type CodeFlow, codeFlow } from './code-flow.ts';
 import type { CodeFinding } from './finding.ts';
 import { type MissingWait, missingWaits } from './hazards.ts';
-import { InFlightAnalysis, type PendingAccess } from './in-flight.ts';
+import { InFlight, InFlightAnalysis, type PendingAccess } from './in-flight.ts';
 import { descriptorFindings, registerFindings } from './kernel-checks.ts';
 import type { LiftedCode } from './lifted-code.ts';
 import type { LiftedFunction } from './lifted-function.ts';
@@ -20,10 +22,12 @@ export function checkCode(lifted: LiftedCode): CodeFinding[] {
   const { target, kernels } = lifted.codeObject;
   const findings: CodeFinding[] = [];
   const isReplayed = target.xnack === 'any' || target.xnack === 'on';
+  const flow = codeFlow(lifted);
+  findings.push(...waitFindings(flow), ...hazardFindings(flow), ...freedFindings(flow));
   for (const each of lifted.functions) {
-    findings.push(...waitFindings(each), ...hazardFindings(each), ...targetFindings(each, lifted));
+    findings.push(...targetFindings(each, lifted));
     for (const { instructions } of each.blocks) {
-      findings.push(...clauseFindings(instructions), ...freedFindings(instructions));
+      findings.push(...clauseFindings(instructions));
       if (isReplayed) findings.push(...replayFindings(instructions));
       for (const step of instructions) findings.push(...operandFindings(step));
     }
@@ -40,20 +44,56 @@ export function checkCode(lifted: LiftedCode): CodeFinding[] {
   return findings.sort((a, b) => a.address - b.address);
 }
 
-const entriesOf = ({ entryBlock }: LiftedFunction) => (entryBlock ? [entryBlock] : []);
-
 /** Steps that use a register before the access that writes it is over, or write one that it still reads. */
-function* waitFindings(lifted: LiftedFunction): Generator<CodeFinding> {
-  const options = { atEntry: 'nothing', afterCalls: 'nothing' } as const;
-  const analysis = new InFlightAnalysis(lifted.blocks, entriesOf(lifted), options);
-  for (const block of lifted.blocks) {
+function* waitFindings(flow: CodeFlow): Generator<CodeFinding> {
+  const { nodes, blocks, graph } = flow;
+  const unknown = InFlight.unknown();
+  const known = new InFlight();
+  const analysis = new InFlightAnalysis(blocks, graph, {
+    ...{ atEntry: 'nothing', afterCalls: 'followed' },
+    behindNode: (node) => ({ code: undefined, elsewhere: unknown, convention: known })[nodes[node]!.kind],
+  });
+  const entered = new Set<LiftedFunction>();
+  for (const [index, block] of blocks.entries()) {
+    const node = nodes[index]!;
+    if (node.kind !== 'code') continue;
     for (const { step, state } of analysis.walk(block, true)) {
       const [pending] = state.neededBefore(step).sort((a, b) => a.left - b.left);
-      if (pending)
-        yield { address: step.offset, rule: 'wait', text: waitText(step, pending), hint: waitHint(step, pending) };
+      const address = step.offset;
+      if (pending) yield { address, rule: 'wait', text: waitText(step, pending), hint: waitHint(step, pending) };
+      if (!entered.has(node.function) && needsCallers(step, state)) {
+        entered.add(node.function);
+        yield { address, rule: 'wait', text: entryText(step), hint: 'wait for all counters where it begins' };
+      }
+      if (isOpenReturn(node.function, step)) {
+        for (const each of state.pending)
+          yield { address, rule: 'wait', text: returnText(each), hint: waitHint(step, each) };
+      }
     }
   }
 }
+
+/** Whether a step uses registers while accesses that callers started may be in flight. */
+function needsCallers({ control, effects, instruction }: AmdgpuStep, state: InFlight): boolean {
+  if (control !== 'next' || effects.reads.length + effects.writes.length === 0) return false;
+  const counters = countersOf(instruction.families);
+  return state.fromElsewhere.some((counter) => counters.has(counter));
+}
+
+/** Whether a step returns to callers that are not known. */
+function isOpenReturn({ isExposed, kernels, callers, sites }: LiftedFunction, step: AmdgpuStep): boolean {
+  if (step.control !== 'jump' && step.control !== 'return') return false;
+  const isEntered = kernels.length === 0 && (isExposed || callers.size === 0);
+  return isEntered && !sites.some((site) => site.step === step);
+}
+
+const entryText = ({ instruction }: AmdgpuStep): string =>
+  `${instruction.name} uses registers that accesses of unknown callers may write later`;
+
+const returnText = ({ producer, access }: PendingAccess): string => {
+  const does = access === 'write' ? 'write' : 'read';
+  return `returns to unknown callers while ${producer.instruction.name} at ${hex(producer.offset)} may ${does} a register later`;
+};
 
 const waitText = ({ instruction }: AmdgpuStep, { producer, access }: PendingAccess): string => {
   const what = `${producer.instruction.name} at ${hex(producer.offset)}`;
@@ -66,8 +106,8 @@ const waitText = ({ instruction }: AmdgpuStep, { producer, access }: PendingAcce
 const waitHint = ({ instruction: { families } }: AmdgpuStep, { counter, left }: PendingAccess): string =>
   families.includes('gfx12') ? `s_wait_${counter} ${hex(left)}` : `s_waitcnt ${counter}(${left})`;
 
-function* hazardFindings(lifted: LiftedFunction): Generator<CodeFinding> {
-  for (const each of missingWaits(lifted.blocks, entriesOf(lifted))) {
+function* hazardFindings(flow: CodeFlow): Generator<CodeFinding> {
+  for (const each of missingWaits(flow.blocks, flow.graph)) {
     const { step, producer, hazard } = each;
     const text = `${hazard.text}: ${step.instruction.name} behind ${producer.instruction.name} at ${hex(producer.offset)} (${hazard.name}; ${hazard.source})`;
     yield { address: step.offset, rule: 'hazard', text, hint: hazardHint(each) };

@@ -132,6 +132,17 @@ test('gfx11 in wave64: results from before and behind a change of EXEC are not u
   assert.deepEqual(found(code(exec, 'v_mov_b32 v1, v12')), ['partial-forwarding']);
 });
 
+test('gfx11 in wave64: a mask that is written is not read before another instruction cures it', () => {
+  const code = (between: string): string =>
+    `v_cndmask_b32 v0, v1, v2, s[2:3]\n ${between}\n s_mov_b64 s[2:3], exec\n s_and_b64 s[0:1], s[2:3], s[0:1]`;
+  const found = (between: string): string[] =>
+    missing(code(between), 'gfx1100', 64).map((text) => text.replace(/ .*/, ''));
+  assert.deepEqual(found(''), ['valu-mask-write']);
+  assert.deepEqual(found('v_cndmask_b32 v3, v1, v2, s[2:3]'), ['valu-mask-write']);
+  assert.deepEqual(found('v_mov_b32 v3, s2'), [], 'the mask is read as a number');
+  assert.deepEqual(found('v_mov_b32 v3, s5'), []);
+});
+
 test('LDSDIR waits for vector instructions and accesses that use its register', () => {
   const code = (before: string, left: number): string =>
     `${before}\n v_mov_b32 v9, v8\n lds_direct_load v0 wait_vdst:${left}`;

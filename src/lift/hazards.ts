@@ -4,6 +4,7 @@
  */
 import { type BasicBlock, blockGraph } from '../flow/blocks.ts';
 import { solveDataFlow } from '../flow/data-flow.ts';
+import type { FlowGraph } from '../flow/graph.ts';
 import type { Effects, RegisterRange } from '../ir/effects.ts';
 import { type Facts, type Hazard, isVector, type Part, waitStatesOf } from '../isa/amdgpu/effects/hazard.ts';
 import { type HazardPart, hazardParts } from '../isa/amdgpu/effects/hazards.ts';
@@ -130,9 +131,17 @@ export class HazardState {
     return statesBefore === 0 ? this.#through(step).after : this.#behind(step, statesBefore);
   }
 
-  /** Behind a call nothing is known to be near. */
+  /**
+   * As `after`; a call or a return is an instruction like others, but ends what time alone does not end: LLVM
+   * looks at functions one by one, and code that it makes has such hazards across them.
+   */
   afterInCode(step: AmdgpuStep, statesBefore = 0): HazardState {
-    return step.control === 'call' ? HazardState.#in(this.#walk, []) : this.after(step, statesBefore);
+    const after = this.after(step, statesBefore);
+    if (step.control !== 'call' && step.control !== 'jump' && step.control !== 'return') return after;
+    return HazardState.#in(
+      this.#walk,
+      after.#pending.filter(({ hazard }) => isOfStep(hazard)),
+    );
   }
 
   /** Of two states of one walk. */
@@ -302,13 +311,17 @@ function passed(pending: Pending, facts: Facts, statesBefore: number): Pending |
   return { ...pending, part: left, passed: sum, cured, isArmed, partners: partnersBehind(pending, facts) };
 }
 
-/** The waits that are missing in blocks, in their order. */
+/**
+ * The waits that are missing in blocks, in their order: from entries on along the blocks, or as a graph says
+ * whose nodes they are.
+ */
 export function missingWaits(
   blocks: readonly BasicBlock<AmdgpuStep>[],
-  entries: readonly BasicBlock<AmdgpuStep>[],
+  where: readonly BasicBlock<AmdgpuStep>[] | FlowGraph,
 ): MissingWait[] {
+  const graph = 'successors' in where ? where : blockGraph(blocks, where);
   const nothing = HazardState.nothing();
-  const { incoming } = solveDataFlow<HazardState>(blockGraph(blocks, entries), {
+  const { incoming } = solveDataFlow<HazardState>(graph, {
     direction: 'forward',
     nothing,
     outside: nothing,

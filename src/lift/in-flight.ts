@@ -7,6 +7,7 @@
 import { WavewrightError } from '../base/errors.ts';
 import { type BasicBlock, blockGraph } from '../flow/blocks.ts';
 import { solveDataFlow } from '../flow/data-flow.ts';
+import type { FlowGraph } from '../flow/graph.ts';
 import { registerNumber } from '../flow/steps.ts';
 import type { RegisterRange, WaitCounter } from '../ir/effects.ts';
 import type { AmdgpuStep } from '../isa/amdgpu/step.ts';
@@ -27,13 +28,17 @@ export interface InFlightOptions {
   readonly atEntry: 'nothing' | 'unknown';
   /**
    * What is in flight behind a call: `nothing` where callees wait for all before they return, as those do
-   * that LLVM compiles.
+   * that LLVM compiles; `followed` where the graph leads through callees.
    */
-  readonly afterCalls: 'nothing' | 'unknown';
+  readonly afterCalls: 'nothing' | 'unknown' | 'followed';
+  /** What leaves nodes that stand for code which is not known; undefined for all others. */
+  readonly behindNode?: (node: number) => InFlight | undefined;
   /** A step that is taken not to wait. */
   readonly without?: AmdgpuStep;
 }
 
+/** A kind of accesses that were started before what is analysed. */
+const FROM_ELSEWHERE = 'unordered, from elsewhere';
 /** No counter of any generation goes higher: beyond it ages need not be told apart. */
 const MAX_AGE = 64;
 /** Counters of accesses that write or read registers. */
@@ -96,6 +101,11 @@ export class InFlight {
   /** Counters of accesses in flight of which it is not known what they write: 0 may be left of them. */
   get unknown(): ReadonlySet<WaitCounter> {
     return this.#unknown;
+  }
+
+  /** Counters of accesses that may have been started before what is analysed. */
+  get fromElsewhere(): readonly WaitCounter[] {
+    return [...this.#counting].flatMap(([counter, { kinds }]) => (kinds.has(FROM_ELSEWHERE) ? [counter] : []));
   }
 
   /** All registers that accesses in flight may still write or read; the list stays as it is. */
@@ -236,7 +246,7 @@ export class InFlight {
   #forget(): void {
     for (const counter of REGISTER_COUNTERS) {
       this.#unknown.add(counter);
-      this.#counting.set(counter, { ...NOT_COUNTING, kinds: new Set(['unordered, from elsewhere']) });
+      this.#counting.set(counter, { ...NOT_COUNTING, kinds: new Set([FROM_ELSEWHERE]) });
     }
   }
 
@@ -273,7 +283,10 @@ export class InFlight {
   }
 }
 
-/** What is in flight before each step of blocks, over all ways through them. */
+/**
+ * What is in flight before each step of blocks, over all ways through them: from entries on along the blocks,
+ * or as a graph says whose nodes they are.
+ */
 export class InFlightAnalysis {
   readonly #entering: readonly InFlight[];
   readonly #options: InFlightOptions;
@@ -283,18 +296,21 @@ export class InFlightAnalysis {
 
   constructor(
     blocks: readonly BasicBlock<AmdgpuStep>[],
-    entries: readonly BasicBlock<AmdgpuStep>[],
+    where: readonly BasicBlock<AmdgpuStep>[] | FlowGraph,
     options: InFlightOptions,
   ) {
     this.#options = options;
+    const graph = 'successors' in where ? where : blockGraph(blocks, where);
     for (const block of blocks) for (const step of block.instructions) this.#blocks.set(step, block);
-    const { incoming } = solveDataFlow<InFlight>(blockGraph(blocks, entries), {
+    const { incoming } = solveDataFlow<InFlight>(graph, {
       direction: 'forward',
       nothing: new InFlight(),
       outside: options.atEntry === 'nothing' ? new InFlight() : InFlight.unknown(),
       join: (a, b) => a.join(b),
       equals: (a, b) => a.equals(b),
       transfer: (node, state) => {
+        const fixed = options.behindNode?.(node);
+        if (fixed) return fixed;
         const after = state.clone();
         for (const step of blocks[node]!.instructions) {
           this.#wait(after, step);
@@ -339,7 +355,8 @@ export class InFlightAnalysis {
   }
 
   #start(state: InFlight, step: AmdgpuStep): void {
-    if (step.control === 'call') state.call(this.#options.afterCalls);
+    const { afterCalls } = this.#options;
+    if (step.control === 'call' && afterCalls !== 'followed') state.call(afterCalls);
     state.start(step);
   }
 }

@@ -1,11 +1,13 @@
 /** What is wrong with instructions by themselves, and with their neighbours. */
 
+import { solveDataFlow } from '../flow/data-flow.ts';
 import type { RegisterRange } from '../ir/effects.ts';
 import { followingOffset } from '../ir/step.ts';
 import { overlaps } from '../isa/amdgpu/effects/operand-ranges.ts';
 import { instructionClass } from '../isa/amdgpu/encoding/instruction-class.ts';
 import { freesVectors } from '../isa/amdgpu/encoding/messages.ts';
 import type { AmdgpuStep } from '../isa/amdgpu/step.ts';
+import type { CodeFlow, FlowNode } from './code-flow.ts';
 import type { CodeFinding } from './finding.ts';
 
 const registerText = (file: string, first: number, dwords: number): string =>
@@ -104,14 +106,28 @@ export function* replayFindings(steps: readonly AmdgpuStep[]): Generator<CodeFin
   }
 }
 
-/** VGPRs that are used when the wave has given them back. `steps` are of one block. */
-export function* freedFindings(steps: readonly AmdgpuStep[]): Generator<CodeFinding> {
-  const freed = steps.findIndex(({ instruction }) => freesVectors(instruction));
-  for (const step of freed < 0 ? [] : steps.slice(freed + 1)) {
-    const { reads, writes } = step.effects;
-    if (![...reads, ...writes].some(({ file }) => file === 'vector')) continue;
-    const text = `${step.instruction.name} uses VGPRs that the wave has given back`;
-    yield { address: step.offset, rule: 'register-freed', text, hint: 'leave the message out: it only saves time' };
+/** VGPRs that are used when the wave has given them back, on any way to a step. */
+export function* freedFindings(flow: CodeFlow): Generator<CodeFinding> {
+  const isMessage = ({ instruction }: AmdgpuStep): boolean => freesVectors(instruction);
+  const stepsOf = (node: FlowNode): readonly AmdgpuStep[] => (node.kind === 'code' ? node.block.instructions : []);
+  if (!flow.nodes.some((node) => stepsOf(node).some(isMessage))) return;
+  const { incoming } = solveDataFlow<boolean>(flow.graph, {
+    ...{ direction: 'forward', nothing: false, outside: false },
+    join: (a, b) => a || b,
+    equals: (a, b) => a === b,
+    transfer: (node, isFreed) => isFreed || stepsOf(flow.nodes[node]!).some(isMessage),
+  });
+  for (const [index, node] of flow.nodes.entries()) {
+    let isFreed = incoming[index]!;
+    for (const step of stepsOf(node)) {
+      const { reads, writes } = step.effects;
+      if (isFreed && [...reads, ...writes].some(({ file }) => file === 'vector')) {
+        const text = `${step.instruction.name} uses VGPRs that the wave has given back`;
+        const hint = 'leave the message out: it only saves time';
+        yield { address: step.offset, rule: 'register-freed', text, hint };
+      }
+      isFreed ||= isMessage(step);
+    }
   }
 }
 

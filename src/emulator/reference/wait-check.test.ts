@@ -82,6 +82,36 @@ const CASES: Readonly<Record<string, readonly [code: string, ...reports: string[
      v_mov_b32 v3, v2`,
     'v_mov_b32_e32 v3, v2 | read v2 | ds_read_b32 v2, v0 | lgkmcnt(0)',
   ],
+  'of LDS and a scalar load, which may be over first, one is left': [
+    `ds_read_b32 v1, v0
+     s_load_dword s4, s[0:1], 0
+     s_waitcnt lgkmcnt(1)
+     v_mov_b32 v3, v1`,
+    'v_mov_b32_e32 v3, v1 | read v1 | ds_read_b32 v1, v0 | lgkmcnt(0)',
+  ],
+  'the way back of a loop': [
+    `v_mov_b32 v1, 0
+     s_mov_b32 s6, 2
+   loop:
+     v_mov_b32 v3, v1
+     global_load_dword v1, v0, s[0:1]
+     s_sub_u32 s6, s6, 1
+     s_cmp_lg_u32 s6, 0
+     s_cbranch_scc1 loop`,
+    'v_mov_b32_e32 v3, v1 | read v1 | global_load_dword v1, v0, s[0:1] | vmcnt(0)',
+  ],
+  'a call, in the callee and behind its return': [
+    `global_load_dword v1, v0, s[0:1]
+     s_call_b64 s[8:9], callee
+     v_mov_b32 v3, v2
+     s_endpgm
+   callee:
+     v_mov_b32 v3, v1
+     global_load_dword v2, v0, s[0:1]
+     s_setpc_b64 s[8:9]`,
+    'v_mov_b32_e32 v3, v1 | read v1 | global_load_dword v1, v0, s[0:1] | vmcnt(0)',
+    'v_mov_b32_e32 v3, v2 | read v2 | global_load_dword v2, v0, s[0:1] | vmcnt(0)',
+  ],
   'halves of a register': [
     `global_load_short_d16 v1, v0, s[0:1]
      global_load_short_d16_hi v1, v0, s[0:1] offset:2
@@ -133,6 +163,39 @@ for (const [name, [code, ...reports]] of Object.entries(CASES)) {
     assert.deepEqual(missing(`v_and_b32 v0, 0xfc, v0\n${code}\n s_endpgm`, {}, { ldsSizeBytes: 1024 }), reports);
   });
 }
+
+test('each kind of counter of gfx11 and gfx12', () => {
+  const launch = { waveSize: 32, ldsSizeBytes: 1024 } as const;
+  const gfx11 = `v_and_b32 v0, 0xfc, v0
+     global_load_b32 v1, v0, s[0:1]
+     global_store_b32 v0, v0, s[0:1]
+     s_waitcnt vmcnt(1)
+     v_mov_b32 v3, v1
+     s_endpgm`;
+  assert.deepEqual(missing(gfx11, { processor: 'gfx1100' }, launch), [
+    'v_mov_b32_e32 v3, v1 | read v1 | global_load_b32 v1, v0, s[0:1] | vmcnt(0)',
+  ]);
+  const gfx12 = (...waits: readonly string[]): string => `v_and_b32 v0, 0xfc, v0
+     global_load_b32 v1, v0, s[0:1]
+     ds_load_b32 v2, v0
+     s_load_b32 s4, s[0:1], 0x0
+     ${waits.join('\n')}
+     v_mov_b32 v3, v1
+     v_mov_b32 v3, v2
+     v_mov_b32 v3, s4
+     s_endpgm`;
+  const all = ['s_wait_loadcnt 0x0', 's_wait_dscnt 0x0', 's_wait_kmcnt 0x0'];
+  const needed = ['v1 | global_load_b32 v1, v0, s[0:1] | loadcnt(0)', 'v2 | ds_load_b32 v2, v0 | dscnt(0)'];
+  needed.push('s4 | s_load_b32 s4, s[0:1], 0x0 | kmcnt(0)');
+  for (const [index, expected] of needed.entries()) {
+    const found = missing(gfx12(...all.toSpliced(index, 1)), { processor: 'gfx1200' }, launch);
+    assert.deepEqual(
+      found.map((line) => line.replace(/.*read /, '')),
+      [expected],
+    );
+  }
+  assert.deepEqual(missing(gfx12(...all), { processor: 'gfx1200' }, launch), []);
+});
 
 const THROUGH_LDS = (wait: string): string => `
   v_lshlrev_b32 v1, 2, v0

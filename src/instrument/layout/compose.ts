@@ -86,6 +86,7 @@ class Composer {
   readonly #input: ComposeInput;
   readonly #entries: ReadonlyMap<number, CodeEntry>;
   readonly #entryLabels = new Map<number, Label>();
+  readonly #edits = new Map<BasicBlock<AmdgpuStep>, readonly StepEdit[]>();
   #items: CodeItem[] = [];
   /** What runs on the ways of branches that are taken: it stands where control does not come by itself. */
   #detours: CodeItem[] = [];
@@ -201,7 +202,7 @@ class Composer {
     const label = new Label(`block ${start.toString(16)}`);
     this.#items.push({ kind: 'label', label, origin: start });
     if (this.#entries.has(start) && !this.#entryLabels.has(start)) this.#entryLabels.set(start, label);
-    const edits = steps.map((step) => this.#editOf(step));
+    const edits = this.#editsOf(block);
     /** Instructions up to this index are a group with the one before. */
     let clauseEnd = -1;
     for (const [i, step] of steps.entries()) {
@@ -210,7 +211,7 @@ class Composer {
       const isDropped =
         (hint !== undefined && isEdited(edits, i, hint === 'clause' ? clauseEnd : i + 1)) ||
         // Payloads need VGPRs. Nothing depends on the message: it lets other waves begin earlier.
-        (freesVectors(step.instruction) && isEdited(edits, i, steps.length - 1));
+        (freesVectors(step.instruction) && (isEdited(edits, i, steps.length - 1) || this.#isEditedBehind(block)));
       if (isDropped && hint === 'clause') clauseEnd = -1;
       this.#step(step, isDropped ? { instead: [], ...edits[i]! } : edits[i]!, i < clauseEnd);
     }
@@ -224,6 +225,29 @@ class Composer {
     else if (block.next !== blocks[index + 1]) this.#goTo(startOf(block.next), last.offset);
     else return;
     this.#flushDetours();
+  }
+
+  /** Whether code that may follow a block gets any payload; code that is not known may. */
+  #isEditedBehind(block: BasicBlock<AmdgpuStep>): boolean {
+    const behind = new Set<BasicBlock<AmdgpuStep>>();
+    const add = ({ next, target }: BasicBlock<AmdgpuStep>): void => {
+      for (const each of [next, target]) if (each) behind.add(each);
+    };
+    add(block);
+    const own = this.#editsOf(block).at(-1)!;
+    if (block.leaves || own.after || own.taken) return true;
+    for (const each of behind) {
+      if (each.leaves || this.#editsOf(each).some((edit) => Object.keys(edit).length > 0)) return true;
+      add(each);
+    }
+    return false;
+  }
+
+  /** Asked for once: points are counted when they are served. */
+  #editsOf(block: BasicBlock<AmdgpuStep>): readonly StepEdit[] {
+    const edits = this.#edits.get(block) ?? block.instructions.map((step) => this.#editOf(step));
+    this.#edits.set(block, edits);
+    return edits;
   }
 
   #step(step: AmdgpuStep, { before, after, taken, instead }: StepEdit, isGlued: boolean): void {

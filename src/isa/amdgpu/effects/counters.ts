@@ -50,6 +50,12 @@ const COUNTERS: Readonly<Partial<Record<Family, Counters>>> = {
   },
 };
 
+/** The counters that instructions of a target may raise. */
+export function countersOf(families: readonly Family[]): ReadonlySet<WaitCounter> {
+  const { load, store, sample, bvh, lds, scalar } = ofFamily(COUNTERS, families);
+  return new Set([load, store, sample, bvh, lds, scalar, 'expcnt']);
+}
+
 const VECTOR_MEMORY: ReadonlySet<FormatName> = new Set<FormatName>([
   ...(['FLAT', 'GLOBAL', 'SCRATCH', 'MUBUF', 'MTBUF', 'MIMG'] as const),
 ]);

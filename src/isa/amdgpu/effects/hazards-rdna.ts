@@ -59,11 +59,13 @@ function masks(facts: Facts): Part {
 const scalars = (ranges: readonly RegisterRange[]): readonly RegisterRange[] =>
   ranges.filter(({ file, first }) => file === 'scalar' && first < SGPR_M0);
 
-/** A vector instruction that reads another SGPR, or a literal. */
-const readsOther = (facts: Facts, masked: readonly RegisterRange[]): boolean =>
-  isVector(facts) &&
-  (facts.instruction.literal !== undefined ||
-    scalars(facts.effects.reads).some((range) => !masked.some((mask) => overlaps(mask, range))));
+/** A vector instruction that reads an SGPR or a literal, but for one that reads the mask as such. */
+function readsOther(facts: Facts, masked: readonly RegisterRange[]): boolean {
+  if (!isVector(facts)) return false;
+  const own = masks(facts);
+  if (typeof own === 'object' && own.some((range) => masked.some((mask) => overlaps(mask, range)))) return false;
+  return facts.instruction.literal !== undefined || scalars(facts.effects.reads).length > 0;
+}
 
 /** s_waitcnt that leaves nothing of anything; what waits for one counter alone does not do. */
 const waitsForAll = ({ effects: { waits } }: Facts): boolean =>
