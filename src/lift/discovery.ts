@@ -46,6 +46,8 @@ export class Discovery {
   readonly exposed = new Set<number>();
   readonly sequences = new Map<number, AddressSequence>();
   readonly findings = new Map<number, Finding>();
+  /** How the addresses of sequences come to be, by what they lead to. */
+  readonly #made = new Map<number, TargetSource>();
   readonly #image: CodeImage;
   readonly #processor: string;
   readonly #view: DataView;
@@ -180,6 +182,8 @@ export class Discovery {
     for (const step of fresh.filter(({ instruction }) => isGetPc(instruction))) {
       const found = addressSequence(step, (place) => this.#read(place, waveSize), this.#image);
       this.sequences.set(step.offset, found);
+      const { target, isRelocated } = found;
+      if (target !== undefined && !this.#made.has(target)) this.#made.set(target, isRelocated ? 'relocation' : 'getpc');
     }
     for (const place of met) {
       if (place !== start && !found.has(place)) this.enter(place, waveSize);
@@ -291,10 +295,7 @@ export class Discovery {
 
   #sourceOf(target: number): TargetSource {
     if (this.#loaded.has(target)) return 'table';
-    for (const sequence of this.sequences.values()) {
-      if (sequence.target === target) return sequence.isRelocated ? 'relocation' : 'getpc';
-    }
-    return 'constant';
+    return this.#made.get(target) ?? 'constant';
   }
 
   #carryOut(

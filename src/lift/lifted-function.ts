@@ -172,8 +172,10 @@ export class LiftedFunction {
   }
 
   get #lanes(): LaneLiveness<AmdgpuStep> {
-    readAll(this);
-    this.#liveness ??= this.#solve(EVERYTHING);
+    if (!this.#liveness) {
+      readAll(this);
+      this.#liveness = this.#solve(EVERYTHING);
+    }
     return this.#liveness;
   }
 

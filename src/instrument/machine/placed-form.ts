@@ -2,6 +2,7 @@
 import { assert } from '../../base/errors.ts';
 import type { WaitCounter } from '../../ir/effects.ts';
 import { reencode } from '../../isa/amdgpu/encoding/encode.ts';
+import type { Instruction } from '../../isa/amdgpu/encoding/instruction.ts';
 import { constraintError } from '../../isa/amdgpu/text/assembler/constraints.ts';
 import { Label, type LiteralFixup } from '../layout/code-item.ts';
 import type {
@@ -147,19 +148,41 @@ function withLiteral(
 
 function encode(item: MachineInstruction, numbers: ReadonlyMap<VirtualRegister, number>): Encoded | string {
   const { template, registers, literal, target } = item;
-  const operands = new Map(
-    [...registers].map(([index, { register, firstDword }]) => [index, numbers.get(register)! + firstDword]),
-  );
-  const instruction = reencode(template, operands);
-  const error = instruction ? constraintError(instruction) : 'the encoding has no place for them';
-  if (!instruction || error !== undefined) return `registers of '${template.name}': ${error}`;
+  const operands = new Map<number, number>();
+  for (const [index, { register, firstDword }] of registers) operands.set(index, numbers.get(register)! + firstDword);
   const last = typeof literal === 'number' ? literal >>> 0 : template.literal;
+  const words = wordsOf(template, operands, last);
+  if (typeof words === 'string') return words;
   return {
-    words: last === undefined ? instruction.code : [...instruction.code, last],
+    words,
     literal: typeof literal === 'object' ? literal : undefined,
     target,
     endsFlow: template.row.flags.terminator === 'branch',
   };
+}
+
+/** By template: payloads of many kernels are made of the same instructions. */
+const encodings = new WeakMap<Instruction, Map<string, readonly number[] | string>>();
+
+/** All dwords of a template with other operands; a text says why there are none. */
+function wordsOf(
+  template: Instruction,
+  operands: ReadonlyMap<number, number>,
+  literal: number | undefined,
+): readonly number[] | string {
+  const known = encodings.get(template) ?? new Map<string, readonly number[] | string>();
+  encodings.set(template, known);
+  let key = `${literal}`;
+  for (const [index, number] of operands) key += ` ${index} ${number}`;
+  let words = known.get(key);
+  if (words === undefined) {
+    const instruction = reencode(template, operands);
+    const error = instruction ? constraintError(instruction) : 'the encoding has no place for them';
+    if (!instruction || error !== undefined) words = `registers of '${template.name}': ${error}`;
+    else words = literal === undefined ? instruction.code : [...instruction.code, literal];
+    known.set(key, words);
+  }
+  return words;
 }
 
 function countsOf(items: readonly MachineItem[]): PurposeCounts {

@@ -35,6 +35,11 @@ interface FunctionPoints {
   readonly needs: { scalar: number; vector: number; accumulator: number };
 }
 
+interface KernelNeeds {
+  scalar: number;
+  vector: number;
+}
+
 export class PointPayloads {
   readonly plans: RegisterPlans;
   readonly #lifted: LiftedCode;
@@ -44,6 +49,9 @@ export class PointPayloads {
   readonly #asked = new Set<number>();
   readonly #reads = new Map<readonly Payload[], readonly PhysicalRange[]>();
   readonly #functions = new Map<LiftedFunction, FunctionPoints>();
+  #needs: ReadonlyMap<KernelRegisters, KernelNeeds> | undefined;
+  /** Each step is asked for several times in a row. */
+  #last: { readonly step: AmdgpuStep; readonly points: FunctionPoints } | undefined;
   readonly #codes = new Map<HookCode, Map<PersistentRegisters | 'none', Map<number, readonly Payload[]>>>();
 
   /** Entries of functions that lack a point without which results are wrong. */
@@ -179,12 +187,25 @@ export class PointPayloads {
     const kept = this.plans.keptBy(own);
     scalar = Math.max(scalar, kept.scalar);
     vector = Math.max(vector, kept.vector);
-    for (const { lifted, needs } of this.#functions.values()) {
-      if (!this.plans.kernelsOf(lifted).includes(own)) continue;
-      scalar = Math.max(scalar, needs.scalar);
-      vector = Math.max(vector, needs.vector);
+    const needs = this.#needsOf(own);
+    return [Math.max(scalar, needs.scalar), Math.max(vector, needs.vector)];
+  }
+
+  /** What the payloads of all functions that a kernel may reach take; no point is served any more. */
+  #needsOf(own: KernelRegisters): KernelNeeds {
+    let all = this.#needs;
+    if (!all) {
+      all = new Map(this.plans.kernels.map((each) => [each, { scalar: 0, vector: 0 }]));
+      for (const { lifted, needs } of this.#functions.values()) {
+        for (const kernel of this.plans.kernelsOf(lifted)) {
+          const most = all.get(kernel)!;
+          most.scalar = Math.max(most.scalar, needs.scalar);
+          most.vector = Math.max(most.vector, needs.vector);
+        }
+      }
+      this.#needs = all;
     }
-    return [scalar, vector];
+    return all.get(own)!;
   }
 
   #items(step: AmdgpuStep, side: Side): CodeItem[] {
@@ -267,6 +288,13 @@ export class PointPayloads {
   }
 
   #pointsOf(step: AmdgpuStep): FunctionPoints {
+    if (this.#last?.step === step) return this.#last.points;
+    const points = this.#newPointsOf(step);
+    this.#last = { step, points };
+    return points;
+  }
+
+  #newPointsOf(step: AmdgpuStep): FunctionPoints {
     const lifted = this.#lifted.functionOf(step);
     assert(lifted, () => `the instruction at ${step.offset} belongs to a function`);
     let points = this.#functions.get(lifted);
