@@ -48,6 +48,8 @@ export const joined = <A extends Spread, C extends Spread>(
 ): Joined<A, C> =>
   // reason: a comparison of two type parameters does not narrow a conditional type.
   (a.spread === 'lane' || b.spread === 'lane' ? 'lane' : 'uniform') as Joined<A, C>;
+const isZero = (piece: Piece): boolean => piece.kind === 'constant' && piece.value === 0;
+
 export const piecesOf = (value: HookValue): readonly Piece[] => asCompiled(value).pieces;
 
 const SCALAR_NAMES: Readonly<Record<HookOperator | ShiftOperator, string>> = {
@@ -166,10 +168,19 @@ export class HookArithmetic {
     if (a.length === 1) {
       const [left, right] = this.#sources(a[0]!, b[0]!);
       this.#b.emit`s_cmp_${SCALAR_TESTS[comparison]} ${left}, ${right}`;
-    } else if (comparison === 'eq' || comparison === 'ne') {
-      const [left, right] = [this.#pieces.scalarPair(a), this.#pieces.scalarPair(b)];
-      this.#b.emit`s_cmp_${comparison === 'eq' ? 'eq' : 'lg'}_u64 ${left}, ${right}`;
-    } else this.#wideOrder(comparison, a, b);
+    } else if (comparison === 'eq' || comparison === 'ne') this.#wideEquality(comparison, a, b);
+    else this.#wideOrder(comparison, a, b);
+  }
+
+  #wideEquality(comparison: 'eq' | 'ne', a: readonly Piece[], b: readonly Piece[]): void {
+    const test = comparison === 'eq' ? 'eq' : 'lg';
+    if (isZero(a[1]!) && isZero(b[1]!)) {
+      const [left, right] = this.#sources(a[0]!, b[0]!);
+      this.#b.emit`s_cmp_${test}_u32 ${left}, ${right}`;
+      return;
+    }
+    const [left, right] = [this.#pieces.scalarPair(a), b.every(isZero) ? 0 : this.#pieces.scalarPair(b)];
+    this.#b.emit`s_cmp_${test}_u64 ${left}, ${right}`;
   }
 
   /** There is no order of 64 bits among scalar comparisons: what a subtraction borrows tells. */
