@@ -62,6 +62,36 @@ inner:
   store
   end`,
   },
+  'loops with the lanes of a mask, of none, and of all': {
+    body: `
+  v_mov_b32_e32 v1, 1
+  v_cmp_lt_u32_e32 VCC, 20, v0
+  s_and_saveexec_bMASK MASK(4), VCC
+  s_cbranch_execz none
+  s_mov_b32 s12, 3
+some:
+  v_add_u32_e32 v1, 1, v1
+  s_sub_u32 s12, s12, 1
+  s_cmp_lg_u32 s12, 0
+  s_cbranch_scc1 some
+none:
+  s_mov_bMASK EXEC, 0
+  s_mov_b32 s12, 4
+empty:
+  v_add_u32_e32 v1, 1, v1
+  s_sub_u32 s12, s12, 1
+  s_cmp_lg_u32 s12, 0
+  s_cbranch_scc1 empty
+  s_mov_bMASK EXEC, MASK(4)
+  s_mov_b32 s12, 5
+all:
+  v_add_u32_e32 v1, 1, v1
+  s_sub_u32 s12, s12, 1
+  s_cmp_lg_u32 s12, 0
+  s_cbranch_scc1 all
+  store
+  end`,
+  },
   'SCC that is needed everywhere': {
     body: `
   s_mov_b32 s4, 0

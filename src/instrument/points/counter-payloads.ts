@@ -24,8 +24,14 @@ export interface LaneRow {
 export interface CountersToFlush {
   readonly symbol: string;
   readonly rows: readonly LaneRow[];
-  /** First VGPRs of pairs in which each lane has counted. */
-  readonly vectors: readonly number[];
+  readonly vectors: readonly LaneCounter[];
+}
+
+/** Two VGPRs in which each lane counts for itself. */
+export interface LaneCounter {
+  readonly first: number;
+  /** Lanes have counted the same, or nothing: how often is what is wanted besides. */
+  readonly isPaired: boolean;
 }
 
 /** Sets a counter that is 0 and is come by once, or adds to one of 64 bits. */
@@ -153,10 +159,18 @@ function flush(b: PayloadBuilder, { symbol, rows, vectors }: CountersToFlush): P
     }
     add(first === undefined ? value : `v[${first}:${first + 1}]`, length);
   }
-  if (vectors.length > 0) {
-    b.emit`s_mov_${b.maskBits} ${b.exec}, -1`;
-    b.emit`v_mov_b32 ${lane}, 0`;
-    for (const first of vectors) add(`v[${first}:${first + 1}]`, 1);
+  for (const [i, { first, isPaired }] of vectors.entries()) {
+    const counts = `v[${first}:${first + 1}]`;
+    if (i === 0 || vectors[i - 1]!.isPaired) b.emit`s_mov_${b.maskBits} ${b.exec}, -1`;
+    if (i === 0) b.emit`v_mov_b32 ${lane}, 0`;
+    add(counts, 1);
+    if (!isPaired) continue;
+    const [mask, lowest] = [b.mask(), b.scalar()];
+    b.emit`v_cmp_ne_u64_e64 ${mask}, 0, ${counts}`;
+    // Where no lane has counted, it is the last one, which has 0.
+    b.emit`s_ff1_i32_${b.maskBits} ${lowest}, ${mask}`;
+    b.emit`s_bfm_${b.maskBits} ${b.exec}, 1, ${lowest}`;
+    add(counts, 1);
   }
   for (const { first } of rows) if (first !== undefined) b.changes({ file: 'vector', first, dwords: 2 });
   return b.payload();

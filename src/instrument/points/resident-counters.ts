@@ -5,10 +5,10 @@
 import type { LiftedFunction } from '../../lift/lifted-function.ts';
 import type { Amount } from '../tool/counting.ts';
 import type { HookMeaning, PointHook } from '../tool/hook.ts';
-import type { ResidentCounter, Residents } from '../tool/residents.ts';
+import type { PairedCounter, ResidentCounter, Residents } from '../tool/residents.ts';
 import type { ToolFunction } from '../tool/tool-function.ts';
 import { COUNTER_BYTES, type Counters, readCounters, type VariableMemory } from '../tool/variables.ts';
-import { flushHook, type LaneRow, laneHook, rowHook, scalarHook } from './counter-payloads.ts';
+import { flushHook, type LaneCounter, type LaneRow, laneHook, rowHook, scalarHook } from './counter-payloads.ts';
 import type { PersistentRegisters } from './persistent-registers.ts';
 
 /** Those of kernels that share functions. */
@@ -18,8 +18,7 @@ export class ResidentCounters implements Residents {
   readonly #waveSize: number;
   /** As many counters as a wave has lanes, each in a lane of two VGPRs or on its way there. */
   readonly #rows: LaneRow[] = [];
-  /** First VGPRs of pairs in which each lane counts for itself. */
-  readonly #vectors: number[] = [];
+  readonly #vectors: LaneCounter[] = [];
   /** Scalar registers for what is between two instructions. */
   #scratch: number | undefined;
 
@@ -32,7 +31,7 @@ export class ResidentCounters implements Residents {
 
   /** It grows as long as counters are asked for. */
   get variable(): Counters {
-    const length = this.#laneCount + this.#vectors.length;
+    const length = this.#laneCount + this.#indexOf(this.#vectors.length);
     const sizeBytes = length * COUNTER_BYTES;
     return { ...this.#place, kind: 'counters', length, sizeBytes, alignmentBytes: COUNTER_BYTES };
   }
@@ -48,6 +47,10 @@ export class ResidentCounters implements Residents {
     if (isOnce) return this.#inLane(amount, 1) ?? this.#inScalars(amount, 1);
     const own = amount === 'lanes' ? this.#inLanes() : undefined;
     return own ?? this.#inScalars(amount, 2) ?? this.#inLane(amount, 2);
+  }
+
+  pairedCounter(): PairedCounter | undefined {
+    return this.#inLanes(true);
   }
 
   launchCounter({ lifted }: ToolFunction): ReturnType<Residents['launchCounter']> {
@@ -109,16 +112,29 @@ export class ResidentCounters implements Residents {
     return { hook: { ...hook, meaning }, ...this.#reader(row, lane) };
   }
 
-  #inLanes(): ResidentCounter | undefined {
+  #inLanes(isPaired = false): PairedCounter | undefined {
+    this.#scratch ??= this.#registers.takeScalars(2);
+    if (this.#scratch === undefined) return undefined;
     // The first two are for what has a lane each.
     this.#openRow();
     const first = this.#registers.takeVectors();
     if (first === undefined) return undefined;
-    const index = this.#vectors.push(first) - 1;
-    // It stands behind all lanes that there will be.
-    const place = (): number => this.#laneCount + index;
-    const meaning: HookMeaning = { symbol: this.#place.symbol, index: place, amount: 'lanes' };
-    return { hook: { ...laneHook(first, this.#scratch!), meaning }, read: (memory) => this.#read(memory, place()) };
+    const vector = this.#vectors.push({ first, isPaired }) - 1;
+    // It stands behind all lanes that there will be, and waves behind it.
+    const lanes = (): number => this.#laneCount + this.#indexOf(vector);
+    const waves = (): number => lanes() + 1;
+    const { symbol } = this.#place;
+    const meaning: HookMeaning = { symbol, index: lanes, amount: 'lanes' };
+    return {
+      hook: { ...laneHook(first, this.#scratch), meaning },
+      read: (memory) => this.#read(memory, lanes()),
+      waves: { read: (memory) => this.#read(memory, waves()), meaning: { symbol, index: waves, amount: 'waves' } },
+    };
+  }
+
+  /** Among the numbers of what lanes count for themselves. */
+  #indexOf(vector: number): number {
+    return this.#vectors.slice(0, vector).reduce((sum, { isPaired }) => sum + (isPaired ? 2 : 1), 0);
   }
 }
 

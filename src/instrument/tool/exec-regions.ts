@@ -74,3 +74,22 @@ export function savedMask({ step: { instruction } }: ToolInstruction): number | 
 const isOldMask = ({ leaf, args }: Value): boolean =>
   (leaf.kind === 'state' && leaf.slot === 'exec') ||
   (leaf.kind === 'pure' && leaf.op === 'i64.low' && isOldMask(args[0]!));
+
+/** Which way of a branch is taken with no lane on. */
+export function emptyWay({ step: { control, instruction } }: ToolInstruction): 'next' | 'taken' | undefined {
+  if (control !== 'conditional') return undefined;
+  const branch = meaningOf(instruction)?.values.find(({ leaf }) => leaf.kind === 'branch');
+  const condition = branch?.args[0];
+  if (!condition) return undefined;
+  if (isNoLane(condition)) return 'taken';
+  const { leaf, args } = condition;
+  return leaf.kind === 'pure' && leaf.op === 'i1.not' && isNoLane(args[0]!) ? 'next' : undefined;
+}
+
+const isNoLane = ({ leaf, args: [mask, zero] }: Value): boolean =>
+  leaf.kind === 'pure' &&
+  leaf.op === 'i64.eq' &&
+  mask?.leaf.kind === 'state' &&
+  mask.leaf.slot === 'exec' &&
+  zero?.leaf.kind === 'const' &&
+  zero.leaf.value === 0n;

@@ -6,11 +6,13 @@
 import { assert } from '../../base/errors.ts';
 import { type EdgePlan, planEdgeCounts } from '../../flow/edge-counts.ts';
 import { stateNumber } from '../../flow/steps.ts';
+import { BlockDepths } from './block-depths.ts';
 import { type Amount, countHook } from './counting.ts';
 import { equallyOften, execRegions } from './exec-regions.ts';
 import type { PointHook } from './hook.ts';
 import { type EdgePlace, type Flow, type FlowEdge, flowOf } from './lane-flow.ts';
 import type { ResidentCounter, Residents } from './residents.ts';
+import { steadyRegions } from './steady-masks.ts';
 import type { ToolCode } from './tool-code.ts';
 import { firstOf, type ToolBlock, type ToolFunction, type ToolInstruction } from './tool-function.ts';
 import { type Counters, readCounters, type VariableMemory } from './variables.ts';
@@ -31,6 +33,14 @@ interface Wanted {
   readonly residents: Residents | undefined;
   /** Of a kernel: all waves that are launched. */
   readonly launched: ToolFunction | undefined;
+  /** Of waves: the wanted number of lanes that one counter can tell together with it. */
+  lanes: number | undefined;
+}
+
+interface Planned {
+  readonly amount: Amount;
+  readonly flow: Flow;
+  readonly plan: EdgePlan;
 }
 
 /** Where the number of something comes from: what is known when all counters are. */
@@ -84,7 +94,8 @@ export class FlowCounter {
     const often = equallyOften(fn);
     const want = (instruction: ToolInstruction, amount: Amount): Source => {
       const place = { side: 'before', instruction, isOnce: false } as const;
-      const index = this.#wanted.push({ amount, place, cost: 0, residents: undefined, launched: undefined }) - 1;
+      const index =
+        this.#wanted.push({ amount, place, cost: 0, residents: undefined, launched: undefined, lanes: undefined }) - 1;
       return (counts) => counts[index]!;
     };
     for (const block of fn.blocks) {
@@ -103,36 +114,59 @@ export class FlowCounter {
   #followFlow(fn: ToolFunction, residents: Residents): boolean {
     const isCounted = (instruction: ToolInstruction): boolean => this.#amountOf(instruction) !== 'waves';
     const counted = fn.blocks.flatMap(({ instructions }) => instructions).find(isCounted);
-    const amounts: readonly Amount[] = counted ? ['waves', this.#amountOf(counted)] : ['waves'];
-    const planned = amounts.map((amount) => {
+    const depths = new BlockDepths(fn);
+    const steady = steadyRegions(fn, depths);
+    /** Where waves are counted while always the same lanes are on: counting these tells both. */
+    const both = new Map<ToolInstruction, number>();
+    const plan = (amount: Amount): Planned => {
       const flow = flowOf(fn, amount === 'waves' ? 'waves' : 'lanes', {
+        depths,
         isNeeded: ({ instructions }) => instructions.some(isCounted),
         comesBack: ({ address }) => residents.comesBackFrom(address, fn.lifted),
+        isFree: (first) => both.has(first),
       });
-      return { amount, flow, plan: planEdgeCounts(flow.regions.length, flow.edges) };
-    });
-    if (planned.some(({ flow, plan }) => plan.counted.some((index) => !flow.edges[index]!.place))) return false;
-    for (const { amount, flow, plan } of planned) {
-      const first = this.#wanted.length;
-      for (const index of plan.counted) this.#wanted.push(wanted(fn, amount, flow.edges[index]!, residents));
-      this.#takeSources(amount, flow, plan, first);
+      return { amount, flow, plan: planEdgeCounts(flow.nodeCount, flow.edges) };
+    };
+    const waves = plan('waves');
+    if (counted && this.#amountOf(counted) === 'lanes') {
+      for (const [i, { instruction }] of placesInLoops(waves)) {
+        const region = execRegions(instruction.block).find(({ instructions }) => steady.has(instructions[0]!));
+        if (region) both.set(region.instructions[0]!, this.#wanted.length + i);
+      }
     }
+    const planned = [waves];
+    if (counted) planned.push(plan(this.#amountOf(counted)));
+    if (planned.some(({ flow, plan }) => plan.counted.some((index) => !flow.edges[index]!.place))) return false;
+    for (const each of planned) this.#want(fn, each, residents, both);
     return true;
   }
 
-  #takeSources(amount: Amount, { regions, edges }: Flow, plan: EdgePlan, first: number): void {
-    let known: { readonly counts: readonly bigint[]; readonly nodes: readonly bigint[] } | undefined;
-    const nodesOf = (counts: readonly bigint[]): readonly bigint[] => {
-      if (known?.counts === counts) return known.nodes;
-      const nodes = regions.map(() => 0n);
-      const through = plan.solve(counts.slice(first, first + plan.counted.length));
-      for (const [index, { to }] of edges.entries()) nodes[to]! += through[index]!;
-      known = { counts, nodes };
-      return nodes;
+  #want(
+    fn: ToolFunction,
+    { amount, flow, plan }: Planned,
+    residents: Residents,
+    both: ReadonlyMap<ToolInstruction, number>,
+  ): void {
+    const first = this.#wanted.length;
+    for (const index of plan.counted) {
+      const edge = flow.edges[index]!;
+      const own = this.#wanted.push(wanted(fn, amount, edge, residents)) - 1;
+      const waves = amount === 'lanes' ? both.get(edge.place!.candidates[0]!) : undefined;
+      if (waves !== undefined && edge.place!.side === 'before') this.#wanted[waves]!.lanes ??= own;
+    }
+    this.#takeSources(amount, flow, plan, first);
+  }
+
+  #takeSources(amount: Amount, { regions }: Flow, plan: EdgePlan, first: number): void {
+    let known: { readonly counts: readonly bigint[]; readonly through: readonly bigint[] } | undefined;
+    const through = (counts: readonly bigint[]): readonly bigint[] => {
+      if (known?.counts !== counts) {
+        known = { counts, through: plan.solve(counts.slice(first, first + plan.counted.length)) };
+      }
+      return known.through;
     };
-    for (const [node, region] of regions.entries()) {
-      if (!region) continue;
-      const source: Source = (counts) => nodesOf(counts)[node]!;
+    for (const [index, region] of regions.entries()) {
+      const source: Source = (counts) => through(counts)[index]!;
       if (amount === 'waves') this.#waves.set(region.block, source);
       else for (const each of region.instructions) if (this.#amountOf(each) === amount) this.#lanes.set(each, source);
     }
@@ -142,7 +176,17 @@ export class FlowCounter {
   #insert(name: string): void {
     const order = [...this.#wanted.keys()].sort((a, b) => this.#wanted[b]!.cost - this.#wanted[a]!.cost || a - b);
     for (const index of order) {
-      const { residents, launched, amount, place } = this.#wanted[index]!;
+      const { residents, launched, amount, place, lanes } = this.#wanted[index]!;
+      if (this.#readers[index]) continue;
+      const pair = lanes === undefined ? undefined : residents?.pairedCounter();
+      if (pair) {
+        const { place: common } = this.#wanted[lanes!]!;
+        this.#readers[index] = pair.waves;
+        this.#readers[lanes!] = pair;
+        this.#at(common, pair.hook);
+        this.#code.describe(pair.waves.meaning, common.side, common.instruction.address);
+        continue;
+      }
       const counter = launched && amount === 'waves' ? residents?.launchCounter(launched) : undefined;
       if (counter) {
         this.#readers[index] = counter;
@@ -174,6 +218,13 @@ export class FlowCounter {
 
 type Counter = Pick<ResidentCounter, 'read'>;
 
+/** In blocks that waves may come to several times, with what they are counted for. */
+const placesInLoops = ({ flow, plan }: Planned): (readonly [counter: number, EdgePlace])[] =>
+  plan.counted.flatMap((index, i) => {
+    const place = flow.edges[index]!.place;
+    return place?.side === 'before' && !place.isOnce ? [[i, place] as const] : [];
+  });
+
 function wanted(fn: ToolFunction, amount: Amount, edge: FlowEdge, residents: Residents): Wanted {
   const { place, cost, isLaunch } = edge;
   assert(place, () => 'an edge that is counted has a place');
@@ -183,6 +234,7 @@ function wanted(fn: ToolFunction, amount: Amount, edge: FlowEdge, residents: Res
     cost,
     residents,
     launched: isLaunch ? fn : undefined,
+    lanes: undefined,
   };
 }
 

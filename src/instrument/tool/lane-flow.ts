@@ -4,9 +4,8 @@
  * and others appear.
  */
 import type { CountedEdge } from '../../flow/edge-counts.ts';
-import type { Value } from '../../ir/types.ts';
-import { meaningOf } from '../../isa/amdgpu/effects/meaning.ts';
-import { type ExecRegion, execRegions, writesExec } from './exec-regions.ts';
+import type { BlockDepths } from './block-depths.ts';
+import { type ExecRegion, emptyWay, execRegions, writesExec } from './exec-regions.ts';
 import { endOf, firstOf, lastOf, type ToolBlock, type ToolFunction, type ToolInstruction } from './tool-function.ts';
 
 /** Where an edge can be counted. */
@@ -27,8 +26,9 @@ export interface FlowEdge extends CountedEdge {
 }
 
 export interface Flow {
-  /** Nodes by number; 0 stands for everything outside. */
-  readonly regions: readonly (ExecRegion | undefined)[];
+  readonly nodeCount: number;
+  /** Each is the edge with its number: what goes through it. */
+  readonly regions: readonly ExecRegion[];
   readonly edges: readonly FlowEdge[];
 }
 
@@ -42,16 +42,21 @@ const MOST_DEPTH = 8;
 /** What is counted on the way to a branch target costs a branch back, too. */
 const [STRAIGHT_COST, DETOUR_COST] = [1, 2];
 /** The kernel's own beginning is known without a counter. */
-const LAUNCH_COST = 0.01;
+const [LAUNCH_COST, FREE_COST] = [0.01, 0.001];
 
-/** `comesBack`: whether all waves come back from a call, with their lanes in doubt all the same. */
-export function flowOf(
-  fn: ToolFunction,
-  kind: FlowKind,
-  { isNeeded, comesBack }: { isNeeded(region: ExecRegion): boolean; comesBack(call: ToolInstruction): boolean },
-): Flow {
-  return new FlowBuilder(fn, kind, comesBack).build(isNeeded);
+/** What else is known of a function. */
+export interface FlowFacts {
+  readonly depths: BlockDepths;
+  /** Whether all waves come back from a call, with their lanes in doubt all the same. */
+  comesBack(call: ToolInstruction): boolean;
+  /** Whether it matters how many come through a region. */
+  isNeeded(region: ExecRegion): boolean;
+  /** Whether a counter is there anyway that tells this, by the first instruction of the region. */
+  isFree(first: ToolInstruction): boolean;
 }
+
+export const flowOf = (fn: ToolFunction, kind: FlowKind, facts: FlowFacts): Flow =>
+  new FlowBuilder(fn, kind, facts).build();
 
 /** An edge before it is known where it can be counted. */
 interface OpenEdge {
@@ -64,39 +69,39 @@ interface OpenEdge {
 class FlowBuilder {
   readonly #fn: ToolFunction;
   readonly #kind: FlowKind;
-  readonly #comesBack: (call: ToolInstruction) => boolean;
+  readonly #facts: FlowFacts;
   readonly #regions: (ExecRegion | undefined)[] = [undefined];
   readonly #firsts = new Map<ToolBlock, number>();
   readonly #edges: OpenEdge[] = [];
-  readonly #circles: ReadonlySet<number>;
 
-  constructor(fn: ToolFunction, kind: FlowKind, comesBack: (call: ToolInstruction) => boolean) {
+  constructor(fn: ToolFunction, kind: FlowKind, facts: FlowFacts) {
     this.#fn = fn;
     this.#kind = kind;
-    this.#comesBack = comesBack;
-    this.#circles = new Set(fn.lifted.loops.irreducible.flat());
+    this.#facts = facts;
   }
 
-  build(isNeeded: (region: ExecRegion) => boolean): Flow {
+  build(): Flow {
     const inside = this.#fn.blocks.map((block) => {
       const { instructions } = block;
       const regions = this.#kind === 'waves' ? [{ block, instructions }] : execRegions(block);
       this.#firsts.set(block, this.#regions.length);
       return regions.map((region) => this.#regions.push(region) - 1);
     });
-    for (const [i, block] of this.#fn.blocks.entries()) this.#connect(block, inside[i]!, isNeeded);
-    return { regions: this.#regions, edges: this.#placed() };
+    for (const [i, block] of this.#fn.blocks.entries()) this.#connect(block, inside[i]!);
+    const regions = this.#regions.filter((region) => region !== undefined);
+    return { nodeCount: outOf(regions.length) + 1, regions, edges: this.#placed() };
   }
 
-  #connect(block: ToolBlock, nodes: readonly number[], isNeeded: (region: ExecRegion) => boolean): void {
+  #connect(block: ToolBlock, nodes: readonly number[]): void {
+    const isNeeded = (node: number): boolean => this.#facts.isNeeded(this.#regions[node]!);
     const first = firstOf(block);
     if (first.address === this.#fn.address) this.#edge(OUTSIDE, nodes[0]!, { side: 'entry', instruction: first });
     for (const [i, node] of nodes.slice(0, -1).entries()) {
       // Between two writes of EXEC, what nobody asks about needs no edges.
-      if (i === 0 || isNeeded(this.#regions[node]!)) this.#edge(node, OUTSIDE);
+      if (i === 0 || isNeeded(node)) this.#edge(node, OUTSIDE);
       const next = nodes[i + 1]!;
       const isBetween = i + 2 < nodes.length;
-      if (!isBetween || isNeeded(this.#regions[next]!)) this.#edge(OUTSIDE, next);
+      if (!isBetween || isNeeded(next)) this.#edge(OUTSIDE, next);
     }
     this.#leave(block, nodes.at(-1)!);
   }
@@ -104,7 +109,7 @@ class FlowBuilder {
   #leave(block: ToolBlock, node: number): void {
     const last = lastOf(block);
     const isCall = last.step.control === 'call';
-    const isCut = this.#kind === 'waves' ? isCall && !this.#comesBack(last) : isCall || writesExec(last);
+    const isCut = this.#kind === 'waves' ? isCall && !this.#facts.comesBack(last) : isCall || writesExec(last);
     const empty = this.#kind === 'lanes' ? emptyWay(last) : undefined;
     const { next, target } = block;
     if (isCut) this.#edge(node, OUTSIDE);
@@ -125,60 +130,44 @@ class FlowBuilder {
       out[from]!++;
       into[to]!++;
     }
-    return this.#edges.map(({ from, to, way }) => {
-      const isLaunch = way?.side === 'entry' && this.#runsOnce(this.#regions[to]!.block);
+    const ways = this.#edges.map(({ from, to, way }): FlowEdge => {
+      const ends = { from: from === OUTSIDE ? OUTSIDE : outOf(from), to: to === OUTSIDE ? OUTSIDE : inOf(to) };
+      const isLaunch = way?.side === 'entry' && this.#facts.depths.isOnce(this.#regions[to]!.block);
       const only = from !== OUTSIDE && out[from] === 1 ? from : to !== OUTSIDE && into[to] === 1 ? to : undefined;
-      const place = only === undefined ? way && this.#onWay(way, [from, to]) : this.#inside(this.#regions[only]!);
-      const depth = Math.min(...[from, to].filter((each) => each !== OUTSIDE).map((each) => this.#depth(each)));
-      const each = only === undefined && way?.side === 'taken' ? DETOUR_COST : STRAIGHT_COST;
-      const cost = isLaunch && this.#kind === 'waves' ? LAUNCH_COST : each * LOOP_FACTOR ** Math.min(depth, MOST_DEPTH);
-      return { from, to, cost: place ? cost : Number.POSITIVE_INFINITY, place, isLaunch };
+      if (only !== undefined) return { ...ends, ...this.#inside(this.#regions[only]!, isLaunch), isLaunch };
+      if (!way) return { ...ends, cost: Number.POSITIVE_INFINITY, place: undefined, isLaunch };
+      return { ...ends, ...this.#onWay(way, [from, to], isLaunch), isLaunch };
     });
+    const through = this.#regions.flatMap((region, node): FlowEdge[] =>
+      region ? [{ from: inOf(node), to: outOf(node), ...this.#inside(region, false), isLaunch: false }] : [],
+    );
+    return [...through, ...ways];
   }
 
-  #onWay({ side, instruction }: NonNullable<OpenEdge['way']>, ends: readonly number[]): EdgePlace {
-    const isOnce = ends.some((end) => end !== OUTSIDE && this.#runsOnce(this.#regions[end]!.block));
-    return { side, instruction, candidates: [instruction], isOnce };
+  #onWay({ side, instruction }: NonNullable<OpenEdge['way']>, ends: readonly number[], isLaunch: boolean) {
+    const depths = ends.filter((end) => end !== OUTSIDE).map((end) => this.#facts.depths.of(this.#regions[end]!.block));
+    const depth = Math.min(...depths);
+    const each = side === 'taken' ? DETOUR_COST : STRAIGHT_COST;
+    const place: EdgePlace = { side, instruction, candidates: [instruction], isOnce: depth === 0 };
+    return { place, cost: this.#cost(depth, each, isLaunch) };
   }
 
-  #inside({ block, instructions }: ExecRegion): EdgePlace {
+  #inside({ block, instructions }: ExecRegion, isLaunch: boolean) {
     const end = instructions.indexOf(endOf(block));
     // What is counted is put away at the end of a wave: it is counted before.
     const candidates = end < 0 ? instructions : instructions.slice(0, Math.max(end, 1));
-    return { side: 'before', instruction: candidates[0]!, candidates, isOnce: this.#runsOnce(block) };
+    const depth = this.#facts.depths.of(block);
+    const place: EdgePlace = { side: 'before', instruction: candidates[0]!, candidates, isOnce: depth === 0 };
+    const isFree = this.#kind === 'lanes' && this.#facts.isFree(instructions[0]!);
+    return { place, cost: isFree ? FREE_COST : this.#cost(depth, STRAIGHT_COST, isLaunch) };
   }
 
-  #depth(node: number): number {
-    const { index } = this.#regions[node]!.block;
-    const depth = this.#fn.lifted.loops.at(index)?.depth ?? 0;
-    // What is called may be so in a loop.
-    return depth + (this.#circles.has(index) ? 1 : 0) + (this.#isLaunched ? 0 : 1);
-  }
-
-  #runsOnce({ index }: ToolBlock): boolean {
-    return this.#isLaunched && this.#depth(this.#firsts.get(this.#fn.blocks[index]!)!) === 0;
-  }
-
-  get #isLaunched(): boolean {
-    return this.#fn.isKernel && this.#fn.lifted.callers.size === 0;
+  #cost(depth: number, each: number, isLaunch: boolean): number {
+    if (isLaunch && this.#kind === 'waves') return LAUNCH_COST;
+    return each * LOOP_FACTOR ** Math.min(depth, MOST_DEPTH);
   }
 }
 
-/** Which way of a branch is taken with no lane on. */
-function emptyWay({ step: { control, instruction } }: ToolInstruction): 'next' | 'taken' | undefined {
-  if (control !== 'conditional') return undefined;
-  const branch = meaningOf(instruction)?.values.find(({ leaf }) => leaf.kind === 'branch');
-  const condition = branch?.args[0];
-  if (!condition) return undefined;
-  if (isNoLane(condition)) return 'taken';
-  const { leaf, args } = condition;
-  return leaf.kind === 'pure' && leaf.op === 'i1.not' && isNoLane(args[0]!) ? 'next' : undefined;
-}
-
-const isNoLane = ({ leaf, args: [mask, zero] }: Value): boolean =>
-  leaf.kind === 'pure' &&
-  leaf.op === 'i64.eq' &&
-  mask?.leaf.kind === 'state' &&
-  mask.leaf.slot === 'exec' &&
-  zero?.leaf.kind === 'const' &&
-  zero.leaf.value === 0n;
+/** A region is two nodes, so that it can be counted itself: waves come to one and leave the other. */
+const inOf = (region: number): number => 2 * region - 1;
+const outOf = (region: number): number => 2 * region;

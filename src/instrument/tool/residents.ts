@@ -12,6 +12,16 @@ export interface ResidentCounter {
   read(memory: VariableMemory): bigint;
 }
 
+/** Counts lanes, and waves that come by with some, where it is always the same lanes of a wave. */
+export interface PairedCounter extends ResidentCounter {
+  readonly waves: HooklessCounter;
+}
+
+/** A counter that needs no hook of its own. */
+export interface HooklessCounter extends Pick<ResidentCounter, 'read'> {
+  readonly meaning: HookMeaning;
+}
+
 /** Registers that the kernels around a function leave for counters. */
 export interface Residents {
   /**
@@ -19,8 +29,10 @@ export interface Residents {
    * is enough.
    */
   counter(amount: Amount, isOnce: boolean): ResidentCounter | undefined;
+  /** Undefined as above. */
+  pairedCounter(): PairedCounter | undefined;
   /** Counts the waves that are launched, which takes no instruction at a point; undefined as above. */
-  launchCounter(kernel: ToolFunction): (Pick<ResidentCounter, 'read'> & { readonly meaning: HookMeaning }) | undefined;
+  launchCounter(kernel: ToolFunction): HooklessCounter | undefined;
   /** Whether all waves come back from a call of a function, by the address of the call. */
   comesBackFrom(call: number, lifted: LiftedFunction): boolean;
 }
