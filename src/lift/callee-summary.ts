@@ -2,14 +2,8 @@
 
 import { SCALAR_REGISTER_COUNT, SGPR_VCC_LO } from '../isa/amdgpu/encoding/registers.ts';
 import type { AmdgpuStep } from '../isa/amdgpu/step.ts';
+import { FIRST_PRESERVED, isPreservedVector } from './calling-convention.ts';
 import { entryValue, type ScalarState, writtenVectors } from './scalar-state.ts';
-
-/**
- * Registers that a callee gives back as they were: from behind the return address up to VCC, and of 16 VGPRs
- * from v40 on the first 8 (LLVM "User Guide for AMDGPU Backend", "Non-Kernel Functions").
- */
-const FIRST_PRESERVED = 32;
-const isPreservedVector = (register: number): boolean => register >= 40 && (register - 40) % 16 < 8;
 
 /** Of a function with what it calls. */
 export interface CalleeSummary {

@@ -57,6 +57,26 @@ export function liftCodeObject(codeObject: CodeObject): LiftedCode {
   return new Lift(codeObject).finish();
 }
 
+/**
+ * A compiler that sees a call may know what the callee leaves alone, but not where a function calls itself.
+ */
+const isForOthers = (each: LiftedFunction): boolean =>
+  each.isExposed && [...each.callers].every((caller) => caller === each);
+
+/** Functions that kernels cannot come to, and that nothing else in the code object calls. */
+function findForOthers(functions: readonly LiftedFunction[]): void {
+  const inside = new Set<LiftedFunction>(functions.filter(({ kernels }) => kernels.length > 0));
+  let isOpen = false;
+  for (const each of inside) {
+    for (const callee of each.callees) inside.add(callee);
+    if (isOpen || each.sites.every(({ isComplete }) => isComplete)) continue;
+    isOpen = true;
+    // A call through a pointer may be one of all that others can get the address of.
+    for (const other of functions) if (other.isExposed) inside.add(other);
+  }
+  for (const each of functions) each.isForOthers = isForOthers(each) && !inside.has(each);
+}
+
 class Lift {
   readonly #codeObject: CodeObject;
   readonly #image: CodeImage;
@@ -84,6 +104,7 @@ class Lift {
     const functions = [...this.#functions.values()].sort((a, b) => a.entry - b.entry);
     for (const each of functions) this.#link(each);
     for (const each of functions) each.sites = this.#sitesOf(each);
+    findForOthers(functions);
     const { sequences, steps } = this.#discovery;
     return {
       codeObject: this.#codeObject,

@@ -11,6 +11,7 @@ import { REGISTER_PLACES, registerLaneEffects } from '../flow/steps.ts';
 import { strongComponents } from '../flow/strong-components.ts';
 import { followingOffset } from '../ir/step.ts';
 import type { AmdgpuStep } from '../isa/amdgpu/step.ts';
+import { liveBehindReturns } from './calling-convention.ts';
 import type { TargetSource } from './discovery.ts';
 import { type InFlight, InFlightAnalysis } from './in-flight.ts';
 
@@ -68,6 +69,11 @@ export class LiftedFunction {
   readonly isExposed: boolean;
   /** Of this function, by address; set by who links functions with each other. */
   sites: readonly TransferSite[] = [];
+  /**
+   * Whether only other code objects call it, and so by the calling convention: no kernel of this one may come
+   * here, and no other function of it calls this one. Set by who links functions with each other.
+   */
+  isForOthers = false;
   /** Functions that sites of this one go to, and those that have a site that goes here. */
   readonly callees = new Set<LiftedFunction>();
   readonly callers = new Set<LiftedFunction>();
@@ -174,9 +180,15 @@ export class LiftedFunction {
   get #lanes(): LaneLiveness<AmdgpuStep> {
     if (!this.#liveness) {
       readAll(this);
-      this.#liveness = this.#solve(EVERYTHING);
+      this.#liveness = this.#solve(this.isForOthers ? this.#behindReturns : EVERYTHING);
     }
     return this.#liveness;
+  }
+
+  get #behindReturns(): LiveLanes {
+    const { functions, isComplete } = this.reaches();
+    const steps = [...functions].flatMap(({ blocks }) => blocks.flatMap(({ instructions }) => instructions));
+    return liveBehindReturns(steps, !isComplete);
   }
 
   /** `behindReturns`: what is live where the function returns to. */

@@ -3,6 +3,7 @@
  */
 import type { Kernel } from '../../codeobject/code-object.ts';
 import { registerSet } from '../../flow/steps.ts';
+import { ASSUMED_REGISTERS } from '../../lift/calling-convention.ts';
 import type { LiftedCode } from '../../lift/lifted-code.ts';
 import type { LiftedFunction } from '../../lift/lifted-function.ts';
 import { mostRegisters } from '../../lift/register-limits.ts';
@@ -112,7 +113,9 @@ export class RegisterPlans {
       const most = usedRegisters(lifted);
       const limits = files((file): FileLimits => {
         if (kernels.length === 0) {
-          const used = Number.isFinite(most[file]) ? most[file] : 0;
+          const own = Number.isFinite(most[file]) ? most[file] : 0;
+          // Kernels of others that call it have these; what their code needs of them is live.
+          const used = lifted.isForOthers && file !== 'accumulator' ? Math.max(own, ASSUMED_REGISTERS[file]) : own;
           return { used, granted: used, growable: used, most: used };
         }
         const granted = Math.min(...kernels.map((each) => each.granted[file]));
