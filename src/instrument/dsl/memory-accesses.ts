@@ -3,6 +3,9 @@
  * code of the hook, so that all formats, offsets and descriptors are those of the rows.
  */
 import { WavewrightError } from '../../base/errors.ts';
+import { fromConstant } from '../../ir/folding.ts';
+import type { Evaluated } from '../../ir/op.ts';
+import { OPS } from '../../ir/ops.ts';
 import type { OperandDword, Value, ValueOf } from '../../ir/types.ts';
 import { meaningOf } from '../../isa/amdgpu/effects/meaning.ts';
 import type { Instruction } from '../../isa/amdgpu/encoding/instruction.ts';
@@ -177,6 +180,7 @@ class Translator {
   readonly #b: HookBuilder;
   readonly #instruction: Instruction;
   readonly #known = new Map<Value, Narrow | Wide>();
+  readonly #constants = new Map<Value, Evaluated | undefined>();
 
   constructor(b: HookBuilder, instruction: Instruction) {
     this.#b = b;
@@ -210,12 +214,35 @@ class Translator {
     return found;
   }
 
+  /** What the operands' constants alone make. */
+  #constant(value: Value): Evaluated | undefined {
+    if (this.#constants.has(value)) return this.#constants.get(value);
+    const found = this.#evaluate(value);
+    this.#constants.set(value, found);
+    return found;
+  }
+
+  #evaluate({ leaf, type, args }: Value): Evaluated | undefined {
+    if (leaf.kind === 'const') return fromConstant(leaf.value, type);
+    if (leaf.kind === 'operand') {
+      const operand = this.#instruction.operand(leaf.at.operand);
+      if (operand.kind === 'constant') return constantDword(operand.value, leaf.at.dword) | 0;
+      return operand.kind === 'off' || operand.kind === 'null' ? 0 : undefined;
+    }
+    if (leaf.kind !== 'pure') return undefined;
+    const known = args.map((arg) => this.#constant(arg)).filter((each) => each !== undefined);
+    if (known.length < args.length) return undefined;
+    // reason: the table erases signatures.
+    return (OPS[leaf.op].evaluate as (...each: readonly Evaluated[]) => Evaluated)(...known);
+  }
+
   #translate(value: Value): Narrow | Wide {
     const { leaf } = value;
     const b = this.#b;
+    const constant = this.#constant(value);
+    if (constant !== undefined)
+      return value.type === 'i64' ? b.constant64(BigInt(constant)) : b.constant(Number(constant));
     switch (leaf.kind) {
-      case 'const':
-        return value.type === 'i64' ? b.constant64(leaf.value) : b.constant(Number(leaf.value));
       case 'operand':
         return this.#operand(leaf.at, value);
       case 'laneId':
@@ -238,11 +265,6 @@ class Translator {
           : this.#b.vector(operand.register + dword);
       case 'scalar':
         return this.#b.scalar(operand.register + dword);
-      case 'constant':
-        return this.#b.constant(constantDword(operand.value, dword));
-      case 'null':
-      case 'off':
-        return this.#b.constant(0);
     }
     throw this.#unsupported(value);
   }
@@ -251,6 +273,10 @@ class Translator {
     const b = this.#b;
     const [x, y] = value.args;
     const isWide = op.startsWith('i64.');
+    if (op === 'i32.add' || op === 'i64.add') {
+      const isZero = (addend: Value): boolean => Number(this.#constant(addend) ?? 1) === 0;
+      if (isZero(x!) || isZero(y!)) return this.#value(isZero(x!) ? y! : x!);
+    }
     if (isOperator(op)) {
       if (isWide) return b.binary(OPERATORS[op], this.wide(x!), this.wide(y!));
       return b.binary(OPERATORS[op], this.narrow(x!), this.narrow(y!));

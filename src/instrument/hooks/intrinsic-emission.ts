@@ -1,17 +1,11 @@
 /** What each intrinsic becomes at a point. */
 import { WavewrightError } from '../../base/errors.ts';
+import { effectsOf } from '../../isa/amdgpu/effects/effects.ts';
 import { SRC_SCC, scalarText } from '../../isa/amdgpu/encoding/registers.ts';
 import { builderIn, sourcesOf, uniformIn } from '../dsl/compile-hook.ts';
 import { accessesOfLanes, placeIn } from '../dsl/memory-accesses.ts';
 import type { PayloadLabel, VirtualRegister } from '../machine/machine-code.ts';
-import {
-  high,
-  low,
-  type PayloadBuilder,
-  type Placeholder,
-  part,
-  type RegisterPart,
-} from '../machine/payload-builder.ts';
+import { high, low, PayloadBuilder, type Placeholder, part, type RegisterPart } from '../machine/payload-builder.ts';
 import type { HookPoint } from './hook-point.ts';
 import type { IntrinsicName } from './intrinsics.ts';
 
@@ -118,9 +112,12 @@ export function emitImplicitArguments(e: IntrinsicContext, output: IntrinsicCall
     return;
   }
   e.dependsOn(`arguments ${first} ${implicitOffset}`);
-  const sum = e.b.scalar(2);
-  e.b.emit`s_add_u32 ${low(sum)}, ${`s${first}`}, ${implicitOffset}`;
-  e.b.emit`s_addc_u32 ${high(sum)}, ${`s${first + 1}`}, 0`;
+  const sum = keepingScc(e.b, (b) => {
+    const result = b.scalar(2);
+    b.emit`s_add_u32 ${low(result)}, ${`s${first}`}, ${implicitOffset}`;
+    b.emit`s_addc_u32 ${high(result)}, ${`s${first + 1}`}, 0`;
+    return result;
+  });
   for (const [i, to] of output.entries()) move(e, to, part(sum, i), false);
 }
 
@@ -234,8 +231,25 @@ function emitAddress(e: IntrinsicContext, { output }: IntrinsicCall): void {
     return;
   }
   e.dependsOn(`address ${first.place}`);
-  const { address } = placeIn(builderIn(e.b, copiesOf(e)), first);
+  const { address } = keepingScc(e.b, (b) => placeIn(builderIn(b, copiesOf(e)), first));
   for (const [i, { isVector, from }] of sourcesOf(e.b, address).entries()) move(e, output[i], from, isVector);
+}
+
+/**
+ * The compiler takes it that a marker leaves SCC as it is: what the hook has there may be needed behind it.
+ */
+function keepingScc<T>(b: PayloadBuilder, emit: (b: PayloadBuilder) => T): T {
+  const probe = new PayloadBuilder(b.code);
+  emit(probe);
+  const writesScc = probe.items.some(
+    (item) => item.kind === 'instruction' && effectsOf(item.template).writesState.has('scc'),
+  );
+  if (!writesScc) return emit(b);
+  const scc = b.scalar();
+  b.emit`s_cselect_b32 ${scc}, 1, 0`;
+  const result = emit(b);
+  b.emit`s_cmp_lg_u32 ${scc}, 0`;
+  return result;
 }
 
 /** What the payload may have changed by now, as the application has it. */

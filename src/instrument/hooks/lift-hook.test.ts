@@ -147,6 +147,32 @@ test('lanes that the hook switches on have the values that it needs there', () =
   assert.match(payload.lines.at(-1)!, /^s_mov_b64 .*ssrc0=s\d/);
 });
 
+test('addresses are those of all formats, from registers as the application has them', () => {
+  const file = open('hooks.gfx90a.O2.o', 'gfx90a');
+  const linesAt = (text: string): string => {
+    const payload = payloadOf(file, 'collect_addresses', [], pointOf('gfx90a', LAUNCH, text));
+    assert.ok(typeof payload === 'object', `${text}: ${JSON.stringify(payload)}`);
+    return payload.lines.join('\n');
+  };
+  for (const text of [
+    'global_load_dword v1, v[2:3], off',
+    'buffer_load_dwordx4 v[4:7], v2, s[8:11], s12 offen offset:8',
+    'buffer_atomic_add v4, v2, s[8:11], 0 idxen',
+    'tbuffer_load_format_x v4, v2, s[8:11], 0 format:[BUF_DATA_FORMAT_32,BUF_NUM_FORMAT_UINT] offen',
+    'scratch_load_dword v1, v2, off offset:8',
+    'ds_read_b64 v[2:3], v4 offset:16',
+  ]) {
+    assert.match(linesAt(text), /v_(mov|add|lshl|pk|or|and|mul|cndmask)/, text);
+  }
+  // The hook's own code may use VCC before it asks.
+  assert.match(linesAt('global_load_dword v1, v2, vcc'), /^s_mov_b64 sdst=s0.0.*v_add_co_u32_e64 .* src0=s0.0/s);
+  // The compiler takes it that SCC stays.
+  assert.match(linesAt('global_load_dword v1, v2, s[4:5] offset:16'), /s_cselect_b32 .*s_addc_u32 .*s_cmp_lg_u32 /s);
+  assert.doesNotMatch(linesAt('global_load_dword v1, v[2:3], off'), /s_cselect_b32|s_cmp_lg_u32/);
+  const two = pointOf('gfx90a', LAUNCH, 'ds_read2_b32 v[2:3], v4 offset1:1');
+  assert.match(String(payloadOf(file, 'collect_addresses', [], two)), /but the instruction accesses two places/);
+});
+
 test('what a point lacks is a reason', () => {
   const file = open('hooks.gfx90a.O2.o', 'gfx90a');
   const reason = (name: string, args: readonly HookArgument[], point?: HookPoint) =>
