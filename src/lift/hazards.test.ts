@@ -65,6 +65,12 @@ test('each hazard of gfx9 is found, and is none with as many wait states more', 
   }
 });
 
+test('M0 is there in time for counters in the LDS, not for those in global data', () => {
+  const code = (modifier: string): string => `s_mov_b32 m0, s0\n ds_append v1 ${modifier}`;
+  assert.deepEqual(missing(code(''), 'gfx90a'), []);
+  assert.match(missing(code('gds'), 'gfx900').join(), /^salu-m0 1/);
+});
+
 test('what lies between counts, and so does each way to get there', () => {
   const code = (filler: string): string => `
     v_readlane_b32 s0, v0, 1

@@ -65,6 +65,10 @@ function wideStoreData(facts: Facts): Part {
   return ranges.length > 0 ? ranges : undefined;
 }
 
+/** Counters in the LDS, whose address M0 has: not in the manual's list, and LLVM does not wait there. */
+const isLdsCounter = ({ instruction, effects }: Facts): boolean =>
+  instruction.field('gds') === 0 && effects.memory.some(({ access }) => access === 'atomic');
+
 /** What M0 means something to without being an operand: where the LDS ends, a base, a message. */
 const usesM0 = (facts: Facts): boolean =>
   facts.effects.readsState.has('m0') &&
@@ -72,7 +76,11 @@ const usesM0 = (facts: Facts): boolean =>
     const operand = facts.instruction.operand(index);
     return operand.kind === 'scalar' && operand.register === SGPR_M0;
   }) &&
-  (isLds(facts) || isVectorMemory(facts) || isVector(facts) || isScalar(facts) || classOf(facts) === 'message');
+  ((isLds(facts) && !isLdsCounter(facts)) ||
+    isVectorMemory(facts) ||
+    isVector(facts) ||
+    isScalar(facts) ||
+    classOf(facts) === 'message');
 
 /** Hardware registers by number, behind those of the scalar file, which they are none of. */
 const FIRST_HARDWARE_REGISTER = 512;
