@@ -40,6 +40,8 @@ export interface RecordOptions {
 /** IREE takes no more with one command; a queue's `update` takes any size. */
 export const MAX_UPDATE_BYTES = 65_536;
 const CONDITION_BYTES = 4;
+/** An error tells of so many commands; `findings` has them all. */
+const MAX_TOLD = 20;
 
 interface MutableSlotUse extends SlotUse {
   readonly usages: Set<BufferUsage>;
@@ -231,7 +233,7 @@ export class CommandRecorder {
     return [...this.#findings, ...this.#hazards.findings].toSorted((a, b) => a.command - b.command);
   }
 
-  /** Throws INVALID_ARGUMENT with all errors; FAILED_PRECONDITION the second time. */
+  /** Throws INVALID_ARGUMENT with the errors, the first ones if they are many; FAILED_PRECONDITION the second time. */
   finish(): CommandBuffer {
     if (this.#isFinished) throw new HalError('FAILED_PRECONDITION', `'${this.#label}' was recorded already`);
     this.#isFinished = true;
@@ -239,7 +241,8 @@ export class CommandRecorder {
     const errors = findings.filter(({ severity }) => severity === 'error');
     if (errors.length > 0) {
       this.discard();
-      const list = errors.map(({ command, message }) => `command ${command}: ${message}`);
+      const list = errors.slice(0, MAX_TOLD).map(({ command, message }) => `command ${command}: ${message}`);
+      if (errors.length > MAX_TOLD) list.push(`and ${errors.length - MAX_TOLD} more`);
       throw invalidArgument(`'${this.#label}' cannot be executed:\n  ${list.join('\n  ')}`);
     }
     return new CommandBuffer({

@@ -9,6 +9,8 @@ export type FlagInput<Name extends string> = Name | readonly Name[] | FlagSet<Na
 export class FlagTable<Name extends string> {
   readonly what: string;
   readonly bits: Readonly<Record<Name, number>>;
+  /** Sets of one name, which every operation asks for. */
+  readonly #single = new Map<unknown, FlagSet<Name>>();
 
   /** `what`: what errors call such a flag. */
   constructor(what: string, bits: Readonly<Record<Name, number>>) {
@@ -23,6 +25,8 @@ export class FlagTable<Name extends string> {
   /** Throws INVALID_ARGUMENT for a name that is not in the table. */
   set(input: FlagInput<Name>): FlagSet<Name> {
     if (input instanceof FlagSet) return input;
+    const known = this.#single.get(input);
+    if (known !== undefined) return known;
     let bits = 0;
     for (const name of [input].flat() as Name[]) {
       if (!Object.hasOwn(this.bits, name)) {
@@ -30,7 +34,9 @@ export class FlagTable<Name extends string> {
       }
       bits |= this.bits[name];
     }
-    return new FlagSet(this, bits);
+    const set = new FlagSet(this, bits);
+    if (typeof input === 'string') this.#single.set(input, set);
+    return set;
   }
 
   /** Throws INVALID_ARGUMENT for bits that have no name. */

@@ -175,8 +175,12 @@ export class HalBuffer implements Disposable {
     const { offsetBytes = 0, sizeBytes = this.sizeBytes - offsetBytes } = options;
     const wanted = MEMORY_ACCESS.set(access);
     this.checkRange(offsetBytes, sizeBytes);
-    this.#deny(!this.memoryType.has('host-visible'), `${this.memoryType} memory, which the host does not see`);
-    this.#deny(!this.usage.hasAny(['mapping-scoped', 'mapping-persistent']), `usage ${this.usage}, without mapping`);
+    if (!this.memoryType.has('host-visible')) {
+      throw this.#denied(`${this.memoryType} memory, which the host does not see`);
+    }
+    if (!this.usage.hasAny(['mapping-scoped', 'mapping-persistent'])) {
+      throw this.#denied(`usage ${this.usage}, without mapping`);
+    }
     this.checkAccess(wanted);
     const { state, isDisposed } = this.allocation;
     if (isDisposed || state === 'deallocating') {
@@ -223,18 +227,18 @@ export class HalBuffer implements Disposable {
 
   /** Throws PERMISSION_DENIED where the buffer was not allocated for such use. */
   checkUsage(usage: BufferUsage): void {
-    this.#deny(!this.usage.has(usage), `usage ${this.usage}, expected ${usage}`);
+    if (!this.usage.has(usage)) throw this.#denied(`usage ${this.usage}, expected ${usage}`);
   }
 
   /** Throws PERMISSION_DENIED. */
   checkAccess(access: FlagInput<BufferAccess>): void {
     const needed = MEMORY_ACCESS.set(access).without('discard');
-    const isAllowed = this.access.has('any') || this.access.has(needed);
-    this.#deny(!isAllowed, `access ${this.access}, expected ${needed}`);
+    if (this.access.has('any') || this.access.has(needed)) return;
+    throw this.#denied(`access ${this.access}, expected ${needed}`);
   }
 
-  #deny(isDenied: boolean, what: string): void {
-    if (isDenied) throw new HalError('PERMISSION_DENIED', `'${this.label}' has ${what}`);
+  #denied(what: string): HalError {
+    return new HalError('PERMISSION_DENIED', `'${this.label}' has ${what}`);
   }
 
   /** Gives the allocation back as soon as nothing uses it. Idempotent; parts of the buffer go with it. */
