@@ -11,7 +11,8 @@ import type { CommandDone, QueueBackend } from '../backend/backend.ts';
 import { type BackendCommand, type DispatchCommand, transferOnHost } from '../backend/command.ts';
 import { HalError, invalidArgument, type OperationInfo } from '../core/status.ts';
 import { AmdgpuCode } from './code.ts';
-import { type ReadyLaunch, readyLaunch, writeBlock } from './kernel-launch.ts';
+import { type KernargBlock, KernargBlocks } from './kernarg-blocks.ts';
+import { LaunchTemplate } from './kernel-launch.ts';
 
 /** What the epoch signal starts with: it can be lowered for ever. */
 const INITIAL_EPOCH_VALUE = 2n ** 62n;
@@ -27,20 +28,23 @@ export interface HostQueueOptions {
 interface InFlight {
   readonly epoch: bigint;
   readonly packetIndex: bigint;
-  readonly kernarg: bigint;
+  readonly kernarg: KernargBlock;
   readonly operation: OperationInfo;
   readonly done: CommandDone;
 }
 
 /** A packet that finds no room. */
 interface Parked {
-  readonly ready: ReadyLaunch;
+  readonly template: LaunchTemplate;
+  readonly command: DispatchCommand;
   readonly operation: OperationInfo;
   readonly done: CommandDone;
 }
 
 export class HostQueue implements QueueBackend {
   readonly #options: HostQueueOptions;
+  readonly #templates = new WeakMap<object, LaunchTemplate>();
+  readonly #blocks: KernargBlocks;
   #queue: Queue;
   #epochSignal: Signal;
   /** The last epoch that was submitted; the first is 1. */
@@ -51,6 +55,7 @@ export class HostQueue implements QueueBackend {
 
   constructor(options: HostQueueOptions) {
     this.#options = options;
+    this.#blocks = new KernargBlocks(options.runtime, options.agent);
     this.#epochSignal = options.runtime.createSignal(INITIAL_EPOCH_VALUE);
     this.#queue = this.#createQueue();
   }
@@ -76,9 +81,18 @@ export class HostQueue implements QueueBackend {
       done();
       return;
     }
-    const ready = readyLaunch(this.#options.agent.requireDevice(), this.#kernelOf(command), command);
-    const parked = { ready, operation, done };
+    const parked = { template: this.#templateOf(command), command, operation, done };
     if (this.#parked.length > 0 || !this.#submit(parked)) this.#parked.push(parked);
+  }
+
+  /** The last one of the kernel, where it fits. */
+  #templateOf(command: DispatchCommand): LaunchTemplate {
+    const kernel = this.#kernelOf(command);
+    const last = this.#templates.get(kernel);
+    if (last?.fits(command)) return last;
+    const template = new LaunchTemplate(this.#options.agent.requireDevice(), kernel, command);
+    this.#templates.set(kernel, template);
+    return template;
   }
 
   #kernelOf({ entry }: DispatchCommand) {
@@ -88,19 +102,16 @@ export class HostQueue implements QueueBackend {
   }
 
   /** Returns whether there was room; nothing has changed where there was none. */
-  #submit({ ready, operation, done }: Parked): boolean {
+  #submit({ template, command, operation, done }: Parked): boolean {
     if (this.#inFlight.length >= this.#options.ringPackets) return false;
-    const { runtime, agent } = this.#options;
-    const { kernargSizeBytes } = ready.launch.sizes;
-    const pool = runtime.cpuAgent.pool('kernarg', agent);
-    const kernarg = pool.allocate(kernargSizeBytes, { label: 'kernel arguments' });
+    const kernarg = this.#blocks.take(template.launch.sizes.kernargSizeBytes);
     try {
-      writeBlock(ready, runtime.view(kernarg, kernargSizeBytes), this.#queue.address);
-      const packetIndex = this.#queue.dispatch(launchPacket(ready.launch, kernarg, this.#epochSignal));
+      template.write(command, kernarg.bytes, this.#queue.address);
+      const packetIndex = this.#queue.dispatch(launchPacket(template.launch, kernarg.address, this.#epochSignal));
       this.#epoch += 1n;
       this.#inFlight.push({ epoch: this.#epoch, packetIndex, kernarg, operation, done });
     } catch (error) {
-      pool.free(kernarg, { isByHost: false });
+      this.#blocks.give(kernarg);
       throw error;
     }
     return true;
@@ -132,8 +143,7 @@ export class HostQueue implements QueueBackend {
   }
 
   #end({ kernarg, done }: InFlight, error?: unknown): void {
-    const { runtime, agent } = this.#options;
-    runtime.cpuAgent.pool('kernarg', agent).free(kernarg, { isByHost: false });
+    this.#blocks.give(kernarg);
     done(error);
   }
 
@@ -162,6 +172,8 @@ export class HostQueue implements QueueBackend {
     this.#isDisposed = true;
     this.#queue[Symbol.dispose]();
     this.#epochSignal[Symbol.dispose]();
+    for (const { kernarg } of this.#inFlight) this.#blocks.give(kernarg);
+    this.#blocks[Symbol.dispose]();
     this.#parked = [];
     this.#inFlight = [];
   }

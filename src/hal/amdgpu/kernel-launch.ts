@@ -1,63 +1,89 @@
-/** A dispatch as a launch: its arguments in their places, held against what kernel and device take. */
+/** Dispatches as launches: arguments in their places, held against what kernel and device take. */
 import type { KernelSymbol } from '../../hsa/executables/kernel-symbol.ts';
-import {
-  type BufferArgument,
-  type LaunchArgument,
-  type PlacedArguments,
-  placeArguments,
-  writeArguments,
-} from '../../launch/kernel-arguments.ts';
+import { type BufferArgument, type LaunchArgument, placeArguments } from '../../launch/kernel-arguments.ts';
 import { type LaunchTarget, type PreparedLaunch, prepareLaunch, writeHidden } from '../../launch/prepare.ts';
-import { bindingAddresses, type DispatchCommand } from '../backend/command.ts';
+import type { DispatchCommand } from '../backend/command.ts';
+import { rangeAddress } from '../memory/buffer-ref.ts';
 import { constantWords } from './code.ts';
 
-interface Binding extends BufferArgument {
-  readonly address: bigint;
+type Shape = Pick<DispatchCommand, 'groups' | 'workgroupSize' | 'dynamicGroupSizeBytes'>;
+
+/** Where a parameter lies in the block of arguments, and what of the dispatch it is. */
+interface Place {
+  readonly kind: 'binding' | 'constant';
+  readonly offsetBytes: number;
+  readonly sizeBytes: number;
+  /** The binding, or the byte of the constants. */
+  readonly index: number;
 }
 
-export interface ReadyLaunch {
+/**
+ * What dispatches of one kernel and shape have in common: everything but bindings and constants. Programs
+ * dispatch the same shape many times, so it is worked out once.
+ */
+export class LaunchTemplate {
   readonly launch: PreparedLaunch<KernelSymbol>;
-  readonly placed: PlacedArguments<Binding>;
+  readonly #shape: Shape;
+  readonly #places: readonly Place[];
+  /** The block with all that is not the dispatch's own. */
+  readonly #block: Uint8Array;
+  #queueAddress: bigint | undefined;
+
+  /** Throws USAGE and LIMIT_EXCEEDED where kernel or device do not take the launch. */
+  constructor(target: LaunchTarget, kernel: KernelSymbol, command: DispatchCommand) {
+    const { workgroupSize, groups, dynamicGroupSizeBytes } = command;
+    this.#shape = { workgroupSize, groups, dynamicGroupSizeBytes };
+    const { places, argumentsSizeBytes } = placeArguments(kernel, argumentsOf(command));
+    this.launch = prepareLaunch(target, kernel, {
+      grid: groups.map((count, i) => count * workgroupSize[i]!),
+      workgroup: workgroupSize,
+      argumentsSizeBytes,
+      dynamicGroupSizeBytes,
+    });
+    this.#places = places.map(({ argument, offsetBytes, sizeBytes }) => {
+      const isBinding = argument.kind === 'buffer';
+      return { kind: isBinding ? 'binding' : 'constant', offsetBytes, sizeBytes, index: Number(argument.text) };
+    });
+    this.#block = new Uint8Array(this.launch.sizes.kernargSizeBytes);
+  }
+
+  fits({ workgroupSize, groups, dynamicGroupSizeBytes }: DispatchCommand): boolean {
+    const shape = this.#shape;
+    return (
+      shape.dynamicGroupSizeBytes === dynamicGroupSizeBytes &&
+      shape.groups.every((count, i) => count === groups[i]) &&
+      shape.workgroupSize.every((size, i) => size === workgroupSize[i])
+    );
+  }
+
+  /** Fills in the block of arguments; `queueAddress`: of the queue that the packet goes into. */
+  write({ bindings, constants }: DispatchCommand, block: Uint8Array, queueAddress: bigint): void {
+    if (this.#queueAddress !== queueAddress) {
+      writeHidden(this.launch, new DataView(this.#block.buffer), queueAddress);
+      this.#queueAddress = queueAddress;
+    }
+    block.set(this.#block);
+    const view = new DataView(block.buffer, block.byteOffset, block.byteLength);
+    const bytes = new Uint8Array(constants.buffer, constants.byteOffset, constants.byteLength);
+    for (const { kind, offsetBytes, sizeBytes, index } of this.#places) {
+      if (kind === 'binding') view.setBigUint64(offsetBytes, rangeAddress(bindings[index]!), true);
+      else for (let i = 0; i < sizeBytes; i++) block[offsetBytes + i] = bytes[index + i]!;
+    }
+  }
 }
 
-/** Throws USAGE and LIMIT_EXCEEDED where kernel or device do not take the launch. */
-export function readyLaunch(target: LaunchTarget, kernel: KernelSymbol, command: DispatchCommand): ReadyLaunch {
-  const { workgroupSize, groups, dynamicGroupSizeBytes } = command;
-  const placed = placeArguments(kernel, argumentsOf(command));
-  const launch = prepareLaunch(target, kernel, {
-    grid: groups.map((count, i) => count * workgroupSize[i]!),
-    workgroup: workgroupSize,
-    argumentsSizeBytes: placed.argumentsSizeBytes,
-    dynamicGroupSizeBytes,
-  });
-  return { launch, placed };
-}
-
-/** Bindings and constants in the order in which the code has its parameters. */
-function argumentsOf(command: DispatchCommand): LaunchArgument<Binding>[] {
-  const { entry, constants } = command;
-  const addresses = bindingAddresses(command);
+/**
+ * Bindings and constants in the order in which the code has its parameters; the text of each is its index, of
+ * a constant that of its first byte.
+ */
+function argumentsOf({ entry, constants }: DispatchCommand): LaunchArgument<BufferArgument>[] {
   const bytes = new Uint8Array(constants.buffer, constants.byteOffset, constants.byteLength);
   let binding = 0;
   let word = 0;
   return entry.info.parameters.map((parameter) => {
-    if (parameter.kind === 'binding') {
-      const address = addresses[binding]!;
-      return { kind: 'buffer', text: `binding ${binding++}`, address };
-    }
+    if (parameter.kind === 'binding') return { kind: 'buffer', text: String(binding++) };
     const start = 4 * word;
-    const text = `constant ${word}`;
     word += constantWords(parameter);
-    return { kind: 'value', text, bytes: bytes.subarray(start, start + parameter.sizeBytes) };
+    return { kind: 'value', text: String(start), bytes: bytes.subarray(start, start + parameter.sizeBytes) };
   });
-}
-
-/** Fills in the block of arguments; `queueAddress`: of the queue that the packet goes into. */
-export function writeBlock({ launch, placed }: ReadyLaunch, block: Uint8Array, queueAddress: bigint): void {
-  const segment = new DataView(block.buffer, block.byteOffset, block.byteLength);
-  writeArguments(segment, placed, {
-    address: ({ address }) => address,
-    functionAddress: () => 0n,
-  });
-  writeHidden(launch, segment, queueAddress);
 }

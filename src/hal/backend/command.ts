@@ -1,7 +1,7 @@
 /** Commands as drivers get them: everything is looked up, every range is memory that is there. */
 import type { ExecutableCode, ExecutableExport } from '../executables/executable.ts';
 import { repeatPattern } from '../memory/buffer.ts';
-import { bytesOfRange, rangeAddress, type StorageRange } from '../memory/buffer-ref.ts';
+import { bytesOfRange, type StorageRange } from '../memory/buffer-ref.ts';
 
 export interface FillCommand {
   readonly kind: 'fill';
@@ -53,6 +53,3 @@ export function transferOnHost(command: TransferCommand): void {
       target.set(command.contents);
   }
 }
-
-/** Addresses of all bindings of a dispatch. */
-export const bindingAddresses = ({ bindings }: DispatchCommand): bigint[] => bindings.map(rangeAddress);

@@ -233,7 +233,10 @@ export class CommandRecorder {
     return [...this.#findings, ...this.#hazards.findings].toSorted((a, b) => a.command - b.command);
   }
 
-  /** Throws INVALID_ARGUMENT with the errors, the first ones if they are many; FAILED_PRECONDITION the second time. */
+  /**
+   * Throws INVALID_ARGUMENT with the errors, the first ones if they are many; FAILED_PRECONDITION the second
+   * time.
+   */
   finish(): CommandBuffer {
     if (this.#isFinished) throw new HalError('FAILED_PRECONDITION', `'${this.#label}' was recorded already`);
     this.#isFinished = true;
