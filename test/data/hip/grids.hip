@@ -34,12 +34,12 @@ struct Complex {
   float re, im;
 };
 
-/* Each thread squares and adds, as often as there are blocks. */
-extern "C" __global__ void complex_powers(Complex *out, uint n) {
+/* Each thread squares and adds, as often as there are blocks; the result says whether it stays near 0. */
+extern "C" __global__ void complex_powers(uchar *out, uint n) {
   uint i = blockIdx.x * blockDim.x + threadIdx.x;
   if (i >= n) return;
-  Complex c{i * 0.001f, -0.5f}, z{0, 0};
+  Complex c{i * 2e-7f, -0.5f}, z{0, 0};
   for (uint round = 0; round < hidden_blocks(0) % 8; round++)
     z = Complex{z.re * z.re - z.im * z.im + c.re, 2 * z.re * z.im + c.im};
-  out[i] = z;
+  out[i] = z.re * z.re + z.im * z.im < 4;
 }
