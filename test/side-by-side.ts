@@ -74,10 +74,12 @@ function visit(
   const meaning = (dword: number): number => (side.meaning?.(dword) ?? dword) >>> 0;
   const exec = wave.state('exec');
   take(() => 'mode', Number(wave.state('mode')));
-  for (let half = 0; half < wave.waveSize / 32; half++) {
+  const { scalars, rows, hasScc } = liveRegisters(live);
+  // Where no lane holds anything that is live, as at the end, EXEC is taken for dead.
+  const halves = rows.length === 0 ? 0 : wave.waveSize / 32;
+  for (let half = 0; half < halves; half++) {
     take(() => `exec half ${half}`, Number((exec >> BigInt(32 * half)) & 0xffffffffn));
   }
-  const { scalars, rows, hasScc } = liveRegisters(live);
   if (hasScc) take(() => 'scc', Number(wave.state('scc')));
   for (const number of scalars) take(() => `s${number}`, meaning(wave.register('scalar', number)[0]!));
   for (const { file, number, active, inactive } of rows) {

@@ -5,10 +5,30 @@ import { KERNELS } from '../src/bench/kernels.ts';
 import type { PcCount } from '../src/device/statistics.ts';
 import type { StepObserver } from '../src/emulator/reference/step-observer.ts';
 import type { LaunchObserver } from '../src/hsa/runtime/launch-observer.ts';
+import type { Cell } from '../src/instrument/index.ts';
 import { chooseTool } from '../src/tools/chosen-tool.ts';
 import { type ToolReport, ToolSession } from '../src/tools/tool-session.ts';
 
 export const TARGETS = ['gfx90a', 'gfx942', 'gfx1100'] as const;
+
+/** Whether it counts its lanes: all but what scalars do. */
+export const isVector = (text: Cell): boolean =>
+  /^(v_(?!readlane|writelane|readfirstlane)|ds_|global_|flat_|scratch_|buffer_)/.test(`${text}`);
+
+/**
+ * What new code does without: hints on what stands next, and the early end of registers that payloads use.
+ */
+export const LEFT_OUT = /^s_(delay_alu|clause|sendmsg sendmsg\(MSG_DEALLOC_VGPRS\))/;
+
+/**
+ * The name of an instruction in a listing, without what says how it is encoded; of two in one instruction,
+ * both.
+ */
+export const nameIn = (text: string): string =>
+  text
+    .split(' :: ')
+    .map((part) => part.split(' ', 1)[0]!.replace(/_(e32|e64|dpp|sdwa|e64_dpp)$/, ''))
+    .join(' :: ');
 
 export interface KernelCase {
   readonly file: string;

@@ -6,7 +6,9 @@ import { readTraceFile } from '../src/instrument/index.ts';
 import type { ToolReport } from '../src/tools/tool-session.ts';
 import {
   accessText,
+  isVector,
   kernelCases,
+  nameIn,
   nativeAccesses,
   nativeActiveWaves,
   runNative,
@@ -20,16 +22,6 @@ const CHOSEN = process.env.WAVEWRIGHT_SCALE === 'full' ? undefined : NAMES;
 
 const table = ({ result }: ToolReport, name: string): readonly (readonly Cell[])[] =>
   result.tables.find((each) => each.name === name)?.rows ?? [];
-const isVector = (text: Cell): boolean =>
-  /^(v_(?!readlane|writelane|readfirstlane)|ds_|global_|flat_|scratch_|buffer_)/.test(`${text}`);
-
-/** Without what says how it is encoded; of two in one instruction, both. */
-const nameIn = (text: string): string =>
-  text
-    .split(' :: ')
-    .map((part) => part.split(' ', 1)[0]!.replace(/_(e32|e64|dpp|sdwa|e64_dpp)$/, ''))
-    .join(' :: ');
-
 for (const processor of TARGETS) {
   for (const each of kernelCases(processor, CHOSEN)) {
     test(`${each.file}: instructions are counted as they are executed`, async () => {

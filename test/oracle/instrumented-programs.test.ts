@@ -6,12 +6,12 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import type { PcCount } from '../../src/device/statistics.ts';
-import type { Cell } from '../../src/instrument/index.ts';
 import { instrumentCodeObject } from '../../src/instrument/instrument.ts';
 import type { PcMap } from '../../src/instrument/layout/pc-map.ts';
 import { chooseTool } from '../../src/tools/chosen-tool.ts';
 import { ToolSession } from '../../src/tools/tool-session.ts';
 import { Random } from '../fuzz/random.ts';
+import { isVector } from '../tool-runs.test-support.ts';
 import { hasClang } from './device-code.ts';
 import { Compilers, type Language, LEVELS, type Level, type Target } from './opencl/compilers.ts';
 import { KernelDevice } from './opencl/device.ts';
@@ -96,9 +96,6 @@ function originals({ counts }: Run, map: PcMap): Map<number, PcCount> {
   }
   return found;
 }
-
-const isVector = (text: Cell): boolean =>
-  /^(v_(?!readlane|writelane|readfirstlane)|ds_|global_|flat_|buffer_|scratch_)/.test(`${text}`);
 
 async function testProgram({ target, subject, build, language, level }: Program): Promise<void> {
   const { source } = subject;

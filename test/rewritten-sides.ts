@@ -1,0 +1,75 @@
+/** Code objects and what was made of them, side by side, with all memory at the same addresses. */
+import assert from 'node:assert/strict';
+import { parseCodeObject } from '../src/codeobject/code-object.ts';
+import type { StepObserver } from '../src/emulator/reference/step-observer.ts';
+import type { LaunchObserver } from '../src/hsa/runtime/launch-observer.ts';
+import type { PcMap } from '../src/instrument/layout/pc-map.ts';
+import { liftCodeObject } from '../src/lift/lifted-code.ts';
+import { compareSides, type Difference, type Side } from './side-by-side.ts';
+import { LEFT_OUT } from './tool-runs.test-support.ts';
+
+export interface Rewriting {
+  readonly original: Uint8Array;
+  readonly bytes: Uint8Array;
+  readonly map: PcMap;
+}
+
+/** Runs all kernels on a new device with these observers. */
+export type RunCode = (bytes: Uint8Array, steps: StepObserver, launches: LaunchObserver) => void;
+
+/** Above what any code object here takes. */
+const BUFFERS_AT = 2 ** 26;
+const PROBE_BYTES = 4096;
+
+/** The first difference in what waves execute of the original, and in what they find in live registers. */
+export function differenceOf({ original, bytes, map }: Rewriting, run: RunCode): Difference | undefined {
+  const lifted = liftCodeObject(parseCodeObject(original, 'the original'));
+  const isKept = (address: number): boolean => {
+    const step = lifted.stepAt(address);
+    if (!step) return false;
+    if (map.newAddressOf(address) !== undefined) return true;
+    assert.match(step.text(), LEFT_OUT);
+    return false;
+  };
+  const originalOf = (address: number): number | undefined => {
+    const row = map.rowAt(address);
+    return row?.kind === 'original' ? row.origin : undefined;
+  };
+  const old = sideOf(original, run, { originalOf: (address) => (isKept(address) ? address : undefined) });
+  const rewritten = sideOf(bytes, run, {
+    originalOf,
+    // Who returns to a payload returns to what stands behind it.
+    oldAddress: (address) => (map.rowAt(address) ? map.originOf(address) : address),
+  });
+  return compareSides(old, rewritten, (address) => {
+    const step = lifted.stepAt(address)!;
+    return lifted.functionOf(step)?.liveBefore(step);
+  });
+}
+
+interface Addresses {
+  readonly originalOf: (address: number) => number | undefined;
+  readonly oldAddress?: (address: number) => number;
+}
+
+function sideOf(bytes: Uint8Array, run: RunCode, { originalOf, oldAddress }: Addresses): Side {
+  let delta = 0;
+  const launches: LaunchObserver = {
+    onLoaded: (_runtime, agent, executable) => {
+      delta = Number(BigInt.asUintN(32, executable.loadedCodeObjects[0]!.loadDelta));
+      const pool = agent.pool('coarse-grained');
+      const probe = (): number => Number(BigInt.asUintN(32, pool.allocate(PROBE_BYTES)));
+      const [first, second] = [probe(), probe()];
+      const gap = second - first - PROBE_BYTES;
+      pool.allocate(BUFFERS_AT - (second + PROBE_BYTES + 2 * gap));
+      assert.equal(probe(), BUFFERS_AT);
+    },
+    onLaunch: () => undefined,
+    onFinished: () => undefined,
+  };
+  return {
+    originalAddress: (offset) => originalOf(offset - delta),
+    ...(oldAddress && { meaning: (dword: number) => oldAddress((dword >>> 0) - delta) + delta }),
+    run: (steps) => run(bytes, steps, launches),
+  };
+}
