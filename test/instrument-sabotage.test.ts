@@ -10,7 +10,7 @@ import { checkCode } from '../src/lift/check-code.ts';
 import { liftCodeObject } from '../src/lift/lifted-code.ts';
 import { chooseTool } from '../src/tools/chosen-tool.ts';
 import { ToolSession } from '../src/tools/tool-session.ts';
-import { imageOf, type KernelCase, kernelCases, runNative } from './tool-runs.test-support.ts';
+import { imageOf, type KernelCase, kernelCases, runNative, TARGETS } from './tool-runs.test-support.ts';
 
 /** s_nop 0, in which a mutation drowns an instruction. */
 const NOP = 0xbf80_0000;
@@ -23,21 +23,23 @@ interface Sabotage {
   readonly kind: 'payload' | 'original';
   /** What becomes of its dwords; they are dropped by default. */
   readonly change?: (words: readonly number[]) => readonly number[];
+  /** All of them by default. */
+  readonly processors?: readonly string[];
   /** Of the benchmarks, `vadd` by default. */
   readonly kernel?: string;
   readonly found: 'checks of code' | 'result' | 'counts';
 }
 
 const COUNT = { tool: 'instruction-count', kind: 'payload' } as const;
+const ATOMIC = /^global_atomic_add_(x2|u64)/;
 
-/** They hold for the code of gfx90a. */
 const SABOTAGES: readonly Sabotage[] = [
-  { ...COUNT, name: 'EXEC is not put back', where: /^s_mov_b64 exec, s/, found: 'result' },
-  { ...COUNT, name: 'EXEC is not narrowed', where: /^s_mov_b64 exec, 1/, found: 'counts' },
-  { ...COUNT, name: 'EXEC is not kept', where: /^s_mov_b64 s\[\d+:\d+\], exec/, found: 'result' },
-  { ...COUNT, name: 'nothing is counted', where: /^global_atomic_add_x2/, found: 'counts' },
+  { ...COUNT, name: 'EXEC is not put back', where: /^s_mov_b\d+ exec(_lo)?, s/, found: 'result' },
+  { ...COUNT, name: 'EXEC is not narrowed', where: /^s_mov_b\d+ exec(_lo)?, 1/, found: 'counts' },
+  { ...COUNT, name: 'EXEC is not kept', where: /^s_mov_b\d+ s\S+, exec/, found: 'result' },
+  { ...COUNT, name: 'nothing is counted', where: ATOMIC, found: 'counts' },
   {
-    ...{ ...COUNT, name: 'another register is added', where: /^global_atomic_add_x2/, found: 'counts' },
+    ...{ ...COUNT, name: 'another register is added', where: ATOMIC, found: 'counts' },
     change: ([first, second]) => [first!, second! ^ 0x200],
   },
   {
@@ -46,11 +48,12 @@ const SABOTAGES: readonly Sabotage[] = [
   },
   {
     ...{ ...COUNT, name: 'the literal of another point', where: /^v_mov_b32_e32 v\d+, 24$/, found: 'counts' },
-    change: ([word]) => [word! + 8],
+    change: ([word, literal]) => (literal === undefined ? [word! + 8] : [word!, literal + 8]),
   },
   {
-    ...{ ...COUNT, name: 'a group of registers begins where none may', where: /^global_atomic_add_x2/ },
+    ...{ ...COUNT, name: 'a group of registers begins where none may', where: ATOMIC },
     ...{ change: ([first, second]) => [first!, second! ^ 0x100], found: 'checks of code' },
+    processors: ['gfx90a', 'gfx942'],
   },
   {
     ...{
@@ -67,17 +70,28 @@ const SABOTAGES: readonly Sabotage[] = [
     ...{ tool: 'memory-trace', kind: 'payload', name: 'results of loads are not waited for' },
     ...{ where: /^s_waitcnt vmcnt\(0\)/, found: 'checks of code' },
   },
+  {
+    ...{ tool: 'memory-trace', kind: 'payload', name: 'SCC is kept as 1', kernel: 'matmul16', found: 'result' },
+    ...{ where: /^s_cselect_b32 s\d+, 1, 0$/, change: ([word]) => [word! ^ 0x100] },
+  },
+  {
+    ...{ tool: 'memory-trace', kind: 'payload', name: 'payloads stand too close', found: 'checks of code' },
+    ...{ where: /^s_nop [1-9]/, change: ([word]) => [word! - 1], processors: ['gfx942'] },
+  },
 ];
 
 type Finding = Sabotage['found'] | 'error';
 
 /** Damaged loops might never end: only the row of the back edge has one. */
-const caseOf = (name: string): KernelCase => kernelCases('gfx90a', [name])[0]!;
+const caseOf = (processor: string, name: string): KernelCase => kernelCases(processor, [name])[0]!;
 const MAX_PLACES = 3;
 
 /** What finds that some bytes of the code that a tool is in were changed. */
-async function findersOf({ tool, where, kind, change, ...rest }: Sabotage): Promise<ReadonlySet<Finding>> {
-  const kernel = caseOf(rest.kernel ?? 'vadd');
+async function findersOf(
+  { tool, where, kind, change, ...rest }: Sabotage,
+  processor: string,
+): Promise<ReadonlySet<Finding>> {
+  const kernel = caseOf(processor, rest.kernel ?? 'vadd');
   const found = new Set<Finding>();
   const use = await chooseTool(tool);
   const { map, bytes } = new ToolSession([use]).rewrite(imageOf(kernel));
@@ -130,14 +144,18 @@ function findings(bytes: Uint8Array, kernel: KernelCase, session: ToolSession): 
 }
 
 for (const sabotage of SABOTAGES) {
-  test(`${sabotage.name}: found by ${sabotage.found}`, async () => {
-    const found = await findersOf(sabotage);
-    assert.ok(found.has(sabotage.found), `found by ${[...found].join(', ') || 'nothing'}`);
-  });
+  for (const processor of sabotage.processors ?? TARGETS) {
+    test(`${processor}: ${sabotage.name}: found by ${sabotage.found}`, async () => {
+      const found = await findersOf(sabotage, processor);
+      assert.ok(found.has(sabotage.found), `found by ${[...found].join(', ') || 'nothing'}`);
+    });
+  }
 }
 
-test('what is whole has nothing to find', async () => {
-  const kernel = caseOf('vadd');
-  const session = new ToolSession([await chooseTool('instruction-count')]);
-  assert.deepEqual(findings(session.rewrite(imageOf(kernel)).bytes, kernel, session), []);
-});
+for (const processor of TARGETS) {
+  test(`${processor}: what is whole has nothing to find`, async () => {
+    const kernel = caseOf(processor, 'vadd');
+    const session = new ToolSession([await chooseTool('instruction-count')]);
+    assert.deepEqual(findings(session.rewrite(imageOf(kernel)).bytes, kernel, session), []);
+  });
+}
