@@ -17,7 +17,7 @@ import { assembleInstruction } from '../../src/isa/amdgpu/text/assembler/assembl
 import { linkCodeObject } from '../../src/linker/link.ts';
 import { encodingSamples } from './encoding-samples.ts';
 import { LLVM_ERRATA } from './llvm-errata.ts';
-import { llvmDisassemble, waveSizeFeature } from './llvm-mc.ts';
+import { llvmAssemble, llvmDisassemble } from './llvm-mc.ts';
 import { describeObject } from './object-description.ts';
 
 const ROOT = path.resolve(import.meta.dirname, '../..');
@@ -35,19 +35,6 @@ function execute(command: string, args: readonly string[], input?: string): { st
   const { status, stdout, stderr, signal } = spawnSync(command, args, options);
   assert.ok(status === 0 || status === 1, `${command}: ${signal ?? stderr.slice(0, 500)}`);
   return { stdout, stderr };
-}
-
-/** What LLVM's assembler makes of each text: bytes as hexadecimal numbers, undefined for an error. */
-function llvmAssemble(texts: readonly string[], processor: string, waveSize: 32 | 64): (string | undefined)[] {
-  const options = ['--triple=amdgcn', `--mcpu=${processor}`, ...waveSizeFeature(processor, waveSize)];
-  const { stdout, stderr } = execute('llvm-mc-19', [...options, '--show-encoding'], `${texts.join('\n')}\n`);
-  const wrong = new Set(Array.from(stderr.matchAll(/^<stdin>:(\d+):\d+: error:/gm), ([, line]) => Number(line)));
-  const encodings = Array.from(stdout.matchAll(/encoding: \[([^\]]*)\]/g), ([, bytes]) =>
-    bytes!.replaceAll(/0x|,/g, ''),
-  );
-  const results = texts.map((_, index) => (wrong.has(index + 1) ? undefined : encodings.shift()));
-  assert.equal(encodings.length, 0, 'one answer for each text');
-  return results;
 }
 
 function ownAssemble(text: string, processor: string, waveSize: 32 | 64): string | undefined {

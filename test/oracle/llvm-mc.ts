@@ -1,4 +1,4 @@
-/** LLVM's disassembler as an oracle: many encodings in one process. */
+/** LLVM's assembler and disassembler as oracles: many instructions in one process. */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 
@@ -50,4 +50,23 @@ export function llvmTexts(
   }
   assert.equal(texts.length, encodings.length, 'one answer for each encoding');
   return texts;
+}
+
+/** What LLVM's assembler makes of each text: bytes as hexadecimal numbers, undefined for an error. */
+export function llvmAssemble(texts: readonly string[], processor: string, waveSize: 32 | 64): (string | undefined)[] {
+  const options = ['--triple=amdgcn', `--mcpu=${processor}`, ...waveSizeFeature(processor, waveSize)];
+  const result = spawnSync(COMMAND, [...options, '--show-encoding'], {
+    input: `${texts.join('\n')}\n`,
+    encoding: 'utf8',
+    maxBuffer: 2 ** 30,
+  });
+  const { status, signal, stdout, stderr } = result;
+  assert.ok(status === 0 || status === 1, `${COMMAND}: ${signal ?? stderr.slice(0, 500)}`);
+  const wrong = new Set(Array.from(stderr.matchAll(/^<stdin>:(\d+):\d+: error:/gm), ([, line]) => Number(line)));
+  const encodings = Array.from(stdout.matchAll(/encoding: \[([^\]]*)\]/g), ([, bytes]) =>
+    bytes!.replaceAll(/0x|,/g, ''),
+  );
+  const results = texts.map((_, index) => (wrong.has(index + 1) ? undefined : encodings.shift()));
+  assert.equal(encodings.length, 0, 'one answer for each text');
+  return results;
 }
