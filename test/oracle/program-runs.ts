@@ -1,0 +1,157 @@
+/**
+ * Programs with a `main` on emulated GPUs, with tools in them or not: what they print, execute and access, by
+ * the addresses of their files.
+ */
+import { parseCodeObject } from '../../src/codeobject/code-object.ts';
+import type { PcCount } from '../../src/device/statistics.ts';
+import { createEmulatedDevice } from '../../src/devices/emulated/index.ts';
+import type { LaunchObserver } from '../../src/hsa/runtime/launch-observer.ts';
+import { liftCodeObject } from '../../src/lift/lifted-code.ts';
+import type { LiftedFunction } from '../../src/lift/lifted-function.ts';
+import { type ImageRun, type Outcome, runImage } from '../fuzz/run-image.ts';
+
+export interface ProgramImage {
+  readonly bytes: Uint8Array;
+  readonly name: string;
+  readonly processor: string;
+}
+
+export interface CountedRun {
+  readonly outcome: Outcome;
+  readonly counts: ReadonlyMap<number, PcCount>;
+  /** What the last kernel executed: it asks the host to end the program, and is stopped where it is then. */
+  readonly lastKernel: ReadonlySet<number>;
+}
+
+/** One of one lane. */
+export interface ProgramAccess {
+  /** Of the instruction. */
+  readonly pc: number;
+  readonly lane: number;
+  readonly address: bigint;
+}
+
+const RUN: ImageRun = { stackSizeBytes: 65_536, timeoutMs: 120_000 };
+
+/** Remembers where the image lies. */
+export class LoadedImage implements LaunchObserver {
+  readonly #tools: LaunchObserver | undefined;
+  #delta = 0n;
+  #end = 0n;
+
+  constructor(tools?: LaunchObserver) {
+    this.#tools = tools;
+  }
+
+  onLoaded(...loaded: Parameters<LaunchObserver['onLoaded']>): void {
+    const [, , executable] = loaded;
+    const { loadDelta, address, sizeBytes } = executable.loadedCodeObjects[0]!;
+    this.#delta = loadDelta;
+    this.#end = address + BigInt(sizeBytes);
+    this.#tools?.onLoaded(...loaded);
+  }
+
+  onLaunch(packet: DataView): void {
+    this.#tools?.onLaunch(packet);
+  }
+
+  onFinished(): void {
+    this.#tools?.onFinished();
+  }
+
+  /** The address in the file. */
+  addressOf(loaded: bigint): number {
+    return Number(loaded - this.#delta);
+  }
+
+  /** The same for what steps of observers have, which counts from the start of device memory. */
+  addressOfOffset(offset: number): number {
+    return offset - Number(BigInt.asUintN(32, this.#delta));
+  }
+
+  /**
+   * Accesses as sorted text. Where the image is larger, what the host allocated lies elsewhere, all of it by
+   * as much: such addresses count from the lowest one.
+   */
+  accessText(accesses: readonly ProgramAccess[]): readonly string[] {
+    const isBuffer = (address: bigint): boolean => address >> 32n === this.#delta >> 32n && address >= this.#end;
+    const isImage = (address: bigint): boolean => address >= this.#delta && address < this.#end;
+    const lowest = accesses.reduce((low, { address: a }) => (isBuffer(a) && a < low ? a : low), 2n ** 64n);
+    const placeOf = (address: bigint): string => {
+      if (isBuffer(address)) return `buffer ${address - lowest}`;
+      return isImage(address) ? `image ${address - this.#delta}` : `${address}`;
+    };
+    return accesses.map(({ pc, lane, address }) => `${pc} ${lane} ${placeOf(address)}`).sort();
+  }
+}
+
+/** Runs a program as compiled code, which counts what it executes. */
+export async function runCounted(
+  { bytes, processor }: ProgramImage,
+  tools?: LaunchObserver,
+  image = new LoadedImage(tools),
+): Promise<CountedRun> {
+  const device = createEmulatedDevice({ processor, countsPcs: true, compileThreshold: 2 });
+  try {
+    const { kernels, ...outcome } = await runImage(bytes, { ...RUN, device, observer: image });
+    const counts = new Map<number, PcCount>();
+    for (const { statistics } of kernels) {
+      for (const [pc, { waves, lanes }] of statistics.pcCounts ?? []) {
+        const before = counts.get(image.addressOf(pc)) ?? { waves: 0, lanes: 0 };
+        counts.set(image.addressOf(pc), { waves: before.waves + waves, lanes: before.lanes + lanes });
+      }
+    }
+    const last = kernels.at(-1)?.statistics.pcCounts ?? new Map();
+    return { outcome, counts, lastKernel: new Set([...last.keys()].map((pc) => image.addressOf(pc))) };
+  } finally {
+    device.close();
+  }
+}
+
+/** What lanes access, as sorted text; `isAsked`: whether the instruction at an address counts. */
+export async function nativeAccesses(
+  { bytes, processor }: ProgramImage,
+  isAsked: (pc: number) => boolean,
+): Promise<readonly string[]> {
+  const image = new LoadedImage();
+  const found: ProgramAccess[] = [];
+  const device = createEmulatedDevice({
+    processor,
+    executor: 'reference',
+    observer: {
+      access: (_wave, { offset }, { lane, address }) => {
+        const pc = image.addressOfOffset(offset);
+        if (lane >= 0 && isAsked(pc)) found.push({ pc, lane, address });
+      },
+    },
+  });
+  try {
+    await runImage(bytes, { ...RUN, device, observer: image });
+    return image.accessText(found);
+  } finally {
+    device.close();
+  }
+}
+
+/** Addresses of instructions whose number of executions depends on when the host has its turns. */
+export function hostPaced({ bytes }: ProgramImage, { lastKernel }: CountedRun): ReadonlySet<number> {
+  const { functions } = liftCodeObject(parseCodeObject(bytes, 'program'));
+  const paced = new Set(functions.flatMap(waits));
+  for (const { blocks } of functions) {
+    const steps = blocks.flatMap(({ instructions }) => instructions);
+    if (steps.some(({ offset }) => lastKernel.has(offset))) for (const { offset } of steps) paced.add(offset);
+  }
+  return paced;
+}
+
+/** Loops around an `s_sleep`, and all that they call. */
+function waits({ blocks, loops, sites }: LiftedFunction): readonly number[] {
+  const addresses = (each: LiftedFunction['blocks'][number]): number[] => each.instructions.map(({ offset }) => offset);
+  const sleeping = blocks.filter(({ instructions }) => instructions.some((step) => step.text().startsWith('s_sleep')));
+  const around = new Set(sleeping.flatMap(({ index }) => loops.at(index) ?? []));
+  const own = [...around].flatMap((loop) => loops.nodesOf(loop)).flatMap((index) => addresses(blocks[index]!));
+  const isOwn = new Set(own);
+  const called = sites.flatMap(({ step, callees }) => (isOwn.has(step.offset) ? callees : []));
+  const reached = new Set(called.flatMap((callee) => [...callee.reaches().functions]));
+  return [...own, ...[...reached].flatMap((each) => each.blocks.flatMap(addresses))];
+}
