@@ -1,3 +1,3 @@
 /** `wavewright/hal`: the HAL with a registry of all drivers, on emulated GPUs. docs/hal.md tells of it. */
 export * from './hal/index.ts';
-export { createHal, type EmulatedAgentsOptions, emulatedAgents } from './hal-drivers/index.ts';
+export { createHal, type EmulatedAgentsOptions, emulatedAgents, type HalOptions } from './hal-drivers/index.ts';

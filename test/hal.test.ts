@@ -29,6 +29,9 @@ test('devices are listed, and an unknown one names them', async () => {
     devices.map(({ name }) => name),
     ['gfx942 (emulated) (Node 1)', 'gfx1100 (emulated) (Node 2)', 'host', 'null'],
   );
+  using some = createHal({ processors: ['gfx942', 'gfx1100', 'gfx90a'], visibleDevices: `2,${devices[1]!.uuid}` });
+  assert.equal((await some.open('amdgpu:1')).name, devices[1]!.uri);
+  await assert.rejects(some.open('amdgpu:2'), { message: /there are 2 devices/ });
   const device = await hal.open(devices[1]!.uri);
   assert.equal(device.describe().devices[0]!.formats[1], 'gfx1100');
   await assert.rejects(hal.open('cuda:0'), { status: 'NOT_FOUND', code: 'NO_DEVICE' });

@@ -3,6 +3,7 @@ import { processorNamed } from '../codeobject/processors.ts';
 import { createEmulatedDevice } from '../devices/emulated/index.ts';
 import {
   type AgentProvider,
+  type AmdgpuDriverOptions,
   amdgpuDriver,
   DriverRegistry,
   HalError,
@@ -58,6 +59,8 @@ export function emulatedAgents(options: EmulatedAgentsOptions = {}): AgentProvid
   };
 }
 
+export interface HalOptions extends EmulatedAgentsOptions, AmdgpuDriverOptions {}
+
 /** A registry with the drivers `amdgpu` (emulated GPUs), `local` and `null`. */
-export const createHal = (options: EmulatedAgentsOptions = {}): DriverRegistry =>
-  new DriverRegistry(amdgpuDriver(emulatedAgents(options)), localDriver(), nullDriver());
+export const createHal = ({ visibleDevices, ...options }: HalOptions = {}): DriverRegistry =>
+  new DriverRegistry(amdgpuDriver(emulatedAgents(options), { visibleDevices }), localDriver(), nullDriver());

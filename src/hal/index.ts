@@ -1,5 +1,11 @@
 /** The HAL: drivers, devices, buffers, semaphores, queues, executables. docs/hal.md tells of it. */
-export { type AgentProvider, type AgentSource, amdgpuDriver, uuidOf } from './amdgpu/index.ts';
+export {
+  type AgentProvider,
+  type AgentSource,
+  type AmdgpuDriverOptions,
+  amdgpuDriver,
+  uuidOf,
+} from './amdgpu/index.ts';
 export type { PhysicalDeviceInfo } from './backend/backend.ts';
 export { type BindingTable, CommandBuffer, type CommandFinding } from './commands/command-buffer.ts';
 export type { GroupCounts, QueueDispatch } from './commands/queue-dispatch.ts';

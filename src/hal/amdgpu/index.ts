@@ -22,6 +22,10 @@ const PARAMETERS = {
   seed: { kind: 'integer', min: 0, max: 2 ** 32 - 1, default: -1 },
 } as const;
 
+/** The GPUs of a list such as ROCR_VISIBLE_DEVICES: ordinals and UUIDs; without one all. */
+const visible = (agents: readonly AgentSource[], names: string | undefined): readonly AgentSource[] =>
+  names === undefined ? agents : names.trim() === '' ? [] : devicesOfPath(names.replaceAll(' ', ''), agents);
+
 const list = (agents: readonly AgentSource[]): DeviceInfo[] =>
   agents.map(({ uuid, name }, i) => ({ uri: `amdgpu://${uuid}`, uuid, name: `${name} (Node ${i + 1})` }));
 
@@ -29,13 +33,19 @@ export class AmdgpuDriver implements Driver {
   readonly name = 'amdgpu';
   readonly fullName = 'AMD GPU Driver (HSA)';
   readonly #provider: AgentProvider;
+  readonly #visibleDevices: string | undefined;
 
-  constructor(provider: AgentProvider) {
+  constructor(provider: AgentProvider, visibleDevices?: string) {
     this.#provider = provider;
+    this.#visibleDevices = visibleDevices;
+  }
+
+  #agents(target: string): readonly AgentSource[] {
+    return visible(this.#provider.list(target), this.#visibleDevices);
   }
 
   devices(): DeviceInfo[] {
-    return list(this.#provider.list(''));
+    return list(this.#agents(''));
   }
 
   async open(uri: DeviceUri, { loop, onEvent }: DriverContext): Promise<LogicalDevice> {
@@ -43,7 +53,7 @@ export class AmdgpuDriver implements Driver {
     if (!Number.isInteger(Math.log2(ring))) {
       throw new HalError('INVALID_ARGUMENT', `amdgpu parameter ring=${ring}: expected a power of two`);
     }
-    const chosen = devicesOfPath(uri.path, this.#provider.list(target));
+    const chosen = devicesOfPath(uri.path, this.#agents(target));
     const [agent, ...others] = chosen;
     if (agent === undefined) throw new HalError('UNAVAILABLE', 'there is no AMD GPU');
     if (others.length > 0) {
@@ -62,5 +72,11 @@ export class AmdgpuDriver implements Driver {
   }
 }
 
+export interface AmdgpuDriverOptions {
+  /** Which GPUs there are, and in what order, as ROCR_VISIBLE_DEVICES says it: `1,GPU-...`. Default: all. */
+  readonly visibleDevices?: string | undefined;
+}
+
 /** A driver for the GPUs of `provider`. */
-export const amdgpuDriver = (provider: AgentProvider): Driver => new AmdgpuDriver(provider);
+export const amdgpuDriver = (provider: AgentProvider, { visibleDevices }: AmdgpuDriverOptions = {}): Driver =>
+  new AmdgpuDriver(provider, visibleDevices);

@@ -9,7 +9,7 @@ import * as memory from './cts-memory.test-support.ts';
 import { CTS_NAMES } from './cts-names.test-support.ts';
 import * as submission from './cts-submission.test-support.ts';
 import * as transfer from './cts-transfer.test-support.ts';
-import { createRegistry, SUBJECTS, type Subject } from './subject.test-support.ts';
+import { createRegistry, SUBJECTS, type Subject, withParameters } from './subject.test-support.ts';
 
 const GROUPS: Readonly<Record<string, Group>> = { ...core, ...transfer, ...memory, ...dispatch, ...submission };
 /** Groups whose commands name buffers directly or by slots. */
@@ -46,10 +46,8 @@ test('every name of the suite has a body or a reason, and no other name is here'
 function runOn(subject: Subject, { name, parameters, isIndirect, groups }: Axis): void {
   const registry = createRegistry();
   after(() => registry[Symbol.dispose]());
-  const separator = subject.uri.includes('?') ? '&' : '?';
   let code: HalExecutable | undefined;
-  const opened = (async () =>
-    registry.open(parameters === '' ? subject.uri : `${subject.uri}${separator}${parameters}`))();
+  const opened = registry.open(withParameters(subject.uri, parameters));
   for (const [group, bodies] of Object.entries(GROUPS)) {
     if (!groups.test(group)) continue;
     for (const [body, entry] of Object.entries(bodies)) {

@@ -72,6 +72,10 @@ export const SUBJECTS: readonly Subject[] = [
 export const createRegistry = (gpus = 1): DriverRegistry =>
   new DriverRegistry(amdgpuDriver(testAgents(gpus)), localDriver(), nullDriver());
 
+/** A URI with further parameters. */
+export const withParameters = (uri: string, parameters: string): string =>
+  parameters === '' ? uri : `${uri}${uri.includes('?') ? '&' : '?'}${parameters}`;
+
 export interface CaseOptions {
   /** A subject that has not all of them skips the case by name. */
   readonly needs?: readonly SubjectTag[];
@@ -91,8 +95,7 @@ export function onSubjects(
     test(`${subject.name}: ${name}`, { skip, timeout: 20_000 }, async (context) => {
       using registry = createRegistry();
       const events: QueueEvent[] = [];
-      const separator = subject.uri.includes('?') ? '&' : '?';
-      const uri = parameters === '' ? subject.uri : `${subject.uri}${separator}${parameters}`;
+      const uri = withParameters(subject.uri, parameters);
       const device = await registry.open(uri, { onEvent: (event) => events.push(event) });
       await run({ registry, device, load: () => device.load(subject.code()), events, context });
     });

@@ -1,0 +1,74 @@
+/** Queues of GPUs: full rings, and what becomes of operations behind a fault. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { integersOf } from '../conformance/readback.test-support.ts';
+import { conformanceCode, createRegistry } from '../conformance/subject.test-support.ts';
+import { HalError } from '../core/status.ts';
+
+const COUNT = 200;
+
+for (const ring of [1, 4, 256]) {
+  test(`${COUNT} dispatches go through a ring of ${ring} packets`, async () => {
+    using registry = createRegistry();
+    const device = await registry.open(`amdgpu?ring=${ring}`);
+    using code = device.load(conformanceCode('gfx90a'));
+    using total = device.allocate(4);
+    const entry = code.lookup('count_workgroups');
+    const all = Array.from({ length: COUNT }, () => device.queue().dispatch({ entry, groups: 3, bindings: [total] }));
+    device.progress();
+    assert.equal(all.at(-1)!.state, 'running', 'the driver has all of them');
+    await device.queue(1).barrier({ waits: all });
+    assert.deepEqual(await integersOf(device, total), [3 * COUNT]);
+    assert.equal(device.allocator.statistics.liveCount, 1);
+  });
+}
+
+test('a fault fails what is in its queue with its cause, and nothing else', async () => {
+  using registry = createRegistry();
+  const device = await registry.open('amdgpu?ring=4');
+  using code = device.load(conformanceCode('gfx90a'));
+  using total = device.allocate(4);
+  const [queue, other] = [device.queue(0), device.queue(1)];
+  const counts = { entry: code.lookup('count_workgroups'), groups: 1, bindings: [total] };
+  const fault = { entry: code.lookup('store_at'), groups: 1, constants: [0, 0] };
+  const before = queue.dispatch(counts);
+  const bad = queue.dispatch(fault);
+  const behind = queue.dispatch(counts);
+  const elsewhere = other.dispatch(counts);
+  const parked = Array.from({ length: 4 }, () => queue.dispatch(counts));
+  const failures = await Promise.all(
+    [before, bad, behind, elsewhere, ...parked].map((each) =>
+      each.then(
+        () => 'complete',
+        (error: unknown) => (error instanceof HalError ? [error.status, error.origin.name] : error),
+      ),
+    ),
+  );
+  assert.deepEqual(failures.slice(0, 4), ['complete', ['ABORTED', 'HsaError'], ['ABORTED', 'HsaError'], 'complete']);
+  // What was in the ring is lost with it, what waited for room is not; the first one's end made room for one.
+  assert.equal(failures.filter((each) => each === 'complete').length, 2 + 2);
+  assert.match(behind.failure!.message, /an operation before it ended the queue/);
+});
+
+test('code for another GPU is refused with both names', async () => {
+  using registry = createRegistry();
+  const device = await registry.open('amdgpu?target=gfx942');
+  assert.throws(() => device.load(conformanceCode('gfx90a'), { name: 'mine.co' }), {
+    status: 'INCOMPATIBLE',
+    message: /gfx90a.*gfx942|gfx942.*gfx90a/,
+  });
+  assert.throws(() => device.load(new Uint8Array(10)), { status: 'INVALID_ARGUMENT' });
+  assert.throws(() => device.load('text'), { status: 'INVALID_ARGUMENT' });
+});
+
+test('devices by ordinal, UUID and list; several GPUs in one device are refused by name', async () => {
+  using registry = createRegistry(2);
+  const [first, second] = await registry.devices();
+  const opened = await registry.open(second!.uri);
+  assert.deepEqual([opened.name, opened.physicalDevices[0]!.uuid], [second!.uri, second!.uuid]);
+  assert.equal((await registry.open('amdgpu:1')).name, second!.uri);
+  assert.equal((await registry.open(`amdgpu://${first!.uuid},0`)).name, first!.uri);
+  await assert.rejects(registry.open('amdgpu://0,1'), { status: 'UNIMPLEMENTED', message: /several GPUs/ });
+  await assert.rejects(registry.open('amdgpu:2'), { status: 'INVALID_ARGUMENT', message: /there are 2 devices/ });
+  await assert.rejects(registry.open('amdgpu?ring=3'), { status: 'INVALID_ARGUMENT', message: /a power of two/ });
+});
