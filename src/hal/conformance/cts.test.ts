@@ -26,7 +26,7 @@ interface Axis {
 const AXES: readonly Axis[] = [
   { name: '', parameters: '', isIndirect: false, subjects: /./, groups: /./ },
   { name: 'by slots', parameters: '', isIndirect: true, subjects: /./, groups: COMMANDS },
-  { name: 'another schedule', parameters: 'seed=1', isIndirect: false, subjects: /local|gfx90a/, groups: /./ },
+  { name: 'another schedule', parameters: 'seed=1', isIndirect: false, subjects: /local/, groups: /./ },
   {
     name: 'a ring of one packet',
     parameters: 'ring=1',
