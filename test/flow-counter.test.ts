@@ -192,6 +192,9 @@ for (const processor of PROCESSORS) {
           assert.deepEqual(run.coverage.refused, {});
         }
         const { summary } = few.result;
+        const { served } = few.coverage;
+        assert.ok(served.resident > 0 && withMemory.coverage.served.resident === 0);
+        assert.ok(served.resident <= Number(summary.counters));
         assert.equal(summary['counters in registers'], summary.counters);
         assert.ok(Number(summary.counters) <= Number(withMemory.result.summary.counters) + 1);
         assert.equal(withMemory.result.summary['counters in registers'], 0);

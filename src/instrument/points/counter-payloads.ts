@@ -91,7 +91,7 @@ function hookChanging(ranges: readonly PhysicalRange[], emit: (b: PayloadBuilder
     emit(b);
     return [b.payload()];
   };
-  return { codes: [code], literals: [], isRequired: true };
+  return { codes: [code], literals: [], isRequired: true, isResident: true };
 }
 
 function countOnce(b: PayloadBuilder, amount: Amount, register: number): void {

@@ -2,11 +2,12 @@
 import type { Purpose } from '../machine/machine-code.ts';
 
 /**
- * Where the registers of a payload came from, the most costly of them: `dead` at the point, free in the
- * `granule` that the kernel is launched with, `grown`: the kernel is launched with more.
+ * Where the registers of a payload came from, the most costly of them: `resident`: a counter's own, for as
+ * long as the kernel runs; `dead` at the point; free in the `granule` that the kernel is launched with;
+ * `grown`: the kernel is launched with more.
  */
-export type PointClass = 'dead' | 'granule' | 'grown' | 'agpr' | 'spill' | 'envelope';
-const CLASSES: readonly PointClass[] = ['dead', 'granule', 'grown', 'agpr', 'spill', 'envelope'];
+export type PointClass = 'resident' | 'dead' | 'granule' | 'grown' | 'agpr' | 'spill' | 'envelope';
+const CLASSES: readonly PointClass[] = ['resident', 'dead', 'granule', 'grown', 'agpr', 'spill', 'envelope'];
 
 export interface KernelCoverage {
   readonly name: string;

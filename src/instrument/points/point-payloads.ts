@@ -259,7 +259,8 @@ export class PointPayloads {
       points.needs[file] = Math.max(points.needs[file], allocation.needs[file]);
     }
     const { envelope } = this.#codeOf(hook.codes[choice - 1]!, step)[allocation.choice]!;
-    const by = envelope ? 'envelope' : choice > 1 ? 'spill' : classOf(allocation);
+    const found = choice > 1 ? 'spill' : classOf(allocation);
+    const by = envelope ? 'envelope' : hook.isResident && found === 'dead' ? 'resident' : found;
     this.#count.serve(by, allocation.counts);
     return allocation.items;
   }

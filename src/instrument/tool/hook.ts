@@ -26,6 +26,8 @@ export interface PointHook {
   readonly literals: readonly number[];
   /** Whether results are wrong, and not only smaller, where the point is refused. */
   readonly isRequired?: boolean;
+  /** Whether what it counts stays in registers that are its own (`ResidentCounter`). */
+  readonly isResident?: boolean;
   /** What it leaves where, for who reads the variable without the tool (`.wavewright.tools`). */
   readonly meaning?: HookMeaning;
   /** Why it runs nowhere, in words that stand behind "the hook": the point is refused. */
