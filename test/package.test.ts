@@ -85,6 +85,12 @@ test("README's first program in TypeScript is the example", () => {
   assert.equal(programs[0]!.text, readFileSync(path.join(ROOT, 'examples/typescript/vadd.mts'), 'utf8'));
 });
 
+test('the pipeline of the HAL computes what the host does', () => {
+  const { stdout, stderr, status } = runIn(installed.folder, process.execPath, ['examples/hal/pipeline.mts']);
+  assert.deepEqual({ stderr, status }, { stderr: '', status: 0 });
+  assert.match(stdout, /^(batch \d: [\da-f]+ as expected\n){6}$/);
+});
+
 for (const [i, block] of programs.entries()) {
   test(`README line ${block.line}: a program prints what is said`, () => {
     writeFileSync(path.join(installed.folder, `program-${i}.mts`), block.text);
