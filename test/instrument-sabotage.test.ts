@@ -3,12 +3,13 @@
  * computes, or the counts against those of the native run. Each row damages one instruction.
  */
 import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { KernelRunner } from '../src/bench/kernel-runner.ts';
 import { parseCodeObject } from '../src/codeobject/code-object.ts';
 import { checkCode } from '../src/lift/check-code.ts';
 import { liftCodeObject } from '../src/lift/lifted-code.ts';
-import { chooseTool } from '../src/tools/chosen-tool.ts';
+import { chooseHook, chooseTool } from '../src/tools/chosen-tool.ts';
 import { ToolSession } from '../src/tools/tool-session.ts';
 import { imageOf, type KernelCase, kernelCases, runNative, TARGETS } from './tool-runs.test-support.ts';
 
@@ -17,6 +18,7 @@ const NOP = 0xbf80_0000;
 
 interface Sabotage {
   readonly name: string;
+  /** A tool that ships, or a file of hooks with its options; `%` is the processor. */
   readonly tool: string;
   /** The text of what is damaged, in payloads or in the code of the kernel. */
   readonly where: RegExp;
@@ -32,6 +34,9 @@ interface Sabotage {
 
 const COUNT = { tool: 'instruction-count', kind: 'payload' } as const;
 const ATOMIC = /^global_atomic_add_(x2|u64)/;
+
+/** A hook that calls a function: what is kept for the kernel and gets lost shows in what it computes. */
+const CALL = { tool: 'test/data/hooks/calls.%.o:function=waves_by_call', kind: 'payload' } as const;
 
 const SABOTAGES: readonly Sabotage[] = [
   { ...COUNT, name: 'EXEC is not put back', where: /^s_mov_b\d+ exec(_lo)?, s/, found: 'result' },
@@ -66,6 +71,22 @@ const SABOTAGES: readonly Sabotage[] = [
     },
     change: ([word]) => [(word! & 0xffff_0000) >>> 0],
   },
+  { ...CALL, name: 'a called function: a vector is not stored', where: /^scratch_store_(dword|b32)/, found: 'result' },
+  { ...CALL, name: 'a called function: a vector is not loaded', where: /^scratch_load_(dword|b32)/, found: 'result' },
+  {
+    ...CALL,
+    name: 'a called function: a scalar is not kept',
+    where: /^v_writelane_b32 v0, s\d+, \d/,
+    found: 'result',
+    processors: ['gfx90a', 'gfx942'],
+  },
+  {
+    ...CALL,
+    name: 'a called function: a scalar is not put back',
+    where: /^v_readlane_b32 s\d+, v0/,
+    found: 'result',
+    processors: ['gfx90a', 'gfx942'],
+  },
   {
     ...{ tool: 'memory-trace', kind: 'payload', name: 'results of loads are not waited for' },
     ...{ where: /^s_waitcnt vmcnt\(0\)/, found: 'checks of code' },
@@ -93,7 +114,9 @@ async function findersOf(
 ): Promise<ReadonlySet<Finding>> {
   const kernel = caseOf(processor, rest.kernel ?? 'vadd');
   const found = new Set<Finding>();
-  const use = await chooseTool(tool);
+  const isHook = tool.includes('.o:');
+  const hook = tool.replace('%', processor);
+  const use = isHook ? chooseHook(hook, (name) => readFileSync(name)) : await chooseTool(tool);
   const { map, bytes } = new ToolSession([use]).rewrite(imageOf(kernel));
   const code = liftCodeObject(parseCodeObject(bytes, 'whole'));
   const places = map.rows.filter(

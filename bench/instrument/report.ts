@@ -56,7 +56,7 @@ function addedRow(variant: string, processor: string, all: readonly VariantMeasu
 }
 
 const POINT_COLUMNS = [
-  ...['variant', 'target', 'points', 'resident', 'dead', 'granule', 'grown', 'spill or envelope', 'refused'],
+  ...['variant', 'target', 'points', 'resident', 'dead', 'granule', 'grown', 'borrowed', 'envelope', 'refused'],
   ...['body', 'save', 'wait', 'SGPRs', 'VGPRs', 'kernels with fewer waves'],
 ];
 
@@ -75,7 +75,7 @@ function pointRow(variant: string, processor: string, all: readonly VariantMeasu
       ...[variant, processor, sum(({ requested }) => requested)],
       ...[sum(({ served }) => served.resident), sum(({ served }) => served.dead)],
       ...[sum(({ served }) => served.granule), sum(({ served }) => served.grown)],
-      ...[sum(({ served }) => served.agpr + served.spill + served.envelope), refused],
+      ...[sum(({ served }) => served.borrowed), sum(({ served }) => served.envelope), refused],
       ...[sum(({ payload }) => payload.body), sum(({ payload }) => payload.save), sum(({ payload }) => payload.wait)],
       ...[more(({ sgprs }) => sgprs), more(({ vgprs }) => vgprs), slower.length],
     ],

@@ -1,13 +1,21 @@
 /**
  * A call of a compiled hook at a point: what the called code may overwrite and the application needs is kept
- * in lanes of a vector register (scalars) and in scratch memory (all lanes of vectors), the hook gets a stack
- * and its arguments, and all is put back.
+ * in scratch memory, all lanes of vectors, and scalars as lanes of one; the hook gets a stack and its
+ * arguments, and all is put back. No vector register is needed for that.
  */
 import { registerNumber } from '../../flow/steps.ts';
 import type { CodeContext } from '../../isa/amdgpu/encoding/instruction.ts';
 import { SGPR_M0, SGPR_VCC_LO, scalarText } from '../../isa/amdgpu/encoding/registers.ts';
-import type { MachineItem, Payload, PhysicalRange, VirtualRegister } from '../machine/machine-code.ts';
-import { PayloadBuilder, type Placeholder, part, type RegisterPart } from '../machine/payload-builder.ts';
+import type {
+  MachineInstruction,
+  MachineItem,
+  Payload,
+  PhysicalRange,
+  VirtualRegister,
+} from '../machine/machine-code.ts';
+import { PayloadBuilder, type Placeholder, part } from '../machine/payload-builder.ts';
+import { payloadEffects } from '../machine/payload-effects.ts';
+import { waitItems } from '../machine/payload-waits.ts';
 import type { BoundHook } from './bind-hook.ts';
 import { CALL_REGISTERS, rangesOf } from './called-code.ts';
 import type { CalledHook, Slot } from './called-image.ts';
@@ -32,6 +40,8 @@ export interface BoundCall extends BoundHook {
 
 const DWORD_BYTES = 4;
 const STACK_ALIGNMENT_BYTES = 16;
+/** With lanes for all scalars, 32 in each. */
+const SCALAR_DWORDS = 4;
 const MAX_ARGUMENT_DWORDS = 31;
 const { returnAddress, stackPointer, resource } = CALL_REGISTERS;
 /** Words 1 and 3, as LLVM's and ROCr's: the lanes of a wave are a dword apart (CDNA2 ISA 9.1.8). */
@@ -47,7 +57,7 @@ const UNSERVED: readonly (readonly [file: 'scalar' | 'vector', first: number, dw
 /** Vectors that calls overwrite have their places in memory in the order of their numbers. */
 function savedBytes(clobbers: readonly PhysicalRange[]): number {
   const dwords = clobbers.reduce((sum, each) => sum + (each.file === 'scalar' ? 0 : each.dwords), 0);
-  return alignStack(DWORD_BYTES * dwords);
+  return alignStack(DWORD_BYTES * (SCALAR_DWORDS + dwords));
 }
 
 /** Puts a call of a hook to a point, or says why that cannot be, in words that stand behind "the hook". */
@@ -90,7 +100,7 @@ interface Call {
 /** A register that the called code finds set, and where the value waits until then. */
 interface Passed {
   readonly to: string;
-  readonly value: RegisterPart;
+  readonly value: Placeholder;
   readonly isForAllLanes: boolean;
 }
 
@@ -115,7 +125,7 @@ class EnvelopeEmission implements IntrinsicContext {
     this.#place = place;
     const numbers = hook.clobbers.flatMap(numbersOf);
     for (const { first, dwords } of hook.slots) numbers.push(...numbersOf({ file: 'vector', first, dwords }));
-    numbers.push(...numbersOf({ file: 'vector', first: 0, dwords: this.#argumentDwords }));
+    numbers.push(...numbersOf({ file: 'vector', first: 0, dwords: Math.max(1, this.#argumentDwords) }));
     numbers.push(...this.#implicit.flatMap(({ first, dwords }) => numbersOf({ file: 'scalar', first, dwords })));
     if (this.#hasResource) {
       numbers.push(...numbersOf({ file: 'scalar', first: resource, dwords: CALL_REGISTERS.resourceDwords }));
@@ -179,11 +189,10 @@ class EnvelopeEmission implements IntrinsicContext {
     this.#prepare();
     b.purpose = 'save';
     b.emit`s_mov_${b.maskBits} ${b.exec}, -1`;
-    b.otherLanes = 'any';
-    const lanes = this.#keepScalars(kept);
     const flatScratch = this.#setFlatScratch();
-    this.#store(kept);
-    b.otherLanes = 'none';
+    const base = b.scalar();
+    b.emit`s_mov_b32 ${base}, ${this.#place.scratchBytes}`;
+    this.#store(kept, base);
     b.purpose = 'body';
     for (const { to, value, isForAllLanes } of this.#passed) if (isForAllLanes) this.#pass(to, value);
     b.emit`s_mov_${b.maskBits} ${b.exec}, ${exec}`;
@@ -191,11 +200,8 @@ class EnvelopeEmission implements IntrinsicContext {
     const results = this.#call(exec);
     b.purpose = 'save';
     b.emit`s_mov_${b.maskBits} ${b.exec}, -1`;
-    this.#load(kept);
+    this.#load(kept, base);
     if (flatScratch) b.emit`s_mov_b64 flat_scratch, ${flatScratch}`;
-    for (const [i, { first }] of scalarsOf(kept).entries()) {
-      b.emit`v_readlane_b32 ${this.#scalarName(first)}, ${lanes[Math.floor(i / b.code.waveSize)]!}, ${i % b.code.waveSize}`;
-    }
     if (mode) b.emit`s_setreg_b32 hwreg(HW_REG_MODE), ${mode}`;
     b.emit`s_mov_${b.maskBits} ${b.exec}, ${exec}`;
     b.place(end);
@@ -249,33 +255,35 @@ class EnvelopeEmission implements IntrinsicContext {
     }
     let at = 0;
     for (const argument of this.#args) {
-      const dwords = argument.kind === 'symbol' ? 2 : argument.dwords;
-      const output = Array.from({ length: dwords }, () => part(this.b.vector(), 0));
-      this.#bindArgument(argument, output);
-      for (const value of output) this.#passed.push({ to: `v${at++}`, value, isForAllLanes: false });
+      for (const value of this.#valuesOf(argument)) {
+        this.#passed.push({ to: `v${at++}`, value, isForAllLanes: false });
+      }
     }
     for (const slot of this.#hook.slots) this.#prepareSlot(slot);
     for (const each of this.#implicit) this.#prepareImplicit(each);
   }
 
-  #bindArgument(argument: HookArgument, output: readonly RegisterPart[]): void {
-    const { b } = this;
+  /** The dwords of an argument: registers that hold them, or literals. */
+  #valuesOf(argument: HookArgument): Placeholder[] {
     if (argument.kind === 'intrinsic') {
-      const { name, numbers } = argument;
+      const { name, numbers, dwords } = argument;
+      const output = Array.from({ length: dwords }, () => part(this.b.vector(), 0));
       this.dependsOn(`${name} ${numbers}`);
       emitIntrinsic(this, { name, numbers, output, input: [], isExecKept: true });
-    } else if (argument.kind === 'constant') {
-      this.dependsOn('constant');
-      for (const [i, to] of output.entries()) {
-        const value = this.literal(Number(BigInt.asUintN(32, argument.value >> BigInt(32 * i))));
-        b.emit`v_mov_b32_e32 ${to}, ${value}`;
-      }
-    } else {
-      const { symbol, offset: addend } = argument;
-      this.dependsOn(`${symbol} ${addend}`);
-      b.emit`v_mov_b32_e32 ${output[0]!}, ${{ half: 'low', symbol, addend }}`;
-      b.emit`v_mov_b32_e32 ${output[1]!}, ${{ half: 'high', symbol, addend }}`;
+      return output;
     }
+    if (argument.kind === 'constant') {
+      this.dependsOn(`constant ${argument.dwords}`);
+      return Array.from({ length: argument.dwords }, (_, i) =>
+        this.literal(Number(BigInt.asUintN(32, argument.value >> BigInt(32 * i)))),
+      );
+    }
+    const { symbol, offset: addend } = argument;
+    this.dependsOn(`${symbol} ${addend}`);
+    return [
+      { half: 'low', symbol, addend },
+      { half: 'high', symbol, addend },
+    ];
   }
 
   #prepareSlot({ name, numbers, first, dwords, isWritten, isUniform }: Slot): void {
@@ -305,21 +313,9 @@ class EnvelopeEmission implements IntrinsicContext {
     for (const [i, value] of output.entries()) this.#passed.push({ to: `s${first + i}`, value, isForAllLanes: false });
   }
 
-  #pass(to: string, value: RegisterPart): void {
+  #pass(to: string, value: Placeholder): void {
     if (to.startsWith('s')) this.b.emit`s_mov_b32 ${to}, ${value}`;
     else this.b.emit`v_mov_b32_e32 ${to}, ${value}`;
-  }
-
-  /** Into lanes; the registers that have them. */
-  #keepScalars(kept: readonly PhysicalRange[]): readonly VirtualRegister[] {
-    const { b } = this;
-    const { waveSize } = b.code;
-    const scalars = scalarsOf(kept);
-    const lanes = Array.from({ length: Math.ceil(scalars.length / waveSize) }, () => b.vector());
-    for (const [i, { first }] of scalars.entries()) {
-      b.emit`v_writelane_b32 ${lanes[Math.floor(i / waveSize)]!}, ${this.#scalarName(first)}, ${i % waveSize}`;
-    }
-    return lanes;
   }
 
   /** Half of VCC is an SGPR like others where waves have 32 lanes. */
@@ -338,26 +334,52 @@ class EnvelopeEmission implements IntrinsicContext {
     return copy;
   }
 
-  #store(kept: readonly PhysicalRange[]): void {
+  #store(kept: readonly PhysicalRange[], base: VirtualRegister): void {
+    const { b } = this;
     for (const { register, offset } of this.#places(kept)) {
-      this.b.emit`scratch_store_dword off, ${register}, ${`s${stackPointer}`} offset:${offset}`;
+      b.emit`scratch_store_dword off, ${register}, ${base} offset:${offset}`;
+    }
+    for (const { scalars, offset } of this.#scalarPlaces(kept)) {
+      for (const [lane, name] of scalars.entries()) b.emit`v_writelane_b32 ${this.#carrier}, ${name}, ${lane}`;
+      b.emit`scratch_store_dword off, ${this.#carrier}, ${base} offset:${offset}`;
     }
   }
 
-  #load(kept: readonly PhysicalRange[]): void {
+  #load(kept: readonly PhysicalRange[], base: VirtualRegister): void {
+    const { b } = this;
+    for (const { scalars, offset } of this.#scalarPlaces(kept)) {
+      b.emit`scratch_load_dword ${this.#carrier}, off, ${base} offset:${offset}`;
+      const counters = payloadEffects(b.items.at(-1) as MachineInstruction).effects.counters; // reason: just written
+      b.append(waitItems(new Map([...counters].map((counter) => [counter, 0] as const)), b.code));
+      for (const [lane, name] of scalars.entries()) b.emit`v_readlane_b32 ${name}, ${this.#carrier}, ${lane}`;
+    }
     for (const { register, offset } of this.#places(kept)) {
-      this.b.emit`scratch_load_dword ${register}, off, ${`s${stackPointer}`} offset:${offset}`;
+      b.emit`scratch_load_dword ${register}, off, ${base} offset:${offset}`;
     }
   }
 
-  /** Where kept vectors are in memory, with the address of all in the stack pointer. */
+  /** A vector register that calls overwrite: when it is in memory, its lanes carry scalars there. */
+  get #carrier(): string {
+    return `v${this.clobbers.find(({ file }) => file === 'vector')!.first}`;
+  }
+
+  /** Where kept vectors are in memory. */
   #places(kept: readonly PhysicalRange[]): { readonly register: string; readonly offset: number }[] {
-    const vectors = kept.filter(({ file }) => file !== 'scalar');
     const order = this.clobbers.filter(({ file }) => file !== 'scalar').flatMap(numbersOf);
-    if (vectors.length > 0) this.b.emit`s_mov_b32 ${`s${stackPointer}`}, ${this.#place.scratchBytes}`;
-    return vectors.map(({ file, first }) => ({
-      register: `${file === 'vector' ? 'v' : 'a'}${first}`,
-      offset: DWORD_BYTES * order.indexOf(registerNumber(file, first)),
+    return kept
+      .filter(({ file }) => file !== 'scalar')
+      .map(({ file, first }) => ({
+        register: `${file === 'vector' ? 'v' : 'a'}${first}`,
+        offset: DWORD_BYTES * (SCALAR_DWORDS + order.indexOf(registerNumber(file, first))),
+      }));
+  }
+
+  /** Where kept scalars are: so many of them as there are lanes in each dword. */
+  #scalarPlaces(kept: readonly PhysicalRange[]): { readonly scalars: string[]; readonly offset: number }[] {
+    const { waveSize } = this.b.code;
+    const names = kept.filter(({ file }) => file === 'scalar').map(({ first }) => this.#scalarName(first));
+    return Array.from({ length: Math.ceil(names.length / waveSize) }, (_, i) => ({
+      ...{ scalars: names.slice(i * waveSize, (i + 1) * waveSize), offset: DWORD_BYTES * i },
     }));
   }
 
@@ -407,7 +429,6 @@ const stateClobbered = (waveSize: 32 | 64): PhysicalRange[] => [
   { file: 'scalar', first: SGPR_M0, dwords: 1 },
 ];
 
-const scalarsOf = (kept: readonly PhysicalRange[]): PhysicalRange[] => kept.filter(({ file }) => file === 'scalar');
 const alignStack = (bytes: number): number => Math.ceil(bytes / STACK_ALIGNMENT_BYTES) * STACK_ALIGNMENT_BYTES;
 const numbersOf = ({ file, first, dwords }: PhysicalRange): number[] =>
   Array.from({ length: dwords }, (_, i) => registerNumber(file, first + i));

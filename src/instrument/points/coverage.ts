@@ -4,10 +4,11 @@ import type { Purpose } from '../machine/machine-code.ts';
 /**
  * Where the registers of a payload came from, the most costly of them: `resident`: a counter's own, for as
  * long as the kernel runs; `dead` at the point; free in the `granule` that the kernel is launched with;
- * `grown`: the kernel is launched with more.
+ * `grown`: the kernel is launched with more; `borrowed`: live registers, of which other registers keep the
+ * contents meanwhile. `envelope`: a function is called, and what it may overwrite is kept in scratch memory.
  */
-export type PointClass = 'resident' | 'dead' | 'granule' | 'grown' | 'agpr' | 'spill' | 'envelope';
-const CLASSES: readonly PointClass[] = ['resident', 'dead', 'granule', 'grown', 'agpr', 'spill', 'envelope'];
+export type PointClass = 'resident' | 'dead' | 'granule' | 'grown' | 'borrowed' | 'envelope';
+const CLASSES: readonly PointClass[] = ['resident', 'dead', 'granule', 'grown', 'borrowed', 'envelope'];
 
 export interface KernelCoverage {
   readonly name: string;

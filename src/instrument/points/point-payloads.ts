@@ -259,7 +259,7 @@ export class PointPayloads {
       points.needs[file] = Math.max(points.needs[file], allocation.needs[file]);
     }
     const { envelope } = this.#codeOf(hook.codes[choice - 1]!, step)[allocation.choice]!;
-    const found = choice > 1 ? 'spill' : classOf(allocation);
+    const found = classOf(allocation);
     const by = envelope ? 'envelope' : hook.isResident && found === 'dead' ? 'resident' : found;
     this.#count.serve(by, allocation.counts);
     return allocation.items;
@@ -314,7 +314,7 @@ export class PointPayloads {
 
 /** The most costly way in which a register of the payload was found. */
 const classOf = ({ sources }: PayloadAllocation): PointClass =>
-  sources.borrowed > 0 ? 'spill' : sources.grown > 0 ? 'grown' : sources.granule > 0 ? 'granule' : 'dead';
+  sources.borrowed > 0 ? 'borrowed' : sources.grown > 0 ? 'grown' : sources.granule > 0 ? 'granule' : 'dead';
 
 const isIn = (range: PhysicalRange, file: PhysicalRange['file'], number: number): boolean =>
   range.file === file && range.first <= number && number < range.first + range.dwords;

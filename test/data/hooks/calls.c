@@ -80,3 +80,7 @@ WW_HOOK void four_arguments(u32 a, u32 b, u32 c, u64 d) {
   u64 sum = sum_of(a, b, c, d);
   if (ww_is_first_lane()) ww_atomic_add(&sums[6], sum);
 }
+
+WW_HOOK void waves_by_call(void) {
+  if (ww_is_first_lane()) add(&sums[5], 1ul);
+}
