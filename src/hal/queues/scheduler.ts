@@ -27,14 +27,26 @@ export interface SchedulerOptions {
 class Task {
   readonly work: Work;
   readonly submission: Submission<unknown>;
-  /** Takes back what waits for semaphores and for the abort signal. */
-  readonly cleanUp = new DisposableStack();
   openWaits: number;
+  /** What takes back waits for semaphores and for the abort signal; undefined when that is done. */
+  #undo: (() => void)[] | undefined = [];
 
   constructor(work: Work, submission: Submission<unknown>) {
     this.work = work;
     this.submission = submission;
     this.openWaits = work.waits.length;
+  }
+
+  /** Keeps what takes a wait back until the task waits no more. */
+  waitsUntil(undo: () => void): void {
+    this.#undo?.push(undo);
+  }
+
+  /** It has begun, or is not going to. */
+  endWaits(): void {
+    const undo = this.#undo;
+    this.#undo = undefined;
+    for (const each of undo ?? []) each();
   }
 }
 
@@ -102,7 +114,7 @@ export class Scheduler {
       if (abort.aborted) cancel();
       else {
         abort.addEventListener('abort', cancel);
-        task.cleanUp.defer(() => abort.removeEventListener('abort', cancel));
+        task.waitsUntil(() => abort.removeEventListener('abort', cancel));
       }
     }
     for (const wait of waits) {
@@ -112,7 +124,7 @@ export class Scheduler {
         task.openWaits--;
         if (task.openWaits === 0) this.#makeReady(task);
       });
-      if (!task.cleanUp.disposed) task.cleanUp.defer(cancel);
+      task.waitsUntil(cancel);
     }
     if (waits.length === 0 && task.submission.state === 'waiting') this.#makeReady(task);
   }
@@ -166,7 +178,7 @@ export class Scheduler {
 
   #start(task: Task): void {
     this.#hasMoved = true;
-    task.cleanUp.dispose();
+    task.endWaits();
     task.submission.enter('running');
     this.#running.add(task);
     this.#tell('started', task);
@@ -189,7 +201,7 @@ export class Scheduler {
     const { state } = task.submission;
     if (state !== 'waiting' && state !== 'ready') return;
     this.#waiting.delete(task);
-    task.cleanUp.dispose();
+    task.endWaits();
     task.work.onSkipped?.();
     this.#finish(task, failure);
   }
