@@ -34,6 +34,8 @@ test('devices are listed, and an unknown one names them', async () => {
   await assert.rejects(some.open('amdgpu:2'), { message: /there are 2 devices/ });
   const device = await hal.open(devices[1]!.uri);
   assert.equal(device.describe().devices[0]!.formats[1], 'gfx1100');
+  await assert.rejects(hal.open('amdgpu'), { status: 'INCOMPATIBLE' });
+  assert.equal((await hal.open('amdgpu?target=gfx942')).physicalDevices.length, 2);
   await assert.rejects(hal.open('cuda:0'), { status: 'NOT_FOUND', code: 'NO_DEVICE' });
   await assert.rejects(hal.open('amdgpu?target=gfx1'), { status: 'NOT_FOUND' });
 });

@@ -16,7 +16,7 @@ import { TARGET_PROCESSORS } from '../isa/amdgpu/encoding/targets.ts';
 export * from '../hal/index.ts';
 
 export interface EmulatedAgentsOptions {
-  /** Processors of the GPUs, where a URI does not say `target`. Default: one of `gfx90a`. */
+  /** Processors of the GPUs, one for each; a URI's `target` replaces them all. Default: one `gfx90a`. */
   readonly processors?: readonly string[];
   /** Memory of each. Default 256 MiB. */
   readonly memorySizeBytes?: number;

@@ -6,7 +6,7 @@ export {
   amdgpuDriver,
   uuidOf,
 } from './amdgpu/index.ts';
-export type { PhysicalDeviceInfo } from './backend/backend.ts';
+export type { DeviceLink, PhysicalDeviceInfo, Topology } from './backend/topology.ts';
 export { type BindingTable, CommandBuffer, type CommandFinding } from './commands/command-buffer.ts';
 export type { GroupCounts, QueueDispatch } from './commands/queue-dispatch.ts';
 export { CommandRecorder, type CommandRef, type RecordOptions, type SlotRef } from './commands/recorder.ts';

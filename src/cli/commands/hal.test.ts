@@ -29,6 +29,15 @@ test('devices and drivers are listed; what is listed can be opened', async () =>
   assert.match((await hal('info', '--device=null')).stdout, /heap 0: .*host-local/);
 });
 
+test('several GPUs are one device, with the links between them', async () => {
+  assert.equal((await hal('list', '--gpus=2')).stdout.match(/^amdgpu:/gm)!.length, 2);
+  const { stdout } = await hal('info', '--gpus=2', '--device=amdgpu://1,0?queues=1');
+  assert.match(stdout, /^amdgpu:\/\/GPU-[\da-f]{16},GPU-[\da-f]{16}\n/);
+  assert.match(stdout, /link 1 -> 0: host-staged, kernels do not reach its memory\n/);
+  const { status, stdout: result } = await vadd('gfx90a', '--gpus=2', ...SUM, '--expected-output=(ignored)');
+  assert.deepEqual([status, result.includes('[SUCCESS]')], [0, true]);
+});
+
 for (const target of ['gfx90a', 'gfx942', 'gfx1100']) {
   test(`${target}: a run prints its results as iree-run-module does`, async () => {
     const { status, stdout, stderr } = await vadd(target, ...SUM);

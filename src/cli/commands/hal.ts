@@ -199,6 +199,11 @@ async function info({ stdout }: CommandContext, options: Options): Promise<numbe
     lines.push(`  memory               ${device.memorySizeBytes} bytes`);
     lines.push(`  queues               ${queues.join(', ')}`);
   }
+  if (description.links.length > 0) lines.push('');
+  for (const { from, to, linkClass, isPeerAddressable } of description.links) {
+    const reach = isPeerAddressable ? 'kernels reach its memory' : 'kernels do not reach its memory';
+    lines.push(`link ${from} -> ${to}: ${linkClass}, ${reach}`);
+  }
   for (const [i, heap] of description.heaps.entries()) {
     lines.push('', `heap ${i}: ${heap.memoryType.join(', ')}`);
     lines.push(`  usage                ${heap.usage.join(', ')}`);

@@ -15,20 +15,29 @@ export const HAL_DEVICE_OPTIONS = {
     description:
       'the device, for example amdgpu, amdgpu://0?target=gfx942 or null; without a target it is that of FILE',
   },
+  gpus: {
+    kind: 'integer',
+    placeholder: 'N',
+    min: 1,
+    max: 8,
+    default: 1,
+    description: 'GPUs that are emulated; amdgpu is all of them as one device, amdgpu://0,1 two of them',
+  },
   workers: WORKERS_OPTION,
   memory: MEMORY_OPTION,
 } as const;
 
 export interface HalDeviceOptions {
+  readonly gpus: number;
   readonly workers: number | undefined;
   readonly memory: number;
 }
 
 /** A registry with all drivers; `processor`: of emulated GPUs whose URI names none. */
-export async function openHal(options: HalDeviceOptions, processor?: string): Promise<DriverRegistry> {
+export async function openHal(options: HalDeviceOptions, processor = 'gfx90a'): Promise<DriverRegistry> {
   const [{ createHal }, { nodeThreads }] = await Promise.all([import('../../hal-drivers/index.ts'), loadEmulator()]);
   return createHal({
-    ...(processor !== undefined && { processors: [processor] }),
+    processors: Array.from({ length: options.gpus }, () => processor),
     ...(options.workers !== undefined && { workers: options.workers }),
     memorySizeBytes: options.memory,
     threads: nodeThreads,

@@ -8,7 +8,10 @@ export interface AgentSource {
   readonly uuid: string;
   /** What it is called: `gfx942 (emulated)`. */
   readonly name: string;
-  /** Opens it for one logical device, which closes it. */
+  /**
+   * Opens it for one logical device, which closes it. Its memory has addresses that no other GPU of the
+   * provider has.
+   */
   open(): Device | Promise<Device>;
 }
 

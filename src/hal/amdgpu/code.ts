@@ -16,19 +16,26 @@ import type { LoadRequest } from '../backend/backend.ts';
 import { HalError, invalidArgument, withHalStatus } from '../core/status.ts';
 import type { ExecutableCode, ExportInfo, ExportParameter } from '../executables/executable.ts';
 
-/** Code of an executable on one GPU. */
+/** Code of an executable on the GPUs of a logical device. */
 export class AmdgpuCode implements ExecutableCode {
   readonly format: string;
   readonly exports: readonly ExportInfo[];
   /** By the ordinal of the export. */
-  readonly kernels: readonly KernelSymbol[];
+  readonly #kernels: ReadonlyMap<Agent, readonly KernelSymbol[]>;
   readonly #executable: Executable;
 
-  constructor(executable: Executable, agent: Agent) {
+  /** `agents`: at least one, of one ISA. */
+  constructor(executable: Executable, agents: readonly Agent[]) {
     this.#executable = executable;
-    this.format = agent.requireDevice().properties.targetId;
-    this.kernels = executable.agentSymbols(agent).filter((symbol) => symbol.kind === 'kernel');
-    this.exports = this.kernels.map(exportOf);
+    this.format = agents[0]!.requireDevice().properties.targetId;
+    const kernelsOf = (agent: Agent) => executable.agentSymbols(agent).filter((symbol) => symbol.kind === 'kernel');
+    this.#kernels = new Map(agents.map((agent) => [agent, kernelsOf(agent)]));
+    this.exports = this.#kernels.get(agents[0]!)!.map(exportOf);
+  }
+
+  /** `ordinal`: of the export. */
+  kernel(agent: Agent, ordinal: number): KernelSymbol {
+    return this.#kernels.get(agent)![ordinal]!;
   }
 
   [Symbol.dispose](): void {
@@ -37,25 +44,27 @@ export class AmdgpuCode implements ExecutableCode {
 }
 
 /**
- * Loads and links code objects, bundles, programs with GPU code, relocatable objects and archives. Throws
- * INVALID_ARGUMENT for what is none of these, INCOMPATIBLE for code for other targets.
+ * Loads and links code objects, bundles, programs with GPU code, relocatable objects and archives, for each
+ * of the agents, which have one ISA. Throws INVALID_ARGUMENT for what is none of these, INCOMPATIBLE for code
+ * for other targets.
  */
 export function loadCode(
   runtime: Runtime,
-  agent: Agent,
+  agents: readonly Agent[],
   { pieces, name }: LoadRequest,
   container: ContainerOptions,
 ): AmdgpuCode {
-  const target = parseTargetId(agent.requireDevice().properties.targetId);
+  const target = parseTargetId(agents[0]!.requireDevice().properties.targetId);
   const executable = runtime.createExecutable();
   try {
     return withHalStatus(() => {
       const files = pieces.map((piece) => openLinkFile(bytesOf(piece, name), name, container));
       for (const { isModule, ...image } of pickLinkImages(files, target)) {
-        executable.loadCodeObject(agent, new CodeObjectReader(image.bytes, image.name), { isModule });
+        const reader = new CodeObjectReader(image.bytes, image.name);
+        for (const agent of agents) executable.loadCodeObject(agent, reader, { isModule });
       }
       executable.freeze();
-      return new AmdgpuCode(executable, agent);
+      return new AmdgpuCode(executable, agents);
     });
   } catch (error) {
     executable[Symbol.dispose]();

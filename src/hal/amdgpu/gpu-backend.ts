@@ -1,10 +1,11 @@
-/** One GPU as the device of the `amdgpu` driver: an agent of an HSA runtime of its own. */
+/** GPUs as the device of the `amdgpu` driver: agents of one HSA runtime that nobody else has. */
 import type { ContainerOptions } from '../../codeobject/container.ts';
 import type { AdvanceResult, Device } from '../../device/device.ts';
 import type { Agent } from '../../hsa/objects/agent.ts';
 import type { MemoryPool } from '../../hsa/objects/memory-pool.ts';
 import { createRuntime, type Runtime } from '../../hsa/runtime/runtime.ts';
-import type { DeviceBackend, LoadRequest, PhysicalDeviceInfo, QueueBackend } from '../backend/backend.ts';
+import type { DeviceBackend, LoadRequest, QueueBackend } from '../backend/backend.ts';
+import type { DeviceLink, PhysicalDeviceInfo } from '../backend/topology.ts';
 import { BUFFER_USAGE, type BufferUsage, MEMORY_TYPES, type MemoryType } from '../core/flags.ts';
 import { withHalStatus } from '../core/status.ts';
 import type { StorageRequest } from '../memory/allocator.ts';
@@ -31,8 +32,22 @@ const USAGE: readonly BufferUsage[] = [
 ];
 const MAPPED: readonly BufferUsage[] = [...USAGE, 'mapping', 'mapping-persistent', 'mapping-access-sequential-write'];
 
-/** IREE's heaps: device memory; device memory that the host sees; memory of the host. */
-function heapsOf(pools: readonly MemoryPool[]): Heap[] {
+/** A GPU that was opened. */
+export interface OpenGpu extends Pick<AgentSource, 'uuid' | 'name'> {
+  readonly device: Device;
+}
+
+/** The memory of each heap for a GPU. */
+function poolsOf({ cpuAgent }: Runtime, agent: Agent): readonly MemoryPool[] {
+  const local = agent.pool('coarse-grained');
+  return [local, local, cpuAgent.pool('fine-grained', agent)];
+}
+
+/**
+ * IREE's heaps: device memory; device memory that the host sees; memory of the host. An allocation is as
+ * large at most as each GPU can have it.
+ */
+function heapsOf(pools: readonly (readonly MemoryPool[])[]): Heap[] {
   const kinds: readonly (readonly [readonly MemoryType[], readonly BufferUsage[], boolean])[] = [
     [['optimal', 'device-local'], USAGE, false],
     [['device-local', 'host-visible', 'host-coherent'], MAPPED, true],
@@ -41,48 +56,57 @@ function heapsOf(pools: readonly MemoryPool[]): Heap[] {
   return kinds.map(([types, usage, isSlow], i) => ({
     memoryType: MEMORY_TYPES.set(types),
     usage: BUFFER_USAGE.set(usage),
-    maxAllocationBytes: pools[i]!.sizeBytes,
+    maxAllocationBytes: Math.min(...pools.map((each) => each[i]!.sizeBytes)),
     minAlignmentBytes: 256,
     isSlow,
   }));
 }
 
+/** GPUs that share their memory reach each other; copies between others go through the host. */
+function linksOf(gpus: readonly OpenGpu[]): DeviceLink[] {
+  return gpus.flatMap((gpu, from) =>
+    gpus.flatMap((other, to): DeviceLink[] => {
+      if (from === to) return [];
+      const isPeerAddressable = gpu.device.memory === other.device.memory;
+      return [{ from, to, linkClass: isPeerAddressable ? 'same-die' : 'host-staged', isPeerAddressable }];
+    }),
+  );
+}
+
+const infoOf = ({ uuid, name, device: { properties } }: OpenGpu): PhysicalDeviceInfo => ({
+  uuid,
+  name,
+  formats: [properties.targetId, properties.processor],
+  computeUnitCount: properties.computeUnitCount,
+  maxWorkgroupSize: properties.maxWorkgroupSize,
+  memorySizeBytes: properties.memorySizeBytes,
+  executes: properties.capabilities.includes('execution'),
+});
+
 export class GpuBackend implements DeviceBackend {
-  readonly physicalDevices: readonly [PhysicalDeviceInfo];
+  readonly physicalDevices: readonly PhysicalDeviceInfo[];
+  readonly links: readonly DeviceLink[];
   readonly heaps: readonly Heap[];
-  readonly #device: Device;
+  readonly #gpus: readonly OpenGpu[];
   readonly #runtime: Runtime;
-  readonly #agent: Agent;
-  readonly #pools: readonly MemoryPool[];
+  /** By GPU, then by heap. */
+  readonly #pools: readonly (readonly MemoryPool[])[];
   readonly #options: GpuBackendOptions;
   readonly #queues: HostQueue[] = [];
 
-  /** The backend closes the device. */
-  constructor(device: Device, { uuid, name }: Pick<AgentSource, 'uuid' | 'name'>, options: GpuBackendOptions) {
-    const { properties } = device;
-    this.#device = device;
+  /** `gpus`: at least one, of one ISA. The backend closes them. */
+  constructor(gpus: readonly OpenGpu[], options: GpuBackendOptions) {
+    this.#gpus = gpus;
     this.#options = options;
-    this.#runtime = createRuntime({ devices: [device] });
-    const agent = this.#runtime.gpuAgents[0]!;
-    const local = agent.pool('coarse-grained');
-    this.#agent = agent;
-    this.#pools = [local, local, this.#runtime.cpuAgent.pool('fine-grained', agent)];
+    this.#runtime = createRuntime({ devices: gpus.map(({ device }) => device) });
+    this.#pools = this.#runtime.gpuAgents.map((agent) => poolsOf(this.#runtime, agent));
     this.heaps = heapsOf(this.#pools);
-    this.physicalDevices = [
-      {
-        uuid,
-        name,
-        formats: [properties.targetId, properties.processor],
-        computeUnitCount: properties.computeUnitCount,
-        maxWorkgroupSize: properties.maxWorkgroupSize,
-        memorySizeBytes: properties.memorySizeBytes,
-        executes: properties.capabilities.includes('execution'),
-      },
-    ];
+    this.physicalDevices = gpus.map(infoOf);
+    this.links = linksOf(gpus);
   }
 
-  allocate({ heapIndex, sizeBytes, alignmentBytes, label }: StorageRequest): BufferStorage {
-    const pool = this.#pools[heapIndex]!;
+  allocate({ heapIndex, sizeBytes, alignmentBytes, label, deviceOrdinal }: StorageRequest): BufferStorage {
+    const pool = this.#pools[deviceOrdinal]![heapIndex]!;
     const address = withHalStatus(() => pool.allocate(sizeBytes, { alignmentBytes, label }), 'RESOURCE_EXHAUSTED');
     return {
       sizeBytes,
@@ -95,12 +119,13 @@ export class GpuBackend implements DeviceBackend {
   }
 
   load(request: LoadRequest): AmdgpuCode {
-    return loadCode(this.#runtime, this.#agent, request, this.#options.container);
+    return loadCode(this.#runtime, this.#runtime.gpuAgents, request, this.#options.container);
   }
 
-  createQueue(): QueueBackend {
+  createQueue(deviceOrdinal: number): QueueBackend {
     const { ringPackets } = this.#options;
-    const queue = new HostQueue({ runtime: this.#runtime, agent: this.#agent, ringPackets });
+    const agent = this.#runtime.gpuAgents[deviceOrdinal]!;
+    const queue = new HostQueue({ runtime: this.#runtime, agent, ringPackets });
     this.#queues.push(queue);
     return queue;
   }
@@ -114,6 +139,6 @@ export class GpuBackend implements DeviceBackend {
 
   [Symbol.dispose](): void {
     this.#runtime[Symbol.dispose]();
-    this.#device.close();
+    for (const { device } of this.#gpus) device.close();
   }
 }

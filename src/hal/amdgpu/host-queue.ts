@@ -56,13 +56,18 @@ export class HostQueue implements QueueBackend {
   constructor(options: HostQueueOptions) {
     this.#options = options;
     this.#blocks = new KernargBlocks(options.runtime, options.agent);
-    this.#epochSignal = options.runtime.createSignal(INITIAL_EPOCH_VALUE);
+    this.#epochSignal = this.#createSignal();
     this.#queue = this.#createQueue();
   }
 
   #createQueue(): Queue {
     const { runtime, agent, ringPackets } = this.#options;
     return runtime.createQueue(agent, { sizePackets: ringPackets });
+  }
+
+  #createSignal(): Signal {
+    const { runtime, agent } = this.#options;
+    return runtime.createSignal(INITIAL_EPOCH_VALUE, agent);
   }
 
   /** Packets in the ring, and those that wait for room there. */
@@ -97,7 +102,7 @@ export class HostQueue implements QueueBackend {
 
   #kernelOf({ entry }: DispatchCommand) {
     const { code } = entry.executable;
-    if (code instanceof AmdgpuCode) return code.kernels[entry.ordinal]!;
+    if (code instanceof AmdgpuCode) return code.kernel(this.#options.agent, entry.ordinal);
     throw invalidArgument(`'${entry.name}' is no kernel of a code object`);
   }
 
@@ -157,7 +162,7 @@ export class HostQueue implements QueueBackend {
     this.#inFlight = [];
     this.#queue[Symbol.dispose]();
     this.#epochSignal[Symbol.dispose]();
-    this.#epochSignal = this.#options.runtime.createSignal(INITIAL_EPOCH_VALUE);
+    this.#epochSignal = this.#createSignal();
     this.#epoch = 0n;
     this.#queue = this.#createQueue();
     for (const each of lost) {

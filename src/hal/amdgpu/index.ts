@@ -6,7 +6,7 @@ import { devicesOfPath, parameterValues } from '../core/uri.ts';
 import type { DeviceInfo, Driver, DriverContext } from '../devices/driver.ts';
 import { LogicalDevice } from '../devices/logical-device.ts';
 import type { AgentProvider, AgentSource } from './agents.ts';
-import { GpuBackend } from './gpu-backend.ts';
+import { GpuBackend, type OpenGpu } from './gpu-backend.ts';
 
 export { type AgentProvider, type AgentSource, uuidOf } from './agents.ts';
 
@@ -28,6 +28,29 @@ const visible = (agents: readonly AgentSource[], names: string | undefined): rea
 
 const list = (agents: readonly AgentSource[]): DeviceInfo[] =>
   agents.map(({ uuid, name }, i) => ({ uri: `amdgpu://${uuid}`, uuid, name: `${name} (Node ${i + 1})` }));
+
+/** Of all GPUs of a logical device together, as in IREE. */
+const MAX_QUEUES = 64;
+
+/** Throws INCOMPATIBLE for GPUs of different ISAs; then none is open. */
+async function openAll(sources: readonly AgentSource[]): Promise<OpenGpu[]> {
+  using opened = new DisposableStack();
+  const gpus: OpenGpu[] = [];
+  for (const source of sources) {
+    const device = opened.adopt(await source.open(), (each) => each.close());
+    gpus.push({ uuid: source.uuid, name: source.name, device });
+  }
+  const isaOf = ({ device }: OpenGpu): string => device.properties.targetId;
+  const other = gpus.find((gpu) => isaOf(gpu) !== isaOf(gpus[0]!));
+  if (other !== undefined) {
+    const [one, two] = [gpus[0]!, other].map((gpu) => `${gpu.uuid} is ${isaOf(gpu)}`);
+    throw new HalError('INCOMPATIBLE', `the GPUs of a logical device have one ISA, but ${one} and ${two}`, {
+      hint: 'open each as a device of its own: semaphores order operations across them',
+    });
+  }
+  opened.move();
+  return gpus;
+}
 
 export class AmdgpuDriver implements Driver {
   readonly name = 'amdgpu';
@@ -54,16 +77,15 @@ export class AmdgpuDriver implements Driver {
       throw new HalError('INVALID_ARGUMENT', `amdgpu parameter ring=${ring}: expected a power of two`);
     }
     const chosen = devicesOfPath(uri.path, this.#agents(target));
-    const [agent, ...others] = chosen;
-    if (agent === undefined) throw new HalError('UNAVAILABLE', 'there is no AMD GPU');
-    if (others.length > 0) {
-      const names = chosen.map(({ uuid }) => uuid).join(', ');
-      throw new HalError('UNIMPLEMENTED', `a logical device of several GPUs (${names})`, { hint: 'name one of them' });
+    if (chosen.length === 0) throw new HalError('UNAVAILABLE', 'there is no AMD GPU');
+    if (queues * chosen.length > MAX_QUEUES) {
+      const what = `queues=${queues} of each of ${chosen.length} GPUs`;
+      throw new HalError('INVALID_ARGUMENT', `amdgpu parameter ${what}: a logical device has at most ${MAX_QUEUES}`);
     }
     const { decompress } = this.#provider;
-    const backend = new GpuBackend(await agent.open(), agent, { ringPackets: ring, container: { decompress } });
+    const backend = new GpuBackend(await openAll(chosen), { ringPackets: ring, container: { decompress } });
     return new LogicalDevice(backend, {
-      name: `amdgpu://${agent.uuid}`,
+      name: `amdgpu://${chosen.map(({ uuid }) => uuid).join(',')}`,
       queuesPerDevice: queues,
       loop,
       onEvent,

@@ -8,21 +8,7 @@ import type { OperationInfo } from '../core/status.ts';
 import type { ExecutableCode } from '../executables/executable.ts';
 import type { StorageSource } from '../memory/allocator.ts';
 import type { BackendCommand } from './command.ts';
-
-/** One of the devices that make up a logical device. */
-export interface PhysicalDeviceInfo {
-  /** `GPU-` and 16 hexadecimal digits for GPUs. */
-  readonly uuid: string;
-  /** What it is called: `gfx942 (emulated)`. */
-  readonly name: string;
-  /** Formats of executables that it takes: target ids, or `host`. */
-  readonly formats: readonly string[];
-  readonly computeUnitCount: number;
-  readonly maxWorkgroupSize: number;
-  readonly memorySizeBytes: number;
-  /** Whether dispatches run code, and not nothing in its place. */
-  readonly executes: boolean;
-}
+import type { DeviceLink, PhysicalDeviceInfo } from './topology.ts';
 
 export interface LoadRequest {
   /** Code, in whatever form the driver takes; several pieces are linked with each other. */
@@ -45,7 +31,12 @@ export interface QueueBackend extends Disposable {
 export interface DeviceBackend extends StorageSource, Disposable {
   /** At least one. */
   readonly physicalDevices: readonly PhysicalDeviceInfo[];
-  /** Throws INVALID_ARGUMENT for what is no code, INCOMPATIBLE for code for other devices. */
+  /** One for each ordered pair of different physical devices. */
+  readonly links: readonly DeviceLink[];
+  /**
+   * Code for all physical devices. Throws INVALID_ARGUMENT for what is no code, INCOMPATIBLE for code for
+   * other devices.
+   */
   load(request: LoadRequest): ExecutableCode;
   createQueue(deviceOrdinal: number, queueOrdinal: number): QueueBackend;
   /** Lets commands run for a few milliseconds. */

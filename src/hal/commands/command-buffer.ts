@@ -71,6 +71,8 @@ export interface CommandBufferParts {
   readonly slots: readonly string[];
   readonly commands: readonly RecordedCommand[];
   readonly slotUses: ReadonlyMap<number, SlotUse>;
+  /** Of the ranges that kernels get, one for each physical device in whose memory there are any. */
+  readonly dispatched: readonly BufferRange[];
   readonly findings: readonly CommandFinding[];
   /** What the commands use; retained already, and released in the end. */
   readonly resources: readonly Retained[];
@@ -89,6 +91,8 @@ export class CommandBuffer implements Disposable {
   readonly slotUses: ReadonlyMap<number, SlotUse>;
   /** Warnings; a program with errors does not become a command buffer. */
   readonly findings: readonly CommandFinding[];
+  /** See `CommandBufferParts`. */
+  readonly dispatched: readonly BufferRange[];
   readonly #resources: readonly Retained[];
   #users = 0;
   #isDisposed = false;
@@ -103,6 +107,7 @@ export class CommandBuffer implements Disposable {
     this.commands = parts.commands;
     this.slotUses = parts.slotUses;
     this.findings = parts.findings;
+    this.dispatched = parts.dispatched;
     this.#resources = parts.resources;
   }
 
@@ -139,6 +144,12 @@ export class CommandBuffer implements Disposable {
       throw new HalError('OUT_OF_RANGE', `${name} has ${range.sizeBytes} bytes, its commands use ${use.sizeBytes}`);
     }
     return ranges as readonly BufferRange[]; // reason: slots without a range are used by no command
+  }
+
+  /** `dispatched`, and what kernels get of the ranges that `bind` gave. */
+  dispatchedWith(table: readonly BufferRange[]): readonly BufferRange[] {
+    const slots = [...this.slotUses].filter(([, { usages }]) => usages.has('storage-read'));
+    return [...this.dispatched, ...slots.map(([slot]) => table[slot]!)];
   }
 
   #byName(table: Readonly<Record<string, DirectRef>>): (DirectRef | undefined)[] {

@@ -116,6 +116,8 @@ export function readGroups(range: StorageRange, shape: CheckedDispatch): [number
 /** A dispatch of a queue: its command, made when it begins, and the buffers that it needs until its end. */
 export interface PreparedDispatch {
   readonly ranges: readonly BufferRange[];
+  /** Those of them that the kernel gets. */
+  readonly bindings: readonly BufferRange[];
   command(): DispatchCommand;
 }
 
@@ -128,6 +130,7 @@ export function prepareDispatch(options: QueueDispatch, device: object): Prepare
   const counts = isIndirect ? groupCountsRange(groups.from, device) : directGroups(groups, shape);
   const now = () => ('buffer' in counts ? readGroups(storageOf(counts), shape) : counts);
   return {
+    bindings,
     ranges: 'buffer' in counts ? [...bindings, counts] : bindings,
     command: () => ({ kind: 'dispatch', ...shape, groups: now(), bindings: bindings.map(storageOf) }),
   };

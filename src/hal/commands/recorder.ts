@@ -7,7 +7,7 @@ import { type BufferUsage, COMMAND_BUFFER_MODES, type CommandBufferMode } from '
 import type { HalEvent } from '../core/hal-event.ts';
 import { HalError, invalidArgument } from '../core/status.ts';
 import { checkPattern } from '../memory/buffer.ts';
-import { bufferRange, checkUse, type DirectRef, rangesOverlap } from '../memory/buffer-ref.ts';
+import { type BufferRange, bufferRange, checkUse, type DirectRef, rangesOverlap } from '../memory/buffer-ref.ts';
 import {
   CommandBuffer,
   type CommandFinding,
@@ -59,6 +59,8 @@ export class CommandRecorder {
   readonly #slotUses = new Map<number, MutableSlotUse>();
   readonly #resources = new Set<Retained>();
   readonly #hazards = new HazardCheck();
+  /** By physical device. */
+  readonly #dispatched = new Map<number, BufferRange>();
   /** Commands as the program counts them. */
   #count = 0;
   #isFinished = false;
@@ -204,6 +206,7 @@ export class CommandRecorder {
       const missing = [...commands.slotUses.keys()].find((slot) => refs[slot] === undefined);
       if (missing !== undefined) throw invalidArgument(`slot ${missing} of '${commands.label}' has no buffer`);
       this.#keep(commands);
+      for (const range of commands.dispatched) this.#addDispatched(range);
       this.#hazards.barrier();
       this.#commands.push({ kind: 'execute', commands, bindings: refs });
       this.#hazards.barrier();
@@ -255,6 +258,7 @@ export class CommandRecorder {
       slots: this.#slots,
       commands: this.#commands,
       slotUses: this.#slotUses,
+      dispatched: [...this.#dispatched.values()],
       findings,
       resources: [...this.#resources],
     });
@@ -285,6 +289,10 @@ export class CommandRecorder {
     return this;
   }
 
+  #addDispatched(range: BufferRange): void {
+    this.#dispatched.set(range.buffer.placement.deviceOrdinal, range);
+  }
+
   #add(command: RecordedCommand, read: readonly RecordedRef[], written: readonly RecordedRef[]): void {
     this.#commands.push(command);
     if (!this.#mode.has('unvalidated')) this.#hazards.add(this.#count, read, written);
@@ -295,6 +303,7 @@ export class CommandRecorder {
     if (!('slot' in ref)) {
       const range = bufferRange(ref);
       if (usage !== undefined) checkUse(range, this.#device, usage, isWritten ? 'write' : 'read');
+      if (usage === 'storage-read') this.#addDispatched(range);
       this.#keep(range.buffer.allocation);
       return range;
     }

@@ -14,9 +14,11 @@ export async function contentsOf(
   return Uint8Array.from(staging.read());
 }
 
-export const integersOf = async (device: LogicalDevice, buffer: HalBuffer): Promise<number[]> => [
-  ...new Int32Array((await contentsOf(device, buffer)).buffer),
-];
+export const integersOf = async (
+  device: LogicalDevice,
+  buffer: HalBuffer,
+  waits: readonly WaitInput[] = [],
+): Promise<number[]> => [...new Int32Array((await contentsOf(device, buffer, waits)).buffer)];
 
 /** A buffer of device memory that holds `contents`. */
 export async function bufferOf(device: LogicalDevice, contents: ArrayBufferView): Promise<HalBuffer> {

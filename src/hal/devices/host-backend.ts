@@ -29,6 +29,8 @@ export const hostHeap = (maxAllocationBytes: number): Heap => ({
 /** Memory up to a number of bytes, given out and taken back. */
 export class HostMemory {
   readonly heaps: readonly Heap[];
+  /** The host is one device. */
+  readonly links = [];
   readonly #sizeBytes: number;
   #liveBytes = 0;
 

@@ -1,6 +1,7 @@
 /** A logical device (iree/hal/device.h): one or more physical ones, their memory, code and queues. */
 import type { AdvanceResult } from '../../device/device.ts';
-import type { DeviceBackend, PhysicalDeviceInfo } from '../backend/backend.ts';
+import type { DeviceBackend } from '../backend/backend.ts';
+import { type DeviceLink, type PhysicalDeviceInfo, Topology } from '../backend/topology.ts';
 import type { CommandBuffer, CommandFinding } from '../commands/command-buffer.ts';
 import { CommandRecorder, type RecordOptions } from '../commands/recorder.ts';
 import type { FlagInput } from '../core/flag-set.ts';
@@ -36,6 +37,8 @@ export interface SemaphoreParams {
 export interface DeviceDescription {
   readonly name: string;
   readonly devices: readonly (PhysicalDeviceInfo & { readonly queues: readonly string[] })[];
+  /** How kernels and copies of a device get at the memory of another one. */
+  readonly links: readonly DeviceLink[];
   readonly heaps: readonly {
     readonly memoryType: readonly string[];
     readonly usage: readonly string[];
@@ -49,6 +52,7 @@ export class LogicalDevice implements Disposable, AsyncDisposable {
   readonly name: string;
   readonly queues: readonly HalQueue[];
   readonly allocator: HalAllocator;
+  readonly topology: Topology;
   readonly #backend: DeviceBackend;
   readonly #loop: HostLoop;
   readonly #scheduler: Scheduler;
@@ -62,7 +66,9 @@ export class LogicalDevice implements Disposable, AsyncDisposable {
     this.#loop = loop;
     this.#scheduler = new Scheduler(loop, scheduling);
     this.allocator = new HalAllocator(this, backend);
-    const owner = { device: this, scheduler: this.#scheduler, allocator: this.allocator };
+    this.topology = new Topology(backend.physicalDevices, backend.links);
+    const { topology, allocator } = this;
+    const owner = { device: this, scheduler: this.#scheduler, allocator, topology };
     this.queues = backend.physicalDevices.flatMap((_, device) =>
       Array.from({ length: queuesPerDevice }, (_, queue) => {
         const text = `${name}/queue:${device * queuesPerDevice + queue}`;
@@ -73,7 +79,7 @@ export class LogicalDevice implements Disposable, AsyncDisposable {
   }
 
   get physicalDevices(): readonly PhysicalDeviceInfo[] {
-    return this.#backend.physicalDevices;
+    return this.topology.devices;
   }
 
   /** Throws OUT_OF_RANGE. */
@@ -81,6 +87,12 @@ export class LogicalDevice implements Disposable, AsyncDisposable {
     const queue = this.queues[index];
     if (queue !== undefined) return queue;
     throw new HalError('OUT_OF_RANGE', `queue ${index} of ${this.name}, which has ${this.queues.length}`);
+  }
+
+  /** The queues of one physical device. Throws OUT_OF_RANGE. */
+  queuesOf(deviceOrdinal: number): readonly HalQueue[] {
+    this.allocator.expectDevice(deviceOrdinal);
+    return this.queues.filter((queue) => queue.deviceOrdinal === deviceOrdinal);
   }
 
   /** See `HalAllocator.allocate`. */
@@ -146,10 +158,10 @@ export class LogicalDevice implements Disposable, AsyncDisposable {
   }
 
   describe(): DeviceDescription {
-    const queuesOf = (device: number) => this.queues.filter((queue) => queue.deviceOrdinal === device);
     return {
       name: this.name,
-      devices: this.physicalDevices.map((info, i) => ({ ...info, queues: queuesOf(i).map(({ name }) => name) })),
+      devices: this.physicalDevices.map((info, i) => ({ ...info, queues: this.queuesOf(i).map(({ name }) => name) })),
+      links: this.topology.links,
       heaps: this.allocator.heaps.map(({ memoryType, usage, maxAllocationBytes, minAlignmentBytes }) => ({
         memoryType: [...memoryType],
         usage: [...usage],

@@ -25,6 +25,8 @@ export interface StorageRequest {
 
 /** What an allocator has of its driver. */
 export interface StorageSource {
+  /** What has memories. */
+  readonly physicalDevices: readonly unknown[];
   /** In the order of preference. */
   readonly heaps: readonly Heap[];
   /** Throws RESOURCE_EXHAUSTED. */
@@ -100,8 +102,19 @@ export class HalAllocator {
     return this.heaps.findIndex((heap) => fits(heap, params));
   }
 
-  /** Throws INVALID_ARGUMENT where no heap has such memory, RESOURCE_EXHAUSTED for more than it may have. */
+  /** Throws OUT_OF_RANGE for a physical device that there is not. */
+  expectDevice(ordinal: number): void {
+    const { length } = this.#source.physicalDevices;
+    if (Number.isInteger(ordinal) && ordinal >= 0 && ordinal < length) return;
+    throw new HalError('OUT_OF_RANGE', `physical device ${ordinal}, the logical device has ${length}`);
+  }
+
+  /**
+   * Throws INVALID_ARGUMENT where no heap has such memory, RESOURCE_EXHAUSTED for more than it may have,
+   * OUT_OF_RANGE for a physical device that there is not.
+   */
   plan(params: ResolvedParams, sizeBytes: number): AllocationPlan {
+    this.expectDevice(params.deviceOrdinal);
     const heapIndex = this.#heapFor(params);
     const heap = this.heaps[heapIndex];
     if (heap === undefined) {
@@ -122,8 +135,8 @@ export class HalAllocator {
   }
 
   /** The memory of a plan. Throws RESOURCE_EXHAUSTED. */
-  storage({ params, heapIndex, sizeBytes }: AllocationPlan, deviceOrdinal = 0): BufferStorage {
-    const { minAlignmentBytes: alignmentBytes, label } = params;
+  storage({ params, heapIndex, sizeBytes }: AllocationPlan): BufferStorage {
+    const { minAlignmentBytes: alignmentBytes, label, deviceOrdinal } = params;
     const size = alignUp(Math.max(sizeBytes, 1), Math.min(alignmentBytes, 64));
     const storage = this.#source.allocate({ heapIndex, sizeBytes: size, alignmentBytes, label, deviceOrdinal });
     this.#liveBytes += size;
@@ -146,7 +159,8 @@ export class HalAllocator {
       throw invalidArgument(`a buffer of ${sizeBytes} bytes, expected an integer from 0`);
     }
     const plan = this.plan(resolveParams(params), sizeBytes);
-    const placement = { device: this.#device, flags: PLACEMENT_FLAGS.set([]) };
+    const { deviceOrdinal } = plan.params;
+    const placement = { device: this.#device, deviceOrdinal, flags: PLACEMENT_FLAGS.set([]) };
     return new HalBuffer(new BufferAllocation(plan.params, placement, sizeBytes, this.storage(plan)), 0, sizeBytes);
   }
 }

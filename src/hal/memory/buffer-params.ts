@@ -24,6 +24,8 @@ export interface BufferParams {
   readonly minAlignmentBytes?: number;
   /** What errors call the buffer. */
   readonly label?: string;
+  /** The physical device in whose memory it lies. Default: that of the queue of an `alloca`, else 0. */
+  readonly deviceOrdinal?: number;
 }
 
 /** The parameters with all that was left open filled in. */
@@ -33,11 +35,12 @@ export interface ResolvedParams {
   readonly access: FlagSet<BufferAccess>;
   readonly minAlignmentBytes: number;
   readonly label: string;
+  readonly deviceOrdinal: number;
 }
 
 /** Throws INVALID_ARGUMENT. */
 export function resolveParams(params: BufferParams = {}): ResolvedParams {
-  const { minAlignmentBytes = 1, label = 'buffer' } = params;
+  const { minAlignmentBytes = 1, label = 'buffer', deviceOrdinal = 0 } = params;
   if (!Number.isSafeInteger(minAlignmentBytes) || !Number.isInteger(Math.log2(minAlignmentBytes))) {
     throw invalidArgument(`an alignment of ${minAlignmentBytes} bytes, expected a power of two`);
   }
@@ -49,6 +52,7 @@ export function resolveParams(params: BufferParams = {}): ResolvedParams {
     access: orDefault(MEMORY_ACCESS.set(params.access ?? []), MEMORY_ACCESS.set('all')),
     minAlignmentBytes,
     label,
+    deviceOrdinal,
   };
 }
 

@@ -27,6 +27,8 @@ export type AllocationState = 'reserved' | 'committed' | 'deallocating' | 'relea
 export interface BufferPlacement {
   /** The logical device. Buffers of another one are refused by its queues. */
   readonly device: object;
+  /** The physical device of it whose memory it is. */
+  readonly deviceOrdinal: number;
   /** The queue of an `alloca`. */
   readonly queue?: object;
   readonly flags: FlagSet<PlacementFlag>;

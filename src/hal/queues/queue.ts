@@ -4,6 +4,7 @@
  */
 import type { QueueBackend } from '../backend/backend.ts';
 import type { BackendCommand } from '../backend/command.ts';
+import type { Topology } from '../backend/topology.ts';
 import { type BindingTable, CommandBuffer, type Retained } from '../commands/command-buffer.ts';
 import { prepareDispatch, type QueueDispatch } from '../commands/queue-dispatch.ts';
 import type { FlagInput } from '../core/flag-set.ts';
@@ -31,6 +32,7 @@ export interface HalQueueOwner {
   readonly device: object;
   readonly scheduler: Scheduler;
   readonly allocator: HalAllocator;
+  readonly topology: Topology;
 }
 
 export interface QueueAlloca extends BufferParams, OrderOptions {
@@ -105,15 +107,17 @@ export class HalQueue {
 
   /**
    * A buffer at once, and its memory at the end of the operation. Throws INVALID_ARGUMENT for no bytes and
-   * for memory that the device does not have; the operation fails with RESOURCE_EXHAUSTED.
+   * for memory that the device does not have, OUT_OF_RANGE for a physical device that there is not; the
+   * operation fails with RESOURCE_EXHAUSTED.
    */
   alloca({ sizeBytes, ...options }: QueueAlloca): Submission<HalBuffer> {
     if (!Number.isSafeInteger(sizeBytes) || sizeBytes < 1) {
       throw invalidArgument(`an alloca of ${sizeBytes} bytes, expected at least 1`);
     }
     const { allocator, device } = this.#owner;
-    const plan = allocator.plan(resolveParams(options), sizeBytes);
-    const placement = { device, queue: this, flags: PLACEMENT_FLAGS.set('asynchronous') };
+    const { deviceOrdinal = this.deviceOrdinal } = options;
+    const plan = allocator.plan(resolveParams({ ...options, deviceOrdinal }), sizeBytes);
+    const placement = { device, deviceOrdinal, queue: this, flags: PLACEMENT_FLAGS.set('asynchronous') };
     const allocation = new BufferAllocation(plan.params, placement, sizeBytes);
     const buffer = new HalBuffer(allocation, 0, sizeBytes);
     return this.#submit(
@@ -122,7 +126,7 @@ export class HalQueue {
       [],
       {
         run: (done) => {
-          allocation.commit(allocator.storage(plan, this.deviceOrdinal));
+          allocation.commit(allocator.storage(plan));
           done();
         },
       },
@@ -218,9 +222,13 @@ export class HalQueue {
     });
   }
 
-  /** Throws INVALID_ARGUMENT where bindings, constants or sizes are not what the code takes. */
+  /**
+   * Throws INVALID_ARGUMENT where bindings, constants or sizes are not what the code takes, and for buffers
+   * that the queue's physical device does not reach.
+   */
   dispatch(options: QueueDispatch & OrderOptions): Submission {
     const prepared = prepareDispatch(options, this.#owner.device);
+    this.#owner.topology.expectReach(this.deviceOrdinal, prepared.bindings);
     const { executable } = options.entry;
     const named = { label: options.entry.name, ...options };
     return this.#command('dispatch', named, prepared.ranges, () => prepared.command(), [executable]);
@@ -228,12 +236,14 @@ export class HalQueue {
 
   /**
    * Runs a command buffer with buffers in its slots. Throws INVALID_ARGUMENT, OUT_OF_RANGE and
-   * PERMISSION_DENIED for buffers that do not fit, FAILED_PRECONDITION for a one-shot program's second run.
+   * PERMISSION_DENIED for buffers that do not fit or that kernels do not reach from this queue,
+   * FAILED_PRECONDITION for a one-shot program's second run.
    */
   execute({ commands, bindings = [], ...options }: QueueExecute): Submission {
     if (!(commands instanceof CommandBuffer)) throw invalidArgument('an execution without a command buffer');
     if (commands.device !== this.#owner.device) throw invalidArgument(`'${commands.label}' belongs to another device`);
     const table = commands.bind(bindings);
+    this.#owner.topology.expectReach(this.deviceOrdinal, commands.dispatchedWith(table));
     commands.beginExecution();
     const bound = table.filter((range) => range !== undefined).map(({ buffer }) => buffer.allocation);
     const named = { label: commands.label, ...options };
