@@ -74,6 +74,12 @@ test('results become files, which are inputs again', async () => {
   assert.match((await vadd('gfx90a', ...quarter)).stdout, /4xf32=22 24 26 28/);
 });
 
+test('a fault says where it was, line by line', async () => {
+  const { status, stderr } = await vadd('gfx90a', ...SUM.slice(0, 3), '--input=100000', '--workgroup-count=25000');
+  assert.equal(status, 6);
+  assert.match(stderr, /dispatch 'vadd' .* failed: invalid .* \[GPU_FAULT\]\n {2}instruction: 'global_.*'\n {2}at: +pc 0x/);
+});
+
 test('what does not fit is refused before anything runs', async () => {
   const refused = [
     [['--input=4'], /1 inputs, 'vadd' takes 4.*\n.*int, 4 bytes/],

@@ -20,7 +20,7 @@ export interface QueueDispatch<Ref = DirectRef> {
   readonly groups: number | readonly number[] | { readonly from: Ref };
   /** Work-items in x, y, z; needed where the code does not fix them, and only there. */
   readonly workgroupSize?: number | readonly number[];
-  /** 32-bit words: an array of them, or the bytes of a view, for floats. */
+  /** 32-bit words: an array of integers from -2^31 to 2^32 - 1, or the bytes of a view, for floats. */
   readonly constants?: readonly number[] | ArrayBufferView;
   readonly bindings?: readonly Ref[];
   /** Group memory beyond that of the code. */
@@ -72,10 +72,17 @@ function workgroupSize({ entry, workgroupSize: wanted }: QueueDispatch<unknown>)
 
 /** A copy, so that later changes of the caller's array do not matter. */
 function wordsOf(constants: readonly number[] | ArrayBufferView): Uint32Array {
-  if (!ArrayBuffer.isView(constants)) return Uint32Array.from(constants, (word) => word >>> 0);
+  if (!ArrayBuffer.isView(constants)) return Uint32Array.from(constants, wordOf);
   const { buffer, byteOffset, byteLength } = constants;
   if (byteLength % 4 !== 0) throw invalidArgument(`${byteLength} bytes of constants, expected whole words of 4`);
   return new Uint32Array(buffer.slice(byteOffset, byteOffset + byteLength));
+}
+
+function wordOf(constant: number, index: number): number {
+  if (constant === (constant | 0) || constant === constant >>> 0) return constant >>> 0;
+  throw invalidArgument(`constant ${index}, ${constant}, is no integer of 32 bits`, {
+    hint: 'a view gives the bytes of others, for example Float32Array.of(0.5)',
+  });
 }
 
 function extent(sizes: number | readonly number[], minimum: number, what: string): [number, number, number] {

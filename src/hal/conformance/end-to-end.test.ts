@@ -105,12 +105,30 @@ onSubjects(
     );
     assert.deepEqual([failure.status, failure.code, failure.operation?.kind], ['ABORTED', 'GPU_FAULT', 'dispatch']);
     assert.match(failure.message, /store_at/);
+    assert.equal(failure.context.report?.headline, failure.message);
+    assert.match(failure.context.report?.fields['at'] ?? '', /store_at/);
     const entry = code.lookup('write_constants');
     await queue.dispatch({ entry, groups: 1, constants: [1, 2, 3, 4], bindings: [output] });
     assert.deepEqual(await integersOf(device, output), [1, 2, 3, 4]);
   },
   { needs: ['faults'] },
 );
+
+onSubjects('numbers that are no words are no constants; a view has the bytes of any', async ({ device, load }) => {
+  using code = load();
+  using output = device.allocate(16);
+  const entry = code.lookup('write_constants');
+  const write = (constants: readonly number[] | ArrayBufferView) =>
+    device.queue().dispatch({ entry, groups: 1, constants, bindings: [output] });
+  for (const wrong of [0.5, 2 ** 32, -(2 ** 31) - 1, Number.NaN]) {
+    assert.throws(() => write([0, 0, wrong, 0]), { status: 'INVALID_ARGUMENT', message: /constant 2, .* 32 bits/ });
+  }
+  const isRun = device.physicalDevices[0]!.executes;
+  await write([-1, 2 ** 32 - 1, -(2 ** 31), 0]);
+  assert.deepEqual(await integersOf(device, output), isRun ? [-1, -1, -(2 ** 31), 0] : [0, 0, 0, 0]);
+  await write(Float32Array.of(0.5, 0, 0, 0));
+  assert.deepEqual(await integersOf(device, output), isRun ? [0x3f000000, 0, 0, 0] : [0, 0, 0, 0]);
+});
 
 onSubjects('what is disposed while it is used stays until it is not', async ({ device, load }) => {
   const gate = device.createSemaphore();

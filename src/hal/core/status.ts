@@ -111,8 +111,14 @@ export function operationError(operation: OperationInfo, why: string, cause: unk
     return new HalError(cause.status, `${place} ${why}${detail}`, { operation, cause, code: cause.code });
   }
   if (cause instanceof WavewrightError) {
-    const { code, headline } = cause;
-    return new HalError(BY_CODE[code], `${place} ${why}: ${headline}`, { operation, cause, code });
+    const { code, headline, context } = cause;
+    const what = `${place} ${why}: ${headline}`;
+    // The message stays short; who prints it in lines has the parts of the cause below it.
+    const parts = {
+      ...(context.report && { report: { ...context.report, headline: what } }),
+      ...(context.hint !== undefined && { hint: context.hint }),
+    };
+    return new HalError(BY_CODE[code], what, { operation, cause, code, ...parts });
   }
   const text = cause instanceof Error ? cause.message : String(cause);
   return new HalError('UNKNOWN', `${place} ${why}: ${text}`, { operation, cause, code: 'USAGE' });
