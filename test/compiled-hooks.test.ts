@@ -5,6 +5,7 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
+import { assembleFile } from '../src/assembler/assemble-file.ts';
 import { KernelRunner } from '../src/bench/kernel-runner.ts';
 import { KERNELS } from '../src/bench/kernels.ts';
 import { type HookArgument, launchAtEntry } from '../src/instrument/index.ts';
@@ -228,4 +229,18 @@ test('--hook: a file, its options, and the variables as result', async () => {
   assert.throws(attach(''), /has several hooks/);
   assert.throws(attach(':function=none'), /has no hook 'none'/);
   assert.throws(attach(':at=nowhere'), /at/);
+});
+
+test('--hook: a helper that only its file can name is no hook to choose from', () => {
+  const empty = (name: string, visibility: string) =>
+    `.type ${name},@function\n${visibility}\n${name}:\n  s_setpc_b64 s[30:31]\n.size ${name}, .-${name}\n`;
+  const inserted = (...functions: string[]) => {
+    const object = assembleFile(`.text\n${functions.join('')}`, { processor: 'gfx90a' });
+    return new ToolSession([chooseHook('h.o:at=entry', () => object)]).instrument(example('vadd', 'gfx90a'));
+  };
+  const helper = empty('helper', '.local helper');
+  const hook = (name: string) => empty(name, `.globl ${name}\n.hidden ${name}`);
+  assert.ok(inserted(helper, hook('first')));
+  assert.ok(inserted(helper));
+  assert.throws(() => inserted(helper, hook('first'), hook('second')), /several hooks/);
 });

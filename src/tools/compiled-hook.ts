@@ -70,6 +70,8 @@ export function compiledHookTool({ name, bytes }: HookSource): Tool {
 /** Throws USAGE. */
 function functionOf(file: HookFile, wanted: string): string {
   const names = [...file.functions.keys()];
+  const visible = [...file.functions.values()].filter(({ isLocal }) => !isLocal);
+  if (wanted === '' && visible.length === 1) return visible[0]!.name;
   if (wanted === '' && names.length === 1) return names[0]!;
   if (names.includes(wanted)) return wanted;
   const what = wanted === '' ? `${file.name} has several hooks` : `${file.name} has no hook '${wanted}'`;

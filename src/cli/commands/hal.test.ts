@@ -77,7 +77,10 @@ test('results become files, which are inputs again', async () => {
 test('a fault says where it was, line by line', async () => {
   const { status, stderr } = await vadd('gfx90a', ...SUM.slice(0, 3), '--input=100000', '--workgroup-count=25000');
   assert.equal(status, 6);
-  assert.match(stderr, /dispatch 'vadd' .* failed: invalid .* \[GPU_FAULT\]\n {2}instruction: 'global_.*'\n {2}at: +pc 0x/);
+  assert.match(
+    stderr,
+    /dispatch 'vadd' .* failed: invalid .* \[GPU_FAULT\]\n {2}instruction: 'global_.*'\n {2}at: +pc 0x/,
+  );
 });
 
 test('what does not fit is refused before anything runs', async () => {

@@ -14,8 +14,10 @@ import {
   SHF_WRITE,
   SHT_NOBITS,
   SHT_PROGBITS,
+  STB_LOCAL,
   STT_FUNC,
   STT_OBJECT,
+  STV_DEFAULT,
 } from '../../elf/constants.ts';
 import { type ElfFile, parseElf } from '../../elf/elf.ts';
 import type { ElfSection } from '../../elf/header.ts';
@@ -50,6 +52,8 @@ export interface HookFunction {
   readonly address: number;
   /** Of the symbol; code that the function reaches may lie outside. */
   readonly sizeBytes: number;
+  /** Other files cannot name it: `static` in C, so a helper rather than a hook. */
+  readonly isLocal: boolean;
 }
 
 export interface HookFile {
@@ -165,10 +169,12 @@ function namesOf(elf: ElfFile, blocks: readonly HookBlock[]): Pick<HookFile, 'fu
   const variables: HookVariable[] = [];
   const symbols = elf.symbols.length > 0 ? elf.symbols : elf.dynamicSymbols;
   const descriptors = new Set(symbols.flatMap(({ name }) => (name.endsWith('.kd') ? [name] : [])));
-  for (const { name, type, value, sizeBytes } of symbols) {
+  for (const { name, type, binding, visibility, value, sizeBytes } of symbols) {
     if (descriptors.has(name) || descriptors.has(`${name}.kd`)) continue;
     const address = Number(value);
-    if (type === STT_FUNC) functions.set(name, { name, address, sizeBytes });
+    // Linking makes hidden functions local, too, but they keep their visibility.
+    const isLocal = binding === STB_LOCAL && visibility === STV_DEFAULT;
+    if (type === STT_FUNC) functions.set(name, { name, address, sizeBytes, isLocal });
     const block = type === STT_OBJECT ? blockAt(blocks, address) : undefined;
     if (block) variables.push({ name, block, offset: address - block.address, sizeBytes });
   }
