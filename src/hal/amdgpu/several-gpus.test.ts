@@ -43,11 +43,14 @@ for (const target of ['gfx90a', 'gfx1100']) {
       timeout: 20_000,
     }, async () => {
       await using registry = createRegistry(gpuCount);
-      const device = await registry.open(`amdgpu?target=${target}&seed=${gpuCount}`);
-      assert.equal(device.queues.length, 2 * gpuCount);
       const expected = Array.from({ length: gpuCount * COUNT }, (_, i) => 3 * i);
-      assert.deepEqual(await spread(device), expected);
-      assert.equal(device.allocator.statistics.liveCount, 0);
+      for (let seed = 0; seed < 4; seed++) {
+        const device = await registry.open(`amdgpu?target=${target}&seed=${seed}`);
+        assert.equal(device.queues.length, 2 * gpuCount);
+        assert.deepEqual(await spread(device), expected, `seed ${seed}`);
+        assert.equal(device.allocator.statistics.liveCount, 0);
+        await device[Symbol.asyncDispose]();
+      }
     });
   }
 }

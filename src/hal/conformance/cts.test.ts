@@ -18,6 +18,8 @@ const COMMANDS = /^(?:CommandBuffer|Dispatch|Transient)/;
 interface Axis {
   readonly name: string;
   readonly parameters: string;
+  /** GPUs that there are, and the path of those that are opened, in place of the subject's. */
+  readonly gpus?: readonly [number, string];
   readonly isIndirect: boolean;
   readonly subjects: RegExp;
   readonly groups: RegExp;
@@ -34,6 +36,14 @@ const AXES: readonly Axis[] = [
     subjects: /gfx1100/,
     groups: /Dispatch|Queue/,
   },
+  {
+    name: 'two GPUs',
+    parameters: '',
+    gpus: [2, '1,0'],
+    isIndirect: false,
+    subjects: /gfx90a/,
+    groups: /./,
+  },
 ];
 
 test('every name of the suite has a body or a reason, and no other name is here', () => {
@@ -43,11 +53,12 @@ test('every name of the suite has a body or a reason, and no other name is here'
 });
 
 /** Runs the bodies on one device; after each of them nothing of it is left. */
-function runOn(subject: Subject, { name, parameters, isIndirect, groups }: Axis): void {
-  const registry = createRegistry();
+function runOn(subject: Subject, { name, parameters, gpus, isIndirect, groups }: Axis): void {
+  const [gpuCount, path] = gpus ?? [1, '0'];
+  const registry = createRegistry(gpuCount);
   after(() => registry[Symbol.dispose]());
   let code: HalExecutable | undefined;
-  const opened = registry.open(withParameters(subject.uri, parameters));
+  const opened = registry.open(withParameters(subject.uri.replace('//0', `//${path}`), parameters));
   for (const [group, bodies] of Object.entries(GROUPS)) {
     if (!groups.test(group)) continue;
     for (const [body, entry] of Object.entries(bodies)) {
