@@ -207,6 +207,22 @@ test('all GPUs and all memory are given back', async () => {
   assert.deepEqual([open.size, addresses.size], [0, 0]);
 });
 
+test('a device that is closed while its GPUs work gives everything back and fails the work', async () => {
+  const { open, addresses, registry } = watched(['gfx1100', 'gfx1100', 'gfx1100']);
+  const device = await registry.open('amdgpu');
+  const entry = device.load(conformanceCode('gfx1100')).lookup('write_workgroup_ids');
+  const sizeBytes = 2 ** 20;
+  const ends = device.physicalDevices.map((_, gpu) => {
+    const [queue] = device.queuesOf(gpu);
+    const memory = queue!.alloca({ sizeBytes });
+    return queue!.dispatch({ entry, groups: sizeBytes / 4, bindings: [memory.result], waits: [memory] });
+  });
+  while (device.pendingCounts.running < ends.length) device.progress();
+  device[Symbol.dispose]();
+  for (const end of ends) await assert.rejects(async () => end, { status: 'CANCELLED' });
+  assert.deepEqual([open.size, addresses.size], [0, 0]);
+});
+
 test('GPUs of several ISAs are no logical device, and none of them stays open', async () => {
   const { open, registry } = watched(['gfx90a', 'gfx90a', 'gfx1100']);
   await assert.rejects(registry.open('amdgpu'), {
