@@ -83,6 +83,21 @@ test('a fault says where it was, line by line', async () => {
   );
 });
 
+test('options that a verb does not heed are refused', async () => {
+  const kernel = path.join(KERNELS, 'vadd.gfx90a.co');
+  for (const [argv, option] of [
+    [['list', '--input=1'], '--input'],
+    [['info', '--drivers'], '--drivers'],
+    [['benchmark', kernel, '--expected-output=4'], '--expected-output'],
+    [['benchmark', kernel, '--output_max_element_count=4'], '--output-max-element-count'],
+    [['run', kernel, ...SUM, '--min-time=2'], '--min-time'],
+  ] as const) {
+    const { status, stderr } = await hal(...argv);
+    assert.equal(status, 2);
+    assert.match(stderr, new RegExp(`error: ${option} is an option of hal .*, not of hal ${argv[0]} \\[USAGE\\]`));
+  }
+});
+
 test('what does not fit is refused before anything runs', async () => {
   const refused = [
     [['--input=4'], /1 inputs, 'vadd' takes 4.*\n.*int, 4 bytes/],

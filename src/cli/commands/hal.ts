@@ -123,6 +123,25 @@ function thresholdOption(type: string, value: string) {
 
 type Options = OptionValues<typeof OPTIONS>;
 
+/** The verbs that heed an option, where not all do; of others it is refused. */
+const VERBS_OF = {
+  drivers: ['list'],
+  function: ['run', 'benchmark'],
+  input: ['run', 'benchmark'],
+  'workgroup-count': ['run', 'benchmark'],
+  'workgroup-size': ['run', 'benchmark'],
+  'dynamic-lds': ['run', 'benchmark'],
+  output: ['run'],
+  'expected-output': ['run'],
+  'expected-f16-threshold': ['run'],
+  'expected-f32-threshold': ['run'],
+  'expected-f64-threshold': ['run'],
+  'output-max-element-count': ['run'],
+  'batch-size': ['benchmark'],
+  repetitions: ['benchmark'],
+  'min-time': ['benchmark'],
+} as const satisfies Partial<Record<keyof typeof OPTIONS, readonly (typeof VERBS)[number][]>>;
+
 /** `hal list`, `hal info`, `hal run` and `hal benchmark`. */
 export const hal = defineCommand({
   operands: { usage: 'list | info | run FILE... | benchmark FILE...', min: 1, max: Number.POSITIVE_INFINITY },
@@ -146,6 +165,7 @@ export const hal = defineCommand({
     "Example: wavewright hal run vadd.co --function=vadd --workgroup-size=64 --input='&64xf32' --input=64xf32=1 --input=64xf32=2 --input=64",
   ],
   async run(context, options, [verb, ...files]) {
+    expectOptionsOf(verb!, options);
     switch (verb) {
       case 'list':
         expectNoFiles(files);
@@ -167,6 +187,20 @@ const usage = (what: string, hint = '`wavewright help hal` says what there is'):
   new WavewrightError('USAGE', what, { hint });
 
 const json = (content: object): string => `${JSON.stringify(content, undefined, 2)}\n`;
+
+/** Throws USAGE for an option that says something else than its default and that the verb does not heed. */
+function expectOptionsOf(verb: string, options: Options): void {
+  if (!VERBS.some((each) => each === verb)) return;
+  for (const [name, verbs] of Object.entries(VERBS_OF)) {
+    const key = name as keyof typeof VERBS_OF;
+    const row: OptionTable[string] = OPTIONS[key];
+    const usual = 'default' in row ? row.default : undefined;
+    const isGiven = options[key] !== usual && options[key] !== false;
+    if (isGiven && !verbs.some((each) => each === verb)) {
+      throw usage(`--${name} is an option of ${verbs.map((each) => `hal ${each}`).join(' and ')}, not of hal ${verb}`);
+    }
+  }
+}
 
 function expectNoFiles([first]: readonly string[]): void {
   if (first !== undefined) throw usage(`unexpected argument '${first}'`);
