@@ -14,7 +14,7 @@ export {
   readPcMap,
 } from './instrument/instrument.ts';
 export { TOOLS, toolNamed } from './tools/catalog.ts';
-export { type ChosenTool, chooseTool, useTool } from './tools/chosen-tool.ts';
+export { type ChosenTool, chooseHook, chooseTool, useTool } from './tools/chosen-tool.ts';
 export type { PresetVariable } from './tools/preset-version.ts';
 export { type PresetReport, type PresetTable, ToolPresets } from './tools/tool-presets.ts';
 export { type KernelVersion, type ToolReport, ToolSession } from './tools/tool-session.ts';

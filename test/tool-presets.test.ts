@@ -7,8 +7,8 @@ import { test } from 'node:test';
 import { pathToFileURL } from 'node:url';
 import { KernelRunner } from '../src/bench/kernel-runner.ts';
 import { createEmulatedDevice } from '../src/devices/emulated/index.ts';
+import { chooseHook, chooseTool, readTraceFile } from '../src/instrument.ts';
 import { createContext } from '../src/kernels/index.ts';
-import { chooseTool } from '../src/tools/chosen-tool.ts';
 import { ToolPresets } from '../src/tools/tool-presets.ts';
 import { ToolSession } from '../src/tools/tool-session.ts';
 import { imageOf, kernelCases, TARGETS } from './tool-runs.test-support.ts';
@@ -274,4 +274,24 @@ test('the example of the documentation prints what stands there', async (t) => {
   writeFileSync(path.join(folder, 'presets.mts'), program);
   await import(pathToFileURL(path.join(folder, 'presets.mts')).href);
   assert.equal(`${lines.join('\n')}\n`, output);
+});
+
+test('a hook that was compiled is a preset, too; what a tool would write is in its result', async () => {
+  using device = createEmulatedDevice({ processor: 'gfx90a' });
+  using context = createContext(device);
+  const file = 'test/data/hooks/hooks.gfx90a.O2.o:function=lane_statistics,at=entry,element=u32';
+  const presets = new ToolPresets({
+    hooked: [chooseHook(file, (name) => readFileSync(name))],
+    traced: [await chooseTool('memory-trace:file=trace')],
+  });
+  const vadd = context.load(readFileSync('examples/kernels/vadd.gfx90a.co'), { presets }).kernel('vadd');
+  const buffer = context.buffer(new Float32Array(256));
+  for (const preset of ['hooked', 'traced']) {
+    await vadd.launch({ grid: 256, workgroup: 64, preset }, buffer, buffer, buffer, 256);
+  }
+  const [hooked, traced] = presets.results().map(({ result }) => result);
+  assert.deepEqual(hooked?.tables.find(({ name }) => name === 'lane_histogram')?.rows, [[64, 4]]);
+  const [trace] = traced?.files ?? [];
+  assert.equal(trace?.name, 'trace');
+  assert.equal(readTraceFile(trace!.bytes, trace!.name).records.length, 3 * 256);
 });

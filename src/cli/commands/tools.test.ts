@@ -94,6 +94,8 @@ test('a trace goes to a file, which is printed', async () => {
       const { status, stderr } = await run('tools', file);
       assert.deepEqual([status, damaged.test(stderr)], [3, true], stderr);
     }
+    writeFileSync(file, 'export const loads = 1;');
+    assert.match((await run('tools', file)).stderr, /no trace .*\nhint: --tool=memory-trace:file=TRACE writes a trace/);
   } finally {
     rmSync(folder, { recursive: true });
   }

@@ -33,7 +33,7 @@ export const tools = defineCommand({
       return 0;
     }
     if (operand !== undefined && bytes) {
-      const file = readTraceFile(bytes, operand);
+      const file = withHint(() => readTraceFile(bytes, operand));
       if (format === 'json')
         stdout(`${JSON.stringify({ schema: 'wavewright.trace', version: 1, ...traceJson(file) })}\n`);
       else for (const line of traceLines(file)) stdout(line);
@@ -51,6 +51,17 @@ export const tools = defineCommand({
     return 0;
   },
 });
+
+/** Says of BAD_INPUT what a trace is, for files that are none: reports of tools, or tools in TypeScript. */
+function withHint<T>(read: () => T): T {
+  try {
+    return read();
+  } catch (error) {
+    if (!(error instanceof WavewrightError) || error.code !== 'BAD_INPUT') throw error;
+    const hint = '--tool=memory-trace:file=TRACE writes a trace; --tool=./FILE.ts runs a tool of your own';
+    throw error.within({ hint });
+  }
+}
 
 interface InstrumentedFile {
   readonly name: string;
