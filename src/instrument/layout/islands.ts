@@ -155,11 +155,11 @@ class Planner implements BranchPlan {
       this.#vias.set(index, this.#islandFor(this.#ends[index]!, item.target, item.origin ?? item.point));
       isDone = false;
     }
-    for (const pool of [...this.pools.values()]) {
+    for (const [index, pool] of [...this.pools]) {
       for (const island of pool.islands) {
-        const behind = this.addressOf(island.label) + DWORD_BYTES;
-        if (this.#reaches(behind, nextPlace(island))) continue;
-        island.via = this.#islandFor(behind, island.target, island.origin);
+        if (this.#reaches(this.addressOf(island.label) + DWORD_BYTES, nextPlace(island))) continue;
+        // Seen from its pool, so that the pool itself is no way on: the island would lead to itself.
+        island.via = this.#islandFor(this.#ends[index]!, island.target, island.origin);
         isDone = false;
       }
     }
@@ -170,7 +170,7 @@ class Planner implements BranchPlan {
     return displacement(behind, this.addressOf(target)) !== undefined;
   }
 
-  /** The island nearest to the target among those in reach. */
+  /** The island nearest to the target among those in reach of a place, and not at that place. */
   #islandFor(behind: number, target: BranchTarget, origin: number | undefined): Island {
     const site = this.#siteTowards(behind, this.addressOf(target));
     let pool = this.pools.get(site.index);

@@ -128,6 +128,22 @@ for (const [name, everyBytes, isPassed] of [
   });
 }
 
+for (const way of ['back', 'forth']) {
+  for (const ends of [[40_000], [70_000], [40_000, 90_000], []]) {
+    test(`a far branch ${way} comes to its target, with ends of the program behind ${ends.join(', ') || 'nothing'}`, () => {
+      // Where islands may stand without a branch around them they are preferred: an island must not lead to itself.
+      const [first, last] = [new Label('first'), new Label('last')];
+      const straight = stretch(600_000);
+      for (const at of ends) straight[at] = instruction('s_endpgm', { origin: 8, endsFlow: true });
+      const items = [label(first), branch('s_cbranch_scc1', last, { origin: 4 }), ...straight];
+      items.push(branch('s_cbranch_scc1', first, { origin: 12 }), label(last), instruction('s_endpgm'));
+      const laidOut = layOutCode(items, 0, code);
+      const [from, to] = way === 'back' ? [laidOut.map.newAddressOf(12)!, first] : [0, last];
+      assert.equal(destination(laidOut, from), laidOut.addressOf(to));
+    });
+  }
+}
+
 test('a thousand branches over half a million bytes: rounds are few', () => {
   const targets = Array.from({ length: 1000 }, (_, i) => new Label(String(i)));
   const items = [
