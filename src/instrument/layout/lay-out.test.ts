@@ -131,7 +131,7 @@ for (const [name, everyBytes, isPassed] of [
 for (const way of ['back', 'forth']) {
   for (const ends of [[40_000], [70_000], [40_000, 90_000], []]) {
     test(`a far branch ${way} comes to its target, with ends of the program behind ${ends.join(', ') || 'nothing'}`, () => {
-      // Where islands may stand without a branch around them they are preferred: an island must not lead to itself.
+      // Islands stand preferably where no branch around them is needed; none must lead to itself.
       const [first, last] = [new Label('first'), new Label('last')];
       const straight = stretch(600_000);
       for (const at of ends) straight[at] = instruction('s_endpgm', { origin: 8, endsFlow: true });
