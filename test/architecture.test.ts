@@ -106,6 +106,7 @@ const ROOMS: Readonly<Record<string, readonly string[]>> = {
     'tooling',
     '.',
   ],
+  'hal/memory': ['.', 'pools'],
   hsa: ['objects', 'signals', 'memory', 'executables', 'queues', 'runtime', '.'],
   inspect: ['objdump', '.'],
   instrument: ['layout', 'machine', 'dsl', 'hooks', 'object', 'kernel', 'tool', 'points', '.'],

@@ -13,6 +13,8 @@ export { CommandRecorder, type CommandRef, type RecordOptions, type SlotRef } fr
 export { Fence } from './core/fence.ts';
 export { type FlagInput, FlagSet, FlagTable } from './core/flag-set.ts';
 export {
+  ALLOCA_FLAGS,
+  type AllocaFlag,
   BUFFER_COMPATIBILITY,
   BUFFER_USAGE,
   type BufferAccess,
@@ -66,6 +68,14 @@ export { type AllocationState, type BufferPlacement, HalBuffer, type MapOptions 
 export type { BufferMapping } from './memory/buffer-mapping.ts';
 export type { BufferParams, Compatibility, Heap } from './memory/buffer-params.ts';
 export type { DirectRef } from './memory/buffer-ref.ts';
+export { HalPool, type PoolStatistics } from './memory/pools/pool.ts';
+export type {
+  FixedBlockPoolOptions,
+  PassThroughPoolOptions,
+  PoolCommonOptions,
+  PoolOptions,
+  TlsfPoolOptions,
+} from './memory/pools/pool-shape.ts';
 export { nullDriver } from './null/index.ts';
 export { type HalFile, memoryFile } from './queues/file-transfer.ts';
 export type {

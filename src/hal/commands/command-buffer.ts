@@ -27,6 +27,9 @@ export const isSlot = (ref: RecordedRef): ref is SlotRange => 'slot' in ref;
 export interface Retained {
   retain(): void;
   release(): void;
+  /** An operation that needs it has begun, and is over: memory stays as it is between the two. */
+  pin?(): void;
+  unpin?(): void;
 }
 
 /** One step of a program. Targets of jumps are indices of steps. */
@@ -165,6 +168,14 @@ export class CommandBuffer implements Disposable {
   release(): void {
     this.#users--;
     this.#collect();
+  }
+
+  pin(): void {
+    for (const resource of this.#resources) resource.pin?.();
+  }
+
+  unpin(): void {
+    for (const resource of this.#resources) resource.unpin?.();
   }
 
   [Symbol.dispose](): void {

@@ -149,4 +149,4 @@ export async function failureOf(operation: PromiseLike<unknown>): Promise<HalErr
 }
 
 export const PROFILING = 'there is no profiling session yet';
-export const POOLS = 'there are no pools of a program yet';
+export const POOLS = 'pools.test.ts has cases of our own for it';

@@ -85,5 +85,11 @@ export const COMMAND_BUFFER_MODES = new FlagTable('command buffer mode', {
 });
 export type CommandBufferMode = keyof typeof COMMAND_BUFFER_MODES.bits;
 
+export const ALLOCA_FLAGS = new FlagTable('alloca flag', {
+  'indeterminate-lifetime': 1,
+  'allow-pool-wait-frontier': 2,
+});
+export type AllocaFlag = keyof typeof ALLOCA_FLAGS.bits;
+
 export const HOST_CALL_FLAGS = new FlagTable('host call flag', { 'non-blocking': 1, 'wait-active': 2, relaxed: 4 });
 export type HostCallFlag = keyof typeof HOST_CALL_FLAGS.bits;

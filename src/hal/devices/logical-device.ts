@@ -14,6 +14,8 @@ import { HalExecutable } from '../executables/executable.ts';
 import { HalAllocator } from '../memory/allocator.ts';
 import type { HalBuffer } from '../memory/buffer.ts';
 import type { BufferParams, Compatibility } from '../memory/buffer-params.ts';
+import { HalPool } from '../memory/pools/pool.ts';
+import type { PoolOptions } from '../memory/pools/pool-shape.ts';
 import { HalQueue } from '../queues/queue.ts';
 import { Scheduler, type SchedulerOptions } from '../queues/scheduler.ts';
 
@@ -57,6 +59,7 @@ export class LogicalDevice implements Disposable, AsyncDisposable {
   readonly #loop: HostLoop;
   readonly #scheduler: Scheduler;
   readonly #leaveLoop: () => void;
+  readonly #pools = new Set<HalPool>();
   #isClosed = false;
 
   /** Use `DriverRegistry.open`. */
@@ -99,6 +102,26 @@ export class LogicalDevice implements Disposable, AsyncDisposable {
   allocate(sizeBytes: number, params: BufferParams = {}): HalBuffer {
     this.#expectOpen();
     return this.allocator.allocate(sizeBytes, params);
+  }
+
+  /**
+   * Memory for the `alloca` of any queue, reused by them. Throws INVALID_ARGUMENT for sizes that are none or
+   * do not go together, and for memory that the device does not have. `using` gives it back.
+   */
+  createPool(options: PoolOptions): HalPool {
+    this.#expectOpen();
+    const post = (callback: () => void) => this.#scheduler.post(callback);
+    const forget = (pool: HalPool) => void this.#pools.delete(pool);
+    const pool = new HalPool({ device: this, allocator: this.allocator, post, forget }, options);
+    this.#pools.add(pool);
+    return pool;
+  }
+
+  /** Gives memory back that pools hold and no buffer uses. Returns its bytes. */
+  trim(): number {
+    let bytes = 0;
+    for (const pool of this.#pools) bytes += pool.trim();
+    return bytes;
   }
 
   queryCompatibility(params: BufferParams, sizeBytes: number): Compatibility {
@@ -173,7 +196,10 @@ export class LogicalDevice implements Disposable, AsyncDisposable {
 
   /** What has not ended, with what blocks it: for reports of programs that stand still. */
   get blocked(): Scheduler['blocked'] {
-    return this.#scheduler.blocked;
+    const parked = [...this.#pools].flatMap((pool) =>
+      pool.parked.map((operation) => ({ operation, waits: [`memory of '${pool.label}'`] })),
+    );
+    return [...this.#scheduler.blocked, ...parked];
   }
 
   get pendingCounts(): Scheduler['counts'] {
@@ -192,9 +218,15 @@ export class LogicalDevice implements Disposable, AsyncDisposable {
     if (this.#isClosed) throw invalidArgument(`${this.name} is closed`);
   }
 
+  /** What waits for memory has not begun. */
+  #disposePools(): void {
+    for (const pool of [...this.#pools]) pool[Symbol.dispose]();
+  }
+
   /** What has not begun fails with CANCELLED; the rest goes on to its end. */
   async [Symbol.asyncDispose](): Promise<void> {
     this.#scheduler.close(`${this.name} is closed`);
+    this.#disposePools();
     while (this.#scheduler.counts.running > 0 && !this.#isClosed) {
       this.#loop.kick();
       await new Promise((resolve) => setTimeout(resolve, 0));
@@ -208,6 +240,7 @@ export class LogicalDevice implements Disposable, AsyncDisposable {
     this.#isClosed = true;
     this.#leaveLoop();
     this.#scheduler.close(`${this.name} is closed`);
+    this.#disposePools();
     for (const { backend } of this.queues) backend[Symbol.dispose]();
     this.#scheduler.abandonRunning();
     this.#backend[Symbol.dispose]();

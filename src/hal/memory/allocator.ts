@@ -52,8 +52,37 @@ function fits({ memoryType, usage }: Heap, params: ResolvedParams): boolean {
   return memoryType.has(params.memoryType.without('optimal')) && usage.has(onlyWished);
 }
 
+/**
+ * Which of some heaps a buffer comes from. Throws INVALID_ARGUMENT where none has such memory,
+ * RESOURCE_EXHAUSTED for more than it may have. `owner`: whose heaps they are, for the errors.
+ */
+export function planFrom(
+  heaps: readonly Heap[],
+  params: ResolvedParams,
+  sizeBytes: number,
+  owner = 'the device',
+): AllocationPlan {
+  const heapIndex = heaps.findIndex((heap) => fits(heap, params));
+  const heap = heaps[heapIndex];
+  if (heap === undefined) {
+    const kinds = heaps.map(({ memoryType, usage }) => `${memoryType} for ${usage}`).join('; ');
+    throw invalidArgument(`${owner} has no memory of type ${params.memoryType} for ${params.usage}`, {
+      hint: `there is ${kinds}`,
+    });
+  }
+  if (sizeBytes > heap.maxAllocationBytes) {
+    const most = `${heap.memoryType} memory of ${owner} gives ${heap.maxAllocationBytes} at most`;
+    throw new HalError('RESOURCE_EXHAUSTED', `'${params.label}' of ${sizeBytes} bytes, ${most}`);
+  }
+  const minAlignmentBytes = Math.max(params.minAlignmentBytes, heap.minAlignmentBytes);
+  const isWished = params.usage.has('mapping-optional') && !heap.usage.hasAny(MAPPING);
+  const usage = isWished ? params.usage.without(MAPPING) : params.usage;
+  const memoryType = heap.memoryType.with(params.memoryType.without(OPTIMAL));
+  return { params: { ...params, usage, memoryType, minAlignmentBytes }, heapIndex, sizeBytes };
+}
+
 export interface AllocatorStatistics {
-  /** Of all heaps together, what `allocate` and `alloca` hold now, and held at most. */
+  /** Of all heaps together, what `allocate`, `alloca` and pools hold now, and held at most. */
   readonly liveBytes: number;
   readonly peakBytes: number;
   readonly liveCount: number;
@@ -83,7 +112,7 @@ export class HalAllocator {
   /** What would come of parameters; no flags where the device has no such memory. Throws INVALID_ARGUMENT. */
   queryCompatibility(params: BufferParams, sizeBytes: number): Compatibility {
     const wanted = resolveParams(params);
-    const heapIndex = this.#heapFor(wanted);
+    const heapIndex = this.heaps.findIndex((each) => fits(each, wanted));
     const heap = this.heaps[heapIndex];
     if (heap === undefined || sizeBytes > heap.maxAllocationBytes) {
       return { flags: BUFFER_COMPATIBILITY.set([]), params: wanted, sizeBytes, heapIndex: undefined };
@@ -98,10 +127,6 @@ export class HalAllocator {
     return { flags, params: found.params, sizeBytes: found.sizeBytes, heapIndex };
   }
 
-  #heapFor(params: ResolvedParams): number {
-    return this.heaps.findIndex((heap) => fits(heap, params));
-  }
-
   /** Throws OUT_OF_RANGE for a physical device that there is not. */
   expectDevice(ordinal: number): void {
     const { length } = this.#source.physicalDevices;
@@ -109,29 +134,10 @@ export class HalAllocator {
     throw new HalError('OUT_OF_RANGE', `physical device ${ordinal}, the logical device has ${length}`);
   }
 
-  /**
-   * Throws INVALID_ARGUMENT where no heap has such memory, RESOURCE_EXHAUSTED for more than it may have,
-   * OUT_OF_RANGE for a physical device that there is not.
-   */
+  /** See `planFrom`; throws OUT_OF_RANGE for a physical device that there is not. */
   plan(params: ResolvedParams, sizeBytes: number): AllocationPlan {
     this.expectDevice(params.deviceOrdinal);
-    const heapIndex = this.#heapFor(params);
-    const heap = this.heaps[heapIndex];
-    if (heap === undefined) {
-      const kinds = this.heaps.map(({ memoryType, usage }) => `${memoryType} for ${usage}`).join('; ');
-      throw invalidArgument(`no memory of type ${params.memoryType} for ${params.usage}`, {
-        hint: `there is ${kinds}`,
-      });
-    }
-    if (sizeBytes > heap.maxAllocationBytes) {
-      const what = `'${params.label}' of ${sizeBytes} bytes, ${heap.memoryType} memory gives ${heap.maxAllocationBytes} at most`;
-      throw new HalError('RESOURCE_EXHAUSTED', what);
-    }
-    const minAlignmentBytes = Math.max(params.minAlignmentBytes, heap.minAlignmentBytes);
-    const isWished = params.usage.has('mapping-optional') && !heap.usage.hasAny(MAPPING);
-    const usage = isWished ? params.usage.without(MAPPING) : params.usage;
-    const memoryType = heap.memoryType.with(params.memoryType.without(OPTIMAL));
-    return { params: { ...params, usage, memoryType, minAlignmentBytes }, heapIndex, sizeBytes };
+    return planFrom(this.heaps, params, sizeBytes);
   }
 
   /** The memory of a plan. Throws RESOURCE_EXHAUSTED. */

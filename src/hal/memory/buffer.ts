@@ -44,6 +44,10 @@ export class BufferAllocation {
   /** Operations, command buffers and mappings that need the memory. */
   #users = 0;
   #isDisposed = false;
+  /** Operations that have begun, and mappings: what has the memory in its hands. */
+  #pins = 0;
+  /** Memory that was deallocated, and goes when the last pin does. */
+  #leaving: BufferStorage | undefined;
 
   constructor(params: ResolvedParams, placement: BufferPlacement, sizeBytes: number, storage?: BufferStorage) {
     this.params = params;
@@ -72,25 +76,48 @@ export class BufferAllocation {
     }
     this.#storage = storage;
     if (this.#state === 'reserved') this.#state = 'committed';
+    else storage.expectFree?.(true);
     if (this.#isDisposed) this.#collect();
   }
 
   /** A queue is told to deallocate. Throws FAILED_PRECONDITION the second time. */
   beginDealloca(): void {
-    if (this.#state !== 'deallocating' && this.#state !== 'released') this.#state = 'deallocating';
-    else throw new HalError('FAILED_PRECONDITION', `'${this.params.label}' is deallocated twice`);
+    if (this.#state === 'deallocating' || this.#state === 'released') {
+      throw new HalError('FAILED_PRECONDITION', `'${this.params.label}' is deallocated twice`);
+    }
+    this.#state = 'deallocating';
+    this.#storage?.expectFree?.(true);
   }
 
   /** The dealloca did not happen: the buffer is as it was. */
   cancelDealloca(): void {
-    if (this.#state === 'deallocating') this.#state = this.#storage === undefined ? 'reserved' : 'committed';
+    if (this.#state !== 'deallocating') return;
+    this.#state = this.#storage === undefined ? 'reserved' : 'committed';
+    this.#storage?.expectFree?.(false);
   }
 
-  /** The dealloca happened. */
+  /** The dealloca happened. What has the memory in its hands keeps it until it is over. */
   decommit(): void {
     this.#state = 'released';
     const storage = this.#storage;
     this.#storage = undefined;
+    if (this.#pins === 0) {
+      storage?.free();
+      return;
+    }
+    this.#leaving = storage;
+    storage?.expectFree?.(false);
+  }
+
+  pin(): void {
+    this.#pins++;
+  }
+
+  unpin(): void {
+    this.#pins--;
+    if (this.#pins > 0) return;
+    const storage = this.#leaving;
+    this.#leaving = undefined;
     storage?.free();
   }
 
@@ -190,8 +217,13 @@ export class HalBuffer implements Disposable {
     }
     const start = this.offsetBytes + offsetBytes;
     const bytes = this.allocation.storage.bytes().subarray(start, start + sizeBytes);
-    this.allocation.retain();
-    return new BufferMapping(bytes, wanted, () => this.allocation.release());
+    const { allocation } = this;
+    allocation.retain();
+    allocation.pin();
+    return new BufferMapping(bytes, wanted, () => {
+      allocation.unpin();
+      allocation.release();
+    });
   }
 
   /** A copy of its bytes; see `map`. */

@@ -7,6 +7,8 @@ export interface BufferStorage {
   readonly address: bigint | undefined;
   /** Its bytes, live, for whoever is allowed to see them. Throws where the host cannot. */
   bytes(): Uint8Array;
+  /** For memory of pools: whether a `dealloca` of it was submitted and is going to free it. */
+  expectFree?(isExpected: boolean): void;
   /** Called once. */
   free(): void;
 }

@@ -8,7 +8,7 @@ import type { Topology } from '../backend/topology.ts';
 import { type BindingTable, CommandBuffer, type Retained } from '../commands/command-buffer.ts';
 import { prepareDispatch, type QueueDispatch } from '../commands/queue-dispatch.ts';
 import type { FlagInput } from '../core/flag-set.ts';
-import { HOST_CALL_FLAGS, type HostCallFlag, PLACEMENT_FLAGS } from '../core/flags.ts';
+import { ALLOCA_FLAGS, type AllocaFlag, HOST_CALL_FLAGS, type HostCallFlag, PLACEMENT_FLAGS } from '../core/flags.ts';
 import { type Timepoint, timepointsOf } from '../core/semaphore.ts';
 import { HalError, invalidArgument, type OperationInfo } from '../core/status.ts';
 import type { HalAllocator } from '../memory/allocator.ts';
@@ -22,6 +22,7 @@ import {
   rangesOverlap,
   storageOf,
 } from '../memory/buffer-ref.ts';
+import type { HalPool } from '../memory/pools/pool.ts';
 import { CommandBufferRun } from './command-buffer-run.ts';
 import { type HalFile, readFile, writeFile } from './file-transfer.ts';
 import type { Scheduler } from './scheduler.ts';
@@ -37,6 +38,10 @@ export interface HalQueueOwner {
 
 export interface QueueAlloca extends BufferParams, OrderOptions {
   readonly sizeBytes: number;
+  /** Where the memory comes from. Default: the device, each time. */
+  readonly pool?: HalPool;
+  /** `allow-pool-wait-frontier`: the pool's memory may be waited for whose dealloca was submitted. */
+  readonly flags?: FlagInput<AllocaFlag>;
 }
 
 export interface QueueFill extends OrderOptions {
@@ -107,31 +112,40 @@ export class HalQueue {
 
   /**
    * A buffer at once, and its memory at the end of the operation. Throws INVALID_ARGUMENT for no bytes and
-   * for memory that the device does not have, OUT_OF_RANGE for a physical device that there is not; the
-   * operation fails with RESOURCE_EXHAUSTED.
+   * for memory that the device or the pool does not have, OUT_OF_RANGE for a physical device that there is
+   * not, RESOURCE_EXHAUSTED for more than they ever give. The operation fails with RESOURCE_EXHAUSTED; with a
+   * pool it waits until others give memory back, which may be for ever, and fails only where that was
+   * submitted already and `flags` do not allow to wait for it.
    */
-  alloca({ sizeBytes, ...options }: QueueAlloca): Submission<HalBuffer> {
+  alloca({ sizeBytes, pool, flags = [], ...options }: QueueAlloca): Submission<HalBuffer> {
     if (!Number.isSafeInteger(sizeBytes) || sizeBytes < 1) {
       throw invalidArgument(`an alloca of ${sizeBytes} bytes, expected at least 1`);
     }
     const { allocator, device } = this.#owner;
-    const { deviceOrdinal = this.deviceOrdinal } = options;
-    const plan = allocator.plan(resolveParams({ ...options, deviceOrdinal }), sizeBytes);
-    const placement = { device, deviceOrdinal, queue: this, flags: PLACEMENT_FLAGS.set('asynchronous') };
+    if (pool !== undefined && pool.device !== device)
+      throw invalidArgument(`'${pool.label}' belongs to another device`);
+    const { deviceOrdinal = pool?.deviceOrdinal ?? this.deviceOrdinal } = options;
+    const plan = (pool ?? allocator).plan(resolveParams({ ...options, deviceOrdinal }), sizeBytes);
+    const wishes = ALLOCA_FLAGS.set(flags);
+    const isLong = wishes.has('indeterminate-lifetime');
+    const placed = PLACEMENT_FLAGS.set(isLong ? ['asynchronous', 'indeterminate-lifetime'] : 'asynchronous');
+    const placement = { device, deviceOrdinal, queue: this, flags: placed };
     const allocation = new BufferAllocation(plan.params, placement, sizeBytes);
     const buffer = new HalBuffer(allocation, 0, sizeBytes);
-    return this.#submit(
-      'alloca',
-      options,
-      [],
-      {
-        run: (done) => {
+    const mayWait = wishes.has('allow-pool-wait-frontier');
+    const body = (operation: OperationInfo): Body => ({
+      run: (done) => {
+        if (pool === undefined) {
           allocation.commit(allocator.storage(plan));
           done();
-        },
+          return;
+        }
+        pool.reserve({ sizeBytes, operation, mayWait, abort: options.abort }, (found) =>
+          done(found instanceof HalError ? found : errorOf(() => allocation.commit(found))),
+        );
       },
-      buffer,
-    );
+    });
+    return this.#submit('alloca', options, [], body, buffer);
   }
 
   /**
@@ -317,6 +331,16 @@ export class HalQueue {
     // reason: operations without a result have the type void
     return this.#owner.scheduler.submit(work, result as Result);
   }
+}
+
+/** What is thrown, if anything is. */
+function errorOf(run: () => void): unknown {
+  try {
+    run();
+  } catch (error) {
+    return error;
+  }
+  return undefined;
 }
 
 type Body = Pick<Work, 'run' | 'onSkipped' | 'onFailed'>;

@@ -181,12 +181,13 @@ export class Scheduler {
     task.endWaits();
     task.submission.enter('running');
     this.#running.add(task);
+    for (const resource of task.work.resources) resource.pin?.();
     this.#tell('started', task);
     let isOver = false;
     const done = (error?: unknown): void => {
       if (isOver) return;
       isOver = true;
-      if (!this.#running.delete(task)) return;
+      if (!this.#leave(task)) return;
       if (error !== undefined) task.work.onFailed?.();
       this.#finish(task, error === undefined ? undefined : operationError(task.work.info, 'failed', error));
     };
@@ -195,6 +196,13 @@ export class Scheduler {
     } catch (error) {
       done(error);
     }
+  }
+
+  /** It does not run any more. Returns whether it did. */
+  #leave(task: Task): boolean {
+    if (!this.#running.delete(task)) return false;
+    for (const resource of task.work.resources) resource.unpin?.();
+    return true;
   }
 
   #skip(task: Task, failure: HalError): void {
@@ -235,7 +243,7 @@ export class Scheduler {
   /** What runs is stopped: it fails with CANCELLED, whatever its driver says of it later. */
   abandonRunning(): void {
     for (const task of [...this.#running]) {
-      this.#running.delete(task);
+      this.#leave(task);
       task.work.onFailed?.();
       this.#finish(task, cancelled(task.work.info, this.#closed));
     }
