@@ -101,11 +101,11 @@ test('options that a verb does not heed are refused', async () => {
 test('what does not fit is refused before anything runs', async () => {
   const refused = [
     [['--input=4'], /1 inputs, 'vadd' takes 4.*\n.*int, 4 bytes/],
-    [[...SUM.slice(0, 3), '--input=1.5'], /'1.5' is no i32/],
+    [[...SUM.slice(0, 3), '--input=1.5'], /input 3: '1.5' is no i32, expected number 3 \(int, 4 bytes\)/],
     [[...SUM.slice(0, 3), '--input=2xf32=1'], /input 3 is 2xf32, expected .*int, 4 bytes/],
     [['--input=4', ...SUM.slice(1)], /input 0 is no buffer/],
     [['--input=2x2xf3=1', ...SUM.slice(1)], /--input=2x2xf3=1: no element type 'f3'/],
-    [[...SUM, '--output=-', '--output=-'], /2 outputs, there are 1 results/],
+    [[...SUM, '--output=-', '--output=-'], /--output was given 2 times, results: 1/],
     [[...SUM, '--expected-output=4'], /result 0 is a buffer/],
     [[...SUM, '--expected-f32-threshold=much'], /'much' is no threshold/],
     [[...SUM, '--function=vsub'], /no export 'vsub'/],

@@ -361,7 +361,7 @@ function writeResults(
     return;
   }
   if (targets.length !== results.length) {
-    throw usage(`${targets.length} outputs, there are ${results.length} results`);
+    throw usage(`--output was given ${targets.length} times, results: ${results.length}`);
   }
   const outputs = new Outputs((file) => (existsSync(file) ? readInput(file) : undefined));
   for (const [i, target] of targets.entries()) {

@@ -3,7 +3,7 @@
  * results, which are buffers that it may write.
  */
 import { concatenate } from '../../base/concatenate.ts';
-import { invalidArgument } from '../core/status.ts';
+import { HalError, invalidArgument } from '../core/status.ts';
 import type { LogicalDevice } from '../devices/logical-device.ts';
 import type { ExecutableExport, ExportParameter } from '../executables/executable.ts';
 import type { HalBuffer } from '../memory/buffer.ts';
@@ -89,15 +89,15 @@ export class ExportCall implements Disposable {
   }
 }
 
-const parameterText = ({ kind, name, typeName, sizeBytes }: ExportParameter): string =>
-  `${name ?? 'unnamed'} (${kind === 'binding' ? `buffer${typeName ? `, ${typeName}` : ''}` : `${typeName ?? 'value'}, ${sizeBytes} bytes`})`;
+const parameterText = ({ kind, name, typeName, sizeBytes }: ExportParameter, index: number): string =>
+  `${name ?? `number ${index}`} (${kind === 'binding' ? `buffer${typeName ? `, ${typeName}` : ''}` : `${typeName ?? 'value'}, ${sizeBytes} bytes`})`;
 
 /** A size of 0 has no memory; such a buffer gets some that nobody counts. */
 const MIN_BUFFER_BYTES = 16;
 
 function bufferOf(device: LogicalDevice, input: Input, parameter: ExportParameter, index: number): BufferArgument {
   if (input.kind !== 'tensor') {
-    throw invalidArgument(`input ${index} is no buffer, expected one for ${parameterText(parameter)}`, {
+    throw invalidArgument(`input ${index} is no buffer, expected one for ${parameterText(parameter, index)}`, {
       hint: 'for example --input=16xf32=0',
     });
   }
@@ -114,13 +114,17 @@ function bufferOf(device: LogicalDevice, input: Input, parameter: ExportParamete
 function constantOf(input: Input, parameter: ExportParameter, index: number): Uint8Array {
   const words = new Uint8Array(Math.ceil(parameter.sizeBytes / 4) * 4);
   if (input.kind === 'value') {
-    const type = elementTypeNamed(typeOfConstant(parameter, input.text));
-    type.parse(input.text, new DataView(words.buffer), 0);
+    try {
+      elementTypeNamed(typeOfConstant(parameter, input.text)).parse(input.text, new DataView(words.buffer), 0);
+    } catch (error) {
+      if (!(error instanceof HalError)) throw error;
+      throw invalidArgument(`input ${index}: ${error.what}, expected ${parameterText(parameter, index)}`);
+    }
   } else if (input.kind === 'tensor' && input.tensor.bytes.length === parameter.sizeBytes) {
     words.set(input.tensor.bytes);
   } else if (input.kind !== 'null') {
     const found = input.kind === 'tensor' ? tensorTypeText(input.tensor) : input.kind;
-    throw invalidArgument(`input ${index} is ${found}, expected ${parameterText(parameter)}`);
+    throw invalidArgument(`input ${index} is ${found}, expected ${parameterText(parameter, index)}`);
   }
   return words;
 }
