@@ -1,5 +1,4 @@
 import { setImmediate } from 'node:timers/promises';
-import { WavewrightError } from '../../base/errors.ts';
 import { hex } from '../../base/text.ts';
 import { TimeLimit } from '../../base/time-limit.ts';
 import { nodeDecompress } from '../../codeobject/node-decompress.ts';
@@ -18,12 +17,14 @@ import { imagesOf, openLinkFile, pickLinkImages } from '../../linker/link-files.
 import { CHECK_OPTION, Findings } from '../arguments/check-option.ts';
 import { defineCommand } from '../arguments/command.ts';
 import { MEMORY_OPTION, openDevice, WORKERS_OPTION } from '../arguments/device-name.ts';
+import { extentOf } from '../arguments/extent.ts';
 import { STACK_SIZE_OPTION } from '../arguments/stack-size-option.ts';
 import { chosenWaveSize, WAVE_SIZE_OPTION } from '../arguments/wave-size-option.ts';
 import { readInput } from '../process/input.ts';
 import { Interruption } from '../process/interruption.ts';
 import { writeOutput } from '../process/output-file.ts';
 import { HOOK_OPTION, openTools, TOOL_OPTION, writeReports } from '../program/tool-options.ts';
+import { medianOf } from '../text/median.ts';
 import { warn } from '../text/report.ts';
 
 const MAX_REPEAT = 1_000_000;
@@ -185,25 +186,6 @@ function cpuTimeNs(): number {
   return (user + system) * NS_PER_US;
 }
 
-function extentOf(option: string, text: string | undefined): number[] {
-  const fail = (what: string): never => {
-    throw new WavewrightError('USAGE', what, { hint: `for example --${option} 256 or --${option} 64,4,1` });
-  };
-  if (text === undefined) return fail(`no --${option}`);
-  const sizes = text.split(/[,x]/).map((part) => (/^\d+$/.test(part) ? Number(part) : 0));
-  if (sizes.length > 3 || sizes.some((size) => size < 1 || size >= 2 ** 32)) {
-    fail(`--${option} ${text}: expected 1 to 3 sizes, each from 1 to ${2 ** 32 - 1}`);
-  }
-  return sizes;
-}
-
-/** Of an even number of values, the mean of the two in the middle. */
-function median(values: readonly number[]): number {
-  const sorted = values.toSorted((a, b) => a - b);
-  const { length } = sorted;
-  return (sorted[(length - 1) >> 1]! + sorted[length >> 1]!) / 2;
-}
-
 function report(
   { kernel, runs, statistics, executed, memoryBytes, hardwareProblems }: DispatchOutcome,
   device: string,
@@ -219,7 +201,7 @@ function report(
     grid,
     workgroup,
     runs,
-    medianNs: median(runs.map(({ durationNs }) => durationNs)),
+    medianNs: medianOf(runs.map(({ durationNs }) => durationNs)),
     /** Of one run. */
     instructions: statistics.instructions / runs.length,
     /** Of one run; null where the device does not count them. */
@@ -268,7 +250,7 @@ function timesText({ runs, statistics }: DispatchOutcome): string {
     ({ durationNs, cpuNs }, i) =>
       `run ${i + 1}: ${microseconds(durationNs)}, ${microseconds(cpuNs ?? 0)} of processor time`,
   );
-  const middle = median(runs.map(({ durationNs }) => durationNs));
+  const middle = medianOf(runs.map(({ durationNs }) => durationNs));
   lines.push(
     `median: ${microseconds(middle)}, ${statistics.instructions / runs.length} instructions of ${statistics.waves / runs.length} waves`,
     ...(statistics.classes ? [`classes: ${instructionCounts(perRun(statistics.classes, runs.length))}`] : []),

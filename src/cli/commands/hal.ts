@@ -11,6 +11,7 @@ import {
   tensorText,
 } from '../../hal/tooling/tensor.ts';
 import { type CommandContext, defineCommand } from '../arguments/command.ts';
+import { extentOf } from '../arguments/extent.ts';
 import type { OptionTable, OptionValues } from '../arguments/options.ts';
 import { didYouMean } from '../arguments/suggest.ts';
 import { readInput } from '../process/input.ts';
@@ -271,7 +272,7 @@ async function withExport(
   const inputs = new InputFiles(readInput);
   const values = (options.input ?? []).flatMap((text) => within(`--input=${text}`, () => parseInputs(text, inputs)));
   using call = new ExportCall(device, entry, values, {
-    groups: extentOf('workgroup-count', options['workgroup-count']),
+    groups: extentOf('workgroup-count', options['workgroup-count'], 0),
     workgroupSize:
       options['workgroup-size'] === undefined ? undefined : extentOf('workgroup-size', options['workgroup-size']),
     dynamicGroupSizeBytes: options['dynamic-lds'],
@@ -287,12 +288,6 @@ function chooseExport(executable: HalExecutable, name: string | undefined): Exec
     `there are ${executable.exportCount} kernels`,
     names === '' ? undefined : `choose one with --function: ${names}`,
   );
-}
-
-function extentOf(option: string, text: string): number[] {
-  const sizes = text.split(/[,x]/).map((part) => (/^\d+$/.test(part) ? Number(part) : Number.NaN));
-  if (sizes.length <= 3 && sizes.every((size) => size < 2 ** 32)) return sizes;
-  throw usage(`--${option}=${text}: expected 1 to 3 sizes`, `for example --${option}=64,4,1`);
 }
 
 /** Runs what may throw a HalError about a word of the command line, which the error then names. */

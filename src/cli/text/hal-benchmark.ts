@@ -1,5 +1,6 @@
 /** Measurements in the manner of google-benchmark, as text and in its JSON format. */
 import os from 'node:os';
+import { medianOf } from './median.ts';
 
 export interface BenchmarkRow {
   readonly name: string;
@@ -62,10 +63,7 @@ function aggregates(rows: readonly BenchmarkRow[]): BenchmarkRow[] {
   const mean = (values: readonly number[]) => values.reduce((sum, value) => sum + value, 0) / values.length;
   const statistics = {
     mean,
-    median: (values: readonly number[]) => {
-      const sorted = values.toSorted((a, b) => a - b);
-      return (sorted[(sorted.length - 1) >> 1]! + sorted[sorted.length >> 1]!) / 2;
-    },
+    median: medianOf,
     stddev: (values: readonly number[]) => {
       const middle = mean(values);
       return Math.sqrt(values.reduce((sum, value) => sum + (value - middle) ** 2, 0) / (values.length - 1));

@@ -3,10 +3,9 @@ import type { AdvanceResult } from '../../device/device.ts';
 import type { CommandDone, DeviceBackend, LoadRequest, QueueBackend } from '../backend/backend.ts';
 import { type BackendCommand, type DispatchCommand, transferOnHost } from '../backend/command.ts';
 import { invalidArgument, type OperationInfo } from '../core/status.ts';
-import { type DeviceUri, devicesOfPath, formatDeviceUri, parameterValues } from '../core/uri.ts';
-import type { Driver, DriverContext } from '../devices/driver.ts';
+import type { Driver } from '../devices/driver.ts';
 import { HostMemory } from '../devices/host-backend.ts';
-import { LogicalDevice } from '../devices/logical-device.ts';
+import { hostDriver } from '../devices/host-driver.ts';
 import { bytesOfRange, type StorageRange } from '../memory/buffer-ref.ts';
 import { type LocalBinding, LocalCode, LocalModule } from './local-code.ts';
 
@@ -20,12 +19,6 @@ export {
 } from './local-code.ts';
 
 const MEMORY_BYTES = 2 ** 32;
-
-/** Parameters that devices of the host have in their URI. */
-export const HOST_PARAMETERS = {
-  queues: { kind: 'integer', min: 1, max: 64, default: 2 },
-  seed: { kind: 'integer', min: 0, max: 2 ** 32 - 1, default: -1 },
-} as const;
 
 class LocalBackend extends HostMemory implements DeviceBackend {
   readonly physicalDevices = [
@@ -98,18 +91,8 @@ function viewsOf(range: StorageRange): LocalBinding {
 }
 
 /** A driver with one device: `local`. */
-export function localDriver(): Driver {
-  const list = [{ uri: 'local://0', name: 'host', uuid: 'local' }];
-  return {
-    name: 'local',
-    fullName: 'functions of the host',
-    devices: () => list,
-    open: (uri: DeviceUri, { loop, onEvent }: DriverContext) => {
-      devicesOfPath(uri.path, list);
-      const { queues, seed } = parameterValues(uri, HOST_PARAMETERS);
-      const scheduling = { loop, onEvent, seed: seed < 0 ? undefined : seed };
-      const name = formatDeviceUri({ ...uri, parameters: new Map() });
-      return new LogicalDevice(new LocalBackend(MEMORY_BYTES), { name, queuesPerDevice: queues, ...scheduling });
-    },
-  };
-}
+export const localDriver = (): Driver =>
+  hostDriver(
+    { name: 'local', fullName: 'functions of the host', deviceName: 'host' },
+    () => new LocalBackend(MEMORY_BYTES),
+  );

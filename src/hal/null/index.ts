@@ -7,12 +7,11 @@ import type { AdvanceResult } from '../../device/device.ts';
 import type { CommandDone, DeviceBackend, LoadRequest, QueueBackend } from '../backend/backend.ts';
 import { type BackendCommand, transferOnHost } from '../backend/command.ts';
 import { invalidArgument, type OperationInfo } from '../core/status.ts';
-import { type DeviceUri, devicesOfPath, formatDeviceUri, parameterValues } from '../core/uri.ts';
-import type { Driver, DriverContext } from '../devices/driver.ts';
+import type { Driver } from '../devices/driver.ts';
 import { HostMemory } from '../devices/host-backend.ts';
-import { LogicalDevice } from '../devices/logical-device.ts';
+import { hostDriver } from '../devices/host-driver.ts';
 import type { ExecutableCode } from '../executables/executable.ts';
-import { HOST_PARAMETERS, LocalCode, LocalModule } from '../local/index.ts';
+import { LocalCode, LocalModule } from '../local/index.ts';
 
 const MEMORY_BYTES = 2 ** 32;
 
@@ -53,18 +52,8 @@ class NullBackend extends HostMemory implements DeviceBackend {
 }
 
 /** A driver with one device: `null`. */
-export function nullDriver(): Driver {
-  const list = [{ uri: 'null://0', name: 'null', uuid: 'null' }];
-  return {
-    name: 'null',
-    fullName: 'a device that runs no code',
-    devices: () => list,
-    open: (uri: DeviceUri, { loop, onEvent }: DriverContext) => {
-      devicesOfPath(uri.path, list);
-      const { queues, seed } = parameterValues(uri, HOST_PARAMETERS);
-      const scheduling = { loop, onEvent, seed: seed < 0 ? undefined : seed };
-      const name = formatDeviceUri({ ...uri, parameters: new Map() });
-      return new LogicalDevice(new NullBackend(MEMORY_BYTES), { name, queuesPerDevice: queues, ...scheduling });
-    },
-  };
-}
+export const nullDriver = (): Driver =>
+  hostDriver(
+    { name: 'null', fullName: 'a device that runs no code', deviceName: 'null' },
+    () => new NullBackend(MEMORY_BYTES),
+  );
