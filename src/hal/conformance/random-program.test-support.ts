@@ -10,6 +10,8 @@ export const BUFFER_BYTES = 64;
 export const STATIC_BUFFERS = 3;
 export const TRANSIENT_BUFFERS = 2;
 export const TIMELINES = 3;
+/** Queues that programs name; a device with fewer takes those numbers modulo its own. */
+const QUEUES = 4;
 
 const KINDS = [
   'fill',
@@ -48,11 +50,16 @@ export interface RandomProgram {
   readonly steps: readonly Step[];
 }
 
-/** A step in its program: what it must wait for, by index. */
+/** A step in its program: what it must wait for, by index, and the GPU that runs it. */
 export interface LinkedStep extends Step {
   readonly index: number;
   readonly waits: readonly number[];
+  /** Undefined: that of any queue. */
+  readonly gpu: number | undefined;
 }
+
+/** The GPU of `gpuCount` in whose memory a buffer lies. */
+export const homeOf = (buffer: number, gpuCount: number): number => buffer % gpuCount;
 
 export function randomProgram(seed: number, size: number): RandomProgram {
   const random = seededIntegers(seed);
@@ -71,13 +78,20 @@ export function randomProgram(seed: number, size: number): RandomProgram {
       length: 4 * (1 + random((BUFFER_BYTES - offset) / 4)),
       value: random(2 ** 31),
       timeline: random(TIMELINES),
-      queue: random(2),
+      queue: random(QUEUES),
       extra,
       isAborted: random(40) === 0,
       throws: random(8) === 0,
     };
   });
   return { seed, steps };
+}
+
+/** What a step is where kernels do not reach the memory of other GPUs: it copies then, and runs nothing. */
+function placed(step: Step, gpuCount: number): Pick<LinkedStep, 'kind' | 'gpu'> {
+  if (step.kind !== 'dispatch' && step.kind !== 'execute') return { kind: step.kind, gpu: undefined };
+  const [from, to] = [homeOf(step.source, gpuCount), homeOf(step.target, gpuCount)];
+  return from === to ? { kind: step.kind, gpu: to } : { kind: 'copy', gpu: undefined };
 }
 
 /** Which buffers a step reads and writes. */
@@ -104,7 +118,7 @@ function usesOf({ kind, target, source }: Step): {
  * The steps that make sense where they stand (no use of memory that is not there), with all that they wait
  * for: whoever used their buffers before them, those before them on their timeline, and others by chance.
  */
-export function link({ steps }: RandomProgram): LinkedStep[] {
+export function link({ steps }: RandomProgram, gpuCount = 1): LinkedStep[] {
   const linked: LinkedStep[] = [];
   const isThere = (buffer: number) => buffer < STATIC_BUFFERS || allocated.has(buffer);
   const allocated = new Set<number>();
@@ -122,7 +136,7 @@ export function link({ steps }: RandomProgram): LinkedStep[] {
     for (const buffer of writes) for (const reader of readers.get(buffer) ?? []) waits.add(reader);
     for (const distance of step.extra) if (index - distance >= 0) waits.add(index - distance);
     if (timelines.has(step.timeline)) waits.add(timelines.get(step.timeline)!);
-    linked.push({ ...step, index, waits: [...waits] });
+    linked.push({ ...step, ...placed(step, gpuCount), index, waits: [...waits] });
     for (const buffer of reads) readers.set(buffer, [...(readers.get(buffer) ?? []), index]);
     for (const buffer of writes) {
       writers.set(buffer, index);

@@ -4,37 +4,104 @@
  */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import type { LogicalDevice } from '../devices/logical-device.ts';
+import type { HalQueue, QueueCopy } from '../queues/queue.ts';
 import { randomProgram, shrink } from './random-program.test-support.ts';
 import { differences } from './random-run.test-support.ts';
-import { createRegistry, SUBJECTS, withParameters } from './subject.test-support.ts';
+import { createRegistry, SUBJECTS, type Subject, withParameters } from './subject.test-support.ts';
 
 /** Steps of a program at most. */
 const SIZE = 24;
 const isFull = process.env['WAVEWRIGHT_SCALE'] === 'full';
-/** Programs of each subject; a hundred thousand together at full scale. */
-const COUNTS: Readonly<Record<string, number>> = isFull
-  ? { null: 30_000, local: 40_000, gfx90a: 10_000, gfx942: 10_000, gfx1100: 10_000 }
-  : { null: 300, local: 500, gfx90a: 150, gfx942: 100, gfx1100: 100 };
-/** Programs on one device, whose schedule has one seed. */
-const BATCH = 50;
 
-for (const subject of SUBJECTS) {
-  test(`${subject.name}: random programs do what the model does`, async () => {
-    const count = COUNTS[subject.name]!;
+interface Run {
+  readonly subject: string;
+  readonly gpus: number;
+  /** Programs; 110,000 together at full scale. */
+  readonly count: number;
+}
+
+const RUNS: readonly Run[] = [
+  { subject: 'null', gpus: 1, count: isFull ? 30_000 : 300 },
+  { subject: 'local', gpus: 1, count: isFull ? 30_000 : 400 },
+  { subject: 'gfx90a', gpus: 1, count: isFull ? 20_000 : 150 },
+  { subject: 'gfx942', gpus: 1, count: isFull ? 5000 : 50 },
+  { subject: 'gfx1100', gpus: 1, count: isFull ? 20_000 : 100 },
+  { subject: 'gfx1201', gpus: 1, count: isFull ? 5000 : 50 },
+  { subject: 'gfx90a', gpus: 2, count: isFull ? 10_000 : 100 },
+  { subject: 'gfx1100', gpus: 2, count: isFull ? 10_000 : 50 },
+];
+/** Programs on one device, whose schedule has one seed. */
+const BATCH = isFull ? 250 : 50;
+
+/** Schedules in turn: the first submitted first, then by seed, GPUs with rings of one packet. */
+function scheduleOf({ tags }: Subject, first: number): string {
+  if ((first / BATCH) % 4 === 0) return '';
+  return `seed=${first}${tags.includes('code-objects') ? '&ring=1' : ''}`;
+}
+
+for (const { subject: name, gpus, count } of RUNS) {
+  const subject = SUBJECTS.find((each) => each.name === name)!;
+  const where = gpus === 1 ? name : `${gpus} x ${name}`;
+  test(`${where}: ${count} random programs do what the model does`, async () => {
     for (let first = 0; first < count; first += BATCH) {
-      using registry = createRegistry();
-      const isPlain = (first / BATCH) % 4 === 0;
-      const schedule = isPlain ? '' : `seed=${first}${subject.tags.includes('code-objects') ? '&ring=1' : ''}`;
-      const device = await registry.open(withParameters(subject.uri, schedule));
+      using registry = createRegistry(gpus);
+      const schedule = scheduleOf(subject, first);
+      const uri = gpus === 1 ? subject.uri : subject.uri.replace('//0', '');
+      const device = await registry.open(withParameters(uri, schedule));
       const runner = { device, mix: device.load(subject.code()).lookup('mix') };
       for (let seed = first; seed < Math.min(count, first + BATCH); seed++) {
         const program = randomProgram(seed, SIZE);
         const found = await differences(runner, program);
         if (found.length === 0) continue;
         const small = await shrink(program, async (candidate) => (await differences(runner, candidate)).length > 0);
-        const where = `seed ${seed}, schedule '${schedule}'`;
-        assert.fail(`${where}: ${found.join('; ')}\n${JSON.stringify(small.steps, undefined, 1)}`);
+        const what = `${where}, seed ${seed}, schedule '${schedule}'`;
+        assert.fail(`${what}: ${found.join('; ')}\n${JSON.stringify(small.steps, undefined, 1)}`);
       }
     }
   });
 }
+
+/** A device whose queues do something else for a copy. */
+function withCopies(
+  device: LogicalDevice,
+  copy: (queue: HalQueue, options: QueueCopy) => ReturnType<HalQueue['copy']>,
+) {
+  const bound = <T extends object>(whole: T, changes: object): T =>
+    new Proxy(whole, {
+      get: (target, key) => {
+        const value = Reflect.get(changes, key) ?? Reflect.get(target, key, target);
+        return typeof value === 'function' ? value.bind(target) : value;
+      },
+    });
+  const queues = device.queues.map((queue) => bound(queue, { copy: (options: QueueCopy) => copy(queue, options) }));
+  return bound(device, { queues, queuesOf: () => queues });
+}
+
+type BufferSlice = Extract<QueueCopy['source'], { readonly buffer: unknown }>;
+
+const DEFECTS = {
+  'copies that do not wait for their last wait': (queue: HalQueue, { waits = [], ...options }: QueueCopy) =>
+    queue.copy({ ...options, waits: waits.slice(0, -2) }),
+  'copies from the start of their source': (queue: HalQueue, { source, ...options }: QueueCopy) =>
+    queue.copy({ ...options, source: { ...(source as BufferSlice), offsetBytes: 0 } }),
+} as const;
+
+test('a planted defect is found, and the program that shows it becomes small', async () => {
+  for (const [name, copy] of Object.entries(DEFECTS)) {
+    using registry = createRegistry();
+    const opened = await registry.open('local');
+    const subject = SUBJECTS.find((each) => each.name === 'local')!;
+    const runner = { device: withCopies(opened, copy), mix: opened.load(subject.code()).lookup('mix') };
+    const fails = async (candidate: ReturnType<typeof randomProgram>) =>
+      (await differences(runner, candidate)).length > 0;
+    let seed = 0;
+    while (!(await fails(randomProgram(seed, SIZE)))) seed++;
+    const small = await shrink(randomProgram(seed, SIZE), fails);
+    assert.ok(small.steps.length <= 3, `${name}: ${JSON.stringify(small.steps, undefined, 1)}`);
+    assert.ok(
+      small.steps.some(({ kind }) => kind === 'copy'),
+      name,
+    );
+  }
+});

@@ -11,6 +11,7 @@ import type { OrderOptions, Submission } from '../queues/submission.ts';
 import {
   BUFFER_BYTES,
   contentsOfStep,
+  homeOf,
   type LinkedStep,
   link,
   modelOf,
@@ -45,7 +46,9 @@ class ProgramExecution {
     this.#timelines = Array.from({ length: TIMELINES }, (_, i) => device.createSemaphore({ label: `timeline ${i}` }));
     this.#own = steps.map(({ index }) => device.createSemaphore({ label: `end of step ${index}` }));
     const params = { memoryType: 'host-local', usage: ['default', 'mapping'] } as const;
-    this.#buffers = Array.from({ length: STATIC_BUFFERS }, () => device.allocate(BUFFER_BYTES, params));
+    this.#buffers = Array.from({ length: STATIC_BUFFERS }, (_, i) =>
+      device.allocate(BUFFER_BYTES, { ...params, deviceOrdinal: homeOf(i, device.physicalDevices.length) }),
+    );
     this.#mayFail = steps.some(({ isAborted, kind, throws }) => isAborted || (kind === 'host-call' && throws));
   }
 
@@ -108,7 +111,8 @@ class ProgramExecution {
 
   #submit(step: LinkedStep, abort: AbortSignal): Submission<unknown> {
     const { device, mix } = this.#runner;
-    const queue = device.queue(step.queue);
+    const queues = step.gpu === undefined ? device.queues : device.queuesOf(step.gpu);
+    const queue = queues[step.queue % queues.length]!;
     const order = this.#order(step, abort);
     const at = (buffer: number) => ({
       buffer: this.#buffers[buffer]!,
@@ -144,7 +148,11 @@ class ProgramExecution {
       case 'barrier':
         return queue.barrier(order);
       case 'alloca': {
-        const memory = queue.alloca({ ...order, sizeBytes: BUFFER_BYTES });
+        const memory = queue.alloca({
+          ...order,
+          sizeBytes: BUFFER_BYTES,
+          deviceOrdinal: homeOf(step.target, device.physicalDevices.length),
+        });
         this.#buffers[step.target] = memory.result;
         return memory;
       }
@@ -161,7 +169,7 @@ class ProgramExecution {
 
 /** How a run of the program differs from the model; nothing where it does not. */
 export async function differences(runner: Runner, program: RandomProgram): Promise<string[]> {
-  const steps = link(program);
+  const steps = link(program, runner.device.physicalDevices.length);
   const model = modelOf(steps, runner.device.physicalDevices[0]!.executes);
   const execution = new ProgramExecution(runner, steps);
   const { complete, contents, errors } = await execution.run(program.seed);

@@ -67,6 +67,7 @@ export const SUBJECTS: readonly Subject[] = [
   gpu('gfx90a'),
   gpu('gfx942'),
   gpu('gfx1100'),
+  gpu('gfx1201'),
 ];
 
 export const createRegistry = (gpus = 1): DriverRegistry =>

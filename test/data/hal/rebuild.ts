@@ -2,7 +2,7 @@
 // MANIFEST.json, `node rebuild.ts --write` replaces both.
 import { Prebuilt, type Recipe } from '../prebuilt.ts';
 
-export const CONFORMANCE_TARGETS = ['gfx90a', 'gfx942', 'gfx1100'] as const;
+export const CONFORMANCE_TARGETS = ['gfx90a', 'gfx942', 'gfx1100', 'gfx1201'] as const;
 
 const FLAGS = '-mcode-object-version=5 -cl-std=CL2.0 -O2 -nogpulib -ffp-contract=off -Wall -Wextra -Werror';
 const SOURCE = 'conformance.cl';
