@@ -7,10 +7,9 @@ const REQUIRED_MAJOR = 26;
 if (Number.parseInt(process.versions.node, 10) >= REQUIRED_MAJOR) {
   // It has done its work: a wavewright that a program starts under an old Node hands over on its own.
   delete process.env.WAVEWRIGHT_HANDED_OVER;
-  const [{ existsSync }, { enableCompileCache, registerHooks }] = await Promise.all([
-    import('node:fs'),
-    import('node:module'),
-  ]);
+  // Not imported: an import reads each export, and those of node:fs load streams.
+  const { existsSync } = process.getBuiltinModule('node:fs');
+  const { enableCompileCache, registerHooks } = process.getBuiltinModule('node:module');
   const source = new URL('../src/', import.meta.url);
   // A checkout runs from its sources; the published package has only dist.
   const isCheckout = existsSync(source);

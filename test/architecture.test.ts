@@ -138,9 +138,21 @@ interface Import {
 }
 
 const IMPORT =
-  /^\s*(?:import|export)\b[^;'"`]*?\bfrom\s*['"]([^'"]+)['"]|^\s*import\s*['"]([^'"]+)['"]|\bimport\(\s*['"]([^'"]+)['"]/gm;
+  /^\s*(?:import|export)\b[^;'"`]*?\bfrom\s*['"]([^'"]+)['"]|^\s*import\s*['"]([^'"]+)['"]|\b(?:import|getBuiltinModule)\(\s*['"]([^'"]+)['"]/gm;
 
-/** Static, side-effect, re-exporting, type-only and dynamic imports of one file. */
+/**
+ * Modules of Node that load streams, or are streams: some 20 modules and 3 MB. An import of node:fs does,
+ * because it reads each of its exports. They are asked for with `process.getBuiltinModule`; all but node:fs
+ * where they are used.
+ */
+const STREAMS = /^import (?!type)[^;]*'node:(?:fs|fs\/promises|zlib|net|tty|child_process|stream)'/m;
+/** Files that only such commands load as need them anyway. */
+const USES_STREAMS = ['src/bench/node-baseline.ts', 'src/bench/node-launch-costs.ts'];
+
+/**
+ * Static, side-effect, re-exporting, type-only and dynamic imports of one file, and the modules of Node that
+ * it asks for.
+ */
 function importsOf({ path: file, text }: SourceFile): Import[] {
   const found: Import[] = [];
   for (const match of text.matchAll(IMPORT)) {
@@ -325,6 +337,14 @@ test('what the package exports runs in browsers, but for what is named node', ()
   assert.deepEqual(nodeImports(entries.filter((file) => file !== 'src/node.ts')), []);
 });
 
+test('no import loads the streams of Node', () => {
+  const found = sources
+    .filter(({ path: file }) => !isTest(file) && !USES_STREAMS.includes(file))
+    .filter(({ text }) => STREAMS.test(text))
+    .map(({ path: file }) => file);
+  assert.deepEqual(found, []);
+});
+
 test('no cycles between folders', () => {
   assert.equal(folderCycle(folderEdges(sources)), undefined);
 });
@@ -412,6 +432,7 @@ test('the rules find what they should', () => {
   assert.match(bad(file, "import { x } from './x.js';")[0]!, /with \.ts/);
   assert.match(bad(file, "import { x } from '../../test/x.ts';")[0]!, /outside src/);
   assert.match(bad(file, "import fs from 'node:fs';")[0]!, /browsers/);
+  assert.match(bad(file, "const fs = process.getBuiltinModule('node:fs');")[0]!, /browsers/);
   assert.deepEqual(bad('src/elf/node-reader.ts', "import fs from 'node:fs';"), []);
   assert.deepEqual(bad('src/elf/reader.test.ts', "import { test } from 'node:test';"), []);
   assert.match(bad('src/unlisted/x.ts', "import { x } from '../elf/x.ts';")[0]!, /unlisted may not import elf/);

@@ -1,8 +1,9 @@
 /** The code objects of the benchmark kernels, which are a part of the package. */
-import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { WavewrightError } from '../base/errors.ts';
 import type { KernelImage } from './kernel-runner.ts';
+
+const { readFileSync } = process.getBuiltinModule('node:fs');
 
 /** From here the package's folder is two up, in a checkout and in what is published. */
 export const packageFile = (path: string): string => fileURLToPath(new URL(`../../${path}`, import.meta.url));

@@ -1,10 +1,11 @@
-import { readFileSync } from 'node:fs';
 import { ERROR_CODES, WavewrightError } from '../base/errors.ts';
 import type { CommandContext, CommandRow } from './arguments/command.ts';
 import { commandHelp, overview } from './arguments/help.ts';
 import { parseArguments } from './arguments/options.ts';
 import { didYouMean } from './arguments/suggest.ts';
 import { errorJson, reportError, warn } from './text/report.ts';
+
+const { readFileSync } = process.getBuiltinModule('node:fs');
 
 /**
  * Runs one command line (without the program's own name) and resolves to the exit status. Errors are reported

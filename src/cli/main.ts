@@ -1,4 +1,3 @@
-import { isatty } from 'node:tty';
 import { ERROR_CODES } from '../base/errors.ts';
 import type { CommandContext } from './arguments/command.ts';
 import { runCommandLine } from './command-line.ts';
@@ -7,6 +6,9 @@ import { wantsColour } from './process/colour.ts';
 import { writeAll } from './process/output.ts';
 import { reportError } from './text/report.ts';
 import { isUpstreamLoader } from './upstream-loader-names.ts';
+
+/** Asked when something is to have a colour: streams are loaded with it. */
+const isTerminal = (fd: number): boolean => process.getBuiltinModule('node:tty').isatty(fd);
 
 const context: CommandContext = {
   stdout: (data) => writeAll(1, data, 'standard output'),
@@ -20,7 +22,14 @@ const context: CommandContext = {
   },
   env: process.env,
   isProcess: true,
-  colour: { stdout: wantsColour(isatty(1), process.env), stderr: wantsColour(isatty(2), process.env) },
+  colour: {
+    get stdout() {
+      return wantsColour(isTerminal(1), process.env);
+    },
+    get stderr() {
+      return wantsColour(isTerminal(2), process.env);
+    },
+  },
 };
 
 // Errors that no command awaited: reported like the others, without Node's stack trace.

@@ -3,7 +3,6 @@
  * `llvm-gpu-loader` of LLVM 21 to 23, and `amdhsa-loader` and `nvptx-loader` of LLVM 17 to 22, which have had
  * two front ends. In LLVM 21 and 22 the names do not matter, only what the image is for.
  */
-import { existsSync } from 'node:fs';
 import { WavewrightError } from '../base/errors.ts';
 import { printable } from '../base/text.ts';
 import type { CommandContext } from './arguments/command.ts';
@@ -12,6 +11,8 @@ import { parseArguments } from './arguments/options.ts';
 import { run } from './commands/run.ts';
 import { PROGRAM_OPTIONS } from './program/program-options.ts';
 import type { UpstreamLoader } from './upstream-loader-names.ts';
+
+const { existsSync } = process.getBuiltinModule('node:fs');
 
 /** For everything that is wrong before or beside the program. */
 const LOADER_ERROR = 1;

@@ -1,4 +1,3 @@
-import { inflateSync, zstdDecompressSync } from 'node:zlib';
 import type { Decompress } from './compressed-bundle.ts';
 
 /** Node takes no smaller ones. */
@@ -6,6 +5,8 @@ const MIN_CHUNK_BYTES = 64;
 
 /** The decompressor for Node. */
 export const nodeDecompress: Decompress = (method, data, uncompressedSizeBytes) => {
+  // Loaded when it is needed: few files are compressed.
+  const { inflateSync, zstdDecompressSync } = process.getBuiltinModule('node:zlib');
   // One byte more than announced is enough to see that the data are longer; 0 is not a valid limit. In one
   // piece: pieces are joined by copying.
   const options = {

@@ -1,10 +1,12 @@
 /** Which programs a batch runs, and how. */
-import { closeSync, existsSync, openSync, readdirSync, readFileSync, readSync, statSync } from 'node:fs';
 import path from 'node:path';
 import { WavewrightError } from '../../base/errors.ts';
 import { parseCodeObject } from '../../codeobject/code-object.ts';
 import { EM_AMDGPU } from '../../codeobject/elf-flags.ts';
 import { ET_DYN } from '../../elf/constants.ts';
+
+const { closeSync, existsSync, openSync, readdirSync, readFileSync, readSync, statSync } =
+  process.getBuiltinModule('node:fs');
 
 /** One program to run. */
 export interface TestCase {

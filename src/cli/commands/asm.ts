@@ -1,4 +1,3 @@
-import { existsSync } from 'node:fs';
 import path from 'node:path';
 import { assembleFile } from '../../assembler/assemble-file.ts';
 import { WavewrightError } from '../../base/errors.ts';
@@ -7,6 +6,8 @@ import { linkCodeObject } from '../../linker/link.ts';
 import { defineCommand } from '../arguments/command.ts';
 import { readInput } from '../process/input.ts';
 import { writeOutput } from '../process/output-file.ts';
+
+const { existsSync } = process.getBuiltinModule('node:fs');
 
 const LINK_HINT = '-o FILE.co links objects';
 

@@ -1,4 +1,3 @@
-import { readdirSync, statSync } from 'node:fs';
 import { arch, cpus, platform } from 'node:os';
 import path from 'node:path';
 import { WavewrightError } from '../../base/errors.ts';
@@ -24,6 +23,8 @@ import { nodeThreads } from '../../devices/emulated/node-threads.ts';
 import { defineCommand } from '../arguments/command.ts';
 import { WORKERS_OPTION } from '../arguments/device-name.ts';
 import { goalsText, KERNEL_HEADING, kernelLine, launchText, workersText } from '../text/bench-text.ts';
+
+const { readdirSync, statSync } = process.getBuiltinModule('node:fs');
 
 const TARGETS = ['gfx90a', 'gfx942', 'gfx1100'];
 const MAX_SAMPLES = 1000;

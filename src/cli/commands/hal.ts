@@ -1,4 +1,3 @@
-import { existsSync } from 'node:fs';
 import { WavewrightError } from '../../base/errors.ts';
 import { type DriverRegistry, type ExecutableExport, HalError, type HalExecutable } from '../../hal/index.ts';
 import { ExportCall } from '../../hal/tooling/export-call.ts';
@@ -18,6 +17,8 @@ import { readInput } from '../process/input.ts';
 import { writeOutput } from '../process/output-file.ts';
 import { HAL_DEVICE_OPTIONS, openHal, processorOf } from '../program/hal-device.ts';
 import { type BenchmarkRow, benchmarkJson, benchmarkText, measureRepetitions } from '../text/hal-benchmark.ts';
+
+const { existsSync } = process.getBuiltinModule('node:fs');
 
 const VERBS = ['list', 'info', 'run', 'benchmark'] as const;
 const MAX_BATCH = 1_000_000;

@@ -1,5 +1,6 @@
-import { fstatSync, readFileSync, statSync } from 'node:fs';
 import { WavewrightError } from '../../base/errors.ts';
+
+const { fstatSync, readFileSync, statSync } = process.getBuiltinModule('node:fs');
 
 /** Node reads at most this much into one buffer. */
 const MAX_INPUT_BYTES = 2 ** 31 - 1;

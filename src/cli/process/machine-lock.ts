@@ -1,5 +1,4 @@
 /** A lock that one process of a machine holds at a time, and that a process which dies gives back. */
-import { createServer } from 'node:net';
 import { WavewrightError } from '../../base/errors.ts';
 
 /** Sockets in the abstract namespace of Linux, and pipes of Windows, are names without a file. */
@@ -23,6 +22,7 @@ export async function acquireMachineLock(name = 'wavewright-serialize'): Promise
 
 function tryListen(path: string): Promise<Disposable | undefined> {
   return new Promise((resolve, reject) => {
+    const { createServer } = process.getBuiltinModule('node:net');
     const server = createServer((socket) => socket.destroy());
     server.once('error', (error) => {
       if ('code' in error && error.code === 'EADDRINUSE') resolve(undefined);

@@ -1,6 +1,8 @@
-import { closeSync, fchmodSync, openSync, realpathSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { WavewrightError } from '../../base/errors.ts';
+
+const { closeSync, fchmodSync, openSync, realpathSync, renameSync, rmSync, statSync, writeFileSync } =
+  process.getBuiltinModule('node:fs');
 
 const NEW_FILE_MODE = 0o666;
 const PERMISSIONS = 0o7777;

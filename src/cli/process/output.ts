@@ -1,5 +1,6 @@
-import { writeSync } from 'node:fs';
 import { WavewrightError } from '../../base/errors.ts';
+
+const { writeSync } = process.getBuiltinModule('node:fs');
 
 const encoder = new TextEncoder();
 /** Status of a process that SIGPIPE ended, as shells report it. */

@@ -3,7 +3,6 @@
  * files for `test`.
  */
 
-import { closeSync, existsSync, openSync, statSync } from 'node:fs';
 import { WavewrightError } from '../../base/errors.ts';
 import { printable } from '../../base/text.ts';
 import type { Extent } from '../../hsa/queues/packet.ts';
@@ -20,6 +19,8 @@ import type { OptionRow, OptionTable, OptionValues } from '../arguments/options.
 import { STACK_SIZE_OPTION } from '../arguments/stack-size-option.ts';
 import { writeAll } from '../process/output.ts';
 import { HOOK_OPTION, TOOL_OPTION } from './tool-options.ts';
+
+const { closeSync, existsSync, openSync, statSync } = process.getBuiltinModule('node:fs');
 
 /**
  * The queue counts work-items in 32 bits and a workgroup's in 16; what a device or kernel allows is checked

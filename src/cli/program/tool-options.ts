@@ -2,7 +2,6 @@
  * `--tool`: tools in the code that a command runs, and what they say when it has run. Nothing of them is
  * loaded where none is asked for.
  */
-import { existsSync } from 'node:fs';
 import path from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { WavewrightError } from '../../base/errors.ts';
@@ -13,6 +12,8 @@ import type { CommandContext } from '../arguments/command.ts';
 import { readInput } from '../process/input.ts';
 import { writeOutput } from '../process/output-file.ts';
 import { warn } from '../text/report.ts';
+
+const { existsSync } = process.getBuiltinModule('node:fs');
 
 export const TOOL_OPTION = {
   kind: 'list',

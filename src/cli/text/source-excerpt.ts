@@ -1,6 +1,7 @@
-import { closeSync, constants, fstatSync, openSync, readFileSync } from 'node:fs';
 import type { ErrorReport } from '../../base/errors.ts';
 import { printable } from '../../base/text.ts';
+
+const { closeSync, constants, fstatSync, openSync, readFileSync } = process.getBuiltinModule('node:fs');
 
 const MAX_SOURCE_BYTES = 2 ** 24;
 const MAX_COLUMNS = 160;

@@ -4,10 +4,11 @@
  */
 
 import type * as Ffi from 'node:ffi';
-import { existsSync } from 'node:fs';
 import { WavewrightError } from '../../base/errors.ts';
 import { hex } from '../../base/text.ts';
 import { HsaError, statusNamed } from '../../hsa/objects/status.ts';
+
+const { existsSync } = process.getBuiltinModule('node:fs');
 
 /** Names that are looked for when neither a path nor the environment says where the library is. */
 const SYSTEM_PATHS = ['libhsa-runtime64.so.1', '/opt/rocm/lib/libhsa-runtime64.so.1'];

@@ -1,10 +1,11 @@
 /** Code objects from files (hsa_code_object_reader_create_from_file, _with_offset_size). */
-import { closeSync, fstatSync, openSync, readSync } from 'node:fs';
 import path from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { hex } from '../../base/text.ts';
 import { HsaError } from '../objects/status.ts';
 import { CodeObjectReader } from './loaded-code-object.ts';
+
+const { closeSync, fstatSync, openSync, readSync } = process.getBuiltinModule('node:fs');
 
 export interface FilePart {
   readonly offset?: number;

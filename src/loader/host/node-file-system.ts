@@ -2,19 +2,11 @@
  * The host's files for a GPU program, and its standard input. Reads of pipes, terminals and sockets do not
  * wait on Linux.
  */
-import {
-  closeSync,
-  constants,
-  fstatSync,
-  openSync,
-  readSync,
-  renameSync,
-  rmdirSync,
-  unlinkSync,
-  writeSync,
-} from 'node:fs';
 import path from 'node:path';
 import type { FileSystem, OpenFile, OpenMode } from './file-system.ts';
+
+const { closeSync, constants, fstatSync, openSync, readSync, renameSync, rmdirSync, unlinkSync, writeSync } =
+  process.getBuiltinModule('node:fs');
 
 export function errorCode(error: unknown): string | undefined {
   return error instanceof Error && 'code' in error ? String(error.code) : undefined;

@@ -4,7 +4,12 @@
  * (/proc/self/fd), and what happens in it goes through that descriptor. Nobody can exchange a directory or a
  * symbolic link between the check and the use.
  */
-import {
+import path from 'node:path';
+import { WavewrightError } from '../../base/errors.ts';
+import type { FileSystem, OpenFile, OpenMode } from './file-system.ts';
+import { attempt, NEW_FILE_MODE, NodeFile, openFlags, removePath, succeeds } from './node-file-system.ts';
+
+const {
   closeSync,
   constants,
   fstatSync,
@@ -15,11 +20,7 @@ import {
   realpathSync,
   renameSync,
   statSync,
-} from 'node:fs';
-import path from 'node:path';
-import { WavewrightError } from '../../base/errors.ts';
-import type { FileSystem, OpenFile, OpenMode } from './file-system.ts';
-import { attempt, NEW_FILE_MODE, NodeFile, openFlags, removePath, succeeds } from './node-file-system.ts';
+} = process.getBuiltinModule('node:fs');
 
 export interface SandboxOptions {
   /** Where relative paths start. Default: the working directory. */

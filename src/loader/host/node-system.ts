@@ -1,5 +1,4 @@
 /** C's system for a GPU program, on this host. */
-import { spawn } from 'node:child_process';
 import { constants } from 'node:os';
 
 export interface SystemOptions {
@@ -16,6 +15,8 @@ export interface SystemOptions {
 export function createNodeSystem({ directory, environment, output }: SystemOptions = {}) {
   return (command: string, signal: AbortSignal): Promise<number> =>
     new Promise<number>((resolve) => {
+      // Loaded when it is needed: few programs run commands.
+      const { spawn } = process.getBuiltinModule('node:child_process');
       const child = spawn(command, {
         shell: true,
         stdio: output === undefined ? 'inherit' : ['inherit', 'pipe', 'pipe'],
