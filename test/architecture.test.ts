@@ -106,6 +106,7 @@ const ROOMS: Readonly<Record<string, readonly string[]>> = {
     'tooling',
     '.',
   ],
+  'hal/amdgpu': ['library', '.'],
   'hal/memory': ['.', 'pools'],
   hsa: ['objects', 'signals', 'memory', 'executables', 'queues', 'runtime', '.'],
   inspect: ['objdump', '.'],

@@ -14,10 +14,13 @@ import type { BufferStorage } from '../memory/storage.ts';
 import type { AgentSource } from './agents.ts';
 import { type AmdgpuCode, loadCode } from './code.ts';
 import { HostQueue } from './host-queue.ts';
+import { type DeviceLibrary, loadLibrary } from './library/device-library.ts';
 
 export interface GpuBackendOptions {
   readonly ringPackets: number;
   readonly container: ContainerOptions;
+  /** The code object of the device library, for transfers by kernels; without one the host does them. */
+  readonly library?: Uint8Array | undefined;
 }
 
 /** What buffers of all heaps may be used for; those that the host sees may be mapped besides. */
@@ -92,6 +95,7 @@ export class GpuBackend implements DeviceBackend {
   /** By GPU, then by heap. */
   readonly #pools: readonly (readonly MemoryPool[])[];
   readonly #options: GpuBackendOptions;
+  readonly #library: ReadonlyMap<Agent, DeviceLibrary> | undefined;
   readonly #queues: HostQueue[] = [];
 
   /** `gpus`: at least one, of one ISA. The backend closes them. */
@@ -100,6 +104,7 @@ export class GpuBackend implements DeviceBackend {
     this.#options = options;
     this.#runtime = createRuntime({ devices: gpus.map(({ device }) => device) });
     this.#pools = this.#runtime.gpuAgents.map((agent) => poolsOf(this.#runtime, agent));
+    this.#library = options.library && loadLibrary(this.#runtime, options.library);
     this.heaps = heapsOf(this.#pools);
     this.physicalDevices = gpus.map(infoOf);
     this.links = linksOf(gpus);
@@ -125,7 +130,12 @@ export class GpuBackend implements DeviceBackend {
   createQueue(deviceOrdinal: number): QueueBackend {
     const { ringPackets } = this.#options;
     const agent = this.#runtime.gpuAgents[deviceOrdinal]!;
-    const queue = new HostQueue({ runtime: this.#runtime, agent, ringPackets });
+    const queue = new HostQueue({
+      runtime: this.#runtime,
+      agent,
+      ringPackets,
+      library: this.#library?.get(agent),
+    });
     this.#queues.push(queue);
     return queue;
   }

@@ -3,16 +3,19 @@
  * complete. Every packet has the barrier bit, so that they complete in order.
  */
 import type { Agent } from '../../hsa/objects/agent.ts';
+import { AQL_PACKET_SIZE_BYTES } from '../../hsa/objects/layouts.ts';
 import type { Queue } from '../../hsa/queues/queue.ts';
-import { launchPacket } from '../../hsa/queues/queue-launch.ts';
 import type { Runtime } from '../../hsa/runtime/runtime.ts';
 import type { Signal } from '../../hsa/signals/signal.ts';
 import type { CommandDone, QueueBackend } from '../backend/backend.ts';
-import { type BackendCommand, type DispatchCommand, transferOnHost } from '../backend/command.ts';
+import { type BackendCommand, type DispatchCommand, type TransferCommand, transferOnHost } from '../backend/command.ts';
 import { HalError, invalidArgument, type OperationInfo } from '../core/status.ts';
+import type { StorageRange } from '../memory/buffer-ref.ts';
 import { AmdgpuCode } from './code.ts';
 import { type KernargBlock, KernargBlocks } from './kernarg-blocks.ts';
 import { LaunchTemplate } from './kernel-launch.ts';
+import type { DeviceLibrary } from './library/device-library.ts';
+import { DispatchBatch, LibraryBatch, type PacketBatch } from './packet-batch.ts';
 
 /** What the epoch signal starts with: it can be lowered for ever. */
 const INITIAL_EPOCH_VALUE = 2n ** 62n;
@@ -22,30 +25,38 @@ export interface HostQueueOptions {
   readonly agent: Agent;
   /** Packets of the ring: a power of two. */
   readonly ringPackets: number;
+  /** Does the transfers; without one the host does. */
+  readonly library?: DeviceLibrary | undefined;
 }
 
-/** A packet that is in the ring. */
+/** Packets that are in the ring. */
 interface InFlight {
   readonly epoch: bigint;
-  readonly packetIndex: bigint;
+  /** The first packet, and the one behind the last. */
+  readonly start: bigint;
+  readonly end: bigint;
   readonly kernarg: KernargBlock;
   readonly operation: OperationInfo;
   readonly done: CommandDone;
 }
 
-/** A packet that finds no room. */
+/** Packets that find no room. */
 interface Parked {
-  readonly template: LaunchTemplate;
-  readonly command: DispatchCommand;
+  readonly batch: PacketBatch;
   readonly operation: OperationInfo;
   readonly done: CommandDone;
 }
+
+const headersOf = ({ ring }: Queue): Int32Array<SharedArrayBuffer> =>
+  new Int32Array(ring.buffer, ring.byteOffset, ring.byteLength / 4);
 
 export class HostQueue implements QueueBackend {
   readonly #options: HostQueueOptions;
   readonly #templates = new WeakMap<object, LaunchTemplate>();
   readonly #blocks: KernargBlocks;
   #queue: Queue;
+  /** The ring's words: the first of each packet hands it over. */
+  #headers: Int32Array<SharedArrayBuffer>;
   #epochSignal: Signal;
   /** The last epoch that was submitted; the first is 1. */
   #epoch = 0n;
@@ -58,6 +69,7 @@ export class HostQueue implements QueueBackend {
     this.#blocks = new KernargBlocks(options.runtime, options.agent);
     this.#epochSignal = this.#createSignal();
     this.#queue = this.#createQueue();
+    this.#headers = headersOf(this.#queue);
   }
 
   #createQueue(): Queue {
@@ -76,18 +88,37 @@ export class HostQueue implements QueueBackend {
   }
 
   begin(command: BackendCommand, operation: OperationInfo, done: CommandDone): void {
-    if (command.kind !== 'dispatch') {
-      transferOnHost(command);
-      done();
-      return;
-    }
-    // Nothing to run, but in its order: its waits are over, so it is.
-    if (command.groups.includes(0)) {
-      done();
-      return;
-    }
-    const parked = { template: this.#templateOf(command), command, operation, done };
+    const batch = command.kind === 'dispatch' ? this.#dispatch(command) : this.#transfer(command);
+    // Nothing is left to run, and its waits are over.
+    if (batch === undefined) done();
+    else this.submit(batch, operation, done);
+  }
+
+  /** `done` is called when the last packet is complete. */
+  submit(batch: PacketBatch, operation: OperationInfo, done: CommandDone): void {
+    const parked = { batch, operation, done };
     if (this.#parked.length > 0 || !this.#submit(parked)) this.#parked.push(parked);
+  }
+
+  #dispatch(command: DispatchCommand): PacketBatch | undefined {
+    if (command.groups.includes(0)) return undefined;
+    return new DispatchBatch(this.#templateOf(command), command);
+  }
+
+  /** Memory of other GPUs is the host's to copy. */
+  #transfer(command: TransferCommand): PacketBatch | undefined {
+    const { library } = this.#options;
+    const ranges = command.kind === 'copy' ? [command.source, command.target] : [command.target];
+    if (library === undefined || !ranges.every((range) => this.#reaches(range))) {
+      transferOnHost(command);
+      return undefined;
+    }
+    const launch = library.transfer(command);
+    return launch && new LibraryBatch(launch);
+  }
+
+  #reaches({ storage: { address } }: StorageRange): boolean {
+    return address !== undefined && this.#options.agent.requireDevice().memory.find(address) !== undefined;
   }
 
   /** The last one of the kernel, where it fits. */
@@ -107,14 +138,27 @@ export class HostQueue implements QueueBackend {
   }
 
   /** Returns whether there was room; nothing has changed where there was none. */
-  #submit({ template, command, operation, done }: Parked): boolean {
-    if (this.#inFlight.length >= this.#options.ringPackets) return false;
-    const kernarg = this.#blocks.take(template.launch.sizes.kernargSizeBytes);
+  #submit({ batch, operation, done }: Parked): boolean {
+    const { packetCount } = batch;
+    const queue = this.#queue;
+    const start = queue.writeIndex;
+    const end = start + BigInt(packetCount);
+    if (queue.error !== undefined || end - queue.readDispatchId > BigInt(this.#options.ringPackets)) return false;
+    const kernarg = this.#blocks.take(batch.kernargBytes);
     try {
-      template.write(command, kernarg.bytes, this.#queue.address);
-      const packetIndex = this.#queue.dispatch(launchPacket(template.launch, kernarg.address, this.#epochSignal));
+      const packet = (index: number) => queue.packet(start + BigInt(index));
+      const completionSignal = this.#epochSignal.address;
+      const headers = new Int32Array(packetCount);
+      batch.encode({ queueAddress: queue.address, kernarg, completionSignal, packet }, headers);
+      // The queue has one producer: what lies behind the write index is nobody's until it moves.
+      queue.storeWriteIndex(end);
+      for (let i = 0; i < packetCount; i++) {
+        const slot = Number((start + BigInt(i)) & BigInt(queue.sizePackets - 1));
+        Atomics.store(this.#headers, (slot * AQL_PACKET_SIZE_BYTES) / 4, headers[i]!);
+      }
+      queue.ringDoorbell(end - 1n);
       this.#epoch += 1n;
-      this.#inFlight.push({ epoch: this.#epoch, packetIndex, kernarg, operation, done });
+      this.#inFlight.push({ epoch: this.#epoch, start, end, kernarg, operation, done });
     } catch (error) {
       this.#blocks.give(kernarg);
       throw error;
@@ -165,9 +209,10 @@ export class HostQueue implements QueueBackend {
     this.#epochSignal = this.#createSignal();
     this.#epoch = 0n;
     this.#queue = this.#createQueue();
+    this.#headers = headersOf(this.#queue);
     for (const each of lost) {
       const other = () => new HalError('ABORTED', 'an operation before it ended the queue', { cause: error });
-      this.#end(each, each.packetIndex === packetIndex ? error : other());
+      this.#end(each, each.start <= packetIndex && packetIndex < each.end ? error : other());
     }
   }
 

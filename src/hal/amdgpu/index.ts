@@ -6,7 +6,8 @@ import { devicesOfPath, parameterValues } from '../core/uri.ts';
 import type { DeviceInfo, Driver, DriverContext } from '../devices/driver.ts';
 import { LogicalDevice } from '../devices/logical-device.ts';
 import type { AgentProvider, AgentSource } from './agents.ts';
-import { GpuBackend, type OpenGpu } from './gpu-backend.ts';
+import { GpuBackend, type GpuBackendOptions, type OpenGpu } from './gpu-backend.ts';
+import { libraryImage } from './library/library-image.ts';
 
 export { type AgentProvider, type AgentSource, uuidOf } from './agents.ts';
 
@@ -16,6 +17,8 @@ const PARAMETERS = {
   queues: { kind: 'integer', min: 1, max: 64, default: 2 },
   /** Packets of each queue's ring. */
   ring: { kind: 'integer', min: 1, max: 131_072, default: 4096 },
+  /** Who fills and copies memory: the host, or kernels of the device library. */
+  transfers: { kind: 'choice', values: ['host', 'kernels'], default: 'host' },
   /** The processor of emulated GPUs. */
   target: { kind: 'text', default: '' },
   /** Which of the operations that may begin does: a schedule for each seed. -1: the first submitted. */
@@ -52,6 +55,24 @@ async function openAll(sources: readonly AgentSource[]): Promise<OpenGpu[]> {
   return gpus;
 }
 
+type BackendOptions = Omit<GpuBackendOptions, 'library'> & { readonly transfers: 'host' | 'kernels' };
+
+/** Throws INCOMPATIBLE also where there is no device library for the ISA. */
+async function openBackend(
+  sources: readonly AgentSource[],
+  { transfers, ...options }: BackendOptions,
+): Promise<GpuBackend> {
+  const gpus = await openAll(sources);
+  try {
+    const { processor } = gpus[0]!.device.properties;
+    const library = transfers === 'kernels' ? await libraryImage(processor) : undefined;
+    return new GpuBackend(gpus, { ...options, library });
+  } catch (error) {
+    for (const { device } of gpus) device.close();
+    throw error;
+  }
+}
+
 export class AmdgpuDriver implements Driver {
   readonly name = 'amdgpu';
   readonly fullName = 'AMD GPU Driver (HSA)';
@@ -72,7 +93,7 @@ export class AmdgpuDriver implements Driver {
   }
 
   async open(uri: DeviceUri, { loop, onEvent }: DriverContext): Promise<LogicalDevice> {
-    const { queues, ring, target, seed } = parameterValues(uri, PARAMETERS);
+    const { queues, ring, target, transfers, seed } = parameterValues(uri, PARAMETERS);
     if (!Number.isInteger(Math.log2(ring))) {
       throw new HalError('INVALID_ARGUMENT', `amdgpu parameter ring=${ring}: expected a power of two`);
     }
@@ -83,7 +104,7 @@ export class AmdgpuDriver implements Driver {
       throw new HalError('INVALID_ARGUMENT', `amdgpu parameter ${what}: a logical device has at most ${MAX_QUEUES}`);
     }
     const { decompress } = this.#provider;
-    const backend = new GpuBackend(await openAll(chosen), { ringPackets: ring, container: { decompress } });
+    const backend = await openBackend(chosen, { ringPackets: ring, container: { decompress }, transfers });
     return new LogicalDevice(backend, {
       name: `amdgpu://${chosen.map(({ uuid }) => uuid).join(',')}`,
       queuesPerDevice: queues,

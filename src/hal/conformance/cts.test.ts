@@ -37,6 +37,13 @@ const AXES: readonly Axis[] = [
     groups: /Dispatch|Queue/,
   },
   {
+    name: 'transfers by kernels',
+    parameters: 'transfers=kernels',
+    isIndirect: false,
+    subjects: /gfx/,
+    groups: /./,
+  },
+  {
     name: 'two GPUs',
     parameters: '',
     gpus: [2, '1,0'],

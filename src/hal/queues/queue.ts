@@ -218,9 +218,14 @@ export class HalQueue {
     const range = this.#range(target, 'transfer-target', 'write');
     return this.#submit('read', options, [range.buffer.allocation], (info) => ({
       run: (done) => {
+        // It begins in a turn of the device, which lets it go on to its end.
         const begin = (command: BackendCommand) =>
           new Promise<void>((resolve, reject) => {
-            this.backend.begin(command, info, (error) => (error === undefined ? resolve() : reject(error)));
+            const end = (error?: unknown) => (error === undefined ? resolve() : reject(error));
+            this.#owner.scheduler.post(() => {
+              const failure = errorOf(() => this.backend.begin(command, info, end));
+              if (failure !== undefined) reject(failure);
+            });
           });
         readFile(file, fileOffset, storageOf(range), begin).then(() => done(), done);
       },
