@@ -1,5 +1,7 @@
 /** The checks that `sabotage.ts` takes out of the sources, and who is to notice. */
 
+import { LAYOUT_SABOTAGES } from './layout-sabotages.ts';
+
 export interface Sabotage {
   readonly name: string;
   readonly file: string;
@@ -210,4 +212,6 @@ export const SABOTAGES: readonly Sabotage[] = [
     to: 'if (mode < 0) throw',
     noticedBy: test('test/faults.test.ts'),
   },
+  // Code that is laid out anew.
+  ...LAYOUT_SABOTAGES,
 ];

@@ -136,7 +136,7 @@ class Planner implements BranchPlan {
       else at += item.words.length * DWORD_BYTES;
       this.#ends[index] = at;
       const pool = this.pools.get(index);
-      if (!pool || pool.islands.length === 0) continue;
+      if (!pool) continue;
       if (pool.isPassed) at += DWORD_BYTES;
       for (const { label } of pool.islands) {
         this.#labels.set(label, at);
@@ -217,26 +217,29 @@ class Planner implements BranchPlan {
     return found;
   }
 
-  /** One in each stretch of code, behind an unconditional branch where there is one. */
+  /**
+   * One in each stretch of code, behind an unconditional branch where there is one, and none where an
+   * instruction reads the address behind itself.
+   */
   #findSites(): PoolSite[] {
     const sites: PoolSite[] = [];
-    let [stretch, hasSite] = [this.#start, true];
+    /** Where the stretch begins that has no site yet. */
+    let stretch = this.#start + POOL_BYTES;
     for (const [index, item] of this.#items.entries()) {
-      if (!('words' in item) || item.isGlued) continue;
       const at = this.#ends[index]!;
-      if (at >= stretch + POOL_BYTES) {
-        stretch += Math.floor((at - stretch) / POOL_BYTES) * POOL_BYTES;
-        hasSite = false;
-      }
-      if (hasSite) continue;
-      if (item.endsFlow) {
-        hasSite = true;
-        sites.push({ index, isPassed: false });
-      } else if (at >= stretch + POOL_BYTES - 64) {
-        hasSite = true;
-        sites.push({ index, isPassed: true });
-      }
+      if (!('words' in item) || item.isGlued || at < stretch) continue;
+      // What is glued together may reach into the next stretch: the place behind it is taken then.
+      const isPassed = !item.endsFlow;
+      if (isPassed && (at < stretch + POOL_BYTES - 64 || this.#isAddressRead(index))) continue;
+      sites.push({ index, isPassed });
+      stretch += (1 + Math.floor((at - stretch) / POOL_BYTES)) * POOL_BYTES;
     }
     return sites;
+  }
+
+  /** Whether the item may read the address behind it, which a label of no block stands for then. */
+  #isAddressRead(index: number): boolean {
+    const next = this.#items[index + 1];
+    return next?.kind === 'label' && next.origin === undefined;
   }
 }
