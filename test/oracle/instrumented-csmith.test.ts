@@ -3,33 +3,16 @@
  * own, and tools say what the emulator counts. A few are drawn; `WAVEWRIGHT_SEED` draws others,
  * `WAVEWRIGHT_SCALE=full` more.
  */
-import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { after, test } from 'node:test';
 import { promisify } from 'node:util';
-import { parseCodeObject } from '../../src/codeobject/code-object.ts';
-import type { PcCount } from '../../src/device/statistics.ts';
-import { readTraceFile } from '../../src/instrument/index.ts';
-import { instrumentCodeObject } from '../../src/instrument/instrument.ts';
-import type { PcMap } from '../../src/instrument/layout/pc-map.ts';
-import type { AmdgpuStep } from '../../src/isa/amdgpu/step.ts';
-import { type LiftedCode, liftCodeObject } from '../../src/lift/lifted-code.ts';
-import { chooseTool } from '../../src/tools/chosen-tool.ts';
-import { type ToolReport, ToolSession } from '../../src/tools/tool-session.ts';
 import { type Level, Toolchain } from '../fuzz/toolchain.ts';
-import { isVector, LEFT_OUT, nameIn } from '../tool-runs.test-support.ts';
 import { hasClang } from './device-code.ts';
-import {
-  type CountedRun,
-  hostPaced,
-  LoadedImage,
-  nativeAccesses,
-  type ProgramImage,
-  runCounted,
-} from './program-runs.ts';
+import type { ProgramImage } from './program-runs.ts';
+import { testWithTools } from './program-tools.ts';
 
 const SEED = Number(process.env['WAVEWRIGHT_SEED'] ?? 1);
 const COUNT = process.env['WAVEWRIGHT_SCALE'] === 'full' ? 100 : 6;
@@ -38,8 +21,6 @@ const PROCESSORS = ['gfx90a', 'gfx942', 'gfx1100'];
 /** Larger programs take long to rewrite, several times over. */
 const SMALL = ['--concise', '--max-funcs', '3', '--max-block-depth', '2'];
 const MAX_IMAGE_BYTES = 250_000;
-const TRACED = /^(global|flat|ds)_(load|store|read|write|atomic|add)/;
-const MAX_RECORDS = 2_000_000;
 const DEVICE_HEADERS = path.resolve(import.meta.dirname, '../data/csmith');
 const SEED_STEP = 1000;
 const execute = promisify(execFile);
@@ -66,125 +47,16 @@ async function compiled(seed: number, level: Level, processor: string): Promise<
   return { bytes, processor, name: `csmith-${seed}` };
 }
 
-interface Native extends CountedRun {
-  readonly image: ProgramImage;
-  readonly code: LiftedCode;
-  /** What runs as often as the host's pace has it. */
-  readonly paced: ReadonlySet<number>;
-}
-
-/** Of what an instrumented program executed, that of the original, by its addresses. */
-function originals({ counts }: CountedRun, map: PcMap): Map<number, PcCount> {
-  const found = new Map<number, PcCount>();
-  for (const { address, kind } of map.rows) {
-    if (kind === 'original') found.set(map.originOf(address), counts.get(address) ?? { waves: 0, lanes: 0 });
-  }
-  return found;
-}
-
-/** Gives what the program executed of its own instructions. */
-function assertSame(name: string, found: CountedRun, map: PcMap, native: Native): ReadonlyMap<number, PcCount> {
-  assert.deepEqual(found.outcome, native.outcome, name);
-  const own = originals(found, map);
-  // Where a wave ends, EXEC is dead.
-  const text = (step: AmdgpuStep, { waves, lanes }: PcCount): string =>
-    `${waves} times${step.control === 'end' ? '' : `, ${lanes} lanes`}`;
-  const different = [...new Set([...own.keys(), ...native.counts.keys()])].flatMap((pc) => {
-    const before = native.counts.get(pc) ?? { waves: 0, lanes: 0 };
-    const now = own.get(pc);
-    const step = native.code.stepAt(pc)!;
-    if (native.paced.has(pc) || (now && text(step, now) === text(step, before))) return [];
-    if (now === undefined && LEFT_OUT.test(step.text())) return [];
-    return [`${pc} ${step.text()}: ${now && text(step, now)}, natively ${text(step, before)}`];
-  });
-  assert.deepEqual(different.slice(0, 20), [], `${name}: ${different.length} instructions`);
-  return own;
-}
-
-interface ToolRun {
-  readonly counts: ReadonlyMap<number, PcCount>;
-  readonly reports: readonly ToolReport[];
-  readonly image: LoadedImage;
-}
-
-async function runTools(native: Native, ...tools: readonly string[]): Promise<ToolRun> {
-  const session = new ToolSession(await Promise.all(tools.map(chooseTool)));
-  const { bytes, map } = session.rewrite(native.image);
-  const image = new LoadedImage(session);
-  const run = await runCounted({ ...native.image, bytes }, session, image);
-  const counts = assertSame(tools.join(), run, map, native);
-  for (const { coverage } of session.reports) assert.deepEqual(coverage.refused, {}, tools.join());
-  return { reports: session.reports, image, counts };
-}
-
-const tableOf = ({ result }: ToolReport, name: string) => result.tables.find((each) => each.name === name)?.rows ?? [];
-
-/** Tables say what the emulator counted in the same run. */
-async function testCounts(native: Native): Promise<void> {
-  const both = await runTools(native, 'instruction-count', 'opcode-histogram');
-  const byName = new Map<string, bigint>();
-  const assertCounted = ({ reports, counts }: ToolRun): void => {
-    const rows = tableOf(reports[0]!, 'instructions');
-    for (const [address, , , text, count] of rows) {
-      const pc = Number(address);
-      if (native.paced.has(pc)) continue;
-      const { waves, lanes } = counts.get(pc) ?? native.counts.get(pc) ?? { waves: 0, lanes: 0 };
-      assert.equal(count, BigInt(isVector(text!) ? lanes : waves), `${address} ${text}`);
-    }
-    assert.ok(rows.length > 1000);
-  };
-  assertCounted(both);
-  for (const [, , , text, count] of tableOf(both.reports[0]!, 'instructions')) {
-    const name = nameIn(`${text}`);
-    byName.set(name, (byName.get(name) ?? 0n) + BigInt(count!));
-  }
-  const expected = [...byName].filter(([, count]) => count > 0n).sort();
-  assert.deepEqual(tableOf(both.reports[1]!, 'opcodes').toSorted(), expected);
-  assertCounted(await runTools(native, 'block-count'));
-}
-
-async function testAccesses(native: Native): Promise<void> {
-  const { reports, image } = await runTools(native, `memory-trace:file=x,records=${MAX_RECORDS}`);
-  const { result } = reports[0]!;
-  assert.equal(result.summary.lost, 0n);
-  const { points, records } = readTraceFile(result.files![0]!.bytes, 'x');
-  const traced = new Set(points.map(({ address }) => address));
-  const isAsked = (pc: number): boolean => !native.paced.has(pc) && traced.has(pc);
-  for (const { instructions } of native.code.functions.flatMap(({ blocks }) => blocks)) {
-    for (const step of instructions) {
-      // What goes through descriptors has no address that a tool is told.
-      if (TRACED.test(step.text())) assert.ok(traced.has(step.offset), `${step.offset} ${step.text()}`);
-    }
-  }
-  const accesses = records.map(({ point, lane, value }) => ({ pc: points[point]!.address, lane, address: value }));
-  const expected = await nativeAccesses(native.image, isAsked);
-  assert.deepEqual(image.accessText(accesses.filter(({ pc }) => isAsked(pc))), expected);
-  assert.ok(expected.length > 50);
-}
-
-async function testProgram(image: ProgramImage): Promise<void> {
-  const { bytes, name } = image;
-  const run = await runCounted(image);
-  const code = liftCodeObject(parseCodeObject(bytes, name));
-  const native = { ...run, image, code, paced: hostPaced(image, run) };
-  const once = instrumentCodeObject(bytes, { name });
-  assert.deepEqual(once.kept, []);
-  assertSame('identity', await runCounted({ ...image, bytes: once.bytes }), once.map, native);
-  const twice = instrumentCodeObject(once.bytes, { name });
-  assertSame('identity of the identity', await runCounted({ ...image, bytes: twice.bytes }), twice.map, native);
-  await testCounts(native);
-  await testAccesses(native);
-}
-
-for (const [i, seed] of (hasClang ? drawnSeeds() : []).entries()) {
-  const level = LEVELS[i % LEVELS.length]!;
-  const processor = PROCESSORS[i % PROCESSORS.length]!;
+for (const seed of hasClang ? drawnSeeds() : []) {
+  const turn = seed / SEED_STEP;
+  const level = LEVELS[turn % LEVELS.length]!;
+  const processor = PROCESSORS[turn % PROCESSORS.length]!;
   test(`${processor} -${level}: a program of csmith from seed ${seed} on`, async (t) => {
     for (let next = seed; ; next++) {
       const image = await compiled(next, level, processor);
       if (!image) continue;
       t.diagnostic(`${image.name}, ${image.bytes.length} bytes`);
-      await testProgram(image);
+      await testWithTools(image);
       return;
     }
   });

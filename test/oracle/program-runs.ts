@@ -14,6 +14,8 @@ export interface ProgramImage {
   readonly bytes: Uint8Array;
   readonly name: string;
   readonly processor: string;
+  /** How it is started. */
+  readonly run?: ImageRun;
 }
 
 export interface CountedRun {
@@ -31,7 +33,7 @@ export interface ProgramAccess {
   readonly address: bigint;
 }
 
-const RUN: ImageRun = { stackSizeBytes: 65_536, timeoutMs: 120_000 };
+const RUN: ImageRun = { stackSizeBytes: 65_536, timeoutMs: 600_000 };
 
 /** Remembers where the image lies. */
 export class LoadedImage implements LaunchObserver {
@@ -87,13 +89,13 @@ export class LoadedImage implements LaunchObserver {
 
 /** Runs a program as compiled code, which counts what it executes. */
 export async function runCounted(
-  { bytes, processor }: ProgramImage,
+  { bytes, processor, run }: ProgramImage,
   tools?: LaunchObserver,
   image = new LoadedImage(tools),
 ): Promise<CountedRun> {
   const device = createEmulatedDevice({ processor, countsPcs: true, compileThreshold: 2 });
   try {
-    const { kernels, ...outcome } = await runImage(bytes, { ...RUN, device, observer: image });
+    const { kernels, ...outcome } = await runImage(bytes, { ...RUN, ...run, device, observer: image });
     const counts = new Map<number, PcCount>();
     for (const { statistics } of kernels) {
       for (const [pc, { waves, lanes }] of statistics.pcCounts ?? []) {
@@ -110,7 +112,7 @@ export async function runCounted(
 
 /** What lanes access, as sorted text; `isAsked`: whether the instruction at an address counts. */
 export async function nativeAccesses(
-  { bytes, processor }: ProgramImage,
+  { bytes, processor, run }: ProgramImage,
   isAsked: (pc: number) => boolean,
 ): Promise<readonly string[]> {
   const image = new LoadedImage();
@@ -126,7 +128,7 @@ export async function nativeAccesses(
     },
   });
   try {
-    await runImage(bytes, { ...RUN, device, observer: image });
+    await runImage(bytes, { ...RUN, ...run, device, observer: image });
     return image.accessText(found);
   } finally {
     device.close();
