@@ -2,105 +2,174 @@
 import type { Sabotage } from './sabotages.ts';
 
 const FOLDER = 'src/instrument/layout';
-const test = (...files: readonly string[]): string[] => ['--test', '--test-isolation=none', ...files];
-const layOut = test(`${FOLDER}/lay-out.test.ts`);
-const farBranches = test('src/instrument/far-branches.test.ts');
-const entries = test(`${FOLDER}/compose.test.ts`);
-const seams = test('src/instrument/seams.test.ts');
-const oddCode = test('test/odd-code.test.ts');
+/** The tests of a file whose names have a text. */
+const only = (file: string, name: string): string[] => [
+  ...['--test', '--test-isolation=none', `--test-name-pattern=${name}`, file],
+];
+const layOut = (name: string): string[] => only(`${FOLDER}/lay-out.test.ts`, name);
+const entries = (name: string): string[] => only(`${FOLDER}/compose.test.ts`, name);
+const seams = (name: string): string[] => only('src/instrument/seams.test.ts', name);
+const oddCode = (name: string): string[] => only('test/odd-code.test.ts', name);
+const farBranches = only('src/instrument/far-branches.test.ts', '');
 
-const inIslands = (name: string, from: string, to: string, noticedBy = layOut): Sabotage => ({
+const inIslands = (name: string, from: string, to: string, noticedBy: string[]): Sabotage => ({
   ...{ name: `islands: ${name}`, file: `${FOLDER}/islands.ts`, from, to, noticedBy },
 });
-const inLayOut = (name: string, from: string, to: string, noticedBy = layOut): Sabotage => ({
+const inLayOut = (name: string, from: string, to: string, noticedBy: string[]): Sabotage => ({
   ...{ name: `layout: ${name}`, file: `${FOLDER}/lay-out.ts`, from, to, noticedBy },
 });
-const inCompose = (name: string, from: string, to: string, noticedBy = entries): Sabotage => ({
+const inCompose = (name: string, from: string, to: string, noticedBy: string[]): Sabotage => ({
   ...{ name: `composing: ${name}`, file: `${FOLDER}/compose.ts`, from, to, noticedBy },
 });
-const inSeams = (name: string, from: string, to: string): Sabotage => ({
-  ...{ name: `seams: ${name}`, file: `${FOLDER}/seams.ts`, from, to, noticedBy: seams },
+const inSeams = (name: string, from: string, to: string, noticedBy: string[]): Sabotage => ({
+  ...{ name: `seams: ${name}`, file: `${FOLDER}/seams.ts`, from, to, noticedBy },
 });
-const inMovable = (name: string, from: string, to: string): Sabotage => ({
-  ...{ name: `movable code: ${name}`, file: `${FOLDER}/movable-code.ts`, from, to, noticedBy: oddCode },
+const inMovable = (name: string, from: string, to: string, noticedBy: string[]): Sabotage => ({
+  ...{ name: `movable code: ${name}`, file: `${FOLDER}/movable-code.ts`, from, to, noticedBy },
 });
 
 export const LAYOUT_SABOTAGES: readonly Sabotage[] = [
-  inIslands('nothing stands among glued items', '|| item.isGlued || at < stretch', '|| at < stretch'),
-  inIslands('nothing stands before the label of an address', ' || this.#isAddressRead(index))', ')'),
+  inIslands('nothing stands among glued items', '|| item.isGlued || at', '|| at', layOut('are glued')),
   inIslands(
-    'places in what is glued are made up for',
+    'none before the label of an address',
+    ' || this.#isAddressRead(index))',
+    ')',
+    layOut('that reads the address'),
+  ),
+  inIslands(
+    'those that glued items reach over',
     'at < stretch + POOL_BYTES - 64',
     'at % POOL_BYTES < POOL_BYTES - 64',
+    layOut('are glued'),
   ),
-  inIslands('none where ends of code come', 'at < stretch + POOL_BYTES - 64', 'at < 0'),
-  inIslands('those who come from outside', 'this.addressOf(outside ?? place.origin)', 'this.addressOf(place.origin)'),
-  inIslands('one for all branches to a target', 'pool.byTarget.get(target);', 'pool.byTarget.get(-1);'),
   inIslands(
-    'no branch around where none is needed',
+    'none where ends of code come',
+    'at < stretch + POOL_BYTES - 64',
+    'at < 0',
+    layOut('behind unconditional ends'),
+  ),
+  inIslands(
+    'who comes from outside',
+    'this.addressOf(outside ?? place.origin)',
+    'this.addressOf(place.origin)',
+    layOut('from outside'),
+  ),
+  inIslands(
+    'one for all branches to a target',
+    'pool.byTarget.get(target);',
+    'pool.byTarget.get(-1);',
+    layOut('share'),
+  ),
+  inIslands(
+    'no branch around them where none is needed',
     'ordered.find(({ isPassed }) => !isPassed) ?? ordered[0]',
     'ordered[0]',
+    layOut('no branch around'),
   ),
-  inIslands('the farthest in reach', 'isForward ? inReach.toReversed() : inReach', 'inReach'),
-  inIslands('whose they are', 'item.origin ?? item.point', 'item.origin'),
+  inIslands(
+    'the farthest in reach',
+    'isForward ? inReach.toReversed() : inReach',
+    'inReach',
+    layOut('in straight code'),
+  ),
+  inIslands('whose they are', 'item.origin ?? item.point', 'item.origin', layOut('belongs to')),
   inIslands(
     'they do not lead to their own pool',
     'this.#islandFor(this.#ends[index]!, island.target',
     'this.#islandFor(this.addressOf(island.label) + DWORD_BYTES, island.target',
+    layOut('a far branch back'),
   ),
-  inIslands('the place at the branch is none, behind', '.index]! <= low)', '.index]! < low)'),
-  inIslands('room for the branch around', 'if (pool.isPassed) at += DWORD_BYTES;', ''),
-  inIslands('how far a branch reaches', 'MAX_DWORDS * DWORD_BYTES - 8192', 'MAX_DWORDS * DWORD_BYTES + 8192'),
-  inLayOut('the branch around ends behind them', '(1 + islandCount)', '(islandCount)'),
-  inLayOut('whose the branch around is', 'this.#rows.at(-1)?.origin', 'undefined'),
-  inLayOut('whose an island is', "'island', island.origin", "'island', undefined"),
-  inLayOut('whose a payload is', 'kindOf(item), item.origin ?? item.point', 'kindOf(item), item.origin'),
-  inLayOut('what keeps the way is no payload', "if (keepsWay) return 'branch';", ''),
-  inLayOut('high halves', 'distance >> 32n', 'distance'),
-  inLayOut('where literals are', 'const address = this.#at - DWORD_BYTES;', 'const address = this.#at;'),
-  inCompose(
-    'clauses are glued',
-    'this.#step(step, isDropped',
-    'clauseEnd = -1;\n      this.#step(step, isDropped',
-    farBranches,
+  inIslands('the place at the branch is none', '.index]! <= low)', '.index]! < low)', layOut('a far branch')),
+  inIslands('room for the branch around', 'if (pool.isPassed) at += DWORD_BYTES;', '', layOut('in straight code')),
+  inIslands(
+    'how far a branch reaches',
+    'MAX_DWORDS * DWORD_BYTES - 8192',
+    'MAX_DWORDS * DWORD_BYTES + 8192',
+    layOut('in straight code'),
   ),
-  inCompose('a clause that is dropped is not glued', "if (isDropped && hint === 'clause') clauseEnd = -1;", '', seams),
-  inCompose('code that runs into an entry', 'before?.next === blocks[index] && comesBack(last)', 'false'),
-  inCompose('payloads between two entries', ' || inner.some(isPayload)', ''),
-  inCompose('payloads after the message', 'this.#isEditedBehind(block)));', 'false));', seams),
-  inCompose('clauses with payloads', "hint === 'clause' ? clauseEnd : i + 1)", "hint === 'clause' ? i : i + 1)", seams),
-  inCompose('hints with payloads behind', 'if (i < last && edit.after) return true;', '', oddCode),
-  inCompose('blocks that moved apart', 'else if (block.next !== blocks[index + 1])', 'else if (!block.next)', oddCode),
-  inCompose('the end of code that runs out', 'if (block.next === undefined)\n', 'if (!code)\n', oddCode),
+  inLayOut('where the branch around ends', '(1 + islandCount)', '(islandCount)', layOut('in straight code')),
+  inLayOut('whose the branch around is', 'this.#rows.at(-1)?.origin', 'undefined', layOut('what it is, and whose')),
+  inLayOut('whose an island is', "'island', island.origin", "'island', undefined", layOut('belongs to')),
+  inLayOut(
+    'whose a payload is',
+    'kindOf(item), item.origin ?? item.point',
+    'kindOf(item), item.origin',
+    layOut('and whose'),
+  ),
+  inLayOut('what keeps the way is no payload', "if (keepsWay) return 'branch';", '', layOut('and whose')),
+  inLayOut('high halves', 'distance >> 32n', 'distance', layOut('literals')),
+  inLayOut(
+    'where literals are',
+    'const address = this.#at - DWORD_BYTES;',
+    'const address = this.#at;',
+    layOut('literals'),
+  ),
+  inCompose('clauses are glued', 'edits[i]!, i < clauseEnd);', 'edits[i]!, false);', farBranches),
   inCompose(
-    'detours only where control does not come',
+    'code that runs into an entry',
+    'before?.next === blocks[index] && comesBack(last)',
+    'false',
+    entries('runs into it'),
+  ),
+  inCompose('payloads between two entries', ' || inner.some(isPayload)', '', entries('two entries')),
+  inCompose('payloads behind the message', 'this.#isEditedBehind(block)));', 'false));', seams('give them back')),
+  inCompose(
+    'clauses with payloads',
+    '(hint !== undefined && isEdited(edits, i, hinted))',
+    '(hint !== undefined && isEdited(edits, i, i))',
+    oddCode('s_clause'),
+  ),
+  inCompose('hints with payloads behind', 'if (i < last && edit.after) return true;', '', seams('payloads anywhere')),
+  inCompose(
+    'blocks that moved apart',
+    'else if (block.next !== blocks[index + 1])',
+    'else if (!block.next)',
+    oddCode('overlap'),
+  ),
+  inCompose(
+    'the end of code that runs out',
+    'if (block.next === undefined)\n',
+    'if (!code)\n',
+    oddCode('without an end'),
+  ),
+  inCompose(
+    'ways of taken branches stand apart',
     'else return;\n    this.#flushDetours();',
     'this.#flushDetours();',
-    oddCode,
+    oddCode('computes|counted'),
   ),
   inSeams(
     'wait states before what is glued',
     'if (!item || !hasWords(item) || !item.isGlued) return first;',
     'return first;',
+    seams('of a clause'),
   ),
   inSeams(
     'hazards over branches',
     'const target = isBranch ? places.get(last.target) : undefined;',
     'const target = undefined;',
+    seams('anywhere'),
   ),
-  inSeams('the most states that are missing', 'Math.max(most, statesOf(each))', 'Math.min(most, statesOf(each))'),
-  inSeams('cures that are no wait states', '[...nops(states), ...others]', '[...nops(states)]'),
+  inSeams(
+    'the most states that are missing',
+    'Math.max(most, statesOf(each))',
+    'Math.min(most, statesOf(each))',
+    seams('as many wait states'),
+  ),
+  inSeams('cures that are no wait states', '[...nops(states), ...others]', '[...nops(states)]', seams('to itself')),
+  inMovable('blocks stay together', 'groups.join(block.index, next.index);', 'groups.of(next.index);', oddCode('')),
+  inMovable('callees go along', '[block.next, block.target, called]', '[block.next, block.target]', oddCode('')),
   inMovable(
-    'blocks that lead to each other stay together',
-    'groups.join(block.index, next.index);',
-    'groups.of(next.index);',
+    'obstacles',
+    'if (reason !== undefined) return { address: step.offset, reason };',
+    '',
+    oddCode('loader changes'),
   ),
-  inMovable('callees go along', '[block.next, block.target, called]', '[block.next, block.target]'),
-  inMovable('obstacles', 'if (reason !== undefined) return { address: step.offset, reason };', ''),
-  inMovable('branches that lead nowhere', '!byStart.has(last.target)) {', 'last.target < 0) {'),
+  inMovable('branches that lead nowhere', '!byStart.has(last.target)) {', 'last.target < 0) {', oddCode('')),
   inMovable(
     'code that runs on where none is',
-    "return typeof found === 'string' ? { address, reason: found } : undefined;",
-    'return undefined;',
+    "typeof found === 'string' ? { address, reason: found } : undefined;",
+    'undefined;',
+    oddCode(''),
   ),
 ];

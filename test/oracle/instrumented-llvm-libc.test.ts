@@ -1,7 +1,8 @@
 /**
  * LLVM's own tests of its GPU libc with tools in them: they print what they printed, execute the same
  * instructions of their own, and tools say what the emulator counts. They are those below the folder that
- * `WAVEWRIGHT_LLVM_LIBC_TESTS` names, as `wavewright test` finds them; docs/llvm-libc.md says how to get some.
+ * `WAVEWRIGHT_LLVM_LIBC_TESTS` names, as `wavewright test` finds them; docs/llvm-libc.md says how to get
+ * some.
  */
 import { readFileSync } from 'node:fs';
 import path from 'node:path';

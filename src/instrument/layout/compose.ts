@@ -207,12 +207,12 @@ class Composer {
     let clauseEnd = -1;
     for (const [i, step] of steps.entries()) {
       const { hint } = step.instruction.row.flags;
-      if (hint === 'clause') clauseEnd = i + 1 + (step.instruction.field('simm16') & CLAUSE_MASK);
+      const hinted = i + 1 + (hint === 'clause' ? step.instruction.field('simm16') & CLAUSE_MASK : 0);
       const isDropped =
-        (hint !== undefined && isEdited(edits, i, hint === 'clause' ? clauseEnd : i + 1)) ||
+        (hint !== undefined && isEdited(edits, i, hinted)) ||
         // Payloads need VGPRs. Nothing depends on the message: it lets other waves begin earlier.
         (freesVectors(step.instruction) && (isEdited(edits, i, steps.length - 1) || this.#isEditedBehind(block)));
-      if (isDropped && hint === 'clause') clauseEnd = -1;
+      if (hint === 'clause' && !isDropped) clauseEnd = hinted;
       this.#step(step, isDropped ? { instead: [], ...edits[i]! } : edits[i]!, i < clauseEnd);
     }
     const last = steps.at(-1)!;

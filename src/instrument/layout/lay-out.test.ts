@@ -72,6 +72,40 @@ test('branches lead to labels, to original addresses that moved, and to code tha
   );
 });
 
+test('new code says what it is, and whose', () => {
+  const end = new Label('end');
+  const laidOut = layOutCode(
+    [
+      ...[instruction('s_nop 0', { point: 16 }), instruction('s_nop 1', { origin: 16 }), instruction('s_nop 2')],
+      ...[branch('s_branch', end, { point: 20, keepsWay: true }), branch('s_cbranch_scc0', end, { point: 24 })],
+      ...[{ kind: 'align', sizeBytes: 32 } as const, label(end), instruction('s_endpgm', { origin: 28 })],
+    ],
+    0,
+    code,
+  );
+  assert.deepEqual(
+    laidOut.map.rows.map(({ sizeBytes, kind, origin }) => [sizeBytes, kind, origin]),
+    [
+      ...[
+        [4, 'payload', 16],
+        [4, 'original', 16],
+        [4, 'filler', undefined],
+      ],
+      ...[
+        [4, 'branch', 20],
+        [4, 'payload', 24],
+        [12, 'filler', undefined],
+        [4, 'original', 28],
+      ],
+    ],
+  );
+  const passed = over(stretch(140_000)).map.rows.filter(({ kind }) => kind === 'branch');
+  assert.deepEqual(
+    passed.map(({ origin }) => origin),
+    [8],
+  );
+});
+
 test('literals: halves of symbols, and distances from labels', () => {
   const [base, there] = [new Label(), new Label()];
   const literal = (fixup: Extract<CodeItem, { kind: 'instruction' }>['fixup']) =>
