@@ -71,6 +71,12 @@ test('M0 is there in time for counters in the LDS, not for those in global data'
   assert.match(missing(code('gds'), 'gfx900').join(), /^salu-m0 1/);
 });
 
+test('registers numbered by M0 need no wait, sources in the LDS do', () => {
+  const indexed = 's_set_gpr_idx_on s0, gpr_idx(SRC0)\n v_mov_b32 v0, v1\n s_set_gpr_idx_off';
+  assert.deepEqual(missing(indexed, 'gfx90a'), []);
+  assert.match(missing('s_mov_b32 m0, s0\n v_mov_b32 v0, src_lds_direct', 'gfx900').join(), /^salu-m0 1/);
+});
+
 test('what lies between counts, and so does each way to get there', () => {
   const code = (filler: string): string => `
     v_readlane_b32 s0, v0, 1

@@ -3,7 +3,7 @@
  * later one ("Manually Inserted Wait States (NOPs)", CDNA2 ISA 4.5, CDNA3 ISA 4.5). Where the manuals are
  * silent or mild, LLVM's GCNHazardRecognizer says what hardware needs.
  */
-import { SGPR_M0, SRC_EXECZ, SRC_VCCZ } from '../encoding/registers.ts';
+import { SGPR_M0, SRC_EXECZ, SRC_LDS_DIRECT, SRC_VCCZ } from '../encoding/registers.ts';
 import {
   byStates,
   classOf,
@@ -69,7 +69,22 @@ function wideStoreData(facts: Facts): Part {
 const isLdsCounter = ({ instruction, effects }: Facts): boolean =>
   instruction.field('gds') === 0 && effects.memory.some(({ access }) => access === 'atomic');
 
-/** What M0 means something to without being an operand: where the LDS ends, a base, a message. */
+const special =
+  (...encodings: readonly number[]) =>
+  (facts: Facts): boolean =>
+    isVector(facts) &&
+    facts.instruction.row.operands.some((_, index) => {
+      const operand = facts.instruction.operand(index);
+      return operand.kind === 'special' && encodings.includes(operand.encoding);
+    });
+
+const readsLdsDirect = special(SRC_LDS_DIRECT);
+
+/**
+ * What M0 means something to without being an operand: where the LDS ends, a base, a message. Vector
+ * instructions whose VGPRs it numbers (MODE.gpr_idx_en) are not in the manual's list, and LLVM does not
+ * wait there.
+ */
 const usesM0 = (facts: Facts): boolean =>
   facts.effects.readsState.has('m0') &&
   !facts.instruction.row.operands.some((_, index) => {
@@ -78,7 +93,7 @@ const usesM0 = (facts: Facts): boolean =>
   }) &&
   ((isLds(facts) && !isLdsCounter(facts)) ||
     isVectorMemory(facts) ||
-    isVector(facts) ||
+    readsLdsDirect(facts) ||
     isScalar(facts) ||
     classOf(facts) === 'message');
 
@@ -102,15 +117,6 @@ function writesPart(facts: Facts): boolean {
   if (instruction.has('dst_sel')) return instruction.field('dst_sel') !== SELECTS_DWORD;
   return instruction.has('op_sel') && (instruction.field('op_sel') & RESULT_BIT) !== 0;
 }
-
-const special =
-  (...encodings: readonly number[]) =>
-  (facts: Facts): boolean =>
-    isVector(facts) &&
-    facts.instruction.row.operands.some((_, index) => {
-      const operand = facts.instruction.operand(index);
-      return operand.kind === 'special' && encodings.includes(operand.encoding);
-    });
 
 const ALL = { ...byStates, family: 'gfx9', source: 'CDNA2 ISA 4.5' } as const;
 const CDNA3 = { ...byStates, family: 'gfx940', source: 'CDNA3 ISA 4.5' } as const;
