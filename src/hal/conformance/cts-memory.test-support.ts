@@ -2,11 +2,19 @@
 import assert from 'node:assert/strict';
 import { HalError } from '../core/status.ts';
 import { memoryFile } from '../queues/file-transfer.ts';
-import { failureOf, type Group, POOLS, repeated, replaced, someBytes, type World } from './cts.test-support.ts';
+import { failureOf, type Group, repeated, replaced, someBytes, type World } from './cts.test-support.ts';
 
 const PATTERNS = [[0x11], [0x11, 0x22], [0x11, 0x22, 0x33, 0x44]] as const;
 
 const alloca = (world: World, sizeBytes = 64) => world.queue.alloca({ sizeBytes });
+
+const WAITS = 'allow-pool-wait-frontier';
+
+/** A pool of one block, and the buffer that has it. */
+async function oneBlock(world: World) {
+  const pool = world.pool({ kind: 'fixed-block', blockBytes: 64, blockCount: 1 });
+  return { pool, buffer: await world.queue.alloca({ pool, sizeBytes: 64 }) };
+}
 
 export const QueueAllocaTest: Group = {
   BasicAlloca: async (world) => {
@@ -17,13 +25,82 @@ export const QueueAllocaTest: Group = {
     await world.queue.dealloca({ buffer: memory.result });
     assert.equal(memory.result.state, 'released');
   },
-  ExplicitPassthroughPoolAllocaDealloca: POOLS,
-  ExplicitTLSFPoolTransferAllocaDealloca: POOLS,
-  ExplicitFixedBlockPoolCrossQueueWaitFrontier: POOLS,
-  ExplicitFixedBlockPoolPendingDeallocaWaitFrontier: POOLS,
-  ExplicitFixedBlockPoolRequiresWaitFrontierFlag: POOLS,
-  ExplicitTLSFPoolCrossQueueStaleBlockGrows: POOLS,
-  ExplicitFixedBlockPoolNotificationRetry: POOLS,
+  ExplicitPassthroughPoolAllocaDealloca: async (world) => {
+    const pool = world.pool({ kind: 'pass-through' });
+    for (let i = 1; i <= 3; i++) {
+      const buffer = await world.queue.alloca({ pool, sizeBytes: 100 * i });
+      await world.queue.fill({ target: buffer, pattern: Uint8Array.of(i) });
+      await world.expect(buffer, repeated([i], 100 * i));
+      await world.queue.dealloca({ buffer });
+      const { reserveCount, releaseCount, committedBytes } = pool.statistics;
+      assert.deepEqual([reserveCount, releaseCount, committedBytes], [i, i, 0]);
+    }
+  },
+  ExplicitTLSFPoolTransferAllocaDealloca: async (world) => {
+    const pool = world.pool({ kind: 'tlsf', slabBytes: 4096 });
+    const contents = [300, 17, 1000].map((count, seed) => someBytes(count, seed));
+    const buffers = await Promise.all(contents.map(({ length }) => world.queue.alloca({ pool, sizeBytes: length })));
+    for (const [i, target] of buffers.entries()) await world.queue.update({ target, contents: contents[i]! });
+    for (const [i, buffer] of buffers.entries()) await world.expect(buffer, contents[i]!);
+    for (const buffer of buffers) await world.queue.dealloca({ buffer });
+    assert.deepEqual([pool.statistics.slabCount, pool.statistics.reservedBytes], [1, 0]);
+  },
+  ExplicitFixedBlockPoolCrossQueueWaitFrontier: async (world) => {
+    const { pool, buffer } = await oneBlock(world);
+    const used = world.queue.fill({ target: buffer, pattern: Uint8Array.of(1) });
+    const released = world.queue.dealloca({ buffer, waits: [used] });
+    const next = world.otherQueue.alloca({ pool, sizeBytes: 64, waits: [used], flags: WAITS });
+    await world.otherQueue.dealloca({ buffer: await next });
+    assert.equal(released.state, 'complete');
+    assert.equal(pool.statistics.reuseCount, 1);
+  },
+  ExplicitFixedBlockPoolPendingDeallocaWaitFrontier: async (world) => {
+    const { pool, buffer } = await oneBlock(world);
+    const gate = world.semaphore();
+    const released = world.queue.dealloca({ buffer, waits: [gate.at(1)] });
+    const next = world.otherQueue.alloca({ pool, sizeBytes: 64, flags: WAITS });
+    await world.otherQueue.barrier();
+    assert.deepEqual([next.state, next.result.state, pool.statistics.waitCount], ['running', 'reserved', 1]);
+    gate.signal(1);
+    const block = await next;
+    assert.equal(released.state, 'complete');
+    await world.otherQueue.fill({ target: block, pattern: Uint8Array.of(2) });
+    await world.expect(block, repeated([2], 64));
+    await world.otherQueue.dealloca({ buffer: block });
+  },
+  ExplicitFixedBlockPoolRequiresWaitFrontierFlag: async (world) => {
+    const { pool, buffer } = await oneBlock(world);
+    const gate = world.semaphore();
+    const released = world.queue.dealloca({ buffer, waits: [gate.at(1)] });
+    const [one, refused] = [world.semaphore(), world.otherQueue.alloca({ pool, sizeBytes: 64 })];
+    const behind = world.queue.barrier({ waits: [refused], signals: [one.at(1)] });
+    assert.equal((await failureOf(behind)).status, 'RESOURCE_EXHAUSTED');
+    assert.deepEqual([one.failure?.status, refused.result.state], ['RESOURCE_EXHAUSTED', 'reserved']);
+    gate.signal(1);
+    await released;
+    assert.deepEqual([pool.statistics.exhaustedCount, pool.statistics.waitCount], [1, 0]);
+  },
+  ExplicitTLSFPoolCrossQueueStaleBlockGrows: async (world) => {
+    const pool = world.pool({ kind: 'tlsf', slabBytes: 1024 });
+    const gate = world.semaphore();
+    const buffer = await world.queue.alloca({ pool, sizeBytes: 1024 });
+    const released = world.queue.dealloca({ buffer, waits: [gate.at(1)] });
+    const next = await world.otherQueue.alloca({ pool, sizeBytes: 1024 });
+    assert.deepEqual([pool.statistics.slabCount, pool.statistics.waitCount, released.state], [2, 0, 'waiting']);
+    gate.signal(1);
+    await released;
+    await world.otherQueue.dealloca({ buffer: next });
+  },
+  ExplicitFixedBlockPoolNotificationRetry: async (world) => {
+    const { pool, buffer } = await oneBlock(world);
+    const one = world.semaphore();
+    const next = world.otherQueue.alloca({ pool, sizeBytes: 64, signals: [one.at(1)] });
+    await assert.rejects(one.wait(1, { timeoutMs: 1 }), { status: 'DEADLINE_EXCEEDED' });
+    assert.ok(pool.statistics.exhaustedCount >= 1);
+    await world.queue.dealloca({ buffer });
+    await one.at(1);
+    await world.otherQueue.dealloca({ buffer: next.result });
+  },
   AllocaWithWaitSemaphores: async (world) => {
     const gate = world.semaphore();
     const memory = world.queue.alloca({ sizeBytes: 16, waits: [gate.at(1)] });

@@ -7,13 +7,23 @@ import type { CommandRecorder, CommandRef } from '../commands/recorder.ts';
 import { seededIntegers } from '../core/random.ts';
 import type { Semaphore } from '../core/semaphore.ts';
 import { HalError } from '../core/status.ts';
+import { formatDeviceUri, parseDeviceUri } from '../core/uri.ts';
 import type { DriverRegistry } from '../devices/driver.ts';
 import type { LogicalDevice } from '../devices/logical-device.ts';
 import type { ExecutableExport, HalExecutable } from '../executables/executable.ts';
 import type { HalBuffer } from '../memory/buffer.ts';
+import type { HalPool } from '../memory/pools/pool.ts';
+import type { PoolOptions } from '../memory/pools/pool-shape.ts';
 import type { HalQueue } from '../queues/queue.ts';
 import { contentsOf } from './readback.test-support.ts';
 import type { Subject, SubjectTag } from './subject.test-support.ts';
+
+export interface WorldOptions extends Pick<World, 'subject' | 'registry' | 'device' | 'isIndirect'> {
+  /** Of the device. */
+  readonly uri: string;
+  /** The suite's kernels on the device. */
+  readonly code: () => HalExecutable;
+}
 
 /** What a body works with. Buffers that it makes are disposed behind it. */
 export class World {
@@ -22,21 +32,24 @@ export class World {
   readonly device: LogicalDevice;
   /** Whether command buffers name buffers by slots. */
   readonly isIndirect: boolean;
+  readonly #uri: string;
   readonly #code: () => HalExecutable;
   readonly #resources = new DisposableStack();
 
-  constructor(
-    subject: Subject,
-    registry: DriverRegistry,
-    device: LogicalDevice,
-    code: () => HalExecutable,
-    isIndirect: boolean,
-  ) {
+  constructor({ subject, registry, uri, device, code, isIndirect }: WorldOptions) {
     this.subject = subject;
     this.registry = registry;
     this.device = device;
     this.isIndirect = isIndirect;
+    this.#uri = uri;
     this.#code = code;
+  }
+
+  /** Another device by the URI of this one, with further parameters; it is closed behind the body. */
+  async open(further: Readonly<Record<string, string>> = {}): Promise<LogicalDevice> {
+    const uri = parseDeviceUri(this.#uri);
+    const parameters = new Map([...uri.parameters, ...Object.entries(further)]);
+    return this.#resources.use(await this.registry.open(formatDeviceUri({ ...uri, parameters })));
   }
 
   get queue(): HalQueue {
@@ -69,6 +82,10 @@ export class World {
   mapped(sizeBytes: number): HalBuffer {
     const params = { memoryType: 'host-local', usage: ['default', 'mapping'] } as const;
     return this.#resources.use(this.device.allocate(sizeBytes, params));
+  }
+
+  pool(options: PoolOptions): HalPool {
+    return this.#resources.use(this.device.createPool(options));
   }
 
   async filled(contents: ArrayBufferView): Promise<HalBuffer> {
@@ -119,6 +136,9 @@ export type Group = Readonly<
 /** Bodies that need kernels to run. */
 export const executing = (body: Body) => ({ needs: ['execution'] as const, body });
 
+/** Bodies that need kernels as code of GPUs, with faults of their own. */
+export const faulting = (body: Body) => ({ needs: ['execution', 'faults'] as const, body });
+
 export const bytesOf = ({ buffer, byteOffset, byteLength }: ArrayBufferView): Uint8Array =>
   new Uint8Array(buffer, byteOffset, byteLength);
 
@@ -149,4 +169,3 @@ export async function failureOf(operation: PromiseLike<unknown>): Promise<HalErr
 }
 
 export const PROFILING = 'there is no profiling session yet';
-export const POOLS = 'pools.test.ts has cases of our own for it';

@@ -41,15 +41,18 @@ const MEMORY_BYTES = 2 ** 26;
 export const conformanceCode = (target: string): Uint8Array =>
   readFileSync(path.join(DATA, `conformance.${target}.co`));
 
+/** Threads that run kernels. */
+export type TestThreads = Pick<Parameters<typeof createEmulatedDevice>[0], 'threads' | 'workers'>;
+
 /** Emulated GPUs, as src/hal.ts has them, with little memory. */
-export const testAgents = (count = 1): AgentProvider => ({
+export const testAgents = (count = 1, threads: TestThreads = {}): AgentProvider => ({
   list: (target) =>
     Array.from({ length: count }, (_, index) => {
       const processor = target === '' ? 'gfx90a' : target;
       return {
         uuid: uuidOf(`${processor} ${index}`),
         name: processor,
-        open: () => createEmulatedDevice({ processor, index, memorySizeBytes: MEMORY_BYTES }),
+        open: () => createEmulatedDevice({ processor, index, memorySizeBytes: MEMORY_BYTES, ...threads }),
       };
     }),
 });
@@ -70,8 +73,8 @@ export const SUBJECTS: readonly Subject[] = [
   gpu('gfx1201'),
 ];
 
-export const createRegistry = (gpus = 1): DriverRegistry =>
-  new DriverRegistry(amdgpuDriver(testAgents(gpus)), localDriver(), nullDriver());
+export const createRegistry = (gpus = 1, threads: TestThreads = {}): DriverRegistry =>
+  new DriverRegistry(amdgpuDriver(testAgents(gpus, threads)), localDriver(), nullDriver());
 
 /** A URI with further parameters. */
 export const withParameters = (uri: string, parameters: string): string =>

@@ -1,0 +1,71 @@
+/** Runs the bodies of the suite on a device: IREE's, by its names, and ours. */
+import assert from 'node:assert/strict';
+import { after, test } from 'node:test';
+import type { DriverRegistry } from '../devices/driver.ts';
+import type { HalExecutable } from '../executables/executable.ts';
+import { type Group, World } from './cts.test-support.ts';
+import * as core from './cts-core.test-support.ts';
+import * as dispatch from './cts-dispatch.test-support.ts';
+import * as lifetime from './cts-lifetime.test-support.ts';
+import * as limits from './cts-limits.test-support.ts';
+import * as memory from './cts-memory.test-support.ts';
+import * as order from './cts-order.test-support.ts';
+import * as programs from './cts-programs.test-support.ts';
+import * as submission from './cts-submission.test-support.ts';
+import * as transfer from './cts-transfer.test-support.ts';
+import { type Subject, withParameters } from './subject.test-support.ts';
+
+type Groups = Readonly<Record<string, Group>>;
+
+/** The groups of IREE's suite. */
+export const CTS_GROUPS: Groups = { ...core, ...transfer, ...memory, ...dispatch, ...submission };
+/** What that suite does not ask for. */
+export const OWN_GROUPS: Groups = { ...order, ...lifetime, ...programs, ...limits };
+const GROUPS: Groups = { ...CTS_GROUPS, ...OWN_GROUPS };
+
+/** One way to run the suite on a subject. */
+export interface Axis {
+  /** Empty for the plain one. */
+  readonly name: string;
+  /** Added to the parameters of the URI. */
+  readonly parameters?: string;
+  /** GPUs that are opened, in place of the subject's. */
+  readonly path?: string;
+  /** Whether command buffers name buffers by slots. */
+  readonly isIndirect?: boolean;
+  /** Default: all. */
+  readonly groups?: RegExp;
+}
+
+/** Runs the bodies on one device; after each of them nothing of it is left. */
+export function runSuite(subject: Subject, axis: Axis, registry: DriverRegistry): void {
+  const { name, parameters = '', path = '0', isIndirect = false, groups = /./ } = axis;
+  after(() => registry[Symbol.dispose]());
+  let loaded: HalExecutable | undefined;
+  const uri = withParameters(subject.uri.replace('//0', `//${path}`), parameters);
+  const opened = registry.open(uri);
+  for (const [group, bodies] of Object.entries(GROUPS)) {
+    if (!groups.test(group)) continue;
+    for (const [body, entry] of Object.entries(bodies)) {
+      const { needs, run } =
+        typeof entry === 'object' ? { needs: entry.needs, run: entry.body } : { needs: [], run: entry };
+      const missing = needs.filter((tag) => !subject.tags.includes(tag));
+      const skip = typeof run === 'string' ? run : missing.length > 0 && `needs ${missing.join(', ')}`;
+      const title = [subject.name, name, `${group}.${body}`].filter((part) => part !== '').join(': ');
+      test(title, { skip, timeout: 30_000 }, async () => {
+        const device = await opened;
+        const code = (): HalExecutable => {
+          loaded ??= device.load(subject.code());
+          return loaded;
+        };
+        const world = new World({ subject, registry, uri, device, code, isIndirect });
+        if (typeof run !== 'string') await run(world);
+        world.dispose();
+        await device.queue().barrier();
+        assert.deepEqual(device.pendingCounts, { waiting: 0, running: 0 });
+        const { liveCount, liveBytes } = device.allocator.statistics;
+        assert.deepEqual([liveCount, liveBytes], [0, 0], 'no memory is left');
+      });
+    }
+  }
+}
