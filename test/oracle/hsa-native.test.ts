@@ -4,11 +4,9 @@
  * machine without a GPU.
  */
 import assert from 'node:assert/strict';
-import { execFileSync, spawnSync } from 'node:child_process';
-import { existsSync, mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import path from 'node:path';
-import { after, test } from 'node:test';
+import { spawnSync } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { test } from 'node:test';
 import { WavewrightError } from '../../src/base/errors.ts';
 import type { Device } from '../../src/device/device.ts';
 import { openNativeDevice, startDevice } from '../../src/devices/hsa-native/index.ts';
@@ -17,19 +15,10 @@ import { conform } from '../../src/hsa/conformance/suite.test-support.ts';
 import { AGENT_INFO, agentInfo } from '../../src/hsa/objects/agent-info.ts';
 import { HsaError } from '../../src/hsa/objects/status.ts';
 import { createRuntime, type Runtime } from '../../src/hsa/runtime/runtime.ts';
+import { MockLibraries } from './hsa-mock/mock-library.ts';
 
-const source = new URL('./hsa-mock/', import.meta.url).pathname;
-const folder = mkdtempSync(path.join(tmpdir(), 'wavewright-hsa-'));
-after(() => rmSync(folder, { recursive: true }));
-
-function build(name: string, ...flags: string[]): string {
-  const file = path.join(folder, name);
-  const common = ['-shared', '-fPIC', '-O1', '-Wl,-soname,libhsa-runtime64.so.1'];
-  execFileSync('gcc', [...common, ...flags, path.join(source, 'hsa-mock.c'), '-o', file]);
-  return file;
-}
-
-const mock = build('libhsa-mock.so', `-Wl,--version-script=${source}exports.map`);
+const libraries = new MockLibraries();
+const mock = libraries.build('libhsa-mock.so', true);
 const library = await HsaLibrary.open({ path: mock });
 const inspector = new library.ffi.DynamicLibrary(mock).getFunctions({
   hsa_mock_calls: { arguments: [], return: 'pointer' },
@@ -196,7 +185,7 @@ test('no runtime, no driver, no GPU, no such GPU: no device, and why', async () 
   const environment = { [LIBRARY_VARIABLE]: '/nowhere/libhsa.so' };
   await assert.rejects(openNativeDevice({ environment }), isNoDevice(/\/nowhere\/libhsa\.so/));
   await assert.rejects(openNativeDevice({ path: 'libm.so.6' }), isNoDevice(/hsa_init@ROCR_1/));
-  const unversioned = build('libhsa-unversioned.so');
+  const unversioned = libraries.build('libhsa-unversioned.so', false);
   await assert.rejects(openNativeDevice({ path: unversioned }), isNoDevice(/hsa_init@ROCR_1/));
   const device = await openNativeDevice({ environment: { [LIBRARY_VARIABLE]: mock } });
   assert.equal(device.name, 'hsa:0');
