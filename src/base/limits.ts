@@ -48,6 +48,12 @@ export const LIMITS = {
   elfFileBytes: 2 ** 31,
   /** Bytes of the address space that the segments of a lifted code object span, from address 0 on. */
   imageBytes: 2 ** 29,
+  /** Characters of one PTX text. */
+  ptxCharacters: 2 ** 28,
+  /** Levels of blocks, expressions and lists of PTX within one another. */
+  ptxDepth: 64,
+  /** Registers that one `.reg .b32 %r<N>` declares. */
+  ptxRange: 2 ** 22,
   /** Bytes that one compressed offload bundle may expand to. */
   decompressedBytes: 2 ** 30,
 } as const;
