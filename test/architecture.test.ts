@@ -29,12 +29,13 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   device: ['base', 'codeobject'],
   launch: ['base', 'codeobject', 'device'],
   hsa: ['base', 'elf', 'codeobject', 'linker', 'flow', 'lift', 'device', 'launch'],
-  'devices/emulated': ['base', 'codeobject', 'device', 'launch', 'hsa', 'isa', 'emulator'],
+  'devices/emulated': ['base', 'codeobject', 'device', 'launch', 'hsa', 'isa', 'ptx', 'emulator'],
   'devices/null': ['base', 'device', 'hsa'],
   'devices/hsa-native': ['base', 'codeobject', 'device', 'hsa'],
   'devices/cuda-native': ['base', 'codeobject', 'device', 'hsa'],
   bench: ['base', 'codeobject', 'assembler', 'linker', 'device', 'launch', 'hsa', 'emulator', 'devices/emulated'],
   services: ['base', 'codeobject', 'hsa', 'device', 'printf'],
+  'ptx-host': ['base', 'codeobject', 'ptx', 'device', 'launch'],
   dispatch: ['base', 'codeobject', 'linker', 'inspect', 'hsa', 'device', 'launch', 'services'],
   kernels: ['base', 'codeobject', 'assembler', 'linker', 'launch', 'hsa', 'device', 'services'],
   loader: ['base', 'codeobject', 'launch', 'hsa', 'device', 'printf'],
@@ -58,6 +59,7 @@ const NO_NODE = [
   'isa',
   'assembler',
   'ptx',
+  'ptx-host',
   'lift',
   'inspect',
   'linker',
@@ -89,7 +91,7 @@ const DEBT: readonly string[] = [];
 const ROOMS: Readonly<Record<string, readonly string[]>> = {
   bench: ['kernels', '.'],
   cli: ['process', 'arguments', 'text', 'program', 'batch', 'commands', '.'],
-  'devices/emulated': ['amdgpu', '.'],
+  'devices/emulated': ['amdgpu', 'ptx', '.'],
   emulator: ['machine', 'lowering', 'handlers', 'code', 'jit', 'reference', 'schedule', 'workers', '.'],
   'emulator/jit': ['function', 'regions', 'loops', '.'],
   hal: [
@@ -118,6 +120,7 @@ const ROOMS: Readonly<Record<string, readonly string[]>> = {
   'isa/amdgpu/text': ['reader', '.', 'assembler'],
   loader: ['host', 'rpc', '.'],
   'loader/rpc': ['protocol', 'handlers', '.'],
+  ptx: ['text', 'machine', 'rows', 'compile', '.'],
   services: ['hostcall', '.'],
 };
 

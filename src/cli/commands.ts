@@ -58,6 +58,11 @@ export const COMMANDS: readonly CommandRow[] = [
     load: async () => (await import('./commands/asm.ts')).asm,
   },
   {
+    name: 'ptx',
+    summary: 'check PTX texts and say what they hold',
+    load: async () => (await import('./commands/ptx.ts')).ptx,
+  },
+  {
     name: 'tools',
     summary: 'list the tools that can be inserted into code, with their options',
     load: async () => (await import('./commands/tools.ts')).tools,

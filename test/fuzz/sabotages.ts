@@ -136,14 +136,14 @@ export const SABOTAGES: readonly Sabotage[] = [
   // Look-ups.
   {
     name: 'look-up of addresses from outside: permission',
-    file: 'src/devices/emulated/index.ts',
+    file: 'src/devices/emulated/emulated-device.ts',
     from: "(region.permissions & (access === 'write' ? MAY_WRITE : MAY_READ)) !== 0",
     to: 'region.permissions >= 0',
     noticedBy: gpuAddresses,
   },
   {
     name: 'look-up of addresses from outside: end of the allocation',
-    file: 'src/devices/emulated/index.ts',
+    file: 'src/devices/emulated/emulated-device.ts',
     from: 'sizeBytes >= 0 && offset + sizeBytes <= region.offset + region.sizeBytes',
     to: 'sizeBytes >= 0',
     noticedBy: gpuAddresses,

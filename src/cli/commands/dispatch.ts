@@ -14,15 +14,18 @@ import {
 import type { ExecutedInstruction } from '../../dispatch/executed-instructions.ts';
 import { ARGUMENT_KINDS, parseArgument } from '../../launch/argument-text.ts';
 import { imagesOf, openLinkFile, pickLinkImages } from '../../linker/link-files.ts';
+import type { PtxText } from '../../ptx-host/ptx-executable.ts';
 import { CHECK_OPTION, Findings } from '../arguments/check-option.ts';
-import { defineCommand } from '../arguments/command.ts';
+import { type CommandContext, defineCommand } from '../arguments/command.ts';
 import { MEMORY_OPTION, openDevice, WORKERS_OPTION } from '../arguments/device-name.ts';
 import { extentOf } from '../arguments/extent.ts';
+import type { OptionTable, OptionValues } from '../arguments/options.ts';
 import { STACK_SIZE_OPTION } from '../arguments/stack-size-option.ts';
 import { chosenWaveSize, WAVE_SIZE_OPTION } from '../arguments/wave-size-option.ts';
 import { readInput } from '../process/input.ts';
 import { Interruption } from '../process/interruption.ts';
 import { writeOutput } from '../process/output-file.ts';
+import { dispatchPtx, ptxTexts } from '../program/ptx-dispatch.ts';
 import { HOOK_OPTION, openTools, TOOL_OPTION, writeReports } from '../program/tool-options.ts';
 import { medianOf } from '../text/median.ts';
 import { warn } from '../text/report.ts';
@@ -33,153 +36,219 @@ const MAX_HEAP_BYTES = 2 ** 32;
 const MAX_TIMEOUT_SECONDS = 1_000_000;
 const NS_PER_US = 1000;
 
+const OPTIONS = {
+  kernel: { kind: 'text', placeholder: 'NAME', description: 'which kernel; needed where the files have several' },
+  grid: { kind: 'text', placeholder: 'X[,Y[,Z]]', description: 'work-items in each dimension' },
+  workgroup: { kind: 'text', placeholder: 'X[,Y[,Z]]', description: 'work-items of a workgroup in each dimension' },
+  arg: { kind: 'list', placeholder: 'KIND:VALUE', description: 'the next argument of the kernel, see below' },
+  'dynamic-lds': {
+    kind: 'integer',
+    placeholder: 'BYTES',
+    min: 0,
+    max: MAX_LDS_BYTES,
+    default: 0,
+    description: 'memory of the workgroup beyond what kernel and arguments ask for',
+  },
+  'stack-size': STACK_SIZE_OPTION,
+  'wave-size': WAVE_SIZE_OPTION,
+  'no-constructors': {
+    kind: 'flag',
+    description: 'run no constructors before the first kernel, and no destructors after the last',
+  },
+  'heap-size': {
+    kind: 'integer',
+    placeholder: 'BYTES',
+    min: 0,
+    max: MAX_HEAP_BYTES,
+    description: 'device memory that malloc of kernels gives out; then it returns null',
+  },
+  cooperative: { kind: 'flag', description: 'all workgroups run at the same time and may wait for each other' },
+  repeat: {
+    kind: 'integer',
+    placeholder: 'N',
+    min: 1,
+    max: MAX_REPEAT,
+    default: 1,
+    description: 'run so often, each time from the same memory',
+  },
+  tool: TOOL_OPTION,
+  hook: HOOK_OPTION,
+  time: { kind: 'flag', description: 'print how long each run took, and what instructions it executed' },
+  'pc-counts': {
+    kind: 'flag',
+    description: 'print how often each instruction was executed in a run, by waves and by their active lanes',
+  },
+  timeout: {
+    kind: 'seconds',
+    placeholder: 'SECONDS',
+    max: MAX_TIMEOUT_SECONDS,
+    description: 'stop loading, or a run, after this time, with status 124 and a report of where every wave stands',
+  },
+  device: {
+    kind: 'text',
+    placeholder: 'NAME',
+    description: "where to run, for example emulated:gfx90a; by default the emulator of the first file's target",
+  },
+  workers: WORKERS_OPTION,
+  memory: MEMORY_OPTION,
+  check: CHECK_OPTION,
+  format: { kind: 'choice', choices: ['text', 'json'], default: 'text', description: 'how to print' },
+} as const satisfies OptionTable;
+
+type Options = OptionValues<typeof OPTIONS>;
+
 export const dispatch = defineCommand({
   operands: { usage: 'FILE...', min: 1, max: Number.POSITIVE_INFINITY },
-  options: {
-    kernel: { kind: 'text', placeholder: 'NAME', description: 'which kernel; needed where the files have several' },
-    grid: { kind: 'text', placeholder: 'X[,Y[,Z]]', description: 'work-items in each dimension' },
-    workgroup: { kind: 'text', placeholder: 'X[,Y[,Z]]', description: 'work-items of a workgroup in each dimension' },
-    arg: { kind: 'list', placeholder: 'KIND:VALUE', description: 'the next argument of the kernel, see below' },
-    'dynamic-lds': {
-      kind: 'integer',
-      placeholder: 'BYTES',
-      min: 0,
-      max: MAX_LDS_BYTES,
-      default: 0,
-      description: 'memory of the workgroup beyond what kernel and arguments ask for',
-    },
-    'stack-size': STACK_SIZE_OPTION,
-    'wave-size': WAVE_SIZE_OPTION,
-    'no-constructors': {
-      kind: 'flag',
-      description: 'run no constructors before the first kernel, and no destructors after the last',
-    },
-    'heap-size': {
-      kind: 'integer',
-      placeholder: 'BYTES',
-      min: 0,
-      max: MAX_HEAP_BYTES,
-      description: 'device memory that malloc of kernels gives out; then it returns null',
-    },
-    cooperative: { kind: 'flag', description: 'all workgroups run at the same time and may wait for each other' },
-    repeat: {
-      kind: 'integer',
-      placeholder: 'N',
-      min: 1,
-      max: MAX_REPEAT,
-      default: 1,
-      description: 'run so often, each time from the same memory',
-    },
-    tool: TOOL_OPTION,
-    hook: HOOK_OPTION,
-    time: { kind: 'flag', description: 'print how long each run took, and what instructions it executed' },
-    'pc-counts': {
-      kind: 'flag',
-      description: 'print how often each instruction was executed in a run, by waves and by their active lanes',
-    },
-    timeout: {
-      kind: 'seconds',
-      placeholder: 'SECONDS',
-      max: MAX_TIMEOUT_SECONDS,
-      description: 'stop loading, or a run, after this time, with status 124 and a report of where every wave stands',
-    },
-    device: {
-      kind: 'text',
-      placeholder: 'NAME',
-      description: "where to run, for example emulated:gfx90a; by default the emulator of the first file's target",
-    },
-    workers: WORKERS_OPTION,
-    memory: MEMORY_OPTION,
-    check: CHECK_OPTION,
-    format: { kind: 'choice', choices: ['text', 'json'], default: 'text', description: 'how to print' },
-  },
+  options: OPTIONS,
   formats: {
     text: 'nothing, with --time the times, with --pc-counts the instructions',
     json: 'one object with times, instructions by class, tiers and memory; `schema` and `version` say how to read it',
   },
   notes: [
     'FILE is a code object, a relocatable object, an offload bundle, a program with some inside, or an archive of these, of which the members',
-    'count that define what is missing. All FILEs are linked with each other.',
+    'count that define what is missing; or a PTX text, for a device ptx:sm_70. All FILEs are linked with each other.',
     'Arguments, in their order:',
     ...ARGUMENT_KINDS.map((kind) => `  ${kind}`),
     'Hidden arguments are filled in. An output FILE of - is standard output; times and JSON then go to standard error.',
     "What kernels print goes to standard output; to standard error where an output or JSON has that, and for assert and HIP's stderr.",
     'Example: wavewright dispatch vadd.co --grid 256 --workgroup 64 --arg out:sum:1024 --arg in:a --arg in:b --arg i32:256',
   ],
-  async run(context, options, files) {
-    const { stdout, stderr } = context;
-    const timeoutMs = options.timeout === undefined ? undefined : options.timeout * 1000;
-    const loadLimit = new TimeLimit(timeoutMs);
-    const grid = extentOf('grid', options.grid);
-    const workgroup = extentOf('workgroup', options.workgroup);
-    const args = (options.arg ?? []).map((text) => parseArgument(text, readInput));
-    const memorySizeBytes = options.memory;
-    const openOptions = {
-      decompress: nodeDecompress,
-      ...(memorySizeBytes !== undefined && { maxExpandedBytes: memorySizeBytes }),
-    };
-    const linkFiles = files.map((file) => openLinkFile(readInput(file), file, openOptions));
-    const countsClasses = options.time || options.format === 'json';
-    const { workers } = options;
-    const images = imagesOf(linkFiles[0]!);
-    const findings = new Findings(options.check, stderr);
-    const how = { workers, countsClasses, memorySizeBytes, findings, countsPcs: options['pc-counts'] };
-    const device = await openDevice(options.device, images, how);
-    using resources = new DisposableStack();
-    resources.defer(() => device.close());
-    const target = parseTargetId(device.properties.targetId);
-    const wanted = [
-      ...(options.kernel === undefined ? [] : [options.kernel]),
-      ...args.flatMap((argument) => (argument.kind === 'function' ? [argument.name] : [])),
-    ];
-    const waveSize = chosenWaveSize(options['wave-size']);
-    const { signal } = context.isProcess ? resources.use(new Interruption()) : {};
-    const pause = async ({ name, describeWaves }: RunningKernel) => {
-      await setImmediate();
-      if (!signal?.aborted) return;
-      stderr(Interruption.report(name, describeWaves()));
-      throw signal.reason;
-    };
-    const isTaken = options.format === 'json' || args.some((each) => each.kind === 'buffer' && each.output === '-');
-    const tools = await openTools(options.tool, options.hook);
-    const picked = pickLinkImages(linkFiles, target, wanted);
-    const request: DispatchRequest = {
-      device,
-      images: tools ? picked.map((image) => tools.instrument(image)) : picked,
-      observer: tools,
+  async run(context, options, names) {
+    const launch = {
+      ...{ grid: extentOf('grid', options.grid), workgroup: extentOf('workgroup', options.workgroup) },
+      ...{ args: (options.arg ?? []).map((text) => parseArgument(text, readInput)), repeat: options.repeat, cpuTimeNs },
       ...(options.kernel !== undefined && { kernel: options.kernel }),
-      ...{ grid, workgroup, args, repeat: options.repeat, dynamicLdsSizeBytes: options['dynamic-lds'] },
-      ...(waveSize && { waveSize }),
-      ...(options['no-constructors'] && { constructors: 'none' }),
       ...(options['stack-size'] !== undefined && { stackSizeBytes: options['stack-size'] }),
-      ...(options['heap-size'] !== undefined && { heapBytes: options['heap-size'] }),
-      cooperative: options.cooperative,
-      onPrint: (stream, text) => (stream === 'stdout' && !isTaken ? stdout : stderr)(text),
-      ...(timeoutMs !== undefined && { timeoutMs }),
-      loadLimit,
-      cpuTimeNs,
+      ...(options.timeout !== undefined && { timeoutMs: options.timeout * 1000 }),
     };
-    const outcome = await dispatchKernelInTurns(request, pause);
-    for (const { file, bytes } of outcome.outputs) {
-      if (file === '-') stdout(bytes);
-      else writeOutput(file, bytes);
-    }
-    const name = outcome.kernel.name.replace(/\.kd$/, '');
-    for (const problem of outcome.hardwareProblems) {
-      warn(context, `on hardware, kernel '${name}' ${problem}`);
-    }
-    const print = outcome.outputs.some(({ file }) => file === '-') ? stderr : stdout;
-    if (options.format === 'json')
-      print(`${JSON.stringify(report(outcome, device.name, grid, workgroup), undefined, 2)}\n`);
-    else {
-      if (options.time) print(timesText(outcome));
-      if (outcome.executed) print(executedText(outcome.executed, outcome.runs.length));
-    }
-    await writeReports(tools, isTaken ? stderr : stdout, context);
-    findings.expectNone();
+    const files = names.map((name) => ({ name, bytes: readInput(name) }));
+    const texts = ptxTexts(files);
+    if (texts) await runPtx(context, options, launch, texts);
+    else await runCodeObjects(context, options, launch, files);
     return 0;
   },
 });
+
+/** What both kinds of code have of a launch. */
+type Launch = Pick<
+  DispatchRequest,
+  'grid' | 'workgroup' | 'args' | 'repeat' | 'kernel' | 'stackSizeBytes' | 'timeoutMs'
+> & {
+  readonly cpuTimeNs: () => number;
+};
+
+interface InputFile {
+  readonly name: string;
+  readonly bytes: Uint8Array;
+}
+
+/** Lets the process's signals in, and ends the kernel after one. */
+function pauseFor({ isProcess, stderr }: CommandContext, resources: DisposableStack) {
+  const { signal } = isProcess ? resources.use(new Interruption()) : {};
+  return async ({ name, describeWaves }: RunningKernel) => {
+    await setImmediate();
+    if (!signal?.aborted) return;
+    stderr(Interruption.report(name, describeWaves()));
+    throw signal.reason;
+  };
+}
+
+const countsClasses = ({ time, format }: Options): boolean => time || format === 'json';
+
+async function runPtx(context: CommandContext, options: Options, launch: Launch, texts: PtxText[]): Promise<void> {
+  using resources = new DisposableStack();
+  const how = {
+    ...{ device: options.device, workers: options.workers, memorySizeBytes: options.memory },
+    countsClasses: countsClasses(options),
+    refused: {
+      tool: options.tool !== undefined,
+      hook: options.hook !== undefined,
+      check: options.check !== undefined,
+      'pc-counts': options['pc-counts'],
+      cooperative: options.cooperative,
+      'heap-size': options['heap-size'] !== undefined,
+      'wave-size': options['wave-size'] !== undefined,
+    },
+  };
+  const request = { ...launch, texts, dynamicSharedSizeBytes: options['dynamic-lds'] };
+  const { outcome, deviceName } = await dispatchPtx(how, request, pauseFor(context, resources));
+  writeOutputs(context, outcome.outputs);
+  printOutcome(context, options, { ...outcome, hardwareProblems: [] }, { ...launch, deviceName });
+}
+
+async function runCodeObjects(
+  context: CommandContext,
+  options: Options,
+  launch: Launch,
+  files: readonly InputFile[],
+): Promise<void> {
+  const { stdout, stderr } = context;
+  const { args, timeoutMs } = launch;
+  const loadLimit = new TimeLimit(timeoutMs);
+  const memorySizeBytes = options.memory;
+  const openOptions = { decompress: nodeDecompress, maxExpandedBytes: memorySizeBytes };
+  const linkFiles = files.map(({ bytes, name }) => openLinkFile(bytes, name, openOptions));
+  const { workers } = options;
+  const images = imagesOf(linkFiles[0]!);
+  const findings = new Findings(options.check, stderr);
+  const counts = { countsClasses: countsClasses(options), countsPcs: options['pc-counts'] };
+  const device = await openDevice(options.device, images, { workers, memorySizeBytes, findings, ...counts });
+  using resources = new DisposableStack();
+  resources.defer(() => device.close());
+  const target = parseTargetId(device.properties.targetId);
+  const wanted = [
+    ...(options.kernel === undefined ? [] : [options.kernel]),
+    ...args.flatMap((argument) => (argument.kind === 'function' ? [argument.name] : [])),
+  ];
+  const waveSize = chosenWaveSize(options['wave-size']);
+  const isTaken = options.format === 'json' || args.some((each) => each.kind === 'buffer' && each.output === '-');
+  const tools = await openTools(options.tool, options.hook);
+  const picked = pickLinkImages(linkFiles, target, wanted);
+  const request: DispatchRequest = {
+    ...launch,
+    device,
+    images: tools ? picked.map((image) => tools.instrument(image)) : picked,
+    observer: tools,
+    dynamicLdsSizeBytes: options['dynamic-lds'],
+    ...(waveSize && { waveSize }),
+    ...(options['no-constructors'] && { constructors: 'none' }),
+    ...(options['heap-size'] !== undefined && { heapBytes: options['heap-size'] }),
+    cooperative: options.cooperative,
+    onPrint: (stream, text) => (stream === 'stdout' && !isTaken ? stdout : stderr)(text),
+    loadLimit,
+  };
+  const outcome = await dispatchKernelInTurns(request, pauseFor(context, resources));
+  writeOutputs(context, outcome.outputs);
+  printOutcome(context, options, outcome, { ...launch, deviceName: device.name });
+  await writeReports(tools, isTaken ? stderr : stdout, context);
+  findings.expectNone();
+}
+
+function writeOutputs({ stdout }: CommandContext, outputs: DispatchOutcome['outputs']): void {
+  for (const { file, bytes } of outputs) {
+    if (file === '-') stdout(bytes);
+    else writeOutput(file, bytes);
+  }
+}
+
+/** What came of a kernel, whatever its code was. */
+type Outcome = Omit<DispatchOutcome, 'kernel'> & { readonly kernel: { readonly name: string } };
+
+interface Launched extends Pick<Launch, 'grid' | 'workgroup'> {
+  readonly deviceName: string;
+}
+
+function printOutcome(context: CommandContext, options: Options, outcome: Outcome, launched: Launched): void {
+  const { stdout, stderr } = context;
+  const name = outcome.kernel.name.replace(/\.kd$/, '');
+  for (const problem of outcome.hardwareProblems) warn(context, `on hardware, kernel '${name}' ${problem}`);
+  const print = outcome.outputs.some(({ file }) => file === '-') ? stderr : stdout;
+  if (options.format === 'json') print(`${JSON.stringify(report(outcome, launched), undefined, 2)}\n`);
+  else {
+    if (options.time) print(timesText(outcome));
+    if (outcome.executed) print(executedText(outcome.executed, outcome.runs.length));
+  }
+}
 
 function cpuTimeNs(): number {
   const { user, system } = process.cpuUsage();
@@ -187,10 +256,8 @@ function cpuTimeNs(): number {
 }
 
 function report(
-  { kernel, runs, statistics, executed, memoryBytes, hardwareProblems }: DispatchOutcome,
-  device: string,
-  grid: number[],
-  workgroup: number[],
+  { kernel, runs, statistics, executed, memoryBytes, hardwareProblems }: Outcome,
+  { deviceName: device, grid, workgroup }: Launched,
 ) {
   const { classes } = statistics;
   return {
@@ -245,7 +312,7 @@ function executedText(executed: readonly ExecutedInstruction[], runs: number): s
 
 const microseconds = (ns: number): string => `${(ns / NS_PER_US).toFixed(1)} us`;
 
-function timesText({ runs, statistics }: DispatchOutcome): string {
+function timesText({ runs, statistics }: Outcome): string {
   const lines = runs.map(
     ({ durationNs, cpuNs }, i) =>
       `run ${i + 1}: ${microseconds(durationNs)}, ${microseconds(cpuNs ?? 0)} of processor time`,

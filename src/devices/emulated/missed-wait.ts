@@ -1,8 +1,8 @@
 /** A wait that is missing, in words and with the places of both instructions. */
 import { hex } from '../../base/text.ts';
 import type { SourceLine } from '../../codeobject/line-table.ts';
+import type { Emulator } from '../../emulator/emulator.ts';
 import type { MissedWait } from '../../emulator/reference/wait-check.ts';
-import type { AmdgpuEmulator } from './amdgpu/emulator.ts';
 
 export interface MissedWaitReport extends MissedWait {
   /** One line. */
@@ -23,7 +23,7 @@ const NAMES: Readonly<Record<number, string>> = {
 };
 
 export function reportMissedWait(
-  emulator: AmdgpuEmulator,
+  emulator: Emulator,
   missed: MissedWait,
   sourceOf: (pc: bigint) => SourceLine | undefined,
 ): MissedWaitReport {

@@ -3,10 +3,13 @@ import { enableCompileCache } from 'node:module';
 import { parentPort, workerData } from 'node:worker_threads';
 import type { WorkerJob } from '../../emulator/workers/worker.ts';
 import type { NodeWorkerData } from './node-threads.ts';
+import { isPtxProcessor } from './ptx/processors.ts';
 
 const { setup, compileCacheDirectory } = workerData as NodeWorkerData;
 if (compileCacheDirectory !== undefined) enableCompileCache(compileCacheDirectory);
 // After the cache is there: loading takes most of the time until a worker can begin.
-const { createWorker } = await import('./amdgpu/worker.ts');
+const createWorker = isPtxProcessor(setup.processor)
+  ? (await import('./ptx/worker.ts')).createPtxWorker
+  : (await import('./amdgpu/worker.ts')).createWorker;
 const worker = createWorker(setup);
 parentPort?.on('message', (job: WorkerJob) => worker.run(job));

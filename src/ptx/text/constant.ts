@@ -4,7 +4,7 @@
  */
 import { LIMITS } from '../../base/limits.ts';
 import type { Constant } from './syntax.ts';
-import { describe, type TokenStream } from './token.ts';
+import { describeToken, type TokenStream } from './token.ts';
 
 type Integer = Extract<Constant, { kind: 'integer' }>;
 
@@ -142,7 +142,7 @@ function unary(tokens: TokenStream, depth: number): Integer {
     return integer(value, operand.isUnsigned);
   }
   if (text === '(' && kind === 'punctuation') return parenthesized(tokens, depth);
-  return tokens.fail(`expected a number, found ${describe(tokens.peek())}`);
+  return tokens.fail(`expected a number, found ${describeToken(tokens.peek())}`);
 }
 
 /** A number alone, as between `<` and `>`. */

@@ -1,7 +1,7 @@
 /** Declarations: variables, parameters, registers, initialisers. PTX ISA chapter 5 and 11. */
 import { LIMITS } from '../../base/limits.ts';
 import { constantAt, integerExpression, integerTerm } from './constant.ts';
-import type { Directive, Initializer, RegisterDeclaration, Variable } from './syntax.ts';
+import type { Initializer, PtxDirective, RegisterDeclaration, Variable } from './syntax.ts';
 import type { TokenStream } from './token.ts';
 
 export const SPACES: ReadonlySet<string> = new Set([
@@ -30,7 +30,8 @@ function countAt(tokens: TokenStream, what: string, max: number, read = integerE
 function alignmentAt(tokens: TokenStream): number {
   const { offset } = tokens.peek();
   const value = countAt(tokens, 'bytes of alignment', MAX_ALIGNMENT_BYTES);
-  if (value === 0 || (value & (value - 1)) !== 0) tokens.fail(`an alignment of ${value} bytes, no power of two`, offset);
+  if (value === 0 || (value & (value - 1)) !== 0)
+    tokens.fail(`an alignment of ${value} bytes, no power of two`, offset);
   return value;
 }
 
@@ -193,7 +194,7 @@ export function registersAt(tokens: TokenStream): RegisterDeclaration {
 }
 
 /** `.maxntid 1, 2, 3`, `.noreturn`, `.pragma "x"`: a directive, and numbers and strings behind it. */
-export function directiveAt(tokens: TokenStream): Directive {
+export function directiveAt(tokens: TokenStream): PtxDirective {
   const { text: name, offset } = tokens.next();
   const words: string[] = [];
   while (tokens.peek().kind === 'integer' || tokens.peek().kind === 'string') {

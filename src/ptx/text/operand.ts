@@ -1,7 +1,7 @@
 /** Operands of instructions. PTX ISA chapter 6, "Instruction Operands". */
 import { constantAt, integerExpression } from './constant.ts';
-import type { AddressOperand, ConstantOperand, NameOperand, Operand, VectorOperand } from './syntax.ts';
-import { describe, type TokenStream } from './token.ts';
+import type { AddressOperand, ConstantOperand, NameOperand, PtxOperand, VectorOperand } from './syntax.ts';
+import { describeToken, type TokenStream } from './token.ts';
 
 /** `[name + 4]`: names may be registers or variables, and the number may be negative. */
 function address(tokens: TokenStream): AddressOperand {
@@ -74,9 +74,9 @@ function opensList(tokens: TokenStream): boolean {
 }
 
 /** Throws BAD_INPUT. `isCall`: parentheses are lists. */
-export function operandAt(tokens: TokenStream, isCall: boolean): Operand {
+export function operandAt(tokens: TokenStream, isCall: boolean): PtxOperand {
   const { kind, text, offset } = tokens.peek();
-  if (kind === 'end') tokens.fail(`expected an operand, found ${describe(tokens.peek())}`);
+  if (kind === 'end') tokens.fail(`expected an operand, found ${describeToken(tokens.peek())}`);
   if (kind === 'punctuation') {
     if (text === '[') return address(tokens);
     if (text === '{') return vector(tokens);
@@ -86,8 +86,8 @@ export function operandAt(tokens: TokenStream, isCall: boolean): Operand {
 }
 
 /** Operands up to `;`. */
-export function operandsAt(tokens: TokenStream, isCall: boolean): Operand[] {
-  const found: Operand[] = [];
+export function operandsAt(tokens: TokenStream, isCall: boolean): PtxOperand[] {
+  const found: PtxOperand[] = [];
   if (tokens.take(';')) return found;
   do found.push(operandAt(tokens, isCall));
   while (tokens.take(','));

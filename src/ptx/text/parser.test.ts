@@ -113,7 +113,7 @@ const constantsOf = (text: string): unknown[] => {
   });
 };
 
-// PTX ISA 4.5.5: C's operators on 64 bits; an operand that is unsigned makes the other one so, but for shifts.
+// PTX ISA 4.5.5: C's operators on 64 bits; an unsigned operand makes the other one so, but for shifts.
 test('constants are folded as the grammar says', () => {
   assert.deepEqual(constantsOf('1 + 2 * 3, (1 + 2) * 3, 7 / -2, -7 % 3, 010, 0b101, 0xffU'), [
     ...[7n, 9n, -3n, -1n, 8n, 5n, 255n],

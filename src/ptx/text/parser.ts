@@ -1,30 +1,22 @@
 /** PTX texts to modules. PTX ISA chapter 4 "Syntax" and 11 "Directives". */
 import { LIMITS } from '../../base/limits.ts';
-import {
-  attributesAt,
-  directiveAt,
-  LINKAGE,
-  parametersAt,
-  registersAt,
-  SPACES,
-  variablesAt,
-} from './declaration.ts';
+import { attributesAt, directiveAt, LINKAGE, parametersAt, registersAt, SPACES, variablesAt } from './declaration.ts';
 import { operandsAt } from './operand.ts';
 import { PtxSource } from './source.ts';
 import type {
   Alias,
-  Directive,
-  Guard,
-  Instruction,
+  DebugSection,
   Item,
   Prototype,
+  PtxDirective,
   PtxFunction,
+  PtxGuard,
+  PtxInstruction,
   PtxModule,
-  Section,
   Statement,
   Targets,
 } from './syntax.ts';
-import { describe, TokenStream } from './token.ts';
+import { describeToken, TokenStream } from './token.ts';
 
 /** Directives of kernels and functions, between parameters and body: PTX ISA 11.4. */
 const FUNCTION_DIRECTIVES: ReadonlySet<string> = new Set([
@@ -99,19 +91,22 @@ class Parser {
     const next = tokens.peek();
     if (next.text === '.entry' || next.text === '.func') return [this.#function(linkage, offset)];
     if (SPACES.has(next.text)) return variablesAt(tokens, linkage);
-    return tokens.fail(`expected a directive, found ${describe(next)}`);
+    return tokens.fail(`expected a directive, found ${describeToken(next)}`);
   }
 
   /** `.file 1 "name" , 123, 456` */
-  #file(): Directive {
+  #file(): PtxDirective {
     const tokens = this.#tokens;
     const { text: name, offset } = tokens.next();
-    const words = [tokens.expectKind('integer', 'the number of a file').text, tokens.expectKind('string', 'a name').text];
+    const words = [
+      tokens.expectKind('integer', 'the number of a file').text,
+      tokens.expectKind('string', 'a name').text,
+    ];
     while (tokens.take(',')) words.push(tokens.expectKind('integer', 'a number').text);
     return { kind: 'directive', name, words, offset };
   }
 
-  #pragma(): Directive {
+  #pragma(): PtxDirective {
     const directive = directiveAt(this.#tokens);
     this.#tokens.expect(';', 'behind a pragma');
     return directive;
@@ -128,7 +123,7 @@ class Parser {
   }
 
   /** Lines of debug data have no end of their own: the next type or label begins a new one. */
-  #section(): Section {
+  #section(): DebugSection {
     const tokens = this.#tokens;
     const { offset } = tokens.next();
     const name = tokens.next();
@@ -158,9 +153,9 @@ class Parser {
     return { kind: 'function', ...head, body, offset };
   }
 
-  #functionDirectives(): Directive[] {
+  #functionDirectives(): PtxDirective[] {
     const tokens = this.#tokens;
-    const found: Directive[] = [];
+    const found: PtxDirective[] = [];
     while (FUNCTION_DIRECTIVES.has(tokens.peek().text)) {
       found.push(directiveAt(tokens));
       if (found.at(-1)!.name === '.pragma') tokens.take(';');
@@ -208,11 +203,11 @@ class Parser {
     if (text === '.pragma') return [this.#pragma()];
     const linkage = LINKAGE.has(text) ? tokens.next().text : undefined;
     if (SPACES.has(tokens.peek().text)) return variablesAt(tokens, linkage);
-    return tokens.fail(`expected a directive, found ${describe(tokens.peek())}`);
+    return tokens.fail(`expected a directive, found ${describeToken(tokens.peek())}`);
   }
 
   /** `.loc 1 2 3, function_name name + 4, inlined_at 1 5 6` */
-  #loc(): Directive {
+  #loc(): PtxDirective {
     const tokens = this.#tokens;
     const { text: name, offset } = tokens.next();
     const words: string[] = [];
@@ -253,10 +248,10 @@ class Parser {
     return { kind: 'targets', name, directive, targets, offset };
   }
 
-  #instruction(): Instruction {
+  #instruction(): PtxInstruction {
     const tokens = this.#tokens;
     const { offset } = tokens.peek();
-    let guard: Guard | undefined;
+    let guard: PtxGuard | undefined;
     if (tokens.take('@')) {
       const isNegated = tokens.take('!') !== undefined;
       guard = { register: tokens.expectKind('word', 'a predicate').text, isNegated };

@@ -1,14 +1,14 @@
 /** Modules to PTX. What is printed is parsed to the same module, but for places in the text. */
 import type {
   Constant,
-  Directive,
   Initializer,
-  Instruction,
   Item,
   NameOperand,
-  Operand,
+  PtxDirective,
   PtxFunction,
+  PtxInstruction,
   PtxModule,
+  PtxOperand,
   Statement,
   Variable,
 } from './syntax.ts';
@@ -30,14 +30,14 @@ export function printConstant(constant: Constant): string {
 const sum = (name: string, addend: bigint): string =>
   addend === 0n ? name : addend < 0n ? `${name}-${-addend}` : `${name}+${addend}`;
 
-function printElement(operand: NameOperand | Extract<Operand, { kind: 'constant' }>): string {
+function printElement(operand: NameOperand | Extract<PtxOperand, { kind: 'constant' }>): string {
   if (operand.kind === 'constant') return printConstant(operand.constant);
   const { name, component = '', addend, isNegated, pair } = operand;
   const whole = sum(`${isNegated ? '!' : ''}${name}${component}`, addend);
   return pair === undefined ? whole : `${whole}|${pair}`;
 }
 
-export function printOperand(operand: Operand): string {
+export function printOperand(operand: PtxOperand): string {
   switch (operand.kind) {
     case 'address': {
       const { base, addend, coordinates } = operand;
@@ -53,7 +53,7 @@ export function printOperand(operand: Operand): string {
   }
 }
 
-export function printInstruction({ guard, opcode, operands }: Instruction): string {
+export function printInstruction({ guard, opcode, operands }: PtxInstruction): string {
   const prefix = guard === undefined ? '' : `@${guard.isNegated ? '!' : ''}${guard.register} `;
   return `${prefix}${opcode}${operands.length > 0 ? ' ' : ''}${operands.map(printOperand).join(', ')};`;
 }
@@ -85,9 +85,13 @@ function printVariable(variable: Variable): string {
 const printParameters = (parameters: readonly Variable[]): string => `(${parameters.map(printVariable).join(', ')})`;
 
 /** A pragma ends with a semicolon, and `.file` has a comma only behind the name. */
-function printDirective({ name, words }: Directive): string {
+function printDirective({ name, words }: PtxDirective): string {
   if (name === '.loc') return `.loc ${words.slice(0, 3).join(' ')}${printLocRest(words.slice(3))}`;
-  if (name === '.file') return `.file ${words.slice(0, 2).join(' ')}${words.slice(2).map((word) => `, ${word}`).join('')}`;
+  if (name === '.file')
+    return `.file ${words.slice(0, 2).join(' ')}${words
+      .slice(2)
+      .map((word) => `, ${word}`)
+      .join('')}`;
   return `${name}${words.length > 0 ? ' ' : ''}${words.join(', ')}${name === '.pragma' ? ';' : ''}`;
 }
 
@@ -129,7 +133,9 @@ function printFunction(each: PtxFunction): string {
   const words = [linkage, isEntry ? '.entry' : '.func'].filter((word) => word !== undefined);
   if (attributes.length > 0) words.push(`.attribute(${attributes.join(' ')})`);
   if (results.length > 0) words.push(printParameters(results));
-  const head = [`${words.join(' ')} ${name}${printParameters(parameters)}`, ...directives.map(printDirective)].join('\n');
+  const head = [`${words.join(' ')} ${name}${printParameters(parameters)}`, ...directives.map(printDirective)].join(
+    '\n',
+  );
   return body === undefined ? `${head};` : `${head}\n{\n${printStatements(body, INDENT)}}`;
 }
 

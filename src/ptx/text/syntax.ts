@@ -52,23 +52,23 @@ export interface ListOperand {
   readonly offset: number;
 }
 
-export type Operand = NameOperand | AddressOperand | ConstantOperand | VectorOperand | ListOperand;
+export type PtxOperand = NameOperand | AddressOperand | ConstantOperand | VectorOperand | ListOperand;
 
-export interface Guard {
+export interface PtxGuard {
   readonly register: string;
   readonly isNegated: boolean;
 }
 
-export interface Instruction {
+export interface PtxInstruction {
   readonly kind: 'instruction';
-  readonly guard: Guard | undefined;
+  readonly guard: PtxGuard | undefined;
   /** With its modifiers: `ld.global.u32`. */
   readonly opcode: string;
-  readonly operands: readonly Operand[];
+  readonly operands: readonly PtxOperand[];
   readonly offset: number;
 }
 
-export interface Label {
+export interface PtxLabel {
   readonly kind: 'label';
   readonly name: string;
   readonly offset: number;
@@ -120,7 +120,7 @@ export interface Variable {
 }
 
 /** `.pragma "nounroll";`, `.loc`, `.file`, `.maxntid`: a word and what follows. */
-export interface Directive {
+export interface PtxDirective {
   readonly kind: 'directive';
   readonly name: string;
   readonly words: readonly string[];
@@ -133,7 +133,7 @@ export interface Prototype {
   readonly name: string;
   readonly results: readonly Variable[];
   readonly parameters: readonly Variable[];
-  readonly attributes: readonly Directive[];
+  readonly attributes: readonly PtxDirective[];
   readonly offset: number;
 }
 
@@ -146,21 +146,21 @@ export interface Targets {
   readonly offset: number;
 }
 
-export interface Block {
+export interface ScopeBlock {
   readonly kind: 'block';
   readonly statements: readonly Statement[];
   readonly offset: number;
 }
 
 export type Statement =
-  | Instruction
-  | Label
+  | PtxInstruction
+  | PtxLabel
   | RegisterDeclaration
   | Variable
-  | Directive
+  | PtxDirective
   | Prototype
   | Targets
-  | Block;
+  | ScopeBlock;
 
 export interface PtxFunction {
   readonly kind: 'function';
@@ -171,14 +171,14 @@ export interface PtxFunction {
   readonly name: string;
   readonly parameters: readonly Variable[];
   /** `.maxntid 1, 1, 1`, `.noreturn`: each with its numbers. */
-  readonly directives: readonly Directive[];
+  readonly directives: readonly PtxDirective[];
   /** Undefined for a declaration. */
   readonly body: readonly Statement[] | undefined;
   readonly offset: number;
 }
 
 /** `.section .debug_info { .b8 1, 2; ... }`: lines of data and labels, as words. */
-export interface Section {
+export interface DebugSection {
   readonly kind: 'section';
   readonly name: string;
   readonly lines: readonly (readonly string[])[];
@@ -193,7 +193,7 @@ export interface Alias {
   readonly offset: number;
 }
 
-export type Item = Variable | PtxFunction | Section | Alias | Directive;
+export type Item = Variable | PtxFunction | DebugSection | Alias | PtxDirective;
 
 export interface PtxModule {
   /** `.version 7.8` */

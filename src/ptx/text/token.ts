@@ -55,12 +55,12 @@ export class TokenStream {
   }
 
   expect(text: string, where: string): Token {
-    return this.take(text) ?? this.fail(`expected '${text}' ${where}, found ${describe(this.peek())}`);
+    return this.take(text) ?? this.fail(`expected '${text}' ${where}, found ${describeToken(this.peek())}`);
   }
 
   /** The next word, which must be of this kind. */
   expectKind(kind: TokenKind, what: string): Token {
-    return this.peek().kind === kind ? this.next() : this.fail(`expected ${what}, found ${describe(this.peek())}`);
+    return this.peek().kind === kind ? this.next() : this.fail(`expected ${what}, found ${describeToken(this.peek())}`);
   }
 
   /** Throws BAD_INPUT at the next word, or at `offset`. */
@@ -88,4 +88,4 @@ export class TokenStream {
 }
 
 /** A word for errors. */
-export const describe = ({ kind, text }: Token): string => (kind === 'end' ? 'the end' : `'${text}'`);
+export const describeToken = ({ kind, text }: Token): string => (kind === 'end' ? 'the end' : `'${text}'`);

@@ -1,0 +1,258 @@
+/** PTX kernels on a virtual device: control flow, memory, barriers, what warps do together, faults. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { WavewrightError } from '../base/errors.ts';
+import { kernelText, outcomesOf, output, runOn, u32 } from './ptx-runs.test-support.ts';
+
+const lanes = (count: number, of: (i: number) => number | bigint): bigint[] =>
+  Array.from({ length: count }, (_, i) => BigInt.asUintN(64, BigInt(of(i))));
+
+test('threads part at a branch and meet behind it', async () => {
+  const found = await outcomesOf(
+    `
+    and.b32 %r3, %gid, 3;
+    mov.u32 %r4, 0;
+    setp.eq.u32 %p1, %r3, 1;
+    @%p1 bra one;
+    setp.eq.u32 %p2, %r3, 2;
+    @%p2 bra two;
+    add.u32 %r4, %r4, 1000;
+    bra done;
+  one:
+    add.u32 %r4, %r4, 100;
+    bra done;
+  two:
+    add.u32 %r4, %r4, 10;
+  done:
+    activemask.b32 %r5;
+    popc.b32 %r6, %r5;
+    add.u32 %r4, %r4, %r6;
+    st.global.u32 [%out], %r4;
+    setp.lt.u32 %p3, %gid, 3;
+    @%p3 ret;
+    st.global.u32 [%out+4], %r5;`,
+    { threads: 40 },
+  );
+  const active = (i: number): number => (i < 32 ? 32 : 8);
+  const sums = [1000, 100, 10, 1000];
+  const mask = (i: number): bigint => (i < 32 ? 0xffffffffn : 0xffn);
+  assert.deepEqual(
+    found,
+    lanes(40, (i) => BigInt(sums[i & 3]! + active(i)) | (i < 3 ? 0n : mask(i) << 32n)),
+  );
+});
+
+test('loops within loops, left in the middle, with several ways back', async () => {
+  const found = await outcomesOf(
+    `
+    mov.u32 %r3, 0;
+    mov.u32 %r4, 0;
+  outer:
+    mov.u32 %r5, %gid;
+  inner:
+    add.u32 %r4, %r4, 1;
+    setp.eq.u32 %p1, %r5, 0;
+    @%p1 bra next;
+    sub.u32 %r5, %r5, 1;
+    and.b32 %r6, %r5, 7;
+    setp.eq.u32 %p2, %r6, 3;
+    @%p2 bra inner;
+    add.u32 %r4, %r4, 5;
+    setp.gt.u32 %p3, %r4, 300;
+    @%p3 bra done;
+    bra inner;
+  next:
+    add.u32 %r3, %r3, 1;
+    setp.lt.u32 %p4, %r3, 4;
+    @%p4 bra outer;
+  done:
+    activemask.b32 %r7;
+    popc.b32 %r7, %r7;
+    shl.b32 %r7, %r7, 16;
+    or.b32 %r4, %r4, %r7;
+    st.global.u32 [%out], %r4;`,
+    { threads: 64, block: 32 },
+  );
+  const model = (gid: number): number => {
+    let total = 0;
+    for (let round = 0; round < 4; round++) {
+      for (let left = gid; ; ) {
+        total++;
+        if (left === 0) break;
+        left--;
+        if ((left & 7) === 3) continue;
+        total += 5;
+        if (total > 300) return total;
+      }
+    }
+    return total;
+  };
+  assert.deepEqual(
+    found,
+    lanes(64, (i) => model(i) | (32 << 16)),
+  );
+});
+
+test('shared memory, a barrier, and what launches add to it', async () => {
+  const found = await outcomesOf(
+    `
+    mov.u32 %r3, tile;
+    shl.b32 %r4, %r2, 2;
+    add.u32 %r5, %r3, %r4;
+    st.shared.u32 [%r5], %gid;
+    bar.sync 0;
+    xor.b32 %r6, %r4, 0xfc;
+    add.u32 %r6, %r6, %r3;
+    ld.shared.u32 %r7, [%r6];
+    cvt.u64.u32 %rd5, %r6;
+    cvta.shared.u64 %rd6, %rd5;
+    ld.u32 %r8, [%rd6];
+    isspacep.shared %p1, %rd6;
+    selp.u32 %r9, 1, 0, %p1;
+    st.global.v2.u32 [%out], {%r7, %r8};
+    @!%p1 trap;`,
+    { declarations: '.shared .align 4 .b8 pad[8];\n.shared .align 4 .b8 tile[256];', threads: 128, block: 64 },
+  );
+  assert.deepEqual(
+    found,
+    lanes(128, (i) => BigInt((i & ~63) + (63 - (i & 63))) * 0x1_0000_0001n),
+  );
+});
+
+test('local memory is the thread’s own, by offset and by generic address', async () => {
+  const found = await outcomesOf(
+    `
+    .local .align 8 .b8 depot[40];
+    mov.u64 %rd5, depot;
+    cvta.local.u64 %rd6, %rd5;
+    st.u32 [%rd6+8], %gid;
+    st.local.u16 [%rd5+16], %gid;
+    mul.lo.u32 %r3, %gid, 3;
+    st.local.v2.u32 [depot+24], {%r3, %gid};
+    ld.local.u32 %r4, [depot+8];
+    ld.u32 %r5, [%rd6+24];
+    add.u32 %r4, %r4, %r5;
+    ld.local.s16 %r6, [%rd5+16];
+    add.u32 %r4, %r4, %r6;
+    st.global.u32 [%out], %r4;`,
+    { threads: 64 },
+  );
+  assert.deepEqual(
+    found,
+    lanes(64, (i) => i * 5),
+  );
+});
+
+test('atomics of all threads, and of those that a guard lets', async () => {
+  const found = await outcomesOf(
+    `
+    .reg .b64 %counter;
+    mov.u64 %counter, counters;
+    and.b32 %r3, %gid, 1;
+    setp.eq.u32 %p1, %r3, 1;
+    atom.global.add.u32 %r4, [%counter], 2;
+    @%p1 atom.global.add.u32 %r5, [%counter+4], 1;
+    @%p1 red.global.max.u32 [counters+8], %gid;
+    atom.global.cas.b64 %rd5, [%counter+16], 0, 77;
+    bar.sync 0;
+    ld.global.v2.u32 {%r6, %r7}, [counters];
+    ld.global.u32 %r8, [counters+8];
+    mad.lo.u32 %r6, %r7, 1000, %r6;
+    st.global.v2.u32 [%out], {%r6, %r8};`,
+    { declarations: '.global .align 16 .b8 counters[24];', threads: 64 },
+  );
+  assert.deepEqual(
+    found,
+    lanes(64, () => BigInt(32 * 1000 + 128) | (63n << 32n)),
+  );
+});
+
+test('what the lanes of a warp do together', async () => {
+  const found = await outcomesOf(
+    `
+    mov.u32 %r3, %laneid;
+    shfl.sync.bfly.b32 %r4|%p1, %r3, 1, 31, -1;
+    shfl.sync.up.b32 %r5|%p2, %r3, 4, 0, -1;
+    shfl.sync.idx.b32 %r6, %r3, 5, 0x1807, -1;
+    setp.lt.u32 %p3, %r3, 20;
+    vote.sync.ballot.b32 %r7, %p3, -1;
+    vote.sync.all.pred %p4, %p3, -1;
+    selp.u32 %r8, 100, 200, %p2;
+    selp.u32 %r9, 1000, 2000, %p4;
+    and.b32 %r10, %r3, 3;
+    match.any.sync.b32 %r11, %r10, -1;
+    shr.u32 %r11, %r11, %r10;
+    mov.u32 %r12, %lanemask_lt;
+    popc.b32 %r12, %r12;
+    add.u32 %r13, %r4, %r5;
+    add.u32 %r13, %r13, %r6;
+    add.u32 %r13, %r13, %r8;
+    add.u32 %r13, %r13, %r9;
+    add.u32 %r13, %r13, %r12;
+    xor.b32 %r14, %r7, %r11;
+    st.global.v2.u32 [%out], {%r13, %r14};
+    bar.warp.sync -1;`,
+    { threads: 32 },
+  );
+  const sum = (i: number): number => (i ^ 1) + (i < 4 ? i : i - 4) + ((i & 24) | 5) + (i < 4 ? 200 : 100) + 2000 + i;
+  assert.deepEqual(
+    found,
+    lanes(32, (i) => BigInt(sum(i)) | (BigInt((0xfffff ^ 0x11111111) >>> 0) << 32n)),
+  );
+});
+
+/** The message of what a run ends with. */
+async function failureOf(body: string, declarations = '', block = 64): Promise<string> {
+  const text = kernelText(body, declarations);
+  const request = { texts: [{ text, name: 'k.ptx' }], grid: [64], workgroup: [block] };
+  try {
+    await runOn({}, { ...request, args: [output(512), output(512), u32(1)] });
+  } catch (error) {
+    assert.ok(error instanceof WavewrightError, String(error));
+    return `${error.code} ${error.message}`;
+  }
+  return '';
+}
+
+test('faults name instruction, kernel, lane and the line of the text', async () => {
+  assert.match(
+    await failureOf('    mov.u64 %rd5, 16;\n    ld.global.u32 %r3, [%rd5];'),
+    /^GPU_FAULT kernel 'k': invalid read of address 0x10 by 'ld.global.u32 v\d+, v\[\d+:\d+\], 0' at pc .* in k\+0x[0-9a-f]+; workgroup .*; at k\.ptx:26:5$/,
+  );
+  assert.match(await failureOf('  trap;'), /^GPU_FAULT kernel 'k': trap by 'trap' .*; at k\.ptx:25:3/);
+  assert.match(await failureOf('  ld.shared.u32 %r3, [4096];'), /^GPU_FAULT .*'ld.shared.u32/);
+  const parted = 'setp.lt.u32 %p1, %gid, 5;\n@%p1 bra there;\nbar.sync 0;\nthere:';
+  assert.match(await failureOf(parted), /trap by 'trap.parted'/);
+});
+
+test('what is not implemented is refused by name, with its line', async () => {
+  assert.match(
+    await failureOf('  tex.1d.v4.f32.s32 {%f0, %f1, %f2, %f3}, [t, {%r1}];'),
+    /^UNSUPPORTED k\.ptx:25:3: instruction 'tex.1d.v4.f32.s32' is not implemented\n/,
+  );
+  assert.match(await failureOf('  call f;', '.func f() { ret; }'), /^UNSUPPORTED k\.ptx:25:3: calls of functions/);
+  assert.match(await failureOf('  bar.sync 1;'), /^UNSUPPORTED k\.ptx:25:3: barriers other than number 0/);
+  assert.match(await failureOf('  mov.u64 %rd5, g;'), /^BAD_INPUT k\.ptx:25:17: unknown name 'g' of 'mov.u64'/);
+  assert.match(
+    await failureOf('  mov.u64 %rd5, g;', '.extern .global .u32 g;'),
+    /^BAD_INPUT k\.ptx: nothing defines 'g'/,
+  );
+  assert.match(await failureOf('  add.u32 %r3, %rd5, 1;'), /^BAD_INPUT .*register '%rd5' of type .b64, expected .u32/);
+  assert.match(await failureOf('  bra nowhere;'), /^BAD_INPUT k\.ptx:25:7: there is no label 'nowhere'/);
+  assert.match(await failureOf('', '', 48), /^USAGE a grid of 64 is no multiple of the workgroup/);
+});
+
+test('modules are linked with each other', async () => {
+  const text = kernelText(
+    '  ld.global.u32 %r3, [shared_value+4];\n  mov.u64 %rd5, table;\n  ld.global.u64 %rd6, [%rd5];\n  ld.u32 %r4, [%rd6];\n  st.global.v2.u32 [%out], {%r3, %r4};',
+    '.extern .global .align 4 .b8 shared_value[8];\n.global .u64 table[2] = {generic(shared_value), 0};',
+  );
+  const other =
+    '.version 7.8\n.target sm_70\n.address_size 64\n.visible .global .align 4 .u32 shared_value[2] = {7, 9};\n';
+  const texts = [
+    { text, name: 'a.ptx' },
+    { text: other, name: 'b.ptx' },
+  ];
+  const { outputs } = await runOn({}, { texts, grid: [1], workgroup: [1], args: [output(8), output(8), u32(1)] });
+  assert.deepEqual([...new Uint32Array(outputs[0]!.bytes.buffer)], [9, 7]);
+});

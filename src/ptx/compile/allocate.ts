@@ -1,0 +1,153 @@
+/**
+ * Registers of a function to rows. A lane's registers are its own, whatever other lanes of the wave do: so a
+ * row may hold one register on one side of a branch and another one on the other side.
+ */
+import { solveDataFlow } from '../../flow/data-flow.ts';
+import { graphOf } from '../../flow/graph.ts';
+import type { RegisterOperand } from '../../ir/step.ts';
+import { FIRST_OWN_ROW, ROW_COUNT, ROWS_PER_FILE } from '../machine/places.ts';
+import type { LinearCode } from './linearize.ts';
+import { type FunctionRegister, type Lir, specsOf } from './lir.ts';
+
+/** Where each register is, by its number, and how many rows of each file are used. */
+export interface RowAllocation {
+  readonly rows: ReadonlyMap<number, RegisterOperand>;
+  readonly vectorRows: number;
+  readonly accumulatorRows: number;
+}
+
+/** Registers that an instruction reads, and those that it writes; one under a guard keeps what it had. */
+function usesOf(line: Lir): {
+  readonly reads: readonly FunctionRegister[];
+  readonly writes: readonly FunctionRegister[];
+} {
+  const specs = specsOf(line.form);
+  const reads: FunctionRegister[] = [];
+  const writes: FunctionRegister[] = [];
+  line.operands.forEach((operand, index) => {
+    if (operand.kind !== 'virtual') return;
+    const isWritten = specs[index]!.kind === 'write';
+    if (isWritten) writes.push(operand);
+    if (!isWritten || line.guard) reads.push(operand);
+  });
+  if (line.guard) reads.push(line.guard.register);
+  return { reads, writes };
+}
+
+/** The first and the last position at which a register holds something. */
+interface Interval {
+  readonly register: FunctionRegister;
+  first: number;
+  last: number;
+}
+
+/** Undefined where the rows do not suffice. */
+export function allocate(code: LinearCode): RowAllocation | undefined {
+  const intervals = intervalsOf(code);
+  const pool = new RowPool();
+  const rows = new Map<number, RegisterOperand>();
+  const active: Interval[] = [];
+  for (const interval of intervals) {
+    // The oldest that end stand anywhere: few are active at a time.
+    for (let i = active.length - 1; i >= 0; i--) {
+      const other = active[i]!;
+      if (other.last >= interval.first) continue;
+      pool.free(rows.get(other.register.id)!);
+      active[i] = active.at(-1)!;
+      active.pop();
+    }
+    const place = pool.take(interval.register.dwords);
+    if (!place) return undefined;
+    rows.set(interval.register.id, place);
+    active.push(interval);
+  }
+  return { rows, vectorRows: pool.used('vector'), accumulatorRows: pool.used('accumulator') };
+}
+
+class RowPool {
+  readonly #isTaken = new Uint8Array(ROW_COUNT);
+  #most = FIRST_OWN_ROW;
+
+  constructor() {
+    this.#isTaken.fill(1, 0, FIRST_OWN_ROW);
+  }
+
+  take(dwords: 1 | 2): RegisterOperand | undefined {
+    for (let row = 0; row + dwords <= ROW_COUNT; row++) {
+      if (this.#isTaken[row] || (dwords === 2 && (this.#isTaken[row + 1] || row + 1 === ROWS_PER_FILE))) continue;
+      this.#isTaken.fill(1, row, row + dwords);
+      this.#most = Math.max(this.#most, row + dwords);
+      const file = row < ROWS_PER_FILE ? 'vector' : 'accumulator';
+      return { kind: 'register', file, first: row % ROWS_PER_FILE, dwords, isHighHalf: false };
+    }
+    return undefined;
+  }
+
+  free({ file, first, dwords }: RegisterOperand): void {
+    const row = first + (file === 'vector' ? 0 : ROWS_PER_FILE);
+    this.#isTaken.fill(0, row, row + dwords);
+  }
+
+  /** Rows of a file, counted up to the last one that is used. */
+  used(file: 'vector' | 'accumulator'): number {
+    return file === 'vector' ? Math.min(this.#most, ROWS_PER_FILE) : Math.max(0, this.#most - ROWS_PER_FILE);
+  }
+}
+
+/** In the order of their beginnings. */
+function intervalsOf({ blocks }: LinearCode): readonly Interval[] {
+  const live = liveAtEnds({ blocks });
+  const intervals = new Map<number, Interval>();
+  const touch = (register: FunctionRegister, position: number): void => {
+    const known = intervals.get(register.id);
+    if (!known) intervals.set(register.id, { register, first: position, last: position });
+    else {
+      known.first = Math.min(known.first, position);
+      known.last = Math.max(known.last, position);
+    }
+  };
+  let position = 0;
+  blocks.forEach(({ code }, block) => {
+    for (const register of live[block]!.before.values()) touch(register, position);
+    for (const line of code) {
+      const { reads, writes } = usesOf(line);
+      for (const register of reads) touch(register, position);
+      for (const register of writes) touch(register, position + 1);
+      position += 2;
+    }
+    for (const register of live[block]!.behind.values()) touch(register, position);
+    position += 2;
+  });
+  return [...intervals.values()].sort((a, b) => a.first - b.first);
+}
+
+type Registers = ReadonlyMap<number, FunctionRegister>;
+
+/** What lanes need of registers before and behind each block. */
+function liveAtEnds({ blocks }: LinearCode): readonly { readonly before: Registers; readonly behind: Registers }[] {
+  const numbers = [...blocks.keys()];
+  const graph = graphOf(numbers, [0], (block) => blocks[block]!.successors);
+  const local = blocks.map(({ code }) => {
+    const needed = new Map<number, FunctionRegister>();
+    const written = new Set<number>();
+    for (const line of code) {
+      const { reads, writes } = usesOf(line);
+      for (const register of reads) if (!written.has(register.id)) needed.set(register.id, register);
+      for (const register of writes) written.add(register.id);
+    }
+    return { needed, written };
+  });
+  const nothing: Registers = new Map();
+  const { incoming, outgoing } = solveDataFlow<Registers>(graph, {
+    ...{ direction: 'backward', nothing, outside: nothing },
+    join: (a, b) => (b.size === 0 ? a : a.size === 0 ? b : new Map([...a, ...b])),
+    equals: (a, b) => a.size === b.size,
+    transfer(block, behind) {
+      const { needed, written } = local[block]!;
+      const before = new Map(needed);
+      for (const [id, register] of behind) if (!written.has(id)) before.set(id, register);
+      return before;
+    },
+  });
+  return blocks.map((_, block) => ({ before: outgoing[block]!, behind: incoming[block]! }));
+}

@@ -1,0 +1,62 @@
+/** Machine instructions before their registers have places and their addresses are known. */
+import { assert } from '../../base/errors.ts';
+import type { StepOperand } from '../../ir/step.ts';
+import { countOf, type OperandRule } from '../rows/operand-spec.ts';
+import type { Form } from '../rows/row.ts';
+import { formOf } from '../rows/table.ts';
+
+/** A register of a function, by its number. */
+export interface FunctionRegister {
+  readonly kind: 'virtual';
+  readonly id: number;
+  readonly dwords: 1 | 2;
+}
+
+/** The address of a variable or function, known when the module is loaded. */
+export interface SymbolOperand {
+  readonly kind: 'symbol';
+  readonly name: string;
+  readonly addend: bigint;
+}
+
+export type LirOperand = FunctionRegister | SymbolOperand | StepOperand;
+
+export interface RegisterGuard {
+  readonly register: FunctionRegister;
+  readonly isNegated: boolean;
+}
+
+export interface Lir {
+  readonly form: Form;
+  readonly operands: readonly LirOperand[];
+  readonly guard: RegisterGuard | undefined;
+  /** Number of the block that it may branch to, in the order of the code. */
+  readonly target: number | undefined;
+  /** The place in the text that it comes from. */
+  readonly offset: number;
+}
+
+/** An instruction of the machine, whose form is there. */
+export function lir(
+  opcode: string,
+  operands: readonly LirOperand[],
+  offset: number,
+  { guard, target }: { readonly guard?: RegisterGuard | undefined; readonly target?: number | undefined } = {},
+): Lir {
+  const form = formOf(opcode);
+  assert(form, () => `there is no row for '${opcode}'`);
+  return { form, operands, guard, target, offset };
+}
+
+export const constant = (value: bigint | number): StepOperand => ({
+  kind: 'constant',
+  value: BigInt.asUintN(64, BigInt(value)),
+});
+
+/** The spec of each operand of the machine; a guard has none. */
+export function specsOf({ row, modifiers }: Form): readonly OperandRule[] {
+  return row.operands.flatMap((spec) => {
+    if (spec.kind === 'target') return [];
+    return Array.from({ length: spec.kind === 'address' ? 2 : countOf(spec, modifiers) }, () => spec);
+  });
+}

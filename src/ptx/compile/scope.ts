@@ -1,0 +1,129 @@
+/** What names mean in a function: registers, variables and what the module declares. */
+
+import { dwordsOfType, isType, type PtxType, sizeOf } from '../machine/types.ts';
+import type { PtxSource } from '../text/source.ts';
+import type { RegisterDeclaration, Targets, Variable } from '../text/syntax.ts';
+import type { FunctionRegister } from './lir.ts';
+
+export interface DeclaredRegister {
+  readonly register: FunctionRegister;
+  readonly type: PtxType;
+}
+
+/** A variable with its place. `frame`: in the lane's private memory, from the start of the frame. */
+export type NamePlace =
+  | { readonly kind: 'register'; readonly declared: DeclaredRegister }
+  | { readonly kind: 'frame'; readonly offset: number }
+  | { readonly kind: 'parameter'; readonly offset: number }
+  | { readonly kind: 'shared'; readonly offset: number }
+  | { readonly kind: 'symbol'; readonly name: string }
+  | { readonly kind: 'targets'; readonly targets: Targets };
+
+/** Names that a module gives to all of its functions. */
+export type ModuleNames = ReadonlyMap<string, NamePlace>;
+
+/** Bytes of a variable in memory, and to what they are aligned. */
+export function variableExtent(
+  variable: Variable,
+  source: PtxSource,
+): { readonly sizeBytes: number; readonly alignmentBytes: number } {
+  const type = variable.type.slice(1);
+  if (!isType(type) || type === 'pred') {
+    throw source.error(variable.offset, `a variable of type ${variable.type}`, 'UNSUPPORTED');
+  }
+  const element = sizeOf(type) * Number(variable.vector?.slice(2) ?? 1);
+  const sizeBytes = variable.dimensions.reduce((product, count) => product * count, element);
+  if (sizeBytes > MAX_VARIABLE_BYTES) {
+    throw source.error(
+      variable.offset,
+      `'${variable.name}' has ${sizeBytes} bytes, at most ${MAX_VARIABLE_BYTES} are supported`,
+      'LIMIT_EXCEEDED',
+    );
+  }
+  return { sizeBytes, alignmentBytes: variable.alignmentBytes ?? element };
+}
+
+const MAX_VARIABLE_BYTES = 2 ** 31;
+
+/** Registers of a function at most: hostile text declares many with few words. */
+const MAX_REGISTERS = 2 ** 22;
+
+/** A range such as `%r<14>`: its registers get numbers when they are used. */
+interface Range {
+  readonly type: PtxType;
+  readonly count: number;
+}
+
+/** One pair of braces; names of those around it are seen, too. */
+export class Scope {
+  readonly #source: PtxSource;
+  readonly #outer: Scope | ModuleNames;
+  readonly #names = new Map<string, NamePlace>();
+  readonly #ranges = new Map<string, Range>();
+  readonly #registers: DeclaredRegister[];
+
+  /** `registers`: those of the function so far. */
+  constructor(source: PtxSource, outer: Scope | ModuleNames, registers: DeclaredRegister[]) {
+    this.#source = source;
+    this.#outer = outer;
+    this.#registers = registers;
+  }
+
+  inner(): Scope {
+    return new Scope(this.#source, this, this.#registers);
+  }
+
+  declareRegisters({ type: text, vector, names, offset }: RegisterDeclaration): void {
+    const type = text.slice(1);
+    if (!isType(type) || vector !== undefined) {
+      throw this.#source.error(offset, `registers of type ${vector ?? ''}${text}`, 'UNSUPPORTED');
+    }
+    for (const { name, count } of names) {
+      if (count !== undefined) this.#ranges.set(name, { type, count });
+      else this.#names.set(name, { kind: 'register', declared: this.#register(type, offset) });
+    }
+  }
+
+  define(name: string, place: NamePlace): void {
+    this.#names.set(name, place);
+  }
+
+  #register(type: PtxType, offset: number): DeclaredRegister {
+    const id = this.#registers.length;
+    if (id >= MAX_REGISTERS) throw this.#source.error(offset, 'too many registers', 'LIMIT_EXCEEDED');
+    const declared: DeclaredRegister = { register: { kind: 'virtual', id, dwords: dwordsOfType(type) }, type };
+    this.#registers.push(declared);
+    return declared;
+  }
+
+  /** A register that the text does not name. */
+  temporary(type: PtxType): DeclaredRegister {
+    return this.#register(type, 0);
+  }
+
+  find(name: string): NamePlace | undefined {
+    const known = this.#names.get(name) ?? this.#inRange(name);
+    if (known) return known;
+    return this.#outer instanceof Scope ? this.#outer.find(name) : this.#outer.get(name);
+  }
+
+  #inRange(name: string): NamePlace | undefined {
+    const [, stem, digits] = /^(.*?)(0|[1-9][0-9]*)$/.exec(name) ?? [];
+    if (stem === undefined || digits === undefined) return undefined;
+    const split = this.#rangeOf(name, stem.length);
+    if (!split) return undefined;
+    const place: NamePlace = { kind: 'register', declared: this.#register(split.type, 0) };
+    this.#names.set(name, place);
+    return place;
+  }
+
+  /** The digits of a stem that ends in some belong to either: `%a1<5>` declares %a10. */
+  #rangeOf(name: string, first: number): Range | undefined {
+    for (let end = first; end < name.length; end++) {
+      const range = this.#ranges.get(name.slice(0, end));
+      const number = name.slice(end);
+      if (range && (number === '0' || !number.startsWith('0')) && Number(number) < range.count) return range;
+    }
+    return undefined;
+  }
+}

@@ -1,0 +1,180 @@
+/** Instructions of the text as instructions of the machine. */
+import { PLACES } from '../machine/places.ts';
+import { bitsOf, type PtxType } from '../machine/types.ts';
+import { countOf, type OperandRule, typeOf } from '../rows/operand-spec.ts';
+import type { Expansion, Form } from '../rows/row.ts';
+import type { PtxSource } from '../text/source.ts';
+import type { ConstantOperand, NameOperand, PtxOperand } from '../text/syntax.ts';
+import type { ScopedInstruction } from './flatten.ts';
+import { constant, type Lir, type LirOperand, lir, type RegisterGuard, specsOf } from './lir.ts';
+import { computedRegister, OperandReader } from './operands.ts';
+
+/** What stands for a branch of the machine to where lanes that are not together end. */
+export const PARTED = -1;
+
+type Element = NameOperand | ConstantOperand;
+
+/** Types whose operands may be wider registers (PTX ISA 9.4.1). */
+const RELAXED = new Set(['memory', 'convert']);
+
+interface Context {
+  readonly source: PtxSource;
+  readonly scoped: ScopedInstruction;
+  readonly reader: OperandReader;
+  readonly guard: RegisterGuard | undefined;
+}
+
+/** Throws BAD_INPUT for operands that the form does not take, UNSUPPORTED for what the machine lacks. */
+export function selectCode(source: PtxSource, scoped: ScopedInstruction): Lir[] {
+  const { instruction, form, scope } = scoped;
+  const reader = new OperandReader(source, scope, instruction.opcode);
+  const guard = guardOf(source, scoped);
+  const context: Context = { source, scoped, reader, guard };
+  const { expansion, meeting } = form.row;
+  const operands = expansion === 'move' ? [] : operandsOf(context, form, instruction.operands);
+  const code = expansion ? EXPANSIONS[expansion](context, operands) : [machine(context, form, operands)];
+  if (meeting === undefined) return code;
+  // What all lanes do together is no matter of a guard.
+  const { offset } = instruction;
+  if (guard && meeting === 'all') throw source.error(offset, `a guard of '${form.opcode}'`, 'UNSUPPORTED');
+  const check =
+    meeting === 'all'
+      ? lir('wave_parted', [PLACES.live], offset, { target: PARTED })
+      : lir('wave_apart', [operands[placeOfOperand(form, meeting.members)]!, PLACES.live], offset, { target: PARTED });
+  return [check, ...code];
+}
+
+export function guardOf(
+  source: PtxSource,
+  { instruction: { guard, offset }, scope }: Pick<ScopedInstruction, 'instruction' | 'scope'>,
+): RegisterGuard | undefined {
+  if (!guard) return undefined;
+  const place = scope.find(guard.register);
+  if (place?.kind !== 'register' || place.declared.type !== 'pred') {
+    throw source.error(offset, `'${guard.register}' is no predicate`);
+  }
+  return { register: place.declared.register, isNegated: guard.isNegated };
+}
+
+const machine = ({ guard, scoped }: Context, form: Form, operands: readonly LirOperand[]): Lir => ({
+  ...{ form, operands, guard, target: undefined, offset: scoped.instruction.offset },
+});
+
+/** Where an operand of the row stands among those of the machine. */
+function placeOfOperand(form: Form, index: number): number {
+  const spec = form.row.operands[index]!;
+  return specsOf(form).indexOf(spec);
+}
+
+/** Operands in the order of the row, those of vectors and addresses one after the other. */
+function operandsOf(context: Context, form: Form, given: readonly PtxOperand[]): LirOperand[] {
+  const { reader, scoped } = context;
+  const { offset } = scoped.instruction;
+  const found: LirOperand[] = [];
+  let next = 0;
+  let pair: string | undefined;
+  for (const spec of form.row.operands) {
+    if (spec.isPair) {
+      const name: NameOperand | undefined =
+        pair === undefined ? undefined : { ...(given[next - 1] as NameOperand), name: pair, pair: undefined }; // reason: only a name has a pair
+      if (!name && !spec.isOptional) reader.fail(offset, 'a missing second destination');
+      found.push(name ? reader.write(name, typeOf(spec, form.modifiers), true) : constant(0));
+      continue;
+    }
+    const operand = given[next] ?? reader.fail(offset, `${given.length} operands`);
+    next++;
+    pair = operand.kind === 'name' ? operand.pair : undefined;
+    found.push(...machineOperands(context, form, spec, operand));
+  }
+  if (next < given.length) reader.fail(given[next]!.offset, `${given.length} operands`);
+  if (pair !== undefined) reader.fail(offset, 'a second destination');
+  return found;
+}
+
+function machineOperands(
+  { reader }: Context,
+  form: Form,
+  spec: OperandRule,
+  operand: PtxOperand,
+): readonly LirOperand[] {
+  if (spec.kind === 'address') {
+    if (operand.kind !== 'address') return reader.fail(operand.offset, 'an operand without brackets');
+    return reader.address(operand);
+  }
+  const type = typeOf(spec, form.modifiers);
+  const count = countOf(spec, form.modifiers);
+  const isVector = spec.vector !== undefined && form.modifiers[spec.vector] !== undefined;
+  const elements = operand.kind === 'vector' ? operand.elements : [operand];
+  if ((operand.kind === 'vector') !== isVector || elements.length !== count) reader.fail(operand.offset, 'an operand');
+  const isExact = !RELAXED.has(form.row.className);
+  return elements.map((element) => {
+    if (element.kind !== 'name' && element.kind !== 'constant') return reader.fail(element.offset, 'an operand');
+    if (spec.kind === 'write') return reader.write(element, type, isExact);
+    if (element.kind === 'name' && element.isNegated) reader.fail(element.offset, "a predicate with '!'");
+    return reader.read(element, type, isExact);
+  });
+}
+
+type Expand = (context: Context, operands: readonly LirOperand[]) => Lir[];
+
+const EXPANSIONS: Readonly<Record<Expansion, Expand>> = {
+  barrier: ({ source, scoped }, [number]) => {
+    const { offset } = scoped.instruction;
+    if (number?.kind !== 'constant' || number.value !== 0n) {
+      throw source.error(offset, 'barriers other than number 0', 'UNSUPPORTED');
+    }
+    return [lir('wave_bar', [], offset)];
+  },
+  nap: ({ scoped }) => [lir('wave_nap', [], scoped.instruction.offset)],
+  vote: ({ scoped, guard, source }, [to, predicate]) => {
+    const { form, instruction } = scoped;
+    const { offset } = instruction;
+    if (guard) throw source.error(offset, `a guard of '${form.opcode}'`, 'UNSUPPORTED');
+    const { mode, type } = form.modifiers;
+    return [
+      lir(`wave_vote.${mode}`, [PLACES.vote, predicate!], offset),
+      lir(`mov.${type === 'pred' ? 'pred' : 'b32'}`, [to!, PLACES.vote], offset),
+    ];
+  },
+  move: (context) => move(context),
+};
+
+/** Moves pack and unpack vectors, take addresses and read special registers. */
+function move(context: Context): Lir[] {
+  const { scoped, reader, guard } = context;
+  const { form, instruction } = scoped;
+  const { operands, offset } = instruction;
+  const [to, from] = operands;
+  if (operands.length !== 2 || !to || !from) return reader.fail(offset, `${operands.length} operands`);
+  const type = typeOf({ type: 'type' }, form.modifiers);
+  const bits = bitsOf(type);
+  if (to.kind === 'vector' || from.kind === 'vector') {
+    const vector = to.kind === 'vector' ? to.elements : from.kind === 'vector' ? from.elements : [];
+    const part = `b${bits / vector.length}` as PtxType; // reason: rows of other vectors do not exist, which lir says
+    const known = `${vector.length}x${bits}`;
+    if (!VECTOR_MOVES.has(known) || (to.kind === 'vector') === (from.kind === 'vector')) {
+      return reader.fail(offset, 'a vector');
+    }
+    const one = (to.kind === 'vector' ? from : to) as Element;
+    if (one.kind !== 'name' && one.kind !== 'constant') return reader.fail(offset, 'an operand');
+    const suffix = `v${vector.length}.b${bits}`;
+    if (to.kind === 'vector') {
+      const list = [...vector.map((each) => reader.write(each, part, true)), reader.read(one, type, true)];
+      return [lir(`unpack.${suffix}`, list, offset, { guard })];
+    }
+    const list = [reader.write(one, type, true), ...vector.map((each) => reader.read(each, part, true))];
+    return [lir(`pack.${suffix}`, list, offset, { guard })];
+  }
+  if (from.kind === 'name' && computedRegister(from) !== undefined && to.kind === 'name') {
+    return [lir(`special.${computedRegister(from)}`, [reader.write(to, type, true)], offset, { guard })];
+  }
+  if (from.kind === 'name' && reader.isPlaced(from)) {
+    if (to.kind !== 'name' || bits !== 64) return reader.fail(offset, 'an address of less than 64 bits');
+    const place = reader.placeOf(from.name, from.addend, from.offset);
+    return [lir('address.u64', [reader.write(to, type, true), ...place], offset, { guard })];
+  }
+  return [machine(context, form, operandsOf(context, form, operands))];
+}
+
+/** Elements and bits of vectors that moves take. */
+const VECTOR_MOVES = new Set(['2x16', '2x32', '2x64', '4x32', '4x64']);

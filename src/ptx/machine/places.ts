@@ -1,0 +1,48 @@
+/**
+ * Where things of a wave are that instructions do not name: scalars and rows of the emulator's wave state.
+ * Registers of a function have the other rows, 512 dwords in each lane.
+ */
+import type { RegisterOperand } from '../../ir/step.ts';
+
+const scalar = (first: number, dwords = 1): RegisterOperand => ({
+  ...{ kind: 'register', file: 'scalar', first, dwords, isHighHalf: false },
+});
+const row = (first: number): RegisterOperand => ({
+  ...{ kind: 'register', file: 'vector', first, dwords: 1, isHighHalf: false },
+});
+
+/** Scalars. What stands here is the same for all lanes. */
+export const PLACES = {
+  ctaid: [scalar(0), scalar(1), scalar(2)],
+  ntid: [scalar(3), scalar(4), scalar(5)],
+  nctaid: [scalar(6), scalar(7), scalar(8)],
+  warpid: scalar(9),
+  /** Address of the kernel's parameters. */
+  parameters: scalar(10, 2),
+  nwarpid: scalar(12),
+  totalShared: scalar(13),
+  dynamicShared: scalar(14),
+  /** Lanes that run the current activation of a function; some of them may have ended. */
+  activation: scalar(15),
+  /** Lanes that have not ended. */
+  live: scalar(16),
+  gridid: scalar(18, 2),
+  /** What a vote came to. */
+  vote: scalar(20),
+
+  /** The work-item's position in its workgroup: the rows that the emulator copies to further workgroups. */
+  tid: [row(0), row(1), row(2)],
+  /** Number of the join at which the lane waits or was last. */
+  join: row(3),
+  /** Where the frame of the current activation begins in the lane's private memory. */
+  frame: row(4),
+  /** Low half of the address to return to, and the lanes of the caller's activation. */
+  link: row(5),
+  callerActivation: row(6),
+} as const;
+
+/** The first row that functions may use for their own registers. */
+export const FIRST_OWN_ROW = 7;
+/** Rows of the vector file, then those of the accumulator file. */
+export const ROWS_PER_FILE = 256;
+export const ROW_COUNT = 2 * ROWS_PER_FILE;

@@ -1,0 +1,23 @@
+/** Types of PTX operands: PTX ISA 5.2 "Types". Names are without the dot. */
+
+/** Bits of each type that an instruction may name. */
+const TYPE_BITS = {
+  ...{ b8: 8, b16: 16, b32: 32, b64: 64, u8: 8, u16: 16, u32: 32, u64: 64, s8: 8, s16: 16, s32: 32, s64: 64 },
+  ...{ f16: 16, bf16: 16, f16x2: 32, bf16x2: 32, f32: 32, f64: 64, pred: 1 },
+} as const;
+
+export type PtxType = keyof typeof TYPE_BITS;
+
+export const isType = (name: string): name is PtxType => Object.hasOwn(TYPE_BITS, name);
+
+export const bitsOf = (type: PtxType): number => TYPE_BITS[type];
+
+/** What it takes in memory. */
+export const sizeOf = (type: PtxType): number => Math.max(1, TYPE_BITS[type] / 8);
+
+export const isSigned = (type: PtxType): boolean => type.startsWith('s');
+
+export const isFloatType = (type: PtxType): boolean => type.startsWith('f') || type.startsWith('bf');
+
+/** Registers of 32 bits that hold a value. */
+export const dwordsOfType = (type: PtxType): 1 | 2 => (TYPE_BITS[type] === 64 ? 2 : 1);

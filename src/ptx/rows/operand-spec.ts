@@ -1,0 +1,50 @@
+/** What a row says of the operands of its instruction. */
+import { assert } from '../../base/errors.ts';
+import { isType, type PtxType } from '../machine/types.ts';
+import type { Modifiers } from './pattern.ts';
+
+/**
+ * `write` and `read`: a value of a type. `address`: a base and a number that is added, two operands of the
+ * machine. `target`: a label.
+ */
+export interface OperandRule {
+  readonly kind: 'write' | 'read' | 'address' | 'target';
+  /** A type, or the modifier that names it. */
+  readonly type: string;
+  /** The operand is a vector with as many elements as this modifier says (`v2`), a value without it. */
+  readonly vector: string | undefined;
+  /** It may be left out. */
+  readonly isOptional: boolean;
+  /** It is written behind the operand before, with a bar: `p|q`. */
+  readonly isPair: boolean;
+}
+
+/** The type of an operand in a form. */
+export function typeOf({ type }: Pick<OperandRule, 'type'>, modifiers: Modifiers): PtxType {
+  const name = modifiers[type] ?? type;
+  assert(isType(name), () => `'${name}' is no type`);
+  return name;
+}
+
+/** Elements of an operand in a form. */
+export const countOf = ({ vector }: Pick<OperandRule, 'vector'>, modifiers: Modifiers): number =>
+  vector === undefined ? 1 : Number((modifiers[vector] ?? 'v1').slice(1));
+
+/** Operands of the machine that one of a row takes. A target is none. */
+export function machineOperands(spec: OperandRule, modifiers: Modifiers): number {
+  if (spec.kind === 'target') return 0;
+  return spec.kind === 'address' ? 2 : countOf(spec, modifiers);
+}
+
+/** As `ptxRow` reads them: `=type`, `[]`, `->`, `type*vec`, `|=pred?`. */
+export function operandRule(text: string): OperandRule {
+  const isOptional = text.endsWith('?');
+  const isPair = text.startsWith('|');
+  const core = text.slice(isPair ? 1 : 0, isOptional ? -1 : undefined);
+  const common = { isOptional, isPair, vector: undefined };
+  if (core === '[]') return { kind: 'address', type: 'u64', ...common };
+  if (core === '->') return { kind: 'target', type: 'u64', ...common };
+  const isWritten = core.startsWith('=');
+  const [type = '', vector] = core.slice(isWritten ? 1 : 0).split('*');
+  return { kind: isWritten ? 'write' : 'read', type, ...common, vector };
+}

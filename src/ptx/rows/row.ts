@@ -1,0 +1,71 @@
+/** What a row of the tables says of an instruction: one row for all types of a form. */
+import type { Control } from '../../ir/step.ts';
+import type { PtxBuilder } from './builder.ts';
+import { type OperandRule, operandRule } from './operand-spec.ts';
+import { type Modifiers, Pattern } from './pattern.ts';
+
+/** What instructions are counted by. */
+export const PTX_CLASSES = ['integer', 'float', 'convert', 'move', 'memory', 'atomic', 'control', 'warp'] as const;
+
+export type PtxClass = (typeof PTX_CLASSES)[number];
+
+/** What an instruction means for the flow of a function, which the compiler of functions looks after. */
+export type FunctionFlow = 'branch' | 'indexed' | 'return' | 'exit' | 'call';
+
+/** Instructions that become others of the machine: see the compiler's table. */
+export type Expansion = 'barrier' | 'nap' | 'vote' | 'move';
+
+/** Which lanes have to come here together: all that have not ended, or those that an operand names. */
+export type Meeting = 'all' | { readonly members: number };
+
+export interface PtxRow {
+  readonly name: string;
+  /** As in the tables. */
+  readonly modifiers: string;
+  readonly pattern: Pattern;
+  readonly operands: readonly OperandRule[];
+  readonly className: PtxClass;
+  readonly control: Control;
+  /** Compilers never write it; it says how waves go on. */
+  readonly isInternal: boolean;
+  readonly flow: FunctionFlow | undefined;
+  readonly expansion: Expansion | undefined;
+  readonly meeting: Meeting | undefined;
+  readonly build: (b: PtxBuilder) => void;
+}
+
+/** A row with the modifiers of one instruction. */
+export interface Form {
+  readonly row: PtxRow;
+  readonly modifiers: Modifiers;
+  /** As it is written, with modifiers, without a guard. */
+  readonly opcode: string;
+}
+
+export interface PtxRowFlags {
+  readonly className?: PtxClass;
+  readonly control?: Control;
+  readonly isInternal?: boolean;
+  readonly flow?: FunctionFlow;
+  readonly expansion?: Expansion;
+  readonly meeting?: Meeting;
+}
+
+/**
+ * `operands`: names of types or of modifiers that hold one, separated by blanks; `=type` is written,
+ * `[]` an address, `->` a label, `type*vec` a vector of `vec` elements, a `?` behind it may be left out, `|`
+ * in front makes it the second of a pair.
+ */
+export function ptxRow(
+  name: string,
+  modifiers: string,
+  operands: string,
+  build: (b: PtxBuilder) => void,
+  { className = 'integer', control = 'next', isInternal = false, flow, expansion, meeting }: PtxRowFlags = {},
+): PtxRow {
+  const specs = operands.split(' ').filter((text) => text !== '');
+  return {
+    ...{ name, modifiers, pattern: new Pattern(modifiers), operands: specs.map(operandRule) },
+    ...{ className, control, isInternal, flow, expansion, meeting, build },
+  };
+}

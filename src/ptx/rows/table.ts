@@ -1,0 +1,43 @@
+/** All rows, and the form of an opcode. */
+import { COMPARE_ROWS } from './compare.ts';
+import { CONTROL_ROWS } from './control.ts';
+import { CONVERT_ROWS } from './convert.ts';
+import { FLOAT_ROWS } from './float.ts';
+import { INTEGER_ROWS } from './integer.ts';
+import { MEMORY_ROWS } from './memory.ts';
+import type { Form, PtxRow } from './row.ts';
+import { WARP_ROWS } from './warp.ts';
+
+export const PTX_ROWS: readonly PtxRow[] = [
+  ...INTEGER_ROWS,
+  ...FLOAT_ROWS,
+  ...CONVERT_ROWS,
+  ...COMPARE_ROWS,
+  ...MEMORY_ROWS,
+  ...CONTROL_ROWS,
+  ...WARP_ROWS,
+];
+
+const ROWS_BY_NAME = Map.groupBy(PTX_ROWS, ({ name }) => name);
+
+/** Opcodes that were asked for, of which code has few; what hostile code asks for is not kept for ever. */
+const forms = new Map<string, Form | undefined>();
+const MAX_FORMS = 65_536;
+
+/** Undefined for an opcode with modifiers that no row has. */
+export function formOf(opcode: string): Form | undefined {
+  if (forms.has(opcode)) return forms.get(opcode);
+  const form = findForm(opcode);
+  if (forms.size >= MAX_FORMS) forms.clear();
+  forms.set(opcode, form);
+  return form;
+}
+
+function findForm(opcode: string): Form | undefined {
+  const [name = '', ...words] = opcode.split('.');
+  for (const row of ROWS_BY_NAME.get(name) ?? []) {
+    const modifiers = row.pattern.match(words);
+    if (modifiers) return { row, modifiers, opcode };
+  }
+  return undefined;
+}
