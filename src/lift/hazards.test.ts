@@ -71,6 +71,12 @@ test('M0 is there in time for counters in the LDS, not for those in global data'
   assert.match(missing(code('gds'), 'gfx900').join(), /^salu-m0 1/);
 });
 
+test('VCC as a source like another one is no mask of a division', () => {
+  const source =
+    'v_readlane_b32 vcc_lo, v32, 38\n v_readlane_b32 vcc_hi, v32, 39\n v_div_fixup_f64 v[4:5], v[0:1], v[2:3], vcc';
+  assert.deepEqual(missing(source, 'gfx90a'), []);
+});
+
 test('registers numbered by M0 need no wait, sources in the LDS do', () => {
   const indexed = 's_set_gpr_idx_on s0, gpr_idx(SRC0)\n v_mov_b32 v0, v1\n s_set_gpr_idx_off';
   assert.deepEqual(missing(indexed, 'gfx90a'), []);

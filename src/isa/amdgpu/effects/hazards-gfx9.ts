@@ -50,10 +50,8 @@ const readsLane = (facts: Facts): boolean =>
   facts.instruction.row.operands.some(({ field, file }) => field === 'vdst' && file === 'scalar');
 const accessesLane = (facts: Facts): boolean => readsLane(facts) || laneSelect(facts) !== undefined;
 
-const namesMask = ({ instruction }: Facts): boolean => instruction.row.operands.some(({ type }) => type === 'mask');
 /** VCC is read as a mask that no operand is. */
-const readsHiddenVcc = (facts: Facts): boolean =>
-  isPlainVector(facts) && facts.effects.readsState.has('vcc') && !namesMask(facts);
+const readsHiddenVcc = ({ instruction }: Facts): boolean => instruction.row.flags.readsVcc === true;
 
 /** Data of more than 64 bits that is stored. With an SGPR as offset, buffers take it in time. */
 function wideStoreData(facts: Facts): Part {
