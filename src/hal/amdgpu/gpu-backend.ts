@@ -13,11 +13,11 @@ import type { Heap } from '../memory/buffer-params.ts';
 import type { BufferStorage } from '../memory/storage.ts';
 import type { AgentSource } from './agents.ts';
 import { type AmdgpuCode, loadCode } from './code.ts';
-import { HostQueue } from './host-queue.ts';
+import { HostQueue, type RingSizes } from './host-queue.ts';
 import { type DeviceLibrary, loadLibrary } from './library/device-library.ts';
 
 export interface GpuBackendOptions {
-  readonly ringPackets: number;
+  readonly rings: RingSizes;
   readonly container: ContainerOptions;
   /** The code object of the device library, for transfers by kernels; without one the host does them. */
   readonly library?: Uint8Array | undefined;
@@ -34,6 +34,13 @@ const USAGE: readonly BufferUsage[] = [
   'mapping-optional',
 ];
 const MAPPED: readonly BufferUsage[] = [...USAGE, 'mapping', 'mapping-persistent', 'mapping-access-sequential-write'];
+
+/**
+ * Packets complete one by one; queues look at what is complete, which lets others begin, after that many, or
+ * when the time is over.
+ */
+const MAX_ROUNDS = 16;
+const MAX_SLICE_MS = 1;
 
 /** A GPU that was opened. */
 export interface OpenGpu extends Pick<AgentSource, 'uuid' | 'name'> {
@@ -128,12 +135,12 @@ export class GpuBackend implements DeviceBackend {
   }
 
   createQueue(deviceOrdinal: number): QueueBackend {
-    const { ringPackets } = this.#options;
+    const { rings } = this.#options;
     const agent = this.#runtime.gpuAgents[deviceOrdinal]!;
     const queue = new HostQueue({
       runtime: this.#runtime,
       agent,
-      ringPackets,
+      rings,
       library: this.#library?.get(agent),
     });
     this.#queues.push(queue);
@@ -141,9 +148,14 @@ export class GpuBackend implements DeviceBackend {
   }
 
   progress(): AdvanceResult {
-    if (this.#queues.every(({ counts }) => counts.inFlight + counts.parked === 0)) return 'idle';
-    const state = this.#runtime.progress();
-    const hasMoved = this.#queues.map((queue) => queue.drain()).includes(true);
+    if (!this.#queues.some(({ isBusy }) => isBusy)) return 'idle';
+    const end = performance.now() + MAX_SLICE_MS;
+    let state = this.#runtime.progress();
+    for (let round = 1; round < MAX_ROUNDS && state === 'running' && performance.now() < end; round++) {
+      state = this.#runtime.progress();
+    }
+    let hasMoved = false;
+    for (const queue of this.#queues) hasMoved = queue.drain() || hasMoved;
     return hasMoved ? 'running' : state;
   }
 

@@ -1,5 +1,7 @@
 /** Queues of GPUs: full rings, and what becomes of operations behind a fault. */
 import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import path from 'node:path';
 import { test } from 'node:test';
 import { integersOf } from '../conformance/readback.test-support.ts';
 import { conformanceCode, createRegistry } from '../conformance/subject.test-support.ts';
@@ -7,10 +9,11 @@ import { HalError } from '../core/status.ts';
 
 const COUNT = 200;
 
-for (const ring of [1, 4, 256]) {
-  test(`${COUNT} dispatches go through a ring of ${ring} packets`, async () => {
+/** Packets, notifications, blocks of arguments: each is too small for what is submitted somewhere. */
+for (const rings of ['ring=1', 'ring=4&notifications=2&kernargs=8', 'notifications=1', 'kernargs=5', '']) {
+  test(`${COUNT} dispatches go through rings of ${rings || 'the usual sizes'}`, async () => {
     using registry = createRegistry();
-    const device = await registry.open(`amdgpu?ring=${ring}`);
+    const device = await registry.open(`amdgpu?${rings}`);
     using code = device.load(conformanceCode('gfx90a'));
     using total = device.allocate(4);
     const entry = code.lookup('count_workgroups');
@@ -45,9 +48,22 @@ test('a fault fails what is in its queue with its cause, and nothing else', asyn
     ),
   );
   assert.deepEqual(failures.slice(0, 4), ['complete', ['ABORTED', 'HsaError'], ['ABORTED', 'HsaError'], 'complete']);
-  // What was in the ring is lost with it, what waited for room is not; the first one's end made room for one.
-  assert.equal(failures.filter((each) => each === 'complete').length, 2 + 2);
+  // What was in the ring is lost with it, what waited for room is not: three of the four.
+  assert.equal(failures.filter((each) => each === 'complete').length, 2 + 3);
   assert.match(behind.failure!.message, /an operation before it ended the queue/);
+});
+
+test('arguments that no ring of blocks holds fail their dispatch by name', async () => {
+  using registry = createRegistry();
+  const device = await registry.open('amdgpu?kernargs=1');
+  using code = device.load(readFileSync(path.resolve(import.meta.dirname, '../../../examples/kernels/vadd.gfx90a.co')));
+  using numbers = device.allocate(256);
+  const entry = code.lookup('vadd');
+  const vadd = { entry, groups: 1, workgroupSize: 64, bindings: [numbers, numbers, numbers], constants: [64] };
+  await assert.rejects(Promise.resolve(device.queue().dispatch(vadd)), {
+    status: 'RESOURCE_EXHAUSTED',
+    message: /bytes of arguments do not fit in a ring of 1 blocks of 64/,
+  });
 });
 
 test('code for another GPU is refused with both names', async () => {

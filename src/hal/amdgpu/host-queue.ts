@@ -1,9 +1,9 @@
 /**
  * An HSA queue that is driven from the host: commands become packets, one epoch signal counts those that are
- * complete. Every packet has the barrier bit, so that they complete in order.
+ * complete. Every batch of packets begins behind all earlier ones, so that they complete in order. What finds
+ * no room in one of the rings (packets, arguments, notifications) is parked, and goes on when something ends.
  */
 import type { Agent } from '../../hsa/objects/agent.ts';
-import { AQL_PACKET_SIZE_BYTES } from '../../hsa/objects/layouts.ts';
 import type { Queue } from '../../hsa/queues/queue.ts';
 import type { Runtime } from '../../hsa/runtime/runtime.ts';
 import type { Signal } from '../../hsa/signals/signal.ts';
@@ -11,70 +11,74 @@ import type { CommandDone, QueueBackend } from '../backend/backend.ts';
 import { type BackendCommand, type DispatchCommand, type TransferCommand, transferOnHost } from '../backend/command.ts';
 import { HalError, invalidArgument, type OperationInfo } from '../core/status.ts';
 import type { StorageRange } from '../memory/buffer-ref.ts';
+import { AqlRing } from './aql-ring.ts';
 import { AmdgpuCode } from './code.ts';
-import { type KernargBlock, KernargBlocks } from './kernarg-blocks.ts';
+import { KERNARG_BLOCK_BYTES, KernargRing, type KernargSpan } from './kernarg-ring.ts';
 import { LaunchTemplate } from './kernel-launch.ts';
 import type { DeviceLibrary } from './library/device-library.ts';
+import { NotificationRing } from './notification-ring.ts';
 import { DispatchBatch, LibraryBatch, type PacketBatch } from './packet-batch.ts';
 
 /** What the epoch signal starts with: it can be lowered for ever. */
 const INITIAL_EPOCH_VALUE = 2n ** 62n;
 
+/** How much of a queue can be in flight; what is above is parked. */
+export interface RingSizes {
+  /** AQL packets: a power of two. */
+  readonly packets: number;
+  /** Submissions whose end nobody was told of. */
+  readonly notifications: number;
+  /** Blocks of 64 bytes for arguments. */
+  readonly kernargBlocks: number;
+}
+
 export interface HostQueueOptions {
   readonly runtime: Runtime;
   readonly agent: Agent;
-  /** Packets of the ring: a power of two. */
-  readonly ringPackets: number;
+  readonly rings: RingSizes;
   /** Does the transfers; without one the host does. */
   readonly library?: DeviceLibrary | undefined;
 }
 
-/** Packets that are in the ring. */
-interface InFlight {
-  readonly epoch: bigint;
-  /** The first packet, and the one behind the last. */
-  readonly start: bigint;
-  readonly end: bigint;
-  readonly kernarg: KernargBlock;
-  readonly operation: OperationInfo;
-  readonly done: CommandDone;
-}
-
-/** Packets that find no room. */
-interface Parked {
+/** Packets that were submitted together: parked first, then in the rings. */
+interface Submitted {
   readonly batch: PacketBatch;
   readonly operation: OperationInfo;
   readonly done: CommandDone;
+  /** What the epoch signal counts when it is complete. */
+  epoch: number;
+  /** The first packet, and the one behind the last. */
+  start: number;
+  end: number;
+  /** Up to where the ring of arguments is free when it is complete. */
+  kernargEnd: number;
 }
-
-const headersOf = ({ ring }: Queue): Int32Array<SharedArrayBuffer> =>
-  new Int32Array(ring.buffer, ring.byteOffset, ring.byteLength / 4);
 
 export class HostQueue implements QueueBackend {
   readonly #options: HostQueueOptions;
   readonly #templates = new WeakMap<object, LaunchTemplate>();
-  readonly #blocks: KernargBlocks;
-  #queue: Queue;
-  /** The ring's words: the first of each packet hands it over. */
-  #headers: Int32Array<SharedArrayBuffer>;
+  readonly #inFlight: NotificationRing<Submitted>;
+  /** Allocated for the first packets. */
+  #kernargs: KernargRing | undefined;
+  #ring: AqlRing;
   #epochSignal: Signal;
   /** The last epoch that was submitted; the first is 1. */
-  #epoch = 0n;
-  #inFlight: InFlight[] = [];
-  #parked: Parked[] = [];
+  #epoch = 0;
+  /** For the first words of the packets of one batch. */
+  #headers = new Int32Array(8);
+  #parked: Submitted[] = [];
   #isDisposed = false;
 
   constructor(options: HostQueueOptions) {
     this.#options = options;
-    this.#blocks = new KernargBlocks(options.runtime, options.agent);
+    this.#inFlight = new NotificationRing(options.rings.notifications);
     this.#epochSignal = this.#createSignal();
-    this.#queue = this.#createQueue();
-    this.#headers = headersOf(this.#queue);
+    this.#ring = new AqlRing(this.#createQueue());
   }
 
   #createQueue(): Queue {
-    const { runtime, agent, ringPackets } = this.#options;
-    return runtime.createQueue(agent, { sizePackets: ringPackets });
+    const { runtime, agent, rings } = this.#options;
+    return runtime.createQueue(agent, { sizePackets: rings.packets });
   }
 
   #createSignal(): Signal {
@@ -82,9 +86,9 @@ export class HostQueue implements QueueBackend {
     return runtime.createSignal(INITIAL_EPOCH_VALUE, agent);
   }
 
-  /** Packets in the ring, and those that wait for room there. */
-  get counts(): { readonly inFlight: number; readonly parked: number } {
-    return { inFlight: this.#inFlight.length, parked: this.#parked.length };
+  /** Whether anything is in the rings or parked. */
+  get isBusy(): boolean {
+    return this.#inFlight.size > 0 || this.#parked.length > 0;
   }
 
   begin(command: BackendCommand, operation: OperationInfo, done: CommandDone): void {
@@ -96,7 +100,7 @@ export class HostQueue implements QueueBackend {
 
   /** `done` is called when the last packet is complete. */
   submit(batch: PacketBatch, operation: OperationInfo, done: CommandDone): void {
-    const parked = { batch, operation, done };
+    const parked = { batch, operation, done, epoch: 0, start: 0, end: 0, kernargEnd: 0 };
     if (this.#parked.length > 0 || !this.#submit(parked)) this.#parked.push(parked);
   }
 
@@ -114,7 +118,12 @@ export class HostQueue implements QueueBackend {
       return undefined;
     }
     const launch = library.transfer(command);
-    return launch && new LibraryBatch(launch);
+    if (launch === undefined || launch.kernargBytes <= this.#options.rings.kernargBlocks * KERNARG_BLOCK_BYTES) {
+      return launch && new LibraryBatch(launch);
+    }
+    // Contents that no ring holds.
+    transferOnHost(command);
+    return undefined;
   }
 
   #reaches({ storage: { address } }: StorageRange): boolean {
@@ -138,43 +147,61 @@ export class HostQueue implements QueueBackend {
   }
 
   /** Returns whether there was room; nothing has changed where there was none. */
-  #submit({ batch, operation, done }: Parked): boolean {
-    const { packetCount } = batch;
-    const queue = this.#queue;
-    const start = queue.writeIndex;
-    const end = start + BigInt(packetCount);
-    if (queue.error !== undefined || end - queue.readDispatchId > BigInt(this.#options.ringPackets)) return false;
-    const kernarg = this.#blocks.take(batch.kernargBytes);
+  #submit(submitted: Submitted): boolean {
+    const { batch } = submitted;
+    const { packetCount, kernargBytes } = batch;
+    const ring = this.#ring;
+    if (this.#inFlight.isFull || ring.queue.error !== undefined || !ring.hasRoom(packetCount)) return false;
+    const { runtime, agent, rings } = this.#options;
+    this.#kernargs ??= new KernargRing(runtime, agent, rings.kernargBlocks);
+    const kernarg = this.#kernargs.reserve(kernargBytes);
+    if (kernarg === undefined) return false;
     try {
-      const packet = (index: number) => queue.packet(start + BigInt(index));
-      const completionSignal = this.#epochSignal.address;
-      const headers = new Int32Array(packetCount);
-      batch.encode({ queueAddress: queue.address, kernarg, completionSignal, packet }, headers);
-      // The queue has one producer: what lies behind the write index is nobody's until it moves.
-      queue.storeWriteIndex(end);
-      for (let i = 0; i < packetCount; i++) {
-        const slot = Number((start + BigInt(i)) & BigInt(queue.sizePackets - 1));
-        Atomics.store(this.#headers, (slot * AQL_PACKET_SIZE_BYTES) / 4, headers[i]!);
-      }
-      queue.ringDoorbell(end - 1n);
-      this.#epoch += 1n;
-      this.#inFlight.push({ epoch: this.#epoch, start, end, kernarg, operation, done });
+      this.#encode(batch, kernarg);
     } catch (error) {
-      this.#blocks.give(kernarg);
+      this.#kernargs.cancel(kernarg, kernargBytes);
       throw error;
     }
+    submitted.start = ring.writeIndex;
+    submitted.end = submitted.start + packetCount;
+    submitted.epoch = ++this.#epoch;
+    submitted.kernargEnd = kernarg.end;
+    ring.publish(this.#headers, packetCount);
+    this.#inFlight.push(submitted);
     return true;
+  }
+
+  #encode(batch: PacketBatch, { offsetBytes, address }: KernargSpan): void {
+    const ring = this.#ring;
+    if (this.#headers.length < batch.packetCount) this.#headers = new Int32Array(2 * batch.packetCount);
+    const place = {
+      queueAddress: ring.queue.address,
+      kernargs: this.#kernargs!,
+      offsetBytes,
+      address,
+      completionSignal: this.#epochSignal.address,
+      packet: (index: number) => ring.packet(index),
+    };
+    batch.encode(place, this.#headers);
   }
 
   /** Ends what is complete and submits what waited for room. Returns whether anything happened. */
   drain(): boolean {
-    const completed = INITIAL_EPOCH_VALUE - this.#epochSignal.load();
-    const count = this.#inFlight.findIndex(({ epoch }) => epoch > completed);
-    const ended = this.#inFlight.splice(0, count < 0 ? this.#inFlight.length : count);
-    for (const each of ended) this.#end(each);
-    const hasFailed = this.#queue.error !== undefined;
-    if (hasFailed) this.#recover();
-    return this.#unpark() || ended.length > 0 || hasFailed;
+    if (!this.isBusy) return false;
+    const completed = Number(INITIAL_EPOCH_VALUE - this.#epochSignal.load());
+    let hasMoved = false;
+    for (let first = this.#inFlight.first; first !== undefined && first.epoch <= completed; ) {
+      this.#inFlight.shift();
+      this.#kernargs!.release(first.kernargEnd);
+      first.done();
+      hasMoved = true;
+      first = this.#inFlight.first;
+    }
+    if (this.#ring.queue.error !== undefined) {
+      this.#recover();
+      hasMoved = true;
+    }
+    return (this.#parked.length > 0 && this.#unpark()) || hasMoved;
   }
 
   #unpark(): boolean {
@@ -191,28 +218,22 @@ export class HostQueue implements QueueBackend {
     return count > 0;
   }
 
-  #end({ kernarg, done }: InFlight, error?: unknown): void {
-    this.#blocks.give(kernarg);
-    done(error);
-  }
-
   /**
    * A kernel or a packet failed, which ends an HSA queue: everything that is in it fails, and what comes
    * later has a queue of its own.
    */
   #recover(): void {
-    const { error, packetIndex } = this.#queue.error!;
-    const lost = this.#inFlight;
-    this.#inFlight = [];
-    this.#queue[Symbol.dispose]();
+    const { error, packetIndex } = this.#ring.queue.error!;
+    const lost = this.#inFlight.takeAll();
+    this.#ring.queue[Symbol.dispose]();
     this.#epochSignal[Symbol.dispose]();
     this.#epochSignal = this.#createSignal();
-    this.#epoch = 0n;
-    this.#queue = this.#createQueue();
-    this.#headers = headersOf(this.#queue);
-    for (const each of lost) {
+    this.#epoch = 0;
+    this.#ring = new AqlRing(this.#createQueue());
+    this.#kernargs!.release(lost.at(-1)!.kernargEnd);
+    for (const { start, end, done } of lost) {
       const other = () => new HalError('ABORTED', 'an operation before it ended the queue', { cause: error });
-      this.#end(each, each.start <= packetIndex && packetIndex < each.end ? error : other());
+      done(start <= packetIndex && packetIndex < end ? error : other());
     }
   }
 
@@ -220,11 +241,10 @@ export class HostQueue implements QueueBackend {
   [Symbol.dispose](): void {
     if (this.#isDisposed) return;
     this.#isDisposed = true;
-    this.#queue[Symbol.dispose]();
+    this.#ring.queue[Symbol.dispose]();
     this.#epochSignal[Symbol.dispose]();
-    for (const { kernarg } of this.#inFlight) this.#blocks.give(kernarg);
-    this.#blocks[Symbol.dispose]();
+    this.#kernargs?.[Symbol.dispose]();
     this.#parked = [];
-    this.#inFlight = [];
+    this.#inFlight.takeAll();
   }
 }

@@ -15,8 +15,10 @@ export { type AgentProvider, type AgentSource, uuidOf } from './agents.ts';
 const PARAMETERS = {
   /** Of each GPU. */
   queues: { kind: 'integer', min: 1, max: 64, default: 2 },
-  /** Packets of each queue's ring. */
+  /** Of each queue's rings: packets, submissions whose end it keeps in mind, blocks of 64 bytes. */
   ring: { kind: 'integer', min: 1, max: 131_072, default: 4096 },
+  notifications: { kind: 'integer', min: 1, max: 131_072, default: 4096 },
+  kernargs: { kind: 'integer', min: 1, max: 2 ** 20, default: 16_384 },
   /** Who fills and copies memory: the host, or kernels of the device library. */
   transfers: { kind: 'choice', values: ['host', 'kernels'], default: 'host' },
   /** The processor of emulated GPUs. */
@@ -93,7 +95,7 @@ export class AmdgpuDriver implements Driver {
   }
 
   async open(uri: DeviceUri, { loop, onEvent }: DriverContext): Promise<LogicalDevice> {
-    const { queues, ring, target, transfers, seed } = parameterValues(uri, PARAMETERS);
+    const { queues, ring, notifications, kernargs, target, transfers, seed } = parameterValues(uri, PARAMETERS);
     if (!Number.isInteger(Math.log2(ring))) {
       throw new HalError('INVALID_ARGUMENT', `amdgpu parameter ring=${ring}: expected a power of two`);
     }
@@ -104,7 +106,8 @@ export class AmdgpuDriver implements Driver {
       throw new HalError('INVALID_ARGUMENT', `amdgpu parameter ${what}: a logical device has at most ${MAX_QUEUES}`);
     }
     const { decompress } = this.#provider;
-    const backend = await openBackend(chosen, { ringPackets: ring, container: { decompress }, transfers });
+    const rings = { packets: ring, notifications, kernargBlocks: kernargs };
+    const backend = await openBackend(chosen, { rings, container: { decompress }, transfers });
     return new LogicalDevice(backend, {
       name: `amdgpu://${chosen.map(({ uuid }) => uuid).join(',')}`,
       queuesPerDevice: queues,

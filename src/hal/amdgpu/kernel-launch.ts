@@ -1,10 +1,12 @@
 /** Dispatches as launches: arguments in their places, held against what kernel and device take. */
 import type { KernelSymbol } from '../../hsa/executables/kernel-symbol.ts';
+import type { KernelDispatchPacket } from '../../hsa/queues/packet.ts';
 import { type BufferArgument, type LaunchArgument, placeArguments } from '../../launch/kernel-arguments.ts';
 import { type LaunchTarget, type PreparedLaunch, prepareLaunch, writeHidden } from '../../launch/prepare.ts';
 import type { DispatchCommand } from '../backend/command.ts';
 import { rangeAddress } from '../memory/buffer-ref.ts';
 import { constantWords } from './code.ts';
+import type { KernargRing } from './kernarg-ring.ts';
 
 type Shape = Pick<DispatchCommand, 'groups' | 'workgroupSize' | 'dynamicGroupSizeBytes'>;
 
@@ -28,6 +30,7 @@ export class LaunchTemplate {
   /** The block with all that is not the dispatch's own. */
   readonly #block: Uint8Array;
   #queueAddress: bigint | undefined;
+  readonly #packet: KernelDispatchPacket & { kernargAddress: bigint; completionSignal: bigint };
 
   /** Throws USAGE and LIMIT_EXCEEDED where kernel or device do not take the launch. */
   constructor(target: LaunchTarget, kernel: KernelSymbol, command: DispatchCommand) {
@@ -45,6 +48,17 @@ export class LaunchTemplate {
       return { kind: isBinding ? 'binding' : 'constant', offsetBytes, sizeBytes, index: Number(argument.text) };
     });
     this.#block = new Uint8Array(this.launch.sizes.kernargSizeBytes);
+    const { privateSegmentSizeBytes, groupSegmentSizeBytes } = this.launch.sizes;
+    this.#packet = {
+      dimensions: 3,
+      workgroupSize,
+      gridSize: [groups[0] * workgroupSize[0], groups[1] * workgroupSize[1], groups[2] * workgroupSize[2]],
+      privateSegmentSizeBytes,
+      groupSegmentSizeBytes,
+      kernelObject: kernel.kernelObject,
+      kernargAddress: 0n,
+      completionSignal: 0n,
+    };
   }
 
   fits({ workgroupSize, groups, dynamicGroupSizeBytes }: DispatchCommand): boolean {
@@ -57,18 +71,30 @@ export class LaunchTemplate {
   }
 
   /** Fills in the block of arguments; `queueAddress`: of the queue that the packet goes into. */
-  write({ bindings, constants }: DispatchCommand, block: Uint8Array, queueAddress: bigint): void {
+  write(
+    { bindings, constants }: DispatchCommand,
+    { bytes, data }: Pick<KernargRing, 'bytes' | 'data'>,
+    start: number,
+    queueAddress: bigint,
+  ): void {
     if (this.#queueAddress !== queueAddress) {
       writeHidden(this.launch, new DataView(this.#block.buffer), queueAddress);
       this.#queueAddress = queueAddress;
     }
-    block.set(this.#block);
-    const view = new DataView(block.buffer, block.byteOffset, block.byteLength);
-    const bytes = new Uint8Array(constants.buffer, constants.byteOffset, constants.byteLength);
+    bytes.set(this.#block, start);
     for (const { kind, offsetBytes, sizeBytes, index } of this.#places) {
-      if (kind === 'binding') view.setBigUint64(offsetBytes, rangeAddress(bindings[index]!), true);
-      else for (let i = 0; i < sizeBytes; i++) block[offsetBytes + i] = bytes[index + i]!;
+      const at = start + offsetBytes;
+      if (kind === 'binding') data.setBigUint64(at, rangeAddress(bindings[index]!), true);
+      else if (sizeBytes === 4) data.setUint32(at, constants[index / 4]!, true);
+      else bytes.set(new Uint8Array(constants.buffer, constants.byteOffset + index, sizeBytes), at);
     }
+  }
+
+  /** The fields of its packet, in an object that the next one uses again. */
+  packet(kernargAddress: bigint, completionSignal: bigint): KernelDispatchPacket {
+    this.#packet.kernargAddress = kernargAddress;
+    this.#packet.completionSignal = completionSignal;
+    return this.#packet;
   }
 }
 

@@ -1,14 +1,17 @@
 /** Packets that go into a ring together: all of them or none, and the last one ends them. */
-import { type Extent, encodeKernelDispatch } from '../../hsa/queues/packet.ts';
+import { encodeKernelDispatch } from '../../hsa/queues/packet.ts';
 import type { DispatchCommand } from '../backend/command.ts';
-import type { KernargBlock } from './kernarg-blocks.ts';
+import type { KernargRing } from './kernarg-ring.ts';
 import type { LaunchTemplate } from './kernel-launch.ts';
 import type { LibraryLaunch } from './library/device-library.ts';
 
 /** Where a batch goes. */
 export interface BatchPlace {
   readonly queueAddress: bigint;
-  readonly kernarg: KernargBlock;
+  /** The memory in which its arguments lie: where in it, and where for the GPU. */
+  readonly kernargs: Pick<KernargRing, 'bytes' | 'data'>;
+  readonly offsetBytes: number;
+  readonly address: bigint;
   /** Of the last packet. */
   readonly completionSignal: bigint;
   /** The 64 bytes of a packet of the batch, counted from 0; its first four are left alone. */
@@ -27,8 +30,6 @@ export interface PacketBatch {
   encode(place: BatchPlace, headers: Int32Array): void;
 }
 
-const extent = ([x = 1, y = 1, z = 1]: readonly number[]): Extent => [x, y, z];
-
 /** A dispatch, in a packet that waits for all earlier ones. */
 export class DispatchBatch implements PacketBatch {
   readonly packetCount = 1;
@@ -43,21 +44,9 @@ export class DispatchBatch implements PacketBatch {
   }
 
   encode(place: BatchPlace, headers: Int32Array): void {
-    const { kernarg, queueAddress, completionSignal } = place;
-    this.#template.write(this.#command, kernarg.bytes, queueAddress);
-    const { kernel, grid, workgroup, sizes } = this.#template.launch;
-    const { privateSegmentSizeBytes, groupSegmentSizeBytes } = sizes;
-    const fields = {
-      dimensions: 3,
-      workgroupSize: extent(workgroup),
-      gridSize: extent(grid),
-      privateSegmentSizeBytes,
-      groupSegmentSizeBytes,
-      kernelObject: kernel.kernelObject,
-      kernargAddress: kernarg.address,
-      completionSignal,
-    };
-    headers[0] = encodeKernelDispatch(place.packet(0), fields, true);
+    const { address, offsetBytes, kernargs, queueAddress, completionSignal } = place;
+    this.#template.write(this.#command, kernargs, offsetBytes, queueAddress);
+    headers[0] = encodeKernelDispatch(place.packet(0), this.#template.packet(address, completionSignal), true);
   }
 }
 
@@ -73,9 +62,9 @@ export class LibraryBatch implements PacketBatch {
   }
 
   encode(place: BatchPlace, headers: Int32Array): void {
-    const { kernarg, completionSignal } = place;
-    this.#launch.write(kernarg.bytes, kernarg.address);
-    headers[0] = encodeLibraryLaunch(place.packet(0), this.#launch, { kernarg: kernarg.address, completionSignal });
+    const { address, offsetBytes, kernargs, completionSignal } = place;
+    this.#launch.write(kernargs.bytes.subarray(offsetBytes, offsetBytes + this.kernargBytes), address);
+    headers[0] = encodeLibraryLaunch(place.packet(0), this.#launch, { kernarg: address, completionSignal });
   }
 }
 

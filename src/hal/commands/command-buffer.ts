@@ -8,6 +8,7 @@ import type { BufferUsage, CommandBufferMode } from '../core/flags.ts';
 import type { HalEvent } from '../core/hal-event.ts';
 import { HalError, invalidArgument } from '../core/status.ts';
 import { type BufferRange, bufferRange, checkUse, type DirectRef } from '../memory/buffer-ref.ts';
+import type { Retained } from '../memory/retained.ts';
 import type { CheckedDispatch } from './queue-dispatch.ts';
 
 /** A part of the buffer that an execution puts into a slot. */
@@ -22,15 +23,6 @@ export interface SlotRange {
 export type RecordedRef = BufferRange | SlotRange;
 
 export const isSlot = (ref: RecordedRef): ref is SlotRange => 'slot' in ref;
-
-/** Something that must stay as long as it is needed: an allocation, an executable. */
-export interface Retained {
-  retain(): void;
-  release(): void;
-  /** An operation that needs it has begun, and is over: memory stays as it is between the two. */
-  pin?(): void;
-  unpin?(): void;
-}
 
 /** One step of a program. Targets of jumps are indices of steps. */
 export type RecordedCommand =

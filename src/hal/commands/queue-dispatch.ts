@@ -11,6 +11,7 @@ import {
   type StorageRange,
   storageOf,
 } from '../memory/buffer-ref.ts';
+import type { Retained } from '../memory/retained.ts';
 
 /** Workgroups in x, y, z; or 12 bytes of a buffer that hold them when the dispatch begins. */
 export type GroupCounts = number | readonly number[] | { readonly from: DirectRef };
@@ -30,7 +31,7 @@ export interface QueueDispatch<Ref = DirectRef> {
 /** Everything of a dispatch but its buffers, checked. */
 export interface CheckedDispatch {
   readonly entry: ExecutableExport;
-  readonly workgroupSize: readonly [number, number, number];
+  readonly workgroupSize: Extent;
   readonly constants: Uint32Array;
   readonly dynamicGroupSizeBytes: number;
 }
@@ -58,7 +59,7 @@ export function checkDispatch(options: QueueDispatch<unknown>, device: object): 
   return { entry, workgroupSize: workgroupSize(options), constants: words, dynamicGroupSizeBytes };
 }
 
-function workgroupSize({ entry, workgroupSize: wanted }: QueueDispatch<unknown>): readonly [number, number, number] {
+function workgroupSize({ entry, workgroupSize: wanted }: QueueDispatch<unknown>): Extent {
   const { name, workgroupSize: fixed, maxWorkgroupSize } = entry.info;
   const size = wanted === undefined ? fixed : extent(wanted, 1, 'a workgroup');
   if (size === undefined) throw invalidArgument(`'${name}' needs a workgroup size: its code does not say one`);
@@ -72,7 +73,11 @@ function workgroupSize({ entry, workgroupSize: wanted }: QueueDispatch<unknown>)
 
 /** A copy, so that later changes of the caller's array do not matter. */
 function wordsOf(constants: readonly number[] | ArrayBufferView): Uint32Array {
-  if (!ArrayBuffer.isView(constants)) return Uint32Array.from(constants, wordOf);
+  if (!ArrayBuffer.isView(constants)) {
+    const words = new Uint32Array(constants.length);
+    for (let i = 0; i < words.length; i++) words[i] = wordOf(constants[i]!, i);
+    return words;
+  }
   const { buffer, byteOffset, byteLength } = constants;
   if (byteLength % 4 !== 0) throw invalidArgument(`${byteLength} bytes of constants, expected whole words of 4`);
   return new Uint32Array(buffer.slice(byteOffset, byteOffset + byteLength));
@@ -85,8 +90,15 @@ function wordOf(constant: number, index: number): number {
   });
 }
 
-function extent(sizes: number | readonly number[], minimum: number, what: string): [number, number, number] {
-  const list = [sizes].flat();
+/** In x, y, z. */
+type Extent = readonly [number, number, number];
+
+/** Extents of one number, of which programs use few. */
+const LINES: readonly Extent[] = Array.from({ length: 1025 }, (_, x) => [x, 1, 1]);
+
+function extent(sizes: number | readonly number[], minimum: number, what: string): Extent {
+  if (typeof sizes === 'number' && sizes >= minimum && LINES[sizes] !== undefined) return LINES[sizes];
+  const list = typeof sizes === 'number' ? [sizes] : sizes;
   const [x = 1, y = 1, z = 1] = list;
   const isExtent = list.length >= 1 && list.length <= 3;
   if (isExtent && [x, y, z].every((each) => Number.isInteger(each) && each >= minimum && each <= MAX_GRID_SIZE)) {
@@ -96,7 +108,7 @@ function extent(sizes: number | readonly number[], minimum: number, what: string
 }
 
 /** Workgroups that are known now. Throws INVALID_ARGUMENT where the grid has more work-items than 32 bits. */
-export function directGroups(groups: number | readonly number[], shape: CheckedDispatch): [number, number, number] {
+export function directGroups(groups: number | readonly number[], shape: CheckedDispatch): Extent {
   const counts = extent(groups, 0, 'a grid');
   if (counts.every((count, i) => count * shape.workgroupSize[i]! <= MAX_GRID_SIZE)) return counts;
   const what = `a grid of ${counts.join(' x ')} workgroups of ${shape.workgroupSize.join(' x ')}`;
@@ -114,31 +126,70 @@ export function groupCountsRange(ref: DirectRef, device: object): BufferRange {
 }
 
 /** What the memory holds when the dispatch begins. */
-export function readGroups(range: StorageRange, shape: CheckedDispatch): [number, number, number] {
+export function readGroups(range: StorageRange, shape: CheckedDispatch): Extent {
   const bytes = bytesOfRange(range);
   const data = new DataView(bytes.buffer, bytes.byteOffset, GROUP_COUNTS_BYTES);
   return directGroups([data.getUint32(0, true), data.getUint32(4, true), data.getUint32(8, true)], shape);
 }
 
-/** A dispatch of a queue: its command, made when it begins, and the buffers that it needs until its end. */
-export interface PreparedDispatch {
+/** A dispatch of a queue: its command, complete when it begins, and what it needs until its end. */
+export class PreparedDispatch implements DispatchCommand, Retained {
+  readonly kind = 'dispatch';
+  readonly entry: ExecutableExport;
+  readonly workgroupSize: Extent;
+  readonly constants: Uint32Array;
+  readonly dynamicGroupSizeBytes: number;
+  /** What the kernel gets. */
   readonly ranges: readonly BufferRange[];
-  /** Those of them that the kernel gets. */
-  readonly bindings: readonly BufferRange[];
-  command(): DispatchCommand;
+  /** Where workgroup counts are read when it begins. */
+  readonly counts: BufferRange | undefined;
+  groups: Extent;
+  bindings: readonly StorageRange[] = NO_STORAGE;
+
+  /** See `checkDispatch`. */
+  constructor(options: QueueDispatch, device: object) {
+    const shape = checkDispatch(options, device);
+    const { groups } = options;
+    this.entry = shape.entry;
+    this.workgroupSize = shape.workgroupSize;
+    this.constants = shape.constants;
+    this.dynamicGroupSizeBytes = shape.dynamicGroupSizeBytes;
+    this.ranges = (options.bindings ?? []).map(bufferRange);
+    for (const range of this.ranges) checkUse(range, device, 'storage-read', 'read');
+    const isIndirect = typeof groups === 'object' && 'from' in groups;
+    this.counts = isIndirect ? groupCountsRange(groups.from, device) : undefined;
+    this.groups = isIndirect ? NO_GROUPS : directGroups(groups, shape);
+  }
+
+  /** The command, with the memory that is there now. Throws FAILED_PRECONDITION, INVALID_ARGUMENT. */
+  resolve(): DispatchCommand {
+    if (this.counts !== undefined) this.groups = readGroups(storageOf(this.counts), this);
+    this.bindings = this.ranges.map(storageOf);
+    return this;
+  }
+
+  retain(): void {
+    this.entry.executable.retain();
+    this.counts?.buffer.allocation.retain();
+    for (const { buffer } of this.ranges) buffer.allocation.retain();
+  }
+
+  release(): void {
+    this.entry.executable.release();
+    this.counts?.buffer.allocation.release();
+    for (const { buffer } of this.ranges) buffer.allocation.release();
+  }
+
+  pin(): void {
+    this.counts?.buffer.allocation.pin();
+    for (const { buffer } of this.ranges) buffer.allocation.pin();
+  }
+
+  unpin(): void {
+    this.counts?.buffer.allocation.unpin();
+    for (const { buffer } of this.ranges) buffer.allocation.unpin();
+  }
 }
 
-export function prepareDispatch(options: QueueDispatch, device: object): PreparedDispatch {
-  const shape = checkDispatch(options, device);
-  const bindings = (options.bindings ?? []).map(bufferRange);
-  for (const range of bindings) checkUse(range, device, 'storage-read', 'read');
-  const { groups } = options;
-  const isIndirect = typeof groups === 'object' && 'from' in groups;
-  const counts = isIndirect ? groupCountsRange(groups.from, device) : directGroups(groups, shape);
-  const now = () => ('buffer' in counts ? readGroups(storageOf(counts), shape) : counts);
-  return {
-    bindings,
-    ranges: 'buffer' in counts ? [...bindings, counts] : bindings,
-    command: () => ({ kind: 'dispatch', ...shape, groups: now(), bindings: bindings.map(storageOf) }),
-  };
-}
+const NO_GROUPS: Extent = [0, 0, 0];
+const NO_STORAGE: readonly StorageRange[] = [];

@@ -8,13 +8,13 @@ import type { HalEvent } from '../core/hal-event.ts';
 import { HalError, invalidArgument } from '../core/status.ts';
 import { checkPattern } from '../memory/buffer.ts';
 import { type BufferRange, bufferRange, checkUse, type DirectRef, rangesOverlap } from '../memory/buffer-ref.ts';
+import type { Retained } from '../memory/retained.ts';
 import {
   CommandBuffer,
   type CommandFinding,
   isSlot,
   type RecordedCommand,
   type RecordedRef,
-  type Retained,
   type SlotUse,
 } from './command-buffer.ts';
 import { HazardCheck } from './hazards.ts';

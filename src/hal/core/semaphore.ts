@@ -169,8 +169,11 @@ export interface HasTimepoints {
 }
 export type WaitInput = Timepoint | HasTimepoints | readonly [Semaphore, number];
 
+const NO_TIMEPOINTS: readonly Timepoint[] = [];
+
 /** All timepoints of a list, in its order. */
-export function timepointsOf(list: readonly WaitInput[]): Timepoint[] {
+export function timepointsOf(list: readonly WaitInput[]): readonly Timepoint[] {
+  if (list.length === 0) return NO_TIMEPOINTS;
   return list.flatMap((each) => {
     if (each instanceof Timepoint) return [each];
     if (Array.isArray(each) && each[0] instanceof Semaphore) return [each[0].at(each[1])];

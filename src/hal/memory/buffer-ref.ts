@@ -30,9 +30,10 @@ export interface StorageRange {
 
 /** Throws INVALID_ARGUMENT for what is no buffer, OUT_OF_RANGE. */
 export function bufferRange(ref: DirectRef): BufferRange {
-  const buffer = ref instanceof HalBuffer ? ref : ref?.buffer;
+  if (ref instanceof HalBuffer) return ref.whole;
+  const buffer = ref?.buffer;
   if (!(buffer instanceof HalBuffer)) throw invalidArgument(`${String(ref)} is no buffer`);
-  const { offsetBytes = 0, sizeBytes = buffer.sizeBytes - offsetBytes } = ref instanceof HalBuffer ? {} : ref;
+  const { offsetBytes = 0, sizeBytes = buffer.sizeBytes - offsetBytes } = ref;
   buffer.checkRange(offsetBytes, sizeBytes);
   return { buffer, offsetBytes, sizeBytes };
 }
@@ -47,7 +48,9 @@ export function checkUse(range: BufferRange, device: object, usage: BufferUsage,
 }
 
 /** Throws FAILED_PRECONDITION where the memory is not there now. */
-export function storageOf({ buffer, offsetBytes, sizeBytes }: BufferRange): StorageRange {
+export function storageOf(range: BufferRange): StorageRange {
+  const { buffer, offsetBytes, sizeBytes } = range;
+  if (range === buffer.whole) return buffer.wholeStorage;
   return { storage: buffer.allocation.storage, offsetBytes: buffer.offsetBytes + offsetBytes, sizeBytes };
 }
 
@@ -57,7 +60,7 @@ export const bytesOfRange = ({ storage, offsetBytes, sizeBytes }: StorageRange):
 
 /** Where kernels have a range. */
 export function rangeAddress({ storage, offsetBytes }: StorageRange): bigint {
-  if (storage.address !== undefined) return storage.address + BigInt(offsetBytes);
+  if (storage.address !== undefined) return offsetBytes === 0 ? storage.address : storage.address + BigInt(offsetBytes);
   throw new HalError('INTERNAL', 'memory of the host has no address for kernels');
 }
 

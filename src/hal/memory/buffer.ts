@@ -156,12 +156,27 @@ export class HalBuffer implements Disposable {
   /** In the allocation. */
   readonly offsetBytes: number;
   readonly sizeBytes: number;
+  /** All of it as operations name ranges: made once, most of them name nothing else. */
+  readonly whole: { readonly buffer: HalBuffer; readonly offsetBytes: number; readonly sizeBytes: number };
+  #wholeStorage:
+    | { readonly storage: BufferStorage; readonly offsetBytes: number; readonly sizeBytes: number }
+    | undefined;
 
   /** Use `LogicalDevice.allocate` and `HalQueue.alloca`. */
   constructor(allocation: BufferAllocation, offsetBytes: number, sizeBytes: number) {
     this.allocation = allocation;
     this.offsetBytes = offsetBytes;
     this.sizeBytes = sizeBytes;
+    this.whole = { buffer: this, offsetBytes: 0, sizeBytes };
+  }
+
+  /** The memory of all of it. Throws FAILED_PRECONDITION where it is not there now. */
+  get wholeStorage(): { readonly storage: BufferStorage; readonly offsetBytes: number; readonly sizeBytes: number } {
+    const { storage } = this.allocation;
+    if (this.#wholeStorage?.storage === storage) return this.#wholeStorage;
+    const { offsetBytes, sizeBytes } = this;
+    this.#wholeStorage = { storage, offsetBytes, sizeBytes };
+    return this.#wholeStorage;
   }
 
   get label(): string {
@@ -266,8 +281,9 @@ export class HalBuffer implements Disposable {
 
   /** Throws PERMISSION_DENIED. */
   checkAccess(access: FlagInput<BufferAccess>): void {
+    if (this.access.has(access) || this.access.has('any')) return;
     const needed = MEMORY_ACCESS.set(access).without('discard');
-    if (this.access.has('any') || this.access.has(needed)) return;
+    if (this.access.has(needed)) return;
     throw this.#denied(`access ${this.access}, expected ${needed}`);
   }
 

@@ -2,11 +2,11 @@
  * Queues (iree/hal/queue.h): operations on buffers, dispatches, calls of the host. Nothing orders them but
  * semaphores: what waits for nothing may begin at once, and what was submitted later may end sooner.
  */
-import type { QueueBackend } from '../backend/backend.ts';
+import type { CommandDone, QueueBackend } from '../backend/backend.ts';
 import type { BackendCommand } from '../backend/command.ts';
 import type { Topology } from '../backend/topology.ts';
-import { type BindingTable, CommandBuffer, type Retained } from '../commands/command-buffer.ts';
-import { prepareDispatch, type QueueDispatch } from '../commands/queue-dispatch.ts';
+import { type BindingTable, CommandBuffer } from '../commands/command-buffer.ts';
+import { PreparedDispatch, type QueueDispatch } from '../commands/queue-dispatch.ts';
 import type { FlagInput } from '../core/flag-set.ts';
 import { ALLOCA_FLAGS, type AllocaFlag, HOST_CALL_FLAGS, type HostCallFlag, PLACEMENT_FLAGS } from '../core/flags.ts';
 import { type Timepoint, timepointsOf } from '../core/semaphore.ts';
@@ -23,6 +23,7 @@ import {
   storageOf,
 } from '../memory/buffer-ref.ts';
 import type { HalPool } from '../memory/pools/pool.ts';
+import type { Retained } from '../memory/retained.ts';
 import { CommandBufferRun } from './command-buffer-run.ts';
 import { type HalFile, readFile, writeFile } from './file-transfer.ts';
 import type { Scheduler } from './scheduler.ts';
@@ -246,11 +247,11 @@ export class HalQueue {
    * that the queue's physical device does not reach.
    */
   dispatch(options: QueueDispatch & OrderOptions): Submission {
-    const prepared = prepareDispatch(options, this.#owner.device);
-    this.#owner.topology.expectReach(this.deviceOrdinal, prepared.bindings);
-    const { executable } = options.entry;
-    const named = { label: options.entry.name, ...options };
-    return this.#command('dispatch', named, prepared.ranges, () => prepared.command(), [executable]);
+    const prepared = new PreparedDispatch(options, this.#owner.device);
+    this.#owner.topology.expectReach(this.deviceOrdinal, prepared.ranges);
+    const info = this.#info('dispatch', options.label ?? options.entry.name);
+    const run = (done: CommandDone) => this.backend.begin(prepared.resolve(), info, done);
+    return this.#submitWork(info, options, [prepared], { run }, undefined);
   }
 
   /**
@@ -315,9 +316,8 @@ export class HalQueue {
     options: OrderOptions,
     ranges: readonly BufferRange[],
     command: () => BackendCommand,
-    others: readonly Retained[] = [],
   ): Submission {
-    const resources = [...ranges.map(({ buffer }) => buffer.allocation), ...others];
+    const resources = ranges.map(({ buffer }) => buffer.allocation);
     return this.#submit(kind, options, resources, (info) => ({
       run: (done) => this.backend.begin(command(), info, done),
     }));
@@ -325,16 +325,27 @@ export class HalQueue {
 
   #submit<Result = void>(
     kind: string,
-    { waits = [], signals = [], label, abort }: OrderOptions,
+    options: OrderOptions,
     resources: readonly Retained[],
     body: Body | ((info: OperationInfo) => Body),
     result?: Result,
   ): Submission<Result> {
-    const order = { waits: timepointsOf(waits), signals: timepointsOf(signals), resources, abort };
-    const info = this.#info(kind, label);
-    const work = { info, ...order, ...(typeof body === 'function' ? body(info) : body) };
+    const info = this.#info(kind, options.label);
     // reason: operations without a result have the type void
-    return this.#owner.scheduler.submit(work, result as Result);
+    return this.#submitWork(info, options, resources, typeof body === 'function' ? body(info) : body, result as Result);
+  }
+
+  #submitWork<Result>(
+    info: OperationInfo,
+    options: OrderOptions,
+    resources: readonly Retained[],
+    { run, onSkipped, onFailed }: Body,
+    result: Result,
+  ): Submission<Result> {
+    const waits = timepointsOf(options.waits ?? NONE);
+    const signals = timepointsOf(options.signals ?? NONE);
+    const work = { info, waits, signals, resources, abort: options.abort, run, onSkipped, onFailed };
+    return this.#owner.scheduler.submit(work, result);
   }
 }
 
@@ -347,5 +358,7 @@ function errorOf(run: () => void): unknown {
   }
   return undefined;
 }
+
+const NONE: readonly [] = [];
 
 type Body = Pick<Work, 'run' | 'onSkipped' | 'onFailed'>;

@@ -28,8 +28,9 @@ class Task {
   readonly work: Work;
   readonly submission: Submission<unknown>;
   openWaits: number;
-  /** What takes back waits for semaphores and for the abort signal; undefined when that is done. */
-  #undo: (() => void)[] | undefined = [];
+  /** What takes back waits for semaphores and for the abort signal. */
+  #undo: (() => void)[] | undefined;
+  #isOverWaits = false;
 
   constructor(work: Work, submission: Submission<unknown>) {
     this.work = work;
@@ -39,14 +40,17 @@ class Task {
 
   /** Keeps what takes a wait back until the task waits no more. */
   waitsUntil(undo: () => void): void {
-    this.#undo?.push(undo);
+    if (this.#isOverWaits) return;
+    this.#undo ??= [];
+    this.#undo.push(undo);
   }
 
   /** It has begun, or is not going to. */
   endWaits(): void {
+    this.#isOverWaits = true;
     const undo = this.#undo;
     this.#undo = undefined;
-    for (const each of undo ?? []) each();
+    if (undo !== undefined) for (const each of undo) each();
   }
 }
 
@@ -102,8 +106,11 @@ export class Scheduler {
     const task = new Task(work, submission);
     for (const resource of work.resources) resource.retain();
     this.#tell('submitted', task);
-    this.#waiting.add(task);
-    this.#arm(task);
+    if (work.waits.length === 0 && work.abort === undefined) this.#makeReady(task);
+    else {
+      this.#waiting.add(task);
+      this.#arm(task);
+    }
     return submission;
   }
 
@@ -183,10 +190,7 @@ export class Scheduler {
     this.#running.add(task);
     for (const resource of task.work.resources) resource.pin?.();
     this.#tell('started', task);
-    let isOver = false;
     const done = (error?: unknown): void => {
-      if (isOver) return;
-      isOver = true;
       if (!this.#leave(task)) return;
       if (error !== undefined) task.work.onFailed?.();
       this.#finish(task, error === undefined ? undefined : operationError(task.work.info, 'failed', error));

@@ -1,8 +1,8 @@
 /** An operation that was given to a queue: what it waits for, what it signals, and what became of it. */
-import type { Retained } from '../commands/command-buffer.ts';
 import type { HostLoop } from '../core/host-loop.ts';
 import { type HasTimepoints, Semaphore, type Timepoint, type WaitInput } from '../core/semaphore.ts';
 import { type HalError, type OperationInfo, operationError } from '../core/status.ts';
+import type { Retained } from '../memory/retained.ts';
 
 /** What orders an operation: nothing but semaphores does, not even the order of submission. */
 export interface OrderOptions {
@@ -26,9 +26,9 @@ export interface Work {
   /** Begins it; `done` is called once. What it throws is its failure. */
   readonly run: (done: (error?: unknown) => void) => void;
   /** It is not going to run. */
-  readonly onSkipped?: () => void;
+  readonly onSkipped?: (() => void) | undefined;
   /** It was run and failed; `onSkipped` is not called then. */
-  readonly onFailed?: () => void;
+  readonly onFailed?: (() => void) | undefined;
 }
 
 export type SubmissionState = 'waiting' | 'ready' | 'running' | 'complete' | 'failed';
