@@ -75,6 +75,8 @@ export class DriverRegistry implements Disposable, AsyncDisposable {
       });
     }
     const device = await driver.open(parsed, { ...options, loop: this.loop });
+    // Programs open devices again and again: those that are closed need not be closed once more.
+    for (const each of this.#opened) if (each.isClosed) this.#opened.delete(each);
     this.#opened.add(device);
     return device;
   }

@@ -85,6 +85,11 @@ export class LogicalDevice implements Disposable, AsyncDisposable {
     return this.topology.devices;
   }
 
+  /** Whether it was disposed. */
+  get isClosed(): boolean {
+    return this.#isClosed;
+  }
+
   /** Throws OUT_OF_RANGE. */
   queue(index = 0): HalQueue {
     const queue = this.queues[index];
