@@ -17,6 +17,8 @@ const TABLE_OF: Readonly<Partial<Record<FormatName, FormatName>>> = {
 
 interface FormatTable {
   readonly format: Format;
+  /** Whether the rows are entered, as they are when a dword has the format for the first time. */
+  isFilled: boolean;
   /** By opcode. A slot of VOP3 may hold a VOP3B encoding, one of VOP3P a VOP3P_MAI encoding. */
   readonly encodings: (Encoding | undefined)[];
   /** Checks of the encodings, each built on its first use. */
@@ -29,7 +31,7 @@ function formatTable(format: Format): FormatTable {
   const src0 = format.fields.find(({ name }) => name === 'src0');
   const extensible = /^VOP(1|2|C|3|3P)$/.test(format.name) && src0;
   const marker = extensible ? { word: src0.low >> 5, shift: src0.low & 31, mask: 2 ** src0.width - 1 } : undefined;
-  return { format, encodings: [], validities: [], marker };
+  return { format, isFilled: false, encodings: [], validities: [], marker };
 }
 
 /** Why bytes are not an instruction. */
@@ -43,6 +45,9 @@ export class Decoder {
   /** Those that the nine top bits of a first dword allow, each worked out on its first use. */
   readonly #byTopBits: FormatTable[][] = [];
   readonly #extended = new Map<FormatName, FormatTable>();
+  readonly #tables: ReadonlyMap<FormatName, FormatTable>;
+  /** Rows that no table holds yet, by their format. Most code has few formats. */
+  readonly #waiting: Map<FormatName, Row[]>;
   readonly #wideLiterals: boolean;
 
   /** The tables hold `rows`, which the instruction set above brings. */
@@ -58,21 +63,31 @@ export class Decoder {
     this.#wideLiterals = wideLiterals;
     const tables = new Map(this.#primary.map((table) => [table.format.name, table]));
     for (const [name, table] of this.#extended) tables.set(name, table);
-    for (const row of rows) {
-      for (const encoding of encodingsOf(row, target)) {
-        const name = TABLE_OF[encoding.format.name] ?? encoding.format.name;
-        const table = tables.get(name);
-        if (!table && name === 'VOPD') continue;
-        assert(table, () => `format ${name} has a table`);
-        const earlier = table.encodings[encoding.opcode];
-        assert(
-          !earlier,
-          () =>
-            `${row.name} and ${earlier?.row.name} share opcode ${encoding.opcode} of ${name} on ${target.processor}`,
-        );
-        table.encodings[encoding.opcode] = encoding;
-      }
+    this.#tables = tables;
+    this.#waiting = Map.groupBy(rows, ({ format }) => format);
+  }
+
+  /** Enters the rows that may have encodings in a table: those of its format, and all with a form in VOP3. */
+  #fill(table: FormatTable): void {
+    table.isFilled = true;
+    const { name } = table.format;
+    const { vop3Base } = generationOf(this.target.families);
+    for (const [format, rows] of this.#waiting) {
+      if ((TABLE_OF[format] ?? format) !== name && (name !== 'VOP3' || vop3Base[format] === undefined)) continue;
+      this.#waiting.delete(format);
+      for (const row of rows) for (const encoding of encodingsOf(row, this.target)) this.#enter(encoding);
     }
+  }
+
+  #enter(encoding: Encoding): void {
+    const { row, format, opcode } = encoding;
+    const name = TABLE_OF[format.name] ?? format.name;
+    const table = this.#tables.get(name);
+    assert(table, () => `format ${name} has a table`);
+    const earlier = table.encodings[opcode];
+    const { processor } = this.target;
+    assert(!earlier, () => `${row.name} and ${earlier?.row.name} share opcode ${opcode} of ${name} on ${processor}`);
+    table.encodings[opcode] = encoding;
   }
 
   /** Decodes at byte `offset` of `code`, which ends at `code.byteLength`. */
@@ -82,6 +97,7 @@ export class Decoder {
     const first = code.getUint32(offset, true);
     const table = this.#candidates(first >>> 23).find(({ format }) => ((first ^ format.value) & format.mask) === 0);
     if (!table) return 'unknown';
+    if (!table.isFilled) this.#fill(table);
     const { opcode, opcodeHigh, sizeBytes } = table.format;
     if (available < sizeBytes) return 'truncated';
     const words = [first];

@@ -3,6 +3,8 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import { decoderFor } from '../decoder.ts';
 import { ROWS } from '../rows/index.ts';
+import { assembleInstruction } from '../text/assembler/assemble.ts';
+import { Decoder } from './decode.ts';
 import { bytesOf, encodeFields } from './encode.ts';
 import { type Encoding, encodingsOf } from './encodings.ts';
 import { TARGET_PROCESSORS, targetFor } from './targets.ts';
@@ -71,3 +73,24 @@ test('fields go where the manual has them', () => {
     [0x7e0402fa, 0xf000001e],
   );
 });
+
+// Rows are entered into tables when a dword has a format for the first time; here the row's is another one.
+for (const [text, processor] of [
+  ['v_mov_b32_e64 v1, v2', 'gfx90a'],
+  ['v_add_f32_e64 v1, |v2|, v3', 'gfx1100'],
+  ['v_cmp_eq_u32_e64 s[2:3], v1, v2', 'gfx90a'],
+  ['v_div_scale_f32 v1, vcc, v2, v3, v4', 'gfx90a'],
+  ['v_mfma_f32_4x4x1f32 a[0:3], v0, v1, a[0:3]', 'gfx90a'],
+  ['v_add_f32_sdwa v1, v2, v3 dst_sel:DWORD dst_unused:UNUSED_PAD src0_sel:WORD_1 src1_sel:DWORD', 'gfx90a'],
+  ['v_add_f32_e64_dpp v1, v2, v3 quad_perm:[0,1,2,3] row_mask:0xf bank_mask:0xf', 'gfx1100'],
+  ['v_dual_mov_b32 v0, v1 :: v_dual_mov_b32 v3, v2', 'gfx1100'],
+] as const) {
+  test(`a decoder's first instruction on ${processor}: ${text}`, () => {
+    const target = targetFor(processor);
+    const waveSize = target.waveSizes[0]!;
+    const { words } = assembleInstruction(text, { target, waveSize });
+    const instruction = new Decoder(target, waveSize, ROWS).decode(viewOf(words), 0);
+    assert.ok(typeof instruction !== 'string', `${instruction}`);
+    assert.deepEqual(instruction.code, words);
+  });
+}

@@ -1,5 +1,5 @@
 /** The encodings that a row has on a target. */
-import { type Format, type FormatName, formatByName, generationOf } from './formats.ts';
+import { type EncodingGeneration, type Format, type FormatName, formatByName, generationOf } from './formats.ts';
 import { is64Bit, type Row } from './row.ts';
 import type { Target } from './targets.ts';
 
@@ -22,23 +22,38 @@ function hasExtension({ flags, format, operands }: Row, name: FormatName, { wide
   return !flags.noDpp && (wideLaneForms || !operands.some(({ type }) => is64Bit(type)));
 }
 
+const extensionsByGeneration = new WeakMap<EncodingGeneration, Map<FormatName, readonly FormatName[]>>();
+
+/** Formats that the src0 of a format announces. */
+function extensionsOf(format: FormatName, generation: EncodingGeneration): readonly FormatName[] {
+  const known = extensionsByGeneration.get(generation) ?? new Map<FormatName, readonly FormatName[]>();
+  extensionsByGeneration.set(generation, known);
+  let found = known.get(format);
+  if (!found) {
+    found = generation.extended.map(({ name }) => name).filter((name) => name.startsWith(`${format}_`));
+    known.set(format, found);
+  }
+  return found;
+}
+
 /** All encodings of a row on a target; empty when the target lacks the instruction. */
 export function encodingsOf(row: Row, target: Target): Encoding[] {
   const family = target.families.find((candidate) => row.opcodes[candidate] !== undefined);
   if (family === undefined) return [];
   const { name, opcode } = row.opcodes[family]!;
   if (opcode < 0) return [];
-  const { vop3Base, extended } = generationOf(target.families);
+  const generation = generationOf(target.families);
   const encodings: Encoding[] = [];
   const add = (formatName: FormatName, code: number): void => {
-    for (const each of [formatName, ...extended.map((format) => format.name)]) {
-      if (each !== formatName && !(each.startsWith(`${formatName}_`) && hasExtension(row, each, target))) continue;
+    encodings.push({ row, name, format: formatByName(formatName, target.families), opcode: code });
+    for (const each of extensionsOf(formatName, generation)) {
+      if (!hasExtension(row, each, target)) continue;
       encodings.push({ row, name, format: formatByName(each, target.families), opcode: code });
     }
   };
   const wide = row.flags.vop3b ? 'VOP3B' : 'VOP3';
   add(row.format === 'VOP3' ? wide : row.format, opcode);
-  const base = vop3Base[row.format];
+  const base = generation.vop3Base[row.format];
   if (base !== undefined && !row.flags.noVop3) add(wide, base + opcode);
   return encodings;
 }
