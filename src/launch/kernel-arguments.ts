@@ -111,9 +111,13 @@ function numberKind(parameter: KernelArgument): 'integer' | 'float' | undefined 
   return valueKind === 'by_value' && /^(bool|size_t|ptrdiff_t|u?intptr_t)$/.test(typeName) ? 'integer' : undefined;
 }
 
+/** Elements of what a pointer of this type points to, `float*` or `uint4*`; undefined for others. */
+export const pointeeElement = (typeName: string): ElementType | undefined =>
+  numberType(typeName.replace(/\*$/, ''))?.element;
+
 /** Elements of what a pointer points to, where the metadata says it. */
 const pointeeType = ({ valueKind, typeName = '' }: KernelArgument): ElementType | undefined =>
-  valueKind === 'global_buffer' ? numberType(typeName.replace(/\*$/, ''))?.element : undefined;
+  valueKind === 'global_buffer' ? pointeeElement(typeName) : undefined;
 
 /** The parameters that the caller gives arguments for, in order; undefined without metadata. */
 export const explicitParameters = ({ metadata }: LaunchableKernel): KernelArgument[] | undefined =>

@@ -18,6 +18,7 @@ import type { PtxText } from '../../ptx-host/ptx-executable.ts';
 import { CHECK_OPTION, Findings } from '../arguments/check-option.ts';
 import { type CommandContext, defineCommand } from '../arguments/command.ts';
 import { MEMORY_OPTION, openDevice, WORKERS_OPTION } from '../arguments/device-name.ts';
+import { dynamicLdsOption } from '../arguments/dynamic-lds-option.ts';
 import { extentOf } from '../arguments/extent.ts';
 import type { OptionTable, OptionValues } from '../arguments/options.ts';
 import { STACK_SIZE_OPTION } from '../arguments/stack-size-option.ts';
@@ -31,7 +32,6 @@ import { medianOf } from '../text/median.ts';
 import { warn } from '../text/report.ts';
 
 const MAX_REPEAT = 1_000_000;
-const MAX_LDS_BYTES = 2 ** 20;
 const MAX_HEAP_BYTES = 2 ** 32;
 const MAX_TIMEOUT_SECONDS = 1_000_000;
 const NS_PER_US = 1000;
@@ -41,14 +41,7 @@ const OPTIONS = {
   grid: { kind: 'text', placeholder: 'X[,Y[,Z]]', description: 'work-items in each dimension' },
   workgroup: { kind: 'text', placeholder: 'X[,Y[,Z]]', description: 'work-items of a workgroup in each dimension' },
   arg: { kind: 'list', placeholder: 'KIND:VALUE', description: 'the next argument of the kernel, see below' },
-  'dynamic-lds': {
-    kind: 'integer',
-    placeholder: 'BYTES',
-    min: 0,
-    max: MAX_LDS_BYTES,
-    default: 0,
-    description: 'memory of the workgroup beyond what kernel and arguments ask for',
-  },
+  'dynamic-lds': dynamicLdsOption(),
   'stack-size': STACK_SIZE_OPTION,
   'wave-size': WAVE_SIZE_OPTION,
   'no-constructors': {

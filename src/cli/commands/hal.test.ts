@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { after, test } from 'node:test';
@@ -74,6 +74,22 @@ test('results become files, which are inputs again', async () => {
   assert.match((await vadd('gfx90a', ...quarter)).stdout, /4xf32=22 24 26 28/);
 });
 
+test('arrays of numpy must hold what the kernel takes', async () => {
+  const array = path.join(folder, 'wide.npy');
+  const made = ['--input=&4xf32', '--input=4xf32=1', '--input=4xf32=1', '--input=4', `--output=@${array}`];
+  assert.equal((await vadd('gfx90a', ...made)).status, 0);
+  const wide = readFileSync(array);
+  wide.write('<i4', wide.indexOf('<f4'));
+  writeFileSync(array, wide);
+  const wrong = ['--input=&4xf32', '--input=4xf32=1', `--input=@${array}`, '--input=4'];
+  const { status, stderr } = await vadd('gfx90a', ...wrong);
+  assert.equal(status, 2);
+  assert.match(
+    stderr,
+    /input 2: .*wide\.npy holds 4xi32, expected elements of f32 for parameter 2.* \(buffer, float\*/,
+  );
+});
+
 test('a fault says where it was, line by line', async () => {
   const { status, stderr } = await vadd('gfx90a', ...SUM.slice(0, 3), '--input=100000', '--workgroup-count=25000');
   assert.equal(status, 6);
@@ -101,7 +117,10 @@ test('options that a verb does not heed are refused', async () => {
 test('what does not fit is refused before anything runs', async () => {
   const refused = [
     [['--input=4'], /1 inputs, 'vadd' takes 4.*\n.*int, 4 bytes/],
-    [[...SUM.slice(0, 3), '--input=1.5'], /input 3: '1.5' is no i32, expected number 3 \(int, 4 bytes\)/],
+    [
+      [...SUM.slice(0, 3), '--input=1.5'],
+      /input 3: '1.5' is no i32, expected parameter 3, which the code does not name \(int, 4 bytes at 24 of the arguments\)/,
+    ],
     [[...SUM.slice(0, 3), '--input=2xf32=1'], /input 3 is 2xf32, expected .*int, 4 bytes/],
     [['--input=4', ...SUM.slice(1)], /input 0 is no buffer/],
     [['--input=2x2xf3=1', ...SUM.slice(1)], /--input=2x2xf3=1: no element type 'f3'/],

@@ -10,6 +10,7 @@ import {
   tensorText,
 } from '../../hal/tooling/tensor.ts';
 import { type CommandContext, defineCommand } from '../arguments/command.ts';
+import { dynamicLdsOption } from '../arguments/dynamic-lds-option.ts';
 import { extentOf } from '../arguments/extent.ts';
 import type { OptionTable, OptionValues } from '../arguments/options.ts';
 import { didYouMean } from '../arguments/suggest.ts';
@@ -22,7 +23,6 @@ const { existsSync } = process.getBuiltinModule('node:fs');
 
 const VERBS = ['list', 'info', 'run', 'benchmark'] as const;
 const MAX_BATCH = 1_000_000;
-const MAX_LDS_BYTES = 2 ** 20;
 const THRESHOLD = /^\d+(?:\.\d*)?(?:e[+-]?\d+)?$/i;
 
 const OPTIONS = {
@@ -52,14 +52,7 @@ const OPTIONS = {
     aliases: ['workgroup_size'],
     description: 'run, benchmark: work-items of a workgroup, where the code does not fix them',
   },
-  'dynamic-lds': {
-    kind: 'integer',
-    placeholder: 'BYTES',
-    min: 0,
-    max: MAX_LDS_BYTES,
-    default: 0,
-    description: 'run, benchmark: memory of the workgroup beyond what the kernel asks for',
-  },
+  'dynamic-lds': dynamicLdsOption('run, benchmark: '),
   output: { kind: 'list', placeholder: 'TARGET', description: 'run: what to do with the next result, see below' },
   'expected-output': {
     kind: 'list',

@@ -200,7 +200,7 @@ test(`${FAILURES} failures and allocations of queues keep nothing`, async (conte
   assert.equal(device.allocator.statistics.liveCount, 0);
 });
 
-const DEVICES = isFull ? 1000 : 20;
+const DEVICES = isFull ? 2500 : 20;
 test(`${DEVICES} devices that are closed keep nothing`, async (context) => {
   using registry = createRegistry();
   await grows(context, DEVICES, async (_, count) => {

@@ -3,13 +3,14 @@
  * results, which are buffers that it may write.
  */
 import { concatenate } from '../../base/concatenate.ts';
+import { pointeeElement } from '../../launch/kernel-arguments.ts';
 import { HalError, invalidArgument } from '../core/status.ts';
 import type { LogicalDevice } from '../devices/logical-device.ts';
 import type { ExecutableExport, ExportParameter } from '../executables/executable.ts';
 import type { HalBuffer } from '../memory/buffer.ts';
 import type { HalQueue } from '../queues/queue.ts';
 import type { Submission } from '../queues/submission.ts';
-import { elementTypeNamed } from './element-type.ts';
+import { elementTypeNamed, type TensorElement } from './element-type.ts';
 import type { Input } from './inputs.ts';
 import { type Tensor, tensorTypeText } from './tensor.ts';
 
@@ -89,8 +90,13 @@ export class ExportCall implements Disposable {
   }
 }
 
-const parameterText = ({ kind, name, typeName, sizeBytes }: ExportParameter, index: number): string =>
-  `${name ?? `number ${index}`} (${kind === 'binding' ? `buffer${typeName ? `, ${typeName}` : ''}` : `${typeName ?? 'value'}, ${sizeBytes} bytes`})`;
+/** `parameter 3 'n' (int, 4 bytes at 24 of the arguments)`. */
+function parameterText({ kind, name, typeName, sizeBytes, offsetBytes }: ExportParameter, index: number): string {
+  const what = [kind === 'binding' ? 'buffer' : undefined, typeName].filter((each) => each !== undefined);
+  const which =
+    name === undefined ? `parameter ${index}, which the code does not name` : `parameter ${index} '${name}'`;
+  return `${which} (${what.join(', ') || 'value'}, ${sizeBytes} bytes at ${offsetBytes} of the arguments)`;
+}
 
 /** A size of 0 has no memory; such a buffer gets some that nobody counts. */
 const MIN_BUFFER_BYTES = 16;
@@ -102,12 +108,33 @@ function bufferOf(device: LogicalDevice, input: Input, parameter: ExportParamete
     });
   }
   const { tensor, isStorage } = input;
+  checkArray(input, parameter, index);
   const buffer = device.allocate(Math.max(tensor.bytes.length, MIN_BUFFER_BYTES), {
     memoryType: 'host-local',
     usage: ['default', 'mapping'],
   });
   buffer.write(tensor.bytes);
   return { buffer, initial: tensor, isStorage, isReadOnly: parameter.isReadOnly ?? false };
+}
+
+/**
+ * A file of numpy says what its elements are; a kernel for others would take their bits for something else.
+ * Throws INVALID_ARGUMENT. What the command line says of the elements is the user's word.
+ */
+function checkArray(input: Extract<Input, { kind: 'tensor' }>, parameter: ExportParameter, index: number): void {
+  const { arrayFile, tensor } = input;
+  const wanted = pointeeElement(parameter.typeName ?? '');
+  if (arrayFile === undefined || wanted === undefined || storedElement(tensor.type) === wanted) return;
+  const what = `input ${index}: ${arrayFile} holds ${tensorTypeText(tensor)}`;
+  throw invalidArgument(`${what}, expected elements of ${wanted} for ${parameterText(parameter, index)}`, {
+    hint: 'numpy.ndarray.astype converts an array',
+  });
+}
+
+/** How elements are stored: signed and unsigned integers are one, complex numbers are two floats. */
+function storedElement({ kind, sizeBytes }: TensorElement): string {
+  const bits = 8 * sizeBytes;
+  return kind === 'bytes' ? `f${bits / 2}` : `${kind === 'float' ? 'f' : 'i'}${bits}`;
 }
 
 /** The words of a constant; what does not fill its last word is zero. */

@@ -8,8 +8,11 @@ import { readNpy, writeNpy } from './npy.ts';
 import { parseElements, parseTensorType, type Tensor, tensorOf, tensorText, tensorTypeText } from './tensor.ts';
 
 export type Input =
-  /** `isStorage`: a result of the kernel, whatever else is known of it (`&`). */
-  | { readonly kind: 'tensor'; readonly tensor: Tensor; readonly isStorage: boolean }
+  /**
+   * `isStorage`: a result of the kernel, whatever else is known of it (`&`). `arrayFile`: the file of numpy
+   * that says the type; of others the command line does.
+   */
+  | { readonly kind: 'tensor'; readonly tensor: Tensor; readonly isStorage: boolean; readonly arrayFile?: string }
   /** A number as it stands, whose type is the parameter's. */
   | { readonly kind: 'value'; readonly text: string }
   | { readonly kind: 'null' }
@@ -38,10 +41,12 @@ const isNpy = (reference: string): boolean => reference.endsWith('.npy');
 
 /** The inputs that one text stands for: one, or all arrays of a file (`*file.npy`). */
 export function parseInputs(text: string, files: InputFiles): Input[] {
-  const tensor = (one: Tensor, isStorage = false): Input => ({ kind: 'tensor', tensor: one, isStorage });
+  const tensor = (one: Tensor, isStorage = false) => ({ kind: 'tensor' as const, tensor: one, isStorage });
   if (text === '(null)') return [{ kind: 'null' }];
   if (text === '(ignored)') return [{ kind: 'ignored' }];
-  if (/^[@+*]/.test(text) && isNpy(text)) return arraysOf(text, files).map((each) => tensor(each));
+  if (/^[@+*]/.test(text) && isNpy(text)) {
+    return arraysOf(text, files).map((each) => ({ ...tensor(each), arrayFile: text.slice(1) }));
+  }
   const spec = text.trim().replace(/^"(.*)"$/s, '$1');
   const isStorage = spec.startsWith('&');
   const equals = spec.indexOf('=');
