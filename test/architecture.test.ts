@@ -108,7 +108,7 @@ const ROOMS: Readonly<Record<string, readonly string[]>> = {
     'tooling',
     '.',
   ],
-  'hal/amdgpu': ['library', '.'],
+  'hal/amdgpu': ['packets', 'library', 'program', '.'],
   'hal/memory': ['.', 'pools'],
   hsa: ['objects', 'signals', 'memory', 'executables', 'queues', 'runtime', '.'],
   inspect: ['objdump', '.'],

@@ -28,10 +28,9 @@ export class AqlRing {
     return this.#written + count - this.#read <= sizePackets;
   }
 
-  /** The 64 bytes of the packet `index`, counted from the next one; its first four are left alone. */
-  packet(index: number): Uint8Array {
-    const start = this.#slot(index) * AQL_PACKET_SIZE_BYTES;
-    return this.queue.ring.subarray(start, start + AQL_PACKET_SIZE_BYTES);
+  /** Where the packet `index`, counted from the next one, begins in the ring. */
+  packetOffset(index: number): number {
+    return this.#slot(index) * AQL_PACKET_SIZE_BYTES;
   }
 
   /** Hands over the next `count` packets, which have room and are filled in. `headers`: their first words. */
@@ -39,7 +38,7 @@ export class AqlRing {
     const end = this.#written + count;
     this.queue.storeWriteIndex(BigInt(end));
     for (let i = 0; i < count; i++) {
-      Atomics.store(this.#headers, (this.#slot(i) * AQL_PACKET_SIZE_BYTES) / 4, headers[i]!);
+      Atomics.store(this.#headers, this.packetOffset(i) / 4, headers[i]!);
     }
     this.queue.ringDoorbell(BigInt(end - 1));
     this.#written = end;

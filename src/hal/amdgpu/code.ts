@@ -13,6 +13,7 @@ import type { Agent } from '../../hsa/objects/agent.ts';
 import type { Runtime } from '../../hsa/runtime/runtime.ts';
 import { openLinkFile, pickLinkImages } from '../../linker/link-files.ts';
 import type { LoadRequest } from '../backend/backend.ts';
+import type { DispatchCommand } from '../backend/command.ts';
 import { HalError, invalidArgument, withHalStatus } from '../core/status.ts';
 import type { ExecutableCode, ExportInfo, ExportParameter } from '../executables/executable.ts';
 
@@ -41,6 +42,13 @@ export class AmdgpuCode implements ExecutableCode {
   [Symbol.dispose](): void {
     this.#executable[Symbol.dispose]();
   }
+}
+
+/** The kernel that a dispatch names. Throws INVALID_ARGUMENT where it is no code for GPUs. */
+export function kernelOf({ entry }: Pick<DispatchCommand, 'entry'>, agent: Agent): KernelSymbol {
+  const { code } = entry.executable;
+  if (code instanceof AmdgpuCode) return code.kernel(agent, entry.ordinal);
+  throw invalidArgument(`'${entry.name}' is no kernel of a code object`);
 }
 
 /**

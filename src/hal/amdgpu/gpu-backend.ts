@@ -15,12 +15,15 @@ import type { AgentSource } from './agents.ts';
 import { type AmdgpuCode, loadCode } from './code.ts';
 import { HostQueue, type RingSizes } from './host-queue.ts';
 import { type DeviceLibrary, loadLibrary } from './library/device-library.ts';
+import { ProgramCache } from './programs.ts';
 
 export interface GpuBackendOptions {
   readonly rings: RingSizes;
   readonly container: ContainerOptions;
   /** The code object of the device library, for transfers by kernels; without one the host does them. */
   readonly library?: Uint8Array | undefined;
+  /** Of a block of a command buffer. */
+  readonly blockBytes: number;
 }
 
 /** What buffers of all heaps may be used for; those that the host sees may be mapped besides. */
@@ -103,6 +106,8 @@ export class GpuBackend implements DeviceBackend {
   readonly #pools: readonly (readonly MemoryPool[])[];
   readonly #options: GpuBackendOptions;
   readonly #library: ReadonlyMap<Agent, DeviceLibrary> | undefined;
+  /** By GPU. */
+  readonly #programs: readonly ProgramCache[];
   readonly #queues: HostQueue[] = [];
 
   /** `gpus`: at least one, of one ISA. The backend closes them. */
@@ -112,6 +117,9 @@ export class GpuBackend implements DeviceBackend {
     this.#runtime = createRuntime({ devices: gpus.map(({ device }) => device) });
     this.#pools = this.#runtime.gpuAgents.map((agent) => poolsOf(this.#runtime, agent));
     this.#library = options.library && loadLibrary(this.#runtime, options.library);
+    this.#programs = this.#runtime.gpuAgents.map(
+      (agent) => new ProgramCache({ runtime: this.#runtime, agent, blockBytes: options.blockBytes }),
+    );
     this.heaps = heapsOf(this.#pools);
     this.physicalDevices = gpus.map(infoOf);
     this.links = linksOf(gpus);
@@ -142,6 +150,7 @@ export class GpuBackend implements DeviceBackend {
       agent,
       rings,
       library: this.#library?.get(agent),
+      programs: this.#programs[deviceOrdinal]!,
     });
     this.#queues.push(queue);
     return queue;

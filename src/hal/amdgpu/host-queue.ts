@@ -1,26 +1,42 @@
 /**
  * An HSA queue that is driven from the host: commands become packets, one epoch signal counts those that are
- * complete. Every batch of packets begins behind all earlier ones, so that they complete in order. What finds
+ * complete. Every batch of packets ends behind all earlier ones, so that they complete in order. What finds
  * no room in one of the rings (packets, arguments, notifications) is parked, and goes on when something ends.
  */
 import type { Agent } from '../../hsa/objects/agent.ts';
 import type { Queue } from '../../hsa/queues/queue.ts';
 import type { Runtime } from '../../hsa/runtime/runtime.ts';
 import type { Signal } from '../../hsa/signals/signal.ts';
-import type { CommandDone, QueueBackend } from '../backend/backend.ts';
-import { type BackendCommand, type DispatchCommand, type TransferCommand, transferOnHost } from '../backend/command.ts';
-import { HalError, invalidArgument, type OperationInfo } from '../core/status.ts';
-import type { StorageRange } from '../memory/buffer-ref.ts';
+import type { CommandDone } from '../backend/backend.ts';
+import {
+  type BackendCommand,
+  type DispatchCommand,
+  type TransferCommand,
+  transferOnHost,
+  type UpdateCommand,
+} from '../backend/command.ts';
+import type { CommandBuffer } from '../commands/command-buffer.ts';
+import type { Execution, ProgramBackend } from '../commands/program-backend.ts';
+import { MAX_UPDATE_BYTES } from '../commands/recorder.ts';
+import type { BoundTable } from '../commands/resolve.ts';
+import { HalError, type OperationInfo } from '../core/status.ts';
 import { AqlRing } from './aql-ring.ts';
-import { AmdgpuCode } from './code.ts';
+import { kernelOf } from './code.ts';
 import { KERNARG_BLOCK_BYTES, KernargRing, type KernargSpan } from './kernarg-ring.ts';
 import { LaunchTemplate } from './kernel-launch.ts';
 import type { DeviceLibrary } from './library/device-library.ts';
 import { NotificationRing } from './notification-ring.ts';
-import { DispatchBatch, LibraryBatch, type PacketBatch } from './packet-batch.ts';
+import { DispatchBatch, LibraryBatch } from './packet-batch.ts';
+import type { PacketBatch } from './packets/packet-batch.ts';
+import type { CommandProgram } from './program/program.ts';
+import { ProgramExecution, type ProgramQueue } from './program/program-execution.ts';
+import type { ProgramCache } from './programs.ts';
 
 /** What the epoch signal starts with: it can be lowered for ever. */
 const INITIAL_EPOCH_VALUE = 2n ** 62n;
+
+/** Of a batch that needs no arguments in the ring. */
+const NO_KERNARGS: KernargSpan = { offsetBytes: 0, address: 0n, end: -1 };
 
 /** How much of a queue can be in flight; what is above is parked. */
 export interface RingSizes {
@@ -38,6 +54,7 @@ export interface HostQueueOptions {
   readonly rings: RingSizes;
   /** Does the transfers; without one the host does. */
   readonly library?: DeviceLibrary | undefined;
+  readonly programs: ProgramCache;
 }
 
 /** Packets that were submitted together: parked first, then in the rings. */
@@ -54,7 +71,7 @@ interface Submitted {
   kernargEnd: number;
 }
 
-export class HostQueue implements QueueBackend {
+export class HostQueue implements ProgramBackend, ProgramQueue {
   readonly #options: HostQueueOptions;
   readonly #templates = new WeakMap<object, LaunchTemplate>();
   readonly #inFlight: NotificationRing<Submitted>;
@@ -92,10 +109,13 @@ export class HostQueue implements QueueBackend {
   }
 
   begin(command: BackendCommand, operation: OperationInfo, done: CommandDone): void {
-    const batch = command.kind === 'dispatch' ? this.#dispatch(command) : this.#transfer(command);
-    // Nothing is left to run, and its waits are over.
-    if (batch === undefined) done();
-    else this.submit(batch, operation, done);
+    if (command.kind !== 'dispatch') {
+      this.#transfer(command, operation, done);
+      return;
+    }
+    // Nothing is to run, and its waits are over.
+    if (command.groups.includes(0)) done();
+    else this.submit(new DispatchBatch(this.#templateOf(command), command), operation, done);
   }
 
   /** `done` is called when the last packet is complete. */
@@ -104,46 +124,77 @@ export class HostQueue implements QueueBackend {
     if (this.#parked.length > 0 || !this.#submit(parked)) this.#parked.push(parked);
   }
 
-  #dispatch(command: DispatchCommand): PacketBatch | undefined {
-    if (command.groups.includes(0)) return undefined;
-    return new DispatchBatch(this.#templateOf(command), command);
-  }
-
   /** Memory of other GPUs is the host's to copy. */
-  #transfer(command: TransferCommand): PacketBatch | undefined {
+  #transfer(command: TransferCommand, operation: OperationInfo, done: CommandDone): void {
     const { library } = this.#options;
     const ranges = command.kind === 'copy' ? [command.source, command.target] : [command.target];
-    if (library === undefined || !ranges.every((range) => this.#reaches(range))) {
+    const areReached = ranges.every(({ storage: { address } }) => address !== undefined && this.reaches(address));
+    if (library === undefined || !areReached || (command.kind === 'update' && this.#maxContentsBytes === 0)) {
       transferOnHost(command);
-      return undefined;
+      done();
+    } else if (command.kind === 'update' && command.contents.length > this.#maxContentsBytes) {
+      this.#update(command, operation, done);
+    } else {
+      const launch = library.transfer(command);
+      if (launch === undefined) done();
+      else this.submit(new LibraryBatch(launch), operation, done);
     }
-    const launch = library.transfer(command);
-    if (launch === undefined || launch.kernargBytes <= this.#options.rings.kernargBlocks * KERNARG_BLOCK_BYTES) {
-      return launch && new LibraryBatch(launch);
-    }
-    // Contents that no ring holds.
-    transferOnHost(command);
-    return undefined;
   }
 
-  #reaches({ storage: { address } }: StorageRange): boolean {
-    return address !== undefined && this.#options.agent.requireDevice().memory.find(address) !== undefined;
+  /** Contents travel with the arguments, whose ring has little room: piece by piece. */
+  #update({ contents, target }: UpdateCommand, operation: OperationInfo, done: CommandDone): void {
+    let offset = 0;
+    const next = (error?: unknown): void => {
+      if (error !== undefined || offset >= contents.length) {
+        done(error);
+        return;
+      }
+      const piece = contents.subarray(offset, offset + this.#maxContentsBytes);
+      const range = { ...target, offsetBytes: target.offsetBytes + offset, sizeBytes: piece.length };
+      offset += piece.length;
+      try {
+        this.#transfer({ kind: 'update', contents: piece, target: range }, operation, next);
+      } catch (failure) {
+        done(failure);
+      }
+    };
+    next();
+  }
+
+  /** Of an update that one kernel does. */
+  get #maxContentsBytes(): number {
+    return Math.min(MAX_UPDATE_BYTES, this.limits.kernargBytes - KERNARG_BLOCK_BYTES);
+  }
+
+  reaches(address: bigint): boolean {
+    return this.#options.agent.requireDevice().memory.find(address) !== undefined;
+  }
+
+  get library(): DeviceLibrary | undefined {
+    return this.#options.library;
+  }
+
+  get limits() {
+    const { packets, kernargBlocks } = this.#options.rings;
+    return { packets, kernargBytes: kernargBlocks * KERNARG_BLOCK_BYTES };
+  }
+
+  programOf(commands: CommandBuffer): CommandProgram {
+    return this.#options.programs.programOf(commands);
+  }
+
+  execute(commands: CommandBuffer, table: BoundTable, execution: Execution): void {
+    new ProgramExecution(commands, table, this, execution).run();
   }
 
   /** The last one of the kernel, where it fits. */
   #templateOf(command: DispatchCommand): LaunchTemplate {
-    const kernel = this.#kernelOf(command);
+    const kernel = kernelOf(command, this.#options.agent);
     const last = this.#templates.get(kernel);
     if (last?.fits(command)) return last;
     const template = new LaunchTemplate(this.#options.agent.requireDevice(), kernel, command);
     this.#templates.set(kernel, template);
     return template;
-  }
-
-  #kernelOf({ entry }: DispatchCommand) {
-    const { code } = entry.executable;
-    if (code instanceof AmdgpuCode) return code.kernel(this.#options.agent, entry.ordinal);
-    throw invalidArgument(`'${entry.name}' is no kernel of a code object`);
   }
 
   /** Returns whether there was room; nothing has changed where there was none. */
@@ -153,13 +204,15 @@ export class HostQueue implements QueueBackend {
     const ring = this.#ring;
     if (this.#inFlight.isFull || ring.queue.error !== undefined || !ring.hasRoom(packetCount)) return false;
     const { runtime, agent, rings } = this.#options;
-    this.#kernargs ??= new KernargRing(runtime, agent, rings.kernargBlocks);
-    const kernarg = this.#kernargs.reserve(kernargBytes);
+    const kernargs = this.#kernargs ?? new KernargRing(runtime, agent, rings.kernargBlocks);
+    this.#kernargs = kernargs;
+    // A program may have all its arguments in memory of its own.
+    const kernarg = kernargBytes === 0 ? NO_KERNARGS : kernargs.reserve(kernargBytes);
     if (kernarg === undefined) return false;
     try {
       this.#encode(batch, kernarg);
     } catch (error) {
-      this.#kernargs.cancel(kernarg, kernargBytes);
+      if (kernarg !== NO_KERNARGS) kernargs.cancel(kernarg, kernargBytes);
       throw error;
     }
     submitted.start = ring.writeIndex;
@@ -180,7 +233,9 @@ export class HostQueue implements QueueBackend {
       offsetBytes,
       address,
       completionSignal: this.#epochSignal.address,
-      packet: (index: number) => ring.packet(index),
+      ring: ring.queue.ring,
+      ringAddress: ring.queue.ringAddress,
+      packetOffset: (index: number) => ring.packetOffset(index),
     };
     batch.encode(place, this.#headers);
   }
@@ -192,7 +247,7 @@ export class HostQueue implements QueueBackend {
     let hasMoved = false;
     for (let first = this.#inFlight.first; first !== undefined && first.epoch <= completed; ) {
       this.#inFlight.shift();
-      this.#kernargs!.release(first.kernargEnd);
+      this.#releaseKernargs(first);
       first.done();
       hasMoved = true;
       first = this.#inFlight.first;
@@ -202,6 +257,10 @@ export class HostQueue implements QueueBackend {
       hasMoved = true;
     }
     return (this.#parked.length > 0 && this.#unpark()) || hasMoved;
+  }
+
+  #releaseKernargs({ kernargEnd }: Submitted): void {
+    if (kernargEnd !== NO_KERNARGS.end) this.#kernargs!.release(kernargEnd);
   }
 
   #unpark(): boolean {
@@ -230,7 +289,7 @@ export class HostQueue implements QueueBackend {
     this.#epochSignal = this.#createSignal();
     this.#epoch = 0;
     this.#ring = new AqlRing(this.#createQueue());
-    this.#kernargs!.release(lost.at(-1)!.kernargEnd);
+    for (const each of lost) this.#releaseKernargs(each);
     for (const { start, end, done } of lost) {
       const other = () => new HalError('ABORTED', 'an operation before it ended the queue', { cause: error });
       done(start <= packetIndex && packetIndex < end ? error : other());

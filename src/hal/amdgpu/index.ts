@@ -21,6 +21,8 @@ const PARAMETERS = {
   kernargs: { kind: 'integer', min: 1, max: 2 ** 20, default: 16_384 },
   /** Who fills and copies memory: the host, or kernels of the device library. */
   transfers: { kind: 'choice', values: ['host', 'kernels'], default: 'host' },
+  /** Bytes of a block of a command buffer, unless one command needs more. */
+  block: { kind: 'integer', min: 256, max: 2 ** 24, default: 131_072 },
   /** The processor of emulated GPUs. */
   target: { kind: 'text', default: '' },
   /** Which of the operations that may begin does: a schedule for each seed. -1: the first submitted. */
@@ -95,7 +97,7 @@ export class AmdgpuDriver implements Driver {
   }
 
   async open(uri: DeviceUri, { loop, onEvent }: DriverContext): Promise<LogicalDevice> {
-    const { queues, ring, notifications, kernargs, target, transfers, seed } = parameterValues(uri, PARAMETERS);
+    const { queues, ring, notifications, kernargs, block, target, transfers, seed } = parameterValues(uri, PARAMETERS);
     if (!Number.isInteger(Math.log2(ring))) {
       throw new HalError('INVALID_ARGUMENT', `amdgpu parameter ring=${ring}: expected a power of two`);
     }
@@ -107,7 +109,7 @@ export class AmdgpuDriver implements Driver {
     }
     const { decompress } = this.#provider;
     const rings = { packets: ring, notifications, kernargBlocks: kernargs };
-    const backend = await openBackend(chosen, { rings, container: { decompress }, transfers });
+    const backend = await openBackend(chosen, { rings, container: { decompress }, transfers, blockBytes: block });
     return new LogicalDevice(backend, {
       name: `amdgpu://${chosen.map(({ uuid }) => uuid).join(',')}`,
       queuesPerDevice: queues,

@@ -70,6 +70,22 @@ export class LaunchTemplate {
     );
   }
 
+  /** Where the pointers of the bindings go, in their order. */
+  get bindingOffsets(): readonly number[] {
+    return this.#places.filter(({ kind }) => kind === 'binding').map(({ offsetBytes }) => offsetBytes);
+  }
+
+  /** A block of arguments without the bindings and the queue's address. */
+  withConstants({ constants }: DispatchCommand): Uint8Array {
+    const block = this.#block.slice();
+    writeHidden(this.launch, new DataView(block.buffer), 0n);
+    const bytes = new Uint8Array(constants.buffer, constants.byteOffset, constants.byteLength);
+    for (const { kind, offsetBytes, sizeBytes, index } of this.#places) {
+      if (kind === 'constant') block.set(bytes.subarray(index, index + sizeBytes), offsetBytes);
+    }
+    return block;
+  }
+
   /** Fills in the block of arguments; `queueAddress`: of the queue that the packet goes into. */
   write(
     { bindings, constants }: DispatchCommand,

@@ -89,6 +89,7 @@ export class CommandBuffer implements Disposable {
   /** See `CommandBufferParts`. */
   readonly dispatched: readonly BufferRange[];
   readonly #resources: readonly Retained[];
+  #onRelease: (() => void)[] = [];
   #users = 0;
   #isDisposed = false;
   #executions = 0;
@@ -176,8 +177,15 @@ export class CommandBuffer implements Disposable {
     this.#collect();
   }
 
+  /** For drivers: calls back when nothing executes it any more, nor ever will. */
+  onRelease(callback: () => void): void {
+    this.#onRelease.push(callback);
+  }
+
   #collect(): void {
     if (!this.#isDisposed || this.#users > 0) return;
     for (const resource of this.#resources) resource.release();
+    for (const callback of this.#onRelease) callback();
+    this.#onRelease = [];
   }
 }

@@ -31,6 +31,13 @@ const AXES: readonly SubjectsAxis[] = [
     groups: /Dispatch|Queue|Stress|Ring|Loss|Abort/,
   },
   { name: 'transfers by kernels', parameters: 'transfers=kernels', subjects: /gfx/ },
+  {
+    name: 'small blocks',
+    parameters: 'block=256&ring=4&transfers=kernels',
+    isIndirect: true,
+    subjects: /gfx90a|gfx1100/,
+    groups: COMMANDS,
+  },
   { name: 'two GPUs', path: '1,0', subjects: /gfx90a/, gpus: 2 },
   {
     name: 'threads',

@@ -1,11 +1,11 @@
 /**
- * An execution of a command buffer: commands go to the driver as far as barriers allow. It is the way for
- * every driver; one that knows a faster way has `DeviceBackend` to say so.
+ * An execution of a command buffer: commands go to the driver as far as barriers allow. It is the way of
+ * every driver whose queues do not execute programs themselves (`ProgramBackend`).
  */
 import type { QueueBackend } from '../backend/backend.ts';
 import type { CommandBuffer, RecordedCommand } from '../commands/command-buffer.ts';
+import type { Execution } from '../commands/program-backend.ts';
 import { type BoundTable, conditionOf, resolveCommand, resolveRef } from '../commands/resolve.ts';
-import type { OperationInfo } from '../core/status.ts';
 
 /** A program that is being executed; nested ones lie on those that execute them. */
 interface Frame {
@@ -14,12 +14,8 @@ interface Frame {
   next: number;
 }
 
-export interface CommandBufferRunOptions {
+export interface CommandBufferRunOptions extends Execution {
   readonly backend: QueueBackend;
-  readonly info: OperationInfo;
-  /** Calls back at the device's next turn. */
-  readonly post: (callback: () => void) => void;
-  readonly done: (error?: unknown) => void;
 }
 
 /** Steps in one turn; a program may loop for ever, and the host gets its turns all the same. */

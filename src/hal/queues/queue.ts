@@ -6,6 +6,7 @@ import type { CommandDone, QueueBackend } from '../backend/backend.ts';
 import type { BackendCommand } from '../backend/command.ts';
 import type { Topology } from '../backend/topology.ts';
 import { type BindingTable, CommandBuffer } from '../commands/command-buffer.ts';
+import { executesPrograms } from '../commands/program-backend.ts';
 import { PreparedDispatch, type QueueDispatch } from '../commands/queue-dispatch.ts';
 import type { FlagInput } from '../core/flag-set.ts';
 import { ALLOCA_FLAGS, type AllocaFlag, HOST_CALL_FLAGS, type HostCallFlag, PLACEMENT_FLAGS } from '../core/flags.ts';
@@ -270,7 +271,10 @@ export class HalQueue {
     return this.#submit('execute', named, [...bound, commands], (info) => ({
       run: (done) => {
         const post = (callback: () => void) => this.#owner.scheduler.post(callback);
-        new CommandBufferRun(commands, table, { backend: this.backend, info, post, done }).run();
+        const execution = { info, post, done };
+        const { backend } = this;
+        if (executesPrograms(backend)) backend.execute(commands, table, execution);
+        else new CommandBufferRun(commands, table, { backend, ...execution }).run();
       },
     }));
   }

@@ -124,11 +124,15 @@ export class PacketProcessor implements PacketConsumer {
    */
   process(): boolean {
     if (this.#stopped) return false;
-    this.#rung = this.#queue.takeDoorbell() || this.#rung;
     let moved = this.#reap();
-    while (this.#rung && !this.#stopped && this.#startNext()) {
-      this.#reap();
-      moved = true;
+    // A kernel may hand over a packet of its own queue that was reserved and rung for before.
+    this.#rung = this.#queue.takeDoorbell() || this.#rung || moved;
+    // What is complete is looked for when nothing more starts: each look goes through all that has started.
+    let hasStarted = true;
+    while (this.#rung && !this.#stopped && hasStarted) {
+      hasStarted = this.#startNext();
+      if (!hasStarted) hasStarted = this.#reap();
+      moved ||= hasStarted;
     }
     return moved;
   }

@@ -92,7 +92,7 @@ export function fillPlan({ target, sizeBytes, patternBytes }: FillRange): Transf
 export function copyPlan({ source, target, sizeBytes }: CopyRange): TransferPlan<CopyKernel> | undefined {
   const size = BigInt(sizeBytes);
   if (sizeBytes > 0 && source < target + size && target < source + size) {
-    throw invalidArgument(`a copy of ${sizeBytes} bytes at ${source} to ${target}, which overlap`);
+    throw invalidArgument(`a copy of ${sizeBytes} bytes to itself: those at ${source} and ${target} overlap`);
   }
   return copyWith(lowBits(sizeBytes, source, target), sizeBytes);
 }
