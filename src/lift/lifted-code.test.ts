@@ -222,6 +222,48 @@ test('what a call leaves unread is dead in front of it, and what only the run te
   );
 });
 
+test('behind the returns of a function is live what its callers need, where they all are known', () => {
+  const call = `${addressOf('s[4:5]', 'f')} s_swappc_b64 s[30:31], s[4:5]`;
+  const hidden = `.p2align 8\n.type f,@function\nf:\nv_mov_b32 v1, v0\n ${RETURN}\n .size f, .-f\n`;
+  const needed = (calls: string, rest = ''): boolean[] => {
+    const code = liftText(`${kernelText('k', `${calls}\n v_mov_b32 v0, v7\n s_endpgm`)}${rest}${hidden}`);
+    const { active, inactive } = functionNamed(code, 'f').liveBefore(
+      functionNamed(code, 'f').blocks[0]!.instructions[0]!,
+    );
+    const at = (number: number): bigint => 1n << BigInt(number);
+    return [
+      ...[0, 1, 7, 8].map((register) => (active & at(registerNumber('vector', register))) !== 0n),
+      (inactive & at(registerNumber('vector', 8))) !== 0n,
+    ];
+  };
+  assert.deepEqual(needed(call), [true, false, true, false, false]);
+  // Each caller needs what it needs.
+  const other = functionText('g', `v_mov_b32 v40, s30\n s_call_b64 s[30:31], f\n v_mov_b32 v0, v8\n s_endpgm`);
+  assert.deepEqual(needed(call, other), [true, false, true, true, false]);
+  const everything = [true, false, true, true, true];
+  // Of a function that goes on with it, and that only other code calls, the calling convention says it.
+  assert.deepEqual(needed(call, functionText('g', 's_branch f')), [true, false, true, false, true]);
+  // Who has the address may be anywhere.
+  assert.deepEqual(needed(`${addressOf('s[4:5]', 'f')} v_mov_b32 v3, s4\n s_swappc_b64 s[30:31], s[4:5]`), everything);
+  // The function does not go back to where these calls say.
+  assert.deepEqual(needed(`${call}\n s_call_b64 s[36:37], f`), everything);
+});
+
+test('behind calls that go on with another function is live what their callers need', () => {
+  const local = (name: string, lines: string): string => `.p2align 8\n${name}:\n${lines}\n`;
+  const dead = (lines: string): boolean => {
+    const code = liftText(
+      `${kernelText('k', `s_call_b64 s[30:31], f\n s_call_b64 s[30:31], g\n v_mov_b32 v0, v7\n s_endpgm`)}
+       ${local('f', lines)}${local('g', `v_mov_b32 v1, v0\n ${RETURN}`)}`,
+    );
+    const g = code.functions.at(-1)!;
+    const { active } = g.liveBefore(g.blocks[0]!.instructions[0]!);
+    return (active & (1n << BigInt(registerNumber('vector', 8)))) === 0n;
+  };
+  assert.equal(dead('v_mov_b32 v0, 0\n s_cbranch_scc0 g\n s_nop 0'), true);
+  assert.equal(dead('s_mov_b32 s30, s6\n s_cbranch_scc0 g\n s_nop 0'), false);
+});
+
 test('EXEC is that of the entry until something on a way may have written it', () => {
   const code = liftText(
     `${kernelText(

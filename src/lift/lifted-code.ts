@@ -11,14 +11,16 @@ import { STB_LOCAL, STT_FUNC } from '../elf/constants.ts';
 import { type ElfSymbol, isDefined } from '../elf/symbols.ts';
 import { basicBlocks, blockGraph, type Followed } from '../flow/blocks.ts';
 import { dominators } from '../flow/dominators.ts';
+import { registerSet } from '../flow/steps.ts';
 import { fallsThrough, followingOffset } from '../ir/step.ts';
 import { targetFor } from '../isa/amdgpu/encoding/targets.ts';
 import type { AmdgpuStep } from '../isa/amdgpu/step.ts';
 import type { AddressSequence } from './address-sequence.ts';
+import type { MadeAddress } from './address-uses.ts';
 import { type AddressSpan, CodeImage } from './code-image.ts';
 import { Discovery, type Finding } from './discovery.ts';
 import { GprIndexStates } from './gpr-index-mode.ts';
-import { type LiftedBlock, LiftedFunction, type TransferSite } from './lifted-function.ts';
+import { type LiftedBlock, LiftedFunction, type ReturnPlace, type TransferSite } from './lifted-function.ts';
 import { waveSizeOfCode } from './wave-size.ts';
 
 export interface LiftedCode {
@@ -77,6 +79,36 @@ function findForOthers(functions: readonly LiftedFunction[]): void {
   for (const each of functions) each.isForOthers = isForOthers(each) && !inside.has(each);
 }
 
+const RETURN_ADDRESS_BITS = registerSet([{ file: 'scalar', first: RETURN_ADDRESS, dwords: 2 }]);
+
+const writesReturnAddress = ({ blocks }: LiftedFunction): boolean =>
+  blocks.some(({ instructions }) =>
+    instructions.some(({ effects: { writes, writesAnyOf } }) => {
+      return writesAnyOf.has('scalar') || (registerSet(writes) & RETURN_ADDRESS_BITS) !== 0n;
+    }),
+  );
+
+/** Where `callee` goes back to that `caller` calls or goes on with; undefined where that is not known. */
+function returnPlacesIn(caller: LiftedFunction, callee: LiftedFunction): readonly ReturnPlace[] | undefined {
+  const sites = caller.sites.filter(({ callees }) => callees.includes(callee));
+  const calls = sites.filter(({ kind }) => kind === 'call').map(({ step }) => step);
+  if (calls.some((step) => addressPairOf(step) !== RETURN_ADDRESS)) return undefined;
+  const places = calls.map((call): ReturnPlace => ({ function: caller, call }));
+  const isLast = ({ instructions, next }: LiftedBlock): boolean =>
+    !next && placeBehind(instructions.at(-1)!) === callee.entry;
+  if (calls.length === sites.length && !caller.blocks.some(isLast)) return places;
+  // Who goes on with another function leaves it the return address that it was called with itself.
+  return writesReturnAddress(caller) ? undefined : [...places, { function: caller, call: undefined }];
+}
+
+/** Where control goes on that neither branches nor jumps, be it behind a call. */
+const placeBehind = (step: AmdgpuStep): number | undefined =>
+  fallsThrough(step) || step.control === 'call' ? followingOffset(step) : undefined;
+
+/** The first of the registers that a call leaves the return address in, or s_getpc_b64 its own. */
+const addressPairOf = ({ effects }: AmdgpuStep): number | undefined =>
+  effects.writes.find(({ file, dwords }) => file === 'scalar' && dwords === 2)?.first;
+
 class Lift {
   readonly #codeObject: CodeObject;
   readonly #image: CodeImage;
@@ -106,6 +138,7 @@ class Lift {
     for (const each of functions) each.sites = this.#sitesOf(each);
     findForOthers(functions);
     const { sequences, steps } = this.#discovery;
+    this.#findReturnPlaces(functions);
     return {
       codeObject: this.#codeObject,
       image: this.#image.bytes,
@@ -218,7 +251,8 @@ class Lift {
       const last = instructions.at(-1)!;
       const places = [...(findings.get(last.offset)?.targets ?? [])];
       if (last.control !== 'call' && !target && last.target !== undefined) places.push(last.target);
-      if (!next && (fallsThrough(last) || last.control === 'call')) places.push(followingOffset(last));
+      const behind = next ? undefined : placeBehind(last);
+      if (behind !== undefined) places.push(behind);
       for (const place of places) {
         const callee = this.#functions.get(place);
         if (!callee || (callee === lifted && last.control !== 'call')) continue;
@@ -260,13 +294,40 @@ class Lift {
     return calls.length > 0 && !lifted.isExposed && calls.every((pair) => pair === finding.returnsTo);
   }
 
+  /** Of functions that only known sites go to, and that go back to where the calling convention says. */
+  #findReturnPlaces(functions: readonly LiftedFunction[]): void {
+    const made = Map.groupBy(this.#discovery.sequences.values(), ({ target }) => target);
+    for (const each of functions) {
+      if (each.isExposed || each.callers.size === 0 || !this.#returnsByConvention(each)) continue;
+      const places = [...each.callers].map((caller) => returnPlacesIn(caller, each));
+      if (places.includes(undefined)) continue;
+      each.returnPlaces = places.flatMap((found) => found ?? []);
+      each.madeAddresses = (made.get(each.entry) ?? []).map((sequence) => this.#madeBy(sequence));
+    }
+  }
+
+  #madeBy({ getpc, low, high }: AddressSequence): MadeAddress {
+    const step = low!.offset > high!.offset ? low! : high!;
+    return { function: this.#owners.get(step)!, step, first: addressPairOf(getpc)! };
+  }
+
+  /** Sites say for themselves where they go to. */
+  #returnsByConvention({ blocks, sites }: LiftedFunction): boolean {
+    const known = new Set(sites.map(({ step }) => step));
+    return blocks.every(({ instructions }) => {
+      const last = instructions.at(-1)!;
+      if (last.control !== 'jump' || known.has(last)) return true;
+      return this.#discovery.findings.get(last.offset)?.returnsTo === RETURN_ADDRESS;
+    });
+  }
+
   /** The register pairs in which calls from `caller` leave the return address; undefined for branches. */
   #callsFrom(caller: LiftedFunction, entry: number): (number | undefined)[] {
     return caller.blocks.flatMap(({ instructions }) => {
       const step = instructions.at(-1)!;
       const goes = this.#discovery.findings.get(step.offset)?.targets.has(entry) ?? step.target === entry;
       if (!goes) return [];
-      return [step.effects.writes.find(({ file, dwords }) => file === 'scalar' && dwords === 2)?.first];
+      return [addressPairOf(step)];
     });
   }
 }

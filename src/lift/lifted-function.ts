@@ -11,6 +11,7 @@ import { REGISTER_PLACES, registerLaneEffects } from '../flow/steps.ts';
 import { strongComponents } from '../flow/strong-components.ts';
 import { followingOffset } from '../ir/step.ts';
 import type { AmdgpuStep } from '../isa/amdgpu/step.ts';
+import { isOnlyCalled, type MadeAddress } from './address-uses.ts';
 import { liveBehindReturns } from './calling-convention.ts';
 import type { TargetSource } from './discovery.ts';
 import { type InFlight, InFlightAnalysis } from './in-flight.ts';
@@ -40,6 +41,12 @@ export interface TransferSite {
   /** Whether the step goes nowhere else. */
   readonly isComplete: boolean;
   readonly how: TargetSource;
+}
+
+/** A call that a function returns behind; without one, a function that goes on with it. */
+export interface ReturnPlace {
+  readonly function: LiftedFunction;
+  readonly call: AmdgpuStep | undefined;
 }
 
 /** All functions that are reached; not complete where something goes to places that are not known. */
@@ -74,6 +81,13 @@ export class LiftedFunction {
    * here, and no other function of it calls this one. Set by who links functions with each other.
    */
   isForOthers = false;
+  /**
+   * Where it goes back to, whoever called it; undefined where that is not known for all who may. Set by who
+   * links functions with each other.
+   */
+  returnPlaces: readonly ReturnPlace[] | undefined;
+  /** Where code makes its address; set with `returnPlaces`. */
+  madeAddresses: readonly MadeAddress[] = [];
   /** Functions that sites of this one go to, and those that have a site that goes here. */
   readonly callees = new Set<LiftedFunction>();
   readonly callers = new Set<LiftedFunction>();
@@ -81,11 +95,14 @@ export class LiftedFunction {
   #dominators: Dominators | undefined;
   #loops: LoopForest | undefined;
   #liveness: LaneLiveness<AmdgpuStep> | undefined;
+  #behindReturns: LiveLanes = EVERYTHING;
+  #isRecursive = false;
   #reads: LiveLanes | undefined;
   /** By block: whether EXEC may have been written before it. */
   #maskChanged: readonly boolean[] | undefined;
   #inFlight: InFlightAnalysis | undefined;
   #blockOf: ReadonlyMap<AmdgpuStep, LiftedBlock> | undefined;
+  #siteOf: ReadonlyMap<AmdgpuStep, TransferSite> | undefined;
 
   constructor({ name, entry, waveSize, kernels, blocks, isExposed }: FunctionParts) {
     this.name = name;
@@ -129,6 +146,11 @@ export class LiftedFunction {
   blockOf(step: AmdgpuStep): LiftedBlock | undefined {
     this.#blockOf ??= new Map(this.blocks.flatMap((block) => block.instructions.map((each) => [each, block] as const)));
     return this.#blockOf.get(step);
+  }
+
+  siteOf(step: AmdgpuStep): TransferSite | undefined {
+    this.#siteOf ??= new Map(this.sites.map((site) => [site.step, site]));
+    return this.#siteOf.get(step);
   }
 
   /** Registers and state by their numbers (`registerNumber`, `stateNumber`), before one of its steps. */
@@ -177,15 +199,37 @@ export class LiftedFunction {
     return { functions, isComplete };
   }
 
+  /** Callers come first: what is live behind their calls is live behind the returns. */
   get #lanes(): LaneLiveness<AmdgpuStep> {
-    if (!this.#liveness) {
-      readAll(this);
-      this.#liveness = this.#solve(this.isForOthers ? this.#behindReturns : EVERYTHING);
+    if (this.#liveness) return this.#liveness;
+    const isDone = (each: LiftedFunction): boolean => each.#liveness !== undefined;
+    for (const component of strongComponents<LiftedFunction>(this, (each) => each.#placesOfReturn, isDone)) {
+      for (const each of component) {
+        each.#isRecursive = component.length > 1 || each.callers.has(each);
+        readAll(each);
+        each.#behindReturns = each.#findBehindReturns();
+        each.#liveness = each.#solve(each.#behindReturns);
+      }
     }
-    return this.#liveness;
+    return this.#liveness!;
   }
 
-  get #behindReturns(): LiveLanes {
+  get #placesOfReturn(): readonly LiftedFunction[] {
+    return this.returnPlaces?.map((place) => place.function) ?? [];
+  }
+
+  /** Everything, too, where a place that is not known may get the address. */
+  #findBehindReturns(): LiveLanes {
+    if (this.isForOthers) return this.#byConvention();
+    if (!this.returnPlaces || this.#isRecursive) return EVERYTHING;
+    if (!this.madeAddresses.every((made) => isOnlyCalled(made, this))) return EVERYTHING;
+    return this.returnPlaces.reduce(
+      (sum, { function: from, call }) => union(sum, call ? from.#lanes.after(call) : from.#behindReturns),
+      NOTHING,
+    );
+  }
+
+  #byConvention(): LiveLanes {
     const { functions, isComplete } = this.reaches();
     const steps = [...functions].flatMap(({ blocks }) => blocks.flatMap(({ instructions }) => instructions));
     return liveBehindReturns(steps, !isComplete);
@@ -194,7 +238,6 @@ export class LiftedFunction {
   /** `behindReturns`: what is live where the function returns to. */
   #solve(behindReturns: LiveLanes): LaneLiveness<AmdgpuStep> {
     const calls = new Map(this.sites.flatMap((site) => (site.kind === 'call' ? [[site.step, calleeReads(site)]] : [])));
-    const others = new Map(this.sites.map((site) => [site.step, site]));
     const effectsOf = (step: AmdgpuStep): LaneEffects => {
       const own = registerLaneEffects(step);
       const read = calls.get(step);
@@ -207,7 +250,7 @@ export class LiftedFunction {
       const last = instructions.at(-1)!;
       if (last.control === 'call') return next && calls.get(last) ? NOTHING : EVERYTHING;
       if (last.control !== 'jump') return EVERYTHING;
-      const site = others.get(last);
+      const site = this.siteOf(last);
       // Whoever is gone to returns for this function.
       return site ? union(calleeReads(site) ?? EVERYTHING, behindReturns) : behindReturns;
     };

@@ -55,6 +55,7 @@ const SEARCHES: readonly Search[] = [
   { limit: 'growable', takesInFlight: false, ...NO_BORROWING },
   { limit: 'growable', takesInFlight: true, ...NO_BORROWING },
   { limit: 'growable', takesInFlight: false, ...FIRST_LANES },
+  { limit: 'growable', takesInFlight: true, ...FIRST_LANES },
   { limit: 'most', takesInFlight: false, ...NO_BORROWING },
   { limit: 'most', takesInFlight: false, ...FIRST_LANES },
   // Where a function is entered, and behind calls, all may be in flight.
@@ -206,7 +207,7 @@ export class Allocator {
       const { used, granted } = this.#plan[file];
       const end = first + dwords;
       const dead = mayBorrow(form.registers[index]!, borrowing) ? 'borrowed' : 'dead';
-      sources[end <= used ? dead : end <= granted ? 'granule' : 'grown']++;
+      sources[end <= Math.min(used, granted) ? dead : end <= granted ? 'granule' : 'grown']++;
       needs[file] = Math.max(needs[file], end);
     }
     return { placed, sources, needs, ranges };
@@ -238,6 +239,8 @@ class FileSets {
   readonly #free = new RegisterSet();
   readonly #pending = new RegisterSet();
   readonly #additional: Readonly<Record<Search['limit'], RegisterSet>>;
+  /** What all kernels can have that run the code; one of them may use more than others are launched with. */
+  readonly #within: Readonly<Record<Search['limit'], RegisterSet>>;
   readonly #reserved = new RegisterSet();
 
   constructor(file: VirtualRegister['file'], plan: RegisterPlan) {
@@ -246,11 +249,14 @@ class FileSets {
     this.#plan = plan;
     this.unused = RegisterSet.range(used, 256);
     this.#used = RegisterSet.range(0, used);
-    this.#additional = {
-      granted: RegisterSet.range(used, granted),
-      growable: RegisterSet.range(used, Math.max(granted, growable)),
-      most: RegisterSet.range(used, Math.max(granted, growable, most)),
-    };
+    const ends = { granted, growable: Math.max(granted, growable), most: Math.max(granted, growable, most) };
+    const setsFrom = (first: number): Readonly<Record<Search['limit'], RegisterSet>> => ({
+      granted: RegisterSet.range(first, ends.granted),
+      growable: RegisterSet.range(first, ends.growable),
+      most: RegisterSet.range(first, ends.most),
+    });
+    this.#additional = setsFrom(used);
+    this.#within = setsFrom(0);
     for (const range of plan.reserved) {
       if (range.file === file) this.#reserved.addRange(range.first, range.first + range.dwords);
     }
@@ -283,6 +289,7 @@ class FileSets {
 
   #restrict(set: RegisterSet, limit: Search['limit'], { readsPhysical, writesPhysical }: PayloadForm): void {
     set.add(this.#additional[limit]);
+    set.keep(this.#within[limit]);
     set.remove(this.#reserved);
     for (const ranges of [readsPhysical, writesPhysical]) {
       for (const { file, first, dwords } of ranges) {
