@@ -69,25 +69,30 @@ export function instrumentImage(
   uses: readonly ToolUse[],
   options: ImageOptions = {},
 ): InstrumentedImage {
-  const without = new Set<number>();
+  const found: Findings = { without: new Set(), cramped: new Set() };
   for (;;) {
-    const { image: instrumented, lacking } = attempt(image, uses, options, without);
-    const more = [...lacking].filter((entry) => !without.has(entry));
-    if (more.length === 0) return instrumented;
-    for (const entry of more) without.add(entry);
+    const { image: instrumented, findings } = attempt(image, uses, options, found);
+    const sizeBefore = found.without.size + found.cramped.size;
+    for (const entry of findings.without) found.without.add(entry);
+    for (const entry of findings.cramped) found.cramped.add(entry);
+    if (found.without.size + found.cramped.size === sizeBefore) return instrumented;
   }
 }
 
-/**
- * `without`: entries of functions in which tools do not count in registers. `lacking`: of those where points
- * were refused that other numbers depend on.
- */
+/** What is known of functions, by their entries, once it was tried. */
+interface Findings {
+  /** Points were refused that other numbers depend on: tools do not count in registers there. */
+  readonly without: Set<number>;
+  /** No registers were found for points: they need memory. */
+  readonly cramped: Set<number>;
+}
+
 function attempt(
   image: Image | OpenedImage,
   uses: readonly ToolUse[],
   options: ImageOptions,
-  without: ReadonlySet<number>,
-): { readonly image: InstrumentedImage; readonly lacking: ReadonlySet<number> } {
+  { without, cramped }: Findings,
+): { readonly image: InstrumentedImage; readonly findings: Findings } {
   const { name } = image;
   const rewriter = new CodeRewriter('lifted' in image ? image.lifted : image.bytes, { ...options, name });
   const { lifted } = rewriter;
@@ -121,6 +126,7 @@ function attempt(
     ...(readInsertedTools(codeObject.elf) ?? []),
     ...uses.map((use, i) => insertedTool(use, codes[i]!, variables[i]!)),
   ];
+  for (const each of lifted.functions) if (cramped.has(each.entry)) plans.giveMemory(each);
   const payloads = new PointPayloads(lifted, plans, insertions);
   const { keepsNatives = false, isApart = false } = options;
   const instrumented = rewriter.rewrite({
@@ -133,7 +139,8 @@ function attempt(
   });
   const coverage = payloads.coverage(instrumented, codeObject.elf.bytes.length);
   const made = { ...instrumented, name, variables, inserted, reports, coverage, nextLayer: layer + uses.length };
-  return { image: made, lacking: payloads.lacking };
+  const more = new Set([...payloads.cramped].map(({ entry }) => entry));
+  return { image: made, findings: { without: payloads.lacking, cramped: more } };
 }
 
 function insertedTool(

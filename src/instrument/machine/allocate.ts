@@ -1,4 +1,5 @@
 /** Physical registers for payloads: those that nothing needs where the payload is to run. */
+import type { LiveLanes } from '../../flow/lane-liveness.ts';
 import { registerNumber, registerOf, registerSet } from '../../flow/steps.ts';
 import type { WaitCounter } from '../../ir/effects.ts';
 import { SGPR_EXEC_LO, SGPR_M0, SGPR_VCC_LO } from '../../isa/amdgpu/encoding/registers.ts';
@@ -7,7 +8,8 @@ import { type PayloadForm, PayloadForms } from './payload-form.ts';
 import { type PayloadItem, PlacedForm, type PurposeCounts } from './placed-form.ts';
 import type { PointState, RegisterPlan } from './register-plan.ts';
 import { RegisterSet } from './register-set.ts';
-import { type Borrowing, type KeptRegisters, mayBorrow, type Saves } from './state-saves.ts';
+import { type KeptRegisters, mayBorrow, type Saves } from './state-saves.ts';
+import { MEMORY_HOME_DWORDS, type VectorHome } from './vector-homes.ts';
 
 /** How the registers of a payload were found; `borrowed`: one that is live, which was kept elsewhere. */
 export type RegisterSource = 'dead' | 'granule' | 'grown' | 'borrowed';
@@ -19,6 +21,8 @@ export interface PayloadAllocation {
   readonly counts: PurposeCounts;
   /** Values by how their registers were found. */
   readonly sources: Readonly<Record<RegisterSource, number>>;
+  /** Where live vector registers are kept meanwhile. */
+  readonly home: 'none' | VectorHome['kind'];
   /** How many registers the kernel must be launched with: one more than the highest number that is used. */
   readonly needs: Readonly<Record<PhysicalRange['file'], number>>;
   /** Which of the payloads it was. */
@@ -40,34 +44,46 @@ export interface PointValues {
 }
 
 /** How far the search for registers goes: the first that is enough counts. */
-interface Search extends Borrowing {
+interface Search {
   readonly limit: 'granted' | 'growable' | 'most';
   readonly takesInFlight: boolean;
+  readonly borrowsFirstLanes: boolean;
+  readonly borrowsScalars: boolean;
+  readonly home: PayloadAllocation['home'];
 }
 
-const NO_BORROWING: Borrowing = { borrowsFirstLanes: false, borrowsScalars: false };
-const FIRST_LANES: Borrowing = { borrowsFirstLanes: true, borrowsScalars: false };
-const SCALARS: Borrowing = { borrowsFirstLanes: false, borrowsScalars: true };
-const BOTH: Borrowing = { borrowsFirstLanes: true, borrowsScalars: true };
+const NO_BORROWING = { borrowsFirstLanes: false, borrowsScalars: false, home: 'none' } as const;
+const FIRST_LANES = { ...NO_BORROWING, borrowsFirstLanes: true };
+const SCALARS = { ...NO_BORROWING, borrowsScalars: true };
+const BOTH = { ...FIRST_LANES, borrowsScalars: true };
+
+/** Vector registers are kept in a place of their own, then scalar ones with them. */
+const atHome = (home: Search['home'], limit: Search['limit']): readonly Search[] =>
+  [false, true].flatMap((borrowsScalars) =>
+    [false, true].map((takesInFlight) => ({ ...NO_BORROWING, limit, takesInFlight, borrowsScalars, home })),
+  );
 
 const SEARCHES: readonly Search[] = [
   { limit: 'granted', takesInFlight: false, ...NO_BORROWING },
   { limit: 'growable', takesInFlight: false, ...NO_BORROWING },
   { limit: 'growable', takesInFlight: true, ...NO_BORROWING },
   { limit: 'growable', takesInFlight: false, ...FIRST_LANES },
+  // Where a function is entered, and behind calls, all may be in flight.
   { limit: 'growable', takesInFlight: true, ...FIRST_LANES },
+  ...atHome('accumulators', 'growable'),
   { limit: 'most', takesInFlight: false, ...NO_BORROWING },
   { limit: 'most', takesInFlight: false, ...FIRST_LANES },
-  // Where a function is entered, and behind calls, all may be in flight.
   { limit: 'most', takesInFlight: true, ...NO_BORROWING },
   { limit: 'most', takesInFlight: true, ...FIRST_LANES },
   { limit: 'most', takesInFlight: false, ...SCALARS },
   { limit: 'most', takesInFlight: false, ...BOTH },
   { limit: 'most', takesInFlight: true, ...SCALARS },
   { limit: 'most', takesInFlight: true, ...BOTH },
+  ...atHome('accumulators', 'most'),
+  ...atHome('memory', 'most'),
 ];
 
-const FILES = ['scalar', 'vector'] as const;
+const FILES = ['scalar', 'vector', 'accumulator'] as const;
 const FIRST_VECTOR = registerNumber('vector', 0);
 const FIRST_ACCUMULATOR = registerNumber('accumulator', 0);
 const NO_WAITS: ReadonlyMap<WaitCounter, number> = new Map();
@@ -89,8 +105,6 @@ export class Allocator {
   readonly #plan: RegisterPlan;
   readonly #placed = new Map<PayloadForm, Map<string, Placed | string>>();
   readonly #files: Readonly<Record<VirtualRegister['file'], FileSets>>;
-  /** Vector registers that are free in lanes that are off, too. */
-  readonly #freeInAll = new RegisterSet();
   /** What payloads must leave alone of what calls overwrite: all that is live, and all that is reserved. */
   readonly #usedPlaces: bigint;
   readonly #reservedPlaces: bigint;
@@ -106,25 +120,44 @@ export class Allocator {
     // Where masks have 32 lanes, the high half of VCC is a register like others.
     this.#usedPlaces = registerSet([...used, { file: 'scalar', first: SGPR_VCC_LO + 1, dwords: 1 }]);
     this.#reservedPlaces = registerSet(plan.reserved);
-    this.#files = { scalar: new FileSets('scalar', plan), vector: new FileSets('vector', plan) };
+    this.#files = {
+      scalar: new FileSets('scalar', plan),
+      vector: new FileSets('vector', plan),
+      accumulator: new FileSets('accumulator', plan),
+    };
   }
 
   allocate(state: PointState, values: PointValues = {}): PayloadAllocation | Refusal {
     this.#readState(state);
     const isAnyInFlight = state.inFlight.length > 0 || state.unknownInFlight.size > 0;
     let reason: string | undefined;
+    let keeping = '';
     for (const search of SEARCHES) {
       if (search.takesInFlight && !isAnyInFlight) continue;
       for (const [choice, forms] of this.#forms.entries()) {
+        const home = this.#homeOf(search, forms);
+        if (search.home !== 'none' && !home) continue;
         const kept = this.#keptOf(forms, state);
         const saves = savesAt(state, forms.clobbers);
-        const form = forms.form({ saves, borrowing: search, ...(kept && { kept }) });
+        const form = forms.form({ saves, borrowing: { ...search, home }, ...(kept && { kept }) });
         const placed = this.#place(form, search);
-        if (typeof placed === 'string') reason ??= placed;
-        else return this.#allocation(placed, form, { state, values, choice });
+        if (typeof placed === 'string') {
+          reason ??= placed;
+          if (home) keeping = `, and to keep live ones ${placed}`;
+        } else return this.#allocation(placed, form, { state, values, choice });
       }
     }
-    return { kind: 'refusal', reason: reason ?? 'no payload is given' };
+    const { memory } = this.#plan;
+    const why = typeof memory === 'string' ? `, and private memory keeps none: ${memory}` : keeping;
+    return { kind: 'refusal', reason: `${reason ?? 'no payload is given'}${why}` };
+  }
+
+  /** Undefined where there is none; calls keep what they need in memory of their own. */
+  #homeOf({ home }: Search, { clobbered, hasAccumulatorHomes }: PayloadForms): VectorHome | undefined {
+    if (home === 'none' || clobbered !== 0n) return undefined;
+    const { memory, accumulator } = this.#plan;
+    if (home === 'memory') return typeof memory === 'object' ? memory : undefined;
+    return hasAccumulatorHomes && accumulator.most > 0 ? { kind: home } : undefined;
   }
 
   /** What an envelope has to keep. */
@@ -140,25 +173,25 @@ export class Allocator {
   }
 
   #readState({ live, inFlight, unknownInFlight }: PointState): void {
-    const { scalar, vector } = this.#files;
+    const { scalar, vector, accumulator } = this.#files;
     const isAllPending = unknownInFlight.size > 0;
-    scalar.read(live.active, isAllPending);
-    vector.read(live.active, isAllPending);
-    this.#freeInAll.assignAbsent(live.inactive, FIRST_VECTOR);
-    this.#freeInAll.add(vector.unused);
+    for (const file of FILES) this.#files[file].read(live, isAllPending);
     for (const { register } of inFlight) {
       if (register < FIRST_VECTOR) scalar.addPending(register);
       else if (register < FIRST_ACCUMULATOR) vector.addPending(register - FIRST_VECTOR);
+      else accumulator.addPending(register - FIRST_ACCUMULATOR);
     }
   }
 
   /** The payload in registers, or why there are none. */
   #place(form: PayloadForm, search: Search): Placed | string {
     for (const file of FILES) this.#files[file].choose(search, form);
+    const inMemory = search.home === 'memory' ? dwordsOf(form, 'vector') : 0;
+    if (inMemory > MEMORY_HOME_DWORDS) return `${inMemory} vector registers are more than memory is kept for`;
     const numbers: number[] = [];
     let key = '';
     for (const [index, register] of form.registers.entries()) {
-      const number = this.#find(index, form, numbers, search);
+      const number = this.#find(index, form, numbers);
       if (number < 0) {
         const { file, dwords, alignmentDwords } = register;
         const group = dwords > 1 ? ` for a group of ${dwords} at a multiple of ${alignmentDwords}` : '';
@@ -171,19 +204,19 @@ export class Allocator {
     this.#placed.set(form, byKey);
     let placed = byKey.get(key);
     if (placed === undefined) {
-      placed = this.#newlyPlaced(form, numbers, search);
+      placed = this.#newlyPlaced(form, numbers);
       byKey.set(key, placed);
     }
     return placed;
   }
 
-  #find(index: number, { registers, conflicts }: PayloadForm, numbers: readonly number[], search: Search): number {
+  #find(index: number, { registers, conflicts, borrowing }: PayloadForm, numbers: readonly number[]): number {
     const register = registers[index]!;
     const { file, dwords, alignmentDwords, writesOtherLanes } = register;
     const found = this.#found;
-    const isBorrowed = mayBorrow(register, search);
+    const isBorrowed = mayBorrow(register, borrowing);
     found.copy(isBorrowed ? this.#files[file].borrowable : this.#files[file].candidates);
-    if (writesOtherLanes && !isBorrowed) found.keep(this.#freeInAll);
+    if (writesOtherLanes && !isBorrowed) found.keep(this.#files[file].freeInAll);
     for (const other of conflicts[index]!) {
       const first = numbers[other]!;
       if (registers[other]!.file === file) found.removeRange(first, first + registers[other]!.dwords);
@@ -191,7 +224,7 @@ export class Allocator {
     return found.find(dwords, alignmentDwords);
   }
 
-  #newlyPlaced(form: PayloadForm, numbers: readonly number[], borrowing: Borrowing): Placed | string {
+  #newlyPlaced(form: PayloadForm, numbers: readonly number[]): Placed | string {
     const placed = PlacedForm.of(form, numbers);
     if (typeof placed === 'string') return placed;
     const sources = { dead: 0, granule: 0, grown: 0, borrowed: 0 };
@@ -206,7 +239,11 @@ export class Allocator {
     for (const [index, { file, first, dwords }] of ranges.entries()) {
       const { used, granted } = this.#plan[file];
       const end = first + dwords;
-      const dead = mayBorrow(form.registers[index]!, borrowing) ? 'borrowed' : 'dead';
+      if (isVcc(file, first)) {
+        sources.dead++;
+        continue;
+      }
+      const dead = mayBorrow(form.registers[index]!, form.borrowing) ? 'borrowed' : 'dead';
       sources[end <= Math.min(used, granted) ? dead : end <= granted ? 'granule' : 'grown']++;
       needs[file] = Math.max(needs[file], end);
     }
@@ -221,14 +258,20 @@ export class Allocator {
     const waits = waitsFor(state, form.readsPhysical, [...form.writesPhysical, ...ranges], this.#plan);
     const items = placed.at({ literals: values.literals ?? [], point: values.point, waits });
     const wait = placed.counts.wait + items.length - placed.size;
-    return { kind: 'allocation', items, counts: { ...placed.counts, wait }, sources, needs, choice };
+    const home = form.borrowing.home?.kind ?? 'none';
+    return { kind: 'allocation', items, counts: { ...placed.counts, wait }, sources, home, needs, choice };
   }
 }
+
+const VCC = RegisterSet.range(SGPR_VCC_LO, SGPR_VCC_LO + 2);
+const isVcc = (file: PhysicalRange['file'], first: number): boolean => file === 'scalar' && VCC.has(first);
 
 /** Registers of a file at the point that is being looked at. */
 class FileSets {
   /** Those that the application never uses; it does not matter what the plan lets payloads have of them. */
   readonly unused: RegisterSet;
+  /** Those that are free in lanes that are off, too. */
+  readonly freeInAll = new RegisterSet();
   /** Those that may be taken. */
   readonly candidates = new RegisterSet();
   /** Those that may be taken where what they have is kept elsewhere. */
@@ -242,6 +285,8 @@ class FileSets {
   /** What all kernels can have that run the code; one of them may use more than others are launched with. */
   readonly #within: Readonly<Record<Search['limit'], RegisterSet>>;
   readonly #reserved = new RegisterSet();
+  /** What of VCC is free: for points that have nothing else to begin with. */
+  readonly #freeVcc = new RegisterSet();
 
   constructor(file: VirtualRegister['file'], plan: RegisterPlan) {
     const { used, granted, growable, most } = plan[file];
@@ -262,11 +307,18 @@ class FileSets {
     }
   }
 
-  read(live: bigint, isAllPending: boolean): void {
-    this.#free.assignAbsent(live, registerNumber(this.#file, 0));
+  read({ active, inactive }: LiveLanes, isAllPending: boolean): void {
+    const first = registerNumber(this.#file, 0);
+    this.#free.assignAbsent(active, first);
     this.#free.remove(this.unused);
+    this.freeInAll.assignAbsent(inactive, first);
+    this.freeInAll.add(this.unused);
     this.#pending.clear();
     if (isAllPending) this.#pending.addRange(0, this.#plan[this.#file].used);
+    if (this.#file !== 'scalar') return;
+    this.#freeVcc.assignAbsent(active, 0);
+    this.#freeVcc.keep(VCC);
+    if (isAllPending) this.#pending.add(VCC);
   }
 
   addPending(register: number): void {
@@ -277,19 +329,25 @@ class FileSets {
    * Sets `candidates`, and `borrowable` for a search that borrows. Registers that the payload reads or
    * changes for the application are none.
    */
-  choose({ limit, takesInFlight, borrowsFirstLanes, borrowsScalars }: Search, form: PayloadForm): void {
+  choose({ limit, takesInFlight, borrowsFirstLanes, borrowsScalars, home }: Search, form: PayloadForm): void {
     this.candidates.copy(this.#free);
-    this.#restrict(this.candidates, limit, form);
+    this.#restrict(this.candidates, limit, form, home !== 'none');
     if (!takesInFlight) this.candidates.remove(this.#pending);
-    if (!borrowsFirstLanes && !borrowsScalars) return;
+    if (!borrowsFirstLanes && !borrowsScalars && home === 'none') return;
     this.borrowable.copy(this.#used);
-    this.#restrict(this.borrowable, limit, form);
+    this.#restrict(this.borrowable, limit, form, false);
     if (!takesInFlight) this.borrowable.remove(this.#pending);
   }
 
-  #restrict(set: RegisterSet, limit: Search['limit'], { readsPhysical, writesPhysical }: PayloadForm): void {
+  #restrict(
+    set: RegisterSet,
+    limit: Search['limit'],
+    { readsPhysical, writesPhysical }: PayloadForm,
+    takesVcc: boolean,
+  ): void {
     set.add(this.#additional[limit]);
     set.keep(this.#within[limit]);
+    if (takesVcc) set.add(this.#freeVcc);
     set.remove(this.#reserved);
     for (const ranges of [readsPhysical, writesPhysical]) {
       for (const { file, first, dwords } of ranges) {
@@ -298,6 +356,9 @@ class FileSets {
     }
   }
 }
+
+const dwordsOf = ({ registers }: PayloadForm, file: VirtualRegister['file']): number =>
+  registers.reduce((sum, each) => sum + (each.file === file ? each.dwords : 0), 0);
 
 function singleRegisters(set: bigint): PhysicalRange[] {
   const found: PhysicalRange[] = [];

@@ -11,7 +11,7 @@ import type { CodeContext, Instruction } from '../../isa/amdgpu/encoding/instruc
 export interface VirtualRegister {
   /** Unique within the payload. */
   readonly id: number;
-  readonly file: 'scalar' | 'vector';
+  readonly file: 'scalar' | 'vector' | 'accumulator';
   readonly dwords: number;
   /** The number of the first physical register is a multiple of it. */
   readonly alignmentDwords: number;
@@ -22,6 +22,8 @@ export interface VirtualRegister {
   readonly writesOtherLanes: boolean;
   /** No lane but 0 is ever written: a scalar register can keep what it has meanwhile. */
   readonly isOfFirstLane?: boolean;
+  /** It serves to put live registers back, so that nothing would keep what a live one has. */
+  readonly isNeverBorrowed?: boolean;
 }
 
 /** Neighbouring dwords of a virtual register, as an operand names them. */

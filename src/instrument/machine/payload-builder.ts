@@ -70,6 +70,8 @@ export class PayloadBuilder {
    * `first`: no lane but 0 is on.
    */
   otherLanes: 'none' | 'first' | 'any' = 'none';
+  /** Whether scalar registers made now are none that are live. */
+  neverBorrows = false;
 
   /** `nextId`: of the registers that it makes, behind those of items that are appended. */
   constructor(code: CodeContext, nextId = 0) {
@@ -79,7 +81,8 @@ export class PayloadBuilder {
 
   scalar(dwords = 1): VirtualRegister {
     const alignmentDwords = dwords > 2 ? GROUP : dwords;
-    return { id: this.#nextId++, file: 'scalar', dwords, alignmentDwords, writesOtherLanes: false };
+    const isNeverBorrowed = this.neverBorrows;
+    return { id: this.#nextId++, file: 'scalar', dwords, alignmentDwords, writesOtherLanes: false, isNeverBorrowed };
   }
 
   vector(dwords = 1): VirtualRegister {
@@ -87,6 +90,11 @@ export class PayloadBuilder {
     const writesOtherLanes = this.otherLanes !== 'none';
     const isOfFirstLane = this.otherLanes === 'first';
     return { id: this.#nextId++, file: 'vector', dwords, alignmentDwords, writesOtherLanes, isOfFirstLane };
+  }
+
+  accumulator(): VirtualRegister {
+    const writesOtherLanes = this.otherLanes !== 'none';
+    return { id: this.#nextId++, file: 'accumulator', dwords: 1, alignmentDwords: 1, writesOtherLanes };
   }
 
   /** Scalar registers that hold a bit for each lane. */
@@ -182,7 +190,7 @@ function basesOf(registers: readonly VirtualRegister[], text: string): readonly 
     Number(one ?? first),
     Number(one ?? last),
   ]);
-  const next = { scalar: 0, vector: 0 };
+  const next = { scalar: 0, vector: 0, accumulator: 0 };
   return registers.map(({ file, dwords }) => {
     const isNamed = (base: number): boolean => named.some(([from, to]) => from! < base + dwords && base <= to!);
     while (isNamed(next[file])) next[file] += GROUP;
@@ -205,7 +213,7 @@ function textOf(placeholder: Placeholder, registers: readonly VirtualRegister[],
 }
 
 const rangeText = (file: VirtualRegister['file'], first: number, dwords: number): string => {
-  const letter = file === 'scalar' ? 's' : 'v';
+  const letter = { scalar: 's', vector: 'v', accumulator: 'a' }[file];
   return dwords === 1 ? `${letter}${first}` : `${letter}[${first}:${first + dwords - 1}]`;
 };
 
@@ -226,7 +234,7 @@ function templateOf(
       if (instruction.access(index) === undefined) return [];
       const operand = instruction.operand(index);
       if (!('register' in operand)) return [];
-      const file = operand.kind === 'scalar' ? 'scalar' : operand.accumulator ? undefined : 'vector';
+      const file = operand.kind === 'scalar' ? 'scalar' : operand.accumulator ? 'accumulator' : 'vector';
       const slot = registers.findIndex(
         (each, i) => each.file === file && operand.register >= bases[i]! && operand.register < bases[i]! + each.dwords,
       );

@@ -10,10 +10,19 @@ import { registerSet } from '../../flow/steps.ts';
 import type { MachineInstruction, Payload, PayloadLabel, PhysicalRange, VirtualRegister } from './machine-code.ts';
 import { type PayloadEffects, payloadEffects, type VirtualRange } from './payload-effects.ts';
 import { withOwnWaits } from './payload-waits.ts';
-import { clobbersOf, type FormOptions, type KeptRegisters, type Saves, withSaves } from './state-saves.ts';
+import {
+  type Borrowing,
+  clobbersOf,
+  type FormOptions,
+  type KeptRegisters,
+  type Saves,
+  withSaves,
+} from './state-saves.ts';
+import { homeKey } from './vector-homes.ts';
 
 export interface PayloadForm {
   readonly payload: Payload;
+  readonly borrowing: Borrowing;
   /** In the order in which they are given physical registers: large ones first. */
   readonly registers: readonly VirtualRegister[];
   /** For each register those of the earlier ones that need other physical registers, by position. */
@@ -31,6 +40,8 @@ export class PayloadForms {
   readonly clobbers: Saves;
   /** What a call may overwrite, over REGISTER_PLACES. */
   readonly clobbered: bigint;
+  /** Whether single instructions move between vector and accumulation registers of one file. */
+  readonly hasAccumulatorHomes: boolean;
   readonly #payload: Payload;
   readonly #forms = new Map<string, PayloadForm>();
 
@@ -44,18 +55,19 @@ export class PayloadForms {
   private constructor(payload: Payload) {
     this.#payload = withOwnWaits(payload);
     this.clobbers = clobbersOf(this.#payload);
+    this.hasAccumulatorHomes = payload.code.target.unifiedVgprs;
     this.clobbered = registerSet(payload.envelope?.clobbers ?? []);
   }
 
   form(options: FormOptions): PayloadForm {
     const { saves, borrowing, kept } = options;
     const { scc, vcc, m0, gprIndexing } = saves;
-    const { borrowsFirstLanes, borrowsScalars } = borrowing;
-    const own = `${scc} ${vcc} ${m0} ${gprIndexing} ${borrowsFirstLanes} ${borrowsScalars}`;
+    const { borrowsFirstLanes, borrowsScalars, home } = borrowing;
+    const own = `${scc} ${vcc} ${m0} ${gprIndexing} ${borrowsFirstLanes} ${borrowsScalars} ${homeKey(home)}`;
     const key = kept ? `${own} ${kept.set.toString(KEY_RADIX)}` : own;
     let form = this.#forms.get(key);
     if (!form) {
-      form = formOf(withSaves(this.#around(kept), options));
+      form = formOf(withSaves(this.#around(kept), options), borrowing);
       this.#forms.set(key, form);
     }
     return form;
@@ -73,13 +85,14 @@ interface Line {
   readonly effects: PayloadEffects;
 }
 
-function formOf(payload: Payload): PayloadForm {
+function formOf(payload: Payload, borrowing: Borrowing): PayloadForm {
   const lines = payload.items.flatMap((item): Line[] =>
     item.kind === 'instruction' ? [{ item, effects: payloadEffects(item) }] : [],
   );
   const registers = registersOf(lines);
   return {
     payload,
+    borrowing,
     registers,
     conflicts: conflictsOf(payload, lines, registers),
     readsPhysical: lines.flatMap(({ effects }) => effects.readsPhysical),
@@ -118,6 +131,7 @@ class Places {
     take('scalar');
     const scalars = next;
     take('vector');
+    take('accumulator');
     this.#size = next;
     this.rows = ((1n << BigInt(next)) - 1n) & ~((1n << BigInt(scalars)) - 1n);
   }

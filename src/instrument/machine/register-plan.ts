@@ -3,6 +3,7 @@ import type { LiveLanes } from '../../flow/lane-liveness.ts';
 import type { WaitCounter } from '../../ir/effects.ts';
 import type { PendingAccess } from '../../lift/in-flight.ts';
 import type { PhysicalRange } from './machine-code.ts';
+import type { MemoryHome } from './vector-homes.ts';
 
 /** Numbers of registers of one file: `used` <= `granted` <= `growable` <= `most`. */
 export interface FileLimits {
@@ -20,6 +21,8 @@ export interface RegisterPlan {
   readonly scalar: FileLimits;
   readonly vector: FileLimits;
   readonly accumulator: FileLimits;
+  /** Private memory for what registers have, where points need it; a text says why there is none. */
+  readonly memory?: MemoryHome | string | undefined;
   /** Registers that payloads keep for the whole kernel, such as the address of the tool's variables. */
   readonly reserved: readonly PhysicalRange[];
 }

@@ -5,6 +5,7 @@ import { SGPR_EXEC_LO, SGPR_M0, SGPR_VCC_LO } from '../../isa/amdgpu/encoding/re
 import type { MachineItem, Payload, PhysicalRange, VirtualRegister } from './machine-code.ts';
 import { PayloadBuilder, part } from './payload-builder.ts';
 import { payloadEffects } from './payload-effects.ts';
+import { type VectorHome, withVectorsKept } from './vector-homes.ts';
 
 /** What a payload would spoil, were it not saved. */
 export interface Saves {
@@ -21,6 +22,8 @@ export interface Borrowing {
   readonly borrowsFirstLanes: boolean;
   /** Scalar registers: lanes of one more vector register keep what they have. */
   readonly borrowsScalars: boolean;
+  /** All vector registers, that one among them: what they have is kept there. */
+  readonly home?: VectorHome | undefined;
 }
 
 /** Registers of the application. */
@@ -38,10 +41,13 @@ export interface FormOptions {
 }
 
 /** Whether a register of a payload may be a live one of the application. */
-export const mayBorrow = (
-  { file, isOfFirstLane }: VirtualRegister,
-  { borrowsFirstLanes, borrowsScalars }: Borrowing,
-): boolean => (file === 'scalar' ? borrowsScalars : borrowsFirstLanes && isOfFirstLane === true);
+export function mayBorrow(
+  { file, isOfFirstLane, isNeverBorrowed }: VirtualRegister,
+  { borrowsFirstLanes, borrowsScalars, home }: Borrowing,
+): boolean {
+  if (file === 'scalar') return borrowsScalars && !isNeverBorrowed;
+  return file === 'vector' && (home !== undefined || (borrowsFirstLanes && isOfFirstLane === true));
+}
 
 /** The lowest bit of MODE.gpr_idx_en (CDNA2 ISA 3.1, "MODE"). */
 const GPR_INDEX_MODE = 'hwreg(HW_REG_MODE, 27, 1)';
@@ -79,7 +85,8 @@ export function clobbersOf({ items, changes, code, envelope }: Payload): Saves {
 /** The payload between saves and restores. None of these instructions changes SCC before it is restored. */
 export function withSaves(payload: Payload, { saves, borrowing }: FormOptions): Payload {
   const { code, items } = payload;
-  const needsNothing = ![...Object.values(saves), ...Object.values(borrowing)].includes(true);
+  const { borrowsFirstLanes, borrowsScalars, home } = borrowing;
+  const needsNothing = ![...Object.values(saves), borrowsFirstLanes, borrowsScalars, home !== undefined].includes(true);
   if (needsNothing) return payload;
   const registers = registersOf(items);
   const b = new PayloadBuilder(code, Math.max(-1, ...registers.map(({ id }) => id)) + 1);
@@ -91,7 +98,7 @@ export function withSaves(payload: Payload, { saves, borrowing }: FormOptions): 
   if (vcc) b.emit`s_mov_${b.maskBits} ${vcc}, ${b.vcc}`;
   if (m0) b.emit`s_mov_b32 ${m0}, m0`;
   const borrowed = registers.filter(({ file, isOfFirstLane }) => file === 'vector' && isOfFirstLane);
-  const kept = (borrowing.borrowsFirstLanes ? borrowed : []).flatMap((register) =>
+  const kept = (borrowsFirstLanes ? borrowed : []).flatMap((register) =>
     Array.from({ length: register.dwords }, (_, i) => ({ dword: part(register, i), copy: b.scalar() })),
   );
   // These look at no other lane than the one they name, be it on or off (CDNA2 ISA 6.2.3, RDNA3 ISA 7.2.2).
@@ -101,8 +108,9 @@ export function withSaves(payload: Payload, { saves, borrowing }: FormOptions): 
   if (m0) b.emit`s_mov_b32 m0, ${m0}`;
   if (vcc) b.emit`s_mov_${b.maskBits} ${b.vcc}, ${vcc}`;
   if (scc) b.emit`s_cmp_lg_u32 ${scc}, 0`;
-  const inner = borrowing.borrowsScalars ? withScalarsKept(b, code) : b.items;
-  return { ...payload, items: saves.gprIndexing ? withoutIndexing(inner, code) : inner };
+  const inner = borrowsScalars ? withScalarsKept(b, code) : b.items;
+  const whole = home ? withVectorsKept(inner, registersOf(inner), { code, home }) : inner;
+  return { ...payload, items: saves.gprIndexing ? withoutIndexing(whole, code) : whole };
 }
 
 function registersOf(items: readonly MachineItem[]): VirtualRegister[] {

@@ -5,16 +5,20 @@ import type { Purpose } from '../machine/machine-code.ts';
  * Where the registers of a payload came from, the most costly of them: `resident`: a counter's own, for as
  * long as the kernel runs; `dead` at the point; free in the `granule` that the kernel is launched with;
  * `grown`: the kernel is launched with more; `borrowed`: live registers, of which other registers keep the
- * contents meanwhile. `envelope`: a function is called, and what it may overwrite is kept in scratch memory.
+ * contents meanwhile; `accumulator`: accumulation registers have what vector registers had, `memory`: private
+ * memory has. `envelope`: a function is called, and what it may overwrite is kept in scratch memory.
  */
-export type PointClass = 'resident' | 'dead' | 'granule' | 'grown' | 'borrowed' | 'envelope';
-const CLASSES: readonly PointClass[] = ['resident', 'dead', 'granule', 'grown', 'borrowed', 'envelope'];
+export type PointClass = 'resident' | 'dead' | 'granule' | 'grown' | 'borrowed' | 'accumulator' | 'memory' | 'envelope';
+const CLASSES: readonly PointClass[] = [
+  ...(['resident', 'dead', 'granule', 'grown', 'borrowed', 'accumulator', 'memory', 'envelope'] as const),
+];
 
 export interface KernelCoverage {
   readonly name: string;
   /** As launched before and after, without VCC and the like. */
   readonly sgprs: readonly [before: number, after: number];
   readonly vgprs: readonly [before: number, after: number];
+  readonly agprs: readonly [before: number, after: number];
   /** Waves of a SIMD; undefined where it is not known. */
   readonly wavesPerSimd: readonly [before: number | undefined, after: number | undefined];
 }
@@ -87,10 +91,11 @@ export function pointCoverageText({
       : []),
     ...(pinned.length > 0 ? [`addresses of old code that code goes on with: ${pinned.length}`] : []),
     ...kept.map((name) => `keeps its code: ${name}`),
-    ...kernels.map(({ name, sgprs, vgprs, wavesPerSimd }) => {
+    ...kernels.map(({ name, sgprs, vgprs, agprs, wavesPerSimd }) => {
       const pair = ([before, after]: readonly (number | undefined)[]): string =>
         before === after ? `${before}` : `${before} to ${after}`;
-      return `kernel ${name}: ${pair(sgprs)} SGPRs, ${pair(vgprs)} VGPRs, ${pair(wavesPerSimd)} waves per SIMD`;
+      const accumulators = agprs[1] > agprs[0] ? ` ${pair(agprs)} AGPRs,` : '';
+      return `kernel ${name}: ${pair(sgprs)} SGPRs, ${pair(vgprs)} VGPRs,${accumulators} ${pair(wavesPerSimd)} waves per SIMD`;
     }),
     `file: ${fileBytes[0]} to ${fileBytes[1]} bytes`,
   ];

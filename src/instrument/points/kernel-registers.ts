@@ -28,8 +28,11 @@ export interface KernelRegisters {
   readonly growable: Files<number>;
   /** With so many registers the largest workgroup that the kernel allows still fits. */
   readonly most: Files<number>;
-  /** Waves of a SIMD with so many registers; undefined where it is not known. */
-  readonly occupancy: (vector: number, scalar: number) => number | undefined;
+  /**
+   * Waves of a SIMD with so many registers, of accumulation registers as it is launched by default; undefined
+   * where it is not known.
+   */
+  readonly occupancy: (vector: number, scalar: number, accumulator?: number) => number | undefined;
   /** From here on no code that the kernel reaches uses any. */
   readonly used: Files<number>;
   /** Whether that code may write FLAT_SCRATCH where it is SGPRs. */
@@ -55,8 +58,8 @@ export function launchedWith({ target: { processor } }: CodeObject, { descriptor
   };
   const shape = shapeOf(descriptor, metadata?.maxFlatWorkgroupSize);
   const behind = hasAccumulators ? granted.accumulator : 0;
-  const occupancy = (vector: number, scalar: number) => {
-    const vgprs = Math.max(total, alignUp(vector, ACCUMULATOR_GRANULE) + behind);
+  const occupancy = (vector: number, scalar: number, accumulator = behind) => {
+    const vgprs = Math.max(total, alignUp(vector, ACCUMULATOR_GRANULE) + Math.max(behind, accumulator));
     return wavesPerSimd({ processor, vgprs, sgprs: scalar + specials, ...shape });
   };
   const before = occupancy(granted.vector, granted.scalar);
@@ -67,20 +70,30 @@ export function launchedWith({ target: { processor } }: CodeObject, { descriptor
     while (count < to && fits(count + 1)) count++;
     return count;
   };
+  // Where both files of vectors are one, accumulation registers have what others cannot have.
+  const growAccumulators = (fits: (count: number) => boolean): number =>
+    hasAccumulators ? grow(granted.accumulator, most.agprCount, fits) : granted.accumulator;
+  const vector = grow(granted.vector, most.vgprCount, (count) => keeps(count, granted.scalar));
   const growable: Files<number> = {
     scalar: grow(granted.scalar, most.sgprCount, (count) => keeps(granted.vector, count)),
-    vector: grow(granted.vector, most.vgprCount, (count) => keeps(count, granted.scalar)),
-    accumulator: granted.accumulator,
+    vector,
+    accumulator: growAccumulators(
+      (count) => before !== undefined && (occupancy(vector, granted.scalar, count) ?? 0) >= before,
+    ),
   };
   const { wavefrontSize, workgroupSize } = shape;
-  const fits = (count: number): boolean => {
-    const vgprs = alignUp(count, ACCUMULATOR_GRANULE) + behind;
+  const fits = (count: number, accumulators = behind): boolean => {
+    const vgprs = alignUp(count, ACCUMULATOR_GRANULE) + accumulators;
     return (maxWorkgroupSizeByVgprs({ processor, vgprs, wavefrontSize }) ?? 0) >= workgroupSize;
   };
+  const largestVector = grow(growable.vector, most.vgprCount, fits);
   const largest: Files<number> = {
     scalar: Math.max(growable.scalar, before === undefined ? 0 : most.sgprCount),
-    vector: grow(growable.vector, most.vgprCount, fits),
-    accumulator: granted.accumulator,
+    vector: largestVector,
+    accumulator: Math.max(
+      growable.accumulator,
+      growAccumulators((count) => fits(largestVector, count)),
+    ),
   };
   return { granted, growable, most: largest, occupancy };
 }

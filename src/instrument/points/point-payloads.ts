@@ -38,6 +38,7 @@ interface FunctionPoints {
 interface KernelNeeds {
   scalar: number;
   vector: number;
+  accumulator: number;
 }
 
 export class PointPayloads {
@@ -56,6 +57,8 @@ export class PointPayloads {
 
   /** Entries of functions that lack a point without which results are wrong. */
   readonly lacking = new Set<number>();
+  /** Functions with points that no registers were found for. */
+  readonly cramped = new Set<LiftedFunction>();
 
   /** `plans` are those of the code. All that the hooks keep for whole kernels is known when this is made. */
   constructor(lifted: LiftedCode, plans: RegisterPlans, insertions: Insertions) {
@@ -139,12 +142,14 @@ export class PointPayloads {
    */
   changesOf(kernel: string): KernelChanges {
     const own = this.plans.kernels.find((each) => each.kernel.name === kernel);
-    const [sgprCount, vgprCount] = own ? this.#registersAfter(own) : [0, 0];
+    const [sgprCount, vgprCount, agprCount] = own ? this.#registersAfter(own) : [0, 0, 0];
     const scratch = own && this.plans.scratchOf(own);
     return {
       ...(scratch?.isUsed && { privateSegmentSizeBytes: scratch.endBytes }),
       ...(own && sgprCount > own.granted.scalar && { sgprCount }),
       ...(own && vgprCount > own.granted.vector && { vgprCount }),
+      // Those that rounding left would go to others.
+      ...(own && this.#needsOf(own).accumulator > 0 && { agprCount }),
     };
   }
 
@@ -153,13 +158,14 @@ export class PointPayloads {
     this.#refuseKept(kept);
     const { served, refused, payload, requested } = this.#count;
     const kernels = this.plans.kernels.map((own): KernelCoverage => {
-      const { scalar, vector } = own.granted;
-      const [sgprs, vgprs] = this.#registersAfter(own);
+      const { scalar, vector, accumulator } = own.granted;
+      const [sgprs, vgprs, agprs] = this.#registersAfter(own);
       return {
         name: own.kernel.name,
         sgprs: [scalar, sgprs],
         vgprs: [vector, vgprs],
-        wavesPerSimd: [own.occupancy(vector, scalar), own.occupancy(vgprs, sgprs)],
+        agprs: [accumulator, agprs],
+        wavesPerSimd: [own.occupancy(vector, scalar), own.occupancy(vgprs, sgprs, agprs)],
       };
     });
     const unresolvedSites = this.#lifted.sites.filter(({ isComplete }) => !isComplete).map(({ step }) => step.offset);
@@ -182,25 +188,28 @@ export class PointPayloads {
     }
   }
 
-  #registersAfter(own: KernelRegisters): readonly [sgprs: number, vgprs: number] {
-    let { scalar, vector } = own.granted;
+  #registersAfter(own: KernelRegisters): readonly [sgprs: number, vgprs: number, agprs: number] {
+    const { scalar, vector, accumulator } = own.granted;
     const kept = this.plans.keptBy(own);
-    scalar = Math.max(scalar, kept.scalar);
-    vector = Math.max(vector, kept.vector);
     const needs = this.#needsOf(own);
-    return [Math.max(scalar, needs.scalar), Math.max(vector, needs.vector)];
+    return [
+      Math.max(scalar, kept.scalar, needs.scalar),
+      Math.max(vector, kept.vector, needs.vector),
+      Math.max(accumulator, needs.accumulator),
+    ];
   }
 
   /** What the payloads of all functions that a kernel may reach take; no point is served any more. */
   #needsOf(own: KernelRegisters): KernelNeeds {
     let all = this.#needs;
     if (!all) {
-      all = new Map(this.plans.kernels.map((each) => [each, { scalar: 0, vector: 0 }]));
+      all = new Map(this.plans.kernels.map((each) => [each, { scalar: 0, vector: 0, accumulator: 0 }]));
       for (const { lifted, needs } of this.#functions.values()) {
         for (const kernel of this.plans.kernelsOf(lifted)) {
           const most = all.get(kernel)!;
           most.scalar = Math.max(most.scalar, needs.scalar);
           most.vector = Math.max(most.vector, needs.vector);
+          most.accumulator = Math.max(most.accumulator, needs.accumulator);
         }
       }
       this.#needs = all;
@@ -252,6 +261,7 @@ export class PointPayloads {
       allocation = this.#allocator(points, hook.codes[choice]!, step).allocate(state, values);
     }
     if (allocation.kind === 'refusal') {
+      this.cramped.add(points.lifted);
       this.#count.refuse(allocation.reason);
       return undefined;
     }
@@ -313,8 +323,18 @@ export class PointPayloads {
 }
 
 /** The most costly way in which a register of the payload was found. */
-const classOf = ({ sources }: PayloadAllocation): PointClass =>
-  sources.borrowed > 0 ? 'borrowed' : sources.grown > 0 ? 'grown' : sources.granule > 0 ? 'granule' : 'dead';
+const classOf = ({ sources, home }: PayloadAllocation): PointClass =>
+  home === 'memory'
+    ? 'memory'
+    : home === 'accumulators'
+      ? 'accumulator'
+      : sources.borrowed > 0
+        ? 'borrowed'
+        : sources.grown > 0
+          ? 'grown'
+          : sources.granule > 0
+            ? 'granule'
+            : 'dead';
 
 const isIn = (range: PhysicalRange, file: PhysicalRange['file'], number: number): boolean =>
   range.file === file && range.first <= number && number < range.first + range.dwords;

@@ -11,6 +11,7 @@ import type { Preamble } from '../kernel/preamble.ts';
 import type { ScratchArea } from '../kernel/scratch-area.ts';
 import type { PhysicalRange } from '../machine/machine-code.ts';
 import type { FileLimits, RegisterPlan } from '../machine/register-plan.ts';
+import { MEMORY_HOME_BYTES, type MemoryHome } from '../machine/vector-homes.ts';
 import { type Files, files, type KernelRegisters, launchedWith } from './kernel-registers.ts';
 import { type PersistentRegisters, persistentRegisters } from './persistent-registers.ts';
 
@@ -29,6 +30,7 @@ export class RegisterPlans {
 
   /** No payload may have these. */
   readonly reserved: PhysicalRange[] = [];
+  readonly #memory = new Map<LiftedFunction, MemoryHome | string>();
   readonly #persistent: ReadonlyMap<KernelRegisters, PersistentRegisters>;
 
   /**
@@ -84,6 +86,21 @@ export class RegisterPlans {
     return this.#persistent.get(kernel);
   }
 
+  /**
+   * Payloads of a function may keep what registers have in private memory, if that is possible; asked for
+   * before its plan.
+   */
+  giveMemory(lifted: LiftedFunction): void {
+    const scratch = this.persistentOf(lifted)?.scratch;
+    if (!scratch) this.#memory.set(lifted, 'nothing is known of the kernels that run it');
+    else {
+      const flatScratch = scratch.flatScratch();
+      const refusal = typeof flatScratch === 'string' ? flatScratch : scratch.require(MEMORY_HOME_BYTES);
+      const home = { kind: 'memory', startBytes: scratch.startBytes, flatScratch } as const;
+      this.#memory.set(lifted, refusal ?? (home as MemoryHome)); // reason: a text is a refusal
+    }
+  }
+
   /** How many registers a kernel must have for what is kept in it. */
   keptBy(kernel: KernelRegisters): { readonly scalar: number; readonly vector: number } {
     return this.#persistent.get(kernel)?.counts ?? { scalar: 0, vector: 0 };
@@ -127,7 +144,8 @@ export class RegisterPlans {
         };
       });
       const kept = this.persistentOf(lifted)?.close();
-      plan = { ...limits, reserved: kept ? [...this.reserved, ...kept] : this.reserved };
+      const reserved = kept ? [...this.reserved, ...kept] : this.reserved;
+      plan = { ...limits, reserved, memory: this.#memory.get(lifted) };
       this.#plans.set(lifted, plan);
     }
     return plan;

@@ -1,0 +1,229 @@
+/**
+ * Kernels in which nearly all registers are live at once: hooks get registers whose contents are kept in
+ * accumulation registers or in private memory meanwhile, and nothing of it shows. Where nothing is left to
+ * begin with, points are refused.
+ */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { assembleFile } from '../src/assembler/assemble-file.ts';
+import { KernelRunner } from '../src/bench/kernel-runner.ts';
+import { parseCodeObject } from '../src/codeobject/code-object.ts';
+import { liftCodeObject } from '../src/lift/lifted-code.ts';
+import { linkCodeObject } from '../src/linker/link.ts';
+import { chooseTool } from '../src/tools/chosen-tool.ts';
+import { ToolSession } from '../src/tools/tool-session.ts';
+import { differenceOf, type RunCode } from './rewritten-sides.ts';
+
+const MOST_VECTORS = 256;
+const PARTIAL = 0x5555_5555;
+/** No number is an address of code. */
+const BASE = 0x4000_0000;
+
+interface Cramped {
+  readonly processor: string;
+  readonly waveSize: 32 | 64;
+  /** Scalar registers that are live; all vector registers are. */
+  readonly scalars: number;
+  /** With all vector registers, two waves fit on a SIMD: workgroups of 512 do with no more. */
+  readonly workgroupSize: 64 | 512;
+  /** Of the application. */
+  readonly privateBytes?: number;
+  readonly isVccLive?: boolean;
+}
+
+const hasAccumulators = ({ processor }: Cramped): boolean => /gfx9[04]/.test(processor);
+
+/** The instructions around the place where all registers are live. */
+function placesIn({ scalars }: Cramped): string {
+  const first = MOST_VECTORS + scalars;
+  return `instructions=${first - 8}-${first + 24}`;
+}
+
+/** One wave, which stores the sum of all its registers lane by lane. */
+function kernelText(each: Cramped): string {
+  const { waveSize, scalars, workgroupSize, privateBytes = 0, isVccLive = false } = each;
+  const isOld = hasAccumulators(each);
+  const add = isOld ? 'v_add_u32_e32' : 'v_add_nc_u32_e32';
+  const sub = isOld ? 'v_sub_u32_e32' : 'v_sub_nc_u32_e32';
+  const [load, store] = isOld ? ['s_load_dwordx2', 'global_store_dword'] : ['s_load_b64', 'global_store_b32'];
+  const mask = waveSize === 64 ? 'exec' : 'exec_lo';
+  const count = (from: number, to: number): number[] => Array.from({ length: to - from }, (_, i) => from + i);
+  const allOn = `s_mov_b${waveSize} ${mask}, -1`;
+  const lines = [
+    ...count(1, MOST_VECTORS).map((i) => `${add} v${i}, ${i * 7919 + BASE}, v0`),
+    ...count(2, scalars).map((i) => `s_mov_b32 s${i}, ${i * 104729 + BASE}`),
+    ...(isVccLive ? ['s_mov_b32 vcc_lo, 5', 's_mov_b32 vcc_hi, 6', 's_mov_b32 m0, 7'] : []),
+    's_cmp_eq_u32 s2, s2',
+    's_nop 0',
+    `${add} v9, v9, v10`,
+    `s_mov_b32 exec_lo, ${PARTIAL}`,
+    ...(waveSize === 64 ? ['s_mov_b32 exec_hi, 0'] : []),
+    `${sub} v5, v5, v6`,
+    `s_mov_b${waveSize} ${mask}, 0`,
+    'v_xor_b32_e32 v7, v7, v8',
+    allOn,
+    's_cselect_b32 s2, s2, 7',
+    ...(isVccLive ? ['s_add_u32 s2, s2, vcc_lo', 's_add_u32 s2, s2, vcc_hi', 's_add_u32 s2, s2, m0'] : []),
+    ...count(2, MOST_VECTORS).map((i) => `${add} v1, v1, v${i}`),
+    ...count(2, scalars).map((i) => `${add} v1, s${i}, v1`),
+    `${load} s[0:1], s[0:1], 0x0`,
+    'v_lshlrev_b32_e32 v2, 2, v0',
+    's_waitcnt lgkmcnt(0)',
+    `${store} v2, v1, s[0:1]`,
+    's_endpgm',
+  ];
+  return `.text\n.globl k\n.p2align 8\n.type k,@function\nk:\n${lines.join('\n')}\n.size k, .-k
+.rodata\n.p2align 6\n.amdhsa_kernel k
+  .amdhsa_user_sgpr_kernarg_segment_ptr 1
+  .amdhsa_kernarg_size 8
+  .amdhsa_private_segment_fixed_size ${privateBytes}
+  .amdhsa_next_free_vgpr ${MOST_VECTORS}
+  .amdhsa_next_free_sgpr ${scalars}
+  ${isOld ? `.amdhsa_accum_offset ${MOST_VECTORS}` : `.amdhsa_wavefront_size32 ${waveSize === 32 ? 1 : 0}`}
+.end_amdhsa_kernel
+.amdgpu_metadata
+---
+amdhsa.version: [1, 2]
+amdhsa.kernels:
+  - .name: k
+    .symbol: k.kd
+    .kernarg_segment_size: 8
+    .kernarg_segment_align: 8
+    .group_segment_fixed_size: 0
+    .private_segment_fixed_size: ${privateBytes}
+    .wavefront_size: ${waveSize}
+    .sgpr_count: ${scalars}
+    .vgpr_count: ${MOST_VECTORS}
+    .agpr_count: 0
+    .max_flat_workgroup_size: ${workgroupSize}
+    .args:
+      - .offset: 0
+        .size: 8
+        .value_kind: global_buffer
+        .address_space: global
+...
+.end_amdgpu_metadata
+`;
+}
+
+function imageOf(each: Cramped): Uint8Array {
+  const bytes = assembleFile(kernelText(each), { processor: each.processor });
+  return linkCodeObject([{ bytes, name: 'k.o' }]);
+}
+
+const launchOf = ({ waveSize }: Cramped) =>
+  ({ grid: [waveSize, 1, 1], workgroup: [waveSize, 1, 1], args: [{ sizeBytes: 4 * waveSize }] }) as const;
+
+function stored(each: Cramped, bytes: Uint8Array, session?: ToolSession): number[] {
+  using runner = new KernelRunner({ processor: each.processor }, session);
+  const { output } = runner.prepare({ bytes, name: 'k.co' }, 'k', launchOf(each))();
+  const words = [...new Uint32Array(output.slice().buffer)];
+  session?.onFinished();
+  return words;
+}
+
+const stepping =
+  (each: Cramped): RunCode =>
+  (bytes, observer, launches) => {
+    using runner = new KernelRunner({ processor: each.processor, executor: 'reference', observer }, launches);
+    runner.prepare({ bytes, name: 'k.co' }, 'k', launchOf(each))();
+  };
+
+const newSession = async (each: Cramped): Promise<ToolSession> =>
+  new ToolSession([await chooseTool(`instruction-count:${placesIn(each)}`)]);
+
+/** What the account says, when all else is right. */
+async function servedIn(each: Cramped) {
+  const { waveSize } = each;
+  const original = imageOf(each);
+  const session = await newSession(each);
+  const { bytes, map } = session.rewrite({ bytes: original, name: 'k.co' });
+  assert.equal(differenceOf({ original, bytes, map }, stepping(each)), undefined, 'live registers');
+  assert.deepEqual(stored(each, bytes, session), stored(each, original));
+  const [{ result, coverage } = assert.fail('no report')] = session.reports;
+  const rows = result.tables.find(({ name }) => name === 'instructions')!.rows;
+  const refused = Object.values(coverage.refused).reduce((sum, count) => sum + count, 0);
+  const wrong = rows.filter(([, , , text, count]) => {
+    const lanes = /^v_sub/.test(`${text}`) ? 16 : /^v_xor/.test(`${text}`) ? 0 : waveSize;
+    return count !== BigInt(/^[vg]/.test(`${text}`) ? lanes : 1);
+  });
+  if (refused === 0) assert.deepEqual(wrong, []);
+  return coverage;
+}
+
+const OLD = [
+  { processor: 'gfx90a', waveSize: 64 },
+  { processor: 'gfx942', waveSize: 64 },
+] as const;
+const ALL = [...OLD, { processor: 'gfx1100', waveSize: 32 }, { processor: 'gfx1100', waveSize: 64 }] as const;
+const nameOf = ({ processor, waveSize }: Pick<Cramped, 'processor' | 'waveSize'>): string =>
+  `${processor} wave${waveSize}`;
+const mostScalars = (processor: string): number => (processor.startsWith('gfx9') ? 102 : 106);
+
+for (const target of OLD) {
+  test(`${nameOf(target)}: accumulation registers have what vector registers had`, async () => {
+    for (const free of [0, 4, 40]) {
+      const { refused, served, kernels } = await servedIn({ ...target, scalars: 102 - free, workgroupSize: 64 });
+      assert.deepEqual([refused, served.memory], [{}, 0], `${free}`);
+      // With enough scalar registers these have it.
+      assert.deepEqual([served.accumulator > 0, kernels[0]!.agprs[1] > 0], [free < 40, free < 40], `${free}`);
+    }
+  });
+}
+
+for (const target of ALL) {
+  test(`${nameOf(target)}: private memory has what vector registers had`, async () => {
+    for (const privateBytes of [0, 5000]) {
+      const scalars = mostScalars(target.processor) - 4;
+      const coverage = await servedIn({ ...target, scalars, workgroupSize: 512, privateBytes });
+      assert.deepEqual(coverage.refused, {});
+      assert.ok(coverage.served.memory > 0);
+    }
+  });
+
+  test(`${nameOf(target)}: where no register is left to begin with, points are refused`, async () => {
+    const scalars = mostScalars(target.processor);
+    const coverage = await servedIn({ ...target, scalars, workgroupSize: 512, isVccLive: true });
+    const reasons = Object.keys(coverage.refused);
+    assert.ok(reasons.length > 0);
+    for (const each of reasons)
+      assert.match(each, /^no vector registers are free .*, and to keep live ones no scalar registers are free/);
+  });
+}
+
+function storedOrFault(each: Cramped, bytes: Uint8Array): number[] | string {
+  try {
+    return stored(each, bytes);
+  } catch (error) {
+    return `${error}`;
+  }
+}
+
+/** What is kept is what shows: each of these is taken out of the code of all points. */
+const SABOTAGES = [
+  { name: 'stores to accumulation registers', where: /^v_accvgpr_write_b32/, workgroupSize: 64 },
+  { name: 'loads from accumulation registers', where: /^v_accvgpr_read_b32/, workgroupSize: 64 },
+  { name: 'stores to memory', where: /^scratch_store_/, workgroupSize: 512 },
+  { name: 'loads from memory', where: /^scratch_load_/, workgroupSize: 512 },
+  { name: 'scalars into lanes', where: /^v_writelane_b32/, workgroupSize: 512 },
+  { name: 'scalars out of lanes', where: /^v_readlane_b32/, workgroupSize: 512 },
+] as const;
+
+for (const { name, where, workgroupSize } of SABOTAGES) {
+  test(`gfx90a: without ${name} the kernel does not compute what it did`, async () => {
+    const each: Cramped = { ...OLD[0], scalars: 98, workgroupSize };
+    const { bytes, map } = (await newSession(each)).rewrite({ bytes: imageOf(each), name: 'k.co' });
+    const codeObject = parseCodeObject(bytes, 'whole');
+    const code = liftCodeObject(codeObject);
+    const places = map.rows.filter(
+      (row) => row.kind === 'payload' && where.test(code.stepAt(row.address)?.text().trim() ?? ''),
+    );
+    assert.ok(places.length > 0);
+    for (const { address, sizeBytes } of places) {
+      const words = codeObject.elf.read(BigInt(address), sizeBytes, 'an instruction');
+      const view = new DataView(words.buffer, words.byteOffset);
+      for (let i = 0; i < sizeBytes; i += 4) view.setUint32(i, 0xbf80_0000, true);
+    }
+    assert.notDeepEqual(storedOrFault(each, bytes), stored(each, imageOf(each)));
+  });
+}
