@@ -226,7 +226,34 @@ test('what is wrong with options and files is said on stderr', async () => {
   assert.match((await ours(['-d', '--start-address=0xffffff', file])).stderr, /no section has address greater than/);
 });
 
+const TWO_KERNELS = `
+kernel void small(global int *p) {
+  p[0] = 1;
+}
+int helper(int x) { return x * 3; }
+kernel void large(global int *p) {
+  for (int i = 0; i < 100; i++)
+    p[i] = helper(p[i]) + i;
+}
+`;
+
 for (const processor of ['gfx90a', 'gfx1100']) {
+  test(`${processor}: source lines of an object that is not linked, in one section or several`, async () => {
+    const source = path.join(scratch, 'two.cl');
+    writeFileSync(source, TWO_KERNELS);
+    const flags = ['--target=amdgcn-amd-amdhsa', `-mcpu=${processor}`, '-nogpulib', '-cl-std=CL2.0', '-O1', '-g', '-c'];
+    const [together, apart] = ['together', 'apart'].map((name) => path.join(scratch, `${name}.${processor}.o`));
+    execFileSync('clang-19', [...flags, source, '-o', together!], { stdio: 'pipe', timeout: 60_000 });
+    execFileSync('clang-19', [...flags, '-ffunction-sections', source, '-o', apart!], {
+      stdio: 'pipe',
+      timeout: 60_000,
+    });
+    await compare(together!, [['-S'], ['-d', '-l'], ['-l', '-S', '-r']]);
+    // For the padding of a section without functions LLVM 19 names one of another section.
+    await compare(apart!, [['-S']]);
+    assert.match((await ours(['-S', apart!])).stdout, /^; {3}p\[0\] = 1;$/m);
+  });
+
   test(`${processor}: -S shows the lines of the source, -l their numbers`, async () => {
     const wrong: string[] = [];
     for (const debug of ['-g', '-gdwarf-4', '-gline-tables-only']) {

@@ -73,7 +73,7 @@ export class CodePrinter {
         at += zeros;
         continue;
       }
-      this.#code.source?.print(this.#code.base + at);
+      this.#code.source?.print(this.#code.section, this.#code.base + at);
       const size = this.#printInstruction(at);
       this.#printRelocations(at, at + size);
       at += size;

@@ -1,12 +1,11 @@
 /**
  * The sections of a code object as text: chunks from symbol to symbol, as code, kernel descriptors or data.
  */
-import { WavewrightError } from '../../base/errors.ts';
 import { checkLimit } from '../../base/limits.ts';
 import { identifyCodeObject } from '../../codeobject/elf-flags.ts';
 import { KERNEL_DESCRIPTOR_SIZE_BYTES } from '../../codeobject/kernel-descriptor.ts';
 import { processorNamed } from '../../codeobject/processors.ts';
-import { ET_REL, STT_COMMON, STT_FUNC, STT_NOTYPE, STT_OBJECT } from '../../elf/constants.ts';
+import { STT_COMMON, STT_FUNC, STT_NOTYPE, STT_OBJECT } from '../../elf/constants.ts';
 import type { ElfFile } from '../../elf/elf.ts';
 import type { ElfSection } from '../../elf/header.ts';
 import type { ElfRelocation } from '../../elf/relocations.ts';
@@ -41,7 +40,7 @@ interface Listing {
 
 /**
  * Prints the selected sections. `warn` gets what is remarkable about the options. Errors: UNSUPPORTED for a
- * processor without instruction tables and for source lines of an object that is not linked, BAD_INPUT.
+ * processor without instruction tables, BAD_INPUT.
  */
 export function printDisassembly(
   elf: ElfFile,
@@ -52,12 +51,6 @@ export function printDisassembly(
   const context = elf.name === undefined ? {} : { file: elf.name };
   const hasLines = elf.sections.some(({ name }) => name.startsWith('.debug_line'));
   const { source = false, lineNumbers = false } = options;
-  if (elf.header.type === ET_REL && ((source && hasLines) || lineNumbers)) {
-    throw new WavewrightError('UNSUPPORTED', 'source lines of an object that is not linked are not supported', {
-      ...context,
-      hint: 'without --source and --line-numbers the instructions are shown',
-    });
-  }
   if (source && !hasLines) warn(`'${elf.name}': failed to parse debug information for ${elf.name}`);
   const { version, target } = identifyCodeObject(elf.header, elf.name);
   const processor = options.processor ?? target.processor;

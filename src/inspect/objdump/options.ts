@@ -12,9 +12,9 @@ export interface ObjdumpOptions {
   readonly disassemble?: boolean;
   /** Of data too, as if it were code. */
   readonly disassembleAll?: boolean;
-  /** Interleaved with source lines; refused for relocatable objects with debug information. */
+  /** Interleaved with source lines. */
   readonly source?: boolean;
-  /** Interleaved with functions and numbers of lines; refused for all relocatable objects. */
+  /** Interleaved with functions and numbers of lines. */
   readonly lineNumbers?: boolean;
   /** Names; empty for all. */
   readonly disassembleSymbols?: readonly string[];

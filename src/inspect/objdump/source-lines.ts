@@ -1,11 +1,13 @@
 /** Where instructions come from, in front of the first one of each place, as llvm-objdump prints it. */
 import { firstAbove } from '../../base/search.ts';
-import { LineTable, type SourceLine } from '../../codeobject/line-table.ts';
-import { SHF_ALLOC, STT_FUNC, STT_GNU_IFUNC, STT_NOTYPE, STT_OBJECT } from '../../elf/constants.ts';
+import type { LineTable, SourceLine } from '../../codeobject/line-table.ts';
+import { STT_FUNC, STT_GNU_IFUNC, STT_NOTYPE, STT_OBJECT } from '../../elf/constants.ts';
 import type { ElfFile } from '../../elf/elf.ts';
+import type { ElfSection } from '../../elf/header.ts';
 import type { ElfSymbol } from '../../elf/symbols.ts';
-import { dynamicSymbolsOf, sectionOf, symbolsOf } from './object-view.ts';
+import { dynamicSymbolsOf, isAllocated, sectionOf, symbolsOf } from './object-view.ts';
 import type { Output } from './output.ts';
+import { lineTableOf, sectionPlace } from './relocated-lines.ts';
 import type { SideStreams } from './streams.ts';
 
 /** What is wanted: functions with numbers of lines, the lines themselves. */
@@ -28,15 +30,15 @@ export class SourceLines {
 
   constructor(elf: ElfFile, out: Output, streams: SideStreams, parts: SourceParts) {
     this.#parts = parts;
-    this.#table = LineTable.read(elf);
+    this.#table = lineTableOf(elf);
     this.#elf = elf;
     this.#out = out;
     this.#streams = streams;
   }
 
-  /** Prints the place of the instruction at an address, as far as the last one had another. */
-  print(address: number): void {
-    const line = this.#table.lineAt(BigInt(address));
+  /** Prints where the instruction at an address of a section comes from, as far as the last one had another. */
+  print(section: ElfSection, address: number): void {
+    const line = this.#table.lineAt(BigInt(sectionPlace(this.#elf, section) + address));
     const last = this.#last;
     // Behind code of no line it is printed again.
     this.#last = line;
@@ -86,14 +88,16 @@ interface NamedPlace {
 
 const NAMING: ReadonlySet<number> = new Set([STT_NOTYPE, STT_FUNC, STT_OBJECT, STT_GNU_IFUNC]);
 
-/** By address; of several at one address the largest one, as LLVM's symbolizer takes it. */
+/**
+ * By address; of several at one address the largest one, as LLVM's symbolizer takes it, which does not ask for
+ * their sections either.
+ */
 function namedPlaces(elf: ElfFile): NamedPlace[] {
   const symbols = symbolsOf(elf).length > 0 ? symbolsOf(elf) : dynamicSymbolsOf(elf);
-  const isNaming = (symbol: ElfSymbol): boolean => {
-    const section = sectionOf(elf, symbol);
-    return NAMING.has(symbol.type) && section !== undefined && (section.flags & SHF_ALLOC) !== 0n;
-  };
-  const places = symbols.filter(isNaming).map(({ value, sizeBytes, name }) => {
+  const places = symbols.flatMap((symbol: ElfSymbol) => {
+    const section = NAMING.has(symbol.type) ? sectionOf(elf, symbol) : undefined;
+    if (!section || !isAllocated(section)) return [];
+    const { value, sizeBytes, name } = symbol;
     return { address: Number(value), sizeBytes, name };
   });
   places.sort((a, b) => a.address - b.address || a.sizeBytes - b.sizeBytes);
