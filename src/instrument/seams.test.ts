@@ -128,6 +128,24 @@ test('nothing comes between the instructions of a clause', () => {
   assert.deepEqual(findings, []);
 });
 
+test('wait states between two entries of a kernel leave each its place', () => {
+  // The first entry's code fits between them with its payloads, and not with the wait states of these.
+  const count = 14;
+  const store = 'global_store_dword v10, v11, s[22:23]\n';
+  const lines = `${store.repeat(count)}s_endpgm\n.p2align 8\ns_nop 3\ns_endpgm`;
+  const preload = '.amdhsa_user_sgpr_kernarg_preload_length 2';
+  const { elf, kernels } = codeObjectOf(kernelText('k', lines, preload), 'gfx90a');
+  const { words } = assembleInstruction('v_readlane_b32 s23, v30, 1', { target: targetFor('gfx90a'), waveSize: 64 });
+  const made = instrumentCodeObject(elf.bytes, {
+    edit: (step) => (/store/.test(step.text()) ? { before: [{ kind: 'instruction', words }] } : undefined),
+  });
+  assert.equal(made.nopCount, count);
+  const entries = [kernels[0]!, parseCodeObject(made.bytes, 'new').kernels[0]!];
+  const [old, now] = entries.map(({ entryAddress }) => Number(entryAddress));
+  assert.equal(made.map.originOf(now!), old);
+  assert.equal(made.map.originOf(now! + 256), old! + 256);
+});
+
 test('a move of a register to itself takes one that is waited for', () => {
   const options = { processor: 'gfx1100', at: /permlane/ };
   const { texts } = instrumented('v_permlane16_b32 v7, v8, s4, s5', 'v_cmpx_eq_u32_e32 v30, v31', 'before', options);

@@ -2,15 +2,15 @@
 import type { Sabotage } from './sabotages.ts';
 
 const FOLDER = 'src/instrument/layout';
-/** The tests of a file whose names have a text. */
-const only = (file: string, name: string): string[] => [
+/** The tests of a file, those whose names have a text or all. */
+const only = (file: string, name = '.'): string[] => [
   ...['--test', '--test-isolation=none', `--test-name-pattern=${name}`, file],
 ];
 const layOut = (name: string): string[] => only(`${FOLDER}/lay-out.test.ts`, name);
 const entries = (name: string): string[] => only(`${FOLDER}/compose.test.ts`, name);
 const seams = (name: string): string[] => only('src/instrument/seams.test.ts', name);
-const oddCode = (name: string): string[] => only('test/odd-code.test.ts', name);
-const farBranches = only('src/instrument/far-branches.test.ts', '');
+const oddCode = (name?: string): string[] => only('test/odd-code.test.ts', name);
+const farBranches = only('src/instrument/far-branches.test.ts');
 
 const inIslands = (name: string, from: string, to: string, noticedBy: string[]): Sabotage => ({
   ...{ name: `islands: ${name}`, file: `${FOLDER}/islands.ts`, from, to, noticedBy },
@@ -81,12 +81,6 @@ export const LAYOUT_SABOTAGES: readonly Sabotage[] = [
   ),
   inIslands('the place at the branch is none', '.index]! <= low)', '.index]! < low)', layOut('a far branch')),
   inIslands('room for the branch around', 'if (pool.isPassed) at += DWORD_BYTES;', '', layOut('in straight code')),
-  inIslands(
-    'how far a branch reaches',
-    'MAX_DWORDS * DWORD_BYTES - 8192',
-    'MAX_DWORDS * DWORD_BYTES + 8192',
-    layOut('in straight code'),
-  ),
   inLayOut('where the branch around ends', '(1 + islandCount)', '(islandCount)', layOut('in straight code')),
   inLayOut('whose the branch around is', 'this.#rows.at(-1)?.origin', 'undefined', layOut('what it is, and whose')),
   inLayOut('whose an island is', "'island', island.origin", "'island', undefined", layOut('belongs to')),
@@ -111,13 +105,13 @@ export const LAYOUT_SABOTAGES: readonly Sabotage[] = [
     'false',
     entries('runs into it'),
   ),
-  inCompose('payloads between two entries', ' || inner.some(isPayload)', '', entries('two entries')),
+  inCompose('payloads between two entries', ' || inner.some(isPayload)', '', seams('between two entries')),
   inCompose('payloads behind the message', 'this.#isEditedBehind(block)));', 'false));', seams('give them back')),
   inCompose(
     'clauses with payloads',
     '(hint !== undefined && isEdited(edits, i, hinted))',
     '(hint !== undefined && isEdited(edits, i, i))',
-    oddCode('s_clause'),
+    seams('anywhere'),
   ),
   inCompose('hints with payloads behind', 'if (i < last && edit.after) return true;', '', seams('payloads anywhere')),
   inCompose(
@@ -128,21 +122,9 @@ export const LAYOUT_SABOTAGES: readonly Sabotage[] = [
   ),
   inCompose(
     'the end of code that runs out',
-    'if (block.next === undefined)\n',
-    'if (!code)\n',
-    oddCode('without an end'),
-  ),
-  inCompose(
-    'ways of taken branches stand apart',
-    'else return;\n    this.#flushDetours();',
-    'this.#flushDetours();',
-    oddCode('computes|counted'),
-  ),
-  inSeams(
-    'wait states before what is glued',
-    'if (!item || !hasWords(item) || !item.isGlued) return first;',
-    'return first;',
-    seams('of a clause'),
+    'words: [code.stop], point',
+    'words: [code.nop], point',
+    entries('without an end'),
   ),
   inSeams(
     'hazards over branches',
@@ -157,19 +139,19 @@ export const LAYOUT_SABOTAGES: readonly Sabotage[] = [
     seams('as many wait states'),
   ),
   inSeams('cures that are no wait states', '[...nops(states), ...others]', '[...nops(states)]', seams('to itself')),
-  inMovable('blocks stay together', 'groups.join(block.index, next.index);', 'groups.of(next.index);', oddCode('')),
-  inMovable('callees go along', '[block.next, block.target, called]', '[block.next, block.target]', oddCode('')),
+  inMovable('blocks stay together', 'groups.join(block.index, next.index);', 'groups.of(next.index);', oddCode()),
+  inMovable('callees go along', '[block.next, block.target, called]', '[block.next, block.target]', oddCode()),
   inMovable(
     'obstacles',
     'if (reason !== undefined) return { address: step.offset, reason };',
     '',
     oddCode('loader changes'),
   ),
-  inMovable('branches that lead nowhere', '!byStart.has(last.target)) {', 'last.target < 0) {', oddCode('')),
+  inMovable('branches that lead nowhere', '!byStart.has(last.target)) {', 'last.target < 0) {', oddCode()),
   inMovable(
     'code that runs on where none is',
     "typeof found === 'string' ? { address, reason: found } : undefined;",
     'undefined;',
-    oddCode(''),
+    oddCode(),
   ),
 ];

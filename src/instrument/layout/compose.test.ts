@@ -76,6 +76,13 @@ test('a branch back to an entry, and code that runs into it, do not come from ou
   assert.equal(step.target! + 0x1000, made.entryOf(4) + 4);
 });
 
+test('where code ends without an end, so it does elsewhere', () => {
+  const { laidOut } = composed(['s_nop 0', 's_nop 1'], [entry(0)], {});
+  const stop = new DataView(laidOut.bytes.buffer).getUint32(8, true);
+  assert.deepEqual([laidOut.bytes.length, stop], [12, layoutCodeFor(PROCESSOR).stop]);
+  assert.deepEqual(laidOut.map.rows.at(-1), { address: 0x1008, sizeBytes: 4, origin: 4, kind: 'branch' });
+});
+
 for (const count of [0, 1, 63, 64, 200]) {
   test(`two entries 256 bytes apart, each with ${count} instructions for who comes from outside`, () => {
     const texts = [...new Array<string>(64).fill('s_nop 2'), 's_nop 3', 's_endpgm'];
