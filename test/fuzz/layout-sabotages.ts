@@ -9,7 +9,8 @@ const only = (file: string, name = '.'): string[] => [
 const layOut = (name: string): string[] => only(`${FOLDER}/lay-out.test.ts`, name);
 const entries = (name: string): string[] => only(`${FOLDER}/compose.test.ts`, name);
 const seams = (name: string): string[] => only('src/instrument/seams.test.ts', name);
-const oddCode = (name?: string): string[] => only('test/odd-code.test.ts', name);
+const oddCode = (name: string): string[] => only('test/odd-code.test.ts', name);
+const movable = (name?: string): string[] => only(`${FOLDER}/movable-code.test.ts`, name);
 const farBranches = only('src/instrument/far-branches.test.ts');
 
 const inIslands = (name: string, from: string, to: string, noticedBy: string[]): Sabotage => ({
@@ -139,19 +140,14 @@ export const LAYOUT_SABOTAGES: readonly Sabotage[] = [
     seams('as many wait states'),
   ),
   inSeams('cures that are no wait states', '[...nops(states), ...others]', '[...nops(states)]', seams('to itself')),
-  inMovable('blocks stay together', 'groups.join(block.index, next.index);', 'groups.of(next.index);', oddCode()),
-  inMovable('callees go along', '[block.next, block.target, called]', '[block.next, block.target]', oddCode()),
-  inMovable(
-    'obstacles',
-    'if (reason !== undefined) return { address: step.offset, reason };',
-    '',
-    oddCode('loader changes'),
-  ),
-  inMovable('branches that lead nowhere', '!byStart.has(last.target)) {', 'last.target < 0) {', oddCode()),
+  inMovable('blocks stay together', 'groups.join(block.index, next.index);', 'groups.of(next.index);', movable()),
+  inMovable('callees go along', '[block.next, block.target, called]', '[block.next, block.target]', movable()),
+  inMovable('obstacles', 'if (reason !== undefined) return { address: step.offset, reason };', '', movable('obstacle')),
+  inMovable('branches that lead nowhere', '!byStart.has(last.target)) {', 'last.target < 0) {', movable()),
   inMovable(
     'code that runs on where none is',
     "typeof found === 'string' ? { address, reason: found } : undefined;",
     'undefined;',
-    oddCode(),
+    movable(),
   ),
 ];

@@ -36,7 +36,7 @@ export class SourceLines {
     this.#streams = streams;
   }
 
-  /** Prints where the instruction at an address of a section comes from, as far as the last one had another. */
+  /** Prints the place of the instruction at an address of a section, as far as the last one had another. */
   print(section: ElfSection, address: number): void {
     const line = this.#table.lineAt(BigInt(sectionPlace(this.#elf, section) + address));
     const last = this.#last;
@@ -89,8 +89,8 @@ interface NamedPlace {
 const NAMING: ReadonlySet<number> = new Set([STT_NOTYPE, STT_FUNC, STT_OBJECT, STT_GNU_IFUNC]);
 
 /**
- * By address; of several at one address the largest one, as LLVM's symbolizer takes it, which does not ask for
- * their sections either.
+ * By address; of several at one address the largest one, as LLVM's symbolizer takes it, which does not ask
+ * for their sections either.
  */
 function namedPlaces(elf: ElfFile): NamedPlace[] {
   const symbols = symbolsOf(elf).length > 0 ? symbolsOf(elf) : dynamicSymbolsOf(elf);
