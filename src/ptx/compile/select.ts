@@ -22,6 +22,8 @@ interface Context {
   readonly scoped: ScopedInstruction;
   readonly reader: OperandReader;
   readonly guard: RegisterGuard | undefined;
+  /** What has to run before, for operands that the machine does not take as they are. */
+  readonly before: Lir[];
 }
 
 /** Throws BAD_INPUT for operands that the form does not take, UNSUPPORTED for what the machine lacks. */
@@ -29,10 +31,11 @@ export function selectCode(source: PtxSource, scoped: ScopedInstruction): Lir[] 
   const { instruction, form, scope } = scoped;
   const reader = new OperandReader(source, scope, instruction.opcode);
   const guard = guardOf(source, scoped);
-  const context: Context = { source, scoped, reader, guard };
+  const context: Context = { source, scoped, reader, guard, before: [] };
   const { expansion, meeting } = form.row;
   const operands = expansion === 'move' ? [] : operandsOf(context, form, instruction.operands);
-  const code = expansion ? EXPANSIONS[expansion](context, operands) : [machine(context, form, operands)];
+  const own = expansion ? EXPANSIONS[expansion](context, operands) : [machine(context, form, operands)];
+  const code = [...context.before, ...own];
   if (meeting === undefined) return code;
   // What all lanes do together is no matter of a guard.
   const { offset } = instruction;
@@ -74,6 +77,10 @@ function operandsOf(context: Context, form: Form, given: readonly PtxOperand[]):
   let next = 0;
   let pair: string | undefined;
   for (const spec of form.row.operands) {
+    if (spec.isCarry) {
+      found.push(PLACES.carry);
+      continue;
+    }
     if (spec.isPair) {
       const name: NameOperand | undefined =
         pair === undefined ? undefined : { ...(given[next - 1] as NameOperand), name: pair, pair: undefined }; // reason: only a name has a pair
@@ -91,12 +98,8 @@ function operandsOf(context: Context, form: Form, given: readonly PtxOperand[]):
   return found;
 }
 
-function machineOperands(
-  { reader }: Context,
-  form: Form,
-  spec: OperandRule,
-  operand: PtxOperand,
-): readonly LirOperand[] {
+function machineOperands(context: Context, form: Form, spec: OperandRule, operand: PtxOperand): readonly LirOperand[] {
+  const { reader } = context;
   if (spec.kind === 'address') {
     if (operand.kind !== 'address') return reader.fail(operand.offset, 'an operand without brackets');
     return reader.address(operand);
@@ -110,9 +113,18 @@ function machineOperands(
   return elements.map((element) => {
     if (element.kind !== 'name' && element.kind !== 'constant') return reader.fail(element.offset, 'an operand');
     if (spec.kind === 'write') return reader.write(element, type, isExact);
-    if (element.kind === 'name' && element.isNegated) reader.fail(element.offset, "a predicate with '!'");
-    return reader.read(element, type, isExact);
+    const value = reader.read(element, type, isExact);
+    return element.kind === 'name' && element.isNegated ? opposite(context, value, type) : value;
   });
+}
+
+/** `!p` as a register of its own. */
+function opposite({ before, scoped, reader }: Context, value: LirOperand, type: PtxType): LirOperand {
+  const { offset } = scoped.instruction;
+  if (type !== 'pred') reader.fail(offset, "an operand with '!'");
+  const { register } = scoped.scope.temporary('pred');
+  before.push(lir('not.pred', [register, value], offset));
+  return register;
 }
 
 type Expand = (context: Context, operands: readonly LirOperand[]) => Lir[];

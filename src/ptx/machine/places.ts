@@ -39,10 +39,12 @@ export const PLACES = {
   /** Low half of the address to return to, and the lanes of the caller's activation. */
   link: row(5),
   callerActivation: row(6),
+  /** What the last instruction with `.cc` carried or borrowed: 0 or 1. */
+  carry: row(7),
 } as const;
 
 /** The first row that functions may use for their own registers. */
-export const FIRST_OWN_ROW = 7;
+export const FIRST_OWN_ROW = 8;
 /** Rows of the vector file, then those of the accumulator file. */
 export const ROWS_PER_FILE = 256;
 export const ROW_COUNT = 2 * ROWS_PER_FILE;

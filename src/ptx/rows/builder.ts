@@ -88,6 +88,11 @@ export class PtxBuilder extends Builder {
     return spec.isOptional && (operand === undefined || this.#isNothing(first));
   }
 
+  /** The place in the row of the last operand that is written. */
+  get lastWritten(): number {
+    return this.#placed.findLastIndex(({ spec }) => spec.kind === 'write');
+  }
+
   /** Values of the operands that are read, in their order; those that are absent are left out. */
   get sources(): Value[] {
     return this.#placed.flatMap(({ spec }, index) =>

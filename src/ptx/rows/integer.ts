@@ -250,8 +250,65 @@ function dotProduct(b: PtxBuilder, x: Value, y: Value, z: Value, firstByte: numb
   return terms.reduce((all, term) => b.add(all, term), z);
 }
 
+/** The carry of the thread, as wide as what it is added to. */
+const carried = (b: PtxBuilder, index: number, like: Value): Value =>
+  like.type === 'i64' ? b.zext64(b.read(index)) : b.read(index);
+
+/** A sum with the carry that was, if that counts, and the one that comes of it. */
+function carrySum(b: PtxBuilder, x: Value, y: Value, before: Value | undefined): void {
+  const sum = b.add(x, y);
+  const total = before ? b.add(sum, before) : sum;
+  const over = b.ltU(sum, x);
+  b.write(0, total);
+  if (b.has('cc')) b.write(b.lastWritten, before ? b.op('i1.or', over, b.ltU(total, before)) : over);
+}
+
+/** A borrow is a carry of 0, as one sees where a sum reads what a difference left. */
+function borrowDifference(b: PtxBuilder, x: Value, y: Value, before: Value | undefined): void {
+  const difference = b.sub(x, y);
+  const borrowed = before && b.sub(one(b, x), before);
+  b.write(0, borrowed ? b.sub(difference, borrowed) : difference);
+  const under = b.ltU(x, y);
+  const isBorrow = borrowed ? b.op('i1.or', under, b.ltU(difference, borrowed)) : under;
+  if (b.has('cc')) b.write(b.lastWritten, b.not(isBorrow));
+}
+
+const withCarry =
+  (compute: (b: PtxBuilder, x: Value, y: Value, before: Value | undefined) => void, carry?: number) =>
+  (b: PtxBuilder): void => {
+    const x = b.read(1);
+    compute(b, x, b.read(2), carry === undefined ? undefined : carried(b, carry, x));
+  };
+
+/** A part of a product, and the third operand. */
+const productCarry =
+  (part: 'lo' | 'hi', carry?: number) =>
+  (b: PtxBuilder): void => {
+    const [x, y, z] = [b.read(1), b.read(2), b.read(3)];
+    const product = part === 'lo' ? b.mul(x, y) : mulHigh(b, x, y);
+    carrySum(b, product, z, carry === undefined ? undefined : carried(b, carry, z));
+  };
+
+const CARRYING = '.type=u32|s32|u64|s64';
+
+// biome-ignore format: one row per line, as the tables of the manual
+const CARRY_ROWS: readonly PtxRow[] = [
+  ptxRow('add', `.cc${CARRYING}`, '=type type type =carry', withCarry(carrySum)),
+  ptxRow('addc', CARRYING, '=type type type carry', withCarry(carrySum, 3)),
+  ptxRow('addc', `.cc${CARRYING}`, '=type type type carry =carry', withCarry(carrySum, 3)),
+  ptxRow('sub', `.cc${CARRYING}`, '=type type type =carry', withCarry(borrowDifference)),
+  ptxRow('subc', CARRYING, '=type type type carry', withCarry(borrowDifference, 3)),
+  ptxRow('subc', `.cc${CARRYING}`, '=type type type carry =carry', withCarry(borrowDifference, 3)),
+  ...(['lo', 'hi'] as const).flatMap((part) => [
+    ptxRow('mad', `.${part}.cc${CARRYING}`, '=type type type type =carry', productCarry(part)),
+    ptxRow('madc', `.${part}${CARRYING}`, '=type type type type carry', productCarry(part, 4)),
+    ptxRow('madc', `.${part}.cc${CARRYING}`, '=type type type type carry =carry', productCarry(part, 4)),
+  ]),
+];
+
 // biome-ignore format: one row per line, as the tables of the manual
 export const INTEGER_ROWS: readonly PtxRow[] = [
+  ...CARRY_ROWS,
   ptxRow('add', '.sat?.type=@int', '=type type type', result(sum((b, x, y) => b.add(x, y)))),
   ptxRow('sub', '.sat?.type=@int', '=type type type', result(sum((b, x, y) => b.sub(x, y)))),
   ptxRow('mul', '.lo.type=@int', '=type type type', result((b, x, y) => b.mul(x!, y!))),

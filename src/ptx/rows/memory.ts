@@ -26,11 +26,12 @@ interface NamePlace {
   readonly address: Value;
 }
 
-/** Kernel parameters are in global memory, at an address of the wave. */
+/** Kernel parameters are in global memory, at an address of the wave, or at one that a register holds. */
 function placeOf(b: PtxBuilder, index: number): NamePlace {
   const { base, offset, isWave } = b.address(index);
   const named = b.modifiers['space'];
-  const space = isWave ? 'global' : named === undefined ? 'flat' : (OFFSET_SPACES[named] ?? 'global');
+  const isParameter = isWave || (base.type === 'i64' && named?.startsWith('param'));
+  const space = isParameter ? 'global' : named === undefined ? 'flat' : (OFFSET_SPACES[named] ?? 'global');
   if (space === 'lds' || space === 'private') {
     return { space, address: b.add(base.type === 'i64' ? b.low(base) : base, b.low(offset)) };
   }

@@ -17,6 +17,8 @@ export interface OperandRule {
   readonly isOptional: boolean;
   /** It is written behind the operand before, with a bar: `p|q`. */
   readonly isPair: boolean;
+  /** It is the carry of the thread, which the text does not name. */
+  readonly isCarry: boolean;
 }
 
 /** The type of an operand in a form. */
@@ -41,10 +43,12 @@ export function operandRule(text: string): OperandRule {
   const isOptional = text.endsWith('?');
   const isPair = text.startsWith('|');
   const core = text.slice(isPair ? 1 : 0, isOptional ? -1 : undefined);
-  const common = { isOptional, isPair, vector: undefined };
+  const isCarry = core.endsWith('carry');
+  const common = { isOptional, isPair, isCarry, vector: undefined };
   if (core === '[]') return { kind: 'address', type: 'u64', ...common };
   if (core === '->') return { kind: 'target', type: 'u64', ...common };
   const isWritten = core.startsWith('=');
+  if (isCarry) return { kind: isWritten ? 'write' : 'read', type: 'b32', ...common };
   const [type = '', vector] = core.slice(isWritten ? 1 : 0).split('*');
   return { kind: isWritten ? 'write' : 'read', type, ...common, vector };
 }

@@ -1,0 +1,153 @@
+/** Single instructions against values worked out by hand or by other means than their rows. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { outcomesOf } from './ptx-runs.test-support.ts';
+
+const MASK32 = 0xffffffffn;
+const THREADS = 32;
+
+/** Instructions of one form, each as a line, with what they leave in the register `%r40` or `%rd30`. */
+interface Case {
+  readonly line: string;
+  /** Bits of the result. */
+  readonly bits: 32 | 64;
+  readonly wanted: bigint;
+}
+
+const narrow = (line: string, wanted: number | bigint): Case => ({
+  line,
+  bits: 32,
+  wanted: BigInt.asUintN(32, BigInt(wanted)),
+});
+const wide = (line: string, wanted: number | bigint): Case => ({
+  line,
+  bits: 64,
+  wanted: BigInt.asUintN(64, BigInt(wanted)),
+});
+
+/** `d` in a line is the result's register. */
+async function check(cases: readonly Case[]): Promise<void> {
+  const body = cases.map(({ line, bits }, i) => {
+    const register = bits === 32 ? '%r40' : '%rd30';
+    const text = line.replace(/\bd\b/g, register);
+    const store = bits === 32 ? '  cvt.u64.u32 %rd30, %r40;\n' : '';
+    return `  setp.ne.u32 %p10, %gid, ${i};\n  @%p10 bra next${i};\n  ${text};\n${store}  st.global.u64 [%out], %rd30;\nnext${i}:`;
+  });
+  const found = await outcomesOf(body.join('\n'), { threads: Math.max(THREADS, Math.ceil(cases.length / 32) * 32) });
+  assert.deepEqual(
+    cases.map(({ line }, i) => `${line} = 0x${found[i]!.toString(16)}`),
+    cases.map(({ line, bits, wanted }) => `${line} = 0x${(bits === 32 ? wanted & MASK32 : wanted).toString(16)}`),
+  );
+}
+
+// PTX ISA 9.7.1, 9.7.2, 9.7.8; shifts clamp, fields count modulo 256, a division by zero does not trap.
+test('integers', () =>
+  check([
+    narrow('add.sat.s32 d, 0x7fffffff, 5', 0x7fffffff),
+    narrow('sub.sat.s32 d, -0x7fffffff, 5', -0x80000000),
+    narrow('mul.hi.s32 d, -3, 0x40000000', -1),
+    narrow('mul.hi.u32 d, -3, 0x40000000', 0x3fffffff),
+    wide('mul.wide.s32 d, -3, 5', -15),
+    wide('mul.hi.u64 d, -1, -1', -2),
+    wide('mul.hi.s64 d, -1, 5', -1),
+    narrow('mul24.lo.s32 d, 0x1800000, 3', -0x1800000),
+    narrow('div.s32 d, -7, 2', -3),
+    narrow('rem.s32 d, -7, 2', -1),
+    narrow('div.u32 d, -7, 2', 0x7ffffffc),
+    wide('div.s64 d, -0x7000000000000000, 3', -0x7000000000000000n / 3n),
+    wide('rem.u64 d, 0xffffffffffffffff, 1000', 0xffffffffffffffffn % 1000n),
+    wide('div.u64 d, 5, 0', -1),
+    narrow('abs.s32 d, -0x80000000', -0x80000000),
+    narrow('sad.s32 d, -5, 7, 100', 112),
+    narrow('shl.b32 d, 1, 32', 0),
+    narrow('shr.s32 d, -8, 99', -1),
+    narrow('shr.u32 d, -8, 99', 0),
+    wide('shl.b64 d, 1, 40', 1n << 40n),
+    narrow('shf.l.wrap.b32 d, 0x80000000, 1, 33', 3),
+    narrow('shf.r.clamp.b32 d, 0x80000000, 1, 40', 1),
+    narrow('bfe.u32 d, 0xabcd, 4, 8', 0xbc),
+    narrow('bfe.s32 d, 0xabcd, 4, 8', -0x44),
+    narrow('bfe.s32 d, -1, 40, 3', -1),
+    narrow('bfe.u32 d, -1, 0, 0', 0),
+    wide('bfe.s64 d, 0xf000000000000000, 56, 16', -16),
+    narrow('bfi.b32 d, 0xf, 0, 4, 4', 0xf0),
+    narrow('bfi.b32 d, 0xf, 7, 40, 4', 7),
+    narrow('prmt.b32 d, 0x03020100, 0x07060504, 0x7531', 0x07050301),
+    narrow('prmt.b32 d, 0x80, 0, 0x8', 0x808080ff),
+    narrow('prmt.b32.rc16 d, 0x44332211, 0, 1', 0x44334433),
+    narrow('lop3.b32 d, 0xf0, 0xcc, 0xaa, 0xe8', (0xf0 & 0xcc) | (0xf0 & 0xaa) | (0xcc & 0xaa)),
+    narrow('brev.b32 d, 1', 0x80000000),
+    narrow('clz.b32 d, 0', 32),
+    narrow('clz.b64 d, 1', 63),
+    narrow('popc.b64 d, 0xff000000000000ff', 16),
+    narrow('bfind.u32 d, 0', -1),
+    narrow('bfind.s32 d, -1', -1),
+    narrow('bfind.shiftamt.u32 d, 0x100', 23),
+    narrow('dp4a.s32.u32 d, 0xff010203, 0x01020304, 10', 10 - 1 + 2 + 6 + 12),
+    narrow('dp2a.hi.u32.u32 d, 0x00020003, 0x04050000, 1', 1 + 3 * 5 + 2 * 4),
+    narrow('cnot.b32 d, 0', 1),
+    wide('add.cc.s64 %rd20, -1, 1;\n  addc.s64 d, 10, 5', 16),
+    narrow('sub.cc.u32 %r30, 3, 5;\n  subc.u32 d, 10, 5', 4),
+    narrow('sub.cc.u32 %r30, 3, 5;\n  addc.u32 d, 0, 0', 0),
+    narrow('sub.cc.u32 %r30, 5, 3;\n  subc.cc.u32 %r30, 1, 2;\n  subc.u32 d, 10, 5', 4),
+    narrow('mad.lo.cc.u32 %r30, 0x10000, 0x10000, 1;\n  madc.hi.u32 d, 0x10000, 0x10000, 7', 8),
+  ]));
+
+// PTX ISA 9.7.3, 9.7.5: NaN is canonical, -0 is less than +0, .sat makes NaN 0.
+test('floats', () =>
+  check([
+    narrow('add.rn.f32 %f1, 0f3F800000, 0f33800000;\n  mov.b32 d, %f1', 0x3f800000),
+    narrow('add.rp.f32 %f1, 0f3F800000, 0f33800000;\n  mov.b32 d, %f1', 0x3f800001),
+    narrow('add.rz.f32 %f1, 0fBF800000, 0fB3800000;\n  mov.b32 d, %f1', 0xbf800000),
+    narrow('add.rm.f32 %f1, 0fBF800000, 0fB3800000;\n  mov.b32 d, %f1', 0xbf800001),
+    narrow('mul.f32 %f1, 0f7F800000, 0f00000000;\n  mov.b32 d, %f1', 0x7fffffff),
+    narrow('mul.ftz.f32 %f1, 0f00400000, 0f40000000;\n  mov.b32 d, %f1', 0),
+    narrow('mul.f32 %f1, 0f00400000, 0f40000000;\n  mov.b32 d, %f1', 0x00800000),
+    narrow('fma.rn.sat.f32 %f1, 0f40000000, 0f40000000, 0f3F800000;\n  mov.b32 d, %f1', 0x3f800000),
+    narrow('add.sat.f32 %f1, 0f7FC00000, 0f3F800000;\n  mov.b32 d, %f1', 0),
+    narrow('min.f32 %f1, 0f00000000, 0f80000000;\n  mov.b32 d, %f1', 0x80000000),
+    narrow('max.f32 %f1, 0f7FC00001, 0f40000000;\n  mov.b32 d, %f1', 0x40000000),
+    narrow('max.NaN.f32 %f1, 0f7FC00001, 0f40000000;\n  mov.b32 d, %f1', 0x7fffffff),
+    narrow('copysign.f32 %f1, 0f80000000, 0f40000000;\n  mov.b32 d, %f1', 0xc0000000),
+    narrow('neg.f32 %f1, 0f40000000;\n  mov.b32 d, %f1', 0xc0000000),
+    narrow('div.rn.f32 %f1, 0f3F800000, 0f40400000;\n  mov.b32 d, %f1', 0x3eaaaaab),
+    narrow('rsqrt.approx.f32 %f1, 0f40800000;\n  mov.b32 d, %f1', 0x3f000000),
+    wide('sqrt.rn.f64 %fd1, 0d4000000000000000;\n  mov.b64 d, %fd1', 0x3ff6a09e667f3bcdn),
+    wide('rcp.rn.f64 %fd1, 0d4008000000000000;\n  mov.b64 d, %fd1', 0x3fd5555555555555n),
+    narrow('setp.ltu.f32 %p1, 0f7FC00000, 0f00000000;\n  selp.u32 d, 1, 2, %p1', 1),
+    narrow('setp.ne.f32 %p1, 0f7FC00000, 0f00000000;\n  selp.u32 d, 1, 2, %p1', 2),
+    narrow('set.gt.f32.s32 %f1, 3, 2;\n  mov.b32 d, %f1', 0x3f800000),
+    narrow('setp.lt.and.s32 %p1|%p2, 1, 2, %p10;\n  selp.u32 d, 1, 2, %p2', 2),
+    narrow('testp.subnormal.f32 %p1, 0f00000001;\n  selp.u32 d, 1, 2, %p1', 1),
+    narrow('slct.u32.s32 d, 5, 6, -1', 6),
+  ]));
+
+// PTX ISA 9.7.9.21: floats to integers saturate, narrow sources are the low bits of a register.
+test('conversions', () =>
+  check([
+    narrow('cvt.rzi.s32.f32 d, 0f4F800000', 0x7fffffff),
+    narrow('cvt.rzi.u32.f32 d, 0fBF800000', 0),
+    narrow('cvt.rni.s32.f32 d, 0f40200000', 2),
+    narrow('cvt.rpi.s32.f64 d, 0d4000000000000001', 3),
+    narrow('cvt.rmi.s32.f32 d, 0fC0200000', -3),
+    narrow('cvt.rzi.s32.f32 d, 0f7FC00000', 0),
+    wide('cvt.rzi.s64.f64 d, 0d43F0000000000000', 0x7fffffffffffffffn),
+    wide('cvt.rzi.u64.f64 d, 0d43EFFFFFFFFFFFFF', 0xfffffffffffff800n),
+    wide('cvt.rzi.s64.f64 d, 0dC3E0000000000000', 1n << 63n),
+    wide('cvt.rzi.s64.f32 d, 0fC0400000', -3),
+    narrow('cvt.rn.f32.u64 %f1, 0xffffffffffffffff;\n  mov.b32 d, %f1', 0x5f800000),
+    narrow('cvt.rn.f32.s64 %f1, 0x0020000020000001;\n  mov.b32 d, %f1', 0x5a000001),
+    wide('cvt.rn.f64.u64 %fd1, 0xfffffffffffffbff;\n  mov.b64 d, %fd1', 0x43efffffffffffffn),
+    narrow('cvt.rn.f32.f64 %f1, 0d3FF0000010000001;\n  mov.b32 d, %f1', 0x3f800001),
+    narrow('cvt.rn.f16.f32 %rs1, 0f3F801000;\n  cvt.u32.u16 d, %rs1', 0x3c00),
+    wide('cvt.f64.f32 %fd1, 0f3FC00000;\n  mov.b64 d, %fd1', 0x3ff8000000000000n),
+    narrow('cvt.s32.s8 d, 0x80', -128),
+    narrow('cvt.u32.u8 d, 0x1ff', 0xff),
+    narrow('cvt.sat.s8.s32 %r30, 300;\n  mov.u32 d, %r30', 127),
+    narrow('cvt.sat.u8.s32 %r30, -5;\n  mov.u32 d, %r30', 0),
+    wide('cvt.s64.s32 d, -5', -5),
+    narrow('cvt.rni.f32.f32 %f1, 0f40200000;\n  mov.b32 d, %f1', 0x40000000),
+    narrow('mov.b64 {%r30, d}, 0x123456789abcdef0', 0x12345678),
+    wide('mov.b64 d, {1, 2}', 0x200000001n),
+    narrow('mov.b32 {%rs1, %rs2}, 0x12345678;\n  mov.b32 d, {%rs2, %rs1}', 0x56781234),
+  ]));
