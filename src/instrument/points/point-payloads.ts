@@ -15,8 +15,8 @@ import type { HookCode, PointHook } from '../tool/hook.ts';
 import type { Insertions, Replacement, Side } from '../tool/insertions.ts';
 import { type Coverage, CoverageCount, type KernelCoverage, type PointClass } from './coverage.ts';
 import { isLiveIn, oldResults, whyItStays } from './fixed-instructions.ts';
+import { HookPayloads } from './hook-payloads.ts';
 import type { KernelRegisters } from './kernel-registers.ts';
-import type { PersistentRegisters } from './persistent-registers.ts';
 import { PointStates } from './point-states.ts';
 import type { RegisterPlans } from './register-plans.ts';
 
@@ -31,6 +31,9 @@ interface PlacedCode {
 interface FunctionPoints {
   readonly lifted: LiftedFunction;
   readonly states: PointStates;
+  readonly payloads: Map<HookCode, readonly Payload[]>;
+  /** What hooks read that is not kept for the whole kernel. */
+  readonly reads: Map<HookCode, readonly PhysicalRange[]>;
   readonly allocators: Map<HookCode, Allocator>;
   readonly needs: { scalar: number; vector: number; accumulator: number };
 }
@@ -48,12 +51,11 @@ export class PointPayloads {
   readonly #count = new CoverageCount();
   /** Addresses of instructions that got new code. */
   readonly #asked = new Set<number>();
-  readonly #reads = new Map<readonly Payload[], readonly PhysicalRange[]>();
   readonly #functions = new Map<LiftedFunction, FunctionPoints>();
   #needs: ReadonlyMap<KernelRegisters, KernelNeeds> | undefined;
   /** Each step is asked for several times in a row. */
   #last: { readonly step: AmdgpuStep; readonly points: FunctionPoints } | undefined;
-  readonly #codes = new Map<HookCode, Map<PersistentRegisters | 'none', Map<number, readonly Payload[]>>>();
+  readonly #payloads = new HookPayloads();
 
   /** Entries of functions that lack a point without which results are wrong. */
   readonly lacking = new Set<number>();
@@ -78,41 +80,46 @@ export class PointPayloads {
     const keep = (step: AmdgpuStep, side: Side, ranges: readonly PhysicalRange[]): void => {
       const state = ranges.length === 0 ? '' : this.#pointsOf(step).states.at(step, side);
       if (typeof state === 'string') return;
-      for (const { file, first, dwords } of ranges) {
-        for (let number = first; number < first + dwords; number++) {
-          const range = { file, first: number, dwords: 1 };
-          // What is kept for whole kernels is reserved as such.
-          const { ranges = [] } = this.plans.persistentOf(this.#pointsOf(step).lifted) ?? {};
-          const isKept = ranges.some((each) => isIn(each, file, number));
-          if (!isKept && !isLiveIn(state.live.active, range)) reserved.set(registerNumber(file, number), range);
-        }
+      for (const range of ranges) {
+        if (!isLiveIn(state.live.active, range)) reserved.set(registerNumber(range.file, range.first), range);
       }
     };
     for (const [address, side, { codes }] of this.#insertions.all()) {
       const step = this.#lifted.stepAt(address);
-      const reads = step ? codes.flatMap((code) => this.#readsOf(code, step)) : [];
-      if (step) keep(step, side, reads);
+      if (!step) continue;
+      const points = this.#pointsOf(step);
+      for (const code of codes) keep(step, side, this.#readsOf(points, code, step));
     }
     for (const address of this.#insertions.replaced()) {
       const step = this.#lifted.stepAt(address);
-      if (step) keep(step, 'before', oldResults(step));
+      if (step) keep(step, 'before', this.#notKept(this.#pointsOf(step), oldResults(step)));
     }
     this.plans.reserved.push(...reserved.values());
   }
 
+  /** One register each; what is kept for whole kernels is reserved as such. */
+  #notKept({ lifted }: FunctionPoints, ranges: readonly PhysicalRange[]): PhysicalRange[] {
+    const { ranges: kept = [] } = this.plans.persistentOf(lifted) ?? {};
+    return ranges
+      .flatMap(({ file, first, dwords }) =>
+        Array.from({ length: dwords }, (_, i): PhysicalRange => ({ file, first: first + i, dwords: 1 })),
+      )
+      .filter(({ file, first }) => !kept.some((each) => isIn(each, file, first)));
+  }
+
   /** Registers with a number of their own that the payloads of a hook read and do not put back. */
-  #readsOf(code: HookCode, step: AmdgpuStep): readonly PhysicalRange[] {
-    const payloads = this.#codeOf(code, step);
-    let reads = this.#reads.get(payloads);
+  #readsOf(points: FunctionPoints, code: HookCode, step: AmdgpuStep): readonly PhysicalRange[] {
+    let reads = points.reads.get(code);
     if (!reads) {
-      reads = payloads.flatMap(({ items, changes }) => {
+      const read = this.#payloadsOf(points, code, step).flatMap(({ items, changes }) => {
         const isChanged = ({ file, first }: PhysicalRange): boolean =>
           changes.some((each) => each.file === file && each.first <= first && first < each.first + each.dwords);
         return items
           .flatMap((item) => (item.kind === 'instruction' ? payloadEffects(item).readsPhysical : []))
           .filter((range) => !(range.file === 'scalar' && range.first >= SGPR_VCC_LO) && !isChanged(range));
       });
-      this.#reads.set(payloads, reads);
+      reads = this.#notKept(points, read);
+      points.reads.set(code, reads);
     }
     return reads;
   }
@@ -268,34 +275,31 @@ export class PointPayloads {
     for (const file of ['scalar', 'vector', 'accumulator'] as const) {
       points.needs[file] = Math.max(points.needs[file], allocation.needs[file]);
     }
-    const { envelope } = this.#codeOf(hook.codes[choice - 1]!, step)[allocation.choice]!;
+    const { envelope } = this.#payloadsOf(points, hook.codes[choice - 1]!, step)[allocation.choice]!;
     const found = classOf(allocation);
     const by = envelope ? 'envelope' : hook.isResident && found === 'dead' ? 'resident' : found;
     this.#count.serve(by, allocation.counts);
     return allocation.items;
   }
 
-  #allocator({ lifted, allocators }: FunctionPoints, code: HookCode, step: AmdgpuStep): Allocator {
+  #allocator(points: FunctionPoints, code: HookCode, step: AmdgpuStep): Allocator {
+    const { lifted, allocators } = points;
     let allocator = allocators.get(code);
     if (!allocator) {
-      allocator = new Allocator(this.#codeOf(code, step), this.plans.planOf(lifted));
+      allocator = new Allocator(this.#payloadsOf(points, code, step), this.plans.planOf(lifted));
       allocators.set(code, allocator);
     }
     return allocator;
   }
 
-  /** The target of a code object is one. */
-  #codeOf(code: HookCode, step: AmdgpuStep): readonly Payload[] {
-    const { target, waveSize } = step.instruction;
-    const { lifted } = this.#pointsOf(step);
-    const persistent = this.plans.persistentOf(lifted);
-    const known = this.#codes.get(code) ?? new Map<PersistentRegisters | 'none', Map<number, readonly Payload[]>>();
-    this.#codes.set(code, known);
-    const byWaveSize = known.get(persistent ?? 'none') ?? new Map<number, readonly Payload[]>();
-    known.set(persistent ?? 'none', byWaveSize);
-    const payloads = byWaveSize.get(waveSize) ?? code({ target, waveSize }, persistent?.place);
-    byWaveSize.set(waveSize, payloads);
-    return payloads;
+  #payloadsOf({ lifted, payloads }: FunctionPoints, code: HookCode, step: AmdgpuStep): readonly Payload[] {
+    let found = payloads.get(code);
+    if (!found) {
+      const { target, waveSize } = step.instruction;
+      found = this.#payloads.of(code, { target, waveSize }, this.plans.persistentOf(lifted)?.place);
+      payloads.set(code, found);
+    }
+    return found;
   }
 
   #pointsOf(step: AmdgpuStep): FunctionPoints {
@@ -313,6 +317,8 @@ export class PointPayloads {
       points = {
         lifted,
         states: new PointStates(lifted),
+        payloads: new Map(),
+        reads: new Map(),
         allocators: new Map(),
         needs: { scalar: 0, vector: 0, accumulator: 0 },
       };
